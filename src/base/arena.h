@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * An arena: memory handed out in order and freed all at once, with a byte budget. One per message:
+ * unpacking hostile bytes can cost at most the budget, and every error path frees by freeing the
+ * arena.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <protobuf-c/protobuf-c.h>
+
+#include "base/str.h"
+
+struct arena {
+    struct arena_chunk *chunks;
+    size_t used;                  /* bytes handed out */
+    size_t budget;                /* 0: none */
+    ProtobufCAllocator allocator; /* for protobuf-c: allocates here, frees nothing */
+};
+
+void arena_init(struct arena *a, size_t budget);
+void arena_done(struct arena *a); /* everything from it is gone; init again before use */
+#define _cleanup_arena_ __attribute__((cleanup(arena_done)))
+
+void *arena_alloc(struct arena *a,
+                  size_t size); /* zeroed, 16-byte aligned; NULL beyond the budget */
+char *arena_strdup(struct arena *a, const char *s);
+char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* A message out of bytes, living in the arena; NULL when malformed or over budget. Consumes exactly
+ * len bytes. */
+void *arena_unpack(struct arena *a, const ProtobufCMessageDescriptor *type, const void *data,
+                   size_t len);
+
+/* Appends a message's bytes. */
+void pb_pack(const ProtobufCMessage *message, struct str *out);
+
+/* Appends it as field number 'field' of an outer message (tag, length, bytes): outer messages are
+ * concatenations. */
+void pb_pack_field(unsigned field, const void *data, size_t len, struct str *out);

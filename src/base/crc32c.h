@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* CRC-32C (Castagnoli) of bytes; guards stored records against silent damage. Start with 0. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+uint32_t crc32c(uint32_t crc, const void *data, size_t len);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Host lists: "lx[0001-0512,7],login" and several dimensions "r[0-1]n[0-15]". Kept as ranges, so
+ * 100,000 numbered names cost a few dozen bytes. The order is the order of writing until sorted;
+ * duplicates stay until hostlist_uniq(). Grammar and output are Slurm's: format("a1,a2,a3") is
+ * "a[1-3]", leading zeros keep their width, bare numbers "1,2,3" give "[1-3]".
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+#define HOSTLIST_NAME_MAX 255 /* bytes of one name, without NUL */
+#define HOSTLIST_COUNT_MAX                                                                         \
+    1048576 /* names of one expression; "[0-999999999]" is refused before allocating */
+
+struct hostlist;
+
+struct hostlist *hostlist_new(void);
+void hostlist_free(struct hostlist *h);
+void hostlist_freep(struct hostlist **h);
+#define _cleanup_hostlist_ __attribute__((cleanup(hostlist_freep)))
+
+/* A new list from an expression ("" is the empty list). Fails with -ERR_PARSE (err names the
+ * offending part and its column) or -ERR_LIMIT. */
+int hostlist_parse(const char *expr, struct hostlist **out, struct err *err);
+int hostlist_push_expr(struct hostlist *h, const char *expr,
+                       struct err *err);                  /* h unchanged on failure */
+void hostlist_push(struct hostlist *h, const char *name); /* one plain name */
+
+size_t hostlist_count(const struct hostlist *h);
+
+/* Name number i (0 <= i < count) into buf; amortised O(1) when i rises. Returns buf. */
+const char *hostlist_nth(const struct hostlist *h, size_t i, char buf[HOSTLIST_NAME_MAX + 1]);
+long hostlist_find(const struct hostlist *h, const char *name); /* its index or -1 */
+bool hostlist_remove(struct hostlist *h, const char *name);     /* the first such name */
+void hostlist_sort(struct hostlist *h);                         /* by prefix, then by number */
+void hostlist_uniq(struct hostlist *h);                         /* sorts, then drops duplicates */
+
+/* Appends the compressed expression. */
+void hostlist_format(const struct hostlist *h, struct str *out);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The daemons' log, to a file, syslog and stderr, each with its own level. Libraries never log:
+ * this is for the programs and for the one place that handles a failure. Thread-safe; one write()
+ * per line.
+ *
+ * A line:  [2026-11-21T04:30:00.123] error: room: text
+ */
+#pragma once
+
+#include <stdarg.h>
+#include <stdbool.h>
+
+enum log_level {
+    LOG_LVL_QUIET,
+    LOG_LVL_FATAL,
+    LOG_LVL_ERROR,
+    LOG_LVL_INFO,
+    LOG_LVL_VERBOSE,
+    LOG_LVL_DEBUG,
+    LOG_LVL_DEBUG2,
+    LOG_LVL_DEBUG3
+};
+
+struct log_options {
+    const char *program; /* "slurmctld": the prefix on stderr ("slurmctld: error: ...") and the
+                            syslog ident */
+    const char *file;    /* NULL: none; opened for append, 0600 for a new file */
+    enum log_level file_level;
+    enum log_level stderr_level;
+    enum log_level syslog_level;
+};
+
+/* Opens or, called again, reopens. Returns 0 or -errno of the file, in which case the old log stays
+ * in use. */
+int log_open(const struct log_options *options);
+void log_close(void);
+void log_set_stderr(
+    enum log_level level);             /* when the daemon lets go of its terminal: LOG_LVL_QUIET */
+int log_parse_level(const char *word); /* "debug2", "info", "5"...; negative when unknown */
+bool log_wants(enum log_level level);
+
+void log_write(enum log_level level, const char *room, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* A file says  #define LOG_ROOM "control"  before including this. */
+#define log_error(...) log_write(LOG_LVL_ERROR, LOG_ROOM, __VA_ARGS__)
+#define log_info(...) log_write(LOG_LVL_INFO, LOG_ROOM, __VA_ARGS__)
+#define log_verbose(...) log_write(LOG_LVL_VERBOSE, LOG_ROOM, __VA_ARGS__)
+#define log_debug(...)                                                                             \
+    (log_wants(LOG_LVL_DEBUG) ? log_write(LOG_LVL_DEBUG, LOG_ROOM, __VA_ARGS__) : (void)0)
+
+/* At most 'burst' lines a minute for events that a user can cause (bad frames, refusals); counts
+ * what it drops. */
+struct log_limit {
+    long minute;
+    unsigned count, burst;
+};
+bool log_allow(struct log_limit *limit);

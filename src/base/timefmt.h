@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Times as people write them. Durations: "minutes", "minutes:seconds", "hours:minutes:seconds",
+ * "days-hours", "days-hours:minutes", "days-hours:minutes:seconds", "UNLIMITED"/"INFINITE"/"-1".
+ * Dates: ISO without zone, local time.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define TIME_UNLIMITED INT64_MAX
+#define TIME_TEXT_MAX 32
+
+/* A time limit in seconds, minutes being the plain unit; TIME_UNLIMITED for the words. -ERR_PARSE.
+ */
+int time_parse_limit(const char *text, int64_t *sec, struct err *err);
+
+/* "[D-]HH:MM:SS" (scontrol), or squeue's shortest form "M:SS", "H:MM:SS", "D-HH:MM:SS";
+ * "UNLIMITED". */
+const char *time_format_limit(int64_t sec, char buf[TIME_TEXT_MAX]);
+const char *time_format_short(int64_t sec, char buf[TIME_TEXT_MAX]);
+
+/* "2026-11-21T04:30:00" in local time; 0 is "Unknown" in scontrol, "N/A" in squeue: the caller says
+ * which. */
+const char *time_format_date(int64_t at_sec, const char *when_zero, char buf[TIME_TEXT_MAX]);
+
+/* now, now+10minutes, HH:MM[:SS], MMDD[YY], YYYY-MM-DD[THH:MM[:SS]], midnight, noon, today,
+ * tomorrow, uts<seconds>. */
+int time_parse_date(const char *text, int64_t now_sec, int64_t *at_sec, struct err *err);

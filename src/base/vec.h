@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Typed growable arrays:   VEC(struct job *) jobs = {0};   vec_push(&jobs, j);   vec_foreach(&jobs,
+ * p) use(*p); Elements move when it grows: never keep a pointer to one across a push.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define VEC(type)                                                                                  \
+    struct {                                                                                       \
+        type *data;                                                                                \
+        size_t len;                                                                                \
+        size_t room;                                                                               \
+    }
+
+/* Internal: room for one more element. */
+void vec_grow(void **data, size_t *room, size_t len, size_t size);
+
+#define vec_push(v, x)                                                                             \
+    ({                                                                                             \
+        if ((v)->len == (v)->room)                                                                 \
+            vec_grow((void **)&(v)->data, &(v)->room, (v)->len, sizeof(*(v)->data));               \
+        (v)->data[(v)->len++] = (x);                                                               \
+        (void)0;                                                                                   \
+    })
+#define vec_pop(v) ((v)->data[--(v)->len])
+#define vec_last(v) ((v)->data[(v)->len - 1])
+#define vec_clear(v) ((void)((v)->len = 0))
+#define vec_done(v)                                                                                \
+    ({                                                                                             \
+        free((v)->data);                                                                           \
+        (v)->data = NULL;                                                                          \
+        (v)->len = (v)->room = 0;                                                                  \
+    })
+/* Removes element i, keeping the order. */
+#define vec_remove(v, i)                                                                           \
+    ({                                                                                             \
+        size_t at_ = (i);                                                                          \
+        memmove(&(v)->data[at_], &(v)->data[at_ + 1], ((v)->len - at_ - 1) * sizeof(*(v)->data));  \
+        (v)->len--;                                                                                \
+    })
+#define vec_foreach(v, p) for (typeof((v)->data) p = (v)->data; p && p < (v)->data + (v)->len; p++)
