@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The configuration: slurm.conf (with its Include files) as one typed, validated, read-only object.
+ *
+ * Every scalar key is a row of conf.def; the struct below, the parser, "scontrol show config", the
+ * man page and the nearest-name hints all come from it. Node and partition rows have tables of
+ * their own (conf_node.def, conf_part.def).
+ *
+ * An unknown key is a warning with file, line and the nearest known name; a wrong value is an error
+ * with file and line. A key that is accepted for compatibility and has no effect says so once, as a
+ * warning. Keys and enumerated values are case-insensitive. The file is found by conf_path().
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/bitset.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "base/vec.h"
+
+#define CONF_UNLIMITED INT64_MAX /* a time or count limit that was not set or is UNLIMITED */
+#define CONF_NODES_MAX 200000
+
+enum conf_node_state {
+    CONF_NODE_UNKNOWN,
+    CONF_NODE_DOWN,
+    CONF_NODE_DRAIN,
+    CONF_NODE_FAIL,
+    CONF_NODE_FUTURE,
+    CONF_NODE_CLOUD
+};
+enum conf_part_state { CONF_PART_UP, CONF_PART_DOWN, CONF_PART_DRAIN, CONF_PART_INACTIVE };
+enum conf_oversubscribe { CONF_SHARE_NO, CONF_SHARE_YES, CONF_SHARE_FORCE, CONF_SHARE_EXCLUSIVE };
+enum conf_select {
+    CONF_SELECT_LINEAR,
+    CONF_SELECT_CONS
+}; /* SelectType: whole nodes, or cores and memory */
+enum conf_cr {
+    CONF_CR_CPU = 1,
+    CONF_CR_CORE = 2,
+    CONF_CR_SOCKET = 4,
+    CONF_CR_MEMORY = 8
+}; /* bits */
+
+/* What several nodes have in common: one per NodeName line. Counts are the minima that a node must
+ * register. */
+struct conf_node_row {
+    uint32_t cpus, boards, sockets, cores,
+        threads; /* cores per socket, threads per core; all >= 1 after validation */
+    uint64_t real_memory_mib, tmp_disk_mib; /* default 1 and 0, as in Slurm */
+    uint32_t weight;                        /* default 1 */
+    const char *features;                   /* "a,b" or NULL */
+    const char *gres, *reason, *comment, *extra, *arch;
+    enum conf_node_state state;
+    const char *file;
+    int line;
+};
+
+struct conf_node {
+    const char *name, *hostname,
+        *addr;     /* NodeHostname and NodeAddr default to the name, the hostname */
+    uint16_t port; /* of its slurmd; default SlurmdPort */
+    uint32_t row;  /* index into conf.node_rows */
+};
+
+struct conf_part {
+    const char *name;
+    const char *nodes;       /* the expression as written, "ALL" included; never NULL */
+    struct bitset *node_set; /* the same over node indexes; NULL with CONF_CLIENT */
+    bool is_default, hidden, root_only, key, exclusive_user, lln, disable_root, exclusive_topo,
+        power_down_on_idle;
+    enum conf_part_state state;
+    enum conf_oversubscribe share;
+    uint32_t share_max; /* jobs per resource with YES:n and FORCE:n; default 4 */
+    int64_t max_time_sec,
+        default_time_sec;          /* CONF_UNLIMITED; default_time 0: NONE, use the maximum */
+    uint32_t max_nodes, min_nodes; /* UINT32_MAX: UNLIMITED */
+    uint32_t max_cpus_per_node, max_cpus_per_socket;
+    uint32_t priority_tier, priority_job_factor; /* default 1 */
+    uint64_t def_mem_per_cpu_mib, def_mem_per_node_mib, max_mem_per_cpu_mib,
+        max_mem_per_node_mib;                    /* 0: unset */
+    int64_t over_time_limit_sec, grace_time_sec; /* -1: as the global key */
+    const char *allow_groups, *allow_accounts, *allow_qos, *allow_alloc_nodes, *deny_accounts,
+        *deny_qos;
+    const char *alternate, *qos, *preempt_mode, *select_type_parameters, *tres_billing_weights,
+        *job_defaults;
+    const char *file;
+    int line;
+};
+
+struct conf_host {
+    const char *name, *addr; /* SlurmctldHost=name(addr); addr defaults to name */
+};
+
+enum conf_value_type {
+    CONF_T_STR,
+    CONF_T_PATH,
+    CONF_T_BOOL,
+    CONF_T_U32,
+    CONF_T_SEC,
+    CONF_T_MIN,
+    CONF_T_MIB,
+    CONF_T_PORT,
+    CONF_T_LEVEL,
+    CONF_T_USER
+};
+
+struct conf {
+    const char *path; /* of the main file, absolute */
+    int64_t read_at;  /* wall seconds */
+    uint64_t hash;    /* of everything read; node daemons report it */
+
+    /* Scalars, one member per row of conf.def. */
+#define CONF_MEMBER_CONF_T_STR const char *
+#define CONF_MEMBER_CONF_T_PATH const char *
+#define CONF_MEMBER_CONF_T_BOOL bool
+#define CONF_MEMBER_CONF_T_U32 uint32_t
+#define CONF_MEMBER_CONF_T_SEC int64_t
+#define CONF_MEMBER_CONF_T_MIN int64_t /* seconds too; bare numbers are minutes in the file */
+#define CONF_MEMBER_CONF_T_MIB uint64_t
+#define CONF_MEMBER_CONF_T_PORT uint16_t
+#define CONF_MEMBER_CONF_T_LEVEL uint32_t
+#define CONF_MEMBER_CONF_T_USER const char *
+#define CONF(key, member, type, def, min, max, effect, help) CONF_MEMBER_##type member;
+#include "conf/conf.def"
+#undef CONF
+
+    /* Derived and validated. */
+    VEC(struct conf_host)
+    controllers; /* SlurmctldHost, or ControlMachine and BackupController; at least one */
+    uid_t slurm_uid, slurmd_uid; /* of SlurmUser and SlurmdUser */
+    enum conf_select select;
+    unsigned cr;                  /* CONF_CR_* bits */
+    uint16_t slurmctld_port_last; /* SlurmctldPort=6817-6818 */
+    const char *socket_dir;       /* where the daemons' local sockets lie, see conf_socket_path() */
+    bool config_overrides;        /* SlurmdParameters=config_overrides */
+
+    VEC(struct conf_node_row) node_rows;
+    VEC(struct conf_node) nodes; /* in order of the file; CONF_NODE: the one; CONF_CLIENT: empty */
+    VEC(struct conf_part) parts;
+
+    struct conf_private *priv; /* strings' memory, name tables */
+};
+
+enum conf_scope {
+    CONF_FULL,   /* everything (controller, checks) */
+    CONF_CLIENT, /* scalars only: cheap, whatever the size of the cluster */
+    CONF_NODE,   /* scalars and the row of one node (node daemon) */
+};
+
+struct conf_warning {
+    char *file;
+    int line;
+    char *text;
+};
+struct conf_report { /* what to tell the administrator besides the first error */
+    VEC(struct conf_warning) warnings;
+};
+void conf_report_done(struct conf_report *report);
+
+/* The file a program started now would use: SLURM_CONF, PREFIX/etc/slurm.conf of the running
+ * program, or /etc/slurm/slurm.conf. The caller frees. */
+char *conf_path(void);
+
+/* Reads and validates. node_name is for CONF_NODE only: a NodeName, or NULL for the row whose
+ * NodeHostname is this host's name. On failure err says "FILE:LINE: what, and what to do"; nothing
+ * is returned. */
+int conf_load(const char *path, enum conf_scope scope, const char *node_name, struct conf **out,
+              struct conf_report *report, struct err *err);
+void conf_free(struct conf *c);
+void conf_freep(struct conf **c);
+
+long conf_find_node(const struct conf *c, const char *name); /* index or -1 */
+long conf_find_part(const struct conf *c, const char *name);
+
+/* Whether a comma list such as SchedulerParameters holds the word, and the value of "word=value"
+ * (caller frees). */
+bool conf_list_has(const char *list, const char *word);
+char *conf_list_value(const char *list, const char *word);
+
+/* Path of a daemon's local socket: SOCKET_DIR/slurmctld or SOCKET_DIR/slurmd-NODE. SOCKET_DIR is
+ * AuthInfo's "socketdir=..." or /run/sluice/CLUSTER-PORT. The caller frees. */
+char *conf_socket_path(const struct conf *c, const char *daemon, const char *node);
+
+/* "Key                     = value" lines of every key, sorted as Slurm does; only the named one
+ * when key != NULL
+ * (-ERR_CONFIG when unknown). extra lines (SLURM_CONF, SLURM_VERSION, BOOT_TIME) included. */
+int conf_format(const struct conf *c, const char *key, struct str *out, struct err *err);
+
+/* What changed from one configuration to another, a line each: "MaxJobCount: 10 -> 20", "node n5:
+ * added". */
+void conf_diff(const struct conf *from, const struct conf *to, struct str *out);
