@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The calling side. Commands make one blocking call each: over the controller's local socket where
+ * there is one (the kernel tells who calls), else over TCP with a token that the local node daemon
+ * mints. No crypto beyond one hash, no loop. srun and salloc make several calls at a time on a
+ * loop.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "conf/conf.h"
+#include "loop/loop.h"
+#include "rpc/rpc.h"
+
+struct rpc_client; /* to the controllers of one cluster; keeps one connection open between calls */
+
+struct rpc_client *rpc_client_new(const struct conf *conf); /* conf is borrowed */
+void rpc_client_free(struct rpc_client *c);
+
+/* Waiting without limit, for calls that are answered when something happens. */
+#define RPC_WAIT_FOREVER (-1)
+
+/* One call. timeout_ms 0: MessageTimeout. On success *reply is in the arena. On failure err has the
+ * controller's code and text, or ERR_CONNECT with every host:port tried and the reason of each.
+ * Controllers are tried in order. */
+int rpc_call(struct rpc_client *c, enum rpc_number rpc, const ProtobufCMessage *request,
+             int64_t timeout_ms, struct arena *arena, void *reply,
+             struct err *err); /* reply: pointer to a message pointer */
+
+/* A streamed call: part() gets each part as it comes, unpacked in an arena that lives until part()
+ * returns; a non-zero return stops. */
+typedef int rpc_part_fn(void *ctx, const ProtobufCMessage *part, struct err *err);
+int rpc_call_stream(struct rpc_client *c, enum rpc_number rpc, const ProtobufCMessage *request,
+                    rpc_part_fn *part, void *ctx, struct err *err);
+
+/* The same on a loop. done() is called once, from the loop, with 0 and the reply (valid until it
+ * returns) or with a failure; never when the call was dropped. */
+struct rpc_async;
+typedef void rpc_done_fn(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err);
+struct rpc_async *rpc_async_controller(struct loop *l, const struct conf *conf, enum rpc_number rpc,
+                                       const ProtobufCMessage *request, int64_t timeout_ms,
+                                       rpc_done_fn *done, void *ctx);
+void rpc_async_drop(struct rpc_async *a);
+
+/* One request to many node daemons at a time (each gets a token of its own, minted in one go).
+ * done() once per node, index being its place. */
+struct rpc_node_target {
+    const char *node, *addr;
+    uint16_t port;
+};
+typedef void rpc_node_done_fn(void *ctx, size_t index, int code, const ProtobufCMessage *reply,
+                              const struct err *err);
+struct rpc_fanout;
+struct rpc_fanout *rpc_fanout_start(struct loop *l, const struct conf *conf,
+                                    const struct rpc_node_target *targets, size_t count,
+                                    enum rpc_number rpc, const ProtobufCMessage *request,
+                                    int64_t timeout_ms, rpc_node_done_fn *done, void *ctx);
+void rpc_fanout_free(struct rpc_fanout *f);

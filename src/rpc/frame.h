@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Frames: what travels. Header (fixed, little-endian), token, body.
+ *
+ *   magic "SLUI" | version u16 | rpc u16 | flags u16 | token length u16 | body length u32 | request
+ * id u64
+ *
+ * The token authenticates header and body: over TCP an auth token over hash(header, body); in a
+ * session a MAC under the session's key over (direction, sequence, header, body); over a local
+ * socket none is needed, the kernel names the peer.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "auth/auth.h"
+#include "base/err.h"
+#include "base/str.h"
+
+#define RPC_HEADER_SIZE 24
+#define RPC_VERSION 1
+
+enum rpc_flags { RPC_FLAG_REPLY = 1, RPC_FLAG_ERROR = 2, RPC_FLAG_MORE = 4, RPC_FLAG_SESSION = 8 };
+
+struct rpc_header {
+    uint16_t version, rpc, flags, token_len;
+    uint32_t body_len;
+    uint64_t id;
+};
+
+void rpc_header_pack(const struct rpc_header *h, uint8_t out[RPC_HEADER_SIZE]);
+
+/* Checks magic, version, known flags, known rpc and both lengths against the limits, before any
+ * body byte is read. body_max: what this peer may send in its state. -ERR_PROTOCOL, -ERR_VERSION,
+ * -ERR_TOO_BIG. */
+int rpc_header_unpack(const uint8_t in[RPC_HEADER_SIZE], uint32_t body_max, struct rpc_header *h,
+                      struct err *err);
+
+/* What a token is minted for: the header with token_len as sent, and the body. */
+void rpc_frame_hash(const struct rpc_header *h, const void *body, uint8_t hash[AUTH_HASH_SIZE]);

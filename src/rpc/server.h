@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The serving side, on the event loop: listens on TCP and UNIX sockets, reads frames within their
+ * limits and deadlines, establishes identity, authorises by the table, unpacks, and calls one
+ * handler. The handler decodes and authorises nothing. It answers now or later, by the call's
+ * number; a caller that went away makes the answer a no-op.
+ *
+ * Refused frames are answered with an error naming why, logged by the handler's owner through
+ * on_refused, rate-limited.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "auth/auth.h"
+#include "base/arena.h"
+#include "loop/loop.h"
+#include "rpc/rpc.h"
+#include "rpc/session.h"
+
+struct rpc_server;
+
+struct rpc_request {
+    uint64_t call; /* names this call in replies; never reused by this process */
+    const struct rpc_info *rpc;
+    const ProtobufCMessage *body;
+    struct arena
+        *arena; /* body's memory: valid until the handler returns, or take it (rpc_request_take) */
+    struct auth_identity who;
+    unsigned roles;   /* RPC_WHO_* of the caller */
+    const char *peer; /* "10.0.0.1:4711" or "local uid 1000", for messages */
+};
+
+struct rpc_server_events {
+    void (*on_request)(void *ctx, const struct rpc_request *request);
+    void (*on_gone)(void *ctx, uint64_t call);    /* the caller of an unanswered call has closed */
+    void (*on_drained)(void *ctx, uint64_t call); /* a streamed call may send more */
+    void (*on_session)(void *ctx, struct rpc_session *s,
+                       const char *peer_name); /* accepted; set its events now */
+    void (*on_refused)(void *ctx, const char *peer, const char *why);
+    void *ctx;
+};
+
+struct rpc_server_options {
+    struct loop *loop;
+    const struct auth_key *key; /* borrowed */
+    const char *audience;       /* what tokens must name: "slurmctld" or the node name */
+    uid_t admin_uid;            /* SlurmUser; root always is */
+    uid_t node_uid;             /* SlurmdUser: sessions name it */
+    bool refuse_plain;          /* sessions only (srun's I/O port) */
+};
+
+struct rpc_server *rpc_server_new(const struct rpc_server_options *options,
+                                  const struct rpc_server_events *events);
+void rpc_server_free(struct rpc_server *s);
+
+/* addr NULL: every address. port 0: any; returns the bound port. err names host and port. */
+int rpc_server_listen_tcp(struct rpc_server *s, const char *addr, uint16_t port, struct err *err);
+int rpc_server_listen_unix(struct rpc_server *s, const char *path, mode_t mode, struct err *err);
+void rpc_server_unlisten(struct rpc_server *s); /* close the listeners, keep the calls */
+
+void rpc_reply(struct rpc_server *s, uint64_t call, const ProtobufCMessage *reply);
+void rpc_reply_error(struct rpc_server *s, uint64_t call, int code, const char *text);
+
+/* A packed reply, or with 'more' a part of one; rpc_backlog() tells how much waits to be sent. */
+void rpc_reply_bytes(struct rpc_server *s, uint64_t call, const void *data, size_t len, bool more);
+size_t rpc_backlog(struct rpc_server *s, uint64_t call);

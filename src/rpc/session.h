@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Kept sessions: both ends have proved that they know a key, and each frame carries a MAC under a
+ * key made fresh from both sides' random numbers, over direction, sequence, header and body.
+ * Messages go both ways and have no replies; what must not be lost is acknowledged by the protocol
+ * above. Used between node daemon and controller (cluster key) and between step shepherd and srun
+ * (the launch's I/O key).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "auth/auth.h"
+#include "base/arena.h"
+#include "loop/loop.h"
+#include "rpc/rpc.h"
+
+struct rpc_session;
+
+struct rpc_session_events {
+    void (*on_open)(void *ctx, struct rpc_session *s); /* connecting side: it is up (again) */
+    void (*on_message)(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
+                       const ProtobufCMessage *body);
+    void (*on_drained)(void *ctx,
+                       struct rpc_session *s); /* the backlog has fallen below RPC_SESSION_LOW */
+    void (*on_close)(void *ctx, struct rpc_session *s,
+                     const struct err *why); /* accepted side: s is freed after it;
+                     connecting side: it reconnects by itself when 'retry' is set */
+    void *ctx;
+};
+
+#define RPC_SESSION_HIGH (1u << 20) /* a sender should stop adding above this backlog */
+#define RPC_SESSION_LOW (256u << 10)
+#define RPC_SESSION_RETRY_MIN_MS 50 /* pause between attempts, doubled up to the maximum */
+#define RPC_SESSION_RETRY_MAX_MS 2000
+
+struct rpc_target {
+    const char *addr; /* copied */
+    uint16_t port;
+};
+
+/* Connects to the first target that accepts; with 'retry' for ever. my_name tells the other side
+ * who calls. */
+struct rpc_session *rpc_session_connect(struct loop *l, const struct auth_key *key,
+                                        const char *my_name, const struct rpc_target *targets,
+                                        size_t count, bool retry,
+                                        const struct rpc_session_events *events);
+void rpc_session_set_events(struct rpc_session *s, const struct rpc_session_events *events);
+void rpc_session_free(struct rpc_session *s); /* closes; unsent bytes are lost */
+
+/* Sends what is queued, then closes and calls on_close. */
+void rpc_session_finish(struct rpc_session *s);
+
+/* Queues a message; without a connection it is dropped (the protocol above repeats). */
+void rpc_session_send(struct rpc_session *s, enum rpc_number rpc, const ProtobufCMessage *body);
+bool rpc_session_is_open(const struct rpc_session *s);
+size_t rpc_session_backlog(const struct rpc_session *s);
+void rpc_session_pause(struct rpc_session *s, bool paused); /* stop reading: back-pressure */
+const char *rpc_session_peer(const struct rpc_session *s);  /* "node3 (10.0.0.1:4711)" */
