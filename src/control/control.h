@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The controller machine: one deterministic object that takes messages and the clock, and puts out
+ * record changes and messages through its env. Same input, same output, byte for byte.
+ * Single-threaded; the only room that knows cluster/ and sched/ and each transition of a job or
+ * node, one file per transition.
+ *
+ * Use:  control_new, control_restore for every stored record, control_start; then for each turn any
+ * number of inputs followed by one control_turn(), which plans and writes out what became dirty.
+ *
+ * A 'call' is the number of a request that wants exactly one reply, now or in a later turn, through
+ * env.reply or env.reply_error. Messages in are borrowed for the call. The caller's rights by RPC
+ * table were checked before; whose job it is is checked here, by 'who'.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "conf/conf.h"
+#include "control/env.h"
+#include "proto/ctl.pb-c.h"
+#include "proto/job.pb-c.h"
+#include "proto/node.pb-c.h"
+#include "proto/part.pb-c.h"
+#include "proto/step.pb-c.h"
+
+struct control;
+
+struct caller {
+    uint32_t uid, gid;
+    bool is_operator, is_admin;         /* is_admin implies is_operator */
+    const char *user_name, *group_name; /* may be NULL */
+    const char *host;
+};
+
+/* conf is taken over (freed by control_free, replaced by control_reconfigure). env is borrowed. */
+struct control *control_new(struct conf *conf, const struct env *env);
+void control_free(struct control *c);
+
+/* One stored record; a failure (unknown kind, record that does not decode or contradicts itself)
+ * leaves it out. */
+int control_restore(struct control *c, enum record_kind kind, uint64_t number, const char *name,
+                    const void *data, size_t len, struct err *err);
+void control_start(struct control *c); /* after the last record: new epoch, deadlines, nodes unknown
+                                          until they register */
+
+void control_turn(struct control *c);
+void control_tick(struct control *c); /* when env.wake_at's time has come */
+
+/* Requests of users. 'low' of control_set_store_low(): submissions are refused with ERR_STORE_FULL.
+ */
+void control_set_store_low(struct control *c, bool low);
+void control_submit(struct control *c, uint64_t call, const struct caller *who,
+                    const Pb__SubmitRequest *r);
+void control_alloc(struct control *c, uint64_t call, const struct caller *who,
+                   const Pb__AllocRequest *r);
+void control_alloc_wait(struct control *c, uint64_t call, const struct caller *who,
+                        const Pb__AllocWait *r);
+void control_alloc_info(struct control *c, uint64_t call, const struct caller *who,
+                        const Pb__JobIdRequest *r);
+void control_step_create(struct control *c, uint64_t call, const struct caller *who,
+                         const Pb__StepSpec *r);
+void control_step_complete(struct control *c, uint64_t call, const struct caller *who,
+                           const Pb__StepComplete *r);
+void control_job_complete(struct control *c, uint64_t call, const struct caller *who,
+                          const Pb__JobComplete *r);
+void control_job_signal(struct control *c, uint64_t call, const struct caller *who,
+                        const Pb__JobSignal *r);
+void control_job_update(struct control *c, uint64_t call, const struct caller *who,
+                        const Pb__JobUpdate *r);
+void control_job_wait_end(struct control *c, uint64_t call, const struct caller *who,
+                          const Pb__JobIdRequest *r);
+void control_node_update(struct control *c, uint64_t call, const struct caller *who,
+                         const Pb__NodeUpdate *r);
+void control_part_update(struct control *c, uint64_t call, const struct caller *who,
+                         const Pb__PartUpdate *r);
+void control_call_gone(struct control *c,
+                       uint64_t call); /* the caller of an open call has closed */
+
+/* May the caller read the script of this job? 0, -ERR_NO_JOB, -ERR_ACCESS. The owner of the store
+ * then sends it. */
+int control_may_read_script(struct control *c, const struct caller *who, uint32_t job_id);
+
+/* Nodes. A session that ends is no failure yet: SlurmdTimeout decides. */
+void control_node_register(struct control *c, const char *node, const Pb__NodeRegister *r);
+void control_node_report(struct control *c, const char *node, const Pb__NodeReport *r);
+void control_node_lost(struct control *c, const char *node);
+
+/* Takes the new configuration over; running jobs are not disturbed. The reply lists what changed.
+ */
+void control_reconfigure(struct control *c, uint64_t call, struct conf *conf);
+const struct conf *control_conf(const struct control *c); /* borrowed until the next reconfigure */
+void control_shutdown_nodes(struct control *c);           /* orders every node daemon to stop */
+
+/*
+ * Listings: appends packed list elements (fields of JobList, NodeList...) to out until 'budget'
+ * bytes are exceeded or all is said. *cursor starts at 0 and carries the place between calls;
+ * returns true when there is more. The last part carries the stamp and 'now'. Served from each
+ * record's packed form; never touches the planner.
+ */
+bool control_list_jobs(struct control *c, const struct caller *who, const Pb__JobFilter *f,
+                       uint64_t *cursor, size_t budget, struct str *out);
+bool control_list_steps(struct control *c, const struct caller *who, const Pb__StepFilter *f,
+                        uint64_t *cursor, size_t budget, struct str *out);
+bool control_list_nodes(struct control *c, const struct caller *who, const Pb__NodeFilter *f,
+                        uint64_t *cursor, size_t budget, struct str *out);
+bool control_list_parts(struct control *c, const struct caller *who, const Pb__PartFilter *f,
+                        uint64_t *cursor, size_t budget, struct str *out);
+/* True when nothing matching could have changed since the stamp: answer ERR_NO_CHANGE. */
+bool control_unchanged_since(const struct control *c, int64_t stamp);
+
+void control_stats(const struct control *c, Pb__CtlStats *stats);
+
+/* For the simulator and the tests: checks every invariant of DESIGN section 7 on the present state
+ * (nothing over-allocated, no node held by an ended job, indexes agree with records). 0 or
+ * -ERR_INTERNAL with the first breach. */
+int control_check(const struct control *c, struct err *err);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The world as the controller machine sees it. control/ opens no file or socket, reads no clock and
+ * makes no random number: it asks this. slurmctld gives it the real world, slurmsim a virtual one
+ * (DESIGN rule 2).
+ *
+ * Output (put, del, reply, send, ack) belongs to the current turn: the owner makes the turn's
+ * record changes durable before it lets any of the turn's, or a later turn's, messages out.
+ * Messages are packed or copied before the call returns.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "proto/node.pb-c.h"
+
+enum record_kind {                     /* stored; numbers are for ever */
+                   RECORD_META = 1,    /* number 0: StoreMeta */
+                   RECORD_JOB = 2,     /* number job id: JobRecord */
+                   RECORD_PAYLOAD = 3, /* number job id: JobPayload */
+                   RECORD_NODE = 4,    /* name: NodeRecord */
+                   RECORD_PART = 5,    /* name: PartRecord, what was changed live */
+};
+
+struct env {
+    void *ctx;
+    int64_t (*wall_ms)(void *ctx); /* for people and for records */
+    int64_t (*mono_ms)(
+        void *ctx); /* for durations and deadlines; runs on while the process is restarted */
+    void (*wake_at)(void *ctx,
+                    int64_t mono_ms); /* call control_tick() then; a later call moves it */
+
+    void (*put)(void *ctx, enum record_kind kind, uint64_t number, const char *name,
+                const void *data, size_t len);
+    void (*del)(void *ctx, enum record_kind kind, uint64_t number, const char *name);
+
+    void (*reply)(void *ctx, uint64_t call, const ProtobufCMessage *reply);
+    void (*reply_error)(void *ctx, uint64_t call, int code, const char *text);
+
+    /* To a node daemon's session; dropped when there is none. A LaunchBatch comes without payload:
+     * the owner adds the stored RECORD_PAYLOAD of its job when it sends it. */
+    void (*send)(void *ctx, const char *node, const Pb__NodeOrders *orders);
+    void (*ack)(void *ctx, const char *node, uint64_t seq);
+    void (*welcome)(void *ctx, const char *node, uint64_t epoch);
+
+    void (*sign)(void *ctx, const void *data, size_t len, uint8_t sig[64]);
+
+    /* From caches; never blocks. */
+    bool (*user_in_group)(void *ctx, uint32_t uid, uint32_t gid, const char *group);
+
+    void (*log)(void *ctx, enum log_level level, const char *room, const char *text);
+};
