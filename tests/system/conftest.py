@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+import pytest
+
+from harness import Cluster
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: left out where every process is ten times slower (sanitizers)")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Four nodes of four CPUs, shared by the tests of a file; stopped and checked for left-overs at its end."""
+    c = Cluster()
+    try:
+        yield c
+        c.stop()
+    finally:
+        c.destroy()
+
+
+@pytest.fixture
+def make_cluster():
+    """A function that makes clusters for one test."""
+    made = []
+
+    def make(**options):
+        made.append(Cluster(**options))
+        return made[-1]
+
+    try:
+        yield make
+        for c in made:
+            c.stop()
+    finally:
+        for c in made:
+            c.destroy()
+
+
+@pytest.fixture(autouse=True)
+def on_failure_show_logs(request):
+    yield
+    report = getattr(request.node, "report_call", None)
+    if report is not None and report.failed and "cluster" in request.fixturenames:
+        c = request.getfixturevalue("cluster")
+        print(c.tail("slurmctld", 60))
+        for node in c.names[:2]:
+            print(c.tail(node, 30))
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    setattr(item, "report_" + call.when, outcome.get_result())

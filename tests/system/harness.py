@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A private cluster for tests: real daemons on loopback in a directory of its own, driven through the commands.
+
+Nothing here sleeps: waiting is asking again until a deadline, and the deadline is only for a test that has failed.
+"""
+import json
+import os
+import pathlib
+import pwd
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+PREFIX = pathlib.Path(os.environ.get("SLUICE_PREFIX", pathlib.Path(__file__).parents[2] / "build/prefix")).resolve()
+DEADLINE = 60.0  # seconds until something that must happen counts as not happening
+ROOT = os.geteuid() == 0
+
+
+def free_ports(count):
+    """Ports that were free a moment ago; the daemons say so when one is taken meanwhile."""
+    holders = [socket.socket() for _ in range(count)]
+    try:
+        for s in holders:
+            s.bind(("127.0.0.1", 0))
+        return [s.getsockname()[1] for s in holders]
+    finally:
+        for s in holders:
+            s.close()
+
+
+def eventually(check, what, deadline=DEADLINE):
+    """Asks until the answer is true; returns it. The last answer is in the failure."""
+    end = time.monotonic() + deadline
+    while True:
+        answer = check()
+        if answer:
+            return answer
+        if time.monotonic() > end:
+            raise AssertionError(f"did not happen within {deadline} s: {what}")
+
+
+def alive(pid):
+    try:
+        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return state not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def processes_of(directory):
+    """Every process that has to do with a cluster's directory: by command line, environment or working directory."""
+    found = {}
+    needle = str(directory).encode()
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            line = (entry / "cmdline").read_bytes()
+            environment = (entry / "environ").read_bytes()
+            cwd = os.fsencode(os.readlink(entry / "cwd"))
+        except OSError:
+            continue
+        if needle in line or b"SLURM_CONF=" + needle in environment or cwd.startswith(needle):
+            if alive(int(entry.name)):
+                found[int(entry.name)] = line.replace(b"\0", b" ").decode(errors="replace")
+    return found
+
+
+class Result(subprocess.CompletedProcess):
+    """What a command said; ok() asserts success and gives its standard output without the last newline."""
+
+    def ok(self):
+        assert self.returncode == 0, f"{self.args}: status {self.returncode}\n{self.stdout}{self.stderr}"
+        return self.stdout.rstrip("\n")
+
+    def fails(self, *texts):
+        assert self.returncode != 0, f"{self.args}: succeeded, but should not\n{self.stdout}{self.stderr}"
+        for text in texts:
+            assert text in self.stderr, f"{self.args}: {text!r} is not in:\n{self.stderr}"
+        return self.stderr
+
+
+class Cluster:
+    def __init__(self, nodes=4, cpus=4, memory=4000, conf="", node_conf="", partitions=None, name="test", start=True):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="sluice-test."))
+        self.dir.chmod(0o755)
+        self.work = self.dir / "work"  # where jobs run
+        self.work.mkdir()
+        self.work.chmod(0o1777)
+        self.count, self.cpus, self.memory = nodes, cpus, memory
+        ports = free_ports(nodes + 1)
+        self.port = ports[0]
+        self.conf_file = self.dir / "slurm.conf"
+        user = pwd.getpwuid(os.geteuid()).pw_name
+        lines = [
+            f"ClusterName={name}", "SlurmctldHost=localhost(127.0.0.1)", f"SlurmctldPort={self.port}",
+            f"SlurmUser={user}", f"SlurmdUser={user}", f"StateSaveLocation={self.dir}/state",
+            f"SlurmdSpoolDir={self.dir}/spool/%n", f"SlurmctldPidFile={self.dir}/slurmctld.pid",
+            f"SlurmdPidFile={self.dir}/slurmd-%n.pid", f"SlurmctldLogFile={self.dir}/slurmctld.log",
+            f"SlurmdLogFile={self.dir}/slurmd-%n.log", f"AuthInfo=socketdir={self.dir}/run",
+            "SlurmdParameters=config_overrides", "SelectType=select/cons_tres",
+            "SelectTypeParameters=CR_Core_Memory", "KillWait=1", "ReturnToService=2", "DefMemPerCPU=100",
+            "SlurmctldDebug=debug", "SlurmdDebug=debug",
+        ]
+        lines.append(conf)
+        self.names = [f"n{i}" for i in range(1, nodes + 1)]
+        for node, port in zip(self.names, ports[1:]):
+            lines.append(f"NodeName={node} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory={memory} {node_conf}")
+        lines += partitions or ["PartitionName=main Nodes=ALL Default=YES MaxTime=UNLIMITED State=UP"]
+        self.conf_file.write_text("\n".join(lines) + "\n")
+        key = self.dir / "slurm.key"
+        key.write_bytes(os.urandom(64))
+        key.chmod(0o600)
+        self.daemons = {}  # name -> Popen
+        if start:
+            try:
+                self.start()
+            except BaseException:
+                self.destroy()
+                raise
+
+    # --- commands ---------------------------------------------------------------------------------------------------
+    def environment(self, **more):
+        env = {k: v for k, v in os.environ.items()
+               if not k.startswith(("SLURM", "SBATCH", "SALLOC", "SQUEUE", "SINFO", "SCANCEL"))}
+        env["SLURM_CONF"] = str(self.conf_file)
+        env["PATH"] = f"{PREFIX}/bin:{PREFIX}/sbin:" + env.get("PATH", "/usr/bin:/bin")
+        env["TZ"] = "UTC"
+        env.update(more)
+        return env
+
+    def argv(self, line, user):
+        argv = line.split() if isinstance(line, str) else [str(a) for a in line]
+        if user:
+            entry = pwd.getpwnam(user)
+            argv = ["setpriv", f"--reuid={entry.pw_uid}", f"--regid={entry.pw_gid}", "--clear-groups", *argv]
+        return argv
+
+    def run(self, line, user=None, stdin="", env=None, cwd=None, timeout=DEADLINE):
+        argv = self.argv(line, user)
+        done = subprocess.run(argv, input=stdin, text=True, capture_output=True, cwd=cwd or self.work,
+                              env=self.environment(**(env or {})), timeout=timeout, errors="replace")
+        return Result(argv, done.returncode, done.stdout, done.stderr)
+
+    def popen(self, line, user=None, env=None, cwd=None, **more):
+        more.setdefault("stdin", subprocess.DEVNULL)
+        more.setdefault("stdout", subprocess.PIPE)
+        more.setdefault("stderr", subprocess.PIPE)
+        return subprocess.Popen(self.argv(line, user), text=True, cwd=cwd or self.work,
+                                env=self.environment(**(env or {})), **more)
+
+    def sbatch(self, *options, wrap=None, script=None, user=None, env=None):
+        """Submits; returns the job id."""
+        line = ["sbatch", "--parsable", *options]
+        if wrap is not None:
+            line += ["--wrap", wrap]
+        out = self.run(line, user=user, env=env, stdin=script or "").ok()
+        assert re.fullmatch(r"\d+", out), out
+        return int(out)
+
+    def wait(self, job, deadline=DEADLINE):
+        """Until the job has reached its end and its nodes are free; returns its fields."""
+        def ended():
+            fields = self.job(job)
+            return fields if fields["JobState"] not in ("PENDING", "RUNNING", "COMPLETING", "SUSPENDED") else None
+        return eventually(ended, f"end of job {job}", deadline)
+
+    def job(self, job):
+        return fields_of(self.run(f"scontrol show job -o {job}").ok())
+
+    def state(self, job):
+        return self.job(job)["JobState"]
+
+    def node(self, name):
+        return fields_of(self.run(f"scontrol show node -o {name}").ok())
+
+    def json(self, line):
+        return json.loads(self.run(line + " --json").ok())
+
+    def output(self, job, name="slurm-{}.out"):
+        return (self.work / name.format(job)).read_text()
+
+    # --- daemons ----------------------------------------------------------------------------------------------------
+    def spawn(self, name, argv):
+        log = open(self.dir / f"{name}.stderr", "ab")
+        self.daemons[name] = subprocess.Popen([str(a) for a in argv], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                              cwd=self.dir, env=self.environment(), start_new_session=True)
+        log.close()
+
+    def start(self):
+        self.start_controller(wait=False)
+        for node in self.names:
+            self.start_node(node)
+        self.wait_ready()
+
+    def start_controller(self, *options, wait=True):
+        self.spawn("slurmctld", [PREFIX / "sbin/slurmctld", "-D", *options])
+        if wait:
+            eventually(lambda: self.running("slurmctld") and self.run("scontrol ping").returncode == 0, "scontrol ping")
+
+    def start_node(self, node):
+        self.spawn(node, [PREFIX / "sbin/slurmd", "-D", "-N", node])
+
+    def running(self, name):
+        assert self.daemons[name].poll() is None, f"{name} has ended:\n{self.tail(name)}"
+        return True
+
+    def wait_ready(self, states=("idle", "alloc", "mix")):
+        def ready():
+            for name in self.daemons:
+                self.running(name)
+            out = self.run("sinfo -h -N -o %t").stdout.split()
+            return len(out) >= self.count and all(s in states for s in out)
+        eventually(ready, "all nodes registered\n" + self.tail("slurmctld"))
+
+    def kill(self, name, how=signal.SIGKILL):
+        process = self.daemons.pop(name)
+        process.send_signal(how)
+        process.wait(DEADLINE)
+
+    def tail(self, name, lines=30):
+        text = ""
+        for file in (self.dir / f"{name}.stderr", self.dir / f"{name}.log", self.dir / f"slurmd-{name}.log"):
+            if file.exists():
+                text += f"--- {file.name}\n" + "\n".join(file.read_text(errors="replace").splitlines()[-lines:]) + "\n"
+        return text
+
+    def stop(self):
+        """Orderly: cancels what runs, stops the daemons, and asserts that nothing is left."""
+        if "slurmctld" in self.daemons and self.daemons["slurmctld"].poll() is None:
+            everyone = [] if ROOT else ["--me"]
+            self.run(["scancel", "-Q", *(everyone or ["-t", "PENDING,RUNNING,SUSPENDED"])])
+            eventually(lambda: not self.run("squeue -h -t all -o %T").stdout.split() or all(
+                t not in ("PENDING", "RUNNING", "COMPLETING") for t in
+                self.run("squeue -h -t all -o %T").stdout.split()), "an empty queue")
+        for name in list(self.daemons):
+            self.daemons[name].send_signal(signal.SIGTERM)
+        for name, process in list(self.daemons.items()):
+            status = process.wait(DEADLINE)
+            assert status == 0, f"{name} ended with status {status}\n{self.tail(name)}"
+        self.daemons.clear()
+        eventually(lambda: not processes_of(self.dir), f"no process left: {processes_of(self.dir)}", 10)
+        left = [p for p in (self.dir / "run").glob("*")] if (self.dir / "run").exists() else []
+        assert not left, f"sockets left behind: {left}"
+
+    def destroy(self):
+        for process in self.daemons.values():
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        for pid in processes_of(self.dir):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+def fields_of(line):
+    """The Key=Value pairs of one record of 'scontrol show -o'; a value may hold blanks until the next Key=."""
+    found = {}
+    for match in re.finditer(r"([A-Za-z][A-Za-z0-9_/:]*)=(.*?)(?=\s+[A-Za-z][A-Za-z0-9_/:]*=|\s*$)", line.strip()):
+        found.setdefault(match.group(1), match.group(2))
+    return found

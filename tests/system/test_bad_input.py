@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every refusal: the message names the thing, the status is not zero, and nothing is left behind."""
+import os
+
+import pytest
+
+from harness import ROOT, eventually, free_ports
+
+NEVER = [
+    (["-p", "nosuch"], "invalid partition", "nosuch"),
+    (["-N", "5"], "Node count specification invalid", None),
+    (["-n", "17"], "More processors requested than permitted", None),
+    (["--mem", "5000"], "Memory specification can not be satisfied", None),
+    (["-w", "ghost"], "Invalid node name specified", "ghost"),
+    (["-x", "ghost"], "Invalid node name specified", "ghost"),
+    (["-C", "golden"], "Invalid feature specification", "golden"),
+]
+
+
+@pytest.mark.parametrize("options,text,thing", NEVER, ids=lambda v: " ".join(v) if isinstance(v, list) else None)
+def test_what_can_never_run_is_refused(cluster, options, text, thing):
+    """CORE-084."""
+    said = cluster.run(["sbatch", *options, "--wrap=true"]).fails("sbatch: error: ", "Batch job submission failed: ")
+    assert text.lower() in said.lower()
+    assert thing is None or thing in said
+    said = cluster.run(["srun", *options, "true"]).fails("srun: error: ")
+    assert text.lower() in said.lower()
+    assert cluster.run("squeue -h").ok() == ""
+
+
+@pytest.mark.parametrize("tool", ["sbatch", "srun", "salloc", "squeue", "sinfo", "scancel", "scontrol"])
+def test_unknown_option_is_named(cluster, tool):
+    said = cluster.run([tool, "--no-such-option"]).fails("no-such-option")
+    assert said.startswith(tool + ":")
+
+
+@pytest.mark.parametrize("options", [["-N", "x"], ["-n", "-1"], ["-t", "soon"], ["--mem", "lots"], ["-c", "0"],
+                                     ["-N", "3-1"], ["--nice=x"], ["--begin=never"], ["-w", "n[1-"]])
+def test_wrong_value_names_the_option(cluster, options):
+    said = cluster.run(["sbatch", *options, "--wrap=true"]).fails("sbatch: error: ")
+    assert options[-1].split("=")[-1] in said
+    assert cluster.run("squeue -h").ok() == ""
+
+
+def test_script_without_interpreter(cluster):
+    cluster.run("sbatch", stdin="echo no interpreter\n").fails(
+        "sbatch: error: This does not look like a batch script.", "#!")
+    cluster.run("sbatch", stdin="").fails("sbatch: error: Batch script is empty!")
+    cluster.run("sbatch nosuch.sh").fails("nosuch.sh")
+    cluster.run("sbatch", stdin="#!/bin/sh\r\necho dos\r\n").fails("DOS line breaks")
+
+
+def test_directive_errors_name_the_line(cluster):
+    cluster.run("sbatch", stdin="#!/bin/sh\n#SBATCH --frobnicate\n").fails("frobnicate")
+    cluster.run("sbatch", stdin="#!/bin/sh\n#SBATCH -N two\n").fails("two")
+
+
+@pytest.mark.skipif(not ROOT, reason="needs root to become another user")
+def test_unwritable_output_directory(cluster):
+    closed = cluster.dir / "closed"
+    closed.mkdir(mode=0o700, exist_ok=True)
+    job = cluster.sbatch("-o", f"{closed}/out", user="nobody", wrap="true")
+    fields = cluster.wait(job)
+    assert fields["JobState"] == "FAILED"
+    assert not (closed / "out").exists()
+    eventually(lambda: cluster.run("sinfo -h -o %t").ok() == "idle", "all nodes idle")
+
+
+@pytest.mark.skipif(not ROOT, reason="needs root to become another user")
+def test_another_users_job(cluster):
+    """CORE-060, 062, 072, 195."""
+    job = cluster.sbatch("-o", "/dev/null", wrap="sleep 60", user="daemon")
+    cluster.run(f"scancel {job}", user="nobody").fails(
+        f"scancel: error: Kill job error on job id {job}: Access/permission denied")
+    cluster.run(f"scontrol update JobId={job} Nice=5", user="nobody").fails("Access/permission denied")
+    cluster.run("scontrol update NodeName=n1 State=DRAIN Reason=x", user="nobody").fails("Access/permission denied")
+    cluster.run("scontrol reconfigure", user="nobody").fails("Access/permission denied")
+    cluster.run(f"scontrol write batch_script {job} -", user="nobody").fails("ccess")
+    assert cluster.state(job) in ("RUNNING", "PENDING")
+    assert cluster.run(f"scancel {job}", user="daemon").returncode == 0
+    assert cluster.wait(job)["JobState"] == "CANCELLED"
+
+
+def test_unknown_job_node_partition(cluster):
+    cluster.run("scancel 999999").fails("scancel: error: Kill job error on job id 999999: Invalid job id specified")
+    cluster.run("scontrol show job 999999").fails("slurm_load_jobs error: Invalid job id specified")
+    cluster.run("scontrol show node ghost").fails("ghost")
+    cluster.run("scontrol show partition ghost").fails("ghost")
+    cluster.run("scontrol update JobId=999999 Nice=1").fails("Invalid job id specified")
+    assert "ghost" in cluster.run("squeue -p ghost").stderr
+
+
+def test_controller_down_names_host_and_port(cluster, tmp_path):
+    port = free_ports(1)[0]
+    conf = tmp_path / "slurm.conf"
+    conf.write_text(f"ClusterName=x\nSlurmctldHost=localhost(127.0.0.1)\nSlurmctldPort={port}\n"
+                    f"AuthInfo=socketdir={cluster.dir}/run\nNodeName=n1\nPartitionName=p Nodes=n1\n")
+    socket = cluster.dir / "run/slurmctld"
+    hidden = cluster.dir / "run/.hidden"
+    os.rename(socket, hidden)
+    try:
+        for line in ("squeue", "sinfo", "sbatch --wrap=true", "scancel 1", "scontrol show job", "srun true"):
+            said = cluster.run(line, env={"SLURM_CONF": str(conf)}).fails("Unable to contact slurm controller")
+            assert str(port) in said and ("127.0.0.1" in said or "localhost" in said), said
+        ping = cluster.run("scontrol ping", env={"SLURM_CONF": str(conf)})
+        assert ping.stdout.startswith("Slurmctld(primary) at localhost is DOWN") and ping.returncode != 0
+    finally:
+        os.rename(hidden, socket)
+
+
+def test_missing_configuration_names_the_file(cluster):
+    cluster.run("squeue", env={"SLURM_CONF": "/nonexistent/slurm.conf"}).fails("/nonexistent/slurm.conf")

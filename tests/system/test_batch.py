@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Batch jobs from submission to purge: CORE-081 to 102, 082, 087, 097, 111, 220."""
+import re
+
+import pytest
+
+from harness import ROOT, eventually
+
+
+def test_submit_message_and_output(cluster):
+    out = cluster.run(["sbatch", "--wrap", "echo hello; echo oops >&2"]).ok()
+    job = int(re.fullmatch(r"Submitted batch job (\d+)", out).group(1))
+    assert cluster.wait(job)["JobState"] == "COMPLETED"
+    assert cluster.output(job) == "hello\noops\n"  # CORE-096: sbatch joins the two
+
+
+def test_parsable_and_cluster_name(cluster):
+    assert re.fullmatch(r"\d+", cluster.run(["sbatch", "--parsable", "--wrap=true"]).ok())
+
+
+def test_ids_are_unique_and_rise(cluster):
+    jobs = [cluster.sbatch("-o", "/dev/null", wrap="true") for _ in range(20)]
+    assert len(set(jobs)) == 20 and jobs == sorted(jobs)
+    for job in jobs:
+        cluster.wait(job)
+
+
+def test_script_file_arguments_and_directives(cluster):
+    script = cluster.work / "job.sh"
+    script.write_text("#!/bin/sh\n# a comment\n#SBATCH --job-name=named -n 2\n#SBATCH -o out-%x-%j.txt\n\n"
+                      "echo \"$# $1 $2 $SLURM_JOB_NAME $SLURM_NTASKS\"\n#SBATCH --job-name=toolate\n")
+    job = int(cluster.run(["sbatch", "--parsable", script, "-a", "--wrap"]).ok())
+    cluster.wait(job)
+    assert cluster.output(job, "out-named-{}.txt") == "2 -a --wrap named 2\n"
+
+
+def test_command_line_wins_over_directive(cluster):
+    job = cluster.sbatch("-J", "cli", "-o", "/dev/null", script="#!/bin/sh\n#SBATCH -J directive\nexit 0\n")
+    assert cluster.wait(job)["JobName"] == "cli"
+
+
+def test_script_on_standard_input(cluster):
+    job = cluster.sbatch(script="#!/bin/sh\necho from stdin; readlink /proc/self/fd/0\n")
+    cluster.wait(job)
+    assert cluster.output(job) == "from stdin\n/dev/null\n"  # CORE-083
+
+
+def test_environment_directory_and_options_arrive(cluster):
+    place = cluster.work / "sub dir"
+    place.mkdir()
+    job = cluster.sbatch("-D", str(place), "-o", "env.txt", env={"GREETING": "hi there"},
+                         wrap='pwd; echo "$GREETING"; echo $SLURM_JOB_ID $SLURM_JOBID; hostname >/dev/null')
+    cluster.wait(job)
+    assert (place / "env.txt").read_text() == f"{place}\nhi there\n{job} {job}\n"
+
+
+def test_export_none_and_list(cluster):
+    job = cluster.sbatch("--export=NONE", env={"SECRET": "x"}, wrap='echo "[$SECRET]"')
+    cluster.wait(job)
+    assert cluster.output(job) == "[]\n"
+    job = cluster.sbatch("--export=A=5,KEEP", env={"KEEP": "k", "DROP": "d"}, wrap='echo "$A $KEEP [$DROP]"')
+    cluster.wait(job)
+    assert cluster.output(job) == "5 k []\n"
+
+
+def test_node_list_variables(cluster):
+    job = cluster.sbatch("-N", "2", "-w", "n[2-3]", wrap='echo "$SLURM_JOB_NODELIST $SLURM_NODELIST $SLURM_NNODES '
+                         '$SLURM_JOB_NUM_NODES $SLURMD_NODENAME $SLURM_JOB_CPUS_PER_NODE"')
+    cluster.wait(job)
+    assert cluster.output(job) == "n[2-3] n[2-3] 2 2 n2 1(x2)\n"  # CORE-089, 091
+
+
+def test_exit_status_reaches_the_record(cluster):
+    job = cluster.sbatch("-o", "/dev/null", wrap="exit 3")
+    fields = cluster.wait(job)
+    assert (fields["JobState"], fields["ExitCode"], fields["Reason"]) == ("FAILED", "3:0", "NonZeroExitCode")
+    job = cluster.sbatch("-o", "/dev/null", wrap="kill -9 $$")
+    assert cluster.wait(job)["ExitCode"] == "0:9"
+
+
+def test_wait_option_gives_the_jobs_status(cluster):
+    assert cluster.run(["sbatch", "--wait", "-o", "/dev/null", "--wrap", "exit 7"]).returncode == 7
+    assert cluster.run(["sbatch", "--wait", "-o", "/dev/null", "--wrap", "true"]).returncode == 0
+
+
+def test_output_patterns(cluster):
+    job = cluster.sbatch("-J", "pat", "-o", "%x.%j.%N.%n.%t.%u.out", "-e", "%A-%%.err", wrap="echo o; echo e >&2")
+    cluster.wait(job)
+    user = cluster.run("id -un").ok()
+    assert (cluster.work / f"pat.{job}.n1.0.0.{user}.out").read_text() == "o\n"
+    assert (cluster.work / f"{job}-%.err").read_text() == "e\n"
+
+
+def test_output_can_be_read_while_it_runs(cluster):
+    go = cluster.work / "go"
+    job = cluster.sbatch(wrap=f"echo first; while [ ! -e {go} ]; do sleep 0.05; done; echo last")
+    eventually(lambda: (cluster.work / f"slurm-{job}.out").exists() and cluster.output(job) == "first\n", "output")
+    go.touch()
+    cluster.wait(job)
+    assert cluster.output(job) == "first\nlast\n"
+
+
+def test_first_in_first_out(cluster):
+    """CORE-050, 088: whole-cluster jobs start in the order of submission."""
+    order = cluster.work / "order"
+    jobs = [cluster.sbatch("-N", "4", "--exclusive", "-o", "/dev/null", wrap=f"echo $SLURM_JOB_ID >>{order}")
+            for _ in range(5)]
+    for job in jobs:
+        cluster.wait(job)
+    assert order.read_text().split() == [str(j) for j in jobs]
+
+
+def test_legacy_batch_gives_two_files(cluster):
+    """CORE-081, 085, 086, 090, 096: the 2002 form."""
+    done = cluster.run("srun --batch --nodes 2 hostname")
+    assert done.returncode == 0
+    job = int(re.fullmatch(r"srun: Job (\d+) has been submitted\n", done.stderr + done.stdout).group(1))
+    cluster.wait(job)
+    host = cluster.run("hostname").ok()
+    assert cluster.output(job) == f"{host}\n{host}\n"
+    assert cluster.output(job, "slurm-{}.err") == ""
+    refused = cluster.run("srun --batch --nodes 99 hostname")
+    assert refused.returncode != 0 and "srun: request will never run" in refused.stderr
+
+
+def test_whole_nodes_count_all_their_cpus(make_cluster):
+    """CORE-135: four CPUs on four nodes of two CPUs, whole nodes: eight CPUs."""
+    c = make_cluster(cpus=2, conf="SelectType=select/linear\nSelectTypeParameters=CR_Memory")
+    job = c.sbatch("-n4", "-N4", "-o", "/dev/null", wrap="true")
+    fields = c.wait(job)
+    assert (fields["NumNodes"], fields["NumCPUs"]) == ("4", "8")
+
+
+def test_purged_after_min_job_age(make_cluster):
+    c = make_cluster(nodes=1, conf="MinJobAge=2")
+    job = c.sbatch("-o", "/dev/null", wrap="true")
+    c.wait(job)
+    eventually(lambda: "Invalid job id" in c.run(f"scontrol show job {job}").stderr, "purge of the job")
+
+
+def test_epilog_keeps_the_node_until_it_is_done(make_cluster):
+    """CORE-100, 107, 156, 219, 223: an epilog on every node, as the daemon's user, before the node is free."""
+    c = make_cluster(nodes=2, start=False)
+    gate, mark = c.dir / "gate", c.dir / "mark"
+    epilog = c.dir / "epilog.sh"
+    epilog.write_text(f"#!/bin/sh\necho $SLURM_JOB_ID $SLURMD_NODENAME $(id -u) >>{mark}\n"
+                      f"[ $SLURMD_NODENAME = n2 ] && while [ ! -e {gate} ]; do sleep 0.05; done\nexit 0\n")
+    epilog.chmod(0o755)
+    with c.conf_file.open("a") as f:
+        f.write(f"Epilog={epilog}\n")
+    c.start()
+    job = c.sbatch("-N2", "-o", "/dev/null", wrap="true")
+    eventually(lambda: c.job(job)["JobState"] == "COMPLETING", "completing")
+    eventually(lambda: c.node("n1")["State"].startswith("IDLE"), "the first node free")
+    assert "COMPLETING" in c.node("n2")["State"]
+    gate.touch()
+    assert c.wait(job)["JobState"] == "COMPLETED"
+    uid = c.run("id -u").ok()
+    assert sorted(mark.read_text().splitlines()) == [f"{job} n1 {uid}", f"{job} n2 {uid}"]
+
+
+@pytest.mark.skipif(not ROOT, reason="needs root to become another user")
+def test_runs_as_the_submitting_user(cluster):
+    job = cluster.sbatch(user="nobody", wrap="id -un; id -gn; id -G | wc -w; ulimit -n; umask")
+    cluster.wait(job)
+    limits = cluster.run(["sh", "-c", "ulimit -n; umask"], user="nobody").ok().split()
+    lines = cluster.output(job).split()
+    assert lines[0] == "nobody" and lines[3:] == limits

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ending jobs: CORE-189 to 194, 158, 186."""
+import os
+import pty
+import subprocess
+
+from harness import eventually
+
+
+def running(cluster, *options, wrap="sleep 100"):
+    job = cluster.sbatch("-o", f"slurm-%j.out", *options, wrap=wrap)
+    eventually(lambda: cluster.state(job) == "RUNNING", "the job runs")
+    return job
+
+
+def test_pending_and_running(cluster):
+    job = running(cluster)
+    waiting = cluster.sbatch("-N4", "--exclusive", wrap="true")
+    assert cluster.state(waiting) == "PENDING"
+    cluster.run(f"scancel {waiting}").ok()
+    assert cluster.state(waiting) == "CANCELLED"
+    cluster.run(f"scancel {job}").ok()
+    fields = cluster.wait(job)
+    assert fields["JobState"] == "CANCELLED"
+    assert f"*** JOB {job} ON n1 CANCELLED AT" in cluster.output(job)
+
+
+def test_stubborn_job_is_killed(cluster):
+    job = running(cluster, wrap="trap '' TERM; while :; do sleep 0.1; done")
+    cluster.run(f"scancel {job}").ok()
+    assert cluster.wait(job)["JobState"] == "CANCELLED"
+
+
+def test_time_limit(cluster):
+    job = running(cluster, "-t", "1")
+    cluster.run(f"scontrol update JobId={job} TimeLimit=0:01").ok()
+    fields = cluster.wait(job)
+    assert fields["JobState"] == "TIMEOUT" and "DUE TO TIME LIMIT" in cluster.output(job)
+
+
+def test_by_user_name_state_partition(cluster):
+    user = cluster.run("id -un").ok()
+    jobs = [cluster.sbatch("-J", f"job{i}", "-o", "/dev/null", wrap="sleep 100") for i in range(3)]
+    cluster.run("scancel -n job1").ok()
+    cluster.wait(jobs[1])
+    assert cluster.state(jobs[0]) != "CANCELLED"
+    cluster.run(f"scancel -u {user} -p main").ok()
+    for job in jobs:
+        assert cluster.wait(job)["JobState"] == "CANCELLED"
+
+
+def test_one_step_only(cluster):
+    job = cluster.sbatch("-n2", script="#!/bin/sh\nsrun -n1 sleep 100\necho step ended $?\n")
+    eventually(lambda: f"{job}.0" in cluster.run(f"squeue -h -s -j {job} -o %i").stdout, "the step runs")
+    cluster.run(f"scancel {job}.0").ok()
+    assert cluster.wait(job)["JobState"] == "COMPLETED"
+    assert "step ended" in cluster.output(job)
+
+
+def test_without_selection(cluster):
+    """CORE-191: an error, but a question on a terminal."""
+    cluster.run("scancel").fails("scancel: error: No job identification provided")
+    job = running(cluster)
+    master, slave = pty.openpty()
+    p = subprocess.Popen(["scancel"], stdin=slave, stdout=slave, stderr=slave, env=cluster.environment())
+    os.close(slave)
+    text = ""
+    while "ob" not in text:
+        text += os.read(master, 4096).decode()
+    os.write(master, f"{job}\n".encode())
+    assert p.wait(60) == 0
+    os.close(master)
+    cluster.wait(job)
+
+
+def test_batch_signal_only(cluster):
+    job = running(cluster, wrap="trap 'echo usr1; exit 0' USR1; echo up; while :; do sleep 0.05; done")
+    eventually(lambda: "up" in cluster.output(job), "trap is set")
+    cluster.run(f"scancel -b -s USR1 {job}").ok()
+    cluster.wait(job)
+    assert "usr1" in cluster.output(job)
+
+
+def test_finished_job(cluster):
+    job = cluster.sbatch("-o", "/dev/null", wrap="true")
+    cluster.wait(job)
+    cluster.run(f"scancel {job}").fails(f"Kill job error on job id {job}: Job/step already completing or completed")
+
+
+def test_hold_release_requeue(cluster):
+    job = cluster.sbatch("-H", "-o", "/dev/null", wrap="true")
+    assert (cluster.job(job)["JobState"], cluster.job(job)["Reason"]) == ("PENDING", "JobHeldUser")
+    cluster.run(f"scontrol release {job}").ok()
+    assert cluster.wait(job)["JobState"] == "COMPLETED"
+    gate = cluster.work / "gate"
+    job = cluster.sbatch("-o", "again.txt", "--open-mode=append",
+                         wrap=f"echo run $SLURM_RESTART_COUNT; while [ ! -e {gate} ]; do sleep 0.05; done")
+    eventually(lambda: (cluster.work / "again.txt").exists() and "run" in (cluster.work / "again.txt").read_text(), "run")
+    cluster.run(f"scontrol requeue {job}").ok()
+    eventually(lambda: (cluster.work / "again.txt").read_text().count("run") == 2, "the second run")
+    gate.touch()
+    fields = cluster.wait(job)
+    assert (fields["JobState"], fields["Restarts"]) == ("COMPLETED", "1")

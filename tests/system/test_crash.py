@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Nothing acknowledged is lost, nothing runs twice: CORE-006, 016, 043, 077, 111, 183; RELIABILITY A1, B1, B4, D1."""
+import random
+import signal
+import subprocess
+
+import pytest
+
+from harness import ROOT, eventually
+
+
+def ledger_wrap(cluster, seconds="0"):
+    return f"echo $SLURM_JOB_ID $SLURM_RESTART_COUNT start >>{cluster.work}/ledger; sleep {seconds}; " \
+           f"echo $SLURM_JOB_ID $SLURM_RESTART_COUNT end >>{cluster.work}/ledger"
+
+
+def check_ledger(cluster, acknowledged):
+    """Every acknowledged job started once and ended once."""
+    lines = (cluster.work / "ledger").read_text().splitlines()
+    for word in ("start", "end"):
+        ids = [int(line.split()[0]) for line in lines if line.endswith(word)]
+        assert len(ids) == len(set(ids)), f"{word}ed twice: {sorted(i for i in ids if ids.count(i) > 1)}"
+        assert set(acknowledged) <= set(ids), f"never {word}ed: {sorted(set(acknowledged) - set(ids))}"
+
+
+def test_kill_right_after_acknowledgement(make_cluster):
+    c = make_cluster(nodes=2)
+    blocker = c.sbatch("-N2", "--exclusive", "-o", "/dev/null", wrap="sleep 1000")
+    held = [c.sbatch("-o", "/dev/null", "-J", f"kept{i}", wrap=ledger_wrap(c)) for i in range(5)]
+    c.kill("slurmctld")
+    c.start_controller()
+    for i, job in enumerate(held):
+        assert c.job(job)["JobName"] == f"kept{i}" and c.state(job) == "PENDING"
+    assert c.state(blocker) == "RUNNING"
+    after = c.sbatch("-o", "/dev/null", wrap="true")
+    assert after > max(held)
+    c.run(f"scancel {blocker}").ok()
+    for job in [*held, after]:
+        assert c.wait(job)["JobState"] == "COMPLETED"
+    check_ledger(c, held)
+
+
+def test_running_jobs_outlive_the_controller(make_cluster):
+    """A job that ends while the controller is away is accounted for."""
+    c = make_cluster(nodes=2)
+    gate = c.work / "gate"
+    job = c.sbatch("-o", "/dev/null", wrap=f"while [ ! -e {gate} ]; do sleep 0.02; done; exit 5")
+    eventually(lambda: c.state(job) == "RUNNING", "running")
+    c.kill("slurmctld")
+    gate.touch()
+    spool = c.dir / "spool"
+    eventually(lambda: not any("slurmstepd" in line for line in _processes(c)), "the job has ended")
+    c.start_controller()
+    fields = c.wait(job)
+    assert (fields["JobState"], fields["ExitCode"]) == ("FAILED", "5:0"), spool
+
+
+def _processes(c):
+    from harness import processes_of
+    return processes_of(c.dir).values()
+
+
+def test_running_jobs_outlive_the_node_daemon(make_cluster):
+    """CORE-016, 183."""
+    c = make_cluster(nodes=1)
+    gate = c.work / "gate"
+    keep = c.sbatch("-o", "/dev/null", wrap=f"while [ ! -e {gate} ]; do sleep 0.02; done; exit 6")
+    cancel = c.sbatch("-o", "/dev/null", wrap="sleep 1000")
+    for job in (keep, cancel):
+        eventually(lambda: c.state(job) == "RUNNING", "running")
+    c.kill("n1")
+    c.start_node("n1")
+    c.wait_ready()
+    assert c.state(keep) == "RUNNING"
+    c.run(f"scancel {cancel}").ok()
+    assert c.wait(cancel)["JobState"] == "CANCELLED"
+    c.kill("n1")
+    gate.touch()
+    eventually(lambda: not any("slurmstepd" in line for line in _processes(c)), "the job has ended")
+    c.start_node("n1")
+    fields = c.wait(keep)
+    assert (fields["JobState"], fields["ExitCode"]) == ("FAILED", "6:0")
+
+
+def test_interactive_step_outlives_the_controller(make_cluster):
+    c = make_cluster(nodes=2)
+    gate = c.work / "gate"
+    p = c.popen(["srun", "-N2", "sh", "-c", f"echo up; while [ ! -e {gate} ]; do sleep 0.02; done; echo over"])
+    assert p.stdout.readline() == "up\n"
+    c.kill("slurmctld")
+    gate.touch()
+    c.start_controller()
+    out, err = p.communicate(timeout=60)
+    assert p.returncode == 0 and out.count("over") == 2, err
+    eventually(lambda: not c.run("squeue -h").ok(), "an empty queue")
+
+
+@pytest.mark.parametrize("victims", [["slurmctld"], ["n1"], ["slurmctld", "n1"]], ids="+".join)
+def test_random_kills_under_load(make_cluster, victims):
+    """RELIABILITY A1, B1, B4 in small; ./run soak has the long one."""
+    c = make_cluster(nodes=3, conf="MaxJobCount=100000")
+    acknowledged = []
+    pick = random.Random(7)
+    for round_ in range(6):
+        loops = [subprocess.Popen(
+            ["sh", "-c", "for i in $(seq 15); do sbatch --parsable -o /dev/null --wrap '%s'; done" %
+             ledger_wrap(c, pick.choice(["0", "0.05"]))],
+            env=c.environment(), cwd=c.work, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            for _ in range(2)]
+        count = pick.randrange(1, 25)
+        for _ in range(count):
+            line = loops[0].stdout.readline().strip()
+            if line:
+                acknowledged.append(int(line))
+            if loops[0].poll() is not None:
+                break
+        for name in victims:
+            c.kill(name)
+        for name in victims:
+            if name == "slurmctld":
+                c.start_controller(wait=False)
+            else:
+                c.start_node(name)
+        for loop in loops:
+            out, _ = loop.communicate(timeout=120)
+            acknowledged += [int(line) for line in out.split()]
+    c.wait_ready()
+    assert len(acknowledged) > 20 and len(set(acknowledged)) == len(acknowledged)
+    eventually(lambda: not c.run("squeue -h").ok(), "an empty queue", 120)
+    for job in acknowledged:
+        assert c.state(job) == "COMPLETED", c.job(job)
+    check_ledger(c, acknowledged)
+    assert all("alloc" not in s and "mix" not in s for s in c.run("sinfo -h -N -o %t").ok().split())
+
+
+def test_orderly_restart_keeps_admin_state(make_cluster):
+    """CORE-043."""
+    c = make_cluster(nodes=3)
+    c.run(["scontrol", "update", "NodeName=n2", "State=DRAIN", "Reason=loose cable"]).ok()
+    c.kill("slurmctld", signal.SIGTERM)
+    c.start_controller()
+    eventually(lambda: c.node("n2")["State"] == "IDLE+DRAIN", "n2 drained: " + c.node("n2")["State"])
+    assert "loose cable" in c.node("n2")["Reason"]
+    c.run("scontrol update NodeName=n2 State=RESUME").ok()
+    eventually(lambda: c.node("n2")["State"] == "IDLE", "n2 idle")
+
+
+@pytest.mark.skipif(not ROOT, reason="needs root to mount a small file system")
+def test_full_disk(make_cluster):
+    """RELIABILITY D1: submission refused, running jobs go on and end, all is well when space is back."""
+    c = make_cluster(nodes=1, start=False)
+    state = c.dir / "state"
+    state.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m,mode=700", "tmpfs", state], check=True)
+    try:
+        c.start()
+        gate = c.work / "gate"
+        job = c.sbatch("-o", "/dev/null", wrap=f"while [ ! -e {gate} ]; do sleep 0.02; done")
+        eventually(lambda: c.state(job) == "RUNNING", "running")
+        filler = state / "filler"
+        with filler.open("wb") as f:
+            try:
+                while True:
+                    f.write(bytes(4096))
+                    f.flush()
+            except OSError:
+                pass
+        said = eventually(lambda: c.run("sbatch --wrap=true").stderr, "a refusal")
+        assert "No space left on StateSaveLocation" in said
+        queue = c.run("squeue -h -o %i").ok().split()
+        assert queue == [str(job)]
+        gate.touch()
+        assert c.wait(job)["JobState"] == "COMPLETED"
+        filler.unlink()
+        eventually(lambda: c.run("sbatch -o /dev/null --wrap=true").returncode == 0, "submission works again")
+        c.stop()
+    finally:
+        for daemon in c.daemons.values():
+            daemon.kill()
+            daemon.wait()
+        subprocess.run(["umount", "-l", state], check=True)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Unmodified MPICH programs under srun: CORE-103, 109, X-16."""
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+EXAMPLE = pathlib.Path(__file__).parents[2] / "examples/mping.c"
+
+
+@pytest.fixture(scope="module")
+def mping(cluster):
+    program = cluster.dir / "mping"
+    subprocess.run(["mpicc.mpich", "-O2", "-o", program, EXAMPLE], check=True, capture_output=True)
+    return program
+
+
+def test_two_nodes(cluster, mping):
+    out = cluster.run(["srun", "--nodes", "2", "--nprocs", "2", mping, "1", "1024"]).ok().splitlines()
+    assert len(out) == 11
+    assert all(re.fullmatch(r"1 pinged 0: +\d+ bytes +[\d.]+ uSec +[\d.]+ MB/s", line) for line in out)
+
+
+def test_more_tasks_than_nodes(cluster, mping):
+    out = cluster.run(["srun", "-N4", "-n8", mping, "1", "1"]).ok().splitlines()
+    assert [line.split()[0] for line in out] == [str(i) for i in range(1, 8)]
+
+
+def test_batch_as_in_2002(cluster, mping):
+    done = cluster.run(["srun", "--batch", "--nodes", "2", "--nprocs", "2", mping, "1", "1048576"])
+    job = int(re.search(r"Job (\d+) has been submitted", done.stdout + done.stderr).group(1))
+    cluster.wait(job)
+    assert "1 pinged 0:  1048576 bytes" in cluster.output(job)
+
+
+def test_abort_ends_every_task(cluster, tmp_path):
+    source = cluster.dir / "abort.c"
+    source.write_text("#include <mpi.h>\n#include <unistd.h>\nint main(int c, char **v) { int r; MPI_Init(&c, &v);"
+                      "MPI_Comm_rank(MPI_COMM_WORLD, &r); if (r == 1) MPI_Abort(MPI_COMM_WORLD, 9);"
+                      "for (;;) pause(); }\n")
+    program = cluster.dir / "abort"
+    subprocess.run(["mpicc.mpich", "-o", program, source], check=True, capture_output=True)
+    done = cluster.run(["srun", "-N2", "-n3", program])
+    assert done.returncode != 0
+    assert cluster.run("squeue -h").ok() == ""

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One command brings a cluster up, one takes it down; several side by side; as root and as an ordinary user."""
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+from harness import PREFIX, ROOT, processes_of
+
+ENV = {k: v for k, v in os.environ.items() if not k.startswith("SLURM")}
+ENV["PATH"] = f"{PREFIX}/bin:{PREFIX}/sbin:" + ENV["PATH"]
+
+
+def run(line, **more):
+    return subprocess.run(line, shell=isinstance(line, str), text=True, capture_output=True,
+                          env={**ENV, **more.pop("env", {})}, timeout=60, **more)
+
+
+@pytest.fixture
+def place():
+    path = pathlib.Path(tempfile.mkdtemp(prefix="sluice-up."))
+    path.chmod(0o777)
+    yield path
+    left = processes_of(path)
+    shutil.rmtree(path, ignore_errors=True)
+    assert not left, f"left behind: {left}"
+
+
+def test_up_work_down(place):
+    up = run(["sluice", "up", "--nodes", "3", "--dir", place / "a"])
+    assert up.returncode == 0, up.stderr
+    work = run(f'eval "$(sluice env --dir {place}/a)" && cd {place} && sinfo -h -o %D && srun -N3 hostname | wc -l && '
+               "sbatch --wait --wrap 'echo hi' && cat slurm-*.out && scontrol show config | grep ^ClusterName")
+    assert work.returncode == 0, work.stderr
+    assert work.stdout.split()[:2] == ["3", "3"] and "hi" in work.stdout
+    assert run(["sluice", "status", "--dir", place / "a"]).returncode == 0
+    down = run(["sluice", "down", "--dir", place / "a"])
+    assert down.returncode == 0, down.stderr
+    assert not processes_of(place)
+    assert run(["sluice", "status", "--dir", place / "a"]).returncode != 0
+
+
+def test_two_side_by_side_and_jobs_survive_a_restart(place):
+    for name in "ab":
+        assert run(["sluice", "up", "--nodes", "2", "--dir", place / name]).returncode == 0
+    ids = [run(f'eval "$(sluice env --dir {place}/{n})" && cd {place} && sbatch --parsable -H --wrap=true').stdout
+           for n in "ab"]
+    assert ids[0].strip().isdigit() and ids[1].strip().isdigit()
+    assert run(["sluice", "down", "--dir", place / "a"]).returncode == 0
+    assert run(f'eval "$(sluice env --dir {place}/b)" && squeue -h -o %i').stdout == ids[1]
+    assert run(["sluice", "up", "--nodes", "2", "--dir", place / "a"]).returncode == 0
+    assert run(f'eval "$(sluice env --dir {place}/a)" && squeue -h -o %i').stdout == ids[0]
+    for name in "ab":
+        assert run(["sluice", "down", "--dir", place / name]).returncode == 0
+
+
+def test_bad_arguments_leave_nothing(place):
+    for line in (["sluice", "up", "--nodes", "0"], ["sluice", "up", "--nodes", "x"], ["sluice", "frob"],
+                 ["sluice", "up", "--no-such"], ["sluice", "up", "--dir", "/proc/nope"]):
+        done = run(line, cwd=place, env={"HOME": str(place)})
+        assert done.returncode != 0 and done.stderr.startswith("sluice: "), line
+    assert not list(place.iterdir())
+
+
+@pytest.mark.skipif(not ROOT, reason="needs root to become an ordinary user")
+def test_rootless(place):
+    """An ordinary user needs nobody's help."""
+    script = (f"sluice up --nodes 2 --dir {place}/mine && eval \"$(sluice env --dir {place}/mine)\" && cd {place} && "
+              f"srun -N2 id -un && sbatch --wait -o out.txt --wrap 'id -u' && cat out.txt; s=$?; "
+              f"sluice down --dir {place}/mine || s=1; exit $s")
+    done = run(["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "sh", "-c", script],
+               env={"HOME": str(place)})
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert done.stdout.split()[:2] == ["nobody", "nobody"] or "nobody\nnobody" in done.stdout
+
+
+def test_version():
+    assert run(["sluice", "version"]).stdout.startswith("sluice ")
+
+
+def test_install_runs_from_where_it_lies(place):
+    shutil.copytree(PREFIX, place / "moved", symlinks=True)
+    env = {"PATH": f"{place}/moved/bin:{place}/moved/sbin:/usr/bin:/bin"}
+    assert run(["sluice", "up", "--nodes", "1", "--dir", place / "c"], env=env).returncode == 0
+    exe = run(f"readlink /proc/$(cat {place}/c/slurmctld.pid {place}/c/*/slurmctld.pid 2>/dev/null | head -1)/exe", env=env)
+    assert exe.stdout.strip() == f"{place}/moved/sbin/slurmctld"
+    assert run(["sluice", "down", "--dir", place / "c"], env=env).returncode == 0

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Interactive runs, steps and allocations: CORE-022, 036 to 041, 064 to 068, 103 to 108, 206 to 208, 214 to 222."""
+import os
+import pathlib
+import pty
+import re
+import signal
+import subprocess
+
+import pytest
+
+from harness import ROOT, eventually
+
+
+def lines(text):
+    return sorted(text.split("\n"))
+
+
+def test_output_comes_back(cluster):
+    done = cluster.run(["srun", "sh", "-c", "echo out; echo err >&2"])
+    assert (done.returncode, done.stdout, done.stderr) == (0, "out\n", "err\n")
+
+
+def test_tasks_and_nodes(cluster):
+    out = cluster.run(["srun", "-N2", "-n4", "sh", "-c", "echo $SLURM_PROCID $SLURMD_NODENAME $SLURM_LOCALID "
+                       "$SLURM_NODEID $SLURM_NTASKS $SLURM_STEP_NUM_NODES"]).ok()
+    assert lines(out) == ["0 n1 0 0 4 2", "1 n1 1 0 4 2", "2 n2 0 1 4 2", "3 n2 1 1 4 2"]
+
+
+def test_cyclic_distribution(cluster):
+    """CORE-161."""
+    out = cluster.run(["srun", "-N2", "-n4", "-m", "cyclic", "sh", "-c", "echo $SLURM_PROCID $SLURMD_NODENAME"]).ok()
+    assert lines(out) == ["0 n1", "1 n2", "2 n1", "3 n2"]
+
+
+def test_label(cluster):
+    out = cluster.run("srun -n3 -l echo x").ok()
+    assert lines(out) == ["0: x", "1: x", "2: x"]
+
+
+def test_exit_status_is_the_highest(cluster):
+    """CORE-106, 218."""
+    done = cluster.run(["srun", "-n3", "sh", "-c", "exit $SLURM_PROCID"])
+    assert done.returncode == 2
+    assert re.search(r"srun: error: n1: task 2: Exited with exit code 2", done.stderr)
+    assert cluster.run(["srun", "-n4", "false"]).stderr == "srun: error: n1: tasks 0-3: Exited with exit code 1\n"
+
+
+def test_killed_by_signal(cluster):
+    done = cluster.run(["srun", "sh", "-c", "kill -9 $$"])
+    assert done.returncode == 137 and "srun: error: n1: task 0: Killed" in done.stderr
+
+
+def test_program_not_found(cluster):
+    done = cluster.run("srun /no/such/program")
+    assert done.returncode == 2 and "/no/such/program: No such file or directory" in done.stderr
+
+
+def test_standard_input(cluster):
+    """CORE-038, 068: to all, to one, from a file, none."""
+    assert cluster.run("srun -n3 cat", stdin="x\n").ok() == "x\nx\nx"
+    assert cluster.run("srun -n3 --input=0 cat", stdin="x\n").ok() == "x"
+    assert cluster.run("srun -n3 --input=none cat", stdin="x\n").ok() == ""
+    (cluster.work / "in.txt").write_text("from file\n")
+    assert cluster.run("srun -n2 --input=in.txt cat").ok() == "from file\nfrom file"
+
+
+def test_large_input_and_output(cluster):
+    """CORE-036: not a byte lost, both ways."""
+    text = "".join(f"{i:07d}\n" for i in range(200000))
+    assert cluster.run("srun cat", stdin=text).stdout == text
+
+
+def test_output_to_files(cluster):
+    cluster.run(["srun", "-n2", "-o", "one.txt", "echo", "x"]).ok()
+    assert (cluster.work / "one.txt").read_text() == "x\nx\n"
+    cluster.run(["srun", "-N2", "-n2", "-o", "t%t-%N.txt", "-e", "err.txt", "sh", "-c", "echo $SLURM_PROCID"]).ok()
+    assert (cluster.work / "t0-n1.txt").read_text() == "0\n"
+    assert (cluster.work / "t1-n2.txt").read_text() == "1\n"
+
+
+def test_output_is_buffered_while_srun_is_stopped(cluster):
+    """CORE-040: a task writing 1 MB ends although nobody reads."""
+    mark = cluster.work / "written"
+    p = cluster.popen(["srun", "sh", "-c", f"head -c 1000000 /dev/zero | tr '\\0' x; echo done >{mark}"],
+                      stdout=open(cluster.work / "big.out", "wb"))
+    go = lambda: any("slurmstepd" in line for line in processes(cluster))
+    eventually(lambda: go() or mark.exists(), "the step runs")
+    p.send_signal(signal.SIGSTOP)
+    try:
+        eventually(mark.exists, "the task has written everything")
+    finally:
+        p.send_signal(signal.SIGCONT)
+    assert p.wait(60) == 0
+    assert (cluster.work / "big.out").stat().st_size == 1000000
+
+
+def processes(cluster):
+    from harness import processes_of
+    return processes_of(cluster.dir).values()
+
+
+def test_working_directory_and_limits(cluster):
+    """CORE-030, 033."""
+    assert cluster.run("srun -D /usr pwd").ok() == "/usr"
+    assert cluster.run(["sh", "-c", "ulimit -n 333; srun sh -c 'ulimit -n'"]).ok() == "333"
+
+
+def test_only_standard_descriptors_are_open(cluster):
+    out = cluster.run(["srun", "sh", "-c", "ls /proc/$$/fd"]).ok().split()
+    assert set(out) <= {"0", "1", "2"} | {"10", "255"}  # a shell may hold its script there
+
+
+def test_descendants_end_with_the_step(cluster):
+    """CORE-037: also those that left the session and the process group."""
+    out = cluster.run(["srun", "sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 & echo $!; "
+                       "(setsid sh -c 'sleep 1001 & echo $!' >two 2>/dev/null </dev/null &) ; sleep 0.2"]).ok()
+    pids = [int(out.split()[0]), int((cluster.work / "two").read_text())]
+    for pid in pids:
+        eventually(lambda: not pathlib.Path(f"/proc/{pid}").exists(), f"end of process {pid}")
+
+
+def test_waits_for_resources_and_says_so(cluster):
+    """CORE-105."""
+    blocker = cluster.sbatch("-N4", "--exclusive", "-o", "/dev/null", wrap="sleep 100")
+    eventually(lambda: cluster.state(blocker) == "RUNNING", "the blocker runs")
+    done = cluster.run("srun -I true")
+    assert done.returncode != 0 and "Requested nodes are busy" in done.stderr
+    p = cluster.popen("srun echo at last")
+    eventually(lambda: "Resources" in cluster.run("squeue -h -t PD -o %r").stdout, "srun's job waits")
+    cluster.run(f"scancel {blocker}")
+    out, err = p.communicate(timeout=60)
+    assert out == "at last\n" and p.returncode == 0
+    job = re.search(r"srun: job (\d+) queued and waiting for resources\n", err).group(1)
+    assert f"srun: job {job} has been allocated resources\n" in err
+
+
+def test_killed_srun_leaves_no_pending_job(cluster):
+    blocker = cluster.sbatch("-N4", "--exclusive", "-o", "/dev/null", wrap="sleep 100")
+    eventually(lambda: cluster.state(blocker) == "RUNNING", "the blocker runs")
+    p = cluster.popen("srun true")
+    eventually(lambda: cluster.run("squeue -h -t PD -o %i").stdout.strip(), "srun's job waits")
+    p.send_signal(signal.SIGINT)
+    p.communicate(timeout=60)
+    eventually(lambda: not cluster.run("squeue -h -t PD -o %i").stdout.strip(), "the pending job is gone")
+    cluster.run(f"scancel {blocker}")
+    cluster.wait(blocker)
+
+
+def test_steps_in_a_job(cluster):
+    """CORE-022, 093: recognised by SLURM_JOB_ID, on all nodes or some, several at once."""
+    job = cluster.sbatch("-N2", "-n2", script="""#!/bin/sh
+srun sh -c 'echo all $SLURM_STEP_ID $SLURM_PROCID $SLURMD_NODENAME' | sort
+srun -N1 -n1 sh -c 'echo some $SLURM_STEP_ID $SLURM_JOB_ID'
+srun -N1 -n1 -w n2 sh -c 'echo second $SLURMD_NODENAME'
+srun --nodelist=[1] -n1 sh -c 'echo relative $SLURMD_NODENAME'
+srun -N1 -n1 sleep 0.1 & srun -N1 -n1 sleep 0.1 & wait
+env -u SLURM_JOB_ID -u SLURM_JOBID srun -n1 sh -c 'echo new $SLURM_JOB_ID'
+""")
+    cluster.wait(job)
+    text = cluster.output(job).split("\n")
+    assert text[:2] == ["all 0 0 n1", "all 0 1 n2"]
+    assert text[2:5] == [f"some 1 {job}", "second n2", "relative n2"]
+    assert re.fullmatch(r"new \d+", text[5]) and text[5] != f"new {job}"
+
+
+def test_steps_do_not_share_cpus_unless_told(cluster):
+    job = cluster.sbatch("-n1", "-o", "busy.txt", script="""#!/bin/sh
+srun -n1 sleep 100 &
+while [ -z "$(squeue -h -s -j $SLURM_JOB_ID -o %i | grep -v batch | grep -v extern)" ]; do :; done
+srun -I -n1 true || echo refused
+srun --overlap -n1 echo shared
+scancel $SLURM_JOB_ID.0
+wait
+""")
+    cluster.wait(job)
+    text = (cluster.work / "busy.txt").read_text()
+    assert "refused" in text and "shared" in text
+
+
+def test_signal_to_a_step_and_to_a_job(cluster):
+    """CORE-041, 061, 194."""
+    job = cluster.sbatch("-N2", "-n2", script="""#!/bin/sh
+trap 'echo script got it' USR1
+srun sh -c 'trap "echo task $SLURM_PROCID got it; exit 0" USR1; echo ready; while :; do sleep 0.05; done' &
+wait; wait
+""")
+    eventually(lambda: (cluster.work / f"slurm-{job}.out").exists() and
+               cluster.output(job).count("ready") == 2, "tasks are ready")
+    cluster.run(f"scancel -s USR1 {job}.0").ok()
+    cluster.wait(job)
+    assert "task 0 got it" in cluster.output(job) and "task 1 got it" in cluster.output(job)
+
+
+def test_kill_on_bad_exit(cluster):
+    """CORE-217."""
+    done = cluster.run(["srun", "-K", "-n2", "sh", "-c", "[ $SLURM_PROCID = 0 ] && exit 5; exec sleep 100"])
+    assert done.returncode != 0 and "Job step aborted" in done.stderr
+
+
+def test_wait_option_ends_the_rest(cluster):
+    done = cluster.run(["srun", "-W1", "-n2", "sh", "-c", "[ $SLURM_PROCID = 0 ] && exit 0; exec sleep 100"])
+    assert re.search(r"srun: First task exited 1s ago", done.stderr), done.stderr
+
+
+def test_interrupt_twice_ends_the_step(cluster):
+    """CORE-108, over a terminal."""
+    master, slave = pty.openpty()
+    p = subprocess.Popen(cluster.argv("srun sleep 1000", None), stdin=slave, stdout=slave, stderr=slave,
+                         env=cluster.environment(), cwd=cluster.work, start_new_session=True)
+    os.close(slave)
+    eventually(lambda: "R" in cluster.run("squeue -h -o %t").stdout, "the job runs")
+    p.send_signal(signal.SIGINT)
+    text = ""
+    while "one more within 1 sec to abort" not in text:
+        text += os.read(master, 4096).decode()
+    p.send_signal(signal.SIGINT)
+    status = p.wait(60)
+    os.close(master)
+    assert status != 0
+    eventually(lambda: not cluster.run("squeue -h").ok(), "an empty queue")
+
+
+def test_allocation_with_a_shell(cluster):
+    """CORE-067, 214, 221, 222."""
+    done = cluster.run(["salloc", "-N2", "sh", "-c", "echo $SLURM_JOB_ID $SLURM_JOB_NODELIST; srun hostname | wc -l; "
+                        "srun -N1 hostname | wc -l; exit 4"])
+    assert done.returncode == 4
+    job = done.stdout.split()[0]
+    assert done.stdout == f"{job} n[1-2]\n2\n1\n"
+    assert f"salloc: Granted job allocation {job}\n" in done.stderr
+    assert f"salloc: Nodes n[1-2] are ready for job\n" in done.stderr
+    assert f"salloc: Relinquishing job allocation {job}\n" in done.stderr
+    assert cluster.wait(job)["JobState"] in ("COMPLETED", "FAILED")
+    done = cluster.run(["srun", "--allocate", "-N2", "sh", "-c", "srun hostname | wc -l"])
+    assert done.stdout == "2\n"
+
+
+def test_several_at_once(cluster):
+    runs = [cluster.popen(["srun", "-n1", "echo", str(i)]) for i in range(8)]
+    assert [p.communicate(timeout=60)[0] for p in runs] == [f"{i}\n" for i in range(8)]
+
+
+def test_versions(cluster):
+    """CORE-212, COMPATIBILITY: one line."""
+    for tool in ("srun", "sbatch", "salloc", "squeue", "sinfo", "scancel", "scontrol", "slurmctld", "slurmd"):
+        assert cluster.run([tool, "-V"]).ok() == "slurm 26.05.0"
+        assert cluster.run([tool, "--version"]).ok() == "slurm 26.05.0"
+
+
+@pytest.mark.skipif(not ROOT, reason="needs root to become another user")
+def test_runs_as_the_caller(cluster):
+    """CORE-031: real, effective and saved ids, groups, and no more rights than that."""
+    out = cluster.run(["srun", "grep", "-E", "^(Uid|Gid|Groups|CapEff)", "/proc/self/status"], user="nobody").ok()
+    uid, gid = cluster.run("id -u", user="nobody").ok(), cluster.run("id -g", user="nobody").ok()
+    assert f"Uid:\t{uid}\t{uid}\t{uid}\t{uid}" in out and f"Gid:\t{gid}\t{gid}\t{gid}\t{gid}" in out
+    assert "CapEff:\t0000000000000000" in out
