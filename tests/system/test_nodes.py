@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Nodes and their daemons, configuration errors at start: CORE-009, 015, 023, 025, 042, 114 to 118, 120, 133, 147."""
+import pathlib
+import re
+import signal
+import subprocess
+
+from harness import PREFIX, eventually
+
+
+def test_stop_and_start_of_a_node_daemon_is_noticed(make_cluster):
+    """CORE-023: without waiting for a poll."""
+    c = make_cluster(nodes=2, conf="SlurmdTimeout=3")
+    c.kill("n2", signal.SIGTERM)
+    eventually(lambda: c.node("n2")["State"].endswith("*") or "NOT_RESPONDING" in c.node("n2")["State"], "n2 silent")
+    eventually(lambda: c.node("n2")["State"].startswith("DOWN"), "n2 down after SlurmdTimeout")
+    assert c.run("srun -N1 hostname").returncode == 0
+    c.start_node("n2")
+    eventually(lambda: c.node("n2")["State"] == "IDLE", "n2 back")
+
+
+def test_less_than_configured_is_down(make_cluster):
+    """CORE-115, 118: with the reason, logged."""
+    c = make_cluster(nodes=1, memory=99999999, conf="SlurmdParameters=none", start=False)
+    c.start_controller()
+    c.start_node("n1")
+    eventually(lambda: c.node("n1")["State"].startswith("DOWN"), "n1 down")
+    assert "Low RealMemory" in c.node("n1")["Reason"]
+    assert "Low RealMemory" in c.run("sinfo -R").ok()
+    assert "Low RealMemory" in (c.dir / "slurmctld.log").read_text()
+
+
+def test_drain_and_resume(cluster):
+    cluster.run("scontrol update NodeName=n4 State=DRAIN").fails("eason")
+    cluster.run(["scontrol", "update", "NodeName=n4", "State=DRAIN", "Reason=test it"]).ok()
+    assert cluster.node("n4")["State"] == "IDLE+DRAIN"
+    assert cluster.run("sinfo -h -n n4 -o %t").ok() == "drain"
+    cluster.run("srun -w n4 -I true").fails()
+    assert "test it" in cluster.run("sinfo -h -R").ok()
+    cluster.run("scontrol update NodeName=n4 State=RESUME").ok()
+    assert cluster.node("n4")["State"] == "IDLE"
+    assert cluster.run("srun -w n4 -n1 echo ok").ok() == "ok"
+
+
+def test_cores_and_memory_are_consumed(cluster):
+    """CORE-133, 021: three jobs of two CPUs on a node of four: the third waits."""
+    jobs = [cluster.sbatch("-w", "n1", "-n2", "-o", "/dev/null", wrap="sleep 1000") for _ in range(3)]
+    for job in jobs[:2]:
+        eventually(lambda: cluster.state(job) == "RUNNING", "running")
+    assert cluster.node("n1")["CPUAlloc"] == "4"
+    assert cluster.state(jobs[2]) == "PENDING" and cluster.job(jobs[2])["Reason"] in ("Resources", "Priority")
+    big = cluster.sbatch("-w", "n2", "--mem=3900", "-n1", "-o", "/dev/null", wrap="sleep 1000")
+    eventually(lambda: cluster.state(big) == "RUNNING", "running")
+    small = cluster.sbatch("-w", "n2", "--mem=200", "-n1", "-o", "/dev/null", wrap="true")
+    assert cluster.state(small) == "PENDING"
+    cluster.run(["scancel", *map(str, [*jobs, big])])
+    for job in [*jobs, big, small]:
+        cluster.wait(job)
+
+
+def test_partitions_progress_independently(make_cluster):
+    """CORE-054, 055: a blocked head stops only its own partition (builtin)."""
+    c = make_cluster(nodes=2, conf="SchedulerType=sched/builtin",
+                     partitions=["PartitionName=a Nodes=n1 Default=YES", "PartitionName=b Nodes=n2"])
+    running = c.sbatch("-p", "a", "-n1", "-o", "/dev/null", wrap="sleep 1000")
+    eventually(lambda: c.state(running) == "RUNNING", "running")
+    head = c.sbatch("-p", "a", "-n4", "-o", "/dev/null", wrap="true")
+    behind = c.sbatch("-p", "a", "-n1", "-o", "/dev/null", wrap="true")
+    other = c.sbatch("-p", "b", "-n4", "-o", "/dev/null", wrap="true")
+    assert c.wait(other)["JobState"] == "COMPLETED"
+    assert c.state(head) == "PENDING" and c.state(behind) == "PENDING"
+    assert (c.job(head)["Reason"], c.job(behind)["Reason"]) == ("Resources", "Priority")
+    c.run(f"scancel {running}")
+    for job in (head, behind):
+        c.wait(job)
+
+
+def test_backfill_fills_a_hole_without_delaying_the_head(make_cluster):
+    """CORE-017."""
+    c = make_cluster(nodes=1)
+    running = c.sbatch("-n2", "-t", "5", "-o", "/dev/null", wrap="sleep 1000")
+    eventually(lambda: c.state(running) == "RUNNING", "running")
+    head = c.sbatch("-n4", "-t", "5", "-o", "/dev/null", wrap="sleep 1000")
+    too_long = c.sbatch("-n1", "-t", "60", "-o", "/dev/null", wrap="true")
+    fits = c.sbatch("-n1", "-t", "1", "-o", "/dev/null", wrap="true")
+    assert c.wait(fits)["JobState"] == "COMPLETED"
+    assert c.state(head) == "PENDING" and c.state(too_long) == "PENDING"
+    c.run(f"scancel {running}")
+    eventually(lambda: c.state(head) == "RUNNING", "the head runs")
+    c.run(f"scancel {head}")
+    c.wait(too_long)
+
+
+def test_idle_daemons_use_no_cpu(cluster):
+    """CORE-015: read the kernel's tick counters around a stretch in which other work goes on."""
+    def ticks(name):
+        stat = pathlib.Path(f"/proc/{cluster.daemons[name].pid}/stat").read_text().rpartition(")")[2].split()
+        return int(stat[11]) + int(stat[12])
+    before = {n: ticks(n) for n in cluster.names}
+    subprocess.run(["/bin/sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"], check=True)
+    assert all(ticks(n) - before[n] <= 1 for n in cluster.names)
+
+
+def test_memory_of_an_idle_node_daemon(make_cluster):
+    c = make_cluster(nodes=1)
+    status = pathlib.Path(f"/proc/{c.daemons['n1'].pid}/status").read_text()
+    rss = int(re.search(r"VmRSS:\s+(\d+)", status).group(1))
+    if "libasan" not in pathlib.Path(f"/proc/{c.daemons['n1'].pid}/maps").read_text() and \
+            b"__asan_init" not in (PREFIX / "sbin/slurmd").read_bytes():
+        assert rss <= 6 * 1024, f"{rss} KiB"
+
+
+def check(conf, *more):
+    return subprocess.run([PREFIX / "sbin/slurmctld", "--check", "-f", conf, *more], text=True, capture_output=True,
+                          timeout=60)
+
+
+def test_check_reads_everything_and_starts_nothing(make_cluster, tmp_path):
+    good = tmp_path / "good.conf"
+    good.write_text("ClusterName=x\nSlurmctldHost=localhost\nNodeName=n[1-3] CPUs=2\nPartitionName=p Nodes=ALL\n")
+    assert check(good).returncode == 0
+    for text, line, named in (("NodeName=n1 CPUs=two\n", 3, "CPUs"), ("KillWait=never\n", 3, "KillWait"),
+                              ("PartitionName=p Nodes=ghost\n", 3, "ghost"), ("NodeName=n[1-\n", 3, "n[1-"),
+                              ("Include missing.conf\n", 3, "missing.conf")):
+        bad = tmp_path / "bad.conf"
+        bad.write_text("ClusterName=x\nSlurmctldHost=localhost\n" + text)
+        done = check(bad)
+        assert done.returncode != 0 and f"bad.conf:{line}" in done.stderr and named in done.stderr, done.stderr
+    odd = tmp_path / "odd.conf"
+    odd.write_text(good.read_text() + "KilWait=5\n")
+    done = check(odd)
+    assert done.returncode == 0 and "odd.conf:5" in done.stderr and "KillWait" in done.stderr
+    assert not list(tmp_path.glob("state*"))
+
+
+def test_sample_of_2002_is_accepted(tmp_path):
+    """CORE-147, 120."""
+    sample = tmp_path / "slurm.conf"
+    sample.write_text("""#
+# Sample /etc/SLURM.conf
+# Author: John Doe
+# Date: 11/06/2001
+#
+ControlMachine=lx0001
+BackupController=lx0002
+#
+# Node Configurations
+#
+NodeName=DEFAULT TmpDisk=16384
+NodeName=lx[0001-0002] State=DRAINED
+NodeName=lx[0003-8000] CPUs=16 RealMemory=2048 Weight=16
+NodeName=lx[8001-9999] CPUs=32 RealMemory=4096 Weight=40 Feature=1200MHz
+#
+# Partition Configurations
+#
+PartitionName=DEFAULT MaxTime=30 MaxNodes=2
+PartitionName=login Nodes=lx[0001-0002] State=DOWN # Don't schedule work here
+PartitionName=debug Nodes=lx[0003-0030] State=UP Default=YES
+PartitionName=class Nodes=lx[0031-0040] AllowGroups=students,teachers
+PartitionName=batch Nodes=lx[0041-9999] MaxTime=UNLIMITED MaxNodes=4096 Key=YES
+""")
+    done = check(sample)
+    assert done.returncode == 0, done.stderr
+
+
+def test_errors_at_start_reach_the_terminal(tmp_path):
+    bad = tmp_path / "slurm.conf"
+    bad.write_text("ClusterName=x\nSlurmctldHost=localhost\nSlurmctldPort=99999\n")
+    for daemon in (["slurmctld"], ["slurmd", "-N", "n1"]):
+        done = subprocess.run([PREFIX / "sbin" / daemon[0], *daemon[1:], "-f", bad], text=True, capture_output=True,
+                              timeout=60)
+        assert done.returncode != 0 and "slurm.conf:3" in done.stderr, done.stderr
+
+
+def test_daemons_without_foreground_option(make_cluster):
+    """COMPATIBILITY: returns 0 when it is up; /proc/PID/exe is the program itself."""
+    c = make_cluster(nodes=1, start=False)
+    for line in ("slurmctld", "slurmd -N n1"):
+        assert c.run(line).returncode == 0
+    c.count = 1
+    c.wait_ready()
+    pids = {name: int((c.dir / f"{name}.pid").read_text()) for name in ("slurmctld", "slurmd-n1")}
+    assert pathlib.Path(f"/proc/{pids['slurmctld']}/exe").resolve() == PREFIX / "sbin/slurmctld"
+    assert pathlib.Path(f"/proc/{pids['slurmd-n1']}/exe").resolve() == PREFIX / "sbin/slurmd"
+    second = c.run("slurmctld")
+    assert second.returncode != 0 and second.stderr
+    assert c.run("scontrol shutdown").returncode == 0
+    from harness import alive
+    for pid in pids.values():
+        eventually(lambda: not alive(pid), f"end of {pid}")
+
+
+def test_slurmd_prints_its_own_line():
+    out = subprocess.run([PREFIX / "sbin/slurmd", "-C"], text=True, capture_output=True, timeout=60).stdout
+    assert re.match(r"NodeName=\S+ CPUs=\d+ Boards=1 SocketsPerBoard=\d+ CoresPerSocket=\d+ ThreadsPerCore=\d+ "
+                    r"RealMemory=\d+", out)
+    assert re.search(r"^UpTime=\d+-\d\d:\d\d:\d\d$", out, re.M)
+
+
+def test_ten_thousand_nodes_in_four_lines(tmp_path):
+    conf = tmp_path / "slurm.conf"
+    conf.write_text("ClusterName=x\nSlurmctldHost=localhost\nNodeName=a[0001-5000] CPUs=4\n"
+                    "NodeName=b[0001-5000] CPUs=8\nPartitionName=p Nodes=ALL\n")
+    assert check(conf).returncode == 0

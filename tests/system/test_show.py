@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What scripts parse: COMPATIBILITY, CORE-063, 112 to 116, 127 to 129, 190, 197 to 200, X-03."""
+import json
+import re
+
+import pytest
+
+from harness import eventually
+
+JOB_FIELDS = """JobId JobName UserId GroupId MCS_label Priority Nice Account QOS JobState Reason Dependency Requeue Restarts
+BatchFlag Reboot ExitCode RunTime TimeLimit TimeMin SubmitTime EligibleTime AccrueTime StartTime EndTime Deadline
+SuspendTime SecsPreSuspend LastSchedEval Scheduler Partition AllocNode:Sid ReqNodeList ExcNodeList NodeList BatchHost
+NumNodes NumCPUs NumTasks CPUs/Task ReqB:S:C:T Socks/Node NtasksPerN:B:S:C CoreSpec MinCPUsNode MinMemoryNode
+MinTmpDiskNode Features DelayBoot OverSubscribe Contiguous Licenses Network Command WorkDir StdErr StdIn StdOut""".split()
+
+
+@pytest.fixture(scope="module")
+def sleeper(cluster):
+    job = cluster.sbatch("-J", "sleeper", "-N2", "-t", "10", "-o", "/dev/null", wrap="sleep 1000")
+    eventually(lambda: cluster.state(job) == "RUNNING", "running")
+    yield job
+    cluster.run(f"scancel {job}")
+    cluster.wait(job)
+
+
+def test_job_record(cluster, sleeper):
+    text = cluster.run(f"scontrol show job -d {sleeper}").ok()
+    fields = cluster.job(sleeper)
+    for name in JOB_FIELDS:
+        wanted = name if name != "MinMemoryNode" else None
+        assert wanted is None or f"{wanted}=" in text, f"{name}= is missing from\n{text}"
+    assert re.search(r"MinMemory(Node|CPU)=", text)
+    assert text.startswith(f"JobId={sleeper} JobName=sleeper\n   UserId=")
+    assert re.search(r"\n   JobState=RUNNING Reason=None Dependency=\(null\)\n", text)
+    assert fields["TimeLimit"] == "00:10:00" and fields["NodeList"] == "n[1-2]" and fields["BatchHost"] == "n1"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", fields["StartTime"])
+    assert fields["ExitCode"] == "0:0" and fields["WorkDir"] == str(cluster.work)
+    assert "\n" not in cluster.run(f"scontrol show job -o {sleeper}").ok()
+
+
+def test_job_json(cluster, sleeper):
+    jobs = json.loads(cluster.run(f"scontrol show job {sleeper} --json").ok())["jobs"]
+    assert jobs[0]["job_id"] == sleeper and jobs[0]["job_state"] == ["RUNNING"] and jobs[0]["name"] == "sleeper"
+    assert any(j["job_id"] == sleeper for j in cluster.json("squeue")["jobs"])
+    nodes = cluster.json("scontrol show nodes")["nodes"]
+    assert [n["name"] for n in nodes] == cluster.names
+    for key in ("state", "cpus", "alloc_cpus", "real_memory", "alloc_memory", "sockets", "cores", "threads", "weight",
+                "features", "active_features", "gres", "reason"):
+        assert key in nodes[0]
+    assert nodes[3]["state"] == ["IDLE"] and nodes[0]["alloc_cpus"] == 1
+    assert "nodes" in cluster.run("scontrol show nodes --yaml").ok()
+
+
+def test_squeue_default_columns(cluster, sleeper):
+    head, row = cluster.run(f"squeue -j {sleeper}").ok().split("\n")
+    assert head == "             JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)"
+    assert re.fullmatch(rf" +{sleeper} +main  sleeper +\S+ +R +\d+:\d\d +2 n\[1-2\]", row)
+
+
+def test_squeue_formats_and_filters(cluster, sleeper):
+    user = cluster.run("id -un").ok()
+    assert cluster.run(f"squeue -h -j {sleeper} -o %i|%j|%u|%T|%t|%D|%N|%P|%C|%l").ok() == \
+        f"{sleeper}|sleeper|{user}|RUNNING|R|2|n[1-2]|main|2|10:00"
+    assert cluster.run(f"squeue -h -o %i -u {user} -t R -p main -n sleeper").ok() == str(sleeper)
+    assert cluster.run("squeue -h -o %i -t RUN --name sleeper").ok() == str(sleeper)  # the word of 2002
+    assert cluster.run("squeue -h -o %i -t PD").ok() == ""
+    assert cluster.run(f"squeue -h -j {sleeper} -O JobID:10,Name:8,StateCompact").ok().split() == \
+        [str(sleeper), "sleeper", "R"]
+    assert f"{sleeper}.batch" in cluster.run(f"squeue -h -s -j {sleeper}").ok()
+
+
+def test_squeue_sorting(cluster):
+    jobs = [cluster.sbatch("-H", "-J", name, wrap="true") for name in ("bb", "aa", "cc")]
+    assert cluster.run("squeue -h -t PD -S j -o %j").ok().split() == ["aa", "bb", "cc"]
+    assert cluster.run("squeue -h -t PD -S -i -o %i").ok().split() == [str(j) for j in reversed(jobs)]
+    assert cluster.run(f"squeue -h -j {jobs[0]} -o %r,%R").ok() == "JobHeldUser,(JobHeldUser)"
+    cluster.run(["scancel", *map(str, jobs)])
+
+
+def test_sinfo(cluster, sleeper):
+    head, *rows = cluster.run("sinfo").ok().split("\n")
+    assert head == "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST"
+    assert rows == ["main*        up   infinite      2    mix n[1-2]", "main*        up   infinite      2   idle n[3-4]"]
+    assert cluster.run("sinfo -h -N -p main -o %N -e -t idle").ok().split() == ["n3", "n4"]
+    assert cluster.run("sinfo -h -o %P|%a|%D|%t -t idle").ok() == "main*|up|2|idle"
+    assert cluster.run("sinfo -N -l").ok().split("\n")[1].split()[:6] == \
+        ["NODELIST", "NODES", "PARTITION", "STATE", "CPUS", "S:C:T"]
+
+
+def test_partition_and_node_records(cluster):
+    text = cluster.run("scontrol show partition main").ok()
+    assert text.startswith("PartitionName=main\n   AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL\n")
+    assert "Nodes=n[1-4]" in text and "State=UP" in text and "TotalCPUs=16" in text and "TotalNodes=4" in text
+    node = cluster.node("n3")
+    assert node["CPUTot"] == "4" and node["RealMemory"] == "4000" and node["State"] == "IDLE"
+    assert len(cluster.run("scontrol show node n[1-2] -o").ok().split("\n")) == 2  # CORE-198
+    assert len(cluster.run("scontrol show nodes -o").ok().split("\n")) == 4
+
+
+def test_config(cluster):
+    text = cluster.run("scontrol show config").ok()
+    assert re.search(r"^SlurmctldHost\[0\] +(= localhost.*)$", text, re.M)
+    assert re.search(r"^SlurmUser +(= \w+\(\d+\))$", text, re.M)
+    assert f"SLURM_CONF              = {cluster.conf_file}" in text
+    assert "SLURM_VERSION           = 26.05.0" in text
+    assert cluster.run("scontrol show config KillWait").ok().strip() == "KillWait                = 1 sec"
+
+
+def test_host_lists_without_controller(cluster):
+    env = {"SLURM_CONF": "/nonexistent"}
+    run = lambda line: cluster.run(line, env=env).ok()
+    assert run("scontrol show hostnames n[01-03],x") == "n01\nn02\nn03\nx"
+    assert run("scontrol show hostnames [6820]") == "6820"
+    assert run("scontrol show hostlist 1,2,3") == "[1-3]"
+    assert run("scontrol show hostlistsorted n3,n1,n2") == "n[1-3]"
+
+
+def test_ping(cluster):
+    assert cluster.run("scontrol ping").ok() == "Slurmctld(primary) at localhost is UP"
+
+
+def test_changes_live(cluster):
+    """CORE-129, 199: changing a partition leaves running jobs alone; some fields can not be changed and say so."""
+    cluster.run("scontrol update PartitionName=main MaxTime=30").ok()
+    assert "MaxTime=00:30:00" in cluster.run("scontrol show partition main").ok()
+    cluster.run("scontrol update PartitionName=main State=DOWN").ok()
+    job = cluster.sbatch("-o", "/dev/null", wrap="true")
+    assert cluster.job(job)["Reason"] == "PartitionDown"
+    cluster.run("scontrol update PartitionName=main State=UP MaxTime=UNLIMITED").ok()
+    assert cluster.wait(job)["JobState"] == "COMPLETED"  # CORE-053: at once, by the event
+    cluster.run("scontrol update NodeName=n1 RealMemory=5").fails("RealMemory")
+
+
+def test_reconfigure(make_cluster):
+    """CORE-127, 196: re-read under running jobs; a broken file changes nothing and is named with its line."""
+    c = make_cluster(nodes=2)
+    job = c.sbatch("-o", "/dev/null", wrap="sleep 1000")
+    eventually(lambda: c.state(job) == "RUNNING", "running")
+    text = c.conf_file.read_text()
+    c.conf_file.write_text(text + "MaxJobCount=77\n")
+    said = c.run("scontrol reconfigure").ok()
+    assert "MaxJobCount" in said and "77" in said
+    assert "77" in c.run("scontrol show config MaxJobCount").ok()
+    c.conf_file.write_text(text + "MaxJobCount=many\n")
+    line = len(text.splitlines()) + 1
+    c.run("scontrol reconfigure").fails(f"slurm.conf:{line}", "MaxJobCount")
+    assert "77" in c.run("scontrol show config MaxJobCount").ok()
+    assert c.state(job) == "RUNNING"
+    c.conf_file.write_text(text)
+    c.run(f"scancel {job}")
+
+
+def test_update_job(cluster):
+    job = cluster.sbatch("-H", "-J", "before", wrap="true")
+    cluster.run(f"scontrol update JobId={job} JobName=after TimeLimit=5 Nice=10").ok()
+    fields = cluster.job(job)
+    assert (fields["JobName"], fields["TimeLimit"], fields["Nice"]) == ("after", "00:05:00", "10")
+    cluster.run(f"scontrol update JobId={job} NodeList=n1").fails("NodeList")
+    cluster.run(f"scontrol update JobId={job} Frob=1").fails("Frob")
+    cluster.run(f"scancel {job}")
+
+
+def test_batch_script_is_kept(cluster):
+    job = cluster.sbatch("-H", script="#!/bin/sh\necho kept\n")
+    assert cluster.run(f"scontrol write batch_script {job} -").ok() == "#!/bin/sh\necho kept"
+    cluster.run(f"scancel {job}")
+
+
+def test_control_characters_do_not_reach_the_terminal(cluster):
+    """RELIABILITY G11."""
+    job = cluster.sbatch("-H", "-J", "evil\x1b[31mname", wrap="true")
+    for line in (f"squeue -h -j {job} -o %j", f"scontrol show job {job}"):
+        assert "\x1b" not in cluster.run(line).ok()
+    cluster.run(f"scancel {job}")
