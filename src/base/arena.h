@@ -2,7 +2,7 @@
 /*
  * An arena: memory handed out in order and freed all at once, with a byte budget. One per message:
  * unpacking hostile bytes can cost at most the budget, and every error path frees by freeing the
- * arena.
+ * arena. An arena does not move: protobuf-c holds its address.
  */
 #pragma once
 

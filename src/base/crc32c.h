@@ -6,3 +6,6 @@
 #include <stdint.h>
 
 uint32_t crc32c(uint32_t crc, const void *data, size_t len);
+
+/* The same without the processor's instruction. */
+uint32_t crc32c_portable(uint32_t crc, const void *data, size_t len);

@@ -31,8 +31,8 @@ enum err_code {
 int err_set(struct err *err, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 int err_vset(struct err *err, int code, const char *fmt, va_list ap);
 
-/* Puts "prefix: " before a text already set; returns err->code. For adding the place on the way up.
- */
+/* Puts "prefix: " before a text already set; returns err->code (-ERR_GENERIC without an err). For
+ * adding the place on the way up. */
 int err_prefix(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* The table's text for a code of either sign (ours or errno's); static storage, never NULL. */

@@ -3,7 +3,9 @@
  * Host lists: "lx[0001-0512,7],login" and several dimensions "r[0-1]n[0-15]". Kept as ranges, so
  * 100,000 numbered names cost a few dozen bytes. The order is the order of writing until sorted;
  * duplicates stay until hostlist_uniq(). Grammar and output are Slurm's: format("a1,a2,a3") is
- * "a[1-3]", leading zeros keep their width, bare numbers "1,2,3" give "[1-3]".
+ * "a[1-3]", leading zeros keep their width, bare numbers "1,2,3" give "[1-3]". Only the digits that
+ * end a name are a range: "r[0-1]n[0-2]" is formatted "r0n[0-2],r1n[0-2]" and "a[1-2]-ib" as
+ * "a1-ib,a2-ib".
  */
 #pragma once
 
@@ -28,17 +30,18 @@ void hostlist_freep(struct hostlist **h);
  * offending part and its column) or -ERR_LIMIT. */
 int hostlist_parse(const char *expr, struct hostlist **out, struct err *err);
 int hostlist_push_expr(struct hostlist *h, const char *expr,
-                       struct err *err);                  /* h unchanged on failure */
-void hostlist_push(struct hostlist *h, const char *name); /* one plain name */
+                       struct err *err); /* h unchanged on failure */
+void hostlist_push(struct hostlist *h,
+                   const char *name); /* one plain name, cut at HOSTLIST_NAME_MAX */
 
 size_t hostlist_count(const struct hostlist *h);
 
-/* Name number i (0 <= i < count) into buf; amortised O(1) when i rises. Returns buf. */
+/* Name number i (0 <= i < count) into buf; binary search in the ranges. Returns buf. */
 const char *hostlist_nth(const struct hostlist *h, size_t i, char buf[HOSTLIST_NAME_MAX + 1]);
 long hostlist_find(const struct hostlist *h, const char *name); /* its index or -1 */
 bool hostlist_remove(struct hostlist *h, const char *name);     /* the first such name */
-void hostlist_sort(struct hostlist *h);                         /* by prefix, then by number */
-void hostlist_uniq(struct hostlist *h);                         /* sorts, then drops duplicates */
+void hostlist_sort(struct hostlist *h); /* by prefix, length of the number, number */
+void hostlist_uniq(struct hostlist *h); /* sorts, then drops duplicates */
 
 /* Appends the compressed expression. */
 void hostlist_format(const struct hostlist *h, struct str *out);

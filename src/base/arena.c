@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/arena.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define CHUNK_FIRST 4096
+#define CHUNK_LAST (256 * 1024)
+
+struct arena_chunk {
+    struct arena_chunk *next;
+    size_t size, used;
+    _Alignas(16) unsigned char data[];
+};
+
+static void *pb_alloc(void *arena, size_t size)
+{
+    return arena_alloc(arena, size);
+}
+
+static void pb_free(void *arena, void *p)
+{
+}
+
+void arena_init(struct arena *a, size_t budget)
+{
+    *a = (struct arena){
+        .budget = budget,
+        .allocator = {.alloc = pb_alloc, .free = pb_free, .allocator_data = a},
+    };
+}
+
+void arena_done(struct arena *a)
+{
+    while (a->chunks) {
+        struct arena_chunk *chunk = a->chunks;
+        a->chunks = chunk->next;
+        free(chunk);
+    }
+    a->used = 0;
+}
+
+/* A chunk with room for size bytes becomes the first one. Each is twice as large as the one before,
+ * so that a small message costs a page and a large one few allocations. */
+static struct arena_chunk *chunk_add(struct arena *a, size_t size)
+{
+    size_t want = a->chunks ? a->chunks->size * 2 : CHUNK_FIRST;
+    if (want > CHUNK_LAST)
+        want = CHUNK_LAST;
+    if (want < size)
+        want = size;
+    struct arena_chunk *chunk = mem_alloc(sizeof(*chunk) + want);
+    chunk->size = want;
+    chunk->next = a->chunks;
+    a->chunks = chunk;
+    return chunk;
+}
+
+void *arena_alloc(struct arena *a, size_t size)
+{
+    if (size > SIZE_MAX / 2)
+        return NULL;
+    size = size ? (size + 15) & ~(size_t)15 : 16;
+    if (a->budget && (size > a->budget || a->used > a->budget - size))
+        return NULL;
+    struct arena_chunk *chunk = a->chunks;
+    if (!chunk || chunk->size - chunk->used < size)
+        chunk = chunk_add(a, size);
+    void *p = chunk->data + chunk->used;
+    chunk->used += size;
+    a->used += size;
+    return p;
+}
+
+char *arena_strdup(struct arena *a, const char *s)
+{
+    if (!s)
+        return NULL;
+    size_t size = strlen(s) + 1;
+    char *copy = arena_alloc(a, size);
+    return copy ? memcpy(copy, s, size) : NULL;
+}
+
+char *arena_printf(struct arena *a, const char *fmt, ...)
+{
+    va_list ap, again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int len = vsnprintf(NULL, 0, fmt, ap);
+    char *text = len < 0 ? NULL : arena_alloc(a, (size_t)len + 1);
+    if (text)
+        vsnprintf(text, (size_t)len + 1, fmt, again);
+    va_end(again);
+    va_end(ap);
+    return text;
+}
+
+void *arena_unpack(struct arena *a, const ProtobufCMessageDescriptor *type, const void *data,
+                   size_t len)
+{
+    return protobuf_c_message_unpack(type, &a->allocator, len, len ? data : (const void *)"");
+}
+
+/* Room for len more bytes at the end of out, already counted in; NULL when its cap forbids. */
+static uint8_t *str_extend(struct str *out, size_t len)
+{
+    if (out->overflow || (out->cap && (len > out->cap || out->len > out->cap - len))) {
+        out->overflow = true;
+        return NULL;
+    }
+    str_reserve(out, len);
+    uint8_t *at = (uint8_t *)out->data + out->len;
+    out->len += len;
+    out->data[out->len] = '\0';
+    return at;
+}
+
+void pb_pack(const ProtobufCMessage *message, struct str *out)
+{
+    uint8_t *at = str_extend(out, protobuf_c_message_get_packed_size(message));
+    if (at)
+        protobuf_c_message_pack(message, at);
+}
+
+static size_t put_varint(uint64_t value, uint8_t *at)
+{
+    size_t n = 0;
+    for (; value >= 0x80; value >>= 7)
+        at[n++] = (uint8_t)(value | 0x80);
+    at[n++] = (uint8_t)value;
+    return n;
+}
+
+void pb_pack_field(unsigned field, const void *data, size_t len, struct str *out)
+{
+    uint8_t head[20];
+    size_t n = put_varint((uint64_t)field << 3 | 2, head);
+    n += put_varint(len, head + n);
+    uint8_t *at = str_extend(out, n + len);
+    if (!at)
+        return;
+    memcpy(at, head, n);
+    if (len)
+        memcpy(at + n, data, len);
+}

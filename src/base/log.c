@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * No lock: levels are atomic, a reopened file takes over the old descriptor's number by dup3(), and
+ * a line is one write() of a private buffer. So a child of fork() may log, and a writer never waits
+ * for another.
+ */
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <syslog.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#define LINE_MAX_BYTES 4096
+#define SYSLOG_PATH "/dev/log"
+
+static struct {
+    char program[64];
+    atomic_int file_fd;
+    atomic_int syslog_fd;
+    atomic_int file_level, stderr_level, syslog_level;
+} sinks = {
+    .file_fd = -1,
+    .syslog_fd = -1,
+    .file_level = LOG_LVL_QUIET,
+    .stderr_level = LOG_LVL_INFO,
+    .syslog_level = LOG_LVL_QUIET,
+};
+
+static const struct {
+    const char *word;   /* configuration */
+    const char *prefix; /* of a line's text */
+    int priority;
+} levels[] = {
+    [LOG_LVL_QUIET] = {"quiet", "", LOG_CRIT},
+    [LOG_LVL_FATAL] = {"fatal", "fatal: ", LOG_CRIT},
+    [LOG_LVL_ERROR] = {"error", "error: ", LOG_ERR},
+    [LOG_LVL_INFO] = {"info", "", LOG_INFO},
+    [LOG_LVL_VERBOSE] = {"verbose", "", LOG_INFO},
+    [LOG_LVL_DEBUG] = {"debug", "debug:  ", LOG_DEBUG},
+    [LOG_LVL_DEBUG2] = {"debug2", "debug2: ", LOG_DEBUG},
+    [LOG_LVL_DEBUG3] = {"debug3", "debug3: ", LOG_DEBUG},
+};
+
+/* Puts fd, or nothing, where *slot's descriptor was; a writer meets either the old or the new. */
+static void replace_fd(atomic_int *slot, int fd)
+{
+    int old = atomic_load(slot);
+    if (old >= 0 && fd >= 0) {
+        dup3(fd, old, O_CLOEXEC);
+        close(fd);
+    } else {
+        atomic_store(slot, fd);
+        if (old >= 0)
+            close(old);
+    }
+}
+
+/* Our own connection: syslog(3) waits without limit when the receiver is slow. */
+static int syslog_connect(void)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX, .sun_path = SYSLOG_PATH};
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+int log_open(const struct log_options *options)
+{
+    int fd = -1;
+    if (options->file) {
+        fd = open(options->file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
+        if (fd < 0)
+            return -errno;
+    }
+    snprintf(sinks.program, sizeof(sinks.program), "%s", options->program ? options->program : "");
+    replace_fd(&sinks.file_fd, fd);
+    replace_fd(&sinks.syslog_fd, options->syslog_level > LOG_LVL_QUIET ? syslog_connect() : -1);
+    atomic_store(&sinks.file_level, options->file ? options->file_level : LOG_LVL_QUIET);
+    atomic_store(&sinks.stderr_level, options->stderr_level);
+    atomic_store(&sinks.syslog_level, options->syslog_level);
+    return 0;
+}
+
+void log_close(void)
+{
+    atomic_store(&sinks.file_level, LOG_LVL_QUIET);
+    atomic_store(&sinks.syslog_level, LOG_LVL_QUIET);
+    replace_fd(&sinks.file_fd, -1);
+    replace_fd(&sinks.syslog_fd, -1);
+}
+
+void log_set_stderr(enum log_level level)
+{
+    atomic_store(&sinks.stderr_level, level);
+}
+
+int log_parse_level(const char *word)
+{
+    for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
+        if (str_case_eq(word, levels[i].word))
+            return (int)i;
+    long long number;
+    if (str_case_eq(word, "debug4") || str_case_eq(word, "debug5"))
+        return LOG_LVL_DEBUG3;
+    if (str_parse_i64(word, 0, 9, &number) == 0)
+        return number > LOG_LVL_DEBUG3 ? LOG_LVL_DEBUG3 : (int)number;
+    return -1;
+}
+
+bool log_wants(enum log_level level)
+{
+    int wanted = (int)level;
+    return wanted > LOG_LVL_QUIET &&
+           (wanted <= atomic_load_explicit(&sinks.file_level, memory_order_relaxed) ||
+            wanted <= atomic_load_explicit(&sinks.stderr_level, memory_order_relaxed) ||
+            wanted <= atomic_load_explicit(&sinks.syslog_level, memory_order_relaxed));
+}
+
+/* A line break inside a text would let its author forge lines; control bytes, a terminal. */
+static void make_printable(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            *text = *text == '\n' || *text == '\t' ? ' ' : '?';
+}
+
+/* 'head' + 'text' + newline in one write. A log that can not be written has no one to tell. */
+static void write_line(int fd, const char *head, const char *text)
+{
+    char line[LINE_MAX_BYTES + 128];
+    int len = snprintf(line, sizeof(line), "%s%s\n", head, text);
+    if (len >= (int)sizeof(line)) {
+        len = sizeof(line) - 1;
+        line[len - 1] = '\n';
+    }
+    ssize_t n;
+    do
+        n = write(fd, line, (size_t)len);
+    while (n < 0 && errno == EINTR);
+}
+
+static void write_file(int fd, const char *text)
+{
+    struct timespec now;
+    struct tm tm;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (!localtime_r(&now.tv_sec, &tm))
+        memset(&tm, 0, sizeof(tm));
+    char stamp[32], head[64];
+    strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(head, sizeof(head), "[%s.%03ld] ", stamp, now.tv_nsec / 1000000);
+    write_line(fd, head, text);
+}
+
+static void write_syslog(int fd, int priority, const char *text)
+{
+    char line[LINE_MAX_BYTES + 128], stamp[32];
+    time_t now = time(NULL);
+    struct tm tm;
+    if (!localtime_r(&now, &tm))
+        memset(&tm, 0, sizeof(tm));
+    strftime(stamp, sizeof(stamp), "%b %e %H:%M:%S", &tm);
+    int len = snprintf(line, sizeof(line), "<%d>%s %s[%d]: %s", LOG_DAEMON | priority, stamp,
+                       sinks.program, (int)getpid(), text);
+    if (len >= (int)sizeof(line))
+        len = sizeof(line) - 1;
+    if (send(fd, line, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+        return;
+    /* A restarted receiver has a new socket; a slow one loses the line rather than stop us. */
+    if (errno == ECONNREFUSED || errno == ENOTCONN || errno == ECONNRESET) {
+        struct sockaddr_un to = {.sun_family = AF_UNIX, .sun_path = SYSLOG_PATH};
+        if (connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0)
+            send(fd, line, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
+}
+
+void log_write(enum log_level level, const char *room, const char *fmt, ...)
+{
+    if (!log_wants(level) || (size_t)level >= sizeof(levels) / sizeof(levels[0]))
+        return;
+    int saved = errno;
+    char text[LINE_MAX_BYTES];
+    int len = snprintf(text, sizeof(text), "%s%s%s", levels[level].prefix, room ? room : "",
+                       room ? ": " : "");
+    if (len < 0 || (size_t)len >= sizeof(text))
+        len = 0;
+    va_list ap;
+    va_start(ap, fmt);
+    errno = saved; /* for %m */
+    vsnprintf(text + len, sizeof(text) - (size_t)len, fmt, ap);
+    va_end(ap);
+    make_printable(text);
+
+    int file_fd = atomic_load(&sinks.file_fd), syslog_fd = atomic_load(&sinks.syslog_fd);
+    if ((int)level <= atomic_load(&sinks.file_level) && file_fd >= 0)
+        write_file(file_fd, text);
+    if ((int)level <= atomic_load(&sinks.stderr_level)) {
+        char head[80];
+        const char *program = sinks.program[0] ? sinks.program : program_invocation_short_name;
+        snprintf(head, sizeof(head), "%s: ", program);
+        write_line(STDERR_FILENO, head, text);
+    }
+    if ((int)level <= atomic_load(&sinks.syslog_level) && syslog_fd >= 0)
+        write_syslog(syslog_fd, levels[level].priority, text);
+    errno = saved;
+}
+
+bool log_allow(struct log_limit *limit)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    long minute = now.tv_sec / 60;
+    if (minute != limit->minute) {
+        if (limit->count > limit->burst)
+            log_write(LOG_LVL_INFO, "log", "%u similar lines left out",
+                      limit->count - limit->burst);
+        limit->minute = minute;
+        limit->count = 0;
+    }
+    return ++limit->count <= limit->burst;
+}

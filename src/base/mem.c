@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* No allocation and no stdio here: there is nothing left to allocate from. */
+static _Noreturn void out_of_memory(void)
+{
+    static const char message[] = "fatal: out of memory\n";
+    ssize_t ignored = write(STDERR_FILENO, message, sizeof(message) - 1);
+    (void)ignored;
+    abort();
+}
+
+void *mem_alloc(size_t size)
+{
+    return mem_alloc_array(1, size);
+}
+
+void *mem_alloc_array(size_t count, size_t size)
+{
+    void *p = calloc(count ? count : 1, size ? size : 1);
+    if (!p)
+        out_of_memory();
+    return p;
+}
+
+void *mem_realloc(void *old, size_t size)
+{
+    void *p = realloc(old, size ? size : 1);
+    if (!p)
+        out_of_memory();
+    return p;
+}
+
+void *mem_dup(const void *src, size_t size)
+{
+    if (!src)
+        return NULL;
+    void *p = malloc(size ? size : 1);
+    if (!p)
+        out_of_memory();
+    return memcpy(p, src, size);
+}
+
+char *mem_strdup(const char *s)
+{
+    return s ? mem_dup(s, strlen(s) + 1) : NULL;
+}
+
+char *mem_strndup(const char *s, size_t max)
+{
+    if (!s)
+        return NULL;
+    size_t len = strnlen(s, max);
+    char *p = mem_alloc(len + 1);
+    memcpy(p, s, len);
+    return p;
+}
+
+char *mem_printf(const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    char *text = NULL;
+    if (vasprintf(&text, fmt, ap) < 0)
+        out_of_memory();
+    va_end(ap);
+    return text;
+}
+
+void mem_wipe(void *p, size_t size)
+{
+    if (p)
+        explicit_bzero(p, size);
+}

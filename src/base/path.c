@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+#define TEMP_TRIES 100
+
+static int fail(struct err *err, const char *what, const char *path)
+{
+    int code = -errno;
+    return err_set(err, code, "%s %s: %s", what, path, err_text(code));
+}
+
+char *path_absolute(const char *p, const char *cwd)
+{
+    _cleanup_str_ struct str full = STR_INIT;
+    if (p[0] != '/') {
+        _cleanup_free_ char *here = cwd ? NULL : getcwd(NULL, 0);
+        str_puts(&full, cwd ? cwd : here ? here : "/");
+        str_putc(&full, '/');
+    }
+    str_puts(&full, p);
+
+    struct str out = STR_INIT;
+    for (const char *part = str_cstr(&full); *part;) {
+        part += strspn(part, "/");
+        size_t len = strcspn(part, "/");
+        if (len && !(len == 1 && part[0] == '.')) {
+            str_putc(&out, '/');
+            str_append(&out, part, len);
+        }
+        part += len;
+    }
+    if (out.len == 0)
+        str_putc(&out, '/');
+    return str_take(&out);
+}
+
+/* The directory 'name' in the held directory, made when absent. A link on the way is followed only
+ * when root or we made it, so that nobody else decides where we write. */
+static int enter(int at, const char *name, mode_t mode)
+{
+    if (mkdirat(at, name, mode) == 0) {
+        int made = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (made >= 0 && fchmod(made, mode) < 0) {
+            int saved = errno;
+            close(made);
+            errno = saved;
+            return -1;
+        }
+        return made;
+    }
+    int made_errno = errno;
+    int fd = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0)
+        return fd;
+    struct stat st;
+    if (errno == ENOENT)
+        errno = made_errno;
+    else if (errno == ENOTDIR && fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+             S_ISLNK(st.st_mode)) {
+        if (st.st_uid == 0 || st.st_uid == geteuid())
+            return openat(at, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        errno = ELOOP;
+    }
+    return -1;
+}
+
+int path_mkdirs(const char *path, mode_t mode, struct err *err)
+{
+    _cleanup_free_ char *copy = mem_strdup(path);
+    _cleanup_close_ int at = open(path[0] == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (at < 0)
+        return fail(err, "cannot open the directory above", path);
+    char *rest = copy;
+    for (char *name; (name = strsep(&rest, "/"));) {
+        if (!*name)
+            continue;
+        int next = enter(at, name, mode);
+        if (next < 0)
+            return fail(err, "cannot make directory", path);
+        close(at);
+        at = next;
+    }
+    return 0;
+}
+
+int path_read_file(const char *path, size_t max, struct str *out, struct err *err)
+{
+    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return fail(err, "cannot open", path);
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return fail(err, "cannot read", path);
+    size_t guess = st.st_size > 0 && (uintmax_t)st.st_size <= max ? (size_t)st.st_size : 4096;
+    _cleanup_str_ struct str text = STR_INIT;
+    for (;;) {
+        str_reserve(&text, guess + 1);
+        ssize_t n = read(fd, text.data + text.len, text.room - text.len - 1);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return fail(err, "cannot read", path);
+        if (n == 0)
+            break;
+        text.len += (size_t)n;
+        if (text.len > max)
+            return err_set(err, -ERR_TOO_BIG, "%s is larger than %zu bytes", path, max);
+        guess = 4096;
+    }
+    str_append(out, text.data, text.len);
+    if (out->overflow)
+        return err_set(err, -ERR_TOO_BIG, "%s is larger than %zu bytes", path, out->cap);
+    return 0;
+}
+
+/* A new file beside the target, under a name of its own. */
+static int temp_open(int dir, char name[64])
+{
+    static atomic_uint serial;
+    for (int i = 0; i < TEMP_TRIES; i++) {
+        snprintf(name, 64, ".tmp-%d-%u", (int)getpid(), atomic_fetch_add(&serial, 1));
+        int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+    }
+    return -1;
+}
+
+int path_write_file(const char *path, const void *data, size_t len, mode_t mode, struct err *err)
+{
+    const char *slash = strrchr(path, '/');
+    _cleanup_free_ char *folder =
+        slash ? mem_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : mem_strdup(".");
+    _cleanup_close_ int dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return fail(err, "cannot open directory", folder);
+    char temp[64];
+    _cleanup_close_ int fd = temp_open(dir, temp);
+    if (fd < 0)
+        return fail(err, "cannot make a file in", folder);
+    int rc = path_write_all(fd, data, len);
+    if (rc == 0 && (fchmod(fd, mode) < 0 || renameat(dir, temp, dir, slash ? slash + 1 : path) < 0))
+        rc = -errno;
+    if (rc < 0) {
+        unlinkat(dir, temp, 0);
+        errno = -rc;
+        return fail(err, "cannot write", path);
+    }
+    return 0;
+}
+
+int path_check_secret(const char *path, uid_t owner, struct err *err)
+{
+    /* Not blocked by a FIFO that someone put there. */
+    _cleanup_close_ int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0 && errno == ELOOP)
+        return err_set(err, -ELOOP, "%s is a symbolic link; a secret must be a plain file", path);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return fail(err, "cannot open", path);
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, -ERR_ACCESS, "%s is not a plain file", path);
+    if (st.st_uid != owner && st.st_uid != 0)
+        return err_set(err, -ERR_ACCESS, "%s belongs to uid %u, not to uid %u or root; chown it",
+                       path, (unsigned)st.st_uid, (unsigned)owner);
+    if (st.st_mode & 077)
+        return err_set(err, -ERR_ACCESS, "%s has mode %04o, open to others; run: chmod 600 %s",
+                       path, (unsigned)st.st_mode & 07777, path);
+    return 0;
+}
+
+char *path_expand(const char *pattern, const char *host, const char *node)
+{
+    struct str out = STR_INIT;
+    for (const char *p = pattern; *p; p++) {
+        const char *value = NULL;
+        if (p[0] == '%')
+            value = p[1] == 'h' ? host : p[1] == 'n' ? node : p[1] == '%' ? "%" : NULL;
+        if (value) {
+            str_puts(&out, value);
+            p++;
+        } else {
+            str_putc(&out, *p);
+        }
+    }
+    return str_take(&out);
+}
+
+char *path_prefix(void)
+{
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    if (n <= 0)
+        return mem_strdup("/");
+    self[n] = '\0';
+    char *slash = strrchr(self, '/');
+    *slash = '\0';
+    slash = strrchr(self, '/');
+    if (slash && (str_eq(slash, "/bin") || str_eq(slash, "/sbin")))
+        *slash = '\0';
+    return mem_strdup(self[0] ? self : "/");
+}
+
+int path_write_all(int fd, const void *data, size_t len)
+{
+    for (const char *p = data; len;) {
+        ssize_t n = write(fd, p, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        p += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/timefmt.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "base/str.h"
+
+#define DAY_SEC 86400
+#define LIMIT_MAX_SEC (INT64_C(1) << 37) /* about 4000 years, as many as 32 bits of minutes give   \
+                                          */
+
+/* 1 to 'most' decimal digits at *p. */
+static bool take_number(const char **p, size_t most, int64_t *value)
+{
+    size_t len = strspn(*p, "0123456789");
+    if (len == 0 || len > most)
+        return false;
+    *value = 0;
+    for (; len; len--)
+        *value = *value * 10 + (*(*p)++ - '0');
+    return true;
+}
+
+static bool take_char(const char **p, char c)
+{
+    bool there = **p == c;
+    *p += there;
+    return there;
+}
+
+/* A word at *p that no letter follows. */
+static bool take_word(const char **p, const char *word)
+{
+    size_t len = strlen(word);
+    if (strncasecmp(*p, word, len) != 0 || ((*p)[len] | 0x20) - 'a' < 26u)
+        return false;
+    *p += len;
+    return true;
+}
+
+int time_parse_limit(const char *text, int64_t *sec, struct err *err)
+{
+    const char *p = text ? text : "";
+    if (str_case_eq(p, "UNLIMITED") || str_case_eq(p, "INFINITE") || str_eq(p, "-1")) {
+        *sec = TIME_UNLIMITED;
+        return 0;
+    }
+    int64_t days = 0, field[3] = {0};
+    int count = 0;
+    bool ok = take_number(&p, 10, &field[count++]);
+    bool with_days = ok && take_char(&p, '-');
+    if (with_days) {
+        days = field[0];
+        ok = take_number(&p, 10, &field[0]);
+    }
+    while (ok && count < 3 && take_char(&p, ':'))
+        ok = take_number(&p, 10, &field[count++]);
+    if (!ok || *p)
+        return err_set(err, -ERR_PARSE,
+                       "\"%s\" is not a time limit: use minutes, minutes:seconds, "
+                       "hours:minutes:seconds, days-hours[:minutes[:seconds]] or UNLIMITED",
+                       text ? text : "");
+    /* After days the first field is hours; without, the last of two fields is seconds. */
+    int64_t unit = with_days || count == 3 ? 3600 : 60;
+    int64_t sum = days * DAY_SEC;
+    for (int i = 0; i < count; i++, unit /= 60)
+        sum += field[i] * unit;
+    if (sum > LIMIT_MAX_SEC)
+        return err_set(err, -ERR_PARSE, "time limit \"%s\" is too long; use UNLIMITED", text);
+    *sec = sum;
+    return 0;
+}
+
+const char *time_format_limit(int64_t sec, char buf[TIME_TEXT_MAX])
+{
+    int64_t day = sec / DAY_SEC, hour = sec / 3600 % 24, min = sec / 60 % 60;
+    if (sec == TIME_UNLIMITED)
+        snprintf(buf, TIME_TEXT_MAX, "UNLIMITED");
+    else if (sec < 0)
+        snprintf(buf, TIME_TEXT_MAX, "INVALID");
+    else if (day)
+        snprintf(buf, TIME_TEXT_MAX, "%" PRId64 "-%02d:%02d:%02d", day, (int)hour, (int)min,
+                 (int)(sec % 60));
+    else
+        snprintf(buf, TIME_TEXT_MAX, "%02d:%02d:%02d", (int)hour, (int)min, (int)(sec % 60));
+    return buf;
+}
+
+const char *time_format_short(int64_t sec, char buf[TIME_TEXT_MAX])
+{
+    time_format_limit(sec, buf);
+    if (sec >= 0 && sec < 3600)
+        snprintf(buf, TIME_TEXT_MAX, "%d:%02d", (int)(sec / 60), (int)(sec % 60));
+    else if (sec >= 0 && sec < DAY_SEC)
+        snprintf(buf, TIME_TEXT_MAX, "%d:%02d:%02d", (int)(sec / 3600), (int)(sec / 60 % 60),
+                 (int)(sec % 60));
+    return buf;
+}
+
+const char *time_format_date(int64_t at_sec, const char *when_zero, char buf[TIME_TEXT_MAX])
+{
+    time_t at = (time_t)at_sec;
+    struct tm tm;
+    if (at_sec == 0)
+        snprintf(buf, TIME_TEXT_MAX, "%s", when_zero ? when_zero : "Unknown");
+    else if (!localtime_r(&at, &tm) || strftime(buf, TIME_TEXT_MAX, "%Y-%m-%dT%H:%M:%S", &tm) == 0)
+        snprintf(buf, TIME_TEXT_MAX, "Invalid");
+    return buf;
+}
+
+/* What a text says about a moment, before the present fills in the rest. */
+struct date_parts {
+    bool has_day, has_year, has_time;
+    int year, month, day; /* month 1 to 12 */
+    int hour, minute, second;
+};
+
+static bool parts_day(struct date_parts *d, bool has_year, int64_t year, int64_t month, int64_t day)
+{
+    static const int month_days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    if (d->has_day || month < 1 || month > 12 || day < 1 || day > month_days[month - 1] ||
+        (has_year && (year < 1970 || year > 9999)))
+        return false;
+    d->has_day = true;
+    d->has_year = has_year;
+    d->year = (int)year;
+    d->month = (int)month;
+    d->day = (int)day;
+    return true;
+}
+
+static bool parts_time(struct date_parts *d, int64_t hour, int64_t minute, int64_t second)
+{
+    if (d->has_time || hour > 23 || minute > 59 || second > 59)
+        return false;
+    d->has_time = true;
+    d->hour = (int)hour;
+    d->minute = (int)minute;
+    d->second = (int)second;
+    return true;
+}
+
+/* After "HH:": MM[:SS] and am or pm. */
+static bool take_clock(const char **p, struct date_parts *d, int64_t hour)
+{
+    int64_t minute, second = 0;
+    if (!take_number(p, 2, &minute) || (take_char(p, ':') && !take_number(p, 2, &second)))
+        return false;
+    const char *after = *p + strspn(*p, " ");
+    bool am = take_word(&after, "am"), pm = !am && take_word(&after, "pm");
+    if (am || pm) {
+        if (hour < 1 || hour > 12)
+            return false;
+        hour = hour % 12 + (pm ? 12 : 0);
+        *p = after;
+    }
+    return parts_time(d, hour, minute, second);
+}
+
+/* After a two-digit month and its separator ('/' or '.'): DD or DD/YY, as in 12/31/26. */
+static bool take_slashed(const char **p, struct date_parts *d, int64_t month, char separator)
+{
+    int64_t day, year = 0;
+    if (!take_number(p, 2, &day))
+        return false;
+    bool has_year = take_char(p, separator);
+    if (has_year) {
+        size_t len = strspn(*p, "0123456789");
+        if ((len != 2 && len != 4) || !take_number(p, 4, &year))
+            return false;
+        year += len == 2 ? 2000 : 0;
+    }
+    return parts_day(d, has_year, year, month, day);
+}
+
+static bool take_digits_part(const char **p, struct date_parts *d)
+{
+    size_t len = strspn(*p, "0123456789");
+    int64_t number, month, day;
+    if (!take_number(p, 6, &number))
+        return false;
+    if (len <= 2 && take_char(p, ':'))
+        return take_clock(p, d, number);
+    if (len <= 2 && (**p == '/' || **p == '.')) {
+        char separator = *(*p)++;
+        return take_slashed(p, d, number, separator);
+    }
+    if (len == 4 && take_char(p, '-'))
+        return take_number(p, 2, &month) && take_char(p, '-') && take_number(p, 2, &day) &&
+               parts_day(d, true, number, month, day);
+    if (len == 4)
+        return parts_day(d, false, 0, number / 100, number % 100);
+    if (len == 6)
+        return parts_day(d, true, 2000 + number % 100, number / 10000, number / 100 % 100);
+    return false;
+}
+
+static bool take_word_part(const char **p, struct date_parts *d, const struct tm *today)
+{
+    if (take_word(p, "midnight"))
+        return parts_time(d, 0, 0, 0);
+    if (take_word(p, "noon"))
+        return parts_time(d, 12, 0, 0);
+    if (take_word(p, "fika"))
+        return parts_time(d, 15, 0, 0);
+    if (take_word(p, "teatime"))
+        return parts_time(d, 16, 0, 0);
+    bool tomorrow = take_word(p, "tomorrow");
+    if (!tomorrow && !take_word(p, "today"))
+        return false;
+    struct tm tm = *today;
+    tm.tm_mday += tomorrow;
+    tm.tm_hour = 12;
+    tm.tm_isdst = -1;
+    mktime(&tm); /* the day after the 31st */
+    return parts_day(d, true, tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday);
+}
+
+/* False for a day that the calendar lacks. */
+static bool parts_resolve(const struct date_parts *d, const struct tm *today, int year,
+                          int add_days, int64_t *at_sec)
+{
+    struct tm tm = {
+        .tm_year = (d->has_day ? year : today->tm_year + 1900) - 1900,
+        .tm_mon = d->has_day ? d->month - 1 : today->tm_mon,
+        .tm_mday = (d->has_day ? d->day : today->tm_mday) + add_days,
+        .tm_hour = d->hour,
+        .tm_min = d->minute,
+        .tm_sec = d->second,
+        .tm_isdst = -1,
+    };
+    time_t at = mktime(&tm);
+    if (d->has_day && (tm.tm_mon != d->month - 1 || tm.tm_mday != d->day))
+        return false;
+    *at_sec = at;
+    return true;
+}
+
+static bool parse_parts(const char *p, int64_t now_sec, int64_t *at_sec)
+{
+    time_t now = (time_t)now_sec;
+    struct tm today;
+    struct date_parts d = {0};
+    if (!*p || !localtime_r(&now, &today))
+        return false;
+    while (*p) {
+        bool digit = *p >= '0' && *p <= '9';
+        if (!(digit ? take_digits_part(&p, &d) : take_word_part(&p, &d, &today)))
+            return false;
+        if (*p && !take_char(&p, 'T') && !take_char(&p, ' '))
+            return false;
+        p += strspn(p, " ");
+    }
+    int year = d.has_year ? d.year : today.tm_year + 1900;
+    bool ok = parts_resolve(&d, &today, year, 0, at_sec);
+    /* What has passed and may mean more than one day means the next one. */
+    if (!d.has_day && ok && *at_sec < now_sec)
+        ok = parts_resolve(&d, &today, year, 1, at_sec);
+    else if (d.has_day && !d.has_year && (!ok || *at_sec < now_sec))
+        ok = parts_resolve(&d, &today, year + 1, 0, at_sec);
+    return ok;
+}
+
+/* After "now": nothing, or + or - and a count of seconds or of the unit named. */
+static bool parse_now(const char *p, int64_t now_sec, int64_t *at_sec)
+{
+    static const struct {
+        const char *word;
+        int64_t sec;
+    } units[] = {
+        {"second", 1},     {"seconds", 1},        {"sec", 1},
+        {"minute", 60},    {"minutes", 60},       {"min", 60},
+        {"hour", 3600},    {"hours", 3600},       {"day", DAY_SEC},
+        {"days", DAY_SEC}, {"week", 7 * DAY_SEC}, {"weeks", 7 * DAY_SEC},
+    };
+    int64_t count = 0, unit_sec = 1;
+    p += strspn(p, " ");
+    if (*p) {
+        bool back = *p == '-';
+        if (!back && *p != '+')
+            return false;
+        p++;
+        p += strspn(p, " ");
+        if (!take_number(&p, 9, &count))
+            return false;
+        p += strspn(p, " ");
+        for (size_t i = 0; *p && i < sizeof(units) / sizeof(units[0]); i++)
+            if (take_word(&p, units[i].word))
+                unit_sec = units[i].sec;
+        if (*p)
+            return false;
+        count *= back ? -unit_sec : unit_sec;
+    }
+    return !__builtin_add_overflow(now_sec, count, at_sec);
+}
+
+int time_parse_date(const char *text, int64_t now_sec, int64_t *at_sec, struct err *err)
+{
+    const char *p = text ? text : "";
+    int64_t at = 0;
+    bool ok;
+    if (take_word(&p, "now"))
+        ok = parse_now(p, now_sec, &at);
+    else if (strncasecmp(p, "uts", 3) == 0)
+        ok = (p += 3, take_number(&p, 18, &at)) && !*p;
+    else
+        ok = parse_parts(p, now_sec, &at);
+    if (!ok)
+        return err_set(err, -ERR_PARSE,
+                       "\"%s\" is not a date: use YYYY-MM-DD[THH:MM[:SS]], HH:MM[:SS], MMDD[YY], "
+                       "now[+COUNT[UNIT]], today, tomorrow, midnight or noon",
+                       text ? text : "");
+    *at_sec = at;
+    return 0;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Child processes. SIGCHLD says only that some child ended, and several ends may come as one
+ * signal: each is reaped by waitpid(-1), so that children nobody announced (a subreaper's orphans)
+ * are found too. A child is announced in the same turn in which it was made, before any signal is
+ * looked at, so none is reaped as a stranger.
+ */
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "base/vec.h"
+#include "loop/internal.h"
+
+struct child {
+    pid_t pid;
+    loop_child_fn *fn;
+    void *ctx;
+};
+
+struct loop_children {
+    VEC(struct child) watched;
+    loop_child_fn *other;
+    void *other_ctx;
+};
+
+static void child_ended(struct loop_children *c, pid_t pid, int status)
+{
+    for (size_t i = 0; i < c->watched.len; i++) {
+        struct child child = c->watched.data[i];
+        if (child.pid != pid)
+            continue;
+        c->watched.data[i] = c->watched.data[c->watched.len - 1];
+        c->watched.len--;
+        child.fn(child.ctx, pid, status);
+        return;
+    }
+    if (c->other)
+        c->other(c->other_ctx, pid, status);
+}
+
+/* Without an owner for strangers only the watched are reaped: somebody else may be waiting for the
+ * others. */
+static void reap_watched(struct loop_children *c)
+{
+    for (size_t i = 0; i < c->watched.len;) {
+        int status;
+        pid_t pid = c->watched.data[i].pid;
+        if (waitpid(pid, &status, WNOHANG) == pid)
+            child_ended(c, pid, status);
+        else
+            i++;
+    }
+}
+
+static void reap(void *ctx, int signo)
+{
+    struct loop_children *c = ctx;
+    int status;
+    pid_t pid;
+    if (!c->other) {
+        reap_watched(c);
+        return;
+    }
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        child_ended(c, pid, status);
+}
+
+static struct loop_children *children(struct loop *l)
+{
+    if (!l->children) {
+        l->children = mem_new(struct loop_children);
+        loop_signal(l, SIGCHLD, reap, l->children);
+    }
+    return l->children;
+}
+
+void loop_children_free(struct loop_children *c)
+{
+    if (c)
+        vec_done(&c->watched);
+    free(c);
+}
+
+void loop_child(struct loop *l, pid_t pid, loop_child_fn *fn, void *ctx)
+{
+    struct loop_children *c = children(l);
+    vec_push(&c->watched, ((struct child){.pid = pid, .fn = fn, .ctx = ctx}));
+    /* It may have ended before its watcher, or the signal's, was there. */
+    raise(SIGCHLD);
+}
+
+void loop_child_other(struct loop *l, loop_child_fn *fn_other, void *ctx)
+{
+    struct loop_children *c = children(l);
+    c->other = fn_other;
+    c->other_ctx = ctx;
+}
