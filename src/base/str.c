@@ -138,9 +138,9 @@ bool str_case_eq(const char *a, const char *b)
         return a == b;
     for (;; a++, b++) {
         unsigned char x = (unsigned char)*a, y = (unsigned char)*b;
-        if (x - 'A' < 26u)
+        if (x >= 'A' && x <= 'Z')
             x |= 0x20;
-        if (y - 'A' < 26u)
+        if (y >= 'A' && y <= 'Z')
             y |= 0x20;
         if (x != y)
             return false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/timefmt.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +37,7 @@ static bool take_char(const char **p, char c)
 static bool take_word(const char **p, const char *word)
 {
     size_t len = strlen(word);
-    if (strncasecmp(*p, word, len) != 0 || ((*p)[len] | 0x20) - 'a' < 26u)
+    if (strncasecmp(*p, word, len) != 0 || isalpha((unsigned char)(*p)[len]))
         return false;
     *p += len;
     return true;
