@@ -43,4 +43,5 @@ void vec_grow(void **data, size_t *room, size_t len, size_t size);
         memmove(&(v)->data[at_], &(v)->data[at_ + 1], ((v)->len - at_ - 1) * sizeof(*(v)->data));  \
         (v)->len--;                                                                                \
     })
-#define vec_foreach(v, p) for (typeof((v)->data) p = (v)->data; p && p < (v)->data + (v)->len; p++)
+#define vec_foreach(v, p)                                                                          \
+    for (typeof((v)->data + 0) p = (v)->data; p && p < (v)->data + (v)->len; p++)

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <ctype.h>
+#include <pwd.h>
+#include <string.h>
+#include <strings.h>
+
+#include "conf/conf_internal.h"
+
+#define SOCKET_DIR_MAX 90 /* bytes: with "/slurmd-NODE" it must fit a socket address */
+
+static const struct conf_value *written(const struct conf_loader *l, enum conf_key_id key)
+{
+    return &l->priv->written[key];
+}
+
+/* "name(addr)" or "name". */
+static int host_parse(struct conf_loader *l, const char *key, const struct conf_value *v,
+                      struct conf_host *out, struct err *err)
+{
+    char *text = arena_strdup(&l->priv->arena, v->text);
+    char *open = strchr(text, '('), *close = open ? strchr(open, ')') : NULL;
+
+    if (!*text || open == text)
+        return conf_fail(v->at, err, "%s=%s: expected NAME or NAME(ADDRESS)", key, v->text);
+    if (open && (!close || close[1] || close == open + 1))
+        return conf_fail(v->at, err, "%s=%s: expected NAME(ADDRESS)", key, v->text);
+    if (open) {
+        *open = *close = '\0';
+        out->addr = open + 1;
+    } else
+        out->addr = text;
+    for (const char *p = text; *p; p++)
+        if (!isalnum((unsigned char)*p) && !strchr("-_.:", *p))
+            return conf_fail(v->at, err, "%s=%s: not the name of one host", key, v->text);
+    out->name = text;
+    return 0;
+}
+
+static int host_add(struct conf_loader *l, const char *key, const struct conf_value *v,
+                    const char *addr, struct err *err)
+{
+    struct conf_host host = {0};
+    int rc = host_parse(l, key, v, &host, err);
+
+    if (rc < 0)
+        return rc;
+    if (addr && *addr)
+        host.addr = addr;
+    vec_foreach (&l->conf->controllers, other)
+        if (!strcasecmp(other->name, host.name)) {
+            return conf_fail(v->at, err, "%s=%s: this host is named twice", key, v->text);
+        }
+    vec_push(&l->conf->controllers, host);
+    return 0;
+}
+
+/* ControlMachine and BackupController with their addresses. */
+static int hosts_old(struct conf_loader *l, struct err *err)
+{
+    static const char *const keys[] = {"ControlMachine", "BackupController"};
+
+    if (!l->control[0].text && l->control[1].text)
+        return conf_fail(l->control[1].at, err,
+                         "BackupController without ControlMachine; use SlurmctldHost lines");
+    for (int i = 0; i < 2; i++) {
+        if (!l->control[i].text)
+            continue;
+        int rc = host_add(l, keys[i], &l->control[i], l->control_addr[i].text, err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int hosts_check(struct conf_loader *l, struct err *err)
+{
+    int rc = 0;
+
+    if (l->hosts.len && l->control[0].text)
+        conf_warn(l, l->control[0].at, "ControlMachine is ignored: SlurmctldHost is given");
+    if (!l->hosts.len)
+        rc = hosts_old(l, err);
+    vec_foreach (&l->hosts, v)
+        if (rc == 0)
+            rc = host_add(l, "SlurmctldHost", v, NULL, err);
+    if (rc < 0)
+        return rc;
+    if (!l->conf->controllers.len)
+        return conf_fail((struct conf_place){l->conf->path, 1}, err,
+                         "no SlurmctldHost line; it names the host of the controller");
+    if (l->conf->slurmctld_addr) /* an address that moves with the controller */
+        vec_foreach (&l->conf->controllers, host)
+            host->addr = l->conf->slurmctld_addr;
+    return 0;
+}
+
+/* A user by number or name. root is known without asking. */
+static int user_check(struct conf_loader *l, enum conf_key_id key, const char *user, uid_t *uid,
+                      const char **name, struct err *err)
+{
+    struct conf_place at = written(l, key)->at;
+    struct passwd entry, *found = NULL;
+    _cleanup_free_ char *buf = NULL;
+    const size_t room = 65536;
+    long long number;
+
+    *name = user;
+    if (!user || !strcmp(user, "root")) {
+        *name = "root";
+        *uid = 0;
+        return 0;
+    }
+    bool numeric = str_parse_i64(user, 0, UINT32_MAX - 1, &number) == 0;
+    if (numeric)
+        *uid = (uid_t)number;
+    if (numeric && l->scope == CONF_CLIENT)
+        return 0;
+    buf = mem_alloc(room);
+    if (numeric)
+        (void)getpwuid_r((uid_t)number, &entry, buf, room, &found);
+    else
+        (void)getpwnam_r(user, &entry, buf, room, &found);
+    if (!found && !numeric)
+        return conf_fail(at, err, "%s=%s: no such user on this host", conf_keys[key].name, user);
+    if (found) {
+        *uid = entry.pw_uid;
+        *name = arena_strdup(&l->priv->arena, entry.pw_name);
+    }
+    return 0;
+}
+
+static int users_check(struct conf_loader *l, struct err *err)
+{
+    struct conf *c = l->conf;
+    int rc = user_check(l, CONF_KEY_slurm_user, c->slurm_user, &c->slurm_uid,
+                        &l->priv->slurm_user_name, err);
+
+    return rc < 0 ? rc
+                  : user_check(l, CONF_KEY_slurmd_user, c->slurmd_user, &c->slurmd_uid,
+                               &l->priv->slurmd_user_name, err);
+}
+
+/* SlurmctldPort=FIRST-LAST; no other key takes a range. */
+static int ports_check(struct conf_loader *l, struct err *err)
+{
+    static const enum conf_key_id single[] = {CONF_KEY_slurmd_port,
+                                              CONF_KEY_accounting_storage_port};
+    struct conf *c = l->conf;
+    const struct conf_value *v = written(l, CONF_KEY_slurmctld_port);
+    const char *dash = v->text ? strchr(v->text, '-') : NULL;
+    long long last = c->slurmctld_port;
+
+    if (dash && str_parse_i64(dash + 1, c->slurmctld_port, 65535, &last) < 0)
+        return conf_fail(v->at, err, "SlurmctldPort=%s: expected FIRST-LAST, FIRST not above LAST",
+                         v->text);
+    c->slurmctld_port_last = (uint16_t)last;
+    for (size_t i = 0; i < sizeof(single) / sizeof(single[0]); i++) {
+        v = written(l, single[i]);
+        if (v->text && strchr(v->text, '-'))
+            return conf_fail(v->at, err, "%s=%s: expected one port", conf_keys[single[i]].name,
+                             v->text);
+    }
+    if (c->slurmd_port >= c->slurmctld_port && c->slurmd_port <= c->slurmctld_port_last)
+        conf_warn(l,
+                  written(l, CONF_KEY_slurmd_port)->text ? written(l, CONF_KEY_slurmd_port)->at
+                                                         : written(l, CONF_KEY_slurmctld_port)->at,
+                  "SlurmdPort %u is a port of SlurmctldPort, too: they can not run on one host",
+                  c->slurmd_port);
+    return 0;
+}
+
+static int select_check(struct conf_loader *l, struct err *err)
+{
+    struct conf *c = l->conf;
+
+    c->select = !strcmp(c->select_type, "select/linear") ? CONF_SELECT_LINEAR : CONF_SELECT_CONS;
+    if (c->select_type_parameters) {
+        int bits = conf_cr_parse(c->select_type_parameters,
+                                 written(l, CONF_KEY_select_type_parameters)->at, err);
+        if (bits < 0)
+            return bits;
+        c->cr = (unsigned)bits;
+    }
+    if (c->select == CONF_SELECT_CONS && !c->cr)
+        c->cr = CONF_CR_CORE;
+    return 0;
+}
+
+static int socket_dir_check(struct conf_loader *l, struct err *err)
+{
+    struct conf *c = l->conf;
+    _cleanup_free_ char *dir = c->auth_info ? conf_list_value(c->auth_info, "socketdir") : NULL;
+    struct conf_place at = written(l, CONF_KEY_auth_info)->at;
+
+    if (!dir) {
+        c->socket_dir =
+            arena_printf(&l->priv->arena, "/run/sluice/%s-%u", c->cluster_name, c->slurmctld_port);
+        return 0;
+    }
+    if (dir[0] != '/')
+        return conf_fail(at, err, "AuthInfo: socketdir=%s is not an absolute path", dir);
+    if (strlen(dir) > SOCKET_DIR_MAX)
+        return conf_fail(at, err, "AuthInfo: socketdir=%s is longer than %d bytes", dir,
+                         SOCKET_DIR_MAX);
+    c->socket_dir = arena_strdup(&l->priv->arena, dir);
+    return 0;
+}
+
+/* Daemons run as root in any directory: a path that is used must not depend on it. */
+static int paths_check(struct conf_loader *l, struct err *err)
+{
+    for (size_t i = 0; i < CONF_KEYS; i++) {
+        const struct conf_value *v = &l->priv->written[i];
+        if (conf_keys[i].type == CONF_T_PATH && conf_keys[i].effect && v->text && *v->text &&
+            v->text[0] != '/')
+            return conf_fail(v->at, err, "%s=%s: expected an absolute path", conf_keys[i].name,
+                             v->text);
+    }
+    return 0;
+}
+
+static int cluster_check(struct conf_loader *l, struct err *err)
+{
+    const struct conf_value *v = written(l, CONF_KEY_cluster_name);
+    const char *name = l->conf->cluster_name;
+
+    if (!name)
+        return conf_fail(v->at, err, "ClusterName is empty");
+    if (strlen(name) > 40)
+        return conf_fail(v->at, err, "ClusterName=%s: longer than 40 bytes", name);
+    for (const char *p = name; *p; p++) /* it is part of paths */
+        if (!isalnum((unsigned char)*p) && !strchr("-_.", *p))
+            return conf_fail(v->at, err, "ClusterName=%s: letters, digits, - _ . only", name);
+    return 0;
+}
+
+static int limits_check(struct conf_loader *l, struct err *err)
+{
+    struct conf *c = l->conf;
+
+    if (c->first_job_id > c->max_job_id)
+        return conf_fail(written(l, CONF_KEY_first_job_id)->text
+                             ? written(l, CONF_KEY_first_job_id)->at
+                             : written(l, CONF_KEY_max_job_id)->at,
+                         err, "FirstJobId=%u exceeds MaxJobId=%u", c->first_job_id, c->max_job_id);
+    if (c->def_mem_per_cpu_mib && c->def_mem_per_node_mib) {
+        conf_warn(l, written(l, CONF_KEY_def_mem_per_node_mib)->at,
+                  "DefMemPerCPU and DefMemPerNode exclude each other; DefMemPerCPU holds");
+        c->def_mem_per_node_mib = 0;
+    }
+    if (c->max_mem_per_cpu_mib && c->max_mem_per_node_mib) {
+        conf_warn(l, written(l, CONF_KEY_max_mem_per_node_mib)->at,
+                  "MaxMemPerCPU and MaxMemPerNode exclude each other; MaxMemPerCPU holds");
+        c->max_mem_per_node_mib = 0;
+    }
+    if (c->enforce_part_limits && !strcasecmp(c->enforce_part_limits, "YES"))
+        c->enforce_part_limits = "ALL";
+    return 0;
+}
+
+/* FastSchedule=2 was what SlurmdParameters=config_overrides is. */
+static void overrides_check(struct conf_loader *l)
+{
+    struct conf *c = l->conf;
+    const struct conf_value *v = &l->fast_schedule;
+
+    c->config_overrides =
+        c->slurmd_parameters && conf_list_has(c->slurmd_parameters, "config_overrides");
+    if (!v->text)
+        return;
+    if (!strcmp(v->text, "2")) {
+        c->config_overrides = true;
+        conf_warn(l, v->at, "FastSchedule=2 is now called SlurmdParameters=config_overrides");
+    } else
+        conf_warn(l, v->at, "FastSchedule=%s is a key of an earlier release and is ignored",
+                  v->text);
+}
+
+int conf_check(struct conf_loader *l, struct err *err)
+{
+    static int (*const checks[])(struct conf_loader *, struct err *) = {
+        cluster_check, hosts_check,  users_check,      ports_check,      select_check,
+        paths_check,   limits_check, socket_dir_check, conf_words_check,
+    };
+
+    for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+        int rc = checks[i](l, err);
+        if (rc < 0)
+            return rc;
+    }
+    overrides_check(l);
+    return 0;
+}

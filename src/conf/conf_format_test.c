@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <strings.h>
+
+#include "conf/conf_test_util.h"
+
+/* The line of a key, alone. */
+static void shows(const char *text, const char *key, const char *expect)
+{
+    struct conf *c = test_load(text, NULL);
+    _cleanup_str_ struct str out = STR_INIT;
+    struct err err = {0};
+
+    if (conf_format(c, key, &out, &err) != 0)
+        fail_msg("%s: %s", key, err.text);
+    assert_string_equal(str_cstr(&out), expect);
+    conf_free(c);
+}
+
+static void unknown_key(void **state)
+{
+    struct conf *c = test_load(HEAD, NULL);
+    _cleanup_str_ struct str out = STR_INIT;
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(conf_format(c, "KillWiat", &out, &err), -ERR_CONFIG);
+    assert_non_null(strstr(err.text, "did you mean KillWait?"));
+    assert_int_equal(conf_format(c, "Qqqqqqq", &out, &err), -ERR_CONFIG);
+    assert_int_equal(out.len, 0);
+    conf_free(c);
+}
+
+static void single_keys(void **state)
+{
+    (void)state;
+    shows(HEAD, "killwait", "KillWait                = 30 sec\n");
+    shows(HEAD "KillWait=5\n", "KillWait", "KillWait                = 5 sec\n");
+    shows(HEAD, "SLURM_VERSION", "SLURM_VERSION           = " SLURM_VERSION "\n");
+    shows(HEAD, "slurm_conf", "SLURM_CONF              = t.conf\n");
+    shows("SlurmctldHost=a(1.2.3.4)\nSlurmctldHost=b\n", "SlurmctldHost",
+          "SlurmctldHost[0]        = a(1.2.3.4)\nSlurmctldHost[1]        = b\n");
+    shows(HEAD, "SlurmUser", "SlurmUser               = root(0)\n");
+    shows(HEAD "SlurmUser=0\n", "SlurmUser", "SlurmUser               = root(0)\n");
+    shows(HEAD "SlurmdUser=54321\n", "SlurmdUser", "SlurmdUser              = 54321(54321)\n");
+    shows(HEAD "SlurmctldPort=1-3\n", "SlurmctldPort", "SlurmctldPort           = 1-3\n");
+    shows(HEAD, "SelectTypeParameters", "SelectTypeParameters    = CR_CORE\n");
+    shows(HEAD "SelectTypeParameters=CR_Core_Memory\n", "SelectTypeParameters",
+          "SelectTypeParameters    = CR_CORE_MEMORY\n");
+    shows(HEAD, "Epilog", "Epilog                  = (null)\n");
+    shows(HEAD, "EioTimeout", "EioTimeout              = 60\n");
+    shows(HEAD, "SuspendTime", "SuspendTime             = INFINITE\n");
+    shows(HEAD, "OverTimeLimit", "OverTimeLimit           = 0 min\n");
+    shows(HEAD, "PriorityMaxAge", "PriorityMaxAge          = 7-00:00:00\n");
+    shows(HEAD, "PreemptExemptTime", "PreemptExemptTime       = 00:00:00\n");
+    shows(HEAD, "ResumeRate", "ResumeRate              = 300 nodes/min\n");
+    shows(HEAD, "EpilogMsgTime", "EpilogMsgTime           = 2000 usec\n");
+    shows(HEAD, "SlurmctldDebug", "SlurmctldDebug          = info\n");
+    shows(HEAD, "DisableRootJobs", "DisableRootJobs         = No\n");
+    shows(HEAD "JobCompPass=secret\n", "JobCompPass", "JobCompPass             = (hidden)\n");
+    shows(HEAD, "AccountingStorageBackupHost", "AccountingStorageBackupHost = (null)\n");
+    shows(HEAD, "DefMemPerNode", "DefMemPerNode           = UNLIMITED\n");
+    shows(HEAD "DefMemPerNode=1G\n", "DefMemPerNode", "DefMemPerNode           = 1024\n");
+}
+
+static void everything(void **state)
+{
+    struct conf *c = test_load(HEAD "DefMemPerCPU=100\n", NULL);
+    _cleanup_str_ struct str out = STR_INIT;
+    const char *last = "";
+    size_t lines = 0;
+
+    (void)state;
+    assert_int_equal(conf_format(c, NULL, &out, NULL), 0);
+    assert_true(str_starts(out.data, "Configuration data as of 2"));
+    assert_non_null(strstr(out.data, "\nBOOT_TIME               = 2"));
+    assert_non_null(strstr(out.data, "\nDefMemPerCPU            = 100\n"));
+    assert_null(strstr(out.data, "\nDefMemPerNode "));
+    assert_non_null(strstr(out.data, "\nSlurmctldHost[0]        = ctl\n"));
+    for (char *line = strchr(out.data, '\n') + 1; *line; lines++) {
+        char *end = strchr(line, '\n');
+        assert_non_null(end);
+        *end = '\0';
+        assert_non_null(strstr(line, " = "));
+        if (strcasecmp(last, line) >= 0)
+            fail_msg("not in order: '%s' '%s'", last, line);
+        last = line;
+        line = end + 1;
+    }
+    assert_int_equal(lines, CONF_KEYS - 2 + 4); /* two pairs show one each */
+    conf_free(c);
+}
+
+static void differs(const char *from, const char *to, const char *expect)
+{
+    struct conf *a = test_load(from, NULL), *b = test_load(to, NULL);
+    _cleanup_str_ struct str out = STR_INIT;
+
+    conf_diff(a, b, &out);
+    assert_string_equal(str_cstr(&out), expect);
+    conf_free(a);
+    conf_free(b);
+}
+
+static void diff(void **state)
+{
+    (void)state;
+    differs(HEAD, "# other words\n" HEAD "KillWait=30\n", "");
+    differs(HEAD, HEAD "MaxJobCount=20\nEpilog=/e\n",
+            "Epilog: (null) -> /e\nMaxJobCount: 1000000 -> 20\n");
+    differs(HEAD, "SlurmctldHost=x\n", "SlurmctldHost: ctl(ctl) -> x(x)\n");
+    differs(HEAD "NodeName=n[1-4]\n", HEAD "NodeName=n5,n[2-3]\n",
+            "node n[1,4]: removed\nnode n5: added\n");
+    differs(HEAD "NodeName=n[1-9] CPUs=4\n",
+            HEAD "NodeName=n[1-4],n6 CPUs=4\nNodeName=n5,n[7-9] CPUs=8 State=DOWN\n",
+            "node n[5,7-9]: CPUs: 4 -> 8\nnode n[5,7-9]: Sockets: 4 -> 8\n"
+            "node n[5,7-9]: State: UNKNOWN -> DOWN\n");
+    differs(HEAD "NodeName=n1\n", HEAD "NodeName=n1 Port=9 NodeAddr=x\n",
+            "node n1: NodeAddr: n1 -> x\nnode n1: Port: 6818 -> 9\n");
+    differs(HEAD "PartitionName=a\nPartitionName=b MaxTime=5\n",
+            HEAD "PartitionName=b MaxTime=UNLIMITED State=DOWN OverSubscribe=YES\n"
+                 "PartitionName=c\n",
+            "partition a: removed\npartition b: MaxTime: 00:05:00 -> UNLIMITED\n"
+            "partition b: State: UP -> DOWN\npartition b: OverSubscribe: NO:1 -> YES:4\n"
+            "partition c: added\n");
+    differs(HEAD "NodeName=n[1-2]\nPartitionName=a Nodes=n1\n",
+            HEAD "NodeName=n[1-2]\nPartitionName=a Nodes=ALL\n", "partition a: Nodes: n1 -> ALL\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unknown_key),
+        cmocka_unit_test(single_keys),
+        cmocka_unit_test(everything),
+        cmocka_unit_test(diff),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Inside the configuration room: how text becomes a struct conf. The stages, a file each:
+ *   conf_lines   files -> logical lines (comments, continuations, Include)
+ *   conf_token   a line -> Key=Value pairs
+ *   conf_scalar  pairs -> what was written for each row of conf.def, then typed members
+ *   conf_row     pairs -> what was written on NodeName, PartitionName... lines, DEFAULT applied
+ *   conf_node, conf_geometry, conf_part   rows -> nodes and partitions
+ *   conf_check   what follows from several keys (hosts, users, plugins, ports)
+ * Texts point into the file's own buffer, which lives as long as the configuration.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/hostlist.h"
+#include "conf/conf.h"
+
+#define CONF_FILE_MAX (64u << 20) /* bytes of all files together */
+#define CONF_LINE_MAX (1u << 20)  /* bytes of a line, continuations included */
+#define CONF_DEPTH_MAX 16         /* files that include one another */
+#define CONF_FILES_MAX 4096       /* files read in all */
+
+/* A place in a file, for messages; the file name lives as long as the configuration. */
+struct conf_place {
+    const char *file;
+    int line;
+};
+
+/* A value as written; text NULL: not given. */
+struct conf_value {
+    const char *text;
+    struct conf_place at;
+    bool inherited; /* from a DEFAULT line */
+};
+
+#define CONF_NO_OFFSET SIZE_MAX /* the key has no member of its own */
+
+/* A row of conf.def, conf_node.def, conf_part.def. */
+struct conf_key {
+    const char *name;
+    enum conf_value_type type;
+    size_t offset; /* of the member in struct conf, conf_node_row, conf_part; or CONF_NO_OFFSET */
+    const char *def;
+    uint64_t min, max;
+    bool effect;
+    const char *help;
+};
+
+/* A key's other name; 'now' NULL: the key is gone, 'why' says what to do. */
+struct conf_alias {
+    const char *old, *now, *why;
+};
+
+enum conf_key_id {
+#define CONF(key, member, type, def, min, max, effect, help) CONF_KEY_##member,
+#include "conf/conf.def"
+#undef CONF
+    CONF_KEYS
+};
+extern const struct conf_key conf_keys[CONF_KEYS]; /* in order of conf.def */
+
+enum conf_node_key {
+#define NODE(key, member, type, def, min, max, effect, help) CONF_NODE_KEY_##member,
+#define NODE_TEXT(key, id, type, def, min, max, effect, help) CONF_##id,
+#define NODE_ALIAS(old, key)
+#include "conf/conf_node.def"
+#undef NODE
+#undef NODE_TEXT
+#undef NODE_ALIAS
+    CONF_NODE_KEYS
+};
+extern const struct conf_key conf_node_keys[CONF_NODE_KEYS];
+
+enum conf_part_key {
+#define PART(key, member, type, def, min, max, effect, help) CONF_PART_KEY_##member,
+#define PART_TEXT(key, id, type, def, min, max, effect, help) CONF_##id,
+#define PART_ALIAS(old, key)
+#include "conf/conf_part.def"
+#undef PART
+#undef PART_TEXT
+#undef PART_ALIAS
+    CONF_PART_KEYS
+};
+extern const struct conf_key conf_part_keys[CONF_PART_KEYS];
+
+enum conf_down_key { CONF_DOWN_NODES, CONF_DOWN_STATE, CONF_DOWN_REASON, CONF_DOWN_KEYS };
+enum conf_set_key { CONF_SET_NAME, CONF_SET_NODES, CONF_SET_FEATURE, CONF_SET_KEYS };
+
+/* One line of a kind, its pairs in the order of the kind's keys, DEFAULT lines already applied. */
+struct conf_row {
+    struct conf_place at;
+    struct conf_value *value; /* in the arena; as many as the kind has keys */
+};
+
+/* A kind of line that begins with its first key (NodeName=...). */
+struct conf_kind {
+    const struct conf_key *keys;
+    size_t key_count;
+    const struct conf_alias *aliases;
+    size_t alias_count;
+};
+extern const struct conf_kind conf_kind_node, conf_kind_part, conf_kind_down, conf_kind_set;
+
+struct conf_rows {
+    const struct conf_kind *kind;
+    struct conf_value *defaults; /* in the arena; NULL before the first DEFAULT line */
+    bool *warned;                /* in the arena; per key, so that a warning comes once */
+    VEC(struct conf_row) row;
+};
+
+/* Names to numbers; open addressing, the names stay with their owner. */
+struct conf_index {
+    uint32_t *slot; /* number + 1; 0: empty */
+    size_t mask;
+};
+
+struct conf_private {
+    struct arena arena;
+    VEC(char *) buffers;                  /* texts of the files */
+    struct conf_value written[CONF_KEYS]; /* what the file says; text NULL: the default holds */
+    struct conf_index node_index, part_index;
+    const char *slurm_user_name, *slurmd_user_name; /* as the user database has them */
+};
+
+/* A load under way. */
+struct conf_loader {
+    struct conf *conf;
+    struct conf_private *priv; /* of conf */
+    enum conf_scope scope;
+    bool no_include; /* Include lines are errors (a buffer from elsewhere) */
+    struct conf_report *report;
+    struct conf_rows nodes, parts, downs, sets;
+    VEC(struct conf_value) hosts;                                 /* SlurmctldHost lines */
+    struct conf_value control[2], control_addr[2], fast_schedule; /* keys of earlier releases */
+    bool frontend_warned;
+    size_t bytes, files;
+    struct {
+        uint64_t device, inode;
+    } open_files[CONF_DEPTH_MAX]; /* files being read, outermost first */
+    int depth;
+};
+
+/* Fails with "FILE:LINE: text" and -ERR_CONFIG. */
+int conf_fail(struct conf_place at, struct err *err, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void conf_warn(struct conf_loader *l, struct conf_place at, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Reads a file (its Include files with it) and hands each line on to conf_load_line(). */
+int conf_lines_read(struct conf_loader *l, const char *path, struct err *err);
+int conf_lines_text(struct conf_loader *l, char *text, size_t len, const char *file,
+                    struct err *err); /* text is written over and must outlive l->conf */
+
+/* One logical line, comments gone, not blank. */
+int conf_load_line(struct conf_loader *l, char *line, struct conf_place at, struct err *err);
+
+/* The next Key=Value of a line, both terminated in place. 1: there is one, 0: end of line. In a row
+ * "Key= Next=..." leaves Key empty; elsewhere blanks after '=' are skipped. */
+int conf_token_next(char **cursor, bool row, struct conf_place at, char **key, char **value,
+                    struct err *err);
+
+/* Parses the text of a key into its member of *base. Strings are borrowed, "" is NULL. */
+int conf_value_parse(const struct conf_key *key, const struct conf_value *value, void *base,
+                     struct err *err);
+void conf_value_defaults(const struct conf_key *keys, size_t count, void *base);
+bool conf_value_equal(const struct conf_key *key, const void *a, const void *b);
+/* The member as text in one form, without units; what two files say the same is the same. */
+void conf_value_text(const struct conf_key *key, const void *base, struct str *out);
+
+/* Index of a key by name in any case, or -1. conf_key_near: the name that was meant, perhaps,
+ * nearer than *distance (which it lowers), or NULL. */
+#define CONF_NEAR 4
+long conf_key_find(const struct conf_key *keys, size_t count, const char *name);
+const char *conf_key_near(const struct conf_key *keys, size_t count, const char *name,
+                          unsigned *distance);
+
+/* Takes one Key=Value that is not part of a row; conf_scalar_finish() types them all. */
+void conf_scalar_take(struct conf_loader *l, const char *key, const char *value,
+                      struct conf_place at);
+int conf_scalar_finish(struct conf_loader *l, struct err *err);
+
+/* The value of a plugin key, where unknown names fall back to the default with a warning. */
+bool conf_plugin_is(size_t key); /* whether it is such a key */
+void conf_plugin_check(struct conf_loader *l);
+
+/* Takes the whole line of a kind. */
+int conf_row_take(struct conf_loader *l, struct conf_rows *rows, char *line, struct conf_place at,
+                  struct err *err);
+
+int conf_node_build(struct conf_loader *l, struct err *err); /* conf->nodes and node_rows */
+int conf_node_pick(struct conf_loader *l, const char *node_name, struct err *err); /* CONF_NODE */
+int conf_node_downs(struct conf_loader *l, struct err *err); /* applies DownNodes lines */
+const char *conf_node_state_text(enum conf_node_state state);
+
+/* CPUs, boards, sockets, cores and threads of a row from what is written of them. */
+int conf_geometry_derive(struct conf_loader *l, const struct conf_row *row,
+                         struct conf_node_row *out, struct err *err);
+
+int conf_part_build(struct conf_loader *l, struct err *err);
+const char *conf_part_state_text(enum conf_part_state state);
+const char *conf_part_share_text(enum conf_oversubscribe share);
+
+/* Values of keys and lists that are chosen from a set of words. */
+int conf_words_check(struct conf_loader *l, struct err *err);
+/* The CONF_CR_* bits of a SelectTypeParameters list, or -ERR_CONFIG. */
+int conf_cr_parse(const char *list, struct conf_place at, struct err *err);
+
+/* Hosts, users, ports, select, sockets: all that follows from scalars. */
+int conf_check(struct conf_loader *l, struct err *err);
+
+/* Names to numbers. The names are the first members of an array's elements: base, and their size.
+ */
+void conf_index_done(struct conf_index *index);
+void conf_index_reserve(struct conf_index *index, size_t count); /* empties it, too */
+/* Adds element 'number'. -1, or the number that has this name already. */
+long conf_index_add(struct conf_index *index, const void *base, size_t size, size_t number);
+long conf_index_find(const struct conf_index *index, const void *base, size_t size,
+                     const char *name);
+
+/* conf_load() of a text in memory, Include lines refused; 'file' is what messages call it. */
+int conf_load_text(const char *text, size_t len, const char *file, enum conf_scope scope,
+                   const char *node_name, struct conf **out, struct conf_report *report,
+                   struct err *err);

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+#include "conf/conf_internal.h"
+
+/* A member must have the type that its row states: what is written through it depends on it. */
+#define CHECK_MEMBER(in, member, type)                                                             \
+    _Static_assert(                                                                                \
+        __builtin_types_compatible_p(typeof(((struct in *)0)->member), CONF_MEMBER_##type),        \
+        #member " is not a " #type)
+
+#define CONF(key, member, type, def, min, max, effect, help) CHECK_MEMBER(conf, member, type);
+#include "conf/conf.def"
+#undef CONF
+#define NODE(key, member, type, def, min, max, effect, help)                                       \
+    CHECK_MEMBER(conf_node_row, member, type);
+#define NODE_TEXT(key, id, type, def, min, max, effect, help)
+#define NODE_ALIAS(old, key)
+#include "conf/conf_node.def"
+#undef NODE
+#undef NODE_TEXT
+#undef NODE_ALIAS
+#define PART(key, member, type, def, min, max, effect, help) CHECK_MEMBER(conf_part, member, type);
+#define PART_TEXT(key, id, type, def, min, max, effect, help)
+#define PART_ALIAS(old, key)
+#include "conf/conf_part.def"
+#undef PART
+#undef PART_TEXT
+#undef PART_ALIAS
+
+const struct conf_key conf_keys[CONF_KEYS] = {
+#define CONF(key, member, type, def, min, max, effect, help)                                       \
+    {key, type, offsetof(struct conf, member), def, min, max, effect, help},
+#include "conf/conf.def"
+#undef CONF
+};
+
+const struct conf_key conf_node_keys[CONF_NODE_KEYS] = {
+#define NODE(key, member, type, def, min, max, effect, help)                                       \
+    {key, type, offsetof(struct conf_node_row, member), def, min, max, effect, help},
+#define NODE_TEXT(key, id, type, def, min, max, effect, help)                                      \
+    {key, type, CONF_NO_OFFSET, def, min, max, effect, help},
+#define NODE_ALIAS(old, key)
+#include "conf/conf_node.def"
+#undef NODE
+#undef NODE_TEXT
+#undef NODE_ALIAS
+};
+
+const struct conf_key conf_part_keys[CONF_PART_KEYS] = {
+#define PART(key, member, type, def, min, max, effect, help)                                       \
+    {key, type, offsetof(struct conf_part, member), def, min, max, effect, help},
+#define PART_TEXT(key, id, type, def, min, max, effect, help)                                      \
+    {key, type, CONF_NO_OFFSET, def, min, max, effect, help},
+#define PART_ALIAS(old, key)
+#include "conf/conf_part.def"
+#undef PART
+#undef PART_TEXT
+#undef PART_ALIAS
+};
+
+static const struct conf_alias node_aliases[] = {
+#define NODE(key, member, type, def, min, max, effect, help)
+#define NODE_TEXT(key, id, type, def, min, max, effect, help)
+#define NODE_ALIAS(old, key) {old, key, NULL},
+#include "conf/conf_node.def"
+#undef NODE
+#undef NODE_TEXT
+#undef NODE_ALIAS
+};
+
+static const struct conf_alias part_aliases[] = {
+#define PART(key, member, type, def, min, max, effect, help)
+#define PART_TEXT(key, id, type, def, min, max, effect, help)
+#define PART_ALIAS(old, key) {old, key, NULL},
+#include "conf/conf_part.def"
+#undef PART
+#undef PART_TEXT
+#undef PART_ALIAS
+};
+
+static const struct conf_key down_keys[CONF_DOWN_KEYS] = {
+    {"DownNodes", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "nodes, as a hostlist expression"},
+    {"State", CONF_T_STR, CONF_NO_OFFSET, "DOWN", 0, 0, true, "DOWN, DRAIN or FAIL"},
+    {"Reason", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "why"},
+};
+
+static const struct conf_key set_keys[CONF_SET_KEYS] = {
+    {"NodeSet", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "name of the set"},
+    {"Nodes", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "nodes, as a hostlist expression"},
+    {"Feature", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "all nodes that have this feature"},
+};
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+const struct conf_kind conf_kind_node = {conf_node_keys, CONF_NODE_KEYS, node_aliases,
+                                         COUNT(node_aliases)};
+const struct conf_kind conf_kind_part = {conf_part_keys, CONF_PART_KEYS, part_aliases,
+                                         COUNT(part_aliases)};
+const struct conf_kind conf_kind_down = {down_keys, CONF_DOWN_KEYS, NULL, 0};
+const struct conf_kind conf_kind_set = {set_keys, CONF_SET_KEYS, NULL, 0};
+
+/* conf.def is sorted, the other tables are short. */
+static long find_sorted(const char *name)
+{
+    size_t low = 0, high = CONF_KEYS;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        int order = strcasecmp(name, conf_keys[middle].name);
+        if (order == 0)
+            return (long)middle;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return -1;
+}
+
+long conf_key_find(const struct conf_key *keys, size_t count, const char *name)
+{
+    if (keys == conf_keys)
+        return find_sorted(name);
+    for (size_t i = 0; i < count; i++)
+        if (!strcasecmp(keys[i].name, name))
+            return (long)i;
+    return -1;
+}
+
+/* str_distance() minds the case, a configuration does not. */
+static void lower(const char *from, char *to, size_t room)
+{
+    size_t i = 0;
+
+    for (; from[i] && i < room - 1; i++)
+        to[i] = from[i] >= 'A' && from[i] <= 'Z' ? (char)(from[i] + 32) : from[i];
+    to[i] = '\0';
+}
+
+const char *conf_key_near(const struct conf_key *keys, size_t count, const char *name,
+                          unsigned *distance)
+{
+    const char *near = NULL;
+    char a[80], b[80];
+
+    lower(name, a, sizeof(a));
+    unsigned third = (unsigned)strlen(a) / 3 + 1; /* of a short word most letters must be right */
+    if (*distance > third)
+        *distance = third;
+    for (size_t i = 0; i < count; i++) {
+        lower(keys[i].name, b, sizeof(b));
+        unsigned d = str_distance(a, b, *distance);
+        if (d < *distance) {
+            *distance = d;
+            near = keys[i].name;
+        }
+    }
+    return near;
+}

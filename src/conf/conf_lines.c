@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "base/path.h"
+#include "conf/conf_internal.h"
+
+/* Whether a '"' at 'quote' opens a quoted value: it is closed on the same line. */
+static bool quote_closes(const char *quote, const char *end)
+{
+    return memchr(quote + 1, '"', (size_t)(end - quote - 1)) != NULL;
+}
+
+/* Moves one physical line to 'to' without its comment, "\#" becoming "#". Returns the end of what
+ * was written; *more says that the line goes on (it ended with a backslash). */
+static char *line_strip(const char *from, const char *end, char *to, bool *more)
+{
+    bool quoted = false, comment = false;
+    const char *start = to;
+    size_t len = (size_t)(end - from);
+
+    if (!memchr(from, '#', len) && !memchr(from, '\\', len)) { /* most lines */
+        memmove(to, from, len);
+        to += len;
+        from = end;
+    }
+    for (; from < end; from++) {
+        if (*from == '"')
+            quoted = !quoted && quote_closes(from, end);
+        else if (*from == '\\' && from + 1 < end && from[1] == '#')
+            from++;
+        else if (*from == '#' && !quoted) {
+            comment = true;
+            break;
+        }
+        *to++ = *from;
+    }
+    while (to > start && isspace((unsigned char)to[-1]))
+        to--;
+    *more = !comment && to > start && to[-1] == '\\';
+    if (*more)
+        to--;
+    return to;
+}
+
+/* Mixes a line into the hash of everything read, eight bytes at a time. */
+static void hash_line(struct conf *c, const char *line, size_t len)
+{
+    const uint64_t prime = UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t h = c->hash ^ (len * prime), word;
+
+    for (; len >= 8; line += 8, len -= 8) {
+        memcpy(&word, line, 8);
+        h = (h ^ word) * prime;
+        h ^= h >> 29;
+    }
+    word = 0;
+    memcpy(&word, line, len);
+    h = (h ^ word) * prime;
+    c->hash = h ^ (h >> 32);
+}
+
+/* "Include" with %c (cluster name) replaced, relative to the directory of the including file. */
+static char *include_path(struct conf_loader *l, const char *name, const char *file)
+{
+    const char *cluster = l->priv->written[CONF_KEY_cluster_name].text;
+    const char *slash = strrchr(file, '/');
+    _cleanup_str_ struct str path = STR_INIT;
+
+    if (name[0] != '/' && slash)
+        str_append(&path, file, (size_t)(slash - file) + 1);
+    for (; *name; name++) {
+        if (name[0] == '%' && name[1] == 'c') {
+            str_puts(&path, cluster ? cluster : conf_keys[CONF_KEY_cluster_name].def);
+            name++;
+        } else
+            str_putc(&path, *name);
+    }
+    return str_take(&path);
+}
+
+static int include_line(struct conf_loader *l, char *name, struct conf_place at, struct err *err)
+{
+    _cleanup_free_ char *path = NULL;
+    struct err inner = {0};
+    size_t len;
+
+    name = str_trim(name);
+    len = strlen(name);
+    if (len >= 2 && name[0] == '"' && name[len - 1] == '"') {
+        name[len - 1] = '\0';
+        name++;
+    }
+    if (!*name)
+        return conf_fail(at, err, "Include without the name of a file");
+    if (l->no_include)
+        return conf_fail(at, err, "Include %s: not allowed here", name);
+    path = include_path(l, name, at.file);
+    int rc = conf_lines_read(l, path, &inner);
+    if (rc < 0 && rc != -ERR_CONFIG) /* of the file itself: its place is this line */
+        return conf_fail(at, err, "Include: %s", inner.text);
+    if (rc < 0 && err)
+        *err = inner;
+    return rc;
+}
+
+static bool is_include(const char *line)
+{
+    return !strncasecmp(line, "include", 7) && isspace((unsigned char)line[7]);
+}
+
+static int line_done(struct conf_loader *l, char *line, char *end, struct conf_place at,
+                     struct err *err)
+{
+    *end = '\0';
+    if (strlen(line) != (size_t)(end - line))
+        return conf_fail(at, err, "a NUL byte in the line; this is not a text file");
+    while (isspace((unsigned char)*line))
+        line++;
+    if (!*line)
+        return 0;
+    if (is_include(line))
+        return include_line(l, line + 7, at, err);
+    hash_line(l->conf, line, (size_t)(end - line));
+    return conf_load_line(l, line, at, err);
+}
+
+int conf_lines_text(struct conf_loader *l, char *text, size_t len, const char *file,
+                    struct err *err)
+{
+    char *stop = text + len, *from = text, *to, *line;
+    struct conf_place at = {.file = file, .line = 0};
+    int number = 0;
+    bool more;
+
+    while (from < stop) {
+        line = to = from;
+        at.line = number + 1;
+        do {
+            char *newline = memchr(from, '\n', (size_t)(stop - from));
+            char *end = newline ? newline : stop;
+            number++;
+            if ((size_t)(end - line) > CONF_LINE_MAX)
+                return conf_fail(at, err, "the line is longer than %u bytes", CONF_LINE_MAX);
+            to = line_strip(from, end, to, &more);
+            from = newline ? newline + 1 : stop;
+        } while (more && from < stop);
+        /* What was written is never longer than what was read: *to is the line's newline at most,
+         * or the byte after the text. */
+        int rc = line_done(l, line, to, at, err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* Notes the file as being read; fails when it is so already, or too deep. */
+static int file_enter(struct conf_loader *l, const char *path, struct err *err)
+{
+    struct stat st;
+
+    if (stat(path, &st) < 0)
+        return err_set(err, -errno, "%s: %s", path, err_text(-errno));
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, -EINVAL, "%s: not a regular file", path);
+    for (int i = 0; i < l->depth; i++)
+        if (l->open_files[i].device == st.st_dev && l->open_files[i].inode == st.st_ino)
+            return err_set(err, -ELOOP, "%s: a file that includes itself", path);
+    if (l->depth == CONF_DEPTH_MAX)
+        return err_set(err, -ELOOP, "%s: more than %d files that include one another", path,
+                       CONF_DEPTH_MAX);
+    if (++l->files > CONF_FILES_MAX)
+        return err_set(err, -ERR_TOO_BIG, "%s: more than %d files", path, CONF_FILES_MAX);
+    l->open_files[l->depth].device = st.st_dev;
+    l->open_files[l->depth].inode = st.st_ino;
+    l->depth++;
+    return 0;
+}
+
+int conf_lines_read(struct conf_loader *l, const char *path, struct err *err)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    int rc = file_enter(l, path, err);
+
+    if (rc < 0)
+        return rc;
+    rc = path_read_file(path, CONF_FILE_MAX - l->bytes, &text, err);
+    if (rc == 0) {
+        size_t len = text.len;
+        char *buffer = str_take(&text); /* terminated, so that line_done() may write at its end */
+        vec_push(&l->priv->buffers, buffer);
+        l->bytes += len;
+        rc = conf_lines_text(l, buffer, len, arena_strdup(&l->priv->arena, path), err);
+    }
+    l->depth--;
+    return rc;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "base/path.h"
+#include "conf/conf_internal.h"
+
+int conf_fail(struct conf_place at, struct err *err, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    err_vset(err, -ERR_CONFIG, fmt, ap);
+    va_end(ap);
+    err_prefix(err, "%s:%d", at.file, at.line);
+    return -ERR_CONFIG;
+}
+
+void conf_warn(struct conf_loader *l, struct conf_place at, const char *fmt, ...)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    struct conf_warning warning = {.line = at.line};
+    va_list ap;
+
+    if (!l->report)
+        return;
+    va_start(ap, fmt);
+    str_vprintf(&text, fmt, ap);
+    va_end(ap);
+    warning.file = mem_strdup(at.file);
+    warning.text = str_take(&text);
+    vec_push(&l->report->warnings, warning);
+}
+
+void conf_report_done(struct conf_report *report)
+{
+    vec_foreach (&report->warnings, w) {
+        free(w->file);
+        free(w->text);
+    }
+    vec_done(&report->warnings);
+}
+
+/* Lines that begin with one of these keys are rows; a client needs none of them, a node daemon only
+ * those of nodes. */
+static struct conf_rows *rows_of(struct conf_loader *l, const char *line, bool *skip)
+{
+    struct conf_rows *const all[] = {&l->nodes, &l->parts, &l->downs, &l->sets};
+    size_t len = 0;
+
+    while (isalnum((unsigned char)line[len]) || line[len] == '_')
+        len++;
+    *skip = false;
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        const char *name = all[i]->kind->keys[0].name;
+        if (strlen(name) != len || strncasecmp(name, line, len))
+            continue;
+        *skip = l->scope == CONF_CLIENT || (l->scope == CONF_NODE && i > 0);
+        return all[i];
+    }
+    return NULL;
+}
+
+static bool is_frontend(struct conf_loader *l, const char *line, struct conf_place at)
+{
+    if (strncasecmp(line, "FrontendName", 12))
+        return false;
+    if (!l->frontend_warned)
+        conf_warn(l, at, "front end nodes are not supported; FrontendName lines are ignored");
+    l->frontend_warned = true;
+    return true;
+}
+
+int conf_load_line(struct conf_loader *l, char *line, struct conf_place at, struct err *err)
+{
+    char *key, *value;
+    bool skip;
+    struct conf_rows *rows = rows_of(l, line, &skip);
+    int rc;
+
+    if (skip || is_frontend(l, line, at))
+        return 0;
+    if (rows)
+        return conf_row_take(l, rows, line, at, err);
+    while ((rc = conf_token_next(&line, false, at, &key, &value, err)) > 0) {
+        if (!strcasecmp(value, "(null)"))
+            value = (char *)"";
+        conf_scalar_take(l, key, value, at);
+    }
+    return rc;
+}
+
+static void loader_init(struct conf_loader *l, enum conf_scope scope, struct conf_report *report)
+{
+    *l = (struct conf_loader){.scope = scope, .report = report};
+    l->nodes.kind = &conf_kind_node;
+    l->parts.kind = &conf_kind_part;
+    l->downs.kind = &conf_kind_down;
+    l->sets.kind = &conf_kind_set;
+    l->conf = mem_new(struct conf);
+    l->conf->priv = l->priv = mem_new(struct conf_private);
+    arena_init(&l->priv->arena, 0);
+    l->conf->read_at = l->conf->boot_at = (int64_t)time(NULL);
+}
+
+static void loader_done(struct conf_loader *l)
+{
+    conf_free(l->conf);
+    vec_done(&l->nodes.row);
+    vec_done(&l->parts.row);
+    vec_done(&l->downs.row);
+    vec_done(&l->sets.row);
+    vec_done(&l->hosts);
+}
+
+/* After all lines are read. */
+static int finish(struct conf_loader *l, const char *node_name, struct err *err)
+{
+    int rc = conf_scalar_finish(l, err);
+
+    if (rc == 0)
+        rc = conf_check(l, err);
+    if (rc == 0 && l->scope == CONF_NODE)
+        rc = conf_node_pick(l, node_name, err);
+    if (rc < 0 || l->scope != CONF_FULL)
+        return rc;
+    rc = conf_node_build(l, err);
+    if (rc == 0)
+        rc = conf_node_downs(l, err);
+    if (rc == 0)
+        rc = conf_part_build(l, err);
+    return rc;
+}
+
+int conf_load(const char *path, enum conf_scope scope, const char *node_name, struct conf **out,
+              struct conf_report *report, struct err *err)
+{
+    _cleanup_(loader_done) struct conf_loader l;
+    _cleanup_free_ char *absolute = path_absolute(path, NULL);
+
+    loader_init(&l, scope, report);
+    l.conf->path = arena_strdup(&l.priv->arena, absolute);
+    int rc = conf_lines_read(&l, absolute, err);
+    if (rc == 0)
+        rc = finish(&l, node_name, err);
+    if (rc == 0)
+        *out = take_ptr(l.conf);
+    return rc;
+}
+
+int conf_load_text(const char *text, size_t len, const char *file, enum conf_scope scope,
+                   const char *node_name, struct conf **out, struct conf_report *report,
+                   struct err *err)
+{
+    _cleanup_(loader_done) struct conf_loader l;
+    char *copy = mem_alloc(len + 1);
+
+    if (len)
+        memcpy(copy, text, len);
+    loader_init(&l, scope, report);
+    vec_push(&l.priv->buffers, copy);
+    l.no_include = true;
+    l.conf->path = arena_strdup(&l.priv->arena, file);
+    int rc = conf_lines_text(&l, copy, len, l.conf->path, err);
+    if (rc == 0)
+        rc = finish(&l, node_name, err);
+    if (rc == 0)
+        *out = take_ptr(l.conf);
+    return rc;
+}
+
+void conf_free(struct conf *c)
+{
+    if (!c)
+        return;
+    vec_foreach (&c->parts, p)
+        bitset_free(p->node_set);
+    vec_done(&c->parts);
+    vec_done(&c->nodes);
+    vec_done(&c->node_rows);
+    vec_done(&c->controllers);
+    vec_foreach (&c->priv->buffers, buffer)
+        free(*buffer);
+    vec_done(&c->priv->buffers);
+    conf_index_done(&c->priv->node_index);
+    conf_index_done(&c->priv->part_index);
+    arena_done(&c->priv->arena);
+    free(c->priv);
+    free(c);
+}
+
+void conf_freep(struct conf **c)
+{
+    conf_free(*c);
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "conf/conf_internal.h"
+
+static const char *const state_words[] = {"UP", "DOWN", "DRAIN", "INACTIVE"};
+static const char *const share_words[] = {"NO", "YES", "FORCE", "EXCLUSIVE"};
+#define SHARE_MAX_DEFAULT 4
+
+const char *conf_part_state_text(enum conf_part_state state)
+{
+    return state_words[state];
+}
+
+const char *conf_part_share_text(enum conf_oversubscribe share)
+{
+    return share_words[share];
+}
+
+static int word_find(const char *text, size_t len, const char *const *words, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (strlen(words[i]) == len && !strncasecmp(words[i], text, len))
+            return i;
+    return -1;
+}
+
+static int state_parse(const struct conf_value *v, struct conf_part *p, struct err *err)
+{
+    if (!v->text || !*v->text)
+        return 0;
+    int i = word_find(v->text, strlen(v->text), state_words, 4);
+    if (i < 0)
+        return conf_fail(v->at, err, "State=%s: expected UP, DOWN, DRAIN or INACTIVE", v->text);
+    p->state = (enum conf_part_state)i;
+    return 0;
+}
+
+/* NO, EXCLUSIVE, YES[:JOBS], FORCE[:JOBS] */
+static int share_parse(const struct conf_value *v, struct conf_part *p, struct err *err)
+{
+    long long jobs = SHARE_MAX_DEFAULT;
+
+    p->share_max = 1;
+    if (!v->text || !*v->text)
+        return 0;
+    size_t len = strcspn(v->text, ":");
+    int i = word_find(v->text, len, share_words, 4);
+    bool counts = i == CONF_SHARE_YES || i == CONF_SHARE_FORCE;
+    if (i < 0 || (v->text[len] && !counts))
+        return conf_fail(v->at, err,
+                         "OverSubscribe=%s: expected NO, YES[:JOBS], FORCE[:JOBS] or EXCLUSIVE",
+                         v->text);
+    if (v->text[len] && str_parse_i64(v->text + len + 1, 1, 65533, &jobs) < 0)
+        return conf_fail(v->at, err, "OverSubscribe=%s: the number of jobs is 1 to 65533", v->text);
+    p->share = (enum conf_oversubscribe)i;
+    if (counts)
+        p->share_max = (uint32_t)jobs;
+    return 0;
+}
+
+/* A NodeSet: a name for nodes, for the use of Nodes= of partitions. */
+struct node_set {
+    const char *name;
+    struct bitset *nodes;
+};
+
+struct sets {
+    VEC(struct node_set) set;
+};
+
+static void sets_done(struct sets *s)
+{
+    vec_foreach (&s->set, one)
+        bitset_free(one->nodes);
+    vec_done(&s->set);
+}
+
+static const struct bitset *set_find(const struct sets *s, const char *name)
+{
+    vec_foreach (&s->set, one)
+        if (!strcmp(one->name, name))
+            return one->nodes;
+    return NULL;
+}
+
+/* Adds the nodes of an expression to the set. 'what' is the key, for messages. */
+static int nodes_add(struct conf_loader *l, const struct sets *sets, const char *what,
+                     const struct conf_value *v, struct bitset *out, struct err *err)
+{
+    _cleanup_hostlist_ struct hostlist *list = NULL;
+    char buf[HOSTLIST_NAME_MAX + 1];
+    struct err inner = {0};
+
+    if (!strcasecmp(v->text, "ALL")) {
+        bitset_fill(out);
+        return 0;
+    }
+    if (hostlist_parse(v->text, &list, &inner) < 0)
+        return conf_fail(v->at, err, "%s=%s: %s", what, v->text, inner.text);
+    size_t count = hostlist_count(list);
+    for (size_t i = 0; i < count; i++) {
+        long found = conf_find_node(l->conf, hostlist_nth(list, i, buf));
+        const struct bitset *set = found < 0 && sets ? set_find(sets, buf) : NULL;
+        if (found >= 0)
+            bitset_set(out, (size_t)found);
+        else if (set)
+            bitset_or(out, set);
+        else if (!strcasecmp(buf, "ALL"))
+            bitset_fill(out);
+        else
+            return conf_fail(v->at, err, "%s=%s: node %s is not defined by any NodeName line", what,
+                             v->text, buf);
+    }
+    return 0;
+}
+
+static void feature_add(const struct conf *c, const char *feature, struct bitset *out)
+{
+    for (size_t i = 0; i < c->nodes.len; i++) {
+        const char *features = c->node_rows.data[c->nodes.data[i].row].features;
+        if (features && conf_list_has(features, feature))
+            bitset_set(out, i);
+    }
+}
+
+static int sets_build(struct conf_loader *l, struct sets *sets, struct err *err)
+{
+    vec_foreach (&l->sets.row, row) {
+        struct node_set one = {.name = row->value[CONF_SET_NAME].text};
+        const struct conf_value *nodes = &row->value[CONF_SET_NODES];
+        const char *feature = row->value[CONF_SET_FEATURE].text;
+        if (conf_find_node(l->conf, one.name) >= 0)
+            return conf_fail(row->at, err, "NodeSet=%s is the name of a node, too", one.name);
+        if (set_find(sets, one.name))
+            return conf_fail(row->at, err, "NodeSet=%s is defined twice", one.name);
+        if (!nodes->text && !feature)
+            return conf_fail(row->at, err, "NodeSet=%s: give Nodes or Feature", one.name);
+        one.nodes = bitset_new(l->conf->nodes.len);
+        vec_push(&sets->set, one);
+        if (feature)
+            feature_add(l->conf, feature, one.nodes);
+        int rc = nodes->text ? nodes_add(l, NULL, "Nodes", nodes, one.nodes, err) : 0;
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* Lists of who may use it: ALL is no limit. */
+static void lists_normalize(struct conf_part *p)
+{
+    const char **const lists[] = {&p->allow_groups, &p->allow_accounts, &p->allow_qos,
+                                  &p->allow_alloc_nodes};
+
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+        if (*lists[i] && !strcasecmp(*lists[i], "ALL"))
+            *lists[i] = NULL;
+}
+
+static int members_parse(struct conf_loader *l, const struct conf_row *row, struct conf_part *p,
+                         struct err *err)
+{
+    conf_value_defaults(conf_part_keys, CONF_PART_KEYS, p);
+    p->disable_root = l->conf->disable_root_jobs;
+    const struct conf_value *both = &row->value[CONF_PART_PRIORITY];
+    long long priority = 0;
+    if (both->text && *both->text && str_parse_i64(both->text, 0, 65533, &priority) == 0)
+        p->priority_tier = p->priority_job_factor = (uint32_t)priority;
+    for (size_t i = 0; i < CONF_PART_KEYS; i++) {
+        const struct conf_value *v = &row->value[i];
+        if (conf_part_keys[i].offset == CONF_NO_OFFSET || !v->text)
+            continue;
+        int rc = conf_value_parse(&conf_part_keys[i], v, p, err);
+        if (rc < 0)
+            return rc;
+    }
+    int rc = state_parse(&row->value[CONF_PART_STATE], p, err);
+    return rc < 0 ? rc : share_parse(&row->value[CONF_PART_SHARE], p, err);
+}
+
+static int name_check(const struct conf_row *row, const char *name, struct err *err)
+{
+    for (const char *c = name; *c; c++)
+        if (iscntrl((unsigned char)*c) || isspace((unsigned char)*c) || strchr(",=/|\"", *c))
+            return conf_fail(row->at, err,
+                             "PartitionName=%s: a name holds no blanks and none of , = / |", name);
+    return 0;
+}
+
+/* What two keys of a partition say together. */
+static int part_check(struct conf_loader *l, const struct conf_row *row, struct conf_part *p,
+                      struct err *err)
+{
+    if (p->default_time_sec > p->max_time_sec)
+        return conf_fail(row->at, err, "partition %s: DefaultTime=%s exceeds MaxTime=%s", p->name,
+                         row->value[CONF_PART_KEY_default_time_sec].text,
+                         row->value[CONF_PART_KEY_max_time_sec].text);
+    if (p->min_nodes > p->max_nodes)
+        return conf_fail(row->at, err, "partition %s: MinNodes=%s exceeds MaxNodes=%s", p->name,
+                         row->value[CONF_PART_KEY_min_nodes].text,
+                         row->value[CONF_PART_KEY_max_nodes].text);
+    if (p->def_mem_per_cpu_mib && p->def_mem_per_node_mib) {
+        conf_warn(l, row->at,
+                  "partition %s: DefMemPerCPU and DefMemPerNode exclude each other; "
+                  "DefMemPerCPU holds",
+                  p->name);
+        p->def_mem_per_node_mib = 0;
+    }
+    if (p->max_mem_per_cpu_mib && p->max_mem_per_node_mib) {
+        conf_warn(l, row->at,
+                  "partition %s: MaxMemPerCPU and MaxMemPerNode exclude each other; "
+                  "MaxMemPerCPU holds",
+                  p->name);
+        p->max_mem_per_node_mib = 0;
+    }
+    if (p->select_type_parameters) {
+        int rc = conf_cr_parse(p->select_type_parameters,
+                               row->value[CONF_PART_KEY_select_type_parameters].at, err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int part_add(struct conf_loader *l, const struct sets *sets, const struct conf_row *row,
+                    struct err *err)
+{
+    const struct conf_value *nodes = &row->value[CONF_PART_NODES];
+    struct conf_part p = {.name = row->value[CONF_PART_NAME].text,
+                          .nodes = nodes->text ? nodes->text : "",
+                          .file = row->at.file,
+                          .line = row->at.line};
+    int rc = name_check(row, p.name, err);
+
+    if (rc == 0)
+        rc = members_parse(l, row, &p, err);
+    if (rc == 0)
+        rc = part_check(l, row, &p, err);
+    if (rc < 0)
+        return rc;
+    lists_normalize(&p);
+    p.node_set = bitset_new(l->conf->nodes.len);
+    vec_push(&l->conf->parts, p); /* now conf_free() frees the set */
+    return *p.nodes ? nodes_add(l, sets, "Nodes", nodes, p.node_set, err) : 0;
+}
+
+/* At most one default: the last. */
+static void default_settle(struct conf_loader *l)
+{
+    struct conf_part *chosen = NULL;
+
+    vec_foreach (&l->conf->parts, p) {
+        if (!p->is_default)
+            continue;
+        if (chosen) {
+            conf_warn(l, (struct conf_place){p->file, p->line},
+                      "partition %s has Default=YES, as has %s (%s:%d); %s is the default", p->name,
+                      chosen->name, chosen->file, chosen->line, p->name);
+            chosen->is_default = false;
+        }
+        chosen = p;
+    }
+}
+
+static int alternates_check(const struct conf *c, struct err *err)
+{
+    vec_foreach (&c->parts, p)
+        if (p->alternate && conf_find_part(c, p->alternate) < 0) {
+            return conf_fail((struct conf_place){p->file, p->line}, err,
+                             "partition %s: Alternate=%s is not a partition", p->name,
+                             p->alternate);
+        }
+    return 0;
+}
+
+static int index_build(struct conf_loader *l, struct err *err)
+{
+    struct conf *c = l->conf;
+
+    conf_index_reserve(&l->priv->part_index, c->parts.len);
+    for (size_t i = 0; i < c->parts.len; i++) {
+        const struct conf_part *b = &c->parts.data[i];
+        long first = conf_index_add(&l->priv->part_index, c->parts.data, sizeof(*b), i);
+        if (first >= 0)
+            return conf_fail((struct conf_place){b->file, b->line}, err,
+                             "PartitionName=%s is defined twice, first at %s:%d", b->name,
+                             c->parts.data[first].file, c->parts.data[first].line);
+    }
+    return 0;
+}
+
+int conf_part_build(struct conf_loader *l, struct err *err)
+{
+    _cleanup_(sets_done) struct sets sets = {0};
+    int rc = sets_build(l, &sets, err);
+
+    vec_foreach (&l->parts.row, row) {
+        if (rc < 0)
+            return rc;
+        rc = part_add(l, &sets, row, err);
+    }
+    if (rc == 0)
+        rc = index_build(l, err);
+    if (rc == 0)
+        rc = alternates_check(l->conf, err);
+    if (rc == 0)
+        default_settle(l);
+    return rc;
+}

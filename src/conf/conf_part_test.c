@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "conf/conf_test_util.h"
+
+#define NODES HEAD "NodeName=n[1-4] Features=x\nNodeName=m[1-2] Features=x,y\n" /* 3 lines */
+
+static void bad_rows(void **state)
+{
+    static const struct test_refusal cases[] = {
+        {NODES "PartitionName=\n", "t.conf:4: ", "PartitionName has no value"},
+        {NODES "PartitionName=a,b\n", "t.conf:4: ", "PartitionName=a,b"},
+        {NODES "PartitionName=\"a b\"\n", "t.conf:4: ", "PartitionName=a b"},
+        {NODES "PartitionName=p Nodes=n[1-5]\n", "t.conf:4: ", "node n5 is not defined"},
+        {NODES "PartitionName=p Nodes=n[1-\n", "t.conf:4: ", "Nodes=n[1-"},
+        {NODES "PartitionName=p\nPartitionName=p\n", "t.conf:5: ", "twice, first at t.conf:4"},
+        {NODES "PartitionName=p State=OPEN\n", "t.conf:4: ", "UP, DOWN, DRAIN or INACTIVE"},
+        {NODES "PartitionName=p MaxTime=long\n", "t.conf:4: ", "MaxTime=long"},
+        {NODES "PartitionName=p MaxTime=NONE\n", "t.conf:4: ", "MaxTime=NONE"},
+        {NODES "PartitionName=p MaxTime=10 DefaultTime=11\n",
+         "t.conf:4: ", "DefaultTime=11 exceeds MaxTime=10"},
+        {NODES "PartitionName=p MinNodes=3 MaxNodes=2\n", "t.conf:4: ", "MinNodes=3 exceeds"},
+        {NODES "PartitionName=p Default=maybe\n", "t.conf:4: ", "Default=maybe"},
+        {NODES "PartitionName=p OverSubscribe=MAYBE\n", "t.conf:4: ", "OverSubscribe=MAYBE"},
+        {NODES "PartitionName=p Shared=NO:2\n", "t.conf:4: ", "OverSubscribe=NO:2"},
+        {NODES "PartitionName=p OverSubscribe=YES:0\n", "t.conf:4: ", "1 to 65533"},
+        {NODES "PartitionName=p OverSubscribe=YES:\n", "t.conf:4: ", "1 to 65533"},
+        {NODES "PartitionName=p PriorityTier=65534\n", "t.conf:4: ", "PriorityTier=65534"},
+        {NODES "PartitionName=p MaxCPUsPerNode=0\n", "t.conf:4: ", "MaxCPUsPerNode=0"},
+        {NODES "PartitionName=p ReqResv=x\n", "t.conf:4: ", "ReqResv=x"},
+        {NODES "PartitionName=p Alternate=q\n", "t.conf:4: ", "Alternate=q is not a partition"},
+        {NODES "PartitionName=p SelectTypeParameters=CR_What\n", "t.conf:4: ", "'CR_What'"},
+        {NODES "PartitionName=DEFAULT Nodes=n9\nPartitionName=p\n", "t.conf:4: ", "node n9"},
+        {NODES "NodeSet=s\nPartitionName=p Nodes=s\n", "t.conf:4: ", "give Nodes or Feature"},
+        {NODES "NodeSet=n1 Feature=x\n", "t.conf:4: ", "name of a node"},
+        {NODES "NodeSet=s Feature=x\nNodeSet=s Feature=y\n", "t.conf:5: ", "defined twice"},
+        {NODES "NodeSet=s Nodes=z\n", "t.conf:4: ", "node z is not defined"},
+    };
+
+    (void)state;
+    test_refused(cases, COUNT(cases));
+}
+
+static void warnings(void **state)
+{
+    static const struct test_refusal cases[] = {
+        {NODES "PartitionName=p Defalut=YES\n", "t.conf:4: ", "did you mean Default?"},
+        {NODES "PartitionName=p Default=YES\nPartitionName=q Default=YES\n",
+         "t.conf:5: ", "as has p (t.conf:4); q is the default"},
+        {NODES "PartitionName=p ResumeTimeout=5\n", "t.conf:4: ", "has no effect"},
+        {NODES "PartitionName=p DefMemPerCPU=5 DefMemPerNode=6\n", "t.conf:4: ", "DefMemPerCPU"},
+        {NODES "PartitionName=p MaxNodes=1 MaxNodes=2\n", "t.conf:4: ", "given twice"},
+    };
+
+    (void)state;
+    test_warned(cases, COUNT(cases));
+}
+
+static void defaults(void **state)
+{
+    struct conf *c = test_load(NODES "PartitionName=p Nodes=n1\n", NULL);
+    const struct conf_part *p = &c->parts.data[0];
+
+    (void)state;
+    assert_string_equal(p->name, "p");
+    assert_int_equal(p->state, CONF_PART_UP);
+    assert_true(p->max_time_sec == CONF_UNLIMITED);
+    assert_int_equal(p->default_time_sec, 0);
+    assert_true(p->max_nodes == UINT32_MAX);
+    assert_int_equal(p->min_nodes, 0);
+    assert_true(p->max_cpus_per_node == UINT32_MAX);
+    assert_int_equal(p->share, CONF_SHARE_NO);
+    assert_int_equal(p->priority_tier, 1);
+    assert_int_equal(p->priority_job_factor, 1);
+    assert_true(p->over_time_limit_sec == -1);
+    assert_true(p->grace_time_sec == -1);
+    assert_null(p->allow_groups);
+    assert_false(p->is_default);
+    conf_free(c);
+}
+
+static void values(void **state)
+{
+    struct conf *c = test_load(
+        NODES
+        "DisableRootJobs=YES\n"
+        "PartitionName=DEFAULT MaxTime=30 MaxNodes=2 Priority=7\n"
+        "partitionname=p nodes=all default=yes MaxTime=1-00:00:00 DefaultTime=90 key=YES "
+        "Shared=force:8 AllowGroups=students,teachers AllowAccounts=ALL PriorityTier=9 "
+        "Hidden=1 RootOnly=true QOS=q PreemptMode=off TRESBillingWeights=\"CPU=1.0,Mem=.5G\"\n"
+        "PartitionName=q Nodes=n[3-4],m1 OverSubscribe=EXCLUSIVE MaxNodes=UNLIMITED "
+        "DisableRootJobs=NO Alternate=p OverSubscribe=EXCLUSIVE\n"
+        "PartitionName=r Nodes= MaxTime=INFINITE State=drain OverSubscribe=YES\n",
+        NULL);
+    const struct conf_part *p = c->parts.data;
+
+    (void)state;
+    assert_true(p[0].is_default && p[0].key && p[0].hidden && p[0].root_only);
+    assert_int_equal(p[0].max_time_sec, 86400);
+    assert_int_equal(p[0].default_time_sec, 90 * 60);
+    assert_int_equal(p[0].max_nodes, 2);
+    assert_int_equal(p[0].priority_tier, 9);
+    assert_int_equal(p[0].priority_job_factor, 7);
+    assert_int_equal(p[0].share, CONF_SHARE_FORCE);
+    assert_int_equal(p[0].share_max, 8);
+    assert_string_equal(p[0].allow_groups, "students,teachers");
+    assert_null(p[0].allow_accounts);
+    assert_string_equal(p[0].tres_billing_weights, "CPU=1.0,Mem=.5G");
+    assert_string_equal(p[0].nodes, "all");
+    assert_int_equal(bitset_count(p[0].node_set), 6);
+    assert_true(p[0].disable_root);
+
+    assert_int_equal(p[1].max_time_sec, 30 * 60);
+    assert_true(p[1].max_nodes == UINT32_MAX);
+    assert_int_equal(p[1].share, CONF_SHARE_EXCLUSIVE);
+    assert_int_equal(p[1].share_max, 1);
+    assert_int_equal(bitset_count(p[1].node_set), 3);
+    assert_true(bitset_test(p[1].node_set, (size_t)conf_find_node(c, "n3")));
+    assert_true(bitset_test(p[1].node_set, (size_t)conf_find_node(c, "m1")));
+    assert_false(p[1].disable_root);
+
+    assert_string_equal(p[2].nodes, "");
+    assert_true(bitset_empty(p[2].node_set));
+    assert_true(p[2].max_time_sec == CONF_UNLIMITED);
+    assert_int_equal(p[2].state, CONF_PART_DRAIN);
+    assert_int_equal(p[2].share_max, 4);
+    assert_int_equal(conf_find_part(c, "q"), 1);
+    assert_int_equal(conf_find_part(c, "Q"), -1);
+    conf_free(c);
+}
+
+static void last_default_holds(void **state)
+{
+    struct conf *c = test_load(NODES "PartitionName=a Default=YES\nPartitionName=b Default=YES\n"
+                                     "PartitionName=c Default=YES\nPartitionName=d\n",
+                               NULL);
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(c->parts.data[i].is_default, i == 2);
+    conf_free(c);
+}
+
+static void node_sets(void **state)
+{
+    struct conf *c = test_load(NODES "PartitionName=p Nodes=s,n1\nPartitionName=q Nodes=t\n"
+                                     "NodeSet=s Feature=y\nNodeSet=t Feature=y Nodes=n[2-3]\n",
+                               NULL);
+
+    (void)state;
+    assert_int_equal(bitset_count(c->parts.data[0].node_set), 3);
+    assert_int_equal(bitset_count(c->parts.data[1].node_set), 4);
+    conf_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bad_rows),           cmocka_unit_test(warnings),
+        cmocka_unit_test(defaults),           cmocka_unit_test(values),
+        cmocka_unit_test(last_default_holds), cmocka_unit_test(node_sets),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

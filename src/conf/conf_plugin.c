@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <string.h>
+#include <strings.h>
+
+#include "conf/conf_internal.h"
+
+struct plugin {
+    enum conf_key_id key;
+    const char *value;
+    const char *same; /* what is used for it; NULL: the default, with a warning */
+};
+
+static const struct plugin plugins[] = {
+#define SAME(member, value) {CONF_KEY_##member, value, value},
+#define ALIAS(member, value, same) {CONF_KEY_##member, value, same},
+#define OTHER(member, value) {CONF_KEY_##member, value, NULL},
+#include "conf/conf_plugin.def"
+#undef SAME
+#undef ALIAS
+#undef OTHER
+};
+#define PLUGINS (sizeof(plugins) / sizeof(plugins[0]))
+
+bool conf_plugin_is(size_t key)
+{
+    for (size_t i = 0; i < PLUGINS; i++)
+        if (plugins[i].key == key)
+            return true;
+    return false;
+}
+
+/* "cgroup" for "task/cgroup" is understood. */
+static bool name_is(const char *full, const char *text, size_t len)
+{
+    const char *slash = strchr(full, '/');
+
+    return (strlen(full) == len && !strncasecmp(full, text, len)) ||
+           (slash && strlen(slash + 1) == len && !strncasecmp(slash + 1, text, len));
+}
+
+static const struct plugin *plugin_find(size_t key, const char *text, size_t len)
+{
+    for (size_t i = 0; i < PLUGINS; i++)
+        if (plugins[i].key == key && name_is(plugins[i].value, text, len))
+            return &plugins[i];
+    return NULL;
+}
+
+/* What can be written here, for the message on an unknown name. */
+static void known_names(size_t key, struct str *out)
+{
+    for (size_t i = 0; i < PLUGINS; i++)
+        if (plugins[i].key == key && plugins[i].same)
+            str_printf(out, "%s%s", out->len ? ", " : "", plugins[i].value);
+}
+
+/* One name of a key's list. Returns what is to be used for it, or NULL for the default. */
+static const char *name_check(struct conf_loader *l, size_t key, const char *name, size_t len)
+{
+    const struct conf_key *k = &conf_keys[key];
+    const char *used = *k->def ? k->def : "none";
+    struct conf_place at = l->priv->written[key].at;
+    const struct plugin *p = plugin_find(key, name, len);
+
+    if (p && p->same)
+        return p->same;
+    if (p)
+        conf_warn(l, at, "%s=%.*s: this plugin is not built in; using %s", k->name, (int)len, name,
+                  used);
+    else {
+        _cleanup_str_ struct str known = STR_INIT;
+        known_names(key, &known);
+        conf_warn(l, at, "%s=%.*s: unknown plugin; using %s (built in: %s)", k->name, (int)len,
+                  name, used, known.len ? str_cstr(&known) : "none");
+    }
+    return NULL;
+}
+
+/* The names of a key, separated by commas: with one that cannot be had, the default holds. */
+static void key_check(struct conf_loader *l, size_t key, const char **member)
+{
+    const char *name = *member, *used = NULL;
+    bool fallback = false;
+
+    while (*name) {
+        size_t len = strcspn(name, ",");
+        if (len) {
+            used = name_check(l, key, name, len);
+            fallback |= !used;
+        }
+        name += len;
+        name += *name == ',';
+    }
+    if (fallback || !used)
+        used = *conf_keys[key].def ? conf_keys[key].def : NULL;
+    *member = used;
+}
+
+void conf_plugin_check(struct conf_loader *l)
+{
+    for (size_t i = 0; i < PLUGINS; i++) {
+        size_t key = plugins[i].key;
+        const char **member = (const char **)(void *)((char *)l->conf + conf_keys[key].offset);
+        if (i > 0 && plugins[i - 1].key == key)
+            continue; /* rows of a key stand together */
+        if (l->priv->written[key].text && *member)
+            key_check(l, key, member);
+    }
+}

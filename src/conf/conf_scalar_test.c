@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <strings.h>
+
+#include "conf/conf_test_util.h"
+
+static void bad_values(void **state)
+{
+    static const struct test_refusal cases[] = {
+        {HEAD "MaxJobCount=many\n", "t.conf:2: ", "MaxJobCount=many: expected a whole number"},
+        {HEAD "MaxJobCount=\n", "t.conf:2: ", "expected a whole number"},
+        {HEAD "MaxJobCount=12x\n", "t.conf:2: ", "whole number"},
+        {HEAD "MaxJobCount=99999999999999999999999\n", "t.conf:2: ", "MaxJobCount"},
+        {HEAD "MaxJobCount=0\n", "t.conf:2: ", "expected 1 to 100000000"},
+        {HEAD "MaxJobCount=-5\n", "t.conf:2: ", "out of range"},
+        {HEAD "SlurmdTimeout=65534\n", "t.conf:2: ", "expected 0 to 65533"},
+        {HEAD "KillWait=UNLIMITED\n", "t.conf:2: ", "KillWait=UNLIMITED"},
+        {HEAD "\n\nReturnToService=3\n", "t.conf:4: ", "ReturnToService=3"},
+        {HEAD "JobRequeue=2\n", "t.conf:2: ", "expected YES or NO"},
+        {HEAD "DisableRootJobs=perhaps\n", "t.conf:2: ", "expected YES or NO"},
+        {HEAD "SlurmctldDebug=loud\n", "t.conf:2: ", "SlurmctldDebug=loud: expected quiet"},
+        {HEAD "DefMemPerCPU=2X\n", "t.conf:2: ", "a size in MiB"},
+        {HEAD "OverTimeLimit=soon\n", "t.conf:2: ", "UNLIMITED"},
+        {HEAD "SlurmctldPort=70000\n", "t.conf:2: ", "SlurmctldPort=70000"},
+        {HEAD "SlurmctldPort=0\n", "t.conf:2: ", "expected 1 to 65535"},
+        {HEAD "SlurmctldPort=6818-6817\n", "t.conf:2: ", "FIRST-LAST"},
+        {HEAD "SlurmctldPort=6817-\n", "t.conf:2: ", "FIRST-LAST"},
+        {HEAD "SlurmctldPort=-6817\n", "t.conf:2: ", "SlurmctldPort=-6817"},
+        {HEAD "SlurmdPort=6818-6819\n", "t.conf:2: ", "expected one port"},
+        {HEAD "SlurmUser=no_such_user_here\n", "t.conf:2: ", "no such user"},
+        {HEAD "SlurmdUser=-1\n", "t.conf:2: ", "no such user"},
+        {HEAD "SlurmUser=4294967295\n", "t.conf:2: ", "no such user"},
+        {HEAD "StateSaveLocation=state\n", "t.conf:2: ", "absolute path"},
+        {HEAD "AuthInfo=socketdir=run\n", "t.conf:2: ", "absolute path"},
+        {HEAD "ClusterName=a/../b\n", "t.conf:2: ", "ClusterName=a/../b"},
+        {HEAD "ClusterName=\n", "t.conf:2: ", "ClusterName is empty"},
+        {HEAD "ClusterName=aaaaaaaaaabbbbbbbbbbccccccccccddddddddddx\n", "t.conf:2: ", "40 bytes"},
+        {HEAD "EnforcePartLimits=SOME\n", "t.conf:2: ", "ALL ANY NO"},
+        {HEAD "PreemptMode=SUSPEND,GNAG\n", "t.conf:2: ", "'GNAG'"},
+        {HEAD "SelectTypeParameters=CR_Core,CR_Cpu_Memory\n", "t.conf:2: ", "only"},
+        {HEAD "SelectTypeParameters=CR_Node\n", "t.conf:2: ", "'CR_Node' is unknown"},
+        {HEAD "FirstJobId=10\nMaxJobId=9\n", "t.conf:2: ", "exceeds MaxJobId=9"},
+    };
+
+    (void)state;
+    test_refused(cases, COUNT(cases));
+}
+
+static void bad_hosts(void **state)
+{
+    static const struct test_refusal cases[] = {
+        {"", "t.conf:1: ", "no SlurmctldHost"},
+        {"ClusterName=x\n", "t.conf:1: ", "no SlurmctldHost"},
+        {"BackupController=b\n", "t.conf:1: ", "without ControlMachine"},
+        {"SlurmctldHost=\n", "t.conf:1: ", "expected NAME"},
+        {"SlurmctldHost=(10.0.0.1)\n", "t.conf:1: ", "expected NAME"},
+        {"SlurmctldHost=a(\n", "t.conf:1: ", "NAME(ADDRESS)"},
+        {"SlurmctldHost=a()\n", "t.conf:1: ", "NAME(ADDRESS)"},
+        {"SlurmctldHost=a(b)c\n", "t.conf:1: ", "NAME(ADDRESS)"},
+        {"SlurmctldHost=a,b\n", "t.conf:1: ", "one host"},
+        {"SlurmctldHost=a\nSlurmctldHost=A\n", "t.conf:2: ", "named twice"},
+    };
+
+    (void)state;
+    test_refused(cases, COUNT(cases));
+}
+
+static void warnings(void **state)
+{
+    static const struct test_refusal cases[] = {
+        {HEAD "MaxJobCuont=5\n", "t.conf:2: ", "did you mean MaxJobCount?"},
+        {HEAD "SlurmctldHots=x\n", "t.conf:2: ", "did you mean SlurmctldHost?"},
+        {HEAD "Zzzzzzzzzz=5\n", "t.conf:2: ", "unknown key Zzzzzzzzzz is ignored"},
+        {HEAD "RealMemory=5\n", "t.conf:2: ", "belongs on a NodeName"},
+        {HEAD "KillWait=5\nKillWait=6\n", "t.conf:3: ", "first at t.conf:2"},
+        {HEAD "GroupUpdateTime=5\n", "t.conf:2: ", "accepted for compatibility, has no effect"},
+        {HEAD "SelectTypeParameter=CR_Core\n", "t.conf:2: ", "now called SelectTypeParameters"},
+        {HEAD "CacheGroups=1\n", "t.conf:2: ", "earlier release"},
+        {HEAD "FastSchedule=1\n", "t.conf:2: ", "FastSchedule=1"},
+        {HEAD "FastSchedule=2\n", "t.conf:2: ", "config_overrides"},
+        {HEAD "ProctrackType=proctrack/cgroup\n", "t.conf:2: ", "using proctrack/linuxproc"},
+        {HEAD "ProctrackType=proctrack/magic\n",
+         "t.conf:2: ", "unknown plugin; using proctrack/linuxproc"},
+        {HEAD "SelectType=select/best\n", "t.conf:2: ", "using select/cons_tres"},
+        {HEAD "AuthType=auth/munge\n", "t.conf:2: ", "using auth/slurm"},
+        {HEAD "TaskPlugin=none,affinity\n", "t.conf:2: ", "using task/none"},
+        {HEAD "JobSubmitPlugins=lua\n", "t.conf:2: ", "using none"},
+        {HEAD "ControlMachine=old\n", "t.conf:2: ", "SlurmctldHost is given"},
+        {HEAD "SlurmdPort=6817\n", "t.conf:2: ", "SlurmctldPort"},
+        {HEAD "DefMemPerCPU=1\nDefMemPerNode=2\n", "t.conf:3: ", "DefMemPerCPU holds"},
+        {HEAD "FrontendName=a\nFrontendName=b\n", "t.conf:2: ", "front end"},
+    };
+
+    (void)state;
+    test_warned(cases, COUNT(cases));
+}
+
+static void silent(void **state)
+{
+    static const char *const texts[] = {
+        HEAD,
+        HEAD "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nMpiDefault=none\n",
+        HEAD
+        "accountingstoragetype=ACCOUNTING_STORAGE/NONE\nJobAcctGatherType=jobacct_gather/none\n",
+        HEAD "SwitchType=switch/none\nProctrackType=pgid\nTopologyPlugin=topology/none\n",
+        HEAD "GroupUpdateTime=600\nTrackWCKey=False\nPreemptMode=off\nSuspendTime=-1\n",
+        HEAD "PriorityMaxAge\t=\t7-00:00:00\n",
+    };
+
+    (void)state;
+    test_silent(texts, COUNT(texts));
+}
+
+static void defaults(void **state)
+{
+    struct conf *c = test_load(HEAD, NULL);
+
+    (void)state;
+    assert_string_equal(c->cluster_name, "cluster");
+    assert_string_equal(c->auth_type, "auth/slurm");
+    assert_null(c->epilog);
+    assert_int_equal(c->kill_wait_sec, 30);
+    assert_int_equal(c->slurmctld_port, 6817);
+    assert_int_equal(c->slurmctld_port_last, 6817);
+    assert_int_equal(c->slurmd_port, 6818);
+    assert_int_equal(c->slurm_uid, 0);
+    assert_int_equal(c->select, CONF_SELECT_CONS);
+    assert_int_equal(c->cr, CONF_CR_CORE);
+    assert_true(c->suspend_time_sec == CONF_UNLIMITED);
+    assert_int_equal(c->preempt_exempt_time_sec, -1);
+    assert_int_equal(c->priority_calc_period_sec, 300);
+    assert_string_equal(c->socket_dir, "/run/sluice/cluster-6817");
+    assert_false(c->config_overrides);
+    assert_int_equal(c->controllers.len, 1);
+    assert_int_equal(c->nodes.len, 0);
+    conf_free(c);
+}
+
+static void values(void **state)
+{
+    struct conf *c = test_load("slurmctldhost=a(10.0.0.1)\nSLURMCTLDHOST=b\nClusterName=Sun\n"
+                               "SlurmctldPort=7000-7003\nSelectType=select/cons_res\n"
+                               "SelectTypeParameters=cr_core_memory,CR_LLN\n"
+                               "SlurmUser=12345\nSlurmctldDebug=debug2\nDefMemPerCPU=2G\n"
+                               "OverTimeLimit=UNLIMITED\nPriorityMaxAge=1-0\nJobRequeue=no\n"
+                               "AuthInfo=ttl=30,socketdir=/tmp/s\nEpilog=\"/a b/c\"\n"
+                               "SlurmdParameters=config_overrides\nMailProg=(null)\n"
+                               "EnforcePartLimits=yes\nProctrackType=cgroup\n",
+                               NULL);
+
+    (void)state;
+    assert_int_equal(c->controllers.len, 2);
+    assert_string_equal(c->controllers.data[0].name, "a");
+    assert_string_equal(c->controllers.data[0].addr, "10.0.0.1");
+    assert_string_equal(c->controllers.data[1].addr, "b");
+    assert_string_equal(c->cluster_name, "Sun");
+    assert_int_equal(c->slurmctld_port, 7000);
+    assert_int_equal(c->slurmctld_port_last, 7003);
+    assert_string_equal(c->select_type, "select/cons_tres");
+    assert_int_equal(c->cr, CONF_CR_CORE | CONF_CR_MEMORY);
+    assert_int_equal(c->slurm_uid, 12345);
+    assert_int_equal(c->slurmctld_debug, 6);
+    assert_int_equal(c->def_mem_per_cpu_mib, 2048);
+    assert_true(c->over_time_limit_sec == CONF_UNLIMITED);
+    assert_int_equal(c->priority_max_age_sec, 86400);
+    assert_int_equal(c->job_requeue, 0);
+    assert_string_equal(c->socket_dir, "/tmp/s");
+    assert_string_equal(c->epilog, "/a b/c");
+    assert_true(c->config_overrides);
+    assert_null(c->mail_prog);
+    assert_string_equal(c->enforce_part_limits, "ALL");
+    assert_string_equal(c->proctrack_type, "proctrack/linuxproc");
+    _cleanup_free_ char *ctld = conf_socket_path(c, "slurmctld", NULL);
+    _cleanup_free_ char *node = conf_socket_path(c, "slurmd", "n1");
+    assert_string_equal(ctld, "/tmp/s/slurmctld");
+    assert_string_equal(node, "/tmp/s/slurmd-n1");
+    conf_free(c);
+}
+
+static void last_one_holds(void **state)
+{
+    struct conf *c = test_load(HEAD "KillWait=5\nkillwait=6\n", NULL);
+
+    (void)state;
+    assert_int_equal(c->kill_wait_sec, 6);
+    conf_free(c);
+}
+
+static void old_hosts(void **state)
+{
+    struct conf *c =
+        test_load("ControlMachine=a\nControlAddr=10.0.0.1\nBackupController=b\n", NULL);
+
+    (void)state;
+    assert_int_equal(c->controllers.len, 2);
+    assert_string_equal(c->controllers.data[0].name, "a");
+    assert_string_equal(c->controllers.data[0].addr, "10.0.0.1");
+    assert_string_equal(c->controllers.data[1].name, "b");
+    conf_free(c);
+    c = test_load("SlurmctldHost=a\nSlurmctldHost=b(x)\nSlurmctldAddr=vip\n", NULL);
+    assert_string_equal(c->controllers.data[0].addr, "vip");
+    assert_string_equal(c->controllers.data[1].addr, "vip");
+    conf_free(c);
+}
+
+/* The lookup and the listing rely on the order of the rows; every default must be a valid value. */
+static void table(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CONF_KEYS; i++) {
+        struct conf_value v = {.text = conf_keys[i].def, .at = {"conf.def", (int)i}};
+        struct conf c = {0};
+        struct err err = {0};
+        if (i > 0 && strcasecmp(conf_keys[i - 1].name, conf_keys[i].name) >= 0)
+            fail_msg("%s is out of order", conf_keys[i].name);
+        assert_int_equal(conf_key_find(conf_keys, CONF_KEYS, conf_keys[i].name), i);
+        if (*v.text && conf_value_parse(&conf_keys[i], &v, &c, &err) < 0)
+            fail_msg("default of %s: %s", conf_keys[i].name, err.text);
+        assert_true(strlen(conf_keys[i].help) > 0);
+    }
+}
+
+static void lists(void **state)
+{
+    static const struct {
+        const char *list, *word;
+        bool has;
+        const char *value;
+    } cases[] = {
+        {NULL, "a", false, NULL},          {"", "a", false, NULL},    {"ab", "a", false, NULL},
+        {"b,ab=1", "a", false, NULL},      {"a", "a", true, NULL},    {"b,A=2,c", "a", true, "2"},
+        {"b, a=x=y ,c", "a", true, "x=y"}, {",,a=,c", "a", true, ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        _cleanup_free_ char *value = conf_list_value(cases[i].list, cases[i].word);
+        assert_int_equal(conf_list_has(cases[i].list, cases[i].word), cases[i].has);
+        if (!str_eq(value, cases[i].value))
+            fail_msg("case %zu: got %s", i, value ? value : "NULL");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bad_values),     cmocka_unit_test(bad_hosts), cmocka_unit_test(warnings),
+        cmocka_unit_test(silent),         cmocka_unit_test(defaults),  cmocka_unit_test(values),
+        cmocka_unit_test(last_one_holds), cmocka_unit_test(old_hosts), cmocka_unit_test(table),
+        cmocka_unit_test(lists),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

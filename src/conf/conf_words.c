@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <string.h>
+#include <strings.h>
+
+#include "conf/conf_internal.h"
+
+/* Keys whose value is one of some words, or a comma list of them. Words of PREFIX:... forms are not
+ * listed here: such keys take any text. */
+static const struct {
+    enum conf_key_id key;
+    bool list;
+    const char *words; /* separated by blanks, as Slurm writes them */
+} word_keys[] = {
+    {CONF_KEY_accounting_storage_enforce, true,
+     "none associations limits nojobs nosteps qos safe wckeys all 0 1"},
+    {CONF_KEY_enforce_part_limits, false, "ALL ANY NO YES"},
+    {CONF_KEY_health_check_node_state, true,
+     "ANY ALLOC CYCLE DRAINED_IDLE IDLE MIXED NONDRAINED_IDLE START_ONLY"},
+    {CONF_KEY_log_time_format, true,
+     "iso8601 iso8601_ms rfc5424 rfc5424_ms rfc3339 clock short thread_id format_stderr"},
+    {CONF_KEY_preempt_mode, true, "OFF CANCEL GANG REQUEUE SUSPEND WITHIN PRIORITY"},
+    {CONF_KEY_priority_usage_reset_period, false, "NONE NOW DAILY WEEKLY MONTHLY QUARTERLY YEARLY"},
+    {CONF_KEY_private_data, true,
+     "none accounts cloud events jobs nodes partitions reservations usage users all"},
+};
+
+/* Whether the word (len bytes, any case) is among words separated by blanks. */
+static bool word_known(const char *words, const char *word, size_t len)
+{
+    while (*words) {
+        size_t n = strcspn(words, " ");
+        if (n == len && !strncasecmp(words, word, len))
+            return true;
+        words += n;
+        words += *words == ' ';
+    }
+    return false;
+}
+
+static int words_check(size_t i, const struct conf_value *v, struct err *err)
+{
+    for (const char *word = v->text; *word;) {
+        size_t len = word_keys[i].list ? strcspn(word, ",") : strlen(word);
+        if (len && !word_known(word_keys[i].words, word, len))
+            return conf_fail(v->at, err, "%s=%s: '%.*s' is not one of: %s",
+                             conf_keys[word_keys[i].key].name, v->text, (int)len, word,
+                             word_keys[i].words);
+        word += len;
+        word += *word == ',';
+    }
+    return 0;
+}
+
+int conf_words_check(struct conf_loader *l, struct err *err)
+{
+    for (size_t i = 0; i < sizeof(word_keys) / sizeof(word_keys[0]); i++) {
+        const struct conf_value *v = &l->priv->written[word_keys[i].key];
+        int rc = v->text ? words_check(i, v, err) : 0;
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static const struct {
+    const char *word;
+    unsigned bits;
+} cr_words[] = {
+    {"CR_CPU", CONF_CR_CPU},
+    {"CR_CPU_Memory", CONF_CR_CPU | CONF_CR_MEMORY},
+    {"CR_Core", CONF_CR_CORE},
+    {"CR_Core_Memory", CONF_CR_CORE | CONF_CR_MEMORY},
+    {"CR_Socket", CONF_CR_SOCKET},
+    {"CR_Socket_Memory", CONF_CR_SOCKET | CONF_CR_MEMORY},
+    {"CR_Memory", CONF_CR_MEMORY},
+    {"CR_ONE_TASK_PER_CORE", 0},
+    {"CR_CORE_DEFAULT_DIST_BLOCK", 0},
+    {"CR_LLN", 0},
+    {"CR_Pack_Nodes", 0},
+    {"LL_SHARED_GRES", 0},
+    {"ENFORCE_BINDING_GRES", 0},
+    {"MULTIPLE_SHARING_GRES_PJ", 0},
+    {"ONE_TASK_PER_SHARING_GRES", 0},
+    {"OTHER_CONS_RES", 0},
+    {"OTHER_CONS_TRES", 0},
+    {"NONE", 0},
+};
+
+static long cr_find(const char *word, size_t len)
+{
+    for (size_t i = 0; i < sizeof(cr_words) / sizeof(cr_words[0]); i++)
+        if (strlen(cr_words[i].word) == len && !strncasecmp(cr_words[i].word, word, len))
+            return (long)i;
+    return -1;
+}
+
+int conf_cr_parse(const char *list, struct conf_place at, struct err *err)
+{
+    unsigned bits = 0, units;
+
+    for (const char *word = list; *word;) {
+        size_t len = strcspn(word, ",");
+        long i = cr_find(word, len);
+        if (len && i < 0)
+            return conf_fail(at, err,
+                             "SelectTypeParameters=%s: '%.*s' is unknown; use CR_CPU, CR_Core or "
+                             "CR_Socket, each with _Memory, or CR_Memory",
+                             list, (int)len, word);
+        if (len)
+            bits |= cr_words[i].bits;
+        word += len;
+        word += *word == ',';
+    }
+    units = bits & (CONF_CR_CPU | CONF_CR_CORE | CONF_CR_SOCKET);
+    if (units & (units - 1))
+        return conf_fail(at, err, "SelectTypeParameters=%s: one of CR_CPU, CR_Core, CR_Socket only",
+                         list);
+    return (int)bits;
+}
