@@ -52,6 +52,11 @@ void loop_free(struct loop *l)
     free(l);
 }
 
+bool loop_has_workers(const struct loop *l)
+{
+    return l->workers != NULL;
+}
+
 void loop_run(struct loop *l)
 {
     l->stop = false;

@@ -27,6 +27,7 @@ enum { LOOP_READ = 1, LOOP_WRITE = 2 };
 
 struct loop *loop_new(unsigned workers); /* 0 workers: loop_work_post() is not used */
 void loop_free(struct loop *l);
+bool loop_has_workers(const struct loop *l);
 void loop_run(struct loop *l);  /* until loop_stop() */
 void loop_stop(struct loop *l); /* from a callback */
 void loop_on_turn(struct loop *l, loop_fn *fn, void *ctx);
