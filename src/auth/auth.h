@@ -27,8 +27,9 @@
 #define AUTH_TOKEN_SIZE 256 /* fixed */
 #define AUTH_NAME_MAX 63    /* bytes of a host or an audience in a token */
 #define AUTH_TTL_MS 60000   /* life of a token unless AuthInfo=ttl=... */
-#define AUTH_SKEW_MS 10000  /* a token from the future by more than this is refused for clock skew \
-                             */
+#define AUTH_SKEW_MS                                                                               \
+    10000 /* a token from the future by more than this is refused for clock skew                   \
+           */
 #define AUTH_CRED_KEY_SIZE 32
 #define AUTH_CRED_SIG_SIZE 64
 
@@ -77,6 +78,12 @@ int auth_token_check(const struct auth_key *key, const void *token, size_t len,
                      const char *audience, const uint8_t body_hash[AUTH_HASH_SIZE], int64_t now_ms,
                      int64_t not_before_ms, struct auth_replay *replay, struct auth_identity *who,
                      struct err *err);
+
+/* All of the above but the message: whether it is worth reading one for this token. Gives no
+ * identity and remembers nothing; auth_token_check() must follow. */
+int auth_token_precheck(const struct auth_key *key, const void *token, size_t len,
+                        const char *audience, int64_t now_ms, int64_t not_before_ms,
+                        struct err *err);
 
 /* Job credentials. */
 struct auth_signer; /* the controller's private key */

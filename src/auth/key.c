@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The cluster key's file. */
+#include "auth/secret.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+
+#define KEY_MIN 32
+#define KEY_NEW_SIZE 64
+
+/* The checks of path_check_secret(), on the open file: what is read is what was checked. */
+static int check_open_secret(int fd, const char *path, uid_t owner, struct err *err)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0)
+        return err_set(err, -errno, "%s: %s", path, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, -ERR_CONFIG, "%s: not a regular file", path);
+    if (st.st_uid != owner && st.st_uid != 0)
+        return err_set(err, -ERR_CONFIG,
+                       "%s: owned by uid %u, must be owned by uid %u or root; run: chown %u %s",
+                       path, (unsigned)st.st_uid, (unsigned)owner, (unsigned)owner, path);
+    if (st.st_mode & 077)
+        return err_set(err, -ERR_CONFIG, "%s: mode %04o lets others in; run: chmod 0600 %s", path,
+                       (unsigned)(st.st_mode & 07777), path);
+    return 0;
+}
+
+int auth_secret_read(const char *path, uid_t owner, void *out, size_t max, struct err *err)
+{
+    size_t len = 0;
+    int rc;
+
+    _cleanup_close_ int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 && errno == ELOOP)
+        return err_set(err, -ERR_CONFIG, "%s: a symbolic link; a secret must be a file", path);
+    if (fd < 0)
+        return err_set(err, -errno, "%s: %s", path, strerror(errno));
+    rc = check_open_secret(fd, path, owner, err);
+    if (rc < 0)
+        return rc;
+    while (len < max) {
+        ssize_t n = read(fd, (char *)out + len, max - len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_set(err, -errno, "%s: %s", path, strerror(errno));
+        if (n == 0)
+            break;
+        len += (size_t)n;
+    }
+    return (int)len;
+}
+
+int auth_secret_create(const char *path, uid_t owner, gid_t group, const void *data, size_t len,
+                       struct err *err)
+{
+    int rc;
+
+    _cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return err_set(err, -errno, "%s: %s", path, strerror(errno));
+    /* Whatever the umask: exactly 0600, and the daemon's before anything is in it. */
+    if (fchmod(fd, 0600) < 0 ||
+        ((owner != geteuid() || group != getegid()) && fchown(fd, owner, group) < 0)) {
+        rc = err_set(err, -errno, "%s: %s", path, strerror(errno));
+        unlink(path);
+        return rc;
+    }
+    rc = path_write_all(fd, data, len);
+    if (rc == 0 && fsync(fd) < 0)
+        rc = -errno;
+    if (rc < 0) {
+        unlink(path);
+        return err_set(err, rc, "%s: %s", path, err_text(rc));
+    }
+    return 0;
+}
+
+int auth_key_load(const char *path, uid_t owner, struct auth_key *key, struct err *err)
+{
+    uint8_t secret[AUTH_KEY_MAX + 1];
+    int len = auth_secret_read(path, owner, secret, sizeof(secret), err);
+
+    if (len >= 0 && len < KEY_MIN)
+        len = err_set(err, -ERR_CONFIG,
+                      "%s: %d bytes, a key has at least %d; make one with: "
+                      "dd if=/dev/urandom of=%s bs=64 count=1",
+                      path, len, KEY_MIN, path);
+    else if (len > AUTH_KEY_MAX)
+        len = err_set(err, -ERR_TOO_BIG, "%s: a key has at most %d bytes", path, AUTH_KEY_MAX);
+    else if (len > 0)
+        auth_key_from_bytes(secret, (size_t)len, key);
+    mem_wipe(secret, sizeof(secret));
+    return len < 0 ? len : 0;
+}
+
+int auth_key_create(const char *path, uid_t owner, gid_t group, struct err *err)
+{
+    uint8_t secret[KEY_NEW_SIZE];
+    int rc;
+
+    auth_random(secret, sizeof(secret));
+    rc = auth_secret_create(path, owner, group, secret, sizeof(secret), err);
+    mem_wipe(secret, sizeof(secret));
+    return rc;
+}
