@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,10 +19,15 @@
 
 struct rpc_client; /* to the controllers of one cluster; keeps one connection open between calls */
 
+/* False with SLUICE_NO_LOCAL_SOCKET=1 in the environment: requests to the controller go over TCP
+ * even where its local socket is (tests and the bench compare the two ways). Tokens still come from
+ * the local daemon. */
+bool rpc_local_socket_wanted(void);
+
 struct rpc_client *rpc_client_new(const struct conf *conf); /* conf is borrowed */
 void rpc_client_free(struct rpc_client *c);
 
-/* Waiting without limit, for calls that are answered when something happens. */
+/* timeout_ms: waiting without limit, for calls that are answered when something happens. */
 #define RPC_WAIT_FOREVER (-1)
 
 /* One call. timeout_ms 0: MessageTimeout. On success *reply is in the arena. On failure err has the
@@ -47,7 +53,9 @@ struct rpc_async *rpc_async_controller(struct loop *l, const struct conf *conf, 
 void rpc_async_drop(struct rpc_async *a);
 
 /* One request to many node daemons at a time (each gets a token of its own, minted in one go).
- * done() once per node, index being its place. */
+ * done() once per node, index being its place; never from within rpc_fanout_start(). The fanout may
+ * be freed in it, and is to be freed after the last. conf is borrowed until then, as in
+ * rpc_async_controller(). */
 struct rpc_node_target {
     const char *node, *addr;
     uint16_t port;

@@ -31,10 +31,23 @@ struct rpc_header {
 void rpc_header_pack(const struct rpc_header *h, uint8_t out[RPC_HEADER_SIZE]);
 
 /* Checks magic, version, known flags, known rpc and both lengths against the limits, before any
- * body byte is read. body_max: what this peer may send in its state. -ERR_PROTOCOL, -ERR_VERSION,
+ * body byte is read. body_max: what this peer may send in its state. rpc 0 is for the handshake of
+ * a session and for errors about frames whose rpc is not known. -ERR_PROTOCOL, -ERR_VERSION,
  * -ERR_TOO_BIG. */
 int rpc_header_unpack(const uint8_t in[RPC_HEADER_SIZE], uint32_t body_max, struct rpc_header *h,
                       struct err *err);
 
 /* What a token is minted for: the header with token_len as sent, and the body. */
 void rpc_frame_hash(const struct rpc_header *h, const void *body, uint8_t hash[AUTH_HASH_SIZE]);
+
+/* Appends a frame; h's lengths say how much of token and body there is. */
+void rpc_frame_append(struct str *out, const struct rpc_header *h, const void *token,
+                      const void *body);
+
+/* The body of a frame with RPC_FLAG_ERROR, and back: always fills err and returns its negative
+ * code. */
+void rpc_error_pack(int code, const char *text, struct str *body);
+int rpc_error_unpack(const void *body, size_t len, struct err *err);
+
+/* One sentence without the control characters that a hostile peer may have put there. */
+void rpc_text_clean(char *text);

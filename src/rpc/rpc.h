@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <protobuf-c/protobuf-c.h>
@@ -21,6 +22,8 @@ enum rpc_who {
     RPC_WHO_NODE = 8,
     RPC_WHO_LOCAL = 16,
     RPC_WHO_KEY = 32,
+    RPC_WHO_DAEMON = 64, /* not for rpc.def: on the local socket, root, SlurmUser, SlurmdUser or the
+                            server's own user; what a row with LOCAL alone asks for */
 };
 enum rpc_lane { RPC_LANE_READ, RPC_LANE_WRITE, RPC_LANE_STREAM, RPC_LANE_SESSION };
 
@@ -34,13 +37,26 @@ struct rpc_info {
 
 const struct rpc_info *rpc_find(unsigned number); /* NULL: unknown */
 
+/* Whether a caller with these roles may call. Nothing given is nothing allowed. A row with LOCAL
+ * asks for the local socket, and there for one of its other roles, or DAEMON when it has none. Rows
+ * of lane SESSION ask for NODE or KEY, which only sessions have; the other rows are never for
+ * sessions.
+ */
+bool rpc_allowed(const struct rpc_info *rpc, unsigned roles);
+
 /* Limits, all of them (tests at limit-1, limit, limit+1). */
-#define RPC_BODY_MAX_ANON                                                                          \
-    (64u << 10) /* before a token was checked: of USER requests other than the ones below */
-#define RPC_BODY_MAX (16u << 20) /* authenticated: submissions, launches */
-#define RPC_ARENA_FACTOR 8 /* an unpacked message may take this many times its bytes, plus 64 KiB  \
-                            */
+#define RPC_BODY_MAX_ANON 1024u     /* before anything was proved: the handshake of a session */
+#define RPC_BODY_MAX (16u << 20)    /* of the local socket, or when the token was found good */
+#define RPC_HELD_MAX (256u << 20)   /* bytes of frames that are not complete yet, of all callers */
+#define RPC_ARENA_FACTOR 8          /* an unpacked message may take this many times its bytes, */
+#define RPC_ARENA_EXTRA (64u << 10) /* and these */
 #define RPC_READ_TIMEOUT_MS                                                                        \
     10000 /* from the first byte of a frame to its last; slow senders are cut */
+#define RPC_IDLE_TIMEOUT_MS 60000   /* of a TCP connection with no call open; not of sessions */
+#define RPC_STALL_TIMEOUT_MS 300000 /* a caller that takes no byte of its reply; */
+#define RPC_STALL_PRESSED_MS 10000  /* when all replies together hold more than */
+#define RPC_STALL_PRESSED (64u << 20)
+#define RPC_CALLS_PER_CONNECTION 64 /* open at a time */
 #define RPC_CONNECTIONS_MAX 16384
 #define RPC_CONNECTIONS_PER_PEER 4096 /* of one uid on the local socket, or of one address */
+#define RPC_MINT_MAX 50000            /* tokens in one reply */

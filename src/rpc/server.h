@@ -54,12 +54,21 @@ struct rpc_server_options {
 
 struct rpc_server *rpc_server_new(const struct rpc_server_options *options,
                                   const struct rpc_server_events *events);
+/* Closes everything, sessions too, and calls nobody. Not from within a callback of this server. */
 void rpc_server_free(struct rpc_server *s);
+
+/* Keeps the body beyond the handler: its memory is the caller's, who ends it with arena_done(). */
+void rpc_request_take(const struct rpc_request *request, struct arena *into);
 
 /* addr NULL: every address. port 0: any; returns the bound port. err names host and port. */
 int rpc_server_listen_tcp(struct rpc_server *s, const char *addr, uint16_t port, struct err *err);
+/* Replaces a socket that was left there, in one step; makes the directory (0755) when it is missing
+ * and refuses one that others may write to. The socket is removed by rpc_server_unlisten(). */
 int rpc_server_listen_unix(struct rpc_server *s, const char *path, mode_t mode, struct err *err);
 void rpc_server_unlisten(struct rpc_server *s); /* close the listeners, keep the calls */
+
+/* Answers a MINT call: tokens for its caller, whom the kernel named, for each audience. */
+void rpc_answer_mint(struct rpc_server *s, const struct rpc_request *request, int64_t ttl_ms);
 
 void rpc_reply(struct rpc_server *s, uint64_t call, const ProtobufCMessage *reply);
 void rpc_reply_error(struct rpc_server *s, uint64_t call, int code, const char *text);

@@ -19,14 +19,18 @@
 struct rpc_session;
 
 struct rpc_session_events {
+    unsigned accepts; /* connecting side: the rows it takes, RPC_WHO_NODE or RPC_WHO_KEY; 0 is NODE.
+                         The accepting side takes NODE rows, with refuse_plain KEY rows. */
     void (*on_open)(void *ctx, struct rpc_session *s); /* connecting side: it is up (again) */
     void (*on_message)(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
                        const ProtobufCMessage *body);
     void (*on_drained)(void *ctx,
                        struct rpc_session *s); /* the backlog has fallen below RPC_SESSION_LOW */
-    void (*on_close)(void *ctx, struct rpc_session *s,
-                     const struct err *why); /* accepted side: s is freed after it;
-                     connecting side: it reconnects by itself when 'retry' is set */
+    void (*on_close)(
+        void *ctx, struct rpc_session *s,
+        const struct err *why); /* accepted side: s is freed after it;
+        connecting side: it reconnects by itself when 'retry' is set, and attempts that
+        fail are told here too, the same reason once. s may be freed in any of these. */
     void *ctx;
 };
 
@@ -46,13 +50,15 @@ struct rpc_session *rpc_session_connect(struct loop *l, const struct auth_key *k
                                         const char *my_name, const struct rpc_target *targets,
                                         size_t count, bool retry,
                                         const struct rpc_session_events *events);
+/* Connecting side: 'accepts' stays as it was. */
 void rpc_session_set_events(struct rpc_session *s, const struct rpc_session_events *events);
 void rpc_session_free(struct rpc_session *s); /* closes; unsent bytes are lost */
 
 /* Sends what is queued, then closes and calls on_close. */
 void rpc_session_finish(struct rpc_session *s);
 
-/* Queues a message; without a connection it is dropped (the protocol above repeats). */
+/* Queues a message; without a connection it is dropped (the protocol above repeats), and so is one
+ * of more than RPC_BODY_MAX bytes, which no peer would take. */
 void rpc_session_send(struct rpc_session *s, enum rpc_number rpc, const ProtobufCMessage *body);
 bool rpc_session_is_open(const struct rpc_session *s);
 size_t rpc_session_backlog(const struct rpc_session *s);

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A caller's way in: connection, identity, rights, request. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <utlist.h>
+
+#include "base/mem.h"
+#include "rpc/server_priv.h"
+
+static const struct rpc_conn_ops caller_ops;
+
+/* Counting. */
+
+static void peer_key(const struct rpc_caller *c, const struct rpc_addr *addr,
+                     struct rpc_peer_key *key)
+{
+    memset(key, 0, sizeof(*key));
+    if (c->local) {
+        key->family = AF_UNIX;
+        memcpy(key->bytes, &c->who.uid, sizeof(c->who.uid));
+        return;
+    }
+    key->family = addr->ss.ss_family;
+    if (addr->ss.ss_family == AF_INET6)
+        memcpy(key->bytes, &((const struct sockaddr_in6 *)&addr->ss)->sin6_addr, 16);
+    else
+        memcpy(key->bytes, &((const struct sockaddr_in *)&addr->ss)->sin_addr, 4);
+}
+
+/* NULL: this peer has enough. */
+static struct rpc_peer *peer_get(struct rpc_server *s, const struct rpc_peer_key *key)
+{
+    struct rpc_peer *p;
+
+    HASH_FIND(hh, s->peers, key, sizeof(*key), p);
+    if (p && p->connections >= RPC_CONNECTIONS_PER_PEER)
+        return NULL;
+    if (!p) {
+        p = mem_new(struct rpc_peer);
+        p->key = *key;
+        HASH_ADD(hh, s->peers, key, sizeof(p->key), p);
+    }
+    p->connections++;
+    return p;
+}
+
+static void peer_put(struct rpc_server *s, struct rpc_peer *p)
+{
+    if (--p->connections)
+        return;
+    HASH_DELETE(hh, s->peers, p);
+    free(p);
+}
+
+static unsigned roles_of(const struct rpc_server *s, uid_t uid, bool local)
+{
+    unsigned roles = RPC_WHO_USER;
+    bool admin = uid == 0 || uid == s->opt.admin_uid;
+
+    if (admin)
+        roles |= RPC_WHO_ADMIN | RPC_WHO_OPERATOR;
+    if (local)
+        roles |= RPC_WHO_LOCAL;
+    if (local && (admin || uid == s->opt.node_uid || uid == geteuid()))
+        roles |= RPC_WHO_DAEMON;
+    return roles;
+}
+
+/* Tells why, as far as the socket takes it at once, and hangs up: it costs us nothing to keep. */
+static void turn_away(struct rpc_server *s, int fd, const char *peer, const char *why)
+{
+    _cleanup_str_ struct str body = STR_INIT, frame = STR_INIT;
+    struct rpc_header h = {.version = RPC_VERSION, .flags = RPC_FLAG_REPLY | RPC_FLAG_ERROR};
+
+    rpc_error_pack(ERR_BUSY, why, &body);
+    h.body_len = (uint32_t)body.len;
+    rpc_frame_append(&frame, &h, NULL, body.data);
+    if (send(fd, frame.data, frame.len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+        /* It hung up first, or does not read: either way it is turned away. */
+    }
+    close(fd);
+    rpc_server_refused(s, peer, why);
+}
+
+void rpc_caller_new(struct rpc_server *s, int fd, bool local, const struct rpc_addr *addr)
+{
+    struct rpc_caller who = {.server = s, .local = local};
+    struct rpc_peer_key key;
+    struct rpc_caller *c;
+    struct err err;
+
+    if (!local) {
+        rpc_addr_format(addr, who.text);
+        rpc_net_tune(fd);
+    } else if (auth_peer(fd, &who.who, &err) < 0) {
+        turn_away(s, fd, "local", err.text);
+        return;
+    } else {
+        snprintf(who.text, sizeof(who.text), "local uid %u", (unsigned)who.who.uid);
+        who.roles = roles_of(s, who.who.uid, true);
+    }
+    peer_key(&who, addr, &key);
+    if (s->caller_count >= RPC_CONNECTIONS_MAX) {
+        turn_away(s, fd, who.text, "too many connections to this daemon; try again later");
+        return;
+    }
+    who.peer = peer_get(s, &key);
+    if (!who.peer) {
+        turn_away(s, fd, who.text, "too many connections of this caller; try again later");
+        return;
+    }
+    c = mem_dup(&who, sizeof(who));
+    DL_APPEND(s->callers, c);
+    s->caller_count++;
+    c->conn = rpc_conn_new(s->io, fd, RPC_BODY_MAX, &caller_ops, c);
+    if (!local)
+        rpc_conn_expire(c->conn, RPC_IDLE_TIMEOUT_MS);
+}
+
+/* The record alone; its connection is closed or given away. */
+static void forget(struct rpc_caller *c)
+{
+    struct rpc_server *s = c->server;
+
+    DL_DELETE(s->callers, c);
+    s->caller_count--;
+    peer_put(s, c->peer);
+    free(c);
+}
+
+void rpc_caller_free(struct rpc_caller *c)
+{
+    if (c->session) {
+        rpc_session_free(c->session); /* forgets it through released */
+        return;
+    }
+    rpc_conn_free(take_ptr(c->conn));
+    rpc_calls_drop(c);
+    forget(c);
+}
+
+static void on_closed(void *owner, const struct err *why)
+{
+    struct rpc_caller *c = owner;
+
+    if (why->code == -ERR_TIMEOUT)
+        rpc_server_refused(c->server, c->text, why->text);
+    rpc_caller_free(c);
+}
+
+/* Sessions. */
+
+static void session_opened(void *ctx, struct rpc_session *session, const char *name)
+{
+    struct rpc_caller *c = ctx;
+    struct rpc_server *s = c->server;
+
+    if (s->events.on_session)
+        s->events.on_session(s->events.ctx, session, name);
+    else
+        rpc_session_free(session);
+}
+
+static void session_refused(void *ctx, const char *why)
+{
+    struct rpc_caller *c = ctx;
+
+    rpc_server_refused(c->server, c->text, why);
+}
+
+static void session_released(void *ctx)
+{
+    forget(ctx);
+}
+
+static int begin_session(struct rpc_caller *c, const struct rpc_frame *f, struct err *err)
+{
+    struct rpc_server *s = c->server;
+    struct rpc_accept a = {
+        .io = s->io,
+        .conn = c->conn,
+        .key = s->opt.key,
+        .my_name = s->audience,
+        .peer = c->text,
+        .accepts = s->opt.refuse_plain ? RPC_WHO_KEY : RPC_WHO_NODE,
+        .opened = session_opened,
+        .refused = session_refused,
+        .released = session_released,
+        .ctx = c,
+    };
+    int rc;
+
+    if (c->open)
+        return err_set(err, -ERR_PROTOCOL, "a session begins on a connection of its own");
+    rc = rpc_session_accept(&a, f, &c->session, err);
+    if (rc == 0)
+        c->conn = NULL;
+    return rc;
+}
+
+/* Requests. */
+
+static int on_head(void *owner, const struct rpc_frame *f, struct err *err)
+{
+    struct rpc_caller *c = owner;
+    struct rpc_server *s = c->server;
+    const struct rpc_header *h = f->header;
+
+    if (h->flags & RPC_FLAG_SESSION)
+        return rpc_session_check_hello(h, err);
+    if (s->opt.refuse_plain)
+        return err_set(err, -ERR_ACCESS, "only the step's own daemons are served here");
+    if (h->flags)
+        return err_set(err, -ERR_PROTOCOL, "an answer where a request was expected");
+    if (c->local && h->token_len)
+        return err_set(err, -ERR_PROTOCOL, "a token on the local socket");
+    if (c->local)
+        return 0;
+    if (h->token_len != AUTH_TOKEN_SIZE)
+        return err_set(err, -ERR_AUTH, "a request over the network needs a token");
+    return auth_token_precheck(s->opt.key, f->token, h->token_len, s->audience, loop_wall_ms(),
+                               s->started_at_ms, err);
+}
+
+static int identify(struct rpc_caller *c, const struct rpc_frame *f, unsigned *roles,
+                    struct err *err)
+{
+    struct rpc_server *s = c->server;
+    uint8_t hash[AUTH_HASH_SIZE];
+    int rc;
+
+    if (c->local) {
+        *roles = c->roles;
+        return 0;
+    }
+    rpc_frame_hash(f->header, f->body, hash);
+    rc = auth_token_check(s->opt.key, f->token, f->header->token_len, s->audience, hash,
+                          loop_wall_ms(), s->started_at_ms, s->replay, &c->who, err);
+    if (rc == 0)
+        *roles = roles_of(s, c->who.uid, false);
+    return rc;
+}
+
+/* Answered, told to the owner, and the connection goes on: the frame was well-formed. */
+static void deny(struct rpc_caller *c, const struct rpc_header *h, int code, const char *text)
+{
+    char why[ERR_TEXT_MAX + 64];
+
+    snprintf(why, sizeof(why), "uid %u: %s: %s", (unsigned)c->who.uid, rpc_find(h->rpc)->name,
+             text);
+    rpc_caller_answer_error(c, h, code, text);
+    rpc_server_refused(c->server, c->text, why);
+}
+
+static void handle(struct rpc_caller *c, const struct rpc_header *h, unsigned roles,
+                   const ProtobufCMessage *body, struct arena *arena)
+{
+    struct rpc_server *s = c->server;
+    struct rpc_request request = {
+        .call = rpc_call_new(c, h)->number,
+        .rpc = rpc_find(h->rpc),
+        .body = body,
+        .arena = arena,
+        .who = c->who,
+        .roles = roles,
+        .peer = c->text,
+    };
+
+    s->events.on_request(s->events.ctx, &request);
+}
+
+static int on_frame(void *owner, const struct rpc_frame *f, struct err *err)
+{
+    struct rpc_caller *c = owner;
+    const struct rpc_header *h = f->header;
+    const struct rpc_info *rpc = rpc_find(h->rpc);
+    struct arena arena;
+    ProtobufCMessage *body;
+    unsigned roles = 0;
+    int rc;
+
+    if (h->flags & RPC_FLAG_SESSION)
+        return begin_session(c, f, err);
+    rc = identify(c, f, &roles, err);
+    if (rc < 0)
+        return rc;
+    if (!rpc_allowed(rpc, roles)) {
+        deny(c, h, -ERR_ACCESS, err_text(ERR_ACCESS));
+        return 0;
+    }
+    if (c->open >= RPC_CALLS_PER_CONNECTION) {
+        deny(c, h, -ERR_BUSY, "too many open requests on one connection");
+        return 0;
+    }
+    arena_init(&arena, (size_t)h->body_len * RPC_ARENA_FACTOR + RPC_ARENA_EXTRA);
+    body = arena_unpack(&arena, rpc->request, f->body, h->body_len);
+    if (body)
+        handle(c, h, roles, body, &arena);
+    else
+        rc = err_set(err, -ERR_PROTOCOL, "malformed body of %s", rpc->name);
+    arena_done(&arena);
+    return rc;
+}
+
+/* A frame that does not fit the protocol: answered, told, and nothing more is read here. */
+static void on_refused(void *owner, const struct rpc_frame *f, const struct err *err)
+{
+    struct rpc_caller *c = owner;
+    const struct rpc_header *h = f ? f->header : NULL;
+    const struct rpc_info *rpc = h ? rpc_find(h->rpc) : NULL;
+    char why[ERR_TEXT_MAX + 64];
+
+    if (c->local)
+        snprintf(why, sizeof(why), "uid %u: %s: %s", (unsigned)c->who.uid,
+                 rpc ? rpc->name : "request", err->text);
+    else
+        snprintf(why, sizeof(why), "%s: %s", rpc ? rpc->name : "request", err->text);
+    rpc_caller_answer_error(c, h, err->code, err->text);
+    rpc_conn_finish(c->conn);
+    rpc_server_refused(c->server, c->text, why);
+}
+
+static void on_drained(void *owner)
+{
+    struct rpc_caller *c = owner;
+
+    rpc_conn_pause(c->conn, false);
+    rpc_calls_drained(c);
+}
+
+static const struct rpc_conn_ops caller_ops = {
+    .on_head = on_head,
+    .on_frame = on_frame,
+    .on_refused = on_refused,
+    .on_drained = on_drained,
+    .on_closed = on_closed,
+};

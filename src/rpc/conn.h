@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A connection on the loop, cut into frames; inside this room. Server, sessions and asynchronous
+ * calls stand on it. It knows lengths and deadlines, and nothing about identity.
+ *
+ * What is queued in one turn goes out with one write. An idle connection keeps no buffer. Every
+ * function here may be called from every callback, rpc_conn_free() included.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "loop/loop.h"
+#include "rpc/frame.h"
+#include "rpc/net.h"
+
+/* What the connections of one owner share. */
+struct rpc_io;
+struct rpc_io *rpc_io_new(struct loop *l);
+void rpc_io_free(struct rpc_io *io); /* its connections are freed by then */
+struct loop *rpc_io_loop(struct rpc_io *io);
+
+struct rpc_conn;
+
+struct rpc_frame {
+    const struct rpc_header *header;
+    const uint8_t *head; /* the header's bytes */
+    const uint8_t *token, *body;
+};
+
+struct rpc_conn_ops {
+    /* Header and token are here, the body is not: worth reading? Negative refuses. May be NULL. */
+    int (*on_head)(void *owner, const struct rpc_frame *f, struct err *err);
+    /* A complete frame, valid until it returns. Negative refuses. */
+    int (*on_frame)(void *owner, const struct rpc_frame *f, struct err *err);
+    /* A frame was refused, by the above or for its form (f NULL: not even its header makes sense).
+     * Nothing more is read; the owner answers and calls rpc_conn_finish(), or frees. */
+    void (*on_refused)(void *owner, const struct rpc_frame *f, const struct err *err);
+    /* Bytes went out and the backlog is at most RPC_SESSION_LOW. May be NULL. */
+    void (*on_drained)(void *owner);
+    /* It is closed: by the other side (-ERR_CLOSED), a deadline (-ERR_TIMEOUT), an error, or
+     * rpc_conn_finish() is done (code 0). The owner frees it. */
+    void (*on_closed)(void *owner, const struct err *why);
+};
+
+/* Takes the descriptor, which is non-blocking. */
+struct rpc_conn *rpc_conn_new(struct rpc_io *io, int fd, uint32_t body_max,
+                              const struct rpc_conn_ops *ops, void *owner);
+void rpc_conn_free(struct rpc_conn *c);
+
+/* Another owner (a session is born from a plain connection). */
+void rpc_conn_give(struct rpc_conn *c, uint32_t body_max, const struct rpc_conn_ops *ops,
+                   void *owner);
+void rpc_conn_body_max(struct rpc_conn *c, uint32_t body_max);
+
+void rpc_conn_send(struct rpc_conn *c, const struct rpc_header *h, const void *token,
+                   const void *body);
+size_t rpc_conn_backlog(const struct rpc_conn *c);
+
+/* Stops reading, writes what is queued, tells the other side, waits shortly for it to have read
+ * that, and reports on_closed. */
+void rpc_conn_finish(struct rpc_conn *c);
+
+void rpc_conn_pause(struct rpc_conn *c, bool paused); /* read nothing for a while */
+
+/* on_closed(-ERR_TIMEOUT) after so many milliseconds unless set again; negative: never. Coarse: up
+ * to half a second early. */
+void rpc_conn_expire(struct rpc_conn *c, int64_t after_ms);
+
+/* Whether output that does not move may wait for ever (default: no). What is queued then is worth
+ * waiting for in rpc_conn_finish() too. */
+
+void rpc_conn_may_stall(struct rpc_conn *c, bool may);

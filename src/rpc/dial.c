@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "rpc/dial.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#define REASONS_MAX (ERR_TEXT_MAX - 64)
+
+/* A name being looked up by a worker; outlives a dial that is dropped meanwhile. */
+struct lookup {
+    struct rpc_dial *dial; /* NULL: nobody waits */
+    char *host;
+    uint16_t port;
+    struct rpc_addr addrs[RPC_NET_ADDRESSES_MAX];
+    int count;
+    struct err err;
+};
+
+struct rpc_dial {
+    struct loop *loop;
+    rpc_dial_fn *done;
+    void *ctx;
+    int64_t each_ms;
+    struct rpc_target *targets;
+    size_t count, at;
+    struct rpc_addr addrs[RPC_NET_ADDRESSES_MAX];
+    int addr_count, addr_at;
+    int fd;
+    struct loop_fd *watch;
+    struct loop_timer *timer; /* the start, then the limit of each attempt */
+    struct lookup *lookup;
+    struct str reasons;
+};
+
+static void next_target(struct rpc_dial *d);
+static void next_address(struct rpc_dial *d);
+
+static void on_timer(void *ctx);
+
+struct rpc_dial *rpc_dial_start(struct loop *l, const struct rpc_target *targets, size_t count,
+                                int64_t each_ms, rpc_dial_fn *done, void *ctx)
+{
+    struct rpc_dial *d = mem_new(struct rpc_dial);
+
+    d->loop = l;
+    d->done = done;
+    d->ctx = ctx;
+    d->each_ms = each_ms;
+    d->fd = -1;
+    d->targets = mem_new_array(struct rpc_target, count);
+    d->count = count;
+    for (size_t i = 0; i < count; i++) {
+        d->targets[i].addr = mem_strdup(targets[i].addr);
+        d->targets[i].port = targets[i].port;
+    }
+    d->reasons = STR_INIT_CAP(REASONS_MAX);
+    d->at = SIZE_MAX; /* not begun */
+    d->timer = loop_timer_new(l, on_timer, d);
+    loop_timer_set(d->timer, 0);
+    return d;
+}
+
+static void stop_attempt(struct rpc_dial *d)
+{
+    if (d->watch)
+        loop_fd_free(take_ptr(d->watch));
+    if (d->fd >= 0)
+        close(take_fd(&d->fd));
+    loop_timer_set(d->timer, -1);
+}
+
+void rpc_dial_drop(struct rpc_dial *d)
+{
+    if (!d)
+        return;
+    stop_attempt(d);
+    loop_timer_free(d->timer);
+    if (d->lookup)
+        d->lookup->dial = NULL;
+    for (size_t i = 0; i < d->count; i++)
+        free((char *)d->targets[i].addr);
+    free(d->targets);
+    str_done(&d->reasons);
+    free(d);
+}
+
+/* Ends the dial, then tells. */
+static void report(struct rpc_dial *d, int fd)
+{
+    rpc_dial_fn *done = d->done;
+    void *ctx = d->ctx;
+    size_t target = d->at;
+    struct rpc_addr addr = {0};
+    struct err err = {0};
+
+    if (fd >= 0)
+        addr = d->addrs[d->addr_at];
+    else
+        err_set(&err, -ERR_CONNECT, "%s", str_cstr(&d->reasons));
+    rpc_dial_drop(d);
+    done(ctx, fd, target, &addr, &err);
+}
+
+static void add_reason(struct rpc_dial *d, const char *why)
+{
+    const struct rpc_target *t = &d->targets[d->at];
+
+    str_printf(&d->reasons, "%s%s:%u: %s", d->reasons.len ? "; " : "", t->addr, t->port, why);
+}
+
+static void on_connecting(void *ctx, int fd, unsigned ready)
+{
+    struct rpc_dial *d = ctx;
+    int rc = rpc_net_connected(d->fd);
+
+    if (rc == 0) {
+        int got = take_fd(&d->fd);
+        loop_fd_free(take_ptr(d->watch));
+        report(d, got);
+        return;
+    }
+    stop_attempt(d);
+    if (d->addr_at + 1 == d->addr_count)
+        add_reason(d, strerror(-rc));
+    d->addr_at++;
+    next_address(d);
+}
+
+/* The addresses of one target; only the last one's failure is reported. */
+static void next_address(struct rpc_dial *d)
+{
+    for (; d->addr_at < d->addr_count; d->addr_at++) {
+        bool pending;
+        int fd = rpc_net_connect(&d->addrs[d->addr_at], &pending);
+        if (fd < 0) {
+            if (d->addr_at + 1 == d->addr_count)
+                add_reason(d, strerror(-fd));
+            continue;
+        }
+        if (!pending) {
+            report(d, fd);
+            return;
+        }
+        d->fd = fd;
+        d->watch = loop_fd_new(d->loop, fd, LOOP_WRITE, on_connecting, d);
+        loop_timer_set(d->timer, d->each_ms);
+        return;
+    }
+    next_target(d);
+}
+
+static void got_addresses(struct rpc_dial *d, int count, const struct err *err)
+{
+    d->addr_count = count < 0 ? 0 : count;
+    d->addr_at = 0;
+    if (count < 0)
+        add_reason(d, err->text);
+    next_address(d);
+}
+
+static void lookup_run(void *ctx)
+{
+    struct lookup *q = ctx;
+
+    q->count = rpc_net_resolve(q->host, q->port, false, q->addrs, &q->err);
+}
+
+static void lookup_done(void *ctx)
+{
+    struct lookup *q = ctx;
+    struct rpc_dial *d = q->dial;
+    int count = q->count;
+    struct err err = q->err;
+
+    if (d) {
+        d->lookup = NULL;
+        if (count > 0)
+            memcpy(d->addrs, q->addrs, sizeof(q->addrs[0]) * (size_t)count);
+    }
+    free(q->host);
+    free(q);
+    if (d)
+        got_addresses(d, count, &err);
+}
+
+static void next_target(struct rpc_dial *d)
+{
+    const struct rpc_target *t;
+    int n;
+
+    d->at++;
+    if (d->at >= d->count) {
+        report(d, -1);
+        return;
+    }
+    t = &d->targets[d->at];
+    n = rpc_net_resolve(t->addr, t->port, true, d->addrs, NULL);
+    if (n > 0) {
+        got_addresses(d, n, NULL);
+        return;
+    }
+    struct lookup *q = mem_new(struct lookup);
+    q->dial = d;
+    q->host = mem_strdup(t->addr);
+    q->port = t->port;
+    d->lookup = q;
+    if (loop_has_workers(d->loop)) {
+        loop_work_post(d->loop, 0, lookup_run, lookup_done, q);
+    } else {
+        lookup_run(q);
+        lookup_done(q);
+    }
+}
+
+static void on_timer(void *ctx)
+{
+    struct rpc_dial *d = ctx;
+
+    if (d->at == SIZE_MAX) {
+        next_target(d);
+        return;
+    }
+    stop_attempt(d);
+    if (d->addr_at + 1 == d->addr_count)
+        add_reason(d, strerror(ETIMEDOUT));
+    d->addr_at++;
+    next_address(d);
+}

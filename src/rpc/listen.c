@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The listening sockets of a server. */
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <utlist.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "rpc/server_priv.h"
+
+#define BACKLOG 4096
+#define ACCEPTS_PER_EVENT 64
+#define SHORT_PAUSE_MS                                                                             \
+    100 /* without descriptors nothing can be accepted: look again after this                      \
+         */
+
+static void on_accept_again(void *ctx)
+{
+    struct rpc_server *s = ctx;
+    struct rpc_listener *l;
+
+    DL_FOREACH(s->listeners, l)
+    loop_fd_events(l->watch, LOOP_READ);
+}
+
+/* Out of descriptors or memory: the waiting connection would wake us without end. */
+static void rest(struct rpc_server *s, int e)
+{
+    struct rpc_listener *l;
+    char why[128];
+
+    DL_FOREACH(s->listeners, l)
+    loop_fd_events(l->watch, 0);
+    if (!s->accept_timer)
+        s->accept_timer = loop_timer_new(s->opt.loop, on_accept_again, s);
+    loop_timer_set(s->accept_timer, SHORT_PAUSE_MS);
+    snprintf(why, sizeof(why), "a connection can not be accepted: %s", strerror(e));
+    rpc_server_refused(s, "listener", why);
+}
+
+static void on_acceptable(void *ctx, int fd, unsigned ready)
+{
+    struct rpc_listener *l = ctx;
+
+    for (unsigned i = 0; i < ACCEPTS_PER_EVENT; i++) {
+        struct rpc_addr addr = {.len = sizeof(addr.ss)};
+        int got = accept4(fd, (struct sockaddr *)&addr.ss, &addr.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (got < 0) {
+            if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+                rest(l->server, errno);
+            if (errno == EINTR || errno == ECONNABORTED)
+                continue;
+            return;
+        }
+        rpc_caller_new(l->server, got, l->path != NULL, &addr);
+    }
+}
+
+static void add_listener(struct rpc_server *s, int fd, const char *path)
+{
+    struct rpc_listener *l = mem_new(struct rpc_listener);
+
+    l->server = s;
+    l->fd = fd;
+    l->path = mem_strdup(path);
+    l->watch = loop_fd_new(s->opt.loop, fd, LOOP_READ, on_acceptable, l);
+    DL_APPEND(s->listeners, l);
+}
+
+void rpc_server_unlisten(struct rpc_server *s)
+{
+    struct rpc_listener *l, *next;
+
+    DL_FOREACH_SAFE(s->listeners, l, next)
+    {
+        DL_DELETE(s->listeners, l);
+        loop_fd_free(l->watch);
+        close(l->fd);
+        if (l->path)
+            unlink(l->path);
+        free(l->path);
+        free(l);
+    }
+    if (s->accept_timer)
+        loop_timer_free(take_ptr(s->accept_timer));
+}
+
+/* One bound and listening socket, or -errno. */
+static int listen_on(const struct rpc_addr *a)
+{
+    int on = 1;
+    _cleanup_close_ int fd = socket(a->ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return -errno;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    if (a->ss.ss_family == AF_INET6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
+    rpc_net_tune(fd); /* accepted ones inherit it */
+    if (bind(fd, (const struct sockaddr *)&a->ss, a->len) < 0 || listen(fd, BACKLOG) < 0)
+        return -errno;
+    return take_fd(&fd);
+}
+
+static uint16_t port_of(int fd)
+{
+    struct sockaddr_storage ss;
+    socklen_t len = sizeof(ss);
+
+    if (getsockname(fd, (struct sockaddr *)&ss, &len) < 0)
+        return 0;
+    return ntohs(ss.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&ss)->sin6_port
+                                          : ((struct sockaddr_in *)&ss)->sin_port);
+}
+
+static int listen_error(int rc, const char *addr, uint16_t port, struct err *err)
+{
+    return err_set(err, rc, "can not listen on %s:%u: %s%s", addr ? addr : "*", port, strerror(-rc),
+                   rc == -EADDRINUSE ? "; is another daemon running there?" : "");
+}
+
+/* Every address: IPv4 and IPv6 on sockets of their own and the same port. A host without one of the
+ * two families is served on the other. */
+static int listen_any(struct rpc_server *s, uint16_t port, struct err *err)
+{
+    struct rpc_addr v4 = {.len = sizeof(struct sockaddr_in)};
+    struct rpc_addr v6 = {.len = sizeof(struct sockaddr_in6)};
+    int fd4, fd6;
+
+    ((struct sockaddr_in *)&v4.ss)->sin_family = AF_INET;
+    ((struct sockaddr_in *)&v4.ss)->sin_port = htons(port);
+    fd4 = listen_on(&v4);
+    if (fd4 == -EADDRINUSE)
+        return listen_error(fd4, NULL, port, err);
+    if (fd4 >= 0 && port == 0)
+        port = port_of(fd4);
+    ((struct sockaddr_in6 *)&v6.ss)->sin6_family = AF_INET6;
+    ((struct sockaddr_in6 *)&v6.ss)->sin6_port = htons(port);
+    fd6 = listen_on(&v6);
+    if (fd4 < 0 && fd6 < 0)
+        return listen_error(fd4, NULL, port, err);
+    if (fd4 >= 0)
+        add_listener(s, fd4, NULL);
+    if (fd6 >= 0)
+        add_listener(s, fd6, NULL);
+    return port ? port : port_of(fd6);
+}
+
+int rpc_server_listen_tcp(struct rpc_server *s, const char *addr, uint16_t port, struct err *err)
+{
+    struct rpc_addr addrs[RPC_NET_ADDRESSES_MAX];
+    int n, fd;
+
+    if (!addr)
+        return listen_any(s, port, err);
+    n = rpc_net_resolve(addr, port, false, addrs, err);
+    if (n < 0)
+        return err_prefix(err, "can not listen on %s:%u", addr, port);
+    fd = listen_on(&addrs[0]);
+    if (fd < 0)
+        return listen_error(fd, addr, port, err);
+    add_listener(s, fd, NULL);
+    return port_of(fd);
+}
+
+/* The directory above path exists, is ours or root's, and nobody else can put names into it. */
+static int check_parent(const char *path, struct err *err)
+{
+    _cleanup_free_ char *dir = mem_strdup(path);
+    char *slash = strrchr(dir, '/');
+    struct stat st;
+    int rc;
+
+    if (path[0] != '/' || !slash)
+        return err_set(err, -ERR_CONFIG, "%s: the path of a socket must be absolute", path);
+    *(slash == dir ? slash + 1 : slash) = '\0';
+    rc = path_mkdirs(dir, 0755, err);
+    if (rc < 0)
+        return rc;
+    if (stat(dir, &st) < 0)
+        return err_set(err, -errno, "%s: %s", dir, strerror(errno));
+    if (st.st_mode & 022)
+        return err_set(err, -ERR_CONFIG,
+                       "%s: mode %04o: others may write there, and could put a socket of their "
+                       "own in place of a daemon's; run: chmod go-w %s",
+                       dir, (unsigned)(st.st_mode & 07777), dir);
+    return 0;
+}
+
+int rpc_server_listen_unix(struct rpc_server *s, const char *path, mode_t mode, struct err *err)
+{
+    struct sockaddr_un sun = {.sun_family = AF_UNIX};
+    int rc = check_parent(path, err);
+
+    if (rc < 0)
+        return rc;
+    _cleanup_free_ char *temp = mem_printf("%s.%d", path, (int)getpid());
+    if (strlen(temp) >= sizeof(sun.sun_path))
+        return err_set(err, -ENAMETOOLONG,
+                       "%s: the path of a socket has at most %zu bytes; set "
+                       "AuthInfo=socketdir=DIR to a shorter one",
+                       path, sizeof(sun.sun_path) - 1 - (strlen(temp) - strlen(path)));
+    strcpy(sun.sun_path, temp);
+    _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return err_set(err, -errno, "%s: %s", path, strerror(errno));
+    unlink(temp);
+    if (bind(fd, (struct sockaddr *)&sun, sizeof(sun)) < 0)
+        return err_set(err, -errno, "%s: %s", temp, strerror(errno));
+    /* Nobody can connect before it listens, so the mode is in force before anyone can use it. */
+    if (chmod(temp, mode) < 0 || listen(fd, BACKLOG) < 0 || rename(temp, path) < 0) {
+        rc = err_set(err, -errno, "%s: %s", path, strerror(errno));
+        unlink(temp);
+        return rc;
+    }
+    add_listener(s, take_fd(&fd), path);
+    return 0;
+}

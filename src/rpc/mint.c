@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "rpc/mint.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "proto/node.pb-c.h"
+#include "rpc/rpc.h"
+
+#define MINT_BATCH 10000 /* audiences per call */
+
+void rpc_trusted_uids(const struct conf *conf, uid_t uids[RPC_TRUSTED_COUNT])
+{
+    uids[0] = conf->slurm_uid;
+    uids[1] = conf->slurmd_uid;
+}
+
+static int mint_batch(struct rpc_wire *w, const uint8_t hash[AUTH_HASH_SIZE],
+                      const char *const *audiences, size_t count, int64_t deadline_ms,
+                      uint8_t (*tokens)[AUTH_TOKEN_SIZE], struct err *err)
+{
+    Pb__MintRequest ask = PB__MINT_REQUEST__INIT;
+    struct rpc_header h = {.version = RPC_VERSION, .rpc = RPC_MINT, .id = 1}, answer;
+    _cleanup_str_ struct str body = STR_INIT;
+    const uint8_t *bytes;
+    struct arena arena;
+    Pb__MintReply *reply;
+    int rc;
+
+    ask.body_hash = (ProtobufCBinaryData){AUTH_HASH_SIZE, (uint8_t *)hash};
+    ask.audience = (char **)audiences;
+    ask.n_audience = count;
+    pb_pack(&ask.base, &body);
+    h.body_len = (uint32_t)body.len;
+    rc = rpc_wire_send(w, &h, NULL, body.data, deadline_ms, err);
+    if (rc == 0)
+        rc = rpc_wire_answer(w, &h, &answer, &bytes, deadline_ms, err);
+    if (rc < 0)
+        return rc;
+    arena_init(&arena, (size_t)answer.body_len * RPC_ARENA_FACTOR + RPC_ARENA_EXTRA);
+    reply = arena_unpack(&arena, &pb__mint_reply__descriptor, bytes, answer.body_len);
+    if (!reply || reply->n_token != count)
+        rc = err_set(err, -ERR_PROTOCOL, "a malformed answer to a request for tokens");
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        if (reply->token[i].len == AUTH_TOKEN_SIZE)
+            memcpy(tokens[i], reply->token[i].data, AUTH_TOKEN_SIZE);
+        else
+            rc = err_set(err, -ERR_PROTOCOL, "a malformed answer to a request for tokens");
+    }
+    arena_done(&arena);
+    return rc;
+}
+
+static int mint_at(const struct conf *conf, const char *path, const uint8_t hash[AUTH_HASH_SIZE],
+                   const char *const *audiences, size_t count, int64_t deadline_ms,
+                   uint8_t (*tokens)[AUTH_TOKEN_SIZE], struct err *err)
+{
+    struct rpc_wire w = {.fd = -1};
+    uid_t trusted[RPC_TRUSTED_COUNT];
+    int rc;
+
+    rpc_trusted_uids(conf, trusted);
+    rc = rpc_wire_open_local(&w, path, trusted, RPC_TRUSTED_COUNT, deadline_ms, err);
+    for (size_t i = 0; rc == 0 && i < count; i += MINT_BATCH) {
+        size_t n = count - i < MINT_BATCH ? count - i : MINT_BATCH;
+        rc = mint_batch(&w, hash, audiences + i, n, deadline_ms, tokens + i, err);
+    }
+    rpc_wire_close(&w);
+    return rc;
+}
+
+/* DIR/slurmctld, then every DIR/slurmd-NODE; -errno of the directory. */
+static int find_sockets(const char *dir, struct str *paths)
+{
+    struct dirent *e;
+    DIR *d = opendir(dir);
+
+    if (!d)
+        return -errno;
+    str_printf(paths, "%s/slurmctld", dir);
+    str_putc(paths, '\0');
+    while ((e = readdir(d)))
+        if (str_starts(e->d_name, "slurmd-")) {
+            str_printf(paths, "%s/%s", dir, e->d_name);
+            str_putc(paths, '\0');
+        }
+    closedir(d);
+    return 0;
+}
+
+int rpc_mint(const struct conf *conf, const uint8_t hash[AUTH_HASH_SIZE],
+             const char *const *audiences, size_t count, int64_t deadline_ms,
+             uint8_t (**tokens)[AUTH_TOKEN_SIZE], struct err *err)
+{
+    _cleanup_str_ struct str paths = STR_INIT, tried = STR_INIT;
+    uint8_t(*made)[AUTH_TOKEN_SIZE] = mem_alloc_array(count, AUTH_TOKEN_SIZE);
+    int rc = find_sockets(conf->socket_dir, &paths);
+
+    if (rc < 0)
+        str_printf(&tried, "%s: %s", conf->socket_dir, strerror(-rc));
+    for (size_t at = 0; at < paths.len; at += strlen(paths.data + at) + 1) {
+        const char *path = paths.data + at;
+        struct err why = {0};
+        if (mint_at(conf, path, hash, audiences, count, deadline_ms, made, &why) == 0) {
+            *tokens = made;
+            return 0;
+        }
+        str_printf(&tried, "%s%s: %s", tried.len ? "; " : "", path, why.text);
+    }
+    free(made);
+    return err_set(err, -ERR_AUTH,
+                   "no daemon on this host can vouch for you; start slurmd here (tried %s)",
+                   str_cstr(&tried));
+}

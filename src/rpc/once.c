@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "rpc/once.h"
+
+#include "base/arena.h"
+#include "base/mem.h"
+
+struct rpc_once {
+    struct rpc_conn *conn;
+    const struct rpc_info *rpc;
+    uint64_t id;
+    rpc_once_fn *done;
+    void *ctx;
+};
+
+static const struct rpc_conn_ops ops;
+
+struct rpc_once *rpc_once_start(struct rpc_io *io, int fd, const struct rpc_header *h,
+                                const void *token, const void *body, rpc_once_fn *done, void *ctx)
+{
+    struct rpc_once *o = mem_new(struct rpc_once);
+
+    o->rpc = rpc_find(h->rpc);
+    o->id = h->id;
+    o->done = done;
+    o->ctx = ctx;
+    o->conn = rpc_conn_new(io, fd, RPC_BODY_MAX, &ops, o);
+    rpc_conn_send(o->conn, h, token, body);
+    return o;
+}
+
+void rpc_once_drop(struct rpc_once *o)
+{
+    if (!o)
+        return;
+    rpc_conn_free(o->conn);
+    free(o);
+}
+
+static void finish(struct rpc_once *o, int code, const ProtobufCMessage *reply,
+                   const struct err *err)
+{
+    rpc_once_fn *done = o->done;
+    void *ctx = o->ctx;
+
+    rpc_once_drop(o);
+    done(ctx, code, reply, err);
+}
+
+static int on_frame(void *owner, const struct rpc_frame *f, struct err *err)
+{
+    struct rpc_once *o = owner;
+    const struct rpc_header *h = f->header;
+    struct arena arena;
+    ProtobufCMessage *reply;
+
+    if ((h->flags & (RPC_FLAG_REPLY | RPC_FLAG_ERROR)) == (RPC_FLAG_REPLY | RPC_FLAG_ERROR) &&
+        (h->id == o->id || h->id == 0))
+        return rpc_error_unpack(f->body, h->body_len, err);
+    if (h->flags != RPC_FLAG_REPLY || h->id != o->id || h->rpc != o->rpc->number)
+        return err_set(err, -ERR_PROTOCOL, "an answer that does not belong to the request");
+    arena_init(&arena, (size_t)h->body_len * RPC_ARENA_FACTOR + RPC_ARENA_EXTRA);
+    reply = arena_unpack(&arena, o->rpc->reply, f->body, h->body_len);
+    if (reply)
+        finish(o, 0, reply, &(struct err){0});
+    arena_done(&arena);
+    return reply ? 0 : err_set(err, -ERR_PROTOCOL, "malformed answer to %s", o->rpc->name);
+}
+
+static void on_refused(void *owner, const struct rpc_frame *f, const struct err *err)
+{
+    struct err why = *err; /* the connection's own goes with it */
+
+    finish(owner, why.code, NULL, &why);
+}
+
+static void on_closed(void *owner, const struct err *err)
+{
+    struct err why = *err;
+
+    finish(owner, why.code, NULL, &why);
+}
+
+static const struct rpc_conn_ops ops = {
+    .on_frame = on_frame,
+    .on_refused = on_refused,
+    .on_closed = on_closed,
+};

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Open calls and their answers. */
+#include <utlist.h>
+
+#include "base/mem.h"
+#include "rpc/server_priv.h"
+
+struct rpc_call *rpc_call_new(struct rpc_caller *c, const struct rpc_header *h)
+{
+    struct rpc_server *s = c->server;
+    struct rpc_call *call = mem_new(struct rpc_call);
+
+    call->number = ++s->last_call;
+    call->caller = c;
+    call->rpc = rpc_find(h->rpc);
+    call->request_id = h->id;
+    DL_APPEND(c->calls, call);
+    HASH_ADD(hh, s->calls, number, sizeof(call->number), call);
+    if (c->open++ == 0 && !c->local)
+        rpc_conn_expire(c->conn, -1);
+    return call;
+}
+
+static struct rpc_call *find_call(struct rpc_server *s, uint64_t number)
+{
+    struct rpc_call *call;
+
+    HASH_FIND(hh, s->calls, &number, sizeof(number), call);
+    return call;
+}
+
+static void free_call(struct rpc_call *call)
+{
+    struct rpc_caller *c = call->caller;
+
+    HASH_DELETE(hh, c->server->calls, call);
+    DL_DELETE(c->calls, call);
+    c->open--;
+    free(call);
+}
+
+void rpc_calls_drop(struct rpc_caller *c)
+{
+    struct rpc_server *s = c->server;
+
+    while (c->calls) {
+        uint64_t number = c->calls->number;
+        free_call(c->calls);
+        if (s->events.on_gone && !s->freeing)
+            s->events.on_gone(s->events.ctx, number);
+    }
+}
+
+void rpc_calls_drained(struct rpc_caller *c)
+{
+    struct rpc_server *s = c->server;
+    uint64_t ready[RPC_CALLS_PER_CONNECTION];
+    unsigned count = 0;
+    struct rpc_call *call;
+
+    /* Numbers, since a handler may end any of them. */
+    DL_FOREACH(c->calls, call)
+    {
+        if (call->wants_drain && count < RPC_CALLS_PER_CONNECTION) {
+            call->wants_drain = false;
+            ready[count++] = call->number;
+        }
+    }
+    for (unsigned i = 0; i < count; i++)
+        if (s->events.on_drained && find_call(s, ready[i]))
+            s->events.on_drained(s->events.ctx, ready[i]);
+}
+
+static void send_answer(struct rpc_caller *c, unsigned rpc, unsigned flags, uint64_t id,
+                        const void *body, size_t len)
+{
+    struct rpc_header h = {
+        .version = RPC_VERSION,
+        .rpc = (uint16_t)rpc,
+        .flags = (uint16_t)(RPC_FLAG_REPLY | flags),
+        .body_len = (uint32_t)len,
+        .id = id,
+    };
+
+    rpc_conn_send(c->conn, &h, NULL, body);
+    /* Who does not read answers is not asked for more questions. */
+    if (rpc_conn_backlog(c->conn) > RPC_SESSION_HIGH)
+        rpc_conn_pause(c->conn, true);
+}
+
+void rpc_caller_answer_error(struct rpc_caller *c, const struct rpc_header *h, int code,
+                             const char *text)
+{
+    _cleanup_str_ struct str body = STR_INIT;
+
+    rpc_error_pack(code, text, &body);
+    send_answer(c, h ? h->rpc : 0, RPC_FLAG_ERROR, h ? h->id : 0, body.data, body.len);
+}
+
+static void end_call(struct rpc_call *call)
+{
+    struct rpc_caller *c = call->caller;
+
+    free_call(call);
+    if (c->open == 0 && !c->local)
+        rpc_conn_expire(c->conn, RPC_IDLE_TIMEOUT_MS);
+}
+
+void rpc_reply_error(struct rpc_server *s, uint64_t number, int code, const char *text)
+{
+    struct rpc_call *call = find_call(s, number);
+    _cleanup_str_ struct str body = STR_INIT;
+
+    if (!call)
+        return;
+    rpc_error_pack(code, text, &body);
+    send_answer(call->caller, call->rpc->number, RPC_FLAG_ERROR, call->request_id, body.data,
+                body.len);
+    end_call(call);
+}
+
+void rpc_reply_bytes(struct rpc_server *s, uint64_t number, const void *data, size_t len, bool more)
+{
+    struct rpc_call *call = find_call(s, number);
+
+    if (!call)
+        return;
+    if (len > RPC_BODY_MAX) {
+        rpc_reply_error(s, number, -ERR_TOO_BIG, "the answer is larger than a message may be");
+        return;
+    }
+    send_answer(call->caller, call->rpc->number, more ? RPC_FLAG_MORE : 0, call->request_id, data,
+                len);
+    if (more)
+        call->wants_drain = true;
+    else
+        end_call(call);
+}
+
+void rpc_reply(struct rpc_server *s, uint64_t number, const ProtobufCMessage *reply)
+{
+    _cleanup_str_ struct str body = STR_INIT;
+
+    if (!find_call(s, number))
+        return;
+    pb_pack(reply, &body);
+    rpc_reply_bytes(s, number, body.data, body.len, false);
+}
+
+size_t rpc_backlog(struct rpc_server *s, uint64_t number)
+{
+    struct rpc_call *call = find_call(s, number);
+
+    return call ? rpc_conn_backlog(call->caller->conn) : 0;
+}

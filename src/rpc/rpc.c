@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "rpc/rpc.h"
+
+#include <stddef.h>
+
+#include "proto/common.pb-c.h"
+#include "proto/ctl.pb-c.h"
+#include "proto/io.pb-c.h"
+#include "proto/job.pb-c.h"
+#include "proto/node.pb-c.h"
+#include "proto/part.pb-c.h"
+#include "proto/step.pb-c.h"
+
+/* The words of rpc.def. */
+#define USER RPC_WHO_USER
+#define OPERATOR RPC_WHO_OPERATOR
+#define ADMIN RPC_WHO_ADMIN
+#define NODE RPC_WHO_NODE
+#define LOCAL RPC_WHO_LOCAL
+#define KEY RPC_WHO_KEY
+
+/* By number: a lookup is one index. */
+static const struct rpc_info table[] = {
+#define RPC(number_, name_, request_, reply_, who_, lane_, help_)                                  \
+    [number_] = {.number = number_,                                                                \
+                 .name = #name_,                                                                   \
+                 .request = &request_##__descriptor,                                               \
+                 .reply = &reply_##__descriptor,                                                   \
+                 .who = who_,                                                                      \
+                 .lane = RPC_LANE_##lane_},
+#include "rpc/rpc.def"
+#undef RPC
+};
+
+const struct rpc_info *rpc_find(unsigned number)
+{
+    if (number >= sizeof(table) / sizeof(table[0]) || !table[number].name)
+        return NULL;
+    return &table[number];
+}
+
+bool rpc_allowed(const struct rpc_info *rpc, unsigned roles)
+{
+    const unsigned of_session = RPC_WHO_NODE | RPC_WHO_KEY;
+    unsigned others = rpc->who & ~(unsigned)RPC_WHO_LOCAL;
+
+    if ((rpc->lane == RPC_LANE_SESSION) != ((roles & of_session) != 0))
+        return false;
+    if (rpc->lane == RPC_LANE_SESSION)
+        return (rpc->who & roles & of_session) != 0;
+    if (!(rpc->who & RPC_WHO_LOCAL))
+        return (others & roles) != 0;
+    if (!(roles & RPC_WHO_LOCAL))
+        return false;
+    return others ? (others & roles) != 0 : (roles & RPC_WHO_DAEMON) != 0;
+}

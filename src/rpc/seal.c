@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "rpc/seal.h"
+
+#include <endian.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define LABEL_SIZE 24
+
+void rpc_hello_make(const char *name, struct rpc_hello *hello)
+{
+    memset(hello, 0, sizeof(*hello));
+    auth_random(hello->nonce, sizeof(hello->nonce));
+    memcpy(hello->name, name, strnlen(name, sizeof(hello->name) - 1));
+}
+
+int rpc_hello_check(const struct rpc_hello *hello, struct err *err)
+{
+    size_t len = strnlen(hello->name, sizeof(hello->name));
+    bool good = len > 0 && len < sizeof(hello->name);
+
+    for (size_t i = 0; i < len; i++)
+        good = good && hello->name[i] > ' ' && hello->name[i] <= '~';
+    for (size_t i = len; i < sizeof(hello->name); i++)
+        good = good && hello->name[i] == '\0';
+    return good ? 0 : err_set(err, -ERR_PROTOCOL, "malformed name of a session's peer");
+}
+
+/* MAC over label, version and both hellos. */
+static void derive(const struct auth_key *key, const char *label, const struct rpc_transcript *t,
+                   uint8_t out[AUTH_MAC_SIZE])
+{
+    struct {
+        char label[LABEL_SIZE];
+        uint64_t version;
+    } prefix = {.version = htole64(RPC_VERSION)};
+
+    memcpy(prefix.label, label, strnlen(label, LABEL_SIZE));
+    auth_mac2(key, &prefix, sizeof(prefix), t, sizeof(*t), out);
+}
+
+void rpc_seal_proof(const struct auth_key *key, const struct rpc_transcript *t, bool connecting,
+                    uint8_t proof[AUTH_MAC_SIZE])
+{
+    derive(key, connecting ? "sluice session caller" : "sluice session server", t, proof);
+}
+
+void rpc_seal_init(struct rpc_seal *s, const struct auth_key *key, const struct rpc_transcript *t,
+                   bool connecting)
+{
+    struct auth_key there, back; /* from the connecting side, and to it */
+
+    derive(key, "sluice session key 1", t, there.mac_key);
+    derive(key, "sluice session key 2", t, back.mac_key);
+    *s = (struct rpc_seal){
+        .tx_key = connecting ? there : back,
+        .rx_key = connecting ? back : there,
+        .tx_direction = connecting ? 1 : 2,
+        .rx_direction = connecting ? 2 : 1,
+    };
+    auth_key_done(&there);
+    auth_key_done(&back);
+}
+
+void rpc_seal_done(struct rpc_seal *s)
+{
+    mem_wipe(s, sizeof(*s));
+}
+
+static void frame_mac(const struct auth_key *key, uint8_t direction, uint64_t seq,
+                      const struct rpc_header *h, const void *body, uint8_t mac[AUTH_MAC_SIZE])
+{
+    uint8_t prefix[1 + sizeof(seq) + RPC_HEADER_SIZE];
+
+    seq = htole64(seq);
+    prefix[0] = direction;
+    memcpy(prefix + 1, &seq, sizeof(seq));
+    rpc_header_pack(h, prefix + 1 + sizeof(seq));
+    auth_mac2(key, prefix, sizeof(prefix), body, h->body_len, mac);
+}
+
+void rpc_seal_sign(struct rpc_seal *s, const struct rpc_header *h, const void *body,
+                   uint8_t mac[AUTH_MAC_SIZE])
+{
+    frame_mac(&s->tx_key, s->tx_direction, s->tx_seq++, h, body, mac);
+}
+
+int rpc_seal_check(struct rpc_seal *s, const struct rpc_header *h, const void *body,
+                   const uint8_t mac[AUTH_MAC_SIZE], struct err *err)
+{
+    uint8_t expected[AUTH_MAC_SIZE];
+
+    frame_mac(&s->rx_key, s->rx_direction, s->rx_seq, h, body, expected);
+    if (!auth_equal(expected, mac, sizeof(expected)))
+        return err_set(err, -ERR_AUTH,
+                       "message %llu of the session is altered, repeated or out of order",
+                       (unsigned long long)s->rx_seq);
+    s->rx_seq++;
+    return 0;
+}

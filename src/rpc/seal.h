@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The arithmetic of sessions, inside this room: proofs, keys and MACs. No sockets.
+ *
+ * Handshake: the connecting side sends its random number and name; the other answers with its own
+ * and a proof that it knows the key; the first one proves the same. Proofs and session keys are
+ * MACs over both numbers, both names and the version, each under a label of its own, so that none
+ * can stand for another, and none can be used twice.
+ */
+#pragma once
+
+#include "auth/auth.h"
+#include "rpc/frame.h"
+#include <stdbool.h>
+
+#define RPC_SESSION_NONCE_SIZE 32
+#define RPC_SESSION_NAME_SIZE (AUTH_NAME_MAX + 1) /* with NULs up to the end */
+
+/* Frame 1, with RPC_FLAG_SESSION, rpc 0, id 1. */
+struct rpc_hello {
+    uint8_t nonce[RPC_SESSION_NONCE_SIZE];
+    char name[RPC_SESSION_NAME_SIZE];
+};
+/* Frame 2, the other way, with RPC_FLAG_REPLY too. */
+struct rpc_hello_reply {
+    struct rpc_hello hello;
+    uint8_t proof[AUTH_MAC_SIZE];
+};
+/* Frame 3: a proof alone, id 2. */
+
+void rpc_hello_make(const char *name, struct rpc_hello *hello);
+int rpc_hello_check(const struct rpc_hello *hello, struct err *err); /* the name is well-formed */
+
+struct rpc_transcript {
+    struct rpc_hello connecting, accepting;
+};
+
+void rpc_seal_proof(const struct auth_key *key, const struct rpc_transcript *t, bool connecting,
+                    uint8_t proof[AUTH_MAC_SIZE]);
+
+struct rpc_seal {
+    struct auth_key tx_key, rx_key;
+    uint64_t tx_seq, rx_seq;
+    uint8_t tx_direction, rx_direction;
+};
+
+void rpc_seal_init(struct rpc_seal *s, const struct auth_key *key, const struct rpc_transcript *t,
+                   bool connecting);
+void rpc_seal_done(struct rpc_seal *s);
+
+/* The token of the next frame to be sent. */
+void rpc_seal_sign(struct rpc_seal *s, const struct rpc_header *h, const void *body,
+                   uint8_t mac[AUTH_MAC_SIZE]);
+
+/* The next frame that came: 0, or -ERR_AUTH for one that is altered, repeated, lost before, or from
+ * elsewhere. */
+int rpc_seal_check(struct rpc_seal *s, const struct rpc_header *h, const void *body,
+                   const uint8_t mac[AUTH_MAC_SIZE], struct err *err);

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "rpc/server.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <utlist.h>
+
+#include "base/mem.h"
+#include "proto/node.pb-c.h"
+#include "rpc/server_priv.h"
+
+#define REPLAY_MAX (1u << 19) /* tokens that live at a time */
+
+struct rpc_server *rpc_server_new(const struct rpc_server_options *options,
+                                  const struct rpc_server_events *events)
+{
+    struct rpc_server *s = mem_new(struct rpc_server);
+
+    s->opt = *options;
+    s->events = *events;
+    snprintf(s->audience, sizeof(s->audience), "%s", options->audience ? options->audience : "-");
+    s->opt.audience = s->audience;
+    s->io = rpc_io_new(options->loop);
+    s->replay = auth_replay_new(REPLAY_MAX);
+    s->started_at_ms = loop_wall_ms();
+    return s;
+}
+
+void rpc_server_free(struct rpc_server *s)
+{
+    struct rpc_caller *c, *next;
+
+    if (!s)
+        return;
+    s->freeing = true;
+    rpc_server_unlisten(s);
+    DL_FOREACH_SAFE(s->callers, c, next)
+    rpc_caller_free(c);
+    rpc_io_free(s->io);
+    auth_replay_free(s->replay);
+    free(s);
+}
+
+void rpc_server_refused(struct rpc_server *s, const char *peer, const char *why)
+{
+    if (s->events.on_refused && !s->freeing)
+        s->events.on_refused(s->events.ctx, peer, why);
+}
+
+void rpc_request_take(const struct rpc_request *request, struct arena *into)
+{
+    *into = *request->arena;
+    into->allocator.allocator_data = into;
+    arena_init(request->arena, request->arena->budget);
+}
+
+void rpc_answer_mint(struct rpc_server *s, const struct rpc_request *request, int64_t ttl_ms)
+{
+    const Pb__MintRequest *ask = (const Pb__MintRequest *)request->body;
+    Pb__MintReply reply = PB__MINT_REPLY__INIT;
+    size_t count = ask->n_audience;
+    int64_t now_ms = loop_wall_ms();
+
+    if (ask->body_hash.len != AUTH_HASH_SIZE) {
+        rpc_reply_error(s, request->call, -ERR_PROTOCOL, "the hash of a message has 32 bytes");
+        return;
+    }
+    if (count == 0 || count > RPC_MINT_MAX) {
+        rpc_reply_error(s, request->call, -ERR_LIMIT, "tokens are made for 1 to 50000 audiences");
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (strlen(ask->audience[i]) == 0 || strlen(ask->audience[i]) > AUTH_NAME_MAX) {
+            rpc_reply_error(s, request->call, -ERR_RANGE, "an audience has 1 to 63 characters");
+            return;
+        }
+    }
+    uint8_t(*tokens)[AUTH_TOKEN_SIZE] = mem_alloc_array(count, AUTH_TOKEN_SIZE);
+    reply.token = mem_new_array(ProtobufCBinaryData, count);
+    reply.n_token = count;
+    for (size_t i = 0; i < count; i++) {
+        auth_token_mint(s->opt.key, &request->who, ask->audience[i], ask->body_hash.data, now_ms,
+                        ttl_ms, tokens[i]);
+        reply.token[i] = (ProtobufCBinaryData){AUTH_TOKEN_SIZE, tokens[i]};
+    }
+    rpc_reply(s, request->call, &reply.base);
+    free(reply.token);
+    free(tokens);
+}

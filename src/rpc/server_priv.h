@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The serving side's own structures, shared by listen.c, caller.c and reply.c. */
+#pragma once
+
+#include <netinet/in.h>
+
+#include <uthash.h>
+
+#include "rpc/accept.h"
+#include "rpc/conn.h"
+#include "rpc/server.h"
+
+#define RPC_PEER_TEXT_MAX (RPC_ADDR_TEXT_MAX + 16)
+
+/* Whose connections are counted together: an address without its port, or a uid. */
+struct rpc_peer_key {
+    uint32_t family;
+    uint8_t bytes[16];
+};
+struct rpc_peer {
+    struct rpc_peer_key key;
+    unsigned connections;
+    UT_hash_handle hh;
+};
+
+struct rpc_listener {
+    struct rpc_server *server;
+    int fd;
+    struct loop_fd *watch;
+    char *path; /* of a UNIX socket, removed with the listener */
+    struct rpc_listener *prev, *next;
+};
+
+/* A connection to the server. */
+struct rpc_caller {
+    struct rpc_server *server;
+    struct rpc_conn *conn;       /* NULL: the session has it */
+    struct rpc_session *session; /* or NULL */
+    struct rpc_peer *peer;
+    bool local;
+    struct auth_identity who; /* local: from the kernel; TCP: of the last token, for messages */
+    unsigned roles;           /* local only */
+    char text[RPC_PEER_TEXT_MAX];
+    struct rpc_call *calls;
+    unsigned open;
+    struct rpc_caller *prev, *next;
+};
+
+/* An unanswered request. */
+struct rpc_call {
+    uint64_t number;
+    struct rpc_caller *caller;
+    const struct rpc_info *rpc;
+    uint64_t request_id;
+    bool wants_drain; /* parts were sent since on_drained */
+    struct rpc_call *prev, *next;
+    UT_hash_handle hh;
+};
+
+struct rpc_server {
+    struct rpc_server_options opt;
+    struct rpc_server_events events;
+    char audience[AUTH_NAME_MAX + 1];
+    struct rpc_io *io;
+    struct auth_replay *replay;
+    int64_t started_at_ms; /* wall */
+    struct rpc_listener *listeners;
+    struct loop_timer *accept_timer; /* while descriptors are short */
+    struct rpc_peer *peers;
+    struct rpc_caller *callers;
+    unsigned caller_count;
+    struct rpc_call *calls; /* by number */
+    uint64_t last_call;
+    bool freeing;
+};
+
+/* caller.c: takes the descriptor. */
+void rpc_caller_new(struct rpc_server *s, int fd, bool local, const struct rpc_addr *addr);
+void rpc_caller_free(struct rpc_caller *c);
+void rpc_server_refused(struct rpc_server *s, const char *peer, const char *why);
+
+/* reply.c */
+struct rpc_call *rpc_call_new(struct rpc_caller *c, const struct rpc_header *h);
+void rpc_calls_drop(struct rpc_caller *c); /* on_gone for each */
+void rpc_calls_drained(struct rpc_caller *c);
+void rpc_caller_answer_error(struct rpc_caller *c, const struct rpc_header *h, int code,
+                             const char *text);

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "rpc/session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "rpc/accept.h"
+#include "rpc/dial.h"
+#include "rpc/seal.h"
+
+#define DIAL_EACH_MS 5000
+#define PEER_TEXT_MAX (AUTH_NAME_MAX + RPC_ADDR_TEXT_MAX + 8)
+
+enum state {
+    ST_CLOSED,   /* between attempts, or for good */
+    ST_DIALLING, /* connecting side only */
+    ST_HELLO,    /* connecting: waits for the other's proof; accepting: for the third frame */
+    ST_OPEN,
+};
+
+struct rpc_session {
+    struct rpc_io *io;
+    struct loop_timer *timer; /* connecting side: the next attempt */
+    struct rpc_conn *conn;
+    struct rpc_dial *dial;
+    enum state state;
+    struct auth_key key;
+    struct rpc_transcript transcript;
+    struct rpc_seal seal;
+    struct rpc_session_events events;
+    unsigned accepts;
+    char address[RPC_ADDR_TEXT_MAX], peer[PEER_TEXT_MAX];
+    bool paused, finishing, filled, in_close;
+
+    bool accepted;
+    void (*opened)(void *ctx, struct rpc_session *s, const char *name);
+    void (*refused)(void *ctx, const char *why);
+    void (*released)(void *ctx);
+    void *accept_ctx;
+
+    char my_name[RPC_SESSION_NAME_SIZE];
+    struct rpc_target *targets;
+    size_t count, first, reached; /* attempts begin with 'first'; 'reached' answered last */
+    bool retry;
+    int64_t pause_ms, opened_at;
+    char *told; /* the reason that on_close was last given */
+};
+
+static const struct rpc_conn_ops handshake_ops, open_ops;
+
+static void send_handshake(struct rpc_session *s, unsigned flags, uint64_t id, const void *body,
+                           size_t len)
+{
+    struct rpc_header h = {
+        .version = RPC_VERSION,
+        .flags = (uint16_t)(RPC_FLAG_SESSION | flags),
+        .body_len = (uint32_t)len,
+        .id = id,
+    };
+
+    rpc_conn_send(s->conn, &h, NULL, body);
+}
+
+static void release(struct rpc_session *s)
+{
+    rpc_conn_free(take_ptr(s->conn));
+    rpc_dial_drop(take_ptr(s->dial));
+    if (s->accepted)
+        s->released(s->accept_ctx);
+    else
+        rpc_io_free(s->io);
+    if (s->timer)
+        loop_timer_free(s->timer);
+    for (size_t i = 0; i < s->count; i++)
+        free((char *)s->targets[i].addr);
+    free(s->targets);
+    free(s->told);
+    auth_key_done(&s->key);
+    rpc_seal_done(&s->seal);
+    free(s);
+}
+
+void rpc_session_free(struct rpc_session *s)
+{
+    if (!s || (s->in_close && s->accepted))
+        return;
+    release(s);
+}
+
+/* The end of a connection or of an attempt. s may be gone afterwards. */
+static void lost(struct rpc_session *s, const struct err *why)
+{
+    bool was_open = s->state == ST_OPEN, again = s->retry && !s->finishing;
+    const struct rpc_session_events *ev = &s->events;
+
+    s->state = ST_CLOSED;
+    rpc_conn_free(take_ptr(s->conn));
+    rpc_seal_done(&s->seal);
+    if (s->accepted) {
+        s->in_close = true;
+        if (was_open && ev->on_close)
+            ev->on_close(ev->ctx, s, why);
+        else if (!was_open)
+            s->refused(s->accept_ctx, why->text);
+        release(s);
+        return;
+    }
+    if (again) {
+        uint32_t jitter;
+        if (was_open && loop_mono_ms() - s->opened_at > RPC_SESSION_RETRY_MAX_MS)
+            s->pause_ms = RPC_SESSION_RETRY_MIN_MS;
+        auth_random(&jitter, sizeof(jitter));
+        loop_timer_set(s->timer, s->pause_ms / 2 + jitter % (s->pause_ms / 2 + 1));
+        s->pause_ms *= 2;
+        if (s->pause_ms > RPC_SESSION_RETRY_MAX_MS)
+            s->pause_ms = RPC_SESSION_RETRY_MAX_MS;
+        if (!was_open && s->told && strcmp(s->told, why->text) == 0)
+            return;
+    }
+    free(s->told);
+    s->told = mem_strdup(why->text);
+    if (ev->on_close)
+        ev->on_close(ev->ctx, s, why);
+}
+
+static void on_closed(void *owner, const struct err *why)
+{
+    struct rpc_session *s = owner;
+    struct err err = *why;
+
+    if (err.code)
+        err_prefix(&err, "session with %s", s->peer);
+    lost(s, &err);
+}
+
+/* A frame that does not belong: the session ends. Only an accepting side that has not yet seen a
+ * proof says why, so that a wrong key can be explained. */
+static void on_refused(void *owner, const struct rpc_frame *f, const struct err *err)
+{
+    struct rpc_session *s = owner;
+    struct err why = *err;
+
+    if (s->accepted && s->state != ST_OPEN) {
+        _cleanup_str_ struct str body = STR_INIT;
+        rpc_error_pack(err->code, err->text, &body);
+        send_handshake(s, RPC_FLAG_REPLY | RPC_FLAG_ERROR, 0, body.data, body.len);
+        /* The connection ends by itself: nobody waits for what it has to say. */
+        s->refused(s->accept_ctx, err->text);
+        s->refused = NULL;
+        rpc_conn_finish(s->conn);
+        return;
+    }
+    err_prefix(&why, "session with %s", s->peer);
+    lost(s, &why);
+}
+
+static void on_handshake_closed(void *owner, const struct err *why)
+{
+    struct rpc_session *s = owner;
+
+    if (s->accepted && !s->refused)
+        release(s);
+    else
+        on_closed(owner, why);
+}
+
+static void set_open(struct rpc_session *s)
+{
+    rpc_seal_init(&s->seal, &s->key, &s->transcript, !s->accepted);
+    s->state = ST_OPEN;
+    s->opened_at = loop_mono_ms();
+    free(take_ptr(s->told));
+    rpc_conn_give(s->conn, RPC_BODY_MAX, &open_ops, s);
+    rpc_conn_expire(s->conn, -1);
+    rpc_conn_may_stall(s->conn, true);
+    rpc_conn_pause(s->conn, s->paused);
+}
+
+/* Handshake. */
+
+int rpc_session_check_hello(const struct rpc_header *h, struct err *err)
+{
+    if (h->rpc != 0 || h->flags != RPC_FLAG_SESSION || h->token_len != 0 ||
+        h->body_len != sizeof(struct rpc_hello))
+        return err_set(err, -ERR_PROTOCOL, "malformed beginning of a session");
+    return 0;
+}
+
+static int got_hello_reply(struct rpc_session *s, const struct rpc_frame *f, struct err *err)
+{
+    const struct rpc_header *h = f->header;
+    struct rpc_hello_reply reply;
+    uint8_t proof[AUTH_MAC_SIZE];
+    int rc;
+
+    if (h->flags & RPC_FLAG_ERROR) {
+        rc = rpc_error_unpack(f->body, h->body_len, err);
+        err_prefix(err, "refused");
+        return rc;
+    }
+    if (h->rpc != 0 || h->flags != (RPC_FLAG_SESSION | RPC_FLAG_REPLY) || h->token_len ||
+        h->body_len != sizeof(reply))
+        return err_set(err, -ERR_PROTOCOL, "malformed answer to the beginning of a session");
+    memcpy(&reply, f->body, sizeof(reply));
+    rc = rpc_hello_check(&reply.hello, err);
+    if (rc < 0)
+        return rc;
+    s->transcript.accepting = reply.hello;
+    rpc_seal_proof(&s->key, &s->transcript, false, proof);
+    if (!auth_equal(proof, reply.proof, sizeof(proof)))
+        return err_set(err, -ERR_AUTH,
+                       "it does not know the key that is used here; "
+                       "slurm.key must be the same on every host");
+    rpc_seal_proof(&s->key, &s->transcript, true, proof);
+    send_handshake(s, 0, 2, proof, sizeof(proof));
+    snprintf(s->peer, sizeof(s->peer), "%s (%s)", reply.hello.name, s->address);
+    set_open(s);
+    if (s->events.on_open)
+        s->events.on_open(s->events.ctx, s);
+    return 0;
+}
+
+static int got_proof(struct rpc_session *s, const struct rpc_frame *f, struct err *err)
+{
+    const struct rpc_header *h = f->header;
+    uint8_t proof[AUTH_MAC_SIZE];
+
+    if (h->rpc != 0 || h->flags != RPC_FLAG_SESSION || h->token_len || h->body_len != sizeof(proof))
+        return err_set(err, -ERR_PROTOCOL, "malformed end of a session's beginning");
+    rpc_seal_proof(&s->key, &s->transcript, true, proof);
+    if (!auth_equal(proof, f->body, sizeof(proof)))
+        return err_set(err, -ERR_AUTH, "%s does not know the key that is used here",
+                       s->transcript.connecting.name);
+    set_open(s);
+    s->opened(s->accept_ctx, s, s->transcript.connecting.name);
+    return 0;
+}
+
+static int on_handshake_frame(void *owner, const struct rpc_frame *f, struct err *err)
+{
+    struct rpc_session *s = owner;
+
+    return s->accepted ? got_proof(s, f, err) : got_hello_reply(s, f, err);
+}
+
+int rpc_session_accept(const struct rpc_accept *a, const struct rpc_frame *f,
+                       struct rpc_session **out, struct err *err)
+{
+    struct rpc_hello_reply reply;
+    struct rpc_session *s;
+    struct rpc_hello hello;
+    int rc = rpc_session_check_hello(f->header, err);
+
+    if (rc < 0)
+        return rc;
+    memcpy(&hello, f->body, sizeof(hello));
+    rc = rpc_hello_check(&hello, err);
+    if (rc < 0)
+        return rc;
+    s = mem_new(struct rpc_session);
+    s->accepted = true;
+    s->io = a->io;
+    s->conn = a->conn;
+    s->key = *a->key;
+    s->accepts = a->accepts;
+    s->opened = a->opened;
+    s->refused = a->refused;
+    s->released = a->released;
+    s->accept_ctx = a->ctx;
+    s->state = ST_HELLO;
+    snprintf(s->peer, sizeof(s->peer), "%s (%s)", hello.name, a->peer);
+    s->transcript.connecting = hello;
+    rpc_hello_make(a->my_name, &reply.hello);
+    s->transcript.accepting = reply.hello;
+    rpc_seal_proof(&s->key, &s->transcript, false, reply.proof);
+    rpc_conn_give(s->conn, RPC_BODY_MAX_ANON, &handshake_ops, s);
+    rpc_conn_expire(s->conn, RPC_READ_TIMEOUT_MS);
+    send_handshake(s, RPC_FLAG_REPLY, 1, &reply, sizeof(reply));
+    *out = s;
+    return 0;
+}
+
+/* The connecting side. */
+
+static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *addr,
+                       const struct err *err)
+{
+    struct rpc_session *s = ctx;
+
+    s->dial = NULL;
+    if (fd < 0) {
+        lost(s, err);
+        return;
+    }
+    s->reached = (s->first + target) % s->count;
+    /* Should this one refuse, the next attempt begins behind it. */
+    s->first = (s->reached + 1) % s->count;
+    rpc_addr_format(addr, s->address);
+    snprintf(s->peer, sizeof(s->peer), "%s", s->address);
+    s->conn = rpc_conn_new(s->io, fd, RPC_BODY_MAX_ANON, &handshake_ops, s);
+    rpc_conn_expire(s->conn, RPC_READ_TIMEOUT_MS);
+    s->state = ST_HELLO;
+    rpc_hello_make(s->my_name, &s->transcript.connecting);
+    send_handshake(s, 0, 1, &s->transcript.connecting, sizeof(s->transcript.connecting));
+}
+
+static void on_timer(void *ctx)
+{
+    struct rpc_session *s = ctx;
+    struct rpc_target *targets;
+
+    if (s->finishing) {
+        lost(s, &(struct err){0});
+        return;
+    }
+    targets = mem_new_array(struct rpc_target, s->count);
+    for (size_t i = 0; i < s->count; i++)
+        targets[i] = s->targets[(s->first + i) % s->count];
+    s->state = ST_DIALLING;
+    s->dial = rpc_dial_start(rpc_io_loop(s->io), targets, s->count, DIAL_EACH_MS, on_dialled, s);
+    free(targets);
+}
+
+struct rpc_session *rpc_session_connect(struct loop *l, const struct auth_key *key,
+                                        const char *my_name, const struct rpc_target *targets,
+                                        size_t count, bool retry,
+                                        const struct rpc_session_events *events)
+{
+    struct rpc_session *s = mem_new(struct rpc_session);
+
+    s->io = rpc_io_new(l);
+    s->timer = loop_timer_new(l, on_timer, s);
+    s->key = *key;
+    s->retry = retry;
+    s->pause_ms = RPC_SESSION_RETRY_MIN_MS;
+    s->events = *events;
+    s->accepts = events->accepts ? events->accepts : RPC_WHO_NODE;
+    snprintf(s->my_name, sizeof(s->my_name), "%s", my_name);
+    snprintf(s->peer, sizeof(s->peer), "%s:%u", targets[0].addr, targets[0].port);
+    s->targets = mem_new_array(struct rpc_target, count);
+    s->count = count;
+    for (size_t i = 0; i < count; i++) {
+        s->targets[i].addr = mem_strdup(targets[i].addr);
+        s->targets[i].port = targets[i].port;
+    }
+    loop_timer_set(s->timer, 0);
+    return s;
+}
+
+/* Open. */
+
+static int on_open_head(void *owner, const struct rpc_frame *f, struct err *err)
+{
+    struct rpc_session *s = owner;
+    const struct rpc_header *h = f->header;
+    const struct rpc_info *rpc = rpc_find(h->rpc);
+
+    if (!rpc || h->flags != RPC_FLAG_SESSION || h->token_len != AUTH_MAC_SIZE)
+        return err_set(err, -ERR_PROTOCOL, "not a message of a session");
+    if (!rpc_allowed(rpc, s->accepts))
+        return err_set(err, -ERR_ACCESS, "%s is not for this kind of session", rpc->name);
+    return 0;
+}
+
+static int on_open_frame(void *owner, const struct rpc_frame *f, struct err *err)
+{
+    struct rpc_session *s = owner;
+    const struct rpc_header *h = f->header;
+    const struct rpc_info *rpc = rpc_find(h->rpc);
+    struct arena arena;
+    ProtobufCMessage *body;
+    int rc = rpc_seal_check(&s->seal, h, f->body, f->token, err);
+
+    if (rc < 0)
+        return rc;
+    arena_init(&arena, (size_t)h->body_len * RPC_ARENA_FACTOR + RPC_ARENA_EXTRA);
+    body = arena_unpack(&arena, rpc->request, f->body, h->body_len);
+    if (!body)
+        rc = err_set(err, -ERR_PROTOCOL, "malformed body of %s", rpc->name);
+    else if (s->events.on_message)
+        s->events.on_message(s->events.ctx, s, rpc, body);
+    arena_done(&arena);
+    return rc;
+}
+
+static void on_drained(void *owner)
+{
+    struct rpc_session *s = owner;
+
+    if (!s->filled)
+        return;
+    s->filled = false;
+    if (s->events.on_drained)
+        s->events.on_drained(s->events.ctx, s);
+}
+
+static const struct rpc_conn_ops handshake_ops = {
+    .on_frame = on_handshake_frame,
+    .on_refused = on_refused,
+    .on_closed = on_handshake_closed,
+};
+static const struct rpc_conn_ops open_ops = {
+    .on_head = on_open_head,
+    .on_frame = on_open_frame,
+    .on_refused = on_refused,
+    .on_drained = on_drained,
+    .on_closed = on_closed,
+};
+
+void rpc_session_set_events(struct rpc_session *s, const struct rpc_session_events *events)
+{
+    s->events = *events;
+}
+
+void rpc_session_finish(struct rpc_session *s)
+{
+    if (s->finishing)
+        return;
+    s->finishing = true;
+    if (s->conn) {
+        rpc_conn_finish(s->conn);
+        return;
+    }
+    rpc_dial_drop(take_ptr(s->dial));
+    if (s->timer)
+        loop_timer_set(s->timer, 0);
+}
+
+void rpc_session_send(struct rpc_session *s, enum rpc_number number, const ProtobufCMessage *body)
+{
+    _cleanup_str_ struct str bytes = STR_INIT;
+    uint8_t mac[AUTH_MAC_SIZE];
+    struct rpc_header h = {
+        .version = RPC_VERSION,
+        .rpc = (uint16_t)number,
+        .flags = RPC_FLAG_SESSION,
+        .token_len = AUTH_MAC_SIZE,
+    };
+
+    if (s->state != ST_OPEN || s->finishing)
+        return;
+    pb_pack(body, &bytes);
+    if (bytes.len > RPC_BODY_MAX)
+        return;
+    h.body_len = (uint32_t)bytes.len;
+    rpc_seal_sign(&s->seal, &h, bytes.data, mac);
+    rpc_conn_send(s->conn, &h, mac, bytes.data);
+    if (rpc_conn_backlog(s->conn) > RPC_SESSION_LOW)
+        s->filled = true;
+}
+
+bool rpc_session_is_open(const struct rpc_session *s)
+{
+    return s->state == ST_OPEN && !s->finishing;
+}
+
+size_t rpc_session_backlog(const struct rpc_session *s)
+{
+    return s->conn ? rpc_conn_backlog(s->conn) : 0;
+}
+
+void rpc_session_pause(struct rpc_session *s, bool paused)
+{
+    s->paused = paused;
+    if (s->conn && s->state == ST_OPEN)
+        rpc_conn_pause(s->conn, paused);
+}
+
+const char *rpc_session_peer(const struct rpc_session *s)
+{
+    return s->peer;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "rpc/wire.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "rpc/rpc.h"
+
+#define READ_CHUNK (64u << 10)
+#define BUSY_PAUSE_MS 5 /* when a local socket's queue is full */
+
+int64_t rpc_wire_now_ms(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_BOOTTIME, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+void rpc_wire_close(struct rpc_wire *w)
+{
+    if (w->fd >= 0)
+        close(take_fd(&w->fd));
+    str_done(&w->in);
+}
+
+/* Until the descriptor is ready: 0, -ERR_TIMEOUT or -errno. */
+static int wait_for(int fd, short events, int64_t deadline_ms)
+{
+    for (;;) {
+        struct pollfd p = {.fd = fd, .events = events};
+        int64_t left = deadline_ms - rpc_wire_now_ms();
+        int rc;
+
+        if (deadline_ms == RPC_NO_DEADLINE)
+            left = -1;
+        else if (left < 0)
+            left = 0;
+        rc = poll(&p, fd >= 0, left > 3600000 ? 3600000 : (int)left);
+        if (rc > 0)
+            return 0;
+        if (rc < 0 && errno != EINTR)
+            return -errno;
+        if (rc == 0 && deadline_ms <= rpc_wire_now_ms())
+            return -ERR_TIMEOUT;
+    }
+}
+
+static int check_trusted(int fd, const uid_t *trusted, size_t count, struct err *err)
+{
+    struct auth_identity who;
+    int rc = auth_peer(fd, &who, err);
+
+    if (rc < 0 || who.uid == 0)
+        return rc;
+    for (size_t i = 0; i < count; i++)
+        if (who.uid == trusted[i])
+            return 0;
+    return err_set(err, -ERR_AUTH, "the server there runs as uid %u and is not to be trusted",
+                   (unsigned)who.uid);
+}
+
+int rpc_wire_open_local(struct rpc_wire *w, const char *path, const uid_t *trusted, size_t count,
+                        int64_t deadline_ms, struct err *err)
+{
+    int fd, rc;
+
+    while ((fd = rpc_net_connect_unix(path)) == -EAGAIN && rpc_wire_now_ms() < deadline_ms)
+        wait_for(-1, 0, rpc_wire_now_ms() + BUSY_PAUSE_MS);
+    if (fd < 0)
+        return err_set(err, fd, "%s", strerror(-fd));
+    rc = check_trusted(fd, trusted, count, err);
+    if (rc < 0) {
+        close(fd);
+        return rc;
+    }
+    w->fd = fd;
+    return 0;
+}
+
+int rpc_wire_open_tcp(struct rpc_wire *w, const char *host, uint16_t port, int64_t deadline_ms,
+                      struct err *err)
+{
+    struct rpc_addr addrs[RPC_NET_ADDRESSES_MAX];
+    int rc = -ENOENT, n = rpc_net_resolve(host, port, false, addrs, err);
+
+    if (n < 0)
+        return n;
+    for (int i = 0; i < n; i++) {
+        bool pending;
+        int fd = rpc_net_connect(&addrs[i], &pending);
+        if (fd < 0) {
+            rc = fd;
+            continue;
+        }
+        rc = pending ? wait_for(fd, POLLOUT, deadline_ms) : 0;
+        if (rc == 0 && pending)
+            rc = rpc_net_connected(fd);
+        if (rc == 0) {
+            w->fd = fd;
+            return 0;
+        }
+        close(fd);
+    }
+    return err_set(err, rc, "%s", rc == -ERR_TIMEOUT ? strerror(ETIMEDOUT) : err_text(rc));
+}
+
+bool rpc_wire_is_fresh(const struct rpc_wire *w)
+{
+    struct pollfd p = {.fd = w->fd, .events = POLLIN};
+
+    return w->fd >= 0 && poll(&p, 1, 0) == 0;
+}
+
+int rpc_wire_send(struct rpc_wire *w, const struct rpc_header *h, const void *token,
+                  const void *body, int64_t deadline_ms, struct err *err)
+{
+    _cleanup_str_ struct str out = STR_INIT;
+    size_t pos = 0;
+    int rc;
+
+    rpc_frame_append(&out, h, token, body);
+    while (pos < out.len) {
+        ssize_t n = send(w->fd, out.data + pos, out.len - pos, MSG_NOSIGNAL);
+        if (n >= 0) {
+            pos += (size_t)n;
+        } else if (errno == EAGAIN) {
+            rc = wait_for(w->fd, POLLOUT, deadline_ms);
+            if (rc < 0)
+                return err_set(err, rc, "%s", err_text(rc));
+        } else if (errno == EPIPE || errno == ECONNRESET) {
+            return 0;
+        } else if (errno != EINTR) {
+            return err_set(err, -errno, "%s", strerror(errno));
+        }
+    }
+    return 0;
+}
+
+/* So many bytes in the buffer, which grows as they come. */
+static int fill(struct rpc_wire *w, size_t want, int64_t deadline_ms, struct err *err)
+{
+    while (w->in.len < want) {
+        size_t chunk = want - w->in.len < READ_CHUNK ? want - w->in.len : READ_CHUNK;
+        ssize_t n;
+        int rc;
+
+        str_reserve(&w->in, chunk);
+        n = recv(w->fd, w->in.data + w->in.len, chunk, 0);
+        if (n > 0) {
+            w->in.len += (size_t)n;
+            w->in.data[w->in.len] = '\0';
+        } else if (n == 0 || errno == ECONNRESET) {
+            return err_set(err, -ERR_CLOSED, "%s", err_text(ERR_CLOSED));
+        } else if (errno == EAGAIN) {
+            rc = wait_for(w->fd, POLLIN, deadline_ms);
+            if (rc < 0)
+                return err_set(err, rc, "%s", err_text(rc));
+        } else if (errno != EINTR) {
+            return err_set(err, -errno, "%s", strerror(errno));
+        }
+    }
+    return 0;
+}
+
+int rpc_wire_receive(struct rpc_wire *w, struct rpc_header *h, const uint8_t **body,
+                     int64_t deadline_ms, struct err *err)
+{
+    int rc;
+
+    str_clear(&w->in);
+    rc = fill(w, RPC_HEADER_SIZE, deadline_ms, err);
+    if (rc == 0)
+        rc = rpc_header_unpack((const uint8_t *)w->in.data, RPC_BODY_MAX, h, err);
+    if (rc == 0)
+        rc = fill(w, RPC_HEADER_SIZE + h->token_len + (size_t)h->body_len, deadline_ms, err);
+    if (rc == 0)
+        *body = (const uint8_t *)w->in.data + RPC_HEADER_SIZE + h->token_len;
+    return rc;
+}
+
+int rpc_wire_answer(struct rpc_wire *w, const struct rpc_header *request, struct rpc_header *h,
+                    const uint8_t **body, int64_t deadline_ms, struct err *err)
+{
+    int rc = rpc_wire_receive(w, h, body, deadline_ms, err);
+
+    if (rc < 0)
+        return rc;
+    /* A connection that is turned away, and a frame whose header made no sense there, are answered
+     * without a number. */
+    if ((h->flags & (RPC_FLAG_REPLY | RPC_FLAG_ERROR)) == (RPC_FLAG_REPLY | RPC_FLAG_ERROR) &&
+        (h->id == request->id || h->id == 0))
+        return rpc_error_unpack(*body, h->body_len, err);
+    if (!(h->flags & RPC_FLAG_REPLY) || h->flags & ~(RPC_FLAG_REPLY | RPC_FLAG_MORE) ||
+        h->id != request->id || h->rpc != request->rpc)
+        return err_set(err, -ERR_PROTOCOL, "an answer that does not belong to the request");
+    return 0;
+}

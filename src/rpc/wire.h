@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Blocking frames for the calling side, inside this room: poll(), no loop. */
+#pragma once
+
+#include "base/str.h"
+#include "rpc/frame.h"
+#include "rpc/net.h"
+
+#define RPC_NO_DEADLINE INT64_MAX
+
+int64_t rpc_wire_now_ms(void); /* the clock of all deadlines here */
+
+struct rpc_wire {
+    int fd; /* -1: closed */
+    struct str in;
+};
+
+void rpc_wire_close(struct rpc_wire *w);
+
+/* Connects to a daemon's local socket and makes sure that a daemon is behind it: one of the given
+ * uids, or root. */
+int rpc_wire_open_local(struct rpc_wire *w, const char *path, const uid_t *trusted, size_t count,
+                        int64_t deadline_ms, struct err *err);
+int rpc_wire_open_tcp(struct rpc_wire *w, const char *host, uint16_t port, int64_t deadline_ms,
+                      struct err *err);
+
+/* Whether a kept connection can still be used: open, and with nothing unexpected to be read. */
+bool rpc_wire_is_fresh(const struct rpc_wire *w);
+
+/* Sends a request; a failure that the other side may have explained is 0: its answer tells. */
+int rpc_wire_send(struct rpc_wire *w, const struct rpc_header *h, const void *token,
+                  const void *body, int64_t deadline_ms, struct err *err);
+
+/* The next frame; *body is valid until the next call. */
+int rpc_wire_receive(struct rpc_wire *w, struct rpc_header *h, const uint8_t **body,
+                     int64_t deadline_ms, struct err *err);
+
+/* The answer to the request: 0 and its body (h->flags tells whether more comes), or the failure it
+ * carries. */
+int rpc_wire_answer(struct rpc_wire *w, const struct rpc_header *request, struct rpc_header *h,
+                    const uint8_t **body, int64_t deadline_ms, struct err *err);
