@@ -74,12 +74,12 @@ struct conf_part {
         power_down_on_idle;
     enum conf_part_state state;
     enum conf_oversubscribe share;
-    uint32_t share_max; /* jobs per resource with YES:n and FORCE:n; default 4 */
+    uint32_t share_max; /* jobs per resource: YES:n and FORCE:n, default 4; else 1 */
     int64_t max_time_sec,
         default_time_sec;          /* CONF_UNLIMITED; default_time 0: NONE, use the maximum */
     uint32_t max_nodes, min_nodes; /* UINT32_MAX: UNLIMITED */
-    uint32_t max_cpus_per_node, max_cpus_per_socket;
-    uint32_t priority_tier, priority_job_factor; /* default 1 */
+    uint32_t max_cpus_per_node, max_cpus_per_socket; /* UINT32_MAX: UNLIMITED */
+    uint32_t priority_tier, priority_job_factor;     /* default 1 */
     uint64_t def_mem_per_cpu_mib, def_mem_per_node_mib, max_mem_per_cpu_mib,
         max_mem_per_node_mib;                    /* 0: unset */
     int64_t over_time_limit_sec, grace_time_sec; /* -1: as the global key */

@@ -101,13 +101,11 @@ static int sockets_total(const struct conf_row *row, struct geometry *g, struct 
     return 0;
 }
 
-int conf_geometry_derive(struct conf_loader *l, const struct conf_row *row,
-                         struct conf_node_row *out, struct err *err)
+int conf_geometry_derive(const struct conf_row *row, struct conf_node_row *out, struct err *err)
 {
     struct geometry g = written(row);
     int rc = sockets_total(row, &g, err);
 
-    (void)l;
     if (rc == 0 && g.cpus)
         rc = infer(row, &g, err);
     if (rc < 0)

@@ -89,7 +89,7 @@ enum conf_set_key { CONF_SET_NAME, CONF_SET_NODES, CONF_SET_FEATURE, CONF_SET_KE
 /* One line of a kind, its pairs in the order of the kind's keys, DEFAULT lines already applied. */
 struct conf_row {
     struct conf_place at;
-    struct conf_value *value; /* in the arena; as many as the kind has keys */
+    struct conf_value *value; /* in the loader's scratch; as many as the kind has keys */
 };
 
 /* A kind of line that begins with its first key (NodeName=...). */
@@ -103,8 +103,8 @@ extern const struct conf_kind conf_kind_node, conf_kind_part, conf_kind_down, co
 
 struct conf_rows {
     const struct conf_kind *kind;
-    struct conf_value *defaults; /* in the arena; NULL before the first DEFAULT line */
-    bool *warned;                /* in the arena; per key, so that a warning comes once */
+    struct conf_value *defaults; /* in the scratch; NULL before the first DEFAULT line */
+    bool *warned;                /* in the scratch; per key, so that a warning comes once */
     VEC(struct conf_row) row;
 };
 
@@ -126,6 +126,7 @@ struct conf_private {
 struct conf_loader {
     struct conf *conf;
     struct conf_private *priv; /* of conf */
+    struct arena scratch;      /* what is needed during the load only: the rows as written */
     enum conf_scope scope;
     bool no_include; /* Include lines are errors (a buffer from elsewhere) */
     struct conf_report *report;
@@ -193,8 +194,7 @@ int conf_node_downs(struct conf_loader *l, struct err *err); /* applies DownNode
 const char *conf_node_state_text(enum conf_node_state state);
 
 /* CPUs, boards, sockets, cores and threads of a row from what is written of them. */
-int conf_geometry_derive(struct conf_loader *l, const struct conf_row *row,
-                         struct conf_node_row *out, struct err *err);
+int conf_geometry_derive(const struct conf_row *row, struct conf_node_row *out, struct err *err);
 
 int conf_part_build(struct conf_loader *l, struct err *err);
 const char *conf_part_state_text(enum conf_part_state state);

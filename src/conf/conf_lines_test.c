@@ -134,9 +134,9 @@ static void include(void **state)
         put("slurm.conf", HEAD "ClusterName=sun\nINCLUDE sub/a.conf\nInclude \"%c.conf\"\n"
                                "include sub/c.conf\nKillWait=9\n");
     _cleanup_free_ char *a = put("sub/a.conf", "Include ../b.conf\nNodeName=a\n");
-    _cleanup_free_ char *b = put("b.conf", "NodeName=DEFAULT Weight=4\n");
-    _cleanup_free_ char *sun = put("sun.conf", "Epilog=/e\n");
-    _cleanup_free_ char *twice = put("sub/c.conf", "MessageTimeout=11\n");
+    free(put("b.conf", "NodeName=DEFAULT Weight=4\n"));
+    free(put("sun.conf", "Epilog=/e\n"));
+    free(put("sub/c.conf", "MessageTimeout=11\n"));
     struct conf *c = NULL;
     struct err err = {0};
 
@@ -169,8 +169,8 @@ static void refused(const char *path, int code, const char *place, const char *s
 static void bad_include(void **state)
 {
     _cleanup_free_ char *main_file = put("slurm.conf", HEAD "Include sub/a.conf\n");
-    _cleanup_free_ char *a = put("sub/a.conf", "\nInclude ../b.conf\n");
-    _cleanup_free_ char *b = put("b.conf", "KillWait=x\n");
+    free(put("sub/a.conf", "\nInclude ../b.conf\n"));
+    free(put("b.conf", "KillWait=x\n"));
     _cleanup_free_ char *missing = mem_printf("%s/missing.conf", dir);
     struct conf *c = NULL;
 

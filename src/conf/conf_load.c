@@ -102,12 +102,14 @@ static void loader_init(struct conf_loader *l, enum conf_scope scope, struct con
     l->conf = mem_new(struct conf);
     l->conf->priv = l->priv = mem_new(struct conf_private);
     arena_init(&l->priv->arena, 0);
+    arena_init(&l->scratch, 0);
     l->conf->read_at = l->conf->boot_at = (int64_t)time(NULL);
 }
 
 static void loader_done(struct conf_loader *l)
 {
     conf_free(l->conf);
+    arena_done(&l->scratch);
     vec_done(&l->nodes.row);
     vec_done(&l->parts.row);
     vec_done(&l->downs.row);

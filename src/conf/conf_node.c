@@ -184,7 +184,7 @@ static int row_build(struct conf_loader *l, const struct conf_row *row, struct e
         if (rc < 0)
             return rc;
     }
-    int rc = conf_geometry_derive(l, row, &out, err);
+    int rc = conf_geometry_derive(row, &out, err);
     if (rc == 0)
         rc = state_parse(&row->value[CONF_NODE_STATE], &out.state, err);
     if (rc == 0)
@@ -209,15 +209,10 @@ static int row_expand(struct conf_loader *l, const struct conf_row *row, struct 
     return rc;
 }
 
-int conf_node_build(struct conf_loader *l, struct err *err)
+static int index_build(struct conf_loader *l, struct err *err)
 {
     struct conf *c = l->conf;
 
-    vec_foreach (&l->nodes.row, row) {
-        int rc = row_expand(l, row, err);
-        if (rc < 0)
-            return rc;
-    }
     conf_index_reserve(&l->priv->node_index, c->nodes.len);
     for (size_t i = 0; i < c->nodes.len; i++) {
         long first = conf_index_add(&l->priv->node_index, c->nodes.data, sizeof(*c->nodes.data), i);
@@ -230,6 +225,54 @@ int conf_node_build(struct conf_loader *l, struct err *err)
                          a->file, a->line);
     }
     return 0;
+}
+
+static int by_address(const void *x, const void *y)
+{
+    const struct conf_node *const *a = x, *const *b = y;
+    int order = strcmp((*a)->addr, (*b)->addr);
+
+    return order ? order : (int)(*a)->port - (int)(*b)->port;
+}
+
+/* Two node daemons can not have one port of one address. Addresses that are the names of their
+ * nodes differ as these do; nodes of the future and of clouds have none yet. */
+static void addresses_check(struct conf_loader *l)
+{
+    struct conf *c = l->conf;
+    VEC(const struct conf_node *) given = {0};
+
+    vec_foreach (&c->nodes, node) {
+        enum conf_node_state state = c->node_rows.data[node->row].state;
+        if (node->addr != node->name && state != CONF_NODE_FUTURE && state != CONF_NODE_CLOUD)
+            vec_push(&given, node);
+    }
+    if (given.len)
+        qsort(given.data, given.len, sizeof(*given.data), by_address);
+    for (size_t i = 1; i < given.len; i++) {
+        const struct conf_node *a = given.data[i - 1], *b = given.data[i];
+        const struct conf_node_row *row = &c->node_rows.data[b->row];
+        if (by_address(&a, &b))
+            continue;
+        conf_warn(l, (struct conf_place){row->file, row->line},
+                  "nodes %s and %s both have address %s and port %u; give each a Port", a->name,
+                  b->name, b->addr, b->port);
+        break; /* the first is enough */
+    }
+    vec_done(&given);
+}
+
+int conf_node_build(struct conf_loader *l, struct err *err)
+{
+    vec_foreach (&l->nodes.row, row) {
+        int rc = row_expand(l, row, err);
+        if (rc < 0)
+            return rc;
+    }
+    int rc = index_build(l, err);
+    if (rc == 0)
+        addresses_check(l);
+    return rc;
 }
 
 /* Which of the line's nodes has the name, or runs on the host; -1: none. */

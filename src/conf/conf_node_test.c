@@ -70,12 +70,29 @@ static void warnings(void **state)
     static const struct test_refusal cases[] = {
         {HEAD "NodeName=a RealMemroy=5\n", "t.conf:2: ", "did you mean RealMemory?"},
         {HEAD "NodeName=a CPUs=2 Procs=3\n", "t.conf:2: ", "CPUs is given twice"},
+        {HEAD "NodeName=a[1-3] NodeAddr=x,y,x\n",
+         "t.conf:2: ", "both have address x and port 6818"},
+        {HEAD "NodeName=a[1-3] NodeHostname=x\n",
+         "t.conf:2: ", "both have address x and port 6818"},
         {HEAD "NodeName=a CoreSpecCount=1\nNodeName=b CoreSpecCount=1\n",
          "t.conf:2: ", "CoreSpecCount of NodeName is accepted for compatibility"},
     };
 
     (void)state;
     test_warned(cases, COUNT(cases));
+}
+
+static void silent(void **state)
+{
+    static const char *const texts[] = {
+        HEAD "NodeName=a[1-2] NodeHostname=x Port=[1-2]\nNodeName=b[1-2] NodeAddr=y,z\n",
+        HEAD
+        "NodeName=a[1-2] NodeHostname=x State=FUTURE\nNodeName=b[1-2] NodeAddr=y State=CLOUD\n",
+        HEAD "NodeName=a[1-2] NodeHostname=x NodeAddr=10.0.0.[1-2]\n",
+    };
+
+    (void)state;
+    test_silent(texts, COUNT(texts));
 }
 
 static void geometry(void **state)
@@ -310,17 +327,12 @@ static void client(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_rows),
-        cmocka_unit_test(bad_geometry),
-        cmocka_unit_test(warnings),
-        cmocka_unit_test(geometry),
-        cmocka_unit_test(geometry_of_default),
-        cmocka_unit_test(defaults),
-        cmocka_unit_test(default_lines),
-        cmocka_unit_test(parallel),
-        cmocka_unit_test(down_nodes),
-        cmocka_unit_test(one_node),
-        cmocka_unit_test(this_host),
+        cmocka_unit_test(bad_rows), cmocka_unit_test(bad_geometry),
+        cmocka_unit_test(warnings), cmocka_unit_test(silent),
+        cmocka_unit_test(geometry), cmocka_unit_test(geometry_of_default),
+        cmocka_unit_test(defaults), cmocka_unit_test(default_lines),
+        cmocka_unit_test(parallel), cmocka_unit_test(down_nodes),
+        cmocka_unit_test(one_node), cmocka_unit_test(this_host),
         cmocka_unit_test(client),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,7 @@
 static struct conf_value *values_new(struct conf_loader *l, const struct conf_rows *rows)
 {
     size_t size = rows->kind->key_count * sizeof(struct conf_value);
-    struct conf_value *values = arena_alloc(&l->priv->arena, size);
+    struct conf_value *values = arena_alloc(&l->scratch, size);
 
     if (rows->defaults) {
         memcpy(values, rows->defaults, size);
@@ -95,7 +95,7 @@ int conf_row_take(struct conf_loader *l, struct conf_rows *rows, char *line, str
     int rc;
 
     if (!rows->warned)
-        rows->warned = arena_alloc(&l->priv->arena, rows->kind->key_count);
+        rows->warned = arena_alloc(&l->scratch, rows->kind->key_count);
     row.value[0] = (struct conf_value){0};
     while ((rc = conf_token_next(&line, true, at, &key, &text, err)) > 0) {
         rc = pair_take(l, rows, row.value, key, text, at, err);
