@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "auth/auth.h"
+
+#define NOW 1795000000000LL /* 2026-11-18 */
+#define TTL 60000
+#define AUDIENCE "slurmctld"
+
+static const struct auth_identity alice = {.uid = 1000, .gid = 100, .host = "login1"};
+static struct auth_key key;
+static uint8_t hash[AUTH_HASH_SIZE];
+
+static int setup(void **state)
+{
+    auth_key_from_bytes("a cluster key of some length....", 32, &key);
+    auth_hash("body", 4, hash);
+    return 0;
+}
+
+static void mint(uint8_t token[AUTH_TOKEN_SIZE])
+{
+    auth_token_mint(&key, &alice, AUDIENCE, hash, NOW, TTL, token);
+}
+
+/* Fills nothing unless it is good. */
+static int check_at(const void *token, size_t len, int64_t now_ms, struct auth_replay *replay,
+                    struct err *err)
+{
+    struct auth_identity who, before;
+    int rc;
+
+    memset(&who, 0x5a, sizeof(who));
+    before = who;
+    rc = auth_token_check(&key, token, len, AUDIENCE, hash, now_ms, 0, replay, &who, err);
+    if (rc < 0)
+        assert_memory_equal(&who, &before, sizeof(who));
+    else
+        assert_memory_equal(&who, &alice, sizeof(who));
+    return rc;
+}
+
+static int check(const void *token, struct err *err)
+{
+    return check_at(token, AUTH_TOKEN_SIZE, NOW, NULL, err);
+}
+
+static void every_bit_counts(void **state)
+{
+    uint8_t token[AUTH_TOKEN_SIZE];
+
+    mint(token);
+    for (size_t bit = 0; bit < sizeof(token) * 8; bit++) {
+        token[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        assert_int_equal(check(token, NULL), -ERR_AUTH);
+        assert_int_equal(auth_token_precheck(&key, token, sizeof(token), AUDIENCE, NOW, 0, NULL),
+                         -ERR_AUTH);
+        token[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    assert_int_equal(check(token, NULL), 0);
+}
+
+static void length(void **state)
+{
+    uint8_t token[AUTH_TOKEN_SIZE + 64] = {0};
+
+    mint(token);
+    for (size_t len = 0; len < sizeof(token); len++)
+        assert_int_equal(check_at(token, len, NOW, NULL, NULL),
+                         len == AUTH_TOKEN_SIZE ? 0 : -ERR_AUTH);
+}
+
+static void other_key(void **state)
+{
+    struct auth_key other;
+    struct auth_identity who;
+    struct err err = {0};
+    uint8_t token[AUTH_TOKEN_SIZE];
+
+    auth_key_from_bytes("another cluster's key, as long..", 32, &other);
+    mint(token);
+    assert_int_equal(
+        auth_token_check(&other, token, sizeof(token), AUDIENCE, hash, NOW, 0, NULL, &who, &err),
+        -ERR_AUTH);
+    assert_non_null(strstr(err.text, "slurm.key"));
+}
+
+static void other_audience_or_body(void **state)
+{
+    static const char *const others[] = {"", "slurmctl", "slurmctld2", "Slurmctld", "node1"};
+    struct auth_identity who;
+    struct err err = {0};
+    uint8_t token[AUTH_TOKEN_SIZE], other[AUTH_HASH_SIZE];
+
+    mint(token);
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        assert_int_equal(
+            auth_token_check(&key, token, sizeof(token), others[i], hash, NOW, 0, NULL, &who, &err),
+            -ERR_AUTH);
+    auth_hash("bodY", 4, other);
+    assert_int_equal(
+        auth_token_check(&key, token, sizeof(token), AUDIENCE, other, NOW, 0, NULL, &who, &err),
+        -ERR_AUTH);
+    assert_non_null(strstr(err.text, "another message"));
+    memset(other, 0, sizeof(other));
+    assert_int_equal(
+        auth_token_check(&key, token, sizeof(token), AUDIENCE, other, NOW, 0, NULL, &who, &err),
+        -ERR_AUTH);
+}
+
+/* Made under the right key, with names that nobody should have. */
+static void names(void **state)
+{
+    static const struct {
+        const char *host, *audience;
+        int code;
+    } rows[] = {
+        {"", AUDIENCE, -ERR_AUTH},          {"a b", AUDIENCE, -ERR_AUTH},
+        {"a\nb", AUDIENCE, -ERR_AUTH},      {"a\x1b[2J", AUDIENCE, -ERR_AUTH},
+        {"h\xc3\xa9", AUDIENCE, -ERR_AUTH}, {"n", "", -ERR_AUTH},
+        {"n", "slurmctld ", -ERR_AUTH},     {"node-1.example.org", AUDIENCE, 0},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct auth_identity in = {.uid = 1}, out;
+        uint8_t token[AUTH_TOKEN_SIZE];
+        strcpy(in.host, rows[i].host);
+        auth_token_mint(&key, &in, rows[i].audience, hash, NOW, TTL, token);
+        assert_int_equal(auth_token_check(&key, token, sizeof(token), rows[i].audience, hash, NOW,
+                                          0, NULL, &out, NULL),
+                         rows[i].code);
+    }
+}
+
+static void long_audience_is_for_nobody(void **state)
+{
+    char name[AUTH_NAME_MAX + 2];
+    uint8_t token[AUTH_TOKEN_SIZE];
+    struct auth_identity who;
+
+    memset(name, 'a', sizeof(name));
+    name[sizeof(name) - 1] = '\0'; /* one more than fits */
+    auth_token_mint(&key, &alice, name, hash, NOW, TTL, token);
+    assert_int_equal(
+        auth_token_check(&key, token, sizeof(token), name, hash, NOW, 0, NULL, &who, NULL),
+        -ERR_AUTH);
+    name[AUTH_NAME_MAX] = '\0';
+    auth_token_mint(&key, &alice, name, hash, NOW, TTL, token);
+    assert_int_equal(
+        auth_token_check(&key, token, sizeof(token), name, hash, NOW, 0, NULL, &who, NULL), 0);
+}
+
+static void clocks(void **state)
+{
+    static const struct {
+        int64_t after_ms; /* the checker's clock less the minter's */
+        int code;
+    } rows[] = {
+        {-3600000, -ERR_SKEW},
+        {-AUTH_SKEW_MS - 1, -ERR_SKEW},
+        {-AUTH_SKEW_MS, 0},
+        {-AUTH_SKEW_MS + 1, 0},
+        {0, 0},
+        {TTL - 1, 0},
+        {TTL, -ERR_SKEW},
+        {TTL + 1, -ERR_SKEW},
+        {3600000, -ERR_SKEW},
+        {315360000000LL, -ERR_SKEW},
+        {-NOW, -ERR_SKEW},
+    };
+    uint8_t token[AUTH_TOKEN_SIZE];
+
+    mint(token);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct err err = {0};
+        assert_int_equal(check_at(token, sizeof(token), NOW + rows[i].after_ms, NULL, &err),
+                         rows[i].code);
+        if (rows[i].code) {
+            assert_non_null(strstr(err.text, "2026-11-18T")); /* the minter's clock */
+            assert_non_null(strstr(err.text, "login1"));
+        }
+    }
+}
+
+static void both_clocks_are_told(void **state)
+{
+    struct err err = {0};
+    uint8_t token[AUTH_TOKEN_SIZE];
+
+    mint(token);
+    check_at(token, sizeof(token), NOW + 600000, NULL, &err);
+    assert_non_null(strstr(err.text, "2026-11-18T11:06:40.000Z"));
+    assert_non_null(strstr(err.text, "2026-11-18T11:16:40.000Z"));
+    check_at(token, sizeof(token), NOW - 600000, NULL, &err);
+    assert_non_null(strstr(err.text, "2026-11-18T11:06:40.000Z"));
+    assert_non_null(strstr(err.text, "2026-11-18T10:56:40.000Z"));
+}
+
+static void lives(void **state)
+{
+    static const struct {
+        int64_t at, ttl;
+        int code;
+    } rows[] = {
+        {NOW, 0, -ERR_AUTH},   {NOW, -1, -ERR_AUTH},         {NOW, INT64_MIN, -ERR_AUTH},
+        {-1, 1000, -ERR_AUTH}, {INT64_MAX, 1000, -ERR_AUTH}, {INT64_MIN, 1000, -ERR_AUTH},
+        {NOW, INT64_MAX, 0}, /* cut to an hour */
+        {NOW, 1, 0},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        uint8_t token[AUTH_TOKEN_SIZE];
+        auth_token_mint(&key, &alice, AUDIENCE, hash, rows[i].at, rows[i].ttl, token);
+        assert_int_equal(check(token, NULL), rows[i].code);
+    }
+}
+
+static void replay(void **state)
+{
+    struct auth_replay *r = auth_replay_new(1000);
+    uint8_t token[AUTH_TOKEN_SIZE], next[AUTH_TOKEN_SIZE];
+    struct err err = {0};
+
+    mint(token);
+    mint(next);
+    assert_memory_not_equal(token, next, sizeof(token)); /* the same call twice, told apart */
+    assert_int_equal(check_at(token, sizeof(token), NOW, r, NULL), 0);
+    assert_int_equal(check_at(token, sizeof(token), NOW, r, &err), -ERR_REPLAY);
+    assert_int_equal(check_at(next, sizeof(next), NOW + 1, r, NULL), 0);
+    assert_int_equal(check_at(token, sizeof(token), NOW + TTL - 1, r, &err), -ERR_REPLAY);
+    assert_int_equal(check_at(token, sizeof(token), NOW + TTL, r, &err), -ERR_SKEW);
+    auth_replay_free(r);
+}
+
+/* A refused one is not remembered: its real owner may still use it. */
+static void refusal_is_not_use(void **state)
+{
+    struct auth_replay *r = auth_replay_new(1000);
+    struct auth_identity who;
+    uint8_t token[AUTH_TOKEN_SIZE], other[AUTH_HASH_SIZE] = {1};
+
+    mint(token);
+    assert_int_equal(
+        auth_token_check(&key, token, sizeof(token), AUDIENCE, other, NOW, 0, r, &who, NULL),
+        -ERR_AUTH);
+    assert_int_equal(check_at(token, sizeof(token), NOW, r, NULL), 0);
+    auth_replay_free(r);
+}
+
+static void replay_after_restart(void **state)
+{
+    struct auth_identity who;
+    uint8_t token[AUTH_TOKEN_SIZE];
+
+    mint(token);
+    assert_int_equal(auth_token_check(&key, token, sizeof(token), AUDIENCE, hash, NOW + 5, NOW + 1,
+                                      NULL, &who, NULL),
+                     -ERR_REPLAY);
+    assert_int_equal(auth_token_check(&key, token, sizeof(token), AUDIENCE, hash, NOW + 5, NOW,
+                                      NULL, &who, NULL),
+                     0);
+}
+
+static void memory_is_bounded(void **state)
+{
+    enum { MAX = 1000 };
+    struct auth_replay *r = auth_replay_new(MAX);
+    static uint8_t tokens[MAX + 1][AUTH_TOKEN_SIZE];
+
+    for (int i = 0; i < MAX + 1; i++)
+        mint(tokens[i]);
+    for (int i = 0; i < MAX; i++)
+        assert_int_equal(check_at(tokens[i], AUTH_TOKEN_SIZE, NOW, r, NULL), 0);
+    assert_int_equal(check_at(tokens[MAX], AUTH_TOKEN_SIZE, NOW, r, NULL), -ERR_BUSY);
+    for (int i = 0; i < MAX; i++)
+        assert_int_equal(check_at(tokens[i], AUTH_TOKEN_SIZE, NOW, r, NULL), -ERR_REPLAY);
+    /* Once they have expired there is room again. */
+    for (int i = 0; i < MAX; i++) {
+        int64_t later = NOW + TTL + AUTH_SKEW_MS;
+        auth_token_mint(&key, &alice, AUDIENCE, hash, later, TTL, tokens[i]);
+        assert_int_equal(check_at(tokens[i], AUTH_TOKEN_SIZE, later, r, NULL), 0);
+    }
+    auth_replay_free(r);
+}
+
+/* The wall clock goes forward, everything is forgotten, and it comes back. */
+static void clock_set_back(void **state)
+{
+    enum { MANY = 200 };
+    struct auth_replay *r = auth_replay_new(MANY);
+    uint8_t token[AUTH_TOKEN_SIZE], filler[AUTH_TOKEN_SIZE];
+    int64_t future = NOW + 86400000;
+
+    mint(token);
+    assert_int_equal(check_at(token, sizeof(token), NOW, r, NULL), 0);
+    for (int i = 0; i < MANY; i++) {
+        auth_token_mint(&key, &alice, AUDIENCE, hash, future, TTL, filler);
+        assert_int_equal(check_at(filler, sizeof(filler), future, r, NULL), 0);
+    }
+    assert_int_equal(check_at(token, sizeof(token), NOW + 1000, r, NULL), -ERR_REPLAY);
+    /* A new one is good, as soon as there is room for it. */
+    auth_replay_free(r);
+    r = auth_replay_new(2 * MANY);
+    auth_token_mint(&key, &alice, AUDIENCE, hash, future, TTL, filler);
+    assert_int_equal(check_at(filler, sizeof(filler), future, r, NULL), 0);
+    auth_token_mint(&key, &alice, AUDIENCE, hash, NOW + 1000, TTL, token);
+    assert_int_equal(check_at(token, sizeof(token), NOW + 1000, r, NULL), 0);
+    auth_replay_free(r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_bit_counts),
+        cmocka_unit_test(length),
+        cmocka_unit_test(other_key),
+        cmocka_unit_test(other_audience_or_body),
+        cmocka_unit_test(names),
+        cmocka_unit_test(long_audience_is_for_nobody),
+        cmocka_unit_test(clocks),
+        cmocka_unit_test(both_clocks_are_told),
+        cmocka_unit_test(lives),
+        cmocka_unit_test(replay),
+        cmocka_unit_test(refusal_is_not_use),
+        cmocka_unit_test(replay_after_restart),
+        cmocka_unit_test(memory_is_bounded),
+        cmocka_unit_test(clock_set_back),
+    };
+
+    return cmocka_run_group_tests(tests, setup, NULL);
+}
