@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmstepd/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "slurmstepd/become.h"
+#include "slurmstepd/mpi.h"
+#include "slurmstepd/vars.h"
+
+static const char *const stream_names[] = {"input", "output", "error"};
+
+static void report(const struct child_plan *plan, int code, const char *text)
+{
+    struct child_report r = {.code = code};
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct iovec part = {&r, sizeof(r)};
+    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
+
+    snprintf(r.text, sizeof(r.text), "%s", text);
+    if (!code) {
+        int fd = STDERR_FILENO;
+
+        part.iov_len = sizeof(r.code);
+        m.msg_control = control.room;
+        m.msg_controllen = sizeof(control.room);
+        control.head.cmsg_len = CMSG_LEN(sizeof(int));
+        control.head.cmsg_level = SOL_SOCKET;
+        control.head.cmsg_type = SCM_RIGHTS;
+        memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+    }
+    if (sendmsg(plan->report_fd, &m, MSG_NOSIGNAL) < 0)
+        _exit(1); /* the shepherd has gone */
+}
+
+static _Noreturn void fail(const struct child_plan *plan, const struct err *err)
+{
+    report(plan, err->code < 0 ? -err->code : err->code, err->text);
+    _exit(1);
+}
+
+static __attribute__((format(printf, 1, 2))) void say(const char *fmt, ...)
+{
+    _cleanup_str_ struct str s = STR_INIT;
+    va_list ap;
+
+    str_puts(&s, "slurmstepd: error: ");
+    va_start(ap, fmt);
+    str_vprintf(&s, fmt, ap);
+    va_end(ap);
+    str_putc(&s, '\n');
+    path_write_all(STDERR_FILENO, s.data, s.len);
+}
+
+static void default_signals(void)
+{
+    sigset_t none;
+
+    for (int signo = 1; signo < NSIG; signo++)
+        signal(signo, SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* As the user, so that nobody's limit rises above what this node grants. */
+static void set_limits(const struct child_plan *plan)
+{
+    for (size_t i = 0; i < plan->rlimit_count; i++) {
+        const Pb__Rlimit *want = plan->rlimits[i];
+        struct rlimit limit;
+
+        if (want->resource >= RLIM_NLIMITS || getrlimit((int)want->resource, &limit))
+            continue;
+        limit.rlim_cur = want->soft < limit.rlim_max ? want->soft : limit.rlim_max;
+        setrlimit((int)want->resource, &limit);
+    }
+}
+
+static int open_file(const struct child_plan *plan, int number, struct err *err)
+{
+    const char *path = plan->path[number];
+    int flags = O_NOCTTY | O_CLOEXEC;
+    int fd;
+
+    if (number == 0)
+        flags |= O_RDONLY;
+    else
+        flags |= O_WRONLY | O_CREAT | O_APPEND | (plan->truncate[number] ? O_TRUNC : 0);
+    fd = open(path, flags, 0666);
+    if (fd < 0)
+        return err_set(err, -ERR_OPEN_IO, "Could not open standard %s file %s: %s",
+                       stream_names[number], path, strerror(errno));
+    return fd;
+}
+
+static int open_streams(const struct child_plan *plan, struct err *err)
+{
+    int fds[3];
+
+    for (int i = 0; i < 3; i++) {
+        fds[i] = plan->path[i] ? open_file(plan, i, err) : plan->fd[i];
+        if (fds[i] < 0)
+            return fds[i];
+    }
+    for (int i = 0; i < 3; i++)
+        if (dup2(fds[i], i) < 0)
+            return err_set(err, -errno, "cannot set up standard %s: %s", stream_names[i],
+                           strerror(errno));
+    if (plan->is_pty && ioctl(0, TIOCSCTTY, 0))
+        return err_set(err, -errno, "cannot take the terminal: %s", strerror(errno));
+    return 0;
+}
+
+/* Out of the way of the number that PMI_FD takes. */
+static int move_up(int fd)
+{
+    return fd < 0 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, MPI_TASK_FD + 1);
+}
+
+/* Nothing but the three streams, and what tells of us until exec, stays open. */
+static int close_the_rest(struct child_plan *plan, struct err *err)
+{
+    if (plan->pmi_fd >= 0) {
+        plan->report_fd = move_up(plan->report_fd);
+        plan->go_fd = move_up(plan->go_fd);
+        plan->pmi_fd = move_up(plan->pmi_fd);
+    }
+    if (syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC))
+        return err_set(err, -errno, "cannot mark descriptors for closing: %s", strerror(errno));
+    if (plan->pmi_fd >= 0 && dup2(plan->pmi_fd, MPI_TASK_FD) < 0)
+        return err_set(err, -errno, "cannot set up PMI_FD: %s", strerror(errno));
+    return 0;
+}
+
+static void finish_environment(struct task *t, const struct child_plan *plan)
+{
+    struct step *step = t->step;
+    uint32_t *ids = mem_new_array(uint32_t, step->task_count);
+
+    for (size_t i = 0; i < step->task_count; i++)
+        ids[i] = step->tasks[i].id;
+    vars_task(&step->env, t->id, t->local, getpid(), ids, step->task_count);
+    free(ids);
+    if (plan->pmi_fd >= 0) {
+        size_t size = 0;
+
+        for (size_t i = 0; i < step->granted->n_nodes; i++)
+            size += step->granted->nodes[i]->n_task_ids;
+        envlist_setf(&step->env, "PMI_FD", "%d", MPI_TASK_FD);
+        envlist_setf(&step->env, "PMI_RANK", "%u", t->id);
+        envlist_setf(&step->env, "PMI_SIZE", "%zu", size);
+    }
+}
+
+static _Noreturn void run_program(struct task *t, const struct child_plan *plan)
+{
+    char **env = envlist_argv(&t->step->env);
+    int code;
+
+    if (plan->by_path) {
+        const char *path = envlist_get(&t->step->env, "PATH");
+
+        setenv("PATH", path ? path : "/usr/bin:/bin", 1); /* where execvpe() looks */
+        execvpe(plan->argv[0], plan->argv, env);
+    } else {
+        execve(plan->argv[0], plan->argv, env);
+    }
+    code = errno;
+    say("execve(): %s: %s", plan->argv[0], strerror(code));
+    _exit(code);
+}
+
+_Noreturn void child_run(struct task *t, struct child_plan *plan)
+{
+    struct step *step = t->step;
+    struct err err = {0};
+    int chdir_error = 0;
+    char byte;
+
+    default_signals();
+    setsid();
+    if (become_user(step->uid, step->gid, step->groups, step->group_count, &err))
+        fail(plan, &err);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != step->pid)
+        _exit(1); /* it died before the request above */
+    umask(plan->umask & 0777);
+    if (chdir(plan->work_dir)) {
+        chdir_error = errno;
+        if (chdir("/tmp")) {
+            err_set(&err, -ERR_CHDIR, "couldn't chdir to `%s': %s, nor to /tmp", plan->work_dir,
+                    strerror(chdir_error));
+            fail(plan, &err);
+        }
+    }
+    if (open_streams(plan, &err) || close_the_rest(plan, &err))
+        fail(plan, &err);
+    if (chdir_error)
+        say("couldn't chdir to `%s': %s: going to /tmp instead", plan->work_dir,
+            strerror(chdir_error));
+    report(plan, 0, "");
+    if (plan->go_fd >= 0 && read(plan->go_fd, &byte, 1) != 1)
+        _exit(1); /* the shepherd has gone, or given up */
+    finish_environment(t, plan);
+    set_limits(plan);
+    run_program(t, plan);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The forked child's way to the task's program: session, user, limits, directory, files, program.
+ * Everything here runs with one thread, and after child_run() has become the user nothing of root
+ * is left. User files are opened here and nowhere else.
+ */
+#pragma once
+
+#include "slurmstepd/step.h"
+
+/* What the child says over its report socket: once, when all is set up (code 0, with its standard
+ * error as SCM_RIGHTS) or when that failed. */
+struct child_report {
+    int32_t code; /* positive errno or ERR_* */
+    char text[ERR_TEXT_MAX];
+};
+
+/* Standard streams of one task: a path (opened as the user), or a descriptor. */
+struct child_plan {
+    char *path[3]; /* NULL: fd */
+    int fd[3];
+    bool truncate[3];     /* else what the file holds stays */
+    int pmi_fd;           /* -1: none */
+    bool is_pty;          /* fd[0] is the terminal, for all three */
+    int report_fd, go_fd; /* go_fd: wait for a byte there; -1 */
+    const char *work_dir;
+    char *const *argv;
+    bool by_path; /* argv[0] is looked up in PATH */
+    size_t rlimit_count;
+    Pb__Rlimit **rlimits;
+    mode_t umask;
+};
+
+_Noreturn void child_run(struct task *t, struct child_plan *plan);

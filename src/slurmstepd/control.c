@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmstepd/control.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "auth/auth.h"
+#include "base/mem.h"
+#include "slurmstepd/finish.h"
+#include "slurmstepd/reap.h"
+#include "slurmstepd/start.h"
+
+#define ADOPTERS_MAX 8 /* daemons connected at a time */
+
+char *control_file(const char *dir, uint32_t job_id, uint32_t restarts, uint32_t step_id,
+                   const char *suffix)
+{
+    return mem_printf("%s/steps/%u.%u.%u.%s", dir, job_id, restarts, step_id, suffix);
+}
+
+void control_signal(struct step *step, int signo, bool leader_only)
+{
+    if (signo == SIGKILL && !leader_only) {
+        reap_signal_all(SIGKILL);
+        return;
+    }
+    for (size_t i = 0; i < step->task_count; i++)
+        if (step->tasks[i].pid)
+            kill(leader_only ? step->tasks[i].pid : -step->tasks[i].pid, signo);
+}
+
+/* Whether this delivery was made before; remembers it. */
+static bool seen(struct step *step, uint64_t nonce)
+{
+    for (size_t i = 0; i < STEP_NONCES; i++)
+        if (step->nonces[i] == nonce)
+            return true;
+    step->nonces[step->nonce_next++ % STEP_NONCES] = nonce;
+    return false;
+}
+
+static void on_signal(struct step *step, const Pb__StepdSignal *m)
+{
+    if (m->has_terminate && m->terminate)
+        finish_terminate(step, m->has_grace_sec ? m->grace_sec : step->kill_wait_sec,
+                         m->why ? m->why : "");
+    else if (m->signal > 0 && m->signal < NSIG && !(m->has_nonce && seen(step, m->nonce)))
+        control_signal(step, m->signal, m->has_batch_only && m->batch_only);
+}
+
+static void on_query(struct step *step, struct rpc_link *l, uint64_t id)
+{
+    Pb__StepdState m = PB__STEPD_STATE__INIT;
+    uint32_t *pids = mem_new_array(uint32_t, step->task_count + 1);
+
+    m.job_id = step->job_id;
+    m.restarts = step->restarts;
+    m.step_id = step->step_id;
+    m.uid = step->uid;
+    m.has_pid = true;
+    m.pid = (uint32_t)step->pid;
+    for (size_t i = 0; i < step->task_count; i++)
+        if (step->tasks[i].pid)
+            pids[m.n_task_pid++] = (uint32_t)step->tasks[i].pid;
+    m.task_pid = pids;
+    m.has_cred = true;
+    m.cred.data = (uint8_t *)step->cred.data;
+    m.cred.len = step->cred.len;
+    rpc_link_send(l, RPC_STEPD_QUERY, true, id, &m.base);
+    free(pids);
+}
+
+static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h,
+                       const ProtobufCMessage *body)
+{
+    struct step *step = ctx;
+    Pb__Empty done = PB__EMPTY__INIT;
+
+    if (h->flags & RPC_FLAG_REPLY)
+        return;
+    switch (h->rpc) {
+    case RPC_STEPD_START:
+        if (l == step->daemon && !step->node)
+            start_step(step, h->id, (const Pb__StepdStart *)body);
+        break;
+    case RPC_STEPD_SIGNAL:
+        if (step->node)
+            on_signal(step, (const Pb__StepdSignal *)body);
+        rpc_link_send(l, RPC_STEPD_SIGNAL, true, h->id, &done.base);
+        break;
+    case RPC_STEPD_QUERY:
+        if (step->node)
+            on_query(step, l, h->id);
+        break;
+    default:
+        break;
+    }
+}
+
+static void on_close(void *ctx, struct rpc_link *l, const struct err *why)
+{
+    struct step *step = ctx;
+
+    rpc_link_free(l);
+    if (l == step->daemon)
+        step->daemon = NULL;
+    for (size_t i = 0; i < step->adopters.len; i++)
+        if (step->adopters.data[i] == l) {
+            vec_remove(&step->adopters, i);
+            break;
+        }
+    if (!step->node) /* told nothing, so there is nothing to do */
+        loop_stop(step->loop);
+}
+
+static struct rpc_link *link_to(struct step *step, int fd)
+{
+    struct rpc_link_events events = {on_message, on_close, step};
+
+    return rpc_link_new(step->loop, fd, &events);
+}
+
+void control_open(struct step *step, int fd)
+{
+    step->daemon = link_to(step, fd);
+}
+
+static void on_connection(void *ctx, int fd, unsigned ready)
+{
+    struct step *step = ctx;
+    struct auth_identity who;
+    int got = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+
+    if (got < 0)
+        return;
+    if (step->adopters.len >= ADOPTERS_MAX || auth_peer(got, &who, NULL) ||
+        (who.uid != 0 && who.uid != step->slurmd_uid)) {
+        close(got);
+        return;
+    }
+    vec_push(&step->adopters, link_to(step, got));
+}
+
+static int bind_and_listen(int fd, const char *path, struct err *err)
+{
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+
+    if (strlen(path) >= sizeof(addr.sun_path))
+        return err_set(err, -ENAMETOOLONG,
+                       "%s is too long for a socket: choose a shorter "
+                       "SlurmdSpoolDir",
+                       path);
+    snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
+    if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(fd, ADOPTERS_MAX))
+        return err_set(err, -errno, "cannot listen on %s: %s", path, strerror(errno));
+    return 0;
+}
+
+int control_claim(struct step *step, struct err *err)
+{
+    _cleanup_free_ char *path =
+        control_file(step->dir, step->job_id, step->restarts, step->step_id, "sock");
+    _cleanup_free_ char *ours = mem_printf("%s/steps/%d", step->dir, (int)step->pid);
+    _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int rc;
+
+    if (fd < 0)
+        return err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
+    unlink(ours); /* of an earlier process with our number */
+    umask(0077);
+    rc = bind_and_listen(fd, ours, err);
+    /* It listens before it has its name, so who finds the name can connect. */
+    if (!rc && link(ours, path))
+        rc = err_set(err, -errno, "cannot claim step %s by %s: %s", step->name, path,
+                     strerror(errno));
+    unlink(ours);
+    if (rc)
+        return rc;
+    step->listen_fd = take_fd(&fd);
+    step->listen_watch = loop_fd_new(step->loop, step->listen_fd, LOOP_READ, on_connection, step);
+    return 0;
+}
+
+void control_tell_ended(struct step *step, const Pb__StepdEnded *m)
+{
+    if (step->daemon)
+        rpc_link_send(step->daemon, RPC_STEPD_ENDED, false, 0, &m->base);
+    vec_foreach (&step->adopters, l)
+        rpc_link_send(*l, RPC_STEPD_ENDED, false, 0, &m->base);
+}
+
+bool control_idle(const struct step *step)
+{
+    size_t waiting = step->daemon ? rpc_link_backlog(step->daemon) : 0;
+
+    for (size_t i = 0; i < step->adopters.len; i++)
+        waiting += rpc_link_backlog(step->adopters.data[i]);
+    return !waiting;
+}
+
+void control_done(struct step *step)
+{
+    if (step->listen_watch)
+        loop_fd_free(take_ptr(step->listen_watch));
+    if (step->listen_fd >= 0)
+        close(take_fd(&step->listen_fd));
+    rpc_link_free(take_ptr(step->daemon));
+    vec_foreach (&step->adopters, l)
+        rpc_link_free(*l);
+    vec_done(&step->adopters);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The node daemon's way in: the inherited connection, and a socket in the spool directory for a
+ * daemon that was started anew.
+ */
+#pragma once
+
+#include "slurmstepd/step.h"
+
+/* Names of a step's files below the spool directory; 'suffix' is "sock" or "exit". Caller frees. */
+char *control_file(const char *dir, uint32_t job_id, uint32_t restarts, uint32_t step_id,
+                   const char *suffix);
+
+void control_open(struct step *step, int fd); /* the inherited connection */
+/* Makes our socket, which claims the step; -EEXIST when somebody has claimed it before. */
+int control_claim(struct step *step, struct err *err);
+void control_signal(struct step *step, int signo, bool leader_only);
+void control_tell_ended(struct step *step, const Pb__StepdEnded *m);
+bool control_idle(const struct step *step); /* everything is written */
+void control_done(struct step *step);

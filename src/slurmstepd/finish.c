@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmstepd/finish.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/timefmt.h"
+#include "slurmstepd/control.h"
+#include "slurmstepd/reap.h"
+#include "slurmstepd/srun.h"
+#include "slurmstepd/start.h"
+#include "slurmstepd/stream.h"
+#include "slurmstepd/task.h"
+
+#define RETRY_MS 100 /* between looks for descendants that nothing else tells us of */
+
+static void take_usage(Pb__Usage *usage)
+{
+    struct rusage r;
+
+    getrusage(RUSAGE_CHILDREN, &r);
+    usage->has_user_usec = usage->has_sys_usec = usage->has_max_rss_kib = true;
+    usage->user_usec = (uint64_t)r.ru_utime.tv_sec * 1000000 + (uint64_t)r.ru_utime.tv_usec;
+    usage->sys_usec = (uint64_t)r.ru_stime.tv_sec * 1000000 + (uint64_t)r.ru_stime.tv_usec;
+    usage->max_rss_kib = (uint64_t)r.ru_maxrss;
+}
+
+/* On disk first: the daemon may be away, and may go away at any moment. */
+static void record_end(struct step *step, const Pb__StepdEnded *m)
+{
+    _cleanup_free_ char *path =
+        control_file(step->dir, step->job_id, step->restarts, step->step_id, "exit");
+    _cleanup_str_ struct str bytes = STR_INIT;
+
+    pb_pack(&m->base, &bytes);
+    path_write_file(path, bytes.data, bytes.len, 0600, NULL); /* the daemon is told as well */
+    control_tell_ended(step, m);
+}
+
+static void remove_script(struct step *step)
+{
+    char *slash;
+
+    if (!step->script)
+        return;
+    unlink(step->script);
+    slash = strrchr(step->script, '/');
+    *slash = '\0';
+    rmdir(step->script);
+    free(take_ptr(step->script));
+}
+
+static void init_ended(const struct step *step, Pb__StepdEnded *m)
+{
+    pb__stepd_ended__init(m);
+    m->job_id = step->job_id;
+    m->restarts = step->restarts;
+    m->step_id = step->step_id;
+}
+
+void finish_never_started(struct step *step, int code, const char *text)
+{
+    Pb__StepdEnded m;
+
+    init_ended(step, &m);
+    m.has_launch_code = true;
+    m.launch_code = code;
+    m.text = (char *)text;
+    remove_script(step);
+    record_end(step, &m);
+}
+
+static void gone(struct step *step)
+{
+    Pb__StepdEnded m;
+    Pb__Usage usage = PB__USAGE__INIT;
+
+    for (size_t i = 0; i < step->task_count; i++) {
+        stream_cut(&step->tasks[i].out);
+        stream_cut(&step->tasks[i].err);
+    }
+    take_usage(&usage);
+    init_ended(step, &m);
+    m.exit_status = step->exit_status;
+    m.usage = &usage;
+    m.has_timed_out = m.timed_out = step->timed_out;
+    m.has_unkillable = m.unkillable = step->unkillable;
+    remove_script(step);
+    record_end(step, &m);
+    step->phase = STEP_DRAINING;
+    loop_timer_set(step->kill_timer, STEP_DRAIN_MS);
+}
+
+static void on_retry(void *ctx)
+{
+    finish_check(ctx);
+}
+
+static void look_again(struct step *step)
+{
+    if (!step->retry_timer)
+        step->retry_timer = loop_timer_new(step->loop, on_retry, step);
+    loop_timer_set(step->retry_timer, RETRY_MS);
+}
+
+static void on_patience_over(void *ctx)
+{
+    struct step *step = ctx;
+
+    if (step->phase == STEP_DRAINING) {
+        loop_stop(step->loop);
+    } else if (!step->killed) {
+        finish_terminate(step, 0, NULL);
+    } else {
+        step->unkillable = true;
+        step->phase = STEP_KILLING;
+        finish_check(step);
+    }
+}
+
+static void set_patience(struct step *step, int64_t after_ms)
+{
+    if (!step->kill_timer)
+        step->kill_timer = loop_timer_new(step->loop, on_patience_over, step);
+    loop_timer_set(step->kill_timer, after_ms);
+}
+
+static void kill_all(struct step *step)
+{
+    reap_signal_all(SIGKILL);
+    if (!step->killed)
+        set_patience(step, (int64_t)step->unkillable_sec * 1000);
+    step->killed = true;
+    look_again(step);
+}
+
+static bool output_is_sent(const struct step *step)
+{
+    if (!step->srun)
+        return true;
+    for (size_t i = 0; i < step->task_count; i++)
+        if (!stream_drained(&step->tasks[i].out) || !stream_drained(&step->tasks[i].err))
+            return false;
+    return true;
+}
+
+void finish_check(struct step *step)
+{
+    Pb__Usage usage = PB__USAGE__INIT;
+
+    if (step->phase == STEP_RUNNING && !step->left)
+        step->phase = STEP_KILLING;
+    if (step->phase == STEP_RUNNING && step->killed && !step->unkillable)
+        kill_all(step); /* what has been forked since */
+    if (step->phase == STEP_KILLING) {
+        if (!step->unkillable && reap_have_children()) {
+            kill_all(step);
+            return;
+        }
+        set_patience(step, -1);
+        gone(step);
+    }
+    if (step->phase != STEP_DRAINING || !output_is_sent(step))
+        return;
+    if (step->srun && !step->srun_told) {
+        step->srun_told = true;
+        take_usage(&usage);
+        srun_finish(step, &usage);
+    }
+    if (!step->srun && control_idle(step))
+        loop_stop(step->loop);
+    else
+        look_again(step);
+}
+
+void finish_format_cancel(const char *what, const char *node, const char *when, const char *why,
+                          struct str *out)
+{
+    str_printf(out, "slurmstepd: error: *** %s ON %s CANCELLED AT %s", what, node, when);
+    if (why && *why && strcmp(why, "CANCELLED") != 0)
+        str_printf(out, " DUE TO %s", why);
+    str_puts(out, " ***\n");
+}
+
+static void say_why(struct step *step, const char *why)
+{
+    _cleanup_str_ struct str line = STR_INIT;
+    char when[TIME_TEXT_MAX], what[64];
+
+    if (step->is_batch)
+        snprintf(what, sizeof(what), "JOB %u", step->job_id);
+    else
+        snprintf(what, sizeof(what), "STEP %s", step->name);
+    finish_format_cancel(what, step->node, time_format_date(time(NULL), "", when), why, &line);
+    task_say(step, str_cstr(&line));
+}
+
+void finish_terminate(struct step *step, uint32_t grace_sec, const char *why)
+{
+    int64_t at = loop_mono_ms() + (int64_t)grace_sec * 1000;
+
+    if (step->phase == STEP_STARTING) {
+        start_failed(step, ERR_CREDENTIAL_REVOKED, err_text(ERR_CREDENTIAL_REVOKED));
+        return;
+    }
+    if (step->phase == STEP_DRAINING) { /* only srun's interest keeps us */
+        loop_stop(step->loop);
+        return;
+    }
+    if (!step->terminating && why)
+        say_why(step, why);
+    if (why && !strcmp(why, "TIME LIMIT"))
+        step->timed_out = true;
+    if (!grace_sec) {
+        kill_all(step);
+    } else if (!step->terminating) {
+        reap_signal_all(SIGCONT);
+        reap_signal_all(SIGTERM);
+    }
+    if (!step->killed && (!step->terminating || at < step->kill_at_ms)) {
+        step->kill_at_ms = at;
+        set_patience(step, (int64_t)grace_sec * 1000);
+    }
+    step->terminating = true;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The end of a step, wanted or not: tasks, then every descendant, then the exit file, then the
+ * daemon and srun are told.
+ */
+#pragma once
+
+#include "slurmstepd/step.h"
+
+/* Goes on as far as it can; called whenever a process has ended or output has been sent. */
+void finish_check(struct step *step);
+
+/* SIGCONT and SIGTERM to everything, SIGKILL after grace_sec (0: at once). A repeat can only
+ * shorten the grace. why: NULL says nothing to the user; "" or "CANCELLED" is a plain cancel. */
+void finish_terminate(struct step *step, uint32_t grace_sec, const char *why);
+
+/* The line users know: "slurmstepd: error: *** JOB 42 ON n1 CANCELLED AT ... DUE TO TIME LIMIT ***"
+ */
+void finish_format_cancel(const char *what, const char *node, const char *when, const char *why,
+                          struct str *out);
+
+void finish_never_started(struct step *step, int code, const char *text);

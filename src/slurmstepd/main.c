@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * slurmstepd: the shepherd of one step on one node. Started by slurmd with a connected socket as
+ * descriptor 3, over which it is told what to run; outlives slurmd.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "slurmstepd/control.h"
+#include "slurmstepd/finish.h"
+#include "slurmstepd/mpi.h"
+#include "slurmstepd/reap.h"
+#include "slurmstepd/task.h"
+
+#define DAEMON_FD 3
+
+static void on_stray(void *ctx, pid_t pid, int wait_status)
+{
+    finish_check(ctx);
+}
+
+static void step_init(struct step *step)
+{
+    step->pid = getpid();
+    step->listen_fd = step->go_fd = -1;
+}
+
+static void step_done(struct step *step)
+{
+    if (step->srun)
+        rpc_session_free(take_ptr(step->srun));
+    for (size_t i = 0; i < step->task_count; i++)
+        task_done(&step->tasks[i]);
+    mpi_done(step);
+    control_done(step);
+    loop_timer_free(step->kill_timer);
+    loop_timer_free(step->retry_timer);
+    loop_timer_free(step->input_timer);
+    if (step->go_fd >= 0)
+        close(step->go_fd);
+    arena_done(&step->arena);
+    envlist_done(&step->env);
+    free(step->tasks);
+    free(step->groups);
+    free(step->node);
+    free(step->name);
+    free(step->dir);
+    free(step->script);
+    free(step->fail_text);
+    str_done(&step->cred);
+    loop_free(step->loop);
+}
+
+int main(int argc, char **argv)
+{
+    struct step step = {0};
+    struct stat st;
+
+    if (argc > 1 && (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version"))) {
+        puts("slurm " SLURM_VERSION);
+        return 0;
+    }
+    if (fstat(DAEMON_FD, &st) || !S_ISSOCK(st.st_mode)) {
+        fputs("slurmstepd: error: this program is started by slurmd, one process per step\n",
+              stderr);
+        return 1;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    reap_become_subreaper();
+    step_init(&step);
+    step.loop = loop_new(0);
+    loop_child_other(step.loop, on_stray, &step);
+    control_open(&step, DAEMON_FD);
+    loop_run(step.loop);
+    step_done(&step);
+    return 0;
+}

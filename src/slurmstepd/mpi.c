@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmstepd/mpi.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "slurmstepd/finish.h"
+#include "slurmstepd/layout.h"
+#include "slurmstepd/pmi.h"
+#include "slurmstepd/srun.h"
+
+#define SEND_BUFFER (1 << 18) /* answers to one task; it asks one thing at a time */
+
+static void on_send(void *ctx, uint32_t local, const char *line, size_t len)
+{
+    struct step *step = ctx;
+    struct task *t = &step->tasks[local];
+
+    /* A task that lets this much unread pile up is not an MPI library: it loses its service. */
+    if (t->pmi_fd >= 0 && send(t->pmi_fd, line, len, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)len)
+        shutdown(t->pmi_fd, SHUT_RDWR);
+}
+
+static void on_fence(void *ctx, uint32_t round, const struct pmi_pair *put, size_t count)
+{
+    struct step *step = ctx;
+    Pb__KvsEntry *pairs = mem_new_array(Pb__KvsEntry, count ? count : 1);
+
+    for (size_t i = 0; i < count; i++) {
+        pb__kvs_entry__init(&pairs[i]);
+        pairs[i].key = (char *)put[i].key;
+        pairs[i].value = (char *)put[i].value;
+    }
+    srun_fence(step, round, pairs, count);
+    free(pairs);
+}
+
+static void on_abort(void *ctx, uint32_t local, int exit_code, const char *text)
+{
+    struct step *step = ctx;
+
+    srun_abort(step, exit_code, text);
+    finish_terminate(step, step->kill_wait_sec, NULL);
+}
+
+bool mpi_wanted(const struct step *step)
+{
+    return step->launch && str_eq(step->launch->mpi, "pmi1");
+}
+
+void mpi_open(struct step *step)
+{
+    struct pmi_events events = {on_send, on_fence, on_abort, step};
+    const Pb__Cred *cred = step->granted;
+    _cleanup_str_ struct str mapping = STR_INIT;
+    _cleanup_free_ char *name = NULL;
+    struct pmi_options options = {.local_count = (uint32_t)step->task_count};
+    uint32_t *node_of;
+
+    for (size_t n = 0; n < cred->n_nodes; n++)
+        options.size += (uint32_t)cred->nodes[n]->n_task_ids;
+    node_of = mem_new_array(uint32_t, options.size);
+    for (size_t n = 0; n < cred->n_nodes; n++)
+        for (size_t i = 0; i < cred->nodes[n]->n_task_ids; i++)
+            if (cred->nodes[n]->task_ids[i] < options.size)
+                node_of[cred->nodes[n]->task_ids[i]] = (uint32_t)n;
+    layout_mapping_format(node_of, options.size, &mapping);
+    free(node_of);
+    name = mem_printf("kvs_%u_%u", step->job_id, step->step_id);
+    options.kvs_name = name;
+    options.universe_size = options.size;
+    options.mapping = mapping.len < PMI_VALUE_MAX ? str_cstr(&mapping) : NULL;
+    step->pmi = pmi_new(&options, &events);
+}
+
+void mpi_done(struct step *step)
+{
+    pmi_free(take_ptr(step->pmi));
+}
+
+void mpi_task_done(struct task *t)
+{
+    if (t->pmi_watch)
+        loop_fd_free(take_ptr(t->pmi_watch));
+    if (t->pmi_fd >= 0)
+        close(take_fd(&t->pmi_fd));
+}
+
+static void on_readable(void *ctx, int fd, unsigned ready)
+{
+    struct task *t = ctx;
+    char chunk[4096];
+    ssize_t n = read(fd, chunk, sizeof(chunk));
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0 || pmi_feed(t->step->pmi, t->local, chunk, (size_t)n, NULL))
+        mpi_task_done(t);
+}
+
+int mpi_task_open(struct task *t, struct err *err)
+{
+    int pair[2], size = SEND_BUFFER;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+        return err_set(err, -errno, "cannot make a socket pair: %s", strerror(errno));
+    setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+    fcntl(pair[0], F_SETFL, O_NONBLOCK);
+    t->pmi_fd = pair[0];
+    t->pmi_watch = loop_fd_new(t->step->loop, pair[0], LOOP_READ, on_readable, t);
+    return pair[1];
+}
+
+void mpi_fence_done(struct step *step, const Pb__KvsFence *m)
+{
+    struct pmi_pair *pairs = mem_new_array(struct pmi_pair, m->n_put ? m->n_put : 1);
+
+    for (size_t i = 0; i < m->n_put; i++)
+        pairs[i] = (struct pmi_pair){m->put[i]->key, m->put[i]->value};
+    if (step->pmi && pmi_fence_done(step->pmi, m->round, pairs, m->n_put, NULL))
+        finish_terminate(step, 0, "MPI KEY-VALUE SPACE FULL");
+    free(pairs);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * MPI for the tasks: carries pmi.c's lines over each task's PMI_FD and its barriers over srun.
+ */
+#pragma once
+
+#include "slurmstepd/step.h"
+
+/* The descriptor tasks find in PMI_FD. Low numbers belong to scripts, 10 upwards to shells, which
+ * take the next free one. */
+#define MPI_TASK_FD 10
+
+bool mpi_wanted(const struct step *step);
+void mpi_open(struct step *step); /* before the tasks start */
+void mpi_done(struct step *step);
+
+/* A pair of descriptors for a task: ours is watched, the returned one is the child's. */
+int mpi_task_open(struct task *t, struct err *err);
+void mpi_task_done(struct task *t);
+
+void mpi_fence_done(struct step *step, const Pb__KvsFence *m);

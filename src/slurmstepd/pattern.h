@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * File name patterns of standard streams: %j and its kin, with a width for numbers ("%5j"). Pure:
+ * text in, text out. A backslash anywhere switches all replacement off and is itself dropped, as in
+ * Slurm.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+#define PATTERN_WIDTH_MAX 10 /* digits; larger widths count as this */
+#define PATTERN_STEP_BATCH 0xfffffffbu
+
+struct pattern_values {
+    uint32_t job_id, step_id;
+    uint32_t node_index; /* %n: of this node in the step */
+    uint32_t task_id;    /* %t */
+    const char *node, *user, *job_name;
+};
+
+/* What makes the names of two tasks differ. */
+enum pattern_scope { PATTERN_SAME = 0, PATTERN_PER_NODE = 1, PATTERN_PER_TASK = 2 };
+enum pattern_scope pattern_scope(const char *pattern);
+
+/* Appends the name to out. -ERR_LIMIT when it exceeds a path's length; an unknown %x stays as it
+ * is. */
+int pattern_expand(const char *pattern, const struct pattern_values *v, struct str *out,
+                   struct err *err);

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmstepd/plan.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "slurmstepd/pattern.h"
+
+#define DEFAULT_UMASK 022
+
+/* The file a pattern names for this task. */
+static int expand(const struct step *step, const struct task *t, const char *pattern,
+                  const char *job_name, char **path, struct err *err)
+{
+    struct pattern_values v = {.job_id = step->job_id,
+                               .step_id = step->step_id,
+                               .node_index = step->node_index,
+                               .task_id = t->id,
+                               .node = step->node,
+                               .user = step->start->user_name,
+                               .job_name = job_name};
+    struct str out = STR_INIT;
+    int rc = pattern_expand(pattern, &v, &out, err);
+
+    if (rc)
+        str_done(&out);
+    else
+        *path = str_take(&out);
+    return rc;
+}
+
+/* A batch script's: relative names are below the job's directory, wherever the script could go. */
+static int batch_path(const struct step *step, const struct task *t, const char *pattern,
+                      char **path, struct err *err)
+{
+    const Pb__JobSpec *spec = step->batch->spec;
+    char *name = NULL;
+    int rc = expand(step, t, pattern, spec->name, &name, err);
+
+    if (!rc && *name != '/' && spec->work_dir) {
+        *path = mem_printf("%s/%s", spec->work_dir, name);
+        free(name);
+    } else {
+        *path = name;
+    }
+    return rc;
+}
+
+static int plan_batch(struct step *step, struct task *t, struct child_plan *plan, struct err *err)
+{
+    const Pb__JobSpec *spec = step->batch->spec;
+    const Pb__JobPayload *payload = step->batch->payload;
+    bool two = spec->has_parallel_command && spec->parallel_command;
+    const char *out = spec->std_out && *spec->std_out ? spec->std_out : "slurm-%j.out";
+    const char *error = spec->std_err && *spec->std_err ? spec->std_err : NULL;
+    int rc = 0;
+
+    if (!error)
+        error = two && !(spec->std_out && *spec->std_out) ? "slurm-%j.err" : out;
+    if (spec->std_in && *spec->std_in)
+        rc = batch_path(step, t, spec->std_in, &plan->path[0], err);
+    else
+        plan->path[0] = mem_strdup("/dev/null");
+    if (!rc)
+        rc = batch_path(step, t, out, &plan->path[1], err);
+    if (!rc)
+        rc = batch_path(step, t, error, &plan->path[2], err);
+    if (rc)
+        return rc;
+    plan->truncate[1] = !(spec->has_open_append && spec->open_append);
+    plan->truncate[2] = plan->truncate[1] && strcmp(plan->path[1], plan->path[2]) != 0;
+    plan->work_dir = spec->work_dir ? spec->work_dir : "/tmp";
+    plan->argv = step->argv;
+    plan->by_path = false;
+    plan->rlimits = payload ? payload->rlimits : NULL;
+    plan->rlimit_count = payload ? payload->n_rlimits : 0;
+    plan->umask = payload && payload->has_umask ? payload->umask : DEFAULT_UMASK;
+    return 0;
+}
+
+/* Of the tasks that share a file, the first one of all empties it: on this node, and on node 0 when
+ * the name is the same everywhere. */
+static bool empties(const struct step *step, const struct task *t, const char *pattern)
+{
+    if (step->launch->has_open_append && step->launch->open_append)
+        return false;
+    switch (pattern_scope(pattern)) {
+    case PATTERN_PER_TASK:
+        return true;
+    case PATTERN_PER_NODE:
+        return t->local == 0;
+    default:
+        return t->local == 0 && step->node_index == 0;
+    }
+}
+
+/* Standard input comes from srun for every task, for one, or for none. */
+static bool takes_input(const struct step *step, const struct task *t)
+{
+    const char *mode = step->launch->std_in_mode;
+    long long rank;
+
+    if (!mode || !strcmp(mode, "all"))
+        return true;
+    return !str_parse_i64(mode, 0, UINT32_MAX, &rank) && rank == t->id;
+}
+
+static int plan_step(struct step *step, struct task *t, struct child_plan *plan, struct err *err)
+{
+    const Pb__LaunchTasks *l = step->launch;
+    const char *patterns[3] = {l->std_in, l->std_out, l->std_err};
+
+    for (int i = 0; i < 3; i++) {
+        int rc;
+
+        if (!patterns[i] || !*patterns[i])
+            continue;
+        rc = expand(step, t, patterns[i], l->job_name, &plan->path[i], err);
+        if (rc)
+            return rc;
+        plan->truncate[i] = i && empties(step, t, patterns[i]);
+    }
+    if (plan->path[1] && plan->path[2] && !strcmp(plan->path[1], plan->path[2]))
+        plan->truncate[2] = false;
+    if (!plan->path[0] && !takes_input(step, t) && !(l->has_pty && l->pty && t->id == 0))
+        plan->path[0] = mem_strdup("/dev/null");
+    plan->work_dir = l->work_dir;
+    plan->argv = step->argv;
+    plan->by_path = true;
+    plan->rlimits = l->rlimits;
+    plan->rlimit_count = l->n_rlimits;
+    plan->umask = l->has_umask ? l->umask : DEFAULT_UMASK;
+    return 0;
+}
+
+int plan_task(struct step *step, struct task *t, struct child_plan *plan, struct err *err)
+{
+    *plan = (struct child_plan){.fd = {-1, -1, -1}, .pmi_fd = -1, .report_fd = -1, .go_fd = -1};
+    return step->batch ? plan_batch(step, t, plan, err) : plan_step(step, t, plan, err);
+}
+
+void plan_done(struct child_plan *plan)
+{
+    for (int i = 0; i < 3; i++)
+        free(plan->path[i]);
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "slurmstepd/pmi.h"
+
+struct bench {
+    struct pmi *pmi;
+    struct str said[2];
+    struct str fences; /* "round:key=value," */
+    unsigned fence_count;
+    int abort_code;
+};
+
+static void on_send(void *ctx, uint32_t local, const char *line, size_t len)
+{
+    struct bench *b = ctx;
+
+    str_append(&b->said[local], line, len);
+}
+
+static void on_fence(void *ctx, uint32_t round, const struct pmi_pair *put, size_t count)
+{
+    struct bench *b = ctx;
+
+    b->fence_count++;
+    str_printf(&b->fences, "%u:", round);
+    for (size_t i = 0; i < count; i++)
+        str_printf(&b->fences, "%s=%s,", put[i].key, put[i].value);
+}
+
+static void on_abort(void *ctx, uint32_t local, int exit_code, const char *text)
+{
+    struct bench *b = ctx;
+
+    b->abort_code = exit_code;
+}
+
+static void bench_init(struct bench *b)
+{
+    struct pmi_options options = {.kvs_name = "kvs_1_0",
+                                  .size = 4,
+                                  .local_count = 2,
+                                  .mapping = "(vector,(0,2,2))",
+                                  .universe_size = 4};
+    struct pmi_events events = {on_send, on_fence, on_abort, b};
+
+    memset(b, 0, sizeof(*b));
+    b->pmi = pmi_new(&options, &events);
+}
+
+static void bench_done(struct bench *b)
+{
+    pmi_free(b->pmi);
+    str_done(&b->said[0]);
+    str_done(&b->said[1]);
+    str_done(&b->fences);
+}
+
+static int feed(struct bench *b, uint32_t local, const char *text)
+{
+    return pmi_feed(b->pmi, local, text, strlen(text), NULL);
+}
+
+static void init_both(struct bench *b)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(feed(b, i, "cmd=init pmi_version=1 pmi_subversion=1\n"), 0);
+        assert_string_equal(str_cstr(&b->said[i]),
+                            "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n");
+        str_clear(&b->said[i]);
+    }
+}
+
+static void test_hostile_lines(void **state)
+{
+    static const char *const refused[] = {
+        "x\n",
+        " \n",
+        "get\n",
+        "=\n",
+        "key=a cmd=get\n",
+        "cmd=\n",
+        "cmd=nonsense\n",
+        "cmd=get_maxes\n",
+        "cmd=put key=a value=b\n",
+        "cmd=barrier_in\n",
+        "cmd=init a=1 b=2 c=3 d=4 e=5 f=6 g=7 h=8 i=9 j=0 k=1 l=2 m=3 n=4 o=5 p=6\n",
+    };
+
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        struct bench b;
+
+        bench_init(&b);
+        assert_int_equal(feed(&b, 0, refused[i]), -ERR_PROTOCOL);
+        assert_int_equal(b.fence_count, 0);
+        bench_done(&b);
+    }
+}
+
+static void test_limits(void **state)
+{
+    struct bench b;
+    char line[PMI_LINE_MAX + 2];
+
+    bench_init(&b);
+    memset(line, 'x', sizeof(line));
+    assert_int_equal(pmi_feed(b.pmi, 0, line, PMI_LINE_MAX, NULL), 0);
+    assert_int_equal(pmi_feed(b.pmi, 0, line, 1, NULL), -ERR_LIMIT);
+    assert_int_equal(pmi_feed(b.pmi, 1, "cmd=in\0it\n", 10, NULL), -ERR_PROTOCOL);
+    bench_done(&b);
+}
+
+static void put_sizes(struct bench *b, size_t key_len, size_t value_len, const char *answer)
+{
+    _cleanup_str_ struct str s = STR_INIT;
+
+    str_puts(&s, "cmd=put kvsname=kvs_1_0 key=");
+    for (size_t i = 0; i < key_len; i++)
+        str_putc(&s, 'k');
+    str_puts(&s, " value=");
+    for (size_t i = 0; i < value_len; i++)
+        str_putc(&s, 'v');
+    str_putc(&s, '\n');
+    assert_int_equal(feed(b, 0, str_cstr(&s)), 0);
+    assert_string_equal(str_cstr(&b->said[0]), answer);
+    str_clear(&b->said[0]);
+}
+
+static void test_put_limits(void **state)
+{
+    static const char good[] = "cmd=put_result rc=0 msg=success\n";
+    static const char bad[] = "cmd=put_result rc=-1 msg=invalid_key_or_value\n";
+    struct bench b;
+
+    bench_init(&b);
+    init_both(&b);
+    put_sizes(&b, 0, 1, bad);
+    put_sizes(&b, PMI_KEY_MAX - 2, 0, good);
+    put_sizes(&b, PMI_KEY_MAX - 1, PMI_VALUE_MAX - 1, good);
+    put_sizes(&b, PMI_KEY_MAX, 1, bad);
+    put_sizes(&b, 1, PMI_VALUE_MAX, bad);
+    bench_done(&b);
+}
+
+static void test_answers(void **state)
+{
+    static const struct {
+        const char *line, *answer;
+    } vectors[] = {
+        {"cmd=get_maxes\n", "cmd=maxes rc=0 kvsname_max=256 keylen_max=64 vallen_max=1024\n"},
+        {"cmd=get_appnum\r\n", "cmd=appnum rc=0 appnum=0\n"},
+        {"\ncmd=get_my_kvsname\n", "cmd=my_kvsname rc=0 kvsname=kvs_1_0\n"},
+        {"cmd=get_universe_size\n", "cmd=universe_size rc=0 size=4\n"},
+        {"cmd=get kvsname=kvs_1_0 key=none\n",
+         "cmd=get_result rc=-1 msg=key_not_found value=unknown\n"},
+        {"cmd=get\n", "cmd=get_result rc=-1 msg=key_not_found value=unknown\n"},
+        {"cmd=get kvsname=kvs_1_0 key=PMI_process_mapping\n",
+         "cmd=get_result rc=0 msg=success value=(vector,(0,2,2))\n"},
+        {"cmd=put kvsname=kvs_1_0 key=a value=b c=d\n", "cmd=put_result rc=0 msg=success\n"},
+        {"cmd=get kvsname=kvs_1_0 key=a\n", "cmd=get_result rc=0 msg=success value=b c=d\n"},
+        {"cmd=lookup_name service=x\n", "cmd=lookup_result rc=-1 info=error msg=not_supported\n"},
+        {"mcmd=spawn\nnprocs=1\ncmd=put\nendcmd\n",
+         "cmd=spawn_result rc=-1 status=spawn_not_supported\n"},
+        {"cmd=finalize\n", "cmd=finalize_ack rc=0\n"},
+    };
+    struct bench b;
+
+    bench_init(&b);
+    assert_int_equal(feed(&b, 0, "cmd=init pmi_version=2 pmi_subversion=0\n"), 0);
+    assert_string_equal(str_cstr(&b.said[0]),
+                        "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1\n");
+    str_clear(&b.said[0]);
+    init_both(&b);
+    for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+        for (const char *at = vectors[i].line; *at; at++) /* byte by byte */
+            assert_int_equal(pmi_feed(b.pmi, 0, at, 1, NULL), 0);
+        assert_string_equal(str_cstr(&b.said[0]), vectors[i].answer);
+        str_clear(&b.said[0]);
+    }
+    bench_done(&b);
+}
+
+static void test_barrier_merges(void **state)
+{
+    struct bench b;
+    struct pmi_pair pairs[] = {{"a", "1"}, {"far", "away"}};
+
+    bench_init(&b);
+    init_both(&b);
+    assert_int_equal(feed(&b, 0, "cmd=put key=a value=1\ncmd=barrier_in\n"), 0);
+    assert_int_equal(b.fence_count, 0);
+    assert_int_equal(feed(&b, 0, "cmd=barrier_in\n"), -ERR_PROTOCOL);
+    assert_int_equal(pmi_fence_done(b.pmi, 0, pairs, 2, NULL), 0); /* not all are waiting */
+    str_clear(&b.said[0]);
+    assert_int_equal(feed(&b, 1, "cmd=barrier_in\n"), 0);
+    assert_string_equal(str_cstr(&b.fences), "0:a=1,");
+    assert_int_equal(pmi_fence_done(b.pmi, 1, pairs, 2, NULL), 0); /* another round */
+    assert_string_equal(str_cstr(&b.said[1]), "");
+    assert_int_equal(pmi_fence_done(b.pmi, 0, pairs, 2, NULL), 0);
+    assert_string_equal(str_cstr(&b.said[0]), "cmd=barrier_out rc=0\n");
+    assert_string_equal(str_cstr(&b.said[1]), "cmd=barrier_out rc=0\n");
+    str_clear(&b.said[1]);
+    assert_int_equal(feed(&b, 1, "cmd=get key=far\n"), 0);
+    assert_string_equal(str_cstr(&b.said[1]), "cmd=get_result rc=0 msg=success value=away\n");
+    assert_int_equal(feed(&b, 0, "cmd=barrier_in\n"), 0);
+    assert_int_equal(feed(&b, 1, "cmd=put key=z value=9\ncmd=barrier_in\n"), 0);
+    assert_string_equal(str_cstr(&b.fences), "0:a=1,1:z=9,"); /* only what is new */
+    bench_done(&b);
+}
+
+static void test_abort(void **state)
+{
+    static const struct {
+        const char *line;
+        int code;
+    } vectors[] = {{"cmd=abort\n", 1},
+                   {"cmd=abort exitcode=x\n", 1},
+                   {"cmd=abort exitcode=9\n", 9},
+                   {"cmd=abort exitcode=99999999999999999999\n", 1}};
+
+    for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+        struct bench b;
+
+        bench_init(&b);
+        assert_int_equal(feed(&b, 0, vectors[i].line), 0);
+        assert_int_equal(b.abort_code, vectors[i].code);
+        bench_done(&b);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_hostile_lines),  cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_put_limits),     cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_barrier_merges), cmocka_unit_test(test_abort),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

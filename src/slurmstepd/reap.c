@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmstepd/reap.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "base/vec.h"
+
+#define CHILDREN_MAX (4u << 20) /* bytes of one list of children */
+#define PROCESSES_MAX 1000000   /* a cycle by reused numbers ends here */
+
+struct kin {
+    pid_t pid, parent;
+};
+
+struct kin_list {
+    VEC(struct kin) list;
+};
+
+void reap_become_subreaper(void)
+{
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+bool reap_have_children(void)
+{
+    siginfo_t info;
+
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
+}
+
+static void add_children(struct kin_list *k, pid_t parent, const char *path)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    char *at, *end;
+
+    if (path_read_file(path, CHILDREN_MAX, &text, NULL))
+        return;
+    for (at = (char *)str_cstr(&text); *at; at = end) {
+        long pid = strtol(at, &end, 10);
+
+        if (end == at)
+            break;
+        if (pid > 0 && k->list.len < PROCESSES_MAX)
+            vec_push(&k->list, ((struct kin){(pid_t)pid, parent}));
+    }
+}
+
+/* A child belongs to the thread that made it. */
+static void add_children_of(struct kin_list *k, pid_t pid)
+{
+    char dir[64], path[128];
+    struct dirent *entry;
+    DIR *threads;
+
+    snprintf(dir, sizeof(dir), "/proc/%d/task", (int)pid);
+    threads = opendir(dir);
+    if (!threads)
+        return;
+    while ((entry = readdir(threads))) {
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(path, sizeof(path), "%s/%.20s/children", dir, entry->d_name);
+        add_children(k, pid, path);
+    }
+    closedir(threads);
+}
+
+static pid_t parent_of(pid_t pid)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    char path[64];
+    const char *at;
+    int parent;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    if (path_read_file(path, 4096, &text, NULL))
+        return -1;
+    at = strrchr(str_cstr(&text), ')'); /* the name before it may hold anything */
+    if (!at || sscanf(at + 1, " %*c %d", &parent) != 1)
+        return -1;
+    return parent;
+}
+
+/* The number may have passed to a stranger since it was read: a handle first, then another look. */
+static bool signal_one(const struct kin *k, int signo)
+{
+    _cleanup_close_ int handle = (int)syscall(SYS_pidfd_open, k->pid, 0);
+    pid_t parent;
+
+    if (handle < 0)
+        return false;
+    parent = parent_of(k->pid);
+    if (parent != k->parent && parent != getpid())
+        return false;
+    return !syscall(SYS_pidfd_send_signal, handle, signo, NULL, 0);
+}
+
+unsigned reap_signal_all(int signo)
+{
+    struct kin_list found = {0};
+    unsigned count = 0;
+
+    add_children_of(&found, getpid());
+    for (size_t i = 0; i < found.list.len; i++)
+        add_children_of(&found, found.list.data[i].pid);
+    for (size_t i = 0; i < found.list.len; i++)
+        count += signal_one(&found.list.data[i], signo);
+    vec_done(&found.list);
+    return count;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Every process below this one. We are their subreaper: whoever is orphaned, by a double fork or a
+ * session of its own, becomes our child.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+void reap_become_subreaper(void);
+bool reap_have_children(void); /* dead ones that nobody has waited for count */
+
+/* Signals every descendant there is at this moment; returns how many. What forks meanwhile is
+ * found by the next call. */
+unsigned reap_signal_all(int signo);

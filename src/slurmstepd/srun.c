@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmstepd/srun.h"
+
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+
+#include "auth/auth.h"
+#include "slurmstepd/control.h"
+#include "slurmstepd/finish.h"
+#include "slurmstepd/mpi.h"
+#include "slurmstepd/start.h"
+#include "slurmstepd/stream.h"
+#include "slurmstepd/task.h"
+
+#define EVERY_TASK 0xffffffffu
+
+static void on_data(struct step *step, const Pb__IoData *m)
+{
+    const void *data = m->has_data ? m->data.data : NULL;
+    size_t len = m->has_data ? m->data.len : 0;
+
+    if (m->stream != 0)
+        return;
+    for (size_t i = 0; i < step->task_count; i++)
+        if (m->task == EVERY_TASK || m->task == step->tasks[i].id)
+            stream_input(&step->tasks[i], data, len);
+}
+
+static void on_signal(struct step *step, const Pb__IoSignal *m)
+{
+    if (m->has_kill_step && m->kill_step)
+        finish_terminate(step, step->kill_wait_sec, m->why);
+    else if (m->signal > 0 && m->signal < NSIG)
+        control_signal(step, m->signal, false);
+}
+
+static void on_window_size(struct step *step, const Pb__WindowSize *m)
+{
+    struct winsize size = {.ws_row = (unsigned short)m->rows, .ws_col = (unsigned short)m->columns};
+
+    for (size_t i = 0; i < step->task_count; i++)
+        if (step->tasks[i].is_pty && step->tasks[i].out.fd >= 0)
+            ioctl(step->tasks[i].out.fd, TIOCSWINSZ, &size);
+}
+
+static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
+                       const ProtobufCMessage *body)
+{
+    struct step *step = ctx;
+
+    switch (rpc->number) {
+    case RPC_IO_DATA:
+        on_data(step, (const Pb__IoData *)body);
+        break;
+    case RPC_IO_SIGNAL:
+        on_signal(step, (const Pb__IoSignal *)body);
+        break;
+    case RPC_KVS_FENCE:
+        mpi_fence_done(step, (const Pb__KvsFence *)body);
+        break;
+    case RPC_WINDOW_SIZE:
+        on_window_size(step, (const Pb__WindowSize *)body);
+        break;
+    default:
+        break;
+    }
+}
+
+static void on_open(void *ctx, struct rpc_session *s)
+{
+    struct step *step = ctx;
+    Pb__IoHello hello = PB__IO_HELLO__INIT;
+
+    step->srun_was_up = true;
+    hello.node = step->node;
+    hello.node_index = step->node_index;
+    rpc_session_send(s, RPC_IO_HELLO, &hello.base);
+    task_start_all(step);
+}
+
+static void pump_all(struct step *step)
+{
+    for (size_t i = 0; i < step->task_count; i++) {
+        stream_pump(&step->tasks[i].out);
+        stream_pump(&step->tasks[i].err);
+    }
+}
+
+static void on_drained(void *ctx, struct rpc_session *s)
+{
+    struct step *step = ctx;
+
+    pump_all(step);
+    finish_check(step);
+}
+
+static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
+{
+    struct step *step = ctx;
+
+    step->srun = NULL;
+    rpc_session_free(s);
+    if (!step->srun_was_up) {
+        start_failed(step, ERR_CONNECT, why->text);
+        return;
+    }
+    pump_all(step); /* nobody reads: let the bytes go */
+    if (step->phase == STEP_STARTING)
+        start_failed(step, ERR_CLOSED, "srun has gone before its tasks ran");
+    else if (step->phase == STEP_RUNNING)
+        finish_terminate(step, step->kill_wait_sec, NULL);
+    else
+        finish_check(step);
+}
+
+void srun_connect(struct step *step)
+{
+    const Pb__LaunchTasks *launch = step->launch;
+    struct rpc_session_events events = {.accepts = RPC_WHO_KEY,
+                                        .on_open = on_open,
+                                        .on_message = on_message,
+                                        .on_drained = on_drained,
+                                        .on_close = on_close,
+                                        .ctx = step};
+    struct rpc_target targets[8];
+    struct auth_key key;
+    size_t count = 0;
+
+    for (size_t i = 0; i < launch->n_io_addr && count < 8; i++)
+        targets[count++] = (struct rpc_target){launch->io_addr[i], (uint16_t)launch->io_port};
+    auth_key_from_bytes(launch->io_key.data, launch->io_key.len, &key);
+    step->srun = rpc_session_connect(step->loop, &key, step->node, targets, count, false, &events);
+    auth_key_done(&key);
+}
+
+bool srun_has_room(const struct step *step)
+{
+    return !step->srun || rpc_session_backlog(step->srun) < RPC_SESSION_HIGH;
+}
+
+static void send_message(struct step *step, enum rpc_number rpc, const ProtobufCMessage *m)
+{
+    if (step->srun)
+        rpc_session_send(step->srun, rpc, m);
+}
+
+void srun_send_data(struct step *step, uint32_t task, uint32_t number, const void *data, size_t len)
+{
+    Pb__IoData m = PB__IO_DATA__INIT;
+
+    m.task = task;
+    m.stream = number;
+    m.has_data = true;
+    m.data.data = (uint8_t *)data;
+    m.data.len = len;
+    send_message(step, RPC_IO_DATA, &m.base);
+}
+
+void srun_tasks_started(struct step *step)
+{
+    Pb__TasksStarted m = PB__TASKS_STARTED__INIT;
+    uint32_t *ids = mem_new_array(uint32_t, step->task_count);
+    uint32_t *pids = mem_new_array(uint32_t, step->task_count);
+
+    for (size_t i = 0; i < step->task_count; i++) {
+        ids[i] = step->tasks[i].id;
+        pids[i] = (uint32_t)step->tasks[i].pid;
+    }
+    m.task = ids;
+    m.pid = pids;
+    m.n_task = m.n_pid = step->task_count;
+    send_message(step, RPC_TASKS_STARTED, &m.base);
+    free(ids);
+    free(pids);
+}
+
+void srun_task_failed(struct step *step, uint32_t task, int code, const char *text)
+{
+    Pb__TaskFailed m = PB__TASK_FAILED__INIT;
+
+    m.task = task;
+    m.code = code;
+    m.text = (char *)text;
+    send_message(step, RPC_TASK_FAILED, &m.base);
+}
+
+void srun_task_exited(struct step *step, const struct task *t)
+{
+    Pb__TaskExited m = PB__TASK_EXITED__INIT;
+
+    m.task = t->id;
+    m.exit_status = t->wait_status;
+    send_message(step, RPC_TASK_EXITED, &m.base);
+}
+
+void srun_abort(struct step *step, int exit_code, const char *text)
+{
+    Pb__KvsAbort m = PB__KVS_ABORT__INIT;
+
+    m.exit_code = exit_code;
+    m.text = (char *)text;
+    send_message(step, RPC_KVS_ABORT, &m.base);
+}
+
+void srun_fence(struct step *step, uint32_t round, const Pb__KvsEntry *pairs, size_t count)
+{
+    Pb__KvsFence m = PB__KVS_FENCE__INIT;
+    Pb__KvsEntry **list = mem_new_array(Pb__KvsEntry *, count ? count : 1);
+
+    for (size_t i = 0; i < count; i++)
+        list[i] = (Pb__KvsEntry *)&pairs[i];
+    m.round = round;
+    m.put = list;
+    m.n_put = count;
+    send_message(step, RPC_KVS_FENCE, &m.base);
+    free(list);
+}
+
+void srun_finish(struct step *step, const Pb__Usage *usage)
+{
+    Pb__StepDone m = PB__STEP_DONE__INIT;
+
+    m.usage = (Pb__Usage *)usage;
+    send_message(step, RPC_STEP_DONE, &m.base);
+    if (step->srun)
+        rpc_session_finish(step->srun);
+}

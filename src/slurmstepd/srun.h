@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The connection to the step's srun: opened by us before any task runs, keyed by the launch's own
+ * key. When it is lost, the tasks end.
+ */
+#pragma once
+
+#include "slurmstepd/step.h"
+
+/* Connects and says hello; task_start_all() follows from there, or start_failed() with a text that
+ * names host and port. */
+void srun_connect(struct step *step);
+
+bool srun_has_room(const struct step *step); /* true also when it is gone: bytes are dropped then */
+void srun_send_data(struct step *step, uint32_t task, uint32_t number, const void *data,
+                    size_t len); /* len 0: end of file */
+void srun_tasks_started(struct step *step);
+void srun_task_failed(struct step *step, uint32_t task, int code, const char *text);
+void srun_task_exited(struct step *step, const struct task *t);
+void srun_abort(struct step *step, int exit_code, const char *text);
+void srun_fence(struct step *step, uint32_t round, const Pb__KvsEntry *pairs, size_t count);
+void srun_finish(struct step *step, const Pb__Usage *usage); /* StepDone, then close */

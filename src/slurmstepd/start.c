@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmstepd/start.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "slurmstepd/control.h"
+#include "slurmstepd/finish.h"
+#include "slurmstepd/srun.h"
+#include "slurmstepd/task.h"
+#include "slurmstepd/vars.h"
+
+#define ARENA_MAX (512u << 20) /* the message was bounded when it came in */
+
+static void answer(struct step *step, int code, const char *text)
+{
+    Pb__StepdStarted m = PB__STEPD_STARTED__INIT;
+    uint32_t *pids = mem_new_array(uint32_t, step->task_count + 1);
+
+    for (size_t i = 0; i < step->task_count && !code; i++)
+        pids[m.n_pid++] = (uint32_t)step->tasks[i].pid;
+    m.pid = pids;
+    m.code = code;
+    m.text = (char *)text;
+    if (step->daemon)
+        rpc_link_send(step->daemon, RPC_STEPD_START, true, step->start_id, &m.base);
+    free(pids);
+}
+
+/* What was only needed for starting goes; the message may have held a large script. */
+static void forget_message(struct step *step)
+{
+    arena_done(&step->arena);
+    arena_init(&step->arena, ARENA_MAX);
+    envlist_done(&step->env);
+    free(take_ptr(step->fail_text));
+    step->start = NULL;
+    step->batch = NULL;
+    step->launch = NULL;
+    step->granted = NULL;
+    step->argv = NULL;
+}
+
+static void failed(struct step *step, int code, const char *text)
+{
+    step->phase = STEP_KILLING;
+    finish_never_started(step, code, text);
+    answer(step, code, text);
+    loop_stop(step->loop);
+}
+
+static void give_up(struct step *step)
+{
+    for (size_t i = 0; i < step->task_count; i++)
+        if (step->tasks[i].pid)
+            kill(step->tasks[i].pid, SIGKILL);
+    if (!step->left)
+        failed(step, step->fail_code, step->fail_text);
+}
+
+void start_failed(struct step *step, int code, const char *text)
+{
+    if (step->phase != STEP_STARTING)
+        return;
+    if (!step->fail_code) {
+        step->fail_code = code;
+        step->fail_text = mem_strdup(text);
+    }
+    give_up(step);
+}
+
+static void let_go(struct step *step)
+{
+    if (step->go_fd < 0)
+        return;
+    for (size_t i = 0; i < step->task_count; i++)
+        path_write_all(step->go_fd, "g", 1);
+    close(take_fd(&step->go_fd));
+}
+
+void start_check(struct step *step)
+{
+    if (step->phase != STEP_STARTING)
+        return;
+    if (step->fail_code) {
+        give_up(step);
+        return;
+    }
+    for (size_t i = 0; i < step->task_count; i++)
+        if (!step->tasks[i].ready)
+            return;
+    step->phase = STEP_RUNNING;
+    answer(step, 0, NULL);
+    srun_tasks_started(step);
+    let_go(step);
+    for (size_t i = 0; i < step->task_count; i++)
+        if (step->tasks[i].ended) /* a single task does not wait for our leave */
+            srun_task_exited(step, &step->tasks[i]);
+    forget_message(step);
+    finish_check(step);
+}
+
+static int check_message(const Pb__StepdStart *m, struct step *step, struct err *err)
+{
+    step->granted = arena_unpack(&step->arena, &pb__cred__descriptor, m->cred.data, m->cred.len);
+    if (m->has_batch)
+        step->batch =
+            arena_unpack(&step->arena, &pb__launch_batch__descriptor, m->batch.data, m->batch.len);
+    else if (m->has_launch)
+        step->launch = arena_unpack(&step->arena, &pb__launch_tasks__descriptor, m->launch.data,
+                                    m->launch.len);
+    if (!step->granted || (!step->batch && !step->launch))
+        return err_set(err, -ERR_PROTOCOL, "malformed start message");
+    if (step->launch && (m->node_index >= step->granted->n_nodes ||
+                         strcmp(step->granted->nodes[m->node_index]->node, m->node) != 0 ||
+                         !step->granted->nodes[m->node_index]->n_task_ids))
+        return err_set(err, -ERR_PROTOCOL, "start message: node %s has no tasks in the credential",
+                       m->node);
+    if (step->launch && !step->launch->n_argv)
+        return err_set(err, -ERR_LAUNCH, "no program given");
+    return 0;
+}
+
+static void take_identity(struct step *step, const Pb__StepdStart *m)
+{
+    step->start = m;
+    step->is_batch = step->batch != NULL;
+    step->job_id = step->granted->job_id;
+    step->restarts = step->granted->restarts;
+    step->step_id = step->granted->step_id;
+    step->uid = step->granted->uid;
+    step->gid = step->granted->gid;
+    step->node = mem_strdup(m->node);
+    step->dir = mem_strdup(m->spool_dir);
+    step->node_index = m->node_index;
+    step->kill_wait_sec = m->kill_wait_sec;
+    step->unkillable_sec = m->has_unkillable_sec ? m->unkillable_sec : 60;
+    step->slurmd_uid = m->has_slurmd_uid ? m->slurmd_uid : 0;
+    step->name = step->step_id == STEP_BATCH ? mem_printf("%u.batch", step->job_id)
+                                             : mem_printf("%u.%u", step->job_id, step->step_id);
+    str_append(&step->cred, m->cred.data, m->cred.len);
+    step->group_count = m->n_gids;
+    step->groups = mem_new_array(gid_t, m->n_gids + 1);
+    for (size_t i = 0; i < m->n_gids; i++)
+        step->groups[i] = m->gids[i];
+}
+
+static void make_tasks(struct step *step)
+{
+    const Pb__StepNode *here = step->batch ? NULL : step->granted->nodes[step->node_index];
+    size_t count = here ? here->n_task_ids : 1;
+
+    step->tasks = mem_new_array(struct task, count);
+    step->task_count = count;
+    for (size_t i = 0; i < count; i++) {
+        struct task *t = &step->tasks[i];
+
+        t->step = step;
+        t->id = here ? here->task_ids[i] : 0;
+        t->local = (uint32_t)i;
+        t->report_fd = t->error_fd = t->pmi_fd = -1;
+        t->in.fd = t->out.fd = t->err.fd = -1;
+        t->out.ended = t->err.ended = true;
+    }
+}
+
+/* The script, in a directory of ours that the user may pass but not change. */
+static int write_script(struct step *step, struct err *err)
+{
+    const Pb__JobPayload *payload = step->batch->payload;
+    _cleanup_free_ char *dir = mem_printf("%s/job%05u", step->dir, step->job_id);
+    _cleanup_close_ int dir_fd = -1, fd = -1;
+    int rc;
+
+    if (mkdir(dir, 0711) && errno != EEXIST)
+        return err_set(err, -errno, "cannot make %s: %s", dir, strerror(errno));
+    dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir_fd < 0 || (unlinkat(dir_fd, "slurm_script", 0) && errno != ENOENT))
+        return err_set(err, -errno, "cannot use %s: %s", dir, strerror(errno));
+    fd = openat(dir_fd, "slurm_script", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0700);
+    if (fd < 0)
+        return err_set(err, -errno, "cannot write %s/slurm_script: %s", dir, strerror(errno));
+    rc = path_write_all(fd, payload->script.data, payload->script.len);
+    if (!rc && geteuid() == 0 && fchown(fd, step->uid, step->gid))
+        rc = -errno;
+    step->script = mem_printf("%s/slurm_script", dir);
+    return rc ? err_set(err, rc, "cannot write %s: %s", step->script, strerror(-rc)) : 0;
+}
+
+/* The program and its arguments: a job's script, srun for a legacy parallel command, or srun's. */
+static int make_argv(struct step *step, struct err *err)
+{
+    const Pb__JobPayload *payload = step->batch ? step->batch->payload : NULL;
+    const Pb__JobSpec *spec = step->batch ? step->batch->spec : NULL;
+    size_t count = step->batch ? (payload ? payload->n_argv : 0) : step->launch->n_argv;
+    char **given = step->batch ? (payload ? payload->argv : NULL) : step->launch->argv;
+    size_t at = 0;
+
+    step->argv = arena_alloc(&step->arena, (count + 2) * sizeof(char *));
+    if (spec && spec->has_parallel_command && spec->parallel_command) {
+        _cleanup_free_ char *prefix = path_prefix();
+
+        step->argv[at++] = arena_printf(&step->arena, "%s/bin/srun", prefix ? prefix : "");
+    } else if (spec) {
+        int rc;
+
+        if (!payload || !payload->has_script)
+            return err_set(err, -ERR_SCRIPT, "%s", err_text(ERR_SCRIPT));
+        rc = write_script(step, err);
+        if (rc)
+            return rc;
+        step->argv[at++] = step->script;
+    }
+    for (size_t i = 0; i < count; i++)
+        step->argv[at++] = given[i];
+    return at ? 0 : err_set(err, -ERR_LAUNCH, "no program given");
+}
+
+static void make_environment(struct step *step)
+{
+    if (step->batch) {
+        const Pb__JobPayload *payload = step->batch->payload;
+
+        if (payload)
+            envlist_load(&step->env, payload->env, payload->n_env);
+        vars_batch(&step->env, step->start, step->batch, step->granted);
+    } else {
+        envlist_load(&step->env, step->launch->env, step->launch->n_env);
+        vars_step(&step->env, step->start, step->launch, step->granted);
+    }
+}
+
+/* The message itself is gone when the handler of the link returns: take a copy of it along. */
+static Pb__StepdStart *keep(struct step *step, const Pb__StepdStart *m)
+{
+    _cleanup_str_ struct str bytes = STR_INIT;
+
+    pb_pack(&m->base, &bytes);
+    return arena_unpack(&step->arena, &pb__stepd_start__descriptor, bytes.data, bytes.len);
+}
+
+void start_step(struct step *step, uint64_t id, const Pb__StepdStart *m)
+{
+    struct err err = {0};
+    int rc;
+
+    arena_init(&step->arena, ARENA_MAX);
+    step->start_id = id;
+    m = keep(step, m);
+    rc = m ? check_message(m, step, &err) : err_set(&err, -ERR_TOO_BIG, "start message");
+    if (rc) {
+        answer(step, -rc, err.text);
+        loop_stop(step->loop);
+        return;
+    }
+    take_identity(step, m);
+    rc = control_claim(step, &err);
+    if (rc) { /* not ours: another shepherd has it, or nobody could */
+        answer(step, -rc, err.text);
+        loop_stop(step->loop);
+        return;
+    }
+    make_tasks(step);
+    rc = make_argv(step, &err);
+    if (rc) {
+        start_failed(step, -rc, err.text);
+        return;
+    }
+    make_environment(step);
+    if (step->launch)
+        srun_connect(step);
+    else
+        task_start_all(step);
+}

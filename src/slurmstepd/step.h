@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The shepherd's only state: one step's part on this node. Everything runs on the loop's thread.
+ *
+ * A step goes STARTING (message, claim, srun's connection, tasks set up) -> RUNNING -> KILLING (the
+ * last task has ended; what is left of its descendants ends now) -> DRAINING (no process is left,
+ * the exit file is written; output still on its way to srun) -> end of this process.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/arena.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "loop/loop.h"
+#include "proto/io.pb-c.h"
+#include "proto/node.pb-c.h"
+#include "proto/step.pb-c.h"
+#include "rpc/link.h"
+#include "rpc/session.h"
+#include "slurmstepd/envlist.h"
+
+#define STEP_BATCH 0xfffffffbu
+#define STEP_NONCES 32       /* deliveries remembered, so that a repeat is not delivered again */
+#define STEP_DRAIN_MS 600000 /* how long a srun that does not read holds up our end */
+
+enum step_phase { STEP_STARTING, STEP_RUNNING, STEP_KILLING, STEP_DRAINING };
+
+/* A task's output on its way to srun. */
+struct stream {
+    struct step *step;
+    uint32_t task, number; /* rank; 1 or 2 */
+    int fd;                /* -1: closed */
+    struct loop_fd *watch; /* NULL while full */
+    struct str held;       /* read, not yet handed to the session */
+    bool cut;              /* every writer is gone: empty means over */
+    bool ended;            /* end of file was sent, or there never was a stream */
+};
+
+/* srun's bytes on their way to a task's standard input. */
+struct input {
+    int fd; /* -1: none */
+    struct loop_fd *watch;
+    struct str held;
+    bool eof; /* close when all is written */
+};
+
+struct task {
+    struct step *step;
+    uint32_t id;    /* rank in the step */
+    uint32_t local; /* index here */
+    pid_t pid;      /* also its session and process group; 0: not running */
+    bool ready;     /* user, directory and files are set up */
+    bool ended;
+    int wait_status;
+    int report_fd; /* from the child until it is ready; -1 */
+    struct loop_fd *report_watch;
+    int error_fd; /* its standard error when that is a file, for our own lines; -1 */
+    struct stream out, err;
+    struct input in;
+    int pmi_fd; /* our end; -1 */
+    struct loop_fd *pmi_watch;
+    bool is_pty;
+};
+
+struct step {
+    struct loop *loop;
+    pid_t pid; /* ours */
+    enum step_phase phase;
+    uint32_t job_id, restarts, step_id;
+    uid_t uid;
+    gid_t gid;
+    gid_t *groups;
+    size_t group_count;
+    char *node, *name; /* name: "42.0", "42.batch" */
+    char *dir;         /* spool directory: steps/ holds our socket and exit file */
+    uint32_t node_index, kill_wait_sec, unkillable_sec;
+    uid_t slurmd_uid;
+    struct str cred; /* packed */
+
+    /* While starting only. */
+    struct arena arena;
+    const Pb__StepdStart *start;
+    const Pb__LaunchBatch *batch; /* one of the two */
+    const Pb__LaunchTasks *launch;
+    const Pb__Cred *granted;
+    struct envlist env;
+    char *script; /* path of a batch job's script; kept for its removal */
+    char **argv;  /* what the tasks run, NULL-terminated; in the arena */
+    int go_fd;    /* a byte per task lets them run; -1 */
+    uint64_t start_id;
+    uint32_t failed; /* tasks that could not be set up */
+    char *fail_text;
+    int fail_code;
+
+    struct task *tasks;
+    size_t task_count, left; /* left: not yet ended */
+
+    struct rpc_link *daemon;         /* the inherited connection; NULL: gone */
+    VEC(struct rpc_link *) adopters; /* connections through our socket */
+    int listen_fd;
+    struct loop_fd *listen_watch;
+    uint64_t nonces[STEP_NONCES];
+    size_t nonce_next;
+
+    struct rpc_session *srun; /* NULL: batch, or gone */
+    bool is_batch, srun_was_up, input_paused;
+    struct loop_timer *input_timer;
+    struct pmi *pmi;
+
+    struct loop_timer *kill_timer;  /* grace, then the patience with SIGKILL, then with srun */
+    struct loop_timer *retry_timer; /* another look for descendants */
+    int64_t kill_at_ms;
+    bool terminating, killed, timed_out, unkillable, srun_told;
+    int exit_status; /* worst wait status */
+};

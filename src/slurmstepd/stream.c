@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmstepd/stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "slurmstepd/finish.h"
+#include "slurmstepd/srun.h"
+
+#define INPUT_HELD_MAX (1u << 20) /* of one task, then srun is asked to wait */
+#define INPUT_TRICKLE_MS 500      /* how often a waiting srun is heard, so that its signals pass */
+
+static void on_readable(void *ctx, int fd, unsigned ready);
+
+static void set_nonblocking(int fd)
+{
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
+void stream_open(struct stream *s, struct task *t, uint32_t number, int fd)
+{
+    s->step = t->step;
+    s->task = t->id;
+    s->number = number;
+    s->fd = fd;
+    s->ended = false;
+    set_nonblocking(fd);
+    s->watch = loop_fd_new(s->step->loop, fd, LOOP_READ, on_readable, s);
+}
+
+static void close_fd(struct stream *s)
+{
+    if (s->watch)
+        loop_fd_free(take_ptr(s->watch));
+    if (s->fd >= 0)
+        close(take_fd(&s->fd));
+}
+
+/* Hands held bytes on as far as there is room, then the end of file. */
+static void forward(struct stream *s)
+{
+    size_t done = 0;
+
+    while (done < s->held.len && srun_has_room(s->step)) {
+        size_t part = s->held.len - done;
+
+        if (part > STREAM_CHUNK)
+            part = STREAM_CHUNK;
+        srun_send_data(s->step, s->task, s->number, s->held.data + done, part);
+        done += part;
+    }
+    if (done == s->held.len)
+        str_done(&s->held);
+    else
+        str_consume(&s->held, done);
+    if (s->fd < 0 && !s->held.len && !s->ended) {
+        s->ended = true;
+        srun_send_data(s->step, s->task, s->number, NULL, 0);
+    }
+}
+
+/* Reads once. False at the end of file, when the buffer is full, or when nothing is there. */
+static bool take(struct stream *s)
+{
+    char chunk[STREAM_CHUNK];
+    ssize_t n;
+
+    if (s->held.len >= STREAM_HELD_MAX) {
+        if (s->watch)
+            loop_fd_free(take_ptr(s->watch));
+        return false;
+    }
+    n = read(s->fd, chunk, sizeof(chunk));
+    if (n < 0 && (errno == EINTR || (errno == EAGAIN && !s->cut)))
+        return false;
+    if (n <= 0) { /* a terminal whose last user has gone says EIO */
+        close_fd(s);
+        forward(s);
+        return false;
+    }
+    if (!s->held.len && srun_has_room(s->step)) {
+        srun_send_data(s->step, s->task, s->number, chunk, (size_t)n);
+    } else {
+        str_append(&s->held, chunk, (size_t)n);
+        forward(s);
+    }
+    return true;
+}
+
+static void on_readable(void *ctx, int fd, unsigned ready)
+{
+    struct stream *s = ctx;
+
+    take(s);
+    if (stream_drained(s))
+        finish_check(s->step);
+}
+
+void stream_pump(struct stream *s)
+{
+    if (s->ended)
+        return;
+    forward(s);
+    if (s->fd >= 0 && !s->watch && s->held.len < STREAM_HELD_MAX)
+        s->watch = loop_fd_new(s->step->loop, s->fd, LOOP_READ, on_readable, s);
+}
+
+void stream_cut(struct stream *s)
+{
+    s->cut = true;
+    while (s->fd >= 0 && take(s))
+        ;
+    stream_pump(s);
+}
+
+bool stream_drained(const struct stream *s)
+{
+    return s->ended;
+}
+
+void stream_done(struct stream *s)
+{
+    close_fd(s);
+    str_done(&s->held);
+    s->ended = true;
+}
+
+static bool inputs_are_full(const struct step *step, size_t limit)
+{
+    for (size_t i = 0; i < step->task_count; i++)
+        if (step->tasks[i].in.held.len > limit)
+            return true;
+    return false;
+}
+
+static void on_trickle(void *ctx)
+{
+    struct step *step = ctx;
+
+    if (step->input_paused && step->srun)
+        rpc_session_pause(step->srun, false); /* the next message decides again */
+    step->input_paused = false;
+}
+
+/* Stops and resumes srun's sending by what the slowest task holds. */
+static void balance(struct step *step)
+{
+    bool full = inputs_are_full(step, step->input_paused ? INPUT_HELD_MAX / 4 : INPUT_HELD_MAX);
+
+    if (!step->srun || full == step->input_paused)
+        return;
+    step->input_paused = full;
+    rpc_session_pause(step->srun, full);
+    if (!full)
+        return;
+    if (!step->input_timer)
+        step->input_timer = loop_timer_new(step->loop, on_trickle, step);
+    loop_timer_set(step->input_timer, INPUT_TRICKLE_MS);
+}
+
+void stream_input_done(struct task *t)
+{
+    if (t->in.watch)
+        loop_fd_free(take_ptr(t->in.watch));
+    if (t->in.fd >= 0)
+        close(take_fd(&t->in.fd));
+    str_done(&t->in.held);
+    balance(t->step);
+}
+
+static void on_writable(void *ctx, int fd, unsigned ready)
+{
+    struct task *t = ctx;
+    struct input *in = &t->in;
+    size_t done = 0;
+
+    while (done < in->held.len) {
+        ssize_t n = write(in->fd, in->held.data + done, in->held.len - done);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            break;
+        if (n < 0) { /* it does not read any more */
+            stream_input_done(t);
+            return;
+        }
+        done += (size_t)n;
+    }
+    str_consume(&in->held, done);
+    if (!in->held.len && in->eof) {
+        stream_input_done(t);
+        return;
+    }
+    if (!in->held.len && in->watch)
+        loop_fd_free(take_ptr(in->watch));
+    else if (in->held.len && !in->watch)
+        in->watch = loop_fd_new(t->step->loop, in->fd, LOOP_WRITE, on_writable, t);
+    balance(t->step);
+}
+
+void stream_input_open(struct task *t, int fd)
+{
+    t->in.fd = fd;
+    set_nonblocking(fd);
+}
+
+void stream_input(struct task *t, const void *data, size_t len)
+{
+    static const char end_of_file = 4; /* as typed on a terminal */
+
+    if (t->in.fd < 0 || t->in.eof)
+        return;
+    if (len)
+        str_append(&t->in.held, data, len);
+    else if (t->is_pty)
+        str_append(&t->in.held, &end_of_file, 1);
+    t->in.eof = !len;
+    on_writable(t, t->in.fd, LOOP_WRITE);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Standard streams between tasks and srun. A task never waits for srun: what srun does not take is
+ * held here, STREAM_HELD_MAX bytes per stream beyond the pipe and the connection; only then the
+ * pipe fills up.
+ */
+#pragma once
+
+#include "slurmstepd/step.h"
+
+#define STREAM_HELD_MAX (1u << 20)
+#define STREAM_CHUNK 32768 /* bytes of one IoData */
+
+void stream_open(struct stream *s, struct task *t, uint32_t number, int fd); /* takes fd */
+void stream_pump(struct stream *s); /* srun's connection has room, or has gone */
+void stream_cut(struct stream *s);  /* reads what is there, then no more: every writer is gone */
+bool stream_drained(const struct stream *s);
+void stream_done(struct stream *s);
+
+void stream_input_open(struct task *t, int fd);                  /* takes fd */
+void stream_input(struct task *t, const void *data, size_t len); /* len 0: end of file */
+void stream_input_done(struct task *t);

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmstepd/task.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "slurmstepd/child.h"
+#include "slurmstepd/finish.h"
+#include "slurmstepd/mpi.h"
+#include "slurmstepd/pattern.h"
+#include "slurmstepd/plan.h"
+#include "slurmstepd/srun.h"
+#include "slurmstepd/start.h"
+#include "slurmstepd/stream.h"
+
+static int weight(int status)
+{
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int task_worse(int a, int b)
+{
+    return weight(b) > weight(a) ? b : a;
+}
+
+void task_done(struct task *t)
+{
+    if (t->report_watch)
+        loop_fd_free(take_ptr(t->report_watch));
+    if (t->report_fd >= 0)
+        close(take_fd(&t->report_fd));
+    if (t->error_fd >= 0)
+        close(take_fd(&t->error_fd));
+    stream_done(&t->out);
+    stream_done(&t->err);
+    stream_input_done(t);
+    mpi_task_done(t);
+}
+
+void task_report_exit(struct task *t, int wait_status)
+{
+    struct step *step = t->step;
+
+    t->ended = true;
+    t->wait_status = wait_status;
+    t->pid = 0;
+    step->left--;
+    step->exit_status = task_worse(step->exit_status, wait_status);
+    stream_input_done(t);
+    if (step->phase != STEP_STARTING)
+        srun_task_exited(step, t);
+}
+
+/* Takes the descriptor that came with a report; -1 if none did. */
+static int passed_fd(struct msghdr *m)
+{
+    struct cmsghdr *c = CMSG_FIRSTHDR(m);
+    int fd;
+
+    if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
+        c->cmsg_len != CMSG_LEN(sizeof(int)))
+        return -1;
+    memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+    return fd;
+}
+
+static void on_report(void *ctx, int fd, unsigned ready)
+{
+    struct task *t = ctx;
+    struct step *step = t->step;
+    struct child_report r = {0};
+    char control[CMSG_SPACE(sizeof(int))];
+    struct iovec part = {&r, sizeof(r)};
+    struct msghdr m = {.msg_iov = &part,
+                       .msg_iovlen = 1,
+                       .msg_control = control,
+                       .msg_controllen = sizeof(control)};
+    ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    loop_fd_free(take_ptr(t->report_watch));
+    close(take_fd(&t->report_fd));
+    if (n < (ssize_t)sizeof(r.code))
+        return; /* its end tells the rest */
+    r.text[sizeof(r.text) - 1] = '\0';
+    if (r.code) {
+        srun_task_failed(step, t->id, r.code, r.text);
+        if (!step->fail_code) {
+            step->fail_code = r.code;
+            step->fail_text = mem_strdup(r.text);
+        }
+        return;
+    }
+    t->ready = true;
+    t->error_fd = passed_fd(&m);
+    start_check(step);
+}
+
+static void on_exit_of(void *ctx, pid_t pid, int wait_status)
+{
+    struct task *t = ctx;
+    struct step *step = t->step;
+
+    if (t->report_watch) /* what it said last may not have been read yet */
+        on_report(t, t->report_fd, LOOP_READ);
+    if (!t->ready && !step->fail_code) { /* it died without a word */
+        step->fail_code = ERR_LAUNCH;
+        step->fail_text = mem_printf("task %u ended while it was being set up", t->id);
+    }
+    task_report_exit(t, wait_status);
+    if (step->phase == STEP_STARTING)
+        start_check(step);
+    else
+        finish_check(step);
+}
+
+/* The terminal of a task: its slave end becomes the child's, the master is read and written. */
+static int open_terminal(struct task *t, struct child_plan *plan, struct err *err)
+{
+    int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), slave;
+    char name[64];
+
+    if (master < 0 || grantpt(master) || unlockpt(master) ||
+        ptsname_r(master, name, sizeof(name)) ||
+        (slave = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC)) < 0) {
+        if (master >= 0)
+            close(master);
+        return err_set(err, -errno, "cannot make a terminal: %s", strerror(errno));
+    }
+    if (fchown(slave, t->step->uid, (gid_t)-1) == 0)
+        fchmod(slave, 0620);
+    plan->fd[0] = plan->fd[1] = plan->fd[2] = slave;
+    plan->is_pty = t->is_pty = true;
+    stream_input_open(t, fcntl(master, F_DUPFD_CLOEXEC, 3));
+    stream_open(&t->out, t, 1, master);
+    return 0;
+}
+
+/* A pipe whose child end is the user's, so that /dev/stdout and its kin can be opened there. */
+static int open_pipe(struct task *t, int number, struct child_plan *plan, struct err *err)
+{
+    int ends[2], ours = number == 0 ? 1 : 0;
+
+    if (pipe2(ends, O_CLOEXEC))
+        return err_set(err, -errno, "cannot make a pipe: %s", strerror(errno));
+    if (fchown(ends[!ours], t->step->uid, t->step->gid) && geteuid() == 0) {
+        close(ends[0]);
+        close(ends[1]);
+        return err_set(err, -errno, "cannot give a pipe to user %u: %s", (unsigned)t->step->uid,
+                       strerror(errno));
+    }
+    plan->fd[number] = ends[!ours];
+    if (number == 0)
+        stream_input_open(t, ends[ours]);
+    else
+        stream_open(number == 1 ? &t->out : &t->err, t, (uint32_t)number, ends[ours]);
+    return 0;
+}
+
+static int open_streams(struct task *t, struct child_plan *plan, struct err *err)
+{
+    int rc = 0;
+
+    if (t->step->launch && t->step->launch->pty && t->id == 0)
+        return open_terminal(t, plan, err);
+    for (int i = 0; i < 3 && !rc; i++)
+        if (!plan->path[i])
+            rc = open_pipe(t, i, plan, err);
+    return rc;
+}
+
+static void close_child_ends(struct child_plan *plan)
+{
+    for (int i = 0; i < 3; i++) {
+        if (plan->fd[i] >= 0 && (i == 0 || !plan->is_pty))
+            close(plan->fd[i]);
+        plan->fd[i] = -1;
+    }
+    if (plan->pmi_fd >= 0)
+        close(take_fd(&plan->pmi_fd));
+    if (plan->report_fd >= 0)
+        close(take_fd(&plan->report_fd));
+}
+
+static int start_one(struct task *t, struct child_plan *plan, int go_end, struct err *err)
+{
+    struct step *step = t->step;
+    int pair[2];
+    pid_t pid;
+    int rc = open_streams(t, plan, err);
+
+    if (rc)
+        return rc;
+    if (step->pmi && (plan->pmi_fd = mpi_task_open(t, err)) < 0)
+        return plan->pmi_fd;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+        return err_set(err, -errno, "cannot make a socket pair: %s", strerror(errno));
+    t->report_fd = pair[0];
+    plan->report_fd = pair[1];
+    pid = fork();
+    if (pid < 0)
+        return err_set(err, -errno, "cannot start another process: %s", strerror(errno));
+    if (pid == 0) {
+        if (go_end >= 0)
+            close(go_end);
+        child_run(t, plan);
+    }
+    t->pid = pid;
+    step->left++;
+    t->report_watch = loop_fd_new(step->loop, t->report_fd, LOOP_READ, on_report, t);
+    loop_child(step->loop, pid, on_exit_of, t);
+    return 0;
+}
+
+void task_start_all(struct step *step)
+{
+    int go[2] = {-1, -1};
+    struct err err = {0};
+    int rc = 0;
+
+    if (mpi_wanted(step))
+        mpi_open(step);
+    if (step->task_count > 1 && pipe2(go, O_CLOEXEC))
+        rc = err_set(&err, -errno, "cannot make a pipe: %s", strerror(errno));
+    step->go_fd = go[1];
+    for (size_t i = 0; i < step->task_count && !rc; i++) {
+        struct child_plan plan;
+
+        rc = plan_task(step, &step->tasks[i], &plan, &err);
+        plan.go_fd = go[0];
+        if (!rc)
+            rc = start_one(&step->tasks[i], &plan, go[1], &err);
+        close_child_ends(&plan);
+        plan_done(&plan);
+    }
+    if (go[0] >= 0)
+        close(go[0]);
+    if (rc)
+        start_failed(step, -rc, err.text);
+}
+
+/* Not blocked by what stands at the other end of a pipe or a terminal: a child writes there. */
+static void write_aside(int fd, const char *line)
+{
+    struct stat st;
+    pid_t pid;
+
+    if (!fstat(fd, &st) && S_ISREG(st.st_mode)) {
+        path_write_all(fd, line, strlen(line));
+        return;
+    }
+    pid = fork();
+    if (pid == 0) {
+        path_write_all(fd, line, strlen(line));
+        _exit(0);
+    }
+}
+
+void task_say(struct step *step, const char *line)
+{
+    struct task *t = step->tasks;
+
+    if (!step->task_count)
+        return;
+    if (!step->is_batch && !t->err.ended)
+        srun_send_data(step, t->id, 2, line, strlen(line));
+    else if (t->error_fd >= 0)
+        write_aside(t->error_fd, line);
+}

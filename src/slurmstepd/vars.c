@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmstepd/vars.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "base/mem.h"
+#include "base/timefmt.h"
+#include "slurmstepd/layout.h"
+
+#define STEP_BATCH 0xfffffffbu
+
+static void put_number(struct envlist *env, const char *name, uint64_t value)
+{
+    envlist_setf(env, name, "%llu", (unsigned long long)value);
+}
+
+static void put_if(struct envlist *env, const char *name, bool given, uint64_t value)
+{
+    if (given)
+        put_number(env, name, value);
+}
+
+/* One value under its present and its former name. */
+static void put_both(struct envlist *env, const char *name, const char *former, const char *value)
+{
+    envlist_set(env, name, value);
+    envlist_set(env, former, value);
+}
+
+static void put_both_numbers(struct envlist *env, const char *name, const char *former,
+                             uint64_t value)
+{
+    put_number(env, name, value);
+    put_number(env, former, value);
+}
+
+static void put_counts(struct envlist *env, const char *name, const uint32_t *counts, size_t n)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+
+    layout_counts_format(counts, n, &text);
+    envlist_set(env, name, str_cstr(&text));
+}
+
+/* What every process of a job needs, however little came from its submitter. */
+static void put_user(struct envlist *env, const Pb__StepdStart *start)
+{
+    envlist_default(env, "USER", start->user_name);
+    envlist_default(env, "LOGNAME", start->user_name);
+    envlist_default(env, "HOME", start->home);
+    envlist_default(env, "SHELL", start->shell);
+    envlist_default(env, "PATH", "/usr/local/bin:/usr/bin:/bin");
+    envlist_default(env, "TMPDIR", "/tmp");
+}
+
+/* The job's allocation as the credential has it. */
+static void put_job(struct envlist *env, const Pb__StepdStart *start, const Pb__Cred *cred)
+{
+    _cleanup_hostlist_ struct hostlist *hosts = hostlist_new();
+    _cleanup_str_ struct str names = STR_INIT;
+    _cleanup_free_ uint32_t *cpus = mem_new_array(uint32_t, cred->n_job_nodes + 1);
+
+    for (size_t i = 0; i < cred->n_job_nodes; i++) {
+        hostlist_push(hosts, cred->job_nodes[i]->node);
+        cpus[i] = cred->job_nodes[i]->cpus;
+    }
+    hostlist_format(hosts, &names);
+    put_both_numbers(env, "SLURM_JOB_ID", "SLURM_JOBID", cred->job_id);
+    envlist_set(env, "SLURM_JOB_NODELIST", str_cstr(&names));
+    put_number(env, "SLURM_JOB_NUM_NODES", cred->n_job_nodes);
+    put_counts(env, "SLURM_JOB_CPUS_PER_NODE", cpus, cred->n_job_nodes);
+    put_number(env, "SLURM_JOB_UID", cred->uid);
+    put_number(env, "SLURM_JOB_GID", cred->gid);
+    envlist_set(env, "SLURM_JOB_USER", start->user_name);
+    envlist_set(env, "SLURM_CLUSTER_NAME", start->cluster);
+    envlist_set(env, "SLURM_CONF", start->conf_path);
+    envlist_set(env, "SLURMD_NODENAME", start->node);
+    envlist_set(env, "SLURM_TOPOLOGY_ADDR", start->node);
+    envlist_set(env, "SLURM_TOPOLOGY_ADDR_PATTERN", "node");
+    put_if(env, "SLURM_RESTART_COUNT", cred->restarts > 0, cred->restarts);
+}
+
+static void put_spec(struct envlist *env, const Pb__JobSpec *spec)
+{
+    envlist_set(env, "SLURM_JOB_NAME", spec->name);
+    envlist_set(env, "SLURM_JOB_ACCOUNT", spec->account);
+    envlist_set(env, "SLURM_JOB_QOS", spec->qos);
+    envlist_set(env, "SLURM_JOB_RESERVATION", spec->reservation);
+    envlist_set(env, "SLURM_JOB_GROUP", spec->group_name);
+    envlist_set(env, "SLURM_DISTRIBUTION", spec->distribution);
+    envlist_default(env, "SLURM_SUBMIT_DIR", spec->work_dir);
+    envlist_default(env, "SLURM_SUBMIT_HOST", spec->alloc_host);
+    put_if(env, "SLURM_CPUS_PER_TASK", spec->has_cpus_per_task, spec->cpus_per_task);
+    put_if(env, "SLURM_NTASKS_PER_NODE", spec->has_ntasks_per_node, spec->ntasks_per_node);
+    put_if(env, "SLURM_MEM_PER_NODE", spec->has_mem_per_node_mib, spec->mem_per_node_mib);
+    put_if(env, "SLURM_MEM_PER_CPU", spec->has_mem_per_cpu_mib && !spec->has_mem_per_node_mib,
+           spec->mem_per_cpu_mib);
+}
+
+static void put_times(struct envlist *env, const Pb__LaunchBatch *batch, const Pb__Cred *cred)
+{
+    int64_t start = cred->issued_at_ms / 1000;
+
+    put_number(env, "SLURM_JOB_START_TIME", (uint64_t)start);
+    if (batch->has_time_limit_sec && batch->time_limit_sec > 0 &&
+        batch->time_limit_sec < TIME_UNLIMITED - start)
+        put_number(env, "SLURM_JOB_END_TIME", (uint64_t)(start + batch->time_limit_sec));
+}
+
+static void put_job_tasks(struct envlist *env, const Pb__LaunchBatch *batch, const Pb__Cred *cred)
+{
+    const Pb__JobSpec *spec = batch->spec;
+    size_t nodes = cred->n_job_nodes;
+    _cleanup_free_ uint32_t *cpus = mem_new_array(uint32_t, nodes + 1);
+    _cleanup_free_ uint32_t *counts = mem_new_array(uint32_t, nodes + 1);
+    uint32_t tasks = batch->has_num_tasks ? batch->num_tasks : spec->num_tasks;
+
+    for (size_t i = 0; i < nodes; i++)
+        cpus[i] = cred->job_nodes[i]->cpus;
+    layout_spread(cpus, nodes, tasks ? tasks : (uint32_t)nodes, spec->cpus_per_task,
+                  spec->ntasks_per_node, counts);
+    put_counts(env, "SLURM_TASKS_PER_NODE", counts, nodes);
+    if (spec->has_num_tasks)
+        put_both_numbers(env, "SLURM_NTASKS", "SLURM_NPROCS", spec->num_tasks);
+}
+
+void vars_batch(struct envlist *env, const Pb__StepdStart *start, const Pb__LaunchBatch *batch,
+                const Pb__Cred *cred)
+{
+    put_user(env, start);
+    put_job(env, start, cred);
+    put_spec(env, batch->spec);
+    put_times(env, batch, cred);
+    put_job_tasks(env, batch, cred);
+    envlist_set(env, "SLURM_JOB_PARTITION", batch->partition);
+    envlist_set(env, "SLURM_NODELIST", envlist_get(env, "SLURM_JOB_NODELIST"));
+    put_number(env, "SLURM_NNODES", cred->n_job_nodes);
+    put_number(env, "SLURM_CPUS_ON_NODE", cred->n_job_nodes ? cred->job_nodes[0]->cpus : 0);
+    put_number(env, "SLURM_NODEID", 0);
+    envlist_set(env, "ENVIRONMENT", "BATCH");
+}
+
+/* The step's nodes, tasks and this node's share of them. */
+static void put_layout(struct envlist *env, const Pb__StepdStart *start, const Pb__Cred *cred)
+{
+    _cleanup_hostlist_ struct hostlist *hosts = hostlist_new();
+    _cleanup_str_ struct str names = STR_INIT, per_node = STR_INIT;
+    _cleanup_free_ uint32_t *counts = mem_new_array(uint32_t, cred->n_nodes + 1);
+    uint32_t tasks = 0;
+
+    for (size_t i = 0; i < cred->n_nodes; i++) {
+        hostlist_push(hosts, cred->nodes[i]->node);
+        counts[i] = (uint32_t)cred->nodes[i]->n_task_ids;
+        tasks += counts[i];
+    }
+    hostlist_format(hosts, &names);
+    layout_counts_format(counts, cred->n_nodes, &per_node);
+    envlist_set(env, "SLURM_STEP_NODELIST", str_cstr(&names));
+    envlist_default(env, "SLURM_NODELIST", envlist_get(env, "SLURM_JOB_NODELIST"));
+    put_both_numbers(env, "SLURM_STEP_NUM_NODES", "SLURM_NNODES", cred->n_nodes);
+    put_number(env, "SLURM_STEP_NUM_TASKS", tasks);
+    put_both_numbers(env, "SLURM_NTASKS", "SLURM_NPROCS", tasks);
+    put_both(env, "SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE", str_cstr(&per_node));
+    put_both_numbers(env, "SLURM_STEP_ID", "SLURM_STEPID", cred->step_id);
+    put_number(env, "SLURM_NODEID", start->node_index);
+    if (start->node_index < cred->n_nodes)
+        put_number(env, "SLURM_CPUS_ON_NODE", cred->nodes[start->node_index]->cpus);
+}
+
+void vars_step(struct envlist *env, const Pb__StepdStart *start, const Pb__LaunchTasks *launch,
+               const Pb__Cred *cred)
+{
+    const char *host = launch->n_io_addr ? launch->io_addr[0] : NULL;
+
+    put_user(env, start);
+    put_job(env, start, cred);
+    put_layout(env, start, cred);
+    envlist_default(env, "SLURM_JOB_NAME", launch->job_name);
+    envlist_default(env, "SLURM_JOB_PARTITION", launch->partition);
+    envlist_default(env, "SLURM_JOB_ACCOUNT", launch->account);
+    put_both(env, "SLURM_LAUNCH_NODE_IPADDR", "SLURM_SRUN_COMM_HOST", host);
+    put_both_numbers(env, "SLURM_SRUN_COMM_PORT", "SLURM_STEP_LAUNCHER_PORT", launch->io_port);
+    envlist_unset(env, "ENVIRONMENT");
+}
+
+void vars_task(struct envlist *env, uint32_t rank, uint32_t local, int pid, const uint32_t *ids,
+               size_t count)
+{
+    _cleanup_str_ struct str all = STR_INIT;
+
+    for (size_t i = 0; i < count; i++)
+        str_printf(&all, "%s%u", i ? "," : "", ids[i]);
+    put_number(env, "SLURM_PROCID", rank);
+    put_number(env, "SLURM_LOCALID", local);
+    put_number(env, "SLURM_TASK_PID", (uint64_t)pid);
+    envlist_set(env, "SLURM_GTIDS", str_cstr(&all));
+    put_number(env, "SLURM_PRIO_PROCESS", 0);
+}
