@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The options of srun, sbatch and salloc, from the rows of opt.def.
+ *
+ * Sources are applied in rising rank: "#SBATCH" lines, input environment variables, command line;
+ * a later source replaces what an earlier one set. The order of calls is
+ *
+ *   opt_init, opt_scan (finds the operands, checks the syntax), [opt_apply_script,] opt_apply_env,
+ *   opt_apply_argv, opt_finish
+ *
+ * and every failure is printed by opt_print_failure(), which returns the status to exit with. All
+ * strings in struct opt are owned by it; opt_done() frees them.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "proto/job.pb-c.h"
+#include "proto/step.pb-c.h"
+
+#define OPT_SCRIPT_MAX (4u << 20) /* bytes of a batch script */
+#define OPT_WORDS_MAX 4096        /* words of one #SBATCH line */
+
+enum opt_command {
+    OPT_SRUN = 1,
+    OPT_SBATCH = 2,
+    OPT_SALLOC = 4,
+};
+
+enum opt_id {
+#define OPT(id, name, letter, argument, action, commands, env, metavar, help) OPT_ID_##id,
+#define OPT_ALIAS(name, id, commands)
+#include "cmd/common/opt.def"
+#undef OPT
+#undef OPT_ALIAS
+    OPT_ID_COUNT
+};
+
+/* Where an option's value comes from; higher ones replace lower ones. */
+enum opt_source { OPT_FROM_NONE, OPT_FROM_SCRIPT, OPT_FROM_ENV, OPT_FROM_ARGV };
+
+/* How a failure is printed: "sbatch: TEXT" and a pointer to --help, "sbatch: error: TEXT", or
+ * "sbatch: fatal: TEXT". */
+enum opt_failure { OPT_FAIL_NONE, OPT_FAIL_SYNTAX, OPT_FAIL_ERROR, OPT_FAIL_FATAL };
+
+struct opt {
+    enum opt_command command;
+    enum opt_source source;     /* being applied */
+    uint8_t from[OPT_ID_COUNT]; /* enum opt_source of each option's value */
+    uint8_t told[OPT_ID_COUNT]; /* the note about an option without effect was written */
+    enum opt_failure failure;   /* of the last call that failed */
+    int exit_status;            /* for it */
+    struct str notes;           /* lines for the user: what has no effect */
+    const char *script;         /* name of the script whose lines are applied; borrowed */
+    int line;                   /* in it */
+    int64_t now_sec;            /* wall, for --begin=now+1hour; set by opt_init */
+
+    /* The job. NULL, 0 and false are "not given" unless from[] says otherwise. */
+    char *account, *comment, *constraint, *dependency, *distribution, *exclude, *extra, *gres;
+    char *job_name, *licenses, *mail_type, *mail_user, *nodelist, *partition, *partition_key;
+    char *qos, *reservation, *signal, *wckey, *clusters;
+    char *chdir, *std_in, *std_out, *std_err, *export_env, *propagate;
+    uint32_t min_nodes, max_nodes; /* max 0: no maximum */
+    uint32_t ntasks, cpus_per_task, ntasks_per_node, ntasks_per_core, ntasks_per_socket;
+    uint32_t threads_per_core, min_cpus_per_node;
+    uint64_t mem_per_node_mib, mem_per_cpu_mib,
+        tmp_per_node_mib;                 /* mem_per_node 0: all, if given */
+    int64_t time_limit_sec, time_min_sec; /* TIME_UNLIMITED */
+    int64_t begin_at_sec;
+    int32_t nice;
+    uint32_t priority;
+    bool contiguous, exclusive, oversubscribe, overcommit, hold, no_kill, open_append, spread;
+    bool requeue;
+    bool immediate;
+    uint32_t immediate_sec; /* 0: at once */
+
+    /* The command itself. */
+    char *wrap, *mpi, *epilog, *prolog, *task_epilog, *task_prolog, *attach;
+    uint32_t job_id, relative, threads, wait_sec, wait_all_nodes;
+    int kill_signal; /* salloc --kill-command; 0: none asked for */
+    bool allocate, batch, bell, no_bell, no_shell, disable_status, exact, whole, overlap, label;
+    bool multi_prog, parsable, preserve_env, pty, quit_on_interrupt, test_only, unbuffered;
+    bool wait_end, kill_on_bad_exit, ignore_pbs;
+    bool help, usage, version, quiet;
+    unsigned verbose;
+};
+
+void opt_init(struct opt *o, enum opt_command command);
+void opt_done(struct opt *o);
+
+/* "srun", "sbatch", "salloc". */
+const char *opt_program(const struct opt *o);
+
+static inline bool opt_given(const struct opt *o, enum opt_id id)
+{
+    return o->from[id] != OPT_FROM_NONE;
+}
+
+/* Checks the syntax of the command line and finds its first operand (argc when there is none);
+ * options end there. Sets help, usage, version, verbose and quiet, nothing else. */
+int opt_scan(struct opt *o, int argc, char *const argv[], int *operands, struct err *err);
+int opt_apply_argv(struct opt *o, int argc, char *const argv[], struct err *err);
+int opt_apply_env(struct opt *o, char *const envp[], struct err *err);
+
+/* The "#SBATCH" lines of a script, up to its first command. name is for messages. */
+int opt_apply_script(struct opt *o, const char *name, const void *script, size_t len,
+                     struct err *err);
+
+/* Checks what options say together, and fills in what one says about another (ntasks from
+ * nodes...). */
+int opt_finish(struct opt *o, struct err *err);
+
+/* Prints the failure of the last call; returns the status to exit with: that of Slurm's command,
+ * or SLURM_EXIT_ERROR. */
+int opt_print_failure(const struct opt *o, const struct err *err);
+/* Prints what opt_scan found to be asked for (--help, --usage, --version); true: exit with 0. */
+bool opt_print_info(const struct opt *o);
+/* Prints the notes about options without effect on standard error, unless --quiet. */
+void opt_print_notes(const struct opt *o);
+void opt_format_help(enum opt_command command, struct str *out);
+void opt_format_usage(enum opt_command command, struct str *out);
+
+/* Fills the fields of an initialised message that were asked for. Its strings are borrowed from o.
+ * Paths, script, identity and request id are the caller's (see submit.h). */
+void opt_to_job_spec(const struct opt *o, Pb__JobSpec *spec);
+/* The same of a step. Index lists are in the arena. */
+int opt_to_step_spec(const struct opt *o, struct arena *arena, Pb__StepSpec *spec, struct err *err);
+
+/* Whether the list --propagate (or the default, ALL) contains this limit: "NOFILE". */
+bool opt_propagates(const char *list, const char *limit);

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the parts of the option parser share: the table at run time. */
+#pragma once
+
+#include "cmd/common/opt.h"
+
+enum opt_argument { OPT_ARG_NO, OPT_ARG_REQ, OPT_ARG_MAY };
+enum opt_type {
+    OPT_T_FLAG,
+    OPT_T_COUNT,
+    OPT_T_NUMBER,
+    OPT_T_STRING,
+    OPT_T_MEMORY,
+    OPT_T_LIMIT,
+    OPT_T_CALL,
+    OPT_T_IGNORED,
+    OPT_T_REFUSED,
+};
+
+#define OPT_ALL (OPT_SRUN | OPT_SBATCH | OPT_SALLOC)
+#define OPT_OLD 8       /* spelling of 2002 */
+#define OPT_TERMINAL 16 /* on the command line only: --help */
+
+typedef int opt_call_fn(struct opt *o, const char *arg, struct err *err);
+
+struct opt_row {
+    enum opt_id id;
+    const char *name;
+    char letter;
+    enum opt_argument argument;
+    enum opt_type type;
+    size_t offset;     /* of the member, for the types that have one */
+    opt_call_fn *call; /* OPT_T_CALL */
+    unsigned commands;
+    const char *env, *metavar, *help;
+};
+extern const struct opt_row opt_rows[];
+extern const size_t opt_row_count;
+struct opt_alias {
+    const char *name;
+    enum opt_id id;
+    unsigned commands;
+};
+extern const struct opt_alias opt_aliases[];
+extern const size_t opt_alias_count;
+
+/* One option of a command line or script. row NULL: none left. */
+struct opt_word {
+    const struct opt_row *row;
+    const char *arg; /* NULL: none */
+};
+struct opt_cursor {
+    char *const *argv;
+    int argc, at;
+    const char *cluster; /* what is left of "-abc" */
+};
+
+/* The next option; -ERR_PARSE with getopt's message. When there is none left, c->at is the first
+ * operand. */
+int opt_next(struct opt *o, struct opt_cursor *c, struct opt_word *word, struct err *err);
+
+/* Sets one option from o->source. */
+int opt_set(struct opt *o, const struct opt_row *row, const char *arg, struct err *err);
+
+/* A failure: what is printed how, with which status. Returns -ERR_PARSE. */
+int opt_fail(struct opt *o, enum opt_failure how, int status, struct err *err, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
+
+#define OPT_CALLS(X)                                                                               \
+    X(begin)                                                                                       \
+    X(clusters)                                                                                    \
+    X(distribution)                                                                                \
+    X(exclude) X(exclusive) X(immediate) X(kill_bad_exit) X(kill_command) X(mem) X(mem_per_cpu)    \
+        X(nice) X(no_kill) X(no_requeue) X(nodefile) X(nodelist) X(nodes) X(open_mode)             \
+            X(oversubscribe) X(priority) X(propagate) X(requeue) X(signal) X(verbose)
+#define OPT_DECLARE(name) opt_call_fn opt_set_##name;
+OPT_CALLS(OPT_DECLARE)
+#undef OPT_DECLARE

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Setting one option: values by type, and the options that need a function of their own. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/size.h"
+#include "base/timefmt.h"
+#include "cmd/common/opt_priv.h"
+#include "cmd/common/signame.h"
+
+#define NICE_MAX 2147483645
+#define PRIORITY_TOP 0xfffffffdu
+#define NODEFILE_MAX (1u << 20)
+#define SIGNAL_SEC_MAX 65535
+
+static const char *const limit_names[] = {"AS",      "CORE",   "CPU",   "DATA", "FSIZE",
+                                          "MEMLOCK", "NOFILE", "NPROC", "RSS",  "STACK"};
+
+static int bad_spec(struct opt *o, const char *name, struct err *err)
+{
+    return opt_fail(o, OPT_FAIL_ERROR, 255, err, "Invalid --%s specification", name);
+}
+
+static void set_string(char **member, const char *value)
+{
+    free(*member);
+    *member = mem_strdup(value);
+}
+
+static int set_number(struct opt *o, const struct opt_row *row, long long min, const char *arg,
+                      uint32_t *out, struct err *err)
+{
+    long long n;
+    if (str_parse_i64(arg, min, INT32_MAX, &n) < 0)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err, "Invalid numeric value \"%s\" for --%s.", arg,
+                        row->name);
+    *out = (uint32_t)n;
+    return 0;
+}
+
+static void note_ignored(struct opt *o, const struct opt_row *row)
+{
+    if (!o->told[row->id])
+        str_printf(&o->notes, "warning: option --%s is accepted and has no effect\n", row->name);
+    o->told[row->id] = 1;
+}
+
+static int set_member(struct opt *o, const struct opt_row *row, const char *arg, struct err *err)
+{
+    void *member = (char *)o + row->offset;
+    switch (row->type) {
+    case OPT_T_FLAG:
+        *(bool *)member = true;
+        return 0;
+    case OPT_T_COUNT:
+        return set_number(o, row, 1, arg, member, err);
+    case OPT_T_NUMBER:
+        return set_number(o, row, 0, arg, member, err);
+    case OPT_T_STRING:
+        set_string(member, arg ? arg : "");
+        return 0;
+    case OPT_T_MEMORY:
+        return size_parse_mib(arg, member, NULL) < 0 ? bad_spec(o, row->name, err) : 0;
+    case OPT_T_LIMIT:
+        if (time_parse_limit(arg, member, NULL) < 0)
+            return bad_spec(o, row->name, err);
+        if (*(int64_t *)member == 0)
+            *(int64_t *)member = TIME_UNLIMITED;
+        return 0;
+    case OPT_T_CALL:
+        return row->call(o, arg, err);
+    case OPT_T_IGNORED:
+        note_ignored(o, row);
+        return 0;
+    case OPT_T_REFUSED:
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                        "option --%s is not available in this version; run again without it",
+                        row->name);
+    }
+    return 0;
+}
+
+int opt_set(struct opt *o, const struct opt_row *row, const char *arg, struct err *err)
+{
+    int r = set_member(o, row, arg, err);
+    if (r == 0)
+        o->from[row->id] = (uint8_t)o->source;
+    return r;
+}
+
+int opt_set_begin(struct opt *o, const char *arg, struct err *err)
+{
+    if (time_parse_date(arg, o->now_sec, &o->begin_at_sec, NULL) < 0)
+        return opt_fail(o, OPT_FAIL_ERROR, 255, err, "Invalid --begin specification: %s", arg);
+    return 0;
+}
+
+int opt_set_clusters(struct opt *o, const char *arg, struct err *err)
+{
+    set_string(&o->clusters, arg);
+    return 0;
+}
+
+/* A word of a colon list, "*" and the empty one meaning "the default". */
+static bool is_word(const char *s, size_t len, const char *const *words)
+{
+    if (len == 0 || (len == 1 && *s == '*'))
+        return true;
+    for (; *words; words++)
+        if (strlen(*words) == len && !strncasecmp(s, *words, len))
+            return true;
+    return false;
+}
+
+int opt_set_distribution(struct opt *o, const char *arg, struct err *err)
+{
+    static const char *const nodes[] = {"block", "cyclic", "plane", "arbitrary", NULL};
+    static const char *const inner[] = {"block", "cyclic", "fcyclic", NULL};
+    static const char *const pack[] = {"pack", "nopack", NULL};
+    const char *s = arg;
+    size_t len = strcspn(s, ":,=");
+    bool is_plane = len == 5 && !strncasecmp(s, "plane", 5);
+    if (!is_word(s, len, nodes) || !*arg)
+        return bad_spec(o, "distribution", err);
+    size_t first = len;
+    if (is_plane && s[len] == '=') {
+        size_t digits = strspn(s + len + 1, "0123456789");
+        if (!digits || digits > 9)
+            return bad_spec(o, "distribution", err);
+        first = len += 1 + digits;
+    }
+    for (s += len; *s == ':'; s += len) {
+        s++;
+        len = strcspn(s, ":,");
+        if (!is_word(s, len, inner))
+            return bad_spec(o, "distribution", err);
+    }
+    if (*s == ',') {
+        s++;
+        if (!*s || !is_word(s, strlen(s), pack))
+            return bad_spec(o, "distribution", err);
+    } else if (*s) {
+        return bad_spec(o, "distribution", err);
+    }
+    /* Only the level of nodes decides which task runs where. */
+    free(o->distribution);
+    o->distribution = first && *arg != '*' ? mem_strndup(arg, first) : NULL;
+    for (char *c = o->distribution; c && *c; c++)
+        *c = *c >= 'A' && *c <= 'Z' ? (char)(*c + 32) : *c;
+    return 0;
+}
+
+static int set_hosts(struct opt *o, const char *name, const char *arg, char **member,
+                     struct err *err)
+{
+    _cleanup_hostlist_ struct hostlist *hosts = NULL;
+    struct err why = {0};
+    if (hostlist_parse(arg, &hosts, &why) < 0)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err, "Invalid --%s specification: %s", name,
+                        why.text);
+    set_string(member, *arg ? arg : NULL);
+    return 0;
+}
+
+/* Hosts out of a file: separated by blanks, commas or line ends. */
+static int set_hosts_file(struct opt *o, const char *name, const char *path, struct err *err)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    struct err why = {0};
+    if (path_read_file(path, NODEFILE_MAX, &text, &why) < 0)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err, "Invalid --%s specification: %s", name,
+                        why.text);
+    _cleanup_str_ struct str list = STR_INIT;
+    for (char *s = text.data; s && *s;) {
+        size_t len = strcspn(s, " \t\r\n");
+        if (len && *s != '#') {
+            if (list.len)
+                str_putc(&list, ',');
+            str_append(&list, s, len);
+        }
+        s += len ? len : 1;
+    }
+    return set_hosts(o, name, str_cstr(&list), &o->nodelist, err);
+}
+
+int opt_set_exclude(struct opt *o, const char *arg, struct err *err)
+{
+    return set_hosts(o, "exclude", arg, &o->exclude, err);
+}
+
+int opt_set_nodelist(struct opt *o, const char *arg, struct err *err)
+{
+    if (strchr(arg, '/'))
+        return set_hosts_file(o, "nodelist", arg, err);
+    return set_hosts(o, "nodelist", arg, &o->nodelist, err);
+}
+
+int opt_set_nodefile(struct opt *o, const char *arg, struct err *err)
+{
+    return set_hosts_file(o, "nodefile", arg, err);
+}
+
+int opt_set_exclusive(struct opt *o, const char *arg, struct err *err)
+{
+    if (arg && !str_case_eq(arg, "user") && !str_case_eq(arg, "mcs") && !str_case_eq(arg, "topo") &&
+        !(o->source == OPT_FROM_ENV && (str_case_eq(arg, "yes") || str_eq(arg, "1"))))
+        return bad_spec(o, "exclusive", err);
+    o->exclusive = true;
+    o->oversubscribe = false;
+    return 0;
+}
+
+int opt_set_oversubscribe(struct opt *o, const char *arg, struct err *err)
+{
+    o->oversubscribe = true;
+    o->exclusive = false;
+    return 0;
+}
+
+int opt_set_immediate(struct opt *o, const char *arg, struct err *err)
+{
+    long long sec = 0;
+    if (arg && str_parse_i64(arg, 0, 86400 * 365, &sec) < 0)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err, "Invalid numeric value \"%s\" for --immediate.",
+                        arg);
+    o->immediate = true;
+    o->immediate_sec = (uint32_t)sec;
+    return 0;
+}
+
+int opt_set_kill_bad_exit(struct opt *o, const char *arg, struct err *err)
+{
+    if (arg && !str_eq(arg, "0") && !str_eq(arg, "1"))
+        return bad_spec(o, "kill-on-bad-exit", err);
+    o->kill_on_bad_exit = !arg || *arg == '1';
+    return 0;
+}
+
+int opt_set_kill_command(struct opt *o, const char *arg, struct err *err)
+{
+    int number = arg && *arg ? signame_parse(arg) : SIGTERM;
+    if (number <= 0)
+        return bad_spec(o, "kill-command", err);
+    o->kill_signal = number;
+    return 0;
+}
+
+/* Two ways to say how much memory: the one from the higher source counts, both from one is an
+ * error. */
+static int set_memory(struct opt *o, enum opt_id other, const char *name, const char *arg,
+                      uint64_t *member, uint64_t *other_member, struct err *err)
+{
+    uint64_t mib;
+    if (size_parse_mib(arg, &mib, NULL) < 0)
+        return bad_spec(o, name, err);
+    if (o->from[other] == o->source && o->source != OPT_FROM_ENV)
+        return opt_fail(o, OPT_FAIL_FATAL, 1, err,
+                        "--mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.");
+    *member = mib;
+    *other_member = 0;
+    o->from[other] = OPT_FROM_NONE;
+    return 0;
+}
+
+int opt_set_mem(struct opt *o, const char *arg, struct err *err)
+{
+    return set_memory(o, OPT_ID_mem_per_cpu, "mem", arg, &o->mem_per_node_mib, &o->mem_per_cpu_mib,
+                      err);
+}
+
+int opt_set_mem_per_cpu(struct opt *o, const char *arg, struct err *err)
+{
+    return set_memory(o, OPT_ID_mem, "mem-per-cpu", arg, &o->mem_per_cpu_mib, &o->mem_per_node_mib,
+                      err);
+}
+
+int opt_set_nice(struct opt *o, const char *arg, struct err *err)
+{
+    long long nice = 100;
+    int r = arg ? str_parse_i64(arg, -NICE_MAX, NICE_MAX, &nice) : 0;
+    if (r == -ERR_RANGE)
+        return opt_fail(o, OPT_FAIL_ERROR, 255, err, "Invalid --nice value, out of range (+/- %d)",
+                        NICE_MAX);
+    if (r < 0)
+        return bad_spec(o, "nice", err);
+    o->nice = (int32_t)nice;
+    return 0;
+}
+
+int opt_set_no_kill(struct opt *o, const char *arg, struct err *err)
+{
+    if (arg && !str_case_eq(arg, "off") && !str_case_eq(arg, "set") && !str_case_eq(arg, "yes") &&
+        !str_eq(arg, "1"))
+        return bad_spec(o, "no-kill", err);
+    o->no_kill = !arg || !str_case_eq(arg, "off");
+    return 0;
+}
+
+int opt_set_requeue(struct opt *o, const char *arg, struct err *err)
+{
+    o->requeue = true;
+    o->from[OPT_ID_no_requeue] = OPT_FROM_NONE;
+    return 0;
+}
+
+int opt_set_no_requeue(struct opt *o, const char *arg, struct err *err)
+{
+    o->requeue = false;
+    o->from[OPT_ID_requeue] = OPT_FROM_NONE;
+    return 0;
+}
+
+int opt_set_nodes(struct opt *o, const char *arg, struct err *err)
+{
+    _cleanup_free_ char *min_text = mem_strndup(arg, strcspn(arg, "-"));
+    const char *max_text = arg[strlen(min_text)] ? arg + strlen(min_text) + 1 : NULL;
+    uint64_t min, max = 0;
+    if (size_parse_count(min_text, INT32_MAX, &min, NULL) < 0)
+        return opt_fail(o, OPT_FAIL_ERROR, 255, err, "\"%s\" is not a valid node count", arg);
+    if (max_text && size_parse_count(max_text, INT32_MAX, &max, NULL) < 0)
+        return opt_fail(o, OPT_FAIL_ERROR, 255, err, "\"%s\" is not a valid node count", max_text);
+    if (max_text && max < min)
+        return opt_fail(o, OPT_FAIL_ERROR, 255, err,
+                        "Maximum node count %llu is less than minimum node count %llu",
+                        (unsigned long long)max, (unsigned long long)min);
+    o->min_nodes = (uint32_t)min;
+    o->max_nodes = (uint32_t)(max_text ? max : min);
+    return 0;
+}
+
+int opt_set_open_mode(struct opt *o, const char *arg, struct err *err)
+{
+    bool append = *arg == 'a' || *arg == 'A';
+    if (!append && *arg != 't' && *arg != 'T')
+        return bad_spec(o, "open-mode", err);
+    o->open_append = append;
+    return 0;
+}
+
+int opt_set_priority(struct opt *o, const char *arg, struct err *err)
+{
+    long long priority = PRIORITY_TOP;
+    if (!str_case_eq(arg, "top") && str_parse_i64(arg, 0, PRIORITY_TOP, &priority) < 0)
+        return bad_spec(o, "priority", err);
+    o->priority = (uint32_t)priority;
+    return 0;
+}
+
+static const char *limit_plain(const char *name)
+{
+    return strncasecmp(name, "RLIMIT_", 7) ? name : name + 7;
+}
+
+int opt_set_propagate(struct opt *o, const char *arg, struct err *err)
+{
+    const char *list = arg && *arg ? arg : "ALL";
+    for (const char *s = list; *s;) {
+        size_t len = strcspn(s, ",");
+        _cleanup_free_ char *word = mem_strndup(s, len);
+        bool known = str_case_eq(word, "ALL") || str_case_eq(word, "NONE");
+        for (size_t i = 0; i < sizeof(limit_names) / sizeof(limit_names[0]); i++)
+            known = known || str_case_eq(limit_plain(word), limit_names[i]);
+        if (!known)
+            return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                            "--propagate=%s is not valid: bad rlimit "
+                            "name %s",
+                            list, word);
+        s += len + (s[len] == ',');
+    }
+    set_string(&o->propagate, list);
+    return 0;
+}
+
+bool opt_propagates(const char *list, const char *limit)
+{
+    if (!list)
+        return true;
+    for (const char *s = list; *s;) {
+        size_t len = strcspn(s, ",");
+        _cleanup_free_ char *word = mem_strndup(s, len);
+        if (str_case_eq(word, "ALL") || str_case_eq(limit_plain(word), limit))
+            return true;
+        s += len + (s[len] == ',');
+    }
+    return false;
+}
+
+/* [{R|B}:]signal[@seconds] */
+int opt_set_signal(struct opt *o, const char *arg, struct err *err)
+{
+    const char *s = arg;
+    const char *colon = strchr(s, ':');
+    for (; colon && s < colon; s++)
+        if (!strchr("RrBb", *s))
+            return bad_spec(o, "signal", err);
+    s = colon ? colon + 1 : s;
+    size_t len = strcspn(s, "@");
+    _cleanup_free_ char *name = mem_strndup(s, len);
+    long long sec;
+    if (signame_parse(name) <= 0 ||
+        (s[len] && str_parse_i64(s + len + 1, 0, SIGNAL_SEC_MAX, &sec) < 0))
+        return bad_spec(o, "signal", err);
+    set_string(&o->signal, arg);
+    return 0;
+}
+
+int opt_set_verbose(struct opt *o, const char *arg, struct err *err)
+{
+    o->verbose++;
+    return 0;
+}

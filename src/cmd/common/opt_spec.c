@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the options say together, and as the messages of a job and a step. */
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "base/mem.h"
+#include "cmd/common/opt_priv.h"
+
+static void fewer_nodes_than_tasks(struct opt *o)
+{
+    if (!opt_given(o, OPT_ID_ntasks) || !opt_given(o, OPT_ID_nodes) || o->ntasks >= o->min_nodes)
+        return;
+    /* A node count inherited from the allocation is a default, not a wish. */
+    if (o->from[OPT_ID_nodes] != OPT_FROM_ENV)
+        str_printf(&o->notes, "Warning: can't run %u processes on %u nodes, setting nnodes to %u\n",
+                   o->ntasks, o->min_nodes, o->ntasks);
+    o->min_nodes = o->ntasks;
+    if (o->max_nodes < o->min_nodes || o->from[OPT_ID_nodes] == OPT_FROM_ENV)
+        o->max_nodes = o->min_nodes;
+}
+
+int opt_finish(struct opt *o, struct err *err)
+{
+    if (o->command == OPT_SRUN && opt_given(o, OPT_ID_jobid) &&
+        o->from[OPT_ID_job_name] == OPT_FROM_ENV) {
+        /* The job's name is not the name of each of its steps. */
+        free(o->job_name);
+        o->job_name = NULL;
+        o->from[OPT_ID_job_name] = OPT_FROM_NONE;
+    }
+    fewer_nodes_than_tasks(o);
+    if (!opt_given(o, OPT_ID_ntasks) && opt_given(o, OPT_ID_ntasks_per_node) &&
+        opt_given(o, OPT_ID_nodes)) {
+        uint64_t tasks = (uint64_t)o->min_nodes * o->ntasks_per_node;
+        if (tasks > INT32_MAX)
+            return opt_fail(o, OPT_FAIL_ERROR, 1, err, "%u nodes with %u tasks each are too many",
+                            o->min_nodes, o->ntasks_per_node);
+        o->ntasks = (uint32_t)tasks;
+    }
+    return 0;
+}
+
+/* Presence follows the option's, strings the pointer's. */
+#define PUT(field, id, value)                                                                      \
+    do {                                                                                           \
+        if (opt_given(o, OPT_ID_##id)) {                                                           \
+            spec->has_##field = 1;                                                                 \
+            spec->field = (value);                                                                 \
+        }                                                                                          \
+    } while (0)
+#define PUT_TRUE(field)                                                                            \
+    do {                                                                                           \
+        if (o->field)                                                                              \
+            spec->has_##field = spec->field = 1;                                                   \
+    } while (0)
+#define PUT_NUMBER(field, value)                                                                   \
+    do {                                                                                           \
+        if (value) {                                                                               \
+            spec->has_##field = 1;                                                                 \
+            spec->field = (value);                                                                 \
+        }                                                                                          \
+    } while (0)
+
+static void put_strings(const struct opt *o, Pb__JobSpec *spec)
+{
+    spec->name = o->job_name;
+    spec->partition = o->partition;
+    spec->account = o->account;
+    spec->qos = o->qos;
+    spec->features = o->constraint;
+    spec->req_nodes = o->nodelist;
+    spec->exc_nodes = o->exclude;
+    spec->comment = o->comment;
+    spec->reservation = o->reservation;
+    spec->dependency = o->dependency;
+    spec->licenses = o->licenses;
+    spec->gres = o->gres;
+    spec->mail_type = o->mail_type;
+    spec->mail_user = o->mail_user;
+    spec->wckey = o->wckey;
+    spec->signal = o->signal;
+    spec->distribution = o->distribution;
+    spec->extra = o->extra;
+    spec->partition_key = o->partition_key;
+    spec->std_in = o->std_in;
+    spec->std_out = o->std_out;
+    spec->std_err = o->std_err;
+}
+
+void opt_to_job_spec(const struct opt *o, Pb__JobSpec *spec)
+{
+    put_strings(o, spec);
+    PUT(open_append, open_mode, o->open_append);
+    PUT(min_nodes, nodes, o->min_nodes);
+    PUT(max_nodes, nodes, o->max_nodes);
+    PUT_NUMBER(num_tasks, o->ntasks);
+    PUT(cpus_per_task, cpus_per_task, o->cpus_per_task);
+    PUT(ntasks_per_node, ntasks_per_node, o->ntasks_per_node);
+    PUT(ntasks_per_socket, ntasks_per_socket, o->ntasks_per_socket);
+    PUT(ntasks_per_core, ntasks_per_core, o->ntasks_per_core);
+    PUT(threads_per_core, threads_per_core, o->threads_per_core);
+    PUT(min_cpus_per_node, mincpus, o->min_cpus_per_node);
+    PUT(mem_per_node_mib, mem, o->mem_per_node_mib);
+    PUT(mem_per_cpu_mib, mem_per_cpu, o->mem_per_cpu_mib);
+    PUT(tmp_per_node_mib, tmp, o->tmp_per_node_mib);
+    PUT(time_limit_sec, time, o->time_limit_sec);
+    PUT(time_min_sec, time_min, o->time_min_sec);
+    PUT(begin_at_sec, begin, o->begin_at_sec);
+    PUT(nice, nice, o->nice);
+    PUT(priority, priority, o->priority);
+    PUT_TRUE(contiguous);
+    PUT_TRUE(exclusive);
+    PUT_TRUE(oversubscribe);
+    PUT_TRUE(overcommit);
+    PUT_TRUE(hold);
+    PUT_TRUE(no_kill);
+    PUT_TRUE(immediate);
+    PUT_TRUE(spread);
+    PUT(requeue, requeue, true);
+    PUT(requeue, no_requeue, false);
+}
+
+/* "[0-5]": indexes into the job's nodes. */
+static int put_relative_list(const struct opt *o, struct arena *arena, Pb__StepSpec *spec,
+                             struct err *err)
+{
+    _cleanup_hostlist_ struct hostlist *list = NULL;
+    int r = hostlist_parse(o->nodelist, &list, err);
+    if (r < 0)
+        return r;
+    size_t count = hostlist_count(list);
+    spec->relative_nodes = arena_alloc(arena, (count + 1) * sizeof(uint32_t));
+    if (!spec->relative_nodes)
+        return err_set(err, -ERR_LIMIT, "--nodelist=%s: too many nodes", o->nodelist);
+    char name[HOSTLIST_NAME_MAX + 1];
+    for (size_t i = 0; i < count; i++) {
+        long long index;
+        r = str_parse_i64(hostlist_nth(list, i, name), 0, INT32_MAX, &index);
+        if (r < 0)
+            return err_set(err, r, "--nodelist=%s: %s is no index of a node", o->nodelist, name);
+        spec->relative_nodes[spec->n_relative_nodes++] = (uint32_t)index;
+    }
+    return 0;
+}
+
+/* -r N: the nodes that follow node N, as many as the step has. */
+static int put_relative(const struct opt *o, struct arena *arena, Pb__StepSpec *spec,
+                        struct err *err)
+{
+    uint32_t count = o->min_nodes && o->from[OPT_ID_nodes] != OPT_FROM_ENV ? o->min_nodes : 1;
+    if (count > HOSTLIST_COUNT_MAX)
+        return err_set(err, -ERR_LIMIT, "--nodes=%u is too many", count);
+    spec->relative_nodes = arena_alloc(arena, (count + (size_t)1) * sizeof(uint32_t));
+    if (!spec->relative_nodes)
+        return err_set(err, -ERR_LIMIT, "--nodes=%u: too many nodes", count);
+    for (uint32_t i = 0; i < count; i++)
+        spec->relative_nodes[spec->n_relative_nodes++] = o->relative + i;
+    return 0;
+}
+
+int opt_to_step_spec(const struct opt *o, struct arena *arena, Pb__StepSpec *spec, struct err *err)
+{
+    PUT(job_id, jobid, o->job_id);
+    spec->name = o->job_name;
+    PUT_NUMBER(num_tasks, o->ntasks);
+    PUT(min_nodes, nodes, o->min_nodes);
+    PUT(max_nodes, nodes, o->max_nodes);
+    PUT(cpus_per_task, cpus_per_task, o->cpus_per_task);
+    PUT(ntasks_per_node, ntasks_per_node, o->ntasks_per_node);
+    PUT(mem_per_node_mib, mem, o->mem_per_node_mib);
+    PUT(mem_per_cpu_mib, mem_per_cpu, o->mem_per_cpu_mib);
+    PUT(threads_per_core, threads_per_core, o->threads_per_core);
+    PUT(time_limit_sec, time, o->time_limit_sec);
+    PUT_TRUE(overlap);
+    PUT_TRUE(overcommit);
+    PUT_TRUE(immediate);
+    PUT_TRUE(whole);
+    if (o->exact || o->exclusive)
+        spec->has_exact = spec->exact = 1;
+    spec->exc_nodes = o->exclude;
+    spec->distribution = o->distribution;
+    if (o->nodelist && *o->nodelist == '[')
+        return put_relative_list(o, arena, spec, err);
+    spec->nodes = o->nodelist;
+    return opt_given(o, OPT_ID_relative) ? put_relative(o, arena, spec, err) : 0;
+}

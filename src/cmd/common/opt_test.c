@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/timefmt.h"
+#include "cmd/common/opt.h"
+#include "cmd/common/opt_priv.h"
+
+#define WORDS_MAX 32
+
+/* A command line or environment as one string, words separated by '|'. */
+struct line {
+    char *text;
+    char *word[WORDS_MAX + 1];
+    int count;
+};
+
+static struct line line_split(const char *text)
+{
+    struct line l = {.text = mem_strdup(text)};
+    for (char *s = l.text; s && *text && l.count < WORDS_MAX;) {
+        l.word[l.count++] = s;
+        s = strchr(s, '|');
+        if (s)
+            *s++ = 0;
+    }
+    return l;
+}
+
+static int run(struct opt *o, enum opt_command command, const char *script, const char *env,
+               const char *argv, struct err *err)
+{
+    struct line a = line_split(argv), e = line_split(env);
+    int operands, r;
+    opt_init(o, command);
+    r = opt_scan(o, a.count, a.word, &operands, err);
+    if (r == 0 && script)
+        r = opt_apply_script(o, "job.sh", script, strlen(script), err);
+    if (r == 0)
+        r = opt_apply_env(o, e.word, err);
+    if (r == 0)
+        r = opt_apply_argv(o, a.count, a.word, err);
+    if (r == 0)
+        r = opt_finish(o, err);
+    free(a.text);
+    free(e.text);
+    return r;
+}
+
+static void test_refused(void **state)
+{
+    static const struct {
+        enum opt_command command;
+        const char *script, *env, *argv;
+        enum opt_failure how;
+        int status;
+        const char *text;
+    } v[] = {
+        {OPT_SBATCH, NULL, "", "sbatch|--foo", OPT_FAIL_SYNTAX, 255, "unrecognized option '--foo'"},
+        {OPT_SBATCH, NULL, "", "sbatch|-Y", OPT_FAIL_SYNTAX, 255, "invalid option -- 'Y'"},
+        {OPT_SBATCH, NULL, "", "sbatch|-:", OPT_FAIL_SYNTAX, 255, "invalid option -- ':'"},
+        {OPT_SBATCH, NULL, "", "sbatch|-n", OPT_FAIL_SYNTAX, 255,
+         "option requires an argument -- 'n'"},
+        {OPT_SBATCH, NULL, "", "sbatch|--partition", OPT_FAIL_SYNTAX, 255,
+         "option '--partition' requires an argument"},
+        {OPT_SBATCH, NULL, "", "sbatch|--hold=3", OPT_FAIL_SYNTAX, 255,
+         "option '--hold' doesn't allow an argument"},
+        {OPT_SBATCH, NULL, "", "sbatch|--excl", OPT_FAIL_SYNTAX, 255,
+         "option '--excl' is ambiguous; possibilities: '--exclude' '--exclusive'"},
+        {OPT_SRUN, NULL, "", "srun|--parsable", OPT_FAIL_SYNTAX, 255,
+         "unrecognized option '--parsable'"},
+        {OPT_SBATCH, NULL, "", "sbatch|--nprocs=2", OPT_FAIL_SYNTAX, 255,
+         "unrecognized option '--nprocs'"},
+        {OPT_SBATCH, NULL, "", "sbatch|-n|x", OPT_FAIL_ERROR, 1,
+         "Invalid numeric value \"x\" for --ntasks."},
+        {OPT_SBATCH, NULL, "", "sbatch|-n0", OPT_FAIL_ERROR, 1,
+         "Invalid numeric value \"0\" for --ntasks."},
+        {OPT_SBATCH, NULL, "", "sbatch|-N|x", OPT_FAIL_ERROR, 255,
+         "\"x\" is not a valid node count"},
+        {OPT_SBATCH, NULL, "", "sbatch|-N3-1", OPT_FAIL_ERROR, 255,
+         "Maximum node count 1 is less than minimum node count 3"},
+        {OPT_SBATCH, NULL, "", "sbatch|-N1-2-3", OPT_FAIL_ERROR, 255,
+         "\"2-3\" is not a valid node count"},
+        {OPT_SBATCH, NULL, "", "sbatch|-t|abc", OPT_FAIL_ERROR, 255,
+         "Invalid --time specification"},
+        {OPT_SBATCH, NULL, "", "sbatch|--mem=-1", OPT_FAIL_ERROR, 255,
+         "Invalid --mem specification"},
+        {OPT_SBATCH, NULL, "", "sbatch|--mem=1|--mem-per-cpu=2", OPT_FAIL_FATAL, 1,
+         "--mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive."},
+        {OPT_SBATCH, NULL, "", "sbatch|--exclusive=foo", OPT_FAIL_ERROR, 255,
+         "Invalid --exclusive specification"},
+        {OPT_SBATCH, NULL, "", "sbatch|-m|foo", OPT_FAIL_ERROR, 255,
+         "Invalid --distribution specification"},
+        {OPT_SBATCH, NULL, "", "sbatch|-m|block:foo", OPT_FAIL_ERROR, 255,
+         "Invalid --distribution specification"},
+        {OPT_SBATCH, NULL, "", "sbatch|--nice=99999999999", OPT_FAIL_ERROR, 255,
+         "Invalid --nice value, out of range (+/- 2147483645)"},
+        {OPT_SBATCH, NULL, "", "sbatch|--signal=FOO", OPT_FAIL_ERROR, 255,
+         "Invalid --signal specification"},
+        {OPT_SBATCH, NULL, "", "sbatch|--signal=USR1@99999999", OPT_FAIL_ERROR, 255,
+         "Invalid --signal specification"},
+        {OPT_SBATCH, NULL, "", "sbatch|--open-mode=x", OPT_FAIL_ERROR, 255,
+         "Invalid --open-mode specification"},
+        {OPT_SBATCH, NULL, "", "sbatch|--propagate=FOO", OPT_FAIL_ERROR, 1,
+         "--propagate=FOO is not valid: bad rlimit name FOO"},
+        {OPT_SBATCH, NULL, "", "sbatch|-a1-3", OPT_FAIL_ERROR, 1,
+         "option --array is not available in this version; run again without it"},
+        {OPT_SBATCH, NULL, "SBATCH_TIMELIMIT=x", "sbatch", OPT_FAIL_ERROR, 255,
+         "Invalid --time specification (from SBATCH_TIMELIMIT)"},
+        {OPT_SBATCH, "#!/bin/sh\n#SBATCH --foo\n", "", "sbatch", OPT_FAIL_SYNTAX, 255,
+         "unrecognized option '--foo' (job.sh, line 2)"},
+        {OPT_SBATCH, "#!/bin/sh\n\n# x\n  \n #x\n#SBATCH -N1 foo -n x\n", "", "sbatch",
+         OPT_FAIL_ERROR, 255, "Invalid directive found in batch script: foo (job.sh, line 6)"},
+        {OPT_SBATCH, "#!/bin/sh\n#SBATCHX --foo\n", "", "sbatch", OPT_FAIL_ERROR, 255,
+         "Invalid directive found in batch script: X (job.sh, line 2)"},
+        {OPT_SBATCH, "#SBATCH -J \"a --foo\n", "", "sbatch", OPT_FAIL_FATAL, 1,
+         "job.sh: line 1: Unmatched `\"` in [ -J \"a --foo]"},
+        {OPT_SBATCH, "#SBATCH -J a -- --foo\n", "", "sbatch", OPT_FAIL_ERROR, 255,
+         "Invalid directive found in batch script: --foo (job.sh, line 1)"},
+    };
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        struct opt o;
+        struct err err = {0};
+        assert_true(run(&o, v[i].command, v[i].script, v[i].env, v[i].argv, &err) < 0);
+        assert_string_equal(err.text, v[i].text);
+        assert_int_equal(o.failure, v[i].how);
+        assert_int_equal(o.exit_status, v[i].status);
+        opt_done(&o);
+    }
+}
+
+static void test_words_of_a_script_line(void **state)
+{
+    static const struct {
+        const char *script, *name, *comment;
+    } v[] = {
+        {"#SBATCH -J a --comment=b\n", "a", "b"},
+        {"#SBATCH -J a # --comment=b\n", "a", NULL},
+        {"#SBATCH -J a #--comment=b\n", "a", NULL},
+        {"#SBATCH -J a#b\n", "a#b", NULL},
+        {"#SBATCH -J \"a b\" --comment='c \"d\"'", "a b", "c \"d\""},
+        {"#SBATCH -J \"a\\\"b\" --comment=x\\ y\n", "a\"b", "x y"},
+        {"#SBATCH -J a\"\"b --comment ''\n", "ab", ""},
+        {"#SBATCH\t-J\ta \t\n#SBATCH --comment=b\\\n", "a", "b"},
+        {"#SBATCH-Ja\n", "a", NULL},
+        {"# x\n\n \t\n#SBATCH -Ja\nhostname\n#SBATCH -Jb\n", "a", NULL},
+        {":\n#SBATCH -Jb\n", NULL, NULL},
+        {" #SBATCH -Jb\n", NULL, NULL},
+        {"##SBATCH -Jb\n", NULL, NULL},
+        {"#SBATCH\n#SBATCH \n", NULL, NULL},
+        {"", NULL, NULL},
+    };
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        struct opt o;
+        struct err err = {0};
+        assert_int_equal(run(&o, OPT_SBATCH, v[i].script, "", "sbatch", &err), 0);
+        assert_true(str_eq(o.job_name, v[i].name));
+        assert_true(str_eq(o.comment, v[i].comment));
+        opt_done(&o);
+    }
+}
+
+static void test_sources_by_rank(void **state)
+{
+    struct opt o;
+    const char *script = "#SBATCH -p a -t 1 -J s --mem=5 -v --exclusive\n";
+    assert_int_equal(run(&o, OPT_SBATCH, script,
+                         "SBATCH_PARTITION=b|SBATCH_TIMELIMIT=2|SLURM_PARTITION=no|"
+                         "SBATCH_MEM_PER_CPU=7|SBATCH_OVERCOMMIT=|SBATCH_WAIT=0|SBATCH_QOS=",
+                         "sbatch|--partition|c|-O|x.sh|--mem=3", NULL),
+                     0);
+    assert_string_equal(o.partition, "c");
+    assert_string_equal(o.job_name, "s");
+    assert_int_equal(o.time_limit_sec, 120);
+    assert_false(opt_given(&o, OPT_ID_mem));
+    assert_int_equal(o.mem_per_cpu_mib, 7);
+    assert_true(o.overcommit && o.exclusive && !o.wait_end);
+    assert_null(o.qos);
+    assert_int_equal(o.from[OPT_ID_partition], OPT_FROM_ARGV);
+    opt_done(&o);
+}
+
+static void test_operands_end_the_options(void **state)
+{
+    static const struct {
+        const char *argv;
+        int operands;
+    } v[] = {
+        {"sbatch", 1},         {"sbatch|x.sh|-n|x", 1}, {"sbatch|-n|2|x.sh|--foo", 3},
+        {"sbatch|--|-x", 2},   {"sbatch|-", 1},         {"sbatch|-Hn2|--wait|x", 3},
+        {"sbatch|-Hn|2|y", 3}, {"sbatch|--nice|y", 2},
+    };
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        struct line a = line_split(v[i].argv);
+        struct opt o;
+        int operands = -1;
+        opt_init(&o, OPT_SBATCH);
+        assert_int_equal(opt_scan(&o, a.count, a.word, &operands, NULL), 0);
+        assert_int_equal(operands, v[i].operands);
+        opt_done(&o);
+        free(a.text);
+    }
+}
+
+static void test_names_of_2002(void **state)
+{
+    struct opt o;
+    assert_int_equal(run(&o, OPT_SRUN, NULL, "",
+                         "srun|--batch|--nodes|2|--nprocs|4|--timelimit=3|--cddir|/tmp|--debug|"
+                         "--distribution|Cyclic|--label|--immediate|mping|1",
+                         NULL),
+                     0);
+    assert_true(o.batch && o.label && o.immediate);
+    assert_int_equal(o.ntasks, 4);
+    assert_int_equal(o.min_nodes, 2);
+    assert_int_equal(o.max_nodes, 2);
+    assert_int_equal(o.time_limit_sec, 180);
+    assert_string_equal(o.chdir, "/tmp");
+    assert_string_equal(o.distribution, "cyclic");
+    assert_int_equal(o.verbose, 1);
+    opt_done(&o);
+}
+
+static void test_inside_an_allocation(void **state)
+{
+    struct opt o;
+    const char *env = "SLURM_JOB_ID=42|SLURM_JOB_NAME=outer|SLURM_NNODES=3|SLURM_NTASKS=6";
+    assert_int_equal(run(&o, OPT_SRUN, NULL, env, "srun|-n|1|hostname", NULL), 0);
+    assert_int_equal(o.job_id, 42);
+    assert_null(o.job_name);
+    assert_int_equal(o.ntasks, 1);
+    assert_int_equal(o.min_nodes, 1);
+    assert_int_equal(o.notes.len, 0);
+    opt_done(&o);
+    assert_int_equal(run(&o, OPT_SRUN, NULL, env, "srun|hostname", NULL), 0);
+    assert_int_equal(o.ntasks, 6);
+    assert_int_equal(o.min_nodes, 3);
+    opt_done(&o);
+}
+
+static void test_job_spec(void **state)
+{
+    struct opt o;
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    assert_int_equal(run(&o, OPT_SBATCH, NULL, "",
+                         "sbatch|-N2-4|--ntasks-per-node=3|-t0|--mem=2G|--tmp=1k|-w|n[1-2]|"
+                         "--no-requeue|-H|--nice|-C|a&b|-I5|--begin=uts100",
+                         NULL),
+                     0);
+    opt_to_job_spec(&o, &spec);
+    assert_int_equal(spec.min_nodes, 2);
+    assert_int_equal(spec.max_nodes, 4);
+    assert_int_equal(spec.num_tasks, 6);
+    assert_true(spec.time_limit_sec == TIME_UNLIMITED);
+    assert_int_equal(spec.mem_per_node_mib, 2048);
+    assert_int_equal(spec.tmp_per_node_mib, 1);
+    assert_string_equal(spec.req_nodes, "n[1-2]");
+    assert_string_equal(spec.features, "a&b");
+    assert_true(spec.has_requeue && !spec.requeue);
+    assert_true(spec.hold && spec.immediate);
+    assert_int_equal(spec.nice, 100);
+    assert_int_equal(spec.begin_at_sec, 100);
+    assert_false(spec.has_priority || spec.has_exclusive || spec.has_cpus_per_task);
+    opt_done(&o);
+}
+
+static void test_step_spec(void **state)
+{
+    struct opt o;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__StepSpec spec = PB__STEP_SPEC__INIT;
+    assert_int_equal(run(&o, OPT_SRUN, NULL, "", "srun|--jobid=7|-N2|-r1|-n4|--exclusive", NULL),
+                     0);
+    assert_int_equal(opt_to_step_spec(&o, &arena, &spec, NULL), 0);
+    assert_int_equal(spec.job_id, 7);
+    assert_int_equal(spec.n_relative_nodes, 2);
+    assert_int_equal(spec.relative_nodes[0], 1);
+    assert_int_equal(spec.relative_nodes[1], 2);
+    assert_true(spec.exact);
+    opt_done(&o);
+
+    Pb__StepSpec listed = PB__STEP_SPEC__INIT;
+    assert_int_equal(run(&o, OPT_SRUN, NULL, "", "srun|--nodelist=[0,2-3]", NULL), 0);
+    assert_int_equal(opt_to_step_spec(&o, &arena, &listed, NULL), 0);
+    assert_int_equal(listed.n_relative_nodes, 3);
+    assert_int_equal(listed.relative_nodes[2], 3);
+    assert_null(listed.nodes);
+    opt_done(&o);
+}
+
+static void test_table(void **state)
+{
+    for (size_t i = 0; i < opt_row_count; i++) {
+        const struct opt_row *a = &opt_rows[i];
+        assert_int_equal(a->id, i);
+        assert_true(i == 0 || strcmp(opt_rows[i - 1].name, a->name) <= 0);
+        assert_true(a->argument != OPT_ARG_REQ || *a->metavar);
+        for (size_t k = 0; k < i; k++) {
+            const struct opt_row *b = &opt_rows[k];
+            if (a->commands & b->commands & OPT_ALL) {
+                assert_string_not_equal(a->name, b->name);
+                assert_false(a->letter && a->letter == b->letter);
+            }
+        }
+    }
+}
+
+static void test_help_shows_every_option_once(void **state)
+{
+    _cleanup_str_ struct str help = STR_INIT;
+    opt_format_help(OPT_SBATCH, &help);
+    assert_non_null(strstr(str_cstr(&help), "\n  -N, --nodes=min[-max] "));
+    assert_non_null(strstr(str_cstr(&help), " --mem-bind"));
+    assert_null(strstr(str_cstr(&help), "--nprocs"));
+    assert_null(strstr(str_cstr(&help), "--label"));
+}
+
+static void test_propagates(void **state)
+{
+    assert_true(opt_propagates(NULL, "NOFILE"));
+    assert_true(opt_propagates("ALL", "NOFILE"));
+    assert_false(opt_propagates("NONE", "NOFILE"));
+    assert_true(opt_propagates("core,RLIMIT_NOFILE", "NOFILE"));
+    assert_false(opt_propagates("core,RLIMIT_NOFILE", "AS"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refused),         cmocka_unit_test(test_words_of_a_script_line),
+        cmocka_unit_test(test_sources_by_rank), cmocka_unit_test(test_operands_end_the_options),
+        cmocka_unit_test(test_names_of_2002),   cmocka_unit_test(test_inside_an_allocation),
+        cmocka_unit_test(test_job_spec),        cmocka_unit_test(test_step_spec),
+        cmocka_unit_test(test_table),           cmocka_unit_test(test_help_shows_every_option_once),
+        cmocka_unit_test(test_propagates),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
