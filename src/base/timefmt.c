@@ -11,9 +11,8 @@
 #include "base/str.h"
 
 #define DAY_SEC 86400
-#define LIMIT_MAX_SEC                                                                              \
-    (INT64_C(1) << 37) /* about 4000 years, as many as 32 bits of minutes give                     \
-                        */
+/* About 4000 years: as many as 32 bits of minutes give. */
+#define LIMIT_MAX_SEC (INT64_C(1) << 37)
 
 /* 1 to 'most' decimal digits at *p. */
 static bool take_number(const char **p, size_t most, int64_t *value)

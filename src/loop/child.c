@@ -94,4 +94,5 @@ void loop_child_other(struct loop *l, loop_child_fn *fn_other, void *ctx)
     struct loop_children *c = children(l);
     c->other = fn_other;
     c->other_ctx = ctx;
+    raise(SIGCHLD); /* for those that ended before */
 }

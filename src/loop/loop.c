@@ -27,6 +27,8 @@ struct loop *loop_new(unsigned workers)
     struct event_config *config = event_config_new();
     /* Exact timers cost a clock reading a turn; a coarse clock is up to 4 ms late. */
     event_config_set_flag(config, EVENT_BASE_FLAG_PRECISE_TIMER);
+    /* A timer set late in a long callback counts from then, not from the start of the turn. */
+    event_config_set_flag(config, EVENT_BASE_FLAG_NO_CACHE_TIME);
     l->base = event_base_new_with_config(config);
     event_config_free(config);
     if (!l->base)

@@ -52,6 +52,9 @@ void loop_fd_free(struct loop_fd *f);
 void loop_signal(struct loop *l, int signo, loop_signal_fn *fn,
                  void *ctx); /* for the life of the loop */
 
+/* A forked child must reset its signal handlers before anything else: what it catches would be
+ * reported to this loop. */
+
 /* Calls fn once when the child ends, with what waitpid() says. Children nobody watches go to
  * fn_other (subreaper). */
 void loop_child(struct loop *l, pid_t pid, loop_child_fn *fn, void *ctx);

@@ -151,7 +151,8 @@ struct loop_workers *loop_workers_new(struct loop *l, unsigned count)
     return w;
 }
 
-/* Waits for every posted task; what finishes now still gets its done(). */
+/* Waits for every posted task; what finishes now still gets its done(). What a done() posts here
+ * has no worker left to run it and is dropped. */
 void loop_workers_free(struct loop_workers *w)
 {
     if (!w)
@@ -163,6 +164,10 @@ void loop_workers_free(struct loop_workers *w)
     for (unsigned i = 0; i < w->count; i++)
         pthread_join(w->threads[i], NULL);
     tasks_done(w, w->fd, LOOP_READ);
+    for (struct task *t = w->waiting.first, *next; t; t = next) {
+        next = t->next;
+        free(t);
+    }
     loop_fd_free(w->watch);
     close(w->fd);
     vec_done(&w->busy_lanes);

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "loop/loop.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+
+/* Enough of a deadline that only a hang reaches it. */
+#define HANG_SEC 60
+
+struct trace {
+    struct loop *loop;
+    char text[64]; /* one letter for each callback */
+    size_t stop_at;
+};
+
+static void note(struct trace *t, char letter)
+{
+    size_t len = strlen(t->text);
+    assert_true(len + 1 < sizeof(t->text));
+    t->text[len] = letter;
+    if (len + 1 == t->stop_at)
+        loop_stop(t->loop);
+}
+
+static int set_up(void **state)
+{
+    alarm(HANG_SEC);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    alarm(0);
+    return 0;
+}
+
+static void note_a(void *ctx)
+{
+    note(ctx, 'a');
+}
+
+static void note_b(void *ctx)
+{
+    note(ctx, 'b');
+}
+
+static void note_turn(void *ctx)
+{
+    note(ctx, '.');
+}
+
+static void null_is_freed(void **state)
+{
+    loop_free(NULL);
+    loop_timer_free(NULL);
+    loop_fd_free(NULL);
+}
+
+static void timers_fire_once_in_order(void **state)
+{
+    struct trace t = {.loop = loop_new(0), .stop_at = 2};
+    struct loop_timer *a = loop_timer_new(t.loop, note_a, &t);
+    struct loop_timer *b = loop_timer_new(t.loop, note_b, &t);
+    struct loop_timer *never = loop_timer_new(t.loop, note_turn, &t);
+    loop_timer_set(a, 0);
+    loop_timer_set(a, 30); /* moved, not doubled */
+    loop_timer_set(b, 10);
+    loop_timer_set(never, 1);
+    loop_timer_set(never, -1);
+    loop_run(t.loop);
+    assert_string_equal(t.text, "ba");
+    loop_timer_free(a);
+    loop_timer_free(b);
+    loop_timer_free(never);
+    loop_free(t.loop);
+}
+
+struct late {
+    struct trace trace;
+    struct loop_timer *timer;
+};
+
+static void busy_then_set(void *ctx)
+{
+    struct late *l = ctx;
+    int64_t until = loop_mono_ms() + 40;
+    while (loop_mono_ms() < until)
+        ;
+    loop_timer_set(l->timer, 20);
+}
+
+/* A timer counts from its setting even when the callback that sets it was slow: due at 60 at the
+ * earliest, so after the one due at 50. */
+static void timer_counts_from_its_setting(void **state)
+{
+    struct late l = {.trace = {.loop = loop_new(0), .stop_at = 2}};
+    l.timer = loop_timer_new(l.trace.loop, note_a, &l.trace);
+    struct loop_timer *busy = loop_timer_new(l.trace.loop, busy_then_set, &l);
+    struct loop_timer *b = loop_timer_new(l.trace.loop, note_b, &l.trace);
+    loop_timer_set(b, 50);
+    loop_timer_set(busy, 0);
+    loop_run(l.trace.loop);
+    assert_string_equal(l.trace.text, "ba");
+    loop_timer_free(l.timer);
+    loop_timer_free(busy);
+    loop_timer_free(b);
+    loop_free(l.trace.loop);
+}
+
+/* One turn for a batch of events, after it, also for the one that stops the loop. */
+static void turn_follows_each_batch(void **state)
+{
+    struct trace t = {.loop = loop_new(0), .stop_at = 2};
+    loop_on_turn(t.loop, note_turn, &t);
+    struct loop_timer *a = loop_timer_new(t.loop, note_a, &t);
+    struct loop_timer *b = loop_timer_new(t.loop, note_b, &t);
+    loop_timer_set(a, 0);
+    loop_run(t.loop);
+    assert_string_equal(t.text, "a.");
+    memset(t.text, 0, sizeof(t.text));
+    t.stop_at = 1; /* from the callback itself */
+    loop_timer_set(b, 0);
+    loop_run(t.loop);
+    assert_string_equal(t.text, "b.");
+    loop_timer_free(a);
+    loop_timer_free(b);
+    loop_free(t.loop);
+}
+
+struct peer {
+    struct trace trace;
+    struct loop_fd *fd;
+};
+
+static void peer_ready(void *ctx, int fd, unsigned ready)
+{
+    struct peer *p = ctx;
+    if (ready & LOOP_WRITE) {
+        note(&p->trace, 'w');
+        loop_fd_events(p->fd, LOOP_READ);
+        return;
+    }
+    char byte;
+    ssize_t n = read(fd, &byte, 1);
+    note(&p->trace, n == 1 ? byte : '0');
+    if (n == 0) {
+        loop_fd_free(p->fd); /* inside its own callback */
+        p->fd = NULL;
+    }
+}
+
+static void descriptor_is_level_triggered(void **state)
+{
+    struct peer p = {.trace = {.loop = loop_new(0), .stop_at = 4}};
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    p.fd = loop_fd_new(p.trace.loop, pair[0], LOOP_READ | LOOP_WRITE, peer_ready, &p);
+    assert_int_equal(write(pair[1], "xy", 2), 2);
+    close(pair[1]);
+    loop_run(p.trace.loop);
+    assert_string_equal(p.trace.text, "wxy0");
+    assert_null(p.fd);
+    assert_int_equal(close(pair[0]), 0); /* it stayed ours */
+    loop_free(p.trace.loop);
+}
+
+static void silent_descriptor_is_not_watched(void **state)
+{
+    struct peer p = {.trace = {.loop = loop_new(0), .stop_at = 1}};
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    p.fd = loop_fd_new(p.trace.loop, pair[0], 0, peer_ready, &p);
+    assert_int_equal(write(pair[1], "x", 1), 1);
+    struct loop_timer *a = loop_timer_new(p.trace.loop, note_a, &p.trace);
+    loop_timer_set(a, 5);
+    loop_run(p.trace.loop);
+    assert_string_equal(p.trace.text, "a");
+    loop_timer_free(a);
+    loop_fd_free(p.fd);
+    close(pair[0]);
+    close(pair[1]);
+    loop_free(p.trace.loop);
+}
+
+static void on_signal(void *ctx, int signo)
+{
+    note(ctx, signo == SIGUSR1 ? '1' : '2');
+}
+
+static void signals_arrive(void **state)
+{
+    struct trace t = {.loop = loop_new(0), .stop_at = 2};
+    loop_signal(t.loop, SIGUSR1, on_signal, &t);
+    loop_signal(t.loop, SIGUSR2, on_signal, &t);
+    raise(SIGUSR1);
+    raise(SIGUSR2);
+    loop_run(t.loop);
+    assert_int_equal(strlen(t.text), 2);
+    assert_non_null(strchr(t.text, '1'));
+    assert_non_null(strchr(t.text, '2'));
+    loop_free(t.loop);
+}
+
+enum { CHILDREN = 8 };
+
+struct nursery {
+    struct loop *loop;
+    pid_t pids[CHILDREN];
+    int exits[CHILDREN];
+    int strangers, stranger_status, ended;
+};
+
+static pid_t spawn(int code)
+{
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        _exit(code);
+    return pid;
+}
+
+static void child_done(void *ctx, pid_t pid, int status)
+{
+    struct nursery *n = ctx;
+    for (int i = 0; i < CHILDREN; i++)
+        if (n->pids[i] == pid)
+            n->exits[i] = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    if (++n->ended == CHILDREN)
+        loop_stop(n->loop);
+}
+
+static void children_are_reported_once(void **state)
+{
+    struct nursery n = {.loop = loop_new(0)};
+    for (int i = 0; i < CHILDREN; i++) {
+        n.pids[i] = spawn(i + 1);
+        if (i % 2) { /* ended before it is watched */
+            siginfo_t info;
+            assert_int_equal(waitid(P_PID, (id_t)n.pids[i], &info, WEXITED | WNOWAIT), 0);
+        }
+        loop_child(n.loop, n.pids[i], child_done, &n);
+    }
+    loop_run(n.loop);
+    for (int i = 0; i < CHILDREN; i++)
+        assert_int_equal(n.exits[i], i + 1);
+    assert_int_equal(n.ended, CHILDREN);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* none is left */
+    loop_free(n.loop);
+}
+
+static void stop_on_end(void *ctx, pid_t pid, int status)
+{
+    loop_stop(((struct nursery *)ctx)->loop);
+}
+
+/* Whoever forked it may be waiting for it. */
+static void stranger_is_left_alone(void **state)
+{
+    struct nursery n = {.loop = loop_new(0)};
+    pid_t stranger = spawn(7), watched = spawn(0);
+    siginfo_t info;
+    assert_int_equal(waitid(P_PID, (id_t)stranger, &info, WEXITED | WNOWAIT), 0);
+    loop_child(n.loop, watched, stop_on_end, &n);
+    loop_run(n.loop);
+    int status;
+    assert_int_equal(waitpid(stranger, &status, 0), stranger);
+    assert_int_equal(WEXITSTATUS(status), 7);
+    loop_free(n.loop);
+}
+
+static void stranger_ended(void *ctx, pid_t pid, int status)
+{
+    struct nursery *n = ctx;
+    n->strangers++;
+    n->stranger_status = WEXITSTATUS(status);
+    loop_stop(n->loop);
+}
+
+static void subreaper_gets_orphans(void **state)
+{
+    struct nursery n = {.loop = loop_new(0)};
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
+    pid_t parent = fork();
+    assert_true(parent >= 0);
+    if (parent == 0) {
+        if (fork() == 0)
+            _exit(9);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(parent, NULL, 0), parent); /* its child is ours now */
+    loop_child_other(n.loop, stranger_ended, &n);
+    loop_run(n.loop);
+    assert_int_equal(n.strangers, 1);
+    assert_int_equal(n.stranger_status, 9);
+    prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+    loop_free(n.loop);
+}
+
+enum { TASKS = 200, LANES = 4 };
+
+struct pool {
+    struct loop *loop;
+    pthread_t loop_thread;
+    atomic_int in_lane[LANES];
+    atomic_int next[LANES]; /* the task that must run next in this lane */
+    atomic_int faults, ran;
+    int done;
+};
+
+struct job {
+    struct pool *pool;
+    int lane, place;
+};
+
+static void job_run(void *arg)
+{
+    struct job *j = arg;
+    struct pool *p = j->pool;
+    if (pthread_equal(pthread_self(), p->loop_thread))
+        p->faults++;
+    if (j->lane) { /* lane 0 promises nothing */
+        if (atomic_fetch_add(&p->in_lane[j->lane], 1) != 0)
+            p->faults++;
+        if (atomic_load(&p->next[j->lane]) != j->place)
+            p->faults++;
+        atomic_store(&p->next[j->lane], j->place + 1);
+        atomic_fetch_sub(&p->in_lane[j->lane], 1);
+    }
+    p->ran++;
+}
+
+static void job_done(void *arg)
+{
+    struct job *j = arg;
+    struct pool *p = j->pool;
+    if (!pthread_equal(pthread_self(), p->loop_thread))
+        p->faults++;
+    free(j);
+    if (++p->done == TASKS)
+        loop_stop(p->loop);
+}
+
+static void post_jobs(struct pool *p)
+{
+    int places[LANES] = {0};
+    p->loop_thread = pthread_self();
+    for (int i = 0; i < TASKS; i++) {
+        struct job *j = mem_new(struct job);
+        *j = (struct job){.pool = p, .lane = i % LANES, .place = places[i % LANES]++};
+        loop_work_post(p->loop, (unsigned)j->lane, job_run, job_done, j);
+    }
+}
+
+static void lanes_keep_their_order(void **state)
+{
+    struct pool p = {.loop = loop_new(4)};
+    assert_true(loop_has_workers(p.loop));
+    post_jobs(&p);
+    loop_run(p.loop);
+    assert_int_equal(p.ran, TASKS);
+    assert_int_equal(p.done, TASKS);
+    assert_int_equal(p.faults, 0);
+    loop_free(p.loop);
+}
+
+/* Freeing the loop waits for what was posted and tells its owner. */
+static void free_finishes_the_work(void **state)
+{
+    struct pool p = {.loop = loop_new(2)};
+    post_jobs(&p);
+    loop_free(p.loop);
+    assert_int_equal(p.ran, TASKS);
+    assert_int_equal(p.done, TASKS);
+    assert_int_equal(p.faults, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(null_is_freed),
+        cmocka_unit_test(timers_fire_once_in_order),
+        cmocka_unit_test(timer_counts_from_its_setting),
+        cmocka_unit_test(turn_follows_each_batch),
+        cmocka_unit_test(descriptor_is_level_triggered),
+        cmocka_unit_test(silent_descriptor_is_not_watched),
+        cmocka_unit_test(signals_arrive),
+        cmocka_unit_test(children_are_reported_once),
+        cmocka_unit_test(stranger_is_left_alone),
+        cmocka_unit_test(subreaper_gets_orphans),
+        cmocka_unit_test(lanes_keep_their_order),
+        cmocka_unit_test(free_finishes_the_work),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
