@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Every row of the table against every kind of caller. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "rpc/rpc.h"
+
+#define U RPC_WHO_USER
+#define O RPC_WHO_OPERATOR
+#define A RPC_WHO_ADMIN
+#define L RPC_WHO_LOCAL
+#define D RPC_WHO_DAEMON
+
+/* Callers, a letter each, in this order. */
+static const struct {
+    char letter;
+    unsigned roles;
+} callers[] = {
+    {'-', 0},                 /* nobody */
+    {'u', U},                 /* a user over the network */
+    {'o', U | O},             /* an operator over the network */
+    {'a', U | O | A},         /* an administrator over the network */
+    {'l', U | L},             /* a user on the local socket */
+    {'p', U | O | L},         /* an operator there */
+    {'r', U | O | A | L | D}, /* root there */
+    {'d', U | L | D},         /* a daemon there */
+    {'n', RPC_WHO_NODE},      /* in a session under the cluster's key */
+    {'k', RPC_WHO_KEY},       /* in a session under a step's key */
+    {'s', L | D},             /* never given: rights on the socket alone */
+};
+
+#define ANYONE "uoalprd"
+#define ADMINS "ar"
+#define OPERATORS "oapr"
+#define NODES "n"
+#define KEYS "k"
+#define LOCALS "lprd"
+#define DAEMONS "rds"
+
+/* Written by hand, so that a change of rpc.def's rights has to be made twice. */
+static const struct {
+    unsigned number;
+    const char *who;
+} matrix[] = {
+    {RPC_PING, ANYONE},           {RPC_SUBMIT, ANYONE},       {RPC_ALLOC, ANYONE},
+    {RPC_ALLOC_WAIT, ANYONE},     {RPC_STEP_CREATE, ANYONE},  {RPC_STEP_COMPLETE, ANYONE},
+    {RPC_JOB_COMPLETE, ANYONE},   {RPC_JOB_SIGNAL, ANYONE},   {RPC_JOB_UPDATE, ANYONE},
+    {RPC_JOB_LIST, ANYONE},       {RPC_STEP_LIST, ANYONE},    {RPC_NODE_LIST, ANYONE},
+    {RPC_PART_LIST, ANYONE},      {RPC_CONFIG_SHOW, ANYONE},  {RPC_NODE_UPDATE, OPERATORS},
+    {RPC_PART_UPDATE, OPERATORS}, {RPC_RECONFIGURE, ADMINS},  {RPC_SHUTDOWN, ADMINS},
+    {RPC_JOB_WAIT_END, ANYONE},   {RPC_JOB_SCRIPT, ANYONE},   {RPC_STATS, ANYONE},
+    {RPC_ALLOC_INFO, ANYONE},     {RPC_NODE_REGISTER, NODES}, {RPC_NODE_REPORT, NODES},
+    {RPC_NODE_WELCOME, NODES},    {RPC_NODE_ORDERS, NODES},   {RPC_NODE_ACK, NODES},
+    {RPC_LAUNCH_TASKS, ANYONE},   {RPC_MINT, LOCALS},         {RPC_NODE_STATUS, ANYONE},
+    {RPC_IO_HELLO, KEYS},         {RPC_IO_DATA, KEYS},        {RPC_TASKS_STARTED, KEYS},
+    {RPC_TASK_FAILED, KEYS},      {RPC_TASK_EXITED, KEYS},    {RPC_STEP_DONE, KEYS},
+    {RPC_IO_SIGNAL, KEYS},        {RPC_KVS_FENCE, KEYS},      {RPC_KVS_ABORT, KEYS},
+    {RPC_WINDOW_SIZE, KEYS},      {RPC_STEPD_START, DAEMONS}, {RPC_STEPD_SIGNAL, DAEMONS},
+    {RPC_STEPD_QUERY, DAEMONS},   {RPC_STEPD_ENDED, DAEMONS},
+};
+
+static void rights(void **state)
+{
+    size_t rows = 0;
+
+    for (unsigned number = 0; number < 70000; number++) {
+        const struct rpc_info *rpc = rpc_find(number);
+        const char *who = NULL;
+        if (!rpc)
+            continue;
+        rows++;
+        for (size_t i = 0; i < sizeof(matrix) / sizeof(matrix[0]); i++)
+            if (matrix[i].number == number)
+                who = matrix[i].who;
+        if (!who)
+            fail_msg("%s (%u) has no row in the test", rpc->name, number);
+        for (size_t i = 0; i < sizeof(callers) / sizeof(callers[0]); i++)
+            if (rpc_allowed(rpc, callers[i].roles) != (strchr(who, callers[i].letter) != NULL))
+                fail_msg("%s, caller '%c': %d", rpc->name, callers[i].letter,
+                         rpc_allowed(rpc, callers[i].roles));
+    }
+    assert_int_equal(rows, sizeof(matrix) / sizeof(matrix[0]));
+}
+
+static void nothing_given_is_nothing_allowed(void **state)
+{
+    for (int lane = RPC_LANE_READ; lane <= RPC_LANE_SESSION; lane++) {
+        struct rpc_info rpc = {.number = 1, .name = "X", .who = 0, .lane = (enum rpc_lane)lane};
+        for (size_t i = 0; i < sizeof(callers) / sizeof(callers[0]); i++)
+            assert_false(rpc_allowed(&rpc, callers[i].roles));
+    }
+}
+
+static void rows_are_whole(void **state)
+{
+    assert_null(rpc_find(0));
+    assert_null(rpc_find(0xffffffffu));
+    for (unsigned number = 0; number < 70000; number++) {
+        const struct rpc_info *rpc = rpc_find(number);
+        if (!rpc)
+            continue;
+        assert_int_equal(rpc->number, number);
+        assert_true(strlen(rpc->name) > 0);
+        assert_non_null(rpc->request);
+        assert_non_null(rpc->reply);
+        assert_true(rpc->who != 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rights),
+        cmocka_unit_test(nothing_given_is_nothing_allowed),
+        cmocka_unit_test(rows_are_whole),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What the tests of this room share: a loop that runs until something has happened, a server with a
+ * script of answers, and a bare socket that speaks bytes. Included once per test program.
+ */
+#pragma once
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/vec.h"
+#include "proto/common.pb-c.h"
+#include "proto/ctl.pb-c.h"
+#include "proto/node.pb-c.h"
+#include "rpc/frame.h"
+#include "rpc/net.h"
+#include "rpc/server.h"
+
+#define GUARD_MS 20000 /* a test that waits so long for an event has failed */
+#define AUDIENCE "slurmctld"
+
+static struct loop *loop;
+static struct auth_key key;
+static char dir[64], socket_path[128];
+
+/* The clock of all deadlines, moved by the tests (linked with --wrap=loop_mono_ms). */
+static int64_t clock_ahead_ms;
+int64_t __real_loop_mono_ms(void);
+int64_t __wrap_loop_mono_ms(void);
+int64_t __wrap_loop_mono_ms(void)
+{
+    return __real_loop_mono_ms() + clock_ahead_ms;
+}
+
+static bool (*until)(void *);
+static void *until_ctx;
+static bool guard_hit;
+
+static void on_turn(void *ctx)
+{
+    if (until && until(until_ctx))
+        loop_stop(loop);
+}
+
+static void on_guard(void *ctx)
+{
+    guard_hit = true;
+    loop_stop(loop);
+}
+
+/* Runs the loop until it is true. */
+static void run_until(bool (*condition)(void *), void *ctx)
+{
+    struct loop_timer *guard = loop_timer_new(loop, on_guard, NULL);
+
+    loop_timer_set(guard, GUARD_MS);
+    until = condition;
+    until_ctx = ctx;
+    if (!condition(ctx))
+        loop_run(loop);
+    until = NULL;
+    loop_timer_free(guard);
+    assert_false(guard_hit);
+}
+
+/* Runs what is ready now, and what follows from it. */
+static void on_settled(void *ctx)
+{
+    if (--*(int *)ctx == 0)
+        loop_stop(loop);
+}
+static bool never(void *ctx)
+{
+    return *(int *)ctx == 0;
+}
+static void settle(void)
+{
+    int turns = 0;
+
+    for (int i = 0; i < 20; i++) {
+        struct loop_timer *t = loop_timer_new(loop, on_settled, &turns);
+        turns = 1;
+        loop_timer_set(t, 0);
+        run_until(never, &turns);
+        loop_timer_free(t);
+    }
+}
+
+static bool is_true(void *ctx)
+{
+    return *(bool *)ctx;
+}
+
+/* A bare socket: collects what comes. */
+struct raw {
+    int fd;
+    struct loop_fd *watch;
+    struct str in;
+    bool eof;
+    size_t want; /* bytes to wait for */
+};
+
+static void raw_ready(void *ctx, int fd, unsigned ready)
+{
+    struct raw *r = ctx;
+    char buf[65536];
+    ssize_t n = recv(fd, buf, sizeof(buf), MSG_DONTWAIT);
+
+    if (n > 0)
+        str_append(&r->in, buf, (size_t)n);
+    else if (n == 0 || errno != EAGAIN) {
+        r->eof = true;
+        loop_fd_events(r->watch, 0);
+    }
+}
+
+static void raw_take(struct raw *r, int fd)
+{
+    assert_true(fd >= 0);
+    *r = (struct raw){.fd = fd};
+    r->watch = loop_fd_new(loop, fd, LOOP_READ, raw_ready, r);
+}
+
+static void raw_tcp(struct raw *r, int port)
+{
+    struct rpc_addr a;
+    bool pending;
+    int fd;
+
+    assert_int_equal(rpc_net_resolve("127.0.0.1", (uint16_t)port, true, &a, NULL), 1);
+    fd = rpc_net_connect(&a, &pending);
+    raw_take(r, fd);
+}
+
+static void raw_close(struct raw *r)
+{
+    loop_fd_free(r->watch);
+    close(r->fd);
+    str_done(&r->in);
+}
+
+static void raw_send(struct raw *r, const void *data, size_t len)
+{
+    const char *p = data;
+
+    while (len) {
+        ssize_t n = send(r->fd, p, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0) {
+            assert_int_equal(errno, EAGAIN);
+            settle();
+            continue;
+        }
+        p += n;
+        len -= (size_t)n;
+    }
+}
+
+static bool raw_has(void *ctx)
+{
+    struct raw *r = ctx;
+
+    return r->eof || r->in.len >= r->want;
+}
+
+static bool raw_ended(void *ctx)
+{
+    return ((struct raw *)ctx)->eof;
+}
+
+/* The next frame; its body is appended to *body. */
+static void raw_frame(struct raw *r, struct rpc_header *h, struct str *body)
+{
+    r->want = RPC_HEADER_SIZE;
+    run_until(raw_has, r);
+    assert_true(r->in.len >= r->want);
+    assert_int_equal(rpc_header_unpack((uint8_t *)r->in.data, RPC_BODY_MAX, h, NULL), 0);
+    r->want = RPC_HEADER_SIZE + h->token_len + h->body_len;
+    run_until(raw_has, r);
+    assert_true(r->in.len >= r->want);
+    if (body)
+        str_append(body, r->in.data + RPC_HEADER_SIZE + h->token_len, h->body_len);
+    str_consume(&r->in, r->want);
+}
+
+/* The next frame is a refusal with this code. */
+static void raw_refused(struct raw *r, int code, struct err *err)
+{
+    _cleanup_str_ struct str body = STR_INIT;
+    struct rpc_header h;
+    struct err why;
+
+    raw_frame(r, &h, &body);
+    assert_int_equal(h.flags & RPC_FLAG_ERROR, RPC_FLAG_ERROR);
+    assert_int_equal(rpc_error_unpack(body.data, body.len, &why), code);
+    if (err)
+        *err = why;
+}
+
+/* A request over TCP as a good client makes it; the pieces can be bent before it is sent. */
+struct made {
+    struct rpc_header header;
+    uint8_t token[AUTH_TOKEN_SIZE];
+    struct str body;
+    struct str bytes;
+};
+
+static void seal_request(struct made *m, uid_t uid)
+{
+    struct auth_identity who = {.uid = uid, .gid = uid, .host = "test"};
+    uint8_t hash[AUTH_HASH_SIZE];
+
+    m->header.body_len = (uint32_t)m->body.len;
+    if (m->header.token_len) {
+        rpc_frame_hash(&m->header, m->body.data, hash);
+        auth_token_mint(&key, &who, AUDIENCE, hash, loop_wall_ms(), 60000, m->token);
+    }
+    str_clear(&m->bytes);
+    rpc_frame_append(&m->bytes, &m->header, m->token, m->body.data);
+}
+
+static void make_request(struct made *m, enum rpc_number rpc, const ProtobufCMessage *body,
+                         uid_t uid, bool with_token)
+{
+    *m = (struct made){.header = {.version = RPC_VERSION,
+                                  .rpc = (uint16_t)rpc,
+                                  .token_len = with_token ? AUTH_TOKEN_SIZE : 0,
+                                  .id = 77}};
+    pb_pack(body, &m->body);
+    seal_request(m, uid);
+}
+
+static void made_done(struct made *m)
+{
+    str_done(&m->body);
+    str_done(&m->bytes);
+}
+
+/* The environment of a test. */
+static int world_setup(void **state)
+{
+    auth_key_from_bytes("the key of the test's own cluster", 33, &key);
+    strcpy(dir, "/tmp/rpc_test.XXXXXX");
+    if (!mkdtemp(dir))
+        return -1;
+    snprintf(socket_path, sizeof(socket_path), "%s/slurmctld", dir);
+    loop = loop_new(1);
+    loop_on_turn(loop, on_turn, NULL);
+    guard_hit = false;
+    clock_ahead_ms = 0;
+    return 0;
+}
+
+static int world_teardown(void **state)
+{
+    loop_free(loop);
+    unlink(socket_path);
+    return rmdir(dir);
+}
+
+/* A server that counts, and answers as it is told. */
+struct served {
+    struct rpc_server *server;
+    int port;
+    unsigned requests, gone, drained, refused, sessions;
+    uint64_t last_call, last_gone;
+    struct auth_identity who;
+    unsigned roles;
+    char why[600], peer[128], session_name[128];
+    struct rpc_session *session;
+    struct rpc_session_events session_events;
+    bool hold; /* do not answer */
+    void (*answer)(struct served *v, const struct rpc_request *r);
+};
+
+static void served_request(void *ctx, const struct rpc_request *r)
+{
+    struct served *v = ctx;
+    Pb__PingReply ping = PB__PING_REPLY__INIT;
+
+    v->requests++;
+    v->last_call = r->call;
+    v->who = r->who;
+    v->roles = r->roles;
+    snprintf(v->peer, sizeof(v->peer), "%s", r->peer);
+    ping.host = "here";
+    ping.primary = 1;
+    if (v->answer)
+        v->answer(v, r);
+    else if (r->rpc->number == RPC_MINT)
+        rpc_answer_mint(v->server, r, 60000);
+    else if (!v->hold && r->rpc->number == RPC_PING)
+        rpc_reply(v->server, r->call, &ping.base);
+    else if (!v->hold)
+        rpc_reply_bytes(v->server, r->call, NULL, 0, false);
+}
+static void served_gone(void *ctx, uint64_t call)
+{
+    struct served *v = ctx;
+
+    v->gone++;
+    v->last_gone = call;
+}
+static void served_drained(void *ctx, uint64_t call)
+{
+    struct served *v = ctx;
+
+    v->drained++;
+}
+static void served_session(void *ctx, struct rpc_session *s, const char *name)
+{
+    struct served *v = ctx;
+
+    v->sessions++;
+    v->session = s;
+    snprintf(v->session_name, sizeof(v->session_name), "%s", name);
+    rpc_session_set_events(s, &v->session_events);
+}
+static void served_refused(void *ctx, const char *peer, const char *why)
+{
+    struct served *v = ctx;
+
+    v->refused++;
+    snprintf(v->why, sizeof(v->why), "%s", why);
+}
+
+static void serve(struct served *v, const struct rpc_server_options *bend)
+{
+    struct rpc_server_options o = {
+        .loop = loop, .key = &key, .audience = AUDIENCE, .admin_uid = 900, .node_uid = 901};
+    struct rpc_server_events e = {
+        .on_request = served_request,
+        .on_gone = served_gone,
+        .on_drained = served_drained,
+        .on_session = served_session,
+        .on_refused = served_refused,
+        .ctx = v,
+    };
+
+    if (bend) {
+        o.refuse_plain = bend->refuse_plain;
+        o.key = bend->key ? bend->key : o.key;
+        o.audience = bend->audience ? bend->audience : o.audience;
+    }
+    v->server = rpc_server_new(&o, &e);
+    v->port = rpc_server_listen_tcp(v->server, "127.0.0.1", 0, NULL);
+    assert_true(v->port > 0);
+    assert_int_equal(rpc_server_listen_unix(v->server, socket_path, 0666, NULL), 0);
+}
