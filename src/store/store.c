@@ -16,10 +16,12 @@
 #define TEXT(x) TEXT_(x)
 #define TEXT_(x) #x
 
-int store_db_error(sqlite3 *db, const char *path, const char *doing, struct err *err)
+int store_db_error(sqlite3 *db, int rc, const char *path, const char *doing, struct err *err)
 {
     int code = -ERR_STORE;
-    switch (sqlite3_errcode(db)) {
+    if (rc == SQLITE_OK)
+        rc = sqlite3_errcode(db);
+    switch (rc & 0xff) {
     case SQLITE_FULL:
         code = -ERR_STORE_FULL;
         break;
@@ -31,7 +33,7 @@ int store_db_error(sqlite3 *db, const char *path, const char *doing, struct err 
         return err_set(err, -ERR_STORE_DAMAGED,
                        "%s is damaged (%s): put a copy back, or start with -i to keep what can "
                        "be read of it",
-                       path, sqlite3_errmsg(db));
+                       path, sqlite3_errstr(rc));
     }
     int error = sqlite3_system_errno(db);
     return err_set(err, code, "%s: cannot %s: %s%s%s", path, doing, sqlite3_errmsg(db),
@@ -58,8 +60,8 @@ static int format_check(const char *path, bool damage_is_ours, struct err *err)
                        "with -i to go on without it",
                        path);
     }
-    unsigned format = (unsigned)head[60] << 24 | (unsigned)head[61] << 16 |
-                      (unsigned)head[62] << 8 | head[63];
+    unsigned format =
+        (unsigned)head[60] << 24 | (unsigned)head[61] << 16 | (unsigned)head[62] << 8 | head[63];
     if (format > STORE_FORMAT)
         return err_set(err, -ERR_VERSION,
                        "%s was written by a newer version (format %u, this program knows %u): "
@@ -80,28 +82,32 @@ static int pragma_number(sqlite3 *db, const char *sql, int *value)
 }
 
 /* The format number goes into the file before the log is switched on: format_check() reads it. */
-static const char schema_sql[] =
-    "PRAGMA application_id = " TEXT(APPLICATION_ID) ";"
-    "BEGIN;"
-    "CREATE TABLE named(kind INTEGER NOT NULL, name TEXT NOT NULL, sum INTEGER NOT NULL,"
-    " data BLOB NOT NULL, PRIMARY KEY(kind, name)) WITHOUT ROWID;"
-    "CREATE TABLE damaged(kind INTEGER NOT NULL, number INTEGER, name TEXT, sum INTEGER,"
-    " data BLOB, why TEXT, found_at INTEGER);"
-    "PRAGMA user_version = " TEXT(STORE_FORMAT) ";"
-    "COMMIT;";
+static const char schema_sql[] = "PRAGMA application_id = " TEXT(
+    APPLICATION_ID) ";"
+                    "BEGIN;"
+                    "CREATE TABLE named(kind INTEGER NOT NULL, name TEXT NOT NULL, sum INTEGER NOT "
+                    "NULL,"
+                    " data BLOB NOT NULL, PRIMARY KEY(kind, name)) WITHOUT ROWID;"
+                    "CREATE TABLE damaged(kind INTEGER NOT NULL, number INTEGER, name TEXT, sum "
+                    "INTEGER,"
+                    " data BLOB, why TEXT, found_at INTEGER);"
+                    "PRAGMA user_version = " TEXT(STORE_FORMAT) ";"
+                                                                "COMMIT;";
 
 static int db_configure(sqlite3 *db)
 {
     sqlite3_extended_result_codes(db, 1);
     sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
     sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    int rc = sqlite3_exec(db,
-                          "PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = 4096;"
-                          "PRAGMA cache_size = -" TEXT(STORE_CACHE_KIB) ";"
-                          "PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;"
-                          "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864;"
-                          "PRAGMA wal_autocheckpoint = 0;",
-                          NULL, NULL, NULL);
+    int rc = sqlite3_exec(
+        db,
+        "PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = 4096;"
+        "PRAGMA cache_size = -" TEXT(
+            STORE_CACHE_KIB) ";"
+                             "PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;"
+                             "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864;"
+                             "PRAGMA wal_autocheckpoint = 0;",
+        NULL, NULL, NULL);
     int format = 0, tables = 0;
     if (rc == SQLITE_OK)
         rc = pragma_number(db, "PRAGMA user_version", &format);
@@ -127,7 +133,7 @@ int store_db_open(const char *path, sqlite3 **db, struct err *err)
     if (rc == SQLITE_OK)
         rc = db_configure(made);
     if (rc != SQLITE_OK) {
-        int code = store_db_error(made, path, "open it", err);
+        int code = store_db_error(made, 0, path, "open it", err);
         sqlite3_db_config(made, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         sqlite3_close(made);
         return code;

@@ -110,8 +110,7 @@ static int change_write_numbered(struct store *s, const struct store_change *c, 
 static int change_write_named(struct store *s, const struct store_change *c, const char *name,
                               const void *data)
 {
-    int rc = prepare(s->db,
-                     "INSERT OR REPLACE INTO named(kind, name, sum, data) VALUES(?,?,?,?)",
+    int rc = prepare(s->db, "INSERT OR REPLACE INTO named(kind, name, sum, data) VALUES(?,?,?,?)",
                      &s->put_named);
     if (rc == SQLITE_OK)
         rc = prepare(s->db, "DELETE FROM named WHERE kind = ? AND name = ?", &s->del_named);
@@ -142,9 +141,8 @@ static int batch_write(struct store *s, const struct store_batch *b)
         rc = step(s->begin);
     for (size_t i = 0; rc == SQLITE_OK && i < b->changes.len; i++) {
         const struct store_change *c = &b->changes.data[i];
-        rc = c->named
-                 ? change_write_named(s, c, b->bytes.data + c->name_at, change_data(b, c))
-                 : change_write_numbered(s, c, change_data(b, c));
+        rc = c->named ? change_write_named(s, c, b->bytes.data + c->name_at, change_data(b, c))
+                      : change_write_numbered(s, c, change_data(b, c));
     }
     return rc == SQLITE_OK ? step(s->commit) : rc;
 }
@@ -188,7 +186,6 @@ static void trouble(struct store *s, const struct err *why)
 /* Reports each change between enough and too little space once. */
 static void space_report(struct store *s)
 {
-    store_space_check(s->space);
     bool low = s->space->low;
     if (low == s->was_low)
         return;
@@ -227,21 +224,22 @@ static int commit_try(struct store *s, const struct store_batch *b, struct err *
     if (s->dead)
         return err_set(err, -ERR_STORE, "%s: an earlier write failed", s->path);
     int rc = batch_write(s, b);
+    if ((rc & 0xff) == SQLITE_FULL && store_space_release(s->space)) {
+        batch_undo(s);
+        space_report(s);
+        rc = batch_write(s, b);
+    }
     if (rc == SQLITE_OK) {
+        store_space_check(s->space);
         space_report(s);
         return 0;
     }
-    store_db_error(s->db, s->path, "write to it", err);
+    store_db_error(s->db, rc, s->path, "write to it", err);
     batch_undo(s);
-    if (!may_pass(rc)) {
-        fatal(s, err);
-        return err->code;
-    }
-    if ((rc & 0xff) == SQLITE_FULL && store_space_release(s->space)) {
-        space_report(s);
-        return commit_try(s, b, err);
-    }
-    return 1;
+    if (may_pass(rc))
+        return 1;
+    fatal(s, err);
+    return err->code;
 }
 
 static bool commit_until_done(struct store *s, const struct store_batch *b)
@@ -271,7 +269,7 @@ static void checkpoint(struct store *s)
     if (rc == SQLITE_OK)
         return;
     struct err err = {0};
-    store_db_error(s->db, s->path, "move the log into it", &err);
+    store_db_error(s->db, 0, s->path, "move the log into it", &err);
     if (!may_pass(rc)) {
         fatal(s, &err);
         return;

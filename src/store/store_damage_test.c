@@ -201,8 +201,8 @@ static void cut_log_is_a_prefix(void **state)
     assert_int_equal(path_read_file(log, 16 << 20, &wal, NULL), 0);
     store_close(s);
     size_t last = 0;
-    for (size_t len = 0; len <= wal.len; len = len < wal.len && len + 211 > wal.len ? wal.len
-                                                                                    : len + 211) {
+    for (size_t len = 0; len <= wal.len;
+         len = len < wal.len && len + 211 > wal.len ? wal.len : len + 211) {
         assert_int_equal(path_write_file(path, db.data, db.len, 0600, NULL), 0);
         assert_int_equal(path_write_file(log, wal.data, len, 0600, NULL), 0);
         s = open_ok(dir, 0);

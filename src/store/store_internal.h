@@ -12,11 +12,13 @@
 #include <sqlite3.h>
 #include <stdatomic.h>
 
+#include "base/str.h"
 #include "base/vec.h"
 #include "store/store.h"
 
 #define STORE_CACHE_KIB 1024         /* of pages; the kernel's cache holds the rest */
-#define STORE_CHECKPOINT_PAGES 4096u /* of the log, 16 MiB: each page goes home once per so many */
+#define STORE_CHECKPOINT_PAGES 4096u /* of the log, 16 MiB: each page goes home once per so many   \
+                                      */
 #define STORE_RETRY_MS 1000          /* between attempts at a commit that fails */
 
 /* Free space and the reserve file. Own lock, because it is asked for while a commit runs. */
@@ -64,7 +66,8 @@ uint32_t store_sum(uint32_t kind, uint64_t number, const char *name, const void 
 
 /* Opens the file, with our settings; the statements are made when first used. */
 int store_db_open(const char *path, sqlite3 **db, struct err *err);
-int store_db_error(sqlite3 *db, const char *path, const char *doing, struct err *err);
+/* rc SQLITE_OK: the connection's last error. */
+int store_db_error(sqlite3 *db, int rc, const char *path, const char *doing, struct err *err);
 int store_db_tables(sqlite3 *db, uint32_t **kinds, size_t *count); /* numbered kinds, rising */
 int store_db_make_kind(sqlite3 *db, uint32_t kind);                /* its table, unless there */
 struct store_kind *store_kind_get(struct store *s, uint32_t kind); /* NULL: sqlite's error is set */

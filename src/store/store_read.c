@@ -57,9 +57,32 @@ static void row_check(struct load *l, sqlite3_stmt *st, int column, uint32_t kin
     vec_push(&l->bad, row);
 }
 
+/* A row's checksum does not tell that a row is missing: a flipped bit in a page's list of rows can
+ * hide one. */
+static int table_check(sqlite3 *db, const char *table)
+{
+    char sql[64];
+    snprintf(sql, sizeof(sql), "PRAGMA quick_check(%s)", table);
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+    bool good = false;
+    if (rc == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW) {
+        const char *word = (const char *)sqlite3_column_text(st, 0);
+        good = word && !strcmp(word, "ok");
+    }
+    int end = sqlite3_finalize(st);
+    if (rc == SQLITE_OK)
+        rc = end;
+    return rc == SQLITE_OK && !good ? SQLITE_CORRUPT : rc;
+}
+
 static int load_numbered(struct load *l, uint32_t kind)
 {
-    char sql[80];
+    char sql[80], table[24];
+    snprintf(table, sizeof(table), "numbered_%u", kind);
+    int check = table_check(l->s->db, table);
+    if (check != SQLITE_OK)
+        return check;
     snprintf(sql, sizeof(sql), "SELECT id, sum, data FROM numbered_%u ORDER BY id", kind);
     sqlite3_stmt *st = NULL;
     int rc = sqlite3_prepare_v2(l->s->db, sql, -1, &st, NULL);
@@ -71,6 +94,9 @@ static int load_numbered(struct load *l, uint32_t kind)
 
 static int load_named(struct load *l, uint32_t skip_kind)
 {
+    int check = table_check(l->s->db, "named");
+    if (check != SQLITE_OK)
+        return check;
     sqlite3_stmt *st = NULL;
     int rc = sqlite3_prepare_v2(l->s->db,
                                 "SELECT kind, name, sum, data FROM named WHERE kind <> ?"
@@ -155,9 +181,9 @@ int store_load(struct store *s, uint32_t skip_kind, store_load_fn *each, store_d
     pthread_mutex_lock(&s->lock);
     int rc = load_all(&l, skip_kind);
     if (rc != SQLITE_OK)
-        code = store_db_error(s->db, s->path, "read it", err);
+        code = store_db_error(s->db, rc, s->path, "read it", err);
     else if (damaged_move_all(&l) != SQLITE_OK)
-        code = store_db_error(s->db, s->path, "set damaged records aside", err);
+        code = store_db_error(s->db, 0, s->path, "set damaged records aside", err);
     pthread_mutex_unlock(&s->lock);
     vec_foreach (&l.bad, row) {
         if (code == 0 && damaged)
@@ -206,7 +232,7 @@ int store_get(struct store *s, uint32_t kind, uint64_t number, void **data, size
         code = err_set(err, -ENOENT, "%s: no record %u/%llu", s->path, kind,
                        (unsigned long long)number);
     } else {
-        code = store_db_error(s->db, s->path, "read it", err);
+        code = store_db_error(s->db, 0, s->path, "read it", err);
     }
     if (st)
         sqlite3_reset(st);

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -79,8 +78,8 @@ static bool next_readable(struct salvage *v, uint32_t kind, sqlite3_int64 from, 
     if (sqlite3_prepare_v2(v->from, sql, -1, &st, NULL) != SQLITE_OK)
         return false;
     bool found = false;
-    for (sqlite3_int64 gap = 1; gap > 0 && from <= INT64_MAX - gap && !found; gap *= 2) {
-        sqlite3_bind_int64(st, 1, from + gap);
+    for (int i = 0; i < 62 && from <= INT64_MAX - (INT64_C(1) << i) && !found; i++) {
+        sqlite3_bind_int64(st, 1, from + (INT64_C(1) << i));
         int rc = sqlite3_step(st);
         if (rc == SQLITE_ROW) {
             *next = sqlite3_column_int64(st, 0);
@@ -152,7 +151,11 @@ int store_salvage(const char *path, char **aside, size_t *saved, struct err *err
 {
     if (access(path, F_OK) || !db_is_damaged(path))
         return 0;
-    _cleanup_free_ char *to = mem_printf("%s.damaged-%lld", path, (long long)time(NULL));
+    _cleanup_free_ char *to = NULL;
+    for (int i = 0; !to || !access(to, F_OK); i++) {
+        free(to);
+        to = mem_printf("%s.damaged-%d", path, i);
+    }
     int rc = store_move_aside(path, to, err);
     if (rc)
         return rc;
@@ -174,7 +177,7 @@ int store_salvage(const char *path, char **aside, size_t *saved, struct err *err
     if (v.write_rc == SQLITE_OK)
         v.write_rc = sqlite3_exec(v.to, "COMMIT", NULL, NULL, NULL);
     if (v.write_rc != SQLITE_OK)
-        rc = store_db_error(v.to, path, "copy what can be read into it", err);
+        rc = store_db_error(v.to, 0, path, "copy what can be read into it", err);
     sqlite3_close(v.to);
     if (rc) { /* put it back, so that the next attempt finds it */
         store_move_aside(to, path, NULL);
