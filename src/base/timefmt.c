@@ -252,8 +252,7 @@ static bool parse_parts(const char *p, int64_t now_sec, int64_t *at_sec)
         bool digit = *p >= '0' && *p <= '9';
         if (!(digit ? take_digits_part(&p, &d) : take_word_part(&p, &d, &today)))
             return false;
-        bool joined = take_char(&p, 'T');
-        if (joined ? !*p : *p && *p != ' ')
+        if (*p && !take_char(&p, 'T') && !take_char(&p, ' '))
             return false;
         p += strspn(p, " ");
     }

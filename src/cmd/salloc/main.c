@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * salloc: allocates nodes and runs a command, or a shell, while it has them.
+ */
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cmd/common/opt.h"
+#include "cmd/common/origin.h"
+#include "cmd/salloc/run.h"
+
+extern char **environ;
+
+/* Exits when there is nothing to do, or nothing can be done. Returns the first operand's index. */
+static int read_options(struct opt *o, int argc, char **argv)
+{
+    struct err err = {0};
+    int operands = argc;
+
+    opt_init(o, OPT_SALLOC);
+    if (opt_scan(o, argc, argv, &operands, &err) < 0)
+        exit(opt_print_failure(o, &err));
+    if (opt_print_info(o))
+        exit(0);
+    if (opt_apply_env(o, environ, &err) < 0 || opt_apply_argv(o, argc, argv, &err) < 0 ||
+        opt_finish(o, &err) < 0)
+        exit(opt_print_failure(o, &err));
+    opt_print_notes(o);
+    return operands;
+}
+
+static char *user_shell(void)
+{
+    char *shell = getenv("SHELL");
+    struct passwd *user = shell == NULL || *shell == '\0' ? getpwuid(getuid()) : NULL;
+
+    if (user != NULL)
+        shell = user->pw_shell;
+    return shell != NULL && *shell != '\0' ? shell : "/bin/sh";
+}
+
+static int fail(const struct err *err)
+{
+    fprintf(stderr, "salloc: error: %s\n", err->text);
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    struct opt o;
+    struct err err = {0};
+    struct arena arena;
+    struct conf *conf = NULL;
+    struct conf_report report = {0};
+    struct Pb__JobSpec job = PB__JOB_SPEC__INIT;
+    struct run_options run = {.job = &job, .immediate_ms = -1};
+    int operands = read_options(&o, argc, argv);
+    char *shell[] = {user_shell(), NULL};
+    char *path = conf_path();
+    int status;
+
+    arena_init(&arena, 0);
+    opt_to_job_spec(&o, &job);
+    if (conf_load(path, CONF_CLIENT, NULL, &conf, &report, &err) < 0 ||
+        origin_fill(&arena, argc, argv, o.chdir, &job, &err) < 0)
+        return fail(&err);
+    run.argv = operands < argc ? argv + operands : shell;
+    run.work_dir = o.chdir;
+    run.kill_signal = o.kill_signal;
+    run.bell = o.no_bell ? RUN_BELL_NEVER : o.bell ? RUN_BELL_ALWAYS : RUN_BELL_LATE;
+    run.no_shell = o.no_shell;
+    run.verbose = o.quiet ? -1 : (int)o.verbose;
+    if (job.name == NULL)
+        job.name = operands < argc ? argv[operands] : "interactive";
+    job.command = run.argv[0];
+    if (o.immediate) {
+        run.immediate_ms = o.immediate_sec > 1 ? o.immediate_sec * INT64_C(1000) : 0;
+        job.immediate = job.has_immediate = run.immediate_ms == 0;
+    }
+    status = run_to_end(conf, &run);
+    conf_report_done(&report);
+    conf_free(conf);
+    arena_done(&arena);
+    opt_done(&o);
+    free(path);
+    return status;
+}

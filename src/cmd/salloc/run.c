@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/salloc/run.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/timefmt.h"
+#include "cmd/common/alloc.h"
+#include "cmd/common/jobenv.h"
+#include "cmd/salloc/session.h"
+#include "rpc/client.h"
+
+#define BELL_AFTER_MS 10000
+#define REPORT_MS 5000
+#define RETRY_MS 200
+
+extern char **environ;
+
+struct run {
+    struct loop *loop;
+    const struct conf *conf;
+    const struct run_options *options;
+    struct Pb__AllocRequest ask;
+    struct alloc *alloc;
+    struct session *session;
+    struct envlist env;
+    struct rpc_async *watch, *report;
+    struct loop_timer *watch_timer, *report_timer;
+    int64_t queued_at_ms, give_up_at_ms;
+    uint32_t job_id;
+    int exit_code, wait_status;
+    bool queued, granted, revoked, interrupted, ending;
+};
+
+static void say(const struct run *run, int level, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* level -1 is an error. */
+static void say(const struct run *run, int level, const char *fmt, ...)
+{
+    struct str line = STR_INIT;
+    va_list ap;
+
+    if (level > run->options->verbose)
+        return;
+    str_puts(&line, level < 0 ? "salloc: error: " : "salloc: ");
+    va_start(ap, fmt);
+    str_vprintf(&line, fmt, ap);
+    va_end(ap);
+    str_putc(&line, '\n');
+    path_write_all(STDERR_FILENO, line.data, line.len);
+    str_done(&line);
+}
+
+static int exit_of(const char *variable, int otherwise)
+{
+    const char *text = getenv(variable);
+    long long code;
+
+    return text != NULL && str_parse_i64(text, 0, 255, &code) == 0 ? (int)code : otherwise;
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static void send_report(struct run *run);
+
+static void on_reported(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
+{
+    struct run *run = ctx;
+
+    (void)reply;
+    run->report = NULL;
+    if (code < 0 && alloc_is_transient(code) && loop_mono_ms() < run->give_up_at_ms) {
+        loop_timer_set(run->report_timer, RETRY_MS);
+        return;
+    }
+    if (code < 0 && code != -ERR_JOB_DONE && code != -ERR_NO_JOB)
+        say(run, -1, "The allocation %u could not be released: %s", run->job_id, err->text);
+    loop_stop(run->loop);
+}
+
+static void on_report_timer(void *ctx)
+{
+    send_report(ctx);
+}
+
+static void send_report(struct run *run)
+{
+    struct Pb__JobComplete m = PB__JOB_COMPLETE__INIT;
+
+    m.job_id = run->job_id;
+    m.has_exit_status = 1;
+    m.exit_status = run->wait_status;
+    run->report = rpc_async_controller(run->loop, run->conf, RPC_JOB_COMPLETE, &m.base, REPORT_MS,
+                                       on_reported, run);
+}
+
+static void release(struct run *run)
+{
+    if (run->ending)
+        return;
+    run->ending = true;
+    loop_timer_set(run->watch_timer, -1);
+    if (run->watch != NULL)
+        rpc_async_drop(run->watch);
+    run->watch = NULL;
+    if (run->revoked) {
+        loop_stop(run->loop);
+        return;
+    }
+    say(run, 0, "Relinquishing job allocation %u", run->job_id);
+    run->give_up_at_ms = loop_mono_ms() + REPORT_MS;
+    send_report(run);
+}
+
+/* Ended by a signal of the keyboard or the terminal is a normal end, as with a shell. */
+static int exit_of_command(int wait_status)
+{
+    if (WIFEXITED(wait_status))
+        return WEXITSTATUS(wait_status);
+    switch (WTERMSIG(wait_status)) {
+    case SIGHUP:
+    case SIGINT:
+    case SIGQUIT:
+    case SIGKILL:
+        return 0;
+    default:
+        return 1;
+    }
+}
+
+static void on_command_end(void *ctx, int wait_status)
+{
+    struct run *run = ctx;
+
+    run->wait_status = wait_status;
+    run->exit_code = exit_of_command(wait_status);
+    if (WIFSIGNALED(wait_status))
+        say(run, 1, "Command \"%s\" was terminated by signal %d", run->options->argv[0],
+            WTERMSIG(wait_status));
+    release(run);
+}
+
+/* --- while the command runs ------------------------------------------------------------------- */
+
+static void on_job_end(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
+{
+    struct run *run = ctx;
+    const struct Pb__JobEnd *end = (const struct Pb__JobEnd *)reply;
+    int signo = run->options->kill_signal;
+
+    (void)err;
+    run->watch = NULL;
+    if (code < 0 && alloc_is_transient(code)) {
+        loop_timer_set(run->watch_timer, RETRY_MS);
+        return;
+    }
+    if (run->ending)
+        return;
+    run->revoked = true;
+    if (code == 0 && end->state == PB__JOB_STATE__TIMEOUT)
+        say(run, 0, "Job %u has exceeded its time limit and its allocation has been revoked.",
+            run->job_id);
+    else
+        say(run, 0, "Job allocation %u has been revoked.", run->job_id);
+    if (signo == 0)
+        signo = isatty(STDIN_FILENO) ? SIGHUP : SIGTERM;
+    session_signal(run->session, signo);
+}
+
+static void send_watch(void *ctx)
+{
+    struct run *run = ctx;
+    struct Pb__JobIdRequest m = PB__JOB_ID_REQUEST__INIT;
+
+    m.job_id = run->job_id;
+    run->watch = rpc_async_controller(run->loop, run->conf, RPC_JOB_WAIT_END, &m.base,
+                                      RPC_WAIT_FOREVER, on_job_end, run);
+}
+
+static void start_command(struct run *run)
+{
+    struct session_options o = {.argv = run->options->argv,
+                                .env = run->env.vars,
+                                .work_dir = run->options->work_dir,
+                                .terminal = isatty(STDIN_FILENO)};
+    struct err err = {0};
+
+    if (session_start(run->loop, &o, on_command_end, run, &run->session, &err) < 0) {
+        say(run, -1, "Unable to run the command: %s", err.text);
+        run->exit_code = 1;
+        run->wait_status = 1 << 8;
+        release(run);
+        return;
+    }
+    send_watch(run);
+}
+
+/* --- the allocation --------------------------------------------------------------------------- */
+
+static void ring(const struct run *run)
+{
+    enum run_bell bell = run->options->bell;
+    bool late = run->queued && loop_mono_ms() - run->queued_at_ms >= BELL_AFTER_MS;
+
+    if (isatty(STDOUT_FILENO) && (bell == RUN_BELL_ALWAYS || (bell == RUN_BELL_LATE && late)))
+        path_write_all(STDOUT_FILENO, "\a", 1);
+}
+
+static void tell_details(const struct run *run, const struct Pb__AllocReply *reply)
+{
+    _cleanup_free_ uint32_t *cpus = mem_new_array(uint32_t, reply->n_alloc);
+    char limit[TIME_TEXT_MAX];
+    struct str counts = STR_INIT;
+
+    for (size_t i = 0; i < reply->n_alloc; i++)
+        cpus[i] = reply->alloc[i]->cpus;
+    jobenv_counts(cpus, reply->n_alloc, &counts);
+    say(run, 1, "Node list %s, CPUs per node %s, time limit %s, partition %s",
+        reply->nodes != NULL ? reply->nodes : "", str_cstr(&counts),
+        time_format_limit(reply->has_time_limit_sec ? reply->time_limit_sec : TIME_UNLIMITED,
+                          limit),
+        reply->partition != NULL ? reply->partition : "");
+    str_done(&counts);
+}
+
+static void on_queued(void *ctx, uint32_t job_id, const char *reason)
+{
+    struct run *run = ctx;
+
+    (void)reason;
+    run->job_id = job_id;
+    run->queued = true;
+    run->queued_at_ms = loop_mono_ms();
+    say(run, 0, "Pending job allocation %u", job_id);
+    say(run, 0, "job %u queued and waiting for resources", job_id);
+}
+
+static void on_granted(void *ctx, const struct Pb__AllocReply *reply)
+{
+    struct run *run = ctx;
+
+    run->job_id = reply->job_id;
+    run->granted = true;
+    if (run->queued)
+        say(run, 0, "job %u has been allocated resources", reply->job_id);
+    if (reply->message != NULL)
+        say(run, 0, "%s", reply->message);
+    say(run, 0, "Granted job allocation %u", reply->job_id);
+    tell_details(run, reply);
+    say(run, 0, "Nodes %s are ready for job", reply->nodes != NULL ? reply->nodes : "");
+    ring(run);
+    if (run->options->no_shell) {
+        loop_stop(run->loop);
+        return;
+    }
+    envlist_init(&run->env, environ);
+    jobenv_alloc(&run->env, reply, run->conf);
+    start_command(run);
+}
+
+static void on_failed(void *ctx, uint32_t job_id, const struct err *why)
+{
+    struct run *run = ctx;
+
+    run->exit_code = exit_of("SLURM_EXIT_ERROR", 1);
+    if (why->code == -ERR_NODES_BUSY && run->options->immediate_ms >= 0)
+        run->exit_code = exit_of("SLURM_EXIT_IMMEDIATE", run->exit_code);
+    if (run->interrupted) {
+        if (job_id != 0)
+            say(run, 0, "Job allocation %u has been revoked.", job_id);
+        say(run, -1, "Job aborted due to signal");
+    } else {
+        say(run, -1, "Job submit/allocate failed: %s", why->text);
+    }
+    loop_stop(run->loop);
+}
+
+static void on_lost(void *ctx, const struct err *why)
+{
+    say(ctx, 0, "The controller is away, the request is repeated until it answers (%s)", why->text);
+}
+
+static void on_signal(void *ctx, int signo)
+{
+    struct run *run = ctx;
+
+    if (!run->granted) {
+        run->interrupted = true;
+        alloc_give_up(run->alloc);
+        return;
+    }
+    if (run->ending || run->session == NULL)
+        return;
+    if (signo == SIGTERM)
+        session_signal(run->session, signo);
+    if (signo != SIGHUP)
+        return;
+    session_signal(run->session, SIGHUP);
+    run->wait_status = SIGHUP;
+    release(run);
+}
+
+int run_to_end(const struct conf *conf, const struct run_options *options)
+{
+    static const int watched[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+    struct run run = {.conf = conf, .options = options, .loop = loop_new(0)};
+    struct alloc_events events = {.on_queued = on_queued,
+                                  .on_granted = on_granted,
+                                  .on_failed = on_failed,
+                                  .on_lost = on_lost,
+                                  .ctx = &run};
+
+    if (!options->no_shell && isatty(STDIN_FILENO))
+        session_wait_foreground();
+    for (size_t i = 0; i < sizeof(watched) / sizeof(watched[0]); i++) {
+        struct sigaction now;
+
+        if (sigaction(watched[i], NULL, &now) < 0 || now.sa_handler != SIG_IGN)
+            loop_signal(run.loop, watched[i], on_signal, &run);
+    }
+    run.watch_timer = loop_timer_new(run.loop, send_watch, &run);
+    run.report_timer = loop_timer_new(run.loop, on_report_timer, &run);
+    pb__alloc_request__init(&run.ask);
+    run.ask.spec = options->job;
+    run.alloc = alloc_start(run.loop, conf, &run.ask,
+                            options->immediate_ms > 0 ? options->immediate_ms : -1, &events);
+    loop_run(run.loop);
+    alloc_free(run.alloc);
+    if (run.watch != NULL)
+        rpc_async_drop(run.watch);
+    if (run.report != NULL)
+        rpc_async_drop(run.report);
+    loop_timer_free(run.watch_timer);
+    loop_timer_free(run.report_timer);
+    envlist_done(&run.env);
+    loop_free(run.loop);
+    session_free(run.session); /* after the loop, whose signals know it */
+    return run.exit_code;
+}

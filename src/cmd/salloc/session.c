@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/salloc/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+struct session {
+    struct loop *loop;
+    session_end_fn *on_end;
+    void *ctx;
+    pid_t pid;
+    bool terminal, ended;
+    struct termios modes; /* of the terminal, before */
+};
+
+void session_wait_foreground(void)
+{
+    while (tcgetpgrp(STDIN_FILENO) >= 0 && tcgetpgrp(STDIN_FILENO) != getpgrp())
+        kill(0, SIGTTIN);
+}
+
+/* A process group that is not in the foreground is stopped for this, unless the signal is blocked.
+ */
+static void give_terminal(pid_t group)
+{
+    sigset_t output, old;
+
+    sigemptyset(&output);
+    sigaddset(&output, SIGTTOU);
+    sigprocmask(SIG_BLOCK, &output, &old);
+    tcsetpgrp(STDIN_FILENO, group);
+    sigprocmask(SIG_SETMASK, &old, NULL);
+}
+
+static void take_terminal(struct session *s)
+{
+    sigset_t output, old;
+
+    give_terminal(getpgrp());
+    sigemptyset(&output);
+    sigaddset(&output, SIGTTOU);
+    sigprocmask(SIG_BLOCK, &output, &old);
+    tcsetattr(STDIN_FILENO, TCSADRAIN, &s->modes);
+    sigprocmask(SIG_SETMASK, &old, NULL);
+}
+
+static void become_command(const struct session_options *o, int report)
+{
+    static const int reset[] = {SIGINT,  SIGQUIT, SIGTERM, SIGHUP,  SIGTSTP, SIGTTIN,
+                                SIGTTOU, SIGPIPE, SIGCHLD, SIGUSR1, SIGUSR2, SIGCONT};
+    sigset_t none;
+    int code;
+
+    for (size_t i = 0; i < sizeof(reset) / sizeof(reset[0]); i++) {
+        struct sigaction now;
+
+        if (sigaction(reset[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            signal(reset[i], SIG_DFL); /* what was ignored before salloc stays so */
+    }
+    sigemptyset(&none);
+    if (o->terminal) {
+        setpgid(0, 0);
+        give_terminal(getpid());
+    }
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (o->work_dir == NULL || chdir(o->work_dir) == 0)
+        execvpe(o->argv[0], o->argv, o->env);
+    code = errno;
+    if (write(report, &code, sizeof(code)) < 0)
+        _exit(126);
+    _exit(code == ENOENT ? 127 : 126);
+}
+
+static void on_child(void *ctx, pid_t pid, int wait_status)
+{
+    struct session *s = ctx;
+
+    (void)pid;
+    s->ended = true;
+    if (s->terminal)
+        take_terminal(s);
+    s->on_end(s->ctx, wait_status);
+}
+
+/* A command that stops (Ctrl-Z) stops salloc too, so that the shell behind it gets the terminal. */
+static void on_sigchld(void *ctx, int signo)
+{
+    struct session *s = ctx;
+    siginfo_t info = {0};
+
+    (void)signo;
+    if (s->ended || !s->terminal || waitid(P_PID, (id_t)s->pid, &info, WSTOPPED | WNOHANG) < 0 ||
+        info.si_pid == 0)
+        return;
+    take_terminal(s);
+    kill(getpid(), SIGSTOP);
+    give_terminal(s->pid); /* continued: so is the command */
+    kill(-s->pid, SIGCONT);
+}
+
+int session_start(struct loop *l, const struct session_options *o, session_end_fn *on_end,
+                  void *ctx, struct session **out, struct err *err)
+{
+    struct session *s;
+    struct termios modes = {0};
+    int report[2], code = 0;
+    pid_t pid;
+
+    if (pipe2(report, O_CLOEXEC) < 0)
+        return err_set(err, -errno, "pipe: %s", strerror(errno));
+    if (o->terminal)
+        tcgetattr(STDIN_FILENO, &modes);
+    pid = fork();
+    if (pid == 0)
+        become_command(o, report[1]);
+    close(report[1]);
+    if (pid < 0) {
+        close(report[0]);
+        return err_set(err, -errno, "fork: %s", strerror(errno));
+    }
+    if (o->terminal)
+        setpgid(pid, pid);
+    /* Nothing comes when it was executed: its end of the pipe closes then. */
+    while (read(report[0], &code, sizeof(code)) < 0 && errno == EINTR)
+        ;
+    close(report[0]);
+    s = mem_new(struct session);
+    *s = (struct session){.loop = l,
+                          .on_end = on_end,
+                          .ctx = ctx,
+                          .pid = pid,
+                          .terminal = o->terminal,
+                          .modes = modes};
+    if (code != 0) {
+        waitpid(pid, NULL, 0);
+        s->ended = true;
+        if (s->terminal)
+            take_terminal(s);
+        session_free(s);
+        return err_set(err, -code, "%s: %s", o->argv[0], strerror(code));
+    }
+    if (s->terminal)
+        loop_signal(l, SIGCHLD, on_sigchld, s);
+    loop_child(l, pid, on_child, s);
+    *out = s;
+    return 0;
+}
+
+void session_signal(struct session *s, int signo)
+{
+    if (s->ended)
+        return;
+    kill(s->terminal ? -s->pid : s->pid, signo);
+    if (signo != SIGCONT)
+        kill(s->terminal ? -s->pid : s->pid, SIGCONT);
+}
+
+void session_free(struct session *s)
+{
+    if (s == NULL)
+        return;
+    if (!s->ended && s->terminal)
+        take_terminal(s);
+    free(s);
+}

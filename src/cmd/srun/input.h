@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What the tasks read: srun's standard input or a file, sent to all tasks or to one; reading stops
+ * while a node does not take more.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define INPUT_ALL_TASKS 0xffffffffu
+
+struct run;
+struct input;
+
+/* Opens a file; run->step is there. Nothing is read before input_start(). -ERR_OPEN_IO, -ERR_RANGE.
+ */
+int input_open(struct run *run, struct input **out, struct err *err);
+void input_free(struct input *in);
+
+void input_start(struct input *in);              /* every node has said hello */
+void input_pause(struct input *in, bool paused); /* a node's session is full */
+void input_stop(struct input *in);               /* nobody reads any more */
+
+/* The task that gets it, or INPUT_ALL_TASKS. */
+uint32_t input_task(const struct input *in);
+
+const char *input_mode(const struct input *in);         /* for the launch: "all", "none", "3" */
+const char *input_node_pattern(const struct input *in); /* what the nodes are to open, or NULL */

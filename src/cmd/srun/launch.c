@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/srun/launch.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cmd/common/envlist.h"
+#include "cmd/common/jobenv.h"
+#include "cmd/common/rlimits.h"
+#include "cmd/srun/input.h"
+#include "cmd/srun/output.h"
+#include "cmd/srun/peers.h"
+#include "cmd/srun/run.h"
+#include "cmd/srun/say.h"
+#include "rpc/client.h"
+
+#define ADDRESSES_MAX 4
+
+extern char **environ;
+
+struct launch {
+    struct run *run;
+    struct rpc_fanout *fanout;
+    struct rpc_node_target *targets;
+};
+
+/* The address this host would use to reach another: a UDP socket knows it without sending. */
+static bool local_towards(const struct sockaddr *to, socklen_t to_len, char out[46])
+{
+    struct sockaddr_storage own;
+    socklen_t len = sizeof(own);
+    int fd = socket(to->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool found = false;
+
+    if (fd < 0)
+        return false;
+    if (connect(fd, to, to_len) == 0 && getsockname(fd, (struct sockaddr *)&own, &len) == 0) {
+        const void *addr = own.ss_family == AF_INET6
+                               ? (const void *)&((struct sockaddr_in6 *)&own)->sin6_addr
+                               : (const void *)&((struct sockaddr_in *)&own)->sin_addr;
+
+        found = inet_ntop(own.ss_family, addr, out, 46) != NULL;
+    }
+    close(fd);
+    return found;
+}
+
+static bool local_towards_name(const char *addr, char out[46])
+{
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(9)};
+    struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons(9)};
+    struct addrinfo hints = {.ai_socktype = SOCK_DGRAM, .ai_family = AF_UNSPEC}, *list;
+    bool found;
+
+    if (inet_pton(AF_INET, addr, &in.sin_addr) == 1)
+        return local_towards((struct sockaddr *)&in, sizeof(in), out);
+    if (inet_pton(AF_INET6, addr, &in6.sin6_addr) == 1)
+        return local_towards((struct sockaddr *)&in6, sizeof(in6), out);
+    if (getaddrinfo(addr, "9", &hints, &list) != 0)
+        return false;
+    found = local_towards(list->ai_addr, list->ai_addrlen, out);
+    freeaddrinfo(list);
+    return found;
+}
+
+unsigned launch_local_addresses(const struct run *run, char (*out)[46], unsigned max)
+{
+    const char *last = NULL;
+    unsigned count = 0;
+
+    for (size_t i = 0; i < run->step->n_layout && count < max; i++) {
+        const char *addr = run->step->layout[i]->addr;
+        unsigned k = 0;
+
+        if (last != NULL && strcmp(last, addr) == 0)
+            continue;
+        last = addr;
+        if (!local_towards_name(addr, out[count]))
+            continue;
+        while (k < count && strcmp(out[k], out[count]) != 0)
+            k++;
+        count += k == count;
+        if (i >= 16) /* the hosts of a cluster see us alike: a sample will do */
+            break;
+    }
+    return count;
+}
+
+static void on_node(void *ctx, size_t index, int code, const ProtobufCMessage *reply,
+                    const struct err *err)
+{
+    struct launch *l = ctx;
+
+    if (code < 0) {
+        run_on_launch_failed(l->run, (uint32_t)index, err);
+        return;
+    }
+    say_verbose("launching %s on host %s, %zu tasks: shepherd %u", l->run->step_name,
+                l->targets[index].node, l->run->step->layout[index]->n_task_ids,
+                ((const struct Pb__LaunchReply *)reply)->local_pid);
+}
+
+static void build_env(const struct run *run, const char *address, struct envlist *env)
+{
+    const struct run_options *o = run->options;
+    mode_t mask = umask(0);
+
+    umask(mask);
+    envlist_init(env, NULL);
+    envlist_export(env, o->export_spec, environ);
+    if (run->alloc != NULL) {
+        jobenv_alloc(env, run->alloc, run->conf);
+    } else if (run->step->job_nodes != NULL) {
+        envlist_set(env, "SLURM_JOB_NODELIST", run->step->job_nodes);
+        envlist_default(env, "SLURM_CLUSTER_NAME", run->conf->cluster_name);
+        envlist_default(env, "SLURM_CONF", run->conf->path);
+    }
+    jobenv_step(env, run->step);
+    if (run->step->has_cpus_per_task && o->step->has_cpus_per_task)
+        envlist_setf(env, "SLURM_CPUS_PER_TASK", "%u", run->step->cpus_per_task);
+    envlist_setf(env, "SLURM_UMASK", "%04o", (unsigned)mask);
+    envlist_setf(env, "SLURM_PRIO_PROCESS", "%d", getpriority(PRIO_PROCESS, 0));
+    envlist_setf(env, "SRUN_DEBUG", "%d", 3 + o->verbose);
+    envlist_setf(env, "SLURM_SRUN_COMM_PORT", "%u", peers_port(run->peers));
+    envlist_setf(env, "SLURM_STEP_LAUNCHER_PORT", "%u", peers_port(run->peers));
+    envlist_set(env, "SLURM_SRUN_COMM_HOST", address);
+    envlist_set(env, "SLURM_LAUNCH_NODE_IPADDR", address);
+}
+
+static void fill(struct run *run, struct Pb__LaunchTasks *m)
+{
+    const struct run_options *o = run->options;
+    const struct Pb__StepReply *step = run->step;
+
+    m->cred = step->cred;
+    m->signature = step->signature;
+    m->argv = run->argv;
+    m->n_argv = (size_t)run->argc;
+    m->work_dir = (char *)o->work_dir;
+    m->io_port = peers_port(run->peers);
+    m->io_key.data = (uint8_t *)peers_key(run->peers);
+    m->io_key.len = PEERS_KEY_SIZE;
+    m->std_in = (char *)input_node_pattern(run->input);
+    m->std_in_mode = (char *)input_mode(run->input);
+    m->std_out = (char *)output_node_pattern(run->output, 1);
+    m->std_err = (char *)output_node_pattern(run->output, 2);
+    m->has_open_append = 1;
+    m->open_append = o->append;
+    m->mpi = (char *)o->mpi;
+    m->job_name = (char *)o->job_name;
+    m->has_kill_on_bad_exit = 1;
+    m->kill_on_bad_exit = o->kill_on_bad_exit;
+    m->task_prolog = (char *)o->task_prolog;
+    m->task_epilog = (char *)o->task_epilog;
+    m->has_pty = 1;
+    m->pty = o->pty;
+    m->has_label = 1;
+    m->label = o->label;
+    if (run->alloc != NULL)
+        m->partition = run->alloc->partition;
+    m->has_overcommit = 1;
+    m->overcommit = o->step->has_overcommit && o->step->overcommit;
+}
+
+struct launch *launch_start(struct run *run)
+{
+    struct launch *l = mem_new(struct launch);
+    struct Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
+    const struct Pb__StepReply *step = run->step;
+    char addresses[ADDRESSES_MAX][46], *address[ADDRESSES_MAX];
+    struct rlimits limits;
+    struct envlist env;
+    struct str nodes = STR_INIT;
+    mode_t mask = umask(0);
+    unsigned count;
+
+    umask(mask);
+    l->run = run;
+    l->targets = mem_new_array(struct rpc_node_target, step->n_layout);
+    for (size_t i = 0; i < step->n_layout; i++)
+        l->targets[i] = (struct rpc_node_target){step->layout[i]->node, step->layout[i]->addr,
+                                                 (uint16_t)step->layout[i]->port};
+    count = launch_local_addresses(run, addresses, ADDRESSES_MAX);
+    for (unsigned i = 0; i < count; i++)
+        address[i] = addresses[i];
+    fill(run, &m);
+    m.io_addr = address;
+    m.n_io_addr = count;
+    rlimits_init(&limits, run->options->propagate);
+    m.rlimits = limits.list;
+    m.n_rlimits = limits.count;
+    m.has_umask = 1;
+    m.umask = mask;
+    build_env(run, count > 0 ? addresses[0] : NULL, &env);
+    m.env = env.vars;
+    m.n_env = env.count;
+    jobenv_step_nodes(step, &nodes);
+    m.step_nodes = nodes.data;
+    l->fanout = rpc_fanout_start(run->loop, run->conf, l->targets, step->n_layout, RPC_LAUNCH_TASKS,
+                                 &m.base, 0, on_node, l);
+    envlist_done(&env);
+    str_done(&nodes);
+    return l;
+}
+
+void launch_free(struct launch *l)
+{
+    if (l == NULL)
+        return;
+    if (l->fanout != NULL)
+        rpc_fanout_free(l->fanout);
+    free(l->targets);
+    free(l);
+}

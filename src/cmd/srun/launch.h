@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Tells the nodes of the step to run its tasks, all at a time, and gathers their answers.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct run;
+struct launch;
+
+/* The step, the streams and the I/O port (peers) are there. Failures go to
+ * run_on_launch_failed(), never from within this call. */
+struct launch *launch_start(struct run *run);
+void launch_free(struct launch *l);
+
+/* For io_addr: this host's addresses as the step's nodes see it, into at most max texts. */
+unsigned launch_local_addresses(const struct run *run, char (*out)[46], unsigned max);

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/srun/lines.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+struct lines {
+    struct lines_options options;
+    int width;           /* digits of the largest task number */
+    struct str *pending; /* per task: its unfinished line */
+    struct str out;      /* what goes out of one call */
+    uint32_t open_task;  /* direct: whose unfinished line the output ends with */
+    bool open;           /* direct: the output does not end with a newline */
+    bool *continued;     /* per task: a piece of its line, beyond the limit, has been sent */
+};
+
+struct lines *lines_new(const struct lines_options *options)
+{
+    struct lines *m = mem_new(struct lines);
+
+    m->options = *options;
+    m->width = 1;
+    for (uint32_t n = options->tasks > 0 ? options->tasks - 1 : 0; n >= 10; n /= 10)
+        m->width++;
+    m->pending = mem_new_array(struct str, options->tasks);
+    m->continued = mem_new_array(bool, options->tasks);
+    return m;
+}
+
+void lines_free(struct lines *m)
+{
+    if (m == NULL)
+        return;
+    for (uint32_t i = 0; i < m->options.tasks; i++)
+        str_done(&m->pending[i]);
+    free(m->pending);
+    free(m->continued);
+    str_done(&m->out);
+    free(m);
+}
+
+static void put_label(struct lines *m, uint32_t task)
+{
+    if (m->options.label)
+        str_printf(&m->out, "%*u: ", m->width, task);
+}
+
+static void send_out(struct lines *m)
+{
+    if (m->out.len > 0)
+        m->options.out(m->options.ctx, m->out.data, m->out.len);
+    str_clear(&m->out);
+}
+
+/* Every piece at once; a label at each start of a line, and where the task changes within one. */
+static void add_direct(struct lines *m, uint32_t task, const char *data, size_t len)
+{
+    if (!m->options.label) {
+        m->options.out(m->options.ctx, data, len);
+        return;
+    }
+    if (m->open && m->open_task != task) {
+        str_putc(&m->out, '\n');
+        m->open = false;
+    }
+    while (len > 0) {
+        const char *end = memchr(data, '\n', len);
+        size_t piece = end != NULL ? (size_t)(end - data) + 1 : len;
+
+        if (!m->open)
+            put_label(m, task);
+        str_append(&m->out, data, piece);
+        m->open = end == NULL;
+        m->open_task = task;
+        data += piece;
+        len -= piece;
+    }
+    send_out(m);
+}
+
+/* The bytes end with a newline, or are a piece of a line that has grown too long. */
+static void put_lines(struct lines *m, uint32_t task, const char *data, size_t len)
+{
+    if (!m->options.label) {
+        str_append(&m->out, data, len);
+        return;
+    }
+    while (len > 0) {
+        const char *end = memchr(data, '\n', len);
+        size_t piece = end != NULL ? (size_t)(end - data) + 1 : len;
+
+        if (!m->continued[task])
+            put_label(m, task);
+        str_append(&m->out, data, piece);
+        m->continued[task] = end == NULL;
+        data += piece;
+        len -= piece;
+    }
+}
+
+void lines_add(struct lines *m, uint32_t task, const void *bytes, size_t len)
+{
+    const char *data = bytes;
+    const char *last;
+    struct str *pending;
+    size_t whole;
+
+    if (task >= m->options.tasks || len == 0)
+        return;
+    if (m->options.direct) {
+        add_direct(m, task, data, len);
+        return;
+    }
+    pending = &m->pending[task];
+    last = memrchr(data, '\n', len);
+    whole = last != NULL ? (size_t)(last - data) + 1 : 0;
+    if (whole > 0) {
+        if (pending->len > 0) {
+            const char *first = memchr(data, '\n', len);
+            size_t rest = (size_t)(first - data) + 1;
+
+            str_append(pending, data, rest);
+            put_lines(m, task, pending->data, pending->len);
+            str_clear(pending);
+            data += rest;
+            len -= rest;
+            whole -= rest;
+        }
+        put_lines(m, task, data, whole);
+    }
+    str_append(pending, data + whole, len - whole);
+    if (pending->len >= LINES_PENDING_MAX) {
+        put_lines(m, task, pending->data, pending->len);
+        str_clear(pending);
+    }
+    send_out(m);
+}
+
+void lines_end(struct lines *m, uint32_t task)
+{
+    if (task >= m->options.tasks)
+        return;
+    if (m->options.direct) {
+        if (m->options.label && m->open && m->open_task == task) {
+            str_putc(&m->out, '\n');
+            m->open = false;
+        }
+    } else if (m->pending[task].len > 0 || m->continued[task]) {
+        put_lines(m, task, m->pending[task].data, m->pending[task].len);
+        if (m->options.label)
+            str_putc(&m->out, '\n');
+        m->continued[task] = false;
+        str_done(&m->pending[task]);
+    }
+    send_out(m);
+}

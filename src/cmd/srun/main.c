@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * srun: runs tasks in parallel, in a job of their own or in the one it is started in.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/hostlist.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "cmd/common/opt.h"
+#include "cmd/common/origin.h"
+#include "cmd/srun/batch.h"
+#include "cmd/srun/multi.h"
+#include "cmd/srun/run.h"
+#include "cmd/srun/say.h"
+
+extern char **environ;
+
+struct setup {
+    struct opt opt;
+    struct arena arena;
+    struct conf *conf;
+    struct conf_report report;
+    struct Pb__JobSpec job;
+    struct Pb__StepSpec step;
+    struct run_options run;
+    struct str multi_prog;
+    int argc; /* the command */
+    char **argv;
+};
+
+/* A closed standard descriptor would be taken by the first socket or file that is opened. */
+static void keep_standard_descriptors(void)
+{
+    int fd;
+
+    do {
+        fd = open("/dev/null", O_RDWR);
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd > STDERR_FILENO)
+        close(fd);
+}
+
+/* Exits when there is nothing to do, or nothing can be done. */
+static void read_options(struct setup *s, int argc, char **argv)
+{
+    struct opt *o = &s->opt;
+    struct err err = {0};
+    int operands = argc;
+
+    opt_init(o, OPT_SRUN);
+    if (opt_scan(o, argc, argv, &operands, &err) < 0)
+        exit(opt_print_failure(o, &err));
+    if (opt_print_info(o))
+        exit(0);
+    if (opt_apply_env(o, environ, &err) < 0 || opt_apply_argv(o, argc, argv, &err) < 0 ||
+        opt_finish(o, &err) < 0)
+        exit(opt_print_failure(o, &err));
+    s->argc = argc - operands;
+    s->argv = argv + operands;
+    say_level(o->quiet ? -1 : (int)o->verbose);
+}
+
+static _Noreturn void fail(const char *text)
+{
+    const char *wanted = getenv("SLURM_EXIT_ERROR");
+    long long status = 1;
+
+    say_error("%s", text);
+    if (wanted != NULL)
+        str_parse_i64(wanted, 0, 255, &status);
+    exit((int)status);
+}
+
+/* srun --allocate is salloc by another name: the same words but that one. */
+static _Noreturn void become_salloc(int argc, char **argv)
+{
+    char **args = mem_new_array(char *, (size_t)argc + 1);
+    char *prefix = path_prefix();
+    char *program = mem_printf("%s/bin/salloc", prefix != NULL ? prefix : "");
+    size_t count = 0;
+    bool dropped = false;
+
+    args[count++] = "salloc";
+    for (int i = 1; i < argc; i++) {
+        if (!dropped && strcmp(argv[i], "--allocate") == 0)
+            dropped = true;
+        else
+            args[count++] = argv[i];
+    }
+    unsetenv("SLURM_JOB_ID");
+    unsetenv("SLURM_JOBID");
+    execv(program, args);
+    execvp("salloc", args);
+    say_error("%s: %s", program, strerror(errno));
+    exit(1);
+}
+
+/* In an allocation a list of nodes says how many, unless the command line does. */
+static void count_named_nodes(struct setup *s)
+{
+    struct Pb__StepSpec *step = &s->step;
+    _cleanup_hostlist_ struct hostlist *nodes = NULL;
+    size_t count = step->n_relative_nodes;
+
+    if (s->opt.from[OPT_ID_nodes] == OPT_FROM_ARGV)
+        return;
+    if (step->nodes != NULL && hostlist_parse(step->nodes, &nodes, NULL) == 0)
+        count = hostlist_count(nodes);
+    if (count == 0)
+        return;
+    step->has_min_nodes = step->has_max_nodes = 1;
+    step->min_nodes = step->max_nodes = (uint32_t)count;
+}
+
+static void read_multi_prog(struct setup *s)
+{
+    struct err err = {0};
+
+    if (path_read_file(s->argv[0], MULTI_FILE_MAX, &s->multi_prog, &err) < 0)
+        fail(err.text);
+    s->run.multi_prog = str_cstr(&s->multi_prog);
+}
+
+/* "pmi1" unless told otherwise: it costs a task nothing that does not use it. */
+static const char *mpi_of(const struct setup *s)
+{
+    const char *type = s->opt.mpi;
+
+    if (type == NULL || strcmp(type, "pmi1") == 0)
+        return "pmi1";
+    if (strcmp(type, "none") == 0)
+        return "none";
+    if (strcmp(type, "list") == 0) {
+        fputs("MPI plugin types are...\n\tnone\n\tpmi1\n", stdout);
+        exit(0);
+    }
+    say_error("Invalid MPI type '%s', --mpi=list for acceptable types", type);
+    exit(1);
+}
+
+static void make_specs(struct setup *s, int argc, char **argv)
+{
+    struct err err = {0};
+    const char *name;
+
+    pb__job_spec__init(&s->job);
+    pb__step_spec__init(&s->step);
+    opt_to_job_spec(&s->opt, &s->job);
+    if (origin_fill(&s->arena, argc, argv, s->opt.chdir, &s->job, &err) < 0 ||
+        opt_to_step_spec(&s->opt, &s->arena, &s->step, &err) < 0)
+        fail(err.text);
+    name = strrchr(s->argv[0], '/');
+    name = name != NULL && name[1] != '\0' ? name + 1 : s->argv[0];
+    if (s->job.name == NULL)
+        s->job.name = (char *)name;
+    if (s->step.name == NULL)
+        s->step.name = s->job.name;
+    s->job.command = s->argv[0];
+    s->step.host = s->job.alloc_host;
+    s->step.has_srun_pid = 1;
+    s->step.srun_pid = (uint32_t)getpid();
+    s->step.submit_line = s->job.submit_line;
+    s->step.has_request_id = 1;
+    s->step.request_id = s->job.request_id;
+    if (s->step.has_job_id)
+        count_named_nodes(s);
+}
+
+static void make_run(struct setup *s)
+{
+    const struct opt *o = &s->opt;
+    struct run_options *r = &s->run;
+
+    *r = (struct run_options){
+        .job = &s->job,
+        .step = &s->step,
+        .argv = s->argv,
+        .argc = s->argc,
+        .export_spec = o->export_env,
+        .input = o->std_in,
+        .output = o->std_out,
+        .error = o->std_err,
+        .work_dir = s->job.work_dir,
+        .job_name = s->job.name,
+        .mpi = mpi_of(s),
+        .propagate =
+            opt_given(o, OPT_ID_propagate) ? o->propagate : s->conf->propagate_resource_limits,
+        .task_prolog = o->task_prolog,
+        .task_epilog = o->task_epilog,
+        .append = opt_given(o, OPT_ID_open_mode) ? o->open_append : s->conf->job_file_append != 0,
+        .label = o->label,
+        .unbuffered = o->unbuffered || o->pty,
+        .pty = o->pty,
+        .no_kill = o->no_kill,
+        .quit_on_interrupt = o->quit_on_interrupt,
+        .disable_status = o->disable_status,
+        .kill_on_bad_exit = opt_given(o, OPT_ID_kill_bad_exit) ? o->kill_on_bad_exit
+                                                               : s->conf->kill_on_bad_exit != 0,
+        .wait_sec = opt_given(o, OPT_ID_wait_sec) ? o->wait_sec : s->conf->wait_time_sec,
+        .immediate_ms = -1,
+        .verbose = o->quiet ? -1 : (int)o->verbose,
+    };
+    if (o->immediate) {
+        r->immediate_ms = o->immediate_sec > 1 ? o->immediate_sec * INT64_C(1000) : 0;
+        s->job.immediate = s->job.has_immediate = r->immediate_ms == 0;
+        s->step.immediate = s->step.has_immediate = r->immediate_ms == 0;
+    }
+    if (o->multi_prog)
+        read_multi_prog(s);
+}
+
+static int run(struct setup *s, int argc, char **argv)
+{
+    char *path = conf_path();
+    struct err err = {0};
+
+    if (s->opt.attach != NULL)
+        fail("Attaching to a running job is not available");
+    if (s->argc == 0) {
+        fprintf(stderr, "srun: fatal: No command given to execute.\n");
+        return 1;
+    }
+    opt_print_notes(&s->opt);
+    arena_init(&s->arena, 0);
+    if (conf_load(path, CONF_CLIENT, NULL, &s->conf, &s->report, &err) < 0)
+        fail(err.text);
+    free(path);
+    make_specs(s, argc, argv);
+    if (s->opt.batch)
+        return batch_submit(s->conf, &s->opt, &s->job, s->argc, s->argv);
+    make_run(s);
+    return run_to_end(s->conf, &s->run);
+}
+
+int main(int argc, char **argv)
+{
+    struct setup s = {0};
+    int status;
+
+    keep_standard_descriptors();
+    read_options(&s, argc, argv);
+    if (s.opt.allocate)
+        become_salloc(argc, argv);
+    status = run(&s, argc, argv);
+    str_done(&s.multi_prog);
+    conf_report_done(&s.report);
+    conf_free(s.conf);
+    arena_done(&s.arena);
+    opt_done(&s.opt);
+    return status;
+}

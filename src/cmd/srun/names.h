@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * File name patterns of --input, --output and --error, as far as srun deals with them: which files
+ * are the nodes' (%t, %n, %N), and the names of those srun opens itself.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+enum names_kind {
+    NAMES_DEFAULT, /* absent or "all": srun's own stream */
+    NAMES_NONE,    /* "none", or /dev/null */
+    NAMES_TASK,    /* the number of one task */
+    NAMES_FILE,    /* a file of srun's host */
+    NAMES_ON_NODE, /* files that the nodes open */
+};
+
+enum names_kind names_kind(const char *spec, uint32_t *task); /* *task only for NAMES_TASK */
+
+struct names_values {
+    uint32_t job_id, step_id;
+    const char *user, *job_name;
+};
+
+/* Appends the name of a NAMES_FILE: %j %J %A %s %u %x %a %%, numbers with a width ("%4j"). A
+ * backslash in it switches replacement off and is dropped. */
+void names_expand(const char *pattern, const struct names_values *v, struct str *out);

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/srun/peers.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "auth/auth.h"
+#include "base/mem.h"
+#include "cmd/srun/input.h"
+#include "cmd/srun/output.h"
+#include "cmd/srun/run.h"
+#include "cmd/srun/say.h"
+#include "cmd/srun/terminal.h"
+#include "rpc/server.h"
+#include "rpc/session.h"
+
+enum peer_state { PEER_AWAITED, PEER_HERE, PEER_DONE };
+
+struct peer {
+    struct peers *peers;
+    struct rpc_session *session; /* NULL: not connected */
+    enum peer_state state;
+    bool input_sent; /* the end of input, or nothing to send any more */
+};
+
+/* A session that has not said hello. */
+struct guest {
+    struct peers *peers;
+    struct rpc_session *session;
+    struct guest *next;
+};
+
+struct peers {
+    struct run *run;
+    struct rpc_server *server;
+    struct auth_key auth_key;
+    uint8_t key[PEERS_KEY_SIZE];
+    uint16_t port;
+    uint32_t count, awaited;
+    struct peer *list; /* by node index */
+    struct guest *guests;
+    struct loop_timer *patience; /* for shepherds to connect */
+    bool paused, killing, input_paused;
+    char *kill_why;
+};
+
+static void set_guest_events(struct guest *g);
+
+/* Whether there is someone to send to. */
+static bool is_here(const struct peer *p)
+{
+    return p->session != NULL && p->state == PEER_HERE;
+}
+
+static uint32_t index_of(const struct peer *p)
+{
+    return (uint32_t)(p - p->peers->list);
+}
+
+static const char *name_of(const struct peer *p)
+{
+    return p->peers->run->step->layout[index_of(p)]->node;
+}
+
+static void send_kill(struct peers *p, struct rpc_session *s)
+{
+    struct Pb__IoSignal m = PB__IO_SIGNAL__INIT;
+
+    m.signal = 9;
+    m.has_kill_step = 1;
+    m.kill_step = 1;
+    m.why = p->kill_why;
+    rpc_session_send(s, RPC_IO_SIGNAL, &m.base);
+}
+
+/* A message for or about a task that does not run on this node is not believed. */
+static bool owns(const struct peer *p, uint32_t task)
+{
+    const struct Pb__StepNode *node = p->peers->run->step->layout[index_of(p)];
+
+    for (size_t i = 0; i < node->n_task_ids; i++)
+        if (node->task_ids[i] == task)
+            return true;
+    return false;
+}
+
+static void check_input(struct peers *p)
+{
+    bool full = false;
+
+    for (uint32_t i = 0; i < p->count && !full; i++)
+        full = is_here(&p->list[i]) && rpc_session_backlog(p->list[i].session) > RPC_SESSION_HIGH;
+    if (full == p->input_paused)
+        return;
+    p->input_paused = full;
+    input_pause(p->run->input, full);
+}
+
+static void on_drained(void *ctx, struct rpc_session *s)
+{
+    struct peer *p = ctx;
+
+    (void)s;
+    check_input(p->peers);
+}
+
+static void on_done(struct peer *p)
+{
+    if (p->state == PEER_DONE)
+        return;
+    p->state = PEER_DONE;
+    run_on_node_done(p->peers->run, index_of(p));
+}
+
+static void on_io_data(struct peer *p, const struct Pb__IoData *m)
+{
+    if (owns(p, m->task))
+        output_data(p->peers->run->output, m->task, m->stream, m->data.data, m->data.len);
+    if (!p->peers->paused && output_is_full(p->peers->run->output))
+        peers_pause(p->peers, true);
+}
+
+static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
+                       const ProtobufCMessage *body)
+{
+    struct peer *p = ctx;
+    struct run *run = p->peers->run;
+
+    (void)s;
+    switch (rpc->number) {
+    case RPC_IO_DATA:
+        on_io_data(p, (const struct Pb__IoData *)body);
+        break;
+    case RPC_TASKS_STARTED:
+        run_on_started(run, (const struct Pb__TasksStarted *)body);
+        break;
+    case RPC_TASK_FAILED:
+        if (owns(p, ((const struct Pb__TaskFailed *)body)->task))
+            run_on_failed(run, (const struct Pb__TaskFailed *)body);
+        break;
+    case RPC_TASK_EXITED:
+        if (owns(p, ((const struct Pb__TaskExited *)body)->task))
+            run_on_exited(run, index_of(p), (const struct Pb__TaskExited *)body);
+        break;
+    case RPC_KVS_FENCE:
+        run_on_fence(run, index_of(p), (const struct Pb__KvsFence *)body);
+        break;
+    case RPC_KVS_ABORT:
+        run_on_mpi_abort(run, index_of(p), (const struct Pb__KvsAbort *)body);
+        break;
+    case RPC_STEP_DONE:
+        on_done(p);
+        break;
+    default:
+        say_debug("%s: unexpected message %s", name_of(p), rpc->name);
+    }
+}
+
+static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
+{
+    struct peer *p = ctx;
+
+    (void)s;
+    p->session = NULL;
+    if (p->state == PEER_DONE)
+        return;
+    p->state = PEER_DONE;
+    run_on_node_lost(p->peers->run, index_of(p), why);
+}
+
+static void welcome(struct peers *p, struct rpc_session *s, uint32_t node)
+{
+    const struct rpc_session_events events = {.on_message = on_message,
+                                              .on_drained = on_drained,
+                                              .on_close = on_close,
+                                              .ctx = &p->list[node]};
+
+    p->list[node].session = s;
+    p->list[node].state = PEER_HERE;
+    rpc_session_set_events(s, &events);
+    if (p->paused)
+        rpc_session_pause(s, true);
+    if (p->killing)
+        send_kill(p, s);
+    if (--p->awaited > 0)
+        return;
+    loop_timer_set(p->patience, -1);
+    terminal_tell_size(p->run->terminal);
+    input_start(p->run->input);
+}
+
+static void drop_guest(struct guest *g)
+{
+    struct guest **at = &g->peers->guests;
+
+    while (*at != g)
+        at = &(*at)->next;
+    *at = g->next;
+    free(g);
+}
+
+static void on_guest_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
+                             const ProtobufCMessage *body)
+{
+    struct guest *g = ctx;
+    struct peers *p = g->peers;
+    const struct Pb__IoHello *hello = (const struct Pb__IoHello *)body;
+
+    if (rpc->number != RPC_IO_HELLO || hello->node_index >= p->count ||
+        p->list[hello->node_index].state != PEER_AWAITED ||
+        !str_eq(hello->node, p->run->step->layout[hello->node_index]->node)) {
+        say_error("Refused a connection from %s: it is not a node of this step",
+                  rpc_session_peer(s));
+        rpc_session_finish(s);
+        return;
+    }
+    drop_guest(g);
+    say_debug("Node %s is connected", hello->node);
+    welcome(p, s, hello->node_index);
+}
+
+static void on_guest_close(void *ctx, struct rpc_session *s, const struct err *why)
+{
+    (void)s;
+    (void)why;
+    drop_guest(ctx);
+}
+
+static void set_guest_events(struct guest *g)
+{
+    const struct rpc_session_events events = {
+        .on_message = on_guest_message, .on_close = on_guest_close, .ctx = g};
+
+    rpc_session_set_events(g->session, &events);
+}
+
+static void on_session(void *ctx, struct rpc_session *s, const char *peer_name)
+{
+    struct peers *p = ctx;
+    struct guest *g = mem_new(struct guest);
+
+    (void)peer_name;
+    g->peers = p;
+    g->session = s;
+    g->next = p->guests;
+    p->guests = g;
+    set_guest_events(g);
+}
+
+static void on_refused(void *ctx, const char *peer, const char *why)
+{
+    (void)ctx;
+    say_debug("Refused a connection from %s: %s", peer, why);
+}
+
+static void on_patience(void *ctx)
+{
+    struct peers *p = ctx;
+
+    for (uint32_t i = 0; i < p->count; i++) {
+        struct err why = {0};
+
+        if (p->list[i].state != PEER_AWAITED)
+            continue;
+        err_set(&why, -ERR_TIMEOUT,
+                "it was launched, but has not connected to port %u of this host; a firewall "
+                "between them? (SrunPortRange in slurm.conf limits the ports)",
+                p->port);
+        run_on_node_lost(p->run, i, &why);
+    }
+}
+
+static bool all_loopback(const struct Pb__StepReply *step)
+{
+    for (size_t i = 0; i < step->n_layout; i++)
+        if (strncmp(step->layout[i]->addr, "127.", 4) != 0 &&
+            strcmp(step->layout[i]->addr, "localhost") != 0)
+            return false;
+    return true;
+}
+
+/* Any port, or the first free one of SrunPortRange=FIRST-LAST. */
+static int listen_somewhere(struct peers *p, struct err *err)
+{
+    const char *addr = all_loopback(p->run->step) ? "127.0.0.1" : NULL;
+    const char *range = p->run->conf->srun_port_range;
+    unsigned first = 0, last = 0;
+    int port = -EADDRINUSE;
+
+    if (range == NULL || sscanf(range, "%u-%u", &first, &last) != 2 || first == 0 || last > 65535 ||
+        first > last)
+        return rpc_server_listen_tcp(p->server, addr, 0, err);
+    for (unsigned n = first; n <= last && port < 0; n++)
+        port = rpc_server_listen_tcp(p->server, addr, (uint16_t)n, err);
+    if (port < 0)
+        err_prefix(err, "no free port in SrunPortRange=%s", range);
+    return port;
+}
+
+int peers_open(struct run *run, struct peers **out, struct err *err)
+{
+    struct peers *p = mem_new(struct peers);
+    const struct rpc_server_events events = {
+        .on_session = on_session, .on_refused = on_refused, .ctx = p};
+    struct rpc_server_options options = {
+        .loop = run->loop, .key = &p->auth_key, .audience = "srun", .refuse_plain = true};
+    int port;
+
+    p->run = run;
+    p->count = p->awaited = (uint32_t)run->step->n_layout;
+    p->list = mem_new_array(struct peer, p->count);
+    for (uint32_t i = 0; i < p->count; i++)
+        p->list[i].peers = p;
+    auth_random(p->key, sizeof(p->key));
+    auth_key_from_bytes(p->key, sizeof(p->key), &p->auth_key);
+    p->patience = loop_timer_new(run->loop, on_patience, p);
+    p->server = rpc_server_new(&options, &events);
+    port = listen_somewhere(p, err);
+    if (port < 0) {
+        peers_free(p);
+        return port;
+    }
+    p->port = (uint16_t)port;
+    loop_timer_set(p->patience, run->conf->message_timeout_sec * 3000);
+    *out = p;
+    return 0;
+}
+
+void peers_free(struct peers *p)
+{
+    if (p == NULL)
+        return;
+    rpc_server_free(p->server);
+    while (p->guests != NULL)
+        drop_guest(p->guests);
+    loop_timer_free(p->patience);
+    auth_key_done(&p->auth_key);
+    mem_wipe(p->key, sizeof(p->key));
+    free(p->list);
+    free(p->kill_why);
+    free(p);
+}
+
+uint16_t peers_port(const struct peers *p)
+{
+    return p->port;
+}
+
+const uint8_t *peers_key(const struct peers *p)
+{
+    return p->key;
+}
+
+void peers_pause(struct peers *p, bool paused)
+{
+    p->paused = paused;
+    for (uint32_t i = 0; i < p->count; i++)
+        if (p->list[i].session != NULL)
+            rpc_session_pause(p->list[i].session, paused);
+}
+
+void peers_send_input(struct peers *p, uint32_t task, const void *data, size_t len)
+{
+    struct Pb__IoData m = PB__IO_DATA__INIT;
+
+    m.task = task;
+    m.stream = 0;
+    m.has_data = len > 0;
+    m.data.data = (uint8_t *)data;
+    m.data.len = len;
+    for (uint32_t i = 0; i < p->count; i++)
+        if (is_here(&p->list[i]) && (task == INPUT_ALL_TASKS || owns(&p->list[i], task)))
+            rpc_session_send(p->list[i].session, RPC_IO_DATA, &m.base);
+    check_input(p);
+}
+
+void peers_signal(struct peers *p, int signo)
+{
+    struct Pb__IoSignal m = PB__IO_SIGNAL__INIT;
+
+    m.signal = signo;
+    for (uint32_t i = 0; i < p->count; i++)
+        if (is_here(&p->list[i]))
+            rpc_session_send(p->list[i].session, RPC_IO_SIGNAL, &m.base);
+}
+
+void peers_kill(struct peers *p, const char *why)
+{
+    p->killing = true;
+    if (p->kill_why == NULL)
+        p->kill_why = mem_strdup(why);
+    for (uint32_t i = 0; i < p->count; i++)
+        if (is_here(&p->list[i]))
+            send_kill(p, p->list[i].session);
+}
+
+void peers_fence(struct peers *p, const struct Pb__KvsFence *all)
+{
+    for (uint32_t i = 0; i < p->count; i++)
+        if (is_here(&p->list[i]))
+            rpc_session_send(p->list[i].session, RPC_KVS_FENCE, &all->base);
+}
+
+void peers_window_size(struct peers *p, uint32_t rows, uint32_t columns)
+{
+    struct Pb__WindowSize m = PB__WINDOW_SIZE__INIT;
+
+    m.rows = rows;
+    m.columns = columns;
+    for (uint32_t i = 0; i < p->count; i++)
+        if (is_here(&p->list[i]))
+            rpc_session_send(p->list[i].session, RPC_WINDOW_SIZE, &m.base);
+}
+
+void peers_drop(struct peers *p, uint32_t node)
+{
+    struct peer *peer = &p->list[node];
+
+    if (peer->state == PEER_AWAITED && --p->awaited == 0) {
+        loop_timer_set(p->patience, -1);
+        input_start(p->run->input);
+    }
+    peer->state = PEER_DONE;
+    if (peer->session != NULL)
+        rpc_session_finish(peer->session);
+}

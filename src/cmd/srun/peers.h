@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The sessions with the shepherds of the step, one per node: they connect to a port of ours and
+ * prove that they know the key of this launch.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "proto/io.pb-c.h"
+
+#define PEERS_KEY_SIZE 32
+
+struct run;
+struct peers;
+
+/* Listens, on loopback alone when every node is there. run->step is there. */
+int peers_open(struct run *run, struct peers **out, struct err *err);
+void peers_free(struct peers *p);
+
+uint16_t peers_port(const struct peers *p);
+const uint8_t *peers_key(const struct peers *p);
+
+void peers_pause(struct peers *p, bool paused); /* stop reading what tasks write */
+
+/* Standard input for one task or INPUT_ALL_TASKS; len 0 is its end. Pauses the input while a
+ * session is full. */
+void peers_send_input(struct peers *p, uint32_t task, const void *data, size_t len);
+
+/* To every node that is here; a node that comes later gets the order to end at once. */
+void peers_signal(struct peers *p, int signo);
+void peers_kill(struct peers *p, const char *why);
+void peers_fence(struct peers *p, const struct Pb__KvsFence *all);
+void peers_window_size(struct peers *p, uint32_t rows, uint32_t columns);
+
+/* A node that can not be launched or is lost: its session, if any, is closed and not missed. */
+void peers_drop(struct peers *p, uint32_t node);

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/srun/request.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "cmd/common/alloc.h"
+#include "cmd/srun/run.h"
+#include "cmd/srun/say.h"
+#include "rpc/client.h"
+
+#define TELL_AFTER_MS 1000 /* before srun says that it waits for other steps */
+#define RETRY_MS 500
+
+struct request {
+    struct run *run;
+    struct Pb__AllocRequest ask;
+    struct alloc *alloc;
+    struct rpc_async *step;
+    struct loop_timer *tell;  /* a step that is not granted at once */
+    struct loop_timer *retry; /* the controller is away */
+    struct loop_timer *limit; /* --immediate=SECONDS */
+    int64_t give_up_at_ms;    /* when to stop asking a controller that does not answer */
+    bool told, told_lost, queued, interrupted;
+};
+
+/* A copy in the run's arena: replies live only until their callback returns. */
+static void *keep(struct run *run, const ProtobufCMessage *message)
+{
+    struct str bytes = STR_INIT;
+    void *copy;
+
+    pb_pack(message, &bytes);
+    copy = arena_unpack(&run->arena, message->descriptor, bytes.data, bytes.len);
+    str_done(&bytes);
+    return copy;
+}
+
+static int exit_of(const char *variable, int otherwise)
+{
+    const char *text = getenv(variable);
+    long long code;
+
+    return text != NULL && str_parse_i64(text, 0, 255, &code) == 0 ? (int)code : otherwise;
+}
+
+static void refused(struct request *r, const struct err *why)
+{
+    int code = exit_of("SLURM_EXIT_ERROR", 1);
+
+    if (why->code == -ERR_NODES_BUSY && r->run->options->immediate_ms >= 0)
+        code = exit_of("SLURM_EXIT_IMMEDIATE", code);
+    run_on_refused(r->run, code);
+}
+
+static void on_queued(void *ctx, uint32_t job_id, const char *reason)
+{
+    struct request *r = ctx;
+
+    (void)reason;
+    r->queued = true;
+    say_info("job %u queued and waiting for resources", job_id);
+}
+
+static void on_granted(void *ctx, const struct Pb__AllocReply *reply)
+{
+    struct request *r = ctx;
+    struct run *run = r->run;
+
+    if (r->queued)
+        say_info("job %u has been allocated resources", reply->job_id);
+    run->job_id = reply->job_id;
+    run->alloc = keep(run, &reply->base);
+    run->step = run->alloc != NULL ? run->alloc->step : NULL;
+    if (run->step == NULL) {
+        say_error("Unable to create step for job %u: the controller granted none", reply->job_id);
+        run_on_refused(run, 1);
+        return;
+    }
+    run_on_step(run);
+}
+
+static void on_failed(void *ctx, uint32_t job_id, const struct err *why)
+{
+    struct request *r = ctx;
+
+    if (r->interrupted) {
+        if (job_id != 0) {
+            say_info("Job allocation %u has been revoked", job_id);
+            say_info("Force Terminated job %u", job_id);
+        }
+    } else {
+        say_error("Unable to allocate resources: %s", why->text);
+    }
+    refused(r, why);
+}
+
+static void on_lost(void *ctx, const struct err *why)
+{
+    (void)ctx;
+    say_info("The controller is away, the request is repeated until it answers (%s)", why->text);
+}
+
+static void ask_for_job(struct request *r)
+{
+    struct alloc_events events = {.on_queued = on_queued,
+                                  .on_granted = on_granted,
+                                  .on_failed = on_failed,
+                                  .on_lost = on_lost,
+                                  .ctx = r};
+    int64_t limit_ms = r->run->options->immediate_ms;
+
+    pb__alloc_request__init(&r->ask);
+    r->ask.spec = r->run->options->job;
+    r->ask.step = r->run->options->step;
+    r->run->own_job = true;
+    r->alloc =
+        alloc_start(r->run->loop, r->run->conf, &r->ask, limit_ms > 0 ? limit_ms : -1, &events);
+}
+
+static void send_step(struct request *r);
+
+static void step_refused(struct request *r, const struct err *err)
+{
+    if (r->interrupted)
+        say_info("Cancelled pending job step");
+    else
+        say_error("Unable to create step for job %u: %s", r->run->job_id, err->text);
+    refused(r, err);
+}
+
+static void on_step(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
+{
+    struct request *r = ctx;
+    struct run *run = r->run;
+
+    r->step = NULL;
+    if (code < 0 && alloc_is_transient(code) && loop_mono_ms() < r->give_up_at_ms) {
+        if (!r->told_lost)
+            on_lost(r, err);
+        r->told_lost = true;
+        loop_timer_set(r->retry, RETRY_MS);
+        return;
+    }
+    loop_timer_set(r->tell, -1);
+    loop_timer_set(r->limit, -1);
+    if (code < 0) {
+        step_refused(r, err);
+        return;
+    }
+    if (r->told)
+        say_info("Step created for job %u", run->job_id);
+    run->step = keep(run, reply);
+    run_on_step(run);
+}
+
+static void send_step(struct request *r)
+{
+    r->step = rpc_async_controller(r->run->loop, r->run->conf, RPC_STEP_CREATE,
+                                   &r->run->options->step->base, RPC_WAIT_FOREVER, on_step, r);
+}
+
+static void on_retry(void *ctx)
+{
+    send_step(ctx);
+}
+
+static void on_tell(void *ctx)
+{
+    struct request *r = ctx;
+
+    r->told = true;
+    say_info("Job %u step creation temporarily disabled, retrying (%s)", r->run->job_id,
+             err_text(ERR_NODES_BUSY));
+}
+
+static void on_limit(void *ctx)
+{
+    struct request *r = ctx;
+    struct err why = {0};
+
+    if (r->step != NULL)
+        rpc_async_drop(r->step);
+    r->step = NULL;
+    loop_timer_set(r->tell, -1);
+    loop_timer_set(r->retry, -1);
+    err_set(&why, -ERR_NODES_BUSY, "%s", err_text(ERR_NODES_BUSY));
+    step_refused(r, &why);
+}
+
+struct request *request_start(struct run *run)
+{
+    struct request *r = mem_new(struct request);
+    struct loop *l = run->loop;
+
+    r->run = run;
+    if (!run->options->step->has_job_id) {
+        ask_for_job(r);
+        return r;
+    }
+    run->job_id = run->options->step->job_id;
+    r->tell = loop_timer_new(l, on_tell, r);
+    r->retry = loop_timer_new(l, on_retry, r);
+    r->limit = loop_timer_new(l, on_limit, r);
+    r->give_up_at_ms = loop_mono_ms() + run->conf->slurmctld_timeout_sec * 1000;
+    loop_timer_set(r->tell, TELL_AFTER_MS);
+    if (run->options->immediate_ms > 0)
+        loop_timer_set(r->limit, run->options->immediate_ms);
+    send_step(r);
+    return r;
+}
+
+void request_interrupt(struct request *r)
+{
+    struct err why = {0};
+
+    r->interrupted = true;
+    if (r->alloc != NULL) {
+        alloc_give_up(r->alloc);
+        return;
+    }
+    if (r->step != NULL)
+        rpc_async_drop(r->step);
+    r->step = NULL;
+    loop_timer_set(r->tell, -1);
+    loop_timer_set(r->retry, -1);
+    loop_timer_set(r->limit, -1);
+    err_set(&why, -ECANCELED, "interrupted");
+    step_refused(r, &why);
+}
+
+void request_free(struct request *r)
+{
+    if (r == NULL)
+        return;
+    alloc_free(r->alloc);
+    if (r->step != NULL)
+        rpc_async_drop(r->step);
+    loop_timer_free(r->tell);
+    loop_timer_free(r->retry);
+    loop_timer_free(r->limit);
+    free(r);
+}

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/srun/run.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/mem.h"
+#include "cmd/common/jobenv.h"
+#include "cmd/srun/finish.h"
+#include "cmd/srun/input.h"
+#include "cmd/srun/kvs.h"
+#include "cmd/srun/launch.h"
+#include "cmd/srun/multi.h"
+#include "cmd/srun/output.h"
+#include "cmd/srun/peers.h"
+#include "cmd/srun/request.h"
+#include "cmd/srun/say.h"
+#include "cmd/srun/signals.h"
+#include "cmd/srun/tasks.h"
+#include "cmd/srun/terminal.h"
+
+#define TELL_MS 250         /* ends of tasks within this time make one message */
+#define WAIT_WARNING_SEC 60 /* --wait=0 */
+#define PATIENCE_MORE_SEC 2 /* beyond KillWait */
+
+static void say_task(void *ctx, bool failed, const char *text)
+{
+    (void)ctx;
+    if (failed)
+        say_error("%s", text);
+    else
+        say_verbose("%s", text);
+}
+
+static void say_state(void *ctx, bool failed, const char *text)
+{
+    (void)ctx;
+    (void)failed;
+    say_info("%s", text);
+}
+
+void run_tell_states(struct run *run)
+{
+    if (run->tasks != NULL)
+        tasks_tell_states(run->tasks, run->step_name, say_state, NULL);
+}
+
+static void at_least(struct run *run, int exit_code)
+{
+    if (run->exit_code < exit_code)
+        run->exit_code = exit_code;
+}
+
+static void stop(struct run *run)
+{
+    run->phase = RUN_OVER;
+    loop_stop(run->loop);
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static int wait_status_of(const struct run *run)
+{
+    int status = run->tasks != NULL ? tasks_worst_status(run->tasks) : 0;
+
+    return status != 0 ? status : (run->exit_code & 0xff) << 8;
+}
+
+/* Nothing is left on the nodes. The report and the last output go on side by side. */
+static void begin_end(struct run *run)
+{
+    run->phase = RUN_ENDING;
+    loop_timer_set(run->wait_timer, -1);
+    loop_timer_set(run->abort_timer, -1);
+    loop_timer_set(run->tell_timer, -1);
+    if (run->input != NULL)
+        input_stop(run->input);
+    if (run->output != NULL)
+        for (uint32_t i = 0; i < tasks_count(run->tasks); i++)
+            output_task_end(run->output, i);
+    terminal_free(run->terminal);
+    run->terminal = NULL;
+    tasks_tell_ends(run->tasks, say_task, NULL);
+    finish_report(run->finish, wait_status_of(run));
+}
+
+static void check_over(struct run *run)
+{
+    if (run->phase == RUN_ENDING && run->reported &&
+        (run->output == NULL || output_is_empty(run->output)))
+        stop(run);
+}
+
+void run_on_reported(struct run *run)
+{
+    run->reported = true;
+    check_over(run);
+}
+
+void run_on_output_drained(struct run *run)
+{
+    if (run->peers != NULL)
+        peers_pause(run->peers, false);
+    check_over(run);
+}
+
+/* Like a program in a pipe without a reader; tasks that do not mind run on, unread. */
+void run_on_output_broken(struct run *run)
+{
+    if (run->peers != NULL && run->phase == RUN_RUNNING)
+        peers_signal(run->peers, SIGPIPE);
+}
+
+void run_force(struct run *run)
+{
+    if (run->phase == RUN_ENDING) {
+        stop(run);
+        return;
+    }
+    say_info("forcing job termination");
+    at_least(run, 1);
+    if (run->output != NULL)
+        output_drop(run->output);
+    begin_end(run);
+}
+
+static void on_abort_timer(void *ctx)
+{
+    struct run *run = ctx;
+
+    say_error("Timed out waiting for job step to complete");
+    at_least(run, 1);
+    begin_end(run);
+}
+
+void run_abort(struct run *run)
+{
+    int64_t patience = run->conf->kill_wait_sec + PATIENCE_MORE_SEC;
+
+    if (run->aborting || run->phase != RUN_RUNNING)
+        return;
+    run->aborting = true;
+    say_info("Job step aborted: Waiting up to %lld seconds for job step to finish.",
+             (long long)patience);
+    peers_kill(run->peers, NULL);
+    loop_timer_set(run->abort_timer, patience * 1000);
+}
+
+/* --- nodes ------------------------------------------------------------------------------------ */
+
+static void node_over(struct run *run, uint32_t node, int wait_status)
+{
+    const struct Pb__StepNode *n = run->step->layout[node];
+    bool lost = false;
+
+    if (run->phase != RUN_RUNNING || run->node_over[node])
+        return;
+    run->node_over[node] = true;
+    for (size_t i = 0; i < n->n_task_ids; i++)
+        lost |= tasks_lost(run->tasks, n->task_ids[i], wait_status);
+    if (lost && !run->aborting)
+        say_debug("%s has ended without a word about some of its tasks", n->node);
+    if (--run->nodes_left == 0)
+        begin_end(run);
+}
+
+void run_on_node_done(struct run *run, uint32_t node)
+{
+    node_over(run, node, SIGKILL);
+}
+
+void run_on_launch_failed(struct run *run, uint32_t node, const struct err *why)
+{
+    if (run->phase != RUN_RUNNING || run->node_over[node])
+        return;
+    say_error("Task launch for %s failed on node %s: %s", run->step_name,
+              run->step->layout[node]->node, why->text);
+    if (!run->launch_failed)
+        say_error("Application launch failed: %s", err_text(why->code));
+    run->launch_failed = true;
+    at_least(run, 1);
+    peers_drop(run->peers, node);
+    if (run->nodes_left > 1)
+        run_abort(run);
+    node_over(run, node, 1 << 8);
+}
+
+void run_on_node_lost(struct run *run, uint32_t node, const struct err *why)
+{
+    const struct Pb__StepNode *n = run->step->layout[node];
+    bool unfinished = false;
+
+    if (run->phase != RUN_RUNNING || run->node_over[node])
+        return;
+    for (size_t i = 0; i < n->n_task_ids; i++)
+        unfinished |= !tasks_is_over(run->tasks, n->task_ids[i]);
+    if (unfinished) {
+        say_error("Node failure on %s: %s", n->node, why->text);
+        at_least(run, 1);
+    }
+    peers_drop(run->peers, node);
+    if (unfinished && run->nodes_left > 1 && !run->options->no_kill)
+        run_abort(run);
+    node_over(run, node, SIGKILL);
+}
+
+/* --- tasks ------------------------------------------------------------------------------------ */
+
+static void on_tell_timer(void *ctx)
+{
+    struct run *run = ctx;
+
+    run->telling = false;
+    tasks_tell_ends(run->tasks, say_task, NULL);
+}
+
+static void on_wait_timer(void *ctx)
+{
+    struct run *run = ctx;
+
+    say_info("First task exited %llds ago",
+             (long long)((loop_mono_ms() - run->first_exit_ms + 500) / 1000));
+    run_tell_states(run);
+    if (run->options->wait_sec == 0)
+        return;
+    say_info("Terminating %s", run->step_name);
+    run_abort(run);
+}
+
+/* A task has ended, in whatever way. */
+static void after_end(struct run *run, bool bad)
+{
+    const struct run_options *o = run->options;
+
+    if (run->first_exit_ms == 0) {
+        run->first_exit_ms = loop_mono_ms();
+        if (!tasks_all_ended(run->tasks) && !o->no_kill)
+            loop_timer_set(run->wait_timer,
+                           (o->wait_sec > 0 ? o->wait_sec : WAIT_WARNING_SEC) * 1000);
+    }
+    if (tasks_all_ended(run->tasks))
+        loop_timer_set(run->wait_timer, -1);
+    else if (bad && o->kill_on_bad_exit && !o->no_kill && !run->aborting) {
+        tasks_tell_ends(run->tasks, say_task, NULL);
+        say_info("Terminating %s", run->step_name);
+        run_abort(run);
+    }
+    if (!run->telling) {
+        run->telling = true;
+        loop_timer_set(run->tell_timer, TELL_MS);
+    }
+}
+
+void run_on_started(struct run *run, const struct Pb__TasksStarted *started)
+{
+    for (size_t i = 0; i < started->n_task; i++)
+        tasks_started(run->tasks, started->task[i]);
+}
+
+void run_on_failed(struct run *run, const struct Pb__TaskFailed *failed)
+{
+    if (run->phase != RUN_RUNNING || !tasks_failed(run->tasks, failed->task, failed->code))
+        return;
+    say_stepd_error("%s", failed->text);
+    after_end(run, true);
+}
+
+void run_on_exited(struct run *run, uint32_t node, const struct Pb__TaskExited *exited)
+{
+    if (run->phase != RUN_RUNNING || !tasks_exited(run->tasks, exited->task, exited->exit_status))
+        return;
+    say_debug("%s: task %u has ended with status 0x%x", run->step->layout[node]->node, exited->task,
+              (unsigned)exited->exit_status);
+    after_end(run, exited->exit_status != 0);
+}
+
+/* --- MPI -------------------------------------------------------------------------------------- */
+
+void run_on_fence(struct run *run, uint32_t node, const struct Pb__KvsFence *fence)
+{
+    const struct Pb__KvsFence *all;
+    struct err err = {0};
+    int code = kvs_fence(run->kvs, node, fence, &all, &err);
+
+    if (code > 0)
+        peers_fence(run->peers, all);
+    if (code >= 0)
+        return;
+    say_error("%s: mpi: %s", run->step->layout[node]->node, err.text);
+    at_least(run, 1);
+    run_abort(run);
+}
+
+void run_on_mpi_abort(struct run *run, uint32_t node, const struct Pb__KvsAbort *abort)
+{
+    if (run->phase != RUN_RUNNING || run->aborting)
+        return;
+    say_error("%s: MPI_Abort with code %d%s%s", run->step->layout[node]->node, abort->exit_code,
+              abort->text != NULL && *abort->text != '\0' ? ": " : "",
+              abort->text != NULL ? abort->text : "");
+    at_least(run, abort->exit_code > 0 && abort->exit_code < 256 ? abort->exit_code : 1);
+    run_abort(run);
+}
+
+/* --- the beginning ---------------------------------------------------------------------------- */
+
+static void begin_tasks(struct run *run)
+{
+    const struct Pb__StepReply *step = run->step;
+    _cleanup_free_ uint32_t *node_of = mem_new_array(uint32_t, step->num_tasks);
+    _cleanup_free_ const char **names = mem_new_array(const char *, step->n_layout);
+
+    for (uint32_t i = 0; i < step->n_layout; i++) {
+        names[i] = step->layout[i]->node;
+        for (size_t k = 0; k < step->layout[i]->n_task_ids; k++)
+            if (step->layout[i]->task_ids[k] < step->num_tasks)
+                node_of[step->layout[i]->task_ids[k]] = i;
+    }
+    run->tasks = tasks_new(step->num_tasks, node_of, names, (uint32_t)step->n_layout);
+    run->kvs = kvs_new((uint32_t)step->n_layout);
+    run->node_over = mem_new_array(bool, step->n_layout);
+    run->nodes_left = (uint32_t)step->n_layout;
+}
+
+/* A shell picks each task's program; the operands after the file's name are added to it. */
+static int make_argv(struct run *run, struct err *err)
+{
+    const struct run_options *o = run->options;
+    static const char *const head[] = {"/bin/sh", "-c", NULL, "srun"};
+    const int extra = (int)(sizeof(head) / sizeof(head[0]));
+
+    run->argc = o->argc;
+    run->argv = o->argv;
+    if (o->multi_prog == NULL)
+        return 0;
+    if (multi_format(o->multi_prog, run->step->num_tasks, &run->multi_script, err) < 0)
+        return err_prefix(err, "%s", o->argv[0]);
+    run->argc = o->argc - 1 + extra;
+    run->argv = arena_alloc(&run->arena, ((size_t)run->argc + 1) * sizeof(char *));
+    for (int i = 0; i < extra; i++)
+        run->argv[i] = head[i] != NULL ? (char *)head[i] : run->multi_script.data;
+    for (int i = 1; i < o->argc; i++)
+        run->argv[extra + i - 1] = o->argv[i];
+    return 0;
+}
+
+void run_on_step(struct run *run)
+{
+    struct str nodes = STR_INIT;
+    struct err err = {0};
+
+    run->step_id = run->step->step_id;
+    snprintf(run->step_name, sizeof(run->step_name), "StepId=%u.%u", run->job_id, run->step_id);
+    run->phase = RUN_RUNNING;
+    run->finish = finish_watch(run);
+    begin_tasks(run);
+    jobenv_step_nodes(run->step, &nodes);
+    say_verbose("jobid %u: nodes(%zu):`%s', %u tasks", run->job_id, run->step->n_layout,
+                str_cstr(&nodes), run->step->num_tasks);
+    str_done(&nodes);
+    if (make_argv(run, &err) < 0 || output_open(run, &run->output, &err) < 0 ||
+        input_open(run, &run->input, &err) < 0 || peers_open(run, &run->peers, &err) < 0) {
+        say_error("%s", err.text);
+        at_least(run, 1);
+        begin_end(run);
+        return;
+    }
+    if (run->options->pty)
+        run->terminal = terminal_start(run);
+    run->launch = launch_start(run);
+}
+
+void run_on_refused(struct run *run, int exit_code)
+{
+    at_least(run, exit_code);
+    if (run->own_job && run->job_id != 0 && run->alloc != NULL) { /* a job without a step */
+        run->finish = finish_watch(run);
+        run->phase = RUN_ENDING;
+        finish_report(run->finish, exit_code << 8);
+        return;
+    }
+    stop(run);
+}
+
+static void free_parts(struct run *run)
+{
+    terminal_free(run->terminal);
+    finish_free(run->finish);
+    launch_free(run->launch);
+    peers_free(run->peers);
+    input_free(run->input);
+    output_free(run->output);
+    request_free(run->request);
+    signals_free(run->signals);
+    kvs_free(run->kvs);
+    tasks_free(run->tasks);
+    free(run->node_over);
+    str_done(&run->multi_script);
+    loop_timer_free(run->wait_timer);
+    loop_timer_free(run->abort_timer);
+    loop_timer_free(run->tell_timer);
+    arena_done(&run->arena);
+    loop_free(run->loop);
+}
+
+int run_to_end(const struct conf *conf, const struct run_options *options)
+{
+    struct run run = {.conf = conf, .options = options, .loop = loop_new(0)};
+    int code;
+
+    arena_init(&run.arena, 0);
+    run.wait_timer = loop_timer_new(run.loop, on_wait_timer, &run);
+    run.abort_timer = loop_timer_new(run.loop, on_abort_timer, &run);
+    run.tell_timer = loop_timer_new(run.loop, on_tell_timer, &run);
+    run.signals = signals_start(&run);
+    run.request = request_start(&run);
+    loop_run(run.loop);
+    code = run.tasks != NULL ? tasks_exit_code(run.tasks) : 0;
+    if (code < run.exit_code)
+        code = run.exit_code;
+    free_parts(&run);
+    return code;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * One interactive run: from the request for resources to the exit status. Everything happens on one
+ * loop; the parts are
+ *
+ *   request.c   allocation and step, with the waiting
+ *   launch.c    the request to the nodes
+ *   peers.c     the sessions with the step's shepherds
+ *   output.c    what the tasks write, input.c what they read
+ *   signals.c   Ctrl-C and its kin, terminal.c --pty
+ *   finish.c    the report at the end
+ *   run.c       what happens when: it owns struct run and gets the on_ calls of the others
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "conf/conf.h"
+#include "loop/loop.h"
+#include "proto/io.pb-c.h"
+#include "proto/job.pb-c.h"
+#include "proto/step.pb-c.h"
+
+/* What the options say, beside the two specifications. Strings are borrowed. */
+struct run_options {
+    struct Pb__JobSpec *job;   /* for a job of its own */
+    struct Pb__StepSpec *step; /* job_id given: a step in that job */
+    char **argv;
+    int argc;
+    const char *export_spec; /* --export, NULL: all */
+    const char *input, *output, *error;
+    const char *work_dir; /* absolute */
+    const char *job_name;
+    const char *mpi;
+    const char *propagate;
+    const char *task_prolog, *task_epilog;
+    const char *multi_prog; /* text of the file that names each task's program, or NULL */
+    bool append, label, unbuffered, pty, no_kill;
+    bool quit_on_interrupt, disable_status, kill_on_bad_exit;
+    int64_t wait_sec;     /* after the first task ended; 0: for ever, with a warning */
+    int64_t immediate_ms; /* -1: wait; 0: at once or not at all */
+    int verbose;          /* -1 with --quiet */
+};
+
+enum run_phase {
+    RUN_ASKING,  /* for an allocation, for a step */
+    RUN_RUNNING, /* launched, or being launched */
+    RUN_ENDING,  /* nothing is left on the nodes: the last output, the report to the controller */
+    RUN_OVER
+};
+
+struct run {
+    struct loop *loop;
+    const struct conf *conf;
+    const struct run_options *options;
+    enum run_phase phase;
+    bool own_job;       /* allocated here: ends with the step */
+    struct arena arena; /* of the replies */
+    uint32_t job_id, step_id;
+    char step_name[40];           /* "StepId=5.0" */
+    struct Pb__AllocReply *alloc; /* own_job only */
+    struct Pb__StepReply *step;
+
+    struct tasks *tasks;
+    struct request *request;
+    struct launch *launch;
+    struct peers *peers;
+    struct output *output;
+    struct input *input;
+    struct signals *signals;
+    struct finish *finish;
+    struct kvs *kvs;
+    struct terminal *terminal; /* --pty on a terminal */
+
+    char **argv; /* what the tasks run: options->argv, or made of the file of --multi-prog */
+    int argc;
+    struct str multi_script;
+    uint32_t nodes_left;            /* of the step, where something may still run */
+    bool *node_over;                /* by node: it is not one of them any more */
+    bool aborting;                  /* the step was told to end */
+    bool launch_failed;             /* on some node; told */
+    bool reported;                  /* the controller knows of the end, or does not answer */
+    bool telling;                   /* tell_timer is armed */
+    int exit_code;                  /* at least this; the tasks' may be higher */
+    int64_t first_exit_ms;          /* 0: none yet */
+    struct loop_timer *wait_timer;  /* --wait */
+    struct loop_timer *abort_timer; /* the end of patience */
+    struct loop_timer *tell_timer;  /* gathers exit messages */
+};
+
+/* Runs to the end; returns srun's exit status. */
+int run_to_end(const struct conf *conf, const struct run_options *options);
+
+/* From request.c: the step is there, its replies are in run->arena; or it will never be. */
+void run_on_step(struct run *run);
+void run_on_refused(struct run *run, int exit_code);
+
+/* From launch.c and peers.c, node being its index in step->layout. */
+void run_on_launch_failed(struct run *run, uint32_t node, const struct err *why);
+void run_on_node_lost(struct run *run, uint32_t node, const struct err *why);
+void run_on_node_done(struct run *run, uint32_t node);
+void run_on_started(struct run *run, const struct Pb__TasksStarted *started);
+void run_on_failed(struct run *run, const struct Pb__TaskFailed *failed);
+void run_on_exited(struct run *run, uint32_t node, const struct Pb__TaskExited *exited);
+void run_on_fence(struct run *run, uint32_t node, const struct Pb__KvsFence *fence);
+void run_on_mpi_abort(struct run *run, uint32_t node, const struct Pb__KvsAbort *abort);
+
+/* From output.c: what waited has been written. */
+void run_on_output_drained(struct run *run);
+void run_on_output_broken(struct run *run); /* stdout is gone: a pipe without a reader */
+
+/* From finish.c: the controller knows, or can not be told now. */
+void run_on_reported(struct run *run);
+
+/* From signals.c, or anyone who finds that the step has to end. */
+void run_abort(struct run *run); /* SIGTERM, a while, SIGKILL; says so once */
+void run_force(struct run *run); /* do not wait any longer */
+void run_tell_states(struct run *run);

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What srun says about itself, on stderr: "srun: ..." and "srun: error: ...". One write a line.
+ */
+#pragma once
+
+void say_level(int verbose); /* -1 quiet, 0, 1 -v, 2 -vv... */
+
+void say_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void say_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));    /* not with --quiet */
+void say_verbose(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* with -v */
+void say_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));   /* with -vv */
+
+/* A complaint of a node, in its own words: "slurmstepd: error: ...". */
+void say_stepd_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/srun/terminal.h"
+
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cmd/srun/peers.h"
+#include "cmd/srun/run.h"
+
+struct terminal {
+    struct run *run;
+    struct termios before;
+};
+
+void terminal_tell_size(const struct terminal *t)
+{
+    struct winsize size;
+
+    if (t != NULL && t->run->peers != NULL && ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0 &&
+        size.ws_row > 0)
+        peers_window_size(t->run->peers, size.ws_row, size.ws_col);
+}
+
+static void on_resize(void *ctx, int signo)
+{
+    const struct run *run = ctx;
+
+    (void)signo;
+    terminal_tell_size(run->terminal);
+}
+
+struct terminal *terminal_start(struct run *run)
+{
+    struct terminal *t;
+    struct termios raw;
+
+    if (tcgetattr(STDIN_FILENO, &raw) < 0)
+        return NULL;
+    t = mem_new(struct terminal);
+    t->run = run;
+    t->before = raw;
+    cfmakeraw(&raw);
+    tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+    loop_signal(run->loop, SIGWINCH, on_resize, run);
+    return t;
+}
+
+void terminal_free(struct terminal *t)
+{
+    if (t == NULL)
+        return;
+    tcsetattr(STDIN_FILENO, TCSADRAIN, &t->before);
+    free(t);
+}
