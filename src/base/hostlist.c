@@ -262,8 +262,10 @@ static bool continues(const struct host_range *a, const struct host_range *b)
 
 void hostlist_format(const struct hostlist *h, struct str *out)
 {
+    if (!h->ranges.len)
+        return;
     const struct host_range *r = h->ranges.data, *end = r + h->ranges.len;
-    for (bool first = true; r && r < end; first = false) {
+    for (bool first = true; r < end; first = false) {
         if (!first)
             str_putc(out, ',');
         str_puts(out, r->prefix);

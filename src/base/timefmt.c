@@ -252,7 +252,8 @@ static bool parse_parts(const char *p, int64_t now_sec, int64_t *at_sec)
         bool digit = *p >= '0' && *p <= '9';
         if (!(digit ? take_digits_part(&p, &d) : take_word_part(&p, &d, &today)))
             return false;
-        if (*p && !take_char(&p, 'T') && !take_char(&p, ' '))
+        bool joined = take_char(&p, 'T');
+        if (joined ? !*p : *p && *p != ' ')
             return false;
         p += strspn(p, " ");
     }

@@ -31,6 +31,7 @@
 struct store;
 struct store_batch;
 
+/* Called where the failure is seen, a worker's thread included; must not call the store. */
 struct store_events {
     void (*on_fatal)(void *ctx, const struct err *why); /* must not return to normal work */
     void (*on_trouble)(void *ctx,
@@ -70,7 +71,8 @@ void store_put(struct store_batch *b, uint32_t kind, uint64_t number, const char
                const void *data, size_t len);
 void store_delete(struct store_batch *b, uint32_t kind, uint64_t number, const char *name);
 
-/* Takes the batch. Commits run one at a time in order of calling. */
+/* Takes the batch. Commits run one at a time in order of calling. The synchronous one waits for
+ * those before it, tries once (and once more with the reserve), and leaves the caller to decide. */
 void store_commit(struct store *s, struct store_batch *b, loop_fn *done, void *ctx);
 int store_commit_sync(struct store *s, struct store_batch *b, struct err *err);
 bool store_low(const struct store *s);

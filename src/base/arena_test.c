@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/arena.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "proto/common.pb-c.h"
+
+static void budget_is_kept(void **state)
+{
+    _cleanup_(arena_done) struct arena a;
+    arena_init(&a, 100); /* six times 16 */
+    assert_null(arena_alloc(&a, 101));
+    assert_null(arena_alloc(&a, SIZE_MAX));
+    assert_null(arena_alloc(&a, SIZE_MAX - 15));
+    assert_int_equal(a.used, 0);
+    for (int i = 0; i < 6; i++)
+        assert_non_null(arena_alloc(&a, 1));
+    assert_null(arena_alloc(&a, 1));
+    assert_null(arena_strdup(&a, "x"));
+    assert_null(arena_printf(&a, "%d", 1));
+    arena_done(&a);
+    arena_init(&a, 0); /* none */
+    assert_non_null(arena_alloc(&a, 1 << 20));
+}
+
+static void memory_is_zeroed_aligned_and_apart(void **state)
+{
+    _cleanup_(arena_done) struct arena a;
+    arena_init(&a, 0);
+    unsigned char *blocks[300];
+    for (size_t i = 0; i < 300; i++) {
+        size_t size = i * i; /* over several chunks */
+        blocks[i] = arena_alloc(&a, size);
+        assert_int_equal((uintptr_t)blocks[i] % 16, 0);
+        for (size_t k = 0; k < size; k++)
+            assert_int_equal(blocks[i][k], 0);
+        memset(blocks[i], (int)(i & 0xff), size);
+    }
+    for (size_t i = 0; i < 300; i++)
+        for (size_t k = 0; k < i * i; k++)
+            assert_int_equal(blocks[i][k], i & 0xff);
+}
+
+static void texts(void **state)
+{
+    _cleanup_(arena_done) struct arena a;
+    arena_init(&a, 0);
+    assert_null(arena_strdup(&a, NULL));
+    assert_string_equal(arena_strdup(&a, "abc"), "abc");
+    assert_string_equal(arena_printf(&a, "%s-%d", "n", 7), "n-7");
+}
+
+static void pack_error(struct str *out)
+{
+    Pb__Error m = PB__ERROR__INIT;
+    m.code = 2017;
+    m.text = (char *)"no such job";
+    pb_pack(&m.base, out);
+}
+
+static void unpack_takes_all_or_nothing(void **state)
+{
+    _cleanup_str_ struct str bytes = STR_INIT;
+    pack_error(&bytes);
+    for (size_t len = 0; len <= bytes.len; len++) {
+        /* A copy of that length, so that reading past it is seen. */
+        _cleanup_free_ void *part = mem_dup(bytes.data, len);
+        _cleanup_(arena_done) struct arena a;
+        arena_init(&a, 4096);
+        Pb__Error *m = arena_unpack(&a, &pb__error__descriptor, part, len);
+        if (len < bytes.len) {
+            assert_null(m);
+            continue;
+        }
+        assert_non_null(m);
+        assert_int_equal(m->code, 2017);
+        assert_string_equal(m->text, "no such job");
+    }
+    _cleanup_(arena_done) struct arena a;
+    arena_init(&a, 4096);
+    assert_non_null(arena_unpack(&a, &pb__empty__descriptor, NULL, 0));
+    str_puts(&bytes, "\xff\xff\xff");
+    assert_null(arena_unpack(&a, &pb__error__descriptor, bytes.data, bytes.len));
+}
+
+/* What a few bytes claim must not cost more than the budget. */
+static void unpack_respects_the_budget(void **state)
+{
+    _cleanup_str_ struct str bytes = STR_INIT;
+    Pb__Error m = PB__ERROR__INIT;
+    _cleanup_free_ char *text = mem_alloc(2001);
+    memset(text, 'x', 2000);
+    m.text = text;
+    pb_pack(&m.base, &bytes);
+    struct arena a;
+    arena_init(&a, 1000);
+    assert_null(arena_unpack(&a, &pb__error__descriptor, bytes.data, bytes.len));
+    assert_true(a.used <= 1000);
+    arena_done(&a);
+    static const unsigned char huge[] = {0x08, 0x01, 0x12, 0xff, 0xff, 0xff, 0xff, 0x07, 'x'};
+    arena_init(&a, 1000);
+    assert_null(arena_unpack(&a, &pb__error__descriptor, huge, sizeof(huge)));
+    arena_done(&a);
+}
+
+static void pack_respects_the_cap(void **state)
+{
+    _cleanup_str_ struct str out = STR_INIT_CAP(10);
+    pack_error(&out);
+    assert_true(out.overflow);
+    assert_int_equal(out.len, 0);
+    pb_pack_field(1, "x", 1, &out); /* nothing more after the overflow */
+    assert_int_equal(out.len, 0);
+    str_clear(&out);
+    pb_pack_field(1, "123456789", 9, &out);
+    assert_true(out.overflow);
+    assert_int_equal(out.len, 0);
+}
+
+static void fields_are_concatenated(void **state)
+{
+    static const struct {
+        unsigned field;
+        size_t len, head_len;
+        unsigned char head[8];
+    } rows[] = {
+        {1, 0, 2, {0x0a, 0x00}},
+        {1, 127, 2, {0x0a, 0x7f}},
+        {15, 128, 3, {0x7a, 0x80, 0x01}},
+        {16, 300, 4, {0x82, 0x01, 0xac, 0x02}},
+        {536870911, 1, 6, {0xfa, 0xff, 0xff, 0xff, 0x0f, 0x01}},
+    };
+    char data[300];
+    memset(data, 'd', sizeof(data));
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        _cleanup_str_ struct str out = STR_INIT;
+        str_puts(&out, "before");
+        pb_pack_field(rows[i].field, data, rows[i].len, &out);
+        assert_int_equal(out.len, 6 + rows[i].head_len + rows[i].len);
+        assert_memory_equal(out.data, "before", 6);
+        assert_memory_equal(out.data + 6, rows[i].head, rows[i].head_len);
+        assert_memory_equal(out.data + 6 + rows[i].head_len, data, rows[i].len);
+    }
+    /* Field 2 of an Error is its text. */
+    _cleanup_str_ struct str bytes = STR_INIT;
+    str_append(&bytes, "\x08\x05", 2);
+    pb_pack_field(2, "hello", 5, &bytes);
+    _cleanup_(arena_done) struct arena a;
+    arena_init(&a, 0);
+    Pb__Error *m = arena_unpack(&a, &pb__error__descriptor, bytes.data, bytes.len);
+    assert_non_null(m);
+    assert_int_equal(m->code, 5);
+    assert_string_equal(m->text, "hello");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(budget_is_kept),
+        cmocka_unit_test(memory_is_zeroed_aligned_and_apart),
+        cmocka_unit_test(texts),
+        cmocka_unit_test(unpack_takes_all_or_nothing),
+        cmocka_unit_test(unpack_respects_the_budget),
+        cmocka_unit_test(pack_respects_the_cap),
+        cmocka_unit_test(fields_are_concatenated),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

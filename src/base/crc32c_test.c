@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/crc32c.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* RFC 3720, B.4, and the check value of the algorithm. */
+static void published_vectors(void **state)
+{
+    unsigned char zeros[32] = {0}, ones[32], up[32], down[32];
+    memset(ones, 0xff, sizeof(ones));
+    for (unsigned char i = 0; i < 32; i++) {
+        up[i] = i;
+        down[i] = (unsigned char)(31 - i);
+    }
+    const struct {
+        const void *data;
+        size_t len;
+        uint32_t crc;
+    } rows[] = {
+        {"", 0, 0},
+        {"123456789", 9, 0xe3069283},
+        {zeros, 32, 0x8a9136aa},
+        {ones, 32, 0x62a8ab43},
+        {up, 32, 0x46dd794e},
+        {down, 32, 0x113fdb5c},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_int_equal(crc32c(0, rows[i].data, rows[i].len), rows[i].crc);
+        assert_int_equal(crc32c_portable(0, rows[i].data, rows[i].len), rows[i].crc);
+    }
+}
+
+static void both_ways_agree_in_pieces(void **state)
+{
+    unsigned char data[300];
+    srandom(1);
+    for (size_t i = 0; i < sizeof(data); i++)
+        data[i] = (unsigned char)random();
+    for (size_t from = 0; from < 9; from++)
+        for (size_t len = 0; len + from <= sizeof(data); len++) {
+            uint32_t whole = crc32c_portable(0, data + from, len);
+            assert_int_equal(crc32c(0, data + from, len), whole);
+            size_t half = len / 3;
+            assert_int_equal(crc32c(crc32c(0, data + from, half), data + from + half, len - half),
+                             whole);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(published_vectors),
+        cmocka_unit_test(both_ways_agree_in_pieces),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/err.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void null_err_is_fine(void **state)
+{
+    assert_int_equal(err_set(NULL, -ERR_NO_JOB, "x"), -ERR_NO_JOB);
+    assert_int_equal(err_prefix(NULL, "x"), -ERR_GENERIC);
+}
+
+static void unknown_codes_have_a_text(void **state)
+{
+    static const int codes[] = {999, -999, 1999, INT_MAX, INT_MIN, INT_MIN + 1};
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+        assert_string_equal(err_text(codes[i]), "Unknown error");
+        assert_string_equal(err_name(codes[i]), "UNKNOWN");
+    }
+}
+
+static void both_tables_answer_for_either_sign(void **state)
+{
+    static const struct {
+        int code;
+        const char *name, *text;
+    } rows[] = {
+        {0, "OK", "No error"},
+        {ENOENT, "ENOENT", "No such file or directory"},
+        {ERR_NO_PARTITION, "ERR_NO_PARTITION", "Invalid partition name specified"},
+        {ERR_NO_CHANGE, "ERR_NO_CHANGE", "Data has not changed since time specified"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_string_equal(err_name(rows[i].code), rows[i].name);
+        assert_string_equal(err_name(-rows[i].code), rows[i].name);
+        assert_string_equal(err_text(rows[i].code), rows[i].text);
+        assert_string_equal(err_text(-rows[i].code), rows[i].text);
+    }
+}
+
+static void numbers_are_distinct_and_above_errno(void **state)
+{
+    static const int numbers[] = {
+#define ERR(name, number, text) number,
+#include "base/err.def"
+#undef ERR
+    };
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        assert_true(numbers[i] > 1000);
+        for (size_t k = 0; k < i; k++)
+            assert_int_not_equal(numbers[i], numbers[k]);
+    }
+}
+
+static void text_is_set_and_prefixed(void **state)
+{
+    struct err err = {0};
+    assert_int_equal(err_set(&err, -ENOENT, "cannot open %s", "f"), -ENOENT);
+    assert_int_equal(err.code, -ENOENT);
+    assert_int_equal(err_prefix(&err, "line %d", 3), -ENOENT);
+    assert_string_equal(err.text, "line 3: cannot open f");
+    assert_int_equal(err_prefix(&err, "%.4s", err.text), -ENOENT);
+    assert_string_equal(err.text, "line: line 3: cannot open f");
+}
+
+static void long_texts_are_cut(void **state)
+{
+    char big[2 * ERR_TEXT_MAX];
+    memset(big, 'x', sizeof(big) - 1);
+    big[sizeof(big) - 1] = '\0';
+    struct err err = {0};
+    err_set(&err, -1, "%s", big);
+    assert_int_equal(strlen(err.text), ERR_TEXT_MAX - 1);
+    err_prefix(&err, "p");
+    assert_int_equal(strlen(err.text), ERR_TEXT_MAX - 1);
+    assert_memory_equal(err.text, "p: xxx", 6);
+    err_prefix(&err, "%s", big);
+    assert_int_equal(strlen(err.text), ERR_TEXT_MAX - 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(null_err_is_fine),
+        cmocka_unit_test(unknown_codes_have_a_text),
+        cmocka_unit_test(both_tables_answer_for_either_sign),
+        cmocka_unit_test(numbers_are_distinct_and_above_errno),
+        cmocka_unit_test(text_is_set_and_prefixed),
+        cmocka_unit_test(long_texts_are_cut),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

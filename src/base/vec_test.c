@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/vec.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static void empty(void **state)
+{
+    VEC(int) v = {0};
+    int seen = 0;
+    vec_foreach (&v, p)
+        seen++;
+    assert_int_equal(seen, 0);
+    vec_clear(&v);
+    vec_done(&v);
+    vec_done(&v);
+}
+
+static void push_pop_remove(void **state)
+{
+    VEC(long) v = {0};
+    for (long i = 0; i < 1000; i++)
+        vec_push(&v, i * i);
+    assert_int_equal(v.len, 1000);
+    assert_int_equal(vec_last(&v), 999 * 999);
+    assert_int_equal(vec_pop(&v), 999 * 999);
+    vec_remove(&v, 0);
+    vec_remove(&v, v.len - 1);
+    vec_remove(&v, 1); /* 1 4 9 -> 1 9 */
+    assert_int_equal(v.len, 996);
+    assert_int_equal(v.data[0], 1);
+    assert_int_equal(v.data[1], 9);
+    assert_int_equal(vec_last(&v), 997 * 997);
+    long sum = 0, count = 0;
+    vec_foreach (&v, p) {
+        sum += *p;
+        count++;
+    }
+    assert_int_equal(count, 996);
+    assert_int_equal(sum, 997L * 998 * 1995 / 6 - 4);
+    size_t room = v.room;
+    vec_clear(&v);
+    assert_int_equal(v.len, 0);
+    assert_int_equal(v.room, room);
+    vec_done(&v);
+    assert_null(v.data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(empty),
+        cmocka_unit_test(push_pop_remove),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

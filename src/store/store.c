@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "store/store_internal.h"
+
+#define APPLICATION_ID 0x534c5549 /* "SLUI", see file(1) */
+#define TEXT(x) TEXT_(x)
+#define TEXT_(x) #x
+
+int store_db_error(sqlite3 *db, int rc, const char *path, const char *doing, struct err *err)
+{
+    int code = -ERR_STORE;
+    if (rc == SQLITE_OK)
+        rc = sqlite3_errcode(db);
+    switch (rc & 0xff) {
+    case SQLITE_FULL:
+        code = -ERR_STORE_FULL;
+        break;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return err_set(err, -ERR_BUSY, "%s is in use by another program", path);
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return err_set(err, -ERR_STORE_DAMAGED,
+                       "%s is damaged (%s): put a copy back, or start with -i to keep what can "
+                       "be read of it",
+                       path, sqlite3_errstr(rc));
+    }
+    int error = sqlite3_system_errno(db);
+    return err_set(err, code, "%s: cannot %s: %s%s%s", path, doing, sqlite3_errmsg(db),
+                   error ? ": " : "", error ? strerror(error) : "");
+}
+
+/* The format is read from the file's head, so that a file of a newer program is not even opened. */
+static int format_check(const char *path, bool damage_is_ours, struct err *err)
+{
+    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : err_set(err, -errno, "%s: %s", path, strerror(errno));
+    unsigned char head[100];
+    ssize_t n = read(fd, head, sizeof(head));
+    if (n < 0)
+        return err_set(err, -errno, "%s: %s", path, strerror(errno));
+    if (n == 0)
+        return 0;
+    if (n < (ssize_t)sizeof(head) || memcmp(head, "SQLite format 3", 16) != 0) {
+        if (damage_is_ours)
+            return 0;
+        return err_set(err, -ERR_STORE_DAMAGED,
+                       "%s is damaged (its head is not a database's): put a copy back, or start "
+                       "with -i to go on without it",
+                       path);
+    }
+    unsigned format =
+        (unsigned)head[60] << 24 | (unsigned)head[61] << 16 | (unsigned)head[62] << 8 | head[63];
+    if (format > STORE_FORMAT)
+        return err_set(err, -ERR_VERSION,
+                       "%s was written by a newer version (format %u, this program knows %u): "
+                       "start that version; the file was not changed",
+                       path, format, STORE_FORMAT);
+    return 0;
+}
+
+static int pragma_number(sqlite3 *db, const char *sql, int *value)
+{
+    sqlite3_stmt *st;
+    int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+    if (rc != SQLITE_OK)
+        return rc;
+    if (sqlite3_step(st) == SQLITE_ROW)
+        *value = sqlite3_column_int(st, 0);
+    return sqlite3_finalize(st);
+}
+
+/* The format number goes into the file before the log is switched on: format_check() reads it. */
+static const char schema_sql[] = "PRAGMA application_id = " TEXT(
+    APPLICATION_ID) ";"
+                    "BEGIN;"
+                    "CREATE TABLE named(kind INTEGER NOT NULL, name TEXT NOT NULL, sum INTEGER NOT "
+                    "NULL,"
+                    " data BLOB NOT NULL, PRIMARY KEY(kind, name)) WITHOUT ROWID;"
+                    "CREATE TABLE damaged(kind INTEGER NOT NULL, number INTEGER, name TEXT, sum "
+                    "INTEGER,"
+                    " data BLOB, why TEXT, found_at INTEGER);"
+                    "PRAGMA user_version = " TEXT(STORE_FORMAT) ";"
+                                                                "COMMIT;";
+
+static int db_configure(sqlite3 *db)
+{
+    sqlite3_extended_result_codes(db, 1);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    int rc = sqlite3_exec(
+        db,
+        "PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = 4096;"
+        "PRAGMA cache_size = -" TEXT(
+            STORE_CACHE_KIB) ";"
+                             "PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;"
+                             "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864;"
+                             "PRAGMA wal_autocheckpoint = 0;",
+        NULL, NULL, NULL);
+    int format = 0, tables = 0;
+    if (rc == SQLITE_OK)
+        rc = pragma_number(db, "PRAGMA user_version", &format);
+    if (rc == SQLITE_OK)
+        rc = pragma_number(db, "SELECT count(*) FROM sqlite_master", &tables);
+    if (rc == SQLITE_OK && format == 0 && tables == 0)
+        rc = sqlite3_exec(db, schema_sql, NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
+    return rc;
+}
+
+int store_db_open(const char *path, sqlite3 **db, struct err *err)
+{
+    /* Made here, because SQLite would give the file, full of users' scripts, a mode by the umask.
+     */
+    _cleanup_close_ int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0 || fchmod(fd, 0600))
+        return err_set(err, -errno, "%s: cannot open it: %s", path, strerror(errno));
+
+    sqlite3 *made = NULL;
+    int rc = sqlite3_open_v2(path, &made, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    if (rc == SQLITE_OK)
+        rc = db_configure(made);
+    if (rc != SQLITE_OK) {
+        int code = store_db_error(made, 0, path, "open it", err);
+        sqlite3_db_config(made, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+        sqlite3_close(made);
+        return code;
+    }
+    *db = made;
+    return 0;
+}
+
+/* Only a holder of the lock may touch what lies in the directory. The file stays when it is let
+ * go: removing it could take it away from the next holder. */
+static int lock_take(const char *dir, int *lock_fd, struct err *err)
+{
+    _cleanup_free_ char *path = mem_printf("%s/lock", dir);
+    _cleanup_close_ int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return err_set(err, -errno, "%s: %s", path, strerror(errno));
+    if (flock(fd, LOCK_EX | LOCK_NB)) {
+        if (errno != EWOULDBLOCK)
+            return err_set(err, -errno, "%s: cannot lock it: %s", path, strerror(errno));
+        char text[24] = "";
+        ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+        long pid = n > 0 ? strtol(text, NULL, 10) : 0;
+        if (pid > 0)
+            return err_set(err, -ERR_BUSY,
+                           "%s is in use by another controller, process %ld, which holds %s: stop "
+                           "it first, or give each controller its own StateSaveLocation",
+                           dir, pid, path);
+        return err_set(err, -ERR_BUSY,
+                       "%s is in use by another controller, which holds %s: stop it first, or "
+                       "give each controller its own StateSaveLocation",
+                       dir, path);
+    }
+    if (ftruncate(fd, 0) || dprintf(fd, "%ld\n", (long)getpid()) < 0)
+        return err_set(err, -errno, "%s: %s", path, strerror(errno));
+    *lock_fd = take_fd(&fd);
+    return 0;
+}
+
+static void directory_sync(const char *dir)
+{
+    _cleanup_close_ int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0)
+        (void)fsync(fd);
+}
+
+int store_move_aside(const char *path, const char *to, struct err *err)
+{
+    _cleanup_free_ char *log = mem_printf("%s-wal", path), *log_to = mem_printf("%s-wal", to);
+    _cleanup_free_ char *journal = mem_printf("%s-journal", path);
+    (void)unlink(log_to);
+    /* The file goes before its log: left alone by a crash, a file would lose what the log holds,
+     * and a log beside a new file is dropped. */
+    if (rename(path, to) && errno != ENOENT)
+        return err_set(err, -errno, "%s: cannot rename it to %s: %s", path, to, strerror(errno));
+    if (rename(log, log_to) && errno != ENOENT)
+        return err_set(err, -errno, "%s: cannot rename it to %s: %s", log, log_to, strerror(errno));
+    (void)unlink(journal);
+    return 0;
+}
+
+static int on_wal(void *ctx, sqlite3 *db, const char *name, int pages)
+{
+    struct store *s = ctx;
+    s->wal_pages = (unsigned)pages;
+    return SQLITE_OK;
+}
+
+/* Everything that can fail. What was reached is released by store_release(). */
+static int open_files(struct store *s, unsigned flags, struct err *err)
+{
+    int rc = path_mkdirs(s->dir, 0700, err);
+    if (rc == 0)
+        rc = lock_take(s->dir, &s->lock_fd, err);
+    if (rc == 0 && (flags & STORE_CLEAN)) {
+        _cleanup_free_ char *old = mem_printf("%s.old", s->path);
+        rc = store_move_aside(s->path, old, err);
+    }
+    if (rc == 0)
+        rc = format_check(s->path, flags & STORE_IGNORE_DAMAGE, err);
+    if (rc)
+        return rc;
+
+    if (flags & STORE_IGNORE_DAMAGE) {
+        _cleanup_free_ char *aside = NULL;
+        size_t saved = 0;
+        rc = store_salvage(s->path, &aside, &saved, err);
+        if (rc)
+            return rc;
+        struct err why = {0};
+        err_set(&why, -ERR_STORE_DAMAGED, "%s was damaged: %zu records could be kept; it is now %s",
+                s->path, saved, aside);
+        if (aside && s->events.on_trouble)
+            s->events.on_trouble(s->events.ctx, &why);
+    }
+    rc = store_db_open(s->path, &s->db, err);
+    if (rc)
+        return rc;
+    directory_sync(s->dir);
+    sqlite3_wal_hook(s->db, on_wal, s);
+    s->space = mem_new(struct store_space);
+    store_space_open(s->space, s->dir);
+    return 0;
+}
+
+void store_unref(struct store *s)
+{
+    if (--s->refs > 0)
+        return;
+    pthread_mutex_destroy(&s->lock);
+    pthread_cond_destroy(&s->wake);
+    free(s);
+}
+
+/* Lets go of the files. Tasks whose end the loop has still to hear of keep the struct. */
+static void store_release(struct store *s)
+{
+    if (s->db) {
+        store_statements_free(s);
+        /* After a failed sync the log is all that can be trusted. */
+        if (s->dead)
+            sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+        sqlite3_close(s->db);
+    }
+    if (s->space) {
+        store_space_done(s->space);
+        free(s->space);
+    }
+    if (s->lock_fd >= 0)
+        close(s->lock_fd);
+    free(s->dir);
+    free(s->path);
+    store_unref(s);
+}
+
+int store_open(const char *dir, unsigned flags, struct loop *loop,
+               const struct store_events *events, struct store **out, struct err *err)
+{
+    struct store *s = mem_new(struct store);
+    s->dir = mem_strdup(dir);
+    s->path = mem_printf("%s/state.db", dir);
+    s->lock_fd = -1;
+    s->loop = loop;
+    s->refs = 1;
+    if (events)
+        s->events = *events;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->wake, &attr);
+    pthread_condattr_destroy(&attr);
+
+    int rc = open_files(s, flags, err);
+    if (rc) {
+        store_release(s);
+        return rc;
+    }
+    *out = s;
+    return 0;
+}
+
+void store_close(struct store *s)
+{
+    if (!s)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->closing = true;
+    pthread_cond_broadcast(&s->wake);
+    while (s->running > 0)
+        pthread_cond_wait(&s->wake, &s->lock);
+    pthread_mutex_unlock(&s->lock);
+    store_release(s);
+}

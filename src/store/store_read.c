@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "store/store_internal.h"
+
+/* A row that failed its check, to be moved once the scan is over. */
+struct damaged_row {
+    uint32_t kind;
+    uint64_t number;
+    char *name;
+};
+struct load {
+    struct store *s;
+    store_load_fn *each;
+    store_damaged_fn *damaged;
+    void *ctx;
+    VEC(struct damaged_row) bad;
+};
+
+int store_db_tables(sqlite3 *db, uint32_t **kinds, size_t *count)
+{
+    VEC(uint32_t) found = {0};
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(db,
+                                "SELECT CAST(substr(name, 10) AS INTEGER) FROM sqlite_master"
+                                " WHERE type = 'table' AND name GLOB 'numbered_[0-9]*'"
+                                " ORDER BY 1",
+                                -1, &st, NULL);
+    while (rc == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
+        vec_push(&found, (uint32_t)sqlite3_column_int64(st, 0));
+    int end = sqlite3_finalize(st);
+    if (rc == SQLITE_OK)
+        rc = end;
+    if (rc != SQLITE_OK) {
+        vec_done(&found);
+        return rc;
+    }
+    *kinds = found.data;
+    *count = found.len;
+    return SQLITE_OK;
+}
+
+static void row_check(struct load *l, sqlite3_stmt *st, int column, uint32_t kind, uint64_t number,
+                      const char *name)
+{
+    const void *data = sqlite3_column_blob(st, column + 1);
+    size_t len = (size_t)sqlite3_column_bytes(st, column + 1);
+    if (sqlite3_column_int64(st, column) == store_sum(kind, number, name, data, len)) {
+        l->each(l->ctx, kind, number, name, data ? data : "", len);
+        return;
+    }
+    struct damaged_row row = {.kind = kind, .number = number, .name = mem_strdup(name)};
+    vec_push(&l->bad, row);
+}
+
+/* A row's checksum does not tell that a row is missing: a flipped bit in a page's list of rows can
+ * hide one. */
+static int table_check(sqlite3 *db, const char *table)
+{
+    char sql[64];
+    snprintf(sql, sizeof(sql), "PRAGMA quick_check(%s)", table);
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+    bool good = false;
+    if (rc == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW) {
+        const char *word = (const char *)sqlite3_column_text(st, 0);
+        good = word && !strcmp(word, "ok");
+    }
+    int end = sqlite3_finalize(st);
+    if (rc == SQLITE_OK)
+        rc = end;
+    return rc == SQLITE_OK && !good ? SQLITE_CORRUPT : rc;
+}
+
+static int load_numbered(struct load *l, uint32_t kind)
+{
+    char sql[80], table[24];
+    snprintf(table, sizeof(table), "numbered_%u", kind);
+    int check = table_check(l->s->db, table);
+    if (check != SQLITE_OK)
+        return check;
+    snprintf(sql, sizeof(sql), "SELECT id, sum, data FROM numbered_%u ORDER BY id", kind);
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(l->s->db, sql, -1, &st, NULL);
+    while (rc == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
+        row_check(l, st, 1, kind, (uint64_t)sqlite3_column_int64(st, 0), NULL);
+    int end = sqlite3_finalize(st);
+    return rc == SQLITE_OK ? end : rc;
+}
+
+static int load_named(struct load *l, uint32_t skip_kind)
+{
+    int check = table_check(l->s->db, "named");
+    if (check != SQLITE_OK)
+        return check;
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(l->s->db,
+                                "SELECT kind, name, sum, data FROM named WHERE kind <> ?"
+                                " ORDER BY kind, name",
+                                -1, &st, NULL);
+    if (rc == SQLITE_OK)
+        sqlite3_bind_int64(st, 1, skip_kind);
+    while (rc == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(st, 1);
+        row_check(l, st, 2, (uint32_t)sqlite3_column_int64(st, 0), 0, name ? name : "");
+    }
+    int end = sqlite3_finalize(st);
+    return rc == SQLITE_OK ? end : rc;
+}
+
+static int run_bound(sqlite3 *db, const char *sql, const struct damaged_row *row)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+    if (rc != SQLITE_OK)
+        return rc;
+    if (row->name)
+        sqlite3_bind_text(st, 1, row->name, -1, SQLITE_STATIC);
+    else
+        sqlite3_bind_int64(st, 1, (sqlite3_int64)row->number);
+    if (sqlite3_bind_parameter_count(st) > 1)
+        sqlite3_bind_int64(st, 2, row->kind);
+    sqlite3_step(st);
+    return sqlite3_finalize(st);
+}
+
+static int damaged_move(sqlite3 *db, const struct damaged_row *row)
+{
+    char copy[224], drop[80];
+    if (row->name) {
+        snprintf(copy, sizeof(copy),
+                 "INSERT INTO damaged SELECT kind, NULL, name, sum, data, 'checksum',"
+                 " strftime('%%s','now') FROM named WHERE name = ?1 AND kind = ?2");
+        snprintf(drop, sizeof(drop), "DELETE FROM named WHERE name = ?1 AND kind = ?2");
+    } else {
+        snprintf(copy, sizeof(copy),
+                 "INSERT INTO damaged SELECT %u, id, NULL, sum, data, 'checksum',"
+                 " strftime('%%s','now') FROM numbered_%u WHERE id = ?1",
+                 row->kind, row->kind);
+        snprintf(drop, sizeof(drop), "DELETE FROM numbered_%u WHERE id = ?1", row->kind);
+    }
+    int rc = run_bound(db, copy, row);
+    return rc == SQLITE_OK ? run_bound(db, drop, row) : rc;
+}
+
+static int damaged_move_all(struct load *l)
+{
+    if (l->bad.len == 0)
+        return SQLITE_OK;
+    sqlite3 *db = l->s->db;
+    int rc = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    for (size_t i = 0; rc == SQLITE_OK && i < l->bad.len; i++)
+        rc = damaged_move(db, &l->bad.data[i]);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+    if (rc != SQLITE_OK && !sqlite3_get_autocommit(db))
+        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    return rc;
+}
+
+static int load_all(struct load *l, uint32_t skip_kind)
+{
+    _cleanup_free_ uint32_t *kinds = NULL;
+    size_t count = 0;
+    int rc = store_db_tables(l->s->db, &kinds, &count);
+    for (size_t i = 0; rc == SQLITE_OK && i < count; i++)
+        if (kinds[i] != skip_kind)
+            rc = load_numbered(l, kinds[i]);
+    return rc == SQLITE_OK ? load_named(l, skip_kind) : rc;
+}
+
+int store_load(struct store *s, uint32_t skip_kind, store_load_fn *each, store_damaged_fn *damaged,
+               void *ctx, struct err *err)
+{
+    struct load l = {.s = s, .each = each, .damaged = damaged, .ctx = ctx};
+    int code = 0;
+    pthread_mutex_lock(&s->lock);
+    int rc = load_all(&l, skip_kind);
+    if (rc != SQLITE_OK)
+        code = store_db_error(s->db, rc, s->path, "read it", err);
+    else if (damaged_move_all(&l) != SQLITE_OK)
+        code = store_db_error(s->db, 0, s->path, "set damaged records aside", err);
+    pthread_mutex_unlock(&s->lock);
+    vec_foreach (&l.bad, row) {
+        if (code == 0 && damaged)
+            damaged(ctx, row->kind, row->number, row->name,
+                    "its checksum does not fit; it was moved to the table 'damaged'");
+        free(row->name);
+    }
+    vec_done(&l.bad);
+    return code;
+}
+
+/* NULL without an error: no record of that kind was ever stored. */
+static sqlite3_stmt *get_statement(struct store *s, uint32_t kind, int *rc)
+{
+    struct store_kind *k = store_kind_get(s, kind);
+    if (k)
+        return k->get;
+    *rc = sqlite3_errcode(s->db) == SQLITE_ERROR ? SQLITE_OK : sqlite3_extended_errcode(s->db);
+    return NULL;
+}
+
+int store_get(struct store *s, uint32_t kind, uint64_t number, void **data, size_t *len,
+              struct err *err)
+{
+    pthread_mutex_lock(&s->lock);
+    int rc = SQLITE_OK, code = 0;
+    sqlite3_stmt *st = get_statement(s, kind, &rc);
+    if (st) {
+        sqlite3_bind_int64(st, 1, (sqlite3_int64)number);
+        rc = sqlite3_step(st);
+    }
+    if (rc == SQLITE_ROW) {
+        const void *blob = sqlite3_column_blob(st, 1);
+        size_t n = (size_t)sqlite3_column_bytes(st, 1);
+        if (sqlite3_column_int64(st, 0) == store_sum(kind, number, NULL, blob, n)) {
+            char *copy = mem_alloc(n + 1);
+            if (n)
+                memcpy(copy, blob, n);
+            *data = copy;
+            *len = n;
+        } else {
+            code = err_set(err, -ERR_STORE_DAMAGED, "%s: record %u/%llu fails its checksum",
+                           s->path, kind, (unsigned long long)number);
+        }
+    } else if (rc == SQLITE_OK || rc == SQLITE_DONE) {
+        code = err_set(err, -ENOENT, "%s: no record %u/%llu", s->path, kind,
+                       (unsigned long long)number);
+    } else {
+        code = store_db_error(s->db, 0, s->path, "read it", err);
+    }
+    if (st)
+        sqlite3_reset(st);
+    pthread_mutex_unlock(&s->lock);
+    return code;
+}

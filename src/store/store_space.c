@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "store/store_internal.h"
+
+static uint64_t space_free(const struct store_space *sp)
+{
+    struct statvfs fs;
+    if (statvfs(sp->dir, &fs))
+        return 0;
+    return (uint64_t)fs.f_bavail * fs.f_frsize;
+}
+
+static bool reserve_make(struct store_space *sp)
+{
+    _cleanup_close_ int fd =
+        open(sp->reserve, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+    if (fd < 0)
+        return false;
+    struct stat st;
+    if (!fstat(fd, &st) && (uint64_t)st.st_size == STORE_RESERVE &&
+        (uint64_t)st.st_blocks * 512 >= STORE_RESERVE)
+        return true;
+    /* Only out of plenty: a reserve that takes the last space would be given up at once. */
+    if (space_free(sp) >= 2 * (uint64_t)STORE_RESERVE && !posix_fallocate(fd, 0, STORE_RESERVE))
+        return true;
+    unlink(sp->reserve);
+    return false;
+}
+
+static void space_look(struct store_space *sp)
+{
+    if (!sp->have_reserve)
+        sp->have_reserve = reserve_make(sp);
+    sp->low = !sp->have_reserve || space_free(sp) < STORE_RESERVE;
+    sp->checked_at_ms = loop_mono_ms();
+}
+
+void store_space_open(struct store_space *sp, const char *dir)
+{
+    sp->dir = mem_strdup(dir);
+    sp->reserve = mem_printf("%s/reserve", dir);
+    pthread_mutex_init(&sp->lock, NULL);
+    space_look(sp);
+}
+
+void store_space_done(struct store_space *sp)
+{
+    pthread_mutex_destroy(&sp->lock);
+    free(sp->dir);
+    free(sp->reserve);
+}
+
+void store_space_check(struct store_space *sp)
+{
+    pthread_mutex_lock(&sp->lock);
+    space_look(sp);
+    pthread_mutex_unlock(&sp->lock);
+}
+
+bool store_space_release(struct store_space *sp)
+{
+    pthread_mutex_lock(&sp->lock);
+    bool had = sp->have_reserve;
+    if (had) {
+        unlink(sp->reserve);
+        sp->have_reserve = false;
+    }
+    sp->low = true;
+    pthread_mutex_unlock(&sp->lock);
+    return had;
+}
+
+bool store_low(const struct store *s)
+{
+    struct store_space *sp = s->space;
+    if (!sp->low)
+        return false;
+    /* Nobody commits while submissions are refused, so the way back is looked for here. */
+    pthread_mutex_lock(&sp->lock);
+    if (loop_mono_ms() - sp->checked_at_ms >= STORE_RETRY_MS)
+        space_look(sp);
+    pthread_mutex_unlock(&sp->lock);
+    return sp->low;
+}
