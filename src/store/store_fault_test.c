@@ -43,17 +43,17 @@ static struct store *open_told(const char *dir, struct loop *loop, struct told *
 
 static int setup(void **state)
 {
-    test_vfs_install();
-    test_vfs_fail(TEST_VFS_WRITE, 0, false, 0);
-    test_vfs_fail(TEST_VFS_SYNC, 0, false, 0);
+    store_test_vfs_install();
+    store_test_vfs_fail(TEST_VFS_WRITE, 0, false, 0);
+    store_test_vfs_fail(TEST_VFS_SYNC, 0, false, 0);
     *state = test_dir_new();
     return 0;
 }
 
 static int teardown(void **state)
 {
-    test_vfs_fail(TEST_VFS_WRITE, 0, false, 0);
-    test_vfs_fail(TEST_VFS_SYNC, 0, false, 0);
+    store_test_vfs_fail(TEST_VFS_WRITE, 0, false, 0);
+    store_test_vfs_fail(TEST_VFS_SYNC, 0, false, 0);
     test_dir_free(*state);
     return 0;
 }
@@ -79,7 +79,7 @@ static void failed_sync_is_fatal(void **state)
     struct store *s = open_told(*state, NULL, &told);
     store_commit(s, batch_of(1, "first"), mark, &done);
     assert_int_equal(done, 1);
-    test_vfs_fail(TEST_VFS_SYNC, 1, false, SQLITE_IOERR_FSYNC);
+    store_test_vfs_fail(TEST_VFS_SYNC, 1, false, SQLITE_IOERR_FSYNC);
     store_commit(s, batch_of(2, "second"), mark, &done);
     assert_int_equal(done, 1);
     assert_int_equal(told.fatal, 1);
@@ -109,11 +109,11 @@ static void failed_checkpoint_sync_is_fatal(void **state)
     memset(big, 'x', 20 << 20);
     struct store_batch *b = store_batch_new();
     store_put(b, 3, 1, NULL, big, 20 << 20);
-    test_vfs_fail(TEST_VFS_SYNC, 3, true, SQLITE_IOERR_FSYNC);
+    store_test_vfs_fail(TEST_VFS_SYNC, 3, true, SQLITE_IOERR_FSYNC);
     assert_int_equal(store_commit_sync(s, b, NULL), 0);
     assert_int_equal(told.fatal, 1);
     store_close(s);
-    test_vfs_fail(TEST_VFS_SYNC, 0, false, 0);
+    store_test_vfs_fail(TEST_VFS_SYNC, 0, false, 0);
     s = open_ok(*state, 0);
     void *data = NULL;
     size_t len = 0;
@@ -134,14 +134,14 @@ static void failed_writes_leave_whole_batches(void **state)
             struct told told = {0};
             struct store *s = open_told(dir, NULL, &told);
             commit_ok(s, batch_of(1, "first"));
-            test_vfs_fail(TEST_VFS_WRITE, nth, true, codes[c]);
+            store_test_vfs_fail(TEST_VFS_WRITE, nth, true, codes[c]);
             struct store_batch *b = batch_of(2, "second");
             put_text(b, 3, 2, NULL, "a new kind, so that a table is made");
             struct err err = {0};
             int rc = store_commit_sync(s, b, &err);
             assert_int_equal(told.fatal, 0);
-            bool hit = test_vfs_count(TEST_VFS_WRITE) >= nth;
-            test_vfs_fail(TEST_VFS_WRITE, 0, false, 0);
+            bool hit = store_test_vfs_count(TEST_VFS_WRITE) >= nth;
+            store_test_vfs_fail(TEST_VFS_WRITE, 0, false, 0);
             if (hit) {
                 assert_true(rc < 0);
                 assert_non_null(strstr(err.text, "state.db"));
@@ -177,7 +177,7 @@ static void passing_failure_is_repeated(void **state)
     struct told told = {0};
     struct repeat r = {.loop = loop_new(1)};
     struct store *s = open_told(*state, r.loop, &told);
-    test_vfs_fail(TEST_VFS_WRITE, 1, false, SQLITE_IOERR_WRITE);
+    store_test_vfs_fail(TEST_VFS_WRITE, 1, false, SQLITE_IOERR_WRITE);
     store_commit(s, batch_of(1, "first"), on_repeated, &r);
     loop_run(r.loop);
     assert_int_equal(r.done, 1);
@@ -194,10 +194,10 @@ static void close_does_not_wait_for_ever(void **state)
     struct told told = {0};
     struct repeat r = {.loop = loop_new(1)};
     struct store *s = open_told(*state, r.loop, &told);
-    test_vfs_fail(TEST_VFS_WRITE, 1, true, SQLITE_IOERR_WRITE);
+    store_test_vfs_fail(TEST_VFS_WRITE, 1, true, SQLITE_IOERR_WRITE);
     store_commit(s, batch_of(1, "first"), on_repeated, &r);
     store_close(s);
-    test_vfs_fail(TEST_VFS_WRITE, 0, false, 0);
+    store_test_vfs_fail(TEST_VFS_WRITE, 0, false, 0);
     struct loop_timer *end = loop_timer_new(r.loop, (loop_fn *)loop_stop, r.loop);
     loop_timer_set(end, 0);
     loop_run(r.loop);
@@ -217,7 +217,7 @@ static void reserve_carries_on(void **state)
     assert_int_equal(stat(reserve, &st), 0);
     assert_int_equal(st.st_size, STORE_RESERVE);
     assert_false(store_low(s));
-    test_vfs_fail(TEST_VFS_WRITE, 1, false, SQLITE_FULL);
+    store_test_vfs_fail(TEST_VFS_WRITE, 1, false, SQLITE_FULL);
     commit_ok(s, batch_of(1, "first"));
     assert_true(told.trouble > 0);
     store_close(s);

@@ -16,10 +16,12 @@
 #include "base/vec.h"
 #include "store/store.h"
 
-#define STORE_CACHE_KIB 1024         /* of pages; the kernel's cache holds the rest */
-#define STORE_CHECKPOINT_PAGES 4096u /* of the log, 16 MiB: each page goes home once per so many   \
-                                      */
-#define STORE_RETRY_MS 1000          /* between attempts at a commit that fails */
+/* Of pages; the kernel's cache holds the rest. */
+#define STORE_CACHE_KIB 1024
+/* Of the log, 16 MiB: each page goes home once per so many. */
+#define STORE_CHECKPOINT_PAGES 4096u
+/* Between two attempts at a commit that fails. */
+#define STORE_RETRY_MS 1000
 
 /* Free space and the reserve file. Own lock, because it is asked for while a commit runs. */
 struct store_space {

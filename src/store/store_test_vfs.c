@@ -92,7 +92,7 @@ static int on_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int flag
     return rc;
 }
 
-void test_vfs_install(void)
+void store_test_vfs_install(void)
 {
     if (real_vfs)
         return;
@@ -118,12 +118,12 @@ void test_vfs_install(void)
     sqlite3_vfs_register(&shim, 1);
 }
 
-void test_vfs_fail(enum test_vfs_op op, unsigned nth, bool for_ever, int sqlite_code)
+void store_test_vfs_fail(enum test_vfs_op op, unsigned nth, bool for_ever, int sqlite_code)
 {
     faults[op] = (struct fault){.nth = nth, .for_ever = for_ever, .code = sqlite_code};
 }
 
-unsigned test_vfs_count(enum test_vfs_op op)
+unsigned store_test_vfs_count(enum test_vfs_op op)
 {
     return faults[op].count;
 }

@@ -9,7 +9,8 @@
 
 enum test_vfs_op { TEST_VFS_WRITE, TEST_VFS_SYNC, TEST_VFS_OPS };
 
-void test_vfs_install(void);
+void store_test_vfs_install(void);
 /* nth 1 is the next one; sqlite_code 0 disarms. */
-void test_vfs_fail(enum test_vfs_op op, unsigned nth, bool for_ever, int sqlite_code);
-unsigned test_vfs_count(enum test_vfs_op op); /* since the last test_vfs_fail() of that op */
+void store_test_vfs_fail(enum test_vfs_op op, unsigned nth, bool for_ever, int sqlite_code);
+unsigned
+store_test_vfs_count(enum test_vfs_op op); /* since the last store_test_vfs_fail() of that op */
