@@ -6,10 +6,6 @@
 
 static const Pb__Empty nothing = PB__EMPTY__INIT;
 
-static bool was_refused(void *ctx)
-{
-    return ((struct served *)ctx)->refused > 0;
-}
 static bool was_asked(void *ctx)
 {
     return ((struct served *)ctx)->requests > 0;
@@ -853,8 +849,6 @@ static void freed_with_callers(void **state)
     }
     assert_int_equal(v.gone, 0);
     made_done(&m);
-    (void)was_refused;
-    (void)is_true;
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Calls and fan-out on the loop. The daemon that mints runs on a thread and a loop of its own. */
+#include "rpc/rpc_test_util.h"
+
+#include <pthread.h>
+
+#include "rpc/client.h"
+
+static struct conf conf;
+static struct conf_host hosts[2];
+static const Pb__Empty nothing = PB__EMPTY__INIT;
+
+/* The local node daemon. */
+static struct {
+    pthread_t thread;
+    struct loop *loop;
+    struct rpc_server *server;
+    char path[160];
+    int stop[2];
+    bool runs;
+} minter;
+
+static void minter_request(void *ctx, const struct rpc_request *r)
+{
+    rpc_answer_mint(minter.server, r, 60000);
+}
+static void minter_stop(void *ctx, int fd, unsigned ready)
+{
+    loop_stop(minter.loop);
+}
+static void *minter_run(void *arg)
+{
+    struct loop_fd *watch = loop_fd_new(minter.loop, minter.stop[0], LOOP_READ, minter_stop, NULL);
+
+    loop_run(minter.loop);
+    loop_fd_free(watch);
+    return NULL;
+}
+
+static void start_minter(void)
+{
+    struct rpc_server_options o = {.key = &key, .audience = "n0"};
+    struct rpc_server_events e = {.on_request = minter_request};
+
+    o.loop = minter.loop = loop_new(0);
+    minter.server = rpc_server_new(&o, &e);
+    snprintf(minter.path, sizeof(minter.path), "%s/slurmd-n0", dir);
+    assert_int_equal(rpc_server_listen_unix(minter.server, minter.path, 0666, NULL), 0);
+    assert_int_equal(pipe(minter.stop), 0);
+    assert_int_equal(pthread_create(&minter.thread, NULL, minter_run, NULL), 0);
+    minter.runs = true;
+}
+
+static int setup(void **state)
+{
+    if (world_setup(state) < 0)
+        return -1;
+    conf = (struct conf){.message_timeout_sec = 10, .socket_dir = dir};
+    hosts[0] = hosts[1] = (struct conf_host){"here", "127.0.0.1"};
+    conf.controllers.data = hosts;
+    conf.controllers.len = 1;
+    conf.slurm_uid = conf.slurmd_uid = geteuid();
+    unsetenv("SLUICE_NO_LOCAL_SOCKET");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    if (minter.runs) {
+        if (write(minter.stop[1], "x", 1) < 0)
+            return -1;
+        pthread_join(minter.thread, NULL);
+        rpc_server_free(minter.server);
+        loop_free(minter.loop);
+        close(minter.stop[0]);
+        close(minter.stop[1]);
+        minter.runs = false;
+    }
+    return world_teardown(state);
+}
+
+/* What became of a call. */
+struct result {
+    bool done;
+    unsigned count;
+    int code;
+    struct err err;
+    char host[64];
+};
+
+static void on_done(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
+{
+    struct result *r = ctx;
+
+    r->done = true;
+    r->count++;
+    r->code = code;
+    r->err = *err;
+    if (reply && reply->descriptor == &pb__ping_reply__descriptor)
+        snprintf(r->host, sizeof(r->host), "%s", ((const Pb__PingReply *)reply)->host);
+}
+
+static void ping(struct result *r)
+{
+    *r = (struct result){0};
+    rpc_async_controller(loop, &conf, RPC_PING, &nothing.base, 0, on_done, r);
+    run_until(is_true, &r->done);
+    settle();
+    assert_int_equal(r->count, 1);
+}
+
+static void controller_down(void **state)
+{
+    struct served v = {0};
+    struct result r;
+    char want[256];
+
+    serve(&v, NULL);
+    rpc_server_free(v.server);
+    conf.slurmctld_port = (uint16_t)v.port;
+    conf.controllers.len = 2;
+    ping(&r);
+    assert_int_equal(r.code, -ERR_CONNECT);
+    snprintf(want, sizeof(want),
+             "Unable to contact slurm controller (connect failure) (tried 127.0.0.1:%d: Connection "
+             "refused; 127.0.0.1:%d: Connection refused)",
+             v.port, v.port);
+    assert_string_equal(r.err.text, want);
+}
+
+static void nobody_vouches(void **state)
+{
+    struct served v = {0};
+    struct result r;
+
+    serve(&v, NULL);
+    unlink(socket_path);
+    conf.slurmctld_port = (uint16_t)v.port;
+    ping(&r);
+    assert_int_equal(r.code, -ERR_AUTH);
+    assert_int_equal(v.requests, 0);
+    rpc_server_free(v.server);
+}
+
+static void local_and_tcp(void **state)
+{
+    struct served v = {0};
+    struct result r;
+
+    start_minter();
+    serve(&v, NULL);
+    conf.slurmctld_port = (uint16_t)v.port;
+    ping(&r);
+    assert_int_equal(r.code, 0);
+    assert_string_equal(r.host, "here");
+    assert_true(v.roles & RPC_WHO_LOCAL);
+    unlink(socket_path);
+    ping(&r);
+    assert_int_equal(r.code, 0);
+    assert_false(v.roles & RPC_WHO_LOCAL);
+    assert_int_equal(v.who.uid, geteuid());
+    rpc_server_free(v.server);
+}
+
+static void refuse_as_standby(struct served *v, const struct rpc_request *r)
+{
+    rpc_reply_error(v->server, r->call, -ERR_STANDBY, NULL);
+}
+
+static void standby(void **state)
+{
+    struct served backup = {.answer = refuse_as_standby}, leader = {0};
+    struct rpc_server_options o = {.loop = loop, .key = &key, .audience = AUDIENCE};
+    struct rpc_server_events e = {.on_request = served_request, .ctx = &leader};
+    struct result r;
+
+    serve(&backup, NULL);
+    unlink(socket_path);
+    start_minter();
+    conf.slurmctld_port = (uint16_t)backup.port;
+    ping(&r);
+    assert_int_equal(r.code, -ERR_CONNECT);
+    assert_non_null(strstr(r.err.text, "standby"));
+    leader.server = rpc_server_new(&o, &e);
+    assert_int_equal(rpc_server_listen_tcp(leader.server, "127.0.0.2", (uint16_t)backup.port, NULL),
+                     backup.port);
+    hosts[1].addr = "127.0.0.2";
+    conf.controllers.len = 2;
+    ping(&r);
+    assert_int_equal(r.code, 0);
+    assert_int_equal(leader.requests, 1);
+    rpc_server_free(backup.server);
+    rpc_server_free(leader.server);
+}
+
+static void answer_error(struct served *v, const struct rpc_request *r)
+{
+    rpc_reply_error(v->server, r->call, -ERR_NO_JOB, "job 9: no such job");
+}
+
+static void refusals_come_through(void **state)
+{
+    struct served v = {.answer = answer_error};
+    struct result r;
+
+    serve(&v, NULL);
+    ping(&r);
+    assert_int_equal(r.code, -ERR_NO_JOB);
+    assert_string_equal(r.err.text, "job 9: no such job");
+    rpc_server_free(v.server);
+}
+
+static bool was_asked(void *ctx)
+{
+    return ((struct served *)ctx)->requests > 0;
+}
+static bool caller_gone(void *ctx)
+{
+    return ((struct served *)ctx)->gone > 0;
+}
+
+static void limits_and_drops(void **state)
+{
+    struct served v = {.hold = true};
+    struct result r = {0};
+    struct rpc_async *a;
+
+    serve(&v, NULL);
+    rpc_async_controller(loop, &conf, RPC_PING, &nothing.base, 1, on_done, &r);
+    run_until(is_true, &r.done);
+    assert_int_equal(r.code, -ERR_TIMEOUT);
+
+    /* Dropped at once, and while it waits: done() is not called, the server is told. */
+    r = (struct result){0};
+    rpc_async_drop(rpc_async_controller(loop, &conf, RPC_PING, &nothing.base, 0, on_done, &r));
+    v.requests = v.gone = 0;
+    a = rpc_async_controller(loop, &conf, RPC_PING, &nothing.base, RPC_WAIT_FOREVER, on_done, &r);
+    run_until(was_asked, &v);
+    rpc_async_drop(a);
+    run_until(caller_gone, &v);
+    settle();
+    assert_false(r.done);
+
+    /* The controller goes away while it is asked. */
+    v.requests = 0;
+    rpc_async_controller(loop, &conf, RPC_PING, &nothing.base, RPC_WAIT_FOREVER, on_done, &r);
+    run_until(was_asked, &v);
+    rpc_server_free(v.server);
+    run_until(is_true, &r.done);
+    assert_int_equal(r.code, -ERR_CLOSED);
+}
+
+/* Fan-out. */
+
+enum { NODES = 600 };
+
+struct fanned {
+    struct rpc_fanout *f;
+    unsigned done, failed, free_after;
+    int codes[NODES];
+    unsigned counts[NODES];
+    struct err err;
+    size_t want;
+};
+
+static void on_node(void *ctx, size_t index, int code, const ProtobufCMessage *reply,
+                    const struct err *err)
+{
+    struct fanned *x = ctx;
+
+    assert_true(index < NODES);
+    x->done++;
+    x->counts[index]++;
+    x->codes[index] = code;
+    if (code) {
+        x->failed++;
+        x->err = *err;
+    }
+    if (x->done == x->free_after)
+        rpc_fanout_free(x->f);
+}
+
+static bool all_done(void *ctx)
+{
+    struct fanned *x = ctx;
+
+    return x->done >= x->want;
+}
+
+static const char *node_name(unsigned i)
+{
+    static char names[NODES][16];
+
+    snprintf(names[i], sizeof(names[i]), "n%u", i);
+    return names[i];
+}
+
+static void fan(struct fanned *x, const struct rpc_node_target *targets, size_t count,
+                int64_t timeout_ms)
+{
+    x->want = x->free_after ? x->free_after : count;
+    x->f = rpc_fanout_start(loop, &conf, targets, count, RPC_NODE_STATUS, &nothing.base, timeout_ms,
+                            on_node, x);
+}
+
+static void answer_status(struct served *v, const struct rpc_request *r)
+{
+    Pb__NodeStatus status = PB__NODE_STATUS__INIT;
+
+    status.name = "n";
+    if (!v->hold)
+        rpc_reply(v->server, r->call, &status.base);
+}
+
+/* All but one are there; that one is named. */
+static void fan_out(void **state)
+{
+    struct rpc_server_options bend = {.audience = "n0"};
+    struct served v = {.answer = answer_status};
+    struct rpc_node_target *targets = mem_new_array(struct rpc_node_target, NODES);
+    struct fanned x = {0};
+
+    start_minter();
+    serve(&v, &bend);
+    for (unsigned i = 0; i < NODES; i++)
+        targets[i] = (struct rpc_node_target){"n0", "127.0.0.1", (uint16_t)v.port};
+    targets[3] = (struct rpc_node_target){"n3", "127.0.0.1", 1};
+    targets[5] = (struct rpc_node_target){"n5", "127.0.0.1", (uint16_t)v.port};
+    unlink(socket_path);
+    fan(&x, targets, NODES, 0);
+    run_until(all_done, &x);
+    settle();
+    for (unsigned i = 0; i < NODES; i++)
+        assert_int_equal(x.counts[i], 1);
+    assert_int_equal(x.failed, 2);
+    assert_int_equal(x.codes[3], -ERR_CONNECT);
+    assert_int_equal(x.codes[5], -ERR_AUTH); /* its token is not for the node that answers there */
+    assert_non_null(strstr(x.err.text, x.err.code == -ERR_AUTH ? "n5" : "n3 (127.0.0.1:1)"));
+    assert_int_equal(v.requests, NODES - 2);
+    rpc_fanout_free(x.f);
+    rpc_server_free(v.server);
+    free(targets);
+}
+
+static void fan_out_without_tokens(void **state)
+{
+    struct rpc_node_target targets[3];
+    struct fanned x = {0};
+
+    for (unsigned i = 0; i < 3; i++)
+        targets[i] = (struct rpc_node_target){node_name(i), "127.0.0.1", 1};
+    fan(&x, targets, 3, 0);
+    run_until(all_done, &x);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(x.codes[i], -ERR_AUTH);
+    rpc_fanout_free(x.f);
+
+    x = (struct fanned){.free_after = 2}; /* inside done(), with one to come */
+    fan(&x, targets, 3, 0);
+    run_until(all_done, &x);
+    settle();
+    assert_int_equal(x.done, 2);
+}
+
+static void fan_out_times_out(void **state)
+{
+    struct rpc_server_options bend = {.audience = "n0"};
+    struct served v = {.answer = answer_status, .hold = true};
+    struct rpc_node_target targets[4];
+    struct fanned x = {0};
+
+    start_minter();
+    serve(&v, &bend);
+    unlink(socket_path);
+    for (unsigned i = 0; i < 4; i++)
+        targets[i] = (struct rpc_node_target){"n0", "127.0.0.1", (uint16_t)v.port};
+    fan(&x, targets, 4, 1);
+    run_until(all_done, &x);
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(x.codes[i], -ERR_TIMEOUT);
+    rpc_fanout_free(x.f);
+
+    x = (struct fanned){0}; /* freed while they wait */
+    fan(&x, targets, 4, 0);
+    v.requests = 0;
+    run_until(was_asked, &v);
+    rpc_fanout_free(x.f);
+    settle();
+    assert_int_equal(x.done, 0);
+
+    v.hold = false;
+    x = (struct fanned){.free_after = 1};
+    fan(&x, targets, 4, 0);
+    run_until(all_done, &x);
+    settle();
+    assert_int_equal(x.done, 1);
+    rpc_server_free(v.server);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(controller_down), TEST(nobody_vouches),         TEST(local_and_tcp),
+        TEST(standby),         TEST(refusals_come_through),  TEST(limits_and_drops),
+        TEST(fan_out),         TEST(fan_out_without_tokens), TEST(fan_out_times_out),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

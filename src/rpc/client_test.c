@@ -1,0 +1,580 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The blocking client, on a thread of its own against a server on the loop. */
+#include "rpc/rpc_test_util.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/un.h>
+
+#include "proto/job.pb-c.h"
+#include "rpc/client.h"
+
+static struct conf conf;
+static struct conf_host hosts[2];
+static const Pb__Empty nothing = PB__EMPTY__INIT;
+
+/* What a thread does, and what came of it: the asserts stay on the main thread. */
+struct job {
+    void (*run)(struct job *j);
+    struct rpc_client *client;
+    enum rpc_number rpc;
+    const ProtobufCMessage *request;
+    int64_t timeout_ms;
+    int rc;
+    struct err err;
+    char host[64]; /* of a PING's reply */
+    unsigned parts, stop_at;
+    int pipe[2];
+    bool done;
+};
+
+static void job_ready(void *ctx, int fd, unsigned ready)
+{
+    ((struct job *)ctx)->done = true;
+}
+static void *job_thread(void *arg)
+{
+    struct job *j = arg;
+
+    j->run(j);
+    if (write(j->pipe[1], "x", 1) < 0)
+        abort();
+    return NULL;
+}
+static void run_job(struct job *j)
+{
+    pthread_t thread;
+    struct loop_fd *watch;
+
+    j->done = false;
+    j->rc = 1;
+    j->err = (struct err){0};
+    j->host[0] = '\0';
+    assert_int_equal(pipe(j->pipe), 0);
+    watch = loop_fd_new(loop, j->pipe[0], LOOP_READ, job_ready, j);
+    assert_int_equal(pthread_create(&thread, NULL, job_thread, j), 0);
+    run_until(is_true, &j->done);
+    pthread_join(thread, NULL);
+    loop_fd_free(watch);
+    close(j->pipe[0]);
+    close(j->pipe[1]);
+}
+
+static void do_call(struct job *j)
+{
+    struct arena arena;
+    ProtobufCMessage *reply = NULL;
+
+    arena_init(&arena, 0);
+    j->rc = rpc_call(j->client, j->rpc, j->request, j->timeout_ms, &arena, &reply, &j->err);
+    if (j->rc == 0 && j->rpc == RPC_PING)
+        snprintf(j->host, sizeof(j->host), "%s", ((Pb__PingReply *)reply)->host);
+    arena_done(&arena);
+}
+
+static int on_part(void *ctx, const ProtobufCMessage *part, struct err *err)
+{
+    struct job *j = ctx;
+
+    j->parts++;
+    return j->parts == j->stop_at ? err_set(err, -ERR_GENERIC, "enough") : 0;
+}
+static void do_stream(struct job *j)
+{
+    j->parts = 0;
+    j->rc = rpc_call_stream(j->client, j->rpc, j->request, on_part, j, &j->err);
+}
+
+/* A call by the client, from connecting to the answer. */
+static void call(struct job *j, enum rpc_number rpc)
+{
+    j->run = do_call;
+    j->rpc = rpc;
+    if (!j->request)
+        j->request = &nothing.base;
+    run_job(j);
+}
+
+static int setup(void **state)
+{
+    if (world_setup(state) < 0)
+        return -1;
+    conf = (struct conf){.message_timeout_sec = 10, .socket_dir = dir};
+    hosts[0] = hosts[1] = (struct conf_host){"here", "127.0.0.1"};
+    conf.controllers.data = hosts;
+    conf.controllers.len = 1;
+    conf.slurm_uid = conf.slurmd_uid = geteuid();
+    setenv("SLUICE_NO_LOCAL_SOCKET", "0", 1);
+    return 0;
+}
+
+static void over_tcp(void)
+{
+    setenv("SLUICE_NO_LOCAL_SOCKET", "1", 1);
+}
+
+static struct job new_job(void)
+{
+    return (struct job){.client = rpc_client_new(&conf)};
+}
+
+static void controller_down(void **state)
+{
+    struct served v = {0};
+    char want[256];
+
+    serve(&v, NULL);
+    rpc_server_free(v.server);
+    conf.slurmctld_port = (uint16_t)v.port;
+    conf.controllers.len = 2;
+    for (int tcp = 0; tcp < 2; tcp++) {
+        struct job j = new_job();
+        if (tcp)
+            over_tcp();
+        call(&j, RPC_PING);
+        assert_int_equal(j.rc, -ERR_CONNECT);
+        assert_int_equal(j.err.code, -ERR_CONNECT);
+        snprintf(want, sizeof(want),
+                 "Unable to contact slurm controller (connect failure) (tried 127.0.0.1:%d: "
+                 "Connection refused; 127.0.0.1:%d: Connection refused)",
+                 v.port, v.port);
+        assert_string_equal(j.err.text, want);
+        rpc_client_free(j.client);
+    }
+}
+
+static void unknown_host(void **state)
+{
+    struct job j = new_job();
+
+    hosts[0].addr = "no such host";
+    conf.slurmctld_port = 6817;
+    call(&j, RPC_PING);
+    assert_int_equal(j.rc, -ERR_CONNECT);
+    assert_non_null(strstr(j.err.text, "no such host:6817: "));
+    rpc_client_free(j.client);
+}
+
+static void nobody_vouches(void **state)
+{
+    struct served v = {0};
+    struct job j = new_job();
+    char empty[96];
+
+    serve(&v, NULL);
+    conf.slurmctld_port = (uint16_t)v.port;
+    snprintf(empty, sizeof(empty), "%s/none", dir);
+    conf.socket_dir = empty;
+    call(&j, RPC_PING);
+    assert_int_equal(j.rc, -ERR_AUTH);
+    assert_non_null(strstr(j.err.text, empty));
+    assert_non_null(strstr(j.err.text, "start slurmd"));
+    assert_int_equal(v.requests, 0);
+    rpc_client_free(j.client);
+    rpc_server_free(v.server);
+}
+
+static void local_call(void **state)
+{
+    struct served v = {0};
+    struct job j = new_job();
+
+    serve(&v, NULL); /* no TCP port in conf: only the socket can answer */
+    call(&j, RPC_PING);
+    assert_int_equal(j.rc, 0);
+    assert_string_equal(j.host, "here");
+    assert_int_equal(v.who.uid, geteuid());
+    assert_true(v.roles & RPC_WHO_LOCAL);
+    rpc_client_free(j.client);
+    rpc_server_free(v.server);
+}
+
+static void tcp_call(void **state)
+{
+    struct served v = {0};
+    struct job j = new_job();
+    char first[128];
+
+    over_tcp();
+    serve(&v, NULL);
+    conf.slurmctld_port = (uint16_t)v.port;
+    call(&j, RPC_PING);
+    assert_int_equal(j.rc, 0);
+    assert_string_equal(j.host, "here");
+    assert_int_equal(v.who.uid, geteuid());
+    assert_false(v.roles & RPC_WHO_LOCAL);
+    assert_memory_equal(v.peer, "127.0.0.1:", 10);
+    snprintf(first, sizeof(first), "%s", v.peer);
+    call(&j, RPC_PING);
+    assert_int_equal(j.rc, 0);
+    assert_string_equal(v.peer, first); /* the same connection, another token */
+    rpc_client_free(j.client);
+    rpc_server_free(v.server);
+}
+
+/* As if another user had been quicker: a socket whose server is not to be trusted is not used, not
+ * for requests and not for tokens. */
+static void untrusted_socket(void **state)
+{
+    struct sockaddr_un sun = {.sun_family = AF_UNIX};
+    struct job j = new_job();
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+    if (geteuid() != 0)
+        skip();
+    strcpy(sun.sun_path, socket_path);
+    assert_int_equal(bind(fd, (struct sockaddr *)&sun, sizeof(sun)), 0);
+    assert_int_equal(seteuid(4711), 0); /* who listens is what the kernel tells */
+    assert_int_equal(listen(fd, 5), 0);
+    assert_int_equal(seteuid(0), 0);
+    conf.slurm_uid = conf.slurmd_uid = 4712;
+    hosts[0].addr = "127.0.0.1";
+    conf.slurmctld_port = 1;
+    call(&j, RPC_PING);
+    assert_int_equal(j.rc, -ERR_CONNECT);
+    assert_non_null(strstr(j.err.text, "uid 4711"));
+    assert_non_null(strstr(j.err.text, socket_path));
+    close(fd);
+    rpc_client_free(j.client);
+}
+
+static void stale_socket(void **state)
+{
+    struct served v = {0};
+    struct job j = new_job();
+    struct sockaddr_un sun = {.sun_family = AF_UNIX};
+    char other[160];
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+    serve(&v, NULL);
+    snprintf(other, sizeof(other), "%s/slurmd-n1", dir);
+    assert_int_equal(rpc_server_listen_unix(v.server, other, 0666, NULL), 0);
+    unlink(socket_path);
+    strcpy(sun.sun_path, socket_path);
+    assert_int_equal(bind(fd, (struct sockaddr *)&sun, sizeof(sun)), 0);
+    close(fd); /* left behind by a daemon that was killed */
+    conf.slurmctld_port = (uint16_t)v.port;
+    call(&j, RPC_PING);
+    assert_int_equal(j.rc, 0);
+    assert_false(v.roles & RPC_WHO_LOCAL);
+    rpc_client_free(j.client);
+    rpc_server_free(v.server);
+}
+
+static void second_controller(void **state)
+{
+    struct served v = {0};
+    struct job j = new_job();
+
+    over_tcp();
+    serve(&v, NULL);
+    conf.slurmctld_port = (uint16_t)v.port;
+    conf.controllers.len = 2;
+    hosts[0].addr = "127.0.0.2"; /* nobody listens there */
+    call(&j, RPC_PING);
+    assert_int_equal(j.rc, 0);
+    rpc_client_free(j.client);
+    rpc_server_free(v.server);
+}
+
+static void refuse_as_standby(struct served *v, const struct rpc_request *r)
+{
+    if (r->rpc->number == RPC_MINT)
+        rpc_answer_mint(v->server, r, 60000);
+    else
+        rpc_reply_error(v->server, r->call, -ERR_STANDBY, NULL);
+}
+
+static void standby(void **state)
+{
+    struct served backup = {.answer = refuse_as_standby}, leader = {0};
+    struct rpc_server_options o = {.loop = loop, .key = &key, .audience = AUDIENCE};
+    struct rpc_server_events e = {.on_request = served_request, .ctx = &leader};
+    struct job j = new_job();
+
+    serve(&backup, NULL);
+    conf.slurmctld_port = (uint16_t)backup.port;
+    call(&j, RPC_PING); /* nobody leads */
+    assert_int_equal(j.rc, -ERR_CONNECT);
+    assert_non_null(strstr(j.err.text, "standby"));
+
+    leader.server = rpc_server_new(&o, &e);
+    assert_int_equal(rpc_server_listen_tcp(leader.server, "127.0.0.2", (uint16_t)backup.port, NULL),
+                     backup.port);
+    hosts[1].addr = "127.0.0.2";
+    conf.controllers.len = 2;
+    call(&j, RPC_PING);
+    assert_int_equal(j.rc, 0);
+    assert_int_equal(leader.requests, 1);
+    call(&j, RPC_PING); /* straight to the leader */
+    assert_int_equal(leader.requests, 2);
+    rpc_client_free(j.client);
+    rpc_server_free(backup.server);
+    rpc_server_free(leader.server);
+}
+
+static void answer_error(struct served *v, const struct rpc_request *r)
+{
+    rpc_reply_error(v->server, r->call, -ERR_NO_PARTITION, "no partition \"gpu\"; there is: debug");
+}
+
+static void refusals_come_through(void **state)
+{
+    struct served v = {.answer = answer_error};
+    struct job j = new_job();
+
+    serve(&v, NULL);
+    call(&j, RPC_PING);
+    assert_int_equal(j.rc, -ERR_NO_PARTITION);
+    assert_int_equal(j.err.code, -ERR_NO_PARTITION);
+    assert_string_equal(j.err.text, "no partition \"gpu\"; there is: debug");
+    v.answer = NULL;
+    call(&j, RPC_PING);
+    assert_int_equal(j.rc, 0);
+    rpc_client_free(j.client);
+    rpc_server_free(v.server);
+}
+
+static void times_out(void **state)
+{
+    struct served v = {.hold = true};
+    struct job j = new_job();
+
+    serve(&v, NULL);
+    j.timeout_ms = 1;
+    call(&j, RPC_PING);
+    assert_int_equal(j.rc, -ERR_TIMEOUT);
+    v.hold = false;
+    j.timeout_ms = RPC_WAIT_FOREVER;
+    call(&j, RPC_PING); /* not the late answer to the first */
+    assert_int_equal(j.rc, 0);
+    rpc_client_free(j.client);
+    rpc_server_free(v.server);
+}
+
+static void close_on_request(struct served *v, const struct rpc_request *r)
+{
+    v->hold = true;
+    loop_stop(loop);
+}
+
+static void closed_while_waiting(void **state)
+{
+    struct served v = {.answer = close_on_request};
+    struct job j = new_job();
+    pthread_t thread;
+
+    serve(&v, NULL);
+    j.run = do_call;
+    j.rpc = RPC_PING;
+    j.request = &nothing.base;
+    assert_int_equal(pipe(j.pipe), 0);
+    assert_int_equal(pthread_create(&thread, NULL, job_thread, &j), 0);
+    run_until(is_true, &v.hold);
+    rpc_server_free(v.server);
+    pthread_join(thread, NULL);
+    assert_int_equal(j.rc, -ERR_CLOSED);
+    close(j.pipe[0]);
+    close(j.pipe[1]);
+    rpc_client_free(j.client);
+}
+
+static void survives_a_restart(void **state)
+{
+    struct served v = {0};
+    struct job j = new_job();
+
+    for (int i = 0; i < 3; i++) {
+        serve(&v, NULL);
+        call(&j, RPC_PING);
+        assert_int_equal(j.rc, 0);
+        rpc_server_free(v.server);
+    }
+    rpc_client_free(j.client);
+}
+
+static void too_big_a_request(void **state)
+{
+    Pb__ConfigRequest ask = PB__CONFIG_REQUEST__INIT;
+    struct served v = {0};
+    struct job j = new_job();
+
+    serve(&v, NULL);
+    ask.key = mem_alloc(RPC_BODY_MAX + 1);
+    memset(ask.key, 'k', RPC_BODY_MAX);
+    j.request = &ask.base;
+    call(&j, RPC_CONFIG_SHOW);
+    assert_int_equal(j.rc, -ERR_TOO_BIG);
+    ask.key[RPC_BODY_MAX - 5] = '\0'; /* tag and length take the five */
+    call(&j, RPC_CONFIG_SHOW);
+    assert_int_not_equal(j.rc, -ERR_TOO_BIG);
+    assert_int_equal(v.requests, 1);
+    free(ask.key);
+    rpc_client_free(j.client);
+    rpc_server_free(v.server);
+}
+
+static void answer_parts(struct served *v, const struct rpc_request *r)
+{
+    Pb__JobList list = PB__JOB_LIST__INIT;
+    _cleanup_str_ struct str body = STR_INIT;
+
+    list.has_stamp = 1;
+    list.stamp = 5;
+    pb_pack(&list.base, &body);
+    for (int i = 0; i < 5; i++)
+        rpc_reply_bytes(v->server, r->call, body.data, body.len, true);
+    if (v->hold)
+        rpc_reply_error(v->server, r->call, -ERR_INTERNAL, "half way");
+    else
+        rpc_reply_bytes(v->server, r->call, body.data, body.len, false);
+}
+
+static void streams(void **state)
+{
+    struct served v = {.answer = answer_parts};
+    struct job j = new_job();
+
+    serve(&v, NULL);
+    j.request = &nothing.base;
+    j.rpc = RPC_JOB_LIST;
+    j.run = do_stream;
+    run_job(&j);
+    assert_int_equal(j.rc, 0);
+    assert_int_equal(j.parts, 6);
+
+    v.hold = true;
+    run_job(&j);
+    assert_int_equal(j.rc, -ERR_INTERNAL);
+    assert_string_equal(j.err.text, "half way");
+    assert_int_equal(j.parts, 5);
+
+    v.hold = false;
+    j.stop_at = 3;
+    run_job(&j);
+    assert_int_equal(j.rc, -ERR_GENERIC);
+    assert_string_equal(j.err.text, "enough");
+    assert_int_equal(j.parts, 3);
+    v.answer = NULL;
+    call(&j, RPC_PING); /* the rest of the parts is not taken for the answer */
+    assert_int_equal(j.rc, 0);
+
+    v.answer = answer_parts;
+    call(&j, RPC_JOB_LIST); /* parts where one answer was expected */
+    assert_int_equal(j.rc, -ERR_PROTOCOL);
+    rpc_client_free(j.client);
+    rpc_server_free(v.server);
+}
+
+/* A server that answers any request with given bytes and hangs up. */
+struct liar {
+    int fd, got;
+    struct loop_fd *watch, *got_watch;
+    const void *bytes;
+    size_t len;
+};
+static void liar_read(void *ctx, int fd, unsigned ready)
+{
+    struct liar *l = ctx;
+    char buf[4096];
+
+    if (recv(fd, buf, sizeof(buf), 0) > 0 && send(fd, l->bytes, l->len, MSG_NOSIGNAL) < 0)
+        abort();
+    loop_fd_free(take_ptr(l->got_watch));
+    close(fd);
+}
+static void liar_accept(void *ctx, int fd, unsigned ready)
+{
+    struct liar *l = ctx;
+
+    l->got = accept(fd, NULL, NULL);
+    l->got_watch = loop_fd_new(loop, l->got, LOOP_READ, liar_read, l);
+}
+
+static void lies(void **state)
+{
+    static const struct {
+        struct rpc_header h;
+        const char *body;
+        int code;
+    } rows[] = {
+        {{.version = 2, .rpc = RPC_PING, .flags = RPC_FLAG_REPLY, .id = 1}, "", -ERR_VERSION},
+        {{.version = 1, .rpc = RPC_PING, .flags = 0, .id = 1}, "", -ERR_PROTOCOL},
+        {{.version = 1, .rpc = RPC_PING, .flags = RPC_FLAG_REPLY, .id = 2}, "", -ERR_PROTOCOL},
+        {{.version = 1, .rpc = RPC_STATS, .flags = RPC_FLAG_REPLY, .id = 1}, "", -ERR_PROTOCOL},
+        {{.version = 1, .rpc = RPC_PING, .flags = RPC_FLAG_REPLY | RPC_FLAG_SESSION, .id = 1},
+         "",
+         -ERR_PROTOCOL},
+        {{.version = 1, .rpc = RPC_PING, .flags = RPC_FLAG_ERROR, .id = 1},
+         "\x08\x05\x12\x01x",
+         -ERR_PROTOCOL},
+        {{.version = 1, .rpc = RPC_PING, .flags = RPC_FLAG_REPLY, .id = 1}, "", -ERR_PROTOCOL},
+        {{.version = 1, .rpc = RPC_PING, .flags = RPC_FLAG_REPLY, .id = 1}, "\xff", -ERR_PROTOCOL},
+        {{.version = 1, .rpc = RPC_PING, .flags = RPC_FLAG_REPLY, .id = 1, .body_len = 1000},
+         "x",
+         -ERR_CLOSED},
+        {{.version = 1, .rpc = RPC_PING, .flags = RPC_FLAG_REPLY, .id = 1, .body_len = 1u << 31},
+         "x",
+         -ERR_TOO_BIG},
+        {{.version = 1, .flags = RPC_FLAG_REPLY | RPC_FLAG_ERROR, .id = 0},
+         "\x08\x05\x12\x01x",
+         -5}, /* turned away before the request was read */
+        {{.version = 1, .rpc = RPC_PING, .flags = RPC_FLAG_REPLY, .id = 1}, "\x0a\x01h\x10\x01", 0},
+    };
+    struct liar liar = {.fd = socket(AF_UNIX, SOCK_STREAM, 0)};
+    struct sockaddr_un sun = {.sun_family = AF_UNIX};
+
+    strcpy(sun.sun_path, socket_path);
+    assert_int_equal(bind(liar.fd, (struct sockaddr *)&sun, sizeof(sun)), 0);
+    assert_int_equal(listen(liar.fd, 5), 0);
+    liar.watch = loop_fd_new(loop, liar.fd, LOOP_READ, liar_accept, &liar);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        uint8_t bytes[RPC_HEADER_SIZE + 64];
+        struct rpc_header h = rows[i].h;
+        struct job j = new_job();
+        if (!h.body_len)
+            h.body_len = (uint32_t)strlen(rows[i].body);
+        rpc_header_pack(&h, bytes);
+        strcpy((char *)bytes + RPC_HEADER_SIZE, rows[i].body);
+        liar.bytes = bytes;
+        liar.len = RPC_HEADER_SIZE + strlen(rows[i].body);
+        call(&j, RPC_PING);
+        if (j.rc != rows[i].code)
+            fail_msg("row %zu: %d %s", i, j.rc, j.err.text);
+        rpc_client_free(j.client);
+    }
+    liar.bytes = "HTTP/1.1 400 Bad Request\r\n\r\n";
+    liar.len = 28;
+    struct job j = new_job();
+    call(&j, RPC_PING);
+    assert_int_equal(j.rc, -ERR_PROTOCOL);
+    rpc_client_free(j.client);
+    loop_fd_free(liar.watch);
+    close(liar.fd);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, world_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(controller_down),
+        TEST(unknown_host),
+        TEST(nobody_vouches),
+        TEST(untrusted_socket),
+        TEST(stale_socket),
+        TEST(lies),
+        TEST(local_call),
+        TEST(tcp_call),
+        TEST(second_controller),
+        TEST(standby),
+        TEST(refusals_come_through),
+        TEST(times_out),
+        TEST(closed_while_waiting),
+        TEST(survives_a_restart),
+        TEST(too_big_a_request),
+        TEST(streams),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,772 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "rpc/rpc_test_util.h"
+
+#include "proto/io.pb-c.h"
+#include "rpc/seal.h"
+#include "rpc/session.h"
+
+/* One end of a session, and what happened to it. */
+struct end {
+    struct rpc_session *s;
+    unsigned opened, messages, closed, drained;
+    enum rpc_number last;
+    uint64_t seq; /* of the last NODE_ACK */
+    size_t bytes; /* of IO_DATA */
+    struct err why;
+    bool free_on_message, free_on_close, free_on_open;
+};
+
+static void end_open(void *ctx, struct rpc_session *s)
+{
+    struct end *e = ctx;
+
+    e->opened++;
+    if (e->free_on_open)
+        rpc_session_free(s);
+}
+static void end_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
+                        const ProtobufCMessage *body)
+{
+    struct end *e = ctx;
+
+    e->messages++;
+    e->last = (enum rpc_number)rpc->number;
+    if (rpc->number == RPC_NODE_ACK)
+        e->seq = ((const Pb__NodeAck *)body)->seq;
+    if (rpc->number == RPC_IO_DATA)
+        e->bytes += ((const Pb__IoData *)body)->data.len;
+    if (e->free_on_message) {
+        e->free_on_message = false;
+        rpc_session_free(s);
+    }
+}
+static void end_drained(void *ctx, struct rpc_session *s)
+{
+    struct end *e = ctx;
+
+    e->drained++;
+}
+static void end_close(void *ctx, struct rpc_session *s, const struct err *why)
+{
+    struct end *e = ctx;
+
+    e->closed++;
+    e->why = *why;
+    if (e->free_on_close)
+        rpc_session_free(s);
+}
+
+static struct rpc_session_events end_events(struct end *e, unsigned accepts)
+{
+    return (struct rpc_session_events){
+        .accepts = accepts,
+        .on_open = end_open,
+        .on_message = end_message,
+        .on_drained = end_drained,
+        .on_close = end_close,
+        .ctx = e,
+    };
+}
+
+static void connect_to(struct end *e, const char *host, int port, bool retry, unsigned accepts)
+{
+    struct rpc_session_events events = end_events(e, accepts);
+    struct rpc_target t = {host, (uint16_t)port};
+
+    e->s = rpc_session_connect(loop, &key, "node1", &t, 1, retry, &events);
+}
+
+static bool has_opened(void *ctx)
+{
+    return ((struct end *)ctx)->opened > 0;
+}
+static bool has_message(void *ctx)
+{
+    return ((struct end *)ctx)->messages > 0;
+}
+static bool has_closed(void *ctx)
+{
+    return ((struct end *)ctx)->closed > 0;
+}
+static bool has_session(void *ctx)
+{
+    return ((struct served *)ctx)->sessions > 0;
+}
+static void send_ack(struct rpc_session *s, uint64_t seq)
+{
+    Pb__NodeAck ack = PB__NODE_ACK__INIT;
+
+    ack.seq = seq;
+    rpc_session_send(s, RPC_NODE_ACK, &ack.base);
+}
+
+static void send_data(struct rpc_session *s, size_t len)
+{
+    static uint8_t bytes[1 << 20];
+    Pb__IoData data = PB__IO_DATA__INIT;
+
+    assert_true(len <= sizeof(bytes));
+    data.task = 0;
+    data.stream = 1;
+    data.has_data = 1;
+    data.data = (ProtobufCBinaryData){len, bytes};
+    rpc_session_send(s, RPC_IO_DATA, &data.base);
+}
+
+static void serve_end(struct served *v, struct end *e, bool step)
+{
+    struct rpc_server_options bend = {.refuse_plain = step};
+
+    v->session_events = end_events(e, 0);
+    serve(v, &bend);
+}
+
+/* A peer that speaks the handshake, and can then say what it likes. */
+struct peer {
+    struct raw raw;
+    struct rpc_seal seal;
+};
+
+static struct rpc_header session_header(enum rpc_number rpc, size_t len)
+{
+    return (struct rpc_header){.version = RPC_VERSION,
+                               .rpc = (uint16_t)rpc,
+                               .flags = RPC_FLAG_SESSION,
+                               .token_len = rpc ? AUTH_MAC_SIZE : 0,
+                               .body_len = (uint32_t)len};
+}
+
+static void peer_send(struct peer *p, const struct rpc_header *h, const void *mac, const void *body)
+{
+    _cleanup_str_ struct str out = STR_INIT;
+
+    rpc_frame_append(&out, h, mac, body);
+    raw_send(&p->raw, out.data, out.len);
+}
+
+/* With another key than the server's the handshake goes as far as it can. */
+static void peer_connect(struct peer *p, int port, const struct auth_key *with, const char *name)
+{
+    struct rpc_header h = session_header((enum rpc_number)0, sizeof(struct rpc_hello));
+    _cleanup_str_ struct str body = STR_INIT;
+    struct rpc_transcript t;
+    struct rpc_hello_reply reply;
+    uint8_t proof[AUTH_MAC_SIZE];
+
+    raw_tcp(&p->raw, port);
+    rpc_hello_make(name, &t.connecting);
+    peer_send(p, &h, NULL, &t.connecting);
+    raw_frame(&p->raw, &h, &body);
+    assert_int_equal(h.flags, RPC_FLAG_SESSION | RPC_FLAG_REPLY);
+    assert_int_equal(body.len, sizeof(reply));
+    memcpy(&reply, body.data, sizeof(reply));
+    t.accepting = reply.hello;
+    rpc_seal_proof(with, &t, true, proof);
+    h = session_header((enum rpc_number)0, sizeof(proof));
+    peer_send(p, &h, NULL, proof);
+    rpc_seal_init(&p->seal, with, &t, true);
+}
+
+static void handshake_refusals(void **state)
+{
+    static const struct {
+        uint16_t rpc, flags, token_len;
+        uint32_t len;
+        const char *name;
+    } rows[] = {
+        {0, RPC_FLAG_SESSION, 0, 0, "n"},
+        {0, RPC_FLAG_SESSION, 0, sizeof(struct rpc_hello) - 1, "n"},
+        {0, RPC_FLAG_SESSION, 0, sizeof(struct rpc_hello) + 1, "n"},
+        {0, RPC_FLAG_SESSION, 0, 1 << 20, "n"},
+        {0, RPC_FLAG_SESSION | RPC_FLAG_REPLY, 0, sizeof(struct rpc_hello), "n"},
+        {0, RPC_FLAG_SESSION | RPC_FLAG_ERROR, 0, sizeof(struct rpc_hello), "n"},
+        {0, RPC_FLAG_SESSION, AUTH_MAC_SIZE, sizeof(struct rpc_hello), "n"},
+        {RPC_PING, RPC_FLAG_SESSION, 0, sizeof(struct rpc_hello), "n"},
+        {RPC_NODE_ACK, RPC_FLAG_SESSION, AUTH_MAC_SIZE, 2, "n"},
+        {0, RPC_FLAG_SESSION, 0, sizeof(struct rpc_hello), ""},
+        {0, RPC_FLAG_SESSION, 0, sizeof(struct rpc_hello), "a b"},
+        {0, RPC_FLAG_SESSION, 0, sizeof(struct rpc_hello), "\x1b[2J"},
+    };
+    struct served v = {0};
+    struct end e = {0};
+
+    serve_end(&v, &e, false);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct rpc_header h = {.version = RPC_VERSION,
+                               .rpc = rows[i].rpc,
+                               .flags = rows[i].flags,
+                               .token_len = rows[i].token_len,
+                               .body_len = rows[i].len};
+        union {
+            struct rpc_hello hello;
+            uint8_t bytes[1 << 20];
+        } *body = mem_new(typeof(*body));
+        uint8_t token[AUTH_MAC_SIZE] = {0};
+        struct peer p;
+        rpc_hello_make(rows[i].name, &body->hello);
+        v.refused = 0;
+        raw_tcp(&p.raw, v.port);
+        peer_send(&p, &h, token, body);
+        raw_refused(&p.raw, -ERR_PROTOCOL, NULL);
+        run_until(raw_ended, &p.raw);
+        assert_int_equal(v.refused, 1);
+        assert_int_equal(v.sessions, 0);
+        raw_close(&p.raw);
+        free(body);
+    }
+    rpc_server_free(v.server);
+}
+
+static void wrong_proof(void **state)
+{
+    struct auth_key other;
+    struct served v = {0};
+    struct end e = {0};
+    struct peer p;
+    struct err err;
+
+    auth_key_from_bytes("not the key", 11, &other);
+    serve_end(&v, &e, false);
+    peer_connect(&p, v.port, &other, "evil");
+    raw_refused(&p.raw, -ERR_AUTH, &err);
+    assert_non_null(strstr(err.text, "evil"));
+    run_until(raw_ended, &p.raw);
+    assert_int_equal(v.refused, 1);
+    assert_int_equal(v.sessions, 0);
+    assert_int_equal(e.closed, 0);
+    raw_close(&p.raw);
+    rpc_server_free(v.server);
+}
+
+/* The server's number is new each time: what was said in one session opens no other. */
+static void replayed_handshake(void **state)
+{
+    struct rpc_header hello_h = session_header((enum rpc_number)0, sizeof(struct rpc_hello));
+    struct rpc_header proof_h = session_header((enum rpc_number)0, AUTH_MAC_SIZE), h;
+    struct served v = {0};
+    struct end e = {0};
+    struct rpc_transcript t;
+    uint8_t proof[AUTH_MAC_SIZE];
+
+    serve_end(&v, &e, false);
+    rpc_hello_make("node1", &t.connecting);
+    for (int round = 0; round < 2; round++) {
+        _cleanup_str_ struct str body = STR_INIT;
+        struct peer p;
+        raw_tcp(&p.raw, v.port);
+        peer_send(&p, &hello_h, NULL, &t.connecting);
+        raw_frame(&p.raw, &h, &body);
+        if (round == 0) {
+            memcpy(&t.accepting, body.data, sizeof(t.accepting));
+            rpc_seal_proof(&key, &t, true, proof);
+        }
+        peer_send(&p, &proof_h, NULL, proof);
+        if (round == 0)
+            run_until(has_session, &v);
+        else
+            raw_refused(&p.raw, -ERR_AUTH, NULL);
+        raw_close(&p.raw);
+    }
+    assert_int_equal(v.sessions, 1);
+    rpc_server_free(v.server);
+}
+
+/* A server that does not know the key cannot pose as the controller. */
+static void impostor(void **state)
+{
+    struct auth_key other;
+    struct rpc_server_options bend = {.key = &other};
+    struct served v = {0};
+    struct end e = {0};
+
+    auth_key_from_bytes("not the key", 11, &other);
+    serve(&v, &bend);
+    connect_to(&e, "127.0.0.1", v.port, false, 0);
+    run_until(has_closed, &e);
+    assert_int_equal(e.why.code, -ERR_AUTH);
+    assert_non_null(strstr(e.why.text, "slurm.key"));
+    assert_non_null(strstr(e.why.text, "127.0.0.1"));
+    assert_int_equal(e.opened, 0);
+    rpc_session_free(e.s);
+    rpc_server_free(v.server);
+}
+
+static void handshake_has_a_deadline(void **state)
+{
+    struct rpc_header h = session_header((enum rpc_number)0, sizeof(struct rpc_hello));
+    struct served v = {0};
+    struct end e = {0};
+    struct rpc_hello hello;
+    struct peer p;
+
+    serve_end(&v, &e, false);
+    rpc_hello_make("node1", &hello);
+    raw_tcp(&p.raw, v.port);
+    peer_send(&p, &h, NULL, &hello);
+    raw_frame(&p.raw, &h, NULL);
+    clock_ahead_ms = RPC_READ_TIMEOUT_MS;
+    run_until(raw_ended, &p.raw);
+    assert_int_equal(v.sessions, 0);
+    raw_close(&p.raw);
+    rpc_server_free(v.server);
+}
+
+/* An open session hears something wrong: it ends, and nothing of it reaches the handler. */
+static void bent_messages(void **state)
+{
+    enum bend {
+        FLIP_MAC,
+        FLIP_BODY,
+        FLIP_ID,
+        NO_MAC,
+        FLAGS,
+        TWICE,
+        SKIPPED,
+        BACK,
+        OTHER_CLASS,
+        NOT_SESSION,
+        MALFORMED,
+        TRAILING,
+        TOO_BIG,
+        PLAIN,
+        HELLO,
+        BENDS
+    };
+    static const int codes[BENDS] = {
+        [NO_MAC] = -ERR_PROTOCOL,    [FLAGS] = -ERR_PROTOCOL,     [OTHER_CLASS] = -ERR_ACCESS,
+        [NOT_SESSION] = -ERR_ACCESS, [MALFORMED] = -ERR_PROTOCOL, [TRAILING] = -ERR_PROTOCOL,
+        [TOO_BIG] = -ERR_TOO_BIG,    [PLAIN] = -ERR_PROTOCOL,     [HELLO] = -ERR_PROTOCOL,
+    };
+
+    for (int bend = 0; bend < BENDS; bend++) {
+        struct served v = {0};
+        struct end e = {0};
+        struct peer p;
+        struct rpc_header h = session_header(RPC_NODE_ACK, 2);
+        uint8_t body[3] = {0x08, 42, 0xff}, mac[AUTH_MAC_SIZE];
+        unsigned good = 0;
+
+        serve_end(&v, &e, false);
+        peer_connect(&p, v.port, &key, "node1");
+        run_until(has_session, &v);
+        if (bend == OTHER_CLASS)
+            h.rpc = RPC_IO_DATA;
+        else if (bend == NOT_SESSION)
+            h.rpc = RPC_PING;
+        else if (bend == TRAILING)
+            h.body_len = 3;
+        else if (bend == MALFORMED)
+            h.body_len = 1;
+        else if (bend == FLAGS)
+            h.flags |= RPC_FLAG_MORE;
+        else if (bend == SKIPPED)
+            rpc_seal_sign(&p.seal, &h, body, mac); /* a message that is lost */
+        else if (bend == HELLO)
+            h.rpc = 0;
+        rpc_seal_sign(&p.seal, &h, body, mac);
+        if (bend == FLIP_MAC)
+            mac[31] ^= 0x80;
+        else if (bend == FLIP_BODY)
+            body[1] ^= 1;
+        else if (bend == FLIP_ID)
+            h.id ^= 1;
+        else if (bend == NO_MAC)
+            h.token_len = 0;
+        else if (bend == PLAIN)
+            h.flags = 0;
+        else if (bend == TOO_BIG)
+            h.body_len = RPC_BODY_MAX + 1;
+        if (bend == BACK) { /* the server's own message, returned to it */
+            _cleanup_str_ struct str own = STR_INIT;
+            send_ack(v.session, 42);
+            p.raw.want = RPC_HEADER_SIZE + AUTH_MAC_SIZE + 2;
+            run_until(raw_has, &p.raw);
+            str_append(&own, p.raw.in.data, p.raw.in.len);
+            str_clear(&p.raw.in);
+            raw_send(&p.raw, own.data, own.len);
+        } else if (bend == TOO_BIG) {
+            uint8_t head[RPC_HEADER_SIZE];
+            rpc_header_pack(&h, head);
+            raw_send(&p.raw, head, sizeof(head));
+        } else {
+            peer_send(&p, &h, mac, body);
+        }
+        if (bend == TWICE) {
+            good = 1;
+            peer_send(&p, &h, mac, body);
+        }
+        run_until(has_closed, &e);
+        assert_int_equal(e.why.code, codes[bend] ? codes[bend] : -ERR_AUTH);
+        assert_int_equal(e.messages, good);
+        assert_non_null(strstr(e.why.text, "node1"));
+        run_until(raw_ended, &p.raw);
+        assert_int_equal(p.raw.in.len, 0);
+        raw_close(&p.raw);
+        rpc_server_free(v.server);
+    }
+}
+
+static void size_limit(void **state)
+{
+    static const struct {
+        size_t len;
+        bool arrives;
+    } rows[] = {{RPC_BODY_MAX - 1, true}, {RPC_BODY_MAX, true}, {RPC_BODY_MAX + 1, false}};
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        uint8_t *bytes = mem_alloc(RPC_BODY_MAX);
+        Pb__IoData data = PB__IO_DATA__INIT;
+        struct served v = {0};
+        struct end here = {0}, there = {0};
+        size_t packed;
+        serve_end(&v, &there, true);
+        connect_to(&here, "127.0.0.1", v.port, false, RPC_WHO_KEY);
+        run_until(has_opened, &here);
+        data.has_data = 1;
+        data.data = (ProtobufCBinaryData){RPC_BODY_MAX - 100, bytes};
+        packed = protobuf_c_message_get_packed_size(&data.base);
+        data.data.len += rows[i].len - packed;
+        assert_int_equal(protobuf_c_message_get_packed_size(&data.base), rows[i].len);
+        rpc_session_send(here.s, RPC_IO_DATA, &data.base);
+        send_data(here.s, 1);
+        while (there.bytes != (rows[i].arrives ? data.data.len + 1 : 1)) {
+            there.messages = 0;
+            run_until(has_message, &there);
+            assert_int_equal(there.closed, 0);
+        }
+        rpc_session_free(here.s);
+        rpc_server_free(v.server);
+        free(bytes);
+    }
+}
+
+static void talk(void **state)
+{
+    struct served v = {0};
+    struct end here = {0}, there = {0};
+    char want[64];
+
+    serve_end(&v, &there, false);
+    connect_to(&here, "localhost", v.port, false, 0); /* a name, looked up by a worker */
+    assert_false(rpc_session_is_open(here.s));
+    send_ack(here.s, 1); /* not open: dropped */
+    run_until(has_opened, &here);
+    run_until(has_session, &v);
+    assert_string_equal(v.session_name, "node1");
+    snprintf(want, sizeof(want), "%s (127.0.0.1:%d)", AUDIENCE, v.port);
+    assert_string_equal(rpc_session_peer(here.s), want);
+    assert_memory_equal(rpc_session_peer(v.session), "node1 (127.0.0.1:", 17);
+    for (uint64_t i = 2; i < 200; i++) {
+        here.messages = there.messages = 0;
+        send_ack(here.s, i);
+        run_until(has_message, &there);
+        assert_int_equal(there.seq, i);
+        send_ack(v.session, i + 1000);
+        run_until(has_message, &here);
+        assert_int_equal(here.seq, i + 1000);
+    }
+    rpc_session_free(here.s);
+    run_until(has_closed, &there);
+    assert_int_equal(there.why.code, -ERR_CLOSED);
+    rpc_server_free(v.server);
+}
+
+/* Each end takes its own kind of rows only. */
+static void classes(void **state)
+{
+    for (int step = 0; step < 2; step++) {
+        for (int right = 0; right < 2; right++) {
+            struct served v = {0};
+            struct end here = {0}, there = {0};
+            unsigned accepts = (step == right) ? RPC_WHO_KEY : RPC_WHO_NODE;
+            serve_end(&v, &there, step);
+            connect_to(&here, "127.0.0.1", v.port, false, accepts);
+            run_until(has_opened, &here);
+            run_until(has_session, &v);
+            if (step)
+                send_data(v.session, 10);
+            else
+                send_ack(v.session, 1);
+            if (right) {
+                run_until(has_message, &here);
+            } else {
+                run_until(has_closed, &here);
+                assert_int_equal(here.why.code, -ERR_ACCESS);
+                assert_int_equal(here.messages, 0);
+            }
+            rpc_session_free(here.s);
+            rpc_server_free(v.server);
+        }
+    }
+}
+
+static void nobody_there(void **state)
+{
+    struct served v = {0};
+    struct end e = {0};
+    char place[64];
+
+    serve(&v, NULL);
+    rpc_server_free(v.server); /* the port is free now */
+    connect_to(&e, "127.0.0.1", v.port, false, 0);
+    run_until(has_closed, &e);
+    assert_int_equal(e.why.code, -ERR_CONNECT);
+    snprintf(place, sizeof(place), "127.0.0.1:%d: Connection refused", v.port);
+    assert_string_equal(e.why.text, place);
+    rpc_session_free(e.s);
+
+    e = (struct end){.free_on_close = true};
+    connect_to(&e, "no such host", v.port, false, 0);
+    run_until(has_closed, &e);
+    assert_int_equal(e.why.code, -ERR_CONNECT);
+    assert_non_null(strstr(e.why.text, "no such host"));
+}
+
+static void second_target(void **state)
+{
+    struct served v = {0};
+    struct end here = {0}, there = {0};
+    struct rpc_session_events events = end_events(&here, 0);
+    struct rpc_target t[2] = {{"127.0.0.1", 1}, {"127.0.0.1", 0}};
+
+    serve_end(&v, &there, false);
+    t[1].port = (uint16_t)v.port;
+    here.s = rpc_session_connect(loop, &key, "node1", t, 2, false, &events);
+    run_until(has_opened, &here);
+    rpc_session_free(here.s);
+    rpc_server_free(v.server);
+}
+
+/* The first target takes connections and does not know the key: the next attempt goes past it. */
+static void past_an_impostor(void **state)
+{
+    struct auth_key other;
+    struct rpc_server_options bend = {.key = &other};
+    struct served bad = {0}, good = {0};
+    struct end here = {0}, there = {0};
+    struct rpc_session_events events = end_events(&here, 0);
+
+    auth_key_from_bytes("not the key", 11, &other);
+    serve(&bad, &bend);
+    serve_end(&good, &there, false);
+    struct rpc_target t[2] = {{"127.0.0.1", (uint16_t)bad.port},
+                              {"127.0.0.1", (uint16_t)good.port}};
+    here.s = rpc_session_connect(loop, &key, "node1", t, 2, true, &events);
+    run_until(has_opened, &here);
+    assert_int_equal(here.closed, 1);
+    assert_int_equal(here.why.code, -ERR_AUTH);
+    rpc_session_free(here.s);
+    rpc_server_free(bad.server);
+    rpc_server_free(good.server);
+}
+
+static void reconnects(void **state)
+{
+    struct served v = {0};
+    struct end here = {0}, there = {0};
+    struct rpc_server_options o = {.loop = loop, .key = &key, .audience = AUDIENCE};
+    struct rpc_server_events e = {
+        .on_request = served_request, .on_session = served_session, .ctx = &v};
+    int port;
+
+    serve_end(&v, &there, false);
+    port = v.port;
+    connect_to(&here, "127.0.0.1", port, true, 0);
+    run_until(has_opened, &here);
+    for (int i = 0; i < 3; i++) {
+        here.opened = here.closed = 0;
+        v.sessions = 0;
+        rpc_server_free(v.server);
+        run_until(has_closed, &here);
+        assert_false(rpc_session_is_open(here.s));
+        v.server = rpc_server_new(&o, &e);
+        assert_int_equal(rpc_server_listen_tcp(v.server, "127.0.0.1", (uint16_t)port, NULL), port);
+        run_until(has_opened, &here);
+        run_until(has_session, &v);
+        here.messages = 0;
+        send_ack(v.session, 5);
+        run_until(has_message, &here);
+    }
+    rpc_session_free(here.s);
+    rpc_server_free(v.server);
+}
+
+/* Freed in each of its own callbacks. */
+static void freed_inside(void **state)
+{
+    for (int i = 0; i < 4; i++) {
+        struct served v = {0};
+        struct end here = {.free_on_open = i == 0, .free_on_message = i == 1},
+                   there = {.free_on_message = i == 2, .free_on_close = i == 3};
+        serve_end(&v, &there, false);
+        connect_to(&here, "127.0.0.1", v.port, false, 0);
+        run_until(has_opened, &here);
+        if (i != 0)
+            run_until(has_session, &v);
+        if (i == 1) { /* two in one write: the second is for nobody */
+            send_ack(v.session, 1);
+            send_ack(v.session, 2);
+            run_until(has_message, &here);
+            run_until(has_closed, &there);
+            assert_int_equal(here.messages, 1);
+        } else if (i == 2) {
+            send_ack(here.s, 1);
+            send_ack(here.s, 2);
+            run_until(has_message, &there);
+            run_until(has_closed, &here);
+            assert_int_equal(there.messages, 1);
+            rpc_session_free(here.s);
+        } else if (i == 3) {
+            rpc_session_free(here.s);
+            run_until(has_closed, &there);
+        }
+        settle();
+        rpc_server_free(v.server);
+    }
+}
+
+static void backlog(void **state)
+{
+    struct served v = {0};
+    struct end here = {0}, there = {0};
+    size_t sent = 0;
+
+    serve_end(&v, &there, true);
+    connect_to(&here, "127.0.0.1", v.port, false, RPC_WHO_KEY);
+    run_until(has_opened, &here);
+    run_until(has_session, &v);
+    rpc_session_pause(v.session, true);
+    while (rpc_session_backlog(here.s) < 4 * RPC_SESSION_HIGH) {
+        send_data(here.s, 1 << 16);
+        sent += 1 << 16;
+        settle();
+    }
+    assert_int_equal(there.messages, 0);
+    assert_int_equal(here.drained, 0);
+    clock_ahead_ms = RPC_STALL_TIMEOUT_MS * 2; /* a terminal that was stopped is no reason to end */
+    settle();
+    rpc_session_pause(v.session, false);
+    while (there.bytes < sent) {
+        there.messages = 0;
+        run_until(has_message, &there);
+    }
+    settle();
+    assert_int_equal(here.drained, 1);
+    assert_int_equal(here.closed + there.closed, 0);
+    rpc_session_free(here.s);
+    rpc_server_free(v.server);
+}
+
+/* Paused in the middle of what was read in one go: nothing more comes, and nothing is lost. */
+static void pause_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
+                          const ProtobufCMessage *body)
+{
+    end_message(ctx, s, rpc, body);
+    rpc_session_pause(s, true);
+}
+
+static void pauses(void **state)
+{
+    struct served v = {0};
+    struct end here = {0}, there = {0};
+
+    serve_end(&v, &there, false);
+    connect_to(&here, "127.0.0.1", v.port, false, 0);
+    run_until(has_opened, &here);
+    run_until(has_session, &v);
+    struct rpc_session_events events = end_events(&there, 0);
+    events.on_message = pause_message;
+    rpc_session_set_events(v.session, &events);
+    for (uint64_t i = 1; i <= 10; i++)
+        send_ack(here.s, i);
+    for (uint64_t i = 1; i <= 10; i++) {
+        there.messages = 0;
+        run_until(has_message, &there);
+        settle();
+        assert_int_equal(there.messages, 1);
+        assert_int_equal(there.seq, i);
+        rpc_session_pause(v.session, false);
+    }
+    rpc_session_free(here.s);
+    rpc_server_free(v.server);
+}
+
+/* Everything that was queued arrives, from both kinds of ends, then it closes. */
+static void finishes(void **state)
+{
+    for (int accepted = 0; accepted < 2; accepted++) {
+        struct served v = {0};
+        struct end here = {0}, there = {0}, *to = accepted ? &here : &there,
+                   *from = accepted ? &there : &here;
+        struct rpc_session *s;
+        serve_end(&v, &there, true);
+        connect_to(&here, "127.0.0.1", v.port, true, RPC_WHO_KEY);
+        run_until(has_opened, &here);
+        run_until(has_session, &v);
+        s = accepted ? v.session : here.s;
+        for (int i = 0; i < 8; i++)
+            send_data(s, 1 << 20);
+        rpc_session_finish(s);
+        send_data(s, 1); /* too late */
+        assert_false(rpc_session_is_open(s));
+        run_until(has_closed, from);
+        run_until(has_closed, to);
+        assert_int_equal(from->why.code, 0);
+        assert_int_equal(to->why.code, -ERR_CLOSED);
+        assert_int_equal(to->bytes, 8 << 20);
+        rpc_session_free(here.s);
+        rpc_server_free(v.server);
+    }
+}
+
+static void finish_before_open(void **state)
+{
+    struct end e = {0};
+
+    connect_to(&e, "127.0.0.1", 1, true, 0);
+    rpc_session_finish(e.s);
+    run_until(has_closed, &e);
+    assert_int_equal(e.why.code, 0);
+    settle();
+    assert_int_equal(e.closed, 1);
+    rpc_session_free(e.s);
+}
+
+static void freed_while_connecting(void **state)
+{
+    struct end e = {0};
+
+    connect_to(&e, "localhost", 1, true, 0);
+    settle();
+    rpc_session_free(e.s);
+    settle();
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(handshake_refusals),
+        TEST(wrong_proof),
+        TEST(replayed_handshake),
+        TEST(impostor),
+        TEST(handshake_has_a_deadline),
+        TEST(bent_messages),
+        TEST(size_limit),
+        TEST(talk),
+        TEST(classes),
+        TEST(nobody_there),
+        TEST(second_target),
+        TEST(past_an_impostor),
+        TEST(reconnects),
+        TEST(freed_inside),
+        TEST(backlog),
+        TEST(pauses),
+        TEST(finishes),
+        TEST(finish_before_open),
+        TEST(freed_while_connecting),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
