@@ -19,7 +19,7 @@ static const char cred[] = "uid 1000 may run step 7.0 on n[1-4] until noon";
 
 static int setup(void **state)
 {
-    strcpy(dir, "/tmp/auth_cred_test.XXXXXX");
+    snprintf(dir, sizeof(dir), "/tmp/auth_cred_test.XXXXXX");
     if (!mkdtemp(dir))
         return -1;
     snprintf(path, sizeof(path), "%s/jobcred.key", dir);

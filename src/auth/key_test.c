@@ -20,7 +20,7 @@ static char dir[64], path[96], other[96];
 
 static int setup(void **state)
 {
-    strcpy(dir, "/tmp/auth_key_test.XXXXXX");
+    snprintf(dir, sizeof(dir), "/tmp/auth_key_test.XXXXXX");
     if (!mkdtemp(dir))
         return -1;
     snprintf(path, sizeof(path), "%s/slurm.key", dir);

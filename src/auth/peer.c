@@ -26,6 +26,6 @@ int auth_peer(int fd, struct auth_identity *who, struct err *err)
     who->uid = cred.uid;
     who->gid = cred.gid;
     if (gethostname(who->host, sizeof(who->host) - 1) < 0 || who->host[0] == '\0')
-        strcpy(who->host, "localhost");
+        memcpy(who->host, "localhost", sizeof("localhost"));
     return 0;
 }

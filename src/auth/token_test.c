@@ -2,6 +2,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -129,7 +130,7 @@ static void names(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct auth_identity in = {.uid = 1}, out;
         uint8_t token[AUTH_TOKEN_SIZE];
-        strcpy(in.host, rows[i].host);
+        snprintf(in.host, sizeof(in.host), "%s", rows[i].host);
         auth_token_mint(&key, &in, rows[i].audience, hash, NOW, TTL, token);
         assert_int_equal(auth_token_check(&key, token, sizeof(token), rows[i].audience, hash, NOW,
                                           0, NULL, &out, NULL),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Calls and fan-out on the loop. The daemon that mints runs on a thread and a loop of its own. */
-#include "rpc/rpc_test_util.h"
+#include "rpc/rpc_test_server.h"
 
 #include <pthread.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The blocking client, on a thread of its own against a server on the loop. */
-#include "rpc/rpc_test_util.h"
+#include "rpc/rpc_test_server.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -222,7 +222,7 @@ static void untrusted_socket(void **state)
 
     if (geteuid() != 0)
         skip();
-    strcpy(sun.sun_path, socket_path);
+    snprintf(sun.sun_path, sizeof(sun.sun_path), "%s", socket_path);
     assert_int_equal(bind(fd, (struct sockaddr *)&sun, sizeof(sun)), 0);
     assert_int_equal(seteuid(4711), 0); /* who listens is what the kernel tells */
     assert_int_equal(listen(fd, 5), 0);
@@ -250,7 +250,7 @@ static void stale_socket(void **state)
     snprintf(other, sizeof(other), "%s/slurmd-n1", dir);
     assert_int_equal(rpc_server_listen_unix(v.server, other, 0666, NULL), 0);
     unlink(socket_path);
-    strcpy(sun.sun_path, socket_path);
+    snprintf(sun.sun_path, sizeof(sun.sun_path), "%s", socket_path);
     assert_int_equal(bind(fd, (struct sockaddr *)&sun, sizeof(sun)), 0);
     close(fd); /* left behind by a daemon that was killed */
     conf.slurmctld_port = (uint16_t)v.port;
@@ -524,7 +524,7 @@ static void lies(void **state)
     struct liar liar = {.fd = socket(AF_UNIX, SOCK_STREAM, 0)};
     struct sockaddr_un sun = {.sun_family = AF_UNIX};
 
-    strcpy(sun.sun_path, socket_path);
+    snprintf(sun.sun_path, sizeof(sun.sun_path), "%s", socket_path);
     assert_int_equal(bind(liar.fd, (struct sockaddr *)&sun, sizeof(sun)), 0);
     assert_int_equal(listen(liar.fd, 5), 0);
     liar.watch = loop_fd_new(loop, liar.fd, LOOP_READ, liar_accept, &liar);
@@ -535,7 +535,7 @@ static void lies(void **state)
         if (!h.body_len)
             h.body_len = (uint32_t)strlen(rows[i].body);
         rpc_header_pack(&h, bytes);
-        strcpy((char *)bytes + RPC_HEADER_SIZE, rows[i].body);
+        memcpy(bytes + RPC_HEADER_SIZE, rows[i].body, strlen(rows[i].body));
         liar.bytes = bytes;
         liar.len = RPC_HEADER_SIZE + strlen(rows[i].body);
         call(&j, RPC_PING);

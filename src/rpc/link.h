@@ -15,8 +15,9 @@
 #include "rpc/frame.h"
 #include "rpc/rpc.h"
 
-#define RPC_LINK_BODY_MAX (RPC_BODY_MAX + (4u << 20)) /* a launch as received, wrapped in a start  \
-                                                       */
+#define RPC_LINK_BODY_MAX                                                                          \
+    (RPC_BODY_MAX + (4u << 20)) /* a launch as received, wrapped in a start                        \
+                                 */
 
 struct rpc_link;
 

@@ -206,7 +206,7 @@ int rpc_server_listen_unix(struct rpc_server *s, const char *path, mode_t mode, 
                        "%s: the path of a socket has at most %zu bytes; set "
                        "AuthInfo=socketdir=DIR to a shorter one",
                        path, sizeof(sun.sun_path) - 1 - (strlen(temp) - strlen(path)));
-    strcpy(sun.sun_path, temp);
+    memcpy(sun.sun_path, temp, strlen(temp) + 1);
     _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return err_set(err, -errno, "%s: %s", path, strerror(errno));

@@ -100,7 +100,7 @@ int rpc_net_connect_unix(const char *path)
 
     if (strlen(path) >= sizeof(sun.sun_path))
         return -ENAMETOOLONG;
-    strcpy(sun.sun_path, path);
+    memcpy(sun.sun_path, path, strlen(path) + 1);
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;

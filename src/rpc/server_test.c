@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "rpc/rpc_test_util.h"
+#include "rpc/rpc_test_server.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -76,7 +76,6 @@ static void bent_tokens(void **state)
         made_done(&m);
     }
     auth_key_from_bytes("the key of another cluster......", 32, &key);
-    v.server = v.server;
     make_request(&m, RPC_PING, &nothing.base, 0, true);
     key = good;
     refused(&v, m.bytes.data, m.bytes.len, -ERR_AUTH, false);

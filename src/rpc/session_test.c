@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "rpc/rpc_test_util.h"
+#include "rpc/rpc_test_server.h"
 
 #include "proto/io.pb-c.h"
 #include "rpc/seal.h"
