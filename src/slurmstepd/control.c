@@ -38,7 +38,7 @@ void control_signal(struct step *step, int signo, bool leader_only)
 /* Whether this delivery was made before; remembers it. */
 static bool seen(struct step *step, uint64_t nonce)
 {
-    for (size_t i = 0; i < STEP_NONCES; i++)
+    for (size_t i = 0; nonce && i < STEP_NONCES; i++)
         if (step->nonces[i] == nonce)
             return true;
     step->nonces[step->nonce_next++ % STEP_NONCES] = nonce;

@@ -140,6 +140,8 @@ void vars_batch(struct envlist *env, const Pb__StepdStart *start, const Pb__Laun
     put_number(env, "SLURM_CPUS_ON_NODE", cred->n_job_nodes ? cred->job_nodes[0]->cpus : 0);
     put_number(env, "SLURM_NODEID", 0);
     envlist_set(env, "ENVIRONMENT", "BATCH");
+    envlist_unset(env, "SLURM_STEP_ID"); /* of a step this job was submitted from */
+    envlist_unset(env, "SLURM_STEPID");
 }
 
 /* The step's nodes, tasks and this node's share of them. */

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmd/ending.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "slurmd/report.h"
+#include "slurmd/step.h"
+#include "slurmd/stray.h"
+
+#define LOG_ROOM "slurmd"
+#include "base/log.h"
+
+#define EPILOG_LOOK_MS 200
+#define COMMAND_LINE_MAX 65536
+
+Pb__StepdEnded *ending_copy(const Pb__StepdEnded *m)
+{
+    _cleanup_str_ struct str bytes = STR_INIT;
+
+    pb_pack(&m->base, &bytes);
+    return pb__stepd_ended__unpack(NULL, bytes.len, (const uint8_t *)bytes.data);
+}
+
+void ending_killed(struct job *j, uint32_t step_id, Pb__StepdEnded *m)
+{
+    log_error("step %u.%u: its slurmstepd has gone without a report; ending what is left of it",
+              j->key.id, step_id);
+    stray_kill(j->d, j->key.id, step_id, (uid_t)j->note.about->uid);
+    m->job_id = j->key.id;
+    m->restarts = j->key.restarts;
+    m->step_id = step_id;
+    m->exit_status = SIGKILL;
+    m->text = "slurmstepd was killed";
+}
+
+/* Claimed, but whoever claimed it does not answer. */
+static void take_end(struct job *j, uint32_t step_id)
+{
+    Pb__StepdEnded *m = step_read_end(j->d, j->key.id, j->key.restarts, step_id);
+
+    job_step_lost(j, step_id, m);
+    if (m)
+        pb__stepd_ended__free_unpacked(m, NULL);
+}
+
+static bool claimed(const struct job *j, uint32_t step_id)
+{
+    _cleanup_free_ char *path = step_file(j->d, j->key.id, j->key.restarts, step_id, "sock");
+
+    return !access(path, F_OK);
+}
+
+void ending_find_steps(struct job *j)
+{
+    struct slurmd *d = j->d;
+    bool batch = j->note.batch_started && !j->note.batch_over;
+
+    if (batch && report_pending_step(d, j->key.id, j->key.restarts, SLURMD_STEP_BATCH))
+        j->batch_ended = true;
+    else if (batch && !claimed(j, SLURMD_STEP_BATCH))
+        j->note.batch_started = false; /* its shepherd never came so far: it may be started */
+    else if (batch && !step_adopt(j, SLURMD_STEP_BATCH))
+        take_end(j, SLURMD_STEP_BATCH);
+    if (j->note.batch_over)
+        j->batch_ended = true;
+    for (size_t i = 0; i < j->note.steps.len; i++) {
+        uint32_t id = j->note.steps.data[i];
+
+        if (claimed(j, id) && !report_pending_step(d, j->key.id, j->key.restarts, id) &&
+            !step_adopt(j, id))
+            take_end(j, id);
+    }
+}
+
+/* Whether the number still belongs to the site's script. */
+static bool epilog_lives(const struct job *j)
+{
+    _cleanup_str_ struct str line = STR_INIT;
+    char path[64];
+
+    if (j->note.epilog_pid <= 0 || !j->d->conf->epilog)
+        return false;
+    snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)j->note.epilog_pid);
+    if (path_read_file(path, COMMAND_LINE_MAX, &line, NULL))
+        return false;
+    return line.len && memmem(line.data, line.len, j->d->conf->epilog, strlen(j->d->conf->epilog));
+}
+
+struct watch {
+    struct slurmd *d;
+    struct job_key key;
+    script_fn *done;
+};
+
+static void on_look(void *ctx)
+{
+    struct watch *w = ctx;
+    struct job *j = job_find(w->d, w->key.id, w->key.restarts);
+
+    if (j && epilog_lives(j)) {
+        loop_timer_set(j->epilog_watch, EPILOG_LOOK_MS);
+        return;
+    }
+    log_info("job %u: the epilog that was running when this daemon started has ended", w->key.id);
+    w->done(w->d, w->key.id, w->key.restarts, 0, NULL);
+    free(w);
+}
+
+void ending_watch_epilog(struct job *j, script_fn *done)
+{
+    struct watch *w = mem_new(struct watch);
+
+    *w = (struct watch){j->d, j->key, done};
+    j->epilog_running = true;
+    j->epilog_watch = loop_timer_new(j->d->loop, on_look, w);
+    loop_timer_set(j->epilog_watch, 0);
+}
+
+void ending_remove_script(const struct slurmd *d, uint32_t job_id)
+{
+    _cleanup_free_ char *dir = mem_printf("%s/job%05u", d->spool, job_id);
+    _cleanup_free_ char *script = mem_printf("%s/slurm_script", dir);
+
+    if (!rmdir(dir))
+        return;
+    unlink(script);
+    rmdir(dir);
+}

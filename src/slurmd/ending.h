@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Odds and ends of jobs that end, or that an earlier daemon left: what is found on disk, what is
+ * killed, what is removed.
+ */
+#pragma once
+
+#include "slurmd/job.h"
+#include "slurmd/script.h"
+
+Pb__StepdEnded *ending_copy(const Pb__StepdEnded *m);
+
+/* Ends what a killed shepherd left behind and fills in its end. */
+void ending_killed(struct job *j, uint32_t step_id, Pb__StepdEnded *m);
+
+/* Of a job found on disk: connects to its living shepherds, takes in the ends of the others. */
+void ending_find_steps(struct job *j);
+
+/* Waits for an epilog that an earlier daemon started; its status stays unknown and counts as 0. */
+void ending_watch_epilog(struct job *j, script_fn *done);
+
+/* A script that its shepherd could not remove. */
+void ending_remove_script(const struct slurmd *d, uint32_t job_id);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What this machine has. Processors come from hwloc, asked by a short-lived child, so that neither
+ * the library nor its memory stays with the daemon.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+struct hw {
+    uint32_t cpus, boards, sockets, cores, threads; /* cores per socket, threads per core */
+    uint64_t real_memory_mib, tmp_disk_mib;
+};
+
+int hw_detect(const char *tmp_fs, struct hw *hw, struct err *err);
+
+/* The cheap part again; true when something has changed, and hw_detect() is due. */
+bool hw_changed(const char *tmp_fs, const struct hw *hw);
+
+/* "NodeName=HOST CPUs=.. ..." and "UpTime=D-HH:MM:SS", as "slurmd -C" prints them. */
+void hw_format(const struct hw *hw, const char *host, int64_t up_sec, struct str *out);
+
+int64_t hw_up_sec(void);
+void hw_load(uint64_t *free_mem_mib, uint32_t *cpu_load_centi);

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmd/job.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "slurmd/ending.h"
+#include "slurmd/launch.h"
+#include "slurmd/report.h"
+#include "slurmd/revoked.h"
+#include "slurmd/script.h"
+#include "slurmd/step.h"
+
+#define LOG_ROOM "slurmd"
+#include "base/log.h"
+
+struct job *job_find(struct slurmd *d, uint32_t id, uint32_t restarts)
+{
+    struct job_key key = {id, restarts};
+    struct job *j;
+
+    HASH_FIND(hh, d->jobs, &key, sizeof(key), j);
+    return j;
+}
+
+static struct job *add(struct slurmd *d, uint32_t id, uint32_t restarts)
+{
+    struct job *j = mem_new(struct job);
+
+    j->d = d;
+    j->key = (struct job_key){id, restarts};
+    HASH_ADD(hh, d->jobs, key, sizeof(j->key), j);
+    return j;
+}
+
+int job_new(struct slurmd *d, const Pb__Terminate *about, const char *line, struct job **out,
+            struct err *err)
+{
+    _cleanup_str_ struct str bytes = STR_INIT;
+    int rc = note_create(d->spool, about, line, err);
+    struct job *j;
+
+    if (rc)
+        return rc;
+    pb_pack(&about->base, &bytes);
+    j = add(d, about->job_id, about->restarts);
+    j->note.about = pb__terminate__unpack(NULL, bytes.len, (const uint8_t *)bytes.data);
+    j->note.single_node = !strcmp(line, NOTE_SINGLE);
+    *out = j;
+    return 0;
+}
+
+void job_note(struct job *j, const char *fmt, ...)
+{
+    _cleanup_str_ struct str line = STR_INIT;
+    struct err err = {0};
+    va_list ap;
+
+    va_start(ap, fmt);
+    str_vprintf(&line, fmt, ap);
+    va_end(ap);
+    if (note_append(j->d->spool, j->key.id, j->key.restarts, str_cstr(&line), &err))
+        log_error("job %u: a restart of this daemon may do things twice: %s", j->key.id, err.text);
+}
+
+bool job_is_ending(const struct job *j)
+{
+    return j->note.terminating || j->note.gone || j->batch_end;
+}
+
+static void start_waiting(struct job *j)
+{
+    uint64_t *numbers = mem_new_array(uint64_t, j->waiting.len + 1);
+    size_t count = 0;
+
+    /* Starting takes a launch off the list. */
+    vec_foreach (&j->waiting, l)
+        numbers[count++] = (*l)->number;
+    for (size_t i = 0; i < count; i++)
+        for (size_t n = 0; n < j->waiting.len; n++)
+            if (j->waiting.data[n]->number == numbers[i]) {
+                launch_go(j->d, j->waiting.data[n]);
+                break;
+            }
+    free(numbers);
+}
+
+static void fail_waiting(struct job *j, int code, const char *text, bool drain)
+{
+    while (j->waiting.len) {
+        struct launch *l = vec_pop(&j->waiting);
+
+        launch_fail(j->d, l, code, text, drain);
+    }
+}
+
+static void on_prolog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
+                      const char *text)
+{
+    struct job *j = job_find(ctx, job_id, restarts);
+
+    if (!j)
+        return;
+    j->prolog_running = false;
+    if (text) {
+        j->prolog_error = mem_strdup(text);
+    } else {
+        j->note.prolog_done = true;
+        job_note(j, NOTE_PROLOG_DONE);
+    }
+    if (!job_is_ending(j))
+        job_prepare(j);
+    job_check(j);
+}
+
+void job_prepare(struct job *j)
+{
+    struct slurmd *d = j->d;
+    struct script_job script = {.job_id = j->key.id,
+                                .restarts = j->key.restarts,
+                                .about = j->note.about,
+                                .path = d->conf->prolog};
+
+    if (j->prolog_running)
+        return;
+    if (j->prolog_error) {
+        fail_waiting(j, ERR_LAUNCH, j->prolog_error, true);
+    } else if (d->conf->prolog && !j->note.prolog_done) {
+        j->prolog_running = true;
+        script_run(d, &script, on_prolog, d);
+    } else {
+        start_waiting(j);
+    }
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return str_eq(a ? a : "", b ? b : "");
+}
+
+void job_terminate(struct job *j, uint32_t grace_sec, const char *why)
+{
+    bool sooner = !j->note.terminating || grace_sec < j->note.grace_sec;
+
+    if (j->note.gone)
+        return;
+    if (sooner || !same_text(j->note.why, why)) {
+        free(j->note.why);
+        j->note.why = mem_strdup(why ? why : "");
+        j->note.grace_sec = grace_sec;
+        j->note.terminating = true;
+        job_note(j, NOTE_TERMINATE, grace_sec, j->note.why);
+        j->ending_sent = false;
+    }
+    job_check(j);
+}
+
+void job_step_ended(struct job *j, const Pb__StepdEnded *m, struct step *s)
+{
+    bool failed = m->has_launch_code && m->launch_code;
+
+    if (s && !s->answered)
+        launch_answer(s, failed ? m->launch_code : ERR_LAUNCH,
+                      m->text ? m->text : "the step ended before it was started");
+    if (m->step_id != SLURMD_STEP_BATCH) {
+        report_step_ended(j->d, m);
+    } else {
+        j->batch_ended = true;
+        if (failed && !s)
+            report_launched(j->d, j->key.id, j->key.restarts, m->launch_code, m->text, false);
+        else if (!failed && j->note.single_node && !j->note.terminating)
+            j->batch_end = ending_copy(m);
+        else if (!failed)
+            report_batch_ended(j->d, m, false);
+    }
+    if (m->has_unkillable && m->unkillable)
+        report_trouble(j->d, "Kill task failed");
+    log_verbose("step %u.%u has ended, status 0x%x", j->key.id, m->step_id,
+                (unsigned)m->exit_status);
+    job_check(j);
+}
+
+/* Nothing lives here any more and the epilog is behind us. */
+static void set_gone(struct job *j, int epilog_status)
+{
+    struct slurmd *d = j->d;
+
+    j->note.gone = true;
+    j->note.epilog_status = epilog_status;
+    if (j->batch_end)
+        report_batch_ended(d, j->batch_end, epilog_status == 0);
+    if (!j->batch_end || epilog_status != 0)
+        report_job_gone(d, j->key.id, j->key.restarts, epilog_status);
+    log_verbose("job %u is over on this node", j->key.id);
+}
+
+static void on_epilog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
+                      const char *text)
+{
+    struct job *j = job_find(ctx, job_id, restarts);
+
+    if (!j)
+        return;
+    j->epilog_running = false;
+    if (text)
+        log_error("job %u: %s", job_id, text);
+    job_note(j, NOTE_GONE, wait_status);
+    set_gone(j, wait_status);
+}
+
+static void run_epilog(struct job *j)
+{
+    struct slurmd *d = j->d;
+    struct script_job script = {.job_id = j->key.id,
+                                .restarts = j->key.restarts,
+                                .about = j->note.about,
+                                .is_epilog = true,
+                                .path = d->conf->epilog};
+
+    if (j->batch_end) {
+        j->note.about->has_exit_status = true;
+        j->note.about->exit_status = j->batch_end->exit_status;
+    }
+    j->epilog_running = true;
+    j->note.epilog_begun = true;
+    job_note(j, NOTE_EPILOG, 0);
+    j->note.epilog_pid = script_run(d, &script, on_epilog, d);
+    job_note(j, NOTE_EPILOG, (int)j->note.epilog_pid);
+}
+
+void job_check(struct job *j)
+{
+    if (j->note.gone || j->epilog_running || (!j->note.terminating && !j->batch_end))
+        return;
+    fail_waiting(j, ERR_CREDENTIAL_REVOKED, err_text(ERR_CREDENTIAL_REVOKED), false);
+    if (!j->ending_sent) {
+        uint32_t grace =
+            j->note.terminating ? j->note.grace_sec : (uint32_t)j->d->conf->kill_wait_sec;
+
+        j->ending_sent = true;
+        vec_foreach (&j->steps, s)
+            step_terminate(*s, grace, j->note.why);
+    }
+    if (j->steps.len || j->prolog_running)
+        return;
+    if (j->note.epilog_begun)
+        ending_watch_epilog(j, on_epilog);
+    else if (j->d->conf->epilog)
+        run_epilog(j);
+    else
+        set_gone(j, 0);
+}
+
+static void job_free(struct job *j)
+{
+    HASH_DEL(j->d->jobs, j);
+    while (j->steps.len)
+        step_free(j->steps.data[0]);
+    vec_done(&j->steps);
+    fail_waiting(j, ERR_SHUTDOWN, err_text(ERR_SHUTDOWN), false);
+    vec_done(&j->waiting);
+    if (j->batch_end)
+        pb__stepd_ended__free_unpacked(j->batch_end, NULL);
+    loop_timer_free(j->epilog_watch);
+    free(j->prolog_error);
+    note_done(&j->note);
+    free(j);
+}
+
+void job_forget(struct job *j)
+{
+    struct slurmd *d = j->d;
+
+    revoked_add(d->revoked, j->key.id, j->key.restarts);
+    note_remove(d->spool, j->key.id, j->key.restarts);
+    ending_remove_script(d, j->key.id);
+    job_free(j);
+}
+
+void job_free_all(struct slurmd *d)
+{
+    struct job *j, *next;
+
+    HASH_ITER (hh, d->jobs, j, next) {
+        /* At the daemon's end nobody is told anything: what waits will be asked for again. */
+        while (j->waiting.len) {
+            struct launch *l = vec_pop(&j->waiting);
+
+            str_done(&l->message);
+            str_done(&l->cred);
+            free(l);
+        }
+        job_free(j);
+    }
+}
+
+void job_step_lost(struct job *j, uint32_t step_id, const Pb__StepdEnded *m)
+{
+    Pb__StepdEnded killed = PB__STEPD_ENDED__INIT;
+
+    if (m) {
+        job_step_ended(j, m, NULL);
+        return;
+    }
+    ending_killed(j, step_id, &killed);
+    job_step_ended(j, &killed, NULL);
+}
+
+void job_adopt(struct slurmd *d, struct note *n)
+{
+    struct job *j = add(d, n->about->job_id, n->about->restarts);
+
+    j->note = *n;
+    *n = (struct note){0};
+    ending_find_steps(j);
+    if (report_pending_gone(d, j->key.id, j->key.restarts))
+        j->note.gone = true;
+    else if (j->note.gone)
+        set_gone(j, j->note.epilog_status);
+    job_check(j);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The jobs this node knows: running, ending, or over and not yet acknowledged. A job's way here:
+ *
+ *   made by its first launch, or by an order to end it (then nothing of it will start)
+ *   -> prolog, once, while launches wait -> launches start their shepherds (step.h)
+ *   -> ending: ordered by the controller, or the batch script of a single-node job has ended
+ *   -> no shepherd is left -> epilog, once -> gone: JobGone or BatchEnded{gone}
+ *   -> acknowledged: forgotten but for its entry in revoked.h
+ *
+ * job_check() takes every step of this way that is due.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <uthash.h>
+
+#include "base/vec.h"
+#include "loop/loop.h"
+#include "proto/io.pb-c.h"
+#include "slurmd/note.h"
+#include "slurmd/slurmd.h"
+
+#define JOB_NONCES 32 /* signals remembered, so that a repeat is not delivered again */
+
+struct launch;
+struct step;
+
+struct job_key {
+    uint32_t id, restarts;
+};
+
+struct job {
+    struct slurmd *d;
+    struct job_key key;
+    struct note note; /* as on disk */
+    bool prolog_running, epilog_running;
+    char *prolog_error;            /* it failed: nothing starts here */
+    VEC(struct step *) steps;      /* shepherds that live, or have ended and not gone yet */
+    VEC(struct launch *) waiting;  /* for the prolog */
+    Pb__StepdEnded *batch_end;     /* held back until the node is clean; single-node jobs */
+    bool batch_ended, ending_sent; /* ending_sent: the shepherds were told */
+    uint64_t nonces[JOB_NONCES];
+    size_t nonce_next;
+    struct loop_timer *epilog_watch; /* for an epilog that an earlier daemon started */
+    UT_hash_handle hh;
+};
+
+struct job *job_find(struct slurmd *d, uint32_t id, uint32_t restarts);
+
+/* A new job with its note on disk. 'about' is copied. */
+int job_new(struct slurmd *d, const Pb__Terminate *about, const char *line, struct job **out,
+            struct err *err);
+/* From a note on disk, whose contents it takes; finds its shepherds and what they wrote. */
+void job_adopt(struct slurmd *d, struct note *n);
+void job_note(struct job *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+bool job_is_ending(const struct job *j);
+
+void job_prepare(struct job *j); /* runs the prolog unless that was done; then the launches */
+void job_terminate(struct job *j, uint32_t grace_sec, const char *why);
+void job_check(struct job *j);
+/* A shepherd's report; 's' when it lives. */
+void job_step_ended(struct job *j, const Pb__StepdEnded *m, struct step *s);
+/* No shepherd lives for this step. 'm': what it wrote down; NULL: it was killed, and what it left
+ * behind is ended here. */
+void job_step_lost(struct job *j, uint32_t step_id, const Pb__StepdEnded *m);
+
+void job_forget(struct job *j); /* frees it; its note goes, its entry in revoked.h comes */
+void job_free_all(struct slurmd *d);

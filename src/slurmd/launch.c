@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmd/launch.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/hostlist.h"
+#include "base/mem.h"
+#include "slurmd/cred.h"
+#include "slurmd/report.h"
+#include "slurmd/revoked.h"
+#include "slurmd/users.h"
+
+#define LOG_ROOM "slurmd"
+#include "base/log.h"
+
+#define CRED_ARENA (64u << 20)
+
+static struct log_limit refusals = {.burst = 60};
+
+static void launch_free(struct launch *l)
+{
+    str_done(&l->message);
+    str_done(&l->cred);
+    free(l);
+}
+
+void launch_refuse(struct slurmd *d, uint64_t call, int code, const char *text)
+{
+    if (call)
+        rpc_reply_error(d->server, call, code, text);
+}
+
+void launch_fail(struct slurmd *d, struct launch *l, int code, const char *text, bool drain)
+{
+    log_error("launch of %u.%u: %s", l->job.id, l->step_id, text);
+    if (l->is_batch) {
+        report_launched(d, l->job.id, l->job.restarts, code, text, drain);
+    } else {
+        launch_refuse(d, l->call, code, text);
+        if (drain)
+            report_trouble(d, text);
+    }
+    launch_free(l);
+}
+
+void launch_answer(struct step *s, int code, const char *text)
+{
+    struct job *j = s->job;
+    Pb__LaunchReply reply = PB__LAUNCH_REPLY__INIT;
+
+    if (s->answered)
+        return;
+    s->answered = true;
+    if (code)
+        log_error("step %u.%u was not started: %s", j->key.id, s->id, text ? text : err_text(code));
+    else
+        log_verbose("started step %u.%u, pid %d", j->key.id, s->id, (int)s->pid);
+    if (s->id == SLURMD_STEP_BATCH) {
+        report_launched(j->d, j->key.id, j->key.restarts, code, text, false);
+    } else if (code) {
+        launch_refuse(j->d, s->call, code, text && *text ? text : err_text(code));
+    } else if (s->call) {
+        reply.local_pid = (uint32_t)s->pid;
+        rpc_reply(j->d->server, s->call, &reply.base);
+    }
+    s->call = 0;
+}
+
+static int check_cred(struct slurmd *d, ProtobufCBinaryData data, ProtobufCBinaryData signature,
+                      struct arena *arena, Pb__Cred **cred, uint32_t *node_index, struct err *err)
+{
+    struct cred_checker checker = {.public_key = d->have_public_key ? d->public_key : NULL,
+                                   .cluster = d->conf->cluster_name,
+                                   .node = d->name,
+                                   .now_ms = loop_wall_ms()};
+
+    return cred_check(&checker, data.data, data.len, signature.data, signature.len, arena, cred,
+                      node_index, err);
+}
+
+static int check_not_over(struct slurmd *d, uint32_t id, uint32_t restarts, struct err *err)
+{
+    struct job *j = job_find(d, id, restarts);
+
+    if ((j && job_is_ending(j)) || (!j && revoked_has(d->revoked, id, restarts)))
+        return err_set(err, -ERR_CREDENTIAL_REVOKED, "%s: job %u has ended on node %s",
+                       err_text(ERR_CREDENTIAL_REVOKED), id, d->name);
+    return 0;
+}
+
+/* What scripts are told of the job: the controller's words, or the credential's. */
+static void about_job(const Pb__Cred *cred, Pb__Terminate *about, struct str *nodes)
+{
+    struct hostlist *list = hostlist_new();
+
+    for (size_t i = 0; i < cred->n_job_nodes; i++)
+        hostlist_push(list, cred->job_nodes[i]->node);
+    hostlist_format(list, nodes);
+    hostlist_free(list);
+    about->job_id = cred->job_id;
+    about->restarts = cred->restarts;
+    about->uid = cred->uid;
+    about->gid = cred->gid;
+    about->user_name = cred->user_name;
+    about->nodes = (char *)str_cstr(nodes);
+}
+
+static struct launch *launch_new(struct slurmd *d, const Pb__Cred *cred, ProtobufCBinaryData packed,
+                                 const ProtobufCMessage *message, uint32_t node_index)
+{
+    struct launch *l = mem_new(struct launch);
+
+    l->number = ++d->next_launch;
+    l->job = (struct job_key){cred->job_id, cred->restarts};
+    l->step_id = cred->step_id;
+    l->node_index = node_index;
+    l->uid = cred->uid;
+    l->gid = cred->gid;
+    pb_pack(message, &l->message);
+    str_append(&l->cred, packed.data, packed.len);
+    return l;
+}
+
+static bool is_waiting(const struct job *j, uint32_t step_id, struct launch **out)
+{
+    for (size_t i = 0; i < j->waiting.len; i++)
+        if (j->waiting.data[i]->step_id == step_id) {
+            *out = j->waiting.data[i];
+            return true;
+        }
+    return false;
+}
+
+/* Batch scripts. */
+
+static int check_batch(struct slurmd *d, const Pb__LaunchBatch *m, struct arena *arena,
+                       Pb__Cred **cred, uint32_t *index, struct err *err)
+{
+    int rc = check_cred(d, m->cred, m->signature, arena, cred, index, err);
+
+    if (rc)
+        return rc;
+    if ((*cred)->job_id != m->job_id || (*cred)->restarts != m->restarts ||
+        (*cred)->step_id != SLURMD_STEP_BATCH || (m->spec->has_uid && m->spec->uid != (*cred)->uid))
+        return err_set(err, -ERR_CREDENTIAL, "%s: it is not the one of this batch script",
+                       err_text(ERR_CREDENTIAL));
+    return check_not_over(d, m->job_id, m->restarts, err);
+}
+
+/* The same order again. */
+static void answer_repeat(struct job *j)
+{
+    struct step *s = step_find(j, SLURMD_STEP_BATCH);
+
+    log_verbose("job %u: its launch was ordered again", j->key.id);
+    if (j->batch_ended || (s && s->started))
+        report_launched(j->d, j->key.id, j->key.restarts, 0, NULL, false);
+}
+
+static int job_for_batch(struct slurmd *d, const Pb__LaunchBatch *m, const Pb__Cred *cred,
+                         struct job **out, struct err *err)
+{
+    _cleanup_str_ struct str nodes = STR_INIT;
+    Pb__Terminate about = PB__TERMINATE__INIT;
+
+    about_job(cred, &about, &nodes);
+    about.partition = m->partition;
+    about.job_name = m->spec->name;
+    about.work_dir = m->spec->work_dir;
+    if (!about.user_name)
+        about.user_name = m->spec->user_name;
+    return job_new(d, &about, cred->n_job_nodes == 1 ? NOTE_SINGLE : "", out, err);
+}
+
+void launch_batch(struct slurmd *d, const Pb__LaunchBatch *m)
+{
+    _cleanup_arena_ struct arena arena;
+    struct err err = {0};
+    struct job *j = job_find(d, m->job_id, m->restarts);
+    struct launch *l;
+    Pb__Cred *cred;
+    uint32_t index;
+    int rc;
+
+    arena_init(&arena, CRED_ARENA);
+    if (j && (j->note.batch_started || is_waiting(j, SLURMD_STEP_BATCH, &l))) {
+        answer_repeat(j);
+        return;
+    }
+    rc = check_batch(d, m, &arena, &cred, &index, &err);
+    if (!rc && !j)
+        rc = job_for_batch(d, m, cred, &j, &err);
+    if (rc) {
+        log_error("job %u can not be launched: %s", m->job_id, err.text);
+        report_launched(d, m->job_id, m->restarts, -rc, err.text, false);
+        return;
+    }
+    l = launch_new(d, cred, m->cred, &m->base, 0);
+    l->is_batch = true;
+    vec_push(&j->waiting, l);
+    job_prepare(j);
+}
+
+/* Steps. */
+
+static int check_tasks(struct slurmd *d, const struct rpc_request *r, const Pb__LaunchTasks *m,
+                       struct arena *arena, Pb__Cred **cred, uint32_t *index, struct err *err)
+{
+    int rc = check_cred(d, m->cred, m->signature, arena, cred, index, err);
+
+    if (rc)
+        return rc;
+    if (r->who.uid != (*cred)->uid && r->who.uid != 0)
+        return err_set(err, -ERR_CREDENTIAL, "%s: it is of user %u, the caller is user %u",
+                       err_text(ERR_CREDENTIAL), (*cred)->uid, (unsigned)r->who.uid);
+    if ((*cred)->step_id == SLURMD_STEP_BATCH || !(*cred)->nodes[*index]->n_task_ids)
+        return err_set(err, -ERR_CREDENTIAL, "%s: it grants no tasks on node %s",
+                       err_text(ERR_CREDENTIAL), d->name);
+    if (!m->n_argv || !m->n_io_addr || m->io_port < 1 || m->io_port > 65535 ||
+        m->io_key.len != AUTH_HASH_SIZE)
+        return err_set(err, -ERR_LAUNCH, "%s: the request lacks a program or where its output goes",
+                       err_text(ERR_LAUNCH));
+    return check_not_over(d, (*cred)->job_id, (*cred)->restarts, err);
+}
+
+/* Whether this step was asked for before; then the call is answered, now or with the first. */
+static bool is_repeat(struct job *j, uint32_t step_id, const uint8_t *key_hash, uint64_t call)
+{
+    struct step *s = step_find(j, step_id);
+    struct launch *l;
+
+    if (is_waiting(j, step_id, &l) && !memcmp(l->io_key_hash, key_hash, AUTH_HASH_SIZE)) {
+        l->call = call;
+        return true;
+    }
+    if (s && !memcmp(s->io_key_hash, key_hash, AUTH_HASH_SIZE)) {
+        s->call = call;
+        if (s->started) {
+            s->answered = false;
+            launch_answer(s, 0, NULL);
+        }
+        return true;
+    }
+    for (size_t i = 0; i < j->note.steps.len; i++)
+        if (j->note.steps.data[i] == step_id) {
+            launch_refuse(j->d, call, ERR_LAUNCH, "the step was launched before");
+            return true;
+        }
+    return false;
+}
+
+static int job_for_tasks(struct slurmd *d, const Pb__Cred *cred, struct job **out, struct err *err)
+{
+    _cleanup_str_ struct str nodes = STR_INIT;
+    Pb__Terminate about = PB__TERMINATE__INIT;
+
+    *out = job_find(d, cred->job_id, cred->restarts);
+    if (*out)
+        return 0;
+    about_job(cred, &about, &nodes);
+    return job_new(d, &about, "", out, err);
+}
+
+void launch_tasks(struct slurmd *d, const struct rpc_request *r)
+{
+    const Pb__LaunchTasks *m = (const Pb__LaunchTasks *)r->body;
+    _cleanup_arena_ struct arena arena;
+    uint8_t hash[AUTH_HASH_SIZE];
+    struct err err = {0};
+    Pb__Cred *cred;
+    struct job *j;
+    struct launch *l;
+    uint32_t index;
+    int rc;
+
+    arena_init(&arena, CRED_ARENA);
+    rc = check_tasks(d, r, m, &arena, &cred, &index, &err);
+    if (!rc)
+        rc = job_for_tasks(d, cred, &j, &err);
+    if (rc) {
+        if (log_allow(&refusals))
+            log_error("refused a launch by user %u from %s: %s", (unsigned)r->who.uid, r->peer,
+                      err.text);
+        rpc_reply_error(d->server, r->call, -rc, err.text);
+        return;
+    }
+    auth_hash(m->io_key.data, m->io_key.len, hash);
+    if (is_repeat(j, cred->step_id, hash, r->call))
+        return;
+    l = launch_new(d, cred, m->cred, &m->base, index);
+    memcpy(l->io_key_hash, hash, sizeof(hash));
+    l->call = r->call;
+    vec_push(&j->waiting, l);
+    job_prepare(j);
+}
+
+/* Both. */
+
+static struct launch *find(struct slurmd *d, uint64_t number, struct job **job, size_t *place)
+{
+    for (struct job *j = d->jobs; j; j = j->hh.next)
+        for (size_t i = 0; i < j->waiting.len; i++)
+            if (j->waiting.data[i]->number == number) {
+                *job = j;
+                *place = i;
+                return j->waiting.data[i];
+            }
+    return NULL;
+}
+
+static void fill_start(struct slurmd *d, const struct launch *l, const struct user *user,
+                       Pb__StepdStart *m, uint32_t *gids)
+{
+    ProtobufCBinaryData bytes = {l->message.len, (uint8_t *)l->message.data};
+
+    m->node = d->name;
+    m->spool_dir = d->spool;
+    m->kill_wait_sec = (uint32_t)d->conf->kill_wait_sec;
+    m->has_unkillable_sec = m->has_slurmd_uid = true;
+    m->unkillable_sec = (uint32_t)d->conf->unkillable_step_timeout_sec;
+    m->slurmd_uid = geteuid();
+    m->has_batch = l->is_batch;
+    m->has_launch = !l->is_batch;
+    m->batch = m->launch = bytes;
+    m->cred = (ProtobufCBinaryData){l->cred.len, (uint8_t *)l->cred.data};
+    m->node_index = l->node_index;
+    for (size_t i = 0; i < user->group_count; i++)
+        gids[i] = user->groups[i];
+    m->gids = gids;
+    m->n_gids = user->group_count;
+    m->user_name = user->name;
+    m->home = user->home;
+    m->shell = user->shell;
+    m->conf_path = (char *)d->conf->path;
+    m->cluster = (char *)d->conf->cluster_name;
+    m->node_addr = (char *)d->node->addr;
+}
+
+/* On record first: whatever happens now, this is never started a second time. */
+static void start(struct job *j, struct launch *l, const struct user *user)
+{
+    struct slurmd *d = j->d;
+    Pb__StepdStart m = PB__STEPD_START__INIT;
+    _cleanup_free_ uint32_t *gids = mem_new_array(uint32_t, user->group_count + 1);
+    struct err err = {0};
+    struct step *s;
+    int rc;
+
+    fill_start(d, l, user, &m, gids);
+    if (l->is_batch) {
+        j->note.batch_started = true;
+        job_note(j, NOTE_BATCH);
+    } else {
+        vec_push(&j->note.steps, l->step_id);
+        job_note(j, NOTE_STEP, l->step_id);
+    }
+    rc = step_start(j, l->step_id, &m, &s, &err);
+    if (rc) {
+        launch_fail(d, l, -rc, err.text, false);
+        return;
+    }
+    s->call = l->call;
+    memcpy(s->io_key_hash, l->io_key_hash, sizeof(s->io_key_hash));
+    launch_free(l);
+}
+
+static void on_user(void *ctx, uint64_t number, const struct user *user, const struct err *why)
+{
+    struct slurmd *d = ctx;
+    struct launch *l;
+    struct job *j;
+    size_t place;
+
+    l = find(d, number, &j, &place);
+    if (!l)
+        return;
+    vec_remove(&j->waiting, place);
+    if (user)
+        start(j, l, user);
+    else
+        launch_fail(d, l, -why->code, why->text, false);
+}
+
+void launch_go(struct slurmd *d, struct launch *l)
+{
+    if (l->asked)
+        return;
+    l->asked = true;
+    users_ask(d->users, l->uid, l->gid, on_user, d, l->number);
+}

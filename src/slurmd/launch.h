@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Requests to start something: checked, put to their job, and when that is ready, handed to a
+ * shepherd of their own. A repeat is answered as the first was.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/str.h"
+#include "proto/node.pb-c.h"
+#include "rpc/server.h"
+#include "slurmd/job.h"
+#include "slurmd/step.h"
+
+struct launch {
+    uint64_t number; /* names it across turns */
+    struct job_key job;
+    uint32_t step_id, node_index;
+    uid_t uid;
+    gid_t gid;
+    bool is_batch, asked;     /* asked: who the user is */
+    struct str message, cred; /* packed */
+    uint64_t call;
+    uint8_t io_key_hash[AUTH_HASH_SIZE];
+};
+
+void launch_batch(struct slurmd *d, const Pb__LaunchBatch *m); /* ordered by the controller */
+void launch_tasks(struct slurmd *d, const struct rpc_request *request); /* by an srun */
+
+void launch_go(struct slurmd *d, struct launch *l); /* its job is ready */
+/* Tells who asked, once; drain: this node is at fault. Frees it. */
+void launch_fail(struct slurmd *d, struct launch *l, int code, const char *text, bool drain);
+
+void launch_answer(struct step *s, int code, const char *text);
+void launch_refuse(struct slurmd *d, uint64_t call, int code,
+                   const char *text); /* call 0: nobody */

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * slurmd: the node daemon. Starts and watches the steps of jobs through one slurmstepd each, runs
+ * the site's scripts around a job, and reports to the controller. It may be ended and started anew
+ * at any time: steps go on.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "slurmd/detach.h"
+#include "slurmd/job.h"
+#include "slurmd/serve.h"
+#include "slurmd/slurmd.h"
+#include "slurmd/spool.h"
+#include "slurmd/uplink.h"
+#include "slurmd/users.h"
+
+#define LOG_ROOM "slurmd"
+#include "base/log.h"
+
+struct options {
+    char *conf_file, *node;
+    bool foreground, clean, print_hardware;
+    unsigned verbose;
+};
+
+static const char help[] =
+    "Usage: slurmd [OPTIONS]\n"
+    "  -c         forget the jobs of earlier daemons on this node\n"
+    "  -C         print the hardware of this node as a line for slurm.conf, and end\n"
+    "  -D         stay in the foreground and log to the terminal as well\n"
+    "  -f FILE    use this configuration file\n"
+    "  -N NAME    be the node of this name, several of which may share a host\n"
+    "  -v         say more; may be repeated\n"
+    "  -V         print the version, and end\n"
+    "  -h         print this help, and end\n";
+
+static int usage(const char *what)
+{
+    fprintf(stderr, "slurmd: error: %s\nTry 'slurmd --help'.\n", what);
+    return 1;
+}
+
+/* Returns -1 to go on, else the exit status. */
+static int parse_options(int argc, char **argv, struct options *o)
+{
+    static const struct option longs[] = {
+        {"version", no_argument, NULL, 'V'}, {"help", no_argument, NULL, 'h'}, {0}};
+    int letter;
+
+    while ((letter = getopt_long(argc, argv, "cCDf:hN:vV", longs, NULL)) != -1) {
+        switch (letter) {
+        case 'c':
+            o->clean = true;
+            break;
+        case 'C':
+            o->print_hardware = true;
+            break;
+        case 'D':
+            o->foreground = true;
+            break;
+        case 'f':
+            o->conf_file = optarg;
+            break;
+        case 'N':
+            o->node = optarg;
+            break;
+        case 'v':
+            o->verbose++;
+            break;
+        case 'V':
+            puts("slurm " SLURM_VERSION);
+            return 0;
+        case 'h':
+            fputs(help, stdout);
+            return 0;
+        default:
+            fputs("Try 'slurmd --help'.\n", stderr);
+            return 1;
+        }
+    }
+    return optind < argc ? usage("it takes no arguments besides options") : -1;
+}
+
+static char *host_name(void)
+{
+    char name[256] = "";
+
+    gethostname(name, sizeof(name) - 1);
+    name[strcspn(name, ".")] = '\0';
+    return mem_strdup(*name ? name : "localhost");
+}
+
+static int print_hardware(const char *host)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    struct err err = {0};
+    struct hw hw;
+
+    if (hw_detect("/tmp", &hw, &err)) {
+        fprintf(stderr, "slurmd: error: %s\n", err.text);
+        return 1;
+    }
+    hw_format(&hw, host, hw_up_sec(), &text);
+    fputs(str_cstr(&text), stdout);
+    return 0;
+}
+
+static int load_conf(struct slurmd *d, const struct options *o, struct err *err)
+{
+    _cleanup_free_ char *path = o->conf_file ? path_absolute(o->conf_file, NULL) : conf_path();
+    struct conf_report report = {0};
+    int rc = conf_load(path, CONF_NODE, o->node, &d->conf, &report, err);
+
+    vec_foreach (&report.warnings, w)
+        fprintf(stderr, "slurmd: warning: %s:%d: %s\n", w->file, w->line, w->text);
+    conf_report_done(&report);
+    if (rc)
+        return rc;
+    if (d->conf->nodes.len != 1)
+        return err_set(err, -ERR_NO_NODE, "%s: no node of it is this host", path);
+    if (d->conf->slurmd_uid != geteuid())
+        return err_set(err, -EPERM, "SlurmdUser is %s (uid %u), but slurmd was started by uid %u",
+                       d->conf->slurmd_user, (unsigned)d->conf->slurmd_uid, (unsigned)geteuid());
+    d->node = &d->conf->nodes.data[0];
+    d->name = mem_strdup(d->node->name);
+    d->spool = path_expand(d->conf->slurmd_spool_dir, d->host, d->name);
+    return 0;
+}
+
+static int load_key(struct slurmd *d, struct err *err)
+{
+    const char *slash = strrchr(d->conf->path, '/');
+    _cleanup_free_ char *path =
+        mem_printf("%.*s/slurm.key", (int)(slash ? slash - d->conf->path : 0), d->conf->path);
+
+    return auth_key_load(path, d->conf->slurm_uid, &d->key, err);
+}
+
+/* Beside this program. */
+static int find_stepd(struct slurmd *d, struct err *err)
+{
+    char exe[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+    if (n < 0)
+        return err_set(err, -errno, "cannot read /proc/self/exe: %s", strerror(errno));
+    exe[n] = '\0';
+    *strrchr(exe, '/') = '\0';
+    d->stepd_path = mem_printf("%s/slurmstepd", exe);
+    if (access(d->stepd_path, X_OK))
+        return err_set(err, -errno, "cannot run %s: %s", d->stepd_path, strerror(errno));
+    return 0;
+}
+
+static enum log_level louder(uint32_t level, unsigned verbose)
+{
+    unsigned sum = level + verbose;
+
+    return sum > LOG_LVL_DEBUG3 ? LOG_LVL_DEBUG3 : (enum log_level)sum;
+}
+
+static int open_log(struct slurmd *d, struct err *err)
+{
+    enum log_level level = louder(d->conf->slurmd_debug, d->verbose);
+    _cleanup_free_ char *file =
+        d->conf->slurmd_log_file ? path_expand(d->conf->slurmd_log_file, d->host, d->name) : NULL;
+    struct log_options options = {.program = "slurmd",
+                                  .file = file,
+                                  .file_level = level,
+                                  .stderr_level = d->foreground ? level : LOG_LVL_ERROR,
+                                  .syslog_level = file || d->foreground ? LOG_LVL_QUIET : level};
+    int rc = log_open(&options);
+
+    return rc ? err_set(err, rc, "cannot open SlurmdLogFile %s: %s", file, strerror(-rc)) : 0;
+}
+
+/* A path that users can not walk lets no batch script run. */
+static void check_walkable(const struct slurmd *d)
+{
+    _cleanup_free_ char *path = mem_strdup(d->spool);
+    struct stat st;
+
+    if (geteuid() != 0)
+        return;
+    for (char *at = strchr(path + 1, '/');; at = strchr(at + 1, '/')) {
+        if (at)
+            *at = '\0';
+        if (!stat(path, &st) && !(st.st_mode & S_IXOTH))
+            log_error("users can not enter %s: their batch scripts in SlurmdSpoolDir %s will not "
+                      "run",
+                      path, d->spool);
+        if (!at)
+            return;
+        *at = '/';
+    }
+}
+
+static void on_stop(void *ctx, int signo)
+{
+    struct slurmd *d = ctx;
+
+    log_info("stopping by signal %d; steps go on", signo);
+    loop_stop(d->loop);
+}
+
+static void on_hangup(void *ctx, int signo)
+{
+    uplink_reconfigure(ctx);
+}
+
+static void on_stray(void *ctx, pid_t pid, int wait_status)
+{
+    log_debug("process %d, an orphan, has ended", (int)pid);
+}
+
+static void on_turn(void *ctx)
+{
+    uplink_flush(ctx);
+}
+
+static void set_up_loop(struct slurmd *d)
+{
+    d->loop = loop_new(1);
+    loop_signal(d->loop, SIGTERM, on_stop, d);
+    loop_signal(d->loop, SIGINT, on_stop, d);
+    loop_signal(d->loop, SIGHUP, on_hangup, d);
+    loop_child_other(d->loop, on_stray, d);
+    loop_on_turn(d->loop, on_turn, d);
+    d->users = users_new(d->loop);
+}
+
+static int set_up(struct slurmd *d, const struct options *o, struct err *err)
+{
+    int rc;
+
+    signal(SIGPIPE, SIG_IGN);
+    umask(0022);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    d->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (d->null_fd < 0)
+        return err_set(err, -errno, "cannot open /dev/null: %s", strerror(errno));
+    rc = open_log(d, err);
+    if (!rc)
+        rc = spool_open(d, o->clean, err);
+    if (rc)
+        return rc;
+    check_walkable(d);
+    set_up_loop(d);
+    rc = serve_open(d, err);
+    if (rc)
+        return rc;
+    spool_adopt(d);
+    uplink_open(d);
+    return 0;
+}
+
+static void tear_down(struct slurmd *d, const char *pid_file)
+{
+    uplink_flush(d);
+    unlink(pid_file);
+    uplink_close(d);
+    rpc_server_unlisten(d->server);
+    job_free_all(d);
+    serve_close(d);
+    users_free(d->users);
+    spool_close(d);
+    loop_free(d->loop);
+    auth_key_done(&d->key);
+    conf_free(d->conf);
+    free(d->name);
+    free(d->host);
+    free(d->spool);
+    free(d->stepd_path);
+    log_close();
+}
+
+static int run(struct slurmd *d, const struct options *o)
+{
+    _cleanup_free_ char *pid_file = path_expand(d->conf->slurmd_pid_file, d->host, d->name);
+    int terminal = o->foreground ? -1 : detach_begin("slurmd");
+    struct err err = {0};
+    int rc = set_up(d, o, &err);
+
+    if (!rc)
+        rc = detach_write_pid(pid_file, &err);
+    if (rc) {
+        fprintf(stderr, "slurmd: error: %s\n", err.text);
+        if (d->server)
+            rpc_server_unlisten(d->server);
+        return 1;
+    }
+    log_info("slurmd version " SLUICE_VERSION " is node %s, port %u", d->name, d->node->port);
+    if (terminal >= 0) {
+        log_set_stderr(LOG_LVL_QUIET);
+        detach_ready(terminal, d->null_fd);
+    }
+    malloc_trim(0);
+    loop_run(d->loop);
+    tear_down(d, pid_file);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct slurmd d = {.lock_fd = -1, .null_fd = -1};
+    struct options o = {0};
+    struct err err = {0};
+    int rc = parse_options(argc, argv, &o);
+
+    if (rc >= 0)
+        return rc;
+    d.host = host_name();
+    if (o.print_hardware)
+        return print_hardware(d.host);
+    d.started_at = loop_wall_ms() / 1000;
+    d.verbose = o.verbose;
+    d.foreground = o.foreground;
+    rc = load_conf(&d, &o, &err);
+    if (!rc)
+        rc = hw_detect(d.conf->tmp_fs, &d.hw, &err);
+    if (!rc)
+        rc = load_key(&d, &err);
+    if (!rc)
+        rc = find_stepd(&d, &err);
+    if (rc) {
+        fprintf(stderr, "slurmd: error: %s\n", err.text);
+        return 1;
+    }
+    return run(&d, &o);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmd/note.h"
+
+#include <dirent.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/crc32c.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/str.h"
+
+struct head { /* little-endian; then the packed 'about', then lines */
+    uint32_t len, crc;
+};
+
+static char *path_of(const char *dir, uint32_t job_id, uint32_t restarts)
+{
+    return mem_printf("%s/jobs/%u.%u", dir, job_id, restarts);
+}
+
+void note_done(struct note *n)
+{
+    if (n->about)
+        pb__terminate__free_unpacked(n->about, NULL);
+    n->about = NULL;
+    vec_done(&n->steps);
+    free(take_ptr(n->why));
+}
+
+static int write_file(const char *path, int flags, const void *data, size_t len, struct err *err)
+{
+    _cleanup_close_ int fd = open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
+    ssize_t n;
+
+    if (fd < 0)
+        return err_set(err, -errno, "cannot open %s: %s", path, strerror(errno));
+    n = write(fd, data, len); /* one write: whole or not at all, should we end here */
+    if (n != (ssize_t)len)
+        return err_set(err, n < 0 ? -errno : -ENOSPC, "cannot write %s: %s", path,
+                       strerror(n < 0 ? errno : ENOSPC));
+    return 0;
+}
+
+int note_create(const char *dir, const Pb__Terminate *about, const char *line, struct err *err)
+{
+    _cleanup_free_ char *path = path_of(dir, about->job_id, about->restarts);
+    _cleanup_str_ struct str text = STR_INIT;
+    struct head h = {0};
+
+    str_append(&text, &h, sizeof(h));
+    pb_pack(&about->base, &text);
+    h.len = htole32((uint32_t)(text.len - sizeof(h)));
+    h.crc = htole32(crc32c(0, text.data + sizeof(h), text.len - sizeof(h)));
+    memcpy(text.data, &h, sizeof(h));
+    str_puts(&text, line);
+    return write_file(path, O_CREAT | O_EXCL, text.data, text.len, err);
+}
+
+int note_append(const char *dir, uint32_t job_id, uint32_t restarts, const char *line,
+                struct err *err)
+{
+    _cleanup_free_ char *path = path_of(dir, job_id, restarts);
+
+    return write_file(path, 0, line, strlen(line), err);
+}
+
+void note_remove(const char *dir, uint32_t job_id, uint32_t restarts)
+{
+    _cleanup_free_ char *path = path_of(dir, job_id, restarts);
+
+    unlink(path);
+}
+
+static void take_line(struct note *n, const char *line)
+{
+    unsigned number;
+    int at = 0, value;
+
+    if (!strcmp(line, "1"))
+        n->single_node = true;
+    else if (!strcmp(line, "P"))
+        n->prolog_done = true;
+    else if (!strcmp(line, "B"))
+        n->batch_started = true;
+    else if (!strcmp(line, "b"))
+        n->batch_over = true;
+    else if (sscanf(line, "S %u", &number) == 1)
+        vec_push(&n->steps, number);
+    else if (sscanf(line, "T %u %n", &number, &at) == 1 && at) {
+        n->terminating = true;
+        n->grace_sec = number;
+        free(n->why);
+        n->why = mem_strdup(line + at);
+    } else if (sscanf(line, "E %d", &value) == 1) {
+        n->epilog_begun = true;
+        n->epilog_pid = value;
+    } else if (sscanf(line, "G %d", &value) == 1) {
+        n->gone = true;
+        n->epilog_status = value;
+    }
+}
+
+int note_load(const char *path, struct note *n, struct err *err)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    char *line, *end;
+    struct head h;
+    int rc = path_read_file(path, NOTE_SIZE_MAX, &text, err);
+
+    if (rc)
+        return rc;
+    if (text.len < sizeof(h))
+        return err_set(err, -ERR_STORE_DAMAGED, "%s is cut short", path);
+    memcpy(&h, text.data, sizeof(h));
+    h.len = le32toh(h.len);
+    if (h.len > text.len - sizeof(h) || crc32c(0, text.data + sizeof(h), h.len) != le32toh(h.crc))
+        return err_set(err, -ERR_STORE_DAMAGED, "%s is damaged", path);
+    n->about = pb__terminate__unpack(NULL, h.len, (uint8_t *)text.data + sizeof(h));
+    if (!n->about)
+        return err_set(err, -ERR_STORE_DAMAGED, "%s does not decode", path);
+    for (line = text.data + sizeof(h) + h.len; (end = strchr(line, '\n')); line = end + 1) {
+        *end = '\0';
+        take_line(n, line);
+    }
+    return 0;
+}
+
+void note_each(const char *dir, note_fn *fn, void *ctx)
+{
+    _cleanup_free_ char *jobs = mem_printf("%s/jobs", dir);
+    struct dirent *entry;
+    DIR *d = opendir(jobs);
+
+    if (!d)
+        return;
+    while ((entry = readdir(d))) {
+        _cleanup_free_ char *path = NULL;
+
+        if (entry->d_name[0] == '.')
+            continue;
+        path = mem_printf("%s/%s", jobs, entry->d_name);
+        fn(ctx, path);
+    }
+    closedir(d);
+}

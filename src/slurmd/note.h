@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A file per job in the spool directory: whose it is, then a line per thing done, each written
+ * before or after it as noted below. So a daemon started anew does nothing twice.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "proto/node.pb-c.h"
+
+#define NOTE_SIZE_MAX (16u << 20)
+
+struct note {
+    Pb__Terminate *about; /* ids, user, nodes, partition, name, directory: what scripts are told */
+    bool single_node;
+    bool prolog_done;    /* after it */
+    bool batch_started;  /* before the shepherd is told to */
+    bool batch_over;     /* its end was acknowledged */
+    VEC(uint32_t) steps; /* before each step's shepherd is told to */
+    bool terminating;    /* the order has come */
+    uint32_t grace_sec;
+    char *why;
+    bool epilog_begun;
+    pid_t epilog_pid; /* 0: not known */
+    bool gone;        /* everything is over */
+    int epilog_status;
+};
+void note_done(struct note *n);
+
+/* Makes the file (dir is the spool directory) with a first line; fails when there is one. */
+int note_create(const char *dir, const Pb__Terminate *about, const char *line, struct err *err);
+/* Appends a line made by one of the formats below. */
+int note_append(const char *dir, uint32_t job_id, uint32_t restarts, const char *line,
+                struct err *err);
+void note_remove(const char *dir, uint32_t job_id, uint32_t restarts);
+
+int note_load(const char *path, struct note *n, struct err *err);
+
+/* Every note: its path, in no order. */
+typedef void note_fn(void *ctx, const char *path);
+void note_each(const char *dir, note_fn *fn, void *ctx);
+
+#define NOTE_SINGLE "1\n"
+#define NOTE_PROLOG_DONE "P\n"
+#define NOTE_BATCH "B\n"
+#define NOTE_BATCH_OVER "b\n"
+#define NOTE_STEP "S %u\n"            /* step */
+#define NOTE_TERMINATE "T %u %.60s\n" /* grace, why */
+#define NOTE_EPILOG "E %d\n"          /* 0 before it starts, then its pid */
+#define NOTE_GONE "G %d\n"            /* epilog's wait status */

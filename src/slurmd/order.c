@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmd/order.h"
+
+#include "base/mem.h"
+#include "slurmd/events.h"
+#include "slurmd/job.h"
+#include "slurmd/launch.h"
+#include "slurmd/report.h"
+#include "slurmd/revoked.h"
+#include "slurmd/step.h"
+#include "slurmd/uplink.h"
+
+#define LOG_ROOM "slurmd"
+#include "base/log.h"
+
+static void end_step(struct slurmd *d, const Pb__Terminate *m)
+{
+    struct job *j = job_find(d, m->job_id, m->restarts);
+    struct step *s = j ? step_find(j, m->step_id) : NULL;
+
+    if (s)
+        step_terminate(s, m->has_grace_sec ? m->grace_sec : (uint32_t)d->conf->kill_wait_sec,
+                       m->why);
+}
+
+/* The epilog is told what the controller knows now. */
+static void take_news(struct job *j, const Pb__Terminate *m)
+{
+    if (m->has_exit_status) {
+        j->note.about->has_exit_status = true;
+        j->note.about->exit_status = m->exit_status;
+    }
+}
+
+static void on_terminate(struct slurmd *d, const Pb__Terminate *m)
+{
+    struct job *j = job_find(d, m->job_id, m->restarts);
+    struct err err = {0};
+
+    if (m->has_step_id) {
+        end_step(d, m);
+        return;
+    }
+    if (!j && revoked_has(d->revoked, m->job_id, m->restarts)) {
+        report_job_gone(d, m->job_id, m->restarts, 0);
+        return;
+    }
+    if (!j && job_new(d, m, "", &j, &err)) {
+        log_error("job %u can not be ended in good order: %s", m->job_id, err.text);
+        report_trouble(d, err.text);
+        return;
+    }
+    log_debug("job %u: ordered to end it%s%s", m->job_id, m->why ? ": " : "", m->why ? m->why : "");
+    take_news(j, m);
+    job_terminate(j, m->has_grace_sec ? m->grace_sec : (uint32_t)d->conf->kill_wait_sec, m->why);
+}
+
+static bool seen(struct job *j, uint64_t nonce)
+{
+    for (size_t i = 0; nonce && i < JOB_NONCES; i++)
+        if (j->nonces[i] == nonce)
+            return true;
+    j->nonces[j->nonce_next++ % JOB_NONCES] = nonce;
+    return false;
+}
+
+/* Which of a job's steps a signal is for: one; the script alone; all; or, as Slurm does, all but
+ * the script. */
+static bool is_meant(const Pb__SignalJob *m, const struct step *s)
+{
+    bool batch = s->id == SLURMD_STEP_BATCH;
+
+    if (m->has_step_id)
+        return s->id == m->step_id;
+    if (m->has_batch_only && m->batch_only)
+        return batch;
+    return !batch || (m->has_full && m->full);
+}
+
+static void on_signal(struct slurmd *d, const Pb__SignalJob *m)
+{
+    struct job *j = job_find(d, m->job_id, m->restarts);
+    bool leader_only = m->has_batch_only && m->batch_only && !(m->has_full && m->full);
+    int code = j ? ERR_NO_STEP : ERR_NO_JOB;
+
+    if (j && !seen(j, m->nonce)) {
+        vec_foreach (&j->steps, s) {
+            if (!is_meant(m, *s) || (*s)->ended)
+                continue;
+            step_signal(*s, m->signal, leader_only, m->nonce);
+            code = 0;
+        }
+    } else if (j) {
+        code = 0;
+    }
+    if (j && !m->has_step_id)
+        code = 0; /* a job without steps has been signalled, all the same */
+    report_signal_done(d, m->job_id, m->nonce, code);
+}
+
+static void on_forget(struct slurmd *d, const Pb__Forget *m)
+{
+    for (size_t i = 0; i < m->n_job_id; i++) {
+        struct job *j, *next;
+
+        HASH_ITER (hh, d->jobs, j, next) {
+            if (j->key.id == m->job_id[i] && j->note.gone &&
+                !report_pending_gone(d, j->key.id, j->key.restarts))
+                job_forget(j);
+        }
+    }
+}
+
+static void take(struct slurmd *d, const Pb__NodeOrder *o)
+{
+    if (o->has_epoch && o->epoch < d->epoch) {
+        log_error("ignored an order of epoch %llu: the controller of epoch %llu has taken over",
+                  (unsigned long long)o->epoch, (unsigned long long)d->epoch);
+        return;
+    }
+    if (o->launch)
+        launch_batch(d, o->launch);
+    if (o->terminate)
+        on_terminate(d, o->terminate);
+    if (o->signal)
+        on_signal(d, o->signal);
+    if (o->forget)
+        on_forget(d, o->forget);
+    if (o->reconfigure)
+        uplink_reconfigure(d);
+    if (o->report)
+        uplink_register(d);
+    if (o->shutdown) {
+        log_info("the controller orders this daemon to stop");
+        loop_stop(d->loop);
+    }
+}
+
+void order_take(struct slurmd *d, const Pb__NodeOrders *orders)
+{
+    for (size_t i = 0; i < orders->n_orders; i++)
+        take(d, orders->orders[i]);
+}
+
+static void forget_batch(struct slurmd *d, uint32_t job_id, uint32_t restarts)
+{
+    struct job *j = job_find(d, job_id, restarts);
+
+    step_forget_files(d, job_id, restarts, SLURMD_STEP_BATCH);
+    if (j && j->note.batch_started && !j->note.batch_over) {
+        j->note.batch_over = true;
+        job_note(j, NOTE_BATCH_OVER);
+    }
+}
+
+static void forget_job(struct slurmd *d, uint32_t job_id, uint32_t restarts)
+{
+    struct job *j = job_find(d, job_id, restarts);
+
+    if (j && j->note.gone)
+        job_forget(j);
+}
+
+/* The controller has it on disk: what it was made from may go. */
+static void on_acknowledged(void *ctx, const Pb__NodeEvent *e)
+{
+    struct slurmd *d = ctx;
+    const Pb__BatchEnded *b = e->batch_ended;
+
+    if (e->step_ended)
+        step_forget_files(d, e->step_ended->job_id, e->step_ended->restarts,
+                          e->step_ended->step_id);
+    if (e->launched && e->launched->code)
+        forget_batch(d, e->launched->job_id, e->launched->restarts);
+    if (b && b->has_gone && b->gone) {
+        step_forget_files(d, b->job_id, b->restarts, SLURMD_STEP_BATCH);
+        forget_job(d, b->job_id, b->restarts);
+    } else if (b) {
+        forget_batch(d, b->job_id, b->restarts);
+    }
+    if (e->job_gone)
+        forget_job(d, e->job_gone->job_id, e->job_gone->restarts);
+}
+
+void order_acknowledged(struct slurmd *d, uint64_t seq)
+{
+    events_ack(d->events, seq, on_acknowledged, d);
+}

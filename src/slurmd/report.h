@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What happened, as events for the controller.
+ */
+#pragma once
+
+#include "proto/io.pb-c.h"
+#include "proto/node.pb-c.h"
+#include "slurmd/slurmd.h"
+
+/* code: positive, 0 for a start. */
+void report_launched(struct slurmd *d, uint32_t job_id, uint32_t restarts, int code,
+                     const char *text, bool drain);
+void report_batch_ended(struct slurmd *d, const Pb__StepdEnded *m, bool gone);
+void report_step_ended(struct slurmd *d, const Pb__StepdEnded *m);
+void report_job_gone(struct slurmd *d, uint32_t job_id, uint32_t restarts, int epilog_status);
+void report_trouble(struct slurmd *d, const char *reason);
+void report_signal_done(struct slurmd *d, uint32_t job_id, uint64_t nonce, int code);
+
+/* Whether the queue holds the end of this step, or of this job. */
+bool report_pending_step(const struct slurmd *d, uint32_t job_id, uint32_t restarts,
+                         uint32_t step_id);
+bool report_pending_gone(const struct slurmd *d, uint32_t job_id, uint32_t restarts);

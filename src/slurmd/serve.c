@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmd/serve.h"
+
+#include "base/mem.h"
+#include "slurmd/launch.h"
+
+#define LOG_ROOM "slurmd"
+#include "base/log.h"
+
+static void answer_status(struct slurmd *d, uint64_t call)
+{
+    Pb__NodeStatus m = PB__NODE_STATUS__INIT;
+
+    m.name = d->name;
+    m.has_connected = m.has_started_at = true;
+    m.connected = d->welcome;
+    m.controller = (char *)rpc_session_peer(d->controller);
+    m.started_at = d->started_at;
+    rpc_reply(d->server, call, &m.base);
+}
+
+static void on_request(void *ctx, const struct rpc_request *r)
+{
+    struct slurmd *d = ctx;
+
+    switch (r->rpc->number) {
+    case RPC_LAUNCH_TASKS:
+        launch_tasks(d, r);
+        break;
+    case RPC_MINT:
+        rpc_answer_mint(d->server, r, AUTH_TTL_MS);
+        break;
+    case RPC_NODE_STATUS:
+        answer_status(d, r->call);
+        break;
+    default:
+        rpc_reply_error(d->server, r->call, ERR_NOT_SUPPORTED,
+                        "a node daemon does not answer this request");
+        break;
+    }
+}
+
+static void on_refused(void *ctx, const char *peer, const char *why)
+{
+    static struct log_limit limit = {.burst = 60};
+
+    if (log_allow(&limit))
+        log_error("refused %s: %s", peer, why);
+}
+
+int serve_open(struct slurmd *d, struct err *err)
+{
+    struct rpc_server_options options = {.loop = d->loop,
+                                         .key = &d->key,
+                                         .audience = d->name,
+                                         .admin_uid = d->conf->slurm_uid,
+                                         .node_uid = d->conf->slurmd_uid};
+    struct rpc_server_events events = {
+        .on_request = on_request, .on_refused = on_refused, .ctx = d};
+    _cleanup_free_ char *path = conf_socket_path(d->conf, "slurmd", d->name);
+    int rc;
+
+    d->server = rpc_server_new(&options, &events);
+    rc = rpc_server_listen_tcp(d->server, NULL, d->node->port, err);
+    if (rc < 0)
+        return rc;
+    return rpc_server_listen_unix(d->server, path, 0666, err);
+}
+
+void serve_close(struct slurmd *d)
+{
+    rpc_server_free(take_ptr(d->server));
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The node daemon's only state. Everything runs on the loop's thread; look-ups of users run on a
+ * worker with a copy of their own.
+ *
+ * The spool directory (0755, ours):
+ *   id          random, made once; with the boot id it is our incarnation
+ *   boot        the boot id under which the rest was written; another one wipes it
+ *   controller  the controller's last welcome: its public key and epoch
+ *   events      what the controller has not acknowledged yet, see events.h
+ *   revoked     jobs that are over, see revoked.h
+ *   jobs/       a note per job, see note.h (0700)
+ *   steps/      a shepherd's socket and exit file per step (0700)
+ *   job00042/   the script of a batch job (0711), kept by its shepherd
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "auth/auth.h"
+#include "conf/conf.h"
+#include "loop/loop.h"
+#include "proto/node.pb-c.h"
+#include "rpc/server.h"
+#include "rpc/session.h"
+#include "slurmd/hw.h"
+
+#define SLURMD_STEP_BATCH 0xfffffffbu
+
+struct events;
+struct job;
+struct revoked;
+struct user_cache;
+
+struct slurmd {
+    struct loop *loop;
+    struct conf *conf;
+    const struct conf_node *node; /* our row, in conf */
+    char *name, *host;
+    char *spool, *stepd_path;
+    char incarnation[96];
+    int64_t started_at; /* wall seconds */
+    int null_fd, lock_fd;
+    unsigned verbose;
+    bool foreground;
+
+    struct hw hw;
+    struct auth_key key;
+    struct rpc_server *server;
+
+    struct rpc_session *controller;
+    struct loop_timer *beat;
+    bool have_public_key, welcome;
+    uint8_t public_key[AUTH_CRED_KEY_SIZE];
+    uint64_t epoch;
+
+    struct events *events;
+    struct revoked *revoked;
+    struct user_cache *users;
+    struct job *jobs; /* by (id, restarts) */
+    uint64_t next_launch;
+};

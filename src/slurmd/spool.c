@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmd/spool.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "slurmd/events.h"
+#include "slurmd/job.h"
+#include "slurmd/note.h"
+#include "slurmd/revoked.h"
+
+#define LOG_ROOM "slurmd"
+#include "base/log.h"
+
+#define ID_SIZE 8 /* random bytes of the spool's name */
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
+
+static char *below(const struct slurmd *d, const char *name)
+{
+    return mem_printf("%s/%s", d->spool, name);
+}
+
+/* Nobody but us may put things there. */
+static int check_owner(const char *path, struct err *err)
+{
+    struct stat st;
+
+    if (lstat(path, &st) || !S_ISDIR(st.st_mode))
+        return err_set(err, -ENOTDIR, "SlurmdSpoolDir %s is not a directory", path);
+    if (st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH))
+        return err_set(err, -EPERM,
+                       "SlurmdSpoolDir %s must belong to user %u and be writable by nobody else",
+                       path, (unsigned)geteuid());
+    return 0;
+}
+
+static int make_directories(struct slurmd *d, struct err *err)
+{
+    static const char *const names[] = {"jobs", "steps"};
+    int rc = path_mkdirs(d->spool, 0755, err);
+
+    if (!rc)
+        rc = check_owner(d->spool, err);
+    for (int i = 0; i < 2 && !rc; i++) {
+        _cleanup_free_ char *path = below(d, names[i]);
+
+        if (mkdir(path, 0700) && errno != EEXIST)
+            rc = err_set(err, -errno, "cannot make %s: %s", path, strerror(errno));
+    }
+    return rc;
+}
+
+static int lock(struct slurmd *d, struct err *err)
+{
+    _cleanup_free_ char *path = below(d, "lock");
+
+    d->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (d->lock_fd < 0)
+        return err_set(err, -errno, "cannot open %s: %s", path, strerror(errno));
+    if (flock(d->lock_fd, LOCK_EX | LOCK_NB))
+        return err_set(err, -EBUSY, "another slurmd for node %s is running: it uses %s", d->name,
+                       d->spool);
+    return 0;
+}
+
+/* The files of a directory that begin so, and scripts' directories among them. */
+static void wipe(const char *dir, const char *prefix)
+{
+    struct dirent *entry;
+    DIR *list = opendir(dir);
+
+    if (!list)
+        return;
+    while ((entry = readdir(list))) {
+        _cleanup_free_ char *script = NULL;
+
+        if (entry->d_name[0] == '.' || !str_starts(entry->d_name, prefix))
+            continue;
+        if (!unlinkat(dirfd(list), entry->d_name, 0))
+            continue;
+        script = mem_printf("%s/slurm_script", entry->d_name);
+        unlinkat(dirfd(list), script, 0);
+        unlinkat(dirfd(list), entry->d_name, AT_REMOVEDIR);
+    }
+    closedir(list);
+}
+
+static void wipe_all(struct slurmd *d)
+{
+    static const char *const files[] = {"events", "revoked"};
+    _cleanup_free_ char *jobs = below(d, "jobs"), *steps = below(d, "steps");
+
+    wipe(jobs, "");
+    wipe(steps, "");
+    for (int i = 0; i < 2; i++) {
+        _cleanup_free_ char *path = below(d, files[i]);
+
+        unlink(path);
+    }
+    for (char prefix[] = "job0"; prefix[3] <= '9'; prefix[3]++)
+        wipe(d->spool, prefix);
+}
+
+static int read_line(const char *path, char *out, size_t size, struct err *err)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    int rc = path_read_file(path, 256, &text, err);
+
+    if (rc)
+        return rc;
+    snprintf(out, size, "%.*s", (int)strcspn(str_cstr(&text), "\n"), str_cstr(&text));
+    return 0;
+}
+
+static int spool_id(struct slurmd *d, char *out, size_t size, struct err *err)
+{
+    _cleanup_free_ char *path = below(d, "id");
+    uint8_t random[ID_SIZE];
+
+    if (!read_line(path, out, size, NULL) && strlen(out) == 2 * ID_SIZE)
+        return 0;
+    auth_random(random, sizeof(random));
+    for (size_t i = 0; i < ID_SIZE; i++)
+        snprintf(out + 2 * i, 3, "%02x", random[i]);
+    return path_write_file(path, out, strlen(out), 0600, err);
+}
+
+/* What was written before the machine's last start tells of nothing that still runs. */
+static int check_boot(struct slurmd *d, bool clean, struct err *err)
+{
+    _cleanup_free_ char *path = below(d, "boot");
+    char now[48] = "", then[48] = "", id[2 * ID_SIZE + 1];
+    int rc = read_line(BOOT_ID, now, sizeof(now), err);
+
+    read_line(path, then, sizeof(then), NULL);
+    if (!rc && (clean || strcmp(now, then) != 0)) {
+        wipe_all(d);
+        rc = path_write_file(path, now, strlen(now), 0600, err);
+    }
+    if (!rc)
+        rc = spool_id(d, id, sizeof(id), err);
+    if (!rc)
+        snprintf(d->incarnation, sizeof(d->incarnation), "%s:%s", now, id);
+    return rc;
+}
+
+int spool_open(struct slurmd *d, bool clean, struct err *err)
+{
+    _cleanup_free_ char *events = below(d, "events"), *revoked = below(d, "revoked");
+    int rc = make_directories(d, err);
+
+    if (!rc)
+        rc = lock(d, err);
+    if (!rc)
+        rc = check_boot(d, clean, err);
+    if (!rc)
+        rc = events_open(events, &d->events, err);
+    if (!rc)
+        rc = revoked_open(revoked, &d->revoked, err);
+    return rc;
+}
+
+static void adopt(void *ctx, const char *path)
+{
+    struct slurmd *d = ctx;
+    struct note note = {0};
+    struct err err = {0};
+
+    if (note_load(path, &note, &err)) {
+        _cleanup_free_ char *aside = mem_printf("%s/damaged.%s", d->spool, strrchr(path, '/') + 1);
+
+        log_error("%s; set aside as %s", err.text, aside);
+        rename(path, aside);
+    } else {
+        job_adopt(d, &note);
+    }
+    note_done(&note);
+}
+
+void spool_adopt(struct slurmd *d)
+{
+    note_each(d->spool, adopt, d);
+    if (d->jobs)
+        log_info("found %u jobs of an earlier daemon", HASH_COUNT(d->jobs));
+}
+
+void spool_close(struct slurmd *d)
+{
+    events_close(d->events);
+    revoked_close(d->revoked);
+    if (d->lock_fd >= 0)
+        close(d->lock_fd);
+}

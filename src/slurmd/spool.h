@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The spool directory at start: made, locked against a second daemon, wiped when the machine has
+ * been started anew, and read.
+ */
+#pragma once
+
+#include "slurmd/slurmd.h"
+
+int spool_open(struct slurmd *d, bool clean, struct err *err); /* clean: forget everything (-c) */
+void spool_adopt(struct slurmd *d); /* the jobs that earlier daemons left */
+void spool_close(struct slurmd *d);

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmd/step.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "slurmd/launch.h"
+
+#define STEPD_FD 3
+#define EXIT_FILE_MAX 65536
+
+char *step_file(const struct slurmd *d, uint32_t job_id, uint32_t restarts, uint32_t step_id,
+                const char *suffix)
+{
+    return mem_printf("%s/steps/%u.%u.%u.%s", d->spool, job_id, restarts, step_id, suffix);
+}
+
+void step_forget_files(const struct slurmd *d, uint32_t job_id, uint32_t restarts, uint32_t step_id)
+{
+    static const char *const suffixes[] = {"exit", "sock"};
+
+    for (int i = 0; i < 2; i++) {
+        _cleanup_free_ char *path = step_file(d, job_id, restarts, step_id, suffixes[i]);
+
+        unlink(path);
+    }
+}
+
+Pb__StepdEnded *step_read_end(const struct slurmd *d, uint32_t job_id, uint32_t restarts,
+                              uint32_t step_id)
+{
+    _cleanup_free_ char *path = step_file(d, job_id, restarts, step_id, "exit");
+    _cleanup_str_ struct str text = STR_INIT;
+
+    if (path_read_file(path, EXIT_FILE_MAX, &text, NULL))
+        return NULL;
+    return pb__stepd_ended__unpack(NULL, text.len, (const uint8_t *)str_cstr(&text));
+}
+
+struct step *step_find(const struct job *j, uint32_t id)
+{
+    for (size_t i = 0; i < j->steps.len; i++)
+        if (j->steps.data[i]->id == id)
+            return j->steps.data[i];
+    return NULL;
+}
+
+void step_free(struct step *s)
+{
+    struct job *j = s->job;
+
+    for (size_t i = 0; i < j->steps.len; i++)
+        if (j->steps.data[i] == s) {
+            vec_remove(&j->steps, i);
+            break;
+        }
+    rpc_link_free(s->link);
+    free(s);
+}
+
+static void on_ended(struct step *s, const Pb__StepdEnded *m)
+{
+    if (s->ended)
+        return;
+    s->ended = true;
+    job_step_ended(s->job, m, s);
+}
+
+/* A shepherd that was killed: its tasks died with it, but not all of what those started. */
+static void on_killed(struct step *s)
+{
+    s->ended = true;
+    if (!s->answered)
+        launch_answer(s, ERR_LAUNCH, "slurmstepd has gone before the step was started");
+    job_step_lost(s->job, s->id, NULL);
+}
+
+static void on_close(void *ctx, struct rpc_link *l, const struct err *why)
+{
+    struct step *s = ctx;
+    struct job *j = s->job;
+
+    if (!s->ended) {
+        Pb__StepdEnded *m = step_read_end(j->d, j->key.id, j->key.restarts, s->id);
+
+        if (m) {
+            on_ended(s, m);
+            pb__stepd_ended__free_unpacked(m, NULL);
+        } else {
+            on_killed(s);
+        }
+    }
+    step_free(s);
+    job_check(j);
+}
+
+/* It has not claimed the step: an earlier daemon's shepherd has. That one runs it, or has run it.
+ */
+static void pass_on(struct step *s)
+{
+    struct job *j = s->job;
+    uint32_t id = s->id;
+    uint64_t call = s->call;
+    Pb__StepdEnded *m;
+
+    step_free(s);
+    if (step_adopt(j, id)) {
+        s = step_find(j, id);
+        s->call = call;
+        s->answered = false;
+        launch_answer(s, 0, NULL);
+        return;
+    }
+    m = step_read_end(j->d, j->key.id, j->key.restarts, id);
+    launch_refuse(j->d, call, ERR_LAUNCH, "the step was launched before");
+    job_step_lost(j, id, m);
+    if (m)
+        pb__stepd_ended__free_unpacked(m, NULL);
+    job_check(j);
+}
+
+static void on_started(struct step *s, const Pb__StepdStarted *m)
+{
+    Pb__StepdEnded end = PB__STEPD_ENDED__INIT;
+
+    if (m->code == EEXIST) {
+        pass_on(s);
+    } else if (m->code) {
+        end.job_id = s->job->key.id;
+        end.restarts = s->job->key.restarts;
+        end.step_id = s->id;
+        end.has_launch_code = true;
+        end.launch_code = m->code;
+        end.text = m->text;
+        on_ended(s, &end);
+    } else {
+        s->started = true;
+        launch_answer(s, 0, NULL);
+    }
+}
+
+static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h,
+                       const ProtobufCMessage *body)
+{
+    struct step *s = ctx;
+
+    if (h->rpc == RPC_STEPD_START && h->flags & RPC_FLAG_REPLY)
+        on_started(s, (const Pb__StepdStarted *)body);
+    else if (h->rpc == RPC_STEPD_ENDED && !(h->flags & RPC_FLAG_REPLY))
+        on_ended(s, (const Pb__StepdEnded *)body);
+    else if (h->rpc == RPC_STEPD_QUERY && h->flags & RPC_FLAG_REPLY)
+        s->pid = (pid_t)((const Pb__StepdState *)body)->pid;
+}
+
+static struct step *step_new(struct job *j, uint32_t id, int fd)
+{
+    struct step *s = mem_new(struct step);
+    struct rpc_link_events events = {on_message, on_close, s};
+
+    s->job = j;
+    s->id = id;
+    s->link = rpc_link_new(j->d->loop, fd, &events);
+    vec_push(&j->steps, s);
+    return s;
+}
+
+static int spawn(const struct slurmd *d, const char *title, int fd, pid_t *pid)
+{
+    _cleanup_free_ char *tz = getenv("TZ") ? mem_printf("TZ=%s", getenv("TZ")) : NULL;
+    char *const argv[] = {(char *)title, NULL};
+    char *const env[] = {"PATH=/usr/bin:/bin", tz, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    sigset_t set;
+    int rc;
+
+    posix_spawnattr_init(&attr);
+    sigfillset(&set);
+    posix_spawnattr_setsigdefault(&attr, &set);
+    sigemptyset(&set);
+    posix_spawnattr_setsigmask(&attr, &set);
+    posix_spawnattr_setflags(&attr,
+                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    posix_spawn_file_actions_init(&actions);
+    for (int i = 0; i < 3; i++)
+        posix_spawn_file_actions_adddup2(&actions, d->null_fd, i);
+    posix_spawn_file_actions_adddup2(&actions, fd, STEPD_FD);
+    rc = posix_spawn(pid, d->stepd_path, &actions, &attr, argv, env);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attr);
+    return -rc;
+}
+
+static void on_exit_of(void *ctx, pid_t pid, int wait_status)
+{
+    /* The connection tells what matters; here it is only reaped. */
+}
+
+int step_start(struct job *j, uint32_t id, const Pb__StepdStart *start, struct step **out,
+               struct err *err)
+{
+    struct slurmd *d = j->d;
+    _cleanup_free_ char *title = id == SLURMD_STEP_BATCH
+                                     ? mem_printf("slurmstepd: [%u.batch]", j->key.id)
+                                     : mem_printf("slurmstepd: [%u.%u]", j->key.id, id);
+    struct step *s;
+    int pair[2], rc;
+    pid_t pid;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+        return err_set(err, -errno, "cannot make a socket pair: %s", strerror(errno));
+    rc = spawn(d, title, pair[1], &pid);
+    close(pair[1]);
+    if (rc) {
+        close(pair[0]);
+        return err_set(err, rc, "cannot run %s: %s", d->stepd_path, strerror(-rc));
+    }
+    loop_child(d->loop, pid, on_exit_of, NULL);
+    s = step_new(j, id, pair[0]);
+    s->pid = pid;
+    rpc_link_send(s->link, RPC_STEPD_START, false, 1, &start->base);
+    *out = s;
+    return 0;
+}
+
+bool step_adopt(struct job *j, uint32_t id)
+{
+    _cleanup_free_ char *path = step_file(j->d, j->key.id, j->key.restarts, id, "sock");
+    _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    Pb__StepdQuery query = PB__STEPD_QUERY__INIT;
+    struct step *s;
+
+    if (fd < 0 || strlen(path) >= sizeof(addr.sun_path))
+        return false;
+    snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
+    if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
+        return false;
+    s = step_new(j, id, take_fd(&fd));
+    s->started = s->answered = true;
+    rpc_link_send(s->link, RPC_STEPD_QUERY, false, 2, &query.base);
+    return true;
+}
+
+void step_signal(struct step *s, int signo, bool leader_only, uint64_t nonce)
+{
+    Pb__StepdSignal m = PB__STEPD_SIGNAL__INIT;
+
+    m.signal = signo;
+    m.has_batch_only = true;
+    m.batch_only = leader_only;
+    m.has_nonce = true;
+    m.nonce = nonce;
+    rpc_link_send(s->link, RPC_STEPD_SIGNAL, false, 3, &m.base);
+}
+
+void step_terminate(struct step *s, uint32_t grace_sec, const char *why)
+{
+    Pb__StepdSignal m = PB__STEPD_SIGNAL__INIT;
+
+    m.signal = SIGTERM;
+    m.has_terminate = m.terminate = true;
+    m.has_grace_sec = true;
+    m.grace_sec = grace_sec;
+    m.why = (char *)why;
+    rpc_link_send(s->link, RPC_STEPD_SIGNAL, false, 4, &m.base);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Shepherds, from the daemon's side: one slurmstepd process per step, started here or found again
+ * after a restart. The connection is its life: when it closes, the shepherd has gone, and its exit
+ * file says how the step ended; without one it was killed, and so is what it left behind.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "proto/io.pb-c.h"
+#include "rpc/link.h"
+#include "slurmd/job.h"
+
+struct step {
+    struct job *job;
+    uint32_t id;
+    pid_t pid; /* 0: found again and not yet asked */
+    struct rpc_link *link;
+    bool started;                        /* its tasks run */
+    bool ended;                          /* it has said so */
+    bool answered;                       /* whoever asked for the launch knows what became of it */
+    uint64_t call;                       /* srun's, to be answered when started; 0: none */
+    uint8_t io_key_hash[AUTH_HASH_SIZE]; /* tells a repeated launch from another one */
+};
+
+struct step *step_find(const struct job *j, uint32_t id);
+
+/* Starts a shepherd and tells it what to do. */
+int step_start(struct job *j, uint32_t id, const Pb__StepdStart *start, struct step **out,
+               struct err *err);
+
+/* Connects to the shepherd that has claimed the step; false when it does not live. */
+bool step_adopt(struct job *j, uint32_t id);
+
+void step_signal(struct step *s, int signo, bool leader_only, uint64_t nonce);
+void step_terminate(struct step *s, uint32_t grace_sec, const char *why);
+
+/* What is on disk of it. */
+char *step_file(const struct slurmd *d, uint32_t job_id, uint32_t restarts, uint32_t step_id,
+                const char *suffix);
+void step_forget_files(const struct slurmd *d, uint32_t job_id, uint32_t restarts,
+                       uint32_t step_id);
+/* The end that a shepherd wrote down, or NULL; free with pb__stepd_ended__free_unpacked(). */
+Pb__StepdEnded *step_read_end(const struct slurmd *d, uint32_t job_id, uint32_t restarts,
+                              uint32_t step_id);
+void step_free(struct step *s);

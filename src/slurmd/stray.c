@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmd/stray.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/str.h"
+
+#define PASSES 100 /* each kills all it finds; a fork bomb needs several */
+#define ENVIRONMENT_MAX (4u << 20)
+
+struct wanted {
+    uid_t uid;
+    char *vars[4]; /* the last one: NULL when no such variable may be there */
+};
+
+/* Whole, with its NUL; or only its name with the '='. */
+static bool has_variable(const struct str *environment, const char *var, bool whole)
+{
+    size_t len = strlen(var) + (whole ? 1 : 0);
+
+    for (const char *at = environment->data; at && at < environment->data + environment->len;
+         at += strlen(at) + 1)
+        if (!strncmp(at, var, len))
+            return true;
+    return false;
+}
+
+static bool belongs(int pid, const struct wanted *w)
+{
+    _cleanup_str_ struct str environment = STR_INIT;
+    struct stat st;
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d", pid);
+    if (stat(path, &st) || st.st_uid != w->uid)
+        return false;
+    snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+    if (path_read_file(path, ENVIRONMENT_MAX, &environment, NULL))
+        return false;
+    for (int i = 0; i < 4; i++)
+        if (w->vars[i] && !has_variable(&environment, w->vars[i], true))
+            return false;
+    return w->vars[3] || !has_variable(&environment, "SLURM_STEP_ID=", false);
+}
+
+/* The number may pass to another process between the look and the blow: a handle first. */
+static bool kill_if(int pid, const struct wanted *w)
+{
+    _cleanup_close_ int handle = -1;
+
+    if (!belongs(pid, w))
+        return false;
+    handle = (int)syscall(SYS_pidfd_open, pid, 0);
+    return handle >= 0 && belongs(pid, w) &&
+           !syscall(SYS_pidfd_send_signal, handle, SIGKILL, NULL, 0);
+}
+
+static unsigned kill_marked(const struct wanted *w)
+{
+    DIR *proc = opendir("/proc");
+    struct dirent *entry;
+    unsigned count = 0;
+
+    if (!proc)
+        return 0;
+    while ((entry = readdir(proc))) {
+        int pid = atoi(entry->d_name);
+
+        if (pid > 1 && pid != getpid())
+            count += kill_if(pid, w);
+    }
+    closedir(proc);
+    return count;
+}
+
+/* Shepherds and scripts are our own user's: a child of another user is an orphan. Until we wait for
+ * it, its number is its own. */
+static unsigned kill_orphans(uid_t uid)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    unsigned count = 0;
+    struct stat st;
+    char path[64], *at, *end;
+
+    if (uid == geteuid())
+        return 0;
+    snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+    if (path_read_file(path, ENVIRONMENT_MAX, &text, NULL))
+        return 0;
+    for (at = (char *)str_cstr(&text); *at; at = end) {
+        long pid = strtol(at, &end, 10);
+
+        if (end == at || pid <= 1)
+            break;
+        snprintf(path, sizeof(path), "/proc/%ld", pid);
+        if (!stat(path, &st) && st.st_uid == uid && !kill((pid_t)pid, SIGKILL))
+            count++;
+    }
+    return count;
+}
+
+void stray_kill(const struct slurmd *d, uint32_t job_id, uint32_t step_id, uid_t uid)
+{
+    struct wanted w = {.uid = uid};
+
+    w.vars[0] = mem_printf("SLURM_JOB_ID=%u", job_id);
+    w.vars[1] = mem_printf("SLURMD_NODENAME=%s", d->name);
+    w.vars[2] = mem_printf("SLURM_CONF=%s", d->conf->path);
+    if (step_id != SLURMD_STEP_BATCH)
+        w.vars[3] = mem_printf("SLURM_STEP_ID=%u", step_id);
+    for (int i = 0; i < PASSES && kill_marked(&w) + kill_orphans(uid) > 0; i++)
+        ;
+    for (int i = 0; i < 4; i++)
+        free(w.vars[i]);
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmd/uplink.h"
+
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "slurmd/events.h"
+#include "slurmd/job.h"
+#include "slurmd/launch.h"
+#include "slurmd/order.h"
+#include "slurmd/step.h"
+
+#define LOG_ROOM "slurmd"
+#include "base/log.h"
+
+#define BEATS_PER_TIMEOUT 3
+#define BEAT_DEFAULT_SEC 60 /* with SlurmdTimeout=0 */
+#define WELCOME_MAX 4096
+
+static char *welcome_path(const struct slurmd *d)
+{
+    return mem_printf("%s/controller", d->spool);
+}
+
+static void take_welcome(struct slurmd *d, const Pb__NodeWelcome *m)
+{
+    memcpy(d->public_key, m->cred_public_key.data, AUTH_CRED_KEY_SIZE);
+    d->have_public_key = true;
+    d->epoch = m->epoch;
+}
+
+/* So that credentials can be checked while the controller is away. */
+static void load_welcome(struct slurmd *d)
+{
+    _cleanup_free_ char *path = welcome_path(d);
+    _cleanup_str_ struct str text = STR_INIT;
+    Pb__NodeWelcome *m;
+
+    if (path_read_file(path, WELCOME_MAX, &text, NULL))
+        return;
+    m = pb__node_welcome__unpack(NULL, text.len, (const uint8_t *)str_cstr(&text));
+    if (m && m->cred_public_key.len == AUTH_CRED_KEY_SIZE)
+        take_welcome(d, m);
+    if (m)
+        pb__node_welcome__free_unpacked(m, NULL);
+}
+
+static void save_welcome(struct slurmd *d, const Pb__NodeWelcome *m)
+{
+    _cleanup_free_ char *path = welcome_path(d);
+    _cleanup_str_ struct str bytes = STR_INIT;
+    struct err err = {0};
+
+    pb_pack(&m->base, &bytes);
+    if (path_write_file(path, bytes.data, bytes.len, 0600, &err))
+        log_error("%s", err.text);
+}
+
+/* Another key with a lower epoch is a cluster begun anew; the same key is a controller that was
+ * replaced and does not know it. */
+static void on_welcome(struct slurmd *d, const Pb__NodeWelcome *m)
+{
+    bool known = d->have_public_key && m->cred_public_key.len == AUTH_CRED_KEY_SIZE &&
+                 !memcmp(d->public_key, m->cred_public_key.data, AUTH_CRED_KEY_SIZE);
+
+    if (m->cred_public_key.len != AUTH_CRED_KEY_SIZE) {
+        log_error("the controller's welcome holds no public key");
+        return;
+    }
+    if (known && m->epoch < d->epoch) {
+        log_error("a controller of epoch %llu welcomes this node, but one of epoch %llu has taken "
+                  "over: its orders are ignored",
+                  (unsigned long long)m->epoch, (unsigned long long)d->epoch);
+        d->welcome = false;
+        return;
+    }
+    if (!known || m->epoch != d->epoch)
+        save_welcome(d, m);
+    take_welcome(d, m);
+    d->welcome = true;
+    log_info("registered with the controller, epoch %llu", (unsigned long long)m->epoch);
+}
+
+static Pb__Presence *presence_of(struct arena *arena, const struct job *j)
+{
+    Pb__Presence *p = arena_alloc(arena, sizeof(*p));
+
+    pb__presence__init(p);
+    p->job_id = j->key.id;
+    p->restarts = j->key.restarts;
+    p->step_ids = arena_alloc(arena, (j->steps.len + j->waiting.len + 1) * sizeof(uint32_t));
+    vec_foreach (&j->steps, s) {
+        if (!(*s)->ended)
+            p->step_ids[p->n_step_ids++] = (*s)->id;
+    }
+    vec_foreach (&j->waiting, l)
+        p->step_ids[p->n_step_ids++] = (*l)->step_id;
+    p->has_ended = true;
+    p->ended = j->note.gone;
+    return p;
+}
+
+static void fill_presence(struct slurmd *d, struct arena *arena, Pb__NodeRegister *m)
+{
+    size_t count = HASH_COUNT(d->jobs);
+
+    m->present = arena_alloc(arena, (count + 1) * sizeof(Pb__Presence *));
+    for (struct job *j = d->jobs; j; j = j->hh.next)
+        m->present[m->n_present++] = presence_of(arena, j);
+}
+
+static void fill_hardware(const struct slurmd *d, Pb__NodeRegister *m)
+{
+    m->has_cpus = m->has_boards = m->has_sockets = m->has_cores = m->has_threads = true;
+    m->cpus = d->hw.cpus;
+    m->boards = d->hw.boards;
+    m->sockets = d->hw.sockets;
+    m->cores = d->hw.cores;
+    m->threads = d->hw.threads;
+    m->has_real_memory_mib = m->has_tmp_disk_mib = true;
+    m->real_memory_mib = d->hw.real_memory_mib;
+    m->tmp_disk_mib = d->hw.tmp_disk_mib;
+    m->has_boot_at = m->has_daemon_start_at = true;
+    m->boot_at = loop_wall_ms() / 1000 - hw_up_sec();
+    m->daemon_start_at = d->started_at;
+    m->has_free_mem_mib = m->has_cpu_load_centi = true;
+    hw_load(&m->free_mem_mib, &m->cpu_load_centi);
+}
+
+void uplink_register(struct slurmd *d)
+{
+    Pb__NodeRegister m = PB__NODE_REGISTER__INIT;
+    _cleanup_arena_ struct arena arena;
+    struct utsname sys = {0};
+
+    arena_init(&arena, 0);
+    uname(&sys);
+    m.name = d->name;
+    m.version = SLURM_VERSION;
+    m.incarnation = d->incarnation;
+    m.hostname = d->host;
+    m.arch = sys.machine;
+    m.os = arena_printf(&arena, "%s %s %s", sys.sysname, sys.release, sys.version);
+    m.has_conf_hash = m.has_port = true;
+    m.conf_hash = d->conf->hash;
+    m.addr = (char *)d->node->addr;
+    m.port = d->node->port;
+    fill_hardware(d, &m);
+    fill_presence(d, &arena, &m);
+    rpc_session_send(d->controller, RPC_NODE_REGISTER, &m.base);
+}
+
+static int64_t beat_ms(const struct slurmd *d)
+{
+    int64_t timeout = d->conf->slurmd_timeout_sec;
+
+    if (!timeout)
+        return BEAT_DEFAULT_SEC * 1000;
+    return timeout * 1000 / BEATS_PER_TIMEOUT > 1000 ? timeout * 1000 / BEATS_PER_TIMEOUT : 1000;
+}
+
+static void on_beat(void *ctx)
+{
+    struct slurmd *d = ctx;
+    Pb__NodeReport m = PB__NODE_REPORT__INIT;
+    struct err err = {0};
+
+    if (!rpc_session_is_open(d->controller))
+        return;
+    if (hw_changed(d->conf->tmp_fs, &d->hw)) {
+        if (hw_detect(d->conf->tmp_fs, &d->hw, &err))
+            log_error("%s", err.text);
+        uplink_register(d);
+    }
+    m.has_free_mem_mib = m.has_cpu_load_centi = true;
+    hw_load(&m.free_mem_mib, &m.cpu_load_centi);
+    rpc_session_send(d->controller, RPC_NODE_REPORT, &m.base);
+    loop_timer_set(d->beat, beat_ms(d));
+}
+
+void uplink_flush(struct slurmd *d)
+{
+    static struct log_limit limit = {.burst = 5};
+    struct err err = {0};
+    Pb__NodeEvent **list;
+    size_t count;
+
+    if (events_flush(d->events, &err)) {
+        if (log_allow(&limit))
+            log_error("%s; what happened is not reported before it can be written", err.text);
+        return;
+    }
+    if (!d->controller || !rpc_session_is_open(d->controller))
+        return;
+    while ((count = events_take_unsent(d->events, &list))) {
+        Pb__NodeReport m = PB__NODE_REPORT__INIT;
+
+        m.events = list;
+        m.n_events = count;
+        rpc_session_send(d->controller, RPC_NODE_REPORT, &m.base);
+    }
+}
+
+static void on_open(void *ctx, struct rpc_session *s)
+{
+    struct slurmd *d = ctx;
+
+    log_verbose("connected to the controller at %s", rpc_session_peer(s));
+    d->welcome = false;
+    uplink_register(d);
+    events_resend(d->events);
+    uplink_flush(d);
+    loop_timer_set(d->beat, beat_ms(d));
+}
+
+static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
+{
+    struct slurmd *d = ctx;
+
+    d->welcome = false;
+    loop_timer_set(d->beat, -1);
+    if (why->code)
+        log_error("controller: %s; trying again", why->text);
+}
+
+static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
+                       const ProtobufCMessage *body)
+{
+    struct slurmd *d = ctx;
+
+    if (rpc->number == RPC_NODE_WELCOME)
+        on_welcome(d, (const Pb__NodeWelcome *)body);
+    else if (!d->welcome)
+        return; /* not before we know that it is the controller of now */
+    else if (rpc->number == RPC_NODE_ORDERS)
+        order_take(d, (const Pb__NodeOrders *)body);
+    else if (rpc->number == RPC_NODE_ACK)
+        order_acknowledged(d, ((const Pb__NodeAck *)body)->seq);
+}
+
+void uplink_open(struct slurmd *d)
+{
+    const struct conf *c = d->conf;
+    size_t ports = (size_t)(c->slurmctld_port_last - c->slurmctld_port) + 1, count = 0;
+    struct rpc_target *targets = mem_new_array(struct rpc_target, c->controllers.len * ports);
+    struct rpc_session_events events = {.accepts = RPC_WHO_NODE,
+                                        .on_open = on_open,
+                                        .on_message = on_message,
+                                        .on_close = on_close,
+                                        .ctx = d};
+
+    load_welcome(d);
+    for (size_t i = 0; i < c->controllers.len; i++)
+        for (size_t p = 0; p < ports; p++)
+            targets[count++] =
+                (struct rpc_target){c->controllers.data[i].addr, (uint16_t)(c->slurmctld_port + p)};
+    d->beat = loop_timer_new(d->loop, on_beat, d);
+    d->controller = rpc_session_connect(d->loop, &d->key, d->name, targets, count, true, &events);
+    free(targets);
+}
+
+void uplink_close(struct slurmd *d)
+{
+    rpc_session_free(take_ptr(d->controller));
+    loop_timer_free(take_ptr(d->beat));
+}
+
+void uplink_reconfigure(struct slurmd *d)
+{
+    struct conf_report report = {0};
+    struct err err = {0};
+    struct conf *fresh;
+
+    if (conf_load(d->conf->path, CONF_NODE, d->name, &fresh, &report, &err)) {
+        log_error("the configuration in force stays: %s", err.text);
+    } else {
+        conf_free(d->conf);
+        d->conf = fresh;
+        d->node = &d->conf->nodes.data[0];
+        log_info("read %s again", d->conf->path);
+        uplink_register(d);
+    }
+    conf_report_done(&report);
+}

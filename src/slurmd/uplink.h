@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The kept session to the controllers: registration, reports, heartbeats; orders come in by it.
+ */
+#pragma once
+
+#include "slurmd/slurmd.h"
+
+void uplink_open(struct slurmd *d); /* loads what is known of the controller */
+void uplink_close(struct slurmd *d);
+void uplink_register(struct slurmd *d);    /* again, after a change of what this node has */
+void uplink_flush(struct slurmd *d);       /* once a turn: events to disk, then to the controller */
+void uplink_reconfigure(struct slurmd *d); /* reads slurm.conf again */
