@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The whole srun, as a program, against a cluster that plays a script. */
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "cmd/srun/run_test_cluster.h"
+
+#define WORDS_MAX 24
+#define ABORTED "srun: Job step aborted: Waiting up to 3 seconds for job step to finish.\n"
+#define REFUSED                                                                                    \
+    "srun: error: Task launch for StepId=7.0 failed on node n1: n1 (127.0.0.1:PORT): Invalid job " \
+    "credential\nsrun: error: Application launch failed: Invalid job credential\n"
+#define LOST                                                                                       \
+    "srun: error: Node failure on n1: session with n1 (127.0.0.1:PORT): Connection closed by the " \
+    "other side\n"
+
+static const char *program;
+
+/* A running srun. */
+struct play {
+    pid_t pid;
+    int in, out, err;
+    struct str out_text, err_text;
+    int status;
+};
+
+static void start(struct play *p, const char *line)
+{
+    _cleanup_free_ char *copy = mem_strdup(line);
+    char *words[WORDS_MAX + 2] = {(char *)program}, *rest = copy, *word;
+    int count = 1, in[2], out[2], err[2];
+
+    *p = (struct play){0};
+    while ((word = strsep(&rest, " ")) != NULL && count <= WORDS_MAX)
+        words[count++] = word;
+    assert_int_equal(pipe2(in, O_CLOEXEC) | pipe2(out, O_CLOEXEC) | pipe2(err, O_CLOEXEC), 0);
+    p->pid = fork();
+    if (p->pid == 0) {
+        dup2(in[0], 0);
+        dup2(out[1], 1);
+        dup2(err[1], 2);
+        execv(program, words);
+        _exit(99);
+    }
+    close(in[0]);
+    close(out[1]);
+    close(err[1]);
+    p->in = in[1];
+    p->out = out[0];
+    p->err = err[0];
+}
+
+static void take(int *fd, struct str *text)
+{
+    char data[4096];
+    ssize_t n = read(*fd, data, sizeof(data));
+
+    if (n > 0) {
+        str_append(text, data, (size_t)n);
+        return;
+    }
+    close(*fd);
+    *fd = -1;
+}
+
+static bool has(const struct str *text, const char *what)
+{
+    return strstr(str_cstr(text), what) != NULL;
+}
+
+/* Reads until both streams end, or until one has this. */
+static void follow(struct play *p, const char *until)
+{
+    while (p->out >= 0 || p->err >= 0) {
+        struct pollfd fds[2] = {{p->out, POLLIN, 0}, {p->err, POLLIN, 0}};
+
+        if (until != NULL && (has(&p->err_text, until) || has(&p->out_text, until)))
+            return;
+        poll(fds, 2, -1);
+        if (fds[0].revents != 0)
+            take(&p->out, &p->out_text);
+        if (fds[1].revents != 0)
+            take(&p->err, &p->err_text);
+    }
+    if (until != NULL)
+        fail_msg("srun has ended without: %s\n%s", until, str_cstr(&p->err_text));
+}
+
+static void finish(struct play *p)
+{
+    int status;
+
+    close(p->in);
+    follow(p, NULL);
+    waitpid(p->pid, &status, 0);
+    p->status = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+static void done(struct play *p)
+{
+    str_done(&p->out_text);
+    str_done(&p->err_text);
+}
+
+static const struct vector {
+    const char *line, *in;
+    int status;
+    const char *out, *err;
+} vectors[] = {
+    /* refused and broken */
+    {"-J busy x", "", 1, "",
+     "srun: error: Unable to allocate resources: Requested nodes are busy\n"},
+    {"refuse exit:0:0 done", "", 1, "", REFUSED},
+    {"-N2 refuse wait", "", 143, "", REFUSED ABORTED "srun: error: n2: task 1: Terminated\n"},
+    {"failed:0 done", "", 2, "",
+     "slurmstepd: error: execve(): nosuch: No such file or directory\n"
+     "srun: error: n1: task 0: Exited with exit code 2\n"},
+    {"out:0:part vanish", "", 137, "part", LOST},
+    {"-N2 0.vanish 1.wait", "", 143, "", LOST ABORTED "srun: error: n2: task 1: Terminated\n"},
+    {"-N2 -k 0.vanish 1.out:1:on\\n 1.exit:1:0 1.done", "", 137, "on\n", LOST},
+    {"-N2 0.out:0:n1\\n 1.out:0:forged\\n 1.exit:0:9 0.exit:0:0 1.exit:1:0 done", "", 0, "n1\n",
+     ""},
+    {"-o /nonexistent/x exit:0:0 done", "", 1, "",
+     "srun: error: Could not open stdout file /nonexistent/x: No such file or directory\n"},
+    {"--input=9 exit:0:0 done", "", 1, "",
+     "srun: error: Invalid value for --input: there is no task 9 of 1\n"},
+
+    /* well */
+    {"out:0:hello\\n err:0:oops\\n exit:0:0 done", "", 0, "hello\n", "oops\n"},
+    {"-J queue exit:0:0 done", "", 0, "",
+     "srun: job 7 queued and waiting for resources\nsrun: job 7 has been allocated resources\n"},
+    {"-Q -J queue exit:0:0 done", "", 0, "", ""},
+    {"-l -n2 out:0:a out:1:b\\n out:0:c\\n out:1:end exit:0:0 exit:1:0 done", "", 0,
+     "1: b\n0: ac\n1: end\n", ""},
+    {"input exit:0:0 done", "some text", 0, "some text", ""},
+    {"--input=none exit:0:0 done", "text", 0, "", ""},
+    {"--error=none err:0:x out:0:y exit:0:0 done", "", 0, "y", ""},
+    {"--output=1 -n2 out:0:zero\\n out:1:one\\n exit:0:0 exit:1:0 done", "", 0, "one\n", ""},
+
+    /* ends of tasks */
+    {"-n4 exit:3:0x100 exit:0:0x100 exit:1:0x100 exit:2:0x100 done", "", 1, "",
+     "srun: error: n1: tasks 0-3: Exited with exit code 1\n"},
+    {"exit:0:9 done", "", 137, "", "srun: error: n1: task 0: Killed\n"},
+    {"-K -N2 0.exit:0:0x500 0.done 1.wait", "", 143, "",
+     "srun: error: n1: task 0: Exited with exit code 5\nsrun: Terminating StepId=7.0\n" ABORTED
+     "srun: error: n2: task 1: Terminated\n"},
+    {"-W1 -N2 0.exit:0:0 0.done 1.wait", "", 143, "",
+     "srun: First task exited 1s ago\nsrun: StepId=7.0 task 1: unknown\nsrun: StepId=7.0 task 0: "
+     "exited\nsrun: Terminating StepId=7.0\n" ABORTED "srun: error: n2: task 1: Terminated\n"},
+
+    /* MPI */
+    {"-N2 fence 0.exit:0:0 1.exit:1:0 done", "", 0, "2 pairs\n2 pairs\n", ""},
+    {"-N2 0.abort:9 wait", "", 143, "",
+     "srun: error: n1: MPI_Abort with code 9\n" ABORTED "srun: error: n1: task 0: Terminated\n"
+     "srun: error: n2: task 1: Terminated\n"},
+};
+
+/* Port numbers change: "127.0.0.1:4711" becomes "127.0.0.1:PORT". */
+static void hide_ports(struct str *text)
+{
+    struct str out = STR_INIT;
+
+    for (const char *p = str_cstr(text); *p != '\0';) {
+        str_putc(&out, *p++);
+        if (out.len < 10 || strcmp(out.data + out.len - 10, "127.0.0.1:") != 0)
+            continue;
+        str_puts(&out, "PORT");
+        p += strspn(p, "0123456789");
+    }
+    str_done(text);
+    *text = out;
+}
+
+static void test_vectors(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+        const struct vector *v = &vectors[i];
+        struct play p;
+
+        print_message("srun %s\n", v->line);
+        start(&p, v->line);
+        assert_int_equal(write(p.in, v->in, strlen(v->in)), strlen(v->in));
+        finish(&p);
+        hide_ports(&p.err_text);
+        assert_string_equal(str_cstr(&p.err_text), v->err);
+        assert_string_equal(str_cstr(&p.out_text), v->out);
+        assert_int_equal(p.status, v->status);
+        done(&p);
+    }
+}
+
+static void test_interrupt_once(void **state)
+{
+    struct play p;
+
+    (void)state;
+    start(&p, "err:0:here\\n input exit:0:0 done");
+    follow(&p, "here\n");
+    kill(p.pid, SIGINT);
+    follow(&p, "srun: interrupt (one more within 1 sec to abort)\n"
+               "srun: StepId=7.0 task 0: unknown\n");
+    finish(&p);
+    assert_int_equal(p.status, 0);
+    done(&p);
+}
+
+static void test_interrupt_twice(void **state)
+{
+    struct play p;
+
+    (void)state;
+    start(&p, "err:0:here\\n wait");
+    follow(&p, "here\n");
+    kill(p.pid, SIGINT);
+    follow(&p, "one more within 1 sec to abort");
+    kill(p.pid, SIGINT);
+    finish(&p);
+    assert_true(has(&p.err_text, "srun: sending Ctrl-C to StepId=7.0\n" ABORTED));
+    assert_true(has(&p.err_text, "srun: error: n1: task 0: Terminated\n"));
+    assert_string_equal(str_cstr(&p.out_text), "signal 2\n");
+    assert_int_equal(p.status, 143);
+    done(&p);
+}
+
+/* The shepherd does not answer the end: the next Ctrl-C does not wait for it. */
+static void test_interrupt_forces(void **state)
+{
+    struct play p;
+
+    (void)state;
+    start(&p, "--quit-on-interrupt err:0:here\\n");
+    follow(&p, "here\n");
+    kill(p.pid, SIGINT);
+    follow(&p, "Job step aborted");
+    kill(p.pid, SIGINT);
+    finish(&p);
+    assert_true(has(&p.err_text, "srun: forcing job termination\n"));
+    assert_int_not_equal(p.status, 0);
+    done(&p);
+}
+
+static void test_patience_ends(void **state)
+{
+    struct play p;
+
+    (void)state;
+    start(&p, "err:0:here\\n");
+    follow(&p, "here\n");
+    kill(p.pid, SIGTERM);
+    finish(&p);
+    assert_true(has(&p.err_text, "srun: error: Timed out waiting for job step to complete\n"));
+    assert_int_not_equal(p.status, 0);
+    done(&p);
+}
+
+static void test_other_signals_go_to_the_tasks(void **state)
+{
+    struct play p;
+
+    (void)state;
+    start(&p, "err:0:here\\n input exit:0:0 done");
+    follow(&p, "here\n");
+    kill(p.pid, SIGUSR1);
+    follow(&p, "signal 10\n");
+    finish(&p);
+    assert_int_equal(p.status, 0);
+    done(&p);
+}
+
+static void test_interrupt_in_the_queue(void **state)
+{
+    struct play p;
+
+    (void)state;
+    start(&p, "-J queue-for-ever true");
+    follow(&p, "queued and waiting");
+    kill(p.pid, SIGINT);
+    finish(&p);
+    assert_string_equal(str_cstr(&p.err_text), "srun: job 7 queued and waiting for resources\n"
+                                               "srun: Job allocation 7 has been revoked\n"
+                                               "srun: Force Terminated job 7\n");
+    assert_int_equal(p.status, 1);
+    done(&p);
+}
+
+static void test_immediate_seconds(void **state)
+{
+    struct play p;
+
+    (void)state;
+    start(&p, "-I2 -J queue-for-ever true");
+    finish(&p);
+    assert_true(has(&p.err_text, "Requested nodes are busy"));
+    assert_int_equal(p.status, 1);
+    done(&p);
+}
+
+/* Nobody reads any more: the tasks are told as in a pipe. */
+static void test_no_reader(void **state)
+{
+    struct play p;
+
+    (void)state;
+    start(&p, "err:0:here\\n input out:0:x exit:0:13 done");
+    follow(&p, "here\n");
+    close(p.out);
+    p.out = -1;
+    finish(&p);
+    assert_int_equal(p.status, 141);
+    done(&p);
+}
+
+static void test_file(void **state)
+{
+    char line[256], path[128];
+    struct str text = STR_INIT;
+    struct play p;
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/file", run_test_dir);
+    for (int append = 0; append < 2; append++) {
+        snprintf(line, sizeof(line),
+                 "--open-mode=%s -o %s/fil%%x -J e out:0:a err:0:b exit:0:0 done",
+                 append ? "append" : "truncate", run_test_dir);
+        start(&p, line);
+        finish(&p);
+        assert_int_equal(p.status, 0);
+        assert_string_equal(str_cstr(&p.out_text), "");
+        done(&p);
+    }
+    assert_int_equal(path_read_file(path, 100, &text, NULL), 0);
+    assert_string_equal(text.data, "abab");
+    str_done(&text);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_interrupt_once),
+        cmocka_unit_test(test_interrupt_twice),
+        cmocka_unit_test(test_interrupt_forces),
+        cmocka_unit_test(test_patience_ends),
+        cmocka_unit_test(test_other_signals_go_to_the_tasks),
+        cmocka_unit_test(test_interrupt_in_the_queue),
+        cmocka_unit_test(test_immediate_seconds),
+        cmocka_unit_test(test_no_reader),
+        cmocka_unit_test(test_file),
+    };
+
+    if (argc != 2)
+        return 2;
+    program = argv[1];
+    return cmocka_run_group_tests(tests, run_test_cluster_start, run_test_cluster_stop);
+}

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/srun/run_test_cluster.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "conf/conf.h"
+#include "proto/io.pb-c.h"
+#include "proto/job.pb-c.h"
+#include "proto/node.pb-c.h"
+#include "proto/step.pb-c.h"
+#include "rpc/server.h"
+#include "rpc/session.h"
+
+#define NODES 2
+
+char run_test_dir[] = "/tmp/sluice-srun-test.XXXXXX";
+static pid_t cluster_pid;
+
+struct shepherd {
+    struct rpc_session *session;
+    uint32_t node, next_word;
+    struct Pb__LaunchTasks *launch;
+    struct arena arena;
+    char waiting; /* the first letter of the word that waits for srun, or 0 */
+};
+
+static struct {
+    struct loop *loop;
+    struct auth_key key;
+    struct rpc_server *controller, *node[NODES];
+    uint16_t port[NODES];
+    uint32_t next_job;
+    uint64_t waiting_call; /* ALLOC_WAIT */
+    struct loop_timer *grant;
+    struct Pb__StepSpec asked; /* num_tasks, min_nodes only */
+} c;
+
+static void send_data(struct shepherd *s, uint32_t task, uint32_t stream, const void *data,
+                      size_t len)
+{
+    struct Pb__IoData m = PB__IO_DATA__INIT;
+
+    m.task = task;
+    m.stream = stream;
+    m.has_data = 1;
+    m.data.data = (uint8_t *)data;
+    m.data.len = len;
+    rpc_session_send(s->session, RPC_IO_DATA, &m.base);
+}
+
+static void send_exit(struct shepherd *s, uint32_t task, int status)
+{
+    struct Pb__TaskExited m = PB__TASK_EXITED__INIT;
+
+    m.task = task;
+    m.exit_status = status;
+    rpc_session_send(s->session, RPC_TASK_EXITED, &m.base);
+}
+
+static void send_done(struct shepherd *s)
+{
+    struct Pb__StepDone m = PB__STEP_DONE__INIT;
+
+    rpc_session_send(s->session, RPC_STEP_DONE, &m.base);
+    rpc_session_finish(s->session);
+}
+
+static void send_fence(struct shepherd *s)
+{
+    struct Pb__KvsFence m = PB__KVS_FENCE__INIT;
+    struct Pb__KvsEntry entry = PB__KVS_ENTRY__INIT, *put = &entry;
+
+    entry.key = s->node == 0 ? "k0" : "k1";
+    entry.value = "v";
+    m.round = 1;
+    m.put = &put;
+    m.n_put = 1;
+    rpc_session_send(s->session, RPC_KVS_FENCE, &m.base);
+}
+
+/* One word. False: stop here for now. */
+static bool act(struct shepherd *s, char *word)
+{
+    uint32_t task = 0;
+    char *rest = strchr(word, ':');
+
+    if (rest != NULL) {
+        task = (uint32_t)strtoul(rest + 1, &rest, 10);
+        rest += *rest == ':';
+    }
+    if (strncmp(word, "out:", 4) == 0 || strncmp(word, "err:", 4) == 0) {
+        for (char *p; (p = strstr(rest, "\\n")) != NULL; memmove(p + 1, p + 2, strlen(p + 1)))
+            *p = '\n';
+        send_data(s, task, word[0] == 'o' ? 1 : 2, rest, strlen(rest));
+    } else if (strncmp(word, "exit:", 5) == 0) {
+        send_exit(s, task, (int)strtol(rest, NULL, 0));
+    } else if (strncmp(word, "failed:", 7) == 0) {
+        struct Pb__TaskFailed m = PB__TASK_FAILED__INIT;
+
+        m.task = task;
+        m.code = 2;
+        m.text = "execve(): nosuch: No such file or directory";
+        rpc_session_send(s->session, RPC_TASK_FAILED, &m.base);
+    } else if (strncmp(word, "abort:", 6) == 0) {
+        struct Pb__KvsAbort m = PB__KVS_ABORT__INIT;
+
+        m.exit_code = (int)task;
+        rpc_session_send(s->session, RPC_KVS_ABORT, &m.base);
+    } else if (strcmp(word, "fence") == 0) {
+        send_fence(s);
+        s->waiting = 'f';
+    } else if (strcmp(word, "done") == 0) {
+        send_done(s);
+    } else if (strcmp(word, "vanish") == 0) {
+        rpc_session_finish(s->session);
+        return false;
+    } else {
+        s->waiting = *word; /* wait, input */
+    }
+    return s->waiting == 0;
+}
+
+static void go_on(struct shepherd *s)
+{
+    s->waiting = 0;
+    while (s->next_word < s->launch->n_argv) {
+        char *word = s->launch->argv[s->next_word++];
+
+        if (word[1] == '.' && (uint32_t)(word[0] - '0') != s->node)
+            continue;
+        if (!act(s, word[1] == '.' ? word + 2 : word))
+            return;
+    }
+}
+
+static void on_open(void *ctx, struct rpc_session *session)
+{
+    struct shepherd *s = ctx;
+    struct Pb__IoHello m = PB__IO_HELLO__INIT;
+    static char name[3];
+
+    snprintf(name, sizeof(name), "n%u", s->node + 1);
+    s->session = session;
+    m.node = name;
+    m.node_index = s->node;
+    rpc_session_send(session, RPC_IO_HELLO, &m.base);
+    go_on(s);
+}
+
+static void on_message(void *ctx, struct rpc_session *session, const struct rpc_info *rpc,
+                       const ProtobufCMessage *body)
+{
+    struct shepherd *s = ctx;
+    const struct Pb__IoData *data = (const struct Pb__IoData *)body;
+    const struct Pb__IoSignal *sig = (const struct Pb__IoSignal *)body;
+
+    (void)session;
+    if (rpc->number == RPC_IO_DATA) {
+        if (data->data.len > 0)
+            send_data(s, s->node, 1, data->data.data, data->data.len);
+        else if (s->waiting == 'i')
+            go_on(s);
+    } else if (rpc->number == RPC_KVS_FENCE) {
+        char text[64];
+        int len =
+            snprintf(text, sizeof(text), "%zu pairs\n", ((const struct Pb__KvsFence *)body)->n_put);
+
+        send_data(s, s->node, 1, text, (size_t)len);
+        go_on(s);
+    } else if (rpc->number == RPC_IO_SIGNAL && sig->kill_step && s->waiting != 0) {
+        send_exit(s, s->node, SIGTERM);
+        send_done(s);
+    } else if (rpc->number == RPC_IO_SIGNAL && !sig->kill_step) {
+        char text[64];
+        int len = snprintf(text, sizeof(text), "signal %d\n", sig->signal);
+
+        send_data(s, s->node, 1, text, (size_t)len);
+    }
+}
+
+static void on_close(void *ctx, struct rpc_session *session, const struct err *why)
+{
+    struct shepherd *s = ctx;
+
+    (void)why;
+    rpc_session_free(session);
+    arena_done(&s->arena);
+    free(s);
+}
+
+static void on_launch(const struct rpc_request *request, uint32_t node)
+{
+    struct Pb__LaunchReply reply = PB__LAUNCH_REPLY__INIT;
+    struct shepherd *s = mem_new(struct shepherd);
+    const struct rpc_session_events events = {.accepts = RPC_WHO_KEY,
+                                              .on_open = on_open,
+                                              .on_message = on_message,
+                                              .on_close = on_close,
+                                              .ctx = s};
+    struct rpc_target target;
+    struct auth_key key;
+    char name[3];
+
+    s->node = node;
+    s->launch = (struct Pb__LaunchTasks *)request->body;
+    if (strcmp(s->launch->argv[0], "refuse") == 0 && node == 0) {
+        rpc_reply_error(c.node[node], request->call, ERR_CREDENTIAL, "Invalid job credential");
+        free(s);
+        return;
+    }
+    rpc_request_take(request, &s->arena);
+    reply.local_pid = 4711;
+    rpc_reply(c.node[node], request->call, &reply.base);
+    target = (struct rpc_target){s->launch->io_addr[0], (uint16_t)s->launch->io_port};
+    auth_key_from_bytes(s->launch->io_key.data, s->launch->io_key.len, &key);
+    snprintf(name, sizeof(name), "n%u", node + 1);
+    s->next_word = strcmp(s->launch->argv[0], "refuse") == 0;
+    rpc_session_connect(c.loop, &key, name, &target, 1, false, &events);
+}
+
+static void reply_granted(uint64_t call)
+{
+    struct Pb__AllocReply reply = PB__ALLOC_REPLY__INIT;
+    struct Pb__StepReply step = PB__STEP_REPLY__INIT;
+    struct Pb__StepNode nodes[NODES], *layout[NODES];
+    uint32_t tasks[64], n = c.asked.has_min_nodes ? c.asked.min_nodes : 1;
+    uint32_t count = c.asked.has_num_tasks ? c.asked.num_tasks : n;
+
+    for (uint32_t i = 0; i < count; i++)
+        tasks[i] = i;
+    for (uint32_t i = 0; i < n; i++) {
+        pb__step_node__init(&nodes[i]);
+        nodes[i].node = i == 0 ? "n1" : "n2";
+        nodes[i].addr = "127.0.0.1";
+        nodes[i].port = c.port[i];
+        nodes[i].task_ids = tasks + count / n * i;
+        nodes[i].n_task_ids = count / n;
+        layout[i] = &nodes[i];
+    }
+    step.job_id = reply.job_id = 7;
+    step.layout = layout;
+    step.n_layout = n;
+    step.has_num_tasks = 1;
+    step.num_tasks = count;
+    step.has_cred = step.has_signature = 1;
+    reply.granted = 1;
+    reply.nodes = "n[1-2]";
+    reply.step = &step;
+    rpc_reply(c.controller, call, &reply.base);
+}
+
+static void on_grant(void *ctx)
+{
+    (void)ctx;
+    reply_granted(c.waiting_call);
+}
+
+static void on_alloc(const struct rpc_request *request)
+{
+    const struct Pb__AllocRequest *m = (const struct Pb__AllocRequest *)request->body;
+    struct Pb__AllocReply reply = PB__ALLOC_REPLY__INIT;
+
+    c.asked.has_num_tasks = m->step->has_num_tasks;
+    c.asked.num_tasks = m->step->num_tasks;
+    c.asked.has_min_nodes = m->step->has_min_nodes;
+    c.asked.min_nodes = m->step->min_nodes;
+    reply.job_id = 7;
+    if (strcmp(m->spec->name, "busy") == 0)
+        rpc_reply_error(c.controller, request->call, ERR_NODES_BUSY, err_text(ERR_NODES_BUSY));
+    else if (strncmp(m->spec->name, "queue", 5) == 0)
+        rpc_reply(c.controller, request->call, &reply.base);
+    else
+        reply_granted(request->call);
+    c.waiting_call = strcmp(m->spec->name, "queue-for-ever") == 0 ? 0 : 1;
+}
+
+static void on_controller(void *ctx, const struct rpc_request *request)
+{
+    struct Pb__Empty done = PB__EMPTY__INIT;
+    struct Pb__JobSignalReply signalled = PB__JOB_SIGNAL_REPLY__INIT;
+
+    (void)ctx;
+    switch (request->rpc->number) {
+    case RPC_ALLOC:
+        on_alloc(request);
+        break;
+    case RPC_ALLOC_WAIT:
+        if (c.waiting_call == 0)
+            break;
+        c.waiting_call = request->call;
+        loop_timer_set(c.grant, 1);
+        break;
+    case RPC_JOB_SIGNAL:
+        rpc_reply(c.controller, request->call, &signalled.base);
+        break;
+    case RPC_MINT:
+        rpc_answer_mint(c.controller, request, 60000);
+        break;
+    case RPC_JOB_COMPLETE:
+        rpc_reply(c.controller, request->call, &done.base);
+        break;
+    default:
+        break; /* JOB_WAIT_END: never */
+    }
+}
+
+static void on_node(void *ctx, const struct rpc_request *request)
+{
+    on_launch(request, (uint32_t)(uintptr_t)ctx);
+}
+
+static void cluster_serve(int ready)
+{
+    static const char *const names[NODES] = {"n1", "n2"};
+    struct rpc_server_events events = {.on_request = on_controller};
+    struct rpc_server_options options = {.key = &c.key, .audience = "slurmctld"};
+    struct err err = {0};
+    char path[128];
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    options.admin_uid = options.node_uid = getuid();
+    c.loop = options.loop = loop_new(0);
+    c.grant = loop_timer_new(c.loop, on_grant, NULL);
+    auth_key_from_bytes("the key of the cluster of this test", 32, &c.key);
+    c.controller = rpc_server_new(&options, &events);
+    snprintf(path, sizeof(path), "%s/run/slurmctld", run_test_dir);
+    if (rpc_server_listen_unix(c.controller, path, 0666, &err) < 0)
+        exit(1);
+    for (uintptr_t i = 0; i < NODES; i++) {
+        int port;
+
+        events.on_request = on_node;
+        events.ctx = (void *)i;
+        options.audience = names[i];
+        c.node[i] = rpc_server_new(&options, &events);
+        port = rpc_server_listen_tcp(c.node[i], "127.0.0.1", 0, &err);
+        if (port < 0)
+            exit(1);
+        c.port[i] = (uint16_t)port;
+    }
+    if (write(ready, "", 1) == 1)
+        loop_run(c.loop);
+    exit(0);
+}
+
+int run_test_cluster_start(void **state)
+{
+    char path[128], byte;
+    struct str text = STR_INIT;
+    int ready[2];
+
+    (void)state;
+    assert_non_null(mkdtemp(run_test_dir));
+    chmod(run_test_dir, 0755);
+    str_printf(&text,
+               "ClusterName=t\nSlurmctldHost=localhost(127.0.0.1)\nAuthInfo=socketdir=%s/run\n"
+               "NodeName=n[1-2]\nPartitionName=p Nodes=ALL\nKillWait=1\nMessageTimeout=5\n",
+               run_test_dir);
+    snprintf(path, sizeof(path), "%s/slurm.conf", run_test_dir);
+    assert_int_equal(path_write_file(path, text.data, text.len, 0644, NULL), 0);
+    setenv("SLURM_CONF", path, 1);
+    unsetenv("SLURM_JOB_ID");
+    unsetenv("SLURM_JOBID");
+    str_done(&text);
+    assert_int_equal(pipe(ready), 0);
+    cluster_pid = fork();
+    if (cluster_pid == 0)
+        cluster_serve(ready[1]);
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    return 0;
+}
+
+int run_test_cluster_stop(void **state)
+{
+    static const char *const left[] = {"slurm.conf", "run/slurmctld", "run", "file", ""};
+    char path[128];
+
+    (void)state;
+    kill(cluster_pid, SIGKILL);
+    waitpid(cluster_pid, NULL, 0);
+    for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++) {
+        snprintf(path, sizeof(path), "%s/%s", run_test_dir, left[i]);
+        remove(path);
+    }
+    return 0;
+}
