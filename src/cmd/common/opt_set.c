@@ -21,9 +21,9 @@
 static const char *const limit_names[] = {"AS",      "CORE",   "CPU",   "DATA", "FSIZE",
                                           "MEMLOCK", "NOFILE", "NPROC", "RSS",  "STACK"};
 
-static int bad_spec(struct opt *o, const char *name, struct err *err)
+static int bad_spec(struct opt *o, const char *name, const char *arg, struct err *err)
 {
-    return opt_fail(o, OPT_FAIL_ERROR, 255, err, "Invalid --%s specification", name);
+    return opt_fail(o, OPT_FAIL_ERROR, 255, err, "Invalid --%s specification: %s", name, arg);
 }
 
 static void set_string(char **member, const char *value)
@@ -65,10 +65,10 @@ static int set_member(struct opt *o, const struct opt_row *row, const char *arg,
         set_string(member, arg ? arg : "");
         return 0;
     case OPT_T_MEMORY:
-        return size_parse_mib(arg, member, NULL) < 0 ? bad_spec(o, row->name, err) : 0;
+        return size_parse_mib(arg, member, NULL) < 0 ? bad_spec(o, row->name, arg, err) : 0;
     case OPT_T_LIMIT:
         if (time_parse_limit(arg, member, NULL) < 0)
-            return bad_spec(o, row->name, err);
+            return bad_spec(o, row->name, arg, err);
         if (*(int64_t *)member == 0)
             *(int64_t *)member = TIME_UNLIMITED;
         return 0;
@@ -126,26 +126,26 @@ int opt_set_distribution(struct opt *o, const char *arg, struct err *err)
     size_t len = strcspn(s, ":,=");
     bool is_plane = len == 5 && !strncasecmp(s, "plane", 5);
     if (!is_word(s, len, nodes) || !*arg)
-        return bad_spec(o, "distribution", err);
+        return bad_spec(o, "distribution", arg, err);
     size_t first = len;
     if (is_plane && s[len] == '=') {
         size_t digits = strspn(s + len + 1, "0123456789");
         if (!digits || digits > 9)
-            return bad_spec(o, "distribution", err);
+            return bad_spec(o, "distribution", arg, err);
         first = len += 1 + digits;
     }
     for (s += len; *s == ':'; s += len) {
         s++;
         len = strcspn(s, ":,");
         if (!is_word(s, len, inner))
-            return bad_spec(o, "distribution", err);
+            return bad_spec(o, "distribution", arg, err);
     }
     if (*s == ',') {
         s++;
         if (!*s || !is_word(s, strlen(s), pack))
-            return bad_spec(o, "distribution", err);
+            return bad_spec(o, "distribution", arg, err);
     } else if (*s) {
-        return bad_spec(o, "distribution", err);
+        return bad_spec(o, "distribution", arg, err);
     }
     /* Only the level of nodes decides which task runs where. */
     free(o->distribution);
@@ -209,7 +209,7 @@ int opt_set_exclusive(struct opt *o, const char *arg, struct err *err)
 {
     if (arg && !str_case_eq(arg, "user") && !str_case_eq(arg, "mcs") && !str_case_eq(arg, "topo") &&
         !(o->source == OPT_FROM_ENV && (str_case_eq(arg, "yes") || str_eq(arg, "1"))))
-        return bad_spec(o, "exclusive", err);
+        return bad_spec(o, "exclusive", arg, err);
     o->exclusive = true;
     o->oversubscribe = false;
     return 0;
@@ -236,7 +236,7 @@ int opt_set_immediate(struct opt *o, const char *arg, struct err *err)
 int opt_set_kill_bad_exit(struct opt *o, const char *arg, struct err *err)
 {
     if (arg && !str_eq(arg, "0") && !str_eq(arg, "1"))
-        return bad_spec(o, "kill-on-bad-exit", err);
+        return bad_spec(o, "kill-on-bad-exit", arg, err);
     o->kill_on_bad_exit = !arg || *arg == '1';
     return 0;
 }
@@ -245,7 +245,7 @@ int opt_set_kill_command(struct opt *o, const char *arg, struct err *err)
 {
     int number = arg && *arg ? signame_parse(arg) : SIGTERM;
     if (number <= 0)
-        return bad_spec(o, "kill-command", err);
+        return bad_spec(o, "kill-command", arg, err);
     o->kill_signal = number;
     return 0;
 }
@@ -257,7 +257,7 @@ static int set_memory(struct opt *o, enum opt_id other, const char *name, const 
 {
     uint64_t mib;
     if (size_parse_mib(arg, &mib, NULL) < 0)
-        return bad_spec(o, name, err);
+        return bad_spec(o, name, arg, err);
     if (o->from[other] == o->source && o->source != OPT_FROM_ENV)
         return opt_fail(o, OPT_FAIL_FATAL, 1, err,
                         "--mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.");
@@ -284,10 +284,10 @@ int opt_set_nice(struct opt *o, const char *arg, struct err *err)
     long long nice = 100;
     int r = arg ? str_parse_i64(arg, -NICE_MAX, NICE_MAX, &nice) : 0;
     if (r == -ERR_RANGE)
-        return opt_fail(o, OPT_FAIL_ERROR, 255, err, "Invalid --nice value, out of range (+/- %d)",
-                        NICE_MAX);
+        return opt_fail(o, OPT_FAIL_ERROR, 255, err,
+                        "Invalid --nice value, out of range (+/- %d): %s", NICE_MAX, arg);
     if (r < 0)
-        return bad_spec(o, "nice", err);
+        return bad_spec(o, "nice", arg, err);
     o->nice = (int32_t)nice;
     return 0;
 }
@@ -296,7 +296,7 @@ int opt_set_no_kill(struct opt *o, const char *arg, struct err *err)
 {
     if (arg && !str_case_eq(arg, "off") && !str_case_eq(arg, "set") && !str_case_eq(arg, "yes") &&
         !str_eq(arg, "1"))
-        return bad_spec(o, "no-kill", err);
+        return bad_spec(o, "no-kill", arg, err);
     o->no_kill = !arg || !str_case_eq(arg, "off");
     return 0;
 }
@@ -323,11 +323,12 @@ int opt_set_nodes(struct opt *o, const char *arg, struct err *err)
     if (size_parse_count(min_text, INT32_MAX, &min, NULL) < 0)
         return opt_fail(o, OPT_FAIL_ERROR, 255, err, "\"%s\" is not a valid node count", arg);
     if (max_text && size_parse_count(max_text, INT32_MAX, &max, NULL) < 0)
-        return opt_fail(o, OPT_FAIL_ERROR, 255, err, "\"%s\" is not a valid node count", max_text);
+        return opt_fail(o, OPT_FAIL_ERROR, 255, err, "\"%s\" is not a valid node count (-N %s)",
+                        max_text, arg);
     if (max_text && max < min)
         return opt_fail(o, OPT_FAIL_ERROR, 255, err,
-                        "Maximum node count %llu is less than minimum node count %llu",
-                        (unsigned long long)max, (unsigned long long)min);
+                        "Maximum node count %llu is less than minimum node count %llu (-N %s)",
+                        (unsigned long long)max, (unsigned long long)min, arg);
     o->min_nodes = (uint32_t)min;
     o->max_nodes = (uint32_t)(max_text ? max : min);
     return 0;
@@ -337,7 +338,7 @@ int opt_set_open_mode(struct opt *o, const char *arg, struct err *err)
 {
     bool append = *arg == 'a' || *arg == 'A';
     if (!append && *arg != 't' && *arg != 'T')
-        return bad_spec(o, "open-mode", err);
+        return bad_spec(o, "open-mode", arg, err);
     o->open_append = append;
     return 0;
 }
@@ -346,7 +347,7 @@ int opt_set_priority(struct opt *o, const char *arg, struct err *err)
 {
     long long priority = PRIORITY_TOP;
     if (!str_case_eq(arg, "top") && str_parse_i64(arg, 0, PRIORITY_TOP, &priority) < 0)
-        return bad_spec(o, "priority", err);
+        return bad_spec(o, "priority", arg, err);
     o->priority = (uint32_t)priority;
     return 0;
 }
@@ -397,14 +398,14 @@ int opt_set_signal(struct opt *o, const char *arg, struct err *err)
     const char *colon = strchr(s, ':');
     for (; colon && s < colon; s++)
         if (!strchr("RrBb", *s))
-            return bad_spec(o, "signal", err);
+            return bad_spec(o, "signal", arg, err);
     s = colon ? colon + 1 : s;
     size_t len = strcspn(s, "@");
     _cleanup_free_ char *name = mem_strndup(s, len);
     long long sec;
     if (signame_parse(name) <= 0 ||
         (s[len] && str_parse_i64(s + len + 1, 0, SIGNAL_SEC_MAX, &sec) < 0))
-        return bad_spec(o, "signal", err);
+        return bad_spec(o, "signal", arg, err);
     set_string(&o->signal, arg);
     return 0;
 }
