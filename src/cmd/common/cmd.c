@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/common/cmd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "cmd/common/text.h"
+
+static struct {
+    const char *name;
+    bool quiet;
+    unsigned verbose;
+    struct conf *conf;
+    struct rpc_client *client;
+    struct arena arena;
+    struct str out;
+} cmd;
+
+void cmd_start(const char *name)
+{
+    int fd;
+    cmd.name = name;
+    arena_init(&cmd.arena, 0);
+    /* A closed standard descriptor would be taken by the first socket that is opened. */
+    do
+        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd > STDERR_FILENO)
+        close(fd);
+}
+
+const char *cmd_name(void)
+{
+    return cmd.name;
+}
+
+void cmd_set_level(bool quiet, unsigned verbose)
+{
+    cmd.quiet = quiet;
+    cmd.verbose = verbose;
+}
+
+static void print(const char *prefix, const char *fmt, va_list ap)
+{
+    _cleanup_str_ struct str raw = STR_INIT, line = STR_INIT;
+    str_vprintf(&raw, fmt, ap);
+    if (prefix)
+        str_printf(&line, "%s: %s", cmd.name, prefix);
+    for (const char *s = str_cstr(&raw);;) { /* lines of ours are kept, controls within are not */
+        size_t len = strcspn(s, "\n");
+        text_escape_n(s, len, &line);
+        str_putc(&line, '\n');
+        s += len;
+        if (!*s || !s[1])
+            break;
+        s++;
+    }
+    path_write_all(STDERR_FILENO, line.data, line.len);
+}
+
+void cmd_error(const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    print("error: ", fmt, ap);
+    va_end(ap);
+}
+
+void cmd_say(const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    if (!cmd.quiet)
+        print("", fmt, ap);
+    va_end(ap);
+}
+
+void cmd_detail(unsigned level, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    if (cmd.verbose >= level && !cmd.quiet)
+        print(level > 1 ? "debug: " : "", fmt, ap);
+    va_end(ap);
+}
+
+void cmd_line(const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    print(NULL, fmt, ap);
+    va_end(ap);
+}
+
+const struct conf *cmd_conf(void)
+{
+    if (cmd.conf)
+        return cmd.conf;
+    _cleanup_free_ char *path = conf_path();
+    struct conf_report report = {0};
+    struct err err = {0};
+    if (conf_load(path, CONF_CLIENT, NULL, &cmd.conf, &report, &err) < 0) {
+        cmd_error("%s", err.text);
+        exit(cmd_exit_error());
+    }
+    conf_report_done(&report);
+    return cmd.conf;
+}
+
+struct rpc_client *cmd_client(void)
+{
+    if (!cmd.client)
+        cmd.client = rpc_client_new(cmd_conf());
+    return cmd.client;
+}
+
+int cmd_call(enum rpc_number rpc, const ProtobufCMessage *request, void *reply, struct err *err)
+{
+    return rpc_call(cmd_client(), rpc, request, 0, &cmd.arena, reply, err);
+}
+
+struct str *cmd_out(void)
+{
+    return &cmd.out;
+}
+
+int cmd_flush(void)
+{
+    int r = cmd.out.len ? path_write_all(STDOUT_FILENO, cmd.out.data, cmd.out.len) : 0;
+    str_clear(&cmd.out);
+    if (r == 0 || r == -EPIPE)
+        return 0;
+    cmd_error("standard output cannot be written: %s", strerror(-r));
+    return 1;
+}
+
+int cmd_exit_error(void)
+{
+    const char *wanted = getenv("SLURM_EXIT_ERROR");
+    long long status;
+    if (wanted && str_parse_i64(wanted, 0, 255, &status) == 0)
+        return (int)status;
+    return 1;
+}
+
+int cmd_check_clusters(const char *list, struct err *err)
+{
+    const char *own = cmd_conf()->cluster_name;
+    if (!list || !*list || str_case_eq(list, "all") || str_eq(list, own))
+        return 0;
+    return err_set(err, -ERR_NOT_SUPPORTED,
+                   "No cluster '%s' known: this configuration describes cluster '%s' only", list,
+                   own);
+}

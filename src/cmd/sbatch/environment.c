@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/sbatch/environment.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/str.h"
+
+/* Variables that describe one job, step or task. Prefixes end in '*'. */
+static const char *const of_a_job[] = {
+    "PMI_*",
+    "PMIX_*",
+    "SLURMD_NODENAME",
+    "SLURM_ARRAY_*",
+    "SLURM_CLUSTER_NAME",
+    "SLURM_CPUS_ON_NODE",
+    "SLURM_CPUS_PER_TASK",
+    "SLURM_CPU_BIND*",
+    "SLURM_DISTRIBUTION",
+    "SLURM_GTIDS",
+    "SLURM_HET_*",
+    "SLURM_JOBID",
+    "SLURM_JOB_*",
+    "SLURM_LAUNCH_*",
+    "SLURM_LOCALID",
+    "SLURM_MEM_PER_*",
+    "SLURM_NNODES",
+    "SLURM_NODEID",
+    "SLURM_NODELIST",
+    "SLURM_NODE_ALIASES",
+    "SLURM_NPROCS",
+    "SLURM_NTASKS*",
+    "SLURM_OVERCOMMIT",
+    "SLURM_PRIO_PROCESS",
+    "SLURM_PROCID",
+    "SLURM_RESTART_COUNT",
+    "SLURM_SRUN_*",
+    "SLURM_STEP*",
+    "SLURM_SUBMIT_*",
+    "SLURM_TASKS_PER_NODE",
+    "SLURM_TASK_PID",
+    "SLURM_THREADS_PER_CORE",
+    "SLURM_TOPOLOGY_*",
+    "SLURM_TRES_PER_TASK",
+};
+
+/* Without them hardly a program runs; --export=NONE keeps them. */
+static const char *const always[] = {"HOME", "LOGNAME", "PATH", "SHELL", "USER", "SLURM_CONF"};
+
+static bool is_of_a_job(const char *var)
+{
+    for (size_t i = 0; i < sizeof(of_a_job) / sizeof(of_a_job[0]); i++) {
+        size_t len = strlen(of_a_job[i]);
+        bool prefix = of_a_job[i][len - 1] == '*';
+        if (!strncmp(var, of_a_job[i], len - prefix) && (prefix || var[len] == '='))
+            return true;
+    }
+    return false;
+}
+
+static void drop_outer_job(struct envlist *e)
+{
+    size_t kept = 0;
+    if (!envlist_get(e, "SLURM_JOB_ID") && !envlist_get(e, "SLURM_JOBID"))
+        return;
+    for (size_t i = 0; i < e->count; i++) {
+        if (is_of_a_job(e->vars[i]))
+            free(e->vars[i]);
+        else
+            e->vars[kept++] = e->vars[i];
+    }
+    e->count = kept;
+    e->vars[kept] = NULL;
+}
+
+static void keep_always(struct envlist *e, char *const *from)
+{
+    for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++) {
+        size_t len = strlen(always[i]);
+        for (char *const *var = from; *var; var++)
+            if (!strncmp(*var, always[i], len) && (*var)[len] == '=')
+                envlist_default(e, always[i], *var + len + 1);
+    }
+}
+
+void environment_make(struct envlist *e, const struct opt *o, char *const *from, const char *host,
+                      const char *cwd)
+{
+    envlist_init(e, NULL);
+    envlist_export(e, o->export_env, from);
+    drop_outer_job(e);
+    keep_always(e, from);
+    envlist_set(e, "SLURM_SUBMIT_DIR", cwd);
+    envlist_set(e, "SLURM_SUBMIT_HOST", host);
+    envlist_setf(e, "SLURM_PRIO_PROCESS", "%d", getpriority(PRIO_PROCESS, 0));
+    if (o->export_env)
+        envlist_set(e, "SLURM_EXPORT_ENV", o->export_env);
+    if (o->overcommit)
+        envlist_set(e, "SLURM_OVERCOMMIT", "1");
+    if (opt_given(o, OPT_ID_open_mode))
+        envlist_set(e, "SLURM_OPEN_MODE", o->open_append ? "a" : "t");
+    if (o->dependency)
+        envlist_set(e, "SLURM_JOB_DEPENDENCY", o->dependency);
+    if (opt_given(o, OPT_ID_ntasks_per_core))
+        envlist_setf(e, "SLURM_NTASKS_PER_CORE", "%u", o->ntasks_per_core);
+    if (opt_given(o, OPT_ID_ntasks_per_socket))
+        envlist_setf(e, "SLURM_NTASKS_PER_SOCKET", "%u", o->ntasks_per_socket);
+    if (opt_given(o, OPT_ID_threads_per_core))
+        envlist_setf(e, "SLURM_THREADS_PER_CORE", "%u", o->threads_per_core);
+}

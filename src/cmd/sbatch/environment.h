@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The environment a batch job starts with. */
+#pragma once
+
+#include "cmd/common/envlist.h"
+#include "cmd/common/opt.h"
+
+/* What --export takes of 'from', less what described the job sbatch itself may run in, plus what
+ * the options tell the commands within the job. host and cwd: of the submission. */
+void environment_make(struct envlist *e, const struct opt *o, char *const *from, const char *host,
+                      const char *cwd);

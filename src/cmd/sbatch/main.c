@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * sbatch: submits a batch script.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/timefmt.h"
+#include "cmd/common/cmd.h"
+#include "cmd/common/opt.h"
+#include "cmd/common/origin.h"
+#include "cmd/common/rlimits.h"
+#include "cmd/sbatch/environment.h"
+#include "cmd/sbatch/script.h"
+#include "cmd/sbatch/submit.h"
+
+extern char **environ;
+
+struct setup {
+    struct opt opt;
+    struct arena arena;
+    struct str script;
+    char *path; /* of the script; NULL: none */
+    int argc;   /* its arguments */
+    char **argv;
+    struct envlist env;
+    struct rlimits limits;
+    Pb__JobSpec spec;
+    Pb__JobPayload payload;
+};
+
+static void read_script(struct setup *s, int operands)
+{
+    struct opt *o = &s->opt;
+    const char *name = operands ? s->argv[0] : NULL;
+    struct err err = {0};
+    int r = 0;
+    if (o->wrap && name) {
+        cmd_error("Script arguments not permitted with --wrap option");
+        exit(cmd_exit_error());
+    }
+    if (o->wrap)
+        script_wrap(o->wrap, &s->script);
+    else
+        r = script_read(name, &s->script, &s->path, &err);
+    if (r == 0)
+        r = script_check(&s->script, &err);
+    if (r < 0) {
+        for (char *line = err.text, *rest; line; line = rest) {
+            rest = strchr(line, '\n');
+            if (rest)
+                *rest++ = 0;
+            cmd_error("%s", line);
+        }
+        exit(cmd_exit_error());
+    }
+}
+
+/* The options of all sources; exits when there is nothing to submit. */
+static void read_options(struct setup *s, int argc, char **argv)
+{
+    struct opt *o = &s->opt;
+    struct err err = {0};
+    int operands = argc;
+    opt_init(o, OPT_SBATCH);
+    if (opt_scan(o, argc, argv, &operands, &err) < 0)
+        exit(opt_print_failure(o, &err));
+    if (opt_print_info(o))
+        exit(0);
+    s->argc = argc - operands;
+    s->argv = argv + operands;
+    /* The command line is read once for --wrap, and once more with the rank it has. */
+    struct opt first;
+    opt_init(&first, OPT_SBATCH);
+    if (opt_apply_argv(&first, argc, argv, &err) < 0)
+        exit(opt_print_failure(&first, &err));
+    o->wrap = take_ptr(first.wrap);
+    opt_done(&first);
+    read_script(s, s->argc);
+    if ((!o->wrap && opt_apply_script(o, s->path ? s->path : "standard input", s->script.data,
+                                      s->script.len, &err) < 0) ||
+        opt_apply_env(o, environ, &err) < 0 || opt_apply_argv(o, argc, argv, &err) < 0 ||
+        opt_finish(o, &err) < 0)
+        exit(opt_print_failure(o, &err));
+    cmd_set_level(o->quiet, o->verbose);
+    opt_print_notes(o);
+    if (cmd_check_clusters(o->clusters, &err) < 0) {
+        cmd_error("%s", err.text);
+        exit(cmd_exit_error());
+    }
+}
+
+/* The script with its arguments, as "Command=" shows it. */
+static char *command_line(struct setup *s)
+{
+    if (!s->path)
+        return NULL;
+    _cleanup_str_ struct str line = STR_INIT_CAP(ORIGIN_LINE_MAX);
+    str_puts(&line, s->path);
+    for (int i = 1; i < s->argc && !line.overflow; i++)
+        str_printf(&line, " %s", s->argv[i]);
+    return arena_strdup(&s->arena, str_cstr(&line));
+}
+
+static char *default_name(struct setup *s)
+{
+    if (s->opt.wrap)
+        return "wrap";
+    if (!s->path)
+        return "sbatch";
+    char *slash = strrchr(s->path, '/');
+    return slash ? slash + 1 : s->path;
+}
+
+static void make_spec(struct setup *s, int argc, char **argv)
+{
+    Pb__JobSpec *spec = &s->spec;
+    struct err err = {0};
+    pb__job_spec__init(spec);
+    opt_to_job_spec(&s->opt, spec);
+    if (origin_fill(&s->arena, argc, argv, s->opt.chdir, spec, &err) < 0) {
+        cmd_error("%s", err.text);
+        exit(cmd_exit_error());
+    }
+    spec->command = command_line(s);
+    spec->has_batch = spec->batch = 1;
+    if (!spec->name)
+        spec->name = default_name(s);
+}
+
+static void make_payload(struct setup *s)
+{
+    Pb__JobPayload *p = &s->payload;
+    const struct conf *conf = cmd_conf();
+    _cleanup_free_ char *cwd = getcwd(NULL, 0);
+    mode_t mask = umask(0);
+    umask(mask);
+    pb__job_payload__init(p);
+    p->has_script = 1;
+    p->script.data = (uint8_t *)s->script.data;
+    p->script.len = s->script.len;
+    if (s->argc > 1) {
+        p->argv = s->argv + 1;
+        p->n_argv = (size_t)s->argc - 1;
+    }
+    environment_make(&s->env, &s->opt, environ, s->spec.alloc_host, cwd ? cwd : s->spec.work_dir);
+    p->env = s->env.vars;
+    p->n_env = s->env.count;
+    rlimits_init(&s->limits, s->opt.propagate ? s->opt.propagate : conf->propagate_resource_limits);
+    p->rlimits = s->limits.list;
+    p->n_rlimits = s->limits.count;
+    p->has_umask = 1;
+    p->umask = mask;
+}
+
+static int print_test(const struct setup *s, const Pb__SubmitReply *reply)
+{
+    char when[TIME_TEXT_MAX];
+    cmd_say("Job %u to start at %s using %u processors on nodes %s in partition %s", reply->job_id,
+            time_format_date(reply->start_at, "N/A", when), reply->num_cpus,
+            reply->nodes ? reply->nodes : "(null)",
+            reply->partition   ? reply->partition
+            : s->opt.partition ? s->opt.partition
+                               : "(default)");
+    return 0;
+}
+
+static int submit(struct setup *s)
+{
+    Pb__SubmitRequest request = PB__SUBMIT_REQUEST__INIT;
+    Pb__SubmitReply *reply = NULL;
+    struct err err = {0};
+    request.spec = &s->spec;
+    request.payload = &s->payload;
+    request.has_test_only = request.test_only = s->opt.test_only;
+    if (submit_job(&request, &reply, &err) < 0) {
+        if (s->opt.test_only)
+            cmd_line("allocation failure: %s", err.text);
+        else
+            cmd_error("Batch job submission failed: %s", err.text);
+        return cmd_exit_error();
+    }
+    if (reply->message)
+        cmd_say("%s", reply->message);
+    if (s->opt.test_only)
+        return print_test(s, reply);
+    if (s->opt.parsable)
+        str_printf(cmd_out(), s->opt.clusters ? "%u;%s\n" : "%u\n", reply->job_id,
+                   cmd_conf()->cluster_name);
+    else if (!s->opt.quiet)
+        str_printf(cmd_out(),
+                   s->opt.clusters ? "Submitted batch job %u on cluster %s\n"
+                                   : "Submitted batch job %u\n",
+                   reply->job_id, cmd_conf()->cluster_name);
+    int status = cmd_flush();
+    if (s->opt.wait_end)
+        return submit_wait(reply->job_id);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    static struct setup s; /* what the environment and the script are stays until the end */
+    cmd_start("sbatch");
+    arena_init(&s.arena, 0);
+    read_options(&s, argc, argv);
+    make_spec(&s, argc, argv);
+    make_payload(&s);
+    return submit(&s);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Where a batch script comes from, and whether it can be one. */
+#pragma once
+
+#include "base/err.h"
+#include "base/str.h"
+
+/* The script 'file' (looked for in PATH when it has no slash and is not here), standard input when
+ * NULL. *path becomes its absolute path, NULL for standard input; the caller frees. */
+int script_read(const char *file, struct str *text, char **path, struct err *err);
+
+/* The script that runs a command line. */
+void script_wrap(const char *command, struct str *text);
+
+/* Refuses what no node could run: empty, without "#!", with NULs, with DOS line ends, too long. The
+ * text of err may have several lines, each to be printed as an error. */
+int script_check(const struct str *text, struct err *err);
