@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Bytes as what arrives at a server. The first byte says how:
+ *
+ *   0  a header and its body, unpacked by the table
+ *   1  a body for the RPC that the second byte names: a request, and an answer
+ *   2  a stream on the local socket, from root: every right, so that bodies are unpacked
+ *   3  a stream over TCP
+ *   4  as 3, but each frame gets a good token: the second byte is the RPC, the rest the body
+ *   5  a stream into an open session, sealed like 4
+ *
+ * A stream comes in two pieces. Whatever it is, the server closes it, forgets it, and never handles
+ * what the caller has no right to.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "rpc/seal.h"
+#include "rpc/server_priv.h"
+
+#define TURNS_MAX 200
+#define STREAM_MAX 65536 /* what a socket takes without being read */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct loop *loop;
+static struct rpc_server *server;
+static struct auth_key key;
+static struct loop_timer *tick;
+static unsigned turns;
+static bool want_gone;
+
+static void require(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+/* The loop. */
+
+static void on_turn(void *ctx)
+{
+    turns++;
+    require(turns < TURNS_MAX);
+    if (want_gone ? !server->callers : turns > 3)
+        loop_stop(loop);
+    else
+        loop_timer_set(tick, 0);
+}
+static void on_tick(void *ctx)
+{
+}
+static void run(bool until_gone)
+{
+    turns = 0;
+    want_gone = until_gone;
+    loop_timer_set(tick, 0);
+    loop_run(loop);
+}
+
+/* The server: a handler that answers what it likes, and checks what it is given. */
+
+static void on_request(void *ctx, const struct rpc_request *r)
+{
+    require(r->body->descriptor == r->rpc->request);
+    require(rpc_allowed(r->rpc, r->roles));
+    require(r->rpc->lane != RPC_LANE_SESSION);
+    if (r->rpc->number == RPC_MINT)
+        rpc_answer_mint(server, r, 60000);
+    else if (r->call % 3 == 0)
+        rpc_reply_error(server, r->call, -ERR_NO_JOB, NULL);
+    else if (r->call % 3 == 1)
+        rpc_reply_bytes(server, r->call, "", 0, false);
+}
+static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
+                       const ProtobufCMessage *body)
+{
+    require(rpc->who & RPC_WHO_NODE && rpc->lane == RPC_LANE_SESSION);
+    require(body->descriptor == rpc->request);
+}
+static void on_session(void *ctx, struct rpc_session *s, const char *name)
+{
+    struct rpc_session_events events = {.on_message = on_message};
+
+    rpc_session_set_events(s, &events);
+}
+static void on_gone(void *ctx, uint64_t call)
+{
+}
+static void on_refused(void *ctx, const char *peer, const char *why)
+{
+    require(peer[0] && why[0]);
+}
+
+static void begin(void)
+{
+    struct rpc_server_options o = {.audience = "slurmctld"};
+    struct rpc_server_events e = {.on_request = on_request,
+                                  .on_gone = on_gone,
+                                  .on_session = on_session,
+                                  .on_refused = on_refused};
+
+    auth_key_from_bytes("fuzz", 4, &key);
+    loop = loop_new(0);
+    loop_on_turn(loop, on_turn, NULL);
+    tick = loop_timer_new(loop, on_tick, NULL);
+    o.loop = loop;
+    o.key = &key;
+    server = rpc_server_new(&o, &e);
+}
+
+static int open_caller(bool local)
+{
+    struct rpc_addr addr = {.len = sizeof(struct sockaddr_in)};
+    int fds[2];
+
+    ((struct sockaddr_in *)&addr.ss)->sin_family = AF_INET;
+    require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) == 0);
+    rpc_caller_new(server, fds[0], local, &addr);
+    return fds[1];
+}
+
+static void feed(int fd, const void *data, size_t size)
+{
+    if (size)
+        send(fd, data, size, MSG_NOSIGNAL);
+}
+
+static void close_caller(int fd)
+{
+    char drain[4096];
+
+    while (recv(fd, drain, sizeof(drain), 0) > 0)
+        continue;
+    close(fd);
+    run(true);
+    require(!server->calls && !server->peers && server->caller_count == 0);
+}
+
+/* The ways. */
+
+static void unpack_both(const struct rpc_info *rpc, const uint8_t *data, size_t size)
+{
+    const ProtobufCMessageDescriptor *types[] = {rpc->request, rpc->reply};
+
+    for (int i = 0; i < 2; i++) {
+        size_t budget = size * RPC_ARENA_FACTOR + RPC_ARENA_EXTRA;
+        struct arena arena;
+        arena_init(&arena, budget);
+        ProtobufCMessage *m = arena_unpack(&arena, types[i], data, size);
+        require(arena.used <= budget);
+        if (m) {
+            _cleanup_str_ struct str out = STR_INIT;
+            require(m->descriptor == types[i]);
+            pb_pack(m, &out); /* whatever was taken can be sent on */
+        }
+        arena_done(&arena);
+    }
+}
+
+static void header_and_body(const uint8_t *data, size_t size)
+{
+    struct rpc_header h;
+    struct err err = {0};
+    uint8_t again[RPC_HEADER_SIZE];
+    int rc;
+
+    if (size < RPC_HEADER_SIZE)
+        return;
+    rc = rpc_header_unpack(data, RPC_BODY_MAX, &h, &err);
+    if (rc < 0) {
+        require(err.code == rc && err.text[0]);
+        return;
+    }
+    require(h.body_len <= RPC_BODY_MAX);
+    rpc_header_pack(&h, again);
+    require(memcmp(again, data, sizeof(again)) == 0);
+    if (h.flags & RPC_FLAG_ERROR)
+        require(rpc_error_unpack(data + RPC_HEADER_SIZE, size - RPC_HEADER_SIZE, &err) < 0);
+    else if (h.rpc)
+        unpack_both(rpc_find(h.rpc), data + RPC_HEADER_SIZE, size - RPC_HEADER_SIZE);
+}
+
+static void stream(bool local, const uint8_t *data, size_t size)
+{
+    size_t cut = size ? data[0] * size / 256 : 0;
+    int fd = open_caller(local);
+
+    feed(fd, data, cut);
+    run(false);
+    feed(fd, data + cut, size - cut);
+    run(false);
+    close_caller(fd);
+}
+
+static void with_token(const uint8_t *data, size_t size)
+{
+    struct auth_identity who = {.uid = data[0] & 1 ? 0 : 1000, .host = "fuzz"};
+    struct rpc_header h = {.version = RPC_VERSION,
+                           .rpc = (uint16_t)(data[0] >> 1),
+                           .token_len = AUTH_TOKEN_SIZE,
+                           .body_len = (uint32_t)size - 1,
+                           .id = 1};
+    _cleanup_str_ struct str out = STR_INIT;
+    uint8_t hash[AUTH_HASH_SIZE], token[AUTH_TOKEN_SIZE];
+    int fd = open_caller(false);
+
+    rpc_frame_hash(&h, data + 1, hash);
+    auth_token_mint(&key, &who, "slurmctld", hash, loop_wall_ms(), 60000, token);
+    rpc_frame_append(&out, &h, token, data + 1);
+    feed(fd, out.data, out.len);
+    run(false);
+    close_caller(fd);
+}
+
+static void in_session(const uint8_t *data, size_t size)
+{
+    struct rpc_header h = {
+        .version = RPC_VERSION, .flags = RPC_FLAG_SESSION, .body_len = sizeof(struct rpc_hello)};
+    struct {
+        uint8_t head[RPC_HEADER_SIZE];
+        struct rpc_hello_reply reply;
+    } in;
+    _cleanup_str_ struct str out = STR_INIT;
+    struct rpc_transcript t;
+    struct rpc_seal seal;
+    uint8_t mac[AUTH_MAC_SIZE];
+    int fd = open_caller(false);
+
+    rpc_hello_make("fuzz", &t.connecting);
+    rpc_frame_append(&out, &h, NULL, &t.connecting);
+    feed(fd, out.data, out.len);
+    run(false);
+    require(recv(fd, &in, sizeof(in), 0) == sizeof(in));
+    t.accepting = in.reply.hello;
+    rpc_seal_proof(&key, &t, true, mac);
+    h.body_len = sizeof(mac);
+    str_clear(&out);
+    rpc_frame_append(&out, &h, NULL, mac);
+    rpc_seal_init(&seal, &key, &t, true);
+    h.rpc = data[0];
+    h.token_len = AUTH_MAC_SIZE;
+    h.body_len = (uint32_t)size - 1;
+    rpc_seal_sign(&seal, &h, data + 1, mac);
+    rpc_frame_append(&out, &h, mac, data + 1);
+    str_append(&out, data, size); /* and something that is no frame */
+    feed(fd, out.data, out.len);
+    run(false);
+    close_caller(fd);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (!server)
+        begin();
+    if (size < 2 || size > STREAM_MAX)
+        return 0;
+    switch (data[0]) {
+    case 0:
+        header_and_body(data + 1, size - 1);
+        break;
+    case 1:
+        if (rpc_find(data[1]))
+            unpack_both(rpc_find(data[1]), data + 2, size - 2);
+        break;
+    case 2:
+    case 3:
+        stream(data[0] == 2, data + 1, size - 1);
+        break;
+    case 4:
+        with_token(data + 1, size - 1);
+        break;
+    case 5:
+        in_session(data + 1, size - 1);
+        break;
+    default:
+        break;
+    }
+    return 0;
+}
