@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * slurmd and slurmstepd as a whole, against a controller played by this process. Started with the
+ * directory of the built programs.
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "slurmd/daemon_bench.h"
+
+static const char *programs;
+
+static void begin(struct bench *b, const char *conf)
+{
+    bench_init(b, programs, conf);
+    bench_start(b);
+}
+
+static bool spool_is_empty(struct bench *b, void *ctx)
+{
+    return !bench_count_files(b, "spool/jobs") && !bench_count_files(b, "spool/steps");
+}
+
+static void end(struct bench *b)
+{
+    assert_true(bench_until(b, spool_is_empty, NULL));
+    bench_done(b);
+}
+
+static void test_registers(void **state)
+{
+    struct bench b;
+
+    begin(&b, "");
+    assert_string_equal(b.registered->name, BENCH_NODE);
+    assert_string_equal(b.registered->version, "26.05.0");
+    assert_true(b.registered->cpus >= 1 && b.registered->real_memory_mib > 0);
+    assert_int_equal(b.registered->sockets * b.registered->cores * b.registered->threads,
+                     b.registered->cpus);
+    assert_true(strlen(b.registered->incarnation) > 40);
+    end(&b);
+}
+
+static void test_incarnation_is_kept(void **state)
+{
+    struct bench b;
+    char *first;
+
+    begin(&b, "");
+    first = mem_strdup(b.registered->incarnation);
+    bench_kill(&b, SIGKILL);
+    bench_start(&b);
+    assert_string_equal(b.registered->incarnation, first);
+    free(first);
+    end(&b);
+}
+
+static void test_refused_credentials(void **state)
+{
+    static const struct {
+        struct bench_cred cred;
+        int code;
+    } vectors[] = {
+        {{.job_id = 1, .life_ms = -1}, ERR_CREDENTIAL_EXPIRED},
+        {{.job_id = 2, .cluster = "other"}, ERR_CREDENTIAL},
+        {{.job_id = 3, .node = "n2"}, ERR_CREDENTIAL},
+    };
+    struct bench b;
+
+    begin(&b, "");
+    for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+        bench_launch(&b, &vectors[i].cred, "#!/bin/sh\necho >ran\n");
+        assert_int_equal(bench_launched(&b, vectors[i].cred.job_id)->code, vectors[i].code);
+    }
+    assert_int_equal(bench_count_files(&b, "spool/jobs"), 0);
+    end(&b);
+}
+
+static void test_altered_credential(void **state)
+{
+    struct bench_cred c = {.job_id = 7, .step_id = 0xfffffffbu};
+    struct bench b;
+
+    begin(&b, "");
+    for (int what = 0; what < 4; what++) {
+        Pb__NodeOrder order = PB__NODE_ORDER__INIT;
+        Pb__LaunchBatch m = PB__LAUNCH_BATCH__INIT;
+        Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+
+        bench_sign(&b, &c, &m.cred, &m.signature);
+        m.job_id = 7 + (uint32_t)what;
+        if (what == 0) /* a bit of it */
+            m.cred.data[m.cred.len / 2] ^= 1;
+        if (what == 1 || what == 2) /* of another job than the order's; a cut signature */
+            m.signature.len -= what == 2;
+        if (what == 3)
+            m.signature.len = 0;
+        m.spec = &spec;
+        order.launch = &m;
+        bench_order(&b, &order);
+        assert_int_equal(bench_launched(&b, 7 + (uint32_t)what)->code, ERR_CREDENTIAL);
+        m.signature.len = AUTH_CRED_SIG_SIZE;
+        free(m.cred.data);
+        free(m.signature.data);
+    }
+    end(&b);
+}
+
+static void test_batch_job(void **state)
+{
+    struct bench_cred c = {.job_id = 42};
+    const Pb__BatchEnded *m;
+    struct bench b;
+    char *text;
+
+    begin(&b, "");
+    bench_launch(
+        &b, &c,
+        "#!/bin/sh\necho $GREETING $SLURM_JOB_ID $SLURMD_NODENAME $SLURM_JOB_NAME $ENVIRONMENT\n"
+        "echo $SLURM_JOB_CPUS_PER_NODE $SLURM_JOB_NODELIST; ls /proc/$$/fd | wc -l\n"
+        "echo oops >&2; readlink /proc/self/fd/0; exit 3\n");
+    assert_int_equal(bench_launched(&b, 42)->code, 0);
+    m = bench_batch_ended(&b, 42);
+    assert_int_equal(WEXITSTATUS(m->exit_status), 3);
+    assert_true(m->gone);
+    assert_true(m->usage->max_rss_kib > 0);
+    text = bench_read(&b, "slurm-42.out");
+    assert_string_equal(text, "hello 42 n1 bench job BATCH\n4 n1\n4\noops\n/dev/null\n");
+    free(text);
+    end(&b);
+}
+
+static void test_repeated_order_starts_once(void **state)
+{
+    struct bench_cred c = {.job_id = 42};
+    const char *script = "#!/bin/sh\necho run >>runs\nwhile [ ! -e go ]; do sleep 0.01; done\n";
+    struct bench b;
+    char *text, *go;
+
+    begin(&b, "");
+    for (int i = 0; i < 3; i++)
+        bench_launch(&b, &c, script);
+    assert_int_equal(bench_launched(&b, 42)->code, 0);
+    assert_true(bench_wait_text(&b, "runs", "run\n"));
+    bench_kill(&b, SIGKILL);
+    bench_start(&b);
+    assert_int_equal(b.registered->n_present, 1);
+    assert_int_equal(b.registered->present[0]->step_ids[0], 0xfffffffbu);
+    bench_launch(&b, &c, script);
+    go = mem_printf("%s/go", b.dir);
+    close(creat(go, 0600));
+    assert_true(bench_batch_ended(&b, 42)->gone);
+    text = bench_read(&b, "runs");
+    assert_string_equal(text, "run\n");
+    for (size_t i = 0; i < b.events.len; i++)
+        assert_true(!b.events.data[i]->launched || !b.events.data[i]->launched->code);
+    free(text);
+    free(go);
+    end(&b);
+}
+
+static void test_end_while_the_daemon_is_away(void **state)
+{
+    struct bench_cred c = {.job_id = 42};
+    struct bench b;
+    char *go;
+
+    begin(&b, "");
+    bench_launch(&b, &c, "#!/bin/sh\nwhile [ ! -e go ]; do sleep 0.01; done\necho over\nexit 6\n");
+    bench_launched(&b, 42);
+    bench_kill(&b, SIGKILL);
+    go = mem_printf("%s/go", b.dir);
+    close(creat(go, 0600));
+    assert_true(bench_wait_text(&b, "slurm-42.out", "over"));
+    bench_start(&b);
+    assert_int_equal(bench_batch_ended(&b, 42)->exit_status, 6 << 8);
+    free(go);
+    end(&b);
+}
+
+static void test_events_are_kept_until_acknowledged(void **state)
+{
+    struct bench_cred c = {.job_id = 42};
+    struct bench b;
+    size_t known;
+
+    begin(&b, "");
+    b.hold_acks = true;
+    bench_launch(&b, &c, "#!/bin/sh\nexit 0\n");
+    assert_true(bench_batch_ended(&b, 42)->gone);
+    known = b.events.len;
+    bench_kill(&b, SIGKILL);
+    b.acked = 0;
+    bench_start(&b);
+    assert_true(b.registered->n_present == 1 && b.registered->present[0]->ended);
+    b.hold_acks = false;
+    bench_kill(&b, SIGTERM);
+    b.acked = 0;
+    bench_start(&b);
+    assert_true(bench_until(&b, spool_is_empty, NULL));
+    assert_true(b.events.len >= 2 * known);
+    assert_int_equal(b.events.data[b.events.len - 1]->seq, known);
+    end(&b);
+}
+
+static void test_time_limit(void **state)
+{
+    struct bench_cred c = {.job_id = 42, .nodes = 2};
+    struct bench b;
+
+    begin(&b, "");
+    bench_launch(&b, &c, "#!/bin/sh\ntrap '' TERM\necho up\nwhile :; do sleep 0.05; done\n");
+    assert_true(bench_wait_text(&b, "slurm-42.out", "up"));
+    bench_terminate(&b, 42, 1, "TIME LIMIT");
+    assert_true(bench_batch_ended(&b, 42)->timed_out);
+    assert_int_equal(bench_batch_ended(&b, 42)->exit_status, SIGKILL);
+    assert_int_equal(bench_job_gone(&b, 42)->epilog_status, 0);
+    assert_true(
+        bench_wait_text(&b, "slurm-42.out", "slurmstepd: error: *** JOB 42 ON n1 CANCELLED AT 20"));
+    assert_true(bench_wait_text(&b, "slurm-42.out", " DUE TO TIME LIMIT ***\n"));
+    end(&b);
+}
+
+static void test_terminate_unknown_job_runs_epilog_once(void **state)
+{
+    struct bench_cred c = {.job_id = 42};
+    struct bench b;
+    char *conf, *epilog, *text, *name;
+
+    bench_init(&b, programs, "");
+    epilog = mem_printf("%s/epilog", b.dir);
+    name = mem_printf("%s/slurm.conf", b.dir);
+    conf = mem_printf("Epilog=%s\n", epilog);
+    text = mem_printf("#!/bin/sh\necho $SLURM_JOB_ID $SLURM_SCRIPT_CONTEXT $0 >>%s/marks\n", b.dir);
+    FILE *f = fopen(epilog, "w");
+    fputs(text, f);
+    fclose(f);
+    chmod(epilog, 0755);
+    f = fopen(name, "a");
+    fputs(conf, f);
+    fclose(f);
+    bench_start(&b);
+    bench_terminate(&b, 42, 0, NULL);
+    bench_terminate(&b, 42, 0, NULL);
+    assert_non_null(bench_job_gone(&b, 42));
+    assert_true(bench_until(&b, spool_is_empty, NULL));
+    bench_terminate(&b, 42, 0, NULL);
+    bench_launch(&b, &c, "#!/bin/sh\necho >ran\n");
+    assert_int_equal(bench_launched(&b, 42)->code, ERR_CREDENTIAL_REVOKED);
+    bench_terminate(&b, 43, 0, NULL);
+    assert_non_null(bench_job_gone(&b, 43));
+    free(text);
+    text = bench_read(&b, "marks");
+    free(conf);
+    conf = mem_printf("42 epilog_slurmd %s\n43 epilog_slurmd %s\n", epilog, epilog);
+    assert_string_equal(text, conf);
+    free(text);
+    free(conf);
+    free(epilog);
+    free(name);
+    end(&b);
+}
+
+static void test_failing_prolog_drains(void **state)
+{
+    struct bench_cred c = {.job_id = 42};
+    const Pb__Launched *m;
+    struct bench b;
+
+    begin(&b, "Prolog=/bin/false");
+    bench_launch(&b, &c, "#!/bin/sh\necho >ran\n");
+    m = bench_launched(&b, 42);
+    assert_true(m->code != 0 && m->drain);
+    assert_string_equal(m->text, "Prolog /bin/false exited with status 1");
+    bench_terminate(&b, 42, 0, NULL);
+    assert_non_null(bench_job_gone(&b, 42));
+    assert_int_equal(bench_count_files(&b, "ran"), 0);
+    end(&b);
+}
+
+static void test_killed_shepherd(void **state)
+{
+    struct bench_cred c = {.job_id = 42};
+    struct bench b;
+    char *text;
+    int shell, stepd, orphan;
+
+    begin(&b, "");
+    bench_launch(&b, &c,
+                 "#!/bin/sh\n(setsid sh -c 'echo $$ >orphan; exec sleep 1000' &)\n"
+                 "echo $$ $(awk '/PPid/ {print $2}' /proc/$$/status) >pids\nexec sleep 1000\n");
+    assert_true(bench_wait_text(&b, "pids", "\n"));
+    assert_true(bench_wait_text(&b, "orphan", "\n"));
+    text = bench_read(&b, "pids");
+    assert_int_equal(sscanf(text, "%d %d", &shell, &stepd), 2);
+    free(text);
+    text = bench_read(&b, "orphan");
+    assert_int_equal(sscanf(text, "%d", &orphan), 1);
+    free(text);
+    assert_int_equal(kill(stepd, SIGKILL), 0);
+    assert_int_equal(bench_batch_ended(&b, 42)->exit_status, SIGKILL);
+    assert_string_equal(bench_batch_ended(&b, 42)->text, "slurmstepd was killed");
+    while (!kill(shell, 0) || !kill(orphan, 0)) /* their reaping is under way */
+        usleep(1000);
+    end(&b);
+}
+
+static void test_output_that_cannot_be_written(void **state)
+{
+    struct bench_cred c = {.job_id = 42};
+    const Pb__Launched *m;
+    struct bench b;
+    char *dir;
+
+    begin(&b, "");
+    dir = mem_printf("%s/slurm-42.out", b.dir);
+    assert_int_equal(mkdir(dir, 0755), 0);
+    bench_launch(&b, &c, "#!/bin/sh\necho >ran\n");
+    m = bench_launched(&b, 42);
+    assert_int_equal(m->code, ERR_OPEN_IO);
+    assert_non_null(strstr(m->text, dir));
+    assert_non_null(strstr(m->text, "Is a directory"));
+    bench_terminate(&b, 42, 0, NULL);
+    assert_non_null(bench_job_gone(&b, 42));
+    free(dir);
+    end(&b);
+}
+
+static void test_descendants_end_with_the_job(void **state)
+{
+    struct bench_cred c = {.job_id = 42};
+    struct bench b;
+    char *text;
+    int pid;
+
+    begin(&b, "");
+    bench_launch(&b, &c,
+                 "#!/bin/sh\n(setsid sh -c 'echo $$ >daemon; exec sleep 1000' >/dev/null 2>&1 &)\n"
+                 "while [ ! -s daemon ]; do sleep 0.01; done\n");
+    assert_true(bench_batch_ended(&b, 42)->gone);
+    text = bench_read(&b, "daemon");
+    assert_int_equal(sscanf(text, "%d", &pid), 1);
+    assert_int_equal(kill(pid, 0), -1);
+    free(text);
+    end(&b);
+}
+
+static void test_signal(void **state)
+{
+    struct bench_cred c = {.job_id = 42};
+    Pb__NodeOrder order = PB__NODE_ORDER__INIT;
+    Pb__SignalJob m = PB__SIGNAL_JOB__INIT;
+    struct bench b;
+    char *text;
+
+    begin(&b, "");
+    bench_launch(&b, &c,
+                 "#!/bin/sh\ntrap 'echo usr1' USR1\ntrap 'echo bye; exit 0' USR2\necho up\n"
+                 "while :; do sleep 0.01; done\n");
+    assert_true(bench_wait_text(&b, "slurm-42.out", "up"));
+    m.job_id = 42;
+    m.signal = SIGUSR1;
+    m.nonce = 1;
+    order.signal = &m;
+    bench_order(&b, &order); /* not for the script */
+    m.has_batch_only = m.batch_only = true;
+    m.nonce = 2;
+    bench_order(&b, &order);
+    bench_order(&b, &order); /* a repeat */
+    assert_true(bench_wait_text(&b, "slurm-42.out", "usr1"));
+    m.signal = SIGUSR2;
+    m.nonce = 3;
+    bench_order(&b, &order);
+    assert_non_null(bench_batch_ended(&b, 42));
+    text = bench_read(&b, "slurm-42.out");
+    assert_string_equal(text, "up\nusr1\nbye\n");
+    free(text);
+    end(&b);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_registers),
+        cmocka_unit_test(test_incarnation_is_kept),
+        cmocka_unit_test(test_refused_credentials),
+        cmocka_unit_test(test_altered_credential),
+        cmocka_unit_test(test_batch_job),
+        cmocka_unit_test(test_repeated_order_starts_once),
+        cmocka_unit_test(test_end_while_the_daemon_is_away),
+        cmocka_unit_test(test_events_are_kept_until_acknowledged),
+        cmocka_unit_test(test_time_limit),
+        cmocka_unit_test(test_terminate_unknown_job_runs_epilog_once),
+        cmocka_unit_test(test_failing_prolog_drains),
+        cmocka_unit_test(test_killed_shepherd),
+        cmocka_unit_test(test_output_that_cannot_be_written),
+        cmocka_unit_test(test_descendants_end_with_the_job),
+        cmocka_unit_test(test_signal),
+    };
+
+    if (argc < 2) {
+        fprintf(stderr, "usage: daemon_test DIRECTORY [TEST]\n");
+        return 1;
+    }
+    programs = argv[1];
+    if (argc > 2)
+        cmocka_set_test_filter(argv[2]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
