@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "slurmd/daemon_bench.h"
+#include "slurmstepd/bench.h"
 
 static const char *programs;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "slurmd/daemon_bench.h"
+#include "slurmstepd/bench.h"
 
 #include <dirent.h>
 #include <fcntl.h>
