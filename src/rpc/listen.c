@@ -169,8 +169,8 @@ int rpc_server_listen_tcp(struct rpc_server *s, const char *addr, uint16_t port,
     return port_of(fd);
 }
 
-/* The directory above path exists, is ours or root's, and nobody else can put names into it. */
-static int check_parent(const char *path, struct err *err)
+/* The directory above path exists, and only daemons' users can put names into it. */
+static int check_parent(const struct rpc_server *s, const char *path, struct err *err)
 {
     _cleanup_free_ char *dir = mem_strdup(path);
     char *slash = strrchr(dir, '/');
@@ -185,6 +185,12 @@ static int check_parent(const char *path, struct err *err)
         return rc;
     if (stat(dir, &st) < 0)
         return err_set(err, -errno, "%s: %s", dir, strerror(errno));
+    if (st.st_uid != 0 && st.st_uid != geteuid() && st.st_uid != s->opt.admin_uid &&
+        st.st_uid != s->opt.node_uid)
+        return err_set(err, -ERR_CONFIG,
+                       "%s: belongs to uid %u, who could put a socket of their own in place of a "
+                       "daemon's; run: chown root %s",
+                       dir, (unsigned)st.st_uid, dir);
     if (st.st_mode & 022)
         return err_set(err, -ERR_CONFIG,
                        "%s: mode %04o: others may write there, and could put a socket of their "
@@ -196,7 +202,7 @@ static int check_parent(const char *path, struct err *err)
 int rpc_server_listen_unix(struct rpc_server *s, const char *path, mode_t mode, struct err *err)
 {
     struct sockaddr_un sun = {.sun_family = AF_UNIX};
-    int rc = check_parent(path, err);
+    int rc = check_parent(s, path, err);
 
     if (rc < 0)
         return rc;

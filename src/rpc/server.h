@@ -63,7 +63,8 @@ void rpc_request_take(const struct rpc_request *request, struct arena *into);
 /* addr NULL: every address. port 0: any; returns the bound port. err names host and port. */
 int rpc_server_listen_tcp(struct rpc_server *s, const char *addr, uint16_t port, struct err *err);
 /* Replaces a socket that was left there, in one step; makes the directory (0755) when it is missing
- * and refuses one that others may write to. The socket is removed by rpc_server_unlisten(). */
+ * and refuses one that others own or may write to. The socket is removed by rpc_server_unlisten().
+ */
 int rpc_server_listen_unix(struct rpc_server *s, const char *path, mode_t mode, struct err *err);
 void rpc_server_unlisten(struct rpc_server *s); /* close the listeners, keep the calls */
 
