@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "slurmctld/start.h"
+
+static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
+{
+    if (!a || !b || a->sa_family != b->sa_family)
+        return false;
+    if (a->sa_family == AF_INET)
+        return !memcmp(&((const struct sockaddr_in *)(const void *)a)->sin_addr,
+                       &((const struct sockaddr_in *)(const void *)b)->sin_addr, 4);
+    if (a->sa_family == AF_INET6)
+        return !memcmp(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr,
+                       &((const struct sockaddr_in6 *)(const void *)b)->sin6_addr, 16);
+    return false;
+}
+
+/* Whether a name or an address is one of this host's interfaces. */
+static bool address_is_ours(const char *name)
+{
+    struct addrinfo *found = NULL, hints = {.ai_socktype = SOCK_STREAM};
+    struct ifaddrs *ours = NULL;
+    bool match = false;
+    if (getaddrinfo(name, NULL, &hints, &found) == 0 && getifaddrs(&ours) == 0)
+        for (const struct addrinfo *f = found; f && !match; f = f->ai_next)
+            for (const struct ifaddrs *i = ours; i && !match; i = i->ifa_next)
+                match = same_address(f->ai_addr, i->ifa_addr);
+    if (ours)
+        freeifaddrs(ours);
+    if (found)
+        freeaddrinfo(found);
+    return match;
+}
+
+static bool is_this_host(const struct conf_host *h)
+{
+    char host[256] = "";
+    gethostname(host, sizeof(host) - 1);
+    size_t name_len = strcspn(h->name, "."), host_len = strcspn(host, ".");
+    if (str_case_eq(h->name, host) || str_case_eq(h->name, "localhost"))
+        return true;
+    /* A short name on one side stands for the long one on the other. */
+    if ((!h->name[name_len] || !host[host_len]) && name_len == host_len &&
+        !strncasecmp(h->name, host, name_len))
+        return true;
+    return address_is_ours(h->addr ? h->addr : h->name);
+}
+
+int check_host(const struct conf *conf, struct err *err)
+{
+    for (size_t i = 0; i < conf->controllers.len; i++) {
+        const struct conf_host *h = &conf->controllers.data[i];
+        if (!is_this_host(h))
+            continue;
+        if (i == 0)
+            return 0;
+        return err_set(err, -ERR_NOT_SUPPORTED,
+                       "%s: this host is SlurmctldHost number %zu (%s), a backup; this version has "
+                       "no standby controllers: start slurmctld on %s",
+                       conf->path, i + 1, h->name, conf->controllers.data[0].name);
+    }
+    char host[256] = "";
+    gethostname(host, sizeof(host) - 1);
+    return err_set(err, -ERR_CONFIG,
+                   "%s: SlurmctldHost is %s, but this host is %s: start slurmctld there, or write "
+                   "SlurmctldHost=%s",
+                   conf->path, conf->controllers.data[0].name, host, host);
+}
+
+/* What would stop a start besides the file itself. */
+static int check_surroundings(const struct conf *conf, struct err *err)
+{
+    int rc = check_host(conf, err);
+    if (rc)
+        return rc;
+    _cleanup_free_ char *dir = mem_strndup(conf->path, (size_t)(strrchr(conf->path, '/') -
+                                                               conf->path));
+    _cleanup_free_ char *key = mem_printf("%s/slurm.key", dir);
+    if (access(key, F_OK) && access(dir, W_OK))
+        return err_set(err, -ERR_CONFIG, "%s: there is no cluster key, and %s is not writable", key,
+                       dir);
+    return access(key, F_OK) ? 0 : path_check_secret(key, conf->slurm_uid, err);
+}
+
+int check_run(const struct ctld_options *o)
+{
+    _cleanup_free_ char *path = o->conf_path ? mem_strdup(o->conf_path) : conf_path();
+    struct conf *conf = NULL;
+    struct conf_report report = {0};
+    struct err err = {0};
+    int rc = conf_load(path, CONF_FULL, NULL, &conf, &report, &err);
+    if (rc == 0)
+        rc = check_surroundings(conf, &err);
+    vec_foreach (&report.warnings, w)
+        fprintf(stderr, "%s:%d: warning: %s\n", w->file, w->line, w->text);
+    if (rc)
+        fprintf(stderr, "error: %s\n", err.text);
+    else
+        fprintf(stderr, "%s: %zu nodes, %zu partitions, %zu warnings\n", path, conf->nodes.len,
+                conf->parts.len, report.warnings.len);
+    conf_report_done(&report);
+    conf_free(conf);
+    return rc ? 1 : 0;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The process around the controller machine: it gives control/ the real world (env.c), carries
+ * requests in (dispatch.c, listing.c, nodes.c) and its output out, and keeps the promise that
+ * nothing leaves before it is durable (outbox.h). One thread, the loop's; the store's commits and
+ * the reading of configuration files run in the loop's workers.
+ */
+#pragma once
+
+#include "auth/auth.h"
+#include "base/log.h"
+#include "conf/conf.h"
+#include "control/control.h"
+#include "control/env.h"
+#include "loop/loop.h"
+#include "rpc/server.h"
+#include "rpc/session.h"
+#include "slurmctld/names.h"
+#include "slurmctld/outbox.h"
+#include "slurmctld/payload.h"
+#include "store/store.h"
+
+#define CTLD_PAYLOAD_CACHE (16u << 20)
+#define CTLD_SLICE (256u << 10)        /* of a listing */
+#define CTLD_ORDERS_MESSAGE (1u << 20) /* about so many bytes of payload go in one message */
+#define CTLD_STOP_WAIT_MS 2000         /* for node daemons to take the last message */
+
+struct ctld_options {
+    const char *conf_path; /* NULL: conf_path() */
+    const char *log_file;  /* -L: in the place of SlurmctldLogFile */
+    bool foreground, clean, ignore_damage, check, systemd;
+    unsigned verbose;
+};
+
+struct ctld {
+    const struct ctld_options *options;
+    char *conf_path, *host;
+    struct env env;
+    struct loop *loop;
+    struct rpc_server *server;
+    struct store *store;
+    struct control *control;
+    struct auth_key key;
+    struct auth_signer *signer;
+    uint8_t cred_public_key[AUTH_CRED_KEY_SIZE];
+    struct outbox *outbox;
+    struct payload_cache *payloads;
+    struct names *names;
+    struct node_session *sessions_by_name, *sessions_by_id;
+    uint64_t last_session;
+    struct listing *listings;
+    struct loop_timer *wake, *stop_timer;
+    int64_t boot_at_sec;
+    uint64_t turns, commits;
+    bool low;      /* what control/ was last told */
+    bool stopping; /* what is queued leaves, nothing new is taken */
+};
+
+/* ctld.c. The configuration becomes the controller's. On failure ctld_free() what there is. */
+int ctld_open(struct ctld *c, struct conf *conf, struct err *err);
+int ctld_listen(struct ctld *c, struct err *err);
+void ctld_run(struct ctld *c); /* until it is told to stop */
+void ctld_close(struct ctld *c);
+void ctld_log_open(struct ctld *c, const struct conf *conf, bool starting);
+
+/* Answers, through the outbox. */
+void ctld_reply(struct ctld *c, uint64_t call, const ProtobufCMessage *reply);
+void ctld_reply_part(struct ctld *c, uint64_t call, const struct str *bytes, bool more);
+void ctld_reply_error(struct ctld *c, uint64_t call, int code, const char *text);
+
+/* env.c */
+void env_init(struct env *env, struct ctld *c);
+
+/* send.c: an item that may leave now. */
+void send_item(void *ctx, const struct outbox_item *item);
+
+/* dispatch.c: a request that passed the table's check of rights. */
+void dispatch_request(void *ctx, const struct rpc_request *request);
+
+/* listing.c: answers that go out in slices. */
+typedef bool listing_fn(struct control *c, const struct caller *who, const ProtobufCMessage *filter,
+                        uint64_t *cursor, size_t budget, struct str *out);
+void listing_start(struct ctld *c, const struct rpc_request *request, const struct caller *who,
+                   listing_fn *list);
+void listing_continue(void *ctx, uint64_t call); /* its bytes have gone; others are ignored */
+void listing_drop(struct ctld *c, uint64_t call);
+void listing_drop_all(struct ctld *c);
+
+/* nodes.c: the kept sessions of node daemons. */
+void nodes_accept(void *ctx, struct rpc_session *s, const char *name);
+uint64_t nodes_session(struct ctld *c, const char *node);           /* 0: none */
+struct rpc_session *nodes_find(struct ctld *c, uint64_t session);   /* NULL: it has ended */
+void nodes_close_unknown(struct ctld *c, const struct conf *conf);  /* not in it any more */
+void nodes_finish(struct ctld *c);                                  /* send what is queued, close */
+void nodes_forget(struct ctld *c);                                  /* the server closes them */
+
+/* reload.c: call 0: by signal, there is nobody to answer. */
+void reload_start(struct ctld *c, uint64_t call);
+
+/* stop.c */
+void stop_begin(struct ctld *c);  /* once what is queued has left */
+void stop_now(struct ctld *c);    /* everything before it has left */
+void stop_session_closed(struct ctld *c);

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which function answers which RPC. Rights by the table were checked in rpc/, rights by record are
+ * checked in control/. */
+#define LOG_ROOM "slurmctld"
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "slurmctld/ctld.h"
+
+typedef void handler_fn(struct ctld *c, const struct rpc_request *r, const struct caller *who);
+
+#define TO_CONTROL(name, type)                                                                     \
+    static void on_##name(struct ctld *c, const struct rpc_request *r, const struct caller *who)   \
+    {                                                                                              \
+        control_##name(c->control, r->call, who, (const type *)r->body);                           \
+    }
+TO_CONTROL(alloc_wait, Pb__AllocWait)
+TO_CONTROL(alloc_info, Pb__JobIdRequest)
+TO_CONTROL(step_create, Pb__StepSpec)
+TO_CONTROL(step_complete, Pb__StepComplete)
+TO_CONTROL(job_complete, Pb__JobComplete)
+TO_CONTROL(job_signal, Pb__JobSignal)
+TO_CONTROL(job_update, Pb__JobUpdate)
+TO_CONTROL(job_wait_end, Pb__JobIdRequest)
+TO_CONTROL(node_update, Pb__NodeUpdate)
+TO_CONTROL(part_update, Pb__PartUpdate)
+
+static void tell_low(struct ctld *c)
+{
+    bool low = store_low(c->store);
+    if (low != c->low)
+        control_set_store_low(c->control, low);
+    c->low = low;
+}
+
+static void on_submit(struct ctld *c, const struct rpc_request *r, const struct caller *who)
+{
+    tell_low(c);
+    control_submit(c->control, r->call, who, (const Pb__SubmitRequest *)r->body);
+}
+
+static void on_alloc(struct ctld *c, const struct rpc_request *r, const struct caller *who)
+{
+    tell_low(c);
+    control_alloc(c->control, r->call, who, (const Pb__AllocRequest *)r->body);
+}
+
+/* Listings. */
+
+#define TO_LISTING(name, type)                                                                     \
+    static bool list_##name(struct control *c, const struct caller *who,                           \
+                            const ProtobufCMessage *filter, uint64_t *cursor, size_t budget,       \
+                            struct str *out)                                                       \
+    {                                                                                              \
+        return control_list_##name(c, who, (const type *)filter, cursor, budget, out);             \
+    }                                                                                              \
+    static void on_list_##name(struct ctld *c, const struct rpc_request *r,                        \
+                               const struct caller *who)                                           \
+    {                                                                                              \
+        listing_start(c, r, who, list_##name);                                                     \
+    }
+TO_LISTING(jobs, Pb__JobFilter)
+TO_LISTING(steps, Pb__StepFilter)
+TO_LISTING(nodes, Pb__NodeFilter)
+TO_LISTING(parts, Pb__PartFilter)
+
+static void on_job_list(struct ctld *c, const struct rpc_request *r, const struct caller *who)
+{
+    const Pb__JobFilter *f = (const Pb__JobFilter *)r->body;
+    if (f->has_changed_since && control_unchanged_since(c->control, f->changed_since))
+        ctld_reply_error(c, r->call, -ERR_NO_CHANGE, err_text(ERR_NO_CHANGE));
+    else
+        on_list_jobs(c, r, who);
+}
+
+/* Of the process itself. */
+
+static void on_ping(struct ctld *c, const struct rpc_request *r, const struct caller *who)
+{
+    Pb__PingReply reply = PB__PING_REPLY__INIT;
+    reply.host = c->host ? c->host : (char *)"localhost";
+    reply.primary = true;
+    reply.has_pid = true;
+    reply.pid = (uint32_t)getpid();
+    reply.has_now_ms = true;
+    reply.now_ms = loop_wall_ms();
+    reply.has_boot_at = true;
+    reply.boot_at = c->boot_at_sec;
+    ctld_reply(c, r->call, &reply.base);
+}
+
+static void on_config_show(struct ctld *c, const struct rpc_request *r, const struct caller *who)
+{
+    const Pb__ConfigRequest *ask = (const Pb__ConfigRequest *)r->body;
+    _cleanup_str_ struct str text = STR_INIT;
+    struct err err = {0};
+    int rc = conf_format(control_conf(c->control), ask->key, &text, &err);
+    if (rc) {
+        ctld_reply_error(c, r->call, rc, err.text);
+        return;
+    }
+    Pb__TextReply reply = PB__TEXT_REPLY__INIT;
+    reply.text = (char *)str_cstr(&text);
+    ctld_reply(c, r->call, &reply.base);
+}
+
+static uint64_t resident_kib(void)
+{
+    unsigned long long all, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (!f)
+        return 0;
+    if (fscanf(f, "%llu %llu", &all, &resident) != 2)
+        resident = 0;
+    fclose(f);
+    return resident * (unsigned long long)sysconf(_SC_PAGESIZE) / 1024;
+}
+
+static uint64_t usec(struct timeval t)
+{
+    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_usec;
+}
+
+static void on_stats(struct ctld *c, const struct rpc_request *r, const struct caller *who)
+{
+    Pb__CtlStats stats = PB__CTL_STATS__INIT;
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    control_stats(c->control, &stats);
+    stats.has_turns = stats.has_commits = stats.has_rss_kib = stats.has_cpu_usec = true;
+    stats.turns = c->turns;
+    stats.commits = c->commits;
+    stats.rss_kib = resident_kib();
+    stats.cpu_usec = usec(used.ru_utime) + usec(used.ru_stime);
+    ctld_reply(c, r->call, &stats.base);
+}
+
+static void on_job_script(struct ctld *c, const struct rpc_request *r, const struct caller *who)
+{
+    const Pb__JobIdRequest *ask = (const Pb__JobIdRequest *)r->body;
+    int rc = control_may_read_script(c->control, who, ask->job_id);
+    if (rc) {
+        ctld_reply_error(c, r->call, rc, err_text(rc));
+        return;
+    }
+    struct outbox_item *item = outbox_item_new(OUTBOX_SCRIPT, NULL, 0);
+    item->call = r->call;
+    item->number = ask->job_id;
+    outbox_add(c->outbox, item);
+}
+
+static void on_reconfigure(struct ctld *c, const struct rpc_request *r, const struct caller *who)
+{
+    log_info("reconfigure asked for by uid %u (%s)", who->uid, r->peer);
+    reload_start(c, r->call);
+}
+
+static void on_shutdown(struct ctld *c, const struct rpc_request *r, const struct caller *who)
+{
+    const Pb__ShutdownRequest *ask = (const Pb__ShutdownRequest *)r->body;
+    Pb__Empty reply = PB__EMPTY__INIT;
+    log_info("shutdown%s asked for by uid %u (%s)",
+             ask->controller_only ? " of the controller" : "", who->uid, r->peer);
+    ctld_reply(c, r->call, &reply.base);
+    if (!ask->controller_only)
+        control_shutdown_nodes(c->control);
+    stop_begin(c);
+}
+
+static void on_mint(struct ctld *c, const struct rpc_request *r, const struct caller *who)
+{
+    const char *info = control_conf(c->control)->auth_info;
+    _cleanup_free_ char *ttl = info ? conf_list_value(info, "ttl") : NULL;
+    long long sec = 0;
+    if (!ttl || str_parse_i64(ttl, 1, 3600, &sec))
+        sec = AUTH_TTL_MS / 1000;
+    rpc_answer_mint(c->server, r, sec * 1000);
+}
+
+static handler_fn *const handlers[] = {
+    [RPC_PING] = on_ping,
+    [RPC_SUBMIT] = on_submit,
+    [RPC_ALLOC] = on_alloc,
+    [RPC_ALLOC_WAIT] = on_alloc_wait,
+    [RPC_STEP_CREATE] = on_step_create,
+    [RPC_STEP_COMPLETE] = on_step_complete,
+    [RPC_JOB_COMPLETE] = on_job_complete,
+    [RPC_JOB_SIGNAL] = on_job_signal,
+    [RPC_JOB_UPDATE] = on_job_update,
+    [RPC_JOB_LIST] = on_job_list,
+    [RPC_STEP_LIST] = on_list_steps,
+    [RPC_NODE_LIST] = on_list_nodes,
+    [RPC_PART_LIST] = on_list_parts,
+    [RPC_CONFIG_SHOW] = on_config_show,
+    [RPC_NODE_UPDATE] = on_node_update,
+    [RPC_PART_UPDATE] = on_part_update,
+    [RPC_RECONFIGURE] = on_reconfigure,
+    [RPC_SHUTDOWN] = on_shutdown,
+    [RPC_JOB_WAIT_END] = on_job_wait_end,
+    [RPC_JOB_SCRIPT] = on_job_script,
+    [RPC_STATS] = on_stats,
+    [RPC_ALLOC_INFO] = on_alloc_info,
+    [RPC_MINT] = on_mint,
+};
+
+void dispatch_request(void *ctx, const struct rpc_request *r)
+{
+    struct ctld *c = ctx;
+    unsigned number = r->rpc->number;
+    handler_fn *handler =
+        number < sizeof(handlers) / sizeof(handlers[0]) ? handlers[number] : NULL;
+    if (c->stopping) {
+        ctld_reply_error(c, r->call, -ERR_SHUTDOWN, err_text(ERR_SHUTDOWN));
+        return;
+    }
+    if (!handler) {
+        char text[96];
+        snprintf(text, sizeof(text), "slurmctld does not serve %s", r->rpc->name);
+        ctld_reply_error(c, r->call, -ERR_NOT_SUPPORTED, text);
+        return;
+    }
+    struct caller who = {
+        .uid = r->who.uid,
+        .gid = r->who.gid,
+        .is_operator = r->roles & (RPC_WHO_OPERATOR | RPC_WHO_ADMIN),
+        .is_admin = r->roles & RPC_WHO_ADMIN,
+        .user_name = names_user(c->names, r->who.uid),
+        .group_name = names_group(c->names, r->who.gid),
+        .host = r->who.host,
+    };
+    handler(c, r, &who);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The real world, as control/env.h asks for it. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "slurmctld/ctld.h"
+
+static int64_t on_wall_ms(void *ctx)
+{
+    return loop_wall_ms();
+}
+
+static int64_t on_mono_ms(void *ctx)
+{
+    return loop_mono_ms();
+}
+
+static void on_wake_at(void *ctx, int64_t mono_ms)
+{
+    struct ctld *c = ctx;
+    int64_t now_ms = loop_mono_ms();
+    if (mono_ms < 0 || mono_ms == INT64_MAX)
+        loop_timer_set(c->wake, -1);
+    else
+        loop_timer_set(c->wake, mono_ms > now_ms ? mono_ms - now_ms : 0);
+}
+
+static void on_put(void *ctx, enum record_kind kind, uint64_t number, const char *name,
+                   const void *data, size_t len)
+{
+    struct ctld *c = ctx;
+    store_put(outbox_batch(c->outbox), kind, number, name, data, len);
+    if (kind == RECORD_PAYLOAD)
+        payload_cache_put(c->payloads, number, data, len);
+}
+
+static void on_del(void *ctx, enum record_kind kind, uint64_t number, const char *name)
+{
+    struct ctld *c = ctx;
+    store_delete(outbox_batch(c->outbox), kind, number, name);
+    if (kind == RECORD_PAYLOAD)
+        payload_cache_drop(c->payloads, number);
+}
+
+static void on_reply(void *ctx, uint64_t call, const ProtobufCMessage *reply)
+{
+    ctld_reply(ctx, call, reply);
+}
+
+static void on_reply_error(void *ctx, uint64_t call, int code, const char *text)
+{
+    ctld_reply_error(ctx, call, code, text);
+}
+
+/* An item for the session that the node has now; a later session of it is another: it registers
+ * first, and control/ then says again what the node must know. */
+static void to_node(struct ctld *c, const char *node, struct outbox_item *item)
+{
+    item->session = nodes_session(c, node);
+    outbox_add(c->outbox, item);
+}
+
+static void on_send(void *ctx, const char *node, const Pb__NodeOrders *orders)
+{
+    struct ctld *c = ctx;
+    if (!nodes_session(c, node))
+        return;
+    size_t len = protobuf_c_message_get_packed_size(&orders->base);
+    struct outbox_item *item = outbox_item_new(OUTBOX_ORDERS, NULL, len);
+    protobuf_c_message_pack(&orders->base, (uint8_t *)item->data);
+    to_node(c, node, item);
+}
+
+static void on_ack(void *ctx, const char *node, uint64_t seq)
+{
+    struct outbox_item *item = outbox_item_new(OUTBOX_ACK, NULL, 0);
+    item->number = seq;
+    to_node(ctx, node, item);
+}
+
+static void on_welcome(void *ctx, const char *node, uint64_t epoch)
+{
+    struct outbox_item *item = outbox_item_new(OUTBOX_WELCOME, NULL, 0);
+    item->number = epoch;
+    to_node(ctx, node, item);
+}
+
+static void on_sign(void *ctx, const void *data, size_t len, uint8_t sig[64])
+{
+    struct ctld *c = ctx;
+    /* Without a signature the node refuses, which is safe; it can only fail for want of memory. */
+    if (auth_sign(c->signer, data, len, sig) != 0)
+        memset(sig, 0, 64);
+}
+
+static bool on_user_in_group(void *ctx, uint32_t uid, uint32_t gid, const char *group)
+{
+    struct ctld *c = ctx;
+    return names_in_group(c->names, uid, gid, group);
+}
+
+static void on_log(void *ctx, enum log_level level, const char *room, const char *text)
+{
+    log_write(level, room, "%s", text);
+}
+
+void env_init(struct env *env, struct ctld *c)
+{
+    *env = (struct env){
+        .ctx = c,
+        .wall_ms = on_wall_ms,
+        .mono_ms = on_mono_ms,
+        .wake_at = on_wake_at,
+        .put = on_put,
+        .del = on_del,
+        .reply = on_reply,
+        .reply_error = on_reply_error,
+        .send = on_send,
+        .ack = on_ack,
+        .welcome = on_welcome,
+        .sign = on_sign,
+        .user_in_group = on_user_in_group,
+        .log = on_log,
+    };
+}

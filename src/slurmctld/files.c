@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#define LOG_ROOM "slurmctld"
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "slurmctld/start.h"
+
+#define DESCRIPTORS_MAX 65536 /* beyond this a process table only costs memory */
+
+static char *dir_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        return mem_strdup(".");
+    return slash == path ? mem_strdup("/") : mem_strndup(path, (size_t)(slash - path));
+}
+
+static int user_entry(const struct conf *conf, struct passwd *entry, char *buffer, size_t room,
+                      struct err *err)
+{
+    struct passwd *found = NULL;
+    if (getpwuid_r(conf->slurm_uid, entry, buffer, room, &found) || !found)
+        return err_set(err, -ERR_USER, "SlurmUser: no account has the uid %u", conf->slurm_uid);
+    return 0;
+}
+
+/* A directory that SlurmUser is to write to: one that is there keeps its owner. */
+static int directory_prepare(const char *path, mode_t mode, uid_t uid, gid_t gid, struct err *err)
+{
+    struct stat st;
+    if (!stat(path, &st))
+        return 0;
+    int rc = path_mkdirs(path, mode, err);
+    if (rc)
+        return rc;
+    if (chown(path, uid, gid))
+        return err_set(err, -errno, "%s: cannot give it to SlurmUser: %s", path, strerror(errno));
+    return 0;
+}
+
+/* An empty file of SlurmUser's, unless it is there. */
+static void file_prepare(const char *path, uid_t uid, gid_t gid)
+{
+    _cleanup_close_ int fd =
+        open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+    if (fd >= 0 && fchown(fd, uid, gid))
+        (void)unlink(path);
+}
+
+int files_prepare(const struct conf *conf, struct err *err)
+{
+    if (geteuid() != 0) {
+        if (geteuid() == conf->slurm_uid)
+            return 0;
+        return err_set(err, -ERR_USER,
+                       "SlurmUser is %s, but this is uid %u: start slurmctld as root or as %s, or "
+                       "write your own name as SlurmUser in %s",
+                       conf->slurm_user, geteuid(), conf->slurm_user, conf->path);
+    }
+    if (conf->slurm_uid == 0)
+        return 0;
+    struct passwd user;
+    char buffer[4096];
+    int rc = user_entry(conf, &user, buffer, sizeof(buffer), err);
+    if (rc == 0)
+        rc = directory_prepare(conf->state_save_location, 0700, user.pw_uid, user.pw_gid, err);
+    if (rc == 0)
+        rc = directory_prepare(conf->socket_dir, 0755, user.pw_uid, user.pw_gid, err);
+    if (rc == 0 && conf->slurmctld_log_file)
+        file_prepare(conf->slurmctld_log_file, user.pw_uid, user.pw_gid);
+    return rc;
+}
+
+int files_become_user(const struct conf *conf, struct err *err)
+{
+    if (geteuid() != 0 || conf->slurm_uid == 0)
+        return 0;
+    struct passwd user;
+    char buffer[4096];
+    int rc = user_entry(conf, &user, buffer, sizeof(buffer), err);
+    if (rc)
+        return rc;
+    uid_t uids[3] = {0};
+    gid_t gids[3] = {0};
+    if (initgroups(user.pw_name, user.pw_gid) || setresgid(user.pw_gid, user.pw_gid, user.pw_gid) ||
+        setresuid(user.pw_uid, user.pw_uid, user.pw_uid) ||
+        getresuid(&uids[0], &uids[1], &uids[2]) || getresgid(&gids[0], &gids[1], &gids[2]))
+        return err_set(err, -errno, "cannot become SlurmUser %s: %s", user.pw_name,
+                       strerror(errno));
+    for (int i = 0; i < 3; i++)
+        if (uids[i] != user.pw_uid || gids[i] != user.pw_gid)
+            return err_set(err, -EPERM, "cannot become SlurmUser %s", user.pw_name);
+    return 0;
+}
+
+/* The cluster key is made when there is none and this process may write beside the configuration,
+ * so that a cluster of one host needs nothing but slurm.conf. */
+int files_load_keys(struct ctld *c, const struct conf *conf, struct err *err)
+{
+    _cleanup_free_ char *dir = dir_of(conf->path);
+    _cleanup_free_ char *path = mem_printf("%s/slurm.key", dir);
+    if (access(path, F_OK) && errno == ENOENT) {
+        struct err why = {0};
+        int rc = auth_key_create(path, conf->slurm_uid, (gid_t)-1, &why);
+        if (rc && rc != -EEXIST)
+            return err_set(err, rc,
+                           "there is no cluster key %s, and it cannot be made here (%s): run "
+                           "'dd if=/dev/urandom of=%s bs=64 count=1', give it to %s with mode 0600, "
+                           "and copy it to every host of the cluster",
+                           path, why.text, path, conf->slurm_user);
+        if (rc == 0)
+            log_info("made a cluster key, %s; copy it to every host of the cluster", path);
+    }
+    int rc = auth_key_load(path, conf->slurm_uid, &c->key, err);
+    if (rc)
+        return rc;
+    rc = path_mkdirs(conf->state_save_location, 0700, err);
+    if (rc)
+        return err_prefix(err, "StateSaveLocation");
+    _cleanup_free_ char *cred = mem_printf("%s/cred.key", conf->state_save_location);
+    return auth_signer_load(cred, conf->slurm_uid, &c->signer, err);
+}
+
+void files_raise_limits(void)
+{
+    struct rlimit l;
+    if (getrlimit(RLIMIT_NOFILE, &l))
+        return;
+    rlim_t most = l.rlim_max == RLIM_INFINITY || l.rlim_max > DESCRIPTORS_MAX ? DESCRIPTORS_MAX
+                                                                              : l.rlim_max;
+    if (l.rlim_cur < most) {
+        l.rlim_cur = most;
+        (void)setrlimit(RLIMIT_NOFILE, &l);
+    }
+}
+
+int files_pid_open(const struct conf *conf)
+{
+    const char *path = conf->slurmctld_pid_file;
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0644);
+    if (fd < 0) {
+        log_error("SlurmctldPidFile %s: %s; going on without it", path, strerror(errno));
+        return -1;
+    }
+    if (geteuid() == 0 && fchown(fd, conf->slurm_uid, (gid_t)-1))
+        log_error("SlurmctldPidFile %s: %s", path, strerror(errno));
+    return fd;
+}
+
+void files_pid_write(int fd)
+{
+    if (fd < 0)
+        return;
+    if (flock(fd, LOCK_EX | LOCK_NB))
+        log_error("SlurmctldPidFile belongs to another controller that runs; it is left alone");
+    else if (ftruncate(fd, 0) || dprintf(fd, "%ld\n", (long)getpid()) < 0)
+        log_error("SlurmctldPidFile: %s", strerror(errno));
+}
+
+void files_pid_remove(int fd, const char *path)
+{
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB))
+        return;
+    if (unlink(path) && ftruncate(fd, 0))
+        log_error("SlurmctldPidFile %s: %s", path, strerror(errno));
+    close(fd);
+}

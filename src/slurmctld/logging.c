@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#define LOG_ROOM "slurmctld"
+#include <string.h>
+
+#include "slurmctld/ctld.h"
+
+void ctld_log_open(struct ctld *c, const struct conf *conf, bool starting)
+{
+    const struct ctld_options *o = c->options;
+    const char *file = o->log_file ? o->log_file : conf->slurmctld_log_file;
+    unsigned level = conf->slurmctld_debug + o->verbose;
+    if (level > LOG_LVL_DEBUG3)
+        level = LOG_LVL_DEBUG3;
+    struct log_options options = {
+        .program = "slurmctld",
+        .file = file,
+        .file_level = (enum log_level)level,
+        /* Until it lets go of the terminal a daemon tells errors there. */
+        .stderr_level = o->foreground ? (enum log_level)level
+                        : starting    ? (o->verbose ? (enum log_level)level : LOG_LVL_ERROR)
+                                      : LOG_LVL_QUIET,
+        .syslog_level = file || o->foreground ? LOG_LVL_QUIET : (enum log_level)level,
+    };
+    int rc = log_open(&options);
+    if (rc == 0)
+        return;
+    options.file = NULL;
+    options.syslog_level = o->foreground ? LOG_LVL_QUIET : (enum log_level)level;
+    if (starting)
+        log_open(&options);
+    log_error("SlurmctldLogFile %s: %s", file, strerror(-rc));
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#define LOG_ROOM "slurmctld"
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "slurmctld/start.h"
+
+static int failed(const struct err *err)
+{
+    log_write(LOG_LVL_FATAL, LOG_ROOM, "%s", err->text);
+    return 1;
+}
+
+static struct conf *conf_read(struct ctld *c, struct err *err)
+{
+    const struct ctld_options *o = c->options;
+    _cleanup_free_ char *path = o->conf_path ? mem_strdup(o->conf_path) : conf_path();
+    struct conf *conf = NULL;
+    struct conf_report report = {0};
+    c->conf_path = path_absolute(path, NULL);
+    int rc = conf_load(c->conf_path, CONF_FULL, NULL, &conf, &report, err);
+    if (rc == 0) {
+        ctld_log_open(c, conf, true);
+        vec_foreach (&report.warnings, w) {
+            log_info("warning: %s:%d: %s", w->file, w->line, w->text);
+            if (!o->foreground)
+                fprintf(stderr, "slurmctld: warning: %s:%d: %s\n", w->file, w->line, w->text);
+        }
+    }
+    conf_report_done(&report);
+    return conf;
+}
+
+/* Everything up to the point where the loop may run. */
+static int start(struct ctld *c, int *pid_fd, char **pid_path, struct err *err)
+{
+    struct conf *conf = conf_read(c, err);
+    if (!conf)
+        return err->code;
+    int rc = check_host(conf, err);
+    if (rc == 0)
+        rc = files_prepare(conf, err);
+    if (rc == 0) {
+        ctld_log_open(c, conf, true);
+        log_info("slurmctld %s (slurm %s) of cluster %s starts with %s", SLUICE_VERSION,
+                 SLURM_VERSION, conf->cluster_name, conf->path);
+        *pid_path = mem_strdup(conf->slurmctld_pid_file);
+        *pid_fd = files_pid_open(conf);
+        rc = files_load_keys(c, conf, err);
+    }
+    if (rc == 0)
+        rc = files_become_user(conf, err);
+    if (rc) {
+        conf_free(conf);
+        return rc;
+    }
+    rc = ctld_open(c, conf, err);
+    if (rc == 0)
+        rc = ctld_listen(c, err);
+    if (rc == 0)
+        files_pid_write(*pid_fd);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct ctld_options options = {0};
+    int status;
+    if (!options_parse(argc, argv, &options, &status))
+        return status;
+    if (options.check)
+        return check_run(&options);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file at its size limit is an error of write(), not our end */
+    umask(022);
+    log_open(&(struct log_options){.program = "slurmctld", .stderr_level = LOG_LVL_INFO});
+    if (!options.foreground)
+        detach_begin();
+    files_raise_limits();
+
+    struct ctld c = {.options = &options};
+    struct err err = {0};
+    int pid_fd = -1;
+    _cleanup_free_ char *pid_path = NULL;
+    if (start(&c, &pid_fd, &pid_path, &err))
+        return failed(&err);
+    if (!options.foreground) {
+        if (chdir("/"))
+            log_error("chdir: /");
+        log_set_stderr(LOG_LVL_QUIET);
+    }
+    detach_ready();
+    log_info("ready");
+    ctld_run(&c);
+    ctld_close(&c);
+    files_pid_remove(pid_fd, pid_path);
+    log_info("stopped");
+    return 0;
+}

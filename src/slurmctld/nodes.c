@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The kept sessions of node daemons: one per node, the newest. */
+#define LOG_ROOM "slurmctld"
+#include <stdlib.h>
+#include <string.h>
+
+#include <uthash.h>
+
+#include "base/mem.h"
+#include "slurmctld/ctld.h"
+
+struct node_session {
+    struct ctld *c;
+    struct rpc_session *s;
+    uint64_t id;
+    UT_hash_handle hh, hh_id;
+    char name[];
+};
+
+static struct node_session *by_name(struct ctld *c, const char *name)
+{
+    struct node_session *n;
+    HASH_FIND(hh, c->sessions_by_name, name, strlen(name), n);
+    return n;
+}
+
+static void forget(struct node_session *n)
+{
+    struct ctld *c = n->c;
+    HASH_DELETE(hh, c->sessions_by_name, n);
+    HASH_DELETE(hh_id, c->sessions_by_id, n);
+    free(n);
+}
+
+static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
+                       const ProtobufCMessage *body)
+{
+    struct node_session *n = ctx;
+    struct ctld *c = n->c;
+    if (c->stopping)
+        return;
+    if (rpc->number == RPC_NODE_REGISTER)
+        control_node_register(c->control, n->name, (const Pb__NodeRegister *)body);
+    else if (rpc->number == RPC_NODE_REPORT)
+        control_node_report(c->control, n->name, (const Pb__NodeReport *)body);
+    else
+        log_error("%s sent %s, which is not for a controller", rpc_session_peer(s), rpc->name);
+}
+
+static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
+{
+    struct node_session *n = ctx;
+    struct ctld *c = n->c;
+    if (c->stopping) {
+        forget(n);
+        stop_session_closed(c);
+        return;
+    }
+    log_verbose("node %s is gone: %s", n->name, why && why->code ? why->text : "it hung up");
+    control_node_lost(c->control, n->name);
+    forget(n);
+}
+
+void nodes_accept(void *ctx, struct rpc_session *s, const char *name)
+{
+    static struct log_limit limit = {.burst = 60};
+    struct ctld *c = ctx;
+    if (c->stopping || conf_find_node(control_conf(c->control), name) < 0) {
+        if (!c->stopping && log_allow(&limit))
+            log_error("refused: %s: no node of this name is in %s", rpc_session_peer(s),
+                      c->conf_path);
+        rpc_session_free(s);
+        return;
+    }
+    struct node_session *old = by_name(c, name);
+    if (old) {
+        /* It was restarted, or its connection broke without our noticing. */
+        rpc_session_free(old->s);
+        forget(old);
+    }
+    size_t len = strlen(name);
+    struct node_session *n = mem_alloc(sizeof(*n) + len + 1);
+    n->c = c;
+    n->s = s;
+    n->id = ++c->last_session;
+    memcpy(n->name, name, len + 1);
+    HASH_ADD_KEYPTR(hh, c->sessions_by_name, n->name, len, n);
+    HASH_ADD(hh_id, c->sessions_by_id, id, sizeof(n->id), n);
+    rpc_session_set_events(s, &(struct rpc_session_events){
+                                  .on_message = on_message, .on_close = on_close, .ctx = n});
+    log_debug("session of %s", rpc_session_peer(s));
+}
+
+uint64_t nodes_session(struct ctld *c, const char *node)
+{
+    const struct node_session *n = by_name(c, node);
+    return n ? n->id : 0;
+}
+
+struct rpc_session *nodes_find(struct ctld *c, uint64_t session)
+{
+    struct node_session *n;
+    HASH_FIND(hh_id, c->sessions_by_id, &session, sizeof(session), n);
+    return n ? n->s : NULL;
+}
+
+void nodes_close_unknown(struct ctld *c, const struct conf *conf)
+{
+    struct node_session *n, *next;
+    HASH_ITER (hh, c->sessions_by_name, n, next) {
+        if (conf_find_node(conf, n->name) >= 0)
+            continue;
+        rpc_session_free(n->s);
+        forget(n);
+    }
+}
+
+void nodes_finish(struct ctld *c)
+{
+    struct node_session *n, *next;
+    HASH_ITER (hh, c->sessions_by_name, n, next)
+        rpc_session_finish(n->s);
+}
+
+void nodes_forget(struct ctld *c)
+{
+    while (c->sessions_by_name)
+        forget(c->sessions_by_name);
+}

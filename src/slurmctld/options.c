@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <getopt.h>
+#include <stdio.h>
+
+#include "slurmctld/start.h"
+
+static const char help[] =
+    "Usage: slurmctld [OPTIONS]\n"
+    "The controller of a cluster.\n\n"
+    "  -c            start clean: set the saved state aside and begin with none\n"
+    "  -D            stay in the foreground and log to standard error too\n"
+    "  -f FILE       read this configuration instead of SLURM_CONF or the default place\n"
+    "  -h, --help    print this and end\n"
+    "  -i            go on with damaged state: keep what can be read of it\n"
+    "  -L FILE       log to this file instead of SlurmctldLogFile\n"
+    "  -R            recover the whole state of the last run (always done)\n"
+    "  -v            log in more detail; may be given several times\n"
+    "  -V, --version print the version and end\n"
+    "      --check   read the configuration, report what is wrong with it, start nothing\n"
+    "      --systemd run in the foreground under a service manager\n";
+
+enum { OPT_CHECK = 256, OPT_SYSTEMD };
+
+static const struct option long_options[] = {
+    {"check", no_argument, NULL, OPT_CHECK},
+    {"help", no_argument, NULL, 'h'},
+    {"systemd", no_argument, NULL, OPT_SYSTEMD},
+    {"version", no_argument, NULL, 'V'},
+    {0},
+};
+
+bool options_parse(int argc, char **argv, struct ctld_options *o, int *status)
+{
+    int opt;
+    *status = 0;
+    while ((opt = getopt_long(argc, argv, "cDf:hiL:n:rRsvV", long_options, NULL)) != -1) {
+        switch (opt) {
+        case 'c':
+            o->clean = true;
+            break;
+        case 'D':
+            o->foreground = true;
+            break;
+        case 'f':
+            o->conf_path = optarg;
+            break;
+        case 'h':
+            fputs(help, stdout);
+            return false;
+        case 'i':
+            o->ignore_damage = true;
+            break;
+        case 'L':
+            o->log_file = optarg;
+            break;
+        case 'n': /* priority, working directory, recovery: accepted, as scripts give them */
+        case 'r':
+        case 'R':
+        case 's':
+            break;
+        case 'v':
+            o->verbose++;
+            break;
+        case 'V':
+            puts("slurm " SLURM_VERSION);
+            return false;
+        case OPT_CHECK:
+            o->check = true;
+            break;
+        case OPT_SYSTEMD:
+            o->systemd = o->foreground = true;
+            break;
+        default:
+            fputs("Try 'slurmctld --help'.\n", stderr);
+            *status = 1;
+            return false;
+        }
+    }
+    if (optind < argc) {
+        fprintf(stderr, "slurmctld: error: unexpected argument '%s'; try 'slurmctld --help'\n",
+                argv[optind]);
+        *status = 1;
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Nothing leaves before its batch is durable, and nothing overtakes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "slurmctld/outbox.h"
+
+struct world {
+    struct outbox *o;
+    struct str sent; /* what has left, each followed by a blank */
+    unsigned commits;
+    bool add_in_send; /* a send that causes another item */
+};
+
+static void add(struct world *w, const char *text)
+{
+    outbox_add(w->o, outbox_item_new(OUTBOX_REPLY, text, strlen(text)));
+}
+
+static void on_send(void *ctx, const struct outbox_item *item)
+{
+    struct world *w = ctx;
+    str_printf(&w->sent, "%s ", item->data);
+    if (w->add_in_send) {
+        w->add_in_send = false;
+        add(w, "caused");
+    }
+}
+
+static void on_commit(void *ctx, struct store_batch *batch)
+{
+    struct world *w = ctx;
+    w->commits++;
+    assert_false(store_batch_empty(batch));
+    store_batch_free(batch);
+}
+
+static void change(struct world *w)
+{
+    store_put(outbox_batch(w->o), 2, 1, NULL, "x", 1);
+}
+
+static int setup(void **state)
+{
+    struct world *w = mem_new(struct world);
+    struct outbox_ops ops = {.send = on_send, .commit = on_commit, .ctx = w};
+    w->o = outbox_new(&ops);
+    *state = w;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+    outbox_free(w->o);
+    str_done(&w->sent);
+    free(w);
+    return 0;
+}
+
+static void without_changes_it_leaves_at_the_end_of_the_turn(void **state)
+{
+    struct world *w = *state;
+    add(w, "a");
+    add(w, "b");
+    assert_string_equal(str_cstr(&w->sent), "");
+    outbox_turn(w->o);
+    assert_string_equal(str_cstr(&w->sent), "a b ");
+    assert_int_equal(w->commits, 0);
+    assert_true(outbox_is_idle(w->o));
+}
+
+static void changes_hold_everything_of_the_turn(void **state)
+{
+    struct world *w = *state;
+    add(w, "before");
+    change(w);
+    add(w, "after");
+    outbox_turn(w->o);
+    assert_int_equal(w->commits, 1);
+    assert_string_equal(str_cstr(&w->sent), "");
+    assert_false(outbox_is_idle(w->o));
+    outbox_durable(w->o);
+    assert_string_equal(str_cstr(&w->sent), "before after ");
+    assert_true(outbox_is_idle(w->o));
+}
+
+/* A read sees state that is not durable yet: it waits for the commit under way. */
+static void reads_wait_for_the_commit_under_way(void **state)
+{
+    struct world *w = *state;
+    change(w);
+    outbox_turn(w->o);
+    add(w, "read");
+    outbox_turn(w->o);
+    assert_string_equal(str_cstr(&w->sent), "");
+    outbox_durable(w->o);
+    assert_string_equal(str_cstr(&w->sent), "read ");
+}
+
+/* One commit at a time; what gathers meanwhile goes with the next, and everything later waits. */
+static void later_changes_gather_in_the_next_batch(void **state)
+{
+    struct world *w = *state;
+    change(w);
+    add(w, "first");
+    outbox_turn(w->o);
+    change(w);
+    add(w, "second");
+    outbox_turn(w->o);
+    change(w);
+    add(w, "third");
+    outbox_turn(w->o);
+    add(w, "read");
+    outbox_turn(w->o);
+    assert_int_equal(w->commits, 1);
+    outbox_durable(w->o);
+    assert_string_equal(str_cstr(&w->sent), "first ");
+    assert_int_equal(w->commits, 1); /* the next one begins at the end of the turn */
+    outbox_turn(w->o);
+    assert_int_equal(w->commits, 2);
+    assert_string_equal(str_cstr(&w->sent), "first ");
+    outbox_durable(w->o);
+    assert_string_equal(str_cstr(&w->sent), "first second third read ");
+    outbox_turn(w->o);
+    assert_int_equal(w->commits, 2);
+    assert_true(outbox_is_idle(w->o));
+}
+
+/* A commit ends in the middle of a turn: what this turn has added so far is not bound and stays. */
+static void the_present_turn_stays_when_a_commit_ends(void **state)
+{
+    struct world *w = *state;
+    change(w);
+    add(w, "old");
+    outbox_turn(w->o);
+    change(w);
+    add(w, "new");
+    outbox_durable(w->o);
+    assert_string_equal(str_cstr(&w->sent), "old ");
+    outbox_turn(w->o);
+    assert_string_equal(str_cstr(&w->sent), "old ");
+    outbox_durable(w->o);
+    assert_string_equal(str_cstr(&w->sent), "old new ");
+}
+
+static void sending_may_add(void **state)
+{
+    struct world *w = *state;
+    w->add_in_send = true;
+    add(w, "a");
+    add(w, "b");
+    outbox_turn(w->o);
+    assert_string_equal(str_cstr(&w->sent), "a b ");
+    outbox_turn(w->o);
+    assert_string_equal(str_cstr(&w->sent), "a b caused ");
+
+    w->add_in_send = true; /* the last of the list causes it, while a commit is under way */
+    change(w);
+    add(w, "c");
+    outbox_turn(w->o);
+    outbox_durable(w->o);
+    assert_string_equal(str_cstr(&w->sent), "a b caused c ");
+    change(w);
+    outbox_turn(w->o);
+    assert_string_equal(str_cstr(&w->sent), "a b caused c ");
+    outbox_durable(w->o);
+    assert_string_equal(str_cstr(&w->sent), "a b caused c caused ");
+}
+
+/* Random interleavings against a plain model: which batch each item waits for. */
+struct model {
+    unsigned batch_of[20000], items, left;
+    unsigned started, durable; /* commits */
+    bool flying, gathered;
+};
+
+static void model_turn(struct world *w, struct model *m)
+{
+    unsigned before = w->commits;
+    outbox_turn(w->o);
+    unsigned gate = m->gathered ? m->started + 1 : m->flying ? m->started : m->durable;
+    for (unsigned i = m->items; i > 0 && m->batch_of[i - 1] == UINT32_MAX; i--)
+        m->batch_of[i - 1] = gate;
+    assert_int_equal(w->commits - before, m->gathered && !m->flying);
+    if (w->commits != before) {
+        m->started++;
+        m->flying = true;
+        m->gathered = false;
+    }
+}
+
+static void model_check(struct world *w, struct model *m)
+{
+    char *rest = NULL;
+    for (char *word = w->sent.len ? strtok_r(w->sent.data, " ", &rest) : NULL; word;
+         word = strtok_r(NULL, " ", &rest)) {
+        assert_int_equal(atoi(word), m->left);
+        assert_true(m->batch_of[m->left] <= m->durable);
+        m->left++;
+    }
+    str_clear(&w->sent);
+    if (m->left < m->items && m->batch_of[m->left] <= m->durable)
+        fail_msg("item %u was held though batch %u is durable", m->left, m->durable);
+}
+
+static void random_turns_keep_the_promise(void **state)
+{
+    static struct model model;
+    struct world *w = *state;
+    struct model *m = &model;
+    uint64_t random = 88172645463325252u;
+    for (unsigned round = 0; round < 20000; round++) {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        char text[16];
+        switch (random % 4) {
+        case 0:
+            change(w);
+            m->gathered = true;
+            break;
+        case 1:
+            snprintf(text, sizeof(text), "%u", m->items);
+            add(w, text);
+            m->batch_of[m->items++] = UINT32_MAX;
+            break;
+        case 2:
+            model_turn(w, m);
+            break;
+        case 3:
+            if (!m->flying)
+                break;
+            m->durable = m->started;
+            m->flying = false;
+            outbox_durable(w->o);
+        }
+        model_check(w, m);
+    }
+    assert_true(m->left > 1000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(without_changes_it_leaves_at_the_end_of_the_turn, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(changes_hold_everything_of_the_turn, setup, teardown),
+        cmocka_unit_test_setup_teardown(reads_wait_for_the_commit_under_way, setup, teardown),
+        cmocka_unit_test_setup_teardown(later_changes_gather_in_the_next_batch, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_present_turn_stays_when_a_commit_ends, setup, teardown),
+        cmocka_unit_test_setup_teardown(sending_may_add, setup, teardown),
+        cmocka_unit_test_setup_teardown(random_turns_keep_the_promise, setup, teardown),
+    };
+    return cmocka_run_group_tests_name("outbox", tests, NULL, NULL);
+}

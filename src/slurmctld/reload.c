@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The configuration read again: by a worker, since it may be large and its Include files far away.
+ * A file with an error changes nothing. */
+#define LOG_ROOM "slurmctld"
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "slurmctld/ctld.h"
+
+#define LANE 2
+
+struct reload {
+    struct ctld *c;
+    uint64_t call;
+    char *path;
+    struct conf *conf;
+    struct conf_report report;
+    struct err err;
+};
+
+static void on_run(void *arg)
+{
+    struct reload *r = arg;
+    conf_load(r->path, CONF_FULL, NULL, &r->conf, &r->report, &r->err);
+}
+
+/* What a running process cannot change any more. */
+static void report_unchangeable(const struct conf *now, const struct conf *next)
+{
+    const struct {
+        const char *key;
+        bool differs;
+    } keys[] = {
+        {"ClusterName", !str_eq(now->cluster_name, next->cluster_name)},
+        {"SlurmUser", now->slurm_uid != next->slurm_uid},
+        {"SlurmctldPort", now->slurmctld_port != next->slurmctld_port ||
+                              now->slurmctld_port_last != next->slurmctld_port_last},
+        {"SlurmctldPidFile", !str_eq(now->slurmctld_pid_file, next->slurmctld_pid_file)},
+        {"StateSaveLocation", !str_eq(now->state_save_location, next->state_save_location)},
+        {"AuthInfo (socketdir)", !str_eq(now->socket_dir, next->socket_dir)},
+    };
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+        if (keys[i].differs)
+            log_error("%s has changed: this takes a restart of slurmctld", keys[i].key);
+}
+
+static void on_done(void *arg)
+{
+    struct reload *r = arg;
+    struct ctld *c = r->c;
+    vec_foreach (&r->report.warnings, w)
+        log_info("warning: %s:%d: %s", w->file, w->line, w->text);
+    if (!r->conf) {
+        log_error("the configuration stays as it was: %s", r->err.text);
+        if (r->call)
+            ctld_reply_error(c, r->call, r->err.code, r->err.text);
+    } else {
+        report_unchangeable(control_conf(c->control), r->conf);
+        control_reconfigure(c->control, r->call, r->conf);
+        const struct conf *conf = control_conf(c->control);
+        nodes_close_unknown(c, conf);
+        names_forget(c->names);
+        ctld_log_open(c, conf, false);
+        log_info("the configuration was read again");
+    }
+    conf_report_done(&r->report);
+    free(r->path);
+    free(r);
+}
+
+void reload_start(struct ctld *c, uint64_t call)
+{
+    struct reload *r = mem_new(struct reload);
+    r->c = c;
+    r->call = call;
+    r->path = mem_strdup(c->conf_path);
+    loop_work_post(c->loop, LANE, on_run, on_done, r);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * An orderly end: the last changes become durable, what waited for them leaves, the node daemons
+ * get what is queued for them, and the loop stops. Running jobs are not touched.
+ */
+#define LOG_ROOM "slurmctld"
+#include "base/mem.h"
+#include "slurmctld/ctld.h"
+
+#define FLUSH_MS 20 /* for answers just given to get from the loop to their sockets */
+
+static void on_stop(void *ctx)
+{
+    struct ctld *c = ctx;
+    loop_stop(c->loop);
+}
+
+void stop_begin(struct ctld *c)
+{
+    if (c->stopping)
+        return;
+    c->stopping = true;
+    if (c->server)
+        rpc_server_unlisten(c->server);
+    outbox_add(c->outbox, outbox_item_new(OUTBOX_STOP, NULL, 0));
+}
+
+void stop_now(struct ctld *c)
+{
+    if (!c->stop_timer)
+        c->stop_timer = loop_timer_new(c->loop, on_stop, c);
+    loop_timer_set(c->stop_timer, CTLD_STOP_WAIT_MS);
+    nodes_finish(c);
+    stop_session_closed(c);
+}
+
+void stop_session_closed(struct ctld *c)
+{
+    /* Not before the outbox has let out what was queued: stop_now() makes the timer. */
+    if (c->stop_timer && !c->sessions_by_name)
+        loop_timer_set(c->stop_timer, FLUSH_MS);
+}
