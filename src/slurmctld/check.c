@@ -83,8 +83,8 @@ static int check_surroundings(const struct conf *conf, struct err *err)
     int rc = check_host(conf, err);
     if (rc)
         return rc;
-    _cleanup_free_ char *dir = mem_strndup(conf->path, (size_t)(strrchr(conf->path, '/') -
-                                                               conf->path));
+    _cleanup_free_ char *dir =
+        mem_strndup(conf->path, (size_t)(strrchr(conf->path, '/') - conf->path));
     _cleanup_free_ char *key = mem_printf("%s/slurm.key", dir);
     if (access(key, F_OK) && access(dir, W_OK))
         return err_set(err, -ERR_CONFIG, "%s: there is no cluster key, and %s is not writable", key,

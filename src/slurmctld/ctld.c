@@ -165,7 +165,8 @@ static int state_load(struct ctld *c, const char *dir, struct err *err)
     if (rc)
         return err_prefix(err, "StateSaveLocation");
     log_info("%zu records of state read from %s in %lld ms%s", r.good, dir,
-             (long long)(loop_mono_ms() - begin_ms), r.bad ? "; some were left out, see above" : "");
+             (long long)(loop_mono_ms() - begin_ms),
+             r.bad ? "; some were left out, see above" : "");
     return 0;
 }
 
@@ -178,8 +179,7 @@ int ctld_open(struct ctld *c, struct conf *conf, struct err *err)
     c->loop = loop_new(WORKERS);
     c->names = names_new();
     c->payloads = payload_cache_new(CTLD_PAYLOAD_CACHE);
-    c->outbox = outbox_new(
-        &(struct outbox_ops){.send = send_item, .commit = on_commit, .ctx = c});
+    c->outbox = outbox_new(&(struct outbox_ops){.send = send_item, .commit = on_commit, .ctx = c});
     c->wake = loop_timer_new(c->loop, on_wake, c);
     auth_signer_public(c->signer, c->cred_public_key);
     env_init(&c->env, c);

@@ -88,16 +88,16 @@ void listing_drop_all(struct ctld *c);
 
 /* nodes.c: the kept sessions of node daemons. */
 void nodes_accept(void *ctx, struct rpc_session *s, const char *name);
-uint64_t nodes_session(struct ctld *c, const char *node);           /* 0: none */
-struct rpc_session *nodes_find(struct ctld *c, uint64_t session);   /* NULL: it has ended */
-void nodes_close_unknown(struct ctld *c, const struct conf *conf);  /* not in it any more */
-void nodes_finish(struct ctld *c);                                  /* send what is queued, close */
-void nodes_forget(struct ctld *c);                                  /* the server closes them */
+uint64_t nodes_session(struct ctld *c, const char *node);          /* 0: none */
+struct rpc_session *nodes_find(struct ctld *c, uint64_t session);  /* NULL: it has ended */
+void nodes_close_unknown(struct ctld *c, const struct conf *conf); /* not in it any more */
+void nodes_finish(struct ctld *c);                                 /* send what is queued, close */
+void nodes_forget(struct ctld *c);                                 /* the server closes them */
 
 /* reload.c: call 0: by signal, there is nobody to answer. */
 void reload_start(struct ctld *c, uint64_t call);
 
 /* stop.c */
-void stop_begin(struct ctld *c);  /* once what is queued has left */
-void stop_now(struct ctld *c);    /* everything before it has left */
+void stop_begin(struct ctld *c); /* once what is queued has left */
+void stop_now(struct ctld *c);   /* everything before it has left */
 void stop_session_closed(struct ctld *c);

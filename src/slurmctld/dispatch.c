@@ -211,8 +211,7 @@ void dispatch_request(void *ctx, const struct rpc_request *r)
 {
     struct ctld *c = ctx;
     unsigned number = r->rpc->number;
-    handler_fn *handler =
-        number < sizeof(handlers) / sizeof(handlers[0]) ? handlers[number] : NULL;
+    handler_fn *handler = number < sizeof(handlers) / sizeof(handlers[0]) ? handlers[number] : NULL;
     if (c->stopping) {
         ctld_reply_error(c, r->call, -ERR_SHUTDOWN, err_text(ERR_SHUTDOWN));
         return;

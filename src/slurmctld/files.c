@@ -114,11 +114,12 @@ int files_load_keys(struct ctld *c, const struct conf *conf, struct err *err)
         struct err why = {0};
         int rc = auth_key_create(path, conf->slurm_uid, (gid_t)-1, &why);
         if (rc && rc != -EEXIST)
-            return err_set(err, rc,
-                           "there is no cluster key %s, and it cannot be made here (%s): run "
-                           "'dd if=/dev/urandom of=%s bs=64 count=1', give it to %s with mode 0600, "
-                           "and copy it to every host of the cluster",
-                           path, why.text, path, conf->slurm_user);
+            return err_set(
+                err, rc,
+                "there is no cluster key %s, and it cannot be made here (%s): run "
+                "'dd if=/dev/urandom of=%s bs=64 count=1', give it to %s with mode 0600, "
+                "and copy it to every host of the cluster",
+                path, why.text, path, conf->slurm_user);
         if (rc == 0)
             log_info("made a cluster key, %s; copy it to every host of the cluster", path);
     }
@@ -137,8 +138,8 @@ void files_raise_limits(void)
     struct rlimit l;
     if (getrlimit(RLIMIT_NOFILE, &l))
         return;
-    rlim_t most = l.rlim_max == RLIM_INFINITY || l.rlim_max > DESCRIPTORS_MAX ? DESCRIPTORS_MAX
-                                                                              : l.rlim_max;
+    rlim_t most =
+        l.rlim_max == RLIM_INFINITY || l.rlim_max > DESCRIPTORS_MAX ? DESCRIPTORS_MAX : l.rlim_max;
     if (l.rlim_cur < most) {
         l.rlim_cur = most;
         (void)setrlimit(RLIMIT_NOFILE, &l);

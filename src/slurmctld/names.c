@@ -193,8 +193,7 @@ bool names_in_group(struct names *n, uint32_t uid, uint32_t gid, const char *gro
         return false;
     if (m->gid == gid)
         return true;
-    if (m->uids.len &&
-        bsearch(&uid, m->uids.data, m->uids.len, sizeof(m->uids.data[0]), uid_order))
+    if (m->uids.len && bsearch(&uid, m->uids.data, m->uids.len, sizeof(m->uids.data[0]), uid_order))
         return true;
     const struct id_name *user = id_get(&n->users, uid, look_up_user);
     return user->name && user->gid == m->gid;

@@ -86,8 +86,8 @@ void nodes_accept(void *ctx, struct rpc_session *s, const char *name)
     memcpy(n->name, name, len + 1);
     HASH_ADD_KEYPTR(hh, c->sessions_by_name, n->name, len, n);
     HASH_ADD(hh_id, c->sessions_by_id, id, sizeof(n->id), n);
-    rpc_session_set_events(s, &(struct rpc_session_events){
-                                  .on_message = on_message, .on_close = on_close, .ctx = n});
+    rpc_session_set_events(
+        s, &(struct rpc_session_events){.on_message = on_message, .on_close = on_close, .ctx = n});
     log_debug("session of %s", rpc_session_peer(s));
 }
 

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/size.h"
+#include "cmd/common/cmd.h"
+#include "cmd/sluice/sluice.h"
+
+static const char help[] =
+    "Usage: sluice VERB [OPTIONS]\n"
+    "A private cluster on this machine, for one user, without any privilege.\n\n"
+    "  up         make a cluster, or start the one that is there; returns when its nodes are up\n"
+    "  down       stop it: running jobs are ended, waiting ones are kept for the next 'up'\n"
+    "  status     what runs; the exit status is 0 when all of it does\n"
+    "  env        print what makes a shell use it:  eval \"$(sluice env)\"\n"
+    "  version    print the version\n\n"
+    "Of every verb:\n"
+    "  -d, --dir DIR         where the cluster lives (default: $XDG_STATE_HOME/sluice/default,\n"
+    "                        or ~/.local/state/sluice/default); one cluster a directory, any\n"
+    "                        number side by side\n"
+    "  -q, --quiet           print errors only\n"
+    "  -h, --help            print this\n\n"
+    "Of 'up', for a new cluster (or with --renew):\n"
+    "  -N, --nodes N         number of nodes (default 1)\n"
+    "  -c, --cpus N          CPUs of each node (default: the machine's)\n"
+    "  -m, --memory SIZE     memory of each node (default: its share of the machine's)\n"
+    "      --name NAME       ClusterName (default: sluice)\n"
+    "      --port-base PORT  use this port and the following ones (default: free ones)\n"
+    "      --set KEY=VALUE   a further line of slurm.conf; may be given several times\n"
+    "      --renew           write slurm.conf again\n"
+    "      --clean           forget the jobs of the last run\n\n"
+    "Of 'down':\n"
+    "      --keep-jobs       let running jobs run on; the next 'up' finds them again\n";
+
+enum { OPT_NAME = 256, OPT_PORT_BASE, OPT_SET, OPT_RENEW, OPT_CLEAN, OPT_KEEP_JOBS, OPT_VERSION };
+
+static const struct option long_options[] = {
+    {"clean", no_argument, NULL, OPT_CLEAN},
+    {"cpus", required_argument, NULL, 'c'},
+    {"dir", required_argument, NULL, 'd'},
+    {"help", no_argument, NULL, 'h'},
+    {"keep-jobs", no_argument, NULL, OPT_KEEP_JOBS},
+    {"memory", required_argument, NULL, 'm'},
+    {"name", required_argument, NULL, OPT_NAME},
+    {"nodes", required_argument, NULL, 'N'},
+    {"port-base", required_argument, NULL, OPT_PORT_BASE},
+    {"quiet", no_argument, NULL, 'q'},
+    {"renew", no_argument, NULL, OPT_RENEW},
+    {"set", required_argument, NULL, OPT_SET},
+    {"version", no_argument, NULL, OPT_VERSION},
+    {0},
+};
+
+static int parse_number(const char *option, const char *text, long long max, unsigned *out)
+{
+    long long value;
+    if (str_parse_i64(text, 1, max, &value)) {
+        cmd_error("--%s '%s' is not a number from 1 to %lld", option, text, max);
+        return -1;
+    }
+    *out = (unsigned)value;
+    return 0;
+}
+
+/* Values go into slurm.conf: a line break would be a line of its own there. */
+static int parse_set(const char *text, struct sluice_options *o)
+{
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text || strpbrk(text, "\r\n")) {
+        cmd_error("--set '%s' is not KEY=VALUE", text);
+        return -1;
+    }
+    vec_push(&o->set, text);
+    return 0;
+}
+
+static int parse_name(const char *text, struct sluice_options *o)
+{
+    if (!*text || strlen(text) > 40 ||
+        strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-_") != strlen(text)) {
+        cmd_error("--name '%s': a cluster's name has 1 to 40 of a-z, 0-9, '-' and '_'", text);
+        return -1;
+    }
+    o->cluster = text;
+    return 0;
+}
+
+static void print_version(void)
+{
+    puts("sluice " SLUICE_VERSION " (compatible with slurm " SLURM_VERSION ")");
+}
+
+static int parse_one(int opt, struct sluice_options *o)
+{
+    struct err err = {0};
+    switch (opt) {
+    case 'N':
+        return parse_number("nodes", optarg, SLUICE_NODES_MAX, &o->nodes);
+    case 'c':
+        return parse_number("cpus", optarg, 65535, &o->cpus);
+    case 'd':
+        free(o->dir);
+        o->dir = path_absolute(optarg, NULL);
+        return 0;
+    case 'm':
+        if (size_parse_mib(optarg, &o->memory_mib, &err) || o->memory_mib == 0) {
+            cmd_error("--memory '%s' is not a size", optarg);
+            return -1;
+        }
+        return 0;
+    case 'q':
+        cmd_set_level(true, 0);
+        return 0;
+    case OPT_NAME:
+        return parse_name(optarg, o);
+    case OPT_PORT_BASE:
+        return parse_number("port-base", optarg, 65535, &o->port_base);
+    case OPT_SET:
+        return parse_set(optarg, o);
+    case OPT_RENEW:
+        o->renew = true;
+        return 0;
+    case OPT_CLEAN:
+        o->clean = true;
+        return 0;
+    case OPT_KEEP_JOBS:
+        o->keep_jobs = true;
+        return 0;
+    default:
+        return -1;
+    }
+}
+
+static int run(const char *verb, const struct sluice_options *o)
+{
+    if (str_eq(verb, "up"))
+        return sluice_up(o);
+    if (str_eq(verb, "down"))
+        return sluice_down(o);
+    if (str_eq(verb, "status"))
+        return sluice_status(o);
+    if (str_eq(verb, "env"))
+        return sluice_env(o);
+    if (str_eq(verb, "version")) {
+        print_version();
+        return 0;
+    }
+    cmd_error("unknown verb '%s': up, down, status, env or version; see sluice --help", verb);
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    struct sluice_options o = {0};
+    int opt;
+    cmd_start("sluice");
+    while ((opt = getopt_long(argc, argv, "N:c:d:hm:qV", long_options, NULL)) != -1) {
+        if (opt == 'h') {
+            fputs(help, stdout);
+            return 0;
+        }
+        if (opt == OPT_VERSION || opt == 'V') {
+            print_version();
+            return 0;
+        }
+        if (opt == '?')
+            cmd_say("see sluice --help");
+        if (opt == '?' || parse_one(opt, &o))
+            return 1;
+    }
+    if (argc - optind != 1) {
+        if (optind == argc)
+            fputs(help, stderr);
+        else
+            cmd_error("unexpected argument '%s'", argv[optind + 1]);
+        return 1;
+    }
+    if (!o.dir)
+        o.dir = place_default();
+    int status = run(argv[optind], &o);
+    vec_done(&o.set);
+    free(o.dir);
+    return fflush(stdout) ? 1 : status;
+}

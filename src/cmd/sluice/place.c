@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "cmd/sluice/sluice.h"
+
+char *place_default(void)
+{
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    if (state && state[0] == '/')
+        return mem_printf("%s/sluice/default", state);
+    if (!home || home[0] != '/') {
+        const struct passwd *p = getpwuid(geteuid());
+        home = p ? p->pw_dir : "/tmp";
+    }
+    return mem_printf("%s/.local/state/sluice/default", strcmp(home, "/") ? home : "");
+}
+
+char *place_path(const char *dir, const char *name)
+{
+    return mem_printf("%s/%s", dir, name);
+}
+
+char *place_program(const char *name)
+{
+    _cleanup_free_ char *prefix = path_prefix();
+    return mem_printf("%s/sbin/%s", prefix ? prefix : "/usr/local", name);
+}
+
+bool place_has_cluster(const char *dir)
+{
+    _cleanup_free_ char *conf = place_path(dir, "slurm.conf");
+    return access(conf, F_OK) == 0;
+}
+
+int place_load(const char *dir, struct conf **conf, struct err *err)
+{
+    _cleanup_free_ char *path = place_path(dir, "slurm.conf");
+    struct conf_report report = {0};
+    int rc = conf_load(path, CONF_FULL, NULL, conf, &report, err);
+    conf_report_done(&report);
+    return rc;
+}
+
+int place_lock(const char *dir, struct err *err)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return err_set(err, -errno, "%s: %s", dir, strerror(errno));
+    if (flock(fd, LOCK_EX | LOCK_NB)) {
+        close(fd);
+        return err_set(err, -ERR_BUSY,
+                       "another sluice command is at work in %s; try again when it "
+                       "has ended",
+                       dir);
+    }
+    return fd;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *place)
+{
+    if (remove(path)) {
+        /* What cannot be removed stays visible in the directory. */
+    }
+    return 0;
+}
+
+void place_remove(const char *dir, bool with_dir)
+{
+    static const char *const names[] = {"slurm.conf", "slurm.key", "log", "run", "spool", "state"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        _cleanup_free_ char *path = place_path(dir, names[i]);
+        nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    }
+    if (with_dir && rmdir(dir)) {
+        /* Somebody put a file there meanwhile: it is theirs. */
+    }
+}

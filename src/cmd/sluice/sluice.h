@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The sluice command: a private cluster on this machine, in one directory, brought up by one
+ * command and taken down by another, without any privilege. What it writes is an ordinary
+ * slurm.conf, and what it starts are the ordinary daemons.
+ *
+ * In the directory: slurm.conf, slurm.key, log/, run/ (pid files, local sockets), spool/NODE/,
+ * state/.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "conf/conf.h"
+
+#define SLUICE_NODES_MAX 1000
+#define SLUICE_START_MS 60000 /* until a cluster that does not come up counts as failed */
+#define SLUICE_STOP_MS 20000  /* for daemons to end when asked to */
+#define SLUICE_KILL_MS 5000   /* after SIGTERM, and after SIGKILL */
+#define SLUICE_LOG_LINES 12   /* of a daemon that failed */
+
+struct sluice_options {
+    char *dir;             /* absolute */
+    unsigned nodes;        /* 0: not given */
+    unsigned cpus;         /* of each node; 0: the machine's */
+    uint64_t memory_mib;   /* of each node; 0: its share of the machine's */
+    unsigned port_base;    /* 0: any free ones */
+    const char *cluster;   /* name; NULL: "sluice" */
+    VEC(const char *) set; /* further lines of slurm.conf */
+    bool renew;            /* write slurm.conf again */
+    bool clean;            /* forget the saved state */
+    bool keep_jobs;        /* down: leave running jobs running */
+};
+
+/* verbs; each returns the status */
+int sluice_up(const struct sluice_options *o);
+int sluice_down(const struct sluice_options *o);
+int sluice_status(const struct sluice_options *o);
+int sluice_env(const struct sluice_options *o);
+
+/* place.c */
+char *place_default(void);                           /* the caller frees */
+char *place_path(const char *dir, const char *name); /* DIR/NAME; the caller frees */
+char *place_program(const char *name);               /* PREFIX/sbin/NAME; the caller frees */
+bool place_has_cluster(const char *dir);
+int place_load(const char *dir, struct conf **conf, struct err *err);
+/* One at a time in a directory. -1: another is at it; err says so. */
+int place_lock(const char *dir, struct err *err);
+void place_remove(const char *dir, bool with_dir); /* everything up made */
+
+/* machine.c */
+unsigned machine_cpus(void);
+uint64_t machine_memory_mib(void);
+/* The first of 'count' ports in a row that are free; base 0: anywhere. -ERR_BUSY names the taken
+ * one. */
+int machine_ports(unsigned base, unsigned count, unsigned *first, struct err *err);
+
+/* write.c: slurm.conf and slurm.key, and the directories beside them. */
+int write_cluster(const struct sluice_options *o, struct err *err);
+
+/* daemon.c */
+struct daemon_start { /* a daemon being started: it has come up when its first process ends well */
+    char *name;       /* "slurmctld", "slurmd n3" */
+    pid_t pid;
+    int said_fd; /* what it wrote to standard error */
+};
+int daemon_spawn(const char *program, const char *dir, const char *node, bool clean,
+                 struct daemon_start *d, struct err *err);
+int daemon_wait(struct daemon_start *d, struct err *err); /* 0, or err with what it said */
+void daemon_start_done(struct daemon_start *d);
+char *daemon_log_tail(const char *dir, const char *node); /* NULL: slurmctld; the caller frees */
+
+struct daemon_pid {
+    pid_t pid;
+    char *name; /* slurmctld, slurmd-n1 */
+};
+struct daemon_list {
+    VEC(struct daemon_pid) all;
+};
+/* The live daemons of the directory by its pid files; a pid that is some other program by now is
+ * none of ours. */
+void daemon_list(const char *dir, struct daemon_list *list);
+/* The live shepherds of the directory's jobs. */
+void daemon_list_steps(const char *dir, struct daemon_list *list);
+void daemon_list_done(struct daemon_list *list);
+pid_t daemon_find(const struct daemon_list *list, const char *name); /* 0: it does not run */
+/* Waits for all of them to end; how many are left after ms. */
+size_t daemon_wait_gone(const struct daemon_list *list, int64_t ms);
+void daemon_kill(const struct daemon_list *list, int signo);

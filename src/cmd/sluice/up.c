@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "cmd/common/cmd.h"
+#include "cmd/sluice/sluice.h"
+#include "loop/loop.h"
+#include "proto/node.pb-c.h"
+
+#define POLL_MIN_MS 2
+#define POLL_MAX_MS 100
+
+struct up {
+    const struct sluice_options *o;
+    struct conf *conf;
+    bool made_dir, made_conf;
+    struct daemon_list before;
+    VEC(struct daemon_start) starts;
+};
+
+static void progress(const char *text)
+{
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r\033[Ksluice: %s", text);
+}
+
+static void progress_end(void)
+{
+    if (isatty(STDERR_FILENO))
+        fputs("\r\033[K", stderr);
+}
+
+static int spawn_missing(struct up *u, const char *program, const char *node, struct err *err)
+{
+    _cleanup_free_ char *name = node ? mem_printf("%s-%s", program, node) : mem_strdup(program);
+    if (daemon_find(&u->before, name))
+        return 0;
+    struct daemon_start d = {0};
+    int rc = daemon_spawn(program, u->o->dir, node, !node && u->o->clean, &d, err);
+    if (rc == 0)
+        vec_push(&u->starts, d);
+    return rc;
+}
+
+static int wait_starts(struct up *u, struct err *err)
+{
+    int rc = 0;
+    vec_foreach (&u->starts, d) {
+        if (rc == 0)
+            rc = daemon_wait(d, err);
+        daemon_start_done(d);
+    }
+    vec_clear(&u->starts);
+    return rc;
+}
+
+/* All the daemons that do not run yet: the controller first, since the nodes would only wait. */
+static int start_daemons(struct up *u, struct err *err)
+{
+    progress("starting slurmctld");
+    int rc = spawn_missing(u, "slurmctld", NULL, err);
+    if (rc == 0)
+        rc = wait_starts(u, err);
+    progress("starting the nodes");
+    vec_foreach (&u->conf->nodes, n)
+        if (rc == 0)
+            rc = spawn_missing(u, "slurmd", n->name, err);
+    int ended = wait_starts(u, rc == 0 ? err : NULL);
+    return rc ? rc : ended;
+}
+
+/* How many nodes serve; *missing (caller frees) is the name of one that does not, with its state
+ * and reason. */
+struct census {
+    size_t ready;
+    char *missing, *why;
+};
+
+static int on_part(void *ctx, const ProtobufCMessage *part, struct err *err)
+{
+    struct census *s = ctx;
+    const Pb__NodeList *list = (const Pb__NodeList *)part;
+    for (size_t i = 0; i < list->n_nodes; i++) {
+        const Pb__NodeRecord *n = list->nodes[i];
+        bool up = n->state == PB__NODE_BASE__NODE_IDLE ||
+                  n->state == PB__NODE_BASE__NODE_ALLOCATED ||
+                  n->state == PB__NODE_BASE__NODE_MIXED;
+        if (up && !n->no_respond) {
+            s->ready++;
+        } else if (!s->missing) {
+            s->missing = mem_strdup(n->name);
+            s->why = n->reason && *n->reason
+                         ? mem_strdup(n->reason)
+                         : mem_strdup(up ? "it does not answer" : "it has not registered");
+        }
+    }
+    return 0;
+}
+
+static void census_done(struct census *s)
+{
+    free(s->missing);
+    free(s->why);
+    *s = (struct census){0};
+}
+
+/* Asks until every node serves. */
+static int wait_nodes(struct up *u, struct err *err)
+{
+    struct rpc_client *client = rpc_client_new(u->conf);
+    Pb__NodeFilter all = PB__NODE_FILTER__INIT;
+    int64_t until_ms = loop_mono_ms() + SLUICE_START_MS;
+    int pause_ms = POLL_MIN_MS, rc;
+    for (;;) {
+        struct census s = {0};
+        rc = rpc_call_stream(client, RPC_NODE_LIST, &all.base, on_part, &s, err);
+        bool ready = rc == 0 && s.ready == u->conf->nodes.len;
+        char text[64];
+        snprintf(text, sizeof(text), "%zu of %zu nodes are up", s.ready, u->conf->nodes.len);
+        progress(text);
+        bool late = loop_mono_ms() > until_ms;
+        if (late && rc == 0 && !ready) {
+            _cleanup_free_ char *tail = daemon_log_tail(u->o->dir, s.missing);
+            rc = err_set(err, -ERR_TIMEOUT, "node %s is not up: %s\n%s",
+                         s.missing ? s.missing : "?", s.why ? s.why : "it is not known", tail);
+        }
+        census_done(&s);
+        if (ready || late || (rc && rc != -ERR_CONNECT))
+            break;
+        poll(NULL, 0, pause_ms);
+        pause_ms = pause_ms * 2 > POLL_MAX_MS ? POLL_MAX_MS : pause_ms * 2;
+    }
+    rpc_client_free(client);
+    progress_end();
+    return rc;
+}
+
+/* A cluster that is there is taken as it is; what the options say must not contradict it. */
+static int prepare(struct up *u, struct err *err)
+{
+    const struct sluice_options *o = u->o;
+    bool there = place_has_cluster(o->dir);
+    if (!there || o->renew) {
+        int rc = write_cluster(o, err);
+        if (rc)
+            return rc;
+        u->made_conf = !there;
+    }
+    int rc = place_load(o->dir, &u->conf, err);
+    if (rc)
+        return rc;
+    if (o->nodes && o->nodes != u->conf->nodes.len)
+        return err_set(err, -ERR_CONFIG,
+                       "%s/slurm.conf has %zu nodes, not %u: give --renew to have it written "
+                       "again, or another --dir",
+                       o->dir, u->conf->nodes.len, o->nodes);
+    return 0;
+}
+
+/* Stops what this call started, and removes what it made. */
+static void undo(struct up *u)
+{
+    struct daemon_list now = {0}, ours = {0};
+    daemon_list(u->o->dir, &now);
+    vec_foreach (&now.all, d)
+        if (!daemon_find(&u->before, d->name)) {
+            struct daemon_pid mine = {.pid = d->pid, .name = mem_strdup(d->name)};
+            vec_push(&ours.all, mine);
+        }
+    daemon_kill(&ours, SIGTERM);
+    if (daemon_wait_gone(&ours, SLUICE_KILL_MS)) {
+        daemon_kill(&ours, SIGKILL);
+        daemon_wait_gone(&ours, SLUICE_KILL_MS);
+    }
+    daemon_list_done(&now);
+    daemon_list_done(&ours);
+    if (u->made_conf)
+        place_remove(u->o->dir, u->made_dir);
+    else if (u->made_dir)
+        rmdir(u->o->dir);
+}
+
+static void report(const struct up *u, int64_t took_ms)
+{
+    const struct conf_node_row *row = &u->conf->node_rows.data[u->conf->nodes.data[0].row];
+    cmd_say("cluster %s is up: %zu node%s of %u CPUs and %llu MiB, in %s (%lld.%02lld s)",
+            u->conf->cluster_name, u->conf->nodes.len, u->conf->nodes.len == 1 ? "" : "s",
+            row->cpus, (unsigned long long)row->real_memory_mib, u->o->dir,
+            (long long)(took_ms / 1000), (long long)(took_ms % 1000 / 10));
+    _cleanup_free_ char *standard = place_default();
+    bool is_standard = str_eq(u->o->dir, standard);
+    cmd_say("to use it:   eval \"$(sluice env%s%s)\"", is_standard ? "" : " --dir ",
+            is_standard ? "" : u->o->dir);
+    cmd_say("to stop it:  sluice down%s%s", is_standard ? "" : " --dir ",
+            is_standard ? "" : u->o->dir);
+}
+
+int sluice_up(const struct sluice_options *o)
+{
+    struct up u = {.o = o};
+    struct err err = {0};
+    int64_t began_ms = loop_mono_ms();
+    u.made_dir = access(o->dir, F_OK) != 0;
+    int rc = path_mkdirs(o->dir, 0755, &err);
+    _cleanup_close_ int lock = -1;
+    if (rc == 0) {
+        lock = place_lock(o->dir, &err);
+        rc = lock < 0 ? lock : 0;
+        daemon_list(o->dir, &u.before);
+        if (rc == 0 && o->renew && u.before.all.len)
+            rc =
+                err_set(&err, -ERR_BUSY, "the cluster in %s is up; 'sluice down' it first", o->dir);
+        if (rc == 0)
+            rc = prepare(&u, &err);
+        if (rc == 0)
+            rc = start_daemons(&u, &err);
+        if (rc == 0)
+            rc = wait_nodes(&u, &err);
+        progress_end();
+        if (rc && lock >= 0)
+            undo(&u);
+    }
+    if (rc)
+        cmd_error("%s", err.text);
+    else
+        report(&u, loop_mono_ms() - began_ms);
+    vec_foreach (&u.starts, d)
+        daemon_start_done(d);
+    vec_done(&u.starts);
+    daemon_list_done(&u.before);
+    conf_free(u.conf);
+    return rc ? 1 : 0;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "auth/auth.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "cmd/sluice/sluice.h"
+
+#define NODE_MEMORY_MIN_MIB 64
+#define SOCKET_PATH_MAX 107 /* of the kernel */
+
+static char *user_name(void)
+{
+    const struct passwd *p = getpwuid(geteuid());
+    return p ? mem_strdup(p->pw_name) : mem_printf("%u", (unsigned)geteuid());
+}
+
+static void format_head(const struct sluice_options *o, unsigned port, struct str *out)
+{
+    _cleanup_free_ char *user = user_name();
+    char host[256] = "localhost";
+    gethostname(host, sizeof(host) - 1);
+    host[strcspn(host, ".")] = '\0';
+    str_printf(out,
+               "# A private cluster on this machine, written by 'sluice up'. It is an ordinary\n"
+               "# slurm.conf: change it as you like, then run 'scontrol reconfigure', or 'sluice "
+               "down'\n# and 'sluice up' (which keeps this file unless --renew is given).\n\n"
+               "ClusterName=%s\n"
+               "SlurmctldHost=%s(127.0.0.1)\n"
+               "SlurmctldPort=%u\n\n"
+               "# Everything runs as the user who started it.\n"
+               "SlurmUser=%s\nSlurmdUser=%s\nAuthInfo=socketdir=%s/run\n\n",
+               o->cluster ? o->cluster : "sluice", *host ? host : "localhost", port, user, user,
+               o->dir);
+    str_printf(out,
+               "# Files\n"
+               "StateSaveLocation=%s/state\nSlurmdSpoolDir=%s/spool/%%n\n"
+               "SlurmctldPidFile=%s/run/slurmctld.pid\nSlurmdPidFile=%s/run/slurmd-%%n.pid\n"
+               "SlurmctldLogFile=%s/log/slurmctld.log\nSlurmdLogFile=%s/log/slurmd-%%n.log\n\n",
+               o->dir, o->dir, o->dir, o->dir, o->dir, o->dir);
+}
+
+static void format_nodes(const struct sluice_options *o, unsigned nodes, unsigned port,
+                         struct str *out)
+{
+    unsigned cpus = o->cpus ? o->cpus : machine_cpus();
+    uint64_t memory = o->memory_mib ? o->memory_mib : machine_memory_mib() / nodes;
+    if (memory < NODE_MEMORY_MIN_MIB)
+        memory = NODE_MEMORY_MIN_MIB;
+    uint64_t per_cpu = memory / cpus ? memory / cpus : 1;
+    str_printf(
+        out,
+        "# Scheduling: cores and memory are allocated; a job that names no memory gets its\n"
+        "# CPUs' share of a node's.\n"
+        "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\n"
+        "DefMemPerCPU=%llu\nReturnToService=2\nKillWait=5\n\n"
+        "# The nodes are daemons on this machine: each claims all of its CPUs and a share of\n"
+        "# its memory, and is believed.\n"
+        "SlurmdParameters=config_overrides\n",
+        (unsigned long long)per_cpu);
+    if (nodes == 1)
+        str_printf(out, "NodeName=n1 NodeAddr=127.0.0.1 Port=%u", port);
+    else
+        str_printf(out, "NodeName=n[1-%u] NodeAddr=127.0.0.1 Port=[%u-%u]", nodes, port,
+                   port + nodes - 1);
+    str_printf(out, " CPUs=%u RealMemory=%llu\n\n", cpus, (unsigned long long)memory);
+    str_puts(out, "PartitionName=main Nodes=ALL Default=YES MaxTime=UNLIMITED State=UP\n");
+    if (o->set.len)
+        str_puts(out, "\n# Given with --set\n");
+    vec_foreach (&o->set, line)
+        str_printf(out, "%s\n", *line);
+}
+
+static int write_directories(const char *dir, struct err *err)
+{
+    static const char *const names[] = {"log", "run", "spool", "state"};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sizeof(names) / sizeof(names[0]); i++) {
+        _cleanup_free_ char *path = place_path(dir, names[i]);
+        rc = path_mkdirs(path, strcmp(names[i], "state") ? 0755 : 0700, err);
+    }
+    return rc;
+}
+
+int write_cluster(const struct sluice_options *o, struct err *err)
+{
+    unsigned nodes = o->nodes ? o->nodes : 1, port = 0;
+    if (strlen(o->dir) + strlen("/run/slurmd-n1000") > SOCKET_PATH_MAX - 20)
+        return err_set(err, -ERR_LIMIT,
+                       "%s is too long a name for the sockets in it: give a shorter --dir", o->dir);
+    int rc = machine_ports(o->port_base, nodes + 1, &port, err);
+    if (rc == 0)
+        rc = write_directories(o->dir, err);
+    if (rc)
+        return rc;
+    _cleanup_free_ char *key = place_path(o->dir, "slurm.key");
+    if (access(key, F_OK))
+        rc = auth_key_create(key, geteuid(), (gid_t)-1, err);
+    if (rc)
+        return rc;
+    _cleanup_str_ struct str text = STR_INIT;
+    format_head(o, port, &text);
+    format_nodes(o, nodes, port + 1, &text);
+    _cleanup_free_ char *path = place_path(o->dir, "slurm.conf");
+    return path_write_file(path, text.data, text.len, 0644, err);
+}
