@@ -9,6 +9,7 @@
 #include "cmd/common/cmd.h"
 #include "cmd/sluice/sluice.h"
 #include "loop/loop.h"
+#include "proto/common.pb-c.h"
 #include "proto/ctl.pb-c.h"
 #include "proto/job.pb-c.h"
 #include "rpc/client.h"

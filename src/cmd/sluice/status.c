@@ -8,6 +8,7 @@
 #include "base/path.h"
 #include "cmd/common/cmd.h"
 #include "cmd/sluice/sluice.h"
+#include "proto/common.pb-c.h"
 #include "proto/ctl.pb-c.h"
 #include "rpc/client.h"
 
