@@ -2,8 +2,8 @@
 #include "cmd/salloc/session.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -51,12 +51,12 @@ static void take_terminal(struct session *s)
     sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
-static void become_command(const struct session_options *o, int report)
+static _Noreturn void become_command(const struct session_options *o)
 {
     static const int reset[] = {SIGINT,  SIGQUIT, SIGTERM, SIGHUP,  SIGTSTP, SIGTTIN,
                                 SIGTTOU, SIGPIPE, SIGCHLD, SIGUSR1, SIGUSR2, SIGCONT};
+    const char *what = o->argv[0];
     sigset_t none;
-    int code;
 
     for (size_t i = 0; i < sizeof(reset) / sizeof(reset[0]); i++) {
         struct sigaction now;
@@ -70,12 +70,12 @@ static void become_command(const struct session_options *o, int report)
         give_terminal(getpid());
     }
     sigprocmask(SIG_SETMASK, &none, NULL);
-    if (o->work_dir == NULL || chdir(o->work_dir) == 0)
+    if (o->work_dir != NULL && chdir(o->work_dir) != 0)
+        what = o->work_dir;
+    else
         execvpe(o->argv[0], o->argv, o->env);
-    code = errno;
-    if (write(report, &code, sizeof(code)) < 0)
-        _exit(126);
-    _exit(code == ENOENT ? 127 : 126);
+    fprintf(stderr, "salloc: error: Unable to run the command: %s: %s\n", what, strerror(errno));
+    _exit(1);
 }
 
 static void on_child(void *ctx, pid_t pid, int wait_status)
@@ -108,47 +108,23 @@ static void on_sigchld(void *ctx, int signo)
 int session_start(struct loop *l, const struct session_options *o, session_end_fn *on_end,
                   void *ctx, struct session **out, struct err *err)
 {
-    struct session *s;
-    struct termios modes = {0};
-    int report[2], code = 0;
-    pid_t pid;
+    struct session *s = mem_new(struct session);
 
-    if (pipe2(report, O_CLOEXEC) < 0)
-        return err_set(err, -errno, "pipe: %s", strerror(errno));
-    if (o->terminal)
-        tcgetattr(STDIN_FILENO, &modes);
-    pid = fork();
-    if (pid == 0)
-        become_command(o, report[1]);
-    close(report[1]);
-    if (pid < 0) {
-        close(report[0]);
+    *s = (struct session){.loop = l, .on_end = on_end, .ctx = ctx, .terminal = o->terminal};
+    if (s->terminal)
+        tcgetattr(STDIN_FILENO, &s->modes);
+    s->pid = fork();
+    if (s->pid == 0)
+        become_command(o);
+    if (s->pid < 0) {
+        free(s);
         return err_set(err, -errno, "fork: %s", strerror(errno));
     }
-    if (o->terminal)
-        setpgid(pid, pid);
-    /* Nothing comes when it was executed: its end of the pipe closes then. */
-    while (read(report[0], &code, sizeof(code)) < 0 && errno == EINTR)
-        ;
-    close(report[0]);
-    s = mem_new(struct session);
-    *s = (struct session){.loop = l,
-                          .on_end = on_end,
-                          .ctx = ctx,
-                          .pid = pid,
-                          .terminal = o->terminal,
-                          .modes = modes};
-    if (code != 0) {
-        waitpid(pid, NULL, 0);
-        s->ended = true;
-        if (s->terminal)
-            take_terminal(s);
-        session_free(s);
-        return err_set(err, -code, "%s: %s", o->argv[0], strerror(code));
-    }
-    if (s->terminal)
+    if (s->terminal) {
+        setpgid(s->pid, s->pid); /* both sides do it: whichever is first */
         loop_signal(l, SIGCHLD, on_sigchld, s);
-    loop_child(l, pid, on_child, s);
+    }
+    loop_child(l, s->pid, on_child, s);
     *out = s;
     return 0;
 }

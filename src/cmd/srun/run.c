@@ -27,8 +27,9 @@
 
 static void say_task(void *ctx, bool failed, const char *text)
 {
-    (void)ctx;
-    if (failed)
+    const struct run *run = ctx;
+
+    if (failed && !run->output_broken)
         say_error("%s", text);
     else
         say_verbose("%s", text);
@@ -82,7 +83,7 @@ static void begin_end(struct run *run)
             output_task_end(run->output, i);
     terminal_free(run->terminal);
     run->terminal = NULL;
-    tasks_tell_ends(run->tasks, say_task, NULL);
+    tasks_tell_ends(run->tasks, say_task, run);
     finish_report(run->finish, wait_status_of(run));
 }
 
@@ -109,6 +110,7 @@ void run_on_output_drained(struct run *run)
 /* Like a program in a pipe without a reader; tasks that do not mind run on, unread. */
 void run_on_output_broken(struct run *run)
 {
+    run->output_broken = true;
     if (run->peers != NULL && run->phase == RUN_RUNNING)
         peers_signal(run->peers, SIGPIPE);
 }
@@ -213,7 +215,7 @@ static void on_tell_timer(void *ctx)
     struct run *run = ctx;
 
     run->telling = false;
-    tasks_tell_ends(run->tasks, say_task, NULL);
+    tasks_tell_ends(run->tasks, say_task, run);
 }
 
 static void on_wait_timer(void *ctx)
@@ -243,7 +245,7 @@ static void after_end(struct run *run, bool bad)
     if (tasks_all_ended(run->tasks))
         loop_timer_set(run->wait_timer, -1);
     else if (bad && o->kill_on_bad_exit && !o->no_kill && !run->aborting) {
-        tasks_tell_ends(run->tasks, say_task, NULL);
+        tasks_tell_ends(run->tasks, say_task, run);
         say_info("Terminating %s", run->step_name);
         run_abort(run);
     }

@@ -78,14 +78,15 @@ struct run {
     char **argv; /* what the tasks run: options->argv, or made of the file of --multi-prog */
     int argc;
     struct str multi_script;
-    uint32_t nodes_left;            /* of the step, where something may still run */
-    bool *node_over;                /* by node: it is not one of them any more */
-    bool aborting;                  /* the step was told to end */
-    bool launch_failed;             /* on some node; told */
-    bool reported;                  /* the controller knows of the end, or does not answer */
-    bool telling;                   /* tell_timer is armed */
-    int exit_code;                  /* at least this; the tasks' may be higher */
-    int64_t first_exit_ms;          /* 0: none yet */
+    uint32_t nodes_left;   /* of the step, where something may still run */
+    bool *node_over;       /* by node: it is not one of them any more */
+    bool aborting;         /* the step was told to end */
+    bool launch_failed;    /* on some node; told */
+    bool reported;         /* the controller knows of the end, or does not answer */
+    bool telling;          /* tell_timer is armed */
+    bool output_broken;    /* nobody reads what the tasks write: that they end for it is no news */
+    int exit_code;         /* at least this; the tasks' may be higher */
+    int64_t first_exit_ms; /* 0: none yet */
     struct loop_timer *wait_timer;  /* --wait */
     struct loop_timer *abort_timer; /* the end of patience */
     struct loop_timer *tell_timer;  /* gathers exit messages */
