@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <netdb.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -11,6 +10,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
+#include "cmd/common/alloc.h"
 #include "cmd/common/envlist.h"
 #include "cmd/common/jobenv.h"
 #include "cmd/common/rlimits.h"
@@ -22,13 +23,28 @@
 #include "rpc/client.h"
 
 #define ADDRESSES_MAX 4
+#define RETRY_MS 250
+#define SPARE_DESCRIPTORS 64
 
 extern char **environ;
 
-struct launch {
-    struct run *run;
+/* One round of requests: to all nodes, later to those that could not be reached. */
+struct attempt {
+    struct launch *launch;
+    struct attempt *next;
     struct rpc_fanout *fanout;
     struct rpc_node_target *targets;
+    uint32_t *nodes; /* of each target, the index in the step */
+    size_t count;
+};
+
+struct launch {
+    struct run *run;
+    struct Pb__LaunchTasks *request; /* in the run's arena */
+    struct attempt *attempts;
+    struct loop_timer *retry_timer;
+    int64_t give_up_at_ms;
+    VEC(uint32_t) again; /* nodes of the next attempt */
 };
 
 /* The address this host would use to reach another: a UDP socket knows it without sending. */
@@ -96,15 +112,53 @@ unsigned launch_local_addresses(const struct run *run, char (*out)[46], unsigned
 static void on_node(void *ctx, size_t index, int code, const ProtobufCMessage *reply,
                     const struct err *err)
 {
-    struct launch *l = ctx;
+    struct attempt *a = ctx;
+    struct launch *l = a->launch;
+    uint32_t node = a->nodes[index];
 
+    if (code < 0 && alloc_is_transient(code) && loop_mono_ms() < l->give_up_at_ms) {
+        vec_push(&l->again, node);
+        loop_timer_set(l->retry_timer, RETRY_MS);
+        return;
+    }
     if (code < 0) {
-        run_on_launch_failed(l->run, (uint32_t)index, err);
+        run_on_launch_failed(l->run, node, err);
         return;
     }
     say_verbose("launching %s on host %s, %zu tasks: shepherd %u", l->run->step_name,
-                l->targets[index].node, l->run->step->layout[index]->n_task_ids,
+                a->targets[index].node, l->run->step->layout[node]->n_task_ids,
                 ((const struct Pb__LaunchReply *)reply)->local_pid);
+    peers_expect(l->run->peers, node);
+}
+
+/* No limit of time: a prolog may take long, and a repeat gets the answer to the first. */
+static void attempt_start(struct launch *l, const uint32_t *nodes, size_t count)
+{
+    struct attempt *a = mem_new(struct attempt);
+    struct run *run = l->run;
+
+    a->launch = l;
+    a->next = l->attempts;
+    l->attempts = a;
+    a->count = count;
+    a->nodes = mem_new_array(uint32_t, count);
+    a->targets = mem_new_array(struct rpc_node_target, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct Pb__StepNode *n = run->step->layout[nodes[i]];
+
+        a->nodes[i] = nodes[i];
+        a->targets[i] = (struct rpc_node_target){n->node, n->addr, (uint16_t)n->port};
+    }
+    a->fanout = rpc_fanout_start(run->loop, run->conf, a->targets, count, RPC_LAUNCH_TASKS,
+                                 &l->request->base, RPC_WAIT_FOREVER, on_node, a);
+}
+
+static void on_retry(void *ctx)
+{
+    struct launch *l = ctx;
+
+    attempt_start(l, l->again.data, l->again.len);
+    vec_clear(&l->again);
 }
 
 static void build_env(const struct run *run, const char *address, struct envlist *env)
@@ -169,25 +223,29 @@ static void fill(struct run *run, struct Pb__LaunchTasks *m)
     m->overcommit = o->step->has_overcommit && o->step->overcommit;
 }
 
-struct launch *launch_start(struct run *run)
+/* A descriptor per node: as many as we may have, after the limits for the tasks were read. */
+static void raise_descriptor_limit(size_t nodes)
 {
-    struct launch *l = mem_new(struct launch);
-    struct Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
-    const struct Pb__StepReply *step = run->step;
+    struct rlimit now;
+
+    if (getrlimit(RLIMIT_NOFILE, &now) < 0 || now.rlim_cur >= nodes + SPARE_DESCRIPTORS)
+        return;
+    now.rlim_cur = now.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &now);
+}
+
+/* The request, kept in the run's arena for repeats. */
+static struct Pb__LaunchTasks *make_request(struct run *run)
+{
+    struct Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT, *kept;
     char addresses[ADDRESSES_MAX][46], *address[ADDRESSES_MAX];
     struct rlimits limits;
     struct envlist env;
-    struct str nodes = STR_INIT;
+    struct str nodes = STR_INIT, bytes = STR_INIT;
     mode_t mask = umask(0);
-    unsigned count;
+    unsigned count = launch_local_addresses(run, addresses, ADDRESSES_MAX);
 
     umask(mask);
-    l->run = run;
-    l->targets = mem_new_array(struct rpc_node_target, step->n_layout);
-    for (size_t i = 0; i < step->n_layout; i++)
-        l->targets[i] = (struct rpc_node_target){step->layout[i]->node, step->layout[i]->addr,
-                                                 (uint16_t)step->layout[i]->port};
-    count = launch_local_addresses(run, addresses, ADDRESSES_MAX);
     for (unsigned i = 0; i < count; i++)
         address[i] = addresses[i];
     fill(run, &m);
@@ -201,12 +259,30 @@ struct launch *launch_start(struct run *run)
     build_env(run, count > 0 ? addresses[0] : NULL, &env);
     m.env = env.vars;
     m.n_env = env.count;
-    jobenv_step_nodes(step, &nodes);
+    jobenv_step_nodes(run->step, &nodes);
     m.step_nodes = nodes.data;
-    l->fanout = rpc_fanout_start(run->loop, run->conf, l->targets, step->n_layout, RPC_LAUNCH_TASKS,
-                                 &m.base, 0, on_node, l);
+    pb_pack(&m.base, &bytes);
+    kept = arena_unpack(&run->arena, m.base.descriptor, bytes.data, bytes.len);
     envlist_done(&env);
     str_done(&nodes);
+    str_done(&bytes);
+    return kept;
+}
+
+struct launch *launch_start(struct run *run)
+{
+    struct launch *l = mem_new(struct launch);
+    size_t count = run->step->n_layout;
+    _cleanup_free_ uint32_t *all = mem_new_array(uint32_t, count);
+
+    for (uint32_t i = 0; i < count; i++)
+        all[i] = i;
+    l->run = run;
+    l->give_up_at_ms = loop_mono_ms() + run->conf->message_timeout_sec * 1000;
+    l->retry_timer = loop_timer_new(run->loop, on_retry, l);
+    l->request = make_request(run);
+    raise_descriptor_limit(count);
+    attempt_start(l, all, count);
     return l;
 }
 
@@ -214,8 +290,16 @@ void launch_free(struct launch *l)
 {
     if (l == NULL)
         return;
-    if (l->fanout != NULL)
-        rpc_fanout_free(l->fanout);
-    free(l->targets);
+    while (l->attempts != NULL) {
+        struct attempt *a = l->attempts;
+
+        l->attempts = a->next;
+        rpc_fanout_free(a->fanout);
+        free(a->targets);
+        free(a->nodes);
+        free(a);
+    }
+    loop_timer_free(l->retry_timer);
+    vec_done(&l->again);
     free(l);
 }

@@ -15,6 +15,7 @@
 #include "cmd/common/opt.h"
 #include "cmd/common/origin.h"
 #include "cmd/srun/batch.h"
+#include "cmd/srun/estimate.h"
 #include "cmd/srun/multi.h"
 #include "cmd/srun/run.h"
 #include "cmd/srun/say.h"
@@ -191,6 +192,8 @@ static void make_run(struct setup *s)
         .mpi = mpi_of(s),
         .propagate =
             opt_given(o, OPT_ID_propagate) ? o->propagate : s->conf->propagate_resource_limits,
+        .prolog = o->prolog,
+        .epilog = o->epilog,
         .task_prolog = o->task_prolog,
         .task_epilog = o->task_epilog,
         .append = opt_given(o, OPT_ID_open_mode) ? o->open_append : s->conf->job_file_append != 0,
@@ -232,6 +235,8 @@ static int run(struct setup *s, int argc, char **argv)
         fail(err.text);
     free(path);
     make_specs(s, argc, argv);
+    if (s->opt.test_only)
+        return estimate_tell(s->conf, &s->job);
     if (s->opt.batch)
         return batch_submit(s->conf, &s->opt, &s->job, s->argc, s->argv);
     make_run(s);

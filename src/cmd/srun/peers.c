@@ -21,7 +21,7 @@ struct peer {
     struct peers *peers;
     struct rpc_session *session; /* NULL: not connected */
     enum peer_state state;
-    bool input_sent; /* the end of input, or nothing to send any more */
+    bool launched; /* its node daemon says so */
 };
 
 /* A session that has not said hello. */
@@ -261,7 +261,7 @@ static void on_patience(void *ctx)
     for (uint32_t i = 0; i < p->count; i++) {
         struct err why = {0};
 
-        if (p->list[i].state != PEER_AWAITED)
+        if (p->list[i].state != PEER_AWAITED || !p->list[i].launched)
             continue;
         err_set(&why, -ERR_TIMEOUT,
                 "it was launched, but has not connected to port %u of this host; a firewall "
@@ -322,7 +322,6 @@ int peers_open(struct run *run, struct peers **out, struct err *err)
         return port;
     }
     p->port = (uint16_t)port;
-    loop_timer_set(p->patience, run->conf->message_timeout_sec * 3000);
     *out = p;
     return 0;
 }
@@ -340,6 +339,13 @@ void peers_free(struct peers *p)
     free(p->list);
     free(p->kill_why);
     free(p);
+}
+
+void peers_expect(struct peers *p, uint32_t node)
+{
+    p->list[node].launched = true;
+    if (p->list[node].state == PEER_AWAITED)
+        loop_timer_set(p->patience, p->run->conf->message_timeout_sec * 1000);
 }
 
 uint16_t peers_port(const struct peers *p)

@@ -21,6 +21,9 @@ struct peers;
 int peers_open(struct run *run, struct peers **out, struct err *err);
 void peers_free(struct peers *p);
 
+/* A node has confirmed the launch: its shepherd should be here soon. */
+void peers_expect(struct peers *p, uint32_t node);
+
 uint16_t peers_port(const struct peers *p);
 const uint8_t *peers_key(const struct peers *p);
 

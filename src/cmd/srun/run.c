@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "cmd/common/jobenv.h"
 #include "cmd/srun/finish.h"
+#include "cmd/srun/hook.h"
 #include "cmd/srun/input.h"
 #include "cmd/srun/kvs.h"
 #include "cmd/srun/launch.h"
@@ -84,6 +85,8 @@ static void begin_end(struct run *run)
     terminal_free(run->terminal);
     run->terminal = NULL;
     tasks_tell_ends(run->tasks, say_task, run);
+    if (run->launch != NULL)
+        hook_run(run, run->options->epilog);
     finish_report(run->finish, wait_status_of(run));
 }
 
@@ -371,6 +374,7 @@ void run_on_step(struct run *run)
     }
     if (run->options->pty)
         run->terminal = terminal_start(run);
+    hook_run(run, run->options->prolog);
     run->launch = launch_start(run);
 }
 

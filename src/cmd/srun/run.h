@@ -8,6 +8,7 @@
  *   peers.c     the sessions with the step's shepherds
  *   output.c    what the tasks write, input.c what they read
  *   signals.c   Ctrl-C and its kin, terminal.c --pty
+ *   hook.c      --prolog, --epilog
  *   finish.c    the report at the end
  *   run.c       what happens when: it owns struct run and gets the on_ calls of the others
  */
@@ -36,6 +37,7 @@ struct run_options {
     const char *job_name;
     const char *mpi;
     const char *propagate;
+    const char *prolog, *epilog; /* run by srun, here */
     const char *task_prolog, *task_epilog;
     const char *multi_prog; /* text of the file that names each task's program, or NULL */
     bool append, label, unbuffered, pty, no_kill;
