@@ -51,12 +51,11 @@ static void take_terminal(struct session *s)
     sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
-static _Noreturn void become_command(const struct session_options *o)
+static _Noreturn void become_command(const struct session_options *o, const sigset_t *mask)
 {
     static const int reset[] = {SIGINT,  SIGQUIT, SIGTERM, SIGHUP,  SIGTSTP, SIGTTIN,
                                 SIGTTOU, SIGPIPE, SIGCHLD, SIGUSR1, SIGUSR2, SIGCONT};
     const char *what = o->argv[0];
-    sigset_t none;
 
     for (size_t i = 0; i < sizeof(reset) / sizeof(reset[0]); i++) {
         struct sigaction now;
@@ -64,12 +63,11 @@ static _Noreturn void become_command(const struct session_options *o)
         if (sigaction(reset[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
             signal(reset[i], SIG_DFL); /* what was ignored before salloc stays so */
     }
-    sigemptyset(&none);
     if (o->terminal) {
         setpgid(0, 0);
         give_terminal(getpid());
     }
-    sigprocmask(SIG_SETMASK, &none, NULL);
+    sigprocmask(SIG_SETMASK, mask, NULL);
     if (o->work_dir != NULL && chdir(o->work_dir) != 0)
         what = o->work_dir;
     else
@@ -109,13 +107,17 @@ int session_start(struct loop *l, const struct session_options *o, session_end_f
                   void *ctx, struct session **out, struct err *err)
 {
     struct session *s = mem_new(struct session);
+    sigset_t every, old;
 
     *s = (struct session){.loop = l, .on_end = on_end, .ctx = ctx, .terminal = o->terminal};
     if (s->terminal)
         tcgetattr(STDIN_FILENO, &s->modes);
+    sigfillset(&every); /* none must run into our handlers in the child */
+    sigprocmask(SIG_BLOCK, &every, &old);
     s->pid = fork();
     if (s->pid == 0)
-        become_command(o);
+        become_command(o, &old);
+    sigprocmask(SIG_SETMASK, &old, NULL);
     if (s->pid < 0) {
         free(s);
         return err_set(err, -errno, "fork: %s", strerror(errno));

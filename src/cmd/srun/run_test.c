@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The whole srun, as a program, against a cluster that plays a script. */
-#include <fcntl.h>
-#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -16,9 +13,8 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "cmd/srun/run_test_cluster.h"
+#include "cmd/common/test_cluster.h"
 
-#define WORDS_MAX 24
 #define ABORTED "srun: Job step aborted: Waiting up to 3 seconds for job step to finish.\n"
 #define REFUSED                                                                                    \
     "srun: error: Task launch for StepId=7.0 failed on node n1: n1 (127.0.0.1:PORT): Invalid job " \
@@ -28,92 +24,6 @@
     "other side\n"
 
 static const char *program;
-
-/* A running srun. */
-struct play {
-    pid_t pid;
-    int in, out, err;
-    struct str out_text, err_text;
-    int status;
-};
-
-static void start(struct play *p, const char *line)
-{
-    _cleanup_free_ char *copy = mem_strdup(line);
-    char *words[WORDS_MAX + 2] = {(char *)program}, *rest = copy, *word;
-    int count = 1, in[2], out[2], err[2];
-
-    *p = (struct play){0};
-    while ((word = strsep(&rest, " ")) != NULL && count <= WORDS_MAX)
-        words[count++] = word;
-    assert_int_equal(pipe2(in, O_CLOEXEC) | pipe2(out, O_CLOEXEC) | pipe2(err, O_CLOEXEC), 0);
-    p->pid = fork();
-    if (p->pid == 0) {
-        dup2(in[0], 0);
-        dup2(out[1], 1);
-        dup2(err[1], 2);
-        execv(program, words);
-        _exit(99);
-    }
-    close(in[0]);
-    close(out[1]);
-    close(err[1]);
-    p->in = in[1];
-    p->out = out[0];
-    p->err = err[0];
-}
-
-static void take(int *fd, struct str *text)
-{
-    char data[4096];
-    ssize_t n = read(*fd, data, sizeof(data));
-
-    if (n > 0) {
-        str_append(text, data, (size_t)n);
-        return;
-    }
-    close(*fd);
-    *fd = -1;
-}
-
-static bool has(const struct str *text, const char *what)
-{
-    return strstr(str_cstr(text), what) != NULL;
-}
-
-/* Reads until both streams end, or until one has this. */
-static void follow(struct play *p, const char *until)
-{
-    while (p->out >= 0 || p->err >= 0) {
-        struct pollfd fds[2] = {{p->out, POLLIN, 0}, {p->err, POLLIN, 0}};
-
-        if (until != NULL && (has(&p->err_text, until) || has(&p->out_text, until)))
-            return;
-        poll(fds, 2, -1);
-        if (fds[0].revents != 0)
-            take(&p->out, &p->out_text);
-        if (fds[1].revents != 0)
-            take(&p->err, &p->err_text);
-    }
-    if (until != NULL)
-        fail_msg("srun has ended without: %s\n%s", until, str_cstr(&p->err_text));
-}
-
-static void finish(struct play *p)
-{
-    int status;
-
-    close(p->in);
-    follow(p, NULL);
-    waitpid(p->pid, &status, 0);
-    p->status = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-}
-
-static void done(struct play *p)
-{
-    str_done(&p->out_text);
-    str_done(&p->err_text);
-}
 
 static const struct vector {
     const char *line, *in;
@@ -192,158 +102,159 @@ static void test_vectors(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
         const struct vector *v = &vectors[i];
-        struct play p;
+        struct test_play p;
 
         print_message("srun %s\n", v->line);
-        start(&p, v->line);
+        test_play_start(&p, program, v->line);
         assert_int_equal(write(p.in, v->in, strlen(v->in)), strlen(v->in));
-        finish(&p);
+        test_play_finish(&p);
         hide_ports(&p.err_text);
         assert_string_equal(str_cstr(&p.err_text), v->err);
         assert_string_equal(str_cstr(&p.out_text), v->out);
         assert_int_equal(p.status, v->status);
-        done(&p);
+        test_play_done(&p);
     }
 }
 
 static void test_interrupt_once(void **state)
 {
-    struct play p;
+    struct test_play p;
 
     (void)state;
-    start(&p, "err:0:here\\n input exit:0:0 done");
-    follow(&p, "here\n");
+    test_play_start(&p, program, "err:0:here\\n input exit:0:0 done");
+    test_play_follow(&p, "here\n");
     kill(p.pid, SIGINT);
-    follow(&p, "srun: interrupt (one more within 1 sec to abort)\n"
-               "srun: StepId=7.0 task 0: unknown\n");
-    finish(&p);
+    test_play_follow(&p, "srun: interrupt (one more within 1 sec to abort)\n"
+                         "srun: StepId=7.0 task 0: unknown\n");
+    test_play_finish(&p);
     assert_int_equal(p.status, 0);
-    done(&p);
+    test_play_done(&p);
 }
 
 static void test_interrupt_twice(void **state)
 {
-    struct play p;
+    struct test_play p;
 
     (void)state;
-    start(&p, "err:0:here\\n wait");
-    follow(&p, "here\n");
+    test_play_start(&p, program, "err:0:here\\n wait");
+    test_play_follow(&p, "here\n");
     kill(p.pid, SIGINT);
-    follow(&p, "one more within 1 sec to abort");
+    test_play_follow(&p, "one more within 1 sec to abort");
     kill(p.pid, SIGINT);
-    finish(&p);
-    assert_true(has(&p.err_text, "srun: sending Ctrl-C to StepId=7.0\n" ABORTED));
-    assert_true(has(&p.err_text, "srun: error: n1: task 0: Terminated\n"));
+    test_play_finish(&p);
+    assert_true(test_play_has(&p.err_text, "srun: sending Ctrl-C to StepId=7.0\n" ABORTED));
+    assert_true(test_play_has(&p.err_text, "srun: error: n1: task 0: Terminated\n"));
     assert_string_equal(str_cstr(&p.out_text), "signal 2\n");
     assert_int_equal(p.status, 143);
-    done(&p);
+    test_play_done(&p);
 }
 
 /* The shepherd does not answer the end: the next Ctrl-C does not wait for it. */
 static void test_interrupt_forces(void **state)
 {
-    struct play p;
+    struct test_play p;
 
     (void)state;
-    start(&p, "--quit-on-interrupt err:0:here\\n");
-    follow(&p, "here\n");
+    test_play_start(&p, program, "--quit-on-interrupt err:0:here\\n");
+    test_play_follow(&p, "here\n");
     kill(p.pid, SIGINT);
-    follow(&p, "Job step aborted");
+    test_play_follow(&p, "Job step aborted");
     kill(p.pid, SIGINT);
-    finish(&p);
-    assert_true(has(&p.err_text, "srun: forcing job termination\n"));
+    test_play_finish(&p);
+    assert_true(test_play_has(&p.err_text, "srun: forcing job termination\n"));
     assert_int_not_equal(p.status, 0);
-    done(&p);
+    test_play_done(&p);
 }
 
 static void test_patience_ends(void **state)
 {
-    struct play p;
+    struct test_play p;
 
     (void)state;
-    start(&p, "err:0:here\\n");
-    follow(&p, "here\n");
+    test_play_start(&p, program, "err:0:here\\n");
+    test_play_follow(&p, "here\n");
     kill(p.pid, SIGTERM);
-    finish(&p);
-    assert_true(has(&p.err_text, "srun: error: Timed out waiting for job step to complete\n"));
+    test_play_finish(&p);
+    assert_true(
+        test_play_has(&p.err_text, "srun: error: Timed out waiting for job step to complete\n"));
     assert_int_not_equal(p.status, 0);
-    done(&p);
+    test_play_done(&p);
 }
 
 static void test_other_signals_go_to_the_tasks(void **state)
 {
-    struct play p;
+    struct test_play p;
 
     (void)state;
-    start(&p, "err:0:here\\n input exit:0:0 done");
-    follow(&p, "here\n");
+    test_play_start(&p, program, "err:0:here\\n input exit:0:0 done");
+    test_play_follow(&p, "here\n");
     kill(p.pid, SIGUSR1);
-    follow(&p, "signal 10\n");
-    finish(&p);
+    test_play_follow(&p, "signal 10\n");
+    test_play_finish(&p);
     assert_int_equal(p.status, 0);
-    done(&p);
+    test_play_done(&p);
 }
 
 static void test_interrupt_in_the_queue(void **state)
 {
-    struct play p;
+    struct test_play p;
 
     (void)state;
-    start(&p, "-J queue-for-ever true");
-    follow(&p, "queued and waiting");
+    test_play_start(&p, program, "-J queue-for-ever true");
+    test_play_follow(&p, "queued and waiting");
     kill(p.pid, SIGINT);
-    finish(&p);
+    test_play_finish(&p);
     assert_string_equal(str_cstr(&p.err_text), "srun: job 7 queued and waiting for resources\n"
                                                "srun: Job allocation 7 has been revoked\n"
                                                "srun: Force Terminated job 7\n");
     assert_int_equal(p.status, 1);
-    done(&p);
+    test_play_done(&p);
 }
 
 static void test_immediate_seconds(void **state)
 {
-    struct play p;
+    struct test_play p;
 
     (void)state;
-    start(&p, "-I2 -J queue-for-ever true");
-    finish(&p);
-    assert_true(has(&p.err_text, "Requested nodes are busy"));
+    test_play_start(&p, program, "-I2 -J queue-for-ever true");
+    test_play_finish(&p);
+    assert_true(test_play_has(&p.err_text, "Requested nodes are busy"));
     assert_int_equal(p.status, 1);
-    done(&p);
+    test_play_done(&p);
 }
 
 /* Nobody reads any more: the tasks are told as in a pipe. */
 static void test_no_reader(void **state)
 {
-    struct play p;
+    struct test_play p;
 
     (void)state;
-    start(&p, "err:0:here\\n input out:0:x exit:0:13 done");
-    follow(&p, "here\n");
+    test_play_start(&p, program, "err:0:here\\n input out:0:x exit:0:13 done");
+    test_play_follow(&p, "here\n");
     close(p.out);
     p.out = -1;
-    finish(&p);
+    test_play_finish(&p);
     assert_int_equal(p.status, 141);
-    done(&p);
+    test_play_done(&p);
 }
 
 static void test_file(void **state)
 {
     char line[256], path[128];
     struct str text = STR_INIT;
-    struct play p;
+    struct test_play p;
 
     (void)state;
-    snprintf(path, sizeof(path), "%s/file", run_test_dir);
+    snprintf(path, sizeof(path), "%s/file", test_cluster_dir);
     for (int append = 0; append < 2; append++) {
         snprintf(line, sizeof(line),
                  "--open-mode=%s -o %s/fil%%x -J e out:0:a err:0:b exit:0:0 done",
-                 append ? "append" : "truncate", run_test_dir);
-        start(&p, line);
-        finish(&p);
+                 append ? "append" : "truncate", test_cluster_dir);
+        test_play_start(&p, program, line);
+        test_play_finish(&p);
         assert_int_equal(p.status, 0);
         assert_string_equal(str_cstr(&p.out_text), "");
-        done(&p);
+        test_play_done(&p);
     }
     assert_int_equal(path_read_file(path, 100, &text, NULL), 0);
     assert_string_equal(text.data, "abab");
@@ -368,5 +279,5 @@ int main(int argc, char **argv)
     if (argc != 2)
         return 2;
     program = argv[1];
-    return cmocka_run_group_tests(tests, run_test_cluster_start, run_test_cluster_stop);
+    return cmocka_run_group_tests(tests, test_cluster_start, test_cluster_stop);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cmd/srun/run_test_cluster.h"
+#include "cmd/common/test_cluster.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -26,8 +28,9 @@
 #include "rpc/session.h"
 
 #define NODES 2
+#define WORDS_MAX 24
 
-char run_test_dir[] = "/tmp/sluice-srun-test.XXXXXX";
+char test_cluster_dir[] = "/tmp/sluice-srun-test.XXXXXX";
 static pid_t cluster_pid;
 
 struct shepherd {
@@ -46,7 +49,9 @@ static struct {
     uint32_t next_job;
     uint64_t waiting_call; /* ALLOC_WAIT */
     struct loop_timer *grant;
-    struct Pb__StepSpec asked; /* num_tasks, min_nodes only */
+    struct Pb__JobSpec asked; /* num_tasks, min_nodes only */
+    bool with_step;
+    Pb__JobState end; /* RUNNING: it does not end by itself */
 } c;
 
 static void send_data(struct shepherd *s, uint32_t task, uint32_t stream, const void *data,
@@ -237,6 +242,7 @@ static void reply_granted(uint64_t call)
     struct Pb__AllocReply reply = PB__ALLOC_REPLY__INIT;
     struct Pb__StepReply step = PB__STEP_REPLY__INIT;
     struct Pb__StepNode nodes[NODES], *layout[NODES];
+    struct Pb__NodeAlloc shares[NODES], *alloc[NODES];
     uint32_t tasks[64], n = c.asked.has_min_nodes ? c.asked.min_nodes : 1;
     uint32_t count = c.asked.has_num_tasks ? c.asked.num_tasks : n;
 
@@ -250,7 +256,13 @@ static void reply_granted(uint64_t call)
         nodes[i].task_ids = tasks + count / n * i;
         nodes[i].n_task_ids = count / n;
         layout[i] = &nodes[i];
+        pb__node_alloc__init(&shares[i]);
+        shares[i].node = nodes[i].node;
+        shares[i].cpus = 4;
+        alloc[i] = &shares[i];
     }
+    reply.alloc = alloc;
+    reply.n_alloc = n;
     step.job_id = reply.job_id = 7;
     step.layout = layout;
     step.n_layout = n;
@@ -258,8 +270,8 @@ static void reply_granted(uint64_t call)
     step.num_tasks = count;
     step.has_cred = step.has_signature = 1;
     reply.granted = 1;
-    reply.nodes = "n[1-2]";
-    reply.step = &step;
+    reply.nodes = n == 1 ? "n1" : "n[1-2]";
+    reply.step = c.with_step ? &step : NULL;
     rpc_reply(c.controller, call, &reply.base);
 }
 
@@ -274,10 +286,14 @@ static void on_alloc(const struct rpc_request *request)
     const struct Pb__AllocRequest *m = (const struct Pb__AllocRequest *)request->body;
     struct Pb__AllocReply reply = PB__ALLOC_REPLY__INIT;
 
-    c.asked.has_num_tasks = m->step->has_num_tasks;
-    c.asked.num_tasks = m->step->num_tasks;
-    c.asked.has_min_nodes = m->step->has_min_nodes;
-    c.asked.min_nodes = m->step->min_nodes;
+    c.with_step = m->step != NULL;
+    c.asked.has_num_tasks = m->spec->has_num_tasks;
+    c.asked.num_tasks = m->spec->num_tasks;
+    c.asked.has_min_nodes = m->spec->has_min_nodes;
+    c.asked.min_nodes = m->spec->min_nodes;
+    c.end = strcmp(m->spec->name, "timeout") == 0  ? PB__JOB_STATE__TIMEOUT
+            : strcmp(m->spec->name, "cancel") == 0 ? PB__JOB_STATE__CANCELLED
+                                                   : PB__JOB_STATE__RUNNING;
     reply.job_id = 7;
     if (strcmp(m->spec->name, "busy") == 0)
         rpc_reply_error(c.controller, request->call, ERR_NODES_BUSY, err_text(ERR_NODES_BUSY));
@@ -291,6 +307,7 @@ static void on_alloc(const struct rpc_request *request)
 static void on_controller(void *ctx, const struct rpc_request *request)
 {
     struct Pb__Empty done = PB__EMPTY__INIT;
+    struct Pb__JobEnd ended = PB__JOB_END__INIT;
     struct Pb__JobSignalReply signalled = PB__JOB_SIGNAL_REPLY__INIT;
 
     (void)ctx;
@@ -313,8 +330,14 @@ static void on_controller(void *ctx, const struct rpc_request *request)
     case RPC_JOB_COMPLETE:
         rpc_reply(c.controller, request->call, &done.base);
         break;
+    case RPC_JOB_WAIT_END:
+        ended.job_id = 7;
+        ended.state = c.end;
+        if (c.end != PB__JOB_STATE__RUNNING)
+            rpc_reply(c.controller, request->call, &ended.base);
+        break;
     default:
-        break; /* JOB_WAIT_END: never */
+        break;
     }
 }
 
@@ -337,7 +360,7 @@ static void cluster_serve(int ready)
     c.grant = loop_timer_new(c.loop, on_grant, NULL);
     auth_key_from_bytes("the key of the cluster of this test", 32, &c.key);
     c.controller = rpc_server_new(&options, &events);
-    snprintf(path, sizeof(path), "%s/run/slurmctld", run_test_dir);
+    snprintf(path, sizeof(path), "%s/run/slurmctld", test_cluster_dir);
     if (rpc_server_listen_unix(c.controller, path, 0666, &err) < 0)
         exit(1);
     for (uintptr_t i = 0; i < NODES; i++) {
@@ -357,20 +380,20 @@ static void cluster_serve(int ready)
     exit(0);
 }
 
-int run_test_cluster_start(void **state)
+int test_cluster_start(void **state)
 {
     char path[128], byte;
     struct str text = STR_INIT;
     int ready[2];
 
     (void)state;
-    assert_non_null(mkdtemp(run_test_dir));
-    chmod(run_test_dir, 0755);
+    assert_non_null(mkdtemp(test_cluster_dir));
+    chmod(test_cluster_dir, 0755);
     str_printf(&text,
                "ClusterName=t\nSlurmctldHost=localhost(127.0.0.1)\nAuthInfo=socketdir=%s/run\n"
                "NodeName=n[1-2]\nPartitionName=p Nodes=ALL\nKillWait=1\nMessageTimeout=5\n",
-               run_test_dir);
-    snprintf(path, sizeof(path), "%s/slurm.conf", run_test_dir);
+               test_cluster_dir);
+    snprintf(path, sizeof(path), "%s/slurm.conf", test_cluster_dir);
     assert_int_equal(path_write_file(path, text.data, text.len, 0644, NULL), 0);
     setenv("SLURM_CONF", path, 1);
     unsetenv("SLURM_JOB_ID");
@@ -386,7 +409,7 @@ int run_test_cluster_start(void **state)
     return 0;
 }
 
-int run_test_cluster_stop(void **state)
+int test_cluster_stop(void **state)
 {
     static const char *const left[] = {"slurm.conf", "run/slurmctld", "run", "file", ""};
     char path[128];
@@ -395,8 +418,89 @@ int run_test_cluster_stop(void **state)
     kill(cluster_pid, SIGKILL);
     waitpid(cluster_pid, NULL, 0);
     for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++) {
-        snprintf(path, sizeof(path), "%s/%s", run_test_dir, left[i]);
+        snprintf(path, sizeof(path), "%s/%s", test_cluster_dir, left[i]);
         remove(path);
     }
     return 0;
+}
+
+/* --- commands --------------------------------------------------------------------------------- */
+
+void test_play_start(struct test_play *p, const char *program, const char *line)
+{
+    _cleanup_free_ char *copy = mem_strdup(line);
+    char *words[WORDS_MAX + 2] = {(char *)program}, *rest = copy, *word;
+    int count = 1, in[2], out[2], err[2];
+
+    *p = (struct test_play){0};
+    while ((word = strsep(&rest, " ")) != NULL && count <= WORDS_MAX)
+        words[count++] = word;
+    assert_int_equal(pipe2(in, O_CLOEXEC) | pipe2(out, O_CLOEXEC) | pipe2(err, O_CLOEXEC), 0);
+    p->pid = fork();
+    if (p->pid == 0) {
+        dup2(in[0], 0);
+        dup2(out[1], 1);
+        dup2(err[1], 2);
+        execv(program, words);
+        _exit(99);
+    }
+    close(in[0]);
+    close(out[1]);
+    close(err[1]);
+    p->in = in[1];
+    p->out = out[0];
+    p->err = err[0];
+}
+
+static void take(int *fd, struct str *text)
+{
+    char data[4096];
+    ssize_t n = read(*fd, data, sizeof(data));
+
+    if (n > 0) {
+        str_append(text, data, (size_t)n);
+        return;
+    }
+    close(*fd);
+    *fd = -1;
+}
+
+bool test_play_has(const struct str *text, const char *what)
+{
+    return strstr(str_cstr(text), what) != NULL;
+}
+
+/* Reads until both streams end, or until one has this. */
+void test_play_follow(struct test_play *p, const char *until)
+{
+    while (p->out >= 0 || p->err >= 0) {
+        struct pollfd fds[2] = {{p->out, POLLIN, 0}, {p->err, POLLIN, 0}};
+
+        if (until != NULL &&
+            (test_play_has(&p->err_text, until) || test_play_has(&p->out_text, until)))
+            return;
+        poll(fds, 2, -1);
+        if (fds[0].revents != 0)
+            take(&p->out, &p->out_text);
+        if (fds[1].revents != 0)
+            take(&p->err, &p->err_text);
+    }
+    if (until != NULL)
+        fail_msg("the command has ended without: %s\n%s", until, str_cstr(&p->err_text));
+}
+
+void test_play_finish(struct test_play *p)
+{
+    int status;
+
+    close(p->in);
+    test_play_follow(p, NULL);
+    waitpid(p->pid, &status, 0);
+    p->status = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+void test_play_done(struct test_play *p)
+{
+    str_done(&p->out_text);
+    str_done(&p->err_text);
 }

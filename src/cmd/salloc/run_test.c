@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The whole salloc, as a program, against a cluster that plays its part. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cmd/common/test_cluster.h"
+
+#define GRANTED "salloc: Granted job allocation 7\nsalloc: Nodes n1 are ready for job\n"
+#define QUEUED "salloc: Pending job allocation 7\nsalloc: job 7 queued and waiting for resources\n"
+#define RELEASED "salloc: Relinquishing job allocation 7\n"
+
+static const char *program;
+
+static const struct vector {
+    const char *line;
+    int status;
+    const char *out, *err;
+} vectors[] = {
+    {"-J busy true", 1, "",
+     "salloc: error: Job submit/allocate failed: Requested nodes are busy\n"},
+    {"/no/such/program", 1, "",
+     GRANTED "salloc: error: Unable to run the command: /no/such/program: No such file or "
+             "directory\n" RELEASED},
+    {"-D /no/such true", 1, "",
+     GRANTED
+     "salloc: error: Unable to run the command: /no/such: No such file or directory\n" RELEASED},
+    {"true", 0, "", GRANTED RELEASED},
+    {"-Q true", 0, "", ""},
+    {"false", 1, "", GRANTED RELEASED},
+    {"-J queue true", 0, "",
+     QUEUED "salloc: job 7 has been allocated resources\n" GRANTED RELEASED},
+    {"--no-shell", 0, "", GRANTED},
+    {"-v true", 0, "",
+     "salloc: Granted job allocation 7\nsalloc: Node list n1, CPUs per node 4, time limit "
+     "UNLIMITED, partition \nsalloc: Nodes n1 are ready for job\n" RELEASED},
+    {"-N2 printenv SLURM_JOB_NODELIST SLURM_JOB_CPUS_PER_NODE SLURM_TASKS_PER_NODE SLURM_JOBID", 0,
+     "n[1-2]\n4(x2)\n4(x2)\n7\n",
+     "salloc: Granted job allocation 7\nsalloc: Nodes n[1-2] are ready for job\n" RELEASED},
+    {"-J timeout sleep 1000", 1, "",
+     GRANTED "salloc: Job 7 has exceeded its time limit and its allocation has been revoked.\n"},
+    {"-J cancel -KKILL sleep 1000", 0, "", GRANTED "salloc: Job allocation 7 has been revoked.\n"},
+};
+
+static void test_vectors(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+        const struct vector *v = &vectors[i];
+        struct test_play p;
+
+        print_message("salloc %s\n", v->line);
+        test_play_start(&p, program, v->line);
+        test_play_finish(&p);
+        assert_string_equal(str_cstr(&p.err_text), v->err);
+        assert_string_equal(str_cstr(&p.out_text), v->out);
+        assert_int_equal(p.status, v->status);
+        test_play_done(&p);
+    }
+}
+
+/* Without a command the shell runs; its status is salloc's. */
+static void test_shell(void **state)
+{
+    struct test_play p;
+
+    (void)state;
+    setenv("SHELL", "/bin/sh", 1);
+    test_play_start(&p, program, "-N1");
+    assert_int_equal(write(p.in, "exit 5\n", 7), 7);
+    test_play_finish(&p);
+    assert_string_equal(str_cstr(&p.err_text), GRANTED RELEASED);
+    assert_int_equal(p.status, 5);
+    test_play_done(&p);
+}
+
+static void test_interrupt_in_the_queue(void **state)
+{
+    struct test_play p;
+
+    (void)state;
+    test_play_start(&p, program, "-J queue-for-ever true");
+    test_play_follow(&p, "queued and waiting for resources\n");
+    kill(p.pid, SIGINT);
+    test_play_finish(&p);
+    assert_string_equal(str_cstr(&p.err_text), QUEUED "salloc: Job allocation 7 has been revoked.\n"
+                                                      "salloc: error: Job aborted due to signal\n");
+    assert_int_equal(p.status, 1);
+    test_play_done(&p);
+}
+
+/* SIGTERM is the command's, SIGINT nobody's, SIGHUP ends the allocation. */
+static void test_signals(void **state)
+{
+    static const struct {
+        int signo, status;
+    } rows[] = {{SIGTERM, 1}, {SIGHUP, 0}};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct test_play p;
+
+        test_play_start(&p, program, "sleep 1000");
+        test_play_follow(&p, "ready for job\n");
+        kill(p.pid, SIGINT);
+        kill(p.pid, rows[i].signo);
+        test_play_finish(&p);
+        assert_string_equal(str_cstr(&p.err_text), GRANTED RELEASED);
+        assert_int_equal(p.status, rows[i].status);
+        test_play_done(&p);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_shell),
+        cmocka_unit_test(test_interrupt_in_the_queue),
+        cmocka_unit_test(test_signals),
+    };
+
+    if (argc != 2)
+        return 2;
+    program = argv[1];
+    return cmocka_run_group_tests(tests, test_cluster_start, test_cluster_stop);
+}
