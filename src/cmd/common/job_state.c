@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/common/job_state.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/hostlist.h"
+#include "base/mem.h"
+#include "base/size.h"
+#include "base/timefmt.h"
+#include "cmd/common/names.h"
+
+#define STEP_BATCH 0xfffffffbu
+#define STEP_EXTERN 0xfffffffcu
+#define STEP_INTERACTIVE 0xfffffffau
+
+static const struct {
+    const char *word, *abbreviated;
+} states[] = {
+    [PB__JOB_STATE__PENDING] = {"PENDING", "PD"},
+    [PB__JOB_STATE__RUNNING] = {"RUNNING", "R"},
+    [PB__JOB_STATE__SUSPENDED] = {"SUSPENDED", "S"},
+    [PB__JOB_STATE__COMPLETED] = {"COMPLETED", "CD"},
+    [PB__JOB_STATE__CANCELLED] = {"CANCELLED", "CA"},
+    [PB__JOB_STATE__FAILED] = {"FAILED", "F"},
+    [PB__JOB_STATE__TIMEOUT] = {"TIMEOUT", "TO"},
+    [PB__JOB_STATE__NODE_FAIL] = {"NODE_FAIL", "NF"},
+    [PB__JOB_STATE__PREEMPTED] = {"PREEMPTED", "PR"},
+    [PB__JOB_STATE__BOOT_FAIL] = {"BOOT_FAIL", "BF"},
+    [PB__JOB_STATE__DEADLINE] = {"DEADLINE", "DL"},
+    [PB__JOB_STATE__OUT_OF_MEMORY] = {"OUT_OF_MEMORY", "OOM"},
+};
+#define STATE_COUNT (sizeof(states) / sizeof(states[0]))
+
+/* States of Slurm that no job of ours is ever in: asking for them finds nothing. */
+static const char *const empty_states[] = {
+    "CONFIGURING",   "CF",        "RESIZING",     "RS", "RESV_DEL_HOLD", "RD",
+    "REQUEUED",      "RQ",        "REQUEUE_FED",  "RF", "REVOKED",       "RV",
+    "REQUEUE_HOLD",  "RH",        "SPECIAL_EXIT", "SE", "STAGE_OUT",     "SO",
+    "SIGNALING",     "SI",        "STOPPED",      "ST", "LAUNCH_FAILED", "RECONFIG_FAIL",
+    "POWER_UP_NODE", "UPDATE_DB", "EXPEDITING",
+};
+
+static const char *nth(size_t state, bool abbreviated)
+{
+    if (state >= STATE_COUNT)
+        return abbreviated ? "?" : "UNKNOWN";
+    return abbreviated ? states[state].abbreviated : states[state].word;
+}
+
+const char *job_state_word(const Pb__JobLive *live)
+{
+    return live->completing ? "COMPLETING" : nth(live->state, false);
+}
+
+const char *job_state_short(const Pb__JobLive *live)
+{
+    return live->completing ? "CG" : nth(live->state, true);
+}
+
+int job_state_rank(const Pb__JobLive *live)
+{
+    return (int)live->state + (live->completing ? 100 : 0);
+}
+
+bool job_state_is_final(const Pb__JobLive *live)
+{
+    return live->state > PB__JOB_STATE__SUSPENDED;
+}
+
+static bool add_state(struct job_states *s, const char *word)
+{
+    if (str_case_eq(word, "all")) {
+        s->all = true;
+        return true;
+    }
+    if (str_case_eq(word, "COMPLETING") || str_case_eq(word, "CG")) {
+        s->completing = true;
+        return true;
+    }
+    if (str_case_eq(word, "RUN"))
+        word = "RUNNING";
+    for (size_t i = 0; i < STATE_COUNT; i++) {
+        if (str_case_eq(word, states[i].word) || str_case_eq(word, states[i].abbreviated)) {
+            s->wanted |= 1u << i;
+            return true;
+        }
+    }
+    for (size_t i = 0; i < sizeof(empty_states) / sizeof(empty_states[0]); i++) {
+        if (str_case_eq(word, empty_states[i])) {
+            s->wanted |= 1u << 31;
+            return true;
+        }
+    }
+    return false;
+}
+
+int job_states_parse(const char *list, struct job_states *out, struct err *err)
+{
+    for (const char *s = list; *s;) {
+        size_t len = strcspn(s, ",");
+        _cleanup_free_ char *word = mem_strndup(s, len);
+        if (len && !add_state(out, str_trim(word)))
+            return err_set(err, -ERR_PARSE, "Invalid job state specified: %s", str_trim(word));
+        s += len + (s[len] == ',');
+    }
+    return 0;
+}
+
+bool job_states_given(const struct job_states *s)
+{
+    return s->all || s->completing || s->wanted;
+}
+
+bool job_states_match(const struct job_states *s, const Pb__JobLive *live)
+{
+    if (s->all)
+        return true;
+    if (live->completing)
+        return s->completing || (s->wanted >> live->state & 1);
+    return live->state < STATE_COUNT && (s->wanted >> live->state & 1);
+}
+
+const char *job_state_reason(const Pb__JobLive *live)
+{
+    return live->reason && *live->reason ? live->reason : "None";
+}
+
+int64_t job_state_used_sec(const Pb__JobLive *live, int64_t now)
+{
+    if (live->state == PB__JOB_STATE__PENDING || !live->start_at)
+        return 0;
+    int64_t end = job_state_is_final(live) ? live->end_at : now;
+    int64_t used = end - live->start_at - live->suspended_sec;
+    return used > 0 ? used : 0;
+}
+
+int64_t job_state_left_sec(const Pb__JobLive *live, int64_t now)
+{
+    if (live->time_limit_sec >= TIME_UNLIMITED)
+        return TIME_UNLIMITED;
+    int64_t left = live->time_limit_sec - job_state_used_sec(live, now);
+    return left > 0 ? left : 0;
+}
+
+int64_t job_state_end_at(const Pb__JobLive *live)
+{
+    if (live->end_at)
+        return live->end_at;
+    if (!live->start_at || job_state_is_final(live) || live->time_limit_sec >= TIME_UNLIMITED)
+        return 0;
+    return live->start_at + live->time_limit_sec + live->suspended_sec;
+}
+
+void job_state_put_exit(int32_t status, struct str *out)
+{
+    str_printf(out, "%d:%d", WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+               WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+}
+
+const char *job_state_step_id(uint32_t job_id, uint32_t step_id, char buf[JOB_STATE_ID_TEXT_MAX])
+{
+    if (step_id == STEP_BATCH)
+        snprintf(buf, JOB_STATE_ID_TEXT_MAX, "%u.batch", job_id);
+    else if (step_id == STEP_EXTERN)
+        snprintf(buf, JOB_STATE_ID_TEXT_MAX, "%u.extern", job_id);
+    else if (step_id == STEP_INTERACTIVE)
+        snprintf(buf, JOB_STATE_ID_TEXT_MAX, "%u.interactive", job_id);
+    else
+        snprintf(buf, JOB_STATE_ID_TEXT_MAX, "%u.%u", job_id, step_id);
+    return buf;
+}
+
+int job_state_parse_id(const char *text, Pb__StepId *id, struct err *err)
+{
+    size_t len = strcspn(text, ".");
+    _cleanup_free_ char *job = mem_strndup(text, len);
+    const char *step = text[len] ? text + len + 1 : NULL;
+    long long job_id, step_id = 0;
+    bool ok = isdigit((unsigned char)*job) && str_parse_i64(job, 1, INT32_MAX, &job_id) == 0;
+    if (ok && step) {
+        if (str_case_eq(step, "batch"))
+            step_id = STEP_BATCH;
+        else if (str_case_eq(step, "extern"))
+            step_id = STEP_EXTERN;
+        else if (str_case_eq(step, "interactive"))
+            step_id = STEP_INTERACTIVE;
+        else
+            ok = isdigit((unsigned char)*step) && str_parse_i64(step, 0, INT32_MAX, &step_id) == 0;
+    }
+    if (!ok)
+        return err_set(err, -ERR_PARSE, "Invalid job id %s", text);
+    id->job_id = (uint32_t)job_id;
+    id->has_step_id = step != NULL;
+    id->step_id = (uint32_t)step_id;
+    return 0;
+}
+
+static void put_first_node(const Pb__JobLive *live, struct str *out)
+{
+    _cleanup_hostlist_ struct hostlist *nodes = NULL;
+    char name[HOSTLIST_NAME_MAX + 1];
+    if (live->batch_host)
+        str_puts(out, live->batch_host);
+    else if (live->nodes && hostlist_parse(live->nodes, &nodes, NULL) == 0 && hostlist_count(nodes))
+        str_puts(out, hostlist_nth(nodes, 0, name));
+    else
+        str_puts(out, "%N");
+}
+
+/* %j and its kin; what only the task or node knows stays as it is. */
+static void put_pattern(const Pb__JobRecord *job, const char *pattern, struct str *out)
+{
+    for (const char *s = pattern; *s; s++) {
+        const char *letter = s + 1 + strspn(s + 1, "0123456789");
+        unsigned width = 0;
+        if (*s != '%') {
+            str_putc(out, *s);
+            continue;
+        }
+        for (const char *d = s + 1; d < letter && width < 10; d++)
+            width = width * 10 + (unsigned)(*d - '0');
+        switch (*letter) {
+        case '%':
+            str_putc(out, '%');
+            break;
+        case 'j':
+        case 'A':
+        case 'J':
+            str_printf(out, "%0*u", (int)(width > 10 ? 10 : width), job->live->job_id);
+            break;
+        case 'u':
+            str_puts(out, job->spec->user_name ? job->spec->user_name : names_user(job->spec->uid));
+            break;
+        case 'x':
+            str_puts(out, job->spec->name);
+            break;
+        case 'N':
+            put_first_node(job->live, out);
+            break;
+        default:
+            str_append(out, s, (size_t)(letter - s));
+            s = letter - 1;
+            continue;
+        }
+        s = letter;
+    }
+}
+
+void job_state_put_path(const Pb__JobRecord *job, int stream, struct str *out)
+{
+    const Pb__JobSpec *spec = job->spec;
+    const char *pattern = stream == 0 ? spec->std_in : stream == 1 ? spec->std_out : spec->std_err;
+    if (!pattern && stream == 0)
+        pattern = "/dev/null";
+    if (!pattern && stream == 2)
+        pattern = spec->std_out;
+    if (!pattern)
+        pattern = spec->batch ? "slurm-%j.out" : "";
+    if (*pattern && *pattern != '/' && spec->work_dir)
+        str_printf(out, "%s/", spec->work_dir);
+    put_pattern(job, pattern, out);
+}
+
+static uint64_t memory_of(const Pb__JobRecord *job, uint32_t nodes, uint32_t cpus)
+{
+    const Pb__JobSpec *spec = job->spec;
+    if (spec->has_mem_per_node_mib)
+        return spec->mem_per_node_mib * nodes;
+    return spec->mem_per_cpu_mib * cpus;
+}
+
+bool job_state_put_tres(const Pb__JobRecord *job, bool allocated, struct str *out)
+{
+    const Pb__JobLive *live = job->live;
+    const Pb__JobSpec *spec = job->spec;
+    char size[SIZE_TEXT_MAX];
+    if (allocated && (live->state == PB__JOB_STATE__PENDING || !live->nodes || !*live->nodes))
+        return false;
+    uint32_t nodes = allocated || !spec->min_nodes ? live->num_nodes : spec->min_nodes;
+    uint32_t tasks = spec->num_tasks ? spec->num_tasks : nodes;
+    uint64_t wanted = (uint64_t)tasks * (spec->cpus_per_task ? spec->cpus_per_task : 1);
+    uint32_t cpus =
+        allocated || live->state == PB__JOB_STATE__PENDING ? live->num_cpus : (uint32_t)wanted;
+    uint64_t mem = allocated && live->has_mem_mib ? live->mem_mib : memory_of(job, nodes, cpus);
+    str_printf(out, "cpu=%u", cpus);
+    if (mem)
+        str_printf(out, ",mem=%s", size_format_mib(mem, size));
+    str_printf(out, ",node=%u,billing=%u", nodes, cpus);
+    return true;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* States, reasons, times and exit codes of jobs in Slurm's words. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "proto/job.pb-c.h"
+
+#define JOB_STATE_ID_TEXT_MAX 32
+
+/* "RUNNING", "PD". */
+const char *job_state_word(const Pb__JobLive *live);
+const char *job_state_short(const Pb__JobLive *live);
+/* For sorting: pending first. */
+int job_state_rank(const Pb__JobLive *live);
+bool job_state_is_final(const Pb__JobLive *live);
+
+/* A comma list of states, long, short or of 2002 ("RUN"), in any case, "all" included, added to a
+ * filter. */
+struct job_states {
+    uint32_t wanted; /* bit per Pb__JobState */
+    bool completing, all;
+};
+int job_states_parse(const char *list, struct job_states *states, struct err *err);
+bool job_states_match(const struct job_states *states, const Pb__JobLive *live);
+/* Whether it says anything at all. */
+bool job_states_given(const struct job_states *states);
+
+/* "Resources"; "None". */
+const char *job_state_reason(const Pb__JobLive *live);
+
+/* The times, wall seconds, as of 'now'. */
+int64_t job_state_used_sec(const Pb__JobLive *live, int64_t now);
+int64_t job_state_left_sec(const Pb__JobLive *live, int64_t now); /* TIME_UNLIMITED */
+int64_t job_state_end_at(const Pb__JobLive *live);                /* 0: not known */
+
+/* "code:signal" of a wait status. */
+void job_state_put_exit(int32_t status, struct str *out);
+
+/* A step's number as text: "7.0", "7.batch", "7.interactive". */
+const char *job_state_step_id(uint32_t job_id, uint32_t step_id, char buf[JOB_STATE_ID_TEXT_MAX]);
+/* The reverse: "7", "7.2", "7.batch". has_step tells which. */
+int job_state_parse_id(const char *text, Pb__StepId *id, struct err *err);
+
+/* The path a standard stream of the job goes to or comes from, patterns replaced where they are
+ * known. stream: 0, 1, 2. */
+void job_state_put_path(const Pb__JobRecord *job, int stream, struct str *out);
+
+/* "cpu=2,mem=8000M,node=2,billing=2" of what was asked for, or allocated. False: nothing is. */
+bool job_state_put_tres(const Pb__JobRecord *job, bool allocated, struct str *out);

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/common/json_out.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+
+#include "base/mem.h"
+#include "cmd/common/cmd.h"
+
+json_t *json_out_text(const char *s)
+{
+    json_t *text = json_string(s ? s : "");
+    if (text)
+        return text;
+    _cleanup_str_ struct str clean = STR_INIT;
+    for (; *s; s++) {
+        if ((unsigned char)*s < 0x80)
+            str_putc(&clean, *s);
+        else
+            str_puts(&clean, "\xef\xbf\xbd");
+    }
+    return json_string(str_cstr(&clean));
+}
+
+json_t *json_out_list(const char *list)
+{
+    json_t *array = json_array();
+    for (const char *s = list; s && *s;) {
+        size_t len = strcspn(s, ",");
+        _cleanup_free_ char *word = mem_strndup(s, len);
+        if (len)
+            json_array_append_new(array, json_out_text(word));
+        s += len + (s[len] == ',');
+    }
+    return array;
+}
+
+json_t *json_out_number(bool set, bool infinite, int64_t n)
+{
+    return json_pack("{s:b, s:b, s:I}", "set", set && !infinite, "infinite", infinite, "number",
+                     (json_int_t)(set && !infinite ? n : 0));
+}
+
+static json_t *meta(void)
+{
+    return json_pack("{s:{s:s, s:s}, s:[s], s:{s:{s:s, s:s, s:s}, s:s, s:s}}", "plugin", "type",
+                     "sluice", "name", "Sluice " SLUICE_VERSION, "command", cmd_name(), "slurm",
+                     "version", "major", "26", "micro", "0", "minor", "05", "release",
+                     SLURM_VERSION, "cluster", cmd_conf()->cluster_name);
+}
+
+static int to_str(void *ctx, unsigned char *data, size_t len)
+{
+    str_append(ctx, data, len);
+    return 1;
+}
+
+/* A plain scalar that a reader would take for something else than text has to be quoted. */
+static bool must_quote(const char *s)
+{
+    static const char *const words[] = {"",   "~",   "null", "true", "false",
+                                        "on", "off", "yes",  "no",   "nan"};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (str_case_eq(s, words[i]))
+            return true;
+    return strspn(s, "0123456789.+-eExX_:") == strlen(s);
+}
+
+static void emit_text(yaml_emitter_t *e, const char *s, bool plain)
+{
+    yaml_event_t event;
+    yaml_scalar_event_initialize(&event, NULL, NULL, (yaml_char_t *)s, (int)strlen(s), 1, 1,
+                                 plain || !must_quote(s) ? YAML_ANY_SCALAR_STYLE
+                                                         : YAML_DOUBLE_QUOTED_SCALAR_STYLE);
+    yaml_emitter_emit(e, &event);
+}
+
+static void emit_value(yaml_emitter_t *e, const json_t *value)
+{
+    yaml_event_t event;
+    const char *key;
+    json_t *item;
+    size_t i;
+    char number[32];
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        yaml_mapping_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_MAPPING_STYLE);
+        yaml_emitter_emit(e, &event);
+        json_object_foreach((json_t *)value, key, item)
+        {
+            emit_text(e, key, false);
+            emit_value(e, item);
+        }
+        yaml_mapping_end_event_initialize(&event);
+        yaml_emitter_emit(e, &event);
+        break;
+    case JSON_ARRAY:
+        yaml_sequence_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_SEQUENCE_STYLE);
+        yaml_emitter_emit(e, &event);
+        json_array_foreach(value, i, item) emit_value(e, item);
+        yaml_sequence_end_event_initialize(&event);
+        yaml_emitter_emit(e, &event);
+        break;
+    case JSON_STRING:
+        emit_text(e, json_string_value(value), false);
+        break;
+    case JSON_INTEGER:
+        snprintf(number, sizeof(number), "%lld", (long long)json_integer_value(value));
+        emit_text(e, number, true);
+        break;
+    case JSON_REAL:
+        snprintf(number, sizeof(number), "%.6f", json_real_value(value));
+        emit_text(e, number, true);
+        break;
+    case JSON_TRUE:
+    case JSON_FALSE:
+        emit_text(e, json_is_true(value) ? "true" : "false", true);
+        break;
+    default:
+        emit_text(e, "null", true);
+        break;
+    }
+}
+
+void json_out_yaml(const json_t *value, struct str *out)
+{
+    yaml_emitter_t e;
+    yaml_event_t event;
+    yaml_emitter_initialize(&e);
+    yaml_emitter_set_output(&e, to_str, out);
+    yaml_emitter_set_unicode(&e, 1);
+    yaml_emitter_set_width(&e, -1);
+    yaml_stream_start_event_initialize(&event, YAML_UTF8_ENCODING);
+    yaml_emitter_emit(&e, &event);
+    yaml_document_start_event_initialize(&event, NULL, NULL, NULL, 1);
+    yaml_emitter_emit(&e, &event);
+    emit_value(&e, value);
+    yaml_document_end_event_initialize(&event, 1);
+    yaml_emitter_emit(&e, &event);
+    yaml_stream_end_event_initialize(&event);
+    yaml_emitter_emit(&e, &event);
+    yaml_emitter_delete(&e);
+}
+
+static int to_out(const char *data, size_t len, void *ctx)
+{
+    str_append(ctx, data, len);
+    return 0;
+}
+
+void json_out_print(const char *what, json_t *array, bool yaml, struct str *out)
+{
+    json_t *top =
+        json_pack("{s:o, s:o, s:[], s:[]}", what, array, "meta", meta(), "errors", "warnings");
+    if (yaml) {
+        json_out_yaml(top, out);
+    } else {
+        json_dump_callback(top, to_out, out, JSON_INDENT(2));
+        str_putc(out, '\n');
+    }
+    json_decref(top);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* JSON and YAML as the commands print it. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+/* Takes the array and appends {"jobs": [...], "meta": {...}, "errors": [], "warnings": []}. */
+void json_out_print(const char *what, json_t *array, bool yaml, struct str *out);
+void json_out_yaml(const json_t *value, struct str *out); /* one document, block style */
+
+/* Text of any bytes: what is no UTF-8 is replaced. NULL is "". */
+json_t *json_out_text(const char *s);
+/* A comma list as an array of strings. */
+json_t *json_out_list(const char *list);
+/* {"set": true, "infinite": false, "number": n}: how Slurm writes numbers that may be missing. */
+json_t *json_out_number(bool set, bool infinite, int64_t n);

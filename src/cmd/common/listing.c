@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Rows: values to text, widths, sorting. */
+#include "cmd/common/listing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/timefmt.h"
+#include "cmd/common/listing_priv.h"
+#include "cmd/common/text.h"
+
+void listing_init(struct listing *l, const struct listing_table *table)
+{
+    *l = (struct listing){.table = table};
+}
+
+static void drop_rows(struct listing *l)
+{
+    vec_foreach (&l->rows, row) {
+        free((*row)->text);
+        free(*row);
+    }
+    vec_clear(&l->rows);
+}
+
+void listing_done(struct listing *l)
+{
+    drop_rows(l);
+    vec_foreach (&l->columns, c)
+        free(c->before);
+    vec_done(&l->columns);
+    vec_done(&l->keys);
+    vec_done(&l->rows);
+    str_done(&l->scratch);
+}
+
+size_t listing_text_width(const char *s, size_t len)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < len; i++)
+        width += (s[i] & 0xc0) != 0x80;
+    return width;
+}
+
+/* The bytes that the first 'width' columns take. */
+static size_t bytes_of(const char *s, size_t len, size_t width)
+{
+    size_t i = 0;
+    while (i < len && (width || (s[i] & 0xc0) == 0x80)) {
+        width -= (s[i] & 0xc0) != 0x80;
+        i++;
+    }
+    return i;
+}
+
+static void put_spaces(struct str *out, size_t count)
+{
+    static const char blanks[64] = "                                                               "
+                                   " ";
+    for (; count > sizeof(blanks); count -= sizeof(blanks))
+        str_append(out, blanks, sizeof(blanks));
+    str_append(out, blanks, count);
+}
+
+static void put_cell(const struct listing_column *c, const char *text, size_t len, struct str *out)
+{
+    size_t columns = c->width ? listing_text_width(text, len) : 0;
+    if (c->width && columns > c->width)
+        len = bytes_of(text, len, c->width);
+    size_t pad = columns < c->width ? c->width - columns : 0;
+    if (c->right)
+        put_spaces(out, pad);
+    str_append(out, text, len);
+    if (!c->right)
+        put_spaces(out, pad);
+}
+
+static void put_number(struct str *out, int64_t n)
+{
+    char digits[24], *at = digits + sizeof(digits);
+    uint64_t u = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
+    do
+        *--at = (char)('0' + u % 10);
+    while (u /= 10);
+    if (n < 0)
+        *--at = '-';
+    str_append(out, at, (size_t)(digits + sizeof(digits) - at));
+}
+
+/* What comes from a job's owner must not drive the terminal. */
+static void put_value(const struct listing_value *v, struct str *out)
+{
+    char buf[TIME_TEXT_MAX];
+    switch (v->kind) {
+    case LISTING_TEXT:
+    case LISTING_RANKED:
+        text_escape(v->text ? v->text : "(null)", out);
+        break;
+    case LISTING_BLANK:
+        text_escape(v->text, out);
+        break;
+    case LISTING_NUMBER:
+        put_number(out, v->number);
+        break;
+    case LISTING_DATE:
+        str_puts(out, time_format_date(v->number, "N/A", buf));
+        break;
+    case LISTING_SHORT:
+        str_puts(out, time_format_short(v->number, buf));
+        break;
+    }
+}
+
+void listing_put_value(struct listing *l, const struct listing_field *field, const void *record,
+                       struct str *out)
+{
+    str_clear(&l->scratch);
+    struct listing_value v = field->get(record, &l->scratch);
+    put_value(&v, out);
+}
+
+void listing_measure(struct listing *l, const void *record)
+{
+    vec_foreach (&l->columns, c) {
+        if (!c->widest)
+            continue;
+        _cleanup_str_ struct str text = STR_INIT;
+        if (record)
+            listing_put_value(l, c->field, record, &text);
+        else
+            str_puts(&text, c->field->title);
+        size_t width = listing_text_width(str_cstr(&text), text.len);
+        if (width > c->width)
+            c->width = (unsigned)width;
+    }
+}
+
+static void put_line(struct listing *l, const void *record, struct str *out)
+{
+    _cleanup_str_ struct str cell = STR_INIT;
+    vec_foreach (&l->columns, c) {
+        str_puts(out, c->before);
+        if (!c->field)
+            continue;
+        str_clear(&cell);
+        if (record)
+            listing_put_value(l, c->field, record, &cell);
+        else
+            str_puts(&cell, c->field->title);
+        put_cell(c, str_cstr(&cell), cell.len, out);
+        if (c->separator)
+            str_putc(out, c->separator);
+    }
+    str_putc(out, '\n');
+}
+
+void listing_add(struct listing *l, const void *record)
+{
+    _cleanup_str_ struct str line = STR_INIT, keys = STR_INIT;
+    size_t head = sizeof(struct listing_row) + l->keys.len * sizeof(struct listing_sort_value);
+    struct listing_row *row = mem_alloc(head);
+    put_line(l, record, &line);
+    size_t line_len = line.len;
+    for (size_t i = 0; i < l->keys.len; i++) {
+        str_clear(&l->scratch);
+        struct listing_value v = l->keys.data[i].field->get(record, &l->scratch);
+        row->key[i].number = v.number;
+        if (v.kind == LISTING_TEXT || v.kind == LISTING_BLANK) {
+            /* An offset for now: the buffer may move. */
+            row->key[i].text = (const char *)(uintptr_t)(line.len + 1);
+            str_append(&line, v.text ? v.text : "", v.text ? strlen(v.text) + 1 : 1);
+        }
+    }
+    row->len = line_len;
+    row->text = str_take(&line);
+    for (size_t i = 0; i < l->keys.len; i++)
+        if (row->key[i].text)
+            row->key[i].text = row->text + (uintptr_t)row->key[i].text - 1;
+    vec_push(&l->rows, row);
+}
+
+void listing_print_header(struct listing *l, struct str *out)
+{
+    listing_measure(l, NULL);
+    put_line(l, NULL, out);
+}
+
+static int compare(const struct listing *l, const struct listing_row *a,
+                   const struct listing_row *b)
+{
+    for (size_t i = 0; i < l->keys.len; i++) {
+        int order;
+        if (a->key[i].text && b->key[i].text)
+            order = strcmp(a->key[i].text, b->key[i].text);
+        else
+            order = (a->key[i].number > b->key[i].number) - (a->key[i].number < b->key[i].number);
+        if (order)
+            return l->keys.data[i].down ? -order : order;
+    }
+    return 0;
+}
+
+/* Merge sort: stable, so that rows that are equal keep the controller's order. */
+static void sort(const struct listing *l, struct listing_row **rows, struct listing_row **spare,
+                 size_t count)
+{
+    if (count < 2)
+        return;
+    size_t half = count / 2, i = 0, k = half, n = 0;
+    sort(l, rows, spare, half);
+    sort(l, rows + half, spare, count - half);
+    memcpy(spare, rows, half * sizeof(*rows));
+    while (i < half && k < count)
+        rows[n++] = compare(l, rows[k], spare[i]) < 0 ? rows[k++] : spare[i++];
+    while (i < half)
+        rows[n++] = spare[i++];
+}
+
+void listing_print_rows(struct listing *l, struct str *out)
+{
+    if (l->keys.len && l->rows.len > 1) {
+        struct listing_row **spare = mem_new_array(struct listing_row *, l->rows.len);
+        sort(l, l->rows.data, spare, l->rows.len);
+        free(spare);
+    }
+    vec_foreach (&l->rows, row)
+        str_append(out, (*row)->text, (*row)->len);
+    drop_rows(l);
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/common/node_state.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* Weights of the flags in the order of listings: Slurm's state numbers. */
+#define RANK_DRAIN 0x200
+#define RANK_COMPLETING 0x400
+#define RANK_NO_RESPOND 0x800
+#define RANK_FAIL 0x2000
+
+static const char *const bases[] = {
+    [PB__NODE_BASE__NODE_UNKNOWN] = "UNKNOWN", [PB__NODE_BASE__NODE_DOWN] = "DOWN",
+    [PB__NODE_BASE__NODE_IDLE] = "IDLE",       [PB__NODE_BASE__NODE_ALLOCATED] = "ALLOCATED",
+    [PB__NODE_BASE__NODE_MIXED] = "MIXED",     [PB__NODE_BASE__NODE_FUTURE] = "FUTURE",
+    [PB__NODE_BASE__NODE_ERROR] = "ERROR",
+};
+
+const char *node_state_base(const Pb__NodeRecord *n)
+{
+    return n->state < sizeof(bases) / sizeof(bases[0]) ? bases[n->state] : "UNKNOWN";
+}
+
+bool node_state_is_allocated(const Pb__NodeRecord *n)
+{
+    return n->state == PB__NODE_BASE__NODE_ALLOCATED || n->state == PB__NODE_BASE__NODE_MIXED;
+}
+
+bool node_state_is_usable(const Pb__NodeRecord *n)
+{
+    return !n->drain && !n->fail &&
+           (n->state == PB__NODE_BASE__NODE_IDLE || node_state_is_allocated(n));
+}
+
+static bool busy(const Pb__NodeRecord *n)
+{
+    return node_state_is_allocated(n) || n->completing;
+}
+
+/* The state as one word of each length. */
+static void words(const Pb__NodeRecord *n, const char **full, const char **brief)
+{
+    if (n->drain) {
+        *full = busy(n) ? "draining" : "drained";
+        *brief = busy(n) ? "drng" : "drain";
+    } else if (n->fail) {
+        *full = busy(n) ? "failing" : "fail";
+        *brief = busy(n) ? "failg" : "fail";
+    } else if (n->completing && n->state == PB__NODE_BASE__NODE_IDLE) {
+        *full = "completing";
+        *brief = "comp";
+    } else {
+        switch (n->state) {
+        case PB__NODE_BASE__NODE_DOWN:
+            *full = *brief = "down";
+            break;
+        case PB__NODE_BASE__NODE_IDLE:
+            *full = *brief = "idle";
+            break;
+        case PB__NODE_BASE__NODE_ALLOCATED:
+            *full = n->completing ? "allocated+" : "allocated";
+            *brief = n->completing ? "alloc+" : "alloc";
+            break;
+        case PB__NODE_BASE__NODE_MIXED:
+            *full = "mixed";
+            *brief = "mix";
+            break;
+        case PB__NODE_BASE__NODE_FUTURE:
+            *full = "future";
+            *brief = "futr";
+            break;
+        case PB__NODE_BASE__NODE_ERROR:
+            *full = "error";
+            *brief = "err";
+            break;
+        default:
+            *full = "unknown";
+            *brief = "unk";
+            break;
+        }
+    }
+}
+
+void node_state_put_long(const Pb__NodeRecord *n, struct str *out)
+{
+    const char *full, *brief;
+    words(n, &full, &brief);
+    str_printf(out, "%s%s", full, n->no_respond ? "*" : "");
+}
+
+void node_state_put_short(const Pb__NodeRecord *n, struct str *out)
+{
+    const char *full, *brief;
+    words(n, &full, &brief);
+    str_printf(out, "%s%s", brief, n->no_respond ? "*" : "");
+}
+
+void node_state_put_flags(const Pb__NodeRecord *n, struct str *out)
+{
+    str_puts(out, node_state_base(n));
+    if (n->completing)
+        str_puts(out, "+COMPLETING");
+    if (n->drain)
+        str_puts(out, "+DRAIN");
+    if (n->fail)
+        str_puts(out, "+FAIL");
+    if (n->no_respond)
+        str_puts(out, "+NOT_RESPONDING");
+}
+
+int64_t node_state_rank(const Pb__NodeRecord *n)
+{
+    static const int order[] = {
+        [PB__NODE_BASE__NODE_UNKNOWN] = 0, [PB__NODE_BASE__NODE_DOWN] = 1,
+        [PB__NODE_BASE__NODE_IDLE] = 2,    [PB__NODE_BASE__NODE_ALLOCATED] = 3,
+        [PB__NODE_BASE__NODE_ERROR] = 4,   [PB__NODE_BASE__NODE_MIXED] = 5,
+        [PB__NODE_BASE__NODE_FUTURE] = 6,
+    };
+    int base = n->state < sizeof(order) / sizeof(order[0]) ? order[n->state] : 0;
+    if (n->drain || n->fail)
+        base = busy(n) ? 3 : 2; /* one word whatever is behind it */
+    return base + (n->drain ? RANK_DRAIN : 0) + (n->completing && !n->drain ? RANK_COMPLETING : 0) +
+           (n->no_respond ? RANK_NO_RESPOND : 0) + (n->fail && !n->drain ? RANK_FAIL : 0);
+}
+
+enum wanted {
+    WANT_ALL = 1 << 0,
+    WANT_DOWN = 1 << 1,
+    WANT_IDLE = 1 << 2,
+    WANT_ALLOC = 1 << 3,
+    WANT_MIXED = 1 << 4,
+    WANT_DRAIN = 1 << 5,
+    WANT_DRAINED = 1 << 6,
+    WANT_DRAINING = 1 << 7,
+    WANT_COMPLETING = 1 << 8,
+    WANT_NO_RESPOND = 1 << 9,
+    WANT_FAIL = 1 << 10,
+    WANT_FUTURE = 1 << 11,
+    WANT_UNKNOWN = 1 << 12,
+    WANT_ERROR = 1 << 13,
+    WANT_NOTHING = 1 << 14, /* states no node of ours is ever in */
+};
+
+static const struct {
+    const char *word;
+    uint32_t want;
+} state_words[] = {
+    {"all", WANT_ALL},
+    {"alloc", WANT_ALLOC},
+    {"allocated", WANT_ALLOC},
+    {"blocked", WANT_NOTHING},
+    {"cloud", WANT_NOTHING},
+    {"comp", WANT_COMPLETING},
+    {"completing", WANT_COMPLETING},
+    {"down", WANT_DOWN},
+    {"drain", WANT_DRAIN},
+    {"drained", WANT_DRAINED},
+    {"draining", WANT_DRAINING},
+    {"drng", WANT_DRAINING},
+    {"err", WANT_ERROR},
+    {"error", WANT_ERROR},
+    {"fail", WANT_FAIL},
+    {"failing", WANT_FAIL},
+    {"future", WANT_FUTURE},
+    {"futr", WANT_FUTURE},
+    {"idle", WANT_IDLE},
+    {"inval", WANT_NOTHING},
+    {"maint", WANT_NOTHING},
+    {"mix", WANT_MIXED},
+    {"mixed", WANT_MIXED},
+    {"no_respond", WANT_NO_RESPOND},
+    {"npc", WANT_NOTHING},
+    {"perfctrs", WANT_NOTHING},
+    {"planned", WANT_NOTHING},
+    {"power_down", WANT_NOTHING},
+    {"powered_down", WANT_NOTHING},
+    {"powering_down", WANT_NOTHING},
+    {"powering_up", WANT_NOTHING},
+    {"power_up", WANT_NOTHING},
+    {"reboot", WANT_NOTHING},
+    {"reboot_issued", WANT_NOTHING},
+    {"reboot_requested", WANT_NOTHING},
+    {"resv", WANT_NOTHING},
+    {"reserved", WANT_NOTHING},
+    {"run", WANT_ALLOC},
+    {"unk", WANT_UNKNOWN},
+    {"unknown", WANT_UNKNOWN},
+};
+
+int node_states_parse(const char *list, struct node_states *states, struct err *err)
+{
+    for (const char *s = list; *s;) {
+        size_t len = strcspn(s, ",&"), i = 0;
+        _cleanup_free_ char *copy = mem_strndup(s, len);
+        char *word = str_trim(copy);
+        for (; i < sizeof(state_words) / sizeof(state_words[0]); i++)
+            if (str_case_eq(word, state_words[i].word))
+                break;
+        if (i == sizeof(state_words) / sizeof(state_words[0])) {
+            _cleanup_str_ struct str known = STR_INIT;
+            for (size_t k = 0; k < i; k++)
+                str_printf(&known, "%s%s", k ? "," : "", state_words[k].word);
+            return err_set(err, -ERR_PARSE, "Bad state string: \"%s\"\nvalid states: %s", word,
+                           str_cstr(&known));
+        }
+        states->wanted |= state_words[i].want;
+        s += len + (s[len] != 0);
+    }
+    return 0;
+}
+
+bool node_states_match(const struct node_states *states, const Pb__NodeRecord *n)
+{
+    uint32_t is = WANT_ALL;
+    is |= n->completing ? WANT_COMPLETING : 0;
+    is |= n->no_respond ? WANT_NO_RESPOND : 0;
+    is |= n->fail ? WANT_FAIL : 0;
+    is |= n->drain ? WANT_DRAIN : 0;
+    is |= n->drain ? (busy(n) ? WANT_DRAINING : WANT_DRAINED) : 0;
+    switch (n->state) {
+    case PB__NODE_BASE__NODE_DOWN:
+        is |= WANT_DOWN;
+        break;
+    case PB__NODE_BASE__NODE_IDLE: /* free to be used, which a drained node is not */
+        is |= n->drain || n->fail || n->completing ? 0 : WANT_IDLE;
+        break;
+    case PB__NODE_BASE__NODE_ALLOCATED:
+        is |= WANT_ALLOC;
+        break;
+    case PB__NODE_BASE__NODE_MIXED:
+        is |= WANT_MIXED;
+        break;
+    case PB__NODE_BASE__NODE_FUTURE:
+        is |= WANT_FUTURE;
+        break;
+    case PB__NODE_BASE__NODE_ERROR:
+        is |= WANT_ERROR;
+        break;
+    default:
+        is |= WANT_UNKNOWN;
+        break;
+    }
+    return states->wanted & is;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* States of nodes in Slurm's words. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "proto/node.pb-c.h"
+
+/* "drained", "mixed", "down*": sinfo's long form; short: "drain", "mix", "down*". In lower case. */
+void node_state_put_long(const Pb__NodeRecord *node, struct str *out);
+void node_state_put_short(const Pb__NodeRecord *node, struct str *out);
+/* "IDLE+DRAIN": scontrol's form. */
+void node_state_put_flags(const Pb__NodeRecord *node, struct str *out);
+const char *node_state_base(const Pb__NodeRecord *node); /* "IDLE" */
+
+/* For sorting and grouping: equal for equal words. */
+int64_t node_state_rank(const Pb__NodeRecord *node);
+
+bool node_state_is_allocated(const Pb__NodeRecord *node); /* some or all CPUs in use */
+bool node_state_is_usable(const Pb__NodeRecord *node);    /* not down, drained, failed, future */
+
+/* What sinfo --states asks for. */
+struct node_states {
+    uint32_t wanted; /* bits of node_state.c */
+};
+int node_states_parse(const char *list, struct node_states *states, struct err *err);
+bool node_states_match(const struct node_states *states, const Pb__NodeRecord *node);

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "cmd/common/node_state.h"
+
+#define IDLE PB__NODE_BASE__NODE_IDLE
+#define DOWN PB__NODE_BASE__NODE_DOWN
+#define ALLOC PB__NODE_BASE__NODE_ALLOCATED
+#define MIXED PB__NODE_BASE__NODE_MIXED
+
+static void test_words(void **state)
+{
+    static const struct {
+        Pb__NodeBase base;
+        bool drain, completing, no_respond, fail;
+        const char *full, *brief, *flags;
+    } v[] = {
+        {IDLE, 0, 0, 0, 0, "idle", "idle", "IDLE"},
+        {IDLE, 1, 0, 0, 0, "drained", "drain", "IDLE+DRAIN"},
+        {MIXED, 1, 0, 0, 0, "draining", "drng", "MIXED+DRAIN"},
+        {DOWN, 0, 0, 1, 0, "down*", "down*", "DOWN+NOT_RESPONDING"},
+        {DOWN, 1, 0, 1, 0, "drained*", "drain*", "DOWN+DRAIN+NOT_RESPONDING"},
+        {IDLE, 0, 1, 0, 0, "completing", "comp", "IDLE+COMPLETING"},
+        {ALLOC, 0, 0, 0, 0, "allocated", "alloc", "ALLOCATED"},
+        {ALLOC, 0, 1, 0, 0, "allocated+", "alloc+", "ALLOCATED+COMPLETING"},
+        {IDLE, 0, 0, 0, 1, "fail", "fail", "IDLE+FAIL"},
+        {ALLOC, 0, 0, 0, 1, "failing", "failg", "ALLOCATED+FAIL"},
+        {PB__NODE_BASE__NODE_UNKNOWN, 0, 0, 0, 0, "unknown", "unk", "UNKNOWN"},
+        {(Pb__NodeBase)99, 0, 0, 0, 0, "unknown", "unk", "UNKNOWN"},
+    };
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        _cleanup_str_ struct str full = STR_INIT, brief = STR_INIT, flags = STR_INIT;
+        Pb__NodeRecord n = PB__NODE_RECORD__INIT;
+        n.state = v[i].base;
+        n.drain = v[i].drain;
+        n.completing = v[i].completing;
+        n.no_respond = v[i].no_respond;
+        n.fail = v[i].fail;
+        node_state_put_long(&n, &full);
+        node_state_put_short(&n, &brief);
+        node_state_put_flags(&n, &flags);
+        assert_string_equal(str_cstr(&full), v[i].full);
+        assert_string_equal(str_cstr(&brief), v[i].brief);
+        assert_string_equal(str_cstr(&flags), v[i].flags);
+    }
+}
+
+static void test_filters(void **state)
+{
+    struct node_states s = {0};
+    struct err err = {0};
+    assert_true(node_states_parse("idle,foo", &s, &err) < 0);
+    assert_non_null(strstr(err.text, "Bad state string: \"foo\"\nvalid states: "));
+
+    static const struct {
+        const char *list;
+        Pb__NodeBase base;
+        bool drain, match;
+    } v[] = {
+        {"idle", IDLE, false, true},   {"IDLE", IDLE, false, true},
+        {"idle", IDLE, true, false},   {"drain", IDLE, true, true},
+        {"drained", IDLE, true, true}, {"drained", MIXED, true, false},
+        {"drng", MIXED, true, true},   {"mix,alloc", ALLOC, false, true},
+        {"down", IDLE, false, false},  {"all", DOWN, true, true},
+        {"maint", IDLE, false, false},
+    };
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        Pb__NodeRecord n = PB__NODE_RECORD__INIT;
+        s.wanted = 0;
+        assert_int_equal(node_states_parse(v[i].list, &s, NULL), 0);
+        n.state = v[i].base;
+        n.drain = v[i].drain;
+        assert_int_equal(node_states_match(&s, &n), v[i].match);
+    }
+}
+
+static void test_order(void **state)
+{
+    Pb__NodeRecord down = PB__NODE_RECORD__INIT, idle = down, mixed = down, drained = down,
+                   silent = down;
+    down.state = silent.state = DOWN;
+    idle.state = drained.state = IDLE;
+    mixed.state = MIXED;
+    drained.drain = true;
+    silent.no_respond = true;
+    assert_true(node_state_rank(&silent) > node_state_rank(&drained));
+    assert_true(node_state_rank(&drained) > node_state_rank(&mixed));
+    assert_true(node_state_rank(&mixed) > node_state_rank(&idle));
+    assert_true(node_state_rank(&idle) > node_state_rank(&down));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_words), cmocka_unit_test(test_filters),
+                                       cmocka_unit_test(test_order)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

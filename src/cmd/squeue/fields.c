@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/squeue/fields.h"
+
+#include <string.h>
+
+#include "base/size.h"
+#include "base/timefmt.h"
+#include "cmd/common/job_state.h"
+#include "cmd/common/names.h"
+
+#define TEXT(value)                                                                                \
+    (struct listing_value)                                                                         \
+    {                                                                                              \
+        .kind = LISTING_TEXT, .text = (value)                                                      \
+    }
+#define BLANK(value)                                                                               \
+    (struct listing_value)                                                                         \
+    {                                                                                              \
+        .kind = LISTING_BLANK, .text = (value)                                                     \
+    }
+#define RANKED(value, rank)                                                                        \
+    (struct listing_value)                                                                         \
+    {                                                                                              \
+        .kind = LISTING_RANKED, .text = (value), .number = (rank)                                  \
+    }
+#define NUMBER(value)                                                                              \
+    (struct listing_value)                                                                         \
+    {                                                                                              \
+        .kind = LISTING_NUMBER, .number = (int64_t)(value)                                         \
+    }
+#define DATE(value)                                                                                \
+    (struct listing_value)                                                                         \
+    {                                                                                              \
+        .kind = LISTING_DATE, .number = (value)                                                    \
+    }
+#define DURATION(value)                                                                            \
+    (struct listing_value)                                                                         \
+    {                                                                                              \
+        .kind = LISTING_SHORT, .number = (value)                                                   \
+    }
+#define LIMIT(known, value) ((known) ? DURATION(value) : RANKED("NOT_SET", 0))
+#define OR_NA(value) TEXT((value) ? (value) : "N/A")
+
+static uint32_t min_cpus(const Pb__JobSpec *spec)
+{
+    if (spec->min_cpus_per_node)
+        return spec->min_cpus_per_node;
+    return spec->cpus_per_task ? spec->cpus_per_task : 1;
+}
+
+static const char *size(uint64_t mib, struct str *out)
+{
+    char buf[SIZE_TEXT_MAX];
+    str_puts(out, mib ? size_format_mib(mib, buf) : "0");
+    return str_cstr(out);
+}
+
+static const char *memory(const Pb__JobSpec *spec, struct str *out)
+{
+    return size(spec->has_mem_per_node_mib ? spec->mem_per_node_mib : spec->mem_per_cpu_mib, out);
+}
+
+static const char *count_or_star(uint32_t count, struct str *out)
+{
+    if (!count)
+        return "*";
+    str_printf(out, "%u", count);
+    return str_cstr(out);
+}
+
+static const char *count_or_na(uint32_t count, struct str *out)
+{
+    if (!count)
+        return "N/A";
+    str_printf(out, "%u", count);
+    return str_cstr(out);
+}
+
+static const char *fraction(uint32_t priority, struct str *out)
+{
+    str_printf(out, "%.14f", (double)priority / (double)UINT32_MAX);
+    return str_cstr(out);
+}
+
+static const char *partition(const Pb__JobRecord *job)
+{
+    return job->live->partition ? job->live->partition : job->spec->partition;
+}
+
+static const char *user_name(const Pb__JobSpec *spec)
+{
+    return spec->user_name ? spec->user_name : names_user(spec->uid);
+}
+
+static bool has_failed(const Pb__JobLive *live)
+{
+    switch (live->state) {
+    case PB__JOB_STATE__FAILED:
+    case PB__JOB_STATE__TIMEOUT:
+    case PB__JOB_STATE__NODE_FAIL:
+    case PB__JOB_STATE__BOOT_FAIL:
+    case PB__JOB_STATE__DEADLINE:
+    case PB__JOB_STATE__OUT_OF_MEMORY:
+        return !live->completing;
+    default:
+        return false;
+    }
+}
+
+static const char *reason_list(const Pb__JobRecord *job, struct str *out)
+{
+    const Pb__JobLive *live = job->live;
+    if (live->state != PB__JOB_STATE__PENDING && !has_failed(live))
+        return live->nodes;
+    str_printf(out, "(%s)", job_state_reason(live));
+    return str_cstr(out);
+}
+
+static const char *sct(const Pb__JobSpec *spec, struct str *out)
+{
+    if (!spec->threads_per_core)
+        return "*:*:*";
+    str_printf(out, "*:*:%u", spec->threads_per_core);
+    return str_cstr(out);
+}
+
+static const char *exit_code(int32_t status, struct str *out)
+{
+    job_state_put_exit(status, out);
+    return str_cstr(out);
+}
+
+static int64_t pending_sec(const Pb__JobLive *live, int64_t now)
+{
+    int64_t until = live->state == PB__JOB_STATE__PENDING || !live->start_at ? now : live->start_at;
+    return until > live->submit_at ? until - live->submit_at : 0;
+}
+
+static const char *path(const Pb__JobRecord *job, int stream, struct str *out)
+{
+    job_state_put_path(job, stream, out);
+    return str_cstr(out);
+}
+
+static const char *tres(const Pb__JobRecord *job, struct str *out)
+{
+    if (!job_state_put_tres(job, true, out))
+        job_state_put_tres(job, false, out);
+    return str_cstr(out);
+}
+
+static const char *step_id_text(const Pb__StepRecord *step, struct str *out)
+{
+    char buf[JOB_STATE_ID_TEXT_MAX];
+    str_puts(out, job_state_step_id(step->job_id, step->step_id, buf));
+    return str_cstr(out);
+}
+
+static int64_t step_rank(const Pb__StepRecord *step)
+{
+    return (int64_t)((uint64_t)(step->job_id & INT32_MAX) << 32 | step->step_id);
+}
+
+static int64_t step_used_sec(const Pb__StepRecord *step, int64_t now)
+{
+    int64_t end = step->has_end_at ? step->end_at : now;
+    return step->start_at && end > step->start_at ? end - step->start_at : 0;
+}
+
+static const char *step_state(const Pb__StepRecord *step)
+{
+    return step->state == PB__STEP_STATE__STEP_ENDED     ? "COMPLETED"
+           : step->state == PB__STEP_STATE__STEP_RUNNING ? "RUNNING"
+                                                         : "PENDING";
+}
+
+#define FIELD(id, name, letter, title, value, help)                                                \
+    static struct listing_value get_job_##id(const void *record, struct str *out)                  \
+    {                                                                                              \
+        const struct fields_view *view = record;                                                   \
+        const Pb__JobRecord *job = view->job;                                                      \
+        const Pb__JobSpec *spec = job->spec;                                                       \
+        const Pb__JobLive *live = job->live;                                                       \
+        (void)out;                                                                                 \
+        (void)spec;                                                                                \
+        (void)live;                                                                                \
+        return value;                                                                              \
+    }
+#include "cmd/squeue/job_fields.def"
+#undef FIELD
+
+static const struct listing_field job_fields[] = {
+#define FIELD(id, name, letter, title, value, help) {name, letter, title, get_job_##id, help},
+#include "cmd/squeue/job_fields.def"
+#undef FIELD
+};
+const struct listing_table fields_jobs = {job_fields, sizeof(job_fields) / sizeof(job_fields[0]),
+                                          "job"};
+
+#define FIELD(id, name, letter, title, value, help)                                                \
+    static struct listing_value get_step_##id(const void *record, struct str *out)                 \
+    {                                                                                              \
+        const struct fields_view *view = record;                                                   \
+        const Pb__StepRecord *step = view->step;                                                   \
+        (void)out;                                                                                 \
+        (void)step;                                                                                \
+        return value;                                                                              \
+    }
+#include "cmd/squeue/step_fields.def"
+#undef FIELD
+
+static const struct listing_field step_fields[] = {
+#define FIELD(id, name, letter, title, value, help) {name, letter, title, get_step_##id, help},
+#include "cmd/squeue/step_fields.def"
+#undef FIELD
+};
+const struct listing_table fields_steps = {
+    step_fields, sizeof(step_fields) / sizeof(step_fields[0]), "job step"};

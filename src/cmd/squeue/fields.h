@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The fields of jobs and steps that squeue can show. */
+#pragma once
+
+#include <stdint.h>
+
+#include "cmd/common/listing.h"
+#include "proto/job.pb-c.h"
+#include "proto/step.pb-c.h"
+
+/* A record of a listing: the message and what is the same for all of them. */
+struct fields_view {
+    const Pb__JobRecord *job; /* spec and live are there */
+    const Pb__StepRecord *step;
+    int64_t now;
+    const char *cluster;
+};
+
+extern const struct listing_table fields_jobs, fields_steps;

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * squeue: lists jobs and steps.
+ */
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cmd/common/cmd.h"
+#include "cmd/common/json_out.h"
+#include "cmd/common/records.h"
+#include "cmd/squeue/fields.h"
+#include "cmd/squeue/options.h"
+
+#define FORMAT_JOBS "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
+#define FORMAT_LONG "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
+#define FORMAT_STEPS "%.15i %.8j %.9P %.8u %.9M %N"
+#define FORMAT_START "%.18i %.9P %.8j %.8u %.2t  %.19S %.6D %20Y %R"
+
+struct list {
+    const struct options *options;
+    struct listing listing;
+    json_t *json;
+    size_t seen;
+};
+
+static void set_format(struct list *l)
+{
+    const struct options *o = l->options;
+    listing_init(&l->listing, o->steps ? &fields_steps : &fields_jobs);
+    if (o->format_long)
+        listing_set_names(&l->listing, o->format_long);
+    else
+        listing_set_letters(&l->listing, o->format        ? o->format
+                                         : o->steps       ? FORMAT_STEPS
+                                         : o->start       ? FORMAT_START
+                                         : o->long_format ? FORMAT_LONG
+                                                          : FORMAT_JOBS);
+    listing_set_sort(&l->listing, o->sort ? o->sort : o->steps ? "P,i" : o->start ? "S" : "P,t,-p");
+}
+
+static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    struct list *l = ctx;
+    const Pb__JobList *part = (const Pb__JobList *)message;
+    struct fields_view view = {.now = part->has_now ? part->now : time(NULL),
+                               .cluster = cmd_conf()->cluster_name};
+    for (size_t i = 0; i < part->n_jobs; i++) {
+        view.job = part->jobs[i];
+        if (!view.job->spec || !view.job->live)
+            continue;
+        l->seen++;
+        if (!options_match(l->options, view.job))
+            continue;
+        if (l->json)
+            json_array_append_new(l->json, records_job(view.job, view.cluster));
+        else
+            listing_add(&l->listing, &view);
+    }
+    return 0;
+}
+
+static int on_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    struct list *l = ctx;
+    const Pb__StepList *part = (const Pb__StepList *)message;
+    struct fields_view view = {.now = part->has_now ? part->now : time(NULL),
+                               .cluster = cmd_conf()->cluster_name};
+    for (size_t i = 0; i < part->n_steps; i++) {
+        view.step = part->steps[i];
+        if (view.step->state != PB__STEP_STATE__STEP_ENDED)
+            listing_add(&l->listing, &view);
+    }
+    return 0;
+}
+
+/* The controller chooses by base states; what cannot be said so is chosen here, out of all. */
+static void put_states(const struct options *o, Pb__JobFilter *filter, Pb__JobState *states)
+{
+    for (unsigned i = 0; i <= PB__JOB_STATE__OUT_OF_MEMORY && !o->states.all; i++)
+        if (o->states.wanted >> i & 1)
+            states[filter->n_state++] = (Pb__JobState)i;
+    filter->state = states;
+    if (!filter->n_state && job_states_given(&o->states))
+        filter->has_all_states = filter->all_states = 1;
+    else if (o->states.completing)
+        filter->has_completing = filter->completing = 1;
+}
+
+static int list_jobs(struct list *l, struct err *err)
+{
+    const struct options *o = l->options;
+    Pb__JobFilter filter = PB__JOB_FILTER__INIT;
+    Pb__JobState states[PB__JOB_STATE__OUT_OF_MEMORY + 1];
+    _cleanup_free_ uint32_t *ids = mem_new_array(uint32_t, o->ids.len + 1);
+    for (size_t i = 0; i < o->ids.len; i++)
+        ids[i] = o->ids.data[i].job_id;
+    filter.job_id = ids;
+    filter.n_job_id = o->ids.len;
+    filter.uid = o->uids.data;
+    filter.n_uid = o->uids.len;
+    filter.partition = o->partitions.data;
+    filter.n_partition = o->partitions.len;
+    filter.name = o->names.data;
+    filter.n_name = o->names.len;
+    filter.nodes = (char *)o->nodes;
+    put_states(o, &filter, states);
+    int r = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_jobs, l, err);
+    if (r == 0 && o->ids.len == 1 && l->seen == 0 && !o->states.all) {
+        /* Not among those wanted, or not there at all? */
+        Pb__JobFilter exists = PB__JOB_FILTER__INIT;
+        struct options any = {.states.wanted = 1u << 31};
+        struct list nothing = {.options = &any};
+        exists.job_id = ids;
+        exists.n_job_id = 1;
+        exists.has_all_states = exists.all_states = 1;
+        r = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &exists.base, on_jobs, &nothing, err);
+        l->seen = nothing.seen;
+    }
+    if (r == 0 && o->ids.len == 1 && l->seen == 0)
+        r = err_set(err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
+    return r;
+}
+
+static int list_steps(struct list *l, struct err *err)
+{
+    const struct options *o = l->options;
+    Pb__StepFilter filter = PB__STEP_FILTER__INIT;
+    _cleanup_free_ Pb__StepId **ids = mem_new_array(Pb__StepId *, o->ids.len + 1);
+    for (size_t i = 0; i < o->ids.len; i++)
+        ids[i] = &o->ids.data[i];
+    filter.ids = ids;
+    filter.n_ids = o->ids.len;
+    filter.uid = o->uids.data;
+    filter.n_uid = o->uids.len;
+    filter.partition = o->partitions.data;
+    filter.n_partition = o->partitions.len;
+    filter.nodes = (char *)o->nodes;
+    return rpc_call_stream(cmd_client(), RPC_STEP_LIST, &filter.base, on_steps, l, err);
+}
+
+static int on_parts(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    struct options *o = ctx;
+    const Pb__PartList *part = (const Pb__PartList *)message;
+    for (size_t i = 0; i < part->n_parts; i++) {
+        for (size_t k = 0; k < o->partitions.len; k++) {
+            if (!str_eq(o->partitions.data[k], part->parts[i]->name))
+                continue;
+            free(o->partitions.data[k]);
+            vec_remove(&o->partitions, k);
+            break;
+        }
+    }
+    return 0;
+}
+
+/* A name nobody knows is more often a slip than a wish for an empty list. */
+static int check_partitions(const struct options *o, struct err *err)
+{
+    struct options unknown = {0};
+    if (!o->partitions.len)
+        return 0;
+    vec_foreach (&o->partitions, p)
+        vec_push(&unknown.partitions, mem_strdup(*p));
+    Pb__PartFilter filter = PB__PART_FILTER__INIT;
+    int r = rpc_call_stream(cmd_client(), RPC_PART_LIST, &filter.base, on_parts, &unknown, err);
+    if (r == 0)
+        vec_foreach (&unknown.partitions, p)
+            cmd_error("Invalid partition specified: %s", *p);
+    options_done(&unknown);
+    return r;
+}
+
+static int list_once(const struct options *o)
+{
+    struct list l = {.options = o};
+    struct err err = {0};
+    bool json = o->json || o->yaml;
+    if (json)
+        l.json = json_array();
+    else
+        set_format(&l);
+    int r = check_partitions(o, &err);
+    if (r == 0 && !o->nobody)
+        r = o->steps && !json ? list_steps(&l, &err) : list_jobs(&l, &err);
+    if (r < 0) {
+        cmd_line("slurm_load_%s error: %s", o->steps ? "job_steps" : "jobs", err.text);
+    } else if (json) {
+        json_out_print("jobs", l.json, o->yaml, cmd_out());
+    } else {
+        if ((o->long_format || o->iterate_sec) && !o->noheader) {
+            char date[64];
+            time_t now = time(NULL);
+            struct tm tm;
+            strftime(date, sizeof(date), "%a %b %d %H:%M:%S %Y", localtime_r(&now, &tm));
+            str_printf(cmd_out(), "%s\n", date);
+        }
+        if (!o->noheader)
+            listing_print_header(&l.listing, cmd_out());
+        listing_print_rows(&l.listing, cmd_out());
+    }
+    if (!json)
+        listing_done(&l.listing);
+    int status = cmd_flush();
+    return r < 0 ? 1 : status;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+    struct err err = {0};
+    cmd_start("squeue");
+    int status = options_parse(&o, argc, argv);
+    if (status == 0 && (o.help || o.usage || o.version)) {
+        if (o.version)
+            str_puts(cmd_out(), "slurm " SLURM_VERSION "\n");
+        else if (o.help)
+            options_format_help(cmd_out());
+        else
+            options_format_usage(cmd_out());
+        return cmd_flush();
+    }
+    if (status)
+        return status - 1;
+    cmd_set_level(false, o.verbose);
+    if (o.start && !job_states_given(&o.states))
+        o.states.wanted = 1u << PB__JOB_STATE__PENDING;
+    if (cmd_check_clusters(o.clusters, &err) < 0) {
+        cmd_error("%s", err.text);
+        return 1;
+    }
+    status = list_once(&o);
+    while (o.iterate_sec) {
+        sleep(o.iterate_sec);
+        str_putc(cmd_out(), '\n');
+        status = list_once(&o);
+    }
+    options_done(&o);
+    return status;
+}

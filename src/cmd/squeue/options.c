@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/squeue/options.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cmd/common/args.h"
+#include "cmd/common/cmd.h"
+#include "cmd/common/names.h"
+
+#define ITERATE_MAX 86400
+#define NO ARGS_NO
+#define REQ ARGS_REQ
+#define MAY ARGS_MAY
+
+enum {
+#define ARG(id, name, letter, argument, env, metavar, help) ID_##id,
+#include "cmd/squeue/squeue.def"
+#undef ARG
+};
+static const struct args_row rows[] = {
+#define ARG(id, name, letter, argument, env, metavar, help)                                        \
+    {ID_##id, name, letter, argument, env, metavar, help},
+#include "cmd/squeue/squeue.def"
+#undef ARG
+};
+#define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
+
+void options_format_help(struct str *out)
+{
+    args_format_help(rows, ROW_COUNT, "squeue", "", out);
+}
+
+void options_format_usage(struct str *out)
+{
+    args_format_usage(rows, ROW_COUNT, "squeue", "", out);
+}
+
+/* Calls each() with the words of a comma list; stops at its first failure. */
+static int each_word(struct options *o, const char *list, int (*each)(struct options *, char *))
+{
+    for (const char *s = list; *s;) {
+        size_t len = strcspn(s, ", ");
+        _cleanup_free_ char *word = mem_strndup(s, len);
+        int r = len ? each(o, word) : 0;
+        if (r)
+            return r;
+        s += len + (s[len] != 0);
+    }
+    return 0;
+}
+
+static int add_id(struct options *o, char *word)
+{
+    Pb__StepId id = PB__STEP_ID__INIT;
+    if (job_state_parse_id(word, &id, NULL) < 0) {
+        cmd_error("Invalid job id: %s", word);
+        return 2;
+    }
+    vec_push(&o->ids, id);
+    return 0;
+}
+
+static int add_user(struct options *o, char *word)
+{
+    uint32_t uid;
+    if (names_find_user(word, &uid) < 0)
+        cmd_error("Invalid user: %s", word);
+    else
+        vec_push(&o->uids, uid);
+    o->nobody = o->uids.len == 0;
+    return 0;
+}
+
+static int add_name(struct options *o, char *word)
+{
+    vec_push(&o->names, mem_strdup(word));
+    return 0;
+}
+
+static int add_partition(struct options *o, char *word)
+{
+    vec_push(&o->partitions, mem_strdup(word));
+    return 0;
+}
+
+static void clear_strings(char **data, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(data[i]);
+}
+
+void options_done(struct options *o)
+{
+    clear_strings(o->names.data, o->names.len);
+    clear_strings(o->partitions.data, o->partitions.len);
+    vec_done(&o->names);
+    vec_done(&o->partitions);
+    vec_done(&o->ids);
+    vec_done(&o->uids);
+}
+
+static int set_states(struct options *o, const char *list)
+{
+    struct err err = {0};
+    o->states = (struct job_states){0};
+    if (job_states_parse(list, &o->states, &err) == 0)
+        return 0;
+    cmd_error("%s", err.text);
+    cmd_error("Valid job states include: PENDING,RUNNING,SUSPENDED,COMPLETED,CANCELLED,FAILED,"
+              "TIMEOUT,NODE_FAIL,PREEMPTED,BOOT_FAIL,DEADLINE,OUT_OF_MEMORY,COMPLETING");
+    return 2;
+}
+
+static int set_interval(struct options *o, const char *text)
+{
+    long long sec;
+    if (str_parse_i64(text, 1, ITERATE_MAX, &sec) < 0) {
+        cmd_error("--iterate=%s is no number of seconds from 1 to %d", text, ITERATE_MAX);
+        return 2;
+    }
+    o->iterate_sec = (uint32_t)sec;
+    return 0;
+}
+
+/* Lists that replace what the environment said. */
+static int set_list(struct options *o, int id, const char *value)
+{
+    switch (id) {
+    case ID_jobs:
+        vec_clear(&o->ids);
+        return value ? each_word(o, value, add_id) : 0;
+    case ID_steps:
+        o->steps = true;
+        return value ? each_word(o, value, add_id) : 0;
+    case ID_user:
+    case ID_users:
+        vec_clear(&o->uids);
+        return each_word(o, value, add_user);
+    case ID_name:
+        clear_strings(o->names.data, o->names.len);
+        vec_clear(&o->names);
+        return each_word(o, value, add_name);
+    case ID_partition:
+        clear_strings(o->partitions.data, o->partitions.len);
+        vec_clear(&o->partitions);
+        return each_word(o, value, add_partition);
+    case ID_states:
+        return set_states(o, value);
+    case ID_iterate:
+        return set_interval(o, value);
+    default:
+        return 0;
+    }
+}
+
+static void set_text(struct options *o, int id, const char *value)
+{
+    switch (id) {
+    case ID_account:
+        o->accounts = value;
+        break;
+    case ID_qos:
+        o->qos = value;
+        break;
+    case ID_licenses:
+        o->licenses = value;
+        break;
+    case ID_reservation:
+        o->reservation = value;
+        break;
+    case ID_clusters:
+    case ID_cluster:
+        o->clusters = value;
+        break;
+    case ID_nodelist:
+        o->nodes = value;
+        break;
+    case ID_sort:
+        o->sort = value;
+        break;
+    case ID_format:
+        o->format = value;
+        o->format_long = NULL;
+        break;
+    case ID_format_long:
+        o->format_long = value;
+        o->format = NULL;
+        break;
+    default:
+        break;
+    }
+}
+
+static void set_flag(struct options *o, int id)
+{
+    switch (id) {
+    case ID_noheader:
+        o->noheader = true;
+        break;
+    case ID_long:
+        o->long_format = true;
+        break;
+    case ID_start:
+        o->start = true;
+        break;
+    case ID_me:
+        vec_clear(&o->uids);
+        vec_push(&o->uids, getuid());
+        break;
+    case ID_notme:
+        o->not_me = true;
+        break;
+    case ID_json:
+        o->json = true;
+        break;
+    case ID_yaml:
+        o->yaml = true;
+        break;
+    case ID_help:
+        o->help = true;
+        break;
+    case ID_usage:
+        o->usage = true;
+        break;
+    case ID_version:
+        o->version = true;
+        break;
+    case ID_verbose:
+        o->verbose++;
+        break;
+    default:
+        break;
+    }
+}
+
+int options_parse(struct options *o, int argc, char **argv)
+{
+    struct args a;
+    int id, status = 0;
+    *o = (struct options){0};
+    args_init(&a, rows, ROW_COUNT, argc, argv);
+    while (status == 0 && (id = args_next(&a)) != ARGS_END) {
+        if (id == ARGS_BAD) {
+            status = 2;
+            break;
+        }
+        set_flag(o, id);
+        set_text(o, id, a.value);
+        status = set_list(o, id, a.value);
+        if (o->help || o->usage || o->version)
+            break;
+    }
+    /* "squeue -j 5": the argument of an option that may have one, set apart from it. */
+    for (int i = args_operands(&a); status == 0 && i < argc && !o->help && !o->version; i++) {
+        if (id != ARGS_END)
+            break;
+        if (strspn(argv[i], "0123456789,._") == strlen(argv[i])) {
+            status = each_word(o, argv[i], add_id);
+        } else {
+            cmd_error("Unrecognized option: %s", argv[i]);
+            status = 2;
+        }
+    }
+    args_done(&a);
+    return status;
+}
+
+/* Whether one of the comma list's words is 'value'. */
+static bool listed(const char *list, const char *value)
+{
+    if (!list)
+        return true;
+    size_t value_len = value ? strlen(value) : 0;
+    for (const char *s = list; *s;) {
+        size_t len = strcspn(s, ",");
+        if (value && len == value_len && !strncasecmp(s, value, len))
+            return true;
+        s += len + (s[len] == ',');
+    }
+    return false;
+}
+
+bool options_match(const struct options *o, const Pb__JobRecord *job)
+{
+    const Pb__JobSpec *spec = job->spec;
+    if (o->not_me && spec->uid == getuid())
+        return false;
+    if (job_states_given(&o->states) && !job_states_match(&o->states, job->live))
+        return false;
+    return listed(o->accounts, spec->account) && listed(o->qos, spec->qos) &&
+           listed(o->licenses, spec->licenses) && listed(o->reservation, spec->reservation);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What squeue was asked for. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "cmd/common/job_state.h"
+#include "proto/job.pb-c.h"
+
+struct options {
+    bool noheader, long_format, steps, start, not_me;
+    bool json, yaml, help, usage, version;
+    unsigned verbose;
+    const char *format, *format_long, *sort, *nodes, *clusters; /* borrowed from argv */
+    const char *accounts, *qos, *licenses, *reservation;        /* comma lists; NULL: any */
+    uint32_t iterate_sec;
+    struct job_states states;
+    VEC(Pb__StepId) ids;
+    VEC(uint32_t) uids;
+    VEC(char *) names, partitions;
+    bool nobody; /* asked for users, none of whom is known */
+};
+
+/* 0; or the status to exit with, plus 1, after a message. */
+int options_parse(struct options *o, int argc, char **argv);
+void options_done(struct options *o);
+void options_format_help(struct str *out);
+void options_format_usage(struct str *out);
+
+/* Whether a job passes the filters that the controller does not apply. */
+bool options_match(const struct options *o, const Pb__JobRecord *job);

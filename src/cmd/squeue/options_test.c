@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include <getopt.h>
+#include <stdio.h>
+
+#include "cmd/common/cmd.h"
+#include "cmd/squeue/options.h"
+
+#define WORDS_MAX 32
+
+static int parse(struct options *o, const char *line)
+{
+    static char text[256];
+    static char *argv[WORDS_MAX + 1];
+    int argc = 0;
+    snprintf(text, sizeof(text), "squeue %s", line);
+    for (char *save = NULL, *s = strtok_r(text, " ", &save); s && argc < WORDS_MAX;
+         s = strtok_r(NULL, " ", &save))
+        argv[argc++] = s;
+    argv[argc] = NULL;
+    optind = 0;
+    return options_parse(o, argc, argv);
+}
+
+static void test_refused(void **state)
+{
+    static const char *const bad[] = {"--foo", "-j x",  "-j 1,x", "-t FOO", "extra",
+                                      "-i 0",  "-i ab", "-Y",     "-o"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct options o;
+        assert_int_equal(parse(&o, bad[i]), 2);
+        options_done(&o);
+    }
+}
+
+static void test_accepted(void **state)
+{
+    struct options o;
+    assert_int_equal(parse(&o, "-h -j 1,2 -t RUN,pd -n a,b --name c -p x -u 0 -o %i -S -i"), 0);
+    assert_true(o.noheader);
+    assert_int_equal(o.ids.len, 2);
+    assert_int_equal(o.states.wanted, 1u << PB__JOB_STATE__RUNNING | 1u << PB__JOB_STATE__PENDING);
+    assert_int_equal(o.names.len, 1);
+    assert_string_equal(o.names.data[0], "c");
+    assert_int_equal(o.uids.len, 1);
+    assert_string_equal(o.sort, "-i");
+    options_done(&o);
+    assert_int_equal(parse(&o, "-j5 -s"), 0);
+    assert_true(o.steps && o.ids.len == 1 && o.ids.data[0].job_id == 5);
+    options_done(&o);
+    assert_int_equal(parse(&o, "--jobs=3 --steps=4.1 --json"), 0);
+    assert_true(o.json && o.ids.len == 2 && o.ids.data[1].step_id == 1);
+    options_done(&o);
+}
+
+static void test_unknown_users_show_nothing(void **state)
+{
+    struct options o;
+    assert_int_equal(parse(&o, "-u no_such_user_here"), 0);
+    assert_true(o.nobody);
+    options_done(&o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_accepted),
+        cmocka_unit_test(test_unknown_users_show_nothing),
+    };
+    cmd_start("squeue");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
