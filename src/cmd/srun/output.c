@@ -79,6 +79,8 @@ static int open_stream(struct output *o, int number, const char *spec, struct er
     s->output = o;
     s->spec = spec;
     s->kind = names_kind(spec, &s->only_task);
+    if (s->kind == NAMES_DEFAULT && o->run->options->pty)
+        s->kind = NAMES_TASK; /* task 0, who has the terminal */
     if (s->kind == NAMES_NONE || s->kind == NAMES_ON_NODE)
         return 0;
     if (number == 2 && s->kind == NAMES_FILE && str_eq(spec, o->streams[0].spec)) {

@@ -70,6 +70,8 @@ static void on_granted(void *ctx, const struct Pb__AllocReply *reply)
 
     if (r->queued)
         say_info("job %u has been allocated resources", reply->job_id);
+    if (reply->message != NULL)
+        say_info("%s", reply->message);
     run->job_id = reply->job_id;
     run->alloc = keep(run, &reply->base);
     run->step = run->alloc != NULL ? run->alloc->step : NULL;

@@ -8,10 +8,16 @@
 #include "base/str.h"
 
 static int level;
+static bool raw_lines;
 
 void say_level(int verbose)
 {
     level = verbose;
+}
+
+void say_raw(bool raw)
+{
+    raw_lines = raw;
 }
 
 static void say(const char *prefix, const char *fmt, va_list ap)
@@ -20,7 +26,7 @@ static void say(const char *prefix, const char *fmt, va_list ap)
 
     str_puts(&line, prefix);
     str_vprintf(&line, fmt, ap);
-    str_putc(&line, '\n');
+    str_puts(&line, raw_lines ? "\r\n" : "\n");
     path_write_all(STDERR_FILENO, line.data, line.len);
     str_done(&line);
 }

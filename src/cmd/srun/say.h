@@ -4,7 +4,10 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 void say_level(int verbose); /* -1 quiet, 0, 1 -v, 2 -vv... */
+void say_raw(bool raw);      /* the terminal is raw: lines end with a carriage return too */
 
 void say_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void say_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));    /* not with --quiet */

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "cmd/srun/peers.h"
 #include "cmd/srun/run.h"
+#include "cmd/srun/say.h"
 
 struct terminal {
     struct run *run;
@@ -44,6 +45,7 @@ struct terminal *terminal_start(struct run *run)
     t->before = raw;
     cfmakeraw(&raw);
     tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+    say_raw(true);
     loop_signal(run->loop, SIGWINCH, on_resize, run);
     return t;
 }
@@ -53,5 +55,6 @@ void terminal_free(struct terminal *t)
     if (t == NULL)
         return;
     tcsetattr(STDIN_FILENO, TCSADRAIN, &t->before);
+    say_raw(false);
     free(t);
 }
