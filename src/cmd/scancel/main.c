@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * scancel: ends or signals jobs and steps.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cmd/common/cmd.h"
+#include "cmd/scancel/options.h"
+
+#define LINE_MAX_BYTES 4096
+
+struct filter {
+    Pb__JobFilter message;
+    Pb__JobState states[PB__JOB_STATE__SUSPENDED + 1];
+    uint32_t *ids;
+    char *name, *partition;
+};
+
+static void make_filter(const struct options *o, struct filter *f)
+{
+    Pb__JobFilter *m = &f->message;
+    pb__job_filter__init(m);
+    f->ids = mem_new_array(uint32_t, o->ids.len + 1);
+    for (size_t i = 0; i < o->ids.len; i++)
+        f->ids[i] = o->ids.data[i].job_id;
+    m->job_id = f->ids;
+    m->n_job_id = o->ids.len;
+    for (unsigned i = 0; i <= PB__JOB_STATE__SUSPENDED; i++)
+        if (o->states.wanted >> i & 1)
+            f->states[m->n_state++] = (Pb__JobState)i;
+    m->state = f->states;
+    f->name = (char *)o->name;
+    f->partition = (char *)o->partition;
+    m->name = &f->name;
+    m->n_name = o->name != NULL;
+    m->partition = &f->partition;
+    m->n_partition = o->partition != NULL;
+    m->uid = (uint32_t *)&o->uid;
+    m->n_uid = o->has_uid;
+    m->nodes = (char *)o->nodes;
+}
+
+struct chosen {
+    const struct options *options;
+    VEC(Pb__StepId) ids;
+    bool stop;
+};
+
+/* A line from standard input without its end; NULL at the end of input. */
+static char *read_line(char line[LINE_MAX_BYTES])
+{
+    if (!fgets(line, LINE_MAX_BYTES, stdin))
+        return NULL;
+    line[strcspn(line, "\n")] = 0;
+    return line;
+}
+
+static bool ask(const Pb__JobRecord *job, bool *stop)
+{
+    char line[LINE_MAX_BYTES];
+    for (;;) {
+        _cleanup_str_ struct str question = STR_INIT;
+        str_printf(&question, "Cancel job_id=%u name=%s partition=%s [y/n]? ", job->live->job_id,
+                   job->spec->name ? job->spec->name : "",
+                   job->live->partition ? job->live->partition : "");
+        for (size_t i = 0; i < question.len; i++)
+            if ((unsigned char)question.data[i] < 0x20)
+                question.data[i] = '?';
+        fputs(str_cstr(&question), stdout);
+        fflush(stdout);
+        if (!read_line(line)) {
+            *stop = true;
+            return false;
+        }
+        if (*line == 'y' || *line == 'Y' || *line == 'n' || *line == 'N')
+            return *line == 'y' || *line == 'Y';
+    }
+}
+
+static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    struct chosen *c = ctx;
+    const Pb__JobList *part = (const Pb__JobList *)message;
+    for (size_t i = 0; i < part->n_jobs && !c->stop; i++) {
+        const Pb__JobRecord *job = part->jobs[i];
+        Pb__StepId id = PB__STEP_ID__INIT;
+        if (!job->spec || !job->live || !options_match(c->options, job))
+            continue;
+        if (c->options->interactive && !ask(job, &c->stop))
+            continue;
+        id.job_id = job->live->job_id;
+        vec_push(&c->ids, id);
+    }
+    return 0;
+}
+
+/* Replaces the filters by the ids of the jobs that pass them. */
+static int choose(struct options *o, struct filter *f, struct err *err)
+{
+    struct chosen c = {.options = o};
+    int r = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &f->message.base, on_jobs, &c, err);
+    if (r == 0) {
+        vec_clear(&o->ids);
+        vec_foreach (&c.ids, id)
+            vec_push(&o->ids, *id);
+    }
+    vec_done(&c.ids);
+    return r;
+}
+
+static void tell(const struct options *o, const Pb__JobSignalReply__Result *result)
+{
+    char buf[JOB_STATE_ID_TEXT_MAX];
+    const char *what = result->has_step_id ? "step" : "job";
+    snprintf(buf, sizeof(buf), "%u", result->job_id);
+    if (result->has_step_id)
+        job_state_step_id(result->job_id, result->step_id, buf);
+    if (!o->has_signal)
+        cmd_detail(1, "Terminating %s %s", what, buf);
+    else
+        cmd_detail(1, "Signal %d to %s%s %s", o->signal,
+                   result->has_step_id ? ""
+                   : o->full           ? "full "
+                   : o->batch          ? "batch "
+                                       : "",
+                   what, buf);
+}
+
+/* Prints what came of it; the status to exit with. */
+static int report(const struct options *o, const Pb__JobSignalReply *reply)
+{
+    int status = 0;
+    char buf[JOB_STATE_ID_TEXT_MAX];
+    for (size_t i = 0; i < reply->n_results; i++) {
+        const Pb__JobSignalReply__Result *r = reply->results[i];
+        int code = r->code < 0 ? -r->code : r->code;
+        tell(o, r);
+        if (code == 0)
+            continue;
+        if (o->quiet && (code == ERR_JOB_DONE || code == ERR_NO_JOB || code == ERR_NO_STEP))
+            continue;
+        status = 1;
+        if (r->has_step_id)
+            cmd_error("Kill job error on job step id %s: %s",
+                      job_state_step_id(r->job_id, r->step_id, buf),
+                      r->text ? r->text : err_text(code));
+        else
+            cmd_error("Kill job error on job id %u: %s", r->job_id,
+                      r->text ? r->text : err_text(code));
+    }
+    return status;
+}
+
+/* Errors of a call that reached nobody are told of every job, as Slurm does. */
+static int report_failure(const struct options *o, const struct err *err)
+{
+    char buf[JOB_STATE_ID_TEXT_MAX];
+    vec_foreach (&o->ids, id) {
+        if (id->has_step_id)
+            cmd_error("Kill job error on job step id %s: %s",
+                      job_state_step_id(id->job_id, id->step_id, buf), err->text);
+        else
+            cmd_error("Kill job error on job id %u: %s", id->job_id, err->text);
+    }
+    if (!o->ids.len)
+        cmd_error("%s", err->text);
+    return 1;
+}
+
+static int cancel(struct options *o)
+{
+    struct filter f;
+    Pb__JobSignal request = PB__JOB_SIGNAL__INIT;
+    Pb__JobSignalReply *reply = NULL;
+    struct err err = {0};
+    bool by_filter = options_has_filter(o);
+    make_filter(o, &f);
+    if (options_needs_list(o)) {
+        if (choose(o, &f, &err) < 0)
+            return report_failure(o, &err);
+        if (!o->ids.len)
+            return 0;
+        by_filter = false;
+    }
+    _cleanup_free_ Pb__StepId **targets = mem_new_array(Pb__StepId *, o->ids.len + 1);
+    for (size_t i = 0; i < o->ids.len; i++)
+        targets[i] = &o->ids.data[i];
+    if (by_filter) {
+        request.filter = &f.message;
+    } else {
+        request.target = targets;
+        request.n_target = o->ids.len;
+    }
+    request.has_signal = o->has_signal;
+    request.signal = o->signal;
+    request.has_batch_only = request.batch_only = o->batch && !o->full;
+    request.has_full = request.full = o->full;
+    request.has_hurry = request.hurry = o->hurry;
+    int r = cmd_call(RPC_JOB_SIGNAL, &request.base, &reply, &err);
+    free(f.ids);
+    return r < 0 ? report_failure(o, &err) : report(o, reply);
+}
+
+/* Nothing was selected: a person is asked, a script is told. */
+static int select_jobs(struct options *o)
+{
+    char line[LINE_MAX_BYTES];
+    int status = 0;
+    if (isatty(STDIN_FILENO)) {
+        fputs("Job id(s) to cancel, each job_id[.step_id]: ", stdout);
+        fflush(stdout);
+        if (read_line(line)) {
+            for (char *save = NULL, *word = strtok_r(line, " \t,", &save); word && status == 0;
+                 word = strtok_r(NULL, " \t,", &save))
+                status = options_add_id(o, word);
+        }
+    }
+    if (status == 0 && !o->ids.len) {
+        cmd_error("No job identification provided");
+        status = 2;
+    }
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+    struct err err = {0};
+    cmd_start("scancel");
+    int status = options_parse(&o, argc, argv);
+    if (status == 0 && (o.help || o.usage || o.version)) {
+        if (o.version)
+            str_puts(cmd_out(), "slurm " SLURM_VERSION "\n");
+        else if (o.help)
+            options_format_help(cmd_out());
+        else
+            options_format_usage(cmd_out());
+        return cmd_flush();
+    }
+    if (status == 0 && !o.ids.len && !options_has_filter(&o))
+        status = select_jobs(&o);
+    if (status)
+        return status - 1;
+    cmd_set_level(false, o.verbose);
+    if (cmd_check_clusters(o.clusters, &err) < 0) {
+        cmd_error("%s", err.text);
+        return 1;
+    }
+    status = cancel(&o);
+    options_done(&o);
+    return status;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/scancel/options.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cmd/common/args.h"
+#include "cmd/common/cmd.h"
+#include "cmd/common/names.h"
+#include "cmd/common/signame.h"
+
+#define NO ARGS_NO
+#define REQ ARGS_REQ
+#define MAY ARGS_MAY
+
+enum {
+#define ARG(id, name, letter, argument, env, metavar, help) ID_##id,
+#include "cmd/scancel/scancel.def"
+#undef ARG
+};
+static const struct args_row rows[] = {
+#define ARG(id, name, letter, argument, env, metavar, help)                                        \
+    {ID_##id, name, letter, argument, env, metavar, help},
+#include "cmd/scancel/scancel.def"
+#undef ARG
+};
+#define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
+#define OPERANDS "[job_id[.step_id]...]"
+
+void options_format_help(struct str *out)
+{
+    args_format_help(rows, ROW_COUNT, "scancel", OPERANDS, out);
+}
+
+void options_format_usage(struct str *out)
+{
+    args_format_usage(rows, ROW_COUNT, "scancel", OPERANDS, out);
+}
+
+int options_add_id(struct options *o, const char *text)
+{
+    Pb__StepId id = PB__STEP_ID__INIT;
+    struct err err = {0};
+    if (job_state_parse_id(text, &id, &err) < 0) {
+        cmd_error("%s", err.text);
+        return 2;
+    }
+    vec_push(&o->ids, id);
+    return 0;
+}
+
+static int set_signal(struct options *o, const char *text)
+{
+    o->signal = signame_parse(text);
+    o->has_signal = true;
+    if (o->signal > 0)
+        return 0;
+    cmd_line("Unknown job signal: %s", text);
+    return 2;
+}
+
+static int set_states(struct options *o, const char *list)
+{
+    const uint32_t allowed = 1u << PB__JOB_STATE__PENDING | 1u << PB__JOB_STATE__RUNNING |
+                             1u << PB__JOB_STATE__SUSPENDED;
+    o->states = (struct job_states){0};
+    if (job_states_parse(list, &o->states, NULL) == 0 && !o->states.all && !o->states.completing &&
+        !(o->states.wanted & ~allowed))
+        return 0;
+    cmd_line("Invalid job state specified: %s\n"
+             "Valid job states are PENDING, RUNNING, and SUSPENDED",
+             list);
+    return 2;
+}
+
+static int set_user(struct options *o, const char *name)
+{
+    o->has_uid = true;
+    if (names_find_user(name, &o->uid) == 0)
+        return 0;
+    cmd_error("Invalid user name: %s", name);
+    return 2;
+}
+
+static int set_value(struct options *o, int id, const char *value)
+{
+    switch (id) {
+    case ID_account:
+        o->account = value;
+        return 0;
+    case ID_clusters:
+        o->clusters = value;
+        return 0;
+    case ID_name:
+    case ID_jobname:
+        o->name = value;
+        return 0;
+    case ID_nodelist:
+        o->nodes = value;
+        return 0;
+    case ID_partition:
+        o->partition = value;
+        return 0;
+    case ID_qos:
+        o->qos = value;
+        return 0;
+    case ID_reservation:
+        o->reservation = value;
+        return 0;
+    case ID_wckey:
+        o->wckey = value;
+        return 0;
+    case ID_signal:
+        return set_signal(o, value);
+    case ID_state:
+        return set_states(o, value);
+    case ID_user:
+        return set_user(o, value);
+    default:
+        return 0;
+    }
+}
+
+static void set_flag(struct options *o, int id)
+{
+    switch (id) {
+    case ID_batch:
+        o->batch = true;
+        break;
+    case ID_full:
+        o->full = true;
+        break;
+    case ID_hurry:
+        o->hurry = true;
+        break;
+    case ID_interactive:
+        o->interactive = true;
+        break;
+    case ID_me:
+        o->has_uid = true;
+        o->uid = getuid();
+        break;
+    case ID_quiet:
+        o->quiet = true;
+        break;
+    case ID_verbose:
+        o->verbose++;
+        break;
+    case ID_help:
+        o->help = true;
+        break;
+    case ID_usage:
+        o->usage = true;
+        break;
+    case ID_version:
+        o->version = true;
+        break;
+    default:
+        break;
+    }
+}
+
+int options_parse(struct options *o, int argc, char **argv)
+{
+    struct args a;
+    int id = 0, status = 0;
+    *o = (struct options){0};
+    args_init(&a, rows, ROW_COUNT, argc, argv);
+    while (status == 0 && (id = args_next(&a)) != ARGS_END) {
+        if (id == ARGS_BAD) {
+            status = 2;
+            break;
+        }
+        set_flag(o, id);
+        status = set_value(o, id, a.value);
+        if (o->help || o->usage || o->version)
+            break;
+    }
+    for (int i = args_operands(&a); status == 0 && id == ARGS_END && i < argc; i++) {
+        /* "1,2" as well as "1 2" */
+        for (const char *s = argv[i]; status == 0 && *s;) {
+            size_t len = strcspn(s, ",");
+            _cleanup_free_ char *word = mem_strndup(s, len);
+            status = options_add_id(o, word);
+            s += len + (s[len] == ',');
+        }
+    }
+    args_done(&a);
+    return status;
+}
+
+void options_done(struct options *o)
+{
+    vec_done(&o->ids);
+}
+
+bool options_needs_list(const struct options *o)
+{
+    return o->interactive || o->account || o->qos || o->reservation || o->wckey;
+}
+
+bool options_has_filter(const struct options *o)
+{
+    return o->has_uid || o->name || o->partition || o->nodes || job_states_given(&o->states) ||
+           o->account || o->qos || o->reservation || o->wckey;
+}
+
+static bool is(const char *wanted, const char *value)
+{
+    return !wanted || str_eq(wanted, value);
+}
+
+bool options_match(const struct options *o, const Pb__JobRecord *job)
+{
+    const Pb__JobSpec *spec = job->spec;
+    return !job_state_is_final(job->live) && is(o->account, spec->account) &&
+           is(o->qos, spec->qos) && is(o->reservation, spec->reservation) &&
+           is(o->wckey, spec->wckey);
+}

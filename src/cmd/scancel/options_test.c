@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/common/cmd.h"
+#include "cmd/scancel/options.h"
+
+#define WORDS_MAX 32
+
+static int parse(struct options *o, const char *line)
+{
+    static char text[256];
+    static char *argv[WORDS_MAX + 1];
+    int argc = 0;
+    snprintf(text, sizeof(text), "scancel %s", line);
+    for (char *save = NULL, *s = strtok_r(text, " ", &save); s && argc < WORDS_MAX;
+         s = strtok_r(NULL, " ", &save))
+        argv[argc++] = s;
+    argv[argc] = NULL;
+    optind = 0;
+    return options_parse(o, argc, argv);
+}
+
+static void test_refused(void **state)
+{
+    static const char *const bad[] = {"--foo",     "x",      "1.x",    "0",
+                                      "2_3",       "-s FOO", "-s 0 1", "-s",
+                                      "-t RUNNIN", "-t all", "-t CD",  "-u no_user_of_this_name",
+                                      "5 6 x"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct options o;
+        assert_int_equal(parse(&o, bad[i]), 2);
+        options_done(&o);
+    }
+}
+
+static void test_accepted(void **state)
+{
+    struct options o;
+    assert_int_equal(parse(&o, "7 -s sigusr1 8.1 -b 9,10 -v"), 0);
+    assert_int_equal(o.ids.len, 4);
+    assert_int_equal(o.ids.data[1].step_id, 1);
+    assert_int_equal(o.signal, SIGUSR1);
+    assert_true(o.has_signal && o.batch && !o.full);
+    assert_false(options_has_filter(&o));
+    options_done(&o);
+    assert_int_equal(parse(&o, "-n job -p main -t run,PD --me"), 0);
+    assert_true(options_has_filter(&o) && !options_needs_list(&o) && o.has_uid);
+    options_done(&o);
+    assert_int_equal(parse(&o, "-A acct"), 0);
+    assert_true(options_has_filter(&o) && options_needs_list(&o));
+    options_done(&o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_accepted),
+    };
+    cmd_start("scancel");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
