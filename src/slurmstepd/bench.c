@@ -230,6 +230,15 @@ static bool is_registered(struct bench *b, void *ctx)
     return b->session && b->registrations > *(unsigned *)ctx;
 }
 
+/* A test that fails leaves its daemon behind. */
+static pid_t running;
+
+static void end_it(void)
+{
+    if (running)
+        kill(running, SIGKILL);
+}
+
 void bench_start(struct bench *b)
 {
     _cleanup_free_ char *program = mem_printf("%s/slurmd", b->dir);
@@ -241,9 +250,13 @@ void bench_start(struct bench *b)
 
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 2, out, O_WRONLY | O_CREAT | O_APPEND, 0644);
+    posix_spawn_file_actions_adddup2(&actions, 2, 1);
     if (posix_spawn(&b->slurmd, program, &actions, NULL, argv, environ))
         abort();
     posix_spawn_file_actions_destroy(&actions);
+    if (!running)
+        atexit(end_it);
+    running = b->slurmd;
     if (!bench_until(b, is_registered, &before)) {
         _cleanup_free_ char *text = bench_read(b, "stderr");
 
@@ -266,7 +279,7 @@ void bench_kill(struct bench *b, int how)
         fprintf(stderr, "bench: slurmd ended with wait status 0x%x\n", (unsigned)status);
         abort();
     }
-    b->slurmd = 0;
+    b->slurmd = running = 0;
 }
 
 void bench_done(struct bench *b)

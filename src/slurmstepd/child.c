@@ -69,12 +69,19 @@ static __attribute__((format(printf, 1, 2))) void say(const char *fmt, ...)
     path_write_all(STDERR_FILENO, s.data, s.len);
 }
 
+/* All of them: posix_spawn() leaves two ignored that the C library keeps to itself. */
 static void default_signals(void)
 {
+    struct {
+        void (*handler)(int);
+        unsigned long flags;
+        void (*restorer)(void);
+        unsigned long mask;
+    } kernel_action = {0};
     sigset_t none;
 
     for (int signo = 1; signo < NSIG; signo++)
-        signal(signo, SIG_DFL);
+        syscall(SYS_rt_sigaction, signo, &kernel_action, NULL, sizeof(kernel_action.mask));
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
