@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "slurmd/note.h"
+
+static char dir[] = "/tmp/note-test.XXXXXX", jobs[64], path[80];
+
+static int set_up(void **state)
+{
+    if (!mkdtemp(dir))
+        return 1;
+    snprintf(jobs, sizeof(jobs), "%s/jobs", dir);
+    snprintf(path, sizeof(path), "%s/42.3", jobs);
+    return mkdir(jobs, 0700);
+}
+
+static int tear_down(void **state)
+{
+    return rmdir(jobs) || rmdir(dir);
+}
+
+static void make(const char *line)
+{
+    Pb__Terminate about = PB__TERMINATE__INIT;
+
+    about.job_id = 42;
+    about.restarts = 3;
+    about.uid = 1000;
+    about.job_name = "a name\nwith G 1\nlines";
+    assert_int_equal(note_create(dir, &about, line, NULL), 0);
+}
+
+static void test_cut_at_every_byte(void **state)
+{
+    _cleanup_str_ struct str whole = STR_INIT;
+
+    make(NOTE_SINGLE);
+    assert_int_equal(note_append(dir, 42, 3, NOTE_BATCH, NULL), 0);
+    assert_int_equal(path_read_file(path, 4096, &whole, NULL), 0);
+    for (size_t len = 0; len <= whole.len; len++) {
+        struct note n = {0};
+        int rc;
+
+        assert_int_equal(path_write_file(path, whole.data, len, 0600, NULL), 0);
+        rc = note_load(path, &n, NULL);
+        assert_int_equal(rc, len < whole.len - 4 ? -ERR_STORE_DAMAGED : 0);
+        assert_true(n.batch_started == (len == whole.len));
+        note_done(&n);
+    }
+    note_remove(dir, 42, 3);
+}
+
+static void test_flipped_bits(void **state)
+{
+    _cleanup_str_ struct str whole = STR_INIT;
+
+    make("");
+    assert_int_equal(path_read_file(path, 4096, &whole, NULL), 0);
+    for (size_t bit = 0; bit < 8 * whole.len; bit++) {
+        struct note n = {0};
+
+        whole.data[bit / 8] ^= (char)(1 << bit % 8);
+        assert_int_equal(path_write_file(path, whole.data, whole.len, 0600, NULL), 0);
+        whole.data[bit / 8] ^= (char)(1 << bit % 8);
+        assert_int_equal(note_load(path, &n, NULL), -ERR_STORE_DAMAGED);
+        note_done(&n);
+    }
+    note_remove(dir, 42, 3);
+}
+
+static void test_what_was_done(void **state)
+{
+    static const char *const lines[] = {"nonsense\n",        NOTE_PROLOG_DONE, "S 0\n", "S 17\n",
+                                        "T 30 TIME LIMIT\n", "T 5 \n",         "E 0\n", "E 4711\n"};
+    struct note n = {0};
+
+    make(NOTE_SINGLE);
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+        assert_int_equal(note_append(dir, 42, 3, lines[i], NULL), 0);
+    assert_int_equal(note_load(path, &n, NULL), 0);
+    assert_int_equal(n.about->uid, 1000);
+    assert_true(n.single_node && n.prolog_done && n.terminating && n.epilog_begun);
+    assert_false(n.batch_started || n.batch_over || n.gone);
+    assert_int_equal(n.steps.len, 2);
+    assert_int_equal(n.steps.data[1], 17);
+    assert_int_equal(n.grace_sec, 5);
+    assert_string_equal(n.why, "");
+    assert_int_equal(n.epilog_pid, 4711);
+    note_done(&n);
+    assert_int_equal(note_append(dir, 42, 3, "G 256\n", NULL), 0);
+    assert_int_equal(note_load(path, &n, NULL), 0);
+    assert_true(n.gone);
+    assert_int_equal(n.epilog_status, 256);
+    note_done(&n);
+    note_remove(dir, 42, 3);
+}
+
+static void test_only_once(void **state)
+{
+    Pb__Terminate about = PB__TERMINATE__INIT;
+
+    make("");
+    about.job_id = 42;
+    about.restarts = 3;
+    assert_int_not_equal(note_create(dir, &about, "", NULL), 0);
+    note_remove(dir, 42, 3);
+    assert_int_not_equal(note_append(dir, 42, 3, NOTE_BATCH, NULL), 0); /* not made by a line */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cut_at_every_byte),
+        cmocka_unit_test(test_flipped_bits),
+        cmocka_unit_test(test_what_was_done),
+        cmocka_unit_test(test_only_once),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "slurmd/revoked.h"
+
+static char path[] = "/tmp/revoked-test.XXXXXX";
+
+static int set_up(void **state)
+{
+    int fd = mkstemp(path);
+
+    return fd < 0 || close(fd);
+}
+
+static int tear_down(void **state)
+{
+    return unlink(path);
+}
+
+static struct revoked *open_list(void)
+{
+    struct revoked *r = NULL;
+
+    assert_int_equal(revoked_open(path, &r, NULL), 0);
+    return r;
+}
+
+static void test_remembered(void **state)
+{
+    struct revoked *r = open_list();
+
+    assert_false(revoked_has(r, 1, 0));
+    revoked_add(r, 1, 0);
+    revoked_add(r, 1, 0);
+    revoked_add(r, 2, 5);
+    revoked_close(r);
+    assert_int_equal(truncate(path, 15), 0); /* the second was cut */
+    r = open_list();
+    assert_true(revoked_has(r, 1, 0));
+    assert_false(revoked_has(r, 1, 1) || revoked_has(r, 2, 5));
+    revoked_add(r, 3, 0);
+    revoked_close(r);
+    r = open_list();
+    assert_true(revoked_has(r, 1, 0) && revoked_has(r, 3, 0));
+    revoked_close(r);
+    assert_int_equal(truncate(path, 0), 0);
+}
+
+static void fill(const char *bytes_path, uint32_t count)
+{
+    FILE *f = fopen(bytes_path, "w");
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t entry[2] = {i, 0};
+
+        fwrite(entry, sizeof(entry), 1, f);
+    }
+    fclose(f);
+}
+
+static void test_bounded(void **state)
+{
+    struct revoked *r;
+    struct stat st;
+
+    fill(path, 3 * REVOKED_MAX - 1);
+    r = open_list();
+    assert_true(revoked_has(r, 2 * REVOKED_MAX - 1, 0));
+    assert_false(revoked_has(r, 2 * REVOKED_MAX - 2, 0));
+    revoked_add(r, 9999999, 0); /* the file is long enough: rewritten */
+    assert_true(revoked_has(r, 9999999, 0));
+    revoked_close(r);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_size, REVOKED_MAX * 8);
+    r = open_list();
+    assert_true(revoked_has(r, 9999999, 0) && revoked_has(r, 3 * REVOKED_MAX - 2, 0));
+    revoked_close(r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_remembered),
+        cmocka_unit_test(test_bounded),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
