@@ -69,12 +69,18 @@ void ending_find_steps(struct job *j)
         take_end(j, SLURMD_STEP_BATCH);
     if (j->note.batch_over)
         j->batch_ended = true;
-    for (size_t i = 0; i < j->note.steps.len; i++) {
-        uint32_t id = j->note.steps.data[i];
+    for (size_t i = 0; i < j->note.steps.len;) {
+        uint32_t id = j->note.steps.data[i].id;
+        bool over =
+            j->note.steps.data[i].over || report_pending_step(d, j->key.id, j->key.restarts, id);
 
-        if (claimed(j, id) && !report_pending_step(d, j->key.id, j->key.restarts, id) &&
-            !step_adopt(j, id))
+        if (!over && !claimed(j, id)) {
+            vec_remove(&j->note.steps, i); /* as with a batch script */
+            continue;
+        }
+        if (!over && !step_adopt(j, id))
             take_end(j, id);
+        i++;
     }
 }
 

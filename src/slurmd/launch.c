@@ -226,16 +226,17 @@ static int check_tasks(struct slurmd *d, const struct rpc_request *r, const Pb__
 }
 
 /* Whether this step was asked for before; then the call is answered, now or with the first. */
-static bool is_repeat(struct job *j, uint32_t step_id, const uint8_t *key_hash, uint64_t call)
+static bool is_repeat(struct job *j, uint32_t step_id, uint64_t key, uint64_t call)
 {
     struct step *s = step_find(j, step_id);
+    struct note_step *known = note_find_step(&j->note, step_id);
     struct launch *l;
 
-    if (is_waiting(j, step_id, &l) && !memcmp(l->io_key_hash, key_hash, AUTH_HASH_SIZE)) {
+    if (is_waiting(j, step_id, &l) && l->key == key) {
         l->call = call;
         return true;
     }
-    if (s && !memcmp(s->io_key_hash, key_hash, AUTH_HASH_SIZE)) {
+    if (s && known && known->key == key) {
         s->call = call;
         if (s->started) {
             s->answered = false;
@@ -243,12 +244,20 @@ static bool is_repeat(struct job *j, uint32_t step_id, const uint8_t *key_hash, 
         }
         return true;
     }
-    for (size_t i = 0; i < j->note.steps.len; i++)
-        if (j->note.steps.data[i] == step_id) {
-            launch_refuse(j->d, call, ERR_LAUNCH, "the step was launched before");
-            return true;
-        }
-    return false;
+    if (!known && !is_waiting(j, step_id, &l))
+        return false;
+    launch_refuse(j->d, call, ERR_LAUNCH, "the step was launched before");
+    return true;
+}
+
+static uint64_t key_of(const Pb__LaunchTasks *m)
+{
+    uint8_t hash[AUTH_HASH_SIZE];
+    uint64_t key;
+
+    auth_hash(m->io_key.data, m->io_key.len, hash);
+    memcpy(&key, hash, sizeof(key));
+    return key;
 }
 
 static int job_for_tasks(struct slurmd *d, const Pb__Cred *cred, struct job **out, struct err *err)
@@ -267,7 +276,6 @@ void launch_tasks(struct slurmd *d, const struct rpc_request *r)
 {
     const Pb__LaunchTasks *m = (const Pb__LaunchTasks *)r->body;
     _cleanup_arena_ struct arena arena;
-    uint8_t hash[AUTH_HASH_SIZE];
     struct err err = {0};
     Pb__Cred *cred;
     struct job *j;
@@ -286,11 +294,10 @@ void launch_tasks(struct slurmd *d, const struct rpc_request *r)
         rpc_reply_error(d->server, r->call, -rc, err.text);
         return;
     }
-    auth_hash(m->io_key.data, m->io_key.len, hash);
-    if (is_repeat(j, cred->step_id, hash, r->call))
+    if (is_repeat(j, cred->step_id, key_of(m), r->call))
         return;
     l = launch_new(d, cred, m->cred, &m->base, index);
-    memcpy(l->io_key_hash, hash, sizeof(hash));
+    l->key = key_of(m);
     l->call = r->call;
     vec_push(&j->waiting, l);
     job_prepare(j);
@@ -353,8 +360,8 @@ static void start(struct job *j, struct launch *l, const struct user *user)
         j->note.batch_started = true;
         job_note(j, NOTE_BATCH);
     } else {
-        vec_push(&j->note.steps, l->step_id);
-        job_note(j, NOTE_STEP, l->step_id);
+        vec_push(&j->note.steps, ((struct note_step){.id = l->step_id, .key = l->key}));
+        job_note(j, NOTE_STEP, l->step_id, (unsigned long long)l->key);
     }
     rc = step_start(j, l->step_id, &m, &s, &err);
     if (rc) {
@@ -362,7 +369,6 @@ static void start(struct job *j, struct launch *l, const struct user *user)
         return;
     }
     s->call = l->call;
-    memcpy(s->io_key_hash, l->io_key_hash, sizeof(s->io_key_hash));
     launch_free(l);
 }
 

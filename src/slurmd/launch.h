@@ -22,7 +22,7 @@ struct launch {
     bool is_batch, asked;     /* asked: who the user is */
     struct str message, cred; /* packed */
     uint64_t call;
-    uint8_t io_key_hash[AUTH_HASH_SIZE];
+    uint64_t key; /* of srun's connections: tells a repeat from another launch */
 };
 
 void launch_batch(struct slurmd *d, const Pb__LaunchBatch *m); /* ordered by the controller */

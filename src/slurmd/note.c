@@ -33,6 +33,14 @@ void note_done(struct note *n)
     free(take_ptr(n->why));
 }
 
+struct note_step *note_find_step(const struct note *n, uint32_t id)
+{
+    for (size_t i = n->steps.len; i > 0; i--)
+        if (n->steps.data[i - 1].id == id)
+            return &n->steps.data[i - 1];
+    return NULL;
+}
+
 static int write_file(const char *path, int flags, const void *data, size_t len, struct err *err)
 {
     _cleanup_close_ int fd = open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
@@ -79,6 +87,7 @@ void note_remove(const char *dir, uint32_t job_id, uint32_t restarts)
 
 static void take_line(struct note *n, const char *line)
 {
+    unsigned long long key;
     unsigned number;
     int at = 0, value;
 
@@ -90,8 +99,10 @@ static void take_line(struct note *n, const char *line)
         n->batch_started = true;
     else if (!strcmp(line, "b"))
         n->batch_over = true;
-    else if (sscanf(line, "S %u", &number) == 1)
-        vec_push(&n->steps, number);
+    else if (sscanf(line, "S %u %llx", &number, &key) == 2)
+        vec_push(&n->steps, ((struct note_step){.id = number, .key = key}));
+    else if (sscanf(line, "s %u", &number) == 1 && note_find_step(n, number))
+        note_find_step(n, number)->over = true;
     else if (sscanf(line, "T %u %n", &number, &at) == 1 && at) {
         n->terminating = true;
         n->grace_sec = number;

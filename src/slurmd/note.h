@@ -15,14 +15,20 @@
 
 #define NOTE_SIZE_MAX (16u << 20)
 
+struct note_step {
+    uint32_t id;
+    bool over;    /* its end was acknowledged */
+    uint64_t key; /* tells a repeat of its launch from another one */
+};
+
 struct note {
     Pb__Terminate *about; /* ids, user, nodes, partition, name, directory: what scripts are told */
     bool single_node;
-    bool prolog_done;    /* after it */
-    bool batch_started;  /* before the shepherd is told to */
-    bool batch_over;     /* its end was acknowledged */
-    VEC(uint32_t) steps; /* before each step's shepherd is told to */
-    bool terminating;    /* the order has come */
+    bool prolog_done;            /* after it */
+    bool batch_started;          /* before the shepherd is told to */
+    bool batch_over;             /* its end was acknowledged */
+    VEC(struct note_step) steps; /* before each one's shepherd is told to */
+    bool terminating;            /* the order has come */
     uint32_t grace_sec;
     char *why;
     bool epilog_begun;
@@ -31,6 +37,7 @@ struct note {
     int epilog_status;
 };
 void note_done(struct note *n);
+struct note_step *note_find_step(const struct note *n, uint32_t id); /* NULL: never launched */
 
 /* Makes the file (dir is the spool directory) with a first line; fails when there is one. */
 int note_create(const char *dir, const Pb__Terminate *about, const char *line, struct err *err);
@@ -49,7 +56,8 @@ void note_each(const char *dir, note_fn *fn, void *ctx);
 #define NOTE_PROLOG_DONE "P\n"
 #define NOTE_BATCH "B\n"
 #define NOTE_BATCH_OVER "b\n"
-#define NOTE_STEP "S %u\n"            /* step */
+#define NOTE_STEP "S %u %llx\n"       /* step, key */
+#define NOTE_STEP_OVER "s %u\n"       /* step */
 #define NOTE_TERMINATE "T %u %.60s\n" /* grace, why */
 #define NOTE_EPILOG "E %d\n"          /* 0 before it starts, then its pid */
 #define NOTE_GONE "G %d\n"            /* epilog's wait status */

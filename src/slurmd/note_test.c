@@ -82,8 +82,10 @@ static void test_flipped_bits(void **state)
 
 static void test_what_was_done(void **state)
 {
-    static const char *const lines[] = {"nonsense\n",        NOTE_PROLOG_DONE, "S 0\n", "S 17\n",
-                                        "T 30 TIME LIMIT\n", "T 5 \n",         "E 0\n", "E 4711\n"};
+    static const char *const lines[] = {
+        "nonsense\n", NOTE_PROLOG_DONE, "S 0 ff\n",          "S 17 123456789abcdef0\n",
+        "s 17\n",     "s 99\n",         "T 30 TIME LIMIT\n", "T 5 \n",
+        "E 0\n",      "E 4711\n"};
     struct note n = {0};
 
     make(NOTE_SINGLE);
@@ -94,7 +96,8 @@ static void test_what_was_done(void **state)
     assert_true(n.single_node && n.prolog_done && n.terminating && n.epilog_begun);
     assert_false(n.batch_started || n.batch_over || n.gone);
     assert_int_equal(n.steps.len, 2);
-    assert_int_equal(n.steps.data[1], 17);
+    assert_true(n.steps.data[1].id == 17 && n.steps.data[1].key == 0x123456789abcdef0);
+    assert_true(n.steps.data[1].over && !n.steps.data[0].over);
     assert_int_equal(n.grace_sec, 5);
     assert_string_equal(n.why, "");
     assert_int_equal(n.epilog_pid, 4711);

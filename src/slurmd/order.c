@@ -146,11 +146,24 @@ static void forget_batch(struct slurmd *d, uint32_t job_id, uint32_t restarts)
 {
     struct job *j = job_find(d, job_id, restarts);
 
-    step_forget_files(d, job_id, restarts, SLURMD_STEP_BATCH);
-    if (j && j->note.batch_started && !j->note.batch_over) {
+    /* Noted first: without its files it would look as if it had never been started. */
+    if (j && j->note.batch_started && !j->note.batch_over && !j->note.gone) {
         j->note.batch_over = true;
         job_note(j, NOTE_BATCH_OVER);
     }
+    step_forget_files(d, job_id, restarts, SLURMD_STEP_BATCH);
+}
+
+static void forget_step(struct slurmd *d, const Pb__StepEnded *m)
+{
+    struct job *j = job_find(d, m->job_id, m->restarts);
+    struct note_step *known = j ? note_find_step(&j->note, m->step_id) : NULL;
+
+    if (known && !known->over && !j->note.gone) {
+        known->over = true;
+        job_note(j, NOTE_STEP_OVER, m->step_id);
+    }
+    step_forget_files(d, m->job_id, m->restarts, m->step_id);
 }
 
 static void forget_job(struct slurmd *d, uint32_t job_id, uint32_t restarts)
@@ -168,8 +181,7 @@ static void on_acknowledged(void *ctx, const Pb__NodeEvent *e)
     const Pb__BatchEnded *b = e->batch_ended;
 
     if (e->step_ended)
-        step_forget_files(d, e->step_ended->job_id, e->step_ended->restarts,
-                          e->step_ended->step_id);
+        forget_step(d, e->step_ended);
     if (e->launched && e->launched->code)
         forget_batch(d, e->launched->job_id, e->launched->restarts);
     if (b && b->has_gone && b->gone) {

@@ -19,11 +19,10 @@ struct step {
     uint32_t id;
     pid_t pid; /* 0: found again and not yet asked */
     struct rpc_link *link;
-    bool started;                        /* its tasks run */
-    bool ended;                          /* it has said so */
-    bool answered;                       /* whoever asked for the launch knows what became of it */
-    uint64_t call;                       /* srun's, to be answered when started; 0: none */
-    uint8_t io_key_hash[AUTH_HASH_SIZE]; /* tells a repeated launch from another one */
+    bool started;  /* its tasks run */
+    bool ended;    /* it has said so */
+    bool answered; /* whoever asked for the launch knows what became of it */
+    uint64_t call; /* srun's, to be answered when started; 0: none */
 };
 
 struct step *step_find(const struct job *j, uint32_t id);
