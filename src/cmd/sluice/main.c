@@ -158,6 +158,8 @@ int main(int argc, char **argv)
     struct sluice_options o = {0};
     int opt;
     cmd_start("sluice");
+    if (argc > 0)
+        argv[0] = (char *)"sluice"; /* what getopt puts before its messages */
     while ((opt = getopt_long(argc, argv, "N:c:d:hm:qV", long_options, NULL)) != -1) {
         if (opt == 'h') {
             fputs(help, stdout);

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/str.h"
 #include "cmd/sluice/sluice.h"
 
 char *place_default(void)
@@ -74,14 +75,27 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
     return 0;
 }
 
-void place_remove(const char *dir, bool with_dir)
+char *place_first_missing(const char *dir)
+{
+    _cleanup_free_ char *path = mem_strdup(dir);
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (access(path, F_OK))
+            return take_ptr(path);
+        *slash = '/';
+    }
+    return access(path, F_OK) ? take_ptr(path) : NULL;
+}
+
+void place_remove(const char *dir, const char *made_from)
 {
     static const char *const names[] = {"slurm.conf", "slurm.key", "log", "run", "spool", "state"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         _cleanup_free_ char *path = place_path(dir, names[i]);
         nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     }
-    if (with_dir && rmdir(dir)) {
-        /* Somebody put a file there meanwhile: it is theirs. */
-    }
+    /* A directory that somebody put a file into meanwhile is theirs, and ends the walk. */
+    _cleanup_free_ char *path = mem_strdup(dir);
+    while (made_from && str_starts(path, made_from) && rmdir(path) == 0)
+        *strrchr(path, '/') = '\0';
 }

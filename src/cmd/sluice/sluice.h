@@ -51,7 +51,11 @@ bool place_has_cluster(const char *dir);
 int place_load(const char *dir, struct conf **conf, struct err *err);
 /* One at a time in a directory. -1: another is at it; err says so. */
 int place_lock(const char *dir, struct err *err);
-void place_remove(const char *dir, bool with_dir); /* everything up made */
+/* The first directory of the path that does not exist; NULL: it does. The caller frees. */
+char *place_first_missing(const char *dir);
+/* Everything that 'up' made, and the emptied directories from DIR up to 'made_from' (may be NULL).
+ */
+void place_remove(const char *dir, const char *made_from);
 
 /* machine.c */
 unsigned machine_cpus(void);

@@ -21,7 +21,8 @@
 struct up {
     const struct sluice_options *o;
     struct conf *conf;
-    bool made_dir, made_conf;
+    char *made_from; /* the first directory on the way that was not there; NULL: all were */
+    bool made_conf;
     struct daemon_list before;
     VEC(struct daemon_start) starts;
 };
@@ -182,10 +183,8 @@ static void undo(struct up *u)
     }
     daemon_list_done(&now);
     daemon_list_done(&ours);
-    if (u->made_conf)
-        place_remove(u->o->dir, u->made_dir);
-    else if (u->made_dir)
-        rmdir(u->o->dir);
+    if (u->made_conf || u->made_from)
+        place_remove(u->o->dir, u->made_from);
 }
 
 static void report(const struct up *u, int64_t took_ms)
@@ -208,7 +207,7 @@ int sluice_up(const struct sluice_options *o)
     struct up u = {.o = o};
     struct err err = {0};
     int64_t began_ms = loop_mono_ms();
-    u.made_dir = access(o->dir, F_OK) != 0;
+    u.made_from = place_first_missing(o->dir);
     int rc = path_mkdirs(o->dir, 0755, &err);
     _cleanup_close_ int lock = -1;
     if (rc == 0) {
@@ -237,5 +236,6 @@ int sluice_up(const struct sluice_options *o)
     vec_done(&u.starts);
     daemon_list_done(&u.before);
     conf_free(u.conf);
+    free(u.made_from);
     return rc ? 1 : 0;
 }
