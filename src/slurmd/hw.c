@@ -15,7 +15,8 @@
 #include "base/mem.h"
 
 #define HWLOC_LIBRARY "libhwloc.so.15"
-#define LOAD_SCALE 65536 /* of sysinfo's load averages */
+#define CHILD_LIMIT_SEC 10 /* then the kernel's count has to do */
+#define LOAD_SCALE 65536   /* of sysinfo's load averages */
 
 struct shape { /* what the child says */
     int32_t code;
@@ -61,6 +62,7 @@ static void ask_in_child(struct shape *s)
         return;
     pid = fork();
     if (pid == 0) {
+        alarm(CHILD_LIMIT_SEC);
         s->code = ask_hwloc(s);
         _exit(write(ends[1], s, sizeof(*s)) != sizeof(*s));
     }
@@ -94,6 +96,7 @@ int hw_detect(const char *tmp_fs, struct hw *hw, struct err *err)
     struct shape s = {0};
     long online = sysconf(_SC_NPROCESSORS_ONLN);
 
+    hw->online = online;
     ask_in_child(&s);
     if (s.code || !s.cpus) /* no hwloc here: what the kernel counts, as one flat socket */
         s = (struct shape){.cpus = online > 0 ? (uint32_t)online : 1};
@@ -113,9 +116,7 @@ int hw_detect(const char *tmp_fs, struct hw *hw, struct err *err)
 
 bool hw_changed(const char *tmp_fs, const struct hw *hw)
 {
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-
-    return (online > 0 && (uint32_t)online != hw->cpus) || memory_mib() != hw->real_memory_mib ||
+    return sysconf(_SC_NPROCESSORS_ONLN) != hw->online || memory_mib() != hw->real_memory_mib ||
            tmp_mib(tmp_fs) != hw->tmp_disk_mib;
 }
 

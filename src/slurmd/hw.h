@@ -14,6 +14,7 @@
 struct hw {
     uint32_t cpus, boards, sockets, cores, threads; /* cores per socket, threads per core */
     uint64_t real_memory_mib, tmp_disk_mib;
+    long online; /* processors the kernel counts; may be more than are ours */
 };
 
 int hw_detect(const char *tmp_fs, struct hw *hw, struct err *err);

@@ -34,7 +34,7 @@ static void test_format(void **state)
         {86399, "UpTime=0-23:59:59\n"},
         {86400 * 400 + 3661, "UpTime=400-01:01:01\n"},
     };
-    struct hw hw = {16, 1, 2, 4, 2, 64000, 99};
+    struct hw hw = {16, 1, 2, 4, 2, 64000, 99, 16};
 
     for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
         struct str out = STR_INIT;

@@ -22,6 +22,7 @@
 #include "base/str.h"
 #include "slurmd/detach.h"
 #include "slurmd/job.h"
+#include "slurmd/logfile.h"
 #include "slurmd/serve.h"
 #include "slurmd/slurmd.h"
 #include "slurmd/spool.h"
@@ -166,28 +167,6 @@ static int find_stepd(struct slurmd *d, struct err *err)
     return 0;
 }
 
-static enum log_level louder(uint32_t level, unsigned verbose)
-{
-    unsigned sum = level + verbose;
-
-    return sum > LOG_LVL_DEBUG3 ? LOG_LVL_DEBUG3 : (enum log_level)sum;
-}
-
-static int open_log(struct slurmd *d, struct err *err)
-{
-    enum log_level level = louder(d->conf->slurmd_debug, d->verbose);
-    _cleanup_free_ char *file =
-        d->conf->slurmd_log_file ? path_expand(d->conf->slurmd_log_file, d->host, d->name) : NULL;
-    struct log_options options = {.program = "slurmd",
-                                  .file = file,
-                                  .file_level = level,
-                                  .stderr_level = d->foreground ? level : LOG_LVL_ERROR,
-                                  .syslog_level = file || d->foreground ? LOG_LVL_QUIET : level};
-    int rc = log_open(&options);
-
-    return rc ? err_set(err, rc, "cannot open SlurmdLogFile %s: %s", file, strerror(-rc)) : 0;
-}
-
 /* A path that users can not walk lets no batch script run. */
 static void check_walkable(const struct slurmd *d)
 {
@@ -222,6 +201,14 @@ static void on_hangup(void *ctx, int signo)
     uplink_reconfigure(ctx);
 }
 
+static void on_rotated(void *ctx, int signo)
+{
+    struct err err = {0};
+
+    if (logfile_open(ctx, &err))
+        log_error("%s", err.text);
+}
+
 static void on_stray(void *ctx, pid_t pid, int wait_status)
 {
     log_debug("process %d, an orphan, has ended", (int)pid);
@@ -238,6 +225,7 @@ static void set_up_loop(struct slurmd *d)
     loop_signal(d->loop, SIGTERM, on_stop, d);
     loop_signal(d->loop, SIGINT, on_stop, d);
     loop_signal(d->loop, SIGHUP, on_hangup, d);
+    loop_signal(d->loop, SIGUSR2, on_rotated, d);
     loop_child_other(d->loop, on_stray, d);
     loop_on_turn(d->loop, on_turn, d);
     d->users = users_new(d->loop);
@@ -253,7 +241,7 @@ static int set_up(struct slurmd *d, const struct options *o, struct err *err)
     d->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (d->null_fd < 0)
         return err_set(err, -errno, "cannot open /dev/null: %s", strerror(errno));
-    rc = open_log(d, err);
+    rc = logfile_open(d, err);
     if (!rc)
         rc = spool_open(d, o->clean, err);
     if (rc)
@@ -305,7 +293,7 @@ static int run(struct slurmd *d, const struct options *o)
     }
     log_info("slurmd version " SLUICE_VERSION " is node %s, port %u", d->name, d->node->port);
     if (terminal >= 0) {
-        log_set_stderr(LOG_LVL_QUIET);
+        logfile_detach(d);
         detach_ready(terminal, d->null_fd);
     }
     malloc_trim(0);
@@ -316,7 +304,7 @@ static int run(struct slurmd *d, const struct options *o)
 
 int main(int argc, char **argv)
 {
-    struct slurmd d = {.lock_fd = -1, .null_fd = -1};
+    struct slurmd d = {.lock_fd = -1, .null_fd = -1, .terminal = true};
     struct options o = {0};
     struct err err = {0};
     int rc = parse_options(argc, argv, &o);

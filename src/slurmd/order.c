@@ -23,12 +23,25 @@ static void end_step(struct slurmd *d, const Pb__Terminate *m)
                        m->why);
 }
 
-/* The epilog is told what the controller knows now. */
+static void learn(char **known, const char *news)
+{
+    if (!*known && news)
+        *known = mem_strdup(news);
+}
+
+/* The epilog is told what the controller knows now; a launch by srun has told less. */
 static void take_news(struct job *j, const Pb__Terminate *m)
 {
+    Pb__Terminate *about = j->note.about;
+
+    learn(&about->user_name, m->user_name);
+    learn(&about->nodes, m->nodes);
+    learn(&about->partition, m->partition);
+    learn(&about->job_name, m->job_name);
+    learn(&about->work_dir, m->work_dir);
     if (m->has_exit_status) {
-        j->note.about->has_exit_status = true;
-        j->note.about->exit_status = m->exit_status;
+        about->has_exit_status = true;
+        about->exit_status = m->exit_status;
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "slurmd/launch.h"
+#include "slurmd/uplink.h"
 
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
@@ -10,12 +11,15 @@
 static void answer_status(struct slurmd *d, uint64_t call)
 {
     Pb__NodeStatus m = PB__NODE_STATUS__INIT;
+    _cleanup_arena_ struct arena arena;
 
+    arena_init(&arena, 0);
     m.name = d->name;
     m.has_connected = m.has_started_at = true;
     m.connected = d->welcome;
     m.controller = (char *)rpc_session_peer(d->controller);
     m.started_at = d->started_at;
+    m.n_present = uplink_presence(d, &arena, &m.present);
     rpc_reply(d->server, call, &m.base);
 }
 

@@ -44,7 +44,7 @@ struct slurmd {
     int64_t started_at; /* wall seconds */
     int null_fd, lock_fd;
     unsigned verbose;
-    bool foreground;
+    bool foreground, terminal; /* terminal: the caller's is still ours */
 
     struct hw hw;
     struct auth_key key;

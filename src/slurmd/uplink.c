@@ -11,6 +11,7 @@
 #include "slurmd/events.h"
 #include "slurmd/job.h"
 #include "slurmd/launch.h"
+#include "slurmd/logfile.h"
 #include "slurmd/order.h"
 #include "slurmd/step.h"
 
@@ -104,13 +105,14 @@ static Pb__Presence *presence_of(struct arena *arena, const struct job *j)
     return p;
 }
 
-static void fill_presence(struct slurmd *d, struct arena *arena, Pb__NodeRegister *m)
+size_t uplink_presence(struct slurmd *d, struct arena *arena, Pb__Presence ***list)
 {
-    size_t count = HASH_COUNT(d->jobs);
+    size_t count = 0;
 
-    m->present = arena_alloc(arena, (count + 1) * sizeof(Pb__Presence *));
+    *list = arena_alloc(arena, (HASH_COUNT(d->jobs) + 1) * sizeof(Pb__Presence *));
     for (struct job *j = d->jobs; j; j = j->hh.next)
-        m->present[m->n_present++] = presence_of(arena, j);
+        (*list)[count++] = presence_of(arena, j);
+    return count;
 }
 
 static void fill_hardware(const struct slurmd *d, Pb__NodeRegister *m)
@@ -150,7 +152,7 @@ void uplink_register(struct slurmd *d)
     m.addr = (char *)d->node->addr;
     m.port = d->node->port;
     fill_hardware(d, &m);
-    fill_presence(d, &arena, &m);
+    m.n_present = uplink_presence(d, &arena, &m.present);
     rpc_session_send(d->controller, RPC_NODE_REGISTER, &m.base);
 }
 
@@ -281,6 +283,8 @@ void uplink_reconfigure(struct slurmd *d)
         conf_free(d->conf);
         d->conf = fresh;
         d->node = &d->conf->nodes.data[0];
+        if (logfile_open(d, &err))
+            log_error("%s", err.text);
         log_info("read %s again", d->conf->path);
         uplink_register(d);
     }

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/arena.h"
 #include "slurmd/slurmd.h"
 
 void uplink_open(struct slurmd *d); /* loads what is known of the controller */
@@ -11,3 +12,6 @@ void uplink_close(struct slurmd *d);
 void uplink_register(struct slurmd *d);    /* again, after a change of what this node has */
 void uplink_flush(struct slurmd *d);       /* once a turn: events to disk, then to the controller */
 void uplink_reconfigure(struct slurmd *d); /* reads slurm.conf again */
+
+/* The jobs known here, in the arena; returns their number. */
+size_t uplink_presence(struct slurmd *d, struct arena *arena, Pb__Presence ***list);

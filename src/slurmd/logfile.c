@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmd/logfile.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/path.h"
+
+static enum log_level louder(uint32_t level, unsigned verbose)
+{
+    unsigned sum = level + verbose;
+
+    return sum > LOG_LVL_DEBUG3 ? LOG_LVL_DEBUG3 : (enum log_level)sum;
+}
+
+int logfile_open(struct slurmd *d, struct err *err)
+{
+    enum log_level level = louder(d->conf->slurmd_debug, d->verbose);
+    _cleanup_free_ char *file =
+        d->conf->slurmd_log_file ? path_expand(d->conf->slurmd_log_file, d->host, d->name) : NULL;
+    struct log_options options = {.program = "slurmd",
+                                  .file = file,
+                                  .file_level = level,
+                                  .syslog_level = file || d->foreground ? LOG_LVL_QUIET : level};
+    int rc;
+
+    options.stderr_level = d->foreground ? level : d->terminal ? LOG_LVL_ERROR : LOG_LVL_QUIET;
+    rc = log_open(&options);
+    return rc ? err_set(err, rc, "cannot open SlurmdLogFile %s: %s", file, strerror(-rc)) : 0;
+}
+
+void logfile_detach(struct slurmd *d)
+{
+    d->terminal = false;
+    log_set_stderr(LOG_LVL_QUIET);
+}

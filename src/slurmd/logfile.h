@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Where the daemon's log goes, by SlurmdLogFile, SlurmdDebug and the command line.
+ */
+#pragma once
+
+#include "slurmd/slurmd.h"
+
+/* Opens; called again, follows a changed configuration or a file that was moved away. */
+int logfile_open(struct slurmd *d, struct err *err);
+void logfile_detach(struct slurmd *d); /* nothing to the terminal any more */
