@@ -5,7 +5,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +24,6 @@ static int parse(struct options *o, const char *line)
          s = strtok_r(NULL, " ", &save))
         argv[argc++] = s;
     argv[argc] = NULL;
-    optind = 0;
     return options_parse(o, argc, argv);
 }
 

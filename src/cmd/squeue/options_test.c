@@ -7,7 +7,6 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include <getopt.h>
 #include <stdio.h>
 
 #include "cmd/common/cmd.h"
@@ -25,7 +24,6 @@ static int parse(struct options *o, const char *line)
          s = strtok_r(NULL, " ", &save))
         argv[argc++] = s;
     argv[argc] = NULL;
-    optind = 0;
     return options_parse(o, argc, argv);
 }
 
