@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What scontrol does besides showing and updating. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "cmd/common/cmd.h"
+#include "cmd/common/job_state.h"
+#include "cmd/scontrol/scontrol.h"
+#include "proto/ctl.pb-c.h"
+
+#define PING_PATIENCE_SEC 2
+
+/* Asks one controller alone, the first also over the local socket. */
+static bool answers(size_t which, bool *leads)
+{
+    struct conf one = *cmd_conf();
+    Pb__Empty request = PB__EMPTY__INIT;
+    Pb__PingReply *reply = NULL;
+    struct arena arena;
+    one.controllers.data += which;
+    one.controllers.len = 1;
+    if (which > 0)
+        one.socket_dir = "/nonexistent";
+    if (one.message_timeout_sec > PING_PATIENCE_SEC)
+        one.message_timeout_sec = PING_PATIENCE_SEC;
+    struct rpc_client *client = rpc_client_new(&one);
+    arena_init(&arena, 0);
+    int r = rpc_call(client, RPC_PING, &request.base, 0, &arena, &reply, NULL);
+    *leads = r == 0 && reply->primary;
+    arena_done(&arena);
+    rpc_client_free(client);
+    return r == 0;
+}
+
+int ping_print(bool *all_up)
+{
+    const struct conf *conf = cmd_conf();
+    bool leads, one_up = false;
+    *all_up = true;
+    for (size_t i = 0; i < conf->controllers.len; i++) {
+        bool up = answers(i, &leads);
+        one_up = one_up || up;
+        *all_up = *all_up && up;
+        str_puts(cmd_out(), "Slurmctld(");
+        if (i == 0)
+            str_puts(cmd_out(), "primary");
+        else if (conf->controllers.len == 2)
+            str_puts(cmd_out(), "backup");
+        else
+            str_printf(cmd_out(), "backup%zu", i);
+        str_printf(cmd_out(), ") at %s is %s\n", conf->controllers.data[i].name,
+                   up ? "UP" : "DOWN");
+    }
+    return one_up ? 0 : 1;
+}
+
+int run_ping(int argc, char **argv)
+{
+    bool all_up;
+    ping_print(&all_up);
+    return all_up ? 0 : 1;
+}
+
+int run_reconfigure(int argc, char **argv)
+{
+    Pb__Empty request = PB__EMPTY__INIT;
+    Pb__ReconfigureReply *reply = NULL;
+    struct err err = {0};
+    if (cmd_call(RPC_RECONFIGURE, &request.base, &reply, &err) < 0) {
+        cmd_line("slurm_reconfigure error: %s", err.text);
+        return 1;
+    }
+    if (!scontrol.quiet && *reply->changes) {
+        str_puts(cmd_out(), reply->changes);
+        if (cmd_out()->data[cmd_out()->len - 1] != '\n')
+            str_putc(cmd_out(), '\n');
+    }
+    return 0;
+}
+
+int run_shutdown(int argc, char **argv)
+{
+    Pb__ShutdownRequest request = PB__SHUTDOWN_REQUEST__INIT;
+    struct err err = {0};
+    if (argc && !str_case_eq(argv[0], "slurmctld") && !str_case_eq(argv[0], "controller")) {
+        cmd_line("invalid shutdown argument:%s", argv[0]);
+        return 1;
+    }
+    request.has_controller_only = request.controller_only = argc > 0;
+    if (cmd_call(RPC_SHUTDOWN, &request.base, NULL, &err) < 0) {
+        cmd_line("slurm_shutdown error: %s", err.text);
+        return 1;
+    }
+    return 0;
+}
+
+/* Ids by job name. */
+struct named {
+    struct job_ids *ids;
+    uint32_t room;
+};
+
+static void add_id(struct named *n, uint32_t id)
+{
+    struct job_ids *ids = n->ids;
+    if (ids->count == n->room) {
+        n->room = n->room * 2 + 8;
+        ids->id = mem_realloc(ids->id, n->room * sizeof(uint32_t));
+    }
+    ids->id[ids->count++] = id;
+}
+
+static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    const Pb__JobList *part = (const Pb__JobList *)message;
+    for (size_t i = 0; i < part->n_jobs; i++)
+        if (part->jobs[i]->live && !job_state_is_final(part->jobs[i]->live))
+            add_id(ctx, part->jobs[i]->live->job_id);
+    return 0;
+}
+
+static int add_named(struct named *n, char *name)
+{
+    Pb__JobFilter filter = PB__JOB_FILTER__INIT;
+    uint32_t uid = getuid(), before = n->ids->count;
+    struct err err = {0};
+    filter.name = &name;
+    filter.n_name = 1;
+    filter.uid = &uid;
+    filter.n_uid = uid != 0;
+    if (rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_jobs, n, &err) < 0) {
+        cmd_line("slurm_load_jobs error: %s", err.text);
+        return -1;
+    }
+    if (n->ids->count == before) {
+        cmd_line("%s for job name %s", err_text(ERR_NO_JOB), name);
+        return -1;
+    }
+    return 0;
+}
+
+int job_ids_parse(int argc, char **argv, struct job_ids *ids)
+{
+    struct named n = {.ids = ids};
+    *ids = (struct job_ids){0};
+    for (int i = 0; i < argc; i++) {
+        char *value = strchr(argv[i], '=');
+        size_t key_len = value ? (size_t)(value - argv[i]) : 0;
+        if (value &&
+            (!strncasecmp(argv[i], "JobName", key_len) || !strncasecmp(argv[i], "Name", key_len))) {
+            if (add_named(&n, value + 1) < 0)
+                return -1;
+            continue;
+        }
+        for (const char *s = value ? value + 1 : argv[i]; *s;) {
+            size_t len = strcspn(s, ",");
+            _cleanup_free_ char *word = mem_strndup(s, len);
+            Pb__StepId id = PB__STEP_ID__INIT;
+            if (job_state_parse_id(word, &id, NULL) < 0 || id.has_step_id) {
+                cmd_line("%s for job %s", err_text(ERR_NO_JOB), word);
+                return -1;
+            }
+            add_id(&n, id.job_id);
+            s += len + (s[len] == ',');
+        }
+    }
+    return 0;
+}
+
+/* The same change for each job; one that fails does not spare the others. */
+static int update_jobs(int argc, char **argv, Pb__JobUpdate *change)
+{
+    struct job_ids ids;
+    int status = 0;
+    if (job_ids_parse(argc, argv, &ids) < 0)
+        return 1;
+    for (uint32_t i = 0; i < ids.count; i++) {
+        struct err err = {0};
+        change->job_id = ids.id[i];
+        int r = cmd_call(RPC_JOB_UPDATE, &change->base, NULL, &err);
+        if (r == 0)
+            continue;
+        cmd_line("%s for job %u", err.text, ids.id[i]);
+        status = 1;
+        if (r == -ERR_CONNECT)
+            break;
+    }
+    free(ids.id);
+    return status;
+}
+
+int run_hold(int argc, char **argv)
+{
+    Pb__JobUpdate change = PB__JOB_UPDATE__INIT;
+    change.has_hold = change.hold = 1;
+    return update_jobs(argc, argv, &change);
+}
+
+int run_uhold(int argc, char **argv)
+{
+    Pb__JobUpdate change = PB__JOB_UPDATE__INIT;
+    change.has_user_hold = change.user_hold = 1;
+    return update_jobs(argc, argv, &change);
+}
+
+int run_release(int argc, char **argv)
+{
+    Pb__JobUpdate change = PB__JOB_UPDATE__INIT;
+    change.has_hold = 1;
+    return update_jobs(argc, argv, &change);
+}
+
+int run_requeue(int argc, char **argv)
+{
+    Pb__JobUpdate change = PB__JOB_UPDATE__INIT;
+    change.has_requeue = change.requeue = 1;
+    return update_jobs(argc, argv, &change);
+}
+
+int run_write(int argc, char **argv)
+{
+    Pb__JobIdRequest request = PB__JOB_ID_REQUEST__INIT;
+    Pb__JobScript *reply = NULL;
+    Pb__StepId id = PB__STEP_ID__INIT;
+    struct err err = {0};
+    if (strncasecmp(argv[0], "batch_script", strlen(argv[0]))) {
+        cmd_line("invalid write argument:%s", argv[0]);
+        return 1;
+    }
+    if (job_state_parse_id(argv[1], &id, &err) < 0 || id.has_step_id) {
+        cmd_line("job script retrieval failed: %s: %s", err_text(ERR_NO_JOB), argv[1]);
+        return 1;
+    }
+    request.job_id = id.job_id;
+    if (cmd_call(RPC_JOB_SCRIPT, &request.base, &reply, &err) < 0) {
+        cmd_line("job script retrieval failed: %s", err.text);
+        return 1;
+    }
+    if (argc > 2 && str_eq(argv[2], "-")) {
+        str_append(cmd_out(), reply->script.data, reply->script.len);
+        return 0;
+    }
+    _cleanup_free_ char *own_name = mem_printf("slurm-%u.sh", id.job_id);
+    const char *file = argc > 2 ? argv[2] : own_name;
+    if (path_write_file(file, reply->script.data, reply->script.len, 0700, &err) < 0) {
+        cmd_line("job script retrieval failed: %s", err.text);
+        return 1;
+    }
+    str_printf(cmd_out(), "batch script for job %u written to %s\n", id.job_id, file);
+    return 0;
+}
+
+int run_check(int argc, char **argv)
+{
+    _cleanup_free_ char *path = argc ? mem_strdup(argv[0]) : conf_path();
+    struct conf_report report = {0};
+    struct conf *conf = NULL;
+    struct err err = {0};
+    int r = conf_load(path, CONF_FULL, NULL, &conf, &report, &err);
+    vec_foreach (&report.warnings, w)
+        cmd_line("warning: %s:%d: %s", w->file, w->line, w->text);
+    if (r < 0)
+        cmd_error("%s", err.text);
+    else if (!scontrol.quiet)
+        str_printf(cmd_out(), "%s: %zu nodes, %zu partitions, %zu warnings\n", path,
+                   conf->nodes.len, conf->parts.len, report.warnings.len);
+    conf_report_done(&report);
+    conf_free(conf);
+    return r < 0 ? 1 : 0;
+}

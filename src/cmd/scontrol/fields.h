@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * "Key=value" into members of messages, by the tables update_*.def.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+
+enum field_type {
+    FIELD_TEXT,
+    FIELD_UPPER, /* text in capitals */
+    FIELD_HOSTS, /* a host list */
+    FIELD_BOOL,
+    FIELD_NUMBER,  /* uint32_t */
+    FIELD_COUNT,   /* uint32_t, or UNLIMITED: UINT32_MAX */
+    FIELD_SIGNED,  /* int32_t */
+    FIELD_MEMORY,  /* uint64_t, MiB; UNLIMITED: 0 */
+    FIELD_LIMIT,   /* int64_t, seconds out of minutes; NONE: 0 */
+    FIELD_SECONDS, /* int64_t, seconds */
+    FIELD_DATE,    /* int64_t, wall seconds */
+};
+struct field {
+    const char *key;
+    enum field_type type;
+    size_t offset, has_offset; /* of the member and its has_ flag; 0: none */
+};
+extern const struct field fields_job[], fields_part[], fields_node[]; /* end with key NULL */
+
+/* The row of a key: the whole one, or of three letters and more the beginning of one. NULL:
+ * unknown. */
+const struct field *field_find(const struct field *table, const char *key, size_t len);
+
+/* Sets a member of a message; text is copied into the arena. -ERR_PARSE names key and value. */
+int field_set(const struct field *f, const char *value, void *message, struct arena *arena,
+              struct err *err);

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/timefmt.h"
+#include "cmd/scontrol/fields.h"
+#include "proto/job.pb-c.h"
+#include "proto/node.pb-c.h"
+#include "proto/part.pb-c.h"
+
+static void test_bad_values(void **state)
+{
+    static const struct {
+        const struct field *table;
+        const char *key, *value;
+    } v[] = {
+        {fields_job, "TimeLimit", "soon"},   {fields_job, "Nice", "x"},
+        {fields_job, "NumTasks", "-1"},      {fields_job, "Contiguous", "maybe"},
+        {fields_job, "MinMemoryNode", "4Z"}, {fields_job, "StartTime", "never"},
+        {fields_job, "ReqNodeList", "n[1-"}, {fields_part, "MaxNodes", "-2"},
+        {fields_part, "MaxTime", "1:2:3:4"}, {fields_node, "Weight", "heavy"},
+    };
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        _cleanup_arena_ struct arena arena;
+        struct err err = {0};
+        union {
+            Pb__JobSpec job;
+            Pb__PartRecord part;
+            Pb__NodeUpdate node;
+        } message;
+        arena_init(&arena, 0);
+        memset(&message, 0, sizeof(message));
+        const struct field *f = field_find(v[i].table, v[i].key, strlen(v[i].key));
+        assert_non_null(f);
+        assert_true(field_set(f, v[i].value, &message, &arena, &err) < 0);
+        assert_non_null(strstr(err.text, v[i].key));
+        assert_non_null(strstr(err.text, v[i].value));
+    }
+}
+
+static void test_keys(void **state)
+{
+    static const struct {
+        const struct field *table;
+        const char *key, *found;
+    } v[] = {
+        {fields_job, "jobname", "JobName"},
+        {fields_job, "name", "Name"},
+        {fields_job, "TIMELIMIT", "TimeLimit"},
+        {fields_job, "time", "TimeLimit"},
+        {fields_job, "NodeList", NULL},
+        {fields_job, "Frob", NULL},
+        {fields_job, "UserId", NULL},
+        {fields_job, "N", NULL},
+        {fields_job, "", NULL},
+        {fields_node, "RealMemory", NULL},
+        {fields_node, "state", "State"},
+        {fields_node, "CPUs", NULL},
+        {fields_part, "maxtime", "MaxTime"},
+        {fields_part, "TotalNodes", NULL},
+    };
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        const struct field *f = field_find(v[i].table, v[i].key, strlen(v[i].key));
+        if (v[i].found)
+            assert_string_equal(f->key, v[i].found);
+        else
+            assert_null(f);
+    }
+}
+
+static void set(const struct field *table, const char *key, const char *value, void *message,
+                struct arena *arena)
+{
+    assert_int_equal(field_set(field_find(table, key, strlen(key)), value, message, arena, NULL),
+                     0);
+}
+
+static void test_values(void **state)
+{
+    _cleanup_arena_ struct arena arena;
+    Pb__JobSpec job = PB__JOB_SPEC__INIT;
+    Pb__PartRecord part = PB__PART_RECORD__INIT;
+    Pb__NodeUpdate node = PB__NODE_UPDATE__INIT;
+    arena_init(&arena, 0);
+    set(fields_job, "JobName", "a b", &job, &arena);
+    set(fields_job, "Nice", "-5", &job, &arena);
+    set(fields_job, "TimeLimit", "5", &job, &arena);
+    set(fields_job, "MinMemoryNode", "2G", &job, &arena);
+    assert_string_equal(job.name, "a b");
+    assert_true(job.has_nice && job.nice == -5);
+    assert_true(job.has_time_limit_sec && job.time_limit_sec == 300);
+    assert_true(job.has_mem_per_node_mib && job.mem_per_node_mib == 2048);
+    assert_false(job.has_hold || job.has_contiguous);
+    set(fields_part, "MaxTime", "UNLIMITED", &part, &arena);
+    set(fields_part, "MaxNodes", "INFINITE", &part, &arena);
+    set(fields_part, "Default", "yes", &part, &arena);
+    set(fields_part, "State", "drain", &part, &arena);
+    assert_true(part.has_max_time_sec && part.max_time_sec == TIME_UNLIMITED);
+    assert_true(part.has_max_nodes && part.max_nodes == UINT32_MAX);
+    assert_true(part.has_is_default && part.is_default);
+    assert_string_equal(part.state, "DRAIN");
+    set(fields_node, "State", "resume", &node, &arena);
+    set(fields_node, "Weight", "7", &node, &arena);
+    assert_string_equal(node.state, "RESUME");
+    assert_true(node.has_weight && node.weight == 7);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bad_values),
+        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_values),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * scontrol: shows and changes the state of the cluster, one command at a time or in a dialogue.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "cmd/common/args.h"
+#include "cmd/common/cmd.h"
+#include "cmd/scontrol/scontrol.h"
+
+#define NO ARGS_NO
+#define REQ ARGS_REQ
+#define MAY ARGS_MAY
+#define LINE_BYTES_MAX 65536
+#define WORDS_MAX 1024
+#define WORD_LEAST 3 /* letters of an abbreviated command */
+
+struct scontrol scontrol;
+
+enum {
+#define ARG(id, name, letter, argument, env, metavar, help) ID_##id,
+#include "cmd/scontrol/scontrol.def"
+#undef ARG
+};
+static const struct args_row rows[] = {
+#define ARG(id, name, letter, argument, env, metavar, help)                                        \
+    {ID_##id, name, letter, argument, env, metavar, help},
+#include "cmd/scontrol/scontrol.def"
+#undef ARG
+};
+#define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
+
+static const struct command {
+    const char *word;
+    scontrol_run *run; /* NULL: not available */
+    int least, most;
+    const char *arguments, *help;
+} commands[] = {
+#define COMMAND(id, word, least, most, arguments, help)                                            \
+    {word, run_##id, least, most, arguments, help},
+#define NOT_YET(word) {word, NULL, 0, ARGS_MANY, "", ""},
+#include "cmd/scontrol/commands.def"
+#undef COMMAND
+#undef NOT_YET
+};
+#define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
+
+int run_help(int argc, char **argv)
+{
+    struct str *out = cmd_out();
+    args_format_help(rows, ROW_COUNT, "scontrol", "[COMMAND [ARGUMENTS]]", out);
+    str_puts(out, "Commands (without one they are read from standard input):\n");
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        const struct command *c = &commands[i];
+        if (!*c->help)
+            continue;
+        size_t start = out->len;
+        str_printf(out, "  %s %s", c->word, c->arguments);
+        do
+            str_putc(out, ' ');
+        while (out->len - start < 36);
+        str_printf(out, "%s\n", c->help);
+    }
+    return 0;
+}
+
+int run_version(int argc, char **argv)
+{
+    str_puts(cmd_out(), "slurm " SLURM_VERSION "\n");
+    return 0;
+}
+
+int run_quit(int argc, char **argv)
+{
+    scontrol.leave = true;
+    return 0;
+}
+
+static const struct command *find_command(const char *word)
+{
+    const struct command *near = NULL;
+    size_t len = strlen(word);
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (strncasecmp(commands[i].word, word, len))
+            continue;
+        if (!commands[i].word[len])
+            return &commands[i];
+        near = near ? near : &commands[i];
+    }
+    return len >= WORD_LEAST ? near : NULL;
+}
+
+static int run_command(int argc, char **argv)
+{
+    const struct command *c = find_command(argv[0]);
+    int count = argc - 1;
+    if (!c) {
+        cmd_line("invalid keyword: %s", argv[0]);
+        return 1;
+    }
+    if (!c->run) {
+        cmd_error("%s is not available in this version", c->word);
+        return 1;
+    }
+    if (count < c->least || count > c->most) {
+        cmd_line("too %s arguments for keyword:%s", count < c->least ? "few" : "many", c->word);
+        return 1;
+    }
+    return c->run(count, argv + 1);
+}
+
+static void set_option(int id, const char *value)
+{
+    switch (id) {
+    case ID_all:
+        scontrol.all = true;
+        break;
+    case ID_hide:
+        scontrol.all = false;
+        break;
+    case ID_clusters:
+    case ID_clusters_old:
+        scontrol.clusters = value;
+        break;
+    case ID_details:
+        scontrol.details = true;
+        break;
+    case ID_future:
+        scontrol.future = true;
+        break;
+    case ID_json:
+        scontrol.json = true;
+        break;
+    case ID_yaml:
+        scontrol.yaml = true;
+        break;
+    case ID_oneliner:
+        scontrol.oneliner = true;
+        break;
+    case ID_quiet:
+        scontrol.quiet = true;
+        break;
+    case ID_verbose:
+        scontrol.verbose++;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Words of a line, quotes removed: "a b" is one. The line is changed. */
+static int split(char *line, char **words)
+{
+    int count = 0;
+    char *out = line;
+    for (char *in = line; count < WORDS_MAX;) {
+        in += strspn(in, " \t\n");
+        if (!*in)
+            break;
+        char quote = 0;
+        words[count++] = out;
+        for (; *in && (quote || !strchr(" \t\n", *in)); in++) {
+            if (quote ? *in == quote : *in == '"' || *in == '\'')
+                quote = quote ? 0 : *in;
+            else
+                *out++ = *in;
+        }
+        bool last = !*in;
+        in += !last;
+        *out++ = 0;
+        if (last)
+            break;
+    }
+    return count;
+}
+
+static int dialogue(void)
+{
+    static char line[LINE_BYTES_MAX];
+    static char *words[WORDS_MAX];
+    int status = 0;
+    while (!scontrol.leave) {
+        if (isatty(STDIN_FILENO)) {
+            fputs("scontrol: ", stdout);
+            fflush(stdout);
+        }
+        if (!fgets(line, sizeof(line), stdin))
+            break;
+        int count = split(line, words);
+        if (count > 0 && run_command(count, words))
+            status = 1;
+        if (cmd_flush())
+            return 1;
+    }
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct args a;
+    struct err err = {0};
+    int id;
+    cmd_start("scontrol");
+    args_init(&a, rows, ROW_COUNT, argc, argv);
+    while ((id = args_next(&a)) != ARGS_END) {
+        if (id == ARGS_BAD)
+            return 1;
+        if (id == ID_help || id == ID_version) {
+            id == ID_help ? run_help(0, NULL) : run_version(0, NULL);
+            return cmd_flush();
+        }
+        set_option(id, a.value);
+    }
+    int first = args_operands(&a);
+    args_done(&a);
+    cmd_set_level(scontrol.quiet, scontrol.verbose);
+    if (scontrol.clusters && cmd_check_clusters(scontrol.clusters, &err) < 0) {
+        cmd_error("%s", err.text);
+        return 1;
+    }
+    if (first >= argc)
+        return dialogue();
+    int status = run_command(argc - first, argv + first);
+    int written = cmd_flush();
+    return status ? status : written;
+}

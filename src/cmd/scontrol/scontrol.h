@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the parts of scontrol share. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define ARGS_MANY 1000000
+
+struct scontrol {
+    bool all, details, oneliner, quiet, json, yaml, future, leave;
+    unsigned verbose;
+    const char *clusters;
+};
+extern struct scontrol scontrol;
+
+/* Commands: argv[0] is the first argument after the word. They print their errors and return the
+ * status to exit with. */
+typedef int scontrol_run(int argc, char **argv);
+scontrol_run run_check, run_help, run_hold, run_ping, run_quit, run_reconfigure, run_release;
+scontrol_run run_requeue, run_show, run_shutdown, run_uhold, run_update, run_version, run_write;
+
+/* Whether the controllers answer, a line each. */
+int ping_print(bool *all_up);
+
+/* Job ids out of "1,2", "3" and "JobName=NAME". The array is the caller's; negative after a
+ * message. */
+struct job_ids {
+    uint32_t *id;
+    uint32_t count;
+};
+int job_ids_parse(int argc, char **argv, struct job_ids *ids);

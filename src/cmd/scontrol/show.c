@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* "scontrol show": records of the controller, and host lists, which need none. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/hostlist.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "cmd/common/cmd.h"
+#include "cmd/common/job_state.h"
+#include "cmd/common/json_out.h"
+#include "cmd/common/records.h"
+#include "cmd/scontrol/scontrol.h"
+#include "cmd/scontrol/text_record.h"
+#include "proto/ctl.pb-c.h"
+
+#define HOST_FILE_MAX (16u << 20)
+#define ENTITY_LEAST 2 /* letters of an abbreviated entity */
+
+struct show {
+    json_t *json; /* NULL: text */
+    struct text_style style;
+    size_t seen;
+    struct hostlist *wanted; /* nodes asked for by name and not seen yet; NULL: all */
+    const char *name;        /* the one partition; NULL: all */
+    const Pb__StepId *step;  /* the one step; NULL: all */
+};
+
+static void begin(struct show *s)
+{
+    s->style = (struct text_style){.oneliner = scontrol.oneliner, .details = scontrol.details};
+    if (scontrol.json || scontrol.yaml)
+        s->json = json_array();
+}
+
+/* Prints what was gathered, or what went wrong. */
+static int finish(struct show *s, const char *what, int r, const struct err *err)
+{
+    if (r < 0) {
+        json_decref(s->json);
+        cmd_line("slurm_load_%s error: %s", what, err->text);
+        return 1;
+    }
+    if (s->json)
+        json_out_print(what, s->json, scontrol.yaml, cmd_out());
+    return 0;
+}
+
+static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    struct show *s = ctx;
+    const Pb__JobList *part = (const Pb__JobList *)message;
+    int64_t now = part->has_now ? part->now : time(NULL);
+    for (size_t i = 0; i < part->n_jobs; i++) {
+        if (!part->jobs[i]->spec || !part->jobs[i]->live)
+            continue;
+        s->seen++;
+        if (s->json)
+            json_array_append_new(s->json, records_job(part->jobs[i], cmd_conf()->cluster_name));
+        else
+            text_job(part->jobs[i], now, s->style, cmd_out());
+    }
+    return 0;
+}
+
+static int show_job(const char *id_text)
+{
+    struct show s = {0};
+    struct err err = {0};
+    Pb__JobFilter filter = PB__JOB_FILTER__INIT;
+    Pb__StepId id = PB__STEP_ID__INIT;
+    if (id_text) {
+        if (job_state_parse_id(id_text, &id, NULL) < 0 || id.has_step_id) {
+            cmd_line("scontrol_print_job error: %s: %s", err_text(ERR_NO_JOB), id_text);
+            return 1;
+        }
+        filter.job_id = &id.job_id;
+        filter.n_job_id = 1;
+    }
+    filter.has_all_states = filter.all_states = 1;
+    begin(&s);
+    int r = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_jobs, &s, &err);
+    if (r == 0 && id_text && !s.seen)
+        r = err_set(&err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
+    if (r == 0 && !s.seen && !s.json)
+        cmd_line("No jobs in the system");
+    return finish(&s, "jobs", r, &err);
+}
+
+static int on_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    struct show *s = ctx;
+    const Pb__StepList *part = (const Pb__StepList *)message;
+    for (size_t i = 0; i < part->n_steps; i++) {
+        const Pb__StepRecord *step = part->steps[i];
+        if (s->step && (step->job_id != s->step->job_id ||
+                        (s->step->has_step_id && step->step_id != s->step->step_id)))
+            continue;
+        s->seen++;
+        if (s->json)
+            json_array_append_new(s->json, records_step(step));
+        else
+            text_step(step, s->style, cmd_out());
+    }
+    return 0;
+}
+
+static int show_step(const char *id_text)
+{
+    struct show s = {0};
+    struct err err = {0};
+    Pb__StepFilter filter = PB__STEP_FILTER__INIT;
+    Pb__StepId id = PB__STEP_ID__INIT, *ids[1] = {&id};
+    if (id_text) {
+        if (job_state_parse_id(id_text, &id, NULL) < 0) {
+            cmd_line("scontrol_print_step error: %s: %s", err_text(ERR_NO_STEP), id_text);
+            return 1;
+        }
+        s.step = &id;
+        filter.ids = ids;
+        filter.n_ids = 1;
+    }
+    begin(&s);
+    int r = rpc_call_stream(cmd_client(), RPC_STEP_LIST, &filter.base, on_steps, &s, &err);
+    if (r == 0 && !s.seen && !s.json && id_text) {
+        cmd_line("Job step %s not found", id_text);
+        return 1;
+    }
+    if (r == 0 && !s.seen && !s.json)
+        cmd_line("No job steps in the system");
+    return finish(&s, "steps", r, &err);
+}
+
+static int on_nodes(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    struct show *s = ctx;
+    const Pb__NodeList *part = (const Pb__NodeList *)message;
+    for (size_t i = 0; i < part->n_nodes; i++) {
+        const Pb__NodeRecord *node = part->nodes[i];
+        if (s->wanted && !hostlist_remove(s->wanted, node->name))
+            continue;
+        if (node->state == PB__NODE_BASE__NODE_FUTURE && !scontrol.future && !s->wanted)
+            continue;
+        s->seen++;
+        if (s->json)
+            json_array_append_new(s->json, records_node(node, cmd_conf()->cluster_name));
+        else
+            text_node(node, s->style, cmd_out());
+    }
+    return 0;
+}
+
+static int show_node(const char *expr)
+{
+    struct show s = {0};
+    struct err err = {0};
+    _cleanup_hostlist_ struct hostlist *wanted = NULL;
+    Pb__NodeFilter filter = PB__NODE_FILTER__INIT;
+    if (expr && hostlist_parse(expr, &wanted, &err) < 0) {
+        cmd_line("%s", err.text);
+        return 1;
+    }
+    if (wanted)
+        hostlist_uniq(wanted);
+    s.wanted = wanted;
+    filter.nodes = (char *)expr;
+    begin(&s);
+    int r = rpc_call_stream(cmd_client(), RPC_NODE_LIST, &filter.base, on_nodes, &s, &err);
+    int status = finish(&s, "nodes", r, &err);
+    char name[HOSTLIST_NAME_MAX + 1];
+    for (size_t i = 0; r == 0 && wanted && i < hostlist_count(wanted); i++) {
+        cmd_line("Node %s not found", hostlist_nth(wanted, i, name));
+        status = 1;
+    }
+    return status;
+}
+
+static int on_parts(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    struct show *s = ctx;
+    const Pb__PartList *part = (const Pb__PartList *)message;
+    for (size_t i = 0; i < part->n_parts; i++) {
+        const Pb__PartRecord *p = part->parts[i];
+        if (s->name ? !str_eq(s->name, p->name) : p->hidden && !scontrol.all)
+            continue;
+        s->seen++;
+        if (s->json)
+            json_array_append_new(s->json, records_part(p, cmd_conf()->cluster_name));
+        else
+            text_part(p, s->style, cmd_out());
+    }
+    return 0;
+}
+
+static int show_partition(const char *name)
+{
+    struct show s = {.name = name};
+    struct err err = {0};
+    Pb__PartFilter filter = PB__PART_FILTER__INIT;
+    filter.name = (char **)&name;
+    filter.n_name = name != NULL;
+    begin(&s);
+    int r = rpc_call_stream(cmd_client(), RPC_PART_LIST, &filter.base, on_parts, &s, &err);
+    int status = finish(&s, "partitions", r, &err);
+    if (r == 0 && name && !s.seen) {
+        cmd_line("Partition %s not found", name);
+        status = 1;
+    }
+    return status;
+}
+
+static int show_config(const char *key)
+{
+    Pb__ConfigRequest request = PB__CONFIG_REQUEST__INIT;
+    Pb__TextReply *reply = NULL;
+    struct err err = {0};
+    request.key = (char *)key;
+    if (cmd_call(RPC_CONFIG_SHOW, &request.base, &reply, &err) < 0) {
+        cmd_line("slurm_load_ctl_conf error: %s", err.text);
+        return 1;
+    }
+    if (key) {
+        str_puts(cmd_out(), reply->text);
+        return 0;
+    }
+    char date[32];
+    time_t now = time(NULL);
+    struct tm tm;
+    strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", localtime_r(&now, &tm));
+    str_printf(cmd_out(), "Configuration data as of %s\n%s\n", date, reply->text);
+    bool all_up;
+    ping_print(&all_up);
+    return 0;
+}
+
+/* Hosts out of an expression, or of a file when it is a path. */
+static int read_hosts(const char *text, struct hostlist **hosts)
+{
+    struct err err = {0};
+    _cleanup_str_ struct str file = STR_INIT;
+    int r = 0;
+    if (strchr(text, '/')) {
+        r = path_read_file(text, HOST_FILE_MAX, &file, &err);
+        for (size_t i = 0; r == 0 && i < file.len; i++)
+            if (strchr(" \t\r\n", file.data[i]))
+                file.data[i] = ',';
+        text = str_cstr(&file);
+        text += strspn(text, ",");
+        while (r == 0 && file.len && file.data[file.len - 1] == ',')
+            file.data[--file.len] = 0;
+    }
+    if (r == 0)
+        r = hostlist_parse(text, hosts, &err);
+    if (r < 0)
+        cmd_error("%s", err.text);
+    return r;
+}
+
+static int show_hostnames(const char *text)
+{
+    _cleanup_hostlist_ struct hostlist *hosts = NULL;
+    char name[HOSTLIST_NAME_MAX + 1];
+    text = text ? text : getenv("SLURM_JOB_NODELIST");
+    if (!text || !*text) {
+        cmd_error("host list is empty");
+        return 1;
+    }
+    if (read_hosts(text, &hosts) < 0)
+        return 1;
+    for (size_t i = 0; i < hostlist_count(hosts); i++)
+        str_printf(cmd_out(), "%s\n", hostlist_nth(hosts, i, name));
+    return 0;
+}
+
+static int print_hostlist(const char *text, bool sorted)
+{
+    _cleanup_hostlist_ struct hostlist *hosts = NULL;
+    if (!text) {
+        cmd_line("invalid encode argument");
+        return 1;
+    }
+    if (read_hosts(text, &hosts) < 0)
+        return 1;
+    if (sorted)
+        hostlist_sort(hosts);
+    hostlist_format(hosts, cmd_out());
+    str_putc(cmd_out(), '\n');
+    return 0;
+}
+
+static int show_hostlist(const char *text)
+{
+    return print_hostlist(text, false);
+}
+
+static int show_hostlistsorted(const char *text)
+{
+    return print_hostlist(text, true);
+}
+
+static int show_nothing(const char *what)
+{
+    cmd_line("%s", what);
+    return 0;
+}
+
+static int show_reservation(const char *name)
+{
+    return show_nothing("No reservations in the system");
+}
+
+static int show_license(const char *name)
+{
+    return show_nothing("No licenses configured in Slurm.");
+}
+
+static int show_topology(const char *name)
+{
+    return show_nothing("No topology information available");
+}
+
+/* In the order in which an abbreviation finds them. */
+static const struct {
+    const char *word;
+    int (*run)(const char *id);
+} entities[] = {
+    {"config", show_config},
+    {"hostlist", show_hostlist},
+    {"hostlistsorted", show_hostlistsorted},
+    {"hostnames", show_hostnames},
+    {"jobs", show_job},
+    {"licenses", show_license},
+    {"nodes", show_node},
+    {"partitions", show_partition},
+    {"reservations", show_reservation},
+    {"steps", show_step},
+    {"topology", show_topology},
+};
+#define ENTITY_COUNT (sizeof(entities) / sizeof(entities[0]))
+
+int run_show(int argc, char **argv)
+{
+    /* "show job=5" is "show job 5". */
+    size_t len = strcspn(argv[0], "=");
+    const char *id = argv[0][len] ? argv[0] + len + 1 : argc > 1 ? argv[1] : NULL;
+    for (size_t i = 0; i < ENTITY_COUNT && len >= ENTITY_LEAST; i++)
+        if (!strncasecmp(entities[i].word, argv[0], len))
+            return entities[i].run(id);
+    cmd_line("invalid entity:%s for keyword:show", argv[0]);
+    return 1;
+}

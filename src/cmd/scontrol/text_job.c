@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Jobs as text. */
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "base/size.h"
+#include "base/timefmt.h"
+#include "cmd/common/job_state.h"
+#include "cmd/common/names.h"
+#include "cmd/common/text.h"
+#include "cmd/scontrol/text_record.h"
+
+struct job_view {
+    const Pb__JobRecord *job;
+    const Pb__JobSpec *spec;
+    const Pb__JobLive *live;
+    int64_t now;
+    struct text_style style;
+    struct str *out;
+};
+
+static void put_date(struct str *out, const char *key, int64_t at)
+{
+    char buf[TIME_TEXT_MAX];
+    str_printf(out, "%s=%s", key, time_format_date(at, "Unknown", buf));
+}
+
+/* A reason is one word on a line of pairs. */
+static void put_reason(const struct job_view *v)
+{
+    size_t start = v->out->len + strlen(" Reason=");
+    text_pair(v->out, " Reason", job_state_reason(v->live));
+    for (size_t i = start; i < v->out->len; i++)
+        if (v->out->data[i] == ' ')
+            v->out->data[i] = '_';
+}
+
+static void put_head(const struct job_view *v)
+{
+    const Pb__JobSpec *s = v->spec;
+    str_printf(v->out, "JobId=%u", v->live->job_id);
+    text_pair(v->out, " JobName", s->name);
+    text_break(v->style, v->out);
+    text_pair(v->out, "UserId", s->user_name ? s->user_name : names_user(s->uid));
+    str_printf(v->out, "(%u)", s->uid);
+    text_pair(v->out, " GroupId", s->group_name ? s->group_name : names_group(s->gid));
+    str_printf(v->out, "(%u) MCS_label=N/A", s->gid);
+    text_break(v->style, v->out);
+    str_printf(v->out, "Priority=%u Nice=%d", v->live->priority, s->nice);
+    text_pair(v->out, " Account", s->account);
+    text_pair(v->out, " QOS", s->qos);
+    if (s->wckey)
+        text_pair(v->out, " WCKey", s->wckey);
+    text_break(v->style, v->out);
+    text_pair(v->out, "JobState", job_state_word(v->live));
+    put_reason(v);
+    text_pair(v->out, " Dependency", s->dependency);
+    text_break(v->style, v->out);
+    str_printf(v->out, "Requeue=%d Restarts=%u BatchFlag=%d Reboot=0 ExitCode=",
+               s->has_requeue ? s->requeue : s->batch, v->live->restarts, s->batch);
+    job_state_put_exit(v->live->exit_status, v->out);
+    if (v->style.details) {
+        text_break(v->style, v->out);
+        str_puts(v->out, "DerivedExitCode=");
+        job_state_put_exit(v->live->derived_status, v->out);
+    }
+}
+
+static void put_times(const struct job_view *v)
+{
+    char used[TIME_TEXT_MAX], limit[TIME_TEXT_MAX], least[TIME_TEXT_MAX];
+    const Pb__JobLive *l = v->live;
+    text_break(v->style, v->out);
+    str_printf(v->out, "RunTime=%s TimeLimit=%s TimeMin=%s",
+               time_format_limit(job_state_used_sec(l, v->now), used),
+               l->has_time_limit_sec ? time_format_limit(l->time_limit_sec, limit)
+                                     : "Partition_Limit",
+               v->spec->has_time_min_sec ? time_format_limit(v->spec->time_min_sec, least) : "N/A");
+    text_break(v->style, v->out);
+    put_date(v->out, "SubmitTime", l->submit_at);
+    put_date(v->out, " EligibleTime", l->eligible_at);
+    text_break(v->style, v->out);
+    put_date(v->out, "AccrueTime", l->eligible_at);
+    text_break(v->style, v->out);
+    put_date(v->out, "StartTime", l->start_at);
+    put_date(v->out, " EndTime", job_state_end_at(l));
+    str_puts(v->out, " Deadline=N/A");
+    text_break(v->style, v->out);
+    str_puts(v->out, "SuspendTime=None SecsPreSuspend=0");
+    put_date(v->out, " LastSchedEval", l->last_sched_at);
+    str_printf(v->out, " Scheduler=%s", l->scheduled_by_backfill ? "Backfill" : "Main");
+}
+
+static void put_places(const struct job_view *v)
+{
+    text_break(v->style, v->out);
+    text_pair(v->out, "Partition", v->live->partition ? v->live->partition : v->spec->partition);
+    text_pair(v->out, " AllocNode:Sid", v->spec->alloc_host);
+    str_printf(v->out, ":%u", v->spec->alloc_sid);
+    text_break(v->style, v->out);
+    text_pair(v->out, "ReqNodeList", v->spec->req_nodes);
+    text_pair(v->out, " ExcNodeList", v->spec->exc_nodes);
+    text_break(v->style, v->out);
+    text_pair(v->out, "NodeList", v->live->nodes ? v->live->nodes : "");
+    if (v->live->sched_nodes)
+        text_pair(v->out, " SchedNodeList", v->live->sched_nodes);
+    if (v->live->batch_host) {
+        text_break(v->style, v->out);
+        text_pair(v->out, "BatchHost", v->live->batch_host);
+    }
+}
+
+static void put_or_star(struct str *out, uint32_t n)
+{
+    if (n)
+        str_printf(out, "%u", n);
+    else
+        str_putc(out, '*');
+}
+
+/* Nodes that got the same share are one entry, as in "Nodes=n[1-2] CPU_IDs=0-1 Mem=100 GRES=". */
+static void put_shares(const struct job_view *v)
+{
+    const Pb__JobLive *l = v->live;
+    for (size_t i = 0; i < l->n_alloc;) {
+        _cleanup_hostlist_ struct hostlist *nodes = hostlist_new();
+        _cleanup_str_ struct str names = STR_INIT;
+        const Pb__NodeAlloc *first = l->alloc[i];
+        for (; i < l->n_alloc; i++) {
+            const Pb__NodeAlloc *a = l->alloc[i];
+            if (a->cpus != first->cpus || a->mem_mib != first->mem_mib ||
+                a->cores.len != first->cores.len ||
+                (a->cores.len && memcmp(a->cores.data, first->cores.data, a->cores.len)))
+                break;
+            hostlist_push(nodes, a->node);
+        }
+        hostlist_format(nodes, &names);
+        text_break(v->style, v->out);
+        text_pair(v->out, v->style.oneliner ? "Nodes" : "  Nodes", str_cstr(&names));
+        str_puts(v->out, " CPU_IDs=");
+        size_t bits = first->cores.len ? first->cores.len * 8 : first->cpus, shown = 0;
+        for (size_t b = 0; b < bits; b++) {
+            size_t end = b;
+            while (end < bits &&
+                   (!first->cores.len || (first->cores.data[end / 8] >> (end % 8) & 1)))
+                end++;
+            if (end == b)
+                continue;
+            str_printf(v->out, shown++ ? ",%zu" : "%zu", b);
+            if (end - b > 1)
+                str_printf(v->out, "-%zu", end - 1);
+            b = end;
+        }
+        str_printf(v->out, " Mem=%llu GRES=", (unsigned long long)first->mem_mib);
+    }
+}
+
+static void put_node_count(const struct job_view *v)
+{
+    const Pb__JobSpec *s = v->spec;
+    if (v->live->state == PB__JOB_STATE__PENDING && s->has_min_nodes && s->max_nodes)
+        str_printf(v->out, "NumNodes=%u-%u", v->live->num_nodes, s->max_nodes);
+    else
+        str_printf(v->out, "NumNodes=%u", v->live->num_nodes);
+}
+
+static void put_resources(const struct job_view *v)
+{
+    const Pb__JobSpec *s = v->spec;
+    _cleanup_str_ struct str asked = STR_INIT, got = STR_INIT;
+    uint32_t tasks = v->live->num_tasks ? v->live->num_tasks : s->num_tasks;
+    bool has_got = job_state_put_tres(v->job, true, &got);
+    job_state_put_tres(v->job, false, &asked);
+    text_break(v->style, v->out);
+    put_node_count(v);
+    str_printf(v->out, " NumCPUs=%u NumTasks=%u CPUs/Task=%u ReqB:S:C:T=0:0:*:", v->live->num_cpus,
+               tasks ? tasks : 1, s->has_cpus_per_task ? s->cpus_per_task : 1);
+    put_or_star(v->out, s->threads_per_core);
+    text_break(v->style, v->out);
+    text_pair(v->out, "ReqTRES", str_cstr(&asked));
+    text_break(v->style, v->out);
+    text_pair(v->out, "AllocTRES", has_got ? str_cstr(&got) : NULL);
+    text_break(v->style, v->out);
+    str_printf(v->out, "Socks/Node=* NtasksPerN:B:S:C=%u:0:", s->ntasks_per_node);
+    put_or_star(v->out, s->ntasks_per_socket);
+    str_putc(v->out, ':');
+    put_or_star(v->out, s->ntasks_per_core);
+    str_puts(v->out, " CoreSpec=*");
+    if (v->style.details) {
+        text_break(v->style, v->out);
+        str_puts(v->out, "JOB_GRES=(null)");
+        put_shares(v);
+    }
+}
+
+static void put_request(const struct job_view *v)
+{
+    char size[SIZE_TEXT_MAX], tmp[SIZE_TEXT_MAX];
+    const Pb__JobSpec *s = v->spec;
+    bool per_cpu = s->has_mem_per_cpu_mib && !s->has_mem_per_node_mib;
+    uint64_t mem = per_cpu ? s->mem_per_cpu_mib : s->mem_per_node_mib;
+    uint32_t min_cpus = s->min_cpus_per_node ? s->min_cpus_per_node : s->cpus_per_task;
+    text_break(v->style, v->out);
+    str_printf(v->out, "MinCPUsNode=%u %s=%s MinTmpDiskNode=%s", min_cpus ? min_cpus : 1,
+               per_cpu ? "MinMemoryCPU" : "MinMemoryNode", mem ? size_format_mib(mem, size) : "0",
+               s->tmp_per_node_mib ? size_format_mib(s->tmp_per_node_mib, tmp) : "0");
+    text_break(v->style, v->out);
+    text_pair(v->out, "Features", s->features);
+    str_puts(v->out, " DelayBoot=00:00:00");
+    if (s->reservation) {
+        text_break(v->style, v->out);
+        text_pair(v->out, "Reservation", s->reservation);
+    }
+    text_break(v->style, v->out);
+    str_printf(v->out, "OverSubscribe=%s Contiguous=%d",
+               s->exclusive       ? "NO"
+               : s->oversubscribe ? "YES"
+                                  : "OK",
+               s->contiguous);
+    text_pair(v->out, " Licenses", s->licenses);
+    str_puts(v->out, " Network=(null)");
+}
+
+static void put_optional(const struct job_view *v, const char *key, const char *value)
+{
+    if (!value || !*value)
+        return;
+    text_break(v->style, v->out);
+    text_pair(v->out, key, value);
+}
+
+static void put_command(const struct job_view *v)
+{
+    static const struct {
+        const char *key;
+        int stream;
+    } streams[] = {{"StdErr", 2}, {"StdIn", 0}, {"StdOut", 1}};
+    text_break(v->style, v->out);
+    text_pair(v->out, "Command", v->spec->command);
+    text_break(v->style, v->out);
+    text_pair(v->out, "WorkDir", v->spec->work_dir);
+    put_optional(v, "Comment", v->spec->comment);
+    put_optional(v, "SystemComment", v->live->system_comment);
+    put_optional(v, "Extra", v->spec->extra);
+    for (size_t i = 0; i < 3; i++) {
+        _cleanup_str_ struct str path = STR_INIT;
+        job_state_put_path(v->job, streams[i].stream, &path);
+        text_break(v->style, v->out);
+        text_pair(v->out, streams[i].key, str_cstr(&path));
+    }
+    put_optional(v, "TresPerNode", v->spec->gres);
+    put_optional(v, "MailUser", v->spec->mail_user);
+    put_optional(v, "MailType", v->spec->mail_type);
+}
+
+void text_job(const Pb__JobRecord *job, int64_t now, struct text_style style, struct str *out)
+{
+    struct job_view v = {job, job->spec, job->live, now, style, out};
+    put_head(&v);
+    put_times(&v);
+    put_places(&v);
+    put_resources(&v);
+    put_request(&v);
+    put_command(&v);
+    text_end(style, out);
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* "scontrol update": the key that names the thing decides what the others mean. */
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "base/mem.h"
+#include "base/size.h"
+#include "base/timefmt.h"
+#include "cmd/common/cmd.h"
+#include "cmd/scontrol/fields.h"
+#include "cmd/scontrol/scontrol.h"
+#include "proto/job.pb-c.h"
+#include "proto/node.pb-c.h"
+#include "proto/part.pb-c.h"
+
+#define PRIORITY_TOP 0xfffffffdu
+
+struct update {
+    int argc;
+    char **argv;
+    struct arena arena;
+    int changes;
+};
+
+/* The value of "Key=value" when its key begins as one of these does; NULL else. */
+static const char *value_of(const char *arg, const char *key, size_t least)
+{
+    size_t len = strcspn(arg, "=");
+    if (!arg[len] || len < least || strncasecmp(arg, key, len) || len > strlen(key))
+        return NULL;
+    return arg + len + 1;
+}
+
+static int refuse(const char *arg)
+{
+    cmd_line("Update of this parameter is not supported: %s\nRequest aborted", arg);
+    return -1;
+}
+
+/* Sets the member an argument names. */
+static int apply(struct update *u, const struct field *table, const char *arg, void *message)
+{
+    size_t len = strcspn(arg, "=");
+    const struct field *f = arg[len] ? field_find(table, arg, len) : NULL;
+    struct err err = {0};
+    if (!f)
+        return refuse(arg);
+    if (field_set(f, arg + len + 1, message, &u->arena, &err) < 0) {
+        cmd_line("%s\nRequest aborted", err.text);
+        return -1;
+    }
+    u->changes++;
+    return 0;
+}
+
+static int nothing_to_do(const struct update *u)
+{
+    if (u->changes)
+        return 0;
+    cmd_line("No changes specified");
+    return -1;
+}
+
+/* TimeLimit=+10: relative to the limit in force. */
+struct relative {
+    const char *text;
+    int64_t limit_sec; /* in force, then wanted */
+    bool found;
+};
+
+static int on_job(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    struct relative *r = ctx;
+    const Pb__JobList *part = (const Pb__JobList *)message;
+    for (size_t i = 0; i < part->n_jobs; i++) {
+        if (!part->jobs[i]->live)
+            continue;
+        r->limit_sec = part->jobs[i]->live->time_limit_sec;
+        r->found = true;
+    }
+    return 0;
+}
+
+static int resolve_relative(struct relative *r, uint32_t job_id, struct err *err)
+{
+    Pb__JobFilter filter = PB__JOB_FILTER__INIT;
+    int64_t by;
+    filter.job_id = &job_id;
+    filter.n_job_id = 1;
+    filter.has_all_states = filter.all_states = 1;
+    if (time_parse_limit(r->text + 1, &by, NULL) < 0 || by >= TIME_UNLIMITED)
+        return err_set(err, -ERR_PARSE, "Invalid value: TimeLimit=%s", r->text);
+    int code = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_job, r, err);
+    if (code < 0)
+        return code;
+    if (!r->found)
+        return err_set(err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
+    if (r->limit_sec >= TIME_UNLIMITED)
+        return 0;
+    r->limit_sec += *r->text == '+' ? by : -by;
+    if (r->limit_sec < 60)
+        return err_set(err, -ERR_TIME_LIMIT, "%s", err_text(ERR_TIME_LIMIT));
+    return 0;
+}
+
+static int set_node_count(Pb__JobSpec *set, const char *value)
+{
+    _cleanup_free_ char *min_text = mem_strndup(value, strcspn(value, "-"));
+    const char *max_text = value[strlen(min_text)] ? value + strlen(min_text) + 1 : min_text;
+    uint64_t min, max;
+    if (size_parse_count(min_text, INT32_MAX, &min, NULL) < 0 ||
+        size_parse_count(max_text, INT32_MAX, &max, NULL) < 0 || max < min) {
+        cmd_line("Invalid value: NumNodes=%s\nRequest aborted", value);
+        return -1;
+    }
+    set->has_min_nodes = set->has_max_nodes = 1;
+    set->min_nodes = (uint32_t)min;
+    set->max_nodes = (uint32_t)max;
+    return 0;
+}
+
+static int set_priority(Pb__JobUpdate *change, const char *value)
+{
+    long long priority = PRIORITY_TOP;
+    if (!str_case_eq(value, "TOP") && str_parse_i64(value, 0, PRIORITY_TOP, &priority) < 0) {
+        cmd_line("Invalid value: Priority=%s\nRequest aborted", value);
+        return -1;
+    }
+    change->has_priority = 1;
+    change->priority = (uint32_t)priority;
+    return 0;
+}
+
+/* Keys that are no plain members. 1: not one of them. */
+static int apply_special(struct update *u, const char *arg, Pb__JobUpdate *change,
+                         struct relative *limit)
+{
+    const char *value;
+    int r;
+    if ((value = value_of(arg, "Priority", 4))) {
+        r = set_priority(change, value);
+    } else if ((value = value_of(arg, "NumNodes", 8)) || (value = value_of(arg, "ReqNodes", 8))) {
+        r = set_node_count(change->set, value);
+    } else if ((value = value_of(arg, "TimeLimit", 5)) && (*value == '+' || *value == '-')) {
+        limit->text = value;
+        r = 0;
+    } else {
+        return 1;
+    }
+    u->changes += r == 0;
+    return r;
+}
+
+static int update_job(struct update *u, char *ids_arg)
+{
+    Pb__JobUpdate change = PB__JOB_UPDATE__INIT;
+    Pb__JobSpec set = PB__JOB_SPEC__INIT;
+    struct relative limit = {0};
+    struct job_ids ids;
+    int status = 0;
+    change.set = &set;
+    for (int i = 0; i < u->argc; i++) {
+        if (value_of(u->argv[i], "JobId", 3))
+            continue;
+        int r = apply_special(u, u->argv[i], &change, &limit);
+        if (r > 0)
+            r = apply(u, fields_job, u->argv[i], &set);
+        if (r < 0)
+            return 1;
+    }
+    if (nothing_to_do(u) < 0 || job_ids_parse(1, &ids_arg, &ids) < 0)
+        return 1;
+    for (uint32_t i = 0; i < ids.count; i++) {
+        struct err err = {0};
+        int r = limit.text ? resolve_relative(&limit, ids.id[i], &err) : 0;
+        if (limit.text) {
+            set.has_time_limit_sec = 1;
+            set.time_limit_sec = limit.limit_sec;
+        }
+        change.job_id = ids.id[i];
+        if (r == 0)
+            r = cmd_call(RPC_JOB_UPDATE, &change.base, NULL, &err);
+        if (r == 0)
+            continue;
+        cmd_line("%s for job %u", err.text, ids.id[i]);
+        status = 1;
+    }
+    free(ids.id);
+    return status;
+}
+
+/* States may be abbreviated; what only Slurm's power saving knows is refused by name. */
+static int complete_state(Pb__NodeUpdate *change)
+{
+    static const char *const states[] = {"RESUME", "DRAIN", "UNDRAIN", "DOWN",
+                                         "IDLE",   "FAIL",  "FUTURE"};
+    size_t len = strlen(change->state);
+    for (size_t i = 0; len && i < sizeof(states) / sizeof(states[0]); i++) {
+        if (!strncmp(states[i], change->state, len)) {
+            change->state = (char *)states[i];
+            return 0;
+        }
+    }
+    cmd_line("Invalid input: State=%s\nRequest aborted\nValid states are: DOWN, DRAIN, FAIL, "
+             "FUTURE, IDLE, RESUME, UNDRAIN",
+             change->state);
+    return -1;
+}
+
+static int update_node(struct update *u, const char *names)
+{
+    Pb__NodeUpdate change = PB__NODE_UPDATE__INIT;
+    struct err err = {0};
+    _cleanup_hostlist_ struct hostlist *hosts = NULL;
+    for (int i = 0; i < u->argc; i++)
+        if (!value_of(u->argv[i], "NodeName", 8) && apply(u, fields_node, u->argv[i], &change) < 0)
+            return 1;
+    if (nothing_to_do(u) < 0)
+        return 1;
+    if (!str_case_eq(names, "ALL") && hostlist_parse(names, &hosts, &err) < 0) {
+        cmd_line("NodeName=%s: %s", names, err.text);
+        return 1;
+    }
+    if (change.state && complete_state(&change) < 0)
+        return 1;
+    bool needs_reason =
+        change.state && (str_eq(change.state, "DRAIN") || str_eq(change.state, "DOWN") ||
+                         str_eq(change.state, "FAIL"));
+    if (needs_reason && (!change.reason || !*change.reason)) {
+        cmd_line("You must specify a reason when DOWNING or DRAINING a node. Request denied");
+        return 1;
+    }
+    change.nodes = (char *)names;
+    if (cmd_call(RPC_NODE_UPDATE, &change.base, NULL, &err) < 0) {
+        cmd_line("slurm_update error: %s", err.text);
+        return 1;
+    }
+    return 0;
+}
+
+static int update_part(struct update *u, const char *name)
+{
+    Pb__PartUpdate change = PB__PART_UPDATE__INIT;
+    Pb__PartRecord set = PB__PART_RECORD__INIT;
+    struct err err = {0};
+    change.set = &set;
+    set.name = (char *)name;
+    for (int i = 0; i < u->argc; i++)
+        if (!value_of(u->argv[i], "PartitionName", 9) &&
+            apply(u, fields_part, u->argv[i], &set) < 0)
+            return 1;
+    if (nothing_to_do(u) < 0)
+        return 1;
+    if (cmd_call(RPC_PART_UPDATE, &change.base, NULL, &err) < 0) {
+        cmd_line("slurm_update error: %s", err.text);
+        return 1;
+    }
+    return 0;
+}
+
+int run_update(int argc, char **argv)
+{
+    struct update u = {.argc = argc, .argv = argv};
+    const char *value;
+    int status = -1;
+    arena_init(&u.arena, 0);
+    /* A job's Partition= is no partition, so jobs and nodes are looked for first. */
+    for (int i = 0; status < 0 && i < argc; i++) {
+        if (value_of(argv[i], "JobId", 3))
+            status = update_job(&u, argv[i]);
+        else if ((value = value_of(argv[i], "NodeName", 8)))
+            status = update_node(&u, value);
+    }
+    for (int i = 0; status < 0 && i < argc; i++)
+        if ((value = value_of(argv[i], "PartitionName", 9)))
+            status = update_part(&u, value);
+    arena_done(&u.arena);
+    if (status >= 0)
+        return status;
+    cmd_line("No valid entity in update command\n"
+             "Input line must include \"NodeName\", \"PartitionName\" or \"JobId\"");
+    return 1;
+}
