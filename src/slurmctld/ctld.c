@@ -111,7 +111,7 @@ static void on_signal(void *ctx, int signo)
         reload_start(c, 0);
         break;
     case SIGUSR2:
-        ctld_log_open(c, control_conf(c->control), false);
+        logging_open(c, control_conf(c->control), false);
         log_info("SIGUSR2: the log was opened again");
         break;
     default:

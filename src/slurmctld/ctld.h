@@ -24,6 +24,7 @@
 #define CTLD_SLICE (256u << 10)        /* of a listing */
 #define CTLD_ORDERS_MESSAGE (1u << 20) /* about so many bytes of payload go in one message */
 #define CTLD_STOP_WAIT_MS 2000         /* for node daemons to take the last message */
+#define CTLD_STOP_COMMIT_MS 10000      /* for the last changes to become durable */
 
 struct ctld_options {
     const char *conf_path; /* NULL: conf_path() */
@@ -52,8 +53,9 @@ struct ctld {
     struct loop_timer *wake, *stop_timer;
     int64_t boot_at_sec;
     uint64_t turns, commits;
-    bool low;      /* what control/ was last told */
-    bool stopping; /* what is queued leaves, nothing new is taken */
+    bool low;       /* what control/ was last told */
+    bool stopping;  /* what is queued leaves, nothing new is taken */
+    bool stop_left; /* it has left */
 };
 
 /* ctld.c. The configuration becomes the controller's. On failure ctld_free() what there is. */
@@ -61,12 +63,14 @@ int ctld_open(struct ctld *c, struct conf *conf, struct err *err);
 int ctld_listen(struct ctld *c, struct err *err);
 void ctld_run(struct ctld *c); /* until it is told to stop */
 void ctld_close(struct ctld *c);
-void ctld_log_open(struct ctld *c, const struct conf *conf, bool starting);
 
 /* Answers, through the outbox. */
 void ctld_reply(struct ctld *c, uint64_t call, const ProtobufCMessage *reply);
 void ctld_reply_part(struct ctld *c, uint64_t call, const struct str *bytes, bool more);
 void ctld_reply_error(struct ctld *c, uint64_t call, int code, const char *text);
+
+/* logging.c: opens, or opens again. While starting, errors go to the caller's terminal too. */
+void logging_open(struct ctld *c, const struct conf *conf, bool starting);
 
 /* env.c */
 void env_init(struct env *env, struct ctld *c);

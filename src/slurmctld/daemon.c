@@ -30,7 +30,7 @@ static void __attribute__((noreturn)) wait_ready(int fd, pid_t child)
     _exit(1);
 }
 
-void detach_begin(void)
+void daemon_detach(void)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC)) {
@@ -52,7 +52,7 @@ void detach_begin(void)
     setsid();
 }
 
-void detach_ready(void)
+void daemon_ready(void)
 {
     if (ready_fd < 0)
         return;

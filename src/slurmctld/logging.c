@@ -4,7 +4,7 @@
 
 #include "slurmctld/ctld.h"
 
-void ctld_log_open(struct ctld *c, const struct conf *conf, bool starting)
+void logging_open(struct ctld *c, const struct conf *conf, bool starting)
 {
     const struct ctld_options *o = c->options;
     const char *file = o->log_file ? o->log_file : conf->slurmctld_log_file;

@@ -16,43 +16,47 @@ static int failed(const struct err *err)
     return 1;
 }
 
-static struct conf *conf_read(struct ctld *c, struct err *err)
+static struct conf *conf_read(struct ctld *c, struct conf_report *report, struct err *err)
 {
-    const struct ctld_options *o = c->options;
-    _cleanup_free_ char *path = o->conf_path ? mem_strdup(o->conf_path) : conf_path();
+    const char *given = c->options->conf_path;
+    _cleanup_free_ char *path = given ? mem_strdup(given) : conf_path();
     struct conf *conf = NULL;
-    struct conf_report report = {0};
     c->conf_path = path_absolute(path, NULL);
-    int rc = conf_load(c->conf_path, CONF_FULL, NULL, &conf, &report, err);
-    if (rc == 0) {
-        ctld_log_open(c, conf, true);
-        vec_foreach (&report.warnings, w) {
-            log_info("warning: %s:%d: %s", w->file, w->line, w->text);
-            if (!o->foreground)
-                fprintf(stderr, "slurmctld: warning: %s:%d: %s\n", w->file, w->line, w->text);
-        }
-    }
-    conf_report_done(&report);
+    conf_load(c->conf_path, CONF_FULL, NULL, &conf, report, err);
     return conf;
+}
+
+static void warn(const struct ctld *c, const struct conf_report *report)
+{
+    vec_foreach (&report->warnings, w) {
+        log_info("warning: %s:%d: %s", w->file, w->line, w->text);
+        if (!c->options->foreground)
+            fprintf(stderr, "slurmctld: warning: %s:%d: %s\n", w->file, w->line, w->text);
+    }
 }
 
 /* Everything up to the point where the loop may run. */
 static int start(struct ctld *c, int *pid_fd, char **pid_path, struct err *err)
 {
-    struct conf *conf = conf_read(c, err);
-    if (!conf)
+    struct conf_report report = {0};
+    struct conf *conf = conf_read(c, &report, err);
+    if (!conf) {
+        conf_report_done(&report);
         return err->code;
+    }
     int rc = check_host(conf, err);
     if (rc == 0)
         rc = files_prepare(conf, err);
     if (rc == 0) {
-        ctld_log_open(c, conf, true);
+        logging_open(c, conf, true);
+        warn(c, &report);
         log_info("slurmctld %s (slurm %s) of cluster %s starts with %s", SLUICE_VERSION,
                  SLURM_VERSION, conf->cluster_name, conf->path);
         *pid_path = mem_strdup(conf->slurmctld_pid_file);
         *pid_fd = files_pid_open(conf);
         rc = files_load_keys(c, conf, err);
     }
+    conf_report_done(&report);
     if (rc == 0)
         rc = files_become_user(conf, err);
     if (rc) {
@@ -80,7 +84,7 @@ int main(int argc, char **argv)
     umask(022);
     log_open(&(struct log_options){.program = "slurmctld", .stderr_level = LOG_LVL_INFO});
     if (!options.foreground)
-        detach_begin();
+        daemon_detach();
     files_raise_limits();
 
     struct ctld c = {.options = &options};
@@ -94,7 +98,7 @@ int main(int argc, char **argv)
             log_error("chdir: /");
         log_set_stderr(LOG_LVL_QUIET);
     }
-    detach_ready();
+    daemon_ready();
     log_info("ready");
     ctld_run(&c);
     ctld_close(&c);

@@ -18,12 +18,12 @@ int check_run(const struct ctld_options *o);
 int check_host(const struct conf *conf, struct err *err);
 
 /*
- * daemon.c. detach_begin() goes on in a child and keeps the caller's process waiting for
- * detach_ready(), which ends it with status 0, or for the child's end, which ends it with status 1.
+ * daemon.c. daemon_detach() goes on in a child and keeps the caller's process waiting for
+ * daemon_ready(), which ends it with status 0, or for the child's end, which ends it with status 1.
  * Until then standard error is the caller's terminal. To be called before any thread is made.
  */
-void detach_begin(void);
-void detach_ready(void);
+void daemon_detach(void);
+void daemon_ready(void);
 
 /* files.c. */
 int files_prepare(const struct conf *conf, struct err *err); /* as root, for SlurmUser */

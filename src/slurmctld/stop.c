@@ -15,6 +15,13 @@ static void on_stop(void *ctx)
     loop_stop(c->loop);
 }
 
+static void stop_within(struct ctld *c, int64_t ms)
+{
+    if (!c->stop_timer)
+        c->stop_timer = loop_timer_new(c->loop, on_stop, c);
+    loop_timer_set(c->stop_timer, ms);
+}
+
 void stop_begin(struct ctld *c)
 {
     if (c->stopping)
@@ -23,20 +30,20 @@ void stop_begin(struct ctld *c)
     if (c->server)
         rpc_server_unlisten(c->server);
     outbox_add(c->outbox, outbox_item_new(OUTBOX_STOP, NULL, 0));
+    /* A full disk must not keep it: what is not durable was not promised. */
+    stop_within(c, CTLD_STOP_COMMIT_MS);
 }
 
 void stop_now(struct ctld *c)
 {
-    if (!c->stop_timer)
-        c->stop_timer = loop_timer_new(c->loop, on_stop, c);
-    loop_timer_set(c->stop_timer, CTLD_STOP_WAIT_MS);
+    c->stop_left = true;
+    stop_within(c, CTLD_STOP_WAIT_MS);
     nodes_finish(c);
     stop_session_closed(c);
 }
 
 void stop_session_closed(struct ctld *c)
 {
-    /* Not before the outbox has let out what was queued: stop_now() makes the timer. */
-    if (c->stop_timer && !c->sessions_by_name)
-        loop_timer_set(c->stop_timer, FLUSH_MS);
+    if (c->stop_left && !c->sessions_by_name)
+        stop_within(c, FLUSH_MS);
 }
