@@ -389,6 +389,97 @@ static void test_signal(void **state)
     end(&b);
 }
 
+#define CRASH_JOBS 60
+
+struct ledger {
+    uint32_t from;
+    unsigned wanted;
+};
+
+/* As the controller does: what is neither confirmed nor known to the node is ordered again. */
+static void order_missing(struct bench *b)
+{
+    for (uint32_t id = 1; id <= CRASH_JOBS; id++) {
+        struct bench_cred c = {.job_id = id};
+        bool known = false;
+
+        for (size_t i = 0; i < b->registered->n_present; i++)
+            known |= b->registered->present[i]->job_id == id &&
+                     b->registered->present[i]->n_step_ids > 0;
+        for (size_t i = 0; i < b->events.len; i++) {
+            const Pb__NodeEvent *e = b->events.data[i];
+
+            known |= (e->launched && e->launched->job_id == id) ||
+                     (e->batch_ended && e->batch_ended->job_id == id);
+        }
+        if (!known)
+            bench_launch(b, &c,
+                         "#!/bin/sh\necho start $SLURM_JOB_ID >>ledger\n"
+                         "sleep 0.0$((SLURM_JOB_ID % 7))\necho end $SLURM_JOB_ID >>ledger\n");
+    }
+}
+
+static bool have_ended(struct bench *b, void *ctx)
+{
+    const struct ledger *l = ctx;
+    unsigned count = 0;
+
+    for (size_t i = l->from; i < b->events.len; i++)
+        count += b->events.data[i]->batch_ended != NULL;
+    return count >= l->wanted;
+}
+
+static unsigned count_lines(const char *text, const char *line)
+{
+    unsigned count = 0;
+
+    for (const char *at = text; (at = strstr(at, line)); at++)
+        count += at == text || at[-1] == '\n';
+    return count;
+}
+
+/* RELIABILITY B1 in small. */
+static void test_random_kills(void **state)
+{
+    struct ledger l = {0};
+    unsigned ended[CRASH_JOBS + 1] = {0};
+    struct bench b;
+    char *text;
+
+    begin(&b, "");
+    for (unsigned round = 0; round < 12; round++) {
+        l.wanted = (round * 7) % 20;
+        order_missing(&b);
+        assert_true(bench_until(&b, have_ended, &l));
+        bench_kill(&b, SIGKILL);
+        bench_start(&b);
+    }
+    order_missing(&b);
+    l.wanted = CRASH_JOBS;
+    assert_true(bench_until(&b, have_ended, &l));
+    text = bench_read(&b, "ledger");
+    for (uint32_t id = 1; id <= CRASH_JOBS; id++) {
+        char line[32];
+
+        snprintf(line, sizeof(line), "start %u\n", id);
+        assert_int_equal(count_lines(text, line), 1);
+        snprintf(line, sizeof(line), "end %u\n", id);
+        assert_int_equal(count_lines(text, line), 1);
+    }
+    for (size_t i = 0; i < b.events.len; i++) {
+        const Pb__BatchEnded *m = b.events.data[i]->batch_ended;
+
+        if (m) {
+            assert_int_equal(m->exit_status, 0);
+            ended[m->job_id]++;
+        }
+    }
+    for (uint32_t id = 1; id <= CRASH_JOBS; id++)
+        assert_int_equal(ended[id], 1);
+    free(text);
+    end(&b);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -407,6 +498,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_output_that_cannot_be_written),
         cmocka_unit_test(test_descendants_end_with_the_job),
         cmocka_unit_test(test_signal),
+        cmocka_unit_test(test_random_kills),
     };
 
     if (argc < 2) {
