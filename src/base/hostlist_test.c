@@ -66,9 +66,9 @@ static void name_length(void **state)
     char buf[HOSTLIST_NAME_MAX + 1];
     assert_string_equal(hostlist_nth(h, 0, buf), expr);
     hostlist_free(h);
-    strcpy(expr + HOSTLIST_NAME_MAX - 1, "[9-10]");
+    snprintf(expr + HOSTLIST_NAME_MAX - 1, 10, "%s", "[9-10]");
     assert_int_equal(hostlist_parse(expr, &h, NULL), -ERR_LIMIT);
-    strcpy(expr + HOSTLIST_NAME_MAX - 1, "[8-9]");
+    snprintf(expr + HOSTLIST_NAME_MAX - 1, 10, "%s", "[8-9]");
     assert_int_equal(hostlist_parse(expr, &h, NULL), 0);
     assert_int_equal(hostlist_nth(h, 1, buf)[HOSTLIST_NAME_MAX - 1], '9');
     hostlist_free(h);

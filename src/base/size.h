@@ -15,8 +15,7 @@
  * round up. */
 int size_parse_mib(const char *text, uint64_t *mib, struct err *err);
 
-/* Slurm's short form of MiB, in the largest unit that needs no fraction: "500M", "4G", "1536M"; zero
- * is "0". */
+/* Slurm's short form of MiB, in the largest unit without a fraction: "4G", "1536M"; zero is "0". */
 const char *size_format_mib(uint64_t mib, char buf[SIZE_TEXT_MAX]);
 
 /* A count with optional k, m suffix (1024 and 1024*1024), as in "-N 1k". */
