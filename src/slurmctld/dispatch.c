@@ -90,7 +90,7 @@ static void on_ping(struct ctld *c, const struct rpc_request *r, const struct ca
     reply.now_ms = loop_wall_ms();
     reply.has_boot_at = true;
     reply.boot_at = c->boot_at_sec;
-    ctld_reply(c, r->call, &reply.base);
+    rpc_reply(c->server, r->call, &reply.base); /* says nothing that could be lost */
 }
 
 static void on_config_show(struct ctld *c, const struct rpc_request *r, const struct caller *who)
@@ -207,6 +207,33 @@ static handler_fn *const handlers[] = {
     [RPC_MINT] = on_mint,
 };
 
+/* Whether the request cannot be served while nothing can be saved: its answer would wait with all
+ * others for a commit that may not end for long. */
+static bool needs_store(unsigned number)
+{
+    switch (number) {
+    case RPC_PING:
+    case RPC_MINT:
+    case RPC_RECONFIGURE:
+    case RPC_SHUTDOWN:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static void refuse_stuck(struct ctld *c, const struct rpc_request *r)
+{
+    struct err err = {0};
+    bool full = store_low(c->store);
+    err_set(&err, full ? -ERR_STORE_FULL : -ERR_STORE,
+            "%s: the controller cannot save its state to %s now and answers when it can; nothing "
+            "was changed by this request",
+            err_text(full ? ERR_STORE_FULL : ERR_STORE),
+            control_conf(c->control)->state_save_location);
+    rpc_reply_error(c->server, r->call, err.code, err.text);
+}
+
 void dispatch_request(void *ctx, const struct rpc_request *r)
 {
     struct ctld *c = ctx;
@@ -214,6 +241,10 @@ void dispatch_request(void *ctx, const struct rpc_request *r)
     handler_fn *handler = number < sizeof(handlers) / sizeof(handlers[0]) ? handlers[number] : NULL;
     if (c->stopping) {
         ctld_reply_error(c, r->call, -ERR_SHUTDOWN, err_text(ERR_SHUTDOWN));
+        return;
+    }
+    if (store_is_stuck(c->store) && needs_store(number)) {
+        refuse_stuck(c, r);
         return;
     }
     if (!handler) {

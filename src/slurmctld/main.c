@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #define LOG_ROOM "slurmctld"
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,6 +83,10 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file at its size limit is an error of write(), not our end */
     umask(022);
+    /* Large batches and listings come and go: their memory goes back to the system. */
+    mallopt(M_ARENA_MAX, 2);
+    mallopt(M_MMAP_THRESHOLD, 512 << 10);
+    mallopt(M_TRIM_THRESHOLD, 1 << 20);
     log_open(&(struct log_options){.program = "slurmctld", .stderr_level = LOG_LVL_INFO});
     if (!options.foreground)
         daemon_detach();

@@ -76,3 +76,5 @@ void store_delete(struct store_batch *b, uint32_t kind, uint64_t number, const c
 void store_commit(struct store *s, struct store_batch *b, loop_fn *done, void *ctx);
 int store_commit_sync(struct store *s, struct store_batch *b, struct err *err);
 bool store_low(const struct store *s);
+/* A commit has failed and is being repeated: what is asked for now would wait without end. */
+bool store_is_stuck(const struct store *s);

@@ -247,6 +247,7 @@ static bool commit_until_done(struct store *s, const struct store_batch *b)
     for (unsigned attempt = 0;; attempt++) {
         struct err err = {0};
         int rc = commit_try(s, b, &err);
+        s->stuck = rc > 0;
         if (rc <= 0)
             return rc == 0;
         if (attempt % TROUBLE_EVERY == 0) {
@@ -336,6 +337,11 @@ void store_commit(struct store *s, struct store_batch *b, loop_fn *done, void *c
     t->done = done;
     t->ctx = ctx;
     task_post(s, t);
+}
+
+bool store_is_stuck(const struct store *s)
+{
+    return s->stuck;
 }
 
 int store_commit_sync(struct store *s, struct store_batch *b, struct err *err)

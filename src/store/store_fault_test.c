@@ -181,6 +181,7 @@ static void passing_failure_is_repeated(void **state)
     store_commit(s, batch_of(1, "first"), on_repeated, &r);
     loop_run(r.loop);
     assert_int_equal(r.done, 1);
+    assert_false(store_is_stuck(s));
     assert_int_equal(told.trouble, 1);
     assert_non_null(strstr(told.last.text, "nothing is answered"));
     store_close(s);

@@ -48,6 +48,7 @@ struct store {
     struct loop *loop;
     struct store_events events;
     struct store_space *space;
+    atomic_bool stuck;
     unsigned refs; /* the owner's, and one per posted task */
 
     pthread_mutex_t lock; /* everything below */
