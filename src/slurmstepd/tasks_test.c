@@ -598,12 +598,13 @@ static void test_limits_and_descriptors(void **state)
     m.n_rlimits = 2;
     m.has_umask = true;
     m.umask = 027;
-    fake_launch(&f, &c, &m,
-                "ulimit -n; umask; ls /proc/$$/fd | tr '\\n' ' '; grep SigIgn /proc/$$/status;"
-                "ps -o sid= -p $$ | grep -qw $$ && echo leader");
+    fake_launch(
+        &f, &c, &m,
+        "ulimit -n; umask; (exec ls /proc/self/fd) | tr '\\n' ' '; grep SigIgn /proc/$$/status;"
+        "ps -o sid= -p $$ | grep -qw $$ && echo leader");
     assert_true(bench_until(&b, is_done, &f));
     assert_string_equal(str_cstr(&f.out[0]),
-                        "333\n0027\n0 1 2 SigIgn:\t0000000000000000\nleader\n");
+                        "333\n0027\n0 1 2 3 SigIgn:\t0000000000000000\nleader\n");
     end(&b, &f, 5);
 }
 
