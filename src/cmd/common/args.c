@@ -29,7 +29,7 @@ void args_init(struct args *a, const struct args_row *rows, size_t count, int ar
     }
     a->options = options;
     argv[0] = (char *)cmd_name(); /* what getopt_long() puts before its messages */
-    optind = 0; /* starts afresh */
+    optind = 0;                   /* starts afresh */
 }
 
 void args_done(struct args *a)

@@ -79,7 +79,8 @@ void listing_done(struct listing *l);
 void listing_set_letters(struct listing *l, const char *format);
 /* "name[:[.][width][suffix]],..."; "all". Unknown names are reported and left out. */
 void listing_set_names(struct listing *l, const char *format);
-/* "[+-]letter,..." or names. Keys that are not known are reported and left out. */
+/* "[+-]letter,..." or names; "#letter" sorts by the field with letter '#' where the table has one.
+ * Keys that are not known are reported and left out. */
 void listing_set_sort(struct listing *l, const char *keys);
 
 /* Before the rows are added: widens the columns that shall be as wide as their widest value. */

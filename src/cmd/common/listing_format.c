@@ -38,7 +38,7 @@ static void add_column(struct listing *l, struct listing_column c, struct str *b
 static void add_all(struct listing *l, struct str *before)
 {
     for (size_t i = 0; i < l->table->count; i++)
-        if (l->table->fields[i].letter)
+        if (l->table->fields[i].letter && l->table->fields[i].letter != '#')
             add_column(l, (struct listing_column){.field = &l->table->fields[i], .separator = '|'},
                        before);
     if (l->columns.len)
@@ -128,13 +128,18 @@ void listing_set_sort(struct listing *l, const char *keys)
         struct listing_key key = {0};
         const char *name = s;
         size_t name_len = len;
+        bool natural = false;
         while (name_len && (*name == '+' || *name == '-' || *name == '#')) {
             key.down = key.down || *name == '-';
+            natural = natural || *name == '#';
             name++;
             name_len--;
         }
-        key.field = name_len == 1 ? listing_find_letter(l->table, *name)
-                                  : listing_find_name(l->table, name, name_len);
+        /* "#P": the controller's order, when the table has a field for it. */
+        key.field = natural ? listing_find_letter(l->table, '#') : NULL;
+        if (!key.field)
+            key.field = name_len == 1 ? listing_find_letter(l->table, *name)
+                                      : listing_find_name(l->table, name, name_len);
         if (key.field && l->keys.len < LISTING_COLUMNS_MAX)
             vec_push(&l->keys, key);
         else

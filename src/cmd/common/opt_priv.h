@@ -74,9 +74,9 @@ int opt_fail(struct opt *o, enum opt_failure how, int status, struct err *err, c
     X(exclusive)                                                                                   \
     X(immediate)                                                                                   \
     X(kill_bad_exit)                                                                               \
-    X(kill_command) X(mem) X(mem_per_cpu) X(nice) X(no_kill) X(no_requeue) X(nodefile) X(nodelist) \
-        X(nodes) X(open_mode) X(oversubscribe) X(priority) X(propagate) X(requeue) X(signal)       \
-            X(verbose)
+    X(kill_command)                                                                                \
+    X(mem) X(mem_per_cpu) X(nice) X(no_kill) X(no_requeue) X(nodefile) X(nodelist) X(nodes)        \
+        X(open_mode) X(oversubscribe) X(priority) X(propagate) X(requeue) X(signal) X(verbose)
 #define OPT_DECLARE(name) opt_call_fn opt_set_##name;
 OPT_CALLS(OPT_DECLARE)
 #undef OPT_DECLARE

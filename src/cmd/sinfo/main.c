@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * sinfo: lists partitions and nodes.
+ */
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cmd/common/cmd.h"
+#include "cmd/common/json_out.h"
+#include "cmd/common/records.h"
+#include "cmd/sinfo/options.h"
+#include "cmd/sinfo/rows.h"
+
+/* "#": as wide as the widest value, at least the number that follows. */
+#define FORMAT_DEFAULT "%#9P %.5a %.10l %.6D %.6t %N"
+#define FORMAT_SUMMARY "%#9P %.5a %.10l %.16F %N"
+#define FORMAT_LONG "%#9P %.5a %.10l %.10s %.4r %.8h %.10g %.6D %.11T %N"
+#define FORMAT_NODE "%#9N %.6D %#.9P %6t"
+#define FORMAT_NODE_LONG "%#9N %.6D %#.9P %.11T %4c %.8z %.6m %.8d %.6w %.8f %20E"
+#define FORMAT_REASONS "%20E %9u %19H %N"
+#define FORMAT_REASONS_LONG "%20E %12U %19H %6t %N"
+
+struct data {
+    const struct options *options;
+    struct arena arena;
+    VEC(Pb__PartRecord *) parts;
+    VEC(Pb__NodeRecord *) nodes;
+};
+
+static const char *format_of(const struct options *o)
+{
+    if (o->format)
+        return o->format;
+    if (o->reasons)
+        return o->long_format ? FORMAT_REASONS_LONG : FORMAT_REASONS;
+    if (o->by_node)
+        return o->long_format ? FORMAT_NODE_LONG : FORMAT_NODE;
+    if (o->summarize)
+        return FORMAT_SUMMARY;
+    return o->long_format ? FORMAT_LONG : FORMAT_DEFAULT;
+}
+
+/* By partition in the order of the configuration, then by state where that is shown: a key that is
+ * not shown would divide lines. */
+static void set_sort(const struct options *o, struct listing *l)
+{
+    if (o->sort || o->reasons || o->by_node) {
+        listing_set_sort(l, o->sort ? o->sort : o->reasons ? "E" : "N,#P");
+        return;
+    }
+    listing_set_sort(l, "#P");
+    vec_foreach (&l->columns, c) {
+        if (!c->field || !str_starts(c->field->name, "State"))
+            continue;
+        struct listing_key by_state = {c->field, true};
+        vec_push(&l->keys, by_state);
+        break;
+    }
+}
+
+static void set_format(const struct options *o, struct listing *l)
+{
+    listing_init(l, &rows_table);
+    if (o->format_long)
+        listing_set_names(l, o->format_long);
+    else
+        listing_set_letters(l, format_of(o));
+    set_sort(o, l);
+}
+
+static bool listed(const char *list, const char *name)
+{
+    size_t name_len = strlen(name);
+    for (const char *s = list; s && *s;) {
+        size_t len = strcspn(s, ",");
+        if (len == name_len && !memcmp(s, name, len))
+            return true;
+        s += len + (s[len] == ',');
+    }
+    return false;
+}
+
+static int on_parts(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    struct data *d = ctx;
+    const Pb__PartList *part = (const Pb__PartList *)message;
+    for (size_t i = 0; i < part->n_parts; i++) {
+        const Pb__PartRecord *p = part->parts[i];
+        if (d->options->partitions ? !listed(d->options->partitions, p->name)
+                                   : p->hidden && !d->options->all)
+            continue;
+        vec_push(&d->parts, (Pb__PartRecord *)records_keep(&d->arena, &p->base));
+    }
+    return 0;
+}
+
+static int on_nodes(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    struct data *d = ctx;
+    const Pb__NodeList *part = (const Pb__NodeList *)message;
+    for (size_t i = 0; i < part->n_nodes; i++)
+        if (options_match(d->options, part->nodes[i]))
+            vec_push(&d->nodes, (Pb__NodeRecord *)records_keep(&d->arena, &part->nodes[i]->base));
+    return 0;
+}
+
+static int load(struct data *d, struct err *err)
+{
+    Pb__PartFilter parts = PB__PART_FILTER__INIT;
+    Pb__NodeFilter nodes = PB__NODE_FILTER__INIT;
+    int r = rpc_call_stream(cmd_client(), RPC_PART_LIST, &parts.base, on_parts, d, err);
+    nodes.nodes = (char *)d->options->nodes;
+    if (r == 0)
+        r = rpc_call_stream(cmd_client(), RPC_NODE_LIST, &nodes.base, on_nodes, d, err);
+    return r;
+}
+
+/* Whether an earlier partition has the node too. */
+static bool listed_before(const struct data *d, size_t part, const Pb__NodeRecord *node)
+{
+    for (size_t p = 0; p < part; p++)
+        if (listed(node->partitions, d->parts.data[p]->name))
+            return true;
+    return false;
+}
+
+static void fill_rows(const struct data *d, struct rows *r)
+{
+    bool show_partition = rows_show_partition(r);
+    for (size_t p = 0; p < d->parts.len; p++) {
+        size_t found = 0;
+        for (size_t n = 0; n < d->nodes.len; n++) {
+            if (!listed(d->nodes.data[n]->partitions, d->parts.data[p]->name))
+                continue;
+            if (show_partition || !listed_before(d, p, d->nodes.data[n]))
+                rows_add_node(r, d->parts.data[p], p, d->nodes.data[n]);
+            found++;
+        }
+        if (!found && show_partition && !r->by_node && !d->options->reasons)
+            rows_add_empty(r, d->parts.data[p], p);
+    }
+}
+
+static void print_date(void)
+{
+    char date[64];
+    time_t now = time(NULL);
+    struct tm tm;
+    strftime(date, sizeof(date), "%a %b %d %H:%M:%S %Y", localtime_r(&now, &tm));
+    str_printf(cmd_out(), "%s\n", date);
+}
+
+static void print(const struct data *d)
+{
+    const struct options *o = d->options;
+    struct listing l;
+    struct rows r = {.exact = o->exact, .by_node = o->by_node, .listing = &l};
+    set_format(o, &l);
+    fill_rows(d, &r);
+    vec_foreach (&r.list, row)
+        listing_measure(&l, *row);
+    if ((o->long_format || o->iterate_sec) && !o->noheader)
+        print_date();
+    if (!o->noheader)
+        listing_print_header(&l, cmd_out());
+    vec_foreach (&r.list, row)
+        listing_add(&l, *row);
+    listing_print_rows(&l, cmd_out());
+    rows_done(&r);
+    listing_done(&l);
+}
+
+static void print_json(const struct data *d)
+{
+    json_t *nodes = json_array();
+    vec_foreach (&d->nodes, n)
+        json_array_append_new(nodes, records_node(*n, cmd_conf()->cluster_name));
+    json_out_print("nodes", nodes, d->options->yaml, cmd_out());
+}
+
+static int list_once(const struct options *o)
+{
+    struct data d = {.options = o};
+    struct err err = {0};
+    arena_init(&d.arena, 0);
+    int r = load(&d, &err);
+    if (r < 0)
+        cmd_line("slurm_load_partitions: %s", err.text);
+    else if (o->json || o->yaml)
+        print_json(&d);
+    else
+        print(&d);
+    vec_done(&d.parts);
+    vec_done(&d.nodes);
+    arena_done(&d.arena);
+    int status = cmd_flush();
+    return r < 0 ? 1 : status;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+    struct err err = {0};
+    cmd_start("sinfo");
+    int status = options_parse(&o, argc, argv);
+    if (status == 0 && (o.help || o.usage || o.version)) {
+        if (o.version)
+            str_puts(cmd_out(), "slurm " SLURM_VERSION "\n");
+        else if (o.help)
+            options_format_help(cmd_out());
+        else
+            options_format_usage(cmd_out());
+        return cmd_flush();
+    }
+    if (status)
+        return status - 1;
+    cmd_set_level(false, o.verbose);
+    if (cmd_check_clusters(o.clusters, &err) < 0) {
+        cmd_error("%s", err.text);
+        return 1;
+    }
+    if (o.reservations) {
+        cmd_line("No reservations in the system");
+        return 0;
+    }
+    status = list_once(&o);
+    while (o.iterate_sec) {
+        sleep(o.iterate_sec);
+        str_putc(cmd_out(), '\n');
+        status = list_once(&o);
+    }
+    return status;
+}

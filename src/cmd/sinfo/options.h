@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What sinfo was asked for. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cmd/common/node_state.h"
+
+struct options {
+    bool all, dead, responding, exact, future, reasons, long_format, by_node, noheader, summarize;
+    bool reservations, json, yaml, help, usage, version;
+    unsigned verbose;
+    const char *format, *format_long, *sort, *nodes, *partitions, *clusters; /* borrowed */
+    uint32_t iterate_sec;
+    struct node_states states;
+};
+
+/* 0; or the status to exit with, plus 1, after a message. */
+int options_parse(struct options *o, int argc, char **argv);
+void options_format_help(struct str *out);
+void options_format_usage(struct str *out);
+
+/* Whether a node passes. */
+bool options_match(const struct options *o, const Pb__NodeRecord *node);

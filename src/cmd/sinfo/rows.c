@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/sinfo/rows.h"
+
+#include <string.h>
+#include <uthash.h>
+
+#include "base/mem.h"
+#include "base/timefmt.h"
+#include "cmd/common/names.h"
+#include "cmd/common/node_state.h"
+
+enum field_class { OF_PART, OF_NODE, OF_RANGE, OF_SUM };
+
+struct row_index {
+    struct row *row;
+    char *key;
+    UT_hash_handle hh;
+};
+
+static const char *availability(const Pb__PartRecord *part)
+{
+    if (!part->state || str_case_eq(part->state, "UP"))
+        return "up";
+    if (str_case_eq(part->state, "DRAIN"))
+        return "drain";
+    return str_case_eq(part->state, "INACTIVE") ? "inact" : "down";
+}
+
+static const char *node_counts(const struct row *row, bool all, struct str *out)
+{
+    str_printf(out, "%lld/%lld", (long long)row->nodes_alloc, (long long)row->nodes_idle);
+    if (all)
+        str_printf(out, "/%lld/%lld", (long long)(row->nodes - row->nodes_alloc - row->nodes_idle),
+                   (long long)row->nodes);
+    return str_cstr(out);
+}
+
+static const char *cpu_counts(const struct row *row, struct str *out)
+{
+    str_printf(out, "%lld/%lld/%lld/%lld", (long long)row->cpus_alloc, (long long)row->cpus_idle,
+               (long long)(row->cpus - row->cpus_alloc - row->cpus_idle), (long long)row->cpus);
+    return str_cstr(out);
+}
+
+static const char *count_or_unlimited(uint32_t count, struct str *out)
+{
+    if (count == 0 || count == UINT32_MAX)
+        return "UNLIMITED";
+    str_printf(out, "%u", count);
+    return str_cstr(out);
+}
+
+static void put_least(const struct row *row, enum range which, struct str *out)
+{
+    str_printf(out, "%lld%s", (long long)row->least[which],
+               row->most[which] > row->least[which] ? "+" : "");
+}
+
+static struct listing_value ranged(const struct row *row, enum range which, struct str *out)
+{
+    put_least(row, which, out);
+    return (struct listing_value){
+        .kind = LISTING_RANKED, .text = str_cstr(out), .number = row->least[which]};
+}
+
+static const char *sockets_cores_threads(const struct row *row, struct str *out)
+{
+    put_least(row, RANGE_SOCKETS, out);
+    str_putc(out, ':');
+    put_least(row, RANGE_CORES, out);
+    str_putc(out, ':');
+    put_least(row, RANGE_THREADS, out);
+    return str_cstr(out);
+}
+
+static void put_load(int64_t centi, struct str *out)
+{
+    if (centi < 0)
+        str_puts(out, "N/A");
+    else
+        str_printf(out, "%lld.%02lld", (long long)centi / 100, (long long)centi % 100);
+}
+
+static const char *cpu_load(const struct row *row, struct str *out)
+{
+    put_load(row->node ? row->least[RANGE_LOAD] : -1, out);
+    if (row->least[RANGE_LOAD] != row->most[RANGE_LOAD]) {
+        str_putc(out, '-');
+        put_load(row->most[RANGE_LOAD], out);
+    }
+    return str_cstr(out);
+}
+
+static void put_free(int64_t mib, struct str *out)
+{
+    if (mib < 0)
+        str_puts(out, "N/A");
+    else
+        str_printf(out, "%lld", (long long)mib);
+}
+
+static const char *free_memory(const struct row *row, struct str *out)
+{
+    put_free(row->node ? row->least[RANGE_FREE] : -1, out);
+    if (row->least[RANGE_FREE] != row->most[RANGE_FREE]) {
+        str_putc(out, '-');
+        put_free(row->most[RANGE_FREE], out);
+    }
+    return str_cstr(out);
+}
+
+static const char *reason(const Pb__NodeRecord *node)
+{
+    return node && node->reason && *node->reason ? node->reason : "none";
+}
+
+static const char *reason_user(const Pb__NodeRecord *node, bool with_number, struct str *out)
+{
+    if (!node || !node->reason || !*node->reason)
+        return "Unknown";
+    str_puts(out, names_user(node->reason_uid));
+    if (with_number)
+        str_printf(out, "(%u)", node->reason_uid);
+    return str_cstr(out);
+}
+
+static const char *date(int64_t at, struct str *out)
+{
+    char buf[TIME_TEXT_MAX];
+    str_puts(out, time_format_date(at, "Unknown", buf));
+    return str_cstr(out);
+}
+
+static const char *limit(int64_t sec, struct str *out)
+{
+    char buf[TIME_TEXT_MAX];
+    if (sec >= TIME_UNLIMITED)
+        return "infinite";
+    str_puts(out, time_format_short(sec, buf));
+    return str_cstr(out);
+}
+
+static const char *all_or(const char *list)
+{
+    return !list || str_case_eq(list, "ALL") ? "all" : list;
+}
+
+static const char *starred(const Pb__PartRecord *part, struct str *out)
+{
+    if (!part->is_default)
+        return part->name;
+    str_printf(out, "%s*", part->name);
+    return str_cstr(out);
+}
+
+static const char *job_size(const Pb__PartRecord *part, struct str *out)
+{
+    uint32_t least = part->min_nodes ? part->min_nodes : 1;
+    if (!part->has_max_nodes || part->max_nodes == UINT32_MAX)
+        str_printf(out, "%u-infinite", least);
+    else if (part->max_nodes == least)
+        str_printf(out, "%u", least);
+    else
+        str_printf(out, "%u-%u", least, part->max_nodes);
+    return str_cstr(out);
+}
+
+static const char *state(const Pb__NodeRecord *node,
+                         void (*put)(const Pb__NodeRecord *, struct str *), struct str *out)
+{
+    if (!node)
+        return "n/a";
+    put(node, out);
+    for (size_t i = 0; i < out->len; i++)
+        if (out->data[i] >= 'A' && out->data[i] <= 'Z')
+            out->data[i] = (char)(out->data[i] + 32);
+    return str_cstr(out);
+}
+
+static const char *hosts(struct hostlist *list, struct str *out)
+{
+    if (!list)
+        return "";
+    hostlist_uniq(list);
+    hostlist_format(list, out);
+    return str_cstr(out);
+}
+
+#define VALUE(kind_, text_, number_)                                                               \
+    (struct listing_value)                                                                         \
+    {                                                                                              \
+        .kind = (kind_), .text = (text_), .number = (int64_t)(number_)                             \
+    }
+#define TEXT(value) VALUE(LISTING_TEXT, value, 0)
+#define RANKED(value, rank) VALUE(LISTING_RANKED, value, rank)
+#define NUMBER(value) VALUE(LISTING_NUMBER, NULL, value)
+#define RANGED(which) ranged(row, which, out)
+
+#define FIELD(id, name, letter, title, class, value, help)                                         \
+    static struct listing_value get_##id(const void *record, struct str *out)                      \
+    {                                                                                              \
+        const struct row *row = record;                                                            \
+        const Pb__PartRecord *part = row->part;                                                    \
+        const Pb__NodeRecord *node = row->node;                                                    \
+        (void)out;                                                                                 \
+        (void)part;                                                                                \
+        (void)node;                                                                                \
+        return value;                                                                              \
+    }
+#include "cmd/sinfo/fields.def"
+#undef FIELD
+
+static const struct listing_field fields[] = {
+#define FIELD(id, name, letter, title, class, value, help) {name, letter, title, get_##id, help},
+#include "cmd/sinfo/fields.def"
+#undef FIELD
+};
+static const enum field_class classes[] = {
+#define FIELD(id, name, letter, title, class, value, help) class,
+#include "cmd/sinfo/fields.def"
+#undef FIELD
+};
+const struct listing_table rows_table = {fields, sizeof(fields) / sizeof(fields[0]), "node"};
+
+static enum field_class class_of(const struct listing_field *f)
+{
+    return classes[f - fields];
+}
+
+bool rows_show_partition(const struct rows *r)
+{
+    vec_foreach (&r->listing->columns, c)
+        if (c->field && class_of(c->field) == OF_PART)
+            return true;
+    return false;
+}
+
+/* The ranges of one node. */
+static void measure(const Pb__NodeRecord *n, int64_t value[RANGE_COUNT])
+{
+    value[RANGE_CPUS] = n->cpus;
+    value[RANGE_SOCKETS] = n->sockets;
+    value[RANGE_CORES] = n->cores;
+    value[RANGE_THREADS] = n->threads;
+    value[RANGE_MEMORY] = (int64_t)n->real_memory_mib;
+    value[RANGE_DISK] = (int64_t)n->tmp_disk_mib;
+    value[RANGE_WEIGHT] = n->weight;
+    value[RANGE_LOAD] = n->has_cpu_load_centi ? (int64_t)n->cpu_load_centi : -1;
+    value[RANGE_FREE] = n->has_free_mem_mib ? (int64_t)n->free_mem_mib : -1;
+}
+
+static void put_key_value(const struct rows *r, const struct listing_field *f,
+                          const struct row *single, struct str *key)
+{
+    enum field_class class = class_of(f);
+    if (class != OF_NODE && (class != OF_RANGE || !r->exact))
+        return;
+    _cleanup_str_ struct str scratch = STR_INIT;
+    struct listing_value v = f->get(single, &scratch);
+    str_putc(key, '\1');
+    if (v.kind == LISTING_NUMBER)
+        str_printf(key, "%lld", (long long)v.number);
+    else
+        str_puts(key, v.text);
+}
+
+/* Nodes with the same key share a line. */
+static void put_key(const struct rows *r, const struct row *single, struct str *key)
+{
+    if (rows_show_partition(r))
+        str_printf(key, "%zu", single->part_index);
+    if (r->by_node)
+        str_printf(key, "\1%s", single->node->name);
+    vec_foreach (&r->listing->columns, c)
+        if (c->field)
+            put_key_value(r, c->field, single, key);
+    vec_foreach (&r->listing->keys, k)
+        put_key_value(r, k->field, single, key);
+}
+
+static struct row *new_row(struct rows *r, const Pb__PartRecord *part, size_t part_index)
+{
+    struct row *row = mem_new(struct row);
+    row->part = part;
+    row->part_index = part_index;
+    vec_push(&r->list, row);
+    return row;
+}
+
+static void count_node(struct row *row, const Pb__NodeRecord *n)
+{
+    int64_t value[RANGE_COUNT];
+    uint32_t busy = n->alloc_cpus < n->cpus ? n->alloc_cpus : n->cpus;
+    measure(n, value);
+    for (int i = 0; i < RANGE_COUNT; i++) {
+        if (!row->nodes || value[i] < row->least[i])
+            row->least[i] = value[i];
+        if (!row->nodes || value[i] > row->most[i])
+            row->most[i] = value[i];
+    }
+    row->nodes++;
+    row->cpus += n->cpus;
+    row->cpus_alloc += busy;
+    if (node_state_is_usable(n))
+        row->cpus_idle += n->cpus - busy;
+    if (node_state_is_allocated(n) || n->completing)
+        row->nodes_alloc++;
+    else if (node_state_is_usable(n))
+        row->nodes_idle++;
+    hostlist_push(row->names, n->name);
+    hostlist_push(row->hostnames, n->hostname ? n->hostname : n->name);
+    hostlist_push(row->addresses, n->addr ? n->addr : n->name);
+}
+
+void rows_add_node(struct rows *r, const Pb__PartRecord *part, size_t part_index,
+                   const Pb__NodeRecord *node)
+{
+    struct row single = {.part = part, .part_index = part_index, .node = node, .nodes = 1};
+    struct row_index *found = NULL;
+    _cleanup_str_ struct str key = STR_INIT;
+    measure(node, single.least);
+    measure(node, single.most);
+    put_key(r, &single, &key);
+    HASH_FIND(hh, r->by_key, str_cstr(&key), key.len, found);
+    if (!found) {
+        found = mem_new(struct row_index);
+        size_t len = key.len;
+        found->key = str_take(&key);
+        found->row = new_row(r, part, part_index);
+        found->row->node = node;
+        found->row->names = hostlist_new();
+        found->row->hostnames = hostlist_new();
+        found->row->addresses = hostlist_new();
+        HASH_ADD_KEYPTR(hh, r->by_key, found->key, len, found);
+    }
+    count_node(found->row, node);
+}
+
+void rows_add_empty(struct rows *r, const Pb__PartRecord *part, size_t part_index)
+{
+    new_row(r, part, part_index);
+}
+
+void rows_done(struct rows *r)
+{
+    struct row_index *i, *next;
+    HASH_ITER (hh, r->by_key, i, next) {
+        HASH_DEL(r->by_key, i);
+        free(i->key);
+        free(i);
+    }
+    vec_foreach (&r->list, row) {
+        hostlist_free((*row)->names);
+        hostlist_free((*row)->hostnames);
+        hostlist_free((*row)->addresses);
+        free(*row);
+    }
+    vec_done(&r->list);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/timefmt.h"
+#include "cmd/common/cmd.h"
+#include "cmd/sinfo/options.h"
+#include "cmd/sinfo/rows.h"
+
+#define NODES 5
+
+static Pb__PartRecord debug, all;
+static Pb__NodeRecord nodes[NODES];
+static char *names[] = {"n1", "n2", "n3", "n4", "m1"};
+
+static int setup(void **state)
+{
+    pb__part_record__init(&debug);
+    pb__part_record__init(&all);
+    debug.name = "debug";
+    debug.is_default = 1;
+    debug.has_max_time_sec = 1;
+    debug.max_time_sec = 3600;
+    all.name = "long";
+    for (size_t i = 0; i < NODES; i++) {
+        pb__node_record__init(&nodes[i]);
+        nodes[i].name = names[i];
+        nodes[i].cpus = nodes[i].sockets = i == 4 ? 8 : 4;
+        nodes[i].cores = nodes[i].threads = 1;
+        nodes[i].state = PB__NODE_BASE__NODE_IDLE;
+    }
+    nodes[0].state = nodes[1].state = PB__NODE_BASE__NODE_MIXED;
+    nodes[0].alloc_cpus = nodes[1].alloc_cpus = 1;
+    nodes[3].drain = 1;
+    nodes[3].reason = "loose cable";
+    nodes[4].state = PB__NODE_BASE__NODE_DOWN;
+    nodes[4].no_respond = 1;
+    return 0;
+}
+
+static void expect(const char *format, bool by_node, bool exact, const char *text)
+{
+    _cleanup_str_ struct str out = STR_INIT;
+    struct listing l;
+    struct rows r = {.by_node = by_node, .exact = exact, .listing = &l};
+    listing_init(&l, &rows_table);
+    listing_set_letters(&l, format);
+    listing_set_sort(&l, strstr(format, "t") ? "#P,-t" : "#P");
+    for (size_t i = 0; i < 4; i++)
+        rows_add_node(&r, &debug, 0, &nodes[i]);
+    for (size_t i = 0; rows_show_partition(&r) && i < NODES; i++)
+        rows_add_node(&r, &all, 1, &nodes[i]);
+    vec_foreach (&r.list, row)
+        listing_measure(&l, *row);
+    vec_foreach (&r.list, row)
+        listing_add(&l, *row);
+    listing_print_rows(&l, &out);
+    assert_string_equal(str_cstr(&out), text);
+    rows_done(&r);
+    listing_done(&l);
+}
+
+static void test_lines(void **state)
+{
+    expect("%#9P %.5a %.10l %.6D %.6t %N", false, false,
+           "debug*       up    1:00:00      1  drain n4\n"
+           "debug*       up    1:00:00      2    mix n[1-2]\n"
+           "debug*       up    1:00:00      1   idle n3\n"
+           "long         up   infinite      1  down* m1\n"
+           "long         up   infinite      1  drain n4\n"
+           "long         up   infinite      2    mix n[1-2]\n"
+           "long         up   infinite      1   idle n3\n");
+    expect("%R|%F|%C|%N", false, false,
+           "debug|2/1/1/4|2/10/4/16|n[1-4]\n"
+           "long|2/1/2/5|2/10/12/24|m1,n[1-4]\n");
+    expect("%R|%c|%z", false, false, "debug|4|4:1:1\nlong|4+|4+:1:1\n");
+    expect("%R|%c|%N", false, true, "debug|4|n[1-4]\nlong|4|n[1-4]\nlong|8|m1\n");
+    expect("%D", false, false, "4\n"); /* each node once */
+    expect("%N", true, false, "n1\nn2\nn3\nn4\n");
+    expect("%E|%u|%N", false, false, "none|Unknown|n[1-3]\nloose cable|root|n4\n");
+}
+
+static void test_partition_without_nodes(void **state)
+{
+    _cleanup_str_ struct str out = STR_INIT;
+    struct listing l;
+    struct rows r = {.listing = &l};
+    listing_init(&l, &rows_table);
+    listing_set_letters(&l, "%P|%D|%t|%N|%c|%E|%f|%O|%e|%F");
+    rows_add_empty(&r, &all, 0);
+    listing_add(&l, r.list.data[0]);
+    listing_print_rows(&l, &out);
+    assert_string_equal(str_cstr(&out), "long|0|n/a||0|none|n/a|N/A|N/A|0/0/0/0\n");
+    rows_done(&r);
+    listing_done(&l);
+}
+
+static void test_filters(void **state)
+{
+    struct options o = {.responding = true};
+    assert_true(options_match(&o, &nodes[0]));
+    assert_false(options_match(&o, &nodes[4]));
+    o = (struct options){.dead = true};
+    assert_false(options_match(&o, &nodes[0]));
+    o = (struct options){.reasons = true};
+    assert_false(options_match(&o, &nodes[0]));
+    assert_true(options_match(&o, &nodes[3]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_lines, setup),
+        cmocka_unit_test_setup(test_partition_without_nodes, setup),
+        cmocka_unit_test_setup(test_filters, setup),
+    };
+    cmd_start("sinfo");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
