@@ -1,0 +1,698 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The whole process around a stand-in for control/: real sockets, a real store, real sessions. The
+ * controller runs in a child of the test; the stand-in starts every job on node n1.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "proto/common.pb-c.h"
+#include "rpc/client.h"
+#include "slurmctld/start.h"
+
+#define DEADLINE_MS 20000 /* until what must happen counts as not happening */
+
+/* The stand-in. */
+
+struct control {
+    struct conf *conf;
+    const struct env *env;
+    uint32_t last_job;
+    bool started;
+};
+
+struct control *control_new(struct conf *conf, const struct env *env)
+{
+    struct control *c = mem_new(struct control);
+    c->conf = conf;
+    c->env = env;
+    return c;
+}
+
+void control_free(struct control *c)
+{
+    if (c)
+        conf_free(c->conf);
+    free(c);
+}
+
+int control_restore(struct control *c, enum record_kind kind, uint64_t number, const char *name,
+                    const void *data, size_t len, struct err *err)
+{
+    if (kind != RECORD_JOB)
+        return kind == RECORD_META ? 0 : err_set(err, -ERR_PARSE, "not a job");
+    if (number > c->last_job)
+        c->last_job = (uint32_t)number;
+    return 0;
+}
+
+void control_start(struct control *c)
+{
+    c->started = true;
+}
+
+void control_turn(struct control *c)
+{
+    if (c->started)
+        c->env->put(c->env->ctx, RECORD_META, 0, NULL, "meta", 4);
+    c->started = false;
+}
+
+void control_tick(struct control *c)
+{
+}
+
+void control_set_store_low(struct control *c, bool low)
+{
+}
+
+static void launch(struct control *c, uint32_t job_id)
+{
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    Pb__LaunchBatch batch = PB__LAUNCH_BATCH__INIT;
+    Pb__NodeOrder order = PB__NODE_ORDER__INIT, *all = &order;
+    Pb__NodeOrders orders = PB__NODE_ORDERS__INIT;
+    batch.job_id = job_id;
+    batch.spec = &spec;
+    order.launch = &batch;
+    orders.n_orders = 1;
+    orders.orders = &all;
+    c->env->send(c->env->ctx, "n1", &orders);
+}
+
+void control_submit(struct control *c, uint64_t call, const struct caller *who,
+                    const Pb__SubmitRequest *r)
+{
+    _cleanup_str_ struct str payload = STR_INIT;
+    Pb__SubmitReply reply = PB__SUBMIT_REPLY__INIT;
+    if (r->test_only) {
+        c->env->reply_error(c->env->ctx, call, -ERR_NODE_CONFIG, "never");
+        return;
+    }
+    uint32_t id = ++c->last_job;
+    pb_pack(&r->payload->base, &payload);
+    c->env->put(c->env->ctx, RECORD_PAYLOAD, id, NULL, payload.data, payload.len);
+    reply.has_job_id = true;
+    reply.job_id = id;
+    c->env->reply(c->env->ctx, call, &reply.base);
+    launch(c, id);
+    /* After the reply: the promise is about the turn, not about the order within it. */
+    c->env->put(c->env->ctx, RECORD_JOB, id, NULL, "job", 3);
+}
+
+#define REFUSE(name, type)                                                                         \
+    void control_##name(struct control *c, uint64_t call, const struct caller *who, const type *r) \
+    {                                                                                              \
+        c->env->reply_error(c->env->ctx, call, -ERR_NOT_SUPPORTED, #name);                         \
+    }
+REFUSE(alloc, Pb__AllocRequest)
+REFUSE(alloc_wait, Pb__AllocWait)
+REFUSE(alloc_info, Pb__JobIdRequest)
+REFUSE(step_create, Pb__StepSpec)
+REFUSE(step_complete, Pb__StepComplete)
+REFUSE(job_complete, Pb__JobComplete)
+REFUSE(job_signal, Pb__JobSignal)
+REFUSE(job_update, Pb__JobUpdate)
+REFUSE(job_wait_end, Pb__JobIdRequest)
+REFUSE(node_update, Pb__NodeUpdate)
+REFUSE(part_update, Pb__PartUpdate)
+
+void control_call_gone(struct control *c, uint64_t call)
+{
+}
+
+int control_may_read_script(struct control *c, const struct caller *who, uint32_t job_id)
+{
+    return job_id > c->last_job ? -ERR_NO_JOB : 0;
+}
+
+void control_node_register(struct control *c, const char *node, const Pb__NodeRegister *r)
+{
+    c->env->welcome(c->env->ctx, node, 7);
+}
+
+void control_node_report(struct control *c, const char *node, const Pb__NodeReport *r)
+{
+    c->env->ack(c->env->ctx, node, r->n_events ? r->events[0]->seq : 0);
+}
+
+void control_node_lost(struct control *c, const char *node)
+{
+}
+
+void control_reconfigure(struct control *c, uint64_t call, struct conf *conf)
+{
+    _cleanup_str_ struct str changes = STR_INIT;
+    Pb__ReconfigureReply reply = PB__RECONFIGURE_REPLY__INIT;
+    conf_diff(c->conf, conf, &changes);
+    reply.changes = (char *)str_cstr(&changes);
+    c->env->reply(c->env->ctx, call, &reply.base);
+    conf_free(c->conf);
+    c->conf = conf;
+}
+
+const struct conf *control_conf(const struct control *c)
+{
+    return c->conf;
+}
+
+void control_shutdown_nodes(struct control *c)
+{
+    Pb__Empty empty = PB__EMPTY__INIT;
+    Pb__NodeOrder order = PB__NODE_ORDER__INIT, *all = &order;
+    Pb__NodeOrders orders = PB__NODE_ORDERS__INIT;
+    order.shutdown = &empty;
+    orders.n_orders = 1;
+    orders.orders = &all;
+    c->env->send(c->env->ctx, "n1", &orders);
+}
+
+/* As many jobs as the id of the first filter says, each with half a KiB of name. */
+bool control_list_jobs(struct control *c, const struct caller *who, const Pb__JobFilter *f,
+                       uint64_t *cursor, size_t budget, struct str *out)
+{
+    char name[513];
+    memset(name, 'x', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    for (; f->n_job_id && *cursor < f->job_id[0]; ++*cursor) {
+        _cleanup_str_ struct str one = STR_INIT;
+        Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+        Pb__JobLive live = PB__JOB_LIVE__INIT;
+        Pb__JobRecord record = PB__JOB_RECORD__INIT;
+        if (out->len >= budget)
+            return true;
+        live.job_id = (uint32_t)*cursor + 1;
+        spec.name = name;
+        record.spec = &spec;
+        record.live = &live;
+        pb_pack(&record.base, &one);
+        pb_pack_field(1, one.data, one.len, out);
+    }
+    return false;
+}
+
+bool control_list_steps(struct control *c, const struct caller *who, const Pb__StepFilter *f,
+                        uint64_t *cursor, size_t budget, struct str *out)
+{
+    return false;
+}
+
+bool control_list_nodes(struct control *c, const struct caller *who, const Pb__NodeFilter *f,
+                        uint64_t *cursor, size_t budget, struct str *out)
+{
+    return false;
+}
+
+bool control_list_parts(struct control *c, const struct caller *who, const Pb__PartFilter *f,
+                        uint64_t *cursor, size_t budget, struct str *out)
+{
+    return false;
+}
+
+bool control_unchanged_since(const struct control *c, int64_t stamp)
+{
+    return stamp == 4711;
+}
+
+void control_stats(const struct control *c, Pb__CtlStats *stats)
+{
+    stats->has_jobs = true;
+    stats->jobs = c->last_job;
+}
+
+/* The test's side. */
+
+struct world {
+    char *dir, *conf_file;
+    unsigned port;
+    pid_t controller;
+    struct conf *conf;
+    struct rpc_client *client;
+    struct auth_key key;
+    struct loop *loop;
+    struct loop_timer *deadline;
+    struct arena arena;
+    struct err err;
+};
+
+static unsigned free_port(void)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(a);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
+    close(fd);
+    return ntohs(a.sin_port);
+}
+
+static void write_conf(struct world *w, const char *more)
+{
+    _cleanup_str_ struct str s = STR_INIT;
+    str_printf(&s,
+               "ClusterName=test\nSlurmctldHost=localhost\nSlurmctldPort=%u\nSlurmUser=%u\n"
+               "SlurmdUser=%u\nStateSaveLocation=%s/state\nAuthInfo=socketdir=%s/run\n"
+               "SlurmctldPidFile=%s/pid\nSlurmctldLogFile=%s/log\nSlurmctldDebug=debug\n"
+               "NodeName=n[1-2] NodeAddr=127.0.0.1 Port=[1-2]\nPartitionName=p Nodes=ALL "
+               "Default=YES\n%s\n",
+               w->port, geteuid(), geteuid(), w->dir, w->dir, w->dir, w->dir, more);
+    assert_int_equal(path_write_file(w->conf_file, s.data, s.len, 0644, NULL), 0);
+}
+
+static void __attribute__((noreturn)) controller(struct world *w, int ready)
+{
+    static struct ctld_options options;
+    struct ctld c = {.options = &options, .conf_path = mem_strdup(w->conf_file)};
+    struct err err = {0};
+    struct conf *conf = NULL;
+    struct conf_report report = {0};
+    int rc = conf_load(w->conf_file, CONF_FULL, NULL, &conf, &report, &err);
+    conf_report_done(&report);
+    if (rc == 0) {
+        logging_open(&c, conf, false);
+        rc = files_load_keys(&c, conf, &err);
+    }
+    if (rc == 0)
+        rc = ctld_open(&c, conf, &err);
+    if (rc == 0)
+        rc = ctld_listen(&c, &err);
+    if (rc) {
+        fprintf(stderr, "controller: %s\n", err.text);
+        _exit(9);
+    }
+    close(ready);
+    ctld_run(&c);
+    ctld_close(&c);
+    exit(0);
+}
+
+static void start(struct world *w)
+{
+    int ends[2];
+    char byte;
+    assert_int_equal(pipe(ends), 0);
+    w->controller = fork();
+    assert_true(w->controller >= 0);
+    if (w->controller == 0) {
+        close(ends[0]);
+        controller(w, ends[1]);
+    }
+    close(ends[1]);
+    assert_int_equal(read(ends[0], &byte, 1), 0); /* its end closes when it serves */
+    close(ends[0]);
+}
+
+static void on_deadline(void *ctx)
+{
+    struct world *w = ctx;
+    err_set(&w->err, -ERR_TIMEOUT, "the deadline");
+    loop_stop(w->loop);
+}
+
+static int setup(void **state)
+{
+    struct world *w = mem_new(struct world);
+    w->dir = mem_strdup("/tmp/slurmctld-test-XXXXXX");
+    assert_non_null(mkdtemp(w->dir));
+    w->conf_file = mem_printf("%s/slurm.conf", w->dir);
+    w->port = free_port();
+    write_conf(w, "");
+    start(w);
+    struct conf_report report = {0};
+    assert_int_equal(conf_load(w->conf_file, CONF_CLIENT, NULL, &w->conf, &report, NULL), 0);
+    conf_report_done(&report);
+    w->client = rpc_client_new(w->conf);
+    _cleanup_free_ char *key = mem_printf("%s/slurm.key", w->dir);
+    assert_int_equal(auth_key_load(key, geteuid(), &w->key, NULL), 0);
+    w->loop = loop_new(0);
+    w->deadline = loop_timer_new(w->loop, on_deadline, w);
+    arena_init(&w->arena, 0);
+    *state = w;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+    if (w->controller > 0) {
+        kill(w->controller, SIGKILL);
+        waitpid(w->controller, NULL, 0);
+    }
+    rpc_client_free(w->client);
+    loop_timer_free(w->deadline);
+    loop_free(w->loop);
+    arena_done(&w->arena);
+    conf_free(w->conf);
+    static const char *const files[] = {"slurm.conf",
+                                        "slurm.key",
+                                        "log",
+                                        "run/slurmctld",
+                                        "run",
+                                        "state/state.db",
+                                        "pid",
+                                        "state/state.db-wal",
+                                        "state/state.db-shm",
+                                        "state/lock",
+                                        "state/reserve",
+                                        "state/cred.key",
+                                        "state"};
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        _cleanup_free_ char *path = mem_printf("%s/%s", w->dir, files[i]);
+        (void)remove(path);
+    }
+    assert_int_equal(rmdir(w->dir), 0);
+    free(w->dir);
+    free(w->conf_file);
+    free(w);
+    return 0;
+}
+
+static int call(struct world *w, enum rpc_number rpc, const ProtobufCMessage *request, void *reply)
+{
+    w->err = (struct err){0};
+    return rpc_call(w->client, rpc, request, DEADLINE_MS, &w->arena, reply, &w->err);
+}
+
+static uint32_t submit(struct world *w, const char *script)
+{
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    Pb__JobPayload payload = PB__JOB_PAYLOAD__INIT;
+    Pb__SubmitRequest request = PB__SUBMIT_REQUEST__INIT;
+    Pb__SubmitReply *reply = NULL;
+    payload.has_script = true;
+    payload.script.data = (uint8_t *)script;
+    payload.script.len = strlen(script);
+    request.spec = &spec;
+    request.payload = &payload;
+    if (call(w, RPC_SUBMIT, &request.base, &reply))
+        fail_msg("%s", w->err.text);
+    return reply->job_id;
+}
+
+/* A node daemon's side of a session. */
+struct node {
+    struct world *w;
+    struct rpc_session *s;
+    const char *name;
+    unsigned welcomes, launches, shutdowns, closes, acks;
+    char *script; /* of the last launch */
+};
+
+static void on_open(void *ctx, struct rpc_session *s)
+{
+    struct node *n = ctx;
+    Pb__NodeRegister r = PB__NODE_REGISTER__INIT;
+    r.name = (char *)n->name;
+    r.version = (char *)"1";
+    r.incarnation = (char *)"1";
+    rpc_session_send(s, RPC_NODE_REGISTER, &r.base);
+}
+
+static void got_order(struct node *n, const Pb__NodeOrder *order)
+{
+    n->shutdowns += order->shutdown != NULL;
+    if (!order->launch)
+        return;
+    n->launches++;
+    free(take_ptr(n->script));
+    if (order->launch->payload)
+        n->script = mem_strndup((char *)order->launch->payload->script.data,
+                                order->launch->payload->script.len);
+}
+
+static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
+                       const ProtobufCMessage *body)
+{
+    struct node *n = ctx;
+    const Pb__NodeOrders *orders = (const Pb__NodeOrders *)body;
+    if (rpc->number == RPC_NODE_WELCOME) {
+        n->welcomes++;
+        assert_int_equal(((const Pb__NodeWelcome *)body)->epoch, 7);
+        assert_int_equal(((const Pb__NodeWelcome *)body)->cred_public_key.len, 32);
+    }
+    if (rpc->number == RPC_NODE_ACK && ((const Pb__NodeAck *)body)->seq == 99)
+        n->acks++;
+    for (size_t i = 0; rpc->number == RPC_NODE_ORDERS && i < orders->n_orders; i++)
+        got_order(n, orders->orders[i]);
+    loop_stop(n->w->loop);
+}
+
+static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
+{
+    struct node *n = ctx;
+    n->closes++;
+    loop_stop(n->w->loop);
+}
+
+static void node_connect(struct world *w, struct node *n, const char *name)
+{
+    struct rpc_target target = {.addr = "127.0.0.1", .port = (uint16_t)w->port};
+    struct rpc_session_events events = {
+        .on_open = on_open, .on_message = on_message, .on_close = on_close, .ctx = n};
+    *n = (struct node){.w = w, .name = name};
+    n->s = rpc_session_connect(w->loop, &w->key, name, &target, 1, false, &events);
+}
+
+static void node_done(struct node *n)
+{
+    rpc_session_free(n->s);
+    free(n->script);
+}
+
+/* Runs the loop until *what has become at least 'least'. */
+static void run_until(struct world *w, const unsigned *what, unsigned least)
+{
+    w->err = (struct err){0};
+    loop_timer_set(w->deadline, DEADLINE_MS);
+    while (*what < least) {
+        loop_run(w->loop);
+        if (w->err.code)
+            fail_msg("%s", w->err.text);
+    }
+    loop_timer_set(w->deadline, -1);
+}
+
+static void count_records(void *ctx, uint32_t kind, uint64_t number, const char *name,
+                          const void *data, size_t len)
+{
+    ((unsigned *)ctx)[kind]++;
+}
+
+static void stop_hard(struct world *w)
+{
+    kill(w->controller, SIGKILL);
+    waitpid(w->controller, NULL, 0);
+    w->controller = 0;
+}
+
+static void refusals_are_named(void **state)
+{
+    struct world *w = *state;
+    Pb__JobIdRequest id = PB__JOB_ID_REQUEST__INIT;
+    Pb__JobScript *script = NULL;
+    id.job_id = 1;
+    assert_int_equal(call(w, RPC_JOB_SCRIPT, &id.base, &script), -ERR_NO_JOB);
+    Pb__Empty empty = PB__EMPTY__INIT;
+    Pb__NodeStatus *status = NULL;
+    assert_int_equal(call(w, RPC_NODE_STATUS, &empty.base, &status), -ERR_NOT_SUPPORTED);
+    assert_non_null(strstr(w->err.text, "NODE_STATUS"));
+    Pb__ConfigRequest key = PB__CONFIG_REQUEST__INIT;
+    Pb__TextReply *text = NULL;
+    key.key = (char *)"NoSuchKey";
+    assert_true(call(w, RPC_CONFIG_SHOW, &key.base, &text) < 0);
+    Pb__JobFilter since = PB__JOB_FILTER__INIT;
+    Pb__JobList *list = NULL;
+    since.has_changed_since = true;
+    since.changed_since = 4711;
+    assert_int_equal(call(w, RPC_JOB_LIST, &since.base, &list), -ERR_NO_CHANGE);
+}
+
+static void unknown_nodes_are_refused(void **state)
+{
+    struct world *w = *state;
+    struct node n;
+    node_connect(w, &n, "n3");
+    run_until(w, &n.closes, 1);
+    assert_int_equal(n.welcomes, 0);
+    node_done(&n);
+}
+
+static void acknowledged_jobs_survive_a_kill(void **state)
+{
+    struct world *w = *state;
+    for (uint32_t i = 1; i <= 20; i++)
+        assert_int_equal(submit(w, "#!/bin/sh\n"), i);
+    stop_hard(w);
+    _cleanup_free_ char *dir = mem_printf("%s/state", w->dir);
+    struct store *s = NULL;
+    unsigned found[8] = {0};
+    assert_int_equal(store_open(dir, 0, NULL, NULL, &s, NULL), 0);
+    assert_int_equal(store_load(s, 0, count_records, NULL, found, NULL), 0);
+    store_close(s);
+    assert_int_equal(found[RECORD_JOB], 20);
+    assert_int_equal(found[RECORD_PAYLOAD], 20);
+    start(w);
+    assert_int_equal(submit(w, "#!/bin/sh\n"), 21);
+}
+
+static void launches_carry_the_script(void **state)
+{
+    struct world *w = *state;
+    struct node n;
+    Pb__NodeEvent event = PB__NODE_EVENT__INIT, *events = &event;
+    Pb__NodeReport report = PB__NODE_REPORT__INIT;
+    node_connect(w, &n, "n1");
+    run_until(w, &n.welcomes, 1);
+    submit(w, "#!/bin/sh\necho one\n");
+    run_until(w, &n.launches, 1);
+    assert_string_equal(n.script, "#!/bin/sh\necho one\n");
+    event.seq = 99;
+    report.n_events = 1;
+    report.events = &events;
+    rpc_session_send(n.s, RPC_NODE_REPORT, &report.base);
+    run_until(w, &n.acks, 1);
+
+    Pb__JobIdRequest id = PB__JOB_ID_REQUEST__INIT;
+    Pb__JobScript *script = NULL;
+    id.job_id = 1; /* sent, so that it is not in the cache any more */
+    assert_int_equal(call(w, RPC_JOB_SCRIPT, &id.base, &script), 0);
+    assert_memory_equal(script->script.data, "#!/bin/sh\necho one\n", script->script.len);
+    node_done(&n);
+}
+
+static void newest_session_of_a_node_counts(void **state)
+{
+    struct world *w = *state;
+    struct node first, second;
+    node_connect(w, &first, "n1");
+    run_until(w, &first.welcomes, 1);
+    node_connect(w, &second, "n1");
+    run_until(w, &second.welcomes, 1);
+    run_until(w, &first.closes, 1);
+    submit(w, "#!/bin/sh\n");
+    run_until(w, &second.launches, 1);
+    assert_int_equal(first.launches, 0);
+    node_done(&first);
+    node_done(&second);
+}
+
+struct listed {
+    unsigned parts, jobs;
+    bool wrong;
+};
+
+static int on_part(void *ctx, const ProtobufCMessage *part, struct err *err)
+{
+    struct listed *l = ctx;
+    const Pb__JobList *list = (const Pb__JobList *)part;
+    l->parts++;
+    for (size_t i = 0; i < list->n_jobs; i++)
+        l->wrong |= list->jobs[i]->live->job_id != ++l->jobs;
+    return 0;
+}
+
+static void long_listings_come_in_parts(void **state)
+{
+    struct world *w = *state;
+    static const uint32_t counts[] = {0, 1, 500, 20000};
+    for (size_t i = 0; i < 4; i++) {
+        uint32_t count = counts[i];
+        struct listed l = {0};
+        Pb__JobFilter f = PB__JOB_FILTER__INIT;
+        f.n_job_id = 1;
+        f.job_id = &count;
+        if (rpc_call_stream(w->client, RPC_JOB_LIST, &f.base, on_part, &l, &w->err))
+            fail_msg("%s", w->err.text);
+        assert_int_equal(l.jobs, count);
+        assert_false(l.wrong);
+        assert_true(l.parts >= count / 600 && l.parts >= 1);
+    }
+}
+
+static void broken_configuration_changes_nothing(void **state)
+{
+    struct world *w = *state;
+    Pb__Empty empty = PB__EMPTY__INIT;
+    Pb__ReconfigureReply *reply = NULL;
+    write_conf(w, "MaxJobCount=many");
+    assert_true(call(w, RPC_RECONFIGURE, &empty.base, &reply) < 0);
+    assert_non_null(strstr(w->err.text, "slurm.conf:13"));
+    Pb__ConfigRequest key = PB__CONFIG_REQUEST__INIT;
+    Pb__TextReply *text = NULL;
+    key.key = (char *)"MaxJobCount";
+    assert_int_equal(call(w, RPC_CONFIG_SHOW, &key.base, &text), 0);
+    assert_null(strstr(text->text, "many"));
+
+    write_conf(w, "MaxJobCount=77");
+    assert_int_equal(call(w, RPC_RECONFIGURE, &empty.base, &reply), 0);
+    assert_non_null(strstr(reply->changes, "MaxJobCount"));
+    assert_int_equal(call(w, RPC_CONFIG_SHOW, &key.base, &text), 0);
+    assert_non_null(strstr(text->text, "77"));
+}
+
+static void shutdown_answers_tells_the_nodes_and_ends(void **state)
+{
+    struct world *w = *state;
+    struct node n;
+    Pb__ShutdownRequest request = PB__SHUTDOWN_REQUEST__INIT;
+    Pb__Empty *reply = NULL;
+    node_connect(w, &n, "n1");
+    run_until(w, &n.welcomes, 1);
+    assert_int_equal(call(w, RPC_SHUTDOWN, &request.base, &reply), 0);
+    run_until(w, &n.shutdowns, 1);
+    run_until(w, &n.closes, 1);
+    int status = 0;
+    assert_int_equal(waitpid(w->controller, &status, 0), w->controller);
+    w->controller = 0;
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    _cleanup_free_ char *socket_path = mem_printf("%s/run/slurmctld", w->dir);
+    assert_int_equal(access(socket_path, F_OK), -1);
+    node_done(&n);
+}
+
+static void signals_end_it_in_order(void **state)
+{
+    struct world *w = *state;
+    submit(w, "#!/bin/sh\n");
+    kill(w->controller, SIGTERM);
+    int status = 0;
+    assert_int_equal(waitpid(w->controller, &status, 0), w->controller);
+    w->controller = 0;
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    start(w);
+    assert_int_equal(submit(w, "#!/bin/sh\n"), 2);
+}
+
+int main(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(refusals_are_named, setup, teardown),
+        cmocka_unit_test_setup_teardown(unknown_nodes_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(acknowledged_jobs_survive_a_kill, setup, teardown),
+        cmocka_unit_test_setup_teardown(launches_carry_the_script, setup, teardown),
+        cmocka_unit_test_setup_teardown(newest_session_of_a_node_counts, setup, teardown),
+        cmocka_unit_test_setup_teardown(long_listings_come_in_parts, setup, teardown),
+        cmocka_unit_test_setup_teardown(broken_configuration_changes_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(shutdown_answers_tells_the_nodes_and_ends, setup, teardown),
+        cmocka_unit_test_setup_teardown(signals_end_it_in_order, setup, teardown),
+    };
+    return cmocka_run_group_tests_name("slurmctld process", tests, NULL, NULL);
+}
