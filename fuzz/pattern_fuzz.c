@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Bytes as a file name pattern, a NUL before a job's name. The name is bounded or refused. */
+#include <limits.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "slurmstepd/pattern.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    _cleanup_free_ char *pattern = mem_strndup((const char *)data, size);
+    size_t len = strlen(pattern);
+    _cleanup_free_ char *name =
+        mem_strndup((const char *)data + len + (len < size), size - len - (len < size));
+    struct pattern_values v = {.job_id = 4294967295u,
+                               .step_id = 0,
+                               .node_index = 99999,
+                               .task_id = 4294967294u,
+                               .node = "n1.example.org",
+                               .user = "user",
+                               .job_name = name};
+    _cleanup_str_ struct str out = STR_INIT;
+
+    if (pattern_expand(pattern, &v, &out, NULL) != 0)
+        return 0;
+    if (out.len >= PATH_MAX)
+        abort();
+    /* What makes no difference by its letters makes none in the name. */
+    if (pattern_scope(pattern) != PATTERN_PER_TASK && out.len) {
+        _cleanup_str_ struct str other = STR_INIT;
+
+        v.task_id = 0;
+        if (pattern_expand(pattern, &v, &other, NULL) == 0 &&
+            strcmp(str_cstr(&out), str_cstr(&other)) != 0)
+            abort();
+    }
+    return 0;
+}
