@@ -52,6 +52,20 @@ int place_load(const char *dir, struct conf **conf, struct err *err)
     return rc;
 }
 
+bool place_expects(const struct conf *conf, const struct conf_node *n)
+{
+    enum conf_node_state state = conf->node_rows.data[n->row].state;
+    return state != CONF_NODE_FUTURE && state != CONF_NODE_CLOUD;
+}
+
+size_t place_count(const struct conf *conf)
+{
+    size_t count = 0;
+    vec_foreach (&conf->nodes, n)
+        count += place_expects(conf, n);
+    return count;
+}
+
 int place_lock(const char *dir, struct err *err)
 {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

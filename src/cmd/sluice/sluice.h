@@ -20,6 +20,7 @@
 
 #define SLUICE_NODES_MAX 1000
 #define SLUICE_START_MS 60000 /* until a cluster that does not come up counts as failed */
+#define SLUICE_SETTLE_MS 3000 /* before a node that is down for a reason is taken to stay so */
 #define SLUICE_STOP_MS 20000  /* for daemons to end when asked to */
 #define SLUICE_KILL_MS 5000   /* after SIGTERM, and after SIGKILL */
 #define SLUICE_LOG_LINES 12   /* of a daemon that failed */
@@ -49,6 +50,9 @@ char *place_path(const char *dir, const char *name); /* DIR/NAME; the caller fre
 char *place_program(const char *name);               /* PREFIX/sbin/NAME; the caller frees */
 bool place_has_cluster(const char *dir);
 int place_load(const char *dir, struct conf **conf, struct err *err);
+/* Whether the node is to run: one that the file only announces (FUTURE, CLOUD) is not. */
+bool place_expects(const struct conf *conf, const struct conf_node *n);
+size_t place_count(const struct conf *conf); /* of those */
 /* One at a time in a directory. -1: another is at it; err says so. */
 int place_lock(const char *dir, struct err *err);
 /* The first directory of the path that does not exist; NULL: it does. The caller frees. */

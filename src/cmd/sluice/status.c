@@ -32,6 +32,7 @@ static bool print_status(const struct sluice_options *o, const struct conf *conf
     Pb__CtlStats *s = NULL;
     struct err err = {0};
     pid_t controller = daemon_find(running, "slurmctld");
+    size_t nodes = place_count(conf);
     size_t daemons = running->all.len - (controller ? 1 : 0);
     int rc = controller ? stats_get(conf, &a, &s, &err) : -1;
     printf("cluster     %s in %s\n", conf->cluster_name, o->dir);
@@ -43,14 +44,14 @@ static bool print_status(const struct sluice_options *o, const struct conf *conf
         printf("slurmctld   up, process %d, port %u, %llu MiB resident, %.2f s of CPU\n",
                (int)controller, conf->slurmctld_port,
                (unsigned long long)(s->rss_kib + 1023) / 1024, (double)s->cpu_usec / 1e6);
-    printf("slurmd      %zu of %zu run", daemons, conf->nodes.len);
+    printf("slurmd      %zu of %zu run", daemons, nodes);
     if (rc == 0)
         printf(", %llu nodes are up", (unsigned long long)s->nodes_up);
     putchar('\n');
     if (rc == 0)
         printf("jobs        %llu running, %llu pending\n", (unsigned long long)s->running,
                (unsigned long long)s->pending);
-    return rc == 0 && daemons == conf->nodes.len && s->nodes_up == conf->nodes.len;
+    return rc == 0 && daemons == nodes && s->nodes_up == nodes;
 }
 
 int sluice_status(const struct sluice_options *o)

@@ -72,37 +72,46 @@ static int start_daemons(struct up *u, struct err *err)
         rc = wait_starts(u, err);
     progress("starting the nodes");
     vec_foreach (&u->conf->nodes, n)
-        if (rc == 0)
+        if (rc == 0 && place_expects(u->conf, n))
             rc = spawn_missing(u, "slurmd", n->name, err);
     int ended = wait_starts(u, rc == 0 ? err : NULL);
     return rc ? rc : ended;
 }
 
-/* How many nodes serve; *missing (caller frees) is the name of one that does not, with its state
- * and reason. */
+/* How many nodes serve, and how many have answered but are down for a reason. */
 struct census {
-    size_t ready;
-    char *missing, *why;
+    const struct conf *conf;
+    size_t expected, ready, down;
+    char *missing, *why; /* one that does not serve, and the reason */
 };
+
+static void count_node(struct census *s, const Pb__NodeRecord *n)
+{
+    long index = conf_find_node(s->conf, n->name);
+    if (index < 0 || !place_expects(s->conf, &s->conf->nodes.data[index]))
+        return;
+    bool up = n->state == PB__NODE_BASE__NODE_IDLE || n->state == PB__NODE_BASE__NODE_ALLOCATED ||
+              n->state == PB__NODE_BASE__NODE_MIXED;
+    bool has_reason = n->reason && *n->reason;
+    s->expected++;
+    if (up && !n->no_respond) {
+        s->ready++;
+        return;
+    }
+    s->down += n->state == PB__NODE_BASE__NODE_DOWN && has_reason && !n->no_respond;
+    if (s->missing)
+        return;
+    s->missing = mem_strdup(n->name);
+    s->why = mem_strdup(has_reason ? n->reason
+                        : up       ? "it does not answer"
+                                   : "it has not registered");
+}
 
 static int on_part(void *ctx, const ProtobufCMessage *part, struct err *err)
 {
-    struct census *s = ctx;
     const Pb__NodeList *list = (const Pb__NodeList *)part;
-    for (size_t i = 0; i < list->n_nodes; i++) {
-        const Pb__NodeRecord *n = list->nodes[i];
-        bool up = n->state == PB__NODE_BASE__NODE_IDLE ||
-                  n->state == PB__NODE_BASE__NODE_ALLOCATED ||
-                  n->state == PB__NODE_BASE__NODE_MIXED;
-        if (up && !n->no_respond) {
-            s->ready++;
-        } else if (!s->missing) {
-            s->missing = mem_strdup(n->name);
-            s->why = n->reason && *n->reason
-                         ? mem_strdup(n->reason)
-                         : mem_strdup(up ? "it does not answer" : "it has not registered");
-        }
-    }
+    for (size_t i = 0; i < list->n_nodes; i++)
+        count_node(ctx, list->nodes[i]);
     return 0;
 }
 
@@ -110,7 +119,23 @@ static void census_done(struct census *s)
 {
     free(s->missing);
     free(s->why);
-    *s = (struct census){0};
+}
+
+/* 1: to be asked again; 0: as good as it will get; negative: failed. */
+static int judge(const struct up *u, const struct census *s, int64_t waited_ms, struct err *err)
+{
+    if (s->ready == s->expected)
+        return 0;
+    /* An old cluster may have nodes that somebody took down: they stay so, and are named. */
+    bool settled = s->ready + s->down == s->expected && waited_ms > SLUICE_SETTLE_MS;
+    if (settled && !u->made_conf) {
+        cmd_say("%zu of %zu nodes are down, %s: %s", s->down, s->expected, s->missing, s->why);
+        return 0;
+    }
+    if (!settled && waited_ms < SLUICE_START_MS)
+        return 1;
+    _cleanup_free_ char *tail = daemon_log_tail(u->o->dir, s->missing);
+    return err_set(err, -ERR_TIMEOUT, "node %s is not up: %s\n%s", s->missing, s->why, tail);
 }
 
 /* Asks until every node serves. */
@@ -118,25 +143,20 @@ static int wait_nodes(struct up *u, struct err *err)
 {
     struct rpc_client *client = rpc_client_new(u->conf);
     Pb__NodeFilter all = PB__NODE_FILTER__INIT;
-    int64_t until_ms = loop_mono_ms() + SLUICE_START_MS;
-    int pause_ms = POLL_MIN_MS, rc;
-    for (;;) {
-        struct census s = {0};
+    int64_t began_ms = loop_mono_ms();
+    int pause_ms = POLL_MIN_MS, rc = 1;
+    while (rc > 0) {
+        struct census s = {.conf = u->conf};
         rc = rpc_call_stream(client, RPC_NODE_LIST, &all.base, on_part, &s, err);
-        bool ready = rc == 0 && s.ready == u->conf->nodes.len;
-        char text[64];
-        snprintf(text, sizeof(text), "%zu of %zu nodes are up", s.ready, u->conf->nodes.len);
-        progress(text);
-        bool late = loop_mono_ms() > until_ms;
-        if (late && rc == 0 && !ready) {
-            _cleanup_free_ char *tail = daemon_log_tail(u->o->dir, s.missing);
-            rc = err_set(err, -ERR_TIMEOUT, "node %s is not up: %s\n%s",
-                         s.missing ? s.missing : "?", s.why ? s.why : "it is not known", tail);
+        if (rc == 0) {
+            char text[64];
+            snprintf(text, sizeof(text), "%zu of %zu nodes are up", s.ready, s.expected);
+            progress(text);
+            rc = judge(u, &s, loop_mono_ms() - began_ms, err);
         }
         census_done(&s);
-        if (ready || late || (rc && rc != -ERR_CONNECT))
-            break;
-        poll(NULL, 0, pause_ms);
+        if (rc > 0)
+            poll(NULL, 0, pause_ms);
         pause_ms = pause_ms * 2 > POLL_MAX_MS ? POLL_MAX_MS : pause_ms * 2;
     }
     rpc_client_free(client);
@@ -189,11 +209,12 @@ static void undo(struct up *u)
 
 static void report(const struct up *u, int64_t took_ms)
 {
+    size_t count = place_count(u->conf);
     const struct conf_node_row *row = &u->conf->node_rows.data[u->conf->nodes.data[0].row];
     cmd_say("cluster %s is up: %zu node%s of %u CPUs and %llu MiB, in %s (%lld.%02lld s)",
-            u->conf->cluster_name, u->conf->nodes.len, u->conf->nodes.len == 1 ? "" : "s",
-            row->cpus, (unsigned long long)row->real_memory_mib, u->o->dir,
-            (long long)(took_ms / 1000), (long long)(took_ms % 1000 / 10));
+            u->conf->cluster_name, count, count == 1 ? "" : "s", row->cpus,
+            (unsigned long long)row->real_memory_mib, u->o->dir, (long long)(took_ms / 1000),
+            (long long)(took_ms % 1000 / 10));
     _cleanup_free_ char *standard = place_default();
     bool is_standard = str_eq(u->o->dir, standard);
     cmd_say("to use it:   eval \"$(sluice env%s%s)\"", is_standard ? "" : " --dir ",
