@@ -332,8 +332,8 @@ void bench_sign(struct bench *b, const struct bench_cred *c, ProtobufCBinaryData
     m.job_id = c->job_id;
     m.restarts = c->restarts;
     m.step_id = c->step_id;
-    m.uid = geteuid();
-    m.gid = getegid();
+    m.uid = c->uid ? c->uid : geteuid();
+    m.gid = c->uid ? c->uid : getegid();
     m.cluster = (char *)(c->cluster ? c->cluster : BENCH_CLUSTER);
     m.issued_at_ms = loop_wall_ms();
     m.expires_at_ms = m.issued_at_ms + (c->life_ms ? c->life_ms : 60000);

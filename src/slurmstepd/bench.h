@@ -49,6 +49,7 @@ void bench_order(struct bench *b, Pb__NodeOrder *order);
 /* A signed credential; free both buffers. step 0xfffffffb is the batch script. */
 struct bench_cred {
     uint32_t job_id, restarts, step_id, tasks;
+    uid_t uid;                  /* and gid; 0: ours */
     const char *cluster, *node; /* NULL: right ones */
     int64_t life_ms;            /* 0: a minute */
     unsigned nodes;             /* of the job; 0: 1 */

@@ -168,13 +168,15 @@ int control_claim(struct step *step, struct err *err)
         control_file(step->dir, step->job_id, step->restarts, step->step_id, "sock");
     _cleanup_free_ char *ours = mem_printf("%s/steps/%d", step->dir, (int)step->pid);
     _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    mode_t mask;
     int rc;
 
     if (fd < 0)
         return err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
     unlink(ours); /* of an earlier process with our number */
-    umask(0077);
+    mask = umask(0077);
     rc = bind_and_listen(fd, ours, err);
+    umask(mask);
     /* It listens before it has its name, so who finds the name can connect. */
     if (!rc && link(ours, path))
         rc = err_set(err, -errno, "cannot claim step %s by %s: %s", step->name, path,

@@ -141,6 +141,37 @@ static void test_batch_job(void **state)
     end(&b);
 }
 
+#define NOBODY 65534
+
+static void test_as_another_user(void **state)
+{
+    struct bench_cred c = {.job_id = 42, .uid = NOBODY};
+    struct bench b;
+    char *text;
+
+    if (geteuid() != 0)
+        skip();
+    begin(&b, "");
+    bench_launch(&b, &c, "#!/bin/sh\necho >ran\n");
+    assert_int_equal(bench_launched(&b, 42)->code, ERR_OPEN_IO); /* our directory is not its */
+    assert_non_null(strstr(bench_launched(&b, 42)->text, "Permission denied"));
+    bench_terminate(&b, 42, 0, NULL);
+    assert_non_null(bench_job_gone(&b, 42));
+    assert_int_equal(chmod(b.dir, 0777), 0);
+    c.job_id = 43;
+    bench_launch(&b, &c,
+                 "#!/bin/sh\nid -u; id -g; id -G; echo $USER $SLURM_JOB_UID\n"
+                 "grep -E '^(CapEff|CapPrm)' /proc/self/status; ls -l $0 | cut -c1-10\n"
+                 "echo x 2>/dev/null >$(dirname $0)/x || echo refused\n"
+                 "ls $(dirname $0)/../steps 2>/dev/null || echo closed\n");
+    assert_true(bench_batch_ended(&b, 43)->gone);
+    text = bench_read(&b, "slurm-43.out");
+    assert_string_equal(text, "65534\n65534\n65534\nnobody 65534\nCapPrm:\t0000000000000000\n"
+                              "CapEff:\t0000000000000000\n-rwx------\nrefused\nclosed\n");
+    free(text);
+    end(&b);
+}
+
 static void test_only_three_descriptors(void **state)
 {
     struct bench_cred c = {.job_id = 42};
@@ -503,6 +534,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_refused_credentials),
         cmocka_unit_test(test_altered_credential),
         cmocka_unit_test(test_batch_job),
+        cmocka_unit_test(test_as_another_user),
         cmocka_unit_test(test_only_three_descriptors),
         cmocka_unit_test(test_repeated_order_starts_once),
         cmocka_unit_test(test_end_while_the_daemon_is_away),

@@ -190,6 +190,11 @@ static bool is_failed(struct bench *b, void *ctx)
     return is_answered(b, ctx) && ((struct fake *)ctx)->closed;
 }
 
+static void stop(void *ctx)
+{
+    loop_stop(ctx);
+}
+
 static bool has_output(struct bench *b, void *ctx)
 {
     return ((struct fake *)ctx)->out[0].len > 0;
@@ -265,6 +270,40 @@ static void test_refusals(void **state)
         assert_true(bench_until(&b, is_answered, &f));
         assert_int_equal(f.code, vectors[i].code);
     }
+    assert_null(f.session);
+    end(&b, &f, 0);
+}
+
+/* The caller is who the kernel says, and the credential must be the caller's. */
+static void test_stolen_credential(void **state)
+{
+    struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1, .uid = 1};
+    struct bench b;
+    struct fake f;
+    int status;
+    pid_t pid;
+
+    if (geteuid() != 0)
+        skip();
+    begin(&b, &f);
+    fflush(NULL);
+    pid = fork();
+    if (pid == 0) { /* a stranger with the credential, a loop of its own, and no rights */
+        Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
+        struct bench mine = b;
+
+        if (setresuid(65534, 65534, 65534))
+            _exit(2);
+        mine.loop = loop_new(1);
+        mine.deadline = loop_timer_new(mine.loop, stop, mine.loop);
+        f.b = &mine;
+        fake_launch(&f, &c, &m, "echo no");
+        if (!bench_until(&mine, is_answered, &f))
+            _exit(3);
+        _exit(f.code == ERR_CREDENTIAL && strstr(f.text, "user 65534") ? 0 : 4);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
     assert_null(f.session);
     end(&b, &f, 0);
 }
@@ -613,6 +652,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_tasks),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_stolen_credential),
         cmocka_unit_test(test_revoked_and_repeated),
         cmocka_unit_test(test_nobody_listens),
         cmocka_unit_test(test_standard_input),
