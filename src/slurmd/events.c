@@ -98,7 +98,7 @@ static size_t record_size(const Pb__NodeEvent *event)
     return sizeof(struct record) + pb__node_event__get_packed_size(event);
 }
 
-static int load(struct events *e, struct err *err)
+static int load(struct events *e, uint64_t first_seq, struct err *err)
 {
     _cleanup_str_ struct str text = STR_INIT;
     struct header h, good;
@@ -106,9 +106,9 @@ static int load(struct events *e, struct err *err)
 
     if (rc)
         return rc;
-    e->next_seq = 1;
+    e->next_seq = first_seq;
     if (text.len < sizeof(h)) {
-        header_make(1, &h);
+        header_make(first_seq, &h);
         e->file_size = sizeof(h);
         if (ftruncate(e->fd, 0) || pwrite(e->fd, &h, sizeof(h), 0) != sizeof(h))
             return err_set(err, -errno, "cannot write %s: %s", e->path, strerror(errno));
@@ -130,7 +130,7 @@ static int load(struct events *e, struct err *err)
     return 0;
 }
 
-int events_open(const char *path, struct events **out, struct err *err)
+int events_open(const char *path, uint64_t first_seq, struct events **out, struct err *err)
 {
     struct events *e = mem_new(struct events);
     int rc;
@@ -138,7 +138,7 @@ int events_open(const char *path, struct events **out, struct err *err)
     e->path = mem_strdup(path);
     e->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     rc = e->fd < 0 ? err_set(err, -errno, "cannot open %s: %s", path, strerror(errno))
-                   : load(e, err);
+                   : load(e, first_seq, err);
     if (rc) {
         events_close(e);
         return rc;

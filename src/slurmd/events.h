@@ -16,9 +16,10 @@
 
 struct events;
 
-/* Opens or makes the file. A damaged end of it is dropped: what it said is found again in notes and
+/* Opens or makes the file; a new one numbers from first_seq, which should be above whatever a lost
+ * file held. A damaged end of it is dropped: what it said is found again in notes and
  * exit files. */
-int events_open(const char *path, struct events **out, struct err *err);
+int events_open(const char *path, uint64_t first_seq, struct events **out, struct err *err);
 void events_close(struct events *e);
 
 /* Queues a copy; gives it the next number. */

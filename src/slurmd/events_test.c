@@ -36,7 +36,7 @@ static struct events *open_events(void)
 {
     struct events *e = NULL;
 
-    assert_int_equal(events_open(path, &e, NULL), 0);
+    assert_int_equal(events_open(path, 1, &e, NULL), 0);
     return e;
 }
 
@@ -73,7 +73,7 @@ static void test_damaged_header_is_refused(void **state)
     struct err err = {0};
 
     assert_int_equal(path_write_file(path, "this is not a queue of events", 29, 0600, NULL), 0);
-    assert_int_equal(events_open(path, &e, &err), -ERR_STORE_DAMAGED);
+    assert_int_equal(events_open(path, 1, &e, &err), -ERR_STORE_DAMAGED);
     assert_non_null(strstr(err.text, path));
     assert_null(e);
     unlink(path);
@@ -125,7 +125,7 @@ static void test_flipped_bits(void **state)
         assert_int_equal(path_write_file(path, whole.data, whole.len, 0600, NULL), 0);
         whole.data[bit / 8] ^= (char)(1 << bit % 8);
         e = NULL;
-        if (!events_open(path, &e, NULL))
+        if (!events_open(path, 1, &e, NULL))
             events_each(e, collect, &s);
         else
             assert_true(bit < 8 * 24);

@@ -40,7 +40,7 @@ struct options {
 
 static const char help[] =
     "Usage: slurmd [OPTIONS]\n"
-    "  -c         forget the jobs of earlier daemons on this node\n"
+    "  -c         end the jobs that earlier daemons left on this node\n"
     "  -C         print the hardware of this node as a line for slurm.conf, and end\n"
     "  -D         stay in the foreground and log to the terminal as well\n"
     "  -f FILE    use this configuration file\n"
@@ -243,7 +243,7 @@ static int set_up(struct slurmd *d, const struct options *o, struct err *err)
         return err_set(err, -errno, "cannot open /dev/null: %s", strerror(errno));
     rc = logfile_open(d, err);
     if (!rc)
-        rc = spool_open(d, o->clean, err);
+        rc = spool_open(d, err);
     if (rc)
         return rc;
     check_walkable(d);
@@ -251,7 +251,7 @@ static int set_up(struct slurmd *d, const struct options *o, struct err *err)
     rc = serve_open(d, err);
     if (rc)
         return rc;
-    spool_adopt(d);
+    spool_adopt(d, o->clean);
     uplink_open(d);
     return 0;
 }

@@ -135,14 +135,14 @@ static int spool_id(struct slurmd *d, char *out, size_t size, struct err *err)
 }
 
 /* What was written before the machine's last start tells of nothing that still runs. */
-static int check_boot(struct slurmd *d, bool clean, struct err *err)
+static int check_boot(struct slurmd *d, struct err *err)
 {
     _cleanup_free_ char *path = below(d, "boot");
     char now[48] = "", then[48] = "", id[2 * ID_SIZE + 1];
     int rc = read_line(BOOT_ID, now, sizeof(now), err);
 
     read_line(path, then, sizeof(then), NULL);
-    if (!rc && (clean || strcmp(now, then) != 0)) {
+    if (!rc && strcmp(now, then) != 0) {
         wipe_all(d);
         rc = path_write_file(path, now, strlen(now), 0600, err);
     }
@@ -153,7 +153,7 @@ static int check_boot(struct slurmd *d, bool clean, struct err *err)
     return rc;
 }
 
-int spool_open(struct slurmd *d, bool clean, struct err *err)
+int spool_open(struct slurmd *d, struct err *err)
 {
     _cleanup_free_ char *events = below(d, "events"), *revoked = below(d, "revoked");
     int rc = make_directories(d, err);
@@ -161,9 +161,9 @@ int spool_open(struct slurmd *d, bool clean, struct err *err)
     if (!rc)
         rc = lock(d, err);
     if (!rc)
-        rc = check_boot(d, clean, err);
+        rc = check_boot(d, err);
     if (!rc)
-        rc = events_open(events, &d->events, err);
+        rc = events_open(events, (uint64_t)loop_wall_ms() * 1000, &d->events, err);
     if (!rc)
         rc = revoked_open(revoked, &d->revoked, err);
     return rc;
@@ -186,11 +186,18 @@ static void adopt(void *ctx, const char *path)
     note_done(&note);
 }
 
-void spool_adopt(struct slurmd *d)
+void spool_adopt(struct slurmd *d, bool clean)
 {
+    struct job *j, *next;
+
     note_each(d->spool, adopt, d);
     if (d->jobs)
-        log_info("found %u jobs of an earlier daemon", HASH_COUNT(d->jobs));
+        log_info("found %u jobs of an earlier daemon%s", HASH_COUNT(d->jobs),
+                 clean ? ", ending them" : "");
+    HASH_ITER (hh, d->jobs, j, next) {
+        if (clean)
+            job_terminate(j, 0, "");
+    }
 }
 
 void spool_close(struct slurmd *d)

@@ -7,6 +7,7 @@
 
 #include "slurmd/slurmd.h"
 
-int spool_open(struct slurmd *d, bool clean, struct err *err); /* clean: forget everything (-c) */
-void spool_adopt(struct slurmd *d); /* the jobs that earlier daemons left */
+int spool_open(struct slurmd *d, struct err *err);
+/* The jobs that earlier daemons left; clean: ends them (-c). */
+void spool_adopt(struct slurmd *d, bool clean);
 void spool_close(struct slurmd *d);

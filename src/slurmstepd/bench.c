@@ -244,7 +244,8 @@ void bench_start(struct bench *b)
     _cleanup_free_ char *program = mem_printf("%s/slurmd", b->dir);
     _cleanup_free_ char *conf = mem_printf("%s/slurm.conf", b->dir);
     _cleanup_free_ char *out = mem_printf("%s/stderr", b->dir);
-    char *const argv[] = {program, "-D", "-N", BENCH_NODE, "-f", conf, NULL};
+    char *const argv[] = {program, "-D", "-N", BENCH_NODE, "-f", conf, b->clean ? "-c" : NULL,
+                          NULL};
     posix_spawn_file_actions_t actions;
     unsigned before = b->registrations;
 

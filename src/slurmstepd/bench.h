@@ -25,7 +25,7 @@ struct bench {
     struct rpc_server *server;
     struct rpc_session *session; /* NULL: the daemon is not connected */
     struct loop_timer *deadline;
-    bool late, hold_acks;
+    bool late, hold_acks, clean; /* clean: start with -c */
     uint16_t port, node_port;
     pid_t slurmd;
     Pb__NodeRegister *registered; /* the last */

@@ -235,6 +235,22 @@ static void test_end_while_the_daemon_is_away(void **state)
     end(&b);
 }
 
+static void test_clean_start_ends_jobs(void **state)
+{
+    struct bench_cred c = {.job_id = 42};
+    struct bench b;
+
+    begin(&b, "");
+    bench_launch(&b, &c, "#!/bin/sh\necho up\nsleep 1000\n");
+    assert_true(bench_wait_text(&b, "slurm-42.out", "up"));
+    bench_kill(&b, SIGKILL);
+    b.clean = true;
+    bench_start(&b);
+    assert_int_equal(bench_batch_ended(&b, 42)->exit_status, SIGKILL);
+    assert_non_null(bench_job_gone(&b, 42));
+    end(&b);
+}
+
 static void test_events_are_kept_until_acknowledged(void **state)
 {
     struct bench_cred c = {.job_id = 42};
@@ -256,7 +272,7 @@ static void test_events_are_kept_until_acknowledged(void **state)
     bench_start(&b);
     assert_true(bench_until(&b, spool_is_empty, NULL));
     assert_true(b.events.len >= 2 * known);
-    assert_int_equal(b.events.data[b.events.len - 1]->seq, known);
+    assert_int_equal(b.events.data[b.events.len - 1]->seq, b.events.data[known - 1]->seq);
     end(&b);
 }
 
@@ -538,6 +554,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_only_three_descriptors),
         cmocka_unit_test(test_repeated_order_starts_once),
         cmocka_unit_test(test_end_while_the_daemon_is_away),
+        cmocka_unit_test(test_clean_start_ends_jobs),
         cmocka_unit_test(test_events_are_kept_until_acknowledged),
         cmocka_unit_test(test_time_limit),
         cmocka_unit_test(test_terminate_unknown_job_runs_epilog_once),
