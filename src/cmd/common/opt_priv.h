@@ -66,17 +66,9 @@ int opt_set(struct opt *o, const struct opt_row *row, const char *arg, struct er
 int opt_fail(struct opt *o, enum opt_failure how, int status, struct err *err, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
 
-#define OPT_CALLS(X)                                                                               \
-    X(begin)                                                                                       \
-    X(clusters)                                                                                    \
-    X(distribution)                                                                                \
-    X(exclude)                                                                                     \
-    X(exclusive)                                                                                   \
-    X(immediate)                                                                                   \
-    X(kill_bad_exit)                                                                               \
-    X(kill_command)                                                                                \
-    X(mem) X(mem_per_cpu) X(nice) X(no_kill) X(no_requeue) X(nodefile) X(nodelist) X(nodes)        \
-        X(open_mode) X(oversubscribe) X(priority) X(propagate) X(requeue) X(signal) X(verbose)
-#define OPT_DECLARE(name) opt_call_fn opt_set_##name;
-OPT_CALLS(OPT_DECLARE)
-#undef OPT_DECLARE
+/* The functions of CALL rows. */
+opt_call_fn opt_set_begin, opt_set_clusters, opt_set_distribution, opt_set_exclude,
+    opt_set_exclusive, opt_set_immediate, opt_set_kill_bad_exit, opt_set_kill_command, opt_set_mem,
+    opt_set_mem_per_cpu, opt_set_nice, opt_set_no_kill, opt_set_no_requeue, opt_set_nodefile,
+    opt_set_nodelist, opt_set_nodes, opt_set_open_mode, opt_set_oversubscribe, opt_set_priority,
+    opt_set_propagate, opt_set_requeue, opt_set_signal, opt_set_verbose;

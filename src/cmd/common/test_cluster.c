@@ -434,7 +434,8 @@ void test_play_start(struct test_play *p, const char *program, const char *line)
 
     *p = (struct test_play){0};
     while ((word = strsep(&rest, " ")) != NULL && count <= WORDS_MAX)
-        words[count++] = word;
+        if (*word != '\0')
+            words[count++] = word;
     assert_int_equal(pipe2(in, O_CLOEXEC) | pipe2(out, O_CLOEXEC) | pipe2(err, O_CLOEXEC), 0);
     p->pid = fork();
     if (p->pid == 0) {

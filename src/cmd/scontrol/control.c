@@ -149,9 +149,7 @@ int job_ids_parse(int argc, char **argv, struct job_ids *ids)
     *ids = (struct job_ids){0};
     for (int i = 0; i < argc; i++) {
         char *value = strchr(argv[i], '=');
-        size_t key_len = value ? (size_t)(value - argv[i]) : 0;
-        if (value &&
-            (!strncasecmp(argv[i], "JobName", key_len) || !strncasecmp(argv[i], "Name", key_len))) {
+        if (!strncasecmp(argv[i], "JobName=", 8) || !strncasecmp(argv[i], "Name=", 5)) {
             if (add_named(&n, value + 1) < 0)
                 return -1;
             continue;

@@ -240,6 +240,7 @@ int options_parse(struct options *o, int argc, char **argv)
 {
     struct args a;
     int id, status = 0;
+    bool bare = false; /* -j without its list, which may follow as an operand */
     *o = (struct options){0};
     args_init(&a, rows, ROW_COUNT, argc, argv);
     while (status == 0 && (id = args_next(&a)) != ARGS_END) {
@@ -250,6 +251,7 @@ int options_parse(struct options *o, int argc, char **argv)
         set_flag(o, id);
         set_text(o, id, a.value);
         status = set_list(o, id, a.value);
+        bare = bare || ((id == ID_jobs || id == ID_steps) && !a.value);
         if (o->help || o->usage || o->version)
             break;
     }
@@ -257,7 +259,7 @@ int options_parse(struct options *o, int argc, char **argv)
     for (int i = args_operands(&a); status == 0 && i < argc && !o->help && !o->version; i++) {
         if (id != ARGS_END)
             break;
-        if (strspn(argv[i], "0123456789,._") == strlen(argv[i])) {
+        if (bare) {
             status = each_word(o, argv[i], add_id);
         } else {
             cmd_error("Unrecognized option: %s", argv[i]);
