@@ -157,7 +157,7 @@ static void put_line(struct listing *l, const void *record, struct str *out)
 
 void listing_add(struct listing *l, const void *record)
 {
-    _cleanup_str_ struct str line = STR_INIT, keys = STR_INIT;
+    _cleanup_str_ struct str line = STR_INIT;
     size_t head = sizeof(struct listing_row) + l->keys.len * sizeof(struct listing_sort_value);
     struct listing_row *row = mem_alloc(head);
     put_line(l, record, &line);
