@@ -31,7 +31,7 @@ int submit_job(const Pb__SubmitRequest *request, Pb__SubmitReply **reply, struct
 int submit_wait(uint32_t job_id)
 {
     Pb__JobIdRequest request = PB__JOB_ID_REQUEST__INIT;
-    struct arena arena;
+    _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     request.job_id = job_id;
     for (;;) {

@@ -22,6 +22,7 @@ struct filter {
 static void make_filter(const struct options *o, struct filter *f)
 {
     Pb__JobFilter *m = &f->message;
+    *f = (struct filter){0};
     pb__job_filter__init(m);
     f->ids = mem_new_array(uint32_t, o->ids.len + 1);
     for (size_t i = 0; i < o->ids.len; i++)
@@ -41,6 +42,11 @@ static void make_filter(const struct options *o, struct filter *f)
     m->uid = (uint32_t *)&o->uid;
     m->n_uid = o->has_uid;
     m->nodes = (char *)o->nodes;
+}
+
+static void filter_done(struct filter *f)
+{
+    free(f->ids);
 }
 
 struct chosen {
@@ -172,7 +178,7 @@ static int report_failure(const struct options *o, const struct err *err)
 
 static int cancel(struct options *o)
 {
-    struct filter f;
+    _cleanup_(filter_done) struct filter f;
     Pb__JobSignal request = PB__JOB_SIGNAL__INIT;
     Pb__JobSignalReply *reply = NULL;
     struct err err = {0};
@@ -200,7 +206,6 @@ static int cancel(struct options *o)
     request.has_full = request.full = o->full;
     request.has_hurry = request.hurry = o->hurry;
     int r = cmd_call(RPC_JOB_SIGNAL, &request.base, &reply, &err);
-    free(f.ids);
     return r < 0 ? report_failure(o, &err) : report(o, reply);
 }
 
