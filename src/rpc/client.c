@@ -217,7 +217,7 @@ static int give_part(const struct call *q, const uint8_t *body, size_t len, rpc_
     ProtobufCMessage *message;
     int rc;
 
-    arena_init(&arena, len * RPC_ARENA_FACTOR + RPC_ARENA_EXTRA);
+    arena_init(&arena, len * RPC_REPLY_FACTOR + RPC_ARENA_EXTRA);
     message = arena_unpack(&arena, q->rpc->reply, body, len);
     if (message)
         rc = part(ctx, message, err);

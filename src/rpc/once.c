@@ -58,7 +58,7 @@ static int on_frame(void *owner, const struct rpc_frame *f, struct err *err)
         return rpc_error_unpack(f->body, h->body_len, err);
     if (h->flags != RPC_FLAG_REPLY || h->id != o->id || h->rpc != o->rpc->number)
         return err_set(err, -ERR_PROTOCOL, "an answer that does not belong to the request");
-    arena_init(&arena, (size_t)h->body_len * RPC_ARENA_FACTOR + RPC_ARENA_EXTRA);
+    arena_init(&arena, (size_t)h->body_len * RPC_REPLY_FACTOR + RPC_ARENA_EXTRA);
     reply = arena_unpack(&arena, o->rpc->reply, f->body, h->body_len);
     if (reply)
         finish(o, 0, reply, &(struct err){0});

@@ -37,7 +37,7 @@ static void set_format(struct list *l)
                                          : o->start       ? FORMAT_START
                                          : o->long_format ? FORMAT_LONG
                                                           : FORMAT_JOBS);
-    listing_set_sort(&l->listing, o->sort ? o->sort : o->steps ? "P,i" : o->start ? "S" : "P,t,-p");
+    listing_set_sort(&l->listing, o->sort ? o->sort : o->steps ? "P,i" : o->start ? "S" : "P,t,-Q");
 }
 
 static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
