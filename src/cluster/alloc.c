@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The ledger: which units and how much memory of each node belong to which job. */
+#include <string.h>
+
+#include "cluster/cluster.h"
+
+static struct alloc_node *append(struct job *j, struct node *n, struct bitset *units,
+                                 uint64_t mem_mib)
+{
+    struct alloc_node a = {.node = n->index, .busy = units, .mem_mib = mem_mib};
+    a.units = (uint32_t)bitset_count(units);
+    a.cpus = a.units * n->cpus_per_unit;
+    vec_push(&j->alloc, a);
+    return &vec_last(&j->alloc);
+}
+
+static void occupy(struct cluster *c, struct node *n, const struct job *j,
+                   const struct alloc_node *a)
+{
+    bitset_or(n->busy, a->busy);
+    n->free_units -= a->units;
+    n->used_mem_mib += a->mem_mib;
+    n->jobs++;
+    n->exclusive = n->exclusive || j->want.exclusive;
+    c->stamp++;
+}
+
+int alloc_take(struct cluster *c, struct job *j, uint32_t node, uint32_t units, uint64_t mem_mib,
+               struct err *err)
+{
+    struct node *n = c->nodes.data[node];
+    if (n->exclusive || units > n->free_units || n->used_mem_mib + mem_mib > n->mem_mib)
+        return err_set(err, -ERR_NODES_BUSY, "%s: %s", err_text(ERR_NODES_BUSY), n->name);
+    struct bitset *set = bitset_new(n->units);
+    long at = -1;
+    for (uint32_t i = 0; i < units; i++) {
+        at = bitset_next_clear(n->busy, (size_t)(at + 1));
+        bitset_set(set, (size_t)at);
+    }
+    struct alloc_node *a = append(j, n, set, mem_mib);
+    a->incarnation = mem_strdup(n->incarnation);
+    occupy(c, n, j, a);
+    return 0;
+}
+
+int alloc_retake(struct cluster *c, struct job *j, const Pb__NodeAlloc *stored)
+{
+    struct node *n = cluster_find_node(c, stored->node);
+    if (!n)
+        return -ERR_NO_NODE;
+    struct bitset *set = bitset_new(n->units);
+    for (size_t i = 0; i < n->units && i / 8 < stored->cores.len; i++)
+        if (stored->cores.data[i / 8] >> (i % 8) & 1)
+            bitset_set(set, i);
+    struct alloc_node *a = append(j, n, set, stored->mem_mib);
+    a->cpus = stored->cpus;
+    a->incarnation = mem_strdup(stored->incarnation);
+    a->released = stored->released;
+    a->touched = true;
+    if (!a->released)
+        occupy(c, n, j, a);
+    return 0;
+}
+
+void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a)
+{
+    if (a->released)
+        return;
+    struct node *n = c->nodes.data[a->node];
+    a->released = true;
+    bitset_andnot(n->busy, a->busy);
+    n->free_units = n->units - (uint32_t)bitset_count(n->busy);
+    n->used_mem_mib -= a->mem_mib;
+    n->jobs--;
+    n->exclusive = n->exclusive && n->jobs > 0;
+    job_touch(c, j);
+}
+
+void alloc_clear(struct cluster *c, struct job *j)
+{
+    vec_foreach (&j->alloc, a) {
+        alloc_release(c, j, a);
+        bitset_free(a->busy);
+        free(a->incarnation);
+    }
+    vec_clear(&j->alloc);
+}
+
+struct alloc_node *alloc_find(struct job *j, uint32_t node)
+{
+    vec_foreach (&j->alloc, a)
+        if (a->node == node)
+            return a;
+    return NULL;
+}
+
+static int check_job(const struct cluster *c, const struct job *j, struct bitset **sums,
+                     uint64_t *mem, struct err *err)
+{
+    vec_foreach (&j->alloc, a) {
+        const struct node *n = c->nodes.data[a->node];
+        if (a->released)
+            continue;
+        if (job_is_final(j) && !j->completing)
+            return err_set(err, -ERR_INTERNAL, "%s is held by job %u, which has ended", n->name,
+                           j->id);
+        if (j->state == PB__JOB_STATE__PENDING)
+            return err_set(err, -ERR_INTERNAL, "%s is held by pending job %u", n->name, j->id);
+        if (bitset_intersects(sums[a->node], a->busy))
+            return err_set(err, -ERR_INTERNAL, "%s: a core is allocated twice, to job %u", n->name,
+                           j->id);
+        bitset_or(sums[a->node], a->busy);
+        mem[a->node] += a->mem_mib;
+    }
+    return 0;
+}
+
+int alloc_check(const struct cluster *c, struct err *err)
+{
+    struct bitset **sums = mem_new_array(struct bitset *, c->nodes.len + 1);
+    uint64_t *mem = mem_new_array(uint64_t, c->nodes.len + 1);
+    int rc = 0;
+    vec_foreach (&c->nodes, n)
+        sums[(*n)->index] = bitset_new((*n)->units);
+    vec_foreach (&c->jobs, j)
+        if (rc == 0)
+            rc = check_job(c, *j, sums, mem, err);
+    vec_foreach (&c->nodes, at) {
+        const struct node *n = *at;
+        if (rc == 0 && (!bitset_equal(sums[n->index], n->busy) || mem[n->index] != n->used_mem_mib))
+            rc = err_set(err, -ERR_INTERNAL, "%s: the ledger and the jobs disagree", n->name);
+        if (rc == 0 && mem[n->index] > n->mem_mib)
+            rc = err_set(err, -ERR_INTERNAL, "%s: memory is over-allocated", n->name);
+        bitset_free(sums[n->index]);
+    }
+    free(sums);
+    free(mem);
+    return rc;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/cluster.h"
+
+#include "base/hostlist.h"
+
+static struct node *node_new(struct cluster *c, uint32_t index)
+{
+    struct node *n = mem_new(struct node);
+    n->index = index;
+    n->conf = &c->conf->nodes.data[index];
+    n->row = &c->conf->node_rows.data[n->conf->row];
+    n->name = n->conf->name;
+    n->weight = n->row->weight;
+    n->down = n->row->state == CONF_NODE_DOWN;
+    n->admin_down = n->down;
+    n->drain = n->row->state == CONF_NODE_DRAIN;
+    n->fail = n->row->state == CONF_NODE_FAIL;
+    n->future = n->row->state == CONF_NODE_FUTURE;
+    n->features = mem_strdup(n->row->features);
+    n->reason = mem_strdup(n->row->reason);
+    node_count_units(c, n);
+    return n;
+}
+
+static void node_free(struct node *n)
+{
+    bitset_free(n->busy);
+    free(n->reason);
+    free(n->features);
+    free(n->comment);
+    free(n->extra);
+    free(n->incarnation);
+    vec_done(&n->ghosts);
+    str_done(&n->seen);
+    free(n);
+}
+
+static void step_done(struct step *s)
+{
+    vec_done(&s->nodes);
+    str_done(&s->record);
+}
+
+static void job_free(struct job *j)
+{
+    vec_foreach (&j->alloc, a) {
+        bitset_free(a->busy);
+        free(a->incarnation);
+    }
+    vec_foreach (&j->steps, s)
+        step_done(s);
+    vec_foreach (&j->waiting_steps, w)
+        str_done(&w->spec);
+    vec_done(&j->alloc);
+    vec_done(&j->steps);
+    vec_done(&j->waiting_steps);
+    vec_done(&j->end_calls);
+    bitset_free(j->want.req);
+    bitset_free(j->want.exc);
+    free(j->want.features);
+    free(j->reason_detail);
+    str_done(&j->alloc_step);
+    str_done(&j->spec);
+    str_done(&j->live);
+    free(j);
+}
+
+struct cluster *cluster_new(const struct conf *conf)
+{
+    struct cluster *c = mem_new(struct cluster);
+    c->conf = conf;
+    c->stamp = 1;
+    for (uint32_t i = 0; i < conf->nodes.len; i++)
+        vec_push(&c->nodes, node_new(c, i));
+    for (size_t i = 0; i < conf->parts.len; i++) {
+        struct part *p = mem_new(struct part);
+        p->conf = conf->parts.data[i];
+        p->nodes = bitset_dup(p->conf.node_set);
+        vec_push(&c->parts, p);
+    }
+    return c;
+}
+
+void cluster_free(struct cluster *c)
+{
+    if (!c)
+        return;
+    vec_foreach (&c->jobs, j)
+        job_free(*j);
+    vec_foreach (&c->nodes, n)
+        node_free(*n);
+    vec_foreach (&c->parts, p) {
+        bitset_free((*p)->nodes);
+        free((*p)->live_nodes);
+        free((*p)->live_groups);
+        free(*p);
+    }
+    vec_done(&c->jobs);
+    vec_done(&c->nodes);
+    vec_done(&c->parts);
+    vec_done(&c->dirty);
+    idmap_done(&c->by_id);
+    idmap_done(&c->requests);
+    free(c);
+}
+
+struct node *cluster_find_node(const struct cluster *c, const char *name)
+{
+    long index = conf_find_node(c->conf, name);
+    return index < 0 ? NULL : c->nodes.data[index];
+}
+
+struct part *cluster_find_part(const struct cluster *c, const char *name)
+{
+    vec_foreach (&c->parts, p)
+        if (str_eq((*p)->conf.name, name))
+            return *p;
+    return NULL;
+}
+
+struct part *cluster_default_part(const struct cluster *c)
+{
+    vec_foreach (&c->parts, p)
+        if ((*p)->conf.is_default)
+            return *p;
+    return NULL;
+}
+
+/* Where the job of this id is, or would be put: ids normally rise, so the end comes first. */
+static size_t position(const struct cluster *c, uint32_t id)
+{
+    size_t low = 0, high = c->jobs.len;
+    if (high && c->jobs.data[high - 1]->id < id)
+        return high;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (c->jobs.data[middle]->id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct job *cluster_find_job(const struct cluster *c, uint32_t id)
+{
+    size_t at = position(c, id);
+    return at < c->jobs.len && c->jobs.data[at]->id == id ? c->jobs.data[at] : NULL;
+}
+
+struct job *cluster_add_job(struct cluster *c, uint32_t id)
+{
+    size_t at = position(c, id);
+    if (at < c->jobs.len && c->jobs.data[at]->id == id)
+        return NULL;
+    struct job *j = mem_new(struct job);
+    j->id = id;
+    j->state = PB__JOB_STATE__PENDING;
+    j->limit_sec = INT64_MAX;
+    c->pending++;
+    vec_push(&c->jobs, j);
+    for (size_t i = c->jobs.len - 1; i > at; i--)
+        c->jobs.data[i] = c->jobs.data[i - 1];
+    c->jobs.data[at] = j;
+    return j;
+}
+
+void cluster_remove_job(struct cluster *c, struct job *j)
+{
+    size_t at = position(c, j->id);
+    alloc_clear(c, j);
+    if (j->part)
+        order_remove(&j->part->queue, &j->queued);
+    order_remove(&c->due, &j->due);
+    order_remove(&c->ends, &j->ends);
+    if (j->request_key)
+        idmap_remove(&c->requests, j->request_key);
+    if (j->state == PB__JOB_STATE__PENDING)
+        c->pending--;
+    vec_remove(&c->jobs, at);
+    job_free(j);
+    c->stamp++;
+}
+
+int cluster_node_set(const struct cluster *c, const char *expr, struct bitset **out,
+                     struct err *err)
+{
+    _cleanup_hostlist_ struct hostlist *list = NULL;
+    int rc = hostlist_parse(expr, &list, err);
+    if (rc != 0)
+        return rc;
+    struct bitset *set = bitset_new(c->nodes.len);
+    for (size_t i = 0; i < hostlist_count(list); i++) {
+        char name[HOSTLIST_NAME_MAX + 1];
+        long index = conf_find_node(c->conf, hostlist_nth(list, i, name));
+        if (index < 0) {
+            bitset_free(set);
+            return err_set(err, -ERR_NO_NODE, "%s: %s", err_text(ERR_NO_NODE), name);
+        }
+        bitset_set(set, (size_t)index);
+    }
+    *out = set;
+    return 0;
+}
+
+void job_touch(struct cluster *c, struct job *j)
+{
+    j->stamp = ++c->stamp;
+    if (j->dirty)
+        return;
+    j->dirty = true;
+    vec_push(&c->dirty, j->id);
+}

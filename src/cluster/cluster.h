@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What exists: nodes, partitions, jobs and their steps, and the ledger of what is allocated where.
+ * Other rooms read these structs; they change them only through the functions declared here. All
+ * memory belongs to the cluster. Single-threaded; no clock, file or socket.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/bitset.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "cluster/idmap.h"
+#include "cluster/order.h"
+#include "conf/conf.h"
+#include "proto/job.pb-c.h"
+#include "proto/node.pb-c.h"
+#include "proto/part.pb-c.h"
+
+#define CLUSTER_BATCH_STEP 0xfffffffbu
+#define CLUSTER_NO_LIMIT_SEC                                                                       \
+    (INT64_C(365) * 86400) /* how long the planner takes "unlimited" to be */
+
+struct node_ghost { /* an ended job whose processes a returning node still has */
+    uint32_t job_id, restarts;
+};
+
+struct node {
+    uint32_t index;
+    const char *name; /* of the configuration */
+    const struct conf_node *conf;
+    const struct conf_node_row *row;
+
+    uint32_t cpus, units, cpus_per_unit; /* what is handed out: cores, or CPUs with CR_CPU */
+    uint64_t mem_mib, tmp_mib;
+    struct bitset *busy; /* units in use */
+    uint32_t free_units, jobs;
+    uint64_t used_mem_mib;
+    bool exclusive; /* one job has all of it */
+
+    bool connected, registered, down, admin_down, drain, fail, future;
+    char *reason, *features, *comment, *extra, *incarnation;
+    uint32_t reason_uid, weight;
+    int64_t reason_at, last_busy_at;
+    bool weight_set, features_set;
+    VEC(struct node_ghost) ghosts;
+    struct str seen; /* the packed NodeRegister of its last registration */
+    uint64_t free_mem_mib;
+    uint32_t load_centi;
+    struct order_link silence; /* in cluster.silent: DOWN when its time has come */
+    bool dirty;                /* what must survive has changed */
+};
+
+struct part {
+    struct conf_part conf; /* as configured, then as changed live; strings below when changed */
+    struct bitset *nodes;
+    struct order queue;             /* pending and eligible jobs, by priority */
+    char *live_nodes, *live_groups; /* strings that scontrol changed */
+    bool changed;                   /* must survive */
+};
+
+struct request { /* what the planner needs to know of a job */
+    uint32_t min_nodes, max_nodes, tasks, cpus_per_task, ntasks_per_node, min_cpus;
+    uint64_t mem_node_mib, mem_cpu_mib, tmp_mib;
+    bool exclusive, contiguous, overcommit, tasks_given;
+    struct bitset *req, *exc; /* NULL: none */
+    char *features;           /* NULL: none */
+};
+
+struct alloc_node {
+    uint32_t node, units, cpus, step_cpus; /* step_cpus: in use by steps that do not overlap */
+    struct bitset *busy;                   /* which units */
+    uint64_t mem_mib;
+    bool released, touched; /* touched: something may have run there */
+    char *incarnation;
+};
+
+struct step_node {
+    uint32_t at; /* index into the job's allocation */
+    uint32_t cpus, tasks;
+    bool ended;
+};
+
+struct step {
+    uint32_t id;
+    VEC(struct step_node) nodes;
+    bool overlap;
+    int exit_status;
+    uint8_t request_id[16];
+    struct str record; /* packed StepRecord */
+};
+
+struct waiting_step {
+    uint64_t call;
+    struct str spec; /* packed StepSpec */
+};
+
+struct job {
+    uint32_t id, restarts, uid, gid, next_step, cancelled_by;
+    enum _Pb__JobState state; /* only job_state.c writes it */
+    bool completing, requeue_after, batch, held, admin_hold, launched, interactive_step, backfilled;
+    bool may_requeue, no_kill;
+    struct part *part;
+    struct request want;
+    uint32_t priority;
+    int32_t nice;
+    int64_t submit_at, eligible_at, begin_at, start_at, end_at, sched_at,
+        expected_at;    /* wall seconds */
+    int64_t limit_sec;  /* INT64_MAX: unlimited */
+    const char *reason; /* static words; NULL: None */
+    char *reason_detail;
+    int exit_status, derived_status;
+    VEC(struct alloc_node) alloc;
+    VEC(struct step) steps;
+    VEC(struct waiting_step) waiting_steps;
+    VEC(uint64_t) end_calls;             /* of those who wait for its end */
+    uint64_t alloc_call;                 /* of the one who waits for its allocation; 0: none */
+    struct str alloc_step;               /* packed StepSpec to be created with it */
+    uint64_t request_key;                /* in cluster.requests; 0: none */
+    int64_t end_mono_ms;                 /* of its time limit, when running */
+    int64_t repeat_mono_ms;              /* unanswered orders are sent again; 0: none */
+    int64_t gone_mono_ms;                /* its waiter went away; 0: it did not */
+    int64_t purge_mono_ms;               /* 0: not ended */
+    struct str spec, live;               /* packed JobSpec and JobLive */
+    struct order_link queued, due, ends; /* in part.queue, cluster.due, cluster.ends */
+    bool dirty;                          /* in cluster.dirty */
+    uint64_t stamp;                      /* of its last change */
+};
+
+struct cluster {
+    const struct conf *conf;
+    VEC(struct node *) nodes; /* index: that of the configuration */
+    VEC(struct part *) parts; /* in order of the configuration */
+    VEC(struct job *) jobs;   /* by rising id, once all are loaded */
+    struct idmap by_id, requests;
+    VEC(uint32_t) dirty; /* ids of jobs to be written at the end of the turn */
+    struct order due;    /* jobs, by the monotonic time something must happen */
+    struct order ends;   /* running jobs, by the wall time they end at the latest */
+    struct order silent; /* nodes that do not answer */
+    uint64_t stamp;      /* rises with every change */
+    size_t pending, running;
+};
+
+struct cluster *cluster_new(const struct conf *conf);
+void cluster_free(struct cluster *c);
+
+struct node *cluster_find_node(const struct cluster *c, const char *name);
+struct part *cluster_find_part(const struct cluster *c, const char *name);
+struct part *cluster_default_part(const struct cluster *c);
+struct job *cluster_find_job(const struct cluster *c, uint32_t id);
+
+/* Adds a job of this id, or -ERR_LIMIT; ids normally rise. */
+struct job *cluster_add_job(struct cluster *c, uint32_t id);
+void cluster_remove_job(struct cluster *c, struct job *j);
+
+/* The set of nodes an expression names; -ERR_NO_NODE names the unknown one. The caller frees. */
+int cluster_node_set(const struct cluster *c, const char *expr, struct bitset **out,
+                     struct err *err);
+
+/* Marks it changed: written at the end of the turn, its listing rebuilt. */
+void job_touch(struct cluster *c, struct job *j);
+
+/* --- job.c: requests and records ------------------------------------------------------------- */
+
+/* Fills in what the planner needs from the spec; -ERR_NO_NODE, -ERR_NODE_COUNT. */
+int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *spec, struct err *err);
+void job_pack_live(const struct cluster *c, struct job *j); /* rebuilds j->live */
+void job_pack_record(const struct job *j, struct str *out); /* JobRecord bytes */
+void job_format_nodes(const struct cluster *c, const struct job *j, struct str *out);
+Pb__JobSpec *job_unpack_spec(const struct job *j, struct arena *arena);
+uint32_t job_alloc_cpus(const struct job *j);
+uint32_t job_nodes_left(const struct job *j); /* not released */
+int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, struct err *err);
+
+/* --- job_state.c: the only writer of a job's state ---------------------------------------------
+ */
+bool job_state_may_become(enum _Pb__JobState from, enum _Pb__JobState to);
+int job_set_state(struct cluster *c, struct job *j, enum _Pb__JobState to); /* -ERR_TRANSITION */
+bool job_is_final(const struct job *j);
+void job_load_state(struct cluster *c, struct job *j,
+                    enum _Pb__JobState state); /* of a stored record */
+
+/* --- alloc.c: the ledger ------------------------------------------------------------------------
+ */
+/* A node's share: 'units' of it, the lowest free ones. -ERR_NODES_BUSY when they are not free. */
+int alloc_take(struct cluster *c, struct job *j, uint32_t node, uint32_t units, uint64_t mem_mib,
+               struct err *err);
+int alloc_retake(struct cluster *c, struct job *j,
+                 const Pb__NodeAlloc *stored); /* after a restart */
+void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a);
+void alloc_clear(struct cluster *c, struct job *j); /* releases and forgets everything */
+struct alloc_node *alloc_find(struct job *j, uint32_t node);
+int alloc_check(const struct cluster *c, struct err *err); /* nothing over-allocated; sums agree */
+
+/* --- node.c -------------------------------------------------------------------------------------
+ */
+bool node_is_usable(const struct node *n); /* new work may go there */
+bool node_has_feature(const struct node *n, const char *name, size_t len);
+void node_pack(const struct cluster *c, const struct node *n, struct str *out); /* for listings */
+void node_pack_stored(const struct node *n, struct str *out); /* what must survive */
+void node_restore(struct node *n, const Pb__NodeRecord *r);
+void node_set_reason(struct node *n, const char *reason, uint32_t uid, int64_t at_sec);
+void node_count_units(const struct cluster *c,
+                      struct node *n); /* from its row, or what it registered */
+void part_pack(const struct cluster *c, const struct part *p, struct str *out);

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A job's request, read from its spec, and its record, made from its state. */
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "cluster/cluster.h"
+
+#define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
+
+static void request_done(struct request *r)
+{
+    bitset_free(r->req);
+    bitset_free(r->exc);
+    free(r->features);
+}
+
+static void read_counts(struct request *r, const Pb__JobSpec *s)
+{
+    r->cpus_per_task = OR(s, cpus_per_task, 1) ? OR(s, cpus_per_task, 1) : 1;
+    r->ntasks_per_node = OR(s, ntasks_per_node, 0);
+    r->tasks_given = s->has_num_tasks && s->num_tasks > 0;
+    r->min_nodes = OR(s, min_nodes, 1) ? OR(s, min_nodes, 1) : 1;
+    r->max_nodes = OR(s, max_nodes, 0);
+    size_t asked = r->req ? bitset_count(r->req) : 0;
+    if (asked > r->min_nodes)
+        r->min_nodes = (uint32_t)asked;
+    uint32_t per_node = r->ntasks_per_node ? r->ntasks_per_node : 1;
+    r->tasks = r->tasks_given ? s->num_tasks : r->min_nodes * per_node;
+    if (r->tasks_given && r->ntasks_per_node) {
+        uint32_t needed = (r->tasks + r->ntasks_per_node - 1) / r->ntasks_per_node;
+        r->min_nodes = needed > r->min_nodes ? needed : r->min_nodes;
+    }
+    if (r->max_nodes < r->min_nodes)
+        r->max_nodes = s->has_max_nodes && s->has_min_nodes ? r->min_nodes : UINT32_MAX;
+}
+
+static int read_sets(const struct cluster *c, struct request *r, const Pb__JobSpec *s,
+                     struct err *err)
+{
+    int rc = 0;
+    if (s->req_nodes && *s->req_nodes)
+        rc = cluster_node_set(c, s->req_nodes, &r->req, err);
+    if (rc == 0 && s->exc_nodes && *s->exc_nodes)
+        rc = cluster_node_set(c, s->exc_nodes, &r->exc, err);
+    return rc;
+}
+
+static void read_memory(const struct cluster *c, const struct job *j, struct request *r,
+                        const Pb__JobSpec *s)
+{
+    const struct conf_part *p = j->part ? &j->part->conf : NULL;
+    if (!(c->conf->cr & CONF_CR_MEMORY))
+        return;
+    if (s->has_mem_per_node_mib)
+        r->mem_node_mib = s->mem_per_node_mib ? s->mem_per_node_mib : UINT64_MAX; /* --mem=0: all */
+    else if (s->has_mem_per_cpu_mib)
+        r->mem_cpu_mib = s->mem_per_cpu_mib;
+    else if (p && p->def_mem_per_cpu_mib)
+        r->mem_cpu_mib = p->def_mem_per_cpu_mib;
+    else if (p && p->def_mem_per_node_mib)
+        r->mem_node_mib = p->def_mem_per_node_mib;
+    else if (c->conf->def_mem_per_cpu_mib)
+        r->mem_cpu_mib = c->conf->def_mem_per_cpu_mib;
+    else if (c->conf->def_mem_per_node_mib)
+        r->mem_node_mib = c->conf->def_mem_per_node_mib;
+}
+
+int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, struct err *err)
+{
+    struct request r = {0};
+    int rc = read_sets(c, &r, s, err);
+    if (rc != 0) {
+        request_done(&r);
+        return rc;
+    }
+    read_counts(&r, s);
+    if (s->has_max_nodes && s->max_nodes && s->max_nodes < r.min_nodes) {
+        request_done(&r);
+        return err_set(err, -ERR_NODE_COUNT, "%s", err_text(ERR_NODE_COUNT));
+    }
+    read_memory(c, j, &r, s);
+    r.min_cpus = OR(s, min_cpus_per_node, 0);
+    r.tmp_mib = OR(s, tmp_per_node_mib, 0);
+    r.overcommit = OR(s, overcommit, 0);
+    r.contiguous = OR(s, contiguous, 0);
+    bool share_no = j->part && j->part->conf.share == CONF_SHARE_EXCLUSIVE;
+    bool forced = j->part && j->part->conf.share == CONF_SHARE_FORCE;
+    r.exclusive =
+        c->conf->select == CONF_SELECT_LINEAR || share_no || (OR(s, exclusive, 0) && !forced);
+    r.features = s->features && *s->features ? mem_strdup(s->features) : NULL;
+    request_done(&j->want);
+    j->want = r;
+    j->no_kill = OR(s, no_kill, 0);
+    j->batch = OR(s, batch, 0);
+    j->may_requeue = j->batch && OR(s, requeue, (protobuf_c_boolean)(c->conf->job_requeue != 0));
+    j->nice = OR(s, nice, 0);
+    j->begin_at = OR(s, begin_at_sec, 0);
+    return 0;
+}
+
+Pb__JobSpec *job_unpack_spec(const struct job *j, struct arena *arena)
+{
+    return arena_unpack(arena, &pb__job_spec__descriptor, j->spec.data, j->spec.len);
+}
+
+void job_format_nodes(const struct cluster *c, const struct job *j, struct str *out)
+{
+    _cleanup_hostlist_ struct hostlist *list = hostlist_new();
+    vec_foreach (&j->alloc, a)
+        hostlist_push(list, c->nodes.data[a->node]->name);
+    hostlist_format(list, out);
+}
+
+uint32_t job_alloc_cpus(const struct job *j)
+{
+    uint32_t sum = 0;
+    vec_foreach (&j->alloc, a)
+        sum += a->cpus;
+    return sum;
+}
+
+uint32_t job_nodes_left(const struct job *j)
+{
+    uint32_t left = 0;
+    vec_foreach (&j->alloc, a)
+        left += !a->released;
+    return left;
+}
+
+#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
+
+static void pack_alloc(const struct cluster *c, const struct job *j, Pb__JobLive *m,
+                       struct arena *arena)
+{
+    m->alloc = arena_alloc(arena, sizeof(*m->alloc) * (j->alloc.len + 1));
+    uint64_t mem = 0;
+    vec_foreach (&j->alloc, a) {
+        const struct node *n = c->nodes.data[a->node];
+        Pb__NodeAlloc *p = arena_alloc(arena, sizeof(*p));
+        pb__node_alloc__init(p);
+        p->node = (char *)n->name;
+        p->cpus = a->cpus;
+        size_t bytes = (a->busy->size + 7) / 8;
+        uint8_t *bits = arena_alloc(arena, bytes + 1);
+        bitset_foreach (a->busy, i)
+            bits[i / 8] |= (uint8_t)(1u << (i % 8));
+        SET(p, cores, ((ProtobufCBinaryData){bytes, bits}));
+        SET(p, mem_mib, a->mem_mib);
+        if (a->released)
+            SET(p, released, true);
+        p->incarnation = a->incarnation;
+        m->alloc[m->n_alloc++] = p;
+        mem += a->mem_mib;
+    }
+    if (mem)
+        SET(m, mem_mib, mem);
+}
+
+static void pack_where(const struct cluster *c, const struct job *j, Pb__JobLive *m,
+                       struct arena *arena)
+{
+    if (j->alloc.len) {
+        struct str nodes = STR_INIT;
+        job_format_nodes(c, j, &nodes);
+        m->nodes = arena_strdup(arena, str_cstr(&nodes));
+        str_done(&nodes);
+        m->batch_host = (char *)c->nodes.data[j->alloc.data[0].node]->name;
+        SET(m, num_nodes, (uint32_t)j->alloc.len);
+        SET(m, num_cpus, job_alloc_cpus(j));
+        pack_alloc(c, j, m, arena);
+    } else {
+        SET(m, num_nodes, j->want.min_nodes);
+        uint32_t cpus = j->want.tasks * j->want.cpus_per_task;
+        SET(m, num_cpus, cpus > j->want.min_nodes ? cpus : j->want.min_nodes);
+    }
+    SET(m, num_tasks, j->want.tasks);
+}
+
+static void pack_times(const struct job *j, Pb__JobLive *m)
+{
+    SET(m, submit_at, j->submit_at);
+    SET(m, eligible_at, j->eligible_at);
+    if (j->state == PB__JOB_STATE__PENDING ? j->expected_at : j->start_at)
+        SET(m, start_at, j->state == PB__JOB_STATE__PENDING ? j->expected_at : j->start_at);
+    if (j->end_at)
+        SET(m, end_at, j->end_at);
+    else if (j->state == PB__JOB_STATE__RUNNING && j->limit_sec != INT64_MAX)
+        SET(m, end_at, j->start_at + j->limit_sec);
+    if (j->sched_at)
+        SET(m, last_sched_at, j->sched_at);
+    SET(m, time_limit_sec, j->limit_sec);
+}
+
+void job_pack_live(const struct cluster *c, struct job *j)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__JobLive m = PB__JOB_LIVE__INIT;
+    m.job_id = j->id;
+    m.state = j->state;
+    if (j->completing)
+        SET(&m, completing, true);
+    if (j->restarts)
+        SET(&m, restarts, j->restarts);
+    m.reason = (char *)j->reason;
+    m.reason_detail = j->reason_detail;
+    SET(&m, priority, j->held || j->admin_hold ? 0 : j->priority);
+    if (j->held)
+        SET(&m, user_hold, true);
+    if (j->admin_hold)
+        SET(&m, admin_hold, true);
+    m.partition = j->part ? (char *)j->part->conf.name : NULL;
+    pack_times(j, &m);
+    pack_where(c, j, &m, &arena);
+    SET(&m, exit_status, j->exit_status);
+    SET(&m, derived_status, j->derived_status);
+    SET(&m, next_step, j->next_step);
+    if (j->launched)
+        SET(&m, launched, true);
+    if (j->cancelled_by)
+        SET(&m, cancelled_by, j->cancelled_by);
+    if (j->backfilled)
+        SET(&m, scheduled_by_backfill, true);
+    if (j->interactive_step)
+        SET(&m, interactive_step, true);
+    if (j->requeue_after)
+        SET(&m, requeue_after, true);
+    size_t len = protobuf_c_message_get_packed_size(&m.base);
+    str_clear(&j->live);
+    str_reserve(&j->live, len);
+    pb_pack(&m.base, &j->live);
+}
+
+void job_pack_record(const struct job *j, struct str *out)
+{
+    pb_pack_field(1, j->spec.data, j->spec.len, out);
+    pb_pack_field(2, j->live.data, j->live.len, out);
+    vec_foreach (&j->steps, s)
+        pb_pack_field(3, s->record.data, s->record.len, out);
+}
+
+static void restore_step(struct cluster *c, struct job *j, const Pb__StepRecord *r)
+{
+    struct step s = {
+        .id = r->step_id, .overlap = OR(r, overlap, 0), .exit_status = OR(r, exit_status, 0)};
+    if (r->request_id.len == sizeof s.request_id)
+        memcpy(s.request_id, r->request_id.data, sizeof s.request_id);
+    for (size_t i = 0; i < r->n_layout; i++) {
+        struct node *n = cluster_find_node(c, r->layout[i]->node);
+        struct alloc_node *a = n ? alloc_find(j, n->index) : NULL;
+        if (!a)
+            continue;
+        struct step_node sn = {.at = (uint32_t)(a - j->alloc.data),
+                               .cpus = r->layout[i]->cpus,
+                               .tasks = (uint32_t)r->layout[i]->n_task_ids};
+        vec_push(&s.nodes, sn);
+        a->step_cpus += s.overlap ? 0 : sn.cpus;
+    }
+    pb_pack(&r->base, &s.record);
+    vec_push(&j->steps, s);
+}
+
+static void restore_live(struct job *j, const Pb__JobLive *m)
+{
+    j->completing = OR(m, completing, 0);
+    j->restarts = OR(m, restarts, 0);
+    j->priority = OR(m, priority, 0);
+    j->held = OR(m, user_hold, 0);
+    j->admin_hold = OR(m, admin_hold, 0);
+    j->submit_at = OR(m, submit_at, 0);
+    j->eligible_at = OR(m, eligible_at, 0);
+    j->start_at = m->state == PB__JOB_STATE__PENDING ? 0 : OR(m, start_at, 0);
+    bool final = m->state != PB__JOB_STATE__PENDING && m->state != PB__JOB_STATE__RUNNING;
+    j->end_at = final ? OR(m, end_at, 0) : 0;
+    j->sched_at = OR(m, last_sched_at, 0);
+    j->limit_sec = OR(m, time_limit_sec, INT64_MAX);
+    j->exit_status = OR(m, exit_status, 0);
+    j->derived_status = OR(m, derived_status, 0);
+    j->next_step = OR(m, next_step, 0);
+    j->launched = OR(m, launched, 0);
+    j->cancelled_by = OR(m, cancelled_by, 0);
+    j->backfilled = OR(m, scheduled_by_backfill, 0);
+    j->interactive_step = OR(m, interactive_step, 0);
+    j->requeue_after = OR(m, requeue_after, 0);
+    j->reason_detail = mem_strdup(m->reason_detail);
+}
+
+int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, struct err *err)
+{
+    const Pb__JobLive *m = record->live;
+    j->part = m->partition ? cluster_find_part(c, m->partition) : NULL;
+    j->uid = OR(record->spec, uid, 0);
+    j->gid = OR(record->spec, gid, 0);
+    pb_pack(&record->spec->base, &j->spec);
+    int rc = job_read_spec(c, j, record->spec, err);
+    restore_live(j, m);
+    job_load_state(c, j, m->state);
+    for (size_t i = 0; i < m->n_alloc; i++)
+        alloc_retake(c, j, m->alloc[i]);
+    for (size_t i = 0; i < record->n_steps; i++)
+        restore_step(c, j, record->steps[i]);
+    job_pack_live(c, j);
+    return rc == -ERR_NO_NODE ? 0 : rc; /* a node it asked for is gone: it waits, and says so */
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The legal transitions of a job. PENDING again is a requeue, decided by control/. */
+#include "cluster/cluster.h"
+
+#define TO(state) (1u << PB__JOB_STATE__##state)
+
+static const unsigned allowed[] = {
+    [PB__JOB_STATE__PENDING] =
+        TO(RUNNING) | TO(CANCELLED) | TO(FAILED) | TO(DEADLINE) | TO(BOOT_FAIL) | TO(NODE_FAIL),
+    [PB__JOB_STATE__RUNNING] = TO(COMPLETED) | TO(CANCELLED) | TO(FAILED) | TO(TIMEOUT) |
+                               TO(NODE_FAIL) | TO(PREEMPTED) | TO(BOOT_FAIL) | TO(DEADLINE) |
+                               TO(OUT_OF_MEMORY) | TO(SUSPENDED) | TO(PENDING),
+    [PB__JOB_STATE__SUSPENDED] =
+        TO(RUNNING) | TO(CANCELLED) | TO(FAILED) | TO(NODE_FAIL) | TO(TIMEOUT),
+    [PB__JOB_STATE__CANCELLED] = TO(PENDING),
+    [PB__JOB_STATE__COMPLETED] = TO(PENDING),
+    [PB__JOB_STATE__FAILED] = TO(PENDING),
+    [PB__JOB_STATE__TIMEOUT] = TO(PENDING),
+    [PB__JOB_STATE__NODE_FAIL] = TO(PENDING),
+    [PB__JOB_STATE__PREEMPTED] = TO(PENDING),
+    [PB__JOB_STATE__BOOT_FAIL] = TO(PENDING),
+    [PB__JOB_STATE__OUT_OF_MEMORY] = TO(PENDING),
+    [PB__JOB_STATE__DEADLINE] = 0,
+};
+
+bool job_state_may_become(enum _Pb__JobState from, enum _Pb__JobState to)
+{
+    return (unsigned)from < sizeof(allowed) / sizeof(allowed[0]) && allowed[from] >> to & 1;
+}
+
+static void count(struct cluster *c, enum _Pb__JobState state, int by)
+{
+    if (state == PB__JOB_STATE__PENDING)
+        c->pending += (size_t)by;
+    if (state == PB__JOB_STATE__RUNNING || state == PB__JOB_STATE__SUSPENDED)
+        c->running += (size_t)by;
+}
+
+int job_set_state(struct cluster *c, struct job *j, enum _Pb__JobState to)
+{
+    if (!job_state_may_become(j->state, to))
+        return -ERR_TRANSITION;
+    count(c, j->state, -1);
+    count(c, to, 1);
+    j->state = to;
+    job_touch(c, j);
+    return 0;
+}
+
+void job_load_state(struct cluster *c, struct job *j, enum _Pb__JobState state)
+{
+    count(c, j->state, -1);
+    count(c, state, 1);
+    j->state = state;
+}
+
+bool job_is_final(const struct job *j)
+{
+    return j->state != PB__JOB_STATE__PENDING && j->state != PB__JOB_STATE__RUNNING &&
+           j->state != PB__JOB_STATE__SUSPENDED;
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a node has and is, and how that is shown and kept. */
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "cluster/cluster.h"
+
+void node_count_units(const struct cluster *c, struct node *n)
+{
+    const struct conf_node_row *row = n->row;
+    uint32_t cores = row->sockets * row->cores;
+    bool by_cpu = c->conf->cr & CONF_CR_CPU || row->threads < 2 || row->cpus <= cores;
+    n->cpus = row->cpus;
+    n->units = by_cpu ? row->cpus : cores;
+    n->cpus_per_unit = by_cpu ? 1 : row->threads;
+    n->mem_mib = row->real_memory_mib;
+    n->tmp_mib = row->tmp_disk_mib;
+    bitset_free(n->busy);
+    n->busy = bitset_new(n->units);
+    n->free_units = n->units;
+}
+
+bool node_is_usable(const struct node *n)
+{
+    return n->registered && n->connected && !n->down && !n->drain && !n->fail && !n->future &&
+           n->ghosts.len == 0;
+}
+
+bool node_has_feature(const struct node *n, const char *name, size_t len)
+{
+    for (const char *at = n->features; at && *at;) {
+        size_t word = strcspn(at, ",");
+        if (word == len && memcmp(at, name, len) == 0)
+            return true;
+        at += word + (at[word] == ',');
+    }
+    return false;
+}
+
+void node_set_reason(struct node *n, const char *reason, uint32_t uid, int64_t at_sec)
+{
+    char *copy = mem_strdup(reason);
+    free(n->reason);
+    n->reason = copy;
+    n->reason_uid = uid;
+    n->reason_at = reason ? at_sec : 0;
+    n->dirty = true;
+}
+
+#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
+
+static Pb__NodeBase base_state(const struct node *n)
+{
+    if (n->future)
+        return PB__NODE_BASE__NODE_FUTURE;
+    if (n->down)
+        return PB__NODE_BASE__NODE_DOWN;
+    if (!n->registered)
+        return PB__NODE_BASE__NODE_UNKNOWN;
+    if (n->jobs == 0)
+        return PB__NODE_BASE__NODE_IDLE;
+    return n->exclusive || n->free_units == 0 ? PB__NODE_BASE__NODE_ALLOCATED
+                                              : PB__NODE_BASE__NODE_MIXED;
+}
+
+static bool is_completing(const struct cluster *c, const struct node *n)
+{
+    if (n->jobs == 0)
+        return n->ghosts.len > 0;
+    vec_foreach (&c->jobs, at) {
+        struct job *j = *at;
+        if (!j->completing)
+            continue;
+        const struct alloc_node *a = alloc_find(j, n->index);
+        if (a && !a->released)
+            return true;
+    }
+    return false;
+}
+
+static void pack_admin(const struct node *n, Pb__NodeRecord *m)
+{
+    if (n->drain)
+        SET(m, drain, true);
+    if (n->fail)
+        SET(m, fail, true);
+    if (n->reason) {
+        m->reason = n->reason;
+        SET(m, reason_uid, n->reason_uid);
+        SET(m, reason_at, n->reason_at);
+    }
+    SET(m, weight, n->weight);
+    m->features = n->features;
+    m->comment = n->comment;
+    m->extra = n->extra;
+}
+
+void node_pack_stored(const struct node *n, struct str *out)
+{
+    Pb__NodeRecord m = PB__NODE_RECORD__INIT;
+    m.name = (char *)n->name;
+    pack_admin(n, &m);
+    SET(&m, state, n->down ? PB__NODE_BASE__NODE_DOWN : PB__NODE_BASE__NODE_IDLE);
+    SET(&m, admin_down, n->admin_down);
+    SET(&m, weight_set, n->weight_set);
+    SET(&m, features_set, n->features_set);
+    pb_pack(&m.base, out);
+}
+
+void node_restore(struct node *n, const Pb__NodeRecord *r)
+{
+    n->drain = r->has_drain && r->drain;
+    n->fail = r->has_fail && r->fail;
+    n->down = r->has_state && r->state == PB__NODE_BASE__NODE_DOWN;
+    n->admin_down = r->has_admin_down && r->admin_down;
+    node_set_reason(n, r->reason, r->reason_uid, r->reason_at);
+    n->dirty = false;
+    n->weight_set = r->has_weight_set && r->weight_set;
+    n->features_set = r->has_features_set && r->features_set;
+    if (n->weight_set)
+        n->weight = r->weight;
+    if (n->features_set) {
+        free(n->features);
+        n->features = mem_strdup(r->features);
+    }
+    n->comment = mem_strdup(r->comment);
+    n->extra = mem_strdup(r->extra);
+}
+
+static void pack_seen(const struct node *n, Pb__NodeRecord *m, struct arena *arena)
+{
+    const Pb__NodeRegister *seen =
+        n->seen.len ? arena_unpack(arena, &pb__node_register__descriptor, n->seen.data, n->seen.len)
+                    : NULL;
+    if (!seen)
+        return;
+    m->arch = seen->arch;
+    m->os = seen->os;
+    m->version = seen->version;
+    m->has_boot_at = seen->has_boot_at;
+    m->boot_at = seen->boot_at;
+    m->has_daemon_start_at = seen->has_daemon_start_at;
+    m->daemon_start_at = seen->daemon_start_at;
+    if (seen->has_cpus)
+        SET(m, real_cpus, seen->cpus);
+    if (seen->has_real_memory_mib)
+        SET(m, real_mem_registered_mib, seen->real_memory_mib);
+    if (seen->has_sockets)
+        SET(m, real_sockets, seen->sockets);
+    if (seen->has_cores)
+        SET(m, real_cores, seen->cores);
+    if (seen->has_threads)
+        SET(m, real_threads, seen->threads);
+    if (seen->has_tmp_disk_mib)
+        SET(m, real_tmp_mib, seen->tmp_disk_mib);
+    SET(m, free_mem_mib, n->free_mem_mib);
+    SET(m, cpu_load_centi, n->load_centi);
+}
+
+static void pack_config(const struct node *n, Pb__NodeRecord *m)
+{
+    m->hostname = (char *)n->conf->hostname;
+    m->addr = (char *)n->conf->addr;
+    SET(m, port, n->conf->port);
+    SET(m, cpus, n->cpus);
+    SET(m, boards, n->row->boards);
+    SET(m, sockets, n->row->sockets);
+    SET(m, cores, n->row->cores);
+    SET(m, threads, n->row->threads);
+    SET(m, real_memory_mib, n->mem_mib);
+    SET(m, tmp_disk_mib, n->tmp_mib);
+    m->active_features = n->features;
+    m->gres = (char *)n->row->gres;
+    if (!m->comment)
+        m->comment = (char *)n->row->comment;
+    if (!m->extra)
+        m->extra = (char *)n->row->extra;
+}
+
+void node_pack(const struct cluster *c, const struct node *n, struct str *out)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    struct str parts = STR_INIT;
+    Pb__NodeRecord m = PB__NODE_RECORD__INIT;
+    m.name = (char *)n->name;
+    pack_admin(n, &m);
+    pack_config(n, &m);
+    pack_seen(n, &m, &arena);
+    SET(&m, state, base_state(n));
+    if (is_completing(c, n))
+        SET(&m, completing, true);
+    if (!n->connected && !n->future)
+        SET(&m, no_respond, true);
+    SET(&m, alloc_cpus, (n->exclusive ? n->units : n->units - n->free_units) * n->cpus_per_unit);
+    SET(&m, alloc_mem_mib, n->used_mem_mib);
+    vec_foreach (&c->parts, p)
+        if (bitset_test((*p)->nodes, n->index))
+            str_printf(&parts, "%s%s", parts.len ? "," : "", (*p)->conf.name);
+    m.partitions = (char *)str_cstr(&parts);
+    if (n->last_busy_at)
+        SET(&m, last_busy_at, n->last_busy_at);
+    m.incarnation = n->incarnation;
+    pb_pack(&m.base, out);
+    str_done(&parts);
+}
+
+static const char *share_text(const struct conf_part *p, struct arena *arena)
+{
+    switch (p->share) {
+    case CONF_SHARE_YES:
+        return arena_printf(arena, "YES:%u", p->share_max);
+    case CONF_SHARE_FORCE:
+        return arena_printf(arena, "FORCE:%u", p->share_max);
+    case CONF_SHARE_EXCLUSIVE:
+        return "EXCLUSIVE";
+    default:
+        return "NO";
+    }
+}
+
+static void part_pack_limits(const struct conf_part *p, Pb__PartRecord *m)
+{
+    SET(m, max_time_sec, p->max_time_sec);
+    SET(m, default_time_sec, p->default_time_sec);
+    SET(m, max_nodes, p->max_nodes);
+    SET(m, min_nodes, p->min_nodes);
+    SET(m, max_cpus_per_node, p->max_cpus_per_node);
+    SET(m, priority_tier, p->priority_tier);
+    SET(m, priority_job_factor, p->priority_job_factor);
+    SET(m, def_mem_per_cpu_mib, p->def_mem_per_cpu_mib);
+    SET(m, def_mem_per_node_mib, p->def_mem_per_node_mib);
+    SET(m, max_mem_per_cpu_mib, p->max_mem_per_cpu_mib);
+    SET(m, max_mem_per_node_mib, p->max_mem_per_node_mib);
+    SET(m, grace_time_sec, p->grace_time_sec < 0 ? 0 : p->grace_time_sec);
+    if (p->over_time_limit_sec >= 0)
+        SET(m, over_time_limit_sec, p->over_time_limit_sec);
+}
+
+static void part_pack_access(const struct conf_part *p, Pb__PartRecord *m)
+{
+    SET(m, is_default, p->is_default);
+    SET(m, hidden, p->hidden);
+    SET(m, root_only, p->root_only);
+    SET(m, key, p->key);
+    SET(m, exclusive_user, p->exclusive_user);
+    SET(m, lln, p->lln);
+    SET(m, disable_root, p->disable_root);
+    m->allow_groups = (char *)p->allow_groups;
+    m->allow_accounts = (char *)p->allow_accounts;
+    m->allow_qos = (char *)p->allow_qos;
+    m->alloc_nodes = (char *)p->allow_alloc_nodes;
+    m->deny_accounts = (char *)p->deny_accounts;
+    m->deny_qos = (char *)p->deny_qos;
+    m->alternate = (char *)p->alternate;
+    m->qos = (char *)p->qos;
+    m->preempt_mode = (char *)p->preempt_mode;
+}
+
+void part_pack(const struct cluster *c, const struct part *p, struct str *out)
+{
+    static const char *const states[] = {"UP", "DOWN", "DRAIN", "INACTIVE"};
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__PartRecord m = PB__PART_RECORD__INIT;
+    struct str nodes = STR_INIT;
+    _cleanup_hostlist_ struct hostlist *list = hostlist_new();
+    uint32_t cpus = 0;
+    uint64_t mem = 0;
+    bitset_foreach (p->nodes, i) {
+        hostlist_push(list, c->nodes.data[i]->name);
+        cpus += c->nodes.data[i]->cpus;
+        mem += c->nodes.data[i]->mem_mib;
+    }
+    hostlist_format(list, &nodes);
+    m.name = (char *)p->conf.name;
+    m.nodes = (char *)str_cstr(&nodes);
+    m.state = (char *)states[p->conf.state];
+    m.share = (char *)share_text(&p->conf, &arena);
+    part_pack_limits(&p->conf, &m);
+    part_pack_access(&p->conf, &m);
+    SET(&m, total_nodes, (uint32_t)bitset_count(p->nodes));
+    SET(&m, total_cpus, cpus);
+    SET(&m, total_mem_mib, mem);
+    pb_pack(&m.base, out);
+    str_done(&nodes);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * An order: elements kept sorted by (key, tie), through a link inside each of them. Used for the
+ * queues of pending jobs, the ends of running jobs and the deadlines of both, so that nothing is
+ * ever sorted per pass. Insertion, removal and the next element cost O(log n); the shape depends on
+ * the ties alone, so that the same changes give the same tree. Links are embedded in their owners;
+ * a zeroed link is in no order.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct order_link {
+    struct order_link *up, *left, *right;
+    int64_t key;
+    uint64_t tie; /* unique within an order */
+    bool in;
+};
+
+struct order {
+    struct order_link *root;
+    size_t count;
+};
+
+/* The element a link is embedded in; NULL for NULL. */
+#define order_item(link, type, member)                                                             \
+    ({                                                                                             \
+        struct order_link *link_ = (link);                                                         \
+        link_ ? (type *)((char *)link_ - offsetof(type, member)) : NULL;                           \
+    })
+
+/* The link must be in no order. */
+void order_insert(struct order *o, struct order_link *link, int64_t key, uint64_t tie);
+void order_remove(struct order *o, struct order_link *link); /* nothing when it is in none */
+
+/* Moves or inserts it. */
+void order_move(struct order *o, struct order_link *link, int64_t key, uint64_t tie);
+
+struct order_link *order_first(const struct order *o);
+struct order_link *order_next(const struct order_link *link);
