@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sched/plan.h"
+
+#include <string.h>
+
+static void add_part(struct plan *p, struct part *part)
+{
+    if (part->conf.state == CONF_PART_DOWN || part->conf.state == CONF_PART_INACTIVE ||
+        !part->queue.count)
+        return;
+    vec_push(&p->order, part);
+    for (size_t i = p->order.len - 1;
+         i > 0 && p->order.data[i - 1]->conf.priority_tier < part->conf.priority_tier; i--) {
+        p->order.data[i] = p->order.data[i - 1];
+        p->order.data[i - 1] = part;
+    }
+}
+
+static void enter_part(struct plan *p)
+{
+    p->blocked = false;
+    p->depth = 0;
+    p->next = p->part < p->order.len ? order_first(&p->order.data[p->part]->queue) : NULL;
+}
+
+void plan_begin(struct plan *p, const struct cluster *c, int64_t now_sec, bool backfill)
+{
+    *p = (struct plan){.cluster = c, .now_sec = now_sec, .backfill = backfill};
+    vec_foreach (&c->parts, part)
+        add_part(p, *part);
+    p->usable = p->order.len ? select_usable(c) : NULL;
+    enter_part(p);
+}
+
+void plan_end(struct plan *p)
+{
+    vec_foreach (&p->reservations, r)
+        bitset_free(r->nodes);
+    vec_done(&p->reservations);
+    vec_done(&p->order);
+    vec_done(&p->failed);
+    bitset_free(p->usable);
+}
+
+static bool same_set(const struct bitset *a, const struct bitset *b)
+{
+    return a == b || (a && b && bitset_equal(a, b));
+}
+
+/* Equal requests meet the same answer: array-like loads are looked at once. */
+static bool same_shape(const struct job *a, const struct job *b)
+{
+    const struct request *x = &a->want, *y = &b->want;
+    return a->part == b->part && x->min_nodes == y->min_nodes && x->max_nodes == y->max_nodes &&
+           x->tasks == y->tasks && x->cpus_per_task == y->cpus_per_task &&
+           x->ntasks_per_node == y->ntasks_per_node && x->min_cpus == y->min_cpus &&
+           x->mem_node_mib == y->mem_node_mib && x->mem_cpu_mib == y->mem_cpu_mib &&
+           x->tmp_mib == y->tmp_mib && x->exclusive == y->exclusive &&
+           x->contiguous == y->contiguous && x->overcommit == y->overcommit &&
+           a->limit_sec >= b->limit_sec && str_eq(x->features, y->features) &&
+           same_set(x->req, y->req) && same_set(x->exc, y->exc);
+}
+
+static bool has_failed(const struct plan *p, const struct job *j)
+{
+    vec_foreach (&p->failed, f)
+        if (same_shape(j, *f))
+            return true;
+    return false;
+}
+
+/* Nodes it may use now: not those that a job before it will need before this one ends. */
+static struct bitset *allowed_nodes(const struct plan *p, const struct job *j)
+{
+    struct bitset *set = select_candidates(p->cluster, j);
+    int64_t limit = j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec;
+    bitset_and(set, p->usable);
+    vec_foreach (&p->reservations, r)
+        if (p->now_sec + limit > r->start_at)
+            bitset_andnot(set, r->nodes);
+    return set;
+}
+
+static void reserve(struct plan *p, struct decision *d)
+{
+    struct selection where = {0};
+    struct bitset *set = select_candidates(p->cluster, d->job);
+    bitset_and(set, p->usable);
+    int64_t at = timeline_earliest(p->cluster, d->job, set, p->now_sec, &where);
+    if (where.shares.len) {
+        /* Without knowing when it starts, all it could use is kept for it. */
+        bitset_zero(set);
+        vec_foreach (&where.shares, s)
+            bitset_set(set, s->node);
+        d->start_at = at;
+    }
+    vec_push(&p->reservations, ((struct plan_reservation){at, set}));
+    selection_done(&where);
+}
+
+/* Why the head of a partition waits. */
+static const char *why_blocked(const struct plan *p, const struct job *j)
+{
+    if (j->want.req && !bitset_contains(p->usable, j->want.req))
+        return "ReqNodeNotAvail";
+    return "Resources";
+}
+
+/* Looks at one job. True: there is a decision about it. */
+static bool look_at(struct plan *p, struct job *j, struct decision *d)
+{
+    *d = (struct decision){.kind = PLAN_WAIT, .job = j, .reason = "Priority"};
+    bool start = false;
+    if (!has_failed(p, j)) {
+        struct bitset *allowed = allowed_nodes(p, j);
+        start = select_nodes(p->cluster, j, allowed, NULL, &d->where) == 0;
+        bitset_free(allowed);
+        if (!start)
+            vec_push(&p->failed, j);
+    }
+    if (start) {
+        d->kind = PLAN_START;
+        d->reason = NULL;
+        d->backfilled = p->blocked;
+        return true;
+    }
+    if (!p->blocked) {
+        p->blocked = true;
+        d->reason = why_blocked(p, j);
+        if (p->backfill && p->reservations.len < PLAN_RESERVATIONS)
+            reserve(p, d);
+    }
+    return true;
+}
+
+bool plan_next(struct plan *p, struct decision *d)
+{
+    while (p->part < p->order.len) {
+        bool over = !p->next || (p->blocked && (!p->backfill || p->depth >= PLAN_DEPTH));
+        if (over) {
+            p->part++;
+            enter_part(p);
+            continue;
+        }
+        struct job *j = order_item(p->next, struct job, queued);
+        p->next = order_next(p->next); /* before the caller takes the job off the queue */
+        p->depth += p->blocked;
+        return look_at(p, j, d);
+    }
+    return false;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Planning: which pending job starts where, and why the others wait. Pure: reads the cluster, the
+ * time and a budget, and returns one decision at a time; the caller commits it before it asks for
+ * the next, so that each sees what the former took.
+ *
+ * A pass walks the partitions by PriorityTier and their queues by priority. The first job of a
+ * partition that does not fit gets a reservation on the timeline of expected releases (backfill)
+ * and lower jobs start only where they do not delay it; with sched/builtin they are not looked at
+ * (CORE-055, CORE-017).
+ */
+#pragma once
+
+#include "cluster/cluster.h"
+
+#define PLAN_RESERVATIONS 16 /* blocked heads that get a place on the timeline in one pass */
+#define PLAN_DEPTH 200       /* jobs behind a blocked head that one pass looks at, per partition */
+
+struct share { /* of one node */
+    uint32_t node, units;
+    uint64_t mem_mib;
+};
+
+struct selection {
+    VEC(struct share) shares; /* in order of node index */
+};
+
+struct plan_reservation {
+    int64_t start_at;
+    struct bitset *nodes;
+};
+
+enum plan_kind { PLAN_START, PLAN_WAIT };
+
+struct decision {
+    enum plan_kind kind;
+    struct job *job;
+    struct selection where; /* PLAN_START */
+    bool backfilled;
+    const char *reason; /* PLAN_WAIT: Slurm's word */
+    int64_t start_at;   /* PLAN_WAIT: expected, 0: unknown */
+};
+
+struct plan {
+    const struct cluster *cluster;
+    int64_t now_sec;
+    bool backfill;
+    size_t part;              /* place in 'order' */
+    VEC(struct part *) order; /* by tier */
+    struct order_link *next;  /* in the part's queue */
+    bool blocked;             /* its head waits */
+    size_t depth;
+    VEC(struct plan_reservation) reservations;
+    VEC(const struct job *) failed; /* shapes that did not fit in this pass */
+    struct bitset *usable;
+};
+
+void plan_begin(struct plan *p, const struct cluster *c, int64_t now_sec, bool backfill);
+bool plan_next(struct plan *p, struct decision *d); /* false: the pass is over */
+void plan_end(struct plan *p);
+
+/* --- select.c: which nodes a request fits on
+ * ------------------------------------------------------ */
+
+struct free_view { /* another state of the cluster than the present one; arrays by node */
+    uint32_t *units;
+    uint64_t *mem_mib;
+    bool *whole; /* nothing runs there */
+};
+
+/* Chooses from 'allowed' nodes (view NULL: as free as they are now). 0, or -ERR_NODES_BUSY. */
+int select_nodes(const struct cluster *c, const struct job *j, const struct bitset *allowed,
+                 const struct free_view *view, struct selection *out);
+
+/* Nodes whose configuration satisfies the request at all, busy or not. The caller frees. */
+struct bitset *select_candidates(const struct cluster *c, const struct job *j);
+struct bitset *select_usable(const struct cluster *c); /* up and not drained */
+
+/* Whether the request fits on an empty cluster with every node up; 0 or why not (Slurm's code). */
+int select_possible(const struct cluster *c, const struct job *j, struct err *err);
+void selection_done(struct selection *s);
+
+/* Earliest start on the timeline (wall seconds, CLUSTER_NO_LIMIT_SEC beyond now when not
+ * foreseeable) and where. */
+int64_t timeline_earliest(const struct cluster *c, const struct job *j,
+                          const struct bitset *allowed, int64_t now_sec, struct selection *where);
