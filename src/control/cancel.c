@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* scancel: a job, a step, everything that matches; to end it or to signal it. */
+#include <signal.h>
+#include <string.h>
+
+#include "control/internal.h"
+
+#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
+
+struct results {
+    VEC(Pb__JobSignalReply__Result) list;
+    uint32_t matched;
+};
+
+static void note(struct results *r, uint32_t job_id, const Pb__StepId *step, int code)
+{
+    Pb__JobSignalReply__Result m = PB__JOB_SIGNAL_REPLY__RESULT__INIT;
+    m.job_id = job_id;
+    if (step && step->has_step_id)
+        SET(&m, step_id, step->step_id);
+    m.code = code;
+    m.text = code ? (char *)err_text(code) : NULL;
+    vec_push(&r->list, m);
+}
+
+static void send_signal(struct control *c, struct job *j, const struct alloc_node *a,
+                        const Pb__JobSignal *r, const Pb__StepId *step)
+{
+    Pb__SignalJob s = PB__SIGNAL_JOB__INIT;
+    Pb__NodeOrder order = PB__NODE_ORDER__INIT;
+    s.job_id = j->id;
+    s.restarts = j->restarts;
+    if (step && step->has_step_id)
+        SET(&s, step_id, step->step_id);
+    s.signal = r->signal;
+    s.has_batch_only = s.has_full = true;
+    s.batch_only = r->has_batch_only && r->batch_only;
+    s.full = r->has_full && r->full;
+    s.nonce = c->epoch << 40 | ++c->nonce;
+    order.signal = &s;
+    node_send_orders(c, c->cluster->nodes.data[a->node], &order);
+}
+
+static void end_step(struct control *c, struct job *j, const struct alloc_node *a, uint32_t step_id)
+{
+    Pb__Terminate t = PB__TERMINATE__INIT;
+    Pb__NodeOrder order = PB__NODE_ORDER__INIT;
+    t.job_id = j->id;
+    t.restarts = j->restarts;
+    t.uid = j->uid;
+    t.gid = j->gid;
+    SET(&t, grace_sec, (uint32_t)c->conf->kill_wait_sec);
+    SET(&t, step_id, step_id);
+    t.why = (char *)"CANCELLED";
+    order.terminate = &t;
+    node_send_orders(c, c->cluster->nodes.data[a->node], &order);
+}
+
+/* A step that the request names, or the batch script. */
+static int touch_step(struct control *c, struct job *j, const Pb__JobSignal *r,
+                      const Pb__StepId *id)
+{
+    if (j->state == PB__JOB_STATE__PENDING)
+        return ERR_JOB_PENDING;
+    if (job_is_final(j))
+        return ERR_JOB_DONE;
+    bool ends = !r->has_signal || r->signal == SIGKILL;
+    if (id->step_id == CLUSTER_BATCH_STEP) {
+        if (!j->batch)
+            return ERR_NO_STEP;
+        if (ends)
+            end_step(c, j, &j->alloc.data[0], id->step_id);
+        else
+            send_signal(c, j, &j->alloc.data[0], r, id);
+        return 0;
+    }
+    const struct step *s = step_find(j, id->step_id);
+    if (!s)
+        return ERR_NO_STEP;
+    vec_foreach (&s->nodes, n) {
+        if (ends)
+            end_step(c, j, &j->alloc.data[n->at], s->id);
+        else
+            send_signal(c, j, &j->alloc.data[n->at], r, id);
+    }
+    return 0;
+}
+
+static int touch_job(struct control *c, const struct caller *who, struct job *j,
+                     const Pb__JobSignal *r)
+{
+    bool script_only = (r->has_batch_only && r->batch_only) || (r->has_full && r->full);
+    if (job_is_final(j)) {
+        j->requeue_after = false; /* a job on its way back to the queue stays away */
+        return ERR_JOB_DONE;
+    }
+    if (!r->has_signal || (r->signal == SIGKILL && !script_only)) {
+        j->cancelled_by = who->uid;
+        j->requeue_after = false;
+        bool ran = j->state != PB__JOB_STATE__PENDING;
+        finish_job(c, j, PB__JOB_STATE__CANCELLED, ran ? SIGTERM : 0, NULL, "CANCELLED");
+        return 0;
+    }
+    if (j->state == PB__JOB_STATE__PENDING)
+        return ERR_JOB_PENDING;
+    vec_foreach (&j->alloc, a)
+        if (!a->released && (a->touched || !j->batch))
+            send_signal(c, j, a, r, NULL);
+    return 0;
+}
+
+static bool in_list(char *const *list, size_t n, const char *word)
+{
+    for (size_t i = 0; i < n; i++)
+        if (word && strcmp(list[i], word) == 0)
+            return true;
+    return n == 0;
+}
+
+static bool matches(struct control *c, struct job *j, const Pb__JobFilter *f)
+{
+    bool ok = f->n_uid == 0, state = f->n_state == 0;
+    for (size_t i = 0; i < f->n_uid; i++)
+        ok = ok || f->uid[i] == j->uid;
+    for (size_t i = 0; i < f->n_state; i++)
+        state = state || f->state[i] == j->state;
+    if (f->has_completing && f->completing && j->completing)
+        state = true;
+    if (!ok || !state ||
+        !in_list(f->partition, f->n_partition, j->part ? j->part->conf.name : NULL))
+        return false;
+    bool listed = f->n_job_id == 0;
+    for (size_t i = 0; i < f->n_job_id; i++)
+        listed = listed || f->job_id[i] == j->id;
+    if (!listed)
+        return false;
+    if (f->n_name) {
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+        return spec && in_list(f->name, f->n_name, spec->name);
+    }
+    return true;
+}
+
+static bool on_nodes(struct control *c, struct job *j, const char *expr)
+{
+    struct bitset *set = NULL;
+    bool found = false;
+    if (!expr || !*expr)
+        return true;
+    if (cluster_node_set(c->cluster, expr, &set, NULL) != 0)
+        return false;
+    vec_foreach (&j->alloc, a)
+        found = found || bitset_test(set, a->node);
+    bitset_free(set);
+    return found;
+}
+
+static void touch_matching(struct control *c, const struct caller *who, const Pb__JobSignal *r,
+                           struct results *out)
+{
+    for (size_t i = 0; i < c->cluster->jobs.len; i++) {
+        struct job *j = c->cluster->jobs.data[i];
+        if (job_is_final(j) || !control_owns(who, j) || !matches(c, j, r->filter) ||
+            !on_nodes(c, j, r->filter->nodes))
+            continue;
+        out->matched++;
+        note(out, j->id, NULL, touch_job(c, who, j, r));
+    }
+}
+
+static void touch_target(struct control *c, const struct caller *who, const Pb__JobSignal *r,
+                         const Pb__StepId *id, struct results *out)
+{
+    struct job *j = cluster_find_job(c->cluster, id->job_id);
+    int code;
+    if (!j)
+        code = ERR_NO_JOB;
+    else if (!control_owns(who, j))
+        code = ERR_ACCESS;
+    else
+        code = id->has_step_id ? touch_step(c, j, r, id) : touch_job(c, who, j, r);
+    out->matched += j != NULL;
+    note(out, id->job_id, id, code);
+}
+
+void control_job_signal(struct control *c, uint64_t call, const struct caller *who,
+                        const Pb__JobSignal *r)
+{
+    struct results out = {0};
+    for (size_t i = 0; i < r->n_target; i++)
+        touch_target(c, who, r, r->target[i], &out);
+    if (r->filter)
+        touch_matching(c, who, r, &out);
+    Pb__JobSignalReply reply = PB__JOB_SIGNAL_REPLY__INIT;
+    Pb__JobSignalReply__Result **list =
+        mem_new_array(Pb__JobSignalReply__Result *, out.list.len + 1);
+    for (size_t i = 0; i < out.list.len; i++)
+        list[i] = &out.list.data[i];
+    reply.results = list;
+    reply.n_results = out.list.len;
+    SET(&reply, matched, out.matched);
+    c->env->reply(c->env->ctx, call, &reply.base);
+    free(list);
+    vec_done(&out.list);
+}

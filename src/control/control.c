@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The machine as a whole: its life, its deadlines, and the end of each turn. */
+#include <stdio.h>
+#include <string.h>
+
+#include "control/internal.h"
+
+struct control *control_new(struct conf *conf, const struct env *env)
+{
+    struct control *c = mem_new(struct control);
+    c->conf = conf;
+    c->env = env;
+    c->cluster = cluster_new(conf);
+    c->next_id = c->reserved_id = conf->first_job_id;
+    c->wake_at_ms = INT64_MAX;
+    return c;
+}
+
+void control_free(struct control *c)
+{
+    if (!c)
+        return;
+    cluster_free(c->cluster);
+    conf_free(c->conf);
+    idmap_done(&c->calls);
+    vec_done(&c->fresh);
+    free(c);
+}
+
+const struct conf *control_conf(const struct control *c)
+{
+    return c->conf;
+}
+
+void control_set_store_low(struct control *c, bool low)
+{
+    c->store_low = low;
+}
+
+void control_log(struct control *c, enum log_level level, const char *fmt, ...)
+{
+    char text[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    c->env->log(c->env->ctx, level, "control", text);
+}
+
+void control_refuse(struct control *c, uint64_t call, const struct err *err)
+{
+    control_release(c, call);
+    c->env->reply_error(c->env->ctx, call, -err->code, err->text);
+}
+
+void control_refuse_code(struct control *c, uint64_t call, int code, const char *detail)
+{
+    struct err err = {0};
+    err_set(&err, -code, detail ? "%s: %s" : "%s", err_text(code), detail);
+    control_refuse(c, call, &err);
+}
+
+void control_done(struct control *c, uint64_t call)
+{
+    Pb__Empty empty = PB__EMPTY__INIT;
+    control_release(c, call);
+    c->env->reply(c->env->ctx, call, &empty.base);
+}
+
+void control_hold(struct control *c, uint64_t call, const struct job *j)
+{
+    idmap_set(&c->calls, call, j->id);
+}
+
+void control_release(struct control *c, uint64_t call)
+{
+    idmap_remove(&c->calls, call);
+}
+
+bool control_owns(const struct caller *who, const struct job *j)
+{
+    return who->uid == j->uid || who->is_operator || who->is_admin;
+}
+
+void control_reason(struct control *c, struct job *j, const char *reason)
+{
+    if (str_eq(j->reason, reason))
+        return;
+    j->reason = reason;
+    j->stamp = ++c->cluster->stamp;
+    if (!j->dirty)
+        job_pack_live(c->cluster, j);
+}
+
+void control_save_meta(struct control *c)
+{
+    struct str packed = STR_INIT;
+    Pb__StoreMeta m = PB__STORE_META__INIT;
+    m.has_next_job_id = m.has_epoch = m.has_format = true;
+    m.next_job_id = c->reserved_id;
+    m.epoch = c->epoch;
+    m.format = 1;
+    m.cluster = (char *)c->conf->cluster_name;
+    pb_pack(&m.base, &packed);
+    c->env->put(c->env->ctx, RECORD_META, 0, NULL, packed.data, packed.len);
+    str_done(&packed);
+}
+
+void control_save_node(struct control *c, const struct node *n)
+{
+    struct str packed = STR_INIT;
+    node_pack_stored(n, &packed);
+    c->env->put(c->env->ctx, RECORD_NODE, 0, n->name, packed.data, packed.len);
+    str_done(&packed);
+    c->cluster->stamp++;
+}
+
+/* --- start from stored records ------------------------------------------------------------------
+ */
+
+static int restore_job(struct control *c, uint64_t number, const void *data, size_t len,
+                       struct err *err)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobRecord *r = arena_unpack(&arena, &pb__job_record__descriptor, data, len);
+    if (!r || !r->spec || !r->live || r->live->job_id != number)
+        return err_set(err, -ERR_STORE_DAMAGED, "job %llu: its record does not decode",
+                       (unsigned long long)number);
+    struct job *j = cluster_add_job(c->cluster, (uint32_t)number);
+    if (!j)
+        return err_set(err, -ERR_STORE_DAMAGED, "job %llu: stored twice",
+                       (unsigned long long)number);
+    int rc = job_restore(c->cluster, j, r, err);
+    if (rc != 0) {
+        cluster_remove_job(c->cluster, j);
+        return rc;
+    }
+    if (r->spec->request_id.len == 16) {
+        memcpy(&j->request_key, r->spec->request_id.data, sizeof j->request_key);
+        idmap_set(&c->cluster->requests, j->request_key, j->id);
+    }
+    return 0;
+}
+
+static int restore_meta(struct control *c, const void *data, size_t len, struct err *err)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__StoreMeta *m = arena_unpack(&arena, &pb__store_meta__descriptor, data, len);
+    if (!m)
+        return err_set(err, -ERR_STORE_DAMAGED, "the store's own record does not decode");
+    c->next_id = c->reserved_id = m->next_job_id;
+    c->epoch = m->epoch;
+    return 0;
+}
+
+static int restore_named(struct control *c, enum record_kind kind, const char *name,
+                         const void *data, size_t len, struct err *err)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    if (kind == RECORD_NODE) {
+        const Pb__NodeRecord *r = arena_unpack(&arena, &pb__node_record__descriptor, data, len);
+        struct node *n = cluster_find_node(c->cluster, name);
+        if (r && n)
+            node_restore(n, r);
+        return r ? 0
+                 : err_set(err, -ERR_STORE_DAMAGED, "node %s: its record does not decode", name);
+    }
+    const Pb__PartRecord *r = arena_unpack(&arena, &pb__part_record__descriptor, data, len);
+    return r ? update_restore_part(c, r)
+             : err_set(err, -ERR_STORE_DAMAGED, "partition %s: its record does not decode", name);
+}
+
+int control_restore(struct control *c, enum record_kind kind, uint64_t number, const char *name,
+                    const void *data, size_t len, struct err *err)
+{
+    switch (kind) {
+    case RECORD_META:
+        return restore_meta(c, data, len, err);
+    case RECORD_JOB:
+        return restore_job(c, number, data, len, err);
+    case RECORD_NODE:
+    case RECORD_PART:
+        return restore_named(c, kind, name, data, len, err);
+    case RECORD_PAYLOAD:
+        return 0;
+    }
+    return err_set(err, -ERR_STORE_DAMAGED, "a record of the unknown kind %d", (int)kind);
+}
+
+/* The clocks of a job go on where they were. */
+static void resume_job(struct control *c, struct job *j)
+{
+    int64_t now = control_mono(c), wall = control_wall(c);
+    if (j->state == PB__JOB_STATE__PENDING) {
+        queue_enter(c, j);
+        j->gone_mono_ms = j->batch ? 0 : now;
+    } else if (!job_is_final(j)) {
+        int64_t limit = j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec;
+        int64_t left = j->start_at + limit - wall;
+        left = left < 0 ? 0 : left > limit ? limit : left;
+        j->end_mono_ms = j->limit_sec == INT64_MAX ? INT64_MAX : now + left * 1000;
+        order_insert(&c->cluster->ends, &j->ends, wall + left, j->id);
+        j->repeat_mono_ms = j->batch && !j->launched ? now + CONTROL_REPEAT_MS : 0;
+    } else if (j->completing) {
+        order_insert(&c->cluster->ends, &j->ends, wall, j->id);
+        j->repeat_mono_ms = now + CONTROL_REPEAT_MS;
+        if (job_nodes_left(j) == 0) /* its last node is not in the configuration any more */
+            finish_clean(c, j);
+    } else {
+        int64_t left = j->end_at + c->conf->min_job_age_sec - wall;
+        left = left < 0 ? 0 : left > c->conf->min_job_age_sec ? c->conf->min_job_age_sec : left;
+        j->purge_mono_ms = now + left * 1000;
+    }
+    control_schedule(c, j);
+}
+
+void control_start(struct control *c)
+{
+    c->epoch++;
+    c->started = true;
+    control_save_meta(c);
+    for (size_t i = 0; i < c->cluster->jobs.len; i++)
+        resume_job(c, c->cluster->jobs.data[i]);
+    vec_foreach (&c->cluster->nodes, n)
+        node_heard(c, *n);
+    c->plan_wanted = true;
+}
+
+/* --- deadlines
+ * ------------------------------------------------------------------------------------ */
+
+static void earlier(int64_t *due, int64_t at)
+{
+    if (at > 0 && at < *due)
+        *due = at;
+}
+
+void control_schedule(struct control *c, struct job *j)
+{
+    int64_t due = INT64_MAX;
+    if (j->state == PB__JOB_STATE__PENDING) {
+        int64_t wait = j->begin_at - control_wall(c);
+        if (wait > 0)
+            earlier(&due, control_mono(c) + wait * 1000);
+        if (j->gone_mono_ms)
+            earlier(&due, j->gone_mono_ms + CONTROL_WAITER_MS);
+    } else {
+        if (!job_is_final(j))
+            earlier(&due, j->end_mono_ms);
+        earlier(&due, j->repeat_mono_ms);
+        earlier(&due, j->purge_mono_ms);
+    }
+    if (due == INT64_MAX)
+        order_remove(&c->cluster->due, &j->due);
+    else
+        order_move(&c->cluster->due, &j->due, due, j->id);
+}
+
+static void repeat_orders(struct control *c, struct job *j)
+{
+    j->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
+    if (j->completing)
+        finish_send_remaining(c, j, NULL, (uint32_t)c->conf->kill_wait_sec);
+    else if (j->state == PB__JOB_STATE__RUNNING && j->batch && !j->launched)
+        start_send_batch(c, j);
+    else
+        j->repeat_mono_ms = 0;
+}
+
+static void purge(struct control *c, struct job *j)
+{
+    c->env->del(c->env->ctx, RECORD_JOB, j->id, NULL);
+    if (j->batch)
+        c->env->del(c->env->ctx, RECORD_PAYLOAD, j->id, NULL);
+    cluster_remove_job(c->cluster, j);
+}
+
+static void job_due(struct control *c, struct job *j)
+{
+    int64_t now = control_mono(c);
+    if (j->purge_mono_ms && now >= j->purge_mono_ms) {
+        purge(c, j);
+        return;
+    }
+    if (j->state == PB__JOB_STATE__PENDING) {
+        if (j->gone_mono_ms && now >= j->gone_mono_ms + CONTROL_WAITER_MS)
+            finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, NULL, NULL);
+        else
+            queue_enter(c, j);
+    } else if (!job_is_final(j) && now >= j->end_mono_ms) {
+        finish_job(c, j, PB__JOB_STATE__TIMEOUT, 0, "TimeLimit", "TIME LIMIT");
+    }
+    if (j->repeat_mono_ms && now >= j->repeat_mono_ms)
+        repeat_orders(c, j);
+    control_schedule(c, j);
+}
+
+void control_tick(struct control *c)
+{
+    int64_t now = control_mono(c);
+    struct order_link *l;
+    c->wake_at_ms = INT64_MAX;
+    while ((l = order_first(&c->cluster->due)) && l->key <= now) {
+        struct job *j = order_item(l, struct job, due);
+        order_remove(&c->cluster->due, l);
+        job_due(c, j);
+    }
+    while ((l = order_first(&c->cluster->silent)) && l->key <= now)
+        node_fail_silent(c, order_item(l, struct node, silence));
+}
+
+static void set_wake(struct control *c)
+{
+    const struct order_link *job = order_first(&c->cluster->due),
+                            *node = order_first(&c->cluster->silent);
+    int64_t at = job ? job->key : INT64_MAX;
+    if (node && node->key < at)
+        at = node->key;
+    if (at == INT64_MAX || at == c->wake_at_ms)
+        return;
+    c->wake_at_ms = at;
+    c->env->wake_at(c->env->ctx, at);
+}
+
+static void write_dirty(struct control *c)
+{
+    struct str packed = STR_INIT;
+    vec_foreach (&c->cluster->dirty, id) {
+        struct job *j = cluster_find_job(c->cluster, *id);
+        if (!j || !j->dirty)
+            continue;
+        j->dirty = false;
+        job_pack_live(c->cluster, j);
+        str_clear(&packed);
+        job_pack_record(j, &packed);
+        c->env->put(c->env->ctx, RECORD_JOB, j->id, NULL, packed.data, packed.len);
+    }
+    vec_clear(&c->cluster->dirty);
+    str_done(&packed);
+}
+
+void control_turn(struct control *c)
+{
+    c->turns++;
+    if (c->plan_wanted) {
+        c->plan_wanted = false;
+        start_plan(c);
+    }
+    start_answer_fresh(c);
+    if (c->cluster->dirty.len)
+        write_dirty(c);
+    set_wake(c);
+}
+
+/* --- the rest
+ * --------------------------------------------------------------------------------------- */
+
+static void waiter_gone(struct control *c, struct job *j, uint64_t call)
+{
+    if (j->alloc_call == call) {
+        j->alloc_call = 0;
+        if (j->state == PB__JOB_STATE__PENDING)
+            j->gone_mono_ms = control_mono(c);
+    }
+    for (size_t i = j->end_calls.len; i-- > 0;)
+        if (j->end_calls.data[i] == call)
+            vec_remove(&j->end_calls, i);
+    for (size_t i = j->waiting_steps.len; i-- > 0;)
+        if (j->waiting_steps.data[i].call == call) {
+            str_done(&j->waiting_steps.data[i].spec);
+            vec_remove(&j->waiting_steps, i);
+        }
+    control_schedule(c, j);
+}
+
+void control_call_gone(struct control *c, uint64_t call)
+{
+    uint32_t id;
+    if (!idmap_get(&c->calls, call, &id))
+        return;
+    idmap_remove(&c->calls, call);
+    struct job *j = cluster_find_job(c->cluster, id);
+    if (j)
+        waiter_gone(c, j, call);
+}
+
+int control_may_read_script(struct control *c, const struct caller *who, uint32_t job_id)
+{
+    const struct job *j = cluster_find_job(c->cluster, job_id);
+    if (!j)
+        return -ERR_NO_JOB;
+    return control_owns(who, j) ? 0 : -ERR_ACCESS;
+}
+
+void control_stats(const struct control *c, Pb__CtlStats *s)
+{
+    size_t up = 0;
+    vec_foreach (&c->cluster->nodes, n)
+        up += node_is_usable(*n);
+    s->has_jobs = s->has_pending = s->has_running = s->has_turns = s->has_nodes = s->has_nodes_up =
+        true;
+    s->jobs = c->cluster->jobs.len;
+    s->pending = c->cluster->pending;
+    s->running = c->cluster->ends.count; /* running and completing */
+    s->turns = c->turns;
+    s->nodes = c->cluster->nodes.len;
+    s->nodes_up = up;
+}
+
+int control_check(const struct control *c, struct err *err)
+{
+    size_t pending = 0, holding = 0;
+    vec_foreach (&c->cluster->jobs, at) {
+        const struct job *j = *at;
+        pending += j->state == PB__JOB_STATE__PENDING;
+        holding += j->ends.in;
+        if (j->queued.in && j->state != PB__JOB_STATE__PENDING)
+            return err_set(err, -ERR_INTERNAL, "job %u is queued and not pending", j->id);
+        if (job_nodes_left(j) && !j->ends.in)
+            return err_set(err, -ERR_INTERNAL, "job %u holds nodes and nothing ends it", j->id);
+    }
+    if (pending != c->cluster->pending || holding != c->cluster->ends.count)
+        return err_set(err, -ERR_INTERNAL, "the counts of jobs are wrong");
+    return alloc_check(c->cluster, err);
+}

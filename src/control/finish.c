@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The end of a job. It reaches its final state at once and is 'completing' while nodes still hold
+ * something of it; each node is free for others as soon as it says that nothing is left there and
+ * its epilog is done (CORE-100, CORE-219).
+ */
+#include <string.h>
+
+#include "control/internal.h"
+
+#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
+
+void finish_send_terminate(struct control *c, struct job *j, const struct alloc_node *a,
+                           const char *why, uint32_t grace_sec)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+    struct str names = STR_INIT;
+    Pb__Terminate t = PB__TERMINATE__INIT;
+    Pb__NodeOrder order = PB__NODE_ORDER__INIT;
+    job_format_nodes(c->cluster, j, &names);
+    t.job_id = j->id;
+    t.restarts = j->restarts;
+    t.uid = j->uid;
+    t.gid = j->gid;
+    SET(&t, grace_sec, grace_sec);
+    t.why = (char *)why;
+    t.nodes = (char *)str_cstr(&names);
+    SET(&t, exit_status, j->exit_status);
+    t.partition = j->part ? (char *)j->part->conf.name : NULL;
+    if (spec) {
+        t.user_name = spec->user_name;
+        t.job_name = spec->name;
+        t.work_dir = spec->work_dir;
+    }
+    order.terminate = &t;
+    node_send_orders(c, c->cluster->nodes.data[a->node], &order);
+    str_done(&names);
+}
+
+void finish_send_remaining(struct control *c, struct job *j, const char *why, uint32_t grace_sec)
+{
+    vec_foreach (&j->alloc, a)
+        if (!a->released)
+            finish_send_terminate(c, j, a, why, grace_sec);
+}
+
+static void end_steps(struct control *c, struct job *j)
+{
+    while (j->steps.len)
+        step_remove(c, j, &vec_last(&j->steps));
+    while (j->waiting_steps.len) {
+        struct waiting_step w = vec_pop(&j->waiting_steps);
+        control_refuse_code(c, w.call, ERR_JOB_DONE, NULL);
+        str_done(&w.spec);
+    }
+}
+
+static void answer_waiters(struct control *c, struct job *j)
+{
+    Pb__JobEnd end = PB__JOB_END__INIT;
+    end.job_id = j->id;
+    end.state = j->state;
+    SET(&end, exit_status, j->exit_status);
+    vec_foreach (&j->end_calls, call) {
+        control_release(c, *call);
+        c->env->reply(c->env->ctx, *call, &end.base);
+    }
+    vec_clear(&j->end_calls);
+    if (j->alloc_call) {
+        control_refuse_code(c, j->alloc_call, ERR_JOB_DONE, NULL);
+        j->alloc_call = 0;
+    }
+}
+
+void finish_clean(struct control *c, struct job *j)
+{
+    j->completing = false;
+    j->repeat_mono_ms = 0;
+    j->purge_mono_ms = control_mono(c) + c->conf->min_job_age_sec * 1000;
+    order_remove(&c->cluster->ends, &j->ends);
+    job_touch(c->cluster, j);
+    c->plan_wanted = true;
+    if (j->requeue_after)
+        finish_requeue(c, j);
+    else
+        control_schedule(c, j);
+}
+
+/* Nodes where nothing can have run and nothing is to be run are free without asking them. */
+static void release_untouched(struct control *c, struct job *j)
+{
+    if (c->conf->epilog && *c->conf->epilog)
+        return;
+    vec_foreach (&j->alloc, a)
+        if (!a->touched)
+            alloc_release(c->cluster, j, a);
+}
+
+void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int exit_status,
+                const char *reason, const char *why)
+{
+    bool ran = j->state != PB__JOB_STATE__PENDING;
+    if (job_set_state(c->cluster, j, state) != 0)
+        return;
+    if (j->queued.in)
+        order_remove(&j->part->queue, &j->queued);
+    j->exit_status = exit_status;
+    j->end_at = control_wall(c);
+    if (!ran)
+        j->start_at = j->end_at;
+    j->reason = reason;
+    end_steps(c, j);
+    release_untouched(c, j);
+    if (job_nodes_left(j) > 0) {
+        j->completing = true;
+        order_move(&c->cluster->ends, &j->ends, j->end_at, j->id);
+        j->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
+        finish_send_remaining(c, j, why, (uint32_t)c->conf->kill_wait_sec);
+        control_schedule(c, j);
+    } else {
+        finish_clean(c, j);
+    }
+    if (job_is_final(j))
+        answer_waiters(c, j);
+}
+
+void finish_node(struct control *c, struct job *j, struct alloc_node *a)
+{
+    if (a->released)
+        return;
+    alloc_release(c->cluster, j, a);
+    c->plan_wanted = true;
+    if (j->completing && job_nodes_left(j) == 0)
+        finish_clean(c, j);
+}
+
+void finish_node_failed(struct control *c, struct job *j, uint32_t node)
+{
+    struct alloc_node *a = alloc_find(j, node);
+    if (!a || a->released)
+        return;
+    bool first = a == &j->alloc.data[0];
+    finish_node(c, j, a);
+    if (job_is_final(j) || j->state == PB__JOB_STATE__PENDING)
+        return;
+    if (j->no_kill && !first) {
+        for (size_t i = j->steps.len; i-- > 0;)
+            step_ended_on(c, j, j->steps.data[i].id, node, 1 << 8);
+        return;
+    }
+    control_log(c, LOG_LVL_INFO, "job %u lost node %s", j->id, c->cluster->nodes.data[node]->name);
+    j->requeue_after = j->may_requeue;
+    finish_job(c, j, PB__JOB_STATE__NODE_FAIL, 0, "NodeDown", "NODE FAILURE");
+}
+
+/* Back to the queue as a new attempt: a node that knows the old one starts it no more. */
+void finish_requeue(struct control *c, struct job *j)
+{
+    j->requeue_after = false;
+    alloc_clear(c->cluster, j);
+    if (job_set_state(c->cluster, j, PB__JOB_STATE__PENDING) != 0)
+        return;
+    j->restarts++;
+    j->exit_status = j->derived_status = 0;
+    j->next_step = 0;
+    j->launched = j->backfilled = false;
+    j->start_at = j->end_at = j->begin_at = 0;
+    j->eligible_at = control_wall(c);
+    j->purge_mono_ms = j->repeat_mono_ms = 0;
+    j->cancelled_by = 0;
+    j->reason = NULL;
+    free(take_ptr(j->reason_detail));
+    control_log(c, LOG_LVL_INFO, "job %u is queued again, restart %u", j->id, j->restarts);
+    queue_enter(c, j);
+}
+
+void control_job_complete(struct control *c, uint64_t call, const struct caller *who,
+                          const Pb__JobComplete *r)
+{
+    struct job *j = cluster_find_job(c->cluster, r->job_id);
+    if (!j) {
+        control_refuse_code(c, call, ERR_NO_JOB, NULL);
+        return;
+    }
+    if (who->uid != j->uid && !who->is_admin) {
+        control_refuse_code(c, call, ERR_ACCESS, NULL);
+        return;
+    }
+    int status = r->has_exit_status ? r->exit_status : r->step ? r->step->exit_status : 0;
+    if (r->step && r->step->exit_status > j->derived_status)
+        j->derived_status = r->step->exit_status;
+    if (j->state == PB__JOB_STATE__PENDING)
+        finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, NULL, NULL);
+    else if (!job_is_final(j) && !j->batch)
+        finish_job(c, j, status ? PB__JOB_STATE__FAILED : PB__JOB_STATE__COMPLETED, status,
+                   status ? "NonZeroExitCode" : NULL, NULL);
+    control_done(c, call);
+}
+
+void control_job_wait_end(struct control *c, uint64_t call, const struct caller *who,
+                          const Pb__JobIdRequest *r)
+{
+    struct job *j = cluster_find_job(c->cluster, r->job_id);
+    if (!j) {
+        control_refuse_code(c, call, ERR_NO_JOB, NULL);
+    } else if (!control_owns(who, j)) {
+        control_refuse_code(c, call, ERR_ACCESS, NULL);
+    } else {
+        vec_push(&j->end_calls, call);
+        control_hold(c, call, j);
+        if (job_is_final(j) && !j->requeue_after)
+            answer_waiters(c, j);
+    }
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the files of this room share: the machine's state, and the transitions they call in each
+ * other. */
+#pragma once
+
+#include "base/arena.h"
+#include "cluster/cluster.h"
+#include "control/control.h"
+#include "sched/plan.h"
+
+#define CONTROL_ID_BLOCK 1000   /* job ids reserved on disk at a time */
+#define CONTROL_REPEAT_MS 5000  /* unanswered orders to nodes are repeated */
+#define CONTROL_WAITER_MS 30000 /* a pending allocation outlives its command by so much */
+#define CONTROL_CRED_MS 120000  /* a credential may be used to start for so long */
+#define CONTROL_PRIORITY_TOP 4294901760u
+
+struct control {
+    struct conf *conf;
+    const struct env *env;
+    struct cluster *cluster;
+    uint32_t next_id, reserved_id; /* ids below reserved_id may be given */
+    uint64_t epoch, turns;
+    bool store_low, plan_wanted, started;
+    int64_t wake_at_ms;  /* what env was told; INT64_MAX: nothing */
+    struct idmap calls;  /* held calls to their jobs */
+    VEC(uint32_t) fresh; /* allocations asked for in this turn: answered when it was planned */
+    uint64_t nonce;      /* of signals */
+};
+
+static inline int64_t control_wall(const struct control *c)
+{
+    return c->env->wall_ms(c->env->ctx) / 1000;
+}
+static inline int64_t control_mono(const struct control *c)
+{
+    return c->env->mono_ms(c->env->ctx);
+}
+
+/* control.c */
+void control_log(struct control *c, enum log_level level, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Answers with err_text(code), or the text of err when it has one. */
+void control_refuse(struct control *c, uint64_t call, const struct err *err);
+void control_refuse_code(struct control *c, uint64_t call, int code,
+                         const char *detail);            /* detail may be NULL */
+void control_done(struct control *c, uint64_t call);     /* replies Empty */
+void control_schedule(struct control *c, struct job *j); /* its next deadline, from its state */
+void control_hold(struct control *c, uint64_t call,
+                  const struct job *j);                 /* it will be answered later */
+void control_release(struct control *c, uint64_t call); /* about to be answered */
+void control_reason(struct control *c, struct job *j,
+                    const char *reason); /* seen, but not worth a write */
+void control_save_meta(struct control *c);
+void control_save_node(struct control *c, const struct node *n);
+bool control_owns(const struct caller *who,
+                  const struct job *j); /* owner, operator or administrator */
+
+/* submit.c */
+void queue_enter(struct control *c,
+                 struct job *j); /* pending: into its queue, or out of it with a reason */
+int submit_check_limits(struct control *c, struct job *j, bool refuse, struct err *err);
+int submit_check_possible(struct control *c, struct job *j, struct err *err);
+uint32_t submit_priority(const struct job *j);
+
+/* start.c */
+void start_plan(struct control *c);
+void start_answer_fresh(struct control *c);
+void start_send_batch(struct control *c, struct job *j);
+void start_reply_alloc(struct control *c, struct job *j, uint64_t call, bool granted);
+void start_make_cred(struct control *c, struct job *j, const Pb__StepNode *const *nodes,
+                     size_t count, uint32_t step_id, struct str *cred, uint8_t sig[64]);
+
+/* step.c */
+struct step *step_find(struct job *j, uint32_t id);
+void step_ended_on(struct control *c, struct job *j, uint32_t step_id, uint32_t node,
+                   int exit_status);
+int step_make(struct control *c, struct job *j, const Pb__StepSpec *spec, struct step **out,
+              struct err *err);
+Pb__StepReply *step_reply(struct control *c, struct job *j, const struct step *s,
+                          struct arena *arena);
+void step_retry_waiting(struct control *c, struct job *j);
+void step_remove(struct control *c, struct job *j, struct step *s);
+
+/* finish.c */
+void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int exit_status,
+                const char *reason, const char *why); /* why: for Terminate, NULL: a normal end */
+void finish_node(struct control *c, struct job *j,
+                 struct alloc_node *a); /* nothing of it is left there */
+void finish_node_failed(struct control *c, struct job *j,
+                        uint32_t node); /* the node lost its part */
+void finish_send_terminate(struct control *c, struct job *j, const struct alloc_node *a,
+                           const char *why, uint32_t grace_sec);
+void finish_send_remaining(struct control *c, struct job *j, const char *why, uint32_t grace_sec);
+void finish_requeue(struct control *c, struct job *j);
+void finish_clean(struct control *c, struct job *j); /* ended, and no node holds anything of it */
+
+/* node.c */
+void node_send_orders(struct control *c, const struct node *n, Pb__NodeOrder *order);
+void node_heard(struct control *c, struct node *n);       /* its silence is counted from now */
+void node_fail_silent(struct control *c, struct node *n); /* its time is over */
+
+/* update.c */
+int update_restore_part(struct control *c, const Pb__PartRecord *r);

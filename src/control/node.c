@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Nodes come, report, fall silent and come back; what they say about jobs meets what the records
+ * say. */
+#include <stdio.h>
+#include <string.h>
+
+#include "control/internal.h"
+
+void node_send_orders(struct control *c, const struct node *n, Pb__NodeOrder *order)
+{
+    Pb__NodeOrders orders = PB__NODE_ORDERS__INIT;
+    order->has_epoch = true;
+    order->epoch = c->epoch;
+    orders.orders = &order;
+    orders.n_orders = 1;
+    c->env->send(c->env->ctx, n->name, &orders);
+}
+
+void node_heard(struct control *c, struct node *n)
+{
+    if (c->conf->slurmd_timeout_sec > 0 && !n->future)
+        order_move(&c->cluster->silent, &n->silence,
+                   control_mono(c) + c->conf->slurmd_timeout_sec * 1000, n->index);
+}
+
+/* Every job that holds something of the node, by id; ids, because what is done to one may end
+ * others. */
+static void jobs_on(struct control *c, const struct node *n,
+                    void (*act)(struct control *, struct job *, struct node *))
+{
+    VEC(uint32_t) ids = {0};
+    for (struct order_link *l = order_first(&c->cluster->ends); l; l = order_next(l)) {
+        struct job *j = order_item(l, struct job, ends);
+        const struct alloc_node *a = alloc_find(j, n->index);
+        if (a && !a->released)
+            vec_push(&ids, j->id);
+    }
+    vec_foreach (&ids, id) {
+        struct job *j = cluster_find_job(c->cluster, *id);
+        if (j)
+            act(c, j, c->cluster->nodes.data[n->index]);
+    }
+    vec_done(&ids);
+}
+
+static void lose(struct control *c, struct job *j, struct node *n)
+{
+    finish_node_failed(c, j, n->index);
+}
+
+static void set_down(struct control *c, struct node *n, const char *reason)
+{
+    n->down = true;
+    node_set_reason(n, reason, c->conf->slurm_uid, control_wall(c));
+    control_save_node(c, n);
+    control_log(c, LOG_LVL_ERROR, "node %s is DOWN: %s", n->name, reason);
+    c->plan_wanted = true;
+}
+
+static void drain(struct control *c, struct node *n, const char *reason)
+{
+    if (n->drain)
+        return;
+    n->drain = true;
+    node_set_reason(n, reason, c->conf->slurm_uid, control_wall(c));
+    control_save_node(c, n);
+    control_log(c, LOG_LVL_ERROR, "node %s is drained: %s", n->name, reason);
+}
+
+void node_fail_silent(struct control *c, struct node *n)
+{
+    order_remove(&c->cluster->silent, &n->silence);
+    n->connected = n->registered = false;
+    if (!n->down)
+        set_down(c, n, "Not responding");
+    jobs_on(c, n, lose);
+}
+
+void control_node_lost(struct control *c, const char *name)
+{
+    struct node *n = cluster_find_node(c->cluster, name);
+    if (!n || !n->connected)
+        return;
+    n->connected = false;
+    c->cluster->stamp++;
+}
+
+/* --- registration
+ * ------------------------------------------------------------------------------------ */
+
+/* What the node has less of than configured; NULL: nothing (CORE-115, CORE-118). */
+static const char *shortfall(const struct control *c, const struct node *n,
+                             const Pb__NodeRegister *r)
+{
+    if (c->conf->config_overrides)
+        return NULL;
+    if (r->has_cpus && r->cpus < n->row->cpus)
+        return "Low CPUs";
+    if (r->has_real_memory_mib && r->real_memory_mib < n->row->real_memory_mib)
+        return "Low RealMemory";
+    if (r->has_tmp_disk_mib && r->tmp_disk_mib < n->row->tmp_disk_mib)
+        return "Low TmpDisk";
+    return NULL;
+}
+
+static void lose_other_incarnation(struct control *c, struct job *j, struct node *n)
+{
+    const struct alloc_node *a = alloc_find(j, n->index);
+    if (!str_eq(a->incarnation, n->incarnation))
+        finish_node_failed(c, j, n->index);
+}
+
+static const Pb__Presence *find_present(const Pb__NodeRegister *r, const struct job *j)
+{
+    for (size_t i = 0; i < r->n_present; i++)
+        if (r->present[i]->job_id == j->id && r->present[i]->restarts == j->restarts)
+            return r->present[i];
+    return NULL;
+}
+
+/* A job we think is there: its launch may have been lost, or the node may have lost it. */
+static void reconcile(struct control *c, struct job *j, const struct node *n,
+                      const Pb__NodeRegister *r)
+{
+    const struct alloc_node *a = alloc_find(j, n->index);
+    if (!a || a->released)
+        return;
+    const Pb__Presence *present = find_present(r, j);
+    if (j->completing) {
+        finish_send_terminate(c, j, a, NULL, (uint32_t)c->conf->kill_wait_sec);
+    } else if (j->batch && a == &j->alloc.data[0]) {
+        if (!j->launched)
+            start_send_batch(c, j);
+        else if (!present)
+            finish_node_failed(c, j, n->index);
+    }
+}
+
+static void reconcile_all(struct control *c, const struct node *n, const Pb__NodeRegister *r)
+{
+    VEC(uint32_t) ids = {0};
+    for (struct order_link *l = order_first(&c->cluster->ends); l; l = order_next(l))
+        vec_push(&ids, order_item(l, struct job, ends)->id);
+    vec_foreach (&ids, id) {
+        struct job *j = cluster_find_job(c->cluster, *id);
+        if (j)
+            reconcile(c, j, n, r);
+    }
+    vec_done(&ids);
+}
+
+/* What it has and should not have: it takes no work until that is gone. */
+static void banish(struct control *c, struct node *n, const Pb__Presence *p)
+{
+    struct job *j = cluster_find_job(c->cluster, p->job_id);
+    const struct alloc_node *a = j && j->restarts == p->restarts ? alloc_find(j, n->index) : NULL;
+    if ((a && !a->released) || (p->has_ended && p->ended))
+        return;
+    Pb__Terminate t = PB__TERMINATE__INIT;
+    Pb__NodeOrder order = PB__NODE_ORDER__INIT;
+    t.job_id = p->job_id;
+    t.restarts = p->restarts;
+    t.uid = j ? j->uid : 0;
+    t.gid = j ? j->gid : 0;
+    t.has_grace_sec = true;
+    t.grace_sec = 0;
+    order.terminate = &t;
+    vec_push(&n->ghosts, ((struct node_ghost){p->job_id, p->restarts}));
+    node_send_orders(c, n, &order);
+}
+
+static void into_service(struct control *c, struct node *n)
+{
+    bool was_silent = n->reason && strncmp(n->reason, "Not responding", 14) == 0;
+    bool was_low = n->reason && strncmp(n->reason, "Low ", 4) == 0;
+    uint32_t rule = c->conf->return_to_service;
+    if (!n->down || n->admin_down)
+        return;
+    if (rule == 2 || (rule == 1 && was_silent) || was_low) {
+        n->down = false;
+        node_set_reason(n, NULL, 0, 0);
+        control_save_node(c, n);
+        control_log(c, LOG_LVL_INFO, "node %s is back in service", n->name);
+    }
+}
+
+void control_node_register(struct control *c, const char *name, const Pb__NodeRegister *r)
+{
+    struct node *n = cluster_find_node(c->cluster, name);
+    if (!n)
+        return;
+    const char *low = shortfall(c, n, r);
+    n->connected = n->registered = true;
+    n->free_mem_mib = r->free_mem_mib;
+    n->load_centi = r->cpu_load_centi;
+    str_clear(&n->seen);
+    Pb__NodeRegister seen = *r;
+    seen.n_present = 0;
+    pb_pack(&seen.base, &n->seen);
+    vec_clear(&n->ghosts);
+    free(n->incarnation);
+    n->incarnation = mem_strdup(r->incarnation);
+    node_heard(c, n);
+    c->cluster->stamp++;
+    c->env->welcome(c->env->ctx, n->name, c->epoch);
+    jobs_on(c, n, lose_other_incarnation);
+    reconcile_all(c, n, r);
+    for (size_t i = 0; i < r->n_present; i++)
+        banish(c, n, r->present[i]);
+    if (low && !n->down)
+        set_down(c, n, low);
+    else if (!low)
+        into_service(c, n);
+    control_log(c, LOG_LVL_VERBOSE, "node %s registered, %zu jobs present", n->name, r->n_present);
+    c->plan_wanted = true;
+}
+
+/* --- reports
+ * ------------------------------------------------------------------------------------------ */
+
+static struct job *find_attempt(struct control *c, uint32_t id, uint32_t restarts)
+{
+    struct job *j = cluster_find_job(c->cluster, id);
+    return j && j->restarts == restarts ? j : NULL;
+}
+
+static void on_launched(struct control *c, struct node *n, const Pb__Launched *e)
+{
+    struct job *j = find_attempt(c, e->job_id, e->restarts);
+    if (!j || j->state != PB__JOB_STATE__RUNNING || !j->batch || j->alloc.data[0].node != n->index)
+        return;
+    if (e->code == 0) {
+        if (!j->launched)
+            job_touch(c->cluster, j);
+        j->launched = true;
+        j->repeat_mono_ms = 0;
+        control_schedule(c, j);
+        return;
+    }
+    control_log(c, LOG_LVL_ERROR, "job %u could not be started on %s: %s", j->id, n->name,
+                e->text ? e->text : err_text(e->code));
+    free(j->reason_detail);
+    j->reason_detail = mem_strdup(e->text);
+    if (e->has_drain && e->drain) {
+        drain(c, n, "Prolog error");
+        j->requeue_after = j->may_requeue;
+    }
+    finish_job(c, j, PB__JOB_STATE__FAILED, 1 << 8, "JobLaunchFailure", NULL);
+}
+
+static void on_batch_ended(struct control *c, struct node *n, const Pb__BatchEnded *e)
+{
+    struct job *j = find_attempt(c, e->job_id, e->restarts);
+    struct alloc_node *a = j ? alloc_find(j, n->index) : NULL;
+    if (!a || j->state == PB__JOB_STATE__PENDING)
+        return;
+    bool gone = e->has_gone && e->gone;
+    if (job_is_final(j)) {
+        if (j->completing && e->exit_status) {
+            j->exit_status = e->exit_status;
+            job_touch(c->cluster, j);
+        }
+        if (gone)
+            finish_node(c, j, a);
+        return;
+    }
+    if (gone)
+        alloc_release(c->cluster, j, a);
+    int status = e->exit_status;
+    bool late = e->has_timed_out && e->timed_out;
+    if (status && e->text && *e->text) {
+        free(j->reason_detail);
+        j->reason_detail = mem_strdup(e->text);
+    }
+    finish_job(c, j,
+               late     ? PB__JOB_STATE__TIMEOUT
+               : status ? PB__JOB_STATE__FAILED
+                        : PB__JOB_STATE__COMPLETED,
+               status,
+               late     ? "TimeLimit"
+               : status ? "NonZeroExitCode"
+                        : NULL,
+               NULL);
+}
+
+static void on_gone(struct control *c, struct node *n, const Pb__JobGone *e)
+{
+    for (size_t i = n->ghosts.len; i-- > 0;)
+        if (n->ghosts.data[i].job_id == e->job_id && n->ghosts.data[i].restarts == e->restarts) {
+            vec_remove(&n->ghosts, i);
+            c->plan_wanted = true;
+            c->cluster->stamp++;
+        }
+    if (e->has_epilog_status && e->epilog_status)
+        drain(c, n, "Epilog error");
+    struct job *j = find_attempt(c, e->job_id, e->restarts);
+    struct alloc_node *a = j ? alloc_find(j, n->index) : NULL;
+    if (a && j->completing)
+        finish_node(c, j, a);
+}
+
+static void on_event(struct control *c, struct node *n, const Pb__NodeEvent *e)
+{
+    if (e->launched)
+        on_launched(c, n, e->launched);
+    if (e->batch_ended)
+        on_batch_ended(c, n, e->batch_ended);
+    if (e->step_ended) {
+        struct job *j = find_attempt(c, e->step_ended->job_id, e->step_ended->restarts);
+        if (j)
+            step_ended_on(c, j, e->step_ended->step_id, n->index, e->step_ended->exit_status);
+    }
+    if (e->job_gone)
+        on_gone(c, n, e->job_gone);
+    if (e->trouble)
+        drain(c, n, e->trouble->reason);
+}
+
+void control_node_report(struct control *c, const char *name, const Pb__NodeReport *r)
+{
+    struct node *n = cluster_find_node(c->cluster, name);
+    uint64_t last = 0;
+    if (!n)
+        return;
+    node_heard(c, n);
+    if (r->has_free_mem_mib)
+        n->free_mem_mib = r->free_mem_mib;
+    if (r->has_cpu_load_centi)
+        n->load_centi = r->cpu_load_centi;
+    for (size_t i = 0; i < r->n_events; i++) {
+        on_event(c, n, r->events[i]);
+        last = r->events[i]->seq > last ? r->events[i]->seq : last;
+    }
+    if (last)
+        c->env->ack(c->env->ctx, name, last);
+}
+
+void control_shutdown_nodes(struct control *c)
+{
+    vec_foreach (&c->cluster->nodes, n) {
+        Pb__Empty empty = PB__EMPTY__INIT;
+        Pb__NodeOrder order = PB__NODE_ORDER__INIT;
+        order.shutdown = &empty;
+        node_send_orders(c, *n, &order);
+    }
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* From pending to running: the plan's decisions are checked again, allocated, and told to the nodes
+ * or the waiting command. */
+#include <string.h>
+
+#include "control/internal.h"
+
+#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
+
+void start_make_cred(struct control *c, struct job *j, const Pb__StepNode *const *nodes,
+                     size_t count, uint32_t step_id, struct str *cred, uint8_t sig[64])
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+    Pb__Cred m = PB__CRED__INIT;
+    m.job_id = j->id;
+    m.step_id = step_id;
+    m.restarts = j->restarts;
+    m.uid = j->uid;
+    m.gid = j->gid;
+    m.nodes = (Pb__StepNode **)nodes;
+    m.n_nodes = count;
+    m.issued_at_ms = c->env->wall_ms(c->env->ctx);
+    m.expires_at_ms = m.issued_at_ms + CONTROL_CRED_MS;
+    m.cluster = (char *)c->conf->cluster_name;
+    SET(&m, epoch, c->epoch);
+    m.user_name = spec ? spec->user_name : NULL;
+    m.job_nodes = arena_alloc(&arena, sizeof(*m.job_nodes) * (j->alloc.len + 1));
+    vec_foreach (&j->alloc, a) {
+        Pb__NodeShare *s = arena_alloc(&arena, sizeof(*s));
+        pb__node_share__init(s);
+        s->node = (char *)c->cluster->nodes.data[a->node]->name;
+        s->cpus = a->cpus;
+        SET(s, mem_mib, a->mem_mib);
+        m.job_nodes[m.n_job_nodes++] = s;
+    }
+    pb_pack(&m.base, cred);
+    c->env->sign(c->env->ctx, cred->data, cred->len, sig);
+}
+
+static void batch_node(const struct control *c, const struct job *j, Pb__StepNode *node,
+                       uint32_t *task)
+{
+    const struct alloc_node *a = &j->alloc.data[0];
+    const struct node *n = c->cluster->nodes.data[a->node];
+    pb__step_node__init(node);
+    node->node = (char *)n->name;
+    node->addr = (char *)n->conf->addr;
+    node->port = n->conf->port;
+    node->task_ids = task;
+    node->n_task_ids = 1;
+    node->cpus = a->cpus;
+    SET(node, mem_mib, a->mem_mib);
+}
+
+void start_send_batch(struct control *c, struct job *j)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__StepNode node;
+    const Pb__StepNode *nodes[] = {&node};
+    uint32_t task = 0;
+    struct str cred = STR_INIT, names = STR_INIT;
+    uint8_t sig[64];
+    batch_node(c, j, &node, &task);
+    start_make_cred(c, j, nodes, 1, CLUSTER_BATCH_STEP, &cred, sig);
+    job_format_nodes(c->cluster, j, &names);
+
+    Pb__LaunchBatch launch = PB__LAUNCH_BATCH__INIT;
+    Pb__NodeOrder order = PB__NODE_ORDER__INIT;
+    launch.job_id = j->id;
+    launch.restarts = j->restarts;
+    launch.cred = (ProtobufCBinaryData){cred.len, (uint8_t *)cred.data};
+    launch.signature = (ProtobufCBinaryData){sizeof sig, sig};
+    launch.spec = job_unpack_spec(j, &arena);
+    launch.nodes = (char *)str_cstr(&names);
+    launch.partition = j->part ? (char *)j->part->conf.name : NULL;
+    SET(&launch, num_tasks, j->want.tasks);
+    SET(&launch, time_limit_sec, j->limit_sec);
+    order.launch = &launch;
+    node_send_orders(c, c->cluster->nodes.data[j->alloc.data[0].node], &order);
+    str_done(&cred);
+    str_done(&names);
+}
+
+static int take_nodes(struct control *c, struct job *j, const struct selection *where)
+{
+    struct err err = {0};
+    vec_foreach (&where->shares, s) {
+        if (alloc_take(c->cluster, j, s->node, s->units, s->mem_mib, &err) == 0) {
+            c->cluster->nodes.data[s->node]->last_busy_at = control_wall(c);
+            continue;
+        }
+        control_log(c, LOG_LVL_ERROR, "job %u: the plan does not hold: %s", j->id, err.text);
+        alloc_clear(c->cluster, j);
+        return -ERR_NODES_BUSY;
+    }
+    return 0;
+}
+
+static void start_clocks(struct control *c, struct job *j)
+{
+    int64_t limit = j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec;
+    j->start_at = j->sched_at = control_wall(c);
+    j->end_at = j->expected_at = 0;
+    j->gone_mono_ms = 0;
+    j->reason = NULL;
+    j->end_mono_ms = j->limit_sec == INT64_MAX ? INT64_MAX : control_mono(c) + limit * 1000;
+    order_insert(&c->cluster->ends, &j->ends, j->start_at + limit, j->id);
+}
+
+/* The first step of srun's own allocation. */
+static void start_step(struct control *c, struct job *j)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    struct err err = {0};
+    const Pb__StepSpec *spec =
+        arena_unpack(&arena, &pb__step_spec__descriptor, j->alloc_step.data, j->alloc_step.len);
+    struct step *s;
+    if (spec && step_make(c, j, spec, &s, &err) == 0) {
+        j->interactive_step = true;
+        return;
+    }
+    if (j->alloc_call)
+        control_refuse(c, j->alloc_call, &err);
+    j->alloc_call = 0;
+    finish_job(c, j, PB__JOB_STATE__FAILED, 1 << 8, "JobLaunchFailure", NULL);
+}
+
+static void start_job(struct control *c, struct job *j, const struct decision *d)
+{
+    if (take_nodes(c, j, &d->where) != 0)
+        return;
+    order_remove(&j->part->queue, &j->queued);
+    job_set_state(c->cluster, j, PB__JOB_STATE__RUNNING);
+    start_clocks(c, j);
+    j->backfilled = d->backfilled;
+    if (j->batch) {
+        j->launched = false;
+        j->alloc.data[0].touched = true;
+        j->repeat_mono_ms = control_mono(c) + c->conf->batch_start_timeout_sec * 1000;
+        start_send_batch(c, j);
+    } else if (j->alloc_step.len) {
+        start_step(c, j);
+    }
+    if (j->alloc_call && j->state == PB__JOB_STATE__RUNNING) {
+        uint64_t call = j->alloc_call;
+        j->alloc_call = 0;
+        start_reply_alloc(c, j, call, true);
+    }
+    control_schedule(c, j);
+}
+
+void start_plan(struct control *c)
+{
+    struct plan p;
+    struct decision d;
+    plan_begin(&p, c->cluster, control_wall(c),
+               !str_case_eq(c->conf->scheduler_type, "sched/builtin"));
+    while (plan_next(&p, &d)) {
+        if (d.kind == PLAN_START)
+            start_job(c, d.job, &d);
+        else
+            control_reason(c, d.job, d.reason);
+        d.job->expected_at = d.kind == PLAN_WAIT ? d.start_at : 0;
+        selection_done(&d.where);
+    }
+    plan_end(&p);
+}
+
+/* Allocations that the turn's planning did not start: refused when they want it now, else told that
+ * they wait. */
+void start_answer_fresh(struct control *c)
+{
+    vec_foreach (&c->fresh, id) {
+        struct job *j = cluster_find_job(c->cluster, *id);
+        if (!j || !j->alloc_call || j->state != PB__JOB_STATE__PENDING)
+            continue;
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+        uint64_t call = j->alloc_call;
+        j->alloc_call = 0;
+        if (spec && spec->has_immediate && spec->immediate) {
+            control_refuse_code(c, call, ERR_NODES_BUSY, NULL);
+            cluster_remove_job(c->cluster, j); /* it was never stored */
+        } else {
+            /* Its command says at once that it waits; until then it counts as gone. */
+            j->gone_mono_ms = control_mono(c);
+            control_schedule(c, j);
+            start_reply_alloc(c, j, call, false);
+        }
+    }
+    vec_clear(&c->fresh);
+}
+
+static void add_addresses(struct control *c, const struct job *j, Pb__AllocReply *r,
+                          struct arena *arena)
+{
+    r->addrs = arena_alloc(arena, sizeof(*r->addrs) * (j->alloc.len + 1));
+    vec_foreach (&j->alloc, a) {
+        const struct node *n = c->cluster->nodes.data[a->node];
+        Pb__NodeAddr *addr = arena_alloc(arena, sizeof(*addr));
+        pb__node_addr__init(addr);
+        addr->node = (char *)n->name;
+        addr->addr = (char *)n->conf->addr;
+        addr->port = n->conf->port;
+        r->addrs[r->n_addrs++] = addr;
+    }
+}
+
+void start_reply_alloc(struct control *c, struct job *j, uint64_t call, bool granted)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__AllocReply r = PB__ALLOC_REPLY__INIT;
+    r.job_id = j->id;
+    r.granted = granted;
+    r.partition = j->part ? (char *)j->part->conf.name : NULL;
+    r.spec = job_unpack_spec(j, &arena);
+    SET(&r, time_limit_sec, j->limit_sec);
+    struct str nodes = STR_INIT;
+    if (granted) {
+        job_pack_live(c->cluster, j);
+        const Pb__JobLive *live =
+            arena_unpack(&arena, &pb__job_live__descriptor, j->live.data, j->live.len);
+        job_format_nodes(c->cluster, j, &nodes);
+        r.nodes = (char *)str_cstr(&nodes);
+        r.alloc = live->alloc;
+        r.n_alloc = live->n_alloc;
+        SET(&r, num_cpus, job_alloc_cpus(j));
+        add_addresses(c, j, &r, &arena);
+        const struct step *first = step_find(j, 0);
+        if (j->interactive_step && first)
+            r.step = step_reply(c, j, first, &arena);
+    } else {
+        r.reason = (char *)(j->reason ? j->reason : "None");
+    }
+    control_release(c, call);
+    c->env->reply(c->env->ctx, call, &r.base);
+    str_done(&nodes);
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A request becomes a job: who may, what could ever run, and its place in the queue. */
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "control/internal.h"
+
+static int no(struct err *err, int code, const char *detail)
+{
+    return err_set(err, -code, detail ? "%s: %s" : "%s", err_text(code), detail);
+}
+
+static bool in_groups(struct control *c, const struct caller *who, const char *list)
+{
+    char name[256];
+    if (!list || str_case_eq(list, "ALL") || who->is_admin)
+        return true;
+    for (const char *at = list; *at;) {
+        size_t len = strcspn(at, ",");
+        if (len && len < sizeof name) {
+            memcpy(name, at, len);
+            name[len] = 0;
+            if (c->env->user_in_group(c->env->ctx, who->uid, who->gid, name))
+                return true;
+        }
+        at += len + (at[len] != 0);
+    }
+    return false;
+}
+
+/* The partition asked for, or the default one, when the caller may use it. */
+static int find_part(struct control *c, const struct caller *who, const Pb__JobSpec *spec,
+                     struct part **out, struct err *err)
+{
+    struct part *p = NULL;
+    if (spec->partition && *spec->partition) {
+        char first[256] = {0};
+        size_t len = strcspn(spec->partition, ",");
+        memcpy(first, spec->partition, len < sizeof first ? len : sizeof first - 1);
+        p = cluster_find_part(c->cluster, first);
+        if (!p)
+            return no(err, ERR_NO_PARTITION, first);
+    } else {
+        p = cluster_default_part(c->cluster);
+        if (!p)
+            return no(err, ERR_NO_DEFAULT_PARTITION, NULL);
+    }
+    const struct conf_part *conf = &p->conf;
+    if (conf->state == CONF_PART_DRAIN || conf->state == CONF_PART_INACTIVE)
+        return no(err, ERR_PARTITION_DOWN, conf->name);
+    if ((conf->root_only || conf->key) && !who->is_admin)
+        return err_set(err, -ERR_ACCESS, "%s: partition %s is for root only", err_text(ERR_ACCESS),
+                       conf->name);
+    if (!in_groups(c, who, conf->allow_groups))
+        return no(err, ERR_GROUPS, conf->name);
+    *out = p;
+    return 0;
+}
+
+uint32_t submit_priority(const struct job *j)
+{
+    /* Older jobs have lower ids and so the higher priority: first in, first out. */
+    int64_t p = (int64_t)CONTROL_PRIORITY_TOP - j->id - j->nice;
+    return p < 1 ? 1 : p > UINT32_MAX ? UINT32_MAX : (uint32_t)p;
+}
+
+static uint32_t next_id(struct control *c)
+{
+    for (;;) {
+        if (c->next_id < c->conf->first_job_id || c->next_id > c->conf->max_job_id)
+            c->next_id = c->reserved_id = c->conf->first_job_id;
+        uint32_t id = c->next_id++;
+        if (c->next_id > c->reserved_id) {
+            c->reserved_id = c->next_id + CONTROL_ID_BLOCK;
+            control_save_meta(c);
+        }
+        if (!cluster_find_job(c->cluster, id))
+            return id;
+    }
+}
+
+int submit_check_limits(struct control *c, struct job *j, bool refuse, struct err *err)
+{
+    const struct conf_part *p = &j->part->conf;
+    if (j->limit_sec > p->max_time_sec) {
+        if (refuse)
+            return no(err, ERR_TIME_LIMIT, p->name);
+        j->reason = "PartitionTimeLimit";
+        return 1;
+    }
+    if (j->want.min_nodes > p->max_nodes || j->want.max_nodes < p->min_nodes) {
+        if (refuse)
+            return no(err, ERR_NODE_COUNT, p->name);
+        j->reason = "PartitionNodeLimit";
+        return 1;
+    }
+    return 0;
+}
+
+int submit_check_possible(struct control *c, struct job *j, struct err *err)
+{
+    const char *enforce = c->conf->enforce_part_limits;
+    bool refuse =
+        str_case_eq(enforce, "ALL") || str_case_eq(enforce, "ANY") || str_case_eq(enforce, "YES");
+    int rc = select_possible(c->cluster, j, err);
+    if (rc == 0 && refuse)
+        rc = submit_check_limits(c, j, true, err);
+    return rc;
+}
+
+/* Out of every queue; into its partition's when nothing but resources is missing. */
+void queue_enter(struct control *c, struct job *j)
+{
+    const char *reason = "Priority";
+    if (j->queued.in)
+        order_remove(&j->part->queue, &j->queued);
+    j->priority = j->priority ? j->priority : submit_priority(j);
+    bool ready = false;
+    if (j->admin_hold)
+        reason = "JobHeldAdmin";
+    else if (j->held)
+        reason = "JobHeldUser";
+    else if (j->begin_at > control_wall(c))
+        reason = "BeginTime";
+    else if (!j->part || j->part->conf.state == CONF_PART_DOWN)
+        reason = "PartitionDown";
+    else if (j->part->conf.state == CONF_PART_INACTIVE)
+        reason = "PartitionInactive";
+    else if (submit_check_limits(c, j, false, NULL) != 0)
+        reason = j->reason;
+    else
+        ready = true;
+    if (!j->reason || !str_eq(j->reason, reason)) {
+        j->reason = reason;
+        job_touch(c->cluster, j);
+    }
+    if (ready) {
+        order_insert(&j->part->queue, &j->queued, -(int64_t)j->priority, j->id);
+        c->plan_wanted = true;
+    }
+    control_schedule(c, j);
+}
+
+static int apply_spec(struct control *c, const struct caller *who, struct job *j,
+                      const Pb__JobSpec *given, struct err *err)
+{
+    Pb__JobSpec spec = *given;
+    const struct conf_part *p = &j->part->conf;
+    int rc = job_read_spec(c->cluster, j, &spec, err);
+    if (rc != 0)
+        return rc;
+    if (!who->is_operator && (j->nice < 0 || spec.has_priority))
+        return no(err, ERR_ACCESS, j->nice < 0 ? "a negative nice value" : "a priority");
+    int64_t fallback = p->default_time_sec > 0 ? p->default_time_sec : p->max_time_sec;
+    j->limit_sec =
+        spec.has_time_limit_sec && spec.time_limit_sec > 0 ? spec.time_limit_sec : fallback;
+    j->uid = who->uid;
+    j->gid = who->gid;
+    j->held = spec.has_hold && spec.hold;
+    j->priority = spec.has_priority && spec.priority ? spec.priority : submit_priority(j);
+    spec.has_uid = spec.has_gid = true;
+    spec.uid = who->uid;
+    spec.gid = who->gid;
+    spec.user_name = (char *)who->user_name;
+    spec.group_name = (char *)who->group_name;
+    size_t len = protobuf_c_message_get_packed_size(&spec.base);
+    str_reserve(&j->spec, len);
+    pb_pack(&spec.base, &j->spec);
+    return submit_check_possible(c, j, err);
+}
+
+/* A submission seen before: the same job. NULL: it is new. */
+static struct job *find_repeated(struct control *c, const struct caller *who,
+                                 const Pb__JobSpec *spec, uint64_t *key)
+{
+    uint32_t id;
+    *key = 0;
+    if (spec->request_id.len == 16)
+        memcpy(key, spec->request_id.data, sizeof *key);
+    if (!*key || !idmap_get(&c->cluster->requests, *key, &id))
+        return NULL;
+    struct job *j = cluster_find_job(c->cluster, id);
+    return j && j->uid == who->uid ? j : NULL;
+}
+
+static int make_job(struct control *c, const struct caller *who, const Pb__JobSpec *spec,
+                    struct job **out, struct err *err)
+{
+    struct part *p;
+    if (c->store_low)
+        return no(err, ERR_STORE_FULL, "new jobs are refused until there is space again");
+    if (c->cluster->jobs.len >= c->conf->max_job_count)
+        return no(err, ERR_JOB_LIMIT, NULL);
+    int rc = find_part(c, who, spec, &p, err);
+    if (rc != 0)
+        return rc;
+    struct job *j = cluster_add_job(c->cluster, next_id(c));
+    j->part = p;
+    rc = apply_spec(c, who, j, spec, err);
+    if (rc != 0) {
+        cluster_remove_job(c->cluster, j);
+        return rc;
+    }
+    j->submit_at = j->eligible_at = control_wall(c);
+    if (j->begin_at > j->eligible_at)
+        j->eligible_at = j->begin_at;
+    *out = j;
+    return 0;
+}
+
+static void remember(struct control *c, struct job *j, uint64_t key)
+{
+    j->request_key = key;
+    if (key)
+        idmap_set(&c->cluster->requests, key, j->id);
+    job_touch(c->cluster, j);
+    queue_enter(c, j);
+}
+
+static void reply_test(struct control *c, uint64_t call, struct job *j)
+{
+    Pb__SubmitReply r = PB__SUBMIT_REPLY__INIT;
+    struct selection where = {0};
+    struct bitset *set = select_candidates(c->cluster, j), *usable = select_usable(c->cluster);
+    bitset_and(set, usable);
+    r.has_start_at = r.has_job_id = r.has_num_cpus = true;
+    r.job_id = j->id;
+    r.start_at = timeline_earliest(c->cluster, j, set, control_wall(c), &where);
+    struct str nodes = STR_INIT;
+    _cleanup_hostlist_ struct hostlist *names = hostlist_new();
+    vec_foreach (&where.shares, s) {
+        hostlist_push(names, c->cluster->nodes.data[s->node]->name);
+        r.num_cpus += s->units * c->cluster->nodes.data[s->node]->cpus_per_unit;
+    }
+    hostlist_format(names, &nodes);
+    r.nodes = (char *)str_cstr(&nodes);
+    r.partition = (char *)j->part->conf.name;
+    c->env->reply(c->env->ctx, call, &r.base);
+    selection_done(&where);
+    str_done(&nodes);
+    bitset_free(set);
+    bitset_free(usable);
+    cluster_remove_job(c->cluster, j);
+}
+
+void control_submit(struct control *c, uint64_t call, const struct caller *who,
+                    const Pb__SubmitRequest *r)
+{
+    struct err err = {0};
+    uint64_t key;
+    bool test = r->has_test_only && r->test_only;
+    struct job *j = test ? NULL : find_repeated(c, who, r->spec, &key);
+    if (!j) {
+        if (!test && (!r->payload || (!r->payload->has_script && r->payload->n_argv == 0))) {
+            control_refuse_code(c, call, ERR_SCRIPT, NULL);
+            return;
+        }
+        Pb__JobSpec spec = *r->spec;
+        spec.has_batch = spec.batch = true;
+        if (make_job(c, who, &spec, &j, &err) != 0) {
+            control_refuse(c, call, &err);
+            return;
+        }
+        if (test) {
+            reply_test(c, call, j);
+            return;
+        }
+        struct str packed = STR_INIT;
+        pb_pack(&r->payload->base, &packed);
+        c->env->put(c->env->ctx, RECORD_PAYLOAD, j->id, NULL, packed.data, packed.len);
+        str_done(&packed);
+        remember(c, j, key);
+    }
+    Pb__SubmitReply reply = PB__SUBMIT_REPLY__INIT;
+    reply.has_job_id = true;
+    reply.job_id = j->id;
+    reply.partition = j->part ? (char *)j->part->conf.name : NULL;
+    c->env->reply(c->env->ctx, call, &reply.base);
+}
+
+static void keep_step(struct job *j, const Pb__StepSpec *step)
+{
+    str_clear(&j->alloc_step);
+    if (step)
+        pb_pack(&step->base, &j->alloc_step);
+}
+
+void control_alloc(struct control *c, uint64_t call, const struct caller *who,
+                   const Pb__AllocRequest *r)
+{
+    struct err err = {0};
+    uint64_t key;
+    bool test = r->has_test_only && r->test_only;
+    struct job *j = test ? NULL : find_repeated(c, who, r->spec, &key);
+    if (j && j->state != PB__JOB_STATE__PENDING) {
+        start_reply_alloc(c, j, call, j->state == PB__JOB_STATE__RUNNING);
+        return;
+    }
+    if (!j) {
+        Pb__JobSpec spec = *r->spec;
+        spec.has_batch = true;
+        spec.batch = false;
+        if (make_job(c, who, &spec, &j, &err) != 0) {
+            control_refuse(c, call, &err);
+            return;
+        }
+        if (test) {
+            reply_test(c, call, j);
+            return;
+        }
+        keep_step(j, r->step);
+        remember(c, j, key);
+    }
+    j->alloc_call = call;
+    j->gone_mono_ms = 0;
+    control_hold(c, call, j);
+    vec_push(&c->fresh, j->id);
+}
+
+void control_alloc_wait(struct control *c, uint64_t call, const struct caller *who,
+                        const Pb__AllocWait *r)
+{
+    struct job *j = cluster_find_job(c->cluster, r->job_id);
+    if (!j) {
+        control_refuse_code(c, call, ERR_NO_JOB, NULL);
+    } else if (!control_owns(who, j)) {
+        control_refuse_code(c, call, ERR_ACCESS, NULL);
+    } else if (job_is_final(j)) {
+        control_refuse_code(c, call, ERR_JOB_DONE, NULL);
+    } else if (j->state != PB__JOB_STATE__PENDING) {
+        start_reply_alloc(c, j, call, true);
+    } else {
+        /* The first step is not stored with a pending job: its command says it again. */
+        keep_step(j, r->step);
+        j->alloc_call = call;
+        j->gone_mono_ms = 0;
+        control_hold(c, call, j);
+        control_schedule(c, j);
+    }
+}
+
+void control_alloc_info(struct control *c, uint64_t call, const struct caller *who,
+                        const Pb__JobIdRequest *r)
+{
+    struct job *j = cluster_find_job(c->cluster, r->job_id);
+    if (!j)
+        control_refuse_code(c, call, ERR_NO_JOB, NULL);
+    else if (!control_owns(who, j))
+        control_refuse_code(c, call, ERR_ACCESS, NULL);
+    else if (j->state == PB__JOB_STATE__PENDING)
+        control_refuse_code(c, call, ERR_JOB_PENDING, NULL);
+    else if (job_is_final(j))
+        control_refuse_code(c, call, ERR_JOB_DONE, NULL);
+    else
+        start_reply_alloc(c, j, call, true);
+}
