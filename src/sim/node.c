@@ -12,7 +12,8 @@
 #include "sim/sim.h"
 
 enum { WORK_END, WORK_KILLED, WORK_STEP }; /* 'code' of SIM_NODE_WORK */
-enum { KILLED_STATUS = 15 };               /* wait status of SIGTERM */
+#define BEAT_MS 20000
+enum { KILLED_STATUS = 15 }; /* wait status of SIGTERM */
 
 static struct sim_node_job *find_job(struct sim_node *n, uint32_t job_id, uint32_t restarts)
 {
@@ -148,10 +149,23 @@ void sim_node_connect(struct sim *s, unsigned index)
     r.present = list;
     r.n_present = n->jobs.len;
     to_control(s, index, SIM_REGISTER, &r.base);
+    sim_push(s, BEAT_MS,
+             (struct sim_event){.kind = SIM_BEAT, .index = index, .generation = n->session});
     if (n->unacked.len)
         report(s, index, 0);
     free(list);
     free(present);
+}
+
+void sim_node_beat(struct sim *s, struct sim_event *e)
+{
+    static const Pb__NodeReport alive = PB__NODE_REPORT__INIT;
+    struct sim_node *n = &s->nodes.data[e->index];
+    if (!n->session || e->generation != n->session)
+        return;
+    to_control(s, e->index, SIM_REPORT, &alive.base);
+    sim_push(s, BEAT_MS,
+             (struct sim_event){.kind = SIM_BEAT, .index = e->index, .generation = n->session});
 }
 
 static void start_job(struct sim *s, unsigned index, const Pb__LaunchBatch *order)

@@ -47,6 +47,7 @@ enum sim_event_kind {
     SIM_TO_NODE,    /* orders or an acknowledgement arrive at a node */
     SIM_TO_CONTROL, /* a node's message arrives at the controller */
     SIM_CONNECT,    /* a node opens its session */
+    SIM_BEAT,       /* a node says that it is alive */
     SIM_HANGUP,     /* a node notices that its session is gone */
     SIM_NODE_WORK,  /* a node's task ends, or its kill delay is over */
     SIM_REQUEST,    /* a client's request arrives */
@@ -169,6 +170,7 @@ void sim_world_done(struct sim *s);
 
 /* node.c: what slurmd and its shepherds would do */
 void sim_node_connect(struct sim *s, unsigned index);
+void sim_node_beat(struct sim *s, struct sim_event *e);
 void sim_node_receive(struct sim *s, struct sim_event *e);
 void sim_node_work(struct sim *s, struct sim_event *e);
 void sim_node_step(struct sim *s, unsigned index, uint32_t job_id, uint32_t step_id,
