@@ -107,7 +107,7 @@ int auth_replay_add(struct auth_replay *r, const uint8_t nonce[AUTH_NONCE_SIZE],
 
     s = find(r->slots, r->room, nonce);
     if (s->expires_at_ms)
-        return err_set(err, -ERR_REPLAY, "this token was used before");
+        return err_set(err, -ERR_REPLAY, "replayed: this token was used before");
     if (minted_at_ms < r->floor_ms)
         return err_set(err, -ERR_REPLAY,
                        "the token was made before the clock here was set back; try again");

@@ -202,12 +202,3 @@ int cluster_node_set(const struct cluster *c, const char *expr, struct bitset **
     *out = set;
     return 0;
 }
-
-void job_touch(struct cluster *c, struct job *j)
-{
-    j->stamp = ++c->stamp;
-    if (j->dirty)
-        return;
-    j->dirty = true;
-    vec_push(&c->dirty, j->id);
-}

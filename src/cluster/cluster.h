@@ -85,7 +85,7 @@ struct step_node {
 struct step {
     uint32_t id;
     VEC(struct step_node) nodes;
-    bool overlap;
+    bool overlap, ending; /* ending: ordered to end, until its nodes say that it did */
     int exit_status;
     uint8_t request_id[16];
     struct str record; /* packed StepRecord */

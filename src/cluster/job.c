@@ -302,3 +302,12 @@ int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, s
     job_pack_live(c, j);
     return rc == -ERR_NO_NODE ? 0 : rc; /* a node it asked for is gone: it waits, and says so */
 }
+
+void job_touch(struct cluster *c, struct job *j)
+{
+    j->stamp = ++c->stamp;
+    if (j->dirty)
+        return;
+    j->dirty = true;
+    vec_push(&c->dirty, j->id);
+}

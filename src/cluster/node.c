@@ -2,7 +2,6 @@
 /* What a node has and is, and how that is shown and kept. */
 #include <string.h>
 
-#include "base/hostlist.h"
 #include "cluster/cluster.h"
 
 void node_count_units(const struct cluster *c, struct node *n)
@@ -203,85 +202,4 @@ void node_pack(const struct cluster *c, const struct node *n, struct str *out)
     m.incarnation = n->incarnation;
     pb_pack(&m.base, out);
     str_done(&parts);
-}
-
-static const char *share_text(const struct conf_part *p, struct arena *arena)
-{
-    switch (p->share) {
-    case CONF_SHARE_YES:
-        return arena_printf(arena, "YES:%u", p->share_max);
-    case CONF_SHARE_FORCE:
-        return arena_printf(arena, "FORCE:%u", p->share_max);
-    case CONF_SHARE_EXCLUSIVE:
-        return "EXCLUSIVE";
-    default:
-        return "NO";
-    }
-}
-
-static void part_pack_limits(const struct conf_part *p, Pb__PartRecord *m)
-{
-    SET(m, max_time_sec, p->max_time_sec);
-    SET(m, default_time_sec, p->default_time_sec);
-    SET(m, max_nodes, p->max_nodes);
-    SET(m, min_nodes, p->min_nodes);
-    SET(m, max_cpus_per_node, p->max_cpus_per_node);
-    SET(m, priority_tier, p->priority_tier);
-    SET(m, priority_job_factor, p->priority_job_factor);
-    SET(m, def_mem_per_cpu_mib, p->def_mem_per_cpu_mib);
-    SET(m, def_mem_per_node_mib, p->def_mem_per_node_mib);
-    SET(m, max_mem_per_cpu_mib, p->max_mem_per_cpu_mib);
-    SET(m, max_mem_per_node_mib, p->max_mem_per_node_mib);
-    SET(m, grace_time_sec, p->grace_time_sec < 0 ? 0 : p->grace_time_sec);
-    if (p->over_time_limit_sec >= 0)
-        SET(m, over_time_limit_sec, p->over_time_limit_sec);
-}
-
-static void part_pack_access(const struct conf_part *p, Pb__PartRecord *m)
-{
-    SET(m, is_default, p->is_default);
-    SET(m, hidden, p->hidden);
-    SET(m, root_only, p->root_only);
-    SET(m, key, p->key);
-    SET(m, exclusive_user, p->exclusive_user);
-    SET(m, lln, p->lln);
-    SET(m, disable_root, p->disable_root);
-    m->allow_groups = (char *)p->allow_groups;
-    m->allow_accounts = (char *)p->allow_accounts;
-    m->allow_qos = (char *)p->allow_qos;
-    m->alloc_nodes = (char *)p->allow_alloc_nodes;
-    m->deny_accounts = (char *)p->deny_accounts;
-    m->deny_qos = (char *)p->deny_qos;
-    m->alternate = (char *)p->alternate;
-    m->qos = (char *)p->qos;
-    m->preempt_mode = (char *)p->preempt_mode;
-}
-
-void part_pack(const struct cluster *c, const struct part *p, struct str *out)
-{
-    static const char *const states[] = {"UP", "DOWN", "DRAIN", "INACTIVE"};
-    _cleanup_arena_ struct arena arena;
-    arena_init(&arena, 0);
-    Pb__PartRecord m = PB__PART_RECORD__INIT;
-    struct str nodes = STR_INIT;
-    _cleanup_hostlist_ struct hostlist *list = hostlist_new();
-    uint32_t cpus = 0;
-    uint64_t mem = 0;
-    bitset_foreach (p->nodes, i) {
-        hostlist_push(list, c->nodes.data[i]->name);
-        cpus += c->nodes.data[i]->cpus;
-        mem += c->nodes.data[i]->mem_mib;
-    }
-    hostlist_format(list, &nodes);
-    m.name = (char *)p->conf.name;
-    m.nodes = (char *)str_cstr(&nodes);
-    m.state = (char *)states[p->conf.state];
-    m.share = (char *)share_text(&p->conf, &arena);
-    part_pack_limits(&p->conf, &m);
-    part_pack_access(&p->conf, &m);
-    SET(&m, total_nodes, (uint32_t)bitset_count(p->nodes));
-    SET(&m, total_cpus, cpus);
-    SET(&m, total_mem_mib, mem);
-    pb_pack(&m.base, out);
-    str_done(&nodes);
 }

@@ -56,6 +56,19 @@ static void end_step(struct control *c, struct job *j, const struct alloc_node *
     node_send_orders(c, c->cluster->nodes.data[a->node], &order);
 }
 
+/* The order may meet a step that is only being launched, so it is said until its nodes say that it
+ * has ended. */
+void cancel_repeat_steps(struct control *c, struct job *j)
+{
+    vec_foreach (&j->steps, s) {
+        for (size_t i = 0; i < s->nodes.len && s->ending; i++)
+            if (!s->nodes.data[i].ended)
+                end_step(c, j, &j->alloc.data[s->nodes.data[i].at], s->id);
+        if (s->ending)
+            j->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_STEP_MS;
+    }
+}
+
 /* A step that the request names, or the batch script. */
 static int touch_step(struct control *c, struct job *j, const Pb__JobSignal *r,
                       const Pb__StepId *id)
@@ -74,7 +87,7 @@ static int touch_step(struct control *c, struct job *j, const Pb__JobSignal *r,
             send_signal(c, j, &j->alloc.data[0], r, id);
         return 0;
     }
-    const struct step *s = step_find(j, id->step_id);
+    struct step *s = step_find(j, id->step_id);
     if (!s)
         return ERR_NO_STEP;
     vec_foreach (&s->nodes, n) {

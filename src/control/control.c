@@ -195,7 +195,7 @@ static void resume_job(struct control *c, struct job *j)
 {
     int64_t now = control_mono(c), wall = control_wall(c);
     if (j->state == PB__JOB_STATE__PENDING) {
-        queue_enter(c, j);
+        submit_enqueue(c, j);
         j->gone_mono_ms = j->batch ? 0 : now;
     } else if (!job_is_final(j)) {
         int64_t limit = j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec;
@@ -268,6 +268,8 @@ static void repeat_orders(struct control *c, struct job *j)
         start_send_batch(c, j);
     else
         j->repeat_mono_ms = 0;
+    if (j->state == PB__JOB_STATE__RUNNING)
+        cancel_repeat_steps(c, j);
 }
 
 static void purge(struct control *c, struct job *j)
@@ -289,7 +291,7 @@ static void job_due(struct control *c, struct job *j)
         if (j->gone_mono_ms && now >= j->gone_mono_ms + CONTROL_WAITER_MS)
             finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, NULL, NULL);
         else
-            queue_enter(c, j);
+            submit_enqueue(c, j);
     } else if (!job_is_final(j) && now >= j->end_mono_ms) {
         finish_job(c, j, PB__JOB_STATE__TIMEOUT, 0, "TimeLimit", "TIME LIMIT");
     }

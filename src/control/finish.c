@@ -173,7 +173,7 @@ void finish_requeue(struct control *c, struct job *j)
     j->reason = NULL;
     free(take_ptr(j->reason_detail));
     control_log(c, LOG_LVL_INFO, "job %u is queued again, restart %u", j->id, j->restarts);
-    queue_enter(c, j);
+    submit_enqueue(c, j);
 }
 
 void control_job_complete(struct control *c, uint64_t call, const struct caller *who,

@@ -8,10 +8,11 @@
 #include "control/control.h"
 #include "sched/plan.h"
 
-#define CONTROL_ID_BLOCK 1000   /* job ids reserved on disk at a time */
-#define CONTROL_REPEAT_MS 5000  /* unanswered orders to nodes are repeated */
-#define CONTROL_WAITER_MS 30000 /* a pending allocation outlives its command by so much */
-#define CONTROL_CRED_MS 120000  /* a credential may be used to start for so long */
+#define CONTROL_ID_BLOCK 1000       /* job ids reserved on disk at a time */
+#define CONTROL_REPEAT_MS 5000      /* unanswered orders to nodes are repeated */
+#define CONTROL_REPEAT_STEP_MS 1000 /* to end a step that may only be starting */
+#define CONTROL_WAITER_MS 30000     /* a pending allocation outlives its command by so much */
+#define CONTROL_CRED_MS 120000      /* a credential may be used to start for so long */
 #define CONTROL_PRIORITY_TOP 4294901760u
 
 struct control {
@@ -56,8 +57,8 @@ bool control_owns(const struct caller *who,
                   const struct job *j); /* owner, operator or administrator */
 
 /* submit.c */
-void queue_enter(struct control *c,
-                 struct job *j); /* pending: into its queue, or out of it with a reason */
+void submit_enqueue(struct control *c,
+                    struct job *j); /* pending: into its queue, or out of it with a reason */
 int submit_check_limits(struct control *c, struct job *j, bool refuse, struct err *err);
 int submit_check_possible(struct control *c, struct job *j, struct err *err);
 uint32_t submit_priority(const struct job *j);
@@ -93,6 +94,10 @@ void finish_send_terminate(struct control *c, struct job *j, const struct alloc_
 void finish_send_remaining(struct control *c, struct job *j, const char *why, uint32_t grace_sec);
 void finish_requeue(struct control *c, struct job *j);
 void finish_clean(struct control *c, struct job *j); /* ended, and no node holds anything of it */
+
+/* cancel.c */
+void cancel_repeat_steps(struct control *c,
+                         struct job *j); /* ending steps are ordered to end again */
 
 /* node.c */
 void node_send_orders(struct control *c, const struct node *n, Pb__NodeOrder *order);

@@ -79,7 +79,7 @@ static void settle(struct control *c, struct job *j)
     if (j->state == PB__JOB_STATE__PENDING) {
         if (!j->part)
             control_log(c, LOG_LVL_ERROR, "job %u waits in a partition that is no more", j->id);
-        queue_enter(c, j);
+        submit_enqueue(c, j);
     } else if (j->completing && job_nodes_left(j) == 0) {
         finish_clean(c, j);
     } else if (j->state == PB__JOB_STATE__RUNNING && job_nodes_left(j) == 0) {

@@ -165,7 +165,7 @@ void start_plan(struct control *c)
         else
             control_reason(c, d.job, d.reason);
         d.job->expected_at = d.kind == PLAN_WAIT ? d.start_at : 0;
-        selection_done(&d.where);
+        select_done(&d.where);
     }
     plan_end(&p);
 }

@@ -109,7 +109,7 @@ int submit_check_possible(struct control *c, struct job *j, struct err *err)
 }
 
 /* Out of every queue; into its partition's when nothing but resources is missing. */
-void queue_enter(struct control *c, struct job *j)
+void submit_enqueue(struct control *c, struct job *j)
 {
     const char *reason = "Priority";
     if (j->queued.in)
@@ -214,7 +214,7 @@ static void remember(struct control *c, struct job *j, uint64_t key)
     if (key)
         idmap_set(&c->cluster->requests, key, j->id);
     job_touch(c->cluster, j);
-    queue_enter(c, j);
+    submit_enqueue(c, j);
 }
 
 static void reply_test(struct control *c, uint64_t call, struct job *j)
@@ -236,7 +236,7 @@ static void reply_test(struct control *c, uint64_t call, struct job *j)
     r.nodes = (char *)str_cstr(&nodes);
     r.partition = (char *)j->part->conf.name;
     c->env->reply(c->env->ctx, call, &r.base);
-    selection_done(&where);
+    select_done(&where);
     str_done(&nodes);
     bitset_free(set);
     bitset_free(usable);

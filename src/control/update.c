@@ -194,7 +194,7 @@ static int update_job(struct control *c, const struct caller *who, struct job *j
     if (rc == 0)
         job_touch(c->cluster, j);
     if (j->state == PB__JOB_STATE__PENDING)
-        queue_enter(c, j);
+        submit_enqueue(c, j);
     control_schedule(c, j);
     c->plan_wanted = true;
     return rc;
@@ -460,7 +460,7 @@ void control_part_update(struct control *c, uint64_t call, const struct caller *
     for (size_t i = 0; i < c->cluster->jobs.len; i++) {
         struct job *j = c->cluster->jobs.data[i];
         if (j->part == p && j->state == PB__JOB_STATE__PENDING)
-            queue_enter(c, j);
+            submit_enqueue(c, j);
     }
     control_log(c, LOG_LVL_INFO, "partition %s changed by uid %u", p->conf.name, who->uid);
     c->plan_wanted = true;

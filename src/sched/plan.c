@@ -95,7 +95,7 @@ static void reserve(struct plan *p, struct decision *d)
         d->start_at = at;
     }
     vec_push(&p->reservations, ((struct plan_reservation){at, set}));
-    selection_done(&where);
+    select_done(&where);
 }
 
 /* Why the head of a partition waits. */

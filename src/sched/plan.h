@@ -78,7 +78,7 @@ struct bitset *select_usable(const struct cluster *c); /* up and not drained */
 
 /* Whether the request fits on an empty cluster with every node up; 0 or why not (Slurm's code). */
 int select_possible(const struct cluster *c, const struct job *j, struct err *err);
-void selection_done(struct selection *s);
+void select_done(struct selection *s);
 
 /* Earliest start on the timeline (wall seconds, CLUSTER_NO_LIMIT_SEC beyond now when not
  * foreseeable) and where. */

@@ -7,7 +7,7 @@
 
 #include "sched/plan.h"
 
-void selection_done(struct selection *s)
+void select_done(struct selection *s)
 {
     vec_done(&s->shares);
 }
@@ -345,7 +345,7 @@ int select_possible(const struct cluster *c, const struct job *j, struct err *er
         rc = no(err, ERR_MEMORY);
     else if (select_nodes(c, j, candidates, &view, &s) != 0)
         rc = no(err, ERR_NODE_CONFIG);
-    selection_done(&s);
+    select_done(&s);
     bitset_free(candidates);
     free(view.units);
     free(view.mem_mib);

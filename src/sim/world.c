@@ -180,7 +180,7 @@ static void env_log(void *ctx, enum log_level level, const char *room, const cha
 }
 
 /* --- the store
- * ----------------------------------------------------------------------------------------------------
+ * ------------------------------------------------------------------------------------------------
  */
 
 static void record_done(struct sim_record *r)

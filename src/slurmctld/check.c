@@ -92,6 +92,14 @@ static int check_surroundings(const struct conf *conf, struct err *err)
     return access(key, F_OK) ? 0 : path_check_secret(key, conf->slurm_uid, err);
 }
 
+/* A file may be checked anywhere; what it says of this host's files matters on the controller's
+ * host alone. */
+static bool check_elsewhere(const struct conf *conf)
+{
+    struct err err = {0};
+    return check_host(conf, &err) != 0;
+}
+
 int check_run(const struct ctld_options *o)
 {
     _cleanup_free_ char *path = o->conf_path ? mem_strdup(o->conf_path) : conf_path();
@@ -100,7 +108,7 @@ int check_run(const struct ctld_options *o)
     struct err err = {0};
     int rc = conf_load(path, CONF_FULL, NULL, &conf, &report, &err);
     if (rc == 0)
-        rc = check_surroundings(conf, &err);
+        rc = check_elsewhere(conf) ? 0 : check_surroundings(conf, &err);
     vec_foreach (&report.warnings, w)
         fprintf(stderr, "%s:%d: warning: %s\n", w->file, w->line, w->text);
     if (rc)

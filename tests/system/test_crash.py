@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Nothing acknowledged is lost, nothing runs twice: CORE-006, 016, 043, 077, 111, 183; RELIABILITY A1, B1, B4, D1."""
+import os
 import random
 import signal
 import subprocess
@@ -158,13 +159,13 @@ def test_full_disk(make_cluster):
         job = c.sbatch("-o", "/dev/null", wrap=f"while [ ! -e {gate} ]; do sleep 0.02; done")
         eventually(lambda: c.state(job) == "RUNNING", "running")
         filler = state / "filler"
-        with filler.open("wb") as f:
-            try:
-                while True:
-                    f.write(bytes(4096))
-                    f.flush()
-            except OSError:
+        descriptor = os.open(filler, os.O_WRONLY | os.O_CREAT)
+        try:
+            while os.write(descriptor, bytes(4096)):
                 pass
+        except OSError:
+            pass
+        os.close(descriptor)
         said = eventually(lambda: c.run("sbatch --wrap=true").stderr, "a refusal")
         assert "No space left on StateSaveLocation" in said
         queue = c.run("squeue -h -o %i").ok().split()

@@ -21,7 +21,7 @@ def test_stop_and_start_of_a_node_daemon_is_noticed(make_cluster):
 
 def test_less_than_configured_is_down(make_cluster):
     """CORE-115, 118: with the reason, logged."""
-    c = make_cluster(nodes=1, memory=99999999, conf="SlurmdParameters=none", start=False)
+    c = make_cluster(nodes=1, cpus=1, memory=99999999, conf="SlurmdParameters=none", start=False)
     c.start_controller()
     c.start_node("n1")
     eventually(lambda: c.node("n1")["State"].startswith("DOWN"), "n1 down")

@@ -144,9 +144,9 @@ def test_reconfigure(make_cluster):
     c.conf_file.write_text(text + "MaxJobCount=many\n")
     line = len(text.splitlines()) + 1
     c.run("scontrol reconfigure").fails(f"slurm.conf:{line}", "MaxJobCount")
+    c.conf_file.write_text(text)
     assert "77" in c.run("scontrol show config MaxJobCount").ok()
     assert c.state(job) == "RUNNING"
-    c.conf_file.write_text(text)
     c.run(f"scancel {job}")
 
 
