@@ -29,8 +29,7 @@ static bool has_word(char *const *list, size_t n, const char *word)
 
 static bool state_matches(const struct job *j, const Pb__JobFilter *f)
 {
-    if ((f->has_all_states && f->all_states) ||
-        (f->n_job_id && f->n_state == 0 && !f->has_completing))
+    if (f->has_all_states && f->all_states)
         return true;
     if (f->n_state == 0 && !f->has_completing)
         return !job_is_final(j) || j->completing;
