@@ -447,6 +447,11 @@ static void on_readable(struct rpc_conn *c)
             return;
         if (n <= 0) {
             int e = n < 0 ? errno : 0;
+            /* What a pause held back came before the end; paused anew, the end is found later. */
+            if (c->in.len && takes_frames(c))
+                feed(c, NULL, 0);
+            if (c->dead || c->fd < 0 || (c->paused && c->in.len))
+                return;
             if (c->shut)
                 report_closed(c, 0, NULL);
             else if (e && e != ECONNRESET)

@@ -667,28 +667,38 @@ static void pause_message(void *ctx, struct rpc_session *s, const struct rpc_inf
 
 static void pauses(void **state)
 {
-    struct served v = {0};
-    struct end here = {0}, there = {0};
+    for (int finish = 0; finish < 2; finish++) { /* the other end stays, or has ended after them */
+        struct served v = {0};
+        struct end here = {0}, there = {0};
 
-    serve_end(&v, &there, false);
-    connect_to(&here, "127.0.0.1", v.port, false, 0);
-    run_until(has_opened, &here);
-    run_until(has_session, &v);
-    struct rpc_session_events events = end_events(&there, 0);
-    events.on_message = pause_message;
-    rpc_session_set_events(v.session, &events);
-    for (uint64_t i = 1; i <= 10; i++)
-        send_ack(here.s, i);
-    for (uint64_t i = 1; i <= 10; i++) {
-        there.messages = 0;
-        run_until(has_message, &there);
-        settle();
-        assert_int_equal(there.messages, 1);
-        assert_int_equal(there.seq, i);
-        rpc_session_pause(v.session, false);
+        serve_end(&v, &there, false);
+        connect_to(&here, "127.0.0.1", v.port, false, 0);
+        run_until(has_opened, &here);
+        run_until(has_session, &v);
+        struct rpc_session_events events = end_events(&there, 0);
+        events.on_message = pause_message;
+        rpc_session_set_events(v.session, &events);
+        for (uint64_t i = 1; i <= 10; i++)
+            send_ack(here.s, i);
+        if (finish)
+            rpc_session_finish(here.s);
+        for (uint64_t i = 1; i <= 10; i++) {
+            there.messages = 0;
+            run_until(has_message, &there);
+            settle();
+            assert_int_equal(there.messages, 1);
+            assert_int_equal(there.seq, i);
+            if (there.closed) { /* not before the last one */
+                assert_int_equal(i, 10);
+                break;
+            }
+            rpc_session_pause(v.session, false);
+        }
+        if (finish)
+            run_until(has_closed, &there);
+        rpc_session_free(here.s);
+        rpc_server_free(v.server);
     }
-    rpc_session_free(here.s);
-    rpc_server_free(v.server);
 }
 
 /* Everything that was queued arrives, from both kinds of ends, then it closes. */
