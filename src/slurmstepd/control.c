@@ -76,6 +76,14 @@ static void on_query(struct step *step, struct rpc_link *l, uint64_t id)
     free(pids);
 }
 
+/* The daemon ends the job here, and knows our part of it: the node need not wait until srun has
+ * taken the last output. */
+static void let_go(struct step *step)
+{
+    if (control_idle(step))
+        control_done(step);
+}
+
 static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h,
                        const ProtobufCMessage *body)
 {
@@ -93,6 +101,8 @@ static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h
         if (step->node)
             on_signal(step, (const Pb__StepdSignal *)body);
         rpc_link_send(l, RPC_STEPD_SIGNAL, true, h->id, &done.base);
+        if (step->phase == STEP_DRAINING && ((const Pb__StepdSignal *)body)->terminate)
+            let_go(step);
         break;
     case RPC_STEPD_QUERY:
         if (step->node)

@@ -209,10 +209,8 @@ void finish_terminate(struct step *step, uint32_t grace_sec, const char *why)
         start_failed(step, ERR_CREDENTIAL_REVOKED, err_text(ERR_CREDENTIAL_REVOKED));
         return;
     }
-    if (step->phase == STEP_DRAINING) { /* only srun's interest keeps us */
-        loop_stop(step->loop);
+    if (step->phase == STEP_DRAINING) /* nothing is left to end; srun still gets what was written */
         return;
-    }
     if (!step->terminating && why)
         say_why(step, why);
     if (why && !strcmp(why, "TIME LIMIT"))
