@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+from harness import eventually
+
 EXAMPLE = pathlib.Path(__file__).parents[2] / "examples/mping.c"
 
 
@@ -43,4 +45,4 @@ def test_abort_ends_every_task(cluster, tmp_path):
     subprocess.run(["mpicc.mpich", "-o", program, source], check=True, capture_output=True)
     done = cluster.run(["srun", "-N2", "-n3", program])
     assert done.returncode != 0
-    assert cluster.run("squeue -h").ok() == ""
+    eventually(lambda: not cluster.run("squeue -h").ok(), "the job's end on its nodes")

@@ -19,19 +19,26 @@ struct finish {
     bool reporting;
 };
 
+/* An end that is not the step's own: with the step a job of ours has ended too, while its last
+ * output may still be on its way. */
+static bool is_violent(const struct Pb__JobEnd *end)
+{
+    return end->state != PB__JOB_STATE__COMPLETED && end->state != PB__JOB_STATE__FAILED;
+}
+
 static void on_job_end(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
 {
     struct finish *f = ctx;
     struct run *run = f->run;
 
-    (void)reply;
     (void)err;
     f->watch = NULL;
     if (code < 0 && alloc_is_transient(code)) {
         loop_timer_set(f->watch_timer, WATCH_AFTER_MS);
         return;
     }
-    if (code < 0 || f->reporting || run->phase != RUN_RUNNING)
+    if (code < 0 || f->reporting || run->phase != RUN_RUNNING ||
+        !is_violent((const struct Pb__JobEnd *)reply))
         return;
     say_info("Force Terminated job %u", run->job_id);
     run_abort(run);
