@@ -312,8 +312,11 @@ int main(int argc, char **argv)
     if (rc >= 0)
         return rc;
     d.host = host_name();
-    if (o.print_hardware)
-        return print_hardware(d.host);
+    if (o.print_hardware) {
+        rc = print_hardware(d.host);
+        free(d.host);
+        return rc;
+    }
     d.started_at = loop_wall_ms() / 1000;
     d.verbose = o.verbose;
     d.foreground = o.foreground;

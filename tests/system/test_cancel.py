@@ -75,7 +75,7 @@ def test_without_selection(cluster):
 
 def test_batch_signal_only(cluster):
     job = running(cluster, wrap="trap 'echo usr1; exit 0' USR1; echo up; while :; do sleep 0.05; done")
-    eventually(lambda: "up" in cluster.output(job), "trap is set")
+    eventually(lambda: (cluster.work / f"slurm-{job}.out").exists() and "up" in cluster.output(job), "trap is set")
     cluster.run(f"scancel -b -s USR1 {job}").ok()
     cluster.wait(job)
     assert "usr1" in cluster.output(job)

@@ -210,6 +210,7 @@ int main(int argc, char **argv)
             return 1;
         if (id == ID_help || id == ID_version) {
             id == ID_help ? run_help(0, NULL) : run_version(0, NULL);
+            args_done(&a);
             return cmd_flush();
         }
         set_option(id, a.value);
