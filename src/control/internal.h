@@ -57,6 +57,9 @@ bool control_owns(const struct caller *who,
                   const struct job *j); /* owner, operator or administrator */
 
 /* submit.c */
+/* The partition asked for, or the default one, when the caller may use it. */
+int submit_find_part(struct control *c, const struct caller *who, const Pb__JobSpec *spec,
+                     struct part **out, struct err *err);
 void submit_enqueue(struct control *c,
                     struct job *j); /* pending: into its queue, or out of it with a reason */
 int submit_check_limits(struct control *c, struct job *j, bool refuse, struct err *err);

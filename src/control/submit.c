@@ -29,7 +29,7 @@ static bool in_groups(struct control *c, const struct caller *who, const char *l
 }
 
 /* The partition asked for, or the default one, when the caller may use it. */
-static int find_part(struct control *c, const struct caller *who, const Pb__JobSpec *spec,
+int submit_find_part(struct control *c, const struct caller *who, const Pb__JobSpec *spec,
                      struct part **out, struct err *err)
 {
     struct part *p = NULL;
@@ -191,7 +191,7 @@ static int make_job(struct control *c, const struct caller *who, const Pb__JobSp
         return no(err, ERR_STORE_FULL, "new jobs are refused until there is space again");
     if (c->cluster->jobs.len >= c->conf->max_job_count)
         return no(err, ERR_JOB_LIMIT, NULL);
-    int rc = find_part(c, who, spec, &p, err);
+    int rc = submit_find_part(c, who, spec, &p, err);
     if (rc != 0)
         return rc;
     struct job *j = cluster_add_job(c->cluster, next_id(c));

@@ -77,7 +77,8 @@ static int check_running(const struct caller *who, const struct job *j, const Pb
         set->has_ntasks_per_node || set->has_tmp_per_node_mib || set->has_contiguous ||
         set->has_exclusive || set->has_oversubscribe)
         return no(err, ERR_CANNOT_UPDATE, "the job is running");
-    if (set->has_time_limit_sec && set->time_limit_sec > j->limit_sec && !who->is_operator)
+    int64_t limit = set->time_limit_sec > 0 ? set->time_limit_sec : INT64_MAX; /* 0: unlimited */
+    if (set->has_time_limit_sec && limit > j->limit_sec && !who->is_operator)
         return no(err, ERR_ACCESS, "raising the time limit of a running job");
     return 0;
 }
@@ -94,8 +95,8 @@ static int set_fields(struct control *c, const struct caller *who, struct job *j
         return rc;
     if (set->has_nice && set->nice < 0 && !who->is_operator)
         return no(err, ERR_ACCESS, "a negative nice value");
-    if (set->partition && !(after = cluster_find_part(c->cluster, set->partition)))
-        return no(err, ERR_NO_PARTITION, set->partition);
+    if (set->partition && (rc = submit_find_part(c, who, set, &after, err)) != 0)
+        return rc;
     const Pb__JobSpec old = *spec;
     copy_texts(spec, set);
     copy_numbers(spec, set);

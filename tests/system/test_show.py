@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from harness import eventually
+from harness import ROOT, eventually
 
 JOB_FIELDS = """JobId JobName UserId GroupId MCS_label Priority Nice Account QOS JobState Reason Dependency Requeue Restarts
 BatchFlag Reboot ExitCode RunTime TimeLimit TimeMin SubmitTime EligibleTime AccrueTime StartTime EndTime Deadline
@@ -158,6 +158,18 @@ def test_update_job(cluster):
     cluster.run(f"scontrol update JobId={job} NodeList=n1").fails("NodeList")
     cluster.run(f"scontrol update JobId={job} Frob=1").fails("Frob")
     cluster.run(f"scancel {job}")
+
+
+@pytest.mark.skipif(not ROOT, reason="needs root to become another user")
+def test_owner_may_not_raise_the_limit_of_a_running_job(cluster):
+    job = cluster.sbatch("-t", "5", "-o", "/dev/null", user="nobody", wrap="sleep 1000")
+    eventually(lambda: cluster.state(job) == "RUNNING", "running")
+    for limit in ("10", "0", "UNLIMITED"):
+        cluster.run(f"scontrol update JobId={job} TimeLimit={limit}", user="nobody").fails("ccess")
+    assert cluster.job(job)["TimeLimit"] == "00:05:00"
+    cluster.run(f"scontrol update JobId={job} TimeLimit=4", user="nobody").ok()
+    cluster.run(f"scancel {job}")
+    cluster.wait(job)
 
 
 def test_batch_script_is_kept(cluster):
