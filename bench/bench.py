@@ -76,8 +76,9 @@ class Table:
     def row(self, what, values, unit, lower_is_better=True):
         text = f"{what:46} {values[0]:>9.2f} {unit:<2}"
         if len(values) > 1:
-            ratio = values[1] / values[0] if lower_is_better else values[0] / values[1]
-            text += f" {values[1]:>9.2f} {unit:<2} {ratio:>7.1f}x"
+            over, under = (values[1], values[0]) if lower_is_better else (values[0], values[1])
+            ratio = over / under if under else None
+            text += f" {values[1]:>9.2f} {unit:<2} " + (f"{ratio:>7.1f}x" if ratio is not None else "       -")
         print(text, flush=True)
 
 
