@@ -96,6 +96,13 @@ static int touch_step(struct control *c, struct job *j, const Pb__JobSignal *r,
         else
             send_signal(c, j, &j->alloc.data[n->at], r, id);
     }
+    if (ends) {
+        int64_t again = control_mono(c) + CONTROL_REPEAT_STEP_MS;
+        s->ending = true;
+        if (!j->repeat_mono_ms || again < j->repeat_mono_ms)
+            j->repeat_mono_ms = again;
+        control_schedule(c, j);
+    }
     return 0;
 }
 
