@@ -330,10 +330,22 @@ static void on_drained(void *owner)
     rpc_calls_drained(c);
 }
 
+/* It may wait for answers with its own direction shut. */
+static bool on_ended(void *owner)
+{
+    struct rpc_caller *c = owner;
+
+    c->ended = true;
+    if (c->open == 0 && rpc_conn_backlog(c->conn))
+        rpc_conn_finish(c->conn);
+    return c->open || rpc_conn_backlog(c->conn);
+}
+
 static const struct rpc_conn_ops caller_ops = {
     .on_head = on_head,
     .on_frame = on_frame,
     .on_refused = on_refused,
     .on_drained = on_drained,
+    .on_ended = on_ended,
     .on_closed = on_closed,
 };

@@ -2,6 +2,7 @@
 #include "rpc/conn.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -51,6 +52,7 @@ struct rpc_conn {
     bool dead;      /* freed by its owner while 'busy' */
     bool refused;   /* takes no more frames */
     bool finishing; /* writes, then lingers */
+    bool ended;     /* the other side sends nothing more, and was not gone when last looked */
     bool shut;      /* lingers */
     bool paused, is_pending, is_timed, may_stall;
     unsigned busy;                            /* frames of this file on the stack that use it */
@@ -152,7 +154,7 @@ static void set_events(struct rpc_conn *c)
     unsigned events = 0;
 
     /* While lingering, reading goes on to see the other side's end. */
-    if (!c->paused && (!c->finishing || c->shut))
+    if (!c->paused && !c->ended && (!c->finishing || c->shut))
         events |= LOOP_READ;
     if (rpc_conn_backlog(c) && c->stalled_since)
         events |= LOOP_WRITE;
@@ -272,7 +274,7 @@ static void start_linger(struct rpc_conn *c)
     c->linger_until = loop_mono_ms() + (c->may_stall ? LINGER_LONG_MS : LINGER_MS);
     set_timed(c);
     set_events(c);
-    if (shutdown(c->fd, SHUT_WR) < 0)
+    if (shutdown(c->fd, SHUT_WR) < 0 || c->ended)
         report_closed(c, 0, NULL);
 }
 
@@ -322,18 +324,24 @@ void rpc_conn_send(struct rpc_conn *c, const struct rpc_header *h, const void *t
         set_pending(c);
 }
 
-void rpc_conn_finish(struct rpc_conn *c)
+/* What was read of a frame that will not become complete. */
+static void drop_rest(struct rpc_conn *c)
 {
-    if (c->dead || c->finishing)
-        return;
-    c->finishing = true;
-    c->paused = false;
     c->io->held -= c->in.len;
     c->frame_deadline = 0;
     if (!c->busy)
         str_done(&c->in);
     else
         c->in.len = 0;
+}
+
+void rpc_conn_finish(struct rpc_conn *c)
+{
+    if (c->dead || c->finishing)
+        return;
+    c->finishing = true;
+    c->paused = false;
+    drop_rest(c);
     set_events(c);
     set_pending(c);
 }
@@ -436,6 +444,41 @@ static void feed(struct rpc_conn *c, const uint8_t *data, size_t len)
     leave(c);
 }
 
+/* Whether the other side has closed altogether: a local one shows it at once, one over TCP when it
+ * answers a probe or our bytes with a reset. */
+static bool hung_up(const struct rpc_conn *c)
+{
+    struct pollfd p = {.fd = c->fd};
+
+    return poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR);
+}
+
+/* The end of what the other side sends (e: or an error). */
+static void on_end(struct rpc_conn *c, int e)
+{
+    /* What a pause held back came before the end; paused anew, the end is found later. */
+    if (c->in.len && takes_frames(c))
+        feed(c, NULL, 0);
+    if (c->dead || c->fd < 0 || (c->paused && c->in.len))
+        return;
+    if (c->shut) {
+        report_closed(c, 0, NULL);
+    } else if (e && e != ECONNRESET) {
+        report_closed(c, -e, strerror(e));
+    } else if (!e && !c->refused && c->ops->on_ended && !hung_up(c)) {
+        c->ended = true;
+        drop_rest(c);
+        if (!c->ops->on_ended(c->owner)) {
+            report_closed(c, -ERR_CLOSED, err_text(ERR_CLOSED));
+            return;
+        }
+        set_events(c);
+        set_timed(c);
+    } else {
+        report_closed(c, -ERR_CLOSED, err_text(ERR_CLOSED));
+    }
+}
+
 static void on_readable(struct rpc_conn *c)
 {
     for (unsigned i = 0; i < READS_PER_EVENT && !c->dead && c->fd >= 0 && (c->events & LOOP_READ);
@@ -446,18 +489,7 @@ static void on_readable(struct rpc_conn *c)
         if (n < 0 && errno == EAGAIN)
             return;
         if (n <= 0) {
-            int e = n < 0 ? errno : 0;
-            /* What a pause held back came before the end; paused anew, the end is found later. */
-            if (c->in.len && takes_frames(c))
-                feed(c, NULL, 0);
-            if (c->dead || c->fd < 0 || (c->paused && c->in.len))
-                return;
-            if (c->shut)
-                report_closed(c, 0, NULL);
-            else if (e && e != ECONNRESET)
-                report_closed(c, -e, strerror(e));
-            else
-                report_closed(c, -ERR_CLOSED, err_text(ERR_CLOSED));
+            on_end(c, n < 0 ? errno : 0);
             return;
         }
         if (!c->refused && !c->finishing)
@@ -550,7 +582,7 @@ static bool is_due(int64_t at, int64_t now)
 
 static void sweep_one(struct rpc_conn *c, int64_t now)
 {
-    int64_t patience = c->finishing                        ? LINGER_MS
+    int64_t patience = c->finishing && !c->ended           ? LINGER_MS
                        : c->io->queued > RPC_STALL_PRESSED ? RPC_STALL_PRESSED_MS
                                                            : RPC_STALL_TIMEOUT_MS;
 
@@ -559,13 +591,15 @@ static void sweep_one(struct rpc_conn *c, int64_t now)
             report_closed(c, 0, NULL);
         return;
     }
-    if (is_due(c->frame_deadline, now))
+    if (c->ended && hung_up(c))
+        report_closed(c, -ERR_CLOSED, err_text(ERR_CLOSED));
+    else if (is_due(c->frame_deadline, now))
         report_closed(c, -ERR_TIMEOUT, "a message came too slowly");
     else if (c->stalled_since && !c->may_stall && is_due(c->stalled_since + patience, now))
         report_closed(c, -ERR_TIMEOUT, "the other side does not read what it is sent");
     else if (is_due(c->expire_at, now))
         report_closed(c, -ERR_TIMEOUT, "nothing was asked for too long");
-    else if (!c->frame_deadline && !c->stalled_since && !c->expire_at)
+    else if (!c->frame_deadline && !c->stalled_since && !c->expire_at && !c->ended)
         clear_timed(c);
 }
 

@@ -41,6 +41,10 @@ struct rpc_conn_ops {
     void (*on_refused)(void *owner, const struct rpc_frame *f, const struct err *err);
     /* Bytes went out and the backlog is at most RPC_SESSION_LOW. May be NULL. */
     void (*on_drained)(void *owner);
+    /* The other side sends nothing more, and all of its complete frames were handed on: true keeps
+     * the connection for what is still to be answered, and the owner calls rpc_conn_finish() when
+     * that is done. False, or NULL: it is closed. */
+    bool (*on_ended)(void *owner);
     /* It is closed: by the other side (-ERR_CLOSED), a deadline (-ERR_TIMEOUT), an error, or
      * rpc_conn_finish() is done (code 0). The owner frees it. */
     void (*on_closed)(void *owner, const struct err *why);
@@ -72,5 +76,4 @@ void rpc_conn_expire(struct rpc_conn *c, int64_t after_ms);
 
 /* Whether output that does not move may wait for ever (default: no). What is queued then is worth
  * waiting for in rpc_conn_finish() too. */
-
 void rpc_conn_may_stall(struct rpc_conn *c, bool may);

@@ -140,3 +140,10 @@ void rpc_net_tune(int fd)
         setsockopt(fd, options[i].level, options[i].name, &options[i].value,
                    sizeof(options[i].value));
 }
+
+void rpc_net_reset_on_close(int fd)
+{
+    struct linger now = {.l_onoff = 1};
+
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+}

@@ -34,3 +34,8 @@ int rpc_net_connected(int fd);
 
 /* No delay, and dead peers noticed. Harmless on UNIX sockets. */
 void rpc_net_tune(int fd);
+
+/* Closing tells the other side that nobody waits any more, also when this process is killed: over
+ * TCP the plain end of what is sent could mean that the answer is still awaited. For connections of
+ * a caller, whose requests are all answered before it closes in order. */
+void rpc_net_reset_on_close(int fd);

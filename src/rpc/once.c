@@ -23,6 +23,7 @@ struct rpc_once *rpc_once_start(struct rpc_io *io, int fd, const struct rpc_head
     o->id = h->id;
     o->done = done;
     o->ctx = ctx;
+    rpc_net_reset_on_close(fd);
     o->conn = rpc_conn_new(io, fd, RPC_BODY_MAX, &ops, o);
     rpc_conn_send(o->conn, h, token, body);
     return o;

@@ -102,7 +102,9 @@ static void end_call(struct rpc_call *call)
     struct rpc_caller *c = call->caller;
 
     free_call(call);
-    if (c->open == 0 && !c->local)
+    if (c->open == 0 && c->ended)
+        rpc_conn_finish(c->conn);
+    else if (c->open == 0 && !c->local)
         rpc_conn_expire(c->conn, RPC_IDLE_TIMEOUT_MS);
 }
 

@@ -43,6 +43,7 @@ struct rpc_caller {
     char text[RPC_PEER_TEXT_MAX];
     struct rpc_call *calls;
     unsigned open;
+    bool ended; /* asks nothing more; finished with the last answer */
     struct rpc_caller *prev, *next;
 };
 

@@ -500,6 +500,7 @@ static void held_calls(void **state)
     rpc_reply_bytes(v.server, 123456, NULL, 0, false);
     settle();
     assert_int_equal(r.in.len, 0);
+    rpc_net_reset_on_close(r.fd);
     raw_close(&r);
     run_until(caller_gone, &v);
     assert_int_equal(v.gone, 1);

@@ -101,6 +101,7 @@ int rpc_wire_open_tcp(struct rpc_wire *w, const char *host, uint16_t port, int64
         if (rc == 0 && pending)
             rc = rpc_net_connected(fd);
         if (rc == 0) {
+            rpc_net_reset_on_close(fd);
             w->fd = fd;
             return 0;
         }

@@ -74,6 +74,20 @@ BAD = {
 }
 
 
+def test_answered_when_the_caller_has_said_all(cluster):
+    """A caller may end its own direction at once; what was read whole is answered, and then the end comes."""
+    ping = [header(rpc=1, number=i) for i in (1, 2)]
+    for more in (b"", header(rpc=1, number=3)[:11]):
+        answers = talk(str(cluster.dir / "run" / "slurmctld"), b"".join(ping) + more)
+        got = []
+        while answers:
+            magic, _, _, flags, _, length, number = struct.unpack("<4sHHHHIQ", answers[:24])
+            assert magic == MAGIC and flags == 1
+            got.append(number)
+            answers = answers[24 + length:]
+        assert got == [1, 2]
+
+
 @pytest.mark.parametrize("name", BAD)
 def test_refused_and_still_there(cluster, name):
     for address in ports(cluster):
