@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/order.h"
+
+#include "cluster/cluster_test_util.h"
+
+enum { ITEMS = 200 };
+
+struct item { /* the link is not its first member */
+    uint32_t number;
+    struct order_link link;
+};
+
+static struct item *item_of(struct order_link *link)
+{
+    return order_item(link, struct item, link);
+}
+
+static void empty(void **state)
+{
+    struct order o = {0};
+    struct item a = {0};
+
+    (void)state;
+    assert_null(order_first(&o));
+    assert_null(item_of(NULL));
+    order_remove(&o, &a.link);
+    assert_int_equal(o.count, 0);
+    assert_false(a.link.in);
+}
+
+static void one(void **state)
+{
+    struct order o = {0};
+    struct item a = {.number = 9};
+
+    (void)state;
+    order_insert(&o, &a.link, INT64_MIN, 0);
+    assert_true(a.link.in);
+    assert_int_equal(o.count, 1);
+    assert_ptr_equal(order_first(&o), &a.link);
+    assert_int_equal(item_of(order_first(&o))->number, 9);
+    assert_null(order_next(&a.link));
+    order_remove(&o, &a.link);
+    assert_false(a.link.in);
+    assert_int_equal(o.count, 0);
+    assert_null(order_first(&o));
+    order_remove(&o, &a.link);
+    assert_int_equal(o.count, 0);
+}
+
+/* Keys first, with their signs; ties among equals. */
+static void sorted(void **state)
+{
+    static const struct {
+        int64_t key;
+        uint64_t tie;
+    } rows[] = {{INT64_MIN, 4}, {-5, 1}, {-5, 2},         {-5, UINT64_MAX},
+                {0, 0},         {3, 7},  {INT64_MAX, 10}, {INT64_MAX, 11}};
+    struct order o = {0};
+    struct item items[COUNT(rows)] = {0};
+    size_t i = 0;
+
+    (void)state;
+    for (size_t step = 0; step < COUNT(rows); step++) { /* 3 and 8 have no common divisor */
+        size_t at = step * 3 % COUNT(rows);
+        items[at].number = (uint32_t)at;
+        order_insert(&o, &items[at].link, rows[at].key, rows[at].tie);
+    }
+    for (struct order_link *l = order_first(&o); l; l = order_next(l), i++)
+        assert_int_equal(item_of(l)->number, i);
+    assert_int_equal(i, COUNT(rows));
+}
+
+static void move(void **state)
+{
+    struct order o = {0};
+    struct item a = {0}, b = {0};
+
+    (void)state;
+    order_move(&o, &a.link, 10, 1); /* it was in none */
+    order_move(&o, &b.link, 20, 2);
+    assert_ptr_equal(order_first(&o), &a.link);
+    order_move(&o, &a.link, 30, 1);
+    assert_ptr_equal(order_first(&o), &b.link);
+    assert_ptr_equal(order_next(&b.link), &a.link);
+    assert_int_equal(a.link.key, 30);
+    order_move(&o, &a.link, 30, 1);
+    assert_int_equal(o.count, 2);
+    order_move(&o, &a.link, 20, 1); /* by the tie alone */
+    assert_ptr_equal(order_first(&o), &a.link);
+    order_move(&o, &a.link, 20, 3);
+    assert_ptr_equal(order_first(&o), &b.link);
+    assert_int_equal(o.count, 2);
+}
+
+/* Parents know their children and the other way round; its depth. */
+static size_t check_links(const struct order_link *l, const struct order_link *up, size_t *count)
+{
+    if (!l)
+        return 0;
+    assert_true(l->in);
+    assert_ptr_equal(l->up, up);
+    ++*count;
+    size_t left = check_links(l->left, l, count), right = check_links(l->right, l, count);
+    return 1 + (left > right ? left : right);
+}
+
+static bool before(const struct item *a, const struct item *b)
+{
+    return a->link.key != b->link.key ? a->link.key < b->link.key : a->link.tie < b->link.tie;
+}
+
+/* Against all items: the smallest first, then each time the smallest of those behind it. */
+static void agree(const struct order *o, const struct item *items, const bool *in)
+{
+    size_t count = 0, linked = 0, walked = 0;
+    const struct item *last = NULL;
+
+    for (size_t i = 0; i < ITEMS; i++) {
+        assert_int_equal(items[i].link.in, in[i]);
+        count += in[i];
+    }
+    assert_int_equal(o->count, count);
+    check_links(o->root, NULL, &linked);
+    assert_int_equal(linked, count);
+    for (struct order_link *l = order_first(o); l; l = order_next(l), walked++) {
+        assert_true(in[item_of(l)->number]);
+        assert_true(!last || before(last, item_of(l)));
+        last = item_of(l);
+    }
+    assert_int_equal(walked, count);
+}
+
+static void random_changes(uint64_t seed)
+{
+    static struct item items[ITEMS];
+    struct order o = {0};
+    bool in[ITEMS] = {0};
+
+    memset(items, 0, sizeof items);
+    for (int step = 0; step < 2000; step++) {
+        uint32_t i = test_between(&seed, 0, ITEMS - 1);
+        int64_t key = (int64_t)test_between(&seed, 0, 20) - 10;
+        items[i].number = i;
+        if (test_between(&seed, 0, 2) == 0) {
+            order_remove(&o, &items[i].link);
+            in[i] = false;
+        } else if (!in[i] && step % 2) {
+            order_insert(&o, &items[i].link, key, i);
+            in[i] = true;
+        } else {
+            order_move(&o, &items[i].link, key, i);
+            in[i] = true;
+            assert_int_equal(items[i].link.key, key);
+        }
+        if (step % 10 == 0)
+            agree(&o, items, in);
+    }
+    for (uint32_t i = 0; i < ITEMS; i++) {
+        order_remove(&o, &items[i].link);
+        in[i] = false;
+    }
+    agree(&o, items, in);
+    assert_null(o.root);
+}
+
+static void follows_the_model(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 50; seed++)
+        random_changes(seed);
+}
+
+/* Sorted insertion, what queues by age do, makes no list of the tree; the shape is that of the
+ * elements, whatever the order they came in. */
+static void depth(void **state)
+{
+    enum { MANY = 1 << 15 };
+    struct item *up = mem_new_array(struct item, MANY), *down = mem_new_array(struct item, MANY);
+    struct order a = {0}, b = {0};
+    size_t count = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < MANY; i++) {
+        order_insert(&a, &up[i].link, i, i);
+        order_insert(&b, &down[MANY - 1 - i].link, MANY - 1 - i, MANY - 1 - i);
+    }
+    size_t deep = check_links(a.root, NULL, &count);
+    assert_int_equal(count, MANY);
+    assert_true(deep < 60); /* a random tree of 2^15 has about 37 */
+    for (uint32_t i = 0; i < MANY; i++) {
+        assert_int_equal(up[i].link.left ? up[i].link.left->tie : MANY,
+                         down[i].link.left ? down[i].link.left->tie : MANY);
+        assert_int_equal(up[i].link.right ? up[i].link.right->tie : MANY,
+                         down[i].link.right ? down[i].link.right->tie : MANY);
+    }
+    free(up);
+    free(down);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(empty),
+        cmocka_unit_test(one),
+        cmocka_unit_test(sorted),
+        cmocka_unit_test(move),
+        cmocka_unit_test(follows_the_model),
+        cmocka_unit_test(depth),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
