@@ -175,8 +175,8 @@ void cluster_remove_job(struct cluster *c, struct job *j)
     order_remove(&c->ends, &j->ends);
     if (j->request_key)
         idmap_remove(&c->requests, j->request_key);
-    if (j->state == PB__JOB_STATE__PENDING)
-        c->pending--;
+    c->pending -= j->state == PB__JOB_STATE__PENDING;
+    c->running -= j->state == PB__JOB_STATE__RUNNING || j->state == PB__JOB_STATE__SUSPENDED;
     vec_remove(&c->jobs, at);
     job_free(j);
     c->stamp++;

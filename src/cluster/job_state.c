@@ -10,8 +10,9 @@ static const unsigned allowed[] = {
     [PB__JOB_STATE__RUNNING] = TO(COMPLETED) | TO(CANCELLED) | TO(FAILED) | TO(TIMEOUT) |
                                TO(NODE_FAIL) | TO(PREEMPTED) | TO(BOOT_FAIL) | TO(DEADLINE) |
                                TO(OUT_OF_MEMORY) | TO(SUSPENDED) | TO(PENDING),
-    [PB__JOB_STATE__SUSPENDED] =
-        TO(RUNNING) | TO(CANCELLED) | TO(FAILED) | TO(NODE_FAIL) | TO(TIMEOUT),
+    [PB__JOB_STATE__SUSPENDED] = TO(RUNNING) | TO(COMPLETED) | TO(CANCELLED) | TO(FAILED) |
+                                 TO(TIMEOUT) | TO(NODE_FAIL) | TO(PREEMPTED) | TO(DEADLINE) |
+                                 TO(OUT_OF_MEMORY),
     [PB__JOB_STATE__CANCELLED] = TO(PENDING),
     [PB__JOB_STATE__COMPLETED] = TO(PENDING),
     [PB__JOB_STATE__FAILED] = TO(PENDING),
@@ -25,7 +26,8 @@ static const unsigned allowed[] = {
 
 bool job_state_may_become(enum _Pb__JobState from, enum _Pb__JobState to)
 {
-    return (unsigned)from < sizeof(allowed) / sizeof(allowed[0]) && allowed[from] >> to & 1;
+    const unsigned known = sizeof(allowed) / sizeof(allowed[0]);
+    return (unsigned)from < known && (unsigned)to < known && allowed[from] >> to & 1;
 }
 
 static void count(struct cluster *c, enum _Pb__JobState state, int by)
