@@ -22,7 +22,23 @@ static void occupy(struct cluster *c, struct node *n, const struct job *j,
     n->used_mem_mib += a->mem_mib;
     n->jobs++;
     n->exclusive = n->exclusive || j->want.exclusive;
+    if (j->part && j->part->used_cpus)
+        j->part->used_cpus[n->index] += a->cpus;
     c->stamp++;
+}
+
+void alloc_count_part(struct cluster *c, struct part *p)
+{
+    free(take_ptr(p->used_cpus));
+    if (p->conf.max_cpus_per_node == UINT32_MAX)
+        return;
+    p->used_cpus = mem_new_array(uint32_t, c->nodes.len + 1);
+    for (struct order_link *l = order_first(&c->ends); l; l = order_next(l)) {
+        struct job *j = order_item(l, struct job, ends);
+        vec_foreach (&j->alloc, a)
+            if (j->part == p && !a->released)
+                p->used_cpus[a->node] += a->cpus;
+    }
 }
 
 int alloc_take(struct cluster *c, struct job *j, uint32_t node, uint32_t units, uint64_t mem_mib,
@@ -73,6 +89,8 @@ void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a)
     n->used_mem_mib -= a->mem_mib;
     n->jobs--;
     n->exclusive = n->exclusive && n->jobs > 0;
+    if (j->part && j->part->used_cpus)
+        j->part->used_cpus[n->index] -= a->cpus;
     job_touch(c, j);
 }
 

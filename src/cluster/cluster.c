@@ -74,9 +74,12 @@ struct cluster *cluster_new(const struct conf *conf)
         vec_push(&c->nodes, node_new(c, i));
     for (size_t i = 0; i < conf->parts.len; i++) {
         struct part *p = mem_new(struct part);
-        p->conf = conf->parts.data[i];
+        p->row = &conf->parts.data[i];
+        p->conf = *p->row;
+        arena_init(&p->strings, 0);
         p->nodes = bitset_dup(p->conf.node_set);
         vec_push(&c->parts, p);
+        alloc_count_part(c, p);
     }
     return c;
 }
@@ -91,8 +94,9 @@ void cluster_free(struct cluster *c)
         node_free(*n);
     vec_foreach (&c->parts, p) {
         bitset_free((*p)->nodes);
-        free((*p)->live_nodes);
-        free((*p)->live_groups);
+        free((*p)->used_cpus);
+        str_done(&(*p)->changes);
+        arena_done(&(*p)->strings);
         free(*p);
     }
     vec_done(&c->jobs);

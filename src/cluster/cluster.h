@@ -53,11 +53,13 @@ struct node {
 };
 
 struct part {
-    struct conf_part conf; /* as configured, then as changed live; strings below when changed */
+    const struct conf_part *row; /* as configured */
+    struct conf_part conf;       /* as it is now: the row, and over it what scontrol changed */
     struct bitset *nodes;
-    struct order queue;             /* pending and eligible jobs, by priority */
-    char *live_nodes, *live_groups; /* strings that scontrol changed */
-    bool changed;                   /* must survive */
+    struct order queue;   /* pending and eligible jobs, by priority */
+    struct str changes;   /* packed PartRecord of the fields that scontrol changed; may be empty */
+    struct arena strings; /* their texts */
+    uint32_t *used_cpus;  /* by node, of its jobs; NULL without MaxCPUsPerNode */
 };
 
 struct request { /* what the planner needs to know of a job */
@@ -190,6 +192,8 @@ int alloc_retake(struct cluster *c, struct job *j,
                  const Pb__NodeAlloc *stored); /* after a restart */
 void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a);
 void alloc_clear(struct cluster *c, struct job *j); /* releases and forgets everything */
+/* Counts used_cpus again, after the partition's limit has changed. */
+void alloc_count_part(struct cluster *c, struct part *p);
 struct alloc_node *alloc_find(struct job *j, uint32_t node);
 int alloc_check(const struct cluster *c, struct err *err); /* nothing over-allocated; sums agree */
 
@@ -203,4 +207,17 @@ void node_restore(struct node *n, const Pb__NodeRecord *r);
 void node_set_reason(struct node *n, const char *reason, uint32_t uid, int64_t at_sec);
 void node_count_units(const struct cluster *c,
                       struct node *n); /* from its row, or what it registered */
-void part_pack(const struct cluster *c, const struct part *p, struct str *out);
+
+/* --- part.c, part_change.c ----------------------------------------------------------------------
+ */
+void part_pack(const struct cluster *c, const struct part *p, struct str *out); /* for listings */
+
+/* What a row of slurm.conf says; the texts are borrowed from it, or in the arena. */
+void part_describe(const struct conf_part *row, struct arena *arena, Pb__PartRecord *m);
+
+/* Makes the partition its row with these fields changed; other fields changed before are as
+ * configured again. All is checked first: on an error nothing has changed. */
+int part_change(struct cluster *c, struct part *p, const Pb__PartRecord *changes, struct err *err);
+
+/* Whether scontrol may change this field; 'shown': its name for people. NULL: no such field. */
+bool part_may_change(const char *field, const char **shown);

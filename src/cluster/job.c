@@ -65,6 +65,32 @@ static void read_memory(const struct cluster *c, const struct job *j, struct req
         r->mem_node_mib = c->conf->def_mem_per_node_mib;
 }
 
+/* The partition's limit on memory per CPU, or the cluster's; 0: none. */
+static uint64_t max_mem_per_cpu(const struct cluster *c, const struct conf_part *p)
+{
+    if (p && (p->max_mem_per_cpu_mib || p->max_mem_per_node_mib))
+        return p->max_mem_per_cpu_mib;
+    return c->conf->max_mem_per_cpu_mib;
+}
+
+/* Who wants more memory than its CPUs may have gets the CPUs that go with it. */
+static void pay_memory_in_cpus(const struct cluster *c, const struct job *j, struct request *r)
+{
+    uint64_t most = max_mem_per_cpu(c, j->part ? &j->part->conf : NULL);
+    if (!most || r->mem_node_mib == UINT64_MAX)
+        return;
+    if (r->mem_cpu_mib > most) {
+        uint64_t times = (r->mem_cpu_mib + most - 1) / most;
+        if (times * r->cpus_per_task > UINT32_MAX)
+            times = 1; /* beyond any node: refused as it is */
+        r->cpus_per_task *= (uint32_t)times;
+        r->mem_cpu_mib = (r->mem_cpu_mib + times - 1) / times;
+    }
+    uint64_t cpus = (r->mem_node_mib + most - 1) / most;
+    if (cpus > r->min_cpus)
+        r->min_cpus = cpus > UINT32_MAX ? UINT32_MAX : (uint32_t)cpus;
+}
+
 int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, struct err *err)
 {
     struct request r = {0};
@@ -80,6 +106,7 @@ int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, 
     }
     read_memory(c, j, &r, s);
     r.min_cpus = OR(s, min_cpus_per_node, 0);
+    pay_memory_in_cpus(c, j, &r);
     r.tmp_mib = OR(s, tmp_per_node_mib, 0);
     r.overcommit = OR(s, overcommit, 0);
     r.contiguous = OR(s, contiguous, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A partition's record, as listed and as kept. */
+/* A partition's record, as listed. */
 #include "base/hostlist.h"
 #include "cluster/cluster.h"
 
@@ -57,9 +57,24 @@ static void part_pack_access(const struct conf_part *p, Pb__PartRecord *m)
     m->preempt_mode = (char *)p->preempt_mode;
 }
 
-void part_pack(const struct cluster *c, const struct part *p, struct str *out)
+static const char *state_text(enum conf_part_state state)
 {
     static const char *const states[] = {"UP", "DOWN", "DRAIN", "INACTIVE"};
+    return states[state];
+}
+
+void part_describe(const struct conf_part *row, struct arena *arena, Pb__PartRecord *m)
+{
+    m->name = (char *)row->name;
+    m->nodes = (char *)row->nodes;
+    m->state = (char *)state_text(row->state);
+    m->share = (char *)share_text(row, arena);
+    part_pack_limits(row, m);
+    part_pack_access(row, m);
+}
+
+void part_pack(const struct cluster *c, const struct part *p, struct str *out)
+{
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     Pb__PartRecord m = PB__PART_RECORD__INIT;
@@ -73,12 +88,8 @@ void part_pack(const struct cluster *c, const struct part *p, struct str *out)
         mem += c->nodes.data[i]->mem_mib;
     }
     hostlist_format(list, &nodes);
-    m.name = (char *)p->conf.name;
+    part_describe(&p->conf, &arena, &m);
     m.nodes = (char *)str_cstr(&nodes);
-    m.state = (char *)states[p->conf.state];
-    m.share = (char *)share_text(&p->conf, &arena);
-    part_pack_limits(&p->conf, &m);
-    part_pack_access(&p->conf, &m);
     SET(&m, total_nodes, (uint32_t)bitset_count(p->nodes));
     SET(&m, total_cpus, cpus);
     SET(&m, total_mem_mib, mem);

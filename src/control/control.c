@@ -168,7 +168,7 @@ static int restore_named(struct control *c, enum record_kind kind, const char *n
         return r ? 0
                  : err_set(err, -ERR_STORE_DAMAGED, "node %s: its record does not decode", name);
     }
-    const Pb__PartRecord *r = arena_unpack(&arena, &pb__part_record__descriptor, data, len);
+    const Pb__PartChange *r = arena_unpack(&arena, &pb__part_change__descriptor, data, len);
     return r ? update_restore_part(c, r)
              : err_set(err, -ERR_STORE_DAMAGED, "partition %s: its record does not decode", name);
 }
@@ -201,7 +201,7 @@ static void resume_job(struct control *c, struct job *j)
         int64_t limit = j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec;
         int64_t left = j->start_at + limit - wall;
         left = left < 0 ? 0 : left > limit ? limit : left;
-        j->end_mono_ms = j->limit_sec == INT64_MAX ? INT64_MAX : now + left * 1000;
+        control_set_end(c, j, left);
         order_insert(&c->cluster->ends, &j->ends, wall + left, j->id);
         j->repeat_mono_ms = j->batch && !j->launched ? now + CONTROL_REPEAT_MS : 0;
     } else if (j->completing) {
@@ -231,6 +231,21 @@ void control_start(struct control *c)
 
 /* --- deadlines
  * ------------------------------------------------------------------------------------ */
+
+/* Seconds that jobs of its partition may exceed their limits by. */
+static int64_t over_limit_sec(const struct control *c, const struct job *j)
+{
+    int64_t of_part = j->part ? j->part->conf.over_time_limit_sec : -1;
+    return of_part >= 0 ? of_part : c->conf->over_time_limit_sec;
+}
+
+void control_set_end(struct control *c, struct job *j, int64_t left_sec)
+{
+    int64_t over = over_limit_sec(c, j);
+    bool never = j->limit_sec == INT64_MAX || over >= CLUSTER_NO_LIMIT_SEC;
+    left_sec = left_sec > 0 ? left_sec : 0;
+    j->end_mono_ms = never ? INT64_MAX : control_mono(c) + (left_sec + over) * 1000;
+}
 
 static void earlier(int64_t *due, int64_t at)
 {

@@ -22,7 +22,7 @@ enum record_kind {                     /* stored; numbers are for ever */
                    RECORD_JOB = 2,     /* number job id: JobRecord */
                    RECORD_PAYLOAD = 3, /* number job id: JobPayload */
                    RECORD_NODE = 4,    /* name: NodeRecord */
-                   RECORD_PART = 5,    /* name: PartRecord, what was changed live */
+                   RECORD_PART = 5,    /* name: PartChange, what was changed live */
 };
 
 struct env {

@@ -51,6 +51,8 @@ void control_hold(struct control *c, uint64_t call,
 void control_release(struct control *c, uint64_t call); /* about to be answered */
 void control_reason(struct control *c, struct job *j,
                     const char *reason); /* seen, but not worth a write */
+/* Its end by the clock: its limit, and OverTimeLimit after that. */
+void control_set_end(struct control *c, struct job *j, int64_t left_sec);
 void control_save_meta(struct control *c);
 void control_save_node(struct control *c, const struct node *n);
 bool control_owns(const struct caller *who,
@@ -106,6 +108,10 @@ void cancel_repeat_steps(struct control *c,
 void node_send_orders(struct control *c, const struct node *n, Pb__NodeOrder *order);
 void node_heard(struct control *c, struct node *n);       /* its silence is counted from now */
 void node_fail_silent(struct control *c, struct node *n); /* its time is over */
+void node_lose_jobs(struct control *c, struct node *n);   /* those that hold something of it */
 
-/* update.c */
-int update_restore_part(struct control *c, const Pb__PartRecord *r);
+/* update_part.c */
+int update_restore_part(struct control *c, const Pb__PartChange *r);
+/* What was changed live, after a reconfiguration; adds to the report what the file overruled. */
+void update_carry_part(struct control *c, const struct part *from, struct part *to,
+                       struct str *report);

@@ -73,6 +73,11 @@ void node_fail_silent(struct control *c, struct node *n)
     n->connected = n->registered = false;
     if (!n->down)
         set_down(c, n, "Not responding");
+    node_lose_jobs(c, n);
+}
+
+void node_lose_jobs(struct control *c, struct node *n)
+{
     jobs_on(c, n, lose);
 }
 

@@ -51,13 +51,13 @@ static void carry_job(struct job *to, struct job *from)
         to->alloc.data[i].touched = from->alloc.data[i].touched;
 }
 
-static void take_in(struct control *c, struct cluster *next, struct job *from)
+static void take_in(struct control *c, struct cluster *old, struct cluster *next, struct job *from)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     struct str packed = STR_INIT;
     struct err err = {0};
-    job_pack_live(c->cluster, from);
+    job_pack_live(old, from);
     job_pack_record(from, &packed);
     const Pb__JobRecord *r =
         arena_unpack(&arena, &pb__job_record__descriptor, packed.data, packed.len);
@@ -100,10 +100,15 @@ void control_reconfigure(struct control *c, uint64_t call, struct conf *conf)
         if (from)
             carry_node(*n, from);
     }
-    for (size_t i = 0; i < old->jobs.len; i++)
-        take_in(c, next, old->jobs.data[i]);
     c->cluster = next;
     c->conf = conf;
+    vec_foreach (&next->parts, p) {
+        const struct part *from = cluster_find_part(old, (*p)->conf.name);
+        if (from)
+            update_carry_part(c, from, *p, &changes);
+    }
+    for (size_t i = 0; i < old->jobs.len; i++)
+        take_in(c, old, next, old->jobs.data[i]);
     cluster_free(old);
     conf_free(old_conf);
     vec_foreach (&next->nodes, n)

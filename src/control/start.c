@@ -106,7 +106,7 @@ static void start_clocks(struct control *c, struct job *j)
     j->end_at = j->expected_at = 0;
     j->gone_mono_ms = 0;
     j->reason = NULL;
-    j->end_mono_ms = j->limit_sec == INT64_MAX ? INT64_MAX : control_mono(c) + limit * 1000;
+    control_set_end(c, j, limit);
     order_insert(&c->cluster->ends, &j->ends, j->start_at + limit, j->id);
 }
 

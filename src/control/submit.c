@@ -28,6 +28,34 @@ static bool in_groups(struct control *c, const struct caller *who, const char *l
     return false;
 }
 
+/* AllocNodes: the hosts it may be used from. The host is that of the caller's token. */
+static bool from_host(const struct conf_part *p, const struct caller *who)
+{
+    _cleanup_hostlist_ struct hostlist *list = NULL;
+    if (!p->allow_alloc_nodes || str_case_eq(p->allow_alloc_nodes, "ALL") || who->is_admin)
+        return true;
+    if (!who->host || hostlist_parse(p->allow_alloc_nodes, &list, NULL) != 0)
+        return false;
+    return hostlist_find(list, who->host) >= 0;
+}
+
+static int check_access(struct control *c, const struct caller *who, const struct conf_part *p,
+                        struct err *err)
+{
+    if ((p->root_only || p->key) && !who->is_admin)
+        return err_set(err, -ERR_ACCESS, "%s: partition %s is for root only", err_text(ERR_ACCESS),
+                       p->name);
+    if (p->disable_root && who->uid == 0)
+        return err_set(err, -ERR_ACCESS, "%s: partition %s takes no jobs of root (DisableRootJobs)",
+                       err_text(ERR_ACCESS), p->name);
+    if (!in_groups(c, who, p->allow_groups))
+        return no(err, ERR_GROUPS, p->name);
+    if (!from_host(p, who))
+        return err_set(err, -ERR_ACCESS, "%s: partition %s takes no jobs from host %s (AllocNodes)",
+                       err_text(ERR_ACCESS), p->name, who->host ? who->host : "unknown");
+    return 0;
+}
+
 /* The partition asked for, or the default one, when the caller may use it. */
 int submit_find_part(struct control *c, const struct caller *who, const Pb__JobSpec *spec,
                      struct part **out, struct err *err)
@@ -48,11 +76,9 @@ int submit_find_part(struct control *c, const struct caller *who, const Pb__JobS
     const struct conf_part *conf = &p->conf;
     if (conf->state == CONF_PART_DRAIN || conf->state == CONF_PART_INACTIVE)
         return no(err, ERR_PARTITION_DOWN, conf->name);
-    if ((conf->root_only || conf->key) && !who->is_admin)
-        return err_set(err, -ERR_ACCESS, "%s: partition %s is for root only", err_text(ERR_ACCESS),
-                       conf->name);
-    if (!in_groups(c, who, conf->allow_groups))
-        return no(err, ERR_GROUPS, conf->name);
+    int rc = check_access(c, who, conf, err);
+    if (rc != 0)
+        return rc;
     *out = p;
     return 0;
 }
@@ -79,22 +105,33 @@ static uint32_t next_id(struct control *c)
     }
 }
 
+static bool exceeds_memory(const struct control *c, const struct job *j)
+{
+    const struct conf_part *p = &j->part->conf;
+    bool own = p->max_mem_per_cpu_mib || p->max_mem_per_node_mib;
+    uint64_t most = own ? p->max_mem_per_node_mib : c->conf->max_mem_per_node_mib;
+    uint64_t wanted = j->want.mem_node_mib;
+    return most && wanted != UINT64_MAX && wanted > most;
+}
+
 int submit_check_limits(struct control *c, struct job *j, bool refuse, struct err *err)
 {
     const struct conf_part *p = &j->part->conf;
+    const struct request *r = &j->want;
+    int code = 0;
     if (j->limit_sec > p->max_time_sec) {
-        if (refuse)
-            return no(err, ERR_TIME_LIMIT, p->name);
-        j->reason = "PartitionTimeLimit";
-        return 1;
+        code = ERR_TIME_LIMIT;
+        j->reason = refuse ? j->reason : "PartitionTimeLimit";
+    } else if (r->min_nodes > p->max_nodes || r->max_nodes < p->min_nodes) {
+        code = ERR_NODE_COUNT;
+        j->reason = refuse ? j->reason : "PartitionNodeLimit";
+    } else if (exceeds_memory(c, j)) {
+        code = ERR_MEMORY;
+        j->reason = refuse ? j->reason : "MaxMemPerLimit";
     }
-    if (j->want.min_nodes > p->max_nodes || j->want.max_nodes < p->min_nodes) {
-        if (refuse)
-            return no(err, ERR_NODE_COUNT, p->name);
-        j->reason = "PartitionNodeLimit";
-        return 1;
-    }
-    return 0;
+    if (code && refuse)
+        return no(err, code, p->name);
+    return code != 0;
 }
 
 int submit_check_possible(struct control *c, struct job *j, struct err *err)

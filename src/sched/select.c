@@ -50,8 +50,8 @@ static bool could_run(const struct job *j, const struct node *n)
 {
     const struct request *r = &j->want;
     uint32_t cpus = least_cpus(r);
-    return !n->future && n->cpus >= cpus && n->tmp_mib >= r->tmp_mib &&
-           node_mem_wanted(r, n, cpus) <= n->mem_mib &&
+    return !n->future && n->cpus >= cpus && j->part->conf.max_cpus_per_node >= cpus &&
+           n->tmp_mib >= r->tmp_mib && node_mem_wanted(r, n, cpus) <= n->mem_mib &&
            (!r->features || features_match(n, r->features));
 }
 
@@ -78,7 +78,17 @@ struct bitset *select_usable(const struct cluster *c)
 /* --- capacity
  * -------------------------------------------------------------------------------------- */
 
-/* How many tasks fit on the node in this view; 0: none. 'units' is what all of them take. */
+/* CPUs of the node that the job's partition may still use: MaxCPUsPerNode counts all its jobs. What
+ * they will have given back in another view is not known by partition. */
+static uint32_t part_cpus_left(const struct job *j, const struct free_view *view, uint32_t node)
+{
+    uint32_t most = j->part->conf.max_cpus_per_node, used = 0;
+    if (most != UINT32_MAX && !view && j->part->used_cpus)
+        used = j->part->used_cpus[node];
+    return most > used ? most - used : 0;
+}
+
+/* How many tasks fit on the node in this view; 0: none. */
 static uint32_t tasks_fit(const struct cluster *c, const struct job *j,
                           const struct free_view *view, uint32_t node)
 {
@@ -89,8 +99,9 @@ static uint32_t tasks_fit(const struct cluster *c, const struct job *j,
     bool whole = view ? view->whole[node] : n->jobs == 0;
     if (units == 0 || (r->exclusive && !whole))
         return 0;
-    uint32_t cpus = units * n->cpus_per_unit, tasks;
-    if (cpus < r->min_cpus)
+    uint32_t cpus = units * n->cpus_per_unit, left = part_cpus_left(j, view, node), tasks;
+    cpus = cpus < left ? cpus : left;
+    if (cpus == 0 || cpus < r->min_cpus || (r->exclusive && cpus < n->cpus))
         return 0;
     if (r->overcommit)
         tasks = r->tasks;

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/pb.h"
+
+#include <string.h>
+
+const ProtobufCFieldDescriptor *pb_find_field(const ProtobufCMessageDescriptor *type,
+                                              const char *name)
+{
+    return protobuf_c_message_descriptor_get_field_by_name(type, name);
+}
+
+static size_t value_size(const ProtobufCFieldDescriptor *field)
+{
+    switch (field->type) {
+    case PROTOBUF_C_TYPE_INT64:
+    case PROTOBUF_C_TYPE_SINT64:
+    case PROTOBUF_C_TYPE_SFIXED64:
+    case PROTOBUF_C_TYPE_UINT64:
+    case PROTOBUF_C_TYPE_FIXED64:
+    case PROTOBUF_C_TYPE_DOUBLE:
+        return 8;
+    case PROTOBUF_C_TYPE_BOOL:
+        return sizeof(protobuf_c_boolean);
+    case PROTOBUF_C_TYPE_STRING:
+    case PROTOBUF_C_TYPE_MESSAGE:
+        return sizeof(void *);
+    case PROTOBUF_C_TYPE_BYTES:
+        return sizeof(ProtobufCBinaryData);
+    default:
+        return 4;
+    }
+}
+
+static bool is_pointer(const ProtobufCFieldDescriptor *field)
+{
+    return field->type == PROTOBUF_C_TYPE_STRING || field->type == PROTOBUF_C_TYPE_MESSAGE;
+}
+
+static const void *value(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *field)
+{
+    return (const char *)m + field->offset;
+}
+
+bool pb_has(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *field)
+{
+    if (field->label == PROTOBUF_C_LABEL_REQUIRED)
+        return true;
+    if (field->label == PROTOBUF_C_LABEL_REPEATED)
+        return *(const size_t *)((const char *)m + field->quantifier_offset) > 0;
+    if (is_pointer(field))
+        return *(void *const *)value(m, field) != NULL;
+    return *(const protobuf_c_boolean *)((const char *)m + field->quantifier_offset);
+}
+
+void pb_copy_field(ProtobufCMessage *to, const ProtobufCMessage *from,
+                   const ProtobufCFieldDescriptor *field)
+{
+    if (!is_pointer(field))
+        memcpy((char *)to + field->quantifier_offset, (const char *)from + field->quantifier_offset,
+               sizeof(protobuf_c_boolean));
+    memcpy((char *)to + field->offset, value(from, field), value_size(field));
+}
+
+bool pb_same_field(const ProtobufCMessage *a, const ProtobufCMessage *b,
+                   const ProtobufCFieldDescriptor *field)
+{
+    if (!pb_has(a, field) || !pb_has(b, field))
+        return pb_has(a, field) == pb_has(b, field);
+    if (field->type == PROTOBUF_C_TYPE_STRING)
+        return strcmp(*(char *const *)value(a, field), *(char *const *)value(b, field)) == 0;
+    if (field->type == PROTOBUF_C_TYPE_BYTES) {
+        const ProtobufCBinaryData *x = value(a, field), *y = value(b, field);
+        return x->len == y->len && (x->len == 0 || memcmp(x->data, y->data, x->len) == 0);
+    }
+    return memcmp(value(a, field), value(b, field), value_size(field)) == 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Messages looked at field by field through their descriptors, so that a table of field names can
+ * say what an update may change, and no line per field is needed to do it. Only optional fields of
+ * scalar, text and bytes type. Nothing is owned: a copy borrows the texts of its source.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include <protobuf-c/protobuf-c.h>
+
+/* The field of a message type, or NULL. */
+const ProtobufCFieldDescriptor *pb_find_field(const ProtobufCMessageDescriptor *type,
+                                              const char *name);
+
+bool pb_has(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *field);
+
+/* Absent in 'from': absent in 'to'. Both are of the field's type of message. */
+void pb_copy_field(ProtobufCMessage *to, const ProtobufCMessage *from,
+                   const ProtobufCFieldDescriptor *field);
+
+/* Both absent, or both there with the same value. */
+bool pb_same_field(const ProtobufCMessage *a, const ProtobufCMessage *b,
+                   const ProtobufCFieldDescriptor *field);
+
+#define pb_each_field(type, field)                                                                 \
+    for (const ProtobufCFieldDescriptor *field = (type)->fields;                                   \
+         field < (type)->fields + (type)->n_fields; field++)

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/pb.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "proto/job.pb-c.h"
+
+static const ProtobufCMessageDescriptor *const type = &pb__job_spec__descriptor;
+
+static void unknown_fields_are_not_found(void **state)
+{
+    assert_null(pb_find_field(type, "no_such_field"));
+    assert_null(pb_find_field(type, ""));
+    assert_string_equal(pb_find_field(type, "work_dir")->name, "work_dir");
+}
+
+/* One field of every kind there is in it. */
+static const char *const kinds[] = {"name",         "min_nodes", "mem_per_node_mib", "exclusive",
+                                    "begin_at_sec", "nice",      "request_id"};
+
+static Pb__JobSpec sample(void)
+{
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.name = (char *)"x";
+    s.has_min_nodes = s.has_mem_per_node_mib = s.has_exclusive = s.has_begin_at_sec = s.has_nice =
+        s.has_request_id = true;
+    s.min_nodes = 7;
+    s.mem_per_node_mib = UINT64_MAX - 1;
+    s.exclusive = true;
+    s.begin_at_sec = INT64_MIN + 1;
+    s.nice = -5;
+    s.request_id = (ProtobufCBinaryData){3, (uint8_t *)"abc"};
+    return s;
+}
+
+static void fields_are_found_copied_and_compared(void **state)
+{
+    Pb__JobSpec from = sample(), to = PB__JOB_SPEC__INIT, none = PB__JOB_SPEC__INIT;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        const ProtobufCFieldDescriptor *f = pb_find_field(type, kinds[i]);
+        assert_true(pb_has(&from.base, f));
+        assert_false(pb_has(&to.base, f));
+        assert_false(pb_same_field(&from.base, &to.base, f));
+        assert_true(pb_same_field(&none.base, &to.base, f));
+        pb_copy_field(&to.base, &from.base, f);
+        assert_true(pb_has(&to.base, f));
+        assert_true(pb_same_field(&from.base, &to.base, f));
+    }
+    assert_int_equal(to.min_nodes, 7);
+    assert_true(to.mem_per_node_mib == UINT64_MAX - 1);
+    assert_true(to.begin_at_sec == INT64_MIN + 1);
+    assert_int_equal(to.nice, -5);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        const ProtobufCFieldDescriptor *f = pb_find_field(type, kinds[i]);
+        pb_copy_field(&to.base, &none.base, f); /* absent again */
+        assert_false(pb_has(&to.base, f));
+    }
+}
+
+static void values_that_differ_are_not_the_same(void **state)
+{
+    Pb__JobSpec a = sample(), b = sample();
+    b.name = (char *)"y";
+    b.min_nodes = 8;
+    b.mem_per_node_mib = 1;
+    b.exclusive = false;
+    b.begin_at_sec = 0;
+    b.nice = 5;
+    b.request_id.data = (uint8_t *)"abd";
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        assert_false(pb_same_field(&a.base, &b.base, pb_find_field(type, kinds[i])));
+}
+
+static void every_field_is_walked_once(void **state)
+{
+    size_t count = 0, found = 0;
+    Pb__JobSpec s = sample();
+    pb_each_field(type, field)
+    {
+        count++;
+        found += pb_has(&s.base, field);
+    }
+    assert_int_equal(count, type->n_fields);
+    assert_int_equal(found, sizeof kinds / sizeof kinds[0]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unknown_fields_are_not_found),
+        cmocka_unit_test(fields_are_found_copied_and_compared),
+        cmocka_unit_test(values_that_differ_are_not_the_same),
+        cmocka_unit_test(every_field_is_walked_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A partition changed while the controller runs: its row of slurm.conf with some fields replaced.
+ */
+#include <string.h>
+
+#include "cluster/cluster.h"
+
+static const struct {
+    const char *field, *shown;
+    bool live;
+} fields[] = {
+    {"name", "PartitionName", true},
+    {"nodes", "Nodes", true},
+    {"state", "State", true},
+    {"is_default", "Default", true},
+    {"hidden", "Hidden", true},
+    {"root_only", "RootOnly", true},
+    {"key", "Key", true},
+    {"disable_root", "DisableRootJobs", true},
+    {"max_time_sec", "MaxTime", true},
+    {"default_time_sec", "DefaultTime", true},
+    {"over_time_limit_sec", "OverTimeLimit", true},
+    {"max_nodes", "MaxNodes", true},
+    {"min_nodes", "MinNodes", true},
+    {"max_cpus_per_node", "MaxCPUsPerNode", true},
+    {"priority_tier", "PriorityTier", true},
+    {"priority_job_factor", "PriorityJobFactor", true},
+    {"share", "OverSubscribe", true},
+    {"allow_groups", "AllowGroups", true},
+    {"def_mem_per_cpu_mib", "DefMemPerCPU", true},
+    {"def_mem_per_node_mib", "DefMemPerNode", true},
+    {"max_mem_per_cpu_mib", "MaxMemPerCPU", true},
+    {"max_mem_per_node_mib", "MaxMemPerNode", true},
+    {"allow_accounts", "AllowAccounts", false},
+    {"allow_qos", "AllowQos", false},
+    {"deny_accounts", "DenyAccounts", false},
+    {"deny_qos", "DenyQos", false},
+    {"alloc_nodes", "AllocNodes", true},
+    {"alternate", "Alternate", false},
+    {"qos", "QoS", false},
+    {"preempt_mode", "PreemptMode", false},
+    {"exclusive_user", "ExclusiveUser", false},
+    {"lln", "LLN", false},
+    {"grace_time_sec", "GraceTime", false},
+    {"total_nodes", "TotalNodes", false},
+    {"total_cpus", "TotalCPUs", false},
+    {"total_mem_mib", "TotalMem", false},
+};
+
+bool part_may_change(const char *field, const char **shown)
+{
+    *shown = NULL;
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        if (strcmp(fields[i].field, field) == 0) {
+            *shown = fields[i].shown;
+            return fields[i].live;
+        }
+    return false;
+}
+
+static int read_state(const char *word, enum conf_part_state *state, struct err *err)
+{
+    static const char *const words[] = {"UP", "DOWN", "DRAIN", "INACTIVE"};
+    for (int i = 0; word && i < 4; i++)
+        if (str_case_eq(word, words[i])) {
+            *state = (enum conf_part_state)i;
+            return 0;
+        }
+    return word ? err_set(err, -ERR_PARSE, "Invalid partition state specified: %s", word) : 0;
+}
+
+/* Jobs of a shared resource need a planner of time slices: only whole nodes, or none, for now. */
+static int read_share(const char *word, enum conf_oversubscribe *share, struct err *err)
+{
+    if (!word)
+        return 0;
+    if (str_case_eq(word, "NO"))
+        *share = CONF_SHARE_NO;
+    else if (str_case_eq(word, "EXCLUSIVE"))
+        *share = CONF_SHARE_EXCLUSIVE;
+    else
+        return err_set(err, -ERR_PARSE, "OverSubscribe=%s: only NO and EXCLUSIVE can be set live",
+                       word);
+    return 0;
+}
+
+static int read_nodes(const struct cluster *c, const char *expr, struct bitset **out,
+                      struct err *err)
+{
+    if (!expr)
+        return 0;
+    if (!str_case_eq(expr, "ALL"))
+        return cluster_node_set(c, expr, out, err);
+    *out = bitset_new(c->nodes.len);
+    bitset_fill(*out);
+    return 0;
+}
+
+#define TAKE(field)                                                                                \
+    if (m->has_##field)                                                                            \
+        to->field = m->field;
+
+static void take_numbers(struct conf_part *to, const Pb__PartRecord *m)
+{
+    TAKE(is_default)
+    TAKE(hidden)
+    TAKE(root_only)
+    TAKE(key)
+    TAKE(disable_root)
+    TAKE(max_time_sec)
+    TAKE(default_time_sec)
+    TAKE(over_time_limit_sec)
+    TAKE(max_nodes)
+    TAKE(min_nodes)
+    TAKE(max_cpus_per_node)
+    TAKE(priority_tier)
+    TAKE(priority_job_factor)
+    TAKE(def_mem_per_cpu_mib)
+    TAKE(def_mem_per_node_mib)
+    TAKE(max_mem_per_cpu_mib)
+    TAKE(max_mem_per_node_mib)
+    if (to->max_cpus_per_node == 0)
+        to->max_cpus_per_node = UINT32_MAX;
+    /* Of a pair only one is in force: the one that was named last. */
+    if (m->has_def_mem_per_cpu_mib && m->def_mem_per_cpu_mib)
+        to->def_mem_per_node_mib = 0;
+    else if (m->has_def_mem_per_node_mib && m->def_mem_per_node_mib)
+        to->def_mem_per_cpu_mib = 0;
+    if (m->has_max_mem_per_cpu_mib && m->max_mem_per_cpu_mib)
+        to->max_mem_per_node_mib = 0;
+    else if (m->has_max_mem_per_node_mib && m->max_mem_per_node_mib)
+        to->max_mem_per_cpu_mib = 0;
+}
+
+static int check_numbers(const struct conf_part *p, struct err *err)
+{
+    if (p->min_nodes > p->max_nodes)
+        return err_set(err, -ERR_RANGE, "MinNodes=%u is more than MaxNodes=%u", p->min_nodes,
+                       p->max_nodes);
+    if (p->default_time_sec > p->max_time_sec)
+        return err_set(err, -ERR_RANGE, "DefaultTime is more than MaxTime");
+    if (p->max_time_sec <= 0)
+        return err_set(err, -ERR_RANGE, "MaxTime must be more than 0");
+    return 0;
+}
+
+/* Keeps the changes, and their texts where nobody frees them. */
+static void keep(struct part *p, const Pb__PartRecord *changes, struct conf_part *next)
+{
+    str_clear(&p->changes);
+    pb_pack(&changes->base, &p->changes);
+    arena_done(&p->strings);
+    arena_init(&p->strings, 0);
+    if (changes->nodes)
+        next->nodes = arena_strdup(&p->strings, changes->nodes);
+    if (changes->allow_groups)
+        next->allow_groups = arena_strdup(&p->strings, changes->allow_groups);
+    if (changes->alloc_nodes)
+        next->allow_alloc_nodes = arena_strdup(&p->strings, changes->alloc_nodes);
+    p->conf = *next;
+}
+
+int part_change(struct cluster *c, struct part *p, const Pb__PartRecord *changes, struct err *err)
+{
+    struct conf_part next = *p->row;
+    struct bitset *nodes = NULL;
+    int rc = read_state(changes->state, &next.state, err);
+    if (rc == 0)
+        rc = read_share(changes->share, &next.share, err);
+    take_numbers(&next, changes);
+    if (rc == 0)
+        rc = check_numbers(&next, err);
+    if (rc == 0)
+        rc = read_nodes(c, changes->nodes, &nodes, err);
+    if (rc != 0)
+        return rc;
+    keep(p, changes, &next);
+    bitset_free(p->nodes);
+    p->nodes = nodes ? nodes : bitset_dup(p->row->node_set);
+    alloc_count_part(c, p);
+    c->stamp++;
+    return 0;
+}

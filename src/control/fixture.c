@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "control/fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+/* --- env ---------------------------------------------------------------------------------------
+ */
+
+static int64_t on_wall(void *ctx)
+{
+    return ((struct fixture *)ctx)->wall_ms;
+}
+
+static int64_t on_mono(void *ctx)
+{
+    return ((struct fixture *)ctx)->mono_ms;
+}
+
+static void on_wake(void *ctx, int64_t mono_ms)
+{
+    ((struct fixture *)ctx)->wake_ms = mono_ms;
+}
+
+static struct fixture_record *find_record(struct fixture *f, enum record_kind kind, uint64_t number,
+                                          const char *name)
+{
+    vec_foreach (&f->records, r)
+        if (r->kind == kind && r->number == number && str_eq(r->name, name))
+            return r;
+    return NULL;
+}
+
+static void on_put(void *ctx, enum record_kind kind, uint64_t number, const char *name,
+                   const void *data, size_t len)
+{
+    struct fixture *f = ctx;
+    struct fixture_record *r = find_record(f, kind, number, name);
+    if (!r) {
+        vec_push(&f->records, ((struct fixture_record){kind, number, mem_strdup(name), STR_INIT}));
+        r = &vec_last(&f->records);
+    }
+    str_clear(&r->data);
+    str_append(&r->data, data, len);
+}
+
+static void on_del(void *ctx, enum record_kind kind, uint64_t number, const char *name)
+{
+    struct fixture *f = ctx;
+    struct fixture_record *r = find_record(f, kind, number, name);
+    if (!r)
+        return;
+    free(r->name);
+    str_done(&r->data);
+    vec_remove(&f->records, (size_t)(r - f->records.data));
+}
+
+static void add_reply(struct fixture *f, uint64_t call, int code, const char *text,
+                      const ProtobufCMessage *m)
+{
+    struct fixture_reply r = {.call = call, .code = code};
+    assert_int_equal(fixture_code(f, call), -1); /* exactly one reply */
+    if (text)
+        str_puts(&r.text, text);
+    if (m)
+        pb_pack(m, &r.data);
+    vec_push(&f->replies, r);
+}
+
+static void on_reply(void *ctx, uint64_t call, const ProtobufCMessage *m)
+{
+    add_reply(ctx, call, 0, NULL, m);
+}
+
+static void on_reply_error(void *ctx, uint64_t call, int code, const char *text)
+{
+    add_reply(ctx, call, code, text, NULL);
+}
+
+static void on_send(void *ctx, const char *node, const Pb__NodeOrders *orders)
+{
+    struct fixture *f = ctx;
+    struct str packed = STR_INIT;
+    struct fixture_order *o = mem_new(struct fixture_order);
+    o->node = node;
+    arena_init(&o->arena, 0);
+    pb_pack(&orders->base, &packed);
+    o->orders = arena_unpack(&o->arena, &pb__node_orders__descriptor, packed.data, packed.len);
+    str_done(&packed);
+    vec_push(&f->orders, o);
+}
+
+static void on_ack(void *ctx, const char *node, uint64_t seq)
+{
+    vec_push(&((struct fixture *)ctx)->acks, seq);
+}
+
+static void on_welcome(void *ctx, const char *node, uint64_t epoch)
+{
+}
+
+static void on_sign(void *ctx, const void *data, size_t len, uint8_t sig[64])
+{
+    memset(sig, 0, 64);
+}
+
+static bool on_group(void *ctx, uint32_t uid, uint32_t gid, const char *group)
+{
+    return str_eq(group, uid == 1000 ? "ann" : "others");
+}
+
+static void on_log(void *ctx, enum log_level level, const char *room, const char *text)
+{
+}
+
+/* --- life --------------------------------------------------------------------------------------
+ */
+
+static struct conf *read_conf(struct fixture *f, const char *lines)
+{
+    struct conf *conf = NULL;
+    struct err err = {0};
+    FILE *file = fopen(f->path, "w");
+    assert_non_null(file);
+    fprintf(file, "ClusterName=test\nSlurmctldHost=h\nSelectType=select/cons_tres\n%s\n", lines);
+    fclose(file);
+    if (conf_load(f->path, CONF_FULL, NULL, &conf, NULL, &err) != 0)
+        fail_msg("%s", err.text);
+    return conf;
+}
+
+struct fixture *fixture_new(const char *lines)
+{
+    struct fixture *f = mem_new(struct fixture);
+    snprintf(f->path, sizeof f->path, "/tmp/control-test-XXXXXX");
+    int fd = mkstemp(f->path);
+    assert_true(fd >= 0);
+    close(fd);
+    f->wall_ms = 1700000000000;
+    f->mono_ms = 1000000;
+    f->env = (struct env){f,          on_wall,  on_mono,        on_wake, on_put,
+                          on_del,     on_reply, on_reply_error, on_send, on_ack,
+                          on_welcome, on_sign,  on_group,       on_log};
+    f->control = control_new(read_conf(f, lines), &f->env);
+    control_start(f->control);
+    fixture_turn(f);
+    return f;
+}
+
+void fixture_clear(struct fixture *f)
+{
+    vec_foreach (&f->orders, o) {
+        arena_done(&(*o)->arena);
+        free(*o);
+    }
+    vec_foreach (&f->replies, r) {
+        str_done(&r->text);
+        str_done(&r->data);
+    }
+    vec_clear(&f->orders);
+    vec_clear(&f->replies);
+    vec_clear(&f->acks);
+}
+
+void fixture_free(struct fixture *f)
+{
+    fixture_clear(f);
+    vec_foreach (&f->records, r) {
+        free(r->name);
+        str_done(&r->data);
+    }
+    control_free(f->control);
+    vec_done(&f->orders);
+    vec_done(&f->replies);
+    vec_done(&f->records);
+    vec_done(&f->acks);
+    unlink(f->path);
+    free(f);
+}
+
+void fixture_restart(struct fixture *f)
+{
+    struct conf *conf = NULL;
+    struct err err = {0};
+    control_free(f->control);
+    fixture_clear(f);
+    assert_int_equal(conf_load(f->path, CONF_FULL, NULL, &conf, NULL, &err), 0);
+    f->control = control_new(conf, &f->env);
+    vec_foreach (&f->records, r)
+        if (control_restore(f->control, r->kind, r->number, r->name, r->data.data, r->data.len,
+                            &err) != 0)
+            fail_msg("%s", err.text);
+    control_start(f->control);
+    fixture_turn(f);
+}
+
+void fixture_reconfigure(struct fixture *f, const char *lines)
+{
+    control_reconfigure(f->control, ++f->last_call, read_conf(f, lines));
+    fixture_turn(f);
+    assert_int_equal(fixture_code(f, f->last_call), 0);
+}
+
+void fixture_turn(struct fixture *f)
+{
+    struct err err = {0};
+    control_turn(f->control);
+    if (control_check(f->control, &err) != 0)
+        fail_msg("%s", err.text);
+}
+
+void fixture_pass(struct fixture *f, int64_t ms)
+{
+    int64_t until = f->mono_ms + ms;
+    while (f->wake_ms && f->wake_ms <= until) {
+        int64_t by = f->wake_ms > f->mono_ms ? f->wake_ms - f->mono_ms : 0;
+        f->mono_ms += by;
+        f->wall_ms += by;
+        f->wake_ms = 0;
+        control_tick(f->control);
+        fixture_turn(f);
+    }
+    f->wall_ms += until - f->mono_ms;
+    f->mono_ms = until;
+}
+
+/* --- nodes -------------------------------------------------------------------------------------
+ */
+
+void fixture_register(struct fixture *f, const char *node, const char *incarnation)
+{
+    Pb__NodeRegister r = PB__NODE_REGISTER__INIT;
+    r.name = (char *)node;
+    r.version = (char *)"test";
+    r.incarnation = (char *)incarnation;
+    control_node_register(f->control, node, &r);
+    fixture_turn(f);
+}
+
+void fixture_event(struct fixture *f, const char *node, Pb__NodeEvent *event)
+{
+    Pb__NodeReport r = PB__NODE_REPORT__INIT;
+    event->seq = ++f->last_seq;
+    r.events = &event;
+    r.n_events = 1;
+    control_node_report(f->control, node, &r);
+    fixture_turn(f);
+}
+
+void fixture_launched(struct fixture *f, const char *node, uint32_t job, uint32_t restarts)
+{
+    Pb__NodeEvent e = PB__NODE_EVENT__INIT;
+    Pb__Launched m = PB__LAUNCHED__INIT;
+    m.job_id = job;
+    m.restarts = restarts;
+    e.launched = &m;
+    fixture_event(f, node, &e);
+}
+
+void fixture_batch_ended(struct fixture *f, const char *node, uint32_t job, uint32_t restarts,
+                         int exit_status)
+{
+    Pb__NodeEvent e = PB__NODE_EVENT__INIT;
+    Pb__BatchEnded m = PB__BATCH_ENDED__INIT;
+    m.job_id = job;
+    m.restarts = restarts;
+    m.exit_status = exit_status;
+    e.batch_ended = &m;
+    fixture_event(f, node, &e);
+}
+
+void fixture_gone(struct fixture *f, const char *node, uint32_t job, uint32_t restarts)
+{
+    Pb__NodeEvent e = PB__NODE_EVENT__INIT;
+    Pb__JobGone m = PB__JOB_GONE__INIT;
+    m.job_id = job;
+    m.restarts = restarts;
+    e.job_gone = &m;
+    fixture_event(f, node, &e);
+}
+
+/* --- requests ----------------------------------------------------------------------------------
+ */
+
+int fixture_code(const struct fixture *f, uint64_t call)
+{
+    vec_foreach (&f->replies, r)
+        if (r->call == call)
+            return r->code;
+    return -1;
+}
+
+const char *fixture_text(const struct fixture *f, uint64_t call)
+{
+    vec_foreach (&f->replies, r)
+        if (r->call == call)
+            return str_cstr(&r->text);
+    return NULL;
+}
+
+int64_t fixture_submit(struct fixture *f, const struct caller *who, const Pb__JobSpec *given)
+{
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    Pb__JobPayload payload = PB__JOB_PAYLOAD__INIT;
+    Pb__SubmitRequest r = PB__SUBMIT_REQUEST__INIT;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    payload.has_script = true;
+    payload.script = (ProtobufCBinaryData){10, (uint8_t *)"#!/bin/sh\n"};
+    r.spec = given ? (Pb__JobSpec *)given : &spec;
+    r.payload = &payload;
+    uint64_t call = ++f->last_call;
+    control_submit(f->control, call, who, &r);
+    fixture_turn(f);
+    vec_foreach (&f->replies, at) {
+        if (at->call != call)
+            continue;
+        if (at->code)
+            return -at->code;
+        const Pb__SubmitReply *reply =
+            arena_unpack(&arena, &pb__submit_reply__descriptor, at->data.data, at->data.len);
+        return reply->job_id;
+    }
+    fail_msg("no reply to a submission");
+    return 0;
+}
+
+int fixture_update_job(struct fixture *f, const struct caller *who, const Pb__JobUpdate *r)
+{
+    control_job_update(f->control, ++f->last_call, who, r);
+    fixture_turn(f);
+    return fixture_code(f, f->last_call);
+}
+
+int fixture_update_part(struct fixture *f, const Pb__PartRecord *set)
+{
+    struct caller root = FIXTURE_ROOT;
+    Pb__PartUpdate r = PB__PART_UPDATE__INIT;
+    r.set = (Pb__PartRecord *)set;
+    control_part_update(f->control, ++f->last_call, &root, &r);
+    fixture_turn(f);
+    return fixture_code(f, f->last_call);
+}
+
+int fixture_update_node(struct fixture *f, const char *nodes, const char *state, const char *reason)
+{
+    struct caller root = FIXTURE_ROOT;
+    Pb__NodeUpdate r = PB__NODE_UPDATE__INIT;
+    r.nodes = (char *)nodes;
+    r.state = (char *)state;
+    r.reason = (char *)reason;
+    control_node_update(f->control, ++f->last_call, &root, &r);
+    fixture_turn(f);
+    return fixture_code(f, f->last_call);
+}
+
+/* --- listings ----------------------------------------------------------------------------------
+ */
+
+const Pb__JobRecord *fixture_job(struct fixture *f, struct arena *arena, uint32_t id)
+{
+    struct caller root = FIXTURE_ROOT;
+    Pb__JobFilter filter = PB__JOB_FILTER__INIT;
+    struct str out = STR_INIT;
+    uint64_t cursor = 0;
+    filter.job_id = &id;
+    filter.n_job_id = 1;
+    filter.has_all_states = filter.all_states = true;
+    filter.has_with_steps = filter.with_steps = true;
+    assert_false(control_list_jobs(f->control, &root, &filter, &cursor, 1 << 20, &out));
+    const Pb__JobList *list = arena_unpack(arena, &pb__job_list__descriptor, out.data, out.len);
+    str_done(&out);
+    assert_non_null(list);
+    return list->n_jobs ? list->jobs[0] : NULL;
+}
+
+enum _Pb__JobState fixture_state(struct fixture *f, uint32_t id)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobRecord *r = fixture_job(f, &arena, id);
+    assert_non_null(r);
+    return r->live->state;
+}
+
+const Pb__PartRecord *fixture_part(struct fixture *f, struct arena *arena, const char *name)
+{
+    struct caller root = FIXTURE_ROOT;
+    Pb__PartFilter filter = PB__PART_FILTER__INIT;
+    struct str out = STR_INIT;
+    uint64_t cursor = 0;
+    filter.name = (char **)&name;
+    filter.n_name = 1;
+    assert_false(control_list_parts(f->control, &root, &filter, &cursor, 1 << 20, &out));
+    const Pb__PartList *list = arena_unpack(arena, &pb__part_list__descriptor, out.data, out.len);
+    str_done(&out);
+    return list->n_parts ? list->parts[0] : NULL;
+}
+
+const Pb__NodeRecord *fixture_node(struct fixture *f, struct arena *arena, const char *name)
+{
+    struct caller root = FIXTURE_ROOT;
+    Pb__NodeFilter filter = PB__NODE_FILTER__INIT;
+    struct str out = STR_INIT;
+    uint64_t cursor = 0;
+    filter.nodes = (char *)name;
+    assert_false(control_list_nodes(f->control, &root, &filter, &cursor, 1 << 20, &out));
+    const Pb__NodeList *list = arena_unpack(arena, &pb__node_list__descriptor, out.data, out.len);
+    str_done(&out);
+    return list->n_nodes ? list->nodes[0] : NULL;
+}
+
+static size_t count_orders(const struct fixture *f, const char *node, uint32_t job, bool launch)
+{
+    size_t count = 0;
+    vec_foreach (&f->orders, at) {
+        if (!str_eq((*at)->node, node))
+            continue;
+        for (size_t i = 0; i < (*at)->orders->n_orders; i++) {
+            const Pb__NodeOrder *o = (*at)->orders->orders[i];
+            count += launch ? o->launch && o->launch->job_id == job
+                            : o->terminate && o->terminate->job_id == job;
+        }
+    }
+    return count;
+}
+
+size_t fixture_launches(const struct fixture *f, const char *node, uint32_t job)
+{
+    return count_orders(f, node, job, true);
+}
+
+size_t fixture_terminates(const struct fixture *f, const char *node, uint32_t job)
+{
+    return count_orders(f, node, job, false);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A world for the tests of this room: records in memory, a clock that moves when told, and what was
+ * replied and ordered, to look at. A restart makes a new machine out of the records alone.
+ */
+#pragma once
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "base/vec.h"
+#include "control/control.h"
+
+#define FIXTURE_ROOT ((struct caller){.is_admin = true, .is_operator = true, .user_name = "root"})
+#define FIXTURE_USER                                                                               \
+    ((struct caller){                                                                              \
+        .uid = 1000, .gid = 1000, .user_name = "ann", .group_name = "ann", .host = "h"})
+#define FIXTURE_OTHER ((struct caller){.uid = 1001, .gid = 1001, .user_name = "bob", .host = "h"})
+
+struct fixture_record {
+    enum record_kind kind;
+    uint64_t number;
+    char *name;
+    struct str data;
+};
+
+struct fixture_reply {
+    uint64_t call;
+    int code; /* 0: a reply */
+    struct str text, data;
+};
+
+struct fixture_order {
+    const char *node;
+    struct arena arena;
+    Pb__NodeOrders *orders;
+};
+
+struct fixture {
+    struct control *control;
+    struct env env;
+    int64_t wall_ms, mono_ms, wake_ms;
+    uint64_t last_call, last_seq;
+    char path[64]; /* of its slurm.conf */
+    VEC(struct fixture_record) records;
+    VEC(struct fixture_reply) replies;
+    VEC(struct fixture_order *) orders;
+    VEC(uint64_t) acks;
+};
+
+/* A cluster of these lines of slurm.conf; its nodes are not registered yet. */
+struct fixture *fixture_new(const char *lines);
+void fixture_free(struct fixture *f);
+void fixture_restart(struct fixture *f);                        /* as after a crash */
+void fixture_reconfigure(struct fixture *f, const char *lines); /* reads other lines */
+void fixture_pass(struct fixture *f, int64_t ms);               /* time, with its ticks and turns */
+void fixture_turn(struct fixture *f);                           /* and checks every invariant */
+
+void fixture_register(struct fixture *f, const char *node, const char *incarnation);
+void fixture_event(struct fixture *f, const char *node, Pb__NodeEvent *event);
+void fixture_launched(struct fixture *f, const char *node, uint32_t job, uint32_t restarts);
+void fixture_batch_ended(struct fixture *f, const char *node, uint32_t job, uint32_t restarts,
+                         int exit_status);
+void fixture_gone(struct fixture *f, const char *node, uint32_t job, uint32_t restarts);
+
+/* Submits a batch job of this spec (NULL: one CPU) as 'who': its id, or a negative error code. */
+int64_t fixture_submit(struct fixture *f, const struct caller *who, const Pb__JobSpec *spec);
+
+/* The reply to a call: 0, or its error's code; -1: none yet. */
+int fixture_code(const struct fixture *f, uint64_t call);
+const char *fixture_text(const struct fixture *f, uint64_t call); /* of the error */
+/* Calls, one turn, and the code of the reply. */
+int fixture_update_job(struct fixture *f, const struct caller *who, const Pb__JobUpdate *r);
+int fixture_update_part(struct fixture *f, const Pb__PartRecord *set);
+int fixture_update_node(struct fixture *f, const char *nodes, const char *state,
+                        const char *reason);
+
+/* What a listing says of it, in the arena; NULL: nothing. */
+const Pb__JobRecord *fixture_job(struct fixture *f, struct arena *arena, uint32_t id);
+const Pb__PartRecord *fixture_part(struct fixture *f, struct arena *arena, const char *name);
+const Pb__NodeRecord *fixture_node(struct fixture *f, struct arena *arena, const char *name);
+enum _Pb__JobState fixture_state(struct fixture *f, uint32_t id);
+
+/* How many orders of a kind the node was given about the job since the last call of clear. */
+size_t fixture_launches(const struct fixture *f, const char *node, uint32_t job);
+size_t fixture_terminates(const struct fixture *f, const char *node, uint32_t job);
+void fixture_clear(struct fixture *f);

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* scontrol update job, hold, release, requeue: who may change what, and when. Everything asked for
+ * in one request is checked before anything is changed. */
+#include <string.h>
+
+#include "base/pb.h"
+#include "control/internal.h"
+
+static int no(struct err *err, int code, const char *detail)
+{
+    return err_set(err, -code, detail ? "%s: %s" : "%s", err_text(code), detail);
+}
+
+/* What may be changed of a job's spec; the rest is refused. */
+static const struct {
+    const char *field, *shown;
+    bool while_running;
+} fields[] = {
+    {"name", "JobName", true},
+    {"comment", "Comment", true},
+    {"account", "Account", false},
+    {"qos", "QOS", false},
+    {"extra", "Extra", true},
+    {"wckey", "WCKey", true},
+    {"work_dir", "WorkDir", false},
+    {"std_in", "StdIn", false},
+    {"std_out", "StdOut", false},
+    {"std_err", "StdErr", false},
+    {"partition", "Partition", false},
+    {"features", "Features", false},
+    {"req_nodes", "ReqNodeList", false},
+    {"exc_nodes", "ExcNodeList", false},
+    {"mail_type", "MailType", true},
+    {"mail_user", "MailUser", true},
+    {"min_nodes", "MinNodes", false},
+    {"max_nodes", "MaxNodes", false},
+    {"num_tasks", "NumTasks", false},
+    {"cpus_per_task", "CPUs/Task", false},
+    {"ntasks_per_node", "TasksPerNode", false},
+    {"min_cpus_per_node", "MinCPUsNode", false},
+    {"mem_per_node_mib", "MinMemoryNode", false},
+    {"mem_per_cpu_mib", "MinMemoryCPU", false},
+    {"tmp_per_node_mib", "MinTmpDiskNode", false},
+    {"contiguous", "Contiguous", false},
+    {"exclusive", "Exclusive", false},
+    {"oversubscribe", "OverSubscribe", false},
+    {"overcommit", "Overcommit", false},
+    {"time_limit_sec", "TimeLimit", true},
+    {"time_min_sec", "TimeMin", false},
+    {"begin_at_sec", "StartTime", false},
+    {"nice", "Nice", true},
+    {"requeue", "Requeue", true},
+    {"no_kill", "NoKill", true},
+    {"dependency", "Dependency", false},
+    {"licenses", "Licenses", false},
+    {"gres", "Gres", false},
+    {"reservation", "ReservationName", false},
+};
+
+/* Known to the record and not to the planner: to set it would be a promise not kept. */
+static bool is_unplanned(const char *field)
+{
+    return strcmp(field, "dependency") == 0 || strcmp(field, "licenses") == 0 ||
+           strcmp(field, "gres") == 0 || strcmp(field, "reservation") == 0;
+}
+
+static int check_field(const struct job *j, const char *field, struct err *err)
+{
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        if (strcmp(fields[i].field, field) != 0)
+            continue;
+        if (is_unplanned(field))
+            return err_set(err, -ERR_NOT_SUPPORTED, "%s: %s is not available in this version",
+                           err_text(ERR_NOT_SUPPORTED), fields[i].shown);
+        if (!fields[i].while_running && j->state != PB__JOB_STATE__PENDING)
+            return err_set(err, -ERR_CANNOT_UPDATE, "%s: %s of a job that is not pending any more",
+                           err_text(ERR_CANNOT_UPDATE), fields[i].shown);
+        return 0;
+    }
+    return no(err, ERR_CANNOT_UPDATE, field);
+}
+
+static int check_fields(const struct caller *who, const struct job *j, const Pb__JobSpec *set,
+                        struct err *err)
+{
+    int rc = job_is_final(j) ? no(err, ERR_JOB_DONE, NULL) : 0;
+    pb_each_field(set->base.descriptor, field) if (rc == 0 && pb_has(&set->base, field)) rc =
+        check_field(j, field->name, err);
+    if (rc != 0)
+        return rc;
+    if (set->has_nice && set->nice < 0 && !who->is_operator)
+        return no(err, ERR_ACCESS, "a negative nice value");
+    int64_t limit = set->time_limit_sec > 0 ? set->time_limit_sec : INT64_MAX; /* 0: unlimited */
+    if (set->has_time_limit_sec && j->state != PB__JOB_STATE__PENDING && limit > j->limit_sec &&
+        !who->is_operator)
+        return no(err, ERR_ACCESS, "raising the time limit of a running job");
+    return 0;
+}
+
+static bool hold_wanted(const Pb__JobUpdate *r, bool *wanted)
+{
+    *wanted = r->has_hold        ? r->hold
+              : r->has_user_hold ? r->user_hold
+                                 : r->has_priority && r->priority == 0;
+    return r->has_hold || r->has_user_hold || (r->has_priority && r->priority == 0);
+}
+
+static int check_hold(const struct caller *who, const struct job *j, const Pb__JobUpdate *r,
+                      struct err *err)
+{
+    bool wanted;
+    if (!hold_wanted(r, &wanted) || (r->has_requeue && r->requeue))
+        return 0;
+    if (j->state != PB__JOB_STATE__PENDING)
+        return no(err, job_is_final(j) ? ERR_JOB_DONE : ERR_TRANSITION,
+                  "only a pending job can be held or released");
+    if (!wanted && j->admin_hold && !who->is_operator)
+        return no(err, ERR_ACCESS, "the hold of an administrator");
+    return 0;
+}
+
+static void apply_hold(const struct caller *who, struct job *j, const Pb__JobUpdate *r)
+{
+    bool wanted;
+    if (!hold_wanted(r, &wanted))
+        return;
+    bool admin = who->is_operator && who->uid != j->uid && !(r->has_user_hold && r->user_hold);
+    j->held = wanted && !admin;
+    j->admin_hold = wanted && admin;
+}
+
+static int check_priority(const struct caller *who, const struct job *j, const Pb__JobUpdate *r,
+                          struct err *err)
+{
+    if (!r->has_priority || r->priority == 0)
+        return 0;
+    if (job_is_final(j))
+        return no(err, ERR_JOB_DONE, NULL);
+    if (!who->is_operator && r->priority > j->priority)
+        return no(err, ERR_ACCESS, "raising a priority");
+    return 0;
+}
+
+/* The spec with the fields replaced, taken only when the job could still run with it. */
+static int apply_spec(struct control *c, const struct caller *who, struct job *j,
+                      const Pb__JobSpec *set, struct err *err)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+    struct part *before = j->part, *after = before;
+    int rc = set->partition ? submit_find_part(c, who, set, &after, err) : 0;
+    if (rc != 0)
+        return rc;
+    const Pb__JobSpec old = *spec;
+    pb_each_field(set->base.descriptor, field) if (pb_has(&set->base, field))
+        pb_copy_field(&spec->base, &set->base, field);
+    if (set->has_min_nodes && !set->has_max_nodes && spec->has_max_nodes &&
+        spec->max_nodes < spec->min_nodes)
+        spec->max_nodes = spec->min_nodes;
+    if (set->has_mem_per_node_mib)
+        spec->has_mem_per_cpu_mib = false;
+    else if (set->has_mem_per_cpu_mib)
+        spec->has_mem_per_node_mib = false;
+    if (j->queued.in)
+        order_remove(&before->queue, &j->queued);
+    j->part = after;
+    rc = job_read_spec(c->cluster, j, spec, err);
+    if (rc == 0 && j->state == PB__JOB_STATE__PENDING)
+        rc = submit_check_possible(c, j, err);
+    if (rc != 0) {
+        j->part = before;
+        job_read_spec(c->cluster, j, &old, NULL);
+        return rc;
+    }
+    str_clear(&j->spec);
+    pb_pack(&spec->base, &j->spec);
+    return 0;
+}
+
+static void set_limit(struct control *c, struct job *j, int64_t limit_sec)
+{
+    j->limit_sec = limit_sec > 0 ? limit_sec : INT64_MAX;
+    if (j->state != PB__JOB_STATE__RUNNING)
+        return;
+    int64_t limit = j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec;
+    int64_t left = j->start_at + limit - control_wall(c);
+    control_set_end(c, j, left);
+    order_move(&c->cluster->ends, &j->ends, j->start_at + limit, j->id);
+}
+
+static int requeue(struct control *c, const struct caller *who, struct job *j,
+                   const Pb__JobUpdate *r, struct err *err)
+{
+    if (!j->batch)
+        return no(err, ERR_TRANSITION, "only batch jobs can be requeued");
+    if (!j->may_requeue)
+        return no(err, ERR_NO_REQUEUE, "it was submitted with --no-requeue, or JobRequeue=0");
+    if (j->state == PB__JOB_STATE__PENDING)
+        return no(err, ERR_JOB_PENDING, NULL);
+    apply_hold(who, j, r);
+    if (!job_is_final(j)) {
+        j->requeue_after = true;
+        finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, NULL, "REQUEUE");
+    } else if (j->completing) {
+        j->requeue_after = true;
+        job_touch(c->cluster, j);
+    } else {
+        finish_requeue(c, j);
+    }
+    return 0;
+}
+
+static int update_job(struct control *c, const struct caller *who, struct job *j,
+                      const Pb__JobUpdate *r, struct err *err)
+{
+    const Pb__JobSpec *set = r->set;
+    int rc = set ? check_fields(who, j, set, err) : 0;
+    if (rc == 0)
+        rc = check_hold(who, j, r, err);
+    if (rc == 0)
+        rc = check_priority(who, j, r, err);
+    if (rc == 0 && set)
+        rc = apply_spec(c, who, j, set, err);
+    if (rc == 0 && r->has_requeue && r->requeue)
+        return requeue(c, who, j, r, err);
+    if (rc == 0 && set && set->has_time_limit_sec)
+        set_limit(c, j, set->time_limit_sec);
+    if (rc == 0 && set && set->has_nice)
+        j->priority = submit_priority(j);
+    if (rc == 0)
+        apply_hold(who, j, r);
+    if (rc == 0 && r->has_priority && r->priority)
+        j->priority = r->priority;
+    if (rc == 0)
+        job_touch(c->cluster, j);
+    if (j->state == PB__JOB_STATE__PENDING)
+        submit_enqueue(c, j);
+    control_schedule(c, j);
+    c->plan_wanted = true;
+    return rc;
+}
+
+void control_job_update(struct control *c, uint64_t call, const struct caller *who,
+                        const Pb__JobUpdate *r)
+{
+    struct err err = {0};
+    struct job *j = cluster_find_job(c->cluster, r->job_id);
+    if (!j)
+        control_refuse_code(c, call, ERR_NO_JOB, NULL);
+    else if (!control_owns(who, j))
+        control_refuse_code(c, call, ERR_ACCESS, NULL);
+    else if (update_job(c, who, j, r, &err) != 0)
+        control_refuse(c, call, &err);
+    else
+        control_done(c, call);
+}

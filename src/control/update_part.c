@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * scontrol update partition. What was changed live is kept beside what slurm.conf said then: after
+ * a restart or a reconfiguration a change stands, unless that field has been edited in the file
+ * since. Then the file is newer, and wins.
+ */
+#include "base/pb.h"
+#include "control/internal.h"
+
+static const ProtobufCMessageDescriptor *const type = &pb__part_record__descriptor;
+
+static void save(struct control *c, const struct part *p)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    struct str packed = STR_INIT;
+    Pb__PartRecord row = PB__PART_RECORD__INIT;
+    Pb__PartChange change = PB__PART_CHANGE__INIT;
+    change.set = arena_unpack(&arena, type, p->changes.data, p->changes.len);
+    part_describe(p->row, &arena, &row);
+    change.configured = &row;
+    pb_pack(&change.base, &packed);
+    c->env->put(c->env->ctx, RECORD_PART, 0, p->conf.name, packed.data, packed.len);
+    str_done(&packed);
+    c->cluster->stamp++;
+}
+
+/* Adds fields to what is already changed of it. */
+static int change(struct control *c, struct part *p, const Pb__PartRecord *set, struct err *err)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__PartRecord none = PB__PART_RECORD__INIT, *all = &none;
+    none.name = (char *)p->conf.name;
+    if (p->changes.len)
+        all = arena_unpack(&arena, type, p->changes.data, p->changes.len);
+    pb_each_field(type,
+                  field) if (field->label != PROTOBUF_C_LABEL_REQUIRED && pb_has(&set->base, field))
+        pb_copy_field(&all->base, &set->base, field);
+    return part_change(c->cluster, p, all, err);
+}
+
+/* There is one default partition: what was it before is not any more. */
+static void unset_default(struct control *c, const struct part *now)
+{
+    Pb__PartRecord set = PB__PART_RECORD__INIT;
+    struct err err = {0};
+    set.has_is_default = true;
+    vec_foreach (&c->cluster->parts, at) {
+        if (*at == now || !(*at)->conf.is_default)
+            continue;
+        if (change(c, *at, &set, &err) == 0)
+            save(c, *at);
+    }
+}
+
+static void say_overruled(struct control *c, const char *part, const char *field,
+                          struct str *report)
+{
+    const char *shown;
+    part_may_change(field, &shown);
+    control_log(c, LOG_LVL_INFO, "partition %s: %s was edited in slurm.conf, which now holds", part,
+                shown ? shown : field);
+    if (report)
+        str_printf(report, "PartitionName=%s: %s as in slurm.conf, not as set by scontrol before\n",
+                   part, shown ? shown : field);
+}
+
+/* What of 'r' still stands over the present row; fields edited since are left out. */
+static void restore(struct control *c, struct part *p, const Pb__PartChange *r, struct str *report)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    struct err err = {0};
+    bool overruled = false;
+    Pb__PartRecord row = PB__PART_RECORD__INIT, set = PB__PART_RECORD__INIT;
+    part_describe(p->row, &arena, &row);
+    set.name = (char *)p->conf.name;
+    pb_each_field(type, field)
+    {
+        if (field->label == PROTOBUF_C_LABEL_REQUIRED || !pb_has(&r->set->base, field))
+            continue;
+        if (pb_same_field(&r->configured->base, &row.base, field)) {
+            pb_copy_field(&set.base, &r->set->base, field);
+        } else {
+            overruled = true;
+            say_overruled(c, p->conf.name, field->name, report);
+        }
+    }
+    if (part_change(c->cluster, p, &set, &err) != 0) {
+        control_log(c, LOG_LVL_ERROR, "partition %s: what scontrol set does not fit any more: %s",
+                    p->conf.name, err.text);
+        str_clear(&p->changes);
+        overruled = true;
+    }
+    if (overruled && c->started)
+        save(c, p);
+}
+
+int update_restore_part(struct control *c, const Pb__PartChange *r)
+{
+    struct part *p = cluster_find_part(c->cluster, r->set->name);
+    if (p)
+        restore(c, p, r, NULL);
+    return 0;
+}
+
+void update_carry_part(struct control *c, const struct part *from, struct part *to,
+                       struct str *report)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    if (!from->changes.len)
+        return;
+    Pb__PartRecord row = PB__PART_RECORD__INIT;
+    Pb__PartChange r = PB__PART_CHANGE__INIT;
+    part_describe(from->row, &arena, &row);
+    r.configured = &row;
+    r.set = arena_unpack(&arena, type, from->changes.data, from->changes.len);
+    restore(c, to, &r, report);
+}
+
+static int check_fields(const Pb__PartUpdate *r, struct err *err)
+{
+    const char *shown;
+    if (r->n_refused_field)
+        return err_set(err, -ERR_CANNOT_UPDATE, "%s: %s", err_text(ERR_CANNOT_UPDATE),
+                       r->refused_field[0]);
+    pb_each_field(
+        type, field) if (pb_has(&r->set->base, field) &&
+                         !part_may_change(field->name,
+                                          &shown)) return err_set(err, -ERR_CANNOT_UPDATE, "%s: %s",
+                                                                  err_text(ERR_CANNOT_UPDATE),
+                                                                  shown ? shown : field->name);
+    return 0;
+}
+
+void control_part_update(struct control *c, uint64_t call, const struct caller *who,
+                         const Pb__PartUpdate *r)
+{
+    struct err err = {0};
+    struct part *p = cluster_find_part(c->cluster, r->set->name);
+    int rc =
+        p ? check_fields(r, &err)
+          : err_set(&err, -ERR_NO_PARTITION, "%s: %s", err_text(ERR_NO_PARTITION), r->set->name);
+    if (rc == 0)
+        rc = change(c, p, r->set, &err);
+    if (rc != 0) {
+        control_refuse(c, call, &err);
+        return;
+    }
+    if (p->conf.is_default)
+        unset_default(c, p);
+    save(c, p);
+    for (size_t i = 0; i < c->cluster->jobs.len; i++) {
+        struct job *j = c->cluster->jobs.data[i];
+        if (j->part == p && j->state == PB__JOB_STATE__PENDING)
+            submit_enqueue(c, j);
+    }
+    control_log(c, LOG_LVL_INFO, "partition %s changed by uid %u", p->conf.name, who->uid);
+    c->plan_wanted = true;
+    control_done(c, call);
+}

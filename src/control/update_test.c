@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What scontrol changes: refusals change nothing, and what was acknowledged outlives the daemon. */
+#include <stdio.h>
+#include <string.h>
+
+#include "control/fixture.h"
+
+#define NODES "NodeName=n[1-4] CPUs=4 RealMemory=4000\n"
+#define PARTS "PartitionName=a Nodes=n[1-4] Default=YES MaxTime=60\nPartitionName=b Nodes=n[3-4]\n"
+
+static struct fixture *make(void)
+{
+    struct fixture *f = fixture_new(NODES PARTS "SelectTypeParameters=CR_Core_Memory");
+    const char *names[] = {"n1", "n2", "n3", "n4"};
+    for (int i = 0; i < 4; i++)
+        fixture_register(f, names[i], "i1");
+    return f;
+}
+
+static const Pb__JobLive *live(struct fixture *f, struct arena *arena, int64_t id)
+{
+    return fixture_job(f, arena, (uint32_t)id)->live;
+}
+
+/* --- jobs --------------------------------------------------------------------------------------
+ */
+
+static void job_changes_that_are_refused_change_nothing(void **state)
+{
+    struct fixture *f = make();
+    struct caller user = FIXTURE_USER, other = FIXTURE_OTHER;
+    Pb__JobSpec held = PB__JOB_SPEC__INIT;
+    held.has_hold = held.hold = true;
+    int64_t id = fixture_submit(f, &user, &held);
+    static const struct {
+        const char *what;
+        Pb__JobSpec set;
+        int code;
+    } cases[] = {
+        {"unknown node", {.req_nodes = (char *)"n9"}, ERR_NO_NODE},
+        {"unknown partition", {.partition = (char *)"z"}, ERR_NO_PARTITION},
+        {"unknown feature", {.features = (char *)"gpu"}, ERR_FEATURE},
+        {"too many nodes", {.has_min_nodes = true, .min_nodes = 5}, ERR_NODE_COUNT},
+        {"too much memory", {.has_mem_per_node_mib = true, .mem_per_node_mib = 4001}, ERR_MEMORY},
+        {"negative nice", {.has_nice = true, .nice = -1}, ERR_ACCESS},
+        {"dependency", {.dependency = (char *)"afterok:1"}, ERR_NOT_SUPPORTED},
+        {"licenses", {.licenses = (char *)"x:1"}, ERR_NOT_SUPPORTED},
+        {"gres", {.gres = (char *)"gpu:1"}, ERR_NOT_SUPPORTED},
+        {"reservation", {.reservation = (char *)"r"}, ERR_NOT_SUPPORTED},
+        {"not a field of update", {.submit_line = (char *)"x"}, ERR_CANNOT_UPDATE},
+        {"whose job it is", {.has_uid = true, .uid = 0}, ERR_CANNOT_UPDATE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+        Pb__JobSpec set = cases[i].set;
+        set.base = (ProtobufCMessage)PROTOBUF_C_MESSAGE_INIT(&pb__job_spec__descriptor);
+        set.comment = (char *)"changed"; /* goes with it or not at all */
+        r.job_id = (uint32_t)id;
+        r.set = &set;
+        print_message("%s\n", cases[i].what);
+        assert_int_equal(fixture_update_job(f, &user, &r), cases[i].code);
+        assert_null(fixture_job(f, &arena, (uint32_t)id)->spec->comment);
+    }
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    r.job_id = (uint32_t)id;
+    assert_int_equal(fixture_update_job(f, &other, &r), ERR_ACCESS);
+    r.job_id = 999;
+    assert_int_equal(fixture_update_job(f, &user, &r), ERR_NO_JOB);
+    fixture_free(f);
+}
+
+static void a_refused_hold_leaves_the_other_fields(void **state)
+{
+    struct fixture *f = make();
+    struct caller user = FIXTURE_USER;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    int64_t id = fixture_submit(f, &user, NULL);
+    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    Pb__JobSpec set = PB__JOB_SPEC__INIT;
+    set.comment = (char *)"changed";
+    r.job_id = (uint32_t)id;
+    r.set = &set;
+    r.has_hold = r.hold = true;
+    assert_int_equal(fixture_update_job(f, &user, &r), ERR_TRANSITION);
+    assert_null(fixture_job(f, &arena, (uint32_t)id)->spec->comment);
+    r.has_hold = false;
+    r.has_priority = true;
+    r.priority = UINT32_MAX;
+    assert_int_equal(fixture_update_job(f, &user, &r), ERR_ACCESS);
+    assert_null(fixture_job(f, &arena, (uint32_t)id)->spec->comment);
+    fixture_free(f);
+}
+
+static void a_running_job_takes_few_changes(void **state)
+{
+    struct fixture *f = make();
+    struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    spec.has_time_limit_sec = true;
+    spec.time_limit_sec = 100;
+    int64_t id = fixture_submit(f, &user, &spec);
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    Pb__JobSpec set = PB__JOB_SPEC__INIT;
+    r.job_id = (uint32_t)id;
+    r.set = &set;
+    set.has_num_tasks = true;
+    set.num_tasks = 2;
+    assert_int_equal(fixture_update_job(f, &user, &r), ERR_CANNOT_UPDATE);
+    set = (Pb__JobSpec)PB__JOB_SPEC__INIT;
+    set.has_time_limit_sec = true;
+    set.time_limit_sec = 200;
+    assert_int_equal(fixture_update_job(f, &user, &r), ERR_ACCESS);
+    set.time_limit_sec = 0; /* unlimited */
+    assert_int_equal(fixture_update_job(f, &user, &r), ERR_ACCESS);
+    assert_int_equal(live(f, &arena, id)->time_limit_sec, 100);
+    set.time_limit_sec = 50;
+    assert_int_equal(fixture_update_job(f, &user, &r), 0);
+    assert_int_equal(live(f, &arena, id)->time_limit_sec, 50);
+    set.time_limit_sec = 200;
+    assert_int_equal(fixture_update_job(f, &root, &r), 0);
+    fixture_pass(f, 199 * 1000);
+    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
+    fixture_pass(f, 2000);
+    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__TIMEOUT);
+    fixture_free(f);
+}
+
+static void pending_jobs_change_and_start(void **state)
+{
+    struct fixture *f = make();
+    struct caller user = FIXTURE_USER;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__JobSpec held = PB__JOB_SPEC__INIT;
+    held.has_hold = held.hold = true;
+    int64_t id = fixture_submit(f, &user, &held);
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    Pb__JobSpec set = PB__JOB_SPEC__INIT;
+    r.job_id = (uint32_t)id;
+    r.set = &set;
+    r.has_hold = true; /* released with what is changed */
+    set.partition = (char *)"b";
+    set.work_dir = (char *)"/tmp";
+    set.has_min_nodes = true;
+    set.min_nodes = 2;
+    assert_int_equal(fixture_update_job(f, &user, &r), 0);
+    const Pb__JobRecord *job = fixture_job(f, &arena, (uint32_t)id);
+    assert_int_equal(job->live->state, PB__JOB_STATE__RUNNING);
+    assert_string_equal(job->live->nodes, "n[3-4]");
+    assert_string_equal(job->live->partition, "b");
+    assert_string_equal(job->spec->work_dir, "/tmp");
+    fixture_free(f);
+}
+
+static void requeue_asks_whether_it_may(void **state)
+{
+    struct fixture *f = make();
+    struct caller user = FIXTURE_USER;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__JobSpec never = PB__JOB_SPEC__INIT;
+    never.has_requeue = true;
+    int64_t no = fixture_submit(f, &user, &never), yes = fixture_submit(f, &user, NULL);
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    r.has_requeue = r.requeue = true;
+    r.job_id = (uint32_t)no;
+    assert_int_equal(fixture_update_job(f, &user, &r), ERR_NO_REQUEUE);
+    assert_int_equal(fixture_state(f, (uint32_t)no), PB__JOB_STATE__RUNNING);
+    r.job_id = (uint32_t)yes;
+    r.has_hold = r.hold = true; /* scontrol requeuehold */
+    assert_int_equal(fixture_update_job(f, &user, &r), 0);
+    fixture_gone(f, live(f, &arena, yes)->nodes, (uint32_t)yes, 0);
+    const Pb__JobLive *after = live(f, &arena, yes);
+    assert_int_equal(after->state, PB__JOB_STATE__PENDING);
+    assert_int_equal(after->restarts, 1);
+    assert_string_equal(after->reason, "JobHeldUser");
+    fixture_free(f);
+}
+
+static void the_hold_of_an_administrator_stays(void **state)
+{
+    struct fixture *f = make();
+    struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
+    Pb__JobSpec late = PB__JOB_SPEC__INIT;
+    late.has_begin_at_sec = true;
+    late.begin_at_sec = f->wall_ms / 1000 + 100;
+    int64_t id = fixture_submit(f, &user, &late);
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    r.job_id = (uint32_t)id;
+    r.has_hold = r.hold = true;
+    assert_int_equal(fixture_update_job(f, &root, &r), 0);
+    r.hold = false;
+    assert_int_equal(fixture_update_job(f, &user, &r), ERR_ACCESS);
+    fixture_restart(f);
+    assert_int_equal(fixture_update_job(f, &user, &r), ERR_ACCESS);
+    assert_int_equal(fixture_update_job(f, &root, &r), 0);
+    fixture_free(f);
+}
+
+/* --- nodes -------------------------------------------------------------------------------------
+ */
+
+static void node_changes_that_are_refused_change_nothing(void **state)
+{
+    struct fixture *f = make();
+    struct caller user = FIXTURE_USER;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    fixture_submit(f, &user, NULL);
+    assert_int_equal(fixture_update_node(f, "n[1-9]", "DRAIN", "x"), ERR_NO_NODE);
+    assert_int_equal(fixture_update_node(f, "n[1-4]", "DRAIN", NULL), ERR_PARSE);
+    assert_int_equal(fixture_update_node(f, "n[1-4]", "BLUE", "x"), ERR_PARSE);
+    assert_int_equal(fixture_update_node(f, "n[1-4]", "FUTURE", "x"), ERR_TRANSITION);
+    const char *names[] = {"n1", "n2", "n3", "n4"};
+    for (int i = 0; i < 4; i++) {
+        const Pb__NodeRecord *n = fixture_node(f, &arena, names[i]);
+        assert_false(n->has_drain);
+        assert_null(n->reason);
+    }
+    fixture_free(f);
+}
+
+static void a_resumed_node_has_its_time_to_appear(void **state)
+{
+    struct fixture *f = make();
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    control_node_lost(f->control, "n1");
+    fixture_pass(f, 400 * 1000); /* SlurmdTimeout is 300 */
+    assert_int_equal(fixture_node(f, &arena, "n1")->state, PB__NODE_BASE__NODE_DOWN);
+    assert_int_equal(fixture_update_node(f, "n1", "RESUME", NULL), 0);
+    assert_int_not_equal(fixture_node(f, &arena, "n1")->state, PB__NODE_BASE__NODE_DOWN);
+    fixture_pass(f, 400 * 1000);
+    assert_int_equal(fixture_node(f, &arena, "n1")->state, PB__NODE_BASE__NODE_DOWN);
+    fixture_free(f);
+}
+
+static void an_acknowledged_drain_outlives_the_daemon(void **state)
+{
+    struct fixture *f = make();
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    assert_int_equal(fixture_update_node(f, "n[2-3]", "DRAIN", "disk"), 0);
+    fixture_restart(f);
+    assert_true(fixture_node(f, &arena, "n2")->drain);
+    assert_string_equal(fixture_node(f, &arena, "n3")->reason, "disk");
+    assert_false(fixture_node(f, &arena, "n1")->has_drain);
+    fixture_free(f);
+}
+
+/* --- partitions --------------------------------------------------------------------------------
+ */
+
+static Pb__PartRecord part(const char *name)
+{
+    Pb__PartRecord p = PB__PART_RECORD__INIT;
+    p.name = (char *)name;
+    return p;
+}
+
+static void part_changes_that_are_refused_change_nothing(void **state)
+{
+    struct fixture *f = make();
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__PartRecord p = part("a");
+    p.state = (char *)"DOWN";
+    p.nodes = (char *)"n[1-9]";
+    assert_int_equal(fixture_update_part(f, &p), ERR_NO_NODE);
+    p = part("a");
+    p.state = (char *)"SIDEWAYS";
+    assert_int_equal(fixture_update_part(f, &p), ERR_PARSE);
+    p = part("a");
+    p.state = (char *)"DOWN";
+    p.has_min_nodes = p.has_max_nodes = true;
+    p.min_nodes = 3;
+    p.max_nodes = 2;
+    assert_int_equal(fixture_update_part(f, &p), ERR_RANGE);
+    p = part("a");
+    p.state = (char *)"DOWN";
+    p.share = (char *)"YES:4";
+    assert_int_equal(fixture_update_part(f, &p), ERR_PARSE);
+    p = part("a");
+    p.state = (char *)"DOWN";
+    p.allow_accounts = (char *)"x";
+    assert_int_equal(fixture_update_part(f, &p), ERR_CANNOT_UPDATE);
+    assert_non_null(strstr(fixture_text(f, f->last_call), "AllowAccounts"));
+    p = part("z");
+    assert_int_equal(fixture_update_part(f, &p), ERR_NO_PARTITION);
+    const Pb__PartRecord *now = fixture_part(f, &arena, "a");
+    assert_string_equal(now->state, "UP");
+    assert_string_equal(now->nodes, "n[1-4]");
+    fixture_free(f);
+}
+
+static void a_change_outlives_restart_and_reconfiguration(void **state)
+{
+    struct fixture *f = make();
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__PartRecord p = part("a");
+    p.state = (char *)"DRAIN";
+    p.nodes = (char *)"n[1-2]";
+    p.allow_groups = (char *)"ann,others";
+    assert_int_equal(fixture_update_part(f, &p), 0);
+    p = part("a");
+    p.has_max_time_sec = true;
+    p.max_time_sec = 120;
+    assert_int_equal(fixture_update_part(f, &p), 0);
+    p = part("b");
+    p.has_is_default = p.is_default = true;
+    assert_int_equal(fixture_update_part(f, &p), 0);
+    for (int round = 0; round < 3; round++) {
+        const Pb__PartRecord *a = fixture_part(f, &arena, "a"), *b = fixture_part(f, &arena, "b");
+        assert_string_equal(a->state, "DRAIN");
+        assert_string_equal(a->nodes, "n[1-2]");
+        assert_string_equal(a->allow_groups, "ann,others");
+        assert_int_equal(a->max_time_sec, 120);
+        assert_false(a->is_default);
+        assert_true(b->is_default);
+        if (round == 0)
+            fixture_restart(f);
+        else if (round == 1)
+            fixture_reconfigure(f, NODES PARTS "SelectTypeParameters=CR_Core_Memory");
+    }
+    fixture_free(f);
+}
+
+/* An edit of the file is newer than what scontrol said before it: for that field, and no other. */
+static void an_edited_field_of_the_file_wins(void **state)
+{
+    static const char *const edited =
+        NODES "PartitionName=a Nodes=n[1-4] Default=YES MaxTime=30\n"
+              "PartitionName=b Nodes=n[3-4]\nSelectTypeParameters=CR_Core_Memory";
+    for (int restart = 0; restart < 2; restart++) {
+        struct fixture *f = make();
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        Pb__PartRecord p = part("a");
+        p.state = (char *)"DOWN";
+        p.has_max_time_sec = true;
+        p.max_time_sec = 120;
+        assert_int_equal(fixture_update_part(f, &p), 0);
+        if (!restart)
+            fixture_reconfigure(f, edited);
+        else {
+            FILE *file = fopen(f->path, "w");
+            fprintf(file, "ClusterName=test\nSlurmctldHost=h\nSelectType=select/cons_tres\n%s\n",
+                    edited);
+            fclose(file);
+            fixture_restart(f);
+        }
+        const Pb__PartRecord *a = fixture_part(f, &arena, "a");
+        assert_int_equal(a->max_time_sec, 30 * 60);
+        assert_string_equal(a->state, "DOWN");
+        fixture_restart(f);
+        a = fixture_part(f, &arena, "a");
+        assert_int_equal(a->max_time_sec, 30 * 60);
+        assert_string_equal(a->state, "DOWN");
+        fixture_free(f);
+    }
+}
+
+static void limits_of_a_partition_hold(void **state)
+{
+    struct fixture *f = make();
+    struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__PartRecord p = part("a");
+    p.has_max_cpus_per_node = p.has_max_mem_per_cpu_mib = p.has_disable_root = true;
+    p.max_cpus_per_node = 3;
+    p.max_mem_per_cpu_mib = 500;
+    p.disable_root = true;
+    assert_int_equal(fixture_update_part(f, &p), 0);
+    assert_int_equal(fixture_submit(f, &root, NULL), -ERR_ACCESS);
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    spec.has_cpus_per_task = true;
+    spec.cpus_per_task = 2;
+    spec.req_nodes = (char *)"n1";
+    int64_t first = fixture_submit(f, &user, &spec), second = fixture_submit(f, &user, &spec);
+    assert_int_equal(fixture_state(f, (uint32_t)first), PB__JOB_STATE__RUNNING);
+    assert_int_equal(fixture_state(f, (uint32_t)second), PB__JOB_STATE__PENDING);
+    fixture_batch_ended(f, "n1", (uint32_t)first, 0, 0);
+    fixture_gone(f, "n1", (uint32_t)first, 0);
+    assert_int_equal(fixture_state(f, (uint32_t)second), PB__JOB_STATE__RUNNING);
+    spec.cpus_per_task = 4;
+    assert_true(fixture_submit(f, &user, &spec) < 0);
+    /* 1500 MiB per CPU at 500 MiB per CPU are three CPUs. */
+    spec = (Pb__JobSpec)PB__JOB_SPEC__INIT;
+    spec.has_mem_per_cpu_mib = true;
+    spec.mem_per_cpu_mib = 1500;
+    spec.req_nodes = (char *)"n2";
+    int64_t id = fixture_submit(f, &user, &spec);
+    assert_int_equal(live(f, &arena, id)->num_cpus, 3);
+    assert_int_equal(live(f, &arena, id)->mem_mib, 1500);
+    fixture_free(f);
+}
+
+static void over_time_limit_is_granted(void **state)
+{
+    struct fixture *f = make();
+    struct caller user = FIXTURE_USER;
+    Pb__PartRecord p = part("a");
+    p.has_over_time_limit_sec = true;
+    p.over_time_limit_sec = 120;
+    assert_int_equal(fixture_update_part(f, &p), 0);
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    spec.has_time_limit_sec = true;
+    spec.time_limit_sec = 60;
+    int64_t id = fixture_submit(f, &user, &spec);
+    fixture_launched(f, "n1", (uint32_t)id, 0);
+    fixture_pass(f, 179 * 1000);
+    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
+    fixture_pass(f, 2000);
+    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__TIMEOUT);
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(job_changes_that_are_refused_change_nothing),
+        cmocka_unit_test(a_refused_hold_leaves_the_other_fields),
+        cmocka_unit_test(a_running_job_takes_few_changes),
+        cmocka_unit_test(pending_jobs_change_and_start),
+        cmocka_unit_test(requeue_asks_whether_it_may),
+        cmocka_unit_test(the_hold_of_an_administrator_stays),
+        cmocka_unit_test(node_changes_that_are_refused_change_nothing),
+        cmocka_unit_test(a_resumed_node_has_its_time_to_appear),
+        cmocka_unit_test(an_acknowledged_drain_outlives_the_daemon),
+        cmocka_unit_test(part_changes_that_are_refused_change_nothing),
+        cmocka_unit_test(a_change_outlives_restart_and_reconfiguration),
+        cmocka_unit_test(an_edited_field_of_the_file_wins),
+        cmocka_unit_test(limits_of_a_partition_hold),
+        cmocka_unit_test(over_time_limit_is_granted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
