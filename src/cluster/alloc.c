@@ -21,6 +21,7 @@ static void occupy(struct cluster *c, struct node *n, const struct job *j,
     n->free_units -= a->units;
     n->used_mem_mib += a->mem_mib;
     n->jobs++;
+    n->completing += j->completing;
     n->exclusive = n->exclusive || j->want.exclusive;
     if (j->part && j->part->used_cpus)
         j->part->used_cpus[n->index] += a->cpus;
@@ -88,10 +89,18 @@ void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a)
     n->free_units = n->units - (uint32_t)bitset_count(n->busy);
     n->used_mem_mib -= a->mem_mib;
     n->jobs--;
+    n->completing -= j->completing;
     n->exclusive = n->exclusive && n->jobs > 0;
     if (j->part && j->part->used_cpus)
         j->part->used_cpus[n->index] -= a->cpus;
     job_touch(c, j);
+}
+
+void alloc_begin_completing(struct cluster *c, struct job *j)
+{
+    j->completing = true;
+    vec_foreach (&j->alloc, a)
+        c->nodes.data[a->node]->completing += !a->released;
 }
 
 void alloc_clear(struct cluster *c, struct job *j)
@@ -112,11 +121,18 @@ struct alloc_node *alloc_find(struct job *j, uint32_t node)
     return NULL;
 }
 
-static int check_job(const struct cluster *c, const struct job *j, struct bitset **sums,
-                     uint64_t *mem, struct err *err)
+struct sum { /* of what the jobs hold of a node */
+    struct bitset *busy;
+    uint64_t mem_mib;
+    uint32_t jobs, completing;
+};
+
+static int check_job(const struct cluster *c, const struct job *j, struct sum *sums,
+                     struct err *err)
 {
     vec_foreach (&j->alloc, a) {
         const struct node *n = c->nodes.data[a->node];
+        struct sum *sum = &sums[a->node];
         if (a->released)
             continue;
         if (job_is_final(j) && !j->completing)
@@ -124,34 +140,41 @@ static int check_job(const struct cluster *c, const struct job *j, struct bitset
                            j->id);
         if (j->state == PB__JOB_STATE__PENDING)
             return err_set(err, -ERR_INTERNAL, "%s is held by pending job %u", n->name, j->id);
-        if (bitset_intersects(sums[a->node], a->busy))
+        if (bitset_intersects(sum->busy, a->busy))
             return err_set(err, -ERR_INTERNAL, "%s: a core is allocated twice, to job %u", n->name,
                            j->id);
-        bitset_or(sums[a->node], a->busy);
-        mem[a->node] += a->mem_mib;
+        bitset_or(sum->busy, a->busy);
+        sum->mem_mib += a->mem_mib;
+        sum->jobs++;
+        sum->completing += j->completing;
     }
+    return 0;
+}
+
+static int check_node(const struct node *n, const struct sum *sum, struct err *err)
+{
+    if (!bitset_equal(sum->busy, n->busy) || sum->mem_mib != n->used_mem_mib ||
+        sum->jobs != n->jobs || sum->completing != n->completing)
+        return err_set(err, -ERR_INTERNAL, "%s: the ledger and the jobs disagree", n->name);
+    if (sum->mem_mib > n->mem_mib)
+        return err_set(err, -ERR_INTERNAL, "%s: memory is over-allocated", n->name);
     return 0;
 }
 
 int alloc_check(const struct cluster *c, struct err *err)
 {
-    struct bitset **sums = mem_new_array(struct bitset *, c->nodes.len + 1);
-    uint64_t *mem = mem_new_array(uint64_t, c->nodes.len + 1);
+    struct sum *sums = mem_new_array(struct sum, c->nodes.len + 1);
     int rc = 0;
     vec_foreach (&c->nodes, n)
-        sums[(*n)->index] = bitset_new((*n)->units);
+        sums[(*n)->index].busy = bitset_new((*n)->units);
     vec_foreach (&c->jobs, j)
         if (rc == 0)
-            rc = check_job(c, *j, sums, mem, err);
-    vec_foreach (&c->nodes, at) {
-        const struct node *n = *at;
-        if (rc == 0 && (!bitset_equal(sums[n->index], n->busy) || mem[n->index] != n->used_mem_mib))
-            rc = err_set(err, -ERR_INTERNAL, "%s: the ledger and the jobs disagree", n->name);
-        if (rc == 0 && mem[n->index] > n->mem_mib)
-            rc = err_set(err, -ERR_INTERNAL, "%s: memory is over-allocated", n->name);
-        bitset_free(sums[n->index]);
+            rc = check_job(c, *j, sums, err);
+    vec_foreach (&c->nodes, n) {
+        if (rc == 0)
+            rc = check_node(*n, &sums[(*n)->index], err);
+        bitset_free(sums[(*n)->index].busy);
     }
     free(sums);
-    free(mem);
     return rc;
 }

@@ -34,8 +34,8 @@ struct node {
 
     uint32_t cpus, units, cpus_per_unit; /* what is handed out: cores, or CPUs with CR_CPU */
     uint64_t mem_mib, tmp_mib;
-    struct bitset *busy; /* units in use */
-    uint32_t free_units, jobs;
+    struct bitset *busy;                   /* units in use */
+    uint32_t free_units, jobs, completing; /* completing: of the jobs, those that have ended */
     uint64_t used_mem_mib;
     bool exclusive; /* one job has all of it */
 
@@ -65,6 +65,7 @@ struct part {
 struct request { /* what the planner needs to know of a job */
     uint32_t min_nodes, max_nodes, tasks, cpus_per_task, ntasks_per_node, min_cpus;
     uint64_t mem_node_mib, mem_cpu_mib, tmp_mib;
+    uint32_t good_nodes; /* as many as that when they are free now, if not min_nodes */
     bool exclusive, contiguous, overcommit, tasks_given;
     struct bitset *req, *exc; /* NULL: none */
     char *features;           /* NULL: none */
@@ -191,7 +192,8 @@ int alloc_take(struct cluster *c, struct job *j, uint32_t node, uint32_t units, 
 int alloc_retake(struct cluster *c, struct job *j,
                  const Pb__NodeAlloc *stored); /* after a restart */
 void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a);
-void alloc_clear(struct cluster *c, struct job *j); /* releases and forgets everything */
+void alloc_clear(struct cluster *c, struct job *j);            /* releases and forgets everything */
+void alloc_begin_completing(struct cluster *c, struct job *j); /* it ended and holds nodes still */
 /* Counts used_cpus again, after the partition's limit has changed. */
 void alloc_count_part(struct cluster *c, struct part *p);
 struct alloc_node *alloc_find(struct job *j, uint32_t node);

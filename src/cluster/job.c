@@ -32,6 +32,9 @@ static void read_counts(struct request *r, const Pb__JobSpec *s)
     }
     if (r->max_nodes < r->min_nodes)
         r->max_nodes = s->has_max_nodes && s->has_min_nodes ? r->min_nodes : UINT32_MAX;
+    r->good_nodes = r->max_nodes == UINT32_MAX ? r->min_nodes : r->max_nodes;
+    if (r->tasks_given && r->good_nodes > r->tasks) /* a node without a task is of no use */
+        r->good_nodes = r->tasks > r->min_nodes ? r->tasks : r->min_nodes;
 }
 
 static int read_sets(const struct cluster *c, struct request *r, const Pb__JobSpec *s,

@@ -62,21 +62,6 @@ static Pb__NodeBase base_state(const struct node *n)
                                               : PB__NODE_BASE__NODE_MIXED;
 }
 
-static bool is_completing(const struct cluster *c, const struct node *n)
-{
-    if (n->jobs == 0)
-        return n->ghosts.len > 0;
-    vec_foreach (&c->jobs, at) {
-        struct job *j = *at;
-        if (!j->completing)
-            continue;
-        const struct alloc_node *a = alloc_find(j, n->index);
-        if (a && !a->released)
-            return true;
-    }
-    return false;
-}
-
 static void pack_admin(const struct node *n, Pb__NodeRecord *m)
 {
     if (n->drain)
@@ -187,7 +172,7 @@ void node_pack(const struct cluster *c, const struct node *n, struct str *out)
     pack_config(n, &m);
     pack_seen(n, &m, &arena);
     SET(&m, state, base_state(n));
-    if (is_completing(c, n))
+    if (n->completing || n->ghosts.len)
         SET(&m, completing, true);
     if (!n->connected && !n->future)
         SET(&m, no_respond, true);

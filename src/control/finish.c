@@ -114,7 +114,7 @@ void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int 
     end_steps(c, j);
     release_untouched(c, j);
     if (job_nodes_left(j) > 0) {
-        j->completing = true;
+        alloc_begin_completing(c->cluster, j);
         order_move(&c->cluster->ends, &j->ends, j->end_at, j->id);
         j->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
         finish_send_remaining(c, j, why, (uint32_t)c->conf->kill_wait_sec);

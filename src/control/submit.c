@@ -178,6 +178,18 @@ void submit_enqueue(struct control *c, struct job *j)
     control_schedule(c, j);
 }
 
+/* What the partition gives to jobs that state no memory is theirs from now on, and shown. */
+static void fill_memory(const struct control *c, const struct job *j, Pb__JobSpec *spec)
+{
+    if (spec->has_mem_per_node_mib || spec->has_mem_per_cpu_mib || !(c->conf->cr & CONF_CR_MEMORY))
+        return;
+    const struct request *r = &j->want;
+    spec->has_mem_per_cpu_mib = r->mem_cpu_mib > 0;
+    spec->mem_per_cpu_mib = r->mem_cpu_mib;
+    spec->has_mem_per_node_mib = r->mem_node_mib > 0;
+    spec->mem_per_node_mib = r->mem_node_mib;
+}
+
 static int apply_spec(struct control *c, const struct caller *who, struct job *j,
                       const Pb__JobSpec *given, struct err *err)
 {
@@ -195,6 +207,7 @@ static int apply_spec(struct control *c, const struct caller *who, struct job *j
     j->gid = who->gid;
     j->held = spec.has_hold && spec.hold;
     j->priority = spec.has_priority && spec.priority ? spec.priority : submit_priority(j);
+    fill_memory(c, j, &spec);
     spec.has_uid = spec.has_gid = true;
     spec.uid = who->uid;
     spec.gid = who->gid;

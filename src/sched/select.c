@@ -158,6 +158,13 @@ static bool enough(const struct chooser *ch)
     return ch->count >= r->min_nodes && ch->sum >= r->tasks;
 }
 
+/* More would not be taken: -N 2-4 takes four nodes when they are free. */
+static bool full(const struct chooser *ch)
+{
+    const struct request *r = &ch->j->want;
+    return ch->count >= r->max_nodes || (enough(ch) && ch->count >= r->good_nodes);
+}
+
 /* The next run of fitting, not chosen nodes of this weight at or after 'from'; false: none. */
 static bool next_run(const struct chooser *ch, uint32_t weight, size_t from, size_t *first,
                      size_t *len)
@@ -210,11 +217,11 @@ static void choose_runs(struct chooser *ch, uint32_t weight)
 {
     const struct request *r = &ch->j->want;
     size_t first, len;
-    while (!enough(ch) && ch->count < r->max_nodes) {
-        size_t wanted = r->min_nodes > ch->count ? r->min_nodes - ch->count : 1;
+    while (!full(ch)) {
+        size_t wanted = r->good_nodes > ch->count ? r->good_nodes - ch->count : 1;
         if (!best_run(ch, weight, wanted, &first, &len))
             return;
-        for (size_t i = first; i < first + len && !enough(ch) && ch->count < r->max_nodes; i++)
+        for (size_t i = first; i < first + len && !full(ch); i++)
             choose(ch, i);
     }
 }
@@ -223,12 +230,10 @@ static bool choose_contiguous(struct chooser *ch)
 {
     const struct request *r = &ch->j->want;
     for (size_t first = 0; first < ch->fits->size; first++) {
-        for (size_t i = first;
-             i < ch->fits->size && bitset_test(ch->fits, i) && ch->count < r->max_nodes; i++) {
+        for (size_t i = first; i < ch->fits->size && bitset_test(ch->fits, i) && !full(ch); i++)
             choose(ch, i);
-            if (enough(ch) && (!r->req || bitset_contains(ch->chosen, r->req)))
-                return true;
-        }
+        if (enough(ch) && (!r->req || bitset_contains(ch->chosen, r->req)))
+            return true;
         bitset_zero(ch->chosen);
         ch->count = ch->sum = 0;
     }
@@ -246,8 +251,7 @@ static bool choose_all(struct chooser *ch)
         bitset_foreach (r->req, i)
             choose(ch, (size_t)i);
     }
-    for (int64_t w = next_weight(ch, -1); w >= 0 && !enough(ch) && ch->count < r->max_nodes;
-         w = next_weight(ch, w))
+    for (int64_t w = next_weight(ch, -1); w >= 0 && !full(ch); w = next_weight(ch, w))
         choose_runs(ch, (uint32_t)w);
     return enough(ch);
 }
@@ -257,7 +261,7 @@ static void deal(const struct chooser *ch, struct selection *out)
 {
     const struct request *r = &ch->j->want;
     uint32_t left = r->tasks > ch->count ? r->tasks - ch->count : 0;
-    bool one_by_one = r->min_nodes > 1;
+    bool one_by_one = r->min_nodes > 1 || r->good_nodes > 1;
     uint32_t *got = mem_new_array(uint32_t, ch->fits->size + 1);
     bitset_foreach (ch->chosen, i) {
         got[i] = r->ntasks_per_node && !r->tasks_given ? r->ntasks_per_node : 1;

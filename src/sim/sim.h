@@ -139,7 +139,7 @@ struct sim {
     struct sim_result *result;
     struct rng rng;
     int64_t now_ms;
-    uint64_t next_event, next_call;
+    uint64_t next_event, next_call, turns;
     VEC(struct sim_event) queue; /* binary heap */
 
     struct control *control; /* NULL while the controller is down */

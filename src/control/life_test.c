@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Jobs from submission to purge: refusals, repeated messages, lost nodes, restarts. */
+#include <string.h>
+
+#include "control/fixture.h"
+
+#define CONF                                                                                       \
+    "SelectTypeParameters=CR_Core_Memory\nNodeName=n[1-4] CPUs=4 RealMemory=4000\n"                \
+    "PartitionName=a Nodes=ALL Default=YES MaxTime=60 DefMemPerCPU=500\n"
+
+static struct fixture *make(const char *lines)
+{
+    struct fixture *f = fixture_new(lines);
+    const char *names[] = {"n1", "n2", "n3", "n4"};
+    for (int i = 0; i < 4; i++)
+        fixture_register(f, names[i], "i1");
+    return f;
+}
+
+static const Pb__JobLive *live(struct fixture *f, struct arena *arena, int64_t id)
+{
+    const Pb__JobRecord *r = fixture_job(f, arena, (uint32_t)id);
+    assert_non_null(r);
+    return r->live;
+}
+
+static Pb__JobSpec wanting(uint32_t min_nodes, uint32_t max_nodes, uint32_t cpus)
+{
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.has_min_nodes = s.has_max_nodes = s.has_cpus_per_task = true;
+    s.min_nodes = min_nodes;
+    s.max_nodes = max_nodes;
+    s.cpus_per_task = cpus;
+    return s;
+}
+
+static void what_can_never_run_is_refused(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec s = wanting(5, 5, 1);
+    assert_int_equal(fixture_submit(f, &user, &s), -ERR_NODE_COUNT);
+    s = wanting(2, 1, 1);
+    assert_int_equal(fixture_submit(f, &user, &s), -ERR_NODE_COUNT);
+    s = wanting(1, 1, 5);
+    assert_true(fixture_submit(f, &user, &s) < 0);
+    s = wanting(1, 1, 1);
+    s.partition = (char *)"z";
+    assert_int_equal(fixture_submit(f, &user, &s), -ERR_NO_PARTITION);
+    s.partition = NULL;
+    s.has_nice = true;
+    s.nice = -1;
+    assert_int_equal(fixture_submit(f, &user, &s), -ERR_ACCESS);
+    Pb__SubmitRequest r = PB__SUBMIT_REQUEST__INIT;
+    Pb__JobSpec plain = PB__JOB_SPEC__INIT;
+    r.spec = &plain;
+    control_submit(f->control, 1000, &user, &r);
+    assert_int_equal(fixture_code(f, 1000), ERR_SCRIPT);
+    control_set_store_low(f->control, true);
+    assert_int_equal(fixture_submit(f, &user, NULL), -ERR_STORE_FULL);
+    Pb__CtlStats stats = PB__CTL_STATS__INIT;
+    control_stats(f->control, &stats);
+    assert_int_equal(stats.jobs, 0); /* nothing left behind */
+    fixture_free(f);
+}
+
+static void a_job_lives_and_is_purged(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct caller user = FIXTURE_USER;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    int64_t id = fixture_submit(f, &user, NULL);
+    assert_int_equal(fixture_launches(f, "n1", (uint32_t)id), 1);
+    const Pb__JobRecord *r = fixture_job(f, &arena, (uint32_t)id);
+    assert_int_equal(r->spec->mem_per_cpu_mib, 500); /* the default, kept with the job */
+    assert_int_equal(r->live->mem_mib, 500);
+    assert_int_equal(r->spec->uid, 1000);
+    fixture_launched(f, "n1", (uint32_t)id, 0);
+    fixture_batch_ended(f, "n1", (uint32_t)id, 0, 3 << 8);
+    assert_true(live(f, &arena, id)->completing);
+    assert_true(fixture_node(f, &arena, "n1")->completing);
+    assert_false(fixture_node(f, &arena, "n2")->has_completing);
+    assert_true(fixture_terminates(f, "n1", (uint32_t)id) > 0);
+    fixture_gone(f, "n1", (uint32_t)id, 0);
+    const Pb__JobLive *after = live(f, &arena, id);
+    assert_int_equal(after->state, PB__JOB_STATE__FAILED);
+    assert_int_equal(after->exit_status, 3 << 8);
+    assert_false(after->has_completing);
+    assert_int_equal(fixture_node(f, &arena, "n1")->state, PB__NODE_BASE__NODE_IDLE);
+    assert_int_equal(f->acks.len, 3);
+    fixture_pass(f, 299 * 1000); /* MinJobAge */
+    assert_non_null(fixture_job(f, &arena, (uint32_t)id));
+    fixture_pass(f, 2000);
+    assert_null(fixture_job(f, &arena, (uint32_t)id));
+    fixture_restart(f);
+    assert_null(fixture_job(f, &arena, (uint32_t)id));
+    assert_true(fixture_submit(f, &user, NULL) > id); /* ids are given once */
+    fixture_free(f);
+}
+
+static void messages_that_come_twice_act_once(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct caller user = FIXTURE_USER, other = FIXTURE_OTHER;
+    Pb__JobSpec s = wanting(1, 1, 1);
+    s.has_request_id = true;
+    s.request_id = (ProtobufCBinaryData){16, (uint8_t *)"0123456789abcdef"};
+    int64_t id = fixture_submit(f, &user, &s);
+    assert_int_equal(fixture_submit(f, &user, &s), id);
+    fixture_restart(f);
+    assert_int_equal(fixture_submit(f, &user, &s), id);
+    assert_int_not_equal(fixture_submit(f, &other, &s), id); /* not theirs to find */
+    fixture_register(f, "n1", "i1");
+    fixture_batch_ended(f, "n1", (uint32_t)id, 0, 0);
+    fixture_batch_ended(f, "n1", (uint32_t)id, 0, 9 << 8);
+    fixture_gone(f, "n1", (uint32_t)id, 0);
+    fixture_gone(f, "n1", (uint32_t)id, 0);
+    fixture_gone(f, "n1", (uint32_t)id, 7);
+    fixture_gone(f, "n1", 9999, 0);
+    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__COMPLETED);
+    fixture_free(f);
+}
+
+static void a_launch_is_repeated_to_the_same_life_of_the_node_only(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct caller user = FIXTURE_USER;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    int64_t id = fixture_submit(f, &user, NULL);
+    fixture_clear(f);
+    fixture_register(f, "n1", "i1"); /* its session broke; the launch may be lost */
+    assert_int_equal(fixture_launches(f, "n1", (uint32_t)id), 1);
+    fixture_clear(f);
+    fixture_register(f, "n1", "i2"); /* it was rebooted: whatever ran is gone */
+    const Pb__JobLive *now = live(f, &arena, id);
+    assert_int_equal(now->restarts, 1);
+    assert_int_equal(now->state, PB__JOB_STATE__RUNNING);
+    fixture_free(f);
+}
+
+static void a_lost_node_requeues_its_jobs_and_no_others(void **state)
+{
+    struct fixture *f = make(CONF "SlurmdTimeout=30\n");
+    struct caller user = FIXTURE_USER;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__JobSpec two = wanting(2, 2, 4), one = wanting(1, 1, 4), stay = wanting(1, 1, 4);
+    stay.has_requeue = true; /* --no-requeue */
+    int64_t a = fixture_submit(f, &user, &two), b = fixture_submit(f, &user, &one),
+            c = fixture_submit(f, &user, &stay);
+    assert_string_equal(live(f, &arena, a)->nodes, "n[1-2]");
+    assert_string_equal(live(f, &arena, b)->nodes, "n3");
+    for (int i = 0; i < 4; i++) { /* n2 and n4 fall silent */
+        fixture_pass(f, 10 * 1000);
+        fixture_register(f, "n1", "i1");
+        fixture_register(f, "n3", "i1");
+    }
+    assert_int_equal(fixture_state(f, (uint32_t)b), PB__JOB_STATE__RUNNING);
+    assert_int_equal(fixture_state(f, (uint32_t)c), PB__JOB_STATE__NODE_FAIL);
+    assert_true(fixture_terminates(f, "n1", (uint32_t)a) > 0);
+    fixture_gone(f, "n1", (uint32_t)a, 0);
+    const Pb__JobLive *now = live(f, &arena, a);
+    assert_int_equal(now->state, PB__JOB_STATE__PENDING);
+    assert_int_equal(now->restarts, 1);
+    assert_int_equal(fixture_node(f, &arena, "n2")->state, PB__NODE_BASE__NODE_DOWN);
+    fixture_free(f);
+}
+
+static void a_returning_node_ends_what_is_over_before_it_works(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec all = wanting(4, 4, 4);
+    Pb__Presence ghost = PB__PRESENCE__INIT, *present[] = {&ghost};
+    Pb__NodeRegister r = PB__NODE_REGISTER__INIT;
+    ghost.job_id = 4242;
+    r.name = (char *)"n1";
+    r.version = r.incarnation = (char *)"i1";
+    r.present = present;
+    r.n_present = 1;
+    control_node_register(f->control, "n1", &r);
+    assert_int_equal(fixture_terminates(f, "n1", 4242), 1);
+    int64_t id = fixture_submit(f, &user, &all);
+    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__PENDING);
+    fixture_gone(f, "n1", 4242, 0);
+    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
+    fixture_free(f);
+}
+
+static void a_restart_finds_everything(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct caller user = FIXTURE_USER;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__JobSpec all = wanting(4, 4, 4), one = wanting(1, 1, 1);
+    int64_t running = fixture_submit(f, &user, &all), waiting = fixture_submit(f, &user, &one);
+    fixture_launched(f, "n1", (uint32_t)running, 0);
+    for (int i = 0; i < 3; i++) {
+        fixture_restart(f);
+        assert_int_equal(fixture_state(f, (uint32_t)running), PB__JOB_STATE__RUNNING);
+        assert_int_equal(fixture_state(f, (uint32_t)waiting), PB__JOB_STATE__PENDING);
+        assert_string_equal(live(f, &arena, running)->nodes, "n[1-4]");
+        fixture_pass(f, 60 * 1000);
+    }
+    fixture_batch_ended(f, "n1", (uint32_t)running, 0, 0);
+    const char *names[] = {"n1", "n2", "n3", "n4"};
+    for (int i = 0; i < 4; i++)
+        fixture_gone(f, names[i], (uint32_t)running, 0);
+    for (int i = 0; i < 4; i++)
+        fixture_register(f, names[i], "i1");
+    assert_int_equal(fixture_state(f, (uint32_t)waiting), PB__JOB_STATE__RUNNING);
+    fixture_free(f);
+}
+
+/* The time limit runs on while the controller is down. */
+static void a_restart_does_not_lengthen_a_limit(void **state)
+{
+    struct fixture *f = make(CONF "SlurmdTimeout=0\n");
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec s = wanting(1, 1, 1);
+    s.has_time_limit_sec = true;
+    s.time_limit_sec = 60;
+    int64_t id = fixture_submit(f, &user, &s);
+    fixture_launched(f, "n1", (uint32_t)id, 0);
+    fixture_pass(f, 40 * 1000);
+    fixture_restart(f);
+    fixture_pass(f, 19 * 1000);
+    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
+    fixture_pass(f, 2 * 1000);
+    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__TIMEOUT);
+    fixture_free(f);
+}
+
+static void a_range_of_nodes_takes_what_is_free(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct caller user = FIXTURE_USER;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__JobSpec wide = wanting(2, 3, 4), next = wanting(1, 4, 4);
+    int64_t a = fixture_submit(f, &user, &wide), b = fixture_submit(f, &user, &next);
+    assert_string_equal(live(f, &arena, a)->nodes, "n[1-3]");
+    assert_string_equal(live(f, &arena, b)->nodes, "n4");
+    fixture_free(f);
+}
+
+static void jobs_wait_for_their_time_and_their_release(void **state)
+{
+    struct fixture *f = make(CONF "SlurmdTimeout=0\n");
+    struct caller user = FIXTURE_USER;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__JobSpec late = wanting(1, 1, 1), held = wanting(1, 1, 1);
+    late.has_begin_at_sec = true;
+    late.begin_at_sec = f->wall_ms / 1000 + 100;
+    held.has_hold = held.hold = true;
+    int64_t a = fixture_submit(f, &user, &late), b = fixture_submit(f, &user, &held);
+    assert_string_equal(live(f, &arena, a)->reason, "BeginTime");
+    assert_string_equal(live(f, &arena, b)->reason, "JobHeldUser");
+    fixture_pass(f, 99 * 1000);
+    assert_int_equal(fixture_state(f, (uint32_t)a), PB__JOB_STATE__PENDING);
+    fixture_pass(f, 2 * 1000);
+    assert_int_equal(fixture_state(f, (uint32_t)a), PB__JOB_STATE__RUNNING);
+    assert_int_equal(fixture_state(f, (uint32_t)b), PB__JOB_STATE__PENDING);
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_can_never_run_is_refused),
+        cmocka_unit_test(a_job_lives_and_is_purged),
+        cmocka_unit_test(messages_that_come_twice_act_once),
+        cmocka_unit_test(a_launch_is_repeated_to_the_same_life_of_the_node_only),
+        cmocka_unit_test(a_lost_node_requeues_its_jobs_and_no_others),
+        cmocka_unit_test(a_returning_node_ends_what_is_over_before_it_works),
+        cmocka_unit_test(a_restart_finds_everything),
+        cmocka_unit_test(a_restart_does_not_lengthen_a_limit),
+        cmocka_unit_test(a_range_of_nodes_takes_what_is_free),
+        cmocka_unit_test(jobs_wait_for_their_time_and_their_release),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
