@@ -41,7 +41,7 @@ static void job_changes_that_are_refused_change_nothing(void **state)
         {"unknown partition", {.partition = (char *)"z"}, ERR_NO_PARTITION},
         {"unknown feature", {.features = (char *)"gpu"}, ERR_FEATURE},
         {"too many nodes", {.has_min_nodes = true, .min_nodes = 5}, ERR_NODE_COUNT},
-        {"too much memory", {.has_mem_per_node_mib = true, .mem_per_node_mib = 4001}, ERR_MEMORY},
+        {"too much memory", {.has_mem_per_node_mib = true, .mem_per_node_mib = 4001}, ERR_NODE_CONFIG},
         {"negative nice", {.has_nice = true, .nice = -1}, ERR_ACCESS},
         {"dependency", {.dependency = (char *)"afterok:1"}, ERR_NOT_SUPPORTED},
         {"licenses", {.licenses = (char *)"x:1"}, ERR_NOT_SUPPORTED},
