@@ -36,17 +36,20 @@ static void copy_program(struct bench *b, const char *programs, const char *room
         abort();
 }
 
-static uint16_t free_port(void)
+/* A port for the daemon. It stays bound here, without listening: so the kernel gives it to nobody
+ * who asks for just any port, and the daemon, which like us reuses addresses, can still take it. */
+static void hold_port(struct bench *b)
 {
     struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t len = sizeof(addr);
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    int on = 1;
 
-    if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) ||
-        getsockname(fd, (struct sockaddr *)&addr, &len))
+    b->port_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (setsockopt(b->port_fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
+        bind(b->port_fd, (struct sockaddr *)&addr, sizeof(addr)) ||
+        getsockname(b->port_fd, (struct sockaddr *)&addr, &len))
         abort();
-    close(fd);
-    return ntohs(addr.sin_port);
+    b->node_port = ntohs(addr.sin_port);
 }
 
 static void ack(struct bench *b)
@@ -136,7 +139,7 @@ static void write_conf(struct bench *b, const char *conf)
     _cleanup_free_ char *path = mem_printf("%s/slurm.conf", b->dir);
     const char *user = getpwuid(geteuid())->pw_name;
 
-    b->node_port = free_port();
+    hold_port(b);
     str_printf(&text,
                "ClusterName=%s\nSlurmctldHost=localhost(127.0.0.1)\nSlurmctldPort=%u\n"
                "SlurmUser=%s\nSlurmdUser=%s\nSlurmdSpoolDir=%s/spool\nStateSaveLocation=%s/state\n"
@@ -291,6 +294,7 @@ void bench_done(struct bench *b)
 
     if (b->slurmd)
         bench_kill(b, SIGTERM);
+    close(b->port_fd);
     rpc_server_free(b->server);
     loop_timer_free(b->deadline);
     loop_free(b->loop);
@@ -495,6 +499,13 @@ bool bench_wait_text(struct bench *b, const char *name, const char *text)
     struct text_search s = {name, text};
 
     return bench_until(b, find_text, &s);
+}
+
+bool bench_has_file(struct bench *b, const char *name)
+{
+    _cleanup_free_ char *path = mem_printf("%s/%s", b->dir, name);
+
+    return !access(path, F_OK);
 }
 
 unsigned bench_count_files(struct bench *b, const char *dir)

@@ -27,6 +27,7 @@ struct bench {
     struct loop_timer *deadline;
     bool late, hold_acks, clean; /* clean: start with -c */
     uint16_t port, node_port;
+    int port_fd; /* keeps node_port ours while no daemon runs */
     pid_t slurmd;
     Pb__NodeRegister *registered; /* the last */
     unsigned registrations;
@@ -69,4 +70,5 @@ unsigned bench_count_launched(const struct bench *b, uint32_t job_id);
 
 char *bench_read(struct bench *b, const char *name); /* file of its directory; "" if none; free */
 bool bench_wait_text(struct bench *b, const char *name, const char *text);
+bool bench_has_file(struct bench *b, const char *name);
 unsigned bench_count_files(struct bench *b, const char *dir); /* of a directory below */
