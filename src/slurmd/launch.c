@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmd/launch.h"
 
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -80,10 +81,26 @@ static int check_cred(struct slurmd *d, ProtobufCBinaryData data, ProtobufCBinar
                       node_index, err);
 }
 
-static int check_not_over(struct slurmd *d, uint32_t id, uint32_t restarts, struct err *err)
+static void say_cancelled(const struct slurmd *d, uint32_t job_id, uint32_t step_id,
+                          struct err *err)
 {
+    _cleanup_free_ char *name = step_id == SLURMD_STEP_BATCH
+                                    ? mem_printf("the batch script of job %u", job_id)
+                                    : mem_printf("step %u.%u", job_id, step_id);
+
+    err_set(err, -ERR_CREDENTIAL_REVOKED, "%s: %s was cancelled before it ran on node %s",
+            err_text(ERR_CREDENTIAL_REVOKED), name, d->name);
+}
+
+static int check_not_over(struct slurmd *d, const Pb__Cred *cred, struct err *err)
+{
+    uint32_t id = cred->job_id, restarts = cred->restarts;
     struct job *j = job_find(d, id, restarts);
 
+    if (cancelled_has(&d->cancelled, &(struct cancelled_step){id, restarts, cred->step_id})) {
+        say_cancelled(d, id, cred->step_id, err);
+        return err->code;
+    }
     if ((j && job_is_ending(j)) || (!j && revoked_has(d->revoked, id, restarts)))
         return err_set(err, -ERR_CREDENTIAL_REVOKED, "%s: job %u has ended on node %s",
                        err_text(ERR_CREDENTIAL_REVOKED), id, d->name);
@@ -146,7 +163,7 @@ static int check_batch(struct slurmd *d, const Pb__LaunchBatch *m, struct arena 
         (*cred)->step_id != SLURMD_STEP_BATCH || (m->spec->has_uid && m->spec->uid != (*cred)->uid))
         return err_set(err, -ERR_CREDENTIAL, "%s: it is not the one of this batch script",
                        err_text(ERR_CREDENTIAL));
-    return check_not_over(d, m->job_id, m->restarts, err);
+    return check_not_over(d, *cred, err);
 }
 
 /* The same order again. */
@@ -222,7 +239,7 @@ static int check_tasks(struct slurmd *d, const struct rpc_request *r, const Pb__
         m->io_key.len != AUTH_HASH_SIZE)
         return err_set(err, -ERR_LAUNCH, "%s: the request lacks a program or where its output goes",
                        err_text(ERR_LAUNCH));
-    return check_not_over(d, (*cred)->job_id, (*cred)->restarts, err);
+    return check_not_over(d, *cred, err);
 }
 
 /* Whether this step was asked for before; then the call is answered, now or with the first. */
@@ -304,6 +321,51 @@ void launch_tasks(struct slurmd *d, const struct rpc_request *r)
 }
 
 /* Both. */
+
+/* Takes the one that waits for this step off the list. */
+static struct launch *take_waiting(struct job *j, uint32_t step_id)
+{
+    for (size_t i = 0; i < j->waiting.len; i++) {
+        struct launch *l = j->waiting.data[i];
+
+        if (l->step_id == step_id) {
+            vec_remove(&j->waiting, i);
+            return l;
+        }
+    }
+    return NULL;
+}
+
+static bool was_launched(const struct job *j, uint32_t step_id)
+{
+    return step_id == SLURMD_STEP_BATCH ? j->note.batch_started
+                                        : note_find_step(&j->note, step_id) != NULL;
+}
+
+void launch_cancel(struct slurmd *d, struct job *j, const struct cancelled_step *s)
+{
+    bool over = j ? j->note.gone || was_launched(j, s->step_id)
+                  : revoked_has(d->revoked, s->job_id, s->restarts);
+    Pb__StepdEnded end = PB__STEPD_ENDED__INIT;
+    struct launch *l;
+    struct err err;
+
+    if (over || !cancelled_add(&d->cancelled, s))
+        return;
+    say_cancelled(d, s->job_id, s->step_id, &err);
+    l = j ? take_waiting(j, s->step_id) : NULL;
+    if (l)
+        launch_fail(d, l, -err.code, err.text, false);
+    else
+        log_verbose("%s; its launch will be refused", err.text);
+    if (s->step_id == SLURMD_STEP_BATCH)
+        return;
+    end.job_id = s->job_id; /* whoever wanted to launch it may be gone */
+    end.restarts = s->restarts;
+    end.step_id = s->step_id;
+    end.exit_status = SIGTERM;
+    report_step_ended(d, &end);
+}
 
 static struct launch *find(struct slurmd *d, uint64_t number, struct job **job, size_t *place)
 {

@@ -32,6 +32,11 @@ void launch_go(struct slurmd *d, struct launch *l); /* its job is ready */
 /* Tells who asked, once; drain: this node is at fault. Frees it. */
 void launch_fail(struct slurmd *d, struct launch *l, int code, const char *text, bool drain);
 
+/* Ordered to end a step that no shepherd has: its launch, be it here and waiting or still to come,
+ * starts nothing, and the controller is told that the step is over. j: its job; NULL: not known
+ * here. */
+void launch_cancel(struct slurmd *d, struct job *j, const struct cancelled_step *s);
+
 void launch_answer(struct step *s, int code, const char *text);
 void launch_refuse(struct slurmd *d, uint64_t call, int code,
                    const char *text); /* call 0: nobody */

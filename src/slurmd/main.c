@@ -266,6 +266,7 @@ static void tear_down(struct slurmd *d, const char *pid_file)
     serve_close(d);
     users_free(d->users);
     spool_close(d);
+    cancelled_done(&d->cancelled);
     loop_free(d->loop);
     auth_key_done(&d->key);
     conf_free(d->conf);

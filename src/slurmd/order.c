@@ -15,12 +15,15 @@
 
 static void end_step(struct slurmd *d, const Pb__Terminate *m)
 {
+    struct cancelled_step key = {m->job_id, m->restarts, m->step_id};
     struct job *j = job_find(d, m->job_id, m->restarts);
     struct step *s = j ? step_find(j, m->step_id) : NULL;
 
     if (s)
         step_terminate(s, m->has_grace_sec ? m->grace_sec : (uint32_t)d->conf->kill_wait_sec,
                        m->why);
+    else
+        launch_cancel(d, j, &key);
 }
 
 static void learn(char **known, const char *news)

@@ -25,6 +25,7 @@
 #include "proto/node.pb-c.h"
 #include "rpc/server.h"
 #include "rpc/session.h"
+#include "slurmd/cancelled.h"
 #include "slurmd/hw.h"
 
 #define SLURMD_STEP_BATCH 0xfffffffbu
@@ -58,6 +59,7 @@ struct slurmd {
 
     struct events *events;
     struct revoked *revoked;
+    struct cancelled cancelled;
     struct user_cache *users;
     struct job *jobs; /* by (id, restarts) */
     uint64_t next_launch;

@@ -390,17 +390,35 @@ void bench_launch(struct bench *b, const struct bench_cred *c, const char *scrip
     free(m.signature.data);
 }
 
-void bench_terminate(struct bench *b, uint32_t job_id, uint32_t grace_sec, const char *why)
+void bench_terminate(struct bench *b, uint32_t job_id, uint32_t restarts, uint32_t grace_sec,
+                     const char *why)
 {
     Pb__NodeOrder order = PB__NODE_ORDER__INIT;
     Pb__Terminate m = PB__TERMINATE__INIT;
 
     m.job_id = job_id;
+    m.restarts = restarts;
     m.uid = geteuid();
     m.gid = getegid();
     m.has_grace_sec = true;
     m.grace_sec = grace_sec;
     m.why = (char *)why;
+    order.terminate = &m;
+    bench_order(b, &order);
+}
+
+void bench_end_step(struct bench *b, uint32_t job_id, uint32_t restarts, uint32_t step_id)
+{
+    Pb__NodeOrder order = PB__NODE_ORDER__INIT;
+    Pb__Terminate m = PB__TERMINATE__INIT;
+
+    m.job_id = job_id;
+    m.restarts = restarts;
+    m.uid = geteuid();
+    m.gid = getegid();
+    m.has_step_id = true;
+    m.step_id = step_id;
+    m.why = "CANCELLED";
     order.terminate = &m;
     bench_order(b, &order);
 }

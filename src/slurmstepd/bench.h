@@ -59,7 +59,9 @@ void bench_sign(struct bench *b, const struct bench_cred *c, ProtobufCBinaryData
                 ProtobufCBinaryData *signature);
 
 void bench_launch(struct bench *b, const struct bench_cred *c, const char *script);
-void bench_terminate(struct bench *b, uint32_t job_id, uint32_t grace_sec, const char *why);
+void bench_end_step(struct bench *b, uint32_t job_id, uint32_t restarts, uint32_t step_id);
+void bench_terminate(struct bench *b, uint32_t job_id, uint32_t restarts, uint32_t grace_sec,
+                     const char *why);
 
 /* The first event of a kind for this job, waited for; NULL after the deadline. */
 const Pb__Launched *bench_launched(struct bench *b, uint32_t job_id);

@@ -155,7 +155,7 @@ static void test_as_another_user(void **state)
     bench_launch(&b, &c, "#!/bin/sh\necho >ran\n");
     assert_int_equal(bench_launched(&b, 42)->code, ERR_OPEN_IO); /* our directory is not its */
     assert_non_null(strstr(bench_launched(&b, 42)->text, "Permission denied"));
-    bench_terminate(&b, 42, 0, NULL);
+    bench_terminate(&b, 42, 0, 0, NULL);
     assert_non_null(bench_job_gone(&b, 42));
     assert_int_equal(chmod(b.dir, 0777), 0);
     c.job_id = 43;
@@ -284,7 +284,7 @@ static void test_time_limit(void **state)
     begin(&b, "");
     bench_launch(&b, &c, "#!/bin/sh\ntrap '' TERM\necho up\nwhile :; do sleep 0.05; done\n");
     assert_true(bench_wait_text(&b, "slurm-42.out", "up"));
-    bench_terminate(&b, 42, 1, "TIME LIMIT");
+    bench_terminate(&b, 42, 0, 1, "TIME LIMIT");
     assert_true(bench_batch_ended(&b, 42)->timed_out);
     assert_int_equal(bench_batch_ended(&b, 42)->exit_status, SIGKILL);
     assert_int_equal(bench_job_gone(&b, 42)->epilog_status, 0);
@@ -313,14 +313,14 @@ static void test_terminate_unknown_job_runs_epilog_once(void **state)
     fputs(conf, f);
     fclose(f);
     bench_start(&b);
-    bench_terminate(&b, 42, 0, NULL);
-    bench_terminate(&b, 42, 0, NULL);
+    bench_terminate(&b, 42, 0, 0, NULL);
+    bench_terminate(&b, 42, 0, 0, NULL);
     assert_non_null(bench_job_gone(&b, 42));
     assert_true(bench_until(&b, spool_is_empty, NULL));
-    bench_terminate(&b, 42, 0, NULL);
+    bench_terminate(&b, 42, 0, 0, NULL);
     bench_launch(&b, &c, "#!/bin/sh\necho >ran\n");
     assert_int_equal(bench_launched(&b, 42)->code, ERR_CREDENTIAL_REVOKED);
-    bench_terminate(&b, 43, 0, NULL);
+    bench_terminate(&b, 43, 0, 0, NULL);
     assert_non_null(bench_job_gone(&b, 43));
     free(text);
     text = bench_read(&b, "marks");
@@ -345,7 +345,7 @@ static void test_failing_prolog_drains(void **state)
     m = bench_launched(&b, 42);
     assert_true(m->code != 0 && m->drain);
     assert_string_equal(m->text, "Prolog /bin/false exited with status 1");
-    bench_terminate(&b, 42, 0, NULL);
+    bench_terminate(&b, 42, 0, 0, NULL);
     assert_non_null(bench_job_gone(&b, 42));
     assert_false(bench_has_file(&b, "ran"));
     end(&b);
@@ -393,7 +393,7 @@ static void test_output_that_cannot_be_written(void **state)
     assert_int_equal(m->code, ERR_OPEN_IO);
     assert_non_null(strstr(m->text, dir));
     assert_non_null(strstr(m->text, "Is a directory"));
-    bench_terminate(&b, 42, 0, NULL);
+    bench_terminate(&b, 42, 0, 0, NULL);
     assert_non_null(bench_job_gone(&b, 42));
     free(dir);
     end(&b);

@@ -17,218 +17,13 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "conf/conf.h"
-#include "proto/io.pb-c.h"
-#include "rpc/client.h"
-#include "slurmstepd/bench.h"
-
-#define TASKS_MAX 4
+#include "slurmstepd/fake.h"
 
 static const char *programs;
-
-/* What a srun is to the node. */
-struct fake {
-    struct bench *b;
-    struct conf *conf;
-    struct rpc_server *server;
-    struct rpc_session *session;
-    struct rpc_fanout *call;
-    struct auth_key key;
-    uint8_t secret[32];
-    uint16_t port;
-    bool answered, done, closed;
-    int code;
-    char text[ERR_TEXT_MAX];
-    struct str out[TASKS_MAX], err[TASKS_MAX];
-    bool eof[TASKS_MAX];
-    int status[TASKS_MAX];
-    unsigned started, exited, failed, fences;
-    int fail_code;
-    struct str puts;
-};
-
-static void on_data(struct fake *f, const Pb__IoData *m)
-{
-    assert_true(m->task < TASKS_MAX && (m->stream == 1 || m->stream == 2));
-    if (m->stream == 1 && !m->data.len)
-        f->eof[m->task] = true;
-    str_append(m->stream == 1 ? &f->out[m->task] : &f->err[m->task], m->data.data, m->data.len);
-}
-
-static void on_fence(struct fake *f, const Pb__KvsFence *m)
-{
-    f->fences++;
-    for (size_t i = 0; i < m->n_put; i++)
-        str_printf(&f->puts, "%s=%s;", m->put[i]->key, m->put[i]->value);
-    rpc_session_send(f->session, RPC_KVS_FENCE, &m->base); /* we are all nodes */
-}
-
-static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
-                       const ProtobufCMessage *body)
-{
-    struct fake *f = ctx;
-
-    if (rpc->number == RPC_IO_DATA)
-        on_data(f, (const Pb__IoData *)body);
-    if (rpc->number == RPC_TASKS_STARTED)
-        f->started += (unsigned)((const Pb__TasksStarted *)body)->n_task;
-    if (rpc->number == RPC_TASK_FAILED) {
-        f->failed++;
-        f->fail_code = ((const Pb__TaskFailed *)body)->code;
-    }
-    if (rpc->number == RPC_TASK_EXITED) {
-        f->status[((const Pb__TaskExited *)body)->task] =
-            ((const Pb__TaskExited *)body)->exit_status;
-        f->exited++;
-    }
-    if (rpc->number == RPC_STEP_DONE)
-        f->done = true;
-    if (rpc->number == RPC_KVS_FENCE)
-        on_fence(f, (const Pb__KvsFence *)body);
-}
-
-static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
-{
-    struct fake *f = ctx;
-
-    f->session = NULL;
-    f->closed = true;
-}
-
-static void on_session(void *ctx, struct rpc_session *s, const char *peer_name)
-{
-    struct fake *f = ctx;
-    struct rpc_session_events events = {.on_message = on_message, .on_close = on_close, .ctx = f};
-
-    f->session = s;
-    rpc_session_set_events(s, &events);
-}
-
-static void fake_init(struct fake *f, struct bench *b)
-{
-    struct rpc_server_options options = {
-        .loop = b->loop, .key = &f->key, .audience = "srun", .refuse_plain = true};
-    struct rpc_server_events events = {.on_session = on_session, .ctx = f};
-    _cleanup_free_ char *path = mem_printf("%s/slurm.conf", b->dir);
-    struct conf_report report = {0};
-
-    memset(f, 0, sizeof(*f));
-    f->b = b;
-    auth_random(f->secret, sizeof(f->secret));
-    auth_key_from_bytes(f->secret, sizeof(f->secret), &f->key);
-    f->server = rpc_server_new(&options, &events);
-    f->port = (uint16_t)rpc_server_listen_tcp(f->server, "127.0.0.1", 0, NULL);
-    assert_int_equal(conf_load(path, CONF_CLIENT, NULL, &f->conf, &report, NULL), 0);
-    conf_report_done(&report);
-}
-
-static void fake_done(struct fake *f)
-{
-    rpc_fanout_free(f->call);
-    rpc_server_free(f->server);
-    conf_free(f->conf);
-    for (int i = 0; i < TASKS_MAX; i++) {
-        str_done(&f->out[i]);
-        str_done(&f->err[i]);
-    }
-    str_done(&f->puts);
-}
-
-static void on_answer(void *ctx, size_t index, int code, const ProtobufCMessage *reply,
-                      const struct err *err)
-{
-    struct fake *f = ctx;
-
-    f->answered = true;
-    f->code = -code;
-    snprintf(f->text, sizeof(f->text), "%s", code ? err->text : "");
-}
-
-/* A launch of "sh -c script"; m may hold more. One with the same 'f' is a repeat of the first. */
-static void fake_launch(struct fake *f, const struct bench_cred *c, Pb__LaunchTasks *m,
-                        const char *script)
-{
-    struct rpc_node_target target = {BENCH_NODE, "127.0.0.1", f->b->node_port};
-    char *argv[] = {"sh", "-c", (char *)script}, *env[] = {"PATH=/usr/bin:/bin", "A=b"};
-    char *addresses[] = {"127.0.0.1"};
-
-    f->answered = false;
-    bench_sign(f->b, c, &m->cred, &m->signature);
-    if (!m->n_argv) {
-        m->argv = argv;
-        m->n_argv = 3;
-    }
-    m->env = env;
-    m->n_env = 2;
-    m->work_dir = f->b->dir;
-    m->io_addr = addresses;
-    m->n_io_addr = 1;
-    if (!m->io_port)
-        m->io_port = f->port;
-    m->io_key = (ProtobufCBinaryData){sizeof(f->secret), f->secret};
-    rpc_fanout_free(f->call);
-    f->call = rpc_fanout_start(f->b->loop, f->conf, &target, 1, RPC_LAUNCH_TASKS, &m->base, 0,
-                               on_answer, f);
-    free(m->cred.data);
-    free(m->signature.data);
-}
-
-static bool is_answered(struct bench *b, void *ctx)
-{
-    return ((struct fake *)ctx)->answered;
-}
-
-static bool is_done(struct bench *b, void *ctx)
-{
-    struct fake *f = ctx;
-
-    return f->answered && (f->code || (f->done && f->closed));
-}
-
-static bool is_failed(struct bench *b, void *ctx)
-{
-    return is_answered(b, ctx) && ((struct fake *)ctx)->closed;
-}
-
-/* Its tasks run, and we can talk to them. */
-static bool is_up(struct bench *b, void *ctx)
-{
-    struct fake *f = ctx;
-
-    return f->answered && (f->code || f->session);
-}
 
 static void stop(void *ctx)
 {
     loop_stop(ctx);
-}
-
-static bool has_output(struct bench *b, void *ctx)
-{
-    return ((struct fake *)ctx)->out[0].len > 0;
-}
-
-static void begin(struct bench *b, struct fake *f)
-{
-    bench_init(b, programs, "");
-    bench_start(b);
-    fake_init(f, b);
-}
-
-static bool spool_is_empty(struct bench *b, void *ctx)
-{
-    return !bench_count_files(b, "spool/jobs") && !bench_count_files(b, "spool/steps");
-}
-
-static void end(struct bench *b, struct fake *f, uint32_t job_id)
-{
-    if (job_id) {
-        bench_terminate(b, job_id, 0, NULL);
-        assert_non_null(bench_job_gone(b, job_id));
-    }
-    assert_true(bench_until(b, spool_is_empty, NULL));
-    fake_done(f);
-    bench_done(b);
 }
 
 static void test_two_tasks(void **state)
@@ -238,11 +33,11 @@ static void test_two_tasks(void **state)
     struct bench b;
     struct fake f;
 
-    begin(&b, &f);
+    fake_begin(&b, &f, programs);
     fake_launch(&f, &c, &m,
                 "echo $SLURM_PROCID $SLURM_LOCALID $SLURM_STEP_ID $SLURM_NTASKS $SLURM_GTIDS $A;"
                 "echo err >&2; exit $SLURM_PROCID");
-    assert_true(bench_until(&b, is_done, &f));
+    assert_true(bench_until(&b, fake_is_done, &f));
     assert_int_equal(f.code, 0);
     assert_int_equal(f.started, 2);
     assert_int_equal(f.exited, 2);
@@ -252,7 +47,7 @@ static void test_two_tasks(void **state)
     assert_true(f.eof[0] && f.eof[1]);
     assert_int_equal(f.status[1], 1 << 8);
     assert_int_equal(bench_step_ended(&b, 5, 3)->exit_status, 1 << 8);
-    end(&b, &f, 5);
+    fake_end(&b, &f, 5);
 }
 
 static void test_refusals(void **state)
@@ -270,16 +65,16 @@ static void test_refusals(void **state)
     struct bench b;
     struct fake f;
 
-    begin(&b, &f);
+    fake_begin(&b, &f, programs);
     for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
         Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
 
         fake_launch(&f, &vectors[i].cred, &m, "echo no");
-        assert_true(bench_until(&b, is_answered, &f));
+        assert_true(bench_until(&b, fake_is_answered, &f));
         assert_int_equal(f.code, vectors[i].code);
     }
     assert_null(f.session);
-    end(&b, &f, 0);
+    fake_end(&b, &f, 0);
 }
 
 /* The caller is who the kernel says, and the credential must be the caller's. */
@@ -293,7 +88,7 @@ static void test_stolen_credential(void **state)
 
     if (geteuid() != 0)
         skip();
-    begin(&b, &f);
+    fake_begin(&b, &f, programs);
     fflush(NULL);
     pid = fork();
     if (pid == 0) { /* a stranger with the credential, a loop of its own, and no rights */
@@ -306,14 +101,14 @@ static void test_stolen_credential(void **state)
         mine.deadline = loop_timer_new(mine.loop, stop, mine.loop);
         f.b = &mine;
         fake_launch(&f, &c, &m, "echo no");
-        if (!bench_until(&mine, is_answered, &f))
+        if (!bench_until(&mine, fake_is_answered, &f))
             _exit(3);
         _exit(f.code == ERR_CREDENTIAL && strstr(f.text, "user 65534") ? 0 : 4);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
     assert_null(f.session);
-    end(&b, &f, 0);
+    fake_end(&b, &f, 0);
 }
 
 static void test_revoked_and_repeated(void **state)
@@ -323,21 +118,22 @@ static void test_revoked_and_repeated(void **state)
     struct bench b;
     struct fake f;
 
-    begin(&b, &f);
+    fake_begin(&b, &f, programs);
     fake_launch(&f, &c, &m, "exit 0");
-    assert_true(bench_until(&b, is_done, &f));
+    assert_true(bench_until(&b, fake_is_done, &f));
     assert_non_null(bench_step_ended(&b, 5, 0));
+    f.secret[0] ^= 1; /* another srun with the same credential */
     fake_launch(&f, &c, &again, "exit 0");
-    assert_true(bench_until(&b, is_answered, &f));
+    assert_true(bench_until(&b, fake_is_answered, &f));
     assert_int_equal(f.code, ERR_LAUNCH);
-    bench_terminate(&b, 5, 0, NULL);
+    bench_terminate(&b, 5, 0, 0, NULL);
     assert_non_null(bench_job_gone(&b, 5));
     c.step_id = 1;
     again = (Pb__LaunchTasks)PB__LAUNCH_TASKS__INIT;
     fake_launch(&f, &c, &again, "exit 0");
-    assert_true(bench_until(&b, is_answered, &f));
+    assert_true(bench_until(&b, fake_is_answered, &f));
     assert_int_equal(f.code, ERR_CREDENTIAL_REVOKED);
-    end(&b, &f, 0);
+    fake_end(&b, &f, 0);
 }
 
 static void test_nobody_listens(void **state)
@@ -347,15 +143,15 @@ static void test_nobody_listens(void **state)
     struct bench b;
     struct fake f;
 
-    begin(&b, &f);
+    fake_begin(&b, &f, programs);
     m.io_port = 1;
     fake_launch(&f, &c, &m, "echo >ran");
-    assert_true(bench_until(&b, is_answered, &f));
+    assert_true(bench_until(&b, fake_is_answered, &f));
     assert_int_equal(f.code, ERR_CONNECT);
     assert_non_null(strstr(f.text, "127.0.0.1:1"));
     assert_false(bench_has_file(&b, "ran"));
     assert_int_equal(bench_step_ended(&b, 5, 0)->exit_status, 1 << 8);
-    end(&b, &f, 5);
+    fake_end(&b, &f, 5);
 }
 
 static void test_standard_input(void **state)
@@ -367,10 +163,10 @@ static void test_standard_input(void **state)
     struct bench b;
     struct fake f;
 
-    begin(&b, &f);
+    fake_begin(&b, &f, programs);
     m.std_in_mode = "1";
     fake_launch(&f, &c, &m, "cat; readlink /proc/self/fd/0");
-    assert_true(bench_until(&b, is_up, &f));
+    assert_true(bench_until(&b, fake_is_up, &f));
     assert_int_equal(f.code, 0);
     data.task = 0xffffffffu;
     data.has_data = true;
@@ -381,10 +177,10 @@ static void test_standard_input(void **state)
     rpc_session_send(f.session, RPC_IO_DATA, &data.base);
     data.data.len = 0;
     rpc_session_send(f.session, RPC_IO_DATA, &data.base);
-    assert_true(bench_until(&b, is_done, &f));
+    assert_true(bench_until(&b, fake_is_done, &f));
     assert_string_equal(str_cstr(&f.out[0]), "/dev/null\n");
     assert_int_equal(strncmp(str_cstr(&f.out[1]), "first half, second halfpipe:", 28), 0);
-    end(&b, &f, 5);
+    fake_end(&b, &f, 5);
 }
 
 static void test_output_to_files(void **state)
@@ -394,16 +190,16 @@ static void test_output_to_files(void **state)
     struct bench b;
     struct fake f;
 
-    begin(&b, &f);
+    fake_begin(&b, &f, programs);
     m.std_out = "shared-%j";
     m.std_err = "own-%t";
     fake_launch(&f, &c, &m, "echo x; echo $SLURM_PROCID >&2");
-    assert_true(bench_until(&b, is_done, &f));
+    assert_true(bench_until(&b, fake_is_done, &f));
     assert_true(bench_wait_text(&b, "shared-5", "x\nx\n"));
     assert_true(bench_wait_text(&b, "own-0", "0\n"));
     assert_true(bench_wait_text(&b, "own-1", "1\n"));
     assert_int_equal(f.out[0].len + f.err[0].len, 0);
-    end(&b, &f, 5);
+    fake_end(&b, &f, 5);
 }
 
 static void test_file_that_cannot_be_opened(void **state)
@@ -413,15 +209,15 @@ static void test_file_that_cannot_be_opened(void **state)
     struct bench b;
     struct fake f;
 
-    begin(&b, &f);
+    fake_begin(&b, &f, programs);
     m.std_out = "no/such/%t";
     fake_launch(&f, &c, &m, "echo >ran");
-    assert_true(bench_until(&b, is_failed, &f));
+    assert_true(bench_until(&b, fake_is_failed, &f));
     assert_int_equal(f.code, ERR_OPEN_IO);
     assert_int_equal(f.fail_code, ERR_OPEN_IO);
     assert_true(f.failed > 0 && f.started == 0);
     assert_false(bench_has_file(&b, "ran"));
-    end(&b, &f, 5);
+    fake_end(&b, &f, 5);
 }
 
 static void test_program_not_found(void **state)
@@ -432,16 +228,16 @@ static void test_program_not_found(void **state)
     struct bench b;
     struct fake f;
 
-    begin(&b, &f);
+    fake_begin(&b, &f, programs);
     m.argv = argv;
     m.n_argv = 1;
     fake_launch(&f, &c, &m, NULL);
-    assert_true(bench_until(&b, is_done, &f));
+    assert_true(bench_until(&b, fake_is_done, &f));
     assert_int_equal(f.status[0], 2 << 8);
     assert_string_equal(
         str_cstr(&f.err[0]),
         "slurmstepd: error: execve(): /no/such/program: No such file or directory\n");
-    end(&b, &f, 5);
+    fake_end(&b, &f, 5);
 }
 
 /* CORE-040: nobody reads, and the task ends nevertheless. */
@@ -452,10 +248,10 @@ static void test_output_is_held(void **state)
     struct bench b;
     struct fake f;
 
-    begin(&b, &f);
+    fake_begin(&b, &f, programs);
     fake_launch(&f, &c, &m,
                 "echo up; read x; head -c 1000000 /dev/zero | tr '\\0' x; echo >written over");
-    assert_true(bench_until(&b, has_output, &f));
+    assert_true(bench_until(&b, fake_has_output, &f));
     rpc_session_pause(f.session, true);
     Pb__IoData data = PB__IO_DATA__INIT;
     data.task = 0;
@@ -464,9 +260,9 @@ static void test_output_is_held(void **state)
     rpc_session_send(f.session, RPC_IO_DATA, &data.base);
     assert_true(bench_wait_text(&b, "written", "over"));
     rpc_session_pause(f.session, false);
-    assert_true(bench_until(&b, is_done, &f));
+    assert_true(bench_until(&b, fake_is_done, &f));
     assert_int_equal(f.out[0].len, 1000003);
-    end(&b, &f, 5);
+    fake_end(&b, &f, 5);
 }
 
 static void test_much_output(void **state)
@@ -476,12 +272,12 @@ static void test_much_output(void **state)
     struct bench b;
     struct fake f;
 
-    begin(&b, &f);
+    fake_begin(&b, &f, programs);
     fake_launch(&f, &c, &m, "seq 1 2000000");
-    assert_true(bench_until(&b, is_done, &f));
+    assert_true(bench_until(&b, fake_is_done, &f));
     assert_int_equal(f.out[0].len, 14888896);
     assert_string_equal(f.out[0].data + f.out[0].len - 8, "2000000\n");
-    end(&b, &f, 5);
+    fake_end(&b, &f, 5);
 }
 
 static void test_lost_srun(void **state)
@@ -492,14 +288,14 @@ static void test_lost_srun(void **state)
     struct fake f;
     int pid;
 
-    begin(&b, &f);
+    fake_begin(&b, &f, programs);
     fake_launch(&f, &c, &m, "trap '' TERM; echo $$; while :; do sleep 0.05; done");
-    assert_true(bench_until(&b, has_output, &f));
+    assert_true(bench_until(&b, fake_has_output, &f));
     assert_int_equal(sscanf(str_cstr(&f.out[0]), "%d", &pid), 1);
     rpc_session_finish(f.session);
     assert_int_equal(bench_step_ended(&b, 5, 0)->exit_status, SIGKILL);
     assert_int_equal(kill(pid, 0), -1);
-    end(&b, &f, 5);
+    fake_end(&b, &f, 5);
 }
 
 static void test_signals_from_srun(void **state)
@@ -510,17 +306,17 @@ static void test_signals_from_srun(void **state)
     struct bench b;
     struct fake f;
 
-    begin(&b, &f);
+    fake_begin(&b, &f, programs);
     fake_launch(&f, &c, &m, "trap 'echo int; exit 9' INT; echo up; while :; do sleep 0.01; done");
-    assert_true(bench_until(&b, has_output, &f));
+    assert_true(bench_until(&b, fake_has_output, &f));
     signal_message.signal = 12345; /* none: ignored */
     rpc_session_send(f.session, RPC_IO_SIGNAL, &signal_message.base);
     signal_message.signal = SIGINT;
     rpc_session_send(f.session, RPC_IO_SIGNAL, &signal_message.base);
-    assert_true(bench_until(&b, is_done, &f));
+    assert_true(bench_until(&b, fake_is_done, &f));
     assert_string_equal(str_cstr(&f.out[0]), "up\nint\n");
     assert_int_equal(f.status[0], 9 << 8);
-    end(&b, &f, 5);
+    fake_end(&b, &f, 5);
 }
 
 static void test_cancel_is_said(void **state)
@@ -530,17 +326,17 @@ static void test_cancel_is_said(void **state)
     struct bench b;
     struct fake f;
 
-    begin(&b, &f);
+    fake_begin(&b, &f, programs);
     fake_launch(&f, &c, &m, "echo up; exec sleep 1000");
-    assert_true(bench_until(&b, has_output, &f));
-    bench_terminate(&b, 5, 5, "CANCELLED");
+    assert_true(bench_until(&b, fake_has_output, &f));
+    bench_terminate(&b, 5, 0, 5, "CANCELLED");
     assert_non_null(bench_job_gone(&b, 5));
-    assert_true(bench_until(&b, is_done, &f));
+    assert_true(bench_until(&b, fake_is_done, &f));
     assert_int_equal(f.status[0], SIGTERM);
     assert_non_null(
         strstr(str_cstr(&f.err[0]), "slurmstepd: error: *** STEP 5.0 ON n1 CANCELLED AT 20"));
     assert_null(strstr(str_cstr(&f.err[0]), "DUE TO"));
-    end(&b, &f, 0);
+    fake_end(&b, &f, 0);
 }
 
 static void test_pmi(void **state)
@@ -558,12 +354,12 @@ static void test_pmi(void **state)
                     "ask 'cmd=barrier_in'; ask 'cmd=get key=k0'; ask 'cmd=get key=k1';"
                     "ask 'cmd=finalize'; echo $PMI_SIZE"};
 
-    begin(&b, &f);
+    fake_begin(&b, &f, programs);
     m.mpi = "pmi1";
     m.argv = argv;
     m.n_argv = 3;
     fake_launch(&f, &c, &m, NULL);
-    assert_true(bench_until(&b, is_done, &f));
+    assert_true(bench_until(&b, fake_is_done, &f));
     for (int i = 0; i < 2; i++)
         assert_non_null(strstr(str_cstr(&f.out[i]), "cmd=barrier_out rc=0\n"
                                                     "cmd=get_result rc=0 msg=success value=v0\n"
@@ -573,7 +369,7 @@ static void test_pmi(void **state)
     assert_int_equal(f.fences, 1);
     assert_true(!strcmp(str_cstr(&f.puts), "k0=v0;k1=v1;") ||
                 !strcmp(str_cstr(&f.puts), "k1=v1;k0=v0;"));
-    end(&b, &f, 5);
+    fake_end(&b, &f, 5);
 }
 
 static void test_restart_of_the_daemon(void **state)
@@ -585,13 +381,13 @@ static void test_restart_of_the_daemon(void **state)
     struct bench b;
     struct fake f;
 
-    begin(&b, &f);
+    fake_begin(&b, &f, programs);
     fake_launch(&f, &c, &m, script);
-    assert_true(bench_until(&b, has_output, &f));
+    assert_true(bench_until(&b, fake_has_output, &f));
     bench_kill(&b, SIGKILL); /* it may not even have answered */
     bench_start(&b);
     fake_launch(&f, &c, &again, script);
-    assert_true(bench_until(&b, is_answered, &f));
+    assert_true(bench_until(&b, fake_is_answered, &f));
     assert_int_equal(f.code, 0);
     assert_int_equal(b.registered->n_present, 1);
     assert_int_equal(b.registered->present[0]->n_step_ids, 1);
@@ -599,10 +395,10 @@ static void test_restart_of_the_daemon(void **state)
     data.has_data = true;
     data.data = (ProtobufCBinaryData){3, (uint8_t *)"on\n"};
     rpc_session_send(f.session, RPC_IO_DATA, &data.base);
-    assert_true(bench_until(&b, is_done, &f));
+    assert_true(bench_until(&b, fake_is_done, &f));
     assert_string_equal(str_cstr(&f.out[0]), "up\ngot on\n");
     assert_int_equal(bench_step_ended(&b, 5, 0)->exit_status, 4 << 8);
-    end(&b, &f, 5);
+    fake_end(&b, &f, 5);
 }
 
 static void test_terminal(void **state)
@@ -614,10 +410,10 @@ static void test_terminal(void **state)
     struct bench b;
     struct fake f;
 
-    begin(&b, &f);
+    fake_begin(&b, &f, programs);
     m.has_pty = m.pty = true;
     fake_launch(&f, &c, &m, "stty -echo; echo up; read x; tty; stty size; exit 3");
-    assert_true(bench_until(&b, has_output, &f));
+    assert_true(bench_until(&b, fake_has_output, &f));
     size.rows = 33;
     size.columns = 77;
     rpc_session_send(f.session, RPC_WINDOW_SIZE, &size.base);
@@ -625,11 +421,11 @@ static void test_terminal(void **state)
     data.has_data = true;
     data.data = (ProtobufCBinaryData){3, (uint8_t *)"go\n"};
     rpc_session_send(f.session, RPC_IO_DATA, &data.base);
-    assert_true(bench_until(&b, is_done, &f));
+    assert_true(bench_until(&b, fake_is_done, &f));
     assert_non_null(strstr(str_cstr(&f.out[0]), "/dev/pts/"));
     assert_non_null(strstr(str_cstr(&f.out[0]), "33 77\r\n"));
     assert_int_equal(f.status[0], 3 << 8);
-    end(&b, &f, 5);
+    fake_end(&b, &f, 5);
 }
 
 static void test_limits_and_descriptors(void **state)
@@ -641,7 +437,7 @@ static void test_limits_and_descriptors(void **state)
     struct bench b;
     struct fake f;
 
-    begin(&b, &f);
+    fake_begin(&b, &f, programs);
     files.resource = RLIMIT_NOFILE;
     files.soft = 333;
     files.hard = 1;
@@ -654,10 +450,10 @@ static void test_limits_and_descriptors(void **state)
         &f, &c, &m,
         "ulimit -n; umask; (exec ls /proc/self/fd) | tr '\\n' ' '; grep SigIgn /proc/$$/status;"
         "ps -o sid= -p $$ | grep -qw $$ && echo leader");
-    assert_true(bench_until(&b, is_done, &f));
+    assert_true(bench_until(&b, fake_is_done, &f));
     assert_string_equal(str_cstr(&f.out[0]),
                         "333\n0027\n0 1 2 3 SigIgn:\t0000000000000000\nleader\n");
-    end(&b, &f, 5);
+    fake_end(&b, &f, 5);
 }
 
 int main(int argc, char **argv)

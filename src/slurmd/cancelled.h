@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Orders to end a step that came before its launch did: the launch is refused then. The latest
+ * CANCELLED_MAX are remembered, in memory only, for the controller repeats an order until the step
+ * has ended. Pure.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+#define CANCELLED_MAX 1024
+
+struct cancelled_step {
+    uint32_t job_id, restarts, step_id;
+};
+
+struct cancelled {
+    VEC(struct cancelled_step) list; /* full: 'next' is the oldest */
+    size_t next;
+};
+
+bool cancelled_has(const struct cancelled *c, const struct cancelled_step *s);
+/* False: it is remembered already. */
+bool cancelled_add(struct cancelled *c, const struct cancelled_step *s);
+void cancelled_done(struct cancelled *c);

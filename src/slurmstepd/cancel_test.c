@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Steps that are ended before they run: slurmd and slurmstepd as a whole, this process playing
+ * controller and srun. Started with the directory of the built programs.
+ */
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "slurmstepd/fake.h"
+
+static const char *programs;
+
+/* The order to end a step overtakes srun's launch. */
+static void test_cancelled_before_its_launch(void **state)
+{
+    struct bench_cred c = {.job_id = 5, .step_id = 1, .tasks = 1};
+    struct bench b;
+    struct fake f;
+
+    fake_begin(&b, &f, programs);
+    bench_end_step(&b, 5, 0, 1);
+    bench_end_step(&b, 5, 0, 1);
+    assert_int_equal(bench_step_ended(&b, 5, 1)->exit_status, SIGTERM);
+    for (int i = 0; i < 2; i++) { /* a repeat too */
+        Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
+
+        fake_launch(&f, &c, &m, "echo >ran");
+        assert_true(bench_until(&b, fake_is_answered, &f));
+        assert_int_equal(f.code, ERR_CREDENTIAL_REVOKED);
+        assert_non_null(strstr(f.text, "step 5.1 was cancelled before it ran on node n1"));
+    }
+    c.restarts = 1; /* the job's next life */
+    Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
+    fake_launch(&f, &c, &m, "exit 3");
+    assert_true(bench_until(&b, fake_is_done, &f));
+    assert_int_equal(f.code, 0);
+    bench_end_step(&b, 5, 1, 1); /* over: nothing is said a second time */
+    assert_false(bench_has_file(&b, "ran"));
+    bench_terminate(&b, 5, 1, 0, NULL);
+    assert_non_null(bench_job_gone(&b, 5));
+    for (size_t i = 0, ends = 0; i < b.events.len; i++) {
+        ends += b.events.data[i]->step_ended != NULL;
+        assert_true(ends <= 2);
+    }
+    fake_end(&b, &f, 0);
+}
+
+static void write_prolog(struct bench *b)
+{
+    _cleanup_free_ char *path = mem_printf("%s/prolog", b->dir);
+    _cleanup_free_ char *conf = mem_printf("%s/slurm.conf", b->dir);
+    _cleanup_free_ char *text =
+        mem_printf("#!/bin/sh\necho up >%s/waits\nwhile [ ! -e %s/go ]; do sleep 0.01; done\n",
+                   b->dir, b->dir);
+    _cleanup_free_ char *line = mem_printf("Prolog=%s\n", path);
+    int fd = open(conf, O_WRONLY | O_APPEND | O_CLOEXEC);
+
+    assert_int_equal(path_write_file(path, text, strlen(text), 0755, NULL), 0);
+    assert_int_equal(path_write_all(fd, line, strlen(line)), 0);
+    close(fd);
+}
+
+/* Launches that wait for the prolog are answered at once, and never run. */
+static void test_cancelled_in_the_prolog(void **state)
+{
+    struct bench_cred c = {.job_id = 5, .step_id = 1, .tasks = 1}, other = c, batch = {.job_id = 6};
+    Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT, m2 = PB__LAUNCH_TASKS__INIT;
+    struct bench b;
+    struct fake f, f2;
+    char *go;
+
+    bench_init(&b, programs, "");
+    write_prolog(&b);
+    bench_start(&b);
+    fake_init(&f, &b);
+    fake_init(&f2, &b);
+    fake_launch(&f, &c, &m, "echo >ran");
+    assert_true(bench_wait_text(&b, "waits", "up"));
+    other.step_id = 2;
+    fake_launch(&f2, &other, &m2, "echo >ran2");
+    bench_launch(&b, &batch, "#!/bin/sh\necho >ran\n");
+    bench_end_step(&b, 6, 0, 0xfffffffbu);
+    bench_end_step(&b, 5, 0, 1);
+    assert_true(bench_until(&b, fake_is_answered, &f));
+    assert_int_equal(f.code, ERR_CREDENTIAL_REVOKED);
+    assert_int_equal(bench_step_ended(&b, 5, 1)->exit_status, SIGTERM);
+    assert_int_equal(bench_launched(&b, 6)->code, ERR_CREDENTIAL_REVOKED);
+    assert_false(f2.answered);
+    go = mem_printf("%s/go", b.dir);
+    assert_int_equal(path_write_file(go, "", 0, 0644, NULL), 0);
+    assert_true(bench_until(&b, fake_is_done, &f2));
+    assert_int_equal(f2.code, 0);
+    assert_true(bench_has_file(&b, "ran2"));
+    assert_false(bench_has_file(&b, "ran"));
+    bench_terminate(&b, 6, 0, 0, NULL);
+    assert_non_null(bench_job_gone(&b, 6));
+    free(go);
+    fake_done(&f2);
+    fake_end(&b, &f, 5);
+}
+
+static bool is_claimed(struct bench *b, void *ctx)
+{
+    return bench_count_files(b, "spool/steps") > 0;
+}
+
+/* Its shepherd waits for an srun that does not say a word. */
+static void test_cancelled_while_it_connects(void **state)
+{
+    struct bench_cred c = {.job_id = 5, .step_id = 1, .tasks = 1};
+    struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
+    socklen_t len = sizeof(addr);
+    struct bench b;
+    struct fake f;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_int_equal(bind(fd, (struct sockaddr *)&addr, len) | listen(fd, 5), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&addr, &len), 0);
+    fake_begin(&b, &f, programs);
+    m.io_port = ntohs(addr.sin_port);
+    fake_launch(&f, &c, &m, "echo >ran");
+    assert_true(bench_until(&b, is_claimed, NULL));
+    bench_end_step(&b, 5, 0, 1);
+    assert_true(bench_until(&b, fake_is_answered, &f));
+    assert_int_equal(f.code, ERR_CREDENTIAL_REVOKED);
+    assert_false(bench_has_file(&b, "ran"));
+    close(fd);
+    fake_end(&b, &f, 5);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cancelled_before_its_launch),
+        cmocka_unit_test(test_cancelled_in_the_prolog),
+        cmocka_unit_test(test_cancelled_while_it_connects),
+    };
+
+    if (argc < 2) {
+        fprintf(stderr, "usage: cancel_test DIRECTORY [TEST]\n");
+        return 1;
+    }
+    programs = argv[1];
+    if (argc > 2)
+        cmocka_set_test_filter(argv[2]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmstepd/fake.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+
+static void on_data(struct fake *f, const Pb__IoData *m)
+{
+    assert_true(m->task < FAKE_TASKS_MAX && (m->stream == 1 || m->stream == 2));
+    if (m->stream == 1 && !m->data.len)
+        f->eof[m->task] = true;
+    str_append(m->stream == 1 ? &f->out[m->task] : &f->err[m->task], m->data.data, m->data.len);
+}
+
+static void on_fence(struct fake *f, const Pb__KvsFence *m)
+{
+    f->fences++;
+    for (size_t i = 0; i < m->n_put; i++)
+        str_printf(&f->puts, "%s=%s;", m->put[i]->key, m->put[i]->value);
+    rpc_session_send(f->session, RPC_KVS_FENCE, &m->base); /* we are all nodes */
+}
+
+static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
+                       const ProtobufCMessage *body)
+{
+    struct fake *f = ctx;
+
+    if (rpc->number == RPC_IO_DATA)
+        on_data(f, (const Pb__IoData *)body);
+    if (rpc->number == RPC_TASKS_STARTED)
+        f->started += (unsigned)((const Pb__TasksStarted *)body)->n_task;
+    if (rpc->number == RPC_TASK_FAILED) {
+        f->failed++;
+        f->fail_code = ((const Pb__TaskFailed *)body)->code;
+    }
+    if (rpc->number == RPC_TASK_EXITED) {
+        f->status[((const Pb__TaskExited *)body)->task] =
+            ((const Pb__TaskExited *)body)->exit_status;
+        f->exited++;
+    }
+    if (rpc->number == RPC_STEP_DONE)
+        f->done = true;
+    if (rpc->number == RPC_KVS_FENCE)
+        on_fence(f, (const Pb__KvsFence *)body);
+}
+
+static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
+{
+    struct fake *f = ctx;
+
+    f->session = NULL;
+    f->closed = true;
+}
+
+static void on_session(void *ctx, struct rpc_session *s, const char *peer_name)
+{
+    struct fake *f = ctx;
+    struct rpc_session_events events = {.on_message = on_message, .on_close = on_close, .ctx = f};
+
+    f->session = s;
+    rpc_session_set_events(s, &events);
+}
+
+void fake_init(struct fake *f, struct bench *b)
+{
+    struct rpc_server_options options = {
+        .loop = b->loop, .key = &f->key, .audience = "srun", .refuse_plain = true};
+    struct rpc_server_events events = {.on_session = on_session, .ctx = f};
+    _cleanup_free_ char *path = mem_printf("%s/slurm.conf", b->dir);
+    struct conf_report report = {0};
+
+    memset(f, 0, sizeof(*f));
+    f->b = b;
+    auth_random(f->secret, sizeof(f->secret));
+    auth_key_from_bytes(f->secret, sizeof(f->secret), &f->key);
+    f->server = rpc_server_new(&options, &events);
+    f->port = (uint16_t)rpc_server_listen_tcp(f->server, "127.0.0.1", 0, NULL);
+    assert_int_equal(conf_load(path, CONF_CLIENT, NULL, &f->conf, &report, NULL), 0);
+    conf_report_done(&report);
+}
+
+void fake_done(struct fake *f)
+{
+    rpc_fanout_free(f->call);
+    rpc_server_free(f->server);
+    conf_free(f->conf);
+    for (int i = 0; i < FAKE_TASKS_MAX; i++) {
+        str_done(&f->out[i]);
+        str_done(&f->err[i]);
+    }
+    str_done(&f->puts);
+}
+
+static void on_answer(void *ctx, size_t index, int code, const ProtobufCMessage *reply,
+                      const struct err *err)
+{
+    struct fake *f = ctx;
+
+    f->answered = true;
+    f->code = -code;
+    snprintf(f->text, sizeof(f->text), "%s", code ? err->text : "");
+}
+
+void fake_launch(struct fake *f, const struct bench_cred *c, Pb__LaunchTasks *m, const char *script)
+{
+    struct rpc_node_target target = {BENCH_NODE, "127.0.0.1", f->b->node_port};
+    char *argv[] = {"sh", "-c", (char *)script}, *env[] = {"PATH=/usr/bin:/bin", "A=b"};
+    char *addresses[] = {"127.0.0.1"};
+
+    f->answered = false;
+    bench_sign(f->b, c, &m->cred, &m->signature);
+    if (!m->n_argv) {
+        m->argv = argv;
+        m->n_argv = 3;
+    }
+    m->env = env;
+    m->n_env = 2;
+    m->work_dir = f->b->dir;
+    m->io_addr = addresses;
+    m->n_io_addr = 1;
+    if (!m->io_port)
+        m->io_port = f->port;
+    m->io_key = (ProtobufCBinaryData){sizeof(f->secret), f->secret};
+    rpc_fanout_free(f->call);
+    f->call = rpc_fanout_start(f->b->loop, f->conf, &target, 1, RPC_LAUNCH_TASKS, &m->base, 0,
+                               on_answer, f);
+    free(m->cred.data);
+    free(m->signature.data);
+}
+
+bool fake_is_answered(struct bench *b, void *ctx)
+{
+    return ((struct fake *)ctx)->answered;
+}
+
+bool fake_is_done(struct bench *b, void *ctx)
+{
+    struct fake *f = ctx;
+
+    return f->answered && (f->code || (f->done && f->closed));
+}
+
+bool fake_is_failed(struct bench *b, void *ctx)
+{
+    return fake_is_answered(b, ctx) && ((struct fake *)ctx)->closed;
+}
+
+bool fake_is_up(struct bench *b, void *ctx)
+{
+    struct fake *f = ctx;
+
+    return f->answered && (f->code || f->session);
+}
+
+bool fake_has_output(struct bench *b, void *ctx)
+{
+    return ((struct fake *)ctx)->out[0].len > 0;
+}
+
+void fake_begin(struct bench *b, struct fake *f, const char *programs)
+{
+    bench_init(b, programs, "");
+    bench_start(b);
+    fake_init(f, b);
+}
+
+static bool spool_is_empty(struct bench *b, void *ctx)
+{
+    return !bench_count_files(b, "spool/jobs") && !bench_count_files(b, "spool/steps");
+}
+
+void fake_end(struct bench *b, struct fake *f, uint32_t job_id)
+{
+    if (job_id) {
+        bench_terminate(b, job_id, 0, 0, NULL);
+        assert_non_null(bench_job_gone(b, job_id));
+    }
+    assert_true(bench_until(b, spool_is_empty, NULL));
+    fake_done(f);
+    bench_done(b);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * For tests: this process as a srun, beside the controller that bench.h makes of it.
+ */
+#pragma once
+
+#include "base/str.h"
+#include "conf/conf.h"
+#include "proto/io.pb-c.h"
+#include "rpc/client.h"
+#include "slurmstepd/bench.h"
+
+#define FAKE_TASKS_MAX 4
+
+/* What a srun is to the node. */
+struct fake {
+    struct bench *b;
+    struct conf *conf;
+    struct rpc_server *server;
+    struct rpc_session *session;
+    struct rpc_fanout *call;
+    struct auth_key key;
+    uint8_t secret[32];
+    uint16_t port;
+    bool answered, done, closed;
+    int code;
+    char text[ERR_TEXT_MAX];
+    struct str out[FAKE_TASKS_MAX], err[TASKS_MAX];
+    bool eof[FAKE_TASKS_MAX];
+    int status[FAKE_TASKS_MAX];
+    unsigned started, exited, failed, fences;
+    int fail_code;
+    struct str puts;
+};
+
+void fake_init(struct fake *f, struct bench *b);
+void fake_done(struct fake *f);
+
+/* A daemon and a srun. At the end of job_id (0: of none) nothing may be left. */
+void fake_begin(struct bench *b, struct fake *f, const char *programs);
+void fake_end(struct bench *b, struct fake *f, uint32_t job_id);
+
+/* A launch of "sh -c script"; m may hold more. One with the same 'f' is a repeat of the first. */
+void fake_launch(struct fake *f, const struct bench_cred *c, Pb__LaunchTasks *m,
+                 const char *script);
+
+/* For bench_until(), whose ctx is the fake. */
+bool fake_is_answered(struct bench *b, void *ctx);
+bool fake_is_done(struct bench *b, void *ctx);    /* refused, or all is over */
+bool fake_is_failed(struct bench *b, void *ctx);  /* answered and closed */
+bool fake_is_up(struct bench *b, void *ctx);      /* refused, or tasks run and hear us */
+bool fake_has_output(struct bench *b, void *ctx); /* of task 0 */
