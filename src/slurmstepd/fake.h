@@ -25,7 +25,7 @@ struct fake {
     bool answered, done, closed;
     int code;
     char text[ERR_TEXT_MAX];
-    struct str out[FAKE_TASKS_MAX], err[TASKS_MAX];
+    struct str out[FAKE_TASKS_MAX], err[FAKE_TASKS_MAX];
     bool eof[FAKE_TASKS_MAX];
     int status[FAKE_TASKS_MAX];
     unsigned started, exited, failed, fences;
