@@ -171,11 +171,19 @@ static void put_layout(struct envlist *env, const Pb__StepdStart *start, const P
         put_number(env, "SLURM_CPUS_ON_NODE", cred->nodes[start->node_index]->cpus);
 }
 
+/* What srun --preserve-env hands on as it found it. */
+static const char *const preserved[] = {"SLURM_JOB_NUM_NODES", "SLURM_NNODES", "SLURM_NTASKS",
+                                        "SLURM_NPROCS"};
+#define PRESERVED_COUNT (sizeof(preserved) / sizeof(preserved[0]))
+
 void vars_step(struct envlist *env, const Pb__StepdStart *start, const Pb__LaunchTasks *launch,
                const Pb__Cred *cred)
 {
     const char *host = launch->n_io_addr ? launch->io_addr[0] : NULL;
+    char *given[PRESERVED_COUNT] = {NULL};
 
+    for (size_t i = 0; launch->preserve_env && i < PRESERVED_COUNT; i++)
+        given[i] = mem_strdup(envlist_get(env, preserved[i]));
     put_user(env, start);
     put_job(env, start, cred);
     put_layout(env, start, cred);
@@ -185,6 +193,11 @@ void vars_step(struct envlist *env, const Pb__StepdStart *start, const Pb__Launc
     put_both(env, "SLURM_LAUNCH_NODE_IPADDR", "SLURM_SRUN_COMM_HOST", host);
     put_both_numbers(env, "SLURM_SRUN_COMM_PORT", "SLURM_STEP_LAUNCHER_PORT", launch->io_port);
     envlist_unset(env, "ENVIRONMENT");
+    for (size_t i = 0; i < PRESERVED_COUNT; i++) {
+        if (given[i])
+            envlist_set(env, preserved[i], given[i]);
+        free(given[i]);
+    }
 }
 
 void vars_task(struct envlist *env, uint32_t rank, uint32_t local, int pid, const uint32_t *ids,

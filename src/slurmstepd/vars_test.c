@@ -189,12 +189,32 @@ static void test_step(void **state)
     envlist_done(&env);
 }
 
+/* --preserve-env: what was given stays, what was not is made. */
+static void test_preserved(void **state)
+{
+    static const struct pair pairs[] = {
+        {"SLURM_NTASKS", "31"},       {"SLURM_NNODES", "17"},        {"SLURM_NPROCS", "4"},
+        {"SLURM_JOB_NUM_NODES", "3"}, {"SLURM_STEP_NUM_NODES", "2"},
+    };
+    char *given[] = {"SLURM_NNODES=17", "SLURM_NTASKS=31", "SLURM_STEP_NUM_NODES=9"};
+    Pb__LaunchTasks launch = PB__LAUNCH_TASKS__INIT;
+    struct envlist env = {0};
+
+    set_up();
+    launch.has_preserve_env = launch.preserve_env = 1;
+    envlist_load(&env, given, 3);
+    vars_step(&env, &start, &launch, &cred);
+    check(&env, pairs, sizeof(pairs) / sizeof(pairs[0]));
+    envlist_done(&env);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_batch),
         cmocka_unit_test(test_no_time_limit),
         cmocka_unit_test(test_step),
+        cmocka_unit_test(test_preserved),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "cmd/common/opt.h"
 #include "cmd/common/text.h"
 
 static struct {
@@ -151,10 +152,5 @@ int cmd_exit_error(void)
 
 int cmd_check_clusters(const char *list, struct err *err)
 {
-    const char *own = cmd_conf()->cluster_name;
-    if (!list || !*list || str_case_eq(list, "all") || str_eq(list, own))
-        return 0;
-    return err_set(err, -ERR_NOT_SUPPORTED,
-                   "No cluster '%s' known: this configuration describes cluster '%s' only", list,
-                   own);
+    return opt_check_clusters(list, cmd_conf()->cluster_name, err);
 }

@@ -28,6 +28,9 @@
 #define CALL(function) OPT_T_CALL, 0, opt_set_##function
 #define IGNORED OPT_T_IGNORED, 0, NULL
 #define REFUSED OPT_T_REFUSED, 0, NULL
+#define NONE_ONLY OPT_T_NONE_ONLY, 0, NULL
+#define INERT OPT_INERT
+#define HANDED_ON OPT_HANDED_ON
 
 #define OPT_ROW(id, name, letter, argument, action, commands, env, metavar, help)                  \
     {OPT_ID_##id, name, letter, argument, action, commands, env, metavar, help},
@@ -216,6 +219,18 @@ int opt_next(struct opt *o, struct opt_cursor *c, struct opt_word *word, struct 
     return next_long(o, c, word, err);
 }
 
+/* A colon between requests; srun has one among its words even behind a command. */
+static int refuse_components(struct opt *o, int argc, char *const argv[], int at, struct err *err)
+{
+    int end = o->command == OPT_SRUN || at == argc ? argc : at + 1;
+    for (; at < end; at++)
+        if (str_eq(argv[at], ":"))
+            return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                            "heterogeneous jobs are not available in this version: \":\" begins "
+                            "another component; run again without it");
+    return 0;
+}
+
 int opt_scan(struct opt *o, int argc, char *const argv[], int *operands, struct err *err)
 {
     struct opt_cursor c = {.argv = argv, .argc = argc, .at = 1};
@@ -245,7 +260,7 @@ int opt_scan(struct opt *o, int argc, char *const argv[], int *operands, struct 
     if (r < 0)
         return r;
     *operands = c.at;
-    return 0;
+    return o->help || o->usage || o->version ? 0 : refuse_components(o, argc, argv, c.at, err);
 }
 
 int opt_apply_argv(struct opt *o, int argc, char *const argv[], struct err *err)
@@ -276,8 +291,8 @@ static unsigned env_command(const char *name)
         return OPT_SBATCH;
     if (str_starts(name, "SALLOC_"))
         return OPT_SALLOC;
-    if (str_starts(name, "SLURM_HINT")) /* sbatch and salloc read it as well */
-        return OPT_ALL;
+    if (str_starts(name, "SLURM_HINT") || str_starts(name, "SLURM_CLUSTERS"))
+        return OPT_ALL; /* sbatch and salloc read them as well */
     return OPT_SRUN;
 }
 
@@ -305,6 +320,7 @@ static int apply_variable(struct opt *o, const struct opt_row *row, const char *
 int opt_apply_env(struct opt *o, char *const envp[], struct err *err)
 {
     o->source = OPT_FROM_ENV;
+    o->in_job = env_value(envp, "SLURM_JOB_ID", strlen("SLURM_JOB_ID"));
     for (size_t i = 0; i < opt_row_count; i++) {
         const struct opt_row *row = &opt_rows[i];
         if (!(row->commands & o->command))
@@ -315,6 +331,7 @@ int opt_apply_env(struct opt *o, char *const envp[], struct err *err)
             if (env_command(name) & o->command)
                 value = env_value(envp, name, len);
             if (value) {
+                o->variable = name;
                 int r = apply_variable(o, row, value, err);
                 if (r < 0 && err) {
                     size_t end = strlen(err->text);
@@ -327,5 +344,6 @@ int opt_apply_env(struct opt *o, char *const envp[], struct err *err)
             name += len + strspn(name + len, " ");
         }
     }
+    o->variable = NULL;
     return 0;
 }

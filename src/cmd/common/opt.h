@@ -51,19 +51,20 @@ enum opt_failure { OPT_FAIL_NONE, OPT_FAIL_SYNTAX, OPT_FAIL_ERROR, OPT_FAIL_FATA
 struct opt {
     enum opt_command command;
     enum opt_source source;     /* being applied */
+    const char *variable;       /* of the environment, being applied; ends at a blank or NUL */
     uint8_t from[OPT_ID_COUNT]; /* enum opt_source of each option's value */
     uint8_t told[OPT_ID_COUNT]; /* the note about an option without effect was written */
     enum opt_failure failure;   /* of the last call that failed */
     int exit_status;            /* for it */
     struct str notes;           /* lines for the user: what has no effect */
     const char *script;         /* name of the script whose lines are applied; borrowed */
+    bool in_job;                /* the environment is that of a job */
     int line;                   /* in it */
     int64_t now_sec;            /* wall, for --begin=now+1hour; set by opt_init */
 
     /* The job. NULL, 0 and false are "not given" unless from[] says otherwise. */
-    char *account, *comment, *constraint, *dependency, *distribution, *exclude, *extra, *gres;
-    char *job_name, *licenses, *mail_type, *mail_user, *nodelist, *partition, *partition_key;
-    char *qos, *reservation, *signal, *wckey, *clusters;
+    char *account, *comment, *constraint, *distribution, *exclude, *extra, *job_name, *mail_type;
+    char *mail_user, *nodelist, *partition, *partition_key, *qos, *signal, *wckey, *clusters;
     char *chdir, *std_in, *std_out, *std_err, *export_env, *propagate;
     uint32_t min_nodes, max_nodes; /* max 0: no maximum */
     uint32_t ntasks, cpus_per_task, ntasks_per_node, ntasks_per_core, ntasks_per_socket;
@@ -80,7 +81,7 @@ struct opt {
     uint32_t immediate_sec; /* 0: at once */
 
     /* The command itself. */
-    char *wrap, *mpi, *epilog, *prolog, *task_epilog, *task_prolog, *attach;
+    char *wrap, *mpi, *epilog, *prolog, *task_epilog, *task_prolog;
     uint32_t job_id, relative, threads, wait_sec, wait_all_nodes;
     int kill_signal; /* salloc --kill-command; 0: none asked for */
     bool allocate, batch, bell, no_bell, no_shell, disable_status, exact, whole, overlap, label;
@@ -130,6 +131,9 @@ void opt_format_usage(enum opt_command command, struct str *out);
 void opt_to_job_spec(const struct opt *o, Pb__JobSpec *spec);
 /* The same of a step. Index lists are in the arena. */
 int opt_to_step_spec(const struct opt *o, struct arena *arena, Pb__StepSpec *spec, struct err *err);
+
+/* Whether the cluster asked for by --clusters (NULL: none) is this one. */
+int opt_check_clusters(const char *list, const char *own, struct err *err);
 
 /* Whether the list --propagate (or the default, ALL) contains this limit: "NOFILE". */
 bool opt_propagates(const char *list, const char *limit);

@@ -24,8 +24,8 @@ static const char *program_name(enum opt_command command)
 
 static bool shown(const struct opt_row *row, enum opt_command command)
 {
-    return (row->commands & command) && !(row->commands & OPT_OLD) && row->type != OPT_T_REFUSED &&
-           row->type != OPT_T_IGNORED;
+    return (row->commands & command) && !(row->commands & (OPT_OLD | OPT_INERT)) &&
+           row->type != OPT_T_REFUSED && row->type != OPT_T_NONE_ONLY && row->type != OPT_T_IGNORED;
 }
 
 static void put_name(const struct opt_row *row, struct str *out)
@@ -62,7 +62,8 @@ void opt_format_help(enum opt_command command, struct str *out)
     size_t column = USAGE_WIDTH;
     for (size_t i = 0; i < opt_row_count; i++) {
         const struct opt_row *row = &opt_rows[i];
-        if (!(row->commands & command) || row->type != OPT_T_IGNORED || (row->commands & OPT_OLD))
+        bool inert = row->type == OPT_T_IGNORED || (row->commands & OPT_INERT);
+        if (!(row->commands & command) || !inert || (row->commands & OPT_OLD))
             continue;
         column += strlen(row->name) + 3;
         if (column > USAGE_WIDTH) {

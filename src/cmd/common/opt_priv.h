@@ -15,11 +15,14 @@ enum opt_type {
     OPT_T_CALL,
     OPT_T_IGNORED,
     OPT_T_REFUSED,
+    OPT_T_NONE_ONLY,
 };
 
 #define OPT_ALL (OPT_SRUN | OPT_SBATCH | OPT_SALLOC)
-#define OPT_OLD 8       /* spelling of 2002 */
-#define OPT_TERMINAL 16 /* on the command line only: --help */
+#define OPT_OLD 8        /* spelling of 2002 */
+#define OPT_TERMINAL 16  /* on the command line only: --help */
+#define OPT_INERT 32     /* without effect, which the user is told; */
+#define OPT_HANDED_ON 64 /* but not again when a job's environment hands it to a step */
 
 typedef int opt_call_fn(struct opt *o, const char *arg, struct err *err);
 
@@ -67,7 +70,7 @@ int opt_fail(struct opt *o, enum opt_failure how, int status, struct err *err, c
     __attribute__((format(printf, 5, 6)));
 
 /* The functions of CALL rows. */
-opt_call_fn opt_set_begin, opt_set_clusters, opt_set_distribution, opt_set_exclude,
+opt_call_fn opt_set_attach, opt_set_begin, opt_set_clusters, opt_set_distribution, opt_set_exclude,
     opt_set_exclusive, opt_set_immediate, opt_set_kill_bad_exit, opt_set_kill_command, opt_set_mem,
     opt_set_mem_per_cpu, opt_set_nice, opt_set_no_kill, opt_set_no_requeue, opt_set_nodefile,
     opt_set_nodelist, opt_set_nodes, opt_set_open_mode, opt_set_oversubscribe, opt_set_priority,

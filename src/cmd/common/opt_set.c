@@ -43,11 +43,36 @@ static int set_number(struct opt *o, const struct opt_row *row, long long min, c
     return 0;
 }
 
-static void note_ignored(struct opt *o, const struct opt_row *row)
+/* Writes once for each option; the place is named where the user may not think of it. */
+__attribute__((format(printf, 3, 4))) static void note(struct opt *o, enum opt_id id,
+                                                       const char *fmt, ...)
 {
-    if (!o->told[row->id])
-        str_printf(&o->notes, "warning: option --%s is accepted and has no effect\n", row->name);
-    o->told[row->id] = 1;
+    if (o->told[id])
+        return;
+    o->told[id] = 1;
+    str_puts(&o->notes, "warning: ");
+    va_list ap;
+    va_start(ap, fmt);
+    str_vprintf(&o->notes, fmt, ap);
+    va_end(ap);
+    if (o->variable)
+        str_printf(&o->notes, " (from %.*s)", (int)strcspn(o->variable, " "), o->variable);
+    str_putc(&o->notes, '\n');
+}
+
+/* What asks for nothing is done as it is asked. */
+static void note_ignored(struct opt *o, const struct opt_row *row, const char *arg)
+{
+    bool handed_on = o->variable && o->in_job && (row->commands & OPT_HANDED_ON);
+    if (!handed_on && (!arg || !str_case_eq(arg, "none")))
+        note(o, row->id, "option --%s is accepted and has no effect", row->name);
+}
+
+static int refuse(struct opt *o, const struct opt_row *row, struct err *err)
+{
+    return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                    "option --%s is not available in this version; run again without it",
+                    row->name);
 }
 
 static int set_member(struct opt *o, const struct opt_row *row, const char *arg, struct err *err)
@@ -75,12 +100,12 @@ static int set_member(struct opt *o, const struct opt_row *row, const char *arg,
     case OPT_T_CALL:
         return row->call(o, arg, err);
     case OPT_T_IGNORED:
-        note_ignored(o, row);
+        note_ignored(o, row, arg);
         return 0;
-    case OPT_T_REFUSED:
-        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
-                        "option --%s is not available in this version; run again without it",
-                        row->name);
+    case OPT_T_NONE_ONLY:
+        return str_case_eq(arg, "none") || !*arg ? 0 : refuse(o, row, err);
+    case OPT_T_REFUSED: /* an empty value asks for nothing */
+        return row->argument == OPT_ARG_REQ && !*arg ? 0 : refuse(o, row, err);
     }
     return 0;
 }
@@ -88,9 +113,20 @@ static int set_member(struct opt *o, const struct opt_row *row, const char *arg,
 int opt_set(struct opt *o, const struct opt_row *row, const char *arg, struct err *err)
 {
     int r = set_member(o, row, arg, err);
-    if (r == 0)
-        o->from[row->id] = (uint8_t)o->source;
-    return r;
+    if (r < 0)
+        return r;
+    o->from[row->id] = (uint8_t)o->source;
+    if (row->commands & OPT_INERT)
+        note_ignored(o, row, arg);
+    return 0;
+}
+
+int opt_set_attach(struct opt *o, const char *arg, struct err *err)
+{
+    return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                    "option --attach is not available yet: nothing can be attached to job %s while "
+                    "it runs; \"scontrol show job %s\" names the files of its output",
+                    arg, arg);
 }
 
 int opt_set_begin(struct opt *o, const char *arg, struct err *err)
@@ -147,7 +183,15 @@ int opt_set_distribution(struct opt *o, const char *arg, struct err *err)
     } else if (*s) {
         return bad_spec(o, "distribution", arg, err);
     }
+    if ((is_plane || (first == 9 && !strncasecmp(arg, "arbitrary", 9))))
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                        "option --distribution=%s is not available in this version; block and "
+                        "cyclic are",
+                        arg);
     /* Only the level of nodes decides which task runs where. */
+    if (arg[first])
+        note(o, OPT_ID_distribution,
+             "what follows the first word of --distribution=%s is accepted and has no effect", arg);
     free(o->distribution);
     o->distribution = first && *arg != '*' ? mem_strndup(arg, first) : NULL;
     for (char *c = o->distribution; c && *c; c++)
@@ -210,6 +254,9 @@ int opt_set_exclusive(struct opt *o, const char *arg, struct err *err)
     if (arg && !str_case_eq(arg, "user") && !str_case_eq(arg, "mcs") && !str_case_eq(arg, "topo") &&
         !(o->source == OPT_FROM_ENV && (str_case_eq(arg, "yes") || str_eq(arg, "1"))))
         return bad_spec(o, "exclusive", arg, err);
+    if (arg && o->source != OPT_FROM_ENV)
+        note(o, OPT_ID_exclusive,
+             "option --exclusive=%s keeps all other jobs away, as --exclusive does", arg);
     o->exclusive = true;
     o->oversubscribe = false;
     return 0;

@@ -71,10 +71,6 @@ static void put_strings(const struct opt *o, Pb__JobSpec *spec)
     spec->req_nodes = o->nodelist;
     spec->exc_nodes = o->exclude;
     spec->comment = o->comment;
-    spec->reservation = o->reservation;
-    spec->dependency = o->dependency;
-    spec->licenses = o->licenses;
-    spec->gres = o->gres;
     spec->mail_type = o->mail_type;
     spec->mail_user = o->mail_user;
     spec->wckey = o->wckey;
@@ -183,4 +179,13 @@ int opt_to_step_spec(const struct opt *o, struct arena *arena, Pb__StepSpec *spe
         return put_relative_list(o, arena, spec, err);
     spec->nodes = o->nodelist;
     return opt_given(o, OPT_ID_relative) ? put_relative(o, arena, spec, err) : 0;
+}
+
+int opt_check_clusters(const char *list, const char *own, struct err *err)
+{
+    if (!list || !*list || str_case_eq(list, "all") || str_eq(list, own))
+        return 0;
+    return err_set(err, -ERR_NOT_SUPPORTED,
+                   "No cluster '%s' known: this configuration describes cluster '%s' only", list,
+                   own);
 }

@@ -13,6 +13,9 @@
 #include "cmd/common/opt_priv.h"
 
 #define WORDS_MAX 32
+#define COMPONENTS                                                                                 \
+    "heterogeneous jobs are not available in this version: \":\" begins another component; run "   \
+    "again without it"
 
 /* A command line or environment as one string, words separated by '|'. */
 struct line {
@@ -111,6 +114,23 @@ static void test_refused(void **state)
          "--propagate=FOO is not valid: bad rlimit name FOO"},
         {OPT_SBATCH, NULL, "", "sbatch|-a1-3", OPT_FAIL_ERROR, 1,
          "option --array is not available in this version; run again without it"},
+        {OPT_SBATCH, NULL, "", "sbatch|-d|afterok:1", OPT_FAIL_ERROR, 1,
+         "option --dependency is not available in this version; run again without it"},
+        {OPT_SBATCH, "#!/bin/sh\n#SBATCH --gres=gpu:1\n", "", "sbatch", OPT_FAIL_ERROR, 1,
+         "option --gres is not available in this version; run again without it (job.sh, line 2)"},
+        {OPT_SRUN, NULL, "SLURM_RESERVATION=x", "srun", OPT_FAIL_ERROR, 1,
+         "option --reservation is not available in this version; run again without it (from "
+         "SLURM_RESERVATION)"},
+        {OPT_SRUN, NULL, "", "srun|-a7", OPT_FAIL_ERROR, 1,
+         "option --attach is not available yet: nothing can be attached to job 7 while it runs; "
+         "\"scontrol show job 7\" names the files of its output"},
+        {OPT_SRUN, NULL, "", "srun|-m|plane=2", OPT_FAIL_ERROR, 1,
+         "option --distribution=plane=2 is not available in this version; block and cyclic are"},
+        {OPT_SALLOC, NULL, "", "salloc|-m|Arbitrary", OPT_FAIL_ERROR, 1,
+         "option --distribution=Arbitrary is not available in this version; block and cyclic are"},
+        {OPT_SRUN, NULL, "", "srun|-n1|hostname|:|hostname", OPT_FAIL_ERROR, 1, COMPONENTS},
+        {OPT_SALLOC, NULL, "", "salloc|-n1|:|-n2|x", OPT_FAIL_ERROR, 1, COMPONENTS},
+        {OPT_SBATCH, NULL, "", "sbatch|:|x.sh", OPT_FAIL_ERROR, 1, COMPONENTS},
         {OPT_SBATCH, NULL, "SBATCH_TIMELIMIT=x", "sbatch", OPT_FAIL_ERROR, 255,
          "Invalid --time specification: x (from SBATCH_TIMELIMIT)"},
         {OPT_SBATCH, "#!/bin/sh\n#SBATCH --foo\n", "", "sbatch", OPT_FAIL_SYNTAX, 255,
@@ -194,7 +214,7 @@ static void test_operands_end_the_options(void **state)
     } v[] = {
         {"sbatch", 1},         {"sbatch|x.sh|-n|x", 1}, {"sbatch|-n|2|x.sh|--foo", 3},
         {"sbatch|--|-x", 2},   {"sbatch|-", 1},         {"sbatch|-Hn2|--wait|x", 3},
-        {"sbatch|-Hn|2|y", 3}, {"sbatch|--nice|y", 2},
+        {"sbatch|-Hn|2|y", 3}, {"sbatch|--nice|y", 2},  {"sbatch|x.sh|:", 1},
     };
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
         struct line a = line_split(v[i].argv);
@@ -312,6 +332,130 @@ static void test_table(void **state)
     }
 }
 
+/* A value that the option takes. */
+static const char *sample(const struct opt_row *row)
+{
+    bool number = row->type == OPT_T_COUNT || row->type == OPT_T_NUMBER || row->type == OPT_T_LIMIT;
+    if (row->argument == OPT_ARG_NO || number)
+        return "1";
+    return row->id == OPT_ID_signal ? "USR1@60" : "x";
+}
+
+static unsigned notes_of(const struct opt *o)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < o->notes.len; i++)
+        count += o->notes.data[i] == '\n';
+    return count;
+}
+
+/* One option of one command, from one place: as an option, a line of a script, or a variable. */
+static void check_told(const struct opt_row *row, enum opt_command command, const char *script,
+                       const char *env, const char *argv, const char *named)
+{
+    struct opt o;
+    struct err err = {0};
+    bool refused = row->type == OPT_T_REFUSED || row->type == OPT_T_NONE_ONLY;
+    int r = run(&o, command, script, env, argv, &err);
+    assert_int_equal(r, refused ? -ERR_PARSE : 0);
+    const char *said = refused ? err.text : str_cstr(&o.notes);
+    assert_int_equal(notes_of(&o), refused ? 0 : 1);
+    _cleanup_free_ char *option = mem_printf("--%s ", row->name);
+    assert_non_null(strstr(said, option));
+    assert_non_null(strstr(said, named));
+    assert_non_null(strstr(said, refused ? "not available" : "has no effect"));
+    assert_int_equal(o.exit_status, refused ? 1 : 0);
+    opt_done(&o);
+}
+
+static void check_variables(const struct opt_row *row, enum opt_command command)
+{
+    static const char *const owner[] = {
+        [OPT_SRUN] = "SRUN_", [OPT_SBATCH] = "SBATCH_", [OPT_SALLOC] = "SALLOC_"};
+    for (const char *s = row->env; *s; s += strspn(s, " ")) {
+        _cleanup_free_ char *name = mem_strndup(s, strcspn(s, " "));
+        _cleanup_free_ char *env = mem_printf("%s=%s", name, sample(row));
+        s += strlen(name);
+        if (str_starts(name, owner[command]) || str_starts(name, "SLURM_HINT") ||
+            (command == OPT_SRUN && str_starts(name, "SLURM")))
+            check_told(row, command, NULL, env, opt_program(&(struct opt){.command = command}),
+                       name);
+    }
+}
+
+/* No option is taken without a word that does nothing: every row that has no effect says so once,
+ * or is refused, wherever it comes from. */
+static void test_what_has_no_effect_says_so(void **state)
+{
+    static const enum opt_command commands[] = {OPT_SRUN, OPT_SBATCH, OPT_SALLOC};
+    unsigned checked = 0;
+    for (size_t i = 0; i < opt_row_count * 3; i++) {
+        const struct opt_row *row = &opt_rows[i / 3];
+        enum opt_command command = commands[i % 3];
+        if (!(row->commands & command) ||
+            (row->type != OPT_T_IGNORED && row->type != OPT_T_REFUSED &&
+             row->type != OPT_T_NONE_ONLY && !(row->commands & OPT_INERT)))
+            continue;
+        bool plain = row->argument == OPT_ARG_NO;
+        _cleanup_free_ char *word =
+            mem_printf("--%s%s%s", row->name, plain ? "" : "=", plain ? "" : sample(row));
+        _cleanup_free_ char *argv = mem_printf("command|%s|%s|x", word, word);
+        check_told(row, command, NULL, "", argv, "");
+        check_variables(row, command);
+        if (command == OPT_SBATCH) {
+            _cleanup_free_ char *script = mem_printf("#!/bin/sh\n#SBATCH %s\n", word);
+            check_told(row, command, script, "", "sbatch|x", "");
+        }
+        checked++;
+    }
+    assert_true(checked > 100);
+}
+
+static void test_what_asks_for_nothing(void **state)
+{
+    static const char *const lines[] = {
+        "sbatch|--gres=none|--cpus-per-gpu=None|--mail-type=NONE|--hint=none|--profile=none",
+        "sbatch|--gres=|--dependency=|--licenses=|--reservation=|-a|",
+        "sbatch|-m|block|--exclusive",
+    };
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        struct opt o;
+        assert_int_equal(
+            run(&o, OPT_SBATCH, NULL, "SBATCH_GRES=none|SBATCH_RESERVATION=", lines[i], NULL), 0);
+        assert_int_equal(o.notes.len, 0);
+        opt_done(&o);
+    }
+}
+
+static void test_other_notes(void **state)
+{
+    static const struct {
+        enum opt_command command;
+        const char *env, *argv, *notes;
+    } v[] = {
+        {OPT_SBATCH, "", "sbatch|-mblock:cyclic|-mcyclic:block",
+         "warning: what follows the first word of --distribution=block:cyclic is accepted and has "
+         "no effect\n"},
+        {OPT_SBATCH, "", "sbatch|--exclusive=user",
+         "warning: option --exclusive=user keeps all other jobs away, as --exclusive does\n"},
+        {OPT_SBATCH, "SBATCH_EXCLUSIVE=yes", "sbatch", ""},
+        {OPT_SRUN, "SLURM_CPU_BIND=cores", "srun|x",
+         "warning: option --cpu-bind is accepted and has no effect (from SLURM_CPU_BIND)\n"},
+        {OPT_SRUN, "SLURM_CPU_BIND=cores", "srun|--cpu-bind=cores|x",
+         "warning: option --cpu-bind is accepted and has no effect (from SLURM_CPU_BIND)\n"},
+        /* Told when the job was submitted. */
+        {OPT_SRUN, "SLURM_JOB_ID=7|SLURM_THREADS_PER_CORE=1|SLURM_NTASKS_PER_CORE=1", "srun|x", ""},
+        {OPT_SRUN, "SLURM_JOB_ID=7|SLURM_THREADS_PER_CORE=1", "srun|--threads-per-core=2|x",
+         "warning: option --threads-per-core is accepted and has no effect\n"},
+    };
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        struct opt o;
+        assert_int_equal(run(&o, v[i].command, NULL, v[i].env, v[i].argv, NULL), 0);
+        assert_string_equal(str_cstr(&o.notes), v[i].notes);
+        opt_done(&o);
+    }
+}
+
 static void test_help_shows_every_option_once(void **state)
 {
     _cleanup_str_ struct str help = STR_INIT;
@@ -334,12 +478,20 @@ static void test_propagates(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),         cmocka_unit_test(test_words_of_a_script_line),
-        cmocka_unit_test(test_sources_by_rank), cmocka_unit_test(test_operands_end_the_options),
-        cmocka_unit_test(test_names_of_2002),   cmocka_unit_test(test_inside_an_allocation),
-        cmocka_unit_test(test_job_spec),        cmocka_unit_test(test_step_spec),
-        cmocka_unit_test(test_table),           cmocka_unit_test(test_help_shows_every_option_once),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_words_of_a_script_line),
+        cmocka_unit_test(test_sources_by_rank),
+        cmocka_unit_test(test_operands_end_the_options),
+        cmocka_unit_test(test_names_of_2002),
+        cmocka_unit_test(test_inside_an_allocation),
+        cmocka_unit_test(test_job_spec),
+        cmocka_unit_test(test_step_spec),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_help_shows_every_option_once),
         cmocka_unit_test(test_propagates),
+        cmocka_unit_test(test_what_has_no_effect_says_so),
+        cmocka_unit_test(test_what_asks_for_nothing),
+        cmocka_unit_test(test_other_notes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,6 +64,7 @@ int main(int argc, char **argv)
     arena_init(&arena, 0);
     opt_to_job_spec(&o, &job);
     if (conf_load(path, CONF_CLIENT, NULL, &conf, &report, &err) < 0 ||
+        opt_check_clusters(o.clusters, conf->cluster_name, &err) < 0 ||
         origin_fill(&arena, argc, argv, o.chdir, &job, &err) < 0)
         return fail(&err);
     run.argv = operands < argc ? argv + operands : shell;

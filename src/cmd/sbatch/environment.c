@@ -100,8 +100,6 @@ void environment_make(struct envlist *e, const struct opt *o, char *const *from,
         envlist_set(e, "SLURM_OVERCOMMIT", "1");
     if (opt_given(o, OPT_ID_open_mode))
         envlist_set(e, "SLURM_OPEN_MODE", o->open_append ? "a" : "t");
-    if (o->dependency)
-        envlist_set(e, "SLURM_JOB_DEPENDENCY", o->dependency);
     if (opt_given(o, OPT_ID_ntasks_per_core))
         envlist_setf(e, "SLURM_NTASKS_PER_CORE", "%u", o->ntasks_per_core);
     if (opt_given(o, OPT_ID_ntasks_per_socket))

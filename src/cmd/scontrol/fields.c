@@ -27,6 +27,7 @@
 #define LIMIT(member) FLAGGED(FIELD_LIMIT, member)
 #define SECONDS(member) FLAGGED(FIELD_SECONDS, member)
 #define DATE(member) FLAGGED(FIELD_DATE, member)
+#define UNAVAILABLE FIELD_UNAVAILABLE, 0, 0
 #define UPDATE(key, action) {key, action},
 
 const struct field fields_job[] = {
@@ -133,6 +134,11 @@ int field_set(const struct field *f, const char *value, void *message, struct ar
 {
     void *at = (char *)message + f->offset;
     int r = 0;
+    if (f->type == FIELD_UNAVAILABLE && *value && !str_case_eq(value, "none"))
+        return err_set(err, -ERR_NOT_SUPPORTED, "%s=%s is not available in this version", f->key,
+                       value);
+    if (f->type == FIELD_UNAVAILABLE)
+        return 0;
     if (f->type == FIELD_TEXT || f->type == FIELD_UPPER || f->type == FIELD_HOSTS) {
         _cleanup_hostlist_ struct hostlist *hosts = NULL;
         struct err why = {0};

@@ -15,13 +15,14 @@ enum field_type {
     FIELD_UPPER, /* text in capitals */
     FIELD_HOSTS, /* a host list */
     FIELD_BOOL,
-    FIELD_NUMBER,  /* uint32_t */
-    FIELD_COUNT,   /* uint32_t, or UNLIMITED: UINT32_MAX */
-    FIELD_SIGNED,  /* int32_t */
-    FIELD_MEMORY,  /* uint64_t, MiB; UNLIMITED: 0 */
-    FIELD_LIMIT,   /* int64_t, seconds out of minutes; NONE: 0 */
-    FIELD_SECONDS, /* int64_t, seconds */
-    FIELD_DATE,    /* int64_t, wall seconds */
+    FIELD_NUMBER,      /* uint32_t */
+    FIELD_COUNT,       /* uint32_t, or UNLIMITED: UINT32_MAX */
+    FIELD_SIGNED,      /* int32_t */
+    FIELD_MEMORY,      /* uint64_t, MiB; UNLIMITED: 0 */
+    FIELD_LIMIT,       /* int64_t, seconds out of minutes; NONE: 0 */
+    FIELD_SECONDS,     /* int64_t, seconds */
+    FIELD_DATE,        /* int64_t, wall seconds */
+    FIELD_UNAVAILABLE, /* known, and refused unless empty or "none": it would change what runs */
 };
 struct field {
     const char *key;

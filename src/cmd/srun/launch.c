@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <netdb.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -161,6 +162,16 @@ static void on_retry(void *ctx)
     vec_clear(&l->again);
 }
 
+/* --preserve-env: what the nodes then hand on as we found it. */
+static void restore_counts(struct envlist *env)
+{
+    static const char *const names[] = {"SLURM_JOB_NUM_NODES", "SLURM_NNODES", "SLURM_NTASKS",
+                                        "SLURM_NPROCS"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        envlist_set(env, names[i], getenv(names[i]));
+}
+
 static void build_env(const struct run *run, const char *address, struct envlist *env)
 {
     const struct run_options *o = run->options;
@@ -186,6 +197,8 @@ static void build_env(const struct run *run, const char *address, struct envlist
     envlist_setf(env, "SLURM_STEP_LAUNCHER_PORT", "%u", peers_port(run->peers));
     envlist_set(env, "SLURM_SRUN_COMM_HOST", address);
     envlist_set(env, "SLURM_LAUNCH_NODE_IPADDR", address);
+    if (o->preserve_env)
+        restore_counts(env);
 }
 
 static void fill(struct run *run, struct Pb__LaunchTasks *m)
@@ -221,6 +234,8 @@ static void fill(struct run *run, struct Pb__LaunchTasks *m)
         m->partition = run->alloc->partition;
     m->has_overcommit = 1;
     m->overcommit = o->step->has_overcommit && o->step->overcommit;
+    m->has_preserve_env = 1;
+    m->preserve_env = o->preserve_env;
 }
 
 /* A descriptor per node: as many as we may have, after the limits for the tasks were read. */

@@ -203,6 +203,7 @@ static void make_run(struct setup *s)
         .no_kill = o->no_kill,
         .quit_on_interrupt = o->quit_on_interrupt,
         .disable_status = o->disable_status,
+        .preserve_env = o->preserve_env,
         .kill_on_bad_exit = opt_given(o, OPT_ID_kill_bad_exit) ? o->kill_on_bad_exit
                                                                : s->conf->kill_on_bad_exit != 0,
         .wait_sec = opt_given(o, OPT_ID_wait_sec) ? o->wait_sec : s->conf->wait_time_sec,
@@ -223,8 +224,6 @@ static int run(struct setup *s, int argc, char **argv)
     char *path = conf_path();
     struct err err = {0};
 
-    if (s->opt.attach != NULL)
-        fail("Attaching to a running job is not available");
     if (s->argc == 0) {
         fprintf(stderr, "srun: fatal: No command given to execute.\n");
         return 1;
@@ -234,6 +233,8 @@ static int run(struct setup *s, int argc, char **argv)
     if (conf_load(path, CONF_CLIENT, NULL, &s->conf, &s->report, &err) < 0)
         fail(err.text);
     free(path);
+    if (opt_check_clusters(s->opt.clusters, s->conf->cluster_name, &err) < 0)
+        fail(err.text);
     make_specs(s, argc, argv);
     if (s->opt.test_only)
         return estimate_tell(s->conf, &s->job);

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Options that the planner does not know are refused or spoken of, never dropped in silence; the rest of srun's own."""
+import pytest
+
+UNSAFE = {
+    "--dependency": ("afterok:1", "SLURM_DEPENDENCY", None),
+    "--gres": ("gpu:1", "SLURM_GRES", "SBATCH_GRES"),
+    "--licenses": ("matlab:2", None, None),
+    "--reservation": ("maintenance", "SLURM_RESERVATION", "SBATCH_RESERVATION"),
+    "--gpus": ("1", "SLURM_GPUS", "SBATCH_GPUS"),
+    "--gpus-per-node": ("1", "SLURM_GPUS_PER_NODE", "SBATCH_GPUS_PER_NODE"),
+    "--tres-per-task": ("gres/gpu:1", "SLURM_TRES_PER_TASK", "SBATCH_TRES_PER_TASK"),
+    "--resources": ("flat:2", None, None),
+    "--bb": ("capacity=1", "SLURM_BURST_BUFFER", None),
+    "--container": ("/x", "SRUN_CONTAINER", "SBATCH_CONTAINER"),
+    "--uid": ("0", None, None),
+    "--distribution": ("plane=2", "SLURM_DISTRIBUTION", "SBATCH_DISTRIBUTION"),
+}
+
+
+def is_refused(cluster, done, option):
+    done.fails(f"error: option {option}", "not available in this version")
+    assert cluster.run("squeue -h -t all -n refused").ok() == ""
+
+
+@pytest.mark.parametrize("option", UNSAFE)
+def test_what_cannot_be_ignored_is_refused(cluster, option):
+    value, variable, batch_variable = UNSAFE[option]
+    whole = f"{option}={value}"
+    is_refused(cluster, cluster.run(["sbatch", "-J", "refused", whole, "--wrap", "true"]), option)
+    script = f"#!/bin/sh\n#SBATCH -J refused\n#SBATCH {whole}\ntrue\n"
+    done = cluster.run("sbatch", stdin=script)
+    is_refused(cluster, done, option)
+    assert "line 3" in done.stderr
+    is_refused(cluster, cluster.run(["srun", "-J", "refused", whole, "true"]), option)
+    is_refused(cluster, cluster.run(["salloc", "-J", "refused", whole, "true"]), option)
+    if variable:
+        done = cluster.run("srun -J refused true", env={variable: value})
+        is_refused(cluster, done, option)
+        assert variable in done.stderr
+    if batch_variable:
+        done = cluster.run(["sbatch", "-J", "refused", "--wrap", "true"], env={batch_variable: value})
+        is_refused(cluster, done, option)
+        assert batch_variable in done.stderr
+
+
+def test_job_arrays_and_components_are_refused(cluster):
+    is_refused(cluster, cluster.run(["sbatch", "-J", "refused", "-a", "1-3", "--wrap", "true"]), "--array")
+    for line in ("srun -J refused -n1 true : -n1 true", "salloc -J refused -n1 : -n1 true"):
+        cluster.run(line).fails("heterogeneous jobs are not available in this version")
+    cluster.run("sbatch", stdin="#!/bin/sh\n#SBATCH -J refused\n#SBATCH hetjob\n").fails("heterogeneous jobs")
+    assert cluster.run("squeue -h -t all -n refused").ok() == ""
+
+
+def test_an_update_cannot_bring_them_either(cluster):
+    job = cluster.sbatch("-H", wrap="true")
+    for key in ("Dependency=afterok:1", "Gres=gpu:1", "Licenses=x", "ReservationName=r"):
+        cluster.run(f"scontrol update JobId={job} {key}").fails(key, "not available in this version")
+    assert cluster.job(job)["Dependency"] == "(null)"
+    cluster.run(f"scancel {job}").ok()
+
+
+def test_what_has_no_effect_is_said_once(cluster):
+    for line in (["sbatch", "-o", "/dev/null", "--mail-type=END", "--wrap", "true"], ["srun", "--mail-type=END", "true"],
+                 ["salloc", "-Q", "--mail-type=END", "true"]):
+        done = cluster.run(line)
+        assert done.returncode == 0, done.stderr
+        told = done.stderr.count(f"{line[0]}: warning: option --mail-type is accepted and has no effect\n")
+        assert told == (0 if "-Q" in line else 1) and done.stderr.count("warning") == told
+    done = cluster.run("sbatch -o /dev/null", stdin="#!/bin/sh\n#SBATCH --gres=none --signal=B:USR1@60\ntrue\n")
+    assert done.returncode == 0 and "--signal is accepted and has no effect" in done.stderr and "gres" not in done.stderr
+    done = cluster.run("srun true", env={"SLURM_CPU_BIND": "cores"})
+    assert done.stderr == "srun: warning: option --cpu-bind is accepted and has no effect (from SLURM_CPU_BIND)\n"
+
+
+def test_a_job_is_told_once_not_its_steps_too(cluster):
+    done = cluster.run(["salloc", "--threads-per-core=1", "srun", "true"])
+    assert done.returncode == 0 and done.stderr.count("threads-per-core") == 1, done.stderr
+
+
+def test_preserve_env(cluster):
+    show = ["sh", "-c", "echo $SLURM_NNODES $SLURM_NTASKS $SLURM_STEP_NUM_NODES $SLURM_STEP_NUM_TASKS"]
+    script = ["sh", "-c", 'srun -n2 -N2 sh -c "$0" | sort -u; srun -E -n2 -N2 sh -c "$0" | sort -u', show[2]]
+    assert cluster.run(["salloc", "-Q", "-N3", "-n3", *script]).ok() == "2 2 2 2\n3 3 2 2"
+    given = {"SLURM_NNODES": "17", "SLURM_NTASKS": "31"}
+    assert cluster.run(["srun", "--preserve-env", "-N1", "-n1", *show], env=given).ok() == "17 31 1 1"
+    assert cluster.run(["srun", "-E", "-N1", "-n2", *show]).ok() == "1 2 1 2\n1 2 1 2"
+
+
+def test_attach_is_refused(cluster):
+    for form in (["--attach", "7"], ["--attach=7"], ["-a", "7"], ["-a7"]):
+        cluster.run(["srun", *form]).fails("error: option --attach is not available yet", "job 7")
+        cluster.run(["srun", *form, "true"]).fails("not available yet")
+
+
+def test_other_clusters_are_not_this_one(cluster):
+    for line in (["srun", "true"], ["salloc", "true"], ["sbatch", "--wrap", "true"]):
+        cluster.run([line[0], "-M", "elsewhere", *line[1:]]).fails("No cluster 'elsewhere'")
+        cluster.run(line, env={"SLURM_CLUSTERS": "elsewhere"}).fails("No cluster 'elsewhere'")
+    assert cluster.run("srun -M test echo x").ok() == "x"
