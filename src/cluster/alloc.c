@@ -18,7 +18,7 @@ static void occupy(struct cluster *c, struct node *n, const struct job *j,
                    const struct alloc_node *a)
 {
     bitset_or(n->busy, a->busy);
-    n->free_units -= a->units;
+    n->free_units = n->units - (uint32_t)bitset_count(n->busy);
     n->used_mem_mib += a->mem_mib;
     n->jobs++;
     n->completing += j->completing;
@@ -42,11 +42,18 @@ void alloc_count_part(struct cluster *c, struct part *p)
     }
 }
 
+static bool has_room(const struct node *n, const struct job *j, uint32_t units, uint64_t mem_mib)
+{
+    if (n->exclusive || (j->want.exclusive && n->jobs > 0) || units > n->free_units)
+        return false;
+    return n->used_mem_mib <= n->mem_mib && mem_mib <= n->mem_mib - n->used_mem_mib;
+}
+
 int alloc_take(struct cluster *c, struct job *j, uint32_t node, uint32_t units, uint64_t mem_mib,
                struct err *err)
 {
     struct node *n = c->nodes.data[node];
-    if (n->exclusive || units > n->free_units || n->used_mem_mib + mem_mib > n->mem_mib)
+    if (!has_room(n, j, units, mem_mib))
         return err_set(err, -ERR_NODES_BUSY, "%s: %s", err_text(ERR_NODES_BUSY), n->name);
     struct bitset *set = bitset_new(n->units);
     long at = -1;
@@ -60,16 +67,24 @@ int alloc_take(struct cluster *c, struct job *j, uint32_t node, uint32_t units, 
     return 0;
 }
 
+/* The units of a stored record that the node has; without any, the first ones. */
+static struct bitset *stored_units(const struct node *n, const Pb__NodeAlloc *stored)
+{
+    struct bitset *set = bitset_new(n->units);
+    if (!stored->has_cores)
+        bitset_set_range(set, 0, ((size_t)stored->cpus + n->cpus_per_unit - 1) / n->cpus_per_unit);
+    for (size_t i = 0; i < n->units && i / 8 < stored->cores.len; i++)
+        if (stored->cores.data[i / 8] >> (i % 8) & 1)
+            bitset_set(set, i);
+    return set;
+}
+
 int alloc_retake(struct cluster *c, struct job *j, const Pb__NodeAlloc *stored)
 {
     struct node *n = cluster_find_node(c, stored->node);
     if (!n)
         return -ERR_NO_NODE;
-    struct bitset *set = bitset_new(n->units);
-    for (size_t i = 0; i < n->units && i / 8 < stored->cores.len; i++)
-        if (stored->cores.data[i / 8] >> (i % 8) & 1)
-            bitset_set(set, i);
-    struct alloc_node *a = append(j, n, set, stored->mem_mib);
+    struct alloc_node *a = append(j, n, stored_units(n, stored), stored->mem_mib);
     a->cpus = stored->cpus;
     a->incarnation = mem_strdup(stored->incarnation);
     a->released = stored->released;
@@ -154,7 +169,8 @@ static int check_job(const struct cluster *c, const struct job *j, struct sum *s
 static int check_node(const struct node *n, const struct sum *sum, struct err *err)
 {
     if (!bitset_equal(sum->busy, n->busy) || sum->mem_mib != n->used_mem_mib ||
-        sum->jobs != n->jobs || sum->completing != n->completing)
+        sum->jobs != n->jobs || sum->completing != n->completing ||
+        n->free_units != n->units - bitset_count(n->busy))
         return err_set(err, -ERR_INTERNAL, "%s: the ledger and the jobs disagree", n->name);
     if (sum->mem_mib > n->mem_mib)
         return err_set(err, -ERR_INTERNAL, "%s: memory is over-allocated", n->name);

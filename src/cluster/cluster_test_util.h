@@ -31,16 +31,103 @@ static inline void test_up(struct cluster *c)
         (*n)->registered = (*n)->connected = true;
 }
 
-/* A pending job of this spec in the first partition, in no queue. */
-static inline struct job *test_job(struct cluster *c, uint32_t id, const Pb__JobSpec *spec)
+/* "N=2-3" into both; a number alone is both. */
+static inline void test_range(const char *text, Pb__JobSpec *s)
 {
-    struct err err = {0};
+    char *end;
+
+    s->has_min_nodes = s->has_max_nodes = true;
+    s->min_nodes = s->max_nodes = (uint32_t)strtoul(text, &end, 10);
+    if (*end == '-')
+        s->max_nodes = (uint32_t)strtoul(end + 1, &end, 10);
+    assert_int_equal(*end, 0);
+}
+
+#define TEST_NUMBER(word, field)                                                                   \
+    if (str_eq(key, word)) {                                                                       \
+        s->has_##field = true;                                                                     \
+        s->field = (typeof(s->field))strtoull(value, &end, 10);                                    \
+        return;                                                                                    \
+    }
+#define TEST_FLAG(word, field)                                                                     \
+    if (str_eq(key, word)) {                                                                       \
+        s->has_##field = s->field = true;                                                          \
+        return;                                                                                    \
+    }
+#define TEST_TEXT(word, field)                                                                     \
+    if (str_eq(key, word)) {                                                                       \
+        s->field = value;                                                                          \
+        return;                                                                                    \
+    }
+
+static inline void test_spec_word(Pb__JobSpec *s, const char *key, char *value)
+{
+    char *end;
+
+    if (str_eq(key, "N")) {
+        test_range(value, s);
+        return;
+    }
+    TEST_NUMBER("n", num_tasks)
+    TEST_NUMBER("c", cpus_per_task)
+    TEST_NUMBER("per-node", ntasks_per_node)
+    TEST_NUMBER("mincpus", min_cpus_per_node)
+    TEST_NUMBER("mem", mem_per_node_mib)
+    TEST_NUMBER("mem-per-cpu", mem_per_cpu_mib)
+    TEST_NUMBER("tmp", tmp_per_node_mib)
+    TEST_NUMBER("requeue", requeue)
+    TEST_NUMBER("nice", nice)
+    TEST_NUMBER("begin", begin_at_sec)
+    TEST_TEXT("C", features)
+    TEST_TEXT("w", req_nodes)
+    TEST_TEXT("x", exc_nodes)
+    TEST_FLAG("contiguous", contiguous)
+    TEST_FLAG("exclusive", exclusive)
+    TEST_FLAG("overcommit", overcommit)
+    TEST_FLAG("no-kill", no_kill)
+    TEST_FLAG("batch", batch)
+    fail_msg("a test asks for '%s'", key);
+}
+
+/* A spec out of words: "N=2-3 n=4 mem=100 C=a|b exclusive". Its texts are in the arena. */
+static inline Pb__JobSpec test_spec(struct arena *arena, const char *words)
+{
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+
+    for (char *at = arena_strdup(arena, words); *at;) {
+        size_t len = strcspn(at, " "), key = strcspn(at, "= ");
+        char *word = at;
+        at += len + (at[len] != 0);
+        word[len] = 0;
+        char *value = key < len ? word + key + 1 : word + len;
+        word[key] = 0;
+        if (len)
+            test_spec_word(&s, word, value);
+    }
+    return s;
+}
+
+/* A pending job of this spec in the first partition, in no queue; NULL: the spec is refused. */
+static inline struct job *test_try_job(struct cluster *c, uint32_t id, const char *words)
+{
+    _cleanup_arena_ struct arena arena;
     struct job *j = cluster_add_job(c, id);
 
+    arena_init(&arena, 0);
     assert_non_null(j);
     j->part = c->parts.data[0];
-    if (job_read_spec(c, j, spec, &err) != 0)
-        fail_msg("job %u: %s", id, err.text);
+    const Pb__JobSpec spec = test_spec(&arena, words);
+    if (job_read_spec(c, j, &spec, NULL) == 0)
+        return j;
+    cluster_remove_job(c, j);
+    return NULL;
+}
+
+static inline struct job *test_job(struct cluster *c, uint32_t id, const char *words)
+{
+    struct job *j = test_try_job(c, id, words);
+    if (!j)
+        fail_msg("the spec '%s' is refused", words);
     return j;
 }
 
