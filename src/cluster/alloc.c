@@ -34,12 +34,10 @@ void alloc_count_part(struct cluster *c, struct part *p)
     if (p->conf.max_cpus_per_node == UINT32_MAX)
         return;
     p->used_cpus = mem_new_array(uint32_t, c->nodes.len + 1);
-    for (struct order_link *l = order_first(&c->ends); l; l = order_next(l)) {
-        struct job *j = order_item(l, struct job, ends);
-        vec_foreach (&j->alloc, a)
-            if (j->part == p && !a->released)
+    vec_foreach (&c->jobs, j) /* not c->ends: while records are loaded, nothing is in it yet */
+        vec_foreach (&(*j)->alloc, a)
+            if ((*j)->part == p && !a->released)
                 p->used_cpus[a->node] += a->cpus;
-    }
 }
 
 static bool has_room(const struct node *n, const struct job *j, uint32_t units, uint64_t mem_mib)

@@ -179,7 +179,6 @@ static void random_changes(uint64_t seed)
         struct job *j = test_job(c, id, m.alone[id] ? "exclusive" : "");
         j->part = c->parts.data[id % 2 == 0];
         job_load_state(c, j, PB__JOB_STATE__RUNNING);
-        order_insert(&c->ends, &j->ends, id, id);
     }
     assert_null(c->parts.data[0]->used_cpus);
     for (int step = 0; step < STEPS; step++) {
