@@ -41,7 +41,7 @@ static void part_pack_access(const struct conf_part *p, Pb__PartRecord *m)
 {
     SET(m, is_default, p->is_default);
     SET(m, hidden, p->hidden);
-    SET(m, root_only, p->root_only);
+    SET(m, root_only, p->root_only || p->key); /* a key is handed to root alone */
     SET(m, key, p->key);
     SET(m, exclusive_user, p->exclusive_user);
     SET(m, lln, p->lln);

@@ -229,6 +229,14 @@ void control_start(struct control *c)
     c->plan_wanted = true;
 }
 
+void control_stop(struct control *c)
+{
+    if (c->reserved_id == c->next_id)
+        return;
+    c->reserved_id = c->next_id;
+    control_save_meta(c);
+}
+
 /* --- deadlines
  * ------------------------------------------------------------------------------------ */
 

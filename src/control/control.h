@@ -47,6 +47,10 @@ int control_restore(struct control *c, enum record_kind kind, uint64_t number, c
 void control_start(struct control *c); /* after the last record: new epoch, deadlines, nodes unknown
                                           until they register */
 
+/* Before an orderly end, in the last turn: gives back the job ids that were reserved and not used.
+ */
+void control_stop(struct control *c);
+
 void control_turn(struct control *c);
 void control_tick(struct control *c); /* when env.wake_at's time has come */
 

@@ -93,19 +93,25 @@ void control_node_lost(struct control *c, const char *name)
 /* --- registration
  * ------------------------------------------------------------------------------------ */
 
-/* What the node has less of than configured; NULL: nothing (CORE-115, CORE-118). */
-static const char *shortfall(const struct control *c, const struct node *n,
-                             const Pb__NodeRegister *r)
+static void say_low(struct str *out, const char *what, uint64_t reported, uint64_t configured)
+{
+    if (reported < configured)
+        str_printf(out, "%s%s (reported:%llu < configured:%llu)", out->len ? ", " : "", what,
+                   (unsigned long long)reported, (unsigned long long)configured);
+}
+
+/* What the node has less of than configured; empty: nothing (CORE-115, CORE-118). */
+static void shortfall(const struct control *c, const struct node *n, const Pb__NodeRegister *r,
+                      struct str *out)
 {
     if (c->conf->config_overrides)
-        return NULL;
-    if (r->has_cpus && r->cpus < n->row->cpus)
-        return "Low CPUs";
-    if (r->has_real_memory_mib && r->real_memory_mib < n->row->real_memory_mib)
-        return "Low RealMemory";
-    if (r->has_tmp_disk_mib && r->tmp_disk_mib < n->row->tmp_disk_mib)
-        return "Low TmpDisk";
-    return NULL;
+        return;
+    if (r->has_cpus)
+        say_low(out, "Low CPUs", r->cpus, n->row->cpus);
+    if (r->has_real_memory_mib)
+        say_low(out, "Low RealMemory", r->real_memory_mib, n->row->real_memory_mib);
+    if (r->has_tmp_disk_mib)
+        say_low(out, "Low TmpDisk", r->tmp_disk_mib, n->row->tmp_disk_mib);
 }
 
 static void lose_other_incarnation(struct control *c, struct job *j, struct node *n)
@@ -194,7 +200,8 @@ void control_node_register(struct control *c, const char *name, const Pb__NodeRe
     struct node *n = cluster_find_node(c->cluster, name);
     if (!n)
         return;
-    const char *low = shortfall(c, n, r);
+    struct str low = STR_INIT;
+    shortfall(c, n, r, &low);
     n->connected = n->registered = true;
     n->free_mem_mib = r->free_mem_mib;
     n->load_centi = r->cpu_load_centi;
@@ -212,10 +219,11 @@ void control_node_register(struct control *c, const char *name, const Pb__NodeRe
     reconcile_all(c, n, r);
     for (size_t i = 0; i < r->n_present; i++)
         banish(c, n, r->present[i]);
-    if (low && !n->down)
-        set_down(c, n, low);
-    else if (!low)
+    if (low.len && !n->down)
+        set_down(c, n, str_cstr(&low));
+    else if (!low.len)
         into_service(c, n);
+    str_done(&low);
     control_log(c, LOG_LVL_VERBOSE, "node %s registered, %zu jobs present", n->name, r->n_present);
     c->plan_wanted = true;
 }

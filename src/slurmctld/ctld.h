@@ -20,7 +20,7 @@
 #include "slurmctld/payload.h"
 #include "store/store.h"
 
-#define CTLD_PAYLOAD_CACHE (16u << 20)
+#define CTLD_PAYLOAD_CACHE (2u << 20)
 #define CTLD_SLICE (256u << 10)        /* of a listing */
 #define CTLD_ORDERS_MESSAGE (1u << 20) /* about so many bytes of payload go in one message */
 #define CTLD_STOP_WAIT_MS 2000         /* for node daemons to take the last message */

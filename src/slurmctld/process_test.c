@@ -172,6 +172,10 @@ const struct conf *control_conf(const struct control *c)
     return c->conf;
 }
 
+void control_stop(struct control *c)
+{
+}
+
 void control_shutdown_nodes(struct control *c)
 {
     Pb__Empty empty = PB__EMPTY__INIT;

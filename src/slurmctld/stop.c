@@ -29,6 +29,7 @@ void stop_begin(struct ctld *c)
     c->stopping = true;
     if (c->server)
         rpc_server_unlisten(c->server);
+    control_stop(c->control);
     outbox_add(c->outbox, outbox_item_new(OUTBOX_STOP, NULL, 0));
     /* A full disk must not keep it: what is not durable was not promised. */
     stop_within(c, CTLD_STOP_COMMIT_MS);

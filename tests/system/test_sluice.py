@@ -43,6 +43,18 @@ def test_up_work_down(place):
     assert run(["sluice", "status", "--dir", place / "a"]).returncode != 0
 
 
+def test_a_directory_has_one_name(place):
+    """However it is spelled: a cluster that runs is not missed, and not started twice."""
+    (place / "w").mkdir()
+    (place / "link").symlink_to(place)
+    assert run(["sluice", "up", "--nodes", "1", "--dir", place / "a"]).returncode == 0
+    for spelled in ("../a", f"{place}/w/../a/", f"{place}/link/a"):
+        status = run(["sluice", "status", "--dir", spelled], cwd=place / "w")
+        assert status.returncode == 0 and "1 of 1" in status.stdout, status.stdout + status.stderr
+    assert run(["sluice", "down", "--dir", "../a"], cwd=place / "w").returncode == 0
+    assert not processes_of(place)
+
+
 def test_two_side_by_side_and_jobs_survive_a_restart(place):
     for name in "ab":
         assert run(["sluice", "up", "--nodes", "2", "--dir", place / name]).returncode == 0

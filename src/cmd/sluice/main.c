@@ -183,6 +183,9 @@ int main(int argc, char **argv)
     }
     if (!o.dir)
         o.dir = place_default();
+    char *spelled = o.dir;
+    o.dir = place_real(spelled);
+    free(spelled);
     int status = run(argv[optind], &o);
     vec_done(&o.set);
     free(o.dir);

@@ -26,6 +26,19 @@ char *place_default(void)
     return mem_printf("%s/.local/state/sluice/default", strcmp(home, "/") ? home : "");
 }
 
+char *place_real(const char *dir)
+{
+    char *real = realpath(dir, NULL);
+    if (real)
+        return real;
+    const char *slash = strrchr(dir, '/');
+    if (!slash || slash == dir)
+        return mem_strdup(dir);
+    _cleanup_free_ char *above = mem_strndup(dir, (size_t)(slash - dir));
+    _cleanup_free_ char *above_real = place_real(above);
+    return mem_printf("%s%s", above_real, slash);
+}
+
 char *place_path(const char *dir, const char *name)
 {
     return mem_printf("%s/%s", dir, name);

@@ -45,7 +45,9 @@ int sluice_status(const struct sluice_options *o);
 int sluice_env(const struct sluice_options *o);
 
 /* place.c */
-char *place_default(void);                           /* the caller frees */
+char *place_default(void); /* the caller frees */
+/* Links and dots resolved as far as it exists: one cluster has one name. The caller frees. */
+char *place_real(const char *dir);
 char *place_path(const char *dir, const char *name); /* DIR/NAME; the caller frees */
 char *place_program(const char *name);               /* PREFIX/sbin/NAME; the caller frees */
 bool place_has_cluster(const char *dir);
