@@ -107,6 +107,8 @@ void node_restore(struct node *n, const Pb__NodeRecord *r)
         free(n->features);
         n->features = mem_strdup(r->features);
     }
+    free(n->comment);
+    free(n->extra);
     n->comment = mem_strdup(r->comment);
     n->extra = mem_strdup(r->extra);
 }
