@@ -53,6 +53,8 @@ struct ctld {
     struct loop_timer *wake, *stop_timer;
     int64_t boot_at_sec;
     uint64_t turns, commits;
+    bool debug_given; /* by setdebug, until the configuration is read again: */
+    unsigned debug;   /* the log's level */
     bool low;       /* what control/ was last told */
     bool stopping;  /* what is queued leaves, nothing new is taken */
     bool stop_left; /* it has left */

@@ -98,7 +98,10 @@ static void on_config_show(struct ctld *c, const struct rpc_request *r, const st
     const Pb__ConfigRequest *ask = (const Pb__ConfigRequest *)r->body;
     _cleanup_str_ struct str text = STR_INIT;
     struct err err = {0};
-    int rc = conf_format(control_conf(c->control), ask->key, &text, &err);
+    struct conf shown = *control_conf(c->control); /* borrows all it points to */
+    if (c->debug_given)
+        shown.slurmctld_debug = c->debug;
+    int rc = conf_format(&shown, ask->key, &text, &err);
     if (rc) {
         ctld_reply_error(c, r->call, rc, err.text);
         return;
@@ -159,6 +162,21 @@ static void on_reconfigure(struct ctld *c, const struct rpc_request *r, const st
     reload_start(c, r->call);
 }
 
+static void on_set_debug(struct ctld *c, const struct rpc_request *r, const struct caller *who)
+{
+    const Pb__DebugRequest *ask = (const Pb__DebugRequest *)r->body;
+    Pb__Empty reply = PB__EMPTY__INIT;
+    if (ask->level > LOG_LVL_DEBUG3) {
+        rpc_reply_error(c->server, r->call, -ERR_RANGE, "The level of the log is 0 to 7");
+        return;
+    }
+    c->debug_given = true;
+    c->debug = ask->level;
+    log_info("detail of the log set to %u by uid %u (%s)", c->debug, who->uid, r->peer);
+    logging_open(c, control_conf(c->control), false);
+    rpc_reply(c->server, r->call, &reply.base); /* nothing of it is saved */
+}
+
 static void on_shutdown(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
     const Pb__ShutdownRequest *ask = (const Pb__ShutdownRequest *)r->body;
@@ -204,6 +222,7 @@ static handler_fn *const handlers[] = {
     [RPC_JOB_SCRIPT] = on_job_script,
     [RPC_STATS] = on_stats,
     [RPC_ALLOC_INFO] = on_alloc_info,
+    [RPC_SET_DEBUG] = on_set_debug,
     [RPC_MINT] = on_mint,
 };
 
@@ -215,6 +234,7 @@ static bool needs_store(unsigned number)
     case RPC_PING:
     case RPC_MINT:
     case RPC_RECONFIGURE:
+    case RPC_SET_DEBUG:
     case RPC_SHUTDOWN:
         return false;
     default:

@@ -8,7 +8,7 @@ void logging_open(struct ctld *c, const struct conf *conf, bool starting)
 {
     const struct ctld_options *o = c->options;
     const char *file = o->log_file ? o->log_file : conf->slurmctld_log_file;
-    unsigned level = conf->slurmctld_debug + o->verbose;
+    unsigned level = c->debug_given ? c->debug : conf->slurmctld_debug + o->verbose;
     if (level > LOG_LVL_DEBUG3)
         level = LOG_LVL_DEBUG3;
     struct log_options options = {

@@ -60,6 +60,7 @@ static void on_done(void *arg)
         const struct conf *conf = control_conf(c->control);
         nodes_close_unknown(c, conf);
         names_forget(c->names);
+        c->debug_given = false;
         logging_open(c, conf, false);
         log_info("the configuration was read again");
     }

@@ -350,6 +350,10 @@ static void on_request(void *ctx, const struct rpc_request *r)
         changes.changes = "MaxJobCount: 10 -> 77\n";
         rpc_reply(c.server, r->call, &changes.base);
         break;
+    case RPC_SET_DEBUG:
+        note("level=%u", ((const Pb__DebugRequest *)r->body)->level);
+        done(r);
+        break;
     case RPC_SHUTDOWN:
         note("controller_only=%d", ((const Pb__ShutdownRequest *)r->body)->controller_only);
         done(r);

@@ -170,23 +170,29 @@ int job_ids_parse(int argc, char **argv, struct job_ids *ids)
 }
 
 /* The same change for each job; one that fails does not spare the others. */
-static int update_jobs(int argc, char **argv, Pb__JobUpdate *change)
+static int update_jobs(const struct job_ids *ids, Pb__JobUpdate *change)
 {
-    struct job_ids ids;
     int status = 0;
-    if (job_ids_parse(argc, argv, &ids) < 0)
-        return 1;
-    for (uint32_t i = 0; i < ids.count; i++) {
+    for (uint32_t i = 0; i < ids->count; i++) {
         struct err err = {0};
-        change->job_id = ids.id[i];
+        change->job_id = ids->id[i];
         int r = cmd_call(RPC_JOB_UPDATE, &change->base, NULL, &err);
         if (r == 0)
             continue;
-        cmd_line("%s for job %u", err.text, ids.id[i]);
+        cmd_line("%s for job %u", err.text, ids->id[i]);
         status = 1;
         if (r == -ERR_CONNECT)
             break;
     }
+    return status;
+}
+
+static int update_named(int argc, char **argv, Pb__JobUpdate *change)
+{
+    struct job_ids ids;
+    if (job_ids_parse(argc, argv, &ids) < 0)
+        return 1;
+    int status = update_jobs(&ids, change);
     free(ids.id);
     return status;
 }
@@ -195,28 +201,95 @@ int run_hold(int argc, char **argv)
 {
     Pb__JobUpdate change = PB__JOB_UPDATE__INIT;
     change.has_hold = change.hold = 1;
-    return update_jobs(argc, argv, &change);
+    return update_named(argc, argv, &change);
 }
 
 int run_uhold(int argc, char **argv)
 {
     Pb__JobUpdate change = PB__JOB_UPDATE__INIT;
     change.has_user_hold = change.user_hold = 1;
-    return update_jobs(argc, argv, &change);
+    return update_named(argc, argv, &change);
 }
 
 int run_release(int argc, char **argv)
 {
     Pb__JobUpdate change = PB__JOB_UPDATE__INIT;
     change.has_hold = 1;
-    return update_jobs(argc, argv, &change);
+    return update_named(argc, argv, &change);
+}
+
+/* Takes away the jobs that have ended or not begun; unknown ones stay, to be refused by name. */
+static int on_states(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    struct job_ids *ids = ctx;
+    const Pb__JobList *part = (const Pb__JobList *)message;
+    for (size_t i = 0; i < part->n_jobs; i++) {
+        const Pb__JobLive *live = part->jobs[i]->live;
+        if (!live || live->state == PB__JOB_STATE__RUNNING ||
+            live->state == PB__JOB_STATE__SUSPENDED)
+            continue;
+        uint32_t kept = 0;
+        for (uint32_t k = 0; k < ids->count; k++)
+            if (ids->id[k] != live->job_id)
+                ids->id[kept++] = ids->id[k];
+        ids->count = kept;
+    }
+    return 0;
+}
+
+static int keep_incomplete(struct job_ids *ids)
+{
+    _cleanup_free_ uint32_t *asked = mem_new_array(uint32_t, ids->count + 1);
+    Pb__JobFilter filter = PB__JOB_FILTER__INIT;
+    struct err err = {0};
+    memcpy(asked, ids->id, ids->count * sizeof(uint32_t));
+    filter.job_id = asked;
+    filter.n_job_id = ids->count;
+    filter.has_all_states = filter.all_states = 1;
+    int r = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_states, ids, &err);
+    if (r == 0 || r == -ERR_NO_JOB)
+        return 0;
+    cmd_line("slurm_load_jobs error: %s", err.text);
+    return -1;
+}
+
+/* [Incomplete] [State=...] JOB... */
+static int requeue(int argc, char **argv, bool hold)
+{
+    Pb__JobUpdate change = PB__JOB_UPDATE__INIT;
+    struct job_ids ids;
+    bool incomplete = false;
+    for (; argc > 0; argc--, argv++) {
+        if (str_case_eq(argv[0], "Incomplete")) {
+            incomplete = true;
+        } else if (hold && !strncasecmp(argv[0], "State=", 6)) {
+            cmd_error("%s is not available in this version; run again without it", argv[0]);
+            return 1;
+        } else {
+            break;
+        }
+    }
+    if (argc == 0) {
+        cmd_line("too few arguments for keyword:%s", hold ? "requeuehold" : "requeue");
+        return 1;
+    }
+    if (job_ids_parse(argc, argv, &ids) < 0)
+        return 1;
+    change.has_requeue = change.requeue = 1;
+    change.has_hold = change.hold = hold;
+    int status = incomplete && keep_incomplete(&ids) < 0 ? 1 : update_jobs(&ids, &change);
+    free(ids.id);
+    return status;
 }
 
 int run_requeue(int argc, char **argv)
 {
-    Pb__JobUpdate change = PB__JOB_UPDATE__INIT;
-    change.has_requeue = change.requeue = 1;
-    return update_jobs(argc, argv, &change);
+    return requeue(argc, argv, false);
+}
+
+int run_requeuehold(int argc, char **argv)
+{
+    return requeue(argc, argv, true);
 }
 
 int run_write(int argc, char **argv)

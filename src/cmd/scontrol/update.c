@@ -213,7 +213,7 @@ static int update_node(struct update *u, const char *names)
     struct err err = {0};
     _cleanup_hostlist_ struct hostlist *hosts = NULL;
     for (int i = 0; i < u->argc; i++)
-        if (!value_of(u->argv[i], "NodeName", 8) && apply(u, fields_node, u->argv[i], &change) < 0)
+        if (!value_of(u->argv[i], "NodeName", 3) && apply(u, fields_node, u->argv[i], &change) < 0)
             return 1;
     if (nothing_to_do(u) < 0)
         return 1;
@@ -246,7 +246,7 @@ static int update_part(struct update *u, const char *name)
     change.set = &set;
     set.name = (char *)name;
     for (int i = 0; i < u->argc; i++)
-        if (!value_of(u->argv[i], "PartitionName", 9) &&
+        if (!value_of(u->argv[i], "PartitionName", 3) &&
             apply(u, fields_part, u->argv[i], &set) < 0)
             return 1;
     if (nothing_to_do(u) < 0)
@@ -268,16 +268,19 @@ int run_update(int argc, char **argv)
     for (int i = 0; status < 0 && i < argc; i++) {
         if (value_of(argv[i], "JobId", 3))
             status = update_job(&u, argv[i]);
-        else if ((value = value_of(argv[i], "NodeName", 8)))
+        else if ((value = value_of(argv[i], "NodeName", 3)))
             status = update_node(&u, value);
     }
     for (int i = 0; status < 0 && i < argc; i++)
-        if ((value = value_of(argv[i], "PartitionName", 9)))
+        if ((value = value_of(argv[i], "PartitionName", 3)))
             status = update_part(&u, value);
     arena_done(&u.arena);
+    for (int i = 0; status < 0 && i < argc; i++)
+        if ((value = value_of(argv[i], "SlurmctldDebug", 6)))
+            status = set_debug(value);
     if (status >= 0)
         return status;
-    cmd_line("No valid entity in update command\n"
-             "Input line must include \"NodeName\", \"PartitionName\" or \"JobId\"");
+    cmd_line("No valid entity in update command\nInput line must include \"NodeName\", "
+             "\"PartitionName\", \"JobId\" or \"SlurmctldDebug\"");
     return 1;
 }
