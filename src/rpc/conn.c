@@ -2,8 +2,10 @@
 #include "rpc/conn.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -147,6 +149,15 @@ static void clear_timed(struct rpc_conn *c)
 size_t rpc_conn_backlog(const struct rpc_conn *c)
 {
     return c->out.len - c->out_pos;
+}
+
+size_t rpc_conn_unread(const struct rpc_conn *c)
+{
+    int in_kernel = 0;
+
+    if (c->fd < 0 || ioctl(c->fd, SIOCOUTQ, &in_kernel) || in_kernel < 0)
+        in_kernel = 0;
+    return rpc_conn_backlog(c) + (size_t)in_kernel;
 }
 
 static void set_events(struct rpc_conn *c)
@@ -587,6 +598,9 @@ static void sweep_one(struct rpc_conn *c, int64_t now)
                                                            : RPC_STALL_TIMEOUT_MS;
 
     if (c->shut) {
+        /* Closed now, what the other host has not taken would be lost after a few minutes. */
+        if (c->may_stall && rpc_conn_unread(c))
+            c->linger_until = now + LINGER_LONG_MS;
         if (is_due(c->linger_until, now))
             report_closed(c, 0, NULL);
         return;

@@ -63,6 +63,8 @@ void rpc_conn_body_max(struct rpc_conn *c, uint32_t body_max);
 void rpc_conn_send(struct rpc_conn *c, const struct rpc_header *h, const void *token,
                    const void *body);
 size_t rpc_conn_backlog(const struct rpc_conn *c);
+size_t
+rpc_conn_unread(const struct rpc_conn *c); /* and what the kernel has, but not the other host */
 
 /* Stops reading, writes what is queued, tells the other side, waits shortly for it to have read
  * that, and reports on_closed. */
@@ -75,5 +77,5 @@ void rpc_conn_pause(struct rpc_conn *c, bool paused); /* read nothing for a whil
 void rpc_conn_expire(struct rpc_conn *c, int64_t after_ms);
 
 /* Whether output that does not move may wait for ever (default: no). What is queued then is worth
- * waiting for in rpc_conn_finish() too. */
+ * waiting for in rpc_conn_finish() too, until the other host has all of it. */
 void rpc_conn_may_stall(struct rpc_conn *c, bool may);

@@ -460,6 +460,11 @@ size_t rpc_session_backlog(const struct rpc_session *s)
     return s->conn ? rpc_conn_backlog(s->conn) : 0;
 }
 
+size_t rpc_session_unread(const struct rpc_session *s)
+{
+    return s->conn ? rpc_conn_unread(s->conn) : 0;
+}
+
 void rpc_session_pause(struct rpc_session *s, bool paused)
 {
     s->paused = paused;

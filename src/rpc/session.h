@@ -54,7 +54,8 @@ struct rpc_session *rpc_session_connect(struct loop *l, const struct auth_key *k
 void rpc_session_set_events(struct rpc_session *s, const struct rpc_session_events *events);
 void rpc_session_free(struct rpc_session *s); /* closes; unsent bytes are lost */
 
-/* Sends what is queued, then closes and calls on_close. */
+/* Sends what is queued, waits without limit until the other host has it, then closes and calls
+ * on_close. */
 void rpc_session_finish(struct rpc_session *s);
 
 /* Queues a message; without a connection it is dropped (the protocol above repeats), and so is one
@@ -62,5 +63,7 @@ void rpc_session_finish(struct rpc_session *s);
 void rpc_session_send(struct rpc_session *s, enum rpc_number rpc, const ProtobufCMessage *body);
 bool rpc_session_is_open(const struct rpc_session *s);
 size_t rpc_session_backlog(const struct rpc_session *s);
+/* Bytes that are on their way: queued here or in the kernel, and not yet with the other host. */
+size_t rpc_session_unread(const struct rpc_session *s);
 void rpc_session_pause(struct rpc_session *s, bool paused); /* stop reading: back-pressure */
 const char *rpc_session_peer(const struct rpc_session *s);  /* "node3 (10.0.0.1:4711)" */

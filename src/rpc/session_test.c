@@ -729,6 +729,45 @@ static void finishes(void **state)
     }
 }
 
+/* The one whose last bytes nobody takes waits; the one whose reader has them, but does not end the
+ * session, does not. */
+static void finishes_when_all_is_taken(void **state)
+{
+    struct served v[2] = {0};
+    struct end here[2] = {0}, there[2] = {0};
+    size_t sent = 0;
+
+    for (int i = 0; i < 2; i++) {
+        serve_end(&v[i], &there[i], true);
+        connect_to(&here[i], "127.0.0.1", v[i].port, false, RPC_WHO_KEY);
+        run_until(has_opened, &here[i]);
+        run_until(has_session, &v[i]);
+        rpc_session_pause(v[i].session, true);
+        send_data(here[i].s, 1);
+    }
+    for (; rpc_session_unread(here[0].s) < 1 << 17; sent += 1 << 14) {
+        send_data(here[0].s, 1 << 14);
+        settle();
+    }
+    assert_int_equal(rpc_session_backlog(here[0].s), 0); /* all of it is with our kernel */
+    for (int i = 0; i < 2; i++)
+        rpc_session_finish(here[i].s);
+    settle();
+    clock_ahead_ms += 1000000;
+    run_until(has_closed, &here[1]);
+    assert_int_equal(here[1].why.code, 0);
+    assert_int_equal(here[0].closed, 0);
+    rpc_session_pause(v[0].session, false);
+    run_until(has_closed, &there[0]);
+    run_until(has_closed, &here[0]);
+    assert_int_equal(there[0].bytes, sent + 1);
+    assert_int_equal(here[0].why.code, 0);
+    for (int i = 0; i < 2; i++) {
+        rpc_session_free(here[i].s);
+        rpc_server_free(v[i].server);
+    }
+}
+
 static void finish_before_open(void **state)
 {
     struct end e = {0};
@@ -774,6 +813,7 @@ int main(void)
         TEST(backlog),
         TEST(pauses),
         TEST(finishes),
+        TEST(finishes_when_all_is_taken),
         TEST(finish_before_open),
         TEST(freed_while_connecting),
     };
