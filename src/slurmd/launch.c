@@ -405,6 +405,7 @@ static void fill_start(struct slurmd *d, const struct launch *l, const struct us
     m->conf_path = (char *)d->conf->path;
     m->cluster = (char *)d->conf->cluster_name;
     m->node_addr = (char *)d->node->addr;
+    m->log_file = d->log_file;
 }
 
 /* On record first: whatever happens now, this is never started a second time. */

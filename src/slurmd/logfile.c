@@ -27,7 +27,11 @@ int logfile_open(struct slurmd *d, struct err *err)
 
     options.stderr_level = d->foreground ? level : d->terminal ? LOG_LVL_ERROR : LOG_LVL_QUIET;
     rc = log_open(&options);
-    return rc ? err_set(err, rc, "cannot open SlurmdLogFile %s: %s", file, strerror(-rc)) : 0;
+    if (rc)
+        return err_set(err, rc, "cannot open SlurmdLogFile %s: %s", file, strerror(-rc));
+    free(d->log_file);
+    d->log_file = take_ptr(file);
+    return 0;
 }
 
 void logfile_detach(struct slurmd *d)

@@ -273,6 +273,7 @@ static void tear_down(struct slurmd *d, const char *pid_file)
     free(d->name);
     free(d->host);
     free(d->spool);
+    free(d->log_file);
     free(d->stepd_path);
     log_close();
 }

@@ -41,6 +41,7 @@ struct slurmd {
     const struct conf_node *node; /* our row, in conf */
     char *name, *host;
     char *spool, *stepd_path;
+    char *log_file; /* in use; NULL: none */
     char incarnation[96];
     int64_t started_at; /* wall seconds */
     int null_fd, lock_fd;

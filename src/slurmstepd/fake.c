@@ -108,16 +108,15 @@ static void on_answer(void *ctx, size_t index, int code, const ProtobufCMessage 
     snprintf(f->text, sizeof(f->text), "%s", code ? err->text : "");
 }
 
-void fake_launch(struct fake *f, const struct bench_cred *c, Pb__LaunchTasks *m, const char *script)
+void fake_fill(struct fake *f, const struct bench_cred *c, const char *script, Pb__LaunchTasks *m)
 {
-    struct rpc_node_target target = {BENCH_NODE, "127.0.0.1", f->b->node_port};
-    char *argv[] = {"sh", "-c", (char *)script}, *env[] = {"PATH=/usr/bin:/bin", "A=b"};
-    char *addresses[] = {"127.0.0.1"};
+    static char *sh[3] = {"sh", "-c"}, *env[] = {"PATH=/usr/bin:/bin", "A=b"};
+    static char *addresses[] = {"127.0.0.1"};
 
-    f->answered = false;
     bench_sign(f->b, c, &m->cred, &m->signature);
     if (!m->n_argv) {
-        m->argv = argv;
+        sh[2] = (char *)script;
+        m->argv = sh;
         m->n_argv = 3;
     }
     m->env = env;
@@ -128,6 +127,14 @@ void fake_launch(struct fake *f, const struct bench_cred *c, Pb__LaunchTasks *m,
     if (!m->io_port)
         m->io_port = f->port;
     m->io_key = (ProtobufCBinaryData){sizeof(f->secret), f->secret};
+}
+
+void fake_launch(struct fake *f, const struct bench_cred *c, Pb__LaunchTasks *m, const char *script)
+{
+    struct rpc_node_target target = {BENCH_NODE, "127.0.0.1", f->b->node_port};
+
+    f->answered = false;
+    fake_fill(f, c, script, m);
     rpc_fanout_free(f->call);
     f->call = rpc_fanout_start(f->b->loop, f->conf, &target, 1, RPC_LAUNCH_TASKS, &m->base, 0,
                                on_answer, f);
@@ -162,6 +169,16 @@ bool fake_is_up(struct bench *b, void *ctx)
 bool fake_has_output(struct bench *b, void *ctx)
 {
     return ((struct fake *)ctx)->out[0].len > 0;
+}
+
+bool fake_has_errors(struct bench *b, void *ctx)
+{
+    return ((struct fake *)ctx)->err[0].len > 0;
+}
+
+bool fake_is_closed(struct bench *b, void *ctx)
+{
+    return ((struct fake *)ctx)->closed;
 }
 
 void fake_begin(struct bench *b, struct fake *f, const char *programs)

@@ -40,13 +40,18 @@ void fake_done(struct fake *f);
 void fake_begin(struct bench *b, struct fake *f, const char *programs);
 void fake_end(struct bench *b, struct fake *f, uint32_t job_id);
 
+/* What fake_launch() sends; free cred.data and signature.data. */
+void fake_fill(struct fake *f, const struct bench_cred *c, const char *script, Pb__LaunchTasks *m);
+
 /* A launch of "sh -c script"; m may hold more. One with the same 'f' is a repeat of the first. */
 void fake_launch(struct fake *f, const struct bench_cred *c, Pb__LaunchTasks *m,
                  const char *script);
 
 /* For bench_until(), whose ctx is the fake. */
 bool fake_is_answered(struct bench *b, void *ctx);
-bool fake_is_done(struct bench *b, void *ctx);    /* refused, or all is over */
-bool fake_is_failed(struct bench *b, void *ctx);  /* answered and closed */
-bool fake_is_up(struct bench *b, void *ctx);      /* refused, or tasks run and hear us */
+bool fake_is_done(struct bench *b, void *ctx);   /* refused, or all is over */
+bool fake_is_failed(struct bench *b, void *ctx); /* answered and closed */
+bool fake_is_up(struct bench *b, void *ctx);     /* refused, or tasks run and hear us */
+bool fake_is_closed(struct bench *b, void *ctx);
 bool fake_has_output(struct bench *b, void *ctx); /* of task 0 */
+bool fake_has_errors(struct bench *b, void *ctx);

@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "base/timefmt.h"
 #include "slurmstepd/control.h"
+#include "slurmstepd/drain.h"
 #include "slurmstepd/reap.h"
 #include "slurmstepd/srun.h"
 #include "slurmstepd/start.h"
@@ -94,7 +95,7 @@ static void gone(struct step *step)
     remove_script(step);
     record_end(step, &m);
     step->phase = STEP_DRAINING;
-    loop_timer_set(step->kill_timer, STEP_DRAIN_MS);
+    drain_begin(step);
 }
 
 static void on_retry(void *ctx)
@@ -113,9 +114,7 @@ static void on_patience_over(void *ctx)
 {
     struct step *step = ctx;
 
-    if (step->phase == STEP_DRAINING) {
-        loop_stop(step->loop);
-    } else if (!step->killed) {
+    if (!step->killed) {
         finish_terminate(step, 0, NULL);
     } else {
         step->unkillable = true;
@@ -173,7 +172,9 @@ void finish_check(struct step *step)
         take_usage(&usage);
         srun_finish(step, &usage);
     }
-    if (!step->srun && control_idle(step))
+    if (step->srun)
+        return; /* its end brings us here again */
+    if (control_idle(step))
         loop_stop(step->loop);
     else
         look_again(step);

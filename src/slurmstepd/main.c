@@ -37,6 +37,7 @@ static void step_done(struct step *step)
         task_done(&step->tasks[i]);
     mpi_done(step);
     control_done(step);
+    loop_timer_free(step->drain.timer);
     loop_timer_free(step->kill_timer);
     loop_timer_free(step->retry_timer);
     loop_timer_free(step->input_timer);
@@ -49,6 +50,7 @@ static void step_done(struct step *step)
     free(step->node);
     free(step->name);
     free(step->dir);
+    free(step->log_file);
     free(step->script);
     free(step->fail_text);
     str_done(&step->cred);

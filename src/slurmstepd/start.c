@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "slurmstepd/control.h"
+#include "slurmstepd/drain.h"
 #include "slurmstepd/finish.h"
 #include "slurmstepd/srun.h"
 #include "slurmstepd/task.h"
@@ -141,6 +142,8 @@ static void take_identity(struct step *step, const Pb__StepdStart *m)
     step->node_index = m->node_index;
     step->kill_wait_sec = m->kill_wait_sec;
     step->unkillable_sec = m->has_unkillable_sec ? m->unkillable_sec : 60;
+    step->drain_sec = m->has_drain_sec ? m->drain_sec : STEP_DRAIN_SEC;
+    step->log_file = m->log_file ? mem_strdup(m->log_file) : NULL;
     step->slurmd_uid = m->has_slurmd_uid ? m->slurmd_uid : 0;
     step->name = step->step_id == STEP_BATCH ? mem_printf("%u.batch", step->job_id)
                                              : mem_printf("%u.%u", step->job_id, step->step_id);

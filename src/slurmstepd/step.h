@@ -24,8 +24,7 @@
 #include "slurmstepd/envlist.h"
 
 #define STEP_BATCH 0xfffffffbu
-#define STEP_NONCES 32       /* deliveries remembered, so that a repeat is not delivered again */
-#define STEP_DRAIN_MS 600000 /* how long a srun that does not read holds up our end */
+#define STEP_NONCES 32 /* deliveries remembered, so that a repeat is not delivered again */
 
 enum step_phase { STEP_STARTING, STEP_RUNNING, STEP_KILLING, STEP_DRAINING };
 
@@ -46,6 +45,13 @@ struct input {
     struct loop_fd *watch;
     struct str held;
     bool eof; /* close when all is written */
+};
+
+/* The wait for a slow srun after the end, see drain.h. */
+struct drain {
+    struct loop_timer *timer;
+    size_t left; /* bytes on their way at the last look */
+    int64_t moved_at_ms;
 };
 
 struct task {
@@ -77,7 +83,8 @@ struct step {
     size_t group_count;
     char *node, *name; /* name: "42.0", "42.batch" */
     char *dir;         /* spool directory: steps/ holds our socket and exit file */
-    uint32_t node_index, kill_wait_sec, unkillable_sec;
+    char *log_file;    /* the daemon's; NULL: syslog */
+    uint32_t node_index, kill_wait_sec, unkillable_sec, drain_sec;
     uid_t slurmd_uid;
     struct str cred; /* packed */
 
@@ -111,7 +118,8 @@ struct step {
     struct loop_timer *input_timer;
     struct pmi *pmi;
 
-    struct loop_timer *kill_timer;  /* grace, then the patience with SIGKILL, then with srun */
+    struct drain drain;
+    struct loop_timer *kill_timer;  /* grace, then the patience with SIGKILL */
     struct loop_timer *retry_timer; /* another look for descendants */
     int64_t kill_at_ms;
     bool terminating, killed, timed_out, unkillable, srun_told;

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmstepd/drain.h"
+
+#define LOG_ROOM "slurmstepd"
+#include "base/log.h"
+
+#define LOOKS 10 /* within the patience */
+
+bool drain_is_stuck(struct drain *d, size_t left, int64_t now_ms, int64_t patience_ms)
+{
+    if (left != d->left) {
+        d->left = left;
+        d->moved_at_ms = now_ms;
+    }
+    return now_ms - d->moved_at_ms >= patience_ms;
+}
+
+static size_t on_their_way(const struct step *step)
+{
+    size_t sum = step->srun ? rpc_session_unread(step->srun) : 0;
+
+    for (size_t i = 0; i < step->task_count; i++)
+        sum += step->tasks[i].out.held.len + step->tasks[i].err.held.len;
+    return sum;
+}
+
+/* A shepherd has no log of its own, and seldom anything to say. */
+static void say_dropped(const struct step *step, size_t count)
+{
+    struct log_options options = {.program = "slurmstepd",
+                                  .file = step->log_file,
+                                  .file_level = LOG_LVL_ERROR,
+                                  .syslog_level = step->log_file ? LOG_LVL_QUIET : LOG_LVL_ERROR};
+
+    if (log_open(&options))
+        return;
+    log_error("step %s: %zu bytes of output are given up: its srun has taken none of them for %u "
+              "seconds since the step ended",
+              step->name, count, step->drain_sec);
+    log_close();
+}
+
+static void look(void *ctx)
+{
+    struct step *step = ctx;
+    int64_t patience_ms = (int64_t)step->drain_sec * 1000;
+    size_t left = on_their_way(step);
+
+    if (!drain_is_stuck(&step->drain, left, loop_mono_ms(), patience_ms)) {
+        loop_timer_set(step->drain.timer, patience_ms / LOOKS);
+        return;
+    }
+    if (left)
+        say_dropped(step, left);
+    loop_stop(step->loop);
+}
+
+void drain_begin(struct step *step)
+{
+    step->drain.left = on_their_way(step);
+    step->drain.moved_at_ms = loop_mono_ms();
+    step->drain.timer = loop_timer_new(step->loop, look, step);
+    loop_timer_set(step->drain.timer, (int64_t)step->drain_sec * 1000 / LOOKS);
+}

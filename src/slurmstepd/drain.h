@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * After the last process of a step has ended: output waits for a srun that takes it slowly, as long
+ * as it takes any. One that has taken nothing for STEP_DRAIN_SEC loses the rest, which the daemon's
+ * log says. Files of the user are written by the tasks themselves and never pass through here.
+ */
+#pragma once
+
+#include "slurmstepd/step.h"
+
+#define STEP_DRAIN_SEC 600
+
+void drain_begin(struct step *step); /* phase STEP_DRAINING has begun */
+
+/* Whether nothing has moved for that long. 'left': bytes on their way now. Pure. */
+bool drain_is_stuck(struct drain *d, size_t left, int64_t now_ms, int64_t patience_ms);

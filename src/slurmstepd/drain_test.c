@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Output that nobody takes after the end of a step. This process plays daemon and srun of one
+ * slurmstepd. Started with the directory of the built programs.
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "rpc/link.h"
+#include "slurmstepd/drain.h"
+#include "slurmstepd/fake.h"
+
+#define MUCH "1500000" /* more than goes without a reader, less than keeps the task from ending */
+
+static const char *programs;
+
+static void test_what_is_stuck(void **state)
+{
+    static const struct {
+        size_t left;
+        int64_t now_ms;
+        bool stuck;
+    } looks[] = {
+        {500, 1000, false}, /* the first look: something has moved since 'nothing' */
+        {500, 10999, false}, {499, 11000, false}, /* a byte is enough */
+        {499, 20999, false}, {499, 21000, true},  {300, 21001, false}, {700, 31000, false},
+        {700, 41000, true},  {0, 41001, false},   {0, 51001, true},
+    };
+    struct drain d = {0};
+
+    for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]); i++)
+        assert_int_equal(drain_is_stuck(&d, looks[i].left, looks[i].now_ms, 10000), looks[i].stuck);
+    assert_true(drain_is_stuck(&d, 0, 51001, 0));
+}
+
+/* One shepherd, and we are its daemon. */
+struct shepherd {
+    struct rpc_link *link;
+    pid_t pid;
+    bool started, ended, gone;
+    int wait_status;
+};
+
+static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h,
+                       const ProtobufCMessage *body)
+{
+    struct shepherd *s = ctx;
+
+    s->started |= h->rpc == RPC_STEPD_START && !((const Pb__StepdStarted *)body)->code;
+    s->ended |= h->rpc == RPC_STEPD_ENDED;
+}
+
+static void on_close(void *ctx, struct rpc_link *l, const struct err *why)
+{
+    struct shepherd *s = ctx;
+
+    s->gone = waitpid(s->pid, &s->wait_status, 0) == s->pid;
+}
+
+static bool has_ended(struct bench *b, void *ctx)
+{
+    return ((struct shepherd *)ctx)->ended;
+}
+
+static bool is_gone(struct bench *b, void *ctx)
+{
+    return ((struct shepherd *)ctx)->gone;
+}
+
+static void start(struct bench *b, struct shepherd *s, const Pb__StepdStart *m)
+{
+    _cleanup_free_ char *program = mem_printf("%s/slurmstepd", b->dir);
+    struct rpc_link_events events = {on_message, on_close, s};
+    char *const argv[] = {program, NULL}, *const env[] = {NULL};
+    posix_spawn_file_actions_t actions;
+    int pair[2];
+
+    memset(s, 0, sizeof(*s));
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, pair[1], 3);
+    assert_int_equal(posix_spawn(&s->pid, program, &actions, NULL, argv, env), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    close(pair[1]);
+    s->link = rpc_link_new(b->loop, pair[0], &events);
+    rpc_link_send(s->link, RPC_STEPD_START, false, 1, &m->base);
+}
+
+/* Of a step whose srun, once it has seen its first output, reads no more. */
+static void run(struct bench *b, struct fake *f, struct shepherd *s, uint32_t drain_sec,
+                const char *std_out)
+{
+    struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
+    Pb__LaunchTasks launch = PB__LAUNCH_TASKS__INIT;
+    Pb__StepdStart m = PB__STEPD_START__INIT;
+    _cleanup_free_ char *log = mem_printf("%s/log", b->dir);
+    _cleanup_str_ struct str bytes = STR_INIT;
+    Pb__IoData data = PB__IO_DATA__INIT;
+
+    launch.std_out = (char *)std_out;
+    fake_fill(f, &c, "echo up >&2; read x; head -c " MUCH " /dev/zero", &launch);
+    pb_pack(&launch.base, &bytes);
+    m.node = BENCH_NODE;
+    m.spool_dir = b->dir;
+    m.cred = launch.cred;
+    m.has_launch = m.has_drain_sec = true;
+    m.launch = (ProtobufCBinaryData){bytes.len, (uint8_t *)bytes.data};
+    m.drain_sec = drain_sec;
+    m.log_file = log;
+    start(b, s, &m);
+    assert_true(bench_until(b, fake_has_errors, f));
+    rpc_session_pause(f->session, true);
+    data.task = 0;
+    data.has_data = true;
+    data.data = (ProtobufCBinaryData){3, (uint8_t *)"go\n"};
+    rpc_session_send(f->session, RPC_IO_DATA, &data.base);
+    free(launch.cred.data);
+    free(launch.signature.data);
+}
+
+static void begin(struct bench *b, struct fake *f)
+{
+    _cleanup_free_ char *steps = NULL;
+
+    bench_init(b, programs, "");
+    steps = mem_printf("%s/steps", b->dir);
+    assert_int_equal(mkdir(steps, 0700), 0);
+    fake_init(f, b);
+}
+
+static void end(struct bench *b, struct fake *f, struct shepherd *s)
+{
+    assert_true(bench_until(b, is_gone, s));
+    assert_int_equal(s->wait_status, 0);
+    rpc_link_free(s->link);
+    fake_done(f);
+    bench_done(b);
+}
+
+static void test_nobody_reads(void **state)
+{
+    struct shepherd s;
+    struct bench b;
+    struct fake f;
+
+    begin(&b, &f);
+    run(&b, &f, &s, 1, NULL);
+    assert_true(bench_until(&b, has_ended, &s));
+    assert_true(bench_wait_text(&b, "log", "error: slurmstepd: step 5.0: "));
+    assert_true(
+        bench_wait_text(&b, "log",
+                        " bytes of output are given up: its srun has taken none of them for 1 "
+                        "seconds since the step ended\n"));
+    end(&b, &f, &s);
+}
+
+static void test_late_reader(void **state)
+{
+    struct shepherd s;
+    struct bench b;
+    struct fake f;
+
+    begin(&b, &f);
+    run(&b, &f, &s, 600, NULL);
+    assert_true(bench_until(&b, has_ended, &s));
+    rpc_session_pause(f.session, false);
+    assert_true(bench_until(&b, fake_is_closed, &f));
+    assert_true(f.done && f.eof[0]);
+    assert_int_equal(f.out[0].len, atoi(MUCH));
+    assert_false(bench_has_file(&b, "log"));
+    end(&b, &f, &s);
+}
+
+/* A file has everything, whatever srun does. */
+static void test_file(void **state)
+{
+    struct shepherd s;
+    struct bench b;
+    struct stat st;
+    struct fake f;
+    char *text;
+
+    begin(&b, &f);
+    run(&b, &f, &s, 0, "all-%j");
+    assert_true(bench_until(&b, has_ended, &s));
+    text = mem_printf("%s/all-5", b.dir);
+    assert_int_equal(stat(text, &st), 0);
+    assert_int_equal(st.st_size, atoi(MUCH));
+    free(text);
+    end(&b, &f, &s);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_stuck),
+        cmocka_unit_test(test_nobody_reads),
+        cmocka_unit_test(test_late_reader),
+        cmocka_unit_test(test_file),
+    };
+
+    if (argc < 2) {
+        fprintf(stderr, "usage: drain_test DIRECTORY [TEST]\n");
+        return 1;
+    }
+    programs = argv[1];
+    if (argc > 2)
+        cmocka_set_test_filter(argv[2]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
