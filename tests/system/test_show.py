@@ -51,6 +51,30 @@ def test_job_json(cluster, sleeper):
     assert "nodes" in cluster.run("scontrol show nodes --yaml").ok()
 
 
+def test_sinfo_and_steps_as_json(cluster, sleeper):
+    said = cluster.json("sinfo")
+    assert [n["name"] for n in said["nodes"]] == cluster.names
+    groups = {g["node"]["state"][0]: g for g in said["sinfo"]}
+    assert groups["MIXED"]["nodes"]["nodes"] == ["n1", "n2"] and groups["IDLE"]["nodes"]["total"] == 2
+    assert groups["MIXED"]["cpus"]["allocated"] == 2 and groups["MIXED"]["memory"]["allocated"] == 200
+    assert groups["IDLE"]["partition"]["name"] == "main"
+    assert [n["name"] for n in cluster.json("sinfo -t idle -p main")["nodes"]] == ["n3", "n4"]
+    assert cluster.json("sinfo -p nosuch")["nodes"] == [] and "sinfo:" in cluster.run("sinfo --yaml").ok()
+    steps = cluster.json("squeue -s")["steps"]
+    assert f"{sleeper}.batch" in [s["id"] for s in steps] and all(s["state"] == ["RUNNING"] for s in steps)
+
+
+def test_a_drained_node_is_idle_too(cluster):
+    """sinfo -t idle asks for the base state, as Slurm's does."""
+    cluster.run("scontrol update NodeName=n4 State=DRAIN Reason=test").ok()
+    try:
+        assert "n4" in cluster.run("sinfo -h -N -o %N -t idle").ok().split()
+        assert cluster.run("sinfo -h -N -o %N -t idle&drain").ok() == "n4"
+        assert cluster.run("sinfo -h -N -o %N -t mix&drain").ok() == ""
+    finally:
+        cluster.run("scontrol update NodeName=n4 State=RESUME").ok()
+
+
 def test_squeue_default_columns(cluster, sleeper):
     head, row = cluster.run(f"squeue -j {sleeper}").ok().split("\n")
     assert head == "             JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)"

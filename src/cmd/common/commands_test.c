@@ -100,6 +100,10 @@ static void test_squeue(void **state)
         {"squeue", "-j 1 -O JobID:10,Name:8,StateCompact", 0,
          "JOBID     NAME    ST                  \n1         sleeper R                   \n", NULL},
         {"squeue", "--json", 0, "~\"job_state\": [\n        \"RUNNING\"\n      ]", NULL},
+        {"squeue", "-s --json", 0,
+         "~{\n  \"steps\": [\n    {\n      \"id\": \"1.0\",\n      \"job_id\": 1,\n      \"name\": "
+         "\"sleep\",\n",
+         NULL},
         {"squeue", "--yaml", 0, "~\n  job_state:\n  - RUNNING\n", NULL},
         {"squeue", "-M other", 1, NULL, "~squeue: error: No cluster 'other' known"},
         {"squeue", "--foo", 1, NULL,
@@ -125,15 +129,24 @@ static void test_sinfo(void **state)
          "main*        up   infinite          2/1/1/4 n[1-4]\n"
          "off        down   infinite          0/0/1/1 n4\n",
          NULL},
-        {"sinfo", "-h -N -p main -o %N -e -t idle", 0, "n3\n", NULL},
+        {"sinfo", "-h -N -p main -o %N -e -t idle", 0, "n3\nn4\n", NULL},
+        {"sinfo", "-h -N -p main -o %N -e -t idle&drain", 0, "n4\n", NULL},
         {"sinfo", "-h -o %D", 0, "4\n", NULL},
-        {"sinfo", "-h -t idle -o %P|%D|%t|%N", 0, "main*|1|idle|n3\noff|0|n/a|\n", NULL},
+        {"sinfo", "-h -t idle -o %P|%D|%t|%N", 0,
+         "main*|1|drain|n4\nmain*|1|idle|n3\noff|1|drain|n4\n", NULL},
+        {"sinfo", "-h -t mix -o %P|%D|%t|%N", 0, "main*|2|mix|n[1-2]\noff|0|n/a|\n", NULL},
         {"sinfo", "-h -R -o %E|%N", 0, "loose cable|n4\n", NULL},
         {"sinfo", "-h -N -o %N|%t", 0, "n1|mix\nn2|mix\nn3|idle\nn4|drain\n", NULL},
         {"sinfo", "-h -p nosuch", 0, NULL, NULL},
         {"sinfo", "-h -S -P -p main,off -o %R", 0, "off\nmain\n", NULL},
         {"sinfo", "-h -p off -O Partition:6,StateLong:.8", 0, "off    drained\n", NULL},
         {"sinfo", "-t foo", 1, NULL, "~sinfo: error: Bad state string: \"foo\"\n"},
+        {"sinfo", "--json -p off", 0,
+         "~{\n  \"sinfo\": [\n    {\n      \"port\": 0,\n      \"node\": {\n        \"state\": [\n"
+         "          \"IDLE\",\n          \"DRAIN\"\n        ]\n      },\n      \"nodes\": {\n"
+         "        \"allocated\": 0,\n        \"idle\": 0,\n        \"other\": 1,\n",
+         NULL},
+        {"sinfo", "--json -p off -t mix", 0, "~\n  \"nodes\": [],\n", NULL},
         {"sinfo", "--json", 0,
          "~\"name\": \"n4\",\n      \"state\": [\n        \"IDLE\",\n"
          "        \"DRAIN\"\n      ]",

@@ -152,8 +152,14 @@ static int to_out(const char *data, size_t len, void *ctx)
 
 void json_out_print(const char *what, json_t *array, bool yaml, struct str *out)
 {
-    json_t *top =
-        json_pack("{s:o, s:o, s:[], s:[]}", what, array, "meta", meta(), "errors", "warnings");
+    json_out_print_all(json_pack("{s:o}", what, array), yaml, out);
+}
+
+void json_out_print_all(json_t *top, bool yaml, struct str *out)
+{
+    json_object_set_new(top, "meta", meta());
+    json_object_set_new(top, "errors", json_array());
+    json_object_set_new(top, "warnings", json_array());
     if (yaml) {
         json_out_yaml(top, out);
     } else {

@@ -10,6 +10,8 @@
 
 /* Takes the array and appends {"jobs": [...], "meta": {...}, "errors": [], "warnings": []}. */
 void json_out_print(const char *what, json_t *array, bool yaml, struct str *out);
+/* The same with several arrays: takes the object that has them. */
+void json_out_print_all(json_t *arrays, bool yaml, struct str *out);
 void json_out_yaml(const json_t *value, struct str *out); /* one document, block style */
 
 /* Text of any bytes: what is no UTF-8 is replaced. NULL is "". */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/size.h"
 
 /* Weights of the flags in the order of listings: Slurm's state numbers. */
 #define RANK_DRAIN 0x200
@@ -31,13 +32,18 @@ bool node_state_is_allocated(const Pb__NodeRecord *n)
 
 bool node_state_is_usable(const Pb__NodeRecord *n)
 {
-    return !n->drain && !n->fail &&
-           (n->state == PB__NODE_BASE__NODE_IDLE || node_state_is_allocated(n));
+    return !n->drain && (n->state == PB__NODE_BASE__NODE_IDLE || node_state_is_allocated(n));
 }
 
 static bool busy(const Pb__NodeRecord *n)
 {
     return node_state_is_allocated(n) || n->completing;
+}
+
+/* Slurm says so of a node that is in use as a whole, and not of one in parts. */
+static bool is_failing(const Pb__NodeRecord *n)
+{
+    return n->state == PB__NODE_BASE__NODE_ALLOCATED || n->completing;
 }
 
 /* The state as one word of each length. */
@@ -47,9 +53,10 @@ static void words(const Pb__NodeRecord *n, const char **full, const char **brief
         *full = busy(n) ? "draining" : "drained";
         *brief = busy(n) ? "drng" : "drain";
     } else if (n->fail) {
-        *full = busy(n) ? "failing" : "fail";
-        *brief = busy(n) ? "failg" : "fail";
-    } else if (n->completing && n->state == PB__NODE_BASE__NODE_IDLE) {
+        *full = is_failing(n) ? "failing" : "fail";
+        *brief = is_failing(n) ? "failg" : "fail";
+    } else if (n->completing &&
+               (n->state == PB__NODE_BASE__NODE_IDLE || n->state == PB__NODE_BASE__NODE_MIXED)) {
         *full = "completing";
         *brief = "comp";
     } else {
@@ -120,10 +127,29 @@ int64_t node_state_rank(const Pb__NodeRecord *n)
         [PB__NODE_BASE__NODE_FUTURE] = 6,
     };
     int base = n->state < sizeof(order) / sizeof(order[0]) ? order[n->state] : 0;
-    if (n->drain || n->fail)
-        base = busy(n) ? 3 : 2; /* one word whatever is behind it */
+    /* One word whatever is behind it. */
+    if (n->drain)
+        base = busy(n) ? 3 : 2;
+    else if (n->fail)
+        base = is_failing(n) ? 3 : 2;
+    else if (n->completing && base != order[PB__NODE_BASE__NODE_ALLOCATED])
+        base = 2;
     return base + (n->drain ? RANK_DRAIN : 0) + (n->completing && !n->drain ? RANK_COMPLETING : 0) +
            (n->no_respond ? RANK_NO_RESPOND : 0) + (n->fail && !n->drain ? RANK_FAIL : 0);
+}
+
+void node_state_put_tres(const Pb__NodeRecord *n, bool in_use, struct str *out)
+{
+    uint32_t cpus = in_use ? n->alloc_cpus : n->cpus;
+    uint64_t mib = in_use ? n->alloc_mem_mib : n->real_memory_mib;
+    char size[SIZE_TEXT_MAX];
+    if (in_use && !cpus)
+        return;
+    str_printf(out, "cpu=%u", cpus);
+    if (mib || !in_use)
+        str_printf(out, ",mem=%s", size_format_mib(mib, size));
+    if (!in_use)
+        str_printf(out, ",billing=%u", cpus);
 }
 
 enum wanted {
@@ -207,11 +233,14 @@ int node_states_parse(const char *list, struct node_states *states, struct err *
                            str_cstr(&known));
         }
         states->wanted |= state_words[i].want;
+        states->all_of = states->all_of || s[len] == '&';
         s += len + (s[len] != 0);
     }
     return 0;
 }
 
+/* As Slurm takes the words: base states whatever flags there are, so that a drained node is idle
+ * too; a node in use in parts is allocated as well, and mixed unless it is drained. */
 bool node_states_match(const struct node_states *states, const Pb__NodeRecord *n)
 {
     uint32_t is = WANT_ALL;
@@ -219,19 +248,19 @@ bool node_states_match(const struct node_states *states, const Pb__NodeRecord *n
     is |= n->no_respond ? WANT_NO_RESPOND : 0;
     is |= n->fail ? WANT_FAIL : 0;
     is |= n->drain ? WANT_DRAIN : 0;
-    is |= n->drain ? (busy(n) ? WANT_DRAINING : WANT_DRAINED) : 0;
+    is |= n->drain ? (node_state_is_allocated(n) ? WANT_DRAINING : WANT_DRAINED) : 0;
     switch (n->state) {
     case PB__NODE_BASE__NODE_DOWN:
         is |= WANT_DOWN;
         break;
-    case PB__NODE_BASE__NODE_IDLE: /* free to be used, which a drained node is not */
-        is |= n->drain || n->fail || n->completing ? 0 : WANT_IDLE;
+    case PB__NODE_BASE__NODE_IDLE:
+        is |= WANT_IDLE;
         break;
     case PB__NODE_BASE__NODE_ALLOCATED:
         is |= WANT_ALLOC;
         break;
     case PB__NODE_BASE__NODE_MIXED:
-        is |= WANT_MIXED;
+        is |= WANT_ALLOC | (n->drain ? 0 : WANT_MIXED);
         break;
     case PB__NODE_BASE__NODE_FUTURE:
         is |= WANT_FUTURE;
@@ -243,5 +272,5 @@ bool node_states_match(const struct node_states *states, const Pb__NodeRecord *n
         is |= WANT_UNKNOWN;
         break;
     }
-    return states->wanted & is;
+    return states->all_of ? (states->wanted & is) == states->wanted : states->wanted & is;
 }

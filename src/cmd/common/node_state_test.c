@@ -29,7 +29,10 @@ static void test_words(void **state)
         {IDLE, 0, 1, 0, 0, "completing", "comp", "IDLE+COMPLETING"},
         {ALLOC, 0, 0, 0, 0, "allocated", "alloc", "ALLOCATED"},
         {ALLOC, 0, 1, 0, 0, "allocated+", "alloc+", "ALLOCATED+COMPLETING"},
+        {MIXED, 0, 1, 0, 0, "completing", "comp", "MIXED+COMPLETING"},
+        {IDLE, 1, 1, 0, 0, "draining", "drng", "IDLE+COMPLETING+DRAIN"},
         {IDLE, 0, 0, 0, 1, "fail", "fail", "IDLE+FAIL"},
+        {MIXED, 0, 0, 0, 1, "fail", "fail", "MIXED+FAIL"},
         {ALLOC, 0, 0, 0, 1, "failing", "failg", "ALLOCATED+FAIL"},
         {PB__NODE_BASE__NODE_UNKNOWN, 0, 0, 0, 0, "unknown", "unk", "UNKNOWN"},
         {(Pb__NodeBase)99, 0, 0, 0, 0, "unknown", "unk", "UNKNOWN"},
@@ -58,25 +61,60 @@ static void test_filters(void **state)
     assert_true(node_states_parse("idle,foo", &s, &err) < 0);
     assert_non_null(strstr(err.text, "Bad state string: \"foo\"\nvalid states: "));
 
+    /* As Slurm 22.05 answers: the nodes that each word lists, by their place below. */
     static const struct {
-        const char *list;
         Pb__NodeBase base;
-        bool drain, match;
-    } v[] = {
-        {"idle", IDLE, false, true},   {"IDLE", IDLE, false, true},
-        {"idle", IDLE, true, false},   {"drain", IDLE, true, true},
-        {"drained", IDLE, true, true}, {"drained", MIXED, true, false},
-        {"drng", MIXED, true, true},   {"mix,alloc", ALLOC, false, true},
-        {"down", IDLE, false, false},  {"all", DOWN, true, true},
-        {"maint", IDLE, false, false},
+        bool drain, completing, fail, no_respond;
+    } nodes[] = {
+        {IDLE, 0, 0, 0, 0},  {ALLOC, 0, 0, 0, 0}, {MIXED, 0, 0, 0, 0}, {IDLE, 1, 0, 0, 0},
+        {ALLOC, 1, 0, 0, 0}, {MIXED, 1, 0, 0, 0}, {DOWN, 0, 0, 0, 0},  {IDLE, 0, 0, 1, 0},
+        {ALLOC, 0, 0, 1, 0}, {DOWN, 1, 0, 0, 0},  {IDLE, 0, 1, 0, 0},  {IDLE, 1, 1, 0, 0},
+        {MIXED, 0, 1, 0, 0}, {MIXED, 0, 0, 1, 0}, {DOWN, 0, 0, 0, 1},
     };
-    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
-        Pb__NodeRecord n = PB__NODE_RECORD__INIT;
-        s.wanted = 0;
-        assert_int_equal(node_states_parse(v[i].list, &s, NULL), 0);
-        n.state = v[i].base;
-        n.drain = v[i].drain;
-        assert_int_equal(node_states_match(&s, &n), v[i].match);
+    static const struct {
+        const char *list, *nodes;
+    } lists[] = {
+        {"idle", "0 3 7 10 11 "},
+        {"IDLE", "0 3 7 10 11 "},
+        {"alloc", "1 2 4 5 8 12 13 "},
+        {"allocated", "1 2 4 5 8 12 13 "},
+        {"mix", "2 12 13 "},
+        {"mixed", "2 12 13 "},
+        {"drain", "3 4 5 9 11 "},
+        {"drained", "3 9 11 "},
+        {"draining", "4 5 "},
+        {"drng", "4 5 "},
+        {"down", "6 9 14 "},
+        {"fail", "7 8 13 "},
+        {"comp", "10 11 12 "},
+        {"completing", "10 11 12 "},
+        {"no_respond", "14 "},
+        {"all", "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 "},
+        {"maint", ""},
+        {"idle,down", "0 3 6 7 9 10 11 14 "},
+        {"alloc,mix", "1 2 4 5 8 12 13 "},
+        {"idle&drain", "3 11 "},
+        {"alloc&drain", "4 5 "},
+        {"mix&drain", ""},
+        {"down&drain", "9 "},
+        {"idle&fail", "7 "},
+        {"comp&mix", "12 "},
+    };
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        _cleanup_str_ struct str found = STR_INIT;
+        s = (struct node_states){0};
+        assert_int_equal(node_states_parse(lists[i].list, &s, NULL), 0);
+        for (size_t k = 0; k < sizeof(nodes) / sizeof(nodes[0]); k++) {
+            Pb__NodeRecord n = PB__NODE_RECORD__INIT;
+            n.state = nodes[k].base;
+            n.drain = nodes[k].drain;
+            n.completing = nodes[k].completing;
+            n.fail = nodes[k].fail;
+            n.no_respond = nodes[k].no_respond;
+            if (node_states_match(&s, &n))
+                str_printf(&found, "%zu ", k);
+        }
+        assert_string_equal(str_cstr(&found), lists[i].nodes);
     }
 }
 

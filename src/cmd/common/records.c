@@ -211,7 +211,7 @@ json_t *records_step(const Pb__StepRecord *step)
     return o;
 }
 
-static json_t *node_states(const Pb__NodeRecord *node)
+json_t *records_node_states(const Pb__NodeRecord *node)
 {
     _cleanup_str_ struct str text = STR_INIT;
     node_state_put_flags(node, &text);
@@ -222,11 +222,24 @@ static json_t *node_states(const Pb__NodeRecord *node)
     return json_out_list(str_cstr(&text));
 }
 
+static void put_node_tres(json_t *o, const Pb__NodeRecord *n)
+{
+    _cleanup_str_ struct str all = STR_INIT, used = STR_INIT;
+    node_state_put_tres(n, false, &all);
+    node_state_put_tres(n, true, &used);
+    put_text(o, "tres", str_cstr(&all));
+    put_text(o, "tres_used", str_cstr(&used));
+    put(o, "tres_weighted", json_real(0));
+    put_text(o, "gres", n->gres);
+    put_text(o, "gres_used", "");
+    put_text(o, "gres_drained", "N/A");
+}
+
 json_t *records_node(const Pb__NodeRecord *n, const char *cluster)
 {
     json_t *o = json_object();
     put_text(o, "name", n->name);
-    put(o, "state", node_states(n));
+    put(o, "state", records_node_states(n));
     put_text(o, "architecture", n->arch);
     put_text(o, "address", n->addr);
     put_text(o, "hostname", n->hostname);
@@ -234,6 +247,7 @@ json_t *records_node(const Pb__NodeRecord *n, const char *cluster)
     put_int(o, "cpus", n->cpus);
     put_int(o, "alloc_cpus", n->alloc_cpus);
     put_int(o, "alloc_idle_cpus", n->cpus > n->alloc_cpus ? n->cpus - n->alloc_cpus : 0);
+    put_int(o, "idle_cpus", n->cpus > n->alloc_cpus ? n->cpus - n->alloc_cpus : 0);
     put_int(o, "effective_cpus", n->cpus);
     put_int(o, "boards", n->boards);
     put_int(o, "sockets", n->sockets);
@@ -247,11 +261,12 @@ json_t *records_node(const Pb__NodeRecord *n, const char *cluster)
     put_int(o, "weight", n->weight);
     put(o, "features", json_out_list(n->features));
     put(o, "active_features", json_out_list(n->active_features ? n->active_features : n->features));
-    put_text(o, "gres", n->gres);
+    put_node_tres(o, n);
     put_text(o, "comment", n->comment);
     put_text(o, "extra", n->extra);
     put_text(o, "operating_system", n->os);
     put_text(o, "version", n->version);
+    put_text(o, "slurmd_version", n->version);
     put(o, "partitions", json_out_list(n->partitions));
     put_int(o, "port", n->port);
     put_text(o, "reason", n->reason);

@@ -17,4 +17,5 @@ void *records_keep(struct arena *a, const ProtobufCMessage *message);
 json_t *records_job(const Pb__JobRecord *job, const char *cluster); /* spec and live are there */
 json_t *records_step(const Pb__StepRecord *step);
 json_t *records_node(const Pb__NodeRecord *node, const char *cluster);
+json_t *records_node_states(const Pb__NodeRecord *node); /* ["IDLE", "DRAIN"] */
 json_t *records_part(const Pb__PartRecord *part, const char *cluster);

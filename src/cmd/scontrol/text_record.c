@@ -69,15 +69,11 @@ void text_step(const Pb__StepRecord *step, struct text_style style, struct str *
 
 static void put_node_tres(const Pb__NodeRecord *n, struct text_style style, struct str *out)
 {
-    char size[SIZE_TEXT_MAX];
-    str_printf(out, "CfgTRES=cpu=%u,mem=%s,billing=%u", n->cpus,
-               size_format_mib(n->real_memory_mib, size), n->cpus);
+    str_puts(out, "CfgTRES=");
+    node_state_put_tres(n, false, out);
     text_break(style, out);
     str_puts(out, "AllocTRES=");
-    if (n->alloc_cpus)
-        str_printf(out, "cpu=%u", n->alloc_cpus);
-    if (n->alloc_cpus && n->alloc_mem_mib)
-        str_printf(out, ",mem=%s", size_format_mib(n->alloc_mem_mib, size));
+    node_state_put_tres(n, true, out);
 }
 
 static void put_node_state(const Pb__NodeRecord *n, struct text_style style, struct str *out)

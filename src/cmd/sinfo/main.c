@@ -10,6 +10,7 @@
 #include "cmd/common/cmd.h"
 #include "cmd/common/json_out.h"
 #include "cmd/common/records.h"
+#include "cmd/sinfo/json.h"
 #include "cmd/sinfo/options.h"
 #include "cmd/sinfo/rows.h"
 
@@ -152,13 +153,20 @@ static void print_date(void)
     str_printf(cmd_out(), "%s\n", date);
 }
 
+/* l and r are the caller's to end. */
+static void make_rows(const struct data *d, struct listing *l, struct rows *r)
+{
+    *r = (struct rows){.exact = d->options->exact, .by_node = d->options->by_node, .listing = l};
+    set_format(d->options, l);
+    fill_rows(d, r);
+}
+
 static void print(const struct data *d)
 {
     const struct options *o = d->options;
     struct listing l;
-    struct rows r = {.exact = o->exact, .by_node = o->by_node, .listing = &l};
-    set_format(o, &l);
-    fill_rows(d, &r);
+    struct rows r;
+    make_rows(d, &l, &r);
     vec_foreach (&r.list, row)
         listing_measure(&l, *row);
     if ((o->long_format || o->iterate_sec) && !o->noheader)
@@ -172,12 +180,23 @@ static void print(const struct data *d)
     listing_done(&l);
 }
 
+/* The nodes one by one, as older readers want them, and in the groups that sinfo is about. */
 static void print_json(const struct data *d)
 {
-    json_t *nodes = json_array();
+    const char *cluster = cmd_conf()->cluster_name;
+    json_t *groups = json_array(), *nodes = json_array();
+    struct listing l;
+    struct rows r;
+    make_rows(d, &l, &r);
+    vec_foreach (&r.list, row)
+        json_array_append_new(groups, json_row(*row, cluster));
     vec_foreach (&d->nodes, n)
-        json_array_append_new(nodes, records_node(*n, cmd_conf()->cluster_name));
-    json_out_print("nodes", nodes, d->options->yaml, cmd_out());
+        if (!d->options->partitions || listed_before(d, d->parts.len, *n))
+            json_array_append_new(nodes, records_node(*n, cluster));
+    json_out_print_all(json_pack("{s:o, s:o}", "sinfo", groups, "nodes", nodes), d->options->yaml,
+                       cmd_out());
+    rows_done(&r);
+    listing_done(&l);
 }
 
 static int list_once(const struct options *o)

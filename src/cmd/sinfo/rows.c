@@ -301,6 +301,7 @@ static void count_node(struct row *row, const Pb__NodeRecord *n)
     row->nodes++;
     row->cpus += n->cpus;
     row->cpus_alloc += busy;
+    row->mem_alloc += (int64_t)n->alloc_mem_mib;
     if (node_state_is_usable(n))
         row->cpus_idle += n->cpus - busy;
     if (node_state_is_allocated(n) || n->completing)

@@ -32,7 +32,7 @@ struct row {
     size_t part_index;
     const Pb__NodeRecord *node; /* the first; NULL: none */
     int64_t nodes, nodes_alloc, nodes_idle;
-    int64_t cpus, cpus_alloc, cpus_idle;
+    int64_t cpus, cpus_alloc, cpus_idle, mem_alloc;
     int64_t least[RANGE_COUNT], most[RANGE_COUNT];
     struct hostlist *names, *hostnames, *addresses;
 };

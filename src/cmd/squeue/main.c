@@ -69,7 +69,11 @@ static int on_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
                                .cluster = cmd_conf()->cluster_name};
     for (size_t i = 0; i < part->n_steps; i++) {
         view.step = part->steps[i];
-        if (view.step->state != PB__STEP_STATE__STEP_ENDED)
+        if (view.step->state == PB__STEP_STATE__STEP_ENDED)
+            continue;
+        if (l->json)
+            json_array_append_new(l->json, records_step(view.step));
+        else
             listing_add(&l->listing, &view);
     }
     return 0;
@@ -184,11 +188,11 @@ static int list_once(const struct options *o)
         set_format(&l);
     int r = check_partitions(o, &err);
     if (r == 0 && !o->nobody)
-        r = o->steps && !json ? list_steps(&l, &err) : list_jobs(&l, &err);
+        r = o->steps ? list_steps(&l, &err) : list_jobs(&l, &err);
     if (r < 0) {
         cmd_line("slurm_load_%s error: %s", o->steps ? "job_steps" : "jobs", err.text);
     } else if (json) {
-        json_out_print("jobs", l.json, o->yaml, cmd_out());
+        json_out_print(o->steps ? "steps" : "jobs", l.json, o->yaml, cmd_out());
     } else {
         if ((o->long_format || o->iterate_sec) && !o->noheader) {
             char date[64];

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/sinfo/json.h"
+
+#include "base/mem.h"
+#include "cmd/common/json_out.h"
+#include "cmd/common/names.h"
+#include "cmd/common/records.h"
+
+static void put(json_t *o, const char *key, json_t *value)
+{
+    json_object_set_new(o, key, value);
+}
+
+static json_t *counts(int64_t allocated, int64_t idle, int64_t total)
+{
+    return json_pack("{s:I, s:I, s:I, s:I}", "allocated", (json_int_t)allocated, "idle",
+                     (json_int_t)idle, "other", (json_int_t)(total - allocated - idle), "total",
+                     (json_int_t)total);
+}
+
+static void put_range(json_t *o, const struct row *row, enum range which)
+{
+    put(o, "minimum", json_integer(row->least[which]));
+    put(o, "maximum", json_integer(row->most[which]));
+}
+
+static json_t *range(const struct row *row, enum range which)
+{
+    json_t *o = json_object();
+    put_range(o, row, which);
+    return o;
+}
+
+/* Of what a node may not have told yet. */
+static json_t *known(int64_t value)
+{
+    return json_out_number(value >= 0, false, value);
+}
+
+static json_t *host_array(const struct hostlist *list)
+{
+    json_t *array = json_array();
+    char name[HOSTLIST_NAME_MAX + 1];
+    for (size_t i = 0; list && i < hostlist_count(list); i++)
+        json_array_append_new(array, json_out_text(hostlist_nth(list, i, name)));
+    return array;
+}
+
+static json_t *nodes(const struct row *row)
+{
+    json_t *o = counts(row->nodes_alloc, row->nodes_idle, row->nodes);
+    put(o, "hostnames", host_array(row->hostnames));
+    put(o, "addresses", host_array(row->addresses));
+    put(o, "nodes", host_array(row->names));
+    return o;
+}
+
+static json_t *cpus(const struct row *row)
+{
+    uint32_t most = row->part->max_cpus_per_node;
+    bool unlimited = most == 0 || most == UINT32_MAX;
+    json_t *o = counts(row->cpus_alloc, row->cpus_idle, row->cpus);
+    put_range(o, row, RANGE_CPUS);
+    put(o, "load", range(row, RANGE_LOAD));
+    put(o, "per_node", json_pack("{s:o}", "max", json_out_number(true, unlimited, most)));
+    return o;
+}
+
+static json_t *memory(const struct row *row)
+{
+    json_t *o = range(row, RANGE_MEMORY);
+    int64_t least = row->node ? row->least[RANGE_FREE] : -1;
+    int64_t most = row->node ? row->most[RANGE_FREE] : -1;
+    put(o, "free", json_pack("{s:o, s:o}", "minimum", known(least), "maximum", known(most)));
+    put(o, "allocated", json_integer(row->mem_alloc));
+    return o;
+}
+
+static json_t *reason(const Pb__NodeRecord *n)
+{
+    bool there = n && n->reason && *n->reason;
+    return json_pack("{s:o, s:o, s:o}", "description", json_out_text(there ? n->reason : ""),
+                     "time", json_out_number(there, false, there ? n->reason_at : 0), "user",
+                     json_out_text(there && n->has_reason_uid ? names_user(n->reason_uid) : ""));
+}
+
+json_t *json_row(const struct row *row, const char *cluster)
+{
+    static const Pb__NodeRecord none = PB__NODE_RECORD__INIT;
+    const Pb__NodeRecord *n = row->node ? row->node : &none;
+    const char *active = n->active_features ? n->active_features : n->features;
+    json_t *o = json_object();
+    put(o, "port", json_integer(n->port));
+    put(o, "node", json_pack("{s:o}", "state", row->node ? records_node_states(n) : json_array()));
+    put(o, "nodes", nodes(row));
+    put(o, "cpus", cpus(row));
+    put(o, "sockets", range(row, RANGE_SOCKETS));
+    put(o, "cores", range(row, RANGE_CORES));
+    put(o, "threads", range(row, RANGE_THREADS));
+    put(o, "disk", range(row, RANGE_DISK));
+    put(o, "memory", memory(row));
+    put(o, "weight", range(row, RANGE_WEIGHT));
+    put(o, "features",
+        json_pack("{s:o, s:o}", "total", json_out_text(n->features), "active",
+                  json_out_text(active)));
+    put(o, "gres", json_pack("{s:o, s:s}", "total", json_out_text(n->gres), "used", ""));
+    put(o, "cluster", json_out_text(cluster));
+    put(o, "comment", json_out_text(n->comment));
+    put(o, "extra", json_out_text(n->extra));
+    put(o, "reason", reason(row->node));
+    put(o, "reservation", json_string(""));
+    put(o, "partition", records_part(row->part, cluster));
+    return o;
+}
