@@ -14,6 +14,11 @@ static void request_done(struct request *r)
     free(r->features);
 }
 
+static uint64_t divide_up(uint64_t what, uint64_t by)
+{
+    return what / by + (what % by != 0); /* adding first would wrap for what a client may send */
+}
+
 static void read_counts(struct request *r, const Pb__JobSpec *s)
 {
     r->cpus_per_task = OR(s, cpus_per_task, 1) ? OR(s, cpus_per_task, 1) : 1;
@@ -27,7 +32,7 @@ static void read_counts(struct request *r, const Pb__JobSpec *s)
     uint32_t per_node = r->ntasks_per_node ? r->ntasks_per_node : 1;
     r->tasks = r->tasks_given ? s->num_tasks : r->min_nodes * per_node;
     if (r->tasks_given && r->ntasks_per_node) {
-        uint32_t needed = (r->tasks + r->ntasks_per_node - 1) / r->ntasks_per_node;
+        uint32_t needed = (uint32_t)divide_up(r->tasks, r->ntasks_per_node);
         r->min_nodes = needed > r->min_nodes ? needed : r->min_nodes;
     }
     if (r->max_nodes < r->min_nodes)
@@ -83,13 +88,13 @@ static void pay_memory_in_cpus(const struct cluster *c, const struct job *j, str
     if (!most || r->mem_node_mib == UINT64_MAX)
         return;
     if (r->mem_cpu_mib > most) {
-        uint64_t times = (r->mem_cpu_mib + most - 1) / most;
-        if (times * r->cpus_per_task > UINT32_MAX)
+        uint64_t times = divide_up(r->mem_cpu_mib, most);
+        if (times > UINT32_MAX / r->cpus_per_task)
             times = 1; /* beyond any node: refused as it is */
         r->cpus_per_task *= (uint32_t)times;
-        r->mem_cpu_mib = (r->mem_cpu_mib + times - 1) / times;
+        r->mem_cpu_mib = divide_up(r->mem_cpu_mib, times);
     }
-    uint64_t cpus = (r->mem_node_mib + most - 1) / most;
+    uint64_t cpus = divide_up(r->mem_node_mib, most);
     if (cpus > r->min_cpus)
         r->min_cpus = cpus > UINT32_MAX ? UINT32_MAX : (uint32_t)cpus;
 }

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a spec asks for, as the planner sees it. */
+#include "cluster/cluster_test_util.h"
+
+static const char conf[] =
+    CONS "NodeName=n[1-8] CPUs=4 RealMemory=1000\nPartitionName=p Nodes=ALL\n"
+         "PartitionName=def Nodes=ALL DefMemPerCPU=30\n"
+         "PartitionName=node Nodes=ALL DefMemPerNode=300\n"
+         "PartitionName=alone Nodes=ALL OverSubscribe=EXCLUSIVE\n"
+         "PartitionName=forced Nodes=ALL OverSubscribe=FORCE:2\n"
+         "PartitionName=most Nodes=ALL MaxMemPerCPU=100\n";
+
+static int read_words(const struct cluster *c, struct job *j, const char *words, struct err *err)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobSpec spec = test_spec(&arena, words);
+    return job_read_spec(c, j, &spec, err);
+}
+
+static void refused(void **state)
+{
+    static const struct {
+        const char *words;
+        int code;
+        const char *says;
+    } cases[] = {
+        {"w=n9", ERR_NO_NODE, "Invalid node name specified: n9"},
+        {"w=n[1-9]", ERR_NO_NODE, "Invalid node name specified: n9"},
+        {"x=nobody", ERR_NO_NODE, "Invalid node name specified: nobody"},
+        {"w=n1 x=nobody", ERR_NO_NODE, "Invalid node name specified: nobody"},
+        {"w=n[1-", ERR_PARSE, "bracket"},
+        {"x=n]", ERR_PARSE, "host list"},
+        {"w=n[1-3] N=2", ERR_NODE_COUNT, "Node count specification invalid"},
+        {"w=n[1-3] N=1-2", ERR_NODE_COUNT, "Node count specification invalid"},
+        {"N=3-2", ERR_NODE_COUNT, "Node count specification invalid"},
+        {"N=1 n=4 per-node=2", ERR_NODE_COUNT, "Node count specification invalid"},
+    };
+    struct cluster *c = test_cluster(conf);
+    struct job *j = test_job(c, 1, "N=2 n=3 w=n1 x=n2 C=a nice=5 begin=77 batch no-kill");
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const struct job before = *j;
+        struct err err = {0};
+        int rc = read_words(c, j, cases[i].words, &err);
+        if (rc != -cases[i].code || err.code != rc || !strstr(err.text, cases[i].says))
+            fail_msg("'%s': got %d: %s", cases[i].words, rc, err.text);
+        assert_int_equal(read_words(c, j, cases[i].words, NULL), rc);
+        assert_memory_equal(&before, j, sizeof before); /* what was read before holds */
+    }
+    assert_true(bitset_test(j->want.req, 0) && bitset_test(j->want.exc, 1));
+    test_cluster_free(c);
+}
+
+struct count_case {
+    const char *words;
+    uint32_t min, max, tasks, cpus_per_task;
+};
+
+static void counts(void **state)
+{
+    static const struct count_case cases[] = {
+        {"", 1, UINT32_MAX, 1, 1},
+        {"N=3", 3, 3, 3, 1},
+        {"N=2-4", 2, 4, 2, 1},
+        {"N=0-4", 1, 4, 1, 1},
+        {"n=5", 1, UINT32_MAX, 5, 1},
+        {"n=0", 1, UINT32_MAX, 1, 1},
+        {"c=0", 1, UINT32_MAX, 1, 1},
+        {"c=3 n=2", 1, UINT32_MAX, 2, 3},
+        {"N=2 n=8", 2, 2, 8, 1},
+        {"N=4 n=2", 4, 4, 2, 1},
+        {"per-node=3", 1, UINT32_MAX, 3, 1},
+        {"N=2 per-node=3", 2, 2, 6, 1},
+        {"n=5 per-node=2", 3, UINT32_MAX, 5, 1},
+        {"n=6 per-node=2", 3, UINT32_MAX, 6, 1},
+        {"N=4 n=6 per-node=2", 4, 4, 6, 1},
+        {"n=1 per-node=2", 1, UINT32_MAX, 1, 1},
+        {"w=n[1-3]", 3, UINT32_MAX, 3, 1},
+        {"w=n[1-3] N=5", 5, 5, 5, 1},
+        {"w=n[1-3] N=3", 3, 3, 3, 1},
+        {"w=n1,n1,n2", 2, UINT32_MAX, 2, 1},
+        {"w=n[1-2] per-node=2", 2, UINT32_MAX, 4, 1},
+        {"n=4294967295", 1, UINT32_MAX, UINT32_MAX, 1},
+        {"n=4294967295 per-node=2", 2147483648, UINT32_MAX, UINT32_MAX, 1},
+    };
+    struct cluster *c = test_cluster(conf);
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const struct count_case *at = &cases[i];
+        struct job *j = test_job(c, 1, at->words);
+        const struct request *r = &j->want;
+        if (r->min_nodes != at->min || r->max_nodes != at->max || r->tasks != at->tasks ||
+            r->cpus_per_task != at->cpus_per_task)
+            fail_msg("'%s': %u to %u nodes, %u tasks of %u CPUs", at->words, r->min_nodes,
+                     r->max_nodes, r->tasks, r->cpus_per_task);
+        assert_int_equal(r->tasks_given, strstr(at->words, "n=") && !strstr(at->words, "n=0"));
+        cluster_remove_job(c, j);
+    }
+    test_cluster_free(c);
+}
+
+/* A range of nodes is a wish for the larger number, as far as there are tasks for them. */
+static void good_nodes(void **state)
+{
+    static const struct {
+        const char *words;
+        uint32_t good;
+    } cases[] = {{"", 1},          {"N=3", 3},           {"N=2-4", 4}, {"N=2-4 n=3", 3},
+                 {"N=2-4 n=1", 2}, {"N=2-4 n=9", 4},     {"n=9", 1},   {"w=n[1-2]", 2},
+                 {"N=1-8 n=4", 4}, {"n=6 per-node=2", 3}};
+    struct cluster *c = test_cluster(conf);
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct job *j = test_job(c, 1, cases[i].words);
+        if (j->want.good_nodes != cases[i].good)
+            fail_msg("'%s': %u", cases[i].words, j->want.good_nodes);
+        cluster_remove_job(c, j);
+    }
+    test_cluster_free(c);
+}
+
+static void memory(void **state)
+{
+    static const struct {
+        const char *part, *words;
+        uint64_t node, cpu;
+    } cases[] = {
+        {"p", "", 0, 0},
+        {"p", "mem=70", 70, 0},
+        {"p", "mem=0", UINT64_MAX, 0},
+        {"p", "mem-per-cpu=7", 0, 7},
+        {"p", "mem-per-cpu=0", 0, 0},
+        {"p", "mem=70 mem-per-cpu=7", 70, 0},
+        {"def", "", 0, 30},
+        {"def", "mem=70", 70, 0},
+        {"def", "mem=0", UINT64_MAX, 0},
+        {"def", "mem-per-cpu=0", 0, 0},
+        {"node", "", 300, 0},
+        {"node", "mem-per-cpu=7", 0, 7},
+        {"most", "mem=70", 70, 0},
+        {"most", "mem=0", UINT64_MAX, 0},
+        {"most", "mem-per-cpu=100", 0, 100},
+        {"most", "mem-per-cpu=101", 0, 51},
+        {"most", "mem-per-cpu=1000", 0, 100},
+        {NULL, "", 0, 0},
+    };
+    struct cluster *c = test_cluster(conf);
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct job *j = cluster_add_job(c, 1);
+        j->part = cases[i].part ? cluster_find_part(c, cases[i].part) : NULL;
+        assert_int_equal(read_words(c, j, cases[i].words, NULL), 0);
+        if (j->want.mem_node_mib != cases[i].node || j->want.mem_cpu_mib != cases[i].cpu)
+            fail_msg("%s '%s': %llu a node, %llu a CPU", cases[i].part, cases[i].words,
+                     (unsigned long long)j->want.mem_node_mib,
+                     (unsigned long long)j->want.mem_cpu_mib);
+        cluster_remove_job(c, j);
+    }
+    test_cluster_free(c);
+}
+
+/* Defaults of the whole cluster are for partitions without their own. */
+static void memory_of_the_cluster(void **state)
+{
+    static const char *const keys[] = {"DefMemPerCPU=20", "DefMemPerNode=200"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(keys); i++) {
+        _cleanup_free_ char *text = mem_printf("%s\n%s", keys[i], conf);
+        struct cluster *c = test_cluster(text);
+        struct job *j = test_job(c, 1, "");
+        assert_int_equal(j->want.mem_cpu_mib, i == 0 ? 20 : 0);
+        assert_int_equal(j->want.mem_node_mib, i == 0 ? 0 : 200);
+        j->part = cluster_find_part(c, "def");
+        assert_int_equal(read_words(c, j, "", NULL), 0);
+        assert_int_equal(j->want.mem_cpu_mib, 30);
+        assert_int_equal(j->want.mem_node_mib, 0);
+        test_cluster_free(c);
+    }
+}
+
+/* Memory beyond MaxMemPerCPU is paid for in CPUs. */
+static void memory_paid_in_cpus(void **state)
+{
+    static const struct {
+        const char *words;
+        uint32_t cpus_per_task, min_cpus;
+    } cases[] = {
+        {"mem-per-cpu=100", 1, 0},
+        {"mem-per-cpu=101", 2, 0},
+        {"mem-per-cpu=250 c=2", 6, 0},
+        {"mem=100", 1, 1},
+        {"mem=101", 1, 2},
+        {"mem=950 mincpus=3", 1, 10},
+        {"mem=150 mincpus=3", 1, 3},
+        {"mem-per-cpu=18446744073709551615", 1, 0},
+        {"mem=18446744073709551614", 1, UINT32_MAX},
+        {"mem-per-cpu=429496729500", UINT32_MAX, 0},
+        {"mem-per-cpu=18446744073709551615 c=4294967295", UINT32_MAX, 0},
+    };
+    struct cluster *c = test_cluster(conf);
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct job *j = cluster_add_job(c, 1);
+        j->part = cluster_find_part(c, "most");
+        assert_int_equal(read_words(c, j, cases[i].words, NULL), 0);
+        if (j->want.cpus_per_task != cases[i].cpus_per_task ||
+            j->want.min_cpus != cases[i].min_cpus)
+            fail_msg("'%s': %u a task, at least %u a node", cases[i].words, j->want.cpus_per_task,
+                     j->want.min_cpus);
+        cluster_remove_job(c, j);
+    }
+    test_cluster_free(c);
+}
+
+/* Where memory is not handed out, nobody asks for any. */
+static void memory_is_not_counted(void **state)
+{
+    struct cluster *c = test_cluster("SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\n"
+                                     "NodeName=n1\nPartitionName=p Nodes=ALL DefMemPerCPU=9\n");
+    static const char *const words[] = {"", "mem=70", "mem=0", "mem-per-cpu=70"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(words); i++) {
+        struct job *j = test_job(c, 1, words[i]);
+        assert_int_equal(j->want.mem_cpu_mib | j->want.mem_node_mib, 0);
+        cluster_remove_job(c, j);
+    }
+    test_cluster_free(c);
+}
+
+static void whole_nodes(void **state)
+{
+    static const struct {
+        const char *part, *words;
+        bool exclusive;
+    } cases[] = {
+        {"p", "", false},          {"p", "exclusive", true},
+        {"alone", "", true},       {"alone", "exclusive", true},
+        {"forced", "", false},     {"forced", "exclusive", false},
+        {NULL, "exclusive", true},
+    };
+    struct cluster *c = test_cluster(conf);
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct job *j = cluster_add_job(c, 1);
+        j->part = cases[i].part ? cluster_find_part(c, cases[i].part) : NULL;
+        assert_int_equal(read_words(c, j, cases[i].words, NULL), 0);
+        assert_int_equal(j->want.exclusive, cases[i].exclusive);
+        cluster_remove_job(c, j);
+    }
+    test_cluster_free(c);
+    c = test_cluster("SelectType=select/linear\nNodeName=n1\n"
+                     "PartitionName=p Nodes=ALL OverSubscribe=FORCE\n");
+    assert_true(test_job(c, 1, "")->want.exclusive);
+    test_cluster_free(c);
+}
+
+static void the_rest(void **state)
+{
+    struct cluster *c = test_cluster(conf);
+    struct job *j = test_job(c, 1,
+                             "C=a&b mincpus=2 tmp=9 overcommit contiguous no-kill batch "
+                             "nice=-7 begin=1234");
+
+    (void)state;
+    assert_string_equal(j->want.features, "a&b");
+    assert_int_equal(j->want.min_cpus, 2);
+    assert_int_equal(j->want.tmp_mib, 9);
+    assert_true(j->want.overcommit && j->want.contiguous && j->no_kill && j->batch);
+    assert_int_equal(j->nice, -7);
+    assert_int_equal(j->begin_at, 1234);
+    assert_int_equal(read_words(c, j, "C= w= x=", NULL), 0); /* read anew, nothing is left */
+    assert_null(j->want.features);
+    assert_null(j->want.req);
+    assert_null(j->want.exc);
+    assert_false(j->want.overcommit || j->want.contiguous || j->no_kill || j->batch);
+    assert_int_equal(j->nice, 0);
+    assert_int_equal(j->begin_at, 0);
+    test_cluster_free(c);
+}
+
+static void requeue(void **state)
+{
+    static const struct {
+        const char *words;
+        bool by_default, without;
+    } cases[] = {
+        {"batch", true, false}, {"batch requeue=1", true, true}, {"batch requeue=0", false, false},
+        {"", false, false},     {"requeue=1", false, false},
+    };
+    _cleanup_free_ char *never = mem_printf("JobRequeue=0\n%s", conf);
+    struct cluster *c = test_cluster(conf), *d = test_cluster(never);
+
+    (void)state;
+    for (uint32_t i = 0; i < COUNT(cases); i++) {
+        assert_int_equal(test_job(c, i + 1, cases[i].words)->may_requeue, cases[i].by_default);
+        assert_int_equal(test_job(d, i + 1, cases[i].words)->may_requeue, cases[i].without);
+    }
+    test_cluster_free(c);
+    test_cluster_free(d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refused),
+        cmocka_unit_test(counts),
+        cmocka_unit_test(good_nodes),
+        cmocka_unit_test(memory),
+        cmocka_unit_test(memory_of_the_cluster),
+        cmocka_unit_test(memory_paid_in_cpus),
+        cmocka_unit_test(memory_is_not_counted),
+        cmocka_unit_test(whole_nodes),
+        cmocka_unit_test(the_rest),
+        cmocka_unit_test(requeue),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
