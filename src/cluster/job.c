@@ -53,6 +53,13 @@ static int read_sets(const struct cluster *c, struct request *r, const Pb__JobSp
     return rc;
 }
 
+#define MEM_TOP (UINT64_C(1) << 44) /* MiB: more than any node has, and products do not wrap */
+
+static uint64_t bounded(uint64_t mib)
+{
+    return mib < MEM_TOP ? mib : MEM_TOP;
+}
+
 static void read_memory(const struct cluster *c, const struct job *j, struct request *r,
                         const Pb__JobSpec *s)
 {
@@ -60,9 +67,10 @@ static void read_memory(const struct cluster *c, const struct job *j, struct req
     if (!(c->conf->cr & CONF_CR_MEMORY))
         return;
     if (s->has_mem_per_node_mib)
-        r->mem_node_mib = s->mem_per_node_mib ? s->mem_per_node_mib : UINT64_MAX; /* --mem=0: all */
+        r->mem_node_mib =
+            s->mem_per_node_mib ? bounded(s->mem_per_node_mib) : UINT64_MAX; /* --mem=0: all */
     else if (s->has_mem_per_cpu_mib)
-        r->mem_cpu_mib = s->mem_per_cpu_mib;
+        r->mem_cpu_mib = bounded(s->mem_per_cpu_mib);
     else if (p && p->def_mem_per_cpu_mib)
         r->mem_cpu_mib = p->def_mem_per_cpu_mib;
     else if (p && p->def_mem_per_node_mib)
@@ -215,8 +223,10 @@ static void pack_times(const struct job *j, Pb__JobLive *m)
 {
     SET(m, submit_at, j->submit_at);
     SET(m, eligible_at, j->eligible_at);
-    if (j->state == PB__JOB_STATE__PENDING ? j->expected_at : j->start_at)
-        SET(m, start_at, j->state == PB__JOB_STATE__PENDING ? j->expected_at : j->start_at);
+    int64_t expected = j->expected_at ? j->expected_at : j->begin_at;
+    int64_t start = j->state == PB__JOB_STATE__PENDING ? expected : j->start_at;
+    if (start)
+        SET(m, start_at, start);
     if (j->end_at)
         SET(m, end_at, j->end_at);
     else if (j->state == PB__JOB_STATE__RUNNING && j->limit_sec != INT64_MAX)

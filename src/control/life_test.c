@@ -273,6 +273,7 @@ static void jobs_wait_for_their_time_and_their_release(void **state)
     held.has_hold = held.hold = true;
     int64_t a = fixture_submit(f, &user, &late), b = fixture_submit(f, &user, &held);
     assert_string_equal(live(f, &arena, a)->reason, "BeginTime");
+    assert_int_equal(live(f, &arena, a)->start_at, late.begin_at_sec);
     assert_string_equal(live(f, &arena, b)->reason, "JobHeldUser");
     fixture_pass(f, 99 * 1000);
     assert_int_equal(fixture_state(f, (uint32_t)a), PB__JOB_STATE__PENDING);

@@ -81,6 +81,8 @@ static struct bitset *allowed_nodes(const struct plan *p, const struct job *j)
     return set;
 }
 
+/* A head whose start can not be foreseen, because it waits for nodes that are down, keeps nothing.
+ */
 static void reserve(struct plan *p, struct decision *d)
 {
     struct selection where = {0};
@@ -88,13 +90,14 @@ static void reserve(struct plan *p, struct decision *d)
     bitset_and(set, p->usable);
     int64_t at = timeline_earliest(p->cluster, d->job, set, p->now_sec, &where);
     if (where.shares.len) {
-        /* Without knowing when it starts, all it could use is kept for it. */
         bitset_zero(set);
         vec_foreach (&where.shares, s)
             bitset_set(set, s->node);
         d->start_at = at;
+        vec_push(&p->reservations, ((struct plan_reservation){at, set}));
+    } else {
+        bitset_free(set);
     }
-    vec_push(&p->reservations, ((struct plan_reservation){at, set}));
     select_done(&where);
 }
 

@@ -64,8 +64,8 @@ void plan_end(struct plan *p);
 
 struct free_view { /* another state of the cluster than the present one; arrays by node */
     uint32_t *units;
-    uint64_t *mem_mib;
-    bool *whole; /* nothing runs there */
+    int64_t *mem_mib; /* below 0: what runs has more than the node is configured to have now */
+    bool *whole;      /* nothing runs there */
 };
 
 /* Chooses from 'allowed' nodes (view NULL: as free as they are now). 0, or -ERR_NODES_BUSY. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which nodes a request fits on: candidates by configuration, then lowest weight first, then in the
- * fewest and tightest runs of consecutive nodes when several nodes are wanted.
+ * Which nodes a request fits on: candidates by configuration, what each of them could take, a
+ * choice among them (choose.c), and how the tasks are dealt out to the chosen ones.
  */
 #include <string.h>
 
+#include "sched/choose.h"
 #include "sched/plan.h"
 
 void select_done(struct selection *s)
@@ -38,10 +39,10 @@ static uint64_t node_mem_wanted(const struct request *r, const struct node *n, u
     return r->mem_node_mib ? r->mem_node_mib : r->mem_cpu_mib * cpus;
 }
 
-/* The fewest CPUs the request takes of any node. */
+/* The fewest CPUs the request takes of any node. With --ntasks, --ntasks-per-node is a maximum. */
 static uint32_t least_cpus(const struct request *r)
 {
-    uint32_t tasks = r->ntasks_per_node ? r->ntasks_per_node : 1;
+    uint32_t tasks = r->ntasks_per_node && !r->tasks_given ? r->ntasks_per_node : 1;
     uint32_t cpus = r->overcommit ? 1 : tasks * r->cpus_per_task;
     return cpus > r->min_cpus ? cpus : r->min_cpus;
 }
@@ -88,6 +89,24 @@ static uint32_t part_cpus_left(const struct job *j, const struct free_view *view
     return most > used ? most - used : 0;
 }
 
+/* CPUs of 'units' free units that tasks may use: whole units, as they are paid for in memory too.
+ * Of a node of one's own all CPUs are taken, and memory bounds those that get tasks. */
+static uint32_t cpus_fit(const struct request *r, const struct node *n, uint32_t units,
+                         uint64_t mem_mib, uint32_t left)
+{
+    if (r->exclusive) {
+        uint64_t by_mem = r->mem_cpu_mib ? mem_mib / r->mem_cpu_mib : n->cpus;
+        return left < n->cpus ? 0 : by_mem < n->cpus ? (uint32_t)by_mem : n->cpus;
+    }
+    if (left / n->cpus_per_unit < units)
+        units = left / n->cpus_per_unit;
+    if (r->mem_cpu_mib) {
+        uint64_t by_mem = mem_mib / r->mem_cpu_mib / n->cpus_per_unit;
+        units = by_mem < units ? (uint32_t)by_mem : units;
+    }
+    return units * n->cpus_per_unit;
+}
+
 /* How many tasks fit on the node in this view; 0: none. */
 static uint32_t tasks_fit(const struct cluster *c, const struct job *j,
                           const struct free_view *view, uint32_t node)
@@ -95,27 +114,19 @@ static uint32_t tasks_fit(const struct cluster *c, const struct job *j,
     const struct node *n = c->nodes.data[node];
     const struct request *r = &j->want;
     uint32_t units = view ? view->units[node] : n->exclusive ? 0 : n->free_units;
-    uint64_t mem = view ? view->mem_mib[node] : n->mem_mib - n->used_mem_mib;
+    int64_t mem = view ? view->mem_mib[node] : (int64_t)(n->mem_mib - n->used_mem_mib);
     bool whole = view ? view->whole[node] : n->jobs == 0;
-    if (units == 0 || (r->exclusive && !whole))
+    if (units == 0 || mem < 0 || (r->exclusive && !whole))
         return 0;
-    uint32_t cpus = units * n->cpus_per_unit, left = part_cpus_left(j, view, node), tasks;
-    cpus = cpus < left ? cpus : left;
-    if (cpus == 0 || cpus < r->min_cpus || (r->exclusive && cpus < n->cpus))
+    if (r->mem_node_mib && node_mem_wanted(r, n, 0) > (uint64_t)mem)
         return 0;
-    if (r->overcommit)
-        tasks = r->tasks;
-    else
-        tasks = cpus / r->cpus_per_task;
-    if (r->mem_node_mib && node_mem_wanted(r, n, 0) > mem)
+    uint32_t cpus = cpus_fit(r, n, units, (uint64_t)mem, part_cpus_left(j, view, node));
+    if (cpus == 0 || cpus < r->min_cpus)
         return 0;
-    if (r->mem_cpu_mib && !r->exclusive && !r->overcommit) {
-        uint64_t by_mem = mem / r->mem_cpu_mib / r->cpus_per_task;
-        tasks = by_mem < tasks ? (uint32_t)by_mem : tasks;
-    }
-    if (r->ntasks_per_node)
-        tasks = tasks >= r->ntasks_per_node ? r->ntasks_per_node : 0;
-    return tasks;
+    uint32_t tasks = r->overcommit ? r->tasks : cpus / r->cpus_per_task;
+    if (!r->ntasks_per_node || tasks < r->ntasks_per_node)
+        return r->ntasks_per_node && !r->tasks_given ? 0 : tasks;
+    return r->ntasks_per_node;
 }
 
 static void add_share(const struct cluster *c, const struct job *j, uint32_t node, uint32_t tasks,
@@ -128,140 +139,19 @@ static void add_share(const struct cluster *c, const struct job *j, uint32_t nod
     uint32_t units = r->exclusive ? n->units : (cpus + n->cpus_per_unit - 1) / n->cpus_per_unit;
     struct share s = {.node = node, .units = units ? units : 1};
     s.mem_mib = node_mem_wanted(r, n, s.units * n->cpus_per_unit);
-    if (s.mem_mib > n->mem_mib)
+    if (r->exclusive && s.mem_mib > n->mem_mib)
         s.mem_mib = n->mem_mib; /* a whole node has no more than it has */
     vec_push(&out->shares, s);
 }
 
-/* --- choice
- * ---------------------------------------------------------------------------------------- */
-
-struct chooser {
-    const struct cluster *c;
-    const struct job *j;
-    struct bitset *fits; /* nodes with room for at least a task */
-    uint32_t *tasks;     /* by node */
-    struct bitset *chosen;
-    uint32_t count, sum;
-};
-
-static void choose(struct chooser *ch, size_t node)
+/* Deals the tasks out one node after the other, so that every chosen node gets at least one; where
+ * the number of nodes was not asked for, one node is filled before the next. */
+static void deal(const struct chooser *ch, const struct cluster *c, const struct job *j,
+                 struct selection *out)
 {
-    bitset_set(ch->chosen, node);
-    ch->count++;
-    ch->sum += ch->tasks[node];
-}
-
-static bool enough(const struct chooser *ch)
-{
-    const struct request *r = &ch->j->want;
-    return ch->count >= r->min_nodes && ch->sum >= r->tasks;
-}
-
-/* More would not be taken: -N 2-4 takes four nodes when they are free. */
-static bool full(const struct chooser *ch)
-{
-    const struct request *r = &ch->j->want;
-    return ch->count >= r->max_nodes || (enough(ch) && ch->count >= r->good_nodes);
-}
-
-/* The next run of fitting, not chosen nodes of this weight at or after 'from'; false: none. */
-static bool next_run(const struct chooser *ch, uint32_t weight, size_t from, size_t *first,
-                     size_t *len)
-{
-    long i = bitset_next(ch->fits, from);
-    while (i >= 0 && (bitset_test(ch->chosen, (size_t)i) || ch->c->nodes.data[i]->weight != weight))
-        i = bitset_next(ch->fits, (size_t)i + 1);
-    if (i < 0)
-        return false;
-    *first = (size_t)i;
-    size_t end = *first;
-    while (end < ch->fits->size && bitset_test(ch->fits, end) && !bitset_test(ch->chosen, end) &&
-           ch->c->nodes.data[end]->weight == weight)
-        end++;
-    *len = end - *first;
-    return true;
-}
-
-/* The run closest in size to what is missing: the smallest that is enough, else the largest
- * (CORE-139 to 142). */
-static bool best_run(const struct chooser *ch, uint32_t weight, size_t wanted, size_t *first,
-                     size_t *len)
-{
-    size_t at = 0, f, l;
-    *len = 0;
-    while (next_run(ch, weight, at, &f, &l)) {
-        bool better = *len == 0 || (*len < wanted ? l > *len : l >= wanted && l < *len);
-        if (better) {
-            *first = f;
-            *len = l;
-        }
-        at = f + l;
-    }
-    return *len > 0;
-}
-
-/* The lowest weight above 'over' among fitting nodes; -1: none. */
-static int64_t next_weight(const struct chooser *ch, int64_t over)
-{
-    int64_t found = -1;
-    bitset_foreach (ch->fits, i) {
-        int64_t w = ch->c->nodes.data[i]->weight;
-        if (w > over && (found < 0 || w < found))
-            found = w;
-    }
-    return found;
-}
-
-static void choose_runs(struct chooser *ch, uint32_t weight)
-{
-    const struct request *r = &ch->j->want;
-    size_t first, len;
-    while (!full(ch)) {
-        size_t wanted = r->good_nodes > ch->count ? r->good_nodes - ch->count : 1;
-        if (!best_run(ch, weight, wanted, &first, &len))
-            return;
-        for (size_t i = first; i < first + len && !full(ch); i++)
-            choose(ch, i);
-    }
-}
-
-static bool choose_contiguous(struct chooser *ch)
-{
-    const struct request *r = &ch->j->want;
-    for (size_t first = 0; first < ch->fits->size; first++) {
-        for (size_t i = first; i < ch->fits->size && bitset_test(ch->fits, i) && !full(ch); i++)
-            choose(ch, i);
-        if (enough(ch) && (!r->req || bitset_contains(ch->chosen, r->req)))
-            return true;
-        bitset_zero(ch->chosen);
-        ch->count = ch->sum = 0;
-    }
-    return false;
-}
-
-static bool choose_all(struct chooser *ch)
-{
-    const struct request *r = &ch->j->want;
-    if (r->contiguous)
-        return choose_contiguous(ch);
-    if (r->req) {
-        if (!bitset_contains(ch->fits, r->req))
-            return false;
-        bitset_foreach (r->req, i)
-            choose(ch, (size_t)i);
-    }
-    for (int64_t w = next_weight(ch, -1); w >= 0 && !full(ch); w = next_weight(ch, w))
-        choose_runs(ch, (uint32_t)w);
-    return enough(ch);
-}
-
-/* Deals the tasks out one node after the other, so that every chosen node gets at least one. */
-static void deal(const struct chooser *ch, struct selection *out)
-{
-    const struct request *r = &ch->j->want;
+    const struct request *r = &j->want;
     uint32_t left = r->tasks > ch->count ? r->tasks - ch->count : 0;
-    bool one_by_one = r->min_nodes > 1 || r->good_nodes > 1;
+    bool one_by_one = ch->min > 1 || ch->good > 1;
     uint32_t *got = mem_new_array(uint32_t, ch->fits->size + 1);
     bitset_foreach (ch->chosen, i) {
         got[i] = r->ntasks_per_node && !r->tasks_given ? r->ntasks_per_node : 1;
@@ -281,26 +171,42 @@ static void deal(const struct chooser *ch, struct selection *out)
             }
     }
     bitset_foreach (ch->chosen, i)
-        add_share(ch->c, ch->j, (uint32_t)i, got[i], out);
+        add_share(c, j, (uint32_t)i, got[i], out);
     free(got);
+}
+
+/* The request's numbers of nodes, and those of its partition. */
+static void set_bounds(struct chooser *ch, const struct request *r, const struct conf_part *p)
+{
+    ch->need = r->tasks;
+    ch->min = r->min_nodes > p->min_nodes ? r->min_nodes : p->min_nodes;
+    ch->max = r->max_nodes < p->max_nodes ? r->max_nodes : p->max_nodes;
+    ch->good = r->good_nodes < ch->max ? r->good_nodes : ch->max;
+    ch->good = ch->good > ch->min ? ch->good : ch->min;
 }
 
 int select_nodes(const struct cluster *c, const struct job *j, const struct bitset *allowed,
                  const struct free_view *view, struct selection *out)
 {
-    struct chooser ch = {
-        .c = c, .j = j, .fits = bitset_new(c->nodes.len), .chosen = bitset_new(c->nodes.len)};
-    ch.tasks = mem_new_array(uint32_t, c->nodes.len + 1);
+    struct chooser ch = {.required = j->want.req,
+                         .contiguous = j->want.contiguous,
+                         .fits = bitset_new(c->nodes.len),
+                         .chosen = bitset_new(c->nodes.len),
+                         .tasks = mem_new_array(uint32_t, c->nodes.len + 1),
+                         .weight = mem_new_array(uint32_t, c->nodes.len + 1)};
+    set_bounds(&ch, &j->want, &j->part->conf);
     bitset_foreach (allowed, i) {
         ch.tasks[i] = tasks_fit(c, j, view, (uint32_t)i);
+        ch.weight[i] = c->nodes.data[i]->weight;
         if (ch.tasks[i])
             bitset_set(ch.fits, (size_t)i);
     }
-    int rc = choose_all(&ch) ? 0 : -ERR_NODES_BUSY;
+    int rc = choose_nodes(&ch) ? 0 : -ERR_NODES_BUSY;
     if (rc == 0)
-        deal(&ch, out);
+        deal(&ch, c, j, out);
     bitset_free(ch.fits);
     bitset_free(ch.chosen);
     free(ch.tasks);
+    free(ch.weight);
     return rc;
 }

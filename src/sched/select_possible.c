@@ -50,14 +50,16 @@ static int no_node(struct err *err, const char *what, uint64_t asked, const char
 static int check_one_node(const struct job *j, const struct most *most, struct err *err)
 {
     const struct request *r = &j->want;
-    uint64_t cpus = r->overcommit ? 1 : r->cpus_per_task;
-    if (r->ntasks_per_node && !r->overcommit)
+    uint64_t cpus = r->overcommit ? 1 : r->cpus_per_task; /* at least 1 */
+    if (r->ntasks_per_node && !r->tasks_given && !r->overcommit)
         cpus *= r->ntasks_per_node;
     cpus = cpus > r->min_cpus ? cpus : r->min_cpus;
     if (cpus > most->cpus_per_node)
         return no_node(err, "CPU count per node", cpus, "", most->cpus_per_node, j->part);
     uint64_t mem = r->mem_node_mib == UINT64_MAX ? 0 : r->mem_node_mib;
-    mem = mem ? mem : r->mem_cpu_mib * cpus;
+    if (!mem && r->mem_cpu_mib > most->mem_mib / cpus)
+        return no_node(err, "Memory specification", r->mem_cpu_mib, "M per CPU",
+                       most->mem_mib / cpus, j->part);
     if (mem > most->mem_mib)
         return no_node(err, "Memory specification", mem, "M", most->mem_mib, j->part);
     if (r->tmp_mib > most->tmp_mib)
@@ -70,11 +72,11 @@ static int check_one_node(const struct job *j, const struct most *most, struct e
 static int check_together(const struct cluster *c, const struct job *j, struct err *err)
 {
     struct free_view view = {mem_new_array(uint32_t, c->nodes.len + 1),
-                             mem_new_array(uint64_t, c->nodes.len + 1),
+                             mem_new_array(int64_t, c->nodes.len + 1),
                              mem_new_array(bool, c->nodes.len + 1)};
     vec_foreach (&c->nodes, n) {
         view.units[(*n)->index] = (*n)->units;
-        view.mem_mib[(*n)->index] = (*n)->mem_mib;
+        view.mem_mib[(*n)->index] = (int64_t)(*n)->mem_mib;
         view.whole[(*n)->index] = true;
     }
     struct bitset *candidates = select_candidates(c, j);

@@ -6,12 +6,12 @@
 static void view_init(const struct cluster *c, struct free_view *v)
 {
     v->units = mem_new_array(uint32_t, c->nodes.len + 1);
-    v->mem_mib = mem_new_array(uint64_t, c->nodes.len + 1);
+    v->mem_mib = mem_new_array(int64_t, c->nodes.len + 1);
     v->whole = mem_new_array(bool, c->nodes.len + 1);
     vec_foreach (&c->nodes, at) {
         const struct node *n = *at;
         v->units[n->index] = n->exclusive ? 0 : n->free_units;
-        v->mem_mib[n->index] = n->mem_mib - n->used_mem_mib;
+        v->mem_mib[n->index] = (int64_t)(n->mem_mib - n->used_mem_mib);
         v->whole[n->index] = n->jobs == 0;
     }
 }
@@ -31,7 +31,7 @@ static void give_back(const struct cluster *c, const struct job *j, struct free_
         if (a->released)
             continue;
         v->units[a->node] = n->exclusive ? n->units : v->units[a->node] + a->units;
-        v->mem_mib[a->node] += a->mem_mib;
+        v->mem_mib[a->node] += (int64_t)a->mem_mib;
         v->whole[a->node] = v->units[a->node] == n->units;
     }
 }

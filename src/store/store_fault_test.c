@@ -93,7 +93,7 @@ static void failed_sync_is_fatal(void **state)
     s = open_ok(*state, 0);
     struct seen seen = {0};
     assert_int_equal(store_load(s, 0, seen_record, seen_damaged, &seen, NULL), 0);
-    assert_true(str_starts(str_cstr(&seen.records), "2/1=first\n"));
+    assert_true(strstr(str_cstr(&seen.records), "2/1=first\n") != NULL);
     assert_null(strstr(str_cstr(&seen.records), "third"));
     assert_null(strstr(str_cstr(&seen.records), "fourth"));
     seen_done(&seen);
@@ -148,9 +148,9 @@ static void failed_writes_leave_whole_batches(void **state)
             }
             commit_ok(s, batch_of(5, "fifth"));
             store_close(s);
-            assert_records(dir, hit ? "2/1=first\n2/5=fifth\n4:n=fifth\n"
-                                    : "2/1=first\n2/2=second\n2/5=fifth\n3/2=a new kind, so that a "
-                                      "table is made\n4:n=fifth\n");
+            assert_records(dir, hit ? "4:n=fifth\n2/1=first\n2/5=fifth\n"
+                                    : "4:n=fifth\n2/1=first\n2/2=second\n2/5=fifth\n3/2=a new "
+                                      "kind, so that a table is made\n");
             test_dir_free(dir);
             if (!hit)
                 break;
@@ -186,7 +186,7 @@ static void passing_failure_is_repeated(void **state)
     assert_non_null(strstr(told.last.text, "nothing is answered"));
     store_close(s);
     loop_free(r.loop);
-    assert_records(*state, "2/1=first\n4:n=first\n");
+    assert_records(*state, "4:n=first\n2/1=first\n");
 }
 
 /* Closing gives a commit up that cannot be made, and its done() never comes. */
@@ -222,7 +222,7 @@ static void reserve_carries_on(void **state)
     commit_ok(s, batch_of(1, "first"));
     assert_true(told.trouble > 0);
     store_close(s);
-    assert_records(*state, "2/1=first\n4:n=first\n");
+    assert_records(*state, "4:n=first\n2/1=first\n");
 }
 
 /* A real full disk: a tmpfs of 16 MiB, filled up by somebody else. */
@@ -267,7 +267,7 @@ static void full_disk_is_survived(void **state)
     commit_ok(s, batch_of(3, "third"));
     assert_false(store_low(s));
     store_close(s);
-    assert_records(*state, "2/1=first\n2/2=second\n2/3=third\n4:n=third\n");
+    assert_records(*state, "4:n=third\n2/1=first\n2/2=second\n2/3=third\n");
     assert_int_equal(umount2(*state, MNT_DETACH), 0);
 }
 

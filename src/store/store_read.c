@@ -162,15 +162,18 @@ static int damaged_move_all(struct load *l)
     return rc;
 }
 
+/* Named records first: what is numbered is read in their light. */
 static int load_all(struct load *l, uint32_t skip_kind)
 {
     _cleanup_free_ uint32_t *kinds = NULL;
     size_t count = 0;
     int rc = store_db_tables(l->s->db, &kinds, &count);
+    if (rc == SQLITE_OK)
+        rc = load_named(l, skip_kind);
     for (size_t i = 0; rc == SQLITE_OK && i < count; i++)
         if (kinds[i] != skip_kind)
             rc = load_numbered(l, kinds[i]);
-    return rc == SQLITE_OK ? load_named(l, skip_kind) : rc;
+    return rc;
 }
 
 int store_load(struct store *s, uint32_t skip_kind, store_load_fn *each, store_damaged_fn *damaged,

@@ -113,13 +113,13 @@ static void records_come_back(void **state)
     assert_false(store_batch_empty(b));
     commit_ok(s, b);
     store_close(s);
-    assert_records(*state, "1/0=\n2/7=a\n2/40=b\n2/300=c\n3/7=payload\n4:n1=one\n4:n2=two\n");
+    assert_records(*state, "4:n1=one\n4:n2=two\n1/0=\n2/7=a\n2/40=b\n2/300=c\n3/7=payload\n");
 
     s = open_ok(*state, 0);
     struct seen seen = {0};
     assert_int_equal(store_load(s, 3, seen_record, seen_damaged, &seen, NULL), 0);
     assert_string_equal(str_cstr(&seen.records),
-                        "1/0=\n2/7=a\n2/40=b\n2/300=c\n4:n1=one\n4:n2=two\n");
+                        "4:n1=one\n4:n2=two\n1/0=\n2/7=a\n2/40=b\n2/300=c\n");
     store_close(s);
     seen_done(&seen);
 }
@@ -143,7 +143,7 @@ static void last_change_of_a_batch_wins(void **state)
     store_delete(b, 4, 0, "never");
     commit_ok(s, b);
     store_close(s);
-    assert_records(*state, "2/1=last\n4:n=last\n");
+    assert_records(*state, "4:n=last\n2/1=last\n");
 }
 
 static void later_batches_replace_and_delete(void **state)
