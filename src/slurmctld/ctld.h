@@ -55,9 +55,9 @@ struct ctld {
     uint64_t turns, commits;
     bool debug_given; /* by setdebug, until the configuration is read again: */
     unsigned debug;   /* the log's level */
-    bool low;       /* what control/ was last told */
-    bool stopping;  /* what is queued leaves, nothing new is taken */
-    bool stop_left; /* it has left */
+    bool low;         /* what control/ was last told */
+    bool stopping;    /* what is queued leaves, nothing new is taken */
+    bool stop_left;   /* it has left */
 };
 
 /* ctld.c. The configuration becomes the controller's. On failure ctld_free() what there is. */
