@@ -59,7 +59,10 @@ static int usage(const char *what)
 static int parse_options(int argc, char **argv, struct options *o)
 {
     static const struct option longs[] = {
-        {"version", no_argument, NULL, 'V'}, {"help", no_argument, NULL, 'h'}, {0}};
+        {"version", no_argument, NULL, 'V'},
+        {"help", no_argument, NULL, 'h'},
+        {USERS_OPTION, required_argument, NULL, 'U'}, /* for ourselves only */
+        {0}};
     int letter;
 
     while ((letter = getopt_long(argc, argv, "cCDf:hN:vV", longs, NULL)) != -1) {
@@ -82,6 +85,8 @@ static int parse_options(int argc, char **argv, struct options *o)
         case 'v':
             o->verbose++;
             break;
+        case 'U':
+            return users_look_up(optarg);
         case 'V':
             puts("slurm " SLURM_VERSION);
             return 0;
@@ -228,7 +233,7 @@ static void set_up_loop(struct slurmd *d)
     loop_signal(d->loop, SIGUSR2, on_rotated, d);
     loop_child_other(d->loop, on_stray, d);
     loop_on_turn(d->loop, on_turn, d);
-    d->users = users_new(d->loop);
+    d->users = users_new(d->loop, "/proc/self/exe");
 }
 
 static int set_up(struct slurmd *d, const struct options *o, struct err *err)
@@ -298,7 +303,7 @@ static int run(struct slurmd *d, const struct options *o)
         logfile_detach(d);
         detach_ready(terminal, d->null_fd);
     }
-    malloc_trim(0);
+    malloc_trim(0); /* of reading the configuration */
     loop_run(d->loop);
     tear_down(d, pid_file);
     return 0;
