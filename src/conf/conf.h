@@ -163,8 +163,12 @@ struct conf_report { /* what to tell the administrator besides the first error *
 void conf_report_done(struct conf_report *report);
 
 /* The file a program started now would use: SLURM_CONF, PREFIX/etc/slurm.conf of the running
- * program, or /etc/slurm/slurm.conf. The caller frees. */
+ * program, /etc/slurm/slurm.conf or (CORE-059) /etc/slurm.conf. The caller frees. */
 char *conf_path(void);
+
+/* The same for a daemon, which reads /etc/slurmctld.conf or /etc/slurmd.conf when there is no other
+ * (CORE-025, CORE-042). The caller frees. */
+char *conf_path_daemon(const char *daemon);
 
 /* Reads and validates. node_name is for CONF_NODE only: a NodeName, or NULL for the row whose
  * NodeHostname is this host's name. On failure err says "FILE:LINE: what, and what to do"; nothing

@@ -17,7 +17,18 @@ char *conf_path(void)
         if (access(beside, F_OK) == 0)
             return take_ptr(beside);
     }
-    return mem_strdup("/etc/slurm/slurm.conf");
+    bool old = access("/etc/slurm/slurm.conf", F_OK) != 0 && access("/etc/slurm.conf", F_OK) == 0;
+    return mem_strdup(old ? "/etc/slurm.conf" : "/etc/slurm/slurm.conf");
+}
+
+char *conf_path_daemon(const char *daemon)
+{
+    char *path = conf_path();
+    _cleanup_free_ char *own = mem_printf("/etc/%s.conf", daemon);
+    if (access(path, F_OK) == 0 || access(own, F_OK) != 0)
+        return path;
+    free(path);
+    return take_ptr(own);
 }
 
 long conf_find_node(const struct conf *c, const char *name)

@@ -102,7 +102,8 @@ static bool check_elsewhere(const struct conf *conf)
 
 int check_run(const struct ctld_options *o)
 {
-    _cleanup_free_ char *path = o->conf_path ? mem_strdup(o->conf_path) : conf_path();
+    _cleanup_free_ char *path =
+        o->conf_path ? mem_strdup(o->conf_path) : conf_path_daemon("slurmctld");
     struct conf *conf = NULL;
     struct conf_report report = {0};
     struct err err = {0};

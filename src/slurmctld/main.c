@@ -20,7 +20,7 @@ static int failed(const struct err *err)
 static struct conf *conf_read(struct ctld *c, struct conf_report *report, struct err *err)
 {
     const char *given = c->options->conf_path;
-    _cleanup_free_ char *path = given ? mem_strdup(given) : conf_path();
+    _cleanup_free_ char *path = given ? mem_strdup(given) : conf_path_daemon("slurmctld");
     struct conf *conf = NULL;
     c->conf_path = path_absolute(path, NULL);
     conf_load(c->conf_path, CONF_FULL, NULL, &conf, report, err);

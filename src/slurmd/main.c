@@ -127,7 +127,8 @@ static int print_hardware(const char *host)
 
 static int load_conf(struct slurmd *d, const struct options *o, struct err *err)
 {
-    _cleanup_free_ char *path = o->conf_file ? path_absolute(o->conf_file, NULL) : conf_path();
+    _cleanup_free_ char *path =
+        o->conf_file ? path_absolute(o->conf_file, NULL) : conf_path_daemon("slurmd");
     struct conf_report report = {0};
     int rc = conf_load(path, CONF_NODE, o->node, &d->conf, &report, err);
 

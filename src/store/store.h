@@ -50,7 +50,8 @@ int store_open(const char *dir, unsigned flags, struct loop *loop,
                const struct store_events *events, struct store **out, struct err *err);
 void store_close(struct store *s); /* waits for commits under way */
 
-/* Every record: the named ones, then the numbered ones in rising order. data is valid during the call.
+/* Every record: the named ones, then the numbered ones in rising order. data is valid during the
+ * call.
  * damaged() gets what fails its checksum, which has been moved to the table 'damaged'. */
 typedef void store_load_fn(void *ctx, uint32_t kind, uint64_t number, const char *name,
                            const void *data, size_t len);

@@ -1,11 +1,41 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Nodes and their daemons, configuration errors at start: CORE-009, 015, 023, 025, 042, 114 to 118, 120, 133, 147."""
+import os
 import pathlib
 import re
 import signal
 import subprocess
 
+import pytest
+
 from harness import PREFIX, eventually
+
+
+OLD_PLACES = """
+set -e
+mkdir -p "$1/up" "$1/work"
+mount -t overlay overlay -o lowerdir=/etc,upperdir="$1/up",workdir="$1/work" /etc
+rm -rf /etc/slurm
+printf 'ClusterName=old\nSlurmctldHost=h\nNodeName=n1\nPartitionName=%s Nodes=ALL\n' of_slurmctld >/etc/slurmctld.conf
+slurmctld --check
+sed s/of_slurmctld/of_all/ /etc/slurmctld.conf >/etc/slurm.conf
+slurmctld --check
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="makes a mount namespace")
+def test_the_places_of_the_first_report_are_looked_at(tmp_path):
+    """CORE-025, 042, 059: /etc/slurmctld.conf, and before it /etc/slurm.conf."""
+    env = {"PATH": f"{PREFIX}/sbin:" + os.environ["PATH"]}
+    (tmp_path / "t").mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", tmp_path / "t"], check=True)
+    try:
+        done = subprocess.run(["unshare", "-m", "/bin/sh", "-c", OLD_PLACES, "sh", tmp_path / "t"], text=True,
+                              capture_output=True, env=env, timeout=30)
+    finally:
+        subprocess.run(["umount", tmp_path / "t"], check=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "/etc/slurmctld.conf" in done.stdout + done.stderr and "/etc/slurm.conf" in done.stdout + done.stderr
 
 
 def test_stop_and_start_of_a_node_daemon_is_noticed(make_cluster):
