@@ -58,6 +58,7 @@ static void job_free(struct job *j)
     bitset_free(j->want.req);
     bitset_free(j->want.exc);
     free(j->want.features);
+    free(j->stored_reason);
     free(j->reason_detail);
     str_done(&j->alloc_step);
     str_done(&j->spec);

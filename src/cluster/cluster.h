@@ -67,6 +67,7 @@ struct request { /* what the planner needs to know of a job */
     uint64_t mem_node_mib, mem_cpu_mib, tmp_mib;
     uint32_t good_nodes; /* as many as that when they are free now, if not min_nodes */
     bool exclusive, contiguous, overcommit, tasks_given;
+    bool req_gone;            /* a node it requires is not configured any more: it waits */
     struct bitset *req, *exc; /* NULL: none */
     char *features;           /* NULL: none */
 };
@@ -111,8 +112,8 @@ struct job {
     int64_t submit_at, eligible_at, begin_at, start_at, end_at, sched_at,
         expected_at;    /* wall seconds */
     int64_t limit_sec;  /* INT64_MAX: unlimited */
-    const char *reason; /* static words; NULL: None */
-    char *reason_detail;
+    const char *reason; /* static words, or the stored one; NULL: None */
+    char *stored_reason, *reason_detail;
     int exit_status, derived_status;
     VEC(struct alloc_node) alloc;
     VEC(struct step) steps;
@@ -153,7 +154,7 @@ struct part *cluster_find_part(const struct cluster *c, const char *name);
 struct part *cluster_default_part(const struct cluster *c);
 struct job *cluster_find_job(const struct cluster *c, uint32_t id);
 
-/* Adds a job of this id, or -ERR_LIMIT; ids normally rise. */
+/* Adds a job of this id; NULL when there is one. Ids normally rise. */
 struct job *cluster_add_job(struct cluster *c, uint32_t id);
 void cluster_remove_job(struct cluster *c, struct job *j);
 

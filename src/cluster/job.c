@@ -327,17 +327,55 @@ static void restore_live(struct job *j, const Pb__JobLive *m)
     j->backfilled = OR(m, scheduled_by_backfill, 0);
     j->interactive_step = OR(m, interactive_step, 0);
     j->requeue_after = OR(m, requeue_after, 0);
+    j->reason = j->stored_reason = mem_strdup(m->reason);
     j->reason_detail = mem_strdup(m->reason_detail);
+}
+
+/* Leaves out of an expression the nodes that the configuration has no more. True: there were some.
+ */
+static bool drop_gone_nodes(const struct cluster *c, char **expr, struct arena *arena)
+{
+    _cleanup_hostlist_ struct hostlist *named = NULL, *known = hostlist_new();
+    char name[HOSTLIST_NAME_MAX + 1];
+    struct str out = STR_INIT;
+    if (!*expr || hostlist_parse(*expr, &named, NULL) != 0)
+        return false;
+    for (size_t i = 0; i < hostlist_count(named); i++)
+        if (cluster_find_node(c, hostlist_nth(named, i, name)))
+            hostlist_push(known, name);
+    bool gone = hostlist_count(known) < hostlist_count(named);
+    hostlist_format(known, &out);
+    if (gone)
+        *expr = arena_strdup(arena, str_cstr(&out));
+    str_done(&out);
+    return gone;
+}
+
+/* A job outlives the nodes it names: it goes on where it runs, and waits when it needs them. */
+static int read_stored_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *stored,
+                            struct err *err)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__JobSpec spec = *stored;
+    drop_gone_nodes(c, &spec.exc_nodes, &arena);
+    bool gone = drop_gone_nodes(c, &spec.req_nodes, &arena);
+    int rc = job_read_spec(c, j, &spec, err);
+    j->want.req_gone = gone;
+    return rc;
 }
 
 int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, struct err *err)
 {
     const Pb__JobLive *m = record->live;
+    if ((unsigned)m->state > PB__JOB_STATE__OUT_OF_MEMORY)
+        return err_set(err, -ERR_STORE_DAMAGED, "job %u: its record has the unknown state %d",
+                       j->id, (int)m->state);
     j->part = m->partition ? cluster_find_part(c, m->partition) : NULL;
     j->uid = OR(record->spec, uid, 0);
     j->gid = OR(record->spec, gid, 0);
     pb_pack(&record->spec->base, &j->spec);
-    int rc = job_read_spec(c, j, record->spec, err);
+    int rc = read_stored_spec(c, j, record->spec, err);
     restore_live(j, m);
     job_load_state(c, j, m->state);
     for (size_t i = 0; i < m->n_alloc; i++)
@@ -345,7 +383,7 @@ int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, s
     for (size_t i = 0; i < record->n_steps; i++)
         restore_step(c, j, record->steps[i]);
     job_pack_live(c, j);
-    return rc == -ERR_NO_NODE ? 0 : rc; /* a node it asked for is gone: it waits, and says so */
+    return rc;
 }
 
 void job_touch(struct cluster *c, struct job *j)

@@ -41,7 +41,6 @@ static void carry_job(struct job *to, struct job *from)
     to->alloc_call = from->alloc_call;
     to->alloc_step = from->alloc_step;
     from->alloc_step = STR_INIT;
-    to->reason = from->reason;
     to->request_key = from->request_key;
     to->end_mono_ms = from->end_mono_ms;
     to->repeat_mono_ms = from->repeat_mono_ms;

@@ -113,6 +113,10 @@ static const char *why_blocked(const struct plan *p, const struct job *j)
 static bool look_at(struct plan *p, struct job *j, struct decision *d)
 {
     *d = (struct decision){.kind = PLAN_WAIT, .job = j, .reason = "Priority"};
+    if (j->want.req_gone) { /* nobody waits for it */
+        d->reason = "ReqNodeNotAvail";
+        return true;
+    }
     bool start = false;
     if (!has_failed(p, j)) {
         struct bitset *allowed = allowed_nodes(p, j);

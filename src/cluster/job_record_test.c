@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A job's record: packed, stored, restored in another life of the controller. */
+#include "cluster/cluster_test_util.h"
+
+#define NODES CONS "NodeName=n[1-6] CPUs=4 RealMemory=1000\n"
+#define FEWER CONS "NodeName=n[1-4] CPUs=4 RealMemory=1000\n"
+#define PARTS "PartitionName=p Nodes=ALL Default=YES\nPartitionName=q Nodes=ALL\n"
+
+enum { STATES = PB__JOB_STATE__OUT_OF_MEMORY + 1 };
+
+/* A job with its spec kept, as control does. */
+static struct job *job_of(struct cluster *c, uint32_t id, const char *words)
+{
+    struct job *j = test_job(c, id, words);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__JobSpec spec = test_spec(&arena, words);
+    spec.name = (char *)"a name";
+    spec.has_uid = spec.has_gid = true;
+    spec.uid = j->uid = 1000 + id;
+    spec.gid = j->gid = 100;
+    pb_pack(&spec.base, &j->spec);
+    return j;
+}
+
+static const Pb__JobRecord *record_of(const struct cluster *c, struct job *j, struct arena *arena)
+{
+    struct str packed = STR_INIT;
+    job_pack_live(c, j);
+    job_pack_record(j, &packed);
+    const Pb__JobRecord *r =
+        arena_unpack(arena, &pb__job_record__descriptor, packed.data, packed.len);
+    assert_non_null(r);
+    str_done(&packed);
+    return r;
+}
+
+static struct job *restore(struct cluster *to, const Pb__JobRecord *r)
+{
+    struct err err = {0};
+    struct job *j = cluster_add_job(to, r->live->job_id);
+    assert_non_null(j);
+    if (job_restore(to, j, r, &err) != 0)
+        fail_msg("job %u: %s", j->id, err.text);
+    assert_int_equal(err.code, 0);
+    assert_false(j->dirty);
+    return j;
+}
+
+/* --- damaged and outlived records --- */
+
+static void unknown_state(void **state)
+{
+    static const int bad[] = {STATES, 31, 32, 77, INT32_MAX};
+    struct cluster *c = test_cluster(NODES PARTS);
+    struct job *j = job_of(c, 1, "");
+    _cleanup_arena_ struct arena arena;
+
+    (void)state;
+    arena_init(&arena, 0);
+    const Pb__JobRecord *r = record_of(c, j, &arena);
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        struct err err = {0};
+        struct job *k = cluster_add_job(c, 2);
+        r->live->state = (Pb__JobState)bad[i];
+        assert_int_equal(job_restore(c, k, r, &err), -ERR_STORE_DAMAGED);
+        assert_non_null(strstr(err.text, "job 2"));
+        cluster_remove_job(c, k);
+        assert_int_equal(c->pending, 1);
+        assert_int_equal(c->running, 0);
+    }
+    test_cluster_free(c);
+}
+
+/* A record with nothing but what it must have. */
+static void bare_record(void **state)
+{
+    struct cluster *c = test_cluster(NODES PARTS);
+    Pb__JobRecord r = PB__JOB_RECORD__INIT;
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    Pb__JobLive live = PB__JOB_LIVE__INIT;
+
+    (void)state;
+    r.spec = &spec;
+    r.live = &live;
+    live.job_id = 3;
+    live.state = PB__JOB_STATE__RUNNING;
+    const struct job *j = restore(c, &r);
+    assert_null(j->part);
+    assert_null(j->reason);
+    assert_true(j->limit_sec == INT64_MAX);
+    assert_int_equal(j->want.min_nodes, 1);
+    assert_int_equal(j->want.cpus_per_task, 1);
+    assert_int_equal(j->uid | j->gid | j->priority | j->restarts | j->next_step, 0);
+    assert_int_equal(c->running, 1);
+    assert_int_equal(c->pending, 0);
+    test_sound(c);
+    test_cluster_free(c);
+}
+
+/* The nodes a job names are not configured any more. Everything else of it stays as it was. */
+static void nodes_are_gone(void **state)
+{
+    static const struct {
+        const char *words;
+        uint32_t req, exc;
+        bool gone;
+    } cases[] = {
+        {"N=2 n=3 c=2 batch x=n5", 0, 0, false},
+        {"N=2 n=3 c=2 batch x=n[3-6]", 0, 2, false},
+        {"N=2 n=3 c=2 batch w=n5", 0, 0, true},
+        {"N=2 n=3 c=2 batch w=n4,n5", 1, 0, true},
+        {"N=2 n=3 c=2 batch w=n[1-2] x=n6", 2, 0, false},
+        {"N=2 n=3 c=2 batch w=n5 x=n1,n6", 0, 1, true},
+    };
+    struct cluster *from = test_cluster(NODES PARTS), *to = test_cluster(FEWER PARTS);
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        struct job *a = job_of(from, 5, cases[i].words);
+        struct job *b = restore(to, record_of(from, a, &arena));
+        const struct request *r = &b->want;
+        assert_int_equal(r->min_nodes, 2);
+        assert_int_equal(r->max_nodes, 2);
+        assert_int_equal(r->tasks, 3);
+        assert_int_equal(r->cpus_per_task, 2);
+        assert_true(b->batch && b->may_requeue);
+        assert_int_equal(b->uid, 1005);
+        assert_int_equal(r->req ? bitset_count(r->req) : 0, cases[i].req);
+        assert_int_equal(r->exc ? bitset_count(r->exc) : 0, cases[i].exc);
+        if (r->req_gone != cases[i].gone)
+            fail_msg("'%s'", cases[i].words);
+        /* The record keeps what was asked for: the nodes may come back. */
+        assert_int_equal(a->spec.len, b->spec.len);
+        assert_memory_equal(a->spec.data, b->spec.data, a->spec.len);
+        cluster_remove_job(from, a);
+        a = restore(from, record_of(to, b, &arena));
+        assert_false(a->want.req_gone);
+        cluster_remove_job(from, a);
+        cluster_remove_job(to, b);
+    }
+    test_cluster_free(from);
+    test_cluster_free(to);
+}
+
+static void part_is_gone(void **state)
+{
+    struct cluster *from = test_cluster(NODES PARTS);
+    struct cluster *to = test_cluster(NODES "PartitionName=p Nodes=ALL\n");
+    struct job *j = job_of(from, 1, "N=2");
+    _cleanup_arena_ struct arena arena;
+
+    (void)state;
+    arena_init(&arena, 0);
+    j->part = from->parts.data[1];
+    assert_null(restore(to, record_of(from, j, &arena))->part);
+    test_cluster_free(from);
+    test_cluster_free(to);
+}
+
+/* A running job loses the node that is gone, and its steps there. */
+static void running_there(void **state)
+{
+    struct cluster *from = test_cluster(NODES PARTS), *to = test_cluster(FEWER PARTS);
+    struct job *j = job_of(from, 1, "N=2 w=n3,n6");
+    Pb__StepRecord step = PB__STEP_RECORD__INIT;
+    Pb__StepNode where[2] = {PB__STEP_NODE__INIT, PB__STEP_NODE__INIT}, *layout[2];
+    uint32_t tasks[] = {0, 1, 2};
+    _cleanup_arena_ struct arena arena;
+
+    (void)state;
+    arena_init(&arena, 0);
+    job_set_state(from, j, PB__JOB_STATE__RUNNING);
+    assert_int_equal(alloc_take(from, j, 2, 3, 100, NULL), 0);
+    assert_int_equal(alloc_take(from, j, 5, 2, 100, NULL), 0);
+    for (int i = 0; i < 2; i++) {
+        where[i].node = (char *)(i ? "n3" : "n6");
+        where[i].addr = (char *)"addr";
+        where[i].cpus = i ? 2 : 1;
+        where[i].task_ids = tasks;
+        where[i].n_task_ids = i ? 3 : 2;
+        layout[i] = &where[i];
+    }
+    step.job_id = 1;
+    step.step_id = 4;
+    step.layout = layout;
+    step.n_layout = 2;
+    step.has_request_id = true;
+    step.request_id = (ProtobufCBinaryData){16, (uint8_t *)"0123456789abcdef"};
+    vec_push(&j->steps, ((struct step){.id = 4}));
+    pb_pack(&step.base, &j->steps.data[0].record);
+    const struct job *k = restore(to, record_of(from, j, &arena));
+    assert_int_equal(k->alloc.len, 1);
+    assert_int_equal(k->alloc.data[0].node, 2);
+    assert_int_equal(k->alloc.data[0].units, 3);
+    assert_int_equal(k->alloc.data[0].step_cpus, 2);
+    assert_int_equal(k->steps.len, 1);
+    const struct step *s = &k->steps.data[0];
+    assert_int_equal(s->id, 4);
+    assert_int_equal(s->nodes.len, 1);
+    assert_int_equal(s->nodes.data[0].at, 0);
+    assert_int_equal(s->nodes.data[0].tasks, 3);
+    assert_memory_equal(s->request_id, "0123456789abcdef", 16);
+    assert_int_equal(s->record.len, j->steps.data[0].record.len);
+    test_sound(to);
+    test_cluster_free(from);
+    test_cluster_free(to);
+}
+
+/* --- there and back --- */
+
+static int64_t some_time(uint64_t *seed)
+{
+    return test_between(seed, 0, 3) ? 1700000000 + (int64_t)test_between(seed, 0, 1000000) : 0;
+}
+
+static void random_facts(struct job *j, uint64_t *seed)
+{
+    static const char *const reasons[] = {NULL, "TimeLimit", "NonZeroExitCode", "JobHeldUser"};
+    bool *const flags[] = {&j->held,       &j->admin_hold,       &j->launched,
+                           &j->backfilled, &j->interactive_step, &j->requeue_after};
+
+    for (size_t i = 0; i < COUNT(flags); i++)
+        *flags[i] = test_between(seed, 0, 3) == 0;
+    j->priority = j->held || j->admin_hold ? 0 : test_between(seed, 0, UINT32_MAX);
+    j->restarts = test_between(seed, 0, 3);
+    j->next_step = test_between(seed, 0, 9);
+    j->cancelled_by = test_between(seed, 0, 1) * 4000000000u;
+    j->exit_status = (int)test_between(seed, 0, 65535);
+    j->derived_status = (int)test_between(seed, 0, 65535);
+    j->submit_at = some_time(seed);
+    j->eligible_at = some_time(seed);
+    j->sched_at = some_time(seed);
+    j->limit_sec = test_between(seed, 0, 2) ? (int64_t)test_between(seed, 1, 100000) : INT64_MAX;
+    j->reason = reasons[test_between(seed, 0, COUNT(reasons) - 1)];
+    j->reason_detail = test_between(seed, 0, 2) ? NULL : mem_strdup("because: it is so");
+    if (j->state != PB__JOB_STATE__PENDING)
+        j->start_at = some_time(seed);
+    if (job_is_final(j))
+        j->end_at = some_time(seed);
+}
+
+/* Nodes for a job that runs, or that has ended and still completes. */
+static void random_alloc(struct cluster *c, struct job *j, uint64_t *seed)
+{
+    bool ended = job_is_final(j);
+
+    if (j->state == PB__JOB_STATE__PENDING)
+        return;
+    for (uint32_t node = test_between(seed, 0, 2); node < 6; node += test_between(seed, 1, 3))
+        if (alloc_take(c, j, node, test_between(seed, 1, 3), test_between(seed, 0, 300), NULL) == 0)
+            vec_last(&j->alloc).incarnation = node % 2 ? mem_strdup("boot") : NULL;
+    if (ended && test_between(seed, 0, 1))
+        alloc_begin_completing(c, j);
+    vec_foreach (&j->alloc, a)
+        if (!j->completing ? ended : test_between(seed, 0, 2) == 0)
+            alloc_release(c, j, a);
+}
+
+static void same_job(const struct job *a, const struct job *b)
+{
+    assert_int_equal(a->state, b->state);
+    assert_true(str_eq(a->reason, b->reason) && str_eq(a->reason_detail, b->reason_detail));
+    assert_string_equal(a->part->conf.name, b->part->conf.name);
+    assert_true(a->held == b->held && a->admin_hold == b->admin_hold);
+    assert_true(a->launched == b->launched && a->backfilled == b->backfilled);
+    assert_true(a->completing == b->completing && a->requeue_after == b->requeue_after);
+    assert_int_equal(a->interactive_step, b->interactive_step);
+    assert_int_equal(a->cancelled_by, b->cancelled_by);
+    assert_int_equal(a->priority, b->priority);
+    assert_int_equal(a->restarts, b->restarts);
+    assert_int_equal(a->next_step, b->next_step);
+    assert_true(a->submit_at == b->submit_at && a->eligible_at == b->eligible_at);
+    assert_true(a->start_at == b->start_at && a->end_at == b->end_at);
+    assert_true(a->sched_at == b->sched_at && a->limit_sec == b->limit_sec);
+    assert_int_equal(a->exit_status, b->exit_status);
+    assert_int_equal(a->derived_status, b->derived_status);
+    assert_true(a->uid == b->uid && a->gid == b->gid && a->nice == b->nice);
+    assert_int_equal(job_alloc_cpus(a), job_alloc_cpus(b));
+    assert_int_equal(job_nodes_left(a), job_nodes_left(b));
+}
+
+static void there_and_back(uint64_t seed)
+{
+    static const char *const specs[] = {"", "N=2-3 n=4 batch", "exclusive nice=-3",
+                                        "w=n2 x=n4 C=a"};
+    struct cluster *from = test_cluster(NODES PARTS), *to = test_cluster(NODES PARTS);
+
+    for (uint32_t id = 1; id <= STATES; id++) {
+        struct job *a = job_of(from, id, specs[test_between(&seed, 0, COUNT(specs) - 1)]);
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        a->part = from->parts.data[test_between(&seed, 0, 1)];
+        job_load_state(from, a, (enum _Pb__JobState)(id - 1));
+        random_facts(a, &seed);
+        random_alloc(from, a, &seed);
+        struct job *b = restore(to, record_of(from, a, &arena));
+        same_job(a, b);
+        assert_int_equal(a->live.len, b->live.len);
+        assert_memory_equal(a->live.data, b->live.data, a->live.len);
+        assert_memory_equal(a->spec.data, b->spec.data, a->spec.len);
+    }
+    for (size_t i = 0; i < 6; i++) {
+        const struct node *a = from->nodes.data[i], *b = to->nodes.data[i];
+        assert_true(bitset_equal(a->busy, b->busy));
+        assert_true(a->jobs == b->jobs && a->completing == b->completing);
+        assert_true(a->exclusive == b->exclusive && a->used_mem_mib == b->used_mem_mib);
+    }
+    assert_int_equal(from->pending, to->pending);
+    assert_int_equal(from->running, to->running);
+    test_sound(to);
+    test_cluster_free(from);
+    test_cluster_free(to);
+}
+
+static void every_state(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 200; seed++)
+        there_and_back(seed);
+}
+
+/* --- what is shown --- */
+
+static const Pb__JobLive *live_of(const struct cluster *c, struct job *j, struct arena *arena)
+{
+    return record_of(c, j, arena)->live;
+}
+
+static void shown_while_pending(void **state)
+{
+    struct cluster *c = test_cluster(NODES PARTS);
+    struct job *j = job_of(c, 1, "N=2-4 n=3 c=2");
+    _cleanup_arena_ struct arena arena;
+
+    (void)state;
+    arena_init(&arena, 0);
+    j->priority = 9;
+    const Pb__JobLive *m = live_of(c, j, &arena);
+    assert_int_equal(m->num_nodes, 2);
+    assert_int_equal(m->num_cpus, 6);
+    assert_int_equal(m->num_tasks, 3);
+    assert_int_equal(m->priority, 9);
+    assert_false(m->has_start_at || m->has_end_at || m->nodes || m->n_alloc || m->has_mem_mib);
+    j->expected_at = 500;
+    j->held = true;
+    m = live_of(c, j, &arena);
+    assert_int_equal(m->start_at, 500);
+    assert_int_equal(m->priority, 0);
+    assert_true(m->user_hold && !m->has_admin_hold);
+    m = live_of(c, job_of(c, 2, "N=4 n=2"), &arena);
+    assert_int_equal(m->num_cpus, 4); /* no node without one */
+    test_cluster_free(c);
+}
+
+static void shown_while_running(void **state)
+{
+    struct cluster *c = test_cluster(NODES PARTS);
+    struct job *j = job_of(c, 1, "N=3");
+    _cleanup_arena_ struct arena arena;
+
+    (void)state;
+    arena_init(&arena, 0);
+    job_set_state(c, j, PB__JOB_STATE__RUNNING);
+    for (uint32_t node = 2; node < 5; node++)
+        assert_int_equal(alloc_take(c, j, node, node - 1, 10, NULL), 0);
+    j->start_at = 1000;
+    j->limit_sec = 60;
+    const Pb__JobLive *m = live_of(c, j, &arena);
+    assert_string_equal(m->nodes, "n[3-5]");
+    assert_string_equal(m->batch_host, "n3");
+    assert_int_equal(m->num_nodes, 3);
+    assert_int_equal(m->num_cpus, 6);
+    assert_int_equal(m->mem_mib, 30);
+    assert_int_equal(m->start_at, 1000);
+    assert_int_equal(m->end_at, 1060);
+    assert_int_equal(m->n_alloc, 3);
+    assert_int_equal(m->alloc[1]->cpus, 2);
+    assert_int_equal(m->alloc[1]->cores.data[0], 3);
+    j->limit_sec = INT64_MAX;
+    assert_false(live_of(c, j, &arena)->has_end_at);
+    test_cluster_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unknown_state),       cmocka_unit_test(bare_record),
+        cmocka_unit_test(nodes_are_gone),      cmocka_unit_test(part_is_gone),
+        cmocka_unit_test(running_there),       cmocka_unit_test(every_state),
+        cmocka_unit_test(shown_while_pending), cmocka_unit_test(shown_while_running),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
