@@ -98,3 +98,54 @@ def test_other_clusters_are_not_this_one(cluster):
         cluster.run([line[0], "-M", "elsewhere", *line[1:]]).fails("No cluster 'elsewhere'")
         cluster.run(line, env={"SLURM_CLUSTERS": "elsewhere"}).fails("No cluster 'elsewhere'")
     assert cluster.run("srun -M test echo x").ok() == "x"
+
+
+def where(cluster, *options, **more):
+    """The nodes that a run has used, one name per task."""
+    done = cluster.run(["srun", *options, "printenv", "SLURMD_NODENAME"], **more)
+    assert done.returncode == 0, done.stderr
+    return sorted(done.stdout.split()), done.stderr
+
+
+def test_nodes_out_of_a_file(cluster):
+    (cluster.work / "hosts").write_text("# those\nn3\nn2,n3\n")
+    assert where(cluster, "-F", "hosts") == (["n2", "n3"], "")
+    for tool in (["srun", "true"], ["salloc", "true"], ["sbatch", "--wrap", "true"]):
+        cluster.run([tool[0], "-F", "/nonexistent", *tool[1:]]).fails("error: Invalid --nodefile node file: ")
+        cluster.run([tool[0], "-F", "/tmp", *tool[1:]]).fails("error: Invalid --nodefile node file: ")
+    (cluster.work / "hosts").write_text("n99\n")
+    cluster.run("srun -F hosts true").fails("Invalid node name specified")
+
+
+def test_more_named_than_wanted(cluster):
+    nodes, said = where(cluster, "-w", "n2,n3", "-N1")
+    assert nodes == ["n2"] and said == ("srun: error: Required nodelist includes more nodes than permitted by max-node "
+                                        "count (2 > 1). Eliminating nodes from the nodelist.\n")
+    assert where(cluster, "-w", "n2,n3", "-n1") == (
+        ["n2"], "srun: Warning: can't run 1 processes on 2 nodes, setting nnodes to 1\n")
+    cluster.run(["sbatch", "-w", "n2,n3", "-N1", "--wrap", "true"]).fails("invalid number of nodes (-N 2-1)")
+
+
+def test_more_wanted_than_named(cluster):
+    nodes, said = where(cluster, "-w", "n2", "-N3")
+    assert len(set(nodes)) == 3 and "n2" in nodes and said == ""
+
+
+def test_arbitrary_distribution(cluster):
+    for tool in (["srun", "true"], ["salloc", "true"], ["sbatch", "--wrap", "true"]):
+        cluster.run([tool[0], "-m", "arbitrary", *tool[1:]]).fails(
+            "With Arbitrary distribution you need to specify a nodelist or hostfile with the -w option")
+        cluster.run([tool[0], "-m", "arbitrary", "-w", "n2,n1,n2", *tool[1:]]).fails("not available in this version")
+        cluster.run(tool, env={"SLURM_HOSTFILE": "hosts"}).fails("SLURM_HOSTFILE asks for --distribution=arbitrary")
+
+
+@pytest.mark.parametrize("tool", ["srun", "salloc", "sbatch"])
+def test_defined_options(cluster, tool):
+    done = cluster.run([tool, "-v", "-N1", "-t5", "-o", "/dev/null", *(["--wrap"] if tool == "sbatch" else []), "true"])
+    assert done.returncode == 0, done.stderr
+    start = done.stderr.split("\n")[:6]
+    assert start == [f"{tool}: defined options", f"{tool}: -------------------- --------------------",
+                     f"{tool}: nodes               : 1", f"{tool}: output              : /dev/null",
+                     f"{tool}: time                : 00:05:00", f"{tool}: verbose             : 1"]
+    assert f"{tool}: end of defined options\n" in done.stderr
+    assert "defined options" not in cluster.run([tool, "-Q", "--version"]).stderr

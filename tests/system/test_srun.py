@@ -43,7 +43,7 @@ def test_exit_status_is_the_highest(cluster):
     done = cluster.run(["srun", "-n3", "sh", "-c", "exit $SLURM_PROCID"])
     assert done.returncode == 2
     assert re.search(r"srun: error: n\d: task 2: Exited with exit code 2", done.stderr)
-    said = cluster.run(["srun", "-Q", "-n4", "-w", "n1", "false"]).stderr
+    said = cluster.run(["srun", "-Q", "-n4", "-N1", "-w", "n1", "false"]).stderr
     assert re.fullmatch(r"(srun: error: n1: tasks? [0-3,-]+: Exited with exit code 1\n){1,4}", said)
 
 

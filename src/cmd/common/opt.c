@@ -71,6 +71,10 @@ void opt_done(struct opt *o)
         free(*member);
         *member = NULL;
     }
+    for (size_t i = 0; i < OPT_ID_COUNT; i++) {
+        free(o->given[i]);
+        o->given[i] = NULL;
+    }
     char **called[] = {&o->clusters, &o->distribution, &o->exclude,
                        &o->nodelist, &o->propagate,    &o->signal};
     for (size_t i = 0; i < sizeof(called) / sizeof(called[0]); i++) {
@@ -345,5 +349,11 @@ int opt_apply_env(struct opt *o, char *const envp[], struct err *err)
         }
     }
     o->variable = NULL;
+    const char *file = env_value(envp, "SLURM_HOSTFILE", strlen("SLURM_HOSTFILE"));
+    if (file && *file)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                        "SLURM_HOSTFILE asks for --distribution=arbitrary, which is not available "
+                        "in this version; unset it, or name the nodes with --nodefile=%s",
+                        file);
     return 0;
 }

@@ -54,6 +54,7 @@ struct opt {
     const char *variable;       /* of the environment, being applied; ends at a blank or NUL */
     uint8_t from[OPT_ID_COUNT]; /* enum opt_source of each option's value */
     uint8_t told[OPT_ID_COUNT]; /* the note about an option without effect was written */
+    char *given[OPT_ID_COUNT];  /* its text; NULL: none */
     enum opt_failure failure;   /* of the last call that failed */
     int exit_status;            /* for it */
     struct str notes;           /* lines for the user: what has no effect */
@@ -121,8 +122,12 @@ int opt_finish(struct opt *o, struct err *err);
 int opt_print_failure(const struct opt *o, const struct err *err);
 /* Prints what opt_scan found to be asked for (--help, --usage, --version); true: exit with 0. */
 bool opt_print_info(const struct opt *o);
-/* Prints the notes about options without effect on standard error, unless --quiet. */
+/* Prints the notes about options without effect on standard error; with --quiet only errors. */
 void opt_print_notes(const struct opt *o);
+/* With --verbose, prints on standard error what was asked for, from whatever source, as Slurm
+ * does. */
+void opt_print_defined(const struct opt *o);
+void opt_format_defined(const struct opt *o, struct str *out);
 void opt_format_help(enum opt_command command, struct str *out);
 void opt_format_usage(enum opt_command command, struct str *out);
 

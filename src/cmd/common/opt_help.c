@@ -114,11 +114,10 @@ bool opt_print_info(const struct opt *o)
 
 void opt_print_notes(const struct opt *o)
 {
-    if (o->quiet || !o->notes.len)
-        return;
     for (const char *s = str_cstr(&o->notes); *s;) {
         size_t len = strcspn(s, "\n");
-        fprintf(stderr, "%s: %.*s\n", opt_program(o), (int)len, s);
+        if (!o->quiet || str_starts(s, "error: "))
+            fprintf(stderr, "%s: %.*s\n", opt_program(o), (int)len, s);
         s += len + (s[len] == '\n');
     }
 }

@@ -69,6 +69,17 @@ int opt_set(struct opt *o, const struct opt_row *row, const char *arg, struct er
 int opt_fail(struct opt *o, enum opt_failure how, int status, struct err *err, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
 
+/* "Invalid --NAME specification: ARGUMENT". */
+int opt_bad_spec(struct opt *o, const char *name, const char *arg, struct err *err);
+#define OPT_NO_DISTRIBUTION                                                                        \
+    "option --distribution=%s is not available in this version; block and cyclic are"
+
+/* Replaces an owned string by a copy. */
+void opt_set_string(char **member, const char *value);
+
+/* Cuts --nodelist to what the counts of nodes and tasks leave room for, and tells. */
+int opt_fit_nodelist(struct opt *o, struct err *err);
+
 /* The functions of CALL rows. */
 opt_call_fn opt_set_attach, opt_set_begin, opt_set_clusters, opt_set_distribution, opt_set_exclude,
     opt_set_exclusive, opt_set_immediate, opt_set_kill_bad_exit, opt_set_kill_command, opt_set_mem,

@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hostlist.h"
 #include "base/mem.h"
-#include "base/path.h"
 #include "base/size.h"
 #include "base/timefmt.h"
 #include "cmd/common/opt_priv.h"
@@ -15,18 +13,17 @@
 
 #define NICE_MAX 2147483645
 #define PRIORITY_TOP 0xfffffffdu
-#define NODEFILE_MAX (1u << 20)
 #define SIGNAL_SEC_MAX 65535
 
 static const char *const limit_names[] = {"AS",      "CORE",   "CPU",   "DATA", "FSIZE",
                                           "MEMLOCK", "NOFILE", "NPROC", "RSS",  "STACK"};
 
-static int bad_spec(struct opt *o, const char *name, const char *arg, struct err *err)
+int opt_bad_spec(struct opt *o, const char *name, const char *arg, struct err *err)
 {
     return opt_fail(o, OPT_FAIL_ERROR, 255, err, "Invalid --%s specification: %s", name, arg);
 }
 
-static void set_string(char **member, const char *value)
+void opt_set_string(char **member, const char *value)
 {
     free(*member);
     *member = mem_strdup(value);
@@ -87,13 +84,13 @@ static int set_member(struct opt *o, const struct opt_row *row, const char *arg,
     case OPT_T_NUMBER:
         return set_number(o, row, 0, arg, member, err);
     case OPT_T_STRING:
-        set_string(member, arg ? arg : "");
+        opt_set_string(member, arg ? arg : "");
         return 0;
     case OPT_T_MEMORY:
-        return size_parse_mib(arg, member, NULL) < 0 ? bad_spec(o, row->name, arg, err) : 0;
+        return size_parse_mib(arg, member, NULL) < 0 ? opt_bad_spec(o, row->name, arg, err) : 0;
     case OPT_T_LIMIT:
         if (time_parse_limit(arg, member, NULL) < 0)
-            return bad_spec(o, row->name, arg, err);
+            return opt_bad_spec(o, row->name, arg, err);
         if (*(int64_t *)member == 0)
             *(int64_t *)member = TIME_UNLIMITED;
         return 0;
@@ -116,6 +113,8 @@ int opt_set(struct opt *o, const struct opt_row *row, const char *arg, struct er
     if (r < 0)
         return r;
     o->from[row->id] = (uint8_t)o->source;
+    free(o->given[row->id]);
+    o->given[row->id] = arg ? mem_strdup(arg) : NULL;
     if (row->commands & OPT_INERT)
         note_ignored(o, row, arg);
     return 0;
@@ -138,7 +137,7 @@ int opt_set_begin(struct opt *o, const char *arg, struct err *err)
 
 int opt_set_clusters(struct opt *o, const char *arg, struct err *err)
 {
-    set_string(&o->clusters, arg);
+    opt_set_string(&o->clusters, arg);
     return 0;
 }
 
@@ -162,32 +161,29 @@ int opt_set_distribution(struct opt *o, const char *arg, struct err *err)
     size_t len = strcspn(s, ":,=");
     bool is_plane = len == 5 && !strncasecmp(s, "plane", 5);
     if (!is_word(s, len, nodes) || !*arg)
-        return bad_spec(o, "distribution", arg, err);
+        return opt_bad_spec(o, "distribution", arg, err);
     size_t first = len;
     if (is_plane && s[len] == '=') {
         size_t digits = strspn(s + len + 1, "0123456789");
         if (!digits || digits > 9)
-            return bad_spec(o, "distribution", arg, err);
+            return opt_bad_spec(o, "distribution", arg, err);
         first = len += 1 + digits;
     }
     for (s += len; *s == ':'; s += len) {
         s++;
         len = strcspn(s, ":,");
         if (!is_word(s, len, inner))
-            return bad_spec(o, "distribution", arg, err);
+            return opt_bad_spec(o, "distribution", arg, err);
     }
     if (*s == ',') {
         s++;
         if (!*s || !is_word(s, strlen(s), pack))
-            return bad_spec(o, "distribution", arg, err);
+            return opt_bad_spec(o, "distribution", arg, err);
     } else if (*s) {
-        return bad_spec(o, "distribution", arg, err);
+        return opt_bad_spec(o, "distribution", arg, err);
     }
-    if ((is_plane || (first == 9 && !strncasecmp(arg, "arbitrary", 9))))
-        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
-                        "option --distribution=%s is not available in this version; block and "
-                        "cyclic are",
-                        arg);
+    if (is_plane)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err, OPT_NO_DISTRIBUTION, arg);
     /* Only the level of nodes decides which task runs where. */
     if (arg[first])
         note(o, OPT_ID_distribution,
@@ -199,61 +195,11 @@ int opt_set_distribution(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
-static int set_hosts(struct opt *o, const char *name, const char *arg, char **member,
-                     struct err *err)
-{
-    _cleanup_hostlist_ struct hostlist *hosts = NULL;
-    struct err why = {0};
-    if (hostlist_parse(arg, &hosts, &why) < 0)
-        return opt_fail(o, OPT_FAIL_ERROR, 1, err, "Invalid --%s specification: %s", name,
-                        why.text);
-    set_string(member, *arg ? arg : NULL);
-    return 0;
-}
-
-/* Hosts out of a file: separated by blanks, commas or line ends. */
-static int set_hosts_file(struct opt *o, const char *name, const char *path, struct err *err)
-{
-    _cleanup_str_ struct str text = STR_INIT;
-    struct err why = {0};
-    if (path_read_file(path, NODEFILE_MAX, &text, &why) < 0)
-        return opt_fail(o, OPT_FAIL_ERROR, 1, err, "Invalid --%s specification: %s", name,
-                        why.text);
-    _cleanup_str_ struct str list = STR_INIT;
-    for (char *s = text.data; s && *s;) {
-        size_t len = strcspn(s, " \t\r\n");
-        if (len && *s != '#') {
-            if (list.len)
-                str_putc(&list, ',');
-            str_append(&list, s, len);
-        }
-        s += len ? len : 1;
-    }
-    return set_hosts(o, name, str_cstr(&list), &o->nodelist, err);
-}
-
-int opt_set_exclude(struct opt *o, const char *arg, struct err *err)
-{
-    return set_hosts(o, "exclude", arg, &o->exclude, err);
-}
-
-int opt_set_nodelist(struct opt *o, const char *arg, struct err *err)
-{
-    if (strchr(arg, '/'))
-        return set_hosts_file(o, "nodelist", arg, err);
-    return set_hosts(o, "nodelist", arg, &o->nodelist, err);
-}
-
-int opt_set_nodefile(struct opt *o, const char *arg, struct err *err)
-{
-    return set_hosts_file(o, "nodefile", arg, err);
-}
-
 int opt_set_exclusive(struct opt *o, const char *arg, struct err *err)
 {
     if (arg && !str_case_eq(arg, "user") && !str_case_eq(arg, "mcs") && !str_case_eq(arg, "topo") &&
         !(o->source == OPT_FROM_ENV && (str_case_eq(arg, "yes") || str_eq(arg, "1"))))
-        return bad_spec(o, "exclusive", arg, err);
+        return opt_bad_spec(o, "exclusive", arg, err);
     if (arg && o->source != OPT_FROM_ENV)
         note(o, OPT_ID_exclusive,
              "option --exclusive=%s keeps all other jobs away, as --exclusive does", arg);
@@ -283,7 +229,7 @@ int opt_set_immediate(struct opt *o, const char *arg, struct err *err)
 int opt_set_kill_bad_exit(struct opt *o, const char *arg, struct err *err)
 {
     if (arg && !str_eq(arg, "0") && !str_eq(arg, "1"))
-        return bad_spec(o, "kill-on-bad-exit", arg, err);
+        return opt_bad_spec(o, "kill-on-bad-exit", arg, err);
     o->kill_on_bad_exit = !arg || *arg == '1';
     return 0;
 }
@@ -292,7 +238,7 @@ int opt_set_kill_command(struct opt *o, const char *arg, struct err *err)
 {
     int number = arg && *arg ? signame_parse(arg) : SIGTERM;
     if (number <= 0)
-        return bad_spec(o, "kill-command", arg, err);
+        return opt_bad_spec(o, "kill-command", arg, err);
     o->kill_signal = number;
     return 0;
 }
@@ -304,7 +250,7 @@ static int set_memory(struct opt *o, enum opt_id other, const char *name, const 
 {
     uint64_t mib;
     if (size_parse_mib(arg, &mib, NULL) < 0)
-        return bad_spec(o, name, arg, err);
+        return opt_bad_spec(o, name, arg, err);
     if (o->from[other] == o->source && o->source != OPT_FROM_ENV)
         return opt_fail(o, OPT_FAIL_FATAL, 1, err,
                         "--mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.");
@@ -334,7 +280,7 @@ int opt_set_nice(struct opt *o, const char *arg, struct err *err)
         return opt_fail(o, OPT_FAIL_ERROR, 255, err,
                         "Invalid --nice value, out of range (+/- %d): %s", NICE_MAX, arg);
     if (r < 0)
-        return bad_spec(o, "nice", arg, err);
+        return opt_bad_spec(o, "nice", arg, err);
     o->nice = (int32_t)nice;
     return 0;
 }
@@ -343,7 +289,7 @@ int opt_set_no_kill(struct opt *o, const char *arg, struct err *err)
 {
     if (arg && !str_case_eq(arg, "off") && !str_case_eq(arg, "set") && !str_case_eq(arg, "yes") &&
         !str_eq(arg, "1"))
-        return bad_spec(o, "no-kill", arg, err);
+        return opt_bad_spec(o, "no-kill", arg, err);
     o->no_kill = !arg || !str_case_eq(arg, "off");
     return 0;
 }
@@ -385,7 +331,7 @@ int opt_set_open_mode(struct opt *o, const char *arg, struct err *err)
 {
     bool append = *arg == 'a' || *arg == 'A';
     if (!append && *arg != 't' && *arg != 'T')
-        return bad_spec(o, "open-mode", arg, err);
+        return opt_bad_spec(o, "open-mode", arg, err);
     o->open_append = append;
     return 0;
 }
@@ -394,7 +340,7 @@ int opt_set_priority(struct opt *o, const char *arg, struct err *err)
 {
     long long priority = PRIORITY_TOP;
     if (!str_case_eq(arg, "top") && str_parse_i64(arg, 0, PRIORITY_TOP, &priority) < 0)
-        return bad_spec(o, "priority", arg, err);
+        return opt_bad_spec(o, "priority", arg, err);
     o->priority = (uint32_t)priority;
     return 0;
 }
@@ -420,7 +366,7 @@ int opt_set_propagate(struct opt *o, const char *arg, struct err *err)
                             list, word);
         s += len + (s[len] == ',');
     }
-    set_string(&o->propagate, list);
+    opt_set_string(&o->propagate, list);
     return 0;
 }
 
@@ -445,15 +391,15 @@ int opt_set_signal(struct opt *o, const char *arg, struct err *err)
     const char *colon = strchr(s, ':');
     for (; colon && s < colon; s++)
         if (!strchr("RrBb", *s))
-            return bad_spec(o, "signal", arg, err);
+            return opt_bad_spec(o, "signal", arg, err);
     s = colon ? colon + 1 : s;
     size_t len = strcspn(s, "@");
     _cleanup_free_ char *name = mem_strndup(s, len);
     long long sec;
     if (signame_parse(name) <= 0 ||
         (s[len] && str_parse_i64(s + len + 1, 0, SIGNAL_SEC_MAX, &sec) < 0))
-        return bad_spec(o, "signal", arg, err);
-    set_string(&o->signal, arg);
+        return opt_bad_spec(o, "signal", arg, err);
+    opt_set_string(&o->signal, arg);
     return 0;
 }
 

@@ -21,6 +21,9 @@ static void fewer_nodes_than_tasks(struct opt *o)
 
 int opt_finish(struct opt *o, struct err *err)
 {
+    if (o->from[OPT_ID_verbose] == OPT_FROM_ARGV && o->from[OPT_ID_quiet] == OPT_FROM_ARGV)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                        "don't specify both --verbose (-v) and --quiet (-Q)");
     if (o->command == OPT_SRUN && opt_given(o, OPT_ID_jobid) &&
         o->from[OPT_ID_job_name] == OPT_FROM_ENV) {
         /* The job's name is not the name of each of its steps. */
@@ -28,6 +31,15 @@ int opt_finish(struct opt *o, struct err *err)
         o->job_name = NULL;
         o->from[OPT_ID_job_name] = OPT_FROM_NONE;
     }
+    if (o->distribution && str_eq(o->distribution, "arbitrary"))
+        return opt_given(o, OPT_ID_nodelist) || opt_given(o, OPT_ID_nodefile)
+                   ? opt_fail(o, OPT_FAIL_ERROR, 1, err, OPT_NO_DISTRIBUTION, o->distribution)
+                   : opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                              "With Arbitrary distribution you need to specify a nodelist or "
+                              "hostfile with the -w option");
+    int r = opt_fit_nodelist(o, err);
+    if (r < 0)
+        return r;
     fewer_nodes_than_tasks(o);
     if (!opt_given(o, OPT_ID_ntasks) && opt_given(o, OPT_ID_ntasks_per_node) &&
         opt_given(o, OPT_ID_nodes)) {

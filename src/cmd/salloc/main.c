@@ -28,6 +28,7 @@ static int read_options(struct opt *o, int argc, char **argv)
         opt_finish(o, &err) < 0)
         exit(opt_print_failure(o, &err));
     opt_print_notes(o);
+    opt_print_defined(o);
     return operands;
 }
 

@@ -89,6 +89,7 @@ static void read_options(struct setup *s, int argc, char **argv)
         exit(opt_print_failure(o, &err));
     cmd_set_level(o->quiet, o->verbose);
     opt_print_notes(o);
+    opt_print_defined(o);
     if (cmd_check_clusters(o->clusters, &err) < 0) {
         cmd_error("%s", err.text);
         exit(cmd_exit_error());

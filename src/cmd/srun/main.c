@@ -171,6 +171,8 @@ static void make_specs(struct setup *s, int argc, char **argv)
     s->step.request_id = s->job.request_id;
     if (s->step.has_job_id)
         count_named_nodes(s);
+    else
+        s->step.nodes = NULL; /* the job may get more than these, and the step has them all */
 }
 
 static void make_run(struct setup *s)
@@ -229,6 +231,7 @@ static int run(struct setup *s, int argc, char **argv)
         return 1;
     }
     opt_print_notes(&s->opt);
+    opt_print_defined(&s->opt);
     arena_init(&s->arena, 0);
     if (conf_load(path, CONF_CLIENT, NULL, &s->conf, &s->report, &err) < 0)
         fail(err.text);

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Nodes by name: out of an argument or a file, and as many as the counts of the request allow. */
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "cmd/common/opt_priv.h"
+
+#define NODEFILE_MAX (1u << 20)
+
+static int set_hosts(struct opt *o, const char *name, const char *arg, char **member,
+                     struct err *err)
+{
+    _cleanup_hostlist_ struct hostlist *hosts = NULL;
+    struct err why = {0};
+    if (hostlist_parse(arg, &hosts, &why) < 0)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err, "Invalid --%s specification: %s", name,
+                        why.text);
+    opt_set_string(member, *arg ? arg : NULL);
+    return 0;
+}
+
+/* Names separated by blanks, commas or line ends; "#" begins a comment. */
+static int read_hosts(const char *path, struct hostlist *hosts, struct err *err)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    int r = path_read_file(path, NODEFILE_MAX, &text, err);
+    if (r < 0)
+        return r;
+    if (memchr(str_cstr(&text), 0, text.len))
+        return err_set(err, -ERR_PARSE, "%s: not a text file", path);
+    int line = 1;
+    for (const char *s = str_cstr(&text); *s;) {
+        size_t len = strcspn(s, " \t\r\n#");
+        size_t commas = strspn(s, ",");
+        if (len > commas) {
+            _cleanup_free_ char *word = mem_strndup(s + commas, len - commas);
+            for (size_t end = len - commas; word[end - 1] == ','; end--)
+                word[end - 1] = 0;
+            r = hostlist_push_expr(hosts, word, err);
+            if (r < 0)
+                return err_prefix(err, "%s, line %d", path, line);
+        }
+        s += len;
+        if (*s == '#')
+            s += strcspn(s, "\n");
+        line += *s == '\n';
+        s += *s != 0;
+    }
+    if (!hostlist_count(hosts))
+        return err_set(err, -ERR_PARSE, "%s names no node", path);
+    hostlist_uniq(hosts);
+    return 0;
+}
+
+/* As Slurm has it: the order of names in a file does not matter, nor how often they are there. */
+static int set_hosts_file(struct opt *o, const char *what, const char *path, char **member,
+                          struct err *err)
+{
+    _cleanup_hostlist_ struct hostlist *hosts = hostlist_new();
+    _cleanup_str_ struct str list = STR_INIT;
+    struct err why = {0};
+    if (read_hosts(path, hosts, &why) < 0)
+        return opt_fail(o, OPT_FAIL_ERROR, 255, err, "Invalid %s: %s", what, why.text);
+    hostlist_format(hosts, &list);
+    opt_set_string(member, str_cstr(&list));
+    return 0;
+}
+
+int opt_set_exclude(struct opt *o, const char *arg, struct err *err)
+{
+    if (strchr(arg, '/'))
+        return set_hosts_file(o, "--exclude specification", arg, &o->exclude, err);
+    return set_hosts(o, "exclude", arg, &o->exclude, err);
+}
+
+int opt_set_nodelist(struct opt *o, const char *arg, struct err *err)
+{
+    if (strchr(arg, '/'))
+        return set_hosts_file(o, "--nodelist specification", arg, &o->nodelist, err);
+    return set_hosts(o, "nodelist", arg, &o->nodelist, err);
+}
+
+int opt_set_nodefile(struct opt *o, const char *arg, struct err *err)
+{
+    return set_hosts_file(o, "--nodefile node file", arg, &o->nodelist, err);
+}
+
+/* The first of the list; an index list ("[0,2]") stays one. */
+static void cut(struct opt *o, struct hostlist *hosts, size_t count)
+{
+    _cleanup_hostlist_ struct hostlist *kept = hostlist_new();
+    _cleanup_str_ struct str list = STR_INIT;
+    char name[HOSTLIST_NAME_MAX + 1];
+    for (size_t i = 0; i < count; i++)
+        hostlist_push(kept, hostlist_nth(hosts, i, name));
+    hostlist_format(kept, &list);
+    bool index = *o->nodelist == '[' && *str_cstr(&list) != '[';
+    _cleanup_free_ char *text = mem_printf(index ? "[%s]" : "%s", str_cstr(&list));
+    opt_set_string(&o->nodelist, text);
+}
+
+int opt_fit_nodelist(struct opt *o, struct err *err)
+{
+    _cleanup_hostlist_ struct hostlist *hosts = NULL;
+    if (!o->nodelist || hostlist_parse(o->nodelist, &hosts, NULL) < 0)
+        return 0;
+    size_t count = hostlist_count(hosts), before = count;
+    /* A count inherited from the allocation is no limit that the user set. */
+    bool limited = opt_given(o, OPT_ID_nodes) && o->max_nodes &&
+                   !(o->from[OPT_ID_nodes] == OPT_FROM_ENV && o->in_job);
+    if (limited && count > o->max_nodes) {
+        if (o->command != OPT_SRUN)
+            return opt_fail(o, OPT_FAIL_ERROR, 1, err, "invalid number of nodes (-N %zu-%u)", count,
+                            o->max_nodes);
+        str_printf(&o->notes,
+                   "error: Required nodelist includes more nodes than permitted by max-node count "
+                   "(%zu > %u). Eliminating nodes from the nodelist.\n",
+                   count, o->max_nodes);
+        count = o->max_nodes;
+    }
+    if (opt_given(o, OPT_ID_ntasks) && count > o->ntasks) {
+        if (!limited || o->min_nodes <= o->ntasks) /* else that is told of the node count */
+            str_printf(&o->notes,
+                       "Warning: can't run %u processes on %zu nodes, setting nnodes to %u\n",
+                       o->ntasks, count, o->ntasks);
+        count = o->ntasks;
+    }
+    if (count < before)
+        cut(o, hosts, count);
+    return 0;
+}
