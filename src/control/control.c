@@ -82,11 +82,13 @@ bool control_owns(const struct caller *who, const struct job *j)
     return who->uid == j->uid || who->is_operator || who->is_admin;
 }
 
-void control_reason(struct control *c, struct job *j, const char *reason)
+void control_reason(struct control *c, struct job *j, const char *reason, const char *detail)
 {
-    if (str_eq(j->reason, reason))
+    if (str_eq(j->reason, reason) && str_eq(j->reason_detail, detail))
         return;
     j->reason = reason;
+    free(j->reason_detail);
+    j->reason_detail = mem_strdup(detail);
     j->stamp = ++c->cluster->stamp;
     if (!j->dirty)
         job_pack_live(c->cluster, j);

@@ -49,8 +49,8 @@ void control_schedule(struct control *c, struct job *j); /* its next deadline, f
 void control_hold(struct control *c, uint64_t call,
                   const struct job *j);                 /* it will be answered later */
 void control_release(struct control *c, uint64_t call); /* about to be answered */
-void control_reason(struct control *c, struct job *j,
-                    const char *reason); /* seen, but not worth a write */
+/* Seen, but not worth a write. detail: the sentence behind the word; may be NULL. */
+void control_reason(struct control *c, struct job *j, const char *reason, const char *detail);
 /* Its end by the clock: its limit, and OverTimeLimit after that. */
 void control_set_end(struct control *c, struct job *j, int64_t left_sec);
 void control_save_meta(struct control *c);

@@ -261,6 +261,45 @@ static void a_range_of_nodes_takes_what_is_free(void **state)
     fixture_free(f);
 }
 
+static void waiting_for_nodes_that_are_away_is_said(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct caller user = FIXTURE_USER;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    fixture_update_node(f, "n[2-4]", "DRAIN", "disk");
+    Pb__JobSpec two = wanting(2, 2, 1), named = wanting(1, 1, 1);
+    named.req_nodes = (char *)"n[1-2]";
+    named.min_nodes = named.max_nodes = 2;
+    int64_t a = fixture_submit(f, &user, &two);
+    assert_string_equal(live(f, &arena, a)->reason, "Resources");
+    assert_non_null(strstr(live(f, &arena, a)->reason_detail, "DOWN, DRAINED"));
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    r.job_id = (uint32_t)a;
+    r.has_hold = r.hold = true;
+    assert_int_equal(fixture_update_job(f, &user, &r), 0);
+    assert_null(live(f, &arena, a)->reason_detail);
+    int64_t b = fixture_submit(f, &user, &named);
+    assert_string_equal(live(f, &arena, b)->reason, "ReqNodeNotAvail");
+    assert_string_equal(live(f, &arena, b)->reason_detail, "ReqNodeNotAvail, UnavailableNodes:n2");
+    fixture_update_node(f, "n[2-4]", "RESUME", NULL);
+    assert_int_equal(fixture_state(f, (uint32_t)b), PB__JOB_STATE__RUNNING);
+    fixture_free(f);
+}
+
+static void a_reconfiguration_reaches_the_nodes(void **state)
+{
+    struct fixture *f = make(CONF);
+    fixture_clear(f);
+    control_node_lost(f->control, "n2");
+    fixture_reconfigure(f, CONF "MinJobAge=10\n");
+    size_t told = 0;
+    vec_foreach (&f->orders, o)
+        told += (*o)->orders->orders[0]->reconfigure != NULL;
+    assert_int_equal(told, 3);
+    fixture_free(f);
+}
+
 static void jobs_wait_for_their_time_and_their_release(void **state)
 {
     struct fixture *f = make(CONF "SlurmdTimeout=0\n");
@@ -296,6 +335,8 @@ int main(void)
         cmocka_unit_test(a_restart_does_not_lengthen_a_limit),
         cmocka_unit_test(ids_go_on_after_an_orderly_end),
         cmocka_unit_test(a_range_of_nodes_takes_what_is_free),
+        cmocka_unit_test(waiting_for_nodes_that_are_away_is_said),
+        cmocka_unit_test(a_reconfiguration_reaches_the_nodes),
         cmocka_unit_test(jobs_wait_for_their_time_and_their_release),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

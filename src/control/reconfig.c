@@ -87,6 +87,17 @@ static void settle(struct control *c, struct job *j)
     control_schedule(c, j);
 }
 
+/* The daemons read their copies of the file: prolog, epilog and the rest are theirs. */
+static void tell_nodes(struct control *c)
+{
+    Pb__Empty empty = PB__EMPTY__INIT;
+    Pb__NodeOrder order = PB__NODE_ORDER__INIT;
+    order.reconfigure = &empty;
+    vec_foreach (&c->cluster->nodes, n)
+        if ((*n)->connected)
+            node_send_orders(c, *n, &order);
+}
+
 void control_reconfigure(struct control *c, uint64_t call, struct conf *conf)
 {
     struct str changes = STR_INIT;
@@ -114,6 +125,7 @@ void control_reconfigure(struct control *c, uint64_t call, struct conf *conf)
         node_heard(c, *n);
     for (size_t i = 0; i < next->jobs.len; i++)
         settle(c, next->jobs.data[i]);
+    tell_nodes(c);
     c->plan_wanted = true;
     c->wake_at_ms = INT64_MAX;
     Pb__ReconfigureReply reply = PB__RECONFIGURE_REPLY__INIT;

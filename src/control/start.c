@@ -163,9 +163,10 @@ void start_plan(struct control *c)
         if (d.kind == PLAN_START)
             start_job(c, d.job, &d);
         else
-            control_reason(c, d.job, d.reason);
+            control_reason(c, d.job, d.reason, d.detail);
         d.job->expected_at = d.kind == PLAN_WAIT ? d.start_at : 0;
         select_done(&d.where);
+        free(d.detail);
     }
     plan_end(&p);
 }

@@ -169,6 +169,7 @@ void submit_enqueue(struct control *c, struct job *j)
         ready = true;
     if (!j->reason || !str_eq(j->reason, reason)) {
         j->reason = reason;
+        free(take_ptr(j->reason_detail));
         job_touch(c->cluster, j);
     }
     if (ready) {

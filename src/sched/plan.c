@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/hostlist.h"
+
 static void add_part(struct plan *p, struct part *part)
 {
     if (part->conf.state == CONF_PART_DOWN || part->conf.state == CONF_PART_INACTIVE ||
@@ -101,12 +103,42 @@ static void reserve(struct plan *p, struct decision *d)
     select_done(&where);
 }
 
-/* Why the head of a partition waits. */
-static const char *why_blocked(const struct plan *p, const struct job *j)
+/* "ReqNodeNotAvail, UnavailableNodes:n[1-2]" */
+static char *say_unavailable(const struct plan *p, const struct job *j)
 {
-    if (j->want.req && !bitset_contains(p->usable, j->want.req))
-        return "ReqNodeNotAvail";
-    return "Resources";
+    _cleanup_hostlist_ struct hostlist *list = hostlist_new();
+    struct str text = STR_INIT;
+    bitset_foreach (j->want.req, i)
+        if (!bitset_test(p->usable, (size_t)i))
+            hostlist_push(list, p->cluster->nodes.data[i]->name);
+    str_puts(&text, "ReqNodeNotAvail, UnavailableNodes:");
+    hostlist_format(list, &text);
+    return str_take(&text);
+}
+
+/* Would it fit if everything that is up were idle? */
+static bool fits_on_usable(const struct plan *p, const struct job *j)
+{
+    struct selection where = {0};
+    struct bitset *set = select_candidates(p->cluster, j);
+    bitset_and(set, p->usable);
+    bool fits = select_nodes_idle(p->cluster, j, set, &where) == 0;
+    select_done(&where);
+    bitset_free(set);
+    return fits;
+}
+
+/* Why the head of a partition waits. */
+static void explain_blocked(const struct plan *p, const struct job *j, struct decision *d)
+{
+    d->reason = "Resources";
+    if (j->want.req && !bitset_contains(p->usable, j->want.req)) {
+        d->reason = "ReqNodeNotAvail";
+        d->detail = say_unavailable(p, j);
+    } else if (!fits_on_usable(p, j)) {
+        d->detail = mem_strdup("Nodes required for job are DOWN, DRAINED or reserved for jobs in "
+                               "higher priority partitions");
+    }
 }
 
 /* Looks at one job. True: there is a decision about it. */
@@ -133,7 +165,7 @@ static bool look_at(struct plan *p, struct job *j, struct decision *d)
     }
     if (!p->blocked) {
         p->blocked = true;
-        d->reason = why_blocked(p, j);
+        explain_blocked(p, j, d);
         if (p->backfill && p->reservations.len < PLAN_RESERVATIONS)
             reserve(p, d);
     }

@@ -38,6 +38,7 @@ struct decision {
     struct selection where; /* PLAN_START */
     bool backfilled;
     const char *reason; /* PLAN_WAIT: Slurm's word */
+    char *detail;       /* the sentence behind it, or NULL; the caller frees */
     int64_t start_at;   /* PLAN_WAIT: expected, 0: unknown */
 };
 
@@ -71,6 +72,10 @@ struct free_view { /* another state of the cluster than the present one; arrays 
 /* Chooses from 'allowed' nodes (view NULL: as free as they are now). 0, or -ERR_NODES_BUSY. */
 int select_nodes(const struct cluster *c, const struct job *j, const struct bitset *allowed,
                  const struct free_view *view, struct selection *out);
+
+/* The same as if nothing ran on them. */
+int select_nodes_idle(const struct cluster *c, const struct job *j, const struct bitset *allowed,
+                      struct selection *out);
 
 /* Nodes whose configuration satisfies the request at all, busy or not. The caller frees. */
 struct bitset *select_candidates(const struct cluster *c, const struct job *j);

@@ -68,25 +68,33 @@ static int check_one_node(const struct job *j, const struct most *most, struct e
     return 0;
 }
 
-/* The whole request on the empty cluster, every node up. */
-static int check_together(const struct cluster *c, const struct job *j, struct err *err)
+int select_nodes_idle(const struct cluster *c, const struct job *j, const struct bitset *allowed,
+                      struct selection *out)
 {
     struct free_view view = {mem_new_array(uint32_t, c->nodes.len + 1),
                              mem_new_array(int64_t, c->nodes.len + 1),
                              mem_new_array(bool, c->nodes.len + 1)};
-    vec_foreach (&c->nodes, n) {
-        view.units[(*n)->index] = (*n)->units;
-        view.mem_mib[(*n)->index] = (int64_t)(*n)->mem_mib;
-        view.whole[(*n)->index] = true;
+    bitset_foreach (allowed, i) {
+        const struct node *n = c->nodes.data[i];
+        view.units[i] = n->units;
+        view.mem_mib[i] = (int64_t)n->mem_mib;
+        view.whole[i] = true;
     }
-    struct bitset *candidates = select_candidates(c, j);
-    struct selection s = {0};
-    int rc = select_nodes(c, j, candidates, &view, &s);
-    select_done(&s);
-    bitset_free(candidates);
+    int rc = select_nodes(c, j, allowed, &view, out);
     free(view.units);
     free(view.mem_mib);
     free(view.whole);
+    return rc;
+}
+
+/* The whole request on the empty cluster, every node up. */
+static int check_together(const struct cluster *c, const struct job *j, struct err *err)
+{
+    struct bitset *candidates = select_candidates(c, j);
+    struct selection s = {0};
+    int rc = select_nodes_idle(c, j, candidates, &s);
+    select_done(&s);
+    bitset_free(candidates);
     return rc == 0 ? 0 : err_set(err, -ERR_NODE_CONFIG, "%s", err_text(ERR_NODE_CONFIG));
 }
 

@@ -48,3 +48,36 @@ def test_detail_of_the_log(make_cluster):
 @pytest.mark.parametrize("line", ["notify 1 hello", "setdebugflags +backfill"])
 def test_what_is_not_there_is_refused(cluster, line):
     cluster.run(f"scontrol {line}").fails(f"{line.split()[0]} is not available in this version")
+
+
+@pytest.mark.skipif(not ROOT, reason="a prolog runs as root")
+def test_reconfigure_reaches_the_nodes(make_cluster):
+    """CORE-127, CORE-029: a prolog that the file names now runs before the next job."""
+    c = make_cluster(nodes=2)
+    script = c.dir / "prolog.sh"
+    script.write_text(f"#!/bin/sh\necho $SLURM_JOB_ID $SLURMD_NODENAME >>{c.dir}/prolog.$SLURMD_NODENAME\n")
+    script.chmod(0o755)
+    with c.conf_file.open("a") as f:
+        f.write(f"Prolog={script}\n")
+    assert "Prolog" in c.run("scontrol reconfigure").ok()
+    for node in c.names:
+        eventually(lambda n=node: "again" in (c.dir / f"slurmd-{n}.log").read_text(), f"{node} reads the file")
+    c.run("srun -N2 true").ok()
+    for node in c.names:
+        assert node in (c.dir / f"prolog.{node}").read_text()
+
+
+def test_reason_names_the_nodes_that_are_away(make_cluster):
+    """CORE-137: Slurm's words, and which nodes."""
+    c = make_cluster(nodes=3)
+    c.run("scontrol update node=n[2-3] state=drain reason=disk").ok()
+    named = c.sbatch("-w", "n[1-2]", "-N2", wrap="true")
+    assert c.run(f"squeue -h -j {named} -o %R").ok().strip() == "(ReqNodeNotAvail, UnavailableNodes:n2)"
+    assert c.run(f"squeue -h -j {named} -o %r").ok().strip() == "ReqNodeNotAvail"
+    assert "Reason=ReqNodeNotAvail,_UnavailableNodes:n2 " in c.run(f"scontrol -o show job {named}").ok()
+    c.run(f"scancel {named}").ok()
+    wide = c.sbatch("-N2", wrap="true")
+    assert "DOWN, DRAINED or reserved" in c.run(f"squeue -h -j {wide} -o %R").ok()
+    c.run("scontrol update node=n[2-3] state=resume").ok()
+    c.wait(wide)
+    assert c.state(wide) == "COMPLETED"

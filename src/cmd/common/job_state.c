@@ -123,6 +123,13 @@ bool job_states_match(const struct job_states *s, const Pb__JobLive *live)
     return live->state < STATE_COUNT && (s->wanted >> live->state & 1);
 }
 
+const char *job_state_sentence(const Pb__JobLive *live)
+{
+    bool waits = live->state == PB__JOB_STATE__PENDING;
+    bool said = waits && live->reason_detail && *live->reason_detail;
+    return said ? live->reason_detail : job_state_reason(live);
+}
+
 const char *job_state_reason(const Pb__JobLive *live)
 {
     return live->reason && *live->reason ? live->reason : "None";

@@ -31,6 +31,9 @@ bool job_states_given(const struct job_states *states);
 
 /* "Resources"; "None". */
 const char *job_state_reason(const Pb__JobLive *live);
+/* The same of a waiting job in more words where there are: "ReqNodeNotAvail, UnavailableNodes:n1".
+ */
+const char *job_state_sentence(const Pb__JobLive *live);
 
 /* The times, wall seconds, as of 'now'. */
 int64_t job_state_used_sec(const Pb__JobLive *live, int64_t now);

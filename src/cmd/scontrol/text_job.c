@@ -29,7 +29,7 @@ static void put_date(struct str *out, const char *key, int64_t at)
 static void put_reason(const struct job_view *v)
 {
     size_t start = v->out->len + strlen(" Reason=");
-    text_pair(v->out, " Reason", job_state_reason(v->live));
+    text_pair(v->out, " Reason", job_state_sentence(v->live));
     for (size_t i = start; i < v->out->len; i++)
         if (v->out->data[i] == ' ')
             v->out->data[i] = '_';

@@ -112,7 +112,7 @@ static const char *reason_list(const Pb__JobRecord *job, struct str *out)
     const Pb__JobLive *live = job->live;
     if (live->state != PB__JOB_STATE__PENDING && !has_failed(live))
         return live->nodes;
-    str_printf(out, "(%s)", job_state_reason(live));
+    str_printf(out, "(%s)", job_state_sentence(live));
     return str_cstr(out);
 }
 
