@@ -29,6 +29,12 @@ static int expand(const struct step *step, const struct task *t, const char *pat
     return rc;
 }
 
+/* Whether files keep what they hold: as the user says, else as the site does. */
+static bool appends(const struct step *step, bool given, bool append)
+{
+    return given ? append : step->start->has_file_append && step->start->file_append;
+}
+
 /* A batch script's: relative names are below the job's directory, wherever the script could go. */
 static int batch_path(const struct step *step, const struct task *t, const char *pattern,
                       char **path, struct err *err)
@@ -67,7 +73,7 @@ static int plan_batch(struct step *step, struct task *t, struct child_plan *plan
         rc = batch_path(step, t, error, &plan->path[2], err);
     if (rc)
         return rc;
-    plan->truncate[1] = !(spec->has_open_append && spec->open_append);
+    plan->truncate[1] = !appends(step, spec->has_open_append, spec->open_append);
     plan->truncate[2] = plan->truncate[1] && strcmp(plan->path[1], plan->path[2]) != 0;
     plan->work_dir = spec->work_dir ? spec->work_dir : "/tmp";
     plan->argv = step->argv;
@@ -82,7 +88,7 @@ static int plan_batch(struct step *step, struct task *t, struct child_plan *plan
  * the name is the same everywhere. */
 static bool empties(const struct step *step, const struct task *t, const char *pattern)
 {
-    if (step->launch->has_open_append && step->launch->open_append)
+    if (appends(step, step->launch->has_open_append, step->launch->open_append))
         return false;
     switch (pattern_scope(pattern)) {
     case PATTERN_PER_TASK:

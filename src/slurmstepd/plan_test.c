@@ -136,6 +136,47 @@ static void test_step_files(void **state)
     }
 }
 
+/* --open-mode wins over JobFileAppend, which is for batch scripts and steps alike. */
+static void test_append_or_truncate(void **state)
+{
+    static const struct {
+        bool site_given, site, user_given, user, truncate;
+    } vectors[] = {
+        {false, false, false, false, true}, {true, false, false, false, true},
+        {true, true, false, false, false},  {true, true, true, false, true},
+        {true, true, true, true, false},    {true, false, true, true, false},
+        {false, true, false, true, true}, /* what is not given counts for nothing */
+    };
+
+    for (size_t i = 0; i < 2 * sizeof(vectors) / sizeof(vectors[0]); i++) {
+        Pb__StepdStart start = PB__STEPD_START__INIT;
+        Pb__LaunchBatch batch = PB__LAUNCH_BATCH__INIT;
+        Pb__LaunchTasks launch = PB__LAUNCH_TASKS__INIT;
+        Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+        bool is_batch = i % 2;
+        struct step step = {.job_id = 42,
+                            .node = "n1",
+                            .start = &start,
+                            .batch = is_batch ? &batch : NULL,
+                            .launch = is_batch ? NULL : &launch};
+        struct task task = {.step = &step};
+        struct child_plan plan;
+
+        batch.spec = &spec;
+        spec.std_out = launch.std_out = "o";
+        spec.std_err = launch.std_err = "e";
+        launch.work_dir = spec.work_dir = "/w";
+        start.has_file_append = vectors[i / 2].site_given;
+        start.file_append = vectors[i / 2].site;
+        spec.has_open_append = launch.has_open_append = vectors[i / 2].user_given;
+        spec.open_append = launch.open_append = vectors[i / 2].user;
+        assert_int_equal(plan_task(&step, &task, &plan, NULL), 0);
+        assert_int_equal(plan.truncate[1], vectors[i / 2].truncate);
+        assert_int_equal(plan.truncate[2], vectors[i / 2].truncate);
+        plan_done(&plan);
+    }
+}
+
 static void test_too_long_a_name(void **state)
 {
     Pb__StepdStart start = PB__STEPD_START__INIT;
@@ -157,6 +198,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_batch_files),
         cmocka_unit_test(test_step_files),
+        cmocka_unit_test(test_append_or_truncate),
         cmocka_unit_test(test_too_long_a_name),
     };
 
