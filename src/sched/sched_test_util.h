@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* For the tests of this room: jobs that run where a text says, and choices as texts. */
+#pragma once
+
+#include "cluster/cluster_test_util.h"
+#include "sched/plan.h"
+
+/* Has the job hold "n1:2/100 n2:4" (cores, and MiB when given), running until then. */
+static inline void test_run_job(struct cluster *c, struct job *j, const char *where, int64_t end_at)
+{
+    struct err err = {0};
+
+    for (const char *at = where; *at;) {
+        char name[64], *end;
+        size_t len = strcspn(at, ":");
+        assert_true(len < sizeof name && at[len] == ':');
+        memcpy(name, at, len);
+        name[len] = 0;
+        const struct node *n = cluster_find_node(c, name);
+        assert_non_null(n);
+        uint32_t units = (uint32_t)strtoul(at + len + 1, &end, 10);
+        uint64_t mem = *end == '/' ? strtoull(end + 1, &end, 10) : 0;
+        if (alloc_take(c, j, n->index, units, mem, &err) != 0)
+            fail_msg("job %u on %s: %s", j->id, where, err.text);
+        at = *end == ' ' ? end + 1 : end;
+    }
+    assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING), 0);
+    order_insert(&c->ends, &j->ends, end_at, j->id);
+}
+
+static inline struct job *test_run(struct cluster *c, uint32_t id, const char *where,
+                                   int64_t end_at)
+{
+    struct job *j = test_job(c, id, "");
+    test_run_job(c, j, where, end_at);
+    return j;
+}
+
+/* "n1:2/100 n2:4/0": what test_run() reads. The caller frees. */
+static inline char *test_selection(const struct cluster *c, const struct selection *s)
+{
+    struct str out = STR_INIT;
+
+    vec_foreach (&s->shares, at)
+        str_printf(&out, "%s%s:%u/%llu", out.len ? " " : "", c->nodes.data[at->node]->name,
+                   at->units, (unsigned long long)at->mem_mib);
+    char *text = mem_strdup(str_cstr(&out));
+    str_done(&out);
+    return text;
+}
