@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sched/sched_test_util.h"
+
+enum { NOW = 1000, NEVER = 0 };
+
+static const char conf[] = CONS "NodeName=n[1-3] CPUs=4 RealMemory=1000\nNodeName=t Sockets=1 "
+                                "CoresPerSocket=2 ThreadsPerCore=2 RealMemory=500 Weight=5\n"
+                                "PartitionName=p Nodes=ALL\n";
+
+static struct bitset *all_up(const struct cluster *c, const struct job *j)
+{
+    struct bitset *allowed = select_candidates(c, j);
+    _cleanup_bitset_ struct bitset *usable = select_usable(c);
+    bitset_and(allowed, usable);
+    return allowed;
+}
+
+/* When and where the job could start; 'at' NEVER: nobody can tell. */
+static void expect(const struct cluster *c, const struct job *j, int64_t at, const char *where)
+{
+    _cleanup_bitset_ struct bitset *allowed = all_up(c, j);
+    struct selection s = {0};
+    int64_t got = timeline_earliest(c, j, allowed, NOW, &s);
+    _cleanup_free_ char *text = test_selection(c, &s);
+
+    if (got != (at == NEVER ? NOW + CLUSTER_NO_LIMIT_SEC : at) || !str_eq(text, where))
+        fail_msg("at %lld on '%s', expected %lld on '%s'", (long long)got, text, (long long)at,
+                 where);
+    select_done(&s);
+}
+
+static struct cluster *cluster_up(void)
+{
+    struct cluster *c = test_cluster(conf);
+    test_up(c);
+    return c;
+}
+
+static void never(void **state)
+{
+    struct cluster *c = cluster_up();
+
+    (void)state;
+    test_run(c, 1, "n1:4 n2:4", NOW + 50);
+    struct job *j = test_job(c, 2, "N=5");
+    expect(c, j, NEVER, "");
+    j->want.min_nodes = 3;
+    j->want.tasks = 13; /* more than three nodes will ever have */
+    j->want.max_nodes = 3;
+    expect(c, j, NEVER, "");
+    cluster_remove_job(c, j);
+    j = test_job(c, 2, "N=3 c=4 x=t");
+    c->nodes.data[2]->drain = true;
+    expect(c, j, NEVER, "");
+    c->nodes.data[2]->drain = false;
+    expect(c, j, NOW + 50, "n1:4/0 n2:4/0 n3:4/0");
+    test_cluster_free(c);
+}
+
+static void empty(void **state)
+{
+    struct cluster *c = cluster_up();
+    _cleanup_bitset_ struct bitset *none = bitset_new(c->nodes.len);
+    struct selection s = {0};
+
+    (void)state;
+    struct job *j = test_job(c, 1, "n=2");
+    expect(c, j, NOW, "n1:2/0");
+    assert_true(timeline_earliest(c, j, none, NOW, &s) == NOW + CLUSTER_NO_LIMIT_SEC);
+    assert_int_equal(s.shares.len, 0);
+    test_cluster_free(c);
+}
+
+static void releases(void **state)
+{
+    struct cluster *c = cluster_up();
+
+    (void)state;
+    test_run(c, 1, "n1:4", NOW + 300);
+    test_run(c, 2, "n2:3", NOW + 100);
+    test_run(c, 3, "n3:4 t:2", NOW + 200);
+    expect(c, test_job(c, 11, ""), NOW, "n2:1/0");
+    expect(c, test_job(c, 12, "N=1 n=2"), NOW + 100, "n2:2/0");
+    expect(c, test_job(c, 13, "N=2 x=t"), NOW + 200, "n2:1/0 n3:1/0");
+    expect(c, test_job(c, 14, "N=3 n=12 x=t"), NOW + 300, "n1:4/0 n2:4/0 n3:4/0");
+    expect(c, test_job(c, 15, "w=n1"), NOW + 300, "n1:1/0");
+    expect(c, test_job(c, 16, "w=t n=3"), NOW + 200, "t:2/0");
+    expect(c, test_job(c, 17, "N=2 contiguous x=n3"), NOW + 300, "n1:1/0 n2:1/0");
+    test_cluster_free(c);
+}
+
+/* What ends at one time is free together; what is late is expected any moment. */
+static void at_the_same_time(void **state)
+{
+    struct cluster *c = cluster_up();
+
+    (void)state;
+    test_run(c, 1, "n1:4", NOW + 100);
+    test_run(c, 2, "n2:4", NOW + 100);
+    test_run(c, 3, "n3:4 t:2", NOW + 101);
+    expect(c, test_job(c, 11, "N=2"), NOW + 100, "n1:1/0 n2:1/0");
+    expect(c, test_job(c, 12, ""), NOW + 100, "n1:1/0");
+    expect(c, test_job(c, 13, "N=3"), NOW + 101, "n1:1/0 n2:1/0 n3:1/0");
+    test_cluster_free(c);
+    c = cluster_up();
+    test_run(c, 1, "n1:4", NOW - 100);
+    test_run(c, 2, "n2:4", NOW);
+    test_run(c, 3, "n3:4 t:2", NOW + 7);
+    expect(c, test_job(c, 11, "N=2"), NOW, "n1:1/0 n2:1/0");
+    expect(c, test_job(c, 12, "N=3"), NOW + 7, "n1:1/0 n2:1/0 n3:1/0");
+    test_cluster_free(c);
+}
+
+/* A job without a limit ends in a year, as far as anybody knows. */
+static void infinite(void **state)
+{
+    struct cluster *c = cluster_up();
+
+    (void)state;
+    test_run(c, 1, "n1:4 n2:4 t:2", NOW - 10 + CLUSTER_NO_LIMIT_SEC);
+    test_run(c, 2, "n3:4", NOW + 60);
+    expect(c, test_job(c, 11, "N=2"), NOW - 10 + CLUSTER_NO_LIMIT_SEC, "n1:1/0 n2:1/0");
+    expect(c, test_job(c, 12, ""), NOW + 60, "n3:1/0");
+    test_cluster_free(c);
+}
+
+/* Alone on a node: not before the last of its jobs has gone. */
+static void exclusive(void **state)
+{
+    struct cluster *c = cluster_up();
+
+    (void)state;
+    test_run(c, 1, "n1:1 n2:1 n3:1 t:1", NOW + 100);
+    test_run(c, 2, "n1:1", NOW + 200);
+    test_run(c, 3, "n2:1", NOW + 300);
+    struct job *alone = test_job(c, 4, "exclusive");
+    test_run_job(c, alone, "", NOW + 50); /* holds nothing yet */
+    expect(c, test_job(c, 11, "exclusive"), NOW + 100, "n3:4/0");
+    expect(c, test_job(c, 12, "exclusive N=2 x=t"), NOW + 200, "n1:4/0 n3:4/0");
+    expect(c, test_job(c, 13, "exclusive N=3 x=t"), NOW + 300, "n1:4/0 n2:4/0 n3:4/0");
+    test_cluster_free(c);
+    c = cluster_up();
+    test_run_job(c, test_job(c, 1, "exclusive"), "n1:1 n2:4", NOW + 100);
+    test_run(c, 2, "n3:4 t:2", NOW + 200);
+    expect(c, test_job(c, 11, ""), NOW + 100, "n1:1/0");
+    expect(c, test_job(c, 12, "n=4 N=1"), NOW + 100, "n1:4/0"); /* all of it was one job's */
+    test_cluster_free(c);
+}
+
+static void parts_released(void **state)
+{
+    struct cluster *c = cluster_up();
+    struct job *j = test_run(c, 1, "n1:3 n2:4 n3:4 t:2", NOW + 100);
+
+    (void)state;
+    alloc_release(c, j, alloc_find(j, 0)); /* is free already, and not freed twice */
+    expect(c, test_job(c, 11, "N=1 n=4"), NOW, "n1:4/0");
+    expect(c, test_job(c, 12, "N=2 n=8"), NOW + 100, "n1:4/0 n2:4/0");
+    expect(c, test_job(c, 13, "N=1 n=5"), NEVER, "");
+    test_cluster_free(c);
+}
+
+static void memory(void **state)
+{
+    struct cluster *c = cluster_up();
+
+    (void)state;
+    test_run(c, 1, "n1:1/600 n2:1/900 n3:1/900 t:1/500", NOW + 200);
+    test_run(c, 2, "n1:1/400", NOW + 100);
+    expect(c, test_job(c, 11, "mem=100"), NOW, "n2:1/100");
+    expect(c, test_job(c, 12, "mem=101"), NOW + 100, "n1:1/101");
+    expect(c, test_job(c, 13, "mem=401"), NOW + 200, "n1:1/401");
+    expect(c, test_job(c, 14, "mem=0 w=n1"), NOW + 200, "n1:1/1000");
+    expect(c, test_job(c, 15, "mem=1001"), NEVER, "");
+    c->nodes.data[0]->mem_mib = 500; /* made smaller under its jobs */
+    expect(c, test_job(c, 16, "w=n1"), NOW + 200, "n1:1/0");
+    expect(c, test_job(c, 17, "w=n1 mem=500"), NOW + 200, "n1:1/500");
+    expect(c, test_job(c, 18, "w=n1 mem=501"), NEVER, "");
+    test_cluster_free(c);
+}
+
+/* --- against time itself: jobs end one after the other, and each time the choice is tried --- */
+
+static void random_running(struct cluster *c, uint64_t *seed)
+{
+    for (uint32_t id = 1; id <= 8; id++) {
+        struct job *j = test_job(c, id, test_between(seed, 0, 6) ? "" : "exclusive");
+        for (uint32_t node = 0; node < c->nodes.len; node++)
+            if (test_between(seed, 0, 1))
+                alloc_take(c, j, node, test_between(seed, 1, 2), test_between(seed, 0, 200), NULL);
+        int64_t end = NOW - 100 + (int64_t)test_between(seed, 0, 8) * 50;
+        test_run_job(c, j, "", end);
+        if (j->alloc.len && test_between(seed, 0, 5) == 0)
+            alloc_release(c, j, &j->alloc.data[0]);
+    }
+    c->nodes.data[test_between(seed, 0, 3)]->drain = test_between(seed, 0, 3) == 0;
+}
+
+static int64_t by_waiting(struct cluster *c, const struct job *j, struct selection *where)
+{
+    _cleanup_bitset_ struct bitset *allowed = all_up(c, j);
+    int64_t at = NOW;
+
+    while (select_nodes(c, j, allowed, NULL, where) != 0) {
+        struct order_link *l = order_first(&c->ends);
+        if (!l)
+            return NOW + CLUSTER_NO_LIMIT_SEC;
+        int64_t key = l->key;
+        at = key > NOW ? key : NOW;
+        while ((l = order_first(&c->ends)) && l->key == key) {
+            alloc_clear(c, order_item(l, struct job, ends));
+            order_remove(&c->ends, l);
+        }
+    }
+    return at;
+}
+
+static void one_future(uint64_t seed)
+{
+    static const char *const specs[] = {"n=3",
+                                        "N=2",
+                                        "N=2 n=6",
+                                        "exclusive",
+                                        "exclusive N=2",
+                                        "mem=700",
+                                        "mem-per-cpu=200 n=4",
+                                        "N=1-2 n=7",
+                                        "c=4",
+                                        "N=3 contiguous",
+                                        "w=t n=4",
+                                        "mem=0 N=2",
+                                        "N=4",
+                                        "per-node=3 N=2",
+                                        "mincpus=4 mem=900",
+                                        "n=13"};
+    struct cluster *c = test_cluster(conf);
+    struct selection first = {0}, second = {0};
+
+    test_up(c);
+    random_running(c, &seed);
+    test_sound(c);
+    const struct job *j = test_job(c, 100, specs[test_between(&seed, 0, COUNT(specs) - 1)]);
+    _cleanup_bitset_ struct bitset *allowed = all_up(c, j);
+    int64_t told = timeline_earliest(c, j, allowed, NOW, &first);
+    int64_t waited = by_waiting(c, j, &second);
+    _cleanup_free_ char *a = test_selection(c, &first), *b = test_selection(c, &second);
+    if (told != waited || !str_eq(a, b))
+        fail_msg("%lld on '%s' was told, %lld on '%s' came", (long long)told, a, (long long)waited,
+                 b);
+    select_done(&first);
+    select_done(&second);
+    test_cluster_free(c);
+}
+
+static void comes_true(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 4000; seed++)
+        one_future(seed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(never),          cmocka_unit_test(empty),
+        cmocka_unit_test(releases),       cmocka_unit_test(at_the_same_time),
+        cmocka_unit_test(infinite),       cmocka_unit_test(exclusive),
+        cmocka_unit_test(parts_released), cmocka_unit_test(memory),
+        cmocka_unit_test(comes_true),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
