@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sched/sched_test_util.h"
+
+enum { NOW = 1000 };
+
+#define FOUR CONS "NodeName=n[1-4] CPUs=2 RealMemory=100 TmpDisk=10 Feature=a\n"
+
+static struct job *queue_in(struct cluster *c, size_t part, uint32_t id, int64_t limit_sec,
+                            const char *words)
+{
+    struct job *j = test_job(c, id, words);
+    j->part = c->parts.data[part];
+    j->limit_sec = limit_sec;
+    j->priority = 1000000 - id;
+    order_insert(&j->part->queue, &j->queued, -(int64_t)j->priority, id);
+    return j;
+}
+
+static struct job *queue(struct cluster *c, uint32_t id, int64_t limit_sec, const char *words)
+{
+    return queue_in(c, 0, id, limit_sec, words);
+}
+
+static void commit(struct cluster *c, const struct decision *d)
+{
+    _cleanup_free_ char *where = test_selection(c, &d->where);
+    int64_t limit = d->job->limit_sec;
+    limit = limit > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : limit;
+    order_remove(&d->job->part->queue, &d->job->queued);
+    test_run_job(c, d->job, where, NOW + limit);
+}
+
+/* "3: n1:2/0 n2:1/0" starts, "3: +n1:2/0" is backfilled, "3: Resources@1100" waits. */
+static void describe(const struct cluster *c, const struct decision *d, struct str *out)
+{
+    str_printf(out, "%s%u: ", out->len ? ", " : "", d->job->id);
+    if (d->kind == PLAN_START) {
+        _cleanup_free_ char *where = test_selection(c, &d->where);
+        assert_null(d->reason);
+        assert_null(d->detail);
+        str_printf(out, "%s%s", d->backfilled ? "+" : "", where);
+        return;
+    }
+    assert_int_equal(d->where.shares.len, 0);
+    assert_false(d->backfilled);
+    str_puts(out, d->reason);
+    if (d->start_at)
+        str_printf(out, "@%lld", (long long)d->start_at);
+    if (d->detail)
+        str_printf(out, " (%s)", d->detail);
+}
+
+/* A pass, each decision committed before the next; all of them as one text. The caller frees. */
+static char *pass(struct cluster *c, bool backfill)
+{
+    struct plan p;
+    struct decision d;
+    struct str out = STR_INIT;
+
+    plan_begin(&p, c, NOW, backfill);
+    while (plan_next(&p, &d)) {
+        describe(c, &d, &out);
+        if (d.kind == PLAN_START)
+            commit(c, &d);
+        select_done(&d.where);
+        free(d.detail);
+    }
+    assert_false(plan_next(&p, &d));
+    plan_end(&p);
+    test_sound(c);
+    return str_take(&out);
+}
+
+static void expect(struct cluster *c, bool backfill, const char *decisions)
+{
+    _cleanup_free_ char *text = pass(c, backfill);
+    if (!str_eq(text, decisions))
+        fail_msg("expected '%s'\n     got '%s'", decisions, text);
+}
+
+static struct cluster *cluster_up(const char *text)
+{
+    struct cluster *c = test_cluster(text);
+    test_up(c);
+    return c;
+}
+
+/* --- nothing to do --- */
+
+static void nothing(void **state)
+{
+    struct cluster *c = cluster_up(FOUR "PartitionName=p Nodes=ALL\n");
+    struct plan p;
+
+    (void)state;
+    expect(c, true, "");
+    plan_begin(&p, c, NOW, true); /* ended before it was asked anything */
+    plan_end(&p);
+    test_job(c, 1, ""); /* held, or its time has not come: it is in no queue */
+    test_run(c, 2, "n1:1", NOW + 10);
+    expect(c, true, "");
+    queue(c, 3, 60, "");
+    plan_begin(&p, c, NOW, true);
+    plan_end(&p);
+    assert_int_equal(c->pending, 2);
+    test_cluster_free(c);
+}
+
+/* What says that a partition takes no jobs, and what does not. */
+static void states_of_partitions(void **state)
+{
+    static const struct {
+        enum conf_part_state state;
+        const char *decisions;
+    } cases[] = {{CONF_PART_DOWN, ""},
+                 {CONF_PART_INACTIVE, ""},
+                 {CONF_PART_DRAIN, "1: n1:1/0"},
+                 {CONF_PART_UP, "1: n1:1/0"}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct cluster *c = cluster_up(FOUR "PartitionName=p Nodes=ALL\n");
+        queue(c, 1, 60, "");
+        c->parts.data[0]->conf.state = cases[i].state;
+        expect(c, true, cases[i].decisions);
+        test_cluster_free(c);
+    }
+}
+
+static void reasons(void **state)
+{
+    static const char *const down = " (Nodes required for job are DOWN, DRAINED or reserved for "
+                                    "jobs in higher priority partitions)";
+    struct cluster *c = cluster_up(FOUR "PartitionName=p Nodes=ALL\nPartitionName=q Nodes=ALL\n"
+                                        "PartitionName=r Nodes=n4\n");
+
+    (void)state;
+    c->nodes.data[2]->drain = true;
+    c->nodes.data[3]->connected = false;
+    queue(c, 1, 60, "w=n[2-4]");
+    queue(c, 2, 60, "N=3");
+    queue_in(c, 1, 3, 60, "N=3");
+    queue_in(c, 1, 4, 60, "N=1 n=2");
+    queue_in(c, 2, 5, 60, "");
+    _cleanup_free_ char *expected =
+        mem_printf("1: ReqNodeNotAvail (ReqNodeNotAvail, UnavailableNodes:n[3-4]), 2: Priority, "
+                   "3: Resources%s, 4: +n1:2/0, 5: Resources%s",
+                   down, down);
+    expect(c, true, expected);
+    test_cluster_free(c);
+}
+
+/* A node that a job requires is configured no more: it waits, and nobody waits for it. */
+static void required_node_is_gone(void **state)
+{
+    struct cluster *c = cluster_up(FOUR "PartitionName=p Nodes=ALL\n");
+
+    (void)state;
+    queue(c, 1, 60, "")->want.req_gone = true;
+    queue(c, 2, 60, "N=4 n=8");
+    queue(c, 3, 60, "")->want.req_gone = true;
+    expect(c, false, "1: ReqNodeNotAvail, 2: n1:2/0 n2:2/0 n3:2/0 n4:2/0, 3: ReqNodeNotAvail");
+    test_cluster_free(c);
+}
+
+/* --- order --- */
+
+static void first_in_first_out(void **state)
+{
+    struct cluster *c = cluster_up(FOUR "PartitionName=p Nodes=ALL\n");
+
+    (void)state;
+    for (uint32_t id = 5; id >= 1; id--)
+        queue(c, id, 60, "c=2 n=1");
+    expect(c, true, "1: n1:2/0, 2: n2:2/0, 3: n3:2/0, 4: n4:2/0, 5: Resources@1060");
+    test_cluster_free(c);
+    c = cluster_up(FOUR "PartitionName=p Nodes=ALL\n");
+    for (uint32_t id = 1; id <= 5; id++) {
+        struct job *j = queue(c, id, 60, "c=2 n=1");
+        order_move(&j->part->queue, &j->queued, -(int64_t)(id % 3), id);
+    }
+    expect(c, true, "2: n1:2/0, 5: n2:2/0, 1: n3:2/0, 4: n4:2/0, 3: Resources@1060");
+    test_cluster_free(c);
+}
+
+/* After the first that does not fit, nobody of its partition is looked at (CORE-055). */
+static void without_backfill(void **state)
+{
+    struct cluster *c = cluster_up(FOUR "PartitionName=p Nodes=n[1-2]\nPartitionName=q "
+                                        "Nodes=n[3-4]\n");
+
+    (void)state;
+    test_run(c, 1, "n1:1", NOW + 50);
+    queue(c, 2, 60, "");
+    queue(c, 3, 60, "N=2 n=4");
+    queue(c, 4, 1, "");
+    queue_in(c, 1, 5, 60, "N=2 n=4");
+    queue_in(c, 1, 6, 60, "");
+    expect(c, false, "2: n1:1/0, 3: Resources, 5: n3:2/0 n4:2/0, 6: Resources");
+    test_cluster_free(c);
+}
+
+static void tiers(void **state)
+{
+    struct cluster *c = cluster_up(FOUR "PartitionName=a Nodes=ALL PriorityTier=2\n"
+                                        "PartitionName=b Nodes=ALL PriorityTier=9\n"
+                                        "PartitionName=c Nodes=ALL\n"
+                                        "PartitionName=d Nodes=ALL PriorityTier=9\n");
+
+    (void)state;
+    for (uint32_t part = 0; part < 4; part++) {
+        queue_in(c, part, part * 2 + 1, 60, "c=2");
+        queue_in(c, part, part * 2 + 2, 60, "c=2");
+    }
+    expect(c, true,
+           "3: n1:2/0, 4: n2:2/0, 7: n3:2/0, 8: n4:2/0, 1: Resources@1060, 2: Priority, "
+           "5: Resources@1060, 6: Priority");
+    test_cluster_free(c);
+}
+
+/* --- backfill --- */
+
+/* n1 and n2 are taken until 1100, and the head wants three nodes. */
+static struct cluster *blocked_cluster(void)
+{
+    struct cluster *c = cluster_up(FOUR "PartitionName=p Nodes=ALL\nPartitionName=q Nodes=ALL\n");
+
+    test_run(c, 1, "n1:2 n2:2", NOW + 100);
+    queue(c, 2, 500, "N=3 n=6");
+    return c;
+}
+
+static void holes(void **state)
+{
+    static const struct {
+        int64_t limit_sec;
+        const char *words, *decisions;
+    } cases[] = {
+        {100, "", "2: Resources@1100, 3: +n3:1/0"},
+        {100, "N=2 n=4", "2: Resources@1100, 3: +n3:2/0 n4:2/0"},
+        {101, "N=2 n=4", "2: Resources@1100, 3: Priority"},
+        {101, "", "2: Resources@1100, 3: +n4:1/0"}, /* the head does not need it */
+        {INT64_MAX, "", "2: Resources@1100, 3: +n4:1/0"},
+        {101, "w=n3", "2: Resources@1100, 3: Priority"},
+        {100, "w=n3", "2: Resources@1100, 3: +n3:1/0"},
+        {1, "N=3", "2: Resources@1100, 3: Priority"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct cluster *c = blocked_cluster();
+        queue(c, 3, cases[i].limit_sec, cases[i].words);
+        expect(c, true, cases[i].decisions);
+        expect(c, true,
+               strstr(cases[i].decisions, "Priority") ? cases[i].decisions : "2: Resources@1100");
+        test_cluster_free(c);
+    }
+}
+
+/* Its place is kept against other partitions, too; of a higher tier they come first. */
+static void across_partitions(void **state)
+{
+    struct cluster *c = blocked_cluster();
+
+    (void)state;
+    queue_in(c, 1, 3, 101, "w=n3");
+    queue_in(c, 1, 4, 101, "w=n4");
+    queue_in(c, 1, 5, 100, "w=n3");
+    expect(c, true, "2: Resources@1100, 3: Resources@1000, 4: +n4:1/0, 5: Priority");
+    test_cluster_free(c);
+    c = blocked_cluster();
+    c->parts.data[1]->conf.priority_tier = 2;
+    queue_in(c, 1, 3, 101, "w=n3");
+    expect(c, true, "3: n3:1/0, 2: Resources@1100");
+    test_cluster_free(c);
+}
+
+static void without_limits(void **state)
+{
+    struct cluster *c = cluster_up(FOUR "PartitionName=p Nodes=ALL\n");
+
+    (void)state;
+    queue(c, 1, INT64_MAX, "w=n[1-2] n=4");
+    queue(c, 2, INT64_MAX, "N=4");
+    queue(c, 3, INT64_MAX, "w=n3");
+    queue(c, 4, CLUSTER_NO_LIMIT_SEC, "w=n4");
+    _cleanup_free_ char *expected =
+        mem_printf("1: n1:2/0 n2:2/0, 2: Resources@%lld, 3: +n3:1/0, 4: +n4:1/0",
+                   (long long)(NOW + CLUSTER_NO_LIMIT_SEC));
+    expect(c, true, expected);
+    test_cluster_free(c);
+}
+
+/* A head that nobody can give a time keeps nothing from others. */
+static void unforeseeable(void **state)
+{
+    struct cluster *c = cluster_up(FOUR "PartitionName=p Nodes=ALL\n");
+
+    (void)state;
+    c->nodes.data[3]->down = true;
+    queue(c, 1, 60, "N=4");
+    queue(c, 2, INT64_MAX, "N=3 n=6");
+    _cleanup_free_ char *text = pass(c, true);
+    assert_true(str_starts(text, "1: Resources (Nodes required"));
+    assert_non_null(strstr(text, "2: +n1:2/0 n2:2/0 n3:2/0"));
+    test_cluster_free(c);
+}
+
+/* Behind a blocked head only so many are looked at; before it, all that fit are. */
+static void depth(void **state)
+{
+    struct cluster *c = cluster_up(FOUR "PartitionName=p Nodes=n[1-3]\nPartitionName=q Nodes=n4\n");
+    struct plan p;
+    struct decision d;
+    uint32_t looked = 0;
+
+    (void)state;
+    test_run(c, 1, "n1:1 n2:2", NOW + 100);
+    queue(c, 2, 60, "N=3");
+    for (uint32_t id = 0; id < PLAN_DEPTH; id++)
+        queue(c, 100 + id, 60 + id % 7, "N=2 n=4");
+    queue(c, 100 + PLAN_DEPTH, 1, "");
+    queue_in(c, 1, 5000, 60, "");
+    plan_begin(&p, c, NOW, true);
+    while (plan_next(&p, &d)) {
+        looked++;
+        assert_int_equal(d.kind, d.job->id == 5000 ? PLAN_START : PLAN_WAIT);
+        select_done(&d.where);
+        free(d.detail);
+    }
+    assert_int_equal(looked, 2 + PLAN_DEPTH);
+    plan_end(&p);
+    test_cluster_free(c);
+}
+
+/* A decision that its caller could not make good is no start: the others are still looked at. */
+static void refused_by_the_caller(void **state)
+{
+    struct cluster *c = cluster_up(FOUR "PartitionName=p Nodes=ALL\n");
+    struct plan p;
+    struct decision d;
+    uint32_t seen = 0;
+
+    (void)state;
+    for (uint32_t id = 1; id <= 3; id++)
+        queue(c, id, 60, "N=4 n=8");
+    plan_begin(&p, c, NOW, true);
+    while (plan_next(&p, &d)) {
+        assert_int_equal(d.kind, PLAN_START);
+        assert_int_equal(d.job->id, ++seen);
+        select_done(&d.where);
+    }
+    plan_end(&p);
+    assert_int_equal(seen, 3);
+    expect(c, true, "1: n1:2/0 n2:2/0 n3:2/0 n4:2/0, 2: Resources@1060, 3: Priority");
+    test_cluster_free(c);
+}
+
+/* --- equal requests --- */
+
+/* Of requests that are not equal, the second runs though the first does not. */
+static void unequal_requests(void **state)
+{
+    static const struct {
+        const char *first, *second;
+    } pairs[] = {
+        {"N=4-9 n=4", "N=3-9 n=4"},
+        {"N=2-2 n=6", "N=2-3 n=6"},
+        {"n=7", "n=6"},
+        {"c=4", "c=3"},
+        {"N=2 w=n2,n3 n=4 per-node=2", "N=2 w=n2,n3 n=4 per-node=3"},
+        {"w=n2,n3 per-node=2", "w=n2,n3 per-node=2 n=4"},
+        {"mincpus=4", "mincpus=3"},
+        {"mem=80", "mem=70"},
+        {"mem-per-cpu=80", "mem-per-cpu=70"},
+        {"tmp=11", "tmp=10"},
+        {"exclusive", ""},
+        {"contiguous c=2 w=n2,n4", "c=2 w=n2,n4"},
+        {"n=9", "n=9 overcommit"},
+        {"C=b", "C=a"},
+        {"C=b", ""},
+        {"w=n1", "w=n2"},
+        {"w=n1", ""},
+        {"x=n[2-4]", "x=n[1-3]"},
+        {"x=n[2-4]", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(pairs); i++) {
+        struct cluster *c = cluster_up(CONS "NodeName=n[1-4] CPUs=4 RealMemory=100 TmpDisk=10 "
+                                            "Feature=a\nPartitionName=p Nodes=ALL\n");
+        test_run(c, 1, "n1:4 n2:1/25 n3:3/50 n4:2/25", NOW + 1000);
+        queue(c, 2, 1, pairs[i].first);
+        queue(c, 3, 1, pairs[i].first);
+        queue(c, 4, 1, pairs[i].second);
+        _cleanup_free_ char *text = pass(c, true);
+        if (!str_starts(text, "2: Resources") || !strstr(text, "3: Priority") ||
+            !strstr(text, "4: +"))
+            fail_msg("'%s' and '%s': %s", pairs[i].first, pairs[i].second, text);
+        test_cluster_free(c);
+    }
+}
+
+/* A shorter job of the same shape may fit where the longer did not, not the other way round. */
+static void equal_requests(void **state)
+{
+    struct cluster *c = blocked_cluster();
+    struct plan p;
+    struct decision d;
+
+    (void)state;
+    queue(c, 3, 300, "N=2 n=4");
+    queue(c, 4, 400, "N=2 n=4");
+    queue(c, 5, 300, "N=2 n=4");
+    queue(c, 6, 100, "N=2 n=4");
+    plan_begin(&p, c, NOW, true);
+    for (uint32_t id = 2; plan_next(&p, &d); id++) {
+        assert_int_equal(d.job->id, id);
+        assert_int_equal(d.kind, id == 6 ? PLAN_START : PLAN_WAIT);
+        select_done(&d.where);
+    }
+    assert_int_equal(p.failed.len, 2); /* the head, and one of the three */
+    plan_end(&p);
+    test_cluster_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing),
+        cmocka_unit_test(states_of_partitions),
+        cmocka_unit_test(reasons),
+        cmocka_unit_test(required_node_is_gone),
+        cmocka_unit_test(first_in_first_out),
+        cmocka_unit_test(without_backfill),
+        cmocka_unit_test(tiers),
+        cmocka_unit_test(holes),
+        cmocka_unit_test(across_partitions),
+        cmocka_unit_test(without_limits),
+        cmocka_unit_test(unforeseeable),
+        cmocka_unit_test(depth),
+        cmocka_unit_test(refused_by_the_caller),
+        cmocka_unit_test(unequal_requests),
+        cmocka_unit_test(equal_requests),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
