@@ -47,6 +47,20 @@ def test_exit_status_is_the_highest(cluster):
     assert re.fullmatch(r"(srun: error: n1: tasks? [0-3,-]+: Exited with exit code 1\n){1,4}", said)
 
 
+def test_verbose_lines(cluster):
+    """What tools read of srun -v: nodes and CPU counts, a line per node launched, starts and ends."""
+    said = cluster.run("srun -v -N2 -n3 -w n1,n2 -J x true").stderr
+    assert re.search(r"^srun: jobid \d+: nodes\(2\):`n\[1-2\]', cpu counts: 2\(x1\),1\(x1\)$", said, re.M), said
+    assert re.search(r"^srun: launching StepId=\d+\.0 on host n1, 2 tasks: \[0-1\]$", said, re.M), said
+    assert re.search(r"^srun: launching StepId=\d+\.0 on host n2, 1 tasks: 2$", said, re.M), said
+    assert "srun: launch/slurm: _task_start: Node n1, 2 tasks started\n" in said
+    assert "srun: launch/slurm: _task_finish: n2: task 2: Completed\n" in said
+    said = cluster.run("srun -v -N2 -n4 -w n1,n2 -m cyclic true").stderr
+    assert "on host n1, 2 tasks: [0,2]\n" in said and "on host n2, 2 tasks: [1,3]\n" in said
+    said = cluster.run("salloc -Q -N2 -w n1,n2 srun -v -N1 true").stderr
+    assert re.search(r"jobid \d+: nodes\(1\):`n1', cpu counts: 1\(x1\)$", said, re.M), said
+
+
 def test_killed_by_signal(cluster):
     done = cluster.run(["srun", "sh", "-c", "kill -9 $$"])
     assert done.returncode == 137 and re.search(r"srun: error: n\d: task 0: Killed", done.stderr)

@@ -21,6 +21,7 @@
 #include "cmd/srun/peers.h"
 #include "cmd/srun/run.h"
 #include "cmd/srun/say.h"
+#include "cmd/srun/tell.h"
 #include "rpc/client.h"
 
 #define ADDRESSES_MAX 4
@@ -126,9 +127,8 @@ static void on_node(void *ctx, size_t index, int code, const ProtobufCMessage *r
         run_on_launch_failed(l->run, node, err);
         return;
     }
-    say_verbose("launching %s on host %s, %zu tasks: shepherd %u", l->run->step_name,
-                a->targets[index].node, l->run->step->layout[node]->n_task_ids,
-                ((const struct Pb__LaunchReply *)reply)->local_pid);
+    say_debug("launched %s on host %s: shepherd %u", l->run->step_name, a->targets[index].node,
+              ((const struct Pb__LaunchReply *)reply)->local_pid);
     peers_expect(l->run->peers, node);
 }
 
@@ -297,6 +297,7 @@ struct launch *launch_start(struct run *run)
     l->retry_timer = loop_timer_new(run->loop, on_retry, l);
     l->request = make_request(run);
     raise_descriptor_limit(count);
+    tell_launch(run);
     attempt_start(l, all, count);
     return l;
 }

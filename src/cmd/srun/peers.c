@@ -133,7 +133,7 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
         on_io_data(p, (const struct Pb__IoData *)body);
         break;
     case RPC_TASKS_STARTED:
-        run_on_started(run, (const struct Pb__TasksStarted *)body);
+        run_on_started(run, index_of(p), (const struct Pb__TasksStarted *)body);
         break;
     case RPC_TASK_FAILED:
         if (owns(p, ((const struct Pb__TaskFailed *)body)->task))

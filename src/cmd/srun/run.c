@@ -20,6 +20,7 @@
 #include "cmd/srun/say.h"
 #include "cmd/srun/signals.h"
 #include "cmd/srun/tasks.h"
+#include "cmd/srun/tell.h"
 #include "cmd/srun/terminal.h"
 
 #define TELL_MS 250         /* ends of tasks within this time make one message */
@@ -33,7 +34,7 @@ static void say_task(void *ctx, bool failed, const char *text)
     if (failed && !run->output_broken)
         say_error("%s", text);
     else
-        say_verbose("%s", text);
+        say_verbose(failed ? "%s" : "launch/slurm: _task_finish: %s", text);
 }
 
 static void say_state(void *ctx, bool failed, const char *text)
@@ -258,8 +259,10 @@ static void after_end(struct run *run, bool bad)
     }
 }
 
-void run_on_started(struct run *run, const struct Pb__TasksStarted *started)
+void run_on_started(struct run *run, uint32_t node, const struct Pb__TasksStarted *started)
 {
+    say_verbose("launch/slurm: _task_start: Node %s, %zu tasks started",
+                run->step->layout[node]->node, started->n_task);
     for (size_t i = 0; i < started->n_task; i++)
         tasks_started(run->tasks, started->task[i]);
 }
@@ -353,7 +356,6 @@ static int make_argv(struct run *run, struct err *err)
 
 void run_on_step(struct run *run)
 {
-    struct str nodes = STR_INIT;
     struct err err = {0};
 
     run->step_id = run->step->step_id;
@@ -361,10 +363,7 @@ void run_on_step(struct run *run)
     run->phase = RUN_RUNNING;
     run->finish = finish_watch(run);
     begin_tasks(run);
-    jobenv_step_nodes(run->step, &nodes);
-    say_verbose("jobid %u: nodes(%zu):`%s', %u tasks", run->job_id, run->step->n_layout,
-                str_cstr(&nodes), run->step->num_tasks);
-    str_done(&nodes);
+    tell_allocation(run);
     if (make_argv(run, &err) < 0 || output_open(run, &run->output, &err) < 0 ||
         input_open(run, &run->input, &err) < 0 || peers_open(run, &run->peers, &err) < 0) {
         say_error("%s", err.text);

@@ -5,6 +5,7 @@
  *
  *   request.c   allocation and step, with the waiting
  *   launch.c    the request to the nodes
+ *   tell.c      what --verbose says of the request's answer
  *   peers.c     the sessions with the step's shepherds
  *   output.c    what the tasks write, input.c what they read
  *   signals.c   Ctrl-C and its kin, terminal.c --pty
@@ -105,7 +106,7 @@ void run_on_refused(struct run *run, int exit_code);
 void run_on_launch_failed(struct run *run, uint32_t node, const struct err *why);
 void run_on_node_lost(struct run *run, uint32_t node, const struct err *why);
 void run_on_node_done(struct run *run, uint32_t node);
-void run_on_started(struct run *run, const struct Pb__TasksStarted *started);
+void run_on_started(struct run *run, uint32_t node, const struct Pb__TasksStarted *started);
 void run_on_failed(struct run *run, const struct Pb__TaskFailed *failed);
 void run_on_exited(struct run *run, uint32_t node, const struct Pb__TaskExited *exited);
 void run_on_fence(struct run *run, uint32_t node, const struct Pb__KvsFence *fence);
