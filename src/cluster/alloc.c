@@ -22,6 +22,7 @@ static void occupy(struct cluster *c, struct node *n, const struct job *j,
     n->used_mem_mib += a->mem_mib;
     n->jobs++;
     n->completing += j->completing;
+    n->completing_units += j->completing ? a->units : 0;
     n->exclusive = n->exclusive || j->want.exclusive;
     if (j->part && j->part->used_cpus)
         j->part->used_cpus[n->index] += a->cpus;
@@ -103,6 +104,7 @@ void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a)
     n->used_mem_mib -= a->mem_mib;
     n->jobs--;
     n->completing -= j->completing;
+    n->completing_units -= j->completing ? a->units : 0;
     n->exclusive = n->exclusive && n->jobs > 0;
     if (j->part && j->part->used_cpus)
         j->part->used_cpus[n->index] -= a->cpus;
@@ -112,8 +114,11 @@ void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a)
 void alloc_begin_completing(struct cluster *c, struct job *j)
 {
     j->completing = true;
-    vec_foreach (&j->alloc, a)
-        c->nodes.data[a->node]->completing += !a->released;
+    vec_foreach (&j->alloc, a) {
+        struct node *n = c->nodes.data[a->node];
+        n->completing += !a->released;
+        n->completing_units += a->released ? 0 : a->units;
+    }
 }
 
 void alloc_clear(struct cluster *c, struct job *j)

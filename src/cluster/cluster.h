@@ -34,8 +34,9 @@ struct node {
 
     uint32_t cpus, units, cpus_per_unit; /* what is handed out: cores, or CPUs with CR_CPU */
     uint64_t mem_mib, tmp_mib;
-    struct bitset *busy;                   /* units in use */
-    uint32_t free_units, jobs, completing; /* completing: of the jobs, those that have ended */
+    struct bitset *busy; /* units in use */
+    uint32_t free_units, jobs;
+    uint32_t completing, completing_units; /* of the jobs, those that have ended */
     uint64_t used_mem_mib;
     bool exclusive; /* one job has all of it */
 

@@ -56,10 +56,10 @@ static Pb__NodeBase base_state(const struct node *n)
         return PB__NODE_BASE__NODE_DOWN;
     if (!n->registered)
         return PB__NODE_BASE__NODE_UNKNOWN;
-    if (n->jobs == 0)
+    if (n->jobs == n->completing)
         return PB__NODE_BASE__NODE_IDLE;
-    return n->exclusive || n->free_units == 0 ? PB__NODE_BASE__NODE_ALLOCATED
-                                              : PB__NODE_BASE__NODE_MIXED;
+    return n->exclusive || n->free_units + n->completing_units == 0 ? PB__NODE_BASE__NODE_ALLOCATED
+                                                                    : PB__NODE_BASE__NODE_MIXED;
 }
 
 static void pack_admin(const struct node *n, Pb__NodeRecord *m)
@@ -163,6 +163,14 @@ static void pack_config(const struct node *n, Pb__NodeRecord *m)
         m->extra = (char *)n->row->extra;
 }
 
+/* What ended jobs still hold is not shown as allocated, though it is not free yet either. */
+static uint32_t running_units(const struct node *n)
+{
+    if (n->jobs == n->completing)
+        return 0;
+    return n->exclusive ? n->units : n->units - n->free_units - n->completing_units;
+}
+
 void node_pack(const struct cluster *c, const struct node *n, struct str *out)
 {
     _cleanup_arena_ struct arena arena;
@@ -178,7 +186,7 @@ void node_pack(const struct cluster *c, const struct node *n, struct str *out)
         SET(&m, completing, true);
     if (!n->connected && !n->future)
         SET(&m, no_respond, true);
-    SET(&m, alloc_cpus, (n->exclusive ? n->units : n->units - n->free_units) * n->cpus_per_unit);
+    SET(&m, alloc_cpus, running_units(n) * n->cpus_per_unit);
     SET(&m, alloc_mem_mib, n->used_mem_mib);
     vec_foreach (&c->parts, p)
         if (bitset_test((*p)->nodes, n->index))

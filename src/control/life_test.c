@@ -80,6 +80,8 @@ static void a_job_lives_and_is_purged(void **state)
     fixture_batch_ended(f, "n1", (uint32_t)id, 0, 3 << 8);
     assert_true(live(f, &arena, id)->completing);
     assert_true(fixture_node(f, &arena, "n1")->completing);
+    assert_int_equal(fixture_node(f, &arena, "n1")->state, PB__NODE_BASE__NODE_IDLE);
+    assert_int_equal(fixture_node(f, &arena, "n1")->alloc_cpus, 0);
     assert_false(fixture_node(f, &arena, "n2")->has_completing);
     assert_true(fixture_terminates(f, "n1", (uint32_t)id) > 0);
     fixture_gone(f, "n1", (uint32_t)id, 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #define LOG_ROOM "slurmctld"
 #include "slurmctld/ctld.h"
+#include "slurmctld/start.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -181,14 +182,17 @@ int ctld_open(struct ctld *c, struct conf *conf, struct err *err)
     c->payloads = payload_cache_new(CTLD_PAYLOAD_CACHE);
     c->outbox = outbox_new(&(struct outbox_ops){.send = send_item, .commit = on_commit, .ctx = c});
     c->wake = loop_timer_new(c->loop, on_wake, c);
-    auth_signer_public(c->signer, c->cred_public_key);
     env_init(&c->env, c);
     _cleanup_free_ char *dir = mem_strdup(conf->state_save_location);
+    uid_t owner = conf->slurm_uid;
     c->control = control_new(conf, &c->env);
 
     int rc = state_load(c, dir, err);
+    if (rc == 0)
+        rc = files_load_signer(c, dir, owner, err);
     if (rc)
         return rc;
+    auth_signer_public(c->signer, c->cred_public_key);
     control_start(c->control);
     loop_on_turn(c->loop, on_turn, c);
     loop_signal(c->loop, SIGTERM, on_signal, c);

@@ -127,10 +127,17 @@ int files_load_keys(struct ctld *c, const struct conf *conf, struct err *err)
     if (rc)
         return rc;
     rc = path_mkdirs(conf->state_save_location, 0700, err);
-    if (rc)
-        return err_prefix(err, "StateSaveLocation");
-    _cleanup_free_ char *cred = mem_printf("%s/cred.key", conf->state_save_location);
-    return auth_signer_load(cred, conf->slurm_uid, &c->signer, err);
+    return rc ? err_prefix(err, "StateSaveLocation") : 0;
+}
+
+/* With -c a new key: it tells the nodes that the cluster has begun anew, and that job ids and
+ * epochs they remember are those of another. The store must be locked. */
+int files_load_signer(struct ctld *c, const char *dir, uid_t owner, struct err *err)
+{
+    _cleanup_free_ char *path = mem_printf("%s/cred.key", dir);
+    if (c->options->clean && unlink(path) && errno != ENOENT)
+        return err_set(err, -errno, "cannot remove %s: %s", path, strerror(errno));
+    return auth_signer_load(path, owner, &c->signer, err);
 }
 
 void files_raise_limits(void)

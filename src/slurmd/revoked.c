@@ -73,6 +73,13 @@ void revoked_close(struct revoked *r)
     free(r);
 }
 
+void revoked_clear(struct revoked *r)
+{
+    vec_clear(&r->list);
+    if (ftruncate(r->fd, 0) == 0)
+        r->written = 0;
+}
+
 /* Drops the older half of the list and writes the file anew. */
 static void shorten(struct revoked *r)
 {

@@ -17,5 +17,6 @@ struct revoked;
 
 int revoked_open(const char *path, struct revoked **out, struct err *err);
 void revoked_close(struct revoked *r);
+void revoked_clear(struct revoked *r); /* the ids are those of another life of the cluster */
 void revoked_add(struct revoked *r, uint32_t job_id, uint32_t restarts);
 bool revoked_has(const struct revoked *r, uint32_t job_id, uint32_t restarts);

@@ -13,6 +13,7 @@
 #include "slurmd/launch.h"
 #include "slurmd/logfile.h"
 #include "slurmd/order.h"
+#include "slurmd/revoked.h"
 #include "slurmd/step.h"
 
 #define LOG_ROOM "slurmd"
@@ -78,6 +79,10 @@ static void on_welcome(struct slurmd *d, const Pb__NodeWelcome *m)
                   (unsigned long long)m->epoch, (unsigned long long)d->epoch);
         d->welcome = false;
         return;
+    }
+    if (!known && d->have_public_key) {
+        log_info("the cluster has begun anew: what is known of its former jobs is forgotten");
+        revoked_clear(d->revoked);
     }
     if (!known || m->epoch != d->epoch)
         save_welcome(d, m);

@@ -187,3 +187,21 @@ def test_full_disk(make_cluster):
             daemon.kill()
             daemon.wait()
         subprocess.run(["umount", "-l", state], check=True)
+
+
+def test_begun_anew(make_cluster):
+    """slurmctld -c: job ids and epochs begin again, and no node takes the new jobs for the old ones."""
+    c = make_cluster(nodes=2)
+    for _ in range(3):
+        c.run("srun -N2 true").ok()
+        c.kill("slurmctld")
+        c.start_controller()
+    c.kill("slurmctld")
+    c.start_controller("-c")
+    c.wait_ready()
+    assert c.run("squeue -h -t all").ok() == ""
+    first = c.sbatch(wrap="srun -N1 true")
+    assert int(first) == 1
+    c.wait(first)
+    assert c.state(first) == "COMPLETED"
+    assert c.run(["srun", "-N2", "sh", "-c", "echo $SLURM_JOB_ID"]).ok().split() == ["2", "2"]
