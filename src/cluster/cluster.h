@@ -124,6 +124,9 @@ struct job {
     struct str alloc_step;               /* packed StepSpec to be created with it */
     uint64_t request_key;                /* in cluster.requests; 0: none */
     int64_t end_mono_ms;                 /* of its time limit, when running */
+    int64_t warn_mono_ms;                /* when --signal is due; 0: it is not, or was sent */
+    uint32_t warn_signal, warn_sec;      /* --signal: so many seconds before the limit; 0: none */
+    bool warn_batch, warned;             /* to the script alone; it was sent */
     int64_t repeat_mono_ms;              /* unanswered orders are sent again; 0: none */
     int64_t gone_mono_ms;                /* its waiter went away; 0: it did not */
     int64_t purge_mono_ms;               /* 0: not ended */

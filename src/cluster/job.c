@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A job's request, read from its spec, and its record, made from its state. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/hostlist.h"
+#include "base/signame.h"
 #include "cluster/cluster.h"
 
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
@@ -107,6 +109,31 @@ static void pay_memory_in_cpus(const struct cluster *c, const struct job *j, str
         r->min_cpus = cpus > UINT32_MAX ? UINT32_MAX : (uint32_t)cpus;
 }
 
+/* "[R][B:]NAME[@SECONDS]", checked by the command; what does not parse here warns of nothing. */
+static void read_warning(struct job *j, const char *text)
+{
+    char name[32];
+    j->warn_signal = 0;
+    j->warn_batch = false;
+    j->warn_sec = 60;
+    if (!text)
+        return;
+    const char *colon = strchr(text, ':');
+    if (colon) {
+        j->warn_batch = memchr(text, 'B', (size_t)(colon - text)) != NULL;
+        text = colon + 1;
+    }
+    size_t len = strcspn(text, "@");
+    if (len >= sizeof name)
+        return;
+    memcpy(name, text, len);
+    name[len] = 0;
+    int number = signame_parse(name);
+    j->warn_signal = number > 0 ? (uint32_t)number : 0;
+    if (text[len] == '@')
+        j->warn_sec = (uint32_t)strtoul(text + len + 1, NULL, 10);
+}
+
 int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, struct err *err)
 {
     struct request r = {0};
@@ -137,6 +164,7 @@ int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, 
     j->batch = OR(s, batch, 0);
     j->may_requeue = j->batch && OR(s, requeue, (protobuf_c_boolean)(c->conf->job_requeue != 0));
     j->nice = OR(s, nice, 0);
+    read_warning(j, s->signal);
     j->begin_at = OR(s, begin_at_sec, 0);
     return 0;
 }
@@ -270,6 +298,8 @@ void job_pack_live(const struct cluster *c, struct job *j)
         SET(&m, interactive_step, true);
     if (j->requeue_after)
         SET(&m, requeue_after, true);
+    if (j->warned)
+        SET(&m, warned, true);
     size_t len = protobuf_c_message_get_packed_size(&m.base);
     str_clear(&j->live);
     str_reserve(&j->live, len);
@@ -327,6 +357,7 @@ static void restore_live(struct job *j, const Pb__JobLive *m)
     j->backfilled = OR(m, scheduled_by_backfill, 0);
     j->interactive_step = OR(m, interactive_step, 0);
     j->requeue_after = OR(m, requeue_after, 0);
+    j->warned = OR(m, warned, 0);
     j->reason = j->stored_reason = mem_strdup(m->reason);
     j->reason_detail = mem_strdup(m->reason_detail);
 }

@@ -24,7 +24,7 @@ static void note(struct results *r, uint32_t job_id, const Pb__StepId *step, int
 }
 
 static void send_signal(struct control *c, struct job *j, const struct alloc_node *a,
-                        const Pb__JobSignal *r, const Pb__StepId *step)
+                        const Pb__JobSignal *r, const Pb__StepId *step, uint64_t nonce)
 {
     Pb__SignalJob s = PB__SIGNAL_JOB__INIT;
     Pb__NodeOrder order = PB__NODE_ORDER__INIT;
@@ -36,7 +36,7 @@ static void send_signal(struct control *c, struct job *j, const struct alloc_nod
     s.has_batch_only = s.has_full = true;
     s.batch_only = r->has_batch_only && r->batch_only;
     s.full = r->has_full && r->full;
-    s.nonce = c->epoch << 40 | ++c->nonce;
+    s.nonce = nonce ? nonce : c->epoch << 40 | ++c->nonce;
     order.signal = &s;
     node_send_orders(c, c->cluster->nodes.data[a->node], &order);
 }
@@ -84,7 +84,7 @@ static int touch_step(struct control *c, struct job *j, const Pb__JobSignal *r,
         if (ends)
             end_step(c, j, &j->alloc.data[0], id->step_id);
         else
-            send_signal(c, j, &j->alloc.data[0], r, id);
+            send_signal(c, j, &j->alloc.data[0], r, id, 0);
         return 0;
     }
     struct step *s = step_find(j, id->step_id);
@@ -94,7 +94,7 @@ static int touch_step(struct control *c, struct job *j, const Pb__JobSignal *r,
         if (ends)
             end_step(c, j, &j->alloc.data[n->at], s->id);
         else
-            send_signal(c, j, &j->alloc.data[n->at], r, id);
+            send_signal(c, j, &j->alloc.data[n->at], r, id, 0);
     }
     if (ends) {
         int64_t again = control_mono(c) + CONTROL_REPEAT_STEP_MS;
@@ -125,8 +125,30 @@ static int touch_job(struct control *c, const struct caller *who, struct job *j,
         return ERR_JOB_PENDING;
     vec_foreach (&j->alloc, a)
         if (!a->released && (a->touched || !j->batch))
-            send_signal(c, j, a, r, NULL);
+            send_signal(c, j, a, r, NULL, 0);
     return 0;
+}
+
+/* A node that does not answer now may be told later: the number of the signal stays the same, so
+ * that nobody gets it twice. */
+void cancel_warn(struct control *c, struct job *j)
+{
+    uint64_t nonce = UINT64_C(1) << 63 | (uint64_t)j->id << 24 | j->restarts;
+    Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
+    bool all = true;
+    SET(&r, signal, (int32_t)j->warn_signal);
+    SET(&r, batch_only, j->warn_batch);
+    vec_foreach (&j->alloc, a) {
+        if (a->released || (j->batch && !a->touched))
+            continue;
+        if (!c->cluster->nodes.data[a->node]->connected)
+            all = false;
+        else if (!j->warn_batch || a == j->alloc.data)
+            send_signal(c, j, a, &r, NULL, nonce);
+    }
+    j->warned = all;
+    j->warn_mono_ms = all ? 0 : control_mono(c) + CONTROL_REPEAT_MS;
+    job_touch(c->cluster, j);
 }
 
 static bool in_list(char *const *list, size_t n, const char *word)

@@ -251,10 +251,15 @@ static int64_t over_limit_sec(const struct control *c, const struct job *j)
 
 void control_set_end(struct control *c, struct job *j, int64_t left_sec)
 {
-    int64_t over = over_limit_sec(c, j);
+    int64_t over = over_limit_sec(c, j), now = control_mono(c);
     bool never = j->limit_sec == INT64_MAX || over >= CLUSTER_NO_LIMIT_SEC;
     left_sec = left_sec > 0 ? left_sec : 0;
-    j->end_mono_ms = never ? INT64_MAX : control_mono(c) + (left_sec + over) * 1000;
+    j->end_mono_ms = never ? INT64_MAX : now + (left_sec + over) * 1000;
+    j->warn_mono_ms = 0;
+    if (j->warn_signal && !j->warned && j->limit_sec != INT64_MAX) {
+        int64_t at = left_sec - j->warn_sec;
+        j->warn_mono_ms = now + (at > 0 ? at * 1000 : 0);
+    }
 }
 
 static void earlier(int64_t *due, int64_t at)
@@ -273,8 +278,10 @@ void control_schedule(struct control *c, struct job *j)
         if (j->gone_mono_ms)
             earlier(&due, j->gone_mono_ms + CONTROL_WAITER_MS);
     } else {
-        if (!job_is_final(j))
+        if (!job_is_final(j)) {
             earlier(&due, j->end_mono_ms);
+            earlier(&due, j->warn_mono_ms);
+        }
         earlier(&due, j->repeat_mono_ms);
         earlier(&due, j->purge_mono_ms);
     }
@@ -320,6 +327,8 @@ static void job_due(struct control *c, struct job *j)
     } else if (!job_is_final(j) && now >= j->end_mono_ms) {
         finish_job(c, j, PB__JOB_STATE__TIMEOUT, 0, "TimeLimit", "TIME LIMIT");
     }
+    if (j->state == PB__JOB_STATE__RUNNING && j->warn_mono_ms && now >= j->warn_mono_ms)
+        cancel_warn(c, j);
     if (j->repeat_mono_ms && now >= j->repeat_mono_ms)
         repeat_orders(c, j);
     control_schedule(c, j);

@@ -165,7 +165,8 @@ void finish_requeue(struct control *c, struct job *j)
     j->restarts++;
     j->exit_status = j->derived_status = 0;
     j->next_step = 0;
-    j->launched = j->backfilled = false;
+    j->launched = j->backfilled = j->warned = false;
+    j->warn_mono_ms = 0;
     j->start_at = j->end_at = j->begin_at = 0;
     j->eligible_at = control_wall(c);
     j->purge_mono_ms = j->repeat_mono_ms = 0;

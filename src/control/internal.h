@@ -101,6 +101,7 @@ void finish_requeue(struct control *c, struct job *j);
 void finish_clean(struct control *c, struct job *j); /* ended, and no node holds anything of it */
 
 /* cancel.c */
+void cancel_warn(struct control *c, struct job *j); /* --signal: its time has come */
 void cancel_repeat_steps(struct control *c,
                          struct job *j); /* ending steps are ordered to end again */
 

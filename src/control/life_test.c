@@ -170,19 +170,25 @@ static void a_lost_node_requeues_its_jobs_and_no_others(void **state)
     fixture_free(f);
 }
 
+static void register_running(struct fixture *f, const char *node, uint32_t job)
+{
+    Pb__Presence here = PB__PRESENCE__INIT, *present[] = {&here};
+    Pb__NodeRegister r = PB__NODE_REGISTER__INIT;
+    here.job_id = job;
+    r.name = (char *)node;
+    r.version = r.incarnation = (char *)"i1";
+    r.present = present;
+    r.n_present = 1;
+    control_node_register(f->control, node, &r);
+    fixture_turn(f);
+}
+
 static void a_returning_node_ends_what_is_over_before_it_works(void **state)
 {
     struct fixture *f = make(CONF);
     struct caller user = FIXTURE_USER;
     Pb__JobSpec all = wanting(4, 4, 4);
-    Pb__Presence ghost = PB__PRESENCE__INIT, *present[] = {&ghost};
-    Pb__NodeRegister r = PB__NODE_REGISTER__INIT;
-    ghost.job_id = 4242;
-    r.name = (char *)"n1";
-    r.version = r.incarnation = (char *)"i1";
-    r.present = present;
-    r.n_present = 1;
-    control_node_register(f->control, "n1", &r);
+    register_running(f, "n1", 4242);
     assert_int_equal(fixture_terminates(f, "n1", 4242), 1);
     int64_t id = fixture_submit(f, &user, &all);
     assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__PENDING);
@@ -247,6 +253,46 @@ static void ids_go_on_after_an_orderly_end(void **state)
     assert_int_equal(fixture_submit(f, &user, NULL), id + 1);
     fixture_restart(f); /* a crash: what was reserved may have been given */
     assert_true(fixture_submit(f, &user, NULL) > id + 1);
+    fixture_free(f);
+}
+
+static size_t signals_to(const struct fixture *f, const char *node, int number, bool batch)
+{
+    size_t count = 0;
+    vec_foreach (&f->orders, at)
+        for (size_t i = 0; i < (*at)->orders->n_orders; i++) {
+            const Pb__SignalJob *s = (*at)->orders->orders[i]->signal;
+            count +=
+                s && str_eq((*at)->node, node) && s->signal == number && s->batch_only == batch;
+        }
+    return count;
+}
+
+static void a_job_is_warned_once(void **state)
+{
+    struct fixture *f = make(CONF "SlurmdTimeout=0\n");
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec s = wanting(1, 1, 1);
+    s.has_time_limit_sec = true;
+    s.time_limit_sec = 100;
+    s.signal = (char *)"B:USR1@30";
+    int64_t id = fixture_submit(f, &user, &s);
+    fixture_launched(f, "n1", (uint32_t)id, 0);
+    fixture_pass(f, 69 * 1000);
+    assert_int_equal(signals_to(f, "n1", 10, true), 0);
+    control_node_lost(f->control, "n1"); /* it is told when it is back */
+    fixture_pass(f, 2 * 1000);
+    assert_int_equal(signals_to(f, "n1", 10, true), 0);
+    register_running(f, "n1", (uint32_t)id);
+    fixture_pass(f, 6 * 1000);
+    assert_int_equal(signals_to(f, "n1", 10, true), 1);
+    fixture_restart(f);
+    register_running(f, "n1", (uint32_t)id);
+    fixture_pass(f, 10 * 1000);
+    assert_int_equal(signals_to(f, "n1", 10, true), 0);
+    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
+    fixture_pass(f, 14 * 1000);
+    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__TIMEOUT);
     fixture_free(f);
 }
 
@@ -336,6 +382,7 @@ int main(void)
         cmocka_unit_test(a_restart_finds_everything),
         cmocka_unit_test(a_restart_does_not_lengthen_a_limit),
         cmocka_unit_test(ids_go_on_after_an_orderly_end),
+        cmocka_unit_test(a_job_is_warned_once),
         cmocka_unit_test(a_range_of_nodes_takes_what_is_free),
         cmocka_unit_test(waiting_for_nodes_that_are_away_is_said),
         cmocka_unit_test(a_reconfiguration_reaches_the_nodes),

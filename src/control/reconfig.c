@@ -43,6 +43,7 @@ static void carry_job(struct job *to, struct job *from)
     from->alloc_step = STR_INIT;
     to->request_key = from->request_key;
     to->end_mono_ms = from->end_mono_ms;
+    to->warn_mono_ms = from->warn_mono_ms;
     to->repeat_mono_ms = from->repeat_mono_ms;
     to->gone_mono_ms = from->gone_mono_ms;
     to->purge_mono_ms = from->purge_mono_ms;

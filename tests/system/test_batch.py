@@ -166,3 +166,18 @@ def test_runs_as_the_submitting_user(cluster):
     limits = cluster.run(["sh", "-c", "ulimit -n; umask"], user="nobody").ok().split()
     lines = cluster.output(job).split()
     assert lines[0] == "nobody" and lines[3:] == limits
+
+
+def test_warning_before_the_limit(make_cluster):
+    """--signal: to the steps, or with B: to the script alone, so many seconds before the limit."""
+    c = make_cluster(nodes=2)
+    script = "#!/bin/sh\n#SBATCH -t 0:04 --signal=B:USR1@2\ntrap 'echo warned; exit 3' USR1\nwhile :; do sleep 0.05; done\n"
+    job = c.sbatch(script=script)
+    step = c.popen(["srun", "-t", "0:04", "--signal=USR2@3", "sh", "-c",
+                    "trap 'echo told; exit 4' USR2; while :; do sleep 0.05; done"])
+    c.wait(job)
+    assert c.output(job) == "warned\n"
+    assert c.job(job)["ExitCode"] == "3:0"
+    out, _ = step.communicate(timeout=20)
+    assert out.startswith("told")
+    assert step.returncode == 4

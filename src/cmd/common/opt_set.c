@@ -9,7 +9,7 @@
 #include "base/size.h"
 #include "base/timefmt.h"
 #include "cmd/common/opt_priv.h"
-#include "cmd/common/signame.h"
+#include "base/signame.h"
 
 #define NICE_MAX 2147483645
 #define PRIORITY_TOP 0xfffffffdu

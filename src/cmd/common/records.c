@@ -8,7 +8,7 @@
 #include "cmd/common/json_out.h"
 #include "cmd/common/names.h"
 #include "cmd/common/node_state.h"
-#include "cmd/common/signame.h"
+#include "base/signame.h"
 
 void *records_keep(struct arena *a, const ProtobufCMessage *message)
 {

@@ -8,7 +8,7 @@
 #include "cmd/common/args.h"
 #include "cmd/common/cmd.h"
 #include "cmd/common/names.h"
-#include "cmd/common/signame.h"
+#include "base/signame.h"
 
 #define NO ARGS_NO
 #define REQ ARGS_REQ

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "cmd/common/signame.h"
+#include "base/signame.h"
 
 static void test_names(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cmd/common/signame.h"
+#include "base/signame.h"
 
 #include <signal.h>
 #include <string.h>
