@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/signame.h"
 #include "base/size.h"
 #include "base/timefmt.h"
 #include "cmd/common/opt_priv.h"
-#include "base/signame.h"
 
 #define NICE_MAX 2147483645
 #define PRIORITY_TOP 0xfffffffdu

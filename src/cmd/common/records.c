@@ -3,12 +3,12 @@
 
 #include <sys/wait.h>
 
+#include "base/signame.h"
 #include "base/timefmt.h"
 #include "cmd/common/job_state.h"
 #include "cmd/common/json_out.h"
 #include "cmd/common/names.h"
 #include "cmd/common/node_state.h"
-#include "base/signame.h"
 
 void *records_keep(struct arena *a, const ProtobufCMessage *message)
 {

@@ -40,7 +40,8 @@ static const struct vector {
     {"-v true", 0, "",
      "salloc: defined options\nsalloc: -------------------- --------------------\n"
      "salloc: verbose             : 1\nsalloc: -------------------- --------------------\n"
-     "salloc: end of defined options\nsalloc: Granted job allocation 7\nsalloc: Node list n1, CPUs per node 4, time limit "
+     "salloc: end of defined options\nsalloc: Granted job allocation 7\nsalloc: Node list n1, CPUs "
+     "per node 4, time limit "
      "UNLIMITED, partition \nsalloc: Nodes n1 are ready for job\n" RELEASED},
     {"-N2 printenv SLURM_JOB_NODELIST SLURM_JOB_CPUS_PER_NODE SLURM_TASKS_PER_NODE SLURM_JOBID", 0,
      "n[1-2]\n4(x2)\n4(x2)\n7\n",

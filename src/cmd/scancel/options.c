@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/signame.h"
 #include "cmd/common/args.h"
 #include "cmd/common/cmd.h"
 #include "cmd/common/names.h"
-#include "base/signame.h"
 
 #define NO ARGS_NO
 #define REQ ARGS_REQ
