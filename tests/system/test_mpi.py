@@ -18,6 +18,16 @@ def mping(cluster):
     return program
 
 
+def test_list_of_kinds(cluster):
+    """Without a command and without a controller."""
+    elsewhere = {"SLURM_CONF": "/nonexistent/slurm.conf"}
+    assert cluster.run("srun --mpi=list", env=elsewhere).ok() == "MPI plugin types are...\n\tnone\n\tpmi1"
+    assert "pmi1" in cluster.run("srun", env={"SLURM_MPI_TYPE": "list"}).ok()
+    for kind in ("none", "pmi1"):
+        cluster.run(f"srun --mpi={kind} true").ok()
+    cluster.run("srun --mpi=pmix true").fails("Invalid MPI type 'pmix', --mpi=list for acceptable types")
+
+
 def test_two_nodes(cluster, mping):
     out = cluster.run(["srun", "--nodes", "2", "--nprocs", "2", mping, "1", "1024"]).ok().splitlines()
     assert len(out) == 11

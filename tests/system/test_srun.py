@@ -251,6 +251,11 @@ def test_allocation_with_a_shell(cluster):
     assert cluster.wait(job)["JobState"] in ("COMPLETED", "FAILED")
     done = cluster.run(["srun", "--allocate", "-N2", "sh", "-c", "srun hostname | wc -l"])
     assert done.stdout == "2\n"
+    # The names of 2002 are srun's alone; what a step would do with an option has no effect here.
+    done = cluster.run(["srun", "--allocate", "--timelimit=5", "--cddir=/tmp", "--nprocs=2", "--label", "sh", "-c",
+                        "squeue -h -j $SLURM_JOB_ID -o %l; pwd; echo $SLURM_NTASKS"])
+    assert done.ok() == "5:00\n/tmp\n2"
+    assert "srun: warning: option --label has no effect with --allocate\n" in done.stderr
 
 
 def test_several_at_once(cluster):

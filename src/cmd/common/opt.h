@@ -113,6 +113,14 @@ int opt_apply_env(struct opt *o, char *const envp[], struct err *err);
 int opt_apply_script(struct opt *o, const char *name, const void *script, size_t len,
                      struct err *err);
 
+/* For a command that becomes another (srun --allocate): the words to run that with, its name first,
+ * this line's options as it spells them, then the operands. 'because' is left out; what the other
+ * command does not have is left out as well, and the notes are about that alone. The words are the
+ * caller's, to be freed by opt_free_words(); NULL: bad syntax. */
+char **opt_translate(struct opt *o, enum opt_id because, enum opt_command to, int argc,
+                     char *const argv[], struct err *err);
+void opt_free_words(char **words);
+
 /* Checks what options say together, and fills in what one says about another (ntasks from
  * nodes...). */
 int opt_finish(struct opt *o, struct err *err);

@@ -65,6 +65,10 @@ static void read_options(struct setup *s, int argc, char **argv)
     s->argc = argc - operands;
     s->argv = argv + operands;
     say_level(o->quiet ? -1 : (int)o->verbose);
+    if (o->mpi != NULL && strcmp(o->mpi, "list") == 0) {
+        fputs("MPI plugin types are...\n\tnone\n\tpmi1\n", stdout);
+        exit(0);
+    }
 }
 
 static _Noreturn void fail(const char *text)
@@ -78,26 +82,21 @@ static _Noreturn void fail(const char *text)
     exit((int)status);
 }
 
-/* srun --allocate is salloc by another name: the same words but that one. */
-static _Noreturn void become_salloc(int argc, char **argv)
+/* srun --allocate is salloc by another name, and with names of its own for some options. */
+static _Noreturn void become_salloc(struct opt *o, int argc, char **argv)
 {
-    char **args = mem_new_array(char *, (size_t)argc + 1);
+    struct err err = {0};
+    char **words = opt_translate(o, OPT_ID_allocate, OPT_SALLOC, argc, argv, &err);
     char *prefix = path_prefix();
     char *program = mem_printf("%s/bin/salloc", prefix != NULL ? prefix : "");
-    size_t count = 0;
-    bool dropped = false;
 
-    args[count++] = "salloc";
-    for (int i = 1; i < argc; i++) {
-        if (!dropped && strcmp(argv[i], "--allocate") == 0)
-            dropped = true;
-        else
-            args[count++] = argv[i];
-    }
+    if (words == NULL)
+        exit(opt_print_failure(o, &err));
+    opt_print_notes(o);
     unsetenv("SLURM_JOB_ID");
     unsetenv("SLURM_JOBID");
-    execv(program, args);
-    execvp("salloc", args);
+    execv(program, words);
+    execvp("salloc", words);
     say_error("%s: %s", program, strerror(errno));
     exit(1);
 }
@@ -137,10 +136,6 @@ static const char *mpi_of(const struct setup *s)
         return "pmi1";
     if (strcmp(type, "none") == 0)
         return "none";
-    if (strcmp(type, "list") == 0) {
-        fputs("MPI plugin types are...\n\tnone\n\tpmi1\n", stdout);
-        exit(0);
-    }
     say_error("Invalid MPI type '%s', --mpi=list for acceptable types", type);
     exit(1);
 }
@@ -255,7 +250,7 @@ int main(int argc, char **argv)
     keep_standard_descriptors();
     read_options(&s, argc, argv);
     if (s.opt.allocate)
-        become_salloc(argc, argv);
+        become_salloc(&s.opt, argc, argv);
     status = run(&s, argc, argv);
     str_done(&s.multi_prog);
     conf_report_done(&s.report);
