@@ -140,6 +140,8 @@ void vars_batch(struct envlist *env, const Pb__StepdStart *start, const Pb__Laun
     put_number(env, "SLURM_CPUS_ON_NODE", cred->n_job_nodes ? cred->job_nodes[0]->cpus : 0);
     put_number(env, "SLURM_NODEID", 0);
     envlist_set(env, "ENVIRONMENT", "BATCH");
+    /* The submitter's is another host's; a step keeps what srun, or the script, has. */
+    envlist_set(env, "HOSTNAME", start->node_host ? start->node_host : start->node);
     envlist_unset(env, "SLURM_STEP_ID"); /* of a step this job was submitted from */
     envlist_unset(env, "SLURM_STEPID");
 }
@@ -192,7 +194,6 @@ void vars_step(struct envlist *env, const Pb__StepdStart *start, const Pb__Launc
     envlist_default(env, "SLURM_JOB_ACCOUNT", launch->account);
     put_both(env, "SLURM_LAUNCH_NODE_IPADDR", "SLURM_SRUN_COMM_HOST", host);
     put_both_numbers(env, "SLURM_SRUN_COMM_PORT", "SLURM_STEP_LAUNCHER_PORT", launch->io_port);
-    envlist_unset(env, "ENVIRONMENT");
     for (size_t i = 0; i < PRESERVED_COUNT; i++) {
         if (given[i])
             envlist_set(env, preserved[i], given[i]);

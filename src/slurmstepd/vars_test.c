@@ -70,6 +70,7 @@ static void set_up(void)
     start.home = "/home/alice";
     start.shell = "/bin/zsh";
     start.conf_path = "/etc/slurm/slurm.conf";
+    start.node_host = "n3.example";
     start.cluster = "c1";
 }
 
@@ -102,12 +103,13 @@ static void test_batch(void **state)
         {"SLURM_RESTART_COUNT", NULL},
         {"SLURM_STEP_ID", NULL},
         {"ENVIRONMENT", "BATCH"},
+        {"HOSTNAME", "n3.example"},
         {"HOME", "/elsewhere"},
         {"USER", "alice"},
         {"SHELL", "/bin/zsh"},
         {"PATH", "/usr/local/bin:/usr/bin:/bin"},
     };
-    char *given[] = {"HOME=/elsewhere", "SLURM_JOB_ID=1", "SLURM_STEP_ID=0"};
+    char *given[] = {"HOME=/elsewhere", "SLURM_JOB_ID=1", "SLURM_STEP_ID=0", "HOSTNAME=login"};
     Pb__LaunchBatch batch = PB__LAUNCH_BATCH__INIT;
     Pb__JobSpec spec = PB__JOB_SPEC__INIT;
     struct envlist env = {0};
@@ -123,7 +125,7 @@ static void test_batch(void **state)
     spec.has_num_tasks = spec.has_mem_per_node_mib = true;
     spec.num_tasks = 5;
     spec.mem_per_node_mib = 500;
-    envlist_load(&env, given, 3);
+    envlist_load(&env, given, 4);
     vars_batch(&env, &start, &batch, &cred);
     check(&env, pairs, sizeof(pairs) / sizeof(pairs[0]));
     envlist_done(&env);
@@ -171,9 +173,11 @@ static void test_step(void **state)
         {"SLURM_LAUNCH_NODE_IPADDR", "10.0.0.1"},
         {"SLURM_SRUN_COMM_PORT", "3333"},
         {"SLURM_RESTART_COUNT", "2"},
-        {"ENVIRONMENT", NULL},
+        {"ENVIRONMENT", "BATCH"},
+        {"HOSTNAME", "login"},
     };
-    char *addresses[] = {"10.0.0.1", "10.1.0.1"}, *given[] = {"ENVIRONMENT=BATCH"};
+    char *addresses[] = {"10.0.0.1", "10.1.0.1"},
+         *given[] = {"ENVIRONMENT=BATCH", "HOSTNAME=login"};
     Pb__LaunchTasks launch = PB__LAUNCH_TASKS__INIT;
     struct envlist env = {0};
 
@@ -182,7 +186,7 @@ static void test_step(void **state)
     launch.io_addr = addresses;
     launch.n_io_addr = 2;
     launch.io_port = 3333;
-    envlist_load(&env, given, 1);
+    envlist_load(&env, given, 2);
     vars_step(&env, &start, &launch, &cred);
     vars_task(&env, 3, 0, 4711, ids1, 1);
     check(&env, pairs, sizeof(pairs) / sizeof(pairs[0]));

@@ -47,6 +47,21 @@ def test_exit_status_is_the_highest(cluster):
     assert re.fullmatch(r"(srun: error: n1: tasks? [0-3,-]+: Exited with exit code 1\n){1,4}", said)
 
 
+def test_environment_says_what_was_asked(cluster):
+    show = ["sh", "-c", "echo $SLURM_DISTRIBUTION,$SLURM_LABELIO,$SLURM_OVERCOMMIT,$SLURM_NTASKS_PER_NODE,$HOSTNAME"]
+    home = {"HOSTNAME": "login.example"}
+    asked = ["-N1", "-n1", "-m", "cyclic", "-l", "-O", "--ntasks-per-node=1"]
+    assert cluster.run(["srun", *asked, *show], env=home).ok() == "0: cyclic,1,1,1,login.example"
+    assert cluster.run(["salloc", "-Q", "-N1", "srun", *asked, *show], env=home).ok() == "0: cyclic,1,1,1,login.example"
+    assert cluster.run(["srun", *show], env=home).ok() == ",,,,login.example"
+    name = cluster.run("srun printenv SLURM_WORKING_CLUSTER").ok()
+    assert name == f"test:127.0.0.1:{cluster.port}:1"
+    job = cluster.sbatch("--export=NONE", wrap="echo $HOSTNAME $SLURMD_NODENAME $SLURM_WORKING_CLUSTER", env=home)
+    cluster.wait(job)
+    host, node, cluster_name = cluster.output(job).split()
+    assert host == node and cluster_name == name
+
+
 def test_verbose_lines(cluster):
     """What tools read of srun -v: nodes and CPU counts, a line per node launched, starts and ends."""
     said = cluster.run("srun -v -N2 -n3 -w n1,n2 -J x true").stderr

@@ -5,6 +5,7 @@
 
 #include "base/hostlist.h"
 #include "base/mem.h"
+#include "rpc/frame.h"
 
 void jobenv_counts(const uint32_t *counts, size_t n, struct str *out)
 {
@@ -63,6 +64,10 @@ static void set_requested(struct envlist *e, const struct Pb__JobSpec *spec)
         envlist_setf(e, "SLURM_CPUS_PER_TASK", "%u", spec->cpus_per_task);
     if (spec->has_ntasks_per_node)
         envlist_setf(e, "SLURM_NTASKS_PER_NODE", "%u", spec->ntasks_per_node);
+    if (spec->has_ntasks_per_core)
+        envlist_setf(e, "SLURM_NTASKS_PER_CORE", "%u", spec->ntasks_per_core);
+    if (spec->has_ntasks_per_socket)
+        envlist_setf(e, "SLURM_NTASKS_PER_SOCKET", "%u", spec->ntasks_per_socket);
     if (spec->has_mem_per_node_mib)
         envlist_setf(e, "SLURM_MEM_PER_NODE", "%" PRIu64, spec->mem_per_node_mib);
     if (spec->has_mem_per_cpu_mib)
@@ -93,6 +98,15 @@ static void set_requested(struct envlist *e, const struct Pb__JobSpec *spec)
         envlist_setf(e, "SLURM_JOB_UID", "%u", spec->uid);
     if (spec->has_gid)
         envlist_setf(e, "SLURM_JOB_GID", "%u", spec->gid);
+}
+
+void jobenv_cluster(struct envlist *e, const struct conf *conf)
+{
+    const struct conf_host *first = &conf->controllers.data[0];
+
+    envlist_setf(e, "SLURM_WORKING_CLUSTER", "%s:%s:%u:%d", conf->cluster_name,
+                 first->addr != NULL ? first->addr : first->name, conf->slurmctld_port,
+                 RPC_VERSION);
 }
 
 void jobenv_alloc(struct envlist *e, const struct Pb__AllocReply *alloc, const struct conf *conf)

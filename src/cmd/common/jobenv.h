@@ -21,6 +21,9 @@ void jobenv_counts(const uint32_t *counts, size_t n, struct str *out);
 void jobenv_spread(const uint32_t *cpus, size_t n, uint32_t cpus_per_task, uint32_t tasks,
                    uint32_t tasks_per_node, uint32_t *out);
 
+/* "CLUSTER:HOST:PORT:VERSION": where the cluster is that the job is of. */
+void jobenv_cluster(struct envlist *e, const struct conf *conf);
+
 /* Of the job: what salloc gives to its command, and srun of a new job to its tasks. */
 void jobenv_alloc(struct envlist *e, const struct Pb__AllocReply *alloc, const struct conf *conf);
 

@@ -123,13 +123,26 @@ static void test_step(void **state)
     envlist_done(&e);
 }
 
+static void test_cluster(void **state)
+{
+    struct conf_host hosts[] = {{.name = "ctl", .addr = "10.0.0.1"}, {.name = "spare"}};
+    struct conf conf = {.cluster_name = "c", .slurmctld_port = 6817};
+    struct envlist e;
+
+    (void)state;
+    conf.controllers.data = hosts;
+    conf.controllers.len = 2;
+    envlist_init(&e, NULL);
+    jobenv_cluster(&e, &conf);
+    assert_string_equal(envlist_get(&e, "SLURM_WORKING_CLUSTER"), "c:10.0.0.1:6817:1");
+    envlist_done(&e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_spread),
-        cmocka_unit_test(test_alloc),
-        cmocka_unit_test(test_step),
+        cmocka_unit_test(test_counts), cmocka_unit_test(test_spread),  cmocka_unit_test(test_alloc),
+        cmocka_unit_test(test_step),   cmocka_unit_test(test_cluster),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/timefmt.h"
 #include "cmd/common/cmd.h"
+#include "cmd/common/jobenv.h"
 #include "cmd/common/opt.h"
 #include "cmd/common/origin.h"
 #include "cmd/common/rlimits.h"
@@ -150,6 +151,7 @@ static void make_payload(struct setup *s)
         p->n_argv = (size_t)s->argc - 1;
     }
     environment_make(&s->env, &s->opt, environ, s->spec.alloc_host, cwd ? cwd : s->spec.work_dir);
+    jobenv_cluster(&s->env, conf);
     p->env = s->env.vars;
     p->n_env = s->env.count;
     rlimits_init(&s->limits, s->opt.propagate ? s->opt.propagate : conf->propagate_resource_limits);

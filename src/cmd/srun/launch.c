@@ -172,6 +172,21 @@ static void restore_counts(struct envlist *env)
         envlist_set(env, names[i], getenv(names[i]));
 }
 
+/* What was asked of the step, also where the job had asked for something else. */
+static void put_requested(const struct run_options *o, struct envlist *env)
+{
+    const struct Pb__StepSpec *spec = o->step;
+
+    if (o->label)
+        envlist_set(env, "SLURM_LABELIO", "1");
+    if (spec->distribution != NULL)
+        envlist_set(env, "SLURM_DISTRIBUTION", spec->distribution);
+    if (spec->has_ntasks_per_node)
+        envlist_setf(env, "SLURM_NTASKS_PER_NODE", "%u", spec->ntasks_per_node);
+    if (spec->has_overcommit && spec->overcommit)
+        envlist_set(env, "SLURM_OVERCOMMIT", "1");
+}
+
 static void build_env(const struct run *run, const char *address, struct envlist *env)
 {
     const struct run_options *o = run->options;
@@ -187,7 +202,9 @@ static void build_env(const struct run *run, const char *address, struct envlist
         envlist_default(env, "SLURM_CLUSTER_NAME", run->conf->cluster_name);
         envlist_default(env, "SLURM_CONF", run->conf->path);
     }
+    jobenv_cluster(env, run->conf);
     jobenv_step(env, run->step);
+    put_requested(o, env);
     if (run->step->has_cpus_per_task && o->step->has_cpus_per_task)
         envlist_setf(env, "SLURM_CPUS_PER_TASK", "%u", run->step->cpus_per_task);
     envlist_setf(env, "SLURM_UMASK", "%04o", (unsigned)mask);
