@@ -84,7 +84,21 @@ def test_batch_signal_only(cluster):
 def test_finished_job(cluster):
     job = cluster.sbatch("-o", "/dev/null", wrap="true")
     cluster.wait(job)
-    cluster.run(f"scancel {job}").fails(f"Kill job error on job id {job}: Job/step already completing or completed")
+    over = f"scancel: error: Kill job error on job id {job}: Job/step already completing or completed\n"
+    for line in (f"scancel {job}", f"scancel -s KILL {job}"):
+        done = cluster.run(line)
+        assert (done.ok(), done.stderr) == ("", "")
+    done = cluster.run(f"scancel -v {job}")
+    assert (done.ok(), done.stderr) == ("", f"scancel: Terminating job {job}\n" + over)
+    cluster.run(f"scancel -s USR1 {job}").fails(over)
+
+
+def test_several_of_which_some_are_unknown(cluster):
+    ended, held = cluster.sbatch("-o", "/dev/null", wrap="true"), cluster.sbatch("-H", wrap="true")
+    cluster.wait(ended)
+    unknown = "scancel: error: Kill job error on job id {}: Invalid job id specified\n"
+    assert cluster.run(f"scancel 999998 {ended} {held} 999999").fails() == unknown.format(999998) + unknown.format(999999)
+    assert cluster.state(held) == "CANCELLED"
 
 
 def test_hold_release_requeue(cluster):

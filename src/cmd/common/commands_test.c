@@ -174,7 +174,11 @@ static void test_scancel(void **state)
          "SUSPENDED\n"},
         {"scancel", "99", 1, NULL,
          "scancel: error: Kill job error on job id 99: Invalid job id specified\n"},
-        {"scancel", "3", 1, NULL,
+        {"scancel", "3", 0, NULL, NULL},
+        {"scancel", "-v 3", 0, NULL,
+         "scancel: Terminating job 3\n"
+         "scancel: error: Kill job error on job id 3: Job/step already completing or completed\n"},
+        {"scancel", "-s 10 3", 1, NULL,
          "scancel: error: Kill job error on job id 3: Job/step already completing or completed\n"},
         {"scancel", "1 99.0", 1, NULL,
          "scancel: error: Kill job error on job step id 99.0: Invalid job id specified\n"},

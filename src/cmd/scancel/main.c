@@ -2,7 +2,9 @@
 /*
  * scancel: ends or signals jobs and steps.
  */
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -135,6 +137,13 @@ static void tell(const struct options *o, const Pb__JobSignalReply__Result *resu
                    what, buf);
 }
 
+/* What is over need not be ended: no failure, and worth a word to those alone who ask for more. */
+static bool is_done(const struct options *o, const Pb__JobSignalReply__Result *r)
+{
+    bool ends = !o->has_signal || (o->signal == SIGKILL && !o->batch);
+    return ends && !r->has_step_id && abs(r->code) == ERR_JOB_DONE;
+}
+
 /* Prints what came of it; the status to exit with. */
 static int report(const struct options *o, const Pb__JobSignalReply *reply)
 {
@@ -148,7 +157,10 @@ static int report(const struct options *o, const Pb__JobSignalReply *reply)
             continue;
         if (o->quiet && (code == ERR_JOB_DONE || code == ERR_NO_JOB || code == ERR_NO_STEP))
             continue;
-        status = 1;
+        if (!is_done(o, r))
+            status = 1;
+        else if (!o->verbose)
+            continue;
         if (r->has_step_id)
             cmd_error("Kill job error on job step id %s: %s",
                       job_state_step_id(r->job_id, r->step_id, buf),
