@@ -93,6 +93,26 @@ def test_squeue_formats_and_filters(cluster, sleeper):
     assert f"{sleeper}.batch" in cluster.run(f"squeue -h -s -j {sleeper}").ok()
 
 
+def test_times_of_jobs_that_wait(cluster):
+    held = cluster.sbatch("-H", wrap="true")
+    later = cluster.sbatch("--begin=now+1hour", "-t", "10", wrap="true")
+    fields = cluster.job(held)
+    assert fields["EligibleTime"] == fields["AccrueTime"] == fields["StartTime"] == "Unknown"
+    fields = cluster.job(later)
+    assert fields["StartTime"] == fields["EligibleTime"] != "Unknown" and fields["EndTime"] > fields["StartTime"]
+    assert cluster.run(f"squeue -h -j {held},{later} -S S -o %i").ok().split() == [str(later), str(held)]
+    assert cluster.run("squeue --start").ok().split("\n")[0] == (
+        "             JOBID PARTITION     NAME     USER ST          START_TIME  NODES SCHEDNODES           NODELIST(REASON)")
+    cluster.run(f"scancel {held} {later}").ok()
+
+
+def test_an_interactive_job_as_text(cluster):
+    done = cluster.run(["salloc", "-Q", "-J", "inter", "sh", "-c",
+                        "scontrol show job $SLURM_JOB_ID; squeue -h -j $SLURM_JOB_ID -o %B,%e,%o"]).ok()
+    assert "StdOut=" not in done and "Command=(null)" in done and "Requeue=1" in done
+    assert done.split("\n")[-1] == cluster.run("hostname -s").ok() + ",NONE,(null)"
+
+
 def test_squeue_sorting(cluster):
     jobs = [cluster.sbatch("-H", "-J", name, wrap="true") for name in ("bb", "aa", "cc")]
     assert cluster.run("squeue -h -t PD -S j -o %j").ok().split() == ["aa", "bb", "cc"]
@@ -123,6 +143,7 @@ def test_partition_and_node_records(cluster):
 
 def test_config(cluster):
     text = cluster.run("scontrol show config").ok()
+    assert text.startswith("Configuration data as of 2") and text.count("Configuration data") == 1
     assert re.search(r"^SlurmctldHost\[0\] +(= localhost.*)$", text, re.M)
     assert re.search(r"^SlurmUser +(= \w+\(\d+\))$", text, re.M)
     assert f"SLURM_CONF              = {cluster.conf_file}" in text

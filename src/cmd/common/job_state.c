@@ -60,11 +60,6 @@ const char *job_state_short(const Pb__JobLive *live)
     return live->completing ? "CG" : nth(live->state, true);
 }
 
-int job_state_rank(const Pb__JobLive *live)
-{
-    return (int)live->state + (live->completing ? 100 : 0);
-}
-
 bool job_state_is_final(const Pb__JobLive *live)
 {
     return live->state > PB__JOB_STATE__SUSPENDED;
@@ -152,13 +147,36 @@ int64_t job_state_left_sec(const Pb__JobLive *live, int64_t now)
     return left > 0 ? left : 0;
 }
 
-int64_t job_state_end_at(const Pb__JobLive *live)
+int64_t job_state_start_at(const Pb__JobRecord *job)
 {
+    const Pb__JobLive *live = job->live;
+    if (live->start_at || live->state != PB__JOB_STATE__PENDING || !live->priority)
+        return live->start_at;
+    return job->spec->begin_at_sec > live->submit_at ? job->spec->begin_at_sec : 0;
+}
+
+int64_t job_state_end_at(const Pb__JobRecord *job)
+{
+    const Pb__JobLive *live = job->live;
+    int64_t start_at = job_state_start_at(job);
     if (live->end_at)
         return live->end_at;
-    if (!live->start_at || job_state_is_final(live) || live->time_limit_sec >= TIME_UNLIMITED)
+    if (!start_at || job_state_is_final(live) || live->time_limit_sec >= TIME_UNLIMITED)
         return 0;
-    return live->start_at + live->time_limit_sec + live->suspended_sec;
+    return start_at + live->time_limit_sec + live->suspended_sec;
+}
+
+int64_t job_state_eligible_at(const Pb__JobLive *live)
+{
+    bool started = live->start_at && live->state != PB__JOB_STATE__PENDING &&
+                   live->state != PB__JOB_STATE__CANCELLED;
+    return live->priority || started ? live->eligible_at : 0;
+}
+
+int64_t job_state_step_limit_sec(const Pb__StepRecord *step)
+{
+    bool own = step->has_time_limit_sec && step->step_id < STEP_INTERACTIVE;
+    return own ? step->time_limit_sec : TIME_UNLIMITED;
 }
 
 void job_state_put_exit(int32_t status, struct str *out)

@@ -8,14 +8,13 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "proto/job.pb-c.h"
+#include "proto/step.pb-c.h"
 
 #define JOB_STATE_ID_TEXT_MAX 32
 
 /* "RUNNING", "PD". */
 const char *job_state_word(const Pb__JobLive *live);
 const char *job_state_short(const Pb__JobLive *live);
-/* For sorting: pending first. */
-int job_state_rank(const Pb__JobLive *live);
 bool job_state_is_final(const Pb__JobLive *live);
 
 /* A comma list of states, long, short or of 2002 ("RUN"), in any case, "all" included, added to a
@@ -38,7 +37,12 @@ const char *job_state_sentence(const Pb__JobLive *live);
 /* The times, wall seconds, as of 'now'. */
 int64_t job_state_used_sec(const Pb__JobLive *live, int64_t now);
 int64_t job_state_left_sec(const Pb__JobLive *live, int64_t now); /* TIME_UNLIMITED */
-int64_t job_state_end_at(const Pb__JobLive *live);                /* 0: not known */
+int64_t job_state_end_at(const Pb__JobRecord *job);               /* 0: not known */
+/* 0: not known; of a pending job when it is expected, or what it asks for with --begin. */
+int64_t job_state_start_at(const Pb__JobRecord *job);
+int64_t job_state_eligible_at(const Pb__JobLive *live); /* 0: it is held, or was until it ended */
+/* The step's own limit: TIME_UNLIMITED where it has the job's. */
+int64_t job_state_step_limit_sec(const Pb__StepRecord *step);
 
 /* "code:signal" of a wait status. */
 void job_state_put_exit(int32_t status, struct str *out);

@@ -85,22 +85,46 @@ static void test_words(void **state)
 static void test_times(void **state)
 {
     Pb__JobLive live = PB__JOB_LIVE__INIT;
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    Pb__JobRecord job = PB__JOB_RECORD__INIT;
+    job.live = &live;
+    job.spec = &spec;
     live.time_limit_sec = 600;
+    live.submit_at = live.eligible_at = 700;
+    spec.begin_at_sec = 800;
+    assert_int_equal(job_state_eligible_at(&live), 0); /* held */
+    assert_int_equal(job_state_start_at(&job), 0);
+    live.priority = 9;
+    assert_int_equal(job_state_eligible_at(&live), 700);
+    assert_int_equal(job_state_start_at(&job), 800);
+    assert_int_equal(job_state_end_at(&job), 1400);
+    spec.begin_at_sec = 0;
     assert_int_equal(job_state_used_sec(&live, 1000), 0);
     assert_int_equal(job_state_left_sec(&live, 1000), 600);
-    assert_int_equal(job_state_end_at(&live), 0);
+    assert_int_equal(job_state_end_at(&job), 0);
     live.state = PB__JOB_STATE__RUNNING;
     live.start_at = 900;
     assert_int_equal(job_state_used_sec(&live, 1000), 100);
     assert_int_equal(job_state_used_sec(&live, 800), 0); /* clocks differ */
     assert_int_equal(job_state_left_sec(&live, 1000), 500);
-    assert_int_equal(job_state_end_at(&live), 1500);
+    assert_int_equal(job_state_end_at(&job), 1500);
     live.time_limit_sec = TIME_UNLIMITED;
     assert_true(job_state_left_sec(&live, 1000) == TIME_UNLIMITED);
-    assert_int_equal(job_state_end_at(&live), 0);
+    assert_int_equal(job_state_end_at(&job), 0);
     live.state = PB__JOB_STATE__COMPLETED;
     live.end_at = 950;
     assert_int_equal(job_state_used_sec(&live, 1000), 50);
+}
+
+static void test_step_limit(void **state)
+{
+    Pb__StepRecord step = PB__STEP_RECORD__INIT;
+    assert_true(job_state_step_limit_sec(&step) == TIME_UNLIMITED);
+    step.has_time_limit_sec = 1;
+    step.time_limit_sec = 60;
+    assert_int_equal(job_state_step_limit_sec(&step), 60);
+    step.step_id = 0xfffffffb; /* the batch script has its job's */
+    assert_true(job_state_step_limit_sec(&step) == TIME_UNLIMITED);
 }
 
 static void test_paths(void **state)
@@ -154,9 +178,10 @@ static void test_exit_codes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ids),   cmocka_unit_test(test_states),
-        cmocka_unit_test(test_words), cmocka_unit_test(test_times),
-        cmocka_unit_test(test_paths), cmocka_unit_test(test_exit_codes),
+        cmocka_unit_test(test_ids),        cmocka_unit_test(test_states),
+        cmocka_unit_test(test_words),      cmocka_unit_test(test_times),
+        cmocka_unit_test(test_step_limit), cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_exit_codes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,17 +63,31 @@ static void put_spaces(struct str *out, size_t count)
     str_append(out, blanks, count);
 }
 
-static void put_cell(const struct listing_column *c, const char *text, size_t len, struct str *out)
+static void put_cell(const struct listing_column *c, const char *text, size_t len, bool whole,
+                     char mark, struct str *out)
 {
-    size_t columns = c->width ? listing_text_width(text, len) : 0;
-    if (c->width && columns > c->width)
-        len = bytes_of(text, len, c->width);
+    size_t columns = c->width ? listing_text_width(text, len) + (mark != 0) : 0;
+    if (c->width && columns > c->width && !(whole && c->right))
+        len = bytes_of(text, len, c->width - (mark != 0));
     size_t pad = columns < c->width ? c->width - columns : 0;
     if (c->right)
         put_spaces(out, pad);
     str_append(out, text, len);
+    if (mark)
+        str_putc(out, mark);
     if (!c->right)
         put_spaces(out, pad);
+}
+
+/* Titles of host lists are whole as their values are. */
+static bool is_whole_title(const char *title)
+{
+    static const char *const titles[] = {"NODELIST", "NODELIST(REASON)", "SCHEDNODES", "HOSTNAMES",
+                                         "NODE_ADDR"};
+    for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
+        if (str_eq(title, titles[i]))
+            return true;
+    return false;
 }
 
 static void put_number(struct str *out, int64_t n)
@@ -118,6 +132,31 @@ void listing_put_value(struct listing *l, const struct listing_field *field, con
     str_clear(&l->scratch);
     struct listing_value v = field->get(record, &l->scratch);
     put_value(&v, out);
+    if (v.mark)
+        str_putc(out, v.mark);
+}
+
+/* As printf() does it: of "(null)" a narrow column that is justified left shows nothing. */
+static bool is_hidden_null(const struct listing_column *c, const struct listing_value *v)
+{
+    return v->kind == LISTING_TEXT && !v->text && !c->right && c->width &&
+           c->width < strlen("(null)");
+}
+
+static void put_column(struct listing *l, const struct listing_column *c, const void *record,
+                       struct str *out)
+{
+    _cleanup_str_ struct str cell = STR_INIT;
+    struct listing_value v = {.whole = is_whole_title(c->field->title)};
+    if (record) {
+        str_clear(&l->scratch);
+        v = c->field->get(record, &l->scratch);
+        if (!is_hidden_null(c, &v))
+            put_value(&v, &cell);
+    } else {
+        str_puts(&cell, c->field->title);
+    }
+    put_cell(c, str_cstr(&cell), cell.len, v.whole, v.mark, out);
 }
 
 void listing_measure(struct listing *l, const void *record)
@@ -138,17 +177,11 @@ void listing_measure(struct listing *l, const void *record)
 
 static void put_line(struct listing *l, const void *record, struct str *out)
 {
-    _cleanup_str_ struct str cell = STR_INIT;
     vec_foreach (&l->columns, c) {
         str_puts(out, c->before);
         if (!c->field)
             continue;
-        str_clear(&cell);
-        if (record)
-            listing_put_value(l, c->field, record, &cell);
-        else
-            str_puts(&cell, c->field->title);
-        put_cell(c, str_cstr(&cell), cell.len, out);
+        put_column(l, c, record, out);
         if (c->separator)
             str_putc(out, c->separator);
     }
@@ -166,10 +199,13 @@ void listing_add(struct listing *l, const void *record)
         str_clear(&l->scratch);
         struct listing_value v = l->keys.data[i].field->get(record, &l->scratch);
         row->key[i].number = v.number;
-        if (v.kind == LISTING_TEXT || v.kind == LISTING_BLANK) {
+        row->key[i].last = v.last;
+        row->key[i].natural = v.key;
+        if (v.key || v.kind == LISTING_TEXT || v.kind == LISTING_BLANK) {
+            const char *text = v.key ? v.key : v.text ? v.text : "";
             /* An offset for now: the buffer may move. */
             row->key[i].text = (const char *)(uintptr_t)(line.len + 1);
-            str_append(&line, v.text ? v.text : "", v.text ? strlen(v.text) + 1 : 1);
+            str_append(&line, text, strlen(text) + 1);
         }
     }
     row->len = line_len;
@@ -190,11 +226,14 @@ static int compare(const struct listing *l, const struct listing_row *a,
                    const struct listing_row *b)
 {
     for (size_t i = 0; i < l->keys.len; i++) {
+        const struct listing_sort_value *x = &a->key[i], *y = &b->key[i];
         int order;
-        if (a->key[i].text && b->key[i].text)
-            order = strcmp(a->key[i].text, b->key[i].text);
+        if (x->last != y->last)
+            return x->last - y->last;
+        if (x->text && y->text)
+            order = x->natural ? strverscmp(x->text, y->text) : strcmp(x->text, y->text);
         else
-            order = (a->key[i].number > b->key[i].number) - (a->key[i].number < b->key[i].number);
+            order = (x->number > y->number) - (x->number < y->number);
         if (order)
             return l->keys.data[i].down ? -order : order;
     }

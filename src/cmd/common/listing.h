@@ -32,6 +32,10 @@ struct listing_value {
     enum listing_kind kind;
     const char *text; /* valid until the next get() */
     int64_t number;
+    const char *key; /* sorted by this text instead, with numbers in it by value; lives as text */
+    bool last;       /* sorted behind all others, up or down: there is no value */
+    bool whole;      /* not cut to a width when justified right, as host lists and durations */
+    char mark;       /* follows the text, and stays when that is cut: "main*" */
 };
 
 /* scratch is empty; text may point into it. */

@@ -10,6 +10,7 @@ struct listing_row {
     struct listing_sort_value {
         int64_t number;
         const char *text; /* NULL: by number */
+        bool natural, last;
     } key[];
 };
 

@@ -160,10 +160,10 @@ static void put_job_life(json_t *o, const Pb__JobRecord *job)
     put(o, "exit_code", exit_code(live->exit_status));
     put(o, "derived_exit_code", exit_code(live->derived_status));
     put_number(o, "submit_time", live->submit_at);
-    put_number(o, "eligible_time", live->eligible_at);
-    put_number(o, "accrue_time", live->eligible_at);
-    put_number(o, "start_time", live->start_at);
-    put_number(o, "end_time", job_state_end_at(live));
+    put_number(o, "eligible_time", job_state_eligible_at(live));
+    put_number(o, "accrue_time", job_state_eligible_at(live));
+    put_number(o, "start_time", job_state_start_at(job));
+    put_number(o, "end_time", job_state_end_at(job));
     put_number(o, "last_sched_evaluation", live->last_sched_at);
     put_limit(o, "time_limit", live->has_time_limit_sec, live->time_limit_sec);
     put_text(o, "system_comment", live->system_comment);

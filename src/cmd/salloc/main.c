@@ -76,7 +76,6 @@ int main(int argc, char **argv)
     run.verbose = o.quiet ? -1 : (int)o.verbose;
     if (job.name == NULL)
         job.name = operands < argc ? argv[operands] : "interactive";
-    job.command = run.argv[0];
     if (o.immediate) {
         run.immediate_ms = o.immediate_sec > 1 ? o.immediate_sec * INT64_C(1000) : 0;
         job.immediate = job.has_immediate = run.immediate_ms == 0;

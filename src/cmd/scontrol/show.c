@@ -224,11 +224,7 @@ static int show_config(const char *key)
         str_puts(cmd_out(), reply->text);
         return 0;
     }
-    char date[32];
-    time_t now = time(NULL);
-    struct tm tm;
-    strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", localtime_r(&now, &tm));
-    str_printf(cmd_out(), "Configuration data as of %s\n%s\n", date, reply->text);
+    str_printf(cmd_out(), "%s\n", reply->text);
     bool all_up;
     ping_print(&all_up);
     return 0;

@@ -57,7 +57,7 @@ static void put_head(const struct job_view *v)
     text_pair(v->out, " Dependency", s->dependency);
     text_break(v->style, v->out);
     str_printf(v->out, "Requeue=%d Restarts=%u BatchFlag=%d Reboot=0 ExitCode=",
-               s->has_requeue ? s->requeue : s->batch, v->live->restarts, s->batch);
+               s->has_requeue ? s->requeue : 1, v->live->restarts, s->batch);
     job_state_put_exit(v->live->exit_status, v->out);
     if (v->style.details) {
         text_break(v->style, v->out);
@@ -78,12 +78,12 @@ static void put_times(const struct job_view *v)
                v->spec->has_time_min_sec ? time_format_limit(v->spec->time_min_sec, least) : "N/A");
     text_break(v->style, v->out);
     put_date(v->out, "SubmitTime", l->submit_at);
-    put_date(v->out, " EligibleTime", l->eligible_at);
+    put_date(v->out, " EligibleTime", job_state_eligible_at(l));
     text_break(v->style, v->out);
-    put_date(v->out, "AccrueTime", l->eligible_at);
+    put_date(v->out, "AccrueTime", job_state_eligible_at(l));
     text_break(v->style, v->out);
-    put_date(v->out, "StartTime", l->start_at);
-    put_date(v->out, " EndTime", job_state_end_at(l));
+    put_date(v->out, "StartTime", job_state_start_at(v->job));
+    put_date(v->out, " EndTime", job_state_end_at(v->job));
     str_puts(v->out, " Deadline=N/A");
     text_break(v->style, v->out);
     str_puts(v->out, "SuspendTime=None SecsPreSuspend=0");
@@ -242,7 +242,7 @@ static void put_command(const struct job_view *v)
     put_optional(v, "Comment", v->spec->comment);
     put_optional(v, "SystemComment", v->live->system_comment);
     put_optional(v, "Extra", v->spec->extra);
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 3 && v->spec->batch; i++) {
         _cleanup_str_ struct str path = STR_INIT;
         job_state_put_path(v->job, streams[i].stream, &path);
         text_break(v->style, v->out);

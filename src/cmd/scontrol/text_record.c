@@ -31,14 +31,39 @@ static void put_date(struct str *out, const char *key, int64_t at, const char *z
     str_printf(out, "%s=%s", key, time_format_date(at, zero, buf));
 }
 
+static void put_step_tres(const Pb__StepRecord *step, struct str *out)
+{
+    char size[SIZE_TEXT_MAX];
+    uint64_t mib = 0;
+    if (!step->num_cpus) {
+        str_puts(out, "TRES=(null)");
+        return;
+    }
+    for (size_t i = 0; i < step->n_layout; i++)
+        mib += step->layout[i]->mem_mib;
+    str_printf(out, "TRES=cpu=%u", step->num_cpus);
+    if (mib)
+        str_printf(out, ",mem=%s", size_format_mib(mib, size));
+    str_printf(out, ",node=%u", step->num_nodes);
+}
+
+/* Of what srun started; a batch script is not distributed. */
+static void put_distribution(const Pb__StepRecord *step, struct str *out)
+{
+    const char *name = step->distribution ? step->distribution : "block";
+    if (!step->srun_pid)
+        return;
+    str_printf(out, " Dist=%c", *name >= 'a' && *name <= 'z' ? *name - 32 : *name);
+    text_escape(name + 1, out);
+}
+
 void text_step(const Pb__StepRecord *step, struct text_style style, struct str *out)
 {
     char id[JOB_STATE_ID_TEXT_MAX], limit[TIME_TEXT_MAX];
-    int64_t limit_sec = step->has_time_limit_sec ? step->time_limit_sec : TIME_UNLIMITED;
     str_printf(out, "StepId=%s UserId=%u ", job_state_step_id(step->job_id, step->step_id, id),
                step->uid);
     put_date(out, "StartTime", step->start_at, "Unknown");
-    str_printf(out, " TimeLimit=%s", time_format_limit(limit_sec, limit));
+    str_printf(out, " TimeLimit=%s", time_format_limit(job_state_step_limit_sec(step), limit));
     text_break(style, out);
     str_printf(out, "State=%s ",
                step->state == PB__STEP_STATE__STEP_ENDED     ? "COMPLETED"
@@ -51,16 +76,12 @@ void text_step(const Pb__StepRecord *step, struct text_style style, struct str *
     text_pair(out, "Name", step->name);
     str_puts(out, " Network=(null)");
     text_break(style, out);
-    if (step->num_cpus)
-        str_printf(out, "TRES=cpu=%u,node=%u", step->num_cpus, step->num_nodes);
-    else
-        str_puts(out, "TRES=(null)");
+    put_step_tres(step, out);
     text_break(style, out);
     str_puts(out, "ResvPorts=(null)");
     text_break(style, out);
     str_puts(out, "CPUFreqReq=Default");
-    if (step->distribution)
-        text_pair(out, " Dist", step->distribution);
+    put_distribution(step, out);
     text_break(style, out);
     text_pair(out, "SrunHost:Pid", step->host);
     str_printf(out, ":%u", step->srun_pid);

@@ -234,7 +234,7 @@ static void test_step(void **state)
                         "   Nodes=2 CPUs=2 Tasks=2 Name=sleep Network=(null)\n"
                         "   TRES=cpu=2,node=2\n"
                         "   ResvPorts=(null)\n"
-                        "   CPUFreqReq=Default Dist=cyclic\n"
+                        "   CPUFreqReq=Default Dist=Cyclic\n"
                         "   SrunHost:Pid=vm:5184\n"
                         "\n");
 }

@@ -43,24 +43,6 @@ static const char *format_of(const struct options *o)
     return o->long_format ? FORMAT_LONG : FORMAT_DEFAULT;
 }
 
-/* By partition in the order of the configuration, then by state where that is shown: a key that is
- * not shown would divide lines. */
-static void set_sort(const struct options *o, struct listing *l)
-{
-    if (o->sort || o->reasons || o->by_node) {
-        listing_set_sort(l, o->sort ? o->sort : o->reasons ? "E" : "N,#P");
-        return;
-    }
-    listing_set_sort(l, "#P");
-    vec_foreach (&l->columns, c) {
-        if (!c->field || !str_starts(c->field->name, "State"))
-            continue;
-        struct listing_key by_state = {c->field, true};
-        vec_push(&l->keys, by_state);
-        break;
-    }
-}
-
 static void set_format(const struct options *o, struct listing *l)
 {
     listing_init(l, &rows_table);
@@ -68,7 +50,8 @@ static void set_format(const struct options *o, struct listing *l)
         listing_set_names(l, o->format_long);
     else
         listing_set_letters(l, format_of(o));
-    set_sort(o, l);
+    /* By partition in the order of the configuration, then by the state of the first node. */
+    listing_set_sort(l, o->sort ? o->sort : o->by_node ? "N,#P" : "#P,-t");
 }
 
 static bool listed(const char *list, const char *name)
@@ -118,10 +101,10 @@ static int load(struct data *d, struct err *err)
     return r;
 }
 
-/* Whether an earlier partition has the node too. */
-static bool listed_before(const struct data *d, size_t part, const Pb__NodeRecord *node)
+/* Whether one of the partitions to be shown has the node. */
+static bool is_in_a_partition(const struct data *d, const Pb__NodeRecord *node)
 {
-    for (size_t p = 0; p < part; p++)
+    for (size_t p = 0; p < d->parts.len; p++)
         if (listed(node->partitions, d->parts.data[p]->name))
             return true;
     return false;
@@ -135,8 +118,7 @@ static void fill_rows(const struct data *d, struct rows *r)
         for (size_t n = 0; n < d->nodes.len; n++) {
             if (!listed(d->nodes.data[n]->partitions, d->parts.data[p]->name))
                 continue;
-            if (show_partition || !listed_before(d, p, d->nodes.data[n]))
-                rows_add_node(r, d->parts.data[p], p, d->nodes.data[n]);
+            rows_add_node(r, d->parts.data[p], p, d->nodes.data[n], n);
             found++;
         }
         if (!found && show_partition && !r->by_node && !d->options->reasons)
@@ -156,7 +138,10 @@ static void print_date(void)
 /* l and r are the caller's to end. */
 static void make_rows(const struct data *d, struct listing *l, struct rows *r)
 {
-    *r = (struct rows){.exact = d->options->exact, .by_node = d->options->by_node, .listing = l};
+    *r = (struct rows){.exact = d->options->exact,
+                       .by_node = d->options->by_node,
+                       .listing = l,
+                       .node_count = d->nodes.len};
     set_format(d->options, l);
     fill_rows(d, r);
 }
@@ -191,7 +176,7 @@ static void print_json(const struct data *d)
     vec_foreach (&r.list, row)
         json_array_append_new(groups, json_row(*row, cluster));
     vec_foreach (&d->nodes, n)
-        if (!d->options->partitions || listed_before(d, d->parts.len, *n))
+        if (!d->options->partitions || is_in_a_partition(d, *n))
             json_array_append_new(nodes, records_node(*n, cluster));
     json_out_print_all(json_pack("{s:o, s:o}", "sinfo", groups, "nodes", nodes), d->options->yaml,
                        cmd_out());

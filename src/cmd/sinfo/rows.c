@@ -145,12 +145,10 @@ static const char *all_or(const char *list)
     return !list || str_case_eq(list, "ALL") ? "all" : list;
 }
 
-static const char *starred(const Pb__PartRecord *part, struct str *out)
+static struct listing_value starred(const Pb__PartRecord *part)
 {
-    if (!part->is_default)
-        return part->name;
-    str_printf(out, "%s*", part->name);
-    return str_cstr(out);
+    return (struct listing_value){
+        .kind = LISTING_TEXT, .text = part->name, .mark = part->is_default ? '*' : 0};
 }
 
 static const char *job_size(const Pb__PartRecord *part, struct str *out)
@@ -177,13 +175,31 @@ static const char *state(const Pb__NodeRecord *node,
     return str_cstr(out);
 }
 
-static const char *hosts(struct hostlist *list, struct str *out)
+/* The hosts of a line; of a node by itself its own. */
+static const char *hosts(struct hostlist *list, const char *one, struct str *out)
 {
     if (!list)
-        return "";
+        return one ? one : "";
     hostlist_uniq(list);
     hostlist_format(list, out);
     return str_cstr(out);
+}
+
+static struct listing_value node_list(const struct row *row, struct str *out)
+{
+    const char *first = row->node ? row->node->name : "";
+    return (struct listing_value){
+        .kind = LISTING_TEXT, .text = hosts(row->names, first, out), .key = first};
+}
+
+static const char *host_of(const Pb__NodeRecord *n)
+{
+    return n && n->hostname ? n->hostname : n ? n->name : NULL;
+}
+
+static const char *address_of(const Pb__NodeRecord *n)
+{
+    return n && n->addr ? n->addr : n ? n->name : NULL;
 }
 
 #define VALUE(kind_, text_, number_)                                                               \
@@ -253,7 +269,7 @@ static void put_key_value(const struct rows *r, const struct listing_field *f,
                           const struct row *single, struct str *key)
 {
     enum field_class class = class_of(f);
-    if (class != OF_NODE && (class != OF_RANGE || !r->exact))
+    if (class == OF_SUM || (class == OF_RANGE && !r->exact))
         return;
     _cleanup_str_ struct str scratch = STR_INIT;
     struct listing_value v = f->get(single, &scratch);
@@ -264,18 +280,14 @@ static void put_key_value(const struct rows *r, const struct listing_field *f,
         str_puts(key, v.text);
 }
 
-/* Nodes with the same key share a line. */
+/* Nodes with the same key share a line: what is shown is the same, whatever they are sorted by. */
 static void put_key(const struct rows *r, const struct row *single, struct str *key)
 {
-    if (rows_show_partition(r))
-        str_printf(key, "%zu", single->part_index);
     if (r->by_node)
-        str_printf(key, "\1%s", single->node->name);
+        str_printf(key, "%zu\1%s", single->part_index, single->node->name);
     vec_foreach (&r->listing->columns, c)
         if (c->field)
             put_key_value(r, c->field, single, key);
-    vec_foreach (&r->listing->keys, k)
-        put_key_value(r, k->field, single, key);
 }
 
 static struct row *new_row(struct rows *r, const Pb__PartRecord *part, size_t part_index)
@@ -309,12 +321,12 @@ static void count_node(struct row *row, const Pb__NodeRecord *n)
     else if (node_state_is_usable(n))
         row->nodes_idle++;
     hostlist_push(row->names, n->name);
-    hostlist_push(row->hostnames, n->hostname ? n->hostname : n->name);
-    hostlist_push(row->addresses, n->addr ? n->addr : n->name);
+    hostlist_push(row->hostnames, host_of(n));
+    hostlist_push(row->addresses, address_of(n));
 }
 
 void rows_add_node(struct rows *r, const Pb__PartRecord *part, size_t part_index,
-                   const Pb__NodeRecord *node)
+                   const Pb__NodeRecord *node, size_t node_index)
 {
     struct row single = {.part = part, .part_index = part_index, .node = node, .nodes = 1};
     struct row_index *found = NULL;
@@ -332,8 +344,12 @@ void rows_add_node(struct rows *r, const Pb__PartRecord *part, size_t part_index
         found->row->names = hostlist_new();
         found->row->hostnames = hostlist_new();
         found->row->addresses = hostlist_new();
+        found->row->has = bitset_new(r->node_count);
         HASH_ADD_KEYPTR(hh, r->by_key, found->key, len, found);
     }
+    if (bitset_test(found->row->has, node_index))
+        return;
+    bitset_set(found->row->has, node_index);
     count_node(found->row, node);
 }
 
@@ -354,6 +370,7 @@ void rows_done(struct rows *r)
         hostlist_free((*row)->names);
         hostlist_free((*row)->hostnames);
         hostlist_free((*row)->addresses);
+        bitset_free((*row)->has);
         free(*row);
     }
     vec_done(&r->list);

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/bitset.h"
 #include "base/hostlist.h"
 #include "base/vec.h"
 #include "cmd/common/listing.h"
@@ -35,6 +36,7 @@ struct row {
     int64_t cpus, cpus_alloc, cpus_idle, mem_alloc;
     int64_t least[RANGE_COUNT], most[RANGE_COUNT];
     struct hostlist *names, *hostnames, *addresses;
+    struct bitset *has; /* which nodes, by their index */
 };
 
 extern const struct listing_table rows_table;
@@ -43,14 +45,15 @@ struct rows {
     VEC(struct row *) list;
     struct row_index *by_key;
     bool exact, by_node;
-    const struct listing *listing; /* whose columns and keys decide */
+    const struct listing *listing; /* whose columns decide */
+    size_t node_count;             /* of all there are: indexes are below it */
 };
-/* Adds a node to the line it shares, or a new one. A node that several partitions have counts once
- * where no partition is shown. */
+/* Adds a node to the line whose columns show the same, or a new one. In a line that several
+ * partitions share a node counts once; by_node, each node and partition has a line. */
 void rows_add_node(struct rows *r, const Pb__PartRecord *part, size_t part_index,
-                   const Pb__NodeRecord *node);
+                   const Pb__NodeRecord *node, size_t node_index);
 /* A line for a partition without nodes. */
 void rows_add_empty(struct rows *r, const Pb__PartRecord *part, size_t part_index);
-/* Whether a column or key is about partitions. */
+/* Whether a column is about partitions. */
 bool rows_show_partition(const struct rows *r);
 void rows_done(struct rows *r);

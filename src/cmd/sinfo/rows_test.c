@@ -9,6 +9,7 @@
 
 #include "base/timefmt.h"
 #include "cmd/common/cmd.h"
+#include "cmd/common/test_titles.h"
 #include "cmd/sinfo/options.h"
 #include "cmd/sinfo/rows.h"
 
@@ -47,14 +48,14 @@ static void expect(const char *format, bool by_node, bool exact, const char *tex
 {
     _cleanup_str_ struct str out = STR_INIT;
     struct listing l;
-    struct rows r = {.by_node = by_node, .exact = exact, .listing = &l};
+    struct rows r = {.by_node = by_node, .exact = exact, .listing = &l, .node_count = NODES};
     listing_init(&l, &rows_table);
     listing_set_letters(&l, format);
-    listing_set_sort(&l, strstr(format, "t") ? "#P,-t" : "#P");
+    listing_set_sort(&l, "#P,-t");
     for (size_t i = 0; i < 4; i++)
-        rows_add_node(&r, &debug, 0, &nodes[i]);
-    for (size_t i = 0; rows_show_partition(&r) && i < NODES; i++)
-        rows_add_node(&r, &all, 1, &nodes[i]);
+        rows_add_node(&r, &debug, 0, &nodes[i], i);
+    for (size_t i = 0; i < NODES; i++)
+        rows_add_node(&r, &all, 1, &nodes[i], i);
     vec_foreach (&r.list, row)
         listing_measure(&l, *row);
     vec_foreach (&r.list, row)
@@ -79,10 +80,19 @@ static void test_lines(void **state)
            "debug|2/1/1/4|2/10/4/16|n[1-4]\n"
            "long|2/1/2/5|2/10/12/24|m1,n[1-4]\n");
     expect("%R|%c|%z", false, false, "debug|4|4:1:1\nlong|4+|4+:1:1\n");
-    expect("%R|%c|%N", false, true, "debug|4|n[1-4]\nlong|4|n[1-4]\nlong|8|m1\n");
-    expect("%D", false, false, "4\n"); /* each node once */
-    expect("%N", true, false, "n1\nn2\nn3\nn4\n");
-    expect("%E|%u|%N", false, false, "none|Unknown|n[1-3]\nloose cable|root|n4\n");
+    expect("%R|%c|%N", false, true, "debug|4|n[1-4]\nlong|8|m1\nlong|4|n[1-4]\n");
+    /* Partitions that look alike share a line, each node in it counts once. */
+    expect("%D", false, false, "5\n");
+    expect("%a|%D|%N|%C", false, false, "up|5|m1,n[1-4]|2/10/12/24\n");
+    expect("%l|%D", false, false, "1:00:00|4\ninfinite|5\n");
+    /* By the state of the first node, though it is not shown; host names apart. */
+    expect("%E|%u|%N", false, false, "loose cable|root|n4\nnone|Unknown|m1,n[1-3]\n");
+    expect("%R|%n", false, false,
+           "debug|n4\ndebug|n1\ndebug|n2\ndebug|n3\nlong|m1\nlong|n4\nlong|n1\nlong|n2\nlong|n3\n");
+    /* A line for each node and partition. */
+    expect("%N", true, false, "n4\nn1\nn2\nn3\nm1\nn4\nn1\nn2\nn3\n");
+    /* The star stays. */
+    expect("%3P|%.3P|%.7P", false, false, "de*|de*| debug*\nlon|lon|   long\n");
 }
 
 static void test_partition_without_nodes(void **state)
@@ -98,6 +108,108 @@ static void test_partition_without_nodes(void **state)
     assert_string_equal(str_cstr(&out), "long|0|n/a||0|none|n/a|N/A|N/A|0/0/0/0\n");
     rows_done(&r);
     listing_done(&l);
+}
+
+/* As Slurm 22.05 has them. */
+static const struct title letters[] = {
+    {"a", "AVAIL"},
+    {"A", "NODES(A/I)"},
+    {"b", "ACTIVE_FEATURES"},
+    {"B", "MAX_CPUS_PER_NODE"},
+    {"c", "CPUS"},
+    {"C", "CPUS(A/I/O/T)"},
+    {"d", "TMP_DISK"},
+    {"D", "NODES"},
+    {"e", "FREE_MEM"},
+    {"E", "REASON"},
+    {"f", "AVAIL_FEATURES"},
+    {"F", "NODES(A/I/O/T)"},
+    {"g", "GROUPS"},
+    {"G", "GRES"},
+    {"h", "OVERSUBSCRIBE"},
+    {"H", "TIMESTAMP"},
+    {"I", "PRIO_JOB_FACTOR"},
+    {"l", "TIMELIMIT"},
+    {"L", "DEFAULTTIME"},
+    {"m", "MEMORY"},
+    {"M", "PREEMPT_MODE"},
+    {"n", "HOSTNAMES"},
+    {"N", "NODELIST"},
+    {"o", "NODE_ADDR"},
+    {"O", "CPU_LOAD"},
+    {"p", "PRIO_TIER"},
+    {"P", "PARTITION"},
+    {"r", "ROOT"},
+    {"R", "PARTITION"},
+    {"s", "JOB_SIZE"},
+    {"S", "ALLOCNODES"},
+    {"t", "STATE"},
+    {"T", "STATE"},
+    {"u", "USER"},
+    {"U", "USER"},
+    {"v", "VERSION"},
+    {"V", "CLUSTER"},
+    {"w", "WEIGHT"},
+    {"X", "SOCKETS"},
+    {"Y", "CORES"},
+    {"z", "S:C:T"},
+    {"Z", "THREADS"},
+};
+static const struct title long_names[] = {
+    {"AllocMem", "ALLOCMEM"},
+    {"AllocNodes", "ALLOCNODES"},
+    {"Available", "AVAIL"},
+    {"Cluster", "CLUSTER"},
+    {"Comment", "COMMENT"},
+    {"Cores", "CORES"},
+    {"CPUs", "CPUS"},
+    {"CPUsLoad", "CPU_LOAD"},
+    {"CPUsState", "CPUS(A/I/O/T)"},
+    {"DefaultTime", "DEFAULTTIME"},
+    {"Disk", "TMP_DISK"},
+    {"Extra", "EXTRA"},
+    {"Features", "AVAIL_FEATURES"},
+    {"features_act", "ACTIVE_FEATURES"},
+    {"FreeMem", "FREE_MEM"},
+    {"Gres", "GRES"},
+    {"GresUsed", "GRES_USED"},
+    {"Groups", "GROUPS"},
+    {"MaxCPUsPerNode", "MAX_CPUS_PER_NODE"},
+    {"Memory", "MEMORY"},
+    {"NodeAddr", "NODE_ADDR"},
+    {"NodeAI", "NODES(A/I)"},
+    {"NodeAIOT", "NODES(A/I/O/T)"},
+    {"NodeHost", "HOSTNAMES"},
+    {"NodeList", "NODELIST"},
+    {"Nodes", "NODES"},
+    {"OverSubscribe", "OVERSUBSCRIBE"},
+    {"Partition", "PARTITION"},
+    {"PartitionName", "PARTITION"},
+    {"Port", "PORT"},
+    {"PreemptMode", "PREEMPT_MODE"},
+    {"PriorityJobFactor", "PRIO_JOB_FACTOR"},
+    {"PriorityTier", "PRIO_TIER"},
+    {"Reason", "REASON"},
+    {"Root", "ROOT"},
+    {"Size", "JOB_SIZE"},
+    {"SocketCoreThread", "S:C:T"},
+    {"Sockets", "SOCKETS"},
+    {"StateCompact", "STATE"},
+    {"StateLong", "STATE"},
+    {"StateComplete", "STATECOMPLETE"},
+    {"Threads", "THREADS"},
+    {"Time", "TIMELIMIT"},
+    {"TimeStamp", "TIMESTAMP"},
+    {"User", "USER"},
+    {"UserLong", "USER"},
+    {"Version", "VERSION"},
+    {"Weight", "WEIGHT"},
+};
+
+static void test_titles(void **state)
+{
+    check_titles(&rows_table, letters, sizeof(letters) / sizeof(letters[0]), true);
+    check_titles(&rows_table, long_names, sizeof(long_names) / sizeof(long_names[0]), false);
 }
 
 static void test_filters(void **state)
@@ -117,6 +229,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_lines, setup),
         cmocka_unit_test_setup(test_partition_without_nodes, setup),
+        cmocka_unit_test(test_titles),
         cmocka_unit_test_setup(test_filters, setup),
     };
     cmd_start("sinfo");

@@ -38,8 +38,52 @@
     {                                                                                              \
         .kind = LISTING_SHORT, .number = (value)                                                   \
     }
-#define LIMIT(known, value) ((known) ? DURATION(value) : RANKED("NOT_SET", 0))
+#define ELAPSED(value)                                                                             \
+    (struct listing_value)                                                                         \
+    {                                                                                              \
+        .kind = LISTING_SHORT, .number = (value), .whole = (value) < TIME_UNLIMITED                \
+    }
+#define LIMIT(known, value) ((known) ? ELAPSED(value) : RANKED("NOT_SET", 0))
+#define HOSTS(value) hosts(value)
+#define EXPECTED(value)                                                                            \
+    (struct listing_value)                                                                         \
+    {                                                                                              \
+        .kind = LISTING_TEXT, .text = (value), .whole = true                                       \
+    }
 #define OR_NA(value) TEXT((value) ? (value) : "N/A")
+
+#define NONE_AFTER_SEC (365 * 86400) /* where an end without limit is sorted in */
+
+static struct listing_value hosts(const char *list)
+{
+    bool none = !list || !*list;
+    return (struct listing_value){
+        .kind = LISTING_BLANK, .text = list, .key = none ? "" : list, .last = none, .whole = true};
+}
+
+static struct listing_value start(const Pb__JobRecord *job)
+{
+    int64_t at = job_state_start_at(job);
+    return (struct listing_value){.kind = LISTING_DATE, .number = at, .last = at == 0};
+}
+
+static struct listing_value end(const Pb__JobRecord *job)
+{
+    int64_t start_at = job_state_start_at(job), end_at = job_state_end_at(job);
+    if (!end_at && start_at)
+        return RANKED("NONE", start_at + NONE_AFTER_SEC);
+    return DATE(end_at);
+}
+
+/* As far as the request says it; else the number of nodes, which is all that is known. */
+static uint32_t max_nodes(const Pb__JobRecord *job)
+{
+    const Pb__JobSpec *spec = job->spec;
+    uint32_t least = spec->min_nodes > spec->num_tasks ? spec->min_nodes : spec->num_tasks;
+    if (!spec->max_nodes)
+        return job->live->num_nodes;
+    return spec->num_tasks && least < spec->max_nodes ? least : spec->max_nodes;
+}
 
 static uint32_t min_cpus(const Pb__JobSpec *spec)
 {
@@ -107,13 +151,21 @@ static bool has_failed(const Pb__JobLive *live)
     }
 }
 
-static const char *reason_list(const Pb__JobRecord *job, struct str *out)
+static struct listing_value reason_list(const Pb__JobRecord *job, struct str *out)
 {
     const Pb__JobLive *live = job->live;
     if (live->state != PB__JOB_STATE__PENDING && !has_failed(live))
-        return live->nodes;
+        return HOSTS(live->nodes);
     str_printf(out, "(%s)", job_state_sentence(live));
-    return str_cstr(out);
+    return BLANK(str_cstr(out));
+}
+
+/* Of an interactive job, where its command runs. */
+static const char *executing_host(const Pb__JobRecord *job)
+{
+    if (!job->spec->batch && job->live->start_at)
+        return job->spec->alloc_host;
+    return job->live->batch_host ? job->live->batch_host : "n/a";
 }
 
 static const char *sct(const Pb__JobSpec *spec, struct str *out)
@@ -121,12 +173,6 @@ static const char *sct(const Pb__JobSpec *spec, struct str *out)
     if (!spec->threads_per_core)
         return "*:*:*";
     str_printf(out, "*:*:%u", spec->threads_per_core);
-    return str_cstr(out);
-}
-
-static const char *exit_code(int32_t status, struct str *out)
-{
-    job_state_put_exit(status, out);
     return str_cstr(out);
 }
 

@@ -16,7 +16,7 @@
 #define FORMAT_JOBS "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
 #define FORMAT_LONG "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
 #define FORMAT_STEPS "%.15i %.8j %.9P %.8u %.9M %N"
-#define FORMAT_START "%.18i %.9P %.8j %.8u %.2t  %.19S %.6D %20Y %R"
+#define FORMAT_START "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R"
 
 struct list {
     const struct options *options;
