@@ -89,7 +89,18 @@ def test_unknown_job_node_partition(cluster):
     cluster.run("scontrol show node ghost").fails("ghost")
     cluster.run("scontrol show partition ghost").fails("ghost")
     cluster.run("scontrol update JobId=999999 Nice=1").fails("Invalid job id specified")
-    assert "ghost" in cluster.run("squeue -p ghost").stderr
+
+
+def test_squeue_of_what_is_unknown(cluster):
+    """As Slurm's: a node must exist, a user may be misspelt, of partitions nothing is said."""
+    for line in ("squeue -w ghost", "squeue -w n1,ghost", "squeue -s -w ghost", "squeue --json -w ghost"):
+        done = cluster.run(line)
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", "squeue: error: Invalid node name ghost\n")
+    header = cluster.run("squeue -t PD -n nosuch").ok()
+    done = cluster.run("squeue -u nosuchuser")
+    assert (done.ok(), done.stderr) == (header, "squeue: error: Invalid user: nosuchuser\n")
+    done = cluster.run("squeue -p ghost")
+    assert (done.ok(), done.stderr) == (header, "")
 
 
 def test_controller_down_names_host_and_port(cluster, tmp_path):

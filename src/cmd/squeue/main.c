@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/hostlist.h"
 #include "base/mem.h"
 #include "cmd/common/cmd.h"
 #include "cmd/common/json_out.h"
@@ -144,36 +145,29 @@ static int list_steps(struct list *l, struct err *err)
     return rpc_call_stream(cmd_client(), RPC_STEP_LIST, &filter.base, on_steps, l, err);
 }
 
-static int on_parts(void *ctx, const ProtobufCMessage *message, struct err *err)
+static int on_nodes(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
-    struct options *o = ctx;
-    const Pb__PartList *part = (const Pb__PartList *)message;
-    for (size_t i = 0; i < part->n_parts; i++) {
-        for (size_t k = 0; k < o->partitions.len; k++) {
-            if (!str_eq(o->partitions.data[k], part->parts[i]->name))
-                continue;
-            free(o->partitions.data[k]);
-            vec_remove(&o->partitions, k);
-            break;
-        }
-    }
+    const Pb__NodeList *part = (const Pb__NodeList *)message;
+    for (size_t i = 0; i < part->n_nodes; i++)
+        hostlist_remove(ctx, part->nodes[i]->name);
     return 0;
 }
 
-/* A name nobody knows is more often a slip than a wish for an empty list. */
-static int check_partitions(const struct options *o, struct err *err)
+/* Every node asked for must exist: no job runs on the others, which a list would not tell. */
+static int check_nodes(const struct options *o, struct err *err)
 {
-    struct options unknown = {0};
-    if (!o->partitions.len)
+    _cleanup_hostlist_ struct hostlist *unknown = NULL;
+    char name[HOSTLIST_NAME_MAX + 1];
+    Pb__NodeFilter filter = PB__NODE_FILTER__INIT;
+    if (!o->nodes)
         return 0;
-    vec_foreach (&o->partitions, p)
-        vec_push(&unknown.partitions, mem_strdup(*p));
-    Pb__PartFilter filter = PB__PART_FILTER__INIT;
-    int r = rpc_call_stream(cmd_client(), RPC_PART_LIST, &filter.base, on_parts, &unknown, err);
-    if (r == 0)
-        vec_foreach (&unknown.partitions, p)
-            cmd_error("Invalid partition specified: %s", *p);
-    options_done(&unknown);
+    if (hostlist_parse(o->nodes, &unknown, NULL) < 0)
+        return err_set(err, -ERR_NO_NODE, "Invalid node name %s", o->nodes);
+    hostlist_uniq(unknown);
+    filter.nodes = (char *)o->nodes;
+    int r = rpc_call_stream(cmd_client(), RPC_NODE_LIST, &filter.base, on_nodes, unknown, err);
+    if (r == 0 && hostlist_count(unknown))
+        r = err_set(err, -ERR_NO_NODE, "Invalid node name %s", hostlist_nth(unknown, 0, name));
     return r;
 }
 
@@ -186,10 +180,14 @@ static int list_once(const struct options *o)
         l.json = json_array();
     else
         set_format(&l);
-    int r = check_partitions(o, &err);
+    int r = check_nodes(o, &err);
     if (r == 0 && !o->nobody)
         r = o->steps ? list_steps(&l, &err) : list_jobs(&l, &err);
-    if (r < 0) {
+    if (r < 0)
+        json_decref(l.json);
+    if (r == -ERR_NO_NODE) {
+        cmd_error("%s", err.text);
+    } else if (r < 0) {
         cmd_line("slurm_load_%s error: %s", o->steps ? "job_steps" : "jobs", err.text);
     } else if (json) {
         json_out_print(o->steps ? "steps" : "jobs", l.json, o->yaml, cmd_out());
