@@ -72,6 +72,9 @@ static bool special_text(const struct conf *c, size_t id, struct str *out)
         else
             str_puts(out, c->select == CONF_SELECT_CONS ? "CR_CORE" : "NONE");
         return true;
+    case CONF_KEY_max_node_count: /* 0: as many as there are */
+        str_printf(out, "%zu", c->max_node_count ? (size_t)c->max_node_count : c->nodes.len);
+        return true;
     case CONF_KEY_accounting_storage_pass:
     case CONF_KEY_job_comp_pass: {
         const void *member = (const char *)c + conf_keys[id].offset;

@@ -46,6 +46,10 @@ static void single_keys(void **state)
     shows(HEAD, "SelectTypeParameters", "SelectTypeParameters    = CR_CORE\n");
     shows(HEAD "SelectTypeParameters=CR_Core_Memory\n", "SelectTypeParameters",
           "SelectTypeParameters    = CR_CORE_MEMORY\n");
+    shows(HEAD, "MaxNodeCount", "MaxNodeCount            = 0\n");
+    shows(HEAD "NodeName=n[1-4]\nNodeName=m\n", "MaxNodeCount", "MaxNodeCount            = 5\n");
+    shows(HEAD "NodeName=n[1-4]\nMaxNodeCount=9\n", "MaxNodeCount",
+          "MaxNodeCount            = 9\n");
     shows(HEAD, "Epilog", "Epilog                  = (null)\n");
     shows(HEAD, "EioTimeout", "EioTimeout              = 60\n");
     shows(HEAD, "SuspendTime", "SuspendTime             = INFINITE\n");

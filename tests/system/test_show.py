@@ -149,6 +149,15 @@ def test_config(cluster):
     assert f"SLURM_CONF              = {cluster.conf_file}" in text
     assert "SLURM_VERSION           = 26.05.0" in text
     assert cluster.run("scontrol show config KillWait").ok().strip() == "KillWait                = 1 sec"
+    assert re.search(r"^MaxNodeCount +(= 4)$", text, re.M)
+
+
+def test_json_of_what_there_is_none_of(cluster):
+    config = cluster.json("scontrol show config")["config"]
+    assert config["ClusterName"] == "test" and config["Epilog"] is None and config["MaxNodeCount"] == "4"
+    assert cluster.json("scontrol show reservation")["reservations"] == []
+    assert cluster.json("scontrol show license")["licenses"] == []
+    assert "reservations: []" in cluster.run("scontrol show reservation --yaml").ok()
 
 
 def test_host_lists_without_controller(cluster):

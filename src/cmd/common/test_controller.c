@@ -331,7 +331,7 @@ static void on_request(void *ctx, const struct rpc_request *r)
         list_parts(r);
         break;
     case RPC_CONFIG_SHOW:
-        text.text = "KillWait                = 1 sec\n";
+        text.text = "Epilog                  = (null)\nKillWait                = 1 sec\n";
         rpc_reply(c.server, r->call, &text.base);
         break;
     case RPC_JOB_SIGNAL:

@@ -47,6 +47,12 @@ static int finish(struct show *s, const char *what, int r, const struct err *err
     return 0;
 }
 
+static void say_nothing(const char *what)
+{
+    if (!scontrol.quiet)
+        str_printf(cmd_out(), "%s\n", what);
+}
+
 static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     struct show *s = ctx;
@@ -84,7 +90,7 @@ static int show_job(const char *id_text)
     if (r == 0 && id_text && !s.seen)
         r = err_set(&err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
     if (r == 0 && !s.seen && !s.json)
-        cmd_line("No jobs in the system");
+        say_nothing("No jobs in the system");
     return finish(&s, "jobs", r, &err);
 }
 
@@ -128,7 +134,7 @@ static int show_step(const char *id_text)
         return 1;
     }
     if (r == 0 && !s.seen && !s.json)
-        cmd_line("No job steps in the system");
+        say_nothing("No job steps in the system");
     return finish(&s, "steps", r, &err);
 }
 
@@ -210,6 +216,25 @@ static int show_partition(const char *name)
     return status;
 }
 
+/* {"KillWait": "30 sec"} of the lines "KillWait   = 30 sec"; what is unset is null. */
+static json_t *json_config(const char *text)
+{
+    json_t *config = json_object();
+    for (const char *line = text; *line;) {
+        size_t len = strcspn(line, "\n");
+        _cleanup_free_ char *key = mem_strndup(line, len);
+        char *value = strstr(key, " = ");
+        if (value) {
+            key[strcspn(key, " ")] = 0;
+            value += strlen(" = ");
+            json_object_set_new(config, key,
+                                str_eq(value, "(null)") ? json_null() : json_out_text(value));
+        }
+        line += len + (line[len] == '\n');
+    }
+    return config;
+}
+
 static int show_config(const char *key)
 {
     Pb__ConfigRequest request = PB__CONFIG_REQUEST__INIT;
@@ -219,6 +244,11 @@ static int show_config(const char *key)
     if (cmd_call(RPC_CONFIG_SHOW, &request.base, &reply, &err) < 0) {
         cmd_line("slurm_load_ctl_conf error: %s", err.text);
         return 1;
+    }
+    if (scontrol.json || scontrol.yaml) {
+        json_out_print_all(json_pack("{s:o}", "config", json_config(reply->text)), scontrol.yaml,
+                           cmd_out());
+        return 0;
     }
     if (key) {
         str_puts(cmd_out(), reply->text);
@@ -295,25 +325,33 @@ static int show_hostlistsorted(const char *text)
     return print_hostlist(text, true);
 }
 
-static int show_nothing(const char *what)
+/* A kind of records of which there are none yet. */
+static int show_nothing(const char *kind, const char *what)
 {
-    cmd_line("%s", what);
+    if (scontrol.json || scontrol.yaml)
+        json_out_print(kind, json_array(), scontrol.yaml, cmd_out());
+    else
+        say_nothing(what);
     return 0;
 }
 
 static int show_reservation(const char *name)
 {
-    return show_nothing("No reservations in the system");
+    if (!name || scontrol.json || scontrol.yaml)
+        return show_nothing("reservations", "No reservations in the system");
+    cmd_line("Reservation %s not found", name);
+    return 1;
 }
 
 static int show_license(const char *name)
 {
-    return show_nothing("No licenses configured in Slurm.");
+    return show_nothing("licenses", "No licenses configured in Slurm.");
 }
 
 static int show_topology(const char *name)
 {
-    return show_nothing("No topology information available");
+    cmd_error("No topology information available");
+    return 0;
 }
 
 /* In the order in which an abbreviation finds them. */

@@ -226,8 +226,11 @@ int main(int argc, char **argv)
         return 1;
     }
     if (o.reservations) {
-        cmd_line("No reservations in the system");
-        return 0;
+        if (o.json || o.yaml)
+            json_out_print("reservations", json_array(), o.yaml, cmd_out());
+        else
+            str_puts(cmd_out(), "No reservations in the system\n");
+        return cmd_flush();
     }
     status = list_once(&o);
     while (o.iterate_sec) {
