@@ -60,10 +60,33 @@ static void job_free(struct job *j)
     free(j->want.features);
     free(j->stored_reason);
     free(j->reason_detail);
+    free(j->part_name);
     str_done(&j->alloc_step);
     str_done(&j->spec);
     str_done(&j->live);
     free(j);
+}
+
+static struct part *add_part(struct cluster *c, struct part *p, const struct conf_part *row)
+{
+    p->row = row;
+    p->conf = *row;
+    arena_init(&p->strings, 0);
+    p->nodes = bitset_dup(row->node_set);
+    vec_push(&c->parts, p);
+    alloc_count_part(c, p);
+    return p;
+}
+
+static void part_free(struct part *p)
+{
+    bitset_free(p->nodes);
+    bitset_free(p->own.node_set);
+    free(p->own_name);
+    free(p->used_cpus);
+    str_done(&p->changes);
+    arena_done(&p->strings);
+    free(p);
 }
 
 struct cluster *cluster_new(const struct conf *conf)
@@ -73,16 +96,36 @@ struct cluster *cluster_new(const struct conf *conf)
     c->stamp = 1;
     for (uint32_t i = 0; i < conf->nodes.len; i++)
         vec_push(&c->nodes, node_new(c, i));
-    for (size_t i = 0; i < conf->parts.len; i++) {
-        struct part *p = mem_new(struct part);
-        p->row = &conf->parts.data[i];
-        p->conf = *p->row;
-        arena_init(&p->strings, 0);
-        p->nodes = bitset_dup(p->conf.node_set);
-        vec_push(&c->parts, p);
-        alloc_count_part(c, p);
-    }
+    vec_foreach (&conf->parts, row)
+        add_part(c, mem_new(struct part), row);
     return c;
+}
+
+struct part *cluster_add_part(struct cluster *c, const char *name)
+{
+    struct part *p = mem_new(struct part);
+    p->own_name = mem_strdup(name);
+    conf_part_init(&p->own, p->own_name);
+    p->own.node_set = bitset_new(c->nodes.len);
+    return add_part(c, p, &p->own);
+}
+
+void cluster_remove_part(struct cluster *c, struct part *p)
+{
+    vec_foreach (&c->jobs, at) {
+        struct job *j = *at;
+        if (j->part != p)
+            continue;
+        j->part_name = mem_strdup(p->conf.name);
+        j->part = NULL;
+    }
+    for (size_t i = 0; i < c->parts.len; i++)
+        if (c->parts.data[i] == p) {
+            vec_remove(&c->parts, i);
+            break;
+        }
+    part_free(p);
+    c->stamp++;
 }
 
 void cluster_free(struct cluster *c)
@@ -93,15 +136,13 @@ void cluster_free(struct cluster *c)
         job_free(*j);
     vec_foreach (&c->nodes, n)
         node_free(*n);
-    vec_foreach (&c->parts, p) {
-        bitset_free((*p)->nodes);
-        free((*p)->used_cpus);
-        str_done(&(*p)->changes);
-        arena_done(&(*p)->strings);
-        free(*p);
-    }
+    vec_foreach (&c->parts, p)
+        part_free(*p);
     vec_done(&c->jobs);
     vec_done(&c->nodes);
+    vec_foreach (&c->removed_parts, packed)
+        str_done(packed);
+    vec_done(&c->removed_parts);
     vec_done(&c->parts);
     vec_done(&c->dirty);
     idmap_done(&c->by_id);

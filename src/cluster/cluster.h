@@ -54,8 +54,10 @@ struct node {
 };
 
 struct part {
-    const struct conf_part *row; /* as configured */
-    struct conf_part conf;       /* as it is now: the row, and over it what scontrol changed */
+    const struct conf_part *row; /* as configured; of one that scontrol created: &own */
+    struct conf_part own;
+    char *own_name;        /* NULL: a line of slurm.conf defines it */
+    struct conf_part conf; /* as it is now: the row, and over it what scontrol changed */
     struct bitset *nodes;
     struct order queue;   /* pending and eligible jobs, by priority */
     struct str changes;   /* packed PartRecord of the fields that scontrol changed; may be empty */
@@ -107,6 +109,7 @@ struct job {
     bool completing, requeue_after, batch, held, admin_hold, launched, interactive_step, backfilled;
     bool may_requeue, no_kill;
     struct part *part;
+    char *part_name; /* of a partition that is no more; NULL: part is there */
     struct request want;
     uint32_t priority;
     int32_t nice;
@@ -146,7 +149,9 @@ struct cluster {
     struct order due;    /* jobs, by the monotonic time something must happen */
     struct order ends;   /* running jobs, by the wall time they end at the latest */
     struct order silent; /* nodes that do not answer */
-    uint64_t stamp;      /* rises with every change */
+    VEC(struct str)
+    removed_parts;  /* packed PartChange: lines of slurm.conf that scontrol removed */
+    uint64_t stamp; /* rises with every change */
     size_t pending, running;
 };
 
@@ -156,6 +161,10 @@ void cluster_free(struct cluster *c);
 struct node *cluster_find_node(const struct cluster *c, const char *name);
 struct part *cluster_find_part(const struct cluster *c, const char *name);
 struct part *cluster_default_part(const struct cluster *c);
+/* One that no line of slurm.conf defines, without nodes. */
+struct part *cluster_add_part(struct cluster *c, const char *name);
+/* No job that waits or runs may be in it; ended ones keep its name. */
+void cluster_remove_part(struct cluster *c, struct part *p);
 struct job *cluster_find_job(const struct cluster *c, uint32_t id);
 
 /* Adds a job of this id; NULL when there is one. Ids normally rise. */

@@ -282,7 +282,7 @@ void job_pack_live(const struct cluster *c, struct job *j)
         SET(&m, user_hold, true);
     if (j->admin_hold)
         SET(&m, admin_hold, true);
-    m.partition = j->part ? (char *)j->part->conf.name : NULL;
+    m.partition = j->part ? (char *)j->part->conf.name : j->part_name;
     pack_times(j, &m);
     pack_where(c, j, &m, &arena);
     SET(&m, exit_status, j->exit_status);
@@ -403,6 +403,7 @@ int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, s
         return err_set(err, -ERR_STORE_DAMAGED, "job %u: its record has the unknown state %d",
                        j->id, (int)m->state);
     j->part = m->partition ? cluster_find_part(c, m->partition) : NULL;
+    j->part_name = j->part ? NULL : mem_strdup(m->partition);
     j->uid = OR(record->spec, uid, 0);
     j->gid = OR(record->spec, gid, 0);
     pb_pack(&record->spec->base, &j->spec);

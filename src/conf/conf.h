@@ -179,6 +179,12 @@ void conf_free(struct conf *c);
 void conf_freep(struct conf **c);
 
 long conf_find_node(const struct conf *c, const char *name); /* index or -1 */
+/* A partition that no line defines: every key at its default, no nodes. The name is borrowed. */
+void conf_part_init(struct conf_part *p, const char *name);
+
+/* NULL, or what is wrong with it: "holds no blanks...". */
+const char *conf_part_name_fault(const char *name);
+
 long conf_find_part(const struct conf *c, const char *name);
 
 /* Whether a comma list such as SchedulerParameters holds the word, and the value of "word=value"

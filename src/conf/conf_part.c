@@ -5,6 +5,8 @@
 
 #include "conf/conf_internal.h"
 
+#define CONF_PART_NAME_MAX 255
+
 static const char *const state_words[] = {"UP", "DOWN", "DRAIN", "INACTIVE"};
 static const char *const share_words[] = {"NO", "YES", "FORCE", "EXCLUSIVE"};
 #define SHARE_MAX_DEFAULT 4
@@ -181,13 +183,27 @@ static int members_parse(struct conf_loader *l, const struct conf_row *row, stru
     return rc < 0 ? rc : share_parse(&row->value[CONF_PART_SHARE], p, err);
 }
 
-static int name_check(const struct conf_row *row, const char *name, struct err *err)
+const char *conf_part_name_fault(const char *name)
 {
+    if (!*name || strlen(name) > CONF_PART_NAME_MAX)
+        return "a name has 1 to 255 characters";
     for (const char *c = name; *c; c++)
         if (iscntrl((unsigned char)*c) || isspace((unsigned char)*c) || strchr(",=/|\"", *c))
-            return conf_fail(row->at, err,
-                             "PartitionName=%s: a name holds no blanks and none of , = / |", name);
-    return 0;
+            return "a name holds no blanks and none of , = / |";
+    return NULL;
+}
+
+void conf_part_init(struct conf_part *p, const char *name)
+{
+    *p = (struct conf_part){.name = name, .nodes = "", .file = "scontrol", .share_max = 1};
+    conf_value_defaults(conf_part_keys, CONF_PART_KEYS, p);
+    lists_normalize(p);
+}
+
+static int name_check(const struct conf_row *row, const char *name, struct err *err)
+{
+    const char *fault = conf_part_name_fault(name);
+    return fault ? conf_fail(row->at, err, "PartitionName=%s: %s", name, fault) : 0;
 }
 
 /* What two keys of a partition say together. */

@@ -13,6 +13,7 @@
 #define CONTROL_REPEAT_STEP_MS 1000 /* to end a step that may only be starting */
 #define CONTROL_WAITER_MS 30000     /* a pending allocation outlives its command by so much */
 #define CONTROL_CRED_MS 120000      /* a credential may be used to start for so long */
+#define CONTROL_PARTS_MAX 10000
 #define CONTROL_PRIORITY_TOP 4294901760u
 
 struct control {
@@ -114,5 +115,4 @@ void node_lose_jobs(struct control *c, struct node *n);   /* those that hold som
 /* update_part.c */
 int update_restore_part(struct control *c, const Pb__PartChange *r);
 /* What was changed live, after a reconfiguration; adds to the report what the file overruled. */
-void update_carry_part(struct control *c, const struct part *from, struct part *to,
-                       struct str *report);
+void update_carry_parts(struct control *c, const struct cluster *from, struct str *report);

@@ -113,11 +113,7 @@ void control_reconfigure(struct control *c, uint64_t call, struct conf *conf)
     }
     c->cluster = next;
     c->conf = conf;
-    vec_foreach (&next->parts, p) {
-        const struct part *from = cluster_find_part(old, (*p)->conf.name);
-        if (from)
-            update_carry_part(c, from, *p, &changes);
-    }
+    update_carry_parts(c, old, &changes);
     for (size_t i = 0; i < old->jobs.len; i++)
         take_in(c, old, next, old->jobs.data[i]);
     cluster_free(old);

@@ -19,6 +19,7 @@ static void save(struct control *c, const struct part *p)
     change.set = arena_unpack(&arena, type, p->changes.data, p->changes.len);
     part_describe(p->row, &arena, &row);
     change.configured = &row;
+    change.has_created = change.created = p->own_name != NULL;
     pb_pack(&change.base, &packed);
     c->env->put(c->env->ctx, RECORD_PART, 0, p->conf.name, packed.data, packed.len);
     str_done(&packed);
@@ -97,27 +98,144 @@ static void restore(struct control *c, struct part *p, const Pb__PartChange *r, 
         save(c, p);
 }
 
-int update_restore_part(struct control *c, const Pb__PartChange *r)
-{
-    struct part *p = cluster_find_part(c->cluster, r->set->name);
-    if (p)
-        restore(c, p, r, NULL);
-    return 0;
-}
+/* --- created and removed ------------------------------------------------------------------------
+ */
 
-void update_carry_part(struct control *c, const struct part *from, struct part *to,
-                       struct str *report)
+/* Its line of slurm.conf is as it was when scontrol removed it. */
+static bool line_unchanged(const struct part *p, const Pb__PartChange *r)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    if (!from->changes.len)
-        return;
     Pb__PartRecord row = PB__PART_RECORD__INIT;
+    part_describe(p->row, &arena, &row);
+    pb_each_field(type,
+                  field) if (!pb_same_field(&r->configured->base, &row.base, field)) return false;
+    return true;
+}
+
+static void remember_removed(struct control *c, const Pb__PartChange *r)
+{
+    struct str packed = STR_INIT;
+    pb_pack(&r->base, &packed);
+    vec_push(&c->cluster->removed_parts, packed);
+}
+
+/* 'report' NULL: after a restart. */
+static void apply_change(struct control *c, const Pb__PartChange *r, struct str *report)
+{
+    struct part *p = cluster_find_part(c->cluster, r->set->name);
+    bool created = r->has_created && r->created, removed = r->has_removed && r->removed;
+    if (removed && p && line_unchanged(p, r)) {
+        cluster_remove_part(c->cluster, p);
+        remember_removed(c, r);
+    } else if (removed && p) {
+        say_overruled(c, r->set->name, "name", report);
+    } else if (created && !p) {
+        restore(c, cluster_add_part(c->cluster, r->set->name), r, report);
+    } else if (created) {
+        say_overruled(c, r->set->name, "name", report);
+    } else if (p) {
+        restore(c, p, r, report);
+    }
+}
+
+int update_restore_part(struct control *c, const Pb__PartChange *r)
+{
+    apply_change(c, r, NULL);
+    return 0;
+}
+
+static void carry_one(struct control *c, const struct part *from, struct str *report)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    if (!from->changes.len && !from->own_name)
+        return;
+    Pb__PartRecord row = PB__PART_RECORD__INIT, none = PB__PART_RECORD__INIT;
     Pb__PartChange r = PB__PART_CHANGE__INIT;
     part_describe(from->row, &arena, &row);
+    none.name = (char *)from->conf.name;
     r.configured = &row;
-    r.set = arena_unpack(&arena, type, from->changes.data, from->changes.len);
-    restore(c, to, &r, report);
+    r.set = &none;
+    if (from->changes.len)
+        r.set = arena_unpack(&arena, type, from->changes.data, from->changes.len);
+    r.has_created = r.created = from->own_name != NULL;
+    apply_change(c, &r, report);
+}
+
+void update_carry_parts(struct control *c, const struct cluster *from, struct str *report)
+{
+    vec_foreach (&from->parts, p)
+        carry_one(c, *p, report);
+    vec_foreach (&from->removed_parts, packed) {
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        apply_change(c,
+                     arena_unpack(&arena, &pb__part_change__descriptor, packed->data, packed->len),
+                     report);
+    }
+}
+
+/* One of that name was removed before: now there is another. */
+static void forget_removed(struct control *c, const char *name)
+{
+    for (size_t i = c->cluster->removed_parts.len; i-- > 0;) {
+        struct str *packed = &c->cluster->removed_parts.data[i];
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        const Pb__PartChange *r =
+            arena_unpack(&arena, &pb__part_change__descriptor, packed->data, packed->len);
+        if (!str_eq(r->set->name, name))
+            continue;
+        str_done(packed);
+        vec_remove(&c->cluster->removed_parts, i);
+    }
+}
+
+static int create(struct control *c, const Pb__PartRecord *set, struct err *err)
+{
+    const char *fault = conf_part_name_fault(set->name);
+    if (fault)
+        return err_set(err, -ERR_PARSE, "PartitionName=%s: %s", set->name, fault);
+    if (cluster_find_part(c->cluster, set->name))
+        return err_set(err, -ERR_PART_EXISTS, "%s: %s", err_text(ERR_PART_EXISTS), set->name);
+    if (c->cluster->parts.len >= CONTROL_PARTS_MAX)
+        return err_set(err, -ERR_LIMIT, "%s: there are %d partitions", err_text(ERR_LIMIT),
+                       CONTROL_PARTS_MAX);
+    forget_removed(c, set->name);
+    struct part *p = cluster_add_part(c->cluster, set->name);
+    int rc = change(c, p, set, err);
+    if (rc != 0)
+        cluster_remove_part(c->cluster, p);
+    return rc;
+}
+
+static int remove_part(struct control *c, struct part *p, struct err *err)
+{
+    vec_foreach (&c->cluster->jobs, j)
+        if ((*j)->part == p && (!job_is_final(*j) || (*j)->completing))
+            return err_set(err, -ERR_PART_IN_USE, "%s: %s has job %u", err_text(ERR_PART_IN_USE),
+                           p->conf.name, (*j)->id);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    struct str packed = STR_INIT;
+    Pb__PartRecord row = PB__PART_RECORD__INIT, set = PB__PART_RECORD__INIT;
+    Pb__PartChange r = PB__PART_CHANGE__INIT;
+    part_describe(p->row, &arena, &row);
+    set.name = row.name;
+    r.configured = &row;
+    r.set = &set;
+    r.has_removed = r.removed = true;
+    pb_pack(&r.base, &packed);
+    if (p->own_name) {
+        c->env->del(c->env->ctx, RECORD_PART, 0, p->conf.name);
+    } else {
+        c->env->put(c->env->ctx, RECORD_PART, 0, p->conf.name, packed.data, packed.len);
+        remember_removed(c, &r);
+    }
+    str_done(&packed);
+    cluster_remove_part(c->cluster, p);
+    return 0;
 }
 
 static int check_fields(const Pb__PartUpdate *r, struct err *err)
@@ -135,20 +253,9 @@ static int check_fields(const Pb__PartUpdate *r, struct err *err)
     return 0;
 }
 
-void control_part_update(struct control *c, uint64_t call, const struct caller *who,
-                         const Pb__PartUpdate *r)
+/* What it means for the jobs that wait in it. */
+static void settle(struct control *c, struct part *p)
 {
-    struct err err = {0};
-    struct part *p = cluster_find_part(c->cluster, r->set->name);
-    int rc =
-        p ? check_fields(r, &err)
-          : err_set(&err, -ERR_NO_PARTITION, "%s: %s", err_text(ERR_NO_PARTITION), r->set->name);
-    if (rc == 0)
-        rc = change(c, p, r->set, &err);
-    if (rc != 0) {
-        control_refuse(c, call, &err);
-        return;
-    }
     if (p->conf.is_default)
         unset_default(c, p);
     save(c, p);
@@ -157,7 +264,32 @@ void control_part_update(struct control *c, uint64_t call, const struct caller *
         if (j->part == p && j->state == PB__JOB_STATE__PENDING)
             submit_enqueue(c, j);
     }
-    control_log(c, LOG_LVL_INFO, "partition %s changed by uid %u", p->conf.name, who->uid);
+}
+
+void control_part_update(struct control *c, uint64_t call, const struct caller *who,
+                         const Pb__PartUpdate *r)
+{
+    struct err err = {0};
+    bool adds = r->has_create && r->create, removes = r->has_remove && r->remove;
+    struct part *p = adds ? NULL : cluster_find_part(c->cluster, r->set->name);
+    int rc = p || adds ? check_fields(r, &err)
+                       : err_set(&err, -ERR_NO_PARTITION, "%s: %s", err_text(ERR_NO_PARTITION),
+                                 r->set->name);
+    if (rc == 0)
+        rc = adds      ? create(c, r->set, &err)
+             : removes ? remove_part(c, p, &err)
+                       : change(c, p, r->set, &err);
+    if (rc != 0) {
+        control_refuse(c, call, &err);
+        return;
+    }
+    if (!removes)
+        settle(c, cluster_find_part(c->cluster, r->set->name));
+    control_log(c, LOG_LVL_INFO, "partition %s %s by uid %u", r->set->name,
+                adds      ? "created"
+                : removes ? "removed"
+                          : "changed",
+                who->uid);
     c->plan_wanted = true;
     control_done(c, call);
 }

@@ -369,6 +369,98 @@ static void an_edited_field_of_the_file_wins(void **state)
     }
 }
 
+static int part_request(struct fixture *f, const Pb__PartRecord *set, bool create)
+{
+    struct caller root = FIXTURE_ROOT;
+    Pb__PartUpdate r = PB__PART_UPDATE__INIT;
+    r.set = (Pb__PartRecord *)set;
+    r.has_create = r.create = create;
+    r.has_remove = r.remove = !create;
+    control_part_update(f->control, ++f->last_call, &root, &r);
+    fixture_turn(f);
+    return fixture_code(f, f->last_call);
+}
+
+static void partitions_come_and_go(void **state)
+{
+    struct fixture *f = make();
+    struct caller user = FIXTURE_USER;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__PartRecord p = part("a");
+    assert_int_equal(part_request(f, &p, true), ERR_PART_EXISTS);
+    p = part("x y");
+    assert_int_equal(part_request(f, &p, true), ERR_PARSE);
+    p = part("");
+    assert_int_equal(part_request(f, &p, true), ERR_PARSE);
+    p = part("new");
+    p.nodes = (char *)"n9";
+    assert_int_equal(part_request(f, &p, true), ERR_NO_NODE);
+    assert_null(fixture_part(f, &arena, "new"));
+    assert_int_equal(part_request(f, &p, false), ERR_NO_PARTITION);
+    p.nodes = (char *)"n[1-2]";
+    assert_int_equal(part_request(f, &p, true), 0);
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    spec.partition = (char *)"new";
+    int64_t id = fixture_submit(f, &user, &spec);
+    assert_string_equal(live(f, &arena, id)->nodes, "n1");
+    p = part("b");
+    assert_int_equal(part_request(f, &p, false), 0);
+    for (int round = 0; round < 3; round++) {
+        assert_string_equal(fixture_part(f, &arena, "new")->nodes, "n[1-2]");
+        assert_string_equal(fixture_part(f, &arena, "new")->state, "UP");
+        assert_null(fixture_part(f, &arena, "b"));
+        assert_string_equal(live(f, &arena, id)->partition, "new");
+        if (round == 0)
+            fixture_restart(f);
+        else if (round == 1)
+            fixture_reconfigure(f, NODES PARTS "SelectTypeParameters=CR_Core_Memory");
+    }
+    p = part("new");
+    assert_int_equal(part_request(f, &p, false), ERR_PART_IN_USE);
+    fixture_batch_ended(f, "n1", (uint32_t)id, 0, 0);
+    fixture_gone(f, "n1", (uint32_t)id, 0);
+    assert_int_equal(part_request(f, &p, false), 0);
+    assert_string_equal(live(f, &arena, id)->partition, "new"); /* the ended job keeps its name */
+    fixture_restart(f);
+    assert_null(fixture_part(f, &arena, "new"));
+    assert_string_equal(live(f, &arena, id)->partition, "new");
+    /* A line that was edited since is there again. */
+    fixture_reconfigure(f,
+                        NODES "PartitionName=a Nodes=n[1-4] Default=YES MaxTime=60\n"
+                              "PartitionName=b Nodes=n[2-4]\nSelectTypeParameters=CR_Core_Memory");
+    assert_string_equal(fixture_part(f, &arena, "b")->nodes, "n[2-4]");
+    fixture_free(f);
+}
+
+/* Whose partition left the file: it waits, and can be given another. */
+static void a_job_outlives_its_partition(void **state)
+{
+    struct fixture *f = make();
+    struct caller user = FIXTURE_USER;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    spec.partition = (char *)"b";
+    spec.has_hold = spec.hold = true;
+    int64_t id = fixture_submit(f, &user, &spec);
+    fixture_reconfigure(
+        f, NODES "PartitionName=a Nodes=ALL Default=YES\nSelectTypeParameters=CR_Core_Memory");
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    Pb__JobSpec set = PB__JOB_SPEC__INIT;
+    r.job_id = (uint32_t)id;
+    r.set = &set;
+    set.has_min_nodes = true;
+    set.min_nodes = 2;
+    assert_int_equal(fixture_update_job(f, &user, &r), ERR_NO_PARTITION);
+    fixture_restart(f);
+    set.partition = (char *)"a";
+    r.has_hold = true;
+    assert_int_equal(fixture_update_job(f, &user, &r), 0);
+    assert_string_equal(live(f, &arena, id)->partition, "a");
+    fixture_free(f);
+}
+
 static void limits_of_a_partition_hold(void **state)
 {
     struct fixture *f = make();
@@ -440,6 +532,8 @@ int main(void)
         cmocka_unit_test(part_changes_that_are_refused_change_nothing),
         cmocka_unit_test(a_change_outlives_restart_and_reconfiguration),
         cmocka_unit_test(an_edited_field_of_the_file_wins),
+        cmocka_unit_test(partitions_come_and_go),
+        cmocka_unit_test(a_job_outlives_its_partition),
         cmocka_unit_test(limits_of_a_partition_hold),
         cmocka_unit_test(over_time_limit_is_granted),
     };

@@ -81,3 +81,25 @@ def test_reason_names_the_nodes_that_are_away(make_cluster):
     c.run("scontrol update node=n[2-3] state=resume").ok()
     c.wait(wide)
     assert c.state(wide) == "COMPLETED"
+
+
+def test_partitions_come_and_go(make_cluster):
+    """CORE-129: scontrol create and delete partition; both outlive the controller."""
+    c = make_cluster(nodes=3)
+    c.run("scontrol create partition=main nodes=n1").fails("slurm_create_partition error: Partition name already exists")
+    c.run("scontrol create partition=new nodes=n7").fails("Invalid node name specified", "n7")
+    c.run("scontrol create nodes=n1").fails("PartitionName")
+    c.run("scontrol delete partition=ghost").fails("slurm_delete_partition error: Invalid partition name", "ghost")
+    c.run("scontrol create partition=new nodes=n[2-3] maxtime=10").ok()
+    if ROOT:
+        c.run("scontrol delete partition=new", user="nobody").fails("denied")
+        c.run("scontrol create partition=mine nodes=n1", user="nobody").fails("denied")
+    job = c.sbatch("-p", "new", wrap="sleep 100")
+    eventually(lambda: c.state(job) == "RUNNING", "the job runs")
+    c.run("scontrol delete partition=new").fails("Partition is in use", str(job))
+    c.kill("slurmctld")
+    c.start_controller()
+    assert "MaxTime=00:10:00" in c.run("scontrol show partition new").ok()
+    c.run(f"scancel {job}").ok()
+    eventually(lambda: c.run("scontrol delete partition=new").returncode == 0, "the partition goes")
+    assert "new" not in c.run("sinfo -h -o %P").ok()

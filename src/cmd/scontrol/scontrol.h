@@ -17,7 +17,8 @@ extern struct scontrol scontrol;
 /* Commands: argv[0] is the first argument after the word. They print their errors and return the
  * status to exit with. */
 typedef int scontrol_run(int argc, char **argv);
-scontrol_run run_check, run_errnumstr, run_help, run_hold, run_ping, run_quit, run_reconfigure;
+scontrol_run run_check, run_create, run_delete, run_errnumstr, run_help, run_hold, run_ping,
+    run_quit, run_reconfigure;
 scontrol_run run_release, run_requeue, run_requeuehold, run_setdebug, run_show, run_shutdown;
 scontrol_run run_uhold, run_update, run_version, run_write;
 

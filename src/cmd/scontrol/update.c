@@ -238,8 +238,12 @@ static int update_node(struct update *u, const char *names)
     return 0;
 }
 
-static int update_part(struct update *u, const char *name)
+enum part_how { PART_CHANGE, PART_CREATE, PART_DELETE };
+
+static int update_part(struct update *u, const char *name, enum part_how how)
 {
+    static const char *const calls[] = {"slurm_update", "slurm_create_partition",
+                                        "slurm_delete_partition"};
     Pb__PartUpdate change = PB__PART_UPDATE__INIT;
     Pb__PartRecord set = PB__PART_RECORD__INIT;
     struct err err = {0};
@@ -249,13 +253,43 @@ static int update_part(struct update *u, const char *name)
         if (!value_of(u->argv[i], "PartitionName", 3) &&
             apply(u, fields_part, u->argv[i], &set) < 0)
             return 1;
-    if (nothing_to_do(u) < 0)
+    if (how == PART_CHANGE && nothing_to_do(u) < 0)
         return 1;
+    change.has_create = change.create = how == PART_CREATE;
+    change.has_remove = change.remove = how == PART_DELETE;
     if (cmd_call(RPC_PART_UPDATE, &change.base, NULL, &err) < 0) {
-        cmd_line("slurm_update error: %s", err.text);
+        cmd_line("%s error: %s", calls[how], err.text);
         return 1;
     }
     return 0;
+}
+
+static int with_part(int argc, char **argv, enum part_how how)
+{
+    struct update u = {.argc = argc, .argv = argv};
+    int status = -1;
+    arena_init(&u.arena, 0);
+    for (int i = 0; status < 0 && i < argc; i++) {
+        const char *value = value_of(argv[i], "PartitionName", 3);
+        if (value)
+            status = update_part(&u, value, how);
+    }
+    arena_done(&u.arena);
+    if (status >= 0)
+        return status;
+    cmd_line("No valid entity in %s command\nInput line must include \"PartitionName\"",
+             how == PART_CREATE ? "create" : "delete");
+    return 1;
+}
+
+int run_create(int argc, char **argv)
+{
+    return with_part(argc, argv, PART_CREATE);
+}
+
+int run_delete(int argc, char **argv)
+{
+    return with_part(argc, argv, PART_DELETE);
 }
 
 int run_update(int argc, char **argv)
@@ -273,7 +307,7 @@ int run_update(int argc, char **argv)
     }
     for (int i = 0; status < 0 && i < argc; i++)
         if ((value = value_of(argv[i], "PartitionName", 3)))
-            status = update_part(&u, value);
+            status = update_part(&u, value, PART_CHANGE);
     arena_done(&u.arena);
     for (int i = 0; status < 0 && i < argc; i++)
         if ((value = value_of(argv[i], "SlurmctldDebug", 6)))
