@@ -225,6 +225,9 @@ static void retaken(void **state)
     assert_int_equal(c->nodes.data[2]->jobs, 0);
     assert_int_equal(job_nodes_left(j), 1);
     assert_string_equal(alloc_find(j, 2)->incarnation, "boot-2");
+    assert_int_equal(retake(c, k, "b", "\2", 1), 0); /* was there before it became exclusive */
+    assert_true(c->nodes.data[1]->exclusive);
+    alloc_clear(c, k);
     alloc_clear(c, j);
     test_sound(c);
     test_cluster_free(c);

@@ -350,6 +350,9 @@ static void shown_while_pending(void **state)
     assert_int_equal(m->start_at, 500);
     assert_int_equal(m->priority, 0);
     assert_true(m->user_hold && !m->has_admin_hold);
+    const Pb__JobRecord *r = record_of(c, j, &arena);
+    cluster_remove_job(c, j);
+    assert_true(restore(c, r)->start_at == 0); /* it was only expected */
     m = live_of(c, job_of(c, 2, "N=4 n=2"), &arena);
     assert_int_equal(m->num_cpus, 4); /* no node without one */
     test_cluster_free(c);

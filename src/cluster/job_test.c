@@ -219,6 +219,28 @@ static void memory_paid_in_cpus(void **state)
     test_cluster_free(c);
 }
 
+/* The limit of the whole cluster is for partitions that have none of their own. */
+static void memory_limit_of_the_cluster(void **state)
+{
+    static const char *const parts[] = {"p", "own", "node"};
+    static const uint32_t cpus[] = {3, 2, 1};
+    struct cluster *c = test_cluster("MaxMemPerCPU=50\n" CONS "NodeName=n1 CPUs=4\n"
+                                     "PartitionName=p Nodes=ALL\n"
+                                     "PartitionName=own Nodes=ALL MaxMemPerCPU=75\n"
+                                     "PartitionName=node Nodes=ALL MaxMemPerNode=900\n");
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(parts); i++) {
+        struct job *j = cluster_add_job(c, 1);
+        j->part = cluster_find_part(c, parts[i]);
+        assert_int_equal(read_words(c, j, "mem-per-cpu=150", NULL), 0);
+        assert_int_equal(j->want.cpus_per_task, cpus[i]);
+        assert_int_equal(j->want.mem_cpu_mib, 150 / cpus[i]);
+        cluster_remove_job(c, j);
+    }
+    test_cluster_free(c);
+}
+
 /* Where memory is not handed out, nobody asks for any. */
 static void memory_is_not_counted(void **state)
 {
@@ -317,6 +339,7 @@ int main(void)
         cmocka_unit_test(memory),
         cmocka_unit_test(memory_of_the_cluster),
         cmocka_unit_test(memory_paid_in_cpus),
+        cmocka_unit_test(memory_limit_of_the_cluster),
         cmocka_unit_test(memory_is_not_counted),
         cmocka_unit_test(whole_nodes),
         cmocka_unit_test(the_rest),

@@ -171,6 +171,36 @@ static void follows_the_model(void **state)
         random_changes(seed);
 }
 
+static void same_shape(const struct order_link *a, const struct order_link *b)
+{
+    assert_int_equal(a != NULL, b != NULL);
+    if (!a)
+        return;
+    assert_int_equal(a->tie, b->tie);
+    same_shape(a->left, b->left);
+    same_shape(a->right, b->right);
+}
+
+/* What was removed leaves no trace: the same elements, the same tree. */
+static void shape(void **state)
+{
+    enum { FEW = 500 };
+    static struct item all[FEW], some[FEW];
+    struct order a = {0}, b = {0};
+
+    (void)state;
+    for (uint32_t i = 0; i < FEW; i++)
+        order_insert(&a, &all[i].link, (int64_t)(i * 7 % FEW), i);
+    for (uint32_t i = 0; i < FEW; i++) {
+        if (i % 3)
+            order_remove(&a, &all[i].link);
+        else
+            order_insert(&b, &some[i].link, (int64_t)(i * 7 % FEW), i);
+    }
+    assert_int_equal(a.count, b.count);
+    same_shape(a.root, b.root);
+}
+
 /* Sorted insertion, what queues by age do, makes no list of the tree; the shape is that of the
  * elements, whatever the order they came in. */
 static void depth(void **state)
@@ -188,12 +218,7 @@ static void depth(void **state)
     size_t deep = check_links(a.root, NULL, &count);
     assert_int_equal(count, MANY);
     assert_true(deep < 60); /* a random tree of 2^15 has about 37 */
-    for (uint32_t i = 0; i < MANY; i++) {
-        assert_int_equal(up[i].link.left ? up[i].link.left->tie : MANY,
-                         down[i].link.left ? down[i].link.left->tie : MANY);
-        assert_int_equal(up[i].link.right ? up[i].link.right->tie : MANY,
-                         down[i].link.right ? down[i].link.right->tie : MANY);
-    }
+    same_shape(a.root, b.root);
     free(up);
     free(down);
 }
@@ -207,6 +232,7 @@ int main(void)
         cmocka_unit_test(move),
         cmocka_unit_test(follows_the_model),
         cmocka_unit_test(depth),
+        cmocka_unit_test(shape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@ static const char conf[] =
          "PartitionName=p Nodes=n[1-3],m MaxTime=60 DefaultTime=30 MinNodes=1 MaxNodes=3 "
          "OverSubscribe=FORCE:7 AllowGroups=staff Default=YES PriorityTier=9 Hidden=YES "
          "DefMemPerCPU=10 MaxMemPerNode=90 QOS=q GraceTime=8 OverTimeLimit=2\n"
-         "PartitionName=q Nodes=ALL OverSubscribe=YES\n"
+         "PartitionName=q Nodes=ALL OverSubscribe=YES:5\n"
          "PartitionName=r Nodes= State=INACTIVE OverSubscribe=EXCLUSIVE\n";
 
 static const Pb__PartRecord *listed(const struct cluster *c, const struct part *p,
@@ -61,7 +61,7 @@ static void defaults(void **state)
     (void)state;
     arena_init(&arena, 0);
     const Pb__PartRecord *q = listed(c, c->parts.data[1], &arena);
-    assert_string_equal(q->share, "YES:4");
+    assert_string_equal(q->share, "YES:5");
     assert_string_equal(q->nodes, "n[1-4],m");
     assert_true(q->max_time_sec == CONF_UNLIMITED);
     assert_true(q->max_nodes == UINT32_MAX && q->max_cpus_per_node == UINT32_MAX);

@@ -321,15 +321,48 @@ static void depth(void **state)
         queue(c, 100 + id, 60 + id % 7, "N=2 n=4");
     queue(c, 100 + PLAN_DEPTH, 1, "");
     queue_in(c, 1, 5000, 60, "");
+    queue_in(c, 1, 5001, 60, "w=n4 n=3 N=1");
+    queue_in(c, 1, 5002, 1, ""); /* each partition is looked into as deeply */
     plan_begin(&p, c, NOW, true);
     while (plan_next(&p, &d)) {
         looked++;
-        assert_int_equal(d.kind, d.job->id == 5000 ? PLAN_START : PLAN_WAIT);
+        bool starts = d.job->id == 5000 || d.job->id == 5002;
+        assert_int_equal(d.kind, starts ? PLAN_START : PLAN_WAIT);
         select_done(&d.where);
         free(d.detail);
     }
-    assert_int_equal(looked, 2 + PLAN_DEPTH);
+    assert_int_equal(looked, 4 + PLAN_DEPTH);
     plan_end(&p);
+    test_cluster_free(c);
+}
+
+/* So many heads are told when they may start, and kept a place. */
+static void many_heads(void **state)
+{
+    enum { PARTS = PLAN_RESERVATIONS + 2 };
+    struct str text = STR_INIT;
+    struct plan p;
+    struct decision d;
+    size_t heads = 0;
+
+    (void)state;
+    str_puts(&text, CONS "NodeName=n1 CPUs=2\n");
+    for (int i = 0; i < PARTS; i++)
+        str_printf(&text, "PartitionName=p%d Nodes=n1\n", i);
+    struct cluster *c = cluster_up(str_cstr(&text));
+    test_run(c, 1, "n1:2", NOW + 100);
+    for (uint32_t i = 0; i < PARTS; i++)
+        queue_in(c, i, i + 2, 60, "");
+    plan_begin(&p, c, NOW, true);
+    while (plan_next(&p, &d)) {
+        assert_string_equal(d.reason, "Resources");
+        assert_int_equal(d.start_at, heads++ < PLAN_RESERVATIONS ? NOW + 100 : 0);
+        free(d.detail);
+    }
+    assert_int_equal(heads, PARTS);
+    assert_int_equal(p.reservations.len, PLAN_RESERVATIONS);
+    plan_end(&p);
+    str_done(&text);
     test_cluster_free(c);
 }
 
@@ -439,6 +472,7 @@ int main(void)
         cmocka_unit_test(without_limits),
         cmocka_unit_test(unforeseeable),
         cmocka_unit_test(depth),
+        cmocka_unit_test(many_heads),
         cmocka_unit_test(refused_by_the_caller),
         cmocka_unit_test(unequal_requests),
         cmocka_unit_test(equal_requests),

@@ -395,7 +395,12 @@ static void of_the_partition(void **state)
         {NULL, "n=13", NULL},
         {NULL, "N=2-4", "n1:1/0 n2:1/0 n3:1/0"},
         {"n1:3 n2:3 n3:3", "n=6", "n1:1/0 n2:1/0 n4:4/0"},
+        {NULL, "w=n[1-4]", NULL},
+        {NULL, "w=n[1-4] contiguous", NULL},
     };
+    static const char three[] =
+        CONS "NodeName=n[1-8] CPUs=1\nPartitionName=p Nodes=ALL MinNodes=3\n";
+    static const struct choice_case run_of_three[] = {{"n2:1 n6:1", "", "n3:1/0 n4:1/0 n5:1/0"}};
     static const char cpus[] =
         CONS "NodeName=n[1-2] CPUs=4 RealMemory=1000\nNodeName=t Sockets=1 CoresPerSocket=4 "
              "ThreadsPerCore=2\nPartitionName=p Nodes=ALL MaxCPUsPerNode=3\n";
@@ -408,6 +413,7 @@ static void of_the_partition(void **state)
 
     (void)state;
     check_choices(nodes, counts_of_nodes, COUNT(counts_of_nodes));
+    check_choices(three, run_of_three, COUNT(run_of_three));
     check_choices(cpus, cpus_of_nodes, COUNT(cpus_of_nodes));
 }
 
