@@ -77,6 +77,24 @@ def test_bad_arguments_leave_nothing(place):
     assert not list(place.iterdir())
 
 
+def test_what_is_set_replaces_what_is_written(place):
+    given = ["killwait=9", "KillWait=8", "DefMemPerNode=64", "MaxJobCount=77", "PartitionName=main Nodes=n1",
+             "PartitionName=more Nodes=n[1-2] State=UP", "Waittime = 3"]
+    options = [word for line in given for word in ("--set", line)]
+    assert run(["sluice", "up", "--nodes", "2", "--dir", place / "a", *options]).returncode == 0
+    text = (place / "a/slurm.conf").read_text()
+    try:
+        for line in given[1:]:
+            assert text.splitlines().count(line) == 1, text
+        assert "killwait=9" not in text and "DefMemPerCPU" not in text and "PartitionName=main Nodes=ALL" not in text
+        assert text.endswith("\n# Given with --set\nMaxJobCount=77\nPartitionName=more Nodes=n[1-2] State=UP\n"
+                             "Waittime = 3\n")
+        check = run(["slurmctld", "--check", "-f", place / "a/slurm.conf"])
+        assert check.returncode == 0 and "2 partitions, 0 warnings" in check.stdout + check.stderr
+    finally:
+        assert run(["sluice", "down", "--dir", place / "a"]).returncode == 0
+
+
 @pytest.mark.skipif(not ROOT, reason="needs root to become an ordinary user")
 def test_rootless(place):
     """An ordinary user needs nobody's help."""

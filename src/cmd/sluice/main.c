@@ -30,7 +30,7 @@ static const char help[] =
     "  -m, --memory SIZE     memory of each node (default: its share of the machine's)\n"
     "      --name NAME       ClusterName (default: sluice)\n"
     "      --port-base PORT  use this port and the following ones (default: free ones)\n"
-    "      --set KEY=VALUE   a further line of slurm.conf; may be given several times\n"
+    "      --set KEY=VALUE   a line of slurm.conf, instead of what it had; may be repeated\n"
     "      --renew           write slurm.conf again\n"
     "      --clean           forget the jobs of the last run\n\n"
     "Of 'down':\n"

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -71,10 +72,50 @@ static void format_nodes(const struct sluice_options *o, unsigned nodes, unsigne
                    port + nodes - 1);
     str_printf(out, " CPUs=%u RealMemory=%llu\n\n", cpus, (unsigned long long)memory);
     str_puts(out, "PartitionName=main Nodes=ALL Default=YES MaxTime=UNLIMITED State=UP\n");
-    if (o->set.len)
-        str_puts(out, "\n# Given with --set\n");
-    vec_foreach (&o->set, line)
-        str_printf(out, "%s\n", *line);
+}
+
+/* The length of what a line of slurm.conf is about: its key; of a node or partition its name too.
+ */
+static size_t subject_len(const char *line)
+{
+    bool named = !strncasecmp(line, "NodeName=", strlen("NodeName=")) ||
+                 !strncasecmp(line, "PartitionName=", strlen("PartitionName="));
+    return named ? strcspn(line, " \t\n") : strcspn(line, " \t=\n");
+}
+
+static bool same_subject(const char *a, const char *b)
+{
+    size_t len = subject_len(a);
+    return len == subject_len(b) && !strncasecmp(a, b, len);
+}
+
+/* Of these two slurm.conf takes one. */
+static bool excludes(const char *a, const char *b)
+{
+    return same_subject(a, "DefMemPerNode=") && same_subject(b, "DefMemPerCPU=");
+}
+
+/* A line given takes the place of one that says otherwise; a further one goes to the end. */
+static void put_given(const char *given, struct str *text, bool *titled)
+{
+    _cleanup_str_ struct str rest = STR_INIT;
+    bool placed = false;
+    str_puts(&rest, str_cstr(text));
+    str_clear(text);
+    for (const char *line = str_cstr(&rest); *line;) {
+        size_t len = strcspn(line, "\n") + 1;
+        bool replaced = same_subject(given, line) || excludes(given, line);
+        if (!replaced)
+            str_append(text, line, len);
+        else if (!placed)
+            str_printf(text, "%s\n", given);
+        placed |= replaced;
+        line += len;
+    }
+    if (placed)
+        return;
+    str_printf(text, "%s%s\n", *titled ? "" : "\n# Given with --set\n", given);
+    *titled = true;
 }
 
 static int write_directories(const char *dir, struct err *err)
@@ -107,6 +148,9 @@ int write_cluster(const struct sluice_options *o, struct err *err)
     _cleanup_str_ struct str text = STR_INIT;
     format_head(o, port, &text);
     format_nodes(o, nodes, port + 1, &text);
+    bool titled = false;
+    vec_foreach (&o->set, line)
+        put_given(*line, &text, &titled);
     _cleanup_free_ char *path = place_path(o->dir, "slurm.conf");
     return path_write_file(path, text.data, text.len, 0644, err);
 }
