@@ -10,6 +10,7 @@ from harness import eventually
 def running(cluster, *options, wrap="sleep 100"):
     job = cluster.sbatch("-o", f"slurm-%j.out", *options, wrap=wrap)
     eventually(lambda: cluster.state(job) == "RUNNING", "the job runs")
+    eventually((cluster.work / f"slurm-{job}.out").exists, "its script has begun")
     return job
 
 
