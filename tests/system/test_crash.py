@@ -56,6 +56,43 @@ def test_running_jobs_outlive_the_controller(make_cluster):
     assert (fields["JobState"], fields["ExitCode"]) == ("FAILED", "5:0"), spool
 
 
+def test_step_waits_for_the_controller(make_cluster):
+    """A controller that is away is called so; "busy" is for nodes that are."""
+    c = make_cluster(nodes=1)
+    c.run("salloc -n1 --no-shell").ok()
+    job = int(c.run("squeue -h -o %i").ok())
+
+    def wait_for(text, command):
+        """Starts srun in the job; returns it once it has said this, with all it has said."""
+        p, said = c.popen(["srun", f"--jobid={job}", *command.split()]), ""
+        while text not in said:
+            line = p.stderr.readline()
+            assert line, said
+            said += line
+        return p, said
+
+    c.daemons["slurmctld"].send_signal(signal.SIGSTOP)
+    stopped, said = wait_for("The controller is away", "echo one")
+    c.daemons["slurmctld"].send_signal(signal.SIGCONT)
+    assert stopped.wait(60) == 0 and stopped.stdout.read() == "one\n" and "busy" not in said + stopped.stderr.read()
+
+    c.kill("slurmctld")
+    killed, said = wait_for("The controller is away", "echo two")
+    c.run(f"srun --jobid={job} -I2 true").fails("Unable to contact slurm controller")
+    c.start_controller()
+    assert killed.wait(60) == 0 and killed.stdout.read() == "two\n" and "busy" not in said + killed.stderr.read()
+
+    first = c.popen(f"srun --jobid={job} sleep 100")
+    eventually(lambda: c.run("squeue -h -s -o %j").stdout.split().count("sleep") == 1, "the first step")
+    second, said = wait_for("busy", "echo three")
+    assert said == f"srun: Job {job} step creation temporarily disabled, retrying (Requested nodes are busy)\n"
+    first.send_signal(signal.SIGTERM)
+    assert second.wait(60) == 0 and second.stdout.read() == "three\n"
+    first.wait(60)
+    c.run(f"scancel {job}").ok()
+    c.wait(job)
+
+
 def _processes(c):
     from harness import processes_of
     return processes_of(c.dir).values()

@@ -48,7 +48,9 @@ static void gave_up(struct alloc *a)
 {
     struct err why = {0};
 
-    if (a->timed_out)
+    if (a->timed_out && a->told_lost)
+        err_set(&why, -ERR_CONNECT, "%s", err_text(ERR_CONNECT));
+    else if (a->timed_out)
         err_set(&why, -ERR_NODES_BUSY, "%s", err_text(ERR_NODES_BUSY));
     else
         err_set(&why, -ECANCELED, "Job has been cancelled");
@@ -107,7 +109,7 @@ static void on_reply(void *ctx, int code, const ProtobufCMessage *message, const
         return;
     }
     a->pause_ms = RETRY_MIN_MS;
-    a->told_lost = false;
+    a->told_lost &= a->giving_up;
     a->job_id = reply->job_id;
     if (a->giving_up) {
         send_cancel(a);

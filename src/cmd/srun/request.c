@@ -12,12 +12,14 @@
 
 #define TELL_AFTER_MS 1000 /* before srun says that it waits for other steps */
 #define RETRY_MS 500
+#define PING_MS 2000
 
 struct request {
     struct run *run;
     struct Pb__AllocRequest ask;
     struct alloc *alloc;
     struct rpc_async *step;
+    struct rpc_async *ping;   /* whether it is the controller that keeps us waiting */
     struct loop_timer *tell;  /* a step that is not granted at once */
     struct loop_timer *retry; /* the controller is away */
     struct loop_timer *limit; /* --immediate=SECONDS */
@@ -132,6 +134,47 @@ static void step_refused(struct request *r, const struct err *err)
     refused(r, err);
 }
 
+/* A controller that answers has a reason to let the step wait. */
+static void on_ping(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
+{
+    struct request *r = ctx;
+
+    (void)reply;
+    r->ping = NULL;
+    if (code < 0) {
+        if (!r->told_lost)
+            on_lost(r, err);
+        r->told_lost = true;
+        loop_timer_set(r->tell, TELL_AFTER_MS);
+        return;
+    }
+    r->told_lost = false;
+    r->told = true;
+    say_info("Job %u step creation temporarily disabled, retrying (%s)", r->run->job_id,
+             err_text(ERR_NODES_BUSY));
+}
+
+static void on_tell(void *ctx)
+{
+    struct request *r = ctx;
+    struct Pb__Empty ping = PB__EMPTY__INIT;
+
+    if (r->step == NULL) /* away, which was told; the request is about to be repeated */
+        loop_timer_set(r->tell, TELL_AFTER_MS);
+    else
+        r->ping = rpc_async_controller(r->run->loop, r->run->conf, RPC_PING, &ping.base, PING_MS,
+                                       on_ping, r);
+}
+
+/* Nothing more is told of waiting. */
+static void stop_telling(struct request *r)
+{
+    loop_timer_set(r->tell, -1);
+    if (r->ping != NULL)
+        rpc_async_drop(r->ping);
+    r->ping = NULL;
+}
+
 static void on_step(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
 {
     struct request *r = ctx;
@@ -145,7 +188,7 @@ static void on_step(void *ctx, int code, const ProtobufCMessage *reply, const st
         loop_timer_set(r->retry, RETRY_MS);
         return;
     }
-    loop_timer_set(r->tell, -1);
+    stop_telling(r);
     loop_timer_set(r->limit, -1);
     if (code < 0) {
         step_refused(r, err);
@@ -168,15 +211,6 @@ static void on_retry(void *ctx)
     send_step(ctx);
 }
 
-static void on_tell(void *ctx)
-{
-    struct request *r = ctx;
-
-    r->told = true;
-    say_info("Job %u step creation temporarily disabled, retrying (%s)", r->run->job_id,
-             err_text(ERR_NODES_BUSY));
-}
-
 static void on_limit(void *ctx)
 {
     struct request *r = ctx;
@@ -185,9 +219,12 @@ static void on_limit(void *ctx)
     if (r->step != NULL)
         rpc_async_drop(r->step);
     r->step = NULL;
-    loop_timer_set(r->tell, -1);
+    stop_telling(r);
     loop_timer_set(r->retry, -1);
-    err_set(&why, -ERR_NODES_BUSY, "%s", err_text(ERR_NODES_BUSY));
+    if (r->told_lost)
+        err_set(&why, -ERR_CONNECT, "%s", err_text(ERR_CONNECT));
+    else
+        err_set(&why, -ERR_NODES_BUSY, "%s", err_text(ERR_NODES_BUSY));
     step_refused(r, &why);
 }
 
@@ -225,7 +262,7 @@ void request_interrupt(struct request *r)
     if (r->step != NULL)
         rpc_async_drop(r->step);
     r->step = NULL;
-    loop_timer_set(r->tell, -1);
+    stop_telling(r);
     loop_timer_set(r->retry, -1);
     loop_timer_set(r->limit, -1);
     err_set(&why, -ECANCELED, "interrupted");
@@ -239,6 +276,8 @@ void request_free(struct request *r)
     alloc_free(r->alloc);
     if (r->step != NULL)
         rpc_async_drop(r->step);
+    if (r->ping != NULL)
+        rpc_async_drop(r->ping);
     loop_timer_free(r->tell);
     loop_timer_free(r->retry);
     loop_timer_free(r->limit);
