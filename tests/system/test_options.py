@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Options that the planner does not know are refused or spoken of, never dropped in silence; the rest of srun's own."""
+import re
+
 import pytest
 
 UNSAFE = {
@@ -149,3 +151,13 @@ def test_defined_options(cluster, tool):
                      f"{tool}: time                : 00:05:00", f"{tool}: verbose             : 1"]
     assert f"{tool}: end of defined options\n" in done.stderr
     assert "defined options" not in cluster.run([tool, "-Q", "--version"]).stderr
+
+
+def test_time_limit_of_a_step(cluster):
+    """In a job, --time is the step's own; the job and its other steps go on."""
+    done = cluster.run(["salloc", "-Q", "-n2", "sh", "-c",
+                        "srun -n2 -t 0:01 sleep 300; echo status $?; srun -n1 -t 5 echo on"])
+    said, after = done.stdout.split("\n")[:2]
+    assert said.startswith("status ") and said != "status 0" and after == "on", done.stdout + done.stderr
+    assert re.search(r"srun: error: \*\*\* STEP \d+\.0 ON n\d CANCELLED AT \S+ DUE TO TIME LIMIT \*\*\*", done.stderr)
+    assert "Job step aborted" in done.stderr

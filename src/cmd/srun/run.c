@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "base/mem.h"
+#include "base/timefmt.h"
 #include "cmd/common/jobenv.h"
 #include "cmd/srun/finish.h"
 #include "cmd/srun/hook.h"
@@ -75,6 +76,7 @@ static int wait_status_of(const struct run *run)
 static void begin_end(struct run *run)
 {
     run->phase = RUN_ENDING;
+    loop_timer_set(run->limit_timer, -1);
     loop_timer_set(run->wait_timer, -1);
     loop_timer_set(run->abort_timer, -1);
     loop_timer_set(run->tell_timer, -1);
@@ -152,6 +154,29 @@ void run_abort(struct run *run)
              (long long)patience);
     peers_kill(run->peers, NULL);
     loop_timer_set(run->abort_timer, patience * 1000);
+}
+
+static void on_limit_timer(void *ctx)
+{
+    struct run *run = ctx;
+    char date[TIME_TEXT_MAX];
+    struct str nodes = STR_INIT;
+
+    jobenv_step_nodes(run->step, &nodes);
+    say_error("*** STEP %u.%u ON %s CANCELLED AT %s DUE TO TIME LIMIT ***", run->job_id,
+              run->step_id, str_cstr(&nodes),
+              time_format_date(loop_wall_ms() / 1000, "Unknown", date));
+    str_done(&nodes);
+    at_least(run, 1);
+    run_abort(run);
+}
+
+static void start_limit(struct run *run)
+{
+    const struct Pb__StepSpec *spec = run->options->step;
+
+    if (!run->own_job && spec->has_time_limit_sec && spec->time_limit_sec < TIME_UNLIMITED)
+        loop_timer_set(run->limit_timer, spec->time_limit_sec * 1000);
 }
 
 /* --- nodes ------------------------------------------------------------------------------------ */
@@ -375,6 +400,7 @@ void run_on_step(struct run *run)
         run->terminal = terminal_start(run);
     hook_run(run, run->options->prolog);
     run->launch = launch_start(run);
+    start_limit(run);
 }
 
 void run_on_refused(struct run *run, int exit_code)
@@ -403,6 +429,7 @@ static void free_parts(struct run *run)
     tasks_free(run->tasks);
     free(run->node_over);
     str_done(&run->multi_script);
+    loop_timer_free(run->limit_timer);
     loop_timer_free(run->wait_timer);
     loop_timer_free(run->abort_timer);
     loop_timer_free(run->tell_timer);
@@ -416,6 +443,7 @@ int run_to_end(const struct conf *conf, const struct run_options *options)
     int code;
 
     arena_init(&run.arena, 0);
+    run.limit_timer = loop_timer_new(run.loop, on_limit_timer, &run);
     run.wait_timer = loop_timer_new(run.loop, on_wait_timer, &run);
     run.abort_timer = loop_timer_new(run.loop, on_abort_timer, &run);
     run.tell_timer = loop_timer_new(run.loop, on_tell_timer, &run);

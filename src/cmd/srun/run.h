@@ -90,6 +90,8 @@ struct run {
     bool output_broken;    /* nobody reads what the tasks write: that they end for it is no news */
     int exit_code;         /* at least this; the tasks' may be higher */
     int64_t first_exit_ms; /* 0: none yet */
+    struct loop_timer
+        *limit_timer; /* --time of a step in a job, whose own limit is the controller's */
     struct loop_timer *wait_timer;  /* --wait */
     struct loop_timer *abort_timer; /* the end of patience */
     struct loop_timer *tell_timer;  /* gathers exit messages */
