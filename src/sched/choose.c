@@ -120,20 +120,39 @@ static int more_capable(const void *a, const void *b)
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* When this is not enough, nothing within the maximum of nodes is. */
+/* The most capable ones that are not heavier. When they are not enough, nothing that is no heavier
+ * is, within the maximum of nodes. */
+static bool take_most_capable(struct chooser *ch, const struct capable *list, size_t n,
+                              uint32_t heaviest)
+{
+    start(ch);
+    for (size_t i = 0; i < n && !enough(ch) && ch->count < ch->max; i++)
+        if (list[i].weight <= heaviest)
+            choose(ch, list[i].node);
+    return enough(ch);
+}
+
+/* Light nodes first: with the least bound on the weight that does. */
 static bool choose_most_capable(struct chooser *ch)
 {
     struct capable *list = mem_new_array(struct capable, bitset_count(ch->fits) + 1);
     size_t n = 0;
-    start(ch);
+    uint32_t low = 0, high = UINT32_MAX;
     bitset_foreach (ch->fits, i)
-        if (!bitset_test(ch->chosen, (size_t)i))
+        if (!ch->required || !bitset_test(ch->required, (size_t)i))
             list[n++] = (struct capable){(size_t)i, ch->tasks[i], ch->weight[i]};
     qsort(list, n, sizeof *list, more_capable);
-    for (size_t i = 0; i < n && !enough(ch) && ch->count < ch->max; i++)
-        choose(ch, list[i].node);
+    bool found = take_most_capable(ch, list, n, high);
+    while (found && low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (take_most_capable(ch, list, n, middle))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    found = found && take_most_capable(ch, list, n, low);
     free(list);
-    return enough(ch);
+    return found;
 }
 
 /* --- one window of consecutive nodes -----------------------------------------------------------

@@ -12,7 +12,7 @@ static const char conf[] =
          "NodeName=b1 CPUs=2 RealMemory=300 Feature=b,x Weight=3\n"
          "NodeName=c1 Sockets=1 CoresPerSocket=3 ThreadsPerCore=2 RealMemory=600 Feature=a,y\n"
          "NodeName=d1 CPUs=1 RealMemory=100 TmpDisk=20 Feature=b Weight=2\n"
-         "NodeName=e1 CPUs=6 RealMemory=900 TmpDisk=20 Feature=a,b Weight=3\n"
+         "NodeName=e1 CPUs=8 RealMemory=900 TmpDisk=20 Feature=a,b Weight=3\n"
          "PartitionName=p Nodes=ALL Default=YES\n";
 
 /* --- random states and requests --- */
@@ -39,7 +39,7 @@ static void random_nodes(struct str *words, uint64_t *seed, const char *key)
 
 static void random_memory(struct str *words, uint64_t *seed)
 {
-    uint32_t kind = test_between(seed, 0, 9);
+    uint32_t kind = test_between(seed, 0, 14);
 
     if (kind < 2)
         add(words, seed, " mem=%u", 0, 1);
@@ -54,24 +54,24 @@ static void random_request(struct str *words, uint64_t *seed)
     static const char *const features[] = {"a", "b", "x|y", "a&b", "b|x", "a,x"};
     uint32_t first = test_between(seed, 1, 4);
 
-    if (chance(seed, 40))
-        str_printf(words, " N=%u-%u", first, first + test_between(seed, 0, 2));
-    if (chance(seed, 50))
-        add(words, seed, " n=%u", 1, 9);
-    if (chance(seed, 20))
+    if (chance(seed, 60))
+        str_printf(words, " N=%u-%u", first, first + test_between(seed, 0, 3) / 2);
+    if (chance(seed, 65))
+        add(words, seed, " n=%u", 1, 12);
+    if (chance(seed, 15))
         add(words, seed, " per-node=%u", 1, 4);
-    if (chance(seed, 30))
+    if (chance(seed, 20))
         add(words, seed, " c=%u", 1, 4);
-    if (chance(seed, 10))
+    if (chance(seed, 7))
         add(words, seed, " mincpus=%u", 1, 5);
-    if (chance(seed, 10))
+    if (chance(seed, 5))
         add(words, seed, " tmp=%u", 0, 20);
     random_memory(words, seed);
-    if (chance(seed, 15))
+    if (chance(seed, 10))
         random_nodes(words, seed, "w");
-    if (chance(seed, 15))
+    if (chance(seed, 10))
         random_nodes(words, seed, "x");
-    if (chance(seed, 20))
+    if (chance(seed, 10))
         str_printf(words, " C=%s", features[test_between(seed, 0, COUNT(features) - 1)]);
     if (chance(seed, 10))
         str_puts(words, " exclusive");
@@ -98,7 +98,7 @@ static void random_limits(struct cluster *c, uint64_t *seed)
 /* Some nodes partly or wholly taken, some out of service. */
 static void random_state(struct cluster *c, uint64_t *seed)
 {
-    uint32_t busy = test_between(seed, 0, 6), id = 1;
+    uint32_t busy = test_between(seed, 0, 5), id = 1;
 
     random_limits(c, seed);
     test_up(c);
@@ -115,7 +115,7 @@ static void random_state(struct cluster *c, uint64_t *seed)
         order_insert(&c->ends, &j->ends, NOW + (int64_t)test_between(seed, 1, 5) * 100, id++);
     }
     vec_foreach (&c->nodes, n)
-        (*n)->drain = chance(seed, 7);
+        (*n)->drain = chance(seed, 4);
     test_sound(c);
 }
 
@@ -234,6 +234,25 @@ static uint32_t find_set(const struct job *j, const uint32_t fit[NODES])
 
 /* --- a choice is checked --- */
 
+static uint32_t heaviest(const struct cluster *c, const struct request *r, uint32_t set)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < NODES; i++)
+        if (set >> i & 1 && !(r->req && bitset_test(r->req, i)) && c->nodes.data[i]->weight > most)
+            most = c->nodes.data[i]->weight;
+    return most;
+}
+
+/* Of the sets that hold the request, the one with the lightest heaviest node. */
+static uint32_t lightest(const struct cluster *c, const struct job *j, const uint32_t fit[NODES])
+{
+    uint32_t least = UINT32_MAX;
+    for (uint32_t set = 1; set < 1u << NODES; set++)
+        if (set_holds(j, fit, set) && heaviest(c, &j->want, set) < least)
+            least = heaviest(c, &j->want, set);
+    return least;
+}
+
 struct trial {
     struct cluster *c;
     struct job *j;
@@ -267,25 +286,22 @@ static void check_share(const struct trial *t, const struct share *s)
 static void check_set(const struct trial *t, const struct selection *s)
 {
     const struct request *r = &t->j->want;
-    uint32_t set = 0, tasks = 0, heaviest = 0, most = t->j->part->conf.max_nodes;
+    uint32_t set = 0, tasks = 0;
 
-    most = r->max_nodes < most ? r->max_nodes : most;
     vec_foreach (&s->shares, at) {
         const struct node *n = t->c->nodes.data[at->node];
         check_share(t, at);
         set |= 1u << at->node;
         tasks += at->units * n->cpus_per_unit / r->cpus_per_task;
-        if (!r->req || !bitset_test(r->req, at->node))
-            heaviest = n->weight > heaviest ? n->weight : heaviest;
     }
     if (!set_holds(t->j, t->fit, set))
         WRONG(t, "a set of nodes that does not hold it");
     if (!r->overcommit && tasks < r->tasks)
         WRONG(t, "too few CPUs for its tasks");
-    for (uint32_t i = 0; i < NODES; i++)
-        if (!r->contiguous && most > NODES && t->fit[i] && !(set >> i & 1) &&
-            t->c->nodes.data[i]->weight < heaviest)
-            WRONG(t, "a lighter node was free");
+    /* More nodes than needed may be heavier, and a run of neighbours takes what is there. */
+    bool exact = !r->contiguous && r->good_nodes <= r->min_nodes;
+    if (exact && heaviest(t->c, r, set) > lightest(t->c, t->j, t->fit))
+        WRONG(t, "lighter nodes would do");
 }
 
 static void one_trial(uint64_t seed, uint32_t *found)
