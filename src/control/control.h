@@ -96,6 +96,8 @@ void control_node_lost(struct control *c, const char *node);
 /* Takes the new configuration over; running jobs are not disturbed. The reply lists what changed.
  */
 void control_reconfigure(struct control *c, uint64_t call, struct conf *conf);
+/* The same reply, and nothing changes. conf is freed. */
+void control_reconfigure_preview(struct control *c, uint64_t call, struct conf *conf);
 const struct conf *control_conf(const struct control *c); /* borrowed until the next reconfigure */
 void control_shutdown_nodes(struct control *c);           /* orders every node daemon to stop */
 

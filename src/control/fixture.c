@@ -197,11 +197,30 @@ void fixture_restart(struct fixture *f)
     fixture_turn(f);
 }
 
+const char *fixture_reread(struct fixture *f, const char *lines, bool preview)
+{
+    uint64_t call = ++f->last_call;
+    struct conf *conf = read_conf(f, lines);
+    (preview ? control_reconfigure_preview : control_reconfigure)(f->control, call, conf);
+    fixture_turn(f);
+    vec_foreach (&f->replies, r) {
+        if (r->call != call)
+            continue;
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        const Pb__ReconfigureReply *reply =
+            arena_unpack(&arena, &pb__reconfigure_reply__descriptor, r->data.data, r->data.len);
+        str_clear(&r->text);
+        str_puts(&r->text, reply->changes);
+        return str_cstr(&r->text);
+    }
+    fail_msg("no reply to a reconfiguration");
+    return NULL;
+}
+
 void fixture_reconfigure(struct fixture *f, const char *lines)
 {
-    control_reconfigure(f->control, ++f->last_call, read_conf(f, lines));
-    fixture_turn(f);
-    assert_int_equal(fixture_code(f, f->last_call), 0);
+    fixture_reread(f, lines, false);
 }
 
 void fixture_turn(struct fixture *f)

@@ -56,7 +56,9 @@ struct fixture {
 /* A cluster of these lines of slurm.conf; its nodes are not registered yet. */
 struct fixture *fixture_new(const char *lines);
 void fixture_free(struct fixture *f);
-void fixture_restart(struct fixture *f);                        /* as after a crash */
+void fixture_restart(struct fixture *f); /* as after a crash */
+/* Reads other lines; what the reply says, good until the next clear. 'preview': changes nothing. */
+const char *fixture_reread(struct fixture *f, const char *lines, bool preview);
 void fixture_reconfigure(struct fixture *f, const char *lines); /* reads other lines */
 void fixture_pass(struct fixture *f, int64_t ms);               /* time, with its ticks and turns */
 void fixture_turn(struct fixture *f);                           /* and checks every invariant */

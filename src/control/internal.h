@@ -23,6 +23,7 @@ struct control {
     uint32_t next_id, reserved_id; /* ids below reserved_id may be given */
     uint64_t epoch, turns;
     bool store_low, plan_wanted, started;
+    bool preview;        /* of a configuration: nothing is written */
     int64_t wake_at_ms;  /* what env was told; INT64_MAX: nothing */
     struct idmap calls;  /* held calls to their jobs */
     VEC(uint32_t) fresh; /* allocations asked for in this turn: answered when it was planned */
@@ -111,6 +112,14 @@ void node_send_orders(struct control *c, const struct node *n, Pb__NodeOrder *or
 void node_heard(struct control *c, struct node *n);       /* its silence is counted from now */
 void node_fail_silent(struct control *c, struct node *n); /* its time is over */
 void node_lose_jobs(struct control *c, struct node *n);   /* those that hold something of it */
+
+/* reconfig_report.c */
+/* Whether the job (of the old cluster) holds a node that the next one does not have; 'first': that
+ * of its script. */
+bool reconfig_lost_node(const struct cluster *old, const struct cluster *next, uint32_t job_id,
+                        bool *first);
+/* A line for each job that the new configuration touches. c->cluster and c->conf are new. */
+void reconfig_report_jobs(struct control *c, struct cluster *old, struct str *out);
 
 /* update_part.c */
 int update_restore_part(struct control *c, const Pb__PartChange *r);

@@ -8,7 +8,8 @@
 
 #include "control/internal.h"
 
-static void carry_node(struct node *to, struct node *from)
+/* What must survive a restart survives this too. */
+static void carry_node_record(struct node *to, const struct node *from)
 {
     struct str stored = STR_INIT;
     _cleanup_arena_ struct arena arena;
@@ -19,6 +20,11 @@ static void carry_node(struct node *to, struct node *from)
     if (r)
         node_restore(to, r);
     str_done(&stored);
+}
+
+/* What only memory knows of a node. */
+static void carry_node(struct node *to, struct node *from)
+{
     to->connected = from->connected;
     to->registered = from->registered;
     to->incarnation = take_ptr(from->incarnation);
@@ -32,7 +38,8 @@ static void carry_node(struct node *to, struct node *from)
 }
 
 /* What only memory knows of a job moves to its new record: who waits for it, and its clocks. */
-static void carry_job(struct job *to, struct job *from)
+static void carry_job(const struct cluster *old, const struct cluster *next, struct job *to,
+                      struct job *from)
 {
     memcpy(&to->waiting_steps, &from->waiting_steps, sizeof to->waiting_steps);
     memcpy(&to->end_calls, &from->end_calls, sizeof to->end_calls);
@@ -41,16 +48,20 @@ static void carry_job(struct job *to, struct job *from)
     to->alloc_call = from->alloc_call;
     to->alloc_step = from->alloc_step;
     from->alloc_step = STR_INIT;
-    to->request_key = from->request_key;
     to->end_mono_ms = from->end_mono_ms;
     to->warn_mono_ms = from->warn_mono_ms;
     to->repeat_mono_ms = from->repeat_mono_ms;
     to->gone_mono_ms = from->gone_mono_ms;
     to->purge_mono_ms = from->purge_mono_ms;
-    for (size_t i = 0; i < to->alloc.len && i < from->alloc.len; i++)
-        to->alloc.data[i].touched = from->alloc.data[i].touched;
+    vec_foreach (&from->alloc, a) {
+        struct node *n = cluster_find_node(next, old->nodes.data[a->node]->name);
+        struct alloc_node *b = n ? alloc_find(to, n->index) : NULL;
+        if (b)
+            b->touched = a->touched;
+    }
 }
 
+/* The job as its record says, in the other cluster. */
 static void take_in(struct control *c, struct cluster *old, struct cluster *next, struct job *from)
 {
     _cleanup_arena_ struct arena arena;
@@ -64,27 +75,54 @@ static void take_in(struct control *c, struct cluster *old, struct cluster *next
     struct job *to = cluster_add_job(next, from->id);
     if (job_restore(next, to, r, &err) != 0)
         control_log(c, LOG_LVL_ERROR, "job %u: %s", from->id, err.text);
-    carry_job(to, from);
+    to->request_key = from->request_key;
     if (to->request_key)
         idmap_set(&next->requests, to->request_key, to->id);
     if (from->ends.in)
         order_insert(&next->ends, &to->ends, from->ends.key, to->id);
-    if (from->dirty)
-        job_touch(next, to);
     str_done(&packed);
 }
 
-static void settle(struct control *c, struct job *j)
+/* What exists by the new configuration, with the jobs in it: c->cluster and c->conf are new. */
+static void build(struct control *c, struct cluster *old, struct conf *conf, struct str *report)
 {
-    if (j->state == PB__JOB_STATE__PENDING) {
-        if (!j->part)
-            control_log(c, LOG_LVL_ERROR, "job %u waits in a partition that is no more", j->id);
-        submit_enqueue(c, j);
-    } else if (j->completing && job_nodes_left(j) == 0) {
-        finish_clean(c, j);
-    } else if (j->state == PB__JOB_STATE__RUNNING && job_nodes_left(j) == 0) {
-        finish_job(c, j, PB__JOB_STATE__NODE_FAIL, 0, "NodeDown", NULL);
+    struct cluster *next = cluster_new(conf);
+    next->stamp = old->stamp + 1;
+    vec_foreach (&next->nodes, n) {
+        const struct node *from = cluster_find_node(old, (*n)->name);
+        if (from)
+            carry_node_record(*n, from);
     }
+    c->cluster = next;
+    c->conf = conf;
+    update_carry_parts(c, old, report);
+    for (size_t i = 0; i < old->jobs.len; i++)
+        take_in(c, old, next, old->jobs.data[i]);
+    reconfig_report_jobs(c, old, report);
+}
+
+/* A running job whose node left the configuration has lost it. */
+static void settle_running(struct control *c, const struct cluster *old, struct job *j)
+{
+    bool first;
+    if (!reconfig_lost_node(old, c->cluster, j->id, &first))
+        return;
+    if (j->no_kill && !first && job_nodes_left(j) > 0) {
+        job_touch(c->cluster, j);
+        return;
+    }
+    j->requeue_after = j->may_requeue;
+    finish_job(c, j, PB__JOB_STATE__NODE_FAIL, 0, "NodeDown", "NODE FAILURE");
+}
+
+static void settle(struct control *c, const struct cluster *old, struct job *j)
+{
+    if (j->state == PB__JOB_STATE__PENDING)
+        submit_enqueue(c, j);
+    else if (j->completing && job_nodes_left(j) == 0)
+        finish_clean(c, j);
+    else if (j->state == PB__JOB_STATE__RUNNING)
+        settle_running(c, old, j);
     control_schedule(c, j);
 }
 
@@ -99,35 +137,63 @@ static void tell_nodes(struct control *c)
             node_send_orders(c, *n, &order);
 }
 
-void control_reconfigure(struct control *c, uint64_t call, struct conf *conf)
+static void carry_over(struct control *c, struct cluster *old)
 {
-    struct str changes = STR_INIT;
-    conf_diff(c->conf, conf, &changes);
-    struct cluster *old = c->cluster, *next = cluster_new(conf);
-    struct conf *old_conf = c->conf;
-    next->stamp = old->stamp + 1;
-    vec_foreach (&next->nodes, n) {
+    vec_foreach (&c->cluster->nodes, n) {
         struct node *from = cluster_find_node(old, (*n)->name);
         if (from)
             carry_node(*n, from);
     }
-    c->cluster = next;
-    c->conf = conf;
-    update_carry_parts(c, old, &changes);
-    for (size_t i = 0; i < old->jobs.len; i++)
-        take_in(c, old, next, old->jobs.data[i]);
-    cluster_free(old);
-    conf_free(old_conf);
-    vec_foreach (&next->nodes, n)
+    vec_foreach (&old->jobs, from) {
+        struct job *to = cluster_find_job(c->cluster, (*from)->id);
+        carry_job(old, c->cluster, to, *from);
+        if ((*from)->dirty)
+            job_touch(c->cluster, to);
+    }
+    vec_foreach (&c->cluster->nodes, n)
         node_heard(c, *n);
-    for (size_t i = 0; i < next->jobs.len; i++)
-        settle(c, next->jobs.data[i]);
+    for (size_t i = 0; i < c->cluster->jobs.len; i++)
+        settle(c, old, c->cluster->jobs.data[i]);
     tell_nodes(c);
     c->plan_wanted = true;
     c->wake_at_ms = INT64_MAX;
+}
+
+static void reply_changes(struct control *c, uint64_t call, const struct str *changes)
+{
     Pb__ReconfigureReply reply = PB__RECONFIGURE_REPLY__INIT;
-    reply.changes = (char *)str_cstr(&changes);
+    reply.changes = (char *)str_cstr(changes);
     if (call)
         c->env->reply(c->env->ctx, call, &reply.base);
+}
+
+void control_reconfigure(struct control *c, uint64_t call, struct conf *conf)
+{
+    struct str changes = STR_INIT;
+    struct cluster *old = c->cluster;
+    struct conf *old_conf = c->conf;
+    conf_diff(old_conf, conf, &changes);
+    build(c, old, conf, &changes);
+    carry_over(c, old);
+    cluster_free(old);
+    conf_free(old_conf);
+    reply_changes(c, call, &changes);
+    str_done(&changes);
+}
+
+void control_reconfigure_preview(struct control *c, uint64_t call, struct conf *conf)
+{
+    struct str changes = STR_INIT;
+    struct cluster *old = c->cluster;
+    struct conf *old_conf = c->conf;
+    conf_diff(old_conf, conf, &changes);
+    c->preview = true;
+    build(c, old, conf, &changes);
+    cluster_free(c->cluster);
+    c->preview = false;
+    c->cluster = old;
+    c->conf = old_conf;
+    conf_free(conf);
+    reply_changes(c, call, &changes);
     str_done(&changes);
 }

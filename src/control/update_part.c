@@ -11,6 +11,8 @@ static const ProtobufCMessageDescriptor *const type = &pb__part_record__descript
 
 static void save(struct control *c, const struct part *p)
 {
+    if (c->preview)
+        return;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     struct str packed = STR_INIT;
@@ -60,8 +62,9 @@ static void say_overruled(struct control *c, const char *part, const char *field
 {
     const char *shown;
     part_may_change(field, &shown);
-    control_log(c, LOG_LVL_INFO, "partition %s: %s was edited in slurm.conf, which now holds", part,
-                shown ? shown : field);
+    if (!c->preview)
+        control_log(c, LOG_LVL_INFO, "partition %s: %s was edited in slurm.conf, which now holds",
+                    part, shown ? shown : field);
     if (report)
         str_printf(report, "PartitionName=%s: %s as in slurm.conf, not as set by scontrol before\n",
                    part, shown ? shown : field);

@@ -109,7 +109,7 @@ static void on_signal(void *ctx, int signo)
     switch (signo) {
     case SIGHUP:
         log_info("SIGHUP: reading the configuration again");
-        reload_start(c, 0);
+        reload_start(c, 0, false);
         break;
     case SIGUSR2:
         logging_open(c, control_conf(c->control), false);

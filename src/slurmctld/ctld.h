@@ -101,7 +101,7 @@ void nodes_finish(struct ctld *c);                                 /* send what 
 void nodes_forget(struct ctld *c);                                 /* the server closes them */
 
 /* reload.c: call 0: by signal, there is nobody to answer. */
-void reload_start(struct ctld *c, uint64_t call);
+void reload_start(struct ctld *c, uint64_t call, bool preview);
 
 /* stop.c */
 void stop_begin(struct ctld *c); /* once what is queued has left */

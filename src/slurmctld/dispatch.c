@@ -158,8 +158,11 @@ static void on_job_script(struct ctld *c, const struct rpc_request *r, const str
 
 static void on_reconfigure(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
-    log_info("reconfigure asked for by uid %u (%s)", who->uid, r->peer);
-    reload_start(c, r->call);
+    const Pb__ReconfigureRequest *ask = (const Pb__ReconfigureRequest *)r->body;
+    bool preview = ask->has_dry_run && ask->dry_run;
+    if (!preview)
+        log_info("reconfigure asked for by uid %u (%s)", who->uid, r->peer);
+    reload_start(c, r->call, preview);
 }
 
 static void on_set_debug(struct ctld *c, const struct rpc_request *r, const struct caller *who)

@@ -167,6 +167,14 @@ void control_reconfigure(struct control *c, uint64_t call, struct conf *conf)
     c->conf = conf;
 }
 
+void control_reconfigure_preview(struct control *c, uint64_t call, struct conf *conf)
+{
+    Pb__ReconfigureReply reply = PB__RECONFIGURE_REPLY__INIT;
+    reply.changes = (char *)"a preview\n";
+    c->env->reply(c->env->ctx, call, &reply.base);
+    conf_free(conf);
+}
+
 const struct conf *control_conf(const struct control *c)
 {
     return c->conf;
@@ -632,7 +640,7 @@ static void long_listings_come_in_parts(void **state)
 static void broken_configuration_changes_nothing(void **state)
 {
     struct world *w = *state;
-    Pb__Empty empty = PB__EMPTY__INIT;
+    Pb__ReconfigureRequest empty = PB__RECONFIGURE_REQUEST__INIT;
     Pb__ReconfigureReply *reply = NULL;
     write_conf(w, "MaxJobCount=many");
     assert_true(call(w, RPC_RECONFIGURE, &empty.base, &reply) < 0);
@@ -644,6 +652,12 @@ static void broken_configuration_changes_nothing(void **state)
     assert_null(strstr(text->text, "many"));
 
     write_conf(w, "MaxJobCount=77");
+    empty.has_dry_run = empty.dry_run = true;
+    assert_int_equal(call(w, RPC_RECONFIGURE, &empty.base, &reply), 0);
+    assert_string_equal(reply->changes, "a preview\n");
+    assert_int_equal(call(w, RPC_CONFIG_SHOW, &key.base, &text), 0);
+    assert_null(strstr(text->text, "77"));
+    empty.has_dry_run = false;
     assert_int_equal(call(w, RPC_RECONFIGURE, &empty.base, &reply), 0);
     assert_non_null(strstr(reply->changes, "MaxJobCount"));
     assert_int_equal(call(w, RPC_CONFIG_SHOW, &key.base, &text), 0);

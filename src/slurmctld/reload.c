@@ -12,6 +12,7 @@
 struct reload {
     struct ctld *c;
     uint64_t call;
+    bool preview; /* say what would change, and change nothing */
     char *path;
     struct conf *conf;
     struct conf_report report;
@@ -48,12 +49,17 @@ static void on_done(void *arg)
 {
     struct reload *r = arg;
     struct ctld *c = r->c;
-    vec_foreach (&r->report.warnings, w)
+    for (size_t i = 0; !r->preview && i < r->report.warnings.len; i++) {
+        const struct conf_warning *w = &r->report.warnings.data[i];
         log_info("warning: %s:%d: %s", w->file, w->line, w->text);
+    }
     if (!r->conf) {
-        log_error("the configuration stays as it was: %s", r->err.text);
+        if (!r->preview)
+            log_error("the configuration stays as it was: %s", r->err.text);
         if (r->call)
             ctld_reply_error(c, r->call, r->err.code, r->err.text);
+    } else if (r->preview) {
+        control_reconfigure_preview(c->control, r->call, r->conf);
     } else {
         report_unchangeable(control_conf(c->control), r->conf);
         control_reconfigure(c->control, r->call, r->conf);
@@ -69,11 +75,12 @@ static void on_done(void *arg)
     free(r);
 }
 
-void reload_start(struct ctld *c, uint64_t call)
+void reload_start(struct ctld *c, uint64_t call, bool preview)
 {
     struct reload *r = mem_new(struct reload);
     r->c = c;
     r->call = call;
+    r->preview = preview;
     r->path = mem_strdup(c->conf_path);
     loop_work_post(c->loop, LANE, on_run, on_done, r);
 }

@@ -103,3 +103,25 @@ def test_partitions_come_and_go(make_cluster):
     c.run(f"scancel {job}").ok()
     eventually(lambda: c.run("scontrol delete partition=new").returncode == 0, "the partition goes")
     assert "new" not in c.run("sinfo -h -o %P").ok()
+
+
+def test_reconfigure_says_what_it_means(make_cluster):
+    """CORE-127: --dry-run says it and changes nothing; a wrong file says where; running jobs are not disturbed."""
+    c = make_cluster(nodes=3)
+    job = c.sbatch("-w", "n3", "--requeue", wrap="sleep 100")
+    stays = c.sbatch("-w", "n1", wrap="sleep 100")
+    for j in (job, stays):
+        eventually(lambda: c.state(j) == "RUNNING", "both run")
+    before = c.conf_file.read_text()
+    c.conf_file.write_text("".join(l + "\n" for l in before.splitlines() if not l.startswith("NodeName=n3")))
+    said = c.run("scontrol reconfigure --dry-run").ok()
+    assert "node n3: removed" in said and f"JobId={job}: runs on node n3, which is removed: it is queued again" in said
+    assert c.state(job) == "RUNNING" and c.run("sinfo -h -o %N").ok() == "n[1-3]"
+    assert c.run("scontrol reconfigure").ok() == said
+    eventually(lambda: c.job(job)["Restarts"] == "1" and c.state(job) == "RUNNING", "it runs elsewhere")
+    assert c.state(stays) == "RUNNING" and c.job(stays)["Restarts"] == "0"
+    c.conf_file.write_text(before + "MaxJobCount=lots\n")
+    line = len(before.splitlines()) + 1
+    c.run("scontrol reconfigure").fails(f"slurm.conf:{line}")
+    c.run("scontrol reconfigure --dry-run").fails(f"slurm.conf:{line}")
+    assert c.state(stays) == "RUNNING"

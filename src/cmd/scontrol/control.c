@@ -67,9 +67,10 @@ int run_ping(int argc, char **argv)
 
 int run_reconfigure(int argc, char **argv)
 {
-    Pb__Empty request = PB__EMPTY__INIT;
+    Pb__ReconfigureRequest request = PB__RECONFIGURE_REQUEST__INIT;
     Pb__ReconfigureReply *reply = NULL;
     struct err err = {0};
+    request.has_dry_run = request.dry_run = scontrol.dry_run;
     if (cmd_call(RPC_RECONFIGURE, &request.base, &reply, &err) < 0) {
         cmd_line("slurm_reconfigure error: %s", err.text);
         return 1;

@@ -128,6 +128,9 @@ static void set_option(int id, const char *value)
     case ID_details:
         scontrol.details = true;
         break;
+    case ID_dry_run:
+        scontrol.dry_run = true;
+        break;
     case ID_future:
         scontrol.future = true;
         break;

@@ -8,7 +8,7 @@
 #define ARGS_MANY 1000000
 
 struct scontrol {
-    bool all, details, oneliner, quiet, json, yaml, future, leave;
+    bool all, details, dry_run, oneliner, quiet, json, yaml, future, leave;
     unsigned verbose;
     const char *clusters;
 };

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A new configuration under jobs: what is said of it, what it does, and that a preview does
+ * nothing. */
+#include <stdio.h>
+#include <string.h>
+
+#include "control/fixture.h"
+
+#define HEAD "SelectTypeParameters=CR_Core_Memory\nSlurmdTimeout=0\n"
+#define BEFORE                                                                                     \
+    HEAD "NodeName=n[1-4] CPUs=4 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES "          \
+         "MaxTime=60\n"                                                                            \
+         "PartitionName=b Nodes=n4\n"
+#define AFTER                                                                                      \
+    HEAD "NodeName=n[2-4] CPUs=2 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES "          \
+         "MaxTime=30\n"
+
+struct jobs {
+    int64_t on_n1, stays, no_requeue, wide, long_one, in_b;
+};
+
+static int64_t submit(struct fixture *f, uint32_t nodes, uint32_t cpus, const char *where,
+                      const char *part, int64_t limit_sec, bool requeue)
+{
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.has_min_nodes = s.has_max_nodes = s.has_cpus_per_task = s.has_time_limit_sec = s.has_requeue =
+        true;
+    s.min_nodes = s.max_nodes = nodes;
+    s.cpus_per_task = cpus;
+    s.req_nodes = (char *)where;
+    s.partition = (char *)part;
+    s.time_limit_sec = limit_sec;
+    s.requeue = requeue;
+    int64_t id = fixture_submit(f, &user, &s);
+    assert_true(id > 0);
+    return id;
+}
+
+static struct fixture *make(struct jobs *j)
+{
+    struct fixture *f = fixture_new(BEFORE);
+    const char *names[] = {"n1", "n2", "n3", "n4"};
+    for (int i = 0; i < 4; i++)
+        fixture_register(f, names[i], "i1");
+    j->on_n1 = submit(f, 1, 1, "n1", NULL, 60, true);
+    j->no_requeue = submit(f, 2, 1, "n[1-2]", NULL, 60, false);
+    j->stays = submit(f, 1, 1, "n3", NULL, 60, true);
+    j->wide = submit(f, 4, 4, NULL, NULL, 60, true);
+    j->long_one = submit(f, 1, 4, "n2", NULL, 3000, true);
+    j->in_b = submit(f, 1, 4, NULL, "b", 60, true);
+    fixture_clear(f);
+    return f;
+}
+
+static void says(const char *text, int64_t id, const char *what)
+{
+    char head[32];
+    snprintf(head, sizeof head, "JobId=%lld: ", (long long)id);
+    const char *at = strstr(text, head);
+    if (!what) {
+        assert_null(at);
+        return;
+    }
+    assert_non_null(at);
+    if (strncmp(at + strlen(head), what, strlen(what)) != 0)
+        fail_msg("%.100s: expected %s", at, what);
+}
+
+static void check_text(const char *text, const struct jobs *j)
+{
+    says(text, j->on_n1, "runs on node n1, which is removed: it is queued again");
+    says(text, j->no_requeue, "runs on node n1, which is removed: it ends");
+    says(text, j->stays, NULL);
+    says(text, j->wide, "can not run any more: ");
+    says(text, j->long_one, "can not run any more: ");
+    says(text, j->in_b, NULL); /* it runs on n4, which stays */
+    assert_non_null(strstr(text, "MaxTime"));
+}
+
+static void a_preview_changes_nothing(void **state)
+{
+    struct jobs j;
+    struct fixture *f = make(&j);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    size_t records = f->records.len;
+    check_text(fixture_reread(f, AFTER, true), &j);
+    assert_int_equal(f->records.len, records);
+    assert_int_equal(f->orders.len, 0);
+    assert_int_equal(fixture_part(f, &arena, "a")->max_time_sec, 3600);
+    assert_non_null(fixture_part(f, &arena, "b"));
+    assert_int_equal(fixture_state(f, (uint32_t)j.on_n1), PB__JOB_STATE__RUNNING);
+    assert_string_equal(fixture_job(f, &arena, (uint32_t)j.no_requeue)->live->nodes, "n[1-2]");
+    fixture_free(f);
+}
+
+static void what_is_said_is_done(void **state)
+{
+    struct jobs j;
+    struct fixture *f = make(&j);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    check_text(fixture_reread(f, AFTER, false), &j);
+    assert_int_equal(fixture_job(f, &arena, (uint32_t)j.on_n1)->live->restarts, 1);
+    assert_int_equal(fixture_state(f, (uint32_t)j.no_requeue), PB__JOB_STATE__NODE_FAIL);
+    assert_int_equal(fixture_job(f, &arena, (uint32_t)j.no_requeue)->live->completing, 0);
+    assert_int_equal(fixture_state(f, (uint32_t)j.stays), PB__JOB_STATE__RUNNING);
+    assert_string_equal(fixture_job(f, &arena, (uint32_t)j.stays)->live->nodes, "n3");
+    assert_int_equal(fixture_state(f, (uint32_t)j.wide), PB__JOB_STATE__PENDING);
+    assert_int_equal(fixture_state(f, (uint32_t)j.in_b), PB__JOB_STATE__RUNNING);
+    assert_null(fixture_part(f, &arena, "b"));
+    assert_null(strstr(fixture_reread(f, AFTER, false), "JobId")); /* it is no news any more */
+    fixture_restart(f);
+    assert_int_equal(fixture_state(f, (uint32_t)j.stays), PB__JOB_STATE__RUNNING);
+    assert_string_equal(fixture_job(f, &arena, (uint32_t)j.in_b)->live->partition, "b");
+    fixture_free(f);
+}
+
+static void calls_that_wait_are_answered_after_it(void **state)
+{
+    struct fixture *f = fixture_new(BEFORE);
+    struct caller user = FIXTURE_USER;
+    fixture_register(f, "n1", "i1");
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    int64_t id = fixture_submit(f, &user, &s);
+    Pb__JobIdRequest r = PB__JOB_ID_REQUEST__INIT;
+    r.job_id = (uint32_t)id;
+    control_job_wait_end(f->control, 5000, &user, &r);
+    fixture_turn(f);
+    fixture_reconfigure(f, BEFORE "MinJobAge=10\n");
+    assert_int_equal(fixture_code(f, 5000), -1);
+    fixture_batch_ended(f, "n1", (uint32_t)id, 0, 0);
+    fixture_gone(f, "n1", (uint32_t)id, 0);
+    assert_int_equal(fixture_code(f, 5000), 0);
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_preview_changes_nothing),
+        cmocka_unit_test(what_is_said_is_done),
+        cmocka_unit_test(calls_that_wait_are_answered_after_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
