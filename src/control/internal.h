@@ -67,6 +67,8 @@ int submit_find_part(struct control *c, const struct caller *who, const Pb__JobS
 void submit_enqueue(struct control *c,
                     struct job *j); /* pending: into its queue, or out of it with a reason */
 int submit_check_limits(struct control *c, struct job *j, bool refuse, struct err *err);
+int submit_check_time_min(const Pb__JobSpec *spec, int64_t limit_sec, const struct conf_part *p,
+                          struct err *err);
 int submit_check_possible(struct control *c, struct job *j, struct err *err);
 uint32_t submit_priority(const struct job *j);
 

@@ -134,6 +134,14 @@ int submit_check_limits(struct control *c, struct job *j, bool refuse, struct er
     return code != 0;
 }
 
+int submit_check_time_min(const Pb__JobSpec *spec, int64_t limit_sec, const struct conf_part *p,
+                          struct err *err)
+{
+    int64_t most = limit_sec < p->max_time_sec ? limit_sec : p->max_time_sec;
+    bool too_long = spec->has_time_min_sec && spec->time_min_sec > most;
+    return too_long ? no(err, ERR_TIME_MIN, NULL) : 0;
+}
+
 int submit_check_possible(struct control *c, struct job *j, struct err *err)
 {
     const char *enforce = c->conf->enforce_part_limits;
@@ -204,6 +212,9 @@ static int apply_spec(struct control *c, const struct caller *who, struct job *j
     int64_t fallback = p->default_time_sec > 0 ? p->default_time_sec : p->max_time_sec;
     j->limit_sec =
         spec.has_time_limit_sec && spec.time_limit_sec > 0 ? spec.time_limit_sec : fallback;
+    rc = submit_check_time_min(&spec, j->limit_sec, p, err);
+    if (rc != 0)
+        return rc;
     j->uid = who->uid;
     j->gid = who->gid;
     j->held = spec.has_hold && spec.hold;

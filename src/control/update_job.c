@@ -80,6 +80,13 @@ static int check_field(const struct job *j, const char *field, struct err *err)
     return no(err, ERR_CANNOT_UPDATE, field);
 }
 
+static int64_t limit_of(const Pb__JobSpec *set, const struct job *j)
+{
+    if (!set->has_time_limit_sec)
+        return j->limit_sec;
+    return set->time_limit_sec > 0 ? set->time_limit_sec : INT64_MAX; /* 0: unlimited */
+}
+
 static int check_fields(const struct caller *who, const struct job *j, const Pb__JobSpec *set,
                         struct err *err)
 {
@@ -90,9 +97,7 @@ static int check_fields(const struct caller *who, const struct job *j, const Pb_
         return rc;
     if (set->has_nice && set->nice < 0 && !who->is_operator)
         return no(err, ERR_ACCESS, "a negative nice value");
-    int64_t limit = set->time_limit_sec > 0 ? set->time_limit_sec : INT64_MAX; /* 0: unlimited */
-    if (set->has_time_limit_sec && j->state != PB__JOB_STATE__PENDING && limit > j->limit_sec &&
-        !who->is_operator)
+    if (j->state != PB__JOB_STATE__PENDING && limit_of(set, j) > j->limit_sec && !who->is_operator)
         return no(err, ERR_ACCESS, "raising the time limit of a running job");
     return 0;
 }
@@ -169,6 +174,8 @@ static int apply_spec(struct control *c, const struct caller *who, struct job *j
         order_remove(&before->queue, &j->queued);
     j->part = after;
     rc = job_read_spec(c->cluster, j, spec, err);
+    if (rc == 0 && (set->has_time_min_sec || set->has_time_limit_sec))
+        rc = submit_check_time_min(spec, limit_of(set, j), &after->conf, err);
     if (rc == 0 && j->state == PB__JOB_STATE__PENDING)
         rc = submit_check_possible(c, j, err);
     if (rc != 0) {
@@ -183,7 +190,7 @@ static int apply_spec(struct control *c, const struct caller *who, struct job *j
 
 static void set_limit(struct control *c, struct job *j, int64_t limit_sec)
 {
-    j->limit_sec = limit_sec > 0 ? limit_sec : INT64_MAX;
+    j->limit_sec = limit_sec;
     if (j->state != PB__JOB_STATE__RUNNING)
         return;
     int64_t limit = j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec;
@@ -228,7 +235,7 @@ static int update_job(struct control *c, const struct caller *who, struct job *j
     if (rc == 0 && r->has_requeue && r->requeue)
         return requeue(c, who, j, r, err);
     if (rc == 0 && set && set->has_time_limit_sec)
-        set_limit(c, j, set->time_limit_sec);
+        set_limit(c, j, limit_of(set, j));
     if (rc == 0 && set && set->has_nice)
         j->priority = submit_priority(j);
     if (rc == 0)

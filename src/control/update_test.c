@@ -497,6 +497,39 @@ static void limits_of_a_partition_hold(void **state)
     fixture_free(f);
 }
 
+static void the_least_time_is_within_the_limit(void **state)
+{
+    struct fixture *f = make();
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT, set = PB__JOB_SPEC__INIT;
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    spec.has_time_limit_sec = spec.has_time_min_sec = spec.has_hold = spec.hold = true;
+    spec.time_limit_sec = 600;
+    spec.time_min_sec = 601;
+    assert_int_equal(fixture_submit(f, &user, &spec), -ERR_TIME_MIN);
+    spec.time_min_sec = 600;
+    int64_t id = fixture_submit(f, &user, &spec);
+    assert_true(id > 0);
+    r.job_id = (uint32_t)id;
+    r.set = &set;
+    set.has_time_limit_sec = true;
+    set.time_limit_sec = 599;
+    assert_int_equal(fixture_update_job(f, &user, &r), ERR_TIME_MIN);
+    set.has_time_min_sec = true;
+    set.time_min_sec = 599;
+    assert_int_equal(fixture_update_job(f, &user, &r), 0);
+    set.has_time_limit_sec = false;
+    set.time_min_sec = 600;
+    assert_int_equal(fixture_update_job(f, &user, &r), ERR_TIME_MIN);
+    spec.has_time_limit_sec = false; /* the partition's, of an hour; and another's, of none */
+    spec.time_min_sec = 3601;
+    assert_int_equal(fixture_submit(f, &user, &spec), -ERR_TIME_MIN);
+    spec.partition = "b";
+    spec.time_min_sec = INT64_MAX;
+    assert_true(fixture_submit(f, &user, &spec) > 0);
+    fixture_free(f);
+}
+
 static void over_time_limit_is_granted(void **state)
 {
     struct fixture *f = make();
@@ -535,6 +568,7 @@ int main(void)
         cmocka_unit_test(partitions_come_and_go),
         cmocka_unit_test(a_job_outlives_its_partition),
         cmocka_unit_test(limits_of_a_partition_hold),
+        cmocka_unit_test(the_least_time_is_within_the_limit),
         cmocka_unit_test(over_time_limit_is_granted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

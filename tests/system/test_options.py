@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from harness import eventually
+
 UNSAFE = {
     "--dependency": ("afterok:1", "SLURM_DEPENDENCY", None),
     "--gres": ("gpu:1", "SLURM_GRES", "SBATCH_GRES"),
@@ -161,3 +163,27 @@ def test_time_limit_of_a_step(cluster):
     assert said.startswith("status ") and said != "status 0" and after == "on", done.stdout + done.stderr
     assert re.search(r"srun: error: \*\*\* STEP \d+\.0 ON n\d CANCELLED AT \S+ DUE TO TIME LIMIT \*\*\*", done.stderr)
     assert "Job step aborted" in done.stderr
+
+
+def test_least_time_above_the_limit(cluster):
+    refusal = "Invalid time-min specification (exceeds job's time or other limits)\n"
+    for line, said in (("sbatch --wrap=true", "sbatch: error: Batch job submission failed: "),
+                       ("srun true", "srun: error: Unable to allocate resources: "),
+                       ("salloc true", "salloc: error: Job submit/allocate failed: ")):
+        command, *rest = line.split()
+        done = cluster.run([command, "-t10", "--time-min=11", *rest])
+        assert (done.returncode, done.stdout) == (1, "") and done.stderr.endswith(said + refusal)
+    job = cluster.sbatch("-H", "-t10", "--time-min=10", wrap="true")
+    cluster.run(f"scontrol update JobId={job} TimeLimit=9").fails(refusal.rstrip())
+    cluster.run(f"scancel {job}").ok()
+
+
+def test_held_jobs_say_so(cluster):
+    for command, first in (("srun", "srun: Job is in held state, pending scheduler release\nsrun: job "),
+                           ("salloc", "salloc: Job is in held state, pending scheduler release\nsalloc: Pending job ")):
+        waiting = cluster.popen([command, "-H", "-J", "heldhere", "true"])
+        job = eventually(lambda: cluster.run("squeue -h -n heldhere -t PD -o %i").ok(), "the job waits")
+        cluster.run(f"scontrol release {job}").ok()
+        out, err = waiting.communicate(timeout=60)
+        assert waiting.returncode == 0 and err.startswith(first), err
+        cluster.wait(int(job))

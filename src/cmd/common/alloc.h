@@ -13,6 +13,9 @@
 #include "loop/loop.h"
 #include "proto/job.pb-c.h"
 
+/* What a user hears whose job waits because it was asked to. */
+#define ALLOC_HELD "Job is in held state, pending scheduler release"
+
 struct alloc_events {
     void (*on_queued)(void *ctx, uint32_t job_id, const char *reason);
     void (*on_granted)(void *ctx, const struct Pb__AllocReply *reply); /* valid until it returns */

@@ -62,6 +62,8 @@ static void on_queued(void *ctx, uint32_t job_id, const char *reason)
 
     (void)reason;
     r->queued = true;
+    if (r->run->options->job->hold)
+        say_info(ALLOC_HELD);
     say_info("job %u queued and waiting for resources", job_id);
 }
 
