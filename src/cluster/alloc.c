@@ -142,7 +142,7 @@ struct alloc_node *alloc_find(struct job *j, uint32_t node)
 struct sum { /* of what the jobs hold of a node */
     struct bitset *busy;
     uint64_t mem_mib;
-    uint32_t jobs, completing;
+    uint32_t jobs, completing, completing_units;
 };
 
 static int check_job(const struct cluster *c, const struct job *j, struct sum *sums,
@@ -165,6 +165,7 @@ static int check_job(const struct cluster *c, const struct job *j, struct sum *s
         sum->mem_mib += a->mem_mib;
         sum->jobs++;
         sum->completing += j->completing;
+        sum->completing_units += j->completing ? a->units : 0;
     }
     return 0;
 }
@@ -173,6 +174,7 @@ static int check_node(const struct node *n, const struct sum *sum, struct err *e
 {
     if (!bitset_equal(sum->busy, n->busy) || sum->mem_mib != n->used_mem_mib ||
         sum->jobs != n->jobs || sum->completing != n->completing ||
+        sum->completing_units != n->completing_units ||
         n->free_units != n->units - bitset_count(n->busy))
         return err_set(err, -ERR_INTERNAL, "%s: the ledger and the jobs disagree", n->name);
     if (sum->mem_mib > n->mem_mib)

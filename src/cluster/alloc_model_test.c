@@ -17,8 +17,18 @@ static const uint32_t units_of[NODES] = {1, 6, 5, 70}, mem_of[NODES] = {100, 100
 struct model {
     uint32_t owner[NODES][UNITS_MAX]; /* job id; 0: free */
     uint64_t mem[NODES][JOBS + 1];    /* by job id */
-    bool holds[NODES][JOBS + 1], alone[JOBS + 1];
+    bool holds[NODES][JOBS + 1], alone[JOBS + 1], ended[JOBS + 1];
 };
+
+/* Of the node, by jobs that have ended. */
+static void count_completing(const struct model *m, uint32_t node, uint32_t *jobs, uint32_t *units)
+{
+    *jobs = *units = 0;
+    for (uint32_t id = 1; id <= JOBS; id++)
+        *jobs += m->holds[node][id] && m->ended[id];
+    for (uint32_t i = 0; i < units_of[node]; i++)
+        *units += m->owner[node][i] && m->ended[m->owner[node][i]];
+}
 
 static uint32_t count_jobs(const struct model *m, uint32_t node)
 {
@@ -92,6 +102,10 @@ static void agree(const struct cluster *c, const struct model *m)
         assert_int_equal(n->jobs, count_jobs(m, node));
         for (uint32_t i = 0; i < units_of[node]; i++)
             assert_int_equal(bitset_test(n->busy, i), m->owner[node][i] != 0);
+        uint32_t jobs, units;
+        count_completing(m, node, &jobs, &units);
+        assert_int_equal(n->completing, jobs);
+        assert_int_equal(n->completing_units, units);
         bool exclusive = false;
         for (uint32_t id = 1; id <= JOBS; id++)
             exclusive = exclusive || (m->holds[node][id] && m->alone[id]);
@@ -125,7 +139,7 @@ static void step_take(struct cluster *c, struct model *m, uint64_t *seed, uint32
     uint64_t mem = test_between(seed, 0, 3) ? test_between(seed, 0, mem_of[node] / 3)
                                             : test_random(seed) >> test_between(seed, 0, 60);
 
-    if (alloc_find(j, node)) /* a job takes a node once */
+    if (alloc_find(j, node) || m->ended[j->id]) /* a job takes a node once */
         return;
     bool allowed = may_take(m, node, j->id, units, mem);
     int rc = alloc_take(c, j, node, units, mem, NULL);
@@ -135,6 +149,25 @@ static void step_take(struct cluster *c, struct model *m, uint64_t *seed, uint32
         return;
     model_take(m, node, j->id, units, mem);
     check_share(c, j, m, node);
+}
+
+static void step_end(struct cluster *c, struct model *m, struct job *j)
+{
+    if (m->ended[j->id] || job_nodes_left(j) == 0)
+        return;
+    m->ended[j->id] = true;
+    job_load_state(c, j, PB__JOB_STATE__COMPLETED);
+    alloc_begin_completing(c, j);
+}
+
+/* One that has ended and holds nothing any more begins anew. */
+static void step_begin(struct cluster *c, struct model *m, struct job *j)
+{
+    if (!m->ended[j->id] || job_nodes_left(j) > 0)
+        return;
+    alloc_clear(c, j);
+    m->ended[j->id] = j->completing = false;
+    job_load_state(c, j, PB__JOB_STATE__RUNNING);
 }
 
 static void step_clear(struct cluster *c, struct model *m, struct job *j)
@@ -154,7 +187,8 @@ static void rebuild(const struct cluster *c, const struct model *m)
         struct job *from = *at,
                    *to = test_job(next, from->id, from->want.exclusive ? "exclusive" : "");
         to->part = next->parts.data[to->id % 2 == 0];
-        job_load_state(next, to, PB__JOB_STATE__RUNNING);
+        job_load_state(next, to, from->state);
+        to->completing = from->completing;
         job_pack_live(c, from);
         const Pb__JobLive *live =
             arena_unpack(&arena, &pb__job_live__descriptor, from->live.data, from->live.len);
@@ -183,7 +217,7 @@ static void random_changes(uint64_t seed)
     assert_null(c->parts.data[0]->used_cpus);
     for (int step = 0; step < STEPS; step++) {
         struct job *j = cluster_find_job(c, test_between(&seed, 1, JOBS));
-        uint32_t node = test_between(&seed, 0, NODES - 1), what = test_between(&seed, 0, 9);
+        uint32_t node = test_between(&seed, 0, NODES - 1), what = test_between(&seed, 0, 10);
         struct alloc_node *a = alloc_find(j, node);
         if (what < 6) {
             step_take(c, &m, &seed, node, j);
@@ -192,7 +226,10 @@ static void random_changes(uint64_t seed)
             model_release(&m, node, j->id);
         } else if (what == 9) {
             step_clear(c, &m, j);
+        } else if (what == 10) {
+            step_end(c, &m, j);
         }
+        step_begin(c, &m, j);
         agree(c, &m);
         if (step % 100 == 0)
             rebuild(c, &m);

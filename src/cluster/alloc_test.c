@@ -265,6 +265,9 @@ static void check_sees(void **state)
     n->completing++;
     expect_unsound(c, "b: the ledger and the jobs disagree");
     n->completing--;
+    n->completing_units++;
+    expect_unsound(c, "b: the ledger and the jobs disagree");
+    n->completing_units--;
     bitset_set(k->alloc.data[0].busy, 0);
     expect_unsound(c, "a core is allocated twice, to job 2");
     bitset_unset(k->alloc.data[0].busy, 0);

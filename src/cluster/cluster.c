@@ -116,6 +116,7 @@ void cluster_remove_part(struct cluster *c, struct part *p)
         struct job *j = *at;
         if (j->part != p)
             continue;
+        free(j->part_name);
         j->part_name = mem_strdup(p->conf.name);
         j->part = NULL;
     }

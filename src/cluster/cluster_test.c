@@ -85,6 +85,42 @@ static void first_state(void **state)
     test_cluster_free(c);
 }
 
+/* Partitions that no line of the file defines. */
+static void parts_come_and_go(void **state)
+{
+    struct cluster *c = test_cluster(conf);
+    struct job *ended = test_job(c, 1, ""), *other = test_job(c, 2, "");
+    char name[] = "made";
+
+    (void)state;
+    struct part *p = cluster_add_part(c, name);
+    name[0] = 'x'; /* it has its own copy */
+    assert_ptr_equal(cluster_find_part(c, "made"), p);
+    assert_int_equal(c->parts.len, 4);
+    assert_true(bitset_empty(p->nodes));
+    assert_true(p->conf.max_time_sec == CONF_UNLIMITED && p->conf.max_nodes == UINT32_MAX);
+    assert_int_equal(p->conf.state, CONF_PART_UP);
+    assert_false(p->conf.is_default);
+    job_load_state(c, ended, PB__JOB_STATE__COMPLETED);
+    ended->part = p;
+    for (int times = 0; times < 2; times++) {
+        uint64_t stamp = c->stamp;
+        cluster_remove_part(c, p);
+        assert_null(cluster_find_part(c, "made"));
+        assert_int_equal(c->parts.len, 3);
+        assert_null(ended->part);
+        assert_string_equal(ended->part_name, "made");
+        assert_ptr_equal(other->part, c->parts.data[0]);
+        assert_true(c->stamp > stamp);
+        ended->part = p = cluster_add_part(c, "made");
+    }
+    cluster_remove_part(c, c->parts.data[1]); /* one of the file */
+    assert_null(cluster_find_part(c, "q"));
+    assert_null(cluster_default_part(c));
+    assert_string_equal(c->parts.data[1]->conf.name, "Q");
+    test_cluster_free(c);
+}
+
 /* --- jobs --- */
 
 static void one_job(void **state)
@@ -215,13 +251,10 @@ static void any_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(node_sets),
-        cmocka_unit_test(names),
-        cmocka_unit_test(first_state),
-        cmocka_unit_test(one_job),
-        cmocka_unit_test(removed_from_everything),
-        cmocka_unit_test(touched),
-        cmocka_unit_test(any_order),
+        cmocka_unit_test(node_sets),   cmocka_unit_test(names),
+        cmocka_unit_test(first_state), cmocka_unit_test(parts_come_and_go),
+        cmocka_unit_test(one_job),     cmocka_unit_test(removed_from_everything),
+        cmocka_unit_test(touched),     cmocka_unit_test(any_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -155,7 +155,9 @@ static void part_is_gone(void **state)
     (void)state;
     arena_init(&arena, 0);
     j->part = from->parts.data[1];
-    assert_null(restore(to, record_of(from, j, &arena))->part);
+    struct job *k = restore(to, record_of(from, j, &arena));
+    assert_null(k->part);
+    assert_string_equal(record_of(to, k, &arena)->live->partition, "q"); /* kept, should it come */
     test_cluster_free(from);
     test_cluster_free(to);
 }
@@ -219,8 +221,8 @@ static int64_t some_time(uint64_t *seed)
 static void random_facts(struct job *j, uint64_t *seed)
 {
     static const char *const reasons[] = {NULL, "TimeLimit", "NonZeroExitCode", "JobHeldUser"};
-    bool *const flags[] = {&j->held,       &j->admin_hold,       &j->launched,
-                           &j->backfilled, &j->interactive_step, &j->requeue_after};
+    bool *const flags[] = {&j->held,          &j->admin_hold, &j->launched,        &j->backfilled,
+                           &j->requeue_after, &j->warned,     &j->interactive_step};
 
     for (size_t i = 0; i < COUNT(flags); i++)
         *flags[i] = test_between(seed, 0, 3) == 0;
@@ -267,7 +269,7 @@ static void same_job(const struct job *a, const struct job *b)
     assert_true(a->held == b->held && a->admin_hold == b->admin_hold);
     assert_true(a->launched == b->launched && a->backfilled == b->backfilled);
     assert_true(a->completing == b->completing && a->requeue_after == b->requeue_after);
-    assert_int_equal(a->interactive_step, b->interactive_step);
+    assert_true(a->interactive_step == b->interactive_step && a->warned == b->warned);
     assert_int_equal(a->cancelled_by, b->cancelled_by);
     assert_int_equal(a->priority, b->priority);
     assert_int_equal(a->restarts, b->restarts);

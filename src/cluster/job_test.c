@@ -309,6 +309,45 @@ static void the_rest(void **state)
     test_cluster_free(c);
 }
 
+/* --signal as given; what cannot be read warns of nothing. */
+static void warnings(void **state)
+{
+    static const struct {
+        const char *words;
+        uint32_t signal, sec;
+        bool batch;
+    } cases[] = {
+        {"", 0, 0, false},
+        {"signal=", 0, 0, false},
+        {"signal=NONSENSE", 0, 0, false},
+        {"signal=@30", 0, 0, false},
+        {"signal=ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFGHIJKL@5", 0, 0, false},
+        {"signal=TERM", 15, 60, false},
+        {"signal=SIGUSR1@120", 10, 120, false},
+        {"signal=9@5", 9, 5, false},
+        {"signal=B:USR2@7", 12, 7, true},
+        {"signal=R:USR2", 12, 60, false},
+        {"signal=RB:HUP@1", 1, 1, true},
+    };
+    struct cluster *c = test_cluster(conf);
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct job *j = test_job(c, 1, cases[i].words);
+        bool wrong = j->warn_signal != cases[i].signal;
+        if (cases[i].signal) /* else nobody looks at the rest */
+            wrong |= j->warn_sec != cases[i].sec || j->warn_batch != cases[i].batch;
+        if (wrong)
+            fail_msg("'%s': signal %u, %u s before", cases[i].words, j->warn_signal, j->warn_sec);
+        cluster_remove_job(c, j);
+    }
+    struct job *j = test_job(c, 1, "signal=B:USR2@7");
+    assert_int_equal(read_words(c, j, "", NULL), 0);
+    assert_int_equal(j->warn_signal, 0);
+    assert_false(j->warn_batch);
+    test_cluster_free(c);
+}
+
 static void requeue(void **state)
 {
     static const struct {
@@ -343,6 +382,7 @@ int main(void)
         cmocka_unit_test(memory_is_not_counted),
         cmocka_unit_test(whole_nodes),
         cmocka_unit_test(the_rest),
+        cmocka_unit_test(warnings),
         cmocka_unit_test(requeue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

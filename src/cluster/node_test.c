@@ -170,7 +170,7 @@ static void base_states(void **state)
 {
     static const struct {
         bool future, down, registered, exclusive;
-        uint32_t jobs, free;
+        uint32_t jobs, free, completing, completing_units;
         Pb__NodeBase base;
     } cases[] = {
         {.free = 4, .base = PB__NODE_BASE__NODE_UNKNOWN},
@@ -181,6 +181,23 @@ static void base_states(void **state)
         {.registered = true, .free = 4, .base = PB__NODE_BASE__NODE_IDLE},
         {.registered = true, .jobs = 1, .free = 3, .base = PB__NODE_BASE__NODE_MIXED},
         {.registered = true, .jobs = 2, .base = PB__NODE_BASE__NODE_ALLOCATED},
+        {.registered = true,
+         .jobs = 2,
+         .completing = 2,
+         .completing_units = 4,
+         .base = PB__NODE_BASE__NODE_IDLE},
+        {.registered = true,
+         .jobs = 2,
+         .completing = 1,
+         .completing_units = 3,
+         .base = PB__NODE_BASE__NODE_MIXED},
+        {.registered = true,
+         .exclusive = true,
+         .jobs = 1,
+         .free = 3,
+         .completing = 1,
+         .completing_units = 1,
+         .base = PB__NODE_BASE__NODE_IDLE},
         {.registered = true,
          .exclusive = true,
          .jobs = 1,
@@ -200,11 +217,14 @@ static void base_states(void **state)
         n->exclusive = cases[i].exclusive;
         n->jobs = cases[i].jobs;
         n->free_units = cases[i].free;
+        n->completing = cases[i].completing;
+        n->completing_units = cases[i].completing_units;
         const Pb__NodeRecord *m = listed(c, "a", &arena);
         assert_true(m->has_state);
         if (m->state != cases[i].base)
             fail_msg("case %zu: %d instead of %d", i, m->state, cases[i].base);
-        assert_int_equal(m->alloc_cpus, cases[i].exclusive ? 4 : 4 - cases[i].free);
+        uint32_t held = cases[i].exclusive ? 4 : 4 - cases[i].free - cases[i].completing_units;
+        assert_int_equal(m->alloc_cpus, cases[i].jobs > cases[i].completing ? held : 0);
         assert_int_equal(m->no_respond, !cases[i].future);
     }
     n->jobs = 0;
