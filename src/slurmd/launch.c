@@ -409,6 +409,8 @@ static void fill_start(struct slurmd *d, const struct launch *l, const struct us
     m->log_file = d->log_file;
     m->has_file_append = true;
     m->file_append = d->conf->job_file_append != 0;
+    m->task_prolog = (char *)d->conf->task_prolog;
+    m->task_epilog = (char *)d->conf->task_epilog;
 }
 
 /* On record first: whatever happens now, this is never started a second time. */

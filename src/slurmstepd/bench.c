@@ -194,6 +194,19 @@ void bench_init(struct bench *b, const char *programs, const char *conf)
     write_conf(b, conf);
 }
 
+void bench_add_program(struct bench *b, const char *key, const char *name, const char *script)
+{
+    _cleanup_free_ char *path = mem_printf("%s/%s", b->dir, name);
+    _cleanup_free_ char *conf = mem_printf("%s/slurm.conf", b->dir);
+    _cleanup_free_ char *text = mem_printf("#!/bin/sh\n%s", script);
+    _cleanup_free_ char *line = mem_printf("%s=%s\n", key, path);
+    _cleanup_close_ int fd = open(conf, O_WRONLY | O_APPEND | O_CLOEXEC);
+
+    if (path_write_file(path, text, strlen(text), 0755, NULL) ||
+        path_write_all(fd, line, strlen(line)))
+        abort();
+}
+
 /* Runs the loop; the timer looks again at what no event tells of. */
 struct look {
     struct bench *b;

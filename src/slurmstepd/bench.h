@@ -39,6 +39,9 @@ struct bench {
 void bench_init(struct bench *b, const char *programs, const char *conf);
 void bench_done(struct bench *b); /* asserts that nothing is left */
 
+/* Another line of slurm.conf, "KEY=DIR/name", and that file, a script for the shell. */
+void bench_add_program(struct bench *b, const char *key, const char *name, const char *script);
+
 void bench_start(struct bench *b);         /* slurmd; returns when it is registered */
 void bench_kill(struct bench *b, int how); /* and waits for its end */
 

@@ -3,7 +3,6 @@
  * Steps that are ended before they run: slurmd and slurmstepd as a whole, this process playing
  * controller and srun. Started with the directory of the built programs.
  */
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -57,21 +56,6 @@ static void test_cancelled_before_its_launch(void **state)
     fake_end(&b, &f, 0);
 }
 
-static void write_prolog(struct bench *b)
-{
-    _cleanup_free_ char *path = mem_printf("%s/prolog", b->dir);
-    _cleanup_free_ char *conf = mem_printf("%s/slurm.conf", b->dir);
-    _cleanup_free_ char *text =
-        mem_printf("#!/bin/sh\necho up >%s/waits\nwhile [ ! -e %s/go ]; do sleep 0.01; done\n",
-                   b->dir, b->dir);
-    _cleanup_free_ char *line = mem_printf("Prolog=%s\n", path);
-    int fd = open(conf, O_WRONLY | O_APPEND | O_CLOEXEC);
-
-    assert_int_equal(path_write_file(path, text, strlen(text), 0755, NULL), 0);
-    assert_int_equal(path_write_all(fd, line, strlen(line)), 0);
-    close(fd);
-}
-
 /* Launches that wait for the prolog are answered at once, and never run. */
 static void test_cancelled_in_the_prolog(void **state)
 {
@@ -82,7 +66,8 @@ static void test_cancelled_in_the_prolog(void **state)
     char *go;
 
     bench_init(&b, programs, "");
-    write_prolog(&b);
+    bench_add_program(&b, "Prolog", "prolog",
+                      "cd $(dirname $0)\necho up >waits\nwhile [ ! -e go ]; do sleep 0.01; done\n");
     bench_start(&b);
     fake_init(&f, &b);
     fake_init(&f2, &b);

@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "slurmstepd/become.h"
+#include "slurmstepd/hook.h"
 #include "slurmstepd/mpi.h"
 #include "slurmstepd/vars.h"
 
@@ -29,22 +30,23 @@ static void report(const struct child_plan *plan, int code, const char *text)
     struct child_report r = {.code = code};
     union {
         struct cmsghdr head;
-        char room[CMSG_SPACE(sizeof(int))];
+        char room[CMSG_SPACE(CHILD_FDS * sizeof(int))];
     } control = {0};
     struct iovec part = {&r, sizeof(r)};
     struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
 
     snprintf(r.text, sizeof(r.text), "%s", text);
     if (!code) {
-        int fd = STDERR_FILENO;
+        static const int fds[CHILD_FDS] = {STDERR_FILENO, STDOUT_FILENO};
+        size_t len = sizeof(int) * (plan->pass_output ? CHILD_FDS : 1);
 
         part.iov_len = sizeof(r.code);
         m.msg_control = control.room;
-        m.msg_controllen = sizeof(control.room);
-        control.head.cmsg_len = CMSG_LEN(sizeof(int));
+        m.msg_controllen = CMSG_SPACE(len);
+        control.head.cmsg_len = CMSG_LEN(len);
         control.head.cmsg_level = SOL_SOCKET;
         control.head.cmsg_type = SCM_RIGHTS;
-        memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+        memcpy(CMSG_DATA(&control.head), fds, len);
     }
     if (sendmsg(plan->report_fd, &m, MSG_NOSIGNAL) < 0)
         _exit(1); /* the shepherd has gone */
@@ -156,15 +158,22 @@ static int close_the_rest(struct child_plan *plan, struct err *err)
     return 0;
 }
 
-static void finish_environment(struct task *t, const struct child_plan *plan)
+static void add_task(struct task *t, pid_t pid, struct envlist *env)
 {
     struct step *step = t->step;
     uint32_t *ids = mem_new_array(uint32_t, step->task_count);
 
     for (size_t i = 0; i < step->task_count; i++)
         ids[i] = step->tasks[i].id;
-    vars_task(&step->env, t->id, t->local, getpid(), ids, step->task_count);
+    vars_task(env, t->id, t->local, pid, ids, step->task_count);
     free(ids);
+}
+
+static void finish_environment(struct task *t, const struct child_plan *plan)
+{
+    struct step *step = t->step;
+
+    add_task(t, getpid(), &step->env);
     if (plan->pmi_fd >= 0) {
         size_t size = 0;
 
@@ -198,9 +207,10 @@ _Noreturn void child_run(struct task *t, struct child_plan *plan)
 {
     struct step *step = t->step;
     struct err err = {0};
-    int chdir_error = 0;
+    int chdir_error = 0, code;
     char byte;
 
+    plan->pass_output = hook_has_epilogs(step);
     default_signals();
     setsid();
     if (become_user(step->uid, step->gid, step->groups, step->group_count, &err))
@@ -227,5 +237,37 @@ _Noreturn void child_run(struct task *t, struct child_plan *plan)
         _exit(1); /* the shepherd has gone, or given up */
     finish_environment(t, plan);
     set_limits(plan);
+    code = hook_prologs(t, plan);
+    if (code)
+        _exit(code);
     run_program(t, plan);
+}
+
+_Noreturn void child_run_epilog(struct task *t, const char *name, const char *path)
+{
+    struct step *step = t->step;
+    char *const argv[] = {(char *)path, NULL};
+    int null;
+
+    default_signals();
+    setsid();
+    if (become_user(step->uid, step->gid, step->groups, step->group_count, NULL))
+        _exit(126);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != step->pid)
+        _exit(126);
+    umask(step->hook.umask & 0777);
+    null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0 ||
+        dup2(t->out_fd >= 0 ? t->out_fd : null, STDOUT_FILENO) < 0 ||
+        dup2(t->error_fd >= 0 ? t->error_fd : null, STDERR_FILENO) < 0 ||
+        syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC))
+        _exit(126);
+    if (chdir(step->hook.work_dir) && chdir("/tmp"))
+        _exit(126);
+    add_task(t, t->last_pid, &step->hook.env);
+    envlist_set(&step->hook.env, "SLURM_SCRIPT_CONTEXT", "epilog_task");
+    execve(path, argv, envlist_argv(&step->hook.env));
+    say("%s %s cannot be run: %s", name, path, strerror(errno));
+    _exit(127);
 }

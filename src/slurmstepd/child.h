@@ -9,7 +9,9 @@
 #include "slurmstepd/step.h"
 
 /* What the child says over its report socket: once, when all is set up (code 0, with its standard
- * error as SCM_RIGHTS) or when that failed. */
+ * error, and its standard output if epilogs want it, as SCM_RIGHTS) or when that failed. */
+#define CHILD_FDS 2
+
 struct child_report {
     int32_t code; /* positive errno or ERR_* */
     char text[ERR_TEXT_MAX];
@@ -19,9 +21,10 @@ struct child_report {
 struct child_plan {
     char *path[3]; /* NULL: fd */
     int fd[3];
-    bool truncate[3];     /* else what the file holds stays */
-    int pmi_fd;           /* -1: none */
-    bool is_pty;          /* fd[0] is the terminal, for all three */
+    bool truncate[3]; /* else what the file holds stays */
+    int pmi_fd;       /* -1: none */
+    bool is_pty;      /* fd[0] is the terminal, for all three */
+    bool pass_output;
     int report_fd, go_fd; /* go_fd: wait for a byte there; -1 */
     const char *work_dir;
     char *const *argv;
@@ -32,3 +35,6 @@ struct child_plan {
 };
 
 _Noreturn void child_run(struct task *t, struct child_plan *plan);
+
+/* An epilog of a task that has ended, with its output. name: as it is called in messages. */
+_Noreturn void child_run_epilog(struct task *t, const char *name, const char *path);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmstepd/drain.h"
 
-#define LOG_ROOM "slurmstepd"
-#include "base/log.h"
+#include "slurmstepd/journal.h"
 
 #define LOOKS 10 /* within the patience */
 
@@ -24,22 +23,6 @@ static size_t on_their_way(const struct step *step)
     return sum;
 }
 
-/* A shepherd has no log of its own, and seldom anything to say. */
-static void say_dropped(const struct step *step, size_t count)
-{
-    struct log_options options = {.program = "slurmstepd",
-                                  .file = step->log_file,
-                                  .file_level = LOG_LVL_ERROR,
-                                  .syslog_level = step->log_file ? LOG_LVL_QUIET : LOG_LVL_ERROR};
-
-    if (log_open(&options))
-        return;
-    log_error("step %s: %zu bytes of output are given up: its srun has taken none of them for %u "
-              "seconds since the step ended",
-              step->name, count, step->drain_sec);
-    log_close();
-}
-
 static void look(void *ctx)
 {
     struct step *step = ctx;
@@ -51,7 +34,10 @@ static void look(void *ctx)
         return;
     }
     if (left)
-        say_dropped(step, left);
+        journal_error(step,
+                      "step %s: %zu bytes of output are given up: its srun has taken none of them "
+                      "for %u seconds since the step ended",
+                      step->name, left, step->drain_sec);
     loop_stop(step->loop);
 }
 

@@ -153,7 +153,7 @@ void finish_check(struct step *step)
 {
     Pb__Usage usage = PB__USAGE__INIT;
 
-    if (step->phase == STEP_RUNNING && !step->left)
+    if (step->phase == STEP_RUNNING && !step->left && !step->epilogs)
         step->phase = STEP_KILLING;
     if (step->phase == STEP_RUNNING && step->killed && !step->unkillable)
         kill_all(step); /* what has been forked since */

@@ -12,6 +12,7 @@
 
 #include "slurmstepd/control.h"
 #include "slurmstepd/finish.h"
+#include "slurmstepd/hook.h"
 #include "slurmstepd/mpi.h"
 #include "slurmstepd/reap.h"
 #include "slurmstepd/task.h"
@@ -49,6 +50,7 @@ static void step_done(struct step *step)
     free(step->groups);
     free(step->node);
     free(step->name);
+    hook_done(step);
     free(step->dir);
     free(step->log_file);
     free(step->script);

@@ -52,6 +52,15 @@ static int batch_path(const struct step *step, const struct task *t, const char 
     return rc;
 }
 
+mode_t plan_umask(const struct step *step)
+{
+    const Pb__JobPayload *payload = step->batch ? step->batch->payload : NULL;
+
+    if (step->launch && step->launch->has_umask)
+        return step->launch->umask;
+    return payload && payload->has_umask ? payload->umask : DEFAULT_UMASK;
+}
+
 static int plan_batch(struct step *step, struct task *t, struct child_plan *plan, struct err *err)
 {
     const Pb__JobSpec *spec = step->batch->spec;
@@ -80,7 +89,7 @@ static int plan_batch(struct step *step, struct task *t, struct child_plan *plan
     plan->by_path = false;
     plan->rlimits = payload ? payload->rlimits : NULL;
     plan->rlimit_count = payload ? payload->n_rlimits : 0;
-    plan->umask = payload && payload->has_umask ? payload->umask : DEFAULT_UMASK;
+    plan->umask = plan_umask(step);
     return 0;
 }
 
@@ -135,7 +144,7 @@ static int plan_step(struct step *step, struct task *t, struct child_plan *plan,
     plan->by_path = true;
     plan->rlimits = l->rlimits;
     plan->rlimit_count = l->n_rlimits;
-    plan->umask = l->has_umask ? l->umask : DEFAULT_UMASK;
+    plan->umask = plan_umask(step);
     return 0;
 }
 

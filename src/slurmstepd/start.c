@@ -13,6 +13,7 @@
 #include "slurmstepd/control.h"
 #include "slurmstepd/drain.h"
 #include "slurmstepd/finish.h"
+#include "slurmstepd/hook.h"
 #include "slurmstepd/srun.h"
 #include "slurmstepd/task.h"
 #include "slurmstepd/vars.h"
@@ -100,9 +101,12 @@ void start_check(struct step *step)
     answer(step, 0, NULL);
     srun_tasks_started(step);
     let_go(step);
+    hook_keep(step);
     for (size_t i = 0; i < step->task_count; i++)
-        if (step->tasks[i].ended) /* a single task does not wait for our leave */
+        if (step->tasks[i].ended) { /* a single task does not wait for our leave */
             srun_task_exited(step, &step->tasks[i]);
+            hook_epilogs(&step->tasks[i]);
+        }
     forget_message(step);
     finish_check(step);
 }
@@ -167,7 +171,7 @@ static void make_tasks(struct step *step)
         t->step = step;
         t->id = here ? here->task_ids[i] : 0;
         t->local = (uint32_t)i;
-        t->report_fd = t->error_fd = t->pmi_fd = -1;
+        t->report_fd = t->error_fd = t->out_fd = t->pmi_fd = -1;
         t->in.fd = t->out.fd = t->err.fd = -1;
         t->out.ended = t->err.ended = true;
     }

@@ -54,17 +54,32 @@ struct drain {
     int64_t moved_at_ms;
 };
 
+#define HOOK_EPILOGS 2
+
+/* What epilogs of tasks need, see hook.h; kept from the start message. */
+struct hook {
+    char *path[HOOK_EPILOGS]; /* srun's, then the site's; NULL: none */
+    char *work_dir;
+    mode_t umask;
+    struct envlist env;
+};
+
 struct task {
     struct step *step;
     uint32_t id;    /* rank in the step */
     uint32_t local; /* index here */
     pid_t pid;      /* also its session and process group; 0: not running */
+    pid_t last_pid; /* what it was */
     bool ready;     /* user, directory and files are set up */
     bool ended;
     int wait_status;
     int report_fd; /* from the child until it is ready; -1 */
     struct loop_fd *report_watch;
     int error_fd; /* its standard error when that is a file, for our own lines; -1 */
+    int out_fd;   /* its standard output, kept for epilogs; -1 */
+    unsigned epilog_next;
+    pid_t epilog_pid; /* 0: none runs */
+    struct loop_timer *epilog_timer;
     struct stream out, err;
     struct input in;
     int pmi_fd; /* our end; -1 */
@@ -105,6 +120,8 @@ struct step {
 
     struct task *tasks;
     size_t task_count, left; /* left: not yet ended */
+    size_t epilogs;          /* that run */
+    struct hook hook;
 
     struct rpc_link *daemon;         /* the inherited connection; NULL: gone */
     VEC(struct rpc_link *) adopters; /* connections through our socket */

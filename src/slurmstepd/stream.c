@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "slurmstepd/finish.h"
@@ -112,6 +113,18 @@ void stream_cut(struct stream *s)
     while (s->fd >= 0 && take(s))
         ;
     stream_pump(s);
+}
+
+void stream_say(struct stream *s, const char *line)
+{
+    while (s->fd >= 0 && take(s))
+        ;
+    if (s->held.len) {
+        str_puts(&s->held, line);
+        forward(s);
+    } else {
+        srun_send_data(s->step, s->task, s->number, line, strlen(line));
+    }
 }
 
 bool stream_drained(const struct stream *s)

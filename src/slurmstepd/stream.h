@@ -14,6 +14,7 @@
 void stream_open(struct stream *s, struct task *t, uint32_t number, int fd); /* takes fd */
 void stream_pump(struct stream *s); /* srun's connection has room, or has gone */
 void stream_cut(struct stream *s);  /* reads what is there, then no more: every writer is gone */
+void stream_say(struct stream *s, const char *line); /* a line of ours, behind what was written */
 bool stream_drained(const struct stream *s);
 void stream_done(struct stream *s);
 

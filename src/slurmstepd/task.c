@@ -15,6 +15,7 @@
 #include "base/path.h"
 #include "slurmstepd/child.h"
 #include "slurmstepd/finish.h"
+#include "slurmstepd/hook.h"
 #include "slurmstepd/mpi.h"
 #include "slurmstepd/pattern.h"
 #include "slurmstepd/plan.h"
@@ -40,6 +41,10 @@ void task_done(struct task *t)
         close(take_fd(&t->report_fd));
     if (t->error_fd >= 0)
         close(take_fd(&t->error_fd));
+    if (t->out_fd >= 0)
+        close(take_fd(&t->out_fd));
+    if (t->epilog_timer)
+        loop_timer_free(take_ptr(t->epilog_timer));
     stream_done(&t->out);
     stream_done(&t->err);
     stream_input_done(t);
@@ -52,6 +57,7 @@ void task_report_exit(struct task *t, int wait_status)
 
     t->ended = true;
     t->wait_status = wait_status;
+    t->last_pid = t->pid;
     t->pid = 0;
     step->left--;
     step->exit_status = task_worse(step->exit_status, wait_status);
@@ -60,17 +66,19 @@ void task_report_exit(struct task *t, int wait_status)
         srun_task_exited(step, t);
 }
 
-/* Takes the descriptor that came with a report; -1 if none did. */
-static int passed_fd(struct msghdr *m)
+/* Takes the descriptors that came with a report. */
+static void take_passed(struct task *t, struct msghdr *m)
 {
     struct cmsghdr *c = CMSG_FIRSTHDR(m);
-    int fd;
+    int fds[CHILD_FDS];
 
     if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
-        c->cmsg_len != CMSG_LEN(sizeof(int)))
-        return -1;
-    memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-    return fd;
+        (c->cmsg_len != CMSG_LEN(sizeof(int)) && c->cmsg_len != CMSG_LEN(sizeof(fds))))
+        return;
+    memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+    t->error_fd = fds[0];
+    if (c->cmsg_len == CMSG_LEN(sizeof(fds)))
+        t->out_fd = fds[1];
 }
 
 static void on_report(void *ctx, int fd, unsigned ready)
@@ -78,7 +86,7 @@ static void on_report(void *ctx, int fd, unsigned ready)
     struct task *t = ctx;
     struct step *step = t->step;
     struct child_report r = {0};
-    char control[CMSG_SPACE(sizeof(int))];
+    char control[CMSG_SPACE(CHILD_FDS * sizeof(int))];
     struct iovec part = {&r, sizeof(r)};
     struct msghdr m = {.msg_iov = &part,
                        .msg_iovlen = 1,
@@ -102,7 +110,7 @@ static void on_report(void *ctx, int fd, unsigned ready)
         return;
     }
     t->ready = true;
-    t->error_fd = passed_fd(&m);
+    take_passed(t, &m);
     start_check(step);
 }
 
@@ -118,10 +126,12 @@ static void on_exit_of(void *ctx, pid_t pid, int wait_status)
         step->fail_text = mem_printf("task %u ended while it was being set up", t->id);
     }
     task_report_exit(t, wait_status);
-    if (step->phase == STEP_STARTING)
+    if (step->phase == STEP_STARTING) {
         start_check(step);
-    else
-        finish_check(step);
+        return;
+    }
+    hook_epilogs(t);
+    finish_check(step);
 }
 
 /* The terminal of a task: its slave end becomes the child's, the master is read and written. */
@@ -268,12 +278,14 @@ static void write_aside(int fd, const char *line)
 
 void task_say(struct step *step, const char *line)
 {
-    struct task *t = step->tasks;
+    if (step->task_count)
+        task_say_of(step->tasks, line);
+}
 
-    if (!step->task_count)
-        return;
-    if (!step->is_batch && !t->err.ended)
-        srun_send_data(step, t->id, 2, line, strlen(line));
+void task_say_of(struct task *t, const char *line)
+{
+    if (!t->step->is_batch && !t->err.ended)
+        stream_say(&t->err, line);
     else if (t->error_fd >= 0)
         write_aside(t->error_fd, line);
 }

@@ -15,4 +15,5 @@ int task_worse(int a, int b);
 
 /* A line of our own into the step's standard error, wherever that goes. */
 void task_say(struct step *step, const char *line);
+void task_say_of(struct task *t, const char *line); /* into that of one task */
 void task_done(struct task *t);
