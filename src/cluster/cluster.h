@@ -113,8 +113,8 @@ struct job {
     struct request want;
     uint32_t priority;
     int32_t nice;
-    int64_t submit_at, eligible_at, begin_at, start_at, end_at, sched_at,
-        expected_at;    /* wall seconds */
+    int64_t submit_at, eligible_at, begin_at, start_at, end_at, sched_at, expected_at,
+        shown_sched_at; /* wall seconds; shown: as packed in 'live' */
     int64_t limit_sec;  /* INT64_MAX: unlimited */
     const char *reason; /* static words, or the stored one; NULL: None */
     char *stored_reason, *reason_detail;

@@ -300,6 +300,7 @@ void job_pack_live(const struct cluster *c, struct job *j)
         SET(&m, requeue_after, true);
     if (j->warned)
         SET(&m, warned, true);
+    j->shown_sched_at = j->sched_at;
     size_t len = protobuf_c_message_get_packed_size(&m.base);
     str_clear(&j->live);
     str_reserve(&j->live, len);

@@ -13,6 +13,12 @@
 void finish_send_terminate(struct control *c, struct job *j, const struct alloc_node *a,
                            const char *why, uint32_t grace_sec)
 {
+    finish_send_terminate_to(c, j, c->cluster->nodes.data[a->node], why, grace_sec);
+}
+
+void finish_send_terminate_to(struct control *c, struct job *j, const struct node *n,
+                              const char *why, uint32_t grace_sec)
+{
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
@@ -35,7 +41,7 @@ void finish_send_terminate(struct control *c, struct job *j, const struct alloc_
         t.work_dir = spec->work_dir;
     }
     order.terminate = &t;
-    node_send_orders(c, c->cluster->nodes.data[a->node], &order);
+    node_send_orders(c, n, &order);
     str_done(&names);
 }
 

@@ -85,7 +85,7 @@ static void on_send(void *ctx, const char *node, const Pb__NodeOrders *orders)
     struct fixture *f = ctx;
     struct str packed = STR_INIT;
     struct fixture_order *o = mem_new(struct fixture_order);
-    o->node = node;
+    o->node = mem_strdup(node);
     arena_init(&o->arena, 0);
     pb_pack(&orders->base, &packed);
     o->orders = arena_unpack(&o->arena, &pb__node_orders__descriptor, packed.data, packed.len);
@@ -154,6 +154,7 @@ void fixture_clear(struct fixture *f)
 {
     vec_foreach (&f->orders, o) {
         arena_done(&(*o)->arena);
+        free((*o)->node);
         free(*o);
     }
     vec_foreach (&f->replies, r) {

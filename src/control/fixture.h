@@ -36,7 +36,7 @@ struct fixture_reply {
 };
 
 struct fixture_order {
-    const char *node;
+    char *node;
     struct arena arena;
     Pb__NodeOrders *orders;
 };

@@ -100,6 +100,8 @@ void finish_node_failed(struct control *c, struct job *j,
                         uint32_t node); /* the node lost its part */
 void finish_send_terminate(struct control *c, struct job *j, const struct alloc_node *a,
                            const char *why, uint32_t grace_sec);
+void finish_send_terminate_to(struct control *c, struct job *j, const struct node *n,
+                              const char *why, uint32_t grace_sec);
 void finish_send_remaining(struct control *c, struct job *j, const char *why, uint32_t grace_sec);
 void finish_requeue(struct control *c, struct job *j);
 void finish_clean(struct control *c, struct job *j); /* ended, and no node holds anything of it */

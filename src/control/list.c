@@ -101,7 +101,7 @@ static size_t first_job(const struct cluster *c, uint64_t cursor)
 
 static void add_job(struct control *c, struct job *j, bool steps, struct str *out)
 {
-    if (j->dirty)
+    if (j->dirty || j->sched_at != j->shown_sched_at)
         job_pack_live(c->cluster, j);
     struct str record = STR_INIT;
     if (steps) {

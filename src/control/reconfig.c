@@ -101,12 +101,24 @@ static void build(struct control *c, struct cluster *old, struct conf *conf, str
     reconfig_report_jobs(c, old, report);
 }
 
+/* The last thing a removed node is told. */
+static void end_on_removed(struct control *c, const struct cluster *old, struct job *j)
+{
+    const struct job *before = cluster_find_job(old, j->id);
+    vec_foreach (&before->alloc, a) {
+        const struct node *n = old->nodes.data[a->node];
+        if (!a->released && !cluster_find_node(c->cluster, n->name))
+            finish_send_terminate_to(c, j, n, "NODE FAILURE", (uint32_t)c->conf->kill_wait_sec);
+    }
+}
+
 /* A running job whose node left the configuration has lost it. */
 static void settle_running(struct control *c, const struct cluster *old, struct job *j)
 {
     bool first;
     if (!reconfig_lost_node(old, c->cluster, j->id, &first))
         return;
+    end_on_removed(c, old, j);
     if (j->no_kill && !first && job_nodes_left(j) > 0) {
         job_touch(c->cluster, j);
         return;

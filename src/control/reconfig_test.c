@@ -102,6 +102,8 @@ static void what_is_said_is_done(void **state)
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     check_text(fixture_reread(f, AFTER, false), &j);
+    assert_int_equal(fixture_terminates(f, "n1", (uint32_t)j.on_n1), 1); /* nothing runs on there */
+    assert_int_equal(fixture_terminates(f, "n1", (uint32_t)j.no_requeue), 1);
     assert_int_equal(fixture_job(f, &arena, (uint32_t)j.on_n1)->live->restarts, 1);
     assert_int_equal(fixture_state(f, (uint32_t)j.no_requeue), PB__JOB_STATE__NODE_FAIL);
     assert_int_equal(fixture_job(f, &arena, (uint32_t)j.no_requeue)->live->completing, 0);

@@ -164,6 +164,7 @@ void start_plan(struct control *c)
             start_job(c, d.job, &d);
         else
             control_reason(c, d.job, d.reason, d.detail);
+        d.job->sched_at = control_wall(c);
         d.job->expected_at = d.kind == PLAN_WAIT ? d.start_at : 0;
         select_done(&d.where);
         free(d.detail);

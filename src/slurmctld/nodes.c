@@ -110,8 +110,7 @@ void nodes_close_unknown(struct ctld *c, const struct conf *conf)
     HASH_ITER (hh, c->sessions_by_name, n, next) {
         if (conf_find_node(conf, n->name) >= 0)
             continue;
-        rpc_session_free(n->s);
-        forget(n);
+        rpc_session_finish(n->s);
     }
 }
 

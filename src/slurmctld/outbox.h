@@ -25,6 +25,7 @@ enum outbox_kind {
     OUTBOX_ACK,     /* number: the sequence number */
     OUTBOX_WELCOME, /* number: the epoch */
     OUTBOX_SCRIPT,  /* number: the job whose script answers the call */
+    OUTBOX_UNKNOWN, /* sessions of nodes that the configuration does not have may close */
     OUTBOX_STOP,    /* what was added before it has left */
 };
 

@@ -64,7 +64,7 @@ static void on_done(void *arg)
         report_unchangeable(control_conf(c->control), r->conf);
         control_reconfigure(c->control, r->call, r->conf);
         const struct conf *conf = control_conf(c->control);
-        nodes_close_unknown(c, conf);
+        outbox_add(c->outbox, outbox_item_new(OUTBOX_UNKNOWN, NULL, 0));
         names_forget(c->names);
         c->debug_given = false;
         logging_open(c, conf, false);

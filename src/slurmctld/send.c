@@ -129,6 +129,9 @@ void send_item(void *ctx, const struct outbox_item *item)
     case OUTBOX_SCRIPT:
         send_script(c, item->call, item->number);
         break;
+    case OUTBOX_UNKNOWN:
+        nodes_close_unknown(c, control_conf(c->control));
+        break;
     case OUTBOX_STOP:
         stop_now(c);
         break;

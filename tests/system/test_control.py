@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What scontrol does besides showing: short names of things, requeuing into a hold, the detail of the log."""
-from harness import ROOT, eventually
+from harness import ROOT, alive, eventually
 
 import pytest
 
@@ -108,20 +108,26 @@ def test_partitions_come_and_go(make_cluster):
 def test_reconfigure_says_what_it_means(make_cluster):
     """CORE-127: --dry-run says it and changes nothing; a wrong file says where; running jobs are not disturbed."""
     c = make_cluster(nodes=3)
-    job = c.sbatch("-w", "n3", "--requeue", wrap="sleep 100")
-    stays = c.sbatch("-w", "n1", wrap="sleep 100")
-    for j in (job, stays):
-        eventually(lambda: c.state(j) == "RUNNING", "both run")
+    stays = c.sbatch("-w", "n1", "--exclusive", wrap="sleep 100")
+    other = c.sbatch("-w", "n2", "-c3", wrap="sleep 100")
+    job = c.sbatch("--requeue", "--mem=2000", "-c2", wrap=f"echo $$ >>{c.dir}/pids; exec sleep 100")
+    assert other and c.job(job)["NodeList"] == "n3"
+    eventually((c.dir / "pids").exists, "it has begun")
     before = c.conf_file.read_text()
     c.conf_file.write_text("".join(l + "\n" for l in before.splitlines() if not l.startswith("NodeName=n3")))
     said = c.run("scontrol reconfigure --dry-run").ok()
     assert "node n3: removed" in said and f"JobId={job}: runs on node n3, which is removed: it is queued again" in said
     assert c.state(job) == "RUNNING" and c.run("sinfo -h -o %N").ok() == "n[1-3]"
     assert c.run("scontrol reconfigure").ok() == said
-    eventually(lambda: c.job(job)["Restarts"] == "1" and c.state(job) == "RUNNING", "it runs elsewhere")
+    assert c.job(job)["Restarts"] == "1" and c.state(job) == "PENDING"
+    first = int((c.dir / "pids").read_text())
+    eventually(lambda: not alive(first), "what ran on the removed node ends")
+    c.run(f"scancel {other}").ok()
+    eventually(lambda: c.state(job) == "RUNNING", "it runs elsewhere")
     assert c.state(stays) == "RUNNING" and c.job(stays)["Restarts"] == "0"
     c.conf_file.write_text(before + "MaxJobCount=lots\n")
     line = len(before.splitlines()) + 1
     c.run("scontrol reconfigure").fails(f"slurm.conf:{line}")
     c.run("scontrol reconfigure --dry-run").fails(f"slurm.conf:{line}")
+    c.conf_file.write_text(before)
     assert c.state(stays) == "RUNNING"
