@@ -146,7 +146,6 @@ void cluster_free(struct cluster *c)
     vec_done(&c->removed_parts);
     vec_done(&c->parts);
     vec_done(&c->dirty);
-    idmap_done(&c->by_id);
     idmap_done(&c->requests);
     free(c);
 }

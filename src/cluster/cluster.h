@@ -144,11 +144,11 @@ struct cluster {
     VEC(struct node *) nodes; /* index: that of the configuration */
     VEC(struct part *) parts; /* in order of the configuration */
     VEC(struct job *) jobs;   /* by rising id, once all are loaded */
-    struct idmap by_id, requests;
-    VEC(uint32_t) dirty; /* ids of jobs to be written at the end of the turn */
-    struct order due;    /* jobs, by the monotonic time something must happen */
-    struct order ends;   /* running jobs, by the wall time they end at the latest */
-    struct order silent; /* nodes that do not answer */
+    struct idmap requests;    /* ids of the jobs they made */
+    VEC(uint32_t) dirty;      /* ids of jobs to be written at the end of the turn */
+    struct order due;         /* jobs, by the monotonic time something must happen */
+    struct order ends;        /* running jobs, by the wall time they end at the latest */
+    struct order silent;      /* nodes that do not answer */
     VEC(struct str)
     removed_parts;  /* packed PartChange: lines of slurm.conf that scontrol removed */
     uint64_t stamp; /* rises with every change */

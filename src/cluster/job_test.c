@@ -321,7 +321,7 @@ static void warnings(void **state)
         {"signal=", 0, 0, false},
         {"signal=NONSENSE", 0, 0, false},
         {"signal=@30", 0, 0, false},
-        {"signal=ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFGHIJKL@5", 0, 0, false},
+        {"signal=HUPABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFGHI@5", 0, 0, false},
         {"signal=TERM", 15, 60, false},
         {"signal=SIGUSR1@120", 10, 120, false},
         {"signal=9@5", 9, 5, false},
