@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What scontrol does besides showing: short names of things, requeuing into a hold, the detail of the log."""
-from harness import ROOT, alive, eventually
+import pathlib
+import re
+import signal
 
 import pytest
+
+from harness import ROOT, alive, eventually
 
 
 def test_short_names_of_things(cluster):
@@ -131,3 +135,72 @@ def test_reconfigure_says_what_it_means(make_cluster):
     c.run("scontrol reconfigure --dry-run").fails(f"slurm.conf:{line}")
     c.conf_file.write_text(before)
     assert c.state(stays) == "RUNNING"
+
+
+def test_wait_job(cluster):
+    job = cluster.sbatch("-H", "-o", "/dev/null", wrap="sleep 100")
+    waiting = cluster.popen(f"scontrol wait_job {job}")
+    cluster.run(f"scontrol release {job}").ok()
+    assert waiting.communicate(timeout=60) == ("", "") and waiting.returncode == 0
+    assert cluster.state(job) == "RUNNING"
+    held = cluster.sbatch("-H", wrap="true")
+    waiting = cluster.popen(f"scontrol wait_job {held}")
+    cluster.run(f"scancel {job} {held}").ok()
+    assert waiting.communicate(timeout=60)[1] == f"scontrol: Job {held} no longer running\n" and waiting.returncode == 1
+    cluster.run("scontrol wait_job 999999").fails("scontrol: Problem running job 999999")
+    cluster.wait(job)
+
+
+def test_completing(make_cluster, tmp_path):
+    epilog, gate = tmp_path / "epilog", tmp_path / "gate"
+    epilog.write_text(f"#!/bin/sh\n[ $SLURMD_NODENAME = n1 ] || while [ ! -e {gate} ]; do sleep 0.05; done\n")
+    epilog.chmod(0o755)
+    c = make_cluster(nodes=3, conf=f"Epilog={epilog}")
+
+    def completing():
+        return c.run("scontrol completing").ok()
+
+    try:
+        assert completing() == ""
+        job = c.sbatch("-N3", "-o", "/dev/null", wrap="true")
+        eventually(lambda: completing().endswith("=n[2-3] "), "the first node is done")
+        assert re.fullmatch(rf"JobId={job} EndTime=\d{{4}}-\S+ CompletingTime=00:00:\d\d Nodes\(COMPLETING\)=n\[2-3\] ",
+                            completing())
+    finally:
+        gate.touch()
+    eventually(lambda: completing() == "", "every node is done")
+
+
+def test_write_config(make_cluster):
+    """What is written means what is in force, changes of records included."""
+    c = make_cluster(nodes=3, conf="KillOnBadExit=1\nPriorityWeightAge=5\n", node_conf="Feature=a,b Weight=3")
+    c.run("scontrol update PartitionName=main MaxTime=50 MaxNodes=2 State=DRAIN").ok()
+    said = c.run("scontrol write config").ok()
+    written = pathlib.Path(said.removeprefix("Slurm config saved to "))
+    assert re.fullmatch(re.escape(str(c.conf_file)) + r"\.\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", str(written))
+    check = c.run(f"scontrol check {written}")
+    assert check.ok().endswith("3 nodes, 1 partitions, 1 warnings") and "PriorityWeightAge" in check.stderr
+    assert "MaxTime=00:50:00" in written.read_text() and "Features=a,b" in written.read_text()
+
+    def shown():
+        volatile = r"^(Configuration data as of|BOOT_TIME).*$|(CPULoad|FreeMem|LastBusyTime|BootTime)=\S+"
+        return [re.sub(volatile, "", c.run(f"scontrol show {what}").ok(), flags=re.M)
+                for what in ("config", "node", "partition")]
+
+    before = shown()
+    c.conf_file.write_text(written.read_text())
+    c.kill("slurmctld", signal.SIGTERM)
+    c.start_controller()
+    c.wait_ready()
+    assert [s.splitlines() for s in shown()] == [s.splitlines() for s in before]
+    assert c.run("scontrol write config copy").ok().startswith("Slurm config saved to copy.")
+    assert len(list(c.work.glob("copy.*"))) == 1
+    c.run("scontrol write config /nonexistent/x").fails("/nonexistent")
+
+
+def test_what_is_missing_is_listed(cluster):
+    listed = cluster.run("scontrol help").ok().rpartition("not available in this version:")[2].split()
+    assert {"listpids", "pidinfo", "reboot", "resume", "suspend", "top"} <= set(listed)
+    for word in listed:
+        done = cluster.run(f"scontrol {word} 1")
+        assert (done.returncode, done.stderr) == (1, f"scontrol: error: {word} is not available in this version\n")

@@ -293,39 +293,6 @@ int run_requeuehold(int argc, char **argv)
     return requeue(argc, argv, true);
 }
 
-int run_write(int argc, char **argv)
-{
-    Pb__JobIdRequest request = PB__JOB_ID_REQUEST__INIT;
-    Pb__JobScript *reply = NULL;
-    Pb__StepId id = PB__STEP_ID__INIT;
-    struct err err = {0};
-    if (strncasecmp(argv[0], "batch_script", strlen(argv[0]))) {
-        cmd_line("invalid write argument:%s", argv[0]);
-        return 1;
-    }
-    if (job_state_parse_id(argv[1], &id, &err) < 0 || id.has_step_id) {
-        cmd_line("job script retrieval failed: %s: %s", err_text(ERR_NO_JOB), argv[1]);
-        return 1;
-    }
-    request.job_id = id.job_id;
-    if (cmd_call(RPC_JOB_SCRIPT, &request.base, &reply, &err) < 0) {
-        cmd_line("job script retrieval failed: %s", err.text);
-        return 1;
-    }
-    if (argc > 2 && str_eq(argv[2], "-")) {
-        str_append(cmd_out(), reply->script.data, reply->script.len);
-        return 0;
-    }
-    _cleanup_free_ char *own_name = mem_printf("slurm-%u.sh", id.job_id);
-    const char *file = argc > 2 ? argv[2] : own_name;
-    if (path_write_file(file, reply->script.data, reply->script.len, 0700, &err) < 0) {
-        cmd_line("job script retrieval failed: %s", err.text);
-        return 1;
-    }
-    str_printf(cmd_out(), "batch script for job %u written to %s\n", id.job_id, file);
-    return 0;
-}
-
 int run_check(int argc, char **argv)
 {
     _cleanup_free_ char *path = argc ? mem_strdup(argv[0]) : conf_path();

@@ -16,6 +16,7 @@
 #define MAY ARGS_MAY
 #define LINE_BYTES_MAX 65536
 #define WORDS_MAX 1024
+#define HELP_WIDTH 78
 #define WORD_LEAST 3 /* letters of an abbreviated command */
 
 struct scontrol scontrol;
@@ -48,6 +49,23 @@ static const struct command {
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
+static void put_missing(struct str *out)
+{
+    size_t column = HELP_WIDTH;
+    str_puts(out, "\nCommands of Slurm's that are not available in this version:");
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (commands[i].run)
+            continue;
+        column += strlen(commands[i].word) + 2;
+        if (column > HELP_WIDTH) {
+            str_puts(out, "\n ");
+            column = strlen(commands[i].word) + 3;
+        }
+        str_printf(out, " %s", commands[i].word);
+    }
+    str_putc(out, '\n');
+}
+
 int run_help(int argc, char **argv)
 {
     struct str *out = cmd_out();
@@ -64,6 +82,7 @@ int run_help(int argc, char **argv)
         while (out->len - start < 36);
         str_printf(out, "%s\n", c->help);
     }
+    put_missing(out);
     return 0;
 }
 

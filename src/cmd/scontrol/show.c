@@ -11,6 +11,7 @@
 #include "cmd/common/job_state.h"
 #include "cmd/common/json_out.h"
 #include "cmd/common/records.h"
+#include "cmd/scontrol/config_file.h"
 #include "cmd/scontrol/scontrol.h"
 #include "cmd/scontrol/text_record.h"
 #include "proto/ctl.pb-c.h"
@@ -220,17 +221,11 @@ static int show_partition(const char *name)
 static json_t *json_config(const char *text)
 {
     json_t *config = json_object();
-    for (const char *line = text; *line;) {
-        size_t len = strcspn(line, "\n");
-        _cleanup_free_ char *key = mem_strndup(line, len);
-        char *value = strstr(key, " = ");
-        if (value) {
-            key[strcspn(key, " ")] = 0;
-            value += strlen(" = ");
-            json_object_set_new(config, key,
-                                str_eq(value, "(null)") ? json_null() : json_out_text(value));
-        }
-        line += len + (line[len] == '\n');
+    struct config_line line;
+    while (config_line_next(&text, &line)) {
+        json_object_set_new(config, line.key,
+                            line.is_null ? json_null() : json_out_text(line.value));
+        config_line_done(&line);
     }
     return config;
 }

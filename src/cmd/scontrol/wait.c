@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Jobs on their way: "scontrol wait_job" until one has begun, "completing" those that are ending.
+ */
+#include <poll.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/hostlist.h"
+#include "base/mem.h"
+#include "base/timefmt.h"
+#include "base/vec.h"
+#include "cmd/common/alloc.h"
+#include "cmd/common/cmd.h"
+#include "cmd/common/job_state.h"
+#include "cmd/common/records.h"
+#include "cmd/scontrol/scontrol.h"
+
+#define PAUSE_MIN_MS 50
+#define PAUSE_MAX_MS 2000
+
+enum progress { UNKNOWN, WAITING, READY, OVER };
+
+static int on_job(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    enum progress *progress = ctx;
+    const Pb__JobList *part = (const Pb__JobList *)message;
+    for (size_t i = 0; i < part->n_jobs; i++) {
+        const Pb__JobLive *live = part->jobs[i]->live;
+        if (live)
+            *progress = job_state_is_final(live)                ? OVER
+                        : live->state == PB__JOB_STATE__PENDING ? WAITING
+                                                                : READY;
+    }
+    return 0;
+}
+
+static int ask(uint32_t *job_id, enum progress *progress, struct err *err)
+{
+    Pb__JobFilter filter = PB__JOB_FILTER__INIT;
+    filter.job_id = job_id;
+    filter.n_job_id = 1;
+    filter.has_all_states = filter.all_states = 1;
+    *progress = UNKNOWN;
+    return rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_job, progress, err);
+}
+
+int run_wait_job(int argc, char **argv)
+{
+    Pb__StepId id = PB__STEP_ID__INIT;
+    struct err err = {0};
+    enum progress progress = WAITING;
+    bool told = false;
+    if (job_state_parse_id(argv[0], &id, NULL) < 0) {
+        cmd_line("Invalid job_id %s", argv[0]);
+        return 1;
+    }
+    for (int pause_ms = PAUSE_MIN_MS; progress == WAITING;) {
+        int r = ask(&id.job_id, &progress, &err);
+        if (r < 0 && !alloc_is_transient(r) && r != -ERR_NO_JOB) {
+            cmd_error("%s", err.text);
+            return 1;
+        }
+        if (r < 0 && r != -ERR_NO_JOB) {
+            progress = WAITING; /* a controller that is away comes back */
+            if (!told)
+                cmd_say("%s", err.text);
+            told = true;
+        }
+        if (progress == WAITING)
+            poll(NULL, 0, pause_ms);
+        pause_ms = pause_ms * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : pause_ms * 2;
+    }
+    if (progress == UNKNOWN)
+        cmd_say("Problem running job %u", id.job_id);
+    else if (progress == OVER)
+        cmd_say("Job %u no longer running", id.job_id);
+    return progress == READY ? 0 : 1;
+}
+
+struct ending {
+    uint32_t job_id;
+    int64_t end_at;
+    struct hostlist *nodes;
+    struct hostlist *completing, *down; /* of them */
+};
+
+struct completing {
+    VEC(struct ending) jobs;
+    int64_t now;
+};
+
+static int on_ending(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    struct completing *c = ctx;
+    const Pb__JobList *part = (const Pb__JobList *)message;
+    c->now = part->has_now ? part->now : time(NULL);
+    for (size_t i = 0; i < part->n_jobs; i++) {
+        const Pb__JobLive *live = part->jobs[i]->live;
+        struct ending job = {0};
+        if (!live || !live->completing)
+            continue;
+        job.job_id = live->job_id;
+        job.end_at = live->end_at;
+        if (hostlist_parse(live->nodes ? live->nodes : "", &job.nodes, err) < 0)
+            return -ERR_PARSE;
+        job.completing = hostlist_new();
+        job.down = hostlist_new();
+        vec_push(&c->jobs, job);
+    }
+    return 0;
+}
+
+static int on_nodes(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    struct completing *c = ctx;
+    const Pb__NodeList *part = (const Pb__NodeList *)message;
+    for (size_t i = 0; i < part->n_nodes; i++) {
+        const Pb__NodeRecord *n = part->nodes[i];
+        bool down = n->state == PB__NODE_BASE__NODE_DOWN;
+        if (!down && !n->completing)
+            continue;
+        vec_foreach (&c->jobs, job)
+            if (hostlist_find(job->nodes, n->name) >= 0)
+                hostlist_push(down ? job->down : job->completing, n->name);
+    }
+    return 0;
+}
+
+static void put_nodes(const char *state, struct hostlist *nodes)
+{
+    if (!hostlist_count(nodes))
+        return;
+    str_printf(cmd_out(), "Nodes(%s)=", state);
+    hostlist_format(nodes, cmd_out());
+    str_putc(cmd_out(), ' ');
+}
+
+static void put_ending(const struct ending *job, int64_t now)
+{
+    char date[TIME_TEXT_MAX], since[TIME_TEXT_MAX];
+    str_printf(cmd_out(), "JobId=%u EndTime=%s CompletingTime=%s ", job->job_id,
+               time_format_date(job->end_at, "Unknown", date),
+               time_format_limit(now > job->end_at ? now - job->end_at : 0, since));
+    put_nodes("COMPLETING", job->completing);
+    put_nodes("DOWN", job->down);
+    str_putc(cmd_out(), '\n');
+}
+
+int run_completing(int argc, char **argv)
+{
+    Pb__JobFilter jobs = PB__JOB_FILTER__INIT;
+    Pb__NodeFilter nodes = PB__NODE_FILTER__INIT;
+    struct completing c = {0};
+    struct err err = {0};
+    jobs.has_completing = jobs.completing = 1;
+    int r = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &jobs.base, on_ending, &c, &err);
+    if (r == 0 && c.jobs.len)
+        r = rpc_call_stream(cmd_client(), RPC_NODE_LIST, &nodes.base, on_nodes, &c, &err);
+    if (r < 0)
+        cmd_line("slurm_load_jobs error: %s", err.text);
+    vec_foreach (&c.jobs, job) {
+        if (r == 0)
+            put_ending(job, c.now);
+        hostlist_free(job->nodes);
+        hostlist_free(job->completing);
+        hostlist_free(job->down);
+    }
+    vec_done(&c.jobs);
+    return r < 0 ? 1 : 0;
+}
