@@ -25,6 +25,23 @@ static void unknown_codes_have_a_text(void **state)
     }
 }
 
+/* They travel: two errors of one number would be each other. */
+static void numbers_and_names_are_unique(void **state)
+{
+    static const struct {
+        const char *name;
+        int number;
+    } rows[] = {
+#define ERR(name, number, text) {#name, number},
+#include "base/err.def"
+#undef ERR
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        for (size_t j = 0; j < i; j++)
+            if (rows[i].number == rows[j].number || strcmp(rows[i].name, rows[j].name) == 0)
+                fail_msg("%s and %s are both %d", rows[j].name, rows[i].name, rows[i].number);
+}
+
 static void both_tables_answer_for_either_sign(void **state)
 {
     static const struct {
@@ -89,6 +106,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(null_err_is_fine),
         cmocka_unit_test(unknown_codes_have_a_text),
+        cmocka_unit_test(numbers_and_names_are_unique),
         cmocka_unit_test(both_tables_answer_for_either_sign),
         cmocka_unit_test(numbers_are_distinct_and_above_errno),
         cmocka_unit_test(text_is_set_and_prefixed),

@@ -78,14 +78,15 @@ struct request { /* what the planner needs to know of a job */
 struct alloc_node {
     uint32_t node, units, cpus, step_cpus; /* step_cpus: in use by steps that do not overlap */
     struct bitset *busy;                   /* which units */
-    uint64_t mem_mib;
-    bool released, touched; /* touched: something may have run there */
+    uint64_t mem_mib, step_mem_mib;        /* step: of the memory, what steps have asked for */
+    bool released, touched;                /* touched: something may have run there */
     char *incarnation;
 };
 
 struct step_node {
     uint32_t at; /* index into the job's allocation */
     uint32_t cpus, tasks;
+    uint64_t mem_mib; /* that it asked for; 0: it shares the job's */
     bool ended;
 };
 

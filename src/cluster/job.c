@@ -329,8 +329,11 @@ static void restore_step(struct cluster *c, struct job *j, const Pb__StepRecord 
         struct step_node sn = {.at = (uint32_t)(a - j->alloc.data),
                                .cpus = r->layout[i]->cpus,
                                .tasks = (uint32_t)r->layout[i]->n_task_ids};
+        bool own = OR(r, own_memory, 0) && OR(r->layout[i], mem_mib, 0) < a->mem_mib;
+        sn.mem_mib = own ? r->layout[i]->mem_mib : 0;
         vec_push(&s.nodes, sn);
         a->step_cpus += s.overlap ? 0 : sn.cpus;
+        a->step_mem_mib += s.overlap ? 0 : sn.mem_mib;
     }
     pb_pack(&r->base, &s.record);
     vec_push(&j->steps, s);

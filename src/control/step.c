@@ -13,7 +13,8 @@ struct layout { /* of one step under construction, arrays by place in the alloca
     struct job *j;
     const Pb__StepSpec *spec;
     bool *usable, overlap, overcommit;
-    uint32_t *cap, *most, *tasks; /* tasks that fit now, that could ever, that are placed */
+    uint32_t *cap, *by_cpus, *most,
+        *tasks; /* tasks that fit now, that could ever, that are placed */
     uint32_t wanted_nodes, count, cpus_per_task, num_tasks;
     bool nodes_given;
 };
@@ -94,6 +95,34 @@ static int find_counts(struct layout *l, struct err *err)
     return 0;
 }
 
+/* Memory of a node for so many tasks; 0: none of its own. What comes with the environment of the
+ * job is no request of the step's: as much as the job has there is shared by its steps. */
+static uint64_t memory_wanted(const struct layout *l, const struct alloc_node *a, uint32_t tasks)
+{
+    const Pb__StepSpec *s = l->spec;
+    if (!a->mem_mib)
+        return 0;
+    if (s->has_mem_per_node_mib)
+        return s->mem_per_node_mib == a->mem_mib ? 0 : s->mem_per_node_mib;
+    if (!s->has_mem_per_cpu_mib)
+        return 0;
+    uint64_t cpus = (uint64_t)tasks * l->cpus_per_task;
+    bool wraps = cpus && s->mem_per_cpu_mib > UINT64_MAX / cpus;
+    return wraps ? UINT64_MAX : s->mem_per_cpu_mib * cpus;
+}
+
+/* How many of 'cap' tasks the free memory holds. */
+static uint32_t memory_fits(const struct layout *l, const struct alloc_node *a, uint64_t free_mib,
+                            uint32_t cap)
+{
+    uint64_t one = memory_wanted(l, a, 1);
+    if (one == 0 || cap == 0)
+        return cap;
+    if (l->spec->has_mem_per_node_mib)
+        return one <= free_mib ? cap : 0;
+    return free_mib / one < cap ? (uint32_t)(free_mib / one) : cap;
+}
+
 static void find_capacity(struct layout *l)
 {
     uint32_t per_node = OR(l->spec, ntasks_per_node, UINT32_MAX);
@@ -103,8 +132,11 @@ static void find_capacity(struct layout *l)
         uint32_t idle = l->overlap ? a->cpus : a->cpus > a->step_cpus ? a->cpus - a->step_cpus : 0;
         uint32_t cap = l->overcommit ? l->num_tasks : idle / l->cpus_per_task;
         uint32_t most = l->overcommit ? l->num_tasks : a->cpus / l->cpus_per_task;
+        uint64_t left = l->overlap ? a->mem_mib : a->mem_mib - a->step_mem_mib;
         l->cap[i] = !l->usable[i] ? 0 : cap < per_node ? cap : per_node;
-        l->most[i] = !l->usable[i] ? 0 : most < per_node ? most : per_node;
+        l->by_cpus[i] = !l->usable[i] ? 0 : most < per_node ? most : per_node;
+        l->most[i] = memory_fits(l, a, a->mem_mib, l->by_cpus[i]);
+        l->cap[i] = memory_fits(l, a, left, l->cap[i]);
     }
 }
 
@@ -136,8 +168,10 @@ static int place(struct layout *l, struct err *err)
 {
     bool *picked = mem_new_array(bool, l->j->alloc.len);
     int rc = 0;
-    if (!pick(l, l->most, picked))
+    if (!pick(l, l->by_cpus, picked))
         rc = no(err, ERR_TOO_MANY_CPUS, NULL);
+    else if (!pick(l, l->most, picked))
+        rc = no(err, ERR_STEP_MEMORY, NULL);
     else if (!pick(l, l->cap, picked))
         rc = no(err, ERR_NODES_BUSY, NULL);
     else
@@ -179,8 +213,11 @@ static size_t build_nodes(struct control *c, const struct layout *l, struct step
         m->task_ids = arena_alloc(arena, sizeof(uint32_t) * l->tasks[i]);
         uint32_t cpus = l->tasks[i] * l->cpus_per_task;
         m->cpus = cpus < a->cpus ? cpus : a->cpus;
-        SET(m, mem_mib, a->mem_mib);
-        vec_push(&s->nodes, ((struct step_node){.at = i, .cpus = m->cpus, .tasks = l->tasks[i]}));
+        uint64_t own = memory_wanted(l, a, l->tasks[i]);
+        SET(m, mem_mib, own ? own : a->mem_mib);
+        vec_push(&s->nodes, ((struct step_node){
+                                .at = i, .cpus = m->cpus, .tasks = l->tasks[i], .mem_mib = own}));
+        a->step_mem_mib += l->overlap ? 0 : own;
         a->step_cpus += l->overlap || l->overcommit ? 0 : m->cpus;
         a->touched = true;
         at[count] = i;
@@ -212,6 +249,7 @@ static void build_record(struct control *c, const struct layout *l, struct step 
     r.partition = l->j->part ? (char *)l->j->part->conf.name : NULL;
     SET(&r, cpus_per_task, l->cpus_per_task);
     SET(&r, overlap, l->overlap || l->overcommit);
+    SET(&r, own_memory, l->spec->has_mem_per_node_mib || l->spec->has_mem_per_cpu_mib);
     SET(&r, time_limit_sec, OR(l->spec, time_limit_sec, INT64_MAX));
     r.has_request_id = l->spec->request_id.len == sizeof s->request_id;
     r.request_id = l->spec->request_id;
@@ -242,6 +280,7 @@ int step_make(struct control *c, struct job *j, const Pb__StepSpec *spec, struct
     l.usable = arena_alloc(&arena, j->alloc.len + 1);
     l.cap = arena_alloc(&arena, bytes);
     l.most = arena_alloc(&arena, bytes);
+    l.by_cpus = arena_alloc(&arena, bytes);
     l.tasks = arena_alloc(&arena, bytes);
     l.overcommit = l.overcommit || j->want.overcommit;
     int rc = find_usable(c, &l, err);
@@ -366,6 +405,7 @@ void step_remove(struct control *c, struct job *j, struct step *s)
     vec_foreach (&s->nodes, n) {
         struct alloc_node *a = &j->alloc.data[n->at];
         a->step_cpus -= s->overlap ? 0 : n->cpus < a->step_cpus ? n->cpus : a->step_cpus;
+        a->step_mem_mib -= n->mem_mib < a->step_mem_mib ? n->mem_mib : a->step_mem_mib;
     }
     if (s->exit_status > j->derived_status)
         j->derived_status = s->exit_status;

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Memory of steps: CORE-022, CORE-133."""
+
+
+def test_a_step_asks_for_no_more_than_its_job_has(make_cluster):
+    c = make_cluster(nodes=1)
+    job = c.sbatch("-n3", "--mem-per-cpu=100", wrap="srun -n1 --mem=301 true; echo $?; srun -n1 --mem-per-cpu=400 true; echo $?; "
+                   "srun -n1 --mem=300 true; echo $?; srun -n3 true; echo $?")
+    c.wait(job)
+    out = c.output(job)
+    assert out.count("Memory required by task is not available") == 2
+    assert [l for l in out.splitlines() if l.isdigit()] == ["1", "1", "0", "0"]
+
+
+def test_steps_that_state_their_memory_wait_for_it(make_cluster):
+    """Two steps of 60 in a job of 100 run one after the other; steps that state none share what there is."""
+    c = make_cluster(nodes=1)
+    line = "srun -n1 --mem=60 sh -c 'mkdir {0}/only || echo both; sleep 0.3; rmdir {0}/only'".format(c.work)
+    job = c.sbatch("-n4", "--mem=100", wrap=f"{line} & {line} & wait; echo done")
+    c.wait(job)
+    assert [l for l in c.output(job).splitlines() if "srun:" not in l] == ["done"]
+    gate = c.work / "gate"
+    meet = f"srun -n1 sh -c 'touch {gate}.$0; while [ ! -e {gate}.a -o ! -e {gate}.b ]; do sleep 0.02; done' "
+    job = c.sbatch("-n4", "--mem=100", wrap=f"{meet} a & {meet} b & wait; echo met")
+    assert c.wait(job)["JobState"] == "COMPLETED"
+    assert "met" in c.output(job)
