@@ -14,7 +14,7 @@ static void keys_diff(const struct conf_key *keys, size_t count, const char *wha
         conf_value_text(&keys[i], from, out);
         str_puts(out, " -> ");
         conf_value_text(&keys[i], to, out);
-        str_putc(out, '\n');
+        str_puts(out, keys[i].effect ? "\n" : " (accepted; without effect in this version)\n");
     }
 }
 

@@ -93,11 +93,12 @@ void control_node_register(struct control *c, const char *node, const Pb__NodeRe
 void control_node_report(struct control *c, const char *node, const Pb__NodeReport *r);
 void control_node_lost(struct control *c, const char *node);
 
-/* Takes the new configuration over; running jobs are not disturbed. The reply lists what changed.
- */
-void control_reconfigure(struct control *c, uint64_t call, struct conf *conf);
+/* Takes the new configuration over; running jobs are not disturbed. The reply lists what changed,
+ * then 'note' (NULL: nothing), then the jobs it touches. */
+void control_reconfigure(struct control *c, uint64_t call, struct conf *conf, const char *note);
 /* The same reply, and nothing changes. conf is freed. */
-void control_reconfigure_preview(struct control *c, uint64_t call, struct conf *conf);
+void control_reconfigure_preview(struct control *c, uint64_t call, struct conf *conf,
+                                 const char *note);
 const struct conf *control_conf(const struct control *c); /* borrowed until the next reconfigure */
 void control_shutdown_nodes(struct control *c);           /* orders every node daemon to stop */
 

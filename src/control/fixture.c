@@ -202,7 +202,7 @@ const char *fixture_reread(struct fixture *f, const char *lines, bool preview)
 {
     uint64_t call = ++f->last_call;
     struct conf *conf = read_conf(f, lines);
-    (preview ? control_reconfigure_preview : control_reconfigure)(f->control, call, conf);
+    (preview ? control_reconfigure_preview : control_reconfigure)(f->control, call, conf, NULL);
     fixture_turn(f);
     vec_foreach (&f->replies, r) {
         if (r->call != call)

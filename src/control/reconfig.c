@@ -179,12 +179,13 @@ static void reply_changes(struct control *c, uint64_t call, const struct str *ch
         c->env->reply(c->env->ctx, call, &reply.base);
 }
 
-void control_reconfigure(struct control *c, uint64_t call, struct conf *conf)
+void control_reconfigure(struct control *c, uint64_t call, struct conf *conf, const char *note)
 {
     struct str changes = STR_INIT;
     struct cluster *old = c->cluster;
     struct conf *old_conf = c->conf;
     conf_diff(old_conf, conf, &changes);
+    str_puts(&changes, note);
     build(c, old, conf, &changes);
     carry_over(c, old);
     cluster_free(old);
@@ -193,12 +194,14 @@ void control_reconfigure(struct control *c, uint64_t call, struct conf *conf)
     str_done(&changes);
 }
 
-void control_reconfigure_preview(struct control *c, uint64_t call, struct conf *conf)
+void control_reconfigure_preview(struct control *c, uint64_t call, struct conf *conf,
+                                 const char *note)
 {
     struct str changes = STR_INIT;
     struct cluster *old = c->cluster;
     struct conf *old_conf = c->conf;
     conf_diff(old_conf, conf, &changes);
+    str_puts(&changes, note);
     c->preview = true;
     build(c, old, conf, &changes);
     cluster_free(c->cluster);

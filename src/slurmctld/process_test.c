@@ -156,18 +156,20 @@ void control_node_lost(struct control *c, const char *node)
 {
 }
 
-void control_reconfigure(struct control *c, uint64_t call, struct conf *conf)
+void control_reconfigure(struct control *c, uint64_t call, struct conf *conf, const char *note)
 {
     _cleanup_str_ struct str changes = STR_INIT;
     Pb__ReconfigureReply reply = PB__RECONFIGURE_REPLY__INIT;
     conf_diff(c->conf, conf, &changes);
+    str_puts(&changes, note);
     reply.changes = (char *)str_cstr(&changes);
     c->env->reply(c->env->ctx, call, &reply.base);
     conf_free(c->conf);
     c->conf = conf;
 }
 
-void control_reconfigure_preview(struct control *c, uint64_t call, struct conf *conf)
+void control_reconfigure_preview(struct control *c, uint64_t call, struct conf *conf,
+                                 const char *note)
 {
     Pb__ReconfigureReply reply = PB__RECONFIGURE_REPLY__INIT;
     reply.changes = (char *)"a preview\n";
@@ -651,6 +653,12 @@ static void broken_configuration_changes_nothing(void **state)
     assert_int_equal(call(w, RPC_CONFIG_SHOW, &key.base, &text), 0);
     assert_null(strstr(text->text, "many"));
 
+    write_conf(w, "ClusterName=other");
+    assert_true(call(w, RPC_RECONFIGURE, &empty.base, &reply) < 0);
+    assert_non_null(strstr(w->err.text, "ClusterName=other"));
+    write_conf(w, "SlurmctldPidFile=/elsewhere");
+    assert_int_equal(call(w, RPC_RECONFIGURE, &empty.base, &reply), 0);
+    assert_non_null(strstr(reply->changes, "SlurmctldPidFile: takes effect when slurmctld is"));
     write_conf(w, "MaxJobCount=77");
     empty.has_dry_run = empty.dry_run = true;
     assert_int_equal(call(w, RPC_RECONFIGURE, &empty.base, &reply), 0);

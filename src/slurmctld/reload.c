@@ -26,13 +26,12 @@ static void on_run(void *arg)
 }
 
 /* What a running process cannot change any more. */
-static void report_unchangeable(const struct conf *now, const struct conf *next)
+static void note_unchangeable(const struct conf *now, const struct conf *next, struct str *note)
 {
     const struct {
         const char *key;
         bool differs;
     } keys[] = {
-        {"ClusterName", !str_eq(now->cluster_name, next->cluster_name)},
         {"SlurmUser", now->slurm_uid != next->slurm_uid},
         {"SlurmctldPort", now->slurmctld_port != next->slurmctld_port ||
                               now->slurmctld_port_last != next->slurmctld_port_last},
@@ -42,7 +41,39 @@ static void report_unchangeable(const struct conf *now, const struct conf *next)
     };
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
         if (keys[i].differs)
-            log_error("%s has changed: this takes a restart of slurmctld", keys[i].key);
+            str_printf(note, "%s: takes effect when slurmctld is restarted, not before\n",
+                       keys[i].key);
+}
+
+/* The state, the key's tokens and the nodes belong to a cluster of this name. */
+static void refuse_other_cluster(struct reload *r, const struct conf *now)
+{
+    if (!r->conf || str_eq(now->cluster_name, r->conf->cluster_name))
+        return;
+    err_set(&r->err, -ERR_CONFIG,
+            "ClusterName=%s in %s: this controller has the state of cluster %s; another name needs "
+            "another StateSaveLocation and a restart",
+            r->conf->cluster_name, r->path, now->cluster_name);
+    conf_free(take_ptr(r->conf));
+}
+
+static void apply(struct reload *r)
+{
+    struct ctld *c = r->c;
+    _cleanup_str_ struct str note = STR_INIT;
+    note_unchangeable(control_conf(c->control), r->conf, &note);
+    if (r->preview) {
+        control_reconfigure_preview(c->control, r->call, r->conf, str_cstr(&note));
+        return;
+    }
+    if (note.len)
+        log_error("%s", str_cstr(&note));
+    control_reconfigure(c->control, r->call, r->conf, str_cstr(&note));
+    outbox_add(c->outbox, outbox_item_new(OUTBOX_UNKNOWN, NULL, 0));
+    names_forget(c->names);
+    c->debug_given = false;
+    logging_open(c, control_conf(c->control), false);
+    log_info("the configuration was read again");
 }
 
 static void on_done(void *arg)
@@ -53,22 +84,14 @@ static void on_done(void *arg)
         const struct conf_warning *w = &r->report.warnings.data[i];
         log_info("warning: %s:%d: %s", w->file, w->line, w->text);
     }
-    if (!r->conf) {
+    refuse_other_cluster(r, control_conf(c->control));
+    if (r->conf) {
+        apply(r);
+    } else {
         if (!r->preview)
             log_error("the configuration stays as it was: %s", r->err.text);
         if (r->call)
             ctld_reply_error(c, r->call, r->err.code, r->err.text);
-    } else if (r->preview) {
-        control_reconfigure_preview(c->control, r->call, r->conf);
-    } else {
-        report_unchangeable(control_conf(c->control), r->conf);
-        control_reconfigure(c->control, r->call, r->conf);
-        const struct conf *conf = control_conf(c->control);
-        outbox_add(c->outbox, outbox_item_new(OUTBOX_UNKNOWN, NULL, 0));
-        names_forget(c->names);
-        c->debug_given = false;
-        logging_open(c, conf, false);
-        log_info("the configuration was read again");
     }
     conf_report_done(&r->report);
     free(r->path);
