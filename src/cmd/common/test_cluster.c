@@ -38,7 +38,8 @@ struct shepherd {
     uint32_t node, next_word;
     struct Pb__LaunchTasks *launch;
     struct arena arena;
-    char waiting; /* the first letter of the word that waits for srun, or 0 */
+    uint64_t late_call; /* the launch, not answered; 0: answered */
+    char waiting;       /* the first letter of the word that waits for srun, or 0 */
 };
 
 static struct {
@@ -173,7 +174,6 @@ static void on_message(void *ctx, struct rpc_session *session, const struct rpc_
     const struct Pb__IoData *data = (const struct Pb__IoData *)body;
     const struct Pb__IoSignal *sig = (const struct Pb__IoSignal *)body;
 
-    (void)session;
     if (rpc->number == RPC_IO_DATA) {
         if (data->data.len > 0)
             send_data(s, s->node, 1, data->data.data, data->data.len);
@@ -186,6 +186,8 @@ static void on_message(void *ctx, struct rpc_session *session, const struct rpc_
 
         send_data(s, s->node, 1, text, (size_t)len);
         go_on(s);
+    } else if (rpc->number == RPC_IO_SIGNAL && sig->kill_step && s->late_call != 0) {
+        rpc_session_finish(session);
     } else if (rpc->number == RPC_IO_SIGNAL && sig->kill_step && s->waiting != 0) {
         send_exit(s, s->node, SIGTERM);
         send_done(s);
@@ -203,6 +205,9 @@ static void on_close(void *ctx, struct rpc_session *session, const struct err *w
 
     (void)why;
     rpc_session_free(session);
+    if (s->late_call != 0)
+        rpc_reply_error(c.node[s->node], s->late_call, ERR_CREDENTIAL_REVOKED,
+                        err_text(ERR_CREDENTIAL_REVOKED));
     arena_done(&s->arena);
     free(s);
 }
@@ -229,11 +234,15 @@ static void on_launch(const struct rpc_request *request, uint32_t node)
     }
     rpc_request_take(request, &s->arena);
     reply.local_pid = 4711;
-    rpc_reply(c.node[node], request->call, &reply.base);
+    if (strcmp(s->launch->argv[0], "late") == 0 && node == 1)
+        s->late_call = request->call;
+    else
+        rpc_reply(c.node[node], request->call, &reply.base);
     target = (struct rpc_target){s->launch->io_addr[0], (uint16_t)s->launch->io_port};
     auth_key_from_bytes(s->launch->io_key.data, s->launch->io_key.len, &key);
     snprintf(name, sizeof(name), "n%u", node + 1);
-    s->next_word = strcmp(s->launch->argv[0], "refuse") == 0;
+    s->next_word =
+        strcmp(s->launch->argv[0], "refuse") == 0 || strcmp(s->launch->argv[0], "late") == 0;
     rpc_session_connect(c.loop, &key, name, &target, 1, false, &events);
 }
 

@@ -11,6 +11,8 @@
  *   wait                           until srun ends the step; the node's own number is its task
  *   input                          until the end of input, which is written back
  *   refuse                         as the first word: node 0 refuses the launch
+ *   late                           as the first word: node 1 answers the launch, with a refusal,
+ *                                  once its session is closed; the end of the step closes it
  *
  * Jobs named "busy", "queue" and "queue-for-ever" are answered accordingly; "timeout" and "cancel"
  * end so as soon as somebody waits for their end.

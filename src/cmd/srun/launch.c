@@ -118,7 +118,8 @@ static void on_node(void *ctx, size_t index, int code, const ProtobufCMessage *r
     struct launch *l = a->launch;
     uint32_t node = a->nodes[index];
 
-    if (code < 0 && alloc_is_transient(code) && loop_mono_ms() < l->give_up_at_ms) {
+    if (code < 0 && alloc_is_transient(code) && !l->run->aborting &&
+        loop_mono_ms() < l->give_up_at_ms) {
         vec_push(&l->again, node);
         loop_timer_set(l->retry_timer, RETRY_MS);
         return;

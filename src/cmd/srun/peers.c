@@ -21,7 +21,8 @@ struct peer {
     struct peers *peers;
     struct rpc_session *session; /* NULL: not connected */
     enum peer_state state;
-    bool launched; /* its node daemon says so */
+    bool launched;   /* its node daemon says so */
+    char *closed_by; /* why the session has ended before its node daemon said anything, or NULL */
 };
 
 /* A session that has not said hello. */
@@ -157,6 +158,21 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
     }
 }
 
+static void set_patience(struct peers *p)
+{
+    loop_timer_set(p->patience, p->run->conf->message_timeout_sec * 1000);
+}
+
+/* The session has ended, and there is no better reason than this. */
+static void tell_closed(struct peer *p)
+{
+    _cleanup_free_ char *text = take_ptr(p->closed_by);
+    struct err why = {0};
+
+    err_set(&why, -ERR_CLOSED, "%s", text);
+    run_on_node_lost(p->peers->run, index_of(p), &why);
+}
+
 static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
 {
     struct peer *p = ctx;
@@ -166,7 +182,12 @@ static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
     if (p->state == PEER_DONE)
         return;
     p->state = PEER_DONE;
-    run_on_node_lost(p->peers->run, index_of(p), why);
+    if (p->launched) {
+        run_on_node_lost(p->peers->run, index_of(p), why);
+        return;
+    }
+    p->closed_by = mem_strdup(why->text); /* the answer to the launch says more */
+    set_patience(p->peers);
 }
 
 static void welcome(struct peers *p, struct rpc_session *s, uint32_t node)
@@ -261,6 +282,8 @@ static void on_patience(void *ctx)
     for (uint32_t i = 0; i < p->count; i++) {
         struct err why = {0};
 
+        if (p->list[i].closed_by != NULL)
+            tell_closed(&p->list[i]);
         if (p->list[i].state != PEER_AWAITED || !p->list[i].launched)
             continue;
         err_set(&why, -ERR_TIMEOUT,
@@ -336,6 +359,8 @@ void peers_free(struct peers *p)
     loop_timer_free(p->patience);
     auth_key_done(&p->auth_key);
     mem_wipe(p->key, sizeof(p->key));
+    for (uint32_t i = 0; i < p->count; i++)
+        free(p->list[i].closed_by);
     free(p->list);
     free(p->kill_why);
     free(p);
@@ -344,8 +369,10 @@ void peers_free(struct peers *p)
 void peers_expect(struct peers *p, uint32_t node)
 {
     p->list[node].launched = true;
-    if (p->list[node].state == PEER_AWAITED)
-        loop_timer_set(p->patience, p->run->conf->message_timeout_sec * 1000);
+    if (p->list[node].closed_by != NULL)
+        tell_closed(&p->list[node]);
+    else if (p->list[node].state == PEER_AWAITED)
+        set_patience(p);
 }
 
 uint16_t peers_port(const struct peers *p)
@@ -423,6 +450,7 @@ void peers_drop(struct peers *p, uint32_t node)
 {
     struct peer *peer = &p->list[node];
 
+    free(take_ptr(peer->closed_by));
     if (peer->state == PEER_AWAITED && --p->awaited == 0) {
         loop_timer_set(p->patience, -1);
         input_start(p->run->input);

@@ -202,10 +202,23 @@ void run_on_node_done(struct run *run, uint32_t node)
     node_over(run, node, SIGKILL);
 }
 
+/* The step is being ended: a node that its tasks never reached, or that has gone before it told of
+ * their ends, has done no more than that. */
+static void node_ended(struct run *run, uint32_t node, const struct err *why)
+{
+    say_debug("%s: %s", run->step->layout[node]->node, why->text);
+    peers_drop(run->peers, node);
+    node_over(run, node, SIGTERM);
+}
+
 void run_on_launch_failed(struct run *run, uint32_t node, const struct err *why)
 {
     if (run->phase != RUN_RUNNING || run->node_over[node])
         return;
+    if (run->aborting) {
+        node_ended(run, node, why);
+        return;
+    }
     say_error("Task launch for %s failed on node %s: %s", run->step_name,
               run->step->layout[node]->node, why->text);
     if (!run->launch_failed)
@@ -225,6 +238,10 @@ void run_on_node_lost(struct run *run, uint32_t node, const struct err *why)
 
     if (run->phase != RUN_RUNNING || run->node_over[node])
         return;
+    if (run->aborting) {
+        node_ended(run, node, why);
+        return;
+    }
     for (size_t i = 0; i < n->n_task_ids; i++)
         unfinished |= !tasks_is_over(run->tasks, n->task_ids[i]);
     if (unfinished) {

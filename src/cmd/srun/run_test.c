@@ -19,6 +19,9 @@
 #define REFUSED                                                                                    \
     "srun: error: Task launch for StepId=7.0 failed on node n1: n1 (127.0.0.1:PORT): Invalid job " \
     "credential\nsrun: error: Application launch failed: Invalid job credential\n"
+#define REVOKED                                                                                    \
+    "srun: error: Task launch for StepId=7.0 failed on node n2: n2 (127.0.0.1:PORT): Job "         \
+    "credential revoked\nsrun: error: Application launch failed: Job credential revoked\n"
 #define LOST                                                                                       \
     "srun: error: Node failure on n1: session with n1 (127.0.0.1:PORT): Connection closed by the " \
     "other side\n"
@@ -35,6 +38,8 @@ static const struct vector {
      "srun: error: Unable to allocate resources: Requested nodes are busy\n"},
     {"refuse exit:0:0 done", "", 1, "", REFUSED},
     {"-N2 refuse wait", "", 143, "", REFUSED ABORTED "srun: error: n2: task 1: Terminated\n"},
+    {"-N2 late 0.wait 1.vanish", "", 143, "",
+     REVOKED ABORTED "srun: error: n1: task 0: Terminated\n"},
     {"failed:0 done", "", 2, "",
      "slurmstepd: error: execve(): nosuch: No such file or directory\n"
      "srun: error: n1: task 0: Exited with exit code 2\n"},
@@ -70,6 +75,8 @@ static const struct vector {
     {"-K -N2 0.exit:0:0x500 0.done 1.wait", "", 143, "",
      "srun: error: n1: task 0: Exited with exit code 5\nsrun: Terminating StepId=7.0\n" ABORTED
      "srun: error: n2: task 1: Terminated\n"},
+    {"-K -N2 late 0.exit:0:0x500 0.done 1.wait", "", 143, "",
+     "srun: error: n1: task 0: Exited with exit code 5\nsrun: Terminating StepId=7.0\n" ABORTED},
     {"-W1 -N2 0.exit:0:0 0.done 1.wait", "", 143, "",
      "srun: First task exited 1s ago\nsrun: StepId=7.0 task 1: unknown\nsrun: StepId=7.0 task 0: "
      "exited\nsrun: Terminating StepId=7.0\n" ABORTED "srun: error: n2: task 1: Terminated\n"},
