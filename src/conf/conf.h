@@ -92,7 +92,11 @@ struct conf_part {
 };
 
 struct conf_host {
-    const char *name, *addr; /* SlurmctldHost=name(addr); addr defaults to name */
+    const char *name, *addr; /* SlurmctldHost=name(addr); addr defaults to name, and SlurmctldAddr,
+                                an address that moves with the lead, comes before both */
+    const char *own_addr;    /* of this host alone: as in brackets, or the name */
+    bool in_brackets;        /* own_addr was given */
+    unsigned rank;           /* place in conf.controllers; 0: the primary */
 };
 
 enum conf_value_type {
@@ -195,6 +199,8 @@ char *conf_list_value(const char *list, const char *word);
 /* Path of a daemon's local socket: SOCKET_DIR/slurmctld or SOCKET_DIR/slurmd-NODE. SOCKET_DIR is
  * AuthInfo's "socketdir=..." or /run/sluice/CLUSTER-PORT. The caller frees. */
 char *conf_socket_path(const struct conf *c, const char *daemon, const char *node);
+/* Of a controller: SOCKET_DIR/slurmctld, of the backups SOCKET_DIR/slurmctld-RANK. */
+char *conf_controller_socket(const struct conf *c, const struct conf_host *host);
 
 /* "Key                     = value" lines of every key, sorted as Slurm does; only the named one
  * when key != NULL

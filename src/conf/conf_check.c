@@ -26,9 +26,10 @@ static int host_parse(struct conf_loader *l, const char *key, const struct conf_
         return conf_fail(v->at, err, "%s=%s: expected NAME(ADDRESS)", key, v->text);
     if (open) {
         *open = *close = '\0';
-        out->addr = open + 1;
+        out->own_addr = open + 1;
+        out->in_brackets = true;
     } else
-        out->addr = text;
+        out->own_addr = text;
     for (const char *p = text; *p; p++)
         if (!isalnum((unsigned char)*p) && !strchr("-_.:", *p))
             return conf_fail(v->at, err, "%s=%s: not the name of one host", key, v->text);
@@ -44,8 +45,12 @@ static int host_add(struct conf_loader *l, const char *key, const struct conf_va
 
     if (rc < 0)
         return rc;
-    if (addr && *addr)
-        host.addr = addr;
+    if (addr && *addr) {
+        host.own_addr = addr;
+        host.in_brackets = true;
+    }
+    host.addr = host.own_addr;
+    host.rank = (unsigned)l->conf->controllers.len;
     vec_foreach (&l->conf->controllers, other)
         if (!strcasecmp(other->name, host.name)) {
             return conf_fail(v->at, err, "%s=%s: this host is named twice", key, v->text);

@@ -35,7 +35,8 @@ static void number_diff(const char *what, const char *key, uint32_t from, uint32
 static void hosts_text(const struct conf *c, struct str *out)
 {
     vec_foreach (&c->controllers, host)
-        str_printf(out, "%s%s(%s)", host == c->controllers.data ? "" : ",", host->name, host->addr);
+        str_printf(out, "%s%s(%s)", host == c->controllers.data ? "" : ",", host->name,
+                   host->own_addr);
 }
 
 static void scalars_diff(const struct conf *from, const struct conf *to, struct str *out)

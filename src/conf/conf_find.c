@@ -45,3 +45,9 @@ char *conf_socket_path(const struct conf *c, const char *daemon, const char *nod
 {
     return mem_printf("%s/%s%s%s", c->socket_dir, daemon, node ? "-" : "", node ? node : "");
 }
+
+char *conf_controller_socket(const struct conf *c, const struct conf_host *host)
+{
+    return host->rank ? mem_printf("%s/slurmctld-%u", c->socket_dir, host->rank)
+                      : mem_printf("%s/slurmctld", c->socket_dir);
+}

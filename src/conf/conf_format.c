@@ -147,8 +147,8 @@ static void put_hosts(const struct conf *c, struct str *out)
         _cleanup_free_ char *key = mem_printf("SlurmctldHost[%zu]", i);
         _cleanup_str_ struct str value = STR_INIT;
         str_puts(&value, host->name);
-        if (!str_eq(host->addr, host->name))
-            str_printf(&value, "(%s)", host->addr);
+        if (!str_eq(host->own_addr, host->name))
+            str_printf(&value, "(%s)", host->own_addr);
         line(out, key, str_cstr(&value));
     }
 }

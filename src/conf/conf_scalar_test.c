@@ -151,7 +151,10 @@ static void values(void **state)
     assert_int_equal(c->controllers.len, 2);
     assert_string_equal(c->controllers.data[0].name, "a");
     assert_string_equal(c->controllers.data[0].addr, "10.0.0.1");
+    assert_string_equal(c->controllers.data[0].own_addr, "10.0.0.1");
+    assert_true(c->controllers.data[0].in_brackets);
     assert_string_equal(c->controllers.data[1].addr, "b");
+    assert_false(c->controllers.data[1].in_brackets);
     assert_string_equal(c->cluster_name, "Sun");
     assert_int_equal(c->slurmctld_port, 7000);
     assert_int_equal(c->slurmctld_port_last, 7003);
@@ -173,6 +176,10 @@ static void values(void **state)
     _cleanup_free_ char *node = conf_socket_path(c, "slurmd", "n1");
     assert_string_equal(ctld, "/tmp/s/slurmctld");
     assert_string_equal(node, "/tmp/s/slurmd-n1");
+    _cleanup_free_ char *first = conf_controller_socket(c, &c->controllers.data[0]);
+    _cleanup_free_ char *second = conf_controller_socket(c, &c->controllers.data[1]);
+    assert_string_equal(first, ctld);
+    assert_string_equal(second, "/tmp/s/slurmctld-1");
     conf_free(c);
 }
 
@@ -199,6 +206,8 @@ static void old_hosts(void **state)
     c = test_load("SlurmctldHost=a\nSlurmctldHost=b(x)\nSlurmctldAddr=vip\n", NULL);
     assert_string_equal(c->controllers.data[0].addr, "vip");
     assert_string_equal(c->controllers.data[1].addr, "vip");
+    assert_string_equal(c->controllers.data[0].own_addr, "a");
+    assert_string_equal(c->controllers.data[1].own_addr, "x");
     conf_free(c);
 }
 
