@@ -7,9 +7,18 @@
 
 #include "base/mem.h"
 #include "rpc/client.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
 #include "rpc/dial.h"
 #include "rpc/mint.h"
 #include "rpc/once.h"
+#include "rpc/place.h"
+#include "rpc/probe.h"
 
 #define BUSY_PAUSE_MS 5
 #define MINT_PATIENCE_MS 2000 /* the loop stands still meanwhile; a local daemon takes 0.1 ms */
@@ -20,23 +29,31 @@ struct rpc_async {
     struct rpc_io *io;
     const struct rpc_info *rpc;
     struct str body, tried;
-    struct loop_timer *step, *limit;
+    struct rpc_place *places;
+    size_t place, place_count, tcp_count;
+    char place_text[RPC_PLACE_TEXT_MAX];
+    unsigned round;
+    bool again;      /* a place may answer better in the next round */
+    int64_t find_ms; /* until when a controller that leads is looked for */
+    int64_t pause_ms, hedge_ms;
+    struct loop_timer *step, *limit, *hedge;
     struct rpc_dial *dial;
     struct rpc_once *once;
-    size_t place; /* as in client.c: 0 the local socket, then the controllers */
-    char place_text[300];
+    struct rpc_probe *probe;
     rpc_done_fn *done;
     void *ctx;
 };
 
 static void on_step(void *ctx);
 static void on_limit(void *ctx);
+static void on_hedge(void *ctx);
 
 struct rpc_async *rpc_async_controller(struct loop *l, const struct conf *conf,
                                        enum rpc_number number, const ProtobufCMessage *request,
                                        int64_t timeout_ms, rpc_done_fn *done, void *ctx)
 {
     struct rpc_async *a = mem_new(struct rpc_async);
+    int64_t patience_ms = conf->message_timeout_sec * 1000;
 
     a->loop = l;
     a->conf = conf;
@@ -44,14 +61,21 @@ struct rpc_async *rpc_async_controller(struct loop *l, const struct conf *conf,
     a->rpc = rpc_find(number);
     a->done = done;
     a->ctx = ctx;
+    a->places = rpc_place_list(conf, &a->place_count);
+    for (size_t i = 0; i < a->place_count; i++)
+        a->tcp_count += !a->places[i].local;
     pb_pack(request, &a->body);
+    a->pause_ms = RPC_PLACE_PAUSE_MIN_MS;
     a->step = loop_timer_new(l, on_step, a);
     a->limit = loop_timer_new(l, on_limit, a);
+    a->hedge = loop_timer_new(l, on_hedge, a);
     loop_timer_set(a->step, 0);
     if (timeout_ms == 0)
-        timeout_ms = conf->message_timeout_sec * 1000;
+        timeout_ms = patience_ms;
     if (timeout_ms > 0)
         loop_timer_set(a->limit, timeout_ms);
+    a->find_ms =
+        loop_mono_ms() + (timeout_ms > 0 && timeout_ms < patience_ms ? timeout_ms : patience_ms);
     return a;
 }
 
@@ -61,9 +85,12 @@ void rpc_async_drop(struct rpc_async *a)
         return;
     rpc_dial_drop(a->dial);
     rpc_once_drop(a->once);
+    rpc_probe_drop(a->probe);
     loop_timer_free(a->step);
     loop_timer_free(a->limit);
+    loop_timer_free(a->hedge);
     rpc_io_free(a->io);
+    free(a->places);
     str_done(&a->body);
     str_done(&a->tried);
     free(a);
@@ -81,14 +108,27 @@ static void finish(struct rpc_async *a, int code, const ProtobufCMessage *reply,
 
 static void on_limit(void *ctx)
 {
+    struct rpc_async *a = ctx;
     struct err err;
 
-    err_set(&err, -ERR_TIMEOUT, "%s", err_text(ERR_TIMEOUT));
-    finish(ctx, err.code, NULL, &err);
+    err_set(&err, -ERR_TIMEOUT, "%s%s%s%s%s%s", err_text(ERR_TIMEOUT), a->place_text[0] ? " (" : "",
+            a->place_text, a->place_text[0] && a->tried.len ? "; " : "",
+            a->place_text[0] ? str_cstr(&a->tried) : "", a->place_text[0] ? ")" : "");
+    finish(a, err.code, NULL, &err);
+}
+
+/* Lets go of the place that is being asked. */
+static void leave(struct rpc_async *a)
+{
+    rpc_dial_drop(take_ptr(a->dial));
+    rpc_once_drop(take_ptr(a->once));
+    rpc_probe_drop(take_ptr(a->probe));
+    loop_timer_set(a->hedge, -1);
 }
 
 static void next_place(struct rpc_async *a, const char *why)
 {
+    leave(a);
     if (why)
         str_printf(&a->tried, "%s%s%s%s", a->tried.len ? "; " : "", a->place_text,
                    a->place_text[0] ? ": " : "", why);
@@ -96,25 +136,65 @@ static void next_place(struct rpc_async *a, const char *why)
     loop_timer_set(a->step, 0);
 }
 
+/* Whether the next place is worth trying after this failure, as in client.c. */
+static bool is_passing(struct rpc_async *a, int code)
+{
+    if (code == -ERR_STANDBY)
+        return a->again = true;
+    if (a->conf->controllers.len == 1)
+        return false;
+    if (code == -ERR_REPLAY || (code == -ERR_CLOSED && a->rpc->lane != RPC_LANE_WRITE))
+        return a->again = true;
+    return code == -ERR_SHUTDOWN;
+}
+
 static void on_answer(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
 {
     struct rpc_async *a = ctx;
 
     a->once = NULL;
-    if (code == -ERR_STANDBY)
+    if (is_passing(a, code))
         next_place(a, err->text);
     else
         finish(a, code, reply, err);
 }
 
+static void on_probed(void *ctx, const struct conf_host *leader, const char *tried)
+{
+    struct rpc_async *a = ctx;
+
+    a->probe = NULL;
+    for (size_t i = 0; leader && i < a->place_count; i++)
+        if (!a->places[i].local && a->places[i].host == leader) {
+            leave(a);
+            a->place = i;
+            loop_timer_set(a->step, 0);
+            return;
+        }
+    str_clear(&a->tried);
+    str_puts(&a->tried, tried);
+    a->hedge_ms =
+        a->hedge_ms * 2 < RPC_PLACE_HEDGE_MAX_MS ? a->hedge_ms * 2 : RPC_PLACE_HEDGE_MAX_MS;
+    loop_timer_set(a->hedge, a->hedge_ms);
+}
+
+/* No answer yet: has another one taken over? One that is only slow still leads. */
+static void on_hedge(void *ctx)
+{
+    struct rpc_async *a = ctx;
+
+    a->probe = rpc_probe_start(a->io, a->conf, a->places[a->place].host, on_probed, a);
+}
+
 static void send_to(struct rpc_async *a, int fd)
 {
+    bool local = a->places[a->place].local;
     uint8_t(*token)[AUTH_TOKEN_SIZE] = NULL;
     struct err err;
     struct rpc_header h = {
         .version = RPC_VERSION,
         .rpc = a->rpc->number,
-        .token_len = a->place == 0 ? 0 : AUTH_TOKEN_SIZE,
+        .token_len = local ? 0 : AUTH_TOKEN_SIZE,
         .body_len = (uint32_t)a->body.len,
         .id = 1,
     };
@@ -132,6 +212,10 @@ static void send_to(struct rpc_async *a, int fd)
     }
     a->once = rpc_once_start(a->io, fd, &h, token, a->body.data, on_answer, a);
     free(token);
+    if (a->conf->controllers.len > 1) {
+        a->hedge_ms = rpc_place_hedge(a->conf);
+        loop_timer_set(a->hedge, a->hedge_ms);
+    }
 }
 
 static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *addr,
@@ -144,21 +228,21 @@ static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *
         send_to(a, fd);
         return;
     }
+    if (a->tcp_count > 1 && err->code == -ERR_TIMEOUT)
+        a->again = true;
     a->place_text[0] = '\0'; /* the reason names it */
     next_place(a, err->text);
 }
 
 static void try_local(struct rpc_async *a)
 {
-    _cleanup_free_ char *path = conf_socket_path(a->conf, "slurmctld", NULL);
     struct rpc_wire w = {.fd = -1};
     uid_t trusted[RPC_TRUSTED_COUNT];
     struct err err;
     int rc;
 
     rpc_trusted_uids(a->conf, trusted);
-    rc = rpc_wire_open_local(&w, path, trusted, RPC_TRUSTED_COUNT, 0, &err);
-    snprintf(a->place_text, sizeof(a->place_text), "%s", path);
+    rc = rpc_wire_open_local(&w, a->place_text, trusted, RPC_TRUSTED_COUNT, 0, &err);
     if (rc == 0)
         send_to(a, w.fd);
     else if (rc == -EAGAIN)
@@ -167,10 +251,42 @@ static void try_local(struct rpc_async *a)
         next_place(a, rc == -ENOENT || rc == -ECONNREFUSED ? NULL : err.text);
 }
 
+static void try_address(struct rpc_async *a)
+{
+    const struct conf *conf = a->conf;
+    struct rpc_target t = {a->places[a->place].host->addr, conf->slurmctld_port};
+    size_t left = a->place_count - a->place;
+    int64_t remaining_ms = a->find_ms - loop_mono_ms();
+
+    if (remaining_ms < 1)
+        remaining_ms = 1;
+    a->dial = rpc_dial_start(a->loop, &t, 1,
+                             rpc_place_patience(remaining_ms, left, a->tcp_count, a->round),
+                             on_dialled, a);
+}
+
+/* All places were tried. While one of them may take over soon they are asked again. */
+static void end_round(struct rpc_async *a)
+{
+    struct err err;
+
+    if (a->again && loop_mono_ms() + a->pause_ms < a->find_ms) {
+        a->round++;
+        a->place = 0;
+        a->again = false;
+        str_clear(&a->tried);
+        loop_timer_set(a->step, a->pause_ms);
+        a->pause_ms =
+            a->pause_ms * 2 < RPC_PLACE_PAUSE_MAX_MS ? a->pause_ms * 2 : RPC_PLACE_PAUSE_MAX_MS;
+        return;
+    }
+    err_set(&err, -ERR_CONNECT, "%s (tried %s)", err_text(ERR_CONNECT), str_cstr(&a->tried));
+    finish(a, err.code, NULL, &err);
+}
+
 static void on_step(void *ctx)
 {
     struct rpc_async *a = ctx;
-    const struct conf *conf = a->conf;
     struct err err;
 
     if (a->body.len > RPC_BODY_MAX) {
@@ -179,18 +295,13 @@ static void on_step(void *ctx)
         finish(a, err.code, NULL, &err);
         return;
     }
-    if (a->place == 0 && rpc_local_socket_wanted()) {
+    if (a->place == a->place_count) {
+        end_round(a);
+        return;
+    }
+    rpc_place_text(a->conf, &a->places[a->place], a->place_text);
+    if (a->places[a->place].local)
         try_local(a);
-        return;
-    }
-    if (a->place == 0)
-        a->place = 1;
-    if (a->place <= conf->controllers.len) {
-        struct rpc_target t = {conf->controllers.data[a->place - 1].addr, conf->slurmctld_port};
-        snprintf(a->place_text, sizeof(a->place_text), "%s:%u", t.addr, t.port);
-        a->dial = rpc_dial_start(a->loop, &t, 1, conf->message_timeout_sec * 1000, on_dialled, a);
-        return;
-    }
-    err_set(&err, -ERR_CONNECT, "%s (tried %s)", err_text(ERR_CONNECT), str_cstr(&a->tried));
-    finish(a, err.code, NULL, &err);
+    else
+        try_address(a);
 }

@@ -56,7 +56,8 @@ static int setup(void **state)
     if (world_setup(state) < 0)
         return -1;
     conf = (struct conf){.message_timeout_sec = 10, .socket_dir = dir};
-    hosts[0] = hosts[1] = (struct conf_host){"here", "127.0.0.1"};
+    hosts[0] = (struct conf_host){.name = "here", .addr = "127.0.0.1"};
+    hosts[1] = (struct conf_host){.name = "there", .addr = "127.0.0.2", .rank = 1};
     conf.controllers.data = hosts;
     conf.controllers.len = 1;
     conf.slurm_uid = conf.slurmd_uid = geteuid();
@@ -123,7 +124,7 @@ static void controller_down(void **state)
     assert_int_equal(r.code, -ERR_CONNECT);
     snprintf(want, sizeof(want),
              "Unable to contact slurm controller (connect failure) (tried 127.0.0.1:%d: Connection "
-             "refused; 127.0.0.1:%d: Connection refused)",
+             "refused; 127.0.0.2:%d: Connection refused)",
              v.port, v.port);
     assert_string_equal(r.err.text, want);
 }
@@ -178,9 +179,11 @@ static void standby(void **state)
     unlink(socket_path);
     start_minter();
     conf.slurmctld_port = (uint16_t)backup.port;
+    conf.message_timeout_sec = 1;
     ping(&r);
     assert_int_equal(r.code, -ERR_CONNECT);
     assert_non_null(strstr(r.err.text, "standby"));
+    assert_true(backup.requests > 2);
     leader.server = rpc_server_new(&o, &e);
     assert_int_equal(rpc_server_listen_tcp(leader.server, "127.0.0.2", (uint16_t)backup.port, NULL),
                      backup.port);
@@ -191,6 +194,61 @@ static void standby(void **state)
     assert_int_equal(leader.requests, 1);
     rpc_server_free(backup.server);
     rpc_server_free(leader.server);
+}
+
+static struct served *slow;
+static void not_me(struct served *v, const struct rpc_request *r)
+{
+    Pb__PingReply ping = PB__PING_REPLY__INIT;
+
+    ping.host = "there";
+    rpc_reply(v->server, r->call, &ping.base);
+    if (slow)
+        rpc_reply_error(slow->server, slow->last_call, -ERR_NO_JOB, "late");
+}
+
+static void cancel(struct result *r)
+{
+    *r = (struct result){0};
+    rpc_async_controller(loop, &conf, RPC_JOB_SIGNAL, &nothing.base, 0, on_done, r);
+    run_until(is_true, &r->done);
+}
+
+/* A first controller that does not answer: it has been replaced, or is only slow, or neither. */
+static void hangs(void **state)
+{
+    struct served first = {.hold = true}, second = {0};
+    struct rpc_server_options o = {.loop = loop, .key = &key, .audience = AUDIENCE};
+    struct rpc_server_events e = {.on_request = served_request, .ctx = &second};
+    struct result r;
+
+    serve(&first, NULL);
+    unlink(socket_path);
+    start_minter();
+    conf.slurmctld_port = (uint16_t)first.port;
+    conf.controllers.len = 2;
+    conf.message_timeout_sec = 1;
+    second.server = rpc_server_new(&o, &e);
+    assert_int_equal(rpc_server_listen_tcp(second.server, "127.0.0.2", (uint16_t)first.port, NULL),
+                     first.port);
+    cancel(&r);
+    assert_int_equal(r.code, 0);
+    assert_int_equal(second.requests, 2);
+
+    slow = &first;
+    second.answer = not_me;
+    cancel(&r);
+    assert_int_equal(r.code, -ERR_NO_JOB);
+    assert_string_equal(r.err.text, "late");
+    assert_int_equal(second.requests, 3);
+
+    slow = NULL;
+    cancel(&r);
+    assert_int_equal(r.code, -ERR_TIMEOUT);
+    assert_non_null(strstr(r.err.text, "(127.0.0.1:"));
+    assert_non_null(strstr(r.err.text, "; 127.0.0.2:"));
+    rpc_server_free(first.server);
+    rpc_server_free(second.server);
 }
 
 static void answer_error(struct served *v, const struct rpc_request *r)
@@ -410,9 +468,9 @@ static void fan_out_times_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(controller_down), TEST(nobody_vouches),         TEST(local_and_tcp),
-        TEST(standby),         TEST(refusals_come_through),  TEST(limits_and_drops),
-        TEST(fan_out),         TEST(fan_out_without_tokens), TEST(fan_out_times_out),
+        TEST(controller_down),        TEST(nobody_vouches),    TEST(local_and_tcp), TEST(standby),
+        TEST(refusals_come_through),  TEST(limits_and_drops),  TEST(hangs),         TEST(fan_out),
+        TEST(fan_out_without_tokens), TEST(fan_out_times_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,14 +7,21 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "proto/common.pb-c.h"
+#include "proto/ctl.pb-c.h"
 #include "rpc/mint.h"
+#include "rpc/place.h"
 
 #define PLACE_NONE SIZE_MAX
+#define MOVED 1 /* another controller leads: rpc_client.leader */
 
 struct rpc_client {
     const struct conf *conf;
+    struct rpc_place *places;
+    size_t place_count, tcp_count;
     struct rpc_wire wire;
-    size_t place; /* 0: the controller's local socket; 1 and up: controllers over TCP */
+    size_t place; /* of the connection */
+    size_t leader;
     uint64_t last_id;
 };
 
@@ -23,9 +30,12 @@ struct call {
     struct rpc_client *client;
     const struct rpc_info *rpc;
     struct str body;
-    int64_t connect_ms;  /* patience with one place */
+    int64_t find_ms;     /* until when a controller that leads is looked for */
     int64_t deadline_ms; /* of the whole call, or of each part of a stream */
     struct rpc_header sent;
+    struct str tried; /* where, and what came of it */
+    unsigned round;
+    bool again; /* a place may answer better in the next round */
 };
 
 struct rpc_client *rpc_client_new(const struct conf *conf)
@@ -33,6 +43,9 @@ struct rpc_client *rpc_client_new(const struct conf *conf)
     struct rpc_client *c = mem_new(struct rpc_client);
 
     c->conf = conf;
+    c->places = rpc_place_list(conf, &c->place_count);
+    for (size_t i = 0; i < c->place_count; i++)
+        c->tcp_count += !c->places[i].local;
     c->wire.fd = -1;
     c->place = PLACE_NONE;
     return c;
@@ -49,39 +62,30 @@ void rpc_client_free(struct rpc_client *c)
     if (!c)
         return;
     disconnect(c);
+    free(c->places);
     free(c);
 }
 
-bool rpc_local_socket_wanted(void)
+static void note_trial(struct call *q, const char *where, const char *why)
 {
-    const char *no = getenv("SLUICE_NO_LOCAL_SOCKET");
-
-    return !no || !no[0] || strcmp(no, "0") == 0;
+    str_printf(&q->tried, "%s%s%s%s", q->tried.len ? "; " : "", where, *why ? ": " : "", why);
 }
 
-/* 0; or a reason for going on to the next place, "" when it is not worth a word. */
-static int connect_to(struct rpc_client *c, size_t place, int64_t patience_ms, struct err *err)
+static int connect_to(struct rpc_client *c, size_t place, int64_t deadline_ms, struct err *err)
 {
+    const struct rpc_place *p = &c->places[place];
     const struct conf *conf = c->conf;
-    int64_t deadline_ms = rpc_wire_now_ms() + patience_ms;
     int rc;
 
     disconnect(c);
-    if (place == 0) {
+    if (p->local) {
         uid_t trusted[RPC_TRUSTED_COUNT];
-        _cleanup_free_ char *path = conf_socket_path(conf, "slurmctld", NULL);
+        _cleanup_free_ char *path = conf_controller_socket(conf, p->host);
 
-        if (!rpc_local_socket_wanted())
-            return -ENOENT;
         rpc_trusted_uids(conf, trusted);
         rc = rpc_wire_open_local(&c->wire, path, trusted, RPC_TRUSTED_COUNT, deadline_ms, err);
-        if (rc < 0 && rc != -ENOENT && rc != -ECONNREFUSED)
-            err_prefix(err, "%s", path);
     } else {
-        const struct conf_host *host = &conf->controllers.data[place - 1];
-        rc = rpc_wire_open_tcp(&c->wire, host->addr, conf->slurmctld_port, deadline_ms, err);
-        if (rc < 0)
-            err_prefix(err, "%s:%u", host->addr, conf->slurmctld_port);
+        rc = rpc_wire_open_tcp(&c->wire, p->host->addr, conf->slurmctld_port, deadline_ms, err);
     }
     if (rc == 0)
         c->place = place;
@@ -98,14 +102,14 @@ static int send_request(struct call *q, struct err *err)
     q->sent = (struct rpc_header){
         .version = RPC_VERSION,
         .rpc = q->rpc->number,
-        .token_len = c->place == 0 ? 0 : AUTH_TOKEN_SIZE,
+        .token_len = c->places[c->place].local ? 0 : AUTH_TOKEN_SIZE,
         .body_len = (uint32_t)q->body.len,
         .id = ++c->last_id,
     };
     if (q->sent.token_len) {
         const char *audience = "slurmctld";
         rpc_frame_hash(&q->sent, q->body.data, hash);
-        rc = rpc_mint(c->conf, hash, &audience, 1, rpc_wire_now_ms() + q->connect_ms, &token, err);
+        rc = rpc_mint(c->conf, hash, &audience, 1, q->find_ms, &token, err);
     }
     if (rc == 0)
         rc = rpc_wire_send(&c->wire, &q->sent, token, q->body.data, q->deadline_ms, err);
@@ -113,46 +117,181 @@ static int send_request(struct call *q, struct err *err)
     return rc;
 }
 
-/* Sends, and receives the first answer. */
+/* Whether the place says that it leads. Its answer, or why there is none, is noted. */
+static bool leads(struct call *q, const struct rpc_place *p)
+{
+    struct rpc_client probe = {.conf = q->client->conf, .wire.fd = -1};
+    const Pb__Empty nothing = PB__EMPTY__INIT;
+    struct call ping = {.client = &probe, .rpc = rpc_find(RPC_PING)};
+    char where[RPC_PLACE_TEXT_MAX];
+    struct rpc_place only = *p;
+    struct err why = {0};
+    const uint8_t *body;
+    bool primary = false;
+
+    probe.places = &only;
+    ping.find_ms = ping.deadline_ms = rpc_wire_now_ms() + RPC_PLACE_PROBE_MS;
+    pb_pack(&nothing.base, &ping.body);
+    int rc = connect_to(&probe, 0, ping.deadline_ms, &why);
+    if (rc == 0)
+        rc = send_request(&ping, &why);
+    if (rc == 0)
+        rc = rpc_wire_answer(&probe.wire, &ping.sent, &ping.sent, &body, ping.deadline_ms, &why);
+    if (rc == 0) {
+        Pb__PingReply *m = pb__ping_reply__unpack(NULL, ping.sent.body_len, body);
+        primary = m && m->primary;
+        if (m)
+            pb__ping_reply__free_unpacked(m, NULL);
+    }
+    disconnect(&probe);
+    str_done(&ping.body);
+    rpc_place_text(q->client->conf, p, where);
+    if (!primary)
+        note_trial(q, where, rc ? why.text : err_text(ERR_STANDBY));
+    return primary;
+}
+
+/* Another host's controller that leads; PLACE_NONE: there is none. */
+static size_t find_leader(struct call *q)
+{
+    const struct rpc_client *c = q->client;
+    const struct conf_host *here = c->places[c->place].host;
+
+    str_clear(&q->tried);
+    for (size_t i = 0; i < c->place_count; i++)
+        if (!c->places[i].local && c->places[i].host != here && leads(q, &c->places[i]))
+            return i;
+    return PLACE_NONE;
+}
+
+static int receive(struct call *q, struct rpc_header *h, const uint8_t **body, struct err *err)
+{
+    return rpc_wire_answer(&q->client->wire, &q->sent, h, body, q->deadline_ms, err);
+}
+
+/* The answer. While it does not come, the other controllers are asked whether one of them has taken
+ * over: MOVED. One that is only slow still leads, and is waited for. */
+static int receive_or_move(struct call *q, struct rpc_header *h, const uint8_t **body,
+                           struct err *err)
+{
+    struct rpc_client *c = q->client;
+
+    for (int64_t pause = rpc_place_hedge(c->conf); c->conf->controllers.len > 1;
+         pause = pause * 2 < RPC_PLACE_HEDGE_MAX_MS ? pause * 2 : RPC_PLACE_HEDGE_MAX_MS) {
+        int64_t until_ms = rpc_wire_now_ms() + pause;
+        if (until_ms >= q->deadline_ms || rpc_wire_wait(&c->wire, until_ms) != -ERR_TIMEOUT)
+            break;
+        c->leader = find_leader(q);
+        if (c->leader != PLACE_NONE)
+            return MOVED;
+    }
+    return receive(q, h, body, err);
+}
+
 static int exchange(struct call *q, struct rpc_header *h, const uint8_t **body, struct err *err)
 {
     int rc = send_request(q, err);
 
-    if (rc == 0)
-        rc = rpc_wire_answer(&q->client->wire, &q->sent, h, body, q->deadline_ms, err);
+    return rc ? rc : receive_or_move(q, h, body, err);
+}
+
+/* Whether the next place is worth trying after this failure. What another controller must not
+ * repeat, since this one may have done it, is the caller's to decide about. */
+static bool is_passing(struct call *q, int rc)
+{
+    bool alone = q->client->conf->controllers.len == 1;
+
+    if (rc == -ERR_STANDBY)
+        return q->again = true;
+    if (alone)
+        return false;
+    /* A token from before it took over: the next one is younger. */
+    if (rc == -ERR_REPLAY || (rc == -ERR_CLOSED && q->rpc->lane != RPC_LANE_WRITE))
+        return q->again = true;
+    return rc == -ERR_SHUTDOWN;
+}
+
+static int reach(struct call *q, size_t place, struct err *err)
+{
+    struct rpc_client *c = q->client;
+    int64_t now_ms = rpc_wire_now_ms();
+    size_t left = c->place_count - place < c->tcp_count ? c->place_count - place : c->tcp_count;
+    int64_t patience_ms = rpc_place_patience(q->find_ms - now_ms, left, c->tcp_count, q->round);
+    int rc = connect_to(c, place, now_ms + patience_ms, err);
+
+    if (rc == -ERR_TIMEOUT || rc == -ETIMEDOUT)
+        q->again = c->tcp_count > 1;
     return rc;
 }
 
-/* The same at the first place that is there and leads. */
+/* Request and answer at the place that is connected, or where it leads to. */
+static int ask(struct call *q, struct rpc_header *h, const uint8_t **body, struct err *err)
+{
+    int rc = exchange(q, h, body, err);
+
+    if (rc == MOVED)
+        rc = connect_to(q->client, q->client->leader, q->find_ms, err);
+    else
+        return rc;
+    return rc ? rc : exchange(q, h, body, err);
+}
+
+/* The request at one place; *done: it was answered, or failed in a way to be reported. */
+static int try_place(struct call *q, size_t place, bool kept, struct rpc_header *h,
+                     const uint8_t **body, bool *done, struct err *err)
+{
+    struct rpc_client *c = q->client;
+    const struct rpc_place *p = &c->places[place];
+    char where[RPC_PLACE_TEXT_MAX];
+    struct err why = {0};
+    int rc = kept ? 0 : reach(q, place, &why);
+
+    *done = false;
+    if (rc < 0 && p->local && (rc == -ENOENT || rc == -ECONNREFUSED))
+        return 0; /* the controller is not on this host: nothing to tell */
+    rpc_place_text(c->conf, p, where);
+    if (rc == 0) {
+        rc = ask(q, h, body, &why);
+        if (rc == MOVED || (rc < 0 && kept))
+            q->again = true;
+        *done = rc <= 0 && (rc == 0 || !is_passing(q, rc));
+    }
+    if (*done && rc == -ERR_TIMEOUT)
+        err_set(err, rc, "%s (%s%s%s)", err_text(ERR_TIMEOUT), where, q->tried.len ? "; " : "",
+                str_cstr(&q->tried));
+    else if (*done && rc < 0)
+        *err = why;
+    else if (!*done)
+        note_trial(q, where, why.text);
+    return rc;
+}
+
+/* The request at the first place that is there and leads. While one is there that may take over
+ * soon, all are asked again. */
 static int exchange_anywhere(struct call *q, struct rpc_header *h, const uint8_t **body,
                              struct err *err)
 {
     struct rpc_client *c = q->client;
-    _cleanup_str_ struct str tried = STR_INIT;
-    size_t place = 0;
     bool kept = rpc_wire_is_fresh(&c->wire);
+    size_t place = kept ? c->place : 0;
+    int64_t pause = RPC_PLACE_PAUSE_MIN_MS;
 
-    if (kept)
-        place = c->place;
-    for (; place <= c->conf->controllers.len; place++) {
-        struct err why = {0};
-        int rc = kept ? 0 : connect_to(c, place, q->connect_ms, &why);
-
-        kept = false;
-        if (rc == 0) {
-            rc = exchange(q, h, body, &why);
-            if (rc != -ERR_STANDBY) {
-                if (rc < 0)
-                    *err = why;
+    for (;; q->round++, place = 0) {
+        q->again = false;
+        str_clear(&q->tried);
+        for (; place < c->place_count; place++, kept = false) {
+            bool done;
+            int rc = try_place(q, place, kept, h, body, &done, err);
+            if (done)
                 return rc;
-            }
-        } else if (place == 0 && (rc == -ENOENT || rc == -ECONNREFUSED)) {
-            continue; /* the controller is not on this host: nothing to tell */
         }
-        str_printf(&tried, "%s%s", tried.len ? "; " : "", why.text);
+        if (!q->again || rpc_wire_now_ms() + pause >= q->find_ms)
+            break;
+        rpc_wire_sleep(pause);
+        pause = pause * 2 < RPC_PLACE_PAUSE_MAX_MS ? pause * 2 : RPC_PLACE_PAUSE_MAX_MS;
     }
     disconnect(c);
-    return err_set(err, -ERR_CONNECT, "%s (tried %s)", err_text(ERR_CONNECT), str_cstr(&tried));
+    return err_set(err, -ERR_CONNECT, "%s (tried %s)", err_text(ERR_CONNECT), str_cstr(&q->tried));
 }
 
 static int64_t patience_of(const struct conf *conf)
@@ -166,13 +305,15 @@ static int begin(struct rpc_client *c, struct call *q, enum rpc_number number,
     *q = (struct call){
         .client = c,
         .rpc = rpc_find(number),
-        .connect_ms = patience_of(c->conf),
+        .find_ms = rpc_wire_now_ms() + patience_of(c->conf),
         .deadline_ms = RPC_NO_DEADLINE,
     };
     if (timeout_ms == 0)
         timeout_ms = patience_of(c->conf);
     if (timeout_ms > 0)
         q->deadline_ms = rpc_wire_now_ms() + timeout_ms;
+    if (q->find_ms > q->deadline_ms)
+        q->find_ms = q->deadline_ms;
     pb_pack(request, &q->body);
     if (q->body.len > RPC_BODY_MAX)
         return err_set(err, -ERR_TOO_BIG, "the request has %zu bytes, at most %u can be sent",
@@ -205,6 +346,7 @@ int rpc_call(struct rpc_client *c, enum rpc_number number, const ProtobufCMessag
             rc = err_set(&why, -ERR_PROTOCOL, "malformed answer to %s", q.rpc->name);
     }
     str_done(&q.body);
+    str_done(&q.tried);
     if (rc < 0 && err)
         *err = why;
     return rc;
@@ -250,6 +392,7 @@ int rpc_call_stream(struct rpc_client *c, enum rpc_number number, const Protobuf
     if (rc != 0 && (answered || rc == -ERR_TIMEOUT || rc == -ERR_CLOSED || rc == -ERR_PROTOCOL))
         disconnect(c);
     str_done(&q.body);
+    str_done(&q.tried);
     if (rc != 0 && err)
         *err = why;
     return rc;

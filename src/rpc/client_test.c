@@ -100,7 +100,8 @@ static int setup(void **state)
     if (world_setup(state) < 0)
         return -1;
     conf = (struct conf){.message_timeout_sec = 10, .socket_dir = dir};
-    hosts[0] = hosts[1] = (struct conf_host){"here", "127.0.0.1"};
+    hosts[0] = (struct conf_host){.name = "here", .addr = "127.0.0.1"};
+    hosts[1] = (struct conf_host){.name = "there", .addr = "127.0.0.2", .rank = 1};
     conf.controllers.data = hosts;
     conf.controllers.len = 1;
     conf.slurm_uid = conf.slurmd_uid = geteuid();
@@ -128,15 +129,15 @@ static void controller_down(void **state)
     conf.slurmctld_port = (uint16_t)v.port;
     conf.controllers.len = 2;
     for (int tcp = 0; tcp < 2; tcp++) {
-        struct job j = new_job();
         if (tcp)
             over_tcp();
+        struct job j = new_job();
         call(&j, RPC_PING);
         assert_int_equal(j.rc, -ERR_CONNECT);
         assert_int_equal(j.err.code, -ERR_CONNECT);
         snprintf(want, sizeof(want),
                  "Unable to contact slurm controller (connect failure) (tried 127.0.0.1:%d: "
-                 "Connection refused; 127.0.0.1:%d: Connection refused)",
+                 "Connection refused; 127.0.0.2:%d: Connection refused)",
                  v.port, v.port);
         assert_string_equal(j.err.text, want);
         rpc_client_free(j.client);
@@ -192,10 +193,10 @@ static void local_call(void **state)
 static void tcp_call(void **state)
 {
     struct served v = {0};
-    struct job j = new_job();
     char first[128];
 
     over_tcp();
+    struct job j = new_job();
     serve(&v, NULL);
     conf.slurmctld_port = (uint16_t)v.port;
     call(&j, RPC_PING);
@@ -264,13 +265,14 @@ static void stale_socket(void **state)
 static void second_controller(void **state)
 {
     struct served v = {0};
-    struct job j = new_job();
 
     over_tcp();
     serve(&v, NULL);
     conf.slurmctld_port = (uint16_t)v.port;
     conf.controllers.len = 2;
-    hosts[0].addr = "127.0.0.2"; /* nobody listens there */
+    hosts[0].addr = "127.0.0.3"; /* nobody listens there */
+    hosts[1].addr = "127.0.0.1";
+    struct job j = new_job();
     call(&j, RPC_PING);
     assert_int_equal(j.rc, 0);
     rpc_client_free(j.client);
@@ -285,24 +287,35 @@ static void refuse_as_standby(struct served *v, const struct rpc_request *r)
         rpc_reply_error(v->server, r->call, -ERR_STANDBY, NULL);
 }
 
+/* A second controller, at 127.0.0.2 and the first one's port. */
+static void serve_second(struct served *v, const struct served *first)
+{
+    struct rpc_server_options o = {.loop = loop, .key = &key, .audience = AUDIENCE};
+    struct rpc_server_events e = {.on_request = served_request, .on_gone = served_gone, .ctx = v};
+
+    v->server = rpc_server_new(&o, &e);
+    assert_int_equal(rpc_server_listen_tcp(v->server, "127.0.0.2", (uint16_t)first->port, NULL),
+                     first->port);
+    conf.slurmctld_port = (uint16_t)first->port;
+    conf.controllers.len = 2;
+}
+
 static void standby(void **state)
 {
     struct served backup = {.answer = refuse_as_standby}, leader = {0};
-    struct rpc_server_options o = {.loop = loop, .key = &key, .audience = AUDIENCE};
-    struct rpc_server_events e = {.on_request = served_request, .ctx = &leader};
     struct job j = new_job();
 
     serve(&backup, NULL);
     conf.slurmctld_port = (uint16_t)backup.port;
+    conf.message_timeout_sec = 1;
     call(&j, RPC_PING); /* nobody leads */
     assert_int_equal(j.rc, -ERR_CONNECT);
     assert_non_null(strstr(j.err.text, "standby"));
+    assert_true(backup.requests > 2); /* one that waits to take over is asked again */
+    rpc_client_free(j.client);
 
-    leader.server = rpc_server_new(&o, &e);
-    assert_int_equal(rpc_server_listen_tcp(leader.server, "127.0.0.2", (uint16_t)backup.port, NULL),
-                     backup.port);
-    hosts[1].addr = "127.0.0.2";
-    conf.controllers.len = 2;
+    serve_second(&leader, &backup);
+    j = new_job();
     call(&j, RPC_PING);
     assert_int_equal(j.rc, 0);
     assert_int_equal(leader.requests, 1);
@@ -311,6 +324,154 @@ static void standby(void **state)
     rpc_client_free(j.client);
     rpc_server_free(backup.server);
     rpc_server_free(leader.server);
+}
+
+static void lead_at_third(struct served *v, const struct rpc_request *r)
+{
+    v->answer = r->rpc->number == RPC_PING && v->requests > 2 ? NULL : v->answer;
+    if (r->rpc->number == RPC_MINT)
+        rpc_answer_mint(v->server, r, 60000);
+    else
+        rpc_reply_error(v->server, r->call, -ERR_STANDBY, NULL);
+}
+
+/* A command that is begun while the backup waits is answered when it has taken over. */
+static void takes_over_meanwhile(void **state)
+{
+    struct served v = {.answer = lead_at_third};
+    struct job j = new_job();
+
+    serve(&v, NULL);
+    call(&j, RPC_PING);
+    assert_int_equal(j.rc, 0);
+    rpc_client_free(j.client);
+    rpc_server_free(v.server);
+}
+
+/* The first one hangs, the second has taken over. */
+static void hangs_replaced(void **state)
+{
+    struct served first = {.hold = true}, second = {0};
+
+    serve(&first, NULL);
+    serve_second(&second, &first);
+    conf.message_timeout_sec = 2;
+    for (int tcp = 0; tcp < 2; tcp++) {
+        if (tcp)
+            over_tcp();
+        struct job j = new_job();
+        unsigned before = second.requests;
+        call(&j, RPC_JOB_SIGNAL);
+        assert_int_equal(j.rc, 0);
+        assert_int_equal(second.requests, before + 2);
+        rpc_client_free(j.client);
+    }
+    rpc_server_free(first.server);
+    rpc_server_free(second.server);
+}
+
+static struct served *slow;
+static uint64_t slow_call;
+static void note_call(struct served *v, const struct rpc_request *r)
+{
+    if (r->rpc->number == RPC_MINT)
+        rpc_answer_mint(v->server, r, 60000);
+    else
+        slow_call = r->call;
+}
+static void not_me(struct served *v, const struct rpc_request *r)
+{
+    Pb__PingReply ping = PB__PING_REPLY__INIT;
+
+    ping.host = "there";
+    if (r->rpc->number == RPC_PING)
+        rpc_reply(v->server, r->call, &ping.base);
+    else
+        rpc_reply_error(v->server, r->call, -ERR_STANDBY, NULL);
+    if (slow)
+        rpc_reply_error(slow->server, slow_call, -ERR_NO_JOB, "late");
+}
+
+/* The first one is slow: its answer is waited for, and the request goes nowhere else. */
+static void hangs_and_leads(void **state)
+{
+    struct served first = {.answer = note_call}, second = {.answer = not_me};
+
+    serve(&first, NULL);
+    serve_second(&second, &first);
+    slow = &first;
+    conf.message_timeout_sec = 4;
+    struct job j = new_job();
+    call(&j, RPC_JOB_SIGNAL);
+    assert_int_equal(j.rc, -ERR_NO_JOB);
+    assert_string_equal(j.err.text, "late");
+    assert_int_equal(second.requests, 1);
+
+    slow = NULL;
+    conf.message_timeout_sec = 1;
+    over_tcp();
+    rpc_client_free(j.client);
+    j = new_job();
+    call(&j, RPC_JOB_SIGNAL);
+    assert_int_equal(j.rc, -ERR_TIMEOUT);
+    assert_non_null(strstr(j.err.text, "(127.0.0.1:"));
+    assert_non_null(strstr(j.err.text, "; 127.0.0.2:"));
+    assert_non_null(strstr(j.err.text, "standby"));
+    rpc_client_free(j.client);
+    rpc_server_free(first.server);
+    rpc_server_free(second.server);
+}
+
+/* What only reads goes on to the next when a controller dies under it; what changes something is
+ * the caller's to repeat. */
+static void hang_up(struct served *v, const struct rpc_request *r)
+{
+    if (r->rpc->number == RPC_MINT)
+        rpc_answer_mint(v->server, r, 60000);
+    else
+        rpc_reply_error(v->server, r->call, -ERR_CLOSED, "gone");
+}
+static void dies_meanwhile(void **state)
+{
+    struct served first = {.answer = hang_up}, second = {0};
+
+    serve(&first, NULL);
+    serve_second(&second, &first);
+    struct job j = new_job();
+    call(&j, RPC_PING);
+    assert_int_equal(j.rc, 0);
+    assert_int_equal(second.requests, 1);
+    rpc_client_free(j.client);
+    j = new_job();
+    call(&j, RPC_JOB_SIGNAL);
+    assert_int_equal(j.rc, -ERR_CLOSED);
+    assert_int_equal(second.requests, 1);
+    rpc_client_free(j.client);
+    rpc_server_free(first.server);
+    rpc_server_free(second.server);
+}
+
+/* A node daemon that hangs must not keep a command from another daemon's token. */
+static void minter_hangs(void **state)
+{
+    struct sockaddr_un sun = {.sun_family = AF_UNIX};
+    struct served v = {0};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+    serve(&v, NULL);
+    snprintf(sun.sun_path, sizeof(sun.sun_path), "%s/slurmd-n1", dir);
+    assert_int_equal(bind(fd, (struct sockaddr *)&sun, sizeof(sun)), 0);
+    assert_int_equal(listen(fd, 5), 0);
+    conf.slurmctld_port = (uint16_t)v.port;
+    conf.message_timeout_sec = 1;
+    over_tcp();
+    struct job j = new_job();
+    call(&j, RPC_PING);
+    assert_int_equal(j.rc, 0);
+    rpc_client_free(j.client);
+    close(fd);
+    unlink(sun.sun_path);
+    rpc_server_free(v.server);
 }
 
 static void answer_error(struct served *v, const struct rpc_request *r)
@@ -568,6 +729,11 @@ int main(void)
         TEST(tcp_call),
         TEST(second_controller),
         TEST(standby),
+        TEST(takes_over_meanwhile),
+        TEST(hangs_replaced),
+        TEST(hangs_and_leads),
+        TEST(dies_meanwhile),
+        TEST(minter_hangs),
         TEST(refusals_come_through),
         TEST(times_out),
         TEST(closed_while_waiting),

@@ -34,6 +34,7 @@ struct rpc_dial {
     struct loop_timer *timer; /* the start, then the limit of each attempt */
     struct lookup *lookup;
     struct str reasons;
+    bool timed_out;
 };
 
 static void next_target(struct rpc_dial *d);
@@ -100,7 +101,7 @@ static void report(struct rpc_dial *d, int fd)
     if (fd >= 0)
         addr = d->addrs[d->addr_at];
     else
-        err_set(&err, -ERR_CONNECT, "%s", str_cstr(&d->reasons));
+        err_set(&err, d->timed_out ? -ERR_TIMEOUT : -ERR_CONNECT, "%s", str_cstr(&d->reasons));
     rpc_dial_drop(d);
     done(ctx, fd, target, &addr, &err);
 }
@@ -225,6 +226,7 @@ static void on_timer(void *ctx)
         return;
     }
     stop_attempt(d);
+    d->timed_out = true;
     if (d->addr_at + 1 == d->addr_count)
         add_reason(d, strerror(ETIMEDOUT));
     d->addr_at++;

@@ -10,9 +10,9 @@
 #include "rpc/net.h"
 #include "rpc/session.h"
 
-/* fd >= 0: connected, the callee's from now on; target is its index. Else err: -ERR_CONNECT with
- * "HOST:PORT: why" of each, joined by "; ". Called once, never from within rpc_dial_start(); the
- * dial is gone when it is called. */
+/* fd >= 0: connected, the callee's from now on; target is its index. Else err: -ERR_CONNECT, or
+ * -ERR_TIMEOUT when one of them did not say anything, with "HOST:PORT: why" of each, joined by ";
+ * ". Called once, never from within rpc_dial_start(); the dial is gone when it is called. */
 typedef void rpc_dial_fn(void *ctx, int fd, size_t target, const struct rpc_addr *addr,
                          const struct err *err);
 

@@ -112,6 +112,7 @@ static void finish(struct target *t, int code, const ProtobufCMessage *reply, co
     struct rpc_fanout *f = t->fanout;
     struct err why = *err;
 
+    why.code = code;
     stop(t);
     f->active--;
     if (f->next < f->count)
@@ -145,7 +146,7 @@ static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *
 
     t->dial = NULL;
     if (fd < 0)
-        finish(t, err->code, NULL, err);
+        finish(t, -ERR_CONNECT, NULL, err);
     else
         t->once = rpc_once_start(f->io, fd, &f->header, f->tokens[t - f->targets], f->body.data,
                                  on_answer, t);

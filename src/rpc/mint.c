@@ -73,23 +73,40 @@ static int mint_at(const struct conf *conf, const char *path, const uint8_t hash
     return rc;
 }
 
-/* DIR/slurmctld, then every DIR/slurmd-NODE; -errno of the directory. */
-static int find_sockets(const char *dir, struct str *paths)
+/* Every DIR/slurmd-NODE, then DIR/slurmctld and those of backups: whoever asks for a token may do
+ * so because the controller here hangs. -errno of the directory. */
+static int find_sockets(const char *dir, struct str *paths, size_t *count)
 {
+    _cleanup_str_ struct str controllers = STR_INIT;
     struct dirent *e;
     DIR *d = opendir(dir);
 
     if (!d)
         return -errno;
-    str_printf(paths, "%s/slurmctld", dir);
-    str_putc(paths, '\0');
-    while ((e = readdir(d)))
-        if (str_starts(e->d_name, "slurmd-")) {
-            str_printf(paths, "%s/%s", dir, e->d_name);
-            str_putc(paths, '\0');
-        }
+    str_printf(&controllers, "%s/slurmctld", dir);
+    str_putc(&controllers, '\0');
+    *count = 1;
+    while ((e = readdir(d))) {
+        struct str *to = str_starts(e->d_name, "slurmd-")      ? paths
+                         : str_starts(e->d_name, "slurmctld-") ? &controllers
+                                                               : NULL;
+        if (!to)
+            continue;
+        str_printf(to, "%s/%s", dir, e->d_name);
+        str_putc(to, '\0');
+        ++*count;
+    }
     closedir(d);
+    str_append(paths, controllers.data, controllers.len);
     return 0;
+}
+
+/* One that hangs must leave time for the others. */
+static int64_t share_of(int64_t deadline_ms, size_t left)
+{
+    int64_t now_ms = rpc_wire_now_ms();
+
+    return deadline_ms > now_ms ? now_ms + (deadline_ms - now_ms) / (int64_t)left : now_ms;
 }
 
 int rpc_mint(const struct conf *conf, const uint8_t hash[AUTH_HASH_SIZE],
@@ -98,14 +115,16 @@ int rpc_mint(const struct conf *conf, const uint8_t hash[AUTH_HASH_SIZE],
 {
     _cleanup_str_ struct str paths = STR_INIT, tried = STR_INIT;
     uint8_t(*made)[AUTH_TOKEN_SIZE] = mem_alloc_array(count, AUTH_TOKEN_SIZE);
-    int rc = find_sockets(conf->socket_dir, &paths);
+    size_t left = 0;
+    int rc = find_sockets(conf->socket_dir, &paths, &left);
 
     if (rc < 0)
         str_printf(&tried, "%s: %s", conf->socket_dir, strerror(-rc));
     for (size_t at = 0; at < paths.len; at += strlen(paths.data + at) + 1) {
         const char *path = paths.data + at;
         struct err why = {0};
-        if (mint_at(conf, path, hash, audiences, count, deadline_ms, made, &why) == 0) {
+        if (mint_at(conf, path, hash, audiences, count, share_of(deadline_ms, left--), made,
+                    &why) == 0) {
             *tokens = made;
             return 0;
         }

@@ -50,6 +50,16 @@ static int wait_for(int fd, short events, int64_t deadline_ms)
     }
 }
 
+int rpc_wire_wait(struct rpc_wire *w, int64_t deadline_ms)
+{
+    return wait_for(w->fd, POLLIN, deadline_ms);
+}
+
+void rpc_wire_sleep(int64_t ms)
+{
+    wait_for(-1, 0, rpc_wire_now_ms() + ms);
+}
+
 static int check_trusted(int fd, const uid_t *trusted, size_t count, struct err *err)
 {
     struct auth_identity who;
@@ -70,7 +80,7 @@ int rpc_wire_open_local(struct rpc_wire *w, const char *path, const uid_t *trust
     int fd, rc;
 
     while ((fd = rpc_net_connect_unix(path)) == -EAGAIN && rpc_wire_now_ms() < deadline_ms)
-        wait_for(-1, 0, rpc_wire_now_ms() + BUSY_PAUSE_MS);
+        rpc_wire_sleep(BUSY_PAUSE_MS);
     if (fd < 0)
         return err_set(err, fd, "%s", strerror(-fd));
     rc = check_trusted(fd, trusted, count, err);

@@ -9,6 +9,7 @@
 #define RPC_NO_DEADLINE INT64_MAX
 
 int64_t rpc_wire_now_ms(void); /* the clock of all deadlines here */
+void rpc_wire_sleep(int64_t ms);
 
 struct rpc_wire {
     int fd; /* -1: closed */
@@ -30,6 +31,9 @@ bool rpc_wire_is_fresh(const struct rpc_wire *w);
 /* Sends a request; a failure that the other side may have explained is 0: its answer tells. */
 int rpc_wire_send(struct rpc_wire *w, const struct rpc_header *h, const void *token,
                   const void *body, int64_t deadline_ms, struct err *err);
+
+/* Until something can be read: 0, -ERR_TIMEOUT or -errno. */
+int rpc_wire_wait(struct rpc_wire *w, int64_t deadline_ms);
 
 /* The next frame; *body is valid until the next call. */
 int rpc_wire_receive(struct rpc_wire *w, struct rpc_header *h, const uint8_t **body,

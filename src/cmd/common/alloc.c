@@ -31,7 +31,8 @@ bool alloc_is_transient(int code)
 {
     return code == -ERR_CONNECT || code == -ERR_CLOSED || code == -ERR_TIMEOUT ||
            code == -ERR_STANDBY || code == -ERR_SHUTDOWN || code == -ERR_BUSY ||
-           code == -ECONNREFUSED || code == -ECONNRESET || code == -EPIPE;
+           code == -ECONNREFUSED || code == -ECONNRESET || code == -EPIPE || code == -ETIMEDOUT ||
+           code == -EHOSTUNREACH || code == -ENETUNREACH;
 }
 
 static void fail(struct alloc *a, const struct err *why)

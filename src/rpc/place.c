@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "rpc/place.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "rpc/client.h"
+
+bool rpc_local_socket_wanted(void)
+{
+    const char *no = getenv("SLUICE_NO_LOCAL_SOCKET");
+
+    return !no || !no[0] || strcmp(no, "0") == 0;
+}
+
+static bool is_listed(const struct rpc_place *places, size_t count, const char *addr)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!places[i].local && str_eq(places[i].host->addr, addr))
+            return true;
+    return false;
+}
+
+struct rpc_place *rpc_place_list(const struct conf *conf, size_t *count)
+{
+    struct rpc_place *places = mem_new_array(struct rpc_place, conf->controllers.len * 2);
+
+    *count = 0;
+    if (rpc_local_socket_wanted())
+        vec_foreach (&conf->controllers, h)
+            places[(*count)++] = (struct rpc_place){h, true};
+    vec_foreach (&conf->controllers, h)
+        if (!is_listed(places, *count, h->addr))
+            places[(*count)++] = (struct rpc_place){h, false};
+    return places;
+}
+
+void rpc_place_text(const struct conf *conf, const struct rpc_place *p,
+                    char text[RPC_PLACE_TEXT_MAX])
+{
+    if (p->local) {
+        _cleanup_free_ char *path = conf_controller_socket(conf, p->host);
+        snprintf(text, RPC_PLACE_TEXT_MAX, "%s", path);
+    } else {
+        snprintf(text, RPC_PLACE_TEXT_MAX, "%s:%u", p->host->addr, conf->slurmctld_port);
+    }
+}
+
+int64_t rpc_place_hedge(const struct conf *conf)
+{
+    int64_t quarter = conf->message_timeout_sec * 250;
+
+    return quarter < RPC_PLACE_HEDGE_MS ? quarter : RPC_PLACE_HEDGE_MS;
+}
+
+int64_t rpc_place_patience(int64_t remaining_ms, size_t left, size_t count, unsigned round)
+{
+    int64_t quick = (int64_t)RPC_PLACE_HEDGE_MS << (round < 8 ? round : 8);
+    int64_t share;
+
+    if (count == 1)
+        return remaining_ms;
+    share = remaining_ms / (int64_t)(left * 2);
+    return share < quick ? share : quick;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Where the controllers of a cluster can be reached from here, in the order of trying, and how long
+ * one of them is waited for; inside this room.
+ *
+ * Local sockets come first: there the kernel names the caller and no token is needed. Then the
+ * addresses, each once (with SlurmctldAddr there is one).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "conf/conf.h"
+
+#define RPC_PLACE_TEXT_MAX 320
+
+struct rpc_place {
+    const struct conf_host *host;
+    bool local;
+};
+
+/* The caller frees; it borrows from conf. */
+struct rpc_place *rpc_place_list(const struct conf *conf, size_t *count);
+/* "host:6817" or the path of the socket. */
+void rpc_place_text(const struct conf *conf, const struct rpc_place *p,
+                    char text[RPC_PLACE_TEXT_MAX]);
+
+/* A controller that does not answer may have been replaced: after so long (or a quarter of
+ * MessageTimeout) the others are asked, and again after twice the time. */
+#define RPC_PLACE_HEDGE_MS 1500
+#define RPC_PLACE_HEDGE_MAX_MS 60000
+#define RPC_PLACE_PROBE_MS 1000 /* for the answer of each of them */
+/* Between two rounds through all places, while one of them waits to take over; doubled. */
+#define RPC_PLACE_PAUSE_MIN_MS 50
+#define RPC_PLACE_PAUSE_MAX_MS 400
+
+int64_t rpc_place_hedge(const struct conf *conf);
+
+/* How long to try to connect to one of 'left' out of 'count' places, of the remaining time, in the
+ * n-th round (from 0): a place alone has all of it; of several all are tried once quickly, and what
+ * is left then is shared. */
+int64_t rpc_place_patience(int64_t remaining_ms, size_t left, size_t count, unsigned round);

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "rpc/place.h"
+
+static struct conf_host hosts[3] = {
+    {.name = "a", .addr = "a", .rank = 0},
+    {.name = "b", .addr = "10.0.0.2", .rank = 1},
+    {.name = "c", .addr = "c", .rank = 2},
+};
+
+static void check_places(const struct conf *conf, const char *const *want)
+{
+    size_t count;
+    _cleanup_free_ struct rpc_place *places = rpc_place_list(conf, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        char text[RPC_PLACE_TEXT_MAX];
+        assert_non_null(want[i]);
+        rpc_place_text(conf, &places[i], text);
+        assert_string_equal(text, want[i]);
+    }
+    assert_null(want[count]);
+}
+
+static void order(void **state)
+{
+    static const char *const all[] = {"/run/s/slurmctld",
+                                      "/run/s/slurmctld-1",
+                                      "/run/s/slurmctld-2",
+                                      "a:6817",
+                                      "10.0.0.2:6817",
+                                      "c:6817",
+                                      NULL};
+    static const char *const moving[] = {"/run/s/slurmctld", "/run/s/slurmctld-1",
+                                         "/run/s/slurmctld-2", "vip:6817", NULL};
+    struct conf conf = {.slurmctld_port = 6817, .socket_dir = "/run/s"};
+
+    conf.controllers.data = hosts;
+    conf.controllers.len = 3;
+    unsetenv("SLUICE_NO_LOCAL_SOCKET");
+    check_places(&conf, all);
+    setenv("SLUICE_NO_LOCAL_SOCKET", "1", 1);
+    check_places(&conf, all + 3);
+    unsetenv("SLUICE_NO_LOCAL_SOCKET");
+    for (int i = 0; i < 3; i++)
+        hosts[i].addr = "vip"; /* SlurmctldAddr: asked once */
+    check_places(&conf, moving);
+}
+
+/* A place alone gets all of the time; of several, dead ones leave enough for the last. */
+static void patience(void **state)
+{
+    static const struct {
+        int64_t remaining_ms, left, count, round, want_ms;
+    } rows[] = {
+        {10000, 1, 1, 0, 10000}, {10000, 2, 2, 0, 1500}, {8500, 1, 2, 0, 1500},
+        {7000, 2, 2, 1, 1750},   {5250, 1, 2, 1, 2625},  {600, 2, 2, 9, 150},
+        {1000, 3, 3, 0, 166},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        assert_int_equal(rpc_place_patience(rows[i].remaining_ms, (size_t)rows[i].left,
+                                            (size_t)rows[i].count, (unsigned)rows[i].round),
+                         rows[i].want_ms);
+}
+
+static void hedge(void **state)
+{
+    struct conf conf = {.message_timeout_sec = 1};
+
+    assert_int_equal(rpc_place_hedge(&conf), 250);
+    conf.message_timeout_sec = 100;
+    assert_int_equal(rpc_place_hedge(&conf), 1500);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(order),
+        cmocka_unit_test(patience),
+        cmocka_unit_test(hedge),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
