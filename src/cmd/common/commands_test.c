@@ -73,6 +73,8 @@ static void test_squeue(void **state)
         {"squeue", "-h -o %i|%j|%T", 0, "2|evil\\033[31mname|PENDING\n1|sleeper|RUNNING\n", NULL},
         {"squeue", "-h -o %i -S -i", 0, "2\n1\n", NULL},
         {"squeue", "-h -o %i -S i -t all", 0, "1\n2\n3\n", NULL},
+        {"squeue", "-h -o %i -S i,zz", 1, "1\n2\n",
+         "squeue: error: Invalid sort specification: zz\n"},
         {"squeue", "-h -o %i -t RUN", 0, "1\n", NULL},
         {"squeue", "-h -o %i -t F,CD", 0, "3\n", NULL},
         {"squeue", "-h -o %i -t CG", 0, NULL, NULL},

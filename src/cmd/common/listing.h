@@ -84,8 +84,8 @@ void listing_set_letters(struct listing *l, const char *format);
 /* "name[:[.][width][suffix]],..."; "all". Unknown names are reported and left out. */
 void listing_set_names(struct listing *l, const char *format);
 /* "[+-]letter,..." or names; "#letter" sorts by the field with letter '#' where the table has one.
- * Keys that are not known are reported and left out. */
-void listing_set_sort(struct listing *l, const char *keys);
+ * Keys that are not known are reported and left out; false: there were some. */
+bool listing_set_sort(struct listing *l, const char *keys);
 
 /* Before the rows are added: widens the columns that shall be as wide as their widest value. */
 void listing_measure(struct listing *l, const void *record);

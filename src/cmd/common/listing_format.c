@@ -121,8 +121,9 @@ void listing_set_names(struct listing *l, const char *format)
     }
 }
 
-void listing_set_sort(struct listing *l, const char *keys)
+bool listing_set_sort(struct listing *l, const char *keys)
 {
+    bool known = true;
     for (const char *s = keys; *s;) {
         size_t len = strcspn(s, ",");
         struct listing_key key = {0};
@@ -140,10 +141,13 @@ void listing_set_sort(struct listing *l, const char *keys)
         if (!key.field)
             key.field = name_len == 1 ? listing_find_letter(l->table, *name)
                                       : listing_find_name(l->table, name, name_len);
-        if (key.field && l->keys.len < LISTING_COLUMNS_MAX)
-            vec_push(&l->keys, key);
-        else
-            cmd_error("Invalid sort specification: %.*s", (int)name_len, name);
         s += len + (s[len] == ',');
+        if (key.field && l->keys.len < LISTING_COLUMNS_MAX) {
+            vec_push(&l->keys, key);
+            continue;
+        }
+        known = false;
+        cmd_error("Invalid sort specification: %.*s", (int)name_len, name);
     }
+    return known;
 }

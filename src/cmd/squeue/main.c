@@ -24,6 +24,7 @@ struct list {
     struct listing listing;
     json_t *json;
     size_t seen;
+    bool bad_sort; /* listed all the same, but not in the order asked for */
 };
 
 static void set_format(struct list *l)
@@ -38,7 +39,10 @@ static void set_format(struct list *l)
                                          : o->start       ? FORMAT_START
                                          : o->long_format ? FORMAT_LONG
                                                           : FORMAT_JOBS);
-    listing_set_sort(&l->listing, o->sort ? o->sort : o->steps ? "P,i" : o->start ? "S" : "P,t,-Q");
+    l->bad_sort = !listing_set_sort(&l->listing, o->sort    ? o->sort
+                                                 : o->steps ? "P,i"
+                                                 : o->start ? "S"
+                                                            : "P,t,-Q");
 }
 
 static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
@@ -206,7 +210,7 @@ static int list_once(const struct options *o)
     if (!json)
         listing_done(&l.listing);
     int status = cmd_flush();
-    return r < 0 ? 1 : status;
+    return r < 0 || l.bad_sort ? 1 : status;
 }
 
 int main(int argc, char **argv)
