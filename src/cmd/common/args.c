@@ -12,69 +12,137 @@
 #define FIRST_VALUE 512 /* what getopt_long() returns for row 0: above every letter */
 #define HELP_COLUMN 34
 #define USAGE_WIDTH 78
+#define ITERATE_MAX 86400 /* seconds */
 
-void args_init(struct args *a, const struct args_row *rows, size_t count, int argc, char **argv)
+struct args {
+    const struct args_table *table;
+    int argc;
+    char **argv;
+    size_t env_at;              /* next row whose variable is to be looked at */
+    const struct args_row *row; /* of the last option */
+    const char *value;          /* its argument; NULL: none */
+    struct option *options;
+    struct str letters;
+};
+
+static void init(struct args *a, const struct args_table *t, int argc, char **argv)
 {
-    *a = (struct args){.rows = rows, .count = count, .argc = argc, .argv = argv};
-    struct option *options = mem_new_array(struct option, count + 1);
-    for (size_t i = 0; i < count; i++) {
-        options[i].name = rows[i].name;
-        options[i].has_arg = (int)rows[i].argument;
-        options[i].val = FIRST_VALUE + (int)i;
-        if (rows[i].letter)
-            str_printf(&a->letters, "%c%s", rows[i].letter,
-                       rows[i].argument == ARGS_REQ   ? ":"
-                       : rows[i].argument == ARGS_MAY ? "::"
-                                                      : "");
+    *a = (struct args){.table = t, .argc = argc, .argv = argv};
+    a->options = mem_new_array(struct option, t->count + 1);
+    for (size_t i = 0; i < t->count; i++) {
+        const struct args_row *row = &t->rows[i];
+        a->options[i].name = row->name;
+        a->options[i].has_arg = (int)row->argument;
+        a->options[i].val = FIRST_VALUE + (int)i;
+        if (row->letter)
+            str_printf(&a->letters, "%c%s", row->letter,
+                       row->argument == ARGS_REQ   ? ":"
+                       : row->argument == ARGS_MAY ? "::"
+                                                   : "");
     }
-    a->options = options;
     argv[0] = (char *)cmd_name(); /* what getopt_long() puts before its messages */
     optind = 0;                   /* starts afresh */
 }
 
-void args_done(struct args *a)
-{
-    free(a->options);
-    str_done(&a->letters);
-}
-
 /* A variable that is set and not empty; flags may be empty. */
-static int next_env(struct args *a)
+static bool next_env(struct args *a)
 {
-    while (a->env_at < a->count) {
-        const struct args_row *row = &a->rows[a->env_at++];
+    while (a->env_at < a->table->count) {
+        const struct args_row *row = &a->table->rows[a->env_at++];
         const char *value = *row->env ? getenv(row->env) : NULL;
         if (!value || (row->argument == ARGS_REQ && !*value))
             continue;
         if (row->argument == ARGS_NO && (str_eq(value, "0") || str_case_eq(value, "no")))
             continue;
         a->value = row->argument == ARGS_NO ? NULL : value;
-        return row->id;
+        a->row = row;
+        return true;
     }
-    return ARGS_END;
+    return false;
 }
 
-int args_next(struct args *a)
+/* 1: there is another option; 0: there is none; -1: a bad one, after a message. */
+static int next(struct args *a)
 {
-    int id = next_env(a);
-    if (id != ARGS_END)
-        return id;
+    if (next_env(a))
+        return 1;
     int c = getopt_long(a->argc, a->argv, str_cstr(&a->letters), a->options, NULL);
     a->value = optarg;
     if (c == -1)
-        return ARGS_END;
-    if (c >= FIRST_VALUE)
-        return a->rows[c - FIRST_VALUE].id;
-    for (size_t i = 0; i < a->count; i++)
-        if (a->rows[i].letter == c && c != '?')
-            return a->rows[i].id;
+        return 0;
+    a->row = c >= FIRST_VALUE ? &a->table->rows[c - FIRST_VALUE] : NULL;
+    for (size_t i = 0; !a->row && i < a->table->count; i++)
+        if (a->table->rows[i].letter == c && c != '?')
+            a->row = &a->table->rows[i];
+    if (a->row)
+        return 1;
     fprintf(stderr, "Try \"%s --help\" for more information\n", cmd_name());
-    return ARGS_BAD;
+    return -1;
 }
 
-int args_operands(const struct args *a)
+static void set_common(struct args_common *c, const char *name, const char *value)
 {
-    return optind;
+    c->help |= str_eq(name, "help");
+    c->usage |= str_eq(name, "usage");
+    c->version |= str_eq(name, "version");
+    c->verbose += str_eq(name, "verbose");
+    if (str_eq(name, "cluster") || str_eq(name, "clusters"))
+        c->clusters = value;
+}
+
+int args_parse(const struct args_table *t, int argc, char **argv, args_set_fn *set, void *ctx,
+               struct args_common *common, int *operands)
+{
+    struct args a;
+    int status = 0, more;
+    *operands = argc;
+    init(&a, t, argc, argv);
+    while (status == 0 && !args_is_info(common) && (more = next(&a)) != 0) {
+        if (more > 0)
+            set_common(common, a.row->name, a.value);
+        status = more < 0 ? 2 : set(ctx, a.row->id, a.value);
+    }
+    if (status == 0 && !args_is_info(common))
+        *operands = optind;
+    free(a.options);
+    str_done(&a.letters);
+    return status;
+}
+
+bool args_leave(const struct args_table *t, const struct args_common *common, int *status)
+{
+    struct err err = {0};
+    if (*status) {
+        *status -= 1;
+        return true;
+    }
+    if (args_is_info(common)) {
+        if (common->version)
+            str_puts(cmd_out(), "slurm " SLURM_VERSION "\n");
+        else if (common->help)
+            args_format_help(t, cmd_out());
+        else
+            args_format_usage(t, cmd_out());
+        *status = cmd_flush();
+        return true;
+    }
+    cmd_set_level(false, common->verbose);
+    if (cmd_check_clusters(common->clusters, &err) == 0)
+        return false;
+    cmd_error("%s", err.text);
+    *status = 1;
+    return true;
+}
+
+int args_iterate(const char *text, uint32_t *sec)
+{
+    long long value;
+    if (str_parse_i64(text, 1, ITERATE_MAX, &value) < 0) {
+        cmd_error("--iterate=%s is no number of seconds from 1 to %d", text, ITERATE_MAX);
+        return 2;
+    }
+    *sec = (uint32_t)value;
+    return 0;
 }
 
 static void put_name(const struct args_row *row, struct str *out)
@@ -86,37 +154,37 @@ static void put_name(const struct args_row *row, struct str *out)
         str_printf(out, "[=%s]", row->metavar);
 }
 
-void args_format_help(const struct args_row *rows, size_t count, const char *program,
-                      const char *operands, struct str *out)
+void args_format_help(const struct args_table *t, struct str *out)
 {
-    str_printf(out, "Usage: %s [OPTIONS] %s\n", program, operands);
-    for (size_t i = 0; i < count; i++) {
-        if (!*rows[i].help)
+    str_printf(out, "Usage: %s [OPTIONS] %s\n", t->program, t->operands);
+    for (size_t i = 0; i < t->count; i++) {
+        const struct args_row *row = &t->rows[i];
+        if (!*row->help)
             continue;
         size_t start = out->len;
-        if (rows[i].letter)
-            str_printf(out, "  -%c, ", rows[i].letter);
+        if (row->letter)
+            str_printf(out, "  -%c, ", row->letter);
         else
             str_puts(out, "      ");
-        put_name(&rows[i], out);
+        put_name(row, out);
         do
             str_putc(out, ' ');
         while (out->len - start < HELP_COLUMN);
-        str_printf(out, "%s\n", rows[i].help);
+        str_printf(out, "%s\n", row->help);
     }
 }
 
-void args_format_usage(const struct args_row *rows, size_t count, const char *program,
-                       const char *operands, struct str *out)
+void args_format_usage(const struct args_table *t, struct str *out)
 {
-    int indent = (int)strlen(program) + 7;
+    int indent = (int)strlen(t->program) + 7;
     size_t column = (size_t)indent;
-    str_printf(out, "Usage: %s", program);
-    for (size_t i = 0; i < count; i++) {
-        if (!*rows[i].help)
+    str_printf(out, "Usage: %s", t->program);
+    for (size_t i = 0; i < t->count; i++) {
+        const struct args_row *row = &t->rows[i];
+        if (!*row->help)
             continue;
         _cleanup_str_ struct str name = STR_INIT;
-        put_name(&rows[i], &name);
+        put_name(row, &name);
         if (column + name.len + 3 > USAGE_WIDTH) {
             str_printf(out, "\n%*s", indent, "");
             column = (size_t)indent;
@@ -124,5 +192,5 @@ void args_format_usage(const struct args_row *rows, size_t count, const char *pr
         str_printf(out, " [%s]", str_cstr(&name));
         column += name.len + 3;
     }
-    str_printf(out, "\n%*s %s\n", indent, "", operands);
+    str_printf(out, "\n%*s %s\n", indent, "", t->operands);
 }

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/str.h"
 
@@ -25,29 +26,40 @@ struct args_row {
     const char *metavar, *help;
 };
 
-struct args {
+/* Made by ARGS_TABLE() of args_rows.h. */
+struct args_table {
     const struct args_row *rows;
     size_t count;
-    int argc;
-    char **argv;       /* operands move to its end */
-    size_t env_at;     /* next row whose variable is to be looked at */
-    const char *value; /* of the last option; NULL: none */
-    void *options;     /* for getopt */
-    struct str letters;
+    const char *program, *operands; /* for help */
 };
 
-#define ARGS_END (-1)
-#define ARGS_BAD (-2)
+/* What every command takes, by these names of rows. */
+struct args_common {
+    bool help, usage, version;
+    unsigned verbose;
+    const char *clusters; /* borrowed */
+};
 
-void args_init(struct args *a, const struct args_row *rows, size_t count, int argc, char **argv);
-void args_done(struct args *a);
+/* Takes one option, the common ones included: 0, or the status to exit with, plus 1, after a
+ * message. */
+typedef int args_set_fn(void *ctx, int id, const char *value);
 
-/* The id of the next option, those of the environment first; ARGS_END: the operands begin at
- * argv[args_operands()]; ARGS_BAD: a message was printed, exit with 1. */
-int args_next(struct args *a);
-int args_operands(const struct args *a);
+/* All options, those of the environment first, up to one that asks for help or the version.
+ * 0: the operands, which move to the end of argv, begin at *operands (argc: there are none, or they
+ * do not matter); or the status to exit with, plus 1, after a message. */
+int args_parse(const struct args_table *t, int argc, char **argv, args_set_fn *set, void *ctx,
+               struct args_common *common, int *operands);
 
-void args_format_help(const struct args_row *rows, size_t count, const char *program,
-                      const char *operands, struct str *out);
-void args_format_usage(const struct args_row *rows, size_t count, const char *program,
-                       const char *operands, struct str *out);
+/* What follows from the common options once all was parsed with *status: help or the version are
+ * printed, the level of messages is set, another cluster is refused. True: exit with *status. */
+bool args_leave(const struct args_table *t, const struct args_common *common, int *status);
+static inline bool args_is_info(const struct args_common *common)
+{
+    return common->help || common->usage || common->version;
+}
+
+/* The seconds of --iterate: 0, or 2 after a message. */
+int args_iterate(const char *text, uint32_t *sec);
+
+void args_format_help(const struct args_table *t, struct str *out);
+void args_format_usage(const struct args_table *t, struct str *out);

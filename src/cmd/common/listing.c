@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/mem.h"
 #include "base/timefmt.h"
@@ -214,6 +215,15 @@ void listing_add(struct listing *l, const void *record)
         if (row->key[i].text)
             row->key[i].text = row->text + (uintptr_t)row->key[i].text - 1;
     vec_push(&l->rows, row);
+}
+
+void listing_print_date(struct str *out)
+{
+    char date[64];
+    time_t now = time(NULL);
+    struct tm tm;
+    strftime(date, sizeof(date), "%a %b %d %H:%M:%S %Y", localtime_r(&now, &tm));
+    str_printf(out, "%s\n", date);
 }
 
 void listing_print_header(struct listing *l, struct str *out)

@@ -95,6 +95,8 @@ void listing_add(struct listing *l, const void *record);
 void listing_put_value(struct listing *l, const struct listing_field *field, const void *record,
                        struct str *out);
 
+/* A line: "Tue Jan 20 12:00:00 2026". */
+void listing_print_date(struct str *out);
 void listing_print_header(struct listing *l, struct str *out);
 /* Sorts (stably) and prints; the rows are gone afterwards. */
 void listing_print_rows(struct listing *l, struct str *out);

@@ -159,7 +159,7 @@ static int report(const struct options *o, const Pb__JobSignalReply *reply)
             continue;
         if (!is_done(o, r))
             status = 1;
-        else if (!o->verbose)
+        else if (!o->common.verbose)
             continue;
         if (r->has_step_id)
             cmd_error("Kill job error on job step id %s: %s",
@@ -245,27 +245,12 @@ static int select_jobs(struct options *o)
 int main(int argc, char **argv)
 {
     struct options o;
-    struct err err = {0};
     cmd_start("scancel");
     int status = options_parse(&o, argc, argv);
-    if (status == 0 && (o.help || o.usage || o.version)) {
-        if (o.version)
-            str_puts(cmd_out(), "slurm " SLURM_VERSION "\n");
-        else if (o.help)
-            options_format_help(cmd_out());
-        else
-            options_format_usage(cmd_out());
-        return cmd_flush();
-    }
-    if (status == 0 && !o.ids.len && !options_has_filter(&o))
+    if (status == 0 && !args_is_info(&o.common) && !o.ids.len && !options_has_filter(&o))
         status = select_jobs(&o);
-    if (status)
-        return status - 1;
-    cmd_set_level(false, o.verbose);
-    if (cmd_check_clusters(o.clusters, &err) < 0) {
-        cmd_error("%s", err.text);
-        return 1;
-    }
+    if (args_leave(&options_table, &o.common, &status))
+        return status;
     status = cancel(&o);
     options_done(&o);
     return status;

@@ -6,37 +6,13 @@
 
 #include "base/mem.h"
 #include "base/signame.h"
-#include "cmd/common/args.h"
 #include "cmd/common/cmd.h"
 #include "cmd/common/names.h"
 
-#define NO ARGS_NO
-#define REQ ARGS_REQ
-#define MAY ARGS_MAY
+#define ARGS_DEF "cmd/scancel/scancel.def"
+#include "cmd/common/args_rows.h"
 
-enum {
-#define ARG(id, name, letter, argument, env, metavar, help) ID_##id,
-#include "cmd/scancel/scancel.def"
-#undef ARG
-};
-static const struct args_row rows[] = {
-#define ARG(id, name, letter, argument, env, metavar, help)                                        \
-    {ID_##id, name, letter, argument, env, metavar, help},
-#include "cmd/scancel/scancel.def"
-#undef ARG
-};
-#define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
-#define OPERANDS "[job_id[.step_id]...]"
-
-void options_format_help(struct str *out)
-{
-    args_format_help(rows, ROW_COUNT, "scancel", OPERANDS, out);
-}
-
-void options_format_usage(struct str *out)
-{
-    args_format_usage(rows, ROW_COUNT, "scancel", OPERANDS, out);
-}
+const struct args_table options_table = ARGS_TABLE("scancel", "[job_id[.step_id]...]");
 
 int options_add_id(struct options *o, const char *text)
 {
@@ -88,9 +64,6 @@ static int set_value(struct options *o, int id, const char *value)
     switch (id) {
     case ID_account:
         o->account = value;
-        return 0;
-    case ID_clusters:
-        o->clusters = value;
         return 0;
     case ID_name:
     case ID_jobname:
@@ -144,40 +117,23 @@ static void set_flag(struct options *o, int id)
     case ID_quiet:
         o->quiet = true;
         break;
-    case ID_verbose:
-        o->verbose++;
-        break;
-    case ID_help:
-        o->help = true;
-        break;
-    case ID_usage:
-        o->usage = true;
-        break;
-    case ID_version:
-        o->version = true;
-        break;
     default:
         break;
     }
 }
 
+static int set_option(void *ctx, int id, const char *value)
+{
+    set_flag(ctx, id);
+    return set_value(ctx, id, value);
+}
+
 int options_parse(struct options *o, int argc, char **argv)
 {
-    struct args a;
-    int id = 0, status = 0;
+    int first;
     *o = (struct options){0};
-    args_init(&a, rows, ROW_COUNT, argc, argv);
-    while (status == 0 && (id = args_next(&a)) != ARGS_END) {
-        if (id == ARGS_BAD) {
-            status = 2;
-            break;
-        }
-        set_flag(o, id);
-        status = set_value(o, id, a.value);
-        if (o->help || o->usage || o->version)
-            break;
-    }
-    for (int i = args_operands(&a); status == 0 && id == ARGS_END && i < argc; i++) {
+    int status = args_parse(&options_table, argc, argv, set_option, o, &o->common, &first);
+    for (int i = first; status == 0 && i < argc; i++) {
         /* "1,2" as well as "1 2" */
         for (const char *s = argv[i]; status == 0 && *s;) {
             size_t len = strcspn(s, ",");
@@ -186,7 +142,6 @@ int options_parse(struct options *o, int argc, char **argv)
             s += len + (s[len] == ',');
         }
     }
-    args_done(&a);
     return status;
 }
 

@@ -6,28 +6,29 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "cmd/common/args.h"
 #include "cmd/common/job_state.h"
 #include "proto/step.pb-c.h"
 
 struct options {
-    bool batch, full, hurry, interactive, quiet, help, usage, version;
-    unsigned verbose;
+    bool batch, full, hurry, interactive, quiet;
+    struct args_common common;
     bool has_signal;
     int signal;
     struct job_states states;
     bool has_uid;
     uint32_t uid;
-    const char *name, *partition, *nodes, *clusters; /* NULL: any; borrowed */
+    const char *name, *partition, *nodes; /* NULL: any; borrowed */
     const char *account, *qos, *reservation, *wckey;
     VEC(Pb__StepId) ids;
 };
+
+extern const struct args_table options_table;
 
 /* 0; or the status to exit with, plus 1, after a message. */
 int options_parse(struct options *o, int argc, char **argv);
 void options_done(struct options *o);
 int options_add_id(struct options *o, const char *text); /* the same */
-void options_format_help(struct str *out);
-void options_format_usage(struct str *out);
 
 /* Whether jobs are chosen by anything but their ids. */
 bool options_has_filter(const struct options *o);

@@ -7,13 +7,9 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "cmd/common/args.h"
 #include "cmd/common/cmd.h"
 #include "cmd/scontrol/scontrol.h"
 
-#define NO ARGS_NO
-#define REQ ARGS_REQ
-#define MAY ARGS_MAY
 #define LINE_BYTES_MAX 65536
 #define WORDS_MAX 1024
 #define HELP_WIDTH 78
@@ -21,18 +17,10 @@
 
 struct scontrol scontrol;
 
-enum {
-#define ARG(id, name, letter, argument, env, metavar, help) ID_##id,
-#include "cmd/scontrol/scontrol.def"
-#undef ARG
-};
-static const struct args_row rows[] = {
-#define ARG(id, name, letter, argument, env, metavar, help)                                        \
-    {ID_##id, name, letter, argument, env, metavar, help},
-#include "cmd/scontrol/scontrol.def"
-#undef ARG
-};
-#define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
+#define ARGS_DEF "cmd/scontrol/scontrol.def"
+#include "cmd/common/args_rows.h"
+
+static const struct args_table table = ARGS_TABLE("scontrol", "[COMMAND [ARGUMENTS]]");
 
 static const struct command {
     const char *word;
@@ -69,7 +57,7 @@ static void put_missing(struct str *out)
 int run_help(int argc, char **argv)
 {
     struct str *out = cmd_out();
-    args_format_help(rows, ROW_COUNT, "scontrol", "[COMMAND [ARGUMENTS]]", out);
+    args_format_help(&table, out);
     str_puts(out, "Commands (without one they are read from standard input):\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         const struct command *c = &commands[i];
@@ -131,7 +119,7 @@ static int run_command(int argc, char **argv)
     return c->run(count, argv + 1);
 }
 
-static void set_option(int id, const char *value)
+static int set_option(void *ctx, int id, const char *value)
 {
     switch (id) {
     case ID_all:
@@ -139,10 +127,6 @@ static void set_option(int id, const char *value)
         break;
     case ID_hide:
         scontrol.all = false;
-        break;
-    case ID_clusters:
-    case ID_clusters_old:
-        scontrol.clusters = value;
         break;
     case ID_details:
         scontrol.details = true;
@@ -165,12 +149,10 @@ static void set_option(int id, const char *value)
     case ID_quiet:
         scontrol.quiet = true;
         break;
-    case ID_verbose:
-        scontrol.verbose++;
-        break;
     default:
         break;
     }
+    return 0;
 }
 
 /* Words of a line, quotes removed: "a b" is one. The line is changed. */
@@ -222,25 +204,18 @@ static int dialogue(void)
 
 int main(int argc, char **argv)
 {
-    struct args a;
+    struct args_common common = {0};
     struct err err = {0};
-    int id;
+    int first;
     cmd_start("scontrol");
-    args_init(&a, rows, ROW_COUNT, argc, argv);
-    while ((id = args_next(&a)) != ARGS_END) {
-        if (id == ARGS_BAD)
-            return 1;
-        if (id == ID_help || id == ID_version) {
-            id == ID_help ? run_help(0, NULL) : run_version(0, NULL);
-            args_done(&a);
-            return cmd_flush();
-        }
-        set_option(id, a.value);
+    if (args_parse(&table, argc, argv, set_option, NULL, &common, &first))
+        return 1;
+    if (args_is_info(&common)) {
+        common.help ? run_help(0, NULL) : run_version(0, NULL);
+        return cmd_flush();
     }
-    int first = args_operands(&a);
-    args_done(&a);
-    cmd_set_level(scontrol.quiet, scontrol.verbose);
-    if (scontrol.clusters && cmd_check_clusters(scontrol.clusters, &err) < 0) {
+    cmd_set_level(scontrol.quiet, common.verbose);
+    if (common.clusters && cmd_check_clusters(common.clusters, &err) < 0) {
         cmd_error("%s", err.text);
         return 1;
     }

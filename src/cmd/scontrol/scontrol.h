@@ -9,8 +9,6 @@
 
 struct scontrol {
     bool all, details, dry_run, oneliner, quiet, json, yaml, future, leave;
-    unsigned verbose;
-    const char *clusters;
 };
 extern struct scontrol scontrol;
 

@@ -126,15 +126,6 @@ static void fill_rows(const struct data *d, struct rows *r)
     }
 }
 
-static void print_date(void)
-{
-    char date[64];
-    time_t now = time(NULL);
-    struct tm tm;
-    strftime(date, sizeof(date), "%a %b %d %H:%M:%S %Y", localtime_r(&now, &tm));
-    str_printf(cmd_out(), "%s\n", date);
-}
-
 /* l and r are the caller's to end. */
 static void make_rows(const struct data *d, struct listing *l, struct rows *r)
 {
@@ -155,7 +146,7 @@ static void print(const struct data *d)
     vec_foreach (&r.list, row)
         listing_measure(&l, *row);
     if ((o->long_format || o->iterate_sec) && !o->noheader)
-        print_date();
+        listing_print_date(cmd_out());
     if (!o->noheader)
         listing_print_header(&l, cmd_out());
     vec_foreach (&r.list, row)
@@ -206,25 +197,10 @@ static int list_once(const struct options *o)
 int main(int argc, char **argv)
 {
     struct options o;
-    struct err err = {0};
     cmd_start("sinfo");
     int status = options_parse(&o, argc, argv);
-    if (status == 0 && (o.help || o.usage || o.version)) {
-        if (o.version)
-            str_puts(cmd_out(), "slurm " SLURM_VERSION "\n");
-        else if (o.help)
-            options_format_help(cmd_out());
-        else
-            options_format_usage(cmd_out());
-        return cmd_flush();
-    }
-    if (status)
-        return status - 1;
-    cmd_set_level(false, o.verbose);
-    if (cmd_check_clusters(o.clusters, &err) < 0) {
-        cmd_error("%s", err.text);
-        return 1;
-    }
+    if (args_leave(&options_table, &o.common, &status))
+        return status;
     if (o.reservations) {
         if (o.json || o.yaml)
             json_out_print("reservations", json_array(), o.yaml, cmd_out());

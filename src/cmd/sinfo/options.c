@@ -4,36 +4,12 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cmd/common/args.h"
 #include "cmd/common/cmd.h"
 
-#define ITERATE_MAX 86400
-#define NO ARGS_NO
-#define REQ ARGS_REQ
-#define MAY ARGS_MAY
+#define ARGS_DEF "cmd/sinfo/sinfo.def"
+#include "cmd/common/args_rows.h"
 
-enum {
-#define ARG(id, name, letter, argument, env, metavar, help) ID_##id,
-#include "cmd/sinfo/sinfo.def"
-#undef ARG
-};
-static const struct args_row rows[] = {
-#define ARG(id, name, letter, argument, env, metavar, help)                                        \
-    {ID_##id, name, letter, argument, env, metavar, help},
-#include "cmd/sinfo/sinfo.def"
-#undef ARG
-};
-#define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
-
-void options_format_help(struct str *out)
-{
-    args_format_help(rows, ROW_COUNT, "sinfo", "", out);
-}
-
-void options_format_usage(struct str *out)
-{
-    args_format_usage(rows, ROW_COUNT, "sinfo", "", out);
-}
+const struct args_table options_table = ARGS_TABLE("sinfo", "");
 
 static int set_states(struct options *o, const char *list)
 {
@@ -48,17 +24,6 @@ static int set_states(struct options *o, const char *list)
         cmd_error("%s", line);
     }
     return 2;
-}
-
-static int set_interval(struct options *o, const char *text)
-{
-    long long sec;
-    if (str_parse_i64(text, 1, ITERATE_MAX, &sec) < 0) {
-        cmd_error("--iterate=%s is no number of seconds from 1 to %d", text, ITERATE_MAX);
-        return 2;
-    }
-    o->iterate_sec = (uint32_t)sec;
-    return 0;
 }
 
 static int set_value(struct options *o, int id, const char *value)
@@ -81,14 +46,10 @@ static int set_value(struct options *o, int id, const char *value)
     case ID_partition:
         o->partitions = value;
         return 0;
-    case ID_clusters:
-    case ID_cluster:
-        o->clusters = value;
-        return 0;
     case ID_states:
         return set_states(o, value);
     case ID_iterate:
-        return set_interval(o, value);
+        return args_iterate(value, &o->iterate_sec);
     default:
         return 0;
     }
@@ -123,43 +84,31 @@ static bool *flag_of(struct options *o, int id)
         return &o->json;
     case ID_yaml:
         return &o->yaml;
-    case ID_help:
-        return &o->help;
-    case ID_usage:
-        return &o->usage;
-    case ID_version:
-        return &o->version;
     default:
         return NULL;
     }
 }
 
+static int set_option(void *ctx, int id, const char *value)
+{
+    struct options *o = ctx;
+    bool *flag = flag_of(o, id);
+    if (flag)
+        *flag = true;
+    if (id == ID_hide)
+        o->all = false;
+    return set_value(o, id, value);
+}
+
 int options_parse(struct options *o, int argc, char **argv)
 {
-    struct args a;
-    int id = 0, status = 0;
+    int first;
     *o = (struct options){0};
-    args_init(&a, rows, ROW_COUNT, argc, argv);
-    while (status == 0 && (id = args_next(&a)) != ARGS_END) {
-        if (id == ARGS_BAD) {
-            status = 2;
-            break;
-        }
-        bool *flag = flag_of(o, id);
-        if (flag)
-            *flag = true;
-        if (id == ID_hide)
-            o->all = false;
-        o->verbose += id == ID_verbose;
-        status = set_value(o, id, a.value);
-        if (o->help || o->usage || o->version)
-            break;
-    }
-    if (status == 0 && id == ARGS_END && args_operands(&a) < argc) {
-        cmd_error("Unrecognized option: %s", argv[args_operands(&a)]);
+    int status = args_parse(&options_table, argc, argv, set_option, o, &o->common, &first);
+    if (status == 0 && first < argc) {
+        cmd_error("Unrecognized option: %s", argv[first]);
         status = 2;
     }
-    args_done(&a);
     return status;
 }
 

@@ -5,21 +5,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cmd/common/args.h"
 #include "cmd/common/node_state.h"
 
 struct options {
     bool all, dead, responding, exact, future, reasons, long_format, by_node, noheader, summarize;
-    bool reservations, json, yaml, help, usage, version;
-    unsigned verbose;
-    const char *format, *format_long, *sort, *nodes, *partitions, *clusters; /* borrowed */
+    bool reservations, json, yaml;
+    struct args_common common;
+    const char *format, *format_long, *sort, *nodes, *partitions; /* borrowed */
     uint32_t iterate_sec;
     struct node_states states;
 };
 
+extern const struct args_table options_table;
+
 /* 0; or the status to exit with, plus 1, after a message. */
 int options_parse(struct options *o, int argc, char **argv);
-void options_format_help(struct str *out);
-void options_format_usage(struct str *out);
 
 /* Whether a node passes. */
 bool options_match(const struct options *o, const Pb__NodeRecord *node);

@@ -196,13 +196,8 @@ static int list_once(const struct options *o)
     } else if (json) {
         json_out_print(o->steps ? "steps" : "jobs", l.json, o->yaml, cmd_out());
     } else {
-        if ((o->long_format || o->iterate_sec) && !o->noheader) {
-            char date[64];
-            time_t now = time(NULL);
-            struct tm tm;
-            strftime(date, sizeof(date), "%a %b %d %H:%M:%S %Y", localtime_r(&now, &tm));
-            str_printf(cmd_out(), "%s\n", date);
-        }
+        if ((o->long_format || o->iterate_sec) && !o->noheader)
+            listing_print_date(cmd_out());
         if (!o->noheader)
             listing_print_header(&l.listing, cmd_out());
         listing_print_rows(&l.listing, cmd_out());
@@ -216,27 +211,12 @@ static int list_once(const struct options *o)
 int main(int argc, char **argv)
 {
     struct options o;
-    struct err err = {0};
     cmd_start("squeue");
     int status = options_parse(&o, argc, argv);
-    if (status == 0 && (o.help || o.usage || o.version)) {
-        if (o.version)
-            str_puts(cmd_out(), "slurm " SLURM_VERSION "\n");
-        else if (o.help)
-            options_format_help(cmd_out());
-        else
-            options_format_usage(cmd_out());
-        return cmd_flush();
-    }
-    if (status)
-        return status - 1;
-    cmd_set_level(false, o.verbose);
+    if (args_leave(&options_table, &o.common, &status))
+        return status;
     if (o.start && !job_states_given(&o.states))
         o.states.wanted = 1u << PB__JOB_STATE__PENDING;
-    if (cmd_check_clusters(o.clusters, &err) < 0) {
-        cmd_error("%s", err.text);
-        return 1;
-    }
     status = list_once(&o);
     while (o.iterate_sec) {
         sleep(o.iterate_sec);

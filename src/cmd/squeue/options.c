@@ -6,37 +6,13 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "cmd/common/args.h"
 #include "cmd/common/cmd.h"
 #include "cmd/common/names.h"
 
-#define ITERATE_MAX 86400
-#define NO ARGS_NO
-#define REQ ARGS_REQ
-#define MAY ARGS_MAY
+#define ARGS_DEF "cmd/squeue/squeue.def"
+#include "cmd/common/args_rows.h"
 
-enum {
-#define ARG(id, name, letter, argument, env, metavar, help) ID_##id,
-#include "cmd/squeue/squeue.def"
-#undef ARG
-};
-static const struct args_row rows[] = {
-#define ARG(id, name, letter, argument, env, metavar, help)                                        \
-    {ID_##id, name, letter, argument, env, metavar, help},
-#include "cmd/squeue/squeue.def"
-#undef ARG
-};
-#define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
-
-void options_format_help(struct str *out)
-{
-    args_format_help(rows, ROW_COUNT, "squeue", "", out);
-}
-
-void options_format_usage(struct str *out)
-{
-    args_format_usage(rows, ROW_COUNT, "squeue", "", out);
-}
+const struct args_table options_table = ARGS_TABLE("squeue", "");
 
 /* Calls each() with the words of a comma list; stops at its first failure. */
 static int each_word(struct options *o, const char *list, int (*each)(struct options *, char *))
@@ -114,17 +90,6 @@ static int set_states(struct options *o, const char *list)
     return 2;
 }
 
-static int set_interval(struct options *o, const char *text)
-{
-    long long sec;
-    if (str_parse_i64(text, 1, ITERATE_MAX, &sec) < 0) {
-        cmd_error("--iterate=%s is no number of seconds from 1 to %d", text, ITERATE_MAX);
-        return 2;
-    }
-    o->iterate_sec = (uint32_t)sec;
-    return 0;
-}
-
 /* Lists that replace what the environment said. */
 static int set_list(struct options *o, int id, const char *value)
 {
@@ -150,7 +115,7 @@ static int set_list(struct options *o, int id, const char *value)
     case ID_states:
         return set_states(o, value);
     case ID_iterate:
-        return set_interval(o, value);
+        return args_iterate(value, &o->iterate_sec);
     default:
         return 0;
     }
@@ -170,10 +135,6 @@ static void set_text(struct options *o, int id, const char *value)
         break;
     case ID_reservation:
         o->reservation = value;
-        break;
-    case ID_clusters:
-    case ID_cluster:
-        o->clusters = value;
         break;
     case ID_nodelist:
         o->nodes = value;
@@ -219,54 +180,34 @@ static void set_flag(struct options *o, int id)
     case ID_yaml:
         o->yaml = true;
         break;
-    case ID_help:
-        o->help = true;
-        break;
-    case ID_usage:
-        o->usage = true;
-        break;
-    case ID_version:
-        o->version = true;
-        break;
-    case ID_verbose:
-        o->verbose++;
-        break;
     default:
         break;
     }
 }
 
+static int set_option(void *ctx, int id, const char *value)
+{
+    struct options *o = ctx;
+    o->bare |= (id == ID_jobs || id == ID_steps) && !value;
+    set_flag(o, id);
+    set_text(o, id, value);
+    return set_list(o, id, value);
+}
+
 int options_parse(struct options *o, int argc, char **argv)
 {
-    struct args a;
-    int id, status = 0;
-    bool bare = false; /* -j without its list, which may follow as an operand */
+    int first;
     *o = (struct options){0};
-    args_init(&a, rows, ROW_COUNT, argc, argv);
-    while (status == 0 && (id = args_next(&a)) != ARGS_END) {
-        if (id == ARGS_BAD) {
-            status = 2;
-            break;
-        }
-        set_flag(o, id);
-        set_text(o, id, a.value);
-        status = set_list(o, id, a.value);
-        bare = bare || ((id == ID_jobs || id == ID_steps) && !a.value);
-        if (o->help || o->usage || o->version)
-            break;
-    }
+    int status = args_parse(&options_table, argc, argv, set_option, o, &o->common, &first);
     /* "squeue -j 5": the argument of an option that may have one, set apart from it. */
-    for (int i = args_operands(&a); status == 0 && i < argc && !o->help && !o->version; i++) {
-        if (id != ARGS_END)
-            break;
-        if (bare) {
+    for (int i = first; status == 0 && i < argc; i++) {
+        if (o->bare) {
             status = each_word(o, argv[i], add_id);
         } else {
             cmd_error("Unrecognized option: %s", argv[i]);
             status = 2;
         }
     }
-    args_done(&a);
     return status;
 }
 

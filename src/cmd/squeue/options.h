@@ -6,15 +6,17 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "cmd/common/args.h"
 #include "cmd/common/job_state.h"
 #include "proto/job.pb-c.h"
 
 struct options {
     bool noheader, long_format, steps, start, not_me;
-    bool json, yaml, help, usage, version;
-    unsigned verbose;
-    const char *format, *format_long, *sort, *nodes, *clusters; /* borrowed from argv */
-    const char *accounts, *qos, *licenses, *reservation;        /* comma lists; NULL: any */
+    bool json, yaml;
+    bool bare; /* -j or -s without a list, which may follow as an operand */
+    struct args_common common;
+    const char *format, *format_long, *sort, *nodes;     /* borrowed from argv */
+    const char *accounts, *qos, *licenses, *reservation; /* comma lists; NULL: any */
     uint32_t iterate_sec;
     struct job_states states;
     VEC(Pb__StepId) ids;
@@ -23,11 +25,11 @@ struct options {
     bool nobody; /* asked for users, none of whom is known */
 };
 
+extern const struct args_table options_table;
+
 /* 0; or the status to exit with, plus 1, after a message. */
 int options_parse(struct options *o, int argc, char **argv);
 void options_done(struct options *o);
-void options_format_help(struct str *out);
-void options_format_usage(struct str *out);
 
 /* Whether a job passes the filters that the controller does not apply. */
 bool options_match(const struct options *o, const Pb__JobRecord *job);
