@@ -160,11 +160,14 @@ struct conf_warning {
     char *file;
     int line;
     char *text;
+    bool no_effect; /* of a key that is known, and not used */
 };
 struct conf_report { /* what to tell the administrator besides the first error */
     VEC(struct conf_warning) warnings;
 };
 void conf_report_done(struct conf_report *report);
+/* A line each, "warning: FILE:LINE: text"; keys without effect are one line together. */
+void conf_report_format(const struct conf_report *report, struct str *out);
 
 /* The file a program started now would use: SLURM_CONF, PREFIX/etc/slurm.conf of the running
  * program, /etc/slurm/slurm.conf or (CORE-059) /etc/slurm.conf. The caller frees. */

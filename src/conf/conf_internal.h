@@ -146,6 +146,9 @@ int conf_fail(struct conf_place at, struct err *err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void conf_warn(struct conf_loader *l, struct conf_place at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* A key that has no effect; of: the key that begins its line, or NULL. */
+void conf_warn_no_effect(struct conf_loader *l, struct conf_place at, const char *key,
+                         const char *of);
 
 /* Reads a file (its Include files with it) and hands each line on to conf_load_line(). */
 int conf_lines_read(struct conf_loader *l, const char *path, struct err *err);

@@ -34,6 +34,29 @@ void conf_warn(struct conf_loader *l, struct conf_place at, const char *fmt, ...
     vec_push(&l->report->warnings, warning);
 }
 
+void conf_warn_no_effect(struct conf_loader *l, struct conf_place at, const char *key,
+                         const char *of)
+{
+    conf_warn(l, at, "%s%s%s is accepted for compatibility, has no effect", key, of ? " of " : "",
+              of ? of : "");
+    if (l->report)
+        vec_last(&l->report->warnings).no_effect = true;
+}
+
+void conf_report_format(const struct conf_report *report, struct str *out)
+{
+    size_t idle = 0;
+
+    vec_foreach (&report->warnings, w) {
+        idle += w->no_effect;
+        if (!w->no_effect)
+            str_printf(out, "warning: %s:%d: %s\n", w->file, w->line, w->text);
+    }
+    if (idle)
+        str_printf(out, "warning: %zu key%s no effect; 'slurmctld --check' names %s\n", idle,
+                   idle > 1 ? "s have" : " has", idle > 1 ? "them" : "it");
+}
+
 void conf_report_done(struct conf_report *report)
 {
     vec_foreach (&report->warnings, w) {

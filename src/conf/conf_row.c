@@ -59,8 +59,7 @@ static void warn_effect(struct conf_loader *l, struct conf_rows *rows, size_t id
     if (key->effect || rows->warned[id] || !*v->text || !strcasecmp(v->text, key->def))
         return;
     rows->warned[id] = true;
-    conf_warn(l, v->at, "%s of %s is accepted for compatibility, has no effect", key->name,
-              rows->kind->keys[0].name);
+    conf_warn_no_effect(l, v->at, key->name, rows->kind->keys[0].name);
 }
 
 static int pair_take(struct conf_loader *l, struct conf_rows *rows, struct conf_value *values,

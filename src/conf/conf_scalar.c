@@ -112,7 +112,7 @@ static void warn_effect(struct conf_loader *l, size_t id, const struct conf *def
     if (key->effect || conf_plugin_is(id) || !strcasecmp(v->text, key->def) ||
         conf_value_equal(key, l->conf, defaults))
         return;
-    conf_warn(l, v->at, "%s is accepted for compatibility, has no effect", key->name);
+    conf_warn_no_effect(l, v->at, key->name, NULL);
 }
 
 int conf_scalar_finish(struct conf_loader *l, struct err *err)

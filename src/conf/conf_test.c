@@ -102,6 +102,35 @@ static void large(void **state)
     conf_free(c);
 }
 
+/* What is wrong each by itself, what merely does nothing in one line. */
+static void report_text(void **state)
+{
+    static const struct {
+        const char *lines, *text;
+    } v[] = {
+        {"", ""},
+        {"Foo=1\nSlurmctldPrt=1\n", "warning: t.conf:4: unknown key Foo is ignored\n"
+                                    "warning: t.conf:5: unknown key SlurmctldPrt is ignored; "
+                                    "did you mean SlurmctldPort?\n"},
+        {"TreeWidth=7\n", "warning: 1 key has no effect; 'slurmctld --check' names it\n"},
+        {"TreeWidth=7\nFoo=1\nHealthCheckInterval=9\n",
+         "warning: t.conf:5: unknown key Foo is ignored\n"
+         "warning: 2 keys have no effect; 'slurmctld --check' names them\n"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(v); i++) {
+        _cleanup_str_ struct str text = STR_INIT, conf = STR_INIT;
+        struct conf_report report = {0};
+
+        str_printf(&conf, HEAD "NodeName=n1\nPartitionName=p Nodes=n1\n%s", v[i].lines);
+        conf_free(test_load(str_cstr(&conf), &report));
+        conf_report_format(&report, &text);
+        assert_string_equal(str_cstr(&text), v[i].text);
+        conf_report_done(&report);
+    }
+}
+
 static void path(void **state)
 {
     (void)state;
@@ -122,6 +151,7 @@ int main(void)
         cmocka_unit_test(sample_as_printed),
         cmocka_unit_test(sample_with_defaults),
         cmocka_unit_test(large),
+        cmocka_unit_test(report_text),
         cmocka_unit_test(path),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,12 +62,13 @@ static void apply(struct reload *r)
     struct ctld *c = r->c;
     _cleanup_str_ struct str note = STR_INIT;
     note_unchangeable(control_conf(c->control), r->conf, &note);
+    if (!r->preview && note.len)
+        log_error("%s", str_cstr(&note));
+    conf_report_format(&r->report, &note);
     if (r->preview) {
         control_reconfigure_preview(c->control, r->call, r->conf, str_cstr(&note));
         return;
     }
-    if (note.len)
-        log_error("%s", str_cstr(&note));
     control_reconfigure(c->control, r->call, r->conf, str_cstr(&note));
     outbox_add(c->outbox, outbox_item_new(OUTBOX_UNKNOWN, NULL, 0));
     names_forget(c->names);

@@ -133,7 +133,11 @@ def test_reconfigure_says_what_it_means(make_cluster):
     line = len(before.splitlines()) + 1
     c.run("scontrol reconfigure").fails(f"slurm.conf:{line}")
     c.run("scontrol reconfigure --dry-run").fails(f"slurm.conf:{line}")
+    c.conf_file.write_text(before + "MailPrg=/bin/mail\n")
+    for line_too in ("scontrol reconfigure --dry-run", "scontrol reconfigure"):
+        assert f"slurm.conf:{line}: unknown key MailPrg is ignored; did you mean MailProg?" in c.run(line_too).ok()
     c.conf_file.write_text(before)
+    assert c.run("scontrol reconfigure").ok() == ""
     assert c.state(stays) == "RUNNING"
 
 

@@ -95,6 +95,31 @@ def test_what_is_set_replaces_what_is_written(place):
         assert run(["sluice", "down", "--dir", place / "a"]).returncode == 0
 
 
+def test_what_the_file_says_otherwise_is_told(place):
+    """Options that only a new slurm.conf could follow, unknown keys, and names that it cannot hold."""
+    shape = ["--nodes", "2", "--cpus", "3", "--memory", "200", "--name", "cluster1", "--set", "Foo=1", "--set", "MailProg=/x",
+             "--set", "TopologyPlugin=topology/tree"]
+    up = ["sluice", "up", "--dir", place / "a"]
+    first = run([*up, *shape])
+    assert first.returncode == 0, first.stderr
+    try:
+        warned = [line for line in first.stderr.splitlines() if "warning" in line]
+        assert any(line.startswith("sluice: warning: ") and line.endswith(": unknown key Foo is ignored") for line in warned)
+        assert run([*up, *shape]).returncode == 0
+        for given, told in ((["--nodes", "3"], "2 nodes, not 3"), (["--cpus", "4"], "nodes of 3 CPUs, not 4"),
+                            (["--memory", "201"], "200 MiB, not 201"), (["--name", "b"], "ClusterName=cluster1, not b"),
+                            (["--port-base", "1"], "not 1"), (["--set", "Foo=2"], "has no line 'Foo=2'")):
+            done = run([*up, *given])
+            assert done.returncode == 1 and told in done.stderr and "--renew" in done.stderr, done.stderr
+        assert run(["sluice", "status", "--dir", place / "a"]).returncode == 0
+    finally:
+        assert run(["sluice", "down", "--dir", place / "a"]).returncode == 0
+    for name in ("sp ace", "has#hash", "per%cent", "quo'te", "com,ma", "li\nne"):
+        done = run(["sluice", "up", "--dir", place / name])
+        assert done.returncode == 1 and "give a --dir without" in done.stderr, done.stderr
+    assert [p.name for p in place.iterdir()] == ["a"]
+
+
 @pytest.mark.skipif(not ROOT, reason="needs root to become an ordinary user")
 def test_rootless(place):
     """An ordinary user needs nobody's help."""

@@ -95,7 +95,7 @@ static void by_asking(const struct sluice_options *o, const struct daemon_list *
 {
     struct conf *conf = NULL;
     struct err err = {0};
-    int rc = place_load(o->dir, &conf, &err);
+    int rc = place_load(o->dir, &conf, NULL, &err);
     if (rc == 0) {
         struct rpc_client *client = rpc_client_new(conf);
         if (!o->keep_jobs)

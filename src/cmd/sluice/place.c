@@ -56,13 +56,10 @@ bool place_has_cluster(const char *dir)
     return access(conf, F_OK) == 0;
 }
 
-int place_load(const char *dir, struct conf **conf, struct err *err)
+int place_load(const char *dir, struct conf **conf, struct conf_report *report, struct err *err)
 {
     _cleanup_free_ char *path = place_path(dir, "slurm.conf");
-    struct conf_report report = {0};
-    int rc = conf_load(path, CONF_FULL, NULL, conf, &report, err);
-    conf_report_done(&report);
-    return rc;
+    return conf_load(path, CONF_FULL, NULL, conf, report, err);
 }
 
 bool place_expects(const struct conf *conf, const struct conf_node *n)

@@ -51,7 +51,7 @@ char *place_real(const char *dir);
 char *place_path(const char *dir, const char *name); /* DIR/NAME; the caller frees */
 char *place_program(const char *name);               /* PREFIX/sbin/NAME; the caller frees */
 bool place_has_cluster(const char *dir);
-int place_load(const char *dir, struct conf **conf, struct err *err);
+int place_load(const char *dir, struct conf **conf, struct conf_report *report, struct err *err);
 /* Whether the node is to run: one that the file only announces (FUTURE, CLOUD) is not. */
 bool place_expects(const struct conf *conf, const struct conf_node *n);
 size_t place_count(const struct conf *conf); /* of those */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 
 #define POLL_MIN_MS 2
 #define POLL_MAX_MS 100
+#define SLUICE_CONF_MAX (16u << 20)
 
 struct up {
     const struct sluice_options *o;
@@ -164,7 +166,72 @@ static int wait_nodes(struct up *u, struct err *err)
     return rc;
 }
 
+static int contradicts(const struct up *u, struct err *err, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static int contradicts(const struct up *u, struct err *err, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    err_vset(err, -ERR_CONFIG, fmt, ap);
+    va_end(ap);
+    err_prefix(err, "%s/slurm.conf", u->o->dir);
+    struct err why = *err;
+    return err_set(err, -ERR_CONFIG, "%s; give --renew to have it written again, or another --dir",
+                   why.text);
+}
+
+/* Whether the file has this line of --set, as write_cluster() would have written it. */
+static bool has_line(const char *text, const char *line)
+{
+    size_t len = strlen(line);
+    for (const char *s = text; (s = strstr(s, line)) != NULL; s++)
+        if ((s == text || s[-1] == '\n') && (s[len] == '\n' || !s[len]))
+            return true;
+    return false;
+}
+
+static int check_lines(const struct up *u, struct err *err)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    int rc = u->o->set.len ? path_read_file(u->conf->path, SLUICE_CONF_MAX, &text, err) : 0;
+    vec_foreach (&u->o->set, line)
+        if (rc == 0 && !has_line(str_cstr(&text), *line))
+            rc = contradicts(u, err, "has no line '%s'", *line);
+    return rc;
+}
+
 /* A cluster that is there is taken as it is; what the options say must not contradict it. */
+static int check_given(const struct up *u, struct err *err)
+{
+    const struct sluice_options *o = u->o;
+    const struct conf *conf = u->conf;
+    if (o->nodes && o->nodes != conf->nodes.len)
+        return contradicts(u, err, "has %zu nodes, not %u", conf->nodes.len, o->nodes);
+    if (o->cluster && !str_eq(o->cluster, conf->cluster_name))
+        return contradicts(u, err, "has ClusterName=%s, not %s", conf->cluster_name, o->cluster);
+    if (o->port_base && o->port_base != conf->slurmctld_port)
+        return contradicts(u, err, "has ports from %u, not %u", conf->slurmctld_port, o->port_base);
+    vec_foreach (&conf->node_rows, row) {
+        if (o->cpus && o->cpus != row->cpus)
+            return contradicts(u, err, "has nodes of %u CPUs, not %u", row->cpus, o->cpus);
+        if (o->memory_mib && o->memory_mib != row->real_memory_mib)
+            return contradicts(u, err, "has nodes of %llu MiB, not %llu",
+                               (unsigned long long)row->real_memory_mib,
+                               (unsigned long long)o->memory_mib);
+    }
+    return check_lines(u, err);
+}
+
+static void warn(const struct conf_report *report)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    conf_report_format(report, &text);
+    for (char *rest = text.data, *line; (line = strsep(&rest, "\n")) != NULL;)
+        if (*line)
+            cmd_say("%s", line);
+}
+
 static int prepare(struct up *u, struct err *err)
 {
     const struct sluice_options *o = u->o;
@@ -175,15 +242,12 @@ static int prepare(struct up *u, struct err *err)
             return rc;
         u->made_conf = !there;
     }
-    int rc = place_load(o->dir, &u->conf, err);
-    if (rc)
-        return rc;
-    if (o->nodes && o->nodes != u->conf->nodes.len)
-        return err_set(err, -ERR_CONFIG,
-                       "%s/slurm.conf has %zu nodes, not %u: give --renew to have it written "
-                       "again, or another --dir",
-                       o->dir, u->conf->nodes.len, o->nodes);
-    return 0;
+    struct conf_report report = {0};
+    int rc = place_load(o->dir, &u->conf, &report, err);
+    if (rc == 0)
+        warn(&report);
+    conf_report_done(&report);
+    return rc == 0 && there && !o->renew ? check_given(u, err) : rc;
 }
 
 /* Stops what this call started, and removes what it made. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <ctype.h>
 #include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -129,9 +130,23 @@ static int write_directories(const char *dir, struct err *err)
     return rc;
 }
 
+/* In slurm.conf these would end a value, begin a comment or stand for something else. */
+static int check_name(const char *dir, struct err *err)
+{
+    for (const char *s = dir; *s; s++)
+        if (iscntrl((unsigned char)*s) || strchr(" #%,\"'\\", *s))
+            return err_set(err, -ERR_LIMIT,
+                           "%s: slurm.conf cannot hold this name: give a --dir without blanks, "
+                           "quotes, backslashes, '#', '%%' and ','",
+                           dir);
+    return 0;
+}
+
 int write_cluster(const struct sluice_options *o, struct err *err)
 {
     unsigned nodes = o->nodes ? o->nodes : 1, port = 0;
+    if (check_name(o->dir, err))
+        return err->code;
     if (strlen(o->dir) + strlen("/run/slurmd-n1000") > SOCKET_PATH_MAX - 20)
         return err_set(err, -ERR_LIMIT,
                        "%s is too long a name for the sockets in it: give a shorter --dir", o->dir);
