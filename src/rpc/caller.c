@@ -194,6 +194,11 @@ static int begin_session(struct rpc_caller *c, const struct rpc_frame *f, struct
 
     if (c->open)
         return err_set(err, -ERR_PROTOCOL, "a session begins on a connection of its own");
+    if (s->no_sessions.code) { /* nothing is wrong with it: not for the log */
+        rpc_caller_answer_error(c, f->header, s->no_sessions.code, s->no_sessions.text);
+        rpc_conn_finish(c->conn);
+        return 0;
+    }
     rc = rpc_session_accept(&a, f, &c->session, err);
     if (rc == 0)
         c->conn = NULL;

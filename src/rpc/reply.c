@@ -155,3 +155,11 @@ size_t rpc_backlog(struct rpc_server *s, uint64_t number)
 
     return call ? rpc_conn_backlog(call->caller->conn) : 0;
 }
+
+void rpc_server_fail_calls(struct rpc_server *s, int code, const char *text)
+{
+    struct rpc_call *call, *next;
+
+    HASH_ITER (hh, s->calls, call, next)
+        rpc_reply_error(s, call->number, code, text);
+}

@@ -42,6 +42,18 @@ void rpc_server_free(struct rpc_server *s)
     free(s);
 }
 
+void rpc_server_refuse_sessions(struct rpc_server *s, int code, const char *why)
+{
+    s->no_sessions = (struct err){0};
+    if (code)
+        err_set(&s->no_sessions, code, "%s", why);
+}
+
+void rpc_server_distrust_tokens(struct rpc_server *s)
+{
+    s->started_at_ms = loop_wall_ms();
+}
+
 void rpc_server_refused(struct rpc_server *s, const char *peer, const char *why)
 {
     if (s->events.on_refused && !s->freeing)

@@ -68,6 +68,13 @@ int rpc_server_listen_tcp(struct rpc_server *s, const char *addr, uint16_t port,
 int rpc_server_listen_unix(struct rpc_server *s, const char *path, mode_t mode, struct err *err);
 void rpc_server_unlisten(struct rpc_server *s); /* close the listeners, keep the calls */
 
+/* Sessions that begin are refused with this error until it is called with code 0. */
+void rpc_server_refuse_sessions(struct rpc_server *s, int code, const char *why);
+/* Tokens made before now are not taken any more: another server may have seen them. */
+void rpc_server_distrust_tokens(struct rpc_server *s);
+/* Every call that is still open. */
+void rpc_server_fail_calls(struct rpc_server *s, int code, const char *text);
+
 /* Answers a MINT call: tokens for its caller, whom the kernel named, for each audience. */
 void rpc_answer_mint(struct rpc_server *s, const struct rpc_request *request, int64_t ttl_ms);
 

@@ -72,6 +72,7 @@ struct rpc_server {
     unsigned caller_count;
     struct rpc_call *calls; /* by number */
     uint64_t last_call;
+    struct err no_sessions; /* why none may begin; code 0: they may */
     bool freeing;
 };
 

@@ -10,6 +10,7 @@
 #include "rpc/seal.h"
 
 #define DIAL_EACH_MS 5000
+#define DIAL_EACH_OF_SEVERAL_MS 2000 /* another one may be there: nodes wait for it */
 #define PEER_TEXT_MAX (AUTH_NAME_MAX + RPC_ADDR_TEXT_MAX + 8)
 
 enum state {
@@ -62,6 +63,13 @@ static void send_handshake(struct rpc_session *s, unsigned flags, uint64_t id, c
     rpc_conn_send(s->conn, &h, NULL, body);
 }
 
+static void free_targets(struct rpc_session *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        free((char *)s->targets[i].addr);
+    free(s->targets);
+}
+
 static void release(struct rpc_session *s)
 {
     rpc_conn_free(take_ptr(s->conn));
@@ -72,9 +80,7 @@ static void release(struct rpc_session *s)
         rpc_io_free(s->io);
     if (s->timer)
         loop_timer_free(s->timer);
-    for (size_t i = 0; i < s->count; i++)
-        free((char *)s->targets[i].addr);
-    free(s->targets);
+    free_targets(s);
     free(s->told);
     auth_key_done(&s->key);
     rpc_seal_done(&s->seal);
@@ -318,8 +324,38 @@ static void on_timer(void *ctx)
     for (size_t i = 0; i < s->count; i++)
         targets[i] = s->targets[(s->first + i) % s->count];
     s->state = ST_DIALLING;
-    s->dial = rpc_dial_start(rpc_io_loop(s->io), targets, s->count, DIAL_EACH_MS, on_dialled, s);
+    s->dial = rpc_dial_start(rpc_io_loop(s->io), targets, s->count,
+                             s->count > 1 ? DIAL_EACH_OF_SEVERAL_MS : DIAL_EACH_MS, on_dialled, s);
     free(targets);
+}
+
+void rpc_session_set_targets(struct rpc_session *s, const struct rpc_target *targets, size_t count)
+{
+    free_targets(s);
+    s->targets = mem_new_array(struct rpc_target, count);
+    s->count = count;
+    s->first = 0;
+    for (size_t i = 0; i < count; i++) {
+        s->targets[i].addr = mem_strdup(targets[i].addr);
+        s->targets[i].port = targets[i].port;
+    }
+}
+
+void rpc_session_redial(struct rpc_session *s, size_t target)
+{
+    bool was_open = s->state == ST_OPEN;
+
+    if (s->accepted || s->finishing)
+        return;
+    rpc_dial_drop(take_ptr(s->dial));
+    rpc_conn_free(take_ptr(s->conn));
+    rpc_seal_done(&s->seal);
+    s->state = ST_CLOSED;
+    s->first = target % s->count;
+    s->pause_ms = RPC_SESSION_RETRY_MIN_MS;
+    loop_timer_set(s->timer, 0);
+    if (was_open && s->events.on_close)
+        s->events.on_close(s->events.ctx, s, &(struct err){0});
 }
 
 struct rpc_session *rpc_session_connect(struct loop *l, const struct auth_key *key,
@@ -338,12 +374,7 @@ struct rpc_session *rpc_session_connect(struct loop *l, const struct auth_key *k
     s->accepts = events->accepts ? events->accepts : RPC_WHO_NODE;
     snprintf(s->my_name, sizeof(s->my_name), "%s", my_name);
     snprintf(s->peer, sizeof(s->peer), "%s:%u", targets[0].addr, targets[0].port);
-    s->targets = mem_new_array(struct rpc_target, count);
-    s->count = count;
-    for (size_t i = 0; i < count; i++) {
-        s->targets[i].addr = mem_strdup(targets[i].addr);
-        s->targets[i].port = targets[i].port;
-    }
+    rpc_session_set_targets(s, targets, count);
     loop_timer_set(s->timer, 0);
     return s;
 }

@@ -50,6 +50,12 @@ struct rpc_session *rpc_session_connect(struct loop *l, const struct auth_key *k
                                         const char *my_name, const struct rpc_target *targets,
                                         size_t count, bool retry,
                                         const struct rpc_session_events *events);
+/* Connecting side: leaves whom it is connected to or trying, with on_close when it was open, and
+ * begins again with that target. */
+void rpc_session_redial(struct rpc_session *s, size_t target);
+/* Connecting side: other targets from the next attempt on; the connection that is open stays. */
+void rpc_session_set_targets(struct rpc_session *s, const struct rpc_target *targets, size_t count);
+
 /* Connecting side: 'accepts' stays as it was. */
 void rpc_session_set_events(struct rpc_session *s, const struct rpc_session_events *events);
 void rpc_session_free(struct rpc_session *s); /* closes; unsent bytes are lost */

@@ -591,6 +591,54 @@ static void reconnects(void **state)
     rpc_server_free(v.server);
 }
 
+/* Two controllers, the first in standby: it refuses, and the second is tried. When the first takes
+ * over, it calls. */
+static void changes_sides(void **state)
+{
+    struct served first = {0}, second = {0};
+    struct end here = {0}, there = {0};
+    struct rpc_server_options o = {.loop = loop, .key = &key, .audience = AUDIENCE};
+    struct rpc_server_events e = {
+        .on_request = served_request, .on_session = served_session, .ctx = &second};
+    struct rpc_session_events events = end_events(&here, 0);
+
+    serve_end(&first, &there, false);
+    second.session_events = first.session_events;
+    second.server = rpc_server_new(&o, &e);
+    second.port = rpc_server_listen_tcp(second.server, "127.0.0.1", 0, NULL);
+    struct rpc_target targets[] = {{"127.0.0.1", (uint16_t)first.port},
+                                   {"127.0.0.1", (uint16_t)second.port}};
+    rpc_server_refuse_sessions(first.server, -ERR_STANDBY, "another one leads");
+    here.s = rpc_session_connect(loop, &key, "node1", targets, 2, true, &events);
+    run_until(has_closed, &here);
+    assert_int_equal(here.why.code, -ERR_STANDBY);
+    assert_non_null(strstr(here.why.text, "another one leads"));
+    run_until(has_session, &second);
+    run_until(has_opened, &here);
+    assert_int_equal(first.sessions, 0);
+    assert_int_equal(first.refused, 0); /* nothing for the log */
+
+    here.closed = here.opened = 0;
+    rpc_server_refuse_sessions(first.server, 0, NULL);
+    rpc_session_redial(here.s, 0);
+    assert_int_equal(here.closed, 1);
+    run_until(has_session, &first);
+    run_until(has_opened, &here);
+    run_until(has_closed, &there);
+    assert_int_equal(second.sessions, 1);
+
+    /* Other targets are for later. */
+    here.closed = here.opened = 0;
+    second.sessions = 0;
+    rpc_session_set_targets(here.s, targets + 1, 1);
+    settle();
+    assert_true(rpc_session_is_open(here.s));
+    rpc_server_free(first.server);
+    run_until(has_session, &second);
+    rpc_session_free(here.s);
+    rpc_server_free(second.server);
+}
+
 /* Freed in each of its own callbacks. */
 static void freed_inside(void **state)
 {
@@ -809,6 +857,7 @@ int main(void)
         TEST(second_target),
         TEST(past_an_impostor),
         TEST(reconnects),
+        TEST(changes_sides),
         TEST(freed_inside),
         TEST(backlog),
         TEST(pauses),

@@ -23,6 +23,17 @@ static void answer_status(struct slurmd *d, uint64_t call)
     rpc_reply(d->server, call, &m.base);
 }
 
+static void answer_call(struct slurmd *d, const struct rpc_request *r)
+{
+    Pb__Empty done = PB__EMPTY__INIT;
+    struct err err = {0};
+
+    if (uplink_called(d, (const Pb__NodeCall *)r->body, &err))
+        rpc_reply_error(d->server, r->call, err.code, err.text);
+    else
+        rpc_reply(d->server, r->call, &done.base);
+}
+
 static void on_request(void *ctx, const struct rpc_request *r)
 {
     struct slurmd *d = ctx;
@@ -33,6 +44,9 @@ static void on_request(void *ctx, const struct rpc_request *r)
         break;
     case RPC_MINT:
         rpc_answer_mint(d->server, r, AUTH_TTL_MS);
+        break;
+    case RPC_NODE_CALL:
+        answer_call(d, r);
         break;
     case RPC_NODE_STATUS:
         answer_status(d, r->call);

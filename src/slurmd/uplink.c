@@ -249,11 +249,29 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
         order_acknowledged(d, ((const Pb__NodeAck *)body)->seq);
 }
 
+static size_t port_count(const struct conf *c)
+{
+    return (size_t)(c->slurmctld_port_last - c->slurmctld_port) + 1;
+}
+
+/* Every port of every controller; the caller frees. */
+static struct rpc_target *targets_of(const struct conf *c, size_t *count)
+{
+    size_t ports = port_count(c);
+    struct rpc_target *targets = mem_new_array(struct rpc_target, c->controllers.len * ports);
+
+    *count = 0;
+    for (size_t i = 0; i < c->controllers.len; i++)
+        for (size_t p = 0; p < ports; p++)
+            targets[(*count)++] =
+                (struct rpc_target){c->controllers.data[i].addr, (uint16_t)(c->slurmctld_port + p)};
+    return targets;
+}
+
 void uplink_open(struct slurmd *d)
 {
-    const struct conf *c = d->conf;
-    size_t ports = (size_t)(c->slurmctld_port_last - c->slurmctld_port) + 1, count = 0;
-    struct rpc_target *targets = mem_new_array(struct rpc_target, c->controllers.len * ports);
+    size_t count;
+    _cleanup_free_ struct rpc_target *targets = targets_of(d->conf, &count);
     struct rpc_session_events events = {.accepts = RPC_WHO_NODE,
                                         .on_open = on_open,
                                         .on_message = on_message,
@@ -261,13 +279,28 @@ void uplink_open(struct slurmd *d)
                                         .ctx = d};
 
     load_welcome(d);
-    for (size_t i = 0; i < c->controllers.len; i++)
-        for (size_t p = 0; p < ports; p++)
-            targets[count++] =
-                (struct rpc_target){c->controllers.data[i].addr, (uint16_t)(c->slurmctld_port + p)};
     d->beat = loop_timer_new(d->loop, on_beat, d);
     d->controller = rpc_session_connect(d->loop, &d->key, d->name, targets, count, true, &events);
-    free(targets);
+}
+
+int uplink_called(struct slurmd *d, const Pb__NodeCall *m, struct err *err)
+{
+    const struct conf *c = d->conf;
+
+    if (d->have_public_key && m->epoch < d->epoch)
+        return err_set(err, -ERR_STANDBY, "%s: the controller of epoch %llu has taken over from it",
+                       m->controller, (unsigned long long)d->epoch);
+    if (d->welcome && m->epoch == d->epoch)
+        return 0;
+    for (size_t i = 0; i < c->controllers.len; i++) {
+        if (!str_case_eq(c->controllers.data[i].name, m->controller))
+            continue;
+        log_info("controller %s has taken over", m->controller);
+        rpc_session_redial(d->controller, i * port_count(c));
+        return 0;
+    }
+    return err_set(err, -ERR_CONFIG, "%s on node %s names no SlurmctldHost=%s", c->path, d->name,
+                   m->controller);
 }
 
 void uplink_close(struct slurmd *d)
@@ -288,6 +321,9 @@ void uplink_reconfigure(struct slurmd *d)
         conf_free(d->conf);
         d->conf = fresh;
         d->node = &d->conf->nodes.data[0];
+        size_t count;
+        _cleanup_free_ struct rpc_target *targets = targets_of(fresh, &count);
+        rpc_session_set_targets(d->controller, targets, count);
         if (logfile_open(d, &err))
             log_error("%s", err.text);
         log_info("read %s again", d->conf->path);

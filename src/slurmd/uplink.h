@@ -8,6 +8,8 @@
 #include "slurmd/slurmd.h"
 
 void uplink_open(struct slurmd *d); /* loads what is known of the controller */
+/* A controller says that it leads now: to be connected to, unless it is one of the past. */
+int uplink_called(struct slurmd *d, const Pb__NodeCall *m, struct err *err);
 void uplink_close(struct slurmd *d);
 void uplink_register(struct slurmd *d);    /* again, after a change of what this node has */
 void uplink_flush(struct slurmd *d);       /* once a turn: events to disk, then to the controller */

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Calls between daemons, and what a server tells when another one takes its place. */
+#include "rpc/rpc_test_server.h"
+
+#include "rpc/keyed.h"
+
+static const Pb__Empty nothing = PB__EMPTY__INIT;
+
+static const struct auth_key *with = &key;
+
+struct result {
+    bool done;
+    unsigned count;
+    int code;
+    struct err err;
+};
+
+static void on_done(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
+{
+    struct result *r = ctx;
+
+    r->done = true;
+    r->count++;
+    r->code = code;
+    r->err = *err;
+}
+
+static struct rpc_keyed *begin(struct result *r, int port, enum rpc_number rpc, int64_t timeout_ms)
+{
+    struct rpc_keyed_request ask = {
+        .key = with,
+        .addr = "127.0.0.1",
+        .port = (uint16_t)port,
+        .audience = AUDIENCE,
+        .rpc = rpc,
+        .request = &nothing.base,
+        .timeout_ms = timeout_ms,
+    };
+
+    *r = (struct result){0};
+    return rpc_keyed_call(loop, &ask, on_done, r);
+}
+
+static void call(struct result *r, int port, enum rpc_number rpc, int64_t timeout_ms)
+{
+    begin(r, port, rpc, timeout_ms);
+    run_until(is_true, &r->done);
+    settle();
+    assert_int_equal(r->count, 1);
+}
+
+static void answer_error(struct served *v, const struct rpc_request *r)
+{
+    rpc_reply_error(v->server, r->call, -ERR_STANDBY, "not I");
+}
+
+static void calls(void **state)
+{
+    struct served v = {0};
+    struct result r;
+    char where[32];
+
+    serve(&v, NULL);
+    snprintf(where, sizeof(where), "127.0.0.1:%d: ", v.port);
+    call(&r, v.port, RPC_PING, 10000);
+    assert_int_equal(r.code, 0);
+    assert_int_equal(v.who.uid, geteuid());
+    assert_int_equal(v.requests, 1);
+
+    v.answer = answer_error;
+    call(&r, v.port, RPC_PING, 10000);
+    assert_int_equal(r.code, -ERR_STANDBY);
+    assert_memory_equal(r.err.text, where, strlen(where));
+    assert_non_null(strstr(r.err.text, "not I"));
+
+    v.answer = NULL;
+    v.hold = true;
+    call(&r, v.port, RPC_PING, 1);
+    assert_int_equal(r.code, -ERR_TIMEOUT);
+    assert_memory_equal(r.err.text, where, strlen(where));
+
+    rpc_keyed_drop(begin(&r, v.port, RPC_PING, 10000));
+    rpc_server_free(v.server);
+    call(&r, v.port, RPC_PING, 10000);
+    assert_int_equal(r.code, -ERR_CONNECT);
+    assert_memory_equal(r.err.text, where, strlen(where));
+    rpc_keyed_drop(NULL);
+}
+
+static void wrong_key(void **state)
+{
+    struct auth_key other;
+    struct served v = {0};
+    struct result r;
+
+    serve(&v, NULL);
+    auth_key_from_bytes("the key of another cluster......", 32, &other);
+    with = &other;
+    call(&r, v.port, RPC_PING, 10000);
+    with = &key;
+    assert_int_equal(r.code, -ERR_AUTH);
+    assert_int_equal(v.requests, 0);
+    rpc_server_free(v.server);
+}
+
+/* Not everyone who knows the key is an administrator: the name counts, as in any token. */
+static void rights(void **state)
+{
+    struct served v = {0};
+    struct result r;
+
+    serve(&v, NULL);
+    call(&r, v.port, RPC_CTLD_YIELD, 10000);
+    if (geteuid() == 0) {
+        assert_int_equal(r.code, -ERR_PROTOCOL); /* an empty one is malformed */
+    } else {
+        assert_int_equal(r.code, -ERR_ACCESS);
+    }
+    assert_int_equal(v.requests, 0);
+    rpc_server_free(v.server);
+}
+
+static bool holds_two(void *ctx)
+{
+    return ((struct served *)ctx)->requests == 2;
+}
+
+static void open_calls_fail(void **state)
+{
+    struct served v = {.hold = true};
+    struct result r[2];
+
+    serve(&v, NULL);
+    begin(&r[0], v.port, RPC_PING, 10000);
+    begin(&r[1], v.port, RPC_STATS, 10000);
+    run_until(holds_two, &v);
+    rpc_server_fail_calls(v.server, -ERR_STANDBY, "another leads");
+    for (int i = 0; i < 2; i++) {
+        run_until(is_true, &r[i].done);
+        assert_int_equal(r[i].code, -ERR_STANDBY);
+    }
+    v.hold = false;
+    call(&r[0], v.port, RPC_PING, 10000);
+    assert_int_equal(r[0].code, 0);
+    rpc_server_free(v.server);
+}
+
+static void old_tokens(void **state)
+{
+    struct rpc_header h = {.version = RPC_VERSION, .rpc = RPC_PING, .token_len = AUTH_TOKEN_SIZE};
+    struct auth_identity who = {.host = "test"};
+    uint8_t token[AUTH_TOKEN_SIZE], hash[AUTH_HASH_SIZE];
+    _cleanup_str_ struct str bytes = STR_INIT, body = STR_INIT;
+    struct served v = {0};
+    struct result r;
+    struct raw raw;
+    struct err why;
+
+    serve(&v, NULL);
+    rpc_frame_hash(&h, NULL, hash);
+    auth_token_mint(&key, &who, AUDIENCE, hash, loop_wall_ms(), 60000, token);
+    rpc_frame_append(&bytes, &h, token, NULL);
+    for (int64_t from = loop_wall_ms(); loop_wall_ms() <= from;)
+        ; /* the token is older than what follows */
+    rpc_server_distrust_tokens(v.server);
+    raw_tcp(&raw, v.port);
+    raw_send(&raw, bytes.data, bytes.len);
+    raw_frame(&raw, &h, &body);
+    assert_int_equal(rpc_error_unpack(body.data, body.len, &why), -ERR_REPLAY);
+    raw_close(&raw);
+    assert_int_equal(v.requests, 0);
+    call(&r, v.port, RPC_PING, 10000);
+    assert_int_equal(r.code, 0);
+    rpc_server_free(v.server);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(calls), TEST(wrong_key), TEST(rights), TEST(open_calls_fail), TEST(old_tokens),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
