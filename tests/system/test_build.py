@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""CORE-003: ./configure && make && make check && make install, beside the sources and without touching them."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+TOP = pathlib.Path(__file__).parents[2]
+pytestmark = pytest.mark.skipif(not all(map(shutil.which, ("meson", "ninja", "make"))), reason="needs meson and make")
+
+
+def run(where, *line, **env):
+    env = {**{k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "DESTDIR", "ASAN", "UBSAN"))}, **env}
+    return subprocess.run(line, cwd=where, env=env, text=True, capture_output=True, timeout=300)
+
+
+def test_configure_and_make(tmp_path):
+    before = sorted(p.name for p in TOP.iterdir())
+    done = run(tmp_path, TOP / "configure", "--prefix=/opt/sluice", "--sysconfdir=/etc/sluice", "CFLAGS=-O1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    options = json.loads(run(tmp_path, "meson", "introspect", "--buildoptions", "build-make").stdout)
+    values = {o["name"]: o["value"] for o in options}
+    assert (values["prefix"], values["libdir"], values["sysconfdir"], values["c_args"]) == \
+        ("/opt/sluice", "lib", "/etc/sluice", ["-O1"])
+    for target, wanted in (((), ["ninja -C build-make"]),
+                           (("check",), ["ninja -C", "ln -sfn 'stage/opt/sluice' build-make/prefix",
+                                         f"'{TOP}/tools/test' quick '{tmp_path}/build-make'"]),
+                           (("install", "DESTDIR=/stage"), ["ninja -C", "DESTDIR='/stage' meson install -C build-make"]),
+                           (("uninstall",), ["ninja -C build-make uninstall"]),
+                           (("distclean",), ["rm -rf build-make"])):
+        made = run(tmp_path, "make", "-n", *target)
+        assert made.returncode == 0, made.stderr
+        for text in wanted:
+            assert text in made.stdout, f"make -n {target}: {made.stdout}"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["Makefile", "build-make"]
+    assert sorted(p.name for p in TOP.iterdir()) == before
+
+
+def test_configure_refuses(tmp_path):
+    for word, text in (("--nonsense", "unknown option '--nonsense'"), ("foo", "unexpected argument 'foo'")):
+        done = run(tmp_path, TOP / "configure", word)
+        assert done.returncode == 1 and text in done.stderr
+    assert "--prefix=DIR" in run(tmp_path, TOP / "configure", "--help").stdout
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "dirname").symlink_to(shutil.which("dirname"))
+    done = run(tmp_path, TOP / "configure", PATH=str(tmp_path))
+    assert done.returncode == 1 and "configure: meson is missing; './run deps'" in done.stderr
