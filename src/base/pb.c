@@ -74,3 +74,37 @@ bool pb_same_field(const ProtobufCMessage *a, const ProtobufCMessage *b,
     }
     return memcmp(value(a, field), value(b, field), value_size(field)) == 0;
 }
+
+static const ProtobufCFieldDescriptor *oversized_value(const ProtobufCFieldDescriptor *field,
+                                                       const void *at, size_t items, size_t text)
+{
+    const void *p = is_pointer(field) ? *(void *const *)at : NULL;
+    if (field->type == PROTOBUF_C_TYPE_STRING)
+        return p && strnlen(p, text + 1) > text ? field : NULL;
+    if (field->type == PROTOBUF_C_TYPE_BYTES)
+        return ((const ProtobufCBinaryData *)at)->len > text ? field : NULL;
+    return field->type == PROTOBUF_C_TYPE_MESSAGE && p ? pb_find_oversized(p, items, text) : NULL;
+}
+
+const ProtobufCFieldDescriptor *pb_find_oversized(const ProtobufCMessage *m, size_t items,
+                                                  size_t text)
+{
+    pb_each_field(m->descriptor, field)
+    {
+        bool repeated = field->label == PROTOBUF_C_LABEL_REPEATED;
+        size_t count = 1, size = value_size(field);
+        if (repeated)
+            count = *(const size_t *)((const char *)m + field->quantifier_offset);
+        const char *at = repeated ? *(char *const *)value(m, field) : value(m, field);
+        if (repeated && count > items)
+            return field;
+        bool plain = !is_pointer(field) && field->type != PROTOBUF_C_TYPE_BYTES;
+        for (size_t i = 0; i < count && !plain; i++) {
+            const ProtobufCFieldDescriptor *found =
+                oversized_value(field, at + i * size, items, text);
+            if (found)
+                return found;
+        }
+    }
+    return NULL;
+}

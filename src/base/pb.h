@@ -24,6 +24,11 @@ void pb_copy_field(ProtobufCMessage *to, const ProtobufCMessage *from,
 bool pb_same_field(const ProtobufCMessage *a, const ProtobufCMessage *b,
                    const ProtobufCFieldDescriptor *field);
 
+/* Whether no list of the message, or of those in it, has more than 'items' elements and no text
+ * more than 'text' bytes; else the field that has. */
+const ProtobufCFieldDescriptor *pb_find_oversized(const ProtobufCMessage *m, size_t items,
+                                                  size_t text);
+
 #define pb_each_field(type, field)                                                                 \
     for (const ProtobufCFieldDescriptor *field = (type)->fields;                                   \
          field < (type)->fields + (type)->n_fields; field++)

@@ -89,12 +89,32 @@ static void every_field_is_walked_once(void **state)
     assert_int_equal(found, sizeof kinds / sizeof kinds[0]);
 }
 
+static void what_is_too_large_is_found_at_any_depth(void **state)
+{
+    Pb__JobSignal m = PB__JOB_SIGNAL__INIT;
+    Pb__JobFilter f = PB__JOB_FILTER__INIT;
+    char *names[] = {(char *)"a", (char *)"bcd", (char *)"e"};
+    assert_null(pb_find_oversized(&m.base, 0, 0));
+    m.filter = &f;
+    f.name = names;
+    f.n_name = 3;
+    f.nodes = (char *)"12345";
+    assert_null(pb_find_oversized(&m.base, 3, 5));
+    assert_string_equal(pb_find_oversized(&m.base, 2, 5)->name, "name");
+    assert_string_equal(pb_find_oversized(&m.base, 3, 4)->name, "nodes");
+    assert_string_equal(pb_find_oversized(&m.base, 3, 2)->name, "name");
+    Pb__JobSpec s = sample();
+    assert_null(pb_find_oversized(&s.base, 1, 3));
+    assert_string_equal(pb_find_oversized(&s.base, 1, 2)->name, "request_id");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unknown_fields_are_not_found),
         cmocka_unit_test(fields_are_found_copied_and_compared),
         cmocka_unit_test(values_that_differ_are_not_the_same),
+        cmocka_unit_test(what_is_too_large_is_found_at_any_depth),
         cmocka_unit_test(every_field_is_walked_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,7 +32,8 @@ static void read_counts(struct request *r, const Pb__JobSpec *s)
     if (asked > r->min_nodes)
         r->min_nodes = (uint32_t)asked;
     uint32_t per_node = r->ntasks_per_node ? r->ntasks_per_node : 1;
-    r->tasks = r->tasks_given ? s->num_tasks : r->min_nodes * per_node;
+    uint64_t tasks = (uint64_t)r->min_nodes * per_node;
+    r->tasks = r->tasks_given ? s->num_tasks : tasks < UINT32_MAX ? (uint32_t)tasks : UINT32_MAX;
     if (r->tasks_given && r->ntasks_per_node) {
         uint32_t needed = (uint32_t)divide_up(r->tasks, r->ntasks_per_node);
         r->min_nodes = needed > r->min_nodes ? needed : r->min_nodes;

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "control/filter.h"
 #include "control/internal.h"
 
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
@@ -151,65 +152,35 @@ void cancel_warn(struct control *c, struct job *j)
     job_touch(c->cluster, j);
 }
 
-static bool in_list(char *const *list, size_t n, const char *word)
+static bool state_matches(const struct job *j, const Pb__JobFilter *f)
 {
-    for (size_t i = 0; i < n; i++)
-        if (word && strcmp(list[i], word) == 0)
-            return true;
-    return n == 0;
-}
-
-static bool matches(struct control *c, struct job *j, const Pb__JobFilter *f)
-{
-    bool ok = f->n_uid == 0, state = f->n_state == 0;
-    for (size_t i = 0; i < f->n_uid; i++)
-        ok = ok || f->uid[i] == j->uid;
+    bool ok = f->n_state == 0 || (f->has_completing && f->completing && j->completing);
     for (size_t i = 0; i < f->n_state; i++)
-        state = state || f->state[i] == j->state;
-    if (f->has_completing && f->completing && j->completing)
-        state = true;
-    if (!ok || !state ||
-        !in_list(f->partition, f->n_partition, j->part ? j->part->conf.name : NULL))
-        return false;
-    bool listed = f->n_job_id == 0;
-    for (size_t i = 0; i < f->n_job_id; i++)
-        listed = listed || f->job_id[i] == j->id;
-    if (!listed)
-        return false;
-    if (f->n_name) {
-        _cleanup_arena_ struct arena arena;
-        arena_init(&arena, 0);
-        const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
-        return spec && in_list(f->name, f->n_name, spec->name);
-    }
-    return true;
-}
-
-static bool on_nodes(struct control *c, struct job *j, const char *expr)
-{
-    struct bitset *set = NULL;
-    bool found = false;
-    if (!expr || !*expr)
-        return true;
-    if (cluster_node_set(c->cluster, expr, &set, NULL) != 0)
-        return false;
-    vec_foreach (&j->alloc, a)
-        found = found || bitset_test(set, a->node);
-    bitset_free(set);
-    return found;
+        ok = ok || f->state[i] == j->state;
+    return ok;
 }
 
 static void touch_matching(struct control *c, const struct caller *who, const Pb__JobSignal *r,
                            struct results *out)
 {
+    struct filter filter;
+    filter_init(&filter, c->conf, r->filter);
     for (size_t i = 0; i < c->cluster->jobs.len; i++) {
         struct job *j = c->cluster->jobs.data[i];
-        if (job_is_final(j) || !control_owns(who, j) || !matches(c, j, r->filter) ||
-            !on_nodes(c, j, r->filter->nodes))
+        if (job_is_final(j) || !control_owns(who, j) || !state_matches(j, r->filter) ||
+            !filter_matches(&filter, j))
             continue;
         out->matched++;
         note(out, j->id, NULL, touch_job(c, who, j, r));
     }
+    filter_done(&filter);
+}
+
+static int refuse(struct control *c, const struct caller *who, const struct job *j)
+{
+    control_log(c, LOG_LVL_INFO, "refused: uid %u may not end or signal job %u of uid %u", who->uid,
+                j->id, j->uid);
+    return ERR_ACCESS;
 }
 
 static void touch_target(struct control *c, const struct caller *who, const Pb__JobSignal *r,
@@ -220,7 +191,7 @@ static void touch_target(struct control *c, const struct caller *who, const Pb__
     if (!j)
         code = ERR_NO_JOB;
     else if (!control_owns(who, j))
-        code = ERR_ACCESS;
+        code = refuse(c, who, j);
     else
         code = id->has_step_id ? touch_step(c, j, r, id) : touch_job(c, who, j, r);
     out->matched += j != NULL;

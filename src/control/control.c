@@ -139,7 +139,7 @@ static int restore_job(struct control *c, uint64_t number, const void *data, siz
         return rc;
     }
     if (r->spec->request_id.len == 16) {
-        memcpy(&j->request_key, r->spec->request_id.data, sizeof j->request_key);
+        j->request_key = submit_request_key(r->spec->request_id.data, j->uid);
         idmap_set(&c->cluster->requests, j->request_key, j->id);
     }
     return 0;

@@ -13,6 +13,7 @@
 #define CONTROL_REPEAT_STEP_MS 1000 /* to end a step that may only be starting */
 #define CONTROL_WAITER_MS 30000     /* a pending allocation outlives its command by so much */
 #define CONTROL_CRED_MS 120000      /* a credential may be used to start for so long */
+#define CONTROL_WAITING_STEPS 256
 #define CONTROL_PARTS_MAX 10000
 #define CONTROL_PRIORITY_TOP 4294901760u
 
@@ -70,6 +71,8 @@ int submit_check_limits(struct control *c, struct job *j, bool refuse, struct er
 int submit_check_time_min(const Pb__JobSpec *spec, int64_t limit_sec, const struct conf_part *p,
                           struct err *err);
 int submit_check_possible(struct control *c, struct job *j, struct err *err);
+/* Under which a repeated request is found: of the caller's own. 0 stands for none. */
+uint64_t submit_request_key(const uint8_t id[16], uint32_t uid);
 uint32_t submit_priority(const struct job *j);
 
 /* start.c */

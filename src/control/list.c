@@ -6,26 +6,10 @@
  */
 #include <string.h>
 
-#include "base/hostlist.h"
+#include "control/filter.h"
 #include "control/internal.h"
 
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
-
-static bool has_number(const uint32_t *list, size_t n, uint32_t value)
-{
-    for (size_t i = 0; i < n; i++)
-        if (list[i] == value)
-            return true;
-    return n == 0;
-}
-
-static bool has_word(char *const *list, size_t n, const char *word)
-{
-    for (size_t i = 0; i < n; i++)
-        if (word && strcmp(list[i], word) == 0)
-            return true;
-    return n == 0;
-}
 
 static bool state_matches(const struct job *j, const Pb__JobFilter *f)
 {
@@ -37,52 +21,6 @@ static bool state_matches(const struct job *j, const Pb__JobFilter *f)
         if (f->state[i] == j->state)
             return true;
     return f->has_completing && f->completing && j->completing;
-}
-
-static bool name_matches(const struct job *j, const Pb__JobFilter *f)
-{
-    if (f->n_name == 0)
-        return true;
-    _cleanup_arena_ struct arena arena;
-    arena_init(&arena, 0);
-    const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
-    return spec && has_word(f->name, f->n_name, spec->name);
-}
-
-static bool uses_nodes(const struct job *j, const struct bitset *nodes)
-{
-    if (!nodes)
-        return true;
-    vec_foreach (&j->alloc, a)
-        if (bitset_test(nodes, a->node))
-            return true;
-    return false;
-}
-
-static bool job_matches(const struct job *j, const Pb__JobFilter *f, const struct bitset *nodes)
-{
-    return has_number(f->job_id, f->n_job_id, j->id) && has_number(f->uid, f->n_uid, j->uid) &&
-           state_matches(j, f) &&
-           has_word(f->partition, f->n_partition, j->part ? j->part->conf.name : NULL) &&
-           uses_nodes(j, nodes) && name_matches(j, f);
-}
-
-/* The nodes an expression names, unknown ones left out; NULL without an expression. */
-static struct bitset *node_filter(const struct control *c, const char *expr)
-{
-    _cleanup_hostlist_ struct hostlist *list = NULL;
-    if (!expr || !*expr)
-        return NULL;
-    struct bitset *set = bitset_new(c->cluster->nodes.len);
-    if (hostlist_parse(expr, &list, NULL) != 0)
-        return set;
-    for (size_t i = 0; i < hostlist_count(list); i++) {
-        char name[HOSTLIST_NAME_MAX + 1];
-        long index = conf_find_node(c->conf, hostlist_nth(list, i, name));
-        if (index >= 0)
-            bitset_set(set, (size_t)index);
-    }
-    return set;
 }
 
 /* The first job of an id at or after the cursor. */
@@ -117,15 +55,16 @@ static void add_job(struct control *c, struct job *j, bool steps, struct str *ou
 bool control_list_jobs(struct control *c, const struct caller *who, const Pb__JobFilter *f,
                        uint64_t *cursor, size_t budget, struct str *out)
 {
-    struct bitset *nodes = node_filter(c, f->nodes);
+    struct filter filter;
+    filter_init(&filter, c->conf, f);
     size_t start = out->len, i = first_job(c->cluster, *cursor);
     for (; i < c->cluster->jobs.len && out->len - start <= budget; i++) {
         struct job *j = c->cluster->jobs.data[i];
-        if (job_matches(j, f, nodes))
+        if (state_matches(j, f) && filter_matches(&filter, j))
             add_job(c, j, f->has_with_steps && f->with_steps, out);
         *cursor = (uint64_t)j->id + 1;
     }
-    bitset_free(nodes);
+    filter_done(&filter);
     if (i < c->cluster->jobs.len)
         return true;
     Pb__JobList last = PB__JOB_LIST__INIT;
@@ -142,6 +81,14 @@ bool control_unchanged_since(const struct control *c, int64_t stamp)
 
 /* --- steps
  * ---------------------------------------------------------------------------------------- */
+
+static bool has_uid(const Pb__StepFilter *f, uint32_t uid)
+{
+    for (size_t i = 0; i < f->n_uid; i++)
+        if (f->uid[i] == uid)
+            return true;
+    return f->n_uid == 0;
+}
 
 static bool step_matches(const struct job *j, uint32_t step_id, const Pb__StepFilter *f)
 {
@@ -176,14 +123,13 @@ static void add_batch_step(struct control *c, const struct job *j, struct str *o
 bool control_list_steps(struct control *c, const struct caller *who, const Pb__StepFilter *f,
                         uint64_t *cursor, size_t budget, struct str *out)
 {
-    struct bitset *nodes = node_filter(c, f->nodes);
+    struct bitset *nodes = filter_nodes(c->conf, f->nodes);
     size_t start = out->len, i = first_job(c->cluster, *cursor);
     for (; i < c->cluster->jobs.len && out->len - start <= budget; i++) {
         const struct job *j = c->cluster->jobs.data[i];
         *cursor = (uint64_t)j->id + 1;
-        if (j->state != PB__JOB_STATE__RUNNING || !has_number(f->uid, f->n_uid, j->uid) ||
-            !uses_nodes(j, nodes) ||
-            !has_word(f->partition, f->n_partition, j->part ? j->part->conf.name : NULL))
+        if (j->state != PB__JOB_STATE__RUNNING || !has_uid(f, j->uid) || !filter_uses(j, nodes) ||
+            !filter_has_word(f->partition, f->n_partition, j->part ? j->part->conf.name : NULL))
             continue;
         if (j->batch && step_matches(j, CLUSTER_BATCH_STEP, f))
             add_batch_step(c, j, out);
@@ -206,7 +152,7 @@ bool control_list_steps(struct control *c, const struct caller *who, const Pb__S
 static bool in_parts(const struct control *c, const struct node *n, const Pb__NodeFilter *f)
 {
     vec_foreach (&c->cluster->parts, p)
-        if (has_word(f->partition, f->n_partition, (*p)->conf.name) &&
+        if (filter_has_word(f->partition, f->n_partition, (*p)->conf.name) &&
             bitset_test((*p)->nodes, n->index))
             return true;
     return f->n_partition == 0;
@@ -215,7 +161,7 @@ static bool in_parts(const struct control *c, const struct node *n, const Pb__No
 bool control_list_nodes(struct control *c, const struct caller *who, const Pb__NodeFilter *f,
                         uint64_t *cursor, size_t budget, struct str *out)
 {
-    struct bitset *nodes = node_filter(c, f->nodes);
+    struct bitset *nodes = filter_nodes(c->conf, f->nodes);
     struct str packed = STR_INIT;
     size_t start = out->len;
     for (; *cursor < c->cluster->nodes.len && out->len - start <= budget; ++*cursor) {
@@ -243,7 +189,7 @@ bool control_list_parts(struct control *c, const struct caller *who, const Pb__P
     size_t start = out->len;
     for (; *cursor < c->cluster->parts.len && out->len - start <= budget; ++*cursor) {
         const struct part *p = c->cluster->parts.data[*cursor];
-        if (!has_word(f->name, f->n_name, p->conf.name))
+        if (!filter_has_word(f->name, f->n_name, p->conf.name))
             continue;
         str_clear(&packed);
         part_pack(c->cluster, p, &packed);

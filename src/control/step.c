@@ -74,6 +74,11 @@ static int find_usable(struct control *c, struct layout *l, struct err *err)
     return rc == 0 && l->count == 0 ? no(err, ERR_STEP_CONFIG, "no node is left") : rc;
 }
 
+static uint32_t bounded(uint64_t n)
+{
+    return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+}
+
 static int find_counts(struct layout *l, struct err *err)
 {
     const Pb__StepSpec *s = l->spec;
@@ -87,7 +92,7 @@ static int find_counts(struct layout *l, struct err *err)
     if (s->has_num_tasks && s->num_tasks)
         l->num_tasks = s->num_tasks;
     else if (nodes_asked || l->nodes_given || per_node)
-        l->num_tasks = l->wanted_nodes * (per_node ? per_node : 1);
+        l->num_tasks = bounded((uint64_t)l->wanted_nodes * (per_node ? per_node : 1));
     else
         l->num_tasks = l->j->want.tasks > l->wanted_nodes ? l->j->want.tasks : l->wanted_nodes;
     if (l->num_tasks < l->wanted_nodes)
@@ -123,10 +128,10 @@ static uint32_t memory_fits(const struct layout *l, const struct alloc_node *a, 
     return free_mib / one < cap ? (uint32_t)(free_mib / one) : cap;
 }
 
-static void find_capacity(struct layout *l)
+static void find_capacity(struct layout *l, uint32_t most_tasks)
 {
     uint32_t per_node = OR(l->spec, ntasks_per_node, UINT32_MAX);
-    per_node = per_node ? per_node : UINT32_MAX;
+    per_node = per_node && per_node < most_tasks ? per_node : most_tasks;
     for (size_t i = 0; i < l->j->alloc.len; i++) {
         const struct alloc_node *a = &l->j->alloc.data[i];
         uint32_t idle = l->overlap ? a->cpus : a->cpus > a->step_cpus ? a->cpus - a->step_cpus : 0;
@@ -211,7 +216,7 @@ static size_t build_nodes(struct control *c, const struct layout *l, struct step
         m->addr = (char *)n->conf->addr;
         m->port = n->conf->port;
         m->task_ids = arena_alloc(arena, sizeof(uint32_t) * l->tasks[i]);
-        uint32_t cpus = l->tasks[i] * l->cpus_per_task;
+        uint32_t cpus = bounded((uint64_t)l->tasks[i] * l->cpus_per_task);
         m->cpus = cpus < a->cpus ? cpus : a->cpus;
         uint64_t own = memory_wanted(l, a, l->tasks[i]);
         SET(m, mem_mib, own ? own : a->mem_mib);
@@ -288,7 +293,7 @@ int step_make(struct control *c, struct job *j, const Pb__StepSpec *spec, struct
         rc = find_counts(&l, err);
     if (rc != 0)
         return rc;
-    find_capacity(&l);
+    find_capacity(&l, c->conf->max_tasks_per_node);
     rc = place(&l, err);
     if (rc != 0)
         return rc;
@@ -360,6 +365,8 @@ static void create(struct control *c, struct job *j, uint64_t call, const Pb__St
     int rc = step_make(c, j, spec, &s, &err);
     if (rc == 0) {
         answer(c, j, s, call);
+    } else if (rc == -ERR_NODES_BUSY && j->waiting_steps.len >= CONTROL_WAITING_STEPS) {
+        control_refuse_code(c, call, ERR_BUSY, "too many steps of this job wait");
     } else if (rc == -ERR_NODES_BUSY && !OR(spec, immediate, 0)) {
         struct waiting_step w = {.call = call};
         pb_pack(&spec->base, &w.spec);

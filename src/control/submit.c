@@ -231,18 +231,28 @@ static int apply_spec(struct control *c, const struct caller *who, struct job *j
     return submit_check_possible(c, j, err);
 }
 
+uint64_t submit_request_key(const uint8_t id[16], uint32_t uid)
+{
+    uint64_t key;
+    memcpy(&key, id, sizeof key);
+    return key ^ (uint64_t)(uid + 1) * UINT64_C(0x9e3779b97f4a7c15); /* one's own, not another's */
+}
+
 /* A submission seen before: the same job. NULL: it is new. */
-static struct job *find_repeated(struct control *c, const struct caller *who,
+static struct job *find_repeated(struct control *c, const struct caller *who, bool batch,
                                  const Pb__JobSpec *spec, uint64_t *key)
 {
     uint32_t id;
     *key = 0;
     if (spec->request_id.len == 16)
-        memcpy(key, spec->request_id.data, sizeof *key);
+        *key = submit_request_key(spec->request_id.data, who->uid);
     if (!*key || !idmap_get(&c->cluster->requests, *key, &id))
         return NULL;
     struct job *j = cluster_find_job(c->cluster, id);
-    return j && j->uid == who->uid ? j : NULL;
+    if (j && j->uid == who->uid && j->batch == batch)
+        return j;
+    *key = 0; /* another kind of request under the same number is no repetition */
+    return NULL;
 }
 
 static int make_job(struct control *c, const struct caller *who, const Pb__JobSpec *spec,
@@ -311,7 +321,7 @@ void control_submit(struct control *c, uint64_t call, const struct caller *who,
     struct err err = {0};
     uint64_t key;
     bool test = r->has_test_only && r->test_only;
-    struct job *j = test ? NULL : find_repeated(c, who, r->spec, &key);
+    struct job *j = test ? NULL : find_repeated(c, who, true, r->spec, &key);
     if (!j) {
         if (!test && (!r->payload || (!r->payload->has_script && r->payload->n_argv == 0))) {
             control_refuse_code(c, call, ERR_SCRIPT, NULL);
@@ -353,7 +363,7 @@ void control_alloc(struct control *c, uint64_t call, const struct caller *who,
     struct err err = {0};
     uint64_t key;
     bool test = r->has_test_only && r->test_only;
-    struct job *j = test ? NULL : find_repeated(c, who, r->spec, &key);
+    struct job *j = test ? NULL : find_repeated(c, who, false, r->spec, &key);
     if (j && j->state != PB__JOB_STATE__PENDING) {
         start_reply_alloc(c, j, call, j->state == PB__JOB_STATE__RUNNING);
         return;

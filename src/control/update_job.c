@@ -114,13 +114,15 @@ static int check_hold(const struct caller *who, const struct job *j, const Pb__J
                       struct err *err)
 {
     bool wanted;
-    if (!hold_wanted(r, &wanted) || (r->has_requeue && r->requeue))
+    if (!hold_wanted(r, &wanted))
+        return 0;
+    if (!wanted && j->admin_hold && !who->is_operator)
+        return no(err, ERR_ACCESS, "the hold of an administrator");
+    if (r->has_requeue && r->requeue)
         return 0;
     if (j->state != PB__JOB_STATE__PENDING)
         return no(err, job_is_final(j) ? ERR_JOB_DONE : ERR_TRANSITION,
                   "only a pending job can be held or released");
-    if (!wanted && j->admin_hold && !who->is_operator)
-        return no(err, ERR_ACCESS, "the hold of an administrator");
     return 0;
 }
 
@@ -130,8 +132,14 @@ static void apply_hold(const struct caller *who, struct job *j, const Pb__JobUpd
     if (!hold_wanted(r, &wanted))
         return;
     bool admin = who->is_operator && who->uid != j->uid && !(r->has_user_hold && r->user_hold);
-    j->held = wanted && !admin;
-    j->admin_hold = wanted && admin;
+    if (!wanted)
+        j->held = false;
+    if (!wanted && who->is_operator)
+        j->admin_hold = false;
+    if (wanted && admin)
+        j->admin_hold = true; /* the owner's own hold does not replace it */
+    else if (wanted)
+        j->held = true;
 }
 
 static int check_priority(const struct caller *who, const struct job *j, const Pb__JobUpdate *r,
@@ -143,6 +151,8 @@ static int check_priority(const struct caller *who, const struct job *j, const P
         return no(err, ERR_JOB_DONE, NULL);
     if (!who->is_operator && r->priority > j->priority)
         return no(err, ERR_ACCESS, "raising a priority");
+    if (j->held || j->admin_hold)
+        return no(err, ERR_JOB_HELD, NULL);
     return 0;
 }
 
@@ -221,10 +231,18 @@ static int requeue(struct control *c, const struct caller *who, struct job *j,
     return 0;
 }
 
+/* What an administrator made of a priority stays, under another nice value too. */
+static uint32_t shifted(uint32_t priority, int64_t by)
+{
+    int64_t p = (int64_t)priority + by;
+    return p < 1 ? 1 : p > CONTROL_PRIORITY_TOP ? CONTROL_PRIORITY_TOP : (uint32_t)p;
+}
+
 static int update_job(struct control *c, const struct caller *who, struct job *j,
                       const Pb__JobUpdate *r, struct err *err)
 {
     const Pb__JobSpec *set = r->set;
+    int32_t nice_before = j->nice;
     int rc = set ? check_fields(who, j, set, err) : 0;
     if (rc == 0)
         rc = check_hold(who, j, r, err);
@@ -237,7 +255,7 @@ static int update_job(struct control *c, const struct caller *who, struct job *j
     if (rc == 0 && set && set->has_time_limit_sec)
         set_limit(c, j, limit_of(set, j));
     if (rc == 0 && set && set->has_nice)
-        j->priority = submit_priority(j);
+        j->priority = shifted(j->priority, (int64_t)nice_before - set->nice);
     if (rc == 0)
         apply_hold(who, j, r);
     if (rc == 0 && r->has_priority && r->priority)

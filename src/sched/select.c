@@ -124,6 +124,8 @@ static uint32_t tasks_fit(const struct cluster *c, const struct job *j,
     if (cpus == 0 || cpus < r->min_cpus)
         return 0;
     uint32_t tasks = r->overcommit ? r->tasks : cpus / r->cpus_per_task;
+    if (tasks > c->conf->max_tasks_per_node)
+        tasks = c->conf->max_tasks_per_node;
     if (!r->ntasks_per_node || tasks < r->ntasks_per_node)
         return r->ntasks_per_node && !r->tasks_given ? 0 : tasks;
     return r->ntasks_per_node;

@@ -22,6 +22,9 @@
 
 #define CTLD_PAYLOAD_CACHE (2u << 20)
 #define CTLD_SLICE (256u << 10)        /* of a listing */
+#define CTLD_FILTER_ITEMS 4096         /* of one list in a request */
+#define CTLD_FILTER_TEXT (32u << 10)   /* bytes of one text in it */
+#define CTLD_REQUEST_MAX (128u << 10)  /* of all but a payload */
 #define CTLD_ORDERS_MESSAGE (1u << 20) /* about so many bytes of payload go in one message */
 #define CTLD_STOP_WAIT_MS 2000         /* for node daemons to take the last message */
 #define CTLD_STOP_COMMIT_MS 10000      /* for the last changes to become durable */
@@ -50,6 +53,7 @@ struct ctld {
     struct node_session *sessions_by_name, *sessions_by_id;
     uint64_t last_session;
     struct listing *listings;
+    const struct rpc_request *serving; /* the request being handled; NULL between */
     struct loop_timer *wake, *stop_timer;
     int64_t boot_at_sec;
     uint64_t turns, commits;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/pb.h"
 #include "base/str.h"
 #include "slurmctld/ctld.h"
 
@@ -257,6 +258,27 @@ static void refuse_stuck(struct ctld *c, const struct rpc_request *r)
     rpc_reply_error(c->server, r->call, err.code, err.text);
 }
 
+/* A question costs its length for each record, so that its length is bounded; so is what a job may
+ * say of itself, which is kept in memory. The payload has bounds of its own. */
+static bool refuse_oversized(struct ctld *c, const struct rpc_request *r)
+{
+    const ProtobufCMessage *m = r->body;
+    size_t items = CTLD_FILTER_ITEMS, text = CTLD_FILTER_TEXT;
+    if (r->rpc->number == RPC_MINT || !m)
+        return false;
+    if (r->rpc->number == RPC_SUBMIT)
+        m = ((const Pb__SubmitRequest *)m)->spec ? &((const Pb__SubmitRequest *)m)->spec->base : m;
+    const ProtobufCFieldDescriptor *field = pb_find_oversized(m, items, text);
+    if (!field && protobuf_c_message_get_packed_size(m) <= CTLD_REQUEST_MAX)
+        return false;
+    char why[200];
+    snprintf(why, sizeof why, "%s: %s of %s (at most %zu items, %zu bytes of text, %zu in all)",
+             err_text(ERR_TOO_BIG), field ? field->name : "the whole", r->rpc->name, items, text,
+             (size_t)CTLD_REQUEST_MAX);
+    rpc_reply_error(c->server, r->call, -ERR_TOO_BIG, why);
+    return true;
+}
+
 void dispatch_request(void *ctx, const struct rpc_request *r)
 {
     struct ctld *c = ctx;
@@ -266,6 +288,8 @@ void dispatch_request(void *ctx, const struct rpc_request *r)
         ctld_reply_error(c, r->call, -ERR_SHUTDOWN, err_text(ERR_SHUTDOWN));
         return;
     }
+    if (refuse_oversized(c, r))
+        return;
     if (store_is_stuck(c->store) && needs_store(number)) {
         refuse_stuck(c, r);
         return;
@@ -285,5 +309,7 @@ void dispatch_request(void *ctx, const struct rpc_request *r)
         .group_name = names_group(c->names, r->who.gid),
         .host = r->who.host,
     };
+    c->serving = r;
     handler(c, r, &who);
+    c->serving = NULL;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The real world, as control/env.h asks for it. */
+#define LOG_ROOM "slurmctld"
 #include <string.h>
 
 #include "base/mem.h"
@@ -49,6 +50,12 @@ static void on_reply(void *ctx, uint64_t call, const ProtobufCMessage *reply)
 
 static void on_reply_error(void *ctx, uint64_t call, int code, const char *text)
 {
+    struct ctld *c = ctx;
+    static struct log_limit limit = {.burst = 60};
+    const struct rpc_request *r = c->serving;
+    bool denied = code == -ERR_ACCESS || code == ERR_ACCESS;
+    if (denied && r && r->call == call && log_allow(&limit))
+        log_info("refused: uid %u (%s): %s: %s", r->who.uid, r->peer, r->rpc->name, text);
     ctld_reply_error(ctx, call, code, text);
 }
 

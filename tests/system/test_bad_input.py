@@ -123,3 +123,12 @@ def test_controller_down_names_host_and_port(cluster, tmp_path):
 
 def test_missing_configuration_names_the_file(cluster):
     cluster.run("squeue", env={"SLURM_CONF": "/nonexistent/slurm.conf"}).fails("/nonexistent/slurm.conf")
+
+
+def test_what_is_too_long_is_refused(cluster):
+    """What users say is kept in memory and asked of every job: it has bounds, and everybody else goes on."""
+    cluster.run(["sbatch", "-J", "x" * 40000, "--wrap", "true"]).fails("exceeds its limit", "name")
+    cluster.run(["sbatch", "--comment", "x" * 40000, "--wrap", "true"]).fails("exceeds its limit", "comment")
+    cluster.run(["scancel", "-u", "root", "-s", "CONT", "-w", ",".join(["n[1-2]"] * 15000)]).fails("exceeds its limit", "nodes")
+    cluster.run(["salloc", "-Q", "-N1", "srun", "-O", "-n", "1000000000", "true"]).fails("More processors requested than permitted")
+    assert cluster.run("squeue -h").ok() == ""

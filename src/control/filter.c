@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "control/filter.h"
+
+#include <string.h>
+
+#include "base/hostlist.h"
+
+struct bitset *filter_nodes(const struct conf *conf, const char *expr)
+{
+    _cleanup_hostlist_ struct hostlist *list = NULL;
+    if (!expr || !*expr)
+        return NULL;
+    struct bitset *set = bitset_new(conf->nodes.len);
+    if (hostlist_parse(expr, &list, NULL) != 0)
+        return set;
+    for (size_t i = 0; i < hostlist_count(list); i++) {
+        char name[HOSTLIST_NAME_MAX + 1];
+        long index = conf_find_node(conf, hostlist_nth(list, i, name));
+        if (index >= 0)
+            bitset_set(set, (size_t)index);
+    }
+    return set;
+}
+
+bool filter_uses(const struct job *j, const struct bitset *nodes)
+{
+    if (!nodes)
+        return true;
+    vec_foreach (&j->alloc, a)
+        if (bitset_test(nodes, a->node))
+            return true;
+    return false;
+}
+
+bool filter_has_word(char *const *list, size_t n, const char *word)
+{
+    for (size_t i = 0; i < n; i++)
+        if (word && strcmp(list[i], word) == 0)
+            return true;
+    return n == 0;
+}
+
+void filter_init(struct filter *filter, const struct conf *conf, const Pb__JobFilter *f)
+{
+    *filter = (struct filter){.f = f, .nodes = filter_nodes(conf, f->nodes)};
+    for (size_t i = 0; i < f->n_job_id; i++)
+        idmap_set(&filter->ids, f->job_id[i], 0);
+    for (size_t i = 0; i < f->n_uid; i++)
+        idmap_set(&filter->uids, f->uid[i], 0);
+}
+
+void filter_done(struct filter *filter)
+{
+    idmap_done(&filter->ids);
+    idmap_done(&filter->uids);
+    bitset_free(filter->nodes);
+}
+
+static bool has_number(const struct idmap *numbers, uint32_t number)
+{
+    uint32_t unused;
+    return numbers->count == 0 || idmap_get(numbers, number, &unused);
+}
+
+static bool name_matches(const struct job *j, const Pb__JobFilter *f)
+{
+    if (f->n_name == 0)
+        return true;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+    return spec && filter_has_word(f->name, f->n_name, spec->name);
+}
+
+bool filter_matches(const struct filter *filter, const struct job *j)
+{
+    const Pb__JobFilter *f = filter->f;
+    const char *part = j->part ? j->part->conf.name : j->part_name;
+    return has_number(&filter->ids, j->id) && has_number(&filter->uids, j->uid) &&
+           filter_has_word(f->partition, f->n_partition, part) && filter_uses(j, filter->nodes) &&
+           name_matches(j, f);
+}

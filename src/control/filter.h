@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which jobs a request means: made once per answer, so that a long filter costs its length and not
+ * its length for every job. */
+#pragma once
+
+#include "cluster/cluster.h"
+#include "conf/conf.h"
+
+struct filter {
+    const Pb__JobFilter *f;
+    struct idmap ids, uids;
+    struct bitset *nodes; /* NULL: any */
+};
+
+void filter_init(struct filter *filter, const struct conf *conf, const Pb__JobFilter *f);
+void filter_done(struct filter *filter);
+bool filter_matches(const struct filter *filter, const struct job *j); /* all but its state */
+
+bool filter_has_word(char *const *list, size_t n, const char *word); /* an empty list has all */
+
+/* The nodes an expression names, unknown ones left out; NULL without an expression. */
+struct bitset *filter_nodes(const struct conf *conf, const char *expr);
+bool filter_uses(const struct job *j, const struct bitset *nodes); /* NULL: yes */

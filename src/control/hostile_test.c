@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What users try: more than there is, what is not theirs, and the same number twice. */
+#include <stdio.h>
+#include <string.h>
+
+#include "control/fixture.h"
+
+#define CONF                                                                                       \
+    "SelectTypeParameters=CR_Core_Memory\nSlurmdTimeout=0\nNodeName=n[1-2] CPUs=4 "                \
+    "RealMemory=4000\n"                                                                            \
+    "PartitionName=a Nodes=ALL Default=YES\n"
+
+static struct fixture *make(void)
+{
+    struct fixture *f = fixture_new(CONF);
+    fixture_register(f, "n1", "i1");
+    fixture_register(f, "n2", "i1");
+    return f;
+}
+
+static int64_t held_job(struct fixture *f, bool held)
+{
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.has_hold = true;
+    s.hold = held;
+    return fixture_submit(f, &user, &s);
+}
+
+static const char *reason(struct fixture *f, int64_t id)
+{
+    static char text[64];
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobLive *l = fixture_job(f, &arena, (uint32_t)id)->live;
+    snprintf(text, sizeof text, "%s", l->reason ? l->reason : "None");
+    return text;
+}
+
+static int hold(struct fixture *f, const struct caller *who, int64_t id, bool wanted, bool requeue)
+{
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    r.job_id = (uint32_t)id;
+    r.has_hold = true;
+    r.hold = wanted;
+    r.has_requeue = r.requeue = requeue;
+    return fixture_update_job(f, who, &r);
+}
+
+static void the_hold_of_an_administrator_is_not_the_owners(void **state)
+{
+    struct fixture *f = make();
+    struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
+    int64_t id = held_job(f, true);
+    assert_int_equal(hold(f, &root, id, true, false), 0);
+    assert_int_equal(hold(f, &user, id, false, false), ERR_ACCESS);
+    assert_int_equal(hold(f, &user, id, true, false), 0); /* beside it, not in its place */
+    assert_string_equal(reason(f, id), "JobHeldAdmin");
+    assert_int_equal(hold(f, &user, id, false, false), ERR_ACCESS);
+    assert_int_equal(hold(f, &root, id, false, false), 0);
+    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
+    fixture_free(f);
+}
+
+static void nor_while_the_job_ends(void **state)
+{
+    struct fixture *f = make();
+    struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
+    int64_t id = held_job(f, false);
+    assert_int_equal(hold(f, &root, id, true, true), 0); /* requeuehold */
+    assert_int_equal(hold(f, &user, id, false, true), ERR_ACCESS);
+    fixture_gone(f, "n1", (uint32_t)id, 0);
+    assert_string_equal(reason(f, id), "JobHeldAdmin");
+    fixture_free(f);
+}
+
+static void a_lowered_priority_stays_lowered(void **state)
+{
+    struct fixture *f = make();
+    struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__JobSpec late = PB__JOB_SPEC__INIT, set = PB__JOB_SPEC__INIT;
+    late.has_begin_at_sec = true;
+    late.begin_at_sec = f->wall_ms / 1000 + 1000;
+    int64_t id = fixture_submit(f, &user, &late);
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    r.job_id = (uint32_t)id;
+    r.has_priority = true;
+    r.priority = 1000;
+    assert_int_equal(fixture_update_job(f, &root, &r), 0);
+    r.has_priority = false;
+    r.set = &set;
+    set.has_nice = true;
+    assert_int_equal(fixture_update_job(f, &user, &r), 0);
+    assert_int_equal(fixture_job(f, &arena, (uint32_t)id)->live->priority, 1000);
+    set.nice = 100;
+    assert_int_equal(fixture_update_job(f, &user, &r), 0);
+    assert_int_equal(fixture_job(f, &arena, (uint32_t)id)->live->priority, 900);
+    set.nice = 0;
+    assert_int_equal(fixture_update_job(f, &user, &r), 0);
+    assert_int_equal(fixture_job(f, &arena, (uint32_t)id)->live->priority, 1000);
+    fixture_free(f);
+}
+
+static int make_step(struct fixture *f, int64_t job, uint32_t tasks, uint32_t per_node,
+                     bool overcommit)
+{
+    struct caller user = FIXTURE_USER;
+    Pb__StepSpec s = PB__STEP_SPEC__INIT;
+    s.has_job_id = s.has_num_tasks = s.has_ntasks_per_node = s.has_overcommit = true;
+    s.job_id = (uint32_t)job;
+    s.num_tasks = tasks;
+    s.has_num_tasks = tasks > 0;
+    s.ntasks_per_node = per_node;
+    s.overcommit = overcommit;
+    s.has_immediate = s.immediate = true;
+    control_step_create(f->control, ++f->last_call, &user, &s);
+    fixture_turn(f);
+    return fixture_code(f, f->last_call);
+}
+
+static void a_step_has_no_more_tasks_than_a_node_takes(void **state)
+{
+    struct fixture *f = make();
+    int64_t id = held_job(f, false);
+    assert_int_equal(make_step(f, id, 1000000000, 0, true), ERR_TOO_MANY_CPUS);
+    assert_int_equal(make_step(f, id, UINT32_MAX, 0, true), ERR_TOO_MANY_CPUS);
+    assert_int_equal(make_step(f, id, 0, UINT32_MAX, true), ERR_TOO_MANY_CPUS);
+    assert_int_equal(make_step(f, id, 513, 0, true), ERR_TOO_MANY_CPUS); /* MaxTasksPerNode */
+    assert_int_equal(make_step(f, id, 512, 0, true), 0);
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    struct caller user = FIXTURE_USER;
+    s.has_num_tasks = s.has_overcommit = s.overcommit = true;
+    s.num_tasks = UINT32_MAX;
+    assert_true(fixture_submit(f, &user, &s) < 0);
+    s.num_tasks = 1024;
+    assert_true(fixture_submit(f, &user, &s) > 0);
+    s.has_num_tasks = false;
+    s.has_ntasks_per_node = s.has_min_nodes = true;
+    s.ntasks_per_node = UINT32_MAX;
+    s.min_nodes = 2;
+    assert_true(fixture_submit(f, &user, &s) < 0);
+    fixture_free(f);
+}
+
+static void waiting_steps_are_bounded(void **state)
+{
+    struct fixture *f = make();
+    struct caller user = FIXTURE_USER;
+    int64_t id = held_job(f, false);
+    assert_int_equal(make_step(f, id, 1, 0, false), 0);
+    Pb__StepSpec s = PB__STEP_SPEC__INIT;
+    s.has_job_id = s.has_num_tasks = true;
+    s.job_id = (uint32_t)id;
+    s.num_tasks = 1;
+    int waiting = 0;
+    for (int i = 0; i < 1000; i++) {
+        control_step_create(f->control, ++f->last_call, &user, &s);
+        waiting += fixture_code(f, f->last_call) == -1;
+    }
+    fixture_turn(f);
+    assert_int_equal(waiting, 256);
+    assert_int_equal(fixture_code(f, f->last_call), ERR_BUSY);
+    fixture_free(f);
+}
+
+/* A number that a batch job has is not one of an allocation, nor that of another user. */
+static void a_request_is_repeated_only_as_what_it_was(void **state)
+{
+    struct fixture *f = make();
+    struct caller user = FIXTURE_USER, other = FIXTURE_OTHER;
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.has_hold = s.hold = s.has_immediate = s.immediate = s.has_request_id = true;
+    s.request_id = (ProtobufCBinaryData){16, (uint8_t *)"0123456789abcdef"};
+    int64_t id = fixture_submit(f, &user, &s);
+    Pb__AllocRequest r = PB__ALLOC_REQUEST__INIT;
+    r.spec = &s;
+    control_alloc(f->control, ++f->last_call, &user, &r);
+    fixture_turn(f);
+    assert_int_equal(fixture_code(f, f->last_call), ERR_NODES_BUSY);
+    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__PENDING);
+    assert_true(fixture_submit(f, &other, &s) != id);
+    assert_int_equal(fixture_submit(f, &user, &s), id); /* still found after the other's */
+    fixture_restart(f);
+    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__PENDING);
+    assert_int_equal(fixture_submit(f, &user, &s), id);
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_hold_of_an_administrator_is_not_the_owners),
+        cmocka_unit_test(nor_while_the_job_ends),
+        cmocka_unit_test(a_lowered_priority_stays_lowered),
+        cmocka_unit_test(a_step_has_no_more_tasks_than_a_node_takes),
+        cmocka_unit_test(waiting_steps_are_bounded),
+        cmocka_unit_test(a_request_is_repeated_only_as_what_it_was),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
