@@ -102,6 +102,7 @@ struct conf_host {
 enum conf_value_type {
     CONF_T_STR,
     CONF_T_PATH,
+    CONF_T_URL, /* shown without its password */
     CONF_T_BOOL,
     CONF_T_U32,
     CONF_T_SEC,
@@ -121,6 +122,7 @@ struct conf {
     /* Scalars, one member per row of conf.def. */
 #define CONF_MEMBER_CONF_T_STR const char *
 #define CONF_MEMBER_CONF_T_PATH const char *
+#define CONF_MEMBER_CONF_T_URL const char *
 #define CONF_MEMBER_CONF_T_BOOL bool
 #define CONF_MEMBER_CONF_T_U32 uint32_t
 #define CONF_MEMBER_CONF_T_SEC int64_t

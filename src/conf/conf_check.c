@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/url.h"
 #include "conf/conf_internal.h"
 
 #define SOCKET_DIR_MAX 90 /* bytes: with "/slurmd-NODE" it must fit a socket address */
@@ -224,6 +225,25 @@ static int paths_check(struct conf_loader *l, struct err *err)
     return 0;
 }
 
+/* Everyone who may run a command may read the file. */
+static int state_store_check(struct conf_loader *l, struct err *err)
+{
+    static const char *const schemes[] = {"postgresql://", "postgres://", NULL};
+    const struct conf_value *v = written(l, CONF_KEY_state_save_store);
+    const char *url = l->conf->state_save_store;
+    struct err inner = {0};
+
+    if (!url)
+        return 0;
+    if (url_check(url, schemes, &inner) < 0)
+        return conf_fail(v->at, err, "StateSaveStore: %s", inner.text);
+    if (url_has_secret(url))
+        conf_warn(l, v->at,
+                  "StateSaveStore holds a password that every reader of this file sees: put it in "
+                  "a file of SlurmUser's and write ?passfile=FILE at the end of the URL");
+    return 0;
+}
+
 static int cluster_check(struct conf_loader *l, struct err *err)
 {
     const struct conf_value *v = written(l, CONF_KEY_cluster_name);
@@ -285,7 +305,7 @@ int conf_check(struct conf_loader *l, struct err *err)
 {
     static int (*const checks[])(struct conf_loader *, struct err *) = {
         cluster_check, hosts_check,  users_check,      ports_check,      select_check,
-        paths_check,   limits_check, socket_dir_check, conf_words_check,
+        paths_check,   limits_check, socket_dir_check, conf_words_check, state_store_check,
     };
 
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {

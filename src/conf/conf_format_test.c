@@ -61,6 +61,9 @@ static void single_keys(void **state)
     shows(HEAD, "SlurmctldDebug", "SlurmctldDebug          = info\n");
     shows(HEAD, "DisableRootJobs", "DisableRootJobs         = No\n");
     shows(HEAD "JobCompPass=secret\n", "JobCompPass", "JobCompPass             = (hidden)\n");
+    shows(HEAD, "StateSaveStore", "StateSaveStore          = (null)\n");
+    shows(HEAD "StateSaveStore=postgresql://u:secret@h/d?a=b\n", "StateSaveStore",
+          "StateSaveStore          = postgresql://u:****@h/d?a=b\n");
     shows(HEAD, "AccountingStorageBackupHost", "AccountingStorageBackupHost = (null)\n");
     shows(HEAD, "DefMemPerNode", "DefMemPerNode           = UNLIMITED\n");
     shows(HEAD "DefMemPerNode=1G\n", "DefMemPerNode", "DefMemPerNode           = 1024\n");
@@ -111,6 +114,9 @@ static void diff(void **state)
     differs(HEAD, "# other words\n" HEAD "KillWait=30\n", "");
     differs(HEAD, HEAD "MaxJobCount=20\nEpilog=/e\n",
             "Epilog: (null) -> /e\nMaxJobCount: 1000000 -> 20\n");
+    differs(HEAD "StateSaveStore=postgresql://u:old@h/d\n",
+            HEAD "StateSaveStore=postgresql://u:new@h/d\n",
+            "StateSaveStore: postgresql://u:****@h/d -> postgresql://u:****@h/d\n");
     differs(HEAD, "SlurmctldHost=x\n", "SlurmctldHost: ctl(ctl) -> x(x)\n");
     differs(HEAD "NodeName=n[1-4]\n", HEAD "NodeName=n5,n[2-3]\n",
             "node n[1,4]: removed\nnode n5: added\n");

@@ -30,6 +30,10 @@ static void bad_values(void **state)
         {HEAD "SlurmdUser=-1\n", "t.conf:2: ", "no such user"},
         {HEAD "SlurmUser=4294967295\n", "t.conf:2: ", "no such user"},
         {HEAD "StateSaveLocation=state\n", "t.conf:2: ", "absolute path"},
+        {HEAD "StateSaveStore=mysql://h/d\n", "t.conf:2: ", "begin with postgresql://"},
+        {HEAD "StateSaveStore=/var/spool/state\n", "t.conf:2: ", "begin with postgresql://"},
+        {HEAD "StateSaveStore=postgresql://u:p@w@h/d\n", "t.conf:2: ", "%40 for @"},
+        {HEAD "StateSaveStore=\"postgresql://u:p w@h/d\"\n", "t.conf:2: ", "no blanks"},
         {HEAD "AuthInfo=socketdir=run\n", "t.conf:2: ", "absolute path"},
         {HEAD "ClusterName=a/../b\n", "t.conf:2: ", "ClusterName=a/../b"},
         {HEAD "ClusterName=\n", "t.conf:2: ", "ClusterName is empty"},
@@ -84,6 +88,8 @@ static void warnings(void **state)
         {HEAD "AuthType=auth/munge\n", "t.conf:2: ", "using auth/slurm"},
         {HEAD "TaskPlugin=none,affinity\n", "t.conf:2: ", "using task/none"},
         {HEAD "JobSubmitPlugins=lua\n", "t.conf:2: ", "using none"},
+        {HEAD "StateSaveStore=postgresql://u:pw@h/d\n", "t.conf:2: ", "?passfile=FILE"},
+        {HEAD "StateSaveStore=postgres://h/d?password=pw\n", "t.conf:2: ", "?passfile=FILE"},
         {HEAD "ControlMachine=old\n", "t.conf:2: ", "SlurmctldHost is given"},
         {HEAD "SlurmdPort=6817\n", "t.conf:2: ", "SlurmctldPort"},
         {HEAD "DefMemPerCPU=1\nDefMemPerNode=2\n", "t.conf:3: ", "DefMemPerCPU holds"},
@@ -104,6 +110,8 @@ static void silent(void **state)
         HEAD "SwitchType=switch/none\nProctrackType=pgid\nTopologyPlugin=topology/none\n",
         HEAD "GroupUpdateTime=600\nTrackWCKey=False\nPreemptMode=off\nSuspendTime=-1\n",
         HEAD "PriorityMaxAge\t=\t7-00:00:00\n",
+        HEAD "StateSaveStore=\nStateSaveLocation=/a\n",
+        HEAD "StateSaveStore=postgresql://u@[::1]:5432,h/d?passfile=/etc/slurm/pgpass\n",
     };
 
     (void)state;

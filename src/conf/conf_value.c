@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/size.h"
 #include "base/timefmt.h"
+#include "base/url.h"
 #include "conf/conf_internal.h"
 
 static bool word_in(const char *text, const char *const *words)
@@ -172,6 +173,7 @@ int conf_value_parse(const struct conf_key *key, const struct conf_value *v, voi
     switch (key->type) {
     case CONF_T_STR:
     case CONF_T_PATH:
+    case CONF_T_URL:
     case CONF_T_USER:
         *(const char **)member = *v->text ? v->text : NULL;
         return 0;
@@ -212,6 +214,7 @@ static size_t member_size(enum conf_value_type type)
     switch (type) {
     case CONF_T_STR:
     case CONF_T_PATH:
+    case CONF_T_URL:
     case CONF_T_USER:
         return sizeof(CONF_MEMBER_CONF_T_STR);
     case CONF_T_BOOL:
@@ -231,7 +234,7 @@ static size_t member_size(enum conf_value_type type)
 
 static bool is_text(enum conf_value_type type)
 {
-    return type == CONF_T_STR || type == CONF_T_PATH || type == CONF_T_USER;
+    return type == CONF_T_STR || type == CONF_T_PATH || type == CONF_T_URL || type == CONF_T_USER;
 }
 
 bool conf_value_equal(const struct conf_key *key, const void *a, const void *b)
@@ -266,6 +269,11 @@ void conf_value_text(const struct conf_key *key, const void *base, struct str *o
     uint32_t n;
 
     switch (key->type) {
+    case CONF_T_URL: {
+        _cleanup_free_ char *shown = url_mask(*(const char *const *)member);
+        str_puts(out, shown ? shown : "(null)");
+        return;
+    }
     case CONF_T_STR:
     case CONF_T_PATH:
     case CONF_T_USER:
