@@ -81,6 +81,13 @@ static void on_store_fatal(void *ctx, const struct err *why)
     _exit(1);
 }
 
+static void on_store_lost(void *ctx, const struct err *why)
+{
+    log_write(LOG_LVL_FATAL, LOG_ROOM, "%s; ending, without having changed anything since",
+              why->text);
+    _exit(1);
+}
+
 static void on_store_trouble(void *ctx, const struct err *why)
 {
     if (why->code)
@@ -151,21 +158,30 @@ static void on_damaged(void *ctx, uint32_t kind, uint64_t number, const char *na
               name ? " " : "", name ? name : "", why);
 }
 
-static int state_load(struct ctld *c, const char *dir, struct err *err)
+/* The state comes from here on; a controller that had the lead before commits nothing more. */
+static int state_open(struct ctld *c, const struct conf *conf, struct err *err)
 {
-    struct store_events events = {
-        .on_fatal = on_store_fatal, .on_trouble = on_store_trouble, .ctx = c};
-    unsigned flags = (c->options->clean ? STORE_CLEAN : 0) |
+    struct store_events events = {.on_fatal = on_store_fatal,
+                                  .on_trouble = on_store_trouble,
+                                  .on_lost = on_store_lost,
+                                  .ctx = c};
+    unsigned flags = STORE_TAKE_LEAD | (c->options->clean ? STORE_CLEAN : 0) |
                      (c->options->ignore_damage ? STORE_IGNORE_DAMAGE : 0);
+    const char *shared = conf->state_save_store;
+    struct store_where where = {.at = shared ? shared : conf->state_save_location,
+                                .cluster = conf->cluster_name};
+    int rc = store_open(&where, flags, c->loop, &events, &c->store, err);
+    return rc ? err_prefix(err, shared ? "StateSaveStore" : "StateSaveLocation") : 0;
+}
+
+static int state_load(struct ctld *c, struct err *err)
+{
     int64_t begin_ms = loop_mono_ms();
-    int rc = store_open(dir, flags, c->loop, &events, &c->store, err);
-    if (rc)
-        return err_prefix(err, "StateSaveLocation");
     struct restore r = {.c = c};
-    rc = store_load(c->store, RECORD_PAYLOAD, on_record, on_damaged, &r, err);
+    int rc = store_load(c->store, RECORD_PAYLOAD, on_record, on_damaged, &r, err);
     if (rc)
-        return err_prefix(err, "StateSaveLocation");
-    log_info("%zu records of state read from %s in %lld ms%s", r.good, dir,
+        return err_prefix(err, "the saved state");
+    log_info("%zu records of state read from %s in %lld ms%s", r.good, store_name(c->store),
              (long long)(loop_mono_ms() - begin_ms),
              r.bad ? "; some were left out, see above" : "");
     return 0;
@@ -185,9 +201,11 @@ int ctld_open(struct ctld *c, struct conf *conf, struct err *err)
     env_init(&c->env, c);
     _cleanup_free_ char *dir = mem_strdup(conf->state_save_location);
     uid_t owner = conf->slurm_uid;
+    int rc = state_open(c, conf, err);
     c->control = control_new(conf, &c->env);
 
-    int rc = state_load(c, dir, err);
+    if (rc == 0)
+        rc = state_load(c, err);
     if (rc == 0)
         rc = files_load_signer(c, dir, owner, err);
     if (rc)

@@ -253,8 +253,7 @@ static void refuse_stuck(struct ctld *c, const struct rpc_request *r)
     err_set(&err, full ? -ERR_STORE_FULL : -ERR_STORE,
             "%s: the controller cannot save its state to %s now and answers when it can; nothing "
             "was changed by this request",
-            err_text(full ? ERR_STORE_FULL : ERR_STORE),
-            control_conf(c->control)->state_save_location);
+            err_text(full ? ERR_STORE_FULL : ERR_STORE), store_name(c->store));
     rpc_reply_error(c->server, r->call, err.code, err.text);
 }
 

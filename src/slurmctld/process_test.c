@@ -556,7 +556,8 @@ static void acknowledged_jobs_survive_a_kill(void **state)
     _cleanup_free_ char *dir = mem_printf("%s/state", w->dir);
     struct store *s = NULL;
     unsigned found[8] = {0};
-    assert_int_equal(store_open(dir, 0, NULL, NULL, &s, NULL), 0);
+    struct store_where where = {.at = dir};
+    assert_int_equal(store_open(&where, 0, NULL, NULL, &s, NULL), 0);
     assert_int_equal(store_load(s, 0, count_records, NULL, found, NULL), 0);
     store_close(s);
     assert_int_equal(found[RECORD_JOB], 20);

@@ -37,6 +37,7 @@ static void note_unchangeable(const struct conf *now, const struct conf *next, s
                               now->slurmctld_port_last != next->slurmctld_port_last},
         {"SlurmctldPidFile", !str_eq(now->slurmctld_pid_file, next->slurmctld_pid_file)},
         {"StateSaveLocation", !str_eq(now->state_save_location, next->state_save_location)},
+        {"StateSaveStore", !str_eq(now->state_save_store, next->state_save_store)},
         {"AuthInfo (socketdir)", !str_eq(now->socket_dir, next->socket_dir)},
     };
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)

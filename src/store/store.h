@@ -2,19 +2,30 @@
 /*
  * Durable records. A record is (kind, number or name) -> bytes; kinds and bytes mean nothing here.
  * Changes are committed in batches, each in one transaction, in order, by a worker thread; done()
- * of a batch runs on the loop after its sync, and only then may anything the batch caused leave the
- * process (DESIGN rules 3 and 4).
- *
- * Driver: SQLite, a file "state.db" under StateSaveLocation, write-ahead log, full sync, exclusive
- * lock (so that no two controllers use it). Each record carries a checksum; a damaged one is
+ * of a batch runs on the loop after it is durable, and only then may anything the batch caused
+ * leave the process (DESIGN rules 3 and 4). Each record carries a checksum; a damaged one is
  * reported and set aside when loading, never guessed, and never stops the rest.
  *
- * Full disk: a reserve file of STORE_RESERVE bytes lies beside the database. When a commit finds no
- * space, the reserve is given up and the commit repeated, so that running jobs can be brought to
- * their end; store_low() is true from then on (and whenever less than STORE_RESERVE is free) until
- * the reserve could be made again, and new submissions must be refused. A commit that fails even so
- * is repeated every second and nothing leaves meanwhile. A failed sync ends the process through
- * on_fatal: what is on disk is then unknown, and the restart reads what is there.
+ * Drivers: SQLite, a file "state.db" in a directory; PostgreSQL, a schema of a database on a
+ * server, for sites whose controllers run on several machines. See docs/adr/0003.
+ *
+ * The lead. Only the store that leads commits, and there is one. SQLite: who holds the lock of the
+ * directory leads, until it closes. PostgreSQL: a row holds the epoch, a number that rises each
+ * time the lead is taken; taking is always possible, and from that moment no commit of an earlier
+ * epoch succeeds: every commit checks the epoch in its own transaction. Instead of done() the one
+ * that lost it gets on_lost(), and nothing more is committed by its store. A commit of an empty
+ * batch is nothing but this check: done() says that the store led after the commit was asked for.
+ *
+ * What may pass (a full disk, a server that cannot be reached or breaks the connection) is repeated
+ * until it succeeds, ever more slowly, at least once a second, and nothing leaves meanwhile. A
+ * commit whose answer was lost is neither taken for done nor made twice: the server remembers the
+ * number of the last batch. What cannot pass, a failed sync of a local file above all, ends the
+ * process through on_fatal: the restart reads what is there.
+ *
+ * Full disk, SQLite: a reserve file of STORE_RESERVE bytes lies beside the database. When a commit
+ * finds no space, the reserve is given up and the commit repeated, so that running jobs can be
+ * brought to their end; store_low() is true from then on (and whenever less than STORE_RESERVE is
+ * free) until the reserve could be made again, and new submissions must be refused.
  */
 #pragma once
 
@@ -31,28 +42,49 @@
 struct store;
 struct store_batch;
 
-/* Called where the failure is seen, a worker's thread included; must not call the store. */
+/* Where the records are, and who asks; texts are copied. */
+struct store_where {
+    const char *at;      /* a directory, or postgresql://[USER[:PASSWORD]@][HOST]/DATABASE[?...] */
+    const char *cluster; /* PostgreSQL: the schema is sluice_CLUSTER, in lower case; a directory
+                            serves one cluster */
+    const char *holder;  /* who leads, for others to read; NULL: this host and process */
+};
+
+/* on_fatal and on_trouble are called where the failure is seen, a worker's thread included, and
+ * must not call the store. on_lost is called in the place of done(), once. */
 struct store_events {
     void (*on_fatal)(void *ctx, const struct err *why); /* must not return to normal work */
-    void (*on_trouble)(void *ctx,
-                       const struct err *why); /* to be logged: low space, a repeated commit */
+    /* To be logged: low space, the first failure of a commit that is repeated; code 0: it is over.
+     */
+    void (*on_trouble)(void *ctx, const struct err *why);
+    void (*on_lost)(void *ctx, const struct err *why);
     void *ctx;
 };
 
 enum store_open_flags {
-    STORE_CLEAN = 1,        /* -c: move what is there aside and start empty */
-    STORE_IGNORE_DAMAGE = 2 /* -i: go on even when the database itself is unreadable */
+    STORE_CLEAN = 1,         /* -c: move what is there aside and start empty; needs the lead */
+    STORE_IGNORE_DAMAGE = 2, /* -i: go on even when the database itself is unreadable */
+    STORE_TAKE_LEAD = 4      /* without it nothing can be committed */
 };
 
-/* Opens or creates; the directory is created when missing (0700). loop NULL: commits are
- * synchronous (tools, tests). */
-int store_open(const char *dir, unsigned flags, struct loop *loop,
+/* Opens or creates; a directory is created when missing (0700). loop NULL: commits are synchronous
+ * (tools, tests). -ERR_LEAD: another process holds the directory. */
+int store_open(const struct store_where *where, unsigned flags, struct loop *loop,
                const struct store_events *events, struct store **out, struct err *err);
-void store_close(struct store *s); /* waits for commits under way */
+void store_close(struct store *s); /* waits for commits under way; gives the lead back */
+
+/* Who leads, without taking it: epoch 0 and holder NULL when nobody does. The caller frees
+ * *holder. Waits for the server, a few seconds at most: not for the loop's thread. SQLite does not
+ * count: its epoch is 1 while somebody leads. */
+int store_lead(const struct store_where *where, uint64_t *epoch, char **holder, struct err *err);
+uint64_t store_epoch(const struct store *s); /* taken when it was opened; 0: it does not lead */
+
+/* For messages: the directory, or the URL without its password. */
+const char *store_name(const struct store *s);
 
 /* Every record: the named ones, then the numbered ones in rising order. data is valid during the
- * call.
- * damaged() gets what fails its checksum, which has been moved to the table 'damaged'. */
+ * call. damaged() gets what fails its checksum; where the store leads, that has been moved to the
+ * table 'damaged'. */
 typedef void store_load_fn(void *ctx, uint32_t kind, uint64_t number, const char *name,
                            const void *data, size_t len);
 typedef void store_damaged_fn(void *ctx, uint32_t kind, uint64_t number, const char *name,
@@ -60,7 +92,8 @@ typedef void store_damaged_fn(void *ctx, uint32_t kind, uint64_t number, const c
 int store_load(struct store *s, uint32_t skip_kind, store_load_fn *each, store_damaged_fn *damaged,
                void *ctx, struct err *err);
 
-/* One record, on the caller's thread (committed state only). *data is the caller's. -ENOENT. */
+/* One record, on the caller's thread (committed state only). *data is the caller's. -ENOENT;
+ * -ERR_STORE: not now, the server cannot be reached (known within a second or so). */
 int store_get(struct store *s, uint32_t kind, uint64_t number, void **data, size_t *len,
               struct err *err);
 
@@ -73,9 +106,11 @@ void store_put(struct store_batch *b, uint32_t kind, uint64_t number, const char
 void store_delete(struct store_batch *b, uint32_t kind, uint64_t number, const char *name);
 
 /* Takes the batch. Commits run one at a time in order of calling. The synchronous one waits for
- * those before it, tries once (and once more with the reserve), and leaves the caller to decide. */
+ * those before it, tries once (and once more with the reserve, or a new connection), and leaves
+ * the caller to decide; -ERR_LEAD: the lead is lost, or was never taken. */
 void store_commit(struct store *s, struct store_batch *b, loop_fn *done, void *ctx);
 int store_commit_sync(struct store *s, struct store_batch *b, struct err *err);
 bool store_low(const struct store *s);
-/* A commit has failed and is being repeated: what is asked for now would wait without end. */
+/* A commit has failed and is being repeated, or gets no answer: what is asked for now would wait
+ * without end. */
 bool store_is_stuck(const struct store *s);

@@ -41,9 +41,14 @@ bool store_batch_empty(const struct store_batch *b)
     return b->changes.len == 0;
 }
 
-static const char *change_name(const struct store_batch *b, const struct store_change *c)
+const char *store_change_name(const struct store_batch *b, const struct store_change *c)
 {
     return c->named ? b->bytes.data + c->name_at : NULL;
+}
+
+const void *store_change_data(const struct store_batch *b, const struct store_change *c)
+{
+    return c->len ? b->bytes.data + c->data_at : "";
 }
 
 static uint64_t key_hash(uint32_t kind, uint64_t number, const char *name)
@@ -64,7 +69,7 @@ static uint32_t *slot_find(struct store_batch *b, uint32_t kind, uint64_t number
             return slot;
         const struct store_change *c = &b->changes.data[*slot - 1];
         if (c->kind == kind && c->named == (name != NULL) && c->number == number &&
-            str_eq(change_name(b, c), name))
+            str_eq(store_change_name(b, c), name))
             return slot;
     }
 }
@@ -76,7 +81,7 @@ static void slots_grow(struct store_batch *b)
     b->slots = mem_new_array(uint32_t, b->slot_count);
     for (size_t i = 0; i < b->changes.len; i++) {
         const struct store_change *c = &b->changes.data[i];
-        *slot_find(b, c->kind, c->number, change_name(b, c)) = (uint32_t)i + 1;
+        *slot_find(b, c->kind, c->number, store_change_name(b, c)) = (uint32_t)i + 1;
     }
 }
 
@@ -124,7 +129,7 @@ static int change_order(const void *a, const void *b, void *batch)
     if (x->kind != y->kind)
         return x->kind < y->kind ? -1 : 1;
     if (x->named)
-        return strcmp(change_name(batch, x), change_name(batch, y));
+        return strcmp(store_change_name(batch, x), store_change_name(batch, y));
     return x->number < y->number ? -1 : x->number > y->number;
 }
 

@@ -1,87 +1,87 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Inside of store/. The database has one table per numbered kind (numbered_2: rows of kind 2 by
- * id, so that each kind grows at its own end), one for all named kinds, and one for damaged rows.
+ * Inside of store/: what the drivers share. store.c opens and closes, store_commit.c orders and
+ * repeats commits, store_batch.c gathers changes; a driver does one attempt at one thing.
  *
- * One connection, used under store.lock: by the worker for the whole of a commit, by the owner's
- * thread to read. The list of tasks and 'refs' belong to the owner's thread.
+ * Threads. A driver's commit() and rest() never run at the same time as one another or close(), on
+ * a worker or (without a loop, or synchronous) on the owner's thread. load(), get() and low() run
+ * on the owner's thread, and may run beside a commit: a driver with one connection for both has a
+ * lock of its own.
  */
 #pragma once
 
 #include <pthread.h>
-#include <sqlite3.h>
 #include <stdatomic.h>
 
 #include "base/str.h"
 #include "base/vec.h"
 #include "store/store.h"
 
-/* Of pages; the kernel's cache holds the rest. */
-#define STORE_CACHE_KIB 1024
-/* Of the log, 16 MiB: each page goes home once per so many. */
-#define STORE_CHECKPOINT_PAGES 4096u
-/* Between two attempts at a commit that fails. */
+/* Between two attempts at a commit that fails: the first pause, doubled up to the last. */
+#define STORE_RETRY_FIRST_MS 50
 #define STORE_RETRY_MS 1000
 
-/* Free space and the reserve file. Own lock, because it is asked for while a commit runs. */
-struct store_space {
-    char *dir, *reserve;
-    atomic_bool low;
-    pthread_mutex_t lock;
-    bool have_reserve;
-    int64_t checked_at_ms;
+struct store_load {
+    uint32_t skip_kind;
+    store_load_fn *each;
+    store_damaged_fn *damaged; /* may be NULL */
+    void *ctx;
 };
-void store_space_open(struct store_space *sp, const char *dir);
-void store_space_done(struct store_space *sp);
-void store_space_check(struct store_space *sp);   /* looks again; makes the reserve when it can */
-bool store_space_release(struct store_space *sp); /* gives the reserve up; false: there was none */
 
-/* Prepared statements of one numbered kind. */
-struct store_kind {
-    uint32_t kind;
-    sqlite3_stmt *put, *del, *get;
+struct store_driver {
+    /* Takes the lead when the flags ask for it and sets s->epoch. A failure leaves nothing open. */
+    int (*open)(struct store *s, const struct store_where *where, unsigned flags, struct err *err);
+    void (*close)(struct store *s);
+    int (*lead)(const struct store_where *where, uint64_t *epoch, char **holder, struct err *err);
+
+    /* One attempt. 0: durable. Positive: not now, or it is not known whether; repeat it with the
+     * same number. -ERR_LEAD: the lead is lost. Other negative: nothing can be written any more.
+     * Numbers rise with each batch. */
+    int (*commit)(struct store *s, const struct store_batch *b, uint64_t number, struct err *err);
+    /* Work that is due after a commit but that nobody waits for; the same codes, never repeated.
+     * Both NULL: there is none. */
+    bool (*rest_due)(const struct store *s);
+    int (*rest)(struct store *s, struct err *err);
+
+    int (*load)(struct store *s, const struct store_load *l, struct err *err);
+    int (*get)(struct store *s, uint32_t kind, uint64_t number, void **data, size_t *len,
+               struct err *err);
+    bool (*low)(const struct store *s);
 };
+extern const struct store_driver store_sqlite_driver, store_pg_driver;
 
 struct store {
-    char *dir, *path;
-    int lock_fd;
+    const struct store_driver *driver;
+    void *own;  /* the driver's */
+    char *name; /* see store_name() */
     struct loop *loop;
     struct store_events events;
-    struct store_space *space;
-    atomic_bool stuck;
-    unsigned refs; /* the owner's, and one per posted task */
+    uint64_t epoch; /* 0: it does not lead */
+    atomic_bool stuck, closing;
+    unsigned refs; /* the owner's, and one per posted task; of the owner's thread */
 
     pthread_mutex_t lock; /* everything below */
     pthread_cond_t wake;  /* ends the pause between two attempts, and store_close()'s wait */
-    bool closing, dead;   /* dead: a sync failed, nothing is written any more */
     unsigned running;     /* tasks posted whose run has not ended */
-    bool was_low;
-    unsigned wal_pages;
-    sqlite3 *db;
-    sqlite3_stmt *begin, *commit, *put_named, *del_named;
-    VEC(struct store_kind) kinds;
+    uint64_t number;      /* of the last batch */
+    bool ended;           /* a commit has failed for ever or was given up: none may follow it */
+    bool lost_told;
+    struct err why; /* it ended */
 };
 
 void store_unref(struct store *s);
+/* From a driver or a worker. code 0: it is over. */
+void store_trouble(struct store *s, const struct err *why);
 
-/* A record's name on disk and its checksum. name NULL: numbered. */
+/* The text of where->holder, or of its default. The caller frees. */
+char *store_holder(const struct store_where *where);
+/* What a damaged() callback is told. */
+#define STORE_WHY_DAMAGED(s)                                                                       \
+    ((s)->epoch ? "its checksum does not fit; it was moved to the table 'damaged'"                 \
+                : "its checksum does not fit")
+
+/* A record's checksum. name NULL: numbered. */
 uint32_t store_sum(uint32_t kind, uint64_t number, const char *name, const void *data, size_t len);
-
-/* Opens the file, with our settings; the statements are made when first used. */
-int store_db_open(const char *path, sqlite3 **db, struct err *err);
-/* rc SQLITE_OK: the connection's last error. */
-int store_db_error(sqlite3 *db, int rc, const char *path, const char *doing, struct err *err);
-int store_db_tables(sqlite3 *db, uint32_t **kinds, size_t *count); /* numbered kinds, rising */
-int store_db_make_kind(sqlite3 *db, uint32_t kind);                /* its table, unless there */
-struct store_kind *store_kind_get(struct store *s, uint32_t kind); /* NULL: sqlite's error is set */
-void store_statements_free(struct store *s);
-
-/* -i: when the database does not pass its check, copies what can be read into a new one and keeps
- * the old one beside it. *saved counts the copied records; *aside (caller frees) is the old file's
- * new name, NULL when nothing was wrong. */
-int store_salvage(const char *path, char **aside, size_t *saved, struct err *err);
-/* Renames the database with its log; what had the new name before is replaced. */
-int store_move_aside(const char *path, const char *to, struct err *err);
 
 /* A batch: changes in order of their first mention, found by a table of slots. */
 struct store_change {
@@ -96,4 +96,9 @@ struct store_batch {
     uint32_t *slots; /* index + 1; 0 is empty */
     size_t slot_count;
 };
-void store_batch_sort(struct store_batch *b); /* by place in the database; ends the adding */
+/* Numbered changes by kind and number, then named ones by kind and name; ends the adding. */
+void store_batch_sort(struct store_batch *b);
+/* NULL: numbered. */
+const char *store_change_name(const struct store_batch *b, const struct store_change *c);
+/* Never NULL, even when there are no bytes. */
+const void *store_change_data(const struct store_batch *b, const struct store_change *c);

@@ -5,12 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/path.h"
-#include "store/store_internal.h"
+#include "store/store_sqlite.h"
 
 #define APPLICATION_ID 0x534c5549 /* "SLUI", see file(1) */
 #define TEXT(x) TEXT_(x)
@@ -142,36 +141,6 @@ int store_db_open(const char *path, sqlite3 **db, struct err *err)
     return 0;
 }
 
-/* Only a holder of the lock may touch what lies in the directory. The file stays when it is let
- * go: removing it could take it away from the next holder. */
-static int lock_take(const char *dir, int *lock_fd, struct err *err)
-{
-    _cleanup_free_ char *path = mem_printf("%s/lock", dir);
-    _cleanup_close_ int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return err_set(err, -errno, "%s: %s", path, strerror(errno));
-    if (flock(fd, LOCK_EX | LOCK_NB)) {
-        if (errno != EWOULDBLOCK)
-            return err_set(err, -errno, "%s: cannot lock it: %s", path, strerror(errno));
-        char text[24] = "";
-        ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
-        long pid = n > 0 ? strtol(text, NULL, 10) : 0;
-        if (pid > 0)
-            return err_set(err, -ERR_BUSY,
-                           "%s is in use by another controller, process %ld, which holds %s: stop "
-                           "it first, or give each controller its own StateSaveLocation",
-                           dir, pid, path);
-        return err_set(err, -ERR_BUSY,
-                       "%s is in use by another controller, which holds %s: stop it first, or "
-                       "give each controller its own StateSaveLocation",
-                       dir, path);
-    }
-    if (ftruncate(fd, 0) || dprintf(fd, "%ld\n", (long)getpid()) < 0)
-        return err_set(err, -errno, "%s: %s", path, strerror(errno));
-    *lock_fd = take_fd(&fd);
-    return 0;
-}
-
 static void directory_sync(const char *dir)
 {
     _cleanup_close_ int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -196,114 +165,119 @@ int store_move_aside(const char *path, const char *to, struct err *err)
 
 static int on_wal(void *ctx, sqlite3 *db, const char *name, int pages)
 {
-    struct store *s = ctx;
-    s->wal_pages = (unsigned)pages;
+    struct store_sqlite *q = ctx;
+    q->wal_pages = (unsigned)pages;
     return SQLITE_OK;
 }
 
-/* Everything that can fail. What was reached is released by store_release(). */
-static int open_files(struct store *s, unsigned flags, struct err *err)
+static int salvage(struct store *s, struct store_sqlite *q, struct err *err)
 {
-    int rc = path_mkdirs(s->dir, 0700, err);
+    _cleanup_free_ char *aside = NULL;
+    size_t saved = 0;
+    int rc = store_salvage(q->path, &aside, &saved, err);
+    if (rc || !aside)
+        return rc;
+    struct err why = {0};
+    err_set(&why, -ERR_STORE_DAMAGED, "%s was damaged: %zu records could be kept; it is now %s",
+            q->path, saved, aside);
+    store_trouble(s, &why);
+    return 0;
+}
+
+/* Everything that can fail. What was reached is released by sqlite_free(). */
+static int open_files(struct store *s, struct store_sqlite *q, const struct store_where *where,
+                      unsigned flags, struct err *err)
+{
+    _cleanup_free_ char *holder = store_holder(where);
+    int rc = path_mkdirs(q->dir, 0700, err);
     if (rc == 0)
-        rc = lock_take(s->dir, &s->lock_fd, err);
+        rc = store_lock_take(q->dir, holder, &q->lock_fd, err);
     if (rc == 0 && (flags & STORE_CLEAN)) {
-        _cleanup_free_ char *old = mem_printf("%s.old", s->path);
-        rc = store_move_aside(s->path, old, err);
+        _cleanup_free_ char *old = mem_printf("%s.old", q->path);
+        rc = store_move_aside(q->path, old, err);
     }
     if (rc == 0)
-        rc = format_check(s->path, flags & STORE_IGNORE_DAMAGE, err);
+        rc = format_check(q->path, flags & STORE_IGNORE_DAMAGE, err);
+    if (rc == 0 && (flags & STORE_IGNORE_DAMAGE))
+        rc = salvage(s, q, err);
+    if (rc == 0)
+        rc = store_db_open(q->path, &q->db, err);
     if (rc)
         return rc;
-
-    if (flags & STORE_IGNORE_DAMAGE) {
-        _cleanup_free_ char *aside = NULL;
-        size_t saved = 0;
-        rc = store_salvage(s->path, &aside, &saved, err);
-        if (rc)
-            return rc;
-        struct err why = {0};
-        err_set(&why, -ERR_STORE_DAMAGED, "%s was damaged: %zu records could be kept; it is now %s",
-                s->path, saved, aside);
-        if (aside && s->events.on_trouble)
-            s->events.on_trouble(s->events.ctx, &why);
-    }
-    rc = store_db_open(s->path, &s->db, err);
-    if (rc)
-        return rc;
-    directory_sync(s->dir);
-    sqlite3_wal_hook(s->db, on_wal, s);
-    s->space = mem_new(struct store_space);
-    store_space_open(s->space, s->dir);
+    directory_sync(q->dir);
+    sqlite3_wal_hook(q->db, on_wal, q);
+    q->space = mem_new(struct store_space);
+    store_space_open(q->space, q->dir);
     return 0;
 }
 
-void store_unref(struct store *s)
+static void sqlite_free(struct store_sqlite *q)
 {
-    if (--s->refs > 0)
-        return;
-    pthread_mutex_destroy(&s->lock);
-    pthread_cond_destroy(&s->wake);
-    free(s);
-}
-
-/* Lets go of the files. Tasks whose end the loop has still to hear of keep the struct. */
-static void store_release(struct store *s)
-{
-    if (s->db) {
-        store_statements_free(s);
+    if (q->db) {
+        store_statements_free(q);
         /* After a failed sync the log is all that can be trusted. */
-        if (s->dead)
-            sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-        sqlite3_close(s->db);
+        if (q->dead)
+            sqlite3_db_config(q->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+        sqlite3_close(q->db);
     }
-    if (s->space) {
-        store_space_done(s->space);
-        free(s->space);
+    if (q->space) {
+        store_space_done(q->space);
+        free(q->space);
     }
-    if (s->lock_fd >= 0)
-        close(s->lock_fd);
-    free(s->dir);
-    free(s->path);
-    store_unref(s);
+    if (q->lock_fd >= 0)
+        close(q->lock_fd);
+    pthread_mutex_destroy(&q->lock);
+    free(q->dir);
+    free(q->path);
+    free(q);
 }
 
-int store_open(const char *dir, unsigned flags, struct loop *loop,
-               const struct store_events *events, struct store **out, struct err *err)
+static int sqlite_open(struct store *s, const struct store_where *where, unsigned flags,
+                       struct err *err)
 {
-    struct store *s = mem_new(struct store);
-    s->dir = mem_strdup(dir);
-    s->path = mem_printf("%s/state.db", dir);
-    s->lock_fd = -1;
-    s->loop = loop;
-    s->refs = 1;
-    if (events)
-        s->events = *events;
-    pthread_mutex_init(&s->lock, NULL);
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->wake, &attr);
-    pthread_condattr_destroy(&attr);
-
-    int rc = open_files(s, flags, err);
+    struct store_sqlite *q = mem_new(struct store_sqlite);
+    q->dir = mem_strdup(where->at);
+    q->path = mem_printf("%s/state.db", where->at);
+    q->lock_fd = -1;
+    pthread_mutex_init(&q->lock, NULL);
+    int rc = open_files(s, q, where, flags, err);
     if (rc) {
-        store_release(s);
+        sqlite_free(q);
         return rc;
     }
-    *out = s;
+    s->own = q;
+    s->epoch = flags & STORE_TAKE_LEAD ? 1 : 0;
     return 0;
 }
 
-void store_close(struct store *s)
+static void sqlite_close(struct store *s)
 {
-    if (!s)
-        return;
-    pthread_mutex_lock(&s->lock);
-    s->closing = true;
-    pthread_cond_broadcast(&s->wake);
-    while (s->running > 0)
-        pthread_cond_wait(&s->wake, &s->lock);
-    pthread_mutex_unlock(&s->lock);
-    store_release(s);
+    sqlite_free(s->own);
 }
+
+static int sqlite_lead(const struct store_where *where, uint64_t *epoch, char **holder,
+                       struct err *err)
+{
+    int rc = store_lock_look(where->at, holder, err);
+    if (rc == 0)
+        *epoch = *holder ? 1 : 0;
+    return rc;
+}
+
+static bool sqlite_low(const struct store *s)
+{
+    const struct store_sqlite *q = s->own;
+    return store_space_low(q->space);
+}
+
+const struct store_driver store_sqlite_driver = {
+    .open = sqlite_open,
+    .close = sqlite_close,
+    .lead = sqlite_lead,
+    .commit = store_sqlite_commit,
+    .rest_due = store_sqlite_rest_due,
+    .rest = store_sqlite_rest,
+    .load = store_sqlite_load,
+    .get = store_sqlite_get,
+    .low = sqlite_low,
+};

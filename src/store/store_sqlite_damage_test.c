@@ -121,7 +121,8 @@ static void overwrite(const char *dir, const char *name, long at, size_t len)
 static int load_count(const char *dir, unsigned flags, size_t *count, struct err *err)
 {
     struct store *s = NULL;
-    int rc = store_open(dir, flags, NULL, NULL, &s, err);
+    struct store_where where = {.at = dir};
+    int rc = store_open(&where, flags | STORE_TAKE_LEAD, NULL, NULL, &s, err);
     if (rc)
         return rc;
     struct seen seen = {0};
@@ -245,7 +246,8 @@ static void flipped_bits_are_noticed(void **state)
         assert_int_equal(path_write_file(path, good.data, good.len, 0600, NULL), 0);
         good.data[at] = (char)(good.data[at] ^ (1 << (random >> 61)));
         struct store *s = NULL;
-        if (store_open(*state, 0, NULL, NULL, &s, NULL))
+        struct store_where where = {.at = *state};
+        if (store_open(&where, 0, NULL, NULL, &s, NULL))
             continue;
         struct seen seen = {0};
         int rc = store_load(s, 0, seen_record, seen_damaged, &seen, NULL);
@@ -262,8 +264,9 @@ static void foreign_files_are_refused(void **state)
     _cleanup_free_ char *path = mem_printf("%s/state.db", (char *)*state);
     assert_int_equal(path_write_file(path, "hello, world\n", 13, 0600, NULL), 0);
     struct store *s = NULL;
+    struct store_where where = {.at = *state};
     struct err err = {0};
-    assert_int_equal(store_open(*state, 0, NULL, NULL, &s, &err), -ERR_STORE_DAMAGED);
+    assert_int_equal(store_open(&where, 0, NULL, NULL, &s, &err), -ERR_STORE_DAMAGED);
     assert_non_null(strstr(err.text, path));
     size_t count = 1;
     assert_int_equal(load_count(*state, STORE_IGNORE_DAMAGE, &count, &err), 0);
@@ -288,5 +291,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(cut_log_is_a_prefix, setup, teardown),
         cmocka_unit_test_setup_teardown(flipped_bits_are_noticed, setup, teardown),
     };
-    return cmocka_run_group_tests_name("store_damage", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("store_sqlite_damage", tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@
 
 struct told {
     unsigned fatal, trouble;
-    struct err last;
+    struct err first, last; /* troubles; the last also of what is fatal */
 };
 
 static void on_fatal(void *ctx, const struct err *why)
@@ -27,7 +27,8 @@ static void on_fatal(void *ctx, const struct err *why)
 static void on_trouble(void *ctx, const struct err *why)
 {
     struct told *t = ctx;
-    t->trouble++;
+    if (t->trouble++ == 0)
+        t->first = *why;
     t->last = *why;
 }
 
@@ -36,7 +37,8 @@ static struct store *open_told(const char *dir, struct loop *loop, struct told *
     struct store_events events = {.on_fatal = on_fatal, .on_trouble = on_trouble, .ctx = told};
     struct store *s = NULL;
     struct err err = {0};
-    if (store_open(dir, 0, loop, &events, &s, &err))
+    struct store_where where = {.at = dir};
+    if (store_open(&where, STORE_TAKE_LEAD, loop, &events, &s, &err))
         fail_msg("%s", err.text);
     return s;
 }
@@ -182,8 +184,9 @@ static void passing_failure_is_repeated(void **state)
     loop_run(r.loop);
     assert_int_equal(r.done, 1);
     assert_false(store_is_stuck(s));
-    assert_int_equal(told.trouble, 1);
-    assert_non_null(strstr(told.last.text, "nothing is answered"));
+    assert_int_equal(told.trouble, 2); /* once that it is so, and once that it is over */
+    assert_non_null(strstr(told.first.text, "nothing is answered"));
+    assert_int_equal(told.last.code, 0);
     store_close(s);
     loop_free(r.loop);
     assert_records(*state, "4:n=first\n2/1=first\n");
@@ -206,6 +209,30 @@ static void close_does_not_wait_for_ever(void **state)
     assert_int_equal(r.done, 0);
     loop_free(r.loop);
     assert_records(*state, "");
+}
+
+/* What was asked for after a commit that was given up is given up too: there are no gaps. */
+static void nothing_follows_what_was_given_up(void **state)
+{
+    struct told told = {0};
+    struct repeat r = {.loop = loop_new(1)};
+    struct store *s = open_told(*state, r.loop, &told);
+    store_test_vfs_fail(TEST_VFS_WRITE, 1, false, SQLITE_IOERR_WRITE);
+    store_commit(s, batch_of(1, "first"), on_repeated, &r);
+    store_commit(s, batch_of(2, "second"), on_repeated, &r);
+    store_close(s);
+    struct loop_timer *end = loop_timer_new(r.loop, (loop_fn *)loop_stop, r.loop);
+    loop_timer_set(end, 0);
+    loop_run(r.loop);
+    loop_timer_free(end);
+    loop_free(r.loop);
+    s = open_ok(*state, 0);
+    struct seen seen = {0};
+    assert_int_equal(store_load(s, 0, seen_record, seen_damaged, &seen, NULL), 0);
+    if (strstr(str_cstr(&seen.records), "second"))
+        assert_non_null(strstr(str_cstr(&seen.records), "first"));
+    seen_done(&seen);
+    store_close(s);
 }
 
 /* The reserve lets commits go on when the disk is full, and store_low() tells. */
@@ -279,8 +306,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(failed_writes_leave_whole_batches, setup, teardown),
         cmocka_unit_test_setup_teardown(passing_failure_is_repeated, setup, teardown),
         cmocka_unit_test_setup_teardown(close_does_not_wait_for_ever, setup, teardown),
+        cmocka_unit_test_setup_teardown(nothing_follows_what_was_given_up, setup, teardown),
         cmocka_unit_test_setup_teardown(reserve_carries_on, setup, teardown),
         cmocka_unit_test_setup_teardown(full_disk_is_survived, setup, teardown),
     };
-    return cmocka_run_group_tests_name("store_fault", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("store_sqlite_fault", tests, NULL, NULL);
 }

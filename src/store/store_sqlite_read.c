@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "store/store_internal.h"
+#include "store/store_sqlite.h"
 
 /* A row that failed its check, to be moved once the scan is over. */
 struct damaged_row {
@@ -14,10 +14,8 @@ struct damaged_row {
     char *name;
 };
 struct load {
-    struct store *s;
-    store_load_fn *each;
-    store_damaged_fn *damaged;
-    void *ctx;
+    sqlite3 *db;
+    const struct store_load *to;
     VEC(struct damaged_row) bad;
 };
 
@@ -50,7 +48,7 @@ static void row_check(struct load *l, sqlite3_stmt *st, int column, uint32_t kin
     const void *data = sqlite3_column_blob(st, column + 1);
     size_t len = (size_t)sqlite3_column_bytes(st, column + 1);
     if (sqlite3_column_int64(st, column) == store_sum(kind, number, name, data, len)) {
-        l->each(l->ctx, kind, number, name, data ? data : "", len);
+        l->to->each(l->to->ctx, kind, number, name, data ? data : "", len);
         return;
     }
     struct damaged_row row = {.kind = kind, .number = number, .name = mem_strdup(name)};
@@ -80,12 +78,12 @@ static int load_numbered(struct load *l, uint32_t kind)
 {
     char sql[80], table[24];
     snprintf(table, sizeof(table), "numbered_%u", kind);
-    int check = table_check(l->s->db, table);
+    int check = table_check(l->db, table);
     if (check != SQLITE_OK)
         return check;
     snprintf(sql, sizeof(sql), "SELECT id, sum, data FROM numbered_%u ORDER BY id", kind);
     sqlite3_stmt *st = NULL;
-    int rc = sqlite3_prepare_v2(l->s->db, sql, -1, &st, NULL);
+    int rc = sqlite3_prepare_v2(l->db, sql, -1, &st, NULL);
     while (rc == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
         row_check(l, st, 1, kind, (uint64_t)sqlite3_column_int64(st, 0), NULL);
     int end = sqlite3_finalize(st);
@@ -94,11 +92,11 @@ static int load_numbered(struct load *l, uint32_t kind)
 
 static int load_named(struct load *l, uint32_t skip_kind)
 {
-    int check = table_check(l->s->db, "named");
+    int check = table_check(l->db, "named");
     if (check != SQLITE_OK)
         return check;
     sqlite3_stmt *st = NULL;
-    int rc = sqlite3_prepare_v2(l->s->db,
+    int rc = sqlite3_prepare_v2(l->db,
                                 "SELECT kind, name, sum, data FROM named WHERE kind <> ?"
                                 " ORDER BY kind, name",
                                 -1, &st, NULL);
@@ -151,7 +149,7 @@ static int damaged_move_all(struct load *l)
 {
     if (l->bad.len == 0)
         return SQLITE_OK;
-    sqlite3 *db = l->s->db;
+    sqlite3 *db = l->db;
     int rc = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
     for (size_t i = 0; rc == SQLITE_OK && i < l->bad.len; i++)
         rc = damaged_move(db, &l->bad.data[i]);
@@ -167,7 +165,7 @@ static int load_all(struct load *l, uint32_t skip_kind)
 {
     _cleanup_free_ uint32_t *kinds = NULL;
     size_t count = 0;
-    int rc = store_db_tables(l->s->db, &kinds, &count);
+    int rc = store_db_tables(l->db, &kinds, &count);
     if (rc == SQLITE_OK)
         rc = load_named(l, skip_kind);
     for (size_t i = 0; rc == SQLITE_OK && i < count; i++)
@@ -176,22 +174,21 @@ static int load_all(struct load *l, uint32_t skip_kind)
     return rc;
 }
 
-int store_load(struct store *s, uint32_t skip_kind, store_load_fn *each, store_damaged_fn *damaged,
-               void *ctx, struct err *err)
+int store_sqlite_load(struct store *s, const struct store_load *to, struct err *err)
 {
-    struct load l = {.s = s, .each = each, .damaged = damaged, .ctx = ctx};
+    struct store_sqlite *q = s->own;
+    struct load l = {.db = q->db, .to = to};
     int code = 0;
-    pthread_mutex_lock(&s->lock);
-    int rc = load_all(&l, skip_kind);
+    pthread_mutex_lock(&q->lock);
+    int rc = load_all(&l, to->skip_kind);
     if (rc != SQLITE_OK)
-        code = store_db_error(s->db, rc, s->path, "read it", err);
-    else if (damaged_move_all(&l) != SQLITE_OK)
-        code = store_db_error(s->db, 0, s->path, "set damaged records aside", err);
-    pthread_mutex_unlock(&s->lock);
+        code = store_db_error(q->db, rc, q->path, "read it", err);
+    else if (s->epoch && damaged_move_all(&l) != SQLITE_OK)
+        code = store_db_error(q->db, 0, q->path, "set damaged records aside", err);
+    pthread_mutex_unlock(&q->lock);
     vec_foreach (&l.bad, row) {
-        if (code == 0 && damaged)
-            damaged(ctx, row->kind, row->number, row->name,
-                    "its checksum does not fit; it was moved to the table 'damaged'");
+        if (code == 0 && to->damaged)
+            to->damaged(to->ctx, row->kind, row->number, row->name, STORE_WHY_DAMAGED(s));
         free(row->name);
     }
     vec_done(&l.bad);
@@ -199,21 +196,22 @@ int store_load(struct store *s, uint32_t skip_kind, store_load_fn *each, store_d
 }
 
 /* NULL without an error: no record of that kind was ever stored. */
-static sqlite3_stmt *get_statement(struct store *s, uint32_t kind, int *rc)
+static sqlite3_stmt *get_statement(struct store_sqlite *q, uint32_t kind, int *rc)
 {
-    struct store_kind *k = store_kind_get(s, kind);
+    struct store_kind *k = store_kind_get(q, kind);
     if (k)
         return k->get;
-    *rc = sqlite3_errcode(s->db) == SQLITE_ERROR ? SQLITE_OK : sqlite3_extended_errcode(s->db);
+    *rc = sqlite3_errcode(q->db) == SQLITE_ERROR ? SQLITE_OK : sqlite3_extended_errcode(q->db);
     return NULL;
 }
 
-int store_get(struct store *s, uint32_t kind, uint64_t number, void **data, size_t *len,
-              struct err *err)
+int store_sqlite_get(struct store *s, uint32_t kind, uint64_t number, void **data, size_t *len,
+                     struct err *err)
 {
-    pthread_mutex_lock(&s->lock);
+    struct store_sqlite *q = s->own;
+    pthread_mutex_lock(&q->lock);
     int rc = SQLITE_OK, code = 0;
-    sqlite3_stmt *st = get_statement(s, kind, &rc);
+    sqlite3_stmt *st = get_statement(q, kind, &rc);
     if (st) {
         sqlite3_bind_int64(st, 1, (sqlite3_int64)number);
         rc = sqlite3_step(st);
@@ -229,16 +227,16 @@ int store_get(struct store *s, uint32_t kind, uint64_t number, void **data, size
             *len = n;
         } else {
             code = err_set(err, -ERR_STORE_DAMAGED, "%s: record %u/%llu fails its checksum",
-                           s->path, kind, (unsigned long long)number);
+                           q->path, kind, (unsigned long long)number);
         }
     } else if (rc == SQLITE_OK || rc == SQLITE_DONE) {
-        code = err_set(err, -ENOENT, "%s: no record %u/%llu", s->path, kind,
+        code = err_set(err, -ENOENT, "%s: no record %u/%llu", q->path, kind,
                        (unsigned long long)number);
     } else {
-        code = store_db_error(s->db, 0, s->path, "read it", err);
+        code = store_db_error(q->db, 0, q->path, "read it", err);
     }
     if (st)
         sqlite3_reset(st);
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&q->lock);
     return code;
 }

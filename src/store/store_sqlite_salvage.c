@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "store/store_internal.h"
+#include "store/store_sqlite.h"
 
 struct salvage {
     sqlite3 *from, *to;

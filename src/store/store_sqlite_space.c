@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "store/store_internal.h"
+#include "store/store_sqlite.h"
 
 static uint64_t space_free(const struct store_space *sp)
 {
@@ -77,9 +77,8 @@ bool store_space_release(struct store_space *sp)
     return had;
 }
 
-bool store_low(const struct store *s)
+bool store_space_low(struct store_space *sp)
 {
-    struct store_space *sp = s->space;
     if (!sp->low)
         return false;
     /* Nobody commits while submissions are refused, so the way back is looked for here. */

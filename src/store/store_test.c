@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What holds of every driver. The argument "postgresql" chooses that. */
 #include "store/store_test.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sqlite3.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "loop/loop.h"
+#include "store/store_test_pg.h"
 
 static int setup(void **state)
 {
@@ -22,80 +21,99 @@ static int teardown(void **state)
     return 0;
 }
 
-static char *in_dir(const char *dir, const char *name)
+/* A place that cannot be one is refused, makes no directory, and no error shows a password. */
+static void bad_places_are_refused(void **state)
 {
-    return mem_printf("%s/%s", dir, name);
+    static const char *const places[] = {
+        "",
+        "postgresql:/db",
+        "postgres:db",
+        "mysql://u:secret@h/db",
+        "postgresql://u:se cret@h/db",
+        "postgresql://u:secret@x@h/db",
+        "postgresql://u:secret%@h/db",
+        "postgresql://u:secret@h/db?no_such_parameter=1",
+        "postgresql://u:secret@127.0.0.1:1/db",
+        "postgres://u@127.0.0.1:1/db?password=secret",
+    };
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        struct store_where where = {.at = places[i], .cluster = "c"};
+        struct store *s = NULL;
+        struct err err = {0};
+        uint64_t epoch = 0;
+        char *holder = NULL;
+        assert_true(store_open(&where, STORE_TAKE_LEAD, NULL, NULL, &s, &err) < 0);
+        assert_null(s);
+        assert_true(err.code < 0 && err.text[0]);
+        assert_null(strstr(err.text, "secret"));
+        assert_true(store_lead(&where, &epoch, &holder, &err) < 0);
+        assert_null(strstr(err.text, "secret"));
+        assert_null(holder);
+    }
 }
 
-static void write_at(const char *path, long at, const void *data, size_t len)
+/* Without the lead a store reads, and commits nothing. */
+static void on_lost(void *ctx, const struct err *why)
 {
-    int fd = open(path, O_WRONLY | O_CREAT, 0600);
-    assert_true(fd >= 0);
-    assert_int_equal(pwrite(fd, data, len, at), len);
-    close(fd);
+    assert_int_equal(why->code, -ERR_LEAD);
+    (*(int *)ctx)++;
 }
 
-/* Two open stores of one directory: the second is refused and told by whom. */
-static void second_owner_is_refused(void **state)
+static void never(void *ctx)
 {
-    struct store *s = open_ok(*state, 0), *second = NULL;
-    struct err err = {0};
-    assert_int_equal(store_open(*state, 0, NULL, NULL, &second, &err), -ERR_BUSY);
-    assert_null(second);
-    char pid[32];
-    snprintf(pid, sizeof(pid), "process %ld", (long)getpid());
-    assert_non_null(strstr(err.text, pid));
-    assert_non_null(strstr(err.text, "/lock"));
-    assert_non_null(strstr(err.text, *state));
-    store_close(s);
-    store_close(open_ok(*state, 0));
+    fail_msg("a commit was made that must not be");
 }
 
-/* A newer format is refused, and not one byte of the directory's files changes. */
-static void newer_format_is_left_alone(void **state)
+static void without_the_lead_nothing_is_written(void **state)
 {
     struct store *s = open_ok(*state, 0);
+    assert_true(store_epoch(s) > 0);
     struct store_batch *b = store_batch_new();
     put_text(b, 2, 1, NULL, "one");
     commit_ok(s, b);
     store_close(s);
-    _cleanup_free_ char *path = in_dir(*state, "state.db");
-    write_at(path, 60, "\0\0\0\x63", 4);
-    _cleanup_str_ struct str before = STR_INIT, after = STR_INIT;
-    assert_int_equal(path_read_file(path, 1 << 20, &before, NULL), 0);
 
-    static const unsigned flags[] = {0, STORE_IGNORE_DAMAGE};
-    for (size_t i = 0; i < 2; i++) {
-        struct err err = {0};
-        assert_int_equal(store_open(*state, flags[i], NULL, NULL, &s, &err), -ERR_VERSION);
-        assert_non_null(strstr(err.text, "format 99"));
-        str_clear(&after);
-        assert_int_equal(path_read_file(path, 1 << 20, &after, NULL), 0);
-        assert_int_equal(after.len, before.len);
-        assert_memory_equal(after.data, before.data, before.len);
-    }
-}
-
-static void no_directory_is_an_error(void **state)
-{
-    _cleanup_free_ char *file = in_dir(*state, "file"), *dir = in_dir(*state, "file/state");
-    write_at(file, 0, "x", 1);
-    struct store *s = NULL;
+    int lost = 0;
+    struct store_where where = test_where(*state);
+    struct store_events events = {.on_lost = on_lost, .ctx = &lost};
+    assert_int_equal(store_open(&where, 0, NULL, &events, &s, NULL), 0);
+    assert_int_equal(store_epoch(s), 0);
     struct err err = {0};
-    assert_true(store_open(dir, 0, NULL, NULL, &s, &err) < 0);
-    assert_non_null(strstr(err.text, "file"));
-    assert_null(s);
+    b = store_batch_new();
+    put_text(b, 2, 2, NULL, "two");
+    assert_int_equal(store_commit_sync(s, b, &err), -ERR_LEAD);
+    assert_non_null(strstr(err.text, "reading"));
+    for (int i = 0; i < 2; i++) {
+        b = store_batch_new();
+        put_text(b, 2, 3, NULL, "three");
+        store_commit(s, b, never, NULL);
+    }
+    assert_int_equal(lost, 1);
+    struct seen seen = {0};
+    assert_int_equal(store_load(s, 0, seen_record, seen_damaged, &seen, NULL), 0);
+    assert_string_equal(str_cstr(&seen.records), "2/1=one\n");
+    seen_done(&seen);
+    store_close(s);
 }
 
-static void directory_is_made_private(void **state)
+static void who_leads_is_told(void **state)
 {
-    _cleanup_free_ char *dir = in_dir(*state, "a/b"), *db = in_dir(*state, "a/b/state.db");
-    store_close(open_ok(dir, 0));
-    struct stat st;
-    assert_int_equal(stat(dir, &st), 0);
-    assert_int_equal(st.st_mode & 0777, 0700);
-    assert_int_equal(stat(db, &st), 0);
-    assert_int_equal(st.st_mode & 0777, 0600);
+    struct store_where where = test_where(*state);
+    where.holder = "controller 'one'";
+    uint64_t epoch = 9;
+    char *holder = NULL;
+    assert_int_equal(store_lead(&where, &epoch, &holder, NULL), 0);
+    assert_int_equal(epoch, 0);
+    assert_null(holder);
+    struct store *s = NULL;
+    assert_int_equal(store_open(&where, STORE_TAKE_LEAD, NULL, NULL, &s, NULL), 0);
+    assert_int_equal(store_lead(&where, &epoch, &holder, NULL), 0);
+    assert_int_equal(epoch, store_epoch(s));
+    assert_string_equal(holder, "controller 'one'");
+    free(take_ptr(holder));
+    store_close(s);
+    assert_int_equal(store_lead(&where, &epoch, &holder, NULL), 0);
+    assert_null(holder);
 }
 
 static void records_come_back(void **state)
@@ -187,18 +205,99 @@ static void get_gives_one_record(void **state)
     store_close(s);
 }
 
-static void clean_start_keeps_the_old_file(void **state)
+/* Whatever the bytes are, they come back. */
+static void odd_bytes_come_back(void **state)
 {
+    static const char *const names[] = {
+        "'; DROP TABLE named; --", "a\nb\tc", "\xff\xc0\x80", "\\x41", "%s%n", "", "\"quoted\""};
+    char data[512];
+    for (size_t i = 0; i < sizeof(data); i++)
+        data[i] = (char)i;
     struct store *s = open_ok(*state, 0);
     struct store_batch *b = store_batch_new();
-    put_text(b, 2, 1, NULL, "one");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        store_put(b, 4, 0, names[i], names[i], strlen(names[i]));
+    store_put(b, UINT32_MAX, UINT64_MAX, NULL, data, sizeof(data));
+    store_put(b, 0x80000000u, UINT64_C(1) << 63, NULL, "", 0);
+    commit_ok(s, b);
+    void *back = NULL;
+    size_t len = 0;
+    assert_int_equal(store_get(s, UINT32_MAX, UINT64_MAX, &back, &len, NULL), 0);
+    assert_int_equal(len, sizeof(data));
+    assert_memory_equal(back, data, len);
+    free(back);
+    struct seen seen = {0};
+    assert_int_equal(store_load(s, UINT32_MAX, seen_record, seen_damaged, &seen, NULL), 0);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        _cleanup_free_ char *line = mem_printf("4:%s=%s\n", names[i], names[i]);
+        assert_non_null(strstr(str_cstr(&seen.records), line));
+    }
+    assert_non_null(strstr(str_cstr(&seen.records), "2147483648/9223372036854775808=\n"));
+    assert_string_equal(str_cstr(&seen.damaged), "");
+    seen_done(&seen);
+    b = store_batch_new();
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        store_delete(b, 4, 0, names[i]);
+    store_delete(b, UINT32_MAX, UINT64_MAX, NULL);
+    store_delete(b, 0x80000000u, UINT64_C(1) << 63, NULL);
     commit_ok(s, b);
     store_close(s);
-    store_close(open_ok(*state, STORE_CLEAN));
     assert_records(*state, "");
-    _cleanup_free_ char *old = in_dir(*state, "state.db.old"), *path = in_dir(*state, "state.db");
-    assert_int_equal(rename(old, path), 0);
-    assert_records(*state, "2/1=one\n");
+}
+
+/* More rows and more bytes than one statement takes. */
+static void count_record(void *ctx, uint32_t kind, uint64_t number, const char *name,
+                         const void *data, size_t len)
+{
+    size_t *seen = ctx;
+    assert_int_equal(len, number % 100 == 0 ? 300000 : number % 100);
+    seen[0]++;
+    seen[1] += len;
+}
+
+static void large_batches_are_whole(void **state)
+{
+    enum { COUNT = 20000 };
+    _cleanup_free_ char *bytes = mem_alloc(300000);
+    memset(bytes, 'x', 300000);
+    struct store *s = open_ok(*state, 0);
+    struct store_batch *b = store_batch_new();
+    size_t total = 0;
+    for (uint64_t i = 1; i <= COUNT; i++) {
+        size_t len = i % 100 == 0 ? 300000 : i % 100;
+        store_put(b, 2 + i % 2, i, NULL, bytes, len);
+        total += len;
+    }
+    commit_ok(s, b);
+    size_t seen[2] = {0};
+    assert_int_equal(store_load(s, 0, count_record, seen_damaged, seen, NULL), 0);
+    assert_int_equal(seen[0], COUNT);
+    assert_int_equal(seen[1], total);
+    b = store_batch_new();
+    for (uint64_t i = 1; i <= COUNT; i++)
+        if (i != 777)
+            store_delete(b, 2 + i % 2, i, NULL);
+    commit_ok(s, b);
+    memset(seen, 0, sizeof(seen));
+    assert_int_equal(store_load(s, 0, count_record, seen_damaged, seen, NULL), 0);
+    assert_int_equal(seen[0], 1);
+    store_close(s);
+}
+
+/* An empty batch is a question, and is answered. */
+static void mark(void *ctx)
+{
+    (*(int *)ctx)++;
+}
+
+static void empty_batch_is_answered(void **state)
+{
+    int done = 0;
+    struct store *s = open_ok(*state, 0);
+    store_commit(s, store_batch_new(), mark, &done);
+    assert_int_equal(done, 1);
+    assert_int_equal(store_commit_sync(s, store_batch_new(), NULL), 0);
+    store_close(s);
 }
 
 /* What was committed is there after the process ends without closing; what was not is not. */
@@ -208,7 +307,8 @@ static void committed_work_survives_a_kill(void **state)
     assert_true(pid >= 0);
     if (pid == 0) {
         struct store *s = NULL;
-        if (store_open(*state, 0, NULL, NULL, &s, NULL))
+        struct store_where where = test_where(*state);
+        if (store_open(&where, STORE_TAKE_LEAD, NULL, NULL, &s, NULL))
             _exit(1);
         for (uint64_t i = 0; i < 20; i++) {
             struct store_batch *b = store_batch_new();
@@ -250,7 +350,8 @@ static void on_done(void *ctx)
 static void commits_end_in_order(void **state)
 {
     struct order o = {.loop = loop_new(2)};
-    assert_int_equal(store_open(*state, 0, o.loop, NULL, &o.s, NULL), 0);
+    struct store_where where = test_where(*state);
+    assert_int_equal(store_open(&where, STORE_TAKE_LEAD, o.loop, NULL, &o.s, NULL), 0);
     for (uint64_t i = 1; i <= 50; i++) {
         struct store_batch *b = store_batch_new();
         put_text(b, 2, i, NULL, "x");
@@ -262,43 +363,28 @@ static void commits_end_in_order(void **state)
     loop_free(o.loop);
 }
 
-/* The log is brought home by itself and does not grow without bound. */
-static void log_is_kept_short(void **state)
+int main(int argc, char **argv)
 {
-    struct store *s = open_ok(*state, 0);
-    _cleanup_free_ char *big = mem_alloc(1 << 20), *log = in_dir(*state, "state.db-wal");
-    for (uint64_t i = 0; i < 100; i++) {
-        struct store_batch *b = store_batch_new();
-        memset(big, (int)i, 1 << 20);
-        store_put(b, 3, i % 4, NULL, big, 1 << 20);
-        commit_ok(s, b);
+    if (argc > 1 && !strcmp(argv[1], "postgresql")) {
+        test_pg_start("store_on_postgresql");
+        test_url = test_pg_url();
     }
-    struct stat st;
-    assert_int_equal(stat(log, &st), 0);
-    assert_true(st.st_size < (24 << 20));
-    void *data = NULL;
-    size_t len = 0;
-    assert_int_equal(store_get(s, 3, 3, &data, &len, NULL), 0);
-    assert_memory_equal(data, big, len);
-    free(data);
-    store_close(s);
-}
-
-int main(void)
-{
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(second_owner_is_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(newer_format_is_left_alone, setup, teardown),
-        cmocka_unit_test_setup_teardown(no_directory_is_an_error, setup, teardown),
-        cmocka_unit_test_setup_teardown(directory_is_made_private, setup, teardown),
+        cmocka_unit_test_setup_teardown(bad_places_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(without_the_lead_nothing_is_written, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_leads_is_told, setup, teardown),
         cmocka_unit_test_setup_teardown(records_come_back, setup, teardown),
         cmocka_unit_test_setup_teardown(last_change_of_a_batch_wins, setup, teardown),
         cmocka_unit_test_setup_teardown(later_batches_replace_and_delete, setup, teardown),
         cmocka_unit_test_setup_teardown(get_gives_one_record, setup, teardown),
-        cmocka_unit_test_setup_teardown(clean_start_keeps_the_old_file, setup, teardown),
+        cmocka_unit_test_setup_teardown(odd_bytes_come_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(large_batches_are_whole, setup, teardown),
+        cmocka_unit_test_setup_teardown(empty_batch_is_answered, setup, teardown),
         cmocka_unit_test_setup_teardown(committed_work_survives_a_kill, setup, teardown),
         cmocka_unit_test_setup_teardown(commits_end_in_order, setup, teardown),
-        cmocka_unit_test_setup_teardown(log_is_kept_short, setup, teardown),
     };
-    return cmocka_run_group_tests_name("store", tests, NULL, NULL);
+    int failed =
+        cmocka_run_group_tests_name(test_url ? "store_on_postgresql" : "store", tests, NULL, NULL);
+    test_pg_stop();
+    return failed;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the tests of this room share: a directory of their own, and a store that is listed. */
+/* What the tests of this room share: a place of their own, and a store that is listed. A place is
+ * named by a directory; with test_url set (the address of a PostgreSQL server) it is a schema on
+ * that server instead. */
 #pragma once
 
 #include <ftw.h>
@@ -17,6 +19,8 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "store/store.h"
+
+static const char *test_url;
 
 struct seen { /* what a load said, a line per record: "2/17=bytes", "4:n1=bytes" */
     struct str records, damaged;
@@ -71,6 +75,11 @@ static inline void test_dir_free(char *dir)
     free(dir);
 }
 
+static inline struct store_where test_where(const char *dir)
+{
+    return (struct store_where){.at = test_url ? test_url : dir, .cluster = strrchr(dir, '/') + 1};
+}
+
 static inline void put_text(struct store_batch *b, uint32_t kind, uint64_t number, const char *name,
                             const char *text)
 {
@@ -81,7 +90,8 @@ static inline struct store *open_ok(const char *dir, unsigned flags)
 {
     struct store *s = NULL;
     struct err err = {0};
-    if (store_open(dir, flags, NULL, NULL, &s, &err))
+    struct store_where where = test_where(dir);
+    if (store_open(&where, flags | STORE_TAKE_LEAD, NULL, NULL, &s, &err))
         fail_msg("%s", err.text);
     return s;
 }

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/url.h"
+#include "store/store_internal.h"
+
+static const char *const pg_schemes[] = {"postgresql://", "postgres://", NULL};
+
+static const struct store_driver *driver_of(const char *at)
+{
+    for (const char *const *scheme = pg_schemes; *scheme; scheme++)
+        if (str_starts(at, *scheme))
+            return &store_pg_driver;
+    return &store_sqlite_driver;
+}
+
+/* A slip in a URL must not make a directory of that name. */
+static int where_check(const struct store_where *where, struct err *err)
+{
+    if (driver_of(where->at) != &store_sqlite_driver)
+        return url_check(where->at, pg_schemes, err);
+    if (where->at[0] == '\0')
+        return err_set(err, -ERR_CONFIG, "no place is given to keep the state");
+    if (url_is(where->at))
+        return url_check(where->at, pg_schemes, err);
+    return 0;
+}
+
+char *store_holder(const struct store_where *where)
+{
+    if (where->holder)
+        return mem_strdup(where->holder);
+    char host[256] = "localhost";
+    if (gethostname(host, sizeof(host) - 1))
+        host[0] = '\0';
+    return mem_printf("%s, process %ld", host, (long)getpid());
+}
+
+static struct store *store_new(const struct store_where *where, struct loop *loop,
+                               const struct store_events *events)
+{
+    struct store *s = mem_new(struct store);
+    s->driver = driver_of(where->at);
+    s->name = url_mask(where->at);
+    s->loop = loop;
+    s->refs = 1;
+    if (events)
+        s->events = *events;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->wake, &attr);
+    pthread_condattr_destroy(&attr);
+    return s;
+}
+
+void store_unref(struct store *s)
+{
+    if (--s->refs > 0)
+        return;
+    pthread_mutex_destroy(&s->lock);
+    pthread_cond_destroy(&s->wake);
+    free(s->name);
+    free(s);
+}
+
+int store_open(const struct store_where *where, unsigned flags, struct loop *loop,
+               const struct store_events *events, struct store **out, struct err *err)
+{
+    int rc = where_check(where, err);
+    if (rc)
+        return rc;
+    struct store *s = store_new(where, loop, events);
+    rc = s->driver->open(s, where, flags, err);
+    if (rc) {
+        store_unref(s);
+        return rc;
+    }
+    *out = s;
+    return 0;
+}
+
+/* Tasks whose end the loop has still to hear of keep the struct. */
+void store_close(struct store *s)
+{
+    if (!s)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->closing = true;
+    pthread_cond_broadcast(&s->wake);
+    while (s->running > 0)
+        pthread_cond_wait(&s->wake, &s->lock);
+    pthread_mutex_unlock(&s->lock);
+    s->driver->close(s);
+    store_unref(s);
+}
+
+int store_lead(const struct store_where *where, uint64_t *epoch, char **holder, struct err *err)
+{
+    int rc = where_check(where, err);
+    return rc ? rc : driver_of(where->at)->lead(where, epoch, holder, err);
+}
+
+uint64_t store_epoch(const struct store *s)
+{
+    return s->epoch;
+}
+
+const char *store_name(const struct store *s)
+{
+    return s->name;
+}
+
+int store_load(struct store *s, uint32_t skip_kind, store_load_fn *each, store_damaged_fn *damaged,
+               void *ctx, struct err *err)
+{
+    struct store_load l = {.skip_kind = skip_kind, .each = each, .damaged = damaged, .ctx = ctx};
+    return s->driver->load(s, &l, err);
+}
+
+int store_get(struct store *s, uint32_t kind, uint64_t number, void **data, size_t *len,
+              struct err *err)
+{
+    return s->driver->get(s, kind, number, data, len, err);
+}
+
+bool store_low(const struct store *s)
+{
+    return s->driver->low(s);
+}
+
+bool store_is_stuck(const struct store *s)
+{
+    return s->stuck;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Inside of the SQLite driver: a file "state.db" with a write-ahead log, full sync and an exclusive
+ * lock. It has one table per numbered kind (numbered_2: rows of kind 2 by id, so that each kind
+ * grows at its own end), one for all named kinds, and one for damaged rows.
+ *
+ * One connection, used under 'lock': by the worker for the whole of a commit, by the owner's thread
+ * to read.
+ */
+#pragma once
+
+#include <sqlite3.h>
+
+#include "store/store_internal.h"
+
+/* Of pages; the kernel's cache holds the rest. */
+#define STORE_CACHE_KIB 1024
+/* Of the log, 16 MiB: each page goes home once per so many. */
+#define STORE_CHECKPOINT_PAGES 4096u
+
+/* Free space and the reserve file. Own lock, because it is asked for while a commit runs. */
+struct store_space {
+    char *dir, *reserve;
+    atomic_bool low;
+    pthread_mutex_t lock;
+    bool have_reserve;
+    int64_t checked_at_ms;
+};
+void store_space_open(struct store_space *sp, const char *dir);
+void store_space_done(struct store_space *sp);
+void store_space_check(struct store_space *sp);   /* looks again; makes the reserve when it can */
+bool store_space_release(struct store_space *sp); /* gives the reserve up; false: there was none */
+bool store_space_low(struct store_space *sp);
+
+/* Prepared statements of one numbered kind. */
+struct store_kind {
+    uint32_t kind;
+    sqlite3_stmt *put, *del, *get;
+};
+
+struct store_sqlite {
+    char *dir, *path;
+    int lock_fd;
+    struct store_space *space;
+
+    pthread_mutex_t lock; /* everything below */
+    bool dead;            /* a sync failed, nothing is written any more */
+    bool was_low;
+    unsigned wal_pages;
+    sqlite3 *db;
+    sqlite3_stmt *begin, *commit, *put_named, *del_named;
+    VEC(struct store_kind) kinds;
+};
+
+/* The lock file of a directory. -ERR_LEAD: another process holds it, and err names it. */
+int store_lock_take(const char *dir, const char *holder, int *lock_fd, struct err *err);
+/* 0: *holder (the caller frees) is who holds it, NULL when nobody does. */
+int store_lock_look(const char *dir, char **holder, struct err *err);
+
+/* Opens the file, with our settings; the statements are made when first used. */
+int store_db_open(const char *path, sqlite3 **db, struct err *err);
+/* rc SQLITE_OK: the connection's last error. */
+int store_db_error(sqlite3 *db, int rc, const char *path, const char *doing, struct err *err);
+int store_db_tables(sqlite3 *db, uint32_t **kinds, size_t *count); /* numbered kinds, rising */
+int store_db_make_kind(sqlite3 *db, uint32_t kind);                /* its table, unless there */
+/* NULL: sqlite's error is set. */
+struct store_kind *store_kind_get(struct store_sqlite *q, uint32_t kind);
+void store_statements_free(struct store_sqlite *q);
+
+/* The driver's functions that have files of their own. */
+int store_sqlite_commit(struct store *s, const struct store_batch *b, uint64_t number,
+                        struct err *err);
+bool store_sqlite_rest_due(const struct store *s);
+int store_sqlite_rest(struct store *s, struct err *err);
+int store_sqlite_load(struct store *s, const struct store_load *l, struct err *err);
+int store_sqlite_get(struct store *s, uint32_t kind, uint64_t number, void **data, size_t *len,
+                     struct err *err);
+
+/* -i: when the database does not pass its check, copies what can be read into a new one and keeps
+ * the old one beside it. *saved counts the copied records; *aside (caller frees) is the old file's
+ * new name, NULL when nothing was wrong. */
+int store_salvage(const char *path, char **aside, size_t *saved, struct err *err);
+/* Renames the database with its log; what had the new name before is replaced. */
+int store_move_aside(const char *path, const char *to, struct err *err);

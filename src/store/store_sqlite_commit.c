@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "store/store_sqlite.h"
+
+static int prepare(sqlite3 *db, const char *sql, sqlite3_stmt **st)
+{
+    if (*st)
+        return SQLITE_OK;
+    return sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, st, NULL);
+}
+
+static int prepare_kind(sqlite3 *db, const char *fmt, uint32_t kind, sqlite3_stmt **st)
+{
+    char sql[160]; /* the only part of a statement ever filled in, and it is a number */
+    snprintf(sql, sizeof(sql), fmt, kind);
+    return prepare(db, sql, st);
+}
+
+int store_db_make_kind(sqlite3 *db, uint32_t kind)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = prepare_kind(db,
+                          "CREATE TABLE IF NOT EXISTS numbered_%u(id INTEGER PRIMARY KEY,"
+                          " sum INTEGER NOT NULL, data BLOB NOT NULL)",
+                          kind, &st);
+    if (rc == SQLITE_OK)
+        sqlite3_step(st);
+    return sqlite3_finalize(st);
+}
+
+struct store_kind *store_kind_get(struct store_sqlite *q, uint32_t kind)
+{
+    vec_foreach (&q->kinds, k)
+        if (k->kind == kind)
+            return k;
+    struct store_kind k = {.kind = kind};
+    int rc = prepare_kind(q->db, "INSERT OR REPLACE INTO numbered_%u(id, sum, data) VALUES(?,?,?)",
+                          kind, &k.put);
+    if (rc == SQLITE_OK)
+        rc = prepare_kind(q->db, "DELETE FROM numbered_%u WHERE id = ?", kind, &k.del);
+    if (rc == SQLITE_OK)
+        rc = prepare_kind(q->db, "SELECT sum, data FROM numbered_%u WHERE id = ?", kind, &k.get);
+    if (rc != SQLITE_OK) {
+        sqlite3_finalize(k.put);
+        sqlite3_finalize(k.del);
+        return NULL;
+    }
+    vec_push(&q->kinds, k);
+    return &vec_last(&q->kinds);
+}
+
+void store_statements_free(struct store_sqlite *q)
+{
+    vec_foreach (&q->kinds, k) {
+        sqlite3_finalize(k->put);
+        sqlite3_finalize(k->del);
+        sqlite3_finalize(k->get);
+    }
+    vec_done(&q->kinds);
+    sqlite3_finalize(take_ptr(q->begin));
+    sqlite3_finalize(take_ptr(q->commit));
+    sqlite3_finalize(take_ptr(q->put_named));
+    sqlite3_finalize(take_ptr(q->del_named));
+}
+
+static int step(sqlite3_stmt *st)
+{
+    int rc = sqlite3_step(st);
+    if (rc == SQLITE_DONE || rc == SQLITE_ROW)
+        rc = SQLITE_OK;
+    sqlite3_reset(st);
+    return rc;
+}
+
+static int change_write_numbered(struct store_sqlite *q, const struct store_change *c,
+                                 const void *data)
+{
+    struct store_kind *k = store_kind_get(q, c->kind);
+    if (!k) { /* the first record of its kind */
+        int rc = store_db_make_kind(q->db, c->kind);
+        if (rc != SQLITE_OK)
+            return rc;
+        k = store_kind_get(q, c->kind);
+        if (!k)
+            return sqlite3_extended_errcode(q->db);
+    }
+    sqlite3_stmt *st = c->delete ? k->del : k->put;
+    sqlite3_bind_int64(st, 1, (sqlite3_int64)c->number);
+    if (!c->delete) {
+        sqlite3_bind_int64(st, 2, store_sum(c->kind, c->number, NULL, data, c->len));
+        sqlite3_bind_blob64(st, 3, data, c->len, SQLITE_STATIC);
+    }
+    return step(st);
+}
+
+static int change_write_named(struct store_sqlite *q, const struct store_change *c,
+                              const char *name, const void *data)
+{
+    int rc = prepare(q->db, "INSERT OR REPLACE INTO named(kind, name, sum, data) VALUES(?,?,?,?)",
+                     &q->put_named);
+    if (rc == SQLITE_OK)
+        rc = prepare(q->db, "DELETE FROM named WHERE kind = ? AND name = ?", &q->del_named);
+    if (rc != SQLITE_OK)
+        return rc;
+    sqlite3_stmt *st = c->delete ? q->del_named : q->put_named;
+    sqlite3_bind_int64(st, 1, c->kind);
+    sqlite3_bind_text(st, 2, name, -1, SQLITE_STATIC);
+    if (!c->delete) {
+        sqlite3_bind_int64(st, 3, store_sum(c->kind, 0, name, data, c->len));
+        sqlite3_bind_blob64(st, 4, data, c->len, SQLITE_STATIC);
+    }
+    return step(st);
+}
+
+static int batch_write(struct store_sqlite *q, const struct store_batch *b)
+{
+    int rc = prepare(q->db, "BEGIN IMMEDIATE", &q->begin);
+    if (rc == SQLITE_OK)
+        rc = prepare(q->db, "COMMIT", &q->commit);
+    if (rc == SQLITE_OK)
+        rc = step(q->begin);
+    for (size_t i = 0; rc == SQLITE_OK && i < b->changes.len; i++) {
+        const struct store_change *c = &b->changes.data[i];
+        rc = c->named ? change_write_named(q, c, store_change_name(b, c), store_change_data(b, c))
+                      : change_write_numbered(q, c, store_change_data(b, c));
+    }
+    return rc == SQLITE_OK ? step(q->commit) : rc;
+}
+
+static void batch_undo(struct store_sqlite *q)
+{
+    /* A table made in this transaction goes, and the statements prepared for it with it. */
+    store_statements_free(q);
+    if (!sqlite3_get_autocommit(q->db))
+        sqlite3_exec(q->db, "ROLLBACK", NULL, NULL, NULL);
+}
+
+/* What may pass when space or access comes back. A failed sync is not among it: the kernel may
+ * have dropped what it could not write, and would call the next sync a success. */
+static bool may_pass(int rc)
+{
+    switch (rc) {
+    case SQLITE_IOERR_FSYNC:
+    case SQLITE_IOERR_DIR_FSYNC:
+    case SQLITE_IOERR_CORRUPTFS:
+        return false;
+    }
+    switch (rc & 0xff) {
+    case SQLITE_FULL:
+    case SQLITE_IOERR:
+    case SQLITE_CANTOPEN:
+    case SQLITE_READONLY:
+    case SQLITE_BUSY:
+    case SQLITE_NOMEM:
+        return true;
+    }
+    return false;
+}
+
+/* Reports each change between enough and too little space once. */
+static void space_report(struct store *s, struct store_sqlite *q)
+{
+    bool low = q->space->low;
+    if (low == q->was_low)
+        return;
+    q->was_low = low;
+    struct err why = {0};
+    if (low)
+        err_set(&why, -ERR_STORE_FULL,
+                "less than %u MiB are free for %s: new jobs are refused until there is space",
+                STORE_RESERVE >> 20, q->dir);
+    else
+        err_set(&why, 0, "there is space again for %s: new jobs are accepted", q->dir);
+    store_trouble(s, &why);
+}
+
+/* A second attempt has the reserve's space. */
+static int commit_locked(struct store *s, struct store_sqlite *q, const struct store_batch *b,
+                         struct err *err)
+{
+    int rc = batch_write(q, b);
+    if ((rc & 0xff) == SQLITE_FULL && store_space_release(q->space)) {
+        batch_undo(q);
+        space_report(s, q);
+        rc = batch_write(q, b);
+    }
+    if (rc == SQLITE_OK) {
+        store_space_check(q->space);
+        space_report(s, q);
+        return 0;
+    }
+    store_db_error(q->db, rc, q->path, "write to it", err);
+    batch_undo(q);
+    if (may_pass(rc))
+        return 1;
+    q->dead = true;
+    return err->code;
+}
+
+/* The lock of the directory is the lead: it needs no check, and an answer is never lost. */
+int store_sqlite_commit(struct store *s, const struct store_batch *b, uint64_t number,
+                        struct err *err)
+{
+    struct store_sqlite *q = s->own;
+    if (store_batch_empty(b))
+        return 0;
+    pthread_mutex_lock(&q->lock);
+    int rc = commit_locked(s, q, b, err);
+    pthread_mutex_unlock(&q->lock);
+    return rc;
+}
+
+bool store_sqlite_rest_due(const struct store *s)
+{
+    const struct store_sqlite *q = s->own;
+    return q->wal_pages >= STORE_CHECKPOINT_PAGES;
+}
+
+/* Brings the log's pages home. SQLite's automatic one would keep a failed sync to itself. */
+int store_sqlite_rest(struct store *s, struct err *err)
+{
+    struct store_sqlite *q = s->own;
+    pthread_mutex_lock(&q->lock);
+    int code = 0,
+        rc = sqlite3_wal_checkpoint_v2(q->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    q->wal_pages = 0; /* so that a failure is repeated after the next commit that makes it grow */
+    if (rc != SQLITE_OK) {
+        store_db_error(q->db, 0, q->path, "move the log into it", err);
+        code = may_pass(rc) ? 1 : err->code;
+        q->dead = q->dead || code < 0;
+        if ((rc & 0xff) == SQLITE_FULL)
+            store_space_release(q->space);
+    }
+    pthread_mutex_unlock(&q->lock);
+    return code;
+}

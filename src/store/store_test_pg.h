@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A PostgreSQL server of a test's own: in a new directory, on a UNIX socket there, as an ordinary
+ * user, ended with the test. Where there is no server program the test is skipped with one line
+ * that says so, unless CI is set in the environment: there it fails.
+ */
+#pragma once
+
+#include <sys/types.h>
+
+struct test_pg; /* one at a time, of the process */
+
+/* Ends the process with 77 when it has to be skipped. 'name' is that of the test. */
+void test_pg_start(const char *name);
+void test_pg_stop(void);      /* at the end: stops the server and removes its directory */
+void test_pg_halt(int signo); /* SIGINT: closes connections; SIGQUIT: as a crash would; waits */
+void test_pg_resume(void);    /* after a halt */
+pid_t test_pg_pid(void);
+const char *test_pg_dir(void); /* of the socket */
+const char *test_pg_url(void);
+
+/* Runs SQL as the server's administrator; the first column of the first row, "" when there is
+ * none. The caller frees. Fails the test when the server refuses. */
+char *test_pg_sql(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
