@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "store/store_pq.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+
+#define LIBRARY "libpq.so.5"
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct store_pq table;
+static struct err missing;
+
+static const struct {
+    const char *name;
+    size_t offset;
+} functions[] = {
+#define PQ(name) {#name, offsetof(struct store_pq, name)},
+#include "store/store_pq.def"
+#undef PQ
+};
+
+static void load(void)
+{
+    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        err_set(&missing, -ERR_NOT_SUPPORTED,
+                "a store on PostgreSQL needs the library libpq (Debian: package libpq5): %s",
+                dlerror());
+        return;
+    }
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+        void *found = dlsym(library, functions[i].name);
+        if (!found) {
+            err_set(&missing, -ERR_NOT_SUPPORTED,
+                    "a store on PostgreSQL needs " LIBRARY " of version 14 or newer: this one has "
+                    "no %s",
+                    functions[i].name);
+            return;
+        }
+        memcpy((char *)&table + functions[i].offset, &found, sizeof(found));
+    }
+}
+
+int store_pq_get(const struct store_pq **pq, struct err *err)
+{
+    pthread_once(&once, load);
+    if (missing.code)
+        return err_set(err, missing.code, "%s", missing.text);
+    *pq = &table;
+    return 0;
+}
