@@ -366,8 +366,8 @@ static void commits_end_in_order(void **state)
 int main(int argc, char **argv)
 {
     if (argc > 1 && !strcmp(argv[1], "postgresql")) {
-        test_pg_start("store_on_postgresql");
-        test_url = test_pg_url();
+        store_test_pg_start("store_on_postgresql");
+        test_url = store_test_pg_url();
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(bad_places_are_refused, setup, teardown),
@@ -385,6 +385,6 @@ int main(int argc, char **argv)
     };
     int failed =
         cmocka_run_group_tests_name(test_url ? "store_on_postgresql" : "store", tests, NULL, NULL);
-    test_pg_stop();
+    store_test_pg_stop();
     return failed;
 }

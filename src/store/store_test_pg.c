@@ -151,7 +151,7 @@ static bool answers(void)
     return good;
 }
 
-void test_pg_resume(void)
+void store_test_pg_resume(void)
 {
     _cleanup_free_ char *postgres = mem_printf("%s/postgres", server.bin);
     _cleanup_free_ char *data = mem_printf("%s/data", server.dir);
@@ -181,7 +181,7 @@ void test_pg_resume(void)
     give_up("it does not answer");
 }
 
-void test_pg_start(const char *name)
+void store_test_pg_start(const char *name)
 {
     struct err err = {0};
     server.bin = bin_find();
@@ -198,10 +198,10 @@ void test_pg_start(const char *name)
         give_up(server.dir);
     server.url = mem_printf("postgresql://admin@/postgres?host=%s&port=" PORT, server.dir);
     cluster_make();
-    test_pg_resume();
+    store_test_pg_resume();
 }
 
-void test_pg_halt(int signo)
+void store_test_pg_halt(int signo)
 {
     if (server.pid <= 0)
         return;
@@ -215,33 +215,33 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
     return remove(path);
 }
 
-void test_pg_stop(void)
+void store_test_pg_stop(void)
 {
     if (!server.dir)
         return;
-    test_pg_halt(SIGQUIT);
+    store_test_pg_halt(SIGQUIT);
     nftw(server.dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     free(take_ptr(server.dir));
     free(take_ptr(server.url));
     free(take_ptr(server.bin));
 }
 
-pid_t test_pg_pid(void)
+pid_t store_test_pg_pid(void)
 {
     return server.pid;
 }
 
-const char *test_pg_dir(void)
+const char *store_test_pg_dir(void)
 {
     return server.dir;
 }
 
-const char *test_pg_url(void)
+const char *store_test_pg_url(void)
 {
     return server.url;
 }
 
-char *test_pg_sql(const char *fmt, ...)
+char *store_test_pg_sql(const char *fmt, ...)
 {
     const struct store_pq *pq = server.pq;
     _cleanup_str_ struct str sql = STR_INIT;

@@ -8,17 +8,16 @@
 
 #include <sys/types.h>
 
-struct test_pg; /* one at a time, of the process */
-
 /* Ends the process with 77 when it has to be skipped. 'name' is that of the test. */
-void test_pg_start(const char *name);
-void test_pg_stop(void);      /* at the end: stops the server and removes its directory */
-void test_pg_halt(int signo); /* SIGINT: closes connections; SIGQUIT: as a crash would; waits */
-void test_pg_resume(void);    /* after a halt */
-pid_t test_pg_pid(void);
-const char *test_pg_dir(void); /* of the socket */
-const char *test_pg_url(void);
+void store_test_pg_start(const char *name);
+void store_test_pg_stop(void); /* at the end: stops the server and removes its directory */
+void store_test_pg_halt(
+    int signo);                  /* SIGINT: closes connections; SIGQUIT: as a crash would; waits */
+void store_test_pg_resume(void); /* after a halt */
+pid_t store_test_pg_pid(void);
+const char *store_test_pg_dir(void); /* of the socket */
+const char *store_test_pg_url(void);
 
 /* Runs SQL as the server's administrator; the first column of the first row, "" when there is
  * none. The caller frees. Fails the test when the server refuses. */
-char *test_pg_sql(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+char *store_test_pg_sql(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

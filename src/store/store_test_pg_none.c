@@ -4,17 +4,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void test_pg_start(const char *name)
+void store_test_pg_start(const char *name)
 {
     printf("%s: skipped: this program was built without PostgreSQL\n", name);
     exit(getenv("CI") ? 1 : 77);
 }
 
-void test_pg_stop(void)
+void store_test_pg_stop(void)
 {
 }
 
-const char *test_pg_url(void)
+const char *store_test_pg_url(void)
 {
     return NULL;
 }
