@@ -141,22 +141,30 @@ static bool is_passing(struct rpc_async *a, int code)
 {
     if (code == -ERR_STANDBY)
         return a->again = true;
+    if (code == -ERR_CLOSED && a->rpc->lane != RPC_LANE_WRITE) {
+        a->again = a->conf->controllers.len > 1;
+        return true;
+    }
     if (a->conf->controllers.len == 1)
         return false;
-    if (code == -ERR_REPLAY || (code == -ERR_CLOSED && a->rpc->lane != RPC_LANE_WRITE))
-        return a->again = true;
-    return code == -ERR_SHUTDOWN;
+    return code == -ERR_REPLAY ? (a->again = true) : code == -ERR_SHUTDOWN;
 }
 
 static void on_answer(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
 {
     struct rpc_async *a = ctx;
+    struct err closed;
 
     a->once = NULL;
-    if (is_passing(a, code))
+    if (is_passing(a, code)) {
         next_place(a, err->text);
-    else
-        finish(a, code, reply, err);
+        return;
+    }
+    if (code == -ERR_CLOSED) {
+        rpc_place_closed(a->conf, &a->places[a->place], &closed);
+        err = &closed;
+    }
+    finish(a, code, reply, err);
 }
 
 static void on_probed(void *ctx, const struct conf_host *leader, const char *tried)

@@ -313,7 +313,20 @@ static void limits_and_drops(void **state)
     run_until(was_asked, &v);
     rpc_server_free(v.server);
     run_until(is_true, &r.done);
-    assert_int_equal(r.code, -ERR_CLOSED);
+    assert_int_equal(r.code, -ERR_CONNECT);
+    assert_non_null(strstr(r.err.text, "(connect failure) (tried 127.0.0.1:"));
+    assert_non_null(strstr(r.err.text, ": Connection closed by the other side)"));
+
+    serve(&v, NULL);
+    conf.slurmctld_port = (uint16_t)v.port;
+    v.requests = 0;
+    r = (struct result){0};
+    rpc_async_controller(loop, &conf, RPC_JOB_SIGNAL, &nothing.base, 0, on_done, &r);
+    run_until(was_asked, &v);
+    rpc_server_free(v.server);
+    run_until(is_true, &r.done);
+    assert_int_equal(r.code, -ERR_CLOSED); /* it may have been done */
+    assert_non_null(strstr(r.err.text, " (slurm controller 127.0.0.1:"));
 }
 
 /* Fan-out. */

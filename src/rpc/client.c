@@ -203,12 +203,14 @@ static bool is_passing(struct call *q, int rc)
 
     if (rc == -ERR_STANDBY)
         return q->again = true;
+    if (rc == -ERR_CLOSED && q->rpc->lane != RPC_LANE_WRITE) {
+        q->again = !alone; /* one alone that has died is not there in a moment */
+        return true;
+    }
     if (alone)
         return false;
     /* A token from before it took over: the next one is younger. */
-    if (rc == -ERR_REPLAY || (rc == -ERR_CLOSED && q->rpc->lane != RPC_LANE_WRITE))
-        return q->again = true;
-    return rc == -ERR_SHUTDOWN;
+    return rc == -ERR_REPLAY ? (q->again = true) : rc == -ERR_SHUTDOWN;
 }
 
 static int reach(struct call *q, size_t place, struct err *err)
@@ -259,6 +261,8 @@ static int try_place(struct call *q, size_t place, bool kept, struct rpc_header 
     if (*done && rc == -ERR_TIMEOUT)
         err_set(err, rc, "%s (%s%s%s)", err_text(ERR_TIMEOUT), where, q->tried.len ? "; " : "",
                 str_cstr(&q->tried));
+    else if (*done && rc == -ERR_CLOSED)
+        rpc_place_closed(c->conf, p, err);
     else if (*done && rc < 0)
         *err = why;
     else if (!*done)
@@ -388,6 +392,8 @@ int rpc_call_stream(struct rpc_client *c, enum rpc_number number, const Protobuf
             break;
         q.deadline_ms = rpc_wire_now_ms() + patience_of(c->conf);
         rc = rpc_wire_answer(&c->wire, &q.sent, &h, &body, q.deadline_ms, &why);
+        if (rc == -ERR_CLOSED)
+            rpc_place_closed(c->conf, &c->places[c->place], &why);
     }
     if (rc != 0 && (answered || rc == -ERR_TIMEOUT || rc == -ERR_CLOSED || rc == -ERR_PROTOCOL))
         disconnect(c);

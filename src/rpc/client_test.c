@@ -445,6 +445,7 @@ static void dies_meanwhile(void **state)
     j = new_job();
     call(&j, RPC_JOB_SIGNAL);
     assert_int_equal(j.rc, -ERR_CLOSED);
+    assert_non_null(strstr(j.err.text, " (slurm controller 127.0.0.1:"));
     assert_int_equal(second.requests, 1);
     rpc_client_free(j.client);
     rpc_server_free(first.server);
@@ -519,25 +520,49 @@ static void close_on_request(struct served *v, const struct rpc_request *r)
     loop_stop(loop);
 }
 
-static void closed_while_waiting(void **state)
+static struct err close_while_waiting(enum rpc_number rpc)
 {
     struct served v = {.answer = close_on_request};
     struct job j = new_job();
     pthread_t thread;
 
     serve(&v, NULL);
+    conf.slurmctld_port = (uint16_t)v.port;
     j.run = do_call;
-    j.rpc = RPC_PING;
+    j.rpc = rpc;
     j.request = &nothing.base;
     assert_int_equal(pipe(j.pipe), 0);
     assert_int_equal(pthread_create(&thread, NULL, job_thread, &j), 0);
     run_until(is_true, &v.hold);
     rpc_server_free(v.server);
     pthread_join(thread, NULL);
-    assert_int_equal(j.rc, -ERR_CLOSED);
     close(j.pipe[0]);
     close(j.pipe[1]);
     rpc_client_free(j.client);
+    return j.err;
+}
+
+/* Killed with a request in its hands: what only reads finds that nobody is there any more, and says
+ * so; what changes something may have been done. */
+static void closed_while_waiting(void **state)
+{
+    struct err err = close_while_waiting(RPC_PING);
+    char want[320];
+
+    assert_int_equal(err.code, -ERR_CONNECT);
+    snprintf(want, sizeof(want),
+             "Unable to contact slurm controller (connect failure) (tried %s: Connection closed by "
+             "the other side; 127.0.0.1:%u: Connection refused)",
+             socket_path, conf.slurmctld_port);
+    assert_string_equal(err.text, want);
+
+    err = close_while_waiting(RPC_JOB_SIGNAL);
+    assert_int_equal(err.code, -ERR_CLOSED);
+    snprintf(want, sizeof(want),
+             "Connection closed by the other side before the answer was complete (slurm controller "
+             "127.0.0.1:%u)",
+             conf.slurmctld_port);
+    assert_string_equal(err.text, want);
 }
 
 static void survives_a_restart(void **state)
@@ -673,7 +698,7 @@ static void lies(void **state)
         {{.version = 1, .rpc = RPC_PING, .flags = RPC_FLAG_REPLY, .id = 1}, "\xff", -ERR_PROTOCOL},
         {{.version = 1, .rpc = RPC_PING, .flags = RPC_FLAG_REPLY, .id = 1, .body_len = 1000},
          "x",
-         -ERR_CLOSED},
+         -ERR_CONNECT}, /* and then nobody at the address */
         {{.version = 1, .rpc = RPC_PING, .flags = RPC_FLAG_REPLY, .id = 1, .body_len = 1u << 31},
          "x",
          -ERR_TOO_BIG},

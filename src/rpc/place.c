@@ -47,6 +47,16 @@ void rpc_place_text(const struct conf *conf, const struct rpc_place *p,
     }
 }
 
+int rpc_place_closed(const struct conf *conf, const struct rpc_place *p, struct err *err)
+{
+    const struct rpc_place by_address = {p->host, false};
+    char where[RPC_PLACE_TEXT_MAX];
+
+    rpc_place_text(conf, &by_address, where);
+    return err_set(err, -ERR_CLOSED, "%s before the answer was complete (slurm controller %s)",
+                   err_text(ERR_CLOSED), where);
+}
+
 int64_t rpc_place_hedge(const struct conf *conf)
 {
     int64_t quarter = conf->message_timeout_sec * 250;

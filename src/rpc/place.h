@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/err.h"
 #include "conf/conf.h"
 
 #define RPC_PLACE_TEXT_MAX 320
@@ -26,6 +27,9 @@ struct rpc_place *rpc_place_list(const struct conf *conf, size_t *count);
 /* "host:6817" or the path of the socket. */
 void rpc_place_text(const struct conf *conf, const struct rpc_place *p,
                     char text[RPC_PLACE_TEXT_MAX]);
+
+/* -ERR_CLOSED: by the controller at "host:6817", whichever way it was asked. */
+int rpc_place_closed(const struct conf *conf, const struct rpc_place *p, struct err *err);
 
 /* A controller that does not answer may have been replaced: after so long (or a quarter of
  * MessageTimeout) the others are asked, and again after twice the time. */
