@@ -19,6 +19,21 @@ static void fewer_nodes_than_tasks(struct opt *o)
         o->max_nodes = o->min_nodes;
 }
 
+/* Two numbers of tasks, one of them often the allocation's: the total holds. */
+static void more_tasks_than_per_node(struct opt *o)
+{
+    uint64_t most = (uint64_t)o->max_nodes * o->ntasks_per_node;
+    if (o->command != OPT_SRUN || !opt_given(o, OPT_ID_ntasks) || !opt_given(o, OPT_ID_nodes) ||
+        !opt_given(o, OPT_ID_ntasks_per_node) || o->ntasks <= most)
+        return;
+    str_printf(&o->notes,
+               "Warning: can't honor --ntasks-per-node set to %u which doesn't match the requested "
+               "tasks %u with the number of requested nodes %u. Ignoring --ntasks-per-node.\n",
+               o->ntasks_per_node, o->ntasks, o->max_nodes);
+    o->ntasks_per_node = 0;
+    o->from[OPT_ID_ntasks_per_node] = OPT_FROM_NONE;
+}
+
 int opt_finish(struct opt *o, struct err *err)
 {
     if (o->from[OPT_ID_verbose] == OPT_FROM_ARGV && o->from[OPT_ID_quiet] == OPT_FROM_ARGV)
@@ -41,6 +56,7 @@ int opt_finish(struct opt *o, struct err *err)
     if (r < 0)
         return r;
     fewer_nodes_than_tasks(o);
+    more_tasks_than_per_node(o);
     if (!opt_given(o, OPT_ID_ntasks) && opt_given(o, OPT_ID_ntasks_per_node) &&
         opt_given(o, OPT_ID_nodes)) {
         uint64_t tasks = (uint64_t)o->min_nodes * o->ntasks_per_node;

@@ -264,6 +264,41 @@ static void test_inside_an_allocation(void **state)
     opt_done(&o);
 }
 
+/* The number of tasks may be the allocation's: what contradicts it yields, and says so. */
+static void test_tasks_per_node(void **state)
+{
+    static const struct {
+        const char *env, *line;
+        unsigned per_node;
+        const char *notes;
+    } v[] = {
+        {"SLURM_JOB_ID=7|SLURM_NNODES=2|SLURM_NTASKS=4", "srun|--ntasks-per-node=1|x", 0,
+         "Warning: can't honor --ntasks-per-node set to 1 which doesn't match the requested tasks "
+         "4 "
+         "with the number of requested nodes 2. Ignoring --ntasks-per-node.\n"},
+        {"SLURM_JOB_ID=7|SLURM_NNODES=2|SLURM_NTASKS=4|SLURM_NTASKS_PER_NODE=2", "srun|-n9|x", 0,
+         "Warning: can't honor --ntasks-per-node set to 2 which doesn't match the requested tasks "
+         "9 "
+         "with the number of requested nodes 2. Ignoring --ntasks-per-node.\n"},
+        {"SLURM_JOB_ID=7|SLURM_NNODES=2|SLURM_NTASKS=4", "srun|--ntasks-per-node=2|x", 2, ""},
+        {"SLURM_JOB_ID=7|SLURM_NNODES=2|SLURM_NTASKS=4", "srun|--ntasks-per-node=3|x", 3, ""},
+        {"", "srun|-N2-4|-n4|--ntasks-per-node=1|x", 1, ""},
+        {"", "srun|-n4|--ntasks-per-node=1|x", 1, ""},
+    };
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        Pb__StepSpec spec = PB__STEP_SPEC__INIT;
+        _cleanup_arena_ struct arena arena;
+        struct opt o;
+        arena_init(&arena, 0);
+        assert_int_equal(run(&o, OPT_SRUN, NULL, v[i].env, v[i].line, NULL), 0);
+        assert_string_equal(str_cstr(&o.notes), v[i].notes);
+        assert_int_equal(opt_to_step_spec(&o, &arena, &spec, NULL), 0);
+        assert_int_equal(spec.ntasks_per_node, v[i].per_node);
+        assert_int_equal(spec.has_ntasks_per_node, v[i].per_node > 0);
+        opt_done(&o);
+    }
+}
+
 static void test_job_spec(void **state)
 {
     struct opt o;
@@ -484,6 +519,7 @@ int main(void)
         cmocka_unit_test(test_operands_end_the_options),
         cmocka_unit_test(test_names_of_2002),
         cmocka_unit_test(test_inside_an_allocation),
+        cmocka_unit_test(test_tasks_per_node),
         cmocka_unit_test(test_job_spec),
         cmocka_unit_test(test_step_spec),
         cmocka_unit_test(test_table),
