@@ -144,6 +144,7 @@ struct conf {
     uint16_t slurmctld_port_last; /* SlurmctldPort=6817-6818 */
     const char *socket_dir;       /* where the daemons' local sockets lie, see conf_socket_path() */
     bool config_overrides;        /* SlurmdParameters=config_overrides */
+    bool prolog_at_alloc;         /* PrologFlags=Alloc, or what implies it */
 
     VEC(struct conf_node_row) node_rows;
     VEC(struct conf_node) nodes; /* in order of the file; CONF_NODE: the one; CONF_CLIENT: empty */

@@ -301,6 +301,15 @@ static void overrides_check(struct conf_loader *l)
                   v->text);
 }
 
+static void prolog_flags_check(struct conf_loader *l)
+{
+    static const char *const words[] = {"Alloc", "Contain", "NoHold", "X11"};
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (conf_list_has(l->conf->prolog_flags, words[i]))
+            l->conf->prolog_at_alloc = true;
+}
+
 int conf_check(struct conf_loader *l, struct err *err)
 {
     static int (*const checks[])(struct conf_loader *, struct err *) = {
@@ -314,5 +323,6 @@ int conf_check(struct conf_loader *l, struct err *err)
             return rc;
     }
     overrides_check(l);
+    prolog_flags_check(l);
     return 0;
 }

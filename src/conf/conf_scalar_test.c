@@ -40,6 +40,7 @@ static void bad_values(void **state)
         {HEAD "ClusterName=aaaaaaaaaabbbbbbbbbbccccccccccddddddddddx\n", "t.conf:2: ", "40 bytes"},
         {HEAD "EnforcePartLimits=SOME\n", "t.conf:2: ", "ALL ANY NO"},
         {HEAD "PreemptMode=SUSPEND,GNAG\n", "t.conf:2: ", "'GNAG'"},
+        {HEAD "PrologFlags=Alloc,Contian\n", "t.conf:2: ", "'Contian'"},
         {HEAD "SelectTypeParameters=CR_Core,CR_Cpu_Memory\n", "t.conf:2: ", "only"},
         {HEAD "SelectTypeParameters=CR_Node\n", "t.conf:2: ", "'CR_Node' is unknown"},
         {HEAD "FirstJobId=10\nMaxJobId=9\n", "t.conf:2: ", "exceeds MaxJobId=9"},
@@ -90,6 +91,7 @@ static void warnings(void **state)
         {HEAD "JobSubmitPlugins=lua\n", "t.conf:2: ", "using none"},
         {HEAD "StateSaveStore=postgresql://u:pw@h/d\n", "t.conf:2: ", "?passfile=FILE"},
         {HEAD "StateSaveStore=postgres://h/d?password=pw\n", "t.conf:2: ", "?passfile=FILE"},
+        {HEAD "PrologFlags=Alloc,Serial\n", "t.conf:2: ", "'Serial' has no effect"},
         {HEAD "ControlMachine=old\n", "t.conf:2: ", "SlurmctldHost is given"},
         {HEAD "SlurmdPort=6817\n", "t.conf:2: ", "SlurmctldPort"},
         {HEAD "DefMemPerCPU=1\nDefMemPerNode=2\n", "t.conf:3: ", "DefMemPerCPU holds"},
@@ -112,6 +114,7 @@ static void silent(void **state)
         HEAD "PriorityMaxAge\t=\t7-00:00:00\n",
         HEAD "StateSaveStore=\nStateSaveLocation=/a\n",
         HEAD "StateSaveStore=postgresql://u@[::1]:5432,h/d?passfile=/etc/slurm/pgpass\n",
+        HEAD "PrologFlags=alloc,NoHold\n",
     };
 
     (void)state;

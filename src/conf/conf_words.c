@@ -10,18 +10,23 @@ static const struct {
     enum conf_key_id key;
     bool list;
     const char *words; /* separated by blanks, as Slurm writes them */
+    const char *idle;  /* those of them without effect, told once; NULL: none */
 } word_keys[] = {
     {CONF_KEY_accounting_storage_enforce, true,
-     "none associations limits nojobs nosteps qos safe wckeys all 0 1"},
-    {CONF_KEY_enforce_part_limits, false, "ALL ANY NO YES"},
+     "none associations limits nojobs nosteps qos safe wckeys all 0 1", NULL},
+    {CONF_KEY_enforce_part_limits, false, "ALL ANY NO YES", NULL},
     {CONF_KEY_health_check_node_state, true,
-     "ANY ALLOC CYCLE DRAINED_IDLE IDLE MIXED NONDRAINED_IDLE START_ONLY"},
+     "ANY ALLOC CYCLE DRAINED_IDLE IDLE MIXED NONDRAINED_IDLE START_ONLY", NULL},
     {CONF_KEY_log_time_format, true,
-     "iso8601 iso8601_ms rfc5424 rfc5424_ms rfc3339 clock short thread_id format_stderr"},
-    {CONF_KEY_preempt_mode, true, "OFF CANCEL GANG REQUEUE SUSPEND WITHIN PRIORITY"},
-    {CONF_KEY_priority_usage_reset_period, false, "NONE NOW DAILY WEEKLY MONTHLY QUARTERLY YEARLY"},
+     "iso8601 iso8601_ms rfc5424 rfc5424_ms rfc3339 clock short thread_id format_stderr", NULL},
+    {CONF_KEY_preempt_mode, true, "OFF CANCEL GANG REQUEUE SUSPEND WITHIN PRIORITY", NULL},
+    {CONF_KEY_priority_usage_reset_period, false, "NONE NOW DAILY WEEKLY MONTHLY QUARTERLY YEARLY",
+     NULL},
     {CONF_KEY_private_data, true,
-     "none accounts cloud events jobs nodes partitions reservations usage users all"},
+     "none accounts cloud events jobs nodes partitions reservations usage users all", NULL},
+    {CONF_KEY_prolog_flags, true,
+     "Alloc Contain DeferBatch ForceRequeueOnFail NoHold RunInJob Serial X11",
+     "Contain DeferBatch ForceRequeueOnFail RunInJob Serial X11"},
 };
 
 /* Whether the word (len bytes, any case) is among words separated by blanks. */
@@ -37,7 +42,7 @@ static bool word_known(const char *words, const char *word, size_t len)
     return false;
 }
 
-static int words_check(size_t i, const struct conf_value *v, struct err *err)
+static int words_check(struct conf_loader *l, size_t i, const struct conf_value *v, struct err *err)
 {
     for (const char *word = v->text; *word;) {
         size_t len = word_keys[i].list ? strcspn(word, ",") : strlen(word);
@@ -45,6 +50,9 @@ static int words_check(size_t i, const struct conf_value *v, struct err *err)
             return conf_fail(v->at, err, "%s=%s: '%.*s' is not one of: %s",
                              conf_keys[word_keys[i].key].name, v->text, (int)len, word,
                              word_keys[i].words);
+        if (len && word_keys[i].idle && word_known(word_keys[i].idle, word, len))
+            conf_warn(l, v->at, "%s: '%.*s' has no effect", conf_keys[word_keys[i].key].name,
+                      (int)len, word);
         word += len;
         word += *word == ',';
     }
@@ -55,7 +63,7 @@ int conf_words_check(struct conf_loader *l, struct err *err)
 {
     for (size_t i = 0; i < sizeof(word_keys) / sizeof(word_keys[0]); i++) {
         const struct conf_value *v = &l->priv->written[word_keys[i].key];
-        int rc = v->text ? words_check(i, v, err) : 0;
+        int rc = v->text ? words_check(l, i, v, err) : 0;
         if (rc < 0)
             return rc;
     }

@@ -21,28 +21,19 @@ void finish_send_terminate_to(struct control *c, struct job *j, const struct nod
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
-    struct str names = STR_INIT;
     Pb__Terminate t = PB__TERMINATE__INIT;
     Pb__NodeOrder order = PB__NODE_ORDER__INIT;
-    job_format_nodes(c->cluster, j, &names);
     t.job_id = j->id;
     t.restarts = j->restarts;
     t.uid = j->uid;
     t.gid = j->gid;
     SET(&t, grace_sec, grace_sec);
     t.why = (char *)why;
-    t.nodes = (char *)str_cstr(&names);
     SET(&t, exit_status, j->exit_status);
-    t.partition = j->part ? (char *)j->part->conf.name : NULL;
-    if (spec) {
-        t.user_name = spec->user_name;
-        t.job_name = spec->name;
-        t.work_dir = spec->work_dir;
-    }
+    SET(&t, derived_status, j->derived_status);
+    t.facts = facts_make(c, j, &arena);
     order.terminate = &t;
     node_send_orders(c, n, &order);
-    str_done(&names);
 }
 
 void finish_send_remaining(struct control *c, struct job *j, const char *why, uint32_t grace_sec)
@@ -178,9 +169,13 @@ void finish_requeue(struct control *c, struct job *j)
     j->purge_mono_ms = j->repeat_mono_ms = 0;
     j->cancelled_by = 0;
     j->reason = NULL;
-    free(take_ptr(j->reason_detail));
-    control_log(c, LOG_LVL_INFO, "job %u is queued again, restart %u", j->id, j->restarts);
+    char *why = take_ptr(j->reason_detail);
+    control_log(c, LOG_LVL_INFO, "job %u is queued again, restart %u%s", j->id, j->restarts,
+                j->held ? ", and held" : "");
     submit_enqueue(c, j);
+    if (j->held && why) /* its prolog failed: Slurm's words, and what happened */
+        j->reason_detail = mem_printf("launch failed requeued held: %s", why);
+    free(why);
 }
 
 void control_job_complete(struct control *c, uint64_t call, const struct caller *who,

@@ -79,6 +79,8 @@ uint32_t submit_priority(const struct job *j);
 void start_plan(struct control *c);
 void start_answer_fresh(struct control *c);
 void start_send_batch(struct control *c, struct job *j);
+void start_send_prepare(struct control *c, struct job *j,
+                        const struct alloc_node *a); /* with PrologFlags=Alloc */
 void start_reply_alloc(struct control *c, struct job *j, uint64_t call, bool granted);
 void start_make_cred(struct control *c, struct job *j, const Pb__StepNode *const *nodes,
                      size_t count, uint32_t step_id, struct str *cred, uint8_t sig[64]);
@@ -93,6 +95,10 @@ Pb__StepReply *step_reply(struct control *c, struct job *j, const struct step *s
                           struct arena *arena);
 void step_retry_waiting(struct control *c, struct job *j);
 void step_remove(struct control *c, struct job *j, struct step *s);
+
+/* facts.c */
+/* Of a job that has its nodes; lives in the arena, its texts partly in the job. */
+Pb__JobFacts *facts_make(struct control *c, const struct job *j, struct arena *arena);
 
 /* finish.c */
 void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int exit_status,

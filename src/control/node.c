@@ -144,6 +144,8 @@ static void reconcile(struct control *c, struct job *j, const struct node *n,
             start_send_batch(c, j);
         else if (!present)
             finish_node_failed(c, j, n->index);
+    } else if (!present) {
+        start_send_prepare(c, j, a);
     }
 }
 
@@ -231,6 +233,28 @@ void control_node_register(struct control *c, const char *name, const Pb__NodeRe
 /* --- reports
  * ------------------------------------------------------------------------------------------ */
 
+/* "What: text, job 42": the word that people look for first, cut short in listings. */
+static void drain_for(struct control *c, struct node *n, const char *what, const char *text,
+                      uint32_t job_id)
+{
+    struct str reason = STR_INIT;
+    str_printf(&reason, "%s%s%s, job %u", what, text && *text ? ": " : "", text ? text : "",
+               job_id);
+    drain(c, n, str_cstr(&reason));
+    str_done(&reason);
+}
+
+/* The job goes back to the queue, and is held there: what is wrong with this node's prolog may be
+ * wrong with every node's. */
+static void prolog_failed(struct control *c, struct node *n, struct job *j, const char *text)
+{
+    drain_for(c, n, "Prolog error", text, j->id);
+    j->requeue_after = j->may_requeue;
+    if (j->requeue_after && !conf_list_has(c->conf->scheduler_parameters, "nohold_on_prolog_fail"))
+        j->held = true;
+    finish_job(c, j, PB__JOB_STATE__FAILED, 1 << 8, "JobLaunchFailure", NULL);
+}
+
 static struct job *find_attempt(struct control *c, uint32_t id, uint32_t restarts)
 {
     struct job *j = cluster_find_job(c->cluster, id);
@@ -254,11 +278,23 @@ static void on_launched(struct control *c, struct node *n, const Pb__Launched *e
                 e->text ? e->text : err_text(e->code));
     free(j->reason_detail);
     j->reason_detail = mem_strdup(e->text);
-    if (e->has_drain && e->drain) {
-        drain(c, n, "Prolog error");
-        j->requeue_after = j->may_requeue;
+    if (e->has_drain && e->drain)
+        prolog_failed(c, n, j, e->text);
+    else
+        finish_job(c, j, PB__JOB_STATE__FAILED, 1 << 8, "JobLaunchFailure", NULL);
+}
+
+static void on_prolog_failed(struct control *c, struct node *n, const Pb__PrologFailed *e)
+{
+    struct job *j = find_attempt(c, e->job_id, e->restarts);
+    const struct alloc_node *a = j ? alloc_find(j, n->index) : NULL;
+    if (!a || a->released || job_is_final(j)) {
+        drain_for(c, n, "Prolog error", e->text, e->job_id);
+        return;
     }
-    finish_job(c, j, PB__JOB_STATE__FAILED, 1 << 8, "JobLaunchFailure", NULL);
+    free(j->reason_detail);
+    j->reason_detail = mem_strdup(e->text);
+    prolog_failed(c, n, j, e->text);
 }
 
 static void on_batch_ended(struct control *c, struct node *n, const Pb__BatchEnded *e)
@@ -305,7 +341,7 @@ static void on_gone(struct control *c, struct node *n, const Pb__JobGone *e)
             c->cluster->stamp++;
         }
     if (e->has_epilog_status && e->epilog_status)
-        drain(c, n, "Epilog error");
+        drain_for(c, n, "Epilog error", e->text, e->job_id);
     struct job *j = find_attempt(c, e->job_id, e->restarts);
     struct alloc_node *a = j ? alloc_find(j, n->index) : NULL;
     if (a && j->completing)
@@ -327,6 +363,8 @@ static void on_event(struct control *c, struct node *n, const Pb__NodeEvent *e)
         on_gone(c, n, e->job_gone);
     if (e->trouble)
         drain(c, n, e->trouble->reason);
+    if (e->prolog_failed)
+        on_prolog_failed(c, n, e->prolog_failed);
 }
 
 void control_node_report(struct control *c, const char *name, const Pb__NodeReport *r)

@@ -26,6 +26,7 @@ void start_make_cred(struct control *c, struct job *j, const Pb__StepNode *const
     m.cluster = (char *)c->conf->cluster_name;
     SET(&m, epoch, c->epoch);
     m.user_name = spec ? spec->user_name : NULL;
+    m.facts = facts_make(c, j, &arena);
     m.job_nodes = arena_alloc(&arena, sizeof(*m.job_nodes) * (j->alloc.len + 1));
     vec_foreach (&j->alloc, a) {
         Pb__NodeShare *s = arena_alloc(&arena, sizeof(*s));
@@ -84,6 +85,35 @@ void start_send_batch(struct control *c, struct job *j)
     str_done(&names);
 }
 
+void start_send_prepare(struct control *c, struct job *j, const struct alloc_node *a)
+{
+    if (!c->conf->prolog || !c->conf->prolog_at_alloc || job_is_final(j))
+        return;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__Prepare m = PB__PREPARE__INIT;
+    Pb__NodeOrder order = PB__NODE_ORDER__INIT;
+    m.job_id = j->id;
+    m.restarts = j->restarts;
+    m.uid = j->uid;
+    m.gid = j->gid;
+    m.facts = facts_make(c, j, &arena);
+    order.prepare = &m;
+    node_send_orders(c, c->cluster->nodes.data[a->node], &order);
+}
+
+/* PrologFlags=Alloc: the launch of the script does the same on its node. */
+static void prepare_nodes(struct control *c, struct job *j)
+{
+    if (!c->conf->prolog || !c->conf->prolog_at_alloc)
+        return;
+    vec_foreach (&j->alloc, a) {
+        a->touched = true;
+        if (!j->batch || a != &j->alloc.data[0])
+            start_send_prepare(c, j, a);
+    }
+}
+
 static int take_nodes(struct control *c, struct job *j, const struct selection *where)
 {
     struct err err = {0};
@@ -137,6 +167,7 @@ static void start_job(struct control *c, struct job *j, const struct decision *d
     job_set_state(c->cluster, j, PB__JOB_STATE__RUNNING);
     start_clocks(c, j);
     j->backfilled = d->backfilled;
+    prepare_nodes(c, j);
     if (j->batch) {
         j->launched = false;
         j->alloc.data[0].touched = true;

@@ -16,7 +16,7 @@
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
 
-#define EPILOG_LOOK_MS 200
+#define SCRIPT_LOOK_MS 200
 #define COMMAND_LINE_MAX 65536
 
 Pb__StepdEnded *ending_copy(const Pb__StepdEnded *m)
@@ -84,48 +84,53 @@ void ending_find_steps(struct job *j)
     }
 }
 
-/* Whether the number still belongs to the site's script. */
-static bool epilog_lives(const struct job *j)
-{
-    _cleanup_str_ struct str line = STR_INIT;
-    char path[64];
-
-    if (j->note.epilog_pid <= 0 || !j->d->conf->epilog)
-        return false;
-    snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)j->note.epilog_pid);
-    if (path_read_file(path, COMMAND_LINE_MAX, &line, NULL))
-        return false;
-    return line.len && memmem(line.data, line.len, j->d->conf->epilog, strlen(j->d->conf->epilog));
-}
-
 struct watch {
     struct slurmd *d;
     struct job_key key;
+    bool is_epilog;
     script_fn *done;
 };
+
+/* Whether the number still belongs to the site's script. */
+static bool script_lives(const struct job *j, bool is_epilog)
+{
+    const char *script = is_epilog ? j->d->conf->epilog : j->d->conf->prolog;
+    pid_t pid = is_epilog ? j->note.epilog_pid : j->note.prolog_pid;
+    _cleanup_str_ struct str line = STR_INIT;
+    char path[64];
+
+    if (pid <= 0 || !script)
+        return false;
+    snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+    if (path_read_file(path, COMMAND_LINE_MAX, &line, NULL))
+        return false;
+    return line.len && memmem(line.data, line.len, script, strlen(script));
+}
 
 static void on_look(void *ctx)
 {
     struct watch *w = ctx;
     struct job *j = job_find(w->d, w->key.id, w->key.restarts);
 
-    if (j && epilog_lives(j)) {
-        loop_timer_set(j->epilog_watch, EPILOG_LOOK_MS);
+    if (j && script_lives(j, w->is_epilog)) {
+        loop_timer_set(j->script_watch, SCRIPT_LOOK_MS);
         return;
     }
-    log_info("job %u: the epilog that was running when this daemon started has ended", w->key.id);
+    if (j)
+        loop_timer_free(take_ptr(j->script_watch));
+    log_info("job %u: the %s that was running when this daemon started has ended", w->key.id,
+             w->is_epilog ? "epilog" : "prolog");
     w->done(w->d, w->key.id, w->key.restarts, 0, NULL);
     free(w);
 }
 
-void ending_watch_epilog(struct job *j, script_fn *done)
+void ending_watch_script(struct job *j, bool is_epilog, script_fn *done)
 {
     struct watch *w = mem_new(struct watch);
 
-    *w = (struct watch){j->d, j->key, done};
-    j->epilog_running = true;
-    j->epilog_watch = loop_timer_new(j->d->loop, on_look, w);
-    loop_timer_set(j->epilog_watch, 0);
+    *w = (struct watch){j->d, j->key, is_epilog, done};
+    j->script_watch = loop_timer_new(j->d->loop, on_look, w);
+    loop_timer_set(j->script_watch, 0);
 }
 
 void ending_remove_script(const struct slurmd *d, uint32_t job_id)

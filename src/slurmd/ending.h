@@ -16,8 +16,9 @@ void ending_killed(struct job *j, uint32_t step_id, Pb__StepdEnded *m);
 /* Of a job found on disk: connects to its living shepherds, takes in the ends of the others. */
 void ending_find_steps(struct job *j);
 
-/* Waits for an epilog that an earlier daemon started; its status stays unknown and counts as 0. */
-void ending_watch_epilog(struct job *j, script_fn *done);
+/* Waits for a prolog or epilog that an earlier daemon started; its status stays unknown: 0 is told.
+ */
+void ending_watch_script(struct job *j, bool is_epilog, script_fn *done);
 
 /* A script that its shepherd could not remove. */
 void ending_remove_script(const struct slurmd *d, uint32_t job_id);

@@ -11,6 +11,7 @@
 #include "slurmd/report.h"
 #include "slurmd/revoked.h"
 #include "slurmd/script.h"
+#include "slurmd/scriptenv.h"
 #include "slurmd/step.h"
 
 #define LOG_ROOM "slurmd"
@@ -96,6 +97,14 @@ static void fail_waiting(struct job *j, int code, const char *text, bool drain)
     }
 }
 
+/* A launch that waits carries the news; where none does, the controller is told by itself. */
+static void prolog_failed(struct job *j, const char *text)
+{
+    j->prolog_error = mem_strdup(text);
+    if (j->note.prepared && !j->waiting.len)
+        report_prolog_failed(j->d, j->key.id, j->key.restarts, text);
+}
+
 static void on_prolog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
                       const char *text)
 {
@@ -105,7 +114,8 @@ static void on_prolog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_st
         return;
     j->prolog_running = false;
     if (text) {
-        j->prolog_error = mem_strdup(text);
+        log_error("job %u: %s", job_id, text);
+        prolog_failed(j, text);
     } else {
         j->note.prolog_done = true;
         job_note(j, NOTE_PROLOG_DONE);
@@ -115,24 +125,57 @@ static void on_prolog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_st
     job_check(j);
 }
 
+/* How it went is not known: it is run again. */
+static void on_old_prolog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
+                          const char *text)
+{
+    struct job *j = job_find(ctx, job_id, restarts);
+
+    if (!j)
+        return;
+    j->prolog_running = false;
+    if (!job_is_ending(j))
+        job_prepare(j);
+    job_check(j);
+}
+
+static void run_prolog(struct job *j)
+{
+    struct slurmd *d = j->d;
+    struct script script = {.what = "Prolog",
+                            .path = d->conf->prolog,
+                            .limit_sec = script_limit_sec(d->conf, false),
+                            .job_id = j->key.id,
+                            .restarts = j->key.restarts};
+    pid_t pid;
+
+    j->prolog_running = true;
+    pid = script_run(d, &script, scriptenv_prolog(d, j->note.about), on_prolog, d);
+    job_note(j, NOTE_PROLOG, (int)pid);
+}
+
 void job_prepare(struct job *j)
 {
     struct slurmd *d = j->d;
-    struct script_job script = {.job_id = j->key.id,
-                                .restarts = j->key.restarts,
-                                .about = j->note.about,
-                                .path = d->conf->prolog};
 
     if (j->prolog_running)
         return;
     if (j->prolog_error) {
         fail_waiting(j, ERR_LAUNCH, j->prolog_error, true);
     } else if (d->conf->prolog && !j->note.prolog_done) {
-        j->prolog_running = true;
-        script_run(d, &script, on_prolog, d);
+        run_prolog(j);
     } else {
         start_waiting(j);
     }
+}
+
+void job_prepare_alone(struct job *j)
+{
+    if (j->note.prepared)
+        return;
+    j->note.prepared = true;
+    job_note(j, NOTE_PREPARED);
+    job_prepare(j);
 }
 
 static bool same_text(const char *a, const char *b)
@@ -183,7 +226,7 @@ void job_step_ended(struct job *j, const Pb__StepdEnded *m, struct step *s)
 }
 
 /* Nothing lives here any more and the epilog is behind us. */
-static void set_gone(struct job *j, int epilog_status)
+static void set_gone(struct job *j, int epilog_status, const char *text)
 {
     struct slurmd *d = j->d;
 
@@ -192,7 +235,7 @@ static void set_gone(struct job *j, int epilog_status)
     if (j->batch_end)
         report_batch_ended(d, j->batch_end, epilog_status == 0);
     if (!j->batch_end || epilog_status != 0)
-        report_job_gone(d, j->key.id, j->key.restarts, epilog_status);
+        report_job_gone(d, j->key.id, j->key.restarts, epilog_status, text);
     log_verbose("job %u is over on this node", j->key.id);
 }
 
@@ -207,17 +250,17 @@ static void on_epilog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_st
     if (text)
         log_error("job %u: %s", job_id, text);
     job_note(j, NOTE_GONE, wait_status);
-    set_gone(j, wait_status);
+    set_gone(j, wait_status, text);
 }
 
 static void run_epilog(struct job *j)
 {
     struct slurmd *d = j->d;
-    struct script_job script = {.job_id = j->key.id,
-                                .restarts = j->key.restarts,
-                                .about = j->note.about,
-                                .is_epilog = true,
-                                .path = d->conf->epilog};
+    struct script script = {.what = "Epilog",
+                            .path = d->conf->epilog,
+                            .limit_sec = script_limit_sec(d->conf, true),
+                            .job_id = j->key.id,
+                            .restarts = j->key.restarts};
 
     if (j->batch_end) {
         j->note.about->has_exit_status = true;
@@ -226,7 +269,7 @@ static void run_epilog(struct job *j)
     j->epilog_running = true;
     j->note.epilog_begun = true;
     job_note(j, NOTE_EPILOG, 0);
-    j->note.epilog_pid = script_run(d, &script, on_epilog, d);
+    j->note.epilog_pid = script_run(d, &script, scriptenv_epilog(d, j->note.about), on_epilog, d);
     job_note(j, NOTE_EPILOG, (int)j->note.epilog_pid);
 }
 
@@ -245,12 +288,13 @@ void job_check(struct job *j)
     }
     if (j->steps.len || j->prolog_running)
         return;
-    if (j->note.epilog_begun)
-        ending_watch_epilog(j, on_epilog);
-    else if (j->d->conf->epilog)
+    if (j->note.epilog_begun) {
+        j->epilog_running = true;
+        ending_watch_script(j, true, on_epilog);
+    } else if (j->d->conf->epilog)
         run_epilog(j);
     else
-        set_gone(j, 0);
+        set_gone(j, 0, NULL);
 }
 
 static void job_free(struct job *j)
@@ -263,7 +307,7 @@ static void job_free(struct job *j)
     vec_done(&j->waiting);
     if (j->batch_end)
         pb__stepd_ended__free_unpacked(j->batch_end, NULL);
-    loop_timer_free(j->epilog_watch);
+    loop_timer_free(j->script_watch);
     free(j->prolog_error);
     note_done(&j->note);
     free(j);
@@ -315,9 +359,15 @@ void job_adopt(struct slurmd *d, struct note *n)
     j->note = *n;
     *n = (struct note){0};
     ending_find_steps(j);
+    if (j->note.prolog_begun && !j->note.prolog_done) {
+        j->prolog_running = true;
+        ending_watch_script(j, false, on_old_prolog);
+    } else if (j->note.prepared && !j->note.prolog_done && !job_is_ending(j)) {
+        job_prepare(j);
+    }
     if (report_pending_gone(d, j->key.id, j->key.restarts))
         j->note.gone = true;
     else if (j->note.gone)
-        set_gone(j, j->note.epilog_status);
+        set_gone(j, j->note.epilog_status, NULL);
     job_check(j);
 }

@@ -44,7 +44,7 @@ struct job {
     bool batch_ended, ending_sent; /* ending_sent: the shepherds were told */
     uint64_t nonces[JOB_NONCES];
     size_t nonce_next;
-    struct loop_timer *epilog_watch; /* for an epilog that an earlier daemon started */
+    struct loop_timer *script_watch; /* for a script that an earlier daemon started */
     UT_hash_handle hh;
 };
 
@@ -59,6 +59,8 @@ void job_note(struct job *j, const char *fmt, ...) __attribute__((format(printf,
 bool job_is_ending(const struct job *j);
 
 void job_prepare(struct job *j); /* runs the prolog unless that was done; then the launches */
+/* The controller asks for the prolog before anything is launched (PrologFlags=Alloc). */
+void job_prepare_alone(struct job *j);
 void job_terminate(struct job *j, uint32_t grace_sec, const char *why);
 void job_check(struct job *j);
 /* A shepherd's report; 's' when it lives. */

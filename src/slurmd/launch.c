@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/hostlist.h"
 #include "base/mem.h"
 #include "slurmd/cred.h"
 #include "slurmd/report.h"
@@ -33,6 +32,13 @@ void launch_refuse(struct slurmd *d, uint64_t call, int code, const char *text)
         rpc_reply_error(d->server, call, code, text);
 }
 
+static void drain_for(struct slurmd *d, uint32_t job_id, const char *text)
+{
+    _cleanup_free_ char *reason = mem_printf("Prolog error: %s, job %u", text, job_id);
+
+    report_trouble(d, reason);
+}
+
 void launch_fail(struct slurmd *d, struct launch *l, int code, const char *text, bool drain)
 {
     log_error("launch of %u.%u: %s", l->job.id, l->step_id, text);
@@ -41,7 +47,7 @@ void launch_fail(struct slurmd *d, struct launch *l, int code, const char *text,
     } else {
         launch_refuse(d, l->call, code, text);
         if (drain)
-            report_trouble(d, text);
+            drain_for(d, l->job.id, text);
     }
     launch_free(l);
 }
@@ -107,21 +113,14 @@ static int check_not_over(struct slurmd *d, const Pb__Cred *cred, struct err *er
     return 0;
 }
 
-/* What scripts are told of the job: the controller's words, or the credential's. */
-static void about_job(const Pb__Cred *cred, Pb__Terminate *about, struct str *nodes)
+/* What scripts are told of the job. */
+static void about_job(const Pb__Cred *cred, Pb__Terminate *about)
 {
-    struct hostlist *list = hostlist_new();
-
-    for (size_t i = 0; i < cred->n_job_nodes; i++)
-        hostlist_push(list, cred->job_nodes[i]->node);
-    hostlist_format(list, nodes);
-    hostlist_free(list);
     about->job_id = cred->job_id;
     about->restarts = cred->restarts;
     about->uid = cred->uid;
     about->gid = cred->gid;
-    about->user_name = cred->user_name;
-    about->nodes = (char *)str_cstr(nodes);
+    about->facts = cred->facts;
 }
 
 static struct launch *launch_new(struct slurmd *d, const Pb__Cred *cred, ProtobufCBinaryData packed,
@@ -176,18 +175,11 @@ static void answer_repeat(struct job *j)
         report_launched(j->d, j->key.id, j->key.restarts, 0, NULL, false);
 }
 
-static int job_for_batch(struct slurmd *d, const Pb__LaunchBatch *m, const Pb__Cred *cred,
-                         struct job **out, struct err *err)
+static int job_for_batch(struct slurmd *d, const Pb__Cred *cred, struct job **out, struct err *err)
 {
-    _cleanup_str_ struct str nodes = STR_INIT;
     Pb__Terminate about = PB__TERMINATE__INIT;
 
-    about_job(cred, &about, &nodes);
-    about.partition = m->partition;
-    about.job_name = m->spec->name;
-    about.work_dir = m->spec->work_dir;
-    if (!about.user_name)
-        about.user_name = m->spec->user_name;
+    about_job(cred, &about);
     return job_new(d, &about, cred->n_job_nodes == 1 ? NOTE_SINGLE : "", out, err);
 }
 
@@ -208,7 +200,7 @@ void launch_batch(struct slurmd *d, const Pb__LaunchBatch *m)
     }
     rc = check_batch(d, m, &arena, &cred, &index, &err);
     if (!rc && !j)
-        rc = job_for_batch(d, m, cred, &j, &err);
+        rc = job_for_batch(d, cred, &j, &err);
     if (rc) {
         log_error("job %u can not be launched: %s", m->job_id, err.text);
         report_launched(d, m->job_id, m->restarts, -rc, err.text, false);
@@ -279,13 +271,12 @@ static uint64_t key_of(const Pb__LaunchTasks *m)
 
 static int job_for_tasks(struct slurmd *d, const Pb__Cred *cred, struct job **out, struct err *err)
 {
-    _cleanup_str_ struct str nodes = STR_INIT;
     Pb__Terminate about = PB__TERMINATE__INIT;
 
     *out = job_find(d, cred->job_id, cred->restarts);
     if (*out)
         return 0;
-    about_job(cred, &about, &nodes);
+    about_job(cred, &about);
     return job_new(d, &about, "", out, err);
 }
 

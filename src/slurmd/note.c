@@ -93,6 +93,8 @@ static void take_line(struct note *n, const char *line)
 
     if (!strcmp(line, "1"))
         n->single_node = true;
+    else if (!strcmp(line, "A"))
+        n->prepared = true;
     else if (!strcmp(line, "P"))
         n->prolog_done = true;
     else if (!strcmp(line, "B"))
@@ -108,6 +110,9 @@ static void take_line(struct note *n, const char *line)
         n->grace_sec = number;
         free(n->why);
         n->why = mem_strdup(line + at);
+    } else if (sscanf(line, "p %d", &value) == 1) {
+        n->prolog_begun = true;
+        n->prolog_pid = value;
     } else if (sscanf(line, "E %d", &value) == 1) {
         n->epilog_begun = true;
         n->epilog_pid = value;

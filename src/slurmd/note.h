@@ -24,6 +24,9 @@ struct note_step {
 struct note {
     Pb__Terminate *about; /* ids, user, nodes, partition, name, directory: what scripts are told */
     bool single_node;
+    bool prepared; /* the controller asked for the prolog alone */
+    bool prolog_begun;
+    pid_t prolog_pid;            /* 0: not known */
     bool prolog_done;            /* after it */
     bool batch_started;          /* before the shepherd is told to */
     bool batch_over;             /* its end was acknowledged */
@@ -53,6 +56,8 @@ typedef void note_fn(void *ctx, const char *path);
 void note_each(const char *dir, note_fn *fn, void *ctx);
 
 #define NOTE_SINGLE "1\n"
+#define NOTE_PREPARED "A\n"
+#define NOTE_PROLOG "p %d\n" /* its pid */
 #define NOTE_PROLOG_DONE "P\n"
 #define NOTE_BATCH "B\n"
 #define NOTE_BATCH_OVER "b\n"

@@ -34,11 +34,13 @@ static int tear_down(void **state)
 static void make(const char *line)
 {
     Pb__Terminate about = PB__TERMINATE__INIT;
+    Pb__JobFacts facts = PB__JOB_FACTS__INIT;
 
     about.job_id = 42;
     about.restarts = 3;
     about.uid = 1000;
-    about.job_name = "a name\nwith G 1\nlines";
+    about.facts = &facts;
+    facts.job_name = "a name\nwith G 1\nlines";
     assert_int_equal(note_create(dir, &about, line, NULL), 0);
 }
 
@@ -85,7 +87,8 @@ static void test_what_was_done(void **state)
     static const char *const lines[] = {
         "nonsense\n", NOTE_PROLOG_DONE, "S 0 ff\n",          "S 17 123456789abcdef0\n",
         "s 17\n",     "s 99\n",         "T 30 TIME LIMIT\n", "T 5 \n",
-        "E 0\n",      "E 4711\n"};
+        "E 0\n",      "E 4711\n",       NOTE_PREPARED,       "p 0\n",
+        "p 815\n"};
     struct note n = {0};
 
     make(NOTE_SINGLE);
@@ -101,6 +104,7 @@ static void test_what_was_done(void **state)
     assert_int_equal(n.grace_sec, 5);
     assert_string_equal(n.why, "");
     assert_int_equal(n.epilog_pid, 4711);
+    assert_true(n.prepared && n.prolog_begun && n.prolog_pid == 815);
     note_done(&n);
     assert_int_equal(note_append(dir, 42, 3, "G 256\n", NULL), 0);
     assert_int_equal(note_load(path, &n, NULL), 0);

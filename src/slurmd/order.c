@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmd/order.h"
 
-#include "base/mem.h"
+#include "base/arena.h"
 #include "slurmd/events.h"
 #include "slurmd/job.h"
 #include "slurmd/launch.h"
@@ -26,26 +26,48 @@ static void end_step(struct slurmd *d, const Pb__Terminate *m)
         launch_cancel(d, j, &key);
 }
 
-static void learn(char **known, const char *news)
+static Pb__JobFacts *copy_facts(const Pb__JobFacts *m)
 {
-    if (!*known && news)
-        *known = mem_strdup(news);
+    _cleanup_str_ struct str bytes = STR_INIT;
+
+    pb_pack(&m->base, &bytes);
+    return pb__job_facts__unpack(NULL, bytes.len, (const uint8_t *)bytes.data);
 }
 
-/* The epilog is told what the controller knows now; a launch by srun has told less. */
+/* The epilog is told what the controller knows now. */
 static void take_news(struct job *j, const Pb__Terminate *m)
 {
     Pb__Terminate *about = j->note.about;
 
-    learn(&about->user_name, m->user_name);
-    learn(&about->nodes, m->nodes);
-    learn(&about->partition, m->partition);
-    learn(&about->job_name, m->job_name);
-    learn(&about->work_dir, m->work_dir);
+    if (!about->facts && m->facts)
+        about->facts = copy_facts(m->facts);
     if (m->has_exit_status) {
         about->has_exit_status = true;
         about->exit_status = m->exit_status;
     }
+    if (m->has_derived_status) {
+        about->has_derived_status = true;
+        about->derived_status = m->derived_status;
+    }
+}
+
+static void on_prepare(struct slurmd *d, const Pb__Prepare *m)
+{
+    Pb__Terminate about = PB__TERMINATE__INIT;
+    struct job *j = job_find(d, m->job_id, m->restarts);
+    struct err err = {0};
+
+    about.job_id = m->job_id;
+    about.restarts = m->restarts;
+    about.uid = m->uid;
+    about.gid = m->gid;
+    about.facts = m->facts;
+    if (!j && revoked_has(d->revoked, m->job_id, m->restarts))
+        return;
+    if (!j && job_new(d, &about, "", &j, &err))
+        report_prolog_failed(d, m->job_id, m->restarts, err.text);
+    else if (!job_is_ending(j))
+        job_prepare_alone(j);
 }
 
 static void on_terminate(struct slurmd *d, const Pb__Terminate *m)
@@ -58,7 +80,7 @@ static void on_terminate(struct slurmd *d, const Pb__Terminate *m)
         return;
     }
     if (!j && revoked_has(d->revoked, m->job_id, m->restarts)) {
-        report_job_gone(d, m->job_id, m->restarts, 0);
+        report_job_gone(d, m->job_id, m->restarts, 0, NULL);
         return;
     }
     if (!j && job_new(d, m, "", &j, &err)) {
@@ -138,6 +160,8 @@ static void take(struct slurmd *d, const Pb__NodeOrder *o)
         launch_batch(d, o->launch);
     if (o->terminate)
         on_terminate(d, o->terminate);
+    if (o->prepare)
+        on_prepare(d, o->prepare);
     if (o->signal)
         on_signal(d, o->signal);
     if (o->forget)

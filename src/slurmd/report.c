@@ -51,7 +51,20 @@ void report_step_ended(struct slurmd *d, const Pb__StepdEnded *end)
     events_push(d->events, &event);
 }
 
-void report_job_gone(struct slurmd *d, uint32_t job_id, uint32_t restarts, int epilog_status)
+void report_prolog_failed(struct slurmd *d, uint32_t job_id, uint32_t restarts, const char *text)
+{
+    Pb__NodeEvent event = PB__NODE_EVENT__INIT;
+    Pb__PrologFailed m = PB__PROLOG_FAILED__INIT;
+
+    m.job_id = job_id;
+    m.restarts = restarts;
+    m.text = (char *)text;
+    event.prolog_failed = &m;
+    events_push(d->events, &event);
+}
+
+void report_job_gone(struct slurmd *d, uint32_t job_id, uint32_t restarts, int epilog_status,
+                     const char *text)
 {
     Pb__NodeEvent event = PB__NODE_EVENT__INIT;
     Pb__JobGone m = PB__JOB_GONE__INIT;
@@ -60,6 +73,7 @@ void report_job_gone(struct slurmd *d, uint32_t job_id, uint32_t restarts, int e
     m.restarts = restarts;
     m.has_epilog_status = epilog_status != 0;
     m.epilog_status = epilog_status;
+    m.text = (char *)text;
     event.job_gone = &m;
     events_push(d->events, &event);
 }

@@ -13,7 +13,10 @@ void report_launched(struct slurmd *d, uint32_t job_id, uint32_t restarts, int c
                      const char *text, bool drain);
 void report_batch_ended(struct slurmd *d, const Pb__StepdEnded *m, bool gone);
 void report_step_ended(struct slurmd *d, const Pb__StepdEnded *m);
-void report_job_gone(struct slurmd *d, uint32_t job_id, uint32_t restarts, int epilog_status);
+/* text: what was wrong with the epilog; NULL when its status is 0, or not known. */
+void report_job_gone(struct slurmd *d, uint32_t job_id, uint32_t restarts, int epilog_status,
+                     const char *text);
+void report_prolog_failed(struct slurmd *d, uint32_t job_id, uint32_t restarts, const char *text);
 void report_trouble(struct slurmd *d, const char *reason);
 void report_signal_done(struct slurmd *d, uint32_t job_id, uint64_t nonce, int code);
 

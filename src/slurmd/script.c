@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmd/script.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
@@ -9,90 +8,63 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/str.h"
-#include "base/vec.h"
+#include "slurmd/scriptenv.h"
+
+#define LOG_ROOM "slurmd"
+#include "base/log.h"
 
 #define KILL_AFTER_MS 5000
+#define REMIND_SEC 300  /* of one that has no limit and still runs */
+#define UNLIMITED 65534 /* as slurm.conf writes it */
 
 struct run {
-    struct script_job job;
+    struct script script; /* what, path: ours */
     pid_t pid;
     struct loop_timer *timer;
+    int64_t began_ms;
     bool timed_out;
     int spawn_error;
     script_fn *done;
     void *ctx;
 };
 
-struct names {
-    VEC(char *) list;
-};
-
-static void put(struct names *n, const char *name, const char *value)
+static char *describe(const struct run *r, int status)
 {
-    if (value)
-        vec_push(&n->list, mem_printf("%s=%s", name, value));
-}
+    const struct script *s = &r->script;
 
-static void put_number(struct names *n, const char *name, long long value)
-{
-    vec_push(&n->list, mem_printf("%s=%lld", name, value));
-}
-
-char **script_environment(const struct slurmd *d, const struct script_job *job)
-{
-    const Pb__Terminate *about = job->about;
-    struct names n = {0};
-
-    put(&n, "PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
-    put(&n, "SLURM_CONF", d->conf->path);
-    put(&n, "SLURM_CLUSTER_NAME", d->conf->cluster_name);
-    put(&n, "SLURMD_NODENAME", d->name);
-    put(&n, "SLURM_SCRIPT_CONTEXT", job->is_epilog ? "epilog_slurmd" : "prolog_slurmd");
-    put_number(&n, "SLURM_JOB_ID", job->job_id);
-    put_number(&n, "SLURM_JOBID", job->job_id);
-    put_number(&n, "SLURM_JOB_RESTART_COUNT", job->restarts);
-    put_number(&n, "SLURM_JOB_UID", about->uid);
-    put_number(&n, "SLURM_UID", about->uid);
-    put_number(&n, "SLURM_JOB_GID", about->gid);
-    put(&n, "SLURM_JOB_USER", about->user_name);
-    put(&n, "SLURM_JOB_NODELIST", about->nodes);
-    put(&n, "SLURM_NODELIST", about->nodes);
-    put(&n, "SLURM_JOB_PARTITION", about->partition);
-    put(&n, "SLURM_JOB_NAME", about->job_name);
-    put(&n, "SLURM_JOB_WORK_DIR", about->work_dir);
-    if (job->is_epilog && about->has_exit_status) {
-        put_number(&n, "SLURM_JOB_EXIT_CODE", about->exit_status);
-        vec_push(&n.list,
-                 mem_printf("SLURM_JOB_EXIT_CODE2=%d:%d", WEXITSTATUS(about->exit_status),
-                            WIFSIGNALED(about->exit_status) ? WTERMSIG(about->exit_status) : 0));
-    }
-    vec_push(&n.list, NULL);
-    return n.list.data;
+    if (r->spawn_error)
+        return mem_printf("%s %s cannot be run: %s", s->what, s->path, strerror(r->spawn_error));
+    if (r->timed_out)
+        return mem_printf("%s %s did not end within %lld s", s->what, s->path,
+                          (long long)s->limit_sec);
+    if (WIFSIGNALED(status))
+        return mem_printf("%s %s was ended by signal %d", s->what, s->path, WTERMSIG(status));
+    if (WEXITSTATUS(status))
+        return mem_printf("%s %s exited with status %d", s->what, s->path, WEXITSTATUS(status));
+    return NULL;
 }
 
 static void finished(struct run *r, int status)
 {
-    const char *what = r->job.is_epilog ? "Epilog" : "Prolog";
-    _cleanup_free_ char *text = NULL;
+    _cleanup_free_ char *text = describe(r, status);
 
-    if (r->spawn_error)
-        text = mem_printf("%s %s cannot be run: %s", what, r->job.path, strerror(r->spawn_error));
-    else if (r->timed_out)
-        text = mem_printf("%s %s did not end within %d s", what, r->job.path, SCRIPT_LIMIT_SEC);
-    else if (WIFSIGNALED(status))
-        text = mem_printf("%s %s was ended by signal %d", what, r->job.path, WTERMSIG(status));
-    else if (WEXITSTATUS(status))
-        text = mem_printf("%s %s exited with status %d", what, r->job.path, WEXITSTATUS(status));
-    r->done(r->ctx, r->job.job_id, r->job.restarts, text && !status ? 1 << 8 : status, text);
+    r->done(r->ctx, r->script.job_id, r->script.restarts, text && !status ? 1 << 8 : status, text);
     loop_timer_free(r->timer);
-    free((char *)r->job.path);
+    free((char *)r->script.what);
+    free((char *)r->script.path);
     free(r);
 }
 
 static void on_exit_of(void *ctx, pid_t pid, int wait_status)
 {
     finished(ctx, wait_status);
+}
+
+static void remind(struct run *r)
+{
+    log_info("%s %s has been running for %lld s, and has no time limit", r->script.what,
+             r->script.path, (long long)(loop_mono_ms() - r->began_ms) / 1000);
+    loop_timer_set(r->timer, REMIND_SEC * 1000);
 }
 
 static void on_timer(void *ctx)
@@ -103,6 +75,10 @@ static void on_timer(void *ctx)
         finished(r, 127 << 8);
         return;
     }
+    if (!r->script.limit_sec) {
+        remind(r);
+        return;
+    }
     kill(-r->pid, r->timed_out ? SIGKILL : SIGTERM);
     r->timed_out = true;
     loop_timer_set(r->timer, KILL_AFTER_MS);
@@ -110,7 +86,7 @@ static void on_timer(void *ctx)
 
 static int spawn(const struct slurmd *d, struct run *r, char **env)
 {
-    char *const argv[] = {(char *)r->job.path, NULL};
+    char *const argv[] = {(char *)r->script.path, NULL};
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
     sigset_t set;
@@ -127,30 +103,38 @@ static int spawn(const struct slurmd *d, struct run *r, char **env)
     for (int fd = 0; fd < 3; fd++)
         posix_spawn_file_actions_adddup2(&actions, d->null_fd, fd);
     posix_spawn_file_actions_addchdir_np(&actions, "/");
-    rc = posix_spawn(&r->pid, r->job.path, &actions, &attr, argv, env);
+    rc = posix_spawn(&r->pid, r->script.path, &actions, &attr, argv, env);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attr);
     return rc;
 }
 
-pid_t script_run(struct slurmd *d, const struct script_job *job, script_fn *done, void *ctx)
+pid_t script_run(struct slurmd *d, const struct script *script, char **env, script_fn *done,
+                 void *ctx)
 {
     struct run *r = mem_new(struct run);
-    char **env = script_environment(d, job);
+    int64_t wait_sec = script->limit_sec ? script->limit_sec : REMIND_SEC;
 
-    r->job = *job;
-    r->job.about = NULL;
-    r->job.path = mem_strdup(job->path);
+    r->script = *script;
+    r->script.what = mem_strdup(script->what);
+    r->script.path = mem_strdup(script->path);
     r->done = done;
     r->ctx = ctx;
+    r->began_ms = loop_mono_ms();
     r->timer = loop_timer_new(d->loop, on_timer, r);
     r->spawn_error = spawn(d, r, env);
-    for (char **p = env; *p; p++)
-        free(*p);
-    free(env);
-    loop_timer_set(r->timer, r->spawn_error ? 0 : SCRIPT_LIMIT_SEC * 1000);
+    scriptenv_free(env);
+    loop_timer_set(r->timer, r->spawn_error ? 0 : wait_sec * 1000);
     if (r->spawn_error)
         return 0;
     loop_child(d->loop, r->pid, on_exit_of, r);
     return r->pid;
+}
+
+int64_t script_limit_sec(const struct conf *c, bool is_epilog)
+{
+    int64_t own = is_epilog ? c->epilog_timeout_sec : c->prolog_timeout_sec;
+    int64_t sec = own == UNLIMITED ? c->prolog_epilog_timeout_sec : own;
+
+    return sec == UNLIMITED ? 0 : sec;
 }

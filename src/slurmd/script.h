@@ -1,33 +1,30 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The site's scripts, Prolog and Epilog: as the daemon's own user, with a fixed environment plus
- * SLURM_* values, no shell around them, a session of their own, and a time limit.
+ * The site's programs: as the daemon's own user, with an environment of their own (scriptenv.h), no
+ * shell around them, a session of their own, and the time limit that the site has set.
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "loop/loop.h"
-#include "proto/node.pb-c.h"
 #include "slurmd/slurmd.h"
-
-#define SCRIPT_LIMIT_SEC 300 /* then SIGTERM, and SIGKILL to the session 5 s later */
 
 /* Called once with the wait status; text says in words what went wrong, NULL when it went well. */
 typedef void script_fn(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
                        const char *text);
 
-struct script_job {
+struct script {
+    const char *what, *path; /* what: "Prolog", for messages */
+    int64_t limit_sec;       /* then SIGTERM, and SIGKILL to the session 5 s later; 0: none */
     uint32_t job_id, restarts;
-    const Pb__Terminate *about;
-    bool is_epilog;
-    const char *path;
 };
 
 /* Starts it; returns its pid, or 0 when it could not be started (done is called later all the
- * same). */
-pid_t script_run(struct slurmd *d, const struct script_job *job, script_fn *done, void *ctx);
+ * same). The environment is taken over. */
+pid_t script_run(struct slurmd *d, const struct script *script, char **env, script_fn *done,
+                 void *ctx);
 
-/* The environment of such a script; the caller frees the strings and the list. For tests too. */
-char **script_environment(const struct slurmd *d, const struct script_job *job);
+/* Of slurm.conf: the limit of prologs and of epilogs, 0 for none. */
+int64_t script_limit_sec(const struct conf *c, bool is_epilog);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -30,33 +33,6 @@ static int tear_down(void **state)
 {
     loop_free(d.loop);
     return close(d.null_fd);
-}
-
-static void test_environment_is_fixed(void **state)
-{
-    Pb__Terminate about = PB__TERMINATE__INIT;
-    struct script_job job = {.job_id = 42, .about = &about, .is_epilog = true, .path = "/x"};
-    char **env;
-    bool path = false, name = false, code = false;
-
-    setenv("LD_PRELOAD", "/evil.so", 1);
-    setenv("BASH_ENV", "/evil", 1);
-    about.uid = 1000;
-    about.job_name = "x\nLD_PRELOAD=/evil.so"; /* a value, and nothing but a value */
-    about.has_exit_status = true;
-    about.exit_status = 3 << 8;
-    env = script_environment(&d, &job);
-    for (char **p = env; *p; p++) {
-        assert_true(!strncmp(*p, "SLURM", 5) || !strncmp(*p, "PATH=", 5));
-        path |= !strcmp(*p, "PATH=/usr/sbin:/usr/bin:/sbin:/bin");
-        name |= !strcmp(*p, "SLURM_JOB_NAME=x\nLD_PRELOAD=/evil.so");
-        code |= !strcmp(*p, "SLURM_JOB_EXIT_CODE2=3:0");
-        free(*p);
-    }
-    assert_true(path && name && code);
-    free(env);
-    unsetenv("LD_PRELOAD");
-    unsetenv("BASH_ENV");
 }
 
 struct outcome {
@@ -88,11 +64,10 @@ static void test_outcomes(void **state)
     };
 
     for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
-        Pb__Terminate about = PB__TERMINATE__INIT;
-        struct script_job job = {.job_id = 42, .about = &about, .path = vectors[i].path};
+        struct script script = {.what = "Prolog", .path = vectors[i].path, .job_id = 42};
         struct outcome o = {0};
 
-        script_run(&d, &job, on_done, &o);
+        script_run(&d, &script, mem_new_array(char *, 1), on_done, &o);
         loop_run(d.loop);
         assert_int_equal(o.status != 0, vectors[i].failed);
         if (vectors[i].text)
@@ -103,11 +78,54 @@ static void test_outcomes(void **state)
     }
 }
 
+static void test_limit(void **state)
+{
+    char path[] = "/tmp/script-test.XXXXXX";
+    int fd = mkstemp(path);
+    const char *text = "#!/bin/sh\nsleep 1000\n";
+    struct script script = {.what = "Epilog", .path = path, .limit_sec = 1, .job_id = 42};
+    struct outcome o = {0};
+    char **env = mem_new_array(char *, 2);
+    char want[128];
+
+    env[0] = mem_strdup("PATH=/usr/bin:/bin");
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    assert_int_equal(fchmod(fd, 0755), 0);
+    close(fd);
+    script_run(&d, &script, env, on_done, &o);
+    loop_run(d.loop);
+    assert_int_equal(o.status, SIGTERM);
+    snprintf(want, sizeof(want), "Epilog %s did not end within 1 s", path);
+    assert_string_equal(o.text, want);
+    free(o.text);
+    unlink(path);
+}
+
+static void test_limits_of_the_configuration(void **state)
+{
+    static const struct {
+        int64_t both, prolog, epilog, want_prolog, want_epilog;
+    } vectors[] = {
+        {65534, 65534, 65534, 0, 0}, {60, 65534, 65534, 60, 60}, {60, 5, 65534, 5, 60},
+        {65534, 65534, 7, 0, 7},     {0, 65534, 65534, 0, 0},    {60, 0, 1, 0, 1},
+    };
+
+    for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+        struct conf c = {.prolog_epilog_timeout_sec = vectors[i].both,
+                         .prolog_timeout_sec = vectors[i].prolog,
+                         .epilog_timeout_sec = vectors[i].epilog};
+
+        assert_int_equal(script_limit_sec(&c, false), vectors[i].want_prolog);
+        assert_int_equal(script_limit_sec(&c, true), vectors[i].want_epilog);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_environment_is_fixed),
         cmocka_unit_test(test_outcomes),
+        cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_limits_of_the_configuration),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

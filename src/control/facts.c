@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the site's scripts on the nodes are told of a job. */
+#include "control/internal.h"
+
+#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
+
+/* "4(x2),2": equal neighbours joined, as SLURM_JOB_CPUS_PER_NODE. */
+static void format_cpus(const struct job *j, struct str *out)
+{
+    const struct alloc_node *a = j->alloc.data;
+    for (size_t i = 0, same; i < j->alloc.len; i += same) {
+        for (same = 1; i + same < j->alloc.len && a[i + same].cpus == a[i].cpus; same++)
+            ;
+        str_printf(out, "%s%u", i ? "," : "", a[i].cpus);
+        if (same > 1)
+            str_printf(out, "(x%zu)", same);
+    }
+}
+
+static void take_spec(const Pb__JobSpec *spec, Pb__JobFacts *m)
+{
+    m->user_name = spec->user_name;
+    m->group_name = spec->group_name;
+    m->job_name = spec->name;
+    m->account = spec->account;
+    m->qos = spec->qos;
+    m->work_dir = spec->work_dir;
+    m->comment = spec->comment;
+    m->constraints = spec->features;
+    m->reservation = spec->reservation;
+}
+
+Pb__JobFacts *facts_make(struct control *c, const struct job *j, struct arena *arena)
+{
+    struct str nodes = STR_INIT, cpus = STR_INIT;
+    Pb__JobFacts *m = arena_alloc(arena, sizeof(*m));
+    const Pb__JobSpec *spec = job_unpack_spec(j, arena);
+    pb__job_facts__init(m);
+    if (spec)
+        take_spec(spec, m);
+    job_format_nodes(c->cluster, j, &nodes);
+    format_cpus(j, &cpus);
+    m->nodes = arena_strdup(arena, str_cstr(&nodes));
+    m->cpus_per_node = arena_strdup(arena, str_cstr(&cpus));
+    SET(m, num_nodes, (uint32_t)j->alloc.len);
+    SET(m, num_tasks, j->want.tasks);
+    m->partition = j->part ? (char *)j->part->conf.name : j->part_name;
+    str_done(&nodes);
+    str_done(&cpus);
+    return m;
+}

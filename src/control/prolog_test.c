@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Failing prologs and epilogs, and prologs at allocation (PrologFlags=Alloc). */
+#include <string.h>
+
+#include "control/fixture.h"
+
+#define NODES                                                                                      \
+    "SelectTypeParameters=CR_Core_Memory\nNodeName=n[1-4] CPUs=4 RealMemory=4000\n"                \
+    "PartitionName=a Nodes=ALL Default=YES MaxTime=60 DefMemPerCPU=500\n"
+
+static struct fixture *make(const char *lines)
+{
+    struct fixture *f = fixture_new(lines);
+    const char *names[] = {"n1", "n2", "n3", "n4"};
+    for (int i = 0; i < 4; i++)
+        fixture_register(f, names[i], "i1");
+    return f;
+}
+
+static void fail_launch(struct fixture *f, uint32_t id)
+{
+    Pb__NodeEvent e = PB__NODE_EVENT__INIT;
+    Pb__Launched m = PB__LAUNCHED__INIT;
+    m.job_id = id;
+    m.code = ERR_LAUNCH;
+    m.text = (char *)"Prolog /p exited with status 1";
+    m.has_drain = m.drain = true;
+    e.launched = &m;
+    fixture_event(f, "n1", &e);
+    fixture_gone(f, "n1", id, 0);
+}
+
+static void fail_prolog(struct fixture *f, const char *node, uint32_t id, uint32_t restarts)
+{
+    Pb__NodeEvent e = PB__NODE_EVENT__INIT;
+    Pb__PrologFailed m = PB__PROLOG_FAILED__INIT;
+    m.job_id = id;
+    m.restarts = restarts;
+    m.text = (char *)"Prolog /p exited with status 1";
+    e.prolog_failed = &m;
+    fixture_event(f, node, &e);
+}
+
+static void a_failing_prolog_drains_and_requeues_held(void **state)
+{
+    struct fixture *f = make(NODES);
+    struct caller user = FIXTURE_USER;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    uint32_t id = (uint32_t)fixture_submit(f, &user, NULL);
+    fail_launch(f, id);
+    const Pb__NodeRecord *n = fixture_node(f, &arena, "n1");
+    assert_true(n->drain);
+    assert_string_equal(n->reason, "Prolog error: Prolog /p exited with status 1, job 1");
+    for (int i = 0; i < 2; i++) {
+        const Pb__JobLive *live = fixture_job(f, &arena, id)->live;
+        assert_int_equal(live->state, PB__JOB_STATE__PENDING);
+        assert_int_equal(live->restarts, 1);
+        assert_string_equal(live->reason, "JobHeldUser");
+        assert_int_equal(fixture_launches(f, "n2", id), 0);
+        fixture_restart(f);
+        fixture_register(f, "n2", "i1");
+    }
+    Pb__JobUpdate release = PB__JOB_UPDATE__INIT;
+    release.job_id = id;
+    release.has_hold = true;
+    assert_int_equal(fixture_update_job(f, &user, &release), 0); /* by its owner */
+    assert_int_equal(fixture_launches(f, "n2", id), 1);
+    fixture_free(f);
+}
+
+static void why_it_is_held_is_told(void **state)
+{
+    struct fixture *f = make(NODES);
+    struct caller user = FIXTURE_USER;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    uint32_t id = (uint32_t)fixture_submit(f, &user, NULL);
+    fail_launch(f, id);
+    assert_string_equal(fixture_job(f, &arena, id)->live->reason_detail,
+                        "launch failed requeued held: Prolog /p exited with status 1");
+    fixture_free(f);
+}
+
+static void not_held_when_configured_so(void **state)
+{
+    struct fixture *f = make(NODES "SchedulerParameters=nohold_on_prolog_fail\n");
+    struct caller user = FIXTURE_USER;
+    uint32_t id = (uint32_t)fixture_submit(f, &user, NULL);
+    fail_launch(f, id);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
+    assert_int_equal(fixture_launches(f, "n2", id), 1);
+    fixture_free(f);
+}
+
+static void one_that_may_not_be_requeued_fails(void **state)
+{
+    struct fixture *f = make(NODES);
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.has_requeue = true;
+    uint32_t id = (uint32_t)fixture_submit(f, &user, &s);
+    fail_launch(f, id);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__FAILED);
+    fixture_free(f);
+}
+
+static void a_failing_epilog_drains(void **state)
+{
+    struct fixture *f = make(NODES);
+    struct caller user = FIXTURE_USER;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    uint32_t id = (uint32_t)fixture_submit(f, &user, NULL);
+    Pb__NodeEvent e = PB__NODE_EVENT__INIT;
+    Pb__JobGone m = PB__JOB_GONE__INIT;
+    fixture_batch_ended(f, "n1", id, 0, 0);
+    m.job_id = id;
+    m.has_epilog_status = true;
+    m.epilog_status = 1 << 8;
+    m.text = (char *)"Epilog /e exited with status 1";
+    e.job_gone = &m;
+    fixture_event(f, "n1", &e);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__COMPLETED);
+    assert_string_equal(fixture_node(f, &arena, "n1")->reason,
+                        "Epilog error: Epilog /e exited with status 1, job 1");
+    fixture_free(f);
+}
+
+static size_t prepares(const struct fixture *f, const char *node, uint32_t job)
+{
+    size_t count = 0;
+    vec_foreach (&f->orders, o) {
+        if (strcmp((*o)->node, node) != 0)
+            continue;
+        for (size_t i = 0; i < (*o)->orders->n_orders; i++)
+            count +=
+                (*o)->orders->orders[i]->prepare && (*o)->orders->orders[i]->prepare->job_id == job;
+    }
+    return count;
+}
+
+static int64_t submit_on_three(struct fixture *f)
+{
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.has_min_nodes = s.has_max_nodes = true;
+    s.min_nodes = s.max_nodes = 3;
+    s.name = (char *)"three";
+    return fixture_submit(f, &user, &s);
+}
+
+static void without_the_flag_nothing_is_prepared(void **state)
+{
+    static const char *const lines[] = {NODES "Prolog=/p\n", NODES "PrologFlags=Alloc\n",
+                                        NODES "Prolog=/p\nPrologFlags=DeferBatch\n"};
+    for (size_t i = 0; i < 3; i++) {
+        struct fixture *f = make(lines[i]);
+        uint32_t id = (uint32_t)submit_on_three(f);
+        assert_int_equal(fixture_launches(f, "n1", id), 1);
+        assert_int_equal(prepares(f, "n2", id) + prepares(f, "n1", id), 0);
+        fixture_free(f);
+    }
+}
+
+static void nodes_are_prepared_at_allocation(void **state)
+{
+    struct fixture *f = make(NODES "Prolog=/p\nPrologFlags=Alloc\n");
+    uint32_t id = (uint32_t)submit_on_three(f);
+    assert_int_equal(fixture_launches(f, "n1", id), 1);
+    assert_int_equal(prepares(f, "n1", id), 0); /* the launch does it */
+    assert_int_equal(prepares(f, "n2", id) + prepares(f, "n3", id), 2);
+    assert_int_equal(prepares(f, "n4", id), 0);
+    const Pb__JobFacts *facts = NULL;
+    vec_foreach (&f->orders, o)
+        if ((*o)->orders->orders[0]->prepare)
+            facts = (*o)->orders->orders[0]->prepare->facts;
+    assert_string_equal(facts->job_name, "three");
+    assert_string_equal(facts->nodes, "n[1-3]");
+    assert_string_equal(facts->cpus_per_node, "1(x3)");
+    assert_string_equal(facts->partition, "a");
+    fixture_clear(f);
+    fixture_register(f, "n2", "i1"); /* the order was lost */
+    assert_int_equal(prepares(f, "n2", id), 1);
+    fixture_batch_ended(f, "n1", id, 0, 0);
+    assert_true(fixture_terminates(f, "n3", id) > 0); /* it may have run something */
+    fixture_register(f, "n2", "i1");
+    assert_int_equal(prepares(f, "n2", id), 1);
+    fixture_free(f);
+}
+
+static void one_that_fails_at_allocation_requeues(void **state)
+{
+    struct fixture *f = make(NODES "Prolog=/p\nPrologFlags=Alloc\n");
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    uint32_t id = (uint32_t)submit_on_three(f);
+    fail_prolog(f, "n4", id, 0); /* not its node: only drained */
+    fail_prolog(f, "n2", id, 1); /* another attempt */
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
+    fail_prolog(f, "n3", id, 0);
+    assert_string_equal(fixture_node(f, &arena, "n3")->reason,
+                        "Prolog error: Prolog /p exited with status 1, job 1");
+    fixture_gone(f, "n1", id, 0);
+    fixture_gone(f, "n2", id, 0);
+    fixture_gone(f, "n3", id, 0);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__PENDING);
+    assert_string_equal(fixture_job(f, &arena, id)->live->reason, "JobHeldUser");
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_failing_prolog_drains_and_requeues_held),
+        cmocka_unit_test(why_it_is_held_is_told),
+        cmocka_unit_test(not_held_when_configured_so),
+        cmocka_unit_test(one_that_may_not_be_requeued_fails),
+        cmocka_unit_test(a_failing_epilog_drains),
+        cmocka_unit_test(without_the_flag_nothing_is_prepared),
+        cmocka_unit_test(nodes_are_prepared_at_allocation),
+        cmocka_unit_test(one_that_fails_at_allocation_requeues),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

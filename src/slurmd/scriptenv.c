@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmd/scriptenv.h"
+
+#include <sys/wait.h>
+
+#include "base/mem.h"
+#include "base/vec.h"
+
+struct names {
+    VEC(char *) list;
+};
+
+static void put(struct names *n, const char *name, const char *value)
+{
+    if (value)
+        vec_push(&n->list, mem_printf("%s=%s", name, value));
+}
+
+static void put_number(struct names *n, const char *name, long long value)
+{
+    vec_push(&n->list, mem_printf("%s=%lld", name, value));
+}
+
+static void put_status(struct names *n, const char *name, int status)
+{
+    vec_push(&n->list, mem_printf("%s=%d:%d", name, WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+                                  WIFSIGNALED(status) ? WTERMSIG(status) : 0));
+}
+
+static void put_base(struct names *n, const struct slurmd *d)
+{
+    put(n, "PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+    put(n, "SLURM_CONF", d->conf->path);
+    put(n, "SLURM_CLUSTER_NAME", d->conf->cluster_name);
+    put(n, "SLURMD_NODENAME", d->name);
+}
+
+static void put_facts(struct names *n, const Pb__JobFacts *f)
+{
+    put(n, "SLURM_JOB_USER", f->user_name);
+    put(n, "SLURM_JOB_GROUP", f->group_name);
+    put(n, "SLURM_JOB_NODELIST", f->nodes);
+    put(n, "SLURM_NODELIST", f->nodes);
+    put(n, "SLURM_JOB_PARTITION", f->partition);
+    put(n, "SLURM_JOB_NAME", f->job_name);
+    put(n, "SLURM_JOB_ACCOUNT", f->account);
+    put(n, "SLURM_JOB_QOS", f->qos);
+    put(n, "SLURM_JOB_WORK_DIR", f->work_dir);
+    put(n, "SLURM_JOB_COMMENT", f->comment);
+    put(n, "SLURM_JOB_CONSTRAINTS", f->constraints);
+    put(n, "SLURM_JOB_RESERVATION", f->reservation);
+    put(n, "SLURM_JOB_CPUS_PER_NODE", f->cpus_per_node);
+    if (f->has_num_nodes)
+        put_number(n, "SLURM_JOB_NUM_NODES", f->num_nodes);
+    if (f->has_num_tasks)
+        put_number(n, "SLURM_NTASKS", f->num_tasks);
+}
+
+static void put_job(struct names *n, const Pb__Terminate *about)
+{
+    put_number(n, "SLURM_JOB_ID", about->job_id);
+    put_number(n, "SLURM_JOBID", about->job_id);
+    put_number(n, "SLURM_JOB_RESTART_COUNT", about->restarts);
+    put_number(n, "SLURM_JOB_UID", about->uid);
+    put_number(n, "SLURM_UID", about->uid);
+    put_number(n, "SLURM_JOB_GID", about->gid);
+    if (about->facts)
+        put_facts(n, about->facts);
+}
+
+static char **finish(struct names *n)
+{
+    vec_push(&n->list, NULL);
+    return n->list.data;
+}
+
+char **scriptenv_prolog(const struct slurmd *d, const Pb__Terminate *about)
+{
+    struct names n = {0};
+
+    put_base(&n, d);
+    put(&n, "SLURM_SCRIPT_CONTEXT", "prolog_slurmd");
+    put_job(&n, about);
+    return finish(&n);
+}
+
+char **scriptenv_epilog(const struct slurmd *d, const Pb__Terminate *about)
+{
+    struct names n = {0};
+
+    put_base(&n, d);
+    put(&n, "SLURM_SCRIPT_CONTEXT", "epilog_slurmd");
+    put_job(&n, about);
+    if (about->has_exit_status) {
+        put_number(&n, "SLURM_JOB_EXIT_CODE", about->exit_status);
+        put_status(&n, "SLURM_JOB_EXIT_CODE2", about->exit_status);
+    }
+    if (about->has_derived_status)
+        put_number(&n, "SLURM_JOB_DERIVED_EC", about->derived_status);
+    return finish(&n);
+}
+
+void scriptenv_free(char **env)
+{
+    for (char **p = env; p && *p; p++)
+        free(*p);
+    free(env);
+}

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The site's programs around jobs: CORE-029, 100, 156, 181, 188, 223; RELIABILITY G7."""
+import json
+import os
+import pwd
+import signal
+
+import pytest
+
+from harness import ROOT, eventually
+
+USER = "nobody" if ROOT else pwd.getpwuid(os.geteuid()).pw_name
+
+SCRIPT = """#!/usr/bin/python3
+import json, os, sys
+name = os.environ["SLURM_SCRIPT_CONTEXT"] + "." + os.environ["SLURMD_NODENAME"] + "." + os.environ["SLURM_JOB_ID"]
+path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
+facts = {"env": dict(os.environ), "uid": os.getuid(), "cwd": os.getcwd(), "sid": os.getsid(0) == os.getpid(),
+         "fds": sorted(int(n) for n in os.listdir("/proc/self/fd"))}
+with open(path + ".tmp", "w") as f:
+    json.dump(facts, f)
+os.rename(path + ".tmp", path)
+"""
+
+
+def program(c, name, text):
+    path = c.dir / name
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def told(c, context, node, job):
+    path = c.dir / f"{context}_slurmd.{node}.{job}"
+    eventually(path.exists, f"{path.name}")
+    return json.loads(path.read_text())
+
+
+@pytest.fixture(scope="module")
+def watched(request):
+    """A cluster whose prolog and epilog write down what they see."""
+    from harness import Cluster
+    c = Cluster(start=False)
+    try:
+        path = program(c, "script.py", SCRIPT)
+        with c.conf_file.open("a") as f:
+            f.write(f"Prolog={path}\nEpilog={path}\n")
+        c.start()
+        yield c
+        c.stop()
+    finally:
+        c.destroy()
+
+
+HOSTILE = {"LD_PRELOAD": "/evil.so", "LD_LIBRARY_PATH": "/evil", "BASH_ENV": "/evil.sh", "ENV": "/evil.sh",
+           "PYTHONPATH": "/evil", "IFS": "x", "SLURM_JOB_PARTITION": "evil", "SLURM_JOB_NAME": "evil", "SLURM_EVIL": "1",
+           "SLURM_JOB_UID": "0", "PERL5LIB": "/evil", "HUGE": "x" * 100000}
+
+
+@pytest.mark.parametrize("how", ("sbatch", "srun"))
+def test_scripts_see_the_job_and_nothing_of_its_environment(watched, how):
+    """RELIABILITY G7; what an srun says of the job's name and partition is not taken from it."""
+    c = watched
+    options = ["-N2", "-n3", "-J", "a name", "--comment", "LD_PRELOAD=x"]
+    env = {**HOSTILE, "PATH": "/evil:" + c.environment()["PATH"]}
+    if how == "sbatch":
+        wrapped = "export LD_PRELOAD=/evil.so PATH=/evil:$PATH; SLURM_JOB_NAME=evil srun -J evil -p evil true"
+        job = c.sbatch(*options, "-o", "/dev/null", "--export=ALL", wrap=wrapped, user=USER, env=env)
+        c.wait(job)
+    else:
+        done = c.run(["srun", *options, "/bin/sh", "-c", "echo $SLURM_JOB_ID"], user=USER,
+                     env={**env, "SLURM_EXPORT_ENV": "ALL", "LD_PRELOAD": ""})
+        job = int(done.ok().split()[0])
+    owner = pwd.getpwnam(USER)
+    nodes = c.job(job)["NodeList"]
+    for context in ("prolog", "epilog"):
+        for node in c.run(["scontrol", "show", "hostnames", nodes]).ok().split():
+            seen = told(c, context, node, job)
+            e = seen["env"]
+            foreign = {k for k in e if not k.startswith("SLURM") and k not in ("PATH", "LC_CTYPE", "PWD", "_", "SHLVL")}
+            assert not foreign and "SLURM_EVIL" not in e, e
+            assert e["PATH"] == "/usr/sbin:/usr/bin:/sbin:/bin"
+            assert (seen["uid"], seen["cwd"], seen["sid"]) == (os.geteuid(), "/", True)
+            assert seen["fds"] == [0, 1, 2, 3]  # 3: the directory it lists
+            want = {"SLURM_SCRIPT_CONTEXT": f"{context}_slurmd", "SLURMD_NODENAME": node, "SLURM_JOB_ID": str(job),
+                    "SLURM_JOBID": str(job), "SLURM_JOB_PARTITION": "main", "SLURM_JOB_NAME": "a name",
+                    "SLURM_JOB_USER": USER, "SLURM_JOB_UID": str(owner.pw_uid), "SLURM_JOB_GID": str(owner.pw_gid),
+                    "SLURM_JOB_WORK_DIR": str(c.work), "SLURM_JOB_NODELIST": nodes, "SLURM_NODELIST": nodes,
+                    "SLURM_JOB_COMMENT": "LD_PRELOAD=x", "SLURM_CLUSTER_NAME": "test", "SLURM_CONF": str(c.conf_file),
+                    "SLURM_JOB_NUM_NODES": "2", "SLURM_NTASKS": "3", "SLURM_JOB_RESTART_COUNT": "0"}
+            assert {k: e.get(k) for k in want} == want
+            assert e["SLURM_JOB_CPUS_PER_NODE"] in ("2,1", "1,2", "2(x2)", "1(x2)", "2", "3,1"), e
+    assert told(c, "epilog", node, job)["env"]["SLURM_JOB_EXIT_CODE"] in ("0", "256")
+    assert "SLURM_JOB_EXIT_CODE" not in told(c, "prolog", node, job)["env"]
+
+
+def test_exit_code_reaches_the_epilog(watched):
+    job = watched.sbatch("-w", "n2", "-o", "/dev/null", wrap="exit 3")
+    watched.wait(job)
+    e = told(watched, "epilog", "n2", job)["env"]
+    assert (e["SLURM_JOB_EXIT_CODE"], e["SLURM_JOB_EXIT_CODE2"]) == ("768", "3:0")
+
+
+def test_failing_prolog_drains_and_holds(make_cluster):
+    c = make_cluster(nodes=2, start=False)
+    prolog = program(c, "prolog", "#!/bin/sh\n[ $SLURMD_NODENAME = n2 ] || exit 7\n")
+    with c.conf_file.open("a") as f:
+        f.write(f"Prolog={prolog}\n")
+    c.start()
+    job = c.sbatch("-o", "/dev/null", wrap="touch ran")
+    eventually(lambda: "Prolog error" in c.node("n1").get("Reason", ""), "n1 drained")
+    assert f"{prolog} exited with status 7, job {job}" in c.node("n1")["Reason"]
+    eventually(lambda: c.state(job) == "PENDING", "requeued")
+    assert c.job(job)["Reason"].startswith("launch_failed_requeued_held") and not (c.work / "ran").exists()
+    c.run(f"scontrol release {job}").ok()
+    assert c.wait(job)["JobState"] == "COMPLETED"
+    assert c.job(job)["BatchHost"] == "n2"
+    c.run("srun -w n1 -I true").fails()
+
+
+def test_failing_prolog_of_an_srun_drains(make_cluster):
+    c = make_cluster(nodes=1, conf="Prolog=/bin/false")
+    c.run("srun true").fails("Prolog /bin/false exited with status 1")
+    eventually(lambda: c.node("n1")["State"] == "IDLE+DRAIN", "drained")
+    assert c.node("n1")["Reason"].startswith("Prolog error: Prolog /bin/false")
+
+
+def test_failing_epilog_drains_and_frees(make_cluster):
+    c = make_cluster(nodes=2, conf="Epilog=/bin/false")
+    job = c.sbatch("-w", "n1", "-o", "/dev/null", wrap="true")
+    assert c.wait(job)["JobState"] == "COMPLETED"
+    eventually(lambda: c.node("n1")["State"] == "IDLE+DRAIN", "drained")
+    assert c.node("n1")["Reason"].startswith(f"Epilog error: Epilog /bin/false exited with status 1, job {job}")
+    assert c.node("n2")["State"] == "IDLE"
+
+
+def test_slow_scripts_meet_their_limit(make_cluster):
+    c = make_cluster(nodes=2, conf="PrologEpilogTimeout=1", start=False)
+    slow = program(c, "slow", "#!/bin/sh\nexec sleep 1000\n")
+    fast = program(c, "fast", "#!/bin/sh\n[ $SLURMD_NODENAME != n2 ] || exec sleep 1000\n")
+    with c.conf_file.open("a") as f:
+        f.write(f"Epilog={slow}\nProlog={fast}\n")
+    c.start()
+    c.wait(c.sbatch("-w", "n1", "-o", "/dev/null", wrap="true"))
+    assert f"Epilog {slow} did not end within 1 s" in c.node("n1")["Reason"]
+    job = c.sbatch("-w", "n2", "-o", "/dev/null", wrap="true")
+    eventually(lambda: f"Prolog {fast} did not end within 1 s" in c.node("n2").get("Reason", ""), "drained")
+    eventually(lambda: c.state(job) == "PENDING", "requeued")
+
+
+def test_prolog_at_allocation(make_cluster):
+    """PrologFlags=Alloc: on every node of an allocation in which nothing is started."""
+    c = make_cluster(nodes=3, conf="PrologFlags=Alloc", start=False)
+    path = program(c, "script.py", SCRIPT)
+    with c.conf_file.open("a") as f:
+        f.write(f"Prolog={path}\n")
+    c.start()
+    salloc = c.popen("salloc -N3 cat", stdin=-1)
+    job = 1
+    for node in c.names:
+        assert told(c, "prolog", node, job)["env"]["SLURM_JOB_NODELIST"] == "n[1-3]"
+    salloc.communicate()
+    c.wait(job)
+    eventually(lambda: all(c.node(n)["State"] == "IDLE" for n in c.names), "nodes are free")
+    assert not list((c.dir / "spool/n2/jobs").iterdir())
+
+
+def test_failing_prolog_at_allocation_ends_or_requeues(make_cluster):
+    c = make_cluster(nodes=3, conf="PrologFlags=Alloc", start=False)
+    path = program(c, "p", "#!/bin/sh\n[ $SLURMD_NODENAME != n2 ]\n")
+    with c.conf_file.open("a") as f:
+        f.write(f"Prolog={path}\n")
+    c.start()
+    job = c.sbatch("-N2", "-o", "/dev/null", wrap="sleep 1000")
+    eventually(lambda: c.state(job) == "PENDING", "requeued")
+    assert c.node("n2")["State"] == "IDLE+DRAIN"
+    c.run("scontrol update NodeName=n2 State=RESUME").ok()
+    c.popen("salloc -N2 sleep 1000").communicate()
+    assert c.node("n2")["State"].startswith("IDLE+DRAIN")
+    assert c.job(job + 1)["JobState"] == "FAILED"
+
+
+def test_restart_of_the_daemon_waits_for_its_prolog(make_cluster):
+    """It runs again, but never beside itself."""
+    c = make_cluster(nodes=1, start=False)
+    path = program(c, "p", "#!/bin/sh\ncd $(dirname $0)\nmkdir lock || touch twice\necho >>runs\n"
+                           "while [ ! -e go ]; do sleep 0.01; done\nrmdir lock\n")
+    with c.conf_file.open("a") as f:
+        f.write(f"Prolog={path}\n")
+    c.start()
+    job = c.sbatch("-o", "/dev/null", wrap="true")
+    eventually(lambda: (c.dir / "runs").exists(), "the prolog runs")
+    c.kill("n1", signal.SIGKILL)
+    c.start_node("n1")
+    eventually(lambda: "1 jobs of an earlier daemon" in c.tail("n1"), "adopted")
+    (c.dir / "go").touch()
+    assert c.wait(job)["JobState"] == "COMPLETED"
+    assert (c.dir / "runs").read_text() == "\n\n" and not (c.dir / "twice").exists()
