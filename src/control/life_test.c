@@ -183,6 +183,29 @@ static void register_running(struct fixture *f, const char *node, uint32_t job)
     fixture_turn(f);
 }
 
+/* Given up while its session lived: it is asked what it has, and is back when it has answered. */
+static void a_node_that_speaks_again_is_back(void **state)
+{
+    struct fixture *f = make(CONF "SlurmdTimeout=30\nReturnToService=2\n");
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    fixture_pass(f, 31 * 1000);
+    assert_int_equal(fixture_node(f, &arena, "n1")->state, PB__NODE_BASE__NODE_DOWN);
+    fixture_clear(f);
+    Pb__NodeReport beat = PB__NODE_REPORT__INIT;
+    control_node_report(f->control, "n1", &beat);
+    fixture_turn(f);
+    assert_int_equal(f->orders.len, 1);
+    assert_non_null(f->orders.data[0]->orders->orders[0]->report);
+    fixture_register(f, "n1", "i1");
+    assert_int_equal(fixture_node(f, &arena, "n1")->state, PB__NODE_BASE__NODE_IDLE);
+    fixture_clear(f);
+    control_node_report(f->control, "n1", &beat);
+    fixture_turn(f);
+    assert_int_equal(f->orders.len, 0);
+    fixture_free(f);
+}
+
 static void a_returning_node_ends_what_is_over_before_it_works(void **state)
 {
     struct fixture *f = make(CONF);
@@ -378,6 +401,7 @@ int main(void)
         cmocka_unit_test(messages_that_come_twice_act_once),
         cmocka_unit_test(a_launch_is_repeated_to_the_same_life_of_the_node_only),
         cmocka_unit_test(a_lost_node_requeues_its_jobs_and_no_others),
+        cmocka_unit_test(a_node_that_speaks_again_is_back),
         cmocka_unit_test(a_returning_node_ends_what_is_over_before_it_works),
         cmocka_unit_test(a_restart_finds_everything),
         cmocka_unit_test(a_restart_does_not_lengthen_a_limit),

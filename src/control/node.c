@@ -367,6 +367,16 @@ static void on_event(struct control *c, struct node *n, const Pb__NodeEvent *e)
         on_prolog_failed(c, n, e->prolog_failed);
 }
 
+/* It was silent for too long and given up, and its session lived: what it has and runs is not known
+ * any more. */
+static void ask_again(struct control *c, const struct node *n)
+{
+    Pb__Empty empty = PB__EMPTY__INIT;
+    Pb__NodeOrder order = PB__NODE_ORDER__INIT;
+    order.report = &empty;
+    node_send_orders(c, n, &order);
+}
+
 void control_node_report(struct control *c, const char *name, const Pb__NodeReport *r)
 {
     struct node *n = cluster_find_node(c->cluster, name);
@@ -374,6 +384,8 @@ void control_node_report(struct control *c, const char *name, const Pb__NodeRepo
     if (!n)
         return;
     node_heard(c, n);
+    if (!n->registered)
+        ask_again(c, n);
     if (r->has_free_mem_mib)
         n->free_mem_mib = r->free_mem_mib;
     if (r->has_cpu_load_centi)

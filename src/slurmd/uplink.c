@@ -327,6 +327,8 @@ void uplink_reconfigure(struct slurmd *d)
         if (logfile_open(d, &err))
             log_error("%s", err.text);
         log_info("read %s again", d->conf->path);
+        if (rpc_session_is_open(d->controller))
+            loop_timer_set(d->beat, beat_ms(d)); /* SlurmdTimeout may be another */
         uplink_register(d);
     }
     conf_report_done(&report);

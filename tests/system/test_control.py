@@ -208,3 +208,13 @@ def test_what_is_missing_is_listed(cluster):
     for word in listed:
         done = cluster.run(f"scontrol {word} 1")
         assert (done.returncode, done.stderr) == (1, f"scontrol: error: {word} is not available in this version\n")
+
+
+def test_a_shorter_timeout_ends_no_node(make_cluster):
+    """CORE-127: nodes beat as often as the new SlurmdTimeout wants."""
+    c = make_cluster(nodes=2)
+    with c.conf_file.open("a") as f:
+        f.write("SlurmdTimeout=3\n")
+    c.run("scontrol reconfigure").ok()
+    c.run("srun -N2 sleep 5").ok()
+    assert set(c.run("sinfo -h -o %t").ok().split()) <= {"idle", "comp"}
