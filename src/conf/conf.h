@@ -176,8 +176,12 @@ void conf_report_format(const struct conf_report *report, struct str *out);
  * program, /etc/slurm/slurm.conf or (CORE-059) /etc/slurm.conf. The caller frees. */
 char *conf_path(void);
 
-/* The same for a daemon, which reads /etc/slurmctld.conf or /etc/slurmd.conf when there is no other
- * (CORE-025, CORE-042). The caller frees. */
+/* What a command needs of it (CONF_CLIENT). When there is none, err says where it was looked for
+ * and what to do. */
+int conf_load_own(struct conf **out, struct err *err);
+
+/* conf_path() for a daemon, which reads /etc/slurmctld.conf or /etc/slurmd.conf when there is no
+ * other (CORE-025, CORE-042). The caller frees. */
 char *conf_path_daemon(const char *daemon);
 
 /* Reads and validates. node_name is for CONF_NODE only: a NodeName, or NULL for the row whose

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -19,6 +20,30 @@ char *conf_path(void)
     }
     bool old = access("/etc/slurm/slurm.conf", F_OK) != 0 && access("/etc/slurm.conf", F_OK) == 0;
     return mem_strdup(old ? "/etc/slurm.conf" : "/etc/slurm/slurm.conf");
+}
+
+/* A command run by somebody who has not said which cluster is meant. */
+static int none_found(struct err *err)
+{
+    const char *env = getenv("SLURM_CONF");
+    _cleanup_free_ char *prefix = path_prefix();
+
+    if (env && *env)
+        return err_set(err, -ENOENT, "%s, which SLURM_CONF names, does not exist", env);
+    return err_set(
+        err, -ENOENT,
+        "there is no slurm.conf: neither %s%s/etc/slurm/slurm.conf exists; set SLURM_CONF "
+        "to another, or run: eval \"$(sluice env)\" for a cluster of 'sluice up'",
+        prefix ? prefix : "", prefix ? "/etc/slurm.conf nor " : "");
+}
+
+int conf_load_own(struct conf **out, struct err *err)
+{
+    _cleanup_free_ char *path = conf_path();
+
+    if (access(path, F_OK) && errno == ENOENT)
+        return none_found(err);
+    return conf_load(path, CONF_CLIENT, NULL, out, NULL, err);
 }
 
 char *conf_path_daemon(const char *daemon)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "conf/conf_test_util.h"
 
@@ -145,6 +147,26 @@ static void path(void **state)
     assert_string_equal(empty, "/etc/slurm/slurm.conf");
 }
 
+/* This test's own prefix has no etc; the machine's /etc may have one. */
+static void none_there(void **state)
+{
+    struct conf *c = NULL;
+    struct err err = {0};
+
+    (void)state;
+    setenv("SLURM_CONF", "/no/such.conf", 1);
+    assert_int_equal(conf_load_own(&c, &err), -ENOENT);
+    assert_string_equal(err.text, "/no/such.conf, which SLURM_CONF names, does not exist");
+    unsetenv("SLURM_CONF");
+    if (access("/etc/slurm/slurm.conf", F_OK) == 0 || access("/etc/slurm.conf", F_OK) == 0)
+        skip();
+    assert_int_equal(conf_load_own(&c, &err), -ENOENT);
+    assert_non_null(strstr(err.text, "there is no slurm.conf: neither "));
+    assert_non_null(strstr(err.text, "nor /etc/slurm/slurm.conf exists; set SLURM_CONF"));
+    assert_non_null(strstr(err.text, "eval \"$(sluice env)\""));
+    assert_null(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -153,6 +175,7 @@ int main(void)
         cmocka_unit_test(large),
         cmocka_unit_test(report_text),
         cmocka_unit_test(path),
+        cmocka_unit_test(none_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -103,14 +103,11 @@ const struct conf *cmd_conf(void)
 {
     if (cmd.conf)
         return cmd.conf;
-    _cleanup_free_ char *path = conf_path();
-    struct conf_report report = {0};
     struct err err = {0};
-    if (conf_load(path, CONF_CLIENT, NULL, &cmd.conf, &report, &err) < 0) {
+    if (conf_load_own(&cmd.conf, &err) < 0) {
         cmd_error("%s", err.text);
         exit(cmd_exit_error());
     }
-    conf_report_done(&report);
     return cmd.conf;
 }
 

@@ -54,17 +54,15 @@ int main(int argc, char **argv)
     struct err err = {0};
     struct arena arena;
     struct conf *conf = NULL;
-    struct conf_report report = {0};
     struct Pb__JobSpec job = PB__JOB_SPEC__INIT;
     struct run_options run = {.job = &job, .immediate_ms = -1};
     int operands = read_options(&o, argc, argv);
     char *shell[] = {user_shell(), NULL};
-    char *path = conf_path();
     int status;
 
     arena_init(&arena, 0);
     opt_to_job_spec(&o, &job);
-    if (conf_load(path, CONF_CLIENT, NULL, &conf, &report, &err) < 0 ||
+    if (conf_load_own(&conf, &err) < 0 ||
         opt_check_clusters(o.clusters, conf->cluster_name, &err) < 0 ||
         origin_fill(&arena, argc, argv, o.chdir, &job, &err) < 0)
         return fail(&err);
@@ -81,10 +79,8 @@ int main(int argc, char **argv)
         job.immediate = job.has_immediate = run.immediate_ms == 0;
     }
     status = run_to_end(conf, &run);
-    conf_report_done(&report);
     conf_free(conf);
     arena_done(&arena);
     opt_done(&o);
-    free(path);
     return status;
 }

@@ -26,7 +26,6 @@ struct setup {
     struct opt opt;
     struct arena arena;
     struct conf *conf;
-    struct conf_report report;
     struct Pb__JobSpec job;
     struct Pb__StepSpec step;
     struct run_options run;
@@ -218,7 +217,6 @@ static void make_run(struct setup *s)
 
 static int run(struct setup *s, int argc, char **argv)
 {
-    char *path = conf_path();
     struct err err = {0};
 
     if (s->argc == 0) {
@@ -228,9 +226,8 @@ static int run(struct setup *s, int argc, char **argv)
     opt_print_notes(&s->opt);
     opt_print_defined(&s->opt);
     arena_init(&s->arena, 0);
-    if (conf_load(path, CONF_CLIENT, NULL, &s->conf, &s->report, &err) < 0)
+    if (conf_load_own(&s->conf, &err) < 0)
         fail(err.text);
-    free(path);
     if (opt_check_clusters(s->opt.clusters, s->conf->cluster_name, &err) < 0)
         fail(err.text);
     make_specs(s, argc, argv);
@@ -253,7 +250,6 @@ int main(int argc, char **argv)
         become_salloc(&s.opt, argc, argv);
     status = run(&s, argc, argv);
     str_done(&s.multi_prog);
-    conf_report_done(&s.report);
     conf_free(s.conf);
     arena_done(&s.arena);
     opt_done(&s.opt);
