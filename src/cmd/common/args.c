@@ -134,6 +134,12 @@ bool args_leave(const struct args_table *t, const struct args_common *common, in
     return true;
 }
 
+void args_print_cluster(const struct args_common *common, struct str *out)
+{
+    if (common->clusters)
+        str_printf(out, "CLUSTER: %s\n", cmd_conf()->cluster_name);
+}
+
 int args_iterate(const char *text, uint32_t *sec)
 {
     long long value;

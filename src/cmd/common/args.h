@@ -58,6 +58,10 @@ static inline bool args_is_info(const struct args_common *common)
     return common->help || common->usage || common->version;
 }
 
+/* "CLUSTER: name", when --clusters was given: what a list begins with that may be one of several.
+ */
+void args_print_cluster(const struct args_common *common, struct str *out);
+
 /* The seconds of --iterate: 0, or 2 after a message. */
 int args_iterate(const char *text, uint32_t *sec);
 

@@ -147,8 +147,10 @@ static void print(const struct data *d)
         listing_measure(&l, *row);
     if ((o->long_format || o->iterate_sec) && !o->noheader)
         listing_print_date(cmd_out());
-    if (!o->noheader)
+    if (!o->noheader) {
+        args_print_cluster(&o->common, cmd_out());
         listing_print_header(&l, cmd_out());
+    }
     vec_foreach (&r.list, row)
         listing_add(&l, *row);
     listing_print_rows(&l, cmd_out());

@@ -198,8 +198,10 @@ static int list_once(const struct options *o)
     } else {
         if ((o->long_format || o->iterate_sec) && !o->noheader)
             listing_print_date(cmd_out());
-        if (!o->noheader)
+        if (!o->noheader) {
+            args_print_cluster(&o->common, cmd_out());
             listing_print_header(&l.listing, cmd_out());
+        }
         listing_print_rows(&l.listing, cmd_out());
     }
     if (!json)
