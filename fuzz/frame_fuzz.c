@@ -140,7 +140,7 @@ static void close_caller(int fd)
         continue;
     close(fd);
     run(true);
-    require(!server->calls && !server->peers && server->caller_count == 0);
+    require(!server->calls && !server->callers && !server->users && !server->addresses);
 }
 
 /* The ways. */

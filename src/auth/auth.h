@@ -79,10 +79,12 @@ int auth_token_check(const struct auth_key *key, const void *token, size_t len,
                      int64_t not_before_ms, struct auth_replay *replay, struct auth_identity *who,
                      struct err *err);
 
-/* All of the above but the message: whether it is worth reading one for this token. Gives no
- * identity and remembers nothing; auth_token_check() must follow. */
+/* All of the above but the message: whether it is worth reading one for this token. Remembers
+ * nothing, and gives no identity: *payer is who asked for the token, to count the message as theirs
+ * while it is read, and whoever has seen the token may have sent it. auth_token_check() must
+ * follow. */
 int auth_token_precheck(const struct auth_key *key, const void *token, size_t len,
-                        const char *audience, int64_t now_ms, int64_t not_before_ms,
+                        const char *audience, int64_t now_ms, int64_t not_before_ms, uid_t *payer,
                         struct err *err);
 
 /* Job credentials. */

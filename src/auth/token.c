@@ -178,10 +178,14 @@ static int check_sealed(const struct auth_key *key, const uint8_t *t, size_t len
 }
 
 int auth_token_precheck(const struct auth_key *key, const void *token, size_t len,
-                        const char *audience, int64_t now_ms, int64_t not_before_ms,
+                        const char *audience, int64_t now_ms, int64_t not_before_ms, uid_t *payer,
                         struct err *err)
 {
-    return check_sealed(key, token, len, audience, now_ms, not_before_ms, err);
+    int rc = check_sealed(key, token, len, audience, now_ms, not_before_ms, err);
+
+    if (rc == 0)
+        *payer = get32((const uint8_t *)token + AT_UID);
+    return rc;
 }
 
 int auth_token_check(const struct auth_key *key, const void *token, size_t len,

@@ -54,16 +54,22 @@ static int check(const void *token, struct err *err)
 static void every_bit_counts(void **state)
 {
     uint8_t token[AUTH_TOKEN_SIZE];
+    uid_t payer = 4711;
 
     mint(token);
     for (size_t bit = 0; bit < sizeof(token) * 8; bit++) {
         token[bit / 8] ^= (uint8_t)(1u << bit % 8);
         assert_int_equal(check(token, NULL), -ERR_AUTH);
-        assert_int_equal(auth_token_precheck(&key, token, sizeof(token), AUDIENCE, NOW, 0, NULL),
-                         -ERR_AUTH);
+        assert_int_equal(
+            auth_token_precheck(&key, token, sizeof(token), AUDIENCE, NOW, 0, &payer, NULL),
+            -ERR_AUTH);
         token[bit / 8] ^= (uint8_t)(1u << bit % 8);
     }
     assert_int_equal(check(token, NULL), 0);
+    assert_int_equal(payer, 4711);
+    assert_int_equal(
+        auth_token_precheck(&key, token, sizeof(token), AUDIENCE, NOW, 0, &payer, NULL), 0);
+    assert_int_equal(payer, alice.uid);
 }
 
 static void length(void **state)

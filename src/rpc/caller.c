@@ -11,49 +11,6 @@
 
 static const struct rpc_conn_ops caller_ops;
 
-/* Counting. */
-
-static void peer_key(const struct rpc_caller *c, const struct rpc_addr *addr,
-                     struct rpc_peer_key *key)
-{
-    memset(key, 0, sizeof(*key));
-    if (c->local) {
-        key->family = AF_UNIX;
-        memcpy(key->bytes, &c->who.uid, sizeof(c->who.uid));
-        return;
-    }
-    key->family = addr->ss.ss_family;
-    if (addr->ss.ss_family == AF_INET6)
-        memcpy(key->bytes, &((const struct sockaddr_in6 *)&addr->ss)->sin6_addr, 16);
-    else
-        memcpy(key->bytes, &((const struct sockaddr_in *)&addr->ss)->sin_addr, 4);
-}
-
-/* NULL: this peer has enough. */
-static struct rpc_peer *peer_get(struct rpc_server *s, const struct rpc_peer_key *key)
-{
-    struct rpc_peer *p;
-
-    HASH_FIND(hh, s->peers, key, sizeof(*key), p);
-    if (p && p->connections >= RPC_CONNECTIONS_PER_PEER)
-        return NULL;
-    if (!p) {
-        p = mem_new(struct rpc_peer);
-        p->key = *key;
-        HASH_ADD(hh, s->peers, key, sizeof(p->key), p);
-    }
-    p->connections++;
-    return p;
-}
-
-static void peer_put(struct rpc_server *s, struct rpc_peer *p)
-{
-    if (--p->connections)
-        return;
-    HASH_DELETE(hh, s->peers, p);
-    free(p);
-}
-
 static unsigned roles_of(const struct rpc_server *s, uid_t uid, bool local)
 {
     unsigned roles = RPC_WHO_USER;
@@ -84,49 +41,52 @@ static void turn_away(struct rpc_server *s, int fd, const char *peer, const char
     rpc_server_refused(s, peer, why);
 }
 
-void rpc_caller_new(struct rpc_server *s, int fd, bool local, const struct rpc_addr *addr)
+static struct rpc_caller *add_caller(const struct rpc_caller *who, int fd)
 {
-    struct rpc_caller who = {.server = s, .local = local};
-    struct rpc_peer_key key;
+    struct rpc_caller *c = mem_dup(who, sizeof(*who));
+
+    DL_APPEND(c->server->callers, c);
+    c->conn = rpc_conn_new(c->server->io, fd, RPC_BODY_MAX, &caller_ops, c);
+    return c;
+}
+
+static void new_local(struct rpc_caller *who, int fd)
+{
     struct rpc_caller *c;
     struct err err;
 
-    if (!local) {
-        rpc_addr_format(addr, who.text);
-        rpc_net_tune(fd);
-    } else if (auth_peer(fd, &who.who, &err) < 0) {
-        turn_away(s, fd, "local", err.text);
-        return;
-    } else {
-        snprintf(who.text, sizeof(who.text), "local uid %u", (unsigned)who.who.uid);
-        who.roles = roles_of(s, who.who.uid, true);
-    }
-    peer_key(&who, addr, &key);
-    if (s->caller_count >= RPC_CONNECTIONS_MAX) {
-        turn_away(s, fd, who.text, "too many connections to this daemon; try again later");
+    if (auth_peer(fd, &who->who, &err) < 0) {
+        turn_away(who->server, fd, "local", err.text);
         return;
     }
-    who.peer = peer_get(s, &key);
-    if (!who.peer) {
-        turn_away(s, fd, who.text, "too many connections of this caller; try again later");
+    snprintf(who->text, sizeof(who->text), "local uid %u", (unsigned)who->who.uid);
+    who->roles = roles_of(who->server, who->who.uid, true);
+    if (rpc_quota_local(who, &err) < 0) {
+        turn_away(who->server, fd, who->text, err.text);
         return;
     }
-    c = mem_dup(&who, sizeof(who));
-    DL_APPEND(s->callers, c);
-    s->caller_count++;
-    c->conn = rpc_conn_new(s->io, fd, RPC_BODY_MAX, &caller_ops, c);
-    if (!local)
-        rpc_conn_expire(c->conn, RPC_IDLE_TIMEOUT_MS);
+    c = add_caller(who, fd);
+    rpc_quota_payer(c, c->who.uid);
+}
+
+void rpc_caller_new(struct rpc_server *s, int fd, bool local, const struct rpc_addr *addr)
+{
+    struct rpc_caller who = {.server = s, .local = local};
+
+    if (local) {
+        new_local(&who, fd);
+        return;
+    }
+    rpc_addr_format(addr, who.text);
+    rpc_net_tune(fd);
+    rpc_quota_stranger(add_caller(&who, fd), addr);
 }
 
 /* The record alone; its connection is closed or given away. */
 static void forget(struct rpc_caller *c)
 {
-    struct rpc_server *s = c->server;
-
-    DL_DELETE(s->callers, c);
-    s->caller_count--;
-    peer_put(s, c->peer);
+    DL_DELETE(c->server->callers, c);
+    rpc_quota_leave(c);
     free(c);
 }
 
@@ -157,6 +117,7 @@ static void session_opened(void *ctx, struct rpc_session *session, const char *n
     struct rpc_caller *c = ctx;
     struct rpc_server *s = c->server;
 
+    rpc_quota_session(c);
     if (s->events.on_session)
         s->events.on_session(s->events.ctx, session, name);
     else
@@ -199,6 +160,7 @@ static int begin_session(struct rpc_caller *c, const struct rpc_frame *f, struct
         rpc_conn_finish(c->conn);
         return 0;
     }
+    rpc_conn_share(c->conn, NULL);
     rc = rpc_session_accept(&a, f, &c->session, err);
     if (rc == 0)
         c->conn = NULL;
@@ -212,6 +174,8 @@ static int on_head(void *owner, const struct rpc_frame *f, struct err *err)
     struct rpc_caller *c = owner;
     struct rpc_server *s = c->server;
     const struct rpc_header *h = f->header;
+    uid_t payer;
+    int rc;
 
     if (h->flags & RPC_FLAG_SESSION)
         return rpc_session_check_hello(h, err);
@@ -225,8 +189,13 @@ static int on_head(void *owner, const struct rpc_frame *f, struct err *err)
         return 0;
     if (h->token_len != AUTH_TOKEN_SIZE)
         return err_set(err, -ERR_AUTH, "a request over the network needs a token");
-    return auth_token_precheck(s->opt.key, f->token, h->token_len, s->audience, loop_wall_ms(),
-                               s->started_at_ms, err);
+    rc = auth_token_precheck(s->opt.key, f->token, h->token_len, s->audience, loop_wall_ms(),
+                             s->started_at_ms, &payer, err);
+    if (rc < 0)
+        return rc;
+    rpc_quota_payer(c, payer);
+    rpc_conn_expire(c->conn, RPC_IDLE_TIMEOUT_MS); /* the message has a deadline of its own */
+    return 0;
 }
 
 static int identify(struct rpc_caller *c, const struct rpc_frame *f, unsigned *roles,
@@ -243,9 +212,10 @@ static int identify(struct rpc_caller *c, const struct rpc_frame *f, unsigned *r
     rpc_frame_hash(f->header, f->body, hash);
     rc = auth_token_check(s->opt.key, f->token, f->header->token_len, s->audience, hash,
                           loop_wall_ms(), s->started_at_ms, s->replay, &c->who, err);
-    if (rc == 0)
-        *roles = roles_of(s, c->who.uid, false);
-    return rc;
+    if (rc < 0)
+        return rc;
+    *roles = roles_of(s, c->who.uid, false);
+    return rpc_quota_user(c, *roles, err);
 }
 
 /* Answered, told to the owner, and the connection goes on: the frame was well-formed. */

@@ -31,7 +31,7 @@ struct rpc_io {
     struct rpc_conn *cursor;  /* the next one of a sweep */
     bool flush_armed, sweep_armed;
     unsigned refs;       /* its owner, its connections, and the functions at work on it */
-    size_t held, queued; /* bytes of all incomplete frames; of all outputs */
+    size_t held, queued; /* bytes of all incomplete frames in shares; of all outputs */
 };
 
 struct rpc_conn {
@@ -44,6 +44,8 @@ struct rpc_conn {
     uint32_t body_max;
 
     struct str in; /* an incomplete frame, empty between frames */
+    struct rpc_share *share;
+    size_t held; /* of 'in', as counted in share and io */
     struct rpc_header header;
     bool header_ok, token_ok;
     int64_t frame_deadline, expire_at, stalled_since, linger_until; /* mono ms; 0: none */
@@ -203,6 +205,31 @@ void rpc_conn_body_max(struct rpc_conn *c, uint32_t body_max)
     c->body_max = body_max;
 }
 
+static void set_held(struct rpc_conn *c, size_t bytes)
+{
+    if (!c->share)
+        return;
+    c->io->held += bytes - c->held;
+    c->share->held += bytes - c->held;
+    c->held = bytes;
+}
+
+void rpc_conn_share(struct rpc_conn *c, struct rpc_share *share)
+{
+    set_held(c, 0);
+    c->share = share;
+    set_held(c, c->in.len);
+}
+
+/* A share never has more than what is left for the others: so there is always something left. */
+static bool holds_too_much(const struct rpc_conn *c)
+{
+    size_t all = c->io->held;
+
+    return c->share && (c->share->held > RPC_HELD_PER_PEER || all > RPC_HELD_MAX ||
+                        c->share->held > RPC_HELD_MAX - all);
+}
+
 static void close_fd(struct rpc_conn *c)
 {
     clear_pending(c);
@@ -215,7 +242,6 @@ static void close_fd(struct rpc_conn *c)
 
 static void conn_destroy(struct rpc_conn *c)
 {
-    c->io->held -= c->in.len;
     c->io->queued -= rpc_conn_backlog(c);
     str_done(&c->in);
     str_done(&c->out);
@@ -227,6 +253,7 @@ void rpc_conn_free(struct rpc_conn *c)
 {
     if (!c || c->dead)
         return;
+    rpc_conn_share(c, NULL);
     close_fd(c);
     c->dead = true;
     if (!c->busy)
@@ -338,7 +365,7 @@ void rpc_conn_send(struct rpc_conn *c, const struct rpc_header *h, const void *t
 /* What was read of a frame that will not become complete. */
 static void drop_rest(struct rpc_conn *c)
 {
-    c->io->held -= c->in.len;
+    set_held(c, 0);
     c->frame_deadline = 0;
     if (!c->busy)
         str_done(&c->in);
@@ -409,23 +436,18 @@ static bool takes_frames(const struct rpc_conn *c)
 /* Keeps what is left of an incomplete frame, and starts its deadline. */
 static void keep_rest(struct rpc_conn *c, const uint8_t *data, size_t taken, size_t len)
 {
-    struct rpc_io *io = c->io;
-    bool own = c->in.len > 0;
-
-    if (own) {
+    if (c->in.len)
         str_consume(&c->in, taken);
-        io->held -= taken;
-    } else if (len > taken) {
+    else if (len > taken)
         str_append(&c->in, data + taken, len - taken);
-        io->held += len - taken;
-    }
+    set_held(c, c->in.len);
     if (c->in.len == 0)
         str_done(&c->in);
     if (c->in.len && !c->paused && !c->frame_deadline) {
         c->frame_deadline = loop_mono_ms() + RPC_READ_TIMEOUT_MS;
         set_timed(c);
     }
-    if (io->held > RPC_HELD_MAX && takes_frames(c)) {
+    if (holds_too_much(c) && takes_frames(c)) {
         struct err err;
         err_set(&err, -ERR_BUSY, "too many bytes of incomplete messages; try again later");
         refuse(c, NULL, &err);
@@ -439,7 +461,7 @@ static void feed(struct rpc_conn *c, const uint8_t *data, size_t len)
     if (c->in.len) {
         if (len)
             str_append(&c->in, data, len);
-        c->io->held += len;
+        set_held(c, c->in.len);
         data = (const uint8_t *)c->in.data;
         len = c->in.len;
     }

@@ -25,6 +25,11 @@ struct loop *rpc_io_loop(struct rpc_io *io);
 
 struct rpc_conn;
 
+/* Whose incomplete frames are counted together. */
+struct rpc_share {
+    size_t held;
+};
+
 struct rpc_frame {
     const struct rpc_header *header;
     const uint8_t *head; /* the header's bytes */
@@ -59,6 +64,10 @@ void rpc_conn_free(struct rpc_conn *c);
 void rpc_conn_give(struct rpc_conn *c, uint32_t body_max, const struct rpc_conn_ops *ops,
                    void *owner);
 void rpc_conn_body_max(struct rpc_conn *c, uint32_t body_max);
+
+/* What it holds counts in this share from now on, within RPC_HELD_PER_PEER and RPC_HELD_MAX; NULL,
+ * as in the beginning: it is not counted. The share outlives the connection, or its turn here. */
+void rpc_conn_share(struct rpc_conn *c, struct rpc_share *share);
 
 void rpc_conn_send(struct rpc_conn *c, const struct rpc_header *h, const void *token,
                    const void *body);

@@ -52,6 +52,8 @@ static void on_acceptable(void *ctx, int fd, unsigned ready)
         struct rpc_addr addr = {.len = sizeof(addr.ss)};
         int got = accept4(fd, (struct sockaddr *)&addr.ss, &addr.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (got < 0) {
+            if ((errno == EMFILE || errno == ENFILE) && rpc_quota_make_way(l->server))
+                continue;
             if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
                 rest(l->server, errno);
             if (errno == EINTR || errno == ECONNABORTED)

@@ -45,9 +45,12 @@ const struct rpc_info *rpc_find(unsigned number); /* NULL: unknown */
 bool rpc_allowed(const struct rpc_info *rpc, unsigned roles);
 
 /* Limits, all of them (tests at limit-1, limit, limit+1). */
-#define RPC_BODY_MAX_ANON 1024u     /* before anything was proved: the handshake of a session */
-#define RPC_BODY_MAX (16u << 20)    /* of the local socket, or when the token was found good */
-#define RPC_HELD_MAX (256u << 20)   /* bytes of frames that are not complete yet, of all callers */
+#define RPC_BODY_MAX_ANON 1024u   /* before anything was proved: the handshake of a session */
+#define RPC_BODY_MAX (16u << 20)  /* of the local socket, or when the token was found good */
+#define RPC_HELD_MAX (256u << 20) /* bytes of frames that are not complete yet, of all callers; */
+#define RPC_HELD_PER_PEER                                                                          \
+    (64u << 20)                     /* of one of them, and never more than are left for others     \
+                                     */
 #define RPC_ARENA_FACTOR 8          /* an unpacked message may take this many times its bytes, */
 #define RPC_ARENA_EXTRA (64u << 10) /* and these */
 #define RPC_REPLY_FACTOR 24         /* of a reply: an allocation of many nodes packs tightly */
@@ -58,6 +61,15 @@ bool rpc_allowed(const struct rpc_info *rpc, unsigned roles);
 #define RPC_STALL_PRESSED_MS 10000  /* when all replies together hold more than */
 #define RPC_STALL_PRESSED (64u << 20)
 #define RPC_CALLS_PER_CONNECTION 64 /* open at a time */
-#define RPC_CONNECTIONS_MAX 16384
-#define RPC_CONNECTIONS_PER_PEER 4096 /* of one uid on the local socket, or of one address */
-#define RPC_MINT_MAX 50000            /* tokens in one reply */
+
+/* Connections. Three kinds that take no room from each other: of strangers over TCP, until a token
+ * or a session proves who they are; of users; and sessions, whose callers know the key and are not
+ * limited. All are less where descriptors are few (quota.c). */
+#define RPC_STRANGERS_MAX 8192        /* beyond this the oldest of the busiest address goes */
+#define RPC_STRANGER_TIMEOUT_MS 10000 /* to prove who it is */
+#define RPC_CONNECTIONS_MAX 16384     /* of all users, */
+#define RPC_CONNECTIONS_PER_PEER                                                                   \
+    4096                             /* of one of them, and never more than are left for others    \
+                                      */
+#define RPC_CONNECTIONS_RESERVED 512 /* more, for root and the daemons' users */
+#define RPC_MINT_MAX 50000           /* tokens in one reply */

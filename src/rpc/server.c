@@ -22,6 +22,7 @@ struct rpc_server *rpc_server_new(const struct rpc_server_options *options,
     snprintf(s->audience, sizeof(s->audience), "%s", options->audience ? options->audience : "-");
     s->opt.audience = s->audience;
     s->io = rpc_io_new(options->loop);
+    rpc_quota_init(s);
     s->replay = auth_replay_new(REPLAY_MAX);
     s->started_at_ms = loop_wall_ms();
     return s;

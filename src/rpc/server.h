@@ -50,6 +50,7 @@ struct rpc_server_options {
     uid_t admin_uid;            /* SlurmUser; root always is */
     uid_t node_uid;             /* SlurmdUser: sessions name it */
     bool refuse_plain;          /* sessions only (srun's I/O port) */
+    unsigned sessions;          /* so many may begin at the same time; 0: as many as may be */
 };
 
 struct rpc_server *rpc_server_new(const struct rpc_server_options *options,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The serving side's own structures, shared by listen.c, caller.c and reply.c. */
+/* The serving side's own structures, shared by listen.c, caller.c, quota.c and reply.c. */
 #pragma once
 
 #include <netinet/in.h>
@@ -14,12 +14,15 @@
 
 /* Whose connections are counted together: an address without its port, or a uid. */
 struct rpc_peer_key {
-    uint32_t family;
+    uint32_t family; /* of an address */
     uint8_t bytes[16];
 };
 struct rpc_peer {
     struct rpc_peer_key key;
-    unsigned connections;
+    unsigned refs;                /* callers that name it */
+    unsigned connections;         /* that count here */
+    struct rpc_caller *strangers; /* of an address, the oldest first */
+    struct rpc_share share;
     UT_hash_handle hh;
 };
 
@@ -36,7 +39,9 @@ struct rpc_caller {
     struct rpc_server *server;
     struct rpc_conn *conn;       /* NULL: the session has it */
     struct rpc_session *session; /* or NULL */
-    struct rpc_peer *peer;
+    struct rpc_peer *address;    /* a stranger's; else NULL */
+    struct rpc_peer *user;       /* whose frames these are; NULL: not known yet */
+    bool counted;                /* among the user's connections */
     bool local;
     struct auth_identity who; /* local: from the kernel; TCP: of the last token, for messages */
     unsigned roles;           /* local only */
@@ -45,6 +50,7 @@ struct rpc_caller {
     unsigned open;
     bool ended; /* asks nothing more; finished with the last answer */
     struct rpc_caller *prev, *next;
+    struct rpc_caller *stranger_prev, *stranger_next; /* of the same address */
 };
 
 /* An unanswered request. */
@@ -67,14 +73,31 @@ struct rpc_server {
     int64_t started_at_ms; /* wall */
     struct rpc_listener *listeners;
     struct loop_timer *accept_timer; /* while descriptors are short */
-    struct rpc_peer *peers;
+    struct rpc_peer *users, *addresses;
+    unsigned users_max, reserved, strangers_max; /* connections */
+    unsigned user_count, stranger_count;
     struct rpc_caller *callers;
-    unsigned caller_count;
     struct rpc_call *calls; /* by number */
     uint64_t last_call;
     struct err no_sessions; /* why none may begin; code 0: they may */
     bool freeing;
 };
+
+/* quota.c */
+void rpc_quota_init(struct rpc_server *s);
+/* A caller on the local socket counts as its user, or is refused (-ERR_BUSY). */
+int rpc_quota_local(struct rpc_caller *c, struct err *err);
+/* A caller over TCP, with its connection: older ones may give way to it. */
+void rpc_quota_stranger(struct rpc_caller *c, const struct rpc_addr *addr);
+/* Descriptors are short: a stranger goes. False: there is none. */
+bool rpc_quota_make_way(struct rpc_server *s);
+/* What it sends is on this user's account. */
+void rpc_quota_payer(struct rpc_caller *c, uid_t uid);
+/* It has proved to be that user: no stranger any more, or refused (-ERR_BUSY). */
+int rpc_quota_user(struct rpc_caller *c, unsigned roles, struct err *err);
+/* It has proved that it knows the key: no stranger any more. */
+void rpc_quota_session(struct rpc_caller *c);
+void rpc_quota_leave(struct rpc_caller *c);
 
 /* caller.c: takes the descriptor. */
 void rpc_caller_new(struct rpc_server *s, int fd, bool local, const struct rpc_addr *addr);

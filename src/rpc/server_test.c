@@ -322,11 +322,14 @@ static void slow_sender(void **state)
     struct served v = {0};
     struct made m;
     struct raw slow[2], idle;
+    struct rpc_header h;
 
     serve(&v, NULL);
     make_request(&m, RPC_PING, &nothing.base, 1000, true);
     raw_tcp(&slow[0], v.port);
     raw_tcp(&idle, v.port);
+    raw_send(&idle, m.bytes.data, m.bytes.len); /* has said who it is */
+    raw_frame(&idle, &h, NULL);
     raw_send(&slow[0], m.bytes.data, 10);
     raw_take(&slow[1], rpc_net_connect_unix(socket_path));
     raw_send(&slow[1], m.bytes.data, 1);

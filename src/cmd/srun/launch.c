@@ -256,12 +256,13 @@ static void fill(struct run *run, struct Pb__LaunchTasks *m)
     m->preserve_env = o->preserve_env;
 }
 
-/* A descriptor per node: as many as we may have, after the limits for the tasks were read. */
+/* A descriptor per node, and as many for strangers who call meanwhile: what we may have, after the
+ * limits for the tasks were read. */
 static void raise_descriptor_limit(size_t nodes)
 {
     struct rlimit now;
 
-    if (getrlimit(RLIMIT_NOFILE, &now) < 0 || now.rlim_cur >= nodes + SPARE_DESCRIPTORS)
+    if (getrlimit(RLIMIT_NOFILE, &now) < 0 || now.rlim_cur >= 4 * nodes + SPARE_DESCRIPTORS)
         return;
     now.rlim_cur = now.rlim_max;
     setrlimit(RLIMIT_NOFILE, &now);

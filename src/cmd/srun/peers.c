@@ -327,7 +327,12 @@ int peers_open(struct run *run, struct peers **out, struct err *err)
     const struct rpc_server_events events = {
         .on_session = on_session, .on_refused = on_refused, .ctx = p};
     struct rpc_server_options options = {
-        .loop = run->loop, .key = &p->auth_key, .audience = "srun", .refuse_plain = true};
+        .loop = run->loop,
+        .key = &p->auth_key,
+        .audience = "srun",
+        .refuse_plain = true,
+        .sessions = (unsigned)run->step->n_layout,
+    };
     int port;
 
     p->run = run;

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * How many connections there may be, and of whom. Callers who can be told apart never shut each
+ * other out: a user has at most as many as are left for all others, so there is always one left.
+ * Strangers can not be told apart, only their addresses; of those the oldest goes when another one
+ * comes. Who means well proves itself within a turn or two of the loop, long before it is the
+ * oldest.
+ */
+#include <string.h>
+#include <sys/resource.h>
+
+#include <utlist.h>
+
+#include "base/mem.h"
+#include "rpc/server_priv.h"
+
+#define DESCRIPTORS_MIN 64 /* what the shares are made of where even less is allowed */
+
+static unsigned least(uint64_t a, uint64_t b)
+{
+    return (unsigned)(a < b ? a : b);
+}
+
+void rpc_quota_init(struct rpc_server *s)
+{
+    struct rlimit l;
+    uint64_t have = UINT64_MAX;
+
+    if (!getrlimit(RLIMIT_NOFILE, &l) && l.rlim_cur != RLIM_INFINITY)
+        have = l.rlim_cur > DESCRIPTORS_MIN ? l.rlim_cur : DESCRIPTORS_MIN;
+    s->users_max = least(RPC_CONNECTIONS_MAX, have / 4);
+    s->reserved = least(RPC_CONNECTIONS_RESERVED, have / 16);
+    s->strangers_max = least(RPC_STRANGERS_MAX, have / 8);
+    if (s->strangers_max < 2 * s->opt.sessions) /* maybe of a single address, which has half */
+        s->strangers_max = 2 * s->opt.sessions;
+}
+
+static unsigned left(unsigned max, unsigned taken)
+{
+    return max > taken ? max - taken : 0;
+}
+
+/* Peers. */
+
+static struct rpc_peer *peer_get(struct rpc_peer **table, const struct rpc_peer_key *key)
+{
+    struct rpc_peer *p;
+
+    HASH_FIND(hh, *table, key, sizeof(*key), p);
+    if (!p) {
+        p = mem_new(struct rpc_peer);
+        p->key = *key;
+        HASH_ADD(hh, *table, key, sizeof(p->key), p);
+    }
+    p->refs++;
+    return p;
+}
+
+static void peer_put(struct rpc_peer **table, struct rpc_peer *p)
+{
+    if (!p || --p->refs)
+        return;
+    HASH_DELETE(hh, *table, p);
+    free(p);
+}
+
+static struct rpc_peer *peer_of_user(struct rpc_server *s, uid_t uid)
+{
+    struct rpc_peer_key key;
+
+    memset(&key, 0, sizeof(key));
+    memcpy(key.bytes, &uid, sizeof(uid));
+    return peer_get(&s->users, &key);
+}
+
+/* Whose address it is: a host can have the whole of 127.0.0.0/8, and a /64 of IPv6. */
+static struct rpc_peer *peer_of_address(struct rpc_server *s, const struct rpc_addr *addr)
+{
+    struct rpc_peer_key key;
+
+    memset(&key, 0, sizeof(key));
+    key.family = addr->ss.ss_family;
+    if (addr->ss.ss_family == AF_INET6) {
+        memcpy(key.bytes, &((const struct sockaddr_in6 *)&addr->ss)->sin6_addr, 8);
+    } else {
+        memcpy(key.bytes, &((const struct sockaddr_in *)&addr->ss)->sin_addr, 4);
+        if (key.bytes[0] == 127)
+            memset(key.bytes + 1, 0, 3);
+    }
+    return peer_get(&s->addresses, &key);
+}
+
+/* Users. */
+
+static int count_user(struct rpc_caller *c, unsigned roles, struct err *err)
+{
+    struct rpc_server *s = c->server;
+    struct rpc_peer *p = c->user;
+    unsigned others = left(s->users_max, s->user_count);
+
+    if (roles & (RPC_WHO_ADMIN | RPC_WHO_DAEMON)) {
+        if (s->user_count >= s->users_max + s->reserved)
+            return err_set(err, -ERR_BUSY, "too many connections to this daemon; try again later");
+    } else if (others == 0) {
+        return err_set(err, -ERR_BUSY, "too many connections to this daemon; try again later");
+    } else if (p->connections >= RPC_CONNECTIONS_PER_PEER || p->connections >= others) {
+        return err_set(err, -ERR_BUSY, "too many connections of this caller; try again later");
+    }
+    p->connections++;
+    s->user_count++;
+    c->counted = true;
+    return 0;
+}
+
+int rpc_quota_local(struct rpc_caller *c, struct err *err)
+{
+    int rc;
+
+    c->user = peer_of_user(c->server, c->who.uid);
+    rc = count_user(c, c->roles, err);
+    if (rc < 0)
+        peer_put(&c->server->users, take_ptr(c->user));
+    return rc;
+}
+
+void rpc_quota_payer(struct rpc_caller *c, uid_t uid)
+{
+    bool trusted = c->local && c->roles & (RPC_WHO_ADMIN | RPC_WHO_DAEMON);
+
+    if (!c->user)
+        c->user = peer_of_user(c->server, uid);
+    rpc_conn_share(c->conn, trusted ? NULL : &c->user->share);
+}
+
+/* Strangers. */
+
+/* Of the busiest address; NULL: there is none. */
+static struct rpc_caller *oldest_stranger(struct rpc_server *s)
+{
+    struct rpc_peer *busiest = s->addresses;
+
+    for (struct rpc_peer *p = s->addresses; p; p = p->hh.next)
+        if (p->connections > busiest->connections)
+            busiest = p;
+    return busiest ? busiest->strangers : NULL;
+}
+
+static void give_way(struct rpc_caller *c)
+{
+    _cleanup_free_ char *who = mem_strdup(c->text);
+    struct rpc_server *s = c->server;
+
+    rpc_caller_free(c);
+    rpc_server_refused(s, who, "closed for newer connections: it has not said who it is");
+}
+
+bool rpc_quota_make_way(struct rpc_server *s)
+{
+    struct rpc_caller *c = oldest_stranger(s);
+
+    if (c)
+        give_way(c);
+    return c != NULL;
+}
+
+void rpc_quota_stranger(struct rpc_caller *c, const struct rpc_addr *addr)
+{
+    struct rpc_server *s = c->server;
+    struct rpc_peer *p = peer_of_address(s, addr);
+    unsigned others = left(s->strangers_max, s->stranger_count);
+
+    if (p->connections && p->connections >= others)
+        give_way(p->strangers);
+    else if (others == 0)
+        rpc_quota_make_way(s);
+    c->address = p;
+    p->connections++;
+    s->stranger_count++;
+    DL_APPEND2(p->strangers, c, stranger_prev, stranger_next);
+    rpc_conn_share(c->conn, &p->share);
+    rpc_conn_expire(c->conn, RPC_STRANGER_TIMEOUT_MS);
+}
+
+static void no_stranger(struct rpc_caller *c)
+{
+    struct rpc_peer *p = c->address;
+
+    if (!p)
+        return;
+    DL_DELETE2(p->strangers, c, stranger_prev, stranger_next);
+    p->connections--;
+    c->server->stranger_count--;
+    peer_put(&c->server->addresses, take_ptr(c->address));
+}
+
+int rpc_quota_user(struct rpc_caller *c, unsigned roles, struct err *err)
+{
+    int rc;
+
+    if (c->counted)
+        return 0;
+    rc = count_user(c, roles, err);
+    if (rc < 0)
+        return rc;
+    no_stranger(c);
+    return 0;
+}
+
+void rpc_quota_session(struct rpc_caller *c)
+{
+    no_stranger(c);
+}
+
+void rpc_quota_leave(struct rpc_caller *c)
+{
+    no_stranger(c);
+    if (c->counted) {
+        c->user->connections--;
+        c->server->user_count--;
+    }
+    peer_put(&c->server->users, take_ptr(c->user));
+}

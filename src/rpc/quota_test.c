@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How many callers there may be, who they are counted as, and who goes when there are more. */
+#include "rpc/rpc_test_server.h"
+
+#include <sys/resource.h>
+
+#include "rpc/seal.h"
+#include "rpc/server_priv.h"
+
+static const Pb__Empty nothing = PB__EMPTY__INIT;
+
+#define LOCAL ((uid_t)-1) /* over the local socket, as ourselves */
+
+static void request(struct raw *r, uid_t uid)
+{
+    struct made m;
+
+    make_request(&m, RPC_PING, &nothing.base, uid, uid != LOCAL);
+    raw_send(r, m.bytes.data, m.bytes.len);
+    made_done(&m);
+}
+
+static void ping(struct raw *r, uid_t uid)
+{
+    struct rpc_header h;
+
+    request(r, uid);
+    raw_frame(r, &h, NULL);
+    assert_int_equal(h.flags, RPC_FLAG_REPLY);
+}
+
+/* One more caller: served (text NULL), or turned away with a word. */
+static void one_more(struct served *v, uid_t uid, const char *text, struct raw *r)
+{
+    struct err err;
+
+    v->refused = 0;
+    if (uid == LOCAL)
+        raw_take(r, rpc_net_connect_unix(socket_path));
+    else
+        raw_tcp(r, v->port);
+    if (!text) {
+        ping(r, uid);
+        return;
+    }
+    if (uid != LOCAL)
+        request(r, uid);
+    raw_refused(r, -ERR_BUSY, &err);
+    assert_non_null(strstr(err.text, text));
+    run_until(raw_ended, r);
+    assert_int_equal(v->refused, 1);
+    raw_close(r);
+    settle();
+}
+
+/* Nobody takes all: each user has at most as many as are left. */
+static void shares(void **state)
+{
+    static const struct {
+        uid_t uid;
+        const char *text;
+    } rows[] = {
+        {1000, NULL},          {1000, NULL},          {1000, NULL}, {1000, NULL},
+        {1000, "this caller"}, {1001, NULL},          {1001, NULL}, {1001, "this caller"},
+        {1002, NULL},          {1002, "this caller"}, {1003, NULL}, {1004, "this daemon"},
+        {1003, "this daemon"}, {LOCAL, NULL},         {0, NULL},    {LOCAL, "this daemon"},
+        {0, "this daemon"},
+    };
+    struct served v = {0};
+    struct raw r[sizeof(rows) / sizeof(rows[0])], again;
+
+    serve(&v, NULL);
+    v.server->users_max = 8;
+    v.server->reserved = 2; /* for daemons and root */
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        one_more(&v, rows[i].uid, rows[i].text, &r[i]);
+    raw_close(&r[0]);
+    settle();
+    one_more(&v, 1004, "this daemon", &again); /* ours are beyond what users may have */
+    for (size_t i = 1; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (!rows[i].text)
+            raw_close(&r[i]);
+    settle();
+    one_more(&v, 1004, NULL, &again);
+    raw_close(&again);
+    settle();
+    assert_int_equal(v.server->user_count, 0);
+    assert_null(v.server->users);
+    assert_null(v.server->addresses);
+    rpc_server_free(v.server);
+}
+
+static void per_user(void **state)
+{
+    struct served v = {0};
+    struct raw first, second, third, other;
+    const unsigned pretend = RPC_CONNECTIONS_PER_PEER - 2;
+
+    serve(&v, NULL);
+    v.server->users_max = 4 * RPC_CONNECTIONS_PER_PEER;
+    one_more(&v, 1000, NULL, &first);
+    assert_int_equal(HASH_COUNT(v.server->users), 1);
+    v.server->users->connections += pretend; /* as if they had that many more */
+    one_more(&v, 1000, NULL, &second);
+    one_more(&v, 1000, "this caller", &third);
+    one_more(&v, 1001, NULL, &other);
+    raw_close(&second);
+    settle();
+    one_more(&v, 1000, NULL, &third);
+    v.server->callers->user->connections -= pretend;
+    raw_close(&first);
+    raw_close(&third);
+    raw_close(&other);
+    settle();
+    assert_null(v.server->users);
+    rpc_server_free(v.server);
+}
+
+/* A server where descriptors are few takes fewer of each kind. */
+static void few_descriptors(void **state)
+{
+    struct served v = {0};
+    struct rlimit before, tight;
+
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    tight = before;
+    tight.rlim_cur = 256;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
+    serve(&v, NULL);
+    assert_int_equal(v.server->users_max, 64);
+    assert_int_equal(v.server->reserved, 16);
+    assert_int_equal(v.server->strangers_max, 32);
+    v.server->opt.sessions = 100;
+    rpc_quota_init(v.server);
+    assert_int_equal(v.server->strangers_max, 200);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    rpc_server_free(v.server);
+}
+
+static void begin_session(struct raw *r, struct rpc_transcript *t, struct auth_key *k)
+{
+    struct rpc_header h = {
+        .version = RPC_VERSION, .flags = RPC_FLAG_SESSION, .body_len = sizeof(struct rpc_hello)};
+    _cleanup_str_ struct str out = STR_INIT, body = STR_INIT;
+    struct rpc_hello_reply reply;
+
+    rpc_hello_make("n1", &t->connecting);
+    rpc_frame_append(&out, &h, NULL, &t->connecting);
+    raw_send(r, out.data, out.len);
+    raw_frame(r, &h, &body);
+    assert_int_equal(body.len, sizeof(reply));
+    memcpy(&reply, body.data, sizeof(reply));
+    t->accepting = reply.hello;
+}
+
+static void end_handshake(struct raw *r, const struct rpc_transcript *t)
+{
+    struct rpc_header h = {
+        .version = RPC_VERSION, .flags = RPC_FLAG_SESSION, .body_len = AUTH_MAC_SIZE, .id = 2};
+    _cleanup_str_ struct str out = STR_INIT;
+    uint8_t proof[AUTH_MAC_SIZE];
+
+    rpc_seal_proof(&key, t, true, proof);
+    rpc_frame_append(&out, &h, NULL, proof);
+    raw_send(r, out.data, out.len);
+}
+
+static bool has_session(void *ctx)
+{
+    return ((struct served *)ctx)->sessions > 0;
+}
+
+/* The oldest stranger goes, also in the middle of a handshake; whoever has said who it is stays. */
+static void strangers(void **state)
+{
+    struct served v = {0};
+    struct raw user, node, half, idle[8], local;
+    struct rpc_transcript t;
+
+    serve(&v, NULL);
+    v.server->strangers_max = 8; /* one address has at most as many as are left */
+    raw_tcp(&user, v.port);
+    ping(&user, 1000);
+    raw_tcp(&node, v.port);
+    begin_session(&node, &t, &key);
+    end_handshake(&node, &t);
+    run_until(has_session, &v);
+    assert_int_equal(v.server->stranger_count, 0);
+    assert_null(v.server->addresses);
+    raw_tcp(&half, v.port);
+    begin_session(&half, &t, &key);
+    for (int i = 0; i < 3; i++)
+        raw_tcp(&idle[i], v.port);
+    settle();
+    assert_int_equal(v.server->stranger_count, 4);
+    assert_int_equal(v.refused, 0);
+    raw_tcp(&idle[3], v.port);
+    run_until(raw_ended, &half);
+    assert_int_equal(v.refused, 1);
+    assert_non_null(strstr(v.why, "not said who it is"));
+    for (int i = 4; i < 8; i++)
+        raw_tcp(&idle[i], v.port);
+    for (int i = 0; i < 4; i++)
+        run_until(raw_ended, &idle[i]);
+    settle();
+    assert_int_equal(v.refused, 5);
+    assert_int_equal(v.server->stranger_count, 4);
+    ping(&idle[7], 1001); /* the newest are served, and who was served before */
+    ping(&user, 1000);
+    one_more(&v, LOCAL, NULL, &local);
+    assert_false(node.eof);
+    raw_close(&local);
+    raw_close(&user);
+    raw_close(&node);
+    raw_close(&half);
+    for (int i = 0; i < 8; i++)
+        raw_close(&idle[i]);
+    settle();
+    assert_int_equal(v.server->stranger_count, 0);
+    assert_null(v.server->addresses);
+    rpc_server_free(v.server);
+}
+
+static void raw_from(struct raw *r, const char *from, int port)
+{
+    struct rpc_addr here, there;
+    int fd;
+
+    assert_int_equal(rpc_net_resolve(from, 0, true, &here, NULL), 1);
+    assert_int_equal(rpc_net_resolve("127.0.0.1", (uint16_t)port, true, &there, NULL), 1);
+    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&here.ss, here.len), 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&there.ss, there.len), 0);
+    raw_take(r, fd);
+}
+
+/* All names of this host are one address; those of the busiest go first. */
+static void addresses(void **state)
+{
+    struct served v = {0};
+    struct raw busy[4], other;
+    struct rpc_peer lonely = {.connections = 1};
+    int port;
+
+    serve(&v, NULL);
+    v.server->strangers_max = 8;
+    raw_from(&busy[0], "127.0.0.2", v.port);
+    raw_from(&busy[1], "127.9.9.9", v.port);
+    settle();
+    assert_int_equal(HASH_COUNT(v.server->addresses), 1);
+    assert_int_equal(v.server->addresses->connections, 2);
+    port = rpc_server_listen_tcp(v.server, "::1", 0, NULL);
+    if (port > 0) {
+        struct rpc_addr six;
+        bool pending;
+
+        assert_int_equal(rpc_net_resolve("::1", (uint16_t)port, true, &six, NULL), 1);
+        v.server->stranger_count = 8; /* as if others had the rest */
+        HASH_ADD(hh, v.server->addresses, key, sizeof(lonely.key), (&lonely));
+        raw_take(&other, rpc_net_connect(&six, &pending));
+        run_until(raw_ended, &busy[0]);
+        settle();
+        assert_false(busy[1].eof);
+        assert_int_equal(HASH_COUNT(v.server->addresses), 3);
+        HASH_DEL(v.server->addresses, (&lonely));
+        v.server->stranger_count -= 6;
+        raw_close(&other);
+    }
+    raw_close(&busy[0]);
+    raw_close(&busy[1]);
+    settle();
+    assert_int_equal(v.server->stranger_count, 0);
+    rpc_server_free(v.server);
+}
+
+static void stranger_deadline(void **state)
+{
+    struct served v = {0};
+    struct raw idle, user;
+
+    serve(&v, NULL);
+    raw_tcp(&idle, v.port);
+    raw_tcp(&user, v.port);
+    ping(&user, 1000);
+    settle();
+    clock_ahead_ms = RPC_STRANGER_TIMEOUT_MS;
+    run_until(raw_ended, &idle);
+    settle();
+    assert_false(user.eof);
+    clock_ahead_ms = RPC_IDLE_TIMEOUT_MS;
+    run_until(raw_ended, &user);
+    raw_close(&idle);
+    raw_close(&user);
+    rpc_server_free(v.server);
+}
+
+/* Without a free descriptor a stranger gives its own away. */
+static void last_descriptor(void **state)
+{
+    struct served v = {0};
+    struct rlimit before, tight;
+    struct raw idle, local;
+    int probe;
+
+    serve(&v, NULL);
+    raw_tcp(&idle, v.port);
+    settle();
+    assert_int_equal(v.server->stranger_count, 1);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    raw_take(&local, rpc_net_connect_unix(socket_path)); /* waits in the listener's queue */
+    probe = dup(0);
+    assert_true(probe >= 0);
+    close(probe);
+    tight = before;
+    tight.rlim_cur = (rlim_t)probe;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
+    ping(&local, LOCAL);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    run_until(raw_ended, &idle);
+    raw_close(&idle);
+    raw_close(&local);
+    rpc_server_free(v.server);
+}
+
+/* A large message up to its last byte. */
+static void send_half(struct raw *r, struct served *v, uid_t uid, struct made *m)
+{
+    Pb__JobIdRequest job = PB__JOB_ID_REQUEST__INIT;
+
+    make_request(m, RPC_JOB_SCRIPT, &job.base, uid, true);
+    /* A field that nobody knows. */
+    str_append(&m->body, "\xfa\x3f\x80\x80\x40", 5);
+    for (int i = 0; i < 1 << 20; i++)
+        str_putc(&m->body, 'x');
+    seal_request(m, uid);
+    raw_tcp(r, v->port);
+    raw_send(r, m->bytes.data, m->bytes.len - 1);
+}
+
+/* What is not complete is on its sender's account, and nobody else's. */
+static void half_frames(void **state)
+{
+    struct served v = {0};
+    struct raw first, second, other;
+    struct made m, n, o;
+    struct rpc_header h;
+    struct rpc_peer *p;
+    struct err err;
+
+    serve(&v, NULL);
+    send_half(&first, &v, 1000, &m);
+    settle();
+    p = v.server->users;
+    assert_non_null(p);
+    assert_int_equal(p->share.held, m.bytes.len - 1);
+    assert_int_equal(v.server->addresses->share.held, 0);
+    p->share.held += RPC_HELD_PER_PEER - m.bytes.len; /* as if they held more */
+    send_half(&second, &v, 1000, &n);
+    raw_refused(&second, -ERR_BUSY, &err);
+    assert_non_null(strstr(err.text, "incomplete"));
+    send_half(&other, &v, 1001, &o);
+    raw_send(&other, o.bytes.data + o.bytes.len - 1, 1);
+    raw_frame(&other, &h, NULL);
+    raw_send(&first, m.bytes.data + m.bytes.len - 1, 1);
+    raw_frame(&first, &h, NULL);
+    p->share.held -= RPC_HELD_PER_PEER - m.bytes.len;
+    assert_int_equal(p->share.held, 0);
+    raw_close(&first);
+    raw_close(&second);
+    raw_close(&other);
+    made_done(&m);
+    made_done(&n);
+    made_done(&o);
+    settle();
+    assert_null(v.server->users);
+    rpc_server_free(v.server);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(shares),    TEST(per_user),          TEST(few_descriptors), TEST(strangers),
+        TEST(addresses), TEST(stranger_deadline), TEST(last_descriptor), TEST(half_frames),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
