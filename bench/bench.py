@@ -8,6 +8,7 @@ usage: bench.py --prefix PREFIX [--quick] [--alone] [--nodes N] [--pending N] [-
 import argparse
 import os
 import pathlib
+import resource
 import statistics
 import subprocess
 import sys
@@ -59,12 +60,12 @@ def rss_kib(pid):
 def timed(system, line):
     """Wall and CPU milliseconds of one command as a process."""
     env = system.environment()
-    start, before = time.perf_counter(), os.times()
+    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(line, env=env, cwd=system.work, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    wall, after = time.perf_counter() - start, os.times()
+    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != 0:
         sys.exit(f"bench: {system.name}: {line}: {done.stderr.decode()}")
-    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return wall * 1000, cpu * 1000
 
 

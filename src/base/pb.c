@@ -108,3 +108,49 @@ const ProtobufCFieldDescriptor *pb_find_oversized(const ProtobufCMessage *m, siz
     }
     return NULL;
 }
+
+/* The bytes of a varint at 'at', and its value; 0: it does not end. */
+static size_t varint(const uint8_t *at, const uint8_t *end, uint64_t *value)
+{
+    *value = 0;
+    for (size_t i = 0; i < 10 && at + i < end; i++) {
+        *value |= (uint64_t)(at[i] & 0x7f) << (7 * i);
+        if (!(at[i] & 0x80))
+            return i + 1;
+    }
+    return 0;
+}
+
+/* The bytes of the value behind a tag; 0: it does not parse. */
+static size_t wire_size(unsigned kind, const uint8_t *at, const uint8_t *end)
+{
+    uint64_t n;
+    size_t head = varint(at, end, &n);
+    switch (kind) {
+    case 0:
+        return head;
+    case 1:
+        return 8;
+    case 2:
+        return head && n <= (uint64_t)(end - at) - head ? head + (size_t)n : 0;
+    case 5:
+        return 4;
+    default:
+        return 0;
+    }
+}
+
+void pb_pick_fields(const void *data, size_t len, uint64_t wanted, struct str *out)
+{
+    const uint8_t *at = data, *end = at + len;
+    while (at < end) {
+        uint64_t tag;
+        size_t head = varint(at, end, &tag);
+        size_t size = head ? wire_size(tag & 7, at + head, end) : 0;
+        if (!size || size > (size_t)(end - at) - head)
+            return;
+        if (tag >> 3 < 64 && wanted >> (tag >> 3) & 1)
+            str_append(out, at, head + size);
+        at += head + size;
+    }
+}

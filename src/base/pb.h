@@ -10,6 +10,8 @@
 
 #include <protobuf-c/protobuf-c.h>
 
+#include "base/str.h"
+
 /* The field of a message type, or NULL. */
 const ProtobufCFieldDescriptor *pb_find_field(const ProtobufCMessageDescriptor *type,
                                               const char *name);
@@ -28,6 +30,10 @@ bool pb_same_field(const ProtobufCMessage *a, const ProtobufCMessage *b,
  * more than 'text' bytes; else the field that has. */
 const ProtobufCFieldDescriptor *pb_find_oversized(const ProtobufCMessage *m, size_t items,
                                                   size_t text);
+
+/* Appends of a packed message the fields whose bit is set in 'wanted' (numbers below 64), whole and
+ * unchanged. What does not parse ends it. */
+void pb_pick_fields(const void *data, size_t len, uint64_t wanted, struct str *out);
 
 #define pb_each_field(type, field)                                                                 \
     for (const ProtobufCFieldDescriptor *field = (type)->fields;                                   \

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/arena.h"
 #include "proto/job.pb-c.h"
 
 static const ProtobufCMessageDescriptor *const type = &pb__job_spec__descriptor;
@@ -108,6 +109,39 @@ static void what_is_too_large_is_found_at_any_depth(void **state)
     assert_string_equal(pb_find_oversized(&s.base, 1, 2)->name, "request_id");
 }
 
+static void fields_are_picked_from_packed_bytes(void **state)
+{
+    Pb__JobSpec s = sample();
+    struct str packed = STR_INIT, some = STR_INIT;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    pb_pack(&s.base, &packed);
+    pb_pick_fields(packed.data, packed.len, 1u << 1 | 1u << 17, &some); /* name, memory per node */
+    const Pb__JobSpec *t = arena_unpack(&arena, type, some.data, some.len);
+    assert_non_null(t);
+    assert_string_equal(t->name, "x");
+    assert_true(t->mem_per_node_mib == UINT64_MAX - 1);
+    assert_false(t->has_min_nodes || t->has_exclusive || t->has_nice || t->has_request_id);
+    str_clear(&some);
+    pb_pick_fields(packed.data, packed.len, UINT64_MAX, &some);
+    assert_int_equal(some.len, packed.len);
+    assert_memory_equal(some.data, packed.data, packed.len);
+    for (size_t len = 0; len < packed.len; len++) { /* cut anywhere: no more than what is whole */
+        str_clear(&some);
+        pb_pick_fields(packed.data, len, UINT64_MAX, &some);
+        assert_true(some.len <= len);
+    }
+    static const uint8_t bad[][3] = {
+        {0x80, 0x80, 0x80}, {0x0a, 0xff, 0x01}, {0x0b, 0, 0}, {0x09, 1, 2}};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        str_clear(&some);
+        pb_pick_fields(bad[i], sizeof(bad[i]), UINT64_MAX, &some);
+        assert_int_equal(some.len, 0);
+    }
+    str_done(&packed);
+    str_done(&some);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -115,6 +149,7 @@ int main(void)
         cmocka_unit_test(fields_are_found_copied_and_compared),
         cmocka_unit_test(values_that_differ_are_not_the_same),
         cmocka_unit_test(what_is_too_large_is_found_at_any_depth),
+        cmocka_unit_test(fields_are_picked_from_packed_bytes),
         cmocka_unit_test(every_field_is_walked_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

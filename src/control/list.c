@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/pb.h"
 #include "control/filter.h"
 #include "control/internal.h"
 
@@ -37,33 +38,55 @@ static size_t first_job(const struct cluster *c, uint64_t cursor)
     return low;
 }
 
-static void add_job(struct control *c, struct job *j, bool steps, struct str *out)
+#define BIT(field) (UINT64_C(1) << (field))
+/* Of JobSpec: name, partition, nodes, tasks and CPUs, batch, whose. Of JobLive: all but where. */
+#define BRIEF_SPEC                                                                                 \
+    (BIT(1) | BIT(2) | BIT(11) | BIT(12) | BIT(13) | BIT(14) | BIT(16) | BIT(35) | BIT(52) |       \
+     BIT(53) | BIT(54))
+#define BRIEF_LIVE (~BIT(21))
+
+static void put_brief(const struct job *j, struct str *out)
+{
+    struct str part = STR_INIT;
+    pb_pick_fields(j->spec.data, j->spec.len, BRIEF_SPEC, &part);
+    pb_pack_field(1, part.data, part.len, out);
+    str_clear(&part);
+    pb_pick_fields(j->live.data, j->live.len, BRIEF_LIVE, &part);
+    pb_pack_field(2, part.data, part.len, out);
+    str_done(&part);
+}
+
+static void add_job(struct control *c, struct job *j, const Pb__JobFilter *f, struct str *record,
+                    struct str *out)
 {
     if (j->dirty || j->sched_at != j->shown_sched_at)
         job_pack_live(c->cluster, j);
-    struct str record = STR_INIT;
-    if (steps) {
-        job_pack_record(j, &record);
+    str_clear(record);
+    if (f->has_with_steps && f->with_steps) {
+        job_pack_record(j, record);
+    } else if (f->has_brief && f->brief) {
+        put_brief(j, record);
     } else {
-        pb_pack_field(1, j->spec.data, j->spec.len, &record);
-        pb_pack_field(2, j->live.data, j->live.len, &record);
+        pb_pack_field(1, j->spec.data, j->spec.len, record);
+        pb_pack_field(2, j->live.data, j->live.len, record);
     }
-    pb_pack_field(1, record.data, record.len, out);
-    str_done(&record);
+    pb_pack_field(1, record->data, record->len, out);
 }
 
 bool control_list_jobs(struct control *c, const struct caller *who, const Pb__JobFilter *f,
                        uint64_t *cursor, size_t budget, struct str *out)
 {
     struct filter filter;
+    struct str record = STR_INIT;
     filter_init(&filter, c->conf, f);
     size_t start = out->len, i = first_job(c->cluster, *cursor);
     for (; i < c->cluster->jobs.len && out->len - start <= budget; i++) {
         struct job *j = c->cluster->jobs.data[i];
         if (state_matches(j, f) && filter_matches(&filter, j))
-            add_job(c, j, f->has_with_steps && f->with_steps, out);
+            add_job(c, j, f, &record, out);
         *cursor = (uint64_t)j->id + 1;
     }
+    str_done(&record);
     filter_done(&filter);
     if (i < c->cluster->jobs.len)
         return true;

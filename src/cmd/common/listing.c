@@ -18,10 +18,8 @@ void listing_init(struct listing *l, const struct listing_table *table)
 
 static void drop_rows(struct listing *l)
 {
-    vec_foreach (&l->rows, row) {
-        free((*row)->text);
+    vec_foreach (&l->rows, row)
         free(*row);
-    }
     vec_clear(&l->rows);
 }
 
@@ -34,6 +32,8 @@ void listing_done(struct listing *l)
     vec_done(&l->keys);
     vec_done(&l->rows);
     str_done(&l->scratch);
+    str_done(&l->cell);
+    str_done(&l->line);
 }
 
 size_t listing_text_width(const char *s, size_t len)
@@ -147,17 +147,18 @@ static bool is_hidden_null(const struct listing_column *c, const struct listing_
 static void put_column(struct listing *l, const struct listing_column *c, const void *record,
                        struct str *out)
 {
-    _cleanup_str_ struct str cell = STR_INIT;
-    struct listing_value v = {.whole = is_whole_title(c->field->title)};
+    struct listing_value v = {0};
+    str_clear(&l->cell);
     if (record) {
         str_clear(&l->scratch);
         v = c->field->get(record, &l->scratch);
         if (!is_hidden_null(c, &v))
-            put_value(&v, &cell);
+            put_value(&v, &l->cell);
     } else {
-        str_puts(&cell, c->field->title);
+        v.whole = is_whole_title(c->field->title);
+        str_puts(&l->cell, c->field->title);
     }
-    put_cell(c, str_cstr(&cell), cell.len, v.whole, v.mark, out);
+    put_cell(c, str_cstr(&l->cell), l->cell.len, v.whole, v.mark, out);
 }
 
 void listing_measure(struct listing *l, const void *record)
@@ -189,31 +190,36 @@ static void put_line(struct listing *l, const void *record, struct str *out)
     str_putc(out, '\n');
 }
 
+/* A row is one piece of memory: its sort keys, its line, and the texts of the keys. */
 void listing_add(struct listing *l, const void *record)
 {
-    _cleanup_str_ struct str line = STR_INIT;
+    struct str *line = &l->line;
     size_t head = sizeof(struct listing_row) + l->keys.len * sizeof(struct listing_sort_value);
-    struct listing_row *row = mem_alloc(head);
-    put_line(l, record, &line);
-    size_t line_len = line.len;
+    str_clear(line);
+    put_line(l, record, line);
+    size_t line_len = line->len;
+    struct listing_sort_value *keys = mem_new_array(struct listing_sort_value, l->keys.len + 1);
     for (size_t i = 0; i < l->keys.len; i++) {
         str_clear(&l->scratch);
         struct listing_value v = l->keys.data[i].field->get(record, &l->scratch);
-        row->key[i].number = v.number;
-        row->key[i].last = v.last;
-        row->key[i].natural = v.key;
+        keys[i] = (struct listing_sort_value){.number = v.number, .last = v.last, .natural = v.key};
         if (v.key || v.kind == LISTING_TEXT || v.kind == LISTING_BLANK) {
             const char *text = v.key ? v.key : v.text ? v.text : "";
-            /* An offset for now: the buffer may move. */
-            row->key[i].text = (const char *)(uintptr_t)(line.len + 1);
-            str_append(&line, text, strlen(text) + 1);
+            /* An offset for now: it has no place yet. */
+            keys[i].text = (const char *)(uintptr_t)(line->len + 1);
+            str_append(line, text, strlen(text) + 1);
         }
     }
+    struct listing_row *row = mem_alloc(head + line->len + 1);
     row->len = line_len;
-    row->text = str_take(&line);
-    for (size_t i = 0; i < l->keys.len; i++)
-        if (row->key[i].text)
-            row->key[i].text = row->text + (uintptr_t)row->key[i].text - 1;
+    row->text = (char *)row + head;
+    memcpy(row->text, str_cstr(line), line->len + 1);
+    for (size_t i = 0; i < l->keys.len; i++) {
+        row->key[i] = keys[i];
+        if (keys[i].text)
+            row->key[i].text = row->text + (uintptr_t)keys[i].text - 1;
+    }
+    free(keys);
     vec_push(&l->rows, row);
 }
 

@@ -72,7 +72,7 @@ struct listing {
     VEC(struct listing_column) columns;
     VEC(struct listing_key) keys;
     VEC(struct listing_row *) rows;
-    struct str scratch;
+    struct str scratch, cell, line; /* buffers of the row being made */
 };
 
 void listing_init(struct listing *l, const struct listing_table *table);

@@ -156,7 +156,9 @@ static struct listing_value reason_list(const Pb__JobRecord *job, struct str *ou
     const Pb__JobLive *live = job->live;
     if (live->state != PB__JOB_STATE__PENDING && !has_failed(live))
         return HOSTS(live->nodes);
-    str_printf(out, "(%s)", job_state_sentence(live));
+    str_putc(out, '(');
+    str_puts(out, job_state_sentence(live));
+    str_putc(out, ')');
     return BLANK(str_cstr(out));
 }
 

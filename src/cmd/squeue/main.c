@@ -97,6 +97,13 @@ static void put_states(const struct options *o, Pb__JobFilter *filter, Pb__JobSt
         filter->has_completing = filter->completing = 1;
 }
 
+/* The tables that squeue prints of itself need little of a job; other formats may need all. */
+static bool is_brief(const struct options *o)
+{
+    return !o->format && !o->format_long && !o->sort && !o->json && !o->yaml && !o->accounts &&
+           !o->qos && !o->licenses && !o->reservation;
+}
+
 static int list_jobs(struct list *l, struct err *err)
 {
     const struct options *o = l->options;
@@ -114,6 +121,7 @@ static int list_jobs(struct list *l, struct err *err)
     filter.name = o->names.data;
     filter.n_name = o->names.len;
     filter.nodes = (char *)o->nodes;
+    filter.has_brief = filter.brief = is_brief(o);
     put_states(o, &filter, states);
     int r = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_jobs, l, err);
     if (r == 0 && o->ids.len == 1 && l->seen == 0 && !o->states.all) {
