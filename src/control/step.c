@@ -112,6 +112,8 @@ static uint64_t memory_wanted(const struct layout *l, const struct alloc_node *a
     if (!s->has_mem_per_cpu_mib)
         return 0;
     uint64_t cpus = (uint64_t)tasks * l->cpus_per_task;
+    if (l->overcommit && cpus > a->cpus)
+        cpus = a->cpus; /* the job has no more of them, nor of memory */
     bool wraps = cpus && s->mem_per_cpu_mib > UINT64_MAX / cpus;
     return wraps ? UINT64_MAX : s->mem_per_cpu_mib * cpus;
 }
@@ -123,8 +125,10 @@ static uint32_t memory_fits(const struct layout *l, const struct alloc_node *a, 
     uint64_t one = memory_wanted(l, a, 1);
     if (one == 0 || cap == 0)
         return cap;
+    if (memory_wanted(l, a, cap) <= free_mib)
+        return cap;
     if (l->spec->has_mem_per_node_mib)
-        return one <= free_mib ? cap : 0;
+        return 0;
     return free_mib / one < cap ? (uint32_t)(free_mib / one) : cap;
 }
 

@@ -12,6 +12,14 @@ def test_a_step_asks_for_no_more_than_its_job_has(make_cluster):
     assert [l for l in out.splitlines() if l.isdigit()] == ["1", "1", "0", "0"]
 
 
+def test_tasks_that_share_cpus_share_their_memory(make_cluster):
+    """With --overcommit a job has memory for its CPUs, and its step of more tasks has no less."""
+    c = make_cluster(nodes=2)
+    for line in ("-N1 -n4", "-N1 -n2 -c2", "-N2 -n8"):
+        assert c.run(f"srun -O {line} --mem-per-cpu=100 echo x").ok().count("x") == int(line.split("-n")[1][0])
+    c.run("salloc -Q -N1 -n2 --mem-per-cpu=100 srun -O -n8 --mem-per-cpu=200 true").fails("Memory required by task")
+
+
 def test_steps_that_state_their_memory_wait_for_it(make_cluster):
     """Two steps of 60 in a job of 100 run one after the other; steps that state none share what there is."""
     c = make_cluster(nodes=1)
