@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What README and the manual pages say is so."""
+import pathlib
+import re
+
+import pytest
+
+from harness import PREFIX
+
+TOP = pathlib.Path(__file__).parents[2]
+
+
+def page(name):
+    """The text of an installed page, without roff's marks."""
+    text = (PREFIX / f"share/man/man{name[-1]}/{name}").read_text()
+    return re.sub(r"\\f[A-Z]", "", text).replace("\\-", "-")
+
+
+def variables(text):
+    return {line.split("=")[0] for line in text.splitlines() if re.match(r"(SLURM|SRUN|PMI)\w*=", line)}
+
+
+@pytest.mark.parametrize("name, line", [
+    ("sbatch.1", ["sbatch", "--wait", "-o", "/dev/stdout", "--wrap", "env"]),
+    ("salloc.1", ["salloc", "-Q", "env"]),
+    ("srun.1", ["srun", "-l", "env"]),
+])
+def test_pages_name_every_variable(cluster, name, line):
+    """What a job finds, with many options given; and what it does not, is not promised."""
+    options = ["-N2", "-n2", "-c2", "--ntasks-per-node=1", "--mem-per-cpu=9", "-t5", "-A", "acc", "-O", "-m", "cyclic"]
+    out = str(cluster.work / f"{name}.txt")
+    argv = [line[0], *options, *(out if word == "/dev/stdout" else word for word in line[1:])]
+    said = cluster.run(argv).ok()
+    if name == "sbatch.1":
+        said = pathlib.Path(out).read_text()
+    found = variables(re.sub(r"^\d: ", "", said, flags=re.M))
+    text = page(name)
+    given = text[re.search(r"^\.SH WHAT (THE SCRIPT|THE COMMAND|TASKS) FINDS?$", text, re.M).end():].split("\n.SH ")[0]
+    assert found and not found - set(re.findall(r"\b(?:SLURM|SRUN|PMI)\w+", given)), name
+    certain = {head for head, what in re.findall(r"^\.TP\n(\w+)\n(.*)$", given, re.M)
+               if not re.search(r"where it|if it was|where one|given for each|with --", what)}
+    assert not certain - found - {"SLURM_MEM_PER_NODE"}, name
+
+
+def test_readme_tells_what_scontrol_refuses(cluster):
+    help_text = cluster.run("scontrol help").ok()
+    missing = help_text.partition("not available in this version:")[2].split()
+    assert "suspend" in missing and missing == page("scontrol.1").partition("refused:\n")[2].partition(".\n")[0].split(", ")
+    rows = (TOP / "README.md").read_text().partition("Not there:")[2].partition("\n\n| | ")[2].partition("\n\n")[0]
+    row = next(line for line in rows.splitlines() if "scontrol suspend" in line)
+    named = re.findall(r"`(?:scontrol )?(\w+)`", row.partition("are refused")[0])
+    assert len(named) >= 3 and set(named) <= set(missing)
+    for word in missing:
+        cluster.run(f"scontrol {word} 1").fails(f"{word} is not available in this version")
+    job = cluster.sbatch("-H", wrap="true")
+    cluster.run(f"scontrol update JobId={job} NumCPUs=2").fails("NumCPUs")
+    cluster.run(f"scancel {job}").ok()
