@@ -64,9 +64,10 @@ int files_prepare(const struct conf *conf, struct err *err)
         if (geteuid() == conf->slurm_uid)
             return 0;
         return err_set(err, -ERR_USER,
-                       "SlurmUser is %s, but this is uid %u: start slurmctld as root or as %s, or "
-                       "write your own name as SlurmUser in %s",
-                       conf->slurm_user, geteuid(), conf->slurm_user, conf->path);
+                       "SlurmUser is %s, but this is uid %u: start slurmctld as root%s%s, or write "
+                       "your own name as SlurmUser in %s",
+                       conf->slurm_user, geteuid(), conf->slurm_uid ? " or as " : "",
+                       conf->slurm_uid ? conf->slurm_user : "", conf->path);
     }
     if (conf->slurm_uid == 0)
         return 0;

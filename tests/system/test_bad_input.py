@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from harness import ROOT, eventually, free_ports
+from harness import PREFIX, ROOT, eventually, free_ports
 
 NEVER = [
     (["-p", "nosuch"], "invalid partition", "nosuch"),
@@ -132,3 +132,12 @@ def test_what_is_too_long_is_refused(cluster):
     cluster.run(["scancel", "-u", "root", "-s", "CONT", "-w", ",".join(["n[1-2]"] * 15000)]).fails("exceeds its limit", "nodes")
     cluster.run(["salloc", "-Q", "-N1", "srun", "-O", "-n", "1000000000", "true"]).fails("More processors requested than permitted")
     assert cluster.run("squeue -h").ok() == ""
+
+
+@pytest.mark.skipif(not ROOT, reason="needs root to become another user")
+def test_a_controller_of_another_user_names_who_may_start_it(cluster):
+    said = cluster.run([PREFIX / "sbin/slurmctld", "-D"], user="nobody").fails("SlurmUser is root, but this is uid ")
+    assert "start slurmctld as root, or write your own name" in said
+    other = cluster.dir / "other.conf"
+    other.write_text(cluster.conf_file.read_text().replace("SlurmUser=root", "SlurmUser=daemon"))
+    cluster.run([PREFIX / "sbin/slurmctld", "-D", "-f", other], user="nobody").fails("start slurmctld as root or as daemon, or ")
