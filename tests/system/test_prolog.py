@@ -173,11 +173,11 @@ def test_failing_prolog_at_allocation_ends_or_requeues(make_cluster):
     c.start()
     job = c.sbatch("-N2", "-o", "/dev/null", wrap="sleep 1000")
     eventually(lambda: c.state(job) == "PENDING", "requeued")
-    assert c.node("n2")["State"] == "IDLE+DRAIN"
+    eventually(lambda: c.node("n2")["State"] == "IDLE+DRAIN", "n2 is drained")
     c.run("scontrol update NodeName=n2 State=RESUME").ok()
     c.popen("salloc -N2 sleep 1000").communicate()
+    assert c.wait(job + 1)["JobState"] == "FAILED"
     assert c.node("n2")["State"].startswith("IDLE+DRAIN")
-    assert c.job(job + 1)["JobState"] == "FAILED"
 
 
 def test_restart_of_the_daemon_waits_for_its_prolog(make_cluster):
