@@ -17,6 +17,7 @@
 #include "base/log.h"
 
 #define SCRIPT_LOOK_MS 200
+#define STRAY_LOOK_MS 500 /* all processes of the machine are looked at */
 #define COMMAND_LINE_MAX 65536
 
 Pb__StepdEnded *ending_copy(const Pb__StepdEnded *m)
@@ -27,16 +28,61 @@ Pb__StepdEnded *ending_copy(const Pb__StepdEnded *m)
     return pb__stepd_ended__unpack(NULL, bytes.len, (const uint8_t *)bytes.data);
 }
 
-void ending_killed(struct job *j, uint32_t step_id, Pb__StepdEnded *m)
+void ending_lost_free(struct lost *l)
 {
+    struct job *j = l->job;
+
+    for (size_t i = 0; i < j->lost.len; i++)
+        if (j->lost.data[i] == l) {
+            vec_remove(&j->lost, i);
+            break;
+        }
+    loop_timer_free(l->timer);
+    free(l);
+}
+
+static void lost_is_over(struct lost *l, char *stuck)
+{
+    Pb__StepdEnded m = PB__STEPD_ENDED__INIT;
+    struct job *j = l->job;
+
+    m.job_id = j->key.id;
+    m.restarts = j->key.restarts;
+    m.step_id = l->step_id;
+    m.exit_status = SIGKILL;
+    m.text = "slurmstepd was killed";
+    m.has_unkillable = m.unkillable = stuck != NULL;
+    m.stuck = stuck;
+    ending_lost_free(l);
+    job_step_ended(j, &m, NULL);
+}
+
+static void look_for_strays(void *ctx)
+{
+    _cleanup_str_ struct str left = STR_INIT;
+    struct lost *l = ctx;
+    struct job *j = l->job;
+
+    if (!stray_kill(j->d, j->key.id, l->step_id, (uid_t)j->note.about->uid, &left))
+        lost_is_over(l, NULL);
+    else if (loop_mono_ms() >= l->give_up_ms)
+        lost_is_over(l, (char *)str_cstr(&left));
+    else
+        loop_timer_set(l->timer, STRAY_LOOK_MS);
+}
+
+void ending_lost(struct job *j, uint32_t step_id)
+{
+    struct lost *l = mem_new(struct lost);
+
     log_error("step %u.%u: its slurmstepd has gone without a report; ending what is left of it",
               j->key.id, step_id);
-    stray_kill(j->d, j->key.id, step_id, (uid_t)j->note.about->uid);
-    m->job_id = j->key.id;
-    m->restarts = j->key.restarts;
-    m->step_id = step_id;
-    m->exit_status = SIGKILL;
-    m->text = "slurmstepd was killed";
+    l->job = j;
+    l->step_id = step_id;
+    l->give_up_ms = loop_mono_ms() + j->d->conf->unkillable_step_timeout_sec * 1000;
+    l->timer = loop_timer_new(j->d->loop, look_for_strays, l);
+    vec_push(&j->lost, l);
+    look_for_strays(l);
 }
 
 /* Claimed, but whoever claimed it does not answer. */

@@ -10,8 +10,17 @@
 
 Pb__StepdEnded *ending_copy(const Pb__StepdEnded *m);
 
-/* Ends what a killed shepherd left behind and fills in its end. */
-void ending_killed(struct job *j, uint32_t step_id, Pb__StepdEnded *m);
+struct lost {
+    struct job *job;
+    uint32_t step_id;
+    int64_t give_up_ms;
+    struct loop_timer *timer;
+};
+
+/* A step whose shepherd was killed: ends what it left behind, which may take a while, and then the
+ * step. */
+void ending_lost(struct job *j, uint32_t step_id);
+void ending_lost_free(struct lost *l);
 
 /* Of a job found on disk: connects to its living shepherds, takes in the ends of the others. */
 void ending_find_steps(struct job *j);

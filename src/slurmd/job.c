@@ -14,6 +14,8 @@
 #include "slurmd/scriptenv.h"
 #include "slurmd/step.h"
 
+#define UNKILLABLE_PROGRAM_SEC 60
+
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
 
@@ -200,6 +202,35 @@ void job_terminate(struct job *j, uint32_t grace_sec, const char *why)
     job_check(j);
 }
 
+static void on_unkillable_program(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
+                                  const char *text)
+{
+    if (text)
+        log_error("job %u: %s", job_id, text);
+}
+
+/* SIGKILL was of no use: the node takes no more work, and the site's program is run. */
+static void on_unkillable(struct job *j, const Pb__StepdEnded *m)
+{
+    struct slurmd *d = j->d;
+    bool batch = m->step_id == SLURMD_STEP_BATCH;
+    _cleanup_free_ char *step =
+        batch ? mem_printf("%u.batch", j->key.id) : mem_printf("%u.%u", j->key.id, m->step_id);
+    _cleanup_free_ char *reason =
+        mem_printf("Kill task failed: step %s: %s", step, m->stuck ? m->stuck : "not known which");
+    struct script script = {.what = "UnkillableStepProgram",
+                            .path = d->conf->unkillable_step_program,
+                            .limit_sec = UNKILLABLE_PROGRAM_SEC,
+                            .job_id = j->key.id,
+                            .restarts = j->key.restarts};
+
+    log_error("%s", reason);
+    report_trouble(d, reason);
+    if (script.path)
+        script_run(d, &script, scriptenv_unkillable(d, j->note.about, m->step_id),
+                   on_unkillable_program, d);
+}
+
 void job_step_ended(struct job *j, const Pb__StepdEnded *m, struct step *s)
 {
     bool failed = m->has_launch_code && m->launch_code;
@@ -219,7 +250,7 @@ void job_step_ended(struct job *j, const Pb__StepdEnded *m, struct step *s)
             report_batch_ended(j->d, m, false);
     }
     if (m->has_unkillable && m->unkillable)
-        report_trouble(j->d, "Kill task failed");
+        on_unkillable(j, m);
     log_verbose("step %u.%u has ended, status 0x%x", j->key.id, m->step_id,
                 (unsigned)m->exit_status);
     job_check(j);
@@ -286,7 +317,7 @@ void job_check(struct job *j)
         vec_foreach (&j->steps, s)
             step_terminate(*s, grace, j->note.why);
     }
-    if (j->steps.len || j->prolog_running)
+    if (j->steps.len || j->lost.len || j->prolog_running)
         return;
     if (j->note.epilog_begun) {
         j->epilog_running = true;
@@ -303,6 +334,9 @@ static void job_free(struct job *j)
     while (j->steps.len)
         step_free(j->steps.data[0]);
     vec_done(&j->steps);
+    while (j->lost.len)
+        ending_lost_free(j->lost.data[0]);
+    vec_done(&j->lost);
     fail_waiting(j, ERR_SHUTDOWN, err_text(ERR_SHUTDOWN), false);
     vec_done(&j->waiting);
     if (j->batch_end)
@@ -342,14 +376,10 @@ void job_free_all(struct slurmd *d)
 
 void job_step_lost(struct job *j, uint32_t step_id, const Pb__StepdEnded *m)
 {
-    Pb__StepdEnded killed = PB__STEPD_ENDED__INIT;
-
-    if (m) {
+    if (m)
         job_step_ended(j, m, NULL);
-        return;
-    }
-    ending_killed(j, step_id, &killed);
-    job_step_ended(j, &killed, NULL);
+    else
+        ending_lost(j, step_id);
 }
 
 void job_adopt(struct slurmd *d, struct note *n)

@@ -26,6 +26,7 @@
 #define JOB_NONCES 32 /* signals remembered, so that a repeat is not delivered again */
 
 struct launch;
+struct lost;
 struct step;
 
 struct job_key {
@@ -39,6 +40,7 @@ struct job {
     bool prolog_running, epilog_running;
     char *prolog_error;            /* it failed: nothing starts here */
     VEC(struct step *) steps;      /* shepherds that live, or have ended and not gone yet */
+    VEC(struct lost *) lost;       /* steps without a shepherd, whose processes are being ended */
     VEC(struct launch *) waiting;  /* for the prolog */
     Pb__StepdEnded *batch_end;     /* held back until the node is clean; single-node jobs */
     bool batch_ended, ending_sent; /* ending_sent: the shepherds were told */

@@ -100,6 +100,16 @@ char **scriptenv_epilog(const struct slurmd *d, const Pb__Terminate *about)
     return finish(&n);
 }
 
+char **scriptenv_unkillable(const struct slurmd *d, const Pb__Terminate *about, uint32_t step_id)
+{
+    struct names n = {0};
+
+    put_base(&n, d);
+    put_job(&n, about);
+    put_number(&n, "SLURM_STEP_ID", step_id);
+    return finish(&n);
+}
+
 void scriptenv_free(char **env)
 {
     for (char **p = env; p && *p; p++)

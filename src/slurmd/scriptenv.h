@@ -12,4 +12,5 @@
 /* All end with NULL; the caller frees the strings and the list, see scriptenv_free(). */
 char **scriptenv_prolog(const struct slurmd *d, const Pb__Terminate *about);
 char **scriptenv_epilog(const struct slurmd *d, const Pb__Terminate *about);
+char **scriptenv_unkillable(const struct slurmd *d, const Pb__Terminate *about, uint32_t step_id);
 void scriptenv_free(char **env);

@@ -149,6 +149,18 @@ static void test_exit_codes(void **state)
     }
 }
 
+static void test_unkillable(void **state)
+{
+    Pb__Terminate about = PB__TERMINATE__INIT;
+    char **env;
+
+    about.job_id = 42;
+    env = scriptenv_unkillable(&d, &about, 0xfffffffbu);
+    assert_clean(env);
+    assert_true(has(env, "SLURM_JOB_ID=42") && has(env, "SLURM_STEP_ID=4294967291"));
+    scriptenv_free(env);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +168,7 @@ int main(void)
         cmocka_unit_test(test_job_without_facts),
         cmocka_unit_test(test_all_there_is),
         cmocka_unit_test(test_exit_codes),
+        cmocka_unit_test(test_unkillable),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/proc.h"
 #include "base/str.h"
 
 #define PASSES 100 /* each kills all it finds; a fork bomb needs several */
@@ -22,6 +23,7 @@
 struct wanted {
     uid_t uid;
     char *vars[4]; /* the last one: NULL when no such variable may be there */
+    pid_t found;   /* the last that was killed */
 };
 
 /* Whole, with its NUL; or only its name with the '='. */
@@ -55,18 +57,20 @@ static bool belongs(int pid, const struct wanted *w)
 }
 
 /* The number may pass to another process between the look and the blow: a handle first. */
-static bool kill_if(int pid, const struct wanted *w)
+static bool kill_if(int pid, struct wanted *w)
 {
     _cleanup_close_ int handle = -1;
 
     if (!belongs(pid, w))
         return false;
     handle = (int)syscall(SYS_pidfd_open, pid, 0);
-    return handle >= 0 && belongs(pid, w) &&
-           !syscall(SYS_pidfd_send_signal, handle, SIGKILL, NULL, 0);
+    if (handle < 0 || !belongs(pid, w) || syscall(SYS_pidfd_send_signal, handle, SIGKILL, NULL, 0))
+        return false;
+    w->found = pid;
+    return true;
 }
 
-static unsigned kill_marked(const struct wanted *w)
+static unsigned kill_marked(struct wanted *w)
 {
     DIR *proc = opendir("/proc");
     struct dirent *entry;
@@ -86,11 +90,12 @@ static unsigned kill_marked(const struct wanted *w)
 
 /* Shepherds and scripts are our own user's: a child of another user is an orphan. Until we wait for
  * it, its number is its own. */
-static unsigned kill_orphans(uid_t uid)
+static unsigned kill_orphans(uid_t uid, struct wanted *w)
 {
     _cleanup_str_ struct str text = STR_INIT;
     unsigned count = 0;
     struct stat st;
+    struct proc p;
     char path[64], *at, *end;
 
     if (uid == geteuid())
@@ -104,23 +109,31 @@ static unsigned kill_orphans(uid_t uid)
         if (end == at || pid <= 1)
             break;
         snprintf(path, sizeof(path), "/proc/%ld", pid);
-        if (!stat(path, &st) && st.st_uid == uid && !kill((pid_t)pid, SIGKILL))
+        if (!stat(path, &st) && st.st_uid == uid && !proc_read((pid_t)pid, &p) && p.state != 'Z' &&
+            !kill((pid_t)pid, SIGKILL)) {
+            w->found = (pid_t)pid;
             count++;
+        }
     }
     return count;
 }
 
-void stray_kill(const struct slurmd *d, uint32_t job_id, uint32_t step_id, uid_t uid)
+unsigned stray_kill(const struct slurmd *d, uint32_t job_id, uint32_t step_id, uid_t uid,
+                    struct str *left)
 {
     struct wanted w = {.uid = uid};
+    unsigned count = 1;
 
     w.vars[0] = mem_printf("SLURM_JOB_ID=%u", job_id);
     w.vars[1] = mem_printf("SLURMD_NODENAME=%s", d->name);
     w.vars[2] = mem_printf("SLURM_CONF=%s", d->conf->path);
     if (step_id != SLURMD_STEP_BATCH)
         w.vars[3] = mem_printf("SLURM_STEP_ID=%u", step_id);
-    for (int i = 0; i < PASSES && kill_marked(&w) + kill_orphans(uid) > 0; i++)
-        ;
+    for (int i = 0; i < PASSES && count; i++)
+        count = kill_marked(&w) + kill_orphans(uid, &w);
+    if (count)
+        proc_describe(w.found, left);
     for (int i = 0; i < 4; i++)
         free(w.vars[i]);
+    return count;
 }

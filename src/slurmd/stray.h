@@ -8,10 +8,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/str.h"
 #include "slurmd/slurmd.h"
 
-/* SIGKILL to each process of the user that carries this step's and this node's SLURM_JOB_ID,
+/* How many are left; of those, 'left' is told of the first (proc_describe()).
+ *
+ * SIGKILL to each process of the user that carries this step's and this node's SLURM_JOB_ID,
  * SLURM_STEP_ID (the batch script's carry none), SLURMD_NODENAME and SLURM_CONF in its environment,
  * and to the user's processes among our own children; again until none is found, a bounded number
  * of times. */
-void stray_kill(const struct slurmd *d, uint32_t job_id, uint32_t step_id, uid_t uid);
+unsigned stray_kill(const struct slurmd *d, uint32_t job_id, uint32_t step_id, uid_t uid,
+                    struct str *left);

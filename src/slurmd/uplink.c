@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "slurmd/ending.h"
 #include "slurmd/events.h"
 #include "slurmd/job.h"
 #include "slurmd/launch.h"
@@ -98,11 +99,14 @@ static Pb__Presence *presence_of(struct arena *arena, const struct job *j)
     pb__presence__init(p);
     p->job_id = j->key.id;
     p->restarts = j->key.restarts;
-    p->step_ids = arena_alloc(arena, (j->steps.len + j->waiting.len + 1) * sizeof(uint32_t));
+    p->step_ids =
+        arena_alloc(arena, (j->steps.len + j->lost.len + j->waiting.len + 1) * sizeof(uint32_t));
     vec_foreach (&j->steps, s) {
         if (!(*s)->ended)
             p->step_ids[p->n_step_ids++] = (*s)->id;
     }
+    vec_foreach (&j->lost, l)
+        p->step_ids[p->n_step_ids++] = (*l)->step_id;
     vec_foreach (&j->waiting, l)
         p->step_ids[p->n_step_ids++] = (*l)->step_id;
     p->has_ended = true;

@@ -439,7 +439,7 @@ void bench_end_step(struct bench *b, uint32_t job_id, uint32_t restarts, uint32_
 /* Waiting for events. */
 
 struct search {
-    enum { LAUNCHED, BATCH_ENDED, STEP_ENDED, JOB_GONE } kind;
+    enum { LAUNCHED, BATCH_ENDED, STEP_ENDED, JOB_GONE, TROUBLE } kind;
     uint32_t job_id, step_id;
     const void *found;
 };
@@ -460,6 +460,8 @@ static bool find_event(struct bench *b, void *ctx)
             s->found = e->step_ended;
         if (s->kind == JOB_GONE && e->job_gone && e->job_gone->job_id == s->job_id)
             s->found = e->job_gone;
+        if (s->kind == TROUBLE && e->trouble)
+            s->found = e->trouble;
     }
     return s->found;
 }
@@ -492,6 +494,11 @@ const Pb__StepEnded *bench_step_ended(struct bench *b, uint32_t job_id, uint32_t
 const Pb__JobGone *bench_job_gone(struct bench *b, uint32_t job_id)
 {
     return wait_event(b, (struct search){.kind = JOB_GONE, .job_id = job_id});
+}
+
+const Pb__NodeTrouble *bench_trouble(struct bench *b)
+{
+    return wait_event(b, (struct search){.kind = TROUBLE});
 }
 
 unsigned bench_count_launched(const struct bench *b, uint32_t job_id)

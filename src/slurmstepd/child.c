@@ -137,6 +137,26 @@ static int open_streams(const struct child_plan *plan, struct err *err)
     return 0;
 }
 
+/* At once, not only by exec: a child that hangs before it must not hold the shepherd's connections
+ * open. Standard streams stay. */
+static void close_all_but(const int *keep, size_t count)
+{
+    unsigned from = 3;
+
+    for (;;) {
+        unsigned next = ~0u;
+
+        for (size_t i = 0; i < count; i++)
+            if (keep[i] >= 0 && (unsigned)keep[i] >= from && (unsigned)keep[i] < next)
+                next = (unsigned)keep[i];
+        if (next > from)
+            syscall(SYS_close_range, from, next == ~0u ? next : next - 1, 0);
+        if (next == ~0u)
+            return;
+        from = next + 1;
+    }
+}
+
 /* Out of the way of the number that PMI_FD takes. */
 static int move_up(int fd)
 {
@@ -210,7 +230,11 @@ _Noreturn void child_run(struct task *t, struct child_plan *plan)
     int chdir_error = 0, code;
     char byte;
 
+    const int keep[] = {plan->fd[0],  plan->fd[1],     plan->fd[2],
+                        plan->pmi_fd, plan->report_fd, plan->go_fd};
+
     plan->pass_output = hook_has_epilogs(step);
+    close_all_but(keep, sizeof(keep) / sizeof(keep[0]));
     default_signals();
     setsid();
     if (become_user(step->uid, step->gid, step->groups, step->group_count, &err))
@@ -247,8 +271,10 @@ _Noreturn void child_run_epilog(struct task *t, const char *name, const char *pa
 {
     struct step *step = t->step;
     char *const argv[] = {(char *)path, NULL};
+    const int keep[] = {t->out_fd, t->error_fd};
     int null;
 
+    close_all_but(keep, sizeof(keep) / sizeof(keep[0]));
     default_signals();
     setsid();
     if (become_user(step->uid, step->gid, step->groups, step->group_count, NULL))

@@ -63,6 +63,8 @@ static void init_ended(const struct step *step, Pb__StepdEnded *m)
     m->job_id = step->job_id;
     m->restarts = step->restarts;
     m->step_id = step->step_id;
+    m->has_unkillable = m->unkillable = step->unkillable;
+    m->stuck = step->stuck;
 }
 
 void finish_never_started(struct step *step, int code, const char *text)
@@ -91,7 +93,6 @@ static void gone(struct step *step)
     m.exit_status = step->exit_status;
     m.usage = &usage;
     m.has_timed_out = m.timed_out = step->timed_out;
-    m.has_unkillable = m.unkillable = step->unkillable;
     remove_script(step);
     record_end(step, &m);
     step->phase = STEP_DRAINING;
@@ -110,17 +111,33 @@ static void look_again(struct step *step)
     loop_timer_set(step->retry_timer, RETRY_MS);
 }
 
+/* SIGKILL has been of no use: the step is over without them. */
+static void give_up(struct step *step)
+{
+    struct str text = STR_INIT;
+
+    reap_describe(&text);
+    step->unkillable = true;
+    step->stuck = str_take(&text);
+    for (size_t i = 0; i < step->task_count; i++)
+        if (!step->tasks[i].ended && step->tasks[i].pid)
+            task_report_exit(&step->tasks[i], SIGKILL);
+    if (step->phase == STEP_STARTING) {
+        start_check(step);
+        return;
+    }
+    step->phase = STEP_KILLING;
+    finish_check(step);
+}
+
 static void on_patience_over(void *ctx)
 {
     struct step *step = ctx;
 
-    if (!step->killed) {
+    if (!step->killed)
         finish_terminate(step, 0, NULL);
-    } else {
-        step->unkillable = true;
-        step->phase = STEP_KILLING;
-        finish_check(step);
-    }
+    else
+        give_up(step);
 }
 
 static void set_patience(struct step *step, int64_t after_ms)
@@ -130,12 +147,17 @@ static void set_patience(struct step *step, int64_t after_ms)
     loop_timer_set(step->kill_timer, after_ms);
 }
 
-static void kill_all(struct step *step)
+void finish_await_kill(struct step *step)
 {
-    reap_signal_all(SIGKILL);
     if (!step->killed)
         set_patience(step, (int64_t)step->unkillable_sec * 1000);
     step->killed = true;
+}
+
+static void kill_all(struct step *step)
+{
+    reap_signal_all(SIGKILL);
+    finish_await_kill(step);
     look_again(step);
 }
 

@@ -19,4 +19,7 @@ void finish_terminate(struct step *step, uint32_t grace_sec, const char *why);
 void finish_format_cancel(const char *what, const char *node, const char *when, const char *why,
                           struct str *out);
 
+/* Everything was sent SIGKILL: what does not end within UnkillableStepTimeout is given up. */
+void finish_await_kill(struct step *step);
+
 void finish_never_started(struct step *step, int code, const char *text);

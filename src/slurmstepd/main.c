@@ -55,6 +55,7 @@ static void step_done(struct step *step)
     free(step->log_file);
     free(step->script);
     free(step->fail_text);
+    free(step->stuck);
     str_done(&step->cred);
     loop_free(step->loop);
 }

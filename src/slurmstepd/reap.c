@@ -16,11 +16,13 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/proc.h"
 #include "base/str.h"
 #include "base/vec.h"
 
 #define CHILDREN_MAX (4u << 20) /* bytes of one list of children */
 #define PROCESSES_MAX 1000000   /* a cycle by reused numbers ends here */
+#define DESCRIBED_MAX 3         /* of many that hang, the first tell enough */
 
 struct kin {
     pid_t pid, parent;
@@ -81,18 +83,9 @@ static void add_children_of(struct kin_list *k, pid_t pid)
 
 static pid_t parent_of(pid_t pid)
 {
-    _cleanup_str_ struct str text = STR_INIT;
-    char path[64];
-    const char *at;
-    int parent;
+    struct proc p;
 
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    if (path_read_file(path, 4096, &text, NULL))
-        return -1;
-    at = strrchr(str_cstr(&text), ')'); /* the name before it may hold anything */
-    if (!at || sscanf(at + 1, " %*c %d", &parent) != 1)
-        return -1;
-    return parent;
+    return proc_read(pid, &p) ? -1 : p.parent;
 }
 
 /* The number may have passed to a stranger since it was read: a handle first, then another look. */
@@ -109,16 +102,52 @@ static bool signal_one(const struct kin *k, int signo)
     return !syscall(SYS_pidfd_send_signal, handle, signo, NULL, 0);
 }
 
+static void find_kin(struct kin_list *k)
+{
+    add_children_of(k, getpid());
+    for (size_t i = 0; i < k->list.len; i++)
+        add_children_of(k, k->list.data[i].pid);
+}
+
 unsigned reap_signal_all(int signo)
 {
     struct kin_list found = {0};
     unsigned count = 0;
 
-    add_children_of(&found, getpid());
-    for (size_t i = 0; i < found.list.len; i++)
-        add_children_of(&found, found.list.data[i].pid);
+    find_kin(&found);
     for (size_t i = 0; i < found.list.len; i++)
         count += signal_one(&found.list.data[i], signo);
     vec_done(&found.list);
     return count;
+}
+
+/* Those that are dead and wait for their parents, or those that are not. */
+static void describe(const struct kin_list *k, bool dead, struct str *out)
+{
+    size_t told = 0;
+
+    for (size_t i = 0; i < k->list.len; i++) {
+        struct proc p;
+
+        if (proc_read(k->list.data[i].pid, &p) || (p.state == 'Z') != dead)
+            continue;
+        if (told++ < DESCRIBED_MAX) {
+            str_puts(out, told > 1 ? "; " : "");
+            proc_describe(p.pid, out);
+        }
+    }
+    if (told > DESCRIBED_MAX)
+        str_printf(out, "; and %zu more", told - DESCRIBED_MAX);
+}
+
+void reap_describe(struct str *out)
+{
+    struct kin_list found = {0};
+    size_t before = out->len;
+
+    find_kin(&found);
+    describe(&found, false, out);
+    if (out->len == before)
+        describe(&found, true, out); /* held by a tracer */
+    vec_done(&found.list);
 }

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -89,6 +90,49 @@ static int moving_target(void)
     return reap_have_children() ? 1 : 0;
 }
 
+static size_t count(const char *text, const char *word)
+{
+    size_t n = 0;
+
+    for (; (text = strstr(text, word)); text += strlen(word))
+        n++;
+    return n;
+}
+
+/* Five that live and two that are dead: three of the living are told. */
+static int descriptions(void)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    siginfo_t info;
+    int rc = 0;
+
+    reap_become_subreaper();
+    reap_describe(&text);
+    if (text.len)
+        return 1;
+    for (int i = 0; i < 2; i++) {
+        pid_t pid = fork();
+
+        if (pid == 0)
+            _exit(0);
+        if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT))
+            return 2;
+    }
+    reap_describe(&text);
+    if (count(str_cstr(&text), " state Z, ") != 2 || strstr(str_cstr(&text), "more"))
+        return 3;
+    str_clear(&text);
+    for (int i = 0; i < 5; i++)
+        if (fork() == 0)
+            for (;;)
+                pause();
+    reap_describe(&text);
+    if (count(str_cstr(&text), "pid ") != 3 || count(str_cstr(&text), "; ") != 3 ||
+        !strstr(str_cstr(&text), "; and 2 more") || strstr(str_cstr(&text), "state Z"))
+        rc = 4;
+    return reap_until_none(SIGKILL) > 0 ? rc : 5;
+}
+
 /* In a process of its own: a subreaper's children are not the test runner's. */
 static void run_apart(int (*fn)(void))
 {
@@ -112,11 +156,17 @@ static void test_moving_target(void **state)
     run_apart(moving_target);
 }
 
+static void test_descriptions(void **state)
+{
+    run_apart(descriptions);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_family),
         cmocka_unit_test(test_moving_target),
+        cmocka_unit_test(test_descriptions),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,6 +64,8 @@ static void give_up(struct step *step)
             kill(step->tasks[i].pid, SIGKILL);
     if (!step->left)
         failed(step, step->fail_code, step->fail_text);
+    else
+        finish_await_kill(step);
 }
 
 void start_failed(struct step *step, int code, const char *text)

@@ -140,5 +140,6 @@ struct step {
     struct loop_timer *retry_timer; /* another look for descendants */
     int64_t kill_at_ms;
     bool terminating, killed, timed_out, unkillable, srun_told;
+    char *stuck;     /* unkillable: which processes */
     int exit_status; /* worst wait status */
 };

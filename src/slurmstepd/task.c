@@ -119,6 +119,8 @@ static void on_exit_of(void *ctx, pid_t pid, int wait_status)
     struct task *t = ctx;
     struct step *step = t->step;
 
+    if (t->ended) /* it was given up, and ends at last */
+        return;
     if (t->report_watch) /* what it said last may not have been read yet */
         on_report(t, t->report_fd, LOOP_READ);
     if (!t->ready && !step->fail_code) { /* it died without a word */

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What /proc tells of a process. Only files that never wait for the process itself are read: one
+ * that hangs in the kernel does not hang its reader.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/str.h"
+
+#define PROC_NAME_MAX 64 /* bytes of a name, its NUL included; the kernel's are shorter */
+
+struct proc {
+    pid_t pid, parent;
+    char name[PROC_NAME_MAX];
+    char state;                     /* R, S, D, Z, T, t... */
+    uint64_t user_ticks, sys_ticks; /* of sysconf(_SC_CLK_TCK) a second */
+    uint64_t waited_user_ticks;     /* of the children it has waited for, */
+    uint64_t waited_sys_ticks;      /* and of theirs */
+    uint64_t started_ticks;         /* since boot; with pid it names a process */
+    uint64_t vsize_bytes, rss_pages;
+};
+
+/* The text of a /proc/PID/stat. -ERR_PARSE. */
+int proc_parse(const char *text, struct proc *out);
+
+/* -errno when there is no such process, -ERR_PARSE. */
+int proc_read(pid_t pid, struct proc *out);
+
+/* Every process there is. A non-zero return of fn ends the walk and is returned. */
+typedef int proc_fn(void *ctx, pid_t pid);
+int proc_each(proc_fn *fn, void *ctx);
+
+/* "pid 4711 (cat) state D, wchan request_wait_answer, traced by pid 88". Blanks and what cannot be
+ * printed in the name become '?'. Appends nothing when it has gone. */
+void proc_describe(pid_t pid, struct str *out);
