@@ -89,8 +89,7 @@ static const ProtobufCFieldDescriptor *oversized_value(const ProtobufCFieldDescr
 const ProtobufCFieldDescriptor *pb_find_oversized(const ProtobufCMessage *m, size_t items,
                                                   size_t text)
 {
-    pb_each_field(m->descriptor, field)
-    {
+    pb_each_field (m->descriptor, field) {
         bool repeated = field->label == PROTOBUF_C_LABEL_REPEATED;
         size_t count = 1, size = value_size(field);
         if (repeated)
@@ -142,6 +141,8 @@ static size_t wire_size(unsigned kind, const uint8_t *at, const uint8_t *end)
 
 void pb_pick_fields(const void *data, size_t len, uint64_t wanted, struct str *out)
 {
+    if (len == 0) /* there may be no data at all */
+        return;
     const uint8_t *at = data, *end = at + len;
     while (at < end) {
         uint64_t tag;

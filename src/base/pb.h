@@ -35,6 +35,8 @@ const ProtobufCFieldDescriptor *pb_find_oversized(const ProtobufCMessage *m, siz
  * unchanged. What does not parse ends it. */
 void pb_pick_fields(const void *data, size_t len, uint64_t wanted, struct str *out);
 
+/* A type without fields has no array of them. */
 #define pb_each_field(type, field)                                                                 \
-    for (const ProtobufCFieldDescriptor *field = (type)->fields;                                   \
-         field < (type)->fields + (type)->n_fields; field++)
+    for (const ProtobufCFieldDescriptor *field = (type)->fields,                                   \
+                                        *field##_end = field ? field + (type)->n_fields : NULL;    \
+         field != field##_end; field++)

@@ -81,12 +81,13 @@ static void every_field_is_walked_once(void **state)
 {
     size_t count = 0, found = 0;
     Pb__JobSpec s = sample();
-    pb_each_field(type, field)
-    {
+    pb_each_field (type, field) {
         count++;
         found += pb_has(&s.base, field);
     }
     assert_int_equal(count, type->n_fields);
+    pb_each_field (&pb__empty__descriptor, field)
+        fail_msg("a field of nothing: %s", field->name);
     assert_int_equal(found, sizeof kinds / sizeof kinds[0]);
 }
 

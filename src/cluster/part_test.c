@@ -87,8 +87,7 @@ static Pb__PartRecord changes(void)
 /* What is listed of two partitions is the same but for this field; NULL: altogether. */
 static void same_but(const Pb__PartRecord *a, const Pb__PartRecord *b, const char *but)
 {
-    pb_each_field(&pb__part_record__descriptor, field)
-    {
+    pb_each_field (&pb__part_record__descriptor, field) {
         if (field->label == PROTOBUF_C_LABEL_REQUIRED || str_starts(field->name, "total_"))
             continue;
         bool expected = !str_eq(field->name, but);
@@ -189,8 +188,7 @@ static void field_by_field(void **state)
     (void)state;
     arena_init(&arena, 0);
     const Pb__PartRecord *before = listed(c, p, &arena);
-    pb_each_field(&pb__part_record__descriptor, field)
-    {
+    pb_each_field (&pb__part_record__descriptor, field) {
         const char *shown;
         bool may = part_may_change(field->name, &shown);
         assert_non_null(shown); /* every field has a name for people */

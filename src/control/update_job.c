@@ -91,8 +91,9 @@ static int check_fields(const struct caller *who, const struct job *j, const Pb_
                         struct err *err)
 {
     int rc = job_is_final(j) ? no(err, ERR_JOB_DONE, NULL) : 0;
-    pb_each_field(set->base.descriptor, field) if (rc == 0 && pb_has(&set->base, field)) rc =
-        check_field(j, field->name, err);
+    pb_each_field (set->base.descriptor, field)
+        if (rc == 0 && pb_has(&set->base, field))
+            rc = check_field(j, field->name, err);
     if (rc != 0)
         return rc;
     if (set->has_nice && set->nice < 0 && !who->is_operator)
@@ -171,8 +172,9 @@ static int apply_spec(struct control *c, const struct caller *who, struct job *j
     if (rc != 0)
         return rc;
     const Pb__JobSpec old = *spec;
-    pb_each_field(set->base.descriptor, field) if (pb_has(&set->base, field))
-        pb_copy_field(&spec->base, &set->base, field);
+    pb_each_field (set->base.descriptor, field)
+        if (pb_has(&set->base, field))
+            pb_copy_field(&spec->base, &set->base, field);
     if (set->has_min_nodes && !set->has_max_nodes && spec->has_max_nodes &&
         spec->max_nodes < spec->min_nodes)
         spec->max_nodes = spec->min_nodes;

@@ -37,9 +37,9 @@ static int change(struct control *c, struct part *p, const Pb__PartRecord *set, 
     none.name = (char *)p->conf.name;
     if (p->changes.len)
         all = arena_unpack(&arena, type, p->changes.data, p->changes.len);
-    pb_each_field(type,
-                  field) if (field->label != PROTOBUF_C_LABEL_REQUIRED && pb_has(&set->base, field))
-        pb_copy_field(&all->base, &set->base, field);
+    pb_each_field (type, field)
+        if (field->label != PROTOBUF_C_LABEL_REQUIRED && pb_has(&set->base, field))
+            pb_copy_field(&all->base, &set->base, field);
     return part_change(c->cluster, p, all, err);
 }
 
@@ -80,8 +80,7 @@ static void restore(struct control *c, struct part *p, const Pb__PartChange *r, 
     Pb__PartRecord row = PB__PART_RECORD__INIT, set = PB__PART_RECORD__INIT;
     part_describe(p->row, &arena, &row);
     set.name = (char *)p->conf.name;
-    pb_each_field(type, field)
-    {
+    pb_each_field (type, field) {
         if (field->label == PROTOBUF_C_LABEL_REQUIRED || !pb_has(&r->set->base, field))
             continue;
         if (pb_same_field(&r->configured->base, &row.base, field)) {
@@ -111,8 +110,9 @@ static bool line_unchanged(const struct part *p, const Pb__PartChange *r)
     arena_init(&arena, 0);
     Pb__PartRecord row = PB__PART_RECORD__INIT;
     part_describe(p->row, &arena, &row);
-    pb_each_field(type,
-                  field) if (!pb_same_field(&r->configured->base, &row.base, field)) return false;
+    pb_each_field (type, field)
+        if (!pb_same_field(&r->configured->base, &row.base, field))
+            return false;
     return true;
 }
 
@@ -247,12 +247,10 @@ static int check_fields(const Pb__PartUpdate *r, struct err *err)
     if (r->n_refused_field)
         return err_set(err, -ERR_CANNOT_UPDATE, "%s: %s", err_text(ERR_CANNOT_UPDATE),
                        r->refused_field[0]);
-    pb_each_field(
-        type, field) if (pb_has(&r->set->base, field) &&
-                         !part_may_change(field->name,
-                                          &shown)) return err_set(err, -ERR_CANNOT_UPDATE, "%s: %s",
-                                                                  err_text(ERR_CANNOT_UPDATE),
-                                                                  shown ? shown : field->name);
+    pb_each_field (type, field)
+        if (pb_has(&r->set->base, field) && !part_may_change(field->name, &shown))
+            return err_set(err, -ERR_CANNOT_UPDATE, "%s: %s", err_text(ERR_CANNOT_UPDATE),
+                           shown ? shown : field->name);
     return 0;
 }
 
