@@ -164,10 +164,8 @@ static void test_unkillable(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_comes_in),
-        cmocka_unit_test(test_job_without_facts),
-        cmocka_unit_test(test_all_there_is),
-        cmocka_unit_test(test_exit_codes),
+        cmocka_unit_test(test_nothing_comes_in), cmocka_unit_test(test_job_without_facts),
+        cmocka_unit_test(test_all_there_is),     cmocka_unit_test(test_exit_codes),
         cmocka_unit_test(test_unkillable),
     };
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Output that nobody takes after the end of a step. This process plays daemon and srun of one
- * slurmstepd. Started with the directory of the built programs.
+ * Output that nobody takes after the end of a step, and what a step leaves that is ended while it
+ * starts. This process plays daemon and srun of one slurmstepd. Started with the directory of the
+ * built programs.
  */
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -100,19 +102,17 @@ static void start(struct bench *b, struct shepherd *s, const Pb__StepdStart *m)
     rpc_link_send(s->link, RPC_STEPD_START, false, 1, &m->base);
 }
 
-/* Of a step whose srun, once it has seen its first output, reads no more. */
-static void run(struct bench *b, struct fake *f, struct shepherd *s, uint32_t drain_sec,
-                const char *std_out)
+static void launch(struct bench *b, struct fake *f, struct shepherd *s, uint32_t drain_sec,
+                   const char *std_out, const char *script)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
     Pb__LaunchTasks launch = PB__LAUNCH_TASKS__INIT;
     Pb__StepdStart m = PB__STEPD_START__INIT;
     _cleanup_free_ char *log = mem_printf("%s/log", b->dir);
     _cleanup_str_ struct str bytes = STR_INIT;
-    Pb__IoData data = PB__IO_DATA__INIT;
 
     launch.std_out = (char *)std_out;
-    fake_fill(f, &c, "echo up >&2; read x; head -c " MUCH " /dev/zero", &launch);
+    fake_fill(f, &c, script, &launch);
     pb_pack(&launch.base, &bytes);
     m.node = BENCH_NODE;
     m.spool_dir = b->dir;
@@ -122,14 +122,23 @@ static void run(struct bench *b, struct fake *f, struct shepherd *s, uint32_t dr
     m.drain_sec = drain_sec;
     m.log_file = log;
     start(b, s, &m);
+    free(launch.cred.data);
+    free(launch.signature.data);
+}
+
+/* Of a step whose srun, once it has seen its first output, reads no more. */
+static void run(struct bench *b, struct fake *f, struct shepherd *s, uint32_t drain_sec,
+                const char *std_out)
+{
+    Pb__IoData data = PB__IO_DATA__INIT;
+
+    launch(b, f, s, drain_sec, std_out, "echo up >&2; read x; head -c " MUCH " /dev/zero");
     assert_true(bench_until(b, fake_has_errors, f));
     rpc_session_pause(f->session, true);
     data.task = 0;
     data.has_data = true;
     data.data = (ProtobufCBinaryData){3, (uint8_t *)"go\n"};
     rpc_session_send(f->session, RPC_IO_DATA, &data.base);
-    free(launch.cred.data);
-    free(launch.signature.data);
 }
 
 static void begin(struct bench *b, struct fake *f)
@@ -204,13 +213,52 @@ static void test_file(void **state)
     end(&b, &f, &s);
 }
 
+static bool has_child(struct bench *b, void *ctx)
+{
+    const struct shepherd *s = ctx;
+    _cleanup_free_ char *path = mem_printf("/proc/%d/task/%d/children", s->pid, s->pid);
+    _cleanup_str_ struct str text = STR_INIT;
+
+    return path_read_file(path, 4096, &text, NULL) == 0 && text.len > 0;
+}
+
+/* The order to end comes before the shepherd has looked at its task, which runs already and has
+ * processes of its own. They hold a pipe: its end is theirs. */
+static void test_ended_while_it_starts(void **state)
+{
+    Pb__StepdSignal end_it = PB__STEPD_SIGNAL__INIT;
+    struct shepherd s;
+    struct bench b;
+    struct fake f;
+    char *path, byte;
+    int fd;
+
+    begin(&b, &f);
+    path = mem_printf("%s/pipe", b.dir);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    launch(&b, &f, &s, 0, "pipe", "sleep 1000 & echo up >up; wait");
+    assert_true(bench_until(&b, has_child, &s)); /* it waits for a reader of the pipe */
+    assert_int_equal(kill(s.pid, SIGSTOP), 0);
+    end_it.has_terminate = end_it.terminate = true;
+    rpc_link_send(s.link, RPC_STEPD_SIGNAL, false, 2, &end_it.base);
+    fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_true(bench_wait_text(&b, "up", "up"));
+    assert_int_equal(kill(s.pid, SIGCONT), 0);
+    assert_true(bench_until(&b, is_gone, &s));
+    assert_int_equal(read(fd, &byte, 1), 0);
+    assert_false(s.started);
+    close(fd);
+    free(path);
+    end(&b, &f, &s);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_stuck),
-        cmocka_unit_test(test_nobody_reads),
-        cmocka_unit_test(test_late_reader),
-        cmocka_unit_test(test_file),
+        cmocka_unit_test(test_what_is_stuck),         cmocka_unit_test(test_nobody_reads),
+        cmocka_unit_test(test_late_reader),           cmocka_unit_test(test_file),
+        cmocka_unit_test(test_ended_while_it_starts),
     };
 
     if (argc < 2) {

@@ -147,17 +147,12 @@ static void set_patience(struct step *step, int64_t after_ms)
     loop_timer_set(step->kill_timer, after_ms);
 }
 
-void finish_await_kill(struct step *step)
+void finish_kill_all(struct step *step)
 {
+    reap_signal_all(SIGKILL);
     if (!step->killed)
         set_patience(step, (int64_t)step->unkillable_sec * 1000);
     step->killed = true;
-}
-
-static void kill_all(struct step *step)
-{
-    reap_signal_all(SIGKILL);
-    finish_await_kill(step);
     look_again(step);
 }
 
@@ -175,13 +170,17 @@ void finish_check(struct step *step)
 {
     Pb__Usage usage = PB__USAGE__INIT;
 
+    if (step->phase == STEP_STARTING && step->fail_code) {
+        start_check(step);
+        return;
+    }
     if (step->phase == STEP_RUNNING && !step->left && !step->epilogs)
         step->phase = STEP_KILLING;
     if (step->phase == STEP_RUNNING && step->killed && !step->unkillable)
-        kill_all(step); /* what has been forked since */
+        finish_kill_all(step); /* what has been forked since */
     if (step->phase == STEP_KILLING) {
         if (!step->unkillable && reap_have_children()) {
-            kill_all(step);
+            finish_kill_all(step);
             return;
         }
         set_patience(step, -1);
@@ -239,7 +238,7 @@ void finish_terminate(struct step *step, uint32_t grace_sec, const char *why)
     if (why && !strcmp(why, "TIME LIMIT"))
         step->timed_out = true;
     if (!grace_sec) {
-        kill_all(step);
+        finish_kill_all(step);
     } else if (!step->terminating) {
         reap_signal_all(SIGCONT);
         reap_signal_all(SIGTERM);

@@ -19,7 +19,8 @@ void finish_terminate(struct step *step, uint32_t grace_sec, const char *why);
 void finish_format_cancel(const char *what, const char *node, const char *when, const char *why,
                           struct str *out);
 
-/* Everything was sent SIGKILL: what does not end within UnkillableStepTimeout is given up. */
-void finish_await_kill(struct step *step);
+/* SIGKILL to everything, and finish_check() after a while. What does not end within
+ * UnkillableStepTimeout is given up. */
+void finish_kill_all(struct step *step);
 
 void finish_never_started(struct step *step, int code, const char *text);

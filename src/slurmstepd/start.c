@@ -14,6 +14,7 @@
 #include "slurmstepd/drain.h"
 #include "slurmstepd/finish.h"
 #include "slurmstepd/hook.h"
+#include "slurmstepd/reap.h"
 #include "slurmstepd/srun.h"
 #include "slurmstepd/task.h"
 #include "slurmstepd/vars.h"
@@ -57,15 +58,13 @@ static void failed(struct step *step, int code, const char *text)
     loop_stop(step->loop);
 }
 
+/* A single task may run by now, and have processes of its own. */
 static void give_up(struct step *step)
 {
-    for (size_t i = 0; i < step->task_count; i++)
-        if (step->tasks[i].pid)
-            kill(step->tasks[i].pid, SIGKILL);
-    if (!step->left)
+    if (!step->left && (step->unkillable || !reap_have_children()))
         failed(step, step->fail_code, step->fail_text);
     else
-        finish_await_kill(step);
+        finish_kill_all(step);
 }
 
 void start_failed(struct step *step, int code, const char *text)
