@@ -98,6 +98,7 @@ void start_send_prepare(struct control *c, struct job *j, const struct alloc_nod
     m.uid = j->uid;
     m.gid = j->gid;
     m.facts = facts_make(c, j, &arena);
+    SET(&m, cpus, a->cpus);
     order.prepare = &m;
     node_send_orders(c, c->cluster->nodes.data[a->node], &order);
 }

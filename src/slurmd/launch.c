@@ -114,8 +114,13 @@ static int check_not_over(struct slurmd *d, const Pb__Cred *cred, struct err *er
 }
 
 /* What scripts are told of the job. */
-static void about_job(const Pb__Cred *cred, Pb__Terminate *about)
+static void about_job(const struct slurmd *d, const Pb__Cred *cred, Pb__Terminate *about)
 {
+    for (size_t i = 0; i < cred->n_job_nodes; i++)
+        if (!strcmp(cred->job_nodes[i]->node, d->name)) {
+            about->has_cpus = true;
+            about->cpus = cred->job_nodes[i]->cpus;
+        }
     about->job_id = cred->job_id;
     about->restarts = cred->restarts;
     about->uid = cred->uid;
@@ -179,7 +184,7 @@ static int job_for_batch(struct slurmd *d, const Pb__Cred *cred, struct job **ou
 {
     Pb__Terminate about = PB__TERMINATE__INIT;
 
-    about_job(cred, &about);
+    about_job(d, cred, &about);
     return job_new(d, &about, cred->n_job_nodes == 1 ? NOTE_SINGLE : "", out, err);
 }
 
@@ -276,7 +281,7 @@ static int job_for_tasks(struct slurmd *d, const Pb__Cred *cred, struct job **ou
     *out = job_find(d, cred->job_id, cred->restarts);
     if (*out)
         return 0;
-    about_job(cred, &about);
+    about_job(d, cred, &about);
     return job_new(d, &about, "", out, err);
 }
 

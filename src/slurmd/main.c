@@ -21,6 +21,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "slurmd/detach.h"
+#include "slurmd/health.h"
 #include "slurmd/job.h"
 #include "slurmd/logfile.h"
 #include "slurmd/serve.h"
@@ -258,7 +259,6 @@ static int set_up(struct slurmd *d, const struct options *o, struct err *err)
     if (rc)
         return rc;
     spool_adopt(d, o->clean);
-    uplink_open(d);
     return 0;
 }
 
@@ -266,6 +266,7 @@ static void tear_down(struct slurmd *d, const char *pid_file)
 {
     uplink_flush(d);
     unlink(pid_file);
+    health_done(d);
     uplink_close(d);
     rpc_server_unlisten(d->server);
     job_free_all(d);
@@ -305,6 +306,7 @@ static int run(struct slurmd *d, const struct options *o)
         detach_ready(terminal, d->null_fd);
     }
     malloc_trim(0); /* of reading the configuration */
+    health_begin(d, uplink_open);
     loop_run(d->loop);
     tear_down(d, pid_file);
     return 0;

@@ -62,6 +62,8 @@ static void on_prepare(struct slurmd *d, const Pb__Prepare *m)
     about.uid = m->uid;
     about.gid = m->gid;
     about.facts = m->facts;
+    about.has_cpus = m->has_cpus;
+    about.cpus = m->cpus;
     if (!j && revoked_has(d->revoked, m->job_id, m->restarts))
         return;
     if (!j && job_new(d, &about, "", &j, &err))

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include "base/mem.h"
+#include "base/path.h"
 #include "base/vec.h"
 
 struct names {
@@ -27,12 +28,19 @@ static void put_status(struct names *n, const char *name, int status)
                                   WIFSIGNALED(status) ? WTERMSIG(status) : 0));
 }
 
-static void put_base(struct names *n, const struct slurmd *d)
+#define PATH "/usr/sbin:/usr/bin:/sbin:/bin"
+
+static void put_where(struct names *n, const struct slurmd *d)
 {
-    put(n, "PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
     put(n, "SLURM_CONF", d->conf->path);
     put(n, "SLURM_CLUSTER_NAME", d->conf->cluster_name);
     put(n, "SLURMD_NODENAME", d->name);
+}
+
+static void put_base(struct names *n, const struct slurmd *d)
+{
+    put(n, "PATH", PATH);
+    put_where(n, d);
 }
 
 static void put_facts(struct names *n, const Pb__JobFacts *f)
@@ -107,6 +115,17 @@ char **scriptenv_unkillable(const struct slurmd *d, const Pb__Terminate *about, 
     put_base(&n, d);
     put_job(&n, about);
     put_number(&n, "SLURM_STEP_ID", step_id);
+    return finish(&n);
+}
+
+char **scriptenv_health(const struct slurmd *d)
+{
+    _cleanup_free_ char *prefix = path_prefix();
+    _cleanup_free_ char *path = mem_printf(PATH ":%s/bin", prefix);
+    struct names n = {0};
+
+    put(&n, "PATH", path);
+    put_where(&n, d);
     return finish(&n);
 }
 

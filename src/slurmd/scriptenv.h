@@ -13,4 +13,5 @@
 char **scriptenv_prolog(const struct slurmd *d, const Pb__Terminate *about);
 char **scriptenv_epilog(const struct slurmd *d, const Pb__Terminate *about);
 char **scriptenv_unkillable(const struct slurmd *d, const Pb__Terminate *about, uint32_t step_id);
+char **scriptenv_health(const struct slurmd *d); /* our own commands are on its PATH, last */
 void scriptenv_free(char **env);

@@ -17,7 +17,8 @@ static void answer_status(struct slurmd *d, uint64_t call)
     m.name = d->name;
     m.has_connected = m.has_started_at = true;
     m.connected = d->welcome;
-    m.controller = (char *)rpc_session_peer(d->controller);
+    if (d->controller)
+        m.controller = (char *)rpc_session_peer(d->controller);
     m.started_at = d->started_at;
     m.n_present = uplink_presence(d, &arena, &m.present);
     rpc_reply(d->server, call, &m.base);

@@ -31,6 +31,7 @@
 #define SLURMD_STEP_BATCH 0xfffffffbu
 
 struct events;
+struct health;
 struct job;
 struct revoked;
 struct user_cache;
@@ -58,6 +59,7 @@ struct slurmd {
     uint8_t public_key[AUTH_CRED_KEY_SIZE];
     uint64_t epoch;
 
+    struct health *health;
     struct events *events;
     struct revoked *revoked;
     struct cancelled cancelled;

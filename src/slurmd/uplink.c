@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "slurmd/ending.h"
 #include "slurmd/events.h"
+#include "slurmd/health.h"
 #include "slurmd/job.h"
 #include "slurmd/launch.h"
 #include "slurmd/logfile.h"
@@ -148,6 +149,8 @@ void uplink_register(struct slurmd *d)
     _cleanup_arena_ struct arena arena;
     struct utsname sys = {0};
 
+    if (!d->controller)
+        return; /* not yet: the first registration will say it */
     arena_init(&arena, 0);
     uname(&sys);
     m.name = d->name;
@@ -313,6 +316,17 @@ void uplink_close(struct slurmd *d)
     loop_timer_free(take_ptr(d->beat));
 }
 
+static void follow_controllers(struct slurmd *d)
+{
+    size_t count;
+    _cleanup_free_ struct rpc_target *targets = targets_of(d->conf, &count);
+
+    rpc_session_set_targets(d->controller, targets, count);
+    if (rpc_session_is_open(d->controller))
+        loop_timer_set(d->beat, beat_ms(d)); /* SlurmdTimeout may be another */
+    uplink_register(d);
+}
+
 void uplink_reconfigure(struct slurmd *d)
 {
     struct conf_report report = {0};
@@ -325,15 +339,12 @@ void uplink_reconfigure(struct slurmd *d)
         conf_free(d->conf);
         d->conf = fresh;
         d->node = &d->conf->nodes.data[0];
-        size_t count;
-        _cleanup_free_ struct rpc_target *targets = targets_of(fresh, &count);
-        rpc_session_set_targets(d->controller, targets, count);
         if (logfile_open(d, &err))
             log_error("%s", err.text);
         log_info("read %s again", d->conf->path);
-        if (rpc_session_is_open(d->controller))
-            loop_timer_set(d->beat, beat_ms(d)); /* SlurmdTimeout may be another */
-        uplink_register(d);
+        health_rearm(d);
+        if (d->controller)
+            follow_controllers(d);
     }
     conf_report_done(&report);
 }
