@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "store/store_test_pg.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -25,6 +26,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/vec.h"
 #include "store/store_pq.h"
 
 #define PORT "5432"
@@ -263,4 +265,47 @@ char *store_test_pg_sql(const char *fmt, ...)
     if (failed)
         fail_msg("%s", failed);
     return value;
+}
+
+char *store_test_pg_schema(const char *cluster)
+{
+    char *name = mem_printf("sluice_%s", cluster);
+    for (char *p = name; *p; p++)
+        *p = (char)tolower((unsigned char)*p);
+    return name;
+}
+
+void store_test_pg_log(const char *cluster)
+{
+    _cleanup_free_ char *schema = store_test_pg_schema(cluster);
+    free(store_test_pg_sql(
+        "SET search_path = \"%s\";"
+        "CREATE TABLE log(id bigserial PRIMARY KEY, epoch bigint, number bigint);"
+        "CREATE FUNCTION log_batch() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        " INSERT INTO log(epoch, number) VALUES (NEW.number >> 16, NEW.number & 65535);"
+        " RETURN NULL; END $$;"
+        "CREATE FUNCTION log_lead() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        " IF NEW.epoch <> OLD.epoch THEN"
+        "  INSERT INTO log(epoch, number) VALUES (NEW.epoch, 0); END IF; RETURN NULL; END $$;"
+        "CREATE TRIGGER log AFTER INSERT OR UPDATE ON numbered FOR EACH ROW"
+        " WHEN (NEW.kind = 9 AND NEW.number > 65535) EXECUTE FUNCTION log_batch();"
+        "CREATE TRIGGER log AFTER UPDATE ON lead FOR EACH ROW EXECUTE FUNCTION log_lead()",
+        schema));
+}
+
+struct store_test_pg_entry *store_test_pg_log_read(const char *cluster, size_t *count)
+{
+    _cleanup_free_ char *schema = store_test_pg_schema(cluster);
+    _cleanup_free_ char *text = store_test_pg_sql(
+        "SELECT string_agg(epoch || ' ' || number, E'\n' ORDER BY id) FROM \"%s\".log", schema);
+    VEC(struct store_test_pg_entry) all = {0};
+    for (char *p = text; *p;) {
+        struct store_test_pg_entry e;
+        e.epoch = strtoull(p, &p, 10);
+        e.number = strtoull(p, &p, 10);
+        vec_push(&all, e);
+        p += *p == '\n';
+    }
+    *count = all.len;
+    return all.data;
 }
