@@ -41,7 +41,7 @@ static void test_all_nodes_at_the_same_moment(void **state)
     static const struct {
         int64_t wall_ms, interval_sec, wait_ms;
     } vectors[] = {
-        {0, 60, 60000},        {1, 60, 59999},    {59999, 60, 1}, {60000, 60, 60000},
+        {0, 60, 60000},         {1, 60, 59999},    {59999, 60, 1}, {60000, 60, 60000},
         {123456789, 60, 23211}, {-1000, 60, 1000}, {5, 1, 995},
     };
 

@@ -22,6 +22,8 @@
 #include "base/log.h"
 
 #define ID_SIZE 8 /* random bytes of the spool's name */
+#define LOCK_TRIES 100
+#define LOCK_PAUSE_USEC 10000
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 
 static char *below(const struct slurmd *d, const char *name)
@@ -59,14 +61,18 @@ static int make_directories(struct slurmd *d, struct err *err)
     return rc;
 }
 
+/* A daemon that was killed while it started a program is gone a moment later. */
 static int lock(struct slurmd *d, struct err *err)
 {
     _cleanup_free_ char *path = below(d, "lock");
+    int rc;
 
     d->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (d->lock_fd < 0)
         return err_set(err, -errno, "cannot open %s: %s", path, strerror(errno));
-    if (flock(d->lock_fd, LOCK_EX | LOCK_NB))
+    for (int i = 0; (rc = flock(d->lock_fd, LOCK_EX | LOCK_NB)) && i < LOCK_TRIES; i++)
+        usleep(LOCK_PAUSE_USEC);
+    if (rc)
         return err_set(err, -EBUSY, "another slurmd for node %s is running: it uses %s", d->name,
                        d->spool);
     return 0;
