@@ -114,10 +114,11 @@ enum conf_value_type {
 };
 
 struct conf {
-    const char *path; /* of the main file, absolute */
-    int64_t read_at;  /* wall seconds */
-    int64_t boot_at;  /* read_at, until a daemon that reads again copies the value of its first */
-    uint64_t hash;    /* of everything read; node daemons report it */
+    const char *path;     /* of the main file, absolute */
+    int64_t read_at;      /* wall seconds */
+    uint32_t next_job_id; /* of the controller that shows it; 0: not known */
+    int64_t boot_at; /* read_at, until a daemon that reads again copies the value of its first */
+    uint64_t hash;   /* of everything read; node daemons report it */
 
     /* Scalars, one member per row of conf.def. */
 #define CONF_MEMBER_CONF_T_STR const char *

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -129,6 +130,15 @@ static void put_boot_time(const struct conf *c, struct str *out)
     line(out, "BOOT_TIME", time_format_date(c->boot_at, "N/A", buf));
 }
 
+static void put_next_job_id(const struct conf *c, struct str *out)
+{
+    char buf[16];
+
+    snprintf(buf, sizeof(buf), "%u", c->next_job_id);
+    if (c->next_job_id)
+        line(out, "NEXT_JOB_ID", buf);
+}
+
 static void put_path(const struct conf *c, struct str *out)
 {
     line(out, "SLURM_CONF", c->path);
@@ -158,10 +168,8 @@ static const struct {
     const char *name;
     void (*put)(const struct conf *c, struct str *out);
 } extras[] = {
-    {"BOOT_TIME", put_boot_time},
-    {"SLURM_CONF", put_path},
-    {"SLURM_VERSION", put_version},
-    {"SlurmctldHost", put_hosts},
+    {"BOOT_TIME", put_boot_time},   {"NEXT_JOB_ID", put_next_job_id}, {"SLURM_CONF", put_path},
+    {"SLURM_VERSION", put_version}, {"SlurmctldHost", put_hosts},
 };
 #define EXTRAS (sizeof(extras) / sizeof(extras[0]))
 

@@ -431,6 +431,11 @@ int control_may_read_script(struct control *c, const struct caller *who, uint32_
     return control_owns(who, j) ? 0 : -ERR_ACCESS;
 }
 
+uint32_t control_next_job_id(const struct control *c)
+{
+    return c->next_id;
+}
+
 void control_stats(const struct control *c, Pb__CtlStats *s)
 {
     size_t up = 0;

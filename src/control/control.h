@@ -119,6 +119,7 @@ bool control_list_parts(struct control *c, const struct caller *who, const Pb__P
 /* True when nothing matching could have changed since the stamp: answer ERR_NO_CHANGE. */
 bool control_unchanged_since(const struct control *c, int64_t stamp);
 
+uint32_t control_next_job_id(const struct control *c); /* of the next submission */
 void control_stats(const struct control *c, Pb__CtlStats *stats);
 
 /* For the simulator and the tests: checks every invariant of DESIGN section 7 on the present state

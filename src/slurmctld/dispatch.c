@@ -100,6 +100,8 @@ static void on_config_show(struct ctld *c, const struct rpc_request *r, const st
     _cleanup_str_ struct str text = STR_INIT;
     struct err err = {0};
     struct conf shown = *control_conf(c->control); /* borrows all it points to */
+    shown.next_job_id = control_next_job_id(c->control);
+    shown.boot_at = c->boot_at_sec;
     if (c->debug_given)
         shown.slurmctld_debug = c->debug;
     int rc = conf_format(&shown, ask->key, &text, &err);

@@ -182,6 +182,11 @@ const struct conf *control_conf(const struct control *c)
     return c->conf;
 }
 
+uint32_t control_next_job_id(const struct control *c)
+{
+    return 42;
+}
+
 void control_stop(struct control *c)
 {
 }

@@ -218,3 +218,11 @@ def test_a_shorter_timeout_ends_no_node(make_cluster):
     c.run("scontrol reconfigure").ok()
     c.run("srun -N2 sleep 5").ok()
     assert set(c.run("sinfo -h -o %t").ok().split()) <= {"idle", "comp"}
+
+
+def test_next_job_id_is_shown(make_cluster):
+    """Test suites read it."""
+    c = make_cluster(nodes=1)
+    assert "NEXT_JOB_ID             = 1" in c.run("scontrol show config").ok().splitlines()
+    job = c.sbatch(wrap="true")
+    assert f"NEXT_JOB_ID             = {int(job) + 1}" in c.run("scontrol show config").ok().splitlines()
