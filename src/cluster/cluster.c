@@ -144,6 +144,9 @@ void cluster_free(struct cluster *c)
     vec_foreach (&c->removed_parts, packed)
         str_done(packed);
     vec_done(&c->removed_parts);
+    vec_foreach (&c->gone_nodes, packed)
+        str_done(packed);
+    vec_done(&c->gone_nodes);
     vec_done(&c->parts);
     vec_done(&c->dirty);
     idmap_done(&c->requests);

@@ -109,6 +109,7 @@ struct job {
     enum _Pb__JobState state; /* only job_state.c writes it */
     bool completing, requeue_after, batch, held, admin_hold, launched, interactive_step, backfilled;
     bool may_requeue, no_kill;
+    bool lost_node, lost_first; /* of its record: nodes that are not configured now; its script's */
     struct part *part;
     char *part_name; /* of a partition that is no more; NULL: part is there */
     struct request want;
@@ -116,6 +117,9 @@ struct job {
     int32_t nice;
     int64_t submit_at, eligible_at, begin_at, start_at, end_at, sched_at, expected_at,
         shown_sched_at; /* wall seconds; shown: as packed in 'live' */
+    int64_t start_mono_ms,
+        end_mono_ms;    /* the same by the clock that cannot be set; 0: it did not */
+    uint64_t boot;      /* that this clock counts from */
     int64_t limit_sec;  /* INT64_MAX: unlimited */
     const char *reason; /* static words, or the stored one; NULL: None */
     char *stored_reason, *reason_detail;
@@ -127,7 +131,7 @@ struct job {
     uint64_t alloc_call;                 /* of the one who waits for its allocation; 0: none */
     struct str alloc_step;               /* packed StepSpec to be created with it */
     uint64_t request_key;                /* in cluster.requests; 0: none */
-    int64_t end_mono_ms;                 /* of its time limit, when running */
+    int64_t limit_mono_ms;               /* when its time limit is over, when running */
     int64_t warn_mono_ms;                /* when --signal is due; 0: it is not, or was sent */
     uint32_t warn_signal, warn_sec;      /* --signal: so many seconds before the limit; 0: none */
     bool warn_batch, warned;             /* to the script alone; it was sent */
@@ -151,7 +155,9 @@ struct cluster {
     struct order ends;        /* running jobs, by the wall time they end at the latest */
     struct order silent;      /* nodes that do not answer */
     VEC(struct str)
-    removed_parts;  /* packed PartChange: lines of slurm.conf that scontrol removed */
+    removed_parts; /* packed PartChange: lines of slurm.conf that scontrol removed */
+    VEC(struct str)
+    gone_nodes;     /* packed NodeRecord: what is kept of nodes that are not configured now */
     uint64_t stamp; /* rises with every change */
     size_t pending, running;
 };

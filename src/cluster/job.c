@@ -260,6 +260,12 @@ static void pack_times(const struct job *j, Pb__JobLive *m)
         SET(m, end_at, j->end_at);
     else if (j->state == PB__JOB_STATE__RUNNING && j->limit_sec != INT64_MAX)
         SET(m, end_at, j->start_at + j->limit_sec);
+    if (j->start_mono_ms)
+        SET(m, start_mono_ms, j->start_mono_ms);
+    if (j->end_mono_ms)
+        SET(m, end_mono_ms, j->end_mono_ms);
+    if (j->boot && (j->start_mono_ms || j->end_mono_ms))
+        SET(m, boot, j->boot);
     if (j->sched_at)
         SET(m, last_sched_at, j->sched_at);
     SET(m, time_limit_sec, j->limit_sec);
@@ -352,6 +358,9 @@ static void restore_live(struct job *j, const Pb__JobLive *m)
     j->start_at = m->state == PB__JOB_STATE__PENDING ? 0 : OR(m, start_at, 0);
     bool final = m->state != PB__JOB_STATE__PENDING && m->state != PB__JOB_STATE__RUNNING;
     j->end_at = final ? OR(m, end_at, 0) : 0;
+    j->start_mono_ms = OR(m, start_mono_ms, 0);
+    j->end_mono_ms = OR(m, end_mono_ms, 0);
+    j->boot = OR(m, boot, 0);
     j->sched_at = OR(m, last_sched_at, 0);
     j->limit_sec = OR(m, time_limit_sec, INT64_MAX);
     j->exit_status = OR(m, exit_status, 0);
@@ -415,8 +424,12 @@ int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, s
     int rc = read_stored_spec(c, j, record->spec, err);
     restore_live(j, m);
     job_load_state(c, j, m->state);
-    for (size_t i = 0; i < m->n_alloc; i++)
-        alloc_retake(c, j, m->alloc[i]);
+    for (size_t i = 0; i < m->n_alloc; i++) {
+        bool held = !m->alloc[i]->has_released || !m->alloc[i]->released;
+        bool gone = alloc_retake(c, j, m->alloc[i]) != 0;
+        j->lost_node = j->lost_node || (gone && held);
+        j->lost_first = j->lost_first || (gone && i == 0);
+    }
     for (size_t i = 0; i < record->n_steps; i++)
         restore_step(c, j, record->steps[i]);
     job_pack_live(c, j);

@@ -112,7 +112,13 @@ static int touch_job(struct control *c, const struct caller *who, struct job *j,
 {
     bool script_only = (r->has_batch_only && r->batch_only) || (r->has_full && r->full);
     if (job_is_final(j)) {
-        j->requeue_after = false; /* a job on its way back to the queue stays away */
+        if (j->requeue_after) { /* on its way back to the queue: it stays away */
+            j->requeue_after = false;
+            j->cancelled_by = who->uid;
+            job_touch(c->cluster, j);
+            finish_answer_waiters(c, j);
+            return 0;
+        }
         return ERR_JOB_DONE;
     }
     if (!r->has_signal || (r->signal == SIGKILL && !script_only)) {

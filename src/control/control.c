@@ -5,6 +5,8 @@
 
 #include "control/internal.h"
 
+#define BEGIN_LOOK_SEC 60
+
 struct control *control_new(struct conf *conf, const struct env *env)
 {
     struct control *c = mem_new(struct control);
@@ -167,6 +169,8 @@ static int restore_named(struct control *c, enum record_kind kind, const char *n
         struct node *n = cluster_find_node(c->cluster, name);
         if (r && n)
             node_restore(n, r);
+        else if (r)
+            reconfig_keep_gone(c->cluster, data, len);
         return r ? 0
                  : err_set(err, -ERR_STORE_DAMAGED, "node %s: its record does not decode", name);
     }
@@ -192,6 +196,23 @@ int control_restore(struct control *c, enum record_kind kind, uint64_t number, c
     return err_set(err, -ERR_STORE_DAMAGED, "a record of the unknown kind %d", (int)kind);
 }
 
+/* How long ago something of a job's record was: by the clock that cannot be set, unless the machine
+ * was booted since, or is another one. */
+static int64_t since_ms(const struct control *c, const struct job *j, int64_t mono_ms,
+                        int64_t wall_sec)
+{
+    int64_t ms = (control_wall(c) - wall_sec) * 1000;
+    if (mono_ms && j->boot && j->boot == control_boot(c))
+        ms = control_mono(c) - mono_ms;
+    return ms > 0 ? ms : 0;
+}
+
+static void resume_clock(struct control *c, struct job *j)
+{
+    j->start_mono_ms = control_mono(c) - since_ms(c, j, j->start_mono_ms, j->start_at);
+    j->boot = control_boot(c);
+}
+
 /* The clocks of a job go on where they were. */
 static void resume_job(struct control *c, struct job *j)
 {
@@ -200,21 +221,24 @@ static void resume_job(struct control *c, struct job *j)
         submit_enqueue(c, j);
         j->gone_mono_ms = j->batch ? 0 : now;
     } else if (!job_is_final(j)) {
-        int64_t limit = j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec;
-        int64_t left = j->start_at + limit - wall;
-        left = left < 0 ? 0 : left > limit ? limit : left;
-        control_set_end(c, j, left);
-        order_insert(&c->cluster->ends, &j->ends, wall + left, j->id);
+        resume_clock(c, j);
+        control_set_end(c, j);
+        order_insert(&c->cluster->ends, &j->ends, wall + control_left_sec(c, j), j->id);
         j->repeat_mono_ms = j->batch && !j->launched ? now + CONTROL_REPEAT_MS : 0;
+        if (j->lost_node) { /* the configuration is another than before */
+            control_log(c, LOG_LVL_INFO, "job %u lost nodes that are not configured any more",
+                        j->id);
+            finish_without(c, j, j->lost_first);
+        }
     } else if (j->completing) {
         order_insert(&c->cluster->ends, &j->ends, wall, j->id);
         j->repeat_mono_ms = now + CONTROL_REPEAT_MS;
         if (job_nodes_left(j) == 0) /* its last node is not in the configuration any more */
             finish_clean(c, j);
     } else {
-        int64_t left = j->end_at + c->conf->min_job_age_sec - wall;
-        left = left < 0 ? 0 : left > c->conf->min_job_age_sec ? c->conf->min_job_age_sec : left;
-        j->purge_mono_ms = now + left * 1000;
+        int64_t age_ms = c->conf->min_job_age_sec * 1000,
+                over_ms = since_ms(c, j, j->end_mono_ms, j->end_at);
+        j->purge_mono_ms = now + (over_ms < age_ms ? age_ms - over_ms : 0);
     }
     control_schedule(c, j);
 }
@@ -249,16 +273,29 @@ static int64_t over_limit_sec(const struct control *c, const struct job *j)
     return of_part >= 0 ? of_part : c->conf->over_time_limit_sec;
 }
 
-void control_set_end(struct control *c, struct job *j, int64_t left_sec)
+static int64_t bounded_limit_sec(const struct job *j)
+{
+    return j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec;
+}
+
+int64_t control_left_sec(const struct control *c, const struct job *j)
+{
+    int64_t left = bounded_limit_sec(j) - (control_mono(c) - j->start_mono_ms) / 1000;
+    return left > 0 ? left : 0;
+}
+
+void control_set_end(struct control *c, struct job *j)
 {
     int64_t over = over_limit_sec(c, j), now = control_mono(c);
+    int64_t limit_at = j->start_mono_ms + bounded_limit_sec(j) * 1000;
     bool never = j->limit_sec == INT64_MAX || over >= CLUSTER_NO_LIMIT_SEC;
-    left_sec = left_sec > 0 ? left_sec : 0;
-    j->end_mono_ms = never ? INT64_MAX : now + (left_sec + over) * 1000;
+    j->limit_mono_ms = never ? INT64_MAX : limit_at + over * 1000;
+    if (j->limit_mono_ms < now)
+        j->limit_mono_ms = now;
     j->warn_mono_ms = 0;
     if (j->warn_signal && !j->warned && j->limit_sec != INT64_MAX) {
-        int64_t at = left_sec - j->warn_sec;
-        j->warn_mono_ms = now + (at > 0 ? at * 1000 : 0);
+        int64_t at = limit_at - (int64_t)j->warn_sec * 1000;
+        j->warn_mono_ms = at > now ? at : now;
     }
 }
 
@@ -273,13 +310,13 @@ void control_schedule(struct control *c, struct job *j)
     int64_t due = INT64_MAX;
     if (j->state == PB__JOB_STATE__PENDING) {
         int64_t wait = j->begin_at - control_wall(c);
-        if (wait > 0)
-            earlier(&due, control_mono(c) + wait * 1000);
+        if (wait > 0) /* a time of the wall clock, which may be set meanwhile */
+            earlier(&due, control_mono(c) + (wait < BEGIN_LOOK_SEC ? wait : BEGIN_LOOK_SEC) * 1000);
         if (j->gone_mono_ms)
             earlier(&due, j->gone_mono_ms + CONTROL_WAITER_MS);
     } else {
         if (!job_is_final(j)) {
-            earlier(&due, j->end_mono_ms);
+            earlier(&due, j->limit_mono_ms);
             earlier(&due, j->warn_mono_ms);
         }
         earlier(&due, j->repeat_mono_ms);
@@ -324,7 +361,7 @@ static void job_due(struct control *c, struct job *j)
             finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, NULL, NULL);
         else
             submit_enqueue(c, j);
-    } else if (!job_is_final(j) && now >= j->end_mono_ms) {
+    } else if (!job_is_final(j) && now >= j->limit_mono_ms) {
         finish_job(c, j, PB__JOB_STATE__TIMEOUT, 0, "TimeLimit", "TIME LIMIT");
     }
     if (j->state == PB__JOB_STATE__RUNNING && j->warn_mono_ms && now >= j->warn_mono_ms)

@@ -52,4 +52,8 @@ struct env {
     bool (*user_in_group)(void *ctx, uint32_t uid, uint32_t gid, const char *group);
 
     void (*log)(void *ctx, enum log_level level, const char *room, const char *text);
+
+    /* A number of the machine's boot: times of mono_ms can be compared within one. 0, or the
+     * function NULL: not known. */
+    uint64_t (*boot)(void *ctx);
 };

@@ -54,7 +54,7 @@ static void end_steps(struct control *c, struct job *j)
     }
 }
 
-static void answer_waiters(struct control *c, struct job *j)
+void finish_answer_waiters(struct control *c, struct job *j)
 {
     Pb__JobEnd end = PB__JOB_END__INIT;
     end.job_id = j->id;
@@ -105,6 +105,8 @@ void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int 
         order_remove(&j->part->queue, &j->queued);
     j->exit_status = exit_status;
     j->end_at = control_wall(c);
+    j->end_mono_ms = control_mono(c);
+    j->boot = control_boot(c);
     if (!ran)
         j->start_at = j->end_at;
     j->reason = reason;
@@ -119,8 +121,8 @@ void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int 
     } else {
         finish_clean(c, j);
     }
-    if (job_is_final(j))
-        answer_waiters(c, j);
+    if (job_is_final(j) && !j->requeue_after)
+        finish_answer_waiters(c, j);
 }
 
 void finish_node(struct control *c, struct job *j, struct alloc_node *a)
@@ -152,6 +154,17 @@ void finish_node_failed(struct control *c, struct job *j, uint32_t node)
     finish_job(c, j, PB__JOB_STATE__NODE_FAIL, 0, "NodeDown", "NODE FAILURE");
 }
 
+void finish_without(struct control *c, struct job *j, bool first)
+{
+    if (j->no_kill && !first && job_nodes_left(j) > 0) {
+        job_touch(c->cluster, j);
+        step_end_lost(c, j);
+        return;
+    }
+    j->requeue_after = j->may_requeue;
+    finish_job(c, j, PB__JOB_STATE__NODE_FAIL, 0, "NodeDown", "NODE FAILURE");
+}
+
 /* Back to the queue as a new attempt: a node that knows the old one starts it no more. */
 void finish_requeue(struct control *c, struct job *j)
 {
@@ -165,6 +178,7 @@ void finish_requeue(struct control *c, struct job *j)
     j->launched = j->backfilled = j->warned = false;
     j->warn_mono_ms = 0;
     j->start_at = j->end_at = j->begin_at = 0;
+    j->start_mono_ms = j->end_mono_ms = 0;
     j->eligible_at = control_wall(c);
     j->purge_mono_ms = j->repeat_mono_ms = 0;
     j->cancelled_by = 0;
@@ -213,6 +227,6 @@ void control_job_wait_end(struct control *c, uint64_t call, const struct caller 
         vec_push(&j->end_calls, call);
         control_hold(c, call, j);
         if (job_is_final(j) && !j->requeue_after)
-            answer_waiters(c, j);
+            finish_answer_waiters(c, j);
     }
 }

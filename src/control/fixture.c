@@ -112,6 +112,11 @@ static bool on_group(void *ctx, uint32_t uid, uint32_t gid, const char *group)
     return str_eq(group, uid == 1000 ? "ann" : "others");
 }
 
+static uint64_t on_boot(void *ctx)
+{
+    return ((struct fixture *)ctx)->boot;
+}
+
 static void on_log(void *ctx, enum log_level level, const char *room, const char *text)
 {
 }
@@ -141,9 +146,10 @@ struct fixture *fixture_new(const char *lines)
     close(fd);
     f->wall_ms = 1700000000000;
     f->mono_ms = 1000000;
+    f->boot = 1;
     f->env = (struct env){f,          on_wall,  on_mono,        on_wake, on_put,
                           on_del,     on_reply, on_reply_error, on_send, on_ack,
-                          on_welcome, on_sign,  on_group,       on_log};
+                          on_welcome, on_sign,  on_group,       on_log,  on_boot};
     f->control = control_new(read_conf(f, lines), &f->env);
     control_start(f->control);
     fixture_turn(f);

@@ -45,7 +45,7 @@ struct fixture {
     struct control *control;
     struct env env;
     int64_t wall_ms, mono_ms, wake_ms;
-    uint64_t last_call, last_seq;
+    uint64_t last_call, last_seq, boot;
     char path[64]; /* of its slurm.conf */
     VEC(struct fixture_record) records;
     VEC(struct fixture_reply) replies;

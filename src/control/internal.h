@@ -40,6 +40,11 @@ static inline int64_t control_mono(const struct control *c)
     return c->env->mono_ms(c->env->ctx);
 }
 
+static inline uint64_t control_boot(const struct control *c)
+{
+    return c->env->boot ? c->env->boot(c->env->ctx) : 0;
+}
+
 /* control.c */
 void control_log(struct control *c, enum log_level level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -55,7 +60,9 @@ void control_release(struct control *c, uint64_t call); /* about to be answered 
 /* Seen, but not worth a write. detail: the sentence behind the word; may be NULL. */
 void control_reason(struct control *c, struct job *j, const char *reason, const char *detail);
 /* Its end by the clock: its limit, and OverTimeLimit after that. */
-void control_set_end(struct control *c, struct job *j, int64_t left_sec);
+void control_set_end(struct control *c, struct job *j);
+/* Of its time limit, by the clock that cannot be set. */
+int64_t control_left_sec(const struct control *c, const struct job *j);
 void control_save_meta(struct control *c);
 void control_save_node(struct control *c, const struct node *n);
 bool control_owns(const struct caller *who,
@@ -89,6 +96,8 @@ void start_make_cred(struct control *c, struct job *j, const Pb__StepNode *const
 struct step *step_find(struct job *j, uint32_t id);
 void step_ended_on(struct control *c, struct job *j, uint32_t step_id, uint32_t node,
                    int exit_status);
+/* Steps that have no node any more. */
+void step_end_lost(struct control *c, struct job *j);
 int step_make(struct control *c, struct job *j, const Pb__StepSpec *spec, struct step **out,
               struct err *err);
 Pb__StepReply *step_reply(struct control *c, struct job *j, const struct step *s,
@@ -107,11 +116,16 @@ void finish_node(struct control *c, struct job *j,
                  struct alloc_node *a); /* nothing of it is left there */
 void finish_node_failed(struct control *c, struct job *j,
                         uint32_t node); /* the node lost its part */
+/* Nodes of it are not configured any more; 'first': that of its script. It ends, or goes on without
+ * them. */
+void finish_without(struct control *c, struct job *j, bool first);
 void finish_send_terminate(struct control *c, struct job *j, const struct alloc_node *a,
                            const char *why, uint32_t grace_sec);
 void finish_send_terminate_to(struct control *c, struct job *j, const struct node *n,
                               const char *why, uint32_t grace_sec);
 void finish_send_remaining(struct control *c, struct job *j, const char *why, uint32_t grace_sec);
+/* Those who wait for its end. */
+void finish_answer_waiters(struct control *c, struct job *j);
 void finish_requeue(struct control *c, struct job *j);
 void finish_clean(struct control *c, struct job *j); /* ended, and no node holds anything of it */
 
@@ -125,6 +139,10 @@ void node_send_orders(struct control *c, const struct node *n, Pb__NodeOrder *or
 void node_heard(struct control *c, struct node *n);       /* its silence is counted from now */
 void node_fail_silent(struct control *c, struct node *n); /* its time is over */
 void node_lose_jobs(struct control *c, struct node *n);   /* those that hold something of it */
+
+/* reconfig.c */
+/* The packed NodeRecord of a node that is not configured now: it has it again when it is. */
+void reconfig_keep_gone(struct cluster *c, const void *data, size_t len);
 
 /* reconfig_report.c */
 /* Whether the job (of the old cluster) holds a node that the next one does not have; 'first': that

@@ -43,8 +43,28 @@ static void jobs_on(struct control *c, const struct node *n,
     vec_done(&ids);
 }
 
+/* It is to end what it has of this attempt; until that is gone it takes no work. */
+static void banish(struct control *c, struct node *n, uint32_t job_id, uint32_t restarts,
+                   const struct job *j)
+{
+    Pb__Terminate t = PB__TERMINATE__INIT;
+    Pb__NodeOrder order = PB__NODE_ORDER__INIT;
+    t.job_id = job_id;
+    t.restarts = restarts;
+    t.uid = j ? j->uid : 0;
+    t.gid = j ? j->gid : 0;
+    t.has_grace_sec = true;
+    t.grace_sec = 0;
+    order.terminate = &t;
+    vec_push(&n->ghosts, ((struct node_ghost){job_id, restarts}));
+    node_send_orders(c, n, &order);
+}
+
+/* A node that was given up while it answers has it still. */
 static void lose(struct control *c, struct job *j, struct node *n)
 {
+    if (n->connected)
+        banish(c, n, j->id, j->restarts, j);
     finish_node_failed(c, j, n->index);
 }
 
@@ -162,24 +182,14 @@ static void reconcile_all(struct control *c, const struct node *n, const Pb__Nod
     vec_done(&ids);
 }
 
-/* What it has and should not have: it takes no work until that is gone. */
-static void banish(struct control *c, struct node *n, const Pb__Presence *p)
+/* What it has and should not have. */
+static void banish_present(struct control *c, struct node *n, const Pb__Presence *p)
 {
     struct job *j = cluster_find_job(c->cluster, p->job_id);
     const struct alloc_node *a = j && j->restarts == p->restarts ? alloc_find(j, n->index) : NULL;
     if ((a && !a->released) || (p->has_ended && p->ended))
         return;
-    Pb__Terminate t = PB__TERMINATE__INIT;
-    Pb__NodeOrder order = PB__NODE_ORDER__INIT;
-    t.job_id = p->job_id;
-    t.restarts = p->restarts;
-    t.uid = j ? j->uid : 0;
-    t.gid = j ? j->gid : 0;
-    t.has_grace_sec = true;
-    t.grace_sec = 0;
-    order.terminate = &t;
-    vec_push(&n->ghosts, ((struct node_ghost){p->job_id, p->restarts}));
-    node_send_orders(c, n, &order);
+    banish(c, n, p->job_id, p->restarts, j);
 }
 
 static void into_service(struct control *c, struct node *n)
@@ -220,7 +230,7 @@ void control_node_register(struct control *c, const char *name, const Pb__NodeRe
     jobs_on(c, n, lose_other_incarnation);
     reconcile_all(c, n, r);
     for (size_t i = 0; i < r->n_present; i++)
-        banish(c, n, r->present[i]);
+        banish_present(c, n, r->present[i]);
     if (low.len && !n->down)
         set_down(c, n, str_cstr(&low));
     else if (!low.len)
@@ -297,13 +307,26 @@ static void on_prolog_failed(struct control *c, struct node *n, const Pb__Prolog
     prolog_failed(c, n, j, e->text);
 }
 
+/* Nothing of it is left there. */
+static void lay_ghost(struct control *c, struct node *n, uint32_t job_id, uint32_t restarts)
+{
+    for (size_t i = n->ghosts.len; i-- > 0;)
+        if (n->ghosts.data[i].job_id == job_id && n->ghosts.data[i].restarts == restarts) {
+            vec_remove(&n->ghosts, i);
+            c->plan_wanted = true;
+            c->cluster->stamp++;
+        }
+}
+
 static void on_batch_ended(struct control *c, struct node *n, const Pb__BatchEnded *e)
 {
     struct job *j = find_attempt(c, e->job_id, e->restarts);
     struct alloc_node *a = j ? alloc_find(j, n->index) : NULL;
+    bool gone = e->has_gone && e->gone;
+    if (gone)
+        lay_ghost(c, n, e->job_id, e->restarts);
     if (!a || j->state == PB__JOB_STATE__PENDING)
         return;
-    bool gone = e->has_gone && e->gone;
     if (job_is_final(j)) {
         if (j->completing && e->exit_status) {
             j->exit_status = e->exit_status;
@@ -334,12 +357,7 @@ static void on_batch_ended(struct control *c, struct node *n, const Pb__BatchEnd
 
 static void on_gone(struct control *c, struct node *n, const Pb__JobGone *e)
 {
-    for (size_t i = n->ghosts.len; i-- > 0;)
-        if (n->ghosts.data[i].job_id == e->job_id && n->ghosts.data[i].restarts == e->restarts) {
-            vec_remove(&n->ghosts, i);
-            c->plan_wanted = true;
-            c->cluster->stamp++;
-        }
+    lay_ghost(c, n, e->job_id, e->restarts);
     if (e->has_epilog_status && e->epilog_status)
         drain_for(c, n, "Epilog error", e->text, e->job_id);
     struct job *j = find_attempt(c, e->job_id, e->restarts);

@@ -8,17 +8,38 @@
 
 #include "control/internal.h"
 
-/* What must survive a restart survives this too. */
-static void carry_node_record(struct node *to, const struct node *from)
+void reconfig_keep_gone(struct cluster *c, const void *data, size_t len)
 {
-    struct str stored = STR_INIT;
+    struct str packed = STR_INIT;
+    str_append(&packed, data, len);
+    vec_push(&c->gone_nodes, packed);
+}
+
+/* A stored record goes to the node of its name; without one it waits for it. */
+static void carry_record(struct cluster *next, const struct str *packed)
+{
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    node_pack_stored(from, &stored);
     const Pb__NodeRecord *r =
-        arena_unpack(&arena, &pb__node_record__descriptor, stored.data, stored.len);
-    if (r)
+        arena_unpack(&arena, &pb__node_record__descriptor, packed->data, packed->len);
+    struct node *to = r ? cluster_find_node(next, r->name) : NULL;
+    if (to)
         node_restore(to, r);
+    else if (r)
+        reconfig_keep_gone(next, packed->data, packed->len);
+}
+
+/* What must survive a restart survives this too, also of nodes that leave and come back. */
+static void carry_node_records(struct cluster *next, const struct cluster *old)
+{
+    struct str stored = STR_INIT;
+    vec_foreach (&old->gone_nodes, packed)
+        carry_record(next, packed);
+    vec_foreach (&old->nodes, n) {
+        str_clear(&stored);
+        node_pack_stored(*n, &stored);
+        carry_record(next, &stored);
+    }
     str_done(&stored);
 }
 
@@ -48,7 +69,7 @@ static void carry_job(const struct cluster *old, const struct cluster *next, str
     to->alloc_call = from->alloc_call;
     to->alloc_step = from->alloc_step;
     from->alloc_step = STR_INIT;
-    to->end_mono_ms = from->end_mono_ms;
+    to->limit_mono_ms = from->limit_mono_ms;
     to->warn_mono_ms = from->warn_mono_ms;
     to->repeat_mono_ms = from->repeat_mono_ms;
     to->gone_mono_ms = from->gone_mono_ms;
@@ -88,11 +109,7 @@ static void build(struct control *c, struct cluster *old, struct conf *conf, str
 {
     struct cluster *next = cluster_new(conf);
     next->stamp = old->stamp + 1;
-    vec_foreach (&next->nodes, n) {
-        const struct node *from = cluster_find_node(old, (*n)->name);
-        if (from)
-            carry_node_record(*n, from);
-    }
+    carry_node_records(next, old);
     c->cluster = next;
     c->conf = conf;
     update_carry_parts(c, old, report);
@@ -119,12 +136,7 @@ static void settle_running(struct control *c, const struct cluster *old, struct 
     if (!reconfig_lost_node(old, c->cluster, j->id, &first))
         return;
     end_on_removed(c, old, j);
-    if (j->no_kill && !first && job_nodes_left(j) > 0) {
-        job_touch(c->cluster, j);
-        return;
-    }
-    j->requeue_after = j->may_requeue;
-    finish_job(c, j, PB__JOB_STATE__NODE_FAIL, 0, "NodeDown", "NODE FAILURE");
+    finish_without(c, j, first);
 }
 
 static void settle(struct control *c, const struct cluster *old, struct job *j)

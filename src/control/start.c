@@ -134,10 +134,12 @@ static void start_clocks(struct control *c, struct job *j)
 {
     int64_t limit = j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec;
     j->start_at = j->sched_at = control_wall(c);
-    j->end_at = j->expected_at = 0;
+    j->start_mono_ms = control_mono(c);
+    j->boot = control_boot(c);
+    j->end_at = j->end_mono_ms = j->expected_at = 0;
     j->gone_mono_ms = 0;
     j->reason = NULL;
-    control_set_end(c, j, limit);
+    control_set_end(c, j);
     order_insert(&c->cluster->ends, &j->ends, j->start_at + limit, j->id);
 }
 

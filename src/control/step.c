@@ -439,6 +439,15 @@ static void step_over(struct control *c, struct job *j, struct step *s)
         step_retry_waiting(c, j);
 }
 
+void step_end_lost(struct control *c, struct job *j)
+{
+    for (size_t i = j->steps.len; i-- > 0 && !job_is_final(j);)
+        if (i < j->steps.len && j->steps.data[i].nodes.len == 0) {
+            j->steps.data[i].exit_status = 1 << 8;
+            step_over(c, j, &j->steps.data[i]);
+        }
+}
+
 void step_ended_on(struct control *c, struct job *j, uint32_t step_id, uint32_t node,
                    int exit_status)
 {

@@ -357,6 +357,16 @@ static void keep_step(struct job *j, const Pb__StepSpec *step)
         pb_pack(&step->base, &j->alloc_step);
 }
 
+/* One waits for the allocation: who asked before has lost his connection, or asked twice. */
+static void await_nodes(struct control *c, struct job *j, uint64_t call)
+{
+    if (j->alloc_call)
+        control_refuse_code(c, j->alloc_call, ERR_CLOSED, "the same request came again");
+    j->alloc_call = call;
+    j->gone_mono_ms = 0;
+    control_hold(c, call, j);
+}
+
 void control_alloc(struct control *c, uint64_t call, const struct caller *who,
                    const Pb__AllocRequest *r)
 {
@@ -383,9 +393,7 @@ void control_alloc(struct control *c, uint64_t call, const struct caller *who,
         keep_step(j, r->step);
         remember(c, j, key);
     }
-    j->alloc_call = call;
-    j->gone_mono_ms = 0;
-    control_hold(c, call, j);
+    await_nodes(c, j, call);
     vec_push(&c->fresh, j->id);
 }
 
@@ -404,9 +412,7 @@ void control_alloc_wait(struct control *c, uint64_t call, const struct caller *w
     } else {
         /* The first step is not stored with a pending job: its command says it again. */
         keep_step(j, r->step);
-        j->alloc_call = call;
-        j->gone_mono_ms = 0;
-        control_hold(c, call, j);
+        await_nodes(c, j, call);
         control_schedule(c, j);
     }
 }

@@ -205,10 +205,8 @@ static void set_limit(struct control *c, struct job *j, int64_t limit_sec)
     j->limit_sec = limit_sec;
     if (j->state != PB__JOB_STATE__RUNNING)
         return;
-    int64_t limit = j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec;
-    int64_t left = j->start_at + limit - control_wall(c);
-    control_set_end(c, j, left);
-    order_move(&c->cluster->ends, &j->ends, j->start_at + limit, j->id);
+    control_set_end(c, j);
+    order_move(&c->cluster->ends, &j->ends, control_wall(c) + control_left_sec(c, j), j->id);
 }
 
 static int requeue(struct control *c, const struct caller *who, struct job *j,

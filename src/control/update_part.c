@@ -16,9 +16,12 @@ static void save(struct control *c, const struct part *p)
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     struct str packed = STR_INIT;
-    Pb__PartRecord row = PB__PART_RECORD__INIT;
+    Pb__PartRecord row = PB__PART_RECORD__INIT, none = PB__PART_RECORD__INIT;
     Pb__PartChange change = PB__PART_CHANGE__INIT;
-    change.set = arena_unpack(&arena, type, p->changes.data, p->changes.len);
+    none.name = (char *)p->conf.name;
+    change.set = &none;
+    if (p->changes.len)
+        change.set = arena_unpack(&arena, type, p->changes.data, p->changes.len);
     part_describe(p->row, &arena, &row);
     change.configured = &row;
     change.has_created = change.created = p->own_name != NULL;

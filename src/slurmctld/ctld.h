@@ -40,6 +40,7 @@ struct ctld {
     const struct ctld_options *options;
     char *conf_path, *host;
     struct env env;
+    uint64_t boot; /* see env.boot */
     struct loop *loop;
     struct rpc_server *server;
     struct store *store;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The real world, as control/env.h asks for it. */
 #define LOG_ROOM "slurmctld"
+#include <ctype.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/path.h"
 #include "slurmctld/ctld.h"
 
 static int64_t on_wall_ms(void *ctx)
@@ -111,6 +113,25 @@ static void on_log(void *ctx, enum log_level level, const char *room, const char
     log_write(level, room, "%s", text);
 }
 
+/* Of the kernel's random number of this boot, the first half. */
+static uint64_t read_boot(void)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    if (path_read_file("/proc/sys/kernel/random/boot_id", 64, &text, NULL) != 0)
+        return 0;
+    uint64_t number = 0;
+    for (const char *c = str_cstr(&text); *c && number >> 60 == 0; c++)
+        if (isxdigit((unsigned char)*c))
+            number = number << 4 |
+                     (uint64_t)(isdigit((unsigned char)*c) ? *c - '0' : (*c | 32) - 'a' + 10);
+    return number;
+}
+
+static uint64_t on_boot(void *ctx)
+{
+    return ((const struct ctld *)ctx)->boot;
+}
+
 void env_init(struct env *env, struct ctld *c)
 {
     *env = (struct env){
@@ -128,5 +149,7 @@ void env_init(struct env *env, struct ctld *c)
         .sign = on_sign,
         .user_in_group = on_user_in_group,
         .log = on_log,
+        .boot = on_boot,
     };
+    c->boot = read_boot();
 }

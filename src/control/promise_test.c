@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the simulator found: clocks that are set, restarts at bad moments, nodes that come and go.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "control/fixture.h"
+
+#define NODES "NodeName=n[1-3] CPUs=2 RealMemory=1000\n"
+#define PART "PartitionName=a Nodes=ALL Default=YES\n"
+#define CONF "SelectTypeParameters=CR_Core_Memory\nOverTimeLimit=1\n" NODES PART
+
+static struct fixture *make(const char *lines, int nodes)
+{
+    static const char *const names[] = {"n1", "n2", "n3"};
+    struct fixture *f = fixture_new(lines);
+    for (int i = 0; i < nodes; i++)
+        fixture_register(f, names[i], "i1");
+    return f;
+}
+
+static uint32_t run_one(struct fixture *f, uint32_t nodes, int64_t limit_sec)
+{
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.has_min_nodes = s.has_cpus_per_task = s.has_time_limit_sec = true;
+    s.min_nodes = nodes;
+    s.cpus_per_task = 2;
+    s.time_limit_sec = limit_sec;
+    int64_t id = fixture_submit(f, &user, &s);
+    assert_true(id > 0);
+    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
+    return (uint32_t)id;
+}
+
+static void write_conf(struct fixture *f, const char *lines)
+{
+    FILE *file = fopen(f->path, "w");
+    assert_non_null(file);
+    fprintf(file, "ClusterName=test\nSlurmctldHost=h\nSelectType=select/cons_tres\n%s\n", lines);
+    fclose(file);
+}
+
+static const Pb__JobLive *live(struct fixture *f, struct arena *arena, uint32_t id)
+{
+    const Pb__JobRecord *r = fixture_job(f, arena, id);
+    assert_non_null(r);
+    return r->live;
+}
+
+/* --- clocks -------------------------------------------------------------------------------------
+ */
+
+static void limits_go_by_the_clock_that_cannot_be_set(void **state)
+{
+    static const int64_t steps_ms[] = {3600000, -3600000, INT64_C(4291747200000), -1000000000000};
+    for (size_t i = 0; i < 4; i++) {
+        struct fixture *f = make("NodeName=n1 CPUs=2 RealMemory=1000\n" PART, 1);
+        uint32_t id = run_one(f, 1, 100);
+        fixture_launched(f, "n1", id, 0);
+        fixture_pass(f, 40000);
+        f->wall_ms += steps_ms[i];
+        fixture_restart(f);
+        fixture_pass(f, 59000);
+        assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
+        fixture_pass(f, 2000);
+        assert_int_equal(fixture_state(f, id), PB__JOB_STATE__TIMEOUT);
+        fixture_free(f);
+    }
+}
+
+static void after_a_boot_there_is_only_the_wall_clock(void **state)
+{
+    struct fixture *f = make("NodeName=n1 CPUs=2 RealMemory=1000\n" PART, 1);
+    uint32_t id = run_one(f, 1, 100);
+    fixture_launched(f, "n1", id, 0);
+    f->boot++;
+    f->mono_ms = 5000;
+    f->wall_ms += 60000;
+    fixture_restart(f);
+    fixture_pass(f, 38000);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
+    fixture_pass(f, 4000);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__TIMEOUT);
+    fixture_free(f);
+}
+
+static void a_restart_grants_no_more_over_time(void **state)
+{
+    struct fixture *f = make(CONF, 1);
+    uint32_t id = run_one(f, 1, 10);
+    fixture_launched(f, "n1", id, 0);
+    fixture_pass(f, 50000);
+    fixture_restart(f);
+    fixture_pass(f, 19000);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
+    fixture_pass(f, 2000);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__TIMEOUT);
+    fixture_free(f);
+}
+
+static void a_begin_time_is_looked_at_again_when_the_clock_was_set(void **state)
+{
+    struct fixture *f = make(CONF, 1);
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.has_begin_at_sec = true;
+    s.begin_at_sec = f->wall_ms / 1000 + 3600;
+    uint32_t id = (uint32_t)fixture_submit(f, &user, &s);
+    f->wall_ms += 3600000;
+    fixture_pass(f, 61000);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
+    fixture_free(f);
+}
+
+/* --- nodes --------------------------------------------------------------------------------------
+ */
+
+static void what_runs_on_a_node_set_down_is_ended_first(void **state)
+{
+    struct fixture *f = make(CONF, 1);
+    uint32_t id = run_one(f, 1, 100);
+    fixture_launched(f, "n1", id, 0);
+    fixture_clear(f);
+    assert_int_equal(fixture_update_node(f, "n1", "DOWN", "test"), 0);
+    assert_int_equal(fixture_terminates(f, "n1", id), 1);
+    assert_int_equal(fixture_update_node(f, "n1", "RESUME", NULL), 0);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__PENDING);
+    assert_int_equal(fixture_launches(f, "n1", id), 0);
+    fixture_gone(f, "n1", id, 0);
+    assert_int_equal(fixture_launches(f, "n1", id), 1);
+    fixture_free(f);
+}
+
+/* The end of the script says that nothing is left, and comes before the order to end it. */
+static void an_end_that_crosses_the_order_frees_the_node(void **state)
+{
+    struct fixture *f = make(CONF, 1);
+    uint32_t id = run_one(f, 1, 100);
+    fixture_launched(f, "n1", id, 0);
+    fixture_update_node(f, "n1", "DOWN", "test");
+    fixture_update_node(f, "n1", "RESUME", NULL);
+    fixture_clear(f);
+    Pb__NodeEvent e = PB__NODE_EVENT__INIT;
+    Pb__BatchEnded m = PB__BATCH_ENDED__INIT;
+    m.job_id = id;
+    m.has_gone = m.gone = true;
+    e.batch_ended = &m;
+    fixture_event(f, "n1", &e);
+    assert_int_equal(fixture_launches(f, "n1", id), 1);
+    fixture_free(f);
+}
+
+static void a_node_that_leaves_and_comes_back_is_as_it_was(void **state)
+{
+    struct fixture *f = make(CONF, 3);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    assert_int_equal(fixture_update_node(f, "n2", "DRAIN", "broken fan"), 0);
+    fixture_reconfigure(f, "NodeName=n1,n3 CPUs=2 RealMemory=1000\n" PART);
+    fixture_reconfigure(f, CONF);
+    const Pb__NodeRecord *n = fixture_node(f, &arena, "n2");
+    assert_true(n->has_drain && n->drain);
+    assert_string_equal(n->reason, "broken fan");
+    write_conf(f, "NodeName=n1,n3 CPUs=2 RealMemory=1000\n" PART);
+    fixture_restart(f);
+    fixture_reconfigure(f, CONF);
+    n = fixture_node(f, &arena, "n2");
+    assert_true(n->has_drain && n->drain);
+    fixture_free(f);
+}
+
+static void a_restart_without_its_node_starts_nothing_twice(void **state)
+{
+    struct fixture *f = make(CONF, 3);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    uint32_t id = run_one(f, 3, 100), alone;
+    struct caller user = FIXTURE_USER;
+    alone = (uint32_t)fixture_submit(f, &user, NULL);
+    write_conf(f, "NodeName=n[2-3] CPUs=2 RealMemory=1000\n" PART);
+    fixture_restart(f);
+    fixture_register(f, "n2", "i1");
+    fixture_register(f, "n3", "i1");
+    fixture_pass(f, 20000);
+    fixture_gone(f, "n2", id, 0);
+    fixture_gone(f, "n3", id, 0);
+    assert_int_equal(live(f, &arena, id)->restarts, 1);
+    vec_foreach (&f->orders, o)
+        for (size_t i = 0; i < (*o)->orders->n_orders; i++) {
+            const Pb__LaunchBatch *launch = (*o)->orders->orders[i]->launch;
+            assert_true(!launch || launch->job_id == alone || launch->restarts == 1);
+        }
+    fixture_free(f);
+}
+
+static void a_restart_without_the_only_node_of_a_job(void **state)
+{
+    struct fixture *f = make(CONF, 1);
+    uint32_t id = run_one(f, 1, 100);
+    write_conf(f, "NodeName=n2 CPUs=2 RealMemory=1000\n" PART);
+    fixture_restart(f);
+    fixture_pass(f, 20000);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__PENDING);
+    fixture_free(f);
+}
+
+static void a_made_partition_that_lost_its_nodes_can_be_read_again(void **state)
+{
+    struct fixture *f = make(CONF, 1);
+    Pb__PartRecord set = PB__PART_RECORD__INIT;
+    Pb__PartUpdate r = PB__PART_UPDATE__INIT;
+    struct caller root = FIXTURE_ROOT;
+    set.name = (char *)"made";
+    set.nodes = (char *)"n3";
+    r.set = &set;
+    r.has_create = r.create = true;
+    control_part_update(f->control, 900, &root, &r);
+    fixture_turn(f);
+    assert_int_equal(fixture_code(f, 900), 0);
+    fixture_reconfigure(f, "NodeName=n1 CPUs=2 RealMemory=1000\n" PART);
+    fixture_restart(f);
+    fixture_free(f);
+}
+
+/* --- those who wait -----------------------------------------------------------------------------
+ */
+
+static void the_end_that_is_told_is_one(void **state)
+{
+    struct fixture *f = make(CONF "Epilog=/bin/true\n", 2);
+    struct caller user = FIXTURE_USER;
+    uint32_t id = run_one(f, 2, 100);
+    Pb__JobIdRequest wait = PB__JOB_ID_REQUEST__INIT;
+    wait.job_id = id;
+    fixture_launched(f, "n1", id, 0);
+    control_job_wait_end(f->control, 800, &user, &wait);
+    fixture_turn(f);
+    fixture_register(f, "n1", "i2"); /* it was booted: the job is queued again, once n2 is clean */
+    assert_int_equal(fixture_code(f, 800), -1);
+
+    Pb__StepId target = PB__STEP_ID__INIT, *targets[] = {&target};
+    Pb__JobSignal cancel = PB__JOB_SIGNAL__INIT;
+    target.job_id = id;
+    cancel.target = targets;
+    cancel.n_target = 1;
+    fixture_restart(f);
+    control_job_wait_end(f->control, 801, &user, &wait);
+    control_job_signal(f->control, 802, &user, &cancel);
+    fixture_turn(f);
+    assert_int_equal(fixture_code(f, 801), 0);
+    assert_int_equal(fixture_code(f, 802), 0);
+    fixture_restart(f);
+    fixture_register(f, "n2", "i1");
+    fixture_gone(f, "n2", id, 0);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__NODE_FAIL);
+    fixture_free(f);
+}
+
+static void a_request_that_comes_again_answers_the_first(void **state)
+{
+    struct fixture *f = make(CONF, 0);
+    struct caller user = FIXTURE_USER;
+    Pb__AllocRequest r = PB__ALLOC_REQUEST__INIT;
+    Pb__AllocWait w = PB__ALLOC_WAIT__INIT;
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    uint8_t id[16] = "once";
+    spec.has_request_id = true;
+    spec.request_id = (ProtobufCBinaryData){sizeof id, id};
+    r.spec = &spec;
+    control_alloc(f->control, 700, &user, &r);
+    fixture_turn(f);
+    assert_int_equal(fixture_code(f, 700), 0);
+    w.job_id = 1;
+    control_alloc_wait(f->control, 701, &user, &w);
+    control_alloc_wait(f->control, 702, &user, &w);
+    fixture_turn(f);
+    assert_int_equal(fixture_code(f, 701), ERR_CLOSED);
+    assert_int_equal(fixture_code(f, 702), -1);
+    fixture_register(f, "n1", "i1");
+    assert_int_equal(fixture_code(f, 702), 0);
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(limits_go_by_the_clock_that_cannot_be_set),
+        cmocka_unit_test(after_a_boot_there_is_only_the_wall_clock),
+        cmocka_unit_test(a_restart_grants_no_more_over_time),
+        cmocka_unit_test(a_begin_time_is_looked_at_again_when_the_clock_was_set),
+        cmocka_unit_test(what_runs_on_a_node_set_down_is_ended_first),
+        cmocka_unit_test(an_end_that_crosses_the_order_frees_the_node),
+        cmocka_unit_test(a_node_that_leaves_and_comes_back_is_as_it_was),
+        cmocka_unit_test(a_restart_without_its_node_starts_nothing_twice),
+        cmocka_unit_test(a_restart_without_the_only_node_of_a_job),
+        cmocka_unit_test(a_made_partition_that_lost_its_nodes_can_be_read_again),
+        cmocka_unit_test(the_end_that_is_told_is_one),
+        cmocka_unit_test(a_request_that_comes_again_answers_the_first),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
