@@ -1,71 +1,232 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Virtual clients. Each owns one job: it submits until it has an answer (with the same request id,
- * so that a repeat finds the same job), some cancel it, some hold an allocation with one step. An
- * answer is a promise that sim_run() checks at the end.
+ * Virtual commands. Each client owns one job: it submits until it has an answer (with the same
+ * request id, so that a repeat finds the same job); salloc and srun hold an allocation and run
+ * steps in it; some wait for the end. An answer is a promise that check.c remembers.
  */
+#include <stdio.h>
 #include <string.h>
 
-#include "sim/sim.h"
-
-static struct sim_client *client_of(struct sim *s, uint64_t call)
-{
-    struct sim_client *c = &s->clients.data[call & 0xfffff];
-    return c->call == call ? c : NULL;
-}
+#include "sim/parts.h"
 
 static void later(struct sim *s, unsigned index, int64_t after_ms)
 {
     sim_push(s, after_ms, (struct sim_event){.kind = SIM_CLIENT, .index = index});
 }
 
-static void ask(struct sim *s, unsigned index, enum sim_request request,
-                const ProtobufCMessage *body)
+long sim_client_find(const struct sim *s, int64_t id)
 {
-    struct sim_client *c = &s->clients.data[index];
-    c->call = ++s->next_call << 20 | index;
-    struct sim_event event = {
-        .kind = SIM_REQUEST, .index = index, .value = c->call, .code = (int)request};
-    pb_pack(body, &event.body);
-    sim_push(s, rng_between(&s->rng, 0, 3), event);
+    size_t low = 0, high = s->clients.len; /* by rising number */
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (s->clients.data[middle].item->id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < s->clients.len && s->clients.data[low].item->id == id ? (long)low : -1;
 }
 
-static void spec_of(struct sim_client *c, Pb__JobSpec *spec)
+/* --- calls --------------------------------------------------------------------------------------
+ */
+
+uint64_t sim_call(struct sim *s, enum sim_owner owner, enum sim_request request, unsigned index,
+                  struct rng *rng, const ProtobufCMessage *body)
 {
+    struct sim_call call = {.owner = owner, .request = request, .index = index, .open = true};
+    vec_push(&s->calls, call);
+    struct sim_event event = {.kind = SIM_REQUEST, .index = index, .value = s->calls.len};
+    if (body)
+        pb_pack(body, &event.body);
+    sim_push(s, rng_between(rng, 0, 3), event);
+    return s->calls.len;
+}
+
+static void lost(struct sim *s, struct sim_call *call)
+{
+    struct sim_call copy = *call;
+    call->open = false;
+    switch (copy.owner) {
+    case SIM_OF_CLIENT:
+    case SIM_OF_WATCH:
+        sim_client_lost(s, &copy);
+        break;
+    case SIM_OF_SRUN:
+        s->sruns.data[copy.index].call = 0;
+        sim_push(s, 500, (struct sim_event){.kind = SIM_SRUN, .index = copy.index});
+        break;
+    case SIM_OF_ACT:
+    case SIM_OF_NOBODY:
+        break; /* whoever ran the command does not know what came of it */
+    }
+}
+
+void sim_calls_lost(struct sim *s)
+{
+    for (size_t i = 0; i < s->calls.len; i++)
+        if (s->calls.data[i].open && s->calls.data[i].arrived)
+            lost(s, &s->calls.data[i]);
+}
+
+void sim_call_close(struct sim *s, uint64_t number)
+{
+    struct sim_call *call = &s->calls.data[number - 1];
+    bool held = call->arrived && !call->answered && call->life == s->life;
+    call->open = false;
+    if (!held || !s->control)
+        return;
+    call->answered = true; /* it has nobody to answer */
+    control_call_gone(s->control, number);
+    sim_ctl_turn(s);
+}
+
+static const struct caller *caller_of(struct sim *s, const struct sim_call *call)
+{
+    static const struct caller root = {
+        .is_operator = true, .is_admin = true, .user_name = "root", .group_name = "root"};
+    static struct caller user;
+    unsigned client = call->index;
+    if (call->owner == SIM_OF_ACT) {
+        const struct sim_item *act = s->acts.data[call->index];
+        long owner = act->root ? -1 : sim_client_find(s, act->id);
+        if (owner < 0)
+            return &root;
+        client = (unsigned)owner;
+    } else if (call->owner == SIM_OF_SRUN) {
+        client = s->sruns.data[call->index].client;
+    }
+    uint32_t uid = (uint32_t)s->clients.data[client].item->uid;
+    user = (struct caller){.uid = uid, .gid = uid, .user_name = "user", .group_name = "user"};
+    return &user;
+}
+
+#define HANDLER(request, function, message)                                                        \
+    [request] = {                                                                                  \
+        (void (*)(struct control *, uint64_t, const struct caller *, const void *))function,       \
+        &message}
+
+static const struct {
+    void (*call)(struct control *, uint64_t, const struct caller *, const void *);
+    const ProtobufCMessageDescriptor *type;
+} handlers[] = {
+    HANDLER(SIM_SUBMIT, control_submit, pb__submit_request__descriptor),
+    HANDLER(SIM_ALLOC, control_alloc, pb__alloc_request__descriptor),
+    HANDLER(SIM_ALLOC_WAIT, control_alloc_wait, pb__alloc_wait__descriptor),
+    HANDLER(SIM_WAIT_END, control_job_wait_end, pb__job_id_request__descriptor),
+    HANDLER(SIM_JOB_COMPLETE, control_job_complete, pb__job_complete__descriptor),
+    HANDLER(SIM_STEP_CREATE, control_step_create, pb__step_spec__descriptor),
+    HANDLER(SIM_STEP_COMPLETE, control_step_complete, pb__step_complete__descriptor),
+    HANDLER(SIM_JOB_SIGNAL, control_job_signal, pb__job_signal__descriptor),
+    HANDLER(SIM_JOB_UPDATE, control_job_update, pb__job_update__descriptor),
+    HANDLER(SIM_NODE_UPDATE, control_node_update, pb__node_update__descriptor),
+    HANDLER(SIM_PART_UPDATE, control_part_update, pb__part_update__descriptor),
+};
+
+void sim_call_arrives(struct sim *s, struct sim_event *e)
+{
+    struct sim_call *call = &s->calls.data[e->value - 1];
+    if (!call->open)
+        return;
+    if (!s->control) {
+        lost(s, call);
+        return;
+    }
+    call->arrived = true;
+    call->life = s->life;
+    if (call->request == SIM_RECONFIGURE) {
+        sim_ctl_reconfigure(s, e->value);
+    } else {
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        const void *body =
+            arena_unpack(&arena, handlers[call->request].type, e->body.data, e->body.len);
+        handlers[call->request].call(s->control, e->value, caller_of(s, call), body);
+    }
+    sim_ctl_turn(s);
+}
+
+void sim_call_answered(struct sim *s, struct sim_event *e)
+{
+    struct sim_call *call = &s->calls.data[e->value - 1];
+    if (!call->open)
+        return;
+    call->open = false;
+    struct sim_call copy = *call;
+    if (copy.owner == SIM_OF_SRUN)
+        sim_srun_reply(s, &copy, e);
+    else if (copy.owner == SIM_OF_ACT)
+        sim_act_reply(s, &copy, e);
+    else
+        sim_client_reply(s, &copy, e);
+}
+
+/* --- requests -----------------------------------------------------------------------------------
+ */
+
+static void spec_counts(const struct sim_item *item, Pb__JobSpec *spec)
+{
+#define COUNT(field, value) (spec->has_##field = (value) > 0, spec->field = (uint32_t)(value))
+    COUNT(num_tasks, item->tasks);
+    COUNT(min_nodes, item->min_nodes);
+    COUNT(max_nodes, item->max_nodes);
+    COUNT(cpus_per_task, item->cpus_per_task);
+    COUNT(mem_per_cpu_mib, item->mem_cpu_mib);
+    COUNT(mem_per_node_mib, item->mem_node_mib);
+    COUNT(time_limit_sec, item->limit_sec);
+    COUNT(exclusive, item->exclusive);
+    COUNT(contiguous, item->contiguous);
+    COUNT(hold, item->held);
+    COUNT(no_kill, item->no_kill);
+    COUNT(immediate, item->immediate);
+#undef COUNT
+}
+
+static char *text_or_null(const char *text)
+{
+    return *text ? (char *)text : NULL;
+}
+
+static void spec_of(const struct sim *s, const struct sim_client *c, char *name, Pb__JobSpec *spec)
+{
+    const struct sim_item *item = c->item;
     *spec = (Pb__JobSpec)PB__JOB_SPEC__INIT;
-    spec->name = (char *)"sim";
+    snprintf(name, SIM_NAME, "j%lld", (long long)item->id);
+    spec->name = name;
     spec->work_dir = (char *)"/";
-    spec->has_num_tasks = spec->has_min_nodes = spec->has_time_limit_sec = spec->has_batch = true;
-    spec->has_request_id = spec->has_mem_per_cpu_mib = true;
-    spec->num_tasks = c->tasks;
-    spec->min_nodes = c->nodes;
-    spec->time_limit_sec = c->limit_sec;
-    spec->mem_per_cpu_mib = 100;
-    spec->batch = !c->interactive;
+    spec_counts(item, spec);
+    spec->has_nice = item->nice != 0;
+    spec->nice = (int32_t)item->nice;
+    spec->has_requeue = item->requeue != 0;
+    spec->requeue = item->requeue == 1;
+    spec->has_begin_at_sec = item->begin_sec != 0;
+    spec->begin_at_sec = sim_wall_ms(s) / 1000 + item->begin_sec;
+    spec->partition = text_or_null(item->name);
+    spec->features = text_or_null(item->features);
+    spec->req_nodes = text_or_null(item->required);
+    spec->exc_nodes = text_or_null(item->excluded);
+    spec->signal = text_or_null(item->signal);
+    spec->has_batch = true;
+    spec->batch = item->what == SIM_JOB_BATCH;
 }
 
-static void step_of(const struct sim_client *c, Pb__StepSpec *step)
-{
-    *step = (Pb__StepSpec)PB__STEP_SPEC__INIT;
-    step->has_num_tasks = true;
-    step->num_tasks = c->tasks;
-}
-
-static void submit(struct sim *s, unsigned index)
+static void submit(struct sim *s, unsigned index, enum sim_owner owner)
 {
     struct sim_client *c = &s->clients.data[index];
     Pb__JobSpec spec;
     Pb__StepSpec step;
-    uint8_t id[16] = {0};
-    spec_of(c, &spec);
-    memcpy(id, &c->id, sizeof c->id);
+    char name[SIM_NAME];
+    uint8_t id[16] = {2};
+    uint64_t call;
+    memcpy(id + 1, &c->item->id, sizeof c->item->id);
+    spec_of(s, c, name, &spec);
+    spec.has_request_id = true;
     spec.request_id = (ProtobufCBinaryData){sizeof id, id};
-    if (c->interactive) {
-        step_of(c, &step);
+    if (c->item->what != SIM_JOB_BATCH) {
         Pb__AllocRequest r = PB__ALLOC_REQUEST__INIT;
+        sim_srun_spec(s, c, 0, &step);
         r.spec = &spec;
-        r.step = &step;
-        ask(s, index, SIM_ALLOC, &r.base);
+        r.step = c->item->what == SIM_JOB_SRUN ? &step : NULL;
+        call = sim_call(s, owner, SIM_ALLOC, index, &c->rng, &r.base);
     } else {
         Pb__JobPayload payload = PB__JOB_PAYLOAD__INIT;
         Pb__SubmitRequest r = PB__SUBMIT_REQUEST__INIT;
@@ -73,65 +234,102 @@ static void submit(struct sim *s, unsigned index)
         payload.script = (ProtobufCBinaryData){10, (uint8_t *)"#!/bin/sh\n"};
         r.spec = &spec;
         r.payload = &payload;
-        ask(s, index, SIM_SUBMIT, &r.base);
+        call = sim_call(s, owner, SIM_SUBMIT, index, &c->rng, &r.base);
     }
+    if (owner == SIM_OF_CLIENT)
+        c->call = call;
 }
 
-static void cancel(struct sim *s, unsigned index)
+static void wait_for_grant(struct sim *s, unsigned index)
 {
     struct sim_client *c = &s->clients.data[index];
-    Pb__StepId id = PB__STEP_ID__INIT, *ids[] = {&id};
-    Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
-    id.job_id = c->job_id;
-    r.target = ids;
-    r.n_target = 1;
-    ask(s, index, SIM_CANCEL, &r.base);
+    Pb__AllocWait r = PB__ALLOC_WAIT__INIT;
+    Pb__StepSpec step;
+    sim_srun_spec(s, c, 0, &step);
+    r.job_id = c->job_id;
+    r.step = c->item->what == SIM_JOB_SRUN ? &step : NULL;
+    c->call = sim_call(s, SIM_OF_CLIENT, SIM_ALLOC_WAIT, index, &c->rng, &r.base);
+}
+
+static void release(struct sim *s, unsigned index)
+{
+    struct sim_client *c = &s->clients.data[index];
+    Pb__JobComplete r = PB__JOB_COMPLETE__INIT;
+    r.job_id = c->job_id;
+    c->call = sim_call(s, SIM_OF_CLIENT, SIM_JOB_COMPLETE, index, &c->rng, &r.base);
+}
+
+static void watch_end(struct sim *s, unsigned index)
+{
+    struct sim_client *c = &s->clients.data[index];
+    Pb__JobIdRequest r = PB__JOB_ID_REQUEST__INIT;
+    r.job_id = c->job_id;
+    c->watch = sim_call(s, SIM_OF_WATCH, SIM_WAIT_END, index, &c->rng, &r.base);
+}
+
+/* salloc's shell: its steps one after the other, then some more time. */
+static void hold(struct sim *s, unsigned index)
+{
+    struct sim_client *c = &s->clients.data[index];
+    if (c->next_step < (unsigned)c->item->steps) {
+        sim_srun_begin(s, index, c->next_step++, (struct sim_key){c->job_id, 0}, -1);
+        return;
+    }
+    c->state = SIM_RELEASING;
+    later(s, index, c->item->run_ms);
 }
 
 void sim_client_act(struct sim *s, unsigned index)
 {
     struct sim_client *c = &s->clients.data[index];
+    if (c->dead)
+        return;
+    if (c->watching && !c->watch && c->job_id && !c->end_told)
+        watch_end(s, index);
     if (c->call)
         return;
     switch (c->state) {
     case SIM_SUBMITTING:
-        submit(s, index);
+        submit(s, index, SIM_OF_CLIENT);
+        if (c->item->again_ms)
+            submit(s, index, SIM_OF_NOBODY);
         break;
-    case SIM_WAITING: {
-        Pb__AllocWait r = PB__ALLOC_WAIT__INIT;
-        Pb__StepSpec step;
-        step_of(c, &step);
-        r.job_id = c->job_id;
-        r.step = &step;
-        ask(s, index, SIM_ALLOC_WAIT, &r.base);
+    case SIM_WAITING:
+        wait_for_grant(s, index);
         break;
-    }
     case SIM_HOLDING:
-        c->state = c->dies ? SIM_OVER : SIM_RELEASING;
-        later(s, index, 0);
+        hold(s, index);
         break;
-    case SIM_RELEASING: {
-        Pb__JobComplete r = PB__JOB_COMPLETE__INIT;
-        r.job_id = c->job_id;
-        ask(s, index, SIM_COMPLETE, &r.base);
-        break;
-    }
-    case SIM_CANCELLING:
-        cancel(s, index);
+    case SIM_RELEASING:
+        release(s, index);
         break;
     case SIM_OVER:
         break;
     }
 }
 
-/* The reply's promise; a repeated submission must have found the same job. */
-static void promised(struct sim *s, struct sim_client *c, uint32_t job_id)
+/* --- answers ------------------------------------------------------------------------------------
+ */
+
+/* A repeated submission must have found the same job; an id belongs to one. */
+static void promised(struct sim *s, unsigned index, uint32_t job_id)
 {
+    struct sim_client *c = &s->clients.data[index];
+    struct sim_view v;
     if (!c->job_id)
         s->result->acknowledged++;
     if (c->job_id && c->job_id != job_id)
-        sim_break(s, "one submission became the jobs %u and %u", c->job_id, job_id);
+        sim_break(s, "one submission became two jobs", "%u and %u", c->job_id, job_id);
     c->job_id = job_id;
+    if (!sim_watch_stored(s, job_id, &v))
+        sim_break(s, "a job was acknowledged and is not on disk", "job %u", job_id);
+    else if (v.name[0] != 'j' || strtoll(v.name + 1, NULL, 10) != c->item->id)
+        sim_break(s, "an id that belongs to another submission", "job %u is %s, not j%lld", job_id,
+                  v.name, (long long)c->item->id);
+    else if (c->item->what == SIM_JOB_BATCH && !sim_store_find(s, RECORD_PAYLOAD, job_id, NULL))
+        sim_break(s, "a job was acknowledged without its script", "job %u", job_id);
+    if (c->item->waits || c->item->what == SIM_JOB_ALLOC)
+        c->watching = true;
 }
 
 static void granted(struct sim *s, unsigned index, const Pb__AllocReply *r)
@@ -142,104 +340,133 @@ static void granted(struct sim *s, unsigned index, const Pb__AllocReply *r)
         later(s, index, 0);
         return;
     }
-    c->state = SIM_HOLDING;
-    for (size_t i = 0; r->step && i < r->step->n_layout; i++)
-        for (unsigned k = 0; k < s->nodes.len; k++)
-            if (strcmp(s->nodes.data[k].name, r->step->layout[i]->node) == 0)
-                sim_node_step(s, k, c->job_id, r->step->step_id, c->run_ms);
-    later(s, index, c->run_ms + rng_between(&s->rng, 0, 10));
+    if (c->item->dies_ms)
+        sim_push(s, c->item->dies_ms,
+                 (struct sim_event){.kind = SIM_CLIENT, .index = index, .value = 1});
+    c->state = c->item->what == SIM_JOB_SRUN ? SIM_OVER : SIM_HOLDING;
+    if (r->step)
+        sim_srun_begin_launched(s, index, (struct sim_key){c->job_id, 0}, r->step);
+    later(s, index, 0);
 }
 
-static void submitted(struct sim *s, unsigned index, uint32_t job_id)
+static void allocated(struct sim *s, unsigned index, const struct sim_event *e)
 {
-    struct sim_client *c = &s->clients.data[index];
-    promised(s, c, job_id);
-    c->state = c->wants_cancel ? SIM_CANCELLING : SIM_OVER;
-    if (c->wants_cancel)
-        later(s, index, rng_between(&s->rng, 0, 20000));
-}
-
-static void failed(struct sim *s, unsigned index, const struct sim_event *e)
-{
-    struct sim_client *c = &s->clients.data[index];
-    if (c->state == SIM_SUBMITTING)
-        sim_break(s, "a good submission was refused: %s", str_cstr(&e->body));
-    c->state = SIM_OVER; /* the allocation ended before it was granted, or the job before it was
-                            cancelled */
-}
-
-void sim_client_reply(struct sim *s, struct sim_event *e)
-{
-    struct sim_client *c = client_of(s, e->value);
-    unsigned index = e->value & 0xfffff;
-    if (!c)
-        return;
-    c->call = 0;
-    if (e->code) {
-        failed(s, index, e);
-        return;
-    }
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    if (c->state == SIM_SUBMITTING && !c->interactive) {
-        Pb__SubmitReply *r =
-            arena_unpack(&arena, &pb__submit_reply__descriptor, e->body.data, e->body.len);
-        submitted(s, index, r ? r->job_id : 0);
-    } else if (c->state == SIM_SUBMITTING || c->state == SIM_WAITING) {
-        Pb__AllocReply *r =
-            arena_unpack(&arena, &pb__alloc_reply__descriptor, e->body.data, e->body.len);
-        if (!r) {
-            sim_break(s, "an allocation's reply does not decode");
-            return;
-        }
-        promised(s, c, r->job_id);
-        granted(s, index, r);
-    } else {
+    const Pb__AllocReply *r =
+        arena_unpack(&arena, &pb__alloc_reply__descriptor, e->body.data, e->body.len);
+    if (!r) {
+        sim_break(s, "a reply that does not decode", "to an allocation");
+        return;
+    }
+    promised(s, index, r->job_id);
+    granted(s, index, r);
+}
+
+static void submitted(struct sim *s, unsigned index, const struct sim_event *e)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__SubmitReply *r =
+        arena_unpack(&arena, &pb__submit_reply__descriptor, e->body.data, e->body.len);
+    if (!r || !r->job_id) {
+        sim_break(s, "a reply that does not decode", "to a submission");
+        return;
+    }
+    promised(s, index, r->job_id);
+    s->clients.data[index].state = SIM_OVER;
+    later(s, index, 0);
+}
+
+/* Who waited for the end is told one, and the record says the same. */
+static void ended(struct sim *s, unsigned index, const struct sim_event *e)
+{
+    struct sim_client *c = &s->clients.data[index];
+    struct sim_view v;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobEnd *r = arena_unpack(&arena, &pb__job_end__descriptor, e->body.data, e->body.len);
+    c->end_told = true;
+    if (!r || !sim_watch_stored(s, c->job_id, &v)) {
+        sim_break(s, "the end of a job was told that is not on disk", "job %u", c->job_id);
+        return;
+    }
+    c->end_state = (int)r->state;
+    if (c->state == SIM_HOLDING)
+        c->state = SIM_OVER; /* salloc gives up with its allocation */
+    if (c->requeues_asked == 0 && (v.state != (int)r->state || v.requeue_after))
+        sim_break(s, "an end was told that is none", "job %u: told state %d, on disk %d%s",
+                  c->job_id, (int)r->state, v.state, v.requeue_after ? ", to be requeued" : "");
+}
+
+static void failed(struct sim *s, unsigned index, const struct sim_call *call,
+                   const struct sim_event *e)
+{
+    struct sim_client *c = &s->clients.data[index];
+    if (call->request == SIM_SUBMIT || (call->request == SIM_ALLOC && !c->job_id)) {
+        sim_say(s, "j%lld is refused: %s", (long long)c->item->id, str_cstr(&e->body));
+        s->result->refused++;
+        c->refused = true;
+    }
+    c->state = SIM_OVER; /* or the allocation ended before it was granted */
+}
+
+void sim_client_reply(struct sim *s, const struct sim_call *call, const struct sim_event *e)
+{
+    struct sim_client *c = &s->clients.data[call->index];
+    if (call->owner == SIM_OF_WATCH) {
+        c->watch = 0;
+        if (!e->code)
+            ended(s, call->index, e);
+        return;
+    }
+    if (call->owner == SIM_OF_NOBODY) { /* the repeat of a submission */
+        if (!e->code && call->request == SIM_SUBMIT)
+            submitted(s, call->index, e);
+        return;
+    }
+    c->call = 0;
+    if (e->code)
+        failed(s, call->index, call, e);
+    else if (call->request == SIM_SUBMIT)
+        submitted(s, call->index, e);
+    else if (call->request == SIM_ALLOC || call->request == SIM_ALLOC_WAIT)
+        allocated(s, call->index, e);
+    else {
+        sim_check_over(s, c->job_id, "its owner said that it is over");
         c->state = SIM_OVER;
     }
 }
 
-static void arrive(struct sim *s, enum sim_request request, uint64_t call, void *body)
+/* The connection is gone and with it the answer: it is asked again. */
+void sim_client_lost(struct sim *s, const struct sim_call *call)
 {
-    static const struct caller owner = {
-        .uid = 1000, .gid = 1000, .user_name = "sim", .group_name = "sim"};
-    if (request == SIM_SUBMIT)
-        control_submit(s->control, call, &owner, body);
-    else if (request == SIM_ALLOC)
-        control_alloc(s->control, call, &owner, body);
-    else if (request == SIM_ALLOC_WAIT)
-        control_alloc_wait(s->control, call, &owner, body);
-    else if (request == SIM_COMPLETE)
-        control_job_complete(s->control, call, &owner, body);
+    struct sim_client *c = &s->clients.data[call->index];
+    if (call->owner == SIM_OF_WATCH)
+        c->watch = 0;
     else
-        control_job_signal(s->control, call, &owner, body);
-}
-
-void sim_client_request(struct sim *s, struct sim_event *e)
-{
-    static const ProtobufCMessageDescriptor *const types[] = {
-        &pb__submit_request__descriptor, &pb__alloc_request__descriptor,
-        &pb__alloc_wait__descriptor, &pb__job_complete__descriptor, &pb__job_signal__descriptor};
-    struct sim_client *c = client_of(s, e->value);
-    if (!c)
-        return;
-    if (!s->control) {
         c->call = 0;
-        later(s, e->index, rng_between(&s->rng, 100, 3000));
-        return;
-    }
-    _cleanup_arena_ struct arena arena;
-    arena_init(&arena, 0);
-    arrive(s, (enum sim_request)e->code, e->value,
-           arena_unpack(&arena, types[e->code], e->body.data, e->body.len));
-    sim_turn(s);
+    if (!c->dead)
+        later(s, call->index, rng_between(&c->rng, 100, 3000));
 }
 
-void sim_clients_lost(struct sim *s)
+void sim_client_break(struct sim *s, unsigned index, bool dies)
 {
-    for (unsigned i = 0; i < s->clients.len; i++)
-        if (s->clients.data[i].call) {
-            s->clients.data[i].call = 0;
-            later(s, i, rng_between(&s->rng, 10, 3000));
-        }
+    struct sim_client *c = &s->clients.data[index];
+    c->dead = c->dead || dies;
+    uint64_t calls[] = {c->call, c->watch};
+    c->call = c->watch = 0;
+    for (size_t i = 0; i < 2; i++)
+        if (calls[i])
+            sim_call_close(s, calls[i]);
+    if (dies && c->state != SIM_OVER)
+        c->state = SIM_OVER;
+    else if (!dies)
+        later(s, index, rng_between(&c->rng, 10, 40000));
+}
+
+void sim_client_step_over(struct sim *s, unsigned index)
+{
+    if (s->clients.data[index].state == SIM_HOLDING)
+        later(s, index, 0);
 }

@@ -7,21 +7,39 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/mem.h"
+#include "base/path.h"
 #include "sim/sim.h"
+
+#define PLAN_BYTES (64u << 20)
+#define MINIMISE_RUNS 4000
+
+struct command {
+    struct sim_options options;
+    struct sim_size size;
+    unsigned seed, seeds;
+    bool fuzz, minimise, show;
+    const char *plan_path; /* NULL: drawn */
+};
 
 static void usage(FILE *to)
 {
     fputs("Usage: slurmsim [OPTION]...\n"
           "Run random jobs on virtual nodes under a virtual clock, with faults, and check every "
           "promise.\n\n"
+          "  -F, --fuzz       draw everything from the seed: cluster, configuration files, jobs,\n"
+          "                   commands and faults; without it, simple jobs on equal nodes\n"
           "  -s, --seed=N     first seed (default 1); a failing seed fails again, identically\n"
           "  -S, --seeds=N    how many seeds to run, one after the other (default 1)\n"
+          "  -m, --minimise   shrink a failing plan to the smallest that fails so, and print it\n"
+          "  -p, --plan=FILE  run this plan, as printed by --minimise or --show\n"
+          "      --show       print the plan of the first seed, and run nothing\n"
           "  -n, --nodes=N    virtual nodes (default 4, at most 100000)\n"
           "  -c, --cpus=N     CPUs of each (default 4, at most 256)\n"
           "  -j, --jobs=N     jobs (default 100, at most 1000000)\n"
           "  -f, --faults=N   chance of a fault each virtual second, in thousandths (default 100, "
           "0: none)\n"
-          "  -v, --verbose    say what the controller logs\n"
+          "  -v, --verbose    say what happens and what the controller logs\n"
           "  -V, --version    print the level of compatibility\n"
           "  -h, --help       print this\n",
           to);
@@ -39,92 +57,191 @@ static int number(const char *name, const char *text, long long min, long long m
     return 0;
 }
 
-static int parse(int argc, char **argv, struct sim_options *o, unsigned *seeds)
+/* 1: over, with status 0. */
+static int take_option(struct command *c, int option, const char *text)
 {
-    static const struct option longs[] = {{"seed", 1, NULL, 's'},    {"seeds", 1, NULL, 'S'},
-                                          {"nodes", 1, NULL, 'n'},   {"cpus", 1, NULL, 'c'},
-                                          {"jobs", 1, NULL, 'j'},    {"faults", 1, NULL, 'f'},
-                                          {"verbose", 0, NULL, 'v'}, {"version", 0, NULL, 'V'},
-                                          {"help", 0, NULL, 'h'},    {NULL, 0, NULL, 0}};
-    unsigned seed = 1;
-    int c, rc = 0;
-    while (rc == 0 && (c = getopt_long(argc, argv, "s:S:n:c:j:f:vVh", longs, NULL)) != -1) {
-        switch (c) {
-        case 's':
-            rc = number("seed", optarg, 0, UINT32_MAX, &seed);
-            break;
-        case 'S':
-            rc = number("seeds", optarg, 1, 1000000000, seeds);
-            break;
-        case 'n':
-            rc = number("nodes", optarg, 1, 100000, &o->nodes);
-            break;
-        case 'c':
-            rc = number("cpus", optarg, 1, 256, &o->cpus);
-            break;
-        case 'j':
-            rc = number("jobs", optarg, 1, 1000000, &o->jobs);
-            break;
-        case 'f':
-            rc = number("faults", optarg, 0, 1000, &o->fault_per_mille);
-            break;
-        case 'v':
-            o->verbose = true;
-            break;
-        case 'V':
-            puts("slurm " SLURM_VERSION);
-            exit(0);
-        case 'h':
-            usage(stdout);
-            exit(0);
-        default:
-            rc = -1;
-        }
+    switch (option) {
+    case 'F':
+        c->fuzz = true;
+        return 0;
+    case 'm':
+        c->minimise = true;
+        return 0;
+    case 'P':
+        c->show = true;
+        return 0;
+    case 'p':
+        c->plan_path = text;
+        return 0;
+    case 's':
+        return number("seed", text, 0, UINT32_MAX, &c->seed);
+    case 'S':
+        return number("seeds", text, 1, 1000000000, &c->seeds);
+    case 'n':
+        return number("nodes", text, 1, SIM_NODES, &c->size.nodes);
+    case 'c':
+        return number("cpus", text, 1, 256, &c->size.cpus);
+    case 'j':
+        return number("jobs", text, 1, 1000000, &c->size.jobs);
+    case 'f':
+        return number("faults", text, 0, 1000, &c->size.fault_per_mille);
+    case 'v':
+        c->options.verbose = true;
+        return 0;
+    case 'V':
+        puts("slurm " SLURM_VERSION);
+        return 1;
+    case 'h':
+        usage(stdout);
+        return 1;
+    default:
+        return -1;
     }
+}
+
+static int parse(int argc, char **argv, struct command *c)
+{
+    static const struct option longs[] = {
+        {"fuzz", 0, NULL, 'F'},   {"seed", 1, NULL, 's'},    {"seeds", 1, NULL, 'S'},
+        {"plan", 1, NULL, 'p'},   {"show", 0, NULL, 'P'},    {"minimise", 0, NULL, 'm'},
+        {"nodes", 1, NULL, 'n'},  {"cpus", 1, NULL, 'c'},    {"jobs", 1, NULL, 'j'},
+        {"faults", 1, NULL, 'f'}, {"verbose", 0, NULL, 'v'}, {"version", 0, NULL, 'V'},
+        {"help", 0, NULL, 'h'},   {NULL, 0, NULL, 0}};
+    int option, rc = 0;
+    while (rc == 0 && (option = getopt_long(argc, argv, "Fs:S:p:mn:c:j:f:vVh", longs, NULL)) != -1)
+        rc = take_option(c, option, optarg);
     if (rc == 0 && optind < argc) {
         fprintf(stderr, "slurmsim: error: unexpected argument '%s'\n", argv[optind]);
         rc = -1;
     }
-    o->seed = seed;
     return rc;
+}
+
+static int read_plan(const char *path, struct sim_plan *plan)
+{
+    struct str text = STR_INIT;
+    struct err err = {0};
+    int rc = path_read_file(path, PLAN_BYTES, &text, &err);
+    if (rc == 0)
+        rc = sim_plan_parse(plan, str_cstr(&text), &err);
+    if (rc != 0)
+        fprintf(stderr, "slurmsim: error: %s: %s\n", path, err.text);
+    str_done(&text);
+    return rc;
+}
+
+static int make_plan(const struct command *c, unsigned seed, struct sim_plan *plan)
+{
+    if (c->plan_path)
+        return read_plan(c->plan_path, plan);
+    if (c->fuzz)
+        sim_plan_draw(plan, seed);
+    else
+        sim_plan_draw_simple(plan, seed, &c->size);
+    return 0;
+}
+
+static void print_plan(const struct sim_plan *plan)
+{
+    struct str text = STR_INIT;
+    sim_plan_format(plan, &text);
+    fputs(str_cstr(&text), stdout);
+    str_done(&text);
+}
+
+static void say_broken(const struct command *c, unsigned seed, struct sim_plan *plan,
+                       const struct err *err)
+{
+    fflush(stdout);
+    if (c->plan_path)
+        fprintf(stderr, "slurmsim: error: %s: %s\n", c->plan_path, err->text);
+    else
+        fprintf(stderr, "slurmsim: error: seed %u: %s\n", seed, err->text);
+    if (c->minimise) {
+        sim_minimise(plan, MINIMISE_RUNS);
+        printf("# %s\n# Replay it with: slurmsim --plan=THIS_FILE --verbose\n", err->text);
+        print_plan(plan);
+        return;
+    }
+    fputs("slurmsim: repeat with: slurmsim", stderr);
+    if (c->plan_path)
+        fprintf(stderr, " --plan=%s", c->plan_path);
+    else if (c->fuzz)
+        fprintf(stderr, " --fuzz --seed=%u", seed);
+    else
+        fprintf(stderr, " --seed=%u --nodes=%u --cpus=%u --jobs=%u --faults=%u", seed,
+                c->size.nodes, c->size.cpus, c->size.jobs, c->size.fault_per_mille);
+    fputs(" --verbose, or --minimise\n", stderr);
+}
+
+static void add(struct sim_result *total, const struct sim_result *r)
+{
+    total->trace = total->trace * 31 + r->trace;
+    total->events += r->events;
+    total->turns += r->turns;
+    total->jobs += r->jobs;
+    total->acknowledged += r->acknowledged;
+    total->refused += r->refused;
+    total->attempts += r->attempts;
+    total->steps += r->steps;
+    total->acts += r->acts;
+    total->restarts += r->restarts;
+    total->crashes += r->crashes;
+    total->reboots += r->reboots;
+    total->kills += r->kills;
+    total->breaks += r->breaks;
+    total->others += r->others;
+    total->virtual_ms += r->virtual_ms;
+}
+
+static void print_total(unsigned seeds, const struct sim_result *t, double cpu)
+{
+    printf("%u runs: %u jobs acknowledged, %u refused, %u starts, %u steps, %u restarts, %u "
+           "commands, %u controller crashes, %u reboots, %u daemon kills, %u broken sessions, "
+           "%u faults in all, %.1f virtual hours, trace %016" PRIx64 "\n",
+           seeds, t->acknowledged, t->refused, t->attempts, t->steps, t->restarts, t->acts,
+           t->crashes, t->reboots, t->kills, t->breaks, t->others, (double)t->virtual_ms / 3600e3,
+           t->trace);
+    fprintf(stderr, "%.2f s of CPU: %.0f job lives per second, %" PRIu64 " turns\n", cpu,
+            cpu > 0 ? t->acknowledged / cpu : 0.0, t->turns);
+}
+
+static int run_all(const struct command *c)
+{
+    struct sim_result total = {0};
+    clock_t start = clock();
+    unsigned seeds = c->plan_path ? 1 : c->seeds;
+    int status = 0;
+    for (unsigned i = 0; i < seeds && status == 0; i++) {
+        struct sim_plan plan = {0};
+        struct sim_result r;
+        struct err err = {0};
+        if (make_plan(c, c->seed + i, &plan) != 0) {
+            status = 2;
+        } else if (c->show) {
+            print_plan(&plan);
+            sim_plan_done(&plan);
+            return 0;
+        } else if (sim_run(&plan, &c->options, &r, &err) != 0) {
+            say_broken(c, c->seed + i, &plan, &err);
+            status = 1;
+        } else {
+            add(&total, &r);
+        }
+        sim_plan_done(&plan);
+    }
+    if (status == 0)
+        print_total(seeds, &total, (double)(clock() - start) / CLOCKS_PER_SEC);
+    return status;
 }
 
 int main(int argc, char **argv)
 {
-    struct sim_options o = {.nodes = 4, .cpus = 4, .jobs = 100, .fault_per_mille = 100};
-    unsigned seeds = 1;
-    if (parse(argc, argv, &o, &seeds) != 0) {
+    struct command c = {.size = {.nodes = 4, .cpus = 4, .jobs = 100, .fault_per_mille = 100},
+                        .seed = 1,
+                        .seeds = 1};
+    int rc = parse(argc, argv, &c);
+    if (rc < 0)
         fputs("Try \"slurmsim --help\" for more information\n", stderr);
-        return 2;
-    }
-    struct sim_result total = {0};
-    clock_t start = clock();
-    for (unsigned i = 0; i < seeds; i++, o.seed++) {
-        struct sim_result r;
-        struct err err = {0};
-        if (sim_run(&o, &r, &err) != 0) {
-            fprintf(stderr,
-                    "slurmsim: error: %s\nslurmsim: repeat with: slurmsim --seed=%" PRIu64
-                    " --nodes=%u --cpus=%u --jobs=%u --faults=%u --verbose\n",
-                    err.text, o.seed, o.nodes, o.cpus, o.jobs, o.fault_per_mille);
-            return 1;
-        }
-        total.events += r.events;
-        total.acknowledged += r.acknowledged;
-        total.attempts += r.attempts;
-        total.controller_crashes += r.controller_crashes;
-        total.node_crashes += r.node_crashes;
-        total.sessions_broken += r.sessions_broken;
-        total.virtual_ms += r.virtual_ms;
-        total.trace = total.trace * 31 + r.trace;
-    }
-    double cpu = (double)(clock() - start) / CLOCKS_PER_SEC;
-    printf("%u runs: %u jobs acknowledged, %u starts, %u controller crashes, %u node crashes, %u "
-           "broken sessions, "
-           "%.1f virtual hours, trace %016" PRIx64 "\n",
-           seeds, total.acknowledged, total.attempts, total.controller_crashes, total.node_crashes,
-           total.sessions_broken, (double)total.virtual_ms / 3600e3, total.trace);
-    fprintf(stderr, "%.2f s of CPU: %.0f job lives per second\n", cpu,
-            cpu > 0 ? total.acknowledged / cpu : 0.0);
-    return 0;
+    return rc < 0 ? 2 : rc > 0 ? 0 : run_all(&c);
 }

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What users and administrators do by commands: scancel, scontrol. Each is asked once, or twice
+ * when its plan says so; whoever gets no answer does not know what came of it. What was answered
+ * is remembered as a claim, until somebody asks for something else.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/parts.h"
+
+#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
+
+static enum sim_claimed claimed_by(const struct sim_item *a)
+{
+    switch (a->what) {
+    case SIM_DO_HOLD:
+    case SIM_DO_USER_HOLD:
+    case SIM_DO_RELEASE:
+    case SIM_DO_REQUEUE_HOLD:
+        return SIM_CLAIM_HELD;
+    case SIM_DO_LIMIT:
+        return SIM_CLAIM_LIMIT;
+    case SIM_DO_NICE:
+        return SIM_CLAIM_NICE;
+    case SIM_DO_COMMENT:
+        return SIM_CLAIM_COMMENT;
+    case SIM_DO_MOVE:
+        return SIM_CLAIM_PART;
+    default:
+        return SIM_CLAIMS;
+    }
+}
+
+static bool requeues(const struct sim_item *a)
+{
+    return a->what == SIM_DO_REQUEUE || a->what == SIM_DO_REQUEUE_HOLD;
+}
+
+/* From now on it may be otherwise. */
+static void ask(struct sim *s, const struct sim_item *a)
+{
+    long index = a->id ? sim_client_find(s, a->id) : -1;
+    if (index < 0)
+        return;
+    struct sim_client *c = &s->clients.data[index];
+    enum sim_claimed claim = claimed_by(a);
+    if (claim < SIM_CLAIMS) {
+        c->asked[claim]++;
+        c->claims[claim].made = false;
+    }
+    if (requeues(a)) {
+        c->requeues_asked++;
+        c->cancelled = false;
+    }
+    if (a->what == SIM_DO_CANCEL)
+        c->cancels_asked++;
+}
+
+/* --- requests -----------------------------------------------------------------------------------
+ */
+
+static uint32_t target(const struct sim *s, const struct sim_item *a)
+{
+    long index = sim_client_find(s, a->id);
+    return index < 0 ? 0 : s->clients.data[index].job_id;
+}
+
+static void send_signal(struct sim *s, unsigned index, const struct sim_item *a)
+{
+    Pb__StepId id = PB__STEP_ID__INIT, *ids[] = {&id};
+    Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
+    id.job_id = target(s, a);
+    if (a->what == SIM_DO_CANCEL_STEP)
+        SET(&id, step_id, a->value < 0 ? SIM_BATCH_STEP : (uint32_t)a->value);
+    if (a->what == SIM_DO_SIGNAL)
+        SET(&r, signal, SIGUSR1);
+    r.target = ids;
+    r.n_target = 1;
+    sim_call(s, SIM_OF_ACT, SIM_JOB_SIGNAL, index, &s->rng, &r.base);
+}
+
+static void send_update(struct sim *s, unsigned index, const struct sim_item *a)
+{
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    Pb__JobSpec set = PB__JOB_SPEC__INIT;
+    char text[SIM_NAME];
+    r.job_id = target(s, a);
+    switch (a->what) {
+    case SIM_DO_HOLD:
+        SET(&r, hold, true);
+        break;
+    case SIM_DO_USER_HOLD:
+        SET(&r, user_hold, true);
+        break;
+    case SIM_DO_RELEASE:
+        SET(&r, hold, false);
+        break;
+    case SIM_DO_REQUEUE_HOLD:
+        SET(&r, hold, true);
+        SET(&r, requeue, true);
+        break;
+    case SIM_DO_REQUEUE:
+        SET(&r, requeue, true);
+        break;
+    case SIM_DO_LIMIT:
+        r.set = &set;
+        SET(&set, time_limit_sec, a->value);
+        break;
+    case SIM_DO_NICE:
+        r.set = &set;
+        SET(&set, nice, (int32_t)a->value);
+        break;
+    case SIM_DO_COMMENT:
+        r.set = &set;
+        snprintf(text, sizeof text, "c%lld", (long long)a->value);
+        set.comment = text;
+        break;
+    default:
+        r.set = &set;
+        set.partition = (char *)a->name;
+    }
+    sim_call(s, SIM_OF_ACT, SIM_JOB_UPDATE, index, &s->rng, &r.base);
+}
+
+static void send_node_update(struct sim *s, unsigned index, const struct sim_item *a)
+{
+    static const char *const states[] = {[SIM_DO_DRAIN] = "DRAIN",
+                                         [SIM_DO_RESUME] = "RESUME",
+                                         [SIM_DO_UNDRAIN] = "UNDRAIN",
+                                         [SIM_DO_DOWN] = "DOWN",
+                                         [SIM_DO_FAIL] = "FAIL"};
+    Pb__NodeUpdate r = PB__NODE_UPDATE__INIT;
+    r.nodes = (char *)a->nodes;
+    r.state = (char *)states[a->what];
+    r.reason = a->what == SIM_DO_RESUME || a->what == SIM_DO_UNDRAIN ? NULL : (char *)"by plan";
+    sim_call(s, SIM_OF_ACT, SIM_NODE_UPDATE, index, &s->rng, &r.base);
+}
+
+static void send_part_update(struct sim *s, unsigned index, const struct sim_item *a)
+{
+    Pb__PartUpdate r = PB__PART_UPDATE__INIT;
+    Pb__PartRecord set = PB__PART_RECORD__INIT;
+    set.name = (char *)a->name;
+    r.set = &set;
+    if (a->what == SIM_DO_PART_STATE)
+        set.state = (char *)a->text;
+    if (a->what == SIM_DO_PART_TIME)
+        SET(&set, max_time_sec, a->value);
+    if (a->what == SIM_DO_PART_CPUS)
+        SET(&set, max_cpus_per_node, a->value ? (uint32_t)a->value : UINT32_MAX);
+    if (a->what == SIM_DO_PART_NODES || a->what == SIM_DO_PART_CREATE)
+        set.nodes = (char *)a->nodes;
+    if (a->what == SIM_DO_PART_CREATE)
+        SET(&r, create, true);
+    if (a->what == SIM_DO_PART_REMOVE)
+        SET(&r, remove, true);
+    sim_call(s, SIM_OF_ACT, SIM_PART_UPDATE, index, &s->rng, &r.base);
+}
+
+static void send(struct sim *s, unsigned index, const struct sim_item *a)
+{
+    if (a->what <= SIM_DO_CANCEL_STEP)
+        send_signal(s, index, a);
+    else if (a->what <= SIM_DO_MOVE)
+        send_update(s, index, a);
+    else if (a->what <= SIM_DO_FAIL)
+        send_node_update(s, index, a);
+    else if (a->what <= SIM_DO_PART_REMOVE)
+        send_part_update(s, index, a);
+    else
+        sim_call(s, SIM_OF_ACT, SIM_RECONFIGURE, index, &s->rng, NULL);
+}
+
+void sim_act(struct sim *s, unsigned index)
+{
+    const struct sim_item *a = s->acts.data[index];
+    bool of_job = a->what <= SIM_DO_MOVE;
+    if (of_job && !target(s, a))
+        return; /* nobody knows its id yet */
+    s->result->acts++;
+    ask(s, a);
+    if (a->what == SIM_DO_EDIT || a->what == SIM_DO_RECONFIGURE)
+        s->file = (unsigned)a->value % SIM_FILES;
+    if (a->what == SIM_DO_EDIT)
+        return;
+    send(s, index, a);
+    if (a->again_ms > 0 && a->what != SIM_DO_RECONFIGURE)
+        send(s, index, a);
+}
+
+/* --- answers ------------------------------------------------------------------------------------
+ */
+
+static bool is_final(int state)
+{
+    return state != PB__JOB_STATE__PENDING && state != PB__JOB_STATE__RUNNING &&
+           state != PB__JOB_STATE__SUSPENDED;
+}
+
+static void on_cancelled(struct sim *s, struct sim_client *c, const struct sim_event *e)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobSignalReply *r =
+        arena_unpack(&arena, &pb__job_signal_reply__descriptor, e->body.data, e->body.len);
+    struct sim_view v;
+    if (!r || r->n_results != 1 || r->results[0]->job_id != c->job_id) {
+        sim_break(s, "an answer about another job", "to the cancellation of job %u", c->job_id);
+        return;
+    }
+    if (r->results[0]->code != 0 || c->requeues_asked)
+        return;
+    c->cancelled = true;
+    if (!sim_watch_stored(s, c->job_id, &v) || !is_final(v.state) || v.requeue_after)
+        sim_break(s, "a cancelled job that goes on", "job %u is in state %d on disk%s", c->job_id,
+                  v.state, v.requeue_after ? ", to be requeued" : "");
+    c->cancelled_state = v.state;
+}
+
+static int64_t claimed_value(const struct sim_item *a)
+{
+    switch (a->what) {
+    case SIM_DO_LIMIT:
+    case SIM_DO_NICE:
+    case SIM_DO_COMMENT:
+        return a->value;
+    case SIM_DO_MOVE:
+        return (int64_t)(intptr_t)a->name;
+    default:
+        return a->what != SIM_DO_RELEASE;
+    }
+}
+
+static void on_updated(struct sim *s, struct sim_client *c, const struct sim_item *a)
+{
+    enum sim_claimed claim = claimed_by(a);
+    struct sim_view v;
+    if (claim == SIM_CLAIMS || c->asked[claim] != 1)
+        return; /* somebody else has asked as well: whose came last is not known here */
+    c->claims[claim].made = true;
+    c->claims[claim].value = claimed_value(a);
+    if (sim_watch_stored(s, c->job_id, &v))
+        sim_check_claims(s, c, &v, "on disk");
+}
+
+static void on_node_updated(struct sim *s, const struct sim_item *a)
+{
+    struct sim_node_view v = {0};
+    const struct sim_record *r = sim_store_find(s, RECORD_NODE, 0, a->nodes);
+    if (r)
+        sim_watch_node(r, &v);
+    for (size_t i = 0; i < s->acts.len; i++) { /* another may have come since */
+        const struct sim_item *other = s->acts.data[i];
+        if (other != a && other->kind == SIM_ITEM_DO && strcmp(other->nodes, a->nodes) == 0)
+            return;
+    }
+    if ((a->what == SIM_DO_DRAIN && !v.drain) || (a->what == SIM_DO_FAIL && !v.fail) ||
+        (a->what == SIM_DO_DOWN && !v.down))
+        sim_break(s, "a change of a node was answered and is not on disk", "%s", a->nodes);
+}
+
+void sim_act_reply(struct sim *s, const struct sim_call *call, const struct sim_event *e)
+{
+    const struct sim_item *a = s->acts.data[call->index];
+    long index = a->id ? sim_client_find(s, a->id) : -1;
+    if (e->code) {
+        sim_say(s, "act %u is refused: %s", call->index, str_cstr(&e->body));
+        return;
+    }
+    if (a->what == SIM_DO_CANCEL && index >= 0)
+        on_cancelled(s, &s->clients.data[index], e);
+    else if (call->request == SIM_JOB_UPDATE && index >= 0)
+        on_updated(s, &s->clients.data[index], a);
+    else if (call->request == SIM_NODE_UPDATE)
+        on_node_updated(s, a);
+}

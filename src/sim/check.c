@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The promises: at each start of a payload, after turns, after restarts, and at the end. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "sim/parts.h"
+
+#define LATE_MS 2000    /* a time limit is kept so exactly, once the controller is up */
+#define LISTED_EVERY 64 /* looks at everything, to a look at the listings */
+
+static bool is_final(int state)
+{
+    return state != PB__JOB_STATE__PENDING && state != PB__JOB_STATE__RUNNING &&
+           state != PB__JOB_STATE__SUSPENDED;
+}
+
+/* --- at a start ---------------------------------------------------------------------------------
+ */
+
+static void enter_ledger(struct sim *s, unsigned node, struct sim_key key)
+{
+    struct sim_start *known;
+    HASH_FIND(hh, s->ledger, &key, sizeof key, known);
+    if (known) {
+        sim_break(s, "an attempt was started twice", "job %u restart %u, on %s and %s", key.job_id,
+                  key.restarts, s->nodes.data[known->node].name, s->nodes.data[node].name);
+        return;
+    }
+    struct sim_start *start = mem_new(struct sim_start);
+    start->key = key;
+    start->node = node;
+    HASH_ADD(hh, s->ledger, key, sizeof start->key, start);
+}
+
+void sim_check_start(struct sim *s, unsigned node, struct sim_key key, bool batch)
+{
+    struct sim_view v;
+    if (batch)
+        enter_ledger(s, node, key);
+    bool stored = sim_watch_stored(s, key.job_id, &v);
+    if (!stored || v.restarts < key.restarts ||
+        (v.restarts == key.restarts && v.state == PB__JOB_STATE__PENDING))
+        sim_break(s, "a payload was started before that was on disk", "job %u restart %u on %s",
+                  key.job_id, key.restarts, s->nodes.data[node].name);
+    sim_check_node(s, node);
+}
+
+/* By what the credentials gave to those that are not gone from here. */
+void sim_check_node(struct sim *s, unsigned node)
+{
+    const struct sim_node *n = &s->nodes.data[node];
+    uint64_t mem_mib = 0;
+    uint32_t cpus = 0;
+    vec_foreach (&n->jobs, j) {
+        cpus += j->gone ? 0 : j->cpus;
+        mem_mib += j->gone ? 0 : j->mem_mib;
+    }
+    if (cpus > n->cpus || mem_mib > n->mem_mib)
+        sim_break(s, "a node has more to run than it has room for", "%s: %u CPUs, %llu MiB",
+                  n->name, cpus, (unsigned long long)mem_mib);
+}
+
+/* --- after a turn -------------------------------------------------------------------------------
+ */
+
+static void check_late(struct sim *s)
+{
+    if (s->now_ms - s->up_since_ms < LATE_MS || s->over_ms == INT64_MAX)
+        return;
+    for (const struct sim_watch *w = s->watches; w; w = w->hh.next) {
+        if (!w->view.there || w->view.state != PB__JOB_STATE__RUNNING || !w->ran_from_ms ||
+            w->view.limit_sec > 1000000 || s->now_ms - w->put_at_ms < LATE_MS ||
+            !sim_watch_is_timed(s, w))
+            continue;
+        int64_t ran_ms = s->now_ms - w->ran_from_ms;
+        if (ran_ms > w->view.limit_sec * 1000 + s->over_ms + LATE_MS)
+            sim_break(s, "a time limit is not kept", "job %u runs for %lld ms of %lld s", w->job_id,
+                      (long long)ran_ms, (long long)w->view.limit_sec);
+    }
+}
+
+void sim_check_turn(struct sim *s)
+{
+    struct err err = {0};
+    if (s->list_due) {
+        sim_check_listing(s, s->list_due);
+        s->list_due = NULL;
+    }
+    uint64_t every =
+        s->options.check_every ? s->options.check_every : 1 + (s->nodes.len + s->clients.len) / 10;
+    if (s->result->turns % every != 0)
+        return;
+    if (control_check(s->control, &err) != 0)
+        sim_break(s, "control is not sound", "%s", err.text);
+    check_late(s);
+    if (s->result->turns % (every * LISTED_EVERY) == 0)
+        sim_check_listing(s, "after a turn");
+}
+
+/* --- memory and records -------------------------------------------------------------------------
+ */
+
+/* Calls each() with each element of a packed listing. */
+static void each_element(struct sim *s, const struct str *list, const char *when,
+                         void (*each)(struct sim *, const uint8_t *, size_t, const char *))
+{
+    const uint8_t *at = (const uint8_t *)list->data, *end = at + list->len;
+    while (at < end) {
+        unsigned tag = *at++;
+        uint64_t len = 0;
+        for (unsigned shift = 0; at < end && shift < 64; shift += 7) {
+            uint8_t byte = *at++;
+            len |= (uint64_t)(byte & 0x7f) << shift;
+            if (!(byte & 0x80))
+                break;
+        }
+        if ((tag & 7) == 0)
+            continue;
+        if (len > (uint64_t)(end - at))
+            return;
+        if (tag >> 3 == 1)
+            each(s, at, (size_t)len, when);
+        at += len;
+    }
+}
+
+static void compare_job(struct sim *s, const uint8_t *data, size_t len, const char *when)
+{
+    struct sim_view now;
+    sim_watch_scan(data, len, &now);
+    const struct sim_watch *w = sim_watch_find(s, now.job_id);
+    const struct sim_view *put = w ? &w->view : NULL;
+    if (!put || !put->there) {
+        sim_break(s, "a job is listed that has no record", "job %u", now.job_id);
+        return;
+    }
+    if (put->state != now.state || put->restarts != now.restarts ||
+        put->completing != now.completing || put->requeue_after != now.requeue_after)
+        sim_break(s, "the state of a job is not that of its record",
+                  "%s: job %u is %d restart %u, its record says %d restart %u", when, now.job_id,
+                  now.state, now.restarts, put->state, put->restarts);
+    if (put->held != now.held || put->admin_held != now.admin_held)
+        sim_break(s, "a hold is not that of the record", "%s: job %u", when, now.job_id);
+    if (put->limit_sec != now.limit_sec || put->comment != now.comment || put->nice != now.nice ||
+        put->priority != now.priority || strcmp(put->part, now.part) != 0)
+        sim_break(s, "a job is not what its record says", "%s: job %u", when, now.job_id);
+    if (w->client != UINT32_MAX)
+        sim_check_claims(s, &s->clients.data[w->client], &now, when);
+}
+
+static void compare_node(struct sim *s, const uint8_t *data, size_t len, const char *when)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__NodeRecord *r = arena_unpack(&arena, &pb__node_record__descriptor, data, len);
+    long index = r ? sim_node_index(s, r->name) : -1;
+    if (index < 0)
+        return;
+    const struct sim_node_view *v = &s->node_views.data[index];
+    bool down = r->state == PB__NODE_BASE__NODE_DOWN;
+    if (v->drain != (r->has_drain && r->drain) || v->fail != (r->has_fail && r->fail) ||
+        (v->down != down && r->state != PB__NODE_BASE__NODE_FUTURE))
+        sim_break(s, "a node is not what its record says", "%s: %s", when, r->name);
+}
+
+void sim_check_listing(struct sim *s, const char *when)
+{
+    static const struct caller root = {.is_operator = true, .is_admin = true};
+    Pb__JobFilter jobs = PB__JOB_FILTER__INIT;
+    Pb__NodeFilter nodes = PB__NODE_FILTER__INIT;
+    struct str out = STR_INIT;
+    uint64_t cursor = 0;
+    jobs.has_all_states = jobs.all_states = true;
+    while (control_list_jobs(s->control, &root, &jobs, &cursor, 1 << 20, &out))
+        ;
+    each_element(s, &out, when, compare_job);
+    str_clear(&out);
+    cursor = 0;
+    while (control_list_nodes(s->control, &root, &nodes, &cursor, 1 << 20, &out))
+        ;
+    each_element(s, &out, when, compare_node);
+    str_done(&out);
+}
+
+void sim_check_claims(struct sim *s, const struct sim_client *c, const struct sim_view *v,
+                      const char *where)
+{
+    const struct sim_claim *claims = c->claims;
+    bool held = v->held || v->admin_held;
+    const char *wrong = NULL;
+    if (claims[SIM_CLAIM_HELD].made && held != (claims[SIM_CLAIM_HELD].value != 0))
+        wrong = "a hold or release";
+    else if (claims[SIM_CLAIM_LIMIT].made && v->limit_sec != claims[SIM_CLAIM_LIMIT].value)
+        wrong = "a time limit";
+    else if (claims[SIM_CLAIM_NICE].made && (int32_t)v->nice != claims[SIM_CLAIM_NICE].value)
+        wrong = "a nice value";
+    else if (claims[SIM_CLAIM_COMMENT].made && v->comment != claims[SIM_CLAIM_COMMENT].value)
+        wrong = "a comment";
+    else if (claims[SIM_CLAIM_PART].made &&
+             strcmp(v->part, (const char *)(intptr_t)claims[SIM_CLAIM_PART].value) != 0)
+        wrong = "a partition";
+    if (wrong)
+        sim_break(s, "a change was answered and is not so", "%s of job %u, %s", wrong, c->job_id,
+                  where);
+}
+
+void sim_check_over(struct sim *s, uint32_t job_id, const char *why)
+{
+    struct sim_view v;
+    if (!sim_watch_stored(s, job_id, &v) || !is_final(v.state))
+        sim_break(s, "an end was acknowledged and is not on disk", "job %u is in state %d: %s",
+                  job_id, v.state, why);
+}
+
+/* --- at the end ---------------------------------------------------------------------------------
+ */
+
+static bool nodes_are_over(const struct sim *s)
+{
+    vec_foreach (&s->nodes, n)
+        if (n->configured && (n->unacked.len || !n->session))
+            return false;
+    return true;
+}
+
+bool sim_check_all_over(struct sim *s)
+{
+    if (!s->quiet || !s->control || s->committing || s->next || !nodes_are_over(s))
+        return false;
+    vec_foreach (&s->clients, c)
+        if (!c->dead && (c->state != SIM_OVER || c->call || c->watch))
+            return false;
+    vec_foreach (&s->sruns, r)
+        if (r->state != SIM_SRUN_OVER)
+            return false;
+    Pb__CtlStats stats = PB__CTL_STATS__INIT;
+    control_stats(s->control, &stats);
+    return !stats.pending && !stats.running;
+}
+
+static void check_job(struct sim *s, const struct sim_client *c)
+{
+    const struct sim_watch *w = sim_watch_find(s, c->job_id);
+    if (w && w->purged)
+        return;
+    if (!w || !w->view.there) {
+        sim_break(s, "an acknowledged job is lost", "job %u", c->job_id);
+        return;
+    }
+    const struct sim_view *v = &w->view;
+    struct sim_key key = {c->job_id, v->restarts};
+    struct sim_start *start;
+    s->result->ended++;
+    s->result->restarts += v->restarts;
+    if (!is_final(v->state) || v->completing)
+        sim_break(s, "a job never ended", "job %u is in state %d", c->job_id, v->state);
+    if (c->cancelled && v->state != c->cancelled_state)
+        sim_break(s, "a cancelled job that goes on", "job %u ended in state %d", c->job_id,
+                  v->state);
+    if (c->end_told && c->requeues_asked == 0 && c->end_state != v->state)
+        sim_break(s, "an end was told that is none", "job %u: told %d, it is %d", c->job_id,
+                  c->end_state, v->state);
+    HASH_FIND(hh, s->ledger, &key, sizeof key, start);
+    if (v->state == PB__JOB_STATE__COMPLETED && c->item->what == SIM_JOB_BATCH && !start)
+        sim_break(s, "a job is COMPLETED and never ran", "job %u restart %u", c->job_id,
+                  v->restarts);
+}
+
+void sim_check_end(struct sim *s)
+{
+    sim_check_listing(s, "at the end");
+    vec_foreach (&s->clients, c)
+        if (c->job_id)
+            check_job(s, c);
+    vec_foreach (&s->nodes, n)
+        vec_foreach (&n->jobs, j) {
+            bool runs = j->batch_running;
+            vec_foreach (&j->steps, step)
+                runs = runs || step->running;
+            if (runs && (n->configured || j->told))
+                sim_break(s, "a node still runs what has ended", "%s: job %u restart %u", n->name,
+                          j->key.job_id, j->key.restarts);
+        }
+    for (size_t i = 0; i < s->calls.len; i++)
+        if (s->calls.data[i].open && s->calls.data[i].arrived)
+            sim_break(s, "a request is never answered", "call %zu, request %d", i + 1,
+                      (int)s->calls.data[i].request);
+}

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The process around control/: what it asks its env, its turns, and its life and death. A crash
+ * loses what is not on disk, and every message that waited for it.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "sim/parts.h"
+
+/* --- the env that control sees ------------------------------------------------------------------
+ */
+
+static int64_t env_wall_ms(void *ctx)
+{
+    return sim_wall_ms(ctx);
+}
+
+static int64_t env_mono_ms(void *ctx)
+{
+    const struct sim *s = ctx;
+    return s->now_ms - s->mono_offset_ms;
+}
+
+static void env_wake_at(void *ctx, int64_t mono_ms)
+{
+    struct sim *s = ctx;
+    s->wake_at_ms = mono_ms + s->mono_offset_ms;
+    sim_push(s, s->wake_at_ms - s->now_ms,
+             (struct sim_event){
+                 .kind = SIM_TICK, .generation = s->life, .value = (uint64_t)s->wake_at_ms});
+}
+
+static void env_put(void *ctx, enum record_kind kind, uint64_t number, const char *name,
+                    const void *data, size_t len)
+{
+    struct sim *s = ctx;
+    sim_trace(s, data, len);
+    struct sim_record record = {kind, number, mem_strdup(name), mem_alloc(len + 1), len};
+    memcpy(record.data, data, len);
+    vec_push(&sim_store_batch(s)->changes, record);
+    sim_watch_put(s, &record);
+}
+
+static void env_del(void *ctx, enum record_kind kind, uint64_t number, const char *name)
+{
+    struct sim *s = ctx;
+    struct sim_record record = {.kind = kind, .number = number, .name = mem_strdup(name)};
+    vec_push(&sim_store_batch(s)->changes, record);
+    sim_watch_put(s, &record);
+}
+
+static void say(struct sim *s, struct sim_event event)
+{
+    sim_trace(s, event.body.data, event.body.len);
+    vec_push(&sim_store_batch(s)->out, event);
+}
+
+/* Each call has one answer. */
+static void answered(struct sim *s, uint64_t number)
+{
+    struct sim_call *call = number && number <= s->calls.len ? &s->calls.data[number - 1] : NULL;
+    if (!call || !call->arrived || call->life != s->life)
+        sim_break(s, "an answer to a call that was not made", "call %llu",
+                  (unsigned long long)number);
+    else if (call->answered)
+        sim_break(s, "a second answer to a call", "call %llu, request %d",
+                  (unsigned long long)number, (int)call->request);
+    else
+        call->answered = true;
+}
+
+static void env_reply(void *ctx, uint64_t call, const ProtobufCMessage *reply)
+{
+    struct sim_event event = {.kind = SIM_REPLY, .value = call};
+    answered(ctx, call);
+    pb_pack(reply, &event.body);
+    say(ctx, event);
+}
+
+static void env_reply_error(void *ctx, uint64_t call, int code, const char *text)
+{
+    struct sim_event event = {.kind = SIM_REPLY, .value = call, .code = code < 0 ? -code : code};
+    answered(ctx, call);
+    str_puts(&event.body, text);
+    say(ctx, event);
+}
+
+static void to_node(struct sim *s, const char *name, enum sim_message message, uint64_t value,
+                    const ProtobufCMessage *body)
+{
+    long index = sim_node_index(s, name);
+    if (index < 0) {
+        sim_break(s, "a message to an unknown node", "%s", name);
+        return;
+    }
+    struct sim_event event = {
+        .kind = SIM_TO_NODE, .message = message, .index = (unsigned)index, .value = value};
+    event.generation = s->nodes.data[index].ctl_session;
+    if (!event.generation)
+        return;
+    if (body)
+        pb_pack(body, &event.body);
+    say(s, event);
+}
+
+static void env_send(void *ctx, const char *node, const Pb__NodeOrders *orders)
+{
+    to_node(ctx, node, SIM_ORDERS, 0, &orders->base);
+}
+
+static void env_ack(void *ctx, const char *node, uint64_t seq)
+{
+    to_node(ctx, node, SIM_ACK, seq, NULL);
+}
+
+static void env_welcome(void *ctx, const char *node, uint64_t epoch)
+{
+    to_node(ctx, node, SIM_WELCOME, epoch, NULL);
+}
+
+static void env_sign(void *ctx, const void *data, size_t len, uint8_t sig[64])
+{
+    memset(sig, 0x5a, 64);
+}
+
+static bool env_user_in_group(void *ctx, uint32_t uid, uint32_t gid, const char *group)
+{
+    return true;
+}
+
+static void env_log(void *ctx, enum log_level level, const char *room, const char *text)
+{
+    struct sim *s = ctx;
+    sim_say(s, "%s: %s", room, text);
+    if (strstr(text, "the plan does not hold"))
+        sim_break(s, "a plan that does not hold", "%s", text);
+}
+
+static uint64_t env_boot(void *ctx)
+{
+    return 1 + ((struct sim *)ctx)->boot;
+}
+
+void sim_ctl_env(struct sim *s)
+{
+    s->env = (struct env){
+        .ctx = s,
+        .wall_ms = env_wall_ms,
+        .mono_ms = env_mono_ms,
+        .wake_at = env_wake_at,
+        .put = env_put,
+        .del = env_del,
+        .reply = env_reply,
+        .reply_error = env_reply_error,
+        .send = env_send,
+        .ack = env_ack,
+        .welcome = env_welcome,
+        .sign = env_sign,
+        .user_in_group = env_user_in_group,
+        .log = env_log,
+        .boot = env_boot,
+    };
+}
+
+/* --- inputs -------------------------------------------------------------------------------------
+ */
+
+void sim_ctl_turn(struct sim *s)
+{
+    if (!s->control || sim_ctl_point(s, SIM_POINT_INPUT))
+        return;
+    control_turn(s->control);
+    s->result->turns++;
+    sim_watch_turn(s);
+    sim_check_turn(s);
+    if (!sim_ctl_point(s, SIM_POINT_TURN))
+        sim_store_commit(s);
+}
+
+static void accept_session(struct sim *s, struct sim_node *n, uint64_t session)
+{
+    if (n->configured) {
+        n->ctl_session = session;
+        return;
+    }
+    sim_push(s, rng_between(&n->rng, 0, 3),
+             (struct sim_event){.kind = SIM_HANGUP,
+                                .index = (unsigned)(n - s->nodes.data),
+                                .generation = session});
+}
+
+void sim_ctl_receive(struct sim *s, struct sim_event *e)
+{
+    struct sim_node *n = &s->nodes.data[e->index];
+    if (!s->control || e->value != s->life || e->generation == n->broken)
+        return;
+    if (e->message == SIM_OPEN) {
+        accept_session(s, n, e->generation);
+        return;
+    }
+    if (e->generation != n->ctl_session)
+        return;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    bool registers = e->message == SIM_REGISTER;
+    void *body = arena_unpack(
+        &arena, registers ? &pb__node_register__descriptor : &pb__node_report__descriptor,
+        e->body.data, e->body.len);
+    if (registers)
+        control_node_register(s->control, n->name, body);
+    else
+        control_node_report(s->control, n->name, body);
+    sim_ctl_turn(s);
+}
+
+void sim_ctl_lost(struct sim *s, struct sim_event *e)
+{
+    struct sim_node *n = &s->nodes.data[e->index];
+    if (!s->control || !e->generation || n->ctl_session != e->generation)
+        return;
+    n->ctl_session = 0;
+    control_node_lost(s->control, n->name);
+    sim_ctl_turn(s);
+}
+
+/* --- configuration ------------------------------------------------------------------------------
+ */
+
+static int load_conf(struct sim *s, struct conf **conf, struct err *err)
+{
+    struct conf_report report = {0};
+    struct str text = STR_INIT;
+    char path[64];
+    int fd = memfd_create("slurm.conf", MFD_CLOEXEC), rc = 0;
+    sim_plan_conf(s->plan, s->file, &text);
+    if (fd < 0 || write(fd, text.data, text.len) != (ssize_t)text.len)
+        rc = err_set(err, -ERR_GENERIC, "there is no memory for a file");
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (rc == 0)
+        rc = conf_load(path, CONF_FULL, NULL, conf, &report, err);
+    if (rc != 0)
+        err_prefix(err, "version %u of slurm.conf", s->file);
+    if (fd >= 0)
+        close(fd);
+    conf_report_done(&report);
+    str_done(&text);
+    return rc;
+}
+
+static int64_t over_ms(const struct conf *conf)
+{
+    int64_t most = conf->over_time_limit_sec;
+    vec_foreach (&conf->parts, p)
+        most = p->over_time_limit_sec > most ? p->over_time_limit_sec : most;
+    return most > 86400 ? INT64_MAX : most * 1000;
+}
+
+/* The nodes that the configuration in force has, and the most they were ever given. */
+static void learn_nodes(struct sim *s)
+{
+    const struct conf *conf = control_conf(s->control);
+    int64_t over = over_ms(conf);
+    s->over_ms = over > s->over_ms ? over : s->over_ms;
+    vec_foreach (&s->nodes, n) {
+        long at = conf_find_node(conf, n->name);
+        n->configured = at >= 0;
+        if (at < 0)
+            continue;
+        const struct conf_node_row *row = &conf->node_rows.data[conf->nodes.data[at].row];
+        n->cpus = row->cpus > n->cpus ? row->cpus : n->cpus;
+        n->mem_mib = row->real_memory_mib > n->mem_mib ? row->real_memory_mib : n->mem_mib;
+    }
+}
+
+/* Sessions of nodes that are gone are closed behind what they are still told. */
+static void close_unknown(struct sim *s)
+{
+    for (unsigned i = 0; i < s->nodes.len; i++) {
+        struct sim_node *n = &s->nodes.data[i];
+        if (n->configured || !n->ctl_session)
+            continue;
+        struct sim_event event = {
+            .kind = SIM_TO_NODE, .message = SIM_CLOSE, .index = i, .generation = n->ctl_session};
+        vec_push(&sim_store_batch(s)->out, event);
+        n->ctl_session = 0;
+    }
+}
+
+void sim_ctl_reconfigure(struct sim *s, uint64_t call)
+{
+    struct conf *conf = NULL;
+    struct err err = {0};
+    if (load_conf(s, &conf, &err) != 0) {
+        env_reply_error(s, call, -err.code, err.text);
+        return;
+    }
+    control_reconfigure(s->control, call, conf, NULL);
+    learn_nodes(s);
+    close_unknown(s);
+    s->shrunk = true;
+    s->list_due = "after a reconfiguration";
+}
+
+/* --- life and death -----------------------------------------------------------------------------
+ */
+
+static int restore(struct sim *s, struct err *err)
+{
+    /* As store_load() does: the store's own record, then what has a name, then what has a number.
+     */
+    static const enum record_kind order[] = {RECORD_META, RECORD_NODE, RECORD_PART, RECORD_JOB};
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
+        for (struct sim_stored *at = s->store; at; at = at->hh.next) {
+            struct sim_record *r = &at->record;
+            if (r->kind != order[i])
+                continue;
+            if (control_restore(s->control, r->kind, r->number, r->name, r->data, r->len, err) != 0)
+                return -1;
+        }
+    return 0;
+}
+
+int sim_ctl_start(struct sim *s, struct err *err)
+{
+    struct conf *conf = NULL;
+    int rc = load_conf(s, &conf, err);
+    if (rc != 0)
+        return rc;
+    s->life++;
+    s->up_since_ms = s->now_ms;
+    sim_watch_restart(s);
+    s->control = control_new(conf, &s->env);
+    learn_nodes(s);
+    if (restore(s, err) != 0) {
+        sim_break(s, "a record that is not taken back", "%s", err->text);
+        return 0;
+    }
+    control_start(s->control);
+    sim_say(s, "the controller is up, life %llu", (unsigned long long)s->life);
+    s->list_due = "after a restart";
+    sim_ctl_turn(s);
+    return 0;
+}
+
+void sim_ctl_crash(struct sim *s)
+{
+    sim_say(s, "the controller is killed");
+    s->result->crashes++;
+    control_free(take_ptr(s->control));
+    s->life++;
+    /* What was sent may still arrive; the nodes notice a little later. */
+    for (unsigned i = 0; i < s->nodes.len; i++) {
+        struct sim_node *n = &s->nodes.data[i];
+        n->ctl_session = 0;
+        if (n->session)
+            sim_push(s, rng_between(&n->rng, 0, 9),
+                     (struct sim_event){.kind = SIM_HANGUP, .index = i, .generation = n->session});
+    }
+    sim_calls_lost(s);
+}
+
+/* The crash that is due, when this is its point. */
+bool sim_ctl_point(struct sim *s, enum sim_point point)
+{
+    if (!s->crash || s->crash_point != (int64_t)point || !s->control)
+        return false;
+    if ((point == SIM_POINT_LOST || point == SIM_POINT_KEPT) && !s->committing)
+        return false;
+    const struct sim_item *crash = s->crash;
+    sim_store_drop(s, point == SIM_POINT_KEPT);
+    sim_ctl_crash(s);
+    if (crash->boot && !s->crash_again) {
+        s->boot++;
+        s->mono_offset_ms = s->now_ms - 1000;
+    }
+    /* The second kill comes in the recovery from the first. */
+    s->crash_again = !s->crash_again && crash->then >= 0;
+    s->crash_point = crash->then;
+    if (!s->crash_again)
+        s->crash = NULL;
+    sim_push(s, crash->for_ms > 10 ? crash->for_ms : 10, (struct sim_event){.kind = SIM_RESTART});
+    return true;
+}

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Plans drawn from a seed. Small worlds with much happening at once find more than large ones, so
+ * counts are skewed to the small; every feature is in some plans and absent from others.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "sim/plan.h"
+
+struct draw {
+    struct sim_plan *plan;
+    struct rng rng;
+    int64_t nodes, files, span_ms, jobs, parts;
+    bool files_differ;
+};
+
+static int64_t between(struct draw *d, int64_t first, int64_t last)
+{
+    return rng_between(&d->rng, first, last);
+}
+
+static bool chance(struct draw *d, unsigned percent)
+{
+    return rng_chance(&d->rng, percent * 10);
+}
+
+/* Small numbers more often than large ones. */
+static int64_t skewed(struct draw *d, int64_t first, int64_t last)
+{
+    return between(d, first, between(d, first, last));
+}
+
+#define ONE_OF(d, ...)                                                                             \
+    ({                                                                                             \
+        static const int64_t list_[] = {__VA_ARGS__};                                              \
+        list_[between(d, 0, (int64_t)(sizeof list_ / sizeof list_[0]) - 1)];                       \
+    })
+
+static const char *word(struct draw *d, const char *const *words, size_t count)
+{
+    return words[between(d, 0, (int64_t)count - 1)];
+}
+#define WORD(d, ...)                                                                               \
+    ({                                                                                             \
+        static const char *const words_[] = {__VA_ARGS__};                                         \
+        word(d, words_, sizeof words_ / sizeof words_[0]);                                         \
+    })
+
+static struct sim_item *add(struct draw *d, enum sim_item_kind kind)
+{
+    struct sim_item item;
+    sim_plan_item(&item, kind);
+    vec_push(&d->plan->items, item);
+    return &vec_last(&d->plan->items);
+}
+
+static void put(char *to, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void put(char *to, size_t size, const char *fmt, ...)
+{
+    va_list ap;
+    size_t len = strlen(to);
+    va_start(ap, fmt);
+    int more = vsnprintf(to + len, size - len, fmt, ap);
+    va_end(ap);
+    if (more < 0 || (size_t)more >= size - len)
+        to[len] = 0; /* what does not fit is left out */
+}
+#define PUT(member, ...) put(member, sizeof(member), __VA_ARGS__)
+
+/* --- the cluster --------------------------------------------------------------------------------
+ */
+
+static void conf(struct draw *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void conf(struct draw *d, const char *fmt, ...)
+{
+    struct sim_item *item = add(d, SIM_ITEM_CONF);
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(item->text, sizeof item->text, fmt, ap);
+    va_end(ap);
+}
+
+static void draw_conf(struct draw *d)
+{
+    conf(d, "SelectTypeParameters=%s",
+         WORD(d, "CR_Core_Memory", "CR_CPU_Memory", "CR_Core_Memory", "CR_Core", "CR_CPU"));
+    conf(d, "ReturnToService=%lld", (long long)between(d, 0, 2));
+    conf(d, "SlurmdTimeout=%lld", (long long)ONE_OF(d, 5, 10, 30, 60, 300));
+    conf(d, "KillWait=%lld", (long long)ONE_OF(d, 1, 2, 5, 30));
+    conf(d, "SchedulerType=%s", WORD(d, "sched/backfill", "sched/builtin"));
+    if (chance(d, 30))
+        conf(d, "JobRequeue=0");
+    if (chance(d, 20))
+        conf(d, "OverTimeLimit=%lld", (long long)between(d, 1, 3));
+    if (chance(d, 30))
+        conf(d, "SlurmdParameters=config_overrides");
+    if (chance(d, 30))
+        conf(d, "EnforcePartLimits=%s", WORD(d, "ALL", "ANY", "NO"));
+    if (chance(d, 20))
+        conf(d, "DefMemPerCPU=%lld", (long long)between(d, 10, 200));
+    if (chance(d, 20))
+        conf(d, "Epilog=/bin/true");
+    if (chance(d, 30))
+        conf(d, "BatchStartTimeout=%lld", (long long)ONE_OF(d, 5, 10, 60));
+}
+
+/* In which versions of the file it is: all, but for some. The first version has most. */
+static int64_t some_files(struct draw *d, unsigned percent_first)
+{
+    if (!d->files_differ || chance(d, 60))
+        return SIM_ALL_FILES;
+    int64_t files = between(d, 0, SIM_ALL_FILES);
+    return chance(d, percent_first) ? files | 1 : files & ~INT64_C(1);
+}
+
+static void draw_node_row(struct draw *d, int64_t first, int64_t count, int64_t files)
+{
+    struct sim_item *n = add(d, SIM_ITEM_NODE);
+    n->id = first;
+    n->count = count;
+    n->files = files;
+    n->sockets = ONE_OF(d, 1, 1, 2);
+    n->cores = skewed(d, 1, 8);
+    n->threads = ONE_OF(d, 1, 1, 2);
+    n->mem_mib = ONE_OF(d, 500, 1000, 2000, 8000);
+    n->weight = ONE_OF(d, 1, 1, 2, 5);
+    if (chance(d, 50))
+        PUT(n->features, "%s", WORD(d, "red", "blue", "red,blue"));
+}
+
+static void draw_nodes(struct draw *d)
+{
+    int64_t total = skewed(d, 1, chance(d, 10) ? 64 : 16), first = 1;
+    while (first <= total) {
+        int64_t count = between(d, 1, total - first + 1);
+        draw_node_row(d, first, count, first == 1 ? SIM_ALL_FILES : some_files(d, 80));
+        first += count;
+    }
+    if (d->files_differ && chance(d, 50)) {
+        int64_t more = skewed(d, 1, 4);
+        draw_node_row(d, first, more, between(d, 1, SIM_ALL_FILES) & ~INT64_C(1));
+        first += more;
+    }
+    d->nodes = first - 1;
+}
+
+static void some_nodes(struct draw *d, char *to, size_t size)
+{
+    int64_t first = between(d, 1, d->nodes), last = between(d, first, d->nodes);
+    *to = 0;
+    if (first == last)
+        put(to, size, "n%lld", (long long)first);
+    else
+        put(to, size, "n[%lld-%lld]", (long long)first, (long long)last);
+}
+
+static void draw_part_options(struct draw *d, char text[static SIM_TEXT])
+{
+    if (chance(d, 40))
+        put(text, SIM_TEXT, ";MaxTime=%lld", (long long)ONE_OF(d, 1, 2, 10));
+    if (chance(d, 20))
+        put(text, SIM_TEXT, ";MaxNodes=%lld", (long long)skewed(d, 1, 8));
+    if (chance(d, 30))
+        put(text, SIM_TEXT, ";MaxCPUsPerNode=%lld", (long long)skewed(d, 1, 8));
+    if (chance(d, 30))
+        put(text, SIM_TEXT, ";PriorityTier=%lld", (long long)between(d, 1, 5));
+    if (chance(d, 20))
+        put(text, SIM_TEXT, ";OverTimeLimit=%lld", (long long)between(d, 0, 2));
+    if (chance(d, 10))
+        put(text, SIM_TEXT, ";OverSubscribe=EXCLUSIVE");
+    if (chance(d, 10))
+        put(text, SIM_TEXT, ";DefMemPerNode=%lld", (long long)ONE_OF(d, 100, 400));
+}
+
+static void draw_parts(struct draw *d)
+{
+    d->parts = skewed(d, 1, 4);
+    for (int64_t i = 1; i <= d->parts; i++) {
+        struct sim_item *p = add(d, SIM_ITEM_PART);
+        PUT(p->name, "p%lld", (long long)i);
+        if (i == 1) {
+            PUT(p->text, "Default=YES");
+            PUT(p->nodes, "ALL");
+        } else {
+            PUT(p->text, "Default=NO");
+            some_nodes(d, p->nodes, sizeof p->nodes);
+            p->files = some_files(d, 80);
+        }
+        if (i > 1 || chance(d, 20))
+            draw_part_options(d, p->text);
+    }
+}
+
+/* --- jobs ---------------------------------------------------------------------------------------
+ */
+
+static void draw_shape(struct draw *d, struct sim_item *j)
+{
+    if (chance(d, 60))
+        j->tasks = skewed(d, 1, 12);
+    if (chance(d, 40))
+        j->min_nodes = skewed(d, 1, d->nodes < 6 ? d->nodes : 6);
+    if (chance(d, 15) && j->min_nodes)
+        j->max_nodes = j->min_nodes + skewed(d, 0, 4);
+    if (chance(d, 20))
+        j->cpus_per_task = skewed(d, 1, 4);
+    if (chance(d, 40))
+        j->mem_cpu_mib = skewed(d, 1, 300);
+    else if (chance(d, 30))
+        j->mem_node_mib = skewed(d, 1, 1000);
+    j->exclusive = chance(d, 8);
+    j->contiguous = chance(d, 5);
+    if (chance(d, 10))
+        PUT(j->features, "%s", WORD(d, "red", "blue"));
+    if (chance(d, 6))
+        some_nodes(d, j->required, sizeof j->required);
+    if (chance(d, 6))
+        some_nodes(d, j->excluded, sizeof j->excluded);
+    if (d->parts > 1 && chance(d, 50))
+        PUT(j->name, "p%lld", (long long)between(d, 1, d->parts));
+}
+
+static void draw_life(struct draw *d, struct sim_item *j)
+{
+    j->limit_sec = ONE_OF(d, 1, 5, 30, 60, 60, 120, 300);
+    j->run_ms = chance(d, 20) ? between(d, 1, 200) : skewed(d, 1, j->limit_sec * 1200);
+    j->exit_code = chance(d, 10) ? between(d, 1, 3) : 0;
+    j->begin_sec = chance(d, 6) ? skewed(d, 1, 600) : 0;
+    j->held = chance(d, 5);
+    j->requeue = chance(d, 30) ? between(d, 1, 2) : 0;
+    j->no_kill = chance(d, 8);
+    j->waits = chance(d, 15);
+    j->stubborn = chance(d, 10);
+    j->nice = chance(d, 10) ? between(d, 0, 100) : 0;
+    j->launch_fails = chance(d, 2);
+    j->again_ms = chance(d, 5);
+    if (chance(d, 8))
+        PUT(j->signal, "%s", WORD(d, "USR1@10", "B:USR1@2", "USR2"));
+}
+
+static void draw_job(struct draw *d, int64_t id)
+{
+    struct sim_item *j = add(d, SIM_ITEM_JOB);
+    j->id = id;
+    j->at_ms = d->span_ms * id / (d->jobs + 1);
+    j->what = chance(d, 70) ? SIM_JOB_BATCH : between(d, SIM_JOB_ALLOC, SIM_JOB_SRUN);
+    j->uid = 1000 + between(d, 0, 2);
+    draw_shape(d, j);
+    draw_life(d, j);
+    if (j->what == SIM_JOB_BATCH ? chance(d, 20) : chance(d, 80)) {
+        j->steps = skewed(d, 1, 5);
+        j->step_ms = skewed(d, 1, 20000);
+        j->step_tasks = chance(d, 50) ? skewed(d, 1, 6) : 0;
+        j->overlap = chance(d, 20);
+    }
+    if (j->what == SIM_JOB_BATCH)
+        return;
+    j->run_ms = skewed(d, 1, 20000);
+    j->immediate = chance(d, 5);
+    j->dies_ms = chance(d, 15) ? skewed(d, 1, 20000) : 0;
+}
+
+/* --- what is done -------------------------------------------------------------------------------
+ */
+
+static int64_t job_at(struct draw *d, int64_t at_ms)
+{
+    int64_t there = at_ms * (d->jobs + 1) / d->span_ms; /* those who have come by then */
+    there = there < 1 ? 1 : there > d->jobs ? d->jobs : there;
+    return between(d, there > 12 ? there - 12 : 1, there);
+}
+
+static void draw_job_act(struct draw *d, struct sim_item *a)
+{
+    static const uint8_t often[] = {
+        SIM_DO_CANCEL,  SIM_DO_CANCEL,  SIM_DO_CANCEL,       SIM_DO_SIGNAL,  SIM_DO_CANCEL_STEP,
+        SIM_DO_HOLD,    SIM_DO_HOLD,    SIM_DO_USER_HOLD,    SIM_DO_RELEASE, SIM_DO_RELEASE,
+        SIM_DO_REQUEUE, SIM_DO_REQUEUE, SIM_DO_REQUEUE_HOLD, SIM_DO_LIMIT,   SIM_DO_LIMIT,
+        SIM_DO_NICE,    SIM_DO_COMMENT, SIM_DO_MOVE};
+    a->what = often[between(d, 0, (int64_t)sizeof often - 1)];
+    a->id = job_at(d, a->at_ms);
+    a->root = chance(d, 40);
+    if (a->what == SIM_DO_LIMIT)
+        a->value = ONE_OF(d, 1, 10, 60, 90, 600);
+    else if (a->what == SIM_DO_NICE)
+        a->value = between(d, 0, 1000);
+    else if (a->what == SIM_DO_CANCEL_STEP)
+        a->value = between(d, -1, 2);
+    else if (a->what == SIM_DO_COMMENT)
+        a->value = between(d, 1, 1000000);
+    else if (a->what == SIM_DO_MOVE)
+        PUT(a->name, "p%lld", (long long)between(d, 1, d->parts));
+}
+
+static void draw_node_act(struct draw *d, struct sim_item *a)
+{
+    a->what = between(d, SIM_DO_DRAIN, SIM_DO_FAIL);
+    if (chance(d, 40))
+        a->what = SIM_DO_RESUME;
+    PUT(a->nodes, "n%lld", (long long)between(d, 1, d->nodes));
+    a->root = 1;
+}
+
+static void draw_part_act(struct draw *d, struct sim_item *a)
+{
+    a->what = between(d, SIM_DO_PART_STATE, SIM_DO_PART_REMOVE);
+    a->root = 1;
+    PUT(a->name, "p%lld", (long long)between(d, 1, d->parts + 1));
+    if (a->what == SIM_DO_PART_STATE)
+        PUT(a->text, "%s", WORD(d, "UP", "UP", "DOWN", "DRAIN", "INACTIVE"));
+    else if (a->what == SIM_DO_PART_TIME)
+        a->value = ONE_OF(d, 30, 60, 600);
+    else if (a->what == SIM_DO_PART_CPUS)
+        a->value = between(d, 0, 6);
+    some_nodes(d, a->nodes, sizeof a->nodes);
+}
+
+static void draw_acts(struct draw *d)
+{
+    bool nodes = chance(d, 50), parts = chance(d, 25), files = d->files_differ;
+    int64_t count = skewed(d, 0, d->jobs);
+    for (int64_t i = 0; i < count; i++) {
+        struct sim_item *a = add(d, SIM_ITEM_DO);
+        a->at_ms = between(d, 1, d->span_ms);
+        if (nodes && chance(d, 25)) {
+            draw_node_act(d, a);
+        } else if (parts && chance(d, 25)) {
+            draw_part_act(d, a);
+        } else if (files && chance(d, 20)) {
+            a->what = chance(d, 85) ? SIM_DO_RECONFIGURE : SIM_DO_EDIT;
+            a->value = between(d, 0, SIM_FILES - 1);
+            a->root = 1;
+        } else {
+            draw_job_act(d, a);
+        }
+        a->again_ms = chance(d, 4);
+    }
+}
+
+/* --- faults -------------------------------------------------------------------------------------
+ */
+
+static void draw_crash(struct draw *d, struct sim_item *f)
+{
+    f->point = between(d, SIM_POINT_INPUT, SIM_POINT_SENDING);
+    f->for_ms = chance(d, 70) ? between(d, 10, 2000) : skewed(d, 10, 120000);
+    f->keep = between(d, 0, 99);
+    if (chance(d, 20))
+        f->then = between(d, SIM_POINT_INPUT, SIM_POINT_SENDING);
+    f->boot = chance(d, 5);
+}
+
+static void draw_clock(struct draw *d, struct sim_item *f)
+{
+    f->value = ONE_OF(d, 3600000, -3600000, -60000, 90000, 2147483640000, 4291747200000);
+}
+
+static void draw_node_fault(struct draw *d, struct sim_item *f)
+{
+    static const uint8_t often[] = {
+        SIM_FAULT_BREAK,  SIM_FAULT_BREAK, SIM_FAULT_BREAK, SIM_FAULT_KILL,   SIM_FAULT_REBOOT,
+        SIM_FAULT_REBOOT, SIM_FAULT_STOP,  SIM_FAULT_SLOW,  SIM_FAULT_REPEAT, SIM_FAULT_LIE};
+    f->what = often[between(d, 0, (int64_t)sizeof often - 1)];
+    f->node = between(d, 1, d->nodes);
+    f->for_ms = skewed(d, 1, f->what == SIM_FAULT_BREAK ? 20000 : 120000);
+    if (f->what == SIM_FAULT_BREAK)
+        f->keep = skewed(d, 0, 30000);
+    if (f->what == SIM_FAULT_SLOW)
+        f->value = skewed(d, 10, 15000);
+    if (f->what == SIM_FAULT_LIE && chance(d, 70))
+        f->cpus = 1;
+    if (f->what == SIM_FAULT_LIE && chance(d, 50))
+        f->value = between(d, 1, 400);
+}
+
+static void draw_faults(struct draw *d)
+{
+    bool clock = chance(d, 15);
+    int64_t count = chance(d, 10) ? 0 : skewed(d, 1, 40);
+    unsigned crashes = (unsigned)between(d, 10, 60);
+    for (int64_t i = 0; i < count; i++) {
+        struct sim_item *f = add(d, SIM_ITEM_FAULT);
+        f->at_ms = between(d, 1, d->span_ms);
+        if (chance(d, crashes)) {
+            f->what = SIM_FAULT_CRASH;
+            draw_crash(d, f);
+        } else if (clock && chance(d, 20)) {
+            f->what = SIM_FAULT_CLOCK;
+            draw_clock(d, f);
+        } else if (chance(d, 10)) {
+            f->what = SIM_FAULT_DISK;
+            f->for_ms = between(d, 1000, 20000);
+            f->value = between(d, 10, 2000);
+        } else if (chance(d, 15)) {
+            f->what = SIM_FAULT_CLIENT;
+            f->id = job_at(d, f->at_ms);
+            f->value = chance(d, 50);
+        } else {
+            draw_node_fault(d, f);
+        }
+    }
+}
+
+void sim_plan_draw(struct sim_plan *p, uint64_t seed)
+{
+    struct draw d = {.plan = p, .rng = {seed}};
+    p->seed = seed;
+    d.files_differ = chance(&d, 35);
+    d.jobs = skewed(&d, 5, 150);
+    d.span_ms = d.jobs * ONE_OF(&d, 300, 1000, 3000, 10000, 30000);
+    draw_conf(&d);
+    draw_nodes(&d);
+    draw_parts(&d);
+    for (int64_t i = 1; i <= d.jobs; i++)
+        draw_job(&d, i);
+    draw_acts(&d);
+    draw_faults(&d);
+}
+
+/* --- one kind of world --------------------------------------------------------------------------
+ */
+
+#define SIMPLE_SPAN_MS 120000
+
+static void draw_simple_fault(struct draw *d, int64_t at_ms)
+{
+    struct sim_item *f = add(d, SIM_ITEM_FAULT);
+    f->at_ms = at_ms;
+    f->node = between(d, 1, d->nodes);
+    if (chance(d, 35)) {
+        f->what = SIM_FAULT_CRASH;
+        draw_crash(d, f);
+    } else if (chance(d, 40)) {
+        f->what = chance(d, 20) ? SIM_FAULT_REBOOT : SIM_FAULT_KILL;
+        f->for_ms = between(d, 100, 90000);
+    } else {
+        f->what = SIM_FAULT_BREAK;
+        f->for_ms = between(d, 0, 2000);
+        f->keep = between(d, 0, 2000);
+    }
+}
+
+void sim_plan_draw_simple(struct sim_plan *p, uint64_t seed, const struct sim_size *size)
+{
+    struct draw d = {.plan = p, .rng = {seed}, .nodes = size->nodes, .jobs = size->jobs};
+    p->seed = seed;
+    conf(&d, "SelectTypeParameters=CR_Core_Memory");
+    conf(&d, "ReturnToService=2");
+    conf(&d, "SlurmdTimeout=60");
+    conf(&d, "KillWait=2");
+    struct sim_item *n = add(&d, SIM_ITEM_NODE);
+    n->id = 1;
+    n->count = size->nodes;
+    n->cores = size->cpus;
+    n->mem_mib = 8000 + 200 * (int64_t)size->cpus;
+    struct sim_item *part = add(&d, SIM_ITEM_PART);
+    PUT(part->name, "main");
+    PUT(part->nodes, "ALL");
+    PUT(part->text, "Default=YES");
+    for (unsigned i = 1; i <= size->jobs; i++) {
+        struct sim_item *j = add(&d, SIM_ITEM_JOB);
+        j->id = i;
+        j->at_ms = between(&d, 0, SIMPLE_SPAN_MS);
+        j->what = chance(&d, 80) ? SIM_JOB_BATCH : SIM_JOB_SRUN;
+        j->min_nodes = between(&d, 1, size->nodes > 4 ? 4 : size->nodes);
+        j->tasks = j->min_nodes * between(&d, 1, size->cpus);
+        j->mem_cpu_mib = 100;
+        j->limit_sec = chance(&d, 20) ? 10 : 600;
+        j->run_ms = between(&d, 1, 20000);
+        j->step_ms = j->run_ms;
+    }
+    for (int64_t at_ms = 1000; at_ms < SIMPLE_SPAN_MS * 2; at_ms += 1000)
+        if (rng_chance(&d.rng, size->fault_per_mille))
+            draw_simple_fault(&d, at_ms);
+}

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A virtual node's jobs: it starts an attempt at most once, answers repeated orders with what it
+ * did, starts nothing of a job that is over here, and says that a job is gone when nothing of it
+ * runs any more.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "sim/parts.h"
+
+enum { WORK_SCRIPT_ENDS, WORK_PATIENCE_ENDS, WORK_STEP_ENDS }; /* 'code' of SIM_NODE_WORK */
+enum { KILLED_STATUS = 15 };                                   /* wait status of SIGTERM */
+#define REVOKED_MOST 4096
+
+static bool same(struct sim_key a, struct sim_key b)
+{
+    return a.job_id == b.job_id && a.restarts == b.restarts;
+}
+
+struct sim_node_job *sim_order_find(struct sim_node *n, struct sim_key key)
+{
+    vec_foreach (&n->jobs, j)
+        if (same(j->key, key))
+            return j;
+    return NULL;
+}
+
+static bool is_revoked(const struct sim_node *n, struct sim_key key)
+{
+    vec_foreach (&n->revoked, k)
+        if (same(*k, key))
+            return true;
+    return false;
+}
+
+/* Acknowledged: but for an entry in the list of what is over, it is not known any more. */
+void sim_order_forget(struct sim *s, unsigned index, struct sim_key key)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    struct sim_node_job *j = sim_order_find(n, key);
+    if (!j || !j->gone)
+        return;
+    if (n->revoked.len >= REVOKED_MOST)
+        vec_remove(&n->revoked, 0);
+    vec_push(&n->revoked, key);
+    vec_done(&j->steps);
+    vec_remove(&n->jobs, (size_t)(j - n->jobs.data));
+}
+
+/* --- what is said -------------------------------------------------------------------------------
+ */
+
+static void tell_launched(struct sim *s, unsigned index, struct sim_key key, int code)
+{
+    Pb__NodeEvent event = PB__NODE_EVENT__INIT;
+    Pb__Launched m = PB__LAUNCHED__INIT;
+    m.job_id = key.job_id;
+    m.restarts = key.restarts;
+    m.code = code;
+    m.text = code ? (char *)err_text(code) : NULL;
+    event.launched = &m;
+    sim_node_tell(s, index, &event);
+}
+
+static void tell_gone(struct sim *s, unsigned index, struct sim_key key)
+{
+    Pb__NodeEvent event = PB__NODE_EVENT__INIT;
+    Pb__JobGone m = PB__JOB_GONE__INIT;
+    m.job_id = key.job_id;
+    m.restarts = key.restarts;
+    event.job_gone = &m;
+    sim_node_tell(s, index, &event);
+}
+
+static void tell_batch_ended(struct sim *s, unsigned index, const struct sim_node_job *j, bool gone)
+{
+    Pb__NodeEvent event = PB__NODE_EVENT__INIT;
+    Pb__BatchEnded m = PB__BATCH_ENDED__INIT;
+    m.job_id = j->key.job_id;
+    m.restarts = j->key.restarts;
+    m.exit_status = j->status;
+    m.has_gone = true;
+    m.gone = gone;
+    event.batch_ended = &m;
+    sim_node_tell(s, index, &event);
+}
+
+static void tell_step_ended(struct sim *s, unsigned index, struct sim_key key, uint32_t step_id,
+                            int status)
+{
+    Pb__NodeEvent event = PB__NODE_EVENT__INIT;
+    Pb__StepEnded m = PB__STEP_ENDED__INIT;
+    m.job_id = key.job_id;
+    m.restarts = key.restarts;
+    m.step_id = step_id;
+    m.exit_status = status;
+    event.step_ended = &m;
+    sim_node_tell(s, index, &event);
+}
+
+/* --- the end ------------------------------------------------------------------------------------
+ */
+
+static bool is_idle(const struct sim_node_job *j)
+{
+    vec_foreach (&j->steps, step)
+        if (step->running)
+            return false;
+    return !j->batch_running;
+}
+
+static void set_gone(struct sim *s, unsigned index, struct sim_node_job *j, bool with_batch)
+{
+    j->gone = true;
+    if (with_batch)
+        tell_batch_ended(s, index, j, true);
+    else
+        tell_gone(s, index, j->key);
+}
+
+static void end_step(struct sim *s, unsigned index, struct sim_node_job *j,
+                     struct sim_node_step *step, int status)
+{
+    struct sim_key key = j->key;
+    unsigned srun = step->srun;
+    uint32_t id = step->id;
+    step->running = false;
+    tell_step_ended(s, index, key, id, status);
+    sim_srun_part_over(s, srun);
+}
+
+static void end_script(struct sim *s, unsigned index, struct sim_node_job *j, int status)
+{
+    j->batch_running = false;
+    j->batch_ended = true;
+    j->status = status;
+    sim_srun_end_all(s, j->key, (long)index);
+}
+
+static void push_work(struct sim *s, unsigned index, struct sim_key key, int code, uint64_t step,
+                      int64_t after_ms)
+{
+    sim_push(s, after_ms,
+             (struct sim_event){.kind = SIM_NODE_WORK,
+                                .index = index,
+                                .value = (uint64_t)key.job_id << 32 | step,
+                                .generation =
+                                    key.restarts | (uint64_t)s->nodes.data[index].incarnation << 32,
+                                .code = code});
+}
+
+static const struct sim_item *item_of(const struct sim *s, const struct sim_node_job *j)
+{
+    return j->client < s->clients.len ? s->clients.data[j->client].item : NULL;
+}
+
+/* SIGTERM, and after the grace SIGKILL: most end soon, some take all the time they have. */
+static void begin_ending(struct sim *s, unsigned index, struct sim_node_job *j, uint32_t grace_sec)
+{
+    const struct sim_item *item = item_of(s, j);
+    int64_t most_ms = (int64_t)grace_sec * 1000;
+    j->terminating = true;
+    if (is_idle(j)) {
+        set_gone(s, index, j, false);
+        return;
+    }
+    int64_t after_ms =
+        item && item->stubborn ? most_ms + 5 : rng_between(&s->nodes.data[index].rng, 1, 60);
+    push_work(s, index, j->key, WORK_PATIENCE_ENDS, 0, after_ms < most_ms ? after_ms : most_ms + 5);
+}
+
+/* The script of a job with one node has ended by itself: what it left is ended too. */
+static void end_single(struct sim *s, unsigned index, struct sim_node_job *j)
+{
+    for (size_t i = 0; i < j->steps.len; i++)
+        if (j->steps.data[i].running)
+            end_step(s, index, j, &j->steps.data[i], KILLED_STATUS);
+    set_gone(s, index, j, true);
+}
+
+static void script_ends(struct sim *s, unsigned index, struct sim_node_job *j)
+{
+    const struct sim_item *item = item_of(s, j);
+    if (!j->batch_running || j->terminating)
+        return;
+    end_script(s, index, j, item && item->exit_code ? (int)item->exit_code << 8 : 0);
+    if (j->single)
+        end_single(s, index, j);
+    else
+        tell_batch_ended(s, index, j, false);
+}
+
+static void patience_ends(struct sim *s, unsigned index, struct sim_node_job *j)
+{
+    if (j->gone)
+        return;
+    for (size_t i = 0; i < j->steps.len; i++)
+        if (j->steps.data[i].running)
+            end_step(s, index, j, &j->steps.data[i], KILLED_STATUS);
+    if (j->batch_running) {
+        end_script(s, index, j, KILLED_STATUS);
+        tell_batch_ended(s, index, j, false);
+    }
+    set_gone(s, index, j, false);
+}
+
+static void step_ends(struct sim *s, unsigned index, struct sim_node_job *j, uint32_t id)
+{
+    vec_foreach (&j->steps, step)
+        if (step->id == id && step->running) {
+            end_step(s, index, j, step, 0);
+            return;
+        }
+}
+
+void sim_order_work(struct sim *s, struct sim_event *e)
+{
+    struct sim_node *n = &s->nodes.data[e->index];
+    struct sim_key key = {(uint32_t)(e->value >> 32), (uint32_t)e->generation};
+    if (e->generation >> 32 != n->incarnation)
+        return;
+    struct sim_node_job *j = sim_order_find(n, key);
+    if (!j || j->gone)
+        return;
+    if (e->code == WORK_SCRIPT_ENDS)
+        script_ends(s, e->index, j);
+    else if (e->code == WORK_PATIENCE_ENDS)
+        patience_ends(s, e->index, j);
+    else
+        step_ends(s, e->index, j, (uint32_t)e->value);
+}
+
+/* --- orders -------------------------------------------------------------------------------------
+ */
+
+static struct sim_node_job *add_job(struct sim *s, unsigned index, struct sim_key key)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    const struct sim_watch *w = sim_watch_find(s, key.job_id);
+    struct sim_node_job job = {.key = key, .client = w ? w->client : UINT32_MAX};
+    vec_push(&n->jobs, job);
+    return &vec_last(&n->jobs);
+}
+
+static int check_cred(struct sim *s, unsigned index, const Pb__Cred *cred, struct sim_key key)
+{
+    const struct sim_node *n = &s->nodes.data[index];
+    if (!cred || cred->job_id != key.job_id || cred->restarts != key.restarts)
+        return ERR_CREDENTIAL;
+    int64_t now_ms = sim_wall_ms(s);
+    if (now_ms > cred->expires_at_ms)
+        return ERR_CREDENTIAL_EXPIRED;
+    if (cred->issued_at_ms > now_ms + 300000)
+        return ERR_CREDENTIAL;
+    for (size_t i = 0; i < cred->n_nodes; i++)
+        if (strcmp(cred->nodes[i]->node, n->name) == 0)
+            return 0;
+    return ERR_CREDENTIAL;
+}
+
+static void take_share(const struct sim_node *n, struct sim_node_job *j, const Pb__Cred *cred)
+{
+    for (size_t i = 0; i < cred->n_job_nodes; i++)
+        if (strcmp(cred->job_nodes[i]->node, n->name) == 0) {
+            j->cpus = cred->job_nodes[i]->cpus;
+            j->mem_mib = cred->job_nodes[i]->mem_mib;
+        }
+    j->single = cred->n_job_nodes == 1;
+}
+
+static void start_steps(struct sim *s, unsigned index, const struct sim_node_job *j)
+{
+    const struct sim_item *item = item_of(s, j);
+    for (unsigned i = 0; item && i < (unsigned)item->steps; i++)
+        sim_srun_begin(s, j->client, i, j->key, (long)index);
+}
+
+static void start_script(struct sim *s, unsigned index, struct sim_node_job *j)
+{
+    const struct sim_item *item = item_of(s, j);
+    j->batch_started = j->batch_running = true;
+    s->result->attempts++;
+    sim_check_start(s, index, j->key, true);
+    struct sim_key key = j->key;
+    push_work(s, index, key, WORK_SCRIPT_ENDS, 0, item ? item->run_ms : 1000);
+    tell_launched(s, index, key, 0);
+    start_steps(s, index, j);
+}
+
+static void launch(struct sim *s, unsigned index, const Pb__LaunchBatch *order)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    struct sim_key key = {order->job_id, order->restarts};
+    struct sim_node_job *j = sim_order_find(n, key);
+    if (j && j->batch_started) {
+        tell_launched(s, index, key, 0);
+        return;
+    }
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__Cred *cred =
+        arena_unpack(&arena, &pb__cred__descriptor, order->cred.data, order->cred.len);
+    int code = check_cred(s, index, cred, key);
+    if (code == 0 && ((j && (j->terminating || j->gone)) || (!j && is_revoked(n, key))))
+        code = ERR_CREDENTIAL_REVOKED;
+    if (code) {
+        sim_say(s, "%s: launch of %u.%u refused: %s", n->name, key.job_id, key.restarts,
+                err_text(code));
+        tell_launched(s, index, key, code);
+        return;
+    }
+    j = j ? j : add_job(s, index, key);
+    take_share(n, j, cred);
+    const struct sim_item *item = item_of(s, j);
+    if (item && item->launch_fails && key.restarts == 0) {
+        j->batch_started = j->batch_ended = true;
+        tell_launched(s, index, key, ERR_CHDIR);
+    } else {
+        start_script(s, index, j);
+    }
+}
+
+static void terminate_step(struct sim *s, unsigned index, const Pb__Terminate *order)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    struct sim_key key = {order->job_id, order->restarts}, step = {order->job_id, order->step_id};
+    struct sim_node_job *j = sim_order_find(n, key);
+    if (order->step_id == SIM_BATCH_STEP) {
+        if (j && j->batch_running && !j->terminating)
+            push_work(s, index, key, WORK_SCRIPT_ENDS, 0, rng_between(&n->rng, 0, 50));
+        return;
+    }
+    for (size_t i = 0; j && i < j->steps.len; i++)
+        if (j->steps.data[i].id == order->step_id) {
+            if (j->steps.data[i].running)
+                push_work(s, index, key, WORK_STEP_ENDS, order->step_id,
+                          rng_between(&n->rng, 0, 50));
+            return;
+        }
+    if ((j && j->gone) || (!j && is_revoked(n, key)))
+        return;
+    vec_foreach (&n->cancelled, k)
+        if (same(*k, step))
+            return;
+    vec_push(&n->cancelled, step);
+    tell_step_ended(s, index, key, order->step_id, KILLED_STATUS);
+}
+
+static void terminate(struct sim *s, unsigned index, const Pb__Terminate *order)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    struct sim_key key = {order->job_id, order->restarts};
+    struct sim_node_job *j = sim_order_find(n, key);
+    if (order->has_step_id) {
+        terminate_step(s, index, order);
+        return;
+    }
+    if (!j && is_revoked(n, key)) {
+        tell_gone(s, index, key);
+        return;
+    }
+    j = j ? j : add_job(s, index, key);
+    j->told = true;
+    if (j->gone)
+        return;
+    begin_ending(s, index, j, order->has_grace_sec ? order->grace_sec : 30);
+}
+
+static void take(struct sim *s, unsigned index, const Pb__NodeOrder *o)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    if (o->has_epoch && o->epoch < n->epoch)
+        return;
+    if (o->has_epoch && o->epoch > n->epoch)
+        sim_break(s, "an order of an epoch that the node was not told", "%s", n->name);
+    if (o->launch)
+        launch(s, index, o->launch);
+    if (o->terminate)
+        terminate(s, index, o->terminate);
+    if (o->reconfigure || o->report)
+        sim_node_register(s, index);
+}
+
+void sim_order_take(struct sim *s, unsigned index, const Pb__NodeOrders *orders)
+{
+    for (size_t i = 0; i < orders->n_orders; i++)
+        take(s, index, orders->orders[i]);
+}
+
+/* --- steps --------------------------------------------------------------------------------------
+ */
+
+static bool is_cancelled(const struct sim_node *n, uint32_t job_id, uint32_t step_id)
+{
+    vec_foreach (&n->cancelled, k)
+        if (k->job_id == job_id && k->restarts == step_id)
+            return true;
+    return false;
+}
+
+static bool may_start_step(struct sim *s, unsigned index, const Pb__Cred *cred, struct sim_key key)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    struct sim_node_job *j = sim_order_find(n, key);
+    if (!n->up || sim_is_stopped(s, n) || check_cred(s, index, cred, key) != 0)
+        return false;
+    if (is_cancelled(n, key.job_id, cred->step_id))
+        return false;
+    return j ? !j->terminating && !j->gone : !is_revoked(n, key);
+}
+
+/* The cpus of the running steps that do not share fit into what the job has here. */
+static void check_steps(struct sim *s, const struct sim_node *n, const struct sim_node_job *j)
+{
+    uint32_t sum = 0;
+    vec_foreach (&j->steps, step)
+        sum += step->running && !step->overlap ? step->cpus : 0;
+    if (sum > j->cpus)
+        sim_break(s, "steps have more CPUs than their job", "job %u on %s: %u of %u", j->key.job_id,
+                  n->name, sum, j->cpus);
+}
+
+/* 'value' is the srun; the body a packed StepReply. */
+void sim_order_step(struct sim *s, struct sim_event *e)
+{
+    struct sim_node *n = &s->nodes.data[e->index];
+    unsigned srun = (unsigned)e->value;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__StepReply *r =
+        arena_unpack(&arena, &pb__step_reply__descriptor, e->body.data, e->body.len);
+    const Pb__Cred *cred =
+        r ? arena_unpack(&arena, &pb__cred__descriptor, r->cred.data, r->cred.len) : NULL;
+    struct sim_key key = s->sruns.data[srun].key;
+    if (!cred || !may_start_step(s, e->index, cred, key)) {
+        sim_srun_part_over(s, srun);
+        return;
+    }
+    const struct sim_client *c = &s->clients.data[s->sruns.data[srun].client];
+    struct sim_node_job *j = sim_order_find(n, key);
+    if (!j) {
+        j = add_job(s, e->index, key);
+        take_share(n, j, cred);
+        sim_check_start(s, e->index, key, false);
+    } else if (!j->cpus) {
+        take_share(n, j, cred);
+    }
+    struct sim_node_step step = {.id = r->step_id, .srun = srun, .running = true};
+    step.overlap = c->item->overlap;
+    for (size_t i = 0; i < cred->n_nodes; i++)
+        if (strcmp(cred->nodes[i]->node, n->name) == 0)
+            step.cpus = cred->nodes[i]->cpus;
+    vec_push(&j->steps, step);
+    s->result->steps++;
+    check_steps(s, n, j);
+    push_work(s, e->index, key, WORK_STEP_ENDS, step.id, c->item->step_ms);
+}

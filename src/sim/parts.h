@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the files of this room do for each other. */
+#pragma once
+
+#include "sim/state.h"
+
+/* world.c: time */
+void sim_push(struct sim *s, int64_t after_ms, struct sim_event event); /* takes event.body */
+bool sim_pop(struct sim *s, struct sim_event *event);
+void sim_event_done(struct sim_event *e);
+#define sim_break(s, promise, ...) sim_break_promise(s, promise, promise ": " __VA_ARGS__)
+void sim_break_promise(struct sim *s, const char *promise, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void sim_trace(struct sim *s, const void *data, size_t len);
+void sim_say(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int64_t sim_wall_ms(const struct sim *s);
+bool sim_is_stopped(const struct sim *s, const struct sim_node *n);
+
+/* ctl.c: the process around control/ */
+int sim_ctl_start(struct sim *s, struct err *err);
+void sim_ctl_crash(struct sim *s);
+bool sim_ctl_point(struct sim *s, enum sim_point point); /* true: it has just been killed there */
+void sim_ctl_turn(struct sim *s);
+void sim_ctl_receive(struct sim *s, struct sim_event *e);
+void sim_ctl_lost(struct sim *s, struct sim_event *e);
+void sim_ctl_reconfigure(struct sim *s, uint64_t call);
+void sim_ctl_env(struct sim *s);
+
+/* store.c: commits */
+struct sim_batch *sim_store_batch(struct sim *s);
+void sim_store_commit(struct sim *s);
+void sim_store_committed(struct sim *s);
+void sim_store_drop(struct sim *s,
+                    bool kept); /* at a crash: the batch under way is on disk or not */
+const struct sim_record *sim_store_find(const struct sim *s, enum record_kind kind, uint64_t number,
+                                        const char *name);
+void sim_store_done(struct sim *s);
+
+/* node.c: a node daemon's sessions and reports */
+void sim_node_connect(struct sim *s, unsigned index);
+void sim_node_beat(struct sim *s, struct sim_event *e);
+void sim_node_receive(struct sim *s, struct sim_event *e);
+void sim_node_register(struct sim *s, unsigned index);
+void sim_node_hangup(struct sim *s, struct sim_event *e);
+void sim_node_break(struct sim *s, unsigned index, int64_t node_ms, int64_t control_ms);
+void sim_node_kill(struct sim *s, unsigned index, bool reboot, int64_t down_ms);
+void sim_node_start(struct sim *s, unsigned index);
+void sim_node_flush(struct sim *s, unsigned index);
+void sim_node_tell(struct sim *s, unsigned index, Pb__NodeEvent *event);
+void sim_node_acknowledged(struct sim *s, unsigned index, uint64_t seq);
+void sim_node_done(struct sim_node *n);
+long sim_node_index(const struct sim *s, const char *name);
+
+/* order.c: a node's jobs */
+void sim_order_take(struct sim *s, unsigned index, const Pb__NodeOrders *orders);
+void sim_order_work(struct sim *s, struct sim_event *e);
+void sim_order_step(struct sim *s, struct sim_event *e);
+void sim_order_forget(struct sim *s, unsigned index, struct sim_key key);
+struct sim_node_job *sim_order_find(struct sim_node *n, struct sim_key key);
+
+/* client.c */
+uint64_t sim_call(struct sim *s, enum sim_owner owner, enum sim_request request, unsigned index,
+                  struct rng *rng, const ProtobufCMessage *body);
+void sim_call_arrives(struct sim *s, struct sim_event *e);
+void sim_call_answered(struct sim *s, struct sim_event *e);
+void sim_call_close(struct sim *s, uint64_t call); /* its owner hangs up */
+void sim_calls_lost(struct sim *s); /* the controller is gone, with every open call */
+void sim_client_act(struct sim *s, unsigned index);
+void sim_client_reply(struct sim *s, const struct sim_call *call, const struct sim_event *e);
+void sim_client_lost(struct sim *s, const struct sim_call *call);
+void sim_client_break(struct sim *s, unsigned index, bool dies);
+long sim_client_find(const struct sim *s, int64_t id);
+void sim_client_step_over(struct sim *s, unsigned index);
+
+/* srun.c */
+void sim_srun_begin(struct sim *s, unsigned client, unsigned number, struct sim_key key, long node);
+void sim_srun_begin_launched(struct sim *s, unsigned client, struct sim_key key,
+                             const Pb__StepReply *step);
+void sim_srun_act(struct sim *s, unsigned index);
+void sim_srun_reply(struct sim *s, const struct sim_call *call, const struct sim_event *e);
+void sim_srun_part_over(struct sim *s, unsigned index);
+void sim_srun_end_all(struct sim *s, struct sim_key key, long node); /* their script is gone */
+void sim_srun_spec(const struct sim *s, const struct sim_client *c, unsigned number,
+                   Pb__StepSpec *step);
+
+/* act.c */
+void sim_act(struct sim *s, unsigned index);
+void sim_act_reply(struct sim *s, const struct sim_call *call, const struct sim_event *e);
+
+/* fault.c */
+void sim_fault(struct sim *s, unsigned index);
+void sim_fault_heal(struct sim *s);
+void sim_fault_settle(struct sim *s);
+
+/* watch.c: every record as it is put */
+void sim_watch_put(struct sim *s, const struct sim_record *r);
+void sim_watch_turn(struct sim *s);    /* after all records of a turn: what was given away in it */
+void sim_watch_restart(struct sim *s); /* what is on disk is what is so */
+bool sim_watch_stored(const struct sim *s, uint32_t job_id, struct sim_view *view);
+struct sim_watch *sim_watch_find(const struct sim *s, uint32_t job_id);
+bool sim_watch_is_timed(const struct sim *s, const struct sim_watch *w);
+void sim_watch_scan(const void *data, size_t len, struct sim_view *view);
+void sim_watch_node(const struct sim_record *r, struct sim_node_view *view);
+void sim_watch_done(struct sim *s);
+
+/* check.c: promises */
+void sim_check_start(struct sim *s, unsigned node, struct sim_key key, bool batch);
+void sim_check_node(struct sim *s, unsigned node);
+void sim_check_turn(struct sim *s);
+void sim_check_claims(struct sim *s, const struct sim_client *c, const struct sim_view *v,
+                      const char *where);
+void sim_check_listing(struct sim *s, const char *when); /* memory says what the records say */
+void sim_check_over(struct sim *s, uint32_t job_id, const char *why); /* by the disk */
+void sim_check_end(struct sim *s);
+bool sim_check_all_over(struct sim *s);

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the files of this room share: the state of a world. Everything in it belongs to the run. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <uthash.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "control/control.h"
+#include "sim/plan.h"
+#include "sim/rng.h"
+#include "sim/sim.h"
+
+#define SIM_START_MS 1000000 /* the monotonic clock at the beginning */
+#define SIM_BATCH_STEP 0xfffffffbu
+
+enum sim_event_kind {
+    SIM_TICK,       /* control asked to be woken */
+    SIM_COMMITTED,  /* the store has synced the batch under way */
+    SIM_TO_NODE,    /* orders or an acknowledgement arrive at a node */
+    SIM_TO_CONTROL, /* a node's message arrives at the controller */
+    SIM_LOST,       /* the controller notices that a session is gone */
+    SIM_CONNECT,    /* a node opens its session */
+    SIM_BEAT,       /* a node says that it is alive */
+    SIM_HANGUP,     /* a node notices that its session is gone */
+    SIM_NODE_UP,    /* a node's daemon starts */
+    SIM_NODE_WORK,  /* a payload ends, or the patience with it */
+    SIM_REQUEST,    /* a request arrives at the controller */
+    SIM_REPLY,      /* a reply arrives at its command */
+    SIM_CLIENT,     /* the owner of a job acts */
+    SIM_SRUN,       /* a step's srun acts */
+    SIM_STEP,       /* a launch of a step's tasks arrives at a node */
+    SIM_ACT,        /* something is done by a command */
+    SIM_FAULT,      /* something breaks */
+    SIM_RESTART,    /* the controller comes back */
+    SIM_HEAL,       /* the faults are over */
+    SIM_SETTLE,     /* what waits for something that will not come is ended */
+};
+
+enum sim_message {
+    SIM_ORDERS,
+    SIM_ACK,
+    SIM_WELCOME,
+    SIM_CLOSE,
+    SIM_OPEN,
+    SIM_REGISTER,
+    SIM_REPORT
+};
+
+struct sim_event {
+    int64_t at_ms;
+    uint64_t number;
+    enum sim_event_kind kind;
+    enum sim_message message;
+    unsigned index;      /* of the node, client, srun, act or fault */
+    uint64_t generation; /* of the session, controller or attempt it belongs to */
+    uint64_t value;      /* sequence, call number or job id */
+    int code;            /* of a reply: 0 or the error */
+    struct str body;     /* packed message */
+};
+
+struct sim_slot { /* of the queue */
+    int64_t at_ms;
+    uint64_t number;
+    struct sim_event *event;
+};
+
+struct sim_record {
+    enum record_kind kind;
+    uint64_t number;
+    char *name;
+    void *data; /* NULL: deleted */
+    size_t len;
+};
+
+struct sim_stored { /* a record on the virtual disk */
+    char key[96];
+    struct sim_record record;
+    UT_hash_handle hh;
+};
+
+struct sim_batch {
+    VEC(struct sim_record) changes;
+    VEC(struct sim_event) out; /* messages that wait for its sync */
+};
+
+struct sim_key { /* an attempt */
+    uint32_t job_id, restarts;
+};
+
+struct sim_node_step {
+    uint32_t id, cpus, srun;
+    bool overlap, running;
+};
+
+struct sim_node_job { /* what a node knows of an attempt */
+    struct sim_key key;
+    unsigned client;
+    uint32_t cpus;
+    uint64_t mem_mib; /* its share, by the credential */
+    bool single, batch_started, batch_running, batch_ended, terminating, gone, told;
+    int status;
+    VEC(struct sim_node_step) steps;
+};
+
+struct sim_node {
+    char name[16];
+    struct rng rng;
+    uint32_t cpus; /* the most that a configuration gave it */
+    uint64_t mem_mib;
+    bool up;         /* its daemon runs */
+    bool configured; /* in the configuration in force */
+    unsigned incarnation;
+    uint64_t epoch;
+    bool welcome;
+    int64_t stopped_until_ms, slow_until_ms, repeat_until_ms, lie_until_ms, slow_by_ms;
+    uint32_t lie_cpus;
+    uint64_t lie_mem_mib;
+    /* the session as it sees it, and as the controller does; 0: none */
+    uint64_t session, last_session, ctl_session;
+    uint64_t broken; /* messages of this session get lost */
+    int64_t to_node_at_ms, to_control_at_ms;
+    uint64_t next_seq;
+    size_t sent; /* of the unacknowledged ones, in this session */
+    VEC(struct sim_event) unacked;
+    VEC(struct sim_node_job) jobs;
+    VEC(struct sim_key) revoked;
+    VEC(struct sim_key) cancelled; /* steps that will not start: job and step */
+    VEC(uint32_t) holders;         /* jobs that were given something of it, by their records */
+};
+
+enum sim_owner { SIM_OF_CLIENT, SIM_OF_WATCH, SIM_OF_SRUN, SIM_OF_ACT, SIM_OF_NOBODY };
+enum sim_request {
+    SIM_SUBMIT,
+    SIM_ALLOC,
+    SIM_ALLOC_WAIT,
+    SIM_WAIT_END,
+    SIM_JOB_COMPLETE,
+    SIM_STEP_CREATE,
+    SIM_STEP_COMPLETE,
+    SIM_JOB_SIGNAL,
+    SIM_JOB_UPDATE,
+    SIM_NODE_UPDATE,
+    SIM_PART_UPDATE,
+    SIM_RECONFIGURE
+};
+
+struct sim_call { /* number i + 1; never reused */
+    enum sim_owner owner;
+    enum sim_request request;
+    unsigned index;
+    bool open;     /* its owner waits */
+    bool arrived;  /* the controller of 'life' has it */
+    bool answered; /* by the controller */
+    uint64_t life;
+};
+
+enum sim_client_state { SIM_SUBMITTING, SIM_WAITING, SIM_HOLDING, SIM_RELEASING, SIM_OVER };
+
+/* What a command was told is so. It holds until somebody asks for something else. */
+struct sim_claim {
+    bool made;
+    int64_t value;
+};
+enum sim_claimed {
+    SIM_CLAIM_HELD,
+    SIM_CLAIM_LIMIT,
+    SIM_CLAIM_NICE,
+    SIM_CLAIM_COMMENT,
+    SIM_CLAIM_PART,
+    SIM_CLAIMS
+};
+
+struct sim_client { /* the owner of one job */
+    const struct sim_item *item;
+    struct rng rng;
+    enum sim_client_state state;
+    uint64_t call, watch; /* open requests, 0: none */
+    uint32_t job_id;      /* acknowledged; 0: not yet */
+    unsigned next_step;
+    bool dead, watching, refused;
+    struct sim_claim claims[SIM_CLAIMS];
+    unsigned asked[SIM_CLAIMS]; /* requests that touch it, so far */
+    bool cancelled;             /* told that it is; until a requeue is asked for */
+    int cancelled_state;        /* on disk, then */
+    bool end_told;              /* the owner was told how it ended */
+    int end_state;
+    unsigned requeues_asked, cancels_asked;
+};
+
+enum sim_srun_state { SIM_SRUN_CREATING, SIM_SRUN_RUNNING, SIM_SRUN_TELLING, SIM_SRUN_OVER };
+
+struct sim_srun {
+    enum sim_srun_state state;
+    unsigned client, number;
+    long node; /* where it runs: the node of a batch script; -1: elsewhere */
+    struct sim_key key;
+    uint32_t step_id;
+    uint64_t call;
+    unsigned left; /* nodes whose part of the step goes on */
+    bool owns_job; /* it ends the job when it is over */
+};
+
+struct sim_view { /* what a job's record says */
+    bool there, completing, held, admin_held, requeue_after, launched;
+    uint32_t job_id, restarts;
+    int state;
+    int64_t limit_sec, begin_at, start_at;
+    uint32_t priority, nice;
+    int64_t comment;
+    char part[SIM_NAME], name[SIM_NAME], reason[SIM_NAME];
+};
+
+struct sim_share { /* a node's part of an allocation, by the record */
+    unsigned node;
+    uint32_t cpus;
+    uint64_t mem_mib;
+    bool released;
+    uint8_t cores[32];
+};
+
+struct sim_watch { /* of a job's records */
+    uint32_t job_id;
+    unsigned client;
+    struct sim_view view;
+    VEC(struct sim_share) shares;
+    struct sim_key ran; /* the attempt that is timed, and when it began */
+    int64_t ran_from_ms, put_at_ms;
+    unsigned ran_boot; /* of the controller's machine, and its wall clock then */
+    int64_t ran_offset_ms;
+    bool stored, purged; /* it was on disk at a restart; it was forgotten long after its end */
+    UT_hash_handle hh;
+};
+
+struct sim_node_view {
+    bool drain, fail, down;
+};
+
+struct sim_start { /* the ledger: an attempt's payload was started */
+    struct sim_key key;
+    unsigned node;
+    UT_hash_handle hh;
+};
+
+struct sim {
+    const struct sim_plan *plan;
+    struct sim_options options;
+    struct sim_result *result;
+    int64_t now_ms, wall_offset_ms, mono_offset_ms, latest_wall_ms;
+    int64_t healed_at_ms;
+    uint64_t next_event;
+    unsigned boot;
+    VEC(struct sim_slot) queue; /* binary heap */
+    VEC(struct sim_event *) spare;
+
+    /* the controller */
+    struct control *control; /* NULL while it is down */
+    struct env env;
+    struct rng rng; /* of the controller and its store */
+    uint64_t life;  /* rises with each crash */
+    unsigned file;  /* the version of slurm.conf on disk */
+    int64_t wake_at_ms, up_since_ms, slow_disk_until_ms, slow_disk_ms;
+    int64_t over_ms;          /* that a job may exceed its limit by; INT64_MAX: any time */
+    struct sim_stored *store; /* uthash, in order of first writing */
+    struct sim_batch *next, *committing;
+    const struct sim_item *crash; /* that is due at its point; NULL: none */
+    int64_t crash_point;
+    bool crash_again;     /* it is the second of two */
+    const char *list_due; /* after this turn the listings are compared, and when that is */
+    uint64_t epoch;
+
+    VEC(struct sim_node) nodes;
+    VEC(struct sim_client) clients;
+    VEC(struct sim_srun) sruns;
+    VEC(struct sim_call) calls;
+    VEC(const struct sim_item *) acts; /* 'do' and 'fault', by index */
+    VEC(struct sim_node_view) node_views;
+    struct sim_watch *watches;
+    VEC(uint32_t) allocated; /* jobs started in this turn */
+    struct sim_start *ledger;
+    uint32_t next_id;  /* by the store's own record, as put last */
+    bool quiet;        /* faults are over */
+    bool disk_loses;   /* everything from now on */
+    unsigned settled;  /* how often what waits was looked at since */
+    bool shrunk;       /* nodes or partitions may be less than jobs were promised */
+    struct err broken; /* the first broken promise */
+};

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The virtual disk, and what waits for it: a turn's changes become durable some milliseconds later,
+ * all or none of them, and only then do its messages leave (DESIGN rule 3), each at its own speed.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "sim/parts.h"
+
+static void record_done(struct sim_record *r)
+{
+    free(r->name);
+    free(r->data);
+}
+
+static size_t make_key(char key[static 96], enum record_kind kind, uint64_t number,
+                       const char *name)
+{
+    memset(key, 0, 16);
+    key[0] = (char)kind;
+    memcpy(key + 1, &number, sizeof number);
+    int len = name ? snprintf(key + 9, 96 - 9, "%s", name) : 0;
+    return 9 + (size_t)len;
+}
+
+const struct sim_record *sim_store_find(const struct sim *s, enum record_kind kind, uint64_t number,
+                                        const char *name)
+{
+    char key[96];
+    struct sim_stored *found;
+    size_t len = make_key(key, kind, number, name);
+    HASH_FIND(hh, s->store, key, len, found);
+    return found ? &found->record : NULL;
+}
+
+/* Takes the change's memory. */
+static void apply(struct sim *s, struct sim_record *change)
+{
+    char key[96];
+    struct sim_stored *found;
+    size_t len = make_key(key, change->kind, change->number, change->name);
+    HASH_FIND(hh, s->store, key, len, found);
+    if (found) {
+        record_done(&found->record);
+    } else if (change->data) {
+        found = mem_new(struct sim_stored);
+        memcpy(found->key, key, len);
+        HASH_ADD(hh, s->store, key, len, found);
+    }
+    if (change->data) {
+        found->record = *change;
+        *change = (struct sim_record){0};
+    } else if (found) {
+        HASH_DEL(s->store, found);
+        free(found);
+    }
+}
+
+static void batch_free(struct sim_batch *b)
+{
+    if (!b)
+        return;
+    vec_foreach (&b->changes, change)
+        record_done(change);
+    vec_foreach (&b->out, event)
+        sim_event_done(event);
+    vec_done(&b->changes);
+    vec_done(&b->out);
+    free(b);
+}
+
+struct sim_batch *sim_store_batch(struct sim *s)
+{
+    if (!s->next)
+        s->next = mem_new(struct sim_batch);
+    return s->next;
+}
+
+static void release_one(struct sim *s, struct sim_event *event)
+{
+    int64_t at_ms = s->now_ms;
+    if (event->kind == SIM_TO_NODE) {
+        struct sim_node *n = &s->nodes.data[event->index];
+        at_ms += rng_between(&n->rng, 0, 3);
+        if (n->slow_until_ms > s->now_ms)
+            at_ms += rng_between(&n->rng, 0, n->slow_by_ms);
+        n->to_node_at_ms = at_ms = at_ms > n->to_node_at_ms ? at_ms : n->to_node_at_ms;
+    } else {
+        at_ms += rng_between(&s->rng, 0, 3);
+    }
+    sim_push(s, at_ms - s->now_ms, *event);
+    event->body = STR_INIT;
+}
+
+/* False: the controller was killed on the way. */
+static bool release(struct sim *s, struct sim_batch *b)
+{
+    bool killed = s->crash && s->crash_point == SIM_POINT_SENDING && b->out.len > 0;
+    size_t count = b->out.len;
+    if (killed)
+        count = count * (size_t)(s->crash->keep % 100) / 100;
+    for (size_t i = 0; i < count; i++)
+        release_one(s, &b->out.data[i]);
+    return !killed;
+}
+
+static void apply_all(struct sim *s, struct sim_batch *b)
+{
+    if (s->disk_loses)
+        return;
+    vec_foreach (&b->changes, change)
+        apply(s, change);
+}
+
+void sim_store_commit(struct sim *s)
+{
+    if (s->committing || !s->next)
+        return;
+    if (s->next->changes.len == 0) {
+        struct sim_batch *b = take_ptr(s->next);
+        bool alive = release(s, b);
+        batch_free(b);
+        if (!alive)
+            sim_ctl_point(s, SIM_POINT_SENDING);
+        return;
+    }
+    s->committing = take_ptr(s->next);
+    int64_t ms = rng_between(&s->rng, 0, 6);
+    if (s->slow_disk_until_ms > s->now_ms)
+        ms += rng_between(&s->rng, 0, s->slow_disk_ms);
+    sim_push(s, ms, (struct sim_event){.kind = SIM_COMMITTED, .generation = s->life});
+}
+
+void sim_store_committed(struct sim *s)
+{
+    if (sim_ctl_point(s, SIM_POINT_LOST) || sim_ctl_point(s, SIM_POINT_KEPT))
+        return;
+    struct sim_batch *b = take_ptr(s->committing);
+    apply_all(s, b);
+    bool alive = release(s, b);
+    batch_free(b);
+    if (alive)
+        sim_store_commit(s);
+    else
+        sim_ctl_point(s, SIM_POINT_SENDING);
+}
+
+void sim_store_drop(struct sim *s, bool kept)
+{
+    if (s->committing && kept)
+        apply_all(s, s->committing);
+    batch_free(take_ptr(s->committing));
+    batch_free(take_ptr(s->next));
+}
+
+void sim_store_done(struct sim *s)
+{
+    struct sim_stored *at, *next;
+    sim_store_drop(s, false);
+    HASH_ITER (hh, s->store, at, next) {
+        HASH_DEL(s->store, at);
+        record_done(&at->record);
+        free(at);
+    }
+}

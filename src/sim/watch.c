@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Reads every record as control/ puts it, without control's own structures: what a job's record
+ * says now, and whether it may say that after what it said before. After a crash the records on
+ * disk are what is so.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "sim/parts.h"
+
+/* --- packed messages, field by field ------------------------------------------------------------
+ */
+
+struct cursor {
+    const uint8_t *at, *end;
+    unsigned field;
+    uint64_t number;     /* of a varint */
+    const uint8_t *data; /* of bytes */
+    size_t len;
+};
+
+static uint64_t varint(struct cursor *c)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; c->at < c->end && shift < 64; shift += 7) {
+        uint8_t byte = *c->at++;
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80))
+            break;
+    }
+    return value;
+}
+
+static bool next_field(struct cursor *c)
+{
+    if (c->at >= c->end)
+        return false;
+    uint64_t tag = varint(c);
+    c->field = (unsigned)(tag >> 3);
+    c->data = NULL;
+    c->len = 0;
+    c->number = 0;
+    if ((tag & 7) == 0) {
+        c->number = varint(c);
+    } else if ((tag & 7) == 2) {
+        c->len = (size_t)varint(c);
+        if (c->len > (size_t)(c->end - c->at))
+            c->len = (size_t)(c->end - c->at);
+        c->data = c->at;
+        c->at += c->len;
+    } else {
+        c->at += (tag & 7) == 1 ? 8 : 4;
+    }
+    return true;
+}
+
+static struct cursor over(const void *data, size_t len)
+{
+    return (struct cursor){.at = data, .end = (const uint8_t *)data + len};
+}
+
+static void copy_text(char *to, size_t size, const struct cursor *c)
+{
+    size_t len = c->len < size - 1 ? c->len : size - 1;
+    memcpy(to, c->data, len);
+    to[len] = 0;
+}
+
+static void scan_spec(struct cursor c, struct sim_view *v)
+{
+    char text[SIM_NAME];
+    while (next_field(&c)) {
+        if (c.field == 1)
+            copy_text(v->name, sizeof v->name, &c);
+        else if (c.field == 29)
+            v->begin_at = (int64_t)c.number;
+        else if (c.field == 30)
+            v->nice = (uint32_t)c.number;
+        else if (c.field == 37) {
+            copy_text(text, sizeof text, &c);
+            v->comment = strtoll(text + 1, NULL, 10);
+        }
+    }
+}
+
+static void scan_live(struct cursor c, struct sim_view *v)
+{
+    while (next_field(&c)) {
+        switch (c.field) {
+        case 1:
+            v->job_id = (uint32_t)c.number;
+            break;
+        case 2:
+            v->state = (int)c.number;
+            break;
+        case 3:
+            v->completing = c.number;
+            break;
+        case 4:
+            v->restarts = (uint32_t)c.number;
+            break;
+        case 5:
+            copy_text(v->reason, sizeof v->reason, &c);
+            break;
+        case 7:
+            v->priority = (uint32_t)c.number;
+            break;
+        case 8:
+            v->admin_held = c.number;
+            break;
+        case 9:
+            copy_text(v->part, sizeof v->part, &c);
+            break;
+        case 12:
+            v->start_at = (int64_t)c.number;
+            break;
+        case 15:
+            v->limit_sec = (int64_t)c.number;
+            break;
+        case 26:
+            v->launched = c.number;
+            break;
+        case 34:
+            v->requeue_after = c.number;
+            break;
+        case 35:
+            v->held = c.number;
+            break;
+        }
+    }
+}
+
+void sim_watch_scan(const void *data, size_t len, struct sim_view *v)
+{
+    struct cursor c = over(data, len);
+    *v = (struct sim_view){.there = true};
+    while (next_field(&c)) {
+        if (c.field == 1)
+            scan_spec(over(c.data, c.len), v);
+        else if (c.field == 2)
+            scan_live(over(c.data, c.len), v);
+    }
+}
+
+static void scan_share(const struct sim *s, struct cursor c, struct sim_share *share)
+{
+    char name[SIM_NAME];
+    while (next_field(&c)) {
+        if (c.field == 1) {
+            copy_text(name, sizeof name, &c);
+            long index = sim_node_index(s, name);
+            share->node = index < 0 ? 0 : (unsigned)index;
+        } else if (c.field == 2) {
+            share->cpus = (uint32_t)c.number;
+        } else if (c.field == 3) {
+            memcpy(share->cores, c.data, c.len < sizeof share->cores ? c.len : sizeof share->cores);
+        } else if (c.field == 4) {
+            share->mem_mib = c.number;
+        } else if (c.field == 5) {
+            share->released = c.number;
+        }
+    }
+}
+
+static void scan_shares(const struct sim *s, const void *data, size_t len, struct sim_watch *w)
+{
+    struct cursor c = over(data, len);
+    vec_clear(&w->shares);
+    while (next_field(&c)) {
+        if (c.field != 2)
+            continue;
+        struct cursor live = over(c.data, c.len);
+        while (next_field(&live)) {
+            struct sim_share share = {0};
+            if (live.field != 21)
+                continue;
+            scan_share(s, over(live.data, live.len), &share);
+            vec_push(&w->shares, share);
+        }
+    }
+}
+
+void sim_watch_node(const struct sim_record *r, struct sim_node_view *v)
+{
+    struct cursor c = over(r->data, r->len);
+    *v = (struct sim_node_view){0};
+    while (next_field(&c)) {
+        if (c.field == 2)
+            v->down = c.number == PB__NODE_BASE__NODE_DOWN;
+        else if (c.field == 3)
+            v->drain = c.number;
+        else if (c.field == 6)
+            v->fail = c.number;
+    }
+}
+
+/* --- jobs ---------------------------------------------------------------------------------------
+ */
+
+struct sim_watch *sim_watch_find(const struct sim *s, uint32_t job_id)
+{
+    struct sim_watch *w;
+    HASH_FIND(hh, s->watches, &job_id, sizeof job_id, w);
+    return w;
+}
+
+bool sim_watch_stored(const struct sim *s, uint32_t job_id, struct sim_view *view)
+{
+    const struct sim_record *r = sim_store_find(s, RECORD_JOB, job_id, NULL);
+    *view = (struct sim_view){0};
+    if (r)
+        sim_watch_scan(r->data, r->len, view);
+    return r != NULL;
+}
+
+static unsigned client_of(const struct sim *s, const struct sim_view *v)
+{
+    long client = v->name[0] == 'j' ? sim_client_find(s, strtoll(v->name + 1, NULL, 10)) : -1;
+    return client < 0 ? UINT32_MAX : (unsigned)client;
+}
+
+static struct sim_watch *add_watch(struct sim *s, uint32_t job_id, const struct sim_view *v)
+{
+    struct sim_watch *w = mem_new(struct sim_watch);
+    w->job_id = job_id;
+    w->client = client_of(s, v);
+    HASH_ADD(hh, s->watches, job_id, sizeof w->job_id, w);
+    return w;
+}
+
+static bool is_final(int state)
+{
+    return state != PB__JOB_STATE__PENDING && state != PB__JOB_STATE__RUNNING &&
+           state != PB__JOB_STATE__SUSPENDED;
+}
+
+static bool holds(const struct sim_watch *w)
+{
+    return w->view.there && (w->view.state == PB__JOB_STATE__RUNNING || w->view.completing);
+}
+
+static const struct sim_share *share_on(const struct sim_watch *w, unsigned node)
+{
+    vec_foreach (&w->shares, share)
+        if (share->node == node && !share->released)
+            return share;
+    return NULL;
+}
+
+/* The sum of what the records give away of a node. */
+static void check_node_shares(struct sim *s, const struct sim_watch *by, unsigned node)
+{
+    uint8_t cores[sizeof((struct sim_share *)0)->cores] = {0};
+    uint64_t mem_mib = 0;
+    uint32_t cpus = 0;
+    struct sim_node *n = &s->nodes.data[node];
+    for (size_t i = n->holders.len; i-- > 0;) {
+        struct sim_watch *w = sim_watch_find(s, n->holders.data[i]);
+        const struct sim_share *share = w && holds(w) ? share_on(w, node) : NULL;
+        if (!share) {
+            vec_remove(&n->holders, i);
+            continue;
+        }
+        for (size_t k = 0; k < sizeof cores; k++) {
+            if (cores[k] & share->cores[k])
+                sim_break(s, "a core is given away twice", "%s, job %u and job %u", n->name,
+                          w->job_id, by->job_id);
+            cores[k] |= share->cores[k];
+        }
+        mem_mib += share->mem_mib;
+        cpus += share->cpus;
+    }
+    if (cpus > n->cpus || mem_mib > n->mem_mib)
+        sim_break(s, "a node is over-allocated", "%s by job %u: %u CPUs, %llu MiB", n->name,
+                  by->job_id, cpus, (unsigned long long)mem_mib);
+}
+
+static void add_holder(struct sim_node *n, uint32_t job_id)
+{
+    vec_foreach (&n->holders, id)
+        if (*id == job_id)
+            return;
+    vec_push(&n->holders, job_id);
+}
+
+static void check_allocation(struct sim *s, const struct sim_watch *w)
+{
+    const struct sim_view *v = &w->view;
+    if (v->held || v->admin_held)
+        sim_break(s, "a held job was started", "job %u", w->job_id);
+    if (v->begin_at > sim_wall_ms(s) / 1000 && v->begin_at > s->latest_wall_ms / 1000)
+        sim_break(s, "a job was started before its time", "job %u", w->job_id);
+    vec_foreach (&w->shares, share) {
+        struct sim_node *n = &s->nodes.data[share->node];
+        const struct sim_node_view *view = &s->node_views.data[share->node];
+        if (view->drain || view->fail || view->down)
+            sim_break(s, "a node out of service was given new work", "%s, job %u", n->name,
+                      w->job_id);
+        if (!n->configured)
+            sim_break(s, "a node that is not configured was given work", "%s, job %u", n->name,
+                      w->job_id);
+        else if (!n->ctl_session)
+            sim_break(s, "a node without a session was given work", "%s, job %u", n->name,
+                      w->job_id);
+        add_holder(n, w->job_id);
+        check_node_shares(s, w, share->node);
+    }
+}
+
+static void check_step(struct sim *s, const struct sim_watch *w, const struct sim_view *before)
+{
+    const struct sim_view *now = &w->view;
+    if (now->restarts < before->restarts)
+        sim_break(s, "a restart count went back", "job %u", w->job_id);
+    if (is_final(before->state) && now->restarts == before->restarts && now->state != before->state)
+        sim_break(s, "a job has two ends", "job %u: state %d, then %d", w->job_id, before->state,
+                  now->state);
+    if (now->restarts > before->restarts && w->client != UINT32_MAX &&
+        s->clients.data[w->client].cancelled)
+        sim_break(s, "a cancelled job goes on", "job %u, restart %u", w->job_id, now->restarts);
+}
+
+static void time_attempt(struct sim *s, struct sim_watch *w)
+{
+    struct sim_key key = {w->job_id, w->view.restarts};
+    if (w->view.state != PB__JOB_STATE__RUNNING ||
+        (w->ran_from_ms && w->ran.restarts == key.restarts))
+        return;
+    w->ran = key;
+    w->ran_from_ms = s->now_ms;
+    w->ran_boot = s->boot;
+    w->ran_offset_ms = s->wall_offset_ms;
+    vec_push(&s->allocated, w->job_id);
+}
+
+void sim_watch_turn(struct sim *s)
+{
+    vec_foreach (&s->allocated, id) {
+        const struct sim_watch *w = sim_watch_find(s, *id);
+        if (w->view.there && w->view.state == PB__JOB_STATE__RUNNING)
+            check_allocation(s, w);
+    }
+    vec_clear(&s->allocated);
+}
+
+/* Across a boot of the controller's machine there is only the wall clock. */
+bool sim_watch_is_timed(const struct sim *s, const struct sim_watch *w)
+{
+    return w->ran_boot == s->boot || w->ran_offset_ms == s->wall_offset_ms;
+}
+
+/* Ended for its time limit, though that was not over by the clock that cannot be set. */
+static void check_limit(struct sim *s, const struct sim_watch *w)
+{
+    if (w->view.state != PB__JOB_STATE__TIMEOUT || w->ran.restarts != w->view.restarts ||
+        !sim_watch_is_timed(s, w))
+        return;
+    int64_t ran_ms = s->now_ms - w->ran_from_ms;
+    if (ran_ms < w->view.limit_sec * 1000 - 1000)
+        sim_break(s, "a time limit came early", "job %u after %lld ms of %lld s", w->job_id,
+                  (long long)ran_ms, (long long)w->view.limit_sec);
+}
+
+static void put_job(struct sim *s, const struct sim_record *r)
+{
+    struct sim_view now;
+    sim_watch_scan(r->data, r->len, &now);
+    struct sim_watch *w = sim_watch_find(s, (uint32_t)r->number);
+    if (w && !w->view.there) { /* lost in a crash, or purged */
+        if (w->stored)
+            sim_break(s, "an id was given twice", "%u, to %s too", w->job_id, now.name);
+        w->client = client_of(s, &now);
+        w->ran_from_ms = 0;
+    }
+    w = w ? w : add_watch(s, (uint32_t)r->number, &now);
+    struct sim_view before = w->view;
+    w->view = now;
+    w->put_at_ms = s->now_ms;
+    scan_shares(s, r->data, r->len, w);
+    if (w->job_id >= s->next_id)
+        sim_break(s, "an id was used that is not reserved", "%u", w->job_id);
+    if (before.there)
+        check_step(s, w, &before);
+    if (!before.there || !is_final(before.state))
+        check_limit(s, w);
+    time_attempt(s, w);
+}
+
+/* Only what is over is forgotten. */
+static void purge_job(struct sim *s, const struct sim_record *r)
+{
+    struct sim_watch *w = sim_watch_find(s, (uint32_t)r->number);
+    if (!w || !w->view.there)
+        return;
+    if (!is_final(w->view.state) || w->view.completing || w->view.requeue_after)
+        sim_break(s, "a job was forgotten that is not over", "job %u", w->job_id);
+    w->view.there = false;
+    w->purged = true;
+}
+
+static void put_meta(struct sim *s, const struct sim_record *r)
+{
+    struct cursor c = over(r->data, r->len);
+    while (next_field(&c)) {
+        if (c.field == 1)
+            s->next_id = (uint32_t)c.number;
+        if (c.field == 2 && c.number < s->epoch)
+            sim_break(s, "an epoch went back", "%llu", (unsigned long long)c.number);
+        if (c.field == 2)
+            s->epoch = c.number;
+    }
+}
+
+void sim_watch_put(struct sim *s, const struct sim_record *r)
+{
+    if (r->kind == RECORD_META) {
+        put_meta(s, r);
+    } else if (r->kind == RECORD_JOB && r->data) {
+        put_job(s, r);
+    } else if (r->kind == RECORD_JOB) {
+        purge_job(s, r);
+    } else if (r->kind == RECORD_NODE && r->data) {
+        long index = sim_node_index(s, r->name);
+        if (index >= 0)
+            sim_watch_node(r, &s->node_views.data[index]);
+    }
+}
+
+static void restore_job(struct sim *s, const struct sim_record *r)
+{
+    struct sim_view v;
+    sim_watch_scan(r->data, r->len, &v);
+    struct sim_watch *w = sim_watch_find(s, (uint32_t)r->number);
+    w = w ? w : add_watch(s, (uint32_t)r->number, &v);
+    w->view = v;
+    w->stored = true;
+    scan_shares(s, r->data, r->len, w);
+    if (v.state == PB__JOB_STATE__PENDING || w->ran.restarts > v.restarts)
+        w->ran_from_ms = 0; /* it was started in a turn that is lost */
+}
+
+void sim_watch_restart(struct sim *s)
+{
+    for (struct sim_watch *w = s->watches; w; w = w->hh.next)
+        w->view = (struct sim_view){0};
+    vec_foreach (&s->node_views, v)
+        *v = (struct sim_node_view){0};
+    s->next_id = 0;
+    s->epoch = 0;
+    for (struct sim_stored *at = s->store; at; at = at->hh.next) {
+        if (at->record.kind == RECORD_JOB)
+            restore_job(s, &at->record);
+        else
+            sim_watch_put(s, &at->record);
+    }
+}
+
+void sim_watch_done(struct sim *s)
+{
+    struct sim_watch *w, *next;
+    HASH_ITER (hh, s->watches, w, next) {
+        HASH_DEL(s->watches, w);
+        vec_done(&w->shares);
+        free(w);
+    }
+}
