@@ -177,19 +177,27 @@ static int64_t beat_ms(const struct slurmd *d)
     return timeout * 1000 / BEATS_PER_TIMEOUT > 1000 ? timeout * 1000 / BEATS_PER_TIMEOUT : 1000;
 }
 
+/* Takes stock again when there is reason to; whether there was. */
+static bool look_at_hardware(struct slurmd *d)
+{
+    struct err err = {0};
+
+    if (!hw_changed(d->conf->tmp_fs, &d->hw))
+        return false;
+    if (hw_detect(d->conf->tmp_fs, &d->hw, &err))
+        log_error("%s", err.text);
+    return true;
+}
+
 static void on_beat(void *ctx)
 {
     struct slurmd *d = ctx;
     Pb__NodeReport m = PB__NODE_REPORT__INIT;
-    struct err err = {0};
 
     if (!rpc_session_is_open(d->controller))
         return;
-    if (hw_changed(d->conf->tmp_fs, &d->hw)) {
-        if (hw_detect(d->conf->tmp_fs, &d->hw, &err))
-            log_error("%s", err.text);
+    if (look_at_hardware(d))
         uplink_register(d);
-    }
     m.has_free_mem_mib = m.has_cpu_load_centi = true;
     hw_load(&m.free_mem_mib, &m.cpu_load_centi);
     rpc_session_send(d->controller, RPC_NODE_REPORT, &m.base);
@@ -343,6 +351,7 @@ void uplink_reconfigure(struct slurmd *d)
             log_error("%s", err.text);
         log_info("read %s again", d->conf->path);
         health_rearm(d);
+        look_at_hardware(d);
         if (d->controller)
             follow_controllers(d);
     }

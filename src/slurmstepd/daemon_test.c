@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,6 +50,35 @@ static void test_registers(void **state)
     assert_int_equal(b.registered->sockets * b.registered->cores * b.registered->threads,
                      b.registered->cpus);
     assert_true(strlen(b.registered->incarnation) > 40);
+    end(&b);
+}
+
+static bool registered_again(struct bench *b, void *ctx)
+{
+    return b->registrations > *(unsigned *)ctx;
+}
+
+/* Found when the configuration is read again: here, another file system is to be measured. */
+static void test_changed_hardware_is_told_at_once(void **state)
+{
+    struct statvfs st;
+    struct bench b;
+    unsigned before;
+    char *path;
+    FILE *f;
+
+    if (statvfs("/dev/shm", &st))
+        skip();
+    begin(&b, "SlurmdTimeout=0");
+    before = b.registrations;
+    path = mem_printf("%s/slurm.conf", b.dir);
+    f = fopen(path, "a");
+    fputs("TmpFS=/dev/shm\n", f);
+    fclose(f);
+    free(path);
+    assert_int_equal(kill(b.slurmd, SIGHUP), 0);
+    assert_true(bench_until(&b, registered_again, &before));
+    assert_int_equal(b.registered->tmp_disk_mib, (uint64_t)st.f_blocks * st.f_frsize >> 20);
     end(&b);
 }
 
@@ -546,6 +576,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_registers),
+        cmocka_unit_test(test_changed_hardware_is_told_at_once),
         cmocka_unit_test(test_incarnation_is_kept),
         cmocka_unit_test(test_refused_credentials),
         cmocka_unit_test(test_altered_credential),
