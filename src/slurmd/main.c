@@ -24,6 +24,7 @@
 #include "slurmd/health.h"
 #include "slurmd/job.h"
 #include "slurmd/logfile.h"
+#include "slurmd/script.h"
 #include "slurmd/serve.h"
 #include "slurmd/slurmd.h"
 #include "slurmd/spool.h"
@@ -269,6 +270,7 @@ static void tear_down(struct slurmd *d, const char *pid_file)
     health_done(d);
     uplink_close(d);
     rpc_server_unlisten(d->server);
+    script_forget_all(d);
     job_free_all(d);
     serve_close(d);
     users_free(d->users);

@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <utlist.h>
+
 #include "base/mem.h"
 #include "slurmd/scriptenv.h"
 
@@ -18,7 +20,9 @@
 #define UNLIMITED 65534 /* as slurm.conf writes it */
 
 struct run {
-    struct script script; /* what, path: ours */
+    struct slurmd *d;
+    struct run *next, *prev; /* in d->scripts */
+    struct script script;    /* what, path: ours */
     pid_t pid;
     struct loop_timer *timer;
     int64_t began_ms;
@@ -44,15 +48,27 @@ static char *describe(const struct run *r, int status)
     return NULL;
 }
 
+static void run_free(struct run *r)
+{
+    DL_DELETE(r->d->scripts, r);
+    loop_timer_free(r->timer);
+    free((char *)r->script.what);
+    free((char *)r->script.path);
+    free(r);
+}
+
+void script_forget_all(struct slurmd *d)
+{
+    while (d->scripts)
+        run_free(d->scripts);
+}
+
 static void finished(struct run *r, int status)
 {
     _cleanup_free_ char *text = describe(r, status);
 
     r->done(r->ctx, r->script.job_id, r->script.restarts, text && !status ? 1 << 8 : status, text);
-    loop_timer_free(r->timer);
-    free((char *)r->script.what);
-    free((char *)r->script.path);
-    free(r);
+    run_free(r);
 }
 
 static void on_exit_of(void *ctx, pid_t pid, int wait_status)
@@ -115,6 +131,8 @@ pid_t script_run(struct slurmd *d, const struct script *script, char **env, scri
     struct run *r = mem_new(struct run);
     int64_t wait_sec = script->limit_sec ? script->limit_sec : REMIND_SEC;
 
+    r->d = d;
+    DL_APPEND(d->scripts, r);
     r->script = *script;
     r->script.what = mem_strdup(script->what);
     r->script.path = mem_strdup(script->path);

@@ -26,5 +26,8 @@ struct script {
 pid_t script_run(struct slurmd *d, const struct script *script, char **env, script_fn *done,
                  void *ctx);
 
+/* At the end of the daemon: scripts run on, and nobody is told how they ended. */
+void script_forget_all(struct slurmd *d);
+
 /* Of slurm.conf: the limit of prologs and of epilogs, 0 for none. */
 int64_t script_limit_sec(const struct conf *c, bool is_epilog);

@@ -55,6 +55,7 @@ struct slurmd {
 
     struct rpc_session *controller;
     struct loop_timer *beat;
+    struct run *scripts; /* those that run, see script.c */
     bool have_public_key, welcome;
     uint8_t public_key[AUTH_CRED_KEY_SIZE];
     uint64_t epoch;
