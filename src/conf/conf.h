@@ -190,6 +190,11 @@ char *conf_path_daemon(const char *daemon);
  * is returned. */
 int conf_load(const char *path, enum conf_scope scope, const char *node_name, struct conf **out,
               struct conf_report *report, struct err *err);
+/* For daemons of root: refuses what others than root, SlurmUser and SlurmdUser can change (see
+ * base/trust.h), the files that it was read from, or a program or directory that it names (NULL: no
+ * such is set). -ERR_ACCESS; nothing is asked of a daemon of another user. */
+int conf_trust_files(const struct conf *c, struct err *err);
+int conf_trust_path(const struct conf *c, const char *key, const char *path, struct err *err);
 void conf_free(struct conf *c);
 void conf_freep(struct conf **c);
 

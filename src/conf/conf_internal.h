@@ -117,6 +117,7 @@ struct conf_index {
 struct conf_private {
     struct arena arena;
     VEC(char *) buffers;                  /* texts of the files */
+    VEC(const char *) files;              /* their names */
     struct conf_value written[CONF_KEYS]; /* what the file says; text NULL: the default holds */
     struct conf_index node_index, part_index;
     const char *slurm_user_name, *slurmd_user_name; /* as the user database has them */

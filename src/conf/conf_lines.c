@@ -192,9 +192,11 @@ int conf_lines_read(struct conf_loader *l, const char *path, struct err *err)
     if (rc == 0) {
         size_t len = text.len;
         char *buffer = str_take(&text); /* terminated, so that line_done() may write at its end */
+        const char *file = arena_strdup(&l->priv->arena, path);
         vec_push(&l->priv->buffers, buffer);
+        vec_push(&l->priv->files, file);
         l->bytes += len;
-        rc = conf_lines_text(l, buffer, len, arena_strdup(&l->priv->arena, path), err);
+        rc = conf_lines_text(l, buffer, len, file, err);
     }
     l->depth--;
     return rc;

@@ -209,6 +209,7 @@ void conf_free(struct conf *c)
     vec_foreach (&c->priv->buffers, buffer)
         free(*buffer);
     vec_done(&c->priv->buffers);
+    vec_done(&c->priv->files);
     conf_index_done(&c->priv->node_index);
     conf_index_done(&c->priv->part_index);
     arena_done(&c->priv->arena);

@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/trust.h"
 #include "rpc/server_priv.h"
 
 #define BACKLOG 4096
@@ -198,6 +199,8 @@ static int check_parent(const struct rpc_server *s, const char *path, struct err
                        "%s: mode %04o: others may write there, and could put a socket of their "
                        "own in place of a daemon's; run: chmod go-w %s",
                        dir, (unsigned)(st.st_mode & 07777), dir);
+    if (geteuid() == 0)
+        return trust_check(dir, (uid_t[]){s->opt.admin_uid, s->opt.node_uid}, 2, err);
     return 0;
 }
 

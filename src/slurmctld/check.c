@@ -81,6 +81,8 @@ int check_host(const struct conf *conf, struct err *err)
 static int check_surroundings(const struct conf *conf, struct err *err)
 {
     int rc = check_host(conf, err);
+    if (rc == 0)
+        rc = conf_trust_files(conf, err);
     if (rc)
         return rc;
     _cleanup_free_ char *dir =

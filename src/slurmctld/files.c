@@ -128,7 +128,9 @@ int files_load_keys(struct ctld *c, const struct conf *conf, struct err *err)
     if (rc)
         return rc;
     rc = path_mkdirs(conf->state_save_location, 0700, err);
-    return rc ? err_prefix(err, "StateSaveLocation") : 0;
+    if (rc)
+        return err_prefix(err, "StateSaveLocation");
+    return conf_trust_path(conf, "StateSaveLocation", conf->state_save_location, err);
 }
 
 /* With -c a new key: it tells the nodes that the cluster has begun anew, and that job ids and

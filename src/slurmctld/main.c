@@ -47,6 +47,8 @@ static int start(struct ctld *c, int *pid_fd, char **pid_path, struct err *err)
     }
     int rc = check_host(conf, err);
     if (rc == 0)
+        rc = conf_trust_files(conf, err);
+    if (rc == 0)
         rc = files_prepare(conf, err);
     if (rc == 0) {
         logging_open(c, conf, true);

@@ -22,7 +22,9 @@ struct reload {
 static void on_run(void *arg)
 {
     struct reload *r = arg;
-    conf_load(r->path, CONF_FULL, NULL, &r->conf, &r->report, &r->err);
+    if (conf_load(r->path, CONF_FULL, NULL, &r->conf, &r->report, &r->err) == 0 &&
+        conf_trust_files(r->conf, &r->err))
+        conf_free(take_ptr(r->conf));
 }
 
 /* What a running process cannot change any more. */

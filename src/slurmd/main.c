@@ -28,6 +28,7 @@
 #include "slurmd/serve.h"
 #include "slurmd/slurmd.h"
 #include "slurmd/spool.h"
+#include "slurmd/trust.h"
 #include "slurmd/uplink.h"
 #include "slurmd/users.h"
 
@@ -144,6 +145,9 @@ static int load_conf(struct slurmd *d, const struct options *o, struct err *err)
     if (d->conf->slurmd_uid != geteuid())
         return err_set(err, -EPERM, "SlurmdUser is %s (uid %u), but slurmd was started by uid %u",
                        d->conf->slurmd_user, (unsigned)d->conf->slurmd_uid, (unsigned)geteuid());
+    rc = trust_conf(d->conf, err);
+    if (rc)
+        return rc;
     d->node = &d->conf->nodes.data[0];
     d->name = mem_strdup(d->node->name);
     d->spool = path_expand(d->conf->slurmd_spool_dir, d->host, d->name);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmd/script.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
@@ -28,6 +29,7 @@ struct run {
     int64_t began_ms;
     bool timed_out;
     int spawn_error;
+    char *refused; /* why it was not even tried */
     script_fn *done;
     void *ctx;
 };
@@ -36,6 +38,8 @@ static char *describe(const struct run *r, int status)
 {
     const struct script *s = &r->script;
 
+    if (r->refused)
+        return mem_strdup(r->refused);
     if (r->spawn_error)
         return mem_printf("%s %s cannot be run: %s", s->what, s->path, strerror(r->spawn_error));
     if (r->timed_out)
@@ -54,6 +58,7 @@ static void run_free(struct run *r)
     loop_timer_free(r->timer);
     free((char *)r->script.what);
     free((char *)r->script.path);
+    free(r->refused);
     free(r);
 }
 
@@ -100,6 +105,17 @@ static void on_timer(void *ctx)
     loop_timer_set(r->timer, KILL_AFTER_MS);
 }
 
+/* Its owner and mode may have changed since the configuration was read. */
+static int check(const struct slurmd *d, struct run *r)
+{
+    struct err err = {0};
+
+    if (conf_trust_path(d->conf, r->script.what, r->script.path, &err) != -ERR_ACCESS)
+        return 0;
+    r->refused = mem_strdup(err.text);
+    return EACCES;
+}
+
 static int spawn(const struct slurmd *d, struct run *r, char **env)
 {
     char *const argv[] = {(char *)r->script.path, NULL};
@@ -140,7 +156,9 @@ pid_t script_run(struct slurmd *d, const struct script *script, char **env, scri
     r->ctx = ctx;
     r->began_ms = loop_mono_ms();
     r->timer = loop_timer_new(d->loop, on_timer, r);
-    r->spawn_error = spawn(d, r, env);
+    r->spawn_error = check(d, r);
+    if (!r->spawn_error)
+        r->spawn_error = spawn(d, r, env);
     scriptenv_free(env);
     loop_timer_set(r->timer, r->spawn_error ? 0 : wait_sec * 1000);
     if (r->spawn_error)

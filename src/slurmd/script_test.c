@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "base/path.h"
 #include "slurmd/script.h"
 
 static struct conf conf;
@@ -120,12 +121,39 @@ static void test_limits_of_the_configuration(void **state)
     }
 }
 
+/* A program that others can change is not run by root. */
+static void test_not_ours(void **state)
+{
+    char folder[] = "/tmp/script_test.XXXXXX";
+    struct script script = {.what = "Prolog", .job_id = 42};
+    struct outcome o = {0};
+
+    if (geteuid() != 0)
+        skip();
+    assert_non_null(mkdtemp(folder));
+    _cleanup_free_ char *path = mem_printf("%s/prolog", folder);
+    _cleanup_free_ char *text = mem_printf("#!/bin/sh\necho >%s/ran\n", folder);
+    _cleanup_free_ char *ran = mem_printf("%s/ran", folder);
+    assert_int_equal(path_write_file(path, text, strlen(text), 0755, NULL), 0);
+    assert_int_equal(chown(path, 4711, 4711), 0);
+    script.path = path;
+    script_run(&d, &script, mem_new_array(char *, 1), on_done, &o);
+    loop_run(d.loop);
+    assert_int_not_equal(o.status, 0);
+    assert_non_null(strstr(o.text, "/prolog belongs to uid 4711, who could change it"));
+    assert_int_not_equal(access(ran, F_OK), 0);
+    free(o.text);
+    unlink(path);
+    rmdir(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_outcomes),
         cmocka_unit_test(test_limit),
         cmocka_unit_test(test_limits_of_the_configuration),
+        cmocka_unit_test(test_not_ours),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -52,6 +52,8 @@ static int make_directories(struct slurmd *d, struct err *err)
 
     if (!rc)
         rc = check_owner(d->spool, err);
+    if (!rc)
+        rc = conf_trust_path(d->conf, "SlurmdSpoolDir", d->spool, err);
     for (int i = 0; i < 2 && !rc; i++) {
         _cleanup_free_ char *path = below(d, names[i]);
 

@@ -17,6 +17,7 @@
 #include "slurmd/order.h"
 #include "slurmd/revoked.h"
 #include "slurmd/step.h"
+#include "slurmd/trust.h"
 
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
@@ -339,10 +340,12 @@ void uplink_reconfigure(struct slurmd *d)
 {
     struct conf_report report = {0};
     struct err err = {0};
-    struct conf *fresh;
+    struct conf *fresh = NULL;
 
-    if (conf_load(d->conf->path, CONF_NODE, d->name, &fresh, &report, &err)) {
+    if (conf_load(d->conf->path, CONF_NODE, d->name, &fresh, &report, &err) ||
+        trust_conf(fresh, &err)) {
         log_error("the configuration in force stays: %s", err.text);
+        conf_free(fresh);
     } else {
         conf_free(d->conf);
         d->conf = fresh;

@@ -22,7 +22,7 @@ def run(line, **more):
 @pytest.fixture
 def place():
     path = pathlib.Path(tempfile.mkdtemp(prefix="sluice-up."))
-    path.chmod(0o777)
+    path.chmod(0o1777)
     yield path
     left = processes_of(path)
     shutil.rmtree(path, ignore_errors=True)

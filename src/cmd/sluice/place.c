@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "base/trust.h"
 #include "cmd/sluice/sluice.h"
 
 char *place_default(void)
@@ -74,6 +76,36 @@ size_t place_count(const struct conf *conf)
     vec_foreach (&conf->nodes, n)
         count += place_expects(conf, n);
     return count;
+}
+
+static int check_own(const char *dir, struct err *err)
+{
+    struct stat st;
+    if (stat(dir, &st) < 0)
+        return err_set(err, -errno, "%s: %s", dir, strerror(errno));
+    if (st.st_uid != geteuid())
+        return err_set(err, -ERR_ACCESS,
+                       "%s belongs to uid %u, not to you (uid %u), and would make the cluster "
+                       "theirs: give another --dir, or run: chown %u %s",
+                       dir, (unsigned)st.st_uid, (unsigned)geteuid(), (unsigned)geteuid(), dir);
+    if (st.st_mode & 022)
+        return err_set(err, -ERR_ACCESS,
+                       "%s has mode %04o: others may write there, and could make the cluster "
+                       "theirs: give another --dir, or run: chmod go-w %s",
+                       dir, (unsigned)st.st_mode & 07777, dir);
+    return 0;
+}
+
+int place_check(const char *dir, const char *made_from, struct err *err)
+{
+    int rc = made_from ? 0 : check_own(dir, err);
+    if (rc || geteuid() != 0)
+        return rc;
+    if (!made_from)
+        return trust_check(dir, NULL, 0, err);
+    const char *slash = strrchr(made_from, '/');
+    _cleanup_free_ char *inside = mem_printf("%.*s/.", (int)(slash - made_from), made_from);
+    return trust_check(inside, NULL, 0, err);
 }
 
 int place_lock(const char *dir, struct err *err)

@@ -56,6 +56,9 @@ int place_load(const char *dir, struct conf **conf, struct conf_report *report, 
 bool place_expects(const struct conf *conf, const struct conf_node *n);
 size_t place_count(const struct conf *conf); /* of those */
 /* One at a time in a directory. -1: another is at it; err says so. */
+/* Refuses a directory that others own or may write to: what is put there is theirs. As root, those
+ * above it too. made_from: the first that is not there yet; NULL: all are. */
+int place_check(const char *dir, const char *made_from, struct err *err);
 int place_lock(const char *dir, struct err *err);
 /* The first directory of the path that does not exist; NULL: it does. The caller frees. */
 char *place_first_missing(const char *dir);

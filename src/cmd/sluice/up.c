@@ -293,7 +293,9 @@ int sluice_up(const struct sluice_options *o)
     struct err err = {0};
     int64_t began_ms = loop_mono_ms();
     u.made_from = place_first_missing(o->dir);
-    int rc = path_mkdirs(o->dir, 0755, &err);
+    int rc = place_check(o->dir, u.made_from, &err);
+    if (rc == 0)
+        rc = path_mkdirs(o->dir, 0755, &err);
     _cleanup_close_ int lock = -1;
     if (rc == 0) {
         lock = place_lock(o->dir, &err);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <unistd.h>
+
+#include "base/trust.h"
+#include "conf/conf_internal.h"
+
+static int check(const struct conf *c, const char *path, struct err *err)
+{
+    const uid_t owners[] = {c->slurm_uid, c->slurmd_uid};
+
+    return geteuid() == 0 ? trust_check(path, owners, 2, err) : 0;
+}
+
+int conf_trust_files(const struct conf *c, struct err *err)
+{
+    vec_foreach (&c->priv->files, file) {
+        int rc = check(c, *file, err);
+        if (rc < 0)
+            return err_prefix(err, "root follows no configuration that others can change");
+    }
+    return 0;
+}
+
+int conf_trust_path(const struct conf *c, const char *key, const char *path, struct err *err)
+{
+    int rc = path ? check(c, path, err) : 0;
+
+    return rc < 0 ? err_prefix(err, "%s", key) : 0;
+}
