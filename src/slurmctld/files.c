@@ -8,15 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/path.h"
 #include "slurmctld/start.h"
-
-#define DESCRIPTORS_MAX 65536 /* beyond this a process table only costs memory */
 
 static char *dir_of(const char *path)
 {
@@ -141,19 +138,6 @@ int files_load_signer(struct ctld *c, const char *dir, uid_t owner, struct err *
     if (c->options->clean && unlink(path) && errno != ENOENT)
         return err_set(err, -errno, "cannot remove %s: %s", path, strerror(errno));
     return auth_signer_load(path, owner, &c->signer, err);
-}
-
-void files_raise_limits(void)
-{
-    struct rlimit l;
-    if (getrlimit(RLIMIT_NOFILE, &l))
-        return;
-    rlim_t most =
-        l.rlim_max == RLIM_INFINITY || l.rlim_max > DESCRIPTORS_MAX ? DESCRIPTORS_MAX : l.rlim_max;
-    if (l.rlim_cur < most) {
-        l.rlim_cur = most;
-        (void)setrlimit(RLIMIT_NOFILE, &l);
-    }
 }
 
 int files_pid_open(const struct conf *conf)

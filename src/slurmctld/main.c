@@ -7,9 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "slurmctld/start.h"
+
+#define DESCRIPTORS_MAX 65536 /* beyond this a process table only costs memory */
 
 static int failed(const struct err *err)
 {
@@ -78,6 +81,10 @@ int main(int argc, char **argv)
 {
     struct ctld_options options = {0};
     int status;
+    if (fd_begin(STDERR_FILENO + 1)) {
+        fputs("slurmctld: error: cannot set up the standard descriptors\n", stderr);
+        return 1;
+    }
     if (!options_parse(argc, argv, &options, &status))
         return status;
     if (options.check)
@@ -92,7 +99,7 @@ int main(int argc, char **argv)
     log_open(&(struct log_options){.program = "slurmctld", .stderr_level = LOG_LVL_INFO});
     if (!options.foreground)
         daemon_detach();
-    files_raise_limits();
+    fd_raise_limit(DESCRIPTORS_MAX);
 
     struct ctld c = {.options = &options};
     struct err err = {0};

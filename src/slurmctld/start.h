@@ -30,7 +30,6 @@ int files_prepare(const struct conf *conf, struct err *err); /* as root, for Slu
 int files_become_user(const struct conf *conf, struct err *err);
 int files_load_keys(struct ctld *c, const struct conf *conf, struct err *err);
 int files_load_signer(struct ctld *c, const char *dir, uid_t owner, struct err *err);
-void files_raise_limits(void);
 /* The pid file, locked while this process lives. A failure is told and survived. */
 int files_pid_open(const struct conf *conf);
 void files_pid_write(int fd);

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
@@ -34,6 +35,8 @@
 
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
+
+#define DESCRIPTORS_MAX 65536
 
 struct options {
     char *conf_file, *node;
@@ -323,10 +326,17 @@ int main(int argc, char **argv)
     struct slurmd d = {.lock_fd = -1, .null_fd = -1, .terminal = true};
     struct options o = {0};
     struct err err = {0};
-    int rc = parse_options(argc, argv, &o);
+    int rc = fd_begin(STDERR_FILENO + 1);
 
+    if (rc) {
+        fprintf(stderr, "slurmd: error: cannot set up the standard descriptors: %s\n",
+                strerror(-rc));
+        return 1;
+    }
+    rc = parse_options(argc, argv, &o);
     if (rc >= 0)
         return rc;
+    d.descriptors = fd_raise_limit(DESCRIPTORS_MAX);
     d.host = host_name();
     if (o.print_hardware) {
         rc = print_hardware(d.host);

@@ -134,6 +134,7 @@ static int spawn(const struct slurmd *d, struct run *r, char **env)
     posix_spawn_file_actions_init(&actions);
     for (int fd = 0; fd < 3; fd++)
         posix_spawn_file_actions_adddup2(&actions, d->null_fd, fd);
+    posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
     posix_spawn_file_actions_addchdir_np(&actions, "/");
     rc = posix_spawn(&r->pid, r->script.path, &actions, &attr, argv, env);
     posix_spawn_file_actions_destroy(&actions);

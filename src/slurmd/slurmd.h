@@ -46,6 +46,7 @@ struct slurmd {
     char incarnation[96];
     int64_t started_at; /* wall seconds */
     int null_fd, lock_fd;
+    unsigned descriptors; /* how many we were given; tasks have as many */
     unsigned verbose;
     bool foreground, terminal; /* terminal: the caller's is still ours */
 

@@ -178,7 +178,8 @@ static int spawn(const struct slurmd *d, const char *title, int fd, pid_t *pid)
 {
     _cleanup_free_ char *tz = getenv("TZ") ? mem_printf("TZ=%s", getenv("TZ")) : NULL;
     char *const argv[] = {(char *)title, NULL};
-    char *const env[] = {"PATH=/usr/bin:/bin", tz, NULL};
+    _cleanup_free_ char *descriptors = mem_printf("DESCRIPTORS=%u", d->descriptors);
+    char *const env[] = {"PATH=/usr/bin:/bin", descriptors, tz, NULL};
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
     sigset_t set;
@@ -195,6 +196,7 @@ static int spawn(const struct slurmd *d, const char *title, int fd, pid_t *pid)
     for (int i = 0; i < 3; i++)
         posix_spawn_file_actions_adddup2(&actions, d->null_fd, i);
     posix_spawn_file_actions_adddup2(&actions, fd, STEPD_FD);
+    posix_spawn_file_actions_addclosefrom_np(&actions, STEPD_FD + 1);
     rc = posix_spawn(pid, d->stepd_path, &actions, &attr, argv, env);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attr);

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "slurmstepd/become.h"
@@ -89,8 +90,9 @@ static void default_signals(void)
 }
 
 /* As the user, so that nobody's limit rises above what this node grants. */
-static void set_limits(const struct child_plan *plan)
+static void set_limits(const struct step *step, const struct child_plan *plan)
 {
+    fd_set_limit(step->descriptors);
     for (size_t i = 0; i < plan->rlimit_count; i++) {
         const Pb__Rlimit *want = plan->rlimits[i];
         struct rlimit limit;
@@ -260,7 +262,7 @@ _Noreturn void child_run(struct task *t, struct child_plan *plan)
     if (plan->go_fd >= 0 && read(plan->go_fd, &byte, 1) != 1)
         _exit(1); /* the shepherd has gone, or given up */
     finish_environment(t, plan);
-    set_limits(plan);
+    set_limits(step, plan);
     code = hook_prologs(t, plan);
     if (code)
         _exit(code);
@@ -291,6 +293,7 @@ _Noreturn void child_run_epilog(struct task *t, const char *name, const char *pa
         _exit(126);
     if (chdir(step->hook.work_dir) && chdir("/tmp"))
         _exit(126);
+    fd_set_limit(step->descriptors);
     add_task(t, t->last_pid, &step->hook.env);
     envlist_set(&step->hook.env, "SLURM_SCRIPT_CONTEXT", "epilog_task");
     execve(path, argv, envlist_argv(&step->hook.env));

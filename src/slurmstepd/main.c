@@ -3,13 +3,16 @@
  * slurmstepd: the shepherd of one step on one node. Started by slurmd with a connected socket as
  * descriptor 3, over which it is told what to run; outlives slurmd.
  */
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "slurmstepd/control.h"
 #include "slurmstepd/finish.h"
 #include "slurmstepd/hook.h"
@@ -18,6 +21,7 @@
 #include "slurmstepd/task.h"
 
 #define DAEMON_FD 3
+#define DESCRIPTORS_MAX 65536
 
 static void on_stray(void *ctx, pid_t pid, int wait_status)
 {
@@ -26,8 +30,13 @@ static void on_stray(void *ctx, pid_t pid, int wait_status)
 
 static void step_init(struct step *step)
 {
+    long long given;
+
     step->pid = getpid();
     step->listen_fd = step->go_fd = -1;
+    step->descriptors = fd_raise_limit(DESCRIPTORS_MAX);
+    if (getenv("DESCRIPTORS") && !str_parse_i64(getenv("DESCRIPTORS"), 1, UINT_MAX, &given))
+        step->descriptors = (unsigned)given; /* the daemon has raised its own */
 }
 
 static void step_done(struct step *step)
@@ -69,7 +78,7 @@ int main(int argc, char **argv)
         puts("slurm " SLURM_VERSION);
         return 0;
     }
-    if (fstat(DAEMON_FD, &st) || !S_ISSOCK(st.st_mode)) {
+    if (fd_begin(DAEMON_FD + 1) || fstat(DAEMON_FD, &st) || !S_ISSOCK(st.st_mode)) {
         fputs("slurmstepd: error: this program is started by slurmd, one process per step\n",
               stderr);
         return 1;

@@ -89,7 +89,8 @@ struct task {
 
 struct step {
     struct loop *loop;
-    pid_t pid; /* ours */
+    pid_t pid;            /* ours */
+    unsigned descriptors; /* of a task, unless it is told otherwise */
     enum step_phase phase;
     uint32_t job_id, restarts, step_id;
     uid_t uid;
