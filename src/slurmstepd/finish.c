@@ -13,6 +13,8 @@
 #include "base/timefmt.h"
 #include "slurmstepd/control.h"
 #include "slurmstepd/drain.h"
+#include "slurmstepd/held.h"
+#include "slurmstepd/journal.h"
 #include "slurmstepd/reap.h"
 #include "slurmstepd/srun.h"
 #include "slurmstepd/start.h"
@@ -20,6 +22,7 @@
 #include "slurmstepd/task.h"
 
 #define RETRY_MS 100 /* between looks for descendants that nothing else tells us of */
+#define HELD_MS 2000 /* a tracer may hold what was killed for so long, and no longer */
 
 static void take_usage(Pb__Usage *usage)
 {
@@ -99,9 +102,38 @@ static void gone(struct step *step)
     drain_begin(step);
 }
 
+static void on_tracer_ended(void *ctx, pid_t tracer, pid_t held)
+{
+    const struct step *step = ctx;
+
+    journal_error(step,
+                  "step %s: ended process %d, which held process %d of the step when it was "
+                  "killed",
+                  step->name, (int)tracer, (int)held);
+}
+
+/* The dead that tracers outside of the step hold: their ends are not ours to take, ever. */
+static void count_the_held(struct step *step)
+{
+    for (size_t i = 0; i < step->task_count; i++)
+        if (!step->tasks[i].ended && step->tasks[i].pid)
+            task_report_exit(&step->tasks[i], held_status(step->tasks[i].pid));
+    step->held = true;
+    step->phase = STEP_KILLING;
+}
+
 static void on_retry(void *ctx)
 {
-    finish_check(ctx);
+    struct step *step = ctx;
+    bool killing = step->phase == STEP_RUNNING || step->phase == STEP_KILLING;
+
+    if (killing && step->killed && !step->unkillable && reap_have_children()) {
+        if (held_is_over())
+            count_the_held(step);
+        else if (loop_mono_ms() - step->killed_at_ms >= HELD_MS)
+            held_end_tracers(step->uid, on_tracer_ended, step);
+    }
+    finish_check(step);
 }
 
 static void look_again(struct step *step)
@@ -150,8 +182,10 @@ static void set_patience(struct step *step, int64_t after_ms)
 void finish_kill_all(struct step *step)
 {
     reap_signal_all(SIGKILL);
-    if (!step->killed)
+    if (!step->killed) {
         set_patience(step, (int64_t)step->unkillable_sec * 1000);
+        step->killed_at_ms = loop_mono_ms();
+    }
     step->killed = true;
     look_again(step);
 }
@@ -179,7 +213,7 @@ void finish_check(struct step *step)
     if (step->phase == STEP_RUNNING && step->killed && !step->unkillable)
         finish_kill_all(step); /* what has been forked since */
     if (step->phase == STEP_KILLING) {
-        if (!step->unkillable && reap_have_children()) {
+        if (!step->unkillable && !step->held && reap_have_children()) {
             finish_kill_all(step);
             return;
         }

@@ -121,6 +121,18 @@ unsigned reap_signal_all(int signo)
     return count;
 }
 
+int reap_each(reap_fn *fn, void *ctx)
+{
+    struct kin_list found = {0};
+    int rc = 0;
+
+    find_kin(&found);
+    for (size_t i = 0; i < found.list.len && !rc; i++)
+        rc = fn(ctx, found.list.data[i].pid, found.list.data[i].parent);
+    vec_done(&found.list);
+    return rc;
+}
+
 /* Those that are dead and wait for their parents, or those that are not. */
 static void describe(const struct kin_list *k, bool dead, struct str *out)
 {

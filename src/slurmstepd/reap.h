@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "base/str.h"
 
@@ -15,6 +16,11 @@ bool reap_have_children(void); /* dead ones that nobody has waited for count */
 /* Signals every descendant there is at this moment; returns how many. What forks meanwhile is
  * found by the next call. */
 unsigned reap_signal_all(int signo);
+
+/* Every descendant there is at this moment. A non-zero return of fn ends the walk and is returned.
+ */
+typedef int reap_fn(void *ctx, pid_t pid, pid_t parent);
+int reap_each(reap_fn *fn, void *ctx);
 
 /* Appends what /proc says of the first of them, and how many more there are: processes that
  * SIGKILL does not end. */
