@@ -28,19 +28,24 @@ static Pb__JobPayload *payload_get(struct ctld *c, uint64_t job_id, struct arena
     return payload;
 }
 
-/* About how many bytes the payload adds to a message. */
-static size_t payload_add(struct ctld *c, Pb__LaunchBatch *launch, struct arena *a)
+/* About how many bytes the payload adds to a message. -ERR_STORE: it cannot be read now. */
+static long payload_add(struct ctld *c, Pb__LaunchBatch *launch, struct arena *a)
 {
     struct err err = {0};
     launch->payload = payload_get(c, launch->job_id, a, &err);
+    if (!launch->payload && err.code == -ERR_STORE) {
+        log_error("job %u is launched when its script can be read: %s", launch->job_id, err.text);
+        return err.code;
+    }
     payload_cache_drop(c->payloads, launch->job_id); /* a repeat is rare and can be read */
     if (!launch->payload) {
         log_error("job %u is launched without its script: %s", launch->job_id, err.text);
         return 0;
     }
-    return protobuf_c_message_get_packed_size(&launch->payload->base);
+    return (long)protobuf_c_message_get_packed_size(&launch->payload->base);
 }
 
+/* A launch whose payload cannot be read now is left out: it is repeated while it is unconfirmed. */
 static void send_orders(struct ctld *c, struct rpc_session *to, const struct outbox_item *item)
 {
     _cleanup_arena_ struct arena a;
@@ -52,11 +57,13 @@ static void send_orders(struct ctld *c, struct rpc_session *to, const struct out
     part.orders = all->orders;
     size_t bytes = 0;
     for (size_t i = 0; i < all->n_orders; i++) {
-        if (all->orders[i]->launch)
-            bytes += payload_add(c, all->orders[i]->launch, &a);
-        part.n_orders++;
+        long more = all->orders[i]->launch ? payload_add(c, all->orders[i]->launch, &a) : 0;
+        if (more >= 0) {
+            part.orders[part.n_orders++] = all->orders[i];
+            bytes += (size_t)more;
+        }
         /* A message has a limit; the orders of one do not depend on each other. */
-        if (bytes >= CTLD_ORDERS_MESSAGE || i + 1 == all->n_orders) {
+        if (part.n_orders && (bytes >= CTLD_ORDERS_MESSAGE || i + 1 == all->n_orders)) {
             rpc_session_send(to, RPC_NODE_ORDERS, &part.base);
             part.orders += part.n_orders;
             part.n_orders = 0;
