@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import pwd
+import random
 import re
 import shutil
 import signal
@@ -21,15 +22,18 @@ ROOT = os.geteuid() == 0
 
 
 def free_ports(count):
-    """Ports that were free a moment ago; the daemons say so when one is taken meanwhile."""
-    holders = [socket.socket() for _ in range(count)]
-    try:
-        for s in holders:
-            s.bind(("127.0.0.1", 0))
-        return [s.getsockname()[1] for s in holders]
-    finally:
-        for s in holders:
-            s.close()
+    """Below those that outgoing connections take, which may come between the look and the use."""
+    ports = []
+    while len(ports) < count:
+        port = random.randrange(10000, 32000)
+        with socket.socket() as s:
+            try:
+                s.bind(("", port))
+            except OSError:
+                continue
+        if port not in ports:
+            ports.append(port)
+    return ports
 
 
 def eventually(check, what, deadline=DEADLINE):
