@@ -177,9 +177,11 @@ void finish_requeue(struct control *c, struct job *j)
     j->next_step = 0;
     j->launched = j->backfilled = j->warned = false;
     j->warn_mono_ms = 0;
-    j->start_at = j->end_at = j->begin_at = 0;
+    j->start_at = j->end_at = 0;
     j->start_mono_ms = j->end_mono_ms = 0;
-    j->eligible_at = control_wall(c);
+    j->eligible_at = control_wall(c); /* a begin time that is still to come holds */
+    if (j->begin_at > j->eligible_at)
+        j->eligible_at = j->begin_at;
     j->purge_mono_ms = j->repeat_mono_ms = 0;
     j->cancelled_by = 0;
     j->reason = NULL;

@@ -113,6 +113,30 @@ static void a_begin_time_is_looked_at_again_when_the_clock_was_set(void **state)
     fixture_free(f);
 }
 
+static void a_begin_time_holds_for_who_is_queued_again(void **state)
+{
+    struct fixture *f = make(CONF, 1);
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    Pb__StepId target = PB__STEP_ID__INIT, *targets[] = {&target};
+    Pb__JobSignal cancel = PB__JOB_SIGNAL__INIT;
+    Pb__JobUpdate again = PB__JOB_UPDATE__INIT;
+    s.has_begin_at_sec = true;
+    s.begin_at_sec = f->wall_ms / 1000 + 100;
+    uint32_t id = (uint32_t)fixture_submit(f, &user, &s);
+    target.job_id = again.job_id = id;
+    cancel.target = targets;
+    cancel.n_target = 1;
+    control_job_signal(f->control, 600, &user, &cancel);
+    fixture_turn(f);
+    again.has_requeue = again.requeue = true;
+    assert_int_equal(fixture_update_job(f, &user, &again), 0);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__PENDING);
+    fixture_pass(f, 101000);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
+    fixture_free(f);
+}
+
 /* --- nodes --------------------------------------------------------------------------------------
  */
 
@@ -289,6 +313,7 @@ int main(void)
         cmocka_unit_test(after_a_boot_there_is_only_the_wall_clock),
         cmocka_unit_test(a_restart_grants_no_more_over_time),
         cmocka_unit_test(a_begin_time_is_looked_at_again_when_the_clock_was_set),
+        cmocka_unit_test(a_begin_time_holds_for_who_is_queued_again),
         cmocka_unit_test(what_runs_on_a_node_set_down_is_ended_first),
         cmocka_unit_test(an_end_that_crosses_the_order_frees_the_node),
         cmocka_unit_test(a_node_that_leaves_and_comes_back_is_as_it_was),
