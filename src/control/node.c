@@ -138,7 +138,7 @@ static void lose_other_incarnation(struct control *c, struct job *j, struct node
 {
     const struct alloc_node *a = alloc_find(j, n->index);
     if (!str_eq(a->incarnation, n->incarnation))
-        finish_node_failed(c, j, n->index);
+        lose(c, j, n); /* a late srun may still hold a credential for it */
 }
 
 static const Pb__Presence *find_present(const Pb__NodeRegister *r, const struct job *j)
