@@ -339,7 +339,10 @@ int sim_ctl_start(struct sim *s, struct err *err)
         sim_break(s, "a record that is not taken back", "%s", err->text);
         return 0;
     }
+    uint64_t before = s->epoch;
     control_start(s->control);
+    if (s->epoch <= before)
+        sim_break(s, "an epoch did not rise at a start", "%llu", (unsigned long long)s->epoch);
     sim_say(s, "the controller is up, life %llu", (unsigned long long)s->life);
     s->list_due = "after a restart";
     sim_ctl_turn(s);
