@@ -216,11 +216,25 @@ void sim_check_over(struct sim *s, uint32_t job_id, const char *why)
 /* --- at the end ---------------------------------------------------------------------------------
  */
 
+static bool runs_something(const struct sim_node_job *j)
+{
+    bool runs = j->batch_running;
+    vec_foreach (&j->steps, step)
+        runs = runs || step->running;
+    return runs;
+}
+
 static bool nodes_are_over(const struct sim *s)
 {
-    vec_foreach (&s->nodes, n)
-        if (n->configured && (n->unacked.len || !n->session))
+    vec_foreach (&s->nodes, n) {
+        if (!n->configured)
+            continue;
+        if (n->unacked.len || !n->session || sim_is_stopped(s, n))
             return false;
+        vec_foreach (&n->jobs, j)
+            if (runs_something(j))
+                return false;
+    }
     return true;
 }
 
@@ -275,10 +289,7 @@ void sim_check_end(struct sim *s)
             check_job(s, c);
     vec_foreach (&s->nodes, n)
         vec_foreach (&n->jobs, j) {
-            bool runs = j->batch_running;
-            vec_foreach (&j->steps, step)
-                runs = runs || step->running;
-            if (runs && (n->configured || j->told))
+            if (runs_something(j) && (n->configured || j->told))
                 sim_break(s, "a node still runs what has ended", "%s: job %u restart %u", n->name,
                           j->key.job_id, j->key.restarts);
         }
