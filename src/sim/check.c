@@ -294,7 +294,7 @@ void sim_check_end(struct sim *s)
                           j->key.job_id, j->key.restarts);
         }
     for (size_t i = 0; i < s->calls.len; i++)
-        if (s->calls.data[i].open && s->calls.data[i].arrived)
+        if (s->calls.data[i].open && s->calls.data[i].arrived && !s->calls.data[i].answered)
             sim_break(s, "a request is never answered", "call %zu, request %d", i + 1,
                       (int)s->calls.data[i].request);
 }

@@ -386,7 +386,10 @@ static void ended(struct sim *s, unsigned index, const struct sim_event *e)
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     const Pb__JobEnd *r = arena_unpack(&arena, &pb__job_end__descriptor, e->body.data, e->body.len);
+    const struct sim_watch *w = sim_watch_find(s, c->job_id);
     c->end_told = true;
+    if (w && w->purged)
+        return;
     if (!r || !sim_watch_stored(s, c->job_id, &v)) {
         sim_break(s, "the end of a job was told that is not on disk", "job %u", c->job_id);
         return;

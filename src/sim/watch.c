@@ -438,8 +438,14 @@ static void restore_job(struct sim *s, const struct sim_record *r)
     w->view = v;
     w->stored = true;
     scan_shares(s, r->data, r->len, w);
-    if (v.state == PB__JOB_STATE__PENDING || w->ran.restarts > v.restarts)
+    if (v.state == PB__JOB_STATE__PENDING) {
         w->ran_from_ms = 0; /* it was started in a turn that is lost */
+    } else if (w->ran.restarts >
+               v.restarts) { /* so was its next attempt: this one goes on untimed */
+        w->ran.restarts = v.restarts;
+        w->ran_boot = UINT32_MAX;
+        w->ran_offset_ms = INT64_MAX;
+    }
 }
 
 void sim_watch_restart(struct sim *s)
