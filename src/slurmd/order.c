@@ -127,6 +127,10 @@ static void on_signal(struct slurmd *d, const Pb__SignalJob *m)
         vec_foreach (&j->steps, s) {
             if (!is_meant(m, *s) || (*s)->ended)
                 continue;
+            if (step_is_swamped(*s)) {
+                code = ERR_BUSY;
+                continue;
+            }
             step_signal(*s, m->signal, leader_only, m->nonce);
             code = 0;
         }
@@ -222,6 +226,8 @@ static void on_acknowledged(void *ctx, const Pb__NodeEvent *e)
     struct slurmd *d = ctx;
     const Pb__BatchEnded *b = e->batch_ended;
 
+    if (e->signal_done && d->signals_reported)
+        d->signals_reported--;
     if (e->step_ended)
         forget_step(d, e->step_ended);
     if (e->launched && e->launched->code)

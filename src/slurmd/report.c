@@ -90,6 +90,9 @@ void report_trouble(struct slurmd *d, const char *reason)
 
 void report_signal_done(struct slurmd *d, uint32_t job_id, uint64_t nonce, int code)
 {
+    if (d->signals_reported >= REPORT_SIGNALS_MAX)
+        return;
+    d->signals_reported++;
     Pb__NodeEvent event = PB__NODE_EVENT__INIT;
     Pb__SignalDone m = PB__SIGNAL_DONE__INIT;
 

@@ -18,6 +18,9 @@ void report_job_gone(struct slurmd *d, uint32_t job_id, uint32_t restarts, int e
                      const char *text);
 void report_prolog_failed(struct slurmd *d, uint32_t job_id, uint32_t restarts, const char *text);
 void report_trouble(struct slurmd *d, const char *reason);
+/* That a signal was delivered is worth little, and users can have any number of them sent: of more
+ * than these that the controller has not acknowledged none is reported. */
+#define REPORT_SIGNALS_MAX 1024
 void report_signal_done(struct slurmd *d, uint32_t job_id, uint64_t nonce, int code);
 
 /* Whether the queue holds the end of this step, or of this job. */

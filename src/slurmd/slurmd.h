@@ -63,6 +63,7 @@ struct slurmd {
 
     struct health *health;
     struct events *events;
+    unsigned signals_reported; /* and not acknowledged */
     struct revoked *revoked;
     struct cancelled cancelled;
     struct user_cache *users;

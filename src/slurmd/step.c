@@ -18,6 +18,7 @@
 
 #define STEPD_FD 3
 #define EXIT_FILE_MAX 65536
+#define STEP_BACKLOG_MAX (256u << 10)
 
 char *step_file(const struct slurmd *d, uint32_t job_id, uint32_t restarts, uint32_t step_id,
                 const char *suffix)
@@ -252,6 +253,11 @@ bool step_adopt(struct job *j, uint32_t id)
     s->started = s->answered = true;
     rpc_link_send(s->link, RPC_STEPD_QUERY, false, 2, &query.base);
     return true;
+}
+
+bool step_is_swamped(const struct step *s)
+{
+    return rpc_link_backlog(s->link) > STEP_BACKLOG_MAX;
 }
 
 void step_signal(struct step *s, int signo, bool leader_only, uint64_t nonce)

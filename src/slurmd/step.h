@@ -34,6 +34,8 @@ int step_start(struct job *j, uint32_t id, const Pb__StepdStart *start, struct s
 /* Connects to the shepherd that has claimed the step; false when it does not live. */
 bool step_adopt(struct job *j, uint32_t id);
 
+/* Its shepherd does not take what it is told: no more signals for now. */
+bool step_is_swamped(const struct step *s);
 void step_signal(struct step *s, int signo, bool leader_only, uint64_t nonce);
 void step_terminate(struct step *s, uint32_t grace_sec, const char *why);
 

@@ -481,6 +481,43 @@ static void test_signal(void **state)
     end(&b);
 }
 
+static unsigned count_signal_events(const struct bench *b)
+{
+    unsigned count = 0;
+
+    vec_foreach (&b->events, e)
+        count += (*e)->signal_done != NULL;
+    return count;
+}
+
+/* More of them than anybody needs to know of, while nobody acknowledges; then it goes on. */
+static void test_signals_without_end(void **state)
+{
+    struct bench_cred c = {.job_id = 42};
+    Pb__NodeOrder order = PB__NODE_ORDER__INIT;
+    Pb__SignalJob m = PB__SIGNAL_JOB__INIT;
+    struct bench b;
+
+    begin(&b, "");
+    b.hold_acks = true;
+    bench_launch(&b, &c, "#!/bin/sh\ntrap 'exit 0' USR2\necho up\nwhile :; do sleep 0.01; done\n");
+    assert_true(bench_wait_text(&b, "slurm-42.out", "up"));
+    m.job_id = 42;
+    m.signal = SIGCONT;
+    m.has_batch_only = m.batch_only = true;
+    order.signal = &m;
+    for (m.nonce = 1; m.nonce <= 3000; m.nonce++)
+        bench_order(&b, &order);
+    bench_terminate(&b, 7, 0, 0, NULL);
+    assert_non_null(bench_job_gone(&b, 7));
+    assert_int_equal(count_signal_events(&b), 1024);
+    b.hold_acks = false;
+    m.signal = SIGUSR2;
+    bench_order(&b, &order);
+    assert_non_null(bench_batch_ended(&b, 42));
+    end(&b);
+}
+
 #define CRASH_JOBS 60
 
 struct ledger {
@@ -594,6 +631,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_output_that_cannot_be_written),
         cmocka_unit_test(test_descendants_end_with_the_job),
         cmocka_unit_test(test_signal),
+        cmocka_unit_test(test_signals_without_end),
         cmocka_unit_test(test_random_kills),
     };
 
