@@ -93,13 +93,19 @@ void mpi_task_done(struct task *t)
 static void on_readable(void *ctx, int fd, unsigned ready)
 {
     struct task *t = ctx;
+    struct err err = {0};
     char chunk[4096];
     ssize_t n = read(fd, chunk, sizeof(chunk));
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (n <= 0 || pmi_feed(t->step->pmi, t->local, chunk, (size_t)n, NULL))
-        mpi_task_done(t);
+    if (n > 0 && !pmi_feed(t->step->pmi, t->local, chunk, (size_t)n, &err))
+        return;
+    mpi_task_done(t);
+    if (n <= 0)
+        return;
+    err_prefix(&err, "task %u", t->id);
+    on_abort(t->step, t->local, 1, err.text);
 }
 
 int mpi_task_open(struct task *t, struct err *err)

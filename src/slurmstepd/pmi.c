@@ -23,13 +23,14 @@ struct entry {
 struct peer {
     struct str in; /* an unfinished line */
     bool initialised, in_barrier, in_mcmd;
+    bool aborted; /* says nothing more that counts */
 };
 
 struct pmi {
     struct pmi_events events;
     char *kvs_name, *mapping;
     uint32_t size, universe_size, local_count, waiting, round, fresh;
-    size_t space;
+    size_t space, fresh_bytes;
     struct entry *entries;
     struct peer *peers;
 };
@@ -133,7 +134,7 @@ static int split(char *text, struct line *l, struct err *err)
     l->count = 0;
     while (*(text += strspn(text, " \t"))) {
         char *end, *eq;
-        bool rest = str_starts(text, "value=");
+        bool rest = str_starts(text, "value=") || str_starts(text, "error_msg=");
 
         end = rest ? text + strlen(text) : text + strcspn(text, " \t");
         if (l->count == WORDS_MAX)
@@ -161,6 +162,7 @@ static void fence(struct pmi *p)
         e->fresh = false;
     }
     p->fresh = 0;
+    p->fresh_bytes = 0;
     p->events.fence(p->events.ctx, p->round, pairs, count);
     free(pairs);
 }
@@ -232,6 +234,10 @@ static int on_put(struct pmi *p, uint32_t local, const struct line *l, struct er
         say(p, local, "cmd=put_result rc=-1 msg=invalid_key_or_value");
         return 0;
     }
+    p->fresh_bytes += strlen(key) + strlen(value);
+    if (p->fresh_bytes > PMI_ROUND_BYTES_MAX)
+        return err_set(err, -ERR_LIMIT, "PMI: more than %u bytes put between two barriers",
+                       PMI_ROUND_BYTES_MAX);
     if (put(p, key, value, true, &why))
         say(p, local, "cmd=put_result rc=-1 msg=key_value_space_full");
     else
@@ -281,6 +287,7 @@ static int on_abort(struct pmi *p, uint32_t local, const struct line *l, struct 
 
     if (code && str_parse_i64(code, INT32_MIN, INT32_MAX, &number))
         number = 1;
+    p->peers[local].aborted = true;
     p->events.abort(p->events.ctx, local, (int)number, text);
     return 0;
 }
@@ -362,12 +369,24 @@ static int handle(struct pmi *p, uint32_t local, char *text, struct err *err)
     return err_set(err, -ERR_PROTOCOL, "PMI: unknown command \"%.40s\"", l.words[0].value);
 }
 
+/* A line that goes on beyond its limit: of an abort the beginning is enough. */
+static int too_long(struct pmi *p, uint32_t local, const char *at, struct err *err)
+{
+    struct peer *peer = &p->peers[local];
+
+    peer->in.overflow = false;
+    str_append(&peer->in, at, PMI_LINE_MAX - peer->in.len);
+    if (!str_starts(str_cstr(&peer->in), "cmd=abort "))
+        return err_set(err, -ERR_LIMIT, "PMI: a line of more than %d bytes", PMI_LINE_MAX);
+    return handle(p, local, peer->in.data, err);
+}
+
 int pmi_feed(struct pmi *p, uint32_t local, const void *data, size_t len, struct err *err)
 {
     struct peer *peer = &p->peers[local];
     const char *at = data;
 
-    while (len) {
+    while (len && !peer->aborted) {
         const char *end = memchr(at, '\n', len);
         size_t part = end ? (size_t)(end - at) : len;
         int rc;
@@ -376,7 +395,7 @@ int pmi_feed(struct pmi *p, uint32_t local, const void *data, size_t len, struct
             return err_set(err, -ERR_PROTOCOL, "PMI: a NUL byte");
         str_append(&peer->in, at, part);
         if (peer->in.overflow)
-            return err_set(err, -ERR_LIMIT, "PMI: a line of more than %d bytes", PMI_LINE_MAX);
+            return too_long(p, local, at, err);
         if (!end)
             return 0;
         if (peer->in.len && peer->in.data[peer->in.len - 1] == '\r')

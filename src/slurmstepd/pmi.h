@@ -15,9 +15,10 @@
 #define PMI_KVSNAME_MAX 256 /* sizes with their NUL, as told to the tasks */
 #define PMI_KEY_MAX 64
 #define PMI_VALUE_MAX 1024
-#define PMI_LINE_MAX 4096             /* bytes of a line without its newline */
-#define PMI_SPACE_MAX (64u << 20)     /* bytes of all keys and values */
-#define PMI_ROUND_PUTS_MAX (1u << 20) /* pairs put by this node between two barriers */
+#define PMI_LINE_MAX 4096              /* bytes of a line without its newline */
+#define PMI_SPACE_MAX (64u << 20)      /* bytes of all keys and values */
+#define PMI_ROUND_PUTS_MAX (1u << 20)  /* pairs put by this node between two barriers, */
+#define PMI_ROUND_BYTES_MAX (8u << 20) /* and their bytes: they travel in one message */
 
 struct pmi;
 
@@ -45,8 +46,9 @@ struct pmi_options {
 struct pmi *pmi_new(const struct pmi_options *options, const struct pmi_events *events);
 void pmi_free(struct pmi *p);
 
-/* Bytes from local task number 'local'. -ERR_PROTOCOL or -ERR_LIMIT: close its descriptor, it does
- * not speak PMI. */
+/* Bytes from local task number 'local'. -ERR_PROTOCOL or -ERR_LIMIT: it does not speak PMI, or
+ * wants too much, and the others would wait for it for ever: end the step. Of an abort's text only
+ * what fits into a line is kept. */
 int pmi_feed(struct pmi *p, uint32_t local, const void *data, size_t len, struct err *err);
 
 /* The pairs of every node after barrier number 'round'; frees the waiting tasks. A round nobody

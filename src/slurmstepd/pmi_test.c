@@ -2,6 +2,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -16,6 +17,7 @@ struct bench {
     struct str fences; /* "round:key=value," */
     unsigned fence_count;
     int abort_code;
+    char abort_start[17];
 };
 
 static void on_send(void *ctx, uint32_t local, const char *line, size_t len)
@@ -40,6 +42,7 @@ static void on_abort(void *ctx, uint32_t local, int exit_code, const char *text)
     struct bench *b = ctx;
 
     b->abort_code = exit_code;
+    snprintf(b->abort_start, sizeof(b->abort_start), "%s", text ? text : "");
 }
 
 static void bench_init(struct bench *b)
@@ -235,12 +238,68 @@ static void test_abort(void **state)
     }
 }
 
+/* However long its text is, and whatever comes behind it. */
+static void test_long_abort(void **state)
+{
+    static const size_t lengths[] = {100, PMI_LINE_MAX - 40, PMI_LINE_MAX, 3 * PMI_LINE_MAX};
+
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        for (size_t part = 1; part < 4 * PMI_LINE_MAX; part *= 64) {
+            _cleanup_str_ struct str s = STR_INIT;
+            struct bench b;
+
+            bench_init(&b);
+            str_puts(&s, "cmd=abort exitcode=9 error_msg=");
+            while (s.len < lengths[i])
+                str_puts(&s, "far too many words ");
+            str_puts(&s, "\ncmd=nonsense\n");
+            for (size_t at = 0; at < s.len; at += part)
+                assert_int_equal(
+                    pmi_feed(b.pmi, 0, s.data + at, s.len - at < part ? s.len - at : part, NULL),
+                    0);
+            assert_int_equal(b.abort_code, 9);
+            assert_string_equal(b.abort_start, "far too many wor");
+            bench_done(&b);
+        }
+    }
+}
+
+/* What is put between two barriers has to travel in one message. */
+static void test_round_limit(void **state)
+{
+    _cleanup_str_ struct str value = STR_INIT;
+    struct bench b;
+    unsigned count = 0;
+    int rc = 0;
+
+    for (int i = 0; i < 1000; i++)
+        str_putc(&value, 'v');
+    bench_init(&b);
+    init_both(&b);
+    while (rc == 0 && count < 20000) {
+        _cleanup_free_ char *line =
+            mem_printf("cmd=put kvsname=x key=%05u value=%s\n", count % 9000, str_cstr(&value));
+
+        rc = feed(&b, 0, line);
+        count++;
+        if (count == 8000) { /* what was fetched counts no more */
+            assert_int_equal(feed(&b, 0, "cmd=barrier_in\n"), 0);
+            assert_int_equal(feed(&b, 1, "cmd=barrier_in\n"), 0);
+            assert_int_equal(pmi_fence_done(b.pmi, 0, NULL, 0, NULL), 0);
+        }
+    }
+    assert_int_equal(rc, -ERR_LIMIT);
+    assert_int_equal(count, 8000 + PMI_ROUND_BYTES_MAX / 1005 + 1);
+    bench_done(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hostile_lines),  cmocka_unit_test(test_limits),
         cmocka_unit_test(test_put_limits),     cmocka_unit_test(test_answers),
         cmocka_unit_test(test_barrier_merges), cmocka_unit_test(test_abort),
+        cmocka_unit_test(test_long_abort),     cmocka_unit_test(test_round_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,3 +56,26 @@ def test_abort_ends_every_task(cluster, tmp_path):
     done = cluster.run(["srun", "-N2", "-n3", program])
     assert done.returncode != 0
     eventually(lambda: not cluster.run("squeue -h").ok(), "the job's end on its nodes")
+
+
+PMI = """import os, socket, sys
+s = socket.socket(fileno=os.dup(int(os.environ["PMI_FD"])))
+def ask(line):
+    s.sendall(line + b"\\n")
+    return s.recv(70000)
+ask(b"cmd=init pmi_version=1 pmi_subversion=1")
+if os.environ["PMI_RANK"] != "0":
+    ask(b"cmd=barrier_in")  # waits for the other
+"""
+
+
+@pytest.mark.parametrize("task,texts", (
+    ('ask(b"cmd=evil")', ("task 0: PMI: unknown command",)),
+    ('ask(b"a" * 10000)', ("task 0: PMI: a line of more than 4096 bytes",)),
+    ('for i in range(20000): ask(b"cmd=put kvsname=k key=k%d value=" % i + b"v" * 1000)', ("task 0: PMI: more than 8388608 bytes",)),
+    ('ask(b"cmd=abort exitcode=1 error_msg=" + b"it is all over now " * 1000)', ("MPI_Abort with code 1: it is all over now it is",)),
+))
+def test_pmi_that_goes_wrong_ends_the_step(cluster, task, texts):
+    """With a word, and no task waits for ever."""
+    program = PMI + 'if os.environ["PMI_RANK"] == "0":\n    ' + task
+    cluster.run(["srun", "-n2", "--mpi=pmi1", "python3", "-c", program]).fails(*texts)
