@@ -35,7 +35,8 @@ struct stream {
     int fd;                /* -1: closed */
     struct loop_fd *watch; /* NULL while full */
     struct str held;       /* read, not yet handed to the session */
-    bool cut;              /* every writer is gone: empty means over */
+    bool cut;              /* every writer is gone: empty means over, */
+    size_t left;           /* or so many more bytes were taken */
     bool ended;            /* end of file was sent, or there never was a stream */
 };
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "slurmstepd/finish.h"
@@ -65,6 +66,7 @@ static void forward(struct stream *s)
 static bool take(struct stream *s)
 {
     char chunk[STREAM_CHUNK];
+    size_t want = s->cut && s->left < sizeof(chunk) ? s->left : sizeof(chunk);
     ssize_t n;
 
     if (s->held.len >= STREAM_HELD_MAX) {
@@ -72,7 +74,7 @@ static bool take(struct stream *s)
             loop_fd_free(take_ptr(s->watch));
         return false;
     }
-    n = read(s->fd, chunk, sizeof(chunk));
+    n = want ? read(s->fd, chunk, want) : 0;
     if (n < 0 && (errno == EINTR || (errno == EAGAIN && !s->cut)))
         return false;
     if (n <= 0) { /* a terminal whose last user has gone says EIO */
@@ -80,6 +82,7 @@ static bool take(struct stream *s)
         forward(s);
         return false;
     }
+    s->left -= s->cut ? (size_t)n : 0;
     if (!s->held.len && srun_has_room(s->step)) {
         srun_send_data(s->step, s->task, s->number, chunk, (size_t)n);
     } else {
@@ -107,9 +110,21 @@ void stream_pump(struct stream *s)
         s->watch = loop_fd_new(s->step->loop, s->fd, LOOP_READ, on_readable, s);
 }
 
+/* What is written and not yet taken: never less, and of a terminal, which does not tell, more. */
+static size_t waiting(const struct stream *s)
+{
+    int bytes = 0;
+
+    if (s->fd >= 0 && isatty(s->fd))
+        return STREAM_HELD_MAX;
+    return s->fd >= 0 && !ioctl(s->fd, FIONREAD, &bytes) && bytes > 0 ? (size_t)bytes : 0;
+}
+
+/* A process that is none of the step's may have been given the pipe, and write without end. */
 void stream_cut(struct stream *s)
 {
     s->cut = true;
+    s->left = waiting(s);
     while (s->fd >= 0 && take(s))
         ;
     stream_pump(s);
@@ -117,8 +132,8 @@ void stream_cut(struct stream *s)
 
 void stream_say(struct stream *s, const char *line)
 {
-    while (s->fd >= 0 && take(s))
-        ;
+    for (size_t left = waiting(s); left && s->fd >= 0 && take(s);)
+        left -= left < STREAM_CHUNK ? left : STREAM_CHUNK;
     if (s->held.len) {
         str_puts(&s->held, line);
         forward(s);

@@ -3,12 +3,15 @@
  * Steps: slurmd and slurmstepd as a whole, this process playing controller and srun. Started with
  * the directory of the built programs.
  */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -339,6 +342,53 @@ static void test_cancel_is_said(void **state)
     fake_end(&b, &f, 0);
 }
 
+/* A process outside of the step that has the task's pipe, and never stops writing. */
+static pid_t start_writer(int task)
+{
+    _cleanup_free_ char *path = mem_printf("/proc/%d/fd/1", task);
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        static char block[65536];
+        int fd = open(path, O_WRONLY);
+
+        signal(SIGPIPE, SIG_DFL);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        while (write(fd, block, sizeof(block)) > 0)
+            ;
+        _exit(0);
+    }
+    return pid;
+}
+
+static bool is_flooded(struct bench *b, void *ctx)
+{
+    return ((struct fake *)ctx)->out[0].len > 65536;
+}
+
+/* Its bytes do not keep the step. */
+static void test_foreign_writer(void **state)
+{
+    struct bench_cred c = {.job_id = 5, .tasks = 1};
+    Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
+    struct bench b;
+    struct fake f;
+    pid_t writer;
+
+    fake_begin(&b, &f, programs);
+    fake_launch(&f, &c, &m, "echo $$; exec sleep 1000");
+    assert_true(bench_until(&b, fake_has_output, &f));
+    writer = start_writer(atoi(str_cstr(&f.out[0])));
+    assert_true(bench_until(&b, is_flooded, &f));
+    bench_terminate(&b, 5, 0, 0, NULL);
+    assert_true(bench_until(&b, fake_is_done, &f));
+    assert_true(f.eof[0]);
+    assert_int_equal(f.status[0], SIGKILL);
+    kill(writer, SIGKILL);
+    waitpid(writer, NULL, 0);
+    fake_end(&b, &f, 5);
+}
+
 static void test_pmi(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 2};
@@ -473,6 +523,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_lost_srun),
         cmocka_unit_test(test_signals_from_srun),
         cmocka_unit_test(test_cancel_is_said),
+        cmocka_unit_test(test_foreign_writer),
         cmocka_unit_test(test_pmi),
         cmocka_unit_test(test_restart_of_the_daemon),
         cmocka_unit_test(test_terminal),
