@@ -140,7 +140,7 @@ struct step {
     struct drain drain;
     struct loop_timer *kill_timer;  /* grace, then the patience with SIGKILL */
     struct loop_timer *retry_timer; /* another look for descendants */
-    int64_t kill_at_ms, killed_at_ms;
+    int64_t kill_at_ms, killed_at_ms, next_round_ms;
     bool terminating, killed, timed_out, unkillable, srun_told;
     bool held;       /* nothing lives; what is left is for tracers to wait for */
     char *stuck;     /* unkillable: which processes */

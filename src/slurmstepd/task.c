@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -22,6 +23,9 @@
 #include "slurmstepd/srun.h"
 #include "slurmstepd/start.h"
 #include "slurmstepd/stream.h"
+
+#define DESCRIPTORS_PER_TASK 6 /* three streams, a report, PMI, an output kept for epilogs */
+#define DESCRIPTORS_OF_OURS 64
 
 static int weight(int status)
 {
@@ -234,12 +238,31 @@ static int start_one(struct task *t, struct child_plan *plan, int go_end, struct
     return 0;
 }
 
+/* Better said now than when the last of them is gone. */
+static int check_descriptors(const struct step *step, struct err *err)
+{
+    size_t wanted = step->task_count * DESCRIPTORS_PER_TASK + DESCRIPTORS_OF_OURS;
+    struct rlimit l;
+
+    if (getrlimit(RLIMIT_NOFILE, &l) || wanted <= l.rlim_cur)
+        return 0;
+    return err_set(err, -EMFILE,
+                   "%zu tasks need %zu descriptors here, and slurmstepd may have %llu: run fewer "
+                   "tasks on a node, or raise LimitNOFILE of slurmd",
+                   step->task_count, wanted, (unsigned long long)l.rlim_cur);
+}
+
 void task_start_all(struct step *step)
 {
     int go[2] = {-1, -1};
     struct err err = {0};
     int rc = 0;
 
+    rc = check_descriptors(step, &err);
+    if (rc) {
+        start_failed(step, -rc, err.text);
+        return;
+    }
     if (mpi_wanted(step))
         mpi_open(step);
     if (step->task_count > 1 && pipe2(go, O_CLOEXEC))

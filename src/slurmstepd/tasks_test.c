@@ -3,6 +3,7 @@
  * Steps: slurmd and slurmstepd as a whole, this process playing controller and srun. Started with
  * the directory of the built programs.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -342,6 +343,27 @@ static void test_cancel_is_said(void **state)
     fake_end(&b, &f, 0);
 }
 
+/* Said before any is started. */
+static void test_few_descriptors(void **state)
+{
+    struct bench_cred c = {.job_id = 5, .tasks = 4};
+    Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
+    const struct rlimit tight = {80, 80};
+    struct bench b;
+    struct fake f;
+
+    fake_begin(&b, &f, programs);
+    assert_int_equal(prlimit(b.slurmd, RLIMIT_NOFILE, &tight, NULL), 0);
+    fake_launch(&f, &c, &m, "echo no");
+    assert_true(bench_until(&b, fake_is_answered, &f));
+    assert_int_equal(f.code, EMFILE);
+    assert_non_null(strstr(f.text, "4 tasks need 88 descriptors"));
+    assert_int_equal(f.started, 0);
+    bench_terminate(&b, 5, 0, 0, NULL);
+    assert_non_null(bench_job_gone(&b, 5));
+    fake_end(&b, &f, 0);
+}
+
 /* A process outside of the step that has the task's pipe, and never stops writing. */
 static pid_t start_writer(int task)
 {
@@ -523,6 +545,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_lost_srun),
         cmocka_unit_test(test_signals_from_srun),
         cmocka_unit_test(test_cancel_is_said),
+        cmocka_unit_test(test_few_descriptors),
         cmocka_unit_test(test_foreign_writer),
         cmocka_unit_test(test_pmi),
         cmocka_unit_test(test_restart_of_the_daemon),
