@@ -285,9 +285,21 @@ static int job_for_tasks(struct slurmd *d, const Pb__Cred *cred, struct job **ou
     return job_new(d, &about, "", out, err);
 }
 
+/* Where a shepherd, which is root, connects to: back to the host that the launch came from,
+ * whatever address it names (docs/adr/0004). "10.0.0.1:4711", "[::1]:4711", or a local caller. */
+static char *return_address(const char *peer)
+{
+    const char *from = peer[0] == '[' ? peer + 1 : peer;
+    const char *end = peer[0] == '[' ? strchr(peer, ']') : strrchr(peer, ':');
+
+    return end ? mem_strndup(from, (size_t)(end - from)) : mem_strdup("127.0.0.1");
+}
+
 void launch_tasks(struct slurmd *d, const struct rpc_request *r)
 {
     const Pb__LaunchTasks *m = (const Pb__LaunchTasks *)r->body;
+    _cleanup_free_ char *back = return_address(r->peer);
+    Pb__LaunchTasks kept = *m;
     _cleanup_arena_ struct arena arena;
     struct err err = {0};
     Pb__Cred *cred;
@@ -309,7 +321,9 @@ void launch_tasks(struct slurmd *d, const struct rpc_request *r)
     }
     if (is_repeat(j, cred->step_id, key_of(m), r->call))
         return;
-    l = launch_new(d, cred, m->cred, &m->base, index);
+    kept.io_addr = &back;
+    kept.n_io_addr = 1;
+    l = launch_new(d, cred, m->cred, &kept.base, index);
     l->key = key_of(m);
     l->call = r->call;
     vec_push(&j->waiting, l);

@@ -122,8 +122,10 @@ void fake_fill(struct fake *f, const struct bench_cred *c, const char *script, P
     m->env = env;
     m->n_env = 2;
     m->work_dir = f->b->dir;
-    m->io_addr = addresses;
-    m->n_io_addr = 1;
+    if (!m->n_io_addr) {
+        m->io_addr = addresses;
+        m->n_io_addr = 1;
+    }
     if (!m->io_port)
         m->io_port = f->port;
     m->io_key = (ProtobufCBinaryData){sizeof(f->secret), f->secret};

@@ -343,6 +343,25 @@ static void test_cancel_is_said(void **state)
     fake_end(&b, &f, 0);
 }
 
+/* Whatever address the launch names, the shepherd comes back to where it came from. */
+static void test_other_address(void **state)
+{
+    static char *addresses[] = {"192.0.2.1", "no.such.name"};
+    struct bench_cred c = {.job_id = 5, .tasks = 1};
+    Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
+    struct bench b;
+    struct fake f;
+
+    m.io_addr = addresses;
+    m.n_io_addr = 2;
+    fake_begin(&b, &f, programs);
+    fake_launch(&f, &c, &m, "echo here");
+    assert_true(bench_until(&b, fake_is_done, &f));
+    assert_int_equal(f.code, 0);
+    assert_string_equal(str_cstr(&f.out[0]), "here\n");
+    fake_end(&b, &f, 5);
+}
+
 /* Said before any is started. */
 static void test_few_descriptors(void **state)
 {
@@ -546,6 +565,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_signals_from_srun),
         cmocka_unit_test(test_cancel_is_said),
         cmocka_unit_test(test_few_descriptors),
+        cmocka_unit_test(test_other_address),
         cmocka_unit_test(test_foreign_writer),
         cmocka_unit_test(test_pmi),
         cmocka_unit_test(test_restart_of_the_daemon),
