@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Every refusal: the message names the thing, the status is not zero, and nothing is left behind."""
+import json
 import os
 
 import pytest
@@ -141,3 +142,15 @@ def test_a_controller_of_another_user_names_who_may_start_it(cluster):
     other = cluster.dir / "other.conf"
     other.write_text(cluster.conf_file.read_text().replace("SlurmUser=root", "SlurmUser=daemon"))
     cluster.run([PREFIX / "sbin/slurmctld", "-D", "-f", other], user="nobody").fails("start slurmctld as root or as daemon, or ")
+
+
+def test_terminals_are_not_driven_by_texts(cluster):
+    """DEL and the controls of U+0080 to U+009F, which JSON leaves alone, and what srun repeats of its arguments."""
+    name = "a\x7fb\u009bc\u00a0d\u00e9"
+    job = cluster.sbatch("-H", "-J", name, wrap="true")
+    out = cluster.run(f"squeue --json -j {job}").ok()
+    assert json.loads(out)["jobs"][0]["name"] == name
+    assert not set(out) & {"\x7f", "\u009b"} and "\\u007f" in out and "\\u009b" in out and "\u00e9" in out
+    cluster.run(f"scancel {job}").ok()
+    said = cluster.run(["srun", "--mpi", "a\x1b[31m\u009b\x7f", "true"]).fails("a\\033[31m")
+    assert not set(said) & {"\x1b", "\u009b", "\x7f"}

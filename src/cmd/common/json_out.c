@@ -150,6 +150,27 @@ static int to_out(const char *data, size_t len, void *ctx)
     return 0;
 }
 
+/* What JSON allows within texts, and terminals obey: DEL and the controls from U+0080 on. */
+static void hide_controls(const char *json, struct str *out)
+{
+    while (*json) {
+        size_t plain = strcspn(json, "\x7f\xc2");
+        unsigned char c, next;
+
+        str_append(out, json, plain);
+        json += plain;
+        c = (unsigned char)json[0];
+        next = c ? (unsigned char)json[1] : 0;
+        if (c == 0x7f)
+            str_puts(out, "\\u007f");
+        else if (next >= 0x80 && next <= 0x9f)
+            str_printf(out, "\\u%04x", next);
+        else if (c)
+            str_putc(out, *json);
+        json += c ? 1 + (next >= 0x80 && next <= 0x9f) : 0;
+    }
+}
+
 void json_out_print(const char *what, json_t *array, bool yaml, struct str *out)
 {
     json_out_print_all(json_pack("{s:o}", what, array), yaml, out);
@@ -163,7 +184,10 @@ void json_out_print_all(json_t *top, bool yaml, struct str *out)
     if (yaml) {
         json_out_yaml(top, out);
     } else {
-        json_dump_callback(top, to_out, out, JSON_INDENT(2));
+        _cleanup_str_ struct str text = STR_INIT;
+
+        json_dump_callback(top, to_out, &text, JSON_INDENT(2));
+        hide_controls(str_cstr(&text), out);
         str_putc(out, '\n');
     }
     json_decref(top);

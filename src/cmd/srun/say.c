@@ -2,10 +2,12 @@
 #include "cmd/srun/say.h"
 
 #include <stdarg.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/path.h"
 #include "base/str.h"
+#include "cmd/common/text.h"
 
 static int level;
 static bool raw_lines;
@@ -22,13 +24,20 @@ void say_raw(bool raw)
 
 static void say(const char *prefix, const char *fmt, va_list ap)
 {
-    struct str line = STR_INIT;
+    _cleanup_str_ struct str text = STR_INIT, line = STR_INIT;
 
+    str_vprintf(&text, fmt, ap);
     str_puts(&line, prefix);
-    str_vprintf(&line, fmt, ap);
-    str_puts(&line, raw_lines ? "\r\n" : "\n");
+    for (const char *s = str_cstr(&text);;) { /* lines are kept, controls within them are not */
+        size_t len = strcspn(s, "\n");
+
+        text_escape_n(s, len, &line);
+        str_puts(&line, raw_lines ? "\r\n" : "\n");
+        if (!s[len] || !s[len + 1])
+            break;
+        s += len + 1;
+    }
     path_write_all(STDERR_FILENO, line.data, line.len);
-    str_done(&line);
 }
 
 #define SAY(name, at, prefix)                                                                      \
