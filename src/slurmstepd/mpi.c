@@ -15,14 +15,34 @@
 
 #define SEND_BUFFER (1 << 18) /* answers to one task; it asks one thing at a time */
 
+static void on_abort(void *ctx, uint32_t local, int exit_code, const char *text)
+{
+    struct step *step = ctx;
+
+    srun_abort(step, exit_code, text);
+    finish_terminate(step, step->kill_wait_sec, NULL);
+}
+
+/* A task that lets this much unread pile up is not an MPI library. */
 static void on_send(void *ctx, uint32_t local, const char *line, size_t len)
 {
     struct step *step = ctx;
     struct task *t = &step->tasks[local];
+    _cleanup_free_ char *text = NULL;
+    ssize_t n;
+    int e;
 
-    /* A task that lets this much unread pile up is not an MPI library: it loses its service. */
-    if (t->pmi_fd >= 0 && send(t->pmi_fd, line, len, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)len)
-        shutdown(t->pmi_fd, SHUT_RDWR);
+    if (t->pmi_fd < 0)
+        return;
+    n = send(t->pmi_fd, line, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n == (ssize_t)len)
+        return;
+    e = n < 0 ? errno : EAGAIN;
+    shutdown(t->pmi_fd, SHUT_RDWR);
+    if (e != EAGAIN || step->terminating)
+        return; /* it has ended, and that is told elsewhere */
+    text = mem_printf("task %u: PMI: it does not read the answers to what it asks", t->id);
+    on_abort(step, local, 1, text);
 }
 
 static void on_fence(void *ctx, uint32_t round, const struct pmi_pair *put, size_t count)
@@ -37,14 +57,6 @@ static void on_fence(void *ctx, uint32_t round, const struct pmi_pair *put, size
     }
     srun_fence(step, round, pairs, count);
     free(pairs);
-}
-
-static void on_abort(void *ctx, uint32_t local, int exit_code, const char *text)
-{
-    struct step *step = ctx;
-
-    srun_abort(step, exit_code, text);
-    finish_terminate(step, step->kill_wait_sec, NULL);
 }
 
 bool mpi_wanted(const struct step *step)

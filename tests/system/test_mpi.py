@@ -73,6 +73,7 @@ if os.environ["PMI_RANK"] != "0":
     ('ask(b"cmd=evil")', ("task 0: PMI: unknown command",)),
     ('ask(b"a" * 10000)', ("task 0: PMI: a line of more than 4096 bytes",)),
     ('for i in range(20000): ask(b"cmd=put kvsname=k key=k%d value=" % i + b"v" * 1000)', ("task 0: PMI: more than 8388608 bytes",)),
+    ('for i in range(100000): s.sendall(b"cmd=get kvsname=k key=PMI_process_mapping\\n" * 100)', ("task 0: PMI: it does not read the answers",)),
     ('ask(b"cmd=abort exitcode=1 error_msg=" + b"it is all over now " * 1000)', ("MPI_Abort with code 1: it is all over now it is",)),
 ))
 def test_pmi_that_goes_wrong_ends_the_step(cluster, task, texts):
