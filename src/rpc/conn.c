@@ -451,6 +451,8 @@ static void keep_rest(struct rpc_conn *c, const uint8_t *data, size_t taken, siz
         struct err err;
         err_set(&err, -ERR_BUSY, "too many bytes of incomplete messages; try again later");
         refuse(c, NULL, &err);
+        if (!c->dead && c->finishing)
+            str_done(&c->in); /* it lingers a while, and what it was refused for goes now */
     }
 }
 
