@@ -34,20 +34,46 @@ void arena_init(struct arena *a, size_t budget)
     };
 }
 
+static void free_all(struct arena_chunk **list)
+{
+    while (*list) {
+        struct arena_chunk *chunk = *list;
+        *list = chunk->next;
+        free(chunk);
+    }
+}
+
 void arena_done(struct arena *a)
+{
+    free_all(&a->chunks);
+    free_all(&a->spare);
+    a->used = 0;
+}
+
+void arena_reset(struct arena *a, size_t budget)
 {
     while (a->chunks) {
         struct arena_chunk *chunk = a->chunks;
         a->chunks = chunk->next;
-        free(chunk);
+        memset(chunk->data, 0, chunk->used);
+        chunk->used = 0;
+        chunk->next = a->spare;
+        a->spare = chunk;
     }
     a->used = 0;
+    a->budget = budget;
 }
 
 /* A chunk with room for size bytes becomes the first one. Each is twice as large as the one before,
  * so that a small message costs a page and a large one few allocations. */
 static struct arena_chunk *chunk_add(struct arena *a, size_t size)
 {
+    struct arena_chunk *kept = a->spare;
+    if (kept && kept->size >= size) {
+        a->spare = kept->next;
+        kept->next = a->chunks;
+        return a->chunks = kept;
+    }
     size_t want = a->chunks ? a->chunks->size * 2 : CHUNK_FIRST;
     if (want > CHUNK_LAST)
         want = CHUNK_LAST;

@@ -14,7 +14,7 @@
 #include "base/str.h"
 
 struct arena {
-    struct arena_chunk *chunks;
+    struct arena_chunk *chunks, *spare;
     size_t used;                  /* bytes handed out */
     size_t budget;                /* 0: none */
     ProtobufCAllocator allocator; /* for protobuf-c: allocates here, frees nothing */
@@ -22,6 +22,8 @@ struct arena {
 
 void arena_init(struct arena *a, size_t budget);
 void arena_done(struct arena *a); /* everything from it is gone; init again before use */
+/* Everything from it is gone, but its memory is kept for what comes next. */
+void arena_reset(struct arena *a, size_t budget);
 #define _cleanup_arena_ __attribute__((cleanup(arena_done)))
 
 void *arena_alloc(struct arena *a,

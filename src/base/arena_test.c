@@ -159,12 +159,35 @@ static void fields_are_concatenated(void **state)
     assert_string_equal(m->text, "hello");
 }
 
+/* As a first use would, but out of the memory it has: what was there does not show. */
+static void a_reset_keeps_memory(void **state)
+{
+    _cleanup_arena_ struct arena a;
+    arena_init(&a, 0);
+    for (unsigned round = 0; round < 3; round++) {
+        for (size_t size = 1; size < 200000; size = size * 3 + 1) {
+            char *p = arena_alloc(&a, size);
+            for (size_t i = 0; i < size; i++)
+                assert_int_equal(p[i], 0);
+            memset(p, 'x', size);
+        }
+        arena_reset(&a, 100000);
+        assert_int_equal(a.used, 0);
+        assert_null(arena_alloc(&a, 100001));
+        a.budget = 0;
+    }
+    char *first = arena_alloc(&a, 16);
+    arena_reset(&a, 0);
+    assert_ptr_equal(arena_alloc(&a, 16), first);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(budget_is_kept),
         cmocka_unit_test(memory_is_zeroed_aligned_and_apart),
         cmocka_unit_test(texts),
+        cmocka_unit_test(a_reset_keeps_memory),
         cmocka_unit_test(unpack_takes_all_or_nothing),
         cmocka_unit_test(unpack_respects_the_budget),
         cmocka_unit_test(pack_respects_the_cap),

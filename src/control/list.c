@@ -38,34 +38,36 @@ static size_t first_job(const struct cluster *c, uint64_t cursor)
     return low;
 }
 
-#define BIT(field) (UINT64_C(1) << (field))
-/* Of JobSpec: name, partition, nodes, tasks and CPUs, batch, whose. Of JobLive: all but where. */
-#define BRIEF_SPEC                                                                                 \
-    (BIT(1) | BIT(2) | BIT(11) | BIT(12) | BIT(13) | BIT(14) | BIT(16) | BIT(35) | BIT(52) |       \
-     BIT(53) | BIT(54))
-#define BRIEF_LIVE (~BIT(21))
+#define LIVE_REQUIRED (UINT64_C(1) << 1 | UINT64_C(1) << 2) /* job_id, state */
 
-static void put_brief(const struct job *j, struct str *out)
+static void put_some(const struct job *j, const Pb__JobFilter *f, struct str *part, struct str *out)
 {
-    struct str part = STR_INIT;
-    pb_pick_fields(j->spec.data, j->spec.len, BRIEF_SPEC, &part);
-    pb_pack_field(1, part.data, part.len, out);
-    str_clear(&part);
-    pb_pick_fields(j->live.data, j->live.len, BRIEF_LIVE, &part);
-    pb_pack_field(2, part.data, part.len, out);
-    str_done(&part);
+    str_clear(part);
+    pb_pick_fields(j->spec.data, j->spec.len, f->has_spec_fields ? f->spec_fields : UINT64_MAX,
+                   part);
+    pb_pack_field(1, part->data, part->len, out);
+    str_clear(part);
+    pb_pick_fields(j->live.data, j->live.len,
+                   f->has_live_fields ? f->live_fields | LIVE_REQUIRED : UINT64_MAX, part);
+    pb_pack_field(2, part->data, part->len, out);
 }
 
-static void add_job(struct control *c, struct job *j, const Pb__JobFilter *f, struct str *record,
+/* What is built of a record before it goes out; kept from one to the next. */
+struct pieces {
+    struct str record, part;
+};
+
+static void add_job(struct control *c, struct job *j, const Pb__JobFilter *f, struct pieces *pieces,
                     struct str *out)
 {
+    struct str *record = &pieces->record;
     if (j->dirty || j->sched_at != j->shown_sched_at)
         job_pack_live(c->cluster, j);
     str_clear(record);
     if (f->has_with_steps && f->with_steps) {
         job_pack_record(j, record);
-    } else if (f->has_brief && f->brief) {
-        put_brief(j, record);
+    } else if (f->has_spec_fields || f->has_live_fields) {
+        put_some(j, f, &pieces->part, record);
     } else {
         pb_pack_field(1, j->spec.data, j->spec.len, record);
         pb_pack_field(2, j->live.data, j->live.len, record);
@@ -77,16 +79,17 @@ bool control_list_jobs(struct control *c, const struct caller *who, const Pb__Jo
                        uint64_t *cursor, size_t budget, struct str *out)
 {
     struct filter filter;
-    struct str record = STR_INIT;
+    struct pieces pieces = {STR_INIT, STR_INIT};
     filter_init(&filter, c->conf, f);
     size_t start = out->len, i = first_job(c->cluster, *cursor);
     for (; i < c->cluster->jobs.len && out->len - start <= budget; i++) {
         struct job *j = c->cluster->jobs.data[i];
         if (state_matches(j, f) && filter_matches(&filter, j))
-            add_job(c, j, f, &record, out);
+            add_job(c, j, f, &pieces, out);
         *cursor = (uint64_t)j->id + 1;
     }
-    str_done(&record);
+    str_done(&pieces.record);
+    str_done(&pieces.part);
     filter_done(&filter);
     if (i < c->cluster->jobs.len)
         return true;

@@ -356,21 +356,14 @@ int rpc_call(struct rpc_client *c, enum rpc_number number, const ProtobufCMessag
     return rc;
 }
 
-static int give_part(const struct call *q, const uint8_t *body, size_t len, rpc_part_fn *part,
-                     void *ctx, struct err *err)
+static int give_part(const struct call *q, const uint8_t *body, size_t len, struct arena *arena,
+                     rpc_part_fn *part, void *ctx, struct err *err)
 {
-    struct arena arena;
-    ProtobufCMessage *message;
-    int rc;
-
-    arena_init(&arena, len * RPC_REPLY_FACTOR + RPC_ARENA_EXTRA);
-    message = arena_unpack(&arena, q->rpc->reply, body, len);
-    if (message)
-        rc = part(ctx, message, err);
-    else
-        rc = err_set(err, -ERR_PROTOCOL, "malformed answer to %s", q->rpc->name);
-    arena_done(&arena);
-    return rc;
+    arena_reset(arena, len * RPC_REPLY_FACTOR + RPC_REPLY_EXTRA);
+    ProtobufCMessage *message = arena_unpack(arena, q->rpc->reply, body, len);
+    if (!message)
+        return err_set(err, -ERR_PROTOCOL, "malformed answer to %s", q->rpc->name);
+    return part(ctx, message, err);
 }
 
 int rpc_call_stream(struct rpc_client *c, enum rpc_number number, const ProtobufCMessage *request,
@@ -381,13 +374,15 @@ int rpc_call_stream(struct rpc_client *c, enum rpc_number number, const Protobuf
     const uint8_t *body = NULL;
     struct err why = {0};
     bool answered = false;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
     int rc = begin(c, &q, number, request, 0, &why);
 
     if (rc == 0)
         rc = exchange_anywhere(&q, &h, &body, &why);
     while (rc == 0) {
         answered = true;
-        rc = give_part(&q, body, h.body_len, part, ctx, &why);
+        rc = give_part(&q, body, h.body_len, &arena, part, ctx, &why);
         if (rc != 0 || !(h.flags & RPC_FLAG_MORE))
             break;
         q.deadline_ms = rpc_wire_now_ms() + patience_of(c->conf);

@@ -21,7 +21,7 @@
 #include "store/store.h"
 
 #define CTLD_PAYLOAD_CACHE (2u << 20)
-#define CTLD_SLICE (256u << 10)        /* of a listing */
+#define CTLD_SLICE (16u << 10)         /* of a listing: the next is made while one travels */
 #define CTLD_FILTER_ITEMS 4096         /* of one list in a request */
 #define CTLD_FILTER_TEXT (32u << 10)   /* bytes of one text in it */
 #define CTLD_REQUEST_MAX (128u << 10)  /* of all but a payload */

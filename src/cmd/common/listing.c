@@ -14,12 +14,12 @@
 void listing_init(struct listing *l, const struct listing_table *table)
 {
     *l = (struct listing){.table = table};
+    arena_init(&l->memory, 0);
 }
 
 static void drop_rows(struct listing *l)
 {
-    vec_foreach (&l->rows, row)
-        free(*row);
+    arena_done(&l->memory);
     vec_clear(&l->rows);
 }
 
@@ -190,36 +190,29 @@ static void put_line(struct listing *l, const void *record, struct str *out)
     str_putc(out, '\n');
 }
 
-/* A row is one piece of memory: its sort keys, its line, and the texts of the keys. */
+/* The row's line, and behind it the texts of its keys. */
 void listing_add(struct listing *l, const void *record)
 {
     struct str *line = &l->line;
-    size_t head = sizeof(struct listing_row) + l->keys.len * sizeof(struct listing_sort_value);
+    struct listing_row *row =
+        arena_alloc(&l->memory, sizeof(*row) + l->keys.len * sizeof(struct listing_sort_value));
     str_clear(line);
     put_line(l, record, line);
-    size_t line_len = line->len;
-    struct listing_sort_value *keys = mem_new_array(struct listing_sort_value, l->keys.len + 1);
+    row->len = line->len;
     for (size_t i = 0; i < l->keys.len; i++) {
+        struct listing_sort_value *key = &row->key[i];
         str_clear(&l->scratch);
         struct listing_value v = l->keys.data[i].field->get(record, &l->scratch);
-        keys[i] = (struct listing_sort_value){.number = v.number, .last = v.last, .natural = v.key};
+        *key = (struct listing_sort_value){.number = v.number, .last = v.last, .natural = v.key};
         if (v.key || v.kind == LISTING_TEXT || v.kind == LISTING_BLANK) {
             const char *text = v.key ? v.key : v.text ? v.text : "";
-            /* An offset for now: it has no place yet. */
-            keys[i].text = (const char *)(uintptr_t)(line->len + 1);
+            key->is_text = true;
+            key->text_at = line->len;
             str_append(line, text, strlen(text) + 1);
         }
     }
-    struct listing_row *row = mem_alloc(head + line->len + 1);
-    row->len = line_len;
-    row->text = (char *)row + head;
-    memcpy(row->text, str_cstr(line), line->len + 1);
-    for (size_t i = 0; i < l->keys.len; i++) {
-        row->key[i] = keys[i];
-        if (keys[i].text)
-            row->key[i].text = row->text + (uintptr_t)keys[i].text - 1;
-    }
-    free(keys);
+    row->text = arena_alloc(&l->memory, line->len);
+    memcpy(row->text, str_cstr(line), line->len);
     vec_push(&l->rows, row);
 }
 
@@ -246,8 +239,8 @@ static int compare(const struct listing *l, const struct listing_row *a,
         int order;
         if (x->last != y->last)
             return x->last - y->last;
-        if (x->text && y->text)
-            order = x->natural ? strverscmp(x->text, y->text) : strcmp(x->text, y->text);
+        if (x->is_text && y->is_text)
+            order = (x->natural ? strverscmp : strcmp)(a->text + x->text_at, b->text + y->text_at);
         else
             order = (x->number > y->number) - (x->number < y->number);
         if (order)
@@ -256,7 +249,8 @@ static int compare(const struct listing *l, const struct listing_row *a,
     return 0;
 }
 
-/* Merge sort: stable, so that rows that are equal keep the controller's order. */
+/* Merge sort: stable, so that rows that are equal keep the controller's order; what comes in order,
+ * as most does, is only looked at once. */
 static void sort(const struct listing *l, struct listing_row **rows, struct listing_row **spare,
                  size_t count)
 {
@@ -265,6 +259,8 @@ static void sort(const struct listing *l, struct listing_row **rows, struct list
     size_t half = count / 2, i = 0, k = half, n = 0;
     sort(l, rows, spare, half);
     sort(l, rows + half, spare, count - half);
+    if (compare(l, rows[half - 1], rows[half]) <= 0)
+        return;
     memcpy(spare, rows, half * sizeof(*rows));
     while (i < half && k < count)
         rows[n++] = compare(l, rows[k], spare[i]) < 0 ? rows[k++] : spare[i++];
@@ -279,6 +275,10 @@ void listing_print_rows(struct listing *l, struct str *out)
         sort(l, l->rows.data, spare, l->rows.len);
         free(spare);
     }
+    size_t total = 0;
+    vec_foreach (&l->rows, row)
+        total += (*row)->len;
+    str_reserve(out, total);
     vec_foreach (&l->rows, row)
         str_append(out, (*row)->text, (*row)->len);
     drop_rows(l);

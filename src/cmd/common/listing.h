@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/str.h"
 #include "base/vec.h"
 
@@ -72,6 +73,7 @@ struct listing {
     VEC(struct listing_column) columns;
     VEC(struct listing_key) keys;
     VEC(struct listing_row *) rows;
+    struct arena memory;            /* of the rows */
     struct str scratch, cell, line; /* buffers of the row being made */
 };
 

@@ -5,12 +5,12 @@
 #include "cmd/common/listing.h"
 
 struct listing_row {
-    char *text; /* with its newline; after the keys' texts in memory of the row */
+    char *text; /* with its newline; the keys' texts follow it */
     size_t len;
     struct listing_sort_value {
         int64_t number;
-        const char *text; /* NULL: by number */
-        bool natural, last;
+        size_t text_at; /* offset in the row's text */
+        bool is_text, natural, last;
     } key[];
 };
 

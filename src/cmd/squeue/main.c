@@ -12,6 +12,7 @@
 #include "cmd/common/json_out.h"
 #include "cmd/common/records.h"
 #include "cmd/squeue/fields.h"
+#include "cmd/squeue/needs.h"
 #include "cmd/squeue/options.h"
 
 #define FORMAT_JOBS "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
@@ -97,11 +98,15 @@ static void put_states(const struct options *o, Pb__JobFilter *filter, Pb__JobSt
         filter->has_completing = filter->completing = 1;
 }
 
-/* The tables that squeue prints of itself need little of a job; other formats may need all. */
-static bool is_brief(const struct options *o)
+/* A table needs little of each job. */
+static void put_needs(const struct list *l, Pb__JobFilter *filter)
 {
-    return !o->format && !o->format_long && !o->sort && !o->json && !o->yaml && !o->accounts &&
-           !o->qos && !o->licenses && !o->reservation;
+    struct needs n;
+    if (l->json || !needs_of(&l->listing, &n))
+        return;
+    filter->has_spec_fields = filter->has_live_fields = 1;
+    filter->spec_fields = n.spec;
+    filter->live_fields = n.live;
 }
 
 static int list_jobs(struct list *l, struct err *err)
@@ -121,7 +126,7 @@ static int list_jobs(struct list *l, struct err *err)
     filter.name = o->names.data;
     filter.n_name = o->names.len;
     filter.nodes = (char *)o->nodes;
-    filter.has_brief = filter.brief = is_brief(o);
+    put_needs(l, &filter);
     put_states(o, &filter, states);
     int r = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_jobs, l, err);
     if (r == 0 && o->ids.len == 1 && l->seen == 0 && !o->states.all) {

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which fields of a job's record the columns of squeue are made of. */
+#include "cmd/squeue/needs.h"
+
+#include <string.h>
+
+#include "base/pb.h"
+
+#define STATE "state completing "
+#define USED STATE "start_at end_at suspended_sec "
+#define LIMIT "time_limit_sec "
+#define START STATE "start_at priority submit_at "
+
+/* A letter that is not here may need anything. */
+static const struct {
+    char letter;
+    const char *spec, *live; /* names of fields, each followed by a blank but the last */
+} needs[] = {
+    {'a', "account", ""},
+    {'A', "", "job_id"},
+    {'B', "batch alloc_host", "start_at batch_host"},
+    {'C', "", "num_cpus"},
+    {'D', "", "num_nodes"},
+    {'e', "begin_at_sec", START LIMIT "end_at suspended_sec"},
+    {'F', "", "job_id"},
+    {'g', "group_name gid", ""},
+    {'G', "gid", ""},
+    {'i', "", "job_id"},
+    {'j', "name", ""},
+    {'k', "comment", ""},
+    {'l', "", LIMIT},
+    {'L', "", LIMIT USED},
+    {'M', "", USED},
+    {'N', "", "nodes"},
+    {'o', "command", ""},
+    {'p', "", "priority"},
+    {'P', "partition", "partition"},
+    {'q', "qos", ""},
+    {'Q', "", "priority"},
+    {'r', "", "reason"},
+    {'R', "", STATE "nodes reason reason_detail"},
+    {'S', "begin_at_sec", START},
+    {'t', "", STATE},
+    {'T', "", STATE},
+    {'u', "user_name uid", ""},
+    {'U', "uid", ""},
+    {'V', "", "submit_at"},
+    {'Y', "", "sched_nodes"},
+    {'Z', "work_dir", ""},
+};
+
+static uint64_t bits(const ProtobufCMessageDescriptor *type, const char *names)
+{
+    uint64_t set = 0;
+    while (*names) {
+        char name[32];
+        size_t len = strcspn(names, " ");
+        memcpy(name, names, len);
+        name[len] = '\0';
+        set |= UINT64_C(1) << pb_find_field(type, name)->id;
+        names += len + (names[len] == ' ');
+    }
+    return set;
+}
+
+static bool add(struct needs *n, const struct listing_field *field)
+{
+    for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
+        if (needs[i].letter != field->letter)
+            continue;
+        n->spec |= bits(&pb__job_spec__descriptor, needs[i].spec);
+        n->live |= bits(&pb__job_live__descriptor, needs[i].live);
+        return true;
+    }
+    return false;
+}
+
+bool needs_of(const struct listing *l, struct needs *out)
+{
+    /* By these squeue chooses what it lists, whatever it shows. */
+    out->spec = bits(&pb__job_spec__descriptor, "uid account qos licenses reservation");
+    out->live = bits(&pb__job_live__descriptor, STATE);
+    vec_foreach (&l->columns, c)
+        if (c->field && !add(out, c->field))
+            return false;
+    vec_foreach (&l->keys, key)
+        if (!add(out, key->field))
+            return false;
+    return true;
+}

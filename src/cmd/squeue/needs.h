@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What of a job's record a listing needs, so that the controller sends no more than that. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cmd/common/listing.h"
+#include "proto/job.pb-c.h"
+
+struct needs {
+    uint64_t spec, live; /* bit N: field N of JobSpec, of JobLive */
+};
+
+/* Of the columns and sort keys of a listing of jobs; false: some column may need any of them. */
+bool needs_of(const struct listing *l, struct needs *out);
