@@ -221,6 +221,10 @@ class Cluster:
             return len(out) >= self.count and all(s in states for s in out)
         eventually(ready, "all nodes registered\n" + self.tail("slurmctld"))
 
+    def stopped(self, name):
+        """By SIGSTOP."""
+        return pathlib.Path(f"/proc/{self.daemons[name].pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
     def kill(self, name, how=signal.SIGKILL):
         process = self.daemons.pop(name)
         process.send_signal(how)

@@ -93,6 +93,22 @@ def test_step_waits_for_the_controller(make_cluster):
     c.wait(job)
 
 
+def test_nodes_launch_without_asking_the_controller(make_cluster):
+    """CORE-077: the credential is enough. The controller dies between the grant of a step and its launch."""
+    c = make_cluster(nodes=2)
+    pid = c.daemons["slurmctld"].pid
+    stopper = c.work / "stop"
+    stopper.write_text(f"#!/bin/sh\nkill -STOP {pid}\n")
+    stopper.chmod(0o755)
+    p = c.popen(["srun", f"--prolog={stopper}", "-N2", "-n2", "--label", "echo", "launched"])
+    try:
+        assert sorted([p.stdout.readline(), p.stdout.readline()]) == ["0: launched\n", "1: launched\n"]
+        assert c.stopped("slurmctld")
+    finally:
+        c.daemons["slurmctld"].send_signal(signal.SIGCONT)
+    assert p.wait(60) == 0, p.stderr.read()
+
+
 def _processes(c):
     from harness import processes_of
     return processes_of(c.dir).values()
