@@ -214,6 +214,8 @@ void conf_part_init(struct conf_part *p, const char *name);
 
 /* NULL, or what is wrong with it: "holds no blanks...". */
 const char *conf_part_name_fault(const char *name);
+/* OverSubscribe= as it is written; NULL or "" changes nothing. */
+int conf_part_set_share(struct conf_part *p, const char *text, struct err *err);
 
 long conf_find_part(const struct conf *c, const char *name);
 
