@@ -6,9 +6,7 @@
 #include "base/path.h"
 #include "conf/conf_internal.h"
 
-#define CACHED "/run/slurm/conf/slurm.conf" /* of a node daemon with --conf-server */
-
-static char *installed_path(void)
+char *conf_path(void)
 {
     const char *env = getenv("SLURM_CONF");
 
@@ -22,17 +20,6 @@ static char *installed_path(void)
     }
     bool old = access("/etc/slurm/slurm.conf", F_OK) != 0 && access("/etc/slurm.conf", F_OK) == 0;
     return mem_strdup(old ? "/etc/slurm.conf" : "/etc/slurm/slurm.conf");
-}
-
-char *conf_path(void)
-{
-    char *path = installed_path();
-    const char *env = getenv("SLURM_CONF");
-
-    if ((env && *env) || access(path, F_OK) == 0 || access(CACHED, F_OK) != 0)
-        return path;
-    free(path);
-    return mem_strdup(CACHED);
 }
 
 /* A command run by somebody who has not said which cluster is meant. */
@@ -61,7 +48,7 @@ int conf_load_own(struct conf **out, struct err *err)
 
 char *conf_path_daemon(const char *daemon)
 {
-    char *path = installed_path();
+    char *path = conf_path();
     _cleanup_free_ char *own = mem_printf("/etc/%s.conf", daemon);
     if (access(path, F_OK) == 0 || access(own, F_OK) != 0)
         return path;

@@ -19,6 +19,8 @@ import time
 PREFIX = pathlib.Path(os.environ.get("SLUICE_PREFIX", pathlib.Path(__file__).parents[2] / "build/prefix")).resolve()
 DEADLINE = 60.0  # seconds until something that must happen counts as not happening
 ROOT = os.geteuid() == 0
+SOAK = os.environ.get("SLUICE_SOAK") == "1"  # the amounts of a release instead of a sample
+SEED = int(os.environ.get("SLUICE_SEED", "7"))
 
 
 def free_ports(count):
@@ -206,8 +208,8 @@ class Cluster:
         if wait:
             eventually(lambda: self.running("slurmctld") and self.run("scontrol ping").returncode == 0, "scontrol ping")
 
-    def start_node(self, node):
-        self.spawn(node, [PREFIX / "sbin/slurmd", "-D", "-N", node])
+    def start_node(self, node, *options):
+        self.spawn(node, [PREFIX / "sbin/slurmd", "-D", "-N", node, *options])
 
     def running(self, name):
         assert self.daemons[name].poll() is None, f"{name} has ended:\n{self.tail(name)}"

@@ -29,10 +29,11 @@ static void send_cancel(struct alloc *a);
 
 bool alloc_is_transient(int code)
 {
+    /* Our tokens are fresh: one that is refused as seen before was repeated on its way. */
     return code == -ERR_CONNECT || code == -ERR_CLOSED || code == -ERR_TIMEOUT ||
-           code == -ERR_STANDBY || code == -ERR_SHUTDOWN || code == -ERR_BUSY ||
-           code == -ECONNREFUSED || code == -ECONNRESET || code == -EPIPE || code == -ETIMEDOUT ||
-           code == -EHOSTUNREACH || code == -ENETUNREACH;
+           code == -ERR_REPLAY || code == -ERR_STANDBY || code == -ERR_SHUTDOWN ||
+           code == -ERR_BUSY || code == -ECONNREFUSED || code == -ECONNRESET || code == -EPIPE ||
+           code == -ETIMEDOUT || code == -EHOSTUNREACH || code == -ENETUNREACH;
 }
 
 static void fail(struct alloc *a, const struct err *why)
@@ -100,7 +101,8 @@ static void on_reply(void *ctx, int code, const ProtobufCMessage *message, const
 
     a->call = NULL;
     if (code < 0) {
-        a->may_exist |= a->job_id != 0 || code == -ERR_CLOSED || code == -ERR_TIMEOUT;
+        a->may_exist |=
+            a->job_id != 0 || code == -ERR_CLOSED || code == -ERR_TIMEOUT || code == -ERR_REPLAY;
         if (alloc_is_transient(code) && a->may_exist)
             pause_and_retry(a, err);
         else if (a->giving_up)

@@ -9,10 +9,11 @@
 
 #define REPEATS_MAX 15
 
-/* The controller was there, and whether it has acted is not known. */
+/* The controller was there, and whether it has acted is not known: it may also have seen our
+ * request twice, when it was repeated on its way, and refused the second. */
 static bool lost(int code)
 {
-    return code == -ERR_CLOSED || code == -ERR_TIMEOUT;
+    return code == -ERR_CLOSED || code == -ERR_TIMEOUT || code == -ERR_REPLAY;
 }
 
 int submit_job(const Pb__SubmitRequest *request, Pb__SubmitReply **reply, struct err *err)

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A bad network: a proxy for TCP that knows frames, and drops, delays, reorders, repeats and cuts them as it is told."""
+import select
+import socket
+import struct
+import threading
+import time
+
+HEADER = 24
+MAGIC = b"SLUI"
+UP, DOWN = "up", "down"  # to the daemon behind the proxy; from it
+
+
+class Frame:
+    """One whole frame: rpc is its number, index its place among those of its kind and direction on this connection."""
+    __slots__ = ("data", "direction", "rpc", "flags", "index", "connection", "kind")
+
+    def __init__(self, data, direction, connection, seen):
+        self.data, self.direction, self.connection = data, direction, connection
+        self.rpc, self.flags = struct.unpack("<HH", data[6:10])
+        self.kind = (direction, self.rpc)
+        self.index = seen.get(self.kind, 0)
+        seen[self.kind] = self.index + 1
+
+
+class Cut:
+    """Forward so many bytes of the frame, then break the connection: with resets, or as one that has ended."""
+
+    def __init__(self, at, reset=True):
+        self.at, self.reset = at, reset
+
+
+class Later:
+    """Forward the frame so much later, and everything behind it in its direction."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+
+class Lose:
+    """The frame is lost, and all that follows both ways, as TCP has it; so much later the connection breaks."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+
+REPEAT, SWAP = "repeat", "swap"  # SWAP: the next frame of this direction overtakes it, if one comes soon
+SWAP_PATIENCE = 0.2
+
+
+def frame_length(data):
+    if len(data) < HEADER:
+        return None
+    token, body = struct.unpack("<HI", data[10:16])
+    return HEADER + token + body
+
+
+class _Way:
+    """One direction of a connection."""
+
+    def __init__(self, source, sink, direction):
+        self.source, self.sink, self.direction = source, sink, direction
+        self.read, self.ready = b"", []  # ready: (when, bytes, whether to cut then)
+        self.held, self.held_until = None, 0.0
+        self.ended, self.told, self.last_due = False, False, 0.0
+
+
+class _Connection(threading.Thread):
+    def __init__(self, proxy, client, number):
+        super().__init__(daemon=True)
+        self.proxy, self.client, self.number = proxy, client, number
+        self.seen, self.broken, self.lost_until = {}, False, None
+
+    def run(self):
+        try:
+            server = socket.create_connection(self.proxy.target, 10,
+                                              source_address=(self.proxy.source, 0) if self.proxy.source else None)
+        except OSError:
+            reset(self.client)
+            return
+        self.server = server
+        for s in (self.client, server):
+            s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        ways = [_Way(self.client, server, UP), _Way(server, self.client, DOWN)]
+        try:
+            while not self.broken and not self.proxy.closed and not all(w.told for w in ways):
+                self.turn(ways)
+        except OSError:
+            self.broken = True
+        if self.broken or self.proxy.closed:
+            reset(self.client)
+            reset(server)
+        self.client.close()
+        server.close()
+
+    def turn(self, ways):
+        now = time.monotonic()
+        if self.lost_until is not None:
+            self.broken = now >= self.lost_until
+            if not self.broken:
+                select.select([], [], [], min(0.2, self.lost_until - now))
+            return
+        for way in ways:
+            self.forward(way, now)
+        if self.broken:
+            return
+        due = [way.ready[0][0] - now for way in ways if way.ready]
+        readable, _, _ = select.select([w.source for w in ways if not w.ended], [], [], max(0, min(due + [0.2])))
+        for way in ways:
+            if way.source in readable:
+                data = way.source.recv(1 << 18)
+                way.ended = not data
+                way.read += data
+                self.take(way)
+
+    def take(self, way):
+        while (length := frame_length(way.read)) is not None and len(way.read) >= length:
+            frame = Frame(way.read[:length], way.direction, self.number, self.seen)
+            way.read = way.read[length:]
+            what = self.proxy.decide(frame)
+            due = max(way.last_due, time.monotonic())
+            if isinstance(what, Cut):
+                self.queue(way, due, (frame.data[:what.at], what))
+                return
+            if isinstance(what, Lose):
+                self.lost_until = time.monotonic() + what.seconds
+                return
+            if isinstance(what, Later):
+                due += what.seconds
+            if what == SWAP and way.held is None:
+                way.held, way.held_until = frame.data, time.monotonic() + SWAP_PATIENCE
+                continue
+            data = frame.data * (2 if what == REPEAT else 1)
+            if way.held is not None:
+                data, way.held = data + way.held, None
+            self.queue(way, due, (data, None))
+
+    @staticmethod
+    def queue(way, due, what):
+        way.last_due = due
+        way.ready.append((due, *what))
+
+    def forward(self, way, now):
+        if way.held is not None and (way.ended or now >= way.held_until):
+            self.queue(way, max(now, way.last_due), (way.held, None))
+            way.held = None
+        while way.ready and way.ready[0][0] <= now:
+            _, data, cut = way.ready.pop(0)
+            way.sink.settimeout(30)
+            way.sink.sendall(data)
+            if cut:
+                self.broken = cut.reset
+                if not cut.reset:
+                    for s in (self.client, self.server):
+                        s.shutdown(socket.SHUT_WR)
+                    for w in (self.client, self.server):
+                        drain(w)
+                    self.broken = True
+                self.proxy.cuts += 1
+                return
+        if way.ended and not way.ready and not way.told:
+            way.told = True
+            way.sink.shutdown(socket.SHUT_WR)
+
+
+def drain(s):
+    """What it still sends, until it has seen the end."""
+    s.settimeout(2)
+    try:
+        while s.recv(65536):
+            pass
+    except OSError:
+        pass
+
+
+def reset(s):
+    """Closes without the courtesy of an end."""
+    try:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    except OSError:
+        pass
+    s.close()
+
+
+class Proxy:
+    """Listens; each connection is carried on to target. fault(frame) says what becomes of a frame: None, or one of the above.
+
+    It is called by one thread at a time. Kinds of frames that were seen are kept in 'kinds' with the largest length of each.
+    """
+
+    def __init__(self, target, fault=None, listener=None, source=None):
+        self.target, self.source, self.fault = target, source, fault
+        self.kinds, self.cuts, self.accepted = {}, 0, 0
+        self.closed = False
+        self.lock = threading.Lock()
+        self.connections = []
+        self.listener = listener or socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.port = self.listener.getsockname()[1]
+        self.thread = threading.Thread(target=self.accept, daemon=True)
+        self.thread.start()
+
+    def accept(self):
+        while not self.closed:
+            readable, _, _ = select.select([self.listener], [], [], 0.2)
+            if not readable:
+                continue
+            client, _ = self.listener.accept()
+            self.accepted += 1
+            self.connections = [c for c in self.connections if c.is_alive()]
+            self.connections.append(_Connection(self, client, self.accepted))
+            self.connections[-1].start()
+
+    def decide(self, frame):
+        with self.lock:
+            self.kinds[frame.kind] = max(self.kinds.get(frame.kind, 0), len(frame.data))
+            return self.fault(frame) if self.fault else None
+
+    def set_fault(self, fault):
+        with self.lock:
+            self.fault = fault
+
+    def break_connections(self):
+        for c in self.connections:
+            c.broken = True
+
+    def close(self):
+        self.closed = True
+        self.thread.join()
+        for c in self.connections:
+            c.join()
+        self.listener.close()
+
+
+class Once:
+    """A fault: the next frame of this kind meets this, and nothing more."""
+
+    def __init__(self, kind, what):
+        self.kind, self.what, self.done = kind, what, False
+
+    def __call__(self, frame):
+        if self.done or frame.kind != self.kind:
+            return None
+        self.done = True
+        return self.what
+
+
+class Mischief:
+    """A fault: each frame meets one of these by chance; the same seed chooses alike."""
+
+    def __init__(self, pick, chance, faults):
+        self.pick, self.chance, self.faults = pick, chance, faults
+
+    def __call__(self, frame):
+        if self.pick.random() >= self.chance:
+            return None
+        fault = self.pick.choice(self.faults)
+        if fault is Cut:
+            return Cut(self.pick.randrange(len(frame.data) + 1), self.pick.random() < 0.7)
+        return fault(self.pick.random() * 0.5) if fault in (Later, Lose) else fault
