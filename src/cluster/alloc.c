@@ -17,13 +17,13 @@ static struct alloc_node *append(struct job *j, struct node *n, struct bitset *u
 static void occupy(struct cluster *c, struct node *n, const struct job *j,
                    const struct alloc_node *a)
 {
-    bitset_or(n->busy, a->busy);
+    share_occupy(n, j, a->busy);
     n->free_units = n->units - (uint32_t)bitset_count(n->busy);
     n->used_mem_mib += a->mem_mib;
     n->jobs++;
     n->completing += j->completing;
     n->completing_units += j->completing ? a->units : 0;
-    n->exclusive = n->exclusive || j->want.exclusive;
+    n->exclusive = n->exclusive || (j->want.exclusive && !j->want.shared);
     if (j->part && j->part->used_cpus)
         j->part->used_cpus[n->index] += a->cpus;
     c->stamp++;
@@ -43,7 +43,8 @@ void alloc_count_part(struct cluster *c, struct part *p)
 
 static bool has_room(const struct node *n, const struct job *j, uint32_t units, uint64_t mem_mib)
 {
-    if (n->exclusive || (j->want.exclusive && n->jobs > 0) || units > n->free_units)
+    bool alone = j->want.exclusive && !j->want.shared;
+    if (n->exclusive || (alone && n->jobs > 0) || units > n->free_units + share_room(n, n->use, j))
         return false;
     return n->used_mem_mib <= n->mem_mib && mem_mib <= n->mem_mib - n->used_mem_mib;
 }
@@ -56,10 +57,12 @@ int alloc_take(struct cluster *c, struct job *j, uint32_t node, uint32_t units, 
         return err_set(err, -ERR_NODES_BUSY, "%s: %s", err_text(ERR_NODES_BUSY), n->name);
     struct bitset *set = bitset_new(n->units);
     long at = -1;
-    for (uint32_t i = 0; i < units; i++) {
+    uint32_t own = units < n->free_units ? units : n->free_units;
+    for (uint32_t i = 0; i < own; i++) {
         at = bitset_next_clear(n->busy, (size_t)(at + 1));
         bitset_set(set, (size_t)at);
     }
+    share_choose(n, j, units - own, set);
     struct alloc_node *a = append(j, n, set, mem_mib);
     a->incarnation = mem_strdup(n->incarnation);
     occupy(c, n, j, a);
@@ -99,7 +102,7 @@ void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a)
         return;
     struct node *n = c->nodes.data[a->node];
     a->released = true;
-    bitset_andnot(n->busy, a->busy);
+    share_release(n, a->busy);
     n->free_units = n->units - (uint32_t)bitset_count(n->busy);
     n->used_mem_mib -= a->mem_mib;
     n->jobs--;
@@ -141,6 +144,7 @@ struct alloc_node *alloc_find(struct job *j, uint32_t node)
 
 struct sum { /* of what the jobs hold of a node */
     struct bitset *busy;
+    uint32_t *uses; /* by unit */
     uint64_t mem_mib;
     uint32_t jobs, completing, completing_units;
 };
@@ -158,9 +162,10 @@ static int check_job(const struct cluster *c, const struct job *j, struct sum *s
                            j->id);
         if (j->state == PB__JOB_STATE__PENDING)
             return err_set(err, -ERR_INTERNAL, "%s is held by pending job %u", n->name, j->id);
-        if (bitset_intersects(sum->busy, a->busy))
-            return err_set(err, -ERR_INTERNAL, "%s: a core is allocated twice, to job %u", n->name,
-                           j->id);
+        bitset_foreach (a->busy, i)
+            if (sum->uses[i]++ && !(n->use && n->use[i].part))
+                return err_set(err, -ERR_INTERNAL, "%s: a core is allocated twice, to job %u",
+                               n->name, j->id);
         bitset_or(sum->busy, a->busy);
         sum->mem_mib += a->mem_mib;
         sum->jobs++;
@@ -170,12 +175,20 @@ static int check_job(const struct cluster *c, const struct job *j, struct sum *s
     return 0;
 }
 
+static bool uses_agree(const struct node *n, const struct sum *sum)
+{
+    for (uint32_t i = 0; n->use && i < n->units; i++)
+        if (n->use[i].jobs != sum->uses[i])
+            return false;
+    return true;
+}
+
 static int check_node(const struct node *n, const struct sum *sum, struct err *err)
 {
     if (!bitset_equal(sum->busy, n->busy) || sum->mem_mib != n->used_mem_mib ||
         sum->jobs != n->jobs || sum->completing != n->completing ||
         sum->completing_units != n->completing_units ||
-        n->free_units != n->units - bitset_count(n->busy))
+        n->free_units != n->units - bitset_count(n->busy) || !uses_agree(n, sum))
         return err_set(err, -ERR_INTERNAL, "%s: the ledger and the jobs disagree", n->name);
     if (sum->mem_mib > n->mem_mib)
         return err_set(err, -ERR_INTERNAL, "%s: memory is over-allocated", n->name);
@@ -186,8 +199,10 @@ int alloc_check(const struct cluster *c, struct err *err)
 {
     struct sum *sums = mem_new_array(struct sum, c->nodes.len + 1);
     int rc = 0;
-    vec_foreach (&c->nodes, n)
+    vec_foreach (&c->nodes, n) {
         sums[(*n)->index].busy = bitset_new((*n)->units);
+        sums[(*n)->index].uses = mem_new_array(uint32_t, (*n)->units + 1);
+    }
     vec_foreach (&c->jobs, j)
         if (rc == 0)
             rc = check_job(c, *j, sums, err);
@@ -195,6 +210,7 @@ int alloc_check(const struct cluster *c, struct err *err)
         if (rc == 0)
             rc = check_node(*n, &sums[(*n)->index], err);
         bitset_free(sums[(*n)->index].busy);
+        free(sums[(*n)->index].uses);
     }
     free(sums);
     return rc;

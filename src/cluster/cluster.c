@@ -25,6 +25,7 @@ static struct node *node_new(struct cluster *c, uint32_t index)
 static void node_free(struct node *n)
 {
     bitset_free(n->busy);
+    free(n->use);
     free(n->reason);
     free(n->features);
     free(n->comment);

@@ -26,6 +26,11 @@ struct node_ghost { /* an ended job whose processes a returning node still has *
     uint32_t job_id, restarts;
 };
 
+struct unit_use { /* of a unit of a node where jobs share (OverSubscribe=YES and FORCE) */
+    uint32_t jobs;
+    const struct part *part; /* whose jobs it may be shared by; NULL: its job's alone */
+};
+
 struct node {
     uint32_t index;
     const char *name; /* of the configuration */
@@ -34,7 +39,8 @@ struct node {
 
     uint32_t cpus, units, cpus_per_unit; /* what is handed out: cores, or CPUs with CR_CPU */
     uint64_t mem_mib, tmp_mib;
-    struct bitset *busy; /* units in use */
+    struct bitset *busy;  /* units in use */
+    struct unit_use *use; /* by unit; NULL while no job here shares */
     uint32_t free_units, jobs;
     uint32_t completing, completing_units; /* of the jobs, those that have ended */
     uint64_t used_mem_mib;
@@ -69,7 +75,10 @@ struct request { /* what the planner needs to know of a job */
     uint32_t min_nodes, max_nodes, tasks, cpus_per_task, ntasks_per_node, min_cpus;
     uint64_t mem_node_mib, mem_cpu_mib, tmp_mib;
     uint32_t good_nodes; /* as many as that when they are free now, if not min_nodes */
-    bool exclusive, contiguous, overcommit, tasks_given;
+    bool exclusive;      /* takes whole nodes; alone, unless it shares */
+    bool shared;         /* its units may be those of other jobs of its partition that share */
+    bool ask_exclusive, ask_shared; /* what the two above follow from, and from the partition */
+    bool contiguous, overcommit, tasks_given;
     bool req_gone;            /* a node it requires is not configured any more: it waits */
     struct bitset *req, *exc; /* NULL: none */
     char *features;           /* NULL: none */
@@ -189,6 +198,8 @@ void job_touch(struct cluster *c, struct job *j);
 
 /* Fills in what the planner needs from the spec; -ERR_NO_NODE, -ERR_NODE_COUNT. */
 int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *spec, struct err *err);
+/* By its request and OverSubscribe of its partition (CORE-130 to 132): again when that changes. */
+void job_set_sharing(const struct cluster *c, struct job *j);
 void job_pack_live(const struct cluster *c, struct job *j); /* rebuilds j->live */
 void job_pack_record(const struct job *j, struct str *out); /* JobRecord bytes */
 void job_format_nodes(const struct cluster *c, const struct job *j, struct str *out);
@@ -219,6 +230,15 @@ void alloc_begin_completing(struct cluster *c, struct job *j); /* it ended and h
 void alloc_count_part(struct cluster *c, struct part *p);
 struct alloc_node *alloc_find(struct job *j, uint32_t node);
 int alloc_check(const struct cluster *c, struct err *err); /* nothing over-allocated; sums agree */
+
+/* --- share.c: units that several jobs have ---------------------------------------------------- */
+
+/* Units in use, as 'use' (NULL: nobody shares) tells, that the job may have as well. */
+uint32_t share_room(const struct node *n, const struct unit_use *use, const struct job *j);
+/* Adds 'units' of those to 'set', those that the fewest jobs have first. */
+void share_choose(const struct node *n, const struct job *j, uint32_t units, struct bitset *set);
+void share_occupy(struct node *n, const struct job *j, const struct bitset *units);
+void share_release(struct node *n, const struct bitset *units);
 
 /* --- node.c -------------------------------------------------------------------------------------
  */

@@ -78,12 +78,14 @@ static inline void test_spec_word(Pb__JobSpec *s, const char *key, char *value)
     TEST_NUMBER("requeue", requeue)
     TEST_NUMBER("nice", nice)
     TEST_NUMBER("begin", begin_at_sec)
+    TEST_TEXT("p", partition)
     TEST_TEXT("C", features)
     TEST_TEXT("w", req_nodes)
     TEST_TEXT("x", exc_nodes)
     TEST_TEXT("signal", signal)
     TEST_FLAG("contiguous", contiguous)
     TEST_FLAG("exclusive", exclusive)
+    TEST_FLAG("share", oversubscribe)
     TEST_FLAG("overcommit", overcommit)
     TEST_FLAG("no-kill", no_kill)
     TEST_FLAG("batch", batch)
@@ -108,7 +110,8 @@ static inline Pb__JobSpec test_spec(struct arena *arena, const char *words)
     return s;
 }
 
-/* A pending job of this spec in the first partition, in no queue; NULL: the spec is refused. */
+/* A pending job of this spec in its partition, or the first one, in no queue; NULL: the spec is
+ * refused. */
 static inline struct job *test_try_job(struct cluster *c, uint32_t id, const char *words)
 {
     _cleanup_arena_ struct arena arena;
@@ -116,8 +119,9 @@ static inline struct job *test_try_job(struct cluster *c, uint32_t id, const cha
 
     arena_init(&arena, 0);
     assert_non_null(j);
-    j->part = c->parts.data[0];
     const Pb__JobSpec spec = test_spec(&arena, words);
+    j->part = spec.partition ? cluster_find_part(c, spec.partition) : c->parts.data[0];
+    assert_non_null(j->part);
     if (job_read_spec(c, j, &spec, NULL) == 0)
         return j;
     cluster_remove_job(c, j);

@@ -135,6 +135,15 @@ static void read_warning(struct job *j, const char *text)
         j->warn_sec = (uint32_t)strtoul(text + len + 1, NULL, 10);
 }
 
+void job_set_sharing(const struct cluster *c, struct job *j)
+{
+    enum conf_oversubscribe share = j->part ? j->part->conf.share : CONF_SHARE_NO;
+    struct request *r = &j->want;
+    bool alone = share == CONF_SHARE_EXCLUSIVE || (r->ask_exclusive && share != CONF_SHARE_FORCE);
+    r->exclusive = alone || c->conf->select == CONF_SELECT_LINEAR;
+    r->shared = !alone && (share == CONF_SHARE_FORCE || (share == CONF_SHARE_YES && r->ask_shared));
+}
+
 int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, struct err *err)
 {
     struct request r = {0};
@@ -154,13 +163,12 @@ int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, 
     r.tmp_mib = OR(s, tmp_per_node_mib, 0);
     r.overcommit = OR(s, overcommit, 0);
     r.contiguous = OR(s, contiguous, 0);
-    bool share_no = j->part && j->part->conf.share == CONF_SHARE_EXCLUSIVE;
-    bool forced = j->part && j->part->conf.share == CONF_SHARE_FORCE;
-    r.exclusive =
-        c->conf->select == CONF_SELECT_LINEAR || share_no || (OR(s, exclusive, 0) && !forced);
+    r.ask_exclusive = OR(s, exclusive, 0);
+    r.ask_shared = OR(s, oversubscribe, 0);
     r.features = s->features && *s->features ? mem_strdup(s->features) : NULL;
     request_done(&j->want);
     j->want = r;
+    job_set_sharing(c, j);
     j->no_kill = OR(s, no_kill, 0);
     j->batch = OR(s, batch, 0);
     j->may_requeue = j->batch && OR(s, requeue, (protobuf_c_boolean)(c->conf->job_requeue != 0));

@@ -15,6 +15,7 @@ void node_count_units(const struct cluster *c, struct node *n)
     n->mem_mib = row->real_memory_mib;
     n->tmp_mib = row->tmp_disk_mib;
     bitset_free(n->busy);
+    free(take_ptr(n->use));
     n->busy = bitset_new(n->units);
     n->free_units = n->units;
 }
@@ -48,6 +49,15 @@ void node_set_reason(struct node *n, const char *reason, uint32_t uid, int64_t a
 
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 
+/* What ended jobs still hold is not shown as allocated, though it is not free yet either. */
+static uint32_t running_units(const struct node *n)
+{
+    if (n->jobs == n->completing)
+        return 0;
+    uint32_t idle = n->free_units + n->completing_units; /* shared units may be among both */
+    return n->exclusive ? n->units : n->units - (idle < n->units ? idle : n->units);
+}
+
 static Pb__NodeBase base_state(const struct node *n)
 {
     if (n->future)
@@ -58,8 +68,8 @@ static Pb__NodeBase base_state(const struct node *n)
         return PB__NODE_BASE__NODE_UNKNOWN;
     if (n->jobs == n->completing)
         return PB__NODE_BASE__NODE_IDLE;
-    return n->exclusive || n->free_units + n->completing_units == 0 ? PB__NODE_BASE__NODE_ALLOCATED
-                                                                    : PB__NODE_BASE__NODE_MIXED;
+    return n->exclusive || running_units(n) == n->units ? PB__NODE_BASE__NODE_ALLOCATED
+                                                        : PB__NODE_BASE__NODE_MIXED;
 }
 
 static void pack_admin(const struct node *n, Pb__NodeRecord *m)
@@ -161,14 +171,6 @@ static void pack_config(const struct node *n, Pb__NodeRecord *m)
         m->comment = (char *)n->row->comment;
     if (!m->extra)
         m->extra = (char *)n->row->extra;
-}
-
-/* What ended jobs still hold is not shown as allocated, though it is not free yet either. */
-static uint32_t running_units(const struct node *n)
-{
-    if (n->jobs == n->completing)
-        return 0;
-    return n->exclusive ? n->units : n->units - n->free_units - n->completing_units;
 }
 
 void node_pack(const struct cluster *c, const struct node *n, struct str *out)

@@ -69,21 +69,6 @@ static int read_state(const char *word, enum conf_part_state *state, struct err 
     return word ? err_set(err, -ERR_PARSE, "Invalid partition state specified: %s", word) : 0;
 }
 
-/* Jobs of a shared resource need a planner of time slices: only whole nodes, or none, for now. */
-static int read_share(const char *word, enum conf_oversubscribe *share, struct err *err)
-{
-    if (!word)
-        return 0;
-    if (str_case_eq(word, "NO"))
-        *share = CONF_SHARE_NO;
-    else if (str_case_eq(word, "EXCLUSIVE"))
-        *share = CONF_SHARE_EXCLUSIVE;
-    else
-        return err_set(err, -ERR_PARSE, "OverSubscribe=%s: only NO and EXCLUSIVE can be set live",
-                       word);
-    return 0;
-}
-
 static int read_nodes(const struct cluster *c, const char *expr, struct bitset **out,
                       struct err *err)
 {
@@ -166,7 +151,7 @@ int part_change(struct cluster *c, struct part *p, const Pb__PartRecord *changes
     struct bitset *nodes = NULL;
     int rc = read_state(changes->state, &next.state, err);
     if (rc == 0)
-        rc = read_share(changes->share, &next.share, err);
+        rc = conf_part_set_share(&next, changes->share, err);
     take_numbers(&next, changes);
     if (rc == 0)
         rc = check_numbers(&next, err);
@@ -178,6 +163,9 @@ int part_change(struct cluster *c, struct part *p, const Pb__PartRecord *changes
     bitset_free(p->nodes);
     p->nodes = nodes ? nodes : bitset_dup(p->row->node_set);
     alloc_count_part(c, p);
+    vec_foreach (&c->jobs, j)
+        if ((*j)->part == p && (*j)->state == PB__JOB_STATE__PENDING)
+            job_set_sharing(c, *j);
     c->stamp++;
     return 0;
 }

@@ -127,8 +127,8 @@ static void bad_changes(void **state)
         refused(c, &m, ERR_PARSE, "OPEN");
         m = changes(), m.state = (char *)"";
         refused(c, &m, ERR_PARSE, "partition state");
-        m = changes(), m.share = (char *)"FORCE:2";
-        refused(c, &m, ERR_PARSE, "FORCE:2");
+        m = changes(), m.share = (char *)"FORCE:0";
+        refused(c, &m, ERR_PARSE, "FORCE:0");
         m = changes(), m.nodes = (char *)"n[1-5]";
         refused(c, &m, ERR_NO_NODE, "n5");
         m = changes(), m.nodes = (char *)"n[1-";

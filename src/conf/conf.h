@@ -145,6 +145,7 @@ struct conf {
     uint16_t slurmctld_port_last; /* SlurmctldPort=6817-6818 */
     const char *socket_dir;       /* where the daemons' local sockets lie, see conf_socket_path() */
     bool config_overrides;        /* SlurmdParameters=config_overrides */
+    bool enable_configless;       /* SlurmctldParameters=enable_configless */
     bool prolog_at_alloc;         /* PrologFlags=Alloc, or what implies it */
 
     VEC(struct conf_node_row) node_rows;
@@ -174,15 +175,16 @@ void conf_report_done(struct conf_report *report);
 void conf_report_format(const struct conf_report *report, struct str *out);
 
 /* The file a program started now would use: SLURM_CONF, PREFIX/etc/slurm.conf of the running
- * program, /etc/slurm/slurm.conf or (CORE-059) /etc/slurm.conf. The caller frees. */
+ * program, /etc/slurm/slurm.conf or (CORE-059) /etc/slurm.conf; without any, what a configless node
+ * daemon keeps under /run/slurm/conf. The caller frees. */
 char *conf_path(void);
 
 /* What a command needs of it (CONF_CLIENT). When there is none, err says where it was looked for
  * and what to do. */
 int conf_load_own(struct conf **out, struct err *err);
 
-/* conf_path() for a daemon, which reads /etc/slurmctld.conf or /etc/slurmd.conf when there is no
- * other (CORE-025, CORE-042). The caller frees. */
+/* The same for a daemon, which follows no other daemon's, and reads /etc/slurmctld.conf or
+ * /etc/slurmd.conf when there is no other (CORE-025, CORE-042). The caller frees. */
 char *conf_path_daemon(const char *daemon);
 
 /* Reads and validates. node_name is for CONF_NODE only: a NodeName, or NULL for the row whose
@@ -190,6 +192,14 @@ char *conf_path_daemon(const char *daemon);
  * is returned. */
 int conf_load(const char *path, enum conf_scope scope, const char *node_name, struct conf **out,
               struct conf_report *report, struct err *err);
+/* The same of a text in memory, whose Include lines are refused; 'name' is what messages call it.
+ */
+int conf_load_text(const char *text, size_t len, const char *name, enum conf_scope scope,
+                   const char *node_name, struct conf **out, struct conf_report *report,
+                   struct err *err);
+/* Every line that was read, Include files in their places, comments gone: as a text it means the
+ * same and has the same hash. Kept with CONF_FULL and enable_configless only, else NULL. */
+const char *conf_flat_text(const struct conf *c, size_t *len);
 /* For daemons of root: refuses what others than root, SlurmUser and SlurmdUser can change (see
  * base/trust.h), the files that it was read from, or a program or directory that it names (NULL: no
  * such is set). -ERR_ACCESS; nothing is asked of a daemon of another user. */
@@ -204,6 +214,8 @@ void conf_part_init(struct conf_part *p, const char *name);
 
 /* NULL, or what is wrong with it: "holds no blanks...". */
 const char *conf_part_name_fault(const char *name);
+/* OverSubscribe= as it is written; NULL or "" changes nothing. */
+int conf_part_set_share(struct conf_part *p, const char *text, struct err *err);
 
 long conf_find_part(const struct conf *c, const char *name);
 

@@ -323,6 +323,7 @@ int conf_check(struct conf_loader *l, struct err *err)
             return rc;
     }
     overrides_check(l);
+    l->conf->enable_configless = conf_list_has(l->conf->slurmctld_parameters, "enable_configless");
     prolog_flags_check(l);
     return 0;
 }

@@ -6,7 +6,9 @@
 #include "base/path.h"
 #include "conf/conf_internal.h"
 
-char *conf_path(void)
+#define CACHED "/run/slurm/conf/slurm.conf" /* of a node daemon with --conf-server */
+
+static char *installed_path(void)
 {
     const char *env = getenv("SLURM_CONF");
 
@@ -20,6 +22,17 @@ char *conf_path(void)
     }
     bool old = access("/etc/slurm/slurm.conf", F_OK) != 0 && access("/etc/slurm.conf", F_OK) == 0;
     return mem_strdup(old ? "/etc/slurm.conf" : "/etc/slurm/slurm.conf");
+}
+
+char *conf_path(void)
+{
+    char *path = installed_path();
+    const char *env = getenv("SLURM_CONF");
+
+    if ((env && *env) || access(path, F_OK) == 0 || access(CACHED, F_OK) != 0)
+        return path;
+    free(path);
+    return mem_strdup(CACHED);
 }
 
 /* A command run by somebody who has not said which cluster is meant. */
@@ -48,7 +61,7 @@ int conf_load_own(struct conf **out, struct err *err)
 
 char *conf_path_daemon(const char *daemon)
 {
-    char *path = conf_path();
+    char *path = installed_path();
     _cleanup_free_ char *own = mem_printf("/etc/%s.conf", daemon);
     if (access(path, F_OK) == 0 || access(own, F_OK) != 0)
         return path;

@@ -120,6 +120,7 @@ struct conf_private {
     VEC(const char *) files;              /* their names */
     struct conf_value written[CONF_KEYS]; /* what the file says; text NULL: the default holds */
     struct conf_index node_index, part_index;
+    struct str flat;                                /* see conf_flat_text() */
     const char *slurm_user_name, *slurmd_user_name; /* as the user database has them */
 };
 
@@ -158,6 +159,10 @@ int conf_lines_text(struct conf_loader *l, char *text, size_t len, const char *f
 
 /* One logical line, comments gone, not blank. */
 int conf_load_line(struct conf_loader *l, char *line, struct conf_place at, struct err *err);
+
+/* Keeps the line for conf_flat_text(); at the end, whether it is wanted is known. */
+void conf_flat_line(struct conf_loader *l, const char *line, size_t len);
+void conf_flat_finish(struct conf_loader *l);
 
 /* The next Key=Value of a line, both terminated in place. 1: there is one, 0: end of line. In a row
  * "Key= Next=..." leaves Key empty; elsewhere blanks after '=' are skipped. */
@@ -220,8 +225,3 @@ void conf_index_reserve(struct conf_index *index, size_t count); /* empties it, 
 long conf_index_add(struct conf_index *index, const void *base, size_t size, size_t number);
 long conf_index_find(const struct conf_index *index, const void *base, size_t size,
                      const char *name);
-
-/* conf_load() of a text in memory, Include lines refused; 'file' is what messages call it. */
-int conf_load_text(const char *text, size_t len, const char *file, enum conf_scope scope,
-                   const char *node_name, struct conf **out, struct conf_report *report,
-                   struct err *err);

@@ -151,6 +151,7 @@ static int finish(struct conf_loader *l, const char *node_name, struct err *err)
         rc = conf_node_pick(l, node_name, err);
     if (rc < 0 || l->scope != CONF_FULL)
         return rc;
+    conf_flat_finish(l);
     rc = conf_node_build(l, err);
     if (rc == 0)
         rc = conf_node_downs(l, err);
@@ -210,6 +211,7 @@ void conf_free(struct conf *c)
         free(*buffer);
     vec_done(&c->priv->buffers);
     vec_done(&c->priv->files);
+    str_done(&c->priv->flat);
     conf_index_done(&c->priv->node_index);
     conf_index_done(&c->priv->part_index);
     arena_done(&c->priv->arena);

@@ -40,27 +40,32 @@ static int state_parse(const struct conf_value *v, struct conf_part *p, struct e
     return 0;
 }
 
-/* NO, EXCLUSIVE, YES[:JOBS], FORCE[:JOBS] */
-static int share_parse(const struct conf_value *v, struct conf_part *p, struct err *err)
+int conf_part_set_share(struct conf_part *p, const char *text, struct err *err)
 {
     long long jobs = SHARE_MAX_DEFAULT;
-
-    p->share_max = 1;
-    if (!v->text || !*v->text)
+    if (!text || !*text)
         return 0;
-    size_t len = strcspn(v->text, ":");
-    int i = word_find(v->text, len, share_words, 4);
+    size_t len = strcspn(text, ":");
+    int i = word_find(text, len, share_words, 4);
     bool counts = i == CONF_SHARE_YES || i == CONF_SHARE_FORCE;
-    if (i < 0 || (v->text[len] && !counts))
-        return conf_fail(v->at, err,
-                         "OverSubscribe=%s: expected NO, YES[:JOBS], FORCE[:JOBS] or EXCLUSIVE",
-                         v->text);
-    if (v->text[len] && str_parse_i64(v->text + len + 1, 1, 65533, &jobs) < 0)
-        return conf_fail(v->at, err, "OverSubscribe=%s: the number of jobs is 1 to 65533", v->text);
+    if (i < 0 || (text[len] && !counts))
+        return err_set(err, -ERR_PARSE,
+                       "OverSubscribe=%s: expected NO, YES[:JOBS], FORCE[:JOBS] or EXCLUSIVE",
+                       text);
+    if (text[len] && str_parse_i64(text + len + 1, 1, 65533, &jobs) < 0)
+        return err_set(err, -ERR_PARSE, "OverSubscribe=%s: the number of jobs is 1 to 65533", text);
     p->share = (enum conf_oversubscribe)i;
-    if (counts)
-        p->share_max = (uint32_t)jobs;
+    p->share_max = counts ? (uint32_t)jobs : 1;
     return 0;
+}
+
+static int share_parse(const struct conf_value *v, struct conf_part *p, struct err *err)
+{
+    struct err why = {0};
+    p->share_max = 1;
+    if (conf_part_set_share(p, v->text, &why) == 0)
+        return 0;
+    return conf_fail(v->at, err, "%s", why.text);
 }
 
 /* A NodeSet: a name for nodes, for the use of Nodes= of partitions. */

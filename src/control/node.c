@@ -236,6 +236,9 @@ void control_node_register(struct control *c, const char *name, const Pb__NodeRe
     else if (!low.len)
         into_service(c, n);
     str_done(&low);
+    if (r->conf_refused)
+        control_log(c, LOG_LVL_ERROR, "node %s goes on with its former configuration: %s", n->name,
+                    r->conf_refused);
     control_log(c, LOG_LVL_VERBOSE, "node %s registered, %zu jobs present", n->name, r->n_present);
     c->plan_wanted = true;
 }

@@ -286,7 +286,7 @@ static void part_changes_that_are_refused_change_nothing(void **state)
     assert_int_equal(fixture_update_part(f, &p), ERR_RANGE);
     p = part("a");
     p.state = (char *)"DOWN";
-    p.share = (char *)"YES:4";
+    p.share = (char *)"YES:0";
     assert_int_equal(fixture_update_part(f, &p), ERR_PARSE);
     p = part("a");
     p.state = (char *)"DOWN";

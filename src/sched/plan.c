@@ -57,7 +57,7 @@ static bool same_shape(const struct job *a, const struct job *b)
            x->tasks == y->tasks && x->cpus_per_task == y->cpus_per_task &&
            x->ntasks_per_node == y->ntasks_per_node && x->min_cpus == y->min_cpus &&
            x->mem_node_mib == y->mem_node_mib && x->mem_cpu_mib == y->mem_cpu_mib &&
-           x->tmp_mib == y->tmp_mib && x->exclusive == y->exclusive &&
+           x->tmp_mib == y->tmp_mib && x->exclusive == y->exclusive && x->shared == y->shared &&
            x->tasks_given == y->tasks_given && x->contiguous == y->contiguous &&
            x->overcommit == y->overcommit && a->limit_sec >= b->limit_sec &&
            str_eq(x->features, y->features) && same_set(x->req, y->req) && same_set(x->exc, y->exc);

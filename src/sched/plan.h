@@ -67,6 +67,7 @@ struct free_view { /* another state of the cluster than the present one; arrays 
     uint32_t *units;
     int64_t *mem_mib; /* below 0: what runs has more than the node is configured to have now */
     bool *whole;      /* nothing runs there */
+    const struct unit_use **use; /* of nodes where jobs share; NULL: nobody does anywhere */
 };
 
 /* Chooses from 'allowed' nodes (view NULL: as free as they are now). 0, or -ERR_NODES_BUSY. */

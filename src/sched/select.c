@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sched/choose.h"
+#include "sched/constraint.h"
 #include "sched/plan.h"
 
 void select_done(struct selection *s)
@@ -15,22 +16,6 @@ void select_done(struct selection *s)
 
 /* --- configuration
  * --------------------------------------------------------------------------------- */
-
-/* "a&b|c": the operators from left to right, as Slurm reads them without brackets. */
-static bool features_match(const struct node *n, const char *expr)
-{
-    bool result = false, first = true;
-    char op = '|';
-    for (const char *at = expr; *at;) {
-        size_t len = strcspn(at, "&|,");
-        bool has = node_has_feature(n, at, len);
-        result = first ? has : op == '|' ? result || has : result && has;
-        first = false;
-        op = at[len];
-        at += len + (at[len] != 0);
-    }
-    return result;
-}
 
 static uint64_t node_mem_wanted(const struct request *r, const struct node *n, uint32_t cpus)
 {
@@ -53,7 +38,7 @@ static bool could_run(const struct job *j, const struct node *n)
     uint32_t cpus = least_cpus(r);
     return !n->future && n->cpus >= cpus && j->part->conf.max_cpus_per_node >= cpus &&
            n->tmp_mib >= r->tmp_mib && node_mem_wanted(r, n, cpus) <= n->mem_mib &&
-           (!r->features || features_match(n, r->features));
+           (!r->features || constraint_match_any(n, r->features));
 }
 
 struct bitset *select_candidates(const struct cluster *c, const struct job *j)
@@ -107,15 +92,19 @@ static uint32_t cpus_fit(const struct request *r, const struct node *n, uint32_t
     return units * n->cpus_per_unit;
 }
 
-/* How many tasks fit on the node in this view; 0: none. */
+/* How many tasks fit on the node in this view; 0: none. 'sharing': units that others have, too. */
 static uint32_t tasks_fit(const struct cluster *c, const struct job *j,
-                          const struct free_view *view, uint32_t node)
+                          const struct free_view *view, uint32_t node, bool sharing)
 {
     const struct node *n = c->nodes.data[node];
     const struct request *r = &j->want;
     uint32_t units = view ? view->units[node] : n->exclusive ? 0 : n->free_units;
     int64_t mem = view ? view->mem_mib[node] : (int64_t)(n->mem_mib - n->used_mem_mib);
     bool whole = view ? view->whole[node] : n->jobs == 0;
+    if (sharing)
+        units += share_room(n, !view ? n->use : view->use ? view->use[node] : NULL, j);
+    if (r->exclusive && r->shared)
+        whole = units == n->units;
     if (units == 0 || mem < 0 || (r->exclusive && !whole))
         return 0;
     if (r->mem_node_mib && node_mem_wanted(r, n, 0) > (uint64_t)mem)
@@ -187,8 +176,8 @@ static void set_bounds(struct chooser *ch, const struct request *r, const struct
     ch->good = ch->good > ch->min ? ch->good : ch->min;
 }
 
-int select_nodes(const struct cluster *c, const struct job *j, const struct bitset *allowed,
-                 const struct free_view *view, struct selection *out)
+static int select_from(const struct cluster *c, const struct job *j, const struct bitset *allowed,
+                       const struct free_view *view, bool sharing, struct selection *out)
 {
     struct chooser ch = {.required = j->want.req,
                          .contiguous = j->want.contiguous,
@@ -198,7 +187,7 @@ int select_nodes(const struct cluster *c, const struct job *j, const struct bits
                          .weight = mem_new_array(uint32_t, c->nodes.len + 1)};
     set_bounds(&ch, &j->want, &j->part->conf);
     bitset_foreach (allowed, i) {
-        ch.tasks[i] = tasks_fit(c, j, view, (uint32_t)i);
+        ch.tasks[i] = tasks_fit(c, j, view, (uint32_t)i, sharing);
         ch.weight[i] = c->nodes.data[i]->weight;
         if (ch.tasks[i])
             bitset_set(ch.fits, (size_t)i);
@@ -210,5 +199,30 @@ int select_nodes(const struct cluster *c, const struct job *j, const struct bits
     bitset_free(ch.chosen);
     free(ch.tasks);
     free(ch.weight);
+    return rc;
+}
+
+/* What is free first; units that others have already only when that does not do. */
+static int select_shared(const struct cluster *c, const struct job *j, const struct bitset *allowed,
+                         const struct free_view *view, struct selection *out)
+{
+    int rc = select_from(c, j, allowed, view, false, out);
+    return rc != 0 && j->want.shared ? select_from(c, j, allowed, view, true, out) : rc;
+}
+
+int select_nodes(const struct cluster *c, const struct job *j, const struct bitset *allowed,
+                 const struct free_view *view, struct selection *out)
+{
+    uint32_t alternatives = constraint_alternatives(j->want.features);
+    int rc = -ERR_NODES_BUSY;
+    if (alternatives == 1)
+        return select_shared(c, j, allowed, view, out);
+    for (uint32_t which = 0; which < alternatives && rc != 0; which++) {
+        _cleanup_bitset_ struct bitset *same = bitset_dup(allowed);
+        bitset_foreach (allowed, i)
+            if (!constraint_match(c->nodes.data[i], j->want.features, which))
+                bitset_unset(same, (size_t)i);
+        rc = select_shared(c, j, same, view, out);
+    }
     return rc;
 }

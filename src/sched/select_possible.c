@@ -2,6 +2,7 @@
 /* What could never run is refused at once, and told why (CORE-084). */
 #include <string.h>
 
+#include "sched/constraint.h"
 #include "sched/plan.h"
 
 struct most { /* of what nodes of a partition have */
@@ -20,20 +21,6 @@ static struct most most_of(const struct cluster *c, const struct part *p)
         m.tmp_mib = n->tmp_mib > m.tmp_mib ? n->tmp_mib : m.tmp_mib;
     }
     return m;
-}
-
-static int check_features(const struct cluster *c, const struct request *r, struct err *err)
-{
-    for (const char *at = r->features; at && *at;) {
-        size_t len = strcspn(at, "&|,");
-        bool known = false;
-        vec_foreach (&c->nodes, n)
-            known = known || node_has_feature(*n, at, len);
-        if (!known)
-            return err_set(err, -ERR_FEATURE, "%s: %.*s", err_text(ERR_FEATURE), (int)len, at);
-        at += len + (at[len] != 0);
-    }
-    return 0;
 }
 
 static int no_node(struct err *err, const char *what, uint64_t asked, const char *unit,
@@ -73,7 +60,7 @@ int select_nodes_idle(const struct cluster *c, const struct job *j, const struct
 {
     struct free_view view = {mem_new_array(uint32_t, c->nodes.len + 1),
                              mem_new_array(int64_t, c->nodes.len + 1),
-                             mem_new_array(bool, c->nodes.len + 1)};
+                             mem_new_array(bool, c->nodes.len + 1), NULL};
     bitset_foreach (allowed, i) {
         const struct node *n = c->nodes.data[i];
         view.units[i] = n->units;
@@ -103,7 +90,7 @@ int select_possible(const struct cluster *c, const struct job *j, struct err *er
     const struct request *r = &j->want;
     const struct part *p = j->part;
     size_t nodes = bitset_count(p->nodes);
-    int rc = check_features(c, r, err);
+    int rc = r->features ? constraint_check(c, r->features, err) : 0;
     if (rc != 0)
         return rc;
     if (r->min_nodes > nodes)

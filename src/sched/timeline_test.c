@@ -259,13 +259,42 @@ static void comes_true(void **state)
         one_future(seed);
 }
 
+/* A unit that several have is free when the last of them ends; it may be shared before. */
+static void shared(void **state)
+{
+    struct cluster *c = test_cluster(CONS "NodeName=n[1-2] CPUs=4 RealMemory=1000\n"
+                                          "PartitionName=f Nodes=ALL OverSubscribe=FORCE:2\n"
+                                          "PartitionName=p Nodes=ALL\n");
+    test_up(c);
+    struct job *a = test_job(c, 1, ""), *b = test_job(c, 2, "");
+    test_run_job(c, a, "n1:4", NOW + 50);
+    test_run_job(c, b, "n1:3", NOW + 80);
+    struct job *j = test_job(c, 3, "n=2");
+    expect(c, j, NOW, "n2:2/0");      /* what is free comes first */
+    test_run(c, 4, "n2:4", NOW + 60); /* shares, for it is in the first partition */
+    expect(c, j, NOW, "n1:1/0 n2:1/0");
+    j = test_job(c, 5, "p=p w=n1 n=1");
+    expect(c, j, NOW + 50, "n1:1/0");
+    j = test_job(c, 6, "p=p w=n1 N=1 n=2");
+    expect(c, j, NOW + 80, "n1:2/0");
+    j = test_job(c, 7, "w=n1 N=1 n=2");
+    expect(c, j, NOW + 50, "n1:2/0");
+    test_sound(c);
+    test_cluster_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(never),          cmocka_unit_test(empty),
-        cmocka_unit_test(releases),       cmocka_unit_test(at_the_same_time),
-        cmocka_unit_test(infinite),       cmocka_unit_test(exclusive),
-        cmocka_unit_test(parts_released), cmocka_unit_test(memory),
+        cmocka_unit_test(shared),
+        cmocka_unit_test(never),
+        cmocka_unit_test(empty),
+        cmocka_unit_test(releases),
+        cmocka_unit_test(at_the_same_time),
+        cmocka_unit_test(infinite),
+        cmocka_unit_test(exclusive),
+        cmocka_unit_test(parts_released),
+        cmocka_unit_test(memory),
         cmocka_unit_test(comes_true),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,6 +53,8 @@ struct ctld {
     struct names *names;
     struct node_session *sessions_by_name, *sessions_by_id;
     uint64_t last_session;
+    int64_t conf_sent_at; /* a moment, and how much configless nodes were sent in its second */
+    size_t conf_sent;
     struct listing *listings;
     const struct rpc_request *serving; /* the request being handled; NULL between */
     struct loop_timer *wake, *stop_timer;
@@ -104,6 +106,10 @@ struct rpc_session *nodes_find(struct ctld *c, uint64_t session);  /* NULL: it h
 void nodes_close_unknown(struct ctld *c, const struct conf *conf); /* not in it any more */
 void nodes_finish(struct ctld *c);                                 /* send what is queued, close */
 void nodes_forget(struct ctld *c);                                 /* the server closes them */
+
+/* configless.c: nodes without a slurm.conf of their own. */
+void configless_answer(struct ctld *c, struct rpc_session *s);
+void configless_accept(struct ctld *c, struct rpc_session *s); /* it will only ask for that */
 
 /* reload.c: call 0: by signal, there is nobody to answer. */
 void reload_start(struct ctld *c, uint64_t call, bool preview);

@@ -43,6 +43,8 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
         control_node_register(c->control, n->name, (const Pb__NodeRegister *)body);
     else if (rpc->number == RPC_NODE_REPORT)
         control_node_report(c->control, n->name, (const Pb__NodeReport *)body);
+    else if (rpc->number == RPC_NODE_CONFIG_ASK)
+        configless_answer(c, s);
     else
         log_error("%s sent %s, which is not for a controller", rpc_session_peer(s), rpc->name);
 }
@@ -65,6 +67,10 @@ void nodes_accept(void *ctx, struct rpc_session *s, const char *name)
 {
     static struct log_limit limit = {.burst = 60};
     struct ctld *c = ctx;
+    if (!c->stopping && name[0] == '@') {
+        configless_accept(c, s);
+        return;
+    }
     if (c->stopping || conf_find_node(control_conf(c->control), name) < 0) {
         if (!c->stopping && log_allow(&limit))
             log_error("refused: %s: no node of this name is in %s", rpc_session_peer(s),

@@ -74,11 +74,15 @@ static void send_orders(struct ctld *c, struct rpc_session *to, const struct out
 
 static void send_welcome(struct ctld *c, struct rpc_session *to, uint64_t epoch)
 {
+    const struct conf *conf = control_conf(c->control);
     Pb__NodeWelcome welcome = PB__NODE_WELCOME__INIT;
     welcome.cred_public_key.data = c->cred_public_key;
     welcome.cred_public_key.len = sizeof(c->cred_public_key);
     welcome.epoch = epoch;
-    welcome.cluster = (char *)control_conf(c->control)->cluster_name;
+    welcome.cluster = (char *)conf->cluster_name;
+    welcome.has_conf_hash = welcome.has_timeout_sec = true;
+    welcome.conf_hash = conf->hash;
+    welcome.timeout_sec = conf->slurmd_timeout_sec;
     rpc_session_send(to, RPC_NODE_WELCOME, &welcome.base);
 }
 

@@ -21,6 +21,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "slurmd/configless.h"
 #include "slurmd/detach.h"
 #include "slurmd/health.h"
 #include "slurmd/job.h"
@@ -39,7 +40,7 @@
 #define DESCRIPTORS_MAX 65536
 
 struct options {
-    char *conf_file, *node;
+    char *conf_file, *conf_server, *node;
     bool foreground, clean, print_hardware;
     unsigned verbose;
 };
@@ -48,12 +49,16 @@ static const char help[] =
     "Usage: slurmd [OPTIONS]\n"
     "  -c         end the jobs that earlier daemons left on this node\n"
     "  -C         print the hardware of this node as a line for slurm.conf, and end\n"
+    "  --conf-server HOST[:PORT],...\n"
+    "             get the configuration from these controllers, the primary one first\n"
     "  -D         stay in the foreground and log to the terminal as well\n"
     "  -f FILE    use this configuration file\n"
     "  -N NAME    be the node of this name, several of which may share a host\n"
     "  -v         say more; may be repeated\n"
     "  -V         print the version, and end\n"
     "  -h         print this help, and end\n";
+
+enum { OPT_CONF_SERVER = 256 };
 
 static int usage(const char *what)
 {
@@ -67,6 +72,7 @@ static int parse_options(int argc, char **argv, struct options *o)
     static const struct option longs[] = {
         {"version", no_argument, NULL, 'V'},
         {"help", no_argument, NULL, 'h'},
+        {"conf-server", required_argument, NULL, OPT_CONF_SERVER},
         {USERS_OPTION, required_argument, NULL, 'U'}, /* for ourselves only */
         {0}};
     int letter;
@@ -84,6 +90,9 @@ static int parse_options(int argc, char **argv, struct options *o)
             break;
         case 'f':
             o->conf_file = optarg;
+            break;
+        case OPT_CONF_SERVER:
+            o->conf_server = optarg;
             break;
         case 'N':
             o->node = optarg;
@@ -131,10 +140,25 @@ static int print_hardware(const char *host)
     return 0;
 }
 
-static int load_conf(struct slurmd *d, const struct options *o, struct err *err)
+/* Where slurm.conf is, or would be: the cluster key lies beside it. */
+static char *usual_path(const struct options *o)
 {
-    _cleanup_free_ char *path =
-        o->conf_file ? path_absolute(o->conf_file, NULL) : conf_path_daemon("slurmd");
+    return o->conf_file ? path_absolute(o->conf_file, NULL) : conf_path_daemon("slurmd");
+}
+
+/* In Slurm's order: the option, a file that is named, the usual file, the variable. */
+static const char *conf_servers(const struct options *o)
+{
+    const char *named = getenv("SLURM_CONF"), *server = getenv("SLURM_CONF_SERVER");
+
+    if (o->conf_server || o->conf_file || (named && *named) || !server || !*server)
+        return o->conf_server;
+    _cleanup_free_ char *path = usual_path(o);
+    return access(path, F_OK) ? server : NULL;
+}
+
+static int load_conf(struct slurmd *d, const struct options *o, const char *path, struct err *err)
+{
     struct conf_report report = {0};
     int rc = conf_load(path, CONF_NODE, o->node, &d->conf, &report, err);
 
@@ -157,13 +181,41 @@ static int load_conf(struct slurmd *d, const struct options *o, struct err *err)
     return 0;
 }
 
-static int load_key(struct slurmd *d, struct err *err)
+static int load_key(struct slurmd *d, const char *conf_path, uid_t owner, struct err *err)
 {
-    const char *slash = strrchr(d->conf->path, '/');
+    const char *slash = strrchr(conf_path, '/');
     _cleanup_free_ char *path =
-        mem_printf("%.*s/slurm.key", (int)(slash ? slash - d->conf->path : 0), d->conf->path);
+        mem_printf("%.*s/slurm.key", (int)(slash ? slash - conf_path : 0), conf_path);
 
-    return auth_key_load(path, d->conf->slurm_uid, &d->key, err);
+    return auth_key_load(path, owner, &d->key, err);
+}
+
+/* Without a file of its own: SlurmUser is not known yet, so that the key must be our own. */
+static int load_configless(struct slurmd *d, const struct options *o, const char *servers,
+                           struct err *err)
+{
+    _cleanup_free_ char *usual = usual_path(o), *path = NULL;
+    _cleanup_free_ char *key_dir = mem_strndup(usual, (size_t)(strrchr(usual, '/') - usual));
+    int rc = configless_new(servers, key_dir, o->node, &d->configless, err);
+
+    if (!rc)
+        rc = load_key(d, usual, geteuid(), err);
+    if (!rc)
+        rc = configless_begin(d, &path, err);
+    if (!rc)
+        rc = load_conf(d, o, path, err);
+    return rc ? rc : configless_check(d, err);
+}
+
+static int load(struct slurmd *d, const struct options *o, struct err *err)
+{
+    const char *servers = conf_servers(o);
+    _cleanup_free_ char *path = usual_path(o);
+
+    if (servers)
+        return load_configless(d, o, servers, err);
+    int rc = load_conf(d, o, path, err);
+    return rc ? rc : load_key(d, d->conf->path, d->conf->slurm_uid, err);
 }
 
 /* Beside this program. */
@@ -213,7 +265,7 @@ static void on_stop(void *ctx, int signo)
 
 static void on_hangup(void *ctx, int signo)
 {
-    uplink_reconfigure(ctx);
+    uplink_reconfigure_any(ctx);
 }
 
 static void on_rotated(void *ctx, int signo)
@@ -250,7 +302,6 @@ static int set_up(struct slurmd *d, const struct options *o, struct err *err)
 {
     int rc;
 
-    signal(SIGPIPE, SIG_IGN);
     umask(0022);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     d->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -283,6 +334,7 @@ static void tear_down(struct slurmd *d, const char *pid_file)
     users_free(d->users);
     spool_close(d);
     cancelled_done(&d->cancelled);
+    configless_free(d->configless);
     loop_free(d->loop);
     auth_key_done(&d->key);
     conf_free(d->conf);
@@ -290,6 +342,7 @@ static void tear_down(struct slurmd *d, const char *pid_file)
     free(d->host);
     free(d->spool);
     free(d->log_file);
+    free(d->conf_refused);
     free(d->stepd_path);
     log_close();
 }
@@ -323,7 +376,7 @@ static int run(struct slurmd *d, const struct options *o)
 
 int main(int argc, char **argv)
 {
-    struct slurmd d = {.lock_fd = -1, .null_fd = -1, .terminal = true};
+    struct slurmd d = {.lock_fd = -1, .null_fd = -1, .terminal = true, .timeout_sec = -1};
     struct options o = {0};
     struct err err = {0};
     int rc = fd_begin(STDERR_FILENO + 1);
@@ -346,11 +399,10 @@ int main(int argc, char **argv)
     d.started_at = loop_wall_ms() / 1000;
     d.verbose = o.verbose;
     d.foreground = o.foreground;
-    rc = load_conf(&d, &o, &err);
+    signal(SIGPIPE, SIG_IGN);
+    rc = load(&d, &o, &err);
     if (!rc)
         rc = hw_detect(d.conf->tmp_fs, &d.hw, &err);
-    if (!rc)
-        rc = load_key(&d, &err);
     if (!rc)
         rc = find_stepd(&d, &err);
     if (rc) {

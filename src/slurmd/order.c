@@ -173,7 +173,7 @@ static void take(struct slurmd *d, const Pb__NodeOrder *o)
     if (o->forget)
         on_forget(d, o->forget);
     if (o->reconfigure)
-        uplink_reconfigure(d);
+        uplink_reconfigure_any(d);
     if (o->report)
         uplink_register(d);
     if (o->shutdown) {

@@ -9,6 +9,7 @@
  *   controller  the controller's last welcome: its public key and epoch
  *   events      what the controller has not acknowledged yet, see events.h
  *   revoked     jobs that are over, see revoked.h
+ *   conf-cache/ the controller's slurm.conf, of a configless node, see configless.h (0755)
  *   jobs/       a note per job, see note.h (0700)
  *   steps/      a shepherd's socket and exit file per step (0700)
  *   job00042/   the script of a batch job (0711), kept by its shepherd
@@ -30,6 +31,7 @@
 
 #define SLURMD_STEP_BATCH 0xfffffffbu
 
+struct configless;
 struct events;
 struct health;
 struct job;
@@ -49,6 +51,10 @@ struct slurmd {
     unsigned descriptors; /* how many we were given; tasks have as many */
     unsigned verbose;
     bool foreground, terminal; /* terminal: the caller's is still ours */
+
+    struct configless *configless; /* NULL: the host has a slurm.conf */
+    char *conf_refused;            /* why the newest configuration is not in force; NULL: it is */
+    int64_t timeout_sec; /* SlurmdTimeout, as the controller has told it; negative: not yet */
 
     struct hw hw;
     struct auth_key key;

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "slurmd/configless.h"
 #include "slurmd/ending.h"
 #include "slurmd/events.h"
 #include "slurmd/health.h"
@@ -65,6 +66,16 @@ static void save_welcome(struct slurmd *d, const Pb__NodeWelcome *m)
         log_error("%s", err.text);
 }
 
+/* By the controller's SlurmdTimeout: a file of this host may be of another time. */
+static int64_t beat_ms(const struct slurmd *d)
+{
+    int64_t timeout = d->timeout_sec >= 0 ? d->timeout_sec : d->conf->slurmd_timeout_sec;
+
+    if (!timeout)
+        return BEAT_DEFAULT_SEC * 1000;
+    return timeout * 1000 / BEATS_PER_TIMEOUT > 1000 ? timeout * 1000 / BEATS_PER_TIMEOUT : 1000;
+}
+
 /* Another key with a lower epoch is a cluster begun anew; the same key is a controller that was
  * replaced and does not know it. */
 static void on_welcome(struct slurmd *d, const Pb__NodeWelcome *m)
@@ -91,6 +102,12 @@ static void on_welcome(struct slurmd *d, const Pb__NodeWelcome *m)
         save_welcome(d, m);
     take_welcome(d, m);
     d->welcome = true;
+    if (m->has_timeout_sec && m->timeout_sec != d->timeout_sec) {
+        d->timeout_sec = m->timeout_sec;
+        loop_timer_set(d->beat, beat_ms(d));
+    }
+    if (d->configless && m->has_conf_hash)
+        configless_compare(d, m->conf_hash);
     log_info("registered with the controller, epoch %llu", (unsigned long long)m->epoch);
 }
 
@@ -164,18 +181,10 @@ void uplink_register(struct slurmd *d)
     m.conf_hash = d->conf->hash;
     m.addr = (char *)d->node->addr;
     m.port = d->node->port;
+    m.conf_refused = d->conf_refused;
     fill_hardware(d, &m);
     m.n_present = uplink_presence(d, &arena, &m.present);
     rpc_session_send(d->controller, RPC_NODE_REGISTER, &m.base);
-}
-
-static int64_t beat_ms(const struct slurmd *d)
-{
-    int64_t timeout = d->conf->slurmd_timeout_sec;
-
-    if (!timeout)
-        return BEAT_DEFAULT_SEC * 1000;
-    return timeout * 1000 / BEATS_PER_TIMEOUT > 1000 ? timeout * 1000 / BEATS_PER_TIMEOUT : 1000;
 }
 
 /* Takes stock again when there is reason to; whether there was. */
@@ -245,7 +254,10 @@ static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
     struct slurmd *d = ctx;
 
     d->welcome = false;
+    d->timeout_sec = -1;
     loop_timer_set(d->beat, -1);
+    if (d->configless)
+        configless_closed(d);
     if (why->code)
         log_error("controller: %s; trying again", why->text);
 }
@@ -263,6 +275,8 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
         order_take(d, (const Pb__NodeOrders *)body);
     else if (rpc->number == RPC_NODE_ACK)
         order_acknowledged(d, ((const Pb__NodeAck *)body)->seq);
+    else if (rpc->number == RPC_NODE_CONFIG && d->configless)
+        configless_take(d, (const Pb__NodeConfig *)body);
 }
 
 static size_t port_count(const struct conf *c)
@@ -336,6 +350,28 @@ static void follow_controllers(struct slurmd *d)
     uplink_register(d);
 }
 
+void uplink_refuse_conf(struct slurmd *d, const char *why)
+{
+    bool same = str_eq(why, d->conf_refused);
+
+    if (why)
+        log_error("the configuration in force stays: %s", why);
+    if (same)
+        return;
+    free(d->conf_refused);
+    d->conf_refused = mem_strdup(why);
+    if (d->controller && rpc_session_is_open(d->controller))
+        uplink_register(d);
+}
+
+void uplink_reconfigure_any(struct slurmd *d)
+{
+    if (d->configless)
+        configless_ask(d);
+    else
+        uplink_reconfigure(d);
+}
+
 void uplink_reconfigure(struct slurmd *d)
 {
     struct conf_report report = {0};
@@ -344,9 +380,10 @@ void uplink_reconfigure(struct slurmd *d)
 
     if (conf_load(d->conf->path, CONF_NODE, d->name, &fresh, &report, &err) ||
         trust_conf(fresh, &err)) {
-        log_error("the configuration in force stays: %s", err.text);
+        uplink_refuse_conf(d, err.text);
         conf_free(fresh);
     } else {
+        free(take_ptr(d->conf_refused));
         conf_free(d->conf);
         d->conf = fresh;
         d->node = &d->conf->nodes.data[0];

@@ -14,6 +14,10 @@ void uplink_close(struct slurmd *d);
 void uplink_register(struct slurmd *d);    /* again, after a change of what this node has */
 void uplink_flush(struct slurmd *d);       /* once a turn: events to disk, then to the controller */
 void uplink_reconfigure(struct slurmd *d); /* reads slurm.conf again */
+void uplink_reconfigure_any(struct slurmd *d); /* the same; a configless node asks for it first */
+/* The configuration in force stays, which is logged, and told the controller. NULL: the newest one
+ * is in force. */
+void uplink_refuse_conf(struct slurmd *d, const char *why);
 
 /* The jobs known here, in the arena; returns their number. */
 size_t uplink_presence(struct slurmd *d, struct arena *arena, Pb__Presence ***list);

@@ -160,6 +160,8 @@ static int link_again(struct store *s, struct store_pg *pg, struct err *err)
         if (rc)
             store_link_close(&pg->write);
     }
+    if (rc == -ERR_CONFIG) /* the server forgets, until its settings are put right */
+        return 1;
     return rc ? rc : store_link_prepare(&pg->write, err);
 }
 

@@ -382,9 +382,16 @@ static void forgetting_is_noticed_later(void **state)
     free(store_test_pg_sql("SELECT pg_reload_conf(), pg_sleep(0.1)"));
     store_commit(s, batch_of(1, "one"), on_done, &p->told);
     wait_for(&p->told.trouble, 1);
+    assert_non_null(strstr(p->told.first.text, "synchronous_commit = on"));
+    /* A new connection finds the same, and waits as well. */
+    free(store_test_pg_sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                           " WHERE application_name ~ '^sluice/[1-9][0-9]*/%s'",
+                           p->schema + strlen("sluice_")));
+    wait_for(&p->told.trouble, 2);
+    assert_non_null(strstr(p->told.last.text, "set synchronous_commit = on"));
+    assert_int_equal(p->told.fatal, 0);
     free(store_test_pg_sql("ALTER SYSTEM RESET synchronous_commit"));
     free(store_test_pg_sql("SELECT pg_reload_conf()"));
-    assert_non_null(strstr(p->told.first.text, "synchronous_commit = on"));
     assert_int_equal(p->told.done, 0);
     loop_run(p->told.loop);
     assert_int_equal(p->told.done, 1);

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Who may have what others have, and what becomes free when they go. */
+#include "cluster/cluster_test_util.h"
+
+static const char conf[] = CONS "NodeName=a,b CPUs=4 RealMemory=1000\n"
+                                "PartitionName=no Nodes=ALL\n"
+                                "PartitionName=yes Nodes=ALL OverSubscribe=YES:2\n"
+                                "PartitionName=force Nodes=ALL OverSubscribe=FORCE:3\n"
+                                "PartitionName=one Nodes=ALL OverSubscribe=FORCE:1\n"
+                                "PartitionName=whole Nodes=ALL OverSubscribe=EXCLUSIVE\n";
+
+static void who_shares(void **state)
+{
+    static const struct {
+        const char *words;
+        bool exclusive, shared;
+    } v[] = {
+        {"p=no", false, false},           {"p=no share", false, false},
+        {"p=no exclusive", true, false},  {"p=yes", false, false},
+        {"p=yes share", false, true},     {"p=yes exclusive share", true, false},
+        {"p=force", false, true},         {"p=force exclusive", false, true},
+        {"p=whole", true, false},         {"p=whole share", true, false},
+        {"p=one exclusive", false, true},
+    };
+    struct cluster *c = test_cluster(conf);
+    for (size_t i = 0; i < COUNT(v); i++) {
+        struct job *j = test_job(c, (uint32_t)i + 1, v[i].words);
+        if (j->want.exclusive != v[i].exclusive || j->want.shared != v[i].shared)
+            fail_msg("%s: exclusive %d, shared %d", v[i].words, j->want.exclusive, j->want.shared);
+    }
+    test_cluster_free(c);
+}
+
+static struct job *run(struct cluster *c, uint32_t id, const char *words, uint32_t units)
+{
+    struct job *j = test_job(c, id, words);
+    struct err err = {0};
+    job_load_state(c, j, PB__JOB_STATE__RUNNING);
+    if (alloc_take(c, j, 0, units, 0, &err) != 0)
+        fail_msg("job %u: %s", id, err.text);
+    test_sound(c);
+    return j;
+}
+
+static void refused(struct cluster *c, uint32_t id, const char *words, uint32_t units)
+{
+    struct job *j = test_job(c, id, words);
+    assert_int_equal(alloc_take(c, j, 0, units, 0, NULL), -ERR_NODES_BUSY);
+    test_sound(c);
+    cluster_remove_job(c, j);
+}
+
+static void end(struct cluster *c, struct job *j)
+{
+    alloc_clear(c, j);
+    job_load_state(c, j, PB__JOB_STATE__COMPLETED);
+    test_sound(c);
+}
+
+static void up_to_so_many(void **state)
+{
+    struct cluster *c = test_cluster(conf);
+    struct node *n = c->nodes.data[0];
+    struct job *x = run(c, 1, "p=force", 3), *y = run(c, 2, "p=force", 3);
+    /* The free unit first, then such as one job has. */
+    assert_int_equal(n->free_units, 0);
+    assert_int_equal(bitset_count(y->alloc.data[0].busy), 3);
+    assert_true(bitset_test(y->alloc.data[0].busy, 3));
+    struct job *z = run(c, 3, "p=force", 4);
+    assert_int_equal(n->use[0].jobs, 3);
+    assert_int_equal(n->use[3].jobs, 2);
+    refused(c, 4, "p=force", 3); /* two have room for a third */
+    struct job *w = run(c, 4, "p=force", 2);
+    refused(c, 5, "p=force", 1);
+    refused(c, 5, "p=yes share", 1); /* another partition's */
+    refused(c, 5, "p=no", 1);
+    end(c, x);
+    assert_int_equal(n->free_units, 0);
+    end(c, z);
+    end(c, y);
+    assert_int_equal(n->free_units, 2);
+    end(c, w);
+    assert_int_equal(n->free_units, 4);
+    assert_null(n->use);
+    test_cluster_free(c);
+}
+
+static void who_does_not_share_is_alone(void **state)
+{
+    struct cluster *c = test_cluster(conf);
+    struct job *x = run(c, 1, "p=yes", 2), *y = run(c, 2, "p=yes share", 2);
+    refused(c, 3, "p=yes", 1);
+    refused(c, 3, "p=yes share", 3);
+    struct job *z = run(c, 3, "p=yes share", 2);
+    assert_true(bitset_equal(y->alloc.data[0].busy, z->alloc.data[0].busy));
+    refused(c, 4, "p=whole", 4);
+    end(c, x);
+    assert_int_equal(c->nodes.data[0]->free_units, 2);
+    struct job *w = run(c, 4, "p=no", 2);
+    end(c, y);
+    end(c, z);
+    assert_int_equal(c->nodes.data[0]->free_units, 2);
+    end(c, w);
+    struct job *all = run(c, 5, "p=whole", 4);
+    refused(c, 6, "p=force", 1);
+    end(c, all);
+    run(c, 6, "p=one", 4);
+    refused(c, 7, "p=one", 1); /* one job each is not shared */
+    test_cluster_free(c);
+}
+
+static void what_changes_live_holds_for_those_who_wait(void **state)
+{
+    struct cluster *c = test_cluster(conf);
+    struct job *running = run(c, 1, "p=force", 4), *waits = test_job(c, 2, "p=force");
+    Pb__PartRecord set = PB__PART_RECORD__INIT;
+    struct err err = {0};
+    set.name = "force";
+    set.share = "FORCE:many";
+    assert_true(part_change(c, running->part, &set, &err) < 0);
+    assert_non_null(strstr(err.text, "FORCE:many"));
+    set.share = "NO";
+    assert_int_equal(part_change(c, running->part, &set, &err), 0);
+    assert_false(waits->want.shared);
+    assert_int_equal(alloc_take(c, waits, 0, 1, 0, NULL), -ERR_NODES_BUSY);
+    set.share = "FORCE:2";
+    assert_int_equal(part_change(c, running->part, &set, &err), 0);
+    job_load_state(c, waits, PB__JOB_STATE__RUNNING);
+    assert_int_equal(alloc_take(c, waits, 0, 1, 0, NULL), 0);
+    test_sound(c);
+    test_cluster_free(c);
+}
+
+/* Whole nodes, as in 2002: shared they are by as many jobs as the partition says. */
+static void whole_nodes(void **state)
+{
+    struct cluster *c = test_cluster("SelectType=select/linear\nNodeName=a CPUs=4\n"
+                                     "PartitionName=force Nodes=ALL OverSubscribe=FORCE:2\n"
+                                     "PartitionName=no Nodes=ALL\n");
+    struct job *x = run(c, 1, "", 4);
+    assert_true(x->want.exclusive && x->want.shared);
+    refused(c, 2, "p=no", 4);
+    struct job *y = run(c, 2, "exclusive", 4);
+    refused(c, 3, "", 4);
+    end(c, x);
+    end(c, y);
+    run(c, 3, "p=no", 4);
+    refused(c, 4, "", 4);
+    test_cluster_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_shares),
+        cmocka_unit_test(up_to_so_many),
+        cmocka_unit_test(who_does_not_share_is_alone),
+        cmocka_unit_test(what_changes_live_holds_for_those_who_wait),
+        cmocka_unit_test(whole_nodes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

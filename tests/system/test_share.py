@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Jobs that share nodes, and features that all nodes of a job have in common: CORE-018, 122, 123, 130 to 132, 136."""
+import pytest
+
+from harness import eventually
+
+PARTITIONS = ["PartitionName=no Nodes=ALL Default=YES", "PartitionName=yes Nodes=ALL OverSubscribe=YES:2",
+              "PartitionName=force Nodes=ALL Shared=FORCE:2"]
+
+
+def states(c, *jobs):
+    return [c.state(job) for job in jobs]
+
+
+def submit(c, *options):
+    return c.sbatch("-o", "/dev/null", *options, wrap="sleep 1000")
+
+
+def runs(c, job):
+    eventually(lambda: c.state(job) == "RUNNING", f"job {job} runs")
+
+
+def clear(c):
+    c.run("scancel --me").ok()
+    eventually(lambda: c.run("squeue -h").stdout == "", "nothing runs")
+
+
+@pytest.mark.parametrize("select", ["cons_tres", "linear"])
+def test_no_yes_force(make_cluster, select):
+    """The report's node of two CPUs, with whole nodes as in 2002 and with CPUs."""
+    c = make_cluster(nodes=1, cpus=2, conf=f"SelectType=select/{select}\n", partitions=PARTITIONS)
+    n = ["-n1"] if select == "linear" else ["-n2"]  # what fills the node
+    first, second = submit(c, *n), submit(c, *n)
+    runs(c, first)
+    assert states(c, first, second) == ["RUNNING", "PENDING"]
+    clear(c)
+    shares = [submit(c, "-pyes", *n, option) for option in ("-s", "--oversubscribe", "--share")]
+    runs(c, shares[1])
+    assert states(c, *shares) == ["RUNNING", "RUNNING", "PENDING"]  # two at a time
+    alone = submit(c, "-pyes", *n)
+    c.run(["scancel", str(shares[0])]).ok()
+    runs(c, shares[2])
+    assert c.state(alone) == "PENDING"
+    clear(c)
+    forced = [submit(c, "-pforce", *n, "--exclusive") for _ in range(3)]
+    runs(c, forced[1])
+    assert states(c, *forced) == ["RUNNING", "RUNNING", "PENDING"]
+    other = submit(c, "-pno", *n)
+    c.kill("slurmctld")
+    c.start_controller()
+    assert states(c, *forced, other) == ["RUNNING", "RUNNING", "PENDING", "PENDING"]
+    c.run("scontrol update PartitionName=force OverSubscribe=FORCE:3").ok()
+    runs(c, forced[2])
+    c.run("scontrol update PartitionName=force OverSubscribe=FORCE:0").fails("the number of jobs is 1 to 65533")
+    assert "OverSubscribe=FORCE:3" in c.run("scontrol show partition force").ok()
+    clear(c)
+
+
+def test_nodes_of_a_job_share_a_feature(make_cluster):
+    c = make_cluster(nodes=4, conf="NodeName=DEFAULT Feature=x\n")
+    for node, features in {"n1": "1200MHz,fs1", "n2": "fs2,16GB_Swap", "n3": "fs1,fs2", "n4": "fs1,fs2"}.items():
+        c.run(f"scontrol update NodeName={node} AvailableFeatures={features} ActiveFeatures={features}").ok()
+
+    def nodes(*options):
+        return c.run(["srun", *options, "sh", "-c", "echo $SLURMD_NODENAME"]).ok().split()
+
+    assert nodes("-C", "1200MHz") == ["n1"]
+    assert nodes("-C", "16GB_Swap&fs2") == ["n2"]
+    assert sorted(nodes("-N3", "-C", "fs1|fs2")) == ["n1", "n2", "n3"]
+    assert sorted(nodes("-N3", "-C", "[fs1|fs2]")) == ["n1", "n3", "n4"]
+    c.run("srun -N4 -C [fs1|fs2] true").fails("Requested node configuration is not available")
+    c.run("srun -C [fs1|none] true").fails("Invalid feature specification: none")
+    c.run("srun -C [fs1 true").fails("Invalid feature specification: [fs1: expected names")
