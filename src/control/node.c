@@ -274,6 +274,26 @@ static struct job *find_attempt(struct control *c, uint32_t id, uint32_t restart
     return j && j->restarts == restarts ? j : NULL;
 }
 
+static bool refused_for_time(const Pb__Launched *e)
+{
+    return e->has_issued_at_ms && (e->code == ERR_CREDENTIAL_EXPIRED || e->code == ERR_SKEW);
+}
+
+/* It was old when it came, after a time without network: a younger one is on its way. */
+static bool came_late(const struct control *c, const Pb__Launched *e)
+{
+    return e->code == ERR_CREDENTIAL_EXPIRED &&
+           c->env->wall_ms(c->env->ctx) - e->issued_at_ms >= CONTROL_CRED_MS;
+}
+
+/* Every job would fail there. This one has not run, and can run elsewhere. */
+static void clock_wrong(struct control *c, struct node *n, struct job *j, const char *text)
+{
+    drain_for(c, n, "Clock skew", text, j->id);
+    j->requeue_after = j->may_requeue;
+    finish_job(c, j, PB__JOB_STATE__FAILED, 1 << 8, "JobLaunchFailure", NULL);
+}
+
 static void on_launched(struct control *c, struct node *n, const Pb__Launched *e)
 {
     struct job *j = find_attempt(c, e->job_id, e->restarts);
@@ -289,9 +309,13 @@ static void on_launched(struct control *c, struct node *n, const Pb__Launched *e
     }
     control_log(c, LOG_LVL_ERROR, "job %u could not be started on %s: %s", j->id, n->name,
                 e->text ? e->text : err_text(e->code));
+    if (refused_for_time(e) && came_late(c, e))
+        return;
     free(j->reason_detail);
     j->reason_detail = mem_strdup(e->text);
-    if (e->has_drain && e->drain)
+    if (refused_for_time(e))
+        clock_wrong(c, n, j, e->text);
+    else if (e->has_drain && e->drain)
         prolog_failed(c, n, j, e->text);
     else
         finish_job(c, j, PB__JOB_STATE__FAILED, 1 << 8, "JobLaunchFailure", NULL);

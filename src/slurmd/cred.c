@@ -16,7 +16,7 @@ static int check_life(const struct cred_checker *c, const Pb__Cred *cred, struct
                        err_text(ERR_CREDENTIAL_EXPIRED),
                        time_format_date(cred->expires_at_ms / 1000, "0", then), now, c->node);
     if (cred->issued_at_ms > c->now_ms + AUTH_SKEW_MS)
-        return err_set(err, -ERR_CREDENTIAL,
+        return err_set(err, -ERR_SKEW,
                        "%s: issued at %s by the controller's clock, but it is %s on node %s: set "
                        "the clocks",
                        err_text(ERR_CREDENTIAL),

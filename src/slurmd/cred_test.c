@@ -111,7 +111,7 @@ static void test_fields(void **state)
         {NOW, 0, "here", "n1", ERR_CREDENTIAL_EXPIRED},
         {NOW, -1, "here", "n1", ERR_CREDENTIAL_EXPIRED},
         {NOW + AUTH_SKEW_MS, NOW + 99999, "here", "n1", 0},
-        {NOW + AUTH_SKEW_MS + 1, NOW + 99999, "here", "n1", ERR_CREDENTIAL},
+        {NOW + AUTH_SKEW_MS + 1, NOW + 99999, "here", "n1", ERR_SKEW},
         {NOW, NOW + 1, "Here", "n1", ERR_CREDENTIAL},
         {NOW, NOW + 1, "", "n1", ERR_CREDENTIAL},
         {NOW, NOW + 1, "here", "n3", ERR_CREDENTIAL},

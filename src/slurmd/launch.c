@@ -188,6 +188,21 @@ static int job_for_batch(struct slurmd *d, const Pb__Cred *cred, struct job **ou
     return job_new(d, &about, cred->n_job_nodes == 1 ? NOTE_SINGLE : "", out, err);
 }
 
+/* Old when it came, or made at a time that has not come here: the controller knows which. */
+static void refuse_batch(struct slurmd *d, const Pb__LaunchBatch *m, struct arena *arena,
+                         const struct err *why)
+{
+    const Pb__Cred *cred = NULL;
+
+    log_error("job %u can not be launched: %s", m->job_id, why->text);
+    if (why->code == -ERR_CREDENTIAL_EXPIRED || why->code == -ERR_SKEW)
+        cred = arena_unpack(arena, &pb__cred__descriptor, m->cred.data, m->cred.len);
+    if (cred)
+        report_refused(d, m->job_id, m->restarts, why, cred->issued_at_ms);
+    else
+        report_launched(d, m->job_id, m->restarts, -why->code, why->text, false);
+}
+
 void launch_batch(struct slurmd *d, const Pb__LaunchBatch *m)
 {
     _cleanup_arena_ struct arena arena;
@@ -207,8 +222,7 @@ void launch_batch(struct slurmd *d, const Pb__LaunchBatch *m)
     if (!rc && !j)
         rc = job_for_batch(d, cred, &j, &err);
     if (rc) {
-        log_error("job %u can not be launched: %s", m->job_id, err.text);
-        report_launched(d, m->job_id, m->restarts, -rc, err.text, false);
+        refuse_batch(d, m, &arena, &err);
         return;
     }
     l = launch_new(d, cred, m->cred, &m->base, 0);

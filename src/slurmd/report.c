@@ -19,6 +19,22 @@ void report_launched(struct slurmd *d, uint32_t job_id, uint32_t restarts, int c
     events_push(d->events, &event);
 }
 
+void report_refused(struct slurmd *d, uint32_t job_id, uint32_t restarts, const struct err *why,
+                    int64_t issued_at_ms)
+{
+    Pb__NodeEvent event = PB__NODE_EVENT__INIT;
+    Pb__Launched m = PB__LAUNCHED__INIT;
+
+    m.job_id = job_id;
+    m.restarts = restarts;
+    m.code = -why->code;
+    m.text = (char *)why->text;
+    m.has_issued_at_ms = true;
+    m.issued_at_ms = issued_at_ms;
+    event.launched = &m;
+    events_push(d->events, &event);
+}
+
 void report_batch_ended(struct slurmd *d, const Pb__StepdEnded *end, bool gone)
 {
     Pb__NodeEvent event = PB__NODE_EVENT__INIT;

@@ -11,6 +11,9 @@
 /* code: positive, 0 for a start. */
 void report_launched(struct slurmd *d, uint32_t job_id, uint32_t restarts, int code,
                      const char *text, bool drain);
+/* Not launched, for the time of its credential. */
+void report_refused(struct slurmd *d, uint32_t job_id, uint32_t restarts, const struct err *why,
+                    int64_t issued_at_ms);
 void report_batch_ended(struct slurmd *d, const Pb__StepdEnded *m, bool gone);
 void report_step_ended(struct slurmd *d, const Pb__StepdEnded *m);
 /* text: what was wrong with the epilog; NULL when its status is 0, or not known. */

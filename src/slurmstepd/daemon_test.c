@@ -111,7 +111,9 @@ static void test_refused_credentials(void **state)
     begin(&b, "");
     for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
         bench_launch(&b, &vectors[i].cred, "#!/bin/sh\necho >ran\n");
-        assert_int_equal(bench_launched(&b, vectors[i].cred.job_id)->code, vectors[i].code);
+        const Pb__Launched *m = bench_launched(&b, vectors[i].cred.job_id);
+        assert_int_equal(m->code, vectors[i].code);
+        assert_int_equal(m->has_issued_at_ms, i == 0); /* refused for its time */
     }
     assert_int_equal(bench_count_files(&b, "spool/jobs"), 0);
     end(&b);

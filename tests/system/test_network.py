@@ -145,7 +145,7 @@ def test_session_of_a_node(net):
     share_out(range(NODES), lambda place, _: run_job(place))
     kinds = seen(net.to_controller)
     assert set(SESSION_KINDS) <= set(kinds), kinds
-    todo = [(kind, at) for kind in SESSION_KINDS for at in offsets(kinds[kind], 16, pick)]
+    todo = [(kind, at) for kind in SESSION_KINDS for at in offsets(kinds[kind], 12, pick)]
     pick.shuffle(todo)
 
     def work(place, item):

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Credentials that a node refuses for their time: its clock is wrong, or they came late. */
+#include <string.h>
+
+#include "control/fixture.h"
+
+#define NODES                                                                                      \
+    "SelectTypeParameters=CR_Core_Memory\nNodeName=n[1-2] CPUs=4 RealMemory=4000\n"                \
+    "PartitionName=a Nodes=ALL Default=YES MaxTime=60 DefMemPerCPU=500\n"
+
+static struct fixture *make(void)
+{
+    struct fixture *f = fixture_new(NODES);
+
+    fixture_register(f, "n1", "i1");
+    fixture_register(f, "n2", "i1");
+    return f;
+}
+
+static void refuse(struct fixture *f, uint32_t id, int code, int64_t age_ms)
+{
+    Pb__NodeEvent e = PB__NODE_EVENT__INIT;
+    Pb__Launched m = PB__LAUNCHED__INIT;
+
+    m.job_id = id;
+    m.code = code;
+    m.text = (char *)"too old";
+    m.has_issued_at_ms = true;
+    m.issued_at_ms = f->wall_ms - age_ms;
+    e.launched = &m;
+    fixture_event(f, "n1", &e);
+}
+
+static void a_wrong_clock_drains_and_the_job_runs_elsewhere(void **state)
+{
+    static const struct {
+        int code;
+        int64_t age_ms;
+    } rows[] = {{ERR_CREDENTIAL_EXPIRED, 0},
+                {ERR_CREDENTIAL_EXPIRED, 119999},
+                {ERR_SKEW, 0},
+                {ERR_SKEW, 500000}};
+    struct caller user = FIXTURE_USER;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        _cleanup_arena_ struct arena arena;
+        struct fixture *f = make();
+        uint32_t id = (uint32_t)fixture_submit(f, &user, NULL);
+
+        arena_init(&arena, 0);
+        assert_int_equal(fixture_launches(f, "n1", id), 1);
+        refuse(f, id, rows[i].code, rows[i].age_ms);
+        fixture_gone(f, "n1", id, 0);
+        const Pb__NodeRecord *n = fixture_node(f, &arena, "n1");
+        assert_true(n->drain);
+        assert_string_equal(n->reason, "Clock skew: too old, job 1");
+        assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
+        assert_int_equal(fixture_job(f, &arena, id)->live->restarts, 1);
+        assert_int_equal(fixture_launches(f, "n2", id), 1);
+        fixture_free(f);
+    }
+}
+
+static void one_that_came_late_is_sent_again(void **state)
+{
+    _cleanup_arena_ struct arena arena;
+    struct caller user = FIXTURE_USER;
+    struct fixture *f = make();
+    uint32_t id = (uint32_t)fixture_submit(f, &user, NULL);
+
+    arena_init(&arena, 0);
+    fixture_clear(f);
+    refuse(f, id, ERR_CREDENTIAL_EXPIRED, 120000);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
+    assert_int_equal(fixture_job(f, &arena, id)->live->restarts, 0);
+    assert_false(fixture_node(f, &arena, "n1")->drain);
+    fixture_pass(f, 11000); /* BatchStartTimeout */
+    assert_int_equal(fixture_launches(f, "n1", id), 1);
+    fixture_free(f);
+}
+
+static void one_that_may_not_be_requeued_fails(void **state)
+{
+    struct caller user = FIXTURE_USER;
+    struct fixture *f = make();
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+
+    s.has_requeue = true;
+    uint32_t id = (uint32_t)fixture_submit(f, &user, &s);
+    refuse(f, id, ERR_SKEW, 0);
+    fixture_gone(f, "n1", id, 0);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__FAILED);
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_wrong_clock_drains_and_the_job_runs_elsewhere),
+        cmocka_unit_test(one_that_came_late_is_sent_again),
+        cmocka_unit_test(one_that_may_not_be_requeued_fails),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Hosts that lose each other, and clocks that differ: RELIABILITY C1, C2, E2. Each host is a network namespace."""
+import pytest
+
+from harness import eventually, processes_of
+from hosts import Hosts, why_not, wrong_clock
+
+pytestmark = pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
+
+
+@pytest.fixture
+def make_hosts():
+    made = []
+
+    def make(**options):
+        made.append(Hosts(**options))
+        (made[-1].work / "ledger").touch()
+        return made[-1]
+
+    try:
+        yield make
+        for c in made:
+            c.stop()
+    finally:
+        for c in made:
+            c.destroy()
+
+
+def gated(c, name, status=0):
+    """A script that notes its start, waits for a file, and notes its end."""
+    return f"echo $SLURM_JOB_ID.${{SLURM_RESTART_COUNT:-0}} start >>{c.work}/ledger; " \
+           f"while [ ! -e {c.work}/{name} ]; do sleep 0.05; done; " \
+           f"echo $SLURM_JOB_ID.${{SLURM_RESTART_COUNT:-0}} end >>{c.work}/ledger; exit {status}"
+
+
+def ledger(c, word):
+    lines = (c.work / "ledger").read_text().splitlines()
+    return sorted(line.split()[0] for line in lines if line.endswith(word))
+
+
+def test_a_node_cut_off_for_a_while(make_hosts):
+    """Within SlurmdTimeout nobody loses anything: jobs run on, and what ended meanwhile is told."""
+    c = make_hosts(conf="SlurmdTimeout=60")
+    c.start()
+    stays = c.sbatch("-w", "n1", "-o", "/dev/null", wrap=gated(c, "late", 4))
+    ends = c.sbatch("-w", "n1", "-o", "/dev/null", wrap=gated(c, "early", 3))
+    eventually(lambda: len(ledger(c, "start")) == 2, "two jobs")
+    c.pull("n1")
+    (c.work / "early").touch()
+    eventually(lambda: ledger(c, "end") == [f"{ends}.0"], "the end of one")
+    waits = c.sbatch("-w", "n1", "-o", "/dev/null", wrap="true")
+    other = c.sbatch("-w", "n2", "-o", "/dev/null", wrap="true")
+    assert c.wait(other)["JobState"] == "COMPLETED"
+    assert c.state(ends) == c.state(stays) == "RUNNING"
+    c.plug("n1")
+    assert c.wait(ends)["ExitCode"] == "3:0"
+    assert c.wait(waits)["JobState"] == "COMPLETED"
+    assert c.state(stays) == "RUNNING"
+    (c.work / "late").touch()
+    assert c.wait(stays)["ExitCode"] == "4:0"
+    assert ledger(c, "start") == ledger(c, "end") == sorted([f"{stays}.0", f"{ends}.0"])
+
+
+@pytest.mark.slow
+def test_a_node_given_up_and_back(make_hosts):
+    """Beyond SlurmdTimeout its jobs run elsewhere or fail; when it is back nothing of them is left on it, and nothing counts."""
+    c = make_hosts(conf="SlurmdTimeout=4")
+    c.start()
+    again = c.sbatch("-N1", "--requeue", "-o", "/dev/null", wrap=gated(c, "go"))
+    eventually(lambda: c.job(again)["NodeList"] == "n1", "started on n1")
+    fails = c.sbatch("-w", "n1", "--no-requeue", "-o", "/dev/null", wrap=gated(c, "go"))
+    stays = c.sbatch("-w", "n2", "-o", "/dev/null", wrap=gated(c, "go"))
+    eventually(lambda: len(ledger(c, "start")) == 3, "three jobs")
+    c.pull("n1")
+    eventually(lambda: c.node("n1")["State"].startswith("DOWN"), "n1 given up")
+    assert c.state(fails) == "NODE_FAIL"
+    assert c.state(stays) == "RUNNING"
+    c.plug("n1")
+    eventually(lambda: c.node("n1")["State"] in ("IDLE", "MIXED"), "n1 back")
+    eventually(lambda: not any(f"[{fails}.batch]" in args for args in processes_of(c.dir).values()), "nothing left of it")
+    eventually(lambda: c.state(again) == "RUNNING", "the second attempt", 180)
+    (c.work / "go").touch()
+    assert c.wait(again)["JobState"] == "COMPLETED" and c.wait(stays)["JobState"] == "COMPLETED"
+    assert ledger(c, "end") == sorted([f"{again}.1", f"{stays}.0"])
+    assert len(ledger(c, "start")) == len(set(ledger(c, "start"))) == 4
+
+
+@pytest.mark.slow
+def test_half_of_the_nodes_cut_off(make_hosts):
+    """The controller serves the other half; a job across the cut ends as one that lost a node, and its part there with it."""
+    c = make_hosts(nodes=4, conf="SlurmdTimeout=4")
+    c.start()
+    across = c.popen(["srun", "-N4", "-n4", "--no-kill=off", "-K", "sh", "-c", "echo up; sleep 1000"], host="n1")
+    for _ in range(4):
+        assert across.stdout.readline() == "up\n"
+    lost = [c.sbatch("-w", n, "--no-requeue", "-o", "/dev/null", wrap=gated(c, "go")) for n in ("n3", "n4")]
+    kept = [c.sbatch("-w", n, "--no-requeue", "-o", "/dev/null", wrap=gated(c, "go")) for n in ("n1", "n2")]
+    eventually(lambda: len(ledger(c, "start")) == 4, "four jobs")
+    for node in ("n3", "n4"):
+        c.pull(node)
+    for node in ("n1", "n2"):
+        assert c.wait(c.sbatch("-w", node, "-o", "/dev/null", wrap="true"))["JobState"] == "COMPLETED"
+    assert c.run("srun -N2 hostname", host="n1").returncode == 0
+    for node in ("n3", "n4"):
+        eventually(lambda: c.node(node)["State"].startswith("DOWN"), f"{node} given up")
+    assert {c.state(job) for job in lost} == {"NODE_FAIL"} and {c.state(job) for job in kept} == {"RUNNING"}
+    assert across.wait(60) != 0
+    for node in ("n3", "n4"):
+        c.plug(node)
+    c.wait_ready()
+    eventually(lambda: not any(f"[{job}." in args for job in lost for args in processes_of(c.dir).values()), "nothing left")
+    (c.work / "go").touch()
+    for job in kept:
+        assert c.wait(job)["JobState"] == "COMPLETED"
+    assert ledger(c, "end") == sorted(f"{job}.0" for job in kept)
+    assert c.run("srun -N4 echo all", host="n4").ok() == "all\n" * 3 + "all"
+
+
+@pytest.mark.slow
+def test_srun_cut_off_from_its_task(make_hosts):
+    """srun ends with a word when the node of its task is given up, and nothing of the step stays."""
+    c = make_hosts(nodes=2, conf="SlurmdTimeout=4")
+    c.start()
+    p = c.popen(["srun", "-w", "n2", "-N1", "sh", "-c", "echo up; sleep 1000"], host="n1")
+    assert p.stdout.readline() == "up\n"
+    c.pull("n2")
+    assert p.wait(60) != 0
+    assert "aborted" in p.stderr.read()
+    c.plug("n2")
+    c.wait_ready(("idle",))
+    eventually(lambda: not any("slurmstepd" in args for args in processes_of(c.dir).values()), "nothing left")
+
+
+def test_a_clock_ten_minutes_off(make_hosts, tmp_path):
+    """E2: what needs the same time on both hosts says so, and by how much; nothing is lost, and a clock set right is enough."""
+    c = make_hosts(nodes=2)
+    library, skew = wrong_clock(tmp_path)
+    skew.write_text("0")
+    c.preload["n2"] = library
+    c.start()
+    runs = c.sbatch("-w", "n2", "-t", "1", "-o", "/dev/null", wrap=gated(c, "go"))
+    eventually(lambda: len(ledger(c, "start")) == 1, "a job")
+    for seconds, word in ((600, "expired"), (-600, "issued")):
+        skew.write_text(str(seconds))
+        c.run("squeue -h", host="n2").fails("it is 20", "synchronise the clocks")
+        c.run("srun -w n2 echo hello", host="n1").fails("it is 20", "synchronise the clocks")
+        job = c.sbatch("-w", "n2", "-o", "/dev/null", wrap=f"echo $SLURM_JOB_ID.$SLURM_RESTART_COUNT end >>{c.work}/ledger")
+        eventually(lambda: c.node("n2")["State"] == "MIXED+DRAIN", "n2 drained")
+        reason = c.node("n2")["Reason"]
+        assert reason.startswith("Clock skew: ") and word in reason and "it is 20" in reason
+        assert c.state(job) == "PENDING" and not ledger(c, "end")
+        skew.write_text("0")
+        c.run("scontrol update NodeName=n2 State=RESUME").ok()
+        assert c.wait(job)["JobState"] == "COMPLETED"
+        assert ledger(c, "end") == [f"{job}.1"]
+        (c.work / "ledger").write_text("")
+    assert c.state(runs) == "RUNNING"
+    (c.work / "go").touch()
+    assert c.wait(runs)["JobState"] == "COMPLETED"
+    assert c.run("srun -w n2 echo hello", host="n1").ok() == "hello"
