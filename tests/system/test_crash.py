@@ -2,6 +2,7 @@
 """Nothing acknowledged is lost, nothing runs twice: CORE-006, 016, 043, 077, 111, 183; RELIABILITY A1, B1, B4, D1."""
 import os
 import random
+import select
 import signal
 import subprocess
 
@@ -149,13 +150,32 @@ def test_interactive_step_outlives_the_controller(make_cluster):
     eventually(lambda: not c.run("squeue -h").ok(), "an empty queue")
 
 
+def kill_and_start(c, victims):
+    for name in victims:
+        c.kill(name)
+    for name in victims:
+        if name == "slurmctld":
+            c.start_controller(wait=False)
+        else:
+            c.start_node(name)
+
+
+def stop_for_a_while(c, victims, seconds):
+    for name in victims:
+        c.daemons[name].send_signal(signal.SIGSTOP)
+    select.select([], [], [], seconds)
+    for name in victims:
+        c.daemons[name].send_signal(signal.SIGCONT)
+
+
+@pytest.mark.parametrize("how", ["killed", "stopped"])
 @pytest.mark.parametrize("victims", [["slurmctld"], ["n1"], ["slurmctld", "n1"]], ids="+".join)
-def test_random_kills_under_load(make_cluster, victims):
-    """RELIABILITY A1, B1, B4: 200 kills in ./run soak, a few here."""
+def test_random_kills_under_load(make_cluster, victims, how):
+    """RELIABILITY A1, B1, B4: 200 kills in ./run soak, a few here; and daemons that stand still for a while."""
     c = make_cluster(nodes=3, conf="MaxJobCount=1000000\nMinJobAge=86400")
     acknowledged = []
     pick = random.Random(SEED)
-    for round_ in range(200 if SOAK else 6):
+    for round_ in range(200 if SOAK else 6 if how == "killed" else 2):
         loops = [subprocess.Popen(
             ["sh", "-c", "for i in $(seq 15); do sbatch --parsable -o /dev/null --wrap '%s'; done" %
              ledger_wrap(c, pick.choice(["0", "0.05"]))],
@@ -168,13 +188,10 @@ def test_random_kills_under_load(make_cluster, victims):
                 acknowledged.append(int(line))
             if loops[0].poll() is not None:
                 break
-        for name in victims:
-            c.kill(name)
-        for name in victims:
-            if name == "slurmctld":
-                c.start_controller(wait=False)
-            else:
-                c.start_node(name)
+        if how == "killed":
+            kill_and_start(c, victims)
+        else:
+            stop_for_a_while(c, victims, pick.random())
         for loop in loops:
             out, _ = loop.communicate(timeout=120)
             acknowledged += [int(line) for line in out.split()]
@@ -185,6 +202,33 @@ def test_random_kills_under_load(make_cluster, victims):
     assert all(states[str(job)] == "COMPLETED" for job in acknowledged), states
     check_ledger(c, acknowledged)
     assert all("alloc" not in s and "mix" not in s for s in c.run("sinfo -h -N -o %t").ok().split())
+
+
+def test_a_stopped_node_daemon(make_cluster):
+    """It answers nobody: its jobs run on until SlurmdTimeout; then they are run elsewhere or given up, and ended when it goes on."""
+    c = make_cluster(nodes=2, conf="SlurmdTimeout=4")
+    gate = c.work / "gate"
+
+    def gated(job):
+        return f"echo {job} $SLURM_RESTART_COUNT start >>{c.work}/ledger; while [ ! -e {gate} ]; do sleep 0.02; done; " \
+               f"echo {job} $SLURM_RESTART_COUNT end >>{c.work}/ledger"
+
+    lost = c.sbatch("-w", "n1", "--no-requeue", "-o", "/dev/null", wrap=gated("lost"))
+    again = c.sbatch("-w", "n1", "--requeue", "-o", "/dev/null", wrap=gated("again"))
+    for job in (lost, again):
+        eventually(lambda: c.state(job) == "RUNNING", "running")
+    eventually(lambda: (c.work / "ledger").exists() and len((c.work / "ledger").read_text().splitlines()) == 2, "two starts")
+    c.daemons["n1"].send_signal(signal.SIGSTOP)
+    assert c.wait(c.sbatch("-o", "/dev/null", wrap="true"))["JobState"] == "COMPLETED"  # n2 is there
+    c.run("srun -w n1 -I1 true").fails()
+    eventually(lambda: c.node("n1")["State"].startswith("DOWN"), "n1 given up")
+    assert c.state(lost) == "NODE_FAIL" and c.state(again) == "PENDING"
+    c.daemons["n1"].send_signal(signal.SIGCONT)
+    c.wait_ready()
+    eventually(lambda: not any(f"[{lost}.batch]" in args for args in _processes(c)), "nothing left of it")
+    gate.touch()
+    assert c.wait(again, 180)["JobState"] == "COMPLETED"
+    assert (c.work / "ledger").read_text().splitlines()[2:] == ["again 1 start", "again 1 end"]
 
 
 def test_orderly_restart_keeps_admin_state(make_cluster):
