@@ -118,6 +118,9 @@ struct job {
     enum _Pb__JobState state; /* only job_state.c writes it */
     bool completing, requeue_after, batch, held, admin_hold, launched, interactive_step, backfilled;
     bool may_requeue, no_kill;
+    bool configuring; /* PrologSlurmctld is not known to have ended; its nodes are not used yet */
+    bool epilog_due;  /* EpilogSlurmctld is not known to have ended; it is completing until then */
+    int script;       /* of the site's, that runs for it now: enum _Pb__ScriptKind; 0: none */
     bool lost_node, lost_first; /* of its record: nodes that are not configured now; its script's */
     struct part *part;
     char *part_name; /* of a partition that is no more; NULL: part is there */

@@ -315,6 +315,10 @@ void job_pack_live(const struct cluster *c, struct job *j)
         SET(&m, requeue_after, true);
     if (j->warned)
         SET(&m, warned, true);
+    if (j->configuring)
+        SET(&m, configuring, true);
+    if (j->epilog_due)
+        SET(&m, epilog_due, true);
     j->shown_sched_at = j->sched_at;
     size_t len = protobuf_c_message_get_packed_size(&m.base);
     str_clear(&j->live);
@@ -380,6 +384,8 @@ static void restore_live(struct job *j, const Pb__JobLive *m)
     j->interactive_step = OR(m, interactive_step, 0);
     j->requeue_after = OR(m, requeue_after, 0);
     j->warned = OR(m, warned, 0);
+    j->configuring = OR(m, configuring, 0);
+    j->epilog_due = OR(m, epilog_due, 0);
     j->reason = j->stored_reason = mem_strdup(m->reason);
     j->reason_detail = mem_strdup(m->reason_detail);
 }

@@ -74,7 +74,7 @@ void cancel_repeat_steps(struct control *c, struct job *j)
 static int touch_step(struct control *c, struct job *j, const Pb__JobSignal *r,
                       const Pb__StepId *id)
 {
-    if (j->state == PB__JOB_STATE__PENDING)
+    if (j->state == PB__JOB_STATE__PENDING || j->configuring)
         return ERR_JOB_PENDING;
     if (job_is_final(j))
         return ERR_JOB_DONE;
@@ -128,7 +128,7 @@ static int touch_job(struct control *c, const struct caller *who, struct job *j,
         finish_job(c, j, PB__JOB_STATE__CANCELLED, ran ? SIGTERM : 0, NULL, "CANCELLED");
         return 0;
     }
-    if (j->state == PB__JOB_STATE__PENDING)
+    if (j->state == PB__JOB_STATE__PENDING || j->configuring)
         return ERR_JOB_PENDING;
     vec_foreach (&j->alloc, a)
         if (!a->released && (a->touched || !j->batch))

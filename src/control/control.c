@@ -224,17 +224,20 @@ static void resume_job(struct control *c, struct job *j)
         resume_clock(c, j);
         control_set_end(c, j);
         order_insert(&c->cluster->ends, &j->ends, wall + control_left_sec(c, j), j->id);
-        j->repeat_mono_ms = j->batch && !j->launched ? now + CONTROL_REPEAT_MS : 0;
+        j->repeat_mono_ms =
+            j->batch && !j->launched && !j->configuring ? now + CONTROL_REPEAT_MS : 0;
+        j->gone_mono_ms = j->configuring && !j->batch ? now : 0;
         if (j->lost_node) { /* the configuration is another than before */
             control_log(c, LOG_LVL_INFO, "job %u lost nodes that are not configured any more",
                         j->id);
             finish_without(c, j, j->lost_first);
         }
+        hook_resume(c, j);
     } else if (j->completing) {
         order_insert(&c->cluster->ends, &j->ends, wall, j->id);
         j->repeat_mono_ms = now + CONTROL_REPEAT_MS;
-        if (job_nodes_left(j) == 0) /* its last node is not in the configuration any more */
-            finish_clean(c, j);
+        hook_resume(c, j);
+        finish_clean(c, j); /* its last node may not be in the configuration any more */
     } else {
         int64_t age_ms = c->conf->min_job_age_sec * 1000,
                 over_ms = since_ms(c, j, j->end_mono_ms, j->end_at);
@@ -315,7 +318,9 @@ void control_schedule(struct control *c, struct job *j)
         if (j->gone_mono_ms)
             earlier(&due, j->gone_mono_ms + CONTROL_WAITER_MS);
     } else {
-        if (!job_is_final(j)) {
+        if (j->configuring && j->gone_mono_ms)
+            earlier(&due, j->gone_mono_ms + CONTROL_WAITER_MS);
+        if (!job_is_final(j) && !j->configuring) {
             earlier(&due, j->limit_mono_ms);
             earlier(&due, j->warn_mono_ms);
         }
@@ -331,9 +336,9 @@ void control_schedule(struct control *c, struct job *j)
 static void repeat_orders(struct control *c, struct job *j)
 {
     j->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
-    if (j->completing)
+    if (j->completing && job_nodes_left(j))
         finish_send_remaining(c, j, NULL, (uint32_t)c->conf->kill_wait_sec);
-    else if (j->state == PB__JOB_STATE__RUNNING && j->batch && !j->launched)
+    else if (j->state == PB__JOB_STATE__RUNNING && j->batch && !j->launched && !j->configuring)
         start_send_batch(c, j);
     else
         j->repeat_mono_ms = 0;
@@ -356,15 +361,16 @@ static void job_due(struct control *c, struct job *j)
         purge(c, j);
         return;
     }
-    if (j->state == PB__JOB_STATE__PENDING) {
-        if (j->gone_mono_ms && now >= j->gone_mono_ms + CONTROL_WAITER_MS)
-            finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, NULL, NULL);
-        else
-            submit_enqueue(c, j);
-    } else if (!job_is_final(j) && now >= j->limit_mono_ms) {
+    bool gone = j->gone_mono_ms && now >= j->gone_mono_ms + CONTROL_WAITER_MS;
+    bool runs = !job_is_final(j) && j->state != PB__JOB_STATE__PENDING && !j->configuring;
+    if ((j->state == PB__JOB_STATE__PENDING || j->configuring) && gone)
+        finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, NULL, NULL);
+    else if (j->state == PB__JOB_STATE__PENDING)
+        submit_enqueue(c, j);
+    else if (runs && now >= j->limit_mono_ms)
         finish_job(c, j, PB__JOB_STATE__TIMEOUT, 0, "TimeLimit", "TIME LIMIT");
-    }
-    if (j->state == PB__JOB_STATE__RUNNING && j->warn_mono_ms && now >= j->warn_mono_ms)
+    runs = runs && j->state == PB__JOB_STATE__RUNNING;
+    if (runs && j->warn_mono_ms && now >= j->warn_mono_ms)
         cancel_warn(c, j);
     if (j->repeat_mono_ms && now >= j->repeat_mono_ms)
         repeat_orders(c, j);
@@ -435,7 +441,7 @@ static void waiter_gone(struct control *c, struct job *j, uint64_t call)
 {
     if (j->alloc_call == call) {
         j->alloc_call = 0;
-        if (j->state == PB__JOB_STATE__PENDING)
+        if (j->state == PB__JOB_STATE__PENDING || j->configuring)
             j->gone_mono_ms = control_mono(c);
     }
     for (size_t i = j->end_calls.len; i-- > 0;)

@@ -25,6 +25,7 @@
 #include "proto/job.pb-c.h"
 #include "proto/node.pb-c.h"
 #include "proto/part.pb-c.h"
+#include "proto/script.pb-c.h"
 #include "proto/step.pb-c.h"
 
 struct control;
@@ -92,6 +93,9 @@ int control_may_read_script(struct control *c, const struct caller *who, uint32_
 void control_node_register(struct control *c, const char *node, const Pb__NodeRegister *r);
 void control_node_report(struct control *c, const char *node, const Pb__NodeReport *r);
 void control_node_lost(struct control *c, const char *node);
+
+/* A program that env.run() was asked for has ended. */
+void control_script_ended(struct control *c, const Pb__ScriptEnded *m);
 
 /* Takes the new configuration over; running jobs are not disturbed. The reply lists what changed,
  * then 'note' (NULL: nothing), then the jobs it touches. */

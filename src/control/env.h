@@ -16,6 +16,7 @@
 
 #include "base/log.h"
 #include "proto/node.pb-c.h"
+#include "proto/script.pb-c.h"
 
 enum record_kind {                     /* stored; numbers are for ever */
                    RECORD_META = 1,    /* number 0: StoreMeta */
@@ -56,4 +57,10 @@ struct env {
     /* A number of the machine's boot: times of mono_ms can be compared within one. 0, or the
      * function NULL: not known. */
     uint64_t (*boot)(void *ctx);
+
+    /* A program of the site's on this host. How it ended comes back as control_script_ended(),
+     * but for mail; after a restart nothing comes, and what ran then has been ended. stop: it ends
+     * early, and that is told in the same way. The function NULL: nothing is run, nothing waits. */
+    void (*run)(void *ctx, const Pb__ScriptRun *script);
+    void (*stop)(void *ctx, const Pb__ScriptRun *script); /* kind, job_id, restarts say which */
 };

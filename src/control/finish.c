@@ -73,6 +73,8 @@ void finish_answer_waiters(struct control *c, struct job *j)
 
 void finish_clean(struct control *c, struct job *j)
 {
+    if (job_nodes_left(j) || hook_holds(j))
+        return;
     j->completing = false;
     j->repeat_mono_ms = 0;
     j->purge_mono_ms = control_mono(c) + c->conf->min_job_age_sec * 1000;
@@ -86,9 +88,9 @@ void finish_clean(struct control *c, struct job *j)
 }
 
 /* Nodes where nothing can have run and nothing is to be run are free without asking them. */
-static void release_untouched(struct control *c, struct job *j)
+void finish_release_untouched(struct control *c, struct job *j)
 {
-    if (c->conf->epilog && *c->conf->epilog)
+    if ((c->conf->epilog && *c->conf->epilog) || j->script == PB__SCRIPT_KIND__SCRIPT_PROLOG)
         return;
     vec_foreach (&j->alloc, a)
         if (!a->touched)
@@ -111,8 +113,10 @@ void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int 
         j->start_at = j->end_at;
     j->reason = reason;
     end_steps(c, j);
-    release_untouched(c, j);
-    if (job_nodes_left(j) > 0) {
+    if (ran)
+        hook_end(c, j);
+    finish_release_untouched(c, j);
+    if (job_nodes_left(j) > 0 || hook_holds(j)) {
         alloc_begin_completing(c->cluster, j);
         order_move(&c->cluster->ends, &j->ends, j->end_at, j->id);
         j->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
@@ -131,7 +135,7 @@ void finish_node(struct control *c, struct job *j, struct alloc_node *a)
         return;
     alloc_release(c->cluster, j, a);
     c->plan_wanted = true;
-    if (j->completing && job_nodes_left(j) == 0)
+    if (j->completing)
         finish_clean(c, j);
 }
 
@@ -175,7 +179,7 @@ void finish_requeue(struct control *c, struct job *j)
     j->restarts++;
     j->exit_status = j->derived_status = 0;
     j->next_step = 0;
-    j->launched = j->backfilled = j->warned = false;
+    j->launched = j->backfilled = j->warned = j->configuring = j->epilog_due = false;
     j->warn_mono_ms = 0;
     j->start_at = j->end_at = 0;
     j->start_mono_ms = j->end_mono_ms = 0;

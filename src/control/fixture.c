@@ -117,6 +117,27 @@ static uint64_t on_boot(void *ctx)
     return ((struct fixture *)ctx)->boot;
 }
 
+static void on_run(void *ctx, const Pb__ScriptRun *m)
+{
+    struct fixture *f = ctx;
+    struct fixture_script s = {.kind = m->kind, .job_id = m->job_id, .restarts = m->restarts};
+    s.limit_sec = m->has_limit_sec ? m->limit_sec : -1;
+    s.path = mem_strdup(m->path);
+    for (size_t i = 0; i < m->n_argv; i++)
+        str_printf(&s.argv, "%s\n", m->argv[i]);
+    for (size_t i = 0; i < m->n_env; i++)
+        str_printf(&s.env, "%s\n", m->env[i]);
+    vec_push(&f->scripts, s);
+}
+
+static void on_stop(void *ctx, const Pb__ScriptRun *m)
+{
+    struct fixture *f = ctx;
+    vec_foreach (&f->scripts, s)
+        if (s->job_id == m->job_id && s->restarts == m->restarts && s->kind == (int)m->kind)
+            s->stopped = true;
+}
+
 static void on_log(void *ctx, enum log_level level, const char *room, const char *text)
 {
 }
@@ -147,9 +168,9 @@ struct fixture *fixture_new(const char *lines)
     f->wall_ms = 1700000000000;
     f->mono_ms = 1000000;
     f->boot = 1;
-    f->env = (struct env){f,          on_wall,  on_mono,        on_wake, on_put,
-                          on_del,     on_reply, on_reply_error, on_send, on_ack,
-                          on_welcome, on_sign,  on_group,       on_log,  on_boot};
+    f->env = (struct env){f,        on_wall,        on_mono, on_wake, on_put,     on_del,
+                          on_reply, on_reply_error, on_send, on_ack,  on_welcome, on_sign,
+                          on_group, on_log,         on_boot, on_run,  on_stop};
     f->control = control_new(read_conf(f, lines), &f->env);
     control_start(f->control);
     fixture_turn(f);
@@ -167,6 +188,12 @@ void fixture_clear(struct fixture *f)
         str_done(&r->text);
         str_done(&r->data);
     }
+    vec_foreach (&f->scripts, s) {
+        free(s->path);
+        str_done(&s->argv);
+        str_done(&s->env);
+    }
+    vec_clear(&f->scripts);
     vec_clear(&f->orders);
     vec_clear(&f->replies);
     vec_clear(&f->acks);
@@ -182,6 +209,7 @@ void fixture_free(struct fixture *f)
     control_free(f->control);
     vec_done(&f->orders);
     vec_done(&f->replies);
+    vec_done(&f->scripts);
     vec_done(&f->records);
     vec_done(&f->acks);
     unlink(f->path);
@@ -462,4 +490,24 @@ size_t fixture_launches(const struct fixture *f, const char *node, uint32_t job)
 size_t fixture_terminates(const struct fixture *f, const char *node, uint32_t job)
 {
     return count_orders(f, node, job, false);
+}
+
+void fixture_script_ended(struct fixture *f, int kind, uint32_t job, int wait_status)
+{
+    assert_true(f->scripts.len > 0);
+    struct fixture_script s = vec_pop(&f->scripts);
+    Pb__ScriptEnded m = PB__SCRIPT_ENDED__INIT;
+    assert_int_equal(s.kind, kind);
+    assert_int_equal(s.job_id, job);
+    m.kind = (Pb__ScriptKind)kind;
+    m.job_id = job;
+    m.restarts = s.restarts;
+    m.wait_status = wait_status;
+    if (wait_status)
+        m.text = (char *)"PrologSlurmctld /p exited with status 1";
+    free(s.path);
+    str_done(&s.argv);
+    str_done(&s.env);
+    control_script_ended(f->control, &m);
+    fixture_turn(f);
 }

@@ -41,6 +41,15 @@ struct fixture_order {
     Pb__NodeOrders *orders;
 };
 
+struct fixture_script { /* that control asked for */
+    int kind;
+    uint32_t job_id, restarts;
+    int64_t limit_sec; /* -1: none */
+    bool stopped;
+    char *path;
+    struct str argv, env; /* a line each */
+};
+
 struct fixture {
     struct control *control;
     struct env env;
@@ -50,6 +59,7 @@ struct fixture {
     VEC(struct fixture_record) records;
     VEC(struct fixture_reply) replies;
     VEC(struct fixture_order *) orders;
+    VEC(struct fixture_script) scripts;
     VEC(uint64_t) acks;
 };
 
@@ -87,6 +97,9 @@ const Pb__JobRecord *fixture_job(struct fixture *f, struct arena *arena, uint32_
 const Pb__PartRecord *fixture_part(struct fixture *f, struct arena *arena, const char *name);
 const Pb__NodeRecord *fixture_node(struct fixture *f, struct arena *arena, const char *name);
 enum _Pb__JobState fixture_state(struct fixture *f, uint32_t id);
+
+/* The script that control asked for last ends so, and is forgotten; it must be of this kind. */
+void fixture_script_ended(struct fixture *f, int kind, uint32_t job, int wait_status);
 
 /* How many orders of a kind the node was given about the job since the last call of clear. */
 size_t fixture_launches(const struct fixture *f, const char *node, uint32_t job);

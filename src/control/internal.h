@@ -92,6 +92,28 @@ void start_reply_alloc(struct control *c, struct job *j, uint64_t call, bool gra
 void start_make_cred(struct control *c, struct job *j, const Pb__StepNode *const *nodes,
                      size_t count, uint32_t step_id, struct str *cred, uint8_t sig[64]);
 
+/* It has its nodes and may use them. */
+void start_ready(struct control *c, struct job *j);
+void start_configured(struct control *c, struct job *j); /* PrologSlurmctld ended well */
+/* The first step of srun's own allocation, when there is none yet. False: the job has ended. */
+bool start_step(struct control *c, struct job *j);
+
+/* hook.c: PrologSlurmctld and EpilogSlurmctld */
+/* At its start; false: there is none to wait for. */
+bool hook_start(struct control *c, struct job *j);
+void hook_end(struct control *c, struct job *j);    /* a job that had nodes has ended */
+void hook_resume(struct control *c, struct job *j); /* after a restart */
+static inline bool hook_holds(const struct job *j)  /* it is completing, or configuring */
+{
+    return j->script || j->epilog_due;
+}
+
+/* hook_env.c */
+/* The environment of a program of the site's that runs for a job, in the arena; 'more' is room for
+ * so many further entries. Returns how many there are. */
+size_t hook_env_make(struct control *c, struct job *j, enum _Pb__ScriptKind kind, size_t more,
+                     char ***env, struct arena *arena);
+
 /* step.c */
 struct step *step_find(struct job *j, uint32_t id);
 void step_ended_on(struct control *c, struct job *j, uint32_t step_id, uint32_t node,
@@ -127,7 +149,9 @@ void finish_send_remaining(struct control *c, struct job *j, const char *why, ui
 /* Those who wait for its end. */
 void finish_answer_waiters(struct control *c, struct job *j);
 void finish_requeue(struct control *c, struct job *j);
-void finish_clean(struct control *c, struct job *j); /* ended, and no node holds anything of it */
+/* Ended; over when no node holds anything of it and no script of the site's is left to run. */
+void finish_clean(struct control *c, struct job *j);
+void finish_release_untouched(struct control *c, struct job *j);
 
 /* cancel.c */
 void cancel_warn(struct control *c, struct job *j); /* --signal: its time has come */

@@ -159,6 +159,8 @@ static void reconcile(struct control *c, struct job *j, const struct node *n,
     const Pb__Presence *present = find_present(r, j);
     if (j->completing) {
         finish_send_terminate(c, j, a, NULL, (uint32_t)c->conf->kill_wait_sec);
+    } else if (j->configuring) {
+        return; /* nothing of it was sent there */
     } else if (j->batch && a == &j->alloc.data[0]) {
         if (!j->launched)
             start_send_batch(c, j);

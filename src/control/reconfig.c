@@ -67,6 +67,7 @@ static void carry_job(const struct cluster *old, const struct cluster *next, str
     memset(&from->waiting_steps, 0, sizeof from->waiting_steps);
     memset(&from->end_calls, 0, sizeof from->end_calls);
     to->alloc_call = from->alloc_call;
+    to->script = from->script;
     to->alloc_step = from->alloc_step;
     from->alloc_step = STR_INIT;
     to->limit_mono_ms = from->limit_mono_ms;

@@ -140,12 +140,13 @@ static void start_clocks(struct control *c, struct job *j)
     j->gone_mono_ms = 0;
     j->reason = NULL;
     control_set_end(c, j);
-    order_insert(&c->cluster->ends, &j->ends, j->start_at + limit, j->id);
+    order_move(&c->cluster->ends, &j->ends, j->start_at + limit, j->id);
 }
 
-/* The first step of srun's own allocation. */
-static void start_step(struct control *c, struct job *j)
+bool start_step(struct control *c, struct job *j)
 {
+    if (j->alloc_step.len == 0 || j->interactive_step || j->next_step)
+        return true;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     struct err err = {0};
@@ -154,12 +155,53 @@ static void start_step(struct control *c, struct job *j)
     struct step *s;
     if (spec && step_make(c, j, spec, &s, &err) == 0) {
         j->interactive_step = true;
-        return;
+        return true;
     }
     if (j->alloc_call)
         control_refuse(c, j->alloc_call, &err);
     j->alloc_call = 0;
     finish_job(c, j, PB__JOB_STATE__FAILED, 1 << 8, "JobLaunchFailure", NULL);
+    return false;
+}
+
+static void answer_alloc(struct control *c, struct job *j)
+{
+    uint64_t call = j->alloc_call;
+    j->alloc_call = 0;
+    if (call)
+        start_reply_alloc(c, j, call, true);
+}
+
+void start_ready(struct control *c, struct job *j)
+{
+    prepare_nodes(c, j);
+    if (j->batch) {
+        j->launched = false;
+        j->alloc.data[0].touched = true;
+        j->repeat_mono_ms = control_mono(c) + c->conf->batch_start_timeout_sec * 1000;
+        start_send_batch(c, j);
+    } else if (!start_step(c, j)) {
+        return;
+    }
+    answer_alloc(c, j);
+}
+
+/* Of a job whose time begins when PrologSlurmctld is over; its command is told that it waits. */
+static void start_configuring(struct control *c, struct job *j)
+{
+    bool asked = j->alloc_call != 0;
+    answer_alloc(c, j);
+    j->gone_mono_ms = asked ? control_mono(c) : 0; /* until it asks again */
+}
+
+void start_configured(struct control *c, struct job *j)
+{
+    j->configuring = false;
+    start_clocks(c, j);
+    job_touch(c->cluster, j);
+    start_ready(c, j);
+    step_retry_waiting(c, j);
+    control_schedule(c, j);
 }
 
 static void start_job(struct control *c, struct job *j, const struct decision *d)
@@ -170,20 +212,10 @@ static void start_job(struct control *c, struct job *j, const struct decision *d
     job_set_state(c->cluster, j, PB__JOB_STATE__RUNNING);
     start_clocks(c, j);
     j->backfilled = d->backfilled;
-    prepare_nodes(c, j);
-    if (j->batch) {
-        j->launched = false;
-        j->alloc.data[0].touched = true;
-        j->repeat_mono_ms = control_mono(c) + c->conf->batch_start_timeout_sec * 1000;
-        start_send_batch(c, j);
-    } else if (j->alloc_step.len) {
-        start_step(c, j);
-    }
-    if (j->alloc_call && j->state == PB__JOB_STATE__RUNNING) {
-        uint64_t call = j->alloc_call;
-        j->alloc_call = 0;
-        start_reply_alloc(c, j, call, true);
-    }
+    if (hook_start(c, j))
+        start_configuring(c, j);
+    else
+        start_ready(c, j);
     control_schedule(c, j);
 }
 
@@ -257,6 +289,8 @@ void start_reply_alloc(struct control *c, struct job *j, uint64_t call, bool gra
     r.partition = j->part ? (char *)j->part->conf.name : NULL;
     r.spec = job_unpack_spec(j, &arena);
     SET(&r, time_limit_sec, j->limit_sec);
+    if (j->configuring)
+        SET(&r, configuring, true);
     struct str nodes = STR_INIT;
     if (granted) {
         job_pack_live(c->cluster, j);

@@ -397,6 +397,20 @@ void control_alloc(struct control *c, uint64_t call, const struct caller *who,
     vec_push(&c->fresh, j->id);
 }
 
+/* It may have started while its command was away, and with it the step that it was to have. */
+static void answer_granted(struct control *c, struct job *j, uint64_t call,
+                           const Pb__StepSpec *step)
+{
+    if (step && !j->configuring && !j->batch) {
+        keep_step(j, step);
+        j->alloc_call = call;
+        if (!start_step(c, j))
+            return;
+        j->alloc_call = 0;
+    }
+    start_reply_alloc(c, j, call, true);
+}
+
 void control_alloc_wait(struct control *c, uint64_t call, const struct caller *who,
                         const Pb__AllocWait *r)
 {
@@ -407,8 +421,8 @@ void control_alloc_wait(struct control *c, uint64_t call, const struct caller *w
         control_refuse_code(c, call, ERR_ACCESS, NULL);
     } else if (job_is_final(j)) {
         control_refuse_code(c, call, ERR_JOB_DONE, NULL);
-    } else if (j->state != PB__JOB_STATE__PENDING) {
-        start_reply_alloc(c, j, call, true);
+    } else if (j->state != PB__JOB_STATE__PENDING && !(j->configuring && r->ready)) {
+        answer_granted(c, j, call, r->step);
     } else {
         /* The first step is not stored with a pending job: its command says it again. */
         keep_step(j, r->step);

@@ -43,6 +43,7 @@ void sim_check_start(struct sim *s, unsigned node, struct sim_key key, bool batc
         (v.restarts == key.restarts && v.state == PB__JOB_STATE__PENDING))
         sim_break(s, "a payload was started before that was on disk", "job %u restart %u on %s",
                   key.job_id, key.restarts, s->nodes.data[node].name);
+    sim_hook_check_start(s, key);
     sim_check_node(s, node);
 }
 
@@ -70,8 +71,8 @@ static void check_late(struct sim *s)
         return;
     for (const struct sim_watch *w = s->watches; w; w = w->hh.next) {
         if (!w->view.there || w->view.state != PB__JOB_STATE__RUNNING || !w->ran_from_ms ||
-            w->view.limit_sec > 1000000 || s->now_ms - w->put_at_ms < LATE_MS ||
-            !sim_watch_is_timed(s, w))
+            w->view.configuring || w->view.limit_sec > 1000000 ||
+            s->now_ms - w->put_at_ms < LATE_MS || !sim_watch_is_timed(s, w))
             continue;
         int64_t ran_ms = s->now_ms - w->ran_from_ms;
         if (ran_ms > w->view.limit_sec * 1000 + s->over_ms + LATE_MS)
@@ -293,6 +294,7 @@ void sim_check_end(struct sim *s)
                 sim_break(s, "a node still runs what has ended", "%s: job %u restart %u", n->name,
                           j->key.job_id, j->key.restarts);
         }
+    sim_hook_check_end(s);
     for (size_t i = 0; i < s->calls.len; i++)
         if (s->calls.data[i].open && s->calls.data[i].arrived && !s->calls.data[i].answered)
             sim_break(s, "a request is never answered", "call %zu, request %d", i + 1,

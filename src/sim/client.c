@@ -248,6 +248,7 @@ static void wait_for_grant(struct sim *s, unsigned index)
     sim_srun_spec(s, c, 0, &step);
     r.job_id = c->job_id;
     r.step = c->item->what == SIM_JOB_SRUN ? &step : NULL;
+    r.has_ready = r.ready = c->configuring;
     c->call = sim_call(s, SIM_OF_CLIENT, SIM_ALLOC_WAIT, index, &c->rng, &r.base);
 }
 
@@ -335,7 +336,8 @@ static void promised(struct sim *s, unsigned index, uint32_t job_id)
 static void granted(struct sim *s, unsigned index, const Pb__AllocReply *r)
 {
     struct sim_client *c = &s->clients.data[index];
-    if (!r->granted) {
+    if (!r->granted || r->configuring) {
+        c->configuring = c->configuring || r->configuring;
         c->state = SIM_WAITING;
         later(s, index, 0);
         return;

@@ -145,6 +145,25 @@ static uint64_t env_boot(void *ctx)
     return 1 + ((struct sim *)ctx)->boot;
 }
 
+static void to_helper(struct sim *s, const Pb__ScriptRun *m, int stop)
+{
+    struct sim_event event = {.kind = SIM_HOOK, .generation = s->life, .code = stop};
+    pb_pack(&m->base, &event.body);
+    say(s, event);
+}
+
+static void env_run(void *ctx, const Pb__ScriptRun *m)
+{
+    to_helper(ctx, m, 0);
+}
+
+static void env_stop(void *ctx, const Pb__ScriptRun *m)
+{
+    Pb__ScriptRun which = *m;
+    which.path = (char *)"";
+    to_helper(ctx, &which, 1);
+}
+
 void sim_ctl_env(struct sim *s)
 {
     s->env = (struct env){
@@ -163,6 +182,8 @@ void sim_ctl_env(struct sim *s)
         .user_in_group = env_user_in_group,
         .log = env_log,
         .boot = env_boot,
+        .run = env_run,
+        .stop = env_stop,
     };
 }
 
@@ -264,6 +285,7 @@ static void learn_nodes(struct sim *s)
 {
     const struct conf *conf = control_conf(s->control);
     int64_t over = over_ms(conf);
+    sim_hook_conf(s, conf);
     s->over_ms = over > s->over_ms ? over : s->over_ms;
     vec_foreach (&s->nodes, n) {
         long at = conf_find_node(conf, n->name);
@@ -364,6 +386,7 @@ void sim_ctl_crash(struct sim *s)
                      (struct sim_event){.kind = SIM_HANGUP, .index = i, .generation = n->session});
     }
     sim_calls_lost(s);
+    sim_hook_crash(s);
 }
 
 /* The crash that is due, when this is its point. */

@@ -403,6 +403,14 @@ static void draw_faults(struct draw *d)
     }
 }
 
+static void draw_hooks(struct draw *d)
+{
+    if (chance(d, 30))
+        conf(d, "PrologSlurmctld=/bin/true");
+    if (chance(d, 30))
+        conf(d, "EpilogSlurmctld=/bin/true");
+}
+
 void sim_plan_draw(struct sim_plan *p, uint64_t seed)
 {
     struct draw d = {.plan = p, .rng = {seed}};
@@ -417,6 +425,7 @@ void sim_plan_draw(struct sim_plan *p, uint64_t seed)
         draw_job(&d, i);
     draw_acts(&d);
     draw_faults(&d);
+    draw_hooks(&d);
 }
 
 /* --- one kind of world --------------------------------------------------------------------------

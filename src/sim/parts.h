@@ -83,6 +83,15 @@ void sim_srun_end_all(struct sim *s, struct sim_key key, long node); /* their sc
 void sim_srun_spec(const struct sim *s, const struct sim_client *c, unsigned number,
                    Pb__StepSpec *step);
 
+/* hook.c */
+void sim_hook_receive(struct sim *s, struct sim_event *e);
+void sim_hook_end(struct sim *s, const struct sim_event *e);
+void sim_hook_crash(struct sim *s);
+void sim_hook_conf(struct sim *s, const struct conf *conf);
+void sim_hook_check_start(struct sim *s, struct sim_key key);
+void sim_hook_check_end(struct sim *s);
+void sim_hook_done(struct sim *s);
+
 /* act.c */
 void sim_act(struct sim *s, unsigned index);
 void sim_act_reply(struct sim *s, const struct sim_call *call, const struct sim_event *e);

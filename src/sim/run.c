@@ -87,6 +87,12 @@ static int happen(struct sim *s, struct sim_event *e, struct err *err)
     case SIM_HEAL:
         sim_fault_heal(s);
         break;
+    case SIM_HOOK:
+        sim_hook_receive(s, e);
+        break;
+    case SIM_HOOK_END:
+        sim_hook_end(s, e);
+        break;
     case SIM_SETTLE:
         sim_fault_settle(s);
         break;
@@ -176,6 +182,7 @@ static void world_done(struct sim *s)
     control_free(take_ptr(s->control));
     sim_store_done(s);
     sim_watch_done(s);
+    sim_hook_done(s);
     HASH_ITER (hh, s->ledger, start, next) {
         HASH_DEL(s->ledger, start);
         free(start);

@@ -39,6 +39,8 @@ enum sim_event_kind {
     SIM_FAULT,      /* something breaks */
     SIM_RESTART,    /* the controller comes back */
     SIM_HEAL,       /* the faults are over */
+    SIM_HOOK,       /* the controller's helper is told to run a script, or to end it */
+    SIM_HOOK_END,   /* a script that it runs ends */
     SIM_SETTLE,     /* what waits for something that will not come is ended */
 };
 
@@ -60,7 +62,8 @@ struct sim_event {
     unsigned index;      /* of the node, client, srun, act or fault */
     uint64_t generation; /* of the session, controller or attempt it belongs to */
     uint64_t value;      /* sequence, call number or job id */
-    int code;            /* of a reply: 0 or the error */
+    int code;            /* of a reply: 0 or the error; of a script: its status */
+    uint64_t session;    /* of a script: the attempt's restart count */
     struct str body;     /* packed message */
 };
 
@@ -183,7 +186,7 @@ struct sim_client { /* the owner of one job */
     uint64_t call, watch; /* open requests, 0: none */
     uint32_t job_id;      /* acknowledged; 0: not yet */
     unsigned next_step;
-    bool dead, watching, refused;
+    bool dead, watching, refused, configuring;
     struct sim_claim claims[SIM_CLAIMS];
     unsigned asked[SIM_CLAIMS]; /* requests that touch it, so far */
     bool cancelled;             /* told that it is; until a requeue is asked for */
@@ -207,7 +210,7 @@ struct sim_srun {
 };
 
 struct sim_view { /* what a job's record says */
-    bool there, completing, held, admin_held, requeue_after, launched;
+    bool there, completing, held, admin_held, requeue_after, launched, configuring, epilog_due;
     uint32_t job_id, restarts;
     int state;
     int64_t limit_sec, begin_at, start_at;
@@ -233,7 +236,8 @@ struct sim_watch { /* of a job's records */
     int64_t ran_from_ms, put_at_ms;
     unsigned ran_boot; /* of the controller's machine, and its wall clock then */
     int64_t ran_offset_ms;
-    bool stored, purged; /* it was on disk at a restart; it was forgotten long after its end */
+    bool ran_configuring; /* its time has not begun yet */
+    bool stored, purged;  /* it was on disk at a restart; it was forgotten long after its end */
     UT_hash_handle hh;
 };
 
@@ -283,10 +287,13 @@ struct sim {
     struct sim_watch *watches;
     VEC(uint32_t) allocated; /* jobs started in this turn */
     struct sim_start *ledger;
-    uint32_t next_id;  /* by the store's own record, as put last */
-    bool quiet;        /* faults are over */
-    bool disk_loses;   /* everything from now on */
-    unsigned settled;  /* how often what waits was looked at since */
-    bool shrunk;       /* nodes or partitions may be less than jobs were promised */
-    struct err broken; /* the first broken promise */
+    struct sim_hook *hooks;
+    uint64_t hook_runs;
+    bool no_prolog, no_epilog; /* some configuration in force had none */
+    uint32_t next_id;          /* by the store's own record, as put last */
+    bool quiet;                /* faults are over */
+    bool disk_loses;           /* everything from now on */
+    unsigned settled;          /* how often what waits was looked at since */
+    bool shrunk;               /* nodes or partitions may be less than jobs were promised */
+    struct err broken;         /* the first broken promise */
 };

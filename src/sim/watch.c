@@ -129,6 +129,12 @@ static void scan_live(struct cursor c, struct sim_view *v)
         case 35:
             v->held = c.number;
             break;
+        case 48:
+            v->configuring = c.number;
+            break;
+        case 49:
+            v->epilog_due = c.number;
+            break;
         }
     }
 }
@@ -326,14 +332,17 @@ static void check_step(struct sim *s, const struct sim_watch *w, const struct si
 static void time_attempt(struct sim *s, struct sim_watch *w)
 {
     struct sim_key key = {w->job_id, w->view.restarts};
-    if (w->view.state != PB__JOB_STATE__RUNNING ||
-        (w->ran_from_ms && w->ran.restarts == key.restarts))
+    bool known = w->ran_from_ms && w->ran.restarts == key.restarts;
+    bool begins = w->ran_configuring && !w->view.configuring; /* its time does, only now */
+    if (w->view.state != PB__JOB_STATE__RUNNING || (known && !begins))
         return;
+    w->ran_configuring = w->view.configuring;
     w->ran = key;
     w->ran_from_ms = s->now_ms;
     w->ran_boot = s->boot;
     w->ran_offset_ms = s->wall_offset_ms;
-    vec_push(&s->allocated, w->job_id);
+    if (!known)
+        vec_push(&s->allocated, w->job_id);
 }
 
 void sim_watch_turn(struct sim *s)
@@ -437,6 +446,7 @@ static void restore_job(struct sim *s, const struct sim_record *r)
     w = w ? w : add_watch(s, (uint32_t)r->number, &v);
     w->view = v;
     w->stored = true;
+    w->ran_configuring = v.configuring;
     scan_shares(s, r->data, r->len, w);
     if (v.state == PB__JOB_STATE__PENDING) {
         w->ran_from_ms = 0; /* it was started in a turn that is lost */

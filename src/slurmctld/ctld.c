@@ -187,6 +187,22 @@ static int state_load(struct ctld *c, struct err *err)
     return 0;
 }
 
+static void on_script_ended(void *ctx, const Pb__ScriptEnded *m)
+{
+    struct ctld *c = ctx;
+    if (c->control)
+        control_script_ended(c->control, m);
+}
+
+/* Before there is any state, so that it holds none of it. */
+static void helper_open(struct ctld *c, const struct conf *conf)
+{
+    struct scripts_options options = {
+        .loop = c->loop, .dir = conf->state_save_location, .on_ended = on_script_ended, .ctx = c};
+    if (c->runs_scripts)
+        c->scripts = scripts_new(&options);
+}
+
 int ctld_open(struct ctld *c, struct conf *conf, struct err *err)
 {
     char host[256] = "localhost";
@@ -194,6 +210,7 @@ int ctld_open(struct ctld *c, struct conf *conf, struct err *err)
         c->host = mem_strdup(host);
     c->boot_at_sec = loop_wall_ms() / 1000;
     c->loop = loop_new(WORKERS);
+    helper_open(c, conf);
     c->names = names_new();
     c->payloads = payload_cache_new(CTLD_PAYLOAD_CACHE);
     c->outbox = outbox_new(&(struct outbox_ops){.send = send_item, .commit = on_commit, .ctx = c});
@@ -260,6 +277,7 @@ void ctld_close(struct ctld *c)
 {
     listing_drop_all(c);
     nodes_forget(c);
+    scripts_free(c->scripts);
     rpc_server_free(c->server);
     store_close(c->store);
     control_free(c->control);

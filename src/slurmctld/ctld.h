@@ -18,6 +18,7 @@
 #include "slurmctld/names.h"
 #include "slurmctld/outbox.h"
 #include "slurmctld/payload.h"
+#include "slurmctld/scripts.h"
 #include "store/store.h"
 
 #define CTLD_PAYLOAD_CACHE (2u << 20)
@@ -39,6 +40,8 @@ struct ctld_options {
 struct ctld {
     const struct ctld_options *options;
     char *conf_path, *host;
+    bool runs_scripts; /* by its helper process, which is this program again */
+    struct scripts *scripts;
     struct env env;
     uint64_t boot; /* see env.boot */
     struct loop *loop;

@@ -94,6 +94,26 @@ static void on_welcome(void *ctx, const char *node, uint64_t epoch)
     to_node(ctx, node, item);
 }
 
+static void to_helper(struct ctld *c, enum outbox_kind kind, const Pb__ScriptRun *m)
+{
+    struct outbox_item *item =
+        outbox_item_new(kind, NULL, protobuf_c_message_get_packed_size(&m->base));
+    protobuf_c_message_pack(&m->base, (uint8_t *)item->data);
+    outbox_add(c->outbox, item);
+}
+
+static void on_run(void *ctx, const Pb__ScriptRun *m)
+{
+    to_helper(ctx, OUTBOX_RUN, m);
+}
+
+static void on_stop(void *ctx, const Pb__ScriptRun *m)
+{
+    Pb__ScriptRun which = *m;
+    which.path = (char *)"";
+    to_helper(ctx, OUTBOX_RUN_END, &which);
+}
+
 static void on_sign(void *ctx, const void *data, size_t len, uint8_t sig[64])
 {
     struct ctld *c = ctx;
@@ -150,6 +170,8 @@ void env_init(struct env *env, struct ctld *c)
         .user_in_group = on_user_in_group,
         .log = on_log,
         .boot = on_boot,
+        .run = c->runs_scripts ? on_run : NULL,
+        .stop = on_stop,
     };
     c->boot = read_boot();
 }

@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "slurmctld/scriptd.h"
 #include "slurmctld/start.h"
 
 #define DESCRIPTORS_MAX 65536 /* beyond this a process table only costs memory */
@@ -81,6 +82,8 @@ int main(int argc, char **argv)
 {
     struct ctld_options options = {0};
     int status;
+    if (scriptd_is_wanted(argv[0]))
+        return scriptd_main();
     if (fd_begin(STDERR_FILENO + 1)) {
         fputs("slurmctld: error: cannot set up the standard descriptors\n", stderr);
         return 1;
@@ -101,7 +104,7 @@ int main(int argc, char **argv)
         daemon_detach();
     fd_raise_limit(DESCRIPTORS_MAX);
 
-    struct ctld c = {.options = &options};
+    struct ctld c = {.options = &options, .runs_scripts = true};
     struct err err = {0};
     int pid_fd = -1;
     _cleanup_free_ char *pid_path = NULL;

@@ -26,6 +26,8 @@ enum outbox_kind {
     OUTBOX_WELCOME, /* number: the epoch */
     OUTBOX_SCRIPT,  /* number: the job whose script answers the call */
     OUTBOX_UNKNOWN, /* sessions of nodes that the configuration does not have may close */
+    OUTBOX_RUN,     /* data: a packed ScriptRun for the helper */
+    OUTBOX_RUN_END, /* data: a packed ScriptRun that is to end early */
     OUTBOX_STOP,    /* what was added before it has left */
 };
 

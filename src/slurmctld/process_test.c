@@ -74,6 +74,10 @@ void control_turn(struct control *c)
     c->started = false;
 }
 
+void control_script_ended(struct control *c, const Pb__ScriptEnded *m)
+{
+}
+
 void control_tick(struct control *c)
 {
 }

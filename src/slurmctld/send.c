@@ -127,6 +127,24 @@ static void send_script(struct ctld *c, uint64_t call, uint64_t job_id)
     rpc_reply(c->server, call, &reply.base);
 }
 
+static void send_to_helper(struct ctld *c, const struct outbox_item *item)
+{
+    _cleanup_arena_ struct arena a;
+    arena_init(&a, 0);
+    Pb__ScriptRun *m = arena_unpack(&a, &pb__script_run__descriptor, item->data, item->len);
+    if (!m || !c->scripts)
+        return;
+    if (item->kind == OUTBOX_RUN_END) {
+        scripts_stop(c->scripts, m);
+        return;
+    }
+    const struct conf *conf = control_conf(c->control);
+    uint32_t owners[] = {conf->slurm_uid, conf->slurmd_uid};
+    m->owner = owners;
+    m->n_owner = 2;
+    scripts_run(c->scripts, m);
+}
+
 void send_item(void *ctx, const struct outbox_item *item)
 {
     struct ctld *c = ctx;
@@ -142,6 +160,10 @@ void send_item(void *ctx, const struct outbox_item *item)
         break;
     case OUTBOX_UNKNOWN:
         nodes_close_unknown(c, control_conf(c->control));
+        break;
+    case OUTBOX_RUN:
+    case OUTBOX_RUN_END:
+        send_to_helper(c, item);
         break;
     case OUTBOX_STOP:
         stop_now(c);

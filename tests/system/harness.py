@@ -172,7 +172,7 @@ class Cluster:
         """Until the job has reached its end and its nodes are free; returns its fields."""
         def ended():
             fields = self.job(job)
-            return fields if fields["JobState"] not in ("PENDING", "RUNNING", "COMPLETING", "SUSPENDED") else None
+            return fields if fields["JobState"] not in ("PENDING", "RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED") else None
         return eventually(ended, f"end of job {job}", deadline)
 
     def job(self, job):
@@ -245,7 +245,7 @@ class Cluster:
             everyone = [] if ROOT else ["--me"]
             self.run(["scancel", "-Q", *(everyone or ["-t", "PENDING,RUNNING,SUSPENDED"])])
             eventually(lambda: not self.run("squeue -h -t all -o %T").stdout.split() or all(
-                t not in ("PENDING", "RUNNING", "COMPLETING") for t in
+                t not in ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING") for t in
                 self.run("squeue -h -t all -o %T").stdout.split()), "an empty queue")
         for name in list(self.daemons):
             self.daemons[name].send_signal(signal.SIGTERM)

@@ -21,6 +21,7 @@ struct alloc {
     int64_t pause_ms;
     uint32_t job_id; /* 0: not known yet */
     bool may_exist;  /* the controller may know the job although job_id is 0 */
+    bool allocated;  /* it has its nodes, which are being configured */
     bool told_lost, giving_up, over, timed_out;
 };
 
@@ -93,6 +94,16 @@ static void send_cancel(struct alloc *a)
         rpc_async_controller(a->loop, a->conf, RPC_JOB_SIGNAL, &signal.base, 0, on_cancelled, a);
 }
 
+static void on_configuring(struct alloc *a, const struct Pb__AllocReply *reply)
+{
+    loop_timer_set(a->limit, -1);
+    if (!a->allocated)
+        a->events.on_configuring(a->events.ctx, reply);
+    a->allocated = true;
+    if (!a->over && !a->giving_up)
+        send_request(a);
+}
+
 static void on_reply(void *ctx, int code, const ProtobufCMessage *message, const struct err *err)
 {
     struct alloc *a = ctx;
@@ -116,6 +127,8 @@ static void on_reply(void *ctx, int code, const ProtobufCMessage *message, const
     a->job_id = reply->job_id;
     if (a->giving_up) {
         send_cancel(a);
+    } else if (reply->granted && reply->configuring) {
+        on_configuring(a, reply);
     } else if (reply->granted) {
         a->over = true;
         loop_timer_set(a->limit, -1);
@@ -139,6 +152,7 @@ static void send_request(struct alloc *a)
     }
     wait.job_id = a->job_id;
     wait.step = a->request->step;
+    wait.has_ready = wait.ready = a->allocated;
     a->call = rpc_async_controller(a->loop, a->conf, RPC_ALLOC_WAIT, &wait.base, RPC_WAIT_FOREVER,
                                    on_reply, a);
 }

@@ -18,6 +18,8 @@
 
 struct alloc_events {
     void (*on_queued)(void *ctx, uint32_t job_id, const char *reason);
+    /* At most once, before on_granted: it has its nodes, and may use them later. */
+    void (*on_configuring)(void *ctx, const struct Pb__AllocReply *reply);
     void (*on_granted)(void *ctx, const struct Pb__AllocReply *reply); /* valid until it returns */
     /* It was refused, has ended while it waited, or was given up. job_id 0: there is no job. */
     void (*on_failed)(void *ctx, uint32_t job_id, const struct err *why);

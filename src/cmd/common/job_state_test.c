@@ -46,7 +46,7 @@ static void test_states(void **state)
     static const struct {
         const char *list;
         Pb__JobState is;
-        bool completing, match;
+        bool completing, match, configuring;
     } v[] = {
         {"RUN", PB__JOB_STATE__RUNNING, false, true},
         {"r", PB__JOB_STATE__RUNNING, false, true},
@@ -56,13 +56,18 @@ static void test_states(void **state)
         {"CG", PB__JOB_STATE__FAILED, true, true},
         {"CG", PB__JOB_STATE__FAILED, false, false},
         {"F", PB__JOB_STATE__FAILED, true, true},
-        {"CONFIGURING", PB__JOB_STATE__RUNNING, false, false},
+        {"CONFIGURING", PB__JOB_STATE__RUNNING, false, false, false},
+        {"CONFIGURING", PB__JOB_STATE__RUNNING, false, true, true},
+        {"cf", PB__JOB_STATE__RUNNING, false, true, true},
+        {"R", PB__JOB_STATE__RUNNING, false, true, true},
+        {"PD,CF", PB__JOB_STATE__PENDING, false, true, false},
     };
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
         s = (struct job_states){0};
         assert_int_equal(job_states_parse(v[i].list, &s, NULL), 0);
         live.state = v[i].is;
         live.completing = v[i].completing;
+        live.configuring = v[i].configuring;
         assert_int_equal(job_states_match(&s, &live), v[i].match);
     }
 }
@@ -70,6 +75,11 @@ static void test_states(void **state)
 static void test_words(void **state)
 {
     Pb__JobLive live = PB__JOB_LIVE__INIT;
+    live.state = PB__JOB_STATE__RUNNING;
+    live.configuring = true;
+    assert_string_equal(job_state_word(&live), "CONFIGURING");
+    assert_string_equal(job_state_short(&live), "CF");
+    live.configuring = false;
     live.state = PB__JOB_STATE__CANCELLED;
     assert_string_equal(job_state_word(&live), "CANCELLED");
     assert_string_equal(job_state_short(&live), "CA");

@@ -38,7 +38,7 @@ struct run {
     int64_t queued_at_ms, give_up_at_ms;
     uint32_t job_id;
     int exit_code, wait_status;
-    bool queued, granted, revoked, interrupted, ending;
+    bool queued, configuring, granted, revoked, interrupted, ending;
 };
 
 static void say(const struct run *run, int level, const char *fmt, ...)
@@ -247,18 +247,33 @@ static void on_queued(void *ctx, uint32_t job_id, const char *reason)
     say(run, 0, "job %u queued and waiting for resources", job_id);
 }
 
-static void on_granted(void *ctx, const struct Pb__AllocReply *reply)
+static void tell_granted(struct run *run, const struct Pb__AllocReply *reply)
 {
-    struct run *run = ctx;
-
     run->job_id = reply->job_id;
-    run->granted = true;
     if (run->queued)
         say(run, 0, "job %u has been allocated resources", reply->job_id);
     if (reply->message != NULL)
         say(run, 0, "%s", reply->message);
     say(run, 0, "Granted job allocation %u", reply->job_id);
     tell_details(run, reply);
+}
+
+static void on_configuring(void *ctx, const struct Pb__AllocReply *reply)
+{
+    struct run *run = ctx;
+
+    run->configuring = true;
+    tell_granted(run, reply);
+    say(run, 0, "Waiting for resource configuration");
+}
+
+static void on_granted(void *ctx, const struct Pb__AllocReply *reply)
+{
+    struct run *run = ctx;
+
+    if (!run->configuring)
+        tell_granted(run, reply);
+    run->granted = true;
     say(run, 0, "Nodes %s are ready for job", reply->nodes != NULL ? reply->nodes : "");
     ring(run);
     if (run->options->no_shell) {
@@ -283,6 +298,8 @@ static void on_failed(void *ctx, uint32_t job_id, const struct err *why)
         say(run, -1, "Job aborted due to signal");
     } else {
         say(run, -1, "Job submit/allocate failed: %s", why->text);
+        if (run->configuring)
+            say(run, 0, "Job allocation %u has been revoked.", job_id);
     }
     loop_stop(run->loop);
 }
@@ -317,6 +334,7 @@ int run_to_end(const struct conf *conf, const struct run_options *options)
     static const int watched[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
     struct run run = {.conf = conf, .options = options, .loop = loop_new(0)};
     struct alloc_events events = {.on_queued = on_queued,
+                                  .on_configuring = on_configuring,
                                   .on_granted = on_granted,
                                   .on_failed = on_failed,
                                   .on_lost = on_lost,

@@ -24,7 +24,7 @@ struct request {
     struct loop_timer *retry; /* the controller is away */
     struct loop_timer *limit; /* --immediate=SECONDS */
     int64_t give_up_at_ms;    /* when to stop asking a controller that does not answer */
-    bool told, told_lost, queued, interrupted;
+    bool told, told_lost, queued, configuring, interrupted;
 };
 
 /* A copy in the run's arena: replies live only until their callback returns. */
@@ -67,12 +67,24 @@ static void on_queued(void *ctx, uint32_t job_id, const char *reason)
     say_info("job %u queued and waiting for resources", job_id);
 }
 
+static void on_configuring(void *ctx, const struct Pb__AllocReply *reply)
+{
+    struct request *r = ctx;
+
+    r->configuring = true;
+    if (r->queued)
+        say_info("job %u has been allocated resources", reply->job_id);
+    say_info("Waiting for resource configuration");
+}
+
 static void on_granted(void *ctx, const struct Pb__AllocReply *reply)
 {
     struct request *r = ctx;
     struct run *run = r->run;
 
-    if (r->queued)
+    if (r->configuring)
+        say_info("Nodes %s are ready for job", reply->nodes != NULL ? reply->nodes : "");
+    else if (r->queued)
         say_info("job %u has been allocated resources", reply->job_id);
     if (reply->message != NULL)
         say_info("%s", reply->message);
@@ -98,6 +110,8 @@ static void on_failed(void *ctx, uint32_t job_id, const struct err *why)
         }
     } else {
         say_error("Unable to allocate resources: %s", why->text);
+        if (r->configuring)
+            say_info("Force Terminated job %u", job_id);
     }
     refused(r, why);
 }
@@ -111,6 +125,7 @@ static void on_lost(void *ctx, const struct err *why)
 static void ask_for_job(struct request *r)
 {
     struct alloc_events events = {.on_queued = on_queued,
+                                  .on_configuring = on_configuring,
                                   .on_granted = on_granted,
                                   .on_failed = on_failed,
                                   .on_lost = on_lost,

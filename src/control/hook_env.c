@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What programs that run beside the controller are told of a job: the variables of Slurm's guide
+ * to prologs and epilogs. Nothing is inherited. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "control/internal.h"
+
+#define PATH "/usr/sbin:/usr/bin:/sbin:/bin"
+#define VARIABLES 40 /* room for all that follow */
+
+struct list {
+    char **at;
+    size_t count;
+    struct arena *arena;
+};
+
+static void put(struct list *l, const char *name, const char *value)
+{
+    if (value)
+        l->at[l->count++] = arena_printf(l->arena, "%s=%s", name, value);
+}
+
+static void put_number(struct list *l, const char *name, long long value)
+{
+    l->at[l->count++] = arena_printf(l->arena, "%s=%lld", name, value);
+}
+
+/* --- the paths of its streams
+ * --------------------------------------------------------------------- */
+
+/* False: what stands there only a task knows. */
+static bool put_letter(const struct control *c, const struct job *j, const Pb__JobSpec *spec,
+                       char letter, int width, struct str *out)
+{
+    switch (letter) {
+    case '%':
+        str_putc(out, '%');
+        return true;
+    case 'j':
+    case 'A':
+    case 'J':
+        str_printf(out, "%0*u", width, j->id);
+        return true;
+    case 'u':
+        str_puts(out, spec->user_name);
+        return true;
+    case 'x':
+        str_puts(out, spec->name);
+        return true;
+    case 'N':
+        if (j->alloc.len)
+            str_puts(out, c->cluster->nodes.data[j->alloc.data[0].node]->name);
+        return j->alloc.len > 0;
+    default:
+        return false;
+    }
+}
+
+static void put_path(struct list *l, const char *name, const struct control *c, const struct job *j,
+                     const Pb__JobSpec *spec, const char *pattern)
+{
+    struct str out = STR_INIT;
+    if (*pattern != '/' && spec->work_dir)
+        str_printf(&out, "%s/", spec->work_dir);
+    for (const char *s = pattern; *s; s++) {
+        size_t digits = *s == '%' ? strspn(s + 1, "0123456789") : 0;
+        int width = 0;
+        if (digits)
+            sscanf(s + 1, "%2d", &width);
+        if (*s == '%' && put_letter(c, j, spec, s[1 + digits], width > 10 ? 10 : width, &out))
+            s += 1 + digits;
+        else
+            str_putc(&out, *s);
+    }
+    put(l, name, str_cstr(&out));
+    str_done(&out);
+}
+
+static void put_streams(struct list *l, const struct control *c, const struct job *j,
+                        const Pb__JobSpec *spec)
+{
+    const char *out = spec->std_out ? spec->std_out : j->batch ? "slurm-%j.out" : NULL;
+    const char *errors = spec->std_err ? spec->std_err : out;
+    if (errors)
+        put_path(l, "SLURM_JOB_STDERR", c, j, spec, errors);
+    put_path(l, "SLURM_JOB_STDIN", c, j, spec, spec->std_in ? spec->std_in : "/dev/null");
+    if (out)
+        put_path(l, "SLURM_JOB_STDOUT", c, j, spec, out);
+}
+
+/* --- the rest
+ * --------------------------------------------------------------------------------------- */
+
+static void put_facts(struct list *l, const Pb__JobFacts *f)
+{
+    put(l, "SLURM_JOB_ACCOUNT", f->account);
+    put(l, "SLURM_JOB_COMMENT", f->comment);
+    put(l, "SLURM_JOB_CONSTRAINTS", f->constraints);
+    put(l, "SLURM_JOB_CPUS_PER_NODE", f->cpus_per_node);
+    put(l, "SLURM_JOB_GROUP", f->group_name);
+    put(l, "SLURM_JOB_NAME", f->job_name);
+    put(l, "SLURM_JOB_NODELIST", f->nodes);
+    put_number(l, "SLURM_JOB_NUM_NODES", f->num_nodes);
+    put(l, "SLURM_JOB_PARTITION", f->partition);
+    put(l, "SLURM_JOB_QOS", f->qos);
+    put(l, "SLURM_JOB_RESERVATION", f->reservation);
+    put(l, "SLURM_JOB_USER", f->user_name);
+    put(l, "SLURM_JOB_WORK_DIR", f->work_dir);
+}
+
+static void put_ends(struct list *l, const struct job *j)
+{
+    int status = j->exit_status;
+    put_number(l, "SLURM_JOB_DERIVED_EC", j->derived_status);
+    put_number(l, "SLURM_JOB_EXIT_CODE", status);
+    l->at[l->count++] = arena_printf(l->arena, "SLURM_JOB_EXIT_CODE2=%d:%d",
+                                     WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+                                     WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+}
+
+size_t hook_env_make(struct control *c, struct job *j, enum _Pb__ScriptKind kind, size_t more,
+                     char ***env, struct arena *arena)
+{
+    struct list l = {.at = arena_alloc(arena, sizeof(char *) * (VARIABLES + more)), .arena = arena};
+    const Pb__JobSpec *spec = job_unpack_spec(j, arena);
+    put(&l, "PATH", PATH);
+    put(&l, "SLURM_CONF", c->conf->path);
+    put(&l, "SLURM_CLUSTER_NAME", c->conf->cluster_name);
+    if (kind == PB__SCRIPT_KIND__SCRIPT_PROLOG)
+        put(&l, "SLURM_SCRIPT_CONTEXT", "prolog_slurmctld");
+    if (kind == PB__SCRIPT_KIND__SCRIPT_EPILOG)
+        put(&l, "SLURM_SCRIPT_CONTEXT", "epilog_slurmctld");
+    put_number(&l, "SLURM_JOB_ID", j->id);
+    put_number(&l, "SLURM_JOBID", j->id);
+    put_number(&l, "SLURM_JOB_RESTART_COUNT", j->restarts);
+    put_number(&l, "SLURM_JOB_UID", j->uid);
+    put_number(&l, "SLURM_JOB_GID", j->gid);
+    put_facts(&l, facts_make(c, j, arena));
+    if (spec) {
+        put(&l, "SLURM_WCKEY", spec->wckey);
+        put_streams(&l, c, j, spec);
+    }
+    if (job_is_final(j))
+        put_ends(&l, j);
+    *env = l.at;
+    return l.count;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The controller's side of its helper process (scriptd.h): what control/ asks to be run goes there,
+ * a bounded number at a time, and how it ended comes back. A helper that ends is replaced, and what
+ * it ran for jobs is run again.
+ */
+#pragma once
+
+#include "loop/loop.h"
+#include "proto/script.pb-c.h"
+
+#define SCRIPTS_AT_ONCE 64 /* of prologs and epilogs; further ones wait for their turn */
+#define SCRIPTS_MAILS 8
+#define SCRIPTS_MAILS_WAITING 10000 /* further ones are dropped, with a word in the log */
+#define SCRIPTS_AGAIN_MS 1000       /* before a helper that did not live long is replaced */
+
+struct scripts_options {
+    struct loop *loop;
+    const char *dir; /* for the lock that keeps two helpers apart */
+    void (*on_ended)(void *ctx, const Pb__ScriptEnded *m); /* not of mail */
+    void *ctx;
+};
+
+struct scripts;
+struct scripts *scripts_new(const struct scripts_options *options); /* starts the helper */
+void scripts_free(struct scripts *s); /* ends it, and with it what it runs; waits for that */
+
+void scripts_run(struct scripts *s, const Pb__ScriptRun *m); /* copied */
+/* Kind, job and restarts say which. One that waits is reported as ended by SIGTERM. */
+void scripts_stop(struct scripts *s, const Pb__ScriptRun *m);
