@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -22,18 +23,23 @@ int proc_parse(const char *text, struct proc *out)
 {
     struct proc p = {0};
     const char *open = strchr(text, '('), *close = strrchr(text, ')'); /* a name may hold both */
-    int pid, parent;
+    int64_t waited[3];                                                 /* signed there */
+    int pid, parent, session;
     size_t len;
 
     if (!open || !close || close < open || sscanf(text, "%d", &pid) != 1 ||
         sscanf(close + 1,
-               " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64 " %" SCNu64
-               " %" SCNu64 " %*d %*d %*d %*d %" SCNu64 " %" SCNu64 " %" SCNu64,
-               &p.state, &parent, &p.user_ticks, &p.sys_ticks, &p.waited_user_ticks,
-               &p.waited_sys_ticks, &p.started_ticks, &p.vsize_bytes, &p.rss_pages) != 9)
+               " %c %d %*d %d %*d %*d %*u %*u %*u %" SCNu64 " %" SCNd64 " %" SCNu64 " %" SCNu64
+               " %" SCNd64 " %" SCNd64 " %*d %*d %*d %*d %" SCNu64 " %" SCNu64 " %" SCNu64,
+               &p.state, &parent, &session, &p.faults, &waited[0], &p.user_ticks, &p.sys_ticks,
+               &waited[1], &waited[2], &p.started_ticks, &p.vsize_bytes, &p.rss_pages) != 12)
         return -ERR_PARSE;
     p.pid = pid;
     p.parent = parent;
+    p.session = session;
+    p.waited_faults = waited[0] > 0 ? (uint64_t)waited[0] : 0;
+    p.waited_user_ticks = waited[1] > 0 ? (uint64_t)waited[1] : 0;
+    p.waited_sys_ticks = waited[2] > 0 ? (uint64_t)waited[2] : 0;
     len = (size_t)(close - open) - 1;
     memcpy(p.name, open + 1, len < PROC_NAME_MAX - 1 ? len : PROC_NAME_MAX - 1);
     *out = p;
@@ -41,13 +47,11 @@ int proc_parse(const char *text, struct proc *out)
 }
 
 /* Into buf, ended by a NUL. -errno. */
-static int read_small(pid_t pid, const char *name, char *buf, size_t size)
+static int read_small_at(int dir, const char *name, char *buf, size_t size)
 {
-    char path[64];
+    _cleanup_close_ int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
     ssize_t n;
 
-    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return -errno;
     n = read(fd, buf, size - 1);
@@ -57,12 +61,66 @@ static int read_small(pid_t pid, const char *name, char *buf, size_t size)
     return 0;
 }
 
+static int read_small(pid_t pid, const char *name, char *buf, size_t size)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    return read_small_at(AT_FDCWD, path, buf, size);
+}
+
 int proc_read(pid_t pid, struct proc *out)
 {
     char text[STAT_MAX];
     int rc = read_small(pid, "stat", text, sizeof(text));
 
     return rc ? rc : proc_parse(text, out);
+}
+
+/* A directory that is held is that of one process, whoever gets its number next. */
+int proc_read_owned(pid_t pid, struct proc *out, uid_t *uid)
+{
+    char path[32], text[STAT_MAX];
+    struct stat st;
+    int rc;
+
+    snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+    _cleanup_close_ int dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0 || fstat(dir, &st))
+        return -errno;
+    rc = read_small_at(dir, "stat", text, sizeof(text));
+    if (!rc)
+        rc = proc_parse(text, out);
+    if (!rc)
+        *uid = st.st_uid;
+    return rc;
+}
+
+/* Of the line that begins so. */
+static uint64_t number_of(const char *text, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (const char *line = text; line; line = strchr(line, '\n'), line += line != NULL)
+        if (!strncmp(line, name, len) && isdigit((unsigned char)line[len]))
+            return strtoull(line + len, NULL, 10);
+    return 0;
+}
+
+void proc_parse_io(const char *text, uint64_t *read_bytes, uint64_t *write_bytes)
+{
+    *read_bytes = number_of(text, "read_bytes: ");
+    *write_bytes = number_of(text, "write_bytes: ");
+}
+
+int proc_read_io(pid_t pid, uint64_t *read_bytes, uint64_t *write_bytes)
+{
+    char text[STAT_MAX];
+    int rc = read_small(pid, "io", text, sizeof(text));
+
+    if (!rc)
+        proc_parse_io(text, read_bytes, write_bytes);
+    return rc;
 }
 
 int proc_each(proc_fn *fn, void *ctx)

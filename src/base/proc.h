@@ -13,13 +13,14 @@
 #define PROC_NAME_MAX 64 /* bytes of a name, its NUL included; the kernel's are shorter */
 
 struct proc {
-    pid_t pid, parent;
+    pid_t pid, parent, session;
     char name[PROC_NAME_MAX];
     char state;                     /* R, S, D, Z, T, t... */
     uint64_t user_ticks, sys_ticks; /* of sysconf(_SC_CLK_TCK) a second */
     uint64_t waited_user_ticks;     /* of the children it has waited for, */
     uint64_t waited_sys_ticks;      /* and of theirs */
     uint64_t started_ticks;         /* since boot; with pid it names a process */
+    uint64_t faults, waited_faults; /* that had to wait for a disk */
     uint64_t vsize_bytes, rss_pages;
 };
 
@@ -28,6 +29,16 @@ int proc_parse(const char *text, struct proc *out);
 
 /* -errno when there is no such process, -ERR_PARSE. */
 int proc_read(pid_t pid, struct proc *out);
+
+/* The same of one process for sure, and its effective user. */
+int proc_read_owned(pid_t pid, struct proc *out, uid_t *uid);
+
+/* Bytes it, and those it has waited for, had fetched from storage and sent there. A line that is
+ * not there, or is no number: 0. */
+void proc_parse_io(const char *text, uint64_t *read_bytes, uint64_t *write_bytes);
+
+/* -errno: -EACCES for other users' unless we are root. */
+int proc_read_io(pid_t pid, uint64_t *read_bytes, uint64_t *write_bytes);
 
 /* Every process there is. A non-zero return of fn ends the walk and is returned. */
 typedef int proc_fn(void *ctx, pid_t pid);

@@ -146,6 +146,7 @@ struct conf {
     const char *socket_dir;       /* where the daemons' local sockets lie, see conf_socket_path() */
     bool config_overrides;        /* SlurmdParameters=config_overrides */
     bool enable_configless;       /* SlurmctldParameters=enable_configless */
+    int64_t job_acct_gather_sec;  /* of tasks, in JobAcctGatherFrequency; 0: none */
     bool prolog_at_alloc;         /* PrologFlags=Alloc, or what implies it */
 
     VEC(struct conf_node_row) node_rows;

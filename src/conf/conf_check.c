@@ -7,6 +7,8 @@
 #include "base/url.h"
 #include "conf/conf_internal.h"
 
+#define GATHER_DEFAULT_SEC 30
+#define GATHER_MAX_SEC 86400
 #define SOCKET_DIR_MAX 90 /* bytes: with "/slurmd-NODE" it must fit a socket address */
 
 static const struct conf_value *written(const struct conf_loader *l, enum conf_key_id key)
@@ -244,6 +246,37 @@ static int state_store_check(struct conf_loader *l, struct err *err)
     return 0;
 }
 
+/* "30", or "task=30,energy=60" with words that are without effect here. */
+static int gather_check(struct conf_loader *l, struct err *err)
+{
+    static const char *const types[] = {"task", "energy", "network", "filesystem"};
+    const struct conf_value *v = written(l, CONF_KEY_job_acct_gather_frequency);
+    const char *text = l->conf->job_acct_gather_frequency;
+
+    l->conf->job_acct_gather_sec = GATHER_DEFAULT_SEC;
+    while (text && *text) {
+        size_t len = strcspn(text, ",");
+        _cleanup_free_ char *word = mem_strndup(text, len);
+        char *equals = strchr(word, '=');
+        bool known = !equals;
+        long long sec;
+
+        for (size_t i = 0; equals && i < sizeof(types) / sizeof(types[0]); i++)
+            known |= !strncasecmp(word, types[i], (size_t)(equals - word)) &&
+                     strlen(types[i]) == (size_t)(equals - word);
+        if (!known || str_parse_i64(equals ? equals + 1 : word, 0, GATHER_MAX_SEC, &sec))
+            return conf_fail(v->at, err,
+                             "JobAcctGatherFrequency=%s: '%s' is not a number of seconds up to %d, "
+                             "or task=SECONDS; energy=, network= and filesystem= are known, too",
+                             l->conf->job_acct_gather_frequency, word, GATHER_MAX_SEC);
+        if (!equals || !strncasecmp(word, "task=", 5))
+            l->conf->job_acct_gather_sec = sec;
+        text += len;
+        text += *text == ',';
+    }
+    return 0;
+}
+
 static int cluster_check(struct conf_loader *l, struct err *err)
 {
     const struct conf_value *v = written(l, CONF_KEY_cluster_name);
@@ -313,8 +346,9 @@ static void prolog_flags_check(struct conf_loader *l)
 int conf_check(struct conf_loader *l, struct err *err)
 {
     static int (*const checks[])(struct conf_loader *, struct err *) = {
-        cluster_check, hosts_check,  users_check,      ports_check,      select_check,
-        paths_check,   limits_check, socket_dir_check, conf_words_check, state_store_check,
+        cluster_check,    hosts_check,       users_check,  ports_check,
+        select_check,     paths_check,       limits_check, socket_dir_check,
+        conf_words_check, state_store_check, gather_check,
     };
 
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {

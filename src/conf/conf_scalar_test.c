@@ -43,6 +43,11 @@ static void bad_values(void **state)
         {HEAD "PrologFlags=Alloc,Contian\n", "t.conf:2: ", "'Contian'"},
         {HEAD "SelectTypeParameters=CR_Core,CR_Cpu_Memory\n", "t.conf:2: ", "only"},
         {HEAD "SelectTypeParameters=CR_Node\n", "t.conf:2: ", "'CR_Node' is unknown"},
+        {HEAD "JobAcctGatherFrequency=often\n", "t.conf:2: ", "'often' is not a number"},
+        {HEAD "JobAcctGatherFrequency=task=\n", "t.conf:2: ", "'task=' is not"},
+        {HEAD "JobAcctGatherFrequency=30,tasks=5\n", "t.conf:2: ", "'tasks=5'"},
+        {HEAD "JobAcctGatherFrequency=-1\n", "t.conf:2: ", "'-1'"},
+        {HEAD "JobAcctGatherFrequency=task=86401\n", "t.conf:2: ", "'task=86401'"},
         {HEAD "FirstJobId=10\nMaxJobId=9\n", "t.conf:2: ", "exceeds MaxJobId=9"},
     };
 
@@ -92,6 +97,7 @@ static void warnings(void **state)
         {HEAD "StateSaveStore=postgresql://u:pw@h/d\n", "t.conf:2: ", "?passfile=FILE"},
         {HEAD "StateSaveStore=postgres://h/d?password=pw\n", "t.conf:2: ", "?passfile=FILE"},
         {HEAD "PrologFlags=Alloc,Serial\n", "t.conf:2: ", "'Serial' has no effect"},
+        {HEAD "PrivateData=usage,jobs\n", "t.conf:2: ", "'jobs' has no effect"},
         {HEAD "ControlMachine=old\n", "t.conf:2: ", "SlurmctldHost is given"},
         {HEAD "SlurmdPort=6817\n", "t.conf:2: ", "SlurmctldPort"},
         {HEAD "DefMemPerCPU=1\nDefMemPerNode=2\n", "t.conf:3: ", "DefMemPerCPU holds"},
@@ -114,11 +120,33 @@ static void silent(void **state)
         HEAD "PriorityMaxAge\t=\t7-00:00:00\n",
         HEAD "StateSaveStore=\nStateSaveLocation=/a\n",
         HEAD "StateSaveStore=postgresql://u@[::1]:5432,h/d?passfile=/etc/slurm/pgpass\n",
-        HEAD "PrologFlags=alloc,NoHold\n",
+        HEAD "PrologFlags=alloc,NoHold\nPrivateData=Usage\n",
+        HEAD "JobAcctGatherType=jobacct_gather/linux\nJobAcctGatherFrequency=10\n",
+        HEAD "JobAcctGatherType=jobacct_gather/cgroup\n",
     };
 
     (void)state;
     test_silent(texts, COUNT(texts));
+}
+
+static void gather_interval(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t sec;
+    } cases[] = {
+        {"30", 30},       {"0", 0},         {"task=7", 7}, {"energy=5,Task=9,network=1", 9},
+        {"energy=5", 30}, {"86400", 86400},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        _cleanup_free_ char *text = mem_printf(HEAD "JobAcctGatherFrequency=%s\n", cases[i].text);
+        struct conf *c = test_load(text, NULL);
+
+        assert_int_equal(c->job_acct_gather_sec, cases[i].sec);
+        conf_free(c);
+    }
 }
 
 static void defaults(void **state)
@@ -130,6 +158,7 @@ static void defaults(void **state)
     assert_string_equal(c->auth_type, "auth/slurm");
     assert_null(c->epilog);
     assert_int_equal(c->kill_wait_sec, 30);
+    assert_int_equal(c->job_acct_gather_sec, 30);
     assert_int_equal(c->slurmctld_port, 6817);
     assert_int_equal(c->slurmctld_port_last, 6817);
     assert_int_equal(c->slurmd_port, 6818);
@@ -263,9 +292,11 @@ static void lists(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_values),     cmocka_unit_test(bad_hosts), cmocka_unit_test(warnings),
-        cmocka_unit_test(silent),         cmocka_unit_test(defaults),  cmocka_unit_test(values),
-        cmocka_unit_test(last_one_holds), cmocka_unit_test(old_hosts), cmocka_unit_test(table),
+        cmocka_unit_test(bad_values),      cmocka_unit_test(bad_hosts),
+        cmocka_unit_test(warnings),        cmocka_unit_test(silent),
+        cmocka_unit_test(gather_interval), cmocka_unit_test(defaults),
+        cmocka_unit_test(values),          cmocka_unit_test(last_one_holds),
+        cmocka_unit_test(old_hosts),       cmocka_unit_test(table),
         cmocka_unit_test(lists),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
