@@ -10,6 +10,7 @@
 #include "proto/node.pb-c.h"
 #include "proto/part.pb-c.h"
 #include "proto/step.pb-c.h"
+#include "proto/usage.pb-c.h"
 
 /* The words of rpc.def. */
 #define USER RPC_WHO_USER

@@ -13,6 +13,7 @@
 #include "slurmd/script.h"
 #include "slurmd/scriptenv.h"
 #include "slurmd/step.h"
+#include "slurmd/usage.h"
 
 #define UNKILLABLE_PROGRAM_SEC 60
 
@@ -231,9 +232,16 @@ static void on_unkillable(struct job *j, const Pb__StepdEnded *m)
                    on_unkillable_program, d);
 }
 
-void job_step_ended(struct job *j, const Pb__StepdEnded *m, struct step *s)
+void job_step_ended(struct job *j, const Pb__StepdEnded *said, struct step *s)
 {
-    bool failed = m->has_launch_code && m->launch_code;
+    bool failed = said->has_launch_code && said->launch_code;
+    _cleanup_arena_ struct arena arena;
+    Pb__StepdEnded whole = *said;
+    const Pb__StepdEnded *m = &whole;
+
+    arena_init(&arena, 0);
+    if (!failed)
+        whole.usage = usage_step_ended(j, said, &arena);
 
     if (s && !s->answered)
         launch_answer(s, failed ? m->launch_code : ERR_LAUNCH,
@@ -351,10 +359,13 @@ void job_forget(struct job *j)
 {
     struct slurmd *d = j->d;
 
-    revoked_add(d->revoked, j->key.id, j->key.restarts);
-    note_remove(d->spool, j->key.id, j->key.restarts);
-    ending_remove_script(d, j->key.id);
+    uint32_t id = j->key.id;
+
+    revoked_add(d->revoked, id, j->key.restarts);
+    note_remove(d->spool, id, j->key.restarts);
+    ending_remove_script(d, id);
     job_free(j);
+    usage_job_forgotten(d, id);
 }
 
 void job_free_all(struct slurmd *d)

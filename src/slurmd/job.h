@@ -66,7 +66,7 @@ void job_prepare_alone(struct job *j);
 void job_terminate(struct job *j, uint32_t grace_sec, const char *why);
 void job_check(struct job *j);
 /* A shepherd's report; 's' when it lives. */
-void job_step_ended(struct job *j, const Pb__StepdEnded *m, struct step *s);
+void job_step_ended(struct job *j, const Pb__StepdEnded *said, struct step *s);
 /* No shepherd lives for this step. 'm': what it wrote down; NULL: it was killed, and what it left
  * behind is ended here. */
 void job_step_lost(struct job *j, uint32_t step_id, const Pb__StepdEnded *m);

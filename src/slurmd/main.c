@@ -32,6 +32,7 @@
 #include "slurmd/spool.h"
 #include "slurmd/trust.h"
 #include "slurmd/uplink.h"
+#include "slurmd/usage.h"
 #include "slurmd/users.h"
 
 #define LOG_ROOM "slurmd"
@@ -317,7 +318,9 @@ static int set_up(struct slurmd *d, const struct options *o, struct err *err)
     rc = serve_open(d, err);
     if (rc)
         return rc;
+    usage_open(d);
     spool_adopt(d, o->clean);
+    usage_begin(d);
     return 0;
 }
 
@@ -330,12 +333,14 @@ static void tear_down(struct slurmd *d, const char *pid_file)
     rpc_server_unlisten(d->server);
     script_forget_all(d);
     job_free_all(d);
+    usage_close(d);
     serve_close(d);
     users_free(d->users);
     spool_close(d);
     cancelled_done(&d->cancelled);
     configless_free(d->configless);
     loop_free(d->loop);
+    usage_done(d);
     auth_key_done(&d->key);
     conf_free(d->conf);
     free(d->name);

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "slurmd/launch.h"
 #include "slurmd/uplink.h"
+#include "slurmd/usage.h"
 
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
@@ -51,6 +52,12 @@ static void on_request(void *ctx, const struct rpc_request *r)
         break;
     case RPC_NODE_STATUS:
         answer_status(d, r->call);
+        break;
+    case RPC_STEP_USAGE:
+        usage_answer_step(d, r);
+        break;
+    case RPC_NODE_USAGE:
+        usage_answer_node(d, r);
         break;
     default:
         rpc_reply_error(d->server, r->call, ERR_NOT_SUPPORTED,

@@ -10,6 +10,7 @@
  *   events      what the controller has not acknowledged yet, see events.h
  *   revoked     jobs that are over, see revoked.h
  *   conf-cache/ the controller's slurm.conf, of a configless node, see configless.h (0755)
+ *   usage       what processes have used so far, see usage.h; outlives the boot
  *   jobs/       a note per job, see note.h (0700)
  *   steps/      a shepherd's socket and exit file per step (0700)
  *   job00042/   the script of a batch job (0711), kept by its shepherd
@@ -36,6 +37,7 @@ struct events;
 struct health;
 struct job;
 struct revoked;
+struct usage;
 struct user_cache;
 
 struct slurmd {
@@ -72,6 +74,7 @@ struct slurmd {
     unsigned signals_reported; /* and not acknowledged */
     struct revoked *revoked;
     struct cancelled cancelled;
+    struct usage *usage;
     struct user_cache *users;
     struct job *jobs; /* by (id, restarts) */
     uint64_t next_launch;

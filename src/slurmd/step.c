@@ -15,6 +15,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "slurmd/launch.h"
+#include "slurmd/usage.h"
 
 #define STEPD_FD 3
 #define EXIT_FILE_MAX 65536
@@ -146,8 +147,17 @@ static void on_started(struct step *s, const Pb__StepdStarted *m)
         on_ended(s, &end);
     } else {
         s->started = true;
+        usage_step_runs(s->job, s->id, s->pid, m->pid, m->n_pid, m->task_id, m->n_task_id);
         launch_answer(s, 0, NULL);
     }
+}
+
+static void on_state(struct step *s, const Pb__StepdState *m)
+{
+    s->pid = (pid_t)m->pid;
+    if (!s->ended)
+        usage_step_runs(s->job, s->id, s->pid, m->task_pid, m->n_task_pid, m->task_id,
+                        m->n_task_id);
 }
 
 static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h,
@@ -160,7 +170,7 @@ static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h
     else if (h->rpc == RPC_STEPD_ENDED && !(h->flags & RPC_FLAG_REPLY))
         on_ended(s, (const Pb__StepdEnded *)body);
     else if (h->rpc == RPC_STEPD_QUERY && h->flags & RPC_FLAG_REPLY)
-        s->pid = (pid_t)((const Pb__StepdState *)body)->pid;
+        on_state(s, (const Pb__StepdState *)body);
 }
 
 static struct step *step_new(struct job *j, uint32_t id, int fd)

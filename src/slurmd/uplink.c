@@ -19,6 +19,7 @@
 #include "slurmd/revoked.h"
 #include "slurmd/step.h"
 #include "slurmd/trust.h"
+#include "slurmd/usage.h"
 
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
@@ -208,6 +209,7 @@ static void on_beat(void *ctx)
         return;
     if (look_at_hardware(d))
         uplink_register(d);
+    usage_beat(d);
     m.has_free_mem_mib = m.has_cpu_load_centi = true;
     hw_load(&m.free_mem_mib, &m.cpu_load_centi);
     rpc_session_send(d->controller, RPC_NODE_REPORT, &m.base);
@@ -391,6 +393,7 @@ void uplink_reconfigure(struct slurmd *d)
             log_error("%s", err.text);
         log_info("read %s again", d->conf->path);
         health_rearm(d);
+        usage_rearm(d);
         look_at_hardware(d);
         if (d->controller)
             follow_controllers(d);

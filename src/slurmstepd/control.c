@@ -58,6 +58,7 @@ static void on_query(struct step *step, struct rpc_link *l, uint64_t id)
 {
     Pb__StepdState m = PB__STEPD_STATE__INIT;
     uint32_t *pids = mem_new_array(uint32_t, step->task_count + 1);
+    uint32_t *ranks = mem_new_array(uint32_t, step->task_count + 1);
 
     m.job_id = step->job_id;
     m.restarts = step->restarts;
@@ -66,14 +67,18 @@ static void on_query(struct step *step, struct rpc_link *l, uint64_t id)
     m.has_pid = true;
     m.pid = (uint32_t)step->pid;
     for (size_t i = 0; i < step->task_count; i++)
-        if (step->tasks[i].pid)
+        if (step->tasks[i].pid) {
             pids[m.n_task_pid++] = (uint32_t)step->tasks[i].pid;
+            ranks[m.n_task_id++] = step->tasks[i].id;
+        }
     m.task_pid = pids;
+    m.task_id = ranks;
     m.has_cred = true;
     m.cred.data = (uint8_t *)step->cred.data;
     m.cred.len = step->cred.len;
     rpc_link_send(l, RPC_STEPD_QUERY, true, id, &m.base);
     free(pids);
+    free(ranks);
 }
 
 /* The daemon ends the job here, and knows our part of it: the node need not wait until srun has

@@ -166,7 +166,10 @@ static void test_batch_job(void **state)
     m = bench_batch_ended(&b, 42);
     assert_int_equal(WEXITSTATUS(m->exit_status), 3);
     assert_true(m->gone);
-    assert_true(m->usage->max_rss_kib > 0);
+    assert_true(m->usage->max_rss_kib > 0 && m->usage->tasks == 1);
+    assert_true(m->usage->has_pages && m->usage->has_read_bytes && m->usage->has_write_bytes);
+    assert_true(m->usage->n_most == 6 && m->usage->most[1]->value == m->usage->max_rss_kib);
+    assert_true(m->usage->most[0]->value == m->usage->user_usec + m->usage->sys_usec);
     text = bench_read(&b, "slurm-42.out");
     assert_string_equal(text, "hello 42 n1 bench job BATCH\n4 n1\noops\n/dev/null\n");
     free(text);

@@ -21,8 +21,9 @@
 #include "slurmstepd/stream.h"
 #include "slurmstepd/task.h"
 
-#define RETRY_MS 100 /* between looks for descendants that nothing else tells us of */
-#define HELD_MS 2000 /* a tracer may hold what was killed for so long, and no longer */
+#define BLOCK_BYTES 512 /* of getrusage() */
+#define RETRY_MS 100    /* between looks for descendants that nothing else tells us of */
+#define HELD_MS 2000    /* a tracer may hold what was killed for so long, and no longer */
 
 static void take_usage(Pb__Usage *usage)
 {
@@ -33,6 +34,10 @@ static void take_usage(Pb__Usage *usage)
     usage->user_usec = (uint64_t)r.ru_utime.tv_sec * 1000000 + (uint64_t)r.ru_utime.tv_usec;
     usage->sys_usec = (uint64_t)r.ru_stime.tv_sec * 1000000 + (uint64_t)r.ru_stime.tv_usec;
     usage->max_rss_kib = (uint64_t)r.ru_maxrss;
+    usage->has_pages = usage->has_read_bytes = usage->has_write_bytes = true;
+    usage->pages = (uint64_t)r.ru_majflt;
+    usage->read_bytes = (uint64_t)r.ru_inblock * BLOCK_BYTES;
+    usage->write_bytes = (uint64_t)r.ru_oublock * BLOCK_BYTES;
 }
 
 /* On disk first: the daemon may be away, and may go away at any moment. */

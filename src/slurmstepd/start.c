@@ -25,15 +25,20 @@ static void answer(struct step *step, int code, const char *text)
 {
     Pb__StepdStarted m = PB__STEPD_STARTED__INIT;
     uint32_t *pids = mem_new_array(uint32_t, step->task_count + 1);
+    uint32_t *ranks = mem_new_array(uint32_t, step->task_count + 1);
 
-    for (size_t i = 0; i < step->task_count && !code; i++)
+    for (size_t i = 0; i < step->task_count && !code; i++) {
         pids[m.n_pid++] = (uint32_t)step->tasks[i].pid;
+        ranks[m.n_task_id++] = step->tasks[i].id;
+    }
     m.pid = pids;
+    m.task_id = ranks;
     m.code = code;
     m.text = (char *)text;
     if (step->daemon)
         rpc_link_send(step->daemon, RPC_STEPD_START, true, step->start_id, &m.base);
     free(pids);
+    free(ranks);
 }
 
 /* What was only needed for starting goes; the message may have held a large script. */

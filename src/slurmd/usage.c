@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmd/usage.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "slurmd/hw.h"
+#include "slurmd/step.h"
+#include "slurmd/tally.h"
+
+#define LOG_ROOM "slurmd"
+#include "base/log.h"
+
+#define FILE_MAX (64u << 20)
+#define FRESH_MS 1000 /* who asks gets figures that are no older */
+#define ANSWERS_MAX 256
+
+struct answer {
+    uint64_t call;
+    uid_t uid;
+    bool all;                 /* of every user */
+    uint32_t job_id, step_id; /* job_id 0: of the node */
+    bool one_step;
+};
+
+struct usage {
+    struct slurmd *d;
+    struct tally *tally;
+    struct loop_timer *timer;
+    struct snapshot snapshot; /* the worker's while 'looking' */
+    VEC(pid_t) roots;         /* too */
+    bool armed, looking, closing, changed, told_cut;
+    bool again; /* this look is for a step that began during the last one */
+    bool stale; /* a step runs that no look has seen */
+    VEC(struct answer) answers;
+};
+
+static void look(struct usage *u);
+static void answer_all(struct usage *u);
+
+/* --- the file -------------------------------------------------------------------------------- */
+
+static char *file_of(const struct slurmd *d)
+{
+    return mem_printf("%s/usage", d->spool);
+}
+
+/* Its part that changes with the machine's boot. */
+static char *boot_of(const struct slurmd *d)
+{
+    return mem_strndup(d->incarnation, strcspn(d->incarnation, ":"));
+}
+
+static void save(struct usage *u)
+{
+    static struct log_limit limit = {.burst = 5};
+    _cleanup_free_ char *path = file_of(u->d), *boot = boot_of(u->d);
+    _cleanup_str_ struct str bytes = STR_INIT;
+    struct err err = {0};
+
+    tally_pack(u->tally, boot, loop_wall_ms() / 1000, &bytes);
+    if (!path_write_file(path, bytes.data, bytes.len, 0600, &err))
+        u->changed = false;
+    else if (log_allow(&limit))
+        log_error("%s; after a restart figures of use may be smaller", err.text);
+}
+
+void usage_open(struct slurmd *d)
+{
+    struct usage *u = mem_new(struct usage);
+    _cleanup_free_ char *path = file_of(d), *boot = boot_of(d);
+    _cleanup_str_ struct str text = STR_INIT;
+    int64_t now_sec = loop_wall_ms() / 1000;
+    int rc = path_read_file(path, FILE_MAX, &text, NULL);
+
+    u->d = d;
+    d->usage = u;
+    if (!rc)
+        u->tally = tally_unpack(text.data, text.len, boot, now_sec, hw_up_sec());
+    if (!rc && !u->tally) {
+        _cleanup_free_ char *aside = mem_printf("%s/damaged.usage", d->spool);
+
+        log_error("%s is damaged; set aside as %s, counting begins anew", path, aside);
+        rename(path, aside);
+    }
+    if (!u->tally)
+        u->tally = tally_new(now_sec);
+}
+
+/* --- looks ----------------------------------------------------------------------------------- */
+
+static void on_look(void *ctx) /* on the worker */
+{
+    struct usage *u = ctx;
+
+    snapshot_read(&u->snapshot, u->roots.data, u->roots.len);
+}
+
+static void on_looked(void *ctx)
+{
+    struct usage *u = ctx;
+
+    u->looking = false;
+    if (u->closing)
+        return;
+    if (u->snapshot.cut && !u->told_cut) {
+        u->told_cut = true;
+        log_error("there are more than %d processes: what the others use is not counted",
+                  SNAPSHOT_PROCESSES_MAX);
+    }
+    tally_take(u->tally, &u->snapshot);
+    save(u);
+    u->again = u->stale && u->answers.len && !u->again; /* once: others may start all the time */
+    if (u->again)
+        look(u);
+    else
+        answer_all(u);
+}
+
+static void look(struct usage *u)
+{
+    if (u->looking)
+        return;
+    u->looking = true;
+    u->stale = false;
+    vec_clear(&u->roots);
+    vec_foreach (&u->tally->steps, s)
+        if ((*s)->shepherd)
+            vec_push(&u->roots, (*s)->shepherd);
+    loop_work_post(u->d->loop, 0, on_look, on_looked, u);
+}
+
+/* Only while steps run: an idle node sleeps. */
+static void arm(struct usage *u)
+{
+    int64_t sec = u->d->conf->job_acct_gather_sec;
+
+    if (!u->timer || u->armed || !sec || !u->tally->steps.len)
+        return;
+    u->armed = true;
+    loop_timer_set(u->timer, sec * 1000);
+}
+
+static void on_timer(void *ctx)
+{
+    struct usage *u = ctx;
+
+    u->armed = false;
+    if (u->tally->steps.len)
+        look(u);
+    arm(u);
+}
+
+void usage_rearm(struct slurmd *d)
+{
+    struct usage *u = d->usage;
+
+    if (!u || !u->timer)
+        return;
+    loop_timer_set(u->timer, -1);
+    u->armed = false;
+    arm(u);
+}
+
+static bool is_fresh(const struct usage *u)
+{
+    return u->tally->began && !u->stale && loop_mono_ms() - u->tally->at_ms < FRESH_MS;
+}
+
+void usage_beat(struct slurmd *d)
+{
+    if (!is_fresh(d->usage))
+        look(d->usage);
+}
+
+/* Steps of the file that ended before this daemon began, and were reported. */
+static void forget_ended(struct usage *u)
+{
+    for (size_t i = u->tally->steps.len; i-- > 0;) {
+        struct tally_step *s = u->tally->steps.data[i];
+        struct job *j = job_find(u->d, s->job_id, s->restarts);
+
+        if (!j || !step_find(j, s->step_id)) {
+            tally_end_step(u->tally, s, 0, NULL, false);
+            tally_drop_step(u->tally, s);
+        }
+    }
+    for (size_t i = u->tally->jobs.len; i-- > 0 && i < u->tally->jobs.len;)
+        usage_job_forgotten(u->d, u->tally->jobs.data[i].job_id);
+}
+
+void usage_begin(struct slurmd *d)
+{
+    struct usage *u = d->usage;
+
+    u->timer = loop_timer_new(d->loop, on_timer, u);
+    forget_ended(u);
+    look(u);
+    arm(u);
+}
+
+void usage_close(struct slurmd *d)
+{
+    struct usage *u = d->usage;
+
+    if (!u)
+        return;
+    u->closing = true;
+    loop_timer_free(take_ptr(u->timer));
+    if (u->changed)
+        save(u);
+}
+
+void usage_done(struct slurmd *d)
+{
+    struct usage *u = take_ptr(d->usage);
+
+    if (!u)
+        return;
+    tally_free(u->tally);
+    snapshot_done(&u->snapshot);
+    vec_done(&u->roots);
+    vec_done(&u->answers);
+    free(u);
+}
+
+/* --- steps and jobs -------------------------------------------------------------------------- */
+
+void usage_step_runs(const struct job *j, uint32_t step_id, pid_t shepherd, const uint32_t *pids,
+                     size_t pid_count, const uint32_t *ranks, size_t rank_count)
+{
+    struct usage *u = j->d->usage;
+    _cleanup_free_ uint32_t *numbers = mem_new_array(uint32_t, pid_count + 1);
+
+    for (size_t i = 0; i < pid_count; i++)
+        numbers[i] = rank_count == pid_count ? ranks[i] : (uint32_t)i;
+    tally_set_step(u->tally, j->key.id, j->key.restarts, step_id, shepherd, pids, numbers,
+                   pid_count);
+    u->stale = true;
+    arm(u);
+}
+
+Pb__Usage *usage_step_ended(const struct job *j, const Pb__StepdEnded *m, struct arena *arena)
+{
+    struct usage *u = j->d->usage;
+    Pb__Usage *all = arena_alloc(arena, sizeof(*all));
+    const Pb__Usage *said = m->usage;
+    struct tally_step *s = tally_find_step(u->tally, m->job_id, m->restarts, m->step_id);
+    bool left = m->has_unkillable && m->unkillable;
+
+    pb__usage__init(all);
+    if (said) { /* scalars alone: shepherds know nothing else */
+        *all = *said;
+        all->n_most = all->n_least = 0;
+    }
+    if (!s) {
+        tally_set_step(u->tally, m->job_id, m->restarts, m->step_id, 0, NULL, NULL, 0);
+        s = tally_find_step(u->tally, m->job_id, m->restarts, m->step_id);
+    }
+    if (said) {
+        uint64_t used[SNAPSHOT_COUNTERS] = {[SNAPSHOT_USER] = said->user_usec,
+                                            [SNAPSHOT_SYS] = said->sys_usec,
+                                            [SNAPSHOT_PAGES] = said->pages,
+                                            [SNAPSHOT_READ] = said->read_bytes,
+                                            [SNAPSHOT_WRITE] = said->write_bytes};
+
+        tally_end_step(u->tally, s, (uid_t)j->note.about->uid, used, left);
+    } else {
+        tally_end_step(u->tally, s, (uid_t)j->note.about->uid, NULL, left);
+    }
+    tally_view_step(s, arena, all);
+    tally_drop_step(u->tally, s);
+    u->changed = true;
+    return all;
+}
+
+void usage_job_forgotten(struct slurmd *d, uint32_t job_id)
+{
+    for (const struct job *j = d->jobs; j; j = j->hh.next)
+        if (j->key.id == job_id)
+            return;
+    tally_drop_job(d->usage->tally, job_id);
+    d->usage->changed = true;
+}
+
+/* --- who asks -------------------------------------------------------------------------------- */
+
+static void reply_step(struct usage *u, const struct answer *a)
+{
+    Pb__StepUsageReply m = PB__STEP_USAGE_REPLY__INIT;
+    _cleanup_arena_ struct arena arena;
+
+    arena_init(&arena, 0);
+    m.steps = arena_alloc(&arena, (u->tally->steps.len + 1) * sizeof(*m.steps));
+    vec_foreach (&u->tally->steps, at) {
+        const struct tally_step *s = *at;
+        Pb__StepUsage *one;
+
+        if (s->job_id != a->job_id || (a->one_step && s->step_id != a->step_id))
+            continue;
+        one = arena_alloc(&arena, sizeof(*one));
+        pb__step_usage__init(one);
+        one->step_id = s->step_id;
+        one->usage = arena_alloc(&arena, sizeof(*one->usage));
+        pb__usage__init(one->usage);
+        tally_view_step(s, &arena, one->usage);
+        one->pid = arena_alloc(&arena, (u->tally->procs.len + 1) * sizeof(*one->pid));
+        vec_foreach (&u->tally->procs, p)
+            if (p->step == s && !p->is_shepherd)
+                one->pid[one->n_pid++] = (uint32_t)p->pid;
+        m.steps[m.n_steps++] = one;
+    }
+    rpc_reply(u->d->server, a->call, &m.base);
+}
+
+static void reply_node(struct usage *u, const struct answer *a)
+{
+    Pb__NodeUsage m = PB__NODE_USAGE__INIT;
+    _cleanup_arena_ struct arena arena;
+    size_t kept = 0;
+
+    arena_init(&arena, 0);
+    m.name = u->d->name;
+    m.has_now = m.has_free_mem_mib = m.has_cpu_load_centi = true;
+    m.now = loop_wall_ms() / 1000;
+    hw_load(&m.free_mem_mib, &m.cpu_load_centi);
+    tally_view_node(u->tally, &arena, &m);
+    for (size_t i = 0; i < m.n_rows; i++)
+        if (a->all || m.rows[i]->uid == a->uid)
+            m.rows[kept++] = m.rows[i];
+    m.n_rows = kept;
+    rpc_reply(u->d->server, a->call, &m.base);
+}
+
+static void answer_all(struct usage *u)
+{
+    if (u->changed)
+        save(u);
+    vec_foreach (&u->answers, a) {
+        if (a->job_id)
+            reply_step(u, a);
+        else
+            reply_node(u, a);
+    }
+    vec_clear(&u->answers);
+}
+
+static void answer_later(struct usage *u, const struct answer *a)
+{
+    if (u->answers.len >= ANSWERS_MAX) {
+        rpc_reply_error(u->d->server, a->call, ERR_BUSY, "too many ask what is used here");
+        return;
+    }
+    vec_push(&u->answers, *a);
+    if (is_fresh(u) && !u->looking)
+        answer_all(u);
+    else
+        look(u);
+}
+
+static bool may_see_all(const struct rpc_request *r)
+{
+    return r->roles & (RPC_WHO_ADMIN | RPC_WHO_OPERATOR);
+}
+
+void usage_answer_step(struct slurmd *d, const struct rpc_request *r)
+{
+    const Pb__StepUsageRequest *m = (const Pb__StepUsageRequest *)r->body;
+    struct answer a = {
+        .call = r->call, .job_id = m->job_id, .step_id = m->step_id, .one_step = m->has_step_id};
+    const struct job *j = d->jobs;
+
+    while (j && j->key.id != m->job_id)
+        j = j->hh.next;
+    if (!j)
+        rpc_reply_error(d->server, r->call, ERR_NO_JOB, NULL);
+    else if (r->who.uid != (uid_t)j->note.about->uid && !may_see_all(r))
+        rpc_reply_error(d->server, r->call, ERR_ACCESS, NULL);
+    else
+        answer_later(d->usage, &a);
+}
+
+void usage_answer_node(struct slurmd *d, const struct rpc_request *r)
+{
+    struct answer a = {.call = r->call,
+                       .uid = r->who.uid,
+                       .all = may_see_all(r) || !d->conf->private_data ||
+                              !(conf_list_has(d->conf->private_data, "usage") ||
+                                conf_list_has(d->conf->private_data, "all"))};
+
+    answer_later(d->usage, &a);
+}
