@@ -90,6 +90,7 @@ int alloc_retake(struct cluster *c, struct job *j, const Pb__NodeAlloc *stored)
     a->cpus = stored->cpus;
     a->incarnation = mem_strdup(stored->incarnation);
     a->released = stored->released;
+    a->usage_seq = stored->usage_seq;
     a->touched = true;
     if (!a->released)
         occupy(c, n, j, a);

@@ -40,6 +40,7 @@ static void step_done(struct step *s)
 {
     vec_done(&s->nodes);
     str_done(&s->record);
+    str_done(&s->usage);
 }
 
 static void job_free(struct job *j)
@@ -65,6 +66,7 @@ static void job_free(struct job *j)
     str_done(&j->alloc_step);
     str_done(&j->spec);
     str_done(&j->live);
+    str_done(&j->usage);
     free(j);
 }
 

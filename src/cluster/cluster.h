@@ -89,6 +89,7 @@ struct alloc_node {
     struct bitset *busy;                   /* which units */
     uint64_t mem_mib, step_mem_mib;        /* step: of the memory, what steps have asked for */
     bool released, touched;                /* touched: something may have run there */
+    uint64_t usage_seq;                    /* the last event whose use was counted */
     char *incarnation;
 };
 
@@ -105,7 +106,8 @@ struct step {
     bool overlap, ending; /* ending: ordered to end, until its nodes say that it did */
     int exit_status;
     uint8_t request_id[16];
-    struct str record; /* packed StepRecord */
+    struct str record; /* packed StepRecord, without: */
+    struct str usage;  /* packed Usage, of the nodes where it has ended */
 };
 
 struct waiting_step {
@@ -151,6 +153,7 @@ struct job {
     int64_t gone_mono_ms;                /* its waiter went away; 0: it did not */
     int64_t purge_mono_ms;               /* 0: not ended */
     struct str spec, live;               /* packed JobSpec and JobLive */
+    struct str usage;                    /* packed Usage, in 'live' too */
     struct order_link queued, due, ends; /* in part.queue, cluster.due, cluster.ends */
     bool dirty;                          /* in cluster.dirty */
     uint64_t stamp;                      /* of its last change */
@@ -204,6 +207,8 @@ int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *spe
 /* By its request and OverSubscribe of its partition (CORE-130 to 132): again when that changes. */
 void job_set_sharing(const struct cluster *c, struct job *j);
 void job_pack_live(const struct cluster *c, struct job *j); /* rebuilds j->live */
+/* StepRecord bytes. */
+void job_pack_step(const struct step *s, struct str *out);
 void job_pack_record(const struct job *j, struct str *out); /* JobRecord bytes */
 void job_format_nodes(const struct cluster *c, const struct job *j, struct str *out);
 Pb__JobSpec *job_unpack_spec(const struct job *j, struct arena *arena);

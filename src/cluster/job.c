@@ -7,6 +7,8 @@
 #include "base/signame.h"
 #include "cluster/cluster.h"
 
+#define LIVE_USAGE 25 /* numbers of fields */
+#define STEP_USAGE 26
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 
 static void request_done(struct request *r)
@@ -229,6 +231,8 @@ static void pack_alloc(const struct cluster *c, const struct job *j, Pb__JobLive
         if (a->released)
             SET(p, released, true);
         p->incarnation = a->incarnation;
+        if (a->usage_seq)
+            SET(p, usage_seq, a->usage_seq);
         m->alloc[m->n_alloc++] = p;
         mem += a->mem_mib;
     }
@@ -324,14 +328,27 @@ void job_pack_live(const struct cluster *c, struct job *j)
     str_clear(&j->live);
     str_reserve(&j->live, len);
     pb_pack(&m.base, &j->live);
+    if (j->usage.len)
+        pb_pack_field(LIVE_USAGE, j->usage.data, j->usage.len, &j->live);
+}
+
+void job_pack_step(const struct step *s, struct str *out)
+{
+    str_append(out, s->record.data, s->record.len);
+    if (s->usage.len)
+        pb_pack_field(STEP_USAGE, s->usage.data, s->usage.len, out);
 }
 
 void job_pack_record(const struct job *j, struct str *out)
 {
     pb_pack_field(1, j->spec.data, j->spec.len, out);
     pb_pack_field(2, j->live.data, j->live.len, out);
-    vec_foreach (&j->steps, s)
-        pb_pack_field(3, s->record.data, s->record.len, out);
+    vec_foreach (&j->steps, s) {
+        _cleanup_str_ struct str step = STR_INIT;
+
+        job_pack_step(s, &step);
+        pb_pack_field(3, step.data, step.len, out);
+    }
 }
 
 static void restore_step(struct cluster *c, struct job *j, const Pb__StepRecord *r)
@@ -354,7 +371,11 @@ static void restore_step(struct cluster *c, struct job *j, const Pb__StepRecord 
         a->step_cpus += s.overlap ? 0 : sn.cpus;
         a->step_mem_mib += s.overlap ? 0 : sn.mem_mib;
     }
-    pb_pack(&r->base, &s.record);
+    Pb__StepRecord record = *r;
+    if (r->usage)
+        pb_pack(&r->usage->base, &s.usage);
+    record.usage = NULL;
+    pb_pack(&record.base, &s.record);
     vec_push(&j->steps, s);
 }
 
@@ -388,6 +409,8 @@ static void restore_live(struct job *j, const Pb__JobLive *m)
     j->epilog_due = OR(m, epilog_due, 0);
     j->reason = j->stored_reason = mem_strdup(m->reason);
     j->reason_detail = mem_strdup(m->reason_detail);
+    if (m->usage)
+        pb_pack(&m->usage->base, &j->usage);
 }
 
 /* Leaves out of an expression the nodes that the configuration has no more. True: there were some.

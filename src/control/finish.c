@@ -188,6 +188,7 @@ void finish_requeue(struct control *c, struct job *j)
         j->eligible_at = j->begin_at;
     j->purge_mono_ms = j->repeat_mono_ms = 0;
     j->cancelled_by = 0;
+    str_clear(&j->usage);
     j->reason = NULL;
     char *why = take_ptr(j->reason_detail);
     control_log(c, LOG_LVL_INFO, "job %u is queued again, restart %u%s", j->id, j->restarts,

@@ -127,14 +127,25 @@ static bool step_matches(const struct job *j, uint32_t step_id, const Pb__StepFi
 
 static void add_batch_step(struct control *c, const struct job *j, struct str *out)
 {
+    const struct node *n = c->cluster->nodes.data[j->alloc.data[0].node];
     struct str packed = STR_INIT;
     Pb__StepRecord r = PB__STEP_RECORD__INIT;
+    Pb__StepNode where = PB__STEP_NODE__INIT, *layout = &where;
+    uint32_t rank = 0;
+    where.node = (char *)n->name;
+    where.addr = (char *)n->conf->addr;
+    where.port = n->conf->port;
+    where.cpus = j->alloc.data[0].cpus;
+    where.task_ids = &rank;
+    where.n_task_ids = 1;
+    r.layout = &layout;
+    r.n_layout = 1;
     r.job_id = j->id;
     r.step_id = CLUSTER_BATCH_STEP;
     r.name = (char *)"batch";
     SET(&r, state, PB__STEP_STATE__STEP_RUNNING);
     SET(&r, start_at, j->start_at);
-    r.nodes = (char *)c->cluster->nodes.data[j->alloc.data[0].node]->name;
+    r.nodes = (char *)n->name;
     SET(&r, num_tasks, 1);
     SET(&r, num_nodes, 1);
     SET(&r, num_cpus, j->alloc.data[0].cpus);
@@ -144,6 +155,13 @@ static void add_batch_step(struct control *c, const struct job *j, struct str *o
     pb_pack(&r.base, &packed);
     pb_pack_field(1, packed.data, packed.len, out);
     str_done(&packed);
+}
+
+static void add_step(const struct step *s, struct str *out)
+{
+    _cleanup_str_ struct str packed = STR_INIT;
+    job_pack_step(s, &packed);
+    pb_pack_field(1, packed.data, packed.len, out);
 }
 
 bool control_list_steps(struct control *c, const struct caller *who, const Pb__StepFilter *f,
@@ -161,7 +179,7 @@ bool control_list_steps(struct control *c, const struct caller *who, const Pb__S
             add_batch_step(c, j, out);
         vec_foreach (&j->steps, s)
             if (step_matches(j, s->id, f))
-                pb_pack_field(1, s->record.data, s->record.len, out);
+                add_step(s, out);
     }
     bitset_free(nodes);
     if (i < c->cluster->jobs.len)

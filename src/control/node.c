@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cluster/usage.h"
 #include "control/internal.h"
 
 void node_send_orders(struct control *c, const struct node *n, Pb__NodeOrder *order)
@@ -395,8 +396,28 @@ static void on_gone(struct control *c, struct node *n, const Pb__JobGone *e)
         finish_node(c, j, a);
 }
 
+/* An event that comes again is not counted again, whatever this controller remembers of it. */
+static void count_usage(struct control *c, struct node *n, const Pb__NodeEvent *e)
+{
+    const Pb__BatchEnded *b = e->batch_ended;
+    const Pb__StepEnded *t = e->step_ended;
+    const Pb__Usage *usage = b ? b->usage : t ? t->usage : NULL;
+    struct job *j =
+        usage ? find_attempt(c, b ? b->job_id : t->job_id, b ? b->restarts : t->restarts) : NULL;
+    struct alloc_node *a = j ? alloc_find(j, n->index) : NULL;
+    struct step *s = a && t ? step_find(j, t->step_id) : NULL;
+    if (!a || e->seq <= a->usage_seq)
+        return;
+    a->usage_seq = e->seq;
+    usage_merge_packed(&j->usage, usage, n->name, false);
+    if (s)
+        usage_merge_packed(&s->usage, usage, n->name, true);
+    job_touch(c->cluster, j);
+}
+
 static void on_event(struct control *c, struct node *n, const Pb__NodeEvent *e)
 {
+    count_usage(c, n, e);
     if (e->launched)
         on_launched(c, n, e->launched);
     if (e->batch_ended)

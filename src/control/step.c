@@ -423,6 +423,7 @@ void step_remove(struct control *c, struct job *j, struct step *s)
         j->derived_status = s->exit_status;
     vec_done(&s->nodes);
     str_done(&s->record);
+    str_done(&s->usage);
     vec_remove(&j->steps, (size_t)(s - j->steps.data));
     job_touch(c->cluster, j);
 }
