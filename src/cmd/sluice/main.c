@@ -16,6 +16,9 @@ static const char help[] =
     "  up         make a cluster, or start the one that is there; returns when its nodes are up\n"
     "  down       stop it: running jobs are ended, waiting ones are kept for the next 'up'\n"
     "  status     what runs; the exit status is 0 when all of it does\n"
+    "  usage      what all processes of the nodes use, by user and by job; 'usage n[1-4]': of "
+    "some\n"
+    "             nodes only. Of the cluster of --dir, else of $SLURM_CONF\n"
     "  env        print what makes a shell use it:  eval \"$(sluice env)\"\n"
     "  version    print the version\n\n"
     "Of every verb:\n"
@@ -104,6 +107,7 @@ static int parse_one(int opt, struct sluice_options *o)
         return parse_number("cpus", optarg, 65535, &o->cpus);
     case 'd':
         free(o->dir);
+        o->dir_given = true;
         o->dir = path_absolute(optarg, NULL);
         return 0;
     case 'm':
@@ -135,8 +139,15 @@ static int parse_one(int opt, struct sluice_options *o)
     }
 }
 
-static int run(const char *verb, const struct sluice_options *o)
+/* 'operand': NULL, or what follows the verb. */
+static int run(const char *verb, const char *operand, const struct sluice_options *o)
 {
+    if (str_eq(verb, "usage"))
+        return sluice_usage(o, operand);
+    if (operand) {
+        cmd_error("unexpected argument '%s'", operand);
+        return 1;
+    }
     if (str_eq(verb, "up"))
         return sluice_up(o);
     if (str_eq(verb, "down"))
@@ -149,7 +160,8 @@ static int run(const char *verb, const struct sluice_options *o)
         print_version();
         return 0;
     }
-    cmd_error("unknown verb '%s': up, down, status, env or version; see sluice --help", verb);
+    cmd_error("unknown verb '%s': up, down, status, usage, env or version; see sluice --help",
+              verb);
     return 1;
 }
 
@@ -174,11 +186,12 @@ int main(int argc, char **argv)
         if (opt == '?' || parse_one(opt, &o))
             return 1;
     }
-    if (argc - optind != 1) {
-        if (optind == argc)
-            fputs(help, stderr);
-        else
-            cmd_error("unexpected argument '%s'", argv[optind + 1]);
+    if (optind == argc) {
+        fputs(help, stderr);
+        return 1;
+    }
+    if (argc - optind > 2) {
+        cmd_error("unexpected argument '%s'", argv[optind + 2]);
         return 1;
     }
     if (!o.dir)
@@ -186,7 +199,7 @@ int main(int argc, char **argv)
     char *spelled = o.dir;
     o.dir = place_real(spelled);
     free(spelled);
-    int status = run(argv[optind], &o);
+    int status = run(argv[optind], argc - optind > 1 ? argv[optind + 1] : NULL, &o);
     vec_done(&o.set);
     free(o.dir);
     return fflush(stdout) ? 1 : status;

@@ -27,6 +27,7 @@
 
 struct sluice_options {
     char *dir;             /* absolute */
+    bool dir_given;        /* else it is the default one */
     unsigned nodes;        /* 0: not given */
     unsigned cpus;         /* of each node; 0: the machine's */
     uint64_t memory_mib;   /* of each node; 0: its share of the machine's */
@@ -42,6 +43,8 @@ struct sluice_options {
 int sluice_up(const struct sluice_options *o);
 int sluice_down(const struct sluice_options *o);
 int sluice_status(const struct sluice_options *o);
+/* Of the nodes an expression names; NULL: of all. */
+int sluice_usage(const struct sluice_options *o, const char *nodes);
 int sluice_env(const struct sluice_options *o);
 
 /* place.c */

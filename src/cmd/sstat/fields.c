@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/sstat/fields.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "base/timefmt.h"
+
+#define NAMES_A_LINE 4
+#define NAME_WIDTH 19
+#define STEP_BATCH 0xfffffffbu
+#define STEP_EXTERN 0xfffffffcu
+
+enum { MOST, LEAST };
+#define CPU PB__USAGE_KIND__USAGE_CPU_USEC
+#define RSS PB__USAGE_KIND__USAGE_RSS_KIB
+#define VSIZE PB__USAGE_KIND__USAGE_VSIZE_KIB
+#define PAGES PB__USAGE_KIND__USAGE_PAGES
+#define READ PB__USAGE_KIND__USAGE_READ_BYTES
+#define WRITE PB__USAGE_KIND__USAGE_WRITE_BYTES
+
+/* --- values ---------------------------------------------------------------------------------- */
+
+static uint32_t tasks(const struct fields_view *v)
+{
+    if (v->usage->tasks)
+        return v->usage->tasks;
+    return v->step->num_tasks ? v->step->num_tasks : 1;
+}
+
+static uint64_t average(const struct fields_view *v, uint64_t sum)
+{
+    return sum / tasks(v);
+}
+
+static uint64_t total_cpu(const struct fields_view *v)
+{
+    return v->usage->user_usec + v->usage->sys_usec;
+}
+
+static void put_cpu(uint64_t usec, struct str *out)
+{
+    char text[TIME_TEXT_MAX];
+
+    str_puts(out, time_format_limit((int64_t)(usec / 1000000), text));
+}
+
+static void put_number(uint64_t number, struct str *out)
+{
+    str_printf(out, "%" PRIu64, number);
+}
+
+/* In the largest unit in which it is a whole number. */
+static void put_size(const struct fields_view *v, uint64_t size, struct str *out)
+{
+    static const char units[] = "KMGTPE";
+    int unit = -1;
+
+    while (!v->no_convert && size && size % 1024 == 0 && units[unit + 1]) {
+        size /= 1024;
+        unit++;
+    }
+    put_number(size, out);
+    if (unit >= 0)
+        str_putc(out, units[unit]);
+}
+
+static void put_kib(const struct fields_view *v, uint64_t kib, struct str *out)
+{
+    put_size(v, kib > UINT64_MAX / 1024 ? UINT64_MAX : kib * 1024, out);
+}
+
+static void put_id(const struct fields_view *v, struct str *out)
+{
+    str_printf(out, "%u.", v->step->job_id);
+    if (v->step->step_id == STEP_BATCH)
+        str_puts(out, "batch");
+    else if (v->step->step_id == STEP_EXTERN)
+        str_puts(out, "extern");
+    else
+        str_printf(out, "%u", v->step->step_id);
+}
+
+static void put_freq(const struct fields_view *v, struct str *out)
+{
+    str_puts(out, v->step->step_id == STEP_BATCH ? "0" : "Unknown");
+}
+
+static const Pb__UsageMark *mark_of(const struct fields_view *v, enum _Pb__UsageKind kind,
+                                    int which)
+{
+    static const Pb__UsageMark none = PB__USAGE_MARK__INIT;
+    const Pb__Usage *u = v->usage;
+    size_t count = which == MOST ? u->n_most : u->n_least;
+    Pb__UsageMark *const *list = which == MOST ? u->most : u->least;
+
+    for (size_t i = 0; i < count; i++)
+        if (list[i]->kind == kind)
+            return list[i];
+    return &none;
+}
+
+static void put_kind(const struct fields_view *v, enum _Pb__UsageKind kind, uint64_t value,
+                     struct str *out)
+{
+    if (kind == CPU)
+        put_cpu(value, out);
+    else if (kind == RSS || kind == VSIZE)
+        put_kib(v, value, out);
+    else
+        put_size(v, value, out);
+}
+
+static void put_mark(const struct fields_view *v, enum _Pb__UsageKind kind, int which,
+                     struct str *out)
+{
+    put_kind(v, kind, mark_of(v, kind, which)->value, out);
+}
+
+static void put_node(const struct fields_view *v, enum _Pb__UsageKind kind, int which,
+                     struct str *out)
+{
+    const char *node = mark_of(v, kind, which)->node;
+
+    str_puts(out, node ? node : v->first_node);
+}
+
+static void put_task(const struct fields_view *v, enum _Pb__UsageKind kind, int which,
+                     struct str *out)
+{
+    put_number(mark_of(v, kind, which)->task, out);
+}
+
+/* --- the same as TRES ------------------------------------------------------------------------ */
+
+typedef uint64_t tres_value(const struct fields_view *v, enum _Pb__UsageKind kind);
+
+static const struct {
+    const char *name;
+    enum _Pb__UsageKind kind;
+} tres_in[] = {{"fs/disk", READ}, {"mem", RSS}, {"pages", PAGES}, {"vmem", VSIZE}};
+
+static uint64_t tres_total(const struct fields_view *v, enum _Pb__UsageKind kind)
+{
+    switch (kind) {
+    case CPU:
+        return total_cpu(v);
+    case RSS:
+        return v->usage->rss_kib;
+    case VSIZE:
+        return v->usage->vsize_kib;
+    case PAGES:
+        return v->usage->pages;
+    case READ:
+        return v->usage->read_bytes;
+    default:
+        return v->usage->write_bytes;
+    }
+}
+
+static uint64_t tres_average(const struct fields_view *v, enum _Pb__UsageKind kind)
+{
+    return average(v, tres_total(v, kind));
+}
+
+static uint64_t tres_most(const struct fields_view *v, enum _Pb__UsageKind kind)
+{
+    return mark_of(v, kind, MOST)->value;
+}
+
+static uint64_t tres_least(const struct fields_view *v, enum _Pb__UsageKind kind)
+{
+    return mark_of(v, kind, LEAST)->value;
+}
+
+static void put_in(const struct fields_view *v, tres_value *value, struct str *out)
+{
+    str_puts(out, "cpu=");
+    put_cpu(value(v, CPU), out);
+    str_puts(out, ",energy=0");
+    for (size_t i = 0; i < sizeof(tres_in) / sizeof(tres_in[0]); i++) {
+        str_printf(out, ",%s=", tres_in[i].name);
+        put_kind(v, tres_in[i].kind, value(v, tres_in[i].kind), out);
+    }
+}
+
+static void put_where(const struct fields_view *v, enum _Pb__UsageKind kind, int which, bool node,
+                      struct str *out)
+{
+    if (node)
+        put_node(v, kind, which, out);
+    else
+        put_task(v, kind, which, out);
+}
+
+static void put_in_where(const struct fields_view *v, int which, bool node, struct str *out)
+{
+    str_puts(out, "cpu=");
+    put_where(v, CPU, which, node, out);
+    if (node)
+        str_printf(out, ",energy=%s", v->first_node);
+    for (size_t i = 0; i < sizeof(tres_in) / sizeof(tres_in[0]); i++) {
+        str_printf(out, ",%s=", tres_in[i].name);
+        put_where(v, tres_in[i].kind, which, node, out);
+    }
+}
+
+static void put_out(const struct fields_view *v, tres_value *value, struct str *out)
+{
+    str_puts(out, "energy=0,fs/disk=");
+    put_size(v, value(v, WRITE), out);
+}
+
+static void put_out_where(const struct fields_view *v, int which, bool node, struct str *out)
+{
+    if (node)
+        str_printf(out, "energy=%s,", v->first_node);
+    str_puts(out, "fs/disk=");
+    put_where(v, WRITE, which, node, out);
+}
+
+/* --- columns --------------------------------------------------------------------------------- */
+
+struct field {
+    const char *name;
+    int width;
+    void (*put)(const struct fields_view *v, struct str *out);
+};
+
+#define FIELD(id, name, letter, width, value, help)                                                \
+    static void field_##id(const struct fields_view *v, struct str *out)                           \
+    {                                                                                              \
+        value;                                                                                     \
+    }
+#include "cmd/sstat/fields.def"
+#undef FIELD
+
+static const struct field fields[] = {
+#define FIELD(id, name, letter, width, value, help) {name, width, field_##id},
+#include "cmd/sstat/fields.def"
+#undef FIELD
+};
+#define FIELDS (sizeof(fields) / sizeof(fields[0]))
+
+/* The first that begins so. */
+static const struct field *find(const char *name, size_t len)
+{
+    for (size_t i = 0; len && i < FIELDS; i++)
+        if (!strncasecmp(fields[i].name, name, len))
+            return &fields[i];
+    return NULL;
+}
+
+int fields_add(struct fields *f, const char *list, struct err *err)
+{
+    while (*list) {
+        size_t len = strcspn(list, ","), name_len = strcspn(list, ",%");
+        struct fields_column column = {.field = find(list, name_len)};
+
+        if (len && !column.field)
+            return err_set(err, -ERR_PARSE, "Invalid field requested: \"%.*s\"", (int)name_len,
+                           list);
+        if (len) {
+            long width = list[name_len] == '%' ? strtol(list + name_len + 1, NULL, 10) : 0;
+
+            column.width =
+                width && labs(width) <= FIELDS_WIDTH_MAX ? (int)width : column.field->width;
+            vec_push(&f->columns, column);
+        }
+        list += len;
+        list += *list == ',';
+    }
+    return 0;
+}
+
+void fields_done(struct fields *f)
+{
+    vec_done(&f->columns);
+}
+
+/* Of a value that is cut the last place is a '+'; of a title it is not. */
+static void put_cell(const struct fields *f, size_t i, const char *text, bool title,
+                     struct str *out)
+{
+    int width = f->columns.data[i].width;
+    size_t room = (size_t)abs(width), len = strlen(text);
+    bool last = i + 1 == f->columns.len;
+
+    if (f->divided) {
+        str_puts(out, text);
+        if (!last || f->closed)
+            str_putc(out, '|');
+        return;
+    }
+    if (len > room && !title)
+        str_printf(out, "%.*s+", (int)room - 1, text);
+    else
+        str_printf(out, "%*.*s", width, (int)room, text);
+    str_putc(out, ' ');
+}
+
+void fields_print_header(const struct fields *f, struct str *out)
+{
+    for (size_t i = 0; i < f->columns.len; i++)
+        put_cell(f, i, f->columns.data[i].field->name, true, out);
+    str_putc(out, '\n');
+    if (f->divided)
+        return;
+    vec_foreach (&f->columns, c) {
+        for (int n = abs(c->width); n > 0; n--)
+            str_putc(out, '-');
+        str_putc(out, ' ');
+    }
+    str_putc(out, '\n');
+}
+
+void fields_print(const struct fields *f, const struct fields_view *v, struct str *out)
+{
+    struct str value = STR_INIT;
+
+    for (size_t i = 0; i < f->columns.len; i++) {
+        str_clear(&value);
+        f->columns.data[i].field->put(v, &value);
+        put_cell(f, i, str_cstr(&value), false, out);
+    }
+    str_putc(out, '\n');
+    str_done(&value);
+}
+
+void fields_print_names(struct str *out)
+{
+    for (size_t i = 0; i < FIELDS; i++) {
+        bool last = i % NAMES_A_LINE == NAMES_A_LINE - 1 || i + 1 == FIELDS;
+
+        str_printf(out, "%-*s%c", NAME_WIDTH, fields[i].name, last ? '\n' : ' ');
+    }
+}

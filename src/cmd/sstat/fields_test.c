@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "cmd/common/cmd.h"
+#include "cmd/sstat/fields.h"
+
+/* What sstat of Slurm 22.05.8 prints of a step of three tasks on two nodes; but for the task with
+ * the most and the least CPU time, which it prints as a time, and the frequency, which it measures.
+ */
+static const char title[] =
+    "JobID|MaxVMSize|MaxVMSizeNode|MaxVMSizeTask|AveVMSize|MaxRSS|MaxRSSNode|MaxRSSTask|AveRS"
+    "S|MaxPages|MaxPagesNode|MaxPagesTask|AvePages|MinCPU|MinCPUNode|MinCPUTask|AveCPU|NTasks"
+    "|AveCPUFreq|ReqCPUFreqMin|ReqCPUFreqMax|ReqCPUFreqGov|ConsumedEnergy|MaxDiskRead|MaxDisk"
+    "ReadNode|MaxDiskReadTask|AveDiskRead|MaxDiskWrite|MaxDiskWriteNode|MaxDiskWriteTask|AveD"
+    "iskWrite|TRESUsageInAve|TRESUsageInMax|TRESUsageInMaxNode|TRESUsageInMaxTask|TRESUsageIn"
+    "Min|TRESUsageInMinNode|TRESUsageInMinTask|TRESUsageInTot|TRESUsageOutAve|TRESUsageOutMax"
+    "|TRESUsageOutMaxNode|TRESUsageOutMaxTask|TRESUsageOutMin|TRESUsageOutMinNode|TRESUsageOu"
+    "tMinTask|TRESUsageOutTot";
+static const char line[] =
+    "1.0|8112K|n1|0|5512K|4864K|n2|2|3208K|0|n1|0|0|00:00:02|n1|1|00:00:03|3|0|Unknown|Unknow"
+    "n|Unknown|0|31540949|n1|0|31540949|31457375|n1|0|31457375|cpu=00:00:03,energy=0,fs/disk="
+    "31540949,mem=3208K,pages=0,vmem=5512K|cpu=00:00:04,energy=0,fs/disk=31540949,mem=4864K,p"
+    "ages=0,vmem=8112K|cpu=n2,energy=n1,fs/disk=n1,mem=n2,pages=n1,vmem=n1|cpu=2,fs/disk=0,me"
+    "m=2,pages=0,vmem=0|cpu=00:00:02,energy=0,fs/disk=31540949,mem=4792K,pages=0,vmem=8112K|c"
+    "pu=n1,energy=n1,fs/disk=n1,mem=n1,pages=n1,vmem=n1|cpu=1,fs/disk=0,mem=1,pages=0,vmem=0|"
+    "cpu=00:00:09,energy=0,fs/disk=94622847,mem=9624K,pages=0,vmem=16536K|energy=0,fs/disk=31"
+    "457375|energy=0,fs/disk=31457375|energy=n1,fs/disk=n1|fs/disk=0|energy=0,fs/disk=3145737"
+    "5|energy=n1,fs/disk=n1|fs/disk=0|energy=0,fs/disk=94372125";
+
+static Pb__UsageMark mark(enum _Pb__UsageKind kind, uint64_t value, uint32_t task, char *node)
+{
+    Pb__UsageMark m = PB__USAGE_MARK__INIT;
+
+    m.kind = kind;
+    m.value = value;
+    m.has_task = true;
+    m.task = task;
+    m.node = node;
+    return m;
+}
+
+struct fixture {
+    Pb__StepRecord step;
+    Pb__Usage usage;
+    Pb__UsageMark most[6], least[6];
+    Pb__UsageMark *most_list[6], *least_list[6];
+    struct fields_view view;
+};
+
+static void make(struct fixture *f)
+{
+    static char n1[] = "n1", n2[] = "n2";
+    const Pb__UsageMark most[] = {mark(0, 4000000, 2, n2),  mark(1, 4864, 2, n2),
+                                  mark(2, 8112, 0, n1),     mark(3, 0, 0, n1),
+                                  mark(4, 31540949, 0, n1), mark(5, 31457375, 0, n1)};
+    const Pb__UsageMark least[] = {mark(0, 2000000, 1, n1),  mark(1, 4792, 1, n1),
+                                   mark(2, 8112, 0, n1),     mark(3, 0, 0, n1),
+                                   mark(4, 31540949, 0, n1), mark(5, 31457375, 0, n1)};
+
+    pb__step_record__init(&f->step);
+    f->step.job_id = 1;
+    f->step.has_num_tasks = true;
+    f->step.num_tasks = 3;
+    pb__usage__init(&f->usage);
+    f->usage.user_usec = 8000000;
+    f->usage.sys_usec = 1900000;
+    f->usage.rss_kib = 9624;
+    f->usage.vsize_kib = 16536;
+    f->usage.read_bytes = 94622847;
+    f->usage.write_bytes = 94372125;
+    f->usage.tasks = 3;
+    memcpy(f->most, most, sizeof(most));
+    memcpy(f->least, least, sizeof(least));
+    for (int i = 0; i < 6; i++) {
+        f->most_list[i] = &f->most[i];
+        f->least_list[i] = &f->least[i];
+    }
+    f->usage.most = f->most_list;
+    f->usage.least = f->least_list;
+    f->usage.n_most = f->usage.n_least = 6;
+    f->view = (struct fields_view){.step = &f->step,
+                                   .usage = &f->usage,
+                                   .nodes = "n[1-2]",
+                                   .pids = "30310,30309,30063",
+                                   .first_node = "n1"};
+}
+
+static void expect(const char *format, bool divided, bool closed, const char *head,
+                   const char *want, bool no_convert)
+{
+    struct fields f = {.divided = divided, .closed = closed};
+    _cleanup_str_ struct str out = STR_INIT;
+    struct fixture x;
+
+    make(&x);
+    x.view.no_convert = no_convert;
+    assert_int_equal(fields_add(&f, format, NULL), 0);
+    if (head) {
+        fields_print_header(&f, &out);
+        assert_string_equal(str_cstr(&out), head);
+        str_clear(&out);
+    }
+    fields_print(&f, &x.view, &out);
+    assert_string_equal(str_cstr(&out), want);
+    fields_done(&f);
+}
+
+static void test_unknown_fields(void **state)
+{
+    static const struct {
+        const char *list, *text;
+    } bad[] = {
+        {"bogus", "Invalid field requested: \"bogus\""},
+        {"all", "Invalid field requested: \"all\""},
+        {"JobID,x%5", "Invalid field requested: \"x\""},
+        {"%5", "Invalid field requested: \"\""},
+        {"JobIDs", "Invalid field requested: \"JobIDs\""},
+    };
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct fields f = {0};
+        struct err err = {0};
+
+        assert_int_equal(fields_add(&f, bad[i].list, &err), -ERR_PARSE);
+        assert_string_equal(err.text, bad[i].text);
+        fields_done(&f);
+    }
+}
+
+static void test_everything(void **state)
+{
+    _cleanup_free_ char *want = mem_printf("%s\n", line), *head = mem_printf("%s\n", title);
+    _cleanup_free_ char *closed = mem_printf("%s|\n", line), *both = mem_printf("%s|\n", title);
+
+    expect(FIELDS_DEFAULT, true, false, head, want, false);
+    expect(FIELDS_DEFAULT, true, true, both, closed, false);
+}
+
+static void test_columns(void **state)
+{
+    expect("jobid%30,ntasks%-9,maxrss%3", false, false,
+           "                         JobID NTasks    Max \n"
+           "------------------------------ --------- --- \n",
+           "                           1.0 3         48+ \n", false);
+    expect("jobi,ntask", false, false, "JobID          NTasks \n------------ -------- \n",
+           "1.0                 3 \n", false);
+    expect("jobid%,,ntasks%0", false, false, NULL, "1.0                 3 \n", false);
+    expect("jobid%abc,ntasks%99999", false, false, NULL, "1.0                 3 \n", false);
+    expect(FIELDS_PIDS, false, false,
+           "JobID                    Nodelist                 Pids \n"
+           "------------ -------------------- -------------------- \n",
+           "1.0                        n[1-2]    30310,30309,30063 \n", false);
+    expect("AveRSS,MaxRSS,MaxVMSize,AvePages,MaxDiskWrite", true, false, NULL,
+           "3284992|4980736|8306688|0|31457375\n", true);
+}
+
+static void test_sizes(void **state)
+{
+    static const struct {
+        uint64_t kib;
+        const char *text;
+    } cases[] = {{0, "0\n"},          {1, "1K\n"},
+                 {1025, "1025K\n"},   {2048, "2M\n"},
+                 {80364, "80364K\n"}, {3u << 20, "3G\n"},
+                 {1u << 30, "1T\n"},  {UINT64_MAX, "18446744073709551615\n"}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct fields f = {.divided = true};
+        _cleanup_str_ struct str out = STR_INIT;
+        struct fixture x;
+
+        make(&x);
+        x.usage.tasks = 1;
+        x.usage.rss_kib = cases[i].kib;
+        assert_int_equal(fields_add(&f, "AveRSS", NULL), 0);
+        fields_print(&f, &x.view, &out);
+        assert_string_equal(str_cstr(&out), cases[i].text);
+        fields_done(&f);
+    }
+}
+
+/* A node that has not looked yet knows of no task. */
+static void test_nothing_is_known(void **state)
+{
+    struct fields f = {.divided = true};
+    _cleanup_str_ struct str out = STR_INIT;
+    struct fixture x;
+
+    make(&x);
+    pb__usage__init(&x.usage);
+    x.step.step_id = 0xfffffffb;
+    x.step.num_tasks = 0;
+    assert_int_equal(
+        fields_add(&f, "JobID,AveCPU,MaxRSS,MaxRSSNode,MinCPUTask,NTasks,ReqCPUFreq", NULL), 0);
+    fields_print(&f, &x.view, &out);
+    assert_string_equal(str_cstr(&out), "1.batch|00:00:00|0|n1|0|1|0\n");
+    fields_done(&f);
+}
+
+static void test_names(void **state)
+{
+    _cleanup_str_ struct str out = STR_INIT;
+
+    fields_print_names(&out);
+    assert_true(str_starts(str_cstr(&out),
+                           "AveCPU              AveCPUFreq          AveDiskRead         "
+                           "AveDiskWrite       \nAvePages            "));
+    assert_string_equal(strstr(str_cstr(&out), "TRESUsageOutMinNode"),
+                        "TRESUsageOutMinNode TRESUsageOutMinTask TRESUsageOutTot    \n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_unknown_fields),   cmocka_unit_test(test_everything),
+        cmocka_unit_test(test_columns),          cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_nothing_is_known), cmocka_unit_test(test_names),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * sstat: what running steps use. The controller knows where a step runs; the nodes know the rest.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "base/mem.h"
+#include "cluster/usage.h"
+#include "cmd/common/cmd.h"
+#include "cmd/sstat/fields.h"
+#include "cmd/sstat/options.h"
+#include "loop/loop.h"
+
+#define STEP_BATCH 0xfffffffbu
+#define STEP_EXTERN 0xfffffffcu
+
+/* One step, and what its nodes say. */
+struct asked {
+    const struct options *options;
+    const Pb__StepRecord *step;
+    struct arena arena;
+    struct loop *loop;
+    struct rpc_fanout *fanout;
+    Pb__StepUsageReply **replies; /* of each node of its layout; NULL: none */
+    size_t left, answered;
+    Pb__Usage usage;
+    struct str pids;
+    struct err last; /* of a node that did not answer */
+};
+
+struct found {
+    struct arena *arena;
+    VEC(Pb__StepRecord *) steps;
+};
+
+static void put_step_name(uint32_t job_id, uint32_t step_id, struct str *out)
+{
+    str_printf(out, "StepId=%u.", job_id);
+    if (step_id == STEP_BATCH)
+        str_puts(out, "batch");
+    else if (step_id == STEP_EXTERN)
+        str_puts(out, "extern");
+    else
+        str_printf(out, "%u", step_id);
+}
+
+/* --- lines ----------------------------------------------------------------------------------- */
+
+static void print(const struct asked *a, const Pb__Usage *usage, const char *nodes,
+                  const char *pids)
+{
+    struct fields_view view = {.step = a->step,
+                               .usage = usage,
+                               .nodes = nodes,
+                               .pids = pids,
+                               .first_node = a->step->layout[0]->node,
+                               .no_convert = a->options->no_convert};
+
+    fields_print(&a->options->fields, &view, cmd_out());
+}
+
+static void put_pids(const Pb__StepUsage *m, struct str *out)
+{
+    for (size_t i = 0; i < m->n_pid; i++)
+        str_printf(out, "%s%u", out->len ? "," : "", m->pid[i]);
+}
+
+static void on_node(void *ctx, size_t index, int code, const ProtobufCMessage *reply,
+                    const struct err *err)
+{
+    struct asked *a = ctx;
+    _cleanup_str_ struct str bytes = STR_INIT;
+
+    if (code == 0) {
+        pb_pack(reply, &bytes); /* it is gone when we return */
+        a->replies[index] =
+            arena_unpack(&a->arena, &pb__step_usage_reply__descriptor, bytes.data, bytes.len);
+    } else {
+        a->last = *err;
+        cmd_error("slurm_job_step_stat: there was an error with the request to %s rc = %s",
+                  a->step->layout[index]->node, err->text);
+    }
+    if (--a->left == 0)
+        loop_stop(a->loop);
+}
+
+/* In the step's order of nodes, whichever was faster. */
+static void take_replies(struct asked *a)
+{
+    for (size_t i = 0; i < a->step->n_layout; i++) {
+        const Pb__StepUsageReply *m = a->replies[i];
+        const char *node = a->step->layout[i]->node;
+
+        for (size_t k = 0; m && k < m->n_steps; k++) {
+            const Pb__StepUsage *one = m->steps[k];
+            _cleanup_str_ struct str pids = STR_INIT;
+
+            if (one->step_id != a->step->step_id || !one->usage)
+                continue;
+            a->answered++;
+            put_pids(one, a->options->pids ? &pids : &a->pids);
+            if (a->options->pids)
+                print(a, one->usage, node, str_cstr(&pids));
+            usage_merge(&a->usage, one->usage, node, &a->arena);
+        }
+    }
+}
+
+static void ask_nodes(struct asked *a)
+{
+    const Pb__StepRecord *step = a->step;
+    struct rpc_node_target *targets = mem_new_array(struct rpc_node_target, step->n_layout);
+    Pb__StepUsageRequest request = PB__STEP_USAGE_REQUEST__INIT;
+
+    for (size_t i = 0; i < step->n_layout; i++)
+        targets[i] = (struct rpc_node_target){step->layout[i]->node, step->layout[i]->addr,
+                                              (uint16_t)step->layout[i]->port};
+    request.job_id = step->job_id;
+    request.has_step_id = true;
+    request.step_id = step->step_id;
+    a->replies = arena_alloc(&a->arena, step->n_layout * sizeof(*a->replies));
+    a->left = step->n_layout;
+    a->fanout = rpc_fanout_start(a->loop, cmd_conf(), targets, step->n_layout, RPC_STEP_USAGE,
+                                 &request.base, 0, on_node, a);
+    loop_run(a->loop);
+    rpc_fanout_free(a->fanout);
+    free(targets);
+}
+
+static void show_step(const struct options *o, struct loop *loop, const Pb__StepRecord *step)
+{
+    struct asked a = {
+        .options = o, .step = step, .loop = loop, .usage = PB__USAGE__INIT, .pids = STR_INIT};
+    _cleanup_str_ struct str name = STR_INIT;
+
+    if (!step->n_layout)
+        return;
+    arena_init(&a.arena, 0);
+    ask_nodes(&a);
+    take_replies(&a);
+    put_step_name(step->job_id, step->step_id, &name);
+    if (!a.answered && a.last.code)
+        cmd_error("problem getting step_layout for %s: %s", str_cstr(&name), a.last.text);
+    else if (!a.answered) /* it ended meanwhile */
+        cmd_error("%s not found running.", str_cstr(&name));
+    else if (!o->pids)
+        print(&a, &a.usage, step->nodes ? step->nodes : step->layout[0]->node, str_cstr(&a.pids));
+    str_done(&a.pids);
+    arena_done(&a.arena);
+}
+
+/* --- steps ----------------------------------------------------------------------------------- */
+
+static int on_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    struct found *f = ctx;
+    const Pb__StepList *part = (const Pb__StepList *)message;
+
+    for (size_t i = 0; i < part->n_steps; i++) {
+        _cleanup_str_ struct str bytes = STR_INIT;
+
+        pb_pack(&part->steps[i]->base, &bytes);
+        vec_push(&f->steps,
+                 arena_unpack(f->arena, &pb__step_record__descriptor, bytes.data, bytes.len));
+    }
+    return 0;
+}
+
+/* Of several the one with the lowest number; the batch script only when asked for, or with all. */
+static void show_steps(const struct options *o, struct loop *loop, const struct found *f,
+                       const Pb__StepId *id)
+{
+    const Pb__StepRecord *lowest = NULL;
+
+    if (id->has_step_id || o->all_steps) {
+        vec_foreach (&f->steps, s)
+            show_step(o, loop, *s);
+        return;
+    }
+    vec_foreach (&f->steps, s)
+        if ((*s)->step_id < STEP_BATCH && (!lowest || (*s)->step_id < lowest->step_id))
+            lowest = *s;
+    if (lowest)
+        show_step(o, loop, lowest);
+}
+
+static int show(const struct options *o, struct loop *loop, Pb__StepId *id)
+{
+    _cleanup_arena_ struct arena arena;
+    _cleanup_str_ struct str name = STR_INIT;
+    struct found found = {.arena = &arena};
+    Pb__StepFilter filter = PB__STEP_FILTER__INIT;
+    struct err err = {0};
+    int rc;
+
+    arena_init(&arena, 0);
+    filter.ids = &id;
+    filter.n_ids = 1;
+    rc = rpc_call_stream(cmd_client(), RPC_STEP_LIST, &filter.base, on_steps, &found, &err);
+    put_step_name(id->job_id, id->step_id, &name);
+    if (rc < 0)
+        cmd_line("slurm_load_job_steps error: %s", err.text);
+    else if (found.steps.len)
+        show_steps(o, loop, &found, id);
+    else if (id->has_step_id)
+        cmd_error("%s not found running.", str_cstr(&name));
+    else
+        cmd_error("couldn't get steps for job %u", id->job_id);
+    vec_done(&found.steps);
+    return rc < 0 ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+    struct loop *loop;
+    int status;
+
+    cmd_start("sstat");
+    status = options_parse(&o, argc, argv);
+    if (args_leave(&options_table, &o.common, &status))
+        return status;
+    if (o.help_format) {
+        fields_print_names(cmd_out());
+        options_done(&o);
+        return cmd_flush();
+    }
+    loop = loop_new(0);
+    if (!o.no_header)
+        fields_print_header(&o.fields, cmd_out());
+    for (size_t i = 0; i < o.ids.len && status == 0; i++)
+        status = show(&o, loop, &o.ids.data[i]);
+    loop_free(loop);
+    options_done(&o);
+    return cmd_flush() ? 1 : status;
+}

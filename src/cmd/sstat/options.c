@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/sstat/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cmd/common/cmd.h"
+#include "cmd/common/job_state.h"
+
+#define ARGS_DEF "cmd/sstat/sstat.def"
+#include "cmd/common/args_rows.h"
+
+const struct args_table options_table = ARGS_TABLE("sstat", "[job[.step]...]");
+
+static void add_id(struct options *o, const Pb__StepId *id)
+{
+    vec_foreach (&o->ids, known)
+        if (known->job_id == id->job_id && known->has_step_id == id->has_step_id &&
+            known->step_id == id->step_id)
+            return;
+    vec_push(&o->ids, *id);
+}
+
+static int add_ids(struct options *o, const char *list)
+{
+    for (const char *s = list; *s;) {
+        size_t len = strcspn(s, ",");
+        _cleanup_free_ char *word = mem_strndup(s, len);
+        Pb__StepId id = PB__STEP_ID__INIT;
+
+        if (len && job_state_parse_id(word, &id, NULL) < 0) {
+            cmd_error("Bad job/step specified: %s", word);
+            return 2;
+        }
+        if (len)
+            add_id(o, &id);
+        s += len + (s[len] == ',');
+    }
+    return 0;
+}
+
+static int add_fields(struct options *o, const char *list)
+{
+    struct err err = {0};
+
+    if (fields_add(&o->fields, list, &err) == 0)
+        return 0;
+    cmd_error("%s", err.text);
+    return 2;
+}
+
+static int set_option(void *ctx, int id, const char *value)
+{
+    struct options *o = ctx;
+
+    switch (id) {
+    case ID_allsteps:
+        o->all_steps = true;
+        break;
+    case ID_format:
+    case ID_fields:
+        return add_fields(o, value);
+    case ID_helpformat:
+        o->help_format = true;
+        break;
+    case ID_jobs:
+        return add_ids(o, value);
+    case ID_noconvert:
+        o->no_convert = true;
+        break;
+    case ID_noheader:
+        o->no_header = true;
+        break;
+    case ID_parsable:
+        o->fields.divided = o->fields.closed = true;
+        break;
+    case ID_parsable2:
+        o->fields.divided = true;
+        o->fields.closed = false;
+        break;
+    case ID_pidformat:
+        o->pids = true;
+        return add_fields(o, FIELDS_PIDS);
+    default:
+        break;
+    }
+    return 0;
+}
+
+int options_parse(struct options *o, int argc, char **argv)
+{
+    int first, status;
+
+    *o = (struct options){0};
+    status = args_parse(&options_table, argc, argv, set_option, o, &o->common, &first);
+    for (int i = first; status == 0 && i < argc; i++)
+        status = add_ids(o, argv[i]);
+    if (status || args_is_info(&o->common) || o->help_format)
+        return status;
+    if (!o->ids.len) {
+        cmd_error("You didn't give me any jobs to stat.");
+        return 2;
+    }
+    return o->fields.columns.len ? 0 : add_fields(o, FIELDS_DEFAULT);
+}
+
+void options_done(struct options *o)
+{
+    fields_done(&o->fields);
+    vec_done(&o->ids);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What sstat was asked for. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/vec.h"
+#include "cmd/common/args.h"
+#include "cmd/sstat/fields.h"
+#include "proto/step.pb-c.h"
+
+struct options {
+    struct args_common common;
+    bool all_steps, no_header, no_convert, pids, help_format;
+    struct fields fields;
+    VEC(Pb__StepId) ids; /* each once */
+};
+
+extern const struct args_table options_table;
+
+/* 0; or the status to exit with, plus 1, after a message. */
+int options_parse(struct options *o, int argc, char **argv);
+void options_done(struct options *o);

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What processes use: by step in sstat, by user and job in 'sluice usage'; nothing ever falls."""
+import os
+import pathlib
+import re
+import signal
+
+import pytest
+
+from harness import ROOT, eventually
+
+MIB = 1 << 20
+# Short-lived children that work, so that no look sees them all; and 64 MiB of memory.
+BURN = "while :; do sh -c 'i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done'; done"
+HOLD = "exec python3 -c 'import time; b = bytearray(64 << 20); time.sleep(1000)'"
+
+
+@pytest.fixture(scope="module")
+def busy():
+    from harness import Cluster
+    c = Cluster(nodes=2, conf="JobAcctGatherType=jobacct_gather/linux\nJobAcctGatherFrequency=1")
+    try:
+        yield c
+        c.stop()
+    finally:
+        c.destroy()
+
+
+def seconds(text):
+    days, _, clock = text.rpartition("-")
+    h, m, s = clock.split(":")
+    return int(days or 0) * 86400 + int(h) * 3600 + int(m) * 60 + int(s)
+
+
+def sstat(c, job, fields, *more, user=None):
+    """A dictionary for each line."""
+    out = c.run(["sstat", "-P", "--noconvert", "-j", str(job), "-o", fields, *more], user=user).ok().splitlines()
+    return [dict(zip(out[0].split("|"), line.split("|"))) for line in out[1:]]
+
+
+def usage(c, node):
+    """{(user, job or None): [processes, CPU seconds, RSS, MaxRSS, MaxVM, MiB-hours]} and the line about time."""
+    rows, time = {}, ""
+    for line in c.run(f"sluice usage {node}").ok().splitlines()[1:]:
+        word = line.split()
+        if " CPUs since " in line:
+            time = line
+        else:
+            rows[word[1], None if word[2] == "-" else int(word[2])] = [
+                int(word[3]), seconds(word[4]), int(word[5]), int(word[6]), int(word[7]), float(word[8])]
+    return rows, time
+
+
+def not_below(now, then):
+    """Sums and marks: all but what is in use now."""
+    return all(now[i] >= then[i] for i in (1, 3, 4, 5))
+
+
+def writes_count(directory):
+    """Whether the kernel counts what goes to this file system as written to storage."""
+    def written():
+        return int(re.search(r"^write_bytes: (\d+)", pathlib.Path("/proc/self/io").read_text(), re.M).group(1))
+    before = written()
+    with open(directory / "probe", "wb") as f:
+        f.write(b"x" * MIB)
+        f.flush()
+        os.fsync(f.fileno())
+    return written() - before >= MIB
+
+
+def test_bad_requests(busy):
+    busy.run("sstat").fails("You didn't give me any jobs to stat.")
+    busy.run("sstat -j x").fails("Bad job/step specified: x")
+    busy.run("sstat -j 1.").fails("Bad job/step specified: 1.")
+    busy.run("sstat -j 1 -o JobID,bogus").fails('Invalid field requested: "bogus"')
+    gone = busy.run("sstat -n -j 77 -o JobID")
+    assert gone.returncode == 0 and gone.stdout == "" and "couldn't get steps for job 77" in gone.stderr
+    gone = busy.run("sstat -n -j 77.3 -o JobID")
+    assert "StepId=77.3 not found running." in gone.stderr
+    busy.run("sluice usage n9").fails("n9")
+    busy.run("sluice usage n1 n2").fails("unexpected argument 'n2'")
+
+
+def test_a_step_is_seen_at_work(busy):
+    name = busy.work / "written"
+    program = (f"[ $SLURM_PROCID = 2 ] && {{ {HOLD}; }}; "
+               f"[ $SLURM_PROCID = 1 ] && dd if=/dev/zero of={name} bs=1M count=8 conv=fsync 2>/dev/null; {BURN}")
+    job = busy.sbatch("-N2", "-n3", "--mem=400", wrap=f"srun -n3 sh -c '{program}'".replace("'import", "\"import")
+                      .replace("(1000)'", "(1000)\"").replace("-c 'i=0", "-c \"i=0").replace("done'; done", "done\"; done"))
+
+    def seen():
+        lines = sstat(busy, job, "JobID,MaxRSS,MaxRSSTask,MaxRSSNode,MaxVMSize,AveCPU,MinCPU,MinCPUTask,NTasks,AveRSS,"
+                                 "MaxDiskWrite,MaxDiskWriteTask,Nodelist")
+        enough = lines and int(lines[0]["MaxRSS"]) >= 64 * MIB and seconds(lines[0]["AveCPU"]) >= 1
+        return lines[0] if enough else None
+    line = eventually(seen, "memory and CPU time in sstat")
+    assert line["JobID"] == f"{job}.0" and line["NTasks"] == "3" and line["Nodelist"] == "n[1-2]"
+    assert line["MaxRSSTask"] == "2" and line["MinCPUTask"] == "2" and int(line["MaxVMSize"]) >= 64 * MIB
+    assert line["MaxRSSNode"] in ("n1", "n2") and 64 * MIB // 3 <= int(line["AveRSS"]) < int(line["MaxRSS"])
+    assert seconds(line["MinCPU"]) < seconds(line["AveCPU"])
+    if writes_count(busy.work):
+        eventually(lambda: int(sstat(busy, job, "MaxDiskWrite")[0]["MaxDiskWrite"]) >= 8 * MIB, "what it wrote")
+        assert sstat(busy, job, "MaxDiskWriteTask")[0]["MaxDiskWriteTask"] == "1"
+    everything = [line["JobID"] for line in sstat(busy, job, "JobID", "-a")]
+    assert everything == [f"{job}.batch", f"{job}.0"]
+    assert [line["JobID"] for line in sstat(busy, f"{job}.batch,{job}.0,{job}.batch", "JobID")] == everything
+    assert sstat(busy, f"{job}.7", "JobID") == []
+    pids = [line.split("|") for line in busy.run(f"sstat -nP -i -j {job}").ok().splitlines()]
+    assert [(p[0], p[1]) for p in pids] == [(f"{job}.0", "n1"), (f"{job}.0", "n2")]
+    for _, _, list_of in pids:
+        for pid in list_of.split(","):
+            assert not os.path.exists(f"/proc/{pid}") or \
+                f"SLURM_JOB_ID={job}".encode() in pathlib.Path(f"/proc/{pid}/environ").read_bytes()
+    busy.run(f"scancel {job}").ok()
+    busy.wait(job)
+    assert sstat(busy, job, "JobID") == []
+
+
+@pytest.mark.skipif(not ROOT, reason="becomes other users")
+def test_steps_are_shown_to_their_owner_only(busy):
+    job = busy.sbatch("-D", "/", "-o", "/dev/null", wrap="sleep 1000", user="nobody")
+    eventually(lambda: sstat(busy, f"{job}.batch", "JobID", user="nobody"), "its owner sees it")
+    assert sstat(busy, f"{job}.batch", "JobID")
+    other = busy.run(f"sstat -n -j {job}.batch -o JobID", user="daemon")
+    assert other.stdout == "" and "Access/permission denied" in other.stderr
+    node = busy.job(job)["NodeList"]
+    rows, _ = usage(busy, node)
+    assert rows["nobody", job][0] >= 2 and rows["nobody", None][0] >= 2
+    busy.run(f"scancel {job}").ok()
+    busy.wait(job)
+
+
+def test_a_node_shows_every_process(busy):
+    """CORE-024, 177, 178: users', system daemons', the kernel's; and where all time went."""
+    rows, time = usage(busy, "n1")
+    assert "root" in {user for user, _ in rows} or not ROOT
+    here = [e for e in os.listdir("/proc") if e.isdigit()]
+    assert sum(row[0] for (_, job), row in rows.items() if job is None) > len(here) // 2
+    parts = [float(p) for p in re.findall(r"([\d.]+) %", time)]
+    assert len(parts) == 7 and abs(sum(parts) - 100) < 0.5, time
+    node = busy.node("n1")
+    assert re.fullmatch(r"\d+\.\d\d", node["CPULoad"]) and int(node["FreeMem"]) > 0
+    assert busy.run("sinfo -h -n n1 -o %O|%e").ok() == f"{node['CPULoad']}|{node['FreeMem']}"
+
+
+def test_nothing_falls_when_the_daemon_restarts(busy):
+    """CORE-175, 176: with short children, over an orderly stop, a kill and a damaged neighbour file."""
+    job = busy.sbatch("-w", "n1", "--mem=300", wrap=f"{HOLD.replace('exec ', '')} & {BURN}")
+    name = "root" if ROOT else os.environ.get("USER", str(os.getuid()))
+
+    def row():
+        found = usage(busy, "n1")[0].get((name, job))
+        return found if found and found[1] >= 1 and found[3] >= 64 else None
+    before = eventually(row, "the job in the node's rows")
+    user_before = usage(busy, "n1")[0][name, None]
+    step_before = eventually(lambda: sstat(busy, f"{job}.batch", "AveCPU,MaxRSS"), "the script in sstat")[0]
+    for how in (signal.SIGTERM, signal.SIGKILL, signal.SIGKILL):
+        busy.kill("n1", how)
+        busy.start_node("n1")
+        busy.wait_ready()
+        after = eventually(row, "the job's row again")
+        assert not_below(after, before), (how, before, after)
+        user = usage(busy, "n1")[0][name, None]
+        assert not_below(user, user_before), (how, user_before, user)
+        step = eventually(lambda: sstat(busy, f"{job}.batch", "AveCPU,MaxRSS"), "the script in sstat again")[0]
+        assert seconds(step["AveCPU"]) >= seconds(step_before["AveCPU"]) >= 1
+        assert int(step["MaxRSS"]) >= int(step_before["MaxRSS"]) >= 64 * MIB
+        before, user_before, step_before = after, user, step
+    eventually(lambda: (usage(busy, "n1")[0].get((name, job)) or before)[1] > before[1], "counting goes on")
+    busy.run(f"scancel {job}").ok()
+    busy.wait(job)
+    eventually(lambda: (name, job) not in usage(busy, "n1")[0], "an ended job has no row of its own")
+    assert not_below(usage(busy, "n1")[0][name, None], user_before)
+
+
+def test_a_damaged_file_is_set_aside(busy):
+    busy.kill("n2", signal.SIGTERM)
+    file = busy.dir / "spool/n2/usage"
+    file.write_bytes(b"\xff" + file.read_bytes())
+    busy.start_node("n2")
+    busy.wait_ready()
+    assert usage(busy, "n2")[0] and (busy.dir / "spool/n2/damaged.usage").exists()
+    assert "counting begins anew" in busy.tail("n2", 1000)
+
+
+@pytest.mark.skipif(not ROOT, reason="becomes other users")
+def test_private_usage(make_cluster):
+    c = make_cluster(nodes=1, conf="PrivateData=usage")
+    everybody = {line.split()[1] for line in c.run("sluice usage").ok().splitlines()[1:-1]}
+    assert "root" in everybody
+    own = {line.split()[1] for line in c.run("sluice usage", user="nobody").ok().splitlines()[1:-1]}
+    assert own <= {"nobody"}
