@@ -43,6 +43,7 @@ static void part_pack_access(const struct conf_part *p, Pb__PartRecord *m)
     SET(m, hidden, p->hidden);
     SET(m, root_only, p->root_only || p->key); /* a key is handed to root alone */
     SET(m, key, p->key);
+    SET(m, key_number, p->key_number);
     SET(m, exclusive_user, p->exclusive_user);
     SET(m, lln, p->lln);
     SET(m, disable_root, p->disable_root);

@@ -16,6 +16,7 @@ static const struct {
     {"hidden", "Hidden", true},
     {"root_only", "RootOnly", true},
     {"key", "Key", true},
+    {"key_number", "Key", true},
     {"disable_root", "DisableRootJobs", true},
     {"max_time_sec", "MaxTime", true},
     {"default_time_sec", "DefaultTime", true},
@@ -91,6 +92,7 @@ static void take_numbers(struct conf_part *to, const Pb__PartRecord *m)
     TAKE(hidden)
     TAKE(root_only)
     TAKE(key)
+    TAKE(key_number)
     TAKE(disable_root)
     TAKE(max_time_sec)
     TAKE(default_time_sec)

@@ -73,6 +73,7 @@ struct conf_part {
     bool is_default, hidden, root_only, key, exclusive_user, lln, disable_root, exclusive_topo,
         power_down_on_idle;
     enum conf_part_state state;
+    uint64_t key_number; /* set live: another one, another key */
     enum conf_oversubscribe share;
     uint32_t share_max; /* jobs per resource: YES:n and FORCE:n, default 4; else 1 */
     int64_t max_time_sec,

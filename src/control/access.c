@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Who may use a partition. */
+/* Who may use a partition, and who for whom. */
 #include <string.h>
 
 #include "base/hostlist.h"
@@ -39,16 +39,16 @@ static bool from_host(const struct conf_part *p, const struct caller *who)
     return hostlist_find(list, who->host) >= 0;
 }
 
-static int check_access(struct control *c, const struct caller *who, const struct conf_part *p,
-                        struct err *err)
+static int check_access(struct control *c, const struct caller *who, const struct caller *as,
+                        const struct conf_part *p, struct err *err)
 {
     if ((p->root_only || p->key) && !who->is_admin)
         return err_set(err, -ERR_ACCESS, "%s: partition %s is for root only", err_text(ERR_ACCESS),
                        p->name);
-    if (p->disable_root && who->uid == 0)
+    if (p->disable_root && as->uid == 0)
         return err_set(err, -ERR_ACCESS, "%s: partition %s takes no jobs of root (DisableRootJobs)",
                        err_text(ERR_ACCESS), p->name);
-    if (!in_groups(c, who, p->allow_groups))
+    if (!in_groups(c, as, p->allow_groups))
         return no(err, ERR_GROUPS, p->name);
     if (!from_host(p, who))
         return err_set(err, -ERR_ACCESS, "%s: partition %s takes no jobs from host %s (AllocNodes)",
@@ -56,9 +56,8 @@ static int check_access(struct control *c, const struct caller *who, const struc
     return 0;
 }
 
-/* The partition asked for, or the default one, when the caller may use it. */
-int submit_find_part(struct control *c, const struct caller *who, const Pb__JobSpec *spec,
-                     struct part **out, struct err *err)
+int access_find_part(struct control *c, const struct caller *who, const struct caller *as,
+                     const Pb__JobSpec *spec, struct part **out, struct err *err)
 {
     struct part *p = NULL;
     if (spec->partition && *spec->partition) {
@@ -76,9 +75,80 @@ int submit_find_part(struct control *c, const struct caller *who, const Pb__JobS
     const struct conf_part *conf = &p->conf;
     if (conf->state == CONF_PART_DRAIN || conf->state == CONF_PART_INACTIVE)
         return no(err, ERR_PARTITION_DOWN, conf->name);
-    int rc = check_access(c, who, conf, err);
+    int rc = check_access(c, who, as ? as : who, conf, err);
     if (rc != 0)
         return rc;
     *out = p;
+    return 0;
+}
+
+/* --- keys of partitions ------------------------------------------------------------------------
+ */
+
+/* Takes the same time wherever they differ. */
+static bool same_key(const char *given, const char *key)
+{
+    unsigned differ = 0;
+    if (!given || strlen(given) != CONTROL_PART_KEY_SIZE - 1)
+        return false;
+    for (size_t i = 0; i < CONTROL_PART_KEY_SIZE - 1; i++)
+        differ |= (unsigned char)given[i] ^ (unsigned char)key[i];
+    return differ == 0;
+}
+
+int access_check_key(const struct control *c, const struct part *p, const char *given,
+                     struct err *err)
+{
+    char key[CONTROL_PART_KEY_SIZE];
+    if (!p->conf.key)
+        return 0;
+    c->env->part_key(c->env->ctx, p->conf.name, p->conf.key_number, key);
+    bool same = same_key(given, key);
+    memset(key, 0, sizeof key);
+    if (same)
+        return 0;
+    return err_set(err, -ERR_ACCESS,
+                   "%s: partition %s takes jobs only with its key%s (--partition-key; root gets it "
+                   "by \"scontrol show key %s\")",
+                   err_text(ERR_ACCESS), p->conf.name, given && *given ? ", which this is not" : "",
+                   p->conf.name);
+}
+
+int control_part_key(const struct control *c, const char *name, char key[CONTROL_PART_KEY_SIZE],
+                     struct err *err)
+{
+    const struct part *p = cluster_find_part(c->cluster, name);
+    if (!p)
+        return no(err, ERR_NO_PARTITION, name);
+    if (!p->conf.key)
+        return err_set(err, -ERR_RANGE, "partition %s has no key: Key=YES gives it one", name);
+    c->env->part_key(c->env->ctx, p->conf.name, p->conf.key_number, key);
+    return 0;
+}
+
+/* --- for another user --------------------------------------------------------------------------
+ */
+
+int access_identity(struct control *c, const struct caller *who, const Pb__JobSpec *spec,
+                    struct caller *as, struct err *err)
+{
+    const struct env *env = c->env;
+    *as = *who;
+    as->uid = spec->has_uid ? spec->uid : who->uid;
+    as->gid = spec->has_gid ? spec->gid : who->gid;
+    if (as->uid == who->uid && as->gid == who->gid)
+        return 0;
+    if (!who->is_admin)
+        return err_set(err, -ERR_ACCESS, "%s: only root may submit for others (--uid, --gid)",
+                       err_text(ERR_ACCESS));
+    if (as->uid != who->uid && !spec->has_gid)
+        return err_set(err, -ERR_ACCESS, "%s: a job for uid %u needs its gid, too",
+                       err_text(ERR_ACCESS), as->uid);
+    if (as->uid != who->uid)
+        as->is_admin = as->is_operator = false;
+    as->user_name = env->user_name(env->ctx, as->uid);
+    as->group_name = env->group_name(env->ctx, as->gid);
+    if (!as->user_name)
+        return err_set(err, -ERR_USER, "%s: uid %u", err_text(ERR_USER), as->uid);
     return 0;
 }

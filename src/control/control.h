@@ -62,6 +62,9 @@ void control_submit(struct control *c, uint64_t call, const struct caller *who,
                     const Pb__SubmitRequest *r);
 void control_alloc(struct control *c, uint64_t call, const struct caller *who,
                    const Pb__AllocRequest *r);
+/* The present key of a partition that demands one; -ERR_NO_PARTITION, -ERR_RANGE (it has none). */
+int control_part_key(const struct control *c, const char *name, char key[CONTROL_PART_KEY_SIZE],
+                     struct err *err);
 void control_alloc_wait(struct control *c, uint64_t call, const struct caller *who,
                         const Pb__AllocWait *r);
 void control_alloc_info(struct control *c, uint64_t call, const struct caller *who,

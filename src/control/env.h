@@ -18,6 +18,8 @@
 #include "proto/node.pb-c.h"
 #include "proto/script.pb-c.h"
 
+#define CONTROL_PART_KEY_SIZE 33 /* 32 hexadecimal digits and the end */
+
 enum record_kind {                     /* stored; numbers are for ever */
                    RECORD_META = 1,    /* number 0: StoreMeta */
                    RECORD_JOB = 2,     /* number job id: JobRecord */
@@ -49,8 +51,13 @@ struct env {
 
     void (*sign)(void *ctx, const void *data, size_t len, uint8_t sig[64]);
 
-    /* From caches; never blocks. */
+    /* From caches; never blocks. Names: borrowed until the next call; NULL: unknown. */
     bool (*user_in_group)(void *ctx, uint32_t uid, uint32_t gid, const char *group);
+    const char *(*user_name)(void *ctx, uint32_t uid);
+    const char *(*group_name)(void *ctx, uint32_t gid);
+
+    /* The key of a partition, out of its name, a number and a secret of the cluster. */
+    void (*part_key)(void *ctx, const char *name, uint64_t number, char key[CONTROL_PART_KEY_SIZE]);
 
     void (*log)(void *ctx, enum log_level level, const char *room, const char *text);
 

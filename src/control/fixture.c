@@ -112,6 +112,22 @@ static bool on_group(void *ctx, uint32_t uid, uint32_t gid, const char *group)
     return str_eq(group, uid == 1000 ? "ann" : "others");
 }
 
+static const char *on_user_name(void *ctx, uint32_t uid)
+{
+    return uid == 1000 ? "ann" : uid == 1001 ? "bob" : NULL;
+}
+
+static const char *on_group_name(void *ctx, uint32_t gid)
+{
+    return "users";
+}
+
+static void on_part_key(void *ctx, const char *name, uint64_t number,
+                        char key[CONTROL_PART_KEY_SIZE])
+{
+    snprintf(key, CONTROL_PART_KEY_SIZE, "%c%031llu", name[0], (unsigned long long)number);
+}
+
 static uint64_t on_boot(void *ctx)
 {
     return ((struct fixture *)ctx)->boot;
@@ -168,9 +184,26 @@ struct fixture *fixture_new(const char *lines)
     f->wall_ms = 1700000000000;
     f->mono_ms = 1000000;
     f->boot = 1;
-    f->env = (struct env){f,        on_wall,        on_mono, on_wake, on_put,     on_del,
-                          on_reply, on_reply_error, on_send, on_ack,  on_welcome, on_sign,
-                          on_group, on_log,         on_boot, on_run,  on_stop};
+    f->env = (struct env){.ctx = f,
+                          .wall_ms = on_wall,
+                          .mono_ms = on_mono,
+                          .wake_at = on_wake,
+                          .put = on_put,
+                          .del = on_del,
+                          .reply = on_reply,
+                          .reply_error = on_reply_error,
+                          .send = on_send,
+                          .ack = on_ack,
+                          .welcome = on_welcome,
+                          .sign = on_sign,
+                          .user_in_group = on_group,
+                          .user_name = on_user_name,
+                          .group_name = on_group_name,
+                          .part_key = on_part_key,
+                          .log = on_log,
+                          .boot = on_boot,
+                          .run = on_run,
+                          .stop = on_stop};
     f->control = control_new(read_conf(f, lines), &f->env);
     control_start(f->control);
     fixture_turn(f);

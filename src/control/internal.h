@@ -68,10 +68,19 @@ void control_save_node(struct control *c, const struct node *n);
 bool control_owns(const struct caller *who,
                   const struct job *j); /* owner, operator or administrator */
 
+/* access.c */
+/* The partition asked for, or the default one, when the caller may use it, for himself or as 'as'
+ * (NULL: himself). */
+int access_find_part(struct control *c, const struct caller *who, const struct caller *as,
+                     const Pb__JobSpec *spec, struct part **out, struct err *err);
+/* A partition with a key takes new jobs only with it (CORE-080). */
+int access_check_key(const struct control *c, const struct part *p, const char *given,
+                     struct err *err);
+/* Whose job it will be: the caller's, or that of the user an administrator names. */
+int access_identity(struct control *c, const struct caller *who, const Pb__JobSpec *spec,
+                    struct caller *as, struct err *err);
+
 /* submit.c */
-/* The partition asked for, or the default one, when the caller may use it. */
-int submit_find_part(struct control *c, const struct caller *who, const Pb__JobSpec *spec,
-                     struct part **out, struct err *err);
 void submit_enqueue(struct control *c,
                     struct job *j); /* pending: into its queue, or out of it with a reason */
 int submit_check_limits(struct control *c, struct job *j, bool refuse, struct err *err);

@@ -126,8 +126,8 @@ static void fill_memory(const struct control *c, const struct job *j, Pb__JobSpe
     spec->mem_per_node_mib = r->mem_node_mib;
 }
 
-static int apply_spec(struct control *c, const struct caller *who, struct job *j,
-                      const Pb__JobSpec *given, struct err *err)
+static int apply_spec(struct control *c, const struct caller *who, const struct caller *as,
+                      struct job *j, const Pb__JobSpec *given, struct err *err)
 {
     Pb__JobSpec spec = *given;
     const struct conf_part *p = &j->part->conf;
@@ -142,16 +142,17 @@ static int apply_spec(struct control *c, const struct caller *who, struct job *j
     rc = submit_check_time_min(&spec, j->limit_sec, p, err);
     if (rc != 0)
         return rc;
-    j->uid = who->uid;
-    j->gid = who->gid;
+    j->uid = as->uid;
+    j->gid = as->gid;
     j->held = spec.has_hold && spec.hold;
     j->priority = spec.has_priority && spec.priority ? spec.priority : submit_priority(j);
     fill_memory(c, j, &spec);
     spec.has_uid = spec.has_gid = true;
-    spec.uid = who->uid;
-    spec.gid = who->gid;
-    spec.user_name = (char *)who->user_name;
-    spec.group_name = (char *)who->group_name;
+    spec.uid = as->uid;
+    spec.gid = as->gid;
+    spec.user_name = (char *)as->user_name;
+    spec.group_name = (char *)as->group_name;
+    spec.partition_key = NULL; /* records are shown to everybody */
     size_t len = protobuf_c_message_get_packed_size(&spec.base);
     str_reserve(&j->spec, len);
     pb_pack(&spec.base, &j->spec);
@@ -176,7 +177,8 @@ static struct job *find_repeated(struct control *c, const struct caller *who, bo
     if (!*key || !idmap_get(&c->cluster->requests, *key, &id))
         return NULL;
     struct job *j = cluster_find_job(c->cluster, id);
-    if (j && j->uid == who->uid && j->batch == batch)
+    bool own = spec->has_uid && who->is_admin ? j && j->uid == spec->uid : j && j->uid == who->uid;
+    if (own && j->batch == batch)
         return j;
     *key = 0; /* another kind of request under the same number is no repetition */
     return NULL;
@@ -186,16 +188,21 @@ static int make_job(struct control *c, const struct caller *who, const Pb__JobSp
                     struct job **out, struct err *err)
 {
     struct part *p;
+    struct caller as;
     if (c->store_low)
         return no(err, ERR_STORE_FULL, "new jobs are refused until there is space again");
     if (c->cluster->jobs.len >= c->conf->max_job_count)
         return no(err, ERR_JOB_LIMIT, NULL);
-    int rc = submit_find_part(c, who, spec, &p, err);
+    int rc = access_identity(c, who, spec, &as, err);
+    if (rc == 0)
+        rc = access_find_part(c, who, &as, spec, &p, err);
+    if (rc == 0)
+        rc = access_check_key(c, p, spec->partition_key, err);
     if (rc != 0)
         return rc;
     struct job *j = cluster_add_job(c->cluster, next_id(c));
     j->part = p;
-    rc = apply_spec(c, who, j, spec, err);
+    rc = apply_spec(c, who, &as, j, spec, err);
     if (rc != 0) {
         cluster_remove_job(c->cluster, j);
         return rc;

@@ -165,7 +165,7 @@ static int apply_spec(struct control *c, const struct caller *who, struct job *j
     arena_init(&arena, 0);
     Pb__JobSpec *spec = job_unpack_spec(j, &arena);
     struct part *before = j->part, *after = before;
-    int rc = set->partition ? submit_find_part(c, who, set, &after, err) : 0;
+    int rc = set->partition ? access_find_part(c, who, NULL, set, &after, err) : 0;
     if (rc == 0 && !after)
         rc = err_set(err, -ERR_NO_PARTITION, "%s: %s is no more; give it another with Partition=",
                      err_text(ERR_NO_PARTITION), j->part_name ? j->part_name : "its partition");

@@ -132,6 +132,17 @@ static bool env_user_in_group(void *ctx, uint32_t uid, uint32_t gid, const char 
     return true;
 }
 
+static const char *env_name(void *ctx, uint32_t id)
+{
+    return "user";
+}
+
+static void env_part_key(void *ctx, const char *name, uint64_t number,
+                         char key[CONTROL_PART_KEY_SIZE])
+{
+    snprintf(key, CONTROL_PART_KEY_SIZE, "%032llx", (unsigned long long)number);
+}
+
 static void env_log(void *ctx, enum log_level level, const char *room, const char *text)
 {
     struct sim *s = ctx;
@@ -180,6 +191,9 @@ void sim_ctl_env(struct sim *s)
         .welcome = env_welcome,
         .sign = env_sign,
         .user_in_group = env_user_in_group,
+        .user_name = env_name,
+        .group_name = env_name,
+        .part_key = env_part_key,
         .log = env_log,
         .boot = env_boot,
         .run = env_run,

@@ -159,6 +159,22 @@ static void on_job_script(struct ctld *c, const struct rpc_request *r, const str
     outbox_add(c->outbox, item);
 }
 
+static void on_part_key(struct ctld *c, const struct rpc_request *r, const struct caller *who)
+{
+    const Pb__PartKeyRequest *ask = (const Pb__PartKeyRequest *)r->body;
+    char key[CONTROL_PART_KEY_SIZE];
+    struct err err = {0};
+    int rc = control_part_key(c->control, ask->partition, key, &err);
+    if (rc) {
+        ctld_reply_error(c, r->call, rc, err.text);
+        return;
+    }
+    log_info("the key of partition %s goes to uid %u (%s)", ask->partition, who->uid, r->peer);
+    Pb__TextReply reply = PB__TEXT_REPLY__INIT;
+    reply.text = key;
+    ctld_reply(c, r->call, &reply.base);
+}
+
 static void on_reconfigure(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
     const Pb__ReconfigureRequest *ask = (const Pb__ReconfigureRequest *)r->body;
@@ -226,6 +242,7 @@ static handler_fn *const handlers[] = {
     [RPC_SHUTDOWN] = on_shutdown,
     [RPC_JOB_WAIT_END] = on_job_wait_end,
     [RPC_JOB_SCRIPT] = on_job_script,
+    [RPC_PART_KEY] = on_part_key,
     [RPC_STATS] = on_stats,
     [RPC_ALLOC_INFO] = on_alloc_info,
     [RPC_SET_DEBUG] = on_set_debug,

@@ -2,6 +2,7 @@
 /* The real world, as control/env.h asks for it. */
 #define LOG_ROOM "slurmctld"
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -128,6 +129,28 @@ static bool on_user_in_group(void *ctx, uint32_t uid, uint32_t gid, const char *
     return names_in_group(c->names, uid, gid, group);
 }
 
+static const char *on_user_name(void *ctx, uint32_t uid)
+{
+    return names_user(((struct ctld *)ctx)->names, uid);
+}
+
+static const char *on_group_name(void *ctx, uint32_t gid)
+{
+    return names_group(((struct ctld *)ctx)->names, gid);
+}
+
+/* Out of the cluster key, so that no secret is kept with the state. */
+static void on_part_key(void *ctx, const char *name, uint64_t number,
+                        char key[CONTROL_PART_KEY_SIZE])
+{
+    struct ctld *c = ctx;
+    uint8_t mac[AUTH_MAC_SIZE];
+    _cleanup_free_ char *text = mem_printf("%llu %s", (unsigned long long)number, name);
+    auth_mac2(&c->key, "partition key", strlen("partition key"), text, strlen(text), mac);
+    for (size_t i = 0; i < CONTROL_PART_KEY_SIZE / 2; i++)
+        snprintf(key + 2 * i, 3, "%02x", mac[i]);
+}
+
 static void on_log(void *ctx, enum log_level level, const char *room, const char *text)
 {
     log_write(level, room, "%s", text);
@@ -168,6 +191,9 @@ void env_init(struct env *env, struct ctld *c)
         .welcome = on_welcome,
         .sign = on_sign,
         .user_in_group = on_user_in_group,
+        .user_name = on_user_name,
+        .group_name = on_group_name,
+        .part_key = on_part_key,
         .log = on_log,
         .boot = on_boot,
         .run = c->runs_scripts ? on_run : NULL,

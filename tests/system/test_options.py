@@ -17,7 +17,6 @@ UNSAFE = {
     "--resources": ("flat:2", None, None),
     "--bb": ("capacity=1", "SLURM_BURST_BUFFER", None),
     "--container": ("/x", "SRUN_CONTAINER", "SBATCH_CONTAINER"),
-    "--uid": ("0", None, None),
     "--distribution": ("plane=2", "SLURM_DISTRIBUTION", "SBATCH_DISTRIBUTION"),
 }
 

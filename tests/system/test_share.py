@@ -49,6 +49,7 @@ def test_no_yes_force(make_cluster, select):
     c.kill("slurmctld")
     c.start_controller()
     assert states(c, *forced, other) == ["RUNNING", "RUNNING", "PENDING", "PENDING"]
+    c.run(f"scancel {other}").ok()  # which would be delayed by one more
     c.run("scontrol update PartitionName=force OverSubscribe=FORCE:3").ok()
     runs(c, forced[2])
     c.run("scontrol update PartitionName=force OverSubscribe=FORCE:0").fails("the number of jobs is 1 to 65533")

@@ -76,6 +76,7 @@ struct opt {
     int64_t begin_at_sec;
     int32_t nice;
     uint32_t priority;
+    uint32_t uid, gid_of_uid, gid; /* of another user, when given */
     bool contiguous, exclusive, oversubscribe, overcommit, hold, no_kill, open_append, spread;
     bool requeue;
     bool immediate;

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Setting one option: values by type, and the options that need a function of their own. */
+#include <grp.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/signame.h"
@@ -400,6 +403,40 @@ int opt_set_signal(struct opt *o, const char *arg, struct err *err)
         (s[len] && str_parse_i64(s + len + 1, 0, SIGNAL_SEC_MAX, &sec) < 0))
         return opt_bad_spec(o, "signal", arg, err);
     opt_set_string(&o->signal, arg);
+    return 0;
+}
+
+static int check_root(struct opt *o, const char *option, struct err *err)
+{
+    return geteuid() == 0
+               ? 0
+               : opt_fail(o, OPT_FAIL_ERROR, 1, err, "--%s only permitted by root user", option);
+}
+
+int opt_set_uid(struct opt *o, const char *arg, struct err *err)
+{
+    const struct passwd *user = getpwnam(arg);
+    long long number;
+    if (check_root(o, "uid", err) < 0)
+        return err->code;
+    if (!user && str_parse_i64(arg, 0, UINT32_MAX - 1, &number) == 0)
+        user = getpwuid((uid_t)number);
+    if (!user)
+        return opt_bad_spec(o, "uid", arg, err);
+    o->uid = user->pw_uid;
+    o->gid_of_uid = user->pw_gid;
+    return 0;
+}
+
+int opt_set_gid(struct opt *o, const char *arg, struct err *err)
+{
+    const struct group *group = getgrnam(arg);
+    long long number;
+    if (check_root(o, "gid", err) < 0)
+        return err->code;
+    if (!group && str_parse_i64(arg, 0, UINT32_MAX - 1, &number) < 0)
+        return opt_bad_spec(o, "gid", arg, err);
+    o->gid = group ? group->gr_gid : (uint32_t)number;
     return 0;
 }
 

@@ -140,6 +140,12 @@ void opt_to_job_spec(const struct opt *o, Pb__JobSpec *spec)
     PUT_TRUE(no_kill);
     PUT_TRUE(immediate);
     PUT_TRUE(spread);
+    if (o->from[OPT_ID_uid]) {
+        spec->has_uid = spec->has_gid = 1;
+        spec->uid = o->uid;
+        spec->gid = o->gid_of_uid;
+    }
+    PUT(gid, gid, o->gid);
     PUT(requeue, requeue, true);
     PUT(requeue, no_requeue, false);
 }

@@ -15,6 +15,7 @@
 #include "cmd/scontrol/scontrol.h"
 #include "cmd/scontrol/text_record.h"
 #include "proto/ctl.pb-c.h"
+#include "proto/part.pb-c.h"
 
 #define HOST_FILE_MAX (16u << 20)
 #define ENTITY_LEAST 2 /* letters of an abbreviated entity */
@@ -349,6 +350,24 @@ static int show_topology(const char *name)
     return 0;
 }
 
+static int show_key(const char *partition)
+{
+    Pb__PartKeyRequest request = PB__PART_KEY_REQUEST__INIT;
+    Pb__TextReply *reply = NULL;
+    struct err err = {0};
+    if (!partition || !*partition) {
+        cmd_line("show key: of which partition?");
+        return 1;
+    }
+    request.partition = (char *)partition;
+    if (cmd_call(RPC_PART_KEY, &request.base, &reply, &err) < 0) {
+        cmd_line("scontrol: show key: %s", err.text);
+        return 1;
+    }
+    str_printf(cmd_out(), "%s\n", reply->text);
+    return 0;
+}
+
 /* In the order in which an abbreviation finds them. */
 static const struct {
     const char *word;
@@ -359,6 +378,7 @@ static const struct {
     {"hostlistsorted", show_hostlistsorted},
     {"hostnames", show_hostnames},
     {"jobs", show_job},
+    {"key", show_key},
     {"licenses", show_license},
     {"nodes", show_node},
     {"partitions", show_partition},

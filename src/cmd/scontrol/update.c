@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* "scontrol update": the key that names the thing decides what the others mean. */
+#include <errno.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/hostlist.h"
 #include "base/mem.h"
@@ -240,6 +242,21 @@ static int update_node(struct update *u, const char *names)
 
 enum part_how { PART_CHANGE, PART_CREATE, PART_DELETE };
 
+/* Key=NEW: out of another number the controller makes another key. 1: the argument is not that. */
+static int renew_key(struct update *u, const char *arg, Pb__PartRecord *set)
+{
+    const char *value = value_of(arg, "Key", 3);
+    if (!value || !str_case_eq(value, "NEW"))
+        return 1;
+    if (getrandom(&set->key_number, sizeof set->key_number, 0) != sizeof set->key_number) {
+        cmd_line("Key=NEW: no random number: %s", strerror(errno));
+        return -1;
+    }
+    set->has_key = set->key = set->has_key_number = 1;
+    u->changes++;
+    return 0;
+}
+
 static int update_part(struct update *u, const char *name, enum part_how how)
 {
     static const char *const calls[] = {"slurm_update", "slurm_create_partition",
@@ -249,10 +266,11 @@ static int update_part(struct update *u, const char *name, enum part_how how)
     struct err err = {0};
     change.set = &set;
     set.name = (char *)name;
-    for (int i = 0; i < u->argc; i++)
-        if (!value_of(u->argv[i], "PartitionName", 3) &&
-            apply(u, fields_part, u->argv[i], &set) < 0)
+    for (int i = 0; i < u->argc; i++) {
+        int r = value_of(u->argv[i], "PartitionName", 3) ? 0 : renew_key(u, u->argv[i], &set);
+        if (r < 0 || (r > 0 && apply(u, fields_part, u->argv[i], &set) < 0))
             return 1;
+    }
     if (how == PART_CHANGE && nothing_to_do(u) < 0)
         return 1;
     change.has_create = change.create = how == PART_CREATE;

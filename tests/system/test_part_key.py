@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An external scheduler: a partition with a key, and root submitting for users: CORE-080, 213."""
+import os
+import pwd
+
+import pytest
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="submits as root for others")
+
+
+def test_only_with_the_key(make_cluster):
+    c = make_cluster(nodes=1, partitions=["PartitionName=main Nodes=ALL Default=YES",
+                                          "PartitionName=ext Nodes=ALL Key=YES"])
+    nobody = pwd.getpwnam("nobody")
+    key = c.run("scontrol show key ext").ok().strip()
+    assert len(key) == 32 and set(key) <= set("0123456789abcdef")
+    c.run("scontrol show key main").fails("partition main has no key")
+    c.run("scontrol show key none").fails("Invalid partition name specified: none")
+    c.run("scontrol show key").fails("of which partition")
+    c.run("scontrol show key ext", user="nobody").fails("Access/permission denied")
+    c.run("sbatch -pext --wrap=true").fails('root gets it by "scontrol show key ext"')
+    c.run(f"sbatch -pext --partition-key={key[::-1]} --wrap=true").fails("which this is not")
+    c.run(f"sbatch -pext --partition-key={key} --wrap=true", user="nobody").fails("partition ext is for root only")
+    c.run("sbatch --uid=nobody --wrap=true", user="nobody").fails("--uid only permitted by root user")
+    c.run("sbatch --uid=no-such --wrap=true").fails("no-such")
+
+    job = c.sbatch("-pext", "--uid=nobody", "-o", "/dev/null", wrap=f"id -un >{c.work}/who; id -g >>{c.work}/who",
+                   env={"SBATCH_PARTITION_KEY": key})
+    assert c.wait(job)["UserId"] == f"nobody({nobody.pw_uid})"
+    assert (c.work / "who").read_text() == f"nobody\n{nobody.pw_gid}\n"
+    assert key not in c.run(f"scontrol -o show job {job}").ok() + c.run("squeue --json -t all").ok()
+    done = c.run(["srun", "-pext", f"--partition-key={key}", "--uid=nobody", "--gid=100", "id"])
+    assert done.stdout.startswith(f"uid={nobody.pw_uid}(nobody) gid=100"), done.stderr
+
+    c.run("scontrol update PartitionName=ext Key=NEW").ok()
+    second = c.run("scontrol show key ext").ok().strip()
+    c.kill("slurmctld")
+    c.start_controller()
+    assert c.run("scontrol show key ext").ok().strip() == second != key
+    c.run(f"sbatch -pext --partition-key={key} --wrap=true").fails("which this is not")
+    c.wait(c.sbatch("-pext", f"--partition-key={second}", "-o", "/dev/null", wrap="true"))
+    assert key not in (c.dir / "slurmctld.stderr").read_text()
