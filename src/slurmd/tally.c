@@ -14,6 +14,7 @@ struct tally *tally_new(int64_t since_sec)
     struct tally *t = mem_new(struct tally);
 
     t->since_sec = since_sec;
+    t->period = 1;
     return t;
 }
 
@@ -34,6 +35,7 @@ void tally_free(struct tally *t)
     vec_done(&t->users);
     vec_done(&t->jobs);
     vec_done(&t->ended);
+    str_done(&t->collected);
     free(t);
 }
 
@@ -478,4 +480,26 @@ void tally_take(struct tally *t, const struct snapshot *s)
     vec_clear(&t->ended);
     t->at_ms = s->at_ms;
     t->began = true;
+}
+
+static bool clear_use(struct tally_use *u)
+{
+    memset(u->sum, 0, sizeof(u->sum));
+    u->rss_kib_sec = u->vsize_kib_sec = 0;
+    u->max_rss_kib = u->rss_kib;
+    u->max_vsize_kib = u->vsize_kib;
+    return u->processes;
+}
+
+void tally_begin_period(struct tally *t, int64_t now_sec)
+{
+    for (size_t i = t->users.len; i-- > 0;)
+        if (!clear_use(&t->users.data[i].use))
+            vec_remove(&t->users, i);
+    for (size_t i = t->jobs.len; i-- > 0;)
+        if (!clear_use(&t->jobs.data[i].use))
+            vec_remove(&t->jobs, i);
+    memset(t->time_usec, 0, sizeof(t->time_usec));
+    t->since_sec = now_sec;
+    t->period++;
 }

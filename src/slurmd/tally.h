@@ -20,6 +20,7 @@
 #include <sys/types.h>
 
 #include "base/arena.h"
+#include "base/str.h"
 #include "base/vec.h"
 #include "proto/usage.pb-c.h"
 #include "slurmd/snapshot.h"
@@ -88,6 +89,9 @@ struct tally {
     uint64_t cpu_ticks[SNAPSHOT_CPU_STATES];
     uint64_t time_usec[TALLY_TIMES];
     uint32_t cpus;
+    uint64_t period;           /* number of what is counted now */
+    struct str collected;      /* packed NodeUsage of one that ended; empty: none */
+    uint64_t collected_period; /* its number */
 };
 
 struct tally *tally_new(int64_t since_sec);
@@ -106,6 +110,10 @@ void tally_drop_step(struct tally *t, struct tally_step *s);
 void tally_drop_job(struct tally *t, uint32_t job_id); /* its rows; users keep theirs */
 
 void tally_take(struct tally *t, const struct snapshot *s);
+
+/* A new period: users, jobs and times from zero, marks from what is in use now. Steps keep theirs.
+ */
+void tally_begin_period(struct tally *t, int64_t now_sec);
 
 /* tally_view.c: as messages, in the arena. 'm' may have values of its own: the larger stay. */
 void tally_view_step(const struct tally_step *s, struct arena *arena, Pb__Usage *m);

@@ -150,6 +150,11 @@ void tally_pack(const struct tally *t, const char *boot, int64_t wall_sec, struc
     vec_foreach (&t->steps, s)
         m.steps[m.n_steps++] = pack_step(*s, &arena);
     m.credit = pack_credit(&t->outside, &arena, &m.n_credit);
+    SET(&m, period, t->period);
+    if (t->collected.len) {
+        SET(&m, collected, ((ProtobufCBinaryData){t->collected.len, (uint8_t *)t->collected.data}));
+        SET(&m, collected_period, t->collected_period);
+    }
     pb_pack(&m.base, out);
 }
 
@@ -248,6 +253,18 @@ static void count_down_time(struct tally *t, const Pb__UsageState *m, int64_t wa
         t->time_usec[6] += (uint64_t)off * 1000000 * cpus;
 }
 
+/* It is sent as it stands. */
+static void unpack_collected(struct tally *t, const Pb__UsageState *m)
+{
+    Pb__NodeUsage *whole =
+        m->collected.len ? pb__node_usage__unpack(NULL, m->collected.len, m->collected.data) : NULL;
+
+    if (!whole)
+        return;
+    str_append(&t->collected, m->collected.data, m->collected.len);
+    pb__node_usage__free_unpacked(whole, NULL);
+}
+
 struct tally *tally_unpack(const void *data, size_t len, const char *boot, int64_t wall_sec,
                            int64_t up_sec)
 {
@@ -260,6 +277,9 @@ struct tally *tally_unpack(const void *data, size_t len, const char *boot, int64
         return NULL;
     t = tally_new(m->has_since ? m->since : wall_sec);
     t->began = true;
+    t->period = m->has_period ? m->period : 1;
+    t->collected_period = m->collected_period;
+    unpack_collected(t, m);
     if (m->time) {
         times_of(m->time, times);
         for (int i = 0; i < TALLY_TIMES; i++)

@@ -437,6 +437,50 @@ static void test_another_boot_keeps_the_sums(void **state)
     end(&w);
 }
 
+static void test_a_new_period(void **state)
+{
+    struct tally_step *s;
+    struct world w;
+
+    begin(&w);
+    put(&w, 1, 0, 0, 0, 0, 1);
+    look(&w, 100);
+    s = run_step(&w);
+    put(&w, 1, 0, 0, 0, 0, 1);
+    put(&w, SHEPHERD, 1, 0, 0, 0, 4);
+    put(&w, TASK, SHEPHERD, ALICE, 100, 0, 8);
+    put(&w, 70, 1, BOB, 30, 0, 2);
+    w.s.cpu_ticks[0] = 5;
+    look(&w, 110);
+    put(&w, 1, 0, 0, 0, 30, 1); /* 70 has ended */
+    put(&w, SHEPHERD, 1, 0, 0, 0, 4);
+    put(&w, TASK, SHEPHERD, ALICE, 100, 0, 4);
+    look(&w, 120);
+    assert_true(cpu(&w, ALICE, 42) == 100 && cpu(&w, BOB, 0) == 30 && w.t->time_usec[0]);
+    tally_begin_period(w.t, 1700001000);
+    assert_true(cpu(&w, ALICE, 0) == 0 && cpu(&w, ALICE, 42) == 0 && cpu(&w, BOB, 0) == 0);
+    assert_true(row(&w, ALICE, 0)->max_rss_kib == 4 << 10 && !row(&w, ALICE, 0)->rss_kib_sec);
+    assert_true(w.t->users.len == 2 && w.t->since_sec == 1700001000 && w.t->period == 2);
+    assert_true(!w.t->time_usec[0]);
+    assert_int_equal(s->use.sum[SNAPSHOT_USER], 100 * MSEC); /* of a step the whole stays */
+    put(&w, 1, 0, 0, 0, 30, 1);
+    put(&w, SHEPHERD, 1, 0, 0, 0, 4);
+    put(&w, TASK, SHEPHERD, ALICE, 107, 0, 4);
+    look(&w, 130);
+    assert_true(cpu(&w, ALICE, 0) == 7 && cpu(&w, ALICE, 42) == 7 && cpu(&w, 0, 0) == 0);
+    Pb__NodeUsage was = PB__NODE_USAGE__INIT;
+    was.name = (char *)"n1";
+    pb_pack(&was.base, &w.t->collected);
+    w.t->collected_period = 1;
+    restart(&w, "boot-b", 1700001200, 100);
+    assert_true(w.t->period == 2 && w.t->collected_period == 1);
+    assert_int_equal(w.t->collected.len, 4);
+    str_puts(&w.t->collected, "damaged");
+    restart(&w, "boot-b", 1700001200, 100);
+    assert_int_equal(w.t->collected.len, 0);
+    end(&w);
+}
+
 static void test_a_damaged_file(void **state)
 {
     _cleanup_str_ struct str bytes = STR_INIT;
@@ -518,6 +562,7 @@ int main(void)
         cmocka_unit_test(test_a_circle_of_parents),
         cmocka_unit_test(test_a_restart_goes_on),
         cmocka_unit_test(test_another_boot_keeps_the_sums),
+        cmocka_unit_test(test_a_new_period),
         cmocka_unit_test(test_a_damaged_file),
         cmocka_unit_test(test_messages),
     };

@@ -153,6 +153,7 @@ void tally_view_node(const struct tally *t, struct arena *arena, Pb__NodeUsage *
 {
     SET(m, since, t->since_sec);
     SET(m, cpus, t->cpus);
+    SET(m, period, t->period);
     m->time = view_time(t, arena);
     m->rows = arena_alloc(arena, (t->users.len + t->jobs.len + 1) * sizeof(*m->rows));
     vec_foreach (&t->users, r)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmd/usage.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@ struct answer {
     bool all;                 /* of every user */
     uint32_t job_id, step_id; /* job_id 0: of the node */
     bool one_step;
+    bool collect;
 };
 
 struct usage {
@@ -55,7 +57,7 @@ static char *boot_of(const struct slurmd *d)
     return mem_strndup(d->incarnation, strcspn(d->incarnation, ":"));
 }
 
-static void save(struct usage *u)
+static int save(struct usage *u)
 {
     static struct log_limit limit = {.burst = 5};
     _cleanup_free_ char *path = file_of(u->d), *boot = boot_of(u->d);
@@ -67,6 +69,7 @@ static void save(struct usage *u)
         u->changed = false;
     else if (log_allow(&limit))
         log_error("%s; after a restart figures of use may be smaller", err.text);
+    return err.code;
 }
 
 void usage_open(struct slurmd *d)
@@ -317,6 +320,50 @@ static void reply_step(struct usage *u, const struct answer *a)
     rpc_reply(u->d->server, a->call, &m.base);
 }
 
+static void view_node(const struct usage *u, struct arena *arena, Pb__NodeUsage *m)
+{
+    m->name = u->d->name;
+    m->has_now = m->has_free_mem_mib = m->has_cpu_load_centi = true;
+    m->now = loop_wall_ms() / 1000;
+    hw_load(&m->free_mem_mib, &m->cpu_load_centi);
+    tally_view_node(u->tally, arena, m);
+}
+
+/* Kept until somebody has it: an answer that is lost loses nothing, and the same period comes
+ * again.
+ */
+static int collect(struct usage *u, struct arena *arena)
+{
+    struct tally *t = u->tally;
+    Pb__NodeUsage m = PB__NODE_USAGE__INIT;
+    int rc;
+
+    if (t->collected.len)
+        return 0;
+    view_node(u, arena, &m);
+    pb_pack(&m.base, &t->collected);
+    t->collected_period = t->period;
+    tally_begin_period(t, m.now);
+    rc = save(u);
+    if (rc)
+        u->changed = true;
+    return rc;
+}
+
+static void reply_collected(struct usage *u, const struct answer *a)
+{
+    struct tally *t = u->tally;
+    _cleanup_arena_ struct arena arena;
+    int rc;
+
+    arena_init(&arena, 0);
+    rc = collect(u, &arena);
+    if (rc)
+        rpc_reply_error(u->d->server, a->call, -rc, "what was counted cannot be written down");
+    else
+        rpc_reply_bytes(u->d->server, a->call, t->collected.data, t->collected.len, false);
+}
+
 static void reply_node(struct usage *u, const struct answer *a)
 {
     Pb__NodeUsage m = PB__NODE_USAGE__INIT;
@@ -324,11 +371,7 @@ static void reply_node(struct usage *u, const struct answer *a)
     size_t kept = 0;
 
     arena_init(&arena, 0);
-    m.name = u->d->name;
-    m.has_now = m.has_free_mem_mib = m.has_cpu_load_centi = true;
-    m.now = loop_wall_ms() / 1000;
-    hw_load(&m.free_mem_mib, &m.cpu_load_centi);
-    tally_view_node(u->tally, &arena, &m);
+    view_node(u, &arena, &m);
     for (size_t i = 0; i < m.n_rows; i++)
         if (a->all || m.rows[i]->uid == a->uid)
             m.rows[kept++] = m.rows[i];
@@ -343,6 +386,8 @@ static void answer_all(struct usage *u)
     vec_foreach (&u->answers, a) {
         if (a->job_id)
             reply_step(u, a);
+        else if (a->collect)
+            reply_collected(u, a);
         else
             reply_node(u, a);
     }
@@ -384,13 +429,31 @@ void usage_answer_step(struct slurmd *d, const struct rpc_request *r)
         answer_later(d->usage, &a);
 }
 
+/* Somebody has what was collected. */
+static int forget_collected(struct usage *u, uint64_t period)
+{
+    struct tally *t = u->tally;
+
+    if (!t->collected.len || period != t->collected_period)
+        return 0;
+    str_clear(&t->collected);
+    return save(u);
+}
+
 void usage_answer_node(struct slurmd *d, const struct rpc_request *r)
 {
+    const Pb__NodeUsageRequest *m = (const Pb__NodeUsageRequest *)r->body;
     struct answer a = {.call = r->call,
                        .uid = r->who.uid,
+                       .collect = m->has_collect && m->collect,
                        .all = may_see_all(r) || !d->conf->private_data ||
                               !(conf_list_has(d->conf->private_data, "usage") ||
                                 conf_list_has(d->conf->private_data, "all"))};
 
-    answer_later(d->usage, &a);
+    if ((a.collect || m->has_have) && !(r->roles & RPC_WHO_ADMIN))
+        rpc_reply_error(d->server, r->call, ERR_ACCESS, NULL);
+    else if (m->has_have && forget_collected(d->usage, m->have))
+        rpc_reply_error(d->server, r->call, EIO, "what was counted cannot be written down");
+    else
+        answer_later(d->usage, &a);
 }

@@ -2,6 +2,7 @@
 """What processes use: by step in sstat, by user and job in 'sluice usage'; nothing ever falls."""
 import os
 import pathlib
+import pwd
 import re
 import signal
 
@@ -156,7 +157,7 @@ def test_a_node_shows_every_process(busy):
 def test_nothing_falls_when_the_daemon_restarts(busy):
     """CORE-175, 176: with short children, over an orderly stop, a kill and a damaged neighbour file."""
     job = busy.sbatch("-w", "n1", "--mem=300", wrap=f"{HOLD.replace('exec ', '')} & {BURN}")
-    name = "root" if ROOT else os.environ.get("USER", str(os.getuid()))
+    name = pwd.getpwuid(os.geteuid()).pw_name
 
     def row():
         found = usage(busy, "n1")[0].get((name, job))
@@ -200,3 +201,33 @@ def test_private_usage(make_cluster):
     assert "root" in everybody
     own = {line.split()[1] for line in c.run("sluice usage", user="nobody").ok().splitlines()[1:-1]}
     assert own <= {"nobody"}
+
+
+def test_collected_once(make_cluster):
+    """CORE-179: what was uploaded is not counted again, and what nobody got is not lost."""
+    c = make_cluster(nodes=1)
+    job = c.sbatch("--mem=300", wrap=f"{HOLD.replace('exec ', '')} & {BURN}")
+    name = pwd.getpwuid(os.geteuid()).pw_name
+
+    def row(*more):
+        out = c.run(["sluice", "usage", *more]).ok().splitlines()
+        words = [line.split() for line in out[1:] if line.split()[1:3] == [name, str(job)]]
+        return (seconds(words[0][4]) if words else 0), re.search(r", period (\d+):", out[-1])
+    eventually(lambda: row()[0] >= 2, "CPU time of the job")
+    if ROOT:
+        c.run("sluice usage --clear", user="nobody").fails("Access/permission denied")
+    lost = c.run(["sh", "-c", "sluice usage --clear >/dev/full"])
+    assert lost.returncode == 1 and "No space left" in lost.stderr
+    c.kill("n1", signal.SIGKILL)
+    c.start_node("n1")
+    c.wait_ready()
+    first, period = row("--clear")
+    assert first >= 2 and period.group(1) == "1"
+    between = row()[0]
+    eventually(lambda: row()[0] >= 1, "counting goes on")
+    second, period = row("--clear")
+    assert second >= max(1, between) and period.group(1) == "2"
+    used = seconds(sstat(c, f"{job}.batch", "AveCPU")[0]["AveCPU"])
+    assert first + second <= used + 1
+    c.run(f"scancel {job}").ok()
+    c.wait(job)

@@ -37,12 +37,26 @@ static const char help[] =
     "      --renew           write slurm.conf again\n"
     "      --clean           forget the jobs of the last run\n\n"
     "Of 'down':\n"
-    "      --keep-jobs       let running jobs run on; the next 'up' finds them again\n";
+    "      --keep-jobs       let running jobs run on; the next 'up' finds them again\n\n"
+    "Of 'usage', for administrators:\n"
+    "      --clear           nodes count from zero again once this was printed; the period's "
+    "number\n"
+    "                        is in its last line, and comes again if it could not be printed\n";
 
-enum { OPT_NAME = 256, OPT_PORT_BASE, OPT_SET, OPT_RENEW, OPT_CLEAN, OPT_KEEP_JOBS, OPT_VERSION };
+enum {
+    OPT_NAME = 256,
+    OPT_PORT_BASE,
+    OPT_SET,
+    OPT_RENEW,
+    OPT_CLEAN,
+    OPT_KEEP_JOBS,
+    OPT_USAGE_CLEAR,
+    OPT_VERSION
+};
 
 static const struct option long_options[] = {
     {"clean", no_argument, NULL, OPT_CLEAN},
+    {"clear", no_argument, NULL, OPT_USAGE_CLEAR},
     {"cpus", required_argument, NULL, 'c'},
     {"dir", required_argument, NULL, 'd'},
     {"help", no_argument, NULL, 'h'},
@@ -130,6 +144,9 @@ static int parse_one(int opt, struct sluice_options *o)
         return 0;
     case OPT_CLEAN:
         o->clean = true;
+        return 0;
+    case OPT_USAGE_CLEAR:
+        o->clear = true;
         return 0;
     case OPT_KEEP_JOBS:
         o->keep_jobs = true;

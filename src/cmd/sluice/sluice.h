@@ -37,6 +37,7 @@ struct sluice_options {
     bool renew;            /* write slurm.conf again */
     bool clean;            /* forget the saved state */
     bool keep_jobs;        /* down: leave running jobs running */
+    bool clear;            /* usage: begin to count from zero */
 };
 
 /* verbs; each returns the status */

@@ -104,7 +104,7 @@ static void print_row(const char *node, const Pb__NodeUsageRow *r)
                u->max_vsize_kib / 1024, (double)u->rss_kib_sec / KIB_SEC_PER_MIB_HOUR);
 }
 
-static void print_time(const Pb__NodeUsage *m)
+static void print_time(const Pb__NodeUsage *m, bool period)
 {
     const Pb__NodeTime *t = m->time;
     const struct {
@@ -119,15 +119,18 @@ static void print_time(const Pb__NodeUsage *m)
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         sum += parts[i].usec;
-    str_printf(cmd_out(), "%-10s %u CPUs since %s:", m->name, m->cpus,
+    str_printf(cmd_out(), "%-10s %u CPUs since %s", m->name, m->cpus,
                time_format_date(m->since, "Unknown", since));
+    if (period)
+        str_printf(cmd_out(), ", period %" PRIu64, m->period);
+    str_putc(cmd_out(), ':');
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         str_printf(cmd_out(), "%s %s %.1f %%", i ? "," : "", parts[i].name,
                    sum ? 100.0 * (double)parts[i].usec / (double)sum : 0.0);
     str_putc(cmd_out(), '\n');
 }
 
-static void print_all(const struct question *q)
+static void print_all(const struct question *q, bool period)
 {
     str_puts(cmd_out(),
              "NODE       USER              JOBID PROCS          CPU      RSS   MAXRSS    "
@@ -142,16 +145,48 @@ static void print_all(const struct question *q)
         for (size_t k = 0; k < m->n_rows; k++)
             print_row(m->name, m->rows[k]);
         if (m->time)
-            print_time(m);
+            print_time(m, period);
     }
 }
 
-static int ask(struct question *q, const char *nodes)
+static void on_forgotten(void *ctx, size_t index, int code, const ProtobufCMessage *reply,
+                         const struct err *err)
+{
+    struct question *q = ctx;
+
+    if (code) {
+        q->failed++;
+        cmd_error("%s: the same period will be printed again", err->text);
+    }
+    loop_stop(q->loop);
+}
+
+/* It was printed: the nodes need not keep it. */
+static void forget(struct question *q)
+{
+    for (size_t i = 0; i < q->targets.len; i++) {
+        Pb__NodeUsageRequest request = PB__NODE_USAGE_REQUEST__INIT;
+        struct rpc_fanout *fanout;
+
+        if (!q->answers[i])
+            continue;
+        request.has_have = true;
+        request.have = q->answers[i]->period;
+        fanout = rpc_fanout_start(q->loop, cmd_conf(), &q->targets.data[i], 1, RPC_NODE_USAGE,
+                                  &request.base, 0, on_forgotten, q);
+        loop_run(q->loop);
+        rpc_fanout_free(fanout);
+    }
+}
+
+static int ask(struct question *q, const char *nodes, bool clear)
 {
     Pb__NodeFilter filter = PB__NODE_FILTER__INIT;
     Pb__NodeUsageRequest request = PB__NODE_USAGE_REQUEST__INIT;
     struct rpc_fanout *fanout;
     struct err err = {0};
+
+    request.has_collect = request.collect = clear;
 
     filter.nodes = (char *)nodes;
     if (rpc_call_stream(cmd_client(), RPC_NODE_LIST, &filter.base, on_nodes, q, &err) < 0) {
@@ -164,12 +199,10 @@ static int ask(struct question *q, const char *nodes)
     }
     q->answers = arena_alloc(&q->arena, q->targets.len * sizeof(*q->answers));
     q->left = q->targets.len;
-    q->loop = loop_new(0);
     fanout = rpc_fanout_start(q->loop, cmd_conf(), q->targets.data, q->targets.len, RPC_NODE_USAGE,
                               &request.base, 0, on_answer, q);
     loop_run(q->loop);
     rpc_fanout_free(fanout);
-    loop_free(q->loop);
     return 0;
 }
 
@@ -177,7 +210,7 @@ int sluice_usage(const struct sluice_options *o, const char *nodes)
 {
     struct question q = {0};
     bool own = o->dir_given || (!getenv("SLURM_CONF") && place_has_cluster(o->dir));
-    int rc;
+    int rc, status;
 
     if (own) {
         _cleanup_free_ char *path = place_path(o->dir, "slurm.conf");
@@ -185,10 +218,15 @@ int sluice_usage(const struct sluice_options *o, const char *nodes)
         setenv("SLURM_CONF", path, 1);
     }
     arena_init(&q.arena, 0);
-    rc = ask(&q, nodes);
+    q.loop = loop_new(0);
+    rc = ask(&q, nodes, o->clear);
     if (rc == 0)
-        print_all(&q);
+        print_all(&q, o->clear);
+    status = cmd_flush();
+    if (rc == 0 && status == 0 && o->clear)
+        forget(&q);
+    loop_free(q.loop);
     vec_done(&q.targets);
     arena_done(&q.arena);
-    return cmd_flush() || rc || q.failed ? 1 : 0;
+    return status || rc || q.failed ? 1 : 0;
 }
