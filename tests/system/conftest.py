@@ -2,6 +2,7 @@
 import pytest
 
 from harness import Cluster
+from postgres import Server
 
 
 def pytest_configure(config):
@@ -35,6 +36,16 @@ def make_cluster():
     finally:
         for c in made:
             c.destroy()
+
+
+@pytest.fixture
+def server():
+    """A PostgreSQL server for one test; without the package the test is left out."""
+    s = Server()
+    try:
+        yield s
+    finally:
+        s.destroy()
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A private PostgreSQL server for a test."""
+import glob
+import os
+import pathlib
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+
+import pytest
+
+from harness import DEADLINE, ROOT, eventually
+
+SERVERS = sorted(glob.glob("/usr/lib/postgresql/*/bin/postgres"))
+
+
+class Server:
+    """A private server on a UNIX socket in a directory of its own, run by an ordinary user."""
+
+    def __init__(self):
+        if not SERVERS and not os.environ.get("CI"):
+            pytest.skip("there is no PostgreSQL server here (Debian: package postgresql-15)")
+        self.bin = pathlib.Path(SERVERS[-1]).parent
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="sluice-pg."))
+        self.dir.chmod(0o755)
+        self.user = {}
+        if ROOT:
+            entry = pwd.getpwnam("postgres")
+            self.user = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+            os.chown(self.dir, entry.pw_uid, entry.pw_gid)
+        subprocess.run([self.bin / "initdb", "-D", self.dir / "data", "-U", "admin", "-A", "trust", "-E", "UTF8",
+                        "--no-locale", "--no-sync"], check=True, stdout=subprocess.DEVNULL, cwd=self.dir, **self.user)
+        self.process = None
+        self.start()
+
+    @property
+    def url(self):
+        return f"postgresql://admin:do-not-show@/postgres?host={self.dir}"
+
+    def start(self):
+        with open(self.dir / "log", "ab") as log:
+            self.process = subprocess.Popen(
+                [self.bin / "postgres", "-D", self.dir / "data", "-k", self.dir, "-c", "listen_addresses=",
+                 "-c", "shared_buffers=32MB"], stdout=log, stderr=log, cwd=self.dir, **self.user)
+        eventually(lambda: self.sql("SELECT 1") == "1", "a server that answers\n" + (self.dir / "log").read_text())
+
+    def stop(self, how=signal.SIGINT):
+        self.process.send_signal(how)
+        self.process.wait(DEADLINE)
+
+    def sql(self, text):
+        done = subprocess.run([self.bin / "psql", "-X", "-A", "-t", "-h", self.dir, "-U", "admin", "-d", "postgres", "-c", text],
+                              text=True, capture_output=True, cwd="/")
+        return done.stdout.strip()
+
+    def destroy(self):
+        if self.process.poll() is None:
+            self.stop(signal.SIGQUIT)
+        shutil.rmtree(self.dir, ignore_errors=True)
