@@ -209,6 +209,9 @@ static bool is_passing(struct call *q, int rc)
     }
     if (alone)
         return false;
+    /* It cannot reach the store, and has changed nothing: another one may lead there by now. */
+    if (rc == -ERR_STORE)
+        return q->again = true;
     /* A token from before it took over: the next one is younger. */
     return rc == -ERR_REPLAY ? (q->again = true) : rc == -ERR_SHUTDOWN;
 }

@@ -38,7 +38,7 @@ int rpc_place_closed(const struct conf *conf, const struct rpc_place *p, struct 
 #define RPC_PLACE_PROBE_MS 1000 /* for the answer of each of them */
 /* Between two rounds through all places, while one of them waits to take over; doubled. */
 #define RPC_PLACE_PAUSE_MIN_MS 50
-#define RPC_PLACE_PAUSE_MAX_MS 400
+#define RPC_PLACE_PAUSE_MAX_MS 200
 
 int64_t rpc_place_hedge(const struct conf *conf);
 

@@ -158,8 +158,12 @@ size_t rpc_backlog(struct rpc_server *s, uint64_t number)
 
 void rpc_server_fail_calls(struct rpc_server *s, int code, const char *text)
 {
-    struct rpc_call *call, *next;
+    size_t count = 0;
+    _cleanup_free_ uint64_t *numbers = mem_new_array(uint64_t, HASH_COUNT(s->calls) + 1);
 
-    HASH_ITER (hh, s->calls, call, next)
-        rpc_reply_error(s, call->number, code, text);
+    /* Numbers: an answer may end a connection, and other calls with it. */
+    for (const struct rpc_call *call = s->calls; call; call = call->hh.next)
+        numbers[count++] = call->number;
+    for (size_t i = 0; i < count; i++)
+        rpc_reply_error(s, numbers[i], code, text);
 }

@@ -335,10 +335,16 @@ void rpc_session_set_targets(struct rpc_session *s, const struct rpc_target *tar
     s->targets = mem_new_array(struct rpc_target, count);
     s->count = count;
     s->first = 0;
+    s->reached = SIZE_MAX;
     for (size_t i = 0; i < count; i++) {
         s->targets[i].addr = mem_strdup(targets[i].addr);
         s->targets[i].port = targets[i].port;
     }
+}
+
+size_t rpc_session_target(const struct rpc_session *s)
+{
+    return s->state == ST_OPEN && !s->accepted ? s->reached : SIZE_MAX;
 }
 
 void rpc_session_redial(struct rpc_session *s, size_t target)

@@ -53,6 +53,8 @@ struct rpc_session *rpc_session_connect(struct loop *l, const struct auth_key *k
 /* Connecting side: leaves whom it is connected to or trying, with on_close when it was open, and
  * begins again with that target. */
 void rpc_session_redial(struct rpc_session *s, size_t target);
+/* Connecting side: which target it is connected to; SIZE_MAX: none of the present ones. */
+size_t rpc_session_target(const struct rpc_session *s);
 /* Connecting side: other targets from the next attempt on; the connection that is open stays. */
 void rpc_session_set_targets(struct rpc_session *s, const struct rpc_target *targets, size_t count);
 

@@ -617,13 +617,16 @@ static void changes_sides(void **state)
     run_until(has_opened, &here);
     assert_int_equal(first.sessions, 0);
     assert_int_equal(first.refused, 0); /* nothing for the log */
+    assert_int_equal(rpc_session_target(here.s), 1);
 
     here.closed = here.opened = 0;
     rpc_server_refuse_sessions(first.server, 0, NULL);
     rpc_session_redial(here.s, 0);
     assert_int_equal(here.closed, 1);
+    assert_true(rpc_session_target(here.s) == SIZE_MAX);
     run_until(has_session, &first);
     run_until(has_opened, &here);
+    assert_int_equal(rpc_session_target(here.s), 0);
     run_until(has_closed, &there);
     assert_int_equal(second.sessions, 1);
 
