@@ -221,6 +221,9 @@ int conf_part_set_share(struct conf_part *p, const char *text, struct err *err);
 
 long conf_find_part(const struct conf *c, const char *name);
 
+/* NULL: SlurmctldHost does not name it. */
+const struct conf_host *conf_find_controller(const struct conf *c, const char *name);
+
 /* Whether a comma list such as SchedulerParameters holds the word, and the value of "word=value"
  * (caller frees). */
 bool conf_list_has(const char *list, const char *word);

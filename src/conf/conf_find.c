@@ -79,6 +79,14 @@ long conf_find_part(const struct conf *c, const char *name)
     return conf_index_find(&c->priv->part_index, c->parts.data, sizeof(*c->parts.data), name);
 }
 
+const struct conf_host *conf_find_controller(const struct conf *c, const char *name)
+{
+    vec_foreach (&c->controllers, host)
+        if (!strcasecmp(host->name, name))
+            return host;
+    return NULL;
+}
+
 char *conf_socket_path(const struct conf *c, const char *daemon, const char *node)
 {
     return mem_printf("%s/%s%s%s", c->socket_dir, daemon, node ? "-" : "", node ? node : "");
