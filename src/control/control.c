@@ -258,6 +258,11 @@ void control_start(struct control *c)
     c->plan_wanted = true;
 }
 
+uint64_t control_epoch(const struct control *c)
+{
+    return c->epoch;
+}
+
 void control_stop(struct control *c)
 {
     if (c->reserved_id == c->next_id)

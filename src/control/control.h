@@ -48,6 +48,9 @@ int control_restore(struct control *c, enum record_kind kind, uint64_t number, c
 void control_start(struct control *c); /* after the last record: new epoch, deadlines, nodes unknown
                                           until they register */
 
+uint64_t
+control_epoch(const struct control *c); /* of this start: nodes refuse orders of earlier ones */
+
 /* Before an orderly end, in the last turn: gives back the job ids that were reserved and not used.
  */
 void control_stop(struct control *c);
