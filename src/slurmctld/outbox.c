@@ -13,6 +13,8 @@ struct outbox {
     struct store_batch *batch;         /* gathers; its number is 'gathering' */
     uint64_t gathering, under_way;     /* under_way 0: no commit */
     uint64_t durable;
+    bool proves;
+    bool wanted; /* a commit, although the batch may be empty */
 };
 
 struct outbox *outbox_new(const struct outbox_ops *ops)
@@ -61,6 +63,16 @@ void outbox_add(struct outbox *o, struct outbox_item *item)
     o->last = &item->next;
 }
 
+void outbox_prove(struct outbox *o)
+{
+    o->proves = true;
+}
+
+void outbox_check(struct outbox *o)
+{
+    o->wanted = true;
+}
+
 /* Items of the present turn are not bound yet and stay. Sending may add to them. */
 static void release(struct outbox *o)
 {
@@ -78,13 +90,16 @@ static void release(struct outbox *o)
 
 void outbox_turn(struct outbox *o)
 {
-    uint64_t gate = !store_batch_empty(o->batch) ? o->gathering : o->under_way;
+    if ((o->proves && *o->turn) || !store_batch_empty(o->batch))
+        o->wanted = true;
+    uint64_t gate = o->wanted ? o->gathering : o->under_way;
     for (struct outbox_item *item = *o->turn; item; item = item->next)
         item->gate = gate;
     o->turn = o->last;
 
-    if (!o->under_way && !store_batch_empty(o->batch)) {
+    if (!o->under_way && o->wanted) {
         struct store_batch *b = take_ptr(o->batch);
+        o->wanted = false;
         o->under_way = o->gathering++;
         o->batch = store_batch_new();
         o->ops.commit(o->ops.ctx, b);
@@ -101,5 +116,5 @@ void outbox_durable(struct outbox *o)
 
 bool outbox_is_idle(const struct outbox *o)
 {
-    return !o->first && !o->under_way && store_batch_empty(o->batch);
+    return !o->first && !o->under_way && !o->wanted && store_batch_empty(o->batch);
 }

@@ -6,7 +6,9 @@
  * turn's items to the changes made up to now, this turn's or an earlier one's, and starts a commit
  * unless one is under way; then the changes of further turns gather in the next batch. An item
  * leaves when its batch is durable, never before an item that was added before it. With nothing to
- * make durable it leaves at the end of its turn.
+ * make durable it leaves at the end of its turn, unless another process may have taken the lead
+ * meanwhile (outbox_prove): then every item waits for a commit that began after it was added, of an
+ * empty batch if need be, and does not leave when the lead was lost.
  *
  * Knows neither store nor sockets: both are behind outbox_ops. Owner's thread only.
  */
@@ -59,6 +61,10 @@ struct store_batch *outbox_batch(struct outbox *o); /* borrowed, of the present 
 struct outbox_item *outbox_item_new(enum outbox_kind kind, const void *data, size_t len);
 void outbox_add(struct outbox *o, struct outbox_item *item); /* takes it */
 void outbox_turn(struct outbox *o);
+/* From now on nothing leaves without the proof of a commit. */
+void outbox_prove(struct outbox *o);
+/* At the end of this turn there is a commit, with or without changes and items. */
+void outbox_check(struct outbox *o);
 void outbox_durable(struct outbox *o); /* the commit under way has ended well */
 
 bool outbox_is_idle(const struct outbox *o); /* nothing waits, nothing is under way */
