@@ -260,7 +260,9 @@ static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
     loop_timer_set(d->beat, -1);
     if (d->configless)
         configless_closed(d);
-    if (why->code)
+    if (why->code == -ERR_STANDBY)
+        log_verbose("controller: %s; trying again", why->text);
+    else if (why->code)
         log_error("controller: %s; trying again", why->text);
 }
 
@@ -327,6 +329,9 @@ int uplink_called(struct slurmd *d, const Pb__NodeCall *m, struct err *err)
     for (size_t i = 0; i < c->controllers.len; i++) {
         if (!str_case_eq(c->controllers.data[i].name, m->controller))
             continue;
+        size_t target = rpc_session_target(d->controller);
+        if (target != SIZE_MAX && target / port_count(c) == i)
+            return 0; /* its welcome is on the way */
         log_info("controller %s has taken over", m->controller);
         rpc_session_redial(d->controller, i * port_count(c));
         return 0;
