@@ -12,59 +12,6 @@
 #include "cmd/scontrol/scontrol.h"
 #include "proto/ctl.pb-c.h"
 
-#define PING_PATIENCE_SEC 2
-
-/* Asks one controller alone, the first also over the local socket. */
-static bool answers(size_t which, bool *leads)
-{
-    struct conf one = *cmd_conf();
-    Pb__Empty request = PB__EMPTY__INIT;
-    Pb__PingReply *reply = NULL;
-    struct arena arena;
-    one.controllers.data += which;
-    one.controllers.len = 1;
-    if (which > 0)
-        one.socket_dir = "/nonexistent";
-    if (one.message_timeout_sec > PING_PATIENCE_SEC)
-        one.message_timeout_sec = PING_PATIENCE_SEC;
-    struct rpc_client *client = rpc_client_new(&one);
-    arena_init(&arena, 0);
-    int r = rpc_call(client, RPC_PING, &request.base, 0, &arena, &reply, NULL);
-    *leads = r == 0 && reply->primary;
-    arena_done(&arena);
-    rpc_client_free(client);
-    return r == 0;
-}
-
-int ping_print(bool *all_up)
-{
-    const struct conf *conf = cmd_conf();
-    bool leads, one_up = false;
-    *all_up = true;
-    for (size_t i = 0; i < conf->controllers.len; i++) {
-        bool up = answers(i, &leads);
-        one_up = one_up || up;
-        *all_up = *all_up && up;
-        str_puts(cmd_out(), "Slurmctld(");
-        if (i == 0)
-            str_puts(cmd_out(), "primary");
-        else if (conf->controllers.len == 2)
-            str_puts(cmd_out(), "backup");
-        else
-            str_printf(cmd_out(), "backup%zu", i);
-        str_printf(cmd_out(), ") at %s is %s\n", conf->controllers.data[i].name,
-                   up ? "UP" : "DOWN");
-    }
-    return one_up ? 0 : 1;
-}
-
-int run_ping(int argc, char **argv)
-{
-    bool all_up;
-    ping_print(&all_up);
-    return all_up ? 0 : 1;
-}
-
 int run_reconfigure(int argc, char **argv)
 {
     Pb__ReconfigureRequest request = PB__RECONFIGURE_REQUEST__INIT;

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Requests to one controller alone: whether it is there, and that it lead. */
+#include <pthread.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "cmd/common/cmd.h"
+#include "cmd/scontrol/scontrol.h"
+#include "proto/common.pb-c.h"
+#include "proto/ctl.pb-c.h"
+
+#define PING_PATIENCE_SEC 1
+#define TAKEOVER_MS 20000 /* the controller gives up before */
+
+/* A configuration with one of the controllers, by the address that is its own. */
+struct alone {
+    struct conf conf;
+    struct conf_host host;
+};
+
+static void alone_init(struct alone *a, size_t rank)
+{
+    const struct conf *conf = cmd_conf();
+    a->conf = *conf;
+    a->host = conf->controllers.data[rank];
+    a->host.addr = a->host.own_addr;
+    a->conf.controllers.data = &a->host;
+    a->conf.controllers.len = 1;
+}
+
+/* All are asked at a time: one that hangs does not hold up the others. */
+struct pinged {
+    pthread_t thread;
+    struct alone alone;
+    bool up;
+};
+
+static void *ping(void *arg)
+{
+    struct pinged *p = arg;
+    Pb__Empty request = PB__EMPTY__INIT;
+    struct arena arena;
+    arena_init(&arena, 0);
+    struct rpc_client *client = rpc_client_new(&p->alone.conf);
+    p->up = rpc_call(client, RPC_PING, &request.base, 0, &arena, NULL, NULL) == 0;
+    rpc_client_free(client);
+    arena_done(&arena);
+    return NULL;
+}
+
+static void put_line(const struct conf *conf, size_t rank, bool up)
+{
+    struct str *out = cmd_out();
+    str_puts(out, "Slurmctld(");
+    if (rank == 0)
+        str_puts(out, "primary");
+    else if (conf->controllers.len == 2)
+        str_puts(out, "backup");
+    else
+        str_printf(out, "backup%zu", rank);
+    str_printf(out, ") at %s is %s\n", conf->controllers.data[rank].name, up ? "UP" : "DOWN");
+}
+
+int ping_print(bool *all_up)
+{
+    const struct conf *conf = cmd_conf();
+    size_t count = conf->controllers.len;
+    _cleanup_free_ struct pinged *all = mem_new_array(struct pinged, count);
+    bool one_up = false;
+    *all_up = true;
+    for (size_t i = 0; i < count; i++) {
+        alone_init(&all[i].alone, i);
+        if (all[i].alone.conf.message_timeout_sec > PING_PATIENCE_SEC)
+            all[i].alone.conf.message_timeout_sec = PING_PATIENCE_SEC;
+        if (pthread_create(&all[i].thread, NULL, ping, &all[i])) {
+            ping(&all[i]);
+            all[i].thread = pthread_self();
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!pthread_equal(all[i].thread, pthread_self()))
+            pthread_join(all[i].thread, NULL);
+        one_up = one_up || all[i].up;
+        *all_up = *all_up && all[i].up;
+        put_line(conf, i, all[i].up);
+    }
+    return one_up ? 0 : 1;
+}
+
+int run_ping(int argc, char **argv)
+{
+    bool all_up;
+    ping_print(&all_up);
+    return all_up ? 0 : 1;
+}
+
+int run_takeover(int argc, char **argv)
+{
+    const struct conf *conf = cmd_conf();
+    Pb__CtldTakeover request = PB__CTLD_TAKEOVER__INIT;
+    struct alone alone;
+    struct err err = {0};
+    long long rank = 1;
+    if (conf->controllers.len < 2) {
+        cmd_line("slurm_takeover error: %s has one SlurmctldHost line: there is no backup",
+                 conf->path);
+        return 1;
+    }
+    if (argc && str_parse_i64(argv[0], 0, (long long)conf->controllers.len - 1, &rank)) {
+        cmd_line("invalid backup controller index:%s (0, the primary, to %zu)", argv[0],
+                 conf->controllers.len - 1);
+        return 1;
+    }
+    alone_init(&alone, (size_t)rank);
+    request.successor = (char *)alone.host.name;
+    struct rpc_client *client = rpc_client_new(&alone.conf);
+    struct arena arena;
+    arena_init(&arena, 0);
+    int r = rpc_call(client, RPC_CTLD_TAKEOVER, &request.base, TAKEOVER_MS, &arena, NULL, &err);
+    if (r < 0)
+        cmd_line("slurm_takeover error: %s", err.text);
+    arena_done(&arena);
+    rpc_client_free(client);
+    return r < 0 ? 1 : 0;
+}
