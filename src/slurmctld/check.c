@@ -53,21 +53,33 @@ static bool is_this_host(const struct conf_host *h)
     if ((!h->name[name_len] || !host[host_len]) && name_len == host_len &&
         !strncasecmp(h->name, host, name_len))
         return true;
-    return address_is_ours(h->addr ? h->addr : h->name);
+    return address_is_ours(h->own_addr);
 }
 
-int check_host(const struct conf *conf, struct err *err)
+/* --as: a name of the list, wherever this is. */
+static int find_named(const struct conf *conf, const char *as, size_t *me, struct err *err)
 {
-    for (size_t i = 0; i < conf->controllers.len; i++) {
-        const struct conf_host *h = &conf->controllers.data[i];
-        if (!is_this_host(h))
-            continue;
-        if (i == 0)
+    const struct conf_host *found = conf_find_controller(conf, as);
+    if (found) {
+        *me = found->rank;
+        return 0;
+    }
+    _cleanup_str_ struct str names = STR_INIT;
+    vec_foreach (&conf->controllers, h)
+        str_printf(&names, "%s%s", names.len ? ", " : "", h->name);
+    return err_set(err, -ERR_CONFIG, "--as %s: %s has no such SlurmctldHost; there is: %s", as,
+                   conf->path, str_cstr(&names));
+}
+
+int check_host(const struct conf *conf, const char *as, size_t *me, struct err *err)
+{
+    if (as)
+        return find_named(conf, as, me, err);
+    vec_foreach (&conf->controllers, h) {
+        if (is_this_host(h)) {
+            *me = h->rank;
             return 0;
-        return err_set(err, -ERR_NOT_SUPPORTED,
-                       "%s: this host is SlurmctldHost number %zu (%s), a backup; this version has "
-                       "no standby controllers: start slurmctld on %s",
-                       conf->path, i + 1, h->name, conf->controllers.data[0].name);
+        }
     }
     char host[256] = "";
     gethostname(host, sizeof(host) - 1);
@@ -80,9 +92,7 @@ int check_host(const struct conf *conf, struct err *err)
 /* What would stop a start besides the file itself. */
 static int check_surroundings(const struct conf *conf, struct err *err)
 {
-    int rc = check_host(conf, err);
-    if (rc == 0)
-        rc = conf_trust_files(conf, err);
+    int rc = conf_trust_files(conf, err);
     if (rc)
         return rc;
     _cleanup_free_ char *dir =
@@ -99,7 +109,8 @@ static int check_surroundings(const struct conf *conf, struct err *err)
 static bool check_elsewhere(const struct conf *conf)
 {
     struct err err = {0};
-    return check_host(conf, &err) != 0;
+    size_t me;
+    return check_host(conf, NULL, &me, &err) != 0;
 }
 
 int check_run(const struct ctld_options *o)
@@ -110,6 +121,9 @@ int check_run(const struct ctld_options *o)
     struct conf_report report = {0};
     struct err err = {0};
     int rc = conf_load(path, CONF_FULL, NULL, &conf, &report, &err);
+    size_t me;
+    if (rc == 0 && o->as)
+        rc = check_host(conf, o->as, &me, &err);
     if (rc == 0)
         rc = check_elsewhere(conf) ? 0 : check_surroundings(conf, &err);
     vec_foreach (&report.warnings, w)

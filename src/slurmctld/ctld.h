@@ -33,21 +33,35 @@
 struct ctld_options {
     const char *conf_path; /* NULL: conf_path() */
     const char *log_file;  /* -L: in the place of SlurmctldLogFile */
+    const char *as;        /* --as: which SlurmctldHost; NULL: by this host's name */
+    bool again;            /* begun anew by itself (again.c) */
+    bool waits;            /* it had the lead: it does not claim it back */
     bool foreground, clean, ignore_damage, check, systemd;
     unsigned verbose;
 };
 
+struct backup;
+struct peers;
+struct summons;
+
 struct ctld {
     const struct ctld_options *options;
     char *conf_path, *host;
-    bool runs_scripts; /* by its helper process, which is this program again */
-    struct scripts *scripts;
+    char *name;        /* as in SlurmctldHost */
+    struct conf *conf; /* until control/ has it: ctld_conf() */
+    /* Called once: it leads, or has settled down in standby. */
+    void (*on_settled)(struct ctld *c);
+    bool runs_scripts;       /* by its helper process, which is this program again */
+    struct scripts *scripts; /* NULL: it does not lead */
     struct env env;
     uint64_t boot; /* see env.boot */
     struct loop *loop;
     struct rpc_server *server;
     struct store *store;
-    struct control *control;
+    struct control *control; /* NULL: it does not lead */
+    struct backup *backup;   /* NULL: it is alone, or leads */
+    struct summons *summons; /* of the nodes, after it has taken over */
+    struct peers *peers;     /* who is being told something */
     struct auth_key key;
     struct auth_signer *signer;
     uint8_t cred_public_key[AUTH_CRED_KEY_SIZE];
@@ -59,22 +73,72 @@ struct ctld {
     int64_t conf_sent_at; /* a moment, and how much configless nodes were sent in its second */
     size_t conf_sent;
     struct listing *listings;
-    const struct rpc_request *serving; /* the request being handled; NULL between */
-    struct loop_timer *wake, *stop_timer;
+    const struct rpc_request *serving;            /* the request being handled; NULL between */
+    struct loop_timer *wake, *stop_timer, *watch; /* of the lead */
     int64_t boot_at_sec;
     uint64_t turns, commits;
     bool debug_given; /* by setdebug, until the configuration is read again: */
     unsigned debug;   /* the log's level */
     bool low;         /* what control/ was last told */
+    char *successor;  /* it stops for this one, and begins anew in standby; NULL: for good */
+    bool begin_anew;  /* when the loop has ended; */
+    bool waits;       /* then without a claim to the lead */
+    bool failed;      /* it ends with a failure, which was told */
     bool stopping;    /* what is queued leaves, nothing new is taken */
     bool stop_left;   /* it has left */
+    bool closed;      /* what workers still finish is for nobody */
 };
 
-/* ctld.c. The configuration becomes the controller's. On failure ctld_free() what there is. */
-int ctld_open(struct ctld *c, struct conf *conf, struct err *err);
+/*
+ * ctld.c. The configuration becomes the controller's; 'me' is its place among SlurmctldHost. One
+ * that is alone opens, takes the lead, then listens: it touches nothing that another process may
+ * use. One of several listens from the start, and takes the lead when backup.c finds it due.
+ */
+void ctld_open(struct ctld *c, struct conf *conf, size_t me);
 int ctld_listen(struct ctld *c, struct err *err);
 void ctld_run(struct ctld *c); /* until it is told to stop */
 void ctld_close(struct ctld *c);
+const struct conf *ctld_conf(const struct ctld *c);
+const struct conf_host *
+ctld_me(const struct ctld *c); /* NULL: the list does not name it any more */
+bool ctld_is_alone(const struct ctld *c);
+
+/* lead.c: opens the store, and goes on from what is in it. With *taken false nothing has changed:
+ * the store is not to be had. */
+int lead_take(struct ctld *c, bool *taken, struct err *err);
+void lead_watch(struct ctld *c); /* when there may be others: looks for a lead that was lost */
+struct store_where lead_where(const struct conf *conf); /* borrows from it */
+
+/* shared.c: whether the store that a backup would take over with is the leader's: while the leader
+ * answers, somebody must lead in it. Looks at once and then now and again, in a worker. */
+struct shared;
+struct shared *shared_open(struct ctld *c);
+void shared_close(struct shared *s);
+void shared_look(struct shared *s, const char *leader); /* who has just said that it leads */
+bool shared_is_good(const struct shared *s);            /* it was seen to be */
+const char *shared_fault(const struct shared *s);       /* NULL: none is known */
+
+/* backup.c: standby, between the start or a lost lead and the next lead. */
+void backup_open(struct ctld *c);
+void backup_close(struct ctld *c);
+void backup_request(struct ctld *c, const struct rpc_request *request);
+void backup_call_gone(struct ctld *c, uint64_t call);
+/* Begins anew with the configuration as it is now, unless that has an error. */
+int backup_reload(struct ctld *c, struct err *err);
+
+/* yield.c: the end of a lead, for another one's; and what a controller says of itself. */
+void yield_ping(struct ctld *c, const struct rpc_request *request, bool leads, const char *leader);
+void yield_request(struct ctld *c, const struct rpc_request *request);
+
+/* peers.c: the same request to every other controller, once; done() when all have answered or it
+ * has taken too long, also at once when there is none. */
+void peers_tell(struct ctld *c, enum rpc_number rpc, const ProtobufCMessage *request,
+                void (*done)(struct ctld *c));
+void peers_end(struct ctld *c);
+
+/* summon.c: every node daemon that has no session here is told, for a while, who leads. */
+void summon_nodes(struct ctld *c);
+void summon_end(struct ctld *c);
 
 /* Answers, through the outbox. */
 void ctld_reply(struct ctld *c, uint64_t call, const ProtobufCMessage *reply);

@@ -82,16 +82,25 @@ static void on_job_list(struct ctld *c, const struct rpc_request *r, const struc
 
 static void on_ping(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
-    Pb__PingReply reply = PB__PING_REPLY__INIT;
-    reply.host = c->host ? c->host : (char *)"localhost";
-    reply.primary = true;
-    reply.has_pid = true;
-    reply.pid = (uint32_t)getpid();
-    reply.has_now_ms = true;
-    reply.now_ms = loop_wall_ms();
-    reply.has_boot_at = true;
-    reply.boot_at = c->boot_at_sec;
-    rpc_reply(c->server, r->call, &reply.base); /* says nothing that could be lost */
+    yield_ping(c, r, true, c->name);
+}
+
+static void on_yield(struct ctld *c, const struct rpc_request *r, const struct caller *who)
+{
+    yield_request(c, r);
+}
+
+static void on_takeover(struct ctld *c, const struct rpc_request *r, const struct caller *who)
+{
+    const Pb__CtldTakeover *ask = (const Pb__CtldTakeover *)r->body;
+    Pb__Empty reply = PB__EMPTY__INIT;
+    if (str_case_eq(ask->successor, c->name)) {
+        ctld_reply(c, r->call, &reply.base); /* it leads already */
+        return;
+    }
+    _cleanup_free_ char *text =
+        mem_printf("this is controller %s, not %s", c->name, ask->successor);
+    ctld_reply_error(c, r->call, -ERR_CONFIG, text);
 }
 
 static void on_config_show(struct ctld *c, const struct rpc_request *r, const struct caller *who)
@@ -208,7 +217,9 @@ static void on_shutdown(struct ctld *c, const struct rpc_request *r, const struc
     ctld_reply(c, r->call, &reply.base);
     if (!ask->controller_only)
         control_shutdown_nodes(c->control);
-    stop_begin(c);
+    Pb__ShutdownRequest same = PB__SHUTDOWN_REQUEST__INIT;
+    same.has_passed_on = same.passed_on = true;
+    peers_tell(c, RPC_SHUTDOWN, &same.base, stop_begin); /* else a backup would take over */
 }
 
 static void on_mint(struct ctld *c, const struct rpc_request *r, const struct caller *who)
@@ -246,6 +257,8 @@ static handler_fn *const handlers[] = {
     [RPC_STATS] = on_stats,
     [RPC_ALLOC_INFO] = on_alloc_info,
     [RPC_SET_DEBUG] = on_set_debug,
+    [RPC_CTLD_YIELD] = on_yield,
+    [RPC_CTLD_TAKEOVER] = on_takeover,
     [RPC_MINT] = on_mint,
 };
 
@@ -259,6 +272,7 @@ static bool needs_store(unsigned number)
     case RPC_RECONFIGURE:
     case RPC_SET_DEBUG:
     case RPC_SHUTDOWN:
+    case RPC_CTLD_YIELD:
         return false;
     default:
         return true;
@@ -302,7 +316,15 @@ void dispatch_request(void *ctx, const struct rpc_request *r)
     struct ctld *c = ctx;
     unsigned number = r->rpc->number;
     handler_fn *handler = number < sizeof(handlers) / sizeof(handlers[0]) ? handlers[number] : NULL;
-    if (c->stopping) {
+    if (!c->control) {
+        backup_request(c, r);
+        return;
+    }
+    if (c->successor && number != RPC_PING && number != RPC_MINT) {
+        rpc_reply_error(c->server, r->call, -ERR_STANDBY, err_text(ERR_STANDBY));
+        return;
+    }
+    if (c->stopping && !c->successor) {
         ctld_reply_error(c, r->call, -ERR_SHUTDOWN, err_text(ERR_SHUTDOWN));
         return;
     }

@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/str.h"
 #include "slurmctld/start.h"
 
 static char *dir_of(const char *path)
@@ -55,7 +56,7 @@ static void file_prepare(const char *path, uid_t uid, gid_t gid)
         (void)unlink(path);
 }
 
-int files_prepare(const struct conf *conf, struct err *err)
+int files_prepare(const struct conf *conf, const char *log_file, struct err *err)
 {
     if (geteuid() != 0) {
         if (geteuid() == conf->slurm_uid)
@@ -75,8 +76,10 @@ int files_prepare(const struct conf *conf, struct err *err)
         rc = directory_prepare(conf->state_save_location, 0700, user.pw_uid, user.pw_gid, err);
     if (rc == 0)
         rc = directory_prepare(conf->socket_dir, 0755, user.pw_uid, user.pw_gid, err);
-    if (rc == 0 && conf->slurmctld_log_file)
-        file_prepare(conf->slurmctld_log_file, user.pw_uid, user.pw_gid);
+    if (!log_file)
+        log_file = conf->slurmctld_log_file;
+    if (rc == 0 && log_file)
+        file_prepare(log_file, user.pw_uid, user.pw_gid);
     return rc;
 }
 
@@ -140,9 +143,34 @@ int files_load_signer(struct ctld *c, const char *dir, uid_t owner, struct err *
     return auth_signer_load(path, owner, &c->signer, err);
 }
 
-int files_pid_open(const struct conf *conf)
+int files_check_again(const struct conf *conf, struct err *err)
+{
+    _cleanup_free_ char *dir = dir_of(conf->path);
+    _cleanup_free_ char *key = mem_printf("%s/slurm.key", dir);
+    const char *const files[] = {key, conf->path};
+    for (size_t i = 0; i < 2; i++)
+        if (access(files[i], R_OK))
+            return err_set(
+                err, -errno,
+                "%s: %s: with several SlurmctldHost lines SlurmUser must be able to read "
+                "it, since a controller that stops leading begins anew as %s",
+                files[i], strerror(errno), conf->slurm_user);
+    return 0;
+}
+
+char *files_pid_path(const struct conf *conf, const struct conf_host *me)
 {
     const char *path = conf->slurmctld_pid_file;
+    size_t len = strlen(path);
+    if (me->rank == 0)
+        return mem_strdup(path);
+    if (len > 4 && str_eq(path + len - 4, ".pid"))
+        return mem_printf("%.*s-%s.pid", (int)(len - 4), path, me->name);
+    return mem_printf("%s-%s", path, me->name);
+}
+
+int files_pid_open(const struct conf *conf, const char *path)
+{
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0644);
     if (fd < 0) {
         log_error("SlurmctldPidFile %s: %s; going on without it", path, strerror(errno));

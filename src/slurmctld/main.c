@@ -40,39 +40,74 @@ static void warn(const struct ctld *c, const struct conf_report *report)
     }
 }
 
+/* It lets go of the terminal, and its starter. */
+static void on_settled(struct ctld *c)
+{
+    if (!c->options->foreground) {
+        if (chdir("/"))
+            log_error("chdir: /");
+        log_set_stderr(LOG_LVL_QUIET);
+    }
+    daemon_ready();
+    log_info("ready");
+}
+
+/* One that is alone leads from its start. */
+static int begin(struct ctld *c, struct conf *conf, size_t me, struct err *err)
+{
+    bool taken;
+    ctld_open(c, conf, me);
+    c->on_settled = on_settled;
+    int rc = ctld_is_alone(c) ? lead_take(c, &taken, err) : 0;
+    if (rc == 0)
+        rc = ctld_listen(c, err);
+    if (rc)
+        return rc;
+    if (c->control)
+        on_settled(c);
+    else
+        backup_open(c);
+    return 0;
+}
+
 /* Everything up to the point where the loop may run. */
 static int start(struct ctld *c, int *pid_fd, char **pid_path, struct err *err)
 {
     struct conf_report report = {0};
+    size_t me = 0;
     struct conf *conf = conf_read(c, &report, err);
     if (!conf) {
         conf_report_done(&report);
         return err->code;
     }
-    int rc = check_host(conf, err);
+    int rc = check_host(conf, c->options->as, &me, err);
+    if (rc == 0 && me > 0 && c->options->clean)
+        rc = err_set(err, -ERR_CONFIG,
+                     "-c: a backup does not begin the cluster anew; start %s with it",
+                     conf->controllers.data[0].name);
     if (rc == 0)
         rc = conf_trust_files(conf, err);
     if (rc == 0)
-        rc = files_prepare(conf, err);
+        rc = files_prepare(conf, c->options->log_file, err);
     if (rc == 0) {
         logging_open(c, conf, true);
         warn(c, &report);
         log_info("slurmctld %s (slurm %s) of cluster %s starts with %s", SLUICE_VERSION,
                  SLURM_VERSION, conf->cluster_name, conf->path);
-        *pid_path = mem_strdup(conf->slurmctld_pid_file);
-        *pid_fd = files_pid_open(conf);
+        *pid_path = files_pid_path(conf, &conf->controllers.data[me]);
+        *pid_fd = files_pid_open(conf, *pid_path);
         rc = files_load_keys(c, conf, err);
     }
     conf_report_done(&report);
     if (rc == 0)
         rc = files_become_user(conf, err);
+    if (rc == 0 && conf->controllers.len > 1)
+        rc = files_check_again(conf, err);
     if (rc) {
         conf_free(conf);
         return rc;
     }
-    rc = ctld_open(c, conf, err);
-    if (rc == 0)
-        rc = ctld_listen(c, err);
+    rc = begin(c, conf, me, err);
     if (rc == 0)
         files_pid_write(*pid_fd);
     return rc;
@@ -92,6 +127,7 @@ int main(int argc, char **argv)
         return status;
     if (options.check)
         return check_run(&options);
+    again_begun(&options);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file at its size limit is an error of write(), not our end */
     umask(022);
@@ -100,7 +136,7 @@ int main(int argc, char **argv)
     mallopt(M_MMAP_THRESHOLD, 512 << 10);
     mallopt(M_TRIM_THRESHOLD, 1 << 20);
     log_open(&(struct log_options){.program = "slurmctld", .stderr_level = LOG_LVL_INFO});
-    if (!options.foreground)
+    if (!options.foreground && !options.again)
         daemon_detach();
     fd_raise_limit(DESCRIPTORS_MAX);
 
@@ -110,16 +146,15 @@ int main(int argc, char **argv)
     _cleanup_free_ char *pid_path = NULL;
     if (start(&c, &pid_fd, &pid_path, &err))
         return failed(&err);
-    if (!options.foreground) {
-        if (chdir("/"))
-            log_error("chdir: /");
-        log_set_stderr(LOG_LVL_QUIET);
-    }
-    daemon_ready();
-    log_info("ready");
     ctld_run(&c);
+    bool begin_anew = c.begin_anew, waits = c.waits, bad = c.failed;
+    _cleanup_free_ char *conf_path = mem_strdup(c.conf_path);
     ctld_close(&c);
+    if (begin_anew)
+        again_exec(&options, conf_path, waits);
     files_pid_remove(pid_fd, pid_path);
+    if (bad || begin_anew)
+        return 1;
     log_info("stopped");
     return 0;
 }

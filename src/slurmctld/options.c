@@ -16,17 +16,16 @@ static const char help[] =
     "  -R            recover the whole state of the last run (always done)\n"
     "  -v            log in more detail; may be given several times\n"
     "  -V, --version print the version and end\n"
+    "      --as NAME be this SlurmctldHost of the configuration, whatever host this is\n"
     "      --check   read the configuration, report what is wrong with it, start nothing\n"
     "      --systemd run in the foreground under a service manager\n";
 
-enum { OPT_CHECK = 256, OPT_SYSTEMD };
+enum { OPT_CHECK = 256, OPT_SYSTEMD, OPT_AS };
 
 static const struct option long_options[] = {
-    {"check", no_argument, NULL, OPT_CHECK},
-    {"help", no_argument, NULL, 'h'},
-    {"systemd", no_argument, NULL, OPT_SYSTEMD},
-    {"version", no_argument, NULL, 'V'},
-    {0},
+    {"as", required_argument, NULL, OPT_AS}, {"check", no_argument, NULL, OPT_CHECK},
+    {"help", no_argument, NULL, 'h'},        {"systemd", no_argument, NULL, OPT_SYSTEMD},
+    {"version", no_argument, NULL, 'V'},     {0},
 };
 
 bool options_parse(int argc, char **argv, struct ctld_options *o, int *status)
@@ -64,6 +63,9 @@ bool options_parse(int argc, char **argv, struct ctld_options *o, int *status)
         case 'V':
             puts("slurm " SLURM_VERSION);
             return false;
+        case OPT_AS:
+            o->as = optarg;
+            break;
         case OPT_CHECK:
             o->check = true;
             break;

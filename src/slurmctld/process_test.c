@@ -201,6 +201,11 @@ void control_stop(struct control *c)
 {
 }
 
+uint64_t control_epoch(const struct control *c)
+{
+    return 7;
+}
+
 void control_shutdown_nodes(struct control *c)
 {
     Pb__Empty empty = PB__EMPTY__INIT;
@@ -317,8 +322,11 @@ static void __attribute__((noreturn)) controller(struct world *w, int ready)
         logging_open(&c, conf, false);
         rc = files_load_keys(&c, conf, &err);
     }
-    if (rc == 0)
-        rc = ctld_open(&c, conf, &err);
+    bool taken;
+    if (rc == 0) {
+        ctld_open(&c, conf, 0);
+        rc = lead_take(&c, &taken, &err);
+    }
     if (rc == 0)
         rc = ctld_listen(&c, &err);
     if (rc) {

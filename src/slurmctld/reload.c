@@ -28,8 +28,9 @@ static void on_run(void *arg)
 }
 
 /* What a running process cannot change any more. */
-static void note_unchangeable(const struct conf *now, const struct conf *next, struct str *note)
+static void note_unchangeable(const struct ctld *c, const struct conf *next, struct str *note)
 {
+    const struct conf *now = control_conf(c->control);
     const struct {
         const char *key;
         bool differs;
@@ -42,6 +43,11 @@ static void note_unchangeable(const struct conf *now, const struct conf *next, s
         {"StateSaveStore", !str_eq(now->state_save_store, next->state_save_store)},
         {"AuthInfo (socketdir)", !str_eq(now->socket_dir, next->socket_dir)},
     };
+    if (!conf_find_controller(next, c->name))
+        str_printf(
+            note,
+            "SlurmctldHost: %s, which leads, is not named any more; it leads until it is stopped\n",
+            c->name);
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
         if (keys[i].differs)
             str_printf(note, "%s: takes effect when slurmctld is restarted, not before\n",
@@ -64,7 +70,7 @@ static void apply(struct reload *r)
 {
     struct ctld *c = r->c;
     _cleanup_str_ struct str note = STR_INIT;
-    note_unchangeable(control_conf(c->control), r->conf, &note);
+    note_unchangeable(c, r->conf, &note);
     if (!r->preview && note.len)
         log_error("%s", str_cstr(&note));
     conf_report_format(&r->report, &note);
@@ -78,6 +84,10 @@ static void apply(struct reload *r)
     c->debug_given = false;
     logging_open(c, control_conf(c->control), false);
     log_info("the configuration was read again");
+    lead_watch(c);
+    Pb__ReconfigureRequest same = PB__RECONFIGURE_REQUEST__INIT;
+    same.has_passed_on = same.passed_on = true;
+    peers_tell(c, RPC_RECONFIGURE, &same.base, NULL);
 }
 
 static void on_done(void *arg)

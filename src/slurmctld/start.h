@@ -14,8 +14,9 @@ bool options_parse(int argc, char **argv, struct ctld_options *o, int *status);
 /* check.c: --check. Reads everything, starts nothing; its texts go to stderr. Returns the status.
  */
 int check_run(const struct ctld_options *o);
-/* Whether this host is the one that may run the controller of this configuration. */
-int check_host(const struct conf *conf, struct err *err);
+/* Which of the controllers this process is: the one named 'as', or with NULL the first whose
+ * SlurmctldHost is this host. */
+int check_host(const struct conf *conf, const char *as, size_t *me, struct err *err);
 
 /*
  * daemon.c. daemon_detach() goes on in a child and keeps the caller's process waiting for
@@ -26,11 +27,21 @@ void daemon_detach(void);
 void daemon_ready(void);
 
 /* files.c. */
-int files_prepare(const struct conf *conf, struct err *err); /* as root, for SlurmUser */
+/* As root, for SlurmUser. log_file: in the place of SlurmctldLogFile; may be NULL. */
+int files_prepare(const struct conf *conf, const char *log_file, struct err *err);
 int files_become_user(const struct conf *conf, struct err *err);
 int files_load_keys(struct ctld *c, const struct conf *conf, struct err *err);
 int files_load_signer(struct ctld *c, const char *dir, uid_t owner, struct err *err);
-/* The pid file, locked while this process lives. A failure is told and survived. */
-int files_pid_open(const struct conf *conf);
+/* Whether this process could be begun anew as the user it has become (again.c). */
+int files_check_again(const struct conf *conf, struct err *err);
+/* The pid file, locked while this process lives; a backup's is named after it. The caller frees the
+ * path. A failure to open it is told and survived. */
+char *files_pid_path(const struct conf *conf, const struct conf_host *me);
+int files_pid_open(const struct conf *conf, const char *path);
 void files_pid_write(int fd);
 void files_pid_remove(int fd, const char *path);
+
+/* again.c: this process from its beginning, with a clean slate. Returns only when that fails. At
+ * the start again_begun() tells whether it is such a beginning, in o->again and o->waits. */
+void again_exec(const struct ctld_options *o, const char *conf_path, bool waits);
+void again_begun(struct ctld_options *o);

@@ -27,7 +27,11 @@ void stop_begin(struct ctld *c)
     if (c->stopping)
         return;
     c->stopping = true;
-    if (c->server)
+    if (!c->control) { /* in standby: nothing is promised to anybody */
+        stop_within(c, FLUSH_MS);
+        return;
+    }
+    if (c->server && !c->successor) /* else callers are told to go on to that one */
         rpc_server_unlisten(c->server);
     control_stop(c->control);
     outbox_add(c->outbox, outbox_item_new(OUTBOX_STOP, NULL, 0));
@@ -39,6 +43,8 @@ void stop_now(struct ctld *c)
 {
     c->stop_left = true;
     stop_within(c, CTLD_STOP_WAIT_MS);
+    if (c->successor)
+        rpc_server_fail_calls(c->server, -ERR_STANDBY, err_text(ERR_STANDBY));
     nodes_finish(c);
     stop_session_closed(c);
 }

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Standby: what standby.c decides, with real pings, real stores and real requests. The process
+ * listens, answers who leads, and refuses the rest so that callers try another controller.
+ */
+#define LOG_ROOM "slurmctld"
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "rpc/keyed.h"
+#include "slurmctld/ctld.h"
+#include "slurmctld/standby.h"
+#include "slurmctld/start.h"
+
+#define YIELD_PATIENCE_MS 2000
+#define ORDER_PATIENCE_MS 15000 /* of a leader's orderly end, and a second to load */
+#define ORDER_FAILING_MS 3000   /* the lead could not be had for so long: it will not be soon */
+#define TELL_EVERY_MS 60000     /* why it does not take over */
+#define LOOK_MS 20              /* until the state is seen to be the leader's */
+#define SETTLE_MS 5000          /* who started it waits no longer to hear that it runs */
+
+struct other {
+    struct backup *b;
+    size_t rank;
+    struct rpc_keyed *ping, *yield;
+};
+
+struct backup {
+    struct ctld *c;
+    struct standby *logic;
+    struct shared *shared;
+    struct other *others; /* by rank, one for this process too */
+    size_t count;
+    struct loop_timer *timer;
+    uint64_t order; /* CTLD_TAKEOVER that waits for its answer */
+    int64_t order_until_ms;
+    long leader; /* last told */
+    int64_t told_ms;
+    char *why;      /* it could not take over, */
+    int64_t why_ms; /* since then */
+    int64_t opened_ms;
+    bool settled;
+};
+
+static void tick(struct backup *b);
+
+static void on_timer(void *ctx)
+{
+    tick(ctx);
+}
+
+void backup_open(struct ctld *c)
+{
+    const struct conf_host *me = ctld_me(c);
+    struct backup *b = mem_new(struct backup);
+    struct standby_options o = {
+        .me = me->rank,
+        .count = c->conf->controllers.len,
+        .timeout_ms = c->conf->slurmctld_timeout_sec * 1000,
+        .claims = me->rank == 0 && !c->options->waits,
+    };
+    b->c = c;
+    b->opened_ms = loop_mono_ms();
+    b->logic = standby_new(&o, b->opened_ms);
+    b->shared = shared_open(c);
+    b->count = o.count;
+    b->others = mem_new_array(struct other, o.count);
+    for (size_t i = 0; i < o.count; i++)
+        b->others[i] = (struct other){.b = b, .rank = i};
+    b->leader = -1;
+    b->told_ms = INT64_MIN;
+    b->timer = loop_timer_new(c->loop, on_timer, b);
+    loop_timer_set(b->timer, 0);
+    c->backup = b;
+    rpc_server_refuse_sessions(c->server, -ERR_STANDBY, err_text(ERR_STANDBY));
+    log_info("controller %s (number %u) begins in standby", c->name, me->rank);
+}
+
+void backup_close(struct ctld *c)
+{
+    struct backup *b = take_ptr(c->backup);
+    if (!b)
+        return;
+    for (size_t i = 0; i < b->count; i++) {
+        rpc_keyed_drop(b->others[i].ping);
+        rpc_keyed_drop(b->others[i].yield);
+    }
+    loop_timer_free(b->timer);
+    standby_free(b->logic);
+    shared_close(b->shared);
+    free(b->others);
+    free(b->why);
+    free(b);
+}
+
+static const struct conf_host *host_of(const struct backup *b, size_t rank)
+{
+    return &b->c->conf->controllers.data[rank];
+}
+
+static void settle(struct backup *b)
+{
+    if (b->settled)
+        return;
+    b->settled = true;
+    b->c->on_settled(b->c);
+}
+
+/* The other controllers. */
+
+static struct rpc_keyed *call(struct other *o, enum rpc_number rpc, const ProtobufCMessage *request,
+                              int64_t timeout_ms, rpc_done_fn *done)
+{
+    struct ctld *c = o->b->c;
+    struct rpc_keyed_request ask = {
+        .key = &c->key,
+        .addr = host_of(o->b, o->rank)->own_addr,
+        .port = c->conf->slurmctld_port,
+        .audience = "slurmctld",
+        .rpc = rpc,
+        .request = request,
+        .timeout_ms = timeout_ms,
+    };
+    return rpc_keyed_call(c->loop, &ask, done, o);
+}
+
+/* Another one at this address, or this one: a mistake in the configuration. */
+static bool is_other(const struct other *o, const Pb__PingReply *reply)
+{
+    static struct log_limit limit = {.burst = 1};
+    const struct conf_host *h = host_of(o->b, o->rank);
+    if (!reply->name || str_case_eq(reply->name, h->name))
+        return true;
+    if (log_allow(&limit))
+        log_error("at %s:%u controller %s answers, where SlurmctldHost says %s: every controller "
+                  "needs an address of its own",
+                  h->own_addr, o->b->c->conf->slurmctld_port, reply->name, h->name);
+    return false;
+}
+
+static void on_ping(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
+{
+    struct other *o = ctx;
+    struct backup *b = o->b;
+    const Pb__PingReply *r = (const Pb__PingReply *)reply;
+    o->ping = NULL;
+    if (code == 0 && is_other(o, r)) {
+        standby_heard(b->logic, o->rank, r->primary, loop_mono_ms());
+        if (r->primary)
+            shared_look(b->shared, host_of(b, o->rank)->name);
+    } else {
+        standby_silent(b->logic, o->rank, code == -ERR_CONNECT || code == -ERR_CLOSED,
+                       loop_mono_ms());
+    }
+    if (code)
+        log_debug("PING: %s", err->text);
+    tick(b);
+}
+
+static void on_yield(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
+{
+    struct other *o = ctx;
+    o->yield = NULL;
+    if (code && code != -ERR_STANDBY)
+        log_error("%s does not yield: %s", host_of(o->b, o->rank)->name, err->text);
+}
+
+static void ask_to_yield(struct backup *b, size_t rank)
+{
+    struct other *o = &b->others[rank];
+    Pb__CtldYield m = PB__CTLD_YIELD__INIT;
+    if (o->yield)
+        return;
+    m.leader = (char *)host_of(b, rank)->name;
+    m.successor = b->c->name;
+    log_info("%s leads; asking it to yield", m.leader);
+    o->yield = call(o, RPC_CTLD_YIELD, &m.base, YIELD_PATIENCE_MS, on_yield);
+}
+
+/* Taking the lead. */
+
+static void tell_failure(struct backup *b, const struct err *err)
+{
+    int64_t now_ms = loop_mono_ms();
+    if (!b->why)
+        b->why_ms = now_ms;
+    free(b->why);
+    b->why = mem_strdup(err->text);
+    if (b->told_ms != INT64_MIN && now_ms - b->told_ms < TELL_EVERY_MS)
+        return;
+    b->told_ms = now_ms;
+    log_error("can not take over: %s", err->text);
+}
+
+static void end_order(struct backup *b, int code, const char *text)
+{
+    uint64_t order = b->order;
+    Pb__Empty done = PB__EMPTY__INIT;
+    b->order = 0;
+    if (!order)
+        return;
+    if (code)
+        rpc_reply_error(b->c->server, order, code, text);
+    else
+        ctld_reply(b->c, order, &done.base); /* once it is durable that it leads */
+}
+
+/* It leads: the backup's part is over. */
+static void begin_lead(struct backup *b, int64_t begin_ms)
+{
+    struct ctld *c = b->c;
+    log_info("controller %s leads, after %lld ms of work and %lld ms without another one's answer",
+             c->name, (long long)(loop_mono_ms() - begin_ms),
+             (long long)standby_silence(b->logic, begin_ms));
+    rpc_server_distrust_tokens(c->server);
+    rpc_server_refuse_sessions(c->server, 0, NULL);
+    end_order(b, 0, NULL);
+    settle(b);
+    backup_close(c);
+    summon_nodes(c);
+}
+
+static bool take(struct backup *b)
+{
+    struct ctld *c = b->c;
+    struct err err = {0};
+    bool taken = false;
+    int64_t begin_ms = loop_mono_ms();
+    if (shared_fault(b->shared)) {
+        err_set(&err, -ERR_LEAD, "%s", shared_fault(b->shared));
+        tell_failure(b, &err);
+        return false;
+    }
+    if (lead_take(c, &taken, &err) == 0) {
+        begin_lead(b, begin_ms);
+        return true;
+    }
+    standby_could_not_take(b->logic, loop_mono_ms());
+    /* With part of the state nothing can go on; nor does a first start with a store that is not
+     * to be had, if it is not another one that has it. */
+    if (taken || (!b->settled && err.code != -ERR_LEAD)) {
+        log_write(LOG_LVL_FATAL, LOG_ROOM, "%s", err.text);
+        c->failed = true;
+        loop_stop(c->loop);
+        return true;
+    }
+    tell_failure(b, &err);
+    return false;
+}
+
+static void tell_leader(struct backup *b)
+{
+    long leader = standby_leader(b->logic);
+    if (leader == b->leader)
+        return;
+    b->leader = leader;
+    if (leader < 0) {
+        log_info("no controller leads that answers");
+        return;
+    }
+    log_info("controller %s leads", host_of(b, (size_t)leader)->name);
+    b->told_ms = INT64_MIN;
+    free(take_ptr(b->why));
+}
+
+static void send_pings(struct backup *b)
+{
+    Pb__Empty nothing = PB__EMPTY__INIT;
+    for (size_t i = 0; i < b->count; i++)
+        if (standby_ping(b->logic, i, loop_mono_ms()))
+            b->others[i].ping =
+                call(&b->others[i], RPC_PING, &nothing.base, standby_ping_limit(b->logic), on_ping);
+}
+
+static void check_order(struct backup *b)
+{
+    _cleanup_free_ char *text = NULL;
+    int64_t now_ms = loop_mono_ms();
+    bool failing = shared_fault(b->shared) || (b->why && now_ms - b->why_ms >= ORDER_FAILING_MS);
+    if (!b->order || (!failing && now_ms < b->order_until_ms))
+        return;
+    const char *why = shared_fault(b->shared) ? shared_fault(b->shared) : b->why;
+    text = why ? mem_printf("%s can not take over: %s", b->c->name, why)
+               : mem_printf("%s can not take over: %s has not yielded", b->c->name,
+                            b->leader < 0 ? "the leader" : host_of(b, (size_t)b->leader)->name);
+    standby_order(b->logic, false);
+    end_order(b, -ERR_BUSY, text);
+}
+
+/* Nobody is asked to yield before it is seen that its state can be gone on with. */
+static enum standby_will decide(struct backup *b, size_t *peer, int64_t *again_ms)
+{
+    *again_ms = LOOK_MS;
+    if (standby_claims(b->logic) && b->leader >= 0 && !shared_is_good(b->shared))
+        return STANDBY_WAIT;
+    return standby_next(b->logic, loop_mono_ms(), peer, again_ms);
+}
+
+static void tick(struct backup *b)
+{
+    size_t peer = 0;
+    int64_t again_ms;
+    if (b->c->stopping)
+        return;
+    send_pings(b);
+    tell_leader(b);
+    enum standby_will will = decide(b, &peer, &again_ms);
+    if (will == STANDBY_ASK)
+        ask_to_yield(b, peer);
+    else if (will == STANDBY_TAKE && take(b))
+        return;
+    if (will == STANDBY_TAKE || !standby_claims(b->logic) ||
+        loop_mono_ms() - b->opened_ms > SETTLE_MS)
+        settle(b);
+    check_order(b);
+    loop_timer_set(b->timer, again_ms);
+}
+
+/* Requests. */
+
+static void on_takeover(struct backup *b, const struct rpc_request *r)
+{
+    struct ctld *c = b->c;
+    const Pb__CtldTakeover *ask = (const Pb__CtldTakeover *)r->body;
+    if (!str_case_eq(ask->successor, c->name)) {
+        _cleanup_free_ char *text =
+            mem_printf("this is controller %s, not %s", c->name, ask->successor);
+        rpc_reply_error(c->server, r->call, -ERR_CONFIG, text);
+        return;
+    }
+    log_info("takeover ordered by uid %u (%s)", r->who.uid, r->peer);
+    end_order(b, -ERR_BUSY, "another takeover was ordered");
+    free(take_ptr(b->why));
+    b->told_ms = INT64_MIN;
+    b->order = r->call;
+    b->order_until_ms = loop_mono_ms() + ORDER_PATIENCE_MS;
+    standby_order(b->logic, true);
+    loop_timer_set(b->timer, 0);
+}
+
+int backup_reload(struct ctld *c, struct err *err)
+{
+    struct conf *fresh = NULL;
+    struct conf_report report = {0};
+    size_t me;
+    int rc = conf_load(c->conf_path, CONF_FULL, NULL, &fresh, &report, err);
+    conf_report_done(&report);
+    if (rc == 0)
+        rc = check_host(fresh, c->options->as, &me, err);
+    conf_free(fresh);
+    if (rc) {
+        log_error("the configuration stays as it was: %s", err->text);
+        return rc;
+    }
+    log_info("beginning anew with the configuration of now");
+    c->begin_anew = true;
+    c->waits = !c->backup || !standby_claims(c->backup->logic);
+    stop_begin(c);
+    return 0;
+}
+
+static void on_reconfigure(struct ctld *c, const struct rpc_request *r)
+{
+    Pb__ReconfigureReply reply = PB__RECONFIGURE_REPLY__INIT;
+    struct err err = {0};
+    reply.changes = (char *)"";
+    if (backup_reload(c, &err))
+        rpc_reply_error(c->server, r->call, err.code, err.text);
+    else
+        rpc_reply(c->server, r->call, &reply.base);
+}
+
+static void on_shutdown(struct ctld *c, const struct rpc_request *r)
+{
+    Pb__Empty reply = PB__EMPTY__INIT;
+    log_info("shutdown passed on by %s", r->peer);
+    rpc_reply(c->server, r->call, &reply.base);
+    stop_begin(c);
+}
+
+/* Whether the leader sent it on: others are to ask the leader. */
+static bool is_passed_on(const struct rpc_request *r)
+{
+    if (r->rpc->number == RPC_RECONFIGURE)
+        return ((const Pb__ReconfigureRequest *)r->body)->passed_on;
+    return r->rpc->number == RPC_SHUTDOWN && ((const Pb__ShutdownRequest *)r->body)->passed_on;
+}
+
+void backup_request(struct ctld *c, const struct rpc_request *r)
+{
+    struct backup *b = c->backup;
+    long leader = b ? standby_leader(b->logic) : -1;
+    if (r->rpc->number == RPC_PING)
+        yield_ping(c, r, false, leader < 0 ? NULL : host_of(b, (size_t)leader)->name);
+    else if (r->rpc->number == RPC_MINT) /* who calls has nothing to do with who leads */
+        rpc_answer_mint(c->server, r, AUTH_TTL_MS);
+    else if (r->rpc->number == RPC_CTLD_TAKEOVER && b)
+        on_takeover(b, r);
+    else if (is_passed_on(r))
+        r->rpc->number == RPC_SHUTDOWN ? on_shutdown(c, r) : on_reconfigure(c, r);
+    else
+        rpc_reply_error(c->server, r->call, -ERR_STANDBY, err_text(ERR_STANDBY));
+}
+
+void backup_call_gone(struct ctld *c, uint64_t number)
+{
+    struct backup *b = c->backup;
+    if (b && b->order == number)
+        b->order = 0; /* the order stays */
+}

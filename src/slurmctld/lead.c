@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The beginning of a lead: the store, and the state that is in it. */
+#define LOG_ROOM "slurmctld"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "slurmctld/ctld.h"
+#include "slurmctld/start.h"
+
+#define WATCH_MS 1000
+
+static void on_store_fatal(void *ctx, const struct err *why)
+{
+    log_write(LOG_LVL_FATAL, LOG_ROOM,
+              "%s: what is on disk is not known now; ending, so that nothing is answered that may "
+              "be lost; the next start reads what is there",
+              why->text);
+    _exit(1);
+}
+
+/* Another controller has taken over. One that is alone by its configuration must not come back. */
+static void on_store_lost(void *ctx, const struct err *why)
+{
+    struct ctld *c = ctx;
+    if (!ctld_is_alone(c)) {
+        log_error("%s; going back to standby, without having changed anything since", why->text);
+        scripts_free(c->scripts);
+        again_exec(c->options, c->conf_path, true);
+    }
+    log_write(LOG_LVL_FATAL, LOG_ROOM, "%s; ending, without having changed anything since",
+              why->text);
+    _exit(1);
+}
+
+static void on_store_trouble(void *ctx, const struct err *why)
+{
+    if (why->code)
+        log_error("%s", why->text);
+    else
+        log_info("%s", why->text);
+}
+
+/*
+ * SQLite's lock cannot be lost while this process lives. The lead in a database can, while this
+ * process is stopped or cut off: nothing leaves without a look there, and when nothing is asked
+ * for, one who lost the lead is not to believe in it for long.
+ */
+static void on_watch(void *ctx)
+{
+    struct ctld *c = ctx;
+    if (!store_is_stuck(c->store))
+        outbox_check(c->outbox);
+    loop_timer_set(c->watch, WATCH_MS);
+}
+
+void lead_watch(struct ctld *c)
+{
+    if (c->watch || ctld_is_alone(c) || !ctld_conf(c)->state_save_store)
+        return;
+    outbox_prove(c->outbox);
+    c->watch = loop_timer_new(c->loop, on_watch, c);
+    loop_timer_set(c->watch, WATCH_MS);
+}
+
+struct restore {
+    struct ctld *c;
+    size_t good, bad;
+};
+
+static void on_record(void *ctx, uint32_t kind, uint64_t number, const char *name, const void *data,
+                      size_t len)
+{
+    struct restore *r = ctx;
+    struct err err = {0};
+    if (control_restore(r->c->control, (enum record_kind)kind, number, name, data, len, &err) ==
+        0) {
+        r->good++;
+        return;
+    }
+    r->bad++;
+    log_error("record %u/%llu%s%s is left out: %s", kind, (unsigned long long)number,
+              name ? " " : "", name ? name : "", err.text);
+}
+
+static void on_damaged(void *ctx, uint32_t kind, uint64_t number, const char *name, const char *why)
+{
+    struct restore *r = ctx;
+    r->bad++;
+    log_error("record %u/%llu%s%s is left out: %s", kind, (unsigned long long)number,
+              name ? " " : "", name ? name : "", why);
+}
+
+struct store_where lead_where(const struct conf *conf)
+{
+    const char *shared = conf->state_save_store;
+    return (struct store_where){.at = shared ? shared : conf->state_save_location,
+                                .cluster = conf->cluster_name};
+}
+
+/* The state comes from here on; a controller that had the lead before commits nothing more. */
+static int state_open(struct ctld *c, const struct conf *conf, struct err *err)
+{
+    struct store_events events = {.on_fatal = on_store_fatal,
+                                  .on_trouble = on_store_trouble,
+                                  .on_lost = on_store_lost,
+                                  .ctx = c};
+    unsigned flags = STORE_TAKE_LEAD | (c->options->clean ? STORE_CLEAN : 0) |
+                     (c->options->ignore_damage ? STORE_IGNORE_DAMAGE : 0);
+    struct store_where where = lead_where(conf);
+    int rc = store_open(&where, flags, c->loop, &events, &c->store, err);
+    return rc ? err_prefix(err, conf->state_save_store ? "StateSaveStore" : "StateSaveLocation")
+              : 0;
+}
+
+static int state_load(struct ctld *c, struct err *err)
+{
+    int64_t begin_ms = loop_mono_ms();
+    struct restore r = {.c = c};
+    int rc = store_load(c->store, RECORD_PAYLOAD, on_record, on_damaged, &r, err);
+    if (rc)
+        return err_prefix(err, "the saved state");
+    log_info("%zu records of state read from %s in %lld ms%s", r.good, store_name(c->store),
+             (long long)(loop_mono_ms() - begin_ms),
+             r.bad ? "; some were left out, see above" : "");
+    return 0;
+}
+
+/* A start reads the configuration, and so does a controller that begins to lead long after its own:
+ * as it is now. */
+static void read_again(struct ctld *c)
+{
+    struct conf *fresh = NULL;
+    struct conf_report report = {0};
+    struct err err = {0};
+    size_t me;
+    int rc = conf_load(c->conf_path, CONF_FULL, NULL, &fresh, &report, &err);
+    conf_report_done(&report);
+    if (rc == 0 && !str_eq(fresh->cluster_name, c->conf->cluster_name))
+        rc = err_set(&err, -ERR_CONFIG, "ClusterName has changed");
+    if (rc == 0)
+        rc = check_host(fresh, c->name, &me, &err);
+    if (rc) {
+        log_error("going on with the configuration of the start: %s", err.text);
+        conf_free(fresh);
+        return;
+    }
+    if (fresh->hash != c->conf->hash)
+        log_info("the configuration was read again");
+    conf_free(c->conf);
+    c->conf = fresh;
+}
+
+/* Only the primary begins a cluster. For a backup an empty store is another one than the leader's.
+ */
+static int check_filled(struct ctld *c, struct err *err)
+{
+    void *data = NULL;
+    size_t len;
+    int rc = ctld_me(c)->rank == 0 ? 0 : store_get(c->store, RECORD_META, 0, &data, &len, err);
+    free(data);
+    if (rc != -ENOENT)
+        return rc;
+    return err_set(err, -ERR_LEAD,
+                   "%s holds no state of cluster %s: all controllers need the same one, on a file "
+                   "system that they share, or StateSaveStore",
+                   store_name(c->store), c->conf->cluster_name);
+}
+
+static void on_script_ended(void *ctx, const Pb__ScriptEnded *m)
+{
+    struct ctld *c = ctx;
+    if (c->control)
+        control_script_ended(c->control, m);
+}
+
+/* Before there is any state, so that it holds none of it. */
+static void helper_open(struct ctld *c)
+{
+    struct scripts_options options = {.loop = c->loop,
+                                      .dir = c->conf->state_save_location,
+                                      .on_ended = on_script_ended,
+                                      .ctx = c};
+    if (c->runs_scripts)
+        c->scripts = scripts_new(&options);
+}
+
+static int state_restore(struct ctld *c, struct err *err)
+{
+    _cleanup_free_ char *dir = mem_strdup(c->conf->state_save_location);
+    uid_t owner = c->conf->slurm_uid;
+    c->control = control_new(take_ptr(c->conf), &c->env);
+    int rc = state_load(c, err);
+    if (rc == 0)
+        rc = files_load_signer(c, dir, owner, err);
+    if (rc)
+        return rc;
+    auth_signer_public(c->signer, c->cred_public_key);
+    control_start(c->control);
+    lead_watch(c);
+    return 0;
+}
+
+int lead_take(struct ctld *c, bool *taken, struct err *err)
+{
+    *taken = false;
+    int rc = state_open(c, c->conf, err);
+    if (rc)
+        return rc;
+    rc = check_filled(c, err);
+    if (rc) {
+        store_close(take_ptr(c->store));
+        return rc;
+    }
+    *taken = true;
+    if (!ctld_is_alone(c))
+        read_again(c);
+    helper_open(c);
+    return state_restore(c, err);
+}

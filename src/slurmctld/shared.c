@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A backup whose StateSaveLocation is a directory of its own would begin with an old state, or with
+ * none, and jobs that were acknowledged would be lost. While another controller says that it leads,
+ * the store must say that somebody does. It is believed to be another one when it has denied that
+ * twice: between the two answers the lead may have been given back.
+ */
+#define LOG_ROOM "slurmctld"
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "slurmctld/ctld.h"
+
+#define LANE 3
+#define EVERY_MS 60000
+#define AGAIN_MS 1000
+
+struct shared {
+    struct ctld *c;
+    struct look *look; /* under way */
+    char *leader;
+    int64_t next_ms;
+    unsigned denied;
+    bool good;
+    char *fault;
+};
+
+struct look {
+    struct shared *s; /* NULL: nobody waits */
+    char *at, *cluster;
+    uint64_t epoch;
+    char *holder;
+    int rc;
+    struct err err;
+};
+
+struct shared *shared_open(struct ctld *c)
+{
+    struct shared *s = mem_new(struct shared);
+    s->c = c;
+    return s;
+}
+
+void shared_close(struct shared *s)
+{
+    if (!s)
+        return;
+    if (s->look)
+        s->look->s = NULL;
+    free(s->leader);
+    free(s->fault);
+    free(s);
+}
+
+const char *shared_fault(const struct shared *s)
+{
+    return s->fault;
+}
+
+bool shared_is_good(const struct shared *s)
+{
+    return s->good;
+}
+
+static void on_run(void *arg)
+{
+    struct look *l = arg;
+    struct store_where where = {.at = l->at, .cluster = l->cluster};
+    l->rc = store_lead(&where, &l->epoch, &l->holder, &l->err);
+}
+
+static void judge(struct shared *s, const struct look *l)
+{
+    s->next_ms = loop_mono_ms() + EVERY_MS;
+    if (l->rc) {
+        log_error("the state cannot be looked at, which a takeover would need: %s", l->err.text);
+        return;
+    }
+    if (l->holder) {
+        s->denied = 0;
+        s->good = true;
+        if (s->fault)
+            log_info("the state is the one that %s leads with", s->leader);
+        free(take_ptr(s->fault));
+        return;
+    }
+    if (s->denied++ == 0)
+        s->next_ms = loop_mono_ms() + AGAIN_MS;
+    if (s->denied < 2)
+        return;
+    free(s->fault);
+    s->good = false;
+    s->fault = mem_printf("%s leads, but by %s nobody does: it is not the same one here, or its "
+                          "file system does not pass on locks; all controllers need the same",
+                          s->leader, s->c->conf->state_save_store ? "StateSaveStore" : l->at);
+    log_error("this backup could not take over: %s", s->fault);
+}
+
+static void on_done(void *arg)
+{
+    struct look *l = arg;
+    if (l->s) {
+        l->s->look = NULL;
+        judge(l->s, l);
+    }
+    free(l->at);
+    free(l->cluster);
+    free(l->holder);
+    free(l);
+}
+
+void shared_look(struct shared *s, const char *leader)
+{
+    if (s->look || loop_mono_ms() < s->next_ms)
+        return;
+    struct store_where where = lead_where(s->c->conf);
+    struct look *l = mem_new(struct look);
+    free(s->leader);
+    s->leader = mem_strdup(leader);
+    l->s = s;
+    l->at = mem_strdup(where.at);
+    l->cluster = mem_strdup(where.cluster);
+    s->look = l;
+    loop_work_post(s->c->loop, LANE, on_run, on_done, l);
+}

@@ -1,0 +1,483 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Two controllers on one machine, 127.0.0.1 and 127.0.0.2: CORE-006, 044, 163-169, 232; RELIABILITY K1, K2, K4.
+
+With SQLite the lock of StateSaveLocation is the fence: who hangs keeps it, and nobody takes over. With PostgreSQL it is the epoch
+in the database: who hangs has lost the lead as soon as another one takes it, and must find out before it says anything."""
+import os
+import pathlib
+import pwd
+import random
+import re
+import signal
+import threading
+import time
+
+import pytest
+
+from harness import DEADLINE, PREFIX, ROOT, eventually
+
+TIMEOUT = 2  # SlurmctldTimeout
+SWITCHES = int(os.environ.get("SLUICE_SWITCHES", "5"))  # tools/soak asks for more
+LOADED = 10 if "asan" in str(PREFIX) else 4  # seconds a machine under load may add
+
+
+class Pair:
+    """A cluster with a backup controller."""
+
+    def __init__(self, make_cluster, conf="", timeout=TIMEOUT, user=None, **options):
+        self.c = make_cluster(conf=f"SlurmctldHost=backup(127.0.0.2)\nSlurmctldTimeout={timeout}\n{conf}", start=False,
+                              **options)
+        if user:
+            text = re.sub("^SlurmUser=.*$", f"SlurmUser={user}", self.c.conf_file.read_text(), flags=re.M)
+            self.c.conf_file.write_text(text)
+            os.chown(self.c.dir / "slurm.key", pwd.getpwnam(user).pw_uid, 0)
+        self.backup = "backup"
+        self.c.start_controller(wait=False)
+        self.start_backup()
+        for node in self.c.names:
+            self.c.start_node(node)
+        self.c.wait_ready()
+        self.leads("localhost")
+
+    def start_primary(self):
+        self.begins("slurmctld", lambda: self.c.start_controller(wait=False))
+
+    def start_backup(self):
+        self.begins(self.backup, lambda: self.c.spawn(
+            self.backup, [PREFIX / "sbin/slurmctld", "-D", "--as", self.backup, "-L", self.c.dir / f"{self.backup}.log"]))
+
+    def begins(self, name, start):
+        before = self.log(name).count("begins in standby")
+        start()
+        eventually(lambda: self.log(name).count("begins in standby") > before, f"{name} begins\n" + self.c.tail(name))
+
+    def primary_alone(self):
+        """The environment of commands that know of no other controller."""
+        conf = self.c.dir / "alone.conf"
+        conf.write_text(self.c.conf_file.read_text().replace("SlurmctldHost=backup(127.0.0.2)\n", "MessageTimeout=3\n"))
+        return {"SLURM_CONF": str(conf)}
+
+    def log(self, name):
+        file = self.c.dir / f"{name}.log"
+        return file.read_text() if file.exists() else ""
+
+    def last_words(self):
+        """Of each controller that runs: "leads", "waits", or "yields"."""
+        words = {"leads, after": "leads", "begins in standby": "waits", "going back to standby": "yields"}
+        said = {}
+        for daemon, name in (("slurmctld", "localhost"), (self.backup, self.backup)):
+            if daemon in self.c.daemons:
+                lines = re.findall("|".join(words), self.log(daemon))
+                said[name] = words[lines[-1]] if lines else ""
+        return said
+
+    def leads(self, name):
+        """Until that controller leads, and the other one, if it runs, is in standby."""
+        try:
+            eventually(lambda: all(word == ("leads" if who == name else "waits") for who, word in self.last_words().items())
+                       and self.last_words(), f"{name} leads")
+            eventually(lambda: self.c.run("scontrol ping").stdout.count("UP") == len(self.last_words()), "all of them answer")
+        except AssertionError as late:
+            raise AssertionError(f"{late}\n" + self.c.tail("slurmctld") + self.c.tail(self.backup)) from None
+
+
+@pytest.fixture
+def make_pair(make_cluster):
+    return lambda **options: Pair(make_cluster, **options)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request):
+    """Lines of slurm.conf. To be asked for before make_pair: the server ends last."""
+    return "" if request.param == "sqlite" else f"StateSaveStore={request.getfixturevalue('server').url}\n"
+
+
+def socket_queue(path):
+    """How many connections to a local socket have not been accepted. It was bound as PATH.PID, and renamed."""
+    lines = [line.split() for line in pathlib.Path("/proc/net/unix").read_text().splitlines()]
+    return sum(line[-1].startswith(f"{path}.") and line[5] == "02" for line in lines)  # 02: connecting
+
+
+def ledger_wrap(cluster, seconds="0"):
+    return f"echo $SLURM_JOB_ID $SLURM_RESTART_COUNT start >>{cluster.work}/ledger; sleep {seconds}; " \
+           f"echo $SLURM_JOB_ID $SLURM_RESTART_COUNT end >>{cluster.work}/ledger"
+
+
+def check_ledger(cluster, acknowledged):
+    """Every acknowledged job started once and ended once."""
+    lines = (cluster.work / "ledger").read_text().splitlines()
+    for word in ("start", "end"):
+        ids = [int(line.split()[0]) for line in lines if line.endswith(word)]
+        assert len(ids) == len(set(ids)), f"{word}ed twice: {sorted(i for i in ids if ids.count(i) > 1)}"
+        assert set(acknowledged) <= set(ids), f"never {word}ed: {sorted(set(acknowledged) - set(ids))}"
+
+
+class Load:
+    """Submits without pause until told to stop; knows what was acknowledged, and how long each submission took."""
+
+    def __init__(self, cluster, loops=2):
+        self.c, self.over = cluster, threading.Event()
+        self.acknowledged, self.failures, self.slowest = [], [], 0.0
+        self.threads = [threading.Thread(target=self.loop) for _ in range(loops)]
+        for t in self.threads:
+            t.start()
+
+    def loop(self):
+        while not self.over.is_set():
+            began = time.monotonic()
+            done = self.c.run(["sbatch", "--parsable", "-o", "/dev/null", "--wrap", ledger_wrap(self.c)])
+            self.slowest = max(self.slowest, time.monotonic() - began)
+            if done.returncode:
+                self.failures.append(done.stderr)
+            else:
+                self.acknowledged.append(int(done.stdout))
+
+    def more(self, count=5):
+        want = len(self.acknowledged) + count
+        eventually(lambda: len(self.acknowledged) >= want, f"{count} more submissions: {self.failures[-3:]}")
+
+    def stop(self):
+        self.over.set()
+        for t in self.threads:
+            t.join(DEADLINE)
+        return self.acknowledged
+
+
+def finish(pair, load):
+    """Everything acknowledged has run once."""
+    c = pair.c
+    acknowledged = load.stop()
+    assert not load.failures, load.failures
+    assert len(set(acknowledged)) == len(acknowledged)
+    c.wait_ready()
+    eventually(lambda: not c.run("squeue -h").ok(), "an empty queue", 120)
+    check_ledger(c, acknowledged)
+
+
+def test_standby(make_pair):
+    """CORE-044, 163: both answer, one leads; the backup's own files."""
+    p = make_pair(nodes=1)
+    c = p.c
+    assert c.run("scontrol ping").ok().splitlines() == ["Slurmctld(primary) at localhost is UP",
+                                                       "Slurmctld(backup) at backup is UP"]
+    assert {"slurmctld", "slurmctld-1"} <= set(os.listdir(c.dir / "run"))
+    assert int((c.dir / "slurmctld-backup.pid").read_text()) == c.daemons["backup"].pid
+    assert int((c.dir / "slurmctld.pid").read_text()) == c.daemons["slurmctld"].pid
+    # An order that makes no sense, or comes from a user.
+    c.run("scontrol takeover 2").fails("invalid backup controller index:2")
+    c.run("scontrol takeover x").fails("invalid backup controller index:x")
+    if ROOT:
+        c.run("scontrol takeover", user="nobody").fails("Access/permission denied")
+    c.run("scontrol takeover 0").ok()  # it leads already
+    # The last one stops all.
+    c.run("scontrol shutdown slurmctld").ok()
+    for name in ("slurmctld", "backup"):
+        assert c.daemons.pop(name).wait(DEADLINE) == 0
+
+
+def test_which_one(make_cluster):
+    c = make_cluster(nodes=1, conf="SlurmctldHost=backup(127.0.0.2)", start=False)
+    slurmctld = str(PREFIX / "sbin/slurmctld")
+    c.run([slurmctld, "--check", "--as", "backup"]).ok()
+    c.run([slurmctld, "-D", "--as", "third"]).fails("no such SlurmctldHost", "localhost, backup")
+    c.run([slurmctld, "-D", "-c", "--as", "backup"]).fails("-c: a backup", "start localhost")
+
+
+@pytest.mark.skipif(not ROOT, reason="needs root")
+def test_slurm_user(make_pair):
+    """A controller that yields begins anew as SlurmUser, who cannot do all that root did at its start."""
+    p = make_pair(nodes=1, user="daemon")
+    c = p.c
+    job = c.sbatch("-o", "/dev/null", wrap="sleep 1000")
+    for index, leader in ((1, "backup"), (0, "localhost"), (1, "backup")):
+        c.run(f"scontrol takeover {index}").ok()
+        p.leads(leader)
+    assert c.state(job) == "RUNNING"
+    text = c.conf_file.read_text()
+    c.conf_file.write_text(text.replace("KillWait=1", "KillWait=2"))
+    c.run("scontrol reconfigure").ok()
+    eventually(lambda: p.log("slurmctld").count("begins in standby") == 4, "the primary has read it too")
+    p.leads("backup")
+    c.conf_file.chmod(0o600)
+    c.kill("slurmctld")
+    c.run([PREFIX / "sbin/slurmctld", "-D"]).fails("slurm.conf", "SlurmUser must be able to read")
+    c.conf_file.chmod(0o644)
+    c.kill("backup", signal.SIGTERM)
+    p.start_primary()
+    p.leads("localhost")
+
+
+def test_primary_killed(store, make_pair):
+    """CORE-006, 164, 165, 168, K1: submissions and an srun go on."""
+    p = make_pair(nodes=2, conf=store)
+    c = p.c
+    gate = c.work / "gate"
+    srun = c.popen(["srun", "-N2", "sh", "-c", f"echo up; while [ ! -e {gate} ]; do sleep 0.02; done; echo over"])
+    assert srun.stdout.readline() == "up\n"
+    batch = c.sbatch("-o", "/dev/null", wrap=f"while [ ! -e {gate} ]; do sleep 0.02; done; exit 5")
+    eventually(lambda: c.state(batch) == "RUNNING", "running")
+    load = Load(c)
+    load.more()
+    c.kill("slurmctld")
+    began = time.monotonic()
+    p.leads("backup")
+    load.more(1)
+    took = time.monotonic() - began
+    print(f"submissions again after {took:.2f} s, SlurmctldTimeout {TIMEOUT} s")
+    assert took < TIMEOUT + 0.5 + LOADED
+    load.more()
+    assert c.state(batch) == "RUNNING"
+    assert c.run("scontrol ping").stdout.splitlines() == ["Slurmctld(primary) at localhost is DOWN",
+                                                         "Slurmctld(backup) at backup is UP"]
+    gate.touch()  # jobs end under the other controller
+    out, err = srun.communicate(timeout=DEADLINE)
+    assert srun.returncode == 0 and out.count("over") == 2, err
+    fields = c.wait(batch)
+    assert (fields["JobState"], fields["ExitCode"]) == ("FAILED", "5:0")
+    finish(p, load)
+    # CORE-166, 167: it returns, and the backup yields.
+    p.start_primary()
+    p.leads("localhost")
+    assert c.daemons["backup"].poll() is None
+    after = c.sbatch("-o", "/dev/null", wrap="true")
+    assert after > max(load.acknowledged) and c.wait(after)["JobState"] == "COMPLETED"
+
+
+def test_jobs_end_while_nobody_leads(make_pair):
+    """CORE-165: what ended in the gap is recorded."""
+    p = make_pair(nodes=2)
+    c = p.c
+    gate = c.work / "gate"
+    job = c.sbatch("-o", "/dev/null", wrap=f"while [ ! -e {gate} ]; do sleep 0.02; done; exit 6")
+    eventually(lambda: c.state(job) == "RUNNING", "running")
+    c.kill("slurmctld")
+    gate.touch()
+    p.leads("backup")
+    fields = c.wait(job)
+    assert (fields["JobState"], fields["ExitCode"]) == ("FAILED", "6:0")
+    p.start_primary()
+    p.leads("localhost")
+
+
+def test_switches_under_load(store, make_pair):
+    """CORE-167, K4: the lead changes again and again, by death, return and order; no submission fails."""
+    p = make_pair(nodes=3, timeout=1, conf=f"MaxJobCount=100000\n{store}")
+    c = p.c
+    pick = random.Random(int(os.environ.get("SLUICE_SEED", "11")))
+    load = Load(c)
+    leader = "localhost"
+    for _ in range(SWITCHES):
+        load.more(pick.randrange(1, 8))
+        ways = ["kill", "order"] if leader == "localhost" else ["kill", "order", "return"]
+        way = pick.choice(ways)
+        daemon = "slurmctld" if leader == "localhost" else "backup"
+        other = "backup" if leader == "localhost" else "localhost"
+        if way == "kill":
+            c.kill(daemon)
+        elif way == "order":
+            c.run(f"scontrol takeover {1 if other == 'backup' else 0}").ok()
+        else:
+            c.kill("slurmctld", signal.SIGTERM)
+            p.start_primary()
+        p.leads(other)
+        leader = other
+        load.more(1)
+        if way == "kill":
+            p.start_primary() if daemon == "slurmctld" else p.start_backup()
+            leader = "localhost" if daemon == "slurmctld" else leader
+            p.leads(leader)
+    finish(p, load)
+    print(f"{len(load.acknowledged)} submissions, the slowest took {load.slowest:.2f} s")
+    assert load.slowest < 5 + LOADED
+
+
+def test_both_down(make_pair):
+    """CORE-168."""
+    p = make_pair(nodes=1, conf="MessageTimeout=2")
+    c = p.c
+    c.kill("backup")
+    assert c.run("squeue -h").ok() == ""
+    c.kill("slurmctld")
+    began = time.monotonic()
+    said = c.run("squeue").fails("Unable to contact slurm controller", f"127.0.0.1:{c.port}", f"127.0.0.2:{c.port}")
+    assert time.monotonic() - began < 2 + LOADED, said
+    c.run("scontrol ping").stdout.splitlines() == ["Slurmctld(primary) at localhost is DOWN",
+                                                  "Slurmctld(backup) at backup is DOWN"]
+    # With the backup alone in standby, until it leads, as long as MessageTimeout.
+    p.start_backup()
+    c.run("squeue").fails(f"127.0.0.2:{c.port}: Slurm backup controller in standby mode")
+    p.leads("backup")
+    c.run("squeue").ok()
+    p.start_primary()
+    p.leads("localhost")
+
+
+def test_primary_hangs_with_the_lock(make_pair):
+    """CORE-169 with a store that only its holder can let go: no takeover, and it is said why."""
+    p = make_pair(nodes=1, conf="MessageTimeout=2")
+    c = p.c
+    job = c.sbatch("-o", "/dev/null", wrap="sleep 1000")
+    primary = c.daemons["slurmctld"]
+    primary.send_signal(signal.SIGSTOP)
+    try:
+        eventually(lambda: "can not take over" in p.log("backup"), "a word from the backup")
+        why = next(line for line in p.log("backup").splitlines() if "can not take over" in line)
+        assert str(c.dir / "state") in why and f"process {primary.pid}" in why, why
+        began = time.monotonic()
+        c.run("squeue").fails("timed out", f"127.0.0.2:{c.port}")
+        assert c.run("scontrol ping").stdout.splitlines() == ["Slurmctld(primary) at localhost is DOWN",
+                                                             "Slurmctld(backup) at backup is UP"]
+        assert time.monotonic() - began < 4 + LOADED
+        c.run("scontrol takeover", timeout=120).fails("can not take over", f"process {primary.pid}")
+    finally:
+        primary.send_signal(signal.SIGCONT)
+    eventually(lambda: c.run(f"squeue -h -j {job} -o %T").stdout == "RUNNING\n", "the primary goes on")
+    assert "controller backup leads" not in p.log("backup")
+    assert c.sbatch("-o", "/dev/null", wrap="true") == job + 1
+
+
+def test_primary_hangs_and_comes_back(server, make_pair):
+    """CORE-169, K2: it has lost the lead, and neither writes nor answers before it has noticed."""
+    p = make_pair(nodes=2, conf=f"StateSaveStore={server.url}")
+    c = p.c
+    primary = c.daemons["slurmctld"]
+    lone = p.primary_alone()
+    job = c.sbatch("-o", "/dev/null", wrap="sleep 1000")
+    eventually(lambda: c.state(job) == "RUNNING", "running")
+    assert c.run("squeue -h -o %T", env=lone).ok() == "RUNNING"
+    load = Load(c)
+    load.more()
+    primary.send_signal(signal.SIGSTOP)
+    try:
+        eventually(lambda: "leads, after" in p.log("backup"), "the backup leads")
+        load.more(2)
+        acknowledged = load.stop()
+        assert c.run("scontrol ping").stdout.splitlines() == ["Slurmctld(primary) at localhost is DOWN",
+                                                             "Slurmctld(backup) at backup is UP"]
+        c.run(f"scancel {job}").ok()
+        waiting = socket_queue(c.dir / "run" / "slurmctld")
+        # These wait in the primary's sockets: what it says to them it says after it was continued.
+        asking = [c.popen(["squeue", "-h", "-o", "%T"], env=lone),
+                  c.popen(["scontrol", "show", "job", job], env=lone),
+                  c.popen(["sbatch", "--parsable", "-H", "-J", "lost", "-o", "/dev/null", "--wrap=true"], env=lone),
+                  c.popen(["scontrol", "update", f"JobId={job}", "JobName=lost"], env=lone)]
+        eventually(lambda: socket_queue(c.dir / "run" / "slurmctld") >= waiting + len(asking), "all of them wait")
+        epoch = server.sql("SELECT epoch FROM sluice_test.lead")
+    finally:
+        primary.send_signal(signal.SIGCONT)
+    p.leads("backup")
+    for command in asking:
+        if command.args[0] == "sbatch":
+            command.terminate()  # it would be patient
+        out, err = command.communicate(timeout=DEADLINE)
+        assert command.returncode != 0 and not out, (command.args, out, err)
+    assert primary.poll() is None and "going back to standby, without having changed anything since" in p.log("slurmctld")
+    assert server.sql("SELECT epoch FROM sluice_test.lead") == epoch
+    acknowledged.append(c.sbatch("-o", "/dev/null", wrap=ledger_wrap(c)))
+    assert not load.failures and len(set(acknowledged)) == len(acknowledged)
+    assert "lost" not in c.run("squeue -h -t all -o %j").ok()
+    assert c.wait(job)["JobState"] == "CANCELLED"
+    eventually(lambda: not c.run("squeue -h").ok(), "an empty queue", 120)
+    check_ledger(c, acknowledged)
+    # It does not come back by itself: an order, or a new start of it.
+    c.run("scontrol takeover 0").ok()
+    p.leads("localhost")
+
+
+def test_primary_hangs_and_nobody_asks(server, make_pair):
+    """It notices all the same; and an order does not wait for one that hangs."""
+    p = make_pair(nodes=1, conf=f"StateSaveStore={server.url}", timeout=300)
+    c = p.c
+    primary = c.daemons["slurmctld"]
+    primary.send_signal(signal.SIGSTOP)
+    try:
+        c.run("scontrol takeover").ok()
+        assert "leads, after" in p.log("backup")
+    finally:
+        primary.send_signal(signal.SIGCONT)
+    p.leads("backup")
+
+
+def test_primary_hangs_and_is_asked(server, make_pair):
+    """A question alone, without a change that would have to be saved."""
+    p = make_pair(nodes=1, conf=f"StateSaveStore={server.url}", timeout=300)
+    c = p.c
+    lone = p.primary_alone()
+    primary = c.daemons["slurmctld"]
+    assert c.run("squeue -h", env=lone).ok() == ""
+    primary.send_signal(signal.SIGSTOP)
+    try:
+        c.run("scontrol takeover").ok()
+        waiting = socket_queue(c.dir / "run" / "slurmctld")
+        asking = c.popen("squeue -h", env=lone)
+        eventually(lambda: socket_queue(c.dir / "run" / "slurmctld") > waiting, "it waits")
+    finally:
+        primary.send_signal(signal.SIGCONT)
+    asking.communicate(timeout=DEADLINE)
+    assert asking.returncode != 0
+    p.leads("backup")
+
+
+def test_server_is_away(server, make_pair):
+    """Nobody can know who leads: no answer is better than an old one, and nobody takes over."""
+    p = make_pair(nodes=1, conf=f"StateSaveStore={server.url}\nMessageTimeout=2")
+    c = p.c
+    job = c.sbatch("-o", "/dev/null", wrap="sleep 1000")
+    server.stop()
+    eventually(lambda: "nothing is answered until the state can be saved" in p.log("slurmctld"), "it is noticed")
+    c.run("squeue").fails("cannot save its state")
+    c.run(["sbatch", "-H", "--wrap=true"]).fails("cannot save its state")
+    assert c.run("scontrol ping").stdout.count("UP") == 2
+    server.start()
+    eventually(lambda: c.run(f"squeue -h -j {job} -o %T").stdout == "RUNNING\n", "all goes on")
+    p.leads("localhost")
+    assert "leads, after" not in p.log("backup")
+
+
+def test_state_that_is_not_shared(make_pair):
+    """A backup with a directory of its own would begin with nothing: it does not."""
+    p = make_pair(nodes=1)
+    c = p.c
+    job = c.sbatch("-o", "/dev/null", wrap="sleep 1000")
+    c.kill("backup")
+    other = c.dir / "other.conf"
+    other.write_text(c.conf_file.read_text().replace(f"StateSaveLocation={c.dir}/state",
+                                                     f"StateSaveLocation={c.dir}/elsewhere"))
+    c.spawn("backup", [PREFIX / "sbin/slurmctld", "-D", "--as", "backup", "-f", other, "-L", c.dir / "backup.log"])
+    eventually(lambda: "this backup could not take over: localhost leads" in p.log("backup"), "the backup finds out")
+    c.run("scontrol takeover", timeout=120).fails("localhost leads, but", "elsewhere")
+    c.kill("slurmctld")
+    eventually(lambda: p.log("backup").count("can not take over"), "it does not take over")
+    # Not even one that has never seen the leader.
+    c.kill("backup")
+    (c.dir / "backup.log").unlink()
+    c.spawn("backup", [PREFIX / "sbin/slurmctld", "-D", "--as", "backup", "-f", other, "-L", c.dir / "backup.log"])
+    eventually(lambda: "holds no state of cluster test" in p.log("backup"), "it does not take over")
+    p.start_primary()
+    p.leads("localhost")
+    assert c.state(job) == "RUNNING"
+
+
+def test_reconfigure_reaches_the_backup(make_pair):
+    """CORE-196, 232: the backup is moved by a change of the configuration."""
+    p = make_pair(nodes=1)
+    c = p.c
+    text = c.conf_file.read_text()
+    c.conf_file.write_text(text.replace("SlurmctldHost=backup(127.0.0.2)", "SlurmctldHost=third(127.0.0.3)"))
+    job = c.sbatch("-o", "/dev/null", wrap="sleep 1000")
+    c.run("scontrol reconfigure").ok()
+    c.kill("backup", signal.SIGTERM)
+    p.backup = "third"
+    p.start_backup()
+    eventually(lambda: c.run("scontrol ping").returncode == 0, "both answer")
+    c.conf_file.write_text(c.conf_file.read_text().replace("KillWait=1", "KillWait=2"))
+    c.run("scontrol reconfigure").ok()
+    log = c.dir / "third.log"
+    eventually(lambda: "beginning anew with the configuration of now" in log.read_text(), "third reads it too")
+    eventually(lambda: c.run("scontrol ping").returncode == 0, "both answer")
+    c.kill("slurmctld")
+    eventually(lambda: "controller third leads" in log.read_text(), "third leads")
+    eventually(lambda: c.node("n1")["State"] in ("MIXED", "ALLOCATED"), "the node has found it")
+    assert c.state(job) == "RUNNING" and "KillWait                = 2 sec" in c.run("scontrol show config").ok()
+    p.start_primary()
+    p.leads("localhost")
