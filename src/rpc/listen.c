@@ -211,7 +211,8 @@ int rpc_server_listen_unix(struct rpc_server *s, const char *path, mode_t mode, 
 
     if (rc < 0)
         return rc;
-    _cleanup_free_ char *temp = mem_printf("%s.%d", path, (int)getpid());
+    /* No daemon's name ends so, and what one that was killed here has left is replaced. */
+    _cleanup_free_ char *temp = mem_printf("%s~", path);
     if (strlen(temp) >= sizeof(sun.sun_path))
         return err_set(err, -ENAMETOOLONG,
                        "%s: the path of a socket has at most %zu bytes; set "

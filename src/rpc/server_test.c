@@ -727,6 +727,10 @@ static void listeners(void **state)
     assert_int_equal(rpc_server_listen_unix(v.server, path, 0600, &err), 0);
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 07777, 0600);
+    snprintf(loose, sizeof(loose), "%s/a/t~", dir); /* killed before it was in its place */
+    assert_int_equal(close(open(loose, O_CREAT | O_WRONLY | O_CLOEXEC, 0600)), 0);
+    loose[strlen(loose) - 1] = '\0';
+    assert_int_equal(rpc_server_listen_unix(v.server, loose, 0600, &err), 0);
     serve(&w, NULL); /* on v's socket path */
     fd = rpc_net_connect_unix(socket_path);
     assert_true(fd >= 0);
@@ -736,7 +740,7 @@ static void listeners(void **state)
     rpc_server_unlisten(v.server);
     assert_int_equal(rpc_net_connect_unix(path), -ENOENT);
     snprintf(path, sizeof(path), "%s/a", dir);
-    rmdir(path);
+    assert_int_equal(rmdir(path), 0);
     rpc_server_free(w.server);
     rpc_server_free(v.server);
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A cluster whose hosts are network namespaces, joined by a switch whose ports can be pulled; nothing of it shows outside."""
+import ctypes
 import re
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ from harness import DEADLINE, ROOT, Cluster, Result
 
 CONTROLLER = "ctl"
 ADDRESS = "10.77.0."
+PROXY, PROXY_NUMBER = "between", 9
 
 
 def why_not():
@@ -23,13 +25,18 @@ def why_not():
 
 
 class Hosts(Cluster):
-    def __init__(self, nodes=2, conf="", **more):
+    """With 'proxied' others reach the last node, and what it starts reaches srun, through a host between them."""
+
+    def __init__(self, nodes=2, conf="", proxied=False, **more):
         super().__init__(nodes=nodes, conf=conf, start=False, **more)
         self.holders = {}  # host -> a process in its namespace
         self.preload = {}  # host -> what its processes load first
+        self.proxied = proxied
         text = self.conf_file.read_text().replace("localhost(127.0.0.1)", f"{CONTROLLER}({ADDRESS}1)")
         for i, name in enumerate(self.names):
             text = re.sub(rf"(NodeName={name} NodeAddr=)127.0.0.1 Port=\d+", rf"\g<1>{ADDRESS}{10 + i} Port=6818", text)
+        if proxied:
+            text = text.replace(f"NodeAddr={ADDRESS}{9 + nodes}", f"NodeAddr={ADDRESS}{PROXY_NUMBER}")
         for host in (CONTROLLER, *self.names):
             (self.dir / f"{host}.conf").write_text(text.replace(f"socketdir={self.dir}/run", f"socketdir={self.dir}/run-{host}"))
         try:
@@ -54,7 +61,8 @@ class Hosts(Cluster):
         self.hold("switch")
         self.ip("switch", "link add b0 type bridge")
         self.ip("switch", "link set b0 up")
-        for host, number in ((CONTROLLER, 1), *((name, 10 + i) for i, name in enumerate(self.names))):
+        between = [(PROXY, PROXY_NUMBER)] if self.proxied else []
+        for host, number in ((CONTROLLER, 1), *between, *((name, 10 + i) for i, name in enumerate(self.names))):
             self.hold(host)
             self.ip("switch", f"link add {host} type veth peer name eth0 netns {self.holders[host].pid}")
             self.ip("switch", f"link set {host} master b0")
@@ -69,6 +77,12 @@ class Hosts(Cluster):
 
     def plug(self, host):
         self.ip("switch", f"link set {host} up")
+
+    def enter(self, host):
+        """Takes the calling thread, and the threads it starts, into the host's network."""
+        with open(f"/proc/{self.holders[host].pid}/ns/net") as namespace:
+            if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), 0):
+                raise OSError(ctypes.get_errno(), "setns")
 
     # --- commands and daemons, each on a host -----------------------------------------------------------------------
     def there(self, host):

@@ -23,6 +23,35 @@ class Frame:
         seen[self.kind] = self.index + 1
 
 
+def number_in(frame, field):
+    """The first value of this number in a message's body, of those that are whole numbers; None: there is none."""
+    at, data = HEADER + struct.unpack("<H", frame.data[10:12])[0], frame.data
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    while at < len(data):
+        key = varint()
+        if key & 7 == 0:
+            value = varint()
+            if key >> 3 == field:
+                return value
+        elif key & 7 == 2:
+            length = varint()
+            at += length
+        else:
+            at += 8 if key & 7 == 1 else 4
+    return None
+
+
 class Cut:
     """Forward so many bytes of the frame, then break the connection: with resets, or as one that has ended."""
 
@@ -73,8 +102,7 @@ class _Connection(threading.Thread):
 
     def run(self):
         try:
-            server = socket.create_connection(self.proxy.target, 10,
-                                              source_address=(self.proxy.source, 0) if self.proxy.source else None)
+            server = socket.create_connection(self.proxy.target, 10)
         except OSError:
             reset(self.client)
             return
@@ -188,18 +216,28 @@ class Proxy:
     It is called by one thread at a time. Kinds of frames that were seen are kept in 'kinds' with the largest length of each.
     """
 
-    def __init__(self, target, fault=None, listener=None, source=None):
-        self.target, self.source, self.fault = target, source, fault
+    def __init__(self, target, fault=None, address=("127.0.0.1", 0), enter=None):
+        """enter() takes a new thread to where its connections are to be made from, as another network namespace."""
+        self.target, self.fault = target, fault
         self.kinds, self.cuts, self.accepted = {}, 0, 0
         self.closed = False
         self.lock = threading.Lock()
         self.connections = []
-        self.listener = listener or socket.create_server(("127.0.0.1", 0), backlog=64)
-        self.port = self.listener.getsockname()[1]
-        self.thread = threading.Thread(target=self.accept, daemon=True)
+        self.thread = threading.Thread(target=self.accept, args=(address, enter), daemon=True)
+        self.listening, self.listener = threading.Event(), None
         self.thread.start()
+        self.listening.wait()
+        if not self.listener:
+            raise OSError(f"cannot listen at {address}")
 
-    def accept(self):
+    def accept(self, address, enter):
+        try:
+            if enter:
+                enter()  # connections' threads are where this one is
+            self.listener = socket.create_server(address, backlog=64)
+            self.port = self.listener.getsockname()[1]
+        finally:
+            self.listening.set()
         while not self.closed:
             readable, _, _ = select.select([self.listener], [], [], 0.2)
             if not readable:

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Hosts that lose each other, and clocks that differ: RELIABILITY C1, C2, E2. Each host is a network namespace."""
+import random
+
 import pytest
 
-from harness import eventually, processes_of
-from hosts import Hosts, why_not, wrong_clock
+from harness import SOAK, eventually, processes_of
+from hosts import ADDRESS, PROXY, PROXY_NUMBER, Hosts, why_not, wrong_clock
+from netproxy import DOWN, UP, Cut, Once, Proxy, number_in
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
 
@@ -158,3 +161,75 @@ def test_a_clock_ten_minutes_off(make_hosts, tmp_path):
     (c.work / "go").touch()
     assert c.wait(runs)["JobState"] == "COMPLETED"
     assert c.run("srun -w n2 echo hello", host="n1").ok() == "hello"
+
+
+LAUNCH, FIELD_IO_PORT = 60, 9
+
+
+class Between:
+    """The host between srun and the node of its task: launches go through it, and the shepherd's way back to srun."""
+
+    def __init__(self, c):
+        self.c, self.back, self.fault = c, [], None
+        here = f"{ADDRESS}{PROXY_NUMBER}"
+        self.launches = Proxy((f"{ADDRESS}{9 + c.count}", 6818), self.on_launch, (here, 6818), lambda: c.enter(PROXY))
+
+    def on_launch(self, frame):
+        """The shepherd comes back to where the launch came from, at the port that srun has told."""
+        port = number_in(frame, FIELD_IO_PORT) if frame.kind == (UP, LAUNCH) else None
+        if port and all(proxy.port != port for proxy in self.back):  # a launch may be repeated
+            self.back.append(Proxy((f"{ADDRESS}10", port), self.fault, (f"{ADDRESS}{PROXY_NUMBER}", port), lambda: self.c.enter(PROXY)))
+
+    def take_back(self):
+        """Closes the ways back; returns what went through them."""
+        kinds = {}
+        for proxy in self.back:
+            proxy.close()
+            kinds.update(proxy.kinds)
+        self.back.clear()
+        return kinds
+
+    def close(self):
+        self.take_back()
+        self.launches.close()
+
+
+def test_the_way_of_input_and_output(make_hosts):
+    """C3: cut within each message between srun and the shepherd: the task ran once or not at all, and srun never claims more."""
+    c, pick = make_hosts(nodes=2, proxied=True, conf="KillWait=1"), random.Random(4)
+    c.start()
+    between = Between(c)
+    count = 0
+
+    def step():
+        nonlocal count
+        count += 1
+        return c.run(["srun", "-w", "n2", "-N1", "sh", "-c", f"echo {count}.0 start >>{c.work}/ledger; read x; echo {count} $x; exit 3"],
+                     host="n1", stdin="input\n", timeout=60)
+
+    try:
+        done = step()
+        assert (done.returncode, done.stdout) == (3, "1 input\n"), done
+        kinds = between.take_back()
+        assert {(UP, 0), (DOWN, 0), (UP, 81), (DOWN, 81), (UP, 82), (UP, 84), (UP, 85)} <= set(kinds), kinds
+        todo = []
+        for kind, frame in sorted(kinds.items()):
+            todo += [(kind, at) for at in (range(frame + 1) if SOAK else [pick.randrange(frame)])]
+        if not SOAK:  # srun gives a shepherd ten seconds to introduce itself
+            todo = [(kind, at) for kind, at in todo if kind != (UP, 80)]
+        for kind, at in todo:
+            between.fault = Once(kind, Cut(at, pick.random() < 0.7))
+            done = step()
+            between.take_back()
+            assert between.fault.done, (kind, at)
+            if done.returncode == 3:
+                assert done.stdout == f"{count} input\n", (kind, at, done)
+            else:
+                assert done.returncode and "srun: error: " in done.stderr, (kind, at, done)
+        starts = ledger(c, "start")
+        assert len(starts) == len(set(starts)), "one task, started twice"
+        eventually(lambda: not c.run("squeue -h").ok(), "an empty queue")
+        c.wait_ready(("idle",))
+        eventually(lambda: not any("slurmstepd" in args for args in processes_of(c.dir).values()), "nothing left")
+    finally:
+        between.close()
