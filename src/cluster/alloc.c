@@ -133,6 +133,8 @@ void alloc_clear(struct cluster *c, struct job *j)
         free(a->incarnation);
     }
     vec_clear(&j->alloc);
+    free(take_ptr(j->ended_on.nodes));
+    free(take_ptr(j->ended_on.batch_host));
 }
 
 struct alloc_node *alloc_find(struct job *j, uint32_t node)

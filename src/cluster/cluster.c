@@ -63,6 +63,8 @@ static void job_free(struct job *j)
     free(j->stored_reason);
     free(j->reason_detail);
     free(j->part_name);
+    free(j->ended_on.nodes);
+    free(j->ended_on.batch_host);
     str_done(&j->alloc_step);
     str_done(&j->spec);
     str_done(&j->live);

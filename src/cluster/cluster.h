@@ -46,6 +46,7 @@ struct node {
     uint64_t used_mem_mib;
     bool exclusive; /* one job has all of it */
 
+    bool dynamic; /* of a node that has registered itself, without a line in a file */
     bool connected, registered, down, admin_down, drain, fail, future;
     char *reason, *features, *comment, *extra, *incarnation;
     uint32_t reason_uid, weight;
@@ -124,6 +125,10 @@ struct job {
     bool epilog_due;  /* EpilogSlurmctld is not known to have ended; it is completing until then */
     int script;       /* of the site's, that runs for it now: enum _Pb__ScriptKind; 0: none */
     bool lost_node, lost_first; /* of its record: nodes that are not configured now; its script's */
+    struct { /* of an ended job whose nodes are not all there any more; nodes NULL: they are */
+        char *nodes, *batch_host;
+        uint32_t num_nodes, num_cpus;
+    } ended_on;
     struct part *part;
     char *part_name; /* of a partition that is no more; NULL: part is there */
     struct request want;

@@ -243,7 +243,13 @@ static void pack_alloc(const struct cluster *c, const struct job *j, Pb__JobLive
 static void pack_where(const struct cluster *c, const struct job *j, Pb__JobLive *m,
                        struct arena *arena)
 {
-    if (j->alloc.len) {
+    if (j->ended_on.nodes) {
+        m->nodes = j->ended_on.nodes;
+        m->batch_host = j->ended_on.batch_host;
+        SET(m, num_nodes, j->ended_on.num_nodes);
+        SET(m, num_cpus, j->ended_on.num_cpus);
+        pack_alloc(c, j, m, arena);
+    } else if (j->alloc.len) {
         struct str nodes = STR_INIT;
         job_format_nodes(c, j, &nodes);
         m->nodes = arena_strdup(arena, str_cstr(&nodes));
@@ -447,6 +453,17 @@ static int read_stored_spec(const struct cluster *c, struct job *j, const Pb__Jo
     return rc;
 }
 
+/* Where it ran is said as long as it is known. */
+static void keep_ended_on(struct job *j, const Pb__JobLive *m)
+{
+    if (!m->nodes)
+        return;
+    j->ended_on.nodes = mem_strdup(m->nodes);
+    j->ended_on.batch_host = mem_strdup(m->batch_host);
+    j->ended_on.num_nodes = m->num_nodes;
+    j->ended_on.num_cpus = m->num_cpus;
+}
+
 int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, struct err *err)
 {
     const Pb__JobLive *m = record->live;
@@ -461,12 +478,16 @@ int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, s
     int rc = read_stored_spec(c, j, record->spec, err);
     restore_live(j, m);
     job_load_state(c, j, m->state);
+    bool past = false;
     for (size_t i = 0; i < m->n_alloc; i++) {
         bool held = !m->alloc[i]->has_released || !m->alloc[i]->released;
         bool gone = alloc_retake(c, j, m->alloc[i]) != 0;
         j->lost_node = j->lost_node || (gone && held);
         j->lost_first = j->lost_first || (gone && i == 0);
+        past = past || (gone && !held);
     }
+    if (past && job_is_final(j))
+        keep_ended_on(j, m);
     for (size_t i = 0; i < record->n_steps; i++)
         restore_step(c, j, record->steps[i]);
     job_pack_live(c, j);

@@ -153,6 +153,21 @@ static void pack_seen(const struct node *n, Pb__NodeRecord *m, struct arena *are
     SET(m, cpu_load_centi, n->load_centi);
 }
 
+/* Out of service from the beginning. */
+static const char *configured_state(enum conf_node_state state)
+{
+    switch (state) {
+    case CONF_NODE_DOWN:
+        return "DOWN";
+    case CONF_NODE_DRAIN:
+        return "DRAIN";
+    case CONF_NODE_FAIL:
+        return "FAIL";
+    default:
+        return NULL;
+    }
+}
+
 static void pack_config(const struct node *n, Pb__NodeRecord *m)
 {
     m->hostname = (char *)n->conf->hostname;
@@ -167,6 +182,12 @@ static void pack_config(const struct node *n, Pb__NodeRecord *m)
     SET(m, tmp_disk_mib, n->tmp_mib);
     m->active_features = n->features;
     m->gres = (char *)n->row->gres;
+    if (n->row->state == CONF_NODE_CLOUD)
+        SET(m, cloud, true);
+    if (n->dynamic)
+        SET(m, dynamic, true);
+    m->configured_state = (char *)configured_state(n->row->state);
+    m->configured_reason = (char *)n->row->reason;
     if (!m->comment)
         m->comment = (char *)n->row->comment;
     if (!m->extra)

@@ -55,6 +55,7 @@ struct conf_node_row {
     const char *features;                   /* "a,b" or NULL */
     const char *gres, *reason, *comment, *extra, *arch;
     enum conf_node_state state;
+    bool made; /* of a line that is in no file, see conf_load_with() */
     const char *file;
     int line;
 };
@@ -194,13 +195,22 @@ char *conf_path_daemon(const char *daemon);
  * is returned. */
 int conf_load(const char *path, enum conf_scope scope, const char *node_name, struct conf **out,
               struct conf_report *report, struct err *err);
+/* The same with more NodeName lines behind the file's. A node that the file defines, too, is as
+ * there. 'made' NULL: none. */
+int conf_load_with(const char *path, const char *made, enum conf_scope scope, const char *node_name,
+                   struct conf **out, struct conf_report *report, struct err *err);
+/* As it was read, with other such lines: a conf_flat_text(). The hash is that of the file alone. */
+int conf_load_again(const char *text, size_t len, const char *path, const char *made,
+                    enum conf_scope scope, const char *node_name, struct conf **out,
+                    struct err *err);
 /* The same of a text in memory, whose Include lines are refused; 'name' is what messages call it.
  */
 int conf_load_text(const char *text, size_t len, const char *name, enum conf_scope scope,
                    const char *node_name, struct conf **out, struct conf_report *report,
                    struct err *err);
-/* Every line that was read, Include files in their places, comments gone: as a text it means the
- * same and has the same hash. Kept with CONF_FULL and enable_configless only, else NULL. */
+/* Every line of the files, Include files in their places, comments gone: as a text it means the
+ * same and has the same hash. Kept with CONF_FULL only, and only with enable_configless,
+ * MaxNodeCount or made lines; else NULL. */
 const char *conf_flat_text(const struct conf *c, size_t *len);
 /* For daemons of root: refuses what others than root, SlurmUser and SlurmdUser can change (see
  * base/trust.h), the files that it was read from, or a program or directory that it names (NULL: no

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* All that was read as one text: what configless nodes are sent. */
+/* All that was read as one text: what configless nodes are sent, and what a configuration with
+ * other nodes is made from. */
 #include <string.h>
 
 #include "conf/conf_internal.h"
@@ -10,7 +11,7 @@ void conf_flat_line(struct conf_loader *l, const char *line, size_t len)
 {
     struct str *flat = &l->priv->flat;
 
-    if (l->scope != CONF_FULL)
+    if (l->scope != CONF_FULL || l->made)
         return;
     for (size_t at = 0; at < len;) {
         const char *mark = memchr(line + at, '#', len - at);
@@ -25,7 +26,7 @@ void conf_flat_line(struct conf_loader *l, const char *line, size_t len)
 
 void conf_flat_finish(struct conf_loader *l)
 {
-    if (!l->conf->enable_configless)
+    if (!l->conf->enable_configless && !l->conf->max_node_count && !l->made)
         str_done(&l->priv->flat);
 }
 

@@ -130,7 +130,8 @@ struct conf_loader {
     struct conf_private *priv; /* of conf */
     struct arena scratch;      /* what is needed during the load only: the rows as written */
     enum conf_scope scope;
-    bool no_include; /* Include lines are errors (a buffer from elsewhere) */
+    const char *made; /* the name of the file that made lines come from; NULL: none */
+    bool no_include;  /* Include lines are errors (a buffer from elsewhere) */
     struct conf_report *report;
     struct conf_rows nodes, parts, downs, sets;
     VEC(struct conf_value) hosts;                                 /* SlurmctldHost lines */

@@ -125,7 +125,8 @@ static int line_done(struct conf_loader *l, char *line, char *end, struct conf_p
         return 0;
     if (is_include(line))
         return include_line(l, line + 7, at, err);
-    hash_line(l->conf, line, (size_t)(end - line));
+    if (!l->made)
+        hash_line(l->conf, line, (size_t)(end - line));
     conf_flat_line(l, line, (size_t)(end - line));
     return conf_load_line(l, line, at, err);
 }

@@ -160,8 +160,22 @@ static int finish(struct conf_loader *l, const char *node_name, struct err *err)
     return rc;
 }
 
-int conf_load(const char *path, enum conf_scope scope, const char *node_name, struct conf **out,
-              struct conf_report *report, struct err *err)
+/* Lines that are in no file, after all that are. */
+static int take_made(struct conf_loader *l, const char *made, struct err *err)
+{
+    char *copy;
+
+    if (!made || !*made)
+        return 0;
+    copy = mem_strdup(made);
+    vec_push(&l->priv->buffers, copy);
+    l->no_include = true;
+    l->made = arena_strdup(&l->priv->arena, "nodes that are in no file");
+    return conf_lines_text(l, copy, strlen(copy), l->made, err);
+}
+
+int conf_load_with(const char *path, const char *made, enum conf_scope scope, const char *node_name,
+                   struct conf **out, struct conf_report *report, struct err *err)
 {
     _cleanup_(loader_done) struct conf_loader l;
     _cleanup_free_ char *absolute = path_absolute(path, NULL);
@@ -170,10 +184,34 @@ int conf_load(const char *path, enum conf_scope scope, const char *node_name, st
     l.conf->path = arena_strdup(&l.priv->arena, absolute);
     int rc = conf_lines_read(&l, absolute, err);
     if (rc == 0)
+        rc = take_made(&l, made, err);
+    if (rc == 0)
         rc = finish(&l, node_name, err);
     if (rc == 0)
         *out = take_ptr(l.conf);
     return rc;
+}
+
+int conf_load(const char *path, enum conf_scope scope, const char *node_name, struct conf **out,
+              struct conf_report *report, struct err *err)
+{
+    return conf_load_with(path, NULL, scope, node_name, out, report, err);
+}
+
+static int load_text(struct conf_loader *l, const char *text, size_t len, const char *file,
+                     const char *made, const char *node_name, struct err *err)
+{
+    char *copy = mem_alloc(len + 1);
+
+    if (len)
+        memcpy(copy, text, len);
+    vec_push(&l->priv->buffers, copy);
+    l->no_include = true;
+    l->conf->path = arena_strdup(&l->priv->arena, file);
+    int rc = conf_lines_text(l, copy, len, l->conf->path, err);
+    if (rc == 0)
+        rc = take_made(l, made, err);
+    return rc == 0 ? finish(l, node_name, err) : rc;
 }
 
 int conf_load_text(const char *text, size_t len, const char *file, enum conf_scope scope,
@@ -181,17 +219,22 @@ int conf_load_text(const char *text, size_t len, const char *file, enum conf_sco
                    struct err *err)
 {
     _cleanup_(loader_done) struct conf_loader l;
-    char *copy = mem_alloc(len + 1);
 
-    if (len)
-        memcpy(copy, text, len);
     loader_init(&l, scope, report);
-    vec_push(&l.priv->buffers, copy);
-    l.no_include = true;
-    l.conf->path = arena_strdup(&l.priv->arena, file);
-    int rc = conf_lines_text(&l, copy, len, l.conf->path, err);
+    int rc = load_text(&l, text, len, file, NULL, node_name, err);
     if (rc == 0)
-        rc = finish(&l, node_name, err);
+        *out = take_ptr(l.conf);
+    return rc;
+}
+
+int conf_load_again(const char *text, size_t len, const char *path, const char *made,
+                    enum conf_scope scope, const char *node_name, struct conf **out,
+                    struct err *err)
+{
+    _cleanup_(loader_done) struct conf_loader l;
+
+    loader_init(&l, scope, NULL);
+    int rc = load_text(&l, text, len, path, made, node_name, err);
     if (rc == 0)
         *out = take_ptr(l.conf);
     return rc;

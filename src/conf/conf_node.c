@@ -173,7 +173,8 @@ static int node_add(struct conf_loader *l, const struct conf_row *row, const str
 /* What the nodes of a line have in common. */
 static int row_build(struct conf_loader *l, const struct conf_row *row, struct err *err)
 {
-    struct conf_node_row out = {.file = row->at.file, .line = row->at.line};
+    struct conf_node_row out = {
+        .file = row->at.file, .line = row->at.line, .made = l->made && row->at.file == l->made};
 
     conf_value_defaults(conf_node_keys, CONF_NODE_KEYS, &out);
     for (size_t i = 0; i < CONF_NODE_KEYS; i++) {
@@ -262,14 +263,27 @@ static void addresses_check(struct conf_loader *l)
     vec_done(&given);
 }
 
-int conf_node_build(struct conf_loader *l, struct err *err)
+/* Files or made lines. Of made ones each names one node. */
+static int expand_rows(struct conf_loader *l, bool made, struct err *err)
 {
     vec_foreach (&l->nodes.row, row) {
+        if ((l->made && row->at.file == l->made) != made)
+            continue;
+        if (made && conf_find_node(l->conf, row->value[CONF_NODE_NAME].text) >= 0)
+            continue;
         int rc = row_expand(l, row, err);
         if (rc < 0)
             return rc;
     }
-    int rc = index_build(l, err);
+    return index_build(l, err);
+}
+
+int conf_node_build(struct conf_loader *l, struct err *err)
+{
+    int rc = expand_rows(l, false, err);
+
+    if (rc == 0 && l->made)
+        rc = expand_rows(l, true, err);
     if (rc == 0)
         addresses_check(l);
     return rc;

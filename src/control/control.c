@@ -25,6 +25,7 @@ void control_free(struct control *c)
     cluster_free(c->cluster);
     conf_free(c->conf);
     idmap_done(&c->calls);
+    made_free(c);
     vec_done(&c->fresh);
     free(c);
 }
@@ -190,6 +191,8 @@ int control_restore(struct control *c, enum record_kind kind, uint64_t number, c
     case RECORD_NODE:
     case RECORD_PART:
         return restore_named(c, kind, name, data, len, err);
+    case RECORD_MADE:
+        return made_restore(c, data, len, err);
     case RECORD_PAYLOAD:
         return 0;
     }

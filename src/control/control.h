@@ -110,7 +110,21 @@ void control_reconfigure(struct control *c, uint64_t call, struct conf *conf, co
 void control_reconfigure_preview(struct control *c, uint64_t call, struct conf *conf,
                                  const char *note);
 const struct conf *control_conf(const struct control *c); /* borrowed until the next reconfigure */
-void control_shutdown_nodes(struct control *c);           /* orders every node daemon to stop */
+/* Nodes that are in no file. Their owner begins a plan, adds requests to it (NodeUpdate with create
+ * or remove; dynamic: of the node itself), has the configuration read with the plan's lines behind
+ * those of the file, and applies both, unless another configuration has come between. */
+struct made_plan;
+struct made_plan *control_made_begin(const struct control *c);
+int control_made_add(const struct control *c, struct made_plan *p, const Pb__NodeUpdate *r,
+                     bool dynamic, struct err *err); /* a failure leaves the plan as it was */
+void control_made_lines(const struct made_plan *p, struct str *out);
+int control_made_apply(struct control *c, struct made_plan *p, struct conf *conf,
+                       struct err *err); /* conf is taken; p is to be freed */
+void control_made_free(struct made_plan *p);
+void control_made_present(const struct control *c, struct str *out); /* lines of those there are */
+int control_made_stored(const void *data, size_t len, struct str *out,
+                        struct err *err);       /* of a RECORD_MADE, for control_new()'s conf */
+void control_shutdown_nodes(struct control *c); /* orders every node daemon to stop */
 
 /*
  * Listings: appends packed list elements (fields of JobList, NodeList...) to out until 'budget'

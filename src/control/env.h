@@ -26,6 +26,7 @@ enum record_kind {                     /* stored; numbers are for ever */
                    RECORD_PAYLOAD = 3, /* number job id: JobPayload */
                    RECORD_NODE = 4,    /* name: NodeRecord */
                    RECORD_PART = 5,    /* name: PartChange, what was changed live */
+                   RECORD_MADE = 6,    /* number 0: NodesMade, the nodes that are in no file */
 };
 
 struct env {

@@ -17,6 +17,11 @@
 #define CONTROL_PARTS_MAX 10000
 #define CONTROL_PRIORITY_TOP 4294901760u
 
+struct made_node { /* in no file, see made.c */
+    char *name, *keys;
+    bool dynamic;
+};
+
 struct control {
     struct conf *conf;
     const struct env *env;
@@ -29,6 +34,7 @@ struct control {
     struct idmap calls;  /* held calls to their jobs */
     VEC(uint32_t) fresh; /* allocations asked for in this turn: answered when it was planned */
     uint64_t nonce;      /* of signals */
+    VEC(struct made_node) made;
 };
 
 static inline int64_t control_wall(const struct control *c)
@@ -176,6 +182,15 @@ void node_lose_jobs(struct control *c, struct node *n);   /* those that hold som
 /* reconfig.c */
 /* The packed NodeRecord of a node that is not configured now: it has it again when it is. */
 void reconfig_keep_gone(struct cluster *c, const void *data, size_t len);
+
+/* The new configuration takes the place of the old one, which node daemons do not read. */
+void reconfig_swap(struct control *c, struct conf *conf);
+
+/* made.c */
+void made_free(struct control *c);
+int made_restore(struct control *c, const void *data, size_t len, struct err *err);
+/* After c->cluster was made: what the file has come to define is its own. report may be NULL. */
+void made_settle(struct control *c, struct str *report);
 
 /* reconfig_report.c */
 /* Whether the job (of the old cluster) holds a node that the next one does not have; 'first': that

@@ -19,7 +19,8 @@ void node_send_orders(struct control *c, const struct node *n, Pb__NodeOrder *or
 
 void node_heard(struct control *c, struct node *n)
 {
-    if (c->conf->slurmd_timeout_sec > 0 && !n->future)
+    bool asleep = n->row->state == CONF_NODE_CLOUD && !n->registered; /* it is not started yet */
+    if (c->conf->slurmd_timeout_sec > 0 && !n->future && !asleep)
         order_move(&c->cluster->silent, &n->silence,
                    control_mono(c) + c->conf->slurmd_timeout_sec * 1000, n->index);
 }

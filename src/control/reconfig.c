@@ -179,9 +179,25 @@ static void carry_over(struct control *c, struct cluster *old)
         node_heard(c, *n);
     for (size_t i = 0; i < c->cluster->jobs.len; i++)
         settle(c, old, c->cluster->jobs.data[i]);
-    tell_nodes(c);
     c->plan_wanted = true;
     c->wake_at_ms = INT64_MAX;
+}
+
+void reconfig_swap(struct control *c, struct conf *conf)
+{
+    struct str unused = STR_INIT;
+    struct cluster *old = c->cluster;
+    struct conf *old_conf = c->conf;
+    build(c, old, conf, &unused);
+    carry_over(c, old);
+    vec_foreach (&old->nodes, from) { /* silence goes on */
+        struct node *n = cluster_find_node(c->cluster, (*from)->name);
+        if (n && (*from)->silence.in)
+            order_move(&c->cluster->silent, &n->silence, (*from)->silence.key, n->index);
+    }
+    cluster_free(old);
+    conf_free(old_conf);
+    str_done(&unused);
 }
 
 static void reply_changes(struct control *c, uint64_t call, const struct str *changes)
@@ -200,7 +216,9 @@ void control_reconfigure(struct control *c, uint64_t call, struct conf *conf, co
     conf_diff(old_conf, conf, &changes);
     str_puts(&changes, note);
     build(c, old, conf, &changes);
+    made_settle(c, &changes);
     carry_over(c, old);
+    tell_nodes(c);
     cluster_free(old);
     conf_free(old_conf);
     reply_changes(c, call, &changes);
@@ -217,6 +235,7 @@ void control_reconfigure_preview(struct control *c, uint64_t call, struct conf *
     str_puts(&changes, note);
     c->preview = true;
     build(c, old, conf, &changes);
+    made_settle(c, &changes);
     cluster_free(c->cluster);
     c->preview = false;
     c->cluster = old;

@@ -30,7 +30,7 @@ void configless_answer(struct ctld *c, struct rpc_session *s)
     Pb__NodeConfig m = PB__NODE_CONFIG__INIT;
     struct err err = {0};
     size_t len;
-    const char *text = conf_flat_text(conf, &len);
+    const char *text = conf->enable_configless ? conf_flat_text(conf, &len) : NULL;
 
     if (!text)
         err_set(&err, -ERR_NOT_SUPPORTED,

@@ -215,6 +215,7 @@ void ctld_close(struct ctld *c)
     summon_end(c);
     peers_end(c);
     listing_drop_all(c);
+    made_done(c);
     nodes_forget(c);
     scripts_free(c->scripts);
     rpc_server_free(c->server);

@@ -73,6 +73,11 @@ struct ctld {
     int64_t conf_sent_at; /* a moment, and how much configless nodes were sent in its second */
     size_t conf_sent;
     struct listing *listings;
+    uint64_t conf_changes; /* how often the configuration in force was replaced */
+    struct made_change *made_changes;
+    bool made_running;
+    struct comer *comers; /* sessions of nodes that are not known yet */
+    size_t comer_count;
     const struct rpc_request *serving;            /* the request being handled; NULL between */
     struct loop_timer *wake, *stop_timer, *watch; /* of the lead */
     int64_t boot_at_sec;
@@ -177,6 +182,14 @@ void nodes_forget(struct ctld *c);                                 /* the server
 /* configless.c: nodes without a slurm.conf of their own. */
 void configless_answer(struct ctld *c, struct rpc_session *s);
 void configless_accept(struct ctld *c, struct rpc_session *s); /* it will only ask for that */
+
+/* made.c: nodes that are in no file. */
+void made_request(struct ctld *c, uint64_t call, const struct caller *who, const Pb__NodeUpdate *r);
+bool made_accept(struct ctld *c, struct rpc_session *s,
+                 const char *name); /* false: there is no room */
+/* Before there is a control: the configuration with the nodes that are stored. */
+int made_load(struct ctld *c, struct conf **conf, struct err *err);
+void made_done(struct ctld *c);
 
 /* reload.c: call 0: by signal, there is nobody to answer. */
 void reload_start(struct ctld *c, uint64_t call, bool preview);

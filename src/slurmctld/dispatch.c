@@ -27,8 +27,16 @@ TO_CONTROL(job_complete, Pb__JobComplete)
 TO_CONTROL(job_signal, Pb__JobSignal)
 TO_CONTROL(job_update, Pb__JobUpdate)
 TO_CONTROL(job_wait_end, Pb__JobIdRequest)
-TO_CONTROL(node_update, Pb__NodeUpdate)
 TO_CONTROL(part_update, Pb__PartUpdate)
+
+static void on_node_update(struct ctld *c, const struct rpc_request *r, const struct caller *who)
+{
+    const Pb__NodeUpdate *m = (const Pb__NodeUpdate *)r->body;
+    if (m->create || (m->has_remove && m->remove))
+        made_request(c, r->call, who, m);
+    else
+        control_node_update(c->control, r->call, who, m);
+}
 
 static void tell_low(struct ctld *c)
 {

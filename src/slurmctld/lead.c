@@ -192,8 +192,11 @@ static int state_restore(struct ctld *c, struct err *err)
 {
     _cleanup_free_ char *dir = mem_strdup(c->conf->state_save_location);
     uid_t owner = c->conf->slurm_uid;
+    int rc = made_load(c, &c->conf, err);
+    if (rc)
+        return rc;
     c->control = control_new(take_ptr(c->conf), &c->env);
-    int rc = state_load(c, err);
+    rc = state_load(c, err);
     if (rc == 0)
         rc = files_load_signer(c, dir, owner, err);
     if (rc)

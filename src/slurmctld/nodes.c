@@ -71,7 +71,10 @@ void nodes_accept(void *ctx, struct rpc_session *s, const char *name)
         configless_accept(c, s);
         return;
     }
-    if (c->stopping || conf_find_node(control_conf(c->control), name) < 0) {
+    bool known = !c->stopping && conf_find_node(control_conf(c->control), name) >= 0;
+    if (!c->stopping && !known && made_accept(c, s, name))
+        return;
+    if (!known) {
         if (!c->stopping && log_allow(&limit))
             log_error("refused: %s: no node of this name is in %s", rpc_session_peer(s),
                       c->conf_path);

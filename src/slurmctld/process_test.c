@@ -206,6 +206,41 @@ uint64_t control_epoch(const struct control *c)
     return 7;
 }
 
+/* No nodes but those of the file. */
+struct made_plan *control_made_begin(const struct control *c)
+{
+    return NULL;
+}
+
+int control_made_add(const struct control *c, struct made_plan *p, const Pb__NodeUpdate *r,
+                     bool dynamic, struct err *err)
+{
+    return err_set(err, -ERR_NOT_SUPPORTED, "no more nodes");
+}
+
+void control_made_lines(const struct made_plan *p, struct str *out)
+{
+}
+
+int control_made_apply(struct control *c, struct made_plan *p, struct conf *conf, struct err *err)
+{
+    conf_free(conf);
+    return 0;
+}
+
+void control_made_free(struct made_plan *p)
+{
+}
+
+void control_made_present(const struct control *c, struct str *out)
+{
+}
+
+int control_made_stored(const void *data, size_t len, struct str *out, struct err *err)
+{
+    return 0;
+}
+
 void control_shutdown_nodes(struct control *c)
 {
     Pb__Empty empty = PB__EMPTY__INIT;

@@ -14,6 +14,8 @@ struct reload {
     uint64_t call;
     bool preview; /* say what would change, and change nothing */
     char *path;
+    uint64_t seen;   /* of c->conf_changes */
+    struct str made; /* lines of the nodes that are in no file */
     struct conf *conf;
     struct conf_report report;
     struct err err;
@@ -22,7 +24,8 @@ struct reload {
 static void on_run(void *arg)
 {
     struct reload *r = arg;
-    if (conf_load(r->path, CONF_FULL, NULL, &r->conf, &r->report, &r->err) == 0 &&
+    if (conf_load_with(r->path, str_cstr(&r->made), CONF_FULL, NULL, &r->conf, &r->report,
+                       &r->err) == 0 &&
         conf_trust_files(r->conf, &r->err))
         conf_free(take_ptr(r->conf));
 }
@@ -78,6 +81,7 @@ static void apply(struct reload *r)
         control_reconfigure_preview(c->control, r->call, r->conf, str_cstr(&note));
         return;
     }
+    c->conf_changes++;
     control_reconfigure(c->control, r->call, r->conf, str_cstr(&note));
     outbox_add(c->outbox, outbox_item_new(OUTBOX_UNKNOWN, NULL, 0));
     names_forget(c->names);
@@ -90,10 +94,28 @@ static void apply(struct reload *r)
     peers_tell(c, RPC_RECONFIGURE, &same.base, NULL);
 }
 
+static void on_done(void *arg);
+
+static void begin(struct reload *r)
+{
+    conf_free(take_ptr(r->conf));
+    conf_report_done(&r->report);
+    r->report = (struct conf_report){0};
+    r->err = (struct err){0};
+    str_clear(&r->made);
+    control_made_present(r->c->control, &r->made);
+    r->seen = r->c->conf_changes;
+    loop_work_post(r->c->loop, LANE, on_run, on_done, r);
+}
+
 static void on_done(void *arg)
 {
     struct reload *r = arg;
     struct ctld *c = r->c;
+    if (r->seen != c->conf_changes) { /* nodes were made meanwhile: once more, with them */
+        begin(r);
+        return;
+    }
     for (size_t i = 0; !r->preview && i < r->report.warnings.len; i++) {
         const struct conf_warning *w = &r->report.warnings.data[i];
         log_info("warning: %s:%d: %s", w->file, w->line, w->text);
@@ -108,6 +130,7 @@ static void on_done(void *arg)
             ctld_reply_error(c, r->call, r->err.code, r->err.text);
     }
     conf_report_done(&r->report);
+    str_done(&r->made);
     free(r->path);
     free(r);
 }
@@ -119,5 +142,5 @@ void reload_start(struct ctld *c, uint64_t call, bool preview)
     r->call = call;
     r->preview = preview;
     r->path = mem_strdup(c->conf_path);
-    loop_work_post(c->loop, LANE, on_run, on_done, r);
+    begin(r);
 }

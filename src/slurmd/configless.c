@@ -199,13 +199,12 @@ static int store(const struct configless *c, const struct conf *conf, const char
 }
 
 /* What was sent, as far as this node is concerned. */
-static int read_sent(const char *node, const Pb__NodeConfig *m, struct conf **out, struct err *err)
+static int read_sent(const struct slurmd *d, const char *node, const Pb__NodeConfig *m,
+                     struct conf **out, struct err *err)
 {
-    struct conf_report report = {0};
-    int rc = conf_load_text((const char *)m->text.data, m->text.len, "the controller's slurm.conf",
-                            CONF_NODE, node, out, &report, err);
+    int rc = conf_load_again((const char *)m->text.data, m->text.len, "the controller's slurm.conf",
+                             d->own_line, CONF_NODE, d->own_line ? d->name : node, out, err);
 
-    conf_report_done(&report);
     if (!rc && m->has_hash && (*out)->hash != m->hash)
         rc = err_set(err, -ERR_PROTOCOL, "the controller's slurm.conf has come garbled");
     if (!rc)
@@ -294,7 +293,7 @@ static int fetched(struct fetch *f, const Pb__NodeConfig *m, struct err *err)
 {
     struct configless *c = f->d->configless;
     _cleanup_(conf_freep) struct conf *conf = NULL;
-    int rc = read_sent(c->node, m, &conf, err);
+    int rc = read_sent(f->d, c->node, m, &conf, err);
 
     if (rc)
         return rc;
@@ -461,7 +460,7 @@ static void follow(struct slurmd *d, const Pb__NodeConfig *m)
         uplink_refuse_conf(d, NULL);
         return;
     }
-    if (read_sent(d->name, m, &conf, &err) ||
+    if (read_sent(d, d->name, m, &conf, &err) ||
         store(c, conf, d->spool, m, rpc_session_peer(d->controller), &err)) {
         c->refused = m->hash;
         uplink_refuse_conf(d, err.text);

@@ -23,6 +23,7 @@
 #include "base/str.h"
 #include "slurmd/configless.h"
 #include "slurmd/detach.h"
+#include "slurmd/dynamic.h"
 #include "slurmd/health.h"
 #include "slurmd/job.h"
 #include "slurmd/logfile.h"
@@ -41,8 +42,8 @@
 #define DESCRIPTORS_MAX 65536
 
 struct options {
-    char *conf_file, *conf_server, *node;
-    bool foreground, clean, print_hardware;
+    char *conf_file, *conf_server, *node, *keys;
+    bool dynamic, foreground, clean, print_hardware;
     unsigned verbose;
 };
 
@@ -50,6 +51,8 @@ static const char help[] =
     "Usage: slurmd [OPTIONS]\n"
     "  -c         end the jobs that earlier daemons left on this node\n"
     "  -C         print the hardware of this node as a line for slurm.conf, and end\n"
+    "  --conf KEYS\n"
+    "             with -Z: keys of this node's line of slurm.conf, in place of what -C says\n"
     "  --conf-server HOST[:PORT],...\n"
     "             get the configuration from these controllers, the primary one first\n"
     "  -D         stay in the foreground and log to the terminal as well\n"
@@ -57,9 +60,10 @@ static const char help[] =
     "  -N NAME    be the node of this name, several of which may share a host\n"
     "  -v         say more; may be repeated\n"
     "  -V         print the version, and end\n"
+    "  -Z         be a node that slurm.conf need not name: the controller creates it\n"
     "  -h         print this help, and end\n";
 
-enum { OPT_CONF_SERVER = 256 };
+enum { OPT_CONF_SERVER = 256, OPT_CONF };
 
 static int usage(const char *what)
 {
@@ -73,12 +77,13 @@ static int parse_options(int argc, char **argv, struct options *o)
     static const struct option longs[] = {
         {"version", no_argument, NULL, 'V'},
         {"help", no_argument, NULL, 'h'},
+        {"conf", required_argument, NULL, OPT_CONF},
         {"conf-server", required_argument, NULL, OPT_CONF_SERVER},
         {USERS_OPTION, required_argument, NULL, 'U'}, /* for ourselves only */
         {0}};
     int letter;
 
-    while ((letter = getopt_long(argc, argv, "cCDf:hN:vV", longs, NULL)) != -1) {
+    while ((letter = getopt_long(argc, argv, "cCDf:hN:vVZ", longs, NULL)) != -1) {
         switch (letter) {
         case 'c':
             o->clean = true;
@@ -91,6 +96,12 @@ static int parse_options(int argc, char **argv, struct options *o)
             break;
         case 'f':
             o->conf_file = optarg;
+            break;
+        case 'Z':
+            o->dynamic = true;
+            break;
+        case OPT_CONF:
+            o->keys = optarg;
             break;
         case OPT_CONF_SERVER:
             o->conf_server = optarg;
@@ -114,6 +125,8 @@ static int parse_options(int argc, char **argv, struct options *o)
             return 1;
         }
     }
+    if (o->keys && !o->dynamic)
+        return usage("--conf is for -Z");
     return optind < argc ? usage("it takes no arguments besides options") : -1;
 }
 
@@ -161,7 +174,8 @@ static const char *conf_servers(const struct options *o)
 static int load_conf(struct slurmd *d, const struct options *o, const char *path, struct err *err)
 {
     struct conf_report report = {0};
-    int rc = conf_load(path, CONF_NODE, o->node, &d->conf, &report, err);
+    const char *name = d->own_line ? d->name : o->node;
+    int rc = conf_load_with(path, d->own_line, CONF_NODE, name, &d->conf, &report, err);
 
     vec_foreach (&report.warnings, w)
         fprintf(stderr, "slurmd: warning: %s:%d: %s\n", w->file, w->line, w->text);
@@ -177,6 +191,7 @@ static int load_conf(struct slurmd *d, const struct options *o, const char *path
     if (rc)
         return rc;
     d->node = &d->conf->nodes.data[0];
+    free(d->name);
     d->name = mem_strdup(d->node->name);
     d->spool = path_expand(d->conf->slurmd_spool_dir, d->host, d->name);
     return 0;
@@ -348,6 +363,8 @@ static void tear_down(struct slurmd *d, const char *pid_file)
     free(d->spool);
     free(d->log_file);
     free(d->conf_refused);
+    free(d->dynamic);
+    free(d->own_line);
     free(d->stepd_path);
     log_close();
 }
@@ -405,7 +422,12 @@ int main(int argc, char **argv)
     d.verbose = o.verbose;
     d.foreground = o.foreground;
     signal(SIGPIPE, SIG_IGN);
-    rc = load(&d, &o, &err);
+    if (o.dynamic)
+        rc = dynamic_line(&d, o.node, o.keys, &err);
+    else
+        rc = 0;
+    if (!rc)
+        rc = load(&d, &o, &err);
     if (!rc)
         rc = hw_detect(d.conf->tmp_fs, &d.hw, &err);
     if (!rc)

@@ -55,7 +55,9 @@ struct slurmd {
     bool foreground, terminal; /* terminal: the caller's is still ours */
 
     struct configless *configless; /* NULL: the host has a slurm.conf */
-    char *conf_refused;            /* why the newest configuration is not in force; NULL: it is */
+    char *dynamic;       /* -Z: what the controller is to create this node with; NULL: nothing */
+    char *own_line;      /* the same with its name, behind the lines of slurm.conf */
+    char *conf_refused;  /* why the newest configuration is not in force; NULL: it is */
     int64_t timeout_sec; /* SlurmdTimeout, as the controller has told it; negative: not yet */
 
     struct hw hw;

@@ -103,6 +103,7 @@ static void on_welcome(struct slurmd *d, const Pb__NodeWelcome *m)
         save_welcome(d, m);
     take_welcome(d, m);
     d->welcome = true;
+    free(take_ptr(d->dynamic)); /* once it is removed, it does not come back by itself */
     if (m->has_timeout_sec && m->timeout_sec != d->timeout_sec) {
         d->timeout_sec = m->timeout_sec;
         loop_timer_set(d->beat, beat_ms(d));
@@ -183,6 +184,7 @@ void uplink_register(struct slurmd *d)
     m.addr = (char *)d->node->addr;
     m.port = d->node->port;
     m.conf_refused = d->conf_refused;
+    m.dynamic = d->dynamic;
     fill_hardware(d, &m);
     m.n_present = uplink_presence(d, &arena, &m.present);
     rpc_session_send(d->controller, RPC_NODE_REGISTER, &m.base);
@@ -266,6 +268,15 @@ static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
         log_error("controller: %s; trying again", why->text);
 }
 
+/* A node that the controller does not know, and does not create. */
+static void on_turned_away(const Pb__NodeConfig *m)
+{
+    static struct log_limit limit = {.burst = 5};
+
+    if (m->error && log_allow(&limit))
+        log_error("the controller does not take this node: %s", m->error);
+}
+
 static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
                        const ProtobufCMessage *body)
 {
@@ -273,6 +284,8 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
 
     if (rpc->number == RPC_NODE_WELCOME)
         on_welcome(d, (const Pb__NodeWelcome *)body);
+    else if (rpc->number == RPC_NODE_CONFIG && !d->welcome)
+        on_turned_away((const Pb__NodeConfig *)body);
     else if (!d->welcome)
         return; /* not before we know that it is the controller of now */
     else if (rpc->number == RPC_NODE_ORDERS)
@@ -385,7 +398,7 @@ void uplink_reconfigure(struct slurmd *d)
     struct err err = {0};
     struct conf *fresh = NULL;
 
-    if (conf_load(d->conf->path, CONF_NODE, d->name, &fresh, &report, &err) ||
+    if (conf_load_with(d->conf->path, d->own_line, CONF_NODE, d->name, &fresh, &report, &err) ||
         trust_conf(fresh, &err)) {
         uplink_refuse_conf(d, err.text);
         conf_free(fresh);

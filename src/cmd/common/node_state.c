@@ -108,6 +108,10 @@ void node_state_put_short(const Pb__NodeRecord *n, struct str *out)
 void node_state_put_flags(const Pb__NodeRecord *n, struct str *out)
 {
     str_puts(out, node_state_base(n));
+    if (n->cloud)
+        str_puts(out, "+CLOUD");
+    if (n->dynamic)
+        str_puts(out, "+DYNAMIC_NORM");
     if (n->completing)
         str_puts(out, "+COMPLETING");
     if (n->drain)

@@ -282,32 +282,68 @@ static int update_part(struct update *u, const char *name, enum part_how how)
     return 0;
 }
 
-static int with_part(int argc, char **argv, enum part_how how)
+/* A node's line as the controller keeps it: values with blanks in quotes. */
+static void put_key(struct str *out, const char *arg)
+{
+    size_t len = strcspn(arg, "=");
+    bool quote = arg[len] && strchr(arg + len, ' ');
+    str_printf(out, "%s%.*s=%s%s%s", out->len ? " " : "", (int)len, arg, quote ? "\"" : "",
+               arg[len] ? arg + len + 1 : "", quote ? "\"" : "");
+}
+
+static int make_node(struct update *u, const char *names, enum part_how how)
+{
+    Pb__NodeUpdate change = PB__NODE_UPDATE__INIT;
+    _cleanup_str_ struct str keys = STR_INIT;
+    struct err err = {0};
+    for (int i = 0; i < u->argc; i++)
+        if (!value_of(u->argv[i], "NodeName", 5))
+            put_key(&keys, u->argv[i]);
+    change.nodes = (char *)names;
+    if (how == PART_CREATE)
+        change.create = (char *)str_cstr(&keys);
+    else
+        change.has_remove = change.remove = true;
+    if (how == PART_DELETE && keys.len)
+        return refuse(str_cstr(&keys)) < 0;
+    if (cmd_call(RPC_NODE_UPDATE, &change.base, NULL, &err) < 0) {
+        cmd_line("%s error: %s", how == PART_CREATE ? "slurm_create_node" : "slurm_delete_node",
+                 err.text);
+        return 1;
+    }
+    return 0;
+}
+
+/* Which of the two it is says the key that is there; a partition's Nodes= is none. */
+static int make_one(int argc, char **argv, enum part_how how)
 {
     struct update u = {.argc = argc, .argv = argv};
+    const char *value;
     int status = -1;
     arena_init(&u.arena, 0);
     for (int i = 0; status < 0 && i < argc; i++) {
-        const char *value = value_of(argv[i], "PartitionName", 3);
-        if (value)
+        if ((value = value_of(argv[i], "PartitionName", 3)))
             status = update_part(&u, value, how);
+        else if ((value = value_of(argv[i], "NodeName", 5)))
+            status = make_node(&u, value, how);
     }
     arena_done(&u.arena);
     if (status >= 0)
         return status;
-    cmd_line("No valid entity in %s command\nInput line must include \"PartitionName\"",
+    cmd_line("No valid entity in %s command\nInput line must include \"NodeName\" or "
+             "\"PartitionName\"",
              how == PART_CREATE ? "create" : "delete");
     return 1;
 }
 
 int run_create(int argc, char **argv)
 {
-    return with_part(argc, argv, PART_CREATE);
+    return make_one(argc, argv, PART_CREATE);
 }
 
 int run_delete(int argc, char **argv)
 {
-    return with_part(argc, argv, PART_DELETE);
+    return make_one(argc, argv, PART_DELETE);
 }
 
 int run_update(int argc, char **argv)

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Nodes that no file defines: created by scontrol, or by their own registration (slurmd -Z). Their
+ * lines are kept in one stored record and stand behind those of slurm.conf; a change of them is a
+ * reconfiguration by the same file with other such lines. A node that the file comes to define is
+ * the file's from then on.
+ */
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/hostlist.h"
+#include "control/internal.h"
+
+#define KEYS_MAX 4096 /* bytes of a node's line */
+
+struct made_plan {
+    VEC(struct made_node) nodes; /* all that there are to be */
+    VEC(char *) removed;
+    size_t room; /* how many more MaxNodeCount allows */
+    uint32_t limit;
+};
+
+static void node_done(struct made_node *n)
+{
+    free(n->name);
+    free(n->keys);
+}
+
+void made_free(struct control *c)
+{
+    vec_foreach (&c->made, n)
+        node_done(n);
+    vec_done(&c->made);
+}
+
+void control_made_free(struct made_plan *p)
+{
+    if (!p)
+        return;
+    vec_foreach (&p->nodes, n)
+        node_done(n);
+    vec_foreach (&p->removed, name)
+        free(*name);
+    vec_done(&p->nodes);
+    vec_done(&p->removed);
+    free(p);
+}
+
+struct made_plan *control_made_begin(const struct control *c)
+{
+    struct made_plan *p = mem_new(struct made_plan);
+    size_t now = c->conf->nodes.len;
+    p->limit = c->conf->max_node_count;
+    p->room = p->limit > now ? p->limit - now : 0;
+    vec_foreach (&c->made, n)
+        vec_push(&p->nodes,
+                 ((struct made_node){mem_strdup(n->name), mem_strdup(n->keys), n->dynamic}));
+    return p;
+}
+
+static void add_line(const struct made_node *n, struct str *out)
+{
+    str_printf(out, "NodeName=%s %s\n", n->name, n->keys);
+}
+
+void control_made_lines(const struct made_plan *p, struct str *out)
+{
+    vec_foreach (&p->nodes, n)
+        add_line(n, out);
+}
+
+void control_made_present(const struct control *c, struct str *out)
+{
+    vec_foreach (&c->made, n)
+        add_line(n, out);
+}
+
+/* --- what is asked for -------------------------------------------------------------------------
+ */
+
+/* The next Key=Value of a line; a value may be in quotes. */
+struct word {
+    const char *key, *value;
+    size_t key_len, value_len;
+};
+
+static bool next_word(const char **at, struct word *w)
+{
+    const char *s = *at + strspn(*at, " "), *end;
+    if (!*s)
+        return false;
+    w->key = s;
+    w->key_len = strcspn(s, "= ");
+    w->value = s + w->key_len + (s[w->key_len] == '=');
+    end = *w->value == '"' ? strchr(w->value + 1, '"') : NULL;
+    end = end ? end + 1 : w->value + strcspn(w->value, " ");
+    w->value_len = (size_t)(end - w->value);
+    *at = end;
+    return true;
+}
+
+static bool word_is(const struct word *w, const char *key)
+{
+    return w->key_len == strlen(key) && !strncasecmp(w->key, key, w->key_len);
+}
+
+static int check_state(const struct word *w, bool dynamic, struct err *err)
+{
+    static const char *const states[] = {"CLOUD", "FUTURE"};
+    if (dynamic)
+        return err_set(err, -ERR_PARSE,
+                       "State: a node that registers itself has the state it is in");
+    for (size_t i = 0; i < 2; i++)
+        if (w->value_len == strlen(states[i]) && !strncasecmp(w->value, states[i], w->value_len))
+            return 0;
+    return err_set(err, -ERR_PARSE, "State=%.*s: a node is created with State=CLOUD or FUTURE",
+                   (int)w->value_len, w->value);
+}
+
+/* Nothing in it may begin another line, or name other nodes. */
+static int check_keys(const char *keys, bool dynamic, struct err *err)
+{
+    struct word w;
+    bool state = dynamic;
+    if (strlen(keys) > KEYS_MAX)
+        return err_set(err, -ERR_TOO_BIG, "a node's line has more than %d bytes", KEYS_MAX);
+    for (const char *p = keys; *p; p++)
+        if (iscntrl((unsigned char)*p) || strchr("#\\", *p))
+            return err_set(err, -ERR_PARSE, "a node's line holds no control characters, # or \\");
+    for (const char *at = keys; next_word(&at, &w);) {
+        int rc = 0;
+        if (word_is(&w, "NodeName"))
+            rc = err_set(err, -ERR_PARSE, "NodeName is given twice");
+        else if (word_is(&w, "State"))
+            rc = check_state(&w, dynamic, err);
+        if (rc)
+            return rc;
+        state = state || word_is(&w, "State");
+    }
+    return state ? 0
+                 : err_set(err, -ERR_PARSE, "a node is created with State=CLOUD or State=FUTURE");
+}
+
+/* As the file would be read, so far as it can be told without it. */
+static int check_line(const struct made_node *n, struct err *err)
+{
+    struct str text = STR_INIT;
+    struct conf *conf = NULL;
+    str_puts(&text, "SlurmctldHost=localhost\n");
+    add_line(n, &text);
+    int rc =
+        conf_load_text(str_cstr(&text), text.len, "new node", CONF_FULL, NULL, &conf, NULL, err);
+    if (rc == 0 && conf->nodes.len != 1)
+        rc = err_set(err, -ERR_PARSE, "NodeName=%s is a reserved word", n->name);
+    conf_free(conf);
+    str_done(&text);
+    return rc;
+}
+
+/* Of several names, each node's own address and port. */
+static int keys_of(const char *keys, size_t index, size_t count, struct str *out, struct err *err)
+{
+    struct word w;
+    char name[HOSTLIST_NAME_MAX + 1];
+    for (const char *at = keys; next_word(&at, &w);) {
+        _cleanup_hostlist_ struct hostlist *list = NULL;
+        bool many = word_is(&w, "NodeAddr") || word_is(&w, "NodeHostname") || word_is(&w, "Port");
+        _cleanup_free_ char *value = mem_strndup(w.value, w.value_len);
+        str_printf(out, "%s%.*s=", out->len ? " " : "", (int)w.key_len, w.key);
+        if (!many || hostlist_parse(value, &list, NULL) || hostlist_count(list) == 1) {
+            str_puts(out, value);
+            continue;
+        }
+        if (hostlist_count(list) != count)
+            return err_set(err, -ERR_PARSE, "%.*s=%s has %zu entries for %zu nodes", (int)w.key_len,
+                           w.key, value, hostlist_count(list), count);
+        str_puts(out, hostlist_nth(list, index, name));
+    }
+    return 0;
+}
+
+static long find(const struct made_plan *p, const char *name)
+{
+    for (size_t i = 0; i < p->nodes.len; i++)
+        if (str_eq(p->nodes.data[i].name, name))
+            return (long)i;
+    return -1;
+}
+
+static int create_one(const struct control *c, struct made_plan *p, const char *name,
+                      struct str *keys, bool dynamic, struct err *err)
+{
+    struct made_node n = {.dynamic = dynamic};
+    if (cluster_find_node(c->cluster, name) || find(p, name) >= 0)
+        return err_set(err, -ERR_NODE_EXISTS, "%s: %s", err_text(ERR_NODE_EXISTS), name);
+    n.name = mem_strdup(name);
+    n.keys = str_take(keys);
+    int rc = check_line(&n, err);
+    if (rc) {
+        node_done(&n);
+        return rc;
+    }
+    vec_push(&p->nodes, n);
+    p->room--;
+    return 0;
+}
+
+static int create(const struct control *c, struct made_plan *p, const Pb__NodeUpdate *r,
+                  bool dynamic, const struct hostlist *names, struct err *err)
+{
+    char name[HOSTLIST_NAME_MAX + 1];
+    size_t before = p->nodes.len, count = hostlist_count(names);
+    int rc = check_keys(r->create, dynamic, err);
+    if (rc)
+        return rc;
+    if (count > p->room)
+        return err_set(err, -ERR_LIMIT,
+                       "%s: MaxNodeCount=%u in slurm.conf allows %zu more nodes, %zu are asked for",
+                       err_text(ERR_LIMIT), p->limit, p->room, count);
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        struct str keys = STR_INIT;
+        rc = keys_of(r->create, i, count, &keys, err);
+        if (rc == 0)
+            rc = create_one(c, p, hostlist_nth(names, i, name), &keys, dynamic, err);
+        str_done(&keys);
+    }
+    while (rc && p->nodes.len > before) {
+        node_done(&vec_last(&p->nodes));
+        p->nodes.len--;
+        p->room++;
+    }
+    return rc;
+}
+
+/* A change of a partition that names the node would not fit any more. */
+static const char *named_by(const struct control *c, const char *name)
+{
+    vec_foreach (&c->cluster->parts, part) {
+        _cleanup_hostlist_ struct hostlist *list = NULL;
+        const char *nodes = (*part)->conf.nodes;
+        if (nodes && !hostlist_parse(nodes, &list, NULL) && hostlist_find(list, name) >= 0)
+            return (*part)->conf.name;
+    }
+    return NULL;
+}
+
+static int check_removal(const struct control *c, const char *name, struct err *err)
+{
+    const struct node *n = cluster_find_node(c->cluster, name);
+    const char *part = named_by(c, name);
+    if (!n)
+        return err_set(err, -ERR_NO_NODE, "%s: %s", err_text(ERR_NO_NODE), name);
+    if (!n->row->made)
+        return err_set(err, -ERR_TRANSITION, "node %s is defined in slurm.conf: remove it there",
+                       name);
+    if (n->jobs || n->ghosts.len)
+        return err_set(err, -ERR_NODES_BUSY, "%s: %s has jobs", err_text(ERR_NODES_BUSY), name);
+    if (part)
+        return err_set(err, -ERR_TRANSITION, "partition %s names node %s: change its Nodes first",
+                       part, name);
+    return 0;
+}
+
+static int remove_nodes(const struct control *c, struct made_plan *p, const struct hostlist *names,
+                        struct err *err)
+{
+    char name[HOSTLIST_NAME_MAX + 1];
+    size_t count = hostlist_count(names);
+    for (size_t i = 0; i < count; i++) {
+        int rc = check_removal(c, hostlist_nth(names, i, name), err);
+        if (rc)
+            return rc;
+    }
+    for (size_t i = 0; i < count; i++) {
+        long at = find(p, hostlist_nth(names, i, name));
+        if (at < 0)
+            continue; /* named twice */
+        node_done(&p->nodes.data[at]);
+        vec_remove(&p->nodes, (size_t)at);
+        vec_push(&p->removed, mem_strdup(name));
+        p->room++;
+    }
+    return 0;
+}
+
+int control_made_add(const struct control *c, struct made_plan *p, const Pb__NodeUpdate *r,
+                     bool dynamic, struct err *err)
+{
+    _cleanup_hostlist_ struct hostlist *names = NULL;
+    struct err inner = {0};
+    if (hostlist_parse(r->nodes, &names, &inner) || !hostlist_count(names))
+        return err_set(err, -ERR_NO_NODE, "NodeName=%s: %s", r->nodes,
+                       inner.code ? inner.text : err_text(ERR_NO_NODE));
+    return r->create ? create(c, p, r, dynamic, names, err) : remove_nodes(c, p, names, err);
+}
+
+/* --- the record --------------------------------------------------------------------------------
+ */
+
+static void save(struct control *c)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    struct str packed = STR_INIT;
+    Pb__NodesMade all = PB__NODES_MADE__INIT;
+    all.nodes = arena_alloc(&arena, (c->made.len + 1) * sizeof(*all.nodes));
+    vec_foreach (&c->made, n) {
+        Pb__NodeMade *m = arena_alloc(&arena, sizeof(*m));
+        pb__node_made__init(m);
+        m->name = n->name;
+        m->keys = n->keys;
+        m->has_dynamic = m->dynamic = n->dynamic;
+        all.nodes[all.n_nodes++] = m;
+    }
+    pb_pack(&all.base, &packed);
+    if (c->made.len)
+        c->env->put(c->env->ctx, RECORD_MADE, 0, NULL, packed.data, packed.len);
+    else
+        c->env->del(c->env->ctx, RECORD_MADE, 0, NULL);
+    str_done(&packed);
+}
+
+static const Pb__NodesMade *unpack(struct arena *arena, const void *data, size_t len,
+                                   struct err *err)
+{
+    const Pb__NodesMade *all = arena_unpack(arena, &pb__nodes_made__descriptor, data, len);
+    if (!all)
+        err_set(err, -ERR_STORE_DAMAGED,
+                "the record of the nodes that are in no file does not decode");
+    return all;
+}
+
+int control_made_stored(const void *data, size_t len, struct str *out, struct err *err)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__NodesMade *all = unpack(&arena, data, len, err);
+    if (!all)
+        return -ERR_STORE_DAMAGED;
+    for (size_t i = 0; i < all->n_nodes; i++)
+        str_printf(out, "NodeName=%s %s\n", all->nodes[i]->name, all->nodes[i]->keys);
+    return 0;
+}
+
+int made_restore(struct control *c, const void *data, size_t len, struct err *err)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__NodesMade *all = unpack(&arena, data, len, err);
+    if (!all)
+        return -ERR_STORE_DAMAGED;
+    for (size_t i = 0; i < all->n_nodes; i++) {
+        const Pb__NodeMade *m = all->nodes[i];
+        vec_push(&c->made, ((struct made_node){mem_strdup(m->name), mem_strdup(m->keys),
+                                               m->has_dynamic && m->dynamic}));
+    }
+    made_settle(c, NULL);
+    return 0;
+}
+
+void made_settle(struct control *c, struct str *report)
+{
+    for (size_t i = c->made.len; i-- > 0;) {
+        struct made_node *m = &c->made.data[i];
+        struct node *n = cluster_find_node(c->cluster, m->name);
+        if (n && n->row->made) {
+            n->dynamic = m->dynamic;
+            continue;
+        }
+        if (report)
+            str_printf(report, "node %s: now as in slurm.conf\n", m->name);
+        if (c->preview)
+            continue;
+        node_done(m);
+        vec_remove(&c->made, i);
+        if (c->started)
+            save(c);
+    }
+}
+
+/* --- a plan that was read ----------------------------------------------------------------------
+ */
+
+static void forget_node(struct control *c, const char *name)
+{
+    for (size_t i = c->cluster->gone_nodes.len; i-- > 0;) {
+        struct str *packed = &c->cluster->gone_nodes.data[i];
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        const Pb__NodeRecord *r =
+            arena_unpack(&arena, &pb__node_record__descriptor, packed->data, packed->len);
+        if (r && !str_eq(r->name, name))
+            continue;
+        str_done(packed);
+        vec_remove(&c->cluster->gone_nodes, i);
+    }
+    c->env->del(c->env->ctx, RECORD_NODE, 0, name);
+}
+
+int control_made_apply(struct control *c, struct made_plan *p, struct conf *conf, struct err *err)
+{
+    vec_foreach (&p->removed, name) {
+        int rc = check_removal(c, *name, err); /* a job may have got it since */
+        if (rc) {
+            conf_free(conf);
+            return rc;
+        }
+    }
+    made_free(c);
+    memcpy(&c->made, &p->nodes, sizeof c->made);
+    memset(&p->nodes, 0, sizeof p->nodes);
+    conf->read_at = c->conf->read_at;
+    reconfig_swap(c, conf);
+    made_settle(c, NULL);
+    vec_foreach (&p->removed, name)
+        forget_node(c, *name);
+    save(c);
+    return 0;
+}
