@@ -74,6 +74,27 @@ void part_describe(const struct conf_part *row, struct arena *arena, Pb__PartRec
     part_pack_access(row, m);
 }
 
+/* The keys that have no field in the record, for what writes them into a file again. */
+static const char *other_keys(const struct conf_part *p, struct arena *arena)
+{
+    const struct {
+        const char *key, *value;
+    } texts[] = {{"JobDefaults", p->job_defaults},
+                 {"SelectTypeParameters", p->select_type_parameters},
+                 {"TRESBillingWeights", p->tres_billing_weights}};
+    struct str out = STR_INIT;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (texts[i].value)
+            str_printf(&out, " %s=%s", texts[i].key, texts[i].value);
+    if (p->max_cpus_per_socket != UINT32_MAX)
+        str_printf(&out, " MaxCPUsPerSocket=%u", p->max_cpus_per_socket);
+    str_puts(&out, p->exclusive_topo ? " ExclusiveTopo=YES" : "");
+    str_puts(&out, p->power_down_on_idle ? " PowerDownOnIdle=YES" : "");
+    const char *text = out.len ? arena_strdup(arena, str_cstr(&out)) : NULL;
+    str_done(&out);
+    return text;
+}
+
 void part_pack(const struct cluster *c, const struct part *p, struct str *out)
 {
     _cleanup_arena_ struct arena arena;
@@ -91,6 +112,9 @@ void part_pack(const struct cluster *c, const struct part *p, struct str *out)
     hostlist_format(list, &nodes);
     part_describe(&p->conf, &arena, &m);
     m.nodes = (char *)str_cstr(&nodes);
+    if (str_case_eq(p->conf.nodes, "ALL"))
+        SET(&m, all_nodes, true);
+    m.other_keys = (char *)other_keys(&p->conf, &arena);
     SET(&m, total_nodes, (uint32_t)bitset_count(p->nodes));
     SET(&m, total_cpus, cpus);
     SET(&m, total_mem_mib, mem);

@@ -46,6 +46,8 @@ static const struct {
     {"total_nodes", "TotalNodes", false},
     {"total_cpus", "TotalCPUs", false},
     {"total_mem_mib", "TotalMem", false},
+    {"all_nodes", "Nodes=ALL", false},
+    {"other_keys", "other keys", false},
 };
 
 bool part_may_change(const char *field, const char **shown)

@@ -202,6 +202,30 @@ def test_write_config(make_cluster):
     c.run("scontrol write config /nonexistent/x").fails("/nonexistent")
 
 
+def test_a_written_configuration_is_complete(make_cluster):
+    """Read in the place of the original it changes nothing, by the controller's own account."""
+    c = make_cluster(
+        nodes=3, start=False, node_conf='Feature=f1 Weight=3 TmpDisk=7 Gres=gpu:2 Comment="a b"',
+        conf='NodeSet=ns1 Feature=f1\nOverTimeLimit=7\nMaxNodeCount=99\nSchedulerParameters=nohold_on_prolog_fail\n'
+             'DownNodes=n2 State=DRAIN Reason="not yet"',
+        partitions=[
+            "PartitionName=main Nodes=ALL Default=YES MaxCPUsPerSocket=3 SelectTypeParameters=CR_Core ExclusiveTopo=YES "
+            "TRESBillingWeights=CPU=1.0 JobDefaults=DefMemPerGPU=3 PowerDownOnIdle=YES",
+            "PartitionName=p2 Nodes=ns1 MaxTime=3 DefaultTime=2 OverSubscribe=FORCE:3 AllowGroups=root,x Key=YES GraceTime=5",
+            "PartitionName=p3 Nodes=n[1,3] Hidden=YES RootOnly=YES LLN=YES OverTimeLimit=0 DefMemPerCPU=20 Priority=4 "
+            "Alternate=p2 AllocNodes=n1 MinNodes=2 MaxNodes=2"])
+    c.start_controller()
+    c.run("scontrol create NodeName=d1 CPUs=2 State=CLOUD").ok()
+    out = c.dir / "out.conf"
+    assert c.run("scontrol write config", env={"SLURM_CONF_OUT": str(out)}).ok() == f"Slurm config saved to {out}"
+    assert c.run(f"slurmctld --check -f {out}").returncode == 0
+    c.conf_file.write_text(out.read_text())
+    changes = c.run("scontrol reconfigure --dry-run").ok().splitlines()
+    assert [line for line in changes if not line.startswith("warning: ")] == [
+        "SelectTypeParameters: CR_Core_Memory -> CR_CORE_MEMORY", "partition p2: Nodes: ns1 -> n[1-3]",
+        "node d1: now as in slurm.conf"]
+
+
 def test_what_is_missing_is_listed(cluster):
     listed = cluster.run("scontrol help").ok().rpartition("not available in this version:")[2].split()
     assert {"listpids", "pidinfo", "reboot", "resume", "suspend", "top"} <= set(listed)

@@ -140,6 +140,9 @@ static void put_node(const Pb__NodeRecord *n, struct str *out)
     put_text(out, "Extra", n->extra);
     if (n->state == PB__NODE_BASE__NODE_FUTURE)
         str_puts(out, " State=FUTURE");
+    else
+        put_text(out, "State", n->cloud ? "CLOUD" : n->configured_state);
+    put_text(out, "Reason", n->configured_reason);
 }
 
 void config_file_end_nodes(struct config_nodes *n, struct str *out)
@@ -234,7 +237,7 @@ static void put_part_limits(const Pb__PartRecord *p, struct str *out)
 void config_file_put_part(const Pb__PartRecord *p, bool root_jobs_disabled, struct str *out)
 {
     str_printf(out, "PartitionName=%s", p->name);
-    put_text(out, "Nodes", p->nodes);
+    put_text(out, "Nodes", p->all_nodes ? "ALL" : p->nodes);
     put_flag(out, "Default", p->is_default);
     put_text(out, "State", p->state);
     put_part_access(p, root_jobs_disabled, out);
@@ -248,5 +251,6 @@ void config_file_put_part(const Pb__PartRecord *p, bool root_jobs_disabled, stru
     put_text(out, "PreemptMode", p->preempt_mode);
     put_text(out, "QOS", p->qos);
     put_flag(out, "LLN", p->lln);
+    str_puts(out, p->other_keys);
     str_putc(out, '\n');
 }

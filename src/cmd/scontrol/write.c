@@ -100,7 +100,7 @@ static int load(struct config *c, const char *date, struct err *err)
     return 0;
 }
 
-/* Into FILE.DATE, without a FILE beside the file that was read. */
+/* Into FILE.DATE; without a FILE into that of SLURM_CONF_OUT, or beside the file that was read. */
 static int write_config(const char *file)
 {
     struct config c = {0};
@@ -112,7 +112,13 @@ static int write_config(const char *file)
     int r = load(&c, date, &err);
     if (r < 0)
         cmd_line("slurm_load_ctl_conf error: %s", err.text);
-    _cleanup_free_ char *path = mem_printf("%s.%s", file ? file : c.path ? c.path : "", date);
+    const char *place = file ? NULL : getenv("SLURM_CONF_OUT");
+    _cleanup_free_ char *path = place && *place ? mem_strdup(place)
+                                                : mem_printf("%s.%s",
+                                                             file     ? file
+                                                             : c.path ? c.path
+                                                                      : "",
+                                                             date);
     if (r == 0) {
         r = path_write_file(path, c.text.data, c.text.len, 0644, &err);
         if (r < 0)
