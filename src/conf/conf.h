@@ -93,6 +93,11 @@ struct conf_part {
     int line;
 };
 
+struct conf_rate { /* of a user's requests */
+    bool enable;
+    uint32_t bucket, refill, period_sec, users;
+};
+
 struct conf_host {
     const char *name, *addr; /* SlurmctldHost=name(addr); addr defaults to name, and SlurmctldAddr,
                                 an address that moves with the lead, comes before both */
@@ -149,6 +154,7 @@ struct conf {
     bool config_overrides;        /* SlurmdParameters=config_overrides */
     bool enable_configless;       /* SlurmctldParameters=enable_configless */
     int64_t job_acct_gather_sec;  /* of tasks, in JobAcctGatherFrequency; 0: none */
+    struct conf_rate rate;        /* SlurmctldParameters=rl_... */
     bool prolog_at_alloc;         /* PrologFlags=Alloc, or what implies it */
 
     VEC(struct conf_node_row) node_rows;

@@ -343,12 +343,39 @@ static void prolog_flags_check(struct conf_loader *l)
             l->conf->prolog_at_alloc = true;
 }
 
+static int rate_check(struct conf_loader *l, struct err *err)
+{
+    const char *list = l->conf->slurmctld_parameters;
+    struct conf_rate *r = &l->conf->rate;
+    const struct {
+        const char *word;
+        uint32_t *to, min, max, fallback;
+    } numbers[] = {
+        {"rl_bucket_size", &r->bucket, 1, 1000000, 30},
+        {"rl_refill_rate", &r->refill, 1, 1000000, 2},
+        {"rl_refill_period", &r->period_sec, 1, 86400, 1},
+        {"rl_table_size", &r->users, 1, 1000000, 8192},
+    };
+
+    r->enable = conf_list_has(list, "rl_enable");
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        _cleanup_free_ char *text = conf_list_value(list, numbers[i].word);
+        long long value = numbers[i].fallback;
+        if (text && str_parse_i64(text, numbers[i].min, numbers[i].max, &value) < 0)
+            return conf_fail(written(l, CONF_KEY_slurmctld_parameters)->at, err,
+                             "SlurmctldParameters: %s=%s: a number from %u to %u is expected",
+                             numbers[i].word, text, numbers[i].min, numbers[i].max);
+        *numbers[i].to = (uint32_t)value;
+    }
+    return 0;
+}
+
 int conf_check(struct conf_loader *l, struct err *err)
 {
     static int (*const checks[])(struct conf_loader *, struct err *) = {
         cluster_check,    hosts_check,       users_check,  ports_check,
         select_check,     paths_check,       limits_check, socket_dir_check,
-        conf_words_check, state_store_check, gather_check,
+        conf_words_check, state_store_check, gather_check, rate_check,
     };
 
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {

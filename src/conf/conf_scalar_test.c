@@ -49,6 +49,10 @@ static void bad_values(void **state)
         {HEAD "JobAcctGatherFrequency=-1\n", "t.conf:2: ", "'-1'"},
         {HEAD "JobAcctGatherFrequency=task=86401\n", "t.conf:2: ", "'task=86401'"},
         {HEAD "FirstJobId=10\nMaxJobId=9\n", "t.conf:2: ", "exceeds MaxJobId=9"},
+        {HEAD "SlurmctldParameters=rl_enable,rl_bucket_size=0\n", "t.conf:2: ", "rl_bucket_size=0"},
+        {HEAD "SlurmctldParameters=rl_refill_rate=many\n", "t.conf:2: ", "1 to 1000000"},
+        {HEAD "SlurmctldParameters=rl_refill_period=-1\n", "t.conf:2: ", "1 to 86400"},
+        {HEAD "SlurmctldParameters=rl_table_size=1x\n", "t.conf:2: ", "rl_table_size=1x"},
     };
 
     (void)state;

@@ -17,6 +17,7 @@
 #include "rpc/dial.h"
 #include "rpc/mint.h"
 #include "rpc/once.h"
+#include "rpc/patience.h"
 #include "rpc/place.h"
 #include "rpc/probe.h"
 
@@ -36,6 +37,8 @@ struct rpc_async {
     bool again;      /* a place may answer better in the next round */
     int64_t find_ms; /* until when a controller that leads is looked for */
     int64_t pause_ms, hedge_ms;
+    int64_t own_ms; /* the time that the caller has not set himself; 0: he has */
+    struct rpc_patience patience;
     struct loop_timer *step, *limit, *hedge;
     struct rpc_dial *dial;
     struct rpc_once *once;
@@ -71,7 +74,7 @@ struct rpc_async *rpc_async_controller(struct loop *l, const struct conf *conf,
     a->hedge = loop_timer_new(l, on_hedge, a);
     loop_timer_set(a->step, 0);
     if (timeout_ms == 0)
-        timeout_ms = patience_ms;
+        timeout_ms = a->own_ms = patience_ms;
     if (timeout_ms > 0)
         loop_timer_set(a->limit, timeout_ms);
     a->find_ms =
@@ -150,12 +153,28 @@ static bool is_passing(struct rpc_async *a, int code)
     return code == -ERR_REPLAY ? (a->again = true) : code == -ERR_SHUTDOWN;
 }
 
+/* It is asked again here, in its time. */
+static void wait_patiently(struct rpc_async *a, const char *why)
+{
+    int64_t pause_ms = rpc_patience_next(&a->patience, why);
+
+    leave(a);
+    if (a->own_ms)
+        loop_timer_set(a->limit, a->own_ms + pause_ms);
+    a->find_ms = loop_mono_ms() + pause_ms + a->conf->message_timeout_sec * 1000;
+    loop_timer_set(a->step, pause_ms);
+}
+
 static void on_answer(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
 {
     struct rpc_async *a = ctx;
     struct err closed;
 
     a->once = NULL;
+    if (code == -ERR_BACKOFF) {
+        wait_patiently(a, err->text);
+        return;
+    }
     if (is_passing(a, code)) {
         next_place(a, err->text);
         return;

@@ -246,6 +246,17 @@ static void handle(struct rpc_caller *c, const struct rpc_header *h, unsigned ro
     s->events.on_request(s->events.ctx, &request);
 }
 
+/* A token is for a request that is counted where it goes. */
+static bool is_too_often(struct rpc_server *s, const struct rpc_info *rpc, unsigned roles,
+                         uid_t uid)
+{
+    if (!s->rate || roles & (RPC_WHO_ADMIN | RPC_WHO_DAEMON) || rpc->number == RPC_MINT ||
+        rpc_rate_take(s->rate, uid, loop_mono_ms()))
+        return false;
+    s->rate_refused++;
+    return true;
+}
+
 static int on_frame(void *owner, const struct rpc_frame *f, struct err *err)
 {
     struct rpc_caller *c = owner;
@@ -263,6 +274,10 @@ static int on_frame(void *owner, const struct rpc_frame *f, struct err *err)
         return rc;
     if (!rpc_allowed(rpc, roles)) {
         deny(c, h, -ERR_ACCESS, err_text(ERR_ACCESS));
+        return 0;
+    }
+    if (is_too_often(c->server, rpc, roles, c->who.uid)) {
+        deny(c, h, -ERR_BACKOFF, err_text(ERR_BACKOFF));
         return 0;
     }
     if (c->open >= RPC_CALLS_PER_CONNECTION) {

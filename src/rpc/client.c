@@ -10,6 +10,7 @@
 #include "proto/common.pb-c.h"
 #include "proto/ctl.pb-c.h"
 #include "rpc/mint.h"
+#include "rpc/patience.h"
 #include "rpc/place.h"
 
 #define PLACE_NONE SIZE_MAX
@@ -35,7 +36,8 @@ struct call {
     struct rpc_header sent;
     struct str tried; /* where, and what came of it */
     unsigned round;
-    bool again; /* a place may answer better in the next round */
+    bool limited; /* the caller has set the time */
+    bool again;   /* a place may answer better in the next round */
 };
 
 struct rpc_client *rpc_client_new(const struct conf *conf)
@@ -306,6 +308,29 @@ static int64_t patience_of(const struct conf *conf)
     return conf->message_timeout_sec * 1000;
 }
 
+/* The same, for as long as the controller asks for patience: it has done nothing of it yet. */
+static int exchange_patiently(struct call *q, struct rpc_header *h, const uint8_t **body,
+                              struct err *err)
+{
+    struct rpc_patience patience = {0};
+
+    for (;;) {
+        int rc = exchange_anywhere(q, h, body, err);
+        if (rc != -ERR_BACKOFF)
+            return rc;
+        int64_t pause = rpc_patience_next(&patience, err->text);
+        if (q->limited && rpc_wire_now_ms() + pause >= q->deadline_ms)
+            return rc;
+        rpc_wire_sleep(pause);
+        q->round = 0;
+        if (q->limited)
+            continue;
+        q->find_ms = rpc_wire_now_ms() + patience_of(q->client->conf);
+        if (q->deadline_ms != RPC_NO_DEADLINE)
+            q->deadline_ms = q->find_ms;
+    }
+}
+
 static int begin(struct rpc_client *c, struct call *q, enum rpc_number number,
                  const ProtobufCMessage *request, int64_t timeout_ms, struct err *err)
 {
@@ -314,6 +339,7 @@ static int begin(struct rpc_client *c, struct call *q, enum rpc_number number,
         .rpc = rpc_find(number),
         .find_ms = rpc_wire_now_ms() + patience_of(c->conf),
         .deadline_ms = RPC_NO_DEADLINE,
+        .limited = timeout_ms > 0,
     };
     if (timeout_ms == 0)
         timeout_ms = patience_of(c->conf);
@@ -338,7 +364,7 @@ int rpc_call(struct rpc_client *c, enum rpc_number number, const ProtobufCMessag
     int rc = begin(c, &q, number, request, timeout_ms, &why);
 
     if (rc == 0) {
-        rc = exchange_anywhere(&q, &h, &body, &why);
+        rc = exchange_patiently(&q, &h, &body, &why);
         if (rc == 0 && h.flags & RPC_FLAG_MORE)
             rc = err_set(&why, -ERR_PROTOCOL, "an answer in parts where one was expected");
         /* After a refusal the connection is in order, after anything else it may not be. */
@@ -382,7 +408,7 @@ int rpc_call_stream(struct rpc_client *c, enum rpc_number number, const Protobuf
     int rc = begin(c, &q, number, request, 0, &why);
 
     if (rc == 0)
-        rc = exchange_anywhere(&q, &h, &body, &why);
+        rc = exchange_patiently(&q, &h, &body, &why);
     while (rc == 0) {
         answered = true;
         rc = give_part(&q, body, h.body_len, &arena, part, ctx, &why);

@@ -24,6 +24,12 @@ struct rpc_client; /* to the controllers of one cluster; keeps one connection op
  * the local daemon. */
 bool rpc_local_socket_wanted(void);
 
+/* A controller may ask for patience (ERR_BACKOFF: too many requests of this user): the request is
+ * then sent again after a pause, for as long as it takes unless the caller gave a time limit. fn
+ * (NULL: nobody) is told each time. For the process as a whole. */
+typedef void rpc_backoff_fn(const char *why);
+void rpc_on_backoff(rpc_backoff_fn *fn);
+
 struct rpc_client *rpc_client_new(const struct conf *conf); /* conf is borrowed */
 void rpc_client_free(struct rpc_client *c);
 

@@ -117,6 +117,52 @@ static void per_user(void **state)
     rpc_server_free(v.server);
 }
 
+static void refused_for_now(struct raw *r, uid_t uid)
+{
+    struct rpc_header h;
+    struct str body = STR_INIT;
+
+    request(r, uid);
+    raw_frame(r, &h, &body);
+    assert_int_equal(h.flags, RPC_FLAG_REPLY | RPC_FLAG_ERROR);
+    assert_non_null(strstr(str_cstr(&body), err_text(ERR_BACKOFF)));
+    str_done(&body);
+}
+
+/* Of one user alone, on whatever connection, and the connection goes on. */
+static void too_often(void **state)
+{
+    struct served v = {0};
+    struct raw a, b, other, root, us;
+    const struct rpc_rate_options o = {.bucket = 2, .refill = 1, .period_ms = 3600000, .users = 8};
+
+    serve(&v, NULL);
+    rpc_server_limit_rate(v.server, &o);
+    one_more(&v, 1000, NULL, &a);
+    one_more(&v, 1000, NULL, &b);
+    refused_for_now(&a, 1000);
+    refused_for_now(&b, 1000);
+    refused_for_now(&a, 1000);
+    assert_int_equal(rpc_server_rate_refused(v.server), 3);
+    one_more(&v, 1001, NULL, &other);
+    one_more(&v, 0, NULL, &root);
+    one_more(&v, LOCAL, NULL, &us);
+    for (int i = 0; i < 10; i++) {
+        ping(&root, 0);
+        ping(&us, LOCAL); /* a daemon's user */
+    }
+    rpc_server_limit_rate(v.server, NULL);
+    ping(&a, 1000);
+    assert_int_equal(rpc_server_rate_refused(v.server), 3);
+    raw_close(&a);
+    raw_close(&b);
+    raw_close(&other);
+    raw_close(&root);
+    raw_close(&us);
+    settle();
+    rpc_server_free(v.server);
+}
+
 /* A server where descriptors are few takes fewer of each kind. */
 static void few_descriptors(void **state)
 {
@@ -395,8 +441,9 @@ static void half_frames(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(shares),    TEST(per_user),          TEST(few_descriptors), TEST(strangers),
-        TEST(addresses), TEST(stranger_deadline), TEST(last_descriptor), TEST(half_frames),
+        TEST(shares),      TEST(too_often), TEST(per_user),          TEST(few_descriptors),
+        TEST(strangers),   TEST(addresses), TEST(stranger_deadline), TEST(last_descriptor),
+        TEST(half_frames),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,7 +40,19 @@ void rpc_server_free(struct rpc_server *s)
     rpc_caller_free(c);
     rpc_io_free(s->io);
     auth_replay_free(s->replay);
+    rpc_rate_free(s->rate);
     free(s);
+}
+
+void rpc_server_limit_rate(struct rpc_server *s, const struct rpc_rate_options *options)
+{
+    rpc_rate_free(s->rate);
+    s->rate = options ? rpc_rate_new(options) : NULL;
+}
+
+uint64_t rpc_server_rate_refused(const struct rpc_server *s)
+{
+    return s->rate_refused;
 }
 
 void rpc_server_refuse_sessions(struct rpc_server *s, int code, const char *why)

@@ -17,6 +17,7 @@
 #include "auth/auth.h"
 #include "base/arena.h"
 #include "loop/loop.h"
+#include "rpc/rate.h"
 #include "rpc/rpc.h"
 #include "rpc/session.h"
 
@@ -68,6 +69,11 @@ int rpc_server_listen_tcp(struct rpc_server *s, const char *addr, uint16_t port,
  */
 int rpc_server_listen_unix(struct rpc_server *s, const char *path, mode_t mode, struct err *err);
 void rpc_server_unlisten(struct rpc_server *s); /* close the listeners, keep the calls */
+
+/* Requests of a user beyond this rate are answered with -ERR_BACKOFF and not handled; those of
+ * root, the daemons' users and for tokens are not counted. NULL: as many as they like. */
+void rpc_server_limit_rate(struct rpc_server *s, const struct rpc_rate_options *options);
+uint64_t rpc_server_rate_refused(const struct rpc_server *s); /* so far */
 
 /* Sessions that begin are refused with this error until it is called with code 0. */
 void rpc_server_refuse_sessions(struct rpc_server *s, int code, const char *why);

@@ -79,6 +79,8 @@ struct rpc_server {
     struct rpc_caller *callers;
     struct rpc_call *calls; /* by number */
     uint64_t last_call;
+    struct rpc_rate *rate; /* NULL: none */
+    uint64_t rate_refused;
     struct err no_sessions; /* why none may begin; code 0: they may */
     bool freeing;
 };

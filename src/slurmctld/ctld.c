@@ -171,6 +171,16 @@ static int listen_port(struct ctld *c, const struct conf_host *me, uint16_t port
     return rc < 0 ? err_prefix(err, "SlurmctldPort") : 0;
 }
 
+void ctld_limit_rate(struct ctld *c)
+{
+    const struct conf_rate *r = &ctld_conf(c)->rate;
+    struct rpc_rate_options o = {.bucket = r->bucket,
+                                 .refill = r->refill,
+                                 .period_ms = (int64_t)r->period_sec * 1000,
+                                 .users = r->users};
+    rpc_server_limit_rate(c->server, r->enable ? &o : NULL);
+}
+
 int ctld_listen(struct ctld *c, struct err *err)
 {
     const struct conf *conf = ctld_conf(c);
@@ -191,6 +201,7 @@ int ctld_listen(struct ctld *c, struct err *err)
         .ctx = c,
     };
     c->server = rpc_server_new(&options, &events);
+    ctld_limit_rate(c);
     for (unsigned port = conf->slurmctld_port;
          port <= conf->slurmctld_port || port <= conf->slurmctld_port_last; port++) {
         int rc = listen_port(c, me, (uint16_t)port, err);

@@ -157,6 +157,8 @@ static void on_stats(struct ctld *c, const struct rpc_request *r, const struct c
     stats.has_turns = stats.has_commits = stats.has_rss_kib = stats.has_cpu_usec = true;
     stats.turns = c->turns;
     stats.commits = c->commits;
+    stats.has_rate_refused = true;
+    stats.rate_refused = rpc_server_rate_refused(c->server);
     stats.rss_kib = resident_kib();
     stats.cpu_usec = usec(used.ru_utime) + usec(used.ru_stime);
     ctld_reply(c, r->call, &stats.base);

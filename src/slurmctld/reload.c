@@ -85,6 +85,7 @@ static void apply(struct reload *r)
     control_reconfigure(c->control, r->call, r->conf, str_cstr(&note));
     outbox_add(c->outbox, outbox_item_new(OUTBOX_UNKNOWN, NULL, 0));
     names_forget(c->names);
+    ctld_limit_rate(c);
     c->debug_given = false;
     logging_open(c, control_conf(c->control), false);
     log_info("the configuration was read again");

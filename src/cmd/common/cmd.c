@@ -36,6 +36,11 @@ void cmd_start(const char *name)
         close(fd);
 }
 
+static void tell_backoff(const char *why)
+{
+    cmd_detail(1, "%s: waiting, then asking again", why);
+}
+
 const char *cmd_name(void)
 {
     return cmd.name;
@@ -45,6 +50,7 @@ void cmd_set_level(bool quiet, unsigned verbose)
 {
     cmd.quiet = quiet;
     cmd.verbose = verbose;
+    rpc_on_backoff(tell_backoff);
 }
 
 static void print(const char *prefix, const char *fmt, va_list ap)

@@ -329,6 +329,14 @@ static void on_signal(void *ctx, int signo)
     release(run);
 }
 
+static void tell_backoff(const char *why)
+{
+    const struct run_options told = {.verbose = 1};
+    const struct run run = {.options = &told};
+
+    say(&run, 1, "%s: waiting, then asking again", why);
+}
+
 int run_to_end(const struct conf *conf, const struct run_options *options)
 {
     static const int watched[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
@@ -340,6 +348,8 @@ int run_to_end(const struct conf *conf, const struct run_options *options)
                                   .on_lost = on_lost,
                                   .ctx = &run};
 
+    if (options->verbose > 0)
+        rpc_on_backoff(tell_backoff);
     if (!options->no_shell && isatty(STDIN_FILENO))
         session_wait_foreground();
     for (size_t i = 0; i < sizeof(watched) / sizeof(watched[0]); i++) {

@@ -8,13 +8,20 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "cmd/common/text.h"
+#include "rpc/client.h"
 
 static int level;
 static bool raw_lines;
 
+static void tell_backoff(const char *why)
+{
+    say_verbose("%s: waiting, then asking again", why);
+}
+
 void say_level(int verbose)
 {
     level = verbose;
+    rpc_on_backoff(tell_backoff);
 }
 
 void say_raw(bool raw)

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Many requests and many connections of one user: the others are served."""
+import os
+import pathlib
+import pwd
+import re
+import subprocess
+import sys
+
+import pytest
+
+from harness import ROOT, eventually
+
+ME = pwd.getpwuid(os.geteuid()).pw_name
+FLOODER, OTHER = ("nobody", "daemon") if ROOT else (ME, ME)
+REFUSED = "Too many requests of this user in a short time: waiting, then asking again"
+LIMIT = "SlurmctldParameters=rl_enable,rl_bucket_size=5,rl_refill_rate=5,rl_refill_period=1"
+CONNECTIONS = 10000 if os.environ.get("SLUICE_SOAK") else 1000
+
+needs_users = pytest.mark.skipif(not ROOT, reason="needs several users, and one who is not limited")
+
+
+def flood(c, command, count, user=FLOODER):
+    """So many times one after the other, as one process."""
+    loop = f"for i in $(seq {count}); do {command} || exit 1; done"
+    return c.popen(["sh", "-c", loop], user=user)
+
+
+@needs_users
+def test_a_flood_of_one_user_leaves_the_others_alone(make_cluster):
+    c = make_cluster(nodes=1, conf=LIMIT)
+    floods = [flood(c, "squeue -v", 10) for _ in range(4)]
+    said = c.run(["sh", "-c", "squeue -v && squeue -v && squeue -v"], user=OTHER)
+    assert said.returncode == 0 and REFUSED not in said.stderr
+    for _ in range(12):  # root is not counted
+        assert REFUSED not in c.run("squeue -v").stderr
+    refused = 0
+    for p in floods:
+        _, err = p.communicate(timeout=120)
+        assert p.returncode == 0, err
+        refused += err.count(REFUSED)
+    assert refused > 0
+    assert "Too many requests of this user" in (c.dir / "slurmctld.log").read_text()
+
+
+@needs_users
+def test_commands_wait_quietly_and_do_everything_once(make_cluster):
+    c = make_cluster(nodes=1, cpus=40, conf=LIMIT)
+    floods = [flood(c, "sbatch --parsable -o /dev/null --wrap true", 6) for _ in range(3)]
+    runs = [flood(c, "srun -Q true", 3) for _ in range(2)]
+    ids = []
+    for p in floods + runs:
+        out, err = p.communicate(timeout=120)
+        assert (p.returncode, err) == (0, ""), err
+        ids += [int(line) for line in out.split()]
+    assert len(ids) == 18 and len(set(ids)) == 18
+    for job in ids:
+        assert c.wait(job)["JobState"] == "COMPLETED"
+    assert "Too many requests of this user" in (c.dir / "slurmctld.log").read_text()
+
+
+@needs_users
+def test_srun_and_salloc_say_with_verbose_that_they_wait(make_cluster):
+    c = make_cluster(nodes=1, conf=LIMIT.replace("size=5", "size=1"))
+    for name in ("srun", "salloc"):
+        said = c.run([name, "-v", "true"], user=FLOODER)
+        assert said.returncode == 0 and f"{name}: {REFUSED}" in said.stderr, said.stderr
+
+
+@needs_users
+def test_a_limit_can_be_changed_live(make_cluster):
+    limit = LIMIT.replace("rate=5", "rate=1")
+    c = make_cluster(nodes=1, conf=limit)
+    text = c.conf_file.read_text()
+    p = flood(c, "squeue -v", 8)
+    _, err = p.communicate(timeout=120)
+    assert p.returncode == 0 and REFUSED in err
+    c.conf_file.write_text(text.replace("rl_enable", "rl_bucket_size=none"))
+    failed = c.run("scontrol reconfigure")
+    assert failed.returncode != 0 and "rl_bucket_size=none" in failed.stderr, failed.stderr
+    c.conf_file.write_text(text.replace(limit, ""))
+    c.run("scontrol reconfigure").ok()
+    p = flood(c, "squeue -v", 20)
+    _, err = p.communicate(timeout=120)
+    assert p.returncode == 0 and REFUSED not in err
+
+
+HOLDER = """
+import resource, socket, sys, time
+count, local, port = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+held = []
+for i in range(count):
+    s = socket.socket(socket.AF_UNIX if i % 2 else socket.AF_INET)
+    try:
+        s.connect(local if i % 2 else ("127.0.0.1", port))
+    except OSError:
+        s.close()
+        continue
+    if i % 3 == 0:
+        s.send(b"SL")  # the beginning of something
+    held.append(s)
+print(len(held), flush=True)
+sys.stdin.read()
+"""
+
+
+def memory_kib(pid):
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"VmRSS:\s+(\d+)", status).group(1))
+
+
+def test_thousands_of_connections_do_no_harm(make_cluster):
+    """CI: 1,000, soak: 10,000, half of them over TCP, silent or with a frame that never ends."""
+    c = make_cluster(nodes=1)
+    pid = c.daemons["slurmctld"].pid
+    descriptors = pathlib.Path(f"/proc/{pid}/fd")
+    before, before_kib = len(list(descriptors.iterdir())), memory_kib(pid)
+    holders = [c.popen([sys.executable, "-c", HOLDER, CONNECTIONS // 4, c.dir / "run/slurmctld", c.port], user=FLOODER,
+                       stdin=subprocess.PIPE) for _ in range(4)]
+    for h in holders:
+        assert int(h.stdout.readline()) > 0
+    assert len(list(descriptors.iterdir())) > before
+    assert memory_kib(pid) - before_kib < 64 * 1024
+    assert c.run("squeue", user=OTHER).returncode == 0
+    job = c.sbatch("-o", "/dev/null", wrap="true", user=OTHER)
+    assert c.wait(job)["JobState"] == "COMPLETED"
+    assert c.run("srun true", user=OTHER).returncode == 0
+    for h in holders:
+        h.communicate("", timeout=60)
+        assert h.returncode == 0
+    eventually(lambda: len(list(descriptors.iterdir())) <= before + 8, "all of them closed")
