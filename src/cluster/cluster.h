@@ -116,11 +116,24 @@ struct waiting_step {
     struct str spec; /* packed StepSpec */
 };
 
+enum { /* --mail-type */
+       JOB_MAIL_BEGIN = 1,
+       JOB_MAIL_END = 2,
+       JOB_MAIL_FAIL = 4,
+       JOB_MAIL_REQUEUE = 8,
+       JOB_MAIL_LIMIT = 16,
+       JOB_MAIL_LIMIT_90 = 32,
+       JOB_MAIL_LIMIT_80 = 64,
+       JOB_MAIL_LIMIT_50 = 128,
+       JOB_MAIL_SHARES = JOB_MAIL_LIMIT_90 | JOB_MAIL_LIMIT_80 | JOB_MAIL_LIMIT_50,
+};
+
 struct job {
     uint32_t id, restarts, uid, gid, next_step, cancelled_by;
     enum _Pb__JobState state; /* only job_state.c writes it */
     bool completing, requeue_after, batch, held, admin_hold, launched, interactive_step, backfilled;
     bool may_requeue, no_kill;
+    uint8_t mail;     /* JOB_MAIL_*: what its owner wants to be told */
     bool configuring; /* PrologSlurmctld is not known to have ended; its nodes are not used yet */
     bool epilog_due;  /* EpilogSlurmctld is not known to have ended; it is completing until then */
     int script;       /* of the site's, that runs for it now: enum _Pb__ScriptKind; 0: none */
@@ -154,6 +167,7 @@ struct job {
     int64_t warn_mono_ms;                /* when --signal is due; 0: it is not, or was sent */
     uint32_t warn_signal, warn_sec;      /* --signal: so many seconds before the limit; 0: none */
     bool warn_batch, warned;             /* to the script alone; it was sent */
+    int64_t mail_mono_ms;                /* a share of its limit that is to be told; 0: none */
     int64_t repeat_mono_ms;              /* unanswered orders are sent again; 0: none */
     int64_t gone_mono_ms;                /* its waiter went away; 0: it did not */
     int64_t purge_mono_ms;               /* 0: not ended */
@@ -211,6 +225,9 @@ void job_touch(struct cluster *c, struct job *j);
 int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *spec, struct err *err);
 /* By its request and OverSubscribe of its partition (CORE-130 to 132): again when that changes. */
 void job_set_sharing(const struct cluster *c, struct job *j);
+/* A comma list of --mail-type; false: it has an unknown word. Those of what no job of ours does
+ * (INVALID_DEPEND, STAGE_OUT, ARRAY_TASKS) are known and say nothing. */
+bool job_mail_parse(const char *list, unsigned *mail);
 void job_pack_live(const struct cluster *c, struct job *j); /* rebuilds j->live */
 /* StepRecord bytes. */
 void job_pack_step(const struct step *s, struct str *out);

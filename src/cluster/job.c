@@ -177,7 +177,43 @@ int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, 
     j->nice = OR(s, nice, 0);
     read_warning(j, s->signal);
     j->begin_at = OR(s, begin_at_sec, 0);
+    unsigned mail = 0;
+    j->mail = s->mail_type && job_mail_parse(s->mail_type, &mail) ? (uint8_t)mail : 0;
     return 0;
+}
+
+bool job_mail_parse(const char *list, unsigned *mail)
+{
+    static const struct {
+        const char *word;
+        unsigned mail;
+    } words[] = {
+        {"NONE", 0},
+        {"BEGIN", JOB_MAIL_BEGIN},
+        {"END", JOB_MAIL_END},
+        {"FAIL", JOB_MAIL_FAIL},
+        {"REQUEUE", JOB_MAIL_REQUEUE},
+        {"ALL", JOB_MAIL_BEGIN | JOB_MAIL_END | JOB_MAIL_FAIL | JOB_MAIL_REQUEUE},
+        {"TIME_LIMIT", JOB_MAIL_LIMIT},
+        {"TIME_LIMIT_90", JOB_MAIL_LIMIT_90},
+        {"TIME_LIMIT_80", JOB_MAIL_LIMIT_80},
+        {"TIME_LIMIT_50", JOB_MAIL_LIMIT_50},
+        {"INVALID_DEPEND", 0},
+        {"STAGE_OUT", 0},
+        {"ARRAY_TASKS", 0},
+    };
+    *mail = 0;
+    for (const char *s = list; *s;) {
+        size_t len = strcspn(s, ","), i = 0, count = sizeof words / sizeof words[0];
+        for (; i < count; i++)
+            if (strlen(words[i].word) == len && strncasecmp(words[i].word, s, len) == 0)
+                break;
+        if (i == count && len)
+            return false;
+        *mail |= len ? words[i].mail : 0;
+        s += len + (s[len] == ',');
+    }
+    return true;
 }
 
 Pb__JobSpec *job_unpack_spec(const struct job *j, struct arena *arena)

@@ -303,6 +303,7 @@ void control_set_end(struct control *c, struct job *j)
     j->limit_mono_ms = never ? INT64_MAX : limit_at + over * 1000;
     if (j->limit_mono_ms < now)
         j->limit_mono_ms = now;
+    mail_schedule(c, j);
     j->warn_mono_ms = 0;
     if (j->warn_signal && !j->warned && j->limit_sec != INT64_MAX) {
         int64_t at = limit_at - (int64_t)j->warn_sec * 1000;
@@ -331,6 +332,7 @@ void control_schedule(struct control *c, struct job *j)
         if (!job_is_final(j) && !j->configuring) {
             earlier(&due, j->limit_mono_ms);
             earlier(&due, j->warn_mono_ms);
+            earlier(&due, j->mail_mono_ms);
         }
         earlier(&due, j->repeat_mono_ms);
         earlier(&due, j->purge_mono_ms);
@@ -380,6 +382,8 @@ static void job_due(struct control *c, struct job *j)
     runs = runs && j->state == PB__JOB_STATE__RUNNING;
     if (runs && j->warn_mono_ms && now >= j->warn_mono_ms)
         cancel_warn(c, j);
+    if (runs && j->mail_mono_ms && now >= j->mail_mono_ms)
+        mail_due(c, j);
     if (j->repeat_mono_ms && now >= j->repeat_mono_ms)
         repeat_orders(c, j);
     control_schedule(c, j);

@@ -113,6 +113,7 @@ void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int 
         j->start_at = j->end_at;
     j->reason = reason;
     end_steps(c, j);
+    mail_end(c, j);
     if (ran)
         hook_end(c, j);
     finish_release_untouched(c, j);

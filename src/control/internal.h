@@ -129,6 +129,13 @@ static inline bool hook_holds(const struct job *j)  /* it is completing, or conf
 size_t hook_env_make(struct control *c, struct job *j, enum _Pb__ScriptKind kind, size_t more,
                      char ***env, struct arena *arena);
 
+/* mail.c */
+int mail_check(const Pb__JobSpec *spec, struct err *err);         /* what was given of it */
+void mail_event(struct control *c, struct job *j, unsigned mail); /* JOB_MAIL_* */
+void mail_end(struct control *c, struct job *j);                  /* it has ended */
+void mail_schedule(struct control *c, struct job *j);             /* shares of its time limit */
+void mail_due(struct control *c, struct job *j);
+
 /* step.c */
 struct step *step_find(struct job *j, uint32_t id);
 void step_ended_on(struct control *c, struct job *j, uint32_t step_id, uint32_t node,

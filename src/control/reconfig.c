@@ -72,6 +72,7 @@ static void carry_job(const struct cluster *old, const struct cluster *next, str
     from->alloc_step = STR_INIT;
     to->limit_mono_ms = from->limit_mono_ms;
     to->warn_mono_ms = from->warn_mono_ms;
+    to->mail_mono_ms = from->mail_mono_ms;
     to->repeat_mono_ms = from->repeat_mono_ms;
     to->gone_mono_ms = from->gone_mono_ms;
     to->purge_mono_ms = from->purge_mono_ms;

@@ -174,6 +174,7 @@ static void answer_alloc(struct control *c, struct job *j)
 
 void start_ready(struct control *c, struct job *j)
 {
+    mail_event(c, j, JOB_MAIL_BEGIN);
     prepare_nodes(c, j);
     if (j->batch) {
         j->launched = false;

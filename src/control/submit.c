@@ -134,6 +134,9 @@ static int apply_spec(struct control *c, const struct caller *who, const struct 
     int rc = job_read_spec(c->cluster, j, &spec, err);
     if (rc != 0)
         return rc;
+    rc = mail_check(&spec, err);
+    if (rc != 0)
+        return rc;
     if (!who->is_operator && (j->nice < 0 || spec.has_priority))
         return no(err, ERR_ACCESS, j->nice < 0 ? "a negative nice value" : "a priority");
     int64_t fallback = p->default_time_sec > 0 ? p->default_time_sec : p->max_time_sec;

@@ -96,6 +96,9 @@ static int check_fields(const struct caller *who, const struct job *j, const Pb_
             rc = check_field(j, field->name, err);
     if (rc != 0)
         return rc;
+    rc = mail_check(set, err);
+    if (rc != 0)
+        return rc;
     if (set->has_nice && set->nice < 0 && !who->is_operator)
         return no(err, ERR_ACCESS, "a negative nice value");
     if (j->state != PB__JOB_STATE__PENDING && limit_of(set, j) > j->limit_sec && !who->is_operator)
@@ -225,7 +228,9 @@ static int requeue(struct control *c, const struct caller *who, struct job *j,
     } else if (j->completing) {
         j->requeue_after = true;
         job_touch(c->cluster, j);
+        mail_event(c, j, JOB_MAIL_REQUEUE);
     } else {
+        mail_event(c, j, JOB_MAIL_REQUEUE);
         finish_requeue(c, j);
     }
     return 0;

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * --mail-type and --mail-user: MailProg is run as "PROGRAM -s SUBJECT USER" at what happens to a
+ * job, with the environment of a prolog and more. Nobody waits for it; a crash may lose it.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "control/internal.h"
+
+#define LIMIT_SEC 300 /* for a mail program that hangs */
+
+static const struct {
+    unsigned mail, percent;
+    const char *type, *word;
+} events[] = {
+    {JOB_MAIL_BEGIN, 0, "BEGIN", "Began"},
+    {JOB_MAIL_END, 0, "END", "Ended"},
+    {JOB_MAIL_FAIL, 0, "FAIL", "Failed"},
+    {JOB_MAIL_REQUEUE, 0, "REQUEUE", "Requeued"},
+    {JOB_MAIL_LIMIT, 100, "TIME_LIMIT", "Reached time limit"},
+    {JOB_MAIL_LIMIT_90, 90, "TIME_LIMIT_90", "Reached 90% of time limit"},
+    {JOB_MAIL_LIMIT_80, 80, "TIME_LIMIT_80", "Reached 80% of time limit"},
+    {JOB_MAIL_LIMIT_50, 50, "TIME_LIMIT_50", "Reached 50% of time limit"},
+};
+#define EVENTS (sizeof events / sizeof events[0])
+
+static const char *const states[] = {
+    [PB__JOB_STATE__PENDING] = "PENDING",     [PB__JOB_STATE__RUNNING] = "RUNNING",
+    [PB__JOB_STATE__SUSPENDED] = "SUSPENDED", [PB__JOB_STATE__COMPLETED] = "COMPLETED",
+    [PB__JOB_STATE__CANCELLED] = "CANCELLED", [PB__JOB_STATE__FAILED] = "FAILED",
+    [PB__JOB_STATE__TIMEOUT] = "TIMEOUT",     [PB__JOB_STATE__NODE_FAIL] = "NODE_FAIL",
+    [PB__JOB_STATE__PREEMPTED] = "PREEMPTED", [PB__JOB_STATE__BOOT_FAIL] = "BOOT_FAIL",
+    [PB__JOB_STATE__DEADLINE] = "DEADLINE",   [PB__JOB_STATE__OUT_OF_MEMORY] = "OUT_OF_MEMORY",
+};
+
+int mail_check(const Pb__JobSpec *spec, struct err *err)
+{
+    const char *user = spec->mail_user;
+    unsigned mail;
+    if (spec->mail_type && !job_mail_parse(spec->mail_type, &mail))
+        return err_set(err, -ERR_PARSE, "--mail-type=%s: an unknown type of event",
+                       spec->mail_type);
+    for (const char *s = user; s && *s; s++)
+        if ((unsigned char)*s <= ' ' || *s == 0x7f)
+            return err_set(err, -ERR_PARSE, "--mail-user: an address has no blanks");
+    if (user && *user == '-')
+        return err_set(err, -ERR_PARSE, "--mail-user=%s: an address does not begin with -", user);
+    return 0;
+}
+
+static char *format_time(struct arena *arena, int64_t sec)
+{
+    sec = sec > 0 ? sec : 0;
+    long long days = sec / 86400;
+    int h = (int)(sec / 3600 % 24), m = (int)(sec / 60 % 60), s = (int)(sec % 60);
+    return days ? arena_printf(arena, "%lld-%02d:%02d:%02d", days, h, m, s)
+                : arena_printf(arena, "%02d:%02d:%02d", h, m, s);
+}
+
+static char *run_time(const struct control *c, const struct job *j, struct arena *arena)
+{
+    int64_t until = job_is_final(j) ? j->end_mono_ms : control_mono(c);
+    return format_time(arena, j->start_mono_ms ? (until - j->start_mono_ms) / 1000 : 0);
+}
+
+static char *receiver(const struct control *c, const Pb__JobSpec *spec, struct arena *arena)
+{
+    const char *domain = c->conf->mail_domain;
+    if (spec->mail_user && *spec->mail_user)
+        return spec->mail_user;
+    if (!spec->user_name || !domain || !*domain)
+        return spec->user_name;
+    return arena_printf(arena, "%s@%s", spec->user_name, domain);
+}
+
+static void send(struct control *c, struct job *j, size_t event)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+    char *user = spec ? receiver(c, spec, &arena) : NULL;
+    bool ends = events[event].mail & (JOB_MAIL_END | JOB_MAIL_FAIL);
+    bool begins = events[event].mail == JOB_MAIL_BEGIN;
+    char *took = begins ? format_time(&arena, j->start_at - j->submit_at) : run_time(c, j, &arena);
+    int code = WIFEXITED(j->exit_status) ? WEXITSTATUS(j->exit_status) : 0;
+    int signal = WIFSIGNALED(j->exit_status) ? WTERMSIG(j->exit_status) : 0;
+    char *end =
+        !ends ? (char *)"" : arena_printf(&arena, ", %s, ExitCode %d", states[j->state], code);
+    char *subject = arena_printf(&arena, "Slurm Job_id=%u Name=%s %s, %s time %s%s", j->id,
+                                 spec && spec->name ? spec->name : "", events[event].word,
+                                 begins ? "Queued" : "Run", took, end);
+    char *argv[] = {(char *)"-s", subject, user};
+    Pb__ScriptRun m = PB__SCRIPT_RUN__INIT;
+    if (!user || !*user)
+        return;
+    m.kind = PB__SCRIPT_KIND__SCRIPT_MAIL;
+    m.job_id = j->id;
+    m.restarts = j->restarts;
+    m.path = (char *)c->conf->mail_prog;
+    m.argv = argv;
+    m.n_argv = 3;
+    m.has_limit_sec = true;
+    m.limit_sec = LIMIT_SEC;
+    m.n_env = hook_env_make(c, j, m.kind, 8, &m.env, &arena);
+    m.env[m.n_env++] = arena_printf(&arena, "SLURM_JOB_STATE=%s", states[j->state]);
+    m.env[m.n_env++] = arena_printf(&arena, "SLURM_JOB_MAIL_TYPE=%s", events[event].type);
+    m.env[m.n_env++] =
+        arena_printf(&arena, begins ? "SLURM_JOB_QEUEUED_TIME=%s" : "SLURM_JOB_RUN_TIME=%s", took);
+    if (ends) {
+        m.env[m.n_env++] = arena_printf(&arena, "SLURM_JOB_EXIT_CODE_MAX=%d", code);
+        m.env[m.n_env++] = arena_printf(&arena, "SLURM_JOB_EXIT_CODE_MIN=%d", code);
+        m.env[m.n_env++] = arena_printf(&arena, "SLURM_JOB_TERM_SIGNAL_MAX=%d", signal);
+    }
+    c->env->run(c->env->ctx, &m);
+}
+
+void mail_event(struct control *c, struct job *j, unsigned mail)
+{
+    if (!(j->mail & mail) || !c->env->run || !c->conf->mail_prog || !*c->conf->mail_prog)
+        return;
+    for (size_t i = 0; i < EVENTS; i++)
+        if (events[i].mail & mail & j->mail)
+            send(c, j, i);
+}
+
+/* One mail: of a failure, where that was asked for, else of an end. */
+void mail_end(struct control *c, struct job *j)
+{
+    bool failed = j->state != PB__JOB_STATE__COMPLETED && j->state != PB__JOB_STATE__CANCELLED &&
+                  j->state != PB__JOB_STATE__PREEMPTED;
+    if (j->state == PB__JOB_STATE__TIMEOUT)
+        mail_event(c, j, JOB_MAIL_LIMIT);
+    if (j->requeue_after)
+        mail_event(c, j, JOB_MAIL_REQUEUE);
+    else
+        mail_event(c, j, failed && j->mail & JOB_MAIL_FAIL ? JOB_MAIL_FAIL : JOB_MAIL_END);
+}
+
+static int64_t reached_at(const struct job *j, size_t event)
+{
+    return j->start_mono_ms + j->limit_sec * 10 * events[event].percent;
+}
+
+static bool is_share(const struct job *j, size_t event)
+{
+    return j->mail & events[event].mail && events[event].percent > 0 && events[event].percent < 100;
+}
+
+/* When the next share of its limit is reached; one that was reached before is not told. */
+void mail_schedule(struct control *c, struct job *j)
+{
+    j->mail_mono_ms = 0;
+    if (!(j->mail & JOB_MAIL_SHARES) || j->limit_sec > CLUSTER_NO_LIMIT_SEC)
+        return;
+    for (size_t i = 0; i < EVENTS; i++) {
+        int64_t at = reached_at(j, i);
+        if (is_share(j, i) && at > control_mono(c) && (!j->mail_mono_ms || at < j->mail_mono_ms))
+            j->mail_mono_ms = at;
+    }
+}
+
+void mail_due(struct control *c, struct job *j)
+{
+    for (size_t i = 0; i < EVENTS; i++)
+        if (is_share(j, i) && reached_at(j, i) == j->mail_mono_ms)
+            send(c, j, i);
+    mail_schedule(c, j);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* --mail-type: what is told, to whom, and in which words. */
+#include <stdio.h>
+#include <string.h>
+
+#include "control/fixture.h"
+
+#define NODES                                                                                      \
+    "SelectTypeParameters=CR_Core_Memory\nNodeName=n1 CPUs=4 RealMemory=4000\n"                    \
+    "PartitionName=a Nodes=ALL Default=YES MaxTime=60 DefMemPerCPU=500\nMailProg=/m\n"             \
+    "SlurmdTimeout=0\n"
+
+static struct fixture *make(const char *more)
+{
+    char lines[1000];
+    snprintf(lines, sizeof lines, "%s%s", NODES, more);
+    struct fixture *f = fixture_new(lines);
+    fixture_register(f, "n1", "i1");
+    return f;
+}
+
+static int64_t submit(struct fixture *f, const char *types, const char *user)
+{
+    struct caller who = FIXTURE_USER;
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.name = (char *)"x";
+    s.mail_type = (char *)types;
+    s.mail_user = (char *)user;
+    s.has_requeue = s.requeue = true;
+    return fixture_submit(f, &who, &s);
+}
+
+/* All that were asked for since the last look, each as "USER: SUBJECT;". */
+static const char *mails(struct fixture *f, char *to, size_t size)
+{
+    *to = 0;
+    vec_foreach (&f->scripts, s) {
+        char subject[200] = "", user[100] = "";
+        assert_int_equal(s->kind, PB__SCRIPT_KIND__SCRIPT_MAIL);
+        assert_string_equal(s->path, "/m");
+        assert_int_equal(sscanf(str_cstr(&s->argv), "-s\n%199[^\n]\n%99[^\n]", subject, user), 2);
+        size_t len = strlen(to);
+        snprintf(to + len, size - len, "%s: %s;", user, subject);
+    }
+    fixture_clear(f);
+    return to;
+}
+
+static void what_is_no_type_or_address_is_refused(void **state)
+{
+    static const struct {
+        const char *types, *user;
+        bool ok;
+    } v[] = {
+        {"BEGIN,NOISE", NULL, false},   {"END", "-f/etc/passwd", false},
+        {"END", "a b", false},          {"END", "a\nb", false},
+        {"BEGINS", NULL, false},        {"END", "a,b@c", true},
+        {"none", NULL, true},           {"end,,Fail", NULL, true},
+        {"INVALID_DEPEND", NULL, true},
+    };
+    struct fixture *f = make("");
+    for (size_t i = 0; i < sizeof v / sizeof v[0]; i++)
+        assert_int_equal(submit(f, v[i].types, v[i].user) > 0, v[i].ok);
+    fixture_free(f);
+}
+
+static void a_job_that_ends_well(void **state)
+{
+    char text[1000];
+    struct fixture *f = make("");
+    uint32_t id = (uint32_t)submit(f, "ALL", NULL);
+    assert_string_equal(mails(f, text, sizeof text),
+                        "ann: Slurm Job_id=1 Name=x Began, Queued time 00:00:00;");
+    fixture_launched(f, "n1", id, 0);
+    f->mono_ms += 3661000;
+    f->wall_ms += 3661000;
+    fixture_batch_ended(f, "n1", id, 0, 0);
+    assert_non_null(strstr(str_cstr(&f->scripts.data[0].env), "SLURM_JOB_STATE=COMPLETED\n"));
+    assert_non_null(strstr(str_cstr(&f->scripts.data[0].env), "SLURM_JOB_MAIL_TYPE=END\n"));
+    assert_string_equal(
+        mails(f, text, sizeof text),
+        "ann: Slurm Job_id=1 Name=x Ended, Run time 01:01:01, COMPLETED, ExitCode 0;");
+    fixture_free(f);
+}
+
+static void failures(void **state)
+{
+    static const struct {
+        const char *types, *said;
+    } v[] = {
+        {"ALL", "b@c: Slurm Job_id=1 Name=x Failed, Run time 00:00:00, FAILED, ExitCode 3;"},
+        {"FAIL", "b@c: Slurm Job_id=1 Name=x Failed, Run time 00:00:00, FAILED, ExitCode 3;"},
+        {"END", "b@c: Slurm Job_id=1 Name=x Ended, Run time 00:00:00, FAILED, ExitCode 3;"},
+        {"BEGIN,REQUEUE", ""},
+        {"NONE", ""},
+    };
+    char text[1000];
+    for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
+        struct fixture *f = make("");
+        uint32_t id = (uint32_t)submit(f, v[i].types, "b@c");
+        fixture_launched(f, "n1", id, 0);
+        fixture_clear(f);
+        fixture_batch_ended(f, "n1", id, 0, 3 << 8);
+        assert_string_equal(mails(f, text, sizeof text), v[i].said);
+        fixture_free(f);
+    }
+}
+
+static void requeue_and_domain(void **state)
+{
+    char text[1000];
+    struct fixture *f = make("MailDomain=example.org\n");
+    struct caller user = FIXTURE_USER;
+    uint32_t id = (uint32_t)submit(f, "REQUEUE,END", NULL);
+    fixture_launched(f, "n1", id, 0);
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    r.job_id = id;
+    r.has_requeue = r.requeue = true;
+    assert_int_equal(fixture_update_job(f, &user, &r), 0);
+    assert_string_equal(mails(f, text, sizeof text),
+                        "ann@example.org: Slurm Job_id=1 Name=x Requeued, Run time 00:00:00;");
+    fixture_free(f);
+}
+
+static void shares_of_the_limit(void **state)
+{
+    char text[1000];
+    struct fixture *f = make("");
+    uint32_t id = (uint32_t)submit(f, "TIME_LIMIT,TIME_LIMIT_50,TIME_LIMIT_80,TIME_LIMIT_90", NULL);
+    fixture_launched(f, "n1", id, 0);
+    assert_string_equal(mails(f, text, sizeof text), "");
+    fixture_pass(f, 1800000);
+    assert_string_equal(mails(f, text, sizeof text),
+                        "ann: Slurm Job_id=1 Name=x Reached 50% of time limit, Run time 00:30:00;");
+    fixture_restart(f); /* what was told is not told again */
+    fixture_pass(f, 1000000);
+    assert_string_equal(mails(f, text, sizeof text), "");
+    fixture_pass(f, 900000);
+    assert_string_equal(mails(f, text, sizeof text),
+                        "ann: Slurm Job_id=1 Name=x Reached 80% of time limit, Run time 00:48:00;"
+                        "ann: Slurm Job_id=1 Name=x Reached 90% of time limit, Run time 00:54:00;"
+                        "ann: Slurm Job_id=1 Name=x Reached time limit, Run time 01:00:00;");
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_no_type_or_address_is_refused),
+        cmocka_unit_test(a_job_that_ends_well),
+        cmocka_unit_test(failures),
+        cmocka_unit_test(requeue_and_domain),
+        cmocka_unit_test(shares_of_the_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""--mail-type, --mail-user and MailProg."""
+import re
+
+from harness import eventually
+
+PROGRAM = """#!/bin/sh
+{ echo "$#|$1|$2|$3|$SLURM_JOB_ID|$SLURM_JOB_STATE|$SLURM_JOB_MAIL_TYPE|$(cat)"; } >> %s
+"""
+
+
+def test_mail_is_sent_as_slurm_does(make_cluster):
+    c = make_cluster(nodes=1)
+    sent = c.dir / "sent"
+    program = c.dir / "mail"
+    program.write_text(PROGRAM % sent)
+    program.chmod(0o755)
+    with c.conf_file.open("a") as f:
+        f.write(f"MailProg={program}\n")
+    c.run("scontrol reconfigure").ok()
+    quiet = c.sbatch("-J", "q", "-o", "/dev/null", wrap="true")
+    good = c.sbatch("-J", "x", "--mail-type=ALL", "--mail-user=a@b", "-o", "/dev/null", wrap="true")
+    bad = c.sbatch("-J", "y z", "--mail-type=FAIL,TIME_LIMIT_80", "--mail-user=a@b", "-o", "/dev/null", wrap="exit 3")
+    for job in (quiet, good, bad):
+        c.wait(job)
+    lines = eventually(lambda: (sent.exists() and len(sent.read_text().splitlines()) == 3
+                                and sorted(sent.read_text().splitlines())), "three mails")
+    want = [rf"3\|-s\|Slurm Job_id={good} Name=x Began, Queued time 00:00:0\d\|a@b\|{good}\|RUNNING\|BEGIN\|",
+            rf"3\|-s\|Slurm Job_id={good} Name=x Ended, Run time 00:00:0\d, COMPLETED, ExitCode 0\|a@b\|{good}\|COMPLETED\|END\|",
+            rf"3\|-s\|Slurm Job_id={bad} Name=y z Failed, Run time 00:00:0\d, FAILED, ExitCode 3\|a@b\|{bad}\|FAILED\|FAIL\|"]
+    for line, pattern in zip(lines, want):
+        assert re.fullmatch(pattern, line), (line, pattern)
+
+
+def test_what_is_no_type_or_address_is_refused(make_cluster):
+    c = make_cluster(nodes=1)
+    for option, said in (("--mail-type=NOISE", "--mail-type=NOISE"), ("--mail-user=-bcc", "does not begin with -"),
+                         ("--mail-user=a b", "has no blanks")):
+        for line in (["sbatch", option, "--wrap", "true"], ["srun", option, "true"]):
+            failed = c.run(line)
+            assert failed.returncode != 0 and said in failed.stderr, failed.stderr
+
+
+def test_a_program_that_fails_is_logged(make_cluster):
+    c = make_cluster(nodes=1, conf="MailProg=/nowhere/mail")
+    job = c.sbatch("--mail-type=END", "-o", "/dev/null", wrap="true")
+    assert c.wait(job)["JobState"] == "COMPLETED"
+    eventually(lambda: f"job {job}: MailProg /nowhere/mail cannot be run" in (c.dir / "slurmctld.log").read_text(), "a word")
