@@ -93,9 +93,9 @@ def store(request):
 
 
 def socket_queue(path):
-    """How many connections to a local socket have not been accepted. It was bound as PATH.PID, and renamed."""
+    """How many connections to a local socket have not been accepted. It was bound as PATH~, and renamed."""
     lines = [line.split() for line in pathlib.Path("/proc/net/unix").read_text().splitlines()]
-    return sum(line[-1].startswith(f"{path}.") and line[5] == "02" for line in lines)  # 02: connecting
+    return sum(line[-1] == f"{path}~" and line[5] == "02" for line in lines)  # 02: connecting
 
 
 def ledger_wrap(cluster, seconds="0"):
