@@ -22,7 +22,7 @@
 #define CLUSTER_NO_LIMIT_SEC                                                                       \
     (INT64_C(365) * 86400) /* how long the planner takes "unlimited" to be */
 
-struct node_ghost { /* an ended job whose processes a returning node still has */
+struct node_ghost { /* an attempt that is over and that the node may still have, or still begin */
     uint32_t job_id, restarts;
 };
 

@@ -89,11 +89,26 @@ static void pack_admin(const struct node *n, Pb__NodeRecord *m)
     m->extra = n->extra;
 }
 
+static void pack_ghosts(const struct node *n, Pb__NodeRecord *m, struct arena *arena)
+{
+    m->lost = arena_alloc(arena, sizeof(*m->lost) * (n->ghosts.len + 1));
+    vec_foreach (&n->ghosts, g) {
+        Pb__Presence *p = arena_alloc(arena, sizeof(*p));
+        pb__presence__init(p);
+        p->job_id = g->job_id;
+        p->restarts = g->restarts;
+        m->lost[m->n_lost++] = p;
+    }
+}
+
 void node_pack_stored(const struct node *n, struct str *out)
 {
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
     Pb__NodeRecord m = PB__NODE_RECORD__INIT;
     m.name = (char *)n->name;
     pack_admin(n, &m);
+    pack_ghosts(n, &m, &arena);
     SET(&m, state, n->down ? PB__NODE_BASE__NODE_DOWN : PB__NODE_BASE__NODE_IDLE);
     SET(&m, admin_down, n->admin_down);
     SET(&m, weight_set, n->weight_set);
@@ -109,6 +124,9 @@ void node_restore(struct node *n, const Pb__NodeRecord *r)
     n->admin_down = r->has_admin_down && r->admin_down;
     node_set_reason(n, r->reason, r->reason_uid, r->reason_at);
     n->dirty = false;
+    vec_clear(&n->ghosts);
+    for (size_t i = 0; i < r->n_lost; i++)
+        vec_push(&n->ghosts, ((struct node_ghost){r->lost[i]->job_id, r->lost[i]->restarts}));
     n->weight_set = r->has_weight_set && r->weight_set;
     n->features_set = r->has_features_set && r->features_set;
     if (n->weight_set)
@@ -205,7 +223,7 @@ void node_pack(const struct cluster *c, const struct node *n, struct str *out)
     pack_config(n, &m);
     pack_seen(n, &m, &arena);
     SET(&m, state, base_state(n));
-    if (n->completing || n->ghosts.len)
+    if (n->completing || (n->ghosts.len && n->connected))
         SET(&m, completing, true);
     if (!n->connected && !n->future)
         SET(&m, no_respond, true);

@@ -49,6 +49,9 @@ struct env {
     void (*send)(void *ctx, const char *node, const Pb__NodeOrders *orders);
     void (*ack)(void *ctx, const char *node, uint64_t seq);
     void (*welcome)(void *ctx, const char *node, uint64_t epoch);
+    /* Ends the node's session, at once: what waits to be sent to it never is, and nothing that is
+     * under way in it may begin on the node any more. It registers again in another session. */
+    void (*close)(void *ctx, const char *node);
 
     void (*sign)(void *ctx, const void *data, size_t len, uint8_t sig[64]);
 

@@ -102,6 +102,11 @@ static void on_welcome(void *ctx, const char *node, uint64_t epoch)
 {
 }
 
+static void on_close(void *ctx, const char *node)
+{
+    vec_push(&((struct fixture *)ctx)->closed, mem_strdup(node));
+}
+
 static void on_sign(void *ctx, const void *data, size_t len, uint8_t sig[64])
 {
     memset(sig, 0, 64);
@@ -195,6 +200,7 @@ struct fixture *fixture_new(const char *lines)
                           .send = on_send,
                           .ack = on_ack,
                           .welcome = on_welcome,
+                          .close = on_close,
                           .sign = on_sign,
                           .user_in_group = on_group,
                           .user_name = on_user_name,
@@ -229,7 +235,10 @@ void fixture_clear(struct fixture *f)
     vec_clear(&f->scripts);
     vec_clear(&f->orders);
     vec_clear(&f->replies);
+    vec_foreach (&f->closed, name)
+        free(*name);
     vec_clear(&f->acks);
+    vec_clear(&f->closed);
 }
 
 void fixture_free(struct fixture *f)
@@ -245,6 +254,7 @@ void fixture_free(struct fixture *f)
     vec_done(&f->scripts);
     vec_done(&f->records);
     vec_done(&f->acks);
+    vec_done(&f->closed);
     unlink(f->path);
     free(f);
 }

@@ -61,6 +61,7 @@ struct fixture {
     VEC(struct fixture_order *) orders;
     VEC(struct fixture_script) scripts;
     VEC(uint64_t) acks;
+    VEC(char *) closed; /* nodes whose session was ended */
 };
 
 /* A cluster of these lines of slurm.conf; its nodes are not registered yet. */

@@ -45,10 +45,17 @@ static void jobs_on(struct control *c, const struct node *n,
     vec_done(&ids);
 }
 
-/* It is to end what it has of this attempt; until that is gone it takes no work. */
-static void banish(struct control *c, struct node *n, uint32_t job_id, uint32_t restarts,
-                   const struct job *j)
+static bool has_ghost(const struct node *n, uint32_t job_id, uint32_t restarts)
 {
+    vec_foreach (&n->ghosts, g)
+        if (g->job_id == job_id && g->restarts == restarts)
+            return true;
+    return false;
+}
+
+static void send_banish(struct control *c, const struct node *n, uint32_t job_id, uint32_t restarts)
+{
+    const struct job *j = cluster_find_job(c->cluster, job_id);
     Pb__Terminate t = PB__TERMINATE__INIT;
     Pb__NodeOrder order = PB__NODE_ORDER__INIT;
     t.job_id = job_id;
@@ -58,15 +65,25 @@ static void banish(struct control *c, struct node *n, uint32_t job_id, uint32_t 
     t.has_grace_sec = true;
     t.grace_sec = 0;
     order.terminate = &t;
-    vec_push(&n->ghosts, ((struct node_ghost){job_id, restarts}));
     node_send_orders(c, n, &order);
 }
 
-/* A node that was given up while it answers has it still. */
+/* It is to end what it has of this attempt, and to begin nothing of it; until it has said that
+ * nothing is left it takes no work. A node that is away is told when it registers. */
+static void banish(struct control *c, struct node *n, uint32_t job_id, uint32_t restarts)
+{
+    if (has_ghost(n, job_id, restarts))
+        return;
+    vec_push(&n->ghosts, ((struct node_ghost){job_id, restarts}));
+    control_save_node(c, n);
+    if (n->connected)
+        send_banish(c, n, job_id, restarts);
+}
+
+/* A node that was given up may have it still, or get it from a srun that has the credential. */
 static void lose(struct control *c, struct job *j, struct node *n)
 {
-    if (n->connected)
-        banish(c, n, j->id, j->restarts, j);
+    banish(c, n, j->id, j->restarts);
     finish_node_failed(c, j, n->index);
 }
 
@@ -92,6 +109,10 @@ static void drain(struct control *c, struct node *n, const char *reason)
 void node_fail_silent(struct control *c, struct node *n)
 {
     order_remove(&c->cluster->silent, &n->silence);
+    /* A launch under way would otherwise begin after its job was given up, and after the node had
+     * said, in the same session, that it has nothing of it. */
+    if (n->connected)
+        c->env->close(c->env->ctx, n->name);
     n->connected = n->registered = false;
     if (!n->down)
         set_down(c, n, "Not responding");
@@ -140,7 +161,7 @@ static void lose_other_incarnation(struct control *c, struct job *j, struct node
 {
     const struct alloc_node *a = alloc_find(j, n->index);
     if (!str_eq(a->incarnation, n->incarnation))
-        lose(c, j, n); /* a late srun may still hold a credential for it */
+        lose(c, j, n);
 }
 
 static const Pb__Presence *find_present(const Pb__NodeRegister *r, const struct job *j)
@@ -193,7 +214,7 @@ static void banish_present(struct control *c, struct node *n, const Pb__Presence
     const struct alloc_node *a = j && j->restarts == p->restarts ? alloc_find(j, n->index) : NULL;
     if ((a && !a->released) || (p->has_ended && p->ended))
         return;
-    banish(c, n, p->job_id, p->restarts, j);
+    banish(c, n, p->job_id, p->restarts);
 }
 
 static void into_service(struct control *c, struct node *n)
@@ -225,12 +246,13 @@ void control_node_register(struct control *c, const char *name, const Pb__NodeRe
     Pb__NodeRegister seen = *r;
     seen.n_present = 0;
     pb_pack(&seen.base, &n->seen);
-    vec_clear(&n->ghosts);
     free(n->incarnation);
     n->incarnation = mem_strdup(r->incarnation);
     node_heard(c, n);
     c->cluster->stamp++;
     c->env->welcome(c->env->ctx, n->name, c->epoch);
+    vec_foreach (&n->ghosts, g)
+        send_banish(c, n, g->job_id, g->restarts);
     jobs_on(c, n, lose_other_incarnation);
     reconcile_all(c, n, r);
     for (size_t i = 0; i < r->n_present; i++)
@@ -344,8 +366,8 @@ static void lay_ghost(struct control *c, struct node *n, uint32_t job_id, uint32
     for (size_t i = n->ghosts.len; i-- > 0;)
         if (n->ghosts.data[i].job_id == job_id && n->ghosts.data[i].restarts == restarts) {
             vec_remove(&n->ghosts, i);
+            control_save_node(c, n);
             c->plan_wanted = true;
-            c->cluster->stamp++;
         }
 }
 

@@ -175,6 +175,75 @@ static void an_end_that_crosses_the_order_frees_the_node(void **state)
     fixture_free(f);
 }
 
+static size_t times_closed(const struct fixture *f, const char *node)
+{
+    size_t n = 0;
+    vec_foreach (&f->closed, name)
+        n += str_eq(*name, node);
+    return n;
+}
+
+/* A launch that was under way to it begins after its job is somewhere else. */
+static void what_was_sent_to_a_silent_node_can_not_begin(void **state)
+{
+    struct fixture *f = make("ReturnToService=2\nSlurmdTimeout=10\n" CONF, 1);
+    uint32_t id = run_one(f, 1, 100);
+    fixture_pass(f, 9000);
+    assert_int_equal(times_closed(f, "n1"), 0);
+    fixture_clear(f);
+    fixture_pass(f, 2000);
+    assert_int_equal(times_closed(f, "n1"), 1);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__PENDING);
+    assert_int_equal(fixture_terminates(f, "n1", id), 0); /* there is nobody to tell */
+    fixture_clear(f);
+    fixture_register(f, "n1", "i1");
+    assert_int_equal(fixture_terminates(f, "n1", id), 1);
+    assert_int_equal(fixture_launches(f, "n1", id), 0);
+    fixture_gone(f, "n1", id, 0);
+    assert_int_equal(fixture_launches(f, "n1", id), 1);
+    fixture_free(f);
+}
+
+/* One that had gone by itself has no session to end. */
+static void a_node_that_is_away_has_no_session_to_end(void **state)
+{
+    struct fixture *f = make("SlurmdTimeout=10\n" CONF, 1);
+    control_node_lost(f->control, "n1");
+    fixture_clear(f);
+    fixture_pass(f, 11000);
+    assert_int_equal(times_closed(f, "n1"), 0);
+    fixture_free(f);
+}
+
+/* It was given up while it was away; a srun with a good credential may still come to it. */
+static void a_node_is_told_what_it_lost_while_it_was_away(void **state)
+{
+    for (int restarted = 0; restarted < 2; restarted++) {
+        struct fixture *f = make("ReturnToService=2\n" CONF, 1);
+        uint32_t id = run_one(f, 1, 100);
+        fixture_launched(f, "n1", id, 0);
+        control_node_lost(f->control, "n1");
+        assert_int_equal(fixture_update_node(f, "n1", "DOWN", "test"), 0);
+        assert_int_equal(fixture_update_node(f, "n1", "RESUME", NULL), 0);
+        fixture_clear(f);
+        if (restarted)
+            fixture_restart(f);
+        for (int twice = 0; twice < 2; twice++) { /* it says nothing and registers again */
+            fixture_register(f, "n1", "i1");
+            assert_int_equal(fixture_terminates(f, "n1", id), 1 + twice);
+            assert_int_equal(fixture_launches(f, "n1", id), 0);
+        }
+        fixture_gone(f, "n1", id, 0);
+        assert_int_equal(fixture_launches(f, "n1", id), 1);
+        fixture_clear(f);
+        fixture_restart(f);
+        fixture_register(f, "n1", "i1");
+        vec_foreach (&f->orders, o) /* what is done is not said again */
+            assert_null((*o)->orders->orders[0]->terminate);
+        fixture_free(f);
+    }
+}
+
 static void a_node_that_leaves_and_comes_back_is_as_it_was(void **state)
 {
     struct fixture *f = make(CONF, 3);
@@ -316,6 +385,9 @@ int main(void)
         cmocka_unit_test(a_begin_time_holds_for_who_is_queued_again),
         cmocka_unit_test(what_runs_on_a_node_set_down_is_ended_first),
         cmocka_unit_test(an_end_that_crosses_the_order_frees_the_node),
+        cmocka_unit_test(what_was_sent_to_a_silent_node_can_not_begin),
+        cmocka_unit_test(a_node_that_is_away_has_no_session_to_end),
+        cmocka_unit_test(a_node_is_told_what_it_lost_while_it_was_away),
         cmocka_unit_test(a_node_that_leaves_and_comes_back_is_as_it_was),
         cmocka_unit_test(a_restart_without_its_node_starts_nothing_twice),
         cmocka_unit_test(a_restart_without_the_only_node_of_a_job),

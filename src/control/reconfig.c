@@ -54,8 +54,6 @@ static void carry_node(struct node *to, struct node *from)
     to->last_busy_at = from->last_busy_at;
     to->seen = from->seen;
     from->seen = STR_INIT;
-    vec_foreach (&from->ghosts, g)
-        vec_push(&to->ghosts, *g);
 }
 
 /* What only memory knows of a job moves to its new record: who waits for it, and its clocks. */

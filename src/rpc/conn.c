@@ -488,6 +488,14 @@ static bool hung_up(const struct rpc_conn *c)
     return poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR);
 }
 
+bool rpc_conn_has_ended(const struct rpc_conn *c)
+{
+    struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
+
+    return c->ended || c->fd < 0 ||
+           (poll(&p, 1, 0) > 0 && p.revents & (POLLRDHUP | POLLHUP | POLLERR));
+}
+
 /* The end of what the other side sends (e: or an error). */
 static void on_end(struct rpc_conn *c, int e)
 {

@@ -75,6 +75,9 @@ size_t rpc_conn_backlog(const struct rpc_conn *c);
 size_t
 rpc_conn_unread(const struct rpc_conn *c); /* and what the kernel has, but not the other host */
 
+/* The other side sends nothing more: what was read last, or is still to be read, is the rest. */
+bool rpc_conn_has_ended(const struct rpc_conn *c);
+
 /* Stops reading, writes what is queued, tells the other side, waits shortly for it to have read
  * that, and reports on_closed. */
 void rpc_conn_finish(struct rpc_conn *c);

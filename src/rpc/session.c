@@ -492,6 +492,11 @@ bool rpc_session_is_open(const struct rpc_session *s)
     return s->state == ST_OPEN && !s->finishing;
 }
 
+bool rpc_session_has_ended(const struct rpc_session *s)
+{
+    return !s->conn || rpc_conn_has_ended(s->conn);
+}
+
 size_t rpc_session_backlog(const struct rpc_session *s)
 {
     return s->conn ? rpc_conn_backlog(s->conn) : 0;

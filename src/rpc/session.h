@@ -70,6 +70,9 @@ void rpc_session_finish(struct rpc_session *s);
  * of more than RPC_BODY_MAX bytes, which no peer would take. */
 void rpc_session_send(struct rpc_session *s, enum rpc_number rpc, const ProtobufCMessage *body);
 bool rpc_session_is_open(const struct rpc_session *s);
+/* The other side has closed it already, though on_close is still to come: what it said before can
+ * be too old to be obeyed. */
+bool rpc_session_has_ended(const struct rpc_session *s);
 size_t rpc_session_backlog(const struct rpc_session *s);
 /* Bytes that are on their way: queued here or in the kernel, and not yet with the other host. */
 size_t rpc_session_unread(const struct rpc_session *s);

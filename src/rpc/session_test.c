@@ -729,6 +729,7 @@ static void pauses(void **state)
         struct rpc_session_events events = end_events(&there, 0);
         events.on_message = pause_message;
         rpc_session_set_events(v.session, &events);
+        assert_false(rpc_session_has_ended(v.session));
         for (uint64_t i = 1; i <= 10; i++)
             send_ack(here.s, i);
         if (finish)
@@ -739,6 +740,8 @@ static void pauses(void **state)
             settle();
             assert_int_equal(there.messages, 1);
             assert_int_equal(there.seq, i);
+            /* what waits here to be taken is known to be the rest */
+            assert_true(there.closed || rpc_session_has_ended(v.session) == (finish != 0));
             if (there.closed) { /* not before the last one */
                 assert_int_equal(i, 10);
                 break;

@@ -122,6 +122,19 @@ static void env_welcome(void *ctx, const char *node, uint64_t epoch)
     to_node(ctx, node, SIM_WELCOME, epoch, NULL);
 }
 
+/* What is under way arrives, and then the end. */
+static void env_close(void *ctx, const char *node)
+{
+    struct sim *s = ctx;
+    long index = sim_node_index(s, node);
+    struct sim_node *n = index < 0 ? NULL : &s->nodes.data[index];
+    if (!n || !n->ctl_session)
+        return;
+    n->ended = n->ctl_session;
+    n->ctl_session = 0;
+    sim_node_end(s, (unsigned)index, n->ended);
+}
+
 static void env_sign(void *ctx, const void *data, size_t len, uint8_t sig[64])
 {
     memset(sig, 0x5a, 64);
@@ -189,6 +202,7 @@ void sim_ctl_env(struct sim *s)
         .send = env_send,
         .ack = env_ack,
         .welcome = env_welcome,
+        .close = env_close,
         .sign = env_sign,
         .user_in_group = env_user_in_group,
         .user_name = env_name,

@@ -199,6 +199,7 @@ void sim_node_hangup(struct sim *s, struct sim_event *e)
         return;
     if (sim_is_stopped(s, n)) {
         struct sim_event again = *e;
+        n->shut = e->generation;
         sim_push(s, n->stopped_until_ms - s->now_ms, again);
         return;
     }
@@ -221,6 +222,17 @@ void sim_node_break(struct sim *s, unsigned index, int64_t node_ms, int64_t cont
              (struct sim_event){.kind = SIM_LOST, .index = index, .generation = n->session});
 }
 
+/* The controller hangs up. */
+void sim_node_end(struct sim *s, unsigned index, uint64_t session)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    struct sim_event event = {
+        .kind = SIM_TO_NODE, .message = SIM_CLOSE, .index = index, .generation = session};
+    int64_t at_ms = s->now_ms + rng_between(&n->rng, 0, 3);
+    n->to_node_at_ms = at_ms = at_ms > n->to_node_at_ms ? at_ms : n->to_node_at_ms;
+    sim_push(s, at_ms - s->now_ms, event);
+}
+
 static void take_orders(struct sim *s, struct sim_event *e)
 {
     struct sim_node *n = &s->nodes.data[e->index];
@@ -232,7 +244,7 @@ static void take_orders(struct sim *s, struct sim_event *e)
         sim_break(s, "orders that do not decode", "%s", n->name);
         return;
     }
-    sim_order_take(s, e->index, orders);
+    sim_order_take(s, e->index, orders, e->generation == n->shut);
     if (n->repeat_until_ms > s->now_ms && !e->value) {
         struct sim_event again = *e;
         again.value = 1;
@@ -248,6 +260,8 @@ void sim_node_receive(struct sim *s, struct sim_event *e)
         return;
     if (sim_is_stopped(s, n)) {
         struct sim_event later = *e;
+        if (e->message == SIM_CLOSE)
+            n->shut = e->generation;
         e->body = STR_INIT;
         sim_push(s, n->stopped_until_ms - s->now_ms, later);
         return;

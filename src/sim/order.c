@@ -368,14 +368,14 @@ static void terminate(struct sim *s, unsigned index, const Pb__Terminate *order)
     begin_ending(s, index, j, order->has_grace_sec ? order->grace_sec : 30);
 }
 
-static void take(struct sim *s, unsigned index, const Pb__NodeOrder *o)
+static void take(struct sim *s, unsigned index, const Pb__NodeOrder *o, bool closed)
 {
     struct sim_node *n = &s->nodes.data[index];
     if (o->has_epoch && o->epoch < n->epoch)
         return;
     if (o->has_epoch && o->epoch > n->epoch)
         sim_break(s, "an order of an epoch that the node was not told", "%s", n->name);
-    if (o->launch)
+    if (o->launch && !closed)
         launch(s, index, o->launch);
     if (o->terminate)
         terminate(s, index, o->terminate);
@@ -383,10 +383,10 @@ static void take(struct sim *s, unsigned index, const Pb__NodeOrder *o)
         sim_node_register(s, index);
 }
 
-void sim_order_take(struct sim *s, unsigned index, const Pb__NodeOrders *orders)
+void sim_order_take(struct sim *s, unsigned index, const Pb__NodeOrders *orders, bool closed)
 {
     for (size_t i = 0; i < orders->n_orders; i++)
-        take(s, index, orders->orders[i]);
+        take(s, index, orders->orders[i], closed);
 }
 
 /* --- steps --------------------------------------------------------------------------------------

@@ -43,6 +43,7 @@ void sim_node_receive(struct sim *s, struct sim_event *e);
 void sim_node_register(struct sim *s, unsigned index);
 void sim_node_hangup(struct sim *s, struct sim_event *e);
 void sim_node_break(struct sim *s, unsigned index, int64_t node_ms, int64_t control_ms);
+void sim_node_end(struct sim *s, unsigned index, uint64_t session); /* behind what is under way */
 void sim_node_kill(struct sim *s, unsigned index, bool reboot, int64_t down_ms);
 void sim_node_start(struct sim *s, unsigned index);
 void sim_node_flush(struct sim *s, unsigned index);
@@ -52,7 +53,7 @@ void sim_node_done(struct sim_node *n);
 long sim_node_index(const struct sim *s, const char *name);
 
 /* order.c: a node's jobs */
-void sim_order_take(struct sim *s, unsigned index, const Pb__NodeOrders *orders);
+void sim_order_take(struct sim *s, unsigned index, const Pb__NodeOrders *orders, bool closed);
 void sim_order_work(struct sim *s, struct sim_event *e);
 void sim_order_step(struct sim *s, struct sim_event *e);
 void sim_order_forget(struct sim *s, unsigned index, struct sim_key key);

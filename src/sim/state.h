@@ -126,7 +126,8 @@ struct sim_node {
     uint64_t lie_mem_mib;
     /* the session as it sees it, and as the controller does; 0: none */
     uint64_t session, last_session, ctl_session;
-    uint64_t broken; /* messages of this session get lost */
+    uint64_t broken;      /* messages of this session get lost */
+    uint64_t ended, shut; /* the controller has ended this one; its end is here, unseen yet */
     int64_t to_node_at_ms, to_control_at_ms;
     uint64_t next_seq;
     size_t sent; /* of the unacknowledged ones, in this session */

@@ -83,6 +83,8 @@ static void release_one(struct sim *s, struct sim_event *event)
     int64_t at_ms = s->now_ms;
     if (event->kind == SIM_TO_NODE) {
         struct sim_node *n = &s->nodes.data[event->index];
+        if (event->generation == n->ended)
+            return;
         at_ms += rng_between(&n->rng, 0, 3);
         if (n->slow_until_ms > s->now_ms)
             at_ms += rng_between(&n->rng, 0, n->slow_by_ms);

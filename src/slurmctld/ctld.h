@@ -176,6 +176,7 @@ void listing_drop_all(struct ctld *c);
 void nodes_accept(void *ctx, struct rpc_session *s, const char *name);
 uint64_t nodes_session(struct ctld *c, const char *node);          /* 0: none */
 struct rpc_session *nodes_find(struct ctld *c, uint64_t session);  /* NULL: it has ended */
+void nodes_close(struct ctld *c, const char *node);                /* at once */
 void nodes_close_unknown(struct ctld *c, const struct conf *conf); /* not in it any more */
 void nodes_finish(struct ctld *c);                                 /* send what is queued, close */
 void nodes_forget(struct ctld *c);                                 /* the server closes them */

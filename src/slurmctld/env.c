@@ -115,6 +115,11 @@ static void on_stop(void *ctx, const Pb__ScriptRun *m)
     to_helper(ctx, OUTBOX_RUN_END, &which);
 }
 
+static void on_close(void *ctx, const char *node)
+{
+    nodes_close(ctx, node);
+}
+
 static void on_sign(void *ctx, const void *data, size_t len, uint8_t sig[64])
 {
     struct ctld *c = ctx;
@@ -189,6 +194,7 @@ void env_init(struct env *env, struct ctld *c)
         .send = on_send,
         .ack = on_ack,
         .welcome = on_welcome,
+        .close = on_close,
         .sign = on_sign,
         .user_in_group = on_user_in_group,
         .user_name = on_user_name,

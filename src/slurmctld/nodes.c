@@ -113,6 +113,16 @@ struct rpc_session *nodes_find(struct ctld *c, uint64_t session)
     return n ? n->s : NULL;
 }
 
+void nodes_close(struct ctld *c, const char *node)
+{
+    struct node_session *n = by_name(c, node);
+    if (!n || c->stopping) /* they are all being closed, and waited for */
+        return;
+    log_verbose("the session of %s is closed", rpc_session_peer(n->s));
+    rpc_session_free(n->s);
+    forget(n);
+}
+
 void nodes_close_unknown(struct ctld *c, const struct conf *conf)
 {
     struct node_session *n, *next;

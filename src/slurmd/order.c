@@ -155,13 +155,26 @@ static void on_forget(struct slurmd *d, const Pb__Forget *m)
     }
 }
 
-static void take(struct slurmd *d, const Pb__NodeOrder *o)
+/* Of a session that the controller has closed: it may have given the job up meanwhile. If it has
+ * not, it says so again when this node has registered. */
+static bool is_too_old(const Pb__NodeOrder *o, bool closed)
+{
+    if (!closed || !(o->launch || o->prepare))
+        return false;
+    log_info("job %u is not begun: the controller has closed the session that ordered it",
+             o->launch ? o->launch->job_id : o->prepare->job_id);
+    return true;
+}
+
+static void take(struct slurmd *d, const Pb__NodeOrder *o, bool closed)
 {
     if (o->has_epoch && o->epoch < d->epoch) {
         log_error("ignored an order of epoch %llu: the controller of epoch %llu has taken over",
                   (unsigned long long)o->epoch, (unsigned long long)d->epoch);
         return;
     }
+    if (is_too_old(o, closed))
+        return;
     if (o->launch)
         launch_batch(d, o->launch);
     if (o->terminate)
@@ -182,10 +195,10 @@ static void take(struct slurmd *d, const Pb__NodeOrder *o)
     }
 }
 
-void order_take(struct slurmd *d, const Pb__NodeOrders *orders)
+void order_take(struct slurmd *d, const Pb__NodeOrders *orders, bool closed)
 {
     for (size_t i = 0; i < orders->n_orders; i++)
-        take(d, orders->orders[i]);
+        take(d, orders->orders[i], closed);
 }
 
 static void forget_batch(struct slurmd *d, uint32_t job_id, uint32_t restarts)

@@ -6,5 +6,6 @@
 
 #include "slurmd/slurmd.h"
 
-void order_take(struct slurmd *d, const Pb__NodeOrders *orders);
+/* 'closed': the controller has closed their session meanwhile, so that nothing new begins. */
+void order_take(struct slurmd *d, const Pb__NodeOrders *orders, bool closed);
 void order_acknowledged(struct slurmd *d, uint64_t seq);

@@ -289,7 +289,7 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
     else if (!d->welcome)
         return; /* not before we know that it is the controller of now */
     else if (rpc->number == RPC_NODE_ORDERS)
-        order_take(d, (const Pb__NodeOrders *)body);
+        order_take(d, (const Pb__NodeOrders *)body, rpc_session_has_ended(s));
     else if (rpc->number == RPC_NODE_ACK)
         order_acknowledged(d, ((const Pb__NodeAck *)body)->seq);
     else if (rpc->number == RPC_NODE_CONFIG && d->configless)

@@ -302,3 +302,17 @@ def test_begun_anew(make_cluster):
     c.wait(first)
     assert c.state(first) == "COMPLETED"
     assert c.run(["srun", "-N2", "sh", "-c", "echo $SLURM_JOB_ID"]).ok().split() == ["2", "2"]
+
+
+def test_a_stopped_node_begins_nothing_that_was_given_up(make_cluster):
+    """Its launch is under way when it is declared silent: the job is queued again, and the old attempt never starts."""
+    c = make_cluster(nodes=2, conf="SlurmdTimeout=5")
+    c.daemons["n1"].send_signal(signal.SIGSTOP)
+    job = c.sbatch("-w", "n1", "--requeue", "-o", "/dev/null",
+                   wrap=f"echo attempt ${{SLURM_RESTART_COUNT:-0}} >>{c.work}/ledger")
+    assert c.state(job) == "RUNNING"
+    eventually(lambda: c.job(job)["Restarts"] == "1" and c.node("n1")["State"].startswith("DOWN"), "n1 is given up")
+    c.daemons["n1"].send_signal(signal.SIGCONT)
+    assert c.wait(job)["JobState"] == "COMPLETED"
+    assert (c.work / "ledger").read_text() == "attempt 1\n"
+    assert "the controller has closed the session" in (c.dir / "slurmd-n1.log").read_text()

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The smallest plans that once broke a promise: each is run again for ever. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "sim/sim.h"
+
+static const struct {
+    const char *what, *plan;
+} found[] = {
+    {"a launch slower than the patience with its node",
+     "run seed=203008\n"
+     "conf set=ReturnToService=1\n"
+     "conf set=SlurmdTimeout=5\n"
+     "node id=4\n"
+     "part part=p1 options=Default=YES nodes=ALL\n"
+     "job at=16666 kind=batch id=2 part=p1 run=4325\n"
+     "fault at=99 what=slow node=4 value=8068 for=22955\n"},
+    {"a daemon stopped twice, with launches in its socket",
+     "run seed=711002\n"
+     "conf set=ReturnToService=2\n"
+     "conf set=SlurmdTimeout=10\n"
+     "node id=1 features=red cores=3\n"
+     "part part=p1 options=Default=YES;OverTimeLimit=0;DefMemPerNode=100 nodes=ALL\n"
+     "job at=1 kind=batch id=2 limit=300 run=80398\n"
+     "job at=1 kind=srun id=5 exclusive=1\n"
+     "job at=1559 kind=batch id=17 tasks=2 limit=300 run=6664\n"
+     "job at=52826 kind=batch id=18\n"
+     "fault at=50957 what=stop node=1 for=16498\n"
+     "fault at=56704 what=stop node=1 for=3330\n"},
+    {"a srun that was answered after its node was given up while away",
+     "run seed=615527\n"
+     "conf set=SchedulerType=sched/builtin\n"
+     "node id=1 features=red,blue cores=2 threads=2\n"
+     "node id=2 features=red,blue\n"
+     "part part=p1 options=Default=YES nodes=ALL\n"
+     "job at=1 kind=batch id=2\n"
+     "job at=1 kind=batch id=8 tasks=5 run=1669\n"
+     "job at=1 kind=srun id=10 nodelist=n2\n"
+     "job at=9 kind=batch id=32\n"
+     "job at=1 kind=srun id=33 constraint=blue nodelist=n[1-2]\n"
+     "job at=2 kind=batch id=34\n"
+     "do at=1 what=part-time part=p1 nodes=n[1-2]\n"
+     "do at=7 what=fail nodes=n1\n"
+     "do at=9774 what=resume nodes=n1\n"
+     "do at=11588 what=down nodes=n2\n"
+     "do at=9022 what=resume nodes=n1\n"
+     "fault at=11250 what=break node=2\n"
+     "fault at=10686 what=disk value=1864 for=680\n"
+     "fault at=5 what=disk for=60\n"},
+};
+
+static void what_was_found_stays_mended(void **state)
+{
+    for (size_t i = 0; i < sizeof found / sizeof found[0]; i++) {
+        static const struct sim_options options;
+        struct sim_plan plan = {0};
+        struct sim_result result;
+        struct err err = {0};
+        if (sim_plan_parse(&plan, found[i].plan, &err) != 0 ||
+            sim_run(&plan, &options, &result, &err) != 0)
+            fail_msg("%s: %s", found[i].what, err.text);
+        sim_plan_done(&plan);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_was_found_stays_mended)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
