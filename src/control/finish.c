@@ -212,6 +212,10 @@ void control_job_complete(struct control *c, uint64_t call, const struct caller 
         control_refuse_code(c, call, ERR_ACCESS, NULL);
         return;
     }
+    if (step_is_stale(j, r->has_restarts, r->restarts)) {
+        control_refuse_code(c, call, ERR_JOB_DONE, NULL);
+        return;
+    }
     int status = r->has_exit_status ? r->exit_status : r->step ? r->step->exit_status : 0;
     if (r->step && r->step->exit_status > j->derived_status)
         j->derived_status = r->step->exit_status;

@@ -137,6 +137,7 @@ void mail_schedule(struct control *c, struct job *j);             /* shares of i
 void mail_due(struct control *c, struct job *j);
 
 /* step.c */
+bool step_is_stale(const struct job *j, bool says, uint32_t restarts);
 struct step *step_find(struct job *j, uint32_t id);
 void step_ended_on(struct control *c, struct job *j, uint32_t step_id, uint32_t node,
                    int exit_status);

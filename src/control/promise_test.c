@@ -316,6 +316,66 @@ static void a_made_partition_that_lost_its_nodes_can_be_read_again(void **state)
     fixture_free(f);
 }
 
+/* The script of a lost attempt runs on behind a cut wire, and what it says is not of the next one.
+ */
+static void an_attempt_that_is_over_has_no_say_in_the_next(void **state)
+{
+    struct fixture *f = make(CONF, 1);
+    struct caller user = FIXTURE_USER;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    uint32_t id = run_one(f, 1, 100);
+    Pb__JobUpdate again = PB__JOB_UPDATE__INIT;
+    Pb__StepSpec spec = PB__STEP_SPEC__INIT;
+    Pb__StepComplete end = PB__STEP_COMPLETE__INIT;
+    Pb__JobComplete all = PB__JOB_COMPLETE__INIT;
+    again.job_id = spec.job_id = end.job_id = all.job_id = id;
+    again.has_requeue = again.requeue = spec.has_job_id = true;
+    assert_int_equal(fixture_update_job(f, &user, &again), 0);
+    fixture_gone(f, "n1", id, 0);
+    assert_int_equal(live(f, &arena, id)->restarts, 1);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
+    spec.has_restarts = end.has_restarts = all.has_restarts = true;
+    static const struct {
+        uint32_t restarts;
+        int code;
+    } tries[] = {{0, ERR_JOB_DONE}, {2, ERR_JOB_DONE}, {UINT32_MAX, ERR_JOB_DONE}, {1, 0}};
+    for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
+        spec.restarts = end.restarts = all.restarts = tries[i].restarts;
+        control_step_create(f->control, ++f->last_call, &user, &spec);
+        assert_int_equal(fixture_code(f, f->last_call), tries[i].code);
+    }
+    const Pb__StepReply *made = NULL;
+    vec_foreach (&f->replies, r)
+        if (r->call == f->last_call)
+            made = arena_unpack(&arena, &pb__step_reply__descriptor, r->data.data, r->data.len);
+    assert_non_null(made);
+    assert_true(made->has_restarts && made->restarts == 1);
+    /* Its end, told by the attempt before, ends nothing: what it holds is not free for another. */
+    for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
+        Pb__StepSpec more = spec;
+        more.restarts = 1;
+        more.has_immediate = more.immediate = true;
+        control_step_create(f->control, ++f->last_call, &user, &more);
+        assert_int_equal(fixture_code(f, f->last_call), ERR_NODES_BUSY);
+        end.step_id = made->step_id;
+        end.restarts = all.restarts = tries[i].restarts;
+        control_job_complete(f->control, ++f->last_call, &user, &all);
+        assert_int_equal(fixture_code(f, f->last_call), tries[i].code);
+        control_step_complete(f->control, ++f->last_call, &user, &end);
+        assert_int_equal(fixture_code(f, f->last_call), tries[i].code);
+    }
+    spec.restarts = 1;
+    spec.has_immediate = spec.immediate = true;
+    control_step_create(f->control, ++f->last_call, &user, &spec);
+    assert_int_equal(fixture_code(f, f->last_call), 0);
+    end.has_restarts = false; /* of a command that does not say it yet */
+    end.step_id = made->step_id + 1;
+    control_step_complete(f->control, ++f->last_call, &user, &end);
+    assert_int_equal(fixture_code(f, f->last_call), 0);
+    fixture_free(f);
+}
+
 /* --- those who wait -----------------------------------------------------------------------------
  */
 
@@ -388,6 +448,7 @@ int main(void)
         cmocka_unit_test(what_was_sent_to_a_silent_node_can_not_begin),
         cmocka_unit_test(a_node_that_is_away_has_no_session_to_end),
         cmocka_unit_test(a_node_is_told_what_it_lost_while_it_was_away),
+        cmocka_unit_test(an_attempt_that_is_over_has_no_say_in_the_next),
         cmocka_unit_test(a_node_that_leaves_and_comes_back_is_as_it_was),
         cmocka_unit_test(a_restart_without_its_node_starts_nothing_twice),
         cmocka_unit_test(a_restart_without_the_only_node_of_a_job),

@@ -27,6 +27,12 @@ struct step *step_find(struct job *j, uint32_t id)
     return NULL;
 }
 
+/* Of an attempt that is over: its sender is on a node that was lost, and does not know it yet. */
+bool step_is_stale(const struct job *j, bool says, uint32_t restarts)
+{
+    return says && restarts != j->restarts;
+}
+
 static int no(struct err *err, int code, const char *detail)
 {
     return err_set(err, -code, detail ? "%s: %s" : "%s", err_text(code), detail);
@@ -332,6 +338,7 @@ Pb__StepReply *step_reply(struct control *c, struct job *j, const struct step *s
     SET(r, signature, ((ProtobufCBinaryData){64, sig}));
     SET(r, num_tasks, record->num_tasks);
     SET(r, cpus_per_task, record->cpus_per_task);
+    SET(r, restarts, j->restarts);
     job_format_nodes(c->cluster, j, &names);
     r->job_nodes = arena_strdup(arena, str_cstr(&names));
     str_done(&cred);
@@ -390,6 +397,8 @@ void control_step_create(struct control *c, uint64_t call, const struct caller *
         control_refuse_code(c, call, ERR_NO_JOB, NULL);
     else if (who->uid != j->uid && !who->is_admin)
         control_refuse_code(c, call, ERR_ACCESS, NULL);
+    else if (step_is_stale(j, r->has_restarts, r->restarts))
+        control_refuse_code(c, call, ERR_JOB_DONE, NULL);
     else if (j->state == PB__JOB_STATE__PENDING)
         control_refuse_code(c, call, ERR_JOB_PENDING, NULL);
     else if (job_is_final(j))
@@ -475,6 +484,8 @@ void control_step_complete(struct control *c, uint64_t call, const struct caller
         control_refuse_code(c, call, ERR_NO_JOB, NULL);
     } else if (who->uid != j->uid && !who->is_admin) {
         control_refuse_code(c, call, ERR_ACCESS, NULL);
+    } else if (step_is_stale(j, r->has_restarts, r->restarts)) {
+        control_refuse_code(c, call, ERR_JOB_DONE, NULL);
     } else {
         struct step *s = step_find(j, r->step_id);
         if (s) {

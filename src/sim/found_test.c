@@ -51,6 +51,14 @@ static const struct {
      "fault at=11250 what=break node=2\n"
      "fault at=10686 what=disk value=1864 for=680\n"
      "fault at=5 what=disk for=60\n"},
+    {"a srun of an attempt that is over, on a node that was removed",
+     "run seed=609481\n"
+     "node id=12 features=red,blue files=5\n"
+     "node id=13 features=red,blue\n"
+     "part part=p1 options=Default=YES nodes=ALL\n"
+     "job at=1 kind=batch id=1 run=1635 steps=2 step-run=1096 constraint=blue\n"
+     "do at=201 what=reconfigure value=1\n"
+     "fault at=131 what=crash point=turn\n"},
 };
 
 static void what_was_found_stays_mended(void **state)

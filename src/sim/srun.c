@@ -44,7 +44,8 @@ static void create(struct sim *s, unsigned index)
     uint32_t words[3] = {r->client, r->number, r->key.restarts};
     memcpy(id + 1, words, sizeof words);
     sim_srun_spec(s, &s->clients.data[r->client], r->number, &step);
-    step.has_job_id = true;
+    step.has_job_id = step.has_restarts = true;
+    step.restarts = r->key.restarts;
     step.job_id = r->key.job_id;
     step.has_request_id = true;
     step.request_id = (ProtobufCBinaryData){sizeof id, id};
@@ -58,6 +59,8 @@ static void tell(struct sim *s, unsigned index)
     Pb__JobComplete job = PB__JOB_COMPLETE__INIT;
     step.job_id = job.job_id = r->key.job_id;
     step.step_id = r->step_id;
+    step.has_restarts = job.has_restarts = true;
+    step.restarts = job.restarts = r->key.restarts;
     job.has_exit_status = true;
     job.step = &step;
     r->call =
@@ -130,7 +133,7 @@ void sim_srun_reply(struct sim *s, const struct sim_call *call, const struct sim
     arena_init(&arena, 0);
     const Pb__StepReply *step =
         arena_unpack(&arena, &pb__step_reply__descriptor, e->body.data, e->body.len);
-    if (!step || step->job_id != r->key.job_id)
+    if (!step || step->job_id != r->key.job_id || step->restarts != r->key.restarts)
         sim_break(s, "an answer about another job", "to a step of job %u", r->key.job_id);
     else
         launch(s, index, step);

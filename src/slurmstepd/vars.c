@@ -80,6 +80,7 @@ static void put_job(struct envlist *env, const Pb__StepdStart *start, const Pb__
     envlist_set(env, "SLURM_TOPOLOGY_ADDR", start->node);
     envlist_set(env, "SLURM_TOPOLOGY_ADDR_PATTERN", "node");
     put_if(env, "SLURM_RESTART_COUNT", cred->restarts > 0, cred->restarts);
+    envlist_setf(env, "SLUICE_ATTEMPT", "%u.%u", cred->job_id, cred->restarts);
 }
 
 static void put_spec(struct envlist *env, const Pb__JobSpec *spec)

@@ -101,6 +101,7 @@ static void test_batch(void **state)
         {"SLURM_CONF", "/etc/slurm/slurm.conf"},
         {"SLURMD_NODENAME", "n3"},
         {"SLURM_RESTART_COUNT", NULL},
+        {"SLUICE_ATTEMPT", "42.0"},
         {"SLURM_STEP_ID", NULL},
         {"ENVIRONMENT", "BATCH"},
         {"HOSTNAME", "n3.example"},
@@ -173,6 +174,7 @@ static void test_step(void **state)
         {"SLURM_LAUNCH_NODE_IPADDR", "10.0.0.1"},
         {"SLURM_SRUN_COMM_PORT", "3333"},
         {"SLURM_RESTART_COUNT", "2"},
+        {"SLUICE_ATTEMPT", "42.2"},
         {"ENVIRONMENT", "BATCH"},
         {"HOSTNAME", "login"},
     };

@@ -17,7 +17,7 @@ def page(name):
 
 
 def variables(text):
-    return {line.split("=")[0] for line in text.splitlines() if re.match(r"(SLURM|SRUN|PMI)\w*=", line)}
+    return {line.split("=")[0] for line in text.splitlines() if re.match(r"(SLURM\w*|SRUN\w*|PMI\w*|SLUICE_ATTEMPT)=", line)}
 
 
 @pytest.mark.parametrize("name, line", [
@@ -36,7 +36,7 @@ def test_pages_name_every_variable(cluster, name, line):
     found = variables(re.sub(r"^\d: ", "", said, flags=re.M))
     text = page(name)
     given = text[re.search(r"^\.SH WHAT (THE SCRIPT|THE COMMAND|TASKS) FINDS?$", text, re.M).end():].split("\n.SH ")[0]
-    assert found and not found - set(re.findall(r"\b(?:SLURM|SRUN|PMI)\w+", given)), name
+    assert found and not found - set(re.findall(r"\b(?:SLURM|SRUN|PMI|SLUICE)\w+", given)), name
     certain = {head for head, what in re.findall(r"^\.TP\n(\w+)\n(.*)$", given, re.M)
                if not re.search(r"where it|if it was|where one|given for each|with --", what)}
     assert not certain - found - {"SLURM_MEM_PER_NODE"}, name

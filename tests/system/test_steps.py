@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Memory of steps: CORE-022, CORE-133."""
+"""Memory of steps, and whose they are: CORE-022, CORE-133."""
+from harness import eventually
 
 
 def test_a_step_asks_for_no_more_than_its_job_has(make_cluster):
@@ -32,3 +33,19 @@ def test_steps_that_state_their_memory_wait_for_it(make_cluster):
     job = c.sbatch("-n4", "--mem=100", wrap=f"{meet} a & {meet} b & wait; echo met")
     assert c.wait(job)["JobState"] == "COMPLETED"
     assert "met" in c.output(job)
+
+
+def test_an_attempt_that_is_over_makes_no_steps(make_cluster):
+    """Its srun, on a node that was cut off, says which attempt it is of."""
+    c = make_cluster(nodes=1)
+    job = c.sbatch("--requeue", "-n1", wrap="srun sh -c 'echo $SLUICE_ATTEMPT'; sleep 1000")
+    eventually(lambda: (c.work / f"slurm-{job}.out").exists() and c.output(job) == f"{job}.0\n", "the first attempt's step")
+    c.run(f"scontrol requeue {job}").ok()
+    eventually(lambda: f"{job}.1\n" in c.output(job), "the second attempt's step")
+    step = f"srun --overlap --jobid={job} echo here"
+    c.run(step, env={"SLUICE_ATTEMPT": f"{job}.0"}).fails("Unable to create step", "already completing or completed")
+    assert c.run(step, env={"SLUICE_ATTEMPT": f"{job}.1"}).ok() == "here"
+    for other in ({}, {"SLUICE_ATTEMPT": f"{job + 1}.0"}, {"SLUICE_ATTEMPT": "nonsense"}):
+        assert c.run(step, env=other).ok() == "here"
+    c.run(f"scancel {job}").ok()
+    c.wait(job)

@@ -2,6 +2,8 @@
 #include "cmd/common/jobenv.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/hostlist.h"
 #include "base/mem.h"
@@ -134,6 +136,19 @@ void jobenv_alloc(struct envlist *e, const struct Pb__AllocReply *alloc, const s
         envlist_set(e, "SLURM_JOB_PARTITION", alloc->partition);
     envlist_set(e, "SLURM_CLUSTER_NAME", conf->cluster_name);
     envlist_set(e, "SLURM_CONF", conf->path);
+}
+
+bool jobenv_attempt(uint32_t job_id, uint32_t *restarts)
+{
+    const char *text = getenv("SLUICE_ATTEMPT"), *dot = text != NULL ? strchr(text, '.') : NULL;
+    _cleanup_free_ char *job = dot != NULL ? mem_strndup(text, (size_t)(dot - text)) : NULL;
+    long long id, count;
+
+    if (job == NULL || str_parse_i64(job, 1, UINT32_MAX, &id) != 0 ||
+        str_parse_i64(dot + 1, 0, UINT32_MAX, &count) != 0 || id != job_id)
+        return false;
+    *restarts = (uint32_t)count;
+    return true;
 }
 
 void jobenv_step_nodes(const struct Pb__StepReply *step, struct str *out)

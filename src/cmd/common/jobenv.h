@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,10 @@ void jobenv_alloc(struct envlist *e, const struct Pb__AllocReply *alloc, const s
 
 /* Of the step, over those of the job; a new job's tasks get both. */
 void jobenv_step(struct envlist *e, const struct Pb__StepReply *step);
+
+/* Which attempt of this job this process is part of, as SLUICE_ATTEMPT says; false: of none, or of
+ * another job. */
+bool jobenv_attempt(uint32_t job_id, uint32_t *restarts);
 
 /* The nodes of a step as a host list expression. */
 void jobenv_step_nodes(const struct Pb__StepReply *step, struct str *out);

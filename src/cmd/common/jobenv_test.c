@@ -3,6 +3,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -54,6 +55,43 @@ static void test_spread(void **state)
                       vectors[i].per_node, got);
         assert_memory_equal(got, vectors[i].expect, sizeof(got));
     }
+}
+
+static void test_attempt(void **state)
+{
+    static const struct {
+        const char *text;
+        bool ok;
+        uint32_t restarts;
+    } cases[] = {
+        {NULL, false, 0},
+        {"", false, 0},
+        {"42", false, 0},
+        {"42.", false, 0},
+        {".1", false, 0},
+        {"42.x", false, 0},
+        {"42.-1", false, 0},
+        {"42.4294967296", false, 0},
+        {"x.1", false, 0},
+        {"41.1", false, 0},
+        {"4200.1", false, 0},
+        {"42.0", true, 0},
+        {"42.4294967295", true, UINT32_MAX},
+        {"42.7", true, 7},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        uint32_t restarts = 99;
+
+        if (cases[i].text != NULL)
+            setenv("SLUICE_ATTEMPT", cases[i].text, 1);
+        else
+            unsetenv("SLUICE_ATTEMPT");
+        assert_int_equal(jobenv_attempt(42, &restarts), cases[i].ok);
+        assert_int_equal(restarts, cases[i].ok ? cases[i].restarts : 99);
+    }
+    unsetenv("SLUICE_ATTEMPT");
 }
 
 static void test_alloc(void **state)
@@ -141,8 +179,9 @@ static void test_cluster(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counts), cmocka_unit_test(test_spread),  cmocka_unit_test(test_alloc),
-        cmocka_unit_test(test_step),   cmocka_unit_test(test_cluster),
+        cmocka_unit_test(test_attempt), cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_spread),  cmocka_unit_test(test_alloc),
+        cmocka_unit_test(test_step),    cmocka_unit_test(test_cluster),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,6 +35,7 @@ static const char *const of_a_job[] = {
     "SLURM_PRIO_PROCESS",
     "SLURM_PROCID",
     "SLURM_RESTART_COUNT",
+    "SLUICE_ATTEMPT",
     "SLURM_SRUN_*",
     "SLURM_STEP*",
     "SLURM_SUBMIT_*",

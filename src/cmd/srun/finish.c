@@ -86,6 +86,10 @@ static void send_report(struct finish *f)
     step.job_id = job.job_id = run->job_id;
     step.step_id = run->step_id;
     step.exit_status = f->wait_status;
+    if (run->step != NULL) {
+        step.has_restarts = job.has_restarts = run->step->has_restarts;
+        step.restarts = job.restarts = run->step->restarts;
+    }
     job.has_exit_status = 1;
     job.exit_status = f->wait_status;
     job.step = run->step != NULL ? &step : NULL;

@@ -12,6 +12,7 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "cmd/common/jobenv.h"
 #include "cmd/common/opt.h"
 #include "cmd/common/origin.h"
 #include "cmd/srun/batch.h"
@@ -163,10 +164,12 @@ static void make_specs(struct setup *s, int argc, char **argv)
     s->step.submit_line = s->job.submit_line;
     s->step.has_request_id = 1;
     s->step.request_id = s->job.request_id;
-    if (s->step.has_job_id)
+    if (s->step.has_job_id) {
+        s->step.has_restarts = jobenv_attempt(s->step.job_id, &s->step.restarts);
         count_named_nodes(s);
-    else
+    } else {
         s->step.nodes = NULL; /* the job may get more than these, and the step has them all */
+    }
 }
 
 static void make_run(struct setup *s)
