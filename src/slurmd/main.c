@@ -220,7 +220,11 @@ static int load_configless(struct slurmd *d, const struct options *o, const char
         rc = configless_begin(d, &path, err);
     if (!rc)
         rc = load_conf(d, o, path, err);
-    return rc ? rc : configless_check(d, err);
+    if (!rc)
+        rc = configless_check(d, err);
+    if (rc)
+        configless_free(take_ptr(d->configless));
+    return rc;
 }
 
 static int load(struct slurmd *d, const struct options *o, struct err *err)
@@ -434,6 +438,10 @@ int main(int argc, char **argv)
         rc = find_stepd(&d, &err);
     if (rc) {
         fprintf(stderr, "slurmd: error: %s\n", err.text);
+        conf_free(d.conf);
+        free(d.host);
+        free(d.name);
+        free(d.dynamic);
         return 1;
     }
     return run(&d, &o);
