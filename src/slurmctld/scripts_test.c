@@ -167,8 +167,7 @@ static void one_that_others_may_write_is_not_run_by_root(void **state)
 {
     char path[96], why[300];
     struct world w;
-    if (geteuid() != 0)
-        skip();
+    bool root = geteuid() == 0; /* of others it is their own affair */
     setup(&w);
     snprintf(path, sizeof path, "%s/open", w.dir);
     FILE *f = fopen(path, "w");
@@ -177,9 +176,10 @@ static void one_that_others_may_write_is_not_run_by_root(void **state)
     assert_int_equal(chmod(path, 0777), 0);
     run(&w, PROLOG, 1, path, NULL, 0);
     until(&w, 1);
-    assert_int_equal(w.last_status, 127 << 8);
+    assert_int_equal(w.last_status, root ? 127 << 8 : 0);
     snprintf(why, sizeof why, "PrologSlurmctld %s cannot be run: %s", path, path);
-    assert_memory_equal(w.last_text, why, strlen(why));
+    if (root)
+        assert_memory_equal(w.last_text, why, strlen(why));
     unlink(path);
     teardown(&w);
 }
@@ -230,18 +230,14 @@ static void it_ends_with_the_controller(void **state)
 {
     char path[96], shell[400];
     struct world w;
-    struct stat st;
     setup(&w);
     snprintf(path, sizeof path, "%s/there", w.dir);
-    snprintf(shell, sizeof shell,
-             "trap '' TERM; echo $$ > %s.new; mv %s.new %s; while :; do sleep 1; done", path, path,
-             path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    snprintf(shell, sizeof shell, "trap '' TERM; echo $$ > %s; while :; do sleep 1; done", path);
     run(&w, PROLOG, 1, "/bin/sh", shell, 0);
     run(&w, PROLOG, 2, "/bin/true", NULL, 0); /* begun after the first */
     until(&w, 1);
-    for (int64_t end = loop_mono_ms() + DEADLINE_MS; stat(path, &st) && loop_mono_ms() < end;)
-        usleep(1000);
-    FILE *f = fopen(path, "r");
+    FILE *f = fopen(path, "r"); /* until it writes there */
     int pid = 0;
     assert_non_null(f);
     assert_int_equal(fscanf(f, "%d", &pid), 1);

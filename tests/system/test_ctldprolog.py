@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """PrologSlurmctld and EpilogSlurmctld, and the helper process that runs them: CORE-029, 181, 188."""
+import fcntl
 import json
 import os
 import pathlib
@@ -12,11 +13,11 @@ from harness import ROOT, Cluster, alive, eventually
 
 USER = "nobody" if ROOT else pwd.getpwuid(os.geteuid()).pw_name
 
-# Writes down what it sees and that it runs, then does as the files beside it say: it waits for the file 'go' when there
-# is a file 'gate.CONTEXT', and fails when there is a file 'fail.CONTEXT'. A second one of a job while the first lives is
+# Writes down what it sees and that it runs, then does as the files beside it say: while 'gate.CONTEXT' is locked
+# it waits, and it fails when there is a file 'fail.CONTEXT'. A second one of a job while the first lives is
 # an 'overlap'.
 SCRIPT = """#!/usr/bin/python3
-import json, os, pathlib, sys, time
+import fcntl, json, os, pathlib, sys
 here = pathlib.Path(os.path.abspath(__file__)).parent
 env = dict(os.environ)
 context, job = env["SLURM_SCRIPT_CONTEXT"].split("_")[0], env["SLURM_JOB_ID"]
@@ -34,14 +35,16 @@ with runs.open("a") as f:
     f.write(f"{context} {env['SLURM_JOB_RESTART_COUNT']} {os.getpid()} {'overlap' if overlap else 'alone'}\\n")
 (here / f"tmp.{os.getpid()}").write_text(json.dumps(facts))
 os.rename(here / f"tmp.{os.getpid()}", here / f"{context}.{job}")
-while (here / f"gate.{context}").exists() and not (here / "go").exists():
-    time.sleep(0.02)
+gate = here / f"gate.{context}"
+if gate.exists():
+    fcntl.flock(gate.open(), fcntl.LOCK_SH)
 sys.exit(3 if (here / f"fail.{context}").exists() else 0)
 """
 
 
 def make(conf="", **options):
     c = Cluster(start=False, **options)
+    c.gates = []  # locked files: what waits for them goes on when they are closed
     path = c.dir / "script.py"
     path.write_text(SCRIPT)
     path.chmod(0o755)
@@ -62,8 +65,7 @@ def new():
     try:
         yield new_cluster
         for c in made:
-            for name in ("gate.prolog", "gate.epilog"):
-                (c.dir / name).unlink(missing_ok=True)
+            go(c)
             c.stop()
     finally:
         for c in made:
@@ -71,12 +73,13 @@ def new():
 
 
 def gate(c, context):
-    (c.dir / "go").unlink(missing_ok=True)
-    (c.dir / f"gate.{context}").touch()
+    c.gates.append((c.dir / f"gate.{context}").open("a"))
+    fcntl.flock(c.gates[-1], fcntl.LOCK_EX)
 
 
 def go(c):
-    (c.dir / "go").touch()
+    while c.gates:
+        c.gates.pop().close()
 
 
 def runs(c, job):
@@ -188,7 +191,7 @@ def test_one_that_takes_too_long_is_ended(new):
     job = c.sbatch("--no-requeue", wrap="true", user=USER)
     assert c.wait(job)["JobState"] == "CANCELLED"
     assert "did not end within 1 s" in (c.dir / "slurmctld.log").read_text()
-    (c.dir / "gate.prolog").unlink()
+    go(c)
     gate(c, "epilog")
     job = c.sbatch(wrap="true", user=USER)
     assert c.wait(job)["JobState"] == "COMPLETED"
