@@ -343,6 +343,20 @@ static int set_up(struct slurmd *d, const struct options *o, struct err *err)
     return 0;
 }
 
+/* What is known before anything is begun. */
+static void forget(struct slurmd *d)
+{
+    configless_free(d->configless);
+    auth_key_done(&d->key);
+    conf_free(d->conf);
+    free(d->name);
+    free(d->host);
+    free(d->spool);
+    free(d->dynamic);
+    free(d->own_line);
+    free(d->stepd_path);
+}
+
 static void tear_down(struct slurmd *d, const char *pid_file)
 {
     uplink_flush(d);
@@ -357,19 +371,12 @@ static void tear_down(struct slurmd *d, const char *pid_file)
     users_free(d->users);
     spool_close(d);
     cancelled_done(&d->cancelled);
-    configless_free(d->configless);
+    configless_free(take_ptr(d->configless)); /* has a timer of the loop */
     loop_free(d->loop);
     usage_done(d);
-    auth_key_done(&d->key);
-    conf_free(d->conf);
-    free(d->name);
-    free(d->host);
-    free(d->spool);
     free(d->log_file);
     free(d->conf_refused);
-    free(d->dynamic);
-    free(d->own_line);
-    free(d->stepd_path);
+    forget(d);
     log_close();
 }
 
@@ -386,6 +393,7 @@ static int run(struct slurmd *d, const struct options *o)
         fprintf(stderr, "slurmd: error: %s\n", err.text);
         if (d->server)
             rpc_server_unlisten(d->server);
+        forget(d);
         return 1;
     }
     log_info("slurmd version " SLUICE_VERSION " is node %s, port %u", d->name, d->node->port);
@@ -438,10 +446,7 @@ int main(int argc, char **argv)
         rc = find_stepd(&d, &err);
     if (rc) {
         fprintf(stderr, "slurmd: error: %s\n", err.text);
-        conf_free(d.conf);
-        free(d.host);
-        free(d.name);
-        free(d.dynamic);
+        forget(&d);
         return 1;
     }
     return run(&d, &o);
