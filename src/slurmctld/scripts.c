@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -15,6 +14,7 @@
 
 #include <utlist.h>
 
+#include "base/child.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "slurmctld/scriptd.h"
@@ -224,26 +224,16 @@ static int fd_above(int fd)
     return above;
 }
 
-/* posix_spawn() copies no page tables, so that this costs the same whatever the heap has become. */
 static int spawn(struct scripts *s, int line, int lock)
 {
     char *const argv[] = {(char *)SCRIPTD_NAME, NULL};
     posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attr;
-    sigset_t set;
-    posix_spawnattr_init(&attr);
-    sigfillset(&set);
-    posix_spawnattr_setsigdefault(&attr, &set);
-    sigemptyset(&set);
-    posix_spawnattr_setsigmask(&attr, &set);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, line, SCRIPTD_LINE_FD);
     posix_spawn_file_actions_adddup2(&actions, lock, SCRIPTD_LOCK_FD);
     posix_spawn_file_actions_addclosefrom_np(&actions, SCRIPTD_LOCK_FD + 1);
-    int rc = posix_spawn(&s->pid, SELF, &actions, &attr, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attr);
+    int rc = child_start(&s->pid, SELF, &actions, false, argv, environ);
     if (rc)
         s->pid = 0;
     return rc;

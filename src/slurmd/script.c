@@ -3,13 +3,13 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <utlist.h>
 
+#include "base/child.h"
 #include "base/mem.h"
 #include "slurmd/scriptenv.h"
 
@@ -120,26 +120,13 @@ static int spawn(const struct slurmd *d, struct run *r, char **env)
 {
     char *const argv[] = {(char *)r->script.path, NULL};
     posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attr;
-    sigset_t set;
-    int rc;
 
-    posix_spawnattr_init(&attr);
-    sigfillset(&set);
-    posix_spawnattr_setsigdefault(&attr, &set);
-    sigemptyset(&set);
-    posix_spawnattr_setsigmask(&attr, &set);
-    posix_spawnattr_setflags(&attr,
-                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
     posix_spawn_file_actions_init(&actions);
     for (int fd = 0; fd < 3; fd++)
         posix_spawn_file_actions_adddup2(&actions, d->null_fd, fd);
     posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
     posix_spawn_file_actions_addchdir_np(&actions, "/");
-    rc = posix_spawn(&r->pid, r->script.path, &actions, &attr, argv, env);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attr);
-    return rc;
+    return child_start(&r->pid, r->script.path, &actions, true, argv, env);
 }
 
 pid_t script_run(struct slurmd *d, const struct script *script, char **env, script_fn *done,

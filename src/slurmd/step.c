@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
@@ -192,26 +192,13 @@ static int spawn(const struct slurmd *d, const char *title, int fd, pid_t *pid)
     _cleanup_free_ char *descriptors = mem_printf("DESCRIPTORS=%u", d->descriptors);
     char *const env[] = {"PATH=/usr/bin:/bin", descriptors, tz, NULL};
     posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attr;
-    sigset_t set;
-    int rc;
 
-    posix_spawnattr_init(&attr);
-    sigfillset(&set);
-    posix_spawnattr_setsigdefault(&attr, &set);
-    sigemptyset(&set);
-    posix_spawnattr_setsigmask(&attr, &set);
-    posix_spawnattr_setflags(&attr,
-                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
     posix_spawn_file_actions_init(&actions);
     for (int i = 0; i < 3; i++)
         posix_spawn_file_actions_adddup2(&actions, d->null_fd, i);
     posix_spawn_file_actions_adddup2(&actions, fd, STEPD_FD);
     posix_spawn_file_actions_addclosefrom_np(&actions, STEPD_FD + 1);
-    rc = posix_spawn(pid, d->stepd_path, &actions, &attr, argv, env);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attr);
-    return -rc;
+    return -child_start(pid, d->stepd_path, &actions, true, argv, env);
 }
 
 static void on_exit_of(void *ctx, pid_t pid, int wait_status)

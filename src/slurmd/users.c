@@ -6,11 +6,11 @@
 #include <grp.h>
 #include <pwd.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
@@ -164,24 +164,12 @@ static int spawn(const struct user_cache *c, const char *who, int fd, pid_t *pid
     char *const argv[] = {"slurmd", "--" USERS_OPTION, (char *)who, NULL};
     char *const env[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL};
     posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attr;
-    sigset_t set;
-    int rc;
 
-    posix_spawnattr_init(&attr);
-    sigfillset(&set);
-    posix_spawnattr_setsigdefault(&attr, &set);
-    sigemptyset(&set);
-    posix_spawnattr_setsigmask(&attr, &set);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
     posix_spawn_file_actions_adddup2(&actions, fd, 1);
     posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_RDWR, 0);
-    rc = posix_spawn(pid, c->program, &actions, &attr, argv, env);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attr);
-    return rc;
+    return child_start(pid, c->program, &actions, false, argv, env);
 }
 
 static int start(struct user_cache *c, struct question *q, struct err *err)

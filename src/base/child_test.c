@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/child.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* The exit status of a shell script. */
+static int run(const char *script, bool session)
+{
+    char *const argv[] = {"sh", "-c", (char *)script, NULL};
+    posix_spawn_file_actions_t actions;
+    pid_t pid;
+    int status;
+
+    posix_spawn_file_actions_init(&actions);
+    assert_int_equal(child_start(&pid, "/bin/sh", &actions, session, argv, environ), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void missing(void **state)
+{
+    char *const argv[] = {"none", NULL};
+    posix_spawn_file_actions_t actions;
+    pid_t pid = -1;
+
+    posix_spawn_file_actions_init(&actions);
+    assert_int_equal(child_start(&pid, "/nowhere/none", &actions, false, argv, environ), ENOENT);
+    assert_int_equal(pid, -1);
+}
+
+/* What the caller blocks and ignores the program does not inherit. */
+static void signals(void **state)
+{
+    static const char script[] = "kill -INT $$; kill -TERM $$; exit 3";
+    char *const argv[] = {"sh", "-c", (char *)script, NULL};
+    posix_spawn_file_actions_t actions;
+    sigset_t blocked, before;
+    pid_t pid;
+    int status;
+
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGTERM);
+    sigprocmask(SIG_BLOCK, &blocked, &before);
+    signal(SIGINT, SIG_IGN);
+    posix_spawn_file_actions_init(&actions);
+    assert_int_equal(child_start(&pid, "/bin/sh", &actions, false, argv, environ), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGINT);
+    signal(SIGINT, SIG_DFL);
+    assert_int_equal(run("trap 'exit 4' TERM; kill -TERM $$; exit 3", false), 4);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+/* A leader of a session is its own process group, and it alone. */
+static void session(void **state)
+{
+    static const char leads[] = "set -- $(cat /proc/$$/stat); [ $$ = $6 ]";
+
+    assert_int_equal(run(leads, true), 0);
+    assert_int_equal(run(leads, false), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(missing),
+        cmocka_unit_test(signals),
+        cmocka_unit_test(session),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
