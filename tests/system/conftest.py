@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 import pytest
 
-from harness import Cluster
+from harness import Cluster, many
 from postgres import Server
 
 
@@ -23,19 +23,8 @@ def cluster():
 @pytest.fixture
 def make_cluster():
     """A function that makes clusters for one test."""
-    made = []
-
-    def make(**options):
-        made.append(Cluster(**options))
-        return made[-1]
-
-    try:
+    with many(Cluster) as make:
         yield make
-        for c in made:
-            c.stop()
-    finally:
-        for c in made:
-            c.destroy()
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 
 Nothing here sleeps: waiting is asking again until a deadline, and the deadline is only for a test that has failed.
 """
+import contextlib
 import json
 import os
 import pathlib
@@ -276,3 +277,35 @@ def fields_of(line):
     for match in re.finditer(r"([A-Za-z][A-Za-z0-9_/:]*)=(.*?)(?=\s+[A-Za-z][A-Za-z0-9_/:]*=|\s*$)", line.strip()):
         found.setdefault(match.group(1), match.group(2))
     return found
+
+
+def ledger_wrap(cluster, seconds="0"):
+    return f"echo $SLURM_JOB_ID $SLURM_RESTART_COUNT start >>{cluster.work}/ledger; sleep {seconds}; " \
+           f"echo $SLURM_JOB_ID $SLURM_RESTART_COUNT end >>{cluster.work}/ledger"
+
+
+def check_ledger(cluster, acknowledged):
+    """Every acknowledged job started once and ended once."""
+    lines = (cluster.work / "ledger").read_text().splitlines()
+    for word in ("start", "end"):
+        ids = [int(line.split()[0]) for line in lines if line.endswith(word)]
+        assert len(ids) == len(set(ids)), f"{word}ed twice: {sorted(i for i in ids if ids.count(i) > 1)}"
+        assert set(acknowledged) <= set(ids), f"never {word}ed: {sorted(set(acknowledged) - set(ids))}"
+
+
+@contextlib.contextmanager
+def many(new):
+    """A function that makes clusters by new(); all are stopped and checked for left-overs, and all go, whatever happens."""
+    made = []
+
+    def make(**options):
+        made.append(new(**options))
+        return made[-1]
+
+    try:
+        yield make
+        for c in made:
+            c.stop()
+    finally:
+        for c in made:
+            c.destroy()

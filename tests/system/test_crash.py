@@ -8,21 +8,7 @@ import subprocess
 
 import pytest
 
-from harness import ROOT, SEED, SOAK, eventually
-
-
-def ledger_wrap(cluster, seconds="0"):
-    return f"echo $SLURM_JOB_ID $SLURM_RESTART_COUNT start >>{cluster.work}/ledger; sleep {seconds}; " \
-           f"echo $SLURM_JOB_ID $SLURM_RESTART_COUNT end >>{cluster.work}/ledger"
-
-
-def check_ledger(cluster, acknowledged):
-    """Every acknowledged job started once and ended once."""
-    lines = (cluster.work / "ledger").read_text().splitlines()
-    for word in ("start", "end"):
-        ids = [int(line.split()[0]) for line in lines if line.endswith(word)]
-        assert len(ids) == len(set(ids)), f"{word}ed twice: {sorted(i for i in ids if ids.count(i) > 1)}"
-        assert set(acknowledged) <= set(ids), f"never {word}ed: {sorted(set(acknowledged) - set(ids))}"
+from harness import ROOT, SEED, SOAK, check_ledger, eventually, ledger_wrap
 
 
 def test_kill_right_after_acknowledgement(make_cluster):

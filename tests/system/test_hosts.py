@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from harness import SOAK, eventually, processes_of
+from harness import SOAK, eventually, many, processes_of
 from hosts import ADDRESS, PROXY, PROXY_NUMBER, Hosts, why_not, wrong_clock
 from netproxy import DOWN, UP, Cut, Once, Proxy, number_in
 
@@ -13,20 +13,13 @@ pytestmark = pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
 
 @pytest.fixture
 def make_hosts():
-    made = []
+    def new(**options):
+        hosts = Hosts(**options)
+        (hosts.work / "ledger").touch()
+        return hosts
 
-    def make(**options):
-        made.append(Hosts(**options))
-        (made[-1].work / "ledger").touch()
-        return made[-1]
-
-    try:
+    with many(new) as make:
         yield make
-        for c in made:
-            c.stop()
-    finally:
-        for c in made:
-            c.destroy()
 
 
 def gated(c, name, status=0):

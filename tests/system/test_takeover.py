@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from harness import DEADLINE, PREFIX, ROOT, eventually
+from harness import DEADLINE, PREFIX, ROOT, check_ledger, eventually, ledger_wrap
 
 TIMEOUT = 2  # SlurmctldTimeout
 SWITCHES = int(os.environ.get("SLUICE_SWITCHES", "5"))  # tools/soak asks for more
@@ -96,20 +96,6 @@ def socket_queue(path):
     """How many connections to a local socket have not been accepted. It was bound as PATH~, and renamed."""
     lines = [line.split() for line in pathlib.Path("/proc/net/unix").read_text().splitlines()]
     return sum(line[-1] == f"{path}~" and line[5] == "02" for line in lines)  # 02: connecting
-
-
-def ledger_wrap(cluster, seconds="0"):
-    return f"echo $SLURM_JOB_ID $SLURM_RESTART_COUNT start >>{cluster.work}/ledger; sleep {seconds}; " \
-           f"echo $SLURM_JOB_ID $SLURM_RESTART_COUNT end >>{cluster.work}/ledger"
-
-
-def check_ledger(cluster, acknowledged):
-    """Every acknowledged job started once and ended once."""
-    lines = (cluster.work / "ledger").read_text().splitlines()
-    for word in ("start", "end"):
-        ids = [int(line.split()[0]) for line in lines if line.endswith(word)]
-        assert len(ids) == len(set(ids)), f"{word}ed twice: {sorted(i for i in ids if ids.count(i) > 1)}"
-        assert set(acknowledged) <= set(ids), f"never {word}ed: {sorted(set(acknowledged) - set(ids))}"
 
 
 class Load:
