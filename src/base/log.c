@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -29,6 +30,7 @@ static struct {
     atomic_int file_fd;
     atomic_int syslog_fd;
     atomic_int file_level, stderr_level, syslog_level;
+    atomic_bool journal; /* is what stderr goes to */
 } sinks = {
     .file_fd = -1,
     .syslog_fd = -1,
@@ -78,6 +80,17 @@ static int syslog_connect(void)
     return fd;
 }
 
+/* Whether what is written to stderr goes to systemd's journal: see systemd.exec(5). */
+static bool is_journal(void)
+{
+    const char *stream = getenv("JOURNAL_STREAM");
+    unsigned long long device, inode;
+    struct stat st;
+
+    return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+           fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
+}
+
 int log_open(const struct log_options *options)
 {
     int fd = -1;
@@ -90,6 +103,7 @@ int log_open(const struct log_options *options)
     replace_fd(&sinks.file_fd, fd);
     replace_fd(&sinks.syslog_fd, options->syslog_level > LOG_LVL_QUIET ? syslog_connect() : -1);
     atomic_store(&sinks.file_level, options->file ? options->file_level : LOG_LVL_QUIET);
+    atomic_store(&sinks.journal, is_journal());
     atomic_store(&sinks.stderr_level, options->stderr_level);
     atomic_store(&sinks.syslog_level, options->syslog_level);
     return 0;
@@ -106,6 +120,15 @@ void log_close(void)
 void log_set_stderr(enum log_level level)
 {
     atomic_store(&sinks.stderr_level, level);
+}
+
+enum log_level log_syslog_level(uint32_t given, bool file, bool foreground, enum log_level level)
+{
+    if (given != LOG_LVL_UNSET)
+        return (enum log_level)given;
+    if (foreground)
+        return LOG_LVL_QUIET;
+    return file || level == LOG_LVL_QUIET ? LOG_LVL_FATAL : level;
 }
 
 int log_parse_level(const char *word)
@@ -166,6 +189,19 @@ static void write_file(int fd, const char *text)
     write_line(fd, head, text);
 }
 
+/* The journal knows the program, and takes the severity from the start of the line. */
+static void write_stderr(int priority, const char *text)
+{
+    char head[80];
+
+    if (atomic_load(&sinks.journal))
+        snprintf(head, sizeof(head), "<%d>", priority);
+    else
+        snprintf(head, sizeof(head),
+                 "%s: ", sinks.program[0] ? sinks.program : program_invocation_short_name);
+    write_line(STDERR_FILENO, head, text);
+}
+
 static void write_syslog(int fd, int priority, const char *text)
 {
     char line[LINE_MAX_BYTES + 128], stamp[32];
@@ -208,12 +244,8 @@ void log_write(enum log_level level, const char *room, const char *fmt, ...)
     int file_fd = atomic_load(&sinks.file_fd), syslog_fd = atomic_load(&sinks.syslog_fd);
     if ((int)level <= atomic_load(&sinks.file_level) && file_fd >= 0)
         write_file(file_fd, text);
-    if ((int)level <= atomic_load(&sinks.stderr_level)) {
-        char head[80];
-        const char *program = sinks.program[0] ? sinks.program : program_invocation_short_name;
-        snprintf(head, sizeof(head), "%s: ", program);
-        write_line(STDERR_FILENO, head, text);
-    }
+    if ((int)level <= atomic_load(&sinks.stderr_level))
+        write_stderr(levels[level].priority, text);
     if ((int)level <= atomic_load(&sinks.syslog_level) && syslog_fd >= 0)
         write_syslog(syslog_fd, levels[level].priority, text);
     errno = saved;

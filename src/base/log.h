@@ -10,6 +10,7 @@
 
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 enum log_level {
     LOG_LVL_QUIET,
@@ -22,6 +23,9 @@ enum log_level {
     LOG_LVL_DEBUG3
 };
 
+#define LOG_LVL_UNSET UINT32_MAX /* a level that slurm.conf does not give */
+
+/* Where stderr is systemd's journal (JOURNAL_STREAM), a line begins with its severity, "<3>". */
 struct log_options {
     const char *program; /* "slurmctld": the prefix on stderr ("slurmctld: error: ...") and the
                             syslog ident */
@@ -36,7 +40,9 @@ struct log_options {
 int log_open(const struct log_options *options);
 void log_close(void);
 void log_set_stderr(
-    enum log_level level);             /* when the daemon lets go of its terminal: LOG_LVL_QUIET */
+    enum log_level level); /* when the daemon lets go of its terminal: LOG_LVL_QUIET */
+/* The level of syslog: as given, or what it is without a word of slurm.conf. */
+enum log_level log_syslog_level(uint32_t given, bool file, bool foreground, enum log_level level);
 int log_parse_level(const char *word); /* "debug2", "info", "5"...; negative when unknown */
 bool log_wants(enum log_level level);
 

@@ -156,6 +156,27 @@ static void levels_are_asked_first(void **state)
     log_set_stderr(LOG_LVL_QUIET);
 }
 
+static void syslog_levels(void **state)
+{
+    static const struct {
+        uint32_t given;
+        bool file, foreground;
+        enum log_level level, expected;
+    } cases[] = {
+        {LOG_LVL_UNSET, false, false, LOG_LVL_DEBUG, LOG_LVL_DEBUG},
+        {LOG_LVL_UNSET, false, false, LOG_LVL_QUIET, LOG_LVL_FATAL},
+        {LOG_LVL_UNSET, true, false, LOG_LVL_DEBUG, LOG_LVL_FATAL},
+        {LOG_LVL_UNSET, false, true, LOG_LVL_DEBUG, LOG_LVL_QUIET},
+        {LOG_LVL_ERROR, true, true, LOG_LVL_DEBUG, LOG_LVL_ERROR},
+        {LOG_LVL_QUIET, false, false, LOG_LVL_DEBUG, LOG_LVL_QUIET},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_int_equal(
+            log_syslog_level(cases[i].given, cases[i].file, cases[i].foreground, cases[i].level),
+            cases[i].expected);
+}
+
 static void file_is_private_and_reopened(void **state)
 {
     mode_t before = umask(0);
@@ -174,13 +195,20 @@ static void file_is_private_and_reopened(void **state)
     assert_non_null(strstr(b, "new"));
 }
 
-static void stderr_carries_the_program(void **state)
+/* What some lines become on stderr; NULL: JOURNAL_STREAM names it, else it is that. */
+static char *on_stderr(const char *stream)
 {
-    int out = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600), saved = dup(STDERR_FILENO);
-    assert_true(out >= 0 && saved >= 0);
     struct log_options options = {.program = "slurmctld", .stderr_level = LOG_LVL_INFO};
-    assert_int_equal(log_open(&options), 0);
+    int out = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600), saved = dup(STDERR_FILENO);
+    char own[64];
+    struct stat st;
+
+    assert_true(out >= 0 && saved >= 0 && !fstat(out, &st));
+    snprintf(own, sizeof(own), "%llu:%llu", (unsigned long long)st.st_dev,
+             (unsigned long long)st.st_ino);
+    setenv("JOURNAL_STREAM", stream ? stream : own, 1);
     dup2(out, STDERR_FILENO);
+    int rc = log_open(&options);
     log_error("x");
     log_info("y");
     log_set_stderr(LOG_LVL_QUIET);
@@ -188,8 +216,29 @@ static void stderr_carries_the_program(void **state)
     dup2(saved, STDERR_FILENO);
     close(saved);
     close(out);
-    _cleanup_free_ char *text = content(file);
-    assert_string_equal(text, "slurmctld: error: test: x\nslurmctld: test: y\n");
+    unsetenv("JOURNAL_STREAM");
+    assert_int_equal(rc, 0);
+    return content(file);
+}
+
+/* Also where the variable was inherited and is of another file, or is nothing at all. */
+static void stderr_carries_the_program(void **state)
+{
+    static const char *const streams[] = {"", "1:1", "1:", "x"};
+
+    for (size_t i = 0; i < sizeof(streams) / sizeof(streams[0]); i++) {
+        _cleanup_free_ char *text = on_stderr(streams[i]);
+        assert_string_equal(text, "slurmctld: error: test: x\nslurmctld: test: y\n");
+        unlink(file);
+    }
+}
+
+/* CORE-233 */
+static void the_journal_gets_severities(void **state)
+{
+    _cleanup_free_ char *text = on_stderr(NULL);
+
+    assert_string_equal(text, "<3>error: test: x\n<6>test: y\n");
 }
 
 static void limit_counts_what_it_drops(void **state)
@@ -222,6 +271,7 @@ int main(void)
         TEST(lines_have_their_form),        TEST(text_can_not_forge_lines),
         TEST(long_lines_are_cut),           TEST(levels_are_asked_first),
         TEST(file_is_private_and_reopened), TEST(stderr_carries_the_program),
+        TEST(the_journal_gets_severities),  TEST(syslog_levels),
         TEST(limit_counts_what_it_drops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

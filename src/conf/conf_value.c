@@ -157,6 +157,10 @@ static int parse_level(const struct conf_key *key, const struct conf_value *v, u
 {
     int level = log_parse_level(v->text);
 
+    if (!*v->text && !*key->def) {
+        *out = LOG_LVL_UNSET;
+        return 0;
+    }
     if (level < 0)
         return wrong(key, v, err,
                      "quiet, fatal, error, info, verbose, debug, debug2, debug3 or a number");
@@ -204,7 +208,7 @@ void conf_value_defaults(const struct conf_key *keys, size_t count, void *base)
 {
     for (size_t i = 0; i < count; i++) {
         struct conf_value v = {.text = keys[i].def, .at = {"defaults", 0}};
-        if (keys[i].offset != CONF_NO_OFFSET && *keys[i].def)
+        if (keys[i].offset != CONF_NO_OFFSET && (*keys[i].def || keys[i].type == CONF_T_LEVEL))
             (void)conf_value_parse(&keys[i], &v, base, NULL);
     }
 }
@@ -302,7 +306,10 @@ void conf_value_text(const struct conf_key *key, const void *base, struct str *o
         return;
     case CONF_T_LEVEL:
         n = *(const uint32_t *)member;
-        str_puts(out, n < sizeof(levels) / sizeof(levels[0]) ? levels[n] : "debug3");
+        if (n == LOG_LVL_UNSET)
+            str_puts(out, "(null)");
+        else
+            str_puts(out, n < sizeof(levels) / sizeof(levels[0]) ? levels[n] : "debug3");
         return;
     }
 }

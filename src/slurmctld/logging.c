@@ -19,13 +19,15 @@ void logging_open(struct ctld *c, const struct conf *conf, bool starting)
         .stderr_level = o->foreground ? (enum log_level)level
                         : starting    ? (o->verbose ? (enum log_level)level : LOG_LVL_ERROR)
                                       : LOG_LVL_QUIET,
-        .syslog_level = file || o->foreground ? LOG_LVL_QUIET : (enum log_level)level,
+        .syslog_level = log_syslog_level(conf->slurmctld_syslog_debug, file, o->foreground,
+                                         (enum log_level)level),
     };
     int rc = log_open(&options);
     if (rc == 0)
         return;
     options.file = NULL;
-    options.syslog_level = o->foreground ? LOG_LVL_QUIET : (enum log_level)level;
+    options.syslog_level =
+        log_syslog_level(conf->slurmctld_syslog_debug, false, o->foreground, (enum log_level)level);
     if (starting)
         log_open(&options);
     log_error("SlurmctldLogFile %s: %s", file, strerror(-rc));

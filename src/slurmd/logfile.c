@@ -19,13 +19,12 @@ int logfile_open(struct slurmd *d, struct err *err)
     enum log_level level = louder(d->conf->slurmd_debug, d->verbose);
     _cleanup_free_ char *file =
         d->conf->slurmd_log_file ? path_expand(d->conf->slurmd_log_file, d->host, d->name) : NULL;
-    struct log_options options = {.program = "slurmd",
-                                  .file = file,
-                                  .file_level = level,
-                                  .syslog_level = file || d->foreground ? LOG_LVL_QUIET : level};
+    struct log_options options = {.program = "slurmd", .file = file, .file_level = level};
     int rc;
 
     options.stderr_level = d->foreground ? level : d->terminal ? LOG_LVL_ERROR : LOG_LVL_QUIET;
+    options.syslog_level =
+        log_syslog_level(d->conf->slurmd_syslog_debug, file, d->foreground, level);
     rc = log_open(&options);
     if (rc)
         return err_set(err, rc, "cannot open SlurmdLogFile %s: %s", file, strerror(-rc));
