@@ -112,6 +112,8 @@ void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a)
     n->exclusive = n->exclusive && n->jobs > 0;
     if (j->part && j->part->used_cpus)
         j->part->used_cpus[n->index] -= a->cpus;
+    if (n->jobs == 0 && n->actual.cpus) /* it may have come to have others meanwhile */
+        node_count_units(c, n);
     job_touch(c, j);
 }
 
@@ -186,14 +188,15 @@ static bool uses_agree(const struct node *n, const struct sum *sum)
     return true;
 }
 
-static int check_node(const struct node *n, const struct sum *sum, struct err *err)
+static int check_node(const struct cluster *c, const struct node *n, const struct sum *sum,
+                      struct err *err)
 {
     if (!bitset_equal(sum->busy, n->busy) || sum->mem_mib != n->used_mem_mib ||
         sum->jobs != n->jobs || sum->completing != n->completing ||
         sum->completing_units != n->completing_units ||
         n->free_units != n->units - bitset_count(n->busy) || !uses_agree(n, sum))
         return err_set(err, -ERR_INTERNAL, "%s: the ledger and the jobs disagree", n->name);
-    if (sum->mem_mib > n->mem_mib)
+    if (sum->mem_mib > n->mem_mib && !c->conf->schedule_actual) /* else it may have shrunk */
         return err_set(err, -ERR_INTERNAL, "%s: memory is over-allocated", n->name);
     return 0;
 }
@@ -211,7 +214,7 @@ int alloc_check(const struct cluster *c, struct err *err)
             rc = check_job(c, *j, sums, err);
     vec_foreach (&c->nodes, n) {
         if (rc == 0)
-            rc = check_node(*n, &sums[(*n)->index], err);
+            rc = check_node(c, *n, &sums[(*n)->index], err);
         bitset_free(sums[(*n)->index].busy);
         free(sums[(*n)->index].uses);
     }

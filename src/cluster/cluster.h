@@ -26,6 +26,11 @@ struct node_ghost { /* an attempt that is over and that the node may still have,
     uint32_t job_id, restarts;
 };
 
+struct node_actual {                        /* what a node has said that it has; cpus 0: nothing */
+    uint32_t cpus, sockets, cores, threads; /* by socket, by core */
+    uint64_t mem_mib, tmp_mib;
+};
+
 struct unit_use { /* of a unit of a node where jobs share (OverSubscribe=YES and FORCE) */
     uint32_t jobs;
     const struct part *part; /* whose jobs it may be shared by; NULL: its job's alone */
@@ -39,8 +44,9 @@ struct node {
 
     uint32_t cpus, units, cpus_per_unit; /* what is handed out: cores, or CPUs with CR_CPU */
     uint64_t mem_mib, tmp_mib;
-    struct bitset *busy;  /* units in use */
-    struct unit_use *use; /* by unit; NULL while no job here shares */
+    struct node_actual actual; /* with FastSchedule=0; kept, for jobs that need all of it */
+    struct bitset *busy;       /* units in use */
+    struct unit_use *use;      /* by unit; NULL while no job here shares */
     uint32_t free_units, jobs;
     uint32_t completing, completing_units; /* of the jobs, those that have ended */
     uint64_t used_mem_mib;
@@ -238,16 +244,14 @@ uint32_t job_alloc_cpus(const struct job *j);
 uint32_t job_nodes_left(const struct job *j); /* not released */
 int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, struct err *err);
 
-/* --- job_state.c: the only writer of a job's state ---------------------------------------------
- */
+/* --- job_state.c: the only writer of a job's state -------------------------------------------- */
 bool job_state_may_become(enum _Pb__JobState from, enum _Pb__JobState to);
 int job_set_state(struct cluster *c, struct job *j, enum _Pb__JobState to); /* -ERR_TRANSITION */
 bool job_is_final(const struct job *j);
 void job_load_state(struct cluster *c, struct job *j,
                     enum _Pb__JobState state); /* of a stored record */
 
-/* --- alloc.c: the ledger ------------------------------------------------------------------------
- */
+/* --- alloc.c: the ledger ---------------------------------------------------------------------- */
 /* A node's share: 'units' of it, the lowest free ones. -ERR_NODES_BUSY when they are not free. */
 int alloc_take(struct cluster *c, struct job *j, uint32_t node, uint32_t units, uint64_t mem_mib,
                struct err *err);
@@ -270,19 +274,19 @@ void share_choose(const struct node *n, const struct job *j, uint32_t units, str
 void share_occupy(struct node *n, const struct job *j, const struct bitset *units);
 void share_release(struct node *n, const struct bitset *units);
 
-/* --- node.c -------------------------------------------------------------------------------------
- */
+/* --- node.c ----------------------------------------------------------------------------------- */
 bool node_is_usable(const struct node *n); /* new work may go there */
 bool node_has_feature(const struct node *n, const char *name, size_t len);
 void node_pack(const struct cluster *c, const struct node *n, struct str *out); /* for listings */
 void node_pack_stored(const struct node *n, struct str *out); /* what must survive */
-void node_restore(struct node *n, const Pb__NodeRecord *r);
+void node_restore(const struct cluster *c, struct node *n, const Pb__NodeRecord *r);
+/* With FastSchedule=0 jobs get what it registered where that is more. True: it has changed. */
+bool node_take_actual(const struct cluster *c, struct node *n, const Pb__NodeRegister *r);
 void node_set_reason(struct node *n, const char *reason, uint32_t uid, int64_t at_sec);
-void node_count_units(const struct cluster *c,
-                      struct node *n); /* from its row, or what it registered */
+/* From its row, or what it registered; nothing of it may be allocated. */
+void node_count_units(const struct cluster *c, struct node *n);
 
-/* --- part.c, part_change.c ----------------------------------------------------------------------
- */
+/* --- part.c, part_change.c -------------------------------------------------------------------- */
 void part_pack(const struct cluster *c, const struct part *p, struct str *out); /* for listings */
 
 /* What a row of slurm.conf says; the texts are borrowed from it, or in the arena. */

@@ -4,20 +4,58 @@
 
 #include "cluster/cluster.h"
 
+/* Where processors are handed out one by one they are as configured: a credential names them. */
+static bool counts_actual(const struct cluster *c, const struct node *n)
+{
+    return c->conf->select == CONF_SELECT_LINEAR && n->actual.cpus > n->row->cpus;
+}
+
+static void set_memory(struct node *n)
+{
+    const struct conf_node_row *row = n->row;
+    const struct node_actual *a = &n->actual;
+    n->mem_mib = a->mem_mib > row->real_memory_mib ? a->mem_mib : row->real_memory_mib;
+    n->tmp_mib = a->tmp_mib > row->tmp_disk_mib ? a->tmp_mib : row->tmp_disk_mib;
+}
+
 void node_count_units(const struct cluster *c, struct node *n)
 {
     const struct conf_node_row *row = n->row;
-    uint32_t cores = row->sockets * row->cores;
-    bool by_cpu = c->conf->cr & CONF_CR_CPU || row->threads < 2 || row->cpus <= cores;
-    n->cpus = row->cpus;
-    n->units = by_cpu ? row->cpus : cores;
-    n->cpus_per_unit = by_cpu ? 1 : row->threads;
-    n->mem_mib = row->real_memory_mib;
-    n->tmp_mib = row->tmp_disk_mib;
+    struct node_actual as = {row->cpus, row->sockets, row->cores, row->threads, 0, 0};
+    if (counts_actual(c, n))
+        as = n->actual;
+    uint32_t cores = as.sockets * as.cores;
+    bool by_cpu = c->conf->cr & CONF_CR_CPU || as.threads < 2 || as.cpus <= cores;
+    n->cpus = as.cpus;
+    n->units = by_cpu ? as.cpus : cores;
+    n->cpus_per_unit = by_cpu ? 1 : as.threads;
+    set_memory(n);
     bitset_free(n->busy);
     free(take_ptr(n->use));
     n->busy = bitset_new(n->units);
     n->free_units = n->units;
+}
+
+/* Memory at once; processors when no job has any, which alloc.c sees to. */
+static void use_actual(const struct cluster *c, struct node *n)
+{
+    set_memory(n);
+    if (n->jobs == 0)
+        node_count_units(c, n);
+}
+
+bool node_take_actual(const struct cluster *c, struct node *n, const Pb__NodeRegister *r)
+{
+    const struct node_actual *was = &n->actual;
+    if (!c->conf->schedule_actual || !r->has_cpus ||
+        (r->cpus == was->cpus && r->sockets == was->sockets && r->cores == was->cores &&
+         r->threads == was->threads && r->real_memory_mib == was->mem_mib &&
+         r->tmp_disk_mib == was->tmp_mib))
+        return false;
+    n->actual = (struct node_actual){r->cpus,    r->sockets,         r->cores,
+                                     r->threads, r->real_memory_mib, r->tmp_disk_mib};
+    use_actual(c, n);
+    return true;
 }
 
 bool node_is_usable(const struct node *n)
@@ -101,6 +139,16 @@ static void pack_ghosts(const struct node *n, Pb__NodeRecord *m, struct arena *a
     }
 }
 
+static void pack_actual(const struct node *n, Pb__NodeRecord *m)
+{
+    SET(m, real_cpus, n->actual.cpus);
+    SET(m, real_sockets, n->actual.sockets);
+    SET(m, real_cores, n->actual.cores);
+    SET(m, real_threads, n->actual.threads);
+    SET(m, real_mem_registered_mib, n->actual.mem_mib);
+    SET(m, real_tmp_mib, n->actual.tmp_mib);
+}
+
 void node_pack_stored(const struct node *n, struct str *out)
 {
     _cleanup_arena_ struct arena arena;
@@ -113,11 +161,23 @@ void node_pack_stored(const struct node *n, struct str *out)
     SET(&m, admin_down, n->admin_down);
     SET(&m, weight_set, n->weight_set);
     SET(&m, features_set, n->features_set);
+    if (n->actual.cpus)
+        pack_actual(n, &m);
     pb_pack(&m.base, out);
 }
 
-void node_restore(struct node *n, const Pb__NodeRecord *r)
+static void restore_actual(const struct cluster *c, struct node *n, const Pb__NodeRecord *r)
 {
+    n->actual = (struct node_actual){
+        r->real_cpus,   r->real_sockets, r->real_cores, r->real_threads, r->real_mem_registered_mib,
+        r->real_tmp_mib};
+    use_actual(c, n);
+}
+
+void node_restore(const struct cluster *c, struct node *n, const Pb__NodeRecord *r)
+{
+    if (c->conf->schedule_actual && r->real_cpus)
+        restore_actual(c, n, r);
     n->drain = r->has_drain && r->drain;
     n->fail = r->has_fail && r->fail;
     n->down = r->has_state && r->state == PB__NODE_BASE__NODE_DOWN;

@@ -327,12 +327,114 @@ static void as_registered(void **state)
     test_cluster_free(c);
 }
 
+/* --- FastSchedule=0 --- */
+
+static bool says(struct cluster *c, struct node *n, uint32_t sockets, uint32_t threads,
+                 uint64_t mem_mib, uint64_t tmp_mib)
+{
+    Pb__NodeRegister r = PB__NODE_REGISTER__INIT;
+
+    r.has_cpus = r.has_real_memory_mib = r.has_tmp_disk_mib = true;
+    r.cpus = sockets * 2 * threads;
+    r.sockets = sockets;
+    r.cores = 2;
+    r.threads = threads;
+    r.real_memory_mib = mem_mib;
+    r.tmp_disk_mib = tmp_mib;
+    return node_take_actual(c, n, &r);
+}
+
+static void has(const struct node *n, uint32_t cpus, uint32_t units, uint64_t mem_mib,
+                uint64_t tmp_mib)
+{
+    if (n->cpus != cpus || n->units != units || n->mem_mib != mem_mib || n->tmp_mib != tmp_mib)
+        fail_msg("%u CPUs, %u units, %llu and %llu MiB", n->cpus, n->units,
+                 (unsigned long long)n->mem_mib, (unsigned long long)n->tmp_mib);
+    assert_int_equal(n->busy->size, n->units);
+}
+
+#define CONS_FAST_1 CONS "FastSchedule=1\n"
+#define CONS_FAST_2 CONS "FastSchedule=2\n"
+#define SMALL "NodeName=n CPUs=2 RealMemory=100 TmpDisk=10\nPartitionName=p Nodes=ALL\n"
+
+static void by_the_file(void **state)
+{
+    static const char *const heads[] = {CONS, CONS_FAST_1, CONS_FAST_2,
+                                        "SelectType=select/linear\n"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(heads); i++) {
+        _cleanup_free_ char *text = mem_printf("%s%s", heads[i], SMALL);
+        struct cluster *c = test_cluster(text);
+        assert_false(says(c, node(c, "n"), 4, 2, 900, 90));
+        has(node(c, "n"), 2, 2, 100, 10);
+        test_cluster_free(c);
+    }
+}
+
+static void by_what_it_says(void **state)
+{
+    struct cluster *c = test_cluster("SelectType=select/linear\nFastSchedule=0\n" SMALL);
+    struct node *n = node(c, "n");
+
+    (void)state;
+    has(n, 2, 2, 100, 10);
+    assert_true(says(c, n, 1, 1, 50, 5)); /* less: it is DOWN, what is configured stays */
+    has(n, 2, 2, 100, 10);
+    assert_true(says(c, n, 4, 2, 900, 90));
+    has(n, 16, 8, 900, 90);
+    assert_false(says(c, n, 4, 2, 900, 90));
+    n->registered = n->connected = true;
+
+    struct job *j = test_job(c, 1, "n=1 mem=800 exclusive");
+    assert_int_equal(alloc_take(c, j, n->index, n->units, 800, NULL), 0);
+    assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING), 0);
+    assert_true(says(c, n, 2, 1, 700, 90)); /* it shrinks under its job */
+    has(n, 16, 8, 700, 90);
+    test_sound(c);
+    alloc_clear(c, j);
+    has(n, 4, 4, 700, 90);
+    assert_int_equal(n->free_units, 4);
+    test_sound(c);
+    test_cluster_free(c);
+
+    c = test_cluster(CONS "FastSchedule=0\n" SMALL);
+    assert_true(says(c, node(c, "n"), 4, 2, 900, 90));
+    has(node(c, "n"), 2, 2, 900, 90); /* single processors are as configured */
+    test_cluster_free(c);
+}
+
+/* A job that needs all of it is not refused after a restart, before the node is there. */
+static void what_it_said_survives(void **state)
+{
+    static const char text[] = "SelectType=select/linear\nFastSchedule=0\n" SMALL;
+    struct cluster *from = test_cluster(text), *to = test_cluster(text);
+    struct cluster *other = test_cluster("SelectType=select/linear\n" SMALL);
+    _cleanup_arena_ struct arena arena;
+    _cleanup_str_ struct str packed = STR_INIT;
+
+    (void)state;
+    arena_init(&arena, 0);
+    says(from, node(from, "n"), 4, 2, 900, 90);
+    node_pack_stored(node(from, "n"), &packed);
+    const Pb__NodeRecord *r =
+        arena_unpack(&arena, &pb__node_record__descriptor, packed.data, packed.len);
+    assert_non_null(r);
+    node_restore(to, node(to, "n"), r);
+    has(node(to, "n"), 16, 8, 900, 90);
+    node_restore(other, node(other, "n"), r);
+    has(node(other, "n"), 2, 2, 100, 10);
+    test_cluster_free(from);
+    test_cluster_free(to);
+    test_cluster_free(other);
+}
+
 /* --- what must survive --- */
 
-static void restore_from(struct node *n, const Pb__NodeRecord *r)
+static void restore_from(const struct cluster *c, struct node *n, const Pb__NodeRecord *r)
 {
     n->dirty = true;
-    node_restore(n, r);
+    node_restore(c, n, r);
     assert_false(n->dirty);
 }
 
@@ -347,7 +449,7 @@ static void empty_record(void **state)
     r.weight = 99; /* without weight_set: not for us */
     r.has_weight = true;
     r.features = (char *)"other";
-    restore_from(n, &r);
+    restore_from(c, n, &r);
     assert_false(n->down || n->admin_down || n->drain || n->fail || n->reason || n->comment);
     assert_int_equal(n->weight, n->row->weight);
     assert_null(n->features);
@@ -404,7 +506,7 @@ static void survives(void **state)
         const Pb__NodeRecord *r =
             arena_unpack(&arena, &pb__node_record__descriptor, first.data, first.len);
         assert_non_null(r);
-        restore_from(b, r);
+        restore_from(to, b, r);
         node_pack_stored(b, &second);
         assert_int_equal(first.len, second.len);
         assert_memory_equal(first.data, second.data, first.len);
@@ -425,12 +527,13 @@ static void survives(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(features),      cmocka_unit_test(first_state),
-        cmocka_unit_test(usable),        cmocka_unit_test(units),
-        cmocka_unit_test(reason),        cmocka_unit_test(base_states),
-        cmocka_unit_test(as_configured), cmocka_unit_test(in_use),
-        cmocka_unit_test(as_registered), cmocka_unit_test(empty_record),
-        cmocka_unit_test(survives),
+        cmocka_unit_test(features),        cmocka_unit_test(first_state),
+        cmocka_unit_test(usable),          cmocka_unit_test(units),
+        cmocka_unit_test(reason),          cmocka_unit_test(base_states),
+        cmocka_unit_test(as_configured),   cmocka_unit_test(in_use),
+        cmocka_unit_test(as_registered),   cmocka_unit_test(empty_record),
+        cmocka_unit_test(survives),        cmocka_unit_test(by_the_file),
+        cmocka_unit_test(by_what_it_says), cmocka_unit_test(what_it_said_survives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -152,6 +152,7 @@ struct conf {
     uint16_t slurmctld_port_last; /* SlurmctldPort=6817-6818 */
     const char *socket_dir;       /* where the daemons' local sockets lie, see conf_socket_path() */
     bool config_overrides;        /* SlurmdParameters=config_overrides */
+    bool schedule_actual;         /* FastSchedule=0: by what nodes report */
     bool enable_configless;       /* SlurmctldParameters=enable_configless */
     int64_t job_acct_gather_sec;  /* of tasks, in JobAcctGatherFrequency; 0: none */
     struct conf_rate rate;        /* SlurmctldParameters=rl_... */

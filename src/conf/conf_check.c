@@ -316,22 +316,22 @@ static int limits_check(struct conf_loader *l, struct err *err)
     return 0;
 }
 
-/* FastSchedule=2 was what SlurmdParameters=config_overrides is. */
+/* What a node reports and what its line says: which of them holds. */
 static void overrides_check(struct conf_loader *l)
 {
     struct conf *c = l->conf;
-    const struct conf_value *v = &l->fast_schedule;
+    const struct conf_value *v = written(l, CONF_KEY_fast_schedule);
 
     c->config_overrides =
         c->slurmd_parameters && conf_list_has(c->slurmd_parameters, "config_overrides");
-    if (!v->text)
-        return;
-    if (!strcmp(v->text, "2")) {
-        c->config_overrides = true;
+    if (c->fast_schedule == 2)
         conf_warn(l, v->at, "FastSchedule=2 is now called SlurmdParameters=config_overrides");
-    } else
-        conf_warn(l, v->at, "FastSchedule=%s is a key of an earlier release and is ignored",
-                  v->text);
+    else if (v->text && c->fast_schedule == 1)
+        conf_warn(l, v->at, "FastSchedule=1 is what is done without it");
+    else if (v->text && c->config_overrides)
+        conf_warn(l, v->at, "FastSchedule=0 has no effect with SlurmdParameters=config_overrides");
+    c->schedule_actual = c->fast_schedule == 0 && !c->config_overrides;
+    c->config_overrides = c->config_overrides || c->fast_schedule == 2;
 }
 
 static void prolog_flags_check(struct conf_loader *l)

@@ -106,7 +106,7 @@ static void value_text(const struct conf *c, size_t id, struct str *out)
     }
 }
 
-/* Of two keys that exclude each other, one is shown. */
+/* Of two keys that exclude each other, one is. */
 static bool is_shown(const struct conf *c, size_t id)
 {
     switch (id) {
@@ -118,6 +118,8 @@ static bool is_shown(const struct conf *c, size_t id)
         return c->max_mem_per_cpu_mib;
     case CONF_KEY_max_mem_per_node_mib:
         return !c->max_mem_per_cpu_mib;
+    case CONF_KEY_fast_schedule: /* of an earlier release: only where it says something */
+        return c->fast_schedule != 1;
     default:
         return true;
     }

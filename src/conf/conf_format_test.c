@@ -65,6 +65,7 @@ static void single_keys(void **state)
     shows(HEAD "StateSaveStore=postgresql://u:secret@h/d?a=b\n", "StateSaveStore",
           "StateSaveStore          = postgresql://u:****@h/d?a=b\n");
     shows(HEAD, "AccountingStorageBackupHost", "AccountingStorageBackupHost = (null)\n");
+    shows(HEAD "FastSchedule=0\n", "FastSchedule", "FastSchedule            = 0\n");
     shows(HEAD, "DefMemPerNode", "DefMemPerNode           = UNLIMITED\n");
     shows(HEAD "DefMemPerNode=1G\n", "DefMemPerNode", "DefMemPerNode           = 1024\n");
 }
@@ -93,7 +94,8 @@ static void everything(void **state)
         last = line;
         line = end + 1;
     }
-    assert_int_equal(lines, CONF_KEYS - 2 + 4); /* two pairs show one each */
+    assert_int_equal(lines, CONF_KEYS - 3 + 4); /* two pairs show one each */
+    assert_null(strstr(out.data, "FastSchedule"));
     conf_free(c);
 }
 
@@ -117,6 +119,7 @@ static void diff(void **state)
     differs(HEAD "StateSaveStore=postgresql://u:old@h/d\n",
             HEAD "StateSaveStore=postgresql://u:new@h/d\n",
             "StateSaveStore: postgresql://u:****@h/d -> postgresql://u:****@h/d\n");
+    differs(HEAD, HEAD "FastSchedule=0\n", "FastSchedule: 1 -> 0\n");
     differs(HEAD, "SlurmctldHost=x\n", "SlurmctldHost: ctl(ctl) -> x(x)\n");
     differs(HEAD "NodeName=n[1-4]\n", HEAD "NodeName=n5,n[2-3]\n",
             "node n[1,4]: removed\nnode n5: added\n");

@@ -134,8 +134,8 @@ struct conf_loader {
     bool no_include;  /* Include lines are errors (a buffer from elsewhere) */
     struct conf_report *report;
     struct conf_rows nodes, parts, downs, sets;
-    VEC(struct conf_value) hosts;                                 /* SlurmctldHost lines */
-    struct conf_value control[2], control_addr[2], fast_schedule; /* keys of earlier releases */
+    VEC(struct conf_value) hosts;                  /* SlurmctldHost lines */
+    struct conf_value control[2], control_addr[2]; /* keys of earlier releases */
     bool frontend_warned;
     size_t bytes, files;
     struct {

@@ -27,9 +27,10 @@ static bool take_host(struct conf_loader *l, const char *key, struct conf_value 
         const char *name;
         struct conf_value *to;
     } const old[] = {
-        {"ControlMachine", &l->control[0]},   {"BackupController", &l->control[1]},
-        {"ControlAddr", &l->control_addr[0]}, {"BackupAddr", &l->control_addr[1]},
-        {"FastSchedule", &l->fast_schedule},
+        {"ControlMachine", &l->control[0]},
+        {"BackupController", &l->control[1]},
+        {"ControlAddr", &l->control_addr[0]},
+        {"BackupAddr", &l->control_addr[1]},
     };
 
     if (!strcasecmp(key, "SlurmctldHost")) {

@@ -15,6 +15,7 @@ static void bad_values(void **state)
         {HEAD "SlurmdTimeout=65534\n", "t.conf:2: ", "expected 0 to 65533"},
         {HEAD "KillWait=UNLIMITED\n", "t.conf:2: ", "KillWait=UNLIMITED"},
         {HEAD "\n\nReturnToService=3\n", "t.conf:4: ", "ReturnToService=3"},
+        {HEAD "FastSchedule=3\n", "t.conf:2: ", "expected 0 to 2"},
         {HEAD "JobRequeue=2\n", "t.conf:2: ", "expected YES or NO"},
         {HEAD "DisableRootJobs=perhaps\n", "t.conf:2: ", "expected YES or NO"},
         {HEAD "SlurmctldDebug=loud\n", "t.conf:2: ", "SlurmctldDebug=loud: expected quiet"},
@@ -91,6 +92,8 @@ static void warnings(void **state)
         {HEAD "CacheGroups=1\n", "t.conf:2: ", "earlier release"},
         {HEAD "FastSchedule=1\n", "t.conf:2: ", "FastSchedule=1"},
         {HEAD "FastSchedule=2\n", "t.conf:2: ", "config_overrides"},
+        {HEAD "FastSchedule=0\nSlurmdParameters=config_overrides\n",
+         "t.conf:2: ", "no effect with SlurmdParameters=config_overrides"},
         {HEAD "ProctrackType=proctrack/cgroup\n", "t.conf:2: ", "using proctrack/linuxproc"},
         {HEAD "ProctrackType=proctrack/magic\n",
          "t.conf:2: ", "unknown plugin; using proctrack/linuxproc"},
@@ -122,6 +125,7 @@ static void silent(void **state)
         HEAD "SwitchType=switch/none\nProctrackType=pgid\nTopologyPlugin=topology/none\n",
         HEAD "GroupUpdateTime=600\nTrackWCKey=False\nPreemptMode=off\nSuspendTime=-1\n",
         HEAD "PriorityMaxAge\t=\t7-00:00:00\n",
+        HEAD "FastSchedule=0\n",
         HEAD "StateSaveStore=\nStateSaveLocation=/a\n",
         HEAD "StateSaveStore=postgresql://u@[::1]:5432,h/d?passfile=/etc/slurm/pgpass\n",
         HEAD "PrologFlags=alloc,NoHold\nPrivateData=Usage\n",
@@ -177,6 +181,30 @@ static void defaults(void **state)
     assert_int_equal(c->controllers.len, 1);
     assert_int_equal(c->nodes.len, 0);
     conf_free(c);
+}
+
+static void by_which_resources(void **state)
+{
+    static const struct {
+        const char *lines;
+        bool overrides, actual;
+    } cases[] = {
+        {HEAD, false, false},
+        {HEAD "FastSchedule=0\n", false, true},
+        {HEAD "FastSchedule=1\n", false, false},
+        {HEAD "FastSchedule=2\n", true, false},
+        {HEAD "SlurmdParameters=config_overrides\n", true, false},
+        {HEAD "SlurmdParameters=config_overrides\nFastSchedule=0\n", true, false},
+        {HEAD "SlurmdParameters=config_overrides\nFastSchedule=1\n", true, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct conf *c = test_load(cases[i].lines, NULL);
+        if (c->config_overrides != cases[i].overrides || c->schedule_actual != cases[i].actual)
+            fail_msg("%s: %d %d", cases[i].lines, c->config_overrides, c->schedule_actual);
+        conf_free(c);
+    }
 }
 
 static void values(void **state)
@@ -296,11 +324,17 @@ static void lists(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_values),      cmocka_unit_test(bad_hosts),
-        cmocka_unit_test(warnings),        cmocka_unit_test(silent),
-        cmocka_unit_test(gather_interval), cmocka_unit_test(defaults),
-        cmocka_unit_test(values),          cmocka_unit_test(last_one_holds),
-        cmocka_unit_test(old_hosts),       cmocka_unit_test(table),
+        cmocka_unit_test(bad_values),
+        cmocka_unit_test(bad_hosts),
+        cmocka_unit_test(warnings),
+        cmocka_unit_test(silent),
+        cmocka_unit_test(gather_interval),
+        cmocka_unit_test(defaults),
+        cmocka_unit_test(by_which_resources),
+        cmocka_unit_test(values),
+        cmocka_unit_test(last_one_holds),
+        cmocka_unit_test(old_hosts),
+        cmocka_unit_test(table),
         cmocka_unit_test(lists),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -169,7 +169,7 @@ static int restore_named(struct control *c, enum record_kind kind, const char *n
         const Pb__NodeRecord *r = arena_unpack(&arena, &pb__node_record__descriptor, data, len);
         struct node *n = cluster_find_node(c->cluster, name);
         if (r && n)
-            node_restore(n, r);
+            node_restore(c->cluster, n, r);
         else if (r)
             reconfig_keep_gone(c->cluster, data, len);
         return r ? 0

@@ -239,6 +239,8 @@ void control_node_register(struct control *c, const char *name, const Pb__NodeRe
         return;
     struct str low = STR_INIT;
     shortfall(c, n, r, &low);
+    if (node_take_actual(c->cluster, n, r))
+        control_save_node(c, n);
     n->connected = n->registered = true;
     n->free_mem_mib = r->free_mem_mib;
     n->load_centi = r->cpu_load_centi;

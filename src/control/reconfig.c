@@ -24,7 +24,7 @@ static void carry_record(struct cluster *next, const struct str *packed)
         arena_unpack(&arena, &pb__node_record__descriptor, packed->data, packed->len);
     struct node *to = r ? cluster_find_node(next, r->name) : NULL;
     if (to)
-        node_restore(to, r);
+        node_restore(next, to, r);
     else if (r)
         reconfig_keep_gone(next, packed->data, packed->len);
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Nodes and their daemons, configuration errors at start: CORE-009, 015, 023, 025, 042, 114 to 118, 120, 133, 147."""
+"""Nodes and their daemons, configuration errors at start: CORE-009, 015, 023, 025, 042, 114 to 121, 133, 147, 173."""
 import os
 import pathlib
 import re
@@ -58,6 +58,107 @@ def test_less_than_configured_is_down(make_cluster):
     assert re.search(r"Low RealMemory \(reported:\d+ < configured:\d+\)", c.node("n1")["Reason"])
     assert "Low RealMemory" in c.run("sinfo -R").ok()
     assert "Low RealMemory" in (c.dir / "slurmctld.log").read_text()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a file system")
+def test_what_a_node_has_is_looked_at_again(make_cluster):
+    """CORE-117, 173: a file system that shrinks and grows under the daemon is noticed with a heartbeat, unasked."""
+    c = make_cluster(nodes=1, cpus=1, memory=200, conf="SlurmdParameters=none\nSlurmdTimeout=3", node_conf="TmpDisk=20",
+                     start=False)
+    tmp = c.dir / "tmp"
+    tmp.mkdir()
+    c.conf_file.write_text(c.conf_file.read_text() + f"TmpFS={tmp}\n")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", tmp], check=True)
+    try:
+        c.start()
+        c.run("srun --tmp=20 true").ok()
+        subprocess.run(["mount", "-o", "remount,size=8m", tmp], check=True)
+        eventually(lambda: c.node("n1")["State"].startswith("DOWN"), "n1 down")
+        assert c.node("n1")["Reason"].startswith("Low TmpDisk (reported:8 < configured:20)")
+        assert "Low TmpDisk" in (c.dir / "slurmctld.log").read_text()
+        subprocess.run(["mount", "-o", "remount,size=64m", tmp], check=True)
+        eventually(lambda: c.node("n1")["State"] == "IDLE", "n1 back in service")
+        c.run("srun --tmp=20 true").ok()
+        c.stop()
+    finally:
+        subprocess.run(["umount", tmp], check=True)
+
+
+def machine():
+    """Processors and MiB of memory, as a node daemon finds them."""
+    line = subprocess.run([PREFIX / "sbin/slurmd", "-C"], text=True, capture_output=True, timeout=60).stdout
+    return int(re.search(r"CPUs=(\d+)", line).group(1)), int(re.search(r"RealMemory=(\d+)", line).group(1))
+
+
+def test_more_than_configured_is_used_or_not(make_cluster):
+    """CORE-119: by the file, or, with FastSchedule=0, by what nodes report, also before they are back after a restart."""
+    memory = machine()[1]
+    c = make_cluster(nodes=1, cpus=1, memory=100, conf="SlurmdParameters=none\nFastSchedule=1")
+    text = c.conf_file.read_text()
+    c.run("srun --mem=200 true").fails("Memory specification can not be satisfied")
+    assert c.node("n1")["RealMemory"] == "100"
+    c.conf_file.write_text(text.replace("FastSchedule=1", "FastSchedule=0"))
+    assert "FastSchedule: 1 -> 0" in c.run("scontrol reconfigure").ok()
+    eventually(lambda: c.node("n1")["RealMemory"] == str(memory), "what the node reports")
+    c.run("srun --mem=200 true").ok()
+    assert c.wait(c.sbatch(f"--mem={memory}", wrap="true"))["JobState"] == "COMPLETED"
+    c.run(f"srun --mem={memory + 1} true").fails("Memory specification can not be satisfied")
+    c.kill("n1", signal.SIGTERM)
+    c.kill("slurmctld")
+    c.start_controller()
+    job = c.sbatch("--mem=200", wrap="true")
+    assert c.state(job) == "PENDING" and c.node("n1")["RealMemory"] == str(memory)
+    c.start_node("n1")
+    assert c.wait(job)["JobState"] == "COMPLETED"
+    c.conf_file.write_text(text)
+    c.run("scontrol reconfigure").ok()
+    c.run("srun --mem=200 true").fails("Memory specification can not be satisfied")
+
+
+@pytest.mark.skipif(os.cpu_count() < 2, reason="one processor")
+def test_processors_of_whole_nodes_may_be_those_that_are_there(make_cluster):
+    """CORE-119: with select/linear; single processors are handed out as configured."""
+    cpus = machine()[0]
+    c = make_cluster(nodes=1, cpus=1, memory=100,
+                     conf="SlurmdParameters=none\nFastSchedule=0\nSelectType=select/linear\nSelectTypeParameters=CR_Memory")
+    eventually(lambda: c.node("n1")["CPUTot"] == str(cpus), "processors that the node reports")
+    assert len(c.run(f"srun -n {cpus} hostname").ok().splitlines()) == cpus
+    c.kill("slurmctld")
+    c.start_controller()
+    c.run(f"srun -n {cpus} hostname").ok()
+
+
+def test_the_file_may_be_believed_against_the_node(make_cluster):
+    """CORE-119: config_overrides, and its name of 2002."""
+    c = make_cluster(nodes=1, cpus=64, memory=99999999, conf="SlurmdParameters=none\nFastSchedule=2")
+    assert c.node("n1")["RealMemory"] == "99999999" and c.node("n1")["State"] == "IDLE"
+    c.run("srun -c 60 --mem=99999998 true").ok()
+
+
+def test_light_nodes_come_first(make_cluster):
+    """CORE-121: those of the lowest weight that satisfy the request; a weight may be changed."""
+    c = make_cluster(nodes=3, start=False)
+    text = c.conf_file.read_text()
+    for name, more in (("n1", "Weight=30 Feature=big"), ("n2", "Weight=10"), ("n3", "Weight=20 Feature=big")):
+        text = text.replace(f"NodeName={name} ", f"NodeName={name} {more} ")
+    c.conf_file.write_text(text)
+    c.start()
+
+    def places(*options):
+        jobs = [c.sbatch("--exclusive", "-o", "/dev/null", *options, wrap="sleep 1000") for _ in range(3)]
+        found = []
+        for job in jobs:
+            eventually(lambda: c.state(job) == "RUNNING" or c.job(job)["Reason"] == "Resources", f"a decision on {job}")
+            found.append(c.job(job)["NodeList"])
+        c.run(["scancel", *map(str, jobs)])
+        for job in jobs:
+            c.wait(job)
+        eventually(lambda: set(c.run("sinfo -h -N -o %t").ok().split()) == {"idle"}, "all free")
+        return found
+    assert places() == ["n2", "n3", "n1"]
+    assert places("-C", "big")[:2] == ["n3", "n1"]
+    c.run("scontrol update NodeName=n1 Weight=5").ok()
+    assert places() == ["n1", "n2", "n3"]
 
 
 def test_drain_and_resume(cluster):
