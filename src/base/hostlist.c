@@ -90,6 +90,12 @@ void hostlist_push(struct hostlist *h, const char *name)
     hostlist_push_range(h, name, prefix_len, width, number, 1);
 }
 
+void hostlist_push_list(struct hostlist *h, const struct hostlist *more)
+{
+    vec_foreach (&more->ranges, r)
+        hostlist_push_range(h, r->prefix, strlen(r->prefix), r->width, r->lo, r->count);
+}
+
 size_t hostlist_count(const struct hostlist *h)
 {
     return h->count;

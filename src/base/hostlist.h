@@ -34,6 +34,8 @@ int hostlist_push_expr(struct hostlist *h, const char *expr,
 void hostlist_push(struct hostlist *h,
                    const char *name); /* one plain name, cut at HOSTLIST_NAME_MAX */
 
+void hostlist_push_list(struct hostlist *h, const struct hostlist *more);
+
 size_t hostlist_count(const struct hostlist *h);
 
 /* Name number i (0 <= i < count) into buf; binary search in the ranges. Returns buf. */

@@ -247,7 +247,6 @@ int hostlist_push_expr(struct hostlist *h, const char *expr, struct err *err)
     int rc = hostlist_parse(expr, &more, err);
     if (rc < 0)
         return rc;
-    vec_foreach (&more->ranges, r)
-        hostlist_push_range(h, r->prefix, strlen(r->prefix), r->width, r->lo, r->count);
+    hostlist_push_list(h, more);
     return 0;
 }

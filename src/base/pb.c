@@ -9,6 +9,20 @@ const ProtobufCFieldDescriptor *pb_find_field(const ProtobufCMessageDescriptor *
     return protobuf_c_message_descriptor_get_field_by_name(type, name);
 }
 
+uint64_t pb_field_bits(const ProtobufCMessageDescriptor *type, const char *names)
+{
+    uint64_t set = 0;
+    while (*names) {
+        char name[32];
+        size_t len = strcspn(names, " ");
+        memcpy(name, names, len);
+        name[len] = '\0';
+        set |= UINT64_C(1) << pb_find_field(type, name)->id;
+        names += len + (names[len] == ' ');
+    }
+    return set;
+}
+
 static size_t value_size(const ProtobufCFieldDescriptor *field)
 {
     switch (field->type) {

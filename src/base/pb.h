@@ -16,6 +16,10 @@
 const ProtobufCFieldDescriptor *pb_find_field(const ProtobufCMessageDescriptor *type,
                                               const char *name);
 
+/* The bits 1 << number of the fields that a text names, blanks between them; every one must be one
+ * of the type's, and below 64. */
+uint64_t pb_field_bits(const ProtobufCMessageDescriptor *type, const char *names);
+
 bool pb_has(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *field);
 
 /* Absent in 'from': absent in 'to'. Both are of the field's type of message. */

@@ -277,7 +277,6 @@ void share_release(struct node *n, const struct bitset *units);
 /* --- node.c ----------------------------------------------------------------------------------- */
 bool node_is_usable(const struct node *n); /* new work may go there */
 bool node_has_feature(const struct node *n, const char *name, size_t len);
-void node_pack(const struct cluster *c, const struct node *n, struct str *out); /* for listings */
 void node_pack_stored(const struct node *n, struct str *out); /* what must survive */
 void node_restore(const struct cluster *c, struct node *n, const Pb__NodeRecord *r);
 /* With FastSchedule=0 jobs get what it registered where that is more. True: it has changed. */

@@ -2,7 +2,7 @@
 /* What a node has and is, and how that is shown and kept. */
 #include <string.h>
 
-#include "cluster/cluster.h"
+#include "cluster/node_list.h"
 
 /* Where processors are handed out one by one they are as configured: a credential names them. */
 static bool counts_actual(const struct cluster *c, const struct node *n)
@@ -201,11 +201,10 @@ void node_restore(const struct cluster *c, struct node *n, const Pb__NodeRecord 
     n->extra = mem_strdup(r->extra);
 }
 
-static void pack_seen(const struct node *n, Pb__NodeRecord *m, struct arena *arena)
+static void pack_registered(const struct node *n, Pb__NodeRecord *m, struct arena *arena)
 {
     const Pb__NodeRegister *seen =
-        n->seen.len ? arena_unpack(arena, &pb__node_register__descriptor, n->seen.data, n->seen.len)
-                    : NULL;
+        arena_unpack(arena, &pb__node_register__descriptor, n->seen.data, n->seen.len);
     if (!seen)
         return;
     m->arch = seen->arch;
@@ -227,8 +226,6 @@ static void pack_seen(const struct node *n, Pb__NodeRecord *m, struct arena *are
         SET(m, real_threads, seen->threads);
     if (seen->has_tmp_disk_mib)
         SET(m, real_tmp_mib, seen->tmp_disk_mib);
-    SET(m, free_mem_mib, n->free_mem_mib);
-    SET(m, cpu_load_centi, n->load_centi);
 }
 
 /* Out of service from the beginning. */
@@ -272,30 +269,69 @@ static void pack_config(const struct node *n, Pb__NodeRecord *m)
         m->extra = (char *)n->row->extra;
 }
 
-void node_pack(const struct cluster *c, const struct node *n, struct str *out)
+static void pack_live(const struct node *n, Pb__NodeRecord *m)
 {
-    _cleanup_arena_ struct arena arena;
-    arena_init(&arena, 0);
-    struct str parts = STR_INIT;
-    Pb__NodeRecord m = PB__NODE_RECORD__INIT;
-    m.name = (char *)n->name;
-    pack_admin(n, &m);
-    pack_config(n, &m);
-    pack_seen(n, &m, &arena);
-    SET(&m, state, base_state(n));
+    SET(m, state, base_state(n));
     if (n->completing || (n->ghosts.len && n->connected))
-        SET(&m, completing, true);
+        SET(m, completing, true);
     if (!n->connected && !n->future)
-        SET(&m, no_respond, true);
-    SET(&m, alloc_cpus, running_units(n) * n->cpus_per_unit);
-    SET(&m, alloc_mem_mib, n->used_mem_mib);
-    vec_foreach (&c->parts, p)
-        if (bitset_test((*p)->nodes, n->index))
-            str_printf(&parts, "%s%s", parts.len ? "," : "", (*p)->conf.name);
-    m.partitions = (char *)str_cstr(&parts);
+        SET(m, no_respond, true);
+    SET(m, alloc_cpus, running_units(n) * n->cpus_per_unit);
+    SET(m, alloc_mem_mib, n->used_mem_mib);
+    if (n->seen.len) {
+        SET(m, free_mem_mib, n->free_mem_mib);
+        SET(m, cpu_load_centi, n->load_centi);
+    }
     if (n->last_busy_at)
-        SET(&m, last_busy_at, n->last_busy_at);
-    m.incarnation = n->incarnation;
-    pb_pack(&m.base, out);
-    str_done(&parts);
+        SET(m, last_busy_at, n->last_busy_at);
+    m->incarnation = n->incarnation;
+}
+
+static bool wants(uint64_t fields, unsigned first, unsigned last)
+{
+    return fields >> first & ((UINT64_C(1) << (last - first + 1)) - 1);
+}
+
+/* What a registration said, which is unpacked for it: arch to daemon_start_at, real_... */
+static bool wants_registered(uint64_t fields)
+{
+    return wants(fields, 24, 28) || wants(fields, 37, 38) || wants(fields, 42, 45);
+}
+
+void node_view_init(struct node_view *v)
+{
+    *v = (struct node_view){0};
+    arena_init(&v->arena, 0);
+}
+
+void node_view_done(struct node_view *v)
+{
+    arena_done(&v->arena);
+    str_done(&v->parts);
+}
+
+void node_view_set(struct node_view *v, const struct cluster *c, const struct node *n,
+                   uint64_t fields)
+{
+    Pb__NodeRecord *m = &v->record;
+    pb__node_record__init(m);
+    m->name = (char *)n->name;
+    pack_admin(n, m);
+    pack_config(n, m);
+    pack_live(n, m);
+    if (n->seen.len && wants_registered(fields)) {
+        arena_reset(&v->arena, 0);
+        pack_registered(n, m, &v->arena);
+    }
+    if (!wants(fields, 33, 33))
+        return;
+    str_clear(&v->parts);
+    vec_foreach (&c->parts, p) {
+        if (!bitset_test((*p)->nodes, n->index))
+            continue;
+        if (v->parts.len)
+            str_putc(&v->parts, ',');
+        str_puts(&v->parts, (*p)->conf.name);
+    }
+    m->partitions = (char *)str_cstr(&v->parts);
 }

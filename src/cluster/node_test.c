@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cluster/cluster_test_util.h"
+#include "cluster/node_list.h"
 
 static const char conf[] =
     CONS "SlurmdPort=7000\n"
@@ -29,7 +30,11 @@ static const Pb__NodeRecord *unpack(struct arena *arena, struct str *packed)
 static const Pb__NodeRecord *listed(const struct cluster *c, const char *name, struct arena *arena)
 {
     struct str packed = STR_INIT;
-    node_pack(c, node(c, name), &packed);
+    struct node_view view;
+    node_view_init(&view);
+    node_view_set(&view, c, node(c, name), UINT64_MAX);
+    pb_pack(&view.record.base, &packed);
+    node_view_done(&view);
     return unpack(arena, &packed);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/pb.h"
+#include "cluster/node_list.h"
 #include "control/filter.h"
 #include "control/internal.h"
 
@@ -193,32 +194,32 @@ bool control_list_steps(struct control *c, const struct caller *who, const Pb__S
 /* --- nodes and partitions
  * ---------------------------------------------------------------------------- */
 
-static bool in_parts(const struct control *c, const struct node *n, const Pb__NodeFilter *f)
+/* The nodes that a request means; NULL: all. The caller frees. */
+static struct bitset *asked_nodes(const struct control *c, const Pb__NodeFilter *f)
 {
+    struct bitset *nodes = filter_nodes(c->conf, f->nodes);
+    if (!f->n_partition)
+        return nodes;
+    struct bitset *in_parts = bitset_new(c->cluster->nodes.len);
     vec_foreach (&c->cluster->parts, p)
-        if (filter_has_word(f->partition, f->n_partition, (*p)->conf.name) &&
-            bitset_test((*p)->nodes, n->index))
-            return true;
-    return f->n_partition == 0;
+        if (filter_has_word(f->partition, f->n_partition, (*p)->conf.name))
+            bitset_or(in_parts, (*p)->nodes);
+    if (nodes)
+        bitset_and(in_parts, nodes);
+    bitset_free(nodes);
+    return in_parts;
 }
 
 bool control_list_nodes(struct control *c, const struct caller *who, const Pb__NodeFilter *f,
                         uint64_t *cursor, size_t budget, struct str *out)
 {
-    struct bitset *nodes = filter_nodes(c->conf, f->nodes);
-    struct str packed = STR_INIT;
-    size_t start = out->len;
-    for (; *cursor < c->cluster->nodes.len && out->len - start <= budget; ++*cursor) {
-        const struct node *n = c->cluster->nodes.data[*cursor];
-        if ((nodes && !bitset_test(nodes, n->index)) || !in_parts(c, n, f))
-            continue;
-        str_clear(&packed);
-        node_pack(c->cluster, n, &packed);
-        pb_pack_field(1, packed.data, packed.len, out);
-    }
-    bitset_free(nodes);
-    str_done(&packed);
-    if (*cursor < c->cluster->nodes.len)
+    _cleanup_bitset_ struct bitset *nodes = asked_nodes(c, f);
+    struct node_query query = {
+        .nodes = nodes,
+        .fields = f->has_fields ? f->fields : UINT64_MAX,
+        .group = f->has_group && f->group,
+    };
+    if (node_list(c->cluster, &query, cursor, budget, out))
         return true;
     Pb__NodeList last = PB__NODE_LIST__INIT;
     SET(&last, now, control_wall(c));

@@ -388,30 +388,33 @@ int rpc_call(struct rpc_client *c, enum rpc_number number, const ProtobufCMessag
 static int give_part(const struct call *q, const uint8_t *body, size_t len, struct arena *arena,
                      rpc_part_fn *part, void *ctx, struct err *err)
 {
-    arena_reset(arena, len * RPC_REPLY_FACTOR + RPC_REPLY_EXTRA);
+    arena->budget = arena->used + len * RPC_REPLY_FACTOR + RPC_REPLY_EXTRA;
     ProtobufCMessage *message = arena_unpack(arena, q->rpc->reply, body, len);
     if (!message)
         return err_set(err, -ERR_PROTOCOL, "malformed answer to %s", q->rpc->name);
     return part(ctx, message, err);
 }
 
-int rpc_call_stream(struct rpc_client *c, enum rpc_number number, const ProtobufCMessage *request,
-                    rpc_part_fn *part, void *ctx, struct err *err)
+/* The parts live in 'kept', or without it until the next one. */
+static int stream(struct rpc_client *c, enum rpc_number number, const ProtobufCMessage *request,
+                  struct arena *kept, rpc_part_fn *part, void *ctx, struct err *err)
 {
     struct call q;
     struct rpc_header h = {0};
     const uint8_t *body = NULL;
     struct err why = {0};
     bool answered = false;
-    _cleanup_arena_ struct arena arena;
-    arena_init(&arena, 0);
+    _cleanup_arena_ struct arena own;
+    arena_init(&own, 0);
     int rc = begin(c, &q, number, request, 0, &why);
 
     if (rc == 0)
         rc = exchange_patiently(&q, &h, &body, &why);
     while (rc == 0) {
         answered = true;
-        rc = give_part(&q, body, h.body_len, &arena, part, ctx, &why);
+        if (!kept)
+            arena_reset(&own, 0);
+        rc = give_part(&q, body, h.body_len, kept ? kept : &own, part, ctx, &why);
         if (rc != 0 || !(h.flags & RPC_FLAG_MORE))
             break;
         q.deadline_ms = rpc_wire_now_ms() + patience_of(c->conf);
@@ -425,5 +428,22 @@ int rpc_call_stream(struct rpc_client *c, enum rpc_number number, const Protobuf
     str_done(&q.tried);
     if (rc != 0 && err)
         *err = why;
+    return rc;
+}
+
+int rpc_call_stream(struct rpc_client *c, enum rpc_number number, const ProtobufCMessage *request,
+                    rpc_part_fn *part, void *ctx, struct err *err)
+{
+    return stream(c, number, request, NULL, part, ctx, err);
+}
+
+int rpc_call_stream_kept(struct rpc_client *c, enum rpc_number number,
+                         const ProtobufCMessage *request, struct arena *arena, rpc_part_fn *part,
+                         void *ctx, struct err *err)
+{
+    size_t budget = arena->budget;
+    int rc = stream(c, number, request, arena, part, ctx, err);
+
+    arena->budget = budget;
     return rc;
 }

@@ -48,6 +48,9 @@ int rpc_call(struct rpc_client *c, enum rpc_number rpc, const ProtobufCMessage *
 typedef int rpc_part_fn(void *ctx, const ProtobufCMessage *part, struct err *err);
 int rpc_call_stream(struct rpc_client *c, enum rpc_number rpc, const ProtobufCMessage *request,
                     rpc_part_fn *part, void *ctx, struct err *err);
+/* The same with parts that live in the caller's arena, whose own budget is not looked at. */
+int rpc_call_stream_kept(struct rpc_client *c, enum rpc_number rpc, const ProtobufCMessage *request,
+                         struct arena *arena, rpc_part_fn *part, void *ctx, struct err *err);
 
 /* The same on a loop. done() is called once, from the loop, with 0 and the reply (valid until it
  * returns) or with a failure; never when the call was dropped. */

@@ -166,12 +166,12 @@ void listing_measure(struct listing *l, const void *record)
     vec_foreach (&l->columns, c) {
         if (!c->widest)
             continue;
-        _cleanup_str_ struct str text = STR_INIT;
+        str_clear(&l->cell);
         if (record)
-            listing_put_value(l, c->field, record, &text);
+            listing_put_value(l, c->field, record, &l->cell);
         else
-            str_puts(&text, c->field->title);
-        size_t width = listing_text_width(str_cstr(&text), text.len);
+            str_puts(&l->cell, c->field->title);
+        size_t width = listing_text_width(str_cstr(&l->cell), l->cell.len);
         if (width > c->width)
             c->width = (unsigned)width;
     }

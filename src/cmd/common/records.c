@@ -10,13 +10,6 @@
 #include "cmd/common/names.h"
 #include "cmd/common/node_state.h"
 
-void *records_keep(struct arena *a, const ProtobufCMessage *message)
-{
-    _cleanup_str_ struct str bytes = STR_INIT;
-    pb_pack(message, &bytes);
-    return arena_unpack(a, message->descriptor, bytes.data, bytes.len);
-}
-
 static void put(json_t *o, const char *key, json_t *value)
 {
     json_object_set_new(o, key, value);

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Records of the controller as JSON, in Slurm's shape; and the means to keep them. */
+/* Records of the controller as JSON, in Slurm's shape. */
 #pragma once
 
 #include <jansson.h>
 
-#include "base/arena.h"
 #include "proto/job.pb-c.h"
 #include "proto/node.pb-c.h"
 #include "proto/part.pb-c.h"
 #include "proto/step.pb-c.h"
-
-/* A copy of a message that lives in the arena: parts of a stream are gone when their function
- * returns. */
-void *records_keep(struct arena *a, const ProtobufCMessage *message);
 
 json_t *records_job(const Pb__JobRecord *job, const char *cluster); /* spec and live are there */
 json_t *records_step(const Pb__StepRecord *step);

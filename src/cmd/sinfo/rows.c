@@ -5,11 +5,15 @@
 #include <uthash.h>
 
 #include "base/mem.h"
+#include "base/pb.h"
 #include "base/timefmt.h"
 #include "cmd/common/names.h"
 #include "cmd/common/node_state.h"
 
-enum field_class { OF_PART, OF_NODE, OF_RANGE, OF_SUM };
+enum field_class { OF_PART, OF_NODE, OF_NAME, OF_RANGE, OF_SUM };
+
+/* By these sinfo chooses and groups, whatever it shows. */
+#define ROWS_NEEDS "state drain completing no_respond fail reason partitions"
 
 struct row_index {
     struct row *row;
@@ -212,7 +216,7 @@ static const char *address_of(const Pb__NodeRecord *n)
 #define NUMBER(value) VALUE(LISTING_NUMBER, NULL, value)
 #define RANGED(which) ranged(row, which, out)
 
-#define FIELD(id, name, letter, title, class, value, help)                                         \
+#define FIELD(id, name, letter, title, class, needs, value, help)                                  \
     static struct listing_value get_##id(const void *record, struct str *out)                      \
     {                                                                                              \
         const struct row *row = record;                                                            \
@@ -227,12 +231,16 @@ static const char *address_of(const Pb__NodeRecord *n)
 #undef FIELD
 
 static const struct listing_field fields[] = {
-#define FIELD(id, name, letter, title, class, value, help) {name, letter, title, get_##id, help},
+#define FIELD(id, name, letter, title, class, needs, value, help)                                  \
+    {name, letter, title, get_##id, help},
 #include "cmd/sinfo/fields.def"
 #undef FIELD
 };
-static const enum field_class classes[] = {
-#define FIELD(id, name, letter, title, class, value, help) class,
+static const struct {
+    enum field_class class;
+    const char *needs;
+} traits[] = {
+#define FIELD(id, name, letter, title, class, needs, value, help) {class, needs},
 #include "cmd/sinfo/fields.def"
 #undef FIELD
 };
@@ -240,15 +248,41 @@ const struct listing_table rows_table = {fields, sizeof(fields) / sizeof(fields[
 
 static enum field_class class_of(const struct listing_field *f)
 {
-    return classes[f - fields];
+    return traits[f - fields].class;
 }
 
-bool rows_show_partition(const struct rows *r)
+bool rows_show_partition(const struct listing *l)
 {
-    vec_foreach (&r->listing->columns, c)
+    vec_foreach (&l->columns, c)
         if (c->field && class_of(c->field) == OF_PART)
             return true;
     return false;
+}
+
+bool rows_show_hosts(const struct listing *l)
+{
+    vec_foreach (&l->columns, c)
+        if (c->field && class_of(c->field) == OF_NAME)
+            return true;
+    vec_foreach (&l->keys, key)
+        if (class_of(key->field) == OF_NAME)
+            return true;
+    return false;
+}
+
+static uint64_t needs_of(const struct listing_field *f)
+{
+    return pb_field_bits(&pb__node_record__descriptor, traits[f - fields].needs);
+}
+
+uint64_t rows_needs(const struct listing *l)
+{
+    uint64_t bits = pb_field_bits(&pb__node_record__descriptor, ROWS_NEEDS);
+    vec_foreach (&l->columns, c)
+        bits |= c->field ? needs_of(c->field) : 0;
+    vec_foreach (&l->keys, key)
+        bits |= needs_of(key->field);
+    return bits;
 }
 
 /* The ranges of one node. */
@@ -283,8 +317,6 @@ static void put_key_value(const struct rows *r, const struct listing_field *f,
 /* Nodes with the same key share a line: what is shown is the same, whatever they are sorted by. */
 static void put_key(const struct rows *r, const struct row *single, struct str *key)
 {
-    if (r->by_node)
-        str_printf(key, "%zu\1%s", single->part_index, single->node->name);
     vec_foreach (&r->listing->columns, c)
         if (c->field)
             put_key_value(r, c->field, single, key);
@@ -299,8 +331,9 @@ static struct row *new_row(struct rows *r, const Pb__PartRecord *part, size_t pa
     return row;
 }
 
-static void count_node(struct row *row, const Pb__NodeRecord *n)
+static void count_unit(const struct rows *r, struct row *row, const struct rows_unit *u)
 {
+    const Pb__NodeRecord *n = u->node;
     int64_t value[RANGE_COUNT];
     uint32_t busy = n->alloc_cpus < n->cpus ? n->alloc_cpus : n->cpus;
     measure(n, value);
@@ -310,23 +343,40 @@ static void count_node(struct row *row, const Pb__NodeRecord *n)
         if (!row->nodes || value[i] > row->most[i])
             row->most[i] = value[i];
     }
-    row->nodes++;
-    row->cpus += n->cpus;
-    row->cpus_alloc += busy;
-    row->mem_alloc += (int64_t)n->alloc_mem_mib;
+    row->nodes += u->count;
+    row->cpus += u->count * n->cpus;
+    row->cpus_alloc += u->count * busy;
+    row->mem_alloc += u->count * (int64_t)n->alloc_mem_mib;
     if (node_state_is_usable(n))
-        row->cpus_idle += n->cpus - busy;
+        row->cpus_idle += u->count * (n->cpus - busy);
     if (node_state_is_allocated(n) || n->completing)
-        row->nodes_alloc++;
+        row->nodes_alloc += u->count;
     else if (node_state_is_usable(n))
-        row->nodes_idle++;
-    hostlist_push(row->names, n->name);
-    hostlist_push(row->hostnames, host_of(n));
-    hostlist_push(row->addresses, address_of(n));
+        row->nodes_idle += u->count;
+    if (u->names)
+        hostlist_push_list(row->names, u->names);
+    else if (row->names)
+        hostlist_push(row->names, n->name);
+    if (r->hosts) {
+        hostlist_push(row->hostnames, host_of(n));
+        hostlist_push(row->addresses, address_of(n));
+    }
 }
 
-void rows_add_node(struct rows *r, const Pb__PartRecord *part, size_t part_index,
-                   const Pb__NodeRecord *node, size_t node_index)
+static struct row *new_unit_row(struct rows *r, const Pb__PartRecord *part, size_t part_index,
+                                const Pb__NodeRecord *node)
+{
+    struct row *row = new_row(r, part, part_index);
+    row->node = node;
+    row->names = r->by_node && !r->hosts ? NULL : hostlist_new();
+    row->hostnames = r->hosts ? hostlist_new() : NULL;
+    row->addresses = r->hosts ? hostlist_new() : NULL;
+    return row;
+}
+
+/* The line whose columns show the same, or a new one. */
+static struct row *find_row(struct rows *r, const Pb__PartRecord *part, size_t part_index,
+                            const Pb__NodeRecord *node)
 {
     struct row single = {.part = part, .part_index = part_index, .node = node, .nodes = 1};
     struct row_index *found = NULL;
@@ -339,18 +389,22 @@ void rows_add_node(struct rows *r, const Pb__PartRecord *part, size_t part_index
         found = mem_new(struct row_index);
         size_t len = key.len;
         found->key = str_take(&key);
-        found->row = new_row(r, part, part_index);
-        found->row->node = node;
-        found->row->names = hostlist_new();
-        found->row->hostnames = hostlist_new();
-        found->row->addresses = hostlist_new();
-        found->row->has = bitset_new(r->node_count);
+        found->row = new_unit_row(r, part, part_index, node);
         HASH_ADD_KEYPTR(hh, r->by_key, found->key, len, found);
     }
-    if (bitset_test(found->row->has, node_index))
-        return;
-    bitset_set(found->row->has, node_index);
-    count_node(found->row, node);
+    return found->row;
+}
+
+void rows_add(struct rows *r, const Pb__PartRecord *part, size_t part_index, struct rows_unit *u)
+{
+    struct row *row = r->by_node ? new_unit_row(r, part, part_index, u->node)
+                                 : find_row(r, part, part_index, u->node);
+    vec_foreach (&u->in, other)
+        if (*other == row)
+            return;
+    if (!r->by_node)
+        vec_push(&u->in, row);
+    count_unit(r, row, u);
 }
 
 void rows_add_empty(struct rows *r, const Pb__PartRecord *part, size_t part_index)
@@ -370,7 +424,6 @@ void rows_done(struct rows *r)
         hostlist_free((*row)->names);
         hostlist_free((*row)->hostnames);
         hostlist_free((*row)->addresses);
-        bitset_free((*row)->has);
         free(*row);
     }
     vec_done(&r->list);

@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/bitset.h"
 #include "base/hostlist.h"
 #include "base/vec.h"
 #include "cmd/common/listing.h"
@@ -35,8 +34,16 @@ struct row {
     int64_t nodes, nodes_alloc, nodes_idle;
     int64_t cpus, cpus_alloc, cpus_idle, mem_alloc;
     int64_t least[RANGE_COUNT], most[RANGE_COUNT];
-    struct hostlist *names, *hostnames, *addresses;
-    struct bitset *has; /* which nodes, by their index */
+    struct hostlist *names;                 /* NULL: the first is all there is */
+    struct hostlist *hostnames, *addresses; /* NULL unless rows.hosts */
+};
+
+/* A node, or several that are alike in all that is shown. */
+struct rows_unit {
+    const Pb__NodeRecord *node; /* the first */
+    struct hostlist *names;     /* NULL: it alone */
+    int64_t count;
+    VEC(struct row *) in; /* which lines have it */
 };
 
 extern const struct listing_table rows_table;
@@ -44,16 +51,21 @@ extern const struct listing_table rows_table;
 struct rows {
     VEC(struct row *) list;
     struct row_index *by_key;
-    bool exact, by_node;
+    bool exact;
+    bool by_node;                  /* each node and partition has a line: units of one node */
+    bool hosts;                    /* host names are shown or sorted by: units of one node */
     const struct listing *listing; /* whose columns decide */
-    size_t node_count;             /* of all there are: indexes are below it */
 };
-/* Adds a node to the line whose columns show the same, or a new one. In a line that several
- * partitions share a node counts once; by_node, each node and partition has a line. */
-void rows_add_node(struct rows *r, const Pb__PartRecord *part, size_t part_index,
-                   const Pb__NodeRecord *node, size_t node_index);
+/* Adds to the line whose columns show the same, or a new one. In a line that several partitions
+ * share a node counts once. The unit stays where it is until rows_done(). */
+void rows_add(struct rows *r, const Pb__PartRecord *part, size_t part_index, struct rows_unit *u);
 /* A line for a partition without nodes. */
 void rows_add_empty(struct rows *r, const Pb__PartRecord *part, size_t part_index);
-/* Whether a column is about partitions. */
-bool rows_show_partition(const struct rows *r);
 void rows_done(struct rows *r);
+
+/* Whether a column is about partitions. */
+bool rows_show_partition(const struct listing *l);
+/* Whether columns or keys are each node's own, so that units of several nodes would not do. */
+bool rows_show_hosts(const struct listing *l);
+/* The fields of NodeRecord that columns and keys are made of, as bits. */
+uint64_t rows_needs(const struct listing *l);

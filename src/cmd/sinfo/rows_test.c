@@ -47,21 +47,26 @@ static int setup(void **state)
 static void expect(const char *format, bool by_node, bool exact, const char *text)
 {
     _cleanup_str_ struct str out = STR_INIT;
+    struct rows_unit units[NODES];
     struct listing l;
-    struct rows r = {.by_node = by_node, .exact = exact, .listing = &l, .node_count = NODES};
+    struct rows r = {.by_node = by_node, .exact = exact, .listing = &l, .hosts = true};
     listing_init(&l, &rows_table);
     listing_set_letters(&l, format);
     listing_set_sort(&l, "#P,-t");
-    for (size_t i = 0; i < 4; i++)
-        rows_add_node(&r, &debug, 0, &nodes[i], i);
     for (size_t i = 0; i < NODES; i++)
-        rows_add_node(&r, &all, 1, &nodes[i], i);
+        units[i] = (struct rows_unit){.node = &nodes[i], .count = 1};
+    for (size_t i = 0; i < 4; i++)
+        rows_add(&r, &debug, 0, &units[i]);
+    for (size_t i = 0; i < NODES; i++)
+        rows_add(&r, &all, 1, &units[i]);
     vec_foreach (&r.list, row)
         listing_measure(&l, *row);
     vec_foreach (&r.list, row)
         listing_add(&l, *row);
     listing_print_rows(&l, &out);
     assert_string_equal(str_cstr(&out), text);
+    for (size_t i = 0; i < NODES; i++)
+        vec_done(&units[i].in);
     rows_done(&r);
     listing_done(&l);
 }

@@ -182,6 +182,7 @@ static int check_nodes(const struct options *o, struct err *err)
         return err_set(err, -ERR_NO_NODE, "Invalid node name %s", o->nodes);
     hostlist_uniq(unknown);
     filter.nodes = (char *)o->nodes;
+    filter.has_fields = 1; /* the names are enough */
     int r = rpc_call_stream(cmd_client(), RPC_NODE_LIST, &filter.base, on_nodes, unknown, err);
     if (r == 0 && hostlist_count(unknown))
         r = err_set(err, -ERR_NO_NODE, "Invalid node name %s", hostlist_nth(unknown, 0, name));

@@ -2,8 +2,6 @@
 /* Which fields of a job's record the columns of squeue are made of. */
 #include "cmd/squeue/needs.h"
 
-#include <string.h>
-
 #include "base/pb.h"
 
 #define STATE "state completing configuring "
@@ -49,27 +47,13 @@ static const struct {
     {'Z', "work_dir", ""},
 };
 
-static uint64_t bits(const ProtobufCMessageDescriptor *type, const char *names)
-{
-    uint64_t set = 0;
-    while (*names) {
-        char name[32];
-        size_t len = strcspn(names, " ");
-        memcpy(name, names, len);
-        name[len] = '\0';
-        set |= UINT64_C(1) << pb_find_field(type, name)->id;
-        names += len + (names[len] == ' ');
-    }
-    return set;
-}
-
 static bool add(struct needs *n, const struct listing_field *field)
 {
     for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
         if (needs[i].letter != field->letter)
             continue;
-        n->spec |= bits(&pb__job_spec__descriptor, needs[i].spec);
-        n->live |= bits(&pb__job_live__descriptor, needs[i].live);
+        n->spec |= pb_field_bits(&pb__job_spec__descriptor, needs[i].spec);
+        n->live |= pb_field_bits(&pb__job_live__descriptor, needs[i].live);
         return true;
     }
     return false;
@@ -78,8 +62,8 @@ static bool add(struct needs *n, const struct listing_field *field)
 bool needs_of(const struct listing *l, struct needs *out)
 {
     /* By these squeue chooses what it lists, whatever it shows. */
-    out->spec = bits(&pb__job_spec__descriptor, "uid account qos licenses reservation");
-    out->live = bits(&pb__job_live__descriptor, STATE);
+    out->spec = pb_field_bits(&pb__job_spec__descriptor, "uid account qos licenses reservation");
+    out->live = pb_field_bits(&pb__job_live__descriptor, STATE);
     vec_foreach (&l->columns, c)
         if (c->field && !add(out, c->field))
             return false;

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Nodes as listings show them. */
+#pragma once
+
+#include "cluster/cluster.h"
+
+/* A node as listings show it. Texts are borrowed from the node, or lie in the view. */
+struct node_view {
+    Pb__NodeRecord record;
+    struct str parts;
+    struct arena arena;
+};
+void node_view_init(struct node_view *v);
+void node_view_done(struct node_view *v);
+/* Fields whose bit is not set in 'fields' may be missing. */
+void node_view_set(struct node_view *v, const struct cluster *c, const struct node *n,
+                   uint64_t fields);
+
+struct node_query {
+    const struct bitset *nodes; /* NULL: all */
+    uint64_t fields;            /* of NodeRecord, as bits; the name always comes */
+    bool group;                 /* see Pb__NodeFilter */
+};
+/* Appends elements of a NodeList, from the node at *cursor on, until they have more than 'budget'
+ * bytes or many nodes were looked at. True: there is more. */
+bool node_list(const struct cluster *c, const struct node_query *q, uint64_t *cursor, size_t budget,
+               struct str *out);

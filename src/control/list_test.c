@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which nodes a request means, and how much of them it gets. */
+#include "base/pb.h"
+#include "control/fixture.h"
+
+#define NODES                                                                                      \
+    "NodeName=n[1-6] CPUs=4\nNodeName=m1 CPUs=4\nPartitionName=a Nodes=n[1-3]\n"                   \
+    "PartitionName=b Nodes=n[3-4],m1\n"
+
+static const Pb__NodeList *list(struct fixture *f, const Pb__NodeFilter *filter,
+                                struct arena *arena)
+{
+    struct caller root = FIXTURE_ROOT;
+    struct str out = STR_INIT;
+    uint64_t cursor = 0;
+    while (control_list_nodes(f->control, &root, filter, &cursor, 0, &out))
+        ;
+    const Pb__NodeList *l = arena_unpack(arena, &pb__node_list__descriptor, out.data, out.len);
+    assert_non_null(l);
+    assert_true(l->has_now);
+    str_done(&out);
+    return l;
+}
+
+static void expect(struct fixture *f, const char *nodes, const char *parts, const char *names)
+{
+    _cleanup_arena_ struct arena arena;
+    _cleanup_str_ struct str got = STR_INIT;
+    Pb__NodeFilter filter = PB__NODE_FILTER__INIT;
+    char *words[] = {(char *)parts, (char *)"nosuch"};
+    arena_init(&arena, 0);
+    filter.nodes = (char *)nodes;
+    filter.partition = words;
+    filter.n_partition = parts ? 2 : 0;
+    const Pb__NodeList *l = list(f, &filter, &arena);
+    for (size_t i = 0; i < l->n_nodes; i++) {
+        str_printf(&got, "%s%s", i ? " " : "", l->nodes[i]->name);
+        /* Whole, and one by one: what is said to commands that ask for nothing else. */
+        assert_true(l->nodes[i]->has_state && l->nodes[i]->has_weight && l->nodes[i]->hostname);
+        assert_false(l->nodes[i]->has_count);
+    }
+    assert_string_equal(str_cstr(&got), names);
+}
+
+static void test_which(void **state)
+{
+    struct fixture *f = fixture_new(NODES);
+    expect(f, NULL, NULL, "n1 n2 n3 n4 n5 n6 m1");
+    expect(f, "", NULL, "n1 n2 n3 n4 n5 n6 m1");
+    expect(f, "m1,n[2-3],ghost", NULL, "n2 n3 m1");
+    expect(f, "n[", NULL, "");
+    expect(f, NULL, "a", "n1 n2 n3");
+    expect(f, NULL, "nosuch", "");
+    expect(f, "n[3-6],m1", "b", "n3 n4 m1");
+    expect(f, "n[5-6]", "b", "");
+    fixture_free(f);
+}
+
+static void test_groups(void **state)
+{
+    _cleanup_arena_ struct arena arena;
+    Pb__NodeFilter filter = PB__NODE_FILTER__INIT;
+    struct fixture *f = fixture_new(NODES);
+    arena_init(&arena, 0);
+    filter.nodes = (char *)"n[1-5]";
+    filter.has_fields = true;
+    filter.fields = pb_field_bits(&pb__node_record__descriptor, "partitions cpus");
+    const Pb__NodeList *l = list(f, &filter, &arena);
+    assert_int_equal(l->n_nodes, 5);
+    assert_int_equal(l->nodes[4]->cpus, 4);
+    assert_false(l->nodes[4]->has_state || l->nodes[4]->hostname || l->nodes[4]->has_count);
+    filter.has_group = filter.group = true;
+    struct caller root = FIXTURE_ROOT;
+    struct str out = STR_INIT;
+    uint64_t cursor = 0;
+    assert_false(control_list_nodes(f->control, &root, &filter, &cursor, 1 << 20, &out));
+    l = arena_unpack(&arena, &pb__node_list__descriptor, out.data, out.len);
+    assert_int_equal(l->n_nodes, 4);
+    assert_string_equal(l->nodes[0]->name, "n[1-2]");
+    assert_int_equal(l->nodes[0]->count, 2);
+    assert_string_equal(l->nodes[1]->partitions, "a,b");
+    assert_string_equal(l->nodes[3]->partitions, "");
+    str_done(&out);
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_which),
+        cmocka_unit_test(test_groups),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
