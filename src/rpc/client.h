@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/vec.h"
 #include "conf/conf.h"
 #include "loop/loop.h"
 #include "rpc/rpc.h"
@@ -51,6 +52,18 @@ int rpc_call_stream(struct rpc_client *c, enum rpc_number rpc, const ProtobufCMe
 /* The same with parts that live in the caller's arena, whose own budget is not looked at. */
 int rpc_call_stream_kept(struct rpc_client *c, enum rpc_number rpc, const ProtobufCMessage *request,
                          struct arena *arena, rpc_part_fn *part, void *ctx, struct err *err);
+
+/* Names of the nodes that have a daemon on this host, as its sockets say, sorted; a daemon that was
+ * killed may have left one. */
+struct rpc_names {
+    VEC(char *) names;
+};
+void rpc_here_list(const struct conf *conf, struct rpc_names *out);
+void rpc_here_done(struct rpc_names *n);
+/* One call to one of them, as rpc_call(): the kernel tells it who calls. */
+int rpc_here_call(const struct conf *conf, const char *node, enum rpc_number rpc,
+                  const ProtobufCMessage *request, struct arena *arena, void *reply,
+                  struct err *err);
 
 /* The same on a loop. done() is called once, from the loop, with 0 and the reply (valid until it
  * returns) or with a failure; never when the call was dropped. */

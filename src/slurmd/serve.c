@@ -56,6 +56,9 @@ static void on_request(void *ctx, const struct rpc_request *r)
     case RPC_STEP_USAGE:
         usage_answer_step(d, r);
         break;
+    case RPC_NODE_PIDS:
+        usage_answer_pids(d, r);
+        break;
     case RPC_NODE_USAGE:
         usage_answer_node(d, r);
         break;

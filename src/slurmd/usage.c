@@ -10,6 +10,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "slurmd/hw.h"
+#include "slurmd/pids.h"
 #include "slurmd/step.h"
 #include "slurmd/tally.h"
 
@@ -17,7 +18,8 @@
 #include "base/log.h"
 
 #define FILE_MAX (64u << 20)
-#define FRESH_MS 1000 /* who asks gets figures that are no older */
+#define FRESH_MS 1000     /* who asks gets figures that are no older, */
+#define PIDS_FRESH_MS 100 /* and processes */
 #define ANSWERS_MAX 256
 
 struct answer {
@@ -27,6 +29,8 @@ struct answer {
     uint32_t job_id, step_id; /* job_id 0: of the node */
     bool one_step;
     bool collect;
+    bool pids; /* not what is used: by which processes */
+    bool one_job;
 };
 
 struct usage {
@@ -169,14 +173,14 @@ void usage_rearm(struct slurmd *d)
     arm(u);
 }
 
-static bool is_fresh(const struct usage *u)
+static bool is_fresh(const struct usage *u, int64_t ms)
 {
-    return u->tally->began && !u->stale && loop_mono_ms() - u->tally->at_ms < FRESH_MS;
+    return u->tally->began && !u->stale && loop_mono_ms() - u->tally->at_ms < ms;
 }
 
 void usage_beat(struct slurmd *d)
 {
-    if (!is_fresh(d->usage))
+    if (!is_fresh(d->usage, FRESH_MS))
         look(d->usage);
 }
 
@@ -379,12 +383,29 @@ static void reply_node(struct usage *u, const struct answer *a)
     rpc_reply(u->d->server, a->call, &m.base);
 }
 
+static void reply_pids(struct usage *u, const struct answer *a)
+{
+    Pb__NodePidsRequest ask = PB__NODE_PIDS_REQUEST__INIT;
+    Pb__NodePids m = PB__NODE_PIDS__INIT;
+    _cleanup_arena_ struct arena arena;
+
+    arena_init(&arena, 0);
+    ask.has_job_id = a->one_job;
+    ask.job_id = a->job_id;
+    ask.has_step_id = a->one_step;
+    ask.step_id = a->step_id;
+    pids_view(u->tally, &ask, &arena, &m);
+    rpc_reply(u->d->server, a->call, &m.base);
+}
+
 static void answer_all(struct usage *u)
 {
     if (u->changed)
         save(u);
     vec_foreach (&u->answers, a) {
-        if (a->job_id)
+        if (a->pids)
+            reply_pids(u, a);
+        else if (a->job_id)
             reply_step(u, a);
         else if (a->collect)
             reply_collected(u, a);
@@ -401,7 +422,7 @@ static void answer_later(struct usage *u, const struct answer *a)
         return;
     }
     vec_push(&u->answers, *a);
-    if (is_fresh(u) && !u->looking)
+    if (is_fresh(u, a->pids ? PIDS_FRESH_MS : FRESH_MS) && !u->looking)
         answer_all(u);
     else
         look(u);
@@ -425,6 +446,38 @@ void usage_answer_step(struct slurmd *d, const struct rpc_request *r)
         rpc_reply_error(d->server, r->call, ERR_NO_JOB, NULL);
     else if (r->who.uid != (uid_t)j->note.about->uid && !may_see_all(r))
         rpc_reply_error(d->server, r->call, ERR_ACCESS, NULL);
+    else
+        answer_later(d->usage, &a);
+}
+
+/* The step of one process is known without a look at all of them. */
+static void answer_pid(struct slurmd *d, const struct rpc_request *r, pid_t pid)
+{
+    const struct tally_step *s = pids_find(d->usage->tally, pid, pids_parent);
+    Pb__StepPids one = PB__STEP_PIDS__INIT, *steps = &one;
+    Pb__NodePids m = PB__NODE_PIDS__INIT;
+
+    if (s) {
+        one.job_id = s->job_id;
+        one.step_id = s->step_id;
+        m.steps = &steps;
+        m.n_steps = 1;
+    }
+    rpc_reply(d->server, r->call, &m.base);
+}
+
+void usage_answer_pids(struct slurmd *d, const struct rpc_request *r)
+{
+    const Pb__NodePidsRequest *m = (const Pb__NodePidsRequest *)r->body;
+    struct answer a = {.call = r->call,
+                       .pids = true,
+                       .one_job = m->has_job_id,
+                       .job_id = m->job_id,
+                       .one_step = m->has_step_id,
+                       .step_id = m->step_id};
+
+    if (m->has_pid)
+        answer_pid(d, r, (pid_t)(m->pid & INT32_MAX));
     else
         answer_later(d->usage, &a);
 }

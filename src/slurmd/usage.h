@@ -30,4 +30,5 @@ Pb__Usage *usage_step_ended(const struct job *j, const Pb__StepdEnded *m, struct
 void usage_job_forgotten(struct slurmd *d, uint32_t job_id);
 
 void usage_answer_step(struct slurmd *d, const struct rpc_request *r);
+void usage_answer_pids(struct slurmd *d, const struct rpc_request *r);
 void usage_answer_node(struct slurmd *d, const struct rpc_request *r);

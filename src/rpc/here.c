@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Calls to the node daemons of this host. */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "rpc/client.h"
+#include "rpc/mint.h"
+#include "rpc/wire.h"
+
+#define SOCKET_PREFIX "slurmd-" /* as conf_socket_path() makes it */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void rpc_here_list(const struct conf *conf, struct rpc_names *out)
+{
+    DIR *d = opendir(conf->socket_dir);
+    struct dirent *e;
+
+    *out = (struct rpc_names){0};
+    while (d && (e = readdir(d)))
+        if (str_starts(e->d_name, SOCKET_PREFIX))
+            vec_push(&out->names, mem_strdup(e->d_name + strlen(SOCKET_PREFIX)));
+    if (d)
+        closedir(d);
+    if (out->names.len)
+        qsort(out->names.data, out->names.len, sizeof(*out->names.data), by_name);
+}
+
+void rpc_here_done(struct rpc_names *n)
+{
+    vec_foreach (&n->names, name)
+        free(*name);
+    vec_done(&n->names);
+}
+
+static int ask(struct rpc_wire *w, const struct rpc_info *info, const ProtobufCMessage *request,
+               int64_t deadline_ms, struct arena *arena, void *reply, struct err *err)
+{
+    struct rpc_header h = {.version = RPC_VERSION, .rpc = info->number, .id = 1}, answer;
+    _cleanup_str_ struct str body = STR_INIT;
+    const uint8_t *bytes;
+    int rc;
+
+    pb_pack(request, &body);
+    h.body_len = (uint32_t)body.len;
+    rc = rpc_wire_send(w, &h, NULL, body.data, deadline_ms, err);
+    if (rc == 0)
+        rc = rpc_wire_answer(w, &h, &answer, &bytes, deadline_ms, err);
+    if (rc < 0)
+        return rc;
+    ProtobufCMessage *m = arena_unpack(arena, info->reply, bytes, answer.body_len);
+    if (!m)
+        return err_set(err, -ERR_PROTOCOL, "malformed answer to %s", info->name);
+    *(ProtobufCMessage **)reply = m;
+    return 0;
+}
+
+int rpc_here_call(const struct conf *conf, const char *node, enum rpc_number rpc,
+                  const ProtobufCMessage *request, struct arena *arena, void *reply,
+                  struct err *err)
+{
+    _cleanup_free_ char *path = conf_socket_path(conf, "slurmd", node);
+    int64_t deadline_ms = rpc_wire_now_ms() + conf->message_timeout_sec * 1000;
+    struct rpc_wire w = {.fd = -1};
+    uid_t trusted[RPC_TRUSTED_COUNT];
+    int rc;
+
+    rpc_trusted_uids(conf, trusted);
+    rc = rpc_wire_open_local(&w, path, trusted, RPC_TRUSTED_COUNT, deadline_ms, err);
+    if (rc == 0)
+        rc = ask(&w, rpc_find(rpc), request, deadline_ms, arena, reply, err);
+    rpc_wire_close(&w);
+    return rc;
+}
