@@ -305,7 +305,11 @@ void control_set_end(struct control *c, struct job *j)
         j->limit_mono_ms = now;
     mail_schedule(c, j);
     j->warn_mono_ms = 0;
-    if (j->warn_signal && !j->warned && j->limit_sec != INT64_MAX) {
+    if (j->limit_sec == INT64_MAX)
+        limit_at = INT64_MAX;
+    if (c->shutdown_mono_ms && c->shutdown_mono_ms < limit_at)
+        limit_at = c->shutdown_mono_ms;
+    if (j->warn_signal && !j->warned && limit_at != INT64_MAX) {
         int64_t at = limit_at - (int64_t)j->warn_sec * 1000;
         j->warn_mono_ms = at > now ? at : now;
     }
@@ -401,6 +405,7 @@ void control_tick(struct control *c)
     }
     while ((l = order_first(&c->cluster->silent)) && l->key <= now)
         node_fail_silent(c, order_item(l, struct node, silence));
+    shutdown_tick(c);
 }
 
 static void set_wake(struct control *c)
@@ -410,6 +415,8 @@ static void set_wake(struct control *c)
     int64_t at = job ? job->key : INT64_MAX;
     if (node && node->key < at)
         at = node->key;
+    if (shutdown_due_ms(c) < at)
+        at = shutdown_due_ms(c);
     if (at == INT64_MAX || at == c->wake_at_ms)
         return;
     c->wake_at_ms = at;

@@ -125,6 +125,12 @@ void control_made_present(const struct control *c, struct str *out); /* lines of
 int control_made_stored(const void *data, size_t len, struct str *out,
                         struct err *err);       /* of a RECORD_MADE, for control_new()'s conf */
 void control_shutdown_nodes(struct control *c); /* orders every node daemon to stop */
+/* A shutdown in so many seconds; negative: called off. Nothing starts any more; jobs that run then
+ * are ended with KillWait's grace, and queued again where they may be. Forgotten by a restart. */
+void control_announce(struct control *c, int64_t in_sec);
+bool control_is_announced(const struct control *c);
+bool control_may_shut_down(
+    const struct control *c); /* after any turn: no job is left, or too long */
 
 /*
  * Listings: appends packed list elements (fields of JobList, NodeList...) to out until 'budget'

@@ -29,11 +29,13 @@ struct control {
     uint32_t next_id, reserved_id; /* ids below reserved_id may be given */
     uint64_t epoch, turns;
     bool store_low, plan_wanted, started;
-    bool preview;        /* of a configuration: nothing is written */
-    int64_t wake_at_ms;  /* what env was told; INT64_MAX: nothing */
-    struct idmap calls;  /* held calls to their jobs */
-    VEC(uint32_t) fresh; /* allocations asked for in this turn: answered when it was planned */
-    uint64_t nonce;      /* of signals */
+    bool preview;             /* of a configuration: nothing is written */
+    int64_t wake_at_ms;       /* what env was told; INT64_MAX: nothing */
+    struct idmap calls;       /* held calls to their jobs */
+    VEC(uint32_t) fresh;      /* allocations asked for in this turn: answered when it was planned */
+    uint64_t nonce;           /* of signals */
+    int64_t shutdown_mono_ms; /* when jobs are ended for it; 0: none is announced */
+    bool shutdown_passed;     /* they were */
     VEC(struct made_node) made;
 };
 
@@ -175,6 +177,10 @@ void finish_requeue(struct control *c, struct job *j);
 /* Ended; over when no node holds anything of it and no script of the site's is left to run. */
 void finish_clean(struct control *c, struct job *j);
 void finish_release_untouched(struct control *c, struct job *j);
+
+/* shutdown.c */
+int64_t shutdown_due_ms(const struct control *c); /* INT64_MAX: nothing is */
+void shutdown_tick(struct control *c);
 
 /* cancel.c */
 void cancel_warn(struct control *c, struct job *j); /* --signal: its time has come */

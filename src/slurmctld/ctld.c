@@ -52,6 +52,7 @@ static void on_turn(void *ctx)
         return;
     c->turns++;
     control_turn(c->control);
+    dispatch_announced(c);
     outbox_turn(c->outbox);
 }
 

@@ -91,6 +91,7 @@ struct ctld {
     bool failed;      /* it ends with a failure, which was told */
     bool stopping;    /* what is queued leaves, nothing new is taken */
     bool stop_left;   /* it has left */
+    bool stop_told;   /* an announced shutdown has begun */
     bool closed;      /* what workers still finish is for nobody */
 };
 
@@ -161,6 +162,7 @@ void env_init(struct env *env, struct ctld *c);
 void send_item(void *ctx, const struct outbox_item *item);
 
 /* dispatch.c: a request that passed the table's check of rights. */
+void dispatch_announced(struct ctld *c); /* after a turn: an announced shutdown that is due */
 void dispatch_request(void *ctx, const struct rpc_request *request);
 
 /* listing.c: answers that go out in slices. */

@@ -2,6 +2,7 @@
 /* Which function answers which RPC. Rights by the table were checked in rpc/, rights by record are
  * checked in control/. */
 #define LOG_ROOM "slurmctld"
+#define ANNOUNCE_SEC_MAX (INT64_C(365) * 86400)
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -218,18 +219,55 @@ static void on_set_debug(struct ctld *c, const struct rpc_request *r, const stru
     rpc_reply(c->server, r->call, &reply.base); /* nothing of it is saved */
 }
 
+static void stop_all(struct ctld *c, bool nodes_too)
+{
+    Pb__ShutdownRequest same = PB__SHUTDOWN_REQUEST__INIT;
+    if (nodes_too)
+        control_shutdown_nodes(c->control);
+    same.has_passed_on = same.passed_on = true;
+    peers_tell(c, RPC_SHUTDOWN, &same.base, stop_begin); /* else a backup would take over */
+}
+
+void dispatch_announced(struct ctld *c)
+{
+    if (c->stop_told || c->stopping || c->successor || !control_may_shut_down(c->control))
+        return;
+    c->stop_told = true;
+    log_info("the announced shutdown begins");
+    stop_all(c, true);
+}
+
+static void on_announce(struct ctld *c, const struct rpc_request *r, const Pb__ShutdownRequest *ask)
+{
+    Pb__Empty reply = PB__EMPTY__INIT;
+    if (ask->retract && (!control_is_announced(c->control) || c->stop_told))
+        rpc_reply_error(c->server, r->call, -ERR_RANGE, "no shutdown is announced");
+    else if (!ask->retract && (ask->announce_sec < 0 || ask->announce_sec > ANNOUNCE_SEC_MAX))
+        rpc_reply_error(c->server, r->call, -ERR_RANGE,
+                        "a shutdown is announced for a year at most");
+    else {
+        control_announce(c->control, ask->retract ? -1 : ask->announce_sec);
+        ctld_reply(c, r->call, &reply.base);
+    }
+}
+
 static void on_shutdown(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
     const Pb__ShutdownRequest *ask = (const Pb__ShutdownRequest *)r->body;
     Pb__Empty reply = PB__EMPTY__INIT;
-    log_info("shutdown%s asked for by uid %u (%s)",
-             ask->controller_only ? " of the controller" : "", who->uid, r->peer);
+    bool announce = ask->has_announce_sec || ask->retract;
+    log_info("shutdown%s%s asked for by uid %u (%s)",
+             ask->controller_only ? " of the controller" : "",
+             !announce      ? ""
+             : ask->retract ? ", called off,"
+                            : ", announced,",
+             who->uid, r->peer);
+    if (announce) {
+        on_announce(c, r, ask);
+        return;
+    }
     ctld_reply(c, r->call, &reply.base);
-    if (!ask->controller_only)
-        control_shutdown_nodes(c->control);
-    Pb__ShutdownRequest same = PB__SHUTDOWN_REQUEST__INIT;
-    same.has_passed_on = same.passed_on = true;
-    peers_tell(c, RPC_SHUTDOWN, &same.base, stop_begin); /* else a backup would take over */
+    stop_all(c, !ask->controller_only);
 }
 
 static void on_mint(struct ctld *c, const struct rpc_request *r, const struct caller *who)

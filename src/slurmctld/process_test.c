@@ -82,6 +82,20 @@ void control_tick(struct control *c)
 {
 }
 
+void control_announce(struct control *c, int64_t in_sec)
+{
+}
+
+bool control_is_announced(const struct control *c)
+{
+    return false;
+}
+
+bool control_may_shut_down(const struct control *c)
+{
+    return false;
+}
+
 void control_set_store_low(struct control *c, bool low)
 {
 }

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/timefmt.h"
 #include "cmd/common/cmd.h"
 #include "cmd/common/job_state.h"
 #include "cmd/scontrol/scontrol.h"
@@ -30,15 +31,36 @@ int run_reconfigure(int argc, char **argv)
     return 0;
 }
 
+/* announce [TIME] | cancel | slurmctld | controller; 0, or the status after a message. */
+static int parse_shutdown(int argc, char **argv, Pb__ShutdownRequest *r)
+{
+    bool announce = argc && str_case_eq(argv[0], "announce");
+    if (argc > 1 && !announce) {
+        cmd_line("too many arguments for keyword:shutdown");
+        return 1;
+    }
+    if (announce && argc > 1 &&
+        (time_parse_limit(argv[1], &r->announce_sec, NULL) || r->announce_sec == TIME_UNLIMITED)) {
+        cmd_line("invalid shutdown argument:%s", argv[1]);
+        return 1;
+    }
+    r->has_announce_sec = announce;
+    r->has_retract = r->retract = argc && str_case_eq(argv[0], "cancel");
+    r->has_controller_only = r->controller_only =
+        argc && (str_case_eq(argv[0], "slurmctld") || str_case_eq(argv[0], "controller"));
+    if (argc && !announce && !r->retract && !r->controller_only) {
+        cmd_line("invalid shutdown argument:%s", argv[0]);
+        return 1;
+    }
+    return 0;
+}
+
 int run_shutdown(int argc, char **argv)
 {
     Pb__ShutdownRequest request = PB__SHUTDOWN_REQUEST__INIT;
     struct err err = {0};
-    if (argc && !str_case_eq(argv[0], "slurmctld") && !str_case_eq(argv[0], "controller")) {
-        cmd_line("invalid shutdown argument:%s", argv[0]);
+    if (parse_shutdown(argc, argv, &request))
         return 1;
-    }
-    request.has_controller_only = request.controller_only = argc > 0;
     if (cmd_call(RPC_SHUTDOWN, &request.base, NULL, &err) < 0) {
         cmd_line("slurm_shutdown error: %s", err.text);
         return 1;

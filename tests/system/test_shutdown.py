@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""scontrol shutdown: at once, of the controller alone, and announced: CORE-158."""
+import re
+
+import pytest
+
+from harness import ROOT, eventually
+
+
+def ended(c, *names):
+    """These daemons have stopped by themselves, with status 0."""
+    for name in names:
+        assert c.daemons.pop(name).wait(60) == 0, c.tail(name)
+
+
+@pytest.mark.parametrize("word", ["slurmctld", "controller"])
+def test_the_controller_alone(make_cluster, word):
+    """Node daemons and jobs go on; what ended meanwhile is known afterwards."""
+    c = make_cluster(nodes=2)
+    job = c.sbatch("-o", "/dev/null", wrap=f"while [ ! -e {c.work}/go ]; do sleep 0.1; done; exit 3")
+    eventually(lambda: c.state(job) == "RUNNING", "running")
+    assert c.run(f"scontrol shutdown {word}").ok() == ""
+    ended(c, "slurmctld")
+    (c.work / "go").touch()
+    assert all(c.daemons[name].poll() is None for name in ("n1", "n2"))
+    c.start_controller()
+    assert c.wait(job)["ExitCode"] == "3:0"
+
+
+def test_all_daemons(make_cluster):
+    """Steps run on without them."""
+    c = make_cluster(nodes=2)
+    job = c.sbatch("-N2", "-o", "/dev/null", wrap=f"while [ ! -e {c.work}/go ]; do sleep 0.1; done; exit 3")
+    eventually(lambda: c.state(job) == "RUNNING", "running")
+    assert c.run("scontrol shutdown").ok() == ""
+    ended(c, "slurmctld", "n1", "n2")
+    c.start()
+    assert c.state(job) == "RUNNING"
+    (c.work / "go").touch()
+    assert c.wait(job)["ExitCode"] == "3:0"
+
+
+def test_announced(make_cluster):
+    """Jobs are warned, told to end, and killed after KillWait; then all daemons stop. What may be queued again is."""
+    c = make_cluster(nodes=2, conf="KillWait=2")
+    told = c.sbatch("-o", "told.out", "--no-requeue", "--signal=B:USR1@60",
+                    script="#!/bin/sh\ntrap 'echo usr1' USR1\ntrap 'echo term; exit 0' TERM\nwhile :; do sleep 0.1; done\n")
+    deaf = c.sbatch("-o", "deaf.out", "--requeue", "--open-mode=append",
+                    script=f"#!/bin/sh\necho start\n[ -e {c.work}/go ] && exit 0\ntrap '' TERM\nwhile :; do sleep 0.1; done\n")
+    for job, file, word in ((told, "told.out", ""), (deaf, "deaf.out", "start")):
+        eventually(lambda: c.state(job) == "RUNNING", "running")
+        eventually(lambda: (c.work / file).exists() and word in (c.work / file).read_text(), file)
+    c.run("scontrol shutdown announce 0:01").ok()
+    late = c.sbatch("-o", "/dev/null", wrap="true")
+    assert c.state(late) == "PENDING"
+    ended(c, "slurmctld", "n1", "n2")
+    text = (c.work / "told.out").read_text()
+    assert "term" in text and text.index("usr1") < text.index("term")
+    assert re.search(rf"\*\*\* JOB {told} ON n\d CANCELLED AT \S+ DUE TO SYSTEM SHUTDOWN \*\*\*", text), text
+    (c.work / "go").touch()
+    c.start()
+    for job in (deaf, late):
+        assert c.wait(job)["JobState"] == "COMPLETED"
+    assert c.job(deaf)["Restarts"] == "1" and c.job(told)["JobState"] == "CANCELLED"
+    assert (c.work / "deaf.out").read_text().splitlines()[-1] == "start"
+
+
+def test_called_off_and_refused(make_cluster):
+    c = make_cluster(nodes=1)
+    job = c.sbatch("-o", "/dev/null", wrap="sleep 1000")
+    eventually(lambda: c.state(job) == "RUNNING", "running")
+    assert "no shutdown is announced" in c.run("scontrol shutdown cancel").fails()
+    c.run("scontrol shutdown announce 60").ok()
+    late = c.sbatch("-o", "/dev/null", wrap="true")
+    assert c.state(late) == "PENDING"
+    c.run("srun -I true").fails()
+    c.run("scontrol shutdown cancel").ok()
+    assert c.wait(late)["JobState"] == "COMPLETED" and c.state(job) == "RUNNING"
+    for words, text in (("foo", "invalid shutdown argument:foo"), ("announce soon", "invalid shutdown argument:soon"),
+                        ("announce -1", "invalid shutdown argument:-1"),
+                        ("announce UNLIMITED", "invalid shutdown argument:UNLIMITED"),
+                        ("slurmctld 5", "too many arguments for keyword:shutdown"),
+                        ("announce 5 6", "too many arguments for keyword:shutdown")):
+        assert c.run(["scontrol", "--", "shutdown", *words.split()]).fails() == text + "\n"
+    assert "a year" in c.run("scontrol shutdown announce 999-0").fails()
+    if ROOT:
+        for words in ("", "slurmctld", "announce 1", "cancel"):
+            assert "slurm_shutdown error: Access" in c.run(f"scontrol shutdown {words}", user="nobody").fails()
+    assert c.state(job) == "RUNNING"
