@@ -169,3 +169,40 @@ void pb_pick_fields(const void *data, size_t len, uint64_t wanted, struct str *o
         at += head + size;
     }
 }
+
+static void put_varint(struct str *out, uint64_t n)
+{
+    for (; n > 0x7f; n >>= 7)
+        str_putc(out, (char)(n | 0x80));
+    str_putc(out, (char)n);
+}
+
+void pb_pick_unknown(const ProtobufCMessage *m, struct str *out)
+{
+    for (unsigned i = 0; i < m->n_unknown_fields; i++) {
+        const ProtobufCMessageUnknownField *f = &m->unknown_fields[i];
+        put_varint(out, (uint64_t)f->tag << 3 | (uint64_t)f->wire_type);
+        str_append(out, f->data, f->len);
+    }
+}
+
+const ProtobufCMessage *pb_find_unknown(const ProtobufCMessage *m)
+{
+    pb_each_field (m->descriptor, field) {
+        if (field->type != PROTOBUF_C_TYPE_MESSAGE || !pb_has(m, field))
+            continue;
+        bool repeated = field->label == PROTOBUF_C_LABEL_REPEATED;
+        size_t count = 1;
+        if (repeated)
+            count = *(const size_t *)((const char *)m + field->quantifier_offset);
+        const void *list = repeated ? *(void *const *)value(m, field) : value(m, field);
+        ProtobufCMessage *const *at = list;
+        for (size_t i = 0; i < count; i++) {
+            const ProtobufCMessage *found =
+                at[i]->n_unknown_fields ? at[i] : pb_find_unknown(at[i]);
+            if (found)
+                return found;
+        }
+    }
+    return NULL;
+}

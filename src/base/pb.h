@@ -39,6 +39,11 @@ const ProtobufCFieldDescriptor *pb_find_oversized(const ProtobufCMessage *m, siz
  * unchanged. What does not parse ends it. */
 void pb_pick_fields(const void *data, size_t len, uint64_t wanted, struct str *out);
 
+/* Appends the fields of a message that its type does not know, as they came. */
+void pb_pick_unknown(const ProtobufCMessage *m, struct str *out);
+/* The first message within this one, however deep, that has such fields; NULL: none has. */
+const ProtobufCMessage *pb_find_unknown(const ProtobufCMessage *m);
+
 /* A type without fields has no array of them. */
 #define pb_each_field(type, field)                                                                 \
     for (const ProtobufCFieldDescriptor *field = (type)->fields,                                   \

@@ -143,6 +143,40 @@ static void fields_are_picked_from_packed_bytes(void **state)
     str_done(&some);
 }
 
+static void unknown_fields_are_found_and_picked(void **state)
+{
+    /* Number 70000 as a varint, as bytes, as 8 and as 4 bytes. */
+    static const char newer[] = "\x80\x97\x22\x01"
+                                "\x82\x97\x22\x02zz"
+                                "\x81\x97\x22\x01\x02\x03\x04\x05\x06\x07\x08"
+                                "\x85\x97\x22\x01\x02\x03\x04";
+    Pb__JobSpec s = sample();
+    struct str packed = STR_INIT, spec = STR_INIT, picked = STR_INIT;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    pb_pack(&s.base, &spec);
+    pb_pack_field(1, spec.data, spec.len, &packed);
+    const Pb__JobRecord *r =
+        arena_unpack(&arena, &pb__job_record__descriptor, packed.data, packed.len);
+    pb_pick_unknown(&r->base, &picked);
+    assert_int_equal(picked.len, 0);
+    assert_null(pb_find_unknown(&r->base));
+
+    str_append(&spec, newer, sizeof(newer) - 1);
+    str_clear(&packed);
+    pb_pack_field(1, spec.data, spec.len, &packed);
+    r = arena_unpack(&arena, &pb__job_record__descriptor, packed.data, packed.len);
+    pb_pick_unknown(&r->base, &picked);
+    assert_int_equal(picked.len, 0);
+    assert_ptr_equal(pb_find_unknown(&r->base), &r->spec->base);
+    pb_pick_unknown(&r->spec->base, &picked);
+    assert_int_equal(picked.len, sizeof(newer) - 1);
+    assert_memory_equal(picked.data, newer, picked.len);
+    str_done(&packed);
+    str_done(&spec);
+    str_done(&picked);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +186,7 @@ int main(void)
         cmocka_unit_test(what_is_too_large_is_found_at_any_depth),
         cmocka_unit_test(fields_are_picked_from_packed_bytes),
         cmocka_unit_test(every_field_is_walked_once),
+        cmocka_unit_test(unknown_fields_are_found_and_picked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

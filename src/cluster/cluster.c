@@ -33,6 +33,7 @@ static void node_free(struct node *n)
     free(n->incarnation);
     vec_done(&n->ghosts);
     str_done(&n->seen);
+    str_done(&n->newer);
     free(n);
 }
 
@@ -69,6 +70,11 @@ static void job_free(struct job *j)
     str_done(&j->spec);
     str_done(&j->live);
     str_done(&j->usage);
+    if (j->newer) {
+        str_done(&j->newer->record);
+        str_done(&j->newer->live);
+        free(j->newer);
+    }
     free(j);
 }
 
@@ -90,6 +96,7 @@ static void part_free(struct part *p)
     free(p->own_name);
     free(p->used_cpus);
     str_done(&p->changes);
+    str_done(&p->newer);
     arena_done(&p->strings);
     free(p);
 }

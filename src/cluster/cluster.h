@@ -12,6 +12,8 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "cluster/idmap.h"
+#include "cluster/job_record.h"
+#include "cluster/mail.h"
 #include "cluster/order.h"
 #include "conf/conf.h"
 #include "proto/job.pb-c.h"
@@ -63,6 +65,7 @@ struct node {
     uint64_t free_mem_mib;
     uint32_t load_centi;
     struct order_link silence; /* in cluster.silent: DOWN when its time has come */
+    struct str newer;          /* of its record, what only a newer version knows */
     bool dirty;                /* what must survive has changed */
 };
 
@@ -75,6 +78,7 @@ struct part {
     struct order queue;   /* pending and eligible jobs, by priority */
     struct str changes;   /* packed PartRecord of the fields that scontrol changed; may be empty */
     struct arena strings; /* their texts */
+    struct str newer;     /* of its record, what only a newer version knows: packed PartChange */
     uint32_t *used_cpus;  /* by node, of its jobs; NULL without MaxCPUsPerNode */
 };
 
@@ -122,18 +126,6 @@ struct waiting_step {
     struct str spec; /* packed StepSpec */
 };
 
-enum { /* --mail-type */
-       JOB_MAIL_BEGIN = 1,
-       JOB_MAIL_END = 2,
-       JOB_MAIL_FAIL = 4,
-       JOB_MAIL_REQUEUE = 8,
-       JOB_MAIL_LIMIT = 16,
-       JOB_MAIL_LIMIT_90 = 32,
-       JOB_MAIL_LIMIT_80 = 64,
-       JOB_MAIL_LIMIT_50 = 128,
-       JOB_MAIL_SHARES = JOB_MAIL_LIMIT_90 | JOB_MAIL_LIMIT_80 | JOB_MAIL_LIMIT_50,
-};
-
 struct job {
     uint32_t id, restarts, uid, gid, next_step, cancelled_by;
     enum _Pb__JobState state; /* only job_state.c writes it */
@@ -179,6 +171,7 @@ struct job {
     int64_t purge_mono_ms;               /* 0: not ended */
     struct str spec, live;               /* packed JobSpec and JobLive */
     struct str usage;                    /* packed Usage, in 'live' too */
+    struct job_newer *newer;             /* NULL: nothing */
     struct order_link queued, due, ends; /* in part.queue, cluster.due, cluster.ends */
     bool dirty;                          /* in cluster.dirty */
     uint64_t stamp;                      /* of its last change */
@@ -231,9 +224,6 @@ void job_touch(struct cluster *c, struct job *j);
 int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *spec, struct err *err);
 /* By its request and OverSubscribe of its partition (CORE-130 to 132): again when that changes. */
 void job_set_sharing(const struct cluster *c, struct job *j);
-/* A comma list of --mail-type; false: it has an unknown word. Those of what no job of ours does
- * (INVALID_DEPEND, STAGE_OUT, ARRAY_TASKS) are known and say nothing. */
-bool job_mail_parse(const char *list, unsigned *mail);
 void job_pack_live(const struct cluster *c, struct job *j); /* rebuilds j->live */
 /* StepRecord bytes. */
 void job_pack_step(const struct step *s, struct str *out);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hostlist.h"
+#include "base/pb.h"
 #include "base/signame.h"
 #include "cluster/cluster.h"
 
@@ -372,6 +373,8 @@ void job_pack_live(const struct cluster *c, struct job *j)
     pb_pack(&m.base, &j->live);
     if (j->usage.len)
         pb_pack_field(LIVE_USAGE, j->usage.data, j->usage.len, &j->live);
+    if (j->newer)
+        str_append(&j->live, j->newer->live.data, j->newer->live.len);
 }
 
 void job_pack_step(const struct step *s, struct str *out)
@@ -391,6 +394,8 @@ void job_pack_record(const struct job *j, struct str *out)
         job_pack_step(s, &step);
         pb_pack_field(3, step.data, step.len, out);
     }
+    if (j->newer)
+        str_append(out, j->newer->record.data, j->newer->record.len);
 }
 
 static void restore_step(struct cluster *c, struct job *j, const Pb__StepRecord *r)
@@ -500,6 +505,15 @@ static void keep_ended_on(struct job *j, const Pb__JobLive *m)
     j->ended_on.num_cpus = m->num_cpus;
 }
 
+static void keep_newer(struct job *j, const Pb__JobRecord *record)
+{
+    if (!record->base.n_unknown_fields && !record->live->base.n_unknown_fields)
+        return;
+    j->newer = mem_new(struct job_newer);
+    pb_pick_unknown(&record->base, &j->newer->record);
+    pb_pick_unknown(&record->live->base, &j->newer->live);
+}
+
 int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, struct err *err)
 {
     const Pb__JobLive *m = record->live;
@@ -511,6 +525,7 @@ int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, s
     j->uid = OR(record->spec, uid, 0);
     j->gid = OR(record->spec, gid, 0);
     pb_pack(&record->spec->base, &j->spec);
+    keep_newer(j, record);
     int rc = read_stored_spec(c, j, record->spec, err);
     restore_live(j, m);
     job_load_state(c, j, m->state);

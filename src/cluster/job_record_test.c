@@ -72,6 +72,54 @@ static void unknown_state(void **state)
     test_cluster_free(c);
 }
 
+/* Records of one job that cannot be: each is refused, and says why. */
+static void contradictions(void **state)
+{
+    struct cluster *c = test_cluster(NODES PARTS);
+    struct job *j = job_of(c, 1, "N=2");
+    _cleanup_arena_ struct arena arena;
+
+    (void)state;
+    arena_init(&arena, 0);
+    job_set_state(c, j, PB__JOB_STATE__RUNNING);
+    assert_int_equal(alloc_take(c, j, 0, 1, 10, NULL), 0);
+    assert_int_equal(alloc_take(c, j, 1, 1, 10, NULL), 0);
+    const Pb__JobRecord *good = record_of(c, j, &arena);
+    struct err err = {0};
+    assert_int_equal(job_record_check(good, 1, &err), 0);
+    assert_int_equal(job_record_check(good, 2, &err), -ERR_STORE_DAMAGED);
+    for (int i = 0; i < 9; i++) {
+        static const char *const says[] = {"not whole",
+                                           "not whole",
+                                           "whose it is",
+                                           "unknown state",
+                                           "pending and has nodes",
+                                           "runs and has no nodes",
+                                           "completing and has not ended",
+                                           "a node twice",
+                                           "configuring and does not run"};
+        Pb__JobLive live = *good->live;
+        Pb__JobSpec spec = *good->spec;
+        Pb__JobRecord r = *good;
+        Pb__NodeAlloc *twice[] = {live.alloc[1], live.alloc[1]};
+        r.live = i == 0 ? NULL : &live;
+        r.spec = i == 1 ? NULL : &spec;
+        spec.has_uid = i != 2;
+        if (i == 3 || i == 4)
+            live.state = i == 3 ? (Pb__JobState)77 : PB__JOB_STATE__PENDING;
+        live.n_alloc = i == 5 ? 0 : 2;
+        live.has_completing = live.completing = i == 6;
+        live.alloc = i == 7 ? twice : live.alloc;
+        live.has_configuring = live.configuring = i == 8;
+        if (i == 8)
+            live.state = PB__JOB_STATE__FAILED;
+        assert_int_equal(job_record_check(&r, 1, &err), -ERR_STORE_DAMAGED);
+        if (!strstr(err.text, says[i]) || !strstr(err.text, "job 1"))
+            fail_msg("case %d: %s", i, err.text);
+    }
+    test_cluster_free(c);
+}
+
 /* A record with nothing but what it must have. */
 static void bare_record(void **state)
 {
@@ -392,10 +440,11 @@ static void shown_while_running(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unknown_state),       cmocka_unit_test(bare_record),
-        cmocka_unit_test(nodes_are_gone),      cmocka_unit_test(part_is_gone),
-        cmocka_unit_test(running_there),       cmocka_unit_test(every_state),
-        cmocka_unit_test(shown_while_pending), cmocka_unit_test(shown_while_running),
+        cmocka_unit_test(contradictions),      cmocka_unit_test(unknown_state),
+        cmocka_unit_test(bare_record),         cmocka_unit_test(nodes_are_gone),
+        cmocka_unit_test(part_is_gone),        cmocka_unit_test(running_there),
+        cmocka_unit_test(every_state),         cmocka_unit_test(shown_while_pending),
+        cmocka_unit_test(shown_while_running),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

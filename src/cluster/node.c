@@ -2,6 +2,7 @@
 /* What a node has and is, and how that is shown and kept. */
 #include <string.h>
 
+#include "base/pb.h"
 #include "cluster/node_list.h"
 
 /* Where processors are handed out one by one they are as configured: a credential names them. */
@@ -164,6 +165,7 @@ void node_pack_stored(const struct node *n, struct str *out)
     if (n->actual.cpus)
         pack_actual(n, &m);
     pb_pack(&m.base, out);
+    str_append(out, n->newer.data, n->newer.len);
 }
 
 static void restore_actual(const struct cluster *c, struct node *n, const Pb__NodeRecord *r)
@@ -199,6 +201,8 @@ void node_restore(const struct cluster *c, struct node *n, const Pb__NodeRecord 
     free(n->extra);
     n->comment = mem_strdup(r->comment);
     n->extra = mem_strdup(r->extra);
+    str_clear(&n->newer);
+    pb_pick_unknown(&r->base, &n->newer);
 }
 
 static void pack_registered(const struct node *n, Pb__NodeRecord *m, struct arena *arena)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/pb.h"
 #include "control/internal.h"
 
 #define BEGIN_LOOK_SEC 60
@@ -26,6 +27,7 @@ void control_free(struct control *c)
     conf_free(c->conf);
     idmap_done(&c->calls);
     made_free(c);
+    str_done(&c->newer);
     vec_done(&c->fresh);
     free(c);
 }
@@ -104,9 +106,11 @@ void control_save_meta(struct control *c)
     m.has_next_job_id = m.has_epoch = m.has_format = true;
     m.next_job_id = c->reserved_id;
     m.epoch = c->epoch;
-    m.format = 1;
+    m.format = RECORD_FORMAT;
     m.cluster = (char *)c->conf->cluster_name;
+    m.program = (char *)SLUICE_VERSION;
     pb_pack(&m.base, &packed);
+    str_append(&packed, c->newer.data, c->newer.len);
     c->env->put(c->env->ctx, RECORD_META, 0, NULL, packed.data, packed.len);
     str_done(&packed);
 }
@@ -129,14 +133,16 @@ static int restore_job(struct control *c, uint64_t number, const void *data, siz
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     const Pb__JobRecord *r = arena_unpack(&arena, &pb__job_record__descriptor, data, len);
-    if (!r || !r->spec || !r->live || r->live->job_id != number)
-        return err_set(err, -ERR_STORE_DAMAGED, "job %llu: its record does not decode",
-                       (unsigned long long)number);
+    int rc = r ? job_record_check(r, number, err)
+               : err_set(err, -ERR_STORE_DAMAGED, "job %llu: its record does not decode",
+                         (unsigned long long)number);
+    if (rc)
+        return rc;
     struct job *j = cluster_add_job(c->cluster, (uint32_t)number);
     if (!j)
         return err_set(err, -ERR_STORE_DAMAGED, "job %llu: stored twice",
                        (unsigned long long)number);
-    int rc = job_restore(c->cluster, j, r, err);
+    rc = job_restore(c->cluster, j, r, err);
     if (rc != 0) {
         cluster_remove_job(c->cluster, j);
         return rc;
@@ -148,6 +154,19 @@ static int restore_job(struct control *c, uint64_t number, const void *data, siz
     return 0;
 }
 
+int control_check_format(const void *meta, size_t len, struct err *err)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__StoreMeta *m = arena_unpack(&arena, &pb__store_meta__descriptor, meta, len);
+    if (!m || m->format <= RECORD_FORMAT)
+        return 0;
+    return err_set(err, -ERR_VERSION,
+                   "its records were written by a newer version (%s%sformat %u, this program knows "
+                   "%u): start that version; nothing was changed",
+                   m->program ? m->program : "", m->program ? ", " : "", m->format, RECORD_FORMAT);
+}
+
 static int restore_meta(struct control *c, const void *data, size_t len, struct err *err)
 {
     _cleanup_arena_ struct arena arena;
@@ -157,6 +176,8 @@ static int restore_meta(struct control *c, const void *data, size_t len, struct 
         return err_set(err, -ERR_STORE_DAMAGED, "the store's own record does not decode");
     c->next_id = c->reserved_id = m->next_job_id;
     c->epoch = m->epoch;
+    str_clear(&c->newer);
+    pb_pick_unknown(&m->base, &c->newer);
     return 0;
 }
 
@@ -167,6 +188,11 @@ static int restore_named(struct control *c, enum record_kind kind, const char *n
     arena_init(&arena, 0);
     if (kind == RECORD_NODE) {
         const Pb__NodeRecord *r = arena_unpack(&arena, &pb__node_record__descriptor, data, len);
+        if (r && pb_find_unknown(&r->base))
+            return err_set(err, -ERR_VERSION,
+                           "node %s: its record was written by a newer version, with what this one "
+                           "does not know and could not keep",
+                           name);
         struct node *n = cluster_find_node(c->cluster, name);
         if (r && n)
             node_restore(c->cluster, n, r);
@@ -196,7 +222,8 @@ int control_restore(struct control *c, enum record_kind kind, uint64_t number, c
     case RECORD_PAYLOAD:
         return 0;
     }
-    return err_set(err, -ERR_STORE_DAMAGED, "a record of the unknown kind %d", (int)kind);
+    return err_set(err, -ERR_VERSION, "a record of the kind %d, which this version does not know",
+                   (int)kind);
 }
 
 /* How long ago something of a job's record was: by the clock that cannot be set, unless the machine

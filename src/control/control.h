@@ -41,6 +41,9 @@ struct caller {
 struct control *control_new(struct conf *conf, const struct env *env);
 void control_free(struct control *c);
 
+/* Whether the records behind this RECORD_META are of a format that we read; -ERR_VERSION. To be
+ * asked before anything else is done with them. */
+int control_check_format(const void *meta, size_t len, struct err *err);
 /* One stored record; a failure (unknown kind, record that does not decode or contradicts itself)
  * leaves it out. */
 int control_restore(struct control *c, enum record_kind kind, uint64_t number, const char *name,

@@ -20,6 +20,15 @@
 
 #define CONTROL_PART_KEY_SIZE 33 /* 32 hexadecimal digits and the end */
 
+/*
+ * The format of the records, in StoreMeta. A version reads its own format and all before it, and
+ * refuses a later one; it writes its own, with the first record it writes. A new field is no new
+ * format when those who do not know it may carry it along unread: they keep it. All else is one: a
+ * field that an older version must not overlook, or one within Presence or NodeAlloc, another
+ * meaning, a new kind of record or state of a job.
+ */
+#define RECORD_FORMAT 1
+
 enum record_kind {                     /* stored; numbers are for ever */
                    RECORD_META = 1,    /* number 0: StoreMeta */
                    RECORD_JOB = 2,     /* number job id: JobRecord */

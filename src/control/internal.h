@@ -37,6 +37,7 @@ struct control {
     int64_t shutdown_mono_ms; /* when jobs are ended for it; 0: none is announced */
     bool shutdown_passed;     /* they were */
     VEC(struct made_node) made;
+    struct str newer; /* of StoreMeta, what only a newer version knows */
 };
 
 static inline int64_t control_wall(const struct control *c)

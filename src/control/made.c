@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/hostlist.h"
+#include "base/pb.h"
 #include "control/internal.h"
 
 #define KEYS_MAX 4096 /* bytes of a node's line */
@@ -321,23 +322,29 @@ static void save(struct control *c)
     str_done(&packed);
 }
 
-static const Pb__NodesMade *unpack(struct arena *arena, const void *data, size_t len,
-                                   struct err *err)
+static int unpack(struct arena *arena, const void *data, size_t len, const Pb__NodesMade **out,
+                  struct err *err)
 {
     const Pb__NodesMade *all = arena_unpack(arena, &pb__nodes_made__descriptor, data, len);
     if (!all)
-        err_set(err, -ERR_STORE_DAMAGED,
-                "the record of the nodes that are in no file does not decode");
-    return all;
+        return err_set(err, -ERR_STORE_DAMAGED,
+                       "the record of the nodes that are in no file does not decode");
+    if (all->base.n_unknown_fields || pb_find_unknown(&all->base))
+        return err_set(err, -ERR_VERSION,
+                       "the record of the nodes that are in no file was written by a newer "
+                       "version, with what this one does not know: start that version");
+    *out = all;
+    return 0;
 }
 
 int control_made_stored(const void *data, size_t len, struct str *out, struct err *err)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    const Pb__NodesMade *all = unpack(&arena, data, len, err);
-    if (!all)
-        return -ERR_STORE_DAMAGED;
+    const Pb__NodesMade *all = NULL;
+    int rc = unpack(&arena, data, len, &all, err);
+    if (rc)
+        return rc;
     for (size_t i = 0; i < all->n_nodes; i++)
         str_printf(out, "NodeName=%s %s\n", all->nodes[i]->name, all->nodes[i]->keys);
     return 0;
@@ -347,9 +354,10 @@ int made_restore(struct control *c, const void *data, size_t len, struct err *er
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    const Pb__NodesMade *all = unpack(&arena, data, len, err);
-    if (!all)
-        return -ERR_STORE_DAMAGED;
+    const Pb__NodesMade *all = NULL;
+    int rc = unpack(&arena, data, len, &all, err);
+    if (rc)
+        return rc;
     for (size_t i = 0; i < all->n_nodes; i++) {
         const Pb__NodeMade *m = all->nodes[i];
         vec_push(&c->made, ((struct made_node){mem_strdup(m->name), mem_strdup(m->keys),

@@ -9,6 +9,34 @@
 
 static const ProtobufCMessageDescriptor *const type = &pb__part_record__descriptor;
 
+/* What a newer version has put into a record goes into the next one too. */
+static void newer_keep(struct part *p, const Pb__PartChange *r)
+{
+    str_clear(&p->newer);
+    if (!r->base.n_unknown_fields && !r->configured->base.n_unknown_fields)
+        return;
+    Pb__PartRecord set = PB__PART_RECORD__INIT, configured = PB__PART_RECORD__INIT;
+    Pb__PartChange m = PB__PART_CHANGE__INIT;
+    m.base = r->base;
+    m.set = &set;
+    m.configured = &configured;
+    configured.base = r->configured->base;
+    set.name = configured.name = r->set->name;
+    pb_pack(&m.base, &p->newer);
+}
+
+/* 'configured' belongs to the change. The fields live in the arena. */
+static void newer_add(const struct part *p, Pb__PartChange *change, Pb__PartRecord *configured,
+                      struct arena *arena)
+{
+    const Pb__PartChange *m =
+        arena_unpack(arena, &pb__part_change__descriptor, p->newer.data, p->newer.len);
+    if (!m)
+        return;
+    change->base = m->base;
+    configured->base = m->configured->base;
+}
+
 static void save(struct control *c, const struct part *p)
 {
     if (c->preview)
@@ -25,6 +53,7 @@ static void save(struct control *c, const struct part *p)
     part_describe(p->row, &arena, &row);
     change.configured = &row;
     change.has_created = change.created = p->own_name != NULL;
+    newer_add(p, &change, &row, &arena);
     pb_pack(&change.base, &packed);
     c->env->put(c->env->ctx, RECORD_PART, 0, p->conf.name, packed.data, packed.len);
     str_done(&packed);
@@ -82,7 +111,9 @@ static void restore(struct control *c, struct part *p, const Pb__PartChange *r, 
     bool overruled = false;
     Pb__PartRecord row = PB__PART_RECORD__INIT, set = PB__PART_RECORD__INIT;
     part_describe(p->row, &arena, &row);
+    set.base = r->set->base;
     set.name = (char *)p->conf.name;
+    newer_keep(p, r);
     pb_each_field (type, field) {
         if (field->label == PROTOBUF_C_LABEL_REQUIRED || !pb_has(&r->set->base, field))
             continue;
@@ -166,6 +197,7 @@ static void carry_one(struct control *c, const struct part *from, struct str *re
     if (from->changes.len)
         r.set = arena_unpack(&arena, type, from->changes.data, from->changes.len);
     r.has_created = r.created = from->own_name != NULL;
+    newer_add(from, &r, &row, &arena);
     apply_change(c, &r, report);
 }
 

@@ -101,6 +101,33 @@ struct store_where lead_where(const struct conf *conf)
                                 .cluster = conf->cluster_name};
 }
 
+/* 0: there is no state yet, or it is one that we read. */
+static int format_check(struct store *s, struct err *err)
+{
+    _cleanup_free_ void *data = NULL;
+    size_t len = 0;
+    struct err why = {0};
+    if (store_get(s, RECORD_META, 0, &data, &len, &why))
+        return 0; /* what is wrong with it is for the load to say */
+    int rc = control_check_format(data, len, err);
+    return rc ? err_prefix(err, "%s", store_name(s)) : 0;
+}
+
+/* In a database the lead is taken by a change, which a newer state is not to see. A directory's is
+ * a lock, which leaves nothing behind. */
+static int format_look(struct ctld *c, const struct store_where *where, struct err *err)
+{
+    struct store *s = NULL;
+    if (!c->conf->state_save_store || c->options->clean)
+        return 0;
+    int rc = store_open(where, 0, NULL, NULL, &s, err);
+    if (rc == 0) {
+        rc = format_check(s, err);
+        store_close(s);
+    }
+    return rc;
+}
+
 /* The state comes from here on; a controller that had the lead before commits nothing more. */
 static int state_open(struct ctld *c, const struct conf *conf, struct err *err)
 {
@@ -111,7 +138,14 @@ static int state_open(struct ctld *c, const struct conf *conf, struct err *err)
     unsigned flags = STORE_TAKE_LEAD | (c->options->clean ? STORE_CLEAN : 0) |
                      (c->options->ignore_damage ? STORE_IGNORE_DAMAGE : 0);
     struct store_where where = lead_where(conf);
-    int rc = store_open(&where, flags, c->loop, &events, &c->store, err);
+    int rc = format_look(c, &where, err);
+    if (rc == 0)
+        rc = store_open(&where, flags, c->loop, &events, &c->store, err);
+    if (rc == 0) {
+        rc = format_check(c->store, err);
+        if (rc)
+            store_close(take_ptr(c->store));
+    }
     return rc ? err_prefix(err, conf->state_save_store ? "StateSaveStore" : "StateSaveLocation")
               : 0;
 }

@@ -200,6 +200,9 @@ static int open_files(struct store *s, struct store_sqlite *q, const struct stor
         rc = format_check(q->path, flags & STORE_IGNORE_DAMAGE, err);
     if (rc == 0 && (flags & STORE_IGNORE_DAMAGE))
         rc = salvage(s, q, err);
+    _cleanup_free_ char *log = mem_printf("%s-wal", q->path);
+    struct stat st;
+    q->had_log = stat(log, &st) == 0 && st.st_size > 0;
     if (rc == 0)
         rc = store_db_open(q->path, &q->db, err);
     if (rc)
@@ -215,8 +218,9 @@ static void sqlite_free(struct store_sqlite *q)
 {
     if (q->db) {
         store_statements_free(q);
-        /* After a failed sync the log is all that can be trusted. */
-        if (q->dead)
+        /* After a failed sync the log is all that can be trusted. Who has only looked at what is
+         * another's leaves it as it was. */
+        if (q->dead || (!q->wrote && q->had_log))
             sqlite3_db_config(q->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         sqlite3_close(q->db);
     }

@@ -45,6 +45,7 @@ struct store_sqlite {
 
     pthread_mutex_t lock; /* everything below */
     bool dead;            /* a sync failed, nothing is written any more */
+    bool had_log, wrote;  /* a log that was there stays, unless something was written */
     bool was_low;
     unsigned wal_pages;
     sqlite3 *db;

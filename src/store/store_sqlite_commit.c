@@ -182,6 +182,7 @@ static void space_report(struct store *s, struct store_sqlite *q)
 static int commit_locked(struct store *s, struct store_sqlite *q, const struct store_batch *b,
                          struct err *err)
 {
+    q->wrote = true;
     int rc = batch_write(q, b);
     if ((rc & 0xff) == SQLITE_FULL && store_space_release(q->space)) {
         batch_undo(q);

@@ -147,8 +147,6 @@ static int damaged_move(sqlite3 *db, const struct damaged_row *row)
 
 static int damaged_move_all(struct load *l)
 {
-    if (l->bad.len == 0)
-        return SQLITE_OK;
     sqlite3 *db = l->db;
     int rc = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
     for (size_t i = 0; rc == SQLITE_OK && i < l->bad.len; i++)
@@ -183,8 +181,11 @@ int store_sqlite_load(struct store *s, const struct store_load *to, struct err *
     int rc = load_all(&l, to->skip_kind);
     if (rc != SQLITE_OK)
         code = store_db_error(q->db, rc, q->path, "read it", err);
-    else if (s->epoch && damaged_move_all(&l) != SQLITE_OK)
-        code = store_db_error(q->db, 0, q->path, "set damaged records aside", err);
+    else if (s->epoch && l.bad.len) {
+        q->wrote = true;
+        if (damaged_move_all(&l) != SQLITE_OK)
+            code = store_db_error(q->db, 0, q->path, "set damaged records aside", err);
+    }
     pthread_mutex_unlock(&q->lock);
     vec_foreach (&l.bad, row) {
         if (code == 0 && to->damaged)

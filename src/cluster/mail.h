@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a job's owner wants to be told of. */
+#pragma once
+
+#include <stdbool.h>
+
+enum { /* --mail-type */
+       JOB_MAIL_BEGIN = 1,
+       JOB_MAIL_END = 2,
+       JOB_MAIL_FAIL = 4,
+       JOB_MAIL_REQUEUE = 8,
+       JOB_MAIL_LIMIT = 16,
+       JOB_MAIL_LIMIT_90 = 32,
+       JOB_MAIL_LIMIT_80 = 64,
+       JOB_MAIL_LIMIT_50 = 128,
+       JOB_MAIL_SHARES = JOB_MAIL_LIMIT_90 | JOB_MAIL_LIMIT_80 | JOB_MAIL_LIMIT_50,
+};
+
+/* A comma list of --mail-type; false: it has an unknown word. Those of what no job of ours does
+ * (INVALID_DEPEND, STAGE_OUT, ARRAY_TASKS) are known and say nothing. */
+bool job_mail_parse(const char *list, unsigned *mail);
