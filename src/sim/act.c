@@ -27,10 +27,35 @@ static enum sim_claimed claimed_by(const struct sim_item *a)
         return SIM_CLAIM_NICE;
     case SIM_DO_COMMENT:
         return SIM_CLAIM_COMMENT;
+    case SIM_DO_CONSTRAINT:
+        return SIM_CLAIM_FEATURES;
+    case SIM_DO_MEMORY:
+        return SIM_CLAIM_MEMORY;
+    case SIM_DO_BEGIN:
+        return SIM_CLAIM_BEGIN;
     case SIM_DO_MOVE:
         return SIM_CLAIM_PART;
     default:
         return SIM_CLAIMS;
+    }
+}
+
+static int64_t claimed_value(const struct sim_item *a)
+{
+    switch (a->what) {
+    case SIM_DO_LIMIT:
+    case SIM_DO_NICE:
+    case SIM_DO_COMMENT:
+    case SIM_DO_MEMORY:
+        return a->value;
+    case SIM_DO_BEGIN: /* from when it was planned, whatever the clock says then */
+        return INT64_C(1700000000) + (SIM_START_MS + a->at_ms) / 1000 + a->value;
+    case SIM_DO_CONSTRAINT:
+        return (int64_t)(intptr_t)a->text;
+    case SIM_DO_MOVE:
+        return (int64_t)(intptr_t)a->name;
+    default:
+        return a->what != SIM_DO_RELEASE;
     }
 }
 
@@ -68,11 +93,27 @@ static uint32_t target(const struct sim *s, const struct sim_item *a)
     return index < 0 ? 0 : s->clients.data[index].job_id;
 }
 
+/* scancel --user */
+static void send_cancel_user(struct sim *s, unsigned index, const struct sim_item *a)
+{
+    Pb__JobFilter filter = PB__JOB_FILTER__INIT;
+    Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
+    uint32_t uid = (uint32_t)s->clients.data[sim_client_find(s, a->id)].item->uid;
+    filter.uid = &uid;
+    filter.n_uid = 1;
+    r.filter = &filter;
+    sim_call(s, SIM_OF_ACT, SIM_JOB_SIGNAL, index, &s->rng, &r.base);
+}
+
 static void send_signal(struct sim *s, unsigned index, const struct sim_item *a)
 {
     Pb__StepId id = PB__STEP_ID__INIT, *ids[] = {&id};
     Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
     id.job_id = target(s, a);
+    if (a->what == SIM_DO_CANCEL_USER) {
+        send_cancel_user(s, index, a);
+        return;
+    }
     if (a->what == SIM_DO_CANCEL_STEP)
         SET(&id, step_id, a->value < 0 ? SIM_BATCH_STEP : (uint32_t)a->value);
     if (a->what == SIM_DO_SIGNAL)
@@ -118,6 +159,21 @@ static void send_update(struct sim *s, unsigned index, const struct sim_item *a)
         snprintf(text, sizeof text, "c%lld", (long long)a->value);
         set.comment = text;
         break;
+    case SIM_DO_PRIORITY:
+        SET(&r, priority, (uint32_t)a->value);
+        break;
+    case SIM_DO_BEGIN:
+        r.set = &set;
+        SET(&set, begin_at_sec, claimed_value(a));
+        break;
+    case SIM_DO_MEMORY:
+        r.set = &set;
+        SET(&set, mem_per_node_mib, (uint64_t)a->value);
+        break;
+    case SIM_DO_CONSTRAINT:
+        r.set = &set;
+        set.features = (char *)a->text;
+        break;
     default:
         r.set = &set;
         set.partition = (char *)a->name;
@@ -127,15 +183,21 @@ static void send_update(struct sim *s, unsigned index, const struct sim_item *a)
 
 static void send_node_update(struct sim *s, unsigned index, const struct sim_item *a)
 {
-    static const char *const states[] = {[SIM_DO_DRAIN] = "DRAIN",
-                                         [SIM_DO_RESUME] = "RESUME",
-                                         [SIM_DO_UNDRAIN] = "UNDRAIN",
-                                         [SIM_DO_DOWN] = "DOWN",
-                                         [SIM_DO_FAIL] = "FAIL"};
+    static const char *const states[] = {
+        [SIM_DO_DRAIN] = "DRAIN", [SIM_DO_RESUME] = "RESUME", [SIM_DO_UNDRAIN] = "UNDRAIN",
+        [SIM_DO_DOWN] = "DOWN",   [SIM_DO_IDLE] = "IDLE",     [SIM_DO_FUTURE] = "FUTURE",
+        [SIM_DO_FAIL] = "FAIL"};
     Pb__NodeUpdate r = PB__NODE_UPDATE__INIT;
     r.nodes = (char *)a->nodes;
     r.state = (char *)states[a->what];
-    r.reason = a->what == SIM_DO_RESUME || a->what == SIM_DO_UNDRAIN ? NULL : (char *)"by plan";
+    if (a->what == SIM_DO_DRAIN || a->what == SIM_DO_DOWN || a->what == SIM_DO_FAIL)
+        r.reason = (char *)"by plan";
+    if (a->what == SIM_DO_NODE_WEIGHT)
+        SET(&r, weight, (uint32_t)a->value);
+    if (a->what == SIM_DO_NODE_FEATURES)
+        r.features = (char *)a->text;
+    if (a->what == SIM_DO_NODE_COMMENT)
+        r.comment = (char *)a->text;
     sim_call(s, SIM_OF_ACT, SIM_NODE_UPDATE, index, &s->rng, &r.base);
 }
 
@@ -162,7 +224,7 @@ static void send_part_update(struct sim *s, unsigned index, const struct sim_ite
 
 static void send(struct sim *s, unsigned index, const struct sim_item *a)
 {
-    if (a->what <= SIM_DO_CANCEL_STEP)
+    if (a->what <= SIM_DO_CANCEL_USER)
         send_signal(s, index, a);
     else if (a->what <= SIM_DO_MOVE)
         send_update(s, index, a);
@@ -171,7 +233,8 @@ static void send(struct sim *s, unsigned index, const struct sim_item *a)
     else if (a->what <= SIM_DO_PART_REMOVE)
         send_part_update(s, index, a);
     else
-        sim_call(s, SIM_OF_ACT, SIM_RECONFIGURE, index, &s->rng, NULL);
+        sim_call(s, SIM_OF_ACT, a->what == SIM_DO_PREVIEW ? SIM_PREVIEW : SIM_RECONFIGURE, index,
+                 &s->rng, NULL);
 }
 
 void sim_act(struct sim *s, unsigned index)
@@ -182,12 +245,12 @@ void sim_act(struct sim *s, unsigned index)
         return; /* nobody knows its id yet */
     s->result->acts++;
     ask(s, a);
-    if (a->what == SIM_DO_EDIT || a->what == SIM_DO_RECONFIGURE)
+    if (a->what >= SIM_DO_RECONFIGURE)
         s->file = (unsigned)a->value % SIM_FILES;
     if (a->what == SIM_DO_EDIT)
         return;
     send(s, index, a);
-    if (a->again_ms > 0 && a->what != SIM_DO_RECONFIGURE)
+    if (a->again_ms > 0 && a->what < SIM_DO_RECONFIGURE)
         send(s, index, a);
 }
 
@@ -200,38 +263,39 @@ static bool is_final(int state)
            state != PB__JOB_STATE__SUSPENDED;
 }
 
-static void on_cancelled(struct sim *s, struct sim_client *c, const struct sim_event *e)
+/* Each job that it says is cancelled. */
+static void cancelled_one(struct sim *s, const Pb__JobSignalReply__Result *r)
+{
+    const struct sim_watch *w = sim_watch_find(s, r->job_id);
+    struct sim_view v;
+    if (!w || w->client == UINT32_MAX) {
+        sim_break(s, "an answer about another job", "to a cancellation: job %u", r->job_id);
+        return;
+    }
+    struct sim_client *c = &s->clients.data[w->client];
+    if (r->code != 0 || c->requeues_asked || w->purged)
+        return;
+    c->cancelled = true;
+    if (!sim_watch_stored(s, r->job_id, &v) || !is_final(v.state) || v.requeue_after)
+        sim_break(s, "a cancelled job that goes on", "job %u is in state %d on disk%s", r->job_id,
+                  v.state, v.requeue_after ? ", to be requeued" : "");
+    c->cancelled_state = v.state;
+}
+
+static void on_cancelled(struct sim *s, const struct sim_item *a, const struct sim_event *e)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     const Pb__JobSignalReply *r =
         arena_unpack(&arena, &pb__job_signal_reply__descriptor, e->body.data, e->body.len);
-    struct sim_view v;
-    if (!r || r->n_results != 1 || r->results[0]->job_id != c->job_id) {
-        sim_break(s, "an answer about another job", "to the cancellation of job %u", c->job_id);
+    bool one = a->what == SIM_DO_CANCEL;
+    if (!r || (one && (r->n_results != 1 || r->results[0]->job_id != target(s, a)))) {
+        sim_break(s, "an answer about another job", "to the cancellation of job %u", target(s, a));
         return;
     }
-    if (r->results[0]->code != 0 || c->requeues_asked)
-        return;
-    c->cancelled = true;
-    if (!sim_watch_stored(s, c->job_id, &v) || !is_final(v.state) || v.requeue_after)
-        sim_break(s, "a cancelled job that goes on", "job %u is in state %d on disk%s", c->job_id,
-                  v.state, v.requeue_after ? ", to be requeued" : "");
-    c->cancelled_state = v.state;
-}
-
-static int64_t claimed_value(const struct sim_item *a)
-{
-    switch (a->what) {
-    case SIM_DO_LIMIT:
-    case SIM_DO_NICE:
-    case SIM_DO_COMMENT:
-        return a->value;
-    case SIM_DO_MOVE:
-        return (int64_t)(intptr_t)a->name;
-    default:
-        return a->what != SIM_DO_RELEASE;
-    }
+    for (size_t i = 0; i < r->n_results; i++)
+        if (one || r->results[i]->code == 0)
+            cancelled_one(s, r->results[i]);
 }
 
 static void on_updated(struct sim *s, struct sim_client *c, const struct sim_item *a)
@@ -246,6 +310,13 @@ static void on_updated(struct sim *s, struct sim_client *c, const struct sim_ite
         sim_check_claims(s, c, &v, "on disk");
 }
 
+/* What is said about a node, and not what it is. */
+static bool keeps_state(const struct sim_item *a)
+{
+    return a->what == SIM_DO_NODE_WEIGHT || a->what == SIM_DO_NODE_FEATURES ||
+           a->what == SIM_DO_NODE_COMMENT;
+}
+
 static void on_node_updated(struct sim *s, const struct sim_item *a)
 {
     struct sim_node_view v = {0};
@@ -254,11 +325,15 @@ static void on_node_updated(struct sim *s, const struct sim_item *a)
         sim_watch_node(r, &v);
     for (size_t i = 0; i < s->acts.len; i++) { /* another may have come since */
         const struct sim_item *other = s->acts.data[i];
-        if (other != a && other->kind == SIM_ITEM_DO && strcmp(other->nodes, a->nodes) == 0)
+        if (other != a && other->kind == SIM_ITEM_DO && strcmp(other->nodes, a->nodes) == 0 &&
+            (other->what == a->what || !keeps_state(other)))
             return;
     }
     if ((a->what == SIM_DO_DRAIN && !v.drain) || (a->what == SIM_DO_FAIL && !v.fail) ||
-        (a->what == SIM_DO_DOWN && !v.down))
+        (a->what == SIM_DO_DOWN && !v.down) ||
+        (a->what == SIM_DO_NODE_WEIGHT && v.weight != a->value) ||
+        (a->what == SIM_DO_NODE_FEATURES && strcmp(v.features, a->text) != 0) ||
+        (a->what == SIM_DO_NODE_COMMENT && strcmp(v.comment, a->text) != 0))
         sim_break(s, "a change of a node was answered and is not on disk", "%s", a->nodes);
 }
 
@@ -270,8 +345,8 @@ void sim_act_reply(struct sim *s, const struct sim_call *call, const struct sim_
         sim_say(s, "act %u is refused: %s", call->index, str_cstr(&e->body));
         return;
     }
-    if (a->what == SIM_DO_CANCEL && index >= 0)
-        on_cancelled(s, &s->clients.data[index], e);
+    if (a->what == SIM_DO_CANCEL || a->what == SIM_DO_CANCEL_USER)
+        on_cancelled(s, a, e);
     else if (call->request == SIM_JOB_UPDATE && index >= 0)
         on_updated(s, &s->clients.data[index], a);
     else if (call->request == SIM_NODE_UPDATE)

@@ -198,6 +198,14 @@ void sim_check_claims(struct sim *s, const struct sim_client *c, const struct si
         wrong = "a nice value";
     else if (claims[SIM_CLAIM_COMMENT].made && v->comment != claims[SIM_CLAIM_COMMENT].value)
         wrong = "a comment";
+    else if (claims[SIM_CLAIM_MEMORY].made &&
+             v->mem_node_mib != (uint64_t)claims[SIM_CLAIM_MEMORY].value)
+        wrong = "a size of memory";
+    else if (claims[SIM_CLAIM_BEGIN].made && v->begin_at != claims[SIM_CLAIM_BEGIN].value)
+        wrong = "a begin time";
+    else if (claims[SIM_CLAIM_FEATURES].made &&
+             strcmp(v->features, (const char *)(intptr_t)claims[SIM_CLAIM_FEATURES].value) != 0)
+        wrong = "a constraint";
     else if (claims[SIM_CLAIM_PART].made &&
              strcmp(v->part, (const char *)(intptr_t)claims[SIM_CLAIM_PART].value) != 0)
         wrong = "a partition";
@@ -217,7 +225,7 @@ void sim_check_over(struct sim *s, uint32_t job_id, const char *why)
 /* --- at the end ---------------------------------------------------------------------------------
  */
 
-static bool runs_something(const struct sim_node_job *j)
+bool sim_node_runs(const struct sim_node_job *j)
 {
     bool runs = j->batch_running;
     vec_foreach (&j->steps, step)
@@ -233,7 +241,7 @@ static bool nodes_are_over(const struct sim *s)
         if (n->unacked.len || !n->session || sim_is_stopped(s, n))
             return false;
         vec_foreach (&n->jobs, j)
-            if (runs_something(j))
+            if (sim_node_runs(j))
                 return false;
     }
     return true;
@@ -290,7 +298,7 @@ void sim_check_end(struct sim *s)
             check_job(s, c);
     vec_foreach (&s->nodes, n)
         vec_foreach (&n->jobs, j) {
-            if (runs_something(j) && (n->configured || j->told))
+            if (sim_node_runs(j) && (n->configured || j->told))
                 sim_break(s, "a node still runs what has ended", "%s: job %u restart %u", n->name,
                           j->key.job_id, j->key.restarts);
         }

@@ -36,9 +36,13 @@ uint64_t sim_call(struct sim *s, enum sim_owner owner, enum sim_request request,
     struct sim_call call = {.owner = owner, .request = request, .index = index, .open = true};
     vec_push(&s->calls, call);
     struct sim_event event = {.kind = SIM_REQUEST, .index = index, .value = s->calls.len};
-    if (body)
+    if (sim_net_loses(s)) {
+        event.kind = SIM_REPLY;
+        event.code = SIM_CODE_LOST;
+    } else if (body) {
         pb_pack(body, &event.body);
-    sim_push(s, rng_between(rng, 0, 3), event);
+    }
+    sim_push(s, rng_between(rng, 0, 3) + sim_net_late_ms(s), event);
     return s->calls.len;
 }
 
@@ -133,8 +137,8 @@ void sim_call_arrives(struct sim *s, struct sim_event *e)
     }
     call->arrived = true;
     call->life = s->life;
-    if (call->request == SIM_RECONFIGURE) {
-        sim_ctl_reconfigure(s, e->value);
+    if (call->request == SIM_RECONFIGURE || call->request == SIM_PREVIEW) {
+        sim_ctl_reconfigure(s, e->value, call->request == SIM_PREVIEW);
     } else {
         _cleanup_arena_ struct arena arena;
         arena_init(&arena, 0);
@@ -150,6 +154,10 @@ void sim_call_answered(struct sim *s, struct sim_event *e)
     struct sim_call *call = &s->calls.data[e->value - 1];
     if (!call->open)
         return;
+    if (e->code == SIM_CODE_LOST) {
+        lost(s, call);
+        return;
+    }
     call->open = false;
     struct sim_call copy = *call;
     if (copy.owner == SIM_OF_SRUN)

@@ -340,12 +340,21 @@ static void close_unknown(struct sim *s)
     }
 }
 
-void sim_ctl_reconfigure(struct sim *s, uint64_t call)
+void sim_ctl_reconfigure(struct sim *s, uint64_t call, bool preview)
 {
     struct conf *conf = NULL;
     struct err err = {0};
     if (load_conf(s, &conf, &err) != 0) {
         env_reply_error(s, call, -err.code, err.text);
+        return;
+    }
+    if (preview) {
+        size_t before = s->next ? s->next->changes.len : 0;
+        control_reconfigure_preview(s->control, call, conf, NULL);
+        if ((s->next ? s->next->changes.len : 0) != before)
+            sim_break(s, "a preview changed something", "%zu records",
+                      s->next->changes.len - before);
+        s->list_due = "after a preview";
         return;
     }
     control_reconfigure(s->control, call, conf, NULL);

@@ -14,6 +14,7 @@ struct draw {
     struct rng rng;
     int64_t nodes, files, span_ms, jobs, parts;
     bool files_differ;
+    bool storm; /* nodes are given up and come back all the time, with much under way */
 };
 
 static int64_t between(struct draw *d, int64_t first, int64_t last)
@@ -86,8 +87,9 @@ static void draw_conf(struct draw *d)
 {
     conf(d, "SelectTypeParameters=%s",
          WORD(d, "CR_Core_Memory", "CR_CPU_Memory", "CR_Core_Memory", "CR_Core", "CR_CPU"));
-    conf(d, "ReturnToService=%lld", (long long)between(d, 0, 2));
-    conf(d, "SlurmdTimeout=%lld", (long long)ONE_OF(d, 5, 10, 30, 60, 300));
+    conf(d, "ReturnToService=%lld", (long long)between(d, d->storm ? 1 : 0, 2));
+    conf(d, "SlurmdTimeout=%lld",
+         (long long)(d->storm ? ONE_OF(d, 2, 3, 5) : ONE_OF(d, 5, 10, 30, 60, 300)));
     conf(d, "KillWait=%lld", (long long)ONE_OF(d, 1, 2, 5, 30));
     conf(d, "SchedulerType=%s", WORD(d, "sched/backfill", "sched/builtin"));
     if (chance(d, 30))
@@ -229,12 +231,14 @@ static void draw_life(struct draw *d, struct sim_item *j)
     j->exit_code = chance(d, 10) ? between(d, 1, 3) : 0;
     j->begin_sec = chance(d, 6) ? skewed(d, 1, 600) : 0;
     j->held = chance(d, 5);
-    j->requeue = chance(d, 30) ? between(d, 1, 2) : 0;
+    j->requeue = d->storm && chance(d, 70) ? 1 : chance(d, 30) ? between(d, 1, 2) : 0;
     j->no_kill = chance(d, 8);
     j->waits = chance(d, 15);
     j->stubborn = chance(d, 10);
     j->nice = chance(d, 10) ? between(d, 0, 100) : 0;
     j->launch_fails = chance(d, 2);
+    j->prolog_fails = chance(d, 1);
+    j->epilog_fails = chance(d, 1);
     j->again_ms = chance(d, 5);
     if (chance(d, 8))
         PUT(j->signal, "%s", WORD(d, "USR1@10", "B:USR1@2", "USR2"));
@@ -249,7 +253,7 @@ static void draw_job(struct draw *d, int64_t id)
     j->uid = 1000 + between(d, 0, 2);
     draw_shape(d, j);
     draw_life(d, j);
-    if (j->what == SIM_JOB_BATCH ? chance(d, 20) : chance(d, 80)) {
+    if (j->what == SIM_JOB_BATCH ? chance(d, d->storm ? 60 : 20) : chance(d, 80)) {
         j->steps = skewed(d, 1, 5);
         j->step_ms = skewed(d, 1, 20000);
         j->step_tasks = chance(d, 50) ? skewed(d, 1, 6) : 0;
@@ -275,13 +279,16 @@ static int64_t job_at(struct draw *d, int64_t at_ms)
 static void draw_job_act(struct draw *d, struct sim_item *a)
 {
     static const uint8_t often[] = {
-        SIM_DO_CANCEL,  SIM_DO_CANCEL,  SIM_DO_CANCEL,       SIM_DO_SIGNAL,  SIM_DO_CANCEL_STEP,
-        SIM_DO_HOLD,    SIM_DO_HOLD,    SIM_DO_USER_HOLD,    SIM_DO_RELEASE, SIM_DO_RELEASE,
-        SIM_DO_REQUEUE, SIM_DO_REQUEUE, SIM_DO_REQUEUE_HOLD, SIM_DO_LIMIT,   SIM_DO_LIMIT,
-        SIM_DO_NICE,    SIM_DO_COMMENT, SIM_DO_MOVE};
+        SIM_DO_CANCEL,  SIM_DO_CANCEL,    SIM_DO_CANCEL,       SIM_DO_SIGNAL,   SIM_DO_CANCEL_STEP,
+        SIM_DO_HOLD,    SIM_DO_HOLD,      SIM_DO_USER_HOLD,    SIM_DO_RELEASE,  SIM_DO_RELEASE,
+        SIM_DO_REQUEUE, SIM_DO_REQUEUE,   SIM_DO_REQUEUE_HOLD, SIM_DO_LIMIT,    SIM_DO_LIMIT,
+        SIM_DO_NICE,    SIM_DO_COMMENT,   SIM_DO_MOVE,         SIM_DO_PRIORITY, SIM_DO_BEGIN,
+        SIM_DO_MEMORY,  SIM_DO_CONSTRAINT};
     a->what = often[between(d, 0, (int64_t)sizeof often - 1)];
     a->id = job_at(d, a->at_ms);
     a->root = chance(d, 40);
+    if (a->what == SIM_DO_CANCEL && chance(d, 4))
+        a->what = SIM_DO_CANCEL_USER;
     if (a->what == SIM_DO_LIMIT)
         a->value = ONE_OF(d, 1, 10, 60, 90, 600);
     else if (a->what == SIM_DO_NICE)
@@ -290,6 +297,14 @@ static void draw_job_act(struct draw *d, struct sim_item *a)
         a->value = between(d, -1, 2);
     else if (a->what == SIM_DO_COMMENT)
         a->value = between(d, 1, 1000000);
+    else if (a->what == SIM_DO_PRIORITY)
+        a->value = skewed(d, 0, 5000000000 / 2);
+    else if (a->what == SIM_DO_BEGIN)
+        a->value = between(d, -60, 600);
+    else if (a->what == SIM_DO_MEMORY)
+        a->value = skewed(d, 1, 1500);
+    else if (a->what == SIM_DO_CONSTRAINT)
+        PUT(a->text, "%s", WORD(d, "red", "blue"));
     else if (a->what == SIM_DO_MOVE)
         PUT(a->name, "p%lld", (long long)between(d, 1, d->parts));
 }
@@ -297,7 +312,13 @@ static void draw_job_act(struct draw *d, struct sim_item *a)
 static void draw_node_act(struct draw *d, struct sim_item *a)
 {
     a->what = between(d, SIM_DO_DRAIN, SIM_DO_FAIL);
-    if (chance(d, 40))
+    if (a->what == SIM_DO_NODE_WEIGHT)
+        a->value = between(d, 0, 10);
+    else if (a->what == SIM_DO_NODE_FEATURES)
+        PUT(a->text, "%s", WORD(d, "red", "blue", "red,blue"));
+    else if (a->what == SIM_DO_NODE_COMMENT)
+        PUT(a->text, "c%lld", (long long)between(d, 1, 1000));
+    else if (chance(d, 40))
         a->what = SIM_DO_RESUME;
     PUT(a->nodes, "n%lld", (long long)between(d, 1, d->nodes));
     a->root = 1;
@@ -317,6 +338,32 @@ static void draw_part_act(struct draw *d, struct sim_item *a)
     some_nodes(d, a->nodes, sizeof a->nodes);
 }
 
+/* Who cancels by mistake. */
+static void draw_requeue_of(struct draw *d, int64_t id, int64_t at_ms)
+{
+    struct sim_item *a = add(d, SIM_ITEM_DO);
+    a->what = SIM_DO_REQUEUE;
+    a->id = id;
+    a->at_ms = at_ms + skewed(d, 1, 20000);
+    a->root = 1;
+}
+
+/* A job that waits for its time is cancelled, and wanted after all. */
+static void draw_regrets(struct draw *d)
+{
+    size_t count = d->plan->items.len;
+    for (size_t i = 0; i < count; i++) {
+        const struct sim_item job = d->plan->items.data[i];
+        if (job.kind != SIM_ITEM_JOB || !job.begin_sec || !chance(d, 15))
+            continue;
+        struct sim_item *a = add(d, SIM_ITEM_DO);
+        a->what = SIM_DO_CANCEL;
+        a->id = job.id;
+        a->at_ms = job.at_ms + skewed(d, 1, job.begin_sec * 1000);
+        draw_requeue_of(d, job.id, a->at_ms);
+    }
+}
+
 static void draw_acts(struct draw *d)
 {
     bool nodes = chance(d, 50), parts = chance(d, 25), files = d->files_differ;
@@ -329,13 +376,17 @@ static void draw_acts(struct draw *d)
         } else if (parts && chance(d, 25)) {
             draw_part_act(d, a);
         } else if (files && chance(d, 20)) {
-            a->what = chance(d, 85) ? SIM_DO_RECONFIGURE : SIM_DO_EDIT;
+            a->what = chance(d, 80)   ? SIM_DO_RECONFIGURE
+                      : chance(d, 50) ? SIM_DO_PREVIEW
+                                      : SIM_DO_EDIT;
             a->value = between(d, 0, SIM_FILES - 1);
             a->root = 1;
         } else {
             draw_job_act(d, a);
         }
         a->again_ms = chance(d, 4);
+        if (a->what == SIM_DO_CANCEL && chance(d, 15))
+            draw_requeue_of(d, a->id, a->at_ms);
     }
 }
 
@@ -359,27 +410,30 @@ static void draw_clock(struct draw *d, struct sim_item *f)
 
 static void draw_node_fault(struct draw *d, struct sim_item *f)
 {
-    static const uint8_t often[] = {
-        SIM_FAULT_BREAK,  SIM_FAULT_BREAK, SIM_FAULT_BREAK, SIM_FAULT_KILL,   SIM_FAULT_REBOOT,
-        SIM_FAULT_REBOOT, SIM_FAULT_STOP,  SIM_FAULT_SLOW,  SIM_FAULT_REPEAT, SIM_FAULT_LIE};
+    static const uint8_t often[] = {SIM_FAULT_BREAK, SIM_FAULT_BREAK,  SIM_FAULT_BREAK,
+                                    SIM_FAULT_KILL,  SIM_FAULT_REBOOT, SIM_FAULT_REBOOT,
+                                    SIM_FAULT_STOP,  SIM_FAULT_SLOW,   SIM_FAULT_REPEAT,
+                                    SIM_FAULT_LIE,   SIM_FAULT_SKEW};
     f->what = often[between(d, 0, (int64_t)sizeof often - 1)];
     f->node = between(d, 1, d->nodes);
-    f->for_ms = skewed(d, 1, f->what == SIM_FAULT_BREAK ? 20000 : 120000);
+    f->for_ms = skewed(d, 1, f->what == SIM_FAULT_BREAK || d->storm ? 20000 : 120000);
     if (f->what == SIM_FAULT_BREAK)
         f->keep = skewed(d, 0, 30000);
     if (f->what == SIM_FAULT_SLOW)
         f->value = skewed(d, 10, 15000);
     if (f->what == SIM_FAULT_LIE && chance(d, 70))
-        f->cpus = 1;
+        f->cpus = chance(d, 70) ? 1 : 64;
+    if (f->what == SIM_FAULT_SKEW)
+        f->value = ONE_OF(d, -3600000, -90000, 5000, 110000, 400000, 3600000);
     if (f->what == SIM_FAULT_LIE && chance(d, 50))
-        f->value = between(d, 1, 400);
+        f->value = chance(d, 70) ? between(d, 1, 400) : 1000000;
 }
 
 static void draw_faults(struct draw *d)
 {
     bool clock = chance(d, 15);
-    int64_t count = chance(d, 10) ? 0 : skewed(d, 1, 40);
-    unsigned crashes = (unsigned)between(d, 10, 60);
+    int64_t count = d->storm ? between(d, 10, 80) : chance(d, 10) ? 0 : skewed(d, 1, 40);
+    unsigned crashes = (unsigned)(d->storm ? between(d, 2, 15) : between(d, 10, 60));
     for (int64_t i = 0; i < count; i++) {
         struct sim_item *f = add(d, SIM_ITEM_FAULT);
         f->at_ms = between(d, 1, d->span_ms);
@@ -393,6 +447,11 @@ static void draw_faults(struct draw *d)
             f->what = SIM_FAULT_DISK;
             f->for_ms = between(d, 1000, 20000);
             f->value = between(d, 10, 2000);
+        } else if (chance(d, 10)) {
+            f->what = SIM_FAULT_NET;
+            f->for_ms = skewed(d, 100, 30000);
+            f->value = skewed(d, 1, 10000);
+            f->keep = between(d, 0, 60);
         } else if (chance(d, 15)) {
             f->what = SIM_FAULT_CLIENT;
             f->id = job_at(d, f->at_ms);
@@ -415,15 +474,18 @@ void sim_plan_draw(struct sim_plan *p, uint64_t seed)
 {
     struct draw d = {.plan = p, .rng = {seed}};
     p->seed = seed;
+    d.storm = chance(&d, 25);
     d.files_differ = chance(&d, 35);
     d.jobs = skewed(&d, 5, 150);
-    d.span_ms = d.jobs * ONE_OF(&d, 300, 1000, 3000, 10000, 30000);
+    d.span_ms =
+        d.jobs * (d.storm ? ONE_OF(&d, 1000, 3000) : ONE_OF(&d, 300, 1000, 3000, 10000, 30000));
     draw_conf(&d);
     draw_nodes(&d);
     draw_parts(&d);
     for (int64_t i = 1; i <= d.jobs; i++)
         draw_job(&d, i);
     draw_acts(&d);
+    draw_regrets(&d);
     draw_faults(&d);
     draw_hooks(&d);
 }

@@ -48,6 +48,10 @@ static void strike_node(struct sim *s, const struct sim_item *f, unsigned index)
         vec_foreach (&n->jobs, j)
             j->batch_started = j->gone = j->terminating = false;
         break;
+    case SIM_FAULT_SKEW:
+        n->skew_until_ms = until_ms;
+        n->skew_ms = f->value;
+        break;
     case SIM_FAULT_LIE:
         n->lie_until_ms = until_ms;
         n->lie_cpus = (uint32_t)f->cpus;
@@ -79,6 +83,10 @@ void sim_fault(struct sim *s, unsigned index)
     } else if (f->what == SIM_FAULT_DISK) {
         s->slow_disk_until_ms = s->now_ms + f->for_ms;
         s->slow_disk_ms = f->value;
+    } else if (f->what == SIM_FAULT_NET) {
+        s->net_until_ms = s->now_ms + f->for_ms;
+        s->net_late_ms = f->value;
+        s->net_lost_percent = f->keep;
     } else if (f->node >= 1 && f->node <= (int64_t)s->nodes.len) {
         strike_node(s, f, (unsigned)f->node - 1);
     }
@@ -101,9 +109,11 @@ void sim_fault_heal(struct sim *s)
     s->quiet = true;
     s->crash = NULL;
     s->crash_again = false;
+    s->net_until_ms = 0;
     for (unsigned i = 0; i < s->nodes.len; i++) {
         struct sim_node *n = &s->nodes.data[i];
-        n->slow_until_ms = n->repeat_until_ms = 0; /* what is stopped goes on at its time */
+        n->slow_until_ms = n->repeat_until_ms = n->skew_until_ms =
+            0; /* what is stopped goes on at its time */
         if (n->lie_until_ms > s->now_ms)
             sim_node_break(s, i, 0, 0);
         n->lie_until_ms = 0;

@@ -52,7 +52,7 @@ void sim_order_forget(struct sim *s, unsigned index, struct sim_key key)
 /* --- what is said -------------------------------------------------------------------------------
  */
 
-static void tell_launched(struct sim *s, unsigned index, struct sim_key key, int code)
+static void tell_launched(struct sim *s, unsigned index, struct sim_key key, int code, bool drain)
 {
     Pb__NodeEvent event = PB__NODE_EVENT__INIT;
     Pb__Launched m = PB__LAUNCHED__INIT;
@@ -60,6 +60,7 @@ static void tell_launched(struct sim *s, unsigned index, struct sim_key key, int
     m.restarts = key.restarts;
     m.code = code;
     m.text = code ? (char *)err_text(code) : NULL;
+    m.has_drain = m.drain = drain;
     event.launched = &m;
     sim_node_tell(s, index, &event);
 }
@@ -68,6 +69,10 @@ static void tell_gone(struct sim *s, unsigned index, struct sim_key key)
 {
     Pb__NodeEvent event = PB__NODE_EVENT__INIT;
     Pb__JobGone m = PB__JOB_GONE__INIT;
+    const struct sim_watch *w = sim_watch_find(s, key.job_id);
+    m.has_epilog_status =
+        !s->quiet && w && w->client != UINT32_MAX && s->clients.data[w->client].item->epilog_fails;
+    m.epilog_status = 1 << 8;
     m.job_id = key.job_id;
     m.restarts = key.restarts;
     event.job_gone = &m;
@@ -249,7 +254,7 @@ static int check_cred(struct sim *s, unsigned index, const Pb__Cred *cred, struc
     const struct sim_node *n = &s->nodes.data[index];
     if (!cred || cred->job_id != key.job_id || cred->restarts != key.restarts)
         return ERR_CREDENTIAL;
-    int64_t now_ms = sim_wall_ms(s);
+    int64_t now_ms = sim_wall_ms(s) + (n->skew_until_ms > s->now_ms ? n->skew_ms : 0);
     if (now_ms > cred->expires_at_ms)
         return ERR_CREDENTIAL_EXPIRED;
     if (cred->issued_at_ms > now_ms + 300000)
@@ -285,7 +290,7 @@ static void start_script(struct sim *s, unsigned index, struct sim_node_job *j)
     sim_check_start(s, index, j->key, true);
     struct sim_key key = j->key;
     push_work(s, index, key, WORK_SCRIPT_ENDS, 0, item ? item->run_ms : 1000);
-    tell_launched(s, index, key, 0);
+    tell_launched(s, index, key, 0, false);
     start_steps(s, index, j);
 }
 
@@ -295,7 +300,7 @@ static void launch(struct sim *s, unsigned index, const Pb__LaunchBatch *order)
     struct sim_key key = {order->job_id, order->restarts};
     struct sim_node_job *j = sim_order_find(n, key);
     if (j && j->batch_started) {
-        tell_launched(s, index, key, 0);
+        tell_launched(s, index, key, 0, false);
         return;
     }
     _cleanup_arena_ struct arena arena;
@@ -308,7 +313,7 @@ static void launch(struct sim *s, unsigned index, const Pb__LaunchBatch *order)
     if (code) {
         sim_say(s, "%s: launch of %u.%u refused: %s", n->name, key.job_id, key.restarts,
                 err_text(code));
-        tell_launched(s, index, key, code);
+        tell_launched(s, index, key, code, false);
         return;
     }
     j = j ? j : add_job(s, index, key);
@@ -316,7 +321,12 @@ static void launch(struct sim *s, unsigned index, const Pb__LaunchBatch *order)
     const struct sim_item *item = item_of(s, j);
     if (item && item->launch_fails && key.restarts == 0) {
         j->batch_started = j->batch_ended = true;
-        tell_launched(s, index, key, ERR_CHDIR);
+        tell_launched(s, index, key, ERR_CHDIR, false);
+    } else if (item && item->prolog_fails && key.restarts == 0 && !s->quiet) {
+        j->batch_started = j->batch_ended = true;
+        tell_launched(s, index, key, ERR_LAUNCH, true);
+        s->clients.data[j->client].asked[SIM_CLAIM_HELD]++; /* it holds the job */
+        s->clients.data[j->client].claims[SIM_CLAIM_HELD].made = false;
     } else {
         start_script(s, index, j);
     }

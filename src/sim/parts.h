@@ -14,6 +14,8 @@ void sim_break_promise(struct sim *s, const char *promise, const char *fmt, ...)
 void sim_trace(struct sim *s, const void *data, size_t len);
 void sim_say(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int64_t sim_wall_ms(const struct sim *s);
+bool sim_net_loses(struct sim *s);      /* what is sent now by, or to, a command */
+int64_t sim_net_late_ms(struct sim *s); /* by how much */
 bool sim_is_stopped(const struct sim *s, const struct sim_node *n);
 
 /* ctl.c: the process around control/ */
@@ -23,7 +25,7 @@ bool sim_ctl_point(struct sim *s, enum sim_point point); /* true: it has just be
 void sim_ctl_turn(struct sim *s);
 void sim_ctl_receive(struct sim *s, struct sim_event *e);
 void sim_ctl_lost(struct sim *s, struct sim_event *e);
-void sim_ctl_reconfigure(struct sim *s, uint64_t call);
+void sim_ctl_reconfigure(struct sim *s, uint64_t call, bool preview);
 void sim_ctl_env(struct sim *s);
 
 /* store.c: commits */
@@ -122,4 +124,5 @@ void sim_check_claims(struct sim *s, const struct sim_client *c, const struct si
 void sim_check_listing(struct sim *s, const char *when); /* memory says what the records say */
 void sim_check_over(struct sim *s, uint32_t job_id, const char *why); /* by the disk */
 void sim_check_end(struct sim *s);
+bool sim_node_runs(const struct sim_node_job *j);
 bool sim_check_all_over(struct sim *s);

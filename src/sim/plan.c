@@ -10,14 +10,16 @@
 static const char *const kinds[] = {"run", "conf", "node", "part", "job", "do", "fault"};
 static const char *const jobs[] = {"batch", "alloc", "srun", NULL};
 static const char *const dos[] = {
-    "cancel",    "signal",      "cancel-step", "hold",        "uhold",       "release",
-    "requeue",   "requeuehold", "limit",       "nice",        "comment",     "move",
-    "drain",     "resume",      "undrain",     "down",        "fail",        "part-state",
-    "part-time", "part-nodes",  "part-cpus",   "part-create", "part-remove", "reconfigure",
-    "edit",      NULL};
-static const char *const faults[] = {"crash", "break",  "kill",   "reboot", "stop",
-                                     "slow",  "repeat", "lie",    "client", "clock",
-                                     "disk",  "lose",   "forget", NULL};
+    "cancel",    "signal",       "cancel-step", "cancel-user", "hold",      "uhold",
+    "release",   "requeue",      "requeuehold", "limit",       "nice",      "comment",
+    "priority",  "begin",        "memory",      "constraint",  "move",      "drain",
+    "resume",    "undrain",      "down",        "idle",        "future",    "weight",
+    "features",  "node-comment", "fail",        "part-state",  "part-time", "part-nodes",
+    "part-cpus", "part-create",  "part-remove", "reconfigure", "preview",   "edit",
+    NULL};
+static const char *const faults[] = {"crash",  "break", "kill",   "reboot", "stop", "slow",
+                                     "repeat", "lie",   "client", "clock",  "disk", "net",
+                                     "skew",   "lose",  "forget", NULL};
 static const char *const points[] = {"input", "turn", "lost", "kept", "sending", NULL};
 
 #define NODE (1 << SIM_ITEM_NODE)
@@ -94,6 +96,8 @@ static const struct field {
     NUMBER(JOB, "overlap", overlap, 0),
     NUMBER(JOB, "stubborn", stubborn, 0),
     NUMBER(JOB, "launch-fails", launch_fails, 0),
+    NUMBER(JOB, "prolog-fails", prolog_fails, 0),
+    NUMBER(JOB, "epilog-fails", epilog_fails, 0),
     TEXT(JOB, "constraint", features),
     TEXT(JOB, "nodelist", required),
     TEXT(JOB, "exclude", excluded),

@@ -40,6 +40,7 @@ enum sim_do {
     SIM_DO_CANCEL,
     SIM_DO_SIGNAL,
     SIM_DO_CANCEL_STEP,
+    SIM_DO_CANCEL_USER, /* everything of a job's owner */
     SIM_DO_HOLD,
     SIM_DO_USER_HOLD,
     SIM_DO_RELEASE,
@@ -48,11 +49,20 @@ enum sim_do {
     SIM_DO_LIMIT,
     SIM_DO_NICE,
     SIM_DO_COMMENT,
+    SIM_DO_PRIORITY,
+    SIM_DO_BEGIN,
+    SIM_DO_MEMORY,
+    SIM_DO_CONSTRAINT,
     SIM_DO_MOVE,
     SIM_DO_DRAIN,
     SIM_DO_RESUME,
     SIM_DO_UNDRAIN,
     SIM_DO_DOWN,
+    SIM_DO_IDLE,
+    SIM_DO_FUTURE,
+    SIM_DO_NODE_WEIGHT,
+    SIM_DO_NODE_FEATURES,
+    SIM_DO_NODE_COMMENT,
     SIM_DO_FAIL,
     SIM_DO_PART_STATE,
     SIM_DO_PART_TIME,
@@ -61,6 +71,7 @@ enum sim_do {
     SIM_DO_PART_CREATE,
     SIM_DO_PART_REMOVE,
     SIM_DO_RECONFIGURE,
+    SIM_DO_PREVIEW, /* of a reconfiguration: nothing changes */
     SIM_DO_EDIT,
     SIM_DO_LAST = SIM_DO_EDIT
 };
@@ -73,10 +84,12 @@ enum sim_fault {
     SIM_FAULT_STOP,   /* of a node's daemon for a while, as by SIGSTOP */
     SIM_FAULT_SLOW,   /* a node's messages take long for a while */
     SIM_FAULT_REPEAT, /* a node's orders come twice for a while */
-    SIM_FAULT_LIE,    /* a node registers with less than it has for a while */
+    SIM_FAULT_LIE,    /* a node registers with less than it has, or more, for a while */
     SIM_FAULT_CLIENT, /* the connection of a job's owner breaks, or the owner dies */
     SIM_FAULT_CLOCK,  /* the wall clock of all machines is stepped */
     SIM_FAULT_DISK,   /* syncs take long for a while */
+    SIM_FAULT_NET,    /* what commands send and are answered is lost or late for a while */
+    SIM_FAULT_SKEW,   /* a node's clock is wrong for a while */
     /* Never drawn: no promise holds with these. They show that breaches are found. */
     SIM_FAULT_LOSE,   /* the disk says that it has synced, and has not */
     SIM_FAULT_FORGET, /* a node's daemon forgets what it has started */
@@ -107,7 +120,7 @@ struct sim_item {
     int64_t uid, tasks, min_nodes, max_nodes, cpus_per_task, mem_cpu_mib, mem_node_mib, limit_sec,
         begin_sec, nice, run_ms, exit_code, steps, step_ms, step_tasks, dies_ms, again_ms;
     int64_t exclusive, contiguous, held, requeue, no_kill, immediate, waits, overlap, stubborn,
-        launch_fails;
+        launch_fails, prolog_fails, epilog_fails;
     char features[SIM_NAME], required[SIM_NAME], excluded[SIM_NAME], signal[SIM_NAME];
     /* do, fault */
     int64_t node, value, for_ms, point, keep, then, root, cpus, boot;

@@ -7,6 +7,7 @@
 
 #define STUCK_MS (INT64_C(24) * 3600000) /* nothing may take so long after the last fault */
 #define HEAL_AFTER_MS 5000
+#define STILL_EVENTS 100000 /* at one millisecond: it does not go on */
 
 static void wake_client(struct sim *s, const struct sim_event *e)
 {
@@ -146,7 +147,7 @@ static void make_world(struct sim *s)
                      (struct sim_event){.kind = acts ? SIM_ACT : SIM_FAULT,
                                         .index = (unsigned)s->acts.len - 1});
         }
-        if (acts && item->what >= SIM_DO_PART_STATE)
+        if (acts && item->what >= SIM_DO_IDLE) /* a node's features are its jobs' too */
             s->shrunk = true;
         if ((acts || breaks || item->kind == SIM_ITEM_JOB) && item->at_ms > last_ms)
             last_ms = item->at_ms;
@@ -158,7 +159,11 @@ static void make_world(struct sim *s)
 static int play(struct sim *s, struct err *err)
 {
     struct sim_event e;
+    uint64_t at_once = 0;
     while (!s->broken.code && sim_pop(s, &e)) {
+        at_once = e.at_ms == s->now_ms ? at_once + 1 : 0;
+        if (at_once > STILL_EVENTS + 100 * s->clients.len)
+            sim_break(s, "time stands still", "%llu events", (unsigned long long)at_once);
         s->now_ms = e.at_ms;
         s->result->events++;
         int rc = happen(s, &e, err);

@@ -53,6 +53,36 @@ static void promises_hold_whatever_is_drawn(void **state)
     assert_true(sum.crashes > FUZZ_SEEDS && sum.reboots > FUZZ_SEEDS / 4);
 }
 
+/* No kind of command, fault or point is forgotten by those who draw. */
+static void everything_is_drawn(void **state)
+{
+    unsigned dos[SIM_DO_LAST + 1] = {0}, faults[SIM_FAULT_LAST + 1] = {0};
+    unsigned points[SIM_POINT_SENDING + 1] = {0}, twice = 0;
+    for (uint64_t seed = 1; seed <= FUZZ_SEEDS; seed++) {
+        struct sim_plan plan = {0};
+        sim_plan_draw(&plan, seed);
+        vec_foreach (&plan.items, item) {
+            if (item->kind == SIM_ITEM_DO)
+                dos[item->what]++;
+            if (item->kind == SIM_ITEM_FAULT)
+                faults[item->what]++;
+            if (item->kind == SIM_ITEM_FAULT && item->what == SIM_FAULT_CRASH) {
+                points[item->point]++;
+                twice += item->then >= 0;
+            }
+        }
+        sim_plan_done(&plan);
+    }
+    for (size_t i = 0; i <= SIM_DO_LAST; i++)
+        assert_true(dos[i] >= 20);
+    for (size_t i = 0; i <= SIM_FAULT_LAST; i++)
+        assert_true(i == SIM_FAULT_LOSE || i == SIM_FAULT_FORGET ? faults[i] == 0
+                                                                 : faults[i] >= 100);
+    for (size_t i = 0; i <= SIM_POINT_SENDING; i++)
+        assert_true(points[i] >= 100);
+    assert_true(twice >= 100);
+}
+
 static void simple_worlds_under_many_faults(void **state)
 {
     for (uint64_t seed = 1; seed <= 60; seed++) {
@@ -207,6 +237,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_plans_are_refused_by_line),
+        cmocka_unit_test(everything_is_drawn),
         cmocka_unit_test(a_plan_is_its_text_and_runs_the_same_again),
         cmocka_unit_test(what_no_controller_can_keep_is_found),
         cmocka_unit_test(a_failing_plan_shrinks_to_what_it_takes),

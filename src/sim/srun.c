@@ -103,8 +103,9 @@ static void launch(struct sim *s, unsigned index, const Pb__StepReply *step)
             return;
         }
         struct sim_event event = {.kind = SIM_STEP, .index = (unsigned)node, .value = index};
-        pb_pack(&step->base, &event.body);
-        sim_push(s, rng_between(chance(s, index), 0, 5), event);
+        if (!sim_net_loses(s)) /* without it, it is known not to have been launched */
+            pb_pack(&step->base, &event.body);
+        sim_push(s, rng_between(chance(s, index), 0, 5) + sim_net_late_ms(s), event);
     }
 }
 

@@ -15,8 +15,10 @@
 #include "sim/plan.h"
 #include "sim/rng.h"
 #include "sim/sim.h"
+#include "sim/view.h"
 
 #define SIM_START_MS 1000000 /* the monotonic clock at the beginning */
+#define SIM_CODE_LOST (-1)   /* of a reply: the connection is gone instead */
 #define SIM_BATCH_STEP 0xfffffffbu
 
 enum sim_event_kind {
@@ -92,10 +94,6 @@ struct sim_batch {
     VEC(struct sim_event) out; /* messages that wait for its sync */
 };
 
-struct sim_key { /* an attempt */
-    uint32_t job_id, restarts;
-};
-
 struct sim_node_step {
     uint32_t id, cpus, srun;
     bool overlap, running;
@@ -121,6 +119,7 @@ struct sim_node {
     unsigned incarnation;
     uint64_t epoch;
     bool welcome;
+    int64_t skew_until_ms, skew_ms;
     int64_t stopped_until_ms, slow_until_ms, repeat_until_ms, lie_until_ms, slow_by_ms;
     uint32_t lie_cpus;
     uint64_t lie_mem_mib;
@@ -151,7 +150,8 @@ enum sim_request {
     SIM_JOB_UPDATE,
     SIM_NODE_UPDATE,
     SIM_PART_UPDATE,
-    SIM_RECONFIGURE
+    SIM_RECONFIGURE,
+    SIM_PREVIEW
 };
 
 struct sim_call { /* number i + 1; never reused */
@@ -177,6 +177,9 @@ enum sim_claimed {
     SIM_CLAIM_NICE,
     SIM_CLAIM_COMMENT,
     SIM_CLAIM_PART,
+    SIM_CLAIM_FEATURES,
+    SIM_CLAIM_MEMORY,
+    SIM_CLAIM_BEGIN,
     SIM_CLAIMS
 };
 
@@ -210,42 +213,6 @@ struct sim_srun {
     bool owns_job; /* it ends the job when it is over */
 };
 
-struct sim_view { /* what a job's record says */
-    bool there, completing, held, admin_held, requeue_after, launched, configuring, epilog_due;
-    uint32_t job_id, restarts;
-    int state;
-    int64_t limit_sec, begin_at, start_at;
-    uint32_t priority, nice;
-    int64_t comment;
-    char part[SIM_NAME], name[SIM_NAME], reason[SIM_NAME];
-};
-
-struct sim_share { /* a node's part of an allocation, by the record */
-    unsigned node;
-    uint32_t cpus;
-    uint64_t mem_mib;
-    bool released;
-    uint8_t cores[32];
-};
-
-struct sim_watch { /* of a job's records */
-    uint32_t job_id;
-    unsigned client;
-    struct sim_view view;
-    VEC(struct sim_share) shares;
-    struct sim_key ran; /* the attempt that is timed, and when it began */
-    int64_t ran_from_ms, put_at_ms;
-    unsigned ran_boot; /* of the controller's machine, and its wall clock then */
-    int64_t ran_offset_ms;
-    bool ran_configuring; /* its time has not begun yet */
-    bool stored, purged;  /* it was on disk at a restart; it was forgotten long after its end */
-    UT_hash_handle hh;
-};
-
-struct sim_node_view {
-    bool drain, fail, down;
-};
-
 struct sim_start { /* the ledger: an attempt's payload was started */
     struct sim_key key;
     unsigned node;
@@ -270,6 +237,7 @@ struct sim {
     uint64_t life;  /* rises with each crash */
     unsigned file;  /* the version of slurm.conf on disk */
     int64_t wake_at_ms, up_since_ms, slow_disk_until_ms, slow_disk_ms;
+    int64_t net_until_ms, net_late_ms, net_lost_percent; /* between commands and the rest */
     int64_t over_ms;          /* that a job may exceed its limit by; INT64_MAX: any time */
     struct sim_stored *store; /* uthash, in order of first writing */
     struct sim_batch *next, *committing;

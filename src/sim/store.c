@@ -90,7 +90,11 @@ static void release_one(struct sim *s, struct sim_event *event)
             at_ms += rng_between(&n->rng, 0, n->slow_by_ms);
         n->to_node_at_ms = at_ms = at_ms > n->to_node_at_ms ? at_ms : n->to_node_at_ms;
     } else {
-        at_ms += rng_between(&s->rng, 0, 3);
+        at_ms += rng_between(&s->rng, 0, 3) + sim_net_late_ms(s);
+        if (sim_net_loses(s)) {
+            str_done(&event->body);
+            event->code = SIM_CODE_LOST;
+        }
     }
     sim_push(s, at_ms - s->now_ms, *event);
     event->body = STR_INIT;

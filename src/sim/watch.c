@@ -75,6 +75,10 @@ static void scan_spec(struct cursor c, struct sim_view *v)
     while (next_field(&c)) {
         if (c.field == 1)
             copy_text(v->name, sizeof v->name, &c);
+        else if (c.field == 17)
+            v->mem_node_mib = c.number;
+        else if (c.field == 20)
+            copy_text(v->features, sizeof v->features, &c);
         else if (c.field == 29)
             v->begin_at = (int64_t)c.number;
         else if (c.field == 30)
@@ -200,6 +204,12 @@ void sim_watch_node(const struct sim_record *r, struct sim_node_view *v)
             v->drain = c.number;
         else if (c.field == 6)
             v->fail = c.number;
+        else if (c.field == 20)
+            v->weight = (uint32_t)c.number;
+        else if (c.field == 21)
+            copy_text(v->features, sizeof v->features, &c);
+        else if (c.field == 35)
+            copy_text(v->comment, sizeof v->comment, &c);
     }
 }
 
@@ -292,6 +302,20 @@ static void add_holder(struct sim_node *n, uint32_t job_id)
     vec_push(&n->holders, job_id);
 }
 
+/* What it was lost to is over there before others get it, whether or not there is room for both. */
+static void check_node_free(struct sim *s, const struct sim_watch *by, unsigned node)
+{
+    const struct sim_node *n = &s->nodes.data[node];
+    vec_foreach (&n->jobs, j) {
+        const struct sim_watch *w = sim_watch_find(s, j->key.job_id);
+        bool has = w && w->view.restarts == j->key.restarts && holds(w) && share_on(w, node);
+        if (!has && sim_node_runs(j))
+            sim_break(s, "a node was given work before what it lost was over there",
+                      "%s, job %u; it has job %u restart %u", n->name, by->job_id, j->key.job_id,
+                      j->key.restarts);
+    }
+}
+
 static void check_allocation(struct sim *s, const struct sim_watch *w)
 {
     const struct sim_view *v = &w->view;
@@ -313,6 +337,7 @@ static void check_allocation(struct sim *s, const struct sim_watch *w)
                       w->job_id);
         add_holder(n, w->job_id);
         check_node_shares(s, w, share->node);
+        check_node_free(s, w, share->node);
     }
 }
 
@@ -373,6 +398,16 @@ static void check_limit(struct sim *s, const struct sim_watch *w)
                   (long long)ran_ms, (long long)w->view.limit_sec);
 }
 
+/* What has ended and is not ending any more holds nothing. */
+static void check_released(struct sim *s, const struct sim_watch *w)
+{
+    bool over = is_final(w->view.state) && !w->view.completing;
+    vec_foreach (&w->shares, share)
+        if (over && !share->released)
+            sim_break(s, "a node is held by a job that has ended", "%s, job %u",
+                      s->nodes.data[share->node].name, w->job_id);
+}
+
 static void put_job(struct sim *s, const struct sim_record *r)
 {
     struct sim_view now;
@@ -396,6 +431,7 @@ static void put_job(struct sim *s, const struct sim_record *r)
     if (!before.there || !is_final(before.state))
         check_limit(s, w);
     time_attempt(s, w);
+    check_released(s, w);
 }
 
 /* Only what is over is forgotten. */

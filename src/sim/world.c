@@ -99,6 +99,16 @@ int64_t sim_wall_ms(const struct sim *s)
     return INT64_C(1700000000000) + s->now_ms + s->wall_offset_ms;
 }
 
+bool sim_net_loses(struct sim *s)
+{
+    return s->net_until_ms > s->now_ms && rng_between(&s->rng, 0, 99) < s->net_lost_percent;
+}
+
+int64_t sim_net_late_ms(struct sim *s)
+{
+    return s->net_until_ms > s->now_ms ? rng_between(&s->rng, 0, s->net_late_ms) : 0;
+}
+
 bool sim_is_stopped(const struct sim *s, const struct sim_node *n)
 {
     return n->stopped_until_ms > s->now_ms;

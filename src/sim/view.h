@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What records say, as watch.c reads them. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <uthash.h>
+
+#include "base/vec.h"
+#include "sim/plan.h"
+
+struct sim_key { /* an attempt */
+    uint32_t job_id, restarts;
+};
+
+struct sim_view { /* what a job's record says */
+    bool there, completing, held, admin_held, requeue_after, launched, configuring, epilog_due;
+    uint32_t job_id, restarts;
+    int state;
+    int64_t limit_sec, begin_at, start_at;
+    uint32_t priority, nice;
+    int64_t comment;
+    uint64_t mem_node_mib;
+    char features[SIM_NAME];
+    char part[SIM_NAME], name[SIM_NAME], reason[SIM_NAME];
+};
+
+struct sim_share { /* a node's part of an allocation, by the record */
+    unsigned node;
+    uint32_t cpus;
+    uint64_t mem_mib;
+    bool released;
+    uint8_t cores[32];
+};
+
+struct sim_watch { /* of a job's records */
+    uint32_t job_id;
+    unsigned client;
+    struct sim_view view;
+    VEC(struct sim_share) shares;
+    struct sim_key ran; /* the attempt that is timed, and when it began */
+    int64_t ran_from_ms, put_at_ms;
+    unsigned ran_boot; /* of the controller's machine, and its wall clock then */
+    int64_t ran_offset_ms;
+    bool ran_configuring; /* its time has not begun yet */
+    bool stored, purged;  /* it was on disk at a restart; it was forgotten long after its end */
+    UT_hash_handle hh;
+};
+
+struct sim_node_view {
+    bool drain, fail, down;
+    uint32_t weight;
+    char features[SIM_NAME], comment[SIM_NAME];
+};
