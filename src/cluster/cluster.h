@@ -232,6 +232,7 @@ void job_format_nodes(const struct cluster *c, const struct job *j, struct str *
 Pb__JobSpec *job_unpack_spec(const struct job *j, struct arena *arena);
 uint32_t job_alloc_cpus(const struct job *j);
 uint32_t job_nodes_left(const struct job *j); /* not released */
+/* As its record says. One that names nodes which are not configured is changed: to be written. */
 int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, struct err *err);
 
 /* --- job_state.c: the only writer of a job's state -------------------------------------------- */

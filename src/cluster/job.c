@@ -539,6 +539,8 @@ int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, s
     }
     if (past && job_is_final(j))
         keep_ended_on(j, m);
+    if (j->lost_node) /* a node that comes back must not be its own by the record */
+        job_touch(c, j);
     for (size_t i = 0; i < record->n_steps; i++)
         restore_step(c, j, record->steps[i]);
     job_pack_live(c, j);

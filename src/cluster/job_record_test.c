@@ -43,7 +43,7 @@ static struct job *restore(struct cluster *to, const Pb__JobRecord *r)
     if (job_restore(to, j, r, &err) != 0)
         fail_msg("job %u: %s", j->id, err.text);
     assert_int_equal(err.code, 0);
-    assert_false(j->dirty);
+    assert_int_equal(j->dirty, j->lost_node);
     return j;
 }
 

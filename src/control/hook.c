@@ -72,6 +72,8 @@ void hook_resume(struct control *c, struct job *j)
     bool wants = j->configuring || j->epilog_due;
     enum _Pb__ScriptKind kind =
         j->configuring ? PB__SCRIPT_KIND__SCRIPT_PROLOG : PB__SCRIPT_KIND__SCRIPT_EPILOG;
+    if (j->script) /* the epilog: it was ended just now, for it had lost its nodes */
+        return;
     if (!wants || (job_is_final(j) && kind == PB__SCRIPT_KIND__SCRIPT_PROLOG))
         return;
     if (path_of(c, kind)) {

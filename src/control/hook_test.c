@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* PrologSlurmctld and EpilogSlurmctld: what waits for them, and that a crash loses neither. */
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "control/fixture.h"
@@ -408,6 +409,27 @@ static void a_lost_node_ends_the_attempt(void **state)
     fixture_free(f);
 }
 
+/* A restart ends what lost its nodes, and has the epilog run for it; and not once more, as for what
+ * was ending before. */
+static void what_a_restart_ends_has_one_epilog(void **state)
+{
+    struct fixture *f = make(BOTH);
+    uint32_t id = submit(f);
+    fixture_script_ended(f, PROLOG, id, 0);
+    FILE *file = fopen(f->path, "w");
+    assert_non_null(file);
+    fprintf(file, "ClusterName=test\nSlurmctldHost=h\nSelectType=select/cons_tres\n"
+                  "NodeName=n9 CPUs=4 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES\n"
+                  "PrologSlurmctld=/p\nEpilogSlurmctld=/e\n");
+    fclose(file);
+    fixture_restart(f);
+    assert_int_equal(f->scripts.len, 1);
+    fixture_script_ended(f, EPILOG, id, 0);
+    assert_false(completes(f, id));
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__PENDING);
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -425,6 +447,7 @@ int main(void)
         cmocka_unit_test(a_step_of_its_own_comes_when_it_is_ready),
         cmocka_unit_test(nobody_waits_for_it_any_more),
         cmocka_unit_test(a_lost_node_ends_the_attempt),
+        cmocka_unit_test(what_a_restart_ends_has_one_epilog),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

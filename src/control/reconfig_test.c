@@ -14,6 +14,7 @@
 #define AFTER                                                                                      \
     HEAD "NodeName=n[2-4] CPUs=2 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES "          \
          "MaxTime=30\n"
+#define EPILOG "Epilog=/bin/true\n" /* until then a node is not free */
 
 struct jobs {
     int64_t on_n1, stays, no_requeue, wide, long_one, in_b;
@@ -138,11 +139,40 @@ static void calls_that_wait_are_answered_after_it(void **state)
     fixture_free(f);
 }
 
+/* It was held by a job that was ending, and is not by its record either. */
+static void a_node_that_comes_back_is_its_former_job_s_no_more(void **state)
+{
+    struct caller user = FIXTURE_USER;
+    for (int restarted = 0; restarted < 2; restarted++) { /* before it comes back */
+        struct fixture *f = fixture_new(BEFORE EPILOG);
+        Pb__StepId id = PB__STEP_ID__INIT, *ids[] = {&id};
+        Pb__JobSignal cancel = PB__JOB_SIGNAL__INIT;
+        fixture_register(f, "n1", "i1");
+        fixture_register(f, "n2", "i1");
+        id.job_id = (uint32_t)submit(f, 2, 4, NULL, NULL, 60, true);
+        cancel.target = ids;
+        cancel.n_target = 1;
+        fixture_launched(f, "n1", id.job_id, 0);
+        control_job_signal(f->control, 6000, &user, &cancel);
+        fixture_turn(f);
+        fixture_reconfigure(f, AFTER EPILOG);
+        if (restarted)
+            fixture_restart(f);
+        fixture_reconfigure(f, BEFORE EPILOG);
+        fixture_register(f, "n1", "i1");
+        int64_t next = submit(f, 1, 4, "n1", NULL, 60, true);
+        assert_int_equal(fixture_state(f, (uint32_t)next), PB__JOB_STATE__RUNNING);
+        fixture_restart(f); /* what the records say is sound */
+        fixture_free(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_preview_changes_nothing),
         cmocka_unit_test(what_is_said_is_done),
+        cmocka_unit_test(a_node_that_comes_back_is_its_former_job_s_no_more),
         cmocka_unit_test(calls_that_wait_are_answered_after_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

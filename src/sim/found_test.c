@@ -59,6 +59,24 @@ static const struct {
      "job at=1 kind=batch id=1 run=1635 steps=2 step-run=1096 constraint=blue\n"
      "do at=201 what=reconfigure value=1\n"
      "fault at=131 what=crash point=turn\n"},
+    {"a node that was removed under a job that was ending, and came back",
+     "run seed=2029828\n"
+     "node id=1 features=red,blue count=3\n"
+     "node id=7 features=red,blue files=1 sockets=2\n"
+     "part part=p1 options=Default=YES nodes=ALL\n"
+     "job at=1888 kind=batch id=4 tasks=4 steps=1 step-run=5454 stubborn=1 constraint=red\n"
+     "job at=3305 kind=batch id=7 tasks=2 signal=USR1@10\n"
+     "do at=5480 what=reconfigure value=1\n"
+     "do at=5630 what=reconfigure\n"},
+    {"an epilog of what a restart ends, since its node was removed",
+     "run seed=1655\n"
+     "node id=10 files=6\n"
+     "part part=p1 options=Default=YES nodes=ALL\n"
+     "job at=6904 kind=batch id=7 run=11307\n"
+     "do at=1 what=reconfigure value=1\n"
+     "do at=15979 what=edit\n"
+     "fault at=13057 what=crash point=lost\n"
+     "conf set=EpilogSlurmctld=/bin/true\n"},
 };
 
 static void what_was_found_stays_mended(void **state)
