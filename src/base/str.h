@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct str {
     char *data; /* NULL while empty and never grown; str_cstr() is never NULL */
@@ -37,6 +38,7 @@ char *str_take(struct str *s); /* the caller frees; never NULL; s is empty after
 /* Plain C string helpers. */
 bool str_eq(const char *a, const char *b);      /* NULL equals NULL only */
 bool str_case_eq(const char *a, const char *b); /* the same, ignoring ASCII case */
+uint64_t str_hash(const char *s); /* FNV-1a: the same on all machines, not against malice */
 bool str_starts(const char *s, const char *prefix);
 char *str_trim(char *s); /* in place, both ends; returns the first kept byte */
 

@@ -126,6 +126,14 @@ static void trimming(void **state)
     }
 }
 
+static void hashes(void **state)
+{
+    assert_true(str_hash("") == UINT64_C(0xcbf29ce484222325)); /* vectors of its authors */
+    assert_true(str_hash("a") == UINT64_C(0xaf63dc4c8601ec8c));
+    assert_true(str_hash("foobar") == UINT64_C(0x85944171f73967e8));
+    assert_true(str_hash("\xff") != str_hash("\x7f"));
+}
+
 static void distances(void **state)
 {
     static const struct {
@@ -160,6 +168,7 @@ int main(void)
         cmocka_unit_test(grows_and_shrinks),
         cmocka_unit_test(comparisons),
         cmocka_unit_test(trimming),
+        cmocka_unit_test(hashes),
         cmocka_unit_test(distances),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -173,8 +173,7 @@ static const Pb__Presence *find_present(const Pb__NodeRegister *r, const struct 
 }
 
 /* A job we think is there: its launch may have been lost, or the node may have lost it. */
-static void reconcile(struct control *c, struct job *j, const struct node *n,
-                      const Pb__NodeRegister *r)
+static void reconcile(struct control *c, struct job *j, struct node *n, const Pb__NodeRegister *r)
 {
     const struct alloc_node *a = alloc_find(j, n->index);
     if (!a || a->released)
@@ -188,13 +187,13 @@ static void reconcile(struct control *c, struct job *j, const struct node *n,
         if (!j->launched)
             start_send_batch(c, j);
         else if (!present)
-            finish_node_failed(c, j, n->index);
+            lose(c, j, n);
     } else if (!present) {
         start_send_prepare(c, j, a);
     }
 }
 
-static void reconcile_all(struct control *c, const struct node *n, const Pb__NodeRegister *r)
+static void reconcile_all(struct control *c, struct node *n, const Pb__NodeRegister *r)
 {
     VEC(uint32_t) ids = {0};
     for (struct order_link *l = order_first(&c->cluster->ends); l; l = order_next(l))

@@ -244,6 +244,48 @@ static void a_node_is_told_what_it_lost_while_it_was_away(void **state)
     }
 }
 
+/* It says that it has nothing of what it began: whatever the reason, it is to begin it no more. */
+static void what_a_node_does_not_know_any_more_is_ended_there(void **state)
+{
+    struct fixture *f = make(CONF, 1);
+    uint32_t id = run_one(f, 1, 100);
+    fixture_launched(f, "n1", id, 0);
+    fixture_clear(f);
+    fixture_register(f, "n1", "i1");
+    assert_int_equal(fixture_terminates(f, "n1", id), 1);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__PENDING);
+    fixture_gone(f, "n1", id, 0);
+    assert_int_equal(fixture_launches(f, "n1", id), 1);
+    fixture_free(f);
+}
+
+/* A machine that was booted does not know what is over; so it is told what is of before. */
+static void a_credential_is_of_the_node_as_it_was_given(void **state)
+{
+    struct fixture *f = make(CONF, 1);
+    struct caller user = FIXTURE_USER;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    uint32_t id = run_one(f, 1, 100);
+    const Pb__LaunchBatch *launch = vec_last(&f->orders)->orders->orders[0]->launch;
+    assert_non_null(launch);
+    const Pb__Cred *cred =
+        arena_unpack(&arena, &pb__cred__descriptor, launch->cred.data, launch->cred.len);
+    assert_true(cred->n_nodes == 1 && cred->nodes[0]->incarnation == str_hash("i1"));
+    Pb__StepSpec spec = PB__STEP_SPEC__INIT;
+    spec.has_job_id = true;
+    spec.job_id = id;
+    control_step_create(f->control, 4000, &user, &spec);
+    fixture_turn(f);
+    assert_int_equal(fixture_code(f, 4000), 0);
+    const struct fixture_reply *r = &vec_last(&f->replies);
+    const Pb__StepReply *step =
+        arena_unpack(&arena, &pb__step_reply__descriptor, r->data.data, r->data.len);
+    cred = arena_unpack(&arena, &pb__cred__descriptor, step->cred.data, step->cred.len);
+    assert_true(cred->n_nodes == 1 && cred->nodes[0]->incarnation == str_hash("i1"));
+    fixture_free(f);
+}
+
 static void a_node_that_leaves_and_comes_back_is_as_it_was(void **state)
 {
     struct fixture *f = make(CONF, 3);
@@ -449,6 +491,8 @@ int main(void)
         cmocka_unit_test(a_node_that_is_away_has_no_session_to_end),
         cmocka_unit_test(a_node_is_told_what_it_lost_while_it_was_away),
         cmocka_unit_test(an_attempt_that_is_over_has_no_say_in_the_next),
+        cmocka_unit_test(what_a_node_does_not_know_any_more_is_ended_there),
+        cmocka_unit_test(a_credential_is_of_the_node_as_it_was_given),
         cmocka_unit_test(a_node_that_leaves_and_comes_back_is_as_it_was),
         cmocka_unit_test(a_restart_without_its_node_starts_nothing_twice),
         cmocka_unit_test(a_restart_without_the_only_node_of_a_job),

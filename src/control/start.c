@@ -53,6 +53,8 @@ static void batch_node(const struct control *c, const struct job *j, Pb__StepNod
     node->n_task_ids = 1;
     node->cpus = a->cpus;
     SET(node, mem_mib, a->mem_mib);
+    if (a->incarnation)
+        SET(node, incarnation, str_hash(a->incarnation));
 }
 
 void start_send_batch(struct control *c, struct job *j)

@@ -230,6 +230,8 @@ static size_t build_nodes(struct control *c, const struct layout *l, struct step
         m->cpus = cpus < a->cpus ? cpus : a->cpus;
         uint64_t own = memory_wanted(l, a, l->tasks[i]);
         SET(m, mem_mib, own ? own : a->mem_mib);
+        if (a->incarnation)
+            SET(m, incarnation, str_hash(a->incarnation));
         vec_push(&s->nodes, ((struct step_node){
                                 .at = i, .cpus = m->cpus, .tasks = l->tasks[i], .mem_mib = own}));
         a->step_mem_mib += l->overlap ? 0 : own;

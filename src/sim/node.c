@@ -120,6 +120,11 @@ static Pb__Presence *presence(struct arena *arena, const struct sim_node_job *j)
     return p;
 }
 
+void sim_node_incarnation(const struct sim_node *n, char text[static SIM_NAME])
+{
+    snprintf(text, SIM_NAME, "boot%u:spool", n->incarnation);
+}
+
 void sim_node_register(struct sim *s, unsigned index)
 {
     struct sim_node *n = &s->nodes.data[index];
@@ -129,7 +134,9 @@ void sim_node_register(struct sim *s, unsigned index)
     Pb__NodeRegister r = PB__NODE_REGISTER__INIT;
     r.name = n->name;
     r.version = (char *)"sim";
-    r.incarnation = arena_printf(&arena, "boot%u:spool", n->incarnation);
+    char incarnation[SIM_NAME];
+    sim_node_incarnation(n, incarnation);
+    r.incarnation = incarnation;
     r.has_cpus = r.has_real_memory_mib = true;
     r.cpus = lies && n->lie_cpus ? n->lie_cpus : n->cpus;
     r.real_memory_mib = lies && n->lie_mem_mib ? n->lie_mem_mib : n->mem_mib;

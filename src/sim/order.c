@@ -119,6 +119,7 @@ static bool is_idle(const struct sim_node_job *j)
 static void set_gone(struct sim *s, unsigned index, struct sim_node_job *j, bool with_batch)
 {
     j->gone = true;
+    sim_say(s, "%s: %u.%u is gone", s->nodes.data[index].name, j->key.job_id, j->key.restarts);
     if (with_batch)
         tell_batch_ended(s, index, j, true);
     else
@@ -249,6 +250,14 @@ static struct sim_node_job *add_job(struct sim *s, unsigned index, struct sim_ke
     return &vec_last(&n->jobs);
 }
 
+/* And not of before the last boot. */
+static bool is_of_now(const struct sim_node *n, const Pb__StepNode *here)
+{
+    char incarnation[SIM_NAME];
+    sim_node_incarnation(n, incarnation);
+    return here->has_incarnation && here->incarnation == str_hash(incarnation);
+}
+
 static int check_cred(struct sim *s, unsigned index, const Pb__Cred *cred, struct sim_key key)
 {
     const struct sim_node *n = &s->nodes.data[index];
@@ -261,7 +270,7 @@ static int check_cred(struct sim *s, unsigned index, const Pb__Cred *cred, struc
         return ERR_CREDENTIAL;
     for (size_t i = 0; i < cred->n_nodes; i++)
         if (strcmp(cred->nodes[i]->node, n->name) == 0)
-            return 0;
+            return is_of_now(n, cred->nodes[i]) ? 0 : ERR_CREDENTIAL_REVOKED;
     return ERR_CREDENTIAL;
 }
 
@@ -287,6 +296,8 @@ static void start_script(struct sim *s, unsigned index, struct sim_node_job *j)
     const struct sim_item *item = item_of(s, j);
     j->batch_started = j->batch_running = true;
     s->result->attempts++;
+    sim_say(s, "%s: starts %u.%u, %u CPUs", s->nodes.data[index].name, j->key.job_id,
+            j->key.restarts, j->cpus);
     sim_check_start(s, index, j->key, true);
     struct sim_key key = j->key;
     push_work(s, index, key, WORK_SCRIPT_ENDS, 0, item ? item->run_ms : 1000);
@@ -464,6 +475,8 @@ void sim_order_step(struct sim *s, struct sim_event *e)
             step.cpus = cred->nodes[i]->cpus;
     vec_push(&j->steps, step);
     s->result->steps++;
+    sim_say(s, "%s: starts step %u of %u.%u, %u CPUs", n->name, step.id, key.job_id, key.restarts,
+            step.cpus);
     check_steps(s, n, j);
     push_work(s, e->index, key, WORK_STEP_ENDS, step.id, c->item->step_ms);
 }

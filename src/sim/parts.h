@@ -42,6 +42,7 @@ void sim_store_done(struct sim *s);
 void sim_node_connect(struct sim *s, unsigned index);
 void sim_node_beat(struct sim *s, struct sim_event *e);
 void sim_node_receive(struct sim *s, struct sim_event *e);
+void sim_node_incarnation(const struct sim_node *n, char text[static SIM_NAME]);
 void sim_node_register(struct sim *s, unsigned index);
 void sim_node_hangup(struct sim *s, struct sim_event *e);
 void sim_node_break(struct sim *s, unsigned index, int64_t node_ms, int64_t control_ms);

@@ -36,6 +36,16 @@ static int find_node(const struct cred_checker *c, const Pb__Cred *cred, uint32_
                    c->node);
 }
 
+static int check_incarnation(const struct cred_checker *c, const Pb__Cred *cred,
+                             const Pb__StepNode *here, struct err *err)
+{
+    if (!here->has_incarnation || here->incarnation == str_hash(c->incarnation))
+        return 0;
+    return err_set(err, -ERR_CREDENTIAL_REVOKED,
+                   "%s: node %s was booted since it was given to job %u",
+                   err_text(ERR_CREDENTIAL_REVOKED), c->node, cred->job_id);
+}
+
 int cred_check(const struct cred_checker *c, const void *data, size_t len, const void *signature,
                size_t signature_len, struct arena *arena, Pb__Cred **out, uint32_t *node_index,
                struct err *err)
@@ -60,6 +70,8 @@ int cred_check(const struct cred_checker *c, const void *data, size_t len, const
     rc = check_life(c, cred, err);
     if (!rc)
         rc = find_node(c, cred, &index, err);
+    if (!rc)
+        rc = check_incarnation(c, cred, cred->nodes[index], err);
     if (rc)
         return rc;
     *out = cred;

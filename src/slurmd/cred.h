@@ -12,12 +12,13 @@
 
 struct cred_checker {
     const uint8_t *public_key; /* NULL: no controller has been met yet */
-    const char *cluster, *node;
+    const char *cluster, *node, *incarnation;
     int64_t now_ms;
 };
 
 /* Signature, form, cluster, life, and that this node is in it. On success *out is in the arena and
- * *node_index is this node's place in out->nodes. -ERR_CREDENTIAL, -ERR_CREDENTIAL_EXPIRED. */
+ * *node_index is this node's place in out->nodes. -ERR_CREDENTIAL, -ERR_CREDENTIAL_EXPIRED,
+ * -ERR_CREDENTIAL_REVOKED: of a job that was here before the machine was booted. */
 int cred_check(const struct cred_checker *c, const void *data, size_t len, const void *signature,
                size_t signature_len, struct arena *arena, Pb__Cred **out, uint32_t *node_index,
                struct err *err);

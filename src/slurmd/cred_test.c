@@ -36,8 +36,8 @@ static int tear_down(void **state)
     return rmdir(dir);
 }
 
-static void make(int64_t issued, int64_t expires, const char *cluster, struct str *bytes,
-                 uint8_t sig[AUTH_CRED_SIG_SIZE])
+static void make_of(int64_t issued, int64_t expires, const char *cluster, const char *incarnation,
+                    struct str *bytes, uint8_t sig[AUTH_CRED_SIG_SIZE])
 {
     Pb__Cred m = PB__CRED__INIT;
     Pb__StepNode a = PB__STEP_NODE__INIT, b = PB__STEP_NODE__INIT, *nodes[] = {&a, &b};
@@ -51,15 +51,26 @@ static void make(int64_t issued, int64_t expires, const char *cluster, struct st
     m.expires_at_ms = expires;
     m.nodes = nodes;
     m.n_nodes = 2;
+    a.has_incarnation = incarnation != NULL;
+    a.incarnation = incarnation ? str_hash(incarnation) : 0;
     str_clear(bytes);
     pb_pack(&m.base, bytes);
     assert_int_equal(auth_sign(signer, bytes->data, bytes->len, sig), 0);
 }
 
+static void make(int64_t issued, int64_t expires, const char *cluster, struct str *bytes,
+                 uint8_t sig[AUTH_CRED_SIG_SIZE])
+{
+    make_of(issued, expires, cluster, NULL, bytes, sig);
+}
+
 static int check(const char *node, const struct str *bytes, const uint8_t *sig, size_t sig_len)
 {
-    struct cred_checker c = {
-        .public_key = public_key, .cluster = "here", .node = node, .now_ms = NOW};
+    struct cred_checker c = {.public_key = public_key,
+                             .cluster = "here",
+                             .node = node,
+                             .incarnation = "b:s",
+                             .now_ms = NOW};
     _cleanup_arena_ struct arena arena;
     Pb__Cred *cred = NULL;
     uint32_t index = 77;
@@ -127,9 +138,28 @@ static void test_fields(void **state)
     }
 }
 
+/* A machine that was booted starts nothing of before; of a controller that says nothing, all. */
+static void test_incarnations(void **state)
+{
+    static const struct {
+        const char *incarnation;
+        int code;
+    } vectors[] = {
+        {"b:s", 0}, {NULL, 0}, {"b:t", ERR_CREDENTIAL_REVOKED}, {"", ERR_CREDENTIAL_REVOKED}};
+
+    for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+        _cleanup_str_ struct str bytes = STR_INIT;
+        uint8_t sig[AUTH_CRED_SIG_SIZE];
+
+        make_of(NOW, NOW + 1, "here", vectors[i].incarnation, &bytes, sig);
+        assert_int_equal(check("n1", &bytes, sig, 64), -vectors[i].code);
+        assert_int_equal(check("n2", &bytes, sig, 64), 0); /* the other node's says nothing */
+    }
+}
+
 static void test_no_key_yet(void **state)
 {
-    struct cred_checker c = {.cluster = "here", .node = "n1", .now_ms = NOW};
+    struct cred_checker c = {.cluster = "here", .node = "n1", .incarnation = "b:s", .now_ms = NOW};
     _cleanup_str_ struct str bytes = STR_INIT;
     uint8_t sig[AUTH_CRED_SIG_SIZE];
     Pb__Cred *cred;
@@ -155,9 +185,8 @@ static void test_signed_rubbish(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bits_and_lengths),
-        cmocka_unit_test(test_fields),
-        cmocka_unit_test(test_no_key_yet),
+        cmocka_unit_test(test_bits_and_lengths), cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_incarnations),     cmocka_unit_test(test_no_key_yet),
         cmocka_unit_test(test_signed_rubbish),
     };
 

@@ -81,6 +81,7 @@ static int check_cred(struct slurmd *d, ProtobufCBinaryData data, ProtobufCBinar
     struct cred_checker checker = {.public_key = d->have_public_key ? d->public_key : NULL,
                                    .cluster = d->conf->cluster_name,
                                    .node = d->name,
+                                   .incarnation = d->incarnation,
                                    .now_ms = loop_wall_ms()};
 
     return cred_check(&checker, data.data, data.len, signature.data, signature.len, arena, cred,
