@@ -293,8 +293,8 @@ def test_one_message(net, what):
         else:
             net.acknowledged.append(int(c.run(["sbatch", "--parsable", "--wait", "-w", c.names[place], "-o", "/dev/null",
                                                "--wrap", net.ledger(own)], env=net.by_road(place)).ok()))
+        eventually(lambda: fault.done, case)  # of a job's end the answer may come before the acknowledgement
         proxies[place].set_fault(None)
-        assert fault.done, case
 
     share_out(cases, work)
     net.check()
