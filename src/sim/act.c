@@ -65,7 +65,7 @@ static bool requeues(const struct sim_item *a)
 }
 
 /* From now on it may be otherwise. */
-static void ask(struct sim *s, const struct sim_item *a)
+static void ask(struct sim *s, const struct sim_item *a, unsigned act)
 {
     long index = a->id ? sim_client_find(s, a->id) : -1;
     if (index < 0)
@@ -77,11 +77,14 @@ static void ask(struct sim *s, const struct sim_item *a)
         c->claims[claim].made = false;
     }
     if (requeues(a)) {
-        c->requeues_asked++;
+        c->requeues_asked += a->again_ms > 0 ? 2 : 1;
         c->cancelled = false;
+        c->cancel_last = 0;
     }
-    if (a->what == SIM_DO_CANCEL)
+    if (a->what == SIM_DO_CANCEL) {
         c->cancels_asked++;
+        c->cancel_last = c->requeues_asked == c->requeues_answered ? act + 1 : 0;
+    }
 }
 
 /* --- requests -----------------------------------------------------------------------------------
@@ -244,7 +247,7 @@ void sim_act(struct sim *s, unsigned index)
     if (of_job && !target(s, a))
         return; /* nobody knows its id yet */
     s->result->acts++;
-    ask(s, a);
+    ask(s, a, index);
     if (a->what >= SIM_DO_RECONFIGURE)
         s->file = (unsigned)a->value % SIM_FILES;
     if (a->what == SIM_DO_EDIT)
@@ -263,8 +266,9 @@ static bool is_final(int state)
            state != PB__JOB_STATE__SUSPENDED;
 }
 
-/* Each job that it says is cancelled. */
-static void cancelled_one(struct sim *s, const Pb__JobSignalReply__Result *r)
+/* Each job that it says is cancelled. One that was to be queued again is judged only when the act
+ * names it and was done last. */
+static void cancelled_one(struct sim *s, const Pb__JobSignalReply__Result *r, unsigned act)
 {
     const struct sim_watch *w = sim_watch_find(s, r->job_id);
     struct sim_view v;
@@ -273,7 +277,7 @@ static void cancelled_one(struct sim *s, const Pb__JobSignalReply__Result *r)
         return;
     }
     struct sim_client *c = &s->clients.data[w->client];
-    if (r->code != 0 || c->requeues_asked || w->purged)
+    if (r->code != 0 || w->purged || (c->requeues_asked && c->cancel_last != act + 1))
         return;
     c->cancelled = true;
     if (!sim_watch_stored(s, r->job_id, &v) || !is_final(v.state) || v.requeue_after)
@@ -282,7 +286,8 @@ static void cancelled_one(struct sim *s, const Pb__JobSignalReply__Result *r)
     c->cancelled_state = v.state;
 }
 
-static void on_cancelled(struct sim *s, const struct sim_item *a, const struct sim_event *e)
+static void on_cancelled(struct sim *s, const struct sim_item *a, unsigned act,
+                         const struct sim_event *e)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -295,7 +300,7 @@ static void on_cancelled(struct sim *s, const struct sim_item *a, const struct s
     }
     for (size_t i = 0; i < r->n_results; i++)
         if (one || r->results[i]->code == 0)
-            cancelled_one(s, r->results[i]);
+            cancelled_one(s, r->results[i], act);
 }
 
 static void on_updated(struct sim *s, struct sim_client *c, const struct sim_item *a)
@@ -341,12 +346,14 @@ void sim_act_reply(struct sim *s, const struct sim_call *call, const struct sim_
 {
     const struct sim_item *a = s->acts.data[call->index];
     long index = a->id ? sim_client_find(s, a->id) : -1;
+    if (index >= 0 && requeues(a))
+        s->clients.data[index].requeues_answered++;
     if (e->code) {
         sim_say(s, "act %u is refused: %s", call->index, str_cstr(&e->body));
         return;
     }
     if (a->what == SIM_DO_CANCEL || a->what == SIM_DO_CANCEL_USER)
-        on_cancelled(s, a, e);
+        on_cancelled(s, a, call->index, e);
     else if (call->request == SIM_JOB_UPDATE && index >= 0)
         on_updated(s, &s->clients.data[index], a);
     else if (call->request == SIM_NODE_UPDATE)

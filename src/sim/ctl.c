@@ -122,17 +122,22 @@ static void env_welcome(void *ctx, const char *node, uint64_t epoch)
     to_node(ctx, node, SIM_WELCOME, epoch, NULL);
 }
 
-/* What is under way arrives, and then the end. */
+/* The controller ends its session with the node: what is under way arrives, and then the end. */
+static void end_session(struct sim *s, struct sim_node *n)
+{
+    if (!n->ctl_session)
+        return;
+    n->ended = n->ctl_session;
+    n->ctl_session = 0;
+    sim_node_end(s, (unsigned)(n - s->nodes.data), n->ended);
+}
+
 static void env_close(void *ctx, const char *node)
 {
     struct sim *s = ctx;
     long index = sim_node_index(s, node);
-    struct sim_node *n = index < 0 ? NULL : &s->nodes.data[index];
-    if (!n || !n->ctl_session)
-        return;
-    n->ended = n->ctl_session;
-    n->ctl_session = 0;
-    sim_node_end(s, (unsigned)index, n->ended);
+    if (index >= 0)
+        end_session(s, &s->nodes.data[index]);
 }
 
 static void env_sign(void *ctx, const void *data, size_t len, uint8_t sig[64])
@@ -230,16 +235,25 @@ void sim_ctl_turn(struct sim *s)
         sim_store_commit(s);
 }
 
+/* The newest that says hello takes the place of the one before. A hello that comes after one that
+ * was said later is of a session that its node has left: nothing more comes in it, since the keys
+ * are made of the answer too, and its end follows. */
 static void accept_session(struct sim *s, struct sim_node *n, uint64_t session)
 {
-    if (n->configured) {
-        n->ctl_session = session;
+    unsigned index = (unsigned)(n - s->nodes.data);
+    int64_t soon_ms = rng_between(&n->rng, 0, 3);
+    if (!n->configured) {
+        sim_push(s, soon_ms,
+                 (struct sim_event){.kind = SIM_HANGUP, .index = index, .generation = session});
         return;
     }
-    sim_push(s, rng_between(&n->rng, 0, 3),
-             (struct sim_event){.kind = SIM_HANGUP,
-                                .index = (unsigned)(n - s->nodes.data),
-                                .generation = session});
+    end_session(s, n);
+    n->ctl_session = session;
+    if (session > n->ctl_newest)
+        n->ctl_newest = session;
+    else
+        sim_push(s, soon_ms,
+                 (struct sim_event){.kind = SIM_LOST, .index = index, .generation = session});
 }
 
 void sim_ctl_receive(struct sim *s, struct sim_event *e)
@@ -251,7 +265,7 @@ void sim_ctl_receive(struct sim *s, struct sim_event *e)
         accept_session(s, n, e->generation);
         return;
     }
-    if (e->generation != n->ctl_session)
+    if (e->generation != n->ctl_session || e->generation != n->ctl_newest)
         return;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -317,6 +331,10 @@ static void learn_nodes(struct sim *s)
     s->over_ms = over > s->over_ms ? over : s->over_ms;
     vec_foreach (&s->nodes, n) {
         long at = conf_find_node(conf, n->name);
+        if (at >= 0 && !n->configured && s->quiet) /* it had given up */
+            sim_push(
+                s, 0,
+                (struct sim_event){.kind = SIM_CONNECT, .index = (unsigned)(n - s->nodes.data)});
         n->configured = at >= 0;
         if (at < 0)
             continue;

@@ -338,11 +338,11 @@ static void draw_part_act(struct draw *d, struct sim_item *a)
     some_nodes(d, a->nodes, sizeof a->nodes);
 }
 
-/* Who cancels by mistake. */
-static void draw_requeue_of(struct draw *d, int64_t id, int64_t at_ms)
+/* Who cancelled by mistake, or queued it again when it is of no use any more. */
+static void draw_other_mind(struct draw *d, int64_t id, int64_t at_ms, enum sim_do what)
 {
     struct sim_item *a = add(d, SIM_ITEM_DO);
-    a->what = SIM_DO_REQUEUE;
+    a->what = what;
     a->id = id;
     a->at_ms = at_ms + skewed(d, 1, 20000);
     a->root = 1;
@@ -360,7 +360,7 @@ static void draw_regrets(struct draw *d)
         a->what = SIM_DO_CANCEL;
         a->id = job.id;
         a->at_ms = job.at_ms + skewed(d, 1, job.begin_sec * 1000);
-        draw_requeue_of(d, job.id, a->at_ms);
+        draw_other_mind(d, job.id, a->at_ms, SIM_DO_REQUEUE);
     }
 }
 
@@ -386,7 +386,9 @@ static void draw_acts(struct draw *d)
         }
         a->again_ms = chance(d, 4);
         if (a->what == SIM_DO_CANCEL && chance(d, 15))
-            draw_requeue_of(d, a->id, a->at_ms);
+            draw_other_mind(d, a->id, a->at_ms, SIM_DO_REQUEUE);
+        else if (a->what == SIM_DO_REQUEUE && chance(d, 30))
+            draw_other_mind(d, a->id, a->at_ms, SIM_DO_CANCEL);
     }
 }
 

@@ -17,7 +17,8 @@ struct sim_hook { /* of an attempt */
     struct sim_key key;
     bool good;    /* its prolog has ended well */
     bool begun;   /* it was asked for when that was on disk */
-    bool epilog;  /* its epilog has run to its end */
+    bool prolog;  /* its prolog has run to its end, well or not */
+    bool epilog;  /* so has its epilog */
     int running;  /* enum _Pb__ScriptKind; 0: none */
     uint64_t run; /* of which life and start */
     UT_hash_handle hh;
@@ -52,7 +53,7 @@ static void check_run(struct sim *s, const struct sim_hook *h, int kind)
     if (!stored || v.state == PB__JOB_STATE__PENDING)
         sim_break(s, "a script was run before that was on disk", "%s of job %u restart %u",
                   name_of(kind), h->key.job_id, h->key.restarts);
-    else if (prolog ? !v.configuring : !v.epilog_due)
+    else if (prolog ? h->prolog && !v.configuring : h->epilog && !v.epilog_due)
         sim_break(s, "a script was run again that is known to have run", "%s of job %u restart %u",
                   name_of(kind), h->key.job_id, h->key.restarts);
 }
@@ -111,6 +112,7 @@ void sim_hook_end(struct sim *s, const struct sim_event *e)
     m.restarts = h->key.restarts;
     m.wait_status = e->code;
     h->good = h->good || (m.kind == PB__SCRIPT_KIND__SCRIPT_PROLOG && e->code == 0);
+    h->prolog = h->prolog || m.kind == PB__SCRIPT_KIND__SCRIPT_PROLOG;
     h->epilog = h->epilog || m.kind == PB__SCRIPT_KIND__SCRIPT_EPILOG;
     h->running = 0;
     control_script_ended(s->control, &m);

@@ -124,7 +124,7 @@ struct sim_node {
     uint32_t lie_cpus;
     uint64_t lie_mem_mib;
     /* the session as it sees it, and as the controller does; 0: none */
-    uint64_t session, last_session, ctl_session;
+    uint64_t session, last_session, ctl_session, ctl_newest;
     uint64_t broken;      /* messages of this session get lost */
     uint64_t ended, shut; /* the controller has ended this one; its end is here, unseen yet */
     int64_t to_node_at_ms, to_control_at_ms;
@@ -197,7 +197,8 @@ struct sim_client { /* the owner of one job */
     int cancelled_state;        /* on disk, then */
     bool end_told;              /* the owner was told how it ended */
     int end_state;
-    unsigned requeues_asked, cancels_asked;
+    unsigned requeues_asked, requeues_answered, cancels_asked;
+    unsigned cancel_last; /* act + 1: every requeue was answered before it was asked; 0: none is */
 };
 
 enum sim_srun_state { SIM_SRUN_CREATING, SIM_SRUN_RUNNING, SIM_SRUN_TELLING, SIM_SRUN_OVER };

@@ -89,13 +89,13 @@ static void release_one(struct sim *s, struct sim_event *event)
         if (n->slow_until_ms > s->now_ms)
             at_ms += rng_between(&n->rng, 0, n->slow_by_ms);
         n->to_node_at_ms = at_ms = at_ms > n->to_node_at_ms ? at_ms : n->to_node_at_ms;
-    } else {
+    } else if (event->kind == SIM_REPLY) {
         at_ms += rng_between(&s->rng, 0, 3) + sim_net_late_ms(s);
         if (sim_net_loses(s)) {
             str_done(&event->body);
             event->code = SIM_CODE_LOST;
         }
-    }
+    } /* the helper is on this host, and takes one thing after the other */
     sim_push(s, at_ms - s->now_ms, *event);
     event->body = STR_INIT;
 }
