@@ -19,14 +19,17 @@
 #include "slurmctld/start.h"
 
 #define WORD "SLUICE_SLURMCTLD_AGAIN"
+#define CLAIMS "start"
 #define WAITS "standby"
+#define YIELDED "yielded"
 #define DELETED " (deleted)"
 
 void again_begun(struct ctld_options *o)
 {
     const char *word = getenv(WORD);
     o->again = word != NULL;
-    o->waits = word && str_eq(word, WAITS);
+    o->yielded = word && str_eq(word, YIELDED);
+    o->waits = o->yielded || (word && str_eq(word, WAITS));
     unsetenv(WORD);
 }
 
@@ -43,7 +46,7 @@ static void find_program(char path[PATH_MAX])
 }
 
 /* Without -c: the state of now is the one to go on with. */
-void again_exec(const struct ctld_options *o, const char *conf_path, bool waits)
+void again_exec(const struct ctld_options *o, const char *conf_path, enum again how)
 {
     VEC(const char *) argv = {0};
     char program[PATH_MAX];
@@ -66,7 +69,7 @@ void again_exec(const struct ctld_options *o, const char *conf_path, bool waits)
     for (unsigned i = 0; i < o->verbose; i++)
         vec_push(&argv, "-v");
     vec_push(&argv, NULL);
-    setenv(WORD, waits ? WAITS : "start", 1);
+    setenv(WORD, how == AGAIN_YIELDED ? YIELDED : how == AGAIN_WAITS ? WAITS : CLAIMS, 1);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);

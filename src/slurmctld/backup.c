@@ -220,6 +220,7 @@ static void begin_lead(struct backup *b, int64_t begin_ms)
     settle(b);
     backup_close(c);
     summon_nodes(c);
+    program_run(c, true);
 }
 
 static bool take(struct backup *b)

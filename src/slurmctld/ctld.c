@@ -230,6 +230,7 @@ void ctld_close(struct ctld *c)
     made_done(c);
     nodes_forget(c);
     scripts_free(c->scripts);
+    scripts_free(c->programs);
     rpc_server_free(c->server);
     store_close(c->store);
     control_free(c->control);

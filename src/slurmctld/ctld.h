@@ -36,6 +36,7 @@ struct ctld_options {
     const char *as;        /* --as: which SlurmctldHost; NULL: by this host's name */
     bool again;            /* begun anew by itself (again.c) */
     bool waits;            /* it had the lead: it does not claim it back */
+    bool yielded;          /* just before */
     bool foreground, clean, ignore_damage, check, systemd;
     unsigned verbose;
 };
@@ -51,8 +52,9 @@ struct ctld {
     struct conf *conf; /* until control/ has it: ctld_conf() */
     /* Called once: it leads, or has settled down in standby. */
     void (*on_settled)(struct ctld *c);
-    bool runs_scripts;       /* by its helper process, which is this program again */
-    struct scripts *scripts; /* NULL: it does not lead */
+    bool runs_scripts;        /* by its helper process, which is this program again */
+    struct scripts *scripts;  /* NULL: it does not lead */
+    struct scripts *programs; /* those that follow the lead; NULL: none was run */
     struct env env;
     uint64_t boot; /* see env.boot */
     struct loop *loop;
@@ -145,6 +147,10 @@ void peers_end(struct ctld *c);
 
 /* summon.c: every node daemon that has no session here is told, for a while, who leads. */
 void summon_nodes(struct ctld *c);
+
+/* program.c: SlurmctldPrimaryOnProg or ...OffProg, where there is one. */
+void program_run(struct ctld *c, bool leads);
+
 void summon_end(struct ctld *c);
 
 /* Answers, through the outbox. */

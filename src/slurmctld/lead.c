@@ -29,7 +29,8 @@ static void on_store_lost(void *ctx, const struct err *why)
     if (!ctld_is_alone(c)) {
         log_error("%s; going back to standby, without having changed anything since", why->text);
         scripts_free(c->scripts);
-        again_exec(c->options, c->conf_path, true);
+        scripts_free(c->programs);
+        again_exec(c->options, c->conf_path, AGAIN_YIELDED);
     }
     log_write(LOG_LVL_FATAL, LOG_ROOM, "%s; ending, without having changed anything since",
               why->text);

@@ -67,6 +67,8 @@ static int begin(struct ctld *c, struct conf *conf, size_t me, struct err *err)
         on_settled(c);
     else
         backup_open(c);
+    if (c->options->yielded && !c->control)
+        program_run(c, false);
     return 0;
 }
 
@@ -147,11 +149,12 @@ int main(int argc, char **argv)
     if (start(&c, &pid_fd, &pid_path, &err))
         return failed(&err);
     ctld_run(&c);
-    bool begin_anew = c.begin_anew, waits = c.waits, bad = c.failed;
+    bool begin_anew = c.begin_anew, bad = c.failed;
+    enum again how = c.control ? AGAIN_YIELDED : c.waits ? AGAIN_WAITS : AGAIN_CLAIMS;
     _cleanup_free_ char *conf_path = mem_strdup(c.conf_path);
     ctld_close(&c);
     if (begin_anew)
-        again_exec(&options, conf_path, waits);
+        again_exec(&options, conf_path, how);
     files_pid_remove(pid_fd, pid_path);
     if (bad || begin_anew)
         return 1;

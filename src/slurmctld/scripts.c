@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -239,9 +240,18 @@ static int spawn(struct scripts *s, int line, int lock)
     return rc;
 }
 
+static int lock_open(const struct scripts *s)
+{
+    if (!s->dir)
+        return memfd_create("scripts.lock", MFD_CLOEXEC);
+    _cleanup_free_ char *path = mem_printf("%s/scripts.lock", s->dir);
+    int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+    /* Without it, scripts of a controller that was just killed may still be ending. */
+    return lock < 0 ? open("/dev/null", O_RDWR | O_CLOEXEC) : lock;
+}
+
 static void helper_start(struct scripts *s)
 {
-    _cleanup_free_ char *path = mem_printf("%s/scripts.lock", s->dir);
     int ends[2];
     s->started_ms = loop_mono_ms();
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {
@@ -249,9 +259,7 @@ static void helper_start(struct scripts *s)
         loop_timer_set(s->again, SCRIPTS_AGAIN_MS);
         return;
     }
-    int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
-    if (lock < 0) /* without it, scripts of a controller that was just killed may still be ending */
-        lock = open("/dev/null", O_RDWR | O_CLOEXEC);
+    int lock = lock_open(s);
     int line = fd_above(ends[1]);
     lock = fd_above(lock);
     int rc = spawn(s, line, lock);
@@ -295,7 +303,7 @@ struct scripts *scripts_new(const struct scripts_options *options)
 {
     struct scripts *s = mem_new(struct scripts);
     s->options = *options;
-    s->dir = mem_strdup(options->dir);
+    s->dir = options->dir ? mem_strdup(options->dir) : NULL;
     s->fd = -1;
     s->again = loop_timer_new(options->loop, on_again, s);
     s->tell = loop_timer_new(options->loop, on_tell, s);

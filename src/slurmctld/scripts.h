@@ -16,7 +16,7 @@
 
 struct scripts_options {
     struct loop *loop;
-    const char *dir; /* for the lock that keeps two helpers apart */
+    const char *dir; /* for the lock that keeps two helpers apart; NULL: it runs beside others */
     void (*on_ended)(void *ctx, const Pb__ScriptEnded *m); /* not of mail */
     void *ctx;
 };

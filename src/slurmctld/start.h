@@ -42,6 +42,8 @@ void files_pid_write(int fd);
 void files_pid_remove(int fd, const char *path);
 
 /* again.c: this process from its beginning, with a clean slate. Returns only when that fails. At
- * the start again_begun() tells whether it is such a beginning, in o->again and o->waits. */
-void again_exec(const struct ctld_options *o, const char *conf_path, bool waits);
+ * the start again_begun() tells whether it is such a beginning, in o->again, o->waits and
+ * o->yielded. */
+enum again { AGAIN_CLAIMS, AGAIN_WAITS, AGAIN_YIELDED }; /* it led, and waits now */
+void again_exec(const struct ctld_options *o, const char *conf_path, enum again how);
 void again_begun(struct ctld_options *o);
