@@ -272,6 +272,7 @@ static int on_frame(void *owner, const struct rpc_frame *f, struct err *err)
     rc = identify(c, f, &roles, err);
     if (rc < 0)
         return rc;
+    rpc_quota_used(c);
     if (!rpc_allowed(rpc, roles)) {
         deny(c, h, -ERR_ACCESS, err_text(ERR_ACCESS));
         return 0;

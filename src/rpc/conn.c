@@ -488,6 +488,14 @@ static bool hung_up(const struct rpc_conn *c)
     return poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR);
 }
 
+bool rpc_conn_is_quiet(const struct rpc_conn *c)
+{
+    int waiting = 0;
+
+    return !c->in.len && c->out_pos == c->out.len && !c->busy && !c->finishing && !c->refused &&
+           ioctl(c->fd, FIONREAD, &waiting) == 0 && waiting == 0;
+}
+
 bool rpc_conn_has_ended(const struct rpc_conn *c)
 {
     struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};

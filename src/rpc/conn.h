@@ -75,6 +75,9 @@ size_t rpc_conn_backlog(const struct rpc_conn *c);
 size_t
 rpc_conn_unread(const struct rpc_conn *c); /* and what the kernel has, but not the other host */
 
+/* Between frames: nothing has been read in part, nothing waits to be read or to be sent. */
+bool rpc_conn_is_quiet(const struct rpc_conn *c);
+
 /* The other side sends nothing more: what was read last, or is still to be read, is the rest. */
 bool rpc_conn_has_ended(const struct rpc_conn *c);
 

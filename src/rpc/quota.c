@@ -2,6 +2,7 @@
 /*
  * How many connections there may be, and of whom. Callers who can be told apart never shut each
  * other out: a user has at most as many as are left for all others, so there is always one left.
+ * Of a user's own the one that was idle longest goes for a new one; those at work stay.
  * Strangers can not be told apart, only their addresses; of those the oldest goes when another one
  * comes. Who means well proves itself within a turn or two of the loop, long before it is the
  * oldest.
@@ -92,24 +93,68 @@ static struct rpc_peer *peer_of_address(struct rpc_server *s, const struct rpc_a
 
 /* Users. */
 
+static const char *too_many(const struct rpc_server *s, const struct rpc_peer *p, unsigned roles)
+{
+    static const char all[] = "too many connections to this daemon; try again later";
+    unsigned others = left(s->users_max, s->user_count);
+
+    if (roles & (RPC_WHO_ADMIN | RPC_WHO_DAEMON))
+        return s->user_count >= s->users_max + s->reserved ? all : NULL;
+    if (others == 0)
+        return all;
+    if (p->connections >= RPC_CONNECTIONS_PER_PEER || p->connections >= others)
+        return "too many connections of this caller; try again later";
+    return NULL;
+}
+
+static bool is_idle(const struct rpc_caller *c)
+{
+    return c->conn && !c->open && !c->ended && rpc_conn_is_quiet(c->conn);
+}
+
+/* A command that comes back to such a connection finds it closed, and makes another one. */
+static bool close_idle(struct rpc_server *s, struct rpc_peer *p)
+{
+    struct rpc_caller *c;
+
+    DL_FOREACH2(p->served, c, served_next)
+    if (is_idle(c))
+        break;
+    if (!c)
+        return false;
+    _cleanup_free_ char *who = mem_strdup(c->text);
+    rpc_caller_free(c);
+    rpc_server_refused(s, who, "closed for a newer connection of its user: it was idle longest");
+    return true;
+}
+
 static int count_user(struct rpc_caller *c, unsigned roles, struct err *err)
 {
     struct rpc_server *s = c->server;
-    struct rpc_peer *p = c->user;
-    unsigned others = left(s->users_max, s->user_count);
+    const char *why = too_many(s, c->user, roles);
 
-    if (roles & (RPC_WHO_ADMIN | RPC_WHO_DAEMON)) {
-        if (s->user_count >= s->users_max + s->reserved)
-            return err_set(err, -ERR_BUSY, "too many connections to this daemon; try again later");
-    } else if (others == 0) {
-        return err_set(err, -ERR_BUSY, "too many connections to this daemon; try again later");
-    } else if (p->connections >= RPC_CONNECTIONS_PER_PEER || p->connections >= others) {
-        return err_set(err, -ERR_BUSY, "too many connections of this caller; try again later");
-    }
-    p->connections++;
+    if (why && !close_idle(s, c->user))
+        return err_set(err, -ERR_BUSY, "%s", why);
+    c->user->connections++;
     s->user_count++;
     c->counted = true;
     return 0;
+}
+
+static void unlist(struct rpc_caller *c)
+{
+    if (c->listed)
+        DL_DELETE2(c->user->served, c, served_prev, served_next);
+    c->listed = false;
+}
+
+void rpc_quota_used(struct rpc_caller *c)
+{
+    if (!c->counted)
+        return;
+    unlist(c);
+    DL_APPEND2(c->user->served, c, served_prev, served_next);
+    c->listed = true;
 }
 
 int rpc_quota_local(struct rpc_caller *c, struct err *err)
@@ -129,6 +174,7 @@ void rpc_quota_payer(struct rpc_caller *c, uid_t uid)
 
     if (!c->user)
         c->user = peer_of_user(c->server, uid);
+    rpc_quota_used(c);
     rpc_conn_share(c->conn, trusted ? NULL : &c->user->share);
 }
 
@@ -203,6 +249,7 @@ int rpc_quota_user(struct rpc_caller *c, unsigned roles, struct err *err)
     if (rc < 0)
         return rc;
     no_stranger(c);
+    rpc_quota_used(c);
     return 0;
 }
 
@@ -214,6 +261,7 @@ void rpc_quota_session(struct rpc_caller *c)
 void rpc_quota_leave(struct rpc_caller *c)
 {
     no_stranger(c);
+    unlist(c);
     if (c->counted) {
         c->user->connections--;
         c->server->user_count--;

@@ -30,7 +30,14 @@ static void ping(struct raw *r, uid_t uid)
     assert_int_equal(h.flags, RPC_FLAG_REPLY);
 }
 
-/* One more caller: served (text NULL), or turned away with a word. */
+/* It is at work: another request has begun. */
+static void begin_more(struct raw *r)
+{
+    raw_send(r, "SL", 2);
+    settle();
+}
+
+/* One more caller that stays at work: served (text NULL), or turned away with a word. */
 static void one_more(struct served *v, uid_t uid, const char *text, struct raw *r)
 {
     struct err err;
@@ -42,6 +49,8 @@ static void one_more(struct served *v, uid_t uid, const char *text, struct raw *
         raw_tcp(r, v->port);
     if (!text) {
         ping(r, uid);
+        if (!v->idle)
+            begin_more(r);
         return;
     }
     if (uid != LOCAL)
@@ -117,6 +126,73 @@ static void per_user(void **state)
     rpc_server_free(v.server);
 }
 
+/* A user's own connection that was idle longest goes for a new one; never one at work, or another
+ * user's. */
+static void the_idle_give_way(void **state)
+{
+    struct served v = {.idle = true};
+    struct raw r[4], other, newer, last;
+
+    serve(&v, NULL);
+    v.server->users_max = 8;
+    for (int i = 0; i < 4; i++)
+        one_more(&v, 1000, NULL, &r[i]);
+    one_more(&v, 1001, NULL, &other);
+    begin_more(&r[0]);
+    ping(&r[1], 1000); /* the oldest, and not idle for as long as the third */
+    one_more(&v, 1000, NULL, &newer);
+    run_until(raw_ended, &r[2]);
+    assert_int_equal(v.refused, 1);
+    assert_non_null(strstr(v.why, "idle longest"));
+    assert_int_equal(v.server->user_count, 5);
+    one_more(&v, 1000, NULL, &last);
+    run_until(raw_ended, &r[3]);
+    assert_false(r[0].eof || r[1].eof || other.eof || newer.eof);
+    ping(&r[1], 1000);
+    ping(&newer, 1000);
+    begin_more(&r[1]);
+    begin_more(&newer);
+    begin_more(&last);
+    raw_close(&r[2]);
+    one_more(&v, 1000, "this caller", &r[2]);
+    assert_false(other.eof);
+    ping(&other, 1001);
+    raw_close(&r[0]);
+    raw_close(&r[1]);
+    raw_close(&r[3]);
+    raw_close(&newer);
+    raw_close(&last);
+    raw_close(&other);
+    settle();
+    assert_int_equal(v.server->user_count, 0);
+    assert_null(v.server->users);
+    rpc_server_free(v.server);
+}
+
+/* Who waits for an answer is not idle, however long. */
+static void who_waits_stays(void **state)
+{
+    struct served v = {.idle = true, .hold = true};
+    struct raw r[2], third;
+
+    serve(&v, NULL);
+    v.server->users_max = 4;
+    for (int i = 0; i < 2; i++) {
+        raw_take(&r[i], rpc_net_connect_unix(socket_path));
+        settle();
+        request(&r[i], LOCAL);
+        settle();
+    }
+    v.server->users_max = 2;
+    v.server->reserved = 0;
+    one_more(&v, LOCAL, "this daemon", &third);
+    assert_false(r[0].eof || r[1].eof);
+    raw_close(&r[0]);
+    raw_close(&r[1]);
+    settle();
+    rpc_server_free(v.server);
+}
+
 static void refused_for_now(struct raw *r, uid_t uid)
 {
     struct rpc_header h;
@@ -136,6 +212,7 @@ static void too_often(void **state)
     struct raw a, b, other, root, us;
     const struct rpc_rate_options o = {.bucket = 2, .refill = 1, .period_ms = 3600000, .users = 8};
 
+    v.idle = true;
     serve(&v, NULL);
     rpc_server_limit_rate(v.server, &o);
     one_more(&v, 1000, NULL, &a);
@@ -441,8 +518,16 @@ static void half_frames(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(shares),      TEST(too_often), TEST(per_user),          TEST(few_descriptors),
-        TEST(strangers),   TEST(addresses), TEST(stranger_deadline), TEST(last_descriptor),
+        TEST(shares),
+        TEST(too_often),
+        TEST(per_user),
+        TEST(the_idle_give_way),
+        TEST(who_waits_stays),
+        TEST(few_descriptors),
+        TEST(strangers),
+        TEST(addresses),
+        TEST(stranger_deadline),
+        TEST(last_descriptor),
         TEST(half_frames),
     };
 

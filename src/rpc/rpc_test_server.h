@@ -19,6 +19,7 @@ struct served {
     struct rpc_session *session;
     struct rpc_session_events session_events;
     bool hold; /* do not answer */
+    bool idle; /* callers of a test are idle between requests */
     void (*answer)(struct served *v, const struct rpc_request *r);
 };
 

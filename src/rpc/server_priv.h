@@ -22,6 +22,7 @@ struct rpc_peer {
     unsigned refs;                /* callers that name it */
     unsigned connections;         /* that count here */
     struct rpc_caller *strangers; /* of an address, the oldest first */
+    struct rpc_caller *served;    /* of a user, the one that was silent longest first */
     struct rpc_share share;
     UT_hash_handle hh;
 };
@@ -51,6 +52,8 @@ struct rpc_caller {
     bool ended; /* asks nothing more; finished with the last answer */
     struct rpc_caller *prev, *next;
     struct rpc_caller *stranger_prev, *stranger_next; /* of the same address */
+    struct rpc_caller *served_prev, *served_next;     /* of the same user */
+    bool listed;                                      /* among these */
 };
 
 /* An unanswered request. */
@@ -87,7 +90,8 @@ struct rpc_server {
 
 /* quota.c */
 void rpc_quota_init(struct rpc_server *s);
-/* A caller on the local socket counts as its user, or is refused (-ERR_BUSY). */
+/* A caller on the local socket counts as its user, or is refused (-ERR_BUSY). Where a user has too
+ * many connections, the one that was idle longest is closed in favour of the new one. */
 int rpc_quota_local(struct rpc_caller *c, struct err *err);
 /* A caller over TCP, with its connection: older ones may give way to it. */
 void rpc_quota_stranger(struct rpc_caller *c, const struct rpc_addr *addr);
@@ -97,6 +101,8 @@ bool rpc_quota_make_way(struct rpc_server *s);
 void rpc_quota_payer(struct rpc_caller *c, uid_t uid);
 /* It has proved to be that user: no stranger any more, or refused (-ERR_BUSY). */
 int rpc_quota_user(struct rpc_caller *c, unsigned roles, struct err *err);
+/* It has sent a request: others of its user are idle for longer. */
+void rpc_quota_used(struct rpc_caller *c);
 /* It has proved that it knows the key: no stranger any more. */
 void rpc_quota_session(struct rpc_caller *c);
 void rpc_quota_leave(struct rpc_caller *c);

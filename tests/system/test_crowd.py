@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from harness import ROOT, eventually
+from harness import PREFIX, ROOT, eventually
 
 ME = pwd.getpwuid(os.geteuid()).pw_name
 FLOODER, OTHER = ("nobody", "daemon") if ROOT else (ME, ME)
@@ -104,6 +104,42 @@ for i in range(count):
 print(len(held), flush=True)
 sys.stdin.read()
 """
+
+
+IDLE = """
+import socket, sys
+held = []
+for i in range(int(sys.argv[1])):
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(sys.argv[2])
+    held.append(s)
+print(len(held), flush=True)
+sys.stdin.read()
+s = held[0]
+s.setblocking(False)
+print("closed" if s.recv(1) == b"" else "open", flush=True)
+"""
+
+
+@needs_users
+def test_idle_connections_of_a_user_give_way_to_his_commands(make_cluster):
+    """More than a user may have of so few: his oldest one is closed for each further one, and nobody else's."""
+    c = make_cluster(nodes=1, start=False)
+    c.spawn("slurmctld", ["prlimit", "--nofile=1000:1000", PREFIX / "sbin/slurmctld", "-D"])
+    c.start_node("n1")
+    c.wait_ready()
+    many, one = [c.popen([sys.executable, "-c", IDLE, count, c.dir / "run/slurmctld"], user=user, stdin=subprocess.PIPE)
+                 for count, user in ((300, FLOODER), (1, OTHER))]
+    for p in (many, one):
+        assert p.stdout.readline().strip() in ("300", "1")
+    for _ in range(3):
+        done = c.run("squeue", user=FLOODER)
+        assert (done.returncode, done.stderr) == (0, "")
+    assert "it was idle longest" in (c.dir / "slurmctld.log").read_text()
+    out, err = many.communicate("", timeout=60)
+    assert "closed" in out, err
+    out, err = one.communicate("", timeout=60)
+    assert "BlockingIOError" in err and "closed" not in out  # still open
 
 
 def memory_kib(pid):
