@@ -279,7 +279,7 @@ def test_switches_under_load(store, make_pair):
 
 def test_both_down(make_pair):
     """CORE-168."""
-    p = make_pair(nodes=1, conf="MessageTimeout=2")
+    p = make_pair(nodes=1, conf="MessageTimeout=2", timeout=4)  # takes over later than commands give up
     c = p.c
     c.kill("backup")
     assert c.run("squeue -h").ok() == ""
