@@ -121,6 +121,11 @@ int store_load(struct store *s, uint32_t skip_kind, store_load_fn *each, store_d
     return s->driver->load(s, &l, err);
 }
 
+int store_load_aside(struct store *s, store_aside_fn *each, void *ctx, struct err *err)
+{
+    return s->driver->load_aside(s, each, ctx, err);
+}
+
 int store_get(struct store *s, uint32_t kind, uint64_t number, void **data, size_t *len,
               struct err *err)
 {

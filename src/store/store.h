@@ -64,6 +64,7 @@ struct store_events {
 enum store_open_flags {
     STORE_CLEAN = 1,         /* -c: move what is there aside and start empty; needs the lead */
     STORE_IGNORE_DAMAGE = 2, /* -i: go on even when the database itself is unreadable */
+    STORE_EXISTING = 8,      /* -ENOENT when there is no store; nothing is made */
     STORE_TAKE_LEAD = 4      /* without it nothing can be committed */
 };
 
@@ -92,6 +93,18 @@ typedef void store_damaged_fn(void *ctx, uint32_t kind, uint64_t number, const c
 int store_load(struct store *s, uint32_t skip_kind, store_load_fn *each, store_damaged_fn *damaged,
                void *ctx, struct err *err);
 
+/* What was set aside: by load, or by store_set_aside(). Valid during the call. In no order. */
+struct store_aside {
+    uint32_t kind;
+    uint64_t number;
+    const char *name; /* NULL: numbered */
+    const char *why;
+    const void *data;
+    size_t len;
+};
+typedef void store_aside_fn(void *ctx, const struct store_aside *row);
+int store_load_aside(struct store *s, store_aside_fn *each, void *ctx, struct err *err);
+
 /* One record, on the caller's thread (committed state only). *data is the caller's. -ENOENT;
  * -ERR_STORE: not now, the server cannot be reached (known within a second or so). */
 int store_get(struct store *s, uint32_t kind, uint64_t number, void **data, size_t *len,
@@ -104,6 +117,9 @@ bool store_batch_empty(const struct store_batch *b);
 void store_put(struct store_batch *b, uint32_t kind, uint64_t number, const char *name,
                const void *data, size_t len);
 void store_delete(struct store_batch *b, uint32_t kind, uint64_t number, const char *name);
+/* Moves the record, as it is in the store, to the table 'damaged'; none there: nothing. */
+void store_set_aside(struct store_batch *b, uint32_t kind, uint64_t number, const char *name,
+                     const char *why);
 
 /* Takes the batch. Commits run one at a time in order of calling. The synchronous one waits for
  * those before it, tries once (and once more with the reserve, or a new connection), and leaves

@@ -108,7 +108,7 @@ void store_put(struct store_batch *b, uint32_t kind, uint64_t number, const char
                const void *data, size_t len)
 {
     struct store_change *c = change_of(b, kind, number, name);
-    c->delete = false;
+    c->delete = c->aside = false;
     c->data_at = b->bytes.len;
     c->len = len;
     str_append(&b->bytes, data, len);
@@ -118,7 +118,19 @@ void store_delete(struct store_batch *b, uint32_t kind, uint64_t number, const c
 {
     struct store_change *c = change_of(b, kind, number, name);
     c->delete = true;
+    c->aside = false;
     c->len = 0;
+}
+
+void store_set_aside(struct store_batch *b, uint32_t kind, uint64_t number, const char *name,
+                     const char *why)
+{
+    struct store_change *c = change_of(b, kind, number, name);
+    c->delete = false;
+    c->aside = true;
+    c->data_at = b->bytes.len;
+    c->len = strlen(why);
+    str_append(&b->bytes, why, c->len);
 }
 
 static int change_order(const void *a, const void *b, void *batch)

@@ -44,6 +44,7 @@ struct store_driver {
     int (*rest)(struct store *s, struct err *err);
 
     int (*load)(struct store *s, const struct store_load *l, struct err *err);
+    int (*load_aside)(struct store *s, store_aside_fn *each, void *ctx, struct err *err);
     int (*get)(struct store *s, uint32_t kind, uint64_t number, void **data, size_t *len,
                struct err *err);
     bool (*low)(const struct store *s);
@@ -86,7 +87,7 @@ uint32_t store_sum(uint32_t kind, uint64_t number, const char *name, const void 
 /* A batch: changes in order of their first mention, found by a table of slots. */
 struct store_change {
     uint32_t kind;
-    bool delete, named;
+    bool delete, aside, named; /* aside: 'data' is why */
     uint64_t number;
     size_t name_at, data_at, len; /* in bytes */
 };

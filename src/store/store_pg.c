@@ -84,7 +84,7 @@ static int pg_open_links(struct store *s, unsigned flags, struct err *err)
         return err_set(err, -ERR_LEAD, "%s: only who leads can start it empty", s->name);
     int rc = write_open(s, err);
     if (rc == 0)
-        rc = store_pg_schema_open(&pg->write, err);
+        rc = store_pg_schema_open(&pg->write, flags & STORE_EXISTING, err);
     if (rc == 0 && leads)
         rc = store_pg_lead_take(&pg->write, flags & STORE_CLEAN, err);
     if (rc == 0 && leads && store_link_prepare(&pg->write, err))
@@ -154,6 +154,7 @@ const struct store_driver store_pg_driver = {
     .rest_due = store_pg_rest_due,
     .rest = store_pg_rest,
     .load = store_pg_load,
+    .load_aside = store_pg_load_aside,
     .get = store_pg_get,
     .low = pg_low,
 };

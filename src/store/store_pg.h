@@ -88,7 +88,8 @@ int store_link_end_others(struct store_link *l, uint64_t epoch, struct err *err)
 int store_link_name(struct store_link *l, const char *purpose, struct err *err);
 
 /* store_pg_schema.c. Failures are negative codes; err is not NULL. */
-int store_pg_schema_open(struct store_link *l, struct err *err);
+/* existing: -ENOENT when it is not there; else it is made. */
+int store_pg_schema_open(struct store_link *l, bool existing, struct err *err);
 int store_pg_lead_take(struct store_link *l, bool clean, struct err *err);
 void store_pg_lead_give(struct store_link *l);
 int store_pg_lead_look(struct store_link *l, uint64_t *epoch, char **holder, struct err *err);
@@ -100,6 +101,10 @@ int store_pg_commit(struct store *s, const struct store_batch *b, uint64_t numbe
 bool store_pg_rest_due(const struct store *s);
 int store_pg_rest(struct store *s, struct err *err);
 int store_pg_load(struct store *s, const struct store_load *l, struct err *err);
+int store_pg_load_aside(struct store *s, store_aside_fn *each, void *ctx, struct err *err);
+/* Of the transaction under way; the texts until the pipeline has ended. */
+int store_pg_set_aside(struct store_link *l, uint32_t kind, uint64_t number, const char *name,
+                       const void *why, size_t why_len, struct err *err);
 int store_pg_get(struct store *s, uint32_t kind, uint64_t number, void **data, size_t *len,
                  struct err *err);
 

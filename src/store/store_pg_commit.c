@@ -104,7 +104,7 @@ static int changes_send(struct store_link *l, const struct store_batch *b, bool 
     struct rows r = {0};
     int rc = 0;
     vec_foreach (&b->changes, c) {
-        if (c->named != named || c->delete != delete || rc)
+        if (c->aside || c->named != named || c->delete != delete || rc)
             continue;
         if (r.count == ROWS_MAX || r.bytes + c->len > BYTES_MAX)
             rc = rows_send(l, &r, sent, err);
@@ -116,6 +116,20 @@ static int changes_send(struct store_link *l, const struct store_batch *b, bool 
         rc = rows_send(l, &r, sent, err);
     for (size_t i = 0; i < 4; i++)
         str_done(&r.column[i]);
+    return rc;
+}
+
+static int asides_send(struct store_link *l, const struct store_batch *b, size_t *sent,
+                       struct err *err)
+{
+    int rc = 0;
+    vec_foreach (&b->changes, c) {
+        if (!c->aside || rc)
+            continue;
+        (*sent)++;
+        rc = store_pg_set_aside(l, c->kind, c->number, store_change_name(b, c),
+                                store_change_data(b, c), c->len, err);
+    }
     return rc;
 }
 
@@ -141,6 +155,8 @@ static int batch_send(struct store_link *l, const struct store_batch *b, uint64_
         rc = store_pg_batch_begin(l, store_batch_empty(b) ? 0 : number, &sent, err);
     for (int i = 0; rc == 0 && i < 4; i++)
         rc = changes_send(l, b, i & 2, i & 1, &sent, err);
+    if (rc == 0)
+        rc = asides_send(l, b, &sent, err);
     if (rc == 0)
         rc = store_link_send(l, STORE_PG_COMMIT, NULL, 0, err);
     if (rc == 0)

@@ -75,16 +75,17 @@ static int rows_read_all(struct load *l, struct err *err)
     return rc;
 }
 
-static int damaged_move(struct store_link *link, const struct damaged_row *row, struct err *err)
+int store_pg_set_aside(struct store_link *l, uint32_t kind, uint64_t number, const char *name,
+                       const void *why, size_t why_len, struct err *err)
 {
-    unsigned char kind[8], number[8];
-    store_pg_put64(kind, row->kind);
-    store_pg_put64(number, row->number);
-    struct store_param params[] = {{kind, 8, true}, {number, 8, true}};
-    if (row->name)
-        params[1] = (struct store_param){row->name, strlen(row->name), true};
-    return store_link_send(link, row->name ? STORE_PG_DAMAGED_NAMED : STORE_PG_DAMAGED_NUMBERED,
-                           params, 2, err);
+    unsigned char bytes[2][8];
+    store_pg_put64(bytes[0], kind);
+    store_pg_put64(bytes[1], number);
+    struct store_param params[] = {{bytes[0], 8, true}, {bytes[1], 8, true}, {why, why_len, true}};
+    if (name)
+        params[1] = (struct store_param){name, strlen(name), true};
+    return store_link_send(l, name ? STORE_PG_DAMAGED_NAMED : STORE_PG_DAMAGED_NUMBERED, params, 3,
+                           err);
 }
 
 static int damaged_move_all(struct load *l, struct err *err)
@@ -94,7 +95,8 @@ static int damaged_move_all(struct load *l, struct err *err)
     if (rc == 0)
         rc = store_pg_batch_begin(l->link, 0, &sent, err);
     for (size_t i = 0; rc == 0 && i < l->bad.len; i++)
-        rc = damaged_move(l->link, &l->bad.data[i], err);
+        rc = store_pg_set_aside(l->link, (uint32_t)l->bad.data[i].kind, l->bad.data[i].number,
+                                l->bad.data[i].name, "checksum", strlen("checksum"), err);
     if (rc == 0)
         rc = store_link_send(l->link, STORE_PG_COMMIT, NULL, 0, err);
     return rc ? rc : store_link_pipeline_end(l->link, sent + l->bad.len + 1, err);
@@ -145,6 +147,40 @@ int store_pg_load(struct store *s, const struct store_load *to, struct err *err)
     }
     vec_done(&l.bad);
     return rc ? err_set(err, why.code, "%s", why.text) : 0;
+}
+
+static void aside_tell(const struct store_pq *pq, const PGresult *r, int i, store_aside_fn *each,
+                       void *ctx)
+{
+    bool named = !pq->PQgetisnull(r, i, 2);
+    _cleanup_free_ char *name =
+        named ? mem_strndup(pq->PQgetvalue(r, i, 2), (size_t)pq->PQgetlength(r, i, 2)) : NULL;
+    _cleanup_free_ char *why =
+        mem_strndup(pq->PQgetvalue(r, i, 3), (size_t)pq->PQgetlength(r, i, 3));
+    each(ctx, &(struct store_aside){
+                  .kind = (uint32_t)store_pg_get64(pq->PQgetvalue(r, i, 0)),
+                  .number = named ? 0 : store_pg_get64(pq->PQgetvalue(r, i, 1)),
+                  .name = name,
+                  .why = why,
+                  .data = pq->PQgetvalue(r, i, 4),
+                  .len = (size_t)pq->PQgetlength(r, i, 4),
+              });
+}
+
+int store_pg_load_aside(struct store *s, store_aside_fn *each, void *ctx, struct err *err)
+{
+    struct store_pg *pg = s->own;
+    struct err why = {0};
+    PGresult *r = NULL;
+    int rc = pg->read.conn ? 0 : reader_open(s, &why);
+    if (rc == 0)
+        rc = store_link_run(&pg->read, STORE_PG_LOAD_ASIDE, NULL, 0, &r, &why);
+    if (rc)
+        return err_set(err, why.code, "%s", why.text);
+    for (int i = 0; i < pg->pq->PQntuples(r); i++)
+        aside_tell(pg->pq, r, i, each, ctx);
+    pg->pq->PQclear(r);
+    return 0;
 }
 
 static int get_once(struct store *s, uint32_t kind, uint64_t number, PGresult **r, struct err *err)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The schema of a cluster, made on first use, and the row that says who leads. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,10 +189,12 @@ static int format_check(struct store_link *l, struct err *err)
     return 0;
 }
 
-int store_pg_schema_open(struct store_link *l, struct err *err)
+int store_pg_schema_open(struct store_link *l, bool existing, struct err *err)
 {
     _cleanup_free_ char *schema = schema_name(l);
     int there = is_there(l, TABLES_ARE_THERE, schema, err);
+    if (there == 0 && existing)
+        return err_set(err, -ENOENT, "%s: there is no saved state", l->s->name);
     int rc = there == 0 ? schema_make(l, schema, err) : 0;
     if (there < 0 || rc)
         return there < 0 ? there : rc;

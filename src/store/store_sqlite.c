@@ -189,6 +189,9 @@ static int open_files(struct store *s, struct store_sqlite *q, const struct stor
                       unsigned flags, struct err *err)
 {
     _cleanup_free_ char *holder = store_holder(where);
+    if ((flags & STORE_EXISTING) && access(q->path, F_OK))
+        return err_set(err, -errno, "%s: %s", q->path,
+                       errno == ENOENT ? "there is no saved state" : strerror(errno));
     int rc = path_mkdirs(q->dir, 0700, err);
     if (rc == 0)
         rc = store_lock_take(q->dir, holder, &q->lock_fd, err);
@@ -282,6 +285,7 @@ const struct store_driver store_sqlite_driver = {
     .rest_due = store_sqlite_rest_due,
     .rest = store_sqlite_rest,
     .load = store_sqlite_load,
+    .load_aside = store_sqlite_load_aside,
     .get = store_sqlite_get,
     .low = sqlite_low,
 };

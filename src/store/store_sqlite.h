@@ -64,6 +64,9 @@ int store_db_open(const char *path, sqlite3 **db, struct err *err);
 int store_db_error(sqlite3 *db, int rc, const char *path, const char *doing, struct err *err);
 int store_db_tables(sqlite3 *db, uint32_t **kinds, size_t *count); /* numbered kinds, rising */
 int store_db_make_kind(sqlite3 *db, uint32_t kind);                /* its table, unless there */
+/* Within a transaction: the record goes to the table 'damaged'. name NULL: numbered. */
+int store_db_set_aside(sqlite3 *db, uint32_t kind, uint64_t number, const char *name,
+                       const char *why);
 /* NULL: sqlite's error is set. */
 struct store_kind *store_kind_get(struct store_sqlite *q, uint32_t kind);
 void store_statements_free(struct store_sqlite *q);
@@ -74,6 +77,7 @@ int store_sqlite_commit(struct store *s, const struct store_batch *b, uint64_t n
 bool store_sqlite_rest_due(const struct store *s);
 int store_sqlite_rest(struct store *s, struct err *err);
 int store_sqlite_load(struct store *s, const struct store_load *l, struct err *err);
+int store_sqlite_load_aside(struct store *s, store_aside_fn *each, void *ctx, struct err *err);
 int store_sqlite_get(struct store *s, uint32_t kind, uint64_t number, void **data, size_t *len,
                      struct err *err);
 

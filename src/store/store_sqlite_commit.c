@@ -116,6 +116,16 @@ static int change_write_named(struct store_sqlite *q, const struct store_change 
     return step(st);
 }
 
+/* Without a table of its kind there is no such record. */
+static int change_set_aside(struct store_sqlite *q, const struct store_batch *b,
+                            const struct store_change *c)
+{
+    _cleanup_free_ char *why = mem_strndup(store_change_data(b, c), c->len);
+    if (!c->named && !store_kind_get(q, c->kind))
+        return sqlite3_errcode(q->db) == SQLITE_ERROR ? SQLITE_OK : sqlite3_extended_errcode(q->db);
+    return store_db_set_aside(q->db, c->kind, c->number, store_change_name(b, c), why);
+}
+
 static int batch_write(struct store_sqlite *q, const struct store_batch *b)
 {
     int rc = prepare(q->db, "BEGIN IMMEDIATE", &q->begin);
@@ -125,8 +135,9 @@ static int batch_write(struct store_sqlite *q, const struct store_batch *b)
         rc = step(q->begin);
     for (size_t i = 0; rc == SQLITE_OK && i < b->changes.len; i++) {
         const struct store_change *c = &b->changes.data[i];
-        rc = c->named ? change_write_named(q, c, store_change_name(b, c), store_change_data(b, c))
-                      : change_write_numbered(q, c, store_change_data(b, c));
+        rc = c->aside   ? change_set_aside(q, b, c)
+             : c->named ? change_write_named(q, c, store_change_name(b, c), store_change_data(b, c))
+                        : change_write_numbered(q, c, store_change_data(b, c));
     }
     return rc == SQLITE_OK ? step(q->commit) : rc;
 }

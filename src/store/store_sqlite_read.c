@@ -110,39 +110,44 @@ static int load_named(struct load *l, uint32_t skip_kind)
     return rc == SQLITE_OK ? end : rc;
 }
 
-static int run_bound(sqlite3 *db, const char *sql, const struct damaged_row *row)
+/* ?1: its number or name, ?2 the kind (of a named one), ?3 why. */
+static int run_bound(sqlite3 *db, const char *sql, uint32_t kind, uint64_t number, const char *name,
+                     const char *why)
 {
     sqlite3_stmt *st = NULL;
     int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
     if (rc != SQLITE_OK)
         return rc;
-    if (row->name)
-        sqlite3_bind_text(st, 1, row->name, -1, SQLITE_STATIC);
+    if (name)
+        sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
     else
-        sqlite3_bind_int64(st, 1, (sqlite3_int64)row->number);
+        sqlite3_bind_int64(st, 1, (sqlite3_int64)number);
     if (sqlite3_bind_parameter_count(st) > 1)
-        sqlite3_bind_int64(st, 2, row->kind);
+        sqlite3_bind_int64(st, 2, kind);
+    if (sqlite3_bind_parameter_count(st) > 2)
+        sqlite3_bind_text(st, 3, why, -1, SQLITE_STATIC);
     sqlite3_step(st);
     return sqlite3_finalize(st);
 }
 
-static int damaged_move(sqlite3 *db, const struct damaged_row *row)
+int store_db_set_aside(sqlite3 *db, uint32_t kind, uint64_t number, const char *name,
+                       const char *why)
 {
     char copy[224], drop[80];
-    if (row->name) {
+    if (name) {
         snprintf(copy, sizeof(copy),
-                 "INSERT INTO damaged SELECT kind, NULL, name, sum, data, 'checksum',"
+                 "INSERT INTO damaged SELECT kind, NULL, name, sum, data, ?3,"
                  " strftime('%%s','now') FROM named WHERE name = ?1 AND kind = ?2");
         snprintf(drop, sizeof(drop), "DELETE FROM named WHERE name = ?1 AND kind = ?2");
     } else {
         snprintf(copy, sizeof(copy),
-                 "INSERT INTO damaged SELECT %u, id, NULL, sum, data, 'checksum',"
+                 "INSERT INTO damaged SELECT ?2, id, NULL, sum, data, ?3,"
                  " strftime('%%s','now') FROM numbered_%u WHERE id = ?1",
-                 row->kind, row->kind);
-        snprintf(drop, sizeof(drop), "DELETE FROM numbered_%u WHERE id = ?1", row->kind);
+                 kind);
+        snprintf(drop, sizeof(drop), "DELETE FROM numbered_%u WHERE id = ?1", kind);
     }
-    int rc = run_bound(db, copy, row);
-    return rc == SQLITE_OK ? run_bound(db, drop, row) : rc;
+    int rc = run_bound(db, copy, kind, number, name, why);
+    return rc == SQLITE_OK ? run_bound(db, drop, kind, number, name, NULL) : rc;
 }
 
 static int damaged_move_all(struct load *l)
@@ -150,7 +155,8 @@ static int damaged_move_all(struct load *l)
     sqlite3 *db = l->db;
     int rc = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
     for (size_t i = 0; rc == SQLITE_OK && i < l->bad.len; i++)
-        rc = damaged_move(db, &l->bad.data[i]);
+        rc = store_db_set_aside(db, l->bad.data[i].kind, l->bad.data[i].number, l->bad.data[i].name,
+                                "checksum");
     if (rc == SQLITE_OK)
         rc = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
     if (rc != SQLITE_OK && !sqlite3_get_autocommit(db))
@@ -193,6 +199,33 @@ int store_sqlite_load(struct store *s, const struct store_load *to, struct err *
         free(row->name);
     }
     vec_done(&l.bad);
+    return code;
+}
+
+int store_sqlite_load_aside(struct store *s, store_aside_fn *each, void *ctx, struct err *err)
+{
+    struct store_sqlite *q = s->own;
+    sqlite3_stmt *st = NULL;
+    int code = 0;
+    pthread_mutex_lock(&q->lock);
+    int rc = sqlite3_prepare_v2(q->db, "SELECT kind, number, name, why, data FROM damaged", -1, &st,
+                                NULL);
+    while (rc == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW) {
+        const char *why = (const char *)sqlite3_column_text(st, 3);
+        struct store_aside row = {.kind = (uint32_t)sqlite3_column_int64(st, 0),
+                                  .number = (uint64_t)sqlite3_column_int64(st, 1),
+                                  .name = (const char *)sqlite3_column_text(st, 2),
+                                  .why = why ? why : "",
+                                  .data = sqlite3_column_blob(st, 4),
+                                  .len = (size_t)sqlite3_column_bytes(st, 4)};
+        if (!row.data)
+            row.data = "";
+        each(ctx, &row);
+    }
+    int end = sqlite3_finalize(st);
+    if (rc != SQLITE_OK || end != SQLITE_OK)
+        code = store_db_error(q->db, rc ? rc : end, q->path, "read what was set aside", err);
+    pthread_mutex_unlock(&q->lock);
     return code;
 }
 

@@ -363,6 +363,82 @@ static void commits_end_in_order(void **state)
     loop_free(o.loop);
 }
 
+static void seen_aside(void *ctx, const struct store_aside *row)
+{
+    struct str *lines = ctx;
+    seen_key(lines, row->kind, row->number, row->name);
+    str_printf(lines, "=%.*s: %s\n", (int)row->len, (const char *)row->data, row->why);
+}
+
+static bool has_line(const struct str *lines, const char *line)
+{
+    return strstr(str_cstr(lines), line) != NULL;
+}
+
+/* As it is, with the reason; of what is not there nothing; and there may be another one of the key
+ * again. */
+static void set_aside_and_listed(void **state)
+{
+    struct store *s = open_ok(*state, 0);
+    struct store_batch *b = store_batch_new();
+    _cleanup_str_ struct str lines = STR_INIT;
+    struct err err = {0};
+    assert_int_equal(store_load_aside(s, seen_aside, &lines, &err), 0);
+    assert_int_equal(lines.len, 0);
+    put_text(b, 2, 1, NULL, "one");
+    put_text(b, 2, 2, NULL, "two");
+    put_text(b, 4, 0, "n1", "node");
+    put_text(b, 4, 0, "n2", "");
+    commit_ok(s, b);
+    b = store_batch_new();
+    store_set_aside(b, 2, 1, NULL, "it's \"odd\"");
+    store_set_aside(b, 4, 0, "n1", "");
+    store_set_aside(b, 4, 0, "n2", "empty");
+    store_set_aside(b, 2, 7, NULL, "none");
+    store_set_aside(b, 77, 7, NULL, "no such kind");
+    store_set_aside(b, 4, 0, "n7", "none");
+    put_text(b, 2, 3, NULL, "three");
+    commit_ok(s, b);
+    b = store_batch_new();
+    put_text(b, 2, 1, NULL, "another");
+    commit_ok(s, b);
+    b = store_batch_new();
+    put_text(b, 2, 1, NULL, "not this");
+    store_set_aside(b, 2, 1, NULL, "the last change wins");
+    store_set_aside(b, 2, 2, NULL, "no");
+    put_text(b, 2, 2, NULL, "deux");
+    commit_ok(s, b);
+    store_close(s);
+
+    s = open_ok(*state, 0);
+    assert_int_equal(store_load_aside(s, seen_aside, &lines, &err), 0);
+    assert_true(has_line(&lines, "2/1=one: it's \"odd\"\n"));
+    assert_true(has_line(&lines, "4:n1=node: \n"));
+    assert_true(has_line(&lines, "4:n2=: empty\n"));
+    assert_true(has_line(&lines, "2/1=another: the last change wins\n"));
+    size_t count = 0;
+    for (const char *at = str_cstr(&lines); *at; at++)
+        count += *at == '\n';
+    assert_int_equal(count, 4);
+    store_close(s);
+    assert_records(*state, "2/2=deux\n2/3=three\n");
+}
+
+/* A store that is only looked for is not made. */
+static void missing_is_not_made(void **state)
+{
+    struct store_where where = test_where(*state);
+    struct store *s = NULL;
+    struct err err = {0};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(store_open(&where, STORE_EXISTING, NULL, NULL, &s, &err), -ENOENT);
+        assert_non_null(strstr(err.text, "no saved state"));
+    }
+    store_close(open_ok(*state, 0));
+    assert_int_equal(store_open(&where, STORE_EXISTING, NULL, NULL, &s, &err), 0);
+    store_close(s);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && !strcmp(argv[1], "postgresql")) {
@@ -373,7 +449,9 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(bad_places_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(without_the_lead_nothing_is_written, setup, teardown),
         cmocka_unit_test_setup_teardown(who_leads_is_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(missing_is_not_made, setup, teardown),
         cmocka_unit_test_setup_teardown(records_come_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(set_aside_and_listed, setup, teardown),
         cmocka_unit_test_setup_teardown(last_change_of_a_batch_wins, setup, teardown),
         cmocka_unit_test_setup_teardown(later_batches_replace_and_delete, setup, teardown),
         cmocka_unit_test_setup_teardown(get_gives_one_record, setup, teardown),

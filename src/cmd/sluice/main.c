@@ -19,6 +19,9 @@ static const char help[] =
     "  usage      what all processes of the nodes use, by user and by job; 'usage n[1-4]': of "
     "some\n"
     "             nodes only. Of the cluster of --dir, else of $SLURM_CONF\n"
+    "  state      'state export [FILE]': the controller's saved state as lines of JSON;\n"
+    "             'state import FILE': into an empty place. Of the cluster of --dir, else of\n"
+    "             $SLURM_CONF\n"
     "  env        print what makes a shell use it:  eval \"$(sluice env)\"\n"
     "  version    print the version\n\n"
     "Of every verb:\n"
@@ -41,7 +44,9 @@ static const char help[] =
     "Of 'usage', for administrators:\n"
     "      --clear           nodes count from zero again once this was printed; the period's "
     "number\n"
-    "                        is in its last line, and comes again if it could not be printed\n";
+    "                        is in its last line, and comes again if it could not be printed\n\n"
+    "Of 'state import':\n"
+    "      --edited          the file is not as it was written, and that is meant\n";
 
 enum {
     OPT_NAME = 256,
@@ -51,6 +56,7 @@ enum {
     OPT_CLEAN,
     OPT_KEEP_JOBS,
     OPT_USAGE_CLEAR,
+    OPT_EDITED,
     OPT_VERSION
 };
 
@@ -59,6 +65,7 @@ static const struct option long_options[] = {
     {"clear", no_argument, NULL, OPT_USAGE_CLEAR},
     {"cpus", required_argument, NULL, 'c'},
     {"dir", required_argument, NULL, 'd'},
+    {"edited", no_argument, NULL, OPT_EDITED},
     {"help", no_argument, NULL, 'h'},
     {"keep-jobs", no_argument, NULL, OPT_KEEP_JOBS},
     {"memory", required_argument, NULL, 'm'},
@@ -148,6 +155,9 @@ static int parse_one(int opt, struct sluice_options *o)
     case OPT_USAGE_CLEAR:
         o->clear = true;
         return 0;
+    case OPT_EDITED:
+        o->edited = true;
+        return 0;
     case OPT_KEEP_JOBS:
         o->keep_jobs = true;
         return 0;
@@ -156,9 +166,24 @@ static int parse_one(int opt, struct sluice_options *o)
     }
 }
 
-/* 'operand': NULL, or what follows the verb. */
-static int run(const char *verb, const char *operand, const struct sluice_options *o)
+void sluice_choose(const struct sluice_options *o)
 {
+    if (!o->dir_given && (getenv("SLURM_CONF") || !place_has_cluster(o->dir)))
+        return;
+    _cleanup_free_ char *path = place_path(o->dir, "slurm.conf");
+    setenv("SLURM_CONF", path, 1);
+}
+
+/* 'operand', 'further': NULL, or what follows the verb. */
+static int run(const char *verb, const char *operand, const char *further,
+               const struct sluice_options *o)
+{
+    if (str_eq(verb, "state"))
+        return sluice_state(o, operand, further);
+    if (further) {
+        cmd_error("unexpected argument '%s'", further);
+        return 1;
+    }
     if (str_eq(verb, "usage"))
         return sluice_usage(o, operand);
     if (operand) {
@@ -177,8 +202,9 @@ static int run(const char *verb, const char *operand, const struct sluice_option
         print_version();
         return 0;
     }
-    cmd_error("unknown verb '%s': up, down, status, usage, env or version; see sluice --help",
-              verb);
+    cmd_error(
+        "unknown verb '%s': up, down, status, usage, state, env or version; see sluice --help",
+        verb);
     return 1;
 }
 
@@ -207,8 +233,8 @@ int main(int argc, char **argv)
         fputs(help, stderr);
         return 1;
     }
-    if (argc - optind > 2) {
-        cmd_error("unexpected argument '%s'", argv[optind + 2]);
+    if (argc - optind > 3) {
+        cmd_error("unexpected argument '%s'", argv[optind + 3]);
         return 1;
     }
     if (!o.dir)
@@ -216,7 +242,8 @@ int main(int argc, char **argv)
     char *spelled = o.dir;
     o.dir = place_real(spelled);
     free(spelled);
-    int status = run(argv[optind], argc - optind > 1 ? argv[optind + 1] : NULL, &o);
+    int status = run(argv[optind], argc - optind > 1 ? argv[optind + 1] : NULL,
+                     argc - optind > 2 ? argv[optind + 2] : NULL, &o);
     vec_done(&o.set);
     free(o.dir);
     return fflush(stdout) ? 1 : status;

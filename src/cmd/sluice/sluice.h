@@ -38,6 +38,7 @@ struct sluice_options {
     bool clean;            /* forget the saved state */
     bool keep_jobs;        /* down: leave running jobs running */
     bool clear;            /* usage: begin to count from zero */
+    bool edited;           /* state import: of a file that is not as it was written */
 };
 
 /* verbs; each returns the status */
@@ -47,6 +48,12 @@ int sluice_status(const struct sluice_options *o);
 /* Of the nodes an expression names; NULL: of all. */
 int sluice_usage(const struct sluice_options *o, const char *nodes);
 int sluice_env(const struct sluice_options *o);
+/* 'what': export or import, of the file at path; NULL: there is none, "-": a standard stream. */
+int sluice_state(const struct sluice_options *o, const char *what, const char *path);
+
+/* Which cluster a verb is about that is not of private ones only: that of --dir, else of
+ * SLURM_CONF, else the one in the default directory. Sets SLURM_CONF. */
+void sluice_choose(const struct sluice_options *o);
 
 /* place.c */
 char *place_default(void); /* the caller frees */

@@ -209,14 +209,9 @@ static int ask(struct question *q, const char *nodes, bool clear)
 int sluice_usage(const struct sluice_options *o, const char *nodes)
 {
     struct question q = {0};
-    bool own = o->dir_given || (!getenv("SLURM_CONF") && place_has_cluster(o->dir));
     int rc, status;
 
-    if (own) {
-        _cleanup_free_ char *path = place_path(o->dir, "slurm.conf");
-
-        setenv("SLURM_CONF", path, 1);
-    }
+    sluice_choose(o);
     arena_init(&q.arena, 0);
     q.loop = loop_new(0);
     rc = ask(&q, nodes, o->clear);
