@@ -115,6 +115,7 @@ static void without_faults_all_is_quick(void **state)
 /* --- plans --------------------------------------------------------------------------------------
  */
 
+/* CORE-010 */
 static void a_plan_is_its_text_and_runs_the_same_again(void **state)
 {
     for (uint64_t seed = 1; seed <= 40; seed++) {

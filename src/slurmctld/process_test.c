@@ -610,7 +610,7 @@ static void refusals_are_named(void **state)
     Pb__JobFilter since = PB__JOB_FILTER__INIT;
     Pb__JobList *list = NULL;
     since.has_changed_since = true;
-    since.changed_since = 4711;
+    since.changed_since = 4711; /* CORE-126 */
     assert_int_equal(call(w, RPC_JOB_LIST, &since.base, &list), -ERR_NO_CHANGE);
 }
 

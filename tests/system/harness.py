@@ -47,7 +47,7 @@ def eventually(check, what, deadline=DEADLINE):
         if answer:
             return answer
         if time.monotonic() > end:
-            raise AssertionError(f"did not happen within {deadline} s: {what}")
+            raise AssertionError(f"did not happen within {deadline} s: {what() if callable(what) else what}")
 
 
 def alive(pid):

@@ -131,7 +131,26 @@ def test_whole_nodes_count_all_their_cpus(make_cluster):
     assert (fields["NumNodes"], fields["NumCPUs"]) == ("4", "8")
 
 
+def test_an_idle_node_holds_nothing_of_jobs(make_cluster):
+    """CORE-027: the spool directory of a node is what it was before."""
+    c = make_cluster(nodes=2)
+    spool = c.dir / "spool"
+
+    def files():
+        return sorted(str(path.relative_to(spool)) for path in spool.rglob("*"))
+    c.run("srun -N2 true").ok()
+    before = files()
+    running = c.sbatch("-N2", "-o", "/dev/null", wrap="srun sleep 1000")
+    eventually(lambda: len(c.run(f"squeue -h -s -j {running}").ok().splitlines()) > 1, "its step")
+    assert len(files()) > len(before)
+    c.run(f"scancel {running}").ok()
+    c.wait(running)
+    c.wait(c.sbatch("-N2", "-o", "/dev/null", wrap="srun true; exit 3"))
+    eventually(lambda: set(files()) <= set(before), lambda: f"what is left: {set(files()) - set(before)}")
+
+
 def test_purged_after_min_job_age(make_cluster):
+    """CORE-102."""
     c = make_cluster(nodes=1, conf="MinJobAge=2")
     job = c.sbatch("-o", "/dev/null", wrap="true")
     c.wait(job)
@@ -169,7 +188,7 @@ def test_runs_as_the_submitting_user(cluster):
 
 
 def test_warning_before_the_limit(make_cluster):
-    """--signal: to the steps, or with B: to the script alone, so many seconds before the limit."""
+    """CORE-184, 185. --signal: to the steps, or with B: to the script alone, so many seconds before the limit."""
     c = make_cluster(nodes=2)
     script = "#!/bin/sh\n#SBATCH -t 0:04 --signal=B:USR1@2\ntrap 'echo warned; exit 3' USR1\nwhile :; do sleep 0.05; done\n"
     job = c.sbatch(script=script)

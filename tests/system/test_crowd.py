@@ -43,6 +43,20 @@ def test_a_flood_of_one_user_leaves_the_others_alone(make_cluster):
     assert "Too many requests of this user" in (c.dir / "slurmctld.log").read_text()
 
 
+def test_many_ask_while_one_submits(make_cluster):
+    """CORE-110: a hundred listings at once are whole, and submissions go on beside them."""
+    c = make_cluster(nodes=1)
+    held = [c.sbatch("-H", "-o", "/dev/null", wrap="true") for _ in range(20)]
+    asking = [c.popen("squeue -h -o %i") for _ in range(100)]
+    ids = [c.sbatch("-o", "/dev/null", wrap="true") for _ in range(20)]
+    for p in asking:
+        out, err = p.communicate(timeout=120)
+        assert (p.returncode, err) == (0, "")
+        assert set(held) <= set(map(int, out.split()))
+    for job in ids:
+        assert c.wait(job)["JobState"] == "COMPLETED"
+
+
 @needs_users
 def test_commands_wait_quietly_and_do_everything_once(make_cluster):
     c = make_cluster(nodes=1, cpus=40, conf=LIMIT)

@@ -39,7 +39,7 @@ def test_the_places_of_the_first_report_are_looked_at(tmp_path):
 
 
 def test_stop_and_start_of_a_node_daemon_is_noticed(make_cluster):
-    """CORE-023: without waiting for a poll."""
+    """CORE-023, 045: without waiting for a poll."""
     c = make_cluster(nodes=2, conf="SlurmdTimeout=3")
     c.kill("n2", signal.SIGTERM)
     eventually(lambda: c.node("n2")["State"].endswith("*") or "NOT_RESPONDING" in c.node("n2")["State"], "n2 silent")
@@ -50,7 +50,7 @@ def test_stop_and_start_of_a_node_daemon_is_noticed(make_cluster):
 
 
 def test_less_than_configured_is_down(make_cluster):
-    """CORE-115, 118: with the reason, logged."""
+    """CORE-046, 115, 118: with the reason, logged."""
     c = make_cluster(nodes=1, cpus=1, memory=99999999, conf="SlurmdParameters=none", start=False)
     c.start_controller()
     c.start_node("n1")
@@ -335,6 +335,7 @@ def test_slurmd_prints_its_own_line():
 
 
 def test_ten_thousand_nodes_in_four_lines(tmp_path):
+    """CORE-124."""
     conf = tmp_path / "slurm.conf"
     conf.write_text("ClusterName=x\nSlurmctldHost=localhost\nNodeName=a[0001-5000] CPUs=4\n"
                     "NodeName=b[0001-5000] CPUs=8\nPartitionName=p Nodes=ALL\n")

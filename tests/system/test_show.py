@@ -174,7 +174,7 @@ def test_ping(cluster):
 
 
 def test_changes_live(cluster):
-    """CORE-129, 199: changing a partition leaves running jobs alone; some fields can not be changed and say so."""
+    """CORE-047, 048, 129, 199: changing a partition leaves running jobs alone; some fields can not be changed and say so."""
     cluster.run("scontrol update PartitionName=main MaxTime=30").ok()
     assert "MaxTime=00:30:00" in cluster.run("scontrol show partition main").ok()
     cluster.run("scontrol update PartitionName=main State=DOWN").ok()

@@ -197,6 +197,7 @@ env -u SLURM_JOB_ID -u SLURM_JOBID srun -n1 sh -c 'echo new $SLURM_JOB_ID'
 
 
 def test_steps_do_not_share_cpus_unless_told(cluster):
+    """CORE-160."""
     job = cluster.sbatch("-n1", "-o", "busy.txt", script="""#!/bin/sh
 srun -n1 sleep 100 &
 while [ -z "$(squeue -h -s -j $SLURM_JOB_ID -o %i | grep -v batch | grep -v extern)" ]; do :; done

@@ -94,6 +94,7 @@ def test_bad_requests(busy):
 
 
 def test_a_step_is_seen_at_work(busy):
+    """CORE-057, 174."""
     name = busy.work / "written"
     program = (f"[ $SLURM_PROCID = 2 ] && {{ {HOLD}; }}; "
                f"[ $SLURM_PROCID = 1 ] && dd if=/dev/zero of={name} bs=1M count=8 conv=fsync 2>/dev/null; {BURN}")
