@@ -314,9 +314,10 @@ static bool came_late(const struct control *c, const Pb__Launched *e)
 }
 
 /* Every job would fail there. This one has not run, and can run elsewhere. */
-static void clock_wrong(struct control *c, struct node *n, struct job *j, const char *text)
+static void node_at_fault(struct control *c, struct node *n, struct job *j, const char *what,
+                          const char *text)
 {
-    drain_for(c, n, "Clock skew", text, j->id);
+    drain_for(c, n, what, text, j->id);
     j->requeue_after = j->may_requeue;
     finish_job(c, j, PB__JOB_STATE__FAILED, 1 << 8, "JobLaunchFailure", NULL);
 }
@@ -341,7 +342,9 @@ static void on_launched(struct control *c, struct node *n, const Pb__Launched *e
     free(j->reason_detail);
     j->reason_detail = mem_strdup(e->text);
     if (refused_for_time(e))
-        clock_wrong(c, n, j, e->text);
+        node_at_fault(c, n, j, "Clock skew", e->text);
+    else if (e->code == ERR_NODE_FAULT)
+        node_at_fault(c, n, j, "Launch failure", e->text);
     else if (e->has_drain && e->drain)
         prolog_failed(c, n, j, e->text);
     else

@@ -17,17 +17,22 @@ static struct fixture *make(const char *lines)
     return f;
 }
 
-static void fail_launch(struct fixture *f, uint32_t id)
+static void fail_launch_by(struct fixture *f, uint32_t id, int code, const char *text, bool drain)
 {
     Pb__NodeEvent e = PB__NODE_EVENT__INIT;
     Pb__Launched m = PB__LAUNCHED__INIT;
     m.job_id = id;
-    m.code = ERR_LAUNCH;
-    m.text = (char *)"Prolog /p exited with status 1";
-    m.has_drain = m.drain = true;
+    m.code = code;
+    m.text = (char *)text;
+    m.has_drain = m.drain = drain;
     e.launched = &m;
     fixture_event(f, "n1", &e);
     fixture_gone(f, "n1", id, 0);
+}
+
+static void fail_launch(struct fixture *f, uint32_t id)
+{
+    fail_launch_by(f, id, ERR_LAUNCH, "Prolog /p exited with status 1", true);
 }
 
 static void fail_prolog(struct fixture *f, const char *node, uint32_t id, uint32_t restarts)
@@ -65,6 +70,24 @@ static void a_failing_prolog_drains_and_requeues_held(void **state)
     release.job_id = id;
     release.has_hold = true;
     assert_int_equal(fixture_update_job(f, &user, &release), 0); /* by its owner */
+    assert_int_equal(fixture_launches(f, "n2", id), 1);
+    fixture_free(f);
+}
+
+/* A full spool directory, say: every job would fail there, and this one is not to blame. */
+static void a_node_at_fault_is_drained_and_the_job_runs_elsewhere(void **state)
+{
+    struct fixture *f = make(NODES);
+    struct caller user = FIXTURE_USER;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    uint32_t id = (uint32_t)fixture_submit(f, &user, NULL);
+    fail_launch_by(f, id, ERR_NODE_FAULT, "cannot write /s: No space left on device", false);
+    const Pb__NodeRecord *n = fixture_node(f, &arena, "n1");
+    assert_true(n->drain);
+    assert_string_equal(n->reason,
+                        "Launch failure: cannot write /s: No space left on device, job 1");
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
     assert_int_equal(fixture_launches(f, "n2", id), 1);
     fixture_free(f);
 }
@@ -213,6 +236,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failing_prolog_drains_and_requeues_held),
+        cmocka_unit_test(a_node_at_fault_is_drained_and_the_job_runs_elsewhere),
         cmocka_unit_test(why_it_is_held_is_told),
         cmocka_unit_test(not_held_when_configured_so),
         cmocka_unit_test(one_that_may_not_be_requeued_fails),

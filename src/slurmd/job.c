@@ -39,34 +39,56 @@ static struct job *add(struct slurmd *d, uint32_t id, uint32_t restarts)
     return j;
 }
 
+struct job *job_new_unnoted(struct slurmd *d, const Pb__Terminate *about)
+{
+    _cleanup_str_ struct str bytes = STR_INIT;
+    struct job *j = add(d, about->job_id, about->restarts);
+
+    pb_pack(&about->base, &bytes);
+    j->note.about = pb__terminate__unpack(NULL, bytes.len, (const uint8_t *)bytes.data);
+    return j;
+}
+
 int job_new(struct slurmd *d, const Pb__Terminate *about, const char *line, struct job **out,
             struct err *err)
 {
-    _cleanup_str_ struct str bytes = STR_INIT;
     int rc = note_create(d->spool, about, line, err);
-    struct job *j;
 
     if (rc)
         return rc;
-    pb_pack(&about->base, &bytes);
-    j = add(d, about->job_id, about->restarts);
-    j->note.about = pb__terminate__unpack(NULL, bytes.len, (const uint8_t *)bytes.data);
-    j->note.single_node = !strcmp(line, NOTE_SINGLE);
-    *out = j;
+    *out = job_new_unnoted(d, about);
+    (*out)->note.single_node = !strcmp(line, NOTE_SINGLE);
     return 0;
+}
+
+static int note_line(struct job *j, const char *fmt, va_list ap, struct err *err)
+{
+    _cleanup_str_ struct str line = STR_INIT;
+
+    str_vprintf(&line, fmt, ap);
+    return note_append(j->d->spool, j->key.id, j->key.restarts, str_cstr(&line), err);
+}
+
+int job_note_first(struct job *j, struct err *err, const char *fmt, ...)
+{
+    va_list ap;
+    int rc;
+
+    va_start(ap, fmt);
+    rc = note_line(j, fmt, ap, err);
+    va_end(ap);
+    return rc;
 }
 
 void job_note(struct job *j, const char *fmt, ...)
 {
-    _cleanup_str_ struct str line = STR_INIT;
     struct err err = {0};
     va_list ap;
 
     va_start(ap, fmt);
-    str_vprintf(&line, fmt, ap);
-    va_end(ap);
-    if (note_append(j->d->spool, j->key.id, j->key.restarts, str_cstr(&line), &err))
+    if (note_line(j, fmt, ap, &err))
         log_error("job %u: a restart of this daemon may do things twice: %s", j->key.id, err.text);
+    va_end(ap);
 }
 
 bool job_is_ending(const struct job *j)

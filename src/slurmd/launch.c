@@ -32,11 +32,18 @@ void launch_refuse(struct slurmd *d, uint64_t call, int code, const char *text)
         rpc_reply_error(d->server, call, code, text);
 }
 
-static void drain_for(struct slurmd *d, uint32_t job_id, const char *text)
+static void drain_for(struct slurmd *d, uint32_t job_id, const char *what, const char *text)
 {
-    _cleanup_free_ char *reason = mem_printf("Prolog error: %s, job %u", text, job_id);
+    _cleanup_free_ char *reason = mem_printf("%s: %s, job %u", what, text, job_id);
 
     report_trouble(d, reason);
+}
+
+/* A step that this node's own fault keeps from starting; of batch scripts the controller knows. */
+static void check_fault(struct slurmd *d, uint32_t job_id, int code, const char *text)
+{
+    if (code == ERR_NODE_FAULT)
+        drain_for(d, job_id, "Launch failure", text);
 }
 
 void launch_fail(struct slurmd *d, struct launch *l, int code, const char *text, bool drain)
@@ -46,8 +53,9 @@ void launch_fail(struct slurmd *d, struct launch *l, int code, const char *text,
         report_launched(d, l->job.id, l->job.restarts, code, text, drain);
     } else {
         launch_refuse(d, l->call, code, text);
+        check_fault(d, l->job.id, code, text);
         if (drain)
-            drain_for(d, l->job.id, text);
+            drain_for(d, l->job.id, "Prolog error", text);
     }
     launch_free(l);
 }
@@ -68,6 +76,7 @@ void launch_answer(struct step *s, int code, const char *text)
         report_launched(j->d, j->key.id, j->key.restarts, code, text, false);
     } else if (code) {
         launch_refuse(j->d, s->call, code, text && *text ? text : err_text(code));
+        check_fault(j->d, j->key.id, code, text && *text ? text : err_text(code));
     } else if (s->call) {
         reply.local_pid = (uint32_t)s->pid;
         rpc_reply(j->d->server, s->call, &reply.base);
@@ -449,14 +458,16 @@ static void start(struct job *j, struct launch *l, const struct user *user)
     int rc;
 
     fill_start(d, l, user, &m, gids);
-    if (l->is_batch) {
+    if (l->is_batch)
+        rc = job_note_first(j, &err, NOTE_BATCH);
+    else
+        rc = job_note_first(j, &err, NOTE_STEP, l->step_id, (unsigned long long)l->key);
+    if (!rc && l->is_batch)
         j->note.batch_started = true;
-        job_note(j, NOTE_BATCH);
-    } else {
+    else if (!rc)
         vec_push(&j->note.steps, ((struct note_step){.id = l->step_id, .key = l->key}));
-        job_note(j, NOTE_STEP, l->step_id, (unsigned long long)l->key);
-    }
-    rc = step_start(j, l->step_id, &m, &s, &err);
+    if (!rc)
+        rc = step_start(j, l->step_id, &m, &s, &err);
     if (rc) {
         launch_fail(d, l, -rc, err.text, false);
         return;

@@ -44,15 +44,21 @@ struct note_step *note_find_step(const struct note *n, uint32_t id)
 static int write_file(const char *path, int flags, const void *data, size_t len, struct err *err)
 {
     _cleanup_close_ int fd = open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
+    off_t size;
     ssize_t n;
 
     if (fd < 0)
-        return err_set(err, -errno, "cannot open %s: %s", path, strerror(errno));
+        return err_set(err, -ERR_NODE_FAULT, "cannot open %s: %s", path, strerror(errno));
+    size = lseek(fd, 0, SEEK_END);
     n = write(fd, data, len); /* one write: whole or not at all, should we end here */
-    if (n != (ssize_t)len)
-        return err_set(err, n < 0 ? -errno : -ENOSPC, "cannot write %s: %s", path,
-                       strerror(n < 0 ? errno : ENOSPC));
-    return 0;
+    if (n == (ssize_t)len)
+        return 0;
+    err_set(err, -ERR_NODE_FAULT, "cannot write %s: %s", path, strerror(n < 0 ? errno : ENOSPC));
+    if (flags & O_EXCL)
+        unlink(path);
+    else if (n > 0 && ftruncate(fd, size)) /* the next line would go on with this one */
+        err_prefix(err, "and cannot be cut back (%s)", strerror(errno));
+    return -ERR_NODE_FAULT;
 }
 
 int note_create(const char *dir, const Pb__Terminate *about, const char *line, struct err *err)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,6 +44,51 @@ static void make(const char *line)
     about.facts = &facts;
     facts.job_name = "a name\nwith G 1\nlines";
     assert_int_equal(note_create(dir, &about, line, NULL), 0);
+}
+
+/* No file may grow beyond so many bytes: writing on fails, the last time in the middle. */
+static void limit(rlim_t bytes)
+{
+    static struct rlimit before;
+    struct rlimit now;
+
+    if (bytes == RLIM_INFINITY) {
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+        return;
+    }
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    now = before;
+    now.rlim_cur = bytes;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &now), 0);
+}
+
+/* RELIABILITY D5: what is not written whole is not there at all, and later lines are whole again.
+ */
+static void test_full_disk(void **state)
+{
+    static const char first[] = "S 1 a\n", lost[] = "S 2 b\n", next[] = "S 3 c\n";
+    struct note n = {0};
+    struct stat st;
+    int rc;
+
+    limit(4);
+    rc = note_create(dir, &(Pb__Terminate)PB__TERMINATE__INIT, "", NULL);
+    limit(RLIM_INFINITY);
+    assert_int_equal(rc, -ERR_NODE_FAULT);
+    make(first);
+    assert_int_equal(stat(path, &st), 0);
+    limit((rlim_t)st.st_size + 3);
+    rc = note_append(dir, 42, 3, lost, NULL);
+    limit(RLIM_INFINITY);
+    assert_int_equal(rc, -ERR_NODE_FAULT);
+    assert_int_equal(note_append(dir, 42, 3, next, NULL), 0);
+    assert_int_equal(note_load(path, &n, NULL), 0);
+    assert_int_equal(n.steps.len, 2);
+    assert_int_equal(n.steps.data[1].id, 3);
+    note_done(&n);
+    note_remove(dir, 42,
+                3); /* and of the first there is nothing: tear_down() finds the folder empty */
 }
 
 static void test_cut_at_every_byte(void **state)
@@ -129,9 +176,8 @@ static void test_only_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cut_at_every_byte),
-        cmocka_unit_test(test_flipped_bits),
-        cmocka_unit_test(test_what_was_done),
+        cmocka_unit_test(test_full_disk),    cmocka_unit_test(test_cut_at_every_byte),
+        cmocka_unit_test(test_flipped_bits), cmocka_unit_test(test_what_was_done),
         cmocka_unit_test(test_only_once),
     };
 

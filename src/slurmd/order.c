@@ -85,10 +85,11 @@ static void on_terminate(struct slurmd *d, const Pb__Terminate *m)
         report_job_gone(d, m->job_id, m->restarts, 0, NULL);
         return;
     }
-    if (!j && job_new(d, m, "", &j, &err)) {
-        log_error("job %u can not be ended in good order: %s", m->job_id, err.text);
+    if (!j && job_new(d, m, "", &j, &err)) { /* nothing of it ran here: that would be on record */
+        log_error("job %u: a restart of this daemon may run its epilog again: %s", m->job_id,
+                  err.text);
         report_trouble(d, err.text);
-        return;
+        j = job_new_unnoted(d, m);
     }
     log_debug("job %u: ordered to end it%s%s", m->job_id, m->why ? ": " : "", m->why ? m->why : "");
     take_news(j, m);

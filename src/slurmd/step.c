@@ -218,12 +218,12 @@ int step_start(struct job *j, uint32_t id, const Pb__StepdStart *start, struct s
     pid_t pid;
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-        return err_set(err, -errno, "cannot make a socket pair: %s", strerror(errno));
+        return err_set(err, -ERR_NODE_FAULT, "cannot make a socket pair: %s", strerror(errno));
     rc = spawn(d, title, pair[1], &pid);
     close(pair[1]);
     if (rc) {
         close(pair[0]);
-        return err_set(err, rc, "cannot run %s: %s", d->stepd_path, strerror(-rc));
+        return err_set(err, -ERR_NODE_FAULT, "cannot run %s: %s", d->stepd_path, strerror(-rc));
     }
     loop_child(d->loop, pid, on_exit_of, NULL);
     s = step_new(j, id, pair[0]);

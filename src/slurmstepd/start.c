@@ -192,18 +192,20 @@ static int write_script(struct step *step, struct err *err)
     int rc;
 
     if (mkdir(dir, 0711) && errno != EEXIST)
-        return err_set(err, -errno, "cannot make %s: %s", dir, strerror(errno));
+        return err_set(err, -ERR_NODE_FAULT, "cannot make %s: %s", dir, strerror(errno));
     dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir_fd < 0 || (unlinkat(dir_fd, "slurm_script", 0) && errno != ENOENT))
-        return err_set(err, -errno, "cannot use %s: %s", dir, strerror(errno));
+        return err_set(err, -ERR_NODE_FAULT, "cannot use %s: %s", dir, strerror(errno));
     fd = openat(dir_fd, "slurm_script", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0700);
     if (fd < 0)
-        return err_set(err, -errno, "cannot write %s/slurm_script: %s", dir, strerror(errno));
+        return err_set(err, -ERR_NODE_FAULT, "cannot write %s/slurm_script: %s", dir,
+                       strerror(errno));
     rc = path_write_all(fd, payload->script.data, payload->script.len);
     if (!rc && geteuid() == 0 && fchown(fd, step->uid, step->gid))
         rc = -errno;
     step->script = mem_printf("%s/slurm_script", dir);
-    return rc ? err_set(err, rc, "cannot write %s: %s", step->script, strerror(-rc)) : 0;
+    return rc ? err_set(err, -ERR_NODE_FAULT, "cannot write %s: %s", step->script, strerror(-rc))
+              : 0;
 }
 
 /* The program and its arguments: a job's script, srun for a legacy parallel command, or srun's. */
@@ -275,7 +277,7 @@ void start_step(struct step *step, uint64_t id, const Pb__StepdStart *m)
     take_identity(step, m);
     rc = control_claim(step, &err);
     if (rc) { /* not ours: another shepherd has it, or nobody could */
-        answer(step, -rc, err.text);
+        answer(step, rc == -EEXIST ? EEXIST : ERR_NODE_FAULT, err.text);
         loop_stop(step->loop);
         return;
     }

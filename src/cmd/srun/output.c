@@ -41,7 +41,7 @@ static void on_broken(void *ctx, const struct err *why)
     if (why->code == -EPIPE)
         run_on_output_broken(o->run);
     else
-        say_error("%s", why->text);
+        run_on_output_lost(o->run, why);
     run_on_output_drained(o->run);
 }
 

@@ -121,6 +121,13 @@ void run_on_output_broken(struct run *run)
         peers_signal(run->peers, SIGPIPE);
 }
 
+/* The tasks run on, but that all went well must not be said. */
+void run_on_output_lost(struct run *run, const struct err *why)
+{
+    say_error("%s; what the tasks write there from now on is lost", why->text);
+    at_least(run, 1);
+}
+
 void run_force(struct run *run)
 {
     if (run->phase == RUN_ENDING) {

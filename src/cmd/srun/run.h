@@ -117,6 +117,7 @@ void run_on_mpi_abort(struct run *run, uint32_t node, const struct Pb__KvsAbort 
 /* From output.c: what waited has been written. */
 void run_on_output_drained(struct run *run);
 void run_on_output_broken(struct run *run); /* stdout is gone: a pipe without a reader */
+void run_on_output_lost(struct run *run, const struct err *why); /* a full disk, say */
 
 /* From finish.c: the controller knows, or can not be told now. */
 void run_on_reported(struct run *run);

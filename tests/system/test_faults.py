@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Faults of single processes and of what they stand on: RELIABILITY B2, B3, C5, D3, D5."""
+import os
+import pathlib
+import re
+import resource
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from harness import ROOT, eventually, processes_of
+
+STUBBORN = "trap '' TERM INT; setsid sh -c 'trap \"\" TERM; echo deep >>{work}/up; sleep 1000' & echo up >>{work}/up; sleep 1000"
+
+
+def shepherds(c):
+    """Process numbers, by job and step as the title says them."""
+    return {args.partition("[")[2].partition("]")[0]: pid for pid, args in processes_of(c.dir).items() if args.startswith("slurmstepd")}
+
+
+def nothing_left(c):
+    return not [args for args in processes_of(c.dir).values() if "sleep 1000" in args]
+
+
+def spread(c, count):
+    """Waits until so many processes have written that they are up."""
+    eventually(lambda: (c.work / "up").exists() and len((c.work / "up").read_text().split()) == count, f"{count} processes")
+
+
+@pytest.mark.parametrize("also_the_daemon", [False, True])
+def test_a_killed_shepherd(make_cluster, also_the_daemon):
+    """RELIABILITY B2: the job ends, says so, and leaves nothing behind, not even what had left its session."""
+    c = make_cluster(nodes=1)
+    job = c.sbatch("-o", "/dev/null", wrap=STUBBORN.format(work=c.work))
+    spread(c, 2)
+    found = shepherds(c)
+    assert len(found) == 1
+    if also_the_daemon:
+        c.kill("n1")
+    for pid in found.values():
+        os.kill(pid, signal.SIGKILL)
+    if also_the_daemon:
+        c.start_node("n1")
+    assert c.wait(job)["JobState"] == "FAILED"
+    eventually(lambda: nothing_left(c), lambda: f"what is left: {processes_of(c.dir)}")
+    assert c.node("n1")["State"] == "IDLE"
+    c.run("srun true").ok()
+
+
+def test_srun_of_a_killed_shepherd(make_cluster):
+    """RELIABILITY B2: of two, one goes; srun names its node and ends the rest of its step; the job goes on."""
+    c = make_cluster(nodes=2)
+    task = f"echo up >>{c.work}/up; sleep 1000"
+    job = c.sbatch("-N2", "-n2", "-o", "out.txt", wrap=f"srun -K sh -c '{task}'; echo srun $?; srun echo after")
+    spread(c, 2)
+    os.kill(next(pid for step, pid in shepherds(c).items() if step == f"{job}.0"), signal.SIGKILL)
+    assert c.wait(job)["JobState"] == "COMPLETED"
+    said = (c.work / "out.txt").read_text()
+    assert re.search(r"(Node failure on|failed on node) n[12]: ", said) and "srun 143" in said and said.count("after") == 2, said
+    assert nothing_left(c)
+
+
+@pytest.mark.parametrize("option", ["--requeue", "--no-requeue"])
+def test_a_node_comes_back_empty(make_cluster, option):
+    """RELIABILITY B3: as if it had been reinstalled; its job runs once more, or has failed."""
+    c = make_cluster(nodes=2)
+    job = c.sbatch("-w", "n1", option, "-o", "/dev/null", wrap=f"echo up >>{c.work}/up; sleep 1000")
+    beside = c.sbatch("-w", "n2", "-o", "/dev/null", wrap=f"while [ ! -e {c.work}/gate ]; do sleep 0.05; done")
+    spread(c, 1)
+    c.kill("n1")
+    for pid in [shepherds(c)[f"{job}.batch"], *(pid for pid, args in processes_of(c.dir).items() if args.startswith("sleep 1000"))]:
+        os.kill(pid, signal.SIGKILL)
+    shutil.rmtree(c.dir / "spool/n1")
+    c.start_node("n1")
+    if option == "--requeue":
+        spread(c, 2)
+        assert c.job(job)["Restarts"] == "1"
+        c.run(f"scancel {job}").ok()
+    assert c.wait(job)["JobState"] == ("CANCELLED" if option == "--requeue" else "NODE_FAIL")
+    assert (c.work / "up").read_text().count("up") == (2 if option == "--requeue" else 1)
+    (c.work / "gate").touch()
+    assert c.wait(beside)["JobState"] == "COMPLETED"
+
+
+@pytest.fixture
+def small(make_cluster):
+    """Makes small file systems, which go at the end."""
+    made = []
+
+    def mount(path, size="1m"):
+        path.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=755", "tmpfs", path], check=True)
+        made.append(path)
+        return path
+    yield mount
+    for path in made:
+        subprocess.run(["umount", "-l", path], check=True)
+
+
+def fill(path):
+    """To the last byte; returns the file."""
+    with subprocess.Popen(["cat", "/dev/zero"], stdout=(path / "filler").open("wb"), stderr=subprocess.DEVNULL):
+        pass
+    return path / "filler"
+
+
+@pytest.mark.skipif(not ROOT, reason="needs root to mount a small file system")
+def test_a_full_log(make_cluster, small):
+    """RELIABILITY D5: daemons whose log can not be written go on, and go on writing when it can."""
+    c = make_cluster(nodes=1, start=False)
+    logs = small(c.dir / "logs")
+    text = c.conf_file.read_text()
+    c.conf_file.write_text(re.sub(r"(Slurmctld|Slurmd)LogFile=.*", rf"\g<1>LogFile={logs}/\g<1>.log", text))
+    c.start()
+    filler = fill(logs)
+    for _ in range(3):
+        c.run("srun true").ok()
+    sizes = [path.stat().st_size for path in logs.glob("Slurm*.log")]
+    filler.unlink()
+    c.run("srun true").ok()
+    assert len(sizes) == 2 and sum(path.stat().st_size for path in logs.glob("Slurm*.log")) > sum(sizes)
+
+
+@pytest.mark.skipif(not ROOT, reason="needs root to mount a small file system")
+def test_a_full_output_file(make_cluster, small):
+    """RELIABILITY D5: the job sees it, srun says it, and nothing hangs."""
+    c = make_cluster(nodes=1)
+    out = small(c.dir / "out")
+    script = f"(srun head -c 3000000 /dev/zero) 2>{c.work}/said; echo status $? >{c.work}/status; exit 7"
+    job = c.sbatch("-o", f"{out}/job.txt", wrap=script)
+    assert c.wait(job)["ExitCode"] == "7:0"
+    assert "No space left on device" in (c.work / "said").read_text()
+    assert (c.work / "status").read_text() != "status 0\n"
+    assert (out / "job.txt").stat().st_size == 1 << 20
+
+
+@pytest.mark.skipif(not ROOT, reason="needs root to mount a small file system")
+@pytest.mark.parametrize("cause", ["No space left on device", "No such file or directory"])
+def test_a_spool_directory_that_takes_nothing(make_cluster, small, cause):
+    """RELIABILITY D5: its node is drained with the cause; jobs are not to blame, and run elsewhere or later."""
+    c = make_cluster(nodes=2, start=False)
+    spool = small(c.dir / "spool/n1", "2m")
+    c.start()
+    c.run("srun -w n1 true").ok()
+    c.wait(1)
+    if "space" in cause:
+        filler = fill(spool)
+    else:
+        (spool / "jobs").rename(spool / "away")
+    jobs = [c.sbatch("-o", "/dev/null", wrap="true") for _ in range(4)]
+    bound = c.sbatch("-w", "n1", "-o", "/dev/null", wrap="true")
+    for job in jobs:
+        assert c.wait(job)["JobState"] == "COMPLETED"
+    reason = eventually(lambda: c.node("n1").get("Reason"), "n1 drained")
+    assert reason.startswith("Launch failure: ") and cause in reason, reason
+    eventually(lambda: c.node("n1")["State"] == "IDLE+DRAIN", "n1 free of jobs")
+    assert c.state(bound) == "PENDING"
+    if "space" in cause:
+        filler.unlink()
+    else:
+        (spool / "away").rename(spool / "jobs")
+    c.run("scontrol update NodeName=n1 State=RESUME").ok()
+    assert c.wait(bound)["JobState"] == "COMPLETED"
+    c.run("srun -w n1 true").ok()
