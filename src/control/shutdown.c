@@ -76,7 +76,7 @@ bool control_may_shut_down(const struct control *c)
 
 int64_t shutdown_due_ms(const struct control *c)
 {
-    if (!c->shutdown_mono_ms)
+    if (!c->shutdown_mono_ms || control_may_shut_down(c))
         return INT64_MAX;
     return c->shutdown_passed ? last_ms(c) : c->shutdown_mono_ms;
 }

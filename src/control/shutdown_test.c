@@ -66,6 +66,7 @@ static void jobs_have_until_then(void **state)
     fixture_turn(f);
     fixture_clear(f);
     control_announce(f->control, 100);
+    fixture_turn(f);
     fixture_pass(f, 39000);
     assert_int_equal(signals(f, again), 0);
     fixture_pass(f, 2000);
@@ -102,6 +103,7 @@ static void grace_is_told_to_the_node(void **state)
     (void)state;
     fixture_clear(f);
     control_announce(f->control, 0);
+    fixture_turn(f);
     fixture_pass(f, 1000);
     vec_foreach (&f->orders, o)
         for (size_t i = 0; i < (*o)->orders->n_orders; i++) {
@@ -124,6 +126,7 @@ static void not_for_ever(void **state)
     run(f, true, NULL);
     (void)state;
     control_announce(f->control, 10);
+    fixture_turn(f);
     fixture_pass(f, 11000);
     assert_false(control_may_shut_down(f->control));
     fixture_pass(f, 30000);
@@ -141,8 +144,10 @@ static void called_off_in_time(void **state)
     fixture_launched(f, "n1", id, 0);
     fixture_turn(f);
     control_announce(f->control, 100);
+    fixture_turn(f);
     fixture_pass(f, 10000);
     control_announce(f->control, -1);
+    fixture_turn(f);
     fixture_clear(f);
     fixture_pass(f, 200000);
     assert_int_equal(signals(f, id), 0);
