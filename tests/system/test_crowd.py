@@ -109,11 +109,11 @@ for i in range(count):
     s = socket.socket(socket.AF_UNIX if i % 2 else socket.AF_INET)
     try:
         s.connect(local if i % 2 else ("127.0.0.1", port))
-    except OSError:
+        if i % 3 == 0:
+            s.send(b"SL")  # the beginning of something
+    except OSError:  # refused, or closed again: those are too many
         s.close()
         continue
-    if i % 3 == 0:
-        s.send(b"SL")  # the beginning of something
     held.append(s)
 print(len(held), flush=True)
 sys.stdin.read()

@@ -216,7 +216,7 @@ def test_command(net, line, rpc):
         if done.returncode == 0:
             assert rpc not in READS or done.stdout.rstrip("\n") == whole, (item, done.stdout)
         else:
-            assert re.search("controller|is DOWN", done.stderr + done.stdout), (item, done)
+            assert re.search("controller|timed out|is DOWN", done.stderr + done.stdout), (item, done)
             assert rpc not in READS or not done.stdout or "is DOWN" in done.stdout, (item, done)
 
     share_out(todo, work)
