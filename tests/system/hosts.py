@@ -78,6 +78,22 @@ class Hosts(Cluster):
     def plug(self, host):
         self.ip("switch", f"link set {host} up")
 
+    def number(self, host):
+        return 1 if host == CONTROLLER else 10 + self.names.index(host)
+
+    def lose(self, sender, receiver):
+        """One way: what the sender sends to the receiver goes to a station that is not there."""
+        self.ip(sender, f"neigh replace {ADDRESS}{self.number(receiver)} lladdr 02:00:00:00:00:99 dev eth0 nud permanent")
+
+    def deliver(self, sender, receiver):
+        self.ip(sender, f"neigh del {ADDRESS}{self.number(receiver)} dev eth0")
+
+    def narrow(self, host, largest):
+        """Larger packets vanish on their way to and from it, without a word; 1500: none."""
+        for end in (host, CONTROLLER):
+            self.ip(end, "link set eth0 gso_max_segs 1")
+        self.ip("switch", f"link set {host} mtu {largest}")
+
     def enter(self, host):
         """Takes the calling thread, and the threads it starts, into the host's network."""
         with open(f"/proc/{self.holders[host].pid}/ns/net") as namespace:

@@ -82,6 +82,46 @@ def test_a_node_given_up_and_back(make_hosts):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("way", [("n1", "ctl"), ("ctl", "n1")])
+def test_one_way_loss(make_hosts, way):
+    """RELIABILITY C2: as if it were both ways; when it has healed nothing is stuck."""
+    c = make_hosts(conf="SlurmdTimeout=4")
+    c.start()
+    lost = c.sbatch("-w", "n1", "--no-requeue", "-o", "/dev/null", wrap=gated(c, "never"))
+    kept = c.sbatch("-w", "n2", "-o", "/dev/null", wrap=gated(c, "go"))
+    eventually(lambda: len(ledger(c, "start")) == 2, "two jobs")
+    c.lose(*way)
+    waits = c.sbatch("-w", "n1", "-o", "/dev/null", wrap="true")
+    assert c.wait(c.sbatch("-w", "n2", "-o", "/dev/null", wrap="true"))["JobState"] == "COMPLETED"
+    eventually(lambda: c.node("n1")["State"].startswith("DOWN"), "n1 given up")
+    assert c.state(lost) == "NODE_FAIL"
+    c.deliver(*way)
+    assert c.wait(waits)["JobState"] == "COMPLETED"
+    eventually(lambda: not any(f"[{lost}.batch]" in args for args in processes_of(c.dir).values()), "nothing left of it")
+    (c.work / "go").touch()
+    assert c.wait(kept)["JobState"] == "COMPLETED"
+    assert ledger(c, "end") == [f"{kept}.0"]
+
+
+@pytest.mark.slow
+def test_large_packets_lost(make_hosts):
+    """RELIABILITY C2: small things go on; what is large waits, or is given up with its node, and arrives when it can, once."""
+    c = make_hosts(conf="SlurmdTimeout=6")
+    c.start()
+    c.run("srun -w n1 true").ok()
+    c.narrow("n1", 600)
+    large = c.sbatch("-w", "n1", "--requeue", "-o", "large.txt",
+                     script="#!/bin/sh\necho once $SLURM_JOB_ID >>ledger.txt\n" + "# much\n" * 20000)
+    assert c.wait(c.sbatch("-w", "n2", "-o", "/dev/null", wrap="true"))["JobState"] == "COMPLETED"
+    eventually(lambda: c.state(large) != "PENDING", "its launch")
+    assert not (c.work / "ledger.txt").exists()
+    c.narrow("n1", 1500)
+    assert c.wait(large, 180)["JobState"] == "COMPLETED"
+    assert (c.work / "ledger.txt").read_text() == f"once {large}\n"
+    assert c.run("srun -w n1 head -c 200000 /dev/zero").returncode == 0
+
+
+@pytest.mark.slow
 def test_half_of_the_nodes_cut_off(make_hosts):
     """The controller serves the other half; a job across the cut ends as one that lost a node, and its part there with it."""
     c = make_hosts(nodes=4, conf="SlurmdTimeout=4")

@@ -107,7 +107,7 @@ def test_job_of_a_process(busy):
 
 
 def test_a_step_that_a_new_daemon_found(make_cluster):
-    """Its processes are known again; without a daemon the command says who does not answer."""
+    """CORE-182: Its processes are known again; without a daemon the command says who does not answer."""
     import signal
     c = make_cluster(nodes=1)
     job = c.sbatch("-o", "/dev/null", wrap="exec sleep 1005")
