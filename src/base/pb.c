@@ -23,7 +23,7 @@ uint64_t pb_field_bits(const ProtobufCMessageDescriptor *type, const char *names
     return set;
 }
 
-static size_t value_size(const ProtobufCFieldDescriptor *field)
+size_t pb_value_size(const ProtobufCFieldDescriptor *field)
 {
     switch (field->type) {
     case PROTOBUF_C_TYPE_INT64:
@@ -72,7 +72,7 @@ void pb_copy_field(ProtobufCMessage *to, const ProtobufCMessage *from,
     if (!is_pointer(field))
         memcpy((char *)to + field->quantifier_offset, (const char *)from + field->quantifier_offset,
                sizeof(protobuf_c_boolean));
-    memcpy((char *)to + field->offset, value(from, field), value_size(field));
+    memcpy((char *)to + field->offset, value(from, field), pb_value_size(field));
 }
 
 bool pb_same_field(const ProtobufCMessage *a, const ProtobufCMessage *b,
@@ -86,7 +86,7 @@ bool pb_same_field(const ProtobufCMessage *a, const ProtobufCMessage *b,
         const ProtobufCBinaryData *x = value(a, field), *y = value(b, field);
         return x->len == y->len && (x->len == 0 || memcmp(x->data, y->data, x->len) == 0);
     }
-    return memcmp(value(a, field), value(b, field), value_size(field)) == 0;
+    return memcmp(value(a, field), value(b, field), pb_value_size(field)) == 0;
 }
 
 static const ProtobufCFieldDescriptor *oversized_value(const ProtobufCFieldDescriptor *field,
@@ -105,7 +105,7 @@ const ProtobufCFieldDescriptor *pb_find_oversized(const ProtobufCMessage *m, siz
 {
     pb_each_field (m->descriptor, field) {
         bool repeated = field->label == PROTOBUF_C_LABEL_REPEATED;
-        size_t count = 1, size = value_size(field);
+        size_t count = 1, size = pb_value_size(field);
         if (repeated)
             count = *(const size_t *)((const char *)m + field->quantifier_offset);
         const char *at = repeated ? *(char *const *)value(m, field) : value(m, field);

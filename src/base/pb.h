@@ -20,6 +20,9 @@ const ProtobufCFieldDescriptor *pb_find_field(const ProtobufCMessageDescriptor *
  * of the type's, and below 64. */
 uint64_t pb_field_bits(const ProtobufCMessageDescriptor *type, const char *names);
 
+/* Bytes of one value of the field, where it lies in its message. */
+size_t pb_value_size(const ProtobufCFieldDescriptor *field);
+
 bool pb_has(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *field);
 
 /* Absent in 'from': absent in 'to'. Both are of the field's type of message. */

@@ -125,34 +125,13 @@ static json_t *value_json(const ProtobufCFieldDescriptor *field, const void *at)
     }
 }
 
-static size_t value_size(const ProtobufCFieldDescriptor *field)
-{
-    switch (field->type) {
-    case PROTOBUF_C_TYPE_INT64:
-    case PROTOBUF_C_TYPE_SINT64:
-    case PROTOBUF_C_TYPE_SFIXED64:
-    case PROTOBUF_C_TYPE_UINT64:
-    case PROTOBUF_C_TYPE_FIXED64:
-        return 8;
-    case PROTOBUF_C_TYPE_BOOL:
-        return sizeof(protobuf_c_boolean);
-    case PROTOBUF_C_TYPE_STRING:
-    case PROTOBUF_C_TYPE_MESSAGE:
-        return sizeof(void *);
-    case PROTOBUF_C_TYPE_BYTES:
-        return sizeof(ProtobufCBinaryData);
-    default:
-        return 4;
-    }
-}
-
 static json_t *list_json(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *field)
 {
     size_t count = *(const size_t *)((const char *)m + field->quantifier_offset);
     const char *list = *(char *const *)((const char *)m + field->offset);
     json_t *array = json_array();
     for (size_t i = 0; i < count; i++)
-        json_array_append_new(array, value_json(field, list + i * value_size(field)));
+        json_array_append_new(array, value_json(field, list + i * pb_value_size(field)));
     return array;
 }
 
@@ -304,7 +283,7 @@ static int value_read(const json_t *value, const ProtobufCFieldDescriptor *field
 static int list_read(const json_t *value, const ProtobufCFieldDescriptor *field,
                      struct arena *arena, ProtobufCMessage *m, struct err *err)
 {
-    size_t count = json_array_size(value), size = value_size(field);
+    size_t count = json_array_size(value), size = pb_value_size(field);
     if (!json_is_array(value) || count == 0)
         return refuse(field, err);
     char *list = arena_alloc(arena, count * size);
