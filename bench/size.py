@@ -83,12 +83,12 @@ def many_nodes(nodes, rounds):
 
 
 def many_jobs(jobs, rounds, store):
-    import many
+    import bulk
     cluster = cluster_of(16, store)
     try:
         started(cluster, "squeue")
         before, begin = resident_kib(cluster), time.perf_counter()
-        ids = many.submit(cluster, jobs)
+        ids = bulk.submit(cluster, jobs)
         row(f"{jobs} jobs: acknowledged", [jobs / (time.perf_counter() - begin)], "/s")
         cluster.run("scontrol ping").ok()
         row("   controller memory per pending job", [(resident_kib(cluster) - before) / jobs], "KiB")

@@ -464,11 +464,12 @@ static void restore_live(struct job *j, const Pb__JobLive *m)
  */
 static bool drop_gone_nodes(const struct cluster *c, char **expr, struct arena *arena)
 {
-    _cleanup_hostlist_ struct hostlist *named = NULL, *known = hostlist_new();
+    _cleanup_hostlist_ struct hostlist *named = NULL, *known = NULL;
     char name[HOSTLIST_NAME_MAX + 1];
     struct str out = STR_INIT;
     if (!*expr || hostlist_parse(*expr, &named, NULL) != 0)
         return false;
+    known = hostlist_new();
     for (size_t i = 0; i < hostlist_count(named); i++)
         if (cluster_find_node(c, hostlist_nth(named, i, name)))
             hostlist_push(known, name);

@@ -16,6 +16,7 @@ struct control *control_new(struct conf *conf, const struct env *env)
     c->cluster = cluster_new(conf);
     c->next_id = c->reserved_id = conf->first_job_id;
     c->wake_at_ms = INT64_MAX;
+    arena_init(&c->restored, 0);
     return c;
 }
 
@@ -29,6 +30,7 @@ void control_free(struct control *c)
     made_free(c);
     str_done(&c->newer);
     vec_done(&c->fresh);
+    arena_done(&c->restored);
     free(c);
 }
 
@@ -130,9 +132,8 @@ void control_save_node(struct control *c, const struct node *n)
 static int restore_job(struct control *c, uint64_t number, const void *data, size_t len,
                        struct err *err)
 {
-    _cleanup_arena_ struct arena arena;
-    arena_init(&arena, 0);
-    const Pb__JobRecord *r = arena_unpack(&arena, &pb__job_record__descriptor, data, len);
+    arena_reset(&c->restored, 0);
+    const Pb__JobRecord *r = arena_unpack(&c->restored, &pb__job_record__descriptor, data, len);
     int rc = r ? job_record_check(r, number, err)
                : err_set(err, -ERR_STORE_DAMAGED, "job %llu: its record does not decode",
                          (unsigned long long)number);
@@ -280,6 +281,7 @@ void control_start(struct control *c)
 {
     c->epoch++;
     c->started = true;
+    arena_done(&c->restored);
     control_save_meta(c);
     for (size_t i = 0; i < c->cluster->jobs.len; i++)
         resume_job(c, c->cluster->jobs.data[i]);

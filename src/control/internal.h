@@ -37,7 +37,8 @@ struct control {
     int64_t shutdown_mono_ms; /* when jobs are ended for it; 0: none is announced */
     bool shutdown_passed;     /* they were */
     VEC(struct made_node) made;
-    struct str newer; /* of StoreMeta, what only a newer version knows */
+    struct str newer;      /* of StoreMeta, what only a newer version knows */
+    struct arena restored; /* of the stored job being read; kept from one to the next */
 };
 
 static inline int64_t control_wall(const struct control *c)

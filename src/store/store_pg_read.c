@@ -64,6 +64,8 @@ static int rows_read(struct load *l, enum store_pg_statement st, bool named, str
 static int rows_read_all(struct load *l, struct err *err)
 {
     int rc = store_link_run(l->link, STORE_PG_LOAD_BEGIN, NULL, 0, NULL, err);
+    if (rc == 0) /* to compile the queries takes longer than to run them */
+        rc = store_link_run(l->link, STORE_PG_LOAD_PLAIN, NULL, 0, NULL, err);
     if (rc == 0)
         rc = rows_read(l, STORE_PG_LOAD_NAMED, true, err);
     if (rc == 0)

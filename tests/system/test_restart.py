@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A controller that is killed with very many jobs in its queue."""
+import pytest
+
+import bulk
+from harness import SOAK
+
+JOBS = 100000 if SOAK else 10000
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request):
+    return "" if request.param == "sqlite" else f"StateSaveStore={request.getfixturevalue('server').url}\n"
+
+
+def test_restart_with_many_pending(store, make_cluster):
+    """None is lost, each is as it was, and the controller answers; they run in their order when a node comes."""
+    c = make_cluster(nodes=1, start=False, conf=f"{store}MaxJobCount=1000000\nSlurmctldDebug=info")
+    c.start_controller()
+    ids = bulk.submit(c, JOBS)
+    assert ids == list(range(1, JOBS + 1))
+    line = ["squeue", "-h", "-o", "%i %j %T %P %Q %u %V %Z"]
+    before = c.run(line).ok()
+    assert before.count("\n") == JOBS - 1
+    for _ in range(2):
+        c.kill("slurmctld")
+        c.start_controller()
+        assert c.run(line).ok() == before
+    assert c.sbatch("-o", "/dev/null", wrap="true") > JOBS
+    c.start_node("n1")
+    c.wait_ready()
+    assert c.wait(1)["JobState"] == c.wait(2)["JobState"] == "COMPLETED"
+    assert c.state(JOBS) == "PENDING"
+    c.run(["scancel", "-Q", "-t", "PENDING"]).ok()
+    left = c.run("squeue -h -t PD -o %i").ok()
+    assert not left
