@@ -11,6 +11,7 @@
 #include "control/filter.h"
 #include "control/internal.h"
 
+#define EPOCH_SHIFT 40
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 
 static bool state_matches(const struct job *j, const Pb__JobFilter *f)
@@ -58,6 +59,12 @@ struct pieces {
     struct str record, part;
 };
 
+/* Of what is listed: of one start, so that no earlier one's is taken for it. */
+static int64_t stamp_now(const struct control *c)
+{
+    return (int64_t)((c->epoch << EPOCH_SHIFT) + c->cluster->stamp);
+}
+
 static void add_job(struct control *c, struct job *j, const Pb__JobFilter *f, struct pieces *pieces,
                     struct str *out)
 {
@@ -81,6 +88,11 @@ bool control_list_jobs(struct control *c, const struct caller *who, const Pb__Jo
 {
     struct filter filter;
     struct pieces pieces = {STR_INIT, STR_INIT};
+    Pb__JobList first = PB__JOB_LIST__INIT;
+    if (!*cursor) { /* what changes while it is being sent is changed since */
+        SET(&first, stamp, stamp_now(c));
+        pb_pack(&first.base, out);
+    }
     filter_init(&filter, c->conf, f);
     size_t start = out->len, i = first_job(c->cluster, *cursor);
     for (; i < c->cluster->jobs.len && out->len - start <= budget; i++) {
@@ -95,7 +107,6 @@ bool control_list_jobs(struct control *c, const struct caller *who, const Pb__Jo
     if (i < c->cluster->jobs.len)
         return true;
     Pb__JobList last = PB__JOB_LIST__INIT;
-    SET(&last, stamp, (int64_t)c->cluster->stamp);
     SET(&last, now, control_wall(c));
     pb_pack(&last.base, out);
     return false;
@@ -103,7 +114,7 @@ bool control_list_jobs(struct control *c, const struct caller *who, const Pb__Jo
 
 bool control_unchanged_since(const struct control *c, int64_t stamp)
 {
-    return stamp == (int64_t)c->cluster->stamp;
+    return stamp == stamp_now(c);
 }
 
 /* --- steps
@@ -219,6 +230,11 @@ bool control_list_nodes(struct control *c, const struct caller *who, const Pb__N
         .fields = f->has_fields ? f->fields : UINT64_MAX,
         .group = f->has_group && f->group,
     };
+    Pb__NodeList first = PB__NODE_LIST__INIT;
+    if (!*cursor) {
+        SET(&first, stamp, stamp_now(c));
+        pb_pack(&first.base, out);
+    }
     if (node_list(c->cluster, &query, cursor, budget, out))
         return true;
     Pb__NodeList last = PB__NODE_LIST__INIT;

@@ -84,11 +84,41 @@ static void test_groups(void **state)
     fixture_free(f);
 }
 
+/* A stamp stands for what there was at the first part of a list, in one start of the controller. */
+static void test_stamps(void **state)
+{
+    _cleanup_arena_ struct arena arena;
+    Pb__NodeFilter filter = PB__NODE_FILTER__INIT;
+    struct fixture *f = fixture_new(NODES);
+    arena_init(&arena, 0);
+    int64_t stamp = list(f, &filter, &arena)->stamp;
+    assert_true(stamp != 0 && control_unchanged_since(f->control, stamp));
+    assert_false(control_unchanged_since(f->control, 0));
+    fixture_restart(f); /* it has made as many changes as the one before */
+    int64_t next = list(f, &filter, &arena)->stamp;
+    assert_false(control_unchanged_since(f->control, stamp));
+    assert_true(control_unchanged_since(f->control, next));
+
+    struct caller root = FIXTURE_ROOT;
+    struct str out = STR_INIT;
+    uint64_t cursor = 0;
+    assert_true(control_list_nodes(f->control, &root, &filter, &cursor, 0, &out));
+    fixture_register(f, "n1", "a"); /* its record has been sent */
+    while (control_list_nodes(f->control, &root, &filter, &cursor, 0, &out))
+        ;
+    const Pb__NodeList *l = arena_unpack(&arena, &pb__node_list__descriptor, out.data, out.len);
+    assert_int_equal(l->nodes[0]->state, PB__NODE_BASE__NODE_UNKNOWN);
+    assert_false(control_unchanged_since(f->control, l->stamp));
+    str_done(&out);
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_which),
         cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_stamps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,13 +78,27 @@ TO_LISTING(steps, Pb__StepFilter)
 TO_LISTING(nodes, Pb__NodeFilter)
 TO_LISTING(parts, Pb__PartFilter)
 
+/* Answered in a few bytes. */
+static bool is_unchanged(struct ctld *c, const struct rpc_request *r, bool asks, int64_t since)
+{
+    bool same = asks && control_unchanged_since(c->control, since);
+    if (same)
+        ctld_reply_error(c, r->call, -ERR_NO_CHANGE, err_text(ERR_NO_CHANGE));
+    return same;
+}
+
 static void on_job_list(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
     const Pb__JobFilter *f = (const Pb__JobFilter *)r->body;
-    if (f->has_changed_since && control_unchanged_since(c->control, f->changed_since))
-        ctld_reply_error(c, r->call, -ERR_NO_CHANGE, err_text(ERR_NO_CHANGE));
-    else
+    if (!is_unchanged(c, r, f->has_changed_since, f->changed_since))
         on_list_jobs(c, r, who);
+}
+
+static void on_node_list(struct ctld *c, const struct rpc_request *r, const struct caller *who)
+{
+    const Pb__NodeFilter *f = (const Pb__NodeFilter *)r->body;
+    if (!is_unchanged(c, r, f->has_changed_since, f->changed_since))
+        on_list_nodes(c, r, who);
 }
 
 /* Of the process itself. */
@@ -292,7 +306,7 @@ static handler_fn *const handlers[] = {
     [RPC_JOB_UPDATE] = on_job_update,
     [RPC_JOB_LIST] = on_job_list,
     [RPC_STEP_LIST] = on_list_steps,
-    [RPC_NODE_LIST] = on_list_nodes,
+    [RPC_NODE_LIST] = on_node_list,
     [RPC_PART_LIST] = on_list_parts,
     [RPC_CONFIG_SHOW] = on_config_show,
     [RPC_NODE_UPDATE] = on_node_update,

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The C API as it is installed: CORE-125, 126, 162."""
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from harness import PREFIX, ROOT
+
+LIB = PREFIX / "lib"
+SANITIZED = b"__asan_init" in (LIB / "libsluice.so").read_bytes() if (LIB / "libsluice.so").exists() else False
+CC = ["clang", "-fsanitize=address,undefined"] if SANITIZED else ["cc"]
+EXAMPLE = pathlib.Path(__file__).parents[2] / "examples/jobs.c"
+
+
+def flags(*which):
+    return subprocess.run(["pkg-config", *which, "sluice"], text=True, capture_output=True, check=True,
+                          env={**os.environ, "PKG_CONFIG_PATH": str(LIB / "pkgconfig")}).stdout.split()
+
+
+def build(source, out, *more):
+    subprocess.run([*CC, "-std=c11", "-D_DEFAULT_SOURCE", "-Wall", "-Werror", *more, "-o", out, source,
+                    *flags("--cflags", "--libs")], check=True)
+    return out
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory):
+    place = tmp_path_factory.mktemp("api")
+    place.chmod(0o755)
+    place.parent.chmod(0o755)
+    return build(EXAMPLE, place / "jobs")
+
+
+def run(c, *line, **more):
+    return c.run(list(line), env={"LD_LIBRARY_PATH": str(LIB)}, **more)
+
+
+def script(c, text):
+    file = c.work / "job.sh"
+    file.write_text("#!/bin/sh\n" + text)
+    return file
+
+
+def test_a_job_by_the_example(cluster, example):
+    """Nodes, submission, steps, changes only, the end."""
+    c = cluster
+    out = run(c, example, script(c, 'echo "got $1 as $SLURM_JOB_ID"\nsleep 2\n'), "a b").ok()
+    job = int(re.search(r"^submitted (\d+)$", out, re.M)[1])
+    assert re.findall(r"^node (n\d) IDLE cpus 0/4 memory 0/4000 MiB weight 1", out, re.M) == ["n1", "n2", "n3", "n4"]
+    states = re.findall(rf"^job {job} (\w+) on ([^ ,]+)", out, re.M)
+    assert states[-2:] == [("RUNNING", "n1"), ("COMPLETED", "n1")]
+    assert f"step {job}.batch batch on n1" in out
+    looked, spared = map(int, re.search(r"looked (\d+) times, nothing had changed (\d+) times", out).groups())
+    assert spared >= looked - 8 and spared > 5
+    assert (c.work / f"jobs-{job}.out").read_text() == f"got a b as {job}\n"
+    assert c.job(job)["TimeLimit"] == "00:10:00"
+
+
+def test_cancelled_and_drained_by_the_example(cluster, example):
+    c = cluster
+    out = run(c, example, "-d", "n4", "-k", "0", script(c, "exec sleep 1000\n")).ok()
+    assert re.search("^node n4 IDLE[+]DRAIN .* by the example$", out, re.M)
+    assert re.search(r"^job \d+ CANCELLED", out, re.M)
+    assert c.node("n4")["State"] == "IDLE"
+    if ROOT:
+        said = run(c, example, "-d", "n4", script(c, "true\n"), user="nobody").fails()
+        assert said == "jobs: n4: Access/permission denied\n"
+        assert c.node("n4")["State"] == "IDLE"
+
+
+CASES = r"""
+#include <assert.h>
+#include <string.h>
+#include <stdio.h>
+#include <signal.h>
+#include <sluice/sluice.h>
+static int count;
+static void job(void *ctx, const struct sluice_job *j) { count++; *(uint32_t *)ctx = j->id; }
+static void node(void *ctx, const struct sluice_node *n) { count++; }
+int main(int argc, char **argv)
+{
+    struct sluice_error e;
+    uint32_t id = 0, seen = 0;
+    int64_t jobs = 0, nodes = 0, before;
+    int status = -1;
+    assert(!sluice_open("/nonexistent", &e) && strstr(e.text, "/nonexistent"));
+    struct sluice *s = sluice_open(NULL, NULL);
+    assert(s);
+    struct sluice_submit r = {0};
+    assert(sluice_submit(s, &r, &id, &e) == SLUICE_RANGE && strstr(e.text, "script"));
+    r.script = "echo no interpreter";
+    assert(sluice_submit(s, &r, &id, NULL) == SLUICE_RANGE);
+    r.script = "#!/bin/sh\nexit 3\n";
+    r.work_dir = "relative";
+    assert(sluice_submit(s, &r, &id, &e) == SLUICE_RANGE && strstr(e.text, "absolute"));
+    r.work_dir = NULL;
+    r.partition = "ghost";
+    assert(sluice_submit(s, &r, &id, &e) == SLUICE_NO_PARTITION && e.code == SLUICE_NO_PARTITION);
+    r.partition = NULL;
+    r.memory_mib = 1 << 30;
+    assert(sluice_submit(s, &r, &id, &e) && strstr(e.text, "Memory"));
+    r.memory_mib = 0;
+    r.output = r.error = "/dev/null";
+    assert(sluice_signal(s, 999999, SLUICE_WHOLE_JOB, 0, &e) == SLUICE_NO_JOB);
+    assert(sluice_wait(s, 999999, &status, &e) == SLUICE_NO_JOB);
+    assert(sluice_node_state(s, "ghost", "RESUME", NULL, &e) == SLUICE_NO_NODE);
+    assert(sluice_node_state(s, "n1", NULL, NULL, &e) == SLUICE_RANGE);
+    assert(sluice_nodes(s, "n[1-2]", &nodes, node, NULL, &e) == 0 && count == 2 && nodes);
+    before = nodes;
+    assert(sluice_nodes(s, "n[1-2]", &nodes, node, NULL, &e) == SLUICE_NO_CHANGE && count == 2);
+    assert(nodes == before);
+    assert(sluice_jobs(s, 0, &jobs, job, &seen, &e) == 0);
+    assert(sluice_jobs(s, 0, &jobs, job, &seen, &e) == SLUICE_NO_CHANGE);
+    assert(sluice_submit(s, &r, &id, &e) == 0 && id && e.code == 0 && !*e.text);
+    assert(sluice_wait(s, id, &status, &e) == 0 && status == 3 << 8);
+    count = 0;
+    assert(sluice_jobs(s, id, &jobs, job, &seen, &e) == 0 && count == 1 && seen == id);
+    assert(sluice_nodes(s, NULL, &nodes, node, NULL, &e) == 0 && nodes != before);
+    assert(sluice_signal(s, id, SLUICE_WHOLE_JOB, SIGTERM, &e) == SLUICE_JOB_DONE);
+    printf("%lld\n", (long long)nodes);
+    fflush(stdout);
+    getchar(); /* the controller is another one now */
+    count = 0;
+    assert(sluice_nodes(s, NULL, &nodes, node, NULL, &e) == 0 && count == 2);
+    sluice_close(s);
+    sluice_close(NULL);
+    return 0;
+}
+"""
+
+
+def test_refusals_and_stamps(make_cluster, tmp_path):
+    """CORE-126: "no change" is said of one start of a controller only."""
+    (tmp_path / "cases.c").write_text(CASES)
+    program = build(tmp_path / "cases.c", tmp_path / "cases")
+    c = make_cluster(nodes=2)
+    p = c.popen([program], env={"LD_LIBRARY_PATH": str(LIB)}, stdin=subprocess.PIPE)
+    line = p.stdout.readline()
+    assert line.strip().isdigit(), p.communicate()
+    c.kill("slurmctld")
+    c.start_controller()
+    c.wait_ready()
+    out, err = p.communicate("x\n", timeout=60)
+    assert p.returncode == 0, err
+
+
+def test_the_header_alone(tmp_path):
+    """It is C11 and C++, and needs nothing else of ours."""
+    for compiler, name in (("cc", "a.c"), ("c++", "a.cc")):
+        (tmp_path / name).write_text("#include <sluice/sluice.h>\nint main(void) { return 0; }\n")
+        subprocess.run([compiler, "-Wall", "-Wextra", "-Werror", "-c", *flags("--cflags"), "-o", tmp_path / "a.o",
+                        tmp_path / name], check=True)
+    names = subprocess.run(["nm", "-D", "--defined-only", LIB / "libsluice.so"], text=True, capture_output=True, check=True).stdout
+    mine = [line.split()[-1] for line in names.splitlines() if " T " in line]
+    assert mine and all(name.startswith("sluice_") for name in mine), mine
