@@ -117,7 +117,14 @@ int path_read_file(const char *path, size_t max, struct str *out, struct err *er
         text.len += (size_t)n;
         if (text.len > max)
             return err_set(err, -ERR_TOO_BIG, "%s is larger than %zu bytes", path, max);
-        guess = 4096;
+        guess = 0; /* as much as it has room for, or a little more than that */
+    }
+    text.data[text.len] = '\0';
+    if (out->len == 0 && !out->cap) { /* a large file is not copied */
+        struct str swap = *out;
+        *out = text;
+        text = swap;
+        return 0;
     }
     str_append(out, text.data, text.len);
     if (out->overflow)

@@ -133,6 +133,11 @@ static void reading(void **state)
     str_clear(&out);
     assert_int_equal(path_read_file(in("big"), 100000, &out, NULL), 0);
     assert_int_equal(out.len, 100000);
+    assert_int_equal(strspn(str_cstr(&out), "b"), 100000);
+    write_text(in("f"), "", 0600);
+    str_clear(&out);
+    assert_int_equal(path_read_file(in("f"), 10, &out, NULL), 0);
+    assert_string_equal(str_cstr(&out), "");
 }
 
 static int file_count(void)
