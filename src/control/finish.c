@@ -60,6 +60,7 @@ void finish_answer_waiters(struct control *c, struct job *j)
     end.job_id = j->id;
     end.state = j->state;
     SET(&end, exit_status, j->exit_status);
+    end.failed_node = (char *)c->failed_node;
     vec_foreach (&j->end_calls, call) {
         control_release(c, *call);
         c->env->reply(c->env->ctx, *call, &end.base);
@@ -156,7 +157,9 @@ void finish_node_failed(struct control *c, struct job *j, uint32_t node)
     }
     control_log(c, LOG_LVL_INFO, "job %u lost node %s", j->id, c->cluster->nodes.data[node]->name);
     j->requeue_after = j->may_requeue;
+    c->failed_node = c->cluster->nodes.data[node]->name;
     finish_job(c, j, PB__JOB_STATE__NODE_FAIL, 0, "NodeDown", "NODE FAILURE");
+    c->failed_node = NULL;
 }
 
 void finish_without(struct control *c, struct job *j, bool first)

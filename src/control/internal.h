@@ -33,6 +33,7 @@ struct control {
     int64_t wake_at_ms;       /* what env was told; INT64_MAX: nothing */
     struct idmap calls;       /* held calls to their jobs */
     VEC(uint32_t) fresh;      /* allocations asked for in this turn: answered when it was planned */
+    const char *failed_node;  /* for whose failure a job is being ended; NULL: for another reason */
     uint64_t nonce;           /* of signals */
     int64_t shutdown_mono_ms; /* when jobs are ended for it; 0: none is announced */
     bool shutdown_passed;     /* they were */

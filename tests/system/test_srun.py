@@ -293,3 +293,25 @@ def test_runs_as_the_caller(cluster):
     uid, gid = cluster.run("id -u", user="nobody").ok(), cluster.run("id -g", user="nobody").ok()
     assert f"Uid:\t{uid}\t{uid}\t{uid}\t{uid}" in out and f"Gid:\t{gid}\t{gid}\t{gid}\t{gid}" in out
     assert "CapEff:\t0000000000000000" in out
+
+
+def test_a_node_that_the_controller_gives_up_is_named(make_cluster):
+    """Its daemon and its shepherd hang: their connections stay open, and nothing comes from them."""
+    c = make_cluster(nodes=2, conf="SlurmdTimeout=3\nKillWait=2")
+    p = c.popen(["srun", "-N2", "sleep", "1000"])
+    eventually(lambda: len(c.run("scontrol listpids").stdout.splitlines()) == 3, "both tasks")
+    task = c.run("scontrol listpids * n2").ok().splitlines()[1].split()[0]
+    shepherd = int(pathlib.Path(f"/proc/{task}/stat").read_text().rpartition(")")[2].split()[1])
+    stopped = [shepherd, c.daemons["n2"].pid]
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        _, err = p.communicate(timeout=60)
+        lines = err.splitlines()
+        assert lines[:2] == ["srun: error: Node failure on n2",
+                             "srun: Job step aborted: Waiting up to 4 seconds for job step to finish."], err
+        assert p.returncode not in (0, None) and "Force Terminated" not in err and "Timed out" not in err
+    finally:
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
+    eventually(lambda: c.node("n2")["State"] == "IDLE", "n2 is back")

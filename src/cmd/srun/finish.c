@@ -40,6 +40,11 @@ static void on_job_end(void *ctx, int code, const ProtobufCMessage *reply, const
     if (code < 0 || f->reporting || run->phase != RUN_RUNNING ||
         !is_violent((const struct Pb__JobEnd *)reply))
         return;
+    const char *node = ((const struct Pb__JobEnd *)reply)->failed_node;
+    if (node != NULL) {
+        run_on_node_failed(run, node);
+        return;
+    }
     say_info("Force Terminated job %u", run->job_id);
     run_abort(run);
 }

@@ -261,6 +261,22 @@ void run_on_node_lost(struct run *run, uint32_t node, const struct err *why)
     node_over(run, node, SIGKILL);
 }
 
+/* The controller has given it up, and the job with it; its session may stay open for ever. */
+void run_on_node_failed(struct run *run, const char *name)
+{
+    if (run->phase != RUN_RUNNING)
+        return;
+    say_error("Node failure on %s", name);
+    at_least(run, 1);
+    run_abort(run);
+    for (uint32_t i = 0; i < run->step->n_layout; i++) {
+        if (!str_eq(run->step->layout[i]->node, name) || run->node_over[i])
+            continue;
+        peers_drop(run->peers, i);
+        node_over(run, i, SIGKILL);
+    }
+}
+
 /* --- tasks ------------------------------------------------------------------------------------ */
 
 static void on_tell_timer(void *ctx)

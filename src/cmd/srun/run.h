@@ -107,6 +107,7 @@ void run_on_refused(struct run *run, int exit_code);
 /* From launch.c and peers.c, node being its index in step->layout. */
 void run_on_launch_failed(struct run *run, uint32_t node, const struct err *why);
 void run_on_node_lost(struct run *run, uint32_t node, const struct err *why);
+void run_on_node_failed(struct run *run, const char *name); /* as the controller says */
 void run_on_node_done(struct run *run, uint32_t node);
 void run_on_started(struct run *run, uint32_t node, const struct Pb__TasksStarted *started);
 void run_on_failed(struct run *run, const struct Pb__TaskFailed *failed);
