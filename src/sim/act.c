@@ -87,6 +87,23 @@ static void ask(struct sim *s, const struct sim_item *a, unsigned act)
     }
 }
 
+static struct sim_node *made_node(struct sim *s, const struct sim_item *a)
+{
+    bool makes = a->what == SIM_DO_NODE_CREATE || a->what == SIM_DO_NODE_DELETE;
+    long node = makes ? sim_node_index(s, a->nodes) : -1;
+    return node < 0 ? NULL : &s->nodes.data[node];
+}
+
+static void ask_made(struct sim *s, const struct sim_item *a, unsigned act)
+{
+    struct sim_node *n = made_node(s, a);
+    if (!n)
+        return;
+    n->made = SIM_MADE_UNKNOWN;
+    n->made_last = n->made_asked == n->made_answered ? act + 1 : 0;
+    n->made_asked += a->again_ms > 0 ? 2 : 1;
+}
+
 /* --- requests -----------------------------------------------------------------------------------
  */
 
@@ -204,6 +221,24 @@ static void send_node_update(struct sim *s, unsigned index, const struct sim_ite
     sim_call(s, SIM_OF_ACT, SIM_NODE_UPDATE, index, &s->rng, &r.base);
 }
 
+static void send_made(struct sim *s, unsigned index, const struct sim_item *a)
+{
+    Pb__NodeUpdate r = PB__NODE_UPDATE__INIT;
+    struct str keys = STR_INIT;
+    long node = sim_node_index(s, a->nodes);
+    r.nodes = (char *)a->nodes;
+    if (a->what == SIM_DO_NODE_DELETE)
+        SET(&r, remove, true);
+    else if (node >= 0 && s->nodes.data[node].item)
+        sim_plan_keys(s->nodes.data[node].item, &keys);
+    if (!r.has_remove) {
+        str_printf(&keys, " State=%s", a->value ? "FUTURE" : "CLOUD");
+        r.create = (char *)str_cstr(&keys);
+    }
+    sim_call(s, SIM_OF_ACT, SIM_NODE_UPDATE, index, &s->rng, &r.base);
+    str_done(&keys);
+}
+
 static void send_part_update(struct sim *s, unsigned index, const struct sim_item *a)
 {
     Pb__PartUpdate r = PB__PART_UPDATE__INIT;
@@ -233,6 +268,8 @@ static void send(struct sim *s, unsigned index, const struct sim_item *a)
         send_update(s, index, a);
     else if (a->what <= SIM_DO_FAIL)
         send_node_update(s, index, a);
+    else if (a->what <= SIM_DO_NODE_DELETE)
+        send_made(s, index, a);
     else if (a->what <= SIM_DO_PART_REMOVE)
         send_part_update(s, index, a);
     else
@@ -248,6 +285,7 @@ void sim_act(struct sim *s, unsigned index)
         return; /* nobody knows its id yet */
     s->result->acts++;
     ask(s, a, index);
+    ask_made(s, a, index);
     if (a->what >= SIM_DO_RECONFIGURE)
         s->file = (unsigned)a->value % SIM_FILES;
     if (a->what == SIM_DO_EDIT)
@@ -342,12 +380,29 @@ static void on_node_updated(struct sim *s, const struct sim_item *a)
         sim_break(s, "a change of a node was answered and is not on disk", "%s", a->nodes);
 }
 
+/* A node that a file defines, or that registers itself, is not gone when it was deleted. */
+static void on_made(struct sim *s, const struct sim_item *a, unsigned act, bool done)
+{
+    struct sim_node *n = made_node(s, a);
+    bool create = a->what == SIM_DO_NODE_CREATE;
+    if (!n)
+        return;
+    n->made_answered++;
+    if (!done || n->made_last != act + 1 || n->filed || (!create && n->dynamic))
+        return;
+    n->made = create ? SIM_MADE_THERE : SIM_MADE_GONE;
+    if (sim_watch_made(s, n->name) != create)
+        sim_break(s, "a node was made and is not on disk", "%s is to be %s", n->name,
+                  create ? "there" : "gone");
+}
+
 void sim_act_reply(struct sim *s, const struct sim_call *call, const struct sim_event *e)
 {
     const struct sim_item *a = s->acts.data[call->index];
     long index = a->id ? sim_client_find(s, a->id) : -1;
     if (index >= 0 && requeues(a))
         s->clients.data[index].requeues_answered++;
+    on_made(s, a, call->index, e->code == 0);
     if (e->code) {
         sim_say(s, "act %u is refused: %s", call->index, str_cstr(&e->body));
         return;
@@ -356,6 +411,6 @@ void sim_act_reply(struct sim *s, const struct sim_call *call, const struct sim_
         on_cancelled(s, a, call->index, e);
     else if (call->request == SIM_JOB_UPDATE && index >= 0)
         on_updated(s, &s->clients.data[index], a);
-    else if (call->request == SIM_NODE_UPDATE)
+    else if (call->request == SIM_NODE_UPDATE && !made_node(s, a))
         on_node_updated(s, a);
 }

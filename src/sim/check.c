@@ -158,11 +158,22 @@ static void compare_node(struct sim *s, const uint8_t *data, size_t len, const c
     long index = r ? sim_node_index(s, r->name) : -1;
     if (index < 0)
         return;
+    s->nodes.data[index].listed = s->listings;
     const struct sim_node_view *v = &s->node_views.data[index];
     bool down = r->state == PB__NODE_BASE__NODE_DOWN;
     if (v->drain != (r->has_drain && r->drain) || v->fail != (r->has_fail && r->fail) ||
         (v->down != down && r->state != PB__NODE_BASE__NODE_FUTURE))
         sim_break(s, "a node is not what its record says", "%s: %s", when, r->name);
+}
+
+static void check_made(struct sim *s, const char *when)
+{
+    vec_foreach (&s->nodes, n) {
+        bool there = n->listed == s->listings;
+        if (n->made != SIM_MADE_UNKNOWN && there != (n->made == SIM_MADE_THERE))
+            sim_break(s, "a node that was made is not so", "%s: %s is %s", when, n->name,
+                      there ? "there" : "gone");
+    }
 }
 
 void sim_check_listing(struct sim *s, const char *when)
@@ -180,7 +191,9 @@ void sim_check_listing(struct sim *s, const char *when)
     cursor = 0;
     while (control_list_nodes(s->control, &root, &nodes, &cursor, 1 << 20, &out))
         ;
+    s->listings++;
     each_element(s, &out, when, compare_node);
+    check_made(s, when);
     str_done(&out);
 }
 

@@ -126,6 +126,19 @@ static const struct {
     HANDLER(SIM_PART_UPDATE, control_part_update, pb__part_update__descriptor),
 };
 
+static void handle(struct sim *s, const struct sim_call *call, const struct sim_event *e)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const void *body =
+        arena_unpack(&arena, handlers[call->request].type, e->body.data, e->body.len);
+    const Pb__NodeUpdate *update = call->request == SIM_NODE_UPDATE ? body : NULL;
+    if (update && (update->create || update->remove))
+        sim_load_nodes(s, e->value, update);
+    else
+        handlers[call->request].call(s->control, e->value, caller_of(s, call), body);
+}
+
 void sim_call_arrives(struct sim *s, struct sim_event *e)
 {
     struct sim_call *call = &s->calls.data[e->value - 1];
@@ -137,15 +150,10 @@ void sim_call_arrives(struct sim *s, struct sim_event *e)
     }
     call->arrived = true;
     call->life = s->life;
-    if (call->request == SIM_RECONFIGURE || call->request == SIM_PREVIEW) {
-        sim_ctl_reconfigure(s, e->value, call->request == SIM_PREVIEW);
-    } else {
-        _cleanup_arena_ struct arena arena;
-        arena_init(&arena, 0);
-        const void *body =
-            arena_unpack(&arena, handlers[call->request].type, e->body.data, e->body.len);
-        handlers[call->request].call(s->control, e->value, caller_of(s, call), body);
-    }
+    if (call->request == SIM_RECONFIGURE || call->request == SIM_PREVIEW)
+        sim_load_file(s, e->value, call->request == SIM_PREVIEW);
+    else
+        handle(s, call, e);
     sim_ctl_turn(s);
 }
 

@@ -5,8 +5,6 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "sim/parts.h"
@@ -235,6 +233,15 @@ void sim_ctl_turn(struct sim *s)
         sim_store_commit(s);
 }
 
+/* A session of a name that is not known is over. */
+void sim_ctl_hang_up(struct sim *s, unsigned index)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    sim_push(s, rng_between(&n->rng, 0, 3),
+             (struct sim_event){.kind = SIM_HANGUP, .index = index, .generation = n->comer});
+    n->comer = 0;
+}
+
 /* The newest that says hello takes the place of the one before. A hello that comes after one that
  * was said later is of a session that its node has left: nothing more comes in it, since the keys
  * are made of the answer too, and its end follows. */
@@ -265,7 +272,8 @@ void sim_ctl_receive(struct sim *s, struct sim_event *e)
         accept_session(s, n, e->generation);
         return;
     }
-    if (e->generation != n->ctl_session || e->generation != n->ctl_newest)
+    bool known = e->generation == n->ctl_session && e->generation == n->ctl_newest;
+    if (!known && (e->generation != n->comer || e->message != SIM_REGISTER))
         return;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -273,7 +281,9 @@ void sim_ctl_receive(struct sim *s, struct sim_event *e)
     void *body = arena_unpack(
         &arena, registers ? &pb__node_register__descriptor : &pb__node_report__descriptor,
         e->body.data, e->body.len);
-    if (registers)
+    if (!known)
+        sim_load_comer(s, e->index, body);
+    else if (registers)
         control_node_register(s->control, n->name, body);
     else
         control_node_report(s->control, n->name, body);
@@ -292,27 +302,6 @@ void sim_ctl_lost(struct sim *s, struct sim_event *e)
 
 /* --- configuration ------------------------------------------------------------------------------
  */
-
-static int load_conf(struct sim *s, struct conf **conf, struct err *err)
-{
-    struct conf_report report = {0};
-    struct str text = STR_INIT;
-    char path[64];
-    int fd = memfd_create("slurm.conf", MFD_CLOEXEC), rc = 0;
-    sim_plan_conf(s->plan, s->file, &text);
-    if (fd < 0 || write(fd, text.data, text.len) != (ssize_t)text.len)
-        rc = err_set(err, -ERR_GENERIC, "there is no memory for a file");
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    if (rc == 0)
-        rc = conf_load(path, CONF_FULL, NULL, conf, &report, err);
-    if (rc != 0)
-        err_prefix(err, "version %u of slurm.conf", s->file);
-    if (fd >= 0)
-        close(fd);
-    conf_report_done(&report);
-    str_done(&text);
-    return rc;
-}
 
 static int64_t over_ms(const struct conf *conf)
 {
@@ -358,28 +347,11 @@ static void close_unknown(struct sim *s)
     }
 }
 
-void sim_ctl_reconfigure(struct sim *s, uint64_t call, bool preview)
+/* A configuration has come into force. */
+void sim_ctl_learn(struct sim *s)
 {
-    struct conf *conf = NULL;
-    struct err err = {0};
-    if (load_conf(s, &conf, &err) != 0) {
-        env_reply_error(s, call, -err.code, err.text);
-        return;
-    }
-    if (preview) {
-        size_t before = s->next ? s->next->changes.len : 0;
-        control_reconfigure_preview(s->control, call, conf, NULL);
-        if ((s->next ? s->next->changes.len : 0) != before)
-            sim_break(s, "a preview changed something", "%zu records",
-                      s->next->changes.len - before);
-        s->list_due = "after a preview";
-        return;
-    }
-    control_reconfigure(s->control, call, conf, NULL);
     learn_nodes(s);
     close_unknown(s);
-    s->shrunk = true;
-    s->list_due = "after a reconfiguration";
 }
 
 /* --- life and death -----------------------------------------------------------------------------
@@ -389,7 +361,8 @@ static int restore(struct sim *s, struct err *err)
 {
     /* As store_load() does: the store's own record, then what has a name, then what has a number.
      */
-    static const enum record_kind order[] = {RECORD_META, RECORD_NODE, RECORD_PART, RECORD_JOB};
+    static const enum record_kind order[] = {RECORD_META, RECORD_NODE, RECORD_PART, RECORD_MADE,
+                                             RECORD_JOB};
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
         for (struct sim_stored *at = s->store; at; at = at->hh.next) {
             struct sim_record *r = &at->record;
@@ -404,7 +377,12 @@ static int restore(struct sim *s, struct err *err)
 int sim_ctl_start(struct sim *s, struct err *err)
 {
     struct conf *conf = NULL;
-    int rc = load_conf(s, &conf, err);
+    struct str made = STR_INIT;
+    const struct sim_record *stored = sim_store_find(s, RECORD_MADE, 0, NULL);
+    int rc = stored ? control_made_stored(stored->data, stored->len, &made, err) : 0;
+    if (rc == 0)
+        rc = sim_load_conf(s, str_cstr(&made), &conf, err);
+    str_done(&made);
     if (rc != 0)
         return rc;
     s->life++;
@@ -435,7 +413,7 @@ void sim_ctl_crash(struct sim *s)
     /* What was sent may still arrive; the nodes notice a little later. */
     for (unsigned i = 0; i < s->nodes.len; i++) {
         struct sim_node *n = &s->nodes.data[i];
-        n->ctl_session = 0;
+        n->ctl_session = n->comer = 0;
         if (n->session)
             sim_push(s, rng_between(&n->rng, 0, 9),
                      (struct sim_event){.kind = SIM_HANGUP, .index = i, .generation = n->session});

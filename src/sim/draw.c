@@ -13,6 +13,7 @@ struct draw {
     struct sim_plan *plan;
     struct rng rng;
     int64_t nodes, files, span_ms, jobs, parts;
+    int64_t made; /* the first of the nodes that are made; 0: none */
     bool files_differ;
     bool storm; /* nodes are given up and come back all the time, with much under way */
 };
@@ -132,6 +133,22 @@ static void draw_node_row(struct draw *d, int64_t first, int64_t count, int64_t 
         PUT(n->features, "%s", WORD(d, "red", "blue", "red,blue"));
 }
 
+/* By scontrol, or by their own registration. */
+static int64_t draw_made_nodes(struct draw *d, int64_t first)
+{
+    int64_t last = d->made = first;
+    for (int64_t more = skewed(d, 1, 3); more > 0; more--) {
+        int64_t count = skewed(d, 1, 3);
+        draw_node_row(d, last, count,
+                      d->files_differ && chance(d, 20) ? some_files(d, 20) & ~INT64_C(1) : 0);
+        vec_last(&d->plan->items).dynamic = chance(d, 40);
+        last += count;
+    }
+    conf(d, "MaxNodeCount=%lld", (long long)(last - 1 + between(d, -1, 2)));
+    vec_last(&d->plan->items).files = some_files(d, 90);
+    return last;
+}
+
 static void draw_nodes(struct draw *d)
 {
     int64_t total = skewed(d, 1, chance(d, 10) ? 64 : 16), first = 1;
@@ -145,6 +162,8 @@ static void draw_nodes(struct draw *d)
         draw_node_row(d, first, more, between(d, 1, SIM_ALL_FILES) & ~INT64_C(1));
         first += more;
     }
+    if (chance(d, 20))
+        first = draw_made_nodes(d, first);
     d->nodes = first - 1;
 }
 
@@ -324,6 +343,14 @@ static void draw_node_act(struct draw *d, struct sim_item *a)
     a->root = 1;
 }
 
+static void draw_made_act(struct draw *d, struct sim_item *a)
+{
+    a->what = chance(d, 60) ? SIM_DO_NODE_CREATE : SIM_DO_NODE_DELETE;
+    PUT(a->nodes, "n%lld", (long long)between(d, d->made, d->nodes));
+    a->value = chance(d, 10);
+    a->root = 1;
+}
+
 static void draw_part_act(struct draw *d, struct sim_item *a)
 {
     a->what = between(d, SIM_DO_PART_STATE, SIM_DO_PART_REMOVE);
@@ -371,7 +398,9 @@ static void draw_acts(struct draw *d)
     for (int64_t i = 0; i < count; i++) {
         struct sim_item *a = add(d, SIM_ITEM_DO);
         a->at_ms = between(d, 1, d->span_ms);
-        if (nodes && chance(d, 25)) {
+        if (d->made && chance(d, 25)) {
+            draw_made_act(d, a);
+        } else if (nodes && chance(d, 25)) {
             draw_node_act(d, a);
         } else if (parts && chance(d, 25)) {
             draw_part_act(d, a);

@@ -137,6 +137,11 @@ void sim_node_register(struct sim *s, unsigned index)
     char incarnation[SIM_NAME];
     sim_node_incarnation(n, incarnation);
     r.incarnation = incarnation;
+    struct str keys = STR_INIT;
+    if (n->dynamic)
+        sim_plan_keys(n->item, &keys);
+    r.dynamic = n->dynamic ? arena_strdup(&arena, str_cstr(&keys)) : NULL;
+    str_done(&keys);
     r.has_cpus = r.has_real_memory_mib = true;
     r.cpus = lies && n->lie_cpus ? n->lie_cpus : n->cpus;
     r.real_memory_mib = lies && n->lie_mem_mib ? n->lie_mem_mib : n->mem_mib;
@@ -171,8 +176,9 @@ void sim_node_connect(struct sim *s, unsigned index)
     struct sim_node *n = &s->nodes.data[index];
     if (!n->up || n->session)
         return;
-    if (!s->control || !n->configured || sim_is_stopped(s, n)) {
-        if (s->control && !n->configured && s->quiet)
+    bool known = n->configured || n->dynamic;
+    if (!s->control || !known || sim_is_stopped(s, n)) {
+        if (s->control && !known && s->quiet)
             return; /* it is not wanted any more */
         sim_push(s, rng_between(&n->rng, 500, 4000),
                  (struct sim_event){.kind = SIM_CONNECT, .index = index});

@@ -25,8 +25,17 @@ bool sim_ctl_point(struct sim *s, enum sim_point point); /* true: it has just be
 void sim_ctl_turn(struct sim *s);
 void sim_ctl_receive(struct sim *s, struct sim_event *e);
 void sim_ctl_lost(struct sim *s, struct sim_event *e);
-void sim_ctl_reconfigure(struct sim *s, uint64_t call, bool preview);
+void sim_ctl_learn(struct sim *s);
+void sim_ctl_hang_up(struct sim *s, unsigned index);
 void sim_ctl_env(struct sim *s);
+
+/* load.c: other configurations */
+int sim_load_conf(struct sim *s, const char *made, struct conf **conf, struct err *err);
+void sim_load_file(struct sim *s, uint64_t call, bool preview);
+void sim_load_nodes(struct sim *s, uint64_t call, const Pb__NodeUpdate *r);
+void sim_load_comer(struct sim *s, unsigned node, const Pb__NodeRegister *r);
+void sim_load_ready(struct sim *s, unsigned index);
+void sim_load_done(struct sim *s);
 
 /* store.c: commits */
 struct sim_batch *sim_store_batch(struct sim *s);
@@ -113,6 +122,10 @@ bool sim_watch_stored(const struct sim *s, uint32_t job_id, struct sim_view *vie
 struct sim_watch *sim_watch_find(const struct sim *s, uint32_t job_id);
 bool sim_watch_is_timed(const struct sim *s, const struct sim_watch *w);
 void sim_watch_scan(const void *data, size_t len, struct sim_view *view);
+/* Whether a job has something of it, by the records of the last turn. */
+bool sim_watch_is_held(const struct sim *s, unsigned node);
+/* Whether it is among the nodes that are in no file, on disk. */
+bool sim_watch_made(const struct sim *s, const char *node);
 void sim_watch_node(const struct sim_record *r, struct sim_node_view *view);
 void sim_watch_done(struct sim *s);
 

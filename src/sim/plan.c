@@ -10,13 +10,13 @@
 static const char *const kinds[] = {"run", "conf", "node", "part", "job", "do", "fault"};
 static const char *const jobs[] = {"batch", "alloc", "srun", NULL};
 static const char *const dos[] = {
-    "cancel",    "signal",       "cancel-step", "cancel-user", "hold",      "uhold",
-    "release",   "requeue",      "requeuehold", "limit",       "nice",      "comment",
-    "priority",  "begin",        "memory",      "constraint",  "move",      "drain",
-    "resume",    "undrain",      "down",        "idle",        "future",    "weight",
-    "features",  "node-comment", "fail",        "part-state",  "part-time", "part-nodes",
-    "part-cpus", "part-create",  "part-remove", "reconfigure", "preview",   "edit",
-    NULL};
+    "cancel",    "signal",       "cancel-step", "cancel-user", "hold",        "uhold",
+    "release",   "requeue",      "requeuehold", "limit",       "nice",        "comment",
+    "priority",  "begin",        "memory",      "constraint",  "move",        "drain",
+    "resume",    "undrain",      "down",        "idle",        "future",      "weight",
+    "features",  "node-comment", "fail",        "node-create", "node-delete", "part-state",
+    "part-time", "part-nodes",   "part-cpus",   "part-create", "part-remove", "reconfigure",
+    "preview",   "edit",         NULL};
 static const char *const faults[] = {"crash",  "break", "kill",   "reboot", "stop", "slow",
                                      "repeat", "lie",   "client", "clock",  "disk", "net",
                                      "skew",   "lose",  "forget", NULL};
@@ -69,6 +69,7 @@ static const struct field {
     NUMBER(NODE, "threads", threads, 1),
     NUMBER(NODE, "mem", mem_mib, 1000),
     NUMBER(NODE, "weight", weight, 1),
+    NUMBER(NODE, "dynamic", dynamic, 0),
     NUMBER(JOB, "uid", uid, 1000),
     NUMBER(JOB, "tasks", tasks, 0),
     NUMBER(JOB, "min-nodes", min_nodes, 0),
@@ -341,16 +342,21 @@ static void put_part(const struct sim_plan *p, const struct sim_item *part, unsi
     str_putc(out, '\n');
 }
 
-static void put_node(const struct sim_item *n, struct str *out)
+void sim_plan_keys(const struct sim_item *n, struct str *out)
 {
-    str_printf(out, n->count > 1 ? "NodeName=n[%lld-%lld]" : "NodeName=n%lld", (long long)n->id,
-               (long long)(n->id + n->count - 1));
     str_printf(out,
-               " Sockets=%lld CoresPerSocket=%lld ThreadsPerCore=%lld RealMemory=%lld Weight=%lld",
+               "Sockets=%lld CoresPerSocket=%lld ThreadsPerCore=%lld RealMemory=%lld Weight=%lld",
                (long long)n->sockets, (long long)n->cores, (long long)n->threads,
                (long long)n->mem_mib, (long long)n->weight);
     if (*n->features)
         str_printf(out, " Features=%s", n->features);
+}
+
+static void put_node(const struct sim_item *n, struct str *out)
+{
+    str_printf(out, n->count > 1 ? "NodeName=n[%lld-%lld] " : "NodeName=n%lld ", (long long)n->id,
+               (long long)(n->id + n->count - 1));
+    sim_plan_keys(n, out);
     str_putc(out, '\n');
 }
 

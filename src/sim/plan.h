@@ -64,6 +64,8 @@ enum sim_do {
     SIM_DO_NODE_FEATURES,
     SIM_DO_NODE_COMMENT,
     SIM_DO_FAIL,
+    SIM_DO_NODE_CREATE,
+    SIM_DO_NODE_DELETE,
     SIM_DO_PART_STATE,
     SIM_DO_PART_TIME,
     SIM_DO_PART_NODES,
@@ -115,7 +117,7 @@ struct sim_item {
     char nodes[SIM_TEXT];
 
     /* node */
-    int64_t count, sockets, cores, threads, mem_mib, weight;
+    int64_t count, sockets, cores, threads, mem_mib, weight, dynamic;
     /* job */
     int64_t uid, tasks, min_nodes, max_nodes, cpus_per_task, mem_cpu_mib, mem_node_mib, limit_sec,
         begin_sec, nice, run_ms, exit_code, steps, step_ms, step_tasks, dies_ms, again_ms;
@@ -141,6 +143,9 @@ int sim_plan_parse(struct sim_plan *p, const char *text, struct err *err);
 
 /* The text of slurm.conf in one of its versions. */
 void sim_plan_conf(const struct sim_plan *p, unsigned file, struct str *out);
+
+/* What its line says of a node, but its name. */
+void sim_plan_keys(const struct sim_item *node, struct str *out);
 
 /* The numeric fields of an item that differ from their defaults, one after the other: *at starts at
  * 0. NULL: no more. */

@@ -94,6 +94,9 @@ static int happen(struct sim *s, struct sim_event *e, struct err *err)
     case SIM_HOOK_END:
         sim_hook_end(s, e);
         break;
+    case SIM_LOADED:
+        sim_load_ready(s, e->index);
+        break;
     case SIM_SETTLE:
         sim_fault_settle(s);
         break;
@@ -108,6 +111,18 @@ static struct rng stream(const struct sim *s, uint64_t kind, uint64_t number)
     return r;
 }
 
+/* Of several lines the first one says what it has. */
+static void describe(const struct sim *s, int64_t number, struct sim_node *n)
+{
+    vec_foreach (&s->plan->items, item) {
+        if (item->kind != SIM_ITEM_NODE || number < item->id || number >= item->id + item->count)
+            continue;
+        n->item = n->item ? n->item : item;
+        n->dynamic = n->dynamic || item->dynamic;
+        n->filed = n->filed || item->files;
+    }
+}
+
 static void make_nodes(struct sim *s)
 {
     int64_t most = 0;
@@ -117,6 +132,7 @@ static void make_nodes(struct sim *s)
     for (unsigned i = 0; i < most; i++) {
         struct sim_node node = {.up = true, .rng = stream(s, 1, i)};
         snprintf(node.name, sizeof node.name, "n%u", i + 1);
+        describe(s, i + 1, &node);
         vec_push(&s->nodes, node);
         vec_push(&s->node_views, (struct sim_node_view){0});
         sim_push(s, rng_between(&node.rng, 0, 100),
@@ -188,6 +204,7 @@ static void world_done(struct sim *s)
     sim_store_done(s);
     sim_watch_done(s);
     sim_hook_done(s);
+    sim_load_done(s);
     HASH_ITER (hh, s->ledger, start, next) {
         HASH_DEL(s->ledger, start);
         free(start);

@@ -43,6 +43,7 @@ enum sim_event_kind {
     SIM_HEAL,       /* the faults are over */
     SIM_HOOK,       /* the controller's helper is told to run a script, or to end it */
     SIM_HOOK_END,   /* a script that it runs ends */
+    SIM_LOADED,     /* a worker has read a configuration */
     SIM_SETTLE,     /* what waits for something that will not come is ended */
 };
 
@@ -109,13 +110,23 @@ struct sim_node_job { /* what a node knows of an attempt */
     VEC(struct sim_node_step) steps;
 };
 
+enum sim_made { SIM_MADE_UNKNOWN, SIM_MADE_THERE, SIM_MADE_GONE };
+
 struct sim_node {
     char name[16];
     struct rng rng;
     uint32_t cpus; /* the most that a configuration gave it */
     uint64_t mem_mib;
-    bool up;         /* its daemon runs */
-    bool configured; /* in the configuration in force */
+    bool up;                     /* its daemon runs */
+    bool configured;             /* in the configuration in force */
+    bool dynamic;                /* it registers itself when it is not */
+    uint64_t comer;              /* its session, while it does */
+    const struct sim_item *item; /* what it has */
+    bool filed;                  /* some version of the file has it */
+    /* of being made: requests, and the act (+ 1) asked last, when the others were answered */
+    unsigned made_asked, made_answered, made_last;
+    enum sim_made made; /* what was answered */
+    unsigned listed;    /* the last listing it was in */
     unsigned incarnation;
     uint64_t epoch;
     bool welcome;
@@ -237,6 +248,8 @@ struct sim {
     struct rng rng; /* of the controller and its store */
     uint64_t life;  /* rises with each crash */
     unsigned file;  /* the version of slurm.conf on disk */
+    unsigned conf_changes, listings;
+    VEC(struct sim_load *) loads;
     int64_t wake_at_ms, up_since_ms, slow_disk_until_ms, slow_disk_ms;
     int64_t net_until_ms, net_late_ms, net_lost_percent; /* between commands and the rest */
     int64_t over_ms;          /* that a job may exceed its limit by; INT64_MAX: any time */

@@ -59,7 +59,7 @@ static bool next_field(struct cursor *c)
 
 static struct cursor over(const void *data, size_t len)
 {
-    return (struct cursor){.at = data, .end = (const uint8_t *)data + len};
+    return (struct cursor){.at = data, .end = data ? (const uint8_t *)data + len : NULL};
 }
 
 static void copy_text(char *to, size_t size, const struct cursor *c)
@@ -213,6 +213,24 @@ void sim_watch_node(const struct sim_record *r, struct sim_node_view *v)
     }
 }
 
+bool sim_watch_made(const struct sim *s, const char *node)
+{
+    const struct sim_record *r = sim_store_find(s, RECORD_MADE, 0, NULL);
+    struct cursor all = over(r ? r->data : NULL, r ? r->len : 0);
+    char name[SIM_NAME];
+    while (next_field(&all)) {
+        struct cursor one = over(all.data, all.len);
+        while (next_field(&one)) {
+            if (one.field != 1)
+                continue;
+            copy_text(name, sizeof name, &one);
+            if (strcmp(name, node) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
 /* --- jobs ---------------------------------------------------------------------------------------
  */
 
@@ -264,6 +282,14 @@ static const struct sim_share *share_on(const struct sim_watch *w, unsigned node
         if (share->node == node && !share->released)
             return share;
     return NULL;
+}
+
+bool sim_watch_is_held(const struct sim *s, unsigned node)
+{
+    for (const struct sim_watch *w = s->watches; w; w = w->hh.next)
+        if (holds(w) && share_on(w, node))
+            return true;
+    return false;
 }
 
 /* The sum of what the records give away of a node. */
@@ -467,10 +493,10 @@ void sim_watch_put(struct sim *s, const struct sim_record *r)
         put_job(s, r);
     } else if (r->kind == RECORD_JOB) {
         purge_job(s, r);
-    } else if (r->kind == RECORD_NODE && r->data) {
+    } else if (r->kind == RECORD_NODE) {
         long index = sim_node_index(s, r->name);
         if (index >= 0)
-            sim_watch_node(r, &s->node_views.data[index]);
+            sim_watch_node(r, &s->node_views.data[index]); /* deleted: nothing of it */
     }
 }
 
