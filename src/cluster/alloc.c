@@ -147,9 +147,9 @@ struct alloc_node *alloc_find(struct job *j, uint32_t node)
     return NULL;
 }
 
-struct sum { /* of what the jobs hold of a node */
-    struct bitset *busy;
-    uint32_t *uses; /* by unit */
+struct sum {                   /* of what the jobs hold of a node */
+    struct bitset *busy, *own; /* own: of those that do not share */
+    uint32_t *uses;            /* by unit */
     uint64_t mem_mib;
     uint32_t jobs, completing, completing_units;
 };
@@ -167,8 +167,10 @@ static int check_job(const struct cluster *c, const struct job *j, struct sum *s
                            j->id);
         if (j->state == PB__JOB_STATE__PENDING)
             return err_set(err, -ERR_INTERNAL, "%s is held by pending job %u", n->name, j->id);
+        if (!j->want.shared)
+            bitset_or(sum->own, a->busy);
         bitset_foreach (a->busy, i)
-            if (sum->uses[i]++ && !(n->use && n->use[i].part))
+            if (sum->uses[i]++ && bitset_test(sum->own, i))
                 return err_set(err, -ERR_INTERNAL, "%s: a core is allocated twice, to job %u",
                                n->name, j->id);
         bitset_or(sum->busy, a->busy);
@@ -207,6 +209,7 @@ int alloc_check(const struct cluster *c, struct err *err)
     int rc = 0;
     vec_foreach (&c->nodes, n) {
         sums[(*n)->index].busy = bitset_new((*n)->units);
+        sums[(*n)->index].own = bitset_new((*n)->units);
         sums[(*n)->index].uses = mem_new_array(uint32_t, (*n)->units + 1);
     }
     vec_foreach (&c->jobs, j)
@@ -216,6 +219,7 @@ int alloc_check(const struct cluster *c, struct err *err)
         if (rc == 0)
             rc = check_node(c, *n, &sums[(*n)->index], err);
         bitset_free(sums[(*n)->index].busy);
+        bitset_free(sums[(*n)->index].own);
         free(sums[(*n)->index].uses);
     }
     free(sums);

@@ -142,6 +142,8 @@ void job_set_sharing(const struct cluster *c, struct job *j)
 {
     enum conf_oversubscribe share = j->part ? j->part->conf.share : CONF_SHARE_NO;
     struct request *r = &j->want;
+    if (j->alloc.len) /* what it holds stays as it got it */
+        return;
     bool alone = share == CONF_SHARE_EXCLUSIVE || (r->ask_exclusive && share != CONF_SHARE_FORCE);
     r->exclusive = alone || c->conf->select == CONF_SELECT_LINEAR;
     r->shared = !alone && (share == CONF_SHARE_FORCE || (share == CONF_SHARE_YES && r->ask_shared));
@@ -169,6 +171,8 @@ int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, 
     r.ask_exclusive = OR(s, exclusive, 0);
     r.ask_shared = OR(s, oversubscribe, 0);
     r.features = s->features && *s->features ? mem_strdup(s->features) : NULL;
+    r.shared = j->want.shared;
+    r.exclusive = j->want.exclusive;
     request_done(&j->want);
     j->want = r;
     job_set_sharing(c, j);
@@ -277,6 +281,15 @@ static void pack_alloc(const struct cluster *c, const struct job *j, Pb__JobLive
         SET(m, mem_mib, mem);
 }
 
+/* Of what it holds: it stays so, whatever its partition says later. */
+static void pack_sharing(const struct job *j, Pb__JobLive *m)
+{
+    if (!j->alloc.len)
+        return;
+    SET(m, shares, j->want.shared);
+    SET(m, alone, j->want.exclusive);
+}
+
 static void pack_where(const struct cluster *c, const struct job *j, Pb__JobLive *m,
                        struct arena *arena)
 {
@@ -347,6 +360,7 @@ void job_pack_live(const struct cluster *c, struct job *j)
     m.partition = j->part ? (char *)j->part->conf.name : j->part_name;
     pack_times(j, &m);
     pack_where(c, j, &m, &arena);
+    pack_sharing(j, &m);
     SET(&m, exit_status, j->exit_status);
     SET(&m, derived_status, j->derived_status);
     SET(&m, next_step, j->next_step);
@@ -529,6 +543,10 @@ int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, s
     keep_newer(j, record);
     int rc = read_stored_spec(c, j, record->spec, err);
     restore_live(j, m);
+    if (m->n_alloc && m->has_shares) {
+        j->want.shared = m->shares;
+        j->want.exclusive = OR(m, alone, false);
+    }
     job_load_state(c, j, m->state);
     bool past = false;
     for (size_t i = 0; i < m->n_alloc; i++) {

@@ -149,6 +149,58 @@ static void whole_nodes(void **state)
     test_cluster_free(c);
 }
 
+static struct job *carry(struct cluster *from, struct cluster *to, struct job *j)
+{
+    _cleanup_arena_ struct arena arena;
+    struct str packed = STR_INIT;
+    struct err err = {0};
+
+    arena_init(&arena, 0);
+    job_pack_live(from, j);
+    job_pack_record(j, &packed);
+    const Pb__JobRecord *r =
+        arena_unpack(&arena, &pb__job_record__descriptor, packed.data, packed.len);
+    struct job *k = cluster_add_job(to, j->id);
+    if (job_restore(to, k, r, &err) != 0)
+        fail_msg("job %u: %s", j->id, err.text);
+    str_done(&packed);
+    return k;
+}
+
+/* Also where its partition says something else, or is no more. */
+static void what_a_job_holds_stays_as_it_got_it(void **state)
+{
+    static const char *const others[] = {
+        CONS "NodeName=a,b CPUs=4 RealMemory=1000\nPartitionName=force Nodes=ALL OverSubscribe=NO\n"
+             "PartitionName=yes Nodes=ALL OverSubscribe=FORCE:4\n"
+             "PartitionName=no Nodes=ALL OverSubscribe=FORCE:4\n",
+        CONS "NodeName=a,b CPUs=4 RealMemory=1000\nPartitionName=yes Nodes=ALL\n"
+             "PartitionName=no Nodes=ALL OverSubscribe=YES\n"};
+    for (size_t i = 0; i < COUNT(others); i++) {
+        struct cluster *c = test_cluster(conf), *next = test_cluster(others[i]);
+        run(c, 1, "p=force", 3);
+        run(c, 2, "p=force", 3);
+        struct job *alone = test_job(c, 3, "p=yes exclusive");
+        job_load_state(c, alone, PB__JOB_STATE__RUNNING);
+        assert_int_equal(alloc_take(c, alone, 1, 1, 0, NULL), 0);
+        for (size_t k = 0; k < 3; k++)
+            carry(c, next, c->jobs.data[k]);
+        test_sound(next);
+        refused(next, 4, "p=yes share", 1);
+        refused(next, 4, "p=no share", 1);
+        struct job *j = test_job(next, 4, "p=yes share");
+        assert_int_equal(alloc_take(next, j, 1, 1, 0, NULL),
+                         -ERR_NODES_BUSY); /* it is alone there */
+        cluster_remove_job(next, j);
+        for (size_t k = 0; k < 3; k++)
+            end(next, next->jobs.data[k]);
+        assert_null(next->nodes.data[0]->use);
+        assert_int_equal(next->nodes.data[0]->free_units, 4);
+        test_cluster_free(next);
+        test_cluster_free(c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,6 +209,7 @@ int main(void)
         cmocka_unit_test(who_does_not_share_is_alone),
         cmocka_unit_test(what_changes_live_holds_for_those_who_wait),
         cmocka_unit_test(whole_nodes),
+        cmocka_unit_test(what_a_job_holds_stays_as_it_got_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,6 +180,7 @@ void finish_requeue(struct control *c, struct job *j)
     alloc_clear(c->cluster, j);
     if (job_set_state(c->cluster, j, PB__JOB_STATE__PENDING) != 0)
         return;
+    job_set_sharing(c->cluster, j); /* of its partition as it is now */
     j->restarts++;
     j->exit_status = j->derived_status = 0;
     j->next_step = 0;

@@ -14,6 +14,7 @@
 #define AFTER                                                                                      \
     HEAD "NodeName=n[2-4] CPUs=2 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES "          \
          "MaxTime=30\n"
+#define ONE_CPU HEAD "NodeName=n1 CPUs=1\nPartitionName=a Nodes=ALL Default=YES"
 #define EPILOG "Epilog=/bin/true\n" /* until then a node is not free */
 
 struct jobs {
@@ -120,6 +121,33 @@ static void what_is_said_is_done(void **state)
     fixture_free(f);
 }
 
+/* They go on with it, and not when they start again. */
+static void who_shares_a_core_as_it_was_configured(void **state)
+{
+    struct fixture *f = fixture_new(ONE_CPU " OverSubscribe=FORCE:2\n");
+    struct caller user = FIXTURE_USER;
+    fixture_register(f, "n1", "i1");
+    uint32_t a = (uint32_t)submit(f, 1, 1, NULL, NULL, 60, true),
+             b = (uint32_t)submit(f, 1, 1, NULL, NULL, 60, true);
+    fixture_launched(f, "n1", a, 0);
+    fixture_launched(f, "n1", b, 0);
+    fixture_reconfigure(f, ONE_CPU " OverSubscribe=YES:2\n"); /* for who asks for it */
+    fixture_turn(f);
+    assert_int_equal(fixture_state(f, a), PB__JOB_STATE__RUNNING);
+    assert_int_equal(fixture_state(f, b), PB__JOB_STATE__RUNNING);
+    Pb__JobUpdate again = PB__JOB_UPDATE__INIT;
+    again.has_requeue = again.requeue = true;
+    again.job_id = a;
+    assert_int_equal(fixture_update_job(f, &user, &again), 0);
+    again.job_id = b;
+    assert_int_equal(fixture_update_job(f, &user, &again), 0);
+    fixture_gone(f, "n1", a, 0);
+    fixture_gone(f, "n1", b, 0);
+    assert_int_equal(fixture_state(f, a), PB__JOB_STATE__RUNNING);
+    assert_int_equal(fixture_state(f, b), PB__JOB_STATE__PENDING);
+    fixture_free(f);
+}
+
 static void calls_that_wait_are_answered_after_it(void **state)
 {
     struct fixture *f = fixture_new(BEFORE);
@@ -173,6 +201,7 @@ int main(void)
         cmocka_unit_test(a_preview_changes_nothing),
         cmocka_unit_test(what_is_said_is_done),
         cmocka_unit_test(a_node_that_comes_back_is_its_former_job_s_no_more),
+        cmocka_unit_test(who_shares_a_core_as_it_was_configured),
         cmocka_unit_test(calls_that_wait_are_answered_after_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
