@@ -247,6 +247,8 @@ static void send_part_update(struct sim *s, unsigned index, const struct sim_ite
     r.set = &set;
     if (a->what == SIM_DO_PART_STATE)
         set.state = (char *)a->text;
+    if (a->what == SIM_DO_PART_SHARE)
+        set.share = (char *)a->text;
     if (a->what == SIM_DO_PART_TIME)
         SET(&set, max_time_sec, a->value);
     if (a->what == SIM_DO_PART_CPUS)

@@ -57,7 +57,7 @@ void sim_check_node(struct sim *s, unsigned node)
         cpus += j->gone ? 0 : j->cpus;
         mem_mib += j->gone ? 0 : j->mem_mib;
     }
-    if (cpus > n->cpus || mem_mib > n->mem_mib)
+    if (cpus > n->cpus * (s->share_most ? s->share_most : 1) || mem_mib > n->mem_mib)
         sim_break(s, "a node has more to run than it has room for", "%s: %u CPUs, %llu MiB",
                   n->name, cpus, (unsigned long long)mem_mib);
 }

@@ -190,6 +190,7 @@ static void spec_counts(const struct sim_item *item, Pb__JobSpec *spec)
     COUNT(mem_per_node_mib, item->mem_node_mib);
     COUNT(time_limit_sec, item->limit_sec);
     COUNT(exclusive, item->exclusive);
+    COUNT(oversubscribe, item->shares);
     COUNT(contiguous, item->contiguous);
     COUNT(hold, item->held);
     COUNT(no_kill, item->no_kill);

@@ -177,6 +177,11 @@ static void some_nodes(struct draw *d, char *to, size_t size)
         put(to, size, "n[%lld-%lld]", (long long)first, (long long)last);
 }
 
+static const char *share(struct draw *d)
+{
+    return WORD(d, "EXCLUSIVE", "NO", "FORCE:1", "FORCE:2", "FORCE:3", "YES:2", "YES:4");
+}
+
 static void draw_part_options(struct draw *d, char text[static SIM_TEXT])
 {
     if (chance(d, 40))
@@ -189,10 +194,21 @@ static void draw_part_options(struct draw *d, char text[static SIM_TEXT])
         put(text, SIM_TEXT, ";PriorityTier=%lld", (long long)between(d, 1, 5));
     if (chance(d, 20))
         put(text, SIM_TEXT, ";OverTimeLimit=%lld", (long long)between(d, 0, 2));
-    if (chance(d, 10))
-        put(text, SIM_TEXT, ";OverSubscribe=EXCLUSIVE");
+    if (chance(d, 25))
+        put(text, SIM_TEXT, ";OverSubscribe=%s", share(d));
     if (chance(d, 10))
         put(text, SIM_TEXT, ";DefMemPerNode=%lld", (long long)ONE_OF(d, 100, 400));
+}
+
+/* The same partition with other options in some versions of the file. */
+static void draw_other_part(struct draw *d, struct sim_item *p)
+{
+    struct sim_item other = *p;
+    other.files = p->files & between(d, 1, SIM_ALL_FILES - 1);
+    p->files &= ~other.files;
+    other.text[strcspn(other.text, ";")] = 0;
+    draw_part_options(d, other.text);
+    vec_push(&d->plan->items, other);
 }
 
 static void draw_parts(struct draw *d)
@@ -209,8 +225,10 @@ static void draw_parts(struct draw *d)
             some_nodes(d, p->nodes, sizeof p->nodes);
             p->files = some_files(d, 80);
         }
-        if (i > 1 || chance(d, 20))
+        if (i > 1 || chance(d, 30))
             draw_part_options(d, p->text);
+        if (d->files_differ && chance(d, 30))
+            draw_other_part(d, p);
     }
 }
 
@@ -232,6 +250,7 @@ static void draw_shape(struct draw *d, struct sim_item *j)
     else if (chance(d, 30))
         j->mem_node_mib = skewed(d, 1, 1000);
     j->exclusive = chance(d, 8);
+    j->shares = chance(d, 30);
     j->contiguous = chance(d, 5);
     if (chance(d, 10))
         PUT(j->features, "%s", WORD(d, "red", "blue"));
@@ -360,6 +379,8 @@ static void draw_part_act(struct draw *d, struct sim_item *a)
         PUT(a->text, "%s", WORD(d, "UP", "UP", "DOWN", "DRAIN", "INACTIVE"));
     else if (a->what == SIM_DO_PART_TIME)
         a->value = ONE_OF(d, 30, 60, 600);
+    else if (a->what == SIM_DO_PART_SHARE)
+        PUT(a->text, "%s", share(d));
     else if (a->what == SIM_DO_PART_CPUS)
         a->value = between(d, 0, 6);
     some_nodes(d, a->nodes, sizeof a->nodes);

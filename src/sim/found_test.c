@@ -77,6 +77,24 @@ static const struct {
      "do at=15979 what=edit\n"
      "fault at=13057 what=crash point=lost\n"
      "conf set=EpilogSlurmctld=/bin/true\n"},
+    {"jobs that share a core in a partition that was removed",
+     "run seed=614\n"
+     "node id=1 features=red\n"
+     "part part=p1 "
+     "options=Default=YES;MaxNodes=2;PriorityTier=5;OverTimeLimit=1;OverSubscribe=FORCE:2 "
+     "nodes=ALL files=14\n"
+     "job at=118974 kind=batch id=40 run=14494\n"
+     "job at=121948 kind=batch id=41 run=20353 nodelist=n1\n"
+     "do at=1 what=reconfigure value=1\n"
+     "do at=133408 what=reconfigure\n"},
+    {"jobs that share a core in a partition that shared on request, and was removed",
+     "run seed=1190\n"
+     "node id=3\n"
+     "part part=p1 options=Default=YES;MaxTime=10 nodes=ALL files=1\n"
+     "job at=53307 kind=srun id=54 step-run=8963 signal=USR2\n"
+     "job at=55282 kind=batch id=56 run=4406\n"
+     "do at=1 what=part-share part=p1 to=FORCE:3 nodes=n1\n"
+     "do at=58185 what=reconfigure value=1\n"},
 };
 
 static void what_was_found_stays_mended(void **state)

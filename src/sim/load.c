@@ -171,7 +171,7 @@ static void check_deleted(struct sim *s, const struct sim_load *l)
     const Pb__NodeUpdate *r =
         arena_unpack(&arena, &pb__node_update__descriptor, l->update.data, l->update.len);
     long index = r && r->remove ? sim_node_index(s, r->nodes) : -1;
-    if (index >= 0 && sim_watch_is_held(s, (unsigned)index))
+    if (index >= 0 && sim_give_is_held(s, (unsigned)index))
         sim_break(s, "a node was deleted under a job", "%s", r->nodes);
 }
 

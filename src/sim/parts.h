@@ -122,12 +122,15 @@ bool sim_watch_stored(const struct sim *s, uint32_t job_id, struct sim_view *vie
 struct sim_watch *sim_watch_find(const struct sim *s, uint32_t job_id);
 bool sim_watch_is_timed(const struct sim *s, const struct sim_watch *w);
 void sim_watch_scan(const void *data, size_t len, struct sim_view *view);
-/* Whether a job has something of it, by the records of the last turn. */
-bool sim_watch_is_held(const struct sim *s, unsigned node);
 /* Whether it is among the nodes that are in no file, on disk. */
 bool sim_watch_made(const struct sim *s, const char *node);
 void sim_watch_node(const struct sim_record *r, struct sim_node_view *view);
 void sim_watch_done(struct sim *s);
+
+/* give.c: what is given away of nodes */
+void sim_give_check(struct sim *s, const struct sim_watch *w);
+/* Whether a job has something of it, by the records of the last turn. */
+bool sim_give_is_held(const struct sim *s, unsigned node);
 
 /* check.c: promises */
 void sim_check_start(struct sim *s, unsigned node, struct sim_key key, bool batch);

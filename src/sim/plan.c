@@ -10,13 +10,13 @@
 static const char *const kinds[] = {"run", "conf", "node", "part", "job", "do", "fault"};
 static const char *const jobs[] = {"batch", "alloc", "srun", NULL};
 static const char *const dos[] = {
-    "cancel",    "signal",       "cancel-step", "cancel-user", "hold",        "uhold",
-    "release",   "requeue",      "requeuehold", "limit",       "nice",        "comment",
-    "priority",  "begin",        "memory",      "constraint",  "move",        "drain",
-    "resume",    "undrain",      "down",        "idle",        "future",      "weight",
-    "features",  "node-comment", "fail",        "node-create", "node-delete", "part-state",
-    "part-time", "part-nodes",   "part-cpus",   "part-create", "part-remove", "reconfigure",
-    "preview",   "edit",         NULL};
+    "cancel",      "signal",       "cancel-step", "cancel-user", "hold",        "uhold",
+    "release",     "requeue",      "requeuehold", "limit",       "nice",        "comment",
+    "priority",    "begin",        "memory",      "constraint",  "move",        "drain",
+    "resume",      "undrain",      "down",        "idle",        "future",      "weight",
+    "features",    "node-comment", "fail",        "node-create", "node-delete", "part-state",
+    "part-time",   "part-nodes",   "part-cpus",   "part-share",  "part-create", "part-remove",
+    "reconfigure", "preview",      "edit",        NULL};
 static const char *const faults[] = {"crash",  "break", "kill",   "reboot", "stop", "slow",
                                      "repeat", "lie",   "client", "clock",  "disk", "net",
                                      "skew",   "lose",  "forget", NULL};
@@ -88,6 +88,7 @@ static const struct field {
     NUMBER(JOB, "dies", dies_ms, 0),
     NUMBER(JOB | DO, "again", again_ms, 0),
     NUMBER(JOB, "exclusive", exclusive, 0),
+    NUMBER(JOB, "oversubscribe", shares, 0),
     NUMBER(JOB, "contiguous", contiguous, 0),
     NUMBER(JOB, "hold", held, 0),
     NUMBER(JOB, "requeue", requeue, 0),

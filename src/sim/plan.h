@@ -70,6 +70,7 @@ enum sim_do {
     SIM_DO_PART_TIME,
     SIM_DO_PART_NODES,
     SIM_DO_PART_CPUS,
+    SIM_DO_PART_SHARE,
     SIM_DO_PART_CREATE,
     SIM_DO_PART_REMOVE,
     SIM_DO_RECONFIGURE,
@@ -121,8 +122,8 @@ struct sim_item {
     /* job */
     int64_t uid, tasks, min_nodes, max_nodes, cpus_per_task, mem_cpu_mib, mem_node_mib, limit_sec,
         begin_sec, nice, run_ms, exit_code, steps, step_ms, step_tasks, dies_ms, again_ms;
-    int64_t exclusive, contiguous, held, requeue, no_kill, immediate, waits, overlap, stubborn,
-        launch_fails, prolog_fails, epilog_fails;
+    int64_t exclusive, shares, contiguous, held, requeue, no_kill, immediate, waits, overlap,
+        stubborn, launch_fails, prolog_fails, epilog_fails;
     char features[SIM_NAME], required[SIM_NAME], excluded[SIM_NAME], signal[SIM_NAME];
     /* do, fault */
     int64_t node, value, for_ms, point, keep, then, root, cpus, boot;

@@ -2,6 +2,7 @@
 /* A run: takes event after event until all is over, and checks the promises at the end. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sim/parts.h"
 
@@ -148,6 +149,18 @@ static void make_client(struct sim *s, const struct sim_item *item)
              (struct sim_event){.kind = SIM_CLIENT, .index = (unsigned)s->clients.len - 1});
 }
 
+/* Of a partition's line, or a request: OverSubscribe=. */
+static void note_sharing(struct sim *s, const struct sim_item *item)
+{
+    bool asks = item->kind == SIM_ITEM_DO && item->what == SIM_DO_PART_SHARE;
+    const char *option = strstr(item->text, "OverSubscribe=");
+    const char *what = asks ? item->text : option ? option + strlen("OverSubscribe=") : "";
+    if (strncmp(what, "FORCE:", 6) == 0 || strncmp(what, "YES:", 4) == 0)
+        s->share_most = SIM_SHARE_MOST;
+    s->shares_change = s->shares_change || asks ||
+                       (item->kind == SIM_ITEM_PART && item->files != SIM_ALL_FILES && *what);
+}
+
 /* Everything that is to happen becomes an event. */
 static void make_world(struct sim *s)
 {
@@ -155,6 +168,7 @@ static void make_world(struct sim *s)
     make_nodes(s);
     vec_foreach (&s->plan->items, item) {
         bool acts = item->kind == SIM_ITEM_DO, breaks = item->kind == SIM_ITEM_FAULT;
+        note_sharing(s, item);
         if (item->kind == SIM_ITEM_JOB)
             make_client(s, item);
         if (acts || breaks) {

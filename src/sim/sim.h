@@ -7,11 +7,12 @@
  *
  *   plan.c draw.c   what is to happen: the cluster, its jobs, the commands, the faults
  *   run.c world.c   time, the queue of events, the beginning and the end
- *   ctl.c store.c   the process around control/: its env, commits, crashes and restarts
+ *   ctl.c store.c load.c  the process around control/: its env, commits, crashes and restarts,
+ *                   and the configurations that it reads
  *   node.c order.c  what a node daemon and its shepherds promise
  *   client.c srun.c act.c  the owners of jobs, steps, and what administrators do
  *   fault.c         what breaks
- *   watch.c check.c the promises
+ *   watch.c give.c check.c the promises
  *   minimise.c      the smallest plan that breaks a promise
  */
 #pragma once

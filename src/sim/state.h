@@ -19,6 +19,7 @@
 
 #define SIM_START_MS 1000000 /* the monotonic clock at the beginning */
 #define SIM_CODE_LOST (-1)   /* of a reply: the connection is gone instead */
+#define SIM_SHARE_MOST 4     /* jobs to a core */
 #define SIM_BATCH_STEP 0xfffffffbu
 
 enum sim_event_kind {
@@ -249,6 +250,8 @@ struct sim {
     uint64_t life;  /* rises with each crash */
     unsigned file;  /* the version of slurm.conf on disk */
     unsigned conf_changes, listings;
+    bool shares_change;  /* what partitions share, by another file or by request */
+    uint32_t share_most; /* jobs to a core, at the most; 0: none is shared */
     VEC(struct sim_load *) loads;
     int64_t wake_at_ms, up_since_ms, slow_disk_until_ms, slow_disk_ms;
     int64_t net_until_ms, net_late_ms, net_lost_percent; /* between commands and the rest */

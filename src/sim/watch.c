@@ -271,102 +271,6 @@ static bool is_final(int state)
            state != PB__JOB_STATE__SUSPENDED;
 }
 
-static bool holds(const struct sim_watch *w)
-{
-    return w->view.there && (w->view.state == PB__JOB_STATE__RUNNING || w->view.completing);
-}
-
-static const struct sim_share *share_on(const struct sim_watch *w, unsigned node)
-{
-    vec_foreach (&w->shares, share)
-        if (share->node == node && !share->released)
-            return share;
-    return NULL;
-}
-
-bool sim_watch_is_held(const struct sim *s, unsigned node)
-{
-    for (const struct sim_watch *w = s->watches; w; w = w->hh.next)
-        if (holds(w) && share_on(w, node))
-            return true;
-    return false;
-}
-
-/* The sum of what the records give away of a node. */
-static void check_node_shares(struct sim *s, const struct sim_watch *by, unsigned node)
-{
-    uint8_t cores[sizeof((struct sim_share *)0)->cores] = {0};
-    uint64_t mem_mib = 0;
-    uint32_t cpus = 0;
-    struct sim_node *n = &s->nodes.data[node];
-    for (size_t i = n->holders.len; i-- > 0;) {
-        struct sim_watch *w = sim_watch_find(s, n->holders.data[i]);
-        const struct sim_share *share = w && holds(w) ? share_on(w, node) : NULL;
-        if (!share) {
-            vec_remove(&n->holders, i);
-            continue;
-        }
-        for (size_t k = 0; k < sizeof cores; k++) {
-            if (cores[k] & share->cores[k])
-                sim_break(s, "a core is given away twice", "%s, job %u and job %u", n->name,
-                          w->job_id, by->job_id);
-            cores[k] |= share->cores[k];
-        }
-        mem_mib += share->mem_mib;
-        cpus += share->cpus;
-    }
-    if (cpus > n->cpus || mem_mib > n->mem_mib)
-        sim_break(s, "a node is over-allocated", "%s by job %u: %u CPUs, %llu MiB", n->name,
-                  by->job_id, cpus, (unsigned long long)mem_mib);
-}
-
-static void add_holder(struct sim_node *n, uint32_t job_id)
-{
-    vec_foreach (&n->holders, id)
-        if (*id == job_id)
-            return;
-    vec_push(&n->holders, job_id);
-}
-
-/* What it was lost to is over there before others get it, whether or not there is room for both. */
-static void check_node_free(struct sim *s, const struct sim_watch *by, unsigned node)
-{
-    const struct sim_node *n = &s->nodes.data[node];
-    vec_foreach (&n->jobs, j) {
-        const struct sim_watch *w = sim_watch_find(s, j->key.job_id);
-        bool has = w && w->view.restarts == j->key.restarts && holds(w) && share_on(w, node);
-        if (!has && sim_node_runs(j))
-            sim_break(s, "a node was given work before what it lost was over there",
-                      "%s, job %u; it has job %u restart %u", n->name, by->job_id, j->key.job_id,
-                      j->key.restarts);
-    }
-}
-
-static void check_allocation(struct sim *s, const struct sim_watch *w)
-{
-    const struct sim_view *v = &w->view;
-    if (v->held || v->admin_held)
-        sim_break(s, "a held job was started", "job %u", w->job_id);
-    if (v->begin_at > sim_wall_ms(s) / 1000 && v->begin_at > s->latest_wall_ms / 1000)
-        sim_break(s, "a job was started before its time", "job %u", w->job_id);
-    vec_foreach (&w->shares, share) {
-        struct sim_node *n = &s->nodes.data[share->node];
-        const struct sim_node_view *view = &s->node_views.data[share->node];
-        if (view->drain || view->fail || view->down)
-            sim_break(s, "a node out of service was given new work", "%s, job %u", n->name,
-                      w->job_id);
-        if (!n->configured)
-            sim_break(s, "a node that is not configured was given work", "%s, job %u", n->name,
-                      w->job_id);
-        else if (!n->ctl_session)
-            sim_break(s, "a node without a session was given work", "%s, job %u", n->name,
-                      w->job_id);
-        add_holder(n, w->job_id);
-        check_node_shares(s, w, share->node);
-        check_node_free(s, w, share->node);
-    }
-}
-
 static void check_step(struct sim *s, const struct sim_watch *w, const struct sim_view *before)
 {
     const struct sim_view *now = &w->view;
@@ -401,7 +305,7 @@ void sim_watch_turn(struct sim *s)
     vec_foreach (&s->allocated, id) {
         const struct sim_watch *w = sim_watch_find(s, *id);
         if (w->view.there && w->view.state == PB__JOB_STATE__RUNNING)
-            check_allocation(s, w);
+            sim_give_check(s, w);
     }
     vec_clear(&s->allocated);
 }
