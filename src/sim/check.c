@@ -240,7 +240,7 @@ void sim_check_over(struct sim *s, uint32_t job_id, const char *why)
 
 bool sim_node_runs(const struct sim_node_job *j)
 {
-    bool runs = j->batch_running;
+    bool runs = j->batch_running || j->prolog_running;
     vec_foreach (&j->steps, step)
         runs = runs || step->running;
     return runs;

@@ -518,6 +518,10 @@ static void draw_hooks(struct draw *d)
 {
     if (chance(d, 30))
         conf(d, "PrologSlurmctld=/bin/true");
+    if (chance(d, 20)) {
+        conf(d, "Prolog=/bin/true");
+        conf(d, "PrologFlags=Alloc");
+    }
     if (chance(d, 30))
         conf(d, "EpilogSlurmctld=/bin/true");
 }

@@ -10,8 +10,13 @@
 #include "base/mem.h"
 #include "sim/parts.h"
 
-enum { WORK_SCRIPT_ENDS, WORK_PATIENCE_ENDS, WORK_STEP_ENDS }; /* 'code' of SIM_NODE_WORK */
-enum { KILLED_STATUS = 15 };                                   /* wait status of SIGTERM */
+enum {
+    WORK_SCRIPT_ENDS,
+    WORK_PATIENCE_ENDS,
+    WORK_STEP_ENDS,
+    WORK_PROLOG_ENDS
+};                           /* 'code' of SIM_NODE_WORK */
+enum { KILLED_STATUS = 15 }; /* wait status of SIGTERM */
 #define REVOKED_MOST 4096
 
 static bool same(struct sim_key a, struct sim_key b)
@@ -113,7 +118,7 @@ static bool is_idle(const struct sim_node_job *j)
     vec_foreach (&j->steps, step)
         if (step->running)
             return false;
-    return !j->batch_running;
+    return !j->batch_running && !j->prolog_running;
 }
 
 static void set_gone(struct sim *s, unsigned index, struct sim_node_job *j, bool with_batch)
@@ -205,11 +210,41 @@ static void patience_ends(struct sim *s, unsigned index, struct sim_node_job *j)
     for (size_t i = 0; i < j->steps.len; i++)
         if (j->steps.data[i].running)
             end_step(s, index, j, &j->steps.data[i], KILLED_STATUS);
+    j->prolog_running = false;
     if (j->batch_running) {
         end_script(s, index, j, KILLED_STATUS);
         tell_batch_ended(s, index, j, false);
     }
     set_gone(s, index, j, false);
+}
+
+static bool fails(const struct sim *s, const struct sim_node_job *j)
+{
+    const struct sim_item *item = item_of(s, j);
+    return item && item->prolog_fails && j->key.restarts == 0 && !s->quiet;
+}
+
+/* The controller will hold the job. */
+static void expect_hold(struct sim *s, const struct sim_node_job *j)
+{
+    s->clients.data[j->client].asked[SIM_CLAIM_HELD]++;
+    s->clients.data[j->client].claims[SIM_CLAIM_HELD].made = false;
+}
+
+/* With PrologFlags=Alloc, and nothing launched. */
+static void prolog_ends(struct sim *s, unsigned index, struct sim_node_job *j)
+{
+    Pb__NodeEvent event = PB__NODE_EVENT__INIT;
+    Pb__PrologFailed m = PB__PROLOG_FAILED__INIT;
+    j->prolog_running = false;
+    if (j->terminating || !fails(s, j))
+        return;
+    expect_hold(s, j);
+    m.job_id = j->key.job_id;
+    m.restarts = j->key.restarts;
+    m.text = (char *)"by plan";
+    event.prolog_failed = &m;
+    sim_node_tell(s, index, &event);
 }
 
 static void step_ends(struct sim *s, unsigned index, struct sim_node_job *j, uint32_t id)
@@ -234,6 +269,8 @@ void sim_order_work(struct sim *s, struct sim_event *e)
         script_ends(s, e->index, j);
     else if (e->code == WORK_PATIENCE_ENDS)
         patience_ends(s, e->index, j);
+    else if (e->code == WORK_PROLOG_ENDS)
+        prolog_ends(s, e->index, j);
     else
         step_ends(s, e->index, j, (uint32_t)e->value);
 }
@@ -333,14 +370,27 @@ static void launch(struct sim *s, unsigned index, const Pb__LaunchBatch *order)
     if (item && item->launch_fails && key.restarts == 0) {
         j->batch_started = j->batch_ended = true;
         tell_launched(s, index, key, ERR_CHDIR, false);
-    } else if (item && item->prolog_fails && key.restarts == 0 && !s->quiet) {
+    } else if (fails(s, j)) {
         j->batch_started = j->batch_ended = true;
         tell_launched(s, index, key, ERR_LAUNCH, true);
-        s->clients.data[j->client].asked[SIM_CLAIM_HELD]++; /* it holds the job */
-        s->clients.data[j->client].claims[SIM_CLAIM_HELD].made = false;
+        expect_hold(s, j);
     } else {
         start_script(s, index, j);
     }
+}
+
+static void prepare(struct sim *s, unsigned index, const Pb__Prepare *order)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    struct sim_key key = {order->job_id, order->restarts};
+    struct sim_node_job *j = sim_order_find(n, key);
+    if ((!j && is_revoked(n, key)) || (j && (j->terminating || j->gone || j->prepared)))
+        return;
+    j = j ? j : add_job(s, index, key);
+    j->prepared = j->prolog_running = true;
+    sim_say(s, "%s: the prolog of %u.%u", n->name, key.job_id, key.restarts);
+    sim_check_start(s, index, key, false);
+    push_work(s, index, key, WORK_PROLOG_ENDS, 0, rng_between(&n->rng, 0, 400));
 }
 
 static void terminate_step(struct sim *s, unsigned index, const Pb__Terminate *order)
@@ -398,6 +448,8 @@ static void take(struct sim *s, unsigned index, const Pb__NodeOrder *o, bool clo
         sim_break(s, "an order of an epoch that the node was not told", "%s", n->name);
     if (o->launch && !closed)
         launch(s, index, o->launch);
+    if (o->prepare && !closed)
+        prepare(s, index, o->prepare);
     if (o->terminate)
         terminate(s, index, o->terminate);
     if (o->reconfigure || o->report)

@@ -105,7 +105,8 @@ struct sim_node_job { /* what a node knows of an attempt */
     struct sim_key key;
     unsigned client;
     uint32_t cpus;
-    uint64_t mem_mib; /* its share, by the credential */
+    uint64_t mem_mib;              /* its share, by the credential */
+    bool prepared, prolog_running; /* with PrologFlags=Alloc */
     bool single, batch_started, batch_running, batch_ended, terminating, gone, told;
     int status;
     VEC(struct sim_node_step) steps;
