@@ -194,13 +194,14 @@ static void touch_target(struct control *c, const struct caller *who, const Pb__
 {
     struct job *j = cluster_find_job(c->cluster, id->job_id);
     int code;
+    bool whole = !id->has_step_id && (!r->has_signal || r->signal == SIGKILL);
     if (!j)
-        code = ERR_NO_JOB;
+        code = whole ? aside_cancel(c, who, id->job_id) : ERR_NO_JOB;
     else if (!control_owns(who, j))
         code = refuse(c, who, j);
     else
         code = id->has_step_id ? touch_step(c, j, r, id) : touch_job(c, who, j, r);
-    out->matched += j != NULL;
+    out->matched += j != NULL || code == 0;
     note(out, id->job_id, id, code);
 }
 

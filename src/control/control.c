@@ -29,6 +29,7 @@ void control_free(struct control *c)
     idmap_done(&c->calls);
     made_free(c);
     str_done(&c->newer);
+    vec_done(&c->asides);
     vec_done(&c->fresh);
     arena_done(&c->restored);
     free(c);
@@ -207,8 +208,8 @@ static int restore_named(struct control *c, enum record_kind kind, const char *n
              : err_set(err, -ERR_STORE_DAMAGED, "partition %s: its record does not decode", name);
 }
 
-int control_restore(struct control *c, enum record_kind kind, uint64_t number, const char *name,
-                    const void *data, size_t len, struct err *err)
+static int restore(struct control *c, enum record_kind kind, uint64_t number, const char *name,
+                   const void *data, size_t len, struct err *err)
 {
     switch (kind) {
     case RECORD_META:
@@ -220,11 +221,25 @@ int control_restore(struct control *c, enum record_kind kind, uint64_t number, c
         return restore_named(c, kind, name, data, len, err);
     case RECORD_MADE:
         return made_restore(c, data, len, err);
+    case RECORD_GIVEN_UP:
+        aside_restore(c, (uint32_t)number);
+        return 0;
     case RECORD_PAYLOAD:
         return 0;
     }
     return err_set(err, -ERR_VERSION, "a record of the kind %d, which this version does not know",
                    (int)kind);
+}
+
+int control_restore(struct control *c, enum record_kind kind, uint64_t number, const char *name,
+                    const void *data, size_t len, struct err *err)
+{
+    int rc = restore(c, kind, number, name, data, len, err);
+    if (rc == 0 && kind == RECORD_META)
+        c->meta_read = true;
+    else if (rc == 0)
+        c->records++;
+    return rc;
 }
 
 /* How long ago something of a job's record was: by the clock that cannot be set, unless the machine
@@ -279,6 +294,7 @@ static void resume_job(struct control *c, struct job *j)
 
 void control_start(struct control *c)
 {
+    aside_replace_meta(c);
     c->epoch++;
     c->started = true;
     arena_done(&c->restored);

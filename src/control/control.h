@@ -48,6 +48,15 @@ int control_check_format(const void *meta, size_t len, struct err *err);
  * leaves it out. */
 int control_restore(struct control *c, enum record_kind kind, uint64_t number, const char *name,
                     const void *data, size_t len, struct err *err);
+/* A record that is not restored but was set aside, now, or (before) at an earlier start. To be
+ * called after the last record. */
+void control_set_aside(struct control *c, enum record_kind kind, uint64_t number, const char *name,
+                       bool before);
+/* Records have been lost, nobody knows which. */
+void control_lost_records(struct control *c);
+/* There are records, or were, and RECORD_META is not among them: which ids were given is not known.
+ */
+bool control_lacks_meta(const struct control *c);
 void control_start(struct control *c); /* after the last record: new epoch, deadlines, nodes unknown
                                           until they register */
 

@@ -29,13 +29,15 @@
  */
 #define RECORD_FORMAT 1
 
-enum record_kind {                     /* stored; numbers are for ever */
-                   RECORD_META = 1,    /* number 0: StoreMeta */
-                   RECORD_JOB = 2,     /* number job id: JobRecord */
-                   RECORD_PAYLOAD = 3, /* number job id: JobPayload */
-                   RECORD_NODE = 4,    /* name: NodeRecord */
-                   RECORD_PART = 5,    /* name: PartChange, what was changed live */
-                   RECORD_MADE = 6,    /* number 0: NodesMade, the nodes that are in no file */
+enum record_kind {                      /* stored; numbers are for ever */
+                   RECORD_META = 1,     /* number 0: StoreMeta */
+                   RECORD_JOB = 2,      /* number job id: JobRecord */
+                   RECORD_PAYLOAD = 3,  /* number job id: JobPayload */
+                   RECORD_NODE = 4,     /* name: NodeRecord */
+                   RECORD_PART = 5,     /* name: PartChange, what was changed live */
+                   RECORD_MADE = 6,     /* number 0: NodesMade, the nodes that are in no file */
+                   RECORD_GIVEN_UP = 7, /* number job id: Empty; its record was set aside, and
+                                           nothing of it need be kept any more */
 };
 
 struct env {

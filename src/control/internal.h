@@ -22,6 +22,11 @@ struct made_node { /* in no file, see made.c */
     bool dynamic;
 };
 
+struct aside { /* a job whose record was set aside */
+    uint32_t job_id;
+    bool given_up; /* what is left of it on nodes is ended */
+};
+
 struct control {
     struct conf *conf;
     const struct env *env;
@@ -38,6 +43,10 @@ struct control {
     int64_t shutdown_mono_ms; /* when jobs are ended for it; 0: none is announced */
     bool shutdown_passed;     /* they were */
     VEC(struct made_node) made;
+    VEC(struct aside) asides;
+    bool meta_read;        /* RECORD_META was restored */
+    bool lost;             /* records were, nobody knows which */
+    size_t records;        /* others that were restored */
     struct str newer;      /* of StoreMeta, what only a newer version knows */
     struct arena restored; /* of the stored job being read; kept from one to the next */
 };
@@ -196,6 +205,21 @@ void node_heard(struct control *c, struct node *n);       /* its silence is coun
 void node_fail_silent(struct control *c, struct node *n); /* its time is over */
 void node_lose_jobs(struct control *c, struct node *n);   /* those that hold something of it */
 
+void node_drain(struct control *c, struct node *n, const char *reason); /* unless it is */
+/* It is to end what it has of this attempt, and to begin nothing of it. */
+void node_send_banish(struct control *c, const struct node *n, uint32_t job_id, uint32_t restarts);
+
+/* aside.c */
+bool aside_knows(const struct control *c, uint32_t job_id); /* its id is not to be given again */
+bool aside_holds(const struct control *c, uint32_t job_id); /* and where it runs it runs on */
+void aside_restore(struct control *c, uint32_t job_id);     /* a RECORD_GIVEN_UP */
+void aside_replace_meta(struct control *c);                 /* at the start, when that is lost */
+void aside_keep(struct control *c, struct node *n, uint32_t job_id); /* the node has it */
+void aside_lift(struct control *c, struct node *n, uint32_t job_id); /* and has it no more */
+void aside_ended(struct control *c, uint32_t job_id, int exit_status);
+/* A code of err.def; ERR_NO_JOB: it is none of these. */
+int aside_cancel(struct control *c, const struct caller *who, uint32_t job_id);
+
 /* reconfig.c */
 /* The packed NodeRecord of a node that is not configured now: it has it again when it is. */
 void reconfig_keep_gone(struct cluster *c, const void *data, size_t len);
@@ -218,6 +242,8 @@ bool reconfig_lost_node(const struct cluster *old, const struct cluster *next, u
 void reconfig_report_jobs(struct control *c, struct cluster *old, struct str *out);
 
 /* update_part.c */
+/* Its record was set aside: it starts nothing until somebody has looked at it. */
+void update_part_down(struct control *c, const char *name);
 int update_restore_part(struct control *c, const Pb__PartChange *r);
 /* What was changed live, after a reconfiguration; adds to the report what the file overruled. */
 void update_carry_parts(struct control *c, const struct cluster *from, struct str *report);

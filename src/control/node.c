@@ -53,7 +53,7 @@ static bool has_ghost(const struct node *n, uint32_t job_id, uint32_t restarts)
     return false;
 }
 
-static void send_banish(struct control *c, const struct node *n, uint32_t job_id, uint32_t restarts)
+void node_send_banish(struct control *c, const struct node *n, uint32_t job_id, uint32_t restarts)
 {
     const struct job *j = cluster_find_job(c->cluster, job_id);
     Pb__Terminate t = PB__TERMINATE__INIT;
@@ -76,8 +76,10 @@ static void banish(struct control *c, struct node *n, uint32_t job_id, uint32_t 
         return;
     vec_push(&n->ghosts, ((struct node_ghost){job_id, restarts}));
     control_save_node(c, n);
-    if (n->connected)
-        send_banish(c, n, job_id, restarts);
+    if (aside_holds(c, job_id))
+        aside_keep(c, n, job_id);
+    else if (n->connected)
+        node_send_banish(c, n, job_id, restarts);
 }
 
 /* A node that was given up may have it still, or get it from a srun that has the credential. */
@@ -96,7 +98,7 @@ static void set_down(struct control *c, struct node *n, const char *reason)
     c->plan_wanted = true;
 }
 
-static void drain(struct control *c, struct node *n, const char *reason)
+void node_drain(struct control *c, struct node *n, const char *reason)
 {
     if (n->drain)
         return;
@@ -253,7 +255,8 @@ void control_node_register(struct control *c, const char *name, const Pb__NodeRe
     c->cluster->stamp++;
     c->env->welcome(c->env->ctx, n->name, c->epoch);
     vec_foreach (&n->ghosts, g)
-        send_banish(c, n, g->job_id, g->restarts);
+        if (!aside_holds(c, g->job_id))
+            node_send_banish(c, n, g->job_id, g->restarts);
     jobs_on(c, n, lose_other_incarnation);
     reconcile_all(c, n, r);
     for (size_t i = 0; i < r->n_present; i++)
@@ -280,7 +283,7 @@ static void drain_for(struct control *c, struct node *n, const char *what, const
     struct str reason = STR_INIT;
     str_printf(&reason, "%s%s%s, job %u", what, text && *text ? ": " : "", text ? text : "",
                job_id);
-    drain(c, n, str_cstr(&reason));
+    node_drain(c, n, str_cstr(&reason));
     str_done(&reason);
 }
 
@@ -372,6 +375,8 @@ static void lay_ghost(struct control *c, struct node *n, uint32_t job_id, uint32
             vec_remove(&n->ghosts, i);
             control_save_node(c, n);
             c->plan_wanted = true;
+            aside_lift(c, n, job_id);
+            break;
         }
 }
 
@@ -380,6 +385,8 @@ static void on_batch_ended(struct control *c, struct node *n, const Pb__BatchEnd
     struct job *j = find_attempt(c, e->job_id, e->restarts);
     struct alloc_node *a = j ? alloc_find(j, n->index) : NULL;
     bool gone = e->has_gone && e->gone;
+    if (!j)
+        aside_ended(c, e->job_id, e->exit_status);
     if (gone)
         lay_ghost(c, n, e->job_id, e->restarts);
     if (!a || j->state == PB__JOB_STATE__PENDING)
@@ -457,7 +464,7 @@ static void on_event(struct control *c, struct node *n, const Pb__NodeEvent *e)
     if (e->job_gone)
         on_gone(c, n, e->job_gone);
     if (e->trouble)
-        drain(c, n, e->trouble->reason);
+        node_drain(c, n, e->trouble->reason);
     if (e->prolog_failed)
         on_prolog_failed(c, n, e->prolog_failed);
 }

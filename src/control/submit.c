@@ -27,7 +27,7 @@ static uint32_t next_id(struct control *c)
             c->reserved_id = c->next_id + CONTROL_ID_BLOCK;
             control_save_meta(c);
         }
-        if (!cluster_find_job(c->cluster, id))
+        if (!cluster_find_job(c->cluster, id) && !aside_knows(c, id))
             return id;
     }
 }

@@ -75,6 +75,16 @@ static int change(struct control *c, struct part *p, const Pb__PartRecord *set, 
     return part_change(c->cluster, p, all, err);
 }
 
+void update_part_down(struct control *c, const char *name)
+{
+    struct part *p = cluster_find_part(c->cluster, name);
+    Pb__PartRecord set = PB__PART_RECORD__INIT;
+    struct err err = {0};
+    set.state = (char *)"DOWN";
+    if (p && change(c, p, &set, &err) == 0)
+        save(c, p);
+}
+
 /* There is one default partition: what was it before is not any more. */
 static void unset_default(struct control *c, const struct part *now)
 {

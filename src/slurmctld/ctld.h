@@ -114,6 +114,7 @@ bool ctld_is_alone(const struct ctld *c);
 
 /* lead.c: opens the store, and goes on from what is in it. With *taken false nothing has changed:
  * the store is not to be had. */
+int restore_state(struct ctld *c, struct err *err); /* out of c->store, into c->control */
 int lead_take(struct ctld *c, bool *taken, struct err *err);
 void lead_watch(struct ctld *c); /* when there may be others: looks for a lead that was lost */
 struct store_where lead_where(const struct conf *conf); /* borrows from it */

@@ -67,34 +67,6 @@ void lead_watch(struct ctld *c)
     loop_timer_set(c->watch, WATCH_MS);
 }
 
-struct restore {
-    struct ctld *c;
-    size_t good, bad;
-};
-
-static void on_record(void *ctx, uint32_t kind, uint64_t number, const char *name, const void *data,
-                      size_t len)
-{
-    struct restore *r = ctx;
-    struct err err = {0};
-    if (control_restore(r->c->control, (enum record_kind)kind, number, name, data, len, &err) ==
-        0) {
-        r->good++;
-        return;
-    }
-    r->bad++;
-    log_error("record %u/%llu%s%s is left out: %s", kind, (unsigned long long)number,
-              name ? " " : "", name ? name : "", err.text);
-}
-
-static void on_damaged(void *ctx, uint32_t kind, uint64_t number, const char *name, const char *why)
-{
-    struct restore *r = ctx;
-    r->bad++;
-    log_error("record %u/%llu%s%s is left out: %s", kind, (unsigned long long)number,
-              name ? " " : "", name ? name : "", why);
-}
-
 struct store_where lead_where(const struct conf *conf)
 {
     const char *shared = conf->state_save_store;
@@ -149,19 +121,6 @@ static int state_open(struct ctld *c, const struct conf *conf, struct err *err)
     }
     return rc ? err_prefix(err, conf->state_save_store ? "StateSaveStore" : "StateSaveLocation")
               : 0;
-}
-
-static int state_load(struct ctld *c, struct err *err)
-{
-    int64_t begin_ms = loop_mono_ms();
-    struct restore r = {.c = c};
-    int rc = store_load(c->store, RECORD_PAYLOAD, on_record, on_damaged, &r, err);
-    if (rc)
-        return err_prefix(err, "the saved state");
-    log_info("%zu records of state read from %s in %lld ms%s", r.good, store_name(c->store),
-             (long long)(loop_mono_ms() - begin_ms),
-             r.bad ? "; some were left out, see above" : "");
-    return 0;
 }
 
 /* A start reads the configuration, and so does a controller that begins to lead long after its own:
@@ -228,10 +187,15 @@ static int state_restore(struct ctld *c, struct err *err)
     _cleanup_free_ char *dir = mem_strdup(c->conf->state_save_location);
     uid_t owner = c->conf->slurm_uid;
     int rc = made_load(c, &c->conf, err);
+    if (rc && c->options->ignore_damage && (rc == -ERR_STORE_DAMAGED || rc == -ERR_VERSION)) {
+        log_error("%s: going on without them", err->text);
+        *err = (struct err){0};
+        rc = 0;
+    }
     if (rc)
         return rc;
     c->control = control_new(take_ptr(c->conf), &c->env);
-    rc = state_load(c, err);
+    rc = restore_state(c, err);
     if (rc == 0)
         rc = files_load_signer(c, dir, owner, err);
     if (rc)

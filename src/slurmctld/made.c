@@ -306,6 +306,8 @@ int made_load(struct ctld *c, struct conf **conf, struct err *err)
     int rc = store_get(c->store, RECORD_MADE, 0, &data, &len, &why);
     if (rc == -ENOENT)
         return 0;
+    if (rc == -ERR_STORE_DAMAGED)
+        err_prefix(&why, "put a copy back, or start slurmctld -i to go on without them");
     if (rc == 0)
         rc = control_made_stored(data, len, &lines, &why);
     if (rc == 0)

@@ -146,8 +146,12 @@ int main(int argc, char **argv)
     struct err err = {0};
     int pid_fd = -1;
     _cleanup_free_ char *pid_path = NULL;
-    if (start(&c, &pid_fd, &pid_path, &err))
-        return failed(&err);
+    if (start(&c, &pid_fd, &pid_path, &err)) {
+        status = failed(&err);
+        if (c.loop)
+            ctld_close(&c);
+        return status;
+    }
     ctld_run(&c);
     bool begin_anew = c.begin_anew, bad = c.failed;
     enum again how = c.control ? AGAIN_YIELDED : c.waits ? AGAIN_WAITS : AGAIN_CLAIMS;

@@ -104,6 +104,11 @@ int store_lead(const struct store_where *where, uint64_t *epoch, char **holder, 
     return rc ? rc : driver_of(where->at)->lead(where, epoch, holder, err);
 }
 
+bool store_was_damaged(const struct store *s)
+{
+    return s->was_damaged;
+}
+
 uint64_t store_epoch(const struct store *s)
 {
     return s->epoch;

@@ -58,6 +58,7 @@ struct store {
     struct loop *loop;
     struct store_events events;
     uint64_t epoch; /* 0: it does not lead */
+    bool was_damaged;
     atomic_bool stuck, closing;
     unsigned refs; /* the owner's, and one per posted task; of the owner's thread */
 

@@ -180,6 +180,7 @@ static int salvage(struct store *s, struct store_sqlite *q, struct err *err)
     struct err why = {0};
     err_set(&why, -ERR_STORE_DAMAGED, "%s was damaged: %zu records could be kept; it is now %s",
             q->path, saved, aside);
+    s->was_damaged = true;
     store_trouble(s, &why);
     return 0;
 }

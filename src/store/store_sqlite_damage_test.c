@@ -258,6 +258,34 @@ static void flipped_bits_are_noticed(void **state)
     }
 }
 
+/* Many bits flipped, and -i: it ends, and goes on with records that were stored. */
+static void flipped_bits_are_survived(void **state)
+{
+    fill(*state);
+    _cleanup_free_ char *path = mem_printf("%s/state.db", (char *)*state);
+    _cleanup_str_ struct str good = STR_INIT, bad = STR_INIT;
+    assert_int_equal(path_read_file(path, 16 << 20, &good, NULL), 0);
+    uint64_t random = 88172645463325252u;
+    for (int round = 0; round < 60; round++) {
+        str_clear(&bad);
+        str_append(&bad, good.data, good.len);
+        for (int flips = 1 + round % 40; flips > 0; flips--) {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            size_t at = PAGE + random % (good.len - PAGE);
+            at = round % 3 ? at / PAGE * PAGE + at % 12 : at; /* the heads of pages matter most */
+            bad.data[at] = (char)(bad.data[at] ^ (1 << (random >> 61)));
+        }
+        assert_int_equal(path_write_file(path, bad.data, bad.len, 0600, NULL), 0);
+        size_t count = 0;
+        struct err err = {0};
+        if (load_count(*state, STORE_IGNORE_DAMAGE, &count, &err))
+            fail_msg("round %d: %s", round, err.text);
+        assert_true(count <= RECORDS + 1);
+    }
+}
+
 /* A slip of the hand: some other file in the place of ours. */
 static void foreign_files_are_refused(void **state)
 {
@@ -290,6 +318,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(cut_files_are_survived, setup, teardown),
         cmocka_unit_test_setup_teardown(cut_log_is_a_prefix, setup, teardown),
         cmocka_unit_test_setup_teardown(flipped_bits_are_noticed, setup, teardown),
+        cmocka_unit_test_setup_teardown(flipped_bits_are_survived, setup, teardown),
     };
     return cmocka_run_group_tests_name("store_sqlite_damage", tests, NULL, NULL);
 }

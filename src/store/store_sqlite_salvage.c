@@ -81,9 +81,9 @@ static bool next_readable(struct salvage *v, uint32_t kind, sqlite3_int64 from, 
     for (int i = 0; i < 62 && from <= INT64_MAX - (INT64_C(1) << i) && !found; i++) {
         sqlite3_bind_int64(st, 1, from + (INT64_C(1) << i));
         int rc = sqlite3_step(st);
-        if (rc == SQLITE_ROW) {
+        if (rc == SQLITE_ROW) { /* of a damaged tree any row may come */
             *next = sqlite3_column_int64(st, 0);
-            found = true;
+            found = *next > from;
         }
         sqlite3_reset(st);
         if (rc == SQLITE_DONE)
@@ -109,8 +109,10 @@ static void table_copy(struct salvage *v, uint32_t kind)
         v->write_rc = sqlite3_errcode(v->to);
         return;
     }
-    sqlite3_int64 at = -1, next = 0;
+    sqlite3_int64 at = -1, next = 0, from = -1;
     while (v->write_rc == SQLITE_OK && rows_copy(v, up, at, put, &at) != SQLITE_DONE) {
+        /* Rows out of order must not lead back to where this has been. */
+        from = at = at > from ? at : from + 1;
         if (!next_readable(v, kind, at, &next)) {
             rows_copy(v, down, INT64_MAX, put, NULL);
             break;

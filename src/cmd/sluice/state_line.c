@@ -23,6 +23,7 @@ static const struct {
     {RECORD_NODE, "node", &pb__node_record__descriptor},
     {RECORD_PART, "partition", &pb__part_change__descriptor},
     {RECORD_MADE, "made", &pb__nodes_made__descriptor},
+    {RECORD_GIVEN_UP, "given_up", &pb__empty__descriptor},
 };
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Records that were set aside: what happens to their ids, to jobs that still run, and to nodes and
+ * partitions that nobody knows enough of. */
+#include <string.h>
+
+#include "control/fixture.h"
+
+#define LINES                                                                                      \
+    "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\n"                           \
+    "NodeName=n[1-2] CPUs=4 RealMemory=4000\n"                                                     \
+    "PartitionName=p Nodes=ALL Default=YES MaxTime=UNLIMITED\n"
+
+struct aside_row {
+    enum record_kind kind;
+    uint64_t number;
+    const char *name;
+};
+
+static bool is_row(const struct fixture_record *r, const struct aside_row *a)
+{
+    return r->kind == a->kind && (a->name ? str_eq(r->name, a->name) : r->number == a->number);
+}
+
+/* A restart that finds one record to be set aside; before: one that an earlier start has found. */
+static void restart_without(struct fixture *f, const struct aside_row *a, bool before)
+{
+    struct conf *conf = NULL;
+    struct err err = {0};
+    control_free(f->control);
+    fixture_clear(f);
+    assert_int_equal(conf_load(f->path, CONF_FULL, NULL, &conf, NULL, &err), 0);
+    f->control = control_new(conf, &f->env);
+    for (size_t i = f->records.len; i-- > 0;) {
+        struct fixture_record *r = &f->records.data[i];
+        if (!is_row(r, a))
+            continue;
+        free(r->name);
+        str_done(&r->data);
+        vec_remove(&f->records, i);
+    }
+    vec_foreach (&f->records, r)
+        if (control_restore(f->control, r->kind, r->number, r->name, r->data.data, r->data.len,
+                            &err) != 0)
+            fail_msg("%s", err.text);
+    control_set_aside(f->control, a->kind, a->number, a->name, before);
+    control_start(f->control);
+    fixture_turn(f);
+}
+
+static void register_with(struct fixture *f, const char *node, uint32_t job)
+{
+    Pb__NodeRegister r = PB__NODE_REGISTER__INIT;
+    Pb__Presence p = PB__PRESENCE__INIT, *all = &p;
+    r.name = (char *)node;
+    r.version = (char *)"1";
+    r.incarnation = (char *)"a";
+    p.job_id = job;
+    r.present = &all;
+    r.n_present = 1;
+    control_node_register(f->control, node, &r);
+    fixture_turn(f);
+}
+
+static int cancel(struct fixture *f, const struct caller *who, uint32_t job, int signal)
+{
+    Pb__JobSignal m = PB__JOB_SIGNAL__INIT;
+    Pb__StepId id = PB__STEP_ID__INIT, *all = &id;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    id.job_id = job;
+    m.target = &all;
+    m.n_target = 1;
+    m.has_signal = signal != 0;
+    m.signal = signal;
+    control_job_signal(f->control, ++f->last_call, who, &m);
+    fixture_turn(f);
+    vec_foreach (&f->replies, r) {
+        if (r->call != f->last_call)
+            continue;
+        const Pb__JobSignalReply *reply =
+            arena_unpack(&arena, &pb__job_signal_reply__descriptor, r->data.data, r->data.len);
+        for (size_t i = 0; i < reply->n_results; i++)
+            if (reply->results[i]->code)
+                return reply->results[i]->code;
+        return 0;
+    }
+    fail_msg("no reply");
+    return -1;
+}
+
+static const char *reason_of(struct fixture *f, struct arena *arena, const char *node, bool *drain)
+{
+    const Pb__NodeRecord *n = fixture_node(f, arena, node);
+    *drain = n->has_drain && n->drain;
+    return n->reason ? n->reason : "";
+}
+
+static struct fixture *running(uint32_t *job)
+{
+    struct fixture *f = fixture_new(LINES);
+    fixture_register(f, "n1", "a");
+    *job = (uint32_t)fixture_submit(f, &FIXTURE_USER, NULL);
+    fixture_turn(f);
+    assert_int_equal(fixture_state(f, *job), PB__JOB_STATE__RUNNING);
+    fixture_launched(f, "n1", *job, 0);
+    fixture_turn(f);
+    return f;
+}
+
+static void a_running_job_runs_on(void **state)
+{
+    uint32_t job;
+    struct fixture *f = running(&job);
+    _cleanup_arena_ struct arena arena;
+    bool drain;
+    (void)state;
+    arena_init(&arena, 0);
+    const struct aside_row row = {RECORD_JOB, job, NULL};
+    restart_without(f, &row, false);
+    for (int life = 0; life < 3; life++) { /* at each start, and each time the node comes */
+        if (life)
+            restart_without(f, &row, true);
+        for (int times = 0; times < 2; times++) {
+            fixture_clear(f);
+            register_with(f, "n1", job);
+            assert_int_equal(fixture_terminates(f, "n1", job), 0);
+            assert_non_null(strstr(reason_of(f, &arena, "n1", &drain), "set aside"));
+            assert_true(drain);
+        }
+        int64_t other = fixture_submit(f, &FIXTURE_USER, NULL);
+        assert_true(other > job);
+        assert_int_equal(fixture_state(f, (uint32_t)other), PB__JOB_STATE__PENDING);
+        assert_int_equal(cancel(f, &FIXTURE_ROOT, (uint32_t)other, 0), 0);
+    }
+
+    /* It ends by itself: what is left is cleaned up, and the node works again. */
+    fixture_clear(f);
+    fixture_batch_ended(f, "n1", job, 0, 0);
+    assert_int_equal(fixture_terminates(f, "n1", job), 1);
+    int64_t next = fixture_submit(f, &FIXTURE_USER, NULL);
+    fixture_turn(f);
+    assert_int_equal(fixture_state(f, (uint32_t)next), PB__JOB_STATE__PENDING);
+    fixture_gone(f, "n1", job, 0);
+    fixture_turn(f);
+    reason_of(f, &arena, "n1", &drain);
+    assert_false(drain);
+    assert_int_equal(fixture_state(f, (uint32_t)next), PB__JOB_STATE__RUNNING);
+    fixture_free(f);
+}
+
+static void an_operator_ends_it(void **state)
+{
+    uint32_t job;
+    struct fixture *f = running(&job);
+    _cleanup_arena_ struct arena arena;
+    bool drain;
+    (void)state;
+    arena_init(&arena, 0);
+    const struct aside_row row = {RECORD_JOB, job, NULL};
+    restart_without(f, &row, false);
+    register_with(f, "n1", job);
+    assert_int_equal(cancel(f, &FIXTURE_USER, job, 0), ERR_ACCESS); /* whose it was is not known */
+    assert_int_equal(cancel(f, &FIXTURE_ROOT, job, 10), ERR_NO_JOB);
+    assert_int_equal(cancel(f, &FIXTURE_ROOT, job + 1, 0), ERR_NO_JOB);
+    fixture_clear(f);
+    assert_int_equal(cancel(f, &FIXTURE_ROOT, job, 0), 0);
+    assert_int_equal(fixture_terminates(f, "n1", job), 1);
+    assert_int_equal(cancel(f, &FIXTURE_ROOT, job, 0), ERR_NO_JOB);
+
+    restart_without(f, &row, true); /* that it was given up is kept */
+    fixture_clear(f);
+    register_with(f, "n1", job);
+    assert_true(fixture_terminates(f, "n1", job) >= 1);
+    fixture_gone(f, "n1", job, 0);
+    fixture_turn(f);
+    reason_of(f, &arena, "n1", &drain);
+    assert_false(drain);
+    fixture_free(f);
+}
+
+/* What somebody else has said of the node stays. */
+static void another_reason_stays(void **state)
+{
+    uint32_t job;
+    struct fixture *f = running(&job);
+    _cleanup_arena_ struct arena arena;
+    bool drain;
+    (void)state;
+    arena_init(&arena, 0);
+    const struct aside_row row = {RECORD_JOB, job, NULL};
+    restart_without(f, &row, false);
+    assert_int_equal(fixture_update_node(f, "n1", "DRAIN", "fan"), 0);
+    register_with(f, "n1", job);
+    assert_int_equal(cancel(f, &FIXTURE_ROOT, job, 0), 0);
+    fixture_gone(f, "n1", job, 0);
+    assert_string_equal(reason_of(f, &arena, "n1", &drain), "fan");
+    assert_true(drain);
+    fixture_free(f);
+}
+
+static void ids_are_not_given_again(void **state)
+{
+    struct fixture *f = fixture_new(LINES "FirstJobId=10\nMaxJobId=20\n");
+    (void)state;
+    for (uint32_t id = 10; id < 15; id++)
+        assert_int_equal(fixture_submit(f, &FIXTURE_USER, NULL), id);
+    restart_without(f, &(struct aside_row){RECORD_JOB, 12, NULL}, false);
+    for (int i = 0; i < 2; i++) {
+        for (uint32_t id = 10; id <= 20; id++)
+            if (id != 12)
+                cancel(f, &FIXTURE_ROOT, id, 0);
+        fixture_pass(f, 400000); /* MinJobAge: they are forgotten */
+        for (int n = 0; n < 8; n++)
+            assert_int_not_equal(fixture_submit(f, &FIXTURE_USER, NULL), 12);
+    }
+    fixture_free(f);
+}
+
+/* It may have been drained, and its reason with it: nothing starts there before somebody looks. */
+static void a_node_is_drained(void **state)
+{
+    struct fixture *f = fixture_new(LINES);
+    _cleanup_arena_ struct arena arena;
+    bool drain;
+    (void)state;
+    arena_init(&arena, 0);
+    assert_int_equal(fixture_update_node(f, "n1", "DRAIN", "fan"), 0);
+    restart_without(f, &(struct aside_row){RECORD_NODE, 0, "n1"}, false);
+    assert_string_equal(reason_of(f, &arena, "n1", &drain), "Its record was damaged and set aside");
+    assert_true(drain);
+    assert_int_equal(fixture_update_node(f, "n1", "RESUME", NULL), 0);
+    restart_without(f, &(struct aside_row){RECORD_NODE, 0, "nobody"}, false);
+    control_set_aside(f->control, RECORD_NODE, 0, "n1", true);
+    reason_of(f, &arena, "n1", &drain);
+    assert_false(drain); /* once is enough */
+    fixture_free(f);
+}
+
+static void a_partition_is_down(void **state)
+{
+    struct fixture *f = fixture_new(LINES);
+    Pb__PartRecord set = PB__PART_RECORD__INIT;
+    _cleanup_arena_ struct arena arena;
+    (void)state;
+    arena_init(&arena, 0);
+    set.name = (char *)"p";
+    set.has_max_nodes = true;
+    set.max_nodes = 1;
+    assert_int_equal(fixture_update_part(f, &set), 0);
+    restart_without(f, &(struct aside_row){RECORD_PART, 0, "p"}, false);
+    assert_string_equal(fixture_part(f, &arena, "p")->state, "DOWN");
+    fixture_restart(f); /* which is stored */
+    assert_string_equal(fixture_part(f, &arena, "p")->state, "DOWN");
+    set.has_max_nodes = false;
+    set.state = (char *)"UP";
+    assert_int_equal(fixture_update_part(f, &set), 0);
+    restart_without(f, &(struct aside_row){RECORD_PART, 0, "none"}, true);
+    assert_string_equal(fixture_part(f, &arena, "p")->state, "UP");
+    fixture_free(f);
+}
+
+/* Without the record of what was given: far above all that is known of. */
+static void lost_meta_is_replaced(void **state)
+{
+    static const struct aside_row job = {RECORD_JOB, 3, NULL}, meta = {RECORD_META, 0, NULL};
+    struct fixture *f = fixture_new(LINES);
+    (void)state;
+    assert_false(control_lacks_meta(f->control));
+    for (int i = 1; i <= 3; i++)
+        assert_int_equal(fixture_submit(f, &FIXTURE_USER, NULL), i);
+    assert_false(control_lacks_meta(f->control));
+    uint64_t epoch = control_epoch(f->control);
+    restart_without(f, &job, false);
+    assert_int_equal(control_next_job_id(f->control), 1002); /* as reserved */
+    restart_without(f, &meta, false);
+    assert_true(control_next_job_id(f->control) > 1002);
+    assert_true(control_epoch(f->control) > epoch + 1000);
+    fixture_free(f);
+
+    f = fixture_new(LINES); /* nothing is left: as little is known */
+    struct conf *conf = NULL;
+    struct err err = {0};
+    assert_int_equal(conf_load(f->path, CONF_FULL, NULL, &conf, NULL, &err), 0);
+    control_free(f->control);
+    f->control = control_new(conf, &f->env);
+    assert_false(control_lacks_meta(f->control));
+    control_lost_records(f->control);
+    assert_true(control_lacks_meta(f->control));
+    control_start(f->control);
+    fixture_turn(f);
+    assert_true(fixture_submit(f, &FIXTURE_USER, NULL) > 1002);
+    uint32_t next = control_next_job_id(f->control);
+    fixture_restart(f);
+    assert_false(control_lacks_meta(f->control));
+    assert_true(control_next_job_id(f->control) >= next);
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_running_job_runs_on), cmocka_unit_test(an_operator_ends_it),
+        cmocka_unit_test(another_reason_stays),  cmocka_unit_test(ids_are_not_given_again),
+        cmocka_unit_test(a_node_is_drained),     cmocka_unit_test(a_partition_is_down),
+        cmocka_unit_test(lost_meta_is_replaced),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
