@@ -275,6 +275,12 @@ static int try_place(struct call *q, size_t place, bool kept, struct rpc_header 
     return rc;
 }
 
+/* The round that was under way then says nothing of the places: the one before it does. */
+static bool ran_out(const struct call *q)
+{
+    return q->round > 0 && rpc_wire_now_ms() >= q->find_ms;
+}
+
 /* The request at the first place that is there and leads. While one is there that may take over
  * soon, all are asked again. */
 static int exchange_anywhere(struct call *q, struct rpc_header *h, const uint8_t **body,
@@ -284,14 +290,17 @@ static int exchange_anywhere(struct call *q, struct rpc_header *h, const uint8_t
     bool kept = rpc_wire_is_fresh(&c->wire);
     size_t place = kept ? c->place : 0;
     int64_t pause = RPC_PLACE_PAUSE_MIN_MS;
+    _cleanup_str_ struct str before = STR_INIT;
 
     for (;; q->round++, place = 0) {
         q->again = false;
+        str_clear(&before);
+        str_append(&before, q->tried.data, q->tried.len);
         str_clear(&q->tried);
         for (; place < c->place_count; place++, kept = false) {
             bool done;
             int rc = try_place(q, place, kept, h, body, &done, err);
-            if (done)
+            if (done && !(rc == -ERR_AUTH && ran_out(q))) /* no time was left to get a token */
                 return rc;
         }
         if (!q->again || rpc_wire_now_ms() + pause >= q->find_ms)
@@ -300,7 +309,8 @@ static int exchange_anywhere(struct call *q, struct rpc_header *h, const uint8_t
         pause = pause * 2 < RPC_PLACE_PAUSE_MAX_MS ? pause * 2 : RPC_PLACE_PAUSE_MAX_MS;
     }
     disconnect(c);
-    return err_set(err, -ERR_CONNECT, "%s (tried %s)", err_text(ERR_CONNECT), str_cstr(&q->tried));
+    return err_set(err, -ERR_CONNECT, "%s (tried %s)", err_text(ERR_CONNECT),
+                   str_cstr(ran_out(q) && before.len ? &before : &q->tried));
 }
 
 static int64_t patience_of(const struct conf *conf)
