@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Faults of single processes and of what they stand on: RELIABILITY B2, B3, C5, D3, D5."""
+import contextlib
 import os
 import pathlib
 import re
@@ -66,12 +67,13 @@ def test_srun_of_a_killed_shepherd(make_cluster):
 def test_a_node_comes_back_empty(make_cluster, option):
     """RELIABILITY B3: as if it had been reinstalled; its job runs once more, or has failed."""
     c = make_cluster(nodes=2)
-    job = c.sbatch("-w", "n1", option, "-o", "/dev/null", wrap=f"echo up >>{c.work}/up; sleep 1000")
+    job = c.sbatch("-w", "n1", option, "-o", "/dev/null", wrap=f"echo up >>{c.work}/up; exec sleep 1000")
     beside = c.sbatch("-w", "n2", "-o", "/dev/null", wrap=f"while [ ! -e {c.work}/gate ]; do sleep 0.05; done")
     spread(c, 1)
     c.kill("n1")
     for pid in [shepherds(c)[f"{job}.batch"], *(pid for pid, args in processes_of(c.dir).items() if args.startswith("sleep 1000"))]:
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # with its shepherd
+            os.kill(pid, signal.SIGKILL)
     shutil.rmtree(c.dir / "spool/n1")
     c.start_node("n1")
     if option == "--requeue":

@@ -8,8 +8,8 @@ from harness import eventually
 from test_takeover import Pair
 
 SCRIPT = """#!/bin/sh
-echo "$SLURMCTLD_HOST WORD" >>DIR/said
 env | sort >DIR/env.WORD
+echo "$SLURMCTLD_HOST WORD" >>DIR/said
 """
 
 
