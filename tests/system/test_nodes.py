@@ -115,7 +115,6 @@ def test_more_than_configured_is_used_or_not(make_cluster):
     c.run("srun --mem=200 true").fails("Memory specification can not be satisfied")
 
 
-@pytest.mark.skipif(os.cpu_count() < 2, reason="one processor")
 def test_processors_of_whole_nodes_may_be_those_that_are_there(make_cluster):
     """CORE-119: with select/linear; single processors are handed out as configured."""
     cpus = machine()[0]

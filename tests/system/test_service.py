@@ -2,7 +2,6 @@
 """The daemons as services of a host: units, syslog with its severities: CORE-170, 231, 233."""
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -16,7 +15,6 @@ PRIVATE_DEV = """mount -t tmpfs none {dev} && for f in null zero full random ura
 mount --bind /dev/$f {dev}/$f || exit 1; done; mkdir {dev}/shm && mount --rbind {dev} /dev && ln -s {log} /dev/log && exec {command}"""
 
 
-@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
 @pytest.mark.parametrize("daemon", ["slurmctld", "slurmd"])
 def test_units(daemon, tmp_path):
     """systemd takes them without a word; it starts anew what was killed."""
