@@ -275,7 +275,7 @@ static int try_place(struct call *q, size_t place, bool kept, struct rpc_header 
     return rc;
 }
 
-/* The round that was under way then says nothing of the places: the one before it does. */
+/* Whether time ended within a later round, in which failures tell of the clock, not of places. */
 static bool ran_out(const struct call *q)
 {
     return q->round > 0 && rpc_wire_now_ms() >= q->find_ms;
