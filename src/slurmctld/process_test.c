@@ -343,6 +343,7 @@ void control_stats(const struct control *c, Pb__CtlStats *stats)
 struct world {
     char *dir, *conf_file;
     unsigned port;
+    int port_fd;
     pid_t controller;
     struct conf *conf;
     struct rpc_client *client;
@@ -353,15 +354,19 @@ struct world {
     struct err err;
 };
 
-static unsigned free_port(void)
+/* A port below those that outgoing connections take, held without listening until the test is over:
+ * others that try it are refused, and the controller, which reuses addresses, is not. */
+static void hold_port(struct world *w)
 {
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof(a);
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
-    close(fd);
-    return ntohs(a.sin_port);
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
+    int on = 1;
+    w->port_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(w->port_fd >= 0);
+    do {
+        w->port = 10000 + (unsigned)(getpid() + rand()) % 22000;
+        a.sin_port = htons((uint16_t)w->port);
+    } while (bind(w->port_fd, (struct sockaddr *)&a, sizeof(a)));
+    assert_int_equal(setsockopt(w->port_fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
 }
 
 static void write_conf(struct world *w, const char *more)
@@ -436,7 +441,7 @@ static int setup(void **state)
     w->dir = mem_strdup("/tmp/slurmctld-test-XXXXXX");
     assert_non_null(mkdtemp(w->dir));
     w->conf_file = mem_printf("%s/slurm.conf", w->dir);
-    w->port = free_port();
+    hold_port(w);
     write_conf(w, "");
     start(w);
     struct conf_report report = {0};
@@ -459,6 +464,7 @@ static int teardown(void **state)
         kill(w->controller, SIGKILL);
         waitpid(w->controller, NULL, 0);
     }
+    close(w->port_fd);
     rpc_client_free(w->client);
     loop_timer_free(w->deadline);
     loop_free(w->loop);

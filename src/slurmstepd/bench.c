@@ -36,20 +36,23 @@ static void copy_program(struct bench *b, const char *programs, const char *room
         abort();
 }
 
-/* A port for the daemon. It stays bound here, without listening: so the kernel gives it to nobody
- * who asks for just any port, and the daemon, which like us reuses addresses, can still take it. */
+/* A port for the daemon, below those that outgoing connections take. It stays bound here, without
+ * listening, and only after that with leave to reuse it: so another test that tries it is refused,
+ * and the daemon, which reuses addresses, can still take it. */
 static void hold_port(struct bench *b)
 {
-    struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t len = sizeof(addr);
+    struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_ANY)}};
     int on = 1;
 
     b->port_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (setsockopt(b->port_fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
-        bind(b->port_fd, (struct sockaddr *)&addr, sizeof(addr)) ||
-        getsockname(b->port_fd, (struct sockaddr *)&addr, &len))
+    if (b->port_fd < 0)
         abort();
-    b->node_port = ntohs(addr.sin_port);
+    do {
+        b->node_port = (uint16_t)(10000 + (getpid() + rand()) % 22000);
+        addr.sin_port = htons(b->node_port);
+    } while (bind(b->port_fd, (struct sockaddr *)&addr, sizeof(addr)));
+    if (setsockopt(b->port_fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)))
+        abort();
 }
 
 static void ack(struct bench *b)
