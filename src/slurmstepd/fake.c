@@ -27,11 +27,23 @@ static void on_fence(struct fake *f, const Pb__KvsFence *m)
     rpc_session_send(f->session, RPC_KVS_FENCE, &m->base); /* we are all nodes */
 }
 
+static void on_hello(struct fake *f, struct rpc_session *s, const Pb__IoHello *m)
+{
+    f->hellos++;
+    if (f->hellos <= f->deaf) {
+        rpc_session_finish(s);
+        return;
+    }
+    rpc_session_send(s, RPC_IO_HELLO, &m->base);
+}
+
 static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
                        const ProtobufCMessage *body)
 {
     struct fake *f = ctx;
 
+    if (rpc->number == RPC_IO_HELLO)
+        on_hello(f, s, (const Pb__IoHello *)body);
     if (rpc->number == RPC_IO_DATA)
         on_data(f, (const Pb__IoData *)body);
     if (rpc->number == RPC_TASKS_STARTED)
@@ -55,8 +67,9 @@ static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
 {
     struct fake *f = ctx;
 
-    f->session = NULL;
-    f->closed = true;
+    if (f->session == s)
+        f->session = NULL;
+    f->closed = f->hellos > f->deaf;
 }
 
 static void on_session(void *ctx, struct rpc_session *s, const char *peer_name)

@@ -28,7 +28,8 @@ struct fake {
     struct str out[FAKE_TASKS_MAX], err[FAKE_TASKS_MAX];
     bool eof[FAKE_TASKS_MAX];
     int status[FAKE_TASKS_MAX];
-    unsigned started, exited, failed, fences;
+    unsigned started, exited, failed, fences, hellos;
+    unsigned deaf; /* the connections of so many hellos end without an answer */
     int fail_code;
     struct str puts;
 };

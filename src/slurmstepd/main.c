@@ -48,6 +48,7 @@ static void step_done(struct step *step)
     mpi_done(step);
     control_done(step);
     loop_timer_free(step->drain.timer);
+    loop_timer_free(step->srun_timer);
     loop_timer_free(step->kill_timer);
     loop_timer_free(step->retry_timer);
     loop_timer_free(step->input_timer);

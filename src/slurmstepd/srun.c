@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmstepd/srun.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 
 #include "auth/auth.h"
+#include "base/mem.h"
 #include "slurmstepd/control.h"
 #include "slurmstepd/finish.h"
 #include "slurmstepd/mpi.h"
@@ -14,6 +16,8 @@
 #include "slurmstepd/task.h"
 
 #define EVERY_TASK 0xffffffffu
+#define TRIES 6 /* to be heard by srun, before any task runs */
+#define RETRY_MIN_MS 50
 
 static void on_data(struct step *step, const Pb__IoData *m)
 {
@@ -44,12 +48,24 @@ static void on_window_size(struct step *step, const Pb__WindowSize *m)
             ioctl(step->tasks[i].out.fd, TIOCSWINSZ, &size);
 }
 
+/* srun has heard who we are, and will hear how the tasks do. */
+static void on_hello(struct step *step)
+{
+    if (step->srun_was_up)
+        return;
+    step->srun_was_up = true;
+    task_start_all(step);
+}
+
 static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
                        const ProtobufCMessage *body)
 {
     struct step *step = ctx;
 
     switch (rpc->number) {
+    case RPC_IO_HELLO:
+        on_hello(step);
+        break;
     case RPC_IO_DATA:
         on_data(step, (const Pb__IoData *)body);
         break;
@@ -72,11 +88,9 @@ static void on_open(void *ctx, struct rpc_session *s)
     struct step *step = ctx;
     Pb__IoHello hello = PB__IO_HELLO__INIT;
 
-    step->srun_was_up = true;
     hello.node = step->node;
     hello.node_index = step->node_index;
     rpc_session_send(s, RPC_IO_HELLO, &hello.base);
-    task_start_all(step);
 }
 
 static void pump_all(struct step *step)
@@ -95,20 +109,48 @@ static void on_drained(void *ctx, struct rpc_session *s)
     finish_check(step);
 }
 
+static void on_retry(void *ctx)
+{
+    struct step *step = ctx;
+
+    if (step->phase == STEP_STARTING && !step->fail_code)
+        srun_connect(step);
+}
+
+/* Nothing runs yet. A connection that broke is made anew; a srun that is not there, or is not the
+ * one that we were told of, is not asked again. The code is one that srun does not take for a
+ * reason to launch again: the step is over. */
+static void never_up(struct step *step, const struct err *why)
+{
+    bool broken = why->code == -ERR_CLOSED || why->code == -ECONNRESET || why->code == -EPIPE;
+    _cleanup_free_ char *text = NULL;
+
+    if (broken && ++step->srun_tries < TRIES) {
+        if (!step->srun_timer)
+            step->srun_timer = loop_timer_new(step->loop, on_retry, step);
+        loop_timer_set(step->srun_timer, RETRY_MIN_MS << (step->srun_tries - 1));
+        return;
+    }
+    text = mem_printf("srun cannot be reached: %s%s", why->text, broken ? ", each time again" : "");
+    start_failed(step, ERR_LAUNCH, text);
+}
+
 static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
 {
     struct step *step = ctx;
+    struct err kept = *why;
 
     step->srun = NULL;
     rpc_session_free(s);
     if (!step->srun_was_up) {
-        start_failed(step, ERR_CONNECT, why->text);
+        never_up(step, &kept);
         return;
     }
     pump_all(step); /* nobody reads: let the bytes go */
-    if (step->phase == STEP_STARTING)
-        start_failed(step, ERR_CLOSED, "srun has gone before its tasks ran");
-    else if (step->phase == STEP_RUNNING)
+    if (step->phase == STEP_STARTING) {
+        err_prefix(&kept, "srun was lost before its tasks ran");
+        start_failed(step, ERR_LAUNCH, kept.text);
+    } else if (step->phase == STEP_RUNNING)
         finish_terminate(step, step->kill_wait_sec, NULL);
     else
         finish_check(step);

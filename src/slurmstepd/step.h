@@ -133,6 +133,8 @@ struct step {
     size_t nonce_next;
 
     struct rpc_session *srun; /* NULL: batch, or gone */
+    unsigned srun_tries;      /* connections that broke before srun had answered */
+    struct loop_timer *srun_timer;
     bool is_batch, srun_was_up, input_paused;
     struct loop_timer *input_timer;
     struct pmi *pmi;

@@ -151,8 +151,47 @@ static void test_nobody_listens(void **state)
     m.io_port = 1;
     fake_launch(&f, &c, &m, "echo >ran");
     assert_true(bench_until(&b, fake_is_answered, &f));
-    assert_int_equal(f.code, ERR_CONNECT);
+    assert_int_equal(f.code, ERR_LAUNCH);
     assert_non_null(strstr(f.text, "127.0.0.1:1"));
+    assert_false(bench_has_file(&b, "ran"));
+    assert_int_equal(bench_step_ended(&b, 5, 0)->exit_status, 1 << 8);
+    fake_end(&b, &f, 5);
+}
+
+/* A connection that breaks before srun has answered is made anew; nothing has run by then. */
+static void test_broken_hello(void **state)
+{
+    struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
+    Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
+    struct bench b;
+    struct fake f;
+
+    fake_begin(&b, &f, programs);
+    f.deaf = 3;
+    fake_launch(&f, &c, &m, "echo ran >>ran; exit 3");
+    assert_true(bench_until(&b, fake_is_done, &f));
+    assert_int_equal(f.code, 0);
+    assert_int_equal(f.hellos, 4);
+    assert_int_equal(f.status[0], 3 << 8);
+    assert_true(bench_wait_text(&b, "ran", "ran\n"));
+    fake_end(&b, &f, 5);
+}
+
+static void test_broken_each_time(void **state)
+{
+    struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
+    Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
+    struct bench b;
+    struct fake f;
+
+    fake_begin(&b, &f, programs);
+    f.deaf = 1000;
+    fake_launch(&f, &c, &m, "echo >ran");
+    assert_true(bench_until(&b, fake_is_answered, &f));
+    assert_int_equal(f.code, ERR_LAUNCH); /* not one that asks for another launch */
+    assert_non_null(strstr(f.text, "srun cannot be reached: session with srun (127.0.0.1:"));
+    assert_non_null(strstr(f.text, "Connection closed by the other side, each time again"));
+    assert_true(f.hellos > 1 && f.hellos < 100);
     assert_false(bench_has_file(&b, "ran"));
     assert_int_equal(bench_step_ended(&b, 5, 0)->exit_status, 1 << 8);
     fake_end(&b, &f, 5);
@@ -555,6 +594,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_stolen_credential),
         cmocka_unit_test(test_revoked_and_repeated),
         cmocka_unit_test(test_nobody_listens),
+        cmocka_unit_test(test_broken_hello),
+        cmocka_unit_test(test_broken_each_time),
         cmocka_unit_test(test_standard_input),
         cmocka_unit_test(test_output_to_files),
         cmocka_unit_test(test_file_that_cannot_be_opened),

@@ -39,7 +39,9 @@ struct shepherd {
     struct Pb__LaunchTasks *launch;
     struct arena arena;
     uint64_t late_call; /* the launch, not answered; 0: answered */
-    char waiting;       /* the first letter of the word that waits for srun, or 0 */
+    uint64_t shy_call;
+    bool shy;     /* its first connection is still to end */
+    char waiting; /* the first letter of the word that waits for srun, or 0 */
 };
 
 static struct {
@@ -164,6 +166,17 @@ static void on_open(void *ctx, struct rpc_session *session)
     m.node = name;
     m.node_index = s->node;
     rpc_session_send(session, RPC_IO_HELLO, &m.base);
+    if (s->shy)
+        rpc_session_finish(session);
+}
+
+static void on_hello(struct shepherd *s)
+{
+    struct Pb__LaunchReply reply = PB__LAUNCH_REPLY__INIT;
+
+    reply.local_pid = 4711;
+    if (s->shy_call != 0)
+        rpc_reply(c.node[s->node], s->shy_call, &reply.base);
     go_on(s);
 }
 
@@ -174,7 +187,10 @@ static void on_message(void *ctx, struct rpc_session *session, const struct rpc_
     const struct Pb__IoData *data = (const struct Pb__IoData *)body;
     const struct Pb__IoSignal *sig = (const struct Pb__IoSignal *)body;
 
-    if (rpc->number == RPC_IO_DATA) {
+    if (rpc->number == RPC_IO_HELLO) {
+        if (!s->shy)
+            on_hello(s);
+    } else if (rpc->number == RPC_IO_DATA) {
         if (data->data.len > 0)
             send_data(s, s->node, 1, data->data.data, data->data.len);
         else if (s->waiting == 'i')
@@ -199,12 +215,19 @@ static void on_message(void *ctx, struct rpc_session *session, const struct rpc_
     }
 }
 
+static void call_back(struct shepherd *s);
+
 static void on_close(void *ctx, struct rpc_session *session, const struct err *why)
 {
     struct shepherd *s = ctx;
 
     (void)why;
     rpc_session_free(session);
+    if (s->shy) {
+        s->shy = false;
+        call_back(s);
+        return;
+    }
     if (s->late_call != 0)
         rpc_reply_error(c.node[s->node], s->late_call, ERR_CREDENTIAL_REVOKED,
                         err_text(ERR_CREDENTIAL_REVOKED));
@@ -212,38 +235,47 @@ static void on_close(void *ctx, struct rpc_session *session, const struct err *w
     free(s);
 }
 
-static void on_launch(const struct rpc_request *request, uint32_t node)
+static void call_back(struct shepherd *s)
 {
-    struct Pb__LaunchReply reply = PB__LAUNCH_REPLY__INIT;
-    struct shepherd *s = mem_new(struct shepherd);
     const struct rpc_session_events events = {.accepts = RPC_WHO_KEY,
                                               .on_open = on_open,
                                               .on_message = on_message,
                                               .on_close = on_close,
                                               .ctx = s};
-    struct rpc_target target;
+    struct rpc_target target = {s->launch->io_addr[0], (uint16_t)s->launch->io_port};
     struct auth_key key;
     char name[3];
 
+    auth_key_from_bytes(s->launch->io_key.data, s->launch->io_key.len, &key);
+    snprintf(name, sizeof(name), "n%u", s->node + 1);
+    rpc_session_connect(c.loop, &key, name, &target, 1, false, &events);
+}
+
+static void on_launch(const struct rpc_request *request, uint32_t node)
+{
+    struct Pb__LaunchReply reply = PB__LAUNCH_REPLY__INIT;
+    struct shepherd *s = mem_new(struct shepherd);
+    const char *how = ((struct Pb__LaunchTasks *)request->body)->argv[0];
+    bool refuses = strcmp(how, "refuse") == 0, late = strcmp(how, "late") == 0;
+
     s->node = node;
     s->launch = (struct Pb__LaunchTasks *)request->body;
-    if (strcmp(s->launch->argv[0], "refuse") == 0 && node == 0) {
+    s->shy = strcmp(how, "shy") == 0;
+    s->next_word = refuses || late || s->shy;
+    if (refuses && node == 0) {
         rpc_reply_error(c.node[node], request->call, ERR_CREDENTIAL, "Invalid job credential");
         free(s);
         return;
     }
     rpc_request_take(request, &s->arena);
     reply.local_pid = 4711;
-    if (strcmp(s->launch->argv[0], "late") == 0 && node == 1)
+    if (late && node == 1)
         s->late_call = request->call;
+    else if (s->shy)
+        s->shy_call = request->call;
     else
         rpc_reply(c.node[node], request->call, &reply.base);
-    target = (struct rpc_target){s->launch->io_addr[0], (uint16_t)s->launch->io_port};
-    auth_key_from_bytes(s->launch->io_key.data, s->launch->io_key.len, &key);
-    snprintf(name, sizeof(name), "n%u", node + 1);
-    s->next_word =
-        strcmp(s->launch->argv[0], "refuse") == 0 || strcmp(s->launch->argv[0], "late") == 0;
-    rpc_session_connect(c.loop, &key, name, &target, 1, false, &events);
+    call_back(s);
 }
 
 static void reply_granted(uint64_t call)

@@ -11,6 +11,8 @@
  *   wait                           until srun ends the step; the node's own number is its task
  *   input                          until the end of input, which is written back
  *   refuse                         as the first word: node 0 refuses the launch
+ *   shy                            as the first word: the first connections end after the hello;
+ *                                  the launches are answered when the second ones are
  *   late                           as the first word: node 1 answers the launch, with a refusal,
  *                                  once its session is closed; the end of the step closes it
  *

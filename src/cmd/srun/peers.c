@@ -15,7 +15,12 @@
 #include "rpc/server.h"
 #include "rpc/session.h"
 
-enum peer_state { PEER_AWAITED, PEER_HERE, PEER_DONE };
+enum peer_state {
+    PEER_AWAITED,
+    PEER_GREETED, /* its hello has an answer, which it may not have heard: it may come again */
+    PEER_HERE,    /* it has heard us, and its tasks begin */
+    PEER_DONE,
+};
 
 struct peer {
     struct peers *peers;
@@ -51,7 +56,7 @@ static void set_guest_events(struct guest *g);
 /* Whether there is someone to send to. */
 static bool is_here(const struct peer *p)
 {
-    return p->session != NULL && p->state == PEER_HERE;
+    return p->session != NULL && (p->state == PEER_HERE || p->state == PEER_GREETED);
 }
 
 static uint32_t index_of(const struct peer *p)
@@ -73,6 +78,15 @@ static void send_kill(struct peers *p, struct rpc_session *s)
     m.kill_step = 1;
     m.why = p->kill_why;
     rpc_session_send(s, RPC_IO_SIGNAL, &m.base);
+}
+
+static void send_size(struct rpc_session *s, uint32_t rows, uint32_t columns)
+{
+    struct Pb__WindowSize m = PB__WINDOW_SIZE__INIT;
+
+    m.rows = rows;
+    m.columns = columns;
+    rpc_session_send(s, RPC_WINDOW_SIZE, &m.base);
 }
 
 /* A message for or about a task that does not run on this node is not believed. */
@@ -106,6 +120,23 @@ static void on_drained(void *ctx, struct rpc_session *s)
     check_input(p->peers);
 }
 
+/* One more than before is here, or will not come. */
+static void await_less(struct peers *p)
+{
+    if (--p->awaited > 0)
+        return;
+    loop_timer_set(p->patience, -1);
+    input_start(p->run->input);
+}
+
+static void on_heard(struct peer *p)
+{
+    if (p->state != PEER_GREETED)
+        return;
+    p->state = PEER_HERE;
+    await_less(p->peers);
+}
+
 static void on_done(struct peer *p)
 {
     if (p->state == PEER_DONE)
@@ -129,6 +160,7 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
     struct run *run = p->peers->run;
 
     (void)s;
+    on_heard(p);
     switch (rpc->number) {
     case RPC_IO_DATA:
         on_io_data(p, (const struct Pb__IoData *)body);
@@ -181,34 +213,41 @@ static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
     p->session = NULL;
     if (p->state == PEER_DONE)
         return;
-    p->state = PEER_DONE;
     if (p->launched) {
+        p->state = PEER_DONE;
         run_on_node_lost(p->peers->run, index_of(p), why);
         return;
     }
-    p->closed_by = mem_strdup(why->text); /* the answer to the launch says more */
+    /* The answer to the launch says more. Who has not heard us comes again before that. */
+    p->state = p->state == PEER_GREETED ? PEER_AWAITED : PEER_DONE;
+    free(p->closed_by);
+    p->closed_by = mem_strdup(why->text);
     set_patience(p->peers);
 }
 
-static void welcome(struct peers *p, struct rpc_session *s, uint32_t node)
+static void welcome(struct peers *p, struct rpc_session *s, const struct Pb__IoHello *hello)
 {
+    uint32_t node = hello->node_index, rows, columns;
+
     const struct rpc_session_events events = {.on_message = on_message,
                                               .on_drained = on_drained,
                                               .on_close = on_close,
                                               .ctx = &p->list[node]};
 
+    rpc_session_free(p->list[node].session); /* its end has not reached us */
+    free(take_ptr(p->list[node].closed_by));
     p->list[node].session = s;
-    p->list[node].state = PEER_HERE;
+    p->list[node].state = PEER_GREETED;
     rpc_session_set_events(s, &events);
+    rpc_session_send(s, RPC_IO_HELLO, &hello->base);
     if (p->paused)
         rpc_session_pause(s, true);
+    if (terminal_size(p->run->terminal, &rows, &columns))
+        send_size(s, rows, columns);
     if (p->killing)
         send_kill(p, s);
-    if (--p->awaited > 0)
-        return;
-    loop_timer_set(p->patience, -1);
-    terminal_tell_size(p->run->terminal);
-    input_start(p->run->input);
+    if (p->list[node].launched)
+        on_heard(&p->list[node]);
 }
 
 static void drop_guest(struct guest *g)
@@ -229,16 +268,20 @@ static void on_guest_message(void *ctx, struct rpc_session *s, const struct rpc_
     const struct Pb__IoHello *hello = (const struct Pb__IoHello *)body;
 
     if (rpc->number != RPC_IO_HELLO || hello->node_index >= p->count ||
-        p->list[hello->node_index].state != PEER_AWAITED ||
         !str_eq(hello->node, p->run->step->layout[hello->node_index]->node)) {
         say_error("Refused a connection from %s: it is not a node of this step",
                   rpc_session_peer(s));
         rpc_session_finish(s);
         return;
     }
+    if (p->list[hello->node_index].state > PEER_GREETED) { /* over, as far as we are concerned */
+        say_debug("Refused another connection from %s", rpc_session_peer(s));
+        rpc_session_finish(s);
+        return;
+    }
     drop_guest(g);
     say_debug("Node %s is connected", hello->node);
-    welcome(p, s, hello->node_index);
+    welcome(p, s, hello);
 }
 
 static void on_guest_close(void *ctx, struct rpc_session *s, const struct err *why)
@@ -378,6 +421,8 @@ void peers_expect(struct peers *p, uint32_t node)
         tell_closed(&p->list[node]);
     else if (p->list[node].state == PEER_AWAITED)
         set_patience(p);
+    else
+        on_heard(&p->list[node]);
 }
 
 uint16_t peers_port(const struct peers *p)
@@ -442,13 +487,9 @@ void peers_fence(struct peers *p, const struct Pb__KvsFence *all)
 
 void peers_window_size(struct peers *p, uint32_t rows, uint32_t columns)
 {
-    struct Pb__WindowSize m = PB__WINDOW_SIZE__INIT;
-
-    m.rows = rows;
-    m.columns = columns;
     for (uint32_t i = 0; i < p->count; i++)
         if (is_here(&p->list[i]))
-            rpc_session_send(p->list[i].session, RPC_WINDOW_SIZE, &m.base);
+            send_size(p->list[i].session, rows, columns);
 }
 
 void peers_drop(struct peers *p, uint32_t node)
@@ -456,10 +497,8 @@ void peers_drop(struct peers *p, uint32_t node)
     struct peer *peer = &p->list[node];
 
     free(take_ptr(peer->closed_by));
-    if (peer->state == PEER_AWAITED && --p->awaited == 0) {
-        loop_timer_set(p->patience, -1);
-        input_start(p->run->input);
-    }
+    if (peer->state < PEER_HERE)
+        await_less(p);
     peer->state = PEER_DONE;
     if (peer->session != NULL)
         rpc_session_finish(peer->session);

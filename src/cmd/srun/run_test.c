@@ -55,6 +55,8 @@ static const struct vector {
 
     /* well */
     {"out:0:hello\\n err:0:oops\\n exit:0:0 done", "", 0, "hello\n", "oops\n"},
+    {"shy input exit:0:0 done", "some text", 0, "some text", ""},
+    {"-N2 shy 0.out:0:n1\\n 0.exit:0:0 1.exit:1:0 done", "", 0, "n1\n", ""},
     {"-J queue exit:0:0 done", "", 0, "",
      "srun: job 7 queued and waiting for resources\nsrun: job 7 has been allocated resources\n"},
     {"-Q -J queue exit:0:0 done", "", 0, "", ""},

@@ -16,21 +16,25 @@ struct terminal {
     struct termios before;
 };
 
-void terminal_tell_size(const struct terminal *t)
+bool terminal_size(const struct terminal *t, uint32_t *rows, uint32_t *columns)
 {
     struct winsize size;
 
-    if (t != NULL && t->run->peers != NULL && ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0 &&
-        size.ws_row > 0)
-        peers_window_size(t->run->peers, size.ws_row, size.ws_col);
+    if (t == NULL || ioctl(STDIN_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_row == 0)
+        return false;
+    *rows = size.ws_row;
+    *columns = size.ws_col;
+    return true;
 }
 
 static void on_resize(void *ctx, int signo)
 {
     const struct run *run = ctx;
+    uint32_t rows, columns;
 
     (void)signo;
-    terminal_tell_size(run->terminal);
+    if (run->peers != NULL && terminal_size(run->terminal, &rows, &columns))
+        peers_window_size(run->peers, rows, columns);
 }
 
 struct terminal *terminal_start(struct run *run)

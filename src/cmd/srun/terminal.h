@@ -5,9 +5,13 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct run;
 struct terminal;
 
-struct terminal *terminal_start(struct run *run);  /* NULL when stdin is no terminal */
-void terminal_tell_size(const struct terminal *t); /* to the nodes that are here; t may be NULL */
-void terminal_free(struct terminal *t);            /* restores it */
+struct terminal *terminal_start(struct run *run); /* NULL when stdin is no terminal */
+/* false: it has none; t may be NULL. */
+bool terminal_size(const struct terminal *t, uint32_t *rows, uint32_t *columns);
+void terminal_free(struct terminal *t); /* restores it */
