@@ -7,13 +7,6 @@
 
 #include "base/mem.h"
 #include "rpc/client.h"
-
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/mem.h"
 #include "rpc/dial.h"
 #include "rpc/mint.h"
 #include "rpc/once.h"
@@ -29,7 +22,9 @@ struct rpc_async {
     const struct conf *conf;
     struct rpc_io *io;
     const struct rpc_info *rpc;
-    struct str body, tried;
+    struct str body;
+    struct str tried;  /* where in this round, and what came of it */
+    struct str before; /* the same of the round before */
     struct rpc_place *places;
     size_t place, place_count, tcp_count;
     char place_text[RPC_PLACE_TEXT_MAX];
@@ -96,6 +91,7 @@ void rpc_async_drop(struct rpc_async *a)
     free(a->places);
     str_done(&a->body);
     str_done(&a->tried);
+    str_done(&a->before);
     free(a);
 }
 
@@ -109,14 +105,40 @@ static void finish(struct rpc_async *a, int code, const ProtobufCMessage *reply,
     done(ctx, code, reply, err);
 }
 
+/* Whether time ended within a later round, in which failures tell of the clock, not of places. */
+static bool ran_out(const struct rpc_async *a)
+{
+    return a->round > 0 && loop_mono_ms() >= a->find_ms;
+}
+
+/* What the places have said: in a round without time, or without a word, what they said before. */
+static const char *heard(const struct rpc_async *a)
+{
+    return str_cstr((ran_out(a) || !a->tried.len) && a->before.len ? &a->before : &a->tried);
+}
+
+static void fail_to_find(struct rpc_async *a)
+{
+    struct err err;
+
+    err_set(&err, -ERR_CONNECT, "%s (tried %s)", err_text(ERR_CONNECT), heard(a));
+    finish(a, err.code, NULL, &err);
+}
+
 static void on_limit(void *ctx)
 {
     struct rpc_async *a = ctx;
     struct err err;
 
-    err_set(&err, -ERR_TIMEOUT, "%s%s%s%s%s%s", err_text(ERR_TIMEOUT), a->place_text[0] ? " (" : "",
-            a->place_text, a->place_text[0] && a->tried.len ? "; " : "",
-            a->place_text[0] ? str_cstr(&a->tried) : "", a->place_text[0] ? ")" : "");
+    if (!a->once && ran_out(a)) { /* nobody is being asked */
+        fail_to_find(a);
+        return;
+    }
+    if (a->place_text[0])
+        err_set(&err, -ERR_TIMEOUT, "%s (%s%s%s)", err_text(ERR_TIMEOUT), a->place_text,
+                *heard(a) ? "; " : "", heard(a));
+    else
+        err_set(&err, -ERR_TIMEOUT, "%s", err_text(ERR_TIMEOUT));
     finish(a, err.code, NULL, &err);
 }
 
@@ -137,20 +159,6 @@ static void next_place(struct rpc_async *a, const char *why)
                    a->place_text[0] ? ": " : "", why);
     a->place++;
     loop_timer_set(a->step, 0);
-}
-
-/* Whether the next place is worth trying after this failure, as in client.c. */
-static bool is_passing(struct rpc_async *a, int code)
-{
-    if (code == -ERR_STANDBY)
-        return a->again = true;
-    if (code == -ERR_CLOSED && a->rpc->lane != RPC_LANE_WRITE) {
-        a->again = a->conf->controllers.len > 1;
-        return true;
-    }
-    if (a->conf->controllers.len == 1)
-        return false;
-    return code == -ERR_REPLAY ? (a->again = true) : code == -ERR_SHUTDOWN;
 }
 
 /* It is asked again here, in its time. */
@@ -175,7 +183,7 @@ static void on_answer(void *ctx, int code, const ProtobufCMessage *reply, const 
         wait_patiently(a, err->text);
         return;
     }
-    if (is_passing(a, code)) {
+    if (rpc_place_is_passing(a->conf, a->rpc, code, &a->again)) {
         next_place(a, err->text);
         return;
     }
@@ -240,7 +248,7 @@ static void send_to(struct rpc_async *a, int fd)
     a->once = rpc_once_start(a->io, fd, &h, token, a->body.data, on_answer, a);
     free(token);
     if (a->conf->controllers.len > 1) {
-        a->hedge_ms = rpc_place_hedge(a->conf);
+        a->hedge_ms = RPC_PLACE_HEDGE_MS;
         loop_timer_set(a->hedge, a->hedge_ms);
     }
 }
@@ -295,20 +303,19 @@ static void try_address(struct rpc_async *a)
 /* All places were tried. While one of them may take over soon they are asked again. */
 static void end_round(struct rpc_async *a)
 {
-    struct err err;
-
     if (a->again && loop_mono_ms() + a->pause_ms < a->find_ms) {
         a->round++;
         a->place = 0;
         a->again = false;
+        str_clear(&a->before);
+        str_append(&a->before, a->tried.data, a->tried.len);
         str_clear(&a->tried);
         loop_timer_set(a->step, a->pause_ms);
         a->pause_ms =
             a->pause_ms * 2 < RPC_PLACE_PAUSE_MAX_MS ? a->pause_ms * 2 : RPC_PLACE_PAUSE_MAX_MS;
         return;
     }
-    err_set(&err, -ERR_CONNECT, "%s (tried %s)", err_text(ERR_CONNECT), str_cstr(&a->tried));
-    finish(a, err.code, NULL, &err);
+    fail_to_find(a);
 }
 
 static void on_step(void *ctx)

@@ -196,6 +196,50 @@ static void standby(void **state)
     rpc_server_free(leader.server);
 }
 
+static void cancel(struct result *r)
+{
+    *r = (struct result){0};
+    rpc_async_controller(loop, &conf, RPC_JOB_SIGNAL, &nothing.base, 0, on_done, r);
+    run_until(is_true, &r->done);
+}
+
+/* In the second round nobody is reached in time, or is heard: what the first one heard is told. */
+static void standby_then_silent(struct served *v, const struct rpc_request *r)
+{
+    if (v->requests == 1)
+        rpc_reply_error(v->server, r->call, -ERR_STANDBY, NULL);
+}
+
+static void standby_then_late(struct served *v, const struct rpc_request *r)
+{
+    rpc_reply_error(v->server, r->call, -ERR_STANDBY, NULL);
+    if (v->requests == 2)
+        clock_ahead_ms += 2000;
+}
+
+static void time_ends_in_a_round(void **state)
+{
+    struct served v = {.answer = standby_then_silent};
+    struct result r;
+
+    serve(&v, NULL);
+    conf.slurmctld_port = 1; /* the local socket alone is there */
+    conf.message_timeout_sec = 1;
+    cancel(&r);
+    assert_int_equal(r.code, -ERR_TIMEOUT); /* it may have been done */
+    assert_non_null(strstr(r.err.text, socket_path));
+    assert_non_null(strstr(r.err.text, "standby"));
+
+    v.answer = standby_then_late;
+    v.requests = 0;
+    conf.controllers.len = 2; /* nobody is at the second */
+    cancel(&r);
+    assert_int_equal(r.code, -ERR_CONNECT);
+    assert_non_null(strstr(r.err.text, "standby"));
+    assert_non_null(strstr(r.err.text, "; 127.0.0.2:"));
+    rpc_server_free(v.server);
+}
+
 static struct served *slow;
 static void not_me(struct served *v, const struct rpc_request *r)
 {
@@ -205,13 +249,6 @@ static void not_me(struct served *v, const struct rpc_request *r)
     rpc_reply(v->server, r->call, &ping.base);
     if (slow)
         rpc_reply_error(slow->server, slow->last_call, -ERR_NO_JOB, "late");
-}
-
-static void cancel(struct result *r)
-{
-    *r = (struct result){0};
-    rpc_async_controller(loop, &conf, RPC_JOB_SIGNAL, &nothing.base, 0, on_done, r);
-    run_until(is_true, &r->done);
 }
 
 /* A first controller that does not answer: it has been replaced, or is only slow, or neither. */
@@ -481,9 +518,17 @@ static void fan_out_times_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(controller_down),        TEST(nobody_vouches),    TEST(local_and_tcp), TEST(standby),
-        TEST(refusals_come_through),  TEST(limits_and_drops),  TEST(hangs),         TEST(fan_out),
-        TEST(fan_out_without_tokens), TEST(fan_out_times_out),
+        TEST(controller_down),
+        TEST(nobody_vouches),
+        TEST(local_and_tcp),
+        TEST(standby),
+        TEST(time_ends_in_a_round),
+        TEST(refusals_come_through),
+        TEST(limits_and_drops),
+        TEST(hangs),
+        TEST(fan_out),
+        TEST(fan_out_without_tokens),
+        TEST(fan_out_times_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

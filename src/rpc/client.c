@@ -34,7 +34,8 @@ struct call {
     int64_t find_ms;     /* until when a controller that leads is looked for */
     int64_t deadline_ms; /* of the whole call, or of each part of a stream */
     struct rpc_header sent;
-    struct str tried; /* where, and what came of it */
+    struct str tried;  /* where, and what came of it */
+    struct str before; /* the same of the round before */
     unsigned round;
     bool limited; /* the caller has set the time */
     bool again;   /* a place may answer better in the next round */
@@ -122,7 +123,8 @@ static int send_request(struct call *q, struct err *err)
 /* Whether the place says that it leads. Its answer, or why there is none, is noted. */
 static bool leads(struct call *q, const struct rpc_place *p)
 {
-    struct rpc_client probe = {.conf = q->client->conf, .wire.fd = -1};
+    struct rpc_client probe = {.conf = q->client->conf,
+                               .wire = {.fd = -1, .first = &q->client->wire}};
     const Pb__Empty nothing = PB__EMPTY__INIT;
     struct call ping = {.client = &probe, .rpc = rpc_find(RPC_PING)};
     char where[RPC_PLACE_TEXT_MAX];
@@ -148,21 +150,21 @@ static bool leads(struct call *q, const struct rpc_place *p)
     disconnect(&probe);
     str_done(&ping.body);
     rpc_place_text(q->client->conf, p, where);
-    if (!primary)
+    if (!primary && rc != -ECANCELED)
         note_trial(q, where, rc ? why.text : err_text(ERR_STANDBY));
     return primary;
 }
 
-/* Another host's controller that leads; PLACE_NONE: there is none. */
+/* Another host's controller that leads; PLACE_NONE: there is none, or the answer has come. */
 static size_t find_leader(struct call *q)
 {
     const struct rpc_client *c = q->client;
     const struct conf_host *here = c->places[c->place].host;
 
     str_clear(&q->tried);
-    for (size_t i = 0; i < c->place_count; i++)
+    for (size_t i = 0; i < c->place_count && !rpc_wire_has_bytes(&c->wire); i++)
         if (!c->places[i].local && c->places[i].host != here && leads(q, &c->places[i]))
-            return i;
+            return rpc_wire_has_bytes(&c->wire) ? PLACE_NONE : i;
     return PLACE_NONE;
 }
 
@@ -178,7 +180,7 @@ static int receive_or_move(struct call *q, struct rpc_header *h, const uint8_t *
 {
     struct rpc_client *c = q->client;
 
-    for (int64_t pause = rpc_place_hedge(c->conf); c->conf->controllers.len > 1;
+    for (int64_t pause = RPC_PLACE_HEDGE_MS; c->conf->controllers.len > 1;
          pause = pause * 2 < RPC_PLACE_HEDGE_MAX_MS ? pause * 2 : RPC_PLACE_HEDGE_MAX_MS) {
         int64_t until_ms = rpc_wire_now_ms() + pause;
         if (until_ms >= q->deadline_ms || rpc_wire_wait(&c->wire, until_ms) != -ERR_TIMEOUT)
@@ -195,27 +197,6 @@ static int exchange(struct call *q, struct rpc_header *h, const uint8_t **body, 
     int rc = send_request(q, err);
 
     return rc ? rc : receive_or_move(q, h, body, err);
-}
-
-/* Whether the next place is worth trying after this failure. What another controller must not
- * repeat, since this one may have done it, is the caller's to decide about. */
-static bool is_passing(struct call *q, int rc)
-{
-    bool alone = q->client->conf->controllers.len == 1;
-
-    if (rc == -ERR_STANDBY)
-        return q->again = true;
-    if (rc == -ERR_CLOSED && q->rpc->lane != RPC_LANE_WRITE) {
-        q->again = !alone; /* one alone that has died is not there in a moment */
-        return true;
-    }
-    if (alone)
-        return false;
-    /* It cannot reach the store, and has changed nothing: another one may lead there by now. */
-    if (rc == -ERR_STORE)
-        return q->again = true;
-    /* A token from before it took over: the next one is younger. */
-    return rc == -ERR_REPLAY ? (q->again = true) : rc == -ERR_SHUTDOWN;
 }
 
 static int reach(struct call *q, size_t place, struct err *err)
@@ -243,6 +224,18 @@ static int ask(struct call *q, struct rpc_header *h, const uint8_t **body, struc
     return rc ? rc : exchange(q, h, body, err);
 }
 
+/* Whether time ended within a later round, in which failures tell of the clock, not of places. */
+static bool ran_out(const struct call *q)
+{
+    return q->round > 0 && rpc_wire_now_ms() >= q->find_ms;
+}
+
+/* What the places have said: in a round without time, or without a word, what they said before. */
+static const char *heard(const struct call *q)
+{
+    return str_cstr((ran_out(q) || !q->tried.len) && q->before.len ? &q->before : &q->tried);
+}
+
 /* The request at one place; *done: it was answered, or failed in a way to be reported. */
 static int try_place(struct call *q, size_t place, bool kept, struct rpc_header *h,
                      const uint8_t **body, bool *done, struct err *err)
@@ -261,11 +254,11 @@ static int try_place(struct call *q, size_t place, bool kept, struct rpc_header 
         rc = ask(q, h, body, &why);
         if (rc == MOVED || (rc < 0 && kept))
             q->again = true;
-        *done = rc <= 0 && (rc == 0 || !is_passing(q, rc));
+        *done = rc <= 0 && (rc == 0 || !rpc_place_is_passing(c->conf, q->rpc, rc, &q->again));
     }
     if (*done && rc == -ERR_TIMEOUT)
-        err_set(err, rc, "%s (%s%s%s)", err_text(ERR_TIMEOUT), where, q->tried.len ? "; " : "",
-                str_cstr(&q->tried));
+        err_set(err, rc, "%s (%s%s%s)", err_text(ERR_TIMEOUT), where, *heard(q) ? "; " : "",
+                heard(q));
     else if (*done && rc == -ERR_CLOSED)
         rpc_place_closed(c->conf, p, err);
     else if (*done && rc < 0)
@@ -273,12 +266,6 @@ static int try_place(struct call *q, size_t place, bool kept, struct rpc_header 
     else if (!*done)
         note_trial(q, where, why.text);
     return rc;
-}
-
-/* Whether time ended within a later round, in which failures tell of the clock, not of places. */
-static bool ran_out(const struct call *q)
-{
-    return q->round > 0 && rpc_wire_now_ms() >= q->find_ms;
 }
 
 /* The request at the first place that is there and leads. While one is there that may take over
@@ -290,12 +277,11 @@ static int exchange_anywhere(struct call *q, struct rpc_header *h, const uint8_t
     bool kept = rpc_wire_is_fresh(&c->wire);
     size_t place = kept ? c->place : 0;
     int64_t pause = RPC_PLACE_PAUSE_MIN_MS;
-    _cleanup_str_ struct str before = STR_INIT;
 
     for (;; q->round++, place = 0) {
         q->again = false;
-        str_clear(&before);
-        str_append(&before, q->tried.data, q->tried.len);
+        str_clear(&q->before);
+        str_append(&q->before, q->tried.data, q->tried.len);
         str_clear(&q->tried);
         for (; place < c->place_count; place++, kept = false) {
             bool done;
@@ -309,8 +295,7 @@ static int exchange_anywhere(struct call *q, struct rpc_header *h, const uint8_t
         pause = pause * 2 < RPC_PLACE_PAUSE_MAX_MS ? pause * 2 : RPC_PLACE_PAUSE_MAX_MS;
     }
     disconnect(c);
-    return err_set(err, -ERR_CONNECT, "%s (tried %s)", err_text(ERR_CONNECT),
-                   str_cstr(ran_out(q) && before.len ? &before : &q->tried));
+    return err_set(err, -ERR_CONNECT, "%s (tried %s)", err_text(ERR_CONNECT), heard(q));
 }
 
 static int64_t patience_of(const struct conf *conf)
@@ -390,6 +375,7 @@ int rpc_call(struct rpc_client *c, enum rpc_number number, const ProtobufCMessag
     }
     str_done(&q.body);
     str_done(&q.tried);
+    str_done(&q.before);
     if (rc < 0 && err)
         *err = why;
     return rc;
@@ -436,6 +422,7 @@ static int stream(struct rpc_client *c, enum rpc_number number, const ProtobufCM
         disconnect(c);
     str_done(&q.body);
     str_done(&q.tried);
+    str_done(&q.before);
     if (rc != 0 && err)
         *err = why;
     return rc;

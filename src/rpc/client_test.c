@@ -422,6 +422,99 @@ static void hangs_and_leads(void **state)
     rpc_server_free(second.server);
 }
 
+/* The first one's answer comes while the second is asked whether it leads: it counts, whatever the
+ * second says, and is not kept waiting for that. */
+static struct loop_timer *late_ping;
+static struct served *asked;
+static void say_leads(void *ctx)
+{
+    Pb__PingReply ping = PB__PING_REPLY__INIT;
+
+    ping.host = "there";
+    ping.primary = 1;
+    rpc_reply(asked->server, asked->last_call, &ping.base);
+}
+static void after_the_first(struct served *v, const struct rpc_request *r)
+{
+    if (r->rpc->number != RPC_PING) {
+        rpc_reply_bytes(v->server, r->call, NULL, 0, false);
+        return;
+    }
+    rpc_reply_error(slow->server, slow_call, -ERR_NO_JOB, "late");
+    loop_timer_set(late_ping, 1);
+}
+static void answers_meanwhile(void **state)
+{
+    struct served first = {.answer = note_call}, second = {.answer = after_the_first};
+
+    serve(&first, NULL);
+    serve_second(&second, &first);
+    slow = &first;
+    asked = &second;
+    late_ping = loop_timer_new(loop, say_leads, NULL);
+    struct job j = new_job();
+    call(&j, RPC_JOB_SIGNAL);
+    assert_int_equal(j.rc, -ERR_NO_JOB);
+    assert_string_equal(j.err.text, "late");
+    assert_int_equal(second.requests, 1);
+    slow = NULL;
+    rpc_client_free(j.client);
+    loop_timer_free(late_ping);
+    rpc_server_free(first.server);
+    rpc_server_free(second.server);
+}
+
+/* Time ends while the second round asks for a token: what the first one heard is told. */
+static void vouch_once(struct served *v, const struct rpc_request *r)
+{
+    static unsigned vouched;
+
+    if (r->rpc->number != RPC_MINT)
+        rpc_reply_error(v->server, r->call, -ERR_STANDBY, NULL);
+    else if (vouched++ == 0)
+        rpc_answer_mint(v->server, r, 60000);
+}
+static void time_ends_in_a_round(void **state)
+{
+    struct served v = {.answer = vouch_once};
+
+    serve(&v, NULL);
+    conf.slurmctld_port = (uint16_t)v.port;
+    conf.controllers.len = 2; /* nobody is at the second */
+    conf.message_timeout_sec = 1;
+    over_tcp();
+    struct job j = new_job();
+    call(&j, RPC_PING);
+    assert_int_equal(j.rc, -ERR_CONNECT);
+    assert_non_null(strstr(j.err.text, "standby"));
+    assert_non_null(strstr(j.err.text, "; 127.0.0.2:"));
+    assert_int_equal(v.requests, 3); /* two for tokens */
+    rpc_client_free(j.client);
+    rpc_server_free(v.server);
+}
+
+/* One who answers in the first round and not in the second may have done what was asked. */
+static void standby_then_silent(struct served *v, const struct rpc_request *r)
+{
+    if (r->rpc->number == RPC_MINT)
+        rpc_answer_mint(v->server, r, 60000);
+    else if (v->requests == 1)
+        rpc_reply_error(v->server, r->call, -ERR_STANDBY, NULL);
+}
+static void falls_silent(void **state)
+{
+    struct served v = {.answer = standby_then_silent};
+    struct job j = new_job();
+
+    serve(&v, NULL);
+    conf.message_timeout_sec = 1;
+    call(&j, RPC_JOB_SIGNAL);
+    assert_int_equal(j.rc, -ERR_TIMEOUT);
+    assert_non_null(strstr(j.err.text, "standby"));
+    rpc_client_free(j.client);
+    rpc_server_free(v.server);
+}
+
 /* What only reads goes on to the next when a controller dies under it; what changes something is
  * the caller's to repeat. */
 static void hang_up(struct served *v, const struct rpc_request *r)
@@ -757,6 +850,9 @@ int main(void)
         TEST(takes_over_meanwhile),
         TEST(hangs_replaced),
         TEST(hangs_and_leads),
+        TEST(answers_meanwhile),
+        TEST(time_ends_in_a_round),
+        TEST(falls_silent),
         TEST(dies_meanwhile),
         TEST(minter_hangs),
         TEST(refusals_come_through),

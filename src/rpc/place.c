@@ -57,11 +57,24 @@ int rpc_place_closed(const struct conf *conf, const struct rpc_place *p, struct 
                    err_text(ERR_CLOSED), where);
 }
 
-int64_t rpc_place_hedge(const struct conf *conf)
+bool rpc_place_is_passing(const struct conf *conf, const struct rpc_info *rpc, int code,
+                          bool *again)
 {
-    int64_t quarter = conf->message_timeout_sec * 250;
+    bool alone = conf->controllers.len == 1;
 
-    return quarter < RPC_PLACE_HEDGE_MS ? quarter : RPC_PLACE_HEDGE_MS;
+    if (code == -ERR_STANDBY)
+        return *again = true;
+    if (code == -ERR_CLOSED && rpc->lane != RPC_LANE_WRITE) {
+        *again = !alone; /* one alone that has died is not there in a moment */
+        return true;
+    }
+    if (alone)
+        return false;
+    /* It cannot reach the store, and has changed nothing: another one may lead there by now. */
+    if (code == -ERR_STORE)
+        return *again = true;
+    /* A token from before it took over: the next one is younger. */
+    return code == -ERR_REPLAY ? (*again = true) : code == -ERR_SHUTDOWN;
 }
 
 int64_t rpc_place_patience(int64_t remaining_ms, size_t left, size_t count, unsigned round)

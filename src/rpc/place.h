@@ -14,6 +14,7 @@
 
 #include "base/err.h"
 #include "conf/conf.h"
+#include "rpc/rpc.h"
 
 #define RPC_PLACE_TEXT_MAX 320
 
@@ -31,16 +32,21 @@ void rpc_place_text(const struct conf *conf, const struct rpc_place *p,
 /* -ERR_CLOSED: by the controller at "host:6817", whichever way it was asked. */
 int rpc_place_closed(const struct conf *conf, const struct rpc_place *p, struct err *err);
 
-/* A controller that does not answer may have been replaced: after so long (or a quarter of
- * MessageTimeout) the others are asked, and again after twice the time. */
-#define RPC_PLACE_HEDGE_MS 1500
+/* A controller that does not answer may have been replaced: after so long the others are asked
+ * whether one of them leads, and again after twice the time. It costs a slow controller nothing:
+ * its answer is taken the moment that it comes. */
+#define RPC_PLACE_HEDGE_MS 250
 #define RPC_PLACE_HEDGE_MAX_MS 60000
 #define RPC_PLACE_PROBE_MS 1000 /* for the answer of each of them */
 /* Between two rounds through all places, while one of them waits to take over; doubled. */
 #define RPC_PLACE_PAUSE_MIN_MS 50
 #define RPC_PLACE_PAUSE_MAX_MS 200
 
-int64_t rpc_place_hedge(const struct conf *conf);
+/* Whether the next place is worth trying after this failure of a request; *again (stays as it is
+ * otherwise): this one may do better in a moment. What another controller must not repeat, since
+ * this one may have done it, is the caller's to decide about. */
+bool rpc_place_is_passing(const struct conf *conf, const struct rpc_info *rpc, int code,
+                          bool *again);
 
 /* How long to try to connect to one of 'left' out of 'count' places, of the remaining time, in the
  * n-th round (from 0): a place alone has all of it; of several all are tried once quickly, and what

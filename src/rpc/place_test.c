@@ -61,9 +61,8 @@ static void patience(void **state)
     static const struct {
         int64_t remaining_ms, left, count, round, want_ms;
     } rows[] = {
-        {10000, 1, 1, 0, 10000}, {10000, 2, 2, 0, 1500}, {8500, 1, 2, 0, 1500},
-        {7000, 2, 2, 1, 1750},   {5250, 1, 2, 1, 2625},  {600, 2, 2, 9, 150},
-        {1000, 3, 3, 0, 166},
+        {10000, 1, 1, 0, 10000}, {10000, 2, 2, 0, 250}, {9750, 1, 2, 0, 250}, {9400, 2, 2, 1, 500},
+        {5250, 1, 2, 4, 2625},   {600, 2, 2, 9, 150},   {1000, 3, 3, 0, 166},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -72,13 +71,33 @@ static void patience(void **state)
                          rows[i].want_ms);
 }
 
-static void hedge(void **state)
+/* What is tried elsewhere, and what is tried there once more. */
+static void passing(void **state)
 {
-    struct conf conf = {.message_timeout_sec = 1};
+    enum { NO, ELSEWHERE, AGAIN };
+    static const struct {
+        enum rpc_number rpc;
+        int code, alone, of_several;
+    } rows[] = {
+        {RPC_SUBMIT, -ERR_ACCESS, NO, NO},          {RPC_SUBMIT, -ERR_TIMEOUT, NO, NO},
+        {RPC_SUBMIT, -ERR_CLOSED, NO, NO},          {RPC_JOB_LIST, -ERR_CLOSED, ELSEWHERE, AGAIN},
+        {RPC_SUBMIT, -ERR_STANDBY, AGAIN, AGAIN},   {RPC_SUBMIT, -ERR_STORE, NO, AGAIN},
+        {RPC_SUBMIT, -ERR_STORE_FULL, NO, NO},      {RPC_SUBMIT, -ERR_REPLAY, NO, AGAIN},
+        {RPC_SUBMIT, -ERR_SHUTDOWN, NO, ELSEWHERE},
+    };
+    struct conf conf = {.slurmctld_port = 6817};
 
-    assert_int_equal(rpc_place_hedge(&conf), 250);
-    conf.message_timeout_sec = 100;
-    assert_int_equal(rpc_place_hedge(&conf), 1500);
+    conf.controllers.data = hosts;
+    for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+        int want = i % 2 ? rows[i / 2].of_several : rows[i / 2].alone;
+        bool again = false;
+
+        conf.controllers.len = 1 + i % 2;
+        assert_int_equal(
+            rpc_place_is_passing(&conf, rpc_find(rows[i / 2].rpc), rows[i / 2].code, &again),
+            want != NO);
+        assert_int_equal(again, want == AGAIN);
+    }
 }
 
 int main(void)
@@ -86,7 +105,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(order),
         cmocka_unit_test(patience),
-        cmocka_unit_test(hedge),
+        cmocka_unit_test(passing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,11 +28,21 @@ void rpc_wire_close(struct rpc_wire *w)
     str_done(&w->in);
 }
 
-/* Until the descriptor is ready: 0, -ERR_TIMEOUT or -errno. */
-static int wait_for(int fd, short events, int64_t deadline_ms)
+bool rpc_wire_has_bytes(const struct rpc_wire *w)
 {
+    char byte;
+
+    return w->fd >= 0 && recv(w->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+/* Until the descriptor is ready, or 'first' (its owner may be NULL) has bytes: 0, -ECANCELED,
+ * -ERR_TIMEOUT or -errno. */
+static int wait_for(int fd, short events, const struct rpc_wire *first, int64_t deadline_ms)
+{
+    struct pollfd p[] = {{.fd = fd, .events = events},
+                         {.fd = first ? first->fd : -1, .events = POLLIN}};
+
     for (;;) {
-        struct pollfd p = {.fd = fd, .events = events};
         int64_t left = deadline_ms - rpc_wire_now_ms();
         int rc;
 
@@ -40,8 +50,13 @@ static int wait_for(int fd, short events, int64_t deadline_ms)
             left = -1;
         else if (left < 0)
             left = 0;
-        rc = poll(&p, fd >= 0, left > 3600000 ? 3600000 : (int)left);
-        if (rc > 0)
+        rc = poll(p, 2, left > 3600000 ? 3600000 : (int)left);
+        if (rc > 0 && p[1].revents) {
+            if (rpc_wire_has_bytes(first))
+                return -ECANCELED;
+            p[1].fd = -1; /* it has ended */
+        }
+        if (rc > 0 && p[0].revents)
             return 0;
         if (rc < 0 && errno != EINTR)
             return -errno;
@@ -52,12 +67,12 @@ static int wait_for(int fd, short events, int64_t deadline_ms)
 
 int rpc_wire_wait(struct rpc_wire *w, int64_t deadline_ms)
 {
-    return wait_for(w->fd, POLLIN, deadline_ms);
+    return wait_for(w->fd, POLLIN, w->first, deadline_ms);
 }
 
 void rpc_wire_sleep(int64_t ms)
 {
-    wait_for(-1, 0, rpc_wire_now_ms() + ms);
+    wait_for(-1, 0, NULL, rpc_wire_now_ms() + ms);
 }
 
 static int check_trusted(int fd, const uid_t *trusted, size_t count, struct err *err)
@@ -107,7 +122,7 @@ int rpc_wire_open_tcp(struct rpc_wire *w, const char *host, uint16_t port, int64
             rc = fd;
             continue;
         }
-        rc = pending ? wait_for(fd, POLLOUT, deadline_ms) : 0;
+        rc = pending ? wait_for(fd, POLLOUT, w->first, deadline_ms) : 0;
         if (rc == 0 && pending)
             rc = rpc_net_connected(fd);
         if (rc == 0) {
@@ -140,7 +155,7 @@ int rpc_wire_send(struct rpc_wire *w, const struct rpc_header *h, const void *to
         if (n >= 0) {
             pos += (size_t)n;
         } else if (errno == EAGAIN) {
-            rc = wait_for(w->fd, POLLOUT, deadline_ms);
+            rc = wait_for(w->fd, POLLOUT, w->first, deadline_ms);
             if (rc < 0)
                 return err_set(err, rc, "%s", err_text(rc));
         } else if (errno == EPIPE || errno == ECONNRESET) {
@@ -168,7 +183,7 @@ static int fill(struct rpc_wire *w, size_t want, int64_t deadline_ms, struct err
         } else if (n == 0 || errno == ECONNRESET) {
             return err_set(err, -ERR_CLOSED, "%s", err_text(ERR_CLOSED));
         } else if (errno == EAGAIN) {
-            rc = wait_for(w->fd, POLLIN, deadline_ms);
+            rc = wait_for(w->fd, POLLIN, w->first, deadline_ms);
             if (rc < 0)
                 return err_set(err, rc, "%s", err_text(rc));
         } else if (errno != EINTR) {

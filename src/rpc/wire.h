@@ -14,6 +14,8 @@ void rpc_wire_sleep(int64_t ms);
 struct rpc_wire {
     int fd; /* -1: closed */
     struct str in;
+    const struct rpc_wire *first; /* as soon as it has something to be read, all waiting here ends
+                                     with -ECANCELED; NULL: nothing does that */
 };
 
 void rpc_wire_close(struct rpc_wire *w);
@@ -34,6 +36,8 @@ int rpc_wire_send(struct rpc_wire *w, const struct rpc_header *h, const void *to
 
 /* Until something can be read: 0, -ERR_TIMEOUT or -errno. */
 int rpc_wire_wait(struct rpc_wire *w, int64_t deadline_ms);
+/* Whether bytes are there; false also when the other side has closed. */
+bool rpc_wire_has_bytes(const struct rpc_wire *w);
 
 /* The next frame; *body is valid until the next call. */
 int rpc_wire_receive(struct rpc_wire *w, struct rpc_header *h, const uint8_t **body,
