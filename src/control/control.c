@@ -224,6 +224,8 @@ static int restore(struct control *c, enum record_kind kind, uint64_t number, co
     case RECORD_GIVEN_UP:
         aside_restore(c, (uint32_t)number);
         return 0;
+    case RECORD_SHUTDOWN:
+        return shutdown_restore(c, data, len, err);
     case RECORD_PAYLOAD:
         return 0;
     }
@@ -299,6 +301,7 @@ void control_start(struct control *c)
     c->started = true;
     arena_done(&c->restored);
     control_save_meta(c);
+    shutdown_resume(c);
     for (size_t i = 0; i < c->cluster->jobs.len; i++)
         resume_job(c, c->cluster->jobs.data[i]);
     vec_foreach (&c->cluster->nodes, n)
@@ -311,8 +314,10 @@ uint64_t control_epoch(const struct control *c)
     return c->epoch;
 }
 
-void control_stop(struct control *c)
+void control_stop(struct control *c, bool all)
 {
+    if (all)
+        shutdown_over(c);
     if (c->reserved_id == c->next_id)
         return;
     c->reserved_id = c->next_id;
@@ -352,7 +357,7 @@ void control_set_end(struct control *c, struct job *j)
     j->warn_mono_ms = 0;
     if (j->limit_sec == INT64_MAX)
         limit_at = INT64_MAX;
-    if (c->shutdown_mono_ms && c->shutdown_mono_ms < limit_at)
+    if (c->announced && c->shutdown_mono_ms < limit_at)
         limit_at = c->shutdown_mono_ms;
     if (j->warn_signal && !j->warned && limit_at != INT64_MAX) {
         int64_t at = limit_at - (int64_t)j->warn_sec * 1000;

@@ -64,8 +64,8 @@ uint64_t
 control_epoch(const struct control *c); /* of this start: nodes refuse orders of earlier ones */
 
 /* Before an orderly end, in the last turn: gives back the job ids that were reserved and not used.
- */
-void control_stop(struct control *c);
+ * 'all': of all daemons, so that what was announced has come. */
+void control_stop(struct control *c, bool all);
 
 void control_turn(struct control *c);
 void control_tick(struct control *c); /* when env.wake_at's time has come */
@@ -138,11 +138,13 @@ int control_made_stored(const void *data, size_t len, struct str *out,
                         struct err *err);       /* of a RECORD_MADE, for control_new()'s conf */
 void control_shutdown_nodes(struct control *c); /* orders every node daemon to stop */
 /* A shutdown in so many seconds; negative: called off. Nothing starts any more; jobs that run then
- * are ended with KillWait's grace, and queued again where they may be. Forgotten by a restart. */
+ * are ended with KillWait's grace, and queued again where they may be. It outlives the controller
+ * until control_stop() with 'all'. */
 void control_announce(struct control *c, int64_t in_sec);
 bool control_is_announced(const struct control *c);
 bool control_may_shut_down(
-    const struct control *c); /* after any turn: no job is left, or too long */
+    const struct control *c); /* after any turn: no job is left, or too long; and every node can be
+                                 told, or was waited for */
 
 /*
  * Listings: appends packed list elements (fields of JobList, NodeList...) to out until 'budget'

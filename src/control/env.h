@@ -38,6 +38,7 @@ enum record_kind {                      /* stored; numbers are for ever */
                    RECORD_MADE = 6,     /* number 0: NodesMade, the nodes that are in no file */
                    RECORD_GIVEN_UP = 7, /* number job id: Empty; its record was set aside, and
                                            nothing of it need be kept any more */
+                   RECORD_SHUTDOWN = 8, /* number 0: Announced, while a shutdown is */
 };
 
 struct env {

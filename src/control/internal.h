@@ -40,8 +40,11 @@ struct control {
     VEC(uint32_t) fresh;      /* allocations asked for in this turn: answered when it was planned */
     const char *failed_node;  /* for whose failure a job is being ended; NULL: for another reason */
     uint64_t nonce;           /* of signals */
-    int64_t shutdown_mono_ms; /* when jobs are ended for it; 0: none is announced */
-    bool shutdown_passed;     /* they were */
+    bool announced;           /* a shutdown is: */
+    int64_t shutdown_mono_ms; /* when jobs are ended for it; */
+    bool shutdown_passed;     /* or were */
+    bool shutdown_over;       /* its record is gone: it has come */
+    int64_t start_mono_ms;    /* of this controller */
     VEC(struct made_node) made;
     VEC(struct aside) asides;
     bool meta_read;        /* RECORD_META was restored */
@@ -191,6 +194,9 @@ void finish_clean(struct control *c, struct job *j);
 void finish_release_untouched(struct control *c, struct job *j);
 
 /* shutdown.c */
+int shutdown_restore(struct control *c, const void *data, size_t len, struct err *err);
+void shutdown_resume(struct control *c);          /* after a restart, before its jobs are */
+void shutdown_over(struct control *c);            /* it has come */
 int64_t shutdown_due_ms(const struct control *c); /* INT64_MAX: nothing is */
 void shutdown_tick(struct control *c);
 

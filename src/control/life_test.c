@@ -270,7 +270,7 @@ static void ids_go_on_after_an_orderly_end(void **state)
     struct fixture *f = make(CONF);
     struct caller user = FIXTURE_USER;
     int64_t id = fixture_submit(f, &user, NULL);
-    control_stop(f->control);
+    control_stop(f->control, false);
     fixture_turn(f);
     fixture_restart(f);
     assert_int_equal(fixture_submit(f, &user, NULL), id + 1);

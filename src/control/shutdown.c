@@ -2,13 +2,16 @@
 /*
  * An announced shutdown (CORE-158): nothing is started any more; what still runs when its time has
  * come is ended as at a time limit, with KillWait between SIGTERM and SIGKILL, and goes back to the
- * queue where it may. --signal warns before that as before a time limit.
+ * queue where it may. --signal warns before that as before a time limit. It is a record: a
+ * controller that is started meanwhile goes on with it, and does not do again what was done.
  */
 #include <signal.h>
 
+#include "base/pb.h"
 #include "control/internal.h"
 
 #define CLEAN_MS 10000 /* for what comes after SIGKILL: epilogs, and the nodes' word */
+#define LAST_SEC (INT64_C(1) << 40)
 
 /* Jobs that hold nodes, by id: what is done to one may end others. */
 static void each_holding(struct control *c, void (*act)(struct control *, struct job *))
@@ -41,24 +44,104 @@ static void end_job(struct control *c, struct job *j)
     finish_job(c, j, PB__JOB_STATE__CANCELLED, SIGTERM, "SystemShutdown", "SYSTEM SHUTDOWN");
 }
 
+/* --- its record ---------------------------------------------------------------------------------
+ */
+
+static void save(struct control *c)
+{
+    struct str packed = STR_INIT;
+    Pb__Announced m = PB__ANNOUNCED__INIT;
+    if (c->shutdown_over)
+        return;
+    m.has_at_sec = m.has_at_mono_ms = m.has_boot = true;
+    m.at_sec = (c->env->wall_ms(c->env->ctx) + c->shutdown_mono_ms - control_mono(c) + 999) / 1000;
+    m.at_mono_ms = c->shutdown_mono_ms;
+    m.boot = control_boot(c);
+    m.has_passed = m.passed = c->shutdown_passed;
+    pb_pack(&m.base, &packed);
+    c->env->put(c->env->ctx, RECORD_SHUTDOWN, 0, NULL, packed.data, packed.len);
+    str_done(&packed);
+}
+
+int shutdown_restore(struct control *c, const void *data, size_t len, struct err *err)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__Announced *m = arena_unpack(&arena, &pb__announced__descriptor, data, len);
+    if (!m)
+        return err_set(err, -ERR_STORE_DAMAGED,
+                       "the announced shutdown: its record does not decode");
+    if (m->at_sec < 1 || m->at_sec > LAST_SEC || m->at_mono_ms < 0 ||
+        m->at_mono_ms > LAST_SEC * 1000)
+        return err_set(err, -ERR_STORE_DAMAGED,
+                       "the announced shutdown: its record has no time that can be");
+    if (m->base.n_unknown_fields)
+        return err_set(err, -ERR_VERSION,
+                       "the announced shutdown was written by a newer version, with what this one "
+                       "does not know and could not keep");
+    c->announced = true;
+    c->shutdown_passed = m->passed;
+    if (m->boot && m->boot == control_boot(c))
+        c->shutdown_mono_ms = m->at_mono_ms;
+    else /* another machine, or another boot of it: there is only the wall clock */
+        c->shutdown_mono_ms = control_mono(c) + m->at_sec * 1000 - c->env->wall_ms(c->env->ctx);
+    return 0;
+}
+
+void shutdown_resume(struct control *c)
+{
+    int64_t now = control_mono(c);
+    c->start_mono_ms = now;
+    if (!c->announced)
+        return;
+    if (!c->shutdown_passed && c->shutdown_mono_ms < now)
+        c->shutdown_mono_ms = now; /* nobody was there then: jobs have their grace from now on */
+    control_log(
+        c, LOG_LVL_INFO, "a shutdown is announced: nothing starts, jobs %s %lld s",
+        c->shutdown_passed ? "were told to end, for" : "have",
+        (long long)(c->shutdown_passed ? now - c->shutdown_mono_ms : c->shutdown_mono_ms - now) /
+            1000);
+    save(c);
+}
+
+static void forget(struct control *c)
+{
+    if (c->announced && !c->shutdown_over)
+        c->env->del(c->env->ctx, RECORD_SHUTDOWN, 0, NULL);
+}
+
+/* This process still holds to it: nothing starts in its last turns. */
+void shutdown_over(struct control *c)
+{
+    forget(c);
+    c->shutdown_over = true;
+}
+
+/* --- what comes of it ---------------------------------------------------------------------------
+ */
+
 void control_announce(struct control *c, int64_t in_sec)
 {
-    bool retract = in_sec < 0;
-    c->shutdown_mono_ms = retract ? 0 : control_mono(c) + in_sec * 1000;
-    c->shutdown_passed = false;
-    if (retract)
+    if (in_sec < 0) {
+        forget(c);
+        c->announced = false;
         control_log(c, LOG_LVL_INFO, "the announced shutdown is called off");
-    else
+    } else {
+        c->announced = true;
+        c->shutdown_passed = false;
+        c->shutdown_mono_ms = control_mono(c) + in_sec * 1000;
+        save(c);
         control_log(c, LOG_LVL_INFO,
                     "shutdown announced: nothing starts any more, %zu jobs have %lld s left",
                     c->cluster->ends.count, (long long)in_sec);
+    }
     each_holding(c, set_warning);
     c->plan_wanted = true;
 }
 
 bool control_is_announced(const struct control *c)
 {
-    return c->shutdown_mono_ms != 0;
+    return c->announced;
 }
 
 static int64_t last_ms(const struct control *c)
@@ -67,24 +150,42 @@ static int64_t last_ms(const struct control *c)
            (c->conf->kill_wait_sec + c->conf->unkillable_step_timeout_sec) * 1000;
 }
 
+/* Soon after a start not all nodes are back that are to stop as well. */
+static bool reaches_nodes(const struct control *c)
+{
+    if (control_mono(c) - c->start_mono_ms >= CLEAN_MS)
+        return true;
+    vec_foreach (&c->cluster->nodes, n)
+        if (!(*n)->connected && !(*n)->down && !(*n)->future)
+            return false;
+    return true;
+}
+
+static bool is_empty(const struct control *c)
+{
+    return !c->cluster->ends.count || (c->shutdown_passed && control_mono(c) >= last_ms(c));
+}
+
 bool control_may_shut_down(const struct control *c)
 {
-    if (!c->shutdown_mono_ms)
-        return false;
-    return !c->cluster->ends.count || (c->shutdown_passed && control_mono(c) >= last_ms(c));
+    return c->announced && is_empty(c) && reaches_nodes(c);
 }
 
 int64_t shutdown_due_ms(const struct control *c)
 {
-    if (!c->shutdown_mono_ms || control_may_shut_down(c))
+    if (!c->announced || control_may_shut_down(c))
         return INT64_MAX;
+    if (is_empty(c))
+        return c->start_mono_ms + CLEAN_MS;
     return c->shutdown_passed ? last_ms(c) : c->shutdown_mono_ms;
 }
 
 void shutdown_tick(struct control *c)
 {
-    if (!c->shutdown_mono_ms || c->shutdown_passed || control_mono(c) < c->shutdown_mono_ms)
+    if (!c->announced || c->shutdown_passed || control_mono(c) < c->shutdown_mono_ms)
         return;
     c->shutdown_passed = true;
+    c->shutdown_mono_ms = control_mono(c);
+    save(c);
     each_holding(c, end_job);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <signal.h>
+#include <string.h>
 
+#include "base/pb.h"
 #include "control/fixture.h"
 
 static const char lines[] =
@@ -86,7 +88,10 @@ static void jobs_have_until_then(void **state)
     assert_true(control_may_shut_down(f->control));
     assert_int_equal(fixture_state(f, again), PB__JOB_STATE__PENDING);
 
-    fixture_restart(f); /* it is forgotten with its process: there is no second shutdown */
+    control_stop(f->control, true); /* it has come: there is no second one */
+    fixture_pass(f, 1000);
+    assert_int_equal(fixture_state(f, again), PB__JOB_STATE__PENDING); /* until the end */
+    fixture_restart(f);
     assert_false(control_is_announced(f->control));
     fixture_register(f, "n1", "a");
     fixture_turn(f);
@@ -155,6 +160,212 @@ static void called_off_in_time(void **state)
     fixture_free(f);
 }
 
+/* --- across a restart ---------------------------------------------------------------------------
+ */
+
+/* The job is still on the first node. */
+static void register_with(struct fixture *f, uint32_t job)
+{
+    Pb__NodeRegister r = PB__NODE_REGISTER__INIT;
+    Pb__Presence here = PB__PRESENCE__INIT, *present[] = {&here};
+    here.job_id = job;
+    r.name = (char *)"n1";
+    r.version = (char *)"test";
+    r.incarnation = (char *)"a";
+    r.present = present;
+    r.n_present = 1;
+    control_node_register(f->control, "n1", &r);
+}
+
+static void restart(struct fixture *f, uint32_t job)
+{
+    fixture_restart(f);
+    register_with(f, job);
+    fixture_register(f, "n2", "b");
+    fixture_turn(f);
+}
+
+static void reboot(struct fixture *f)
+{
+    f->boot++;
+    f->mono_ms = 5000;
+    fixture_restart(f);
+}
+
+static uint32_t announced(struct fixture *f, int64_t in_sec, const char *warning)
+{
+    uint32_t id = run(f, true, warning);
+    fixture_launched(f, "n1", id, 0);
+    fixture_turn(f);
+    control_announce(f->control, in_sec);
+    fixture_turn(f);
+    return id;
+}
+
+static struct str *stored(struct fixture *f)
+{
+    vec_foreach (&f->records, r)
+        if (r->kind == RECORD_SHUTDOWN)
+            return &r->data;
+    return NULL;
+}
+
+static void it_outlives_the_controller(void **state)
+{
+    struct fixture *f = make();
+    uint32_t id = announced(f, 100, "USR1@60");
+    (void)state;
+    fixture_pass(f, 41000);
+    assert_int_equal(signals(f, id), 1);
+    f->wall_ms += 86400000; /* somebody sets the clock */
+    restart(f, id);
+    assert_true(control_is_announced(f->control));
+    assert_int_equal(fixture_state(f, run(f, true, NULL)), PB__JOB_STATE__PENDING);
+    fixture_pass(f, 58000);
+    assert_int_equal(signals(f, id), 0); /* it was warned */
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
+    control_stop(f->control, false); /* of the controller alone */
+    fixture_turn(f);
+    restart(f, id);
+    fixture_clear(f);
+    fixture_pass(f, 1500);
+    assert_int_equal(fixture_terminates(f, "n1", id), 1);
+    assert_false(control_may_shut_down(f->control));
+    fixture_gone(f, "n1", id, 0);
+    fixture_turn(f);
+    assert_true(control_may_shut_down(f->control));
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__PENDING);
+    fixture_free(f);
+}
+
+static void after_a_boot_by_the_wall_clock(void **state)
+{
+    struct fixture *f = make();
+    f->boot = 1;
+    uint32_t id = announced(f, 100, NULL);
+    (void)state;
+    fixture_pass(f, 10000);
+    f->wall_ms += 30000;
+    reboot(f);
+    fixture_pass(f, 58000);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
+    f->wall_ms += 3600000; /* from then on it is this boot's clock */
+    fixture_restart(f);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
+    fixture_pass(f, 3000);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__CANCELLED);
+    fixture_free(f);
+}
+
+static void what_has_passed_is_not_done_again(void **state)
+{
+    struct fixture *f = make();
+    uint32_t id = announced(f, 10, NULL);
+    (void)state;
+    fixture_pass(f, 11000);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__CANCELLED);
+    fixture_pass(f, 20000);
+    restart(f, id);
+    fixture_pass(f, 10000);
+    assert_false(control_may_shut_down(f->control)); /* 35 s after it passed, at the most */
+    fixture_pass(f, 6000);
+    assert_true(control_may_shut_down(f->control));
+    fixture_free(f);
+}
+
+static void jobs_have_their_grace_when_nobody_was_there(void **state)
+{
+    struct fixture *f = make();
+    uint32_t id = announced(f, 10, NULL);
+    (void)state;
+    f->wall_ms += 600000;
+    f->mono_ms += 600000;
+    restart(f, id);
+    fixture_pass(f, 1000);
+    assert_int_equal(fixture_terminates(f, "n1", id), 1);
+    fixture_pass(f, 30000);
+    assert_false(control_may_shut_down(f->control));
+    fixture_pass(f, 5000);
+    assert_true(control_may_shut_down(f->control));
+    fixture_free(f);
+}
+
+static void nodes_that_come_back_are_waited_for(void **state)
+{
+    struct fixture *f = make();
+    (void)state;
+    fixture_pass(f, 20000);
+    control_announce(f->control, 10);
+    fixture_turn(f);
+    fixture_restart(f);
+    fixture_register(f, "n1", "a");
+    fixture_turn(f);
+    assert_false(control_may_shut_down(f->control));
+    fixture_restart(f);
+    fixture_register(f, "n1", "a");
+    fixture_register(f, "n2", "b");
+    fixture_turn(f);
+    assert_true(control_may_shut_down(f->control));
+    fixture_restart(f);
+    fixture_register(f, "n1", "a");
+    fixture_pass(f, 9000);
+    assert_false(control_may_shut_down(f->control));
+    assert_true(f->wake_ms - f->mono_ms <= 1000);
+    fixture_pass(f, 1500);
+    assert_true(control_may_shut_down(f->control));
+    fixture_free(f);
+}
+
+static void called_off_for_good(void **state)
+{
+    struct fixture *f = make();
+    uint32_t id = announced(f, 100, NULL);
+    (void)state;
+    restart(f, id);
+    control_announce(f->control, -1);
+    fixture_turn(f);
+    assert_null(stored(f));
+    restart(f, id);
+    assert_false(control_is_announced(f->control));
+    fixture_pass(f, 200000);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
+    assert_int_equal(fixture_state(f, run(f, true, NULL)), PB__JOB_STATE__RUNNING);
+    fixture_free(f);
+}
+
+static void a_bad_record_is_refused(void **state)
+{
+    static const struct {
+        int64_t at_sec, at_mono_ms;
+        const char *more;
+        int code;
+    } cases[] = {
+        {0, 0, "", -ERR_STORE_DAMAGED},         {1, 0, "\xff", -ERR_STORE_DAMAGED},
+        {INT64_MAX, 0, "", -ERR_STORE_DAMAGED}, {-1, 0, "", -ERR_STORE_DAMAGED},
+        {1, INT64_MAX, "", -ERR_STORE_DAMAGED}, {1, -1, "", -ERR_STORE_DAMAGED},
+        {1, 1, "\xc0\x3e\x2a", -ERR_VERSION},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct fixture *f = make();
+        struct str packed = STR_INIT;
+        struct err err = {0};
+        Pb__Announced m = PB__ANNOUNCED__INIT;
+        m.has_at_sec = m.has_at_mono_ms = true;
+        m.at_sec = cases[i].at_sec;
+        m.at_mono_ms = cases[i].at_mono_ms;
+        pb_pack(&m.base, &packed);
+        str_puts(&packed, cases[i].more);
+        assert_int_equal(
+            control_restore(f->control, RECORD_SHUTDOWN, 0, NULL, packed.data, packed.len, &err),
+            cases[i].code);
+        assert_non_null(strstr(err.text, "the announced shutdown"));
+        assert_false(control_is_announced(f->control));
+        str_done(&packed);
+        fixture_free(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,6 +374,13 @@ int main(void)
         cmocka_unit_test(grace_is_told_to_the_node),
         cmocka_unit_test(not_for_ever),
         cmocka_unit_test(called_off_in_time),
+        cmocka_unit_test(a_bad_record_is_refused),
+        cmocka_unit_test(it_outlives_the_controller),
+        cmocka_unit_test(after_a_boot_by_the_wall_clock),
+        cmocka_unit_test(what_has_passed_is_not_done_again),
+        cmocka_unit_test(jobs_have_their_grace_when_nobody_was_there),
+        cmocka_unit_test(nodes_that_come_back_are_waited_for),
+        cmocka_unit_test(called_off_for_good),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -226,7 +226,7 @@ void start_plan(struct control *c)
 {
     struct plan p;
     struct decision d;
-    if (c->shutdown_mono_ms) /* announced: nothing starts any more */
+    if (c->announced) /* announced: nothing starts any more */
         return;
     plan_begin(&p, c->cluster, control_wall(c),
                !str_case_eq(c->conf->scheduler_type, "sched/builtin"));

@@ -87,6 +87,11 @@ static void ask(struct sim *s, const struct sim_item *a, unsigned act)
     }
 }
 
+static bool announces(const struct sim_item *a)
+{
+    return a->what == SIM_DO_ANNOUNCE || a->what == SIM_DO_CALL_OFF;
+}
+
 static struct sim_node *made_node(struct sim *s, const struct sim_item *a)
 {
     bool makes = a->what == SIM_DO_NODE_CREATE || a->what == SIM_DO_NODE_DELETE;
@@ -274,6 +279,8 @@ static void send(struct sim *s, unsigned index, const struct sim_item *a)
         send_made(s, index, a);
     else if (a->what <= SIM_DO_PART_REMOVE)
         send_part_update(s, index, a);
+    else if (a->what <= SIM_DO_CALL_OFF)
+        sim_announce_send(s, index, a);
     else
         sim_call(s, SIM_OF_ACT, a->what == SIM_DO_PREVIEW ? SIM_PREVIEW : SIM_RECONFIGURE, index,
                  &s->rng, NULL);
@@ -288,6 +295,8 @@ void sim_act(struct sim *s, unsigned index)
     s->result->acts++;
     ask(s, a, index);
     ask_made(s, a, index);
+    if (announces(a))
+        sim_announce_ask(s, a, index);
     if (a->what >= SIM_DO_RECONFIGURE)
         s->file = (unsigned)a->value % SIM_FILES;
     if (a->what == SIM_DO_EDIT)
@@ -405,6 +414,8 @@ void sim_act_reply(struct sim *s, const struct sim_call *call, const struct sim_
     if (index >= 0 && requeues(a))
         s->clients.data[index].requeues_answered++;
     on_made(s, a, call->index, e->code == 0);
+    if (announces(a))
+        sim_announce_reply(s, a, call->index, e->code == 0);
     if (e->code) {
         sim_say(s, "act %u is refused: %s", call->index, str_cstr(&e->body));
         return;

@@ -67,7 +67,10 @@ void sim_check_node(struct sim *s, unsigned node)
 
 static void check_late(struct sim *s)
 {
-    if (s->now_ms - s->up_since_ms < LATE_MS || s->over_ms == INT64_MAX)
+    if (s->now_ms - s->up_since_ms < LATE_MS)
+        return;
+    sim_announce_check_late(s);
+    if (s->over_ms == INT64_MAX)
         return;
     for (const struct sim_watch *w = s->watches; w; w = w->hh.next) {
         if (!w->view.there || w->view.state != PB__JOB_STATE__RUNNING || !w->ran_from_ms ||

@@ -60,6 +60,9 @@ static void lost(struct sim *s, struct sim_call *call)
         sim_push(s, 500, (struct sim_event){.kind = SIM_SRUN, .index = copy.index});
         break;
     case SIM_OF_ACT:
+        if (copy.request == SIM_ANNOUNCE)
+            sim_announce_lost(s);
+        break;
     case SIM_OF_NOBODY:
         break; /* whoever ran the command does not know what came of it */
     }
@@ -124,6 +127,7 @@ static const struct {
     HANDLER(SIM_JOB_UPDATE, control_job_update, pb__job_update__descriptor),
     HANDLER(SIM_NODE_UPDATE, control_node_update, pb__node_update__descriptor),
     HANDLER(SIM_PART_UPDATE, control_part_update, pb__part_update__descriptor),
+    [SIM_ANNOUNCE] = {NULL, &pb__shutdown_request__descriptor},
 };
 
 static void handle(struct sim *s, const struct sim_call *call, const struct sim_event *e)
@@ -135,6 +139,8 @@ static void handle(struct sim *s, const struct sim_call *call, const struct sim_
     const Pb__NodeUpdate *update = call->request == SIM_NODE_UPDATE ? body : NULL;
     if (update && (update->create || update->remove))
         sim_load_nodes(s, e->value, update);
+    else if (call->request == SIM_ANNOUNCE)
+        sim_announce_take(s, e->value, body);
     else
         handlers[call->request].call(s->control, e->value, caller_of(s, call), body);
 }
@@ -144,7 +150,7 @@ void sim_call_arrives(struct sim *s, struct sim_event *e)
     struct sim_call *call = &s->calls.data[e->value - 1];
     if (!call->open)
         return;
-    if (!s->control) {
+    if (!s->control || s->stopping) {
         lost(s, call);
         return;
     }

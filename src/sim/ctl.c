@@ -226,6 +226,7 @@ void sim_ctl_turn(struct sim *s)
     if (!s->control || sim_ctl_point(s, SIM_POINT_INPUT))
         return;
     control_turn(s->control);
+    sim_announce_turn(s);
     s->result->turns++;
     sim_watch_turn(s);
     sim_check_turn(s);
@@ -361,8 +362,8 @@ static int restore(struct sim *s, struct err *err)
 {
     /* As store_load() does: the store's own record, then what has a name, then what has a number.
      */
-    static const enum record_kind order[] = {RECORD_META, RECORD_NODE, RECORD_PART, RECORD_MADE,
-                                             RECORD_JOB};
+    static const enum record_kind order[] = {RECORD_META, RECORD_NODE,     RECORD_PART,
+                                             RECORD_MADE, RECORD_SHUTDOWN, RECORD_JOB};
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
         for (struct sim_stored *at = s->store; at; at = at->hh.next) {
             struct sim_record *r = &at->record;
@@ -398,6 +399,7 @@ int sim_ctl_start(struct sim *s, struct err *err)
     control_start(s->control);
     if (s->epoch <= before)
         sim_break(s, "an epoch did not rise at a start", "%llu", (unsigned long long)s->epoch);
+    sim_announce_check_start(s);
     sim_say(s, "the controller is up, life %llu", (unsigned long long)s->life);
     s->list_due = "after a restart";
     sim_ctl_turn(s);
@@ -408,6 +410,12 @@ void sim_ctl_crash(struct sim *s)
 {
     sim_say(s, "the controller is killed");
     s->result->crashes++;
+    sim_ctl_end(s);
+}
+
+void sim_ctl_end(struct sim *s)
+{
+    sim_announce_end(s);
     control_free(take_ptr(s->control));
     s->life++;
     /* What was sent may still arrive; the nodes notice a little later. */

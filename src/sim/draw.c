@@ -526,6 +526,45 @@ static void draw_hooks(struct draw *d)
         conf(d, "EpilogSlurmctld=/bin/true");
 }
 
+/* The controller is killed while it is announced, and somebody sets the clock meanwhile. */
+static void draw_forgetting(struct draw *d, int64_t at_ms, int64_t sec)
+{
+    struct sim_item *f = add(d, SIM_ITEM_FAULT);
+    f->what = SIM_FAULT_CLOCK;
+    f->at_ms = at_ms + skewed(d, 1, 1000 + sec * 500);
+    draw_clock(d, f);
+    int64_t after_ms = f->at_ms + skewed(d, 1, 1000 + sec * 500);
+    f = add(d, SIM_ITEM_FAULT);
+    f->what = SIM_FAULT_CRASH;
+    f->at_ms = after_ms;
+    draw_crash(d, f);
+}
+
+/* Some are called off, some come. */
+static void draw_shutdowns(struct draw *d)
+{
+    if (!chance(d, 12))
+        return;
+    for (int64_t count = skewed(d, 1, 3); count > 0; count--) {
+        struct sim_item *a = add(d, SIM_ITEM_DO);
+        a->what = SIM_DO_ANNOUNCE;
+        a->at_ms = between(d, 1, d->span_ms);
+        a->value = ONE_OF(d, 0, 1, 5, 30, 60, 300);
+        a->root = 1;
+        a->again_ms = chance(d, 10);
+        const struct sim_item asked = *a;
+        if (chance(d, 25))
+            draw_forgetting(d, asked.at_ms, asked.value);
+        if (!chance(d, 50))
+            continue;
+        int64_t at_ms = asked.at_ms + skewed(d, 1, asked.value * 1000 + 5000);
+        a = add(d, SIM_ITEM_DO);
+        a->what = SIM_DO_CALL_OFF;
+        a->at_ms = at_ms;
+        a->root = 1;
+    }
+}
+
 void sim_plan_draw(struct sim_plan *p, uint64_t seed)
 {
     struct draw d = {.plan = p, .rng = {seed}};
@@ -544,6 +583,7 @@ void sim_plan_draw(struct sim_plan *p, uint64_t seed)
     draw_regrets(&d);
     draw_faults(&d);
     draw_hooks(&d);
+    draw_shutdowns(&d);
 }
 
 /* --- one kind of world --------------------------------------------------------------------------

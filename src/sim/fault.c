@@ -104,6 +104,15 @@ static void act(struct sim *s, const struct sim_item *item)
 static const struct sim_item resume_all = {
     .kind = SIM_ITEM_DO, .what = SIM_DO_RESUME, .nodes = "ALL", .root = 1};
 
+static const struct sim_item all_on = {.kind = SIM_ITEM_DO, .what = SIM_DO_CALL_OFF, .root = 1};
+
+/* Nothing would start any more. */
+static void call_off(struct sim *s)
+{
+    if (control_is_announced(s->control))
+        act(s, &all_on);
+}
+
 void sim_fault_heal(struct sim *s)
 {
     s->quiet = true;
@@ -123,6 +132,7 @@ void sim_fault_heal(struct sim *s)
         return;
     }
     s->healed_at_ms = s->now_ms;
+    call_off(s);
     sim_push(s, SETTLE_MS, (struct sim_event){.kind = SIM_SETTLE});
 }
 
@@ -176,6 +186,7 @@ void sim_fault_settle(struct sim *s)
     sim_push(s, SETTLE_MS, (struct sim_event){.kind = SIM_SETTLE});
     if (!s->control)
         return;
+    call_off(s);             /* an announcement may have been under way for long */
     if (s->settled++ == 0) { /* those that were given up are back: first they get into service */
         act(s, &resume_all);
         return;

@@ -454,6 +454,8 @@ static void take(struct sim *s, unsigned index, const Pb__NodeOrder *o, bool clo
         terminate(s, index, o->terminate);
     if (o->reconfigure || o->report)
         sim_node_register(s, index);
+    if (o->shutdown && n->up)
+        sim_node_kill(s, index, false, sim_announce_off_ms(&n->rng));
 }
 
 void sim_order_take(struct sim *s, unsigned index, const Pb__NodeOrders *orders, bool closed)

@@ -21,6 +21,7 @@ bool sim_is_stopped(const struct sim *s, const struct sim_node *n);
 /* ctl.c: the process around control/ */
 int sim_ctl_start(struct sim *s, struct err *err);
 void sim_ctl_crash(struct sim *s);
+void sim_ctl_end(struct sim *s);                         /* there is no controller from now on */
 bool sim_ctl_point(struct sim *s, enum sim_point point); /* true: it has just been killed there */
 void sim_ctl_turn(struct sim *s);
 void sim_ctl_receive(struct sim *s, struct sim_event *e);
@@ -108,6 +109,21 @@ void sim_hook_done(struct sim *s);
 /* act.c */
 void sim_act(struct sim *s, unsigned index);
 void sim_act_reply(struct sim *s, const struct sim_call *call, const struct sim_event *e);
+
+/* announce.c: shutdowns that are announced */
+void sim_announce_ask(struct sim *s, const struct sim_item *a, unsigned act);
+void sim_announce_send(struct sim *s, unsigned index, const struct sim_item *a);
+void sim_announce_take(struct sim *s, uint64_t call, const Pb__ShutdownRequest *r);
+void sim_announce_reply(struct sim *s, const struct sim_item *a, unsigned act, bool done);
+void sim_announce_lost(struct sim *s);
+void sim_announce_turn(struct sim *s);
+void sim_announce_left(struct sim *s);        /* while it is stopping: all of it */
+void sim_announce_end(struct sim *s);         /* of the controller, in any way */
+int64_t sim_announce_off_ms(struct rng *rng); /* for how long daemons are off then */
+void sim_announce_check_start(struct sim *s);
+void sim_announce_check_given(struct sim *s, uint32_t job_id); /* it was given nodes */
+void sim_announce_check_end(struct sim *s, uint32_t job_id);   /* it was ended for that */
+void sim_announce_check_late(struct sim *s);
 
 /* fault.c */
 void sim_fault(struct sim *s, unsigned index);

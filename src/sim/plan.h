@@ -73,6 +73,8 @@ enum sim_do {
     SIM_DO_PART_SHARE,
     SIM_DO_PART_CREATE,
     SIM_DO_PART_REMOVE,
+    SIM_DO_ANNOUNCE, /* a shutdown, in 'value' seconds */
+    SIM_DO_CALL_OFF,
     SIM_DO_RECONFIGURE,
     SIM_DO_PREVIEW, /* of a reconfiguration: nothing changes */
     SIM_DO_EDIT,

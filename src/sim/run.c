@@ -177,7 +177,8 @@ static void make_world(struct sim *s)
                      (struct sim_event){.kind = acts ? SIM_ACT : SIM_FAULT,
                                         .index = (unsigned)s->acts.len - 1});
         }
-        if (acts && item->what >= SIM_DO_IDLE) /* a node's features are its jobs' too */
+        if (acts && item->what >= SIM_DO_IDLE && item->what != SIM_DO_ANNOUNCE &&
+            item->what != SIM_DO_CALL_OFF) /* a node's features are its jobs' too */
             s->shrunk = true;
         if ((acts || breaks || item->kind == SIM_ITEM_JOB) && item->at_ms > last_ms)
             last_ms = item->at_ms;

@@ -10,7 +10,7 @@
  *   ctl.c store.c load.c  the process around control/: its env, commits, crashes and restarts,
  *                   and the configurations that it reads
  *   node.c order.c  what a node daemon and its shepherds promise
- *   client.c srun.c act.c  the owners of jobs, steps, and what administrators do
+ *   client.c srun.c act.c announce.c  the owners of jobs, steps, and what administrators do
  *   fault.c         what breaks
  *   watch.c give.c check.c the promises
  *   minimise.c      the smallest plan that breaks a promise

@@ -150,6 +150,15 @@ struct sim_node {
     VEC(uint32_t) holders;         /* jobs that were given something of it, by their records */
 };
 
+/* What was answered last about announced shutdowns, if nothing was asked since. */
+struct sim_announced {
+    enum { SIM_ANNOUNCED_UNKNOWN, SIM_ANNOUNCED, SIM_NOT_ANNOUNCED } is;
+    unsigned asked, resolved, last; /* the act (+ 1) that was asked when all before were resolved */
+    int64_t taken_ms, due_ms;
+    unsigned boot; /* of the controller's machine, and its wall clock, when it was taken */
+    int64_t offset_ms;
+};
+
 enum sim_owner { SIM_OF_CLIENT, SIM_OF_WATCH, SIM_OF_SRUN, SIM_OF_ACT, SIM_OF_NOBODY };
 enum sim_request {
     SIM_SUBMIT,
@@ -163,6 +172,7 @@ enum sim_request {
     SIM_JOB_UPDATE,
     SIM_NODE_UPDATE,
     SIM_PART_UPDATE,
+    SIM_ANNOUNCE,
     SIM_RECONFIGURE,
     SIM_PREVIEW
 };
@@ -261,7 +271,9 @@ struct sim {
     struct sim_batch *next, *committing;
     const struct sim_item *crash; /* that is due at its point; NULL: none */
     int64_t crash_point;
-    bool crash_again;     /* it is the second of two */
+    bool crash_again;                                              /* it is the second of two */
+    enum { SIM_STOP_NOT, SIM_STOP_NODES, SIM_STOP_SELF } stopping; /* for what was announced */
+    struct sim_announced announced;
     const char *list_due; /* after this turn the listings are compared, and when that is */
     uint64_t epoch;
 

@@ -130,6 +130,8 @@ void sim_store_commit(struct sim *s)
         batch_free(b);
         if (!alive)
             sim_ctl_point(s, SIM_POINT_SENDING);
+        else if (s->stopping)
+            sim_announce_left(s);
         return;
     }
     s->committing = take_ptr(s->next);
@@ -147,9 +149,11 @@ void sim_store_committed(struct sim *s)
     apply_all(s, b);
     bool alive = release(s, b);
     batch_free(b);
-    if (alive)
+    if (alive && s->next)
         sim_store_commit(s);
-    else
+    else if (alive && s->stopping)
+        sim_announce_left(s);
+    else if (!alive)
         sim_ctl_point(s, SIM_POINT_SENDING);
 }
 

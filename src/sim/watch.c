@@ -304,8 +304,10 @@ void sim_watch_turn(struct sim *s)
 {
     vec_foreach (&s->allocated, id) {
         const struct sim_watch *w = sim_watch_find(s, *id);
-        if (w->view.there && w->view.state == PB__JOB_STATE__RUNNING)
+        if (w->view.there && w->view.state == PB__JOB_STATE__RUNNING) {
             sim_give_check(s, w);
+            sim_announce_check_given(s, *id);
+        }
     }
     vec_clear(&s->allocated);
 }
@@ -358,6 +360,8 @@ static void put_job(struct sim *s, const struct sim_record *r)
         sim_break(s, "an id was used that is not reserved", "%u", w->job_id);
     if (before.there)
         check_step(s, w, &before);
+    if (strcmp(now.reason, "SystemShutdown") == 0 && strcmp(before.reason, now.reason) != 0)
+        sim_announce_check_end(s, w->job_id);
     if (!before.there || !is_final(before.state))
         check_limit(s, w);
     time_attempt(s, w);

@@ -94,6 +94,7 @@ struct ctld {
     bool stopping;    /* what is queued leaves, nothing new is taken */
     bool stop_left;   /* it has left */
     bool stop_told;   /* an announced shutdown has begun */
+    bool stop_all;    /* all daemons stop, and what was announced of it has come */
     bool closed;      /* what workers still finish is for nobody */
 };
 

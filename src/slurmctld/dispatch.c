@@ -236,6 +236,7 @@ static void on_set_debug(struct ctld *c, const struct rpc_request *r, const stru
 static void stop_all(struct ctld *c, bool nodes_too)
 {
     Pb__ShutdownRequest same = PB__SHUTDOWN_REQUEST__INIT;
+    c->stop_all = c->stop_all || nodes_too;
     if (nodes_too)
         control_shutdown_nodes(c->control);
     same.has_passed_on = same.passed_on = true;

@@ -211,7 +211,7 @@ uint32_t control_next_job_id(const struct control *c)
     return 42;
 }
 
-void control_stop(struct control *c)
+void control_stop(struct control *c, bool all)
 {
 }
 

@@ -31,14 +31,15 @@ static void format_key(uint32_t kind, uint64_t number, const char *name, struct 
                                         [RECORD_NODE] = "node",
                                         [RECORD_PART] = "partition",
                                         [RECORD_MADE] = "the record of nodes in no file",
-                                        [RECORD_GIVEN_UP] = "the end of job"};
+                                        [RECORD_GIVEN_UP] = "the end of job",
+                                        [RECORD_SHUTDOWN] = "the announced shutdown"};
     if (kind < sizeof(kinds) / sizeof(kinds[0]) && kinds[kind])
         str_puts(out, kinds[kind]);
     else
         str_printf(out, "kind %u", kind);
     if (name)
         str_printf(out, " %s", name);
-    else if (kind != RECORD_META && kind != RECORD_MADE)
+    else if (kind != RECORD_META && kind != RECORD_MADE && kind != RECORD_SHUTDOWN)
         str_printf(out, " %llu", (unsigned long long)number);
 }
 

@@ -33,14 +33,29 @@ void stop_begin(struct ctld *c)
     }
     if (c->server && !c->successor) /* else callers are told to go on to that one */
         rpc_server_unlisten(c->server);
-    control_stop(c->control);
+    control_stop(c->control, false);
     outbox_add(c->outbox, outbox_item_new(OUTBOX_STOP, NULL, 0));
     /* A full disk must not keep it: what is not durable was not promised. */
     stop_within(c, CTLD_STOP_COMMIT_MS);
 }
 
+/* The nodes have their orders: what was announced has come. A controller that is killed before that
+ * is on disk is told to do it again. */
+static bool forget_announced(struct ctld *c)
+{
+    if (!c->stop_all || !control_is_announced(c->control))
+        return false;
+    c->stop_all = false;
+    control_stop(c->control, true);
+    outbox_add(c->outbox, outbox_item_new(OUTBOX_STOP, NULL, 0));
+    outbox_turn(c->outbox);
+    return true;
+}
+
 void stop_now(struct ctld *c)
 {
+    if (forget_announced(c))
+        return;
     c->stop_left = true;
     stop_within(c, CTLD_STOP_WAIT_MS);
     if (c->successor)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """scontrol shutdown: at once, of the controller alone, and announced: CORE-158."""
+import json
 import re
+import signal
 
 import pytest
 
@@ -63,6 +65,36 @@ def test_announced(make_cluster):
         assert c.wait(job)["JobState"] == "COMPLETED"
     assert c.job(deaf)["Restarts"] == "1" and c.job(told)["JobState"] == "CANCELLED"
     assert (c.work / "deaf.out").read_text().splitlines()[-1] == "start"
+
+
+def test_announced_and_killed(make_cluster):
+    """The announcement outlives the controller, is part of an exported state, comes once, and can be called off for good."""
+    c = make_cluster(nodes=1, conf="KillWait=2")
+    job = c.sbatch("-o", "/dev/null", "--requeue", wrap=f"while [ ! -e {c.work}/go ]; do sleep 0.1; done")
+    eventually(lambda: c.state(job) == "RUNNING", "running")
+    c.run("scontrol shutdown announce 60").ok()
+    c.kill("slurmctld", signal.SIGKILL)
+    c.start_controller()
+    late = c.sbatch("-o", "/dev/null", wrap="true")
+    eventually(lambda: "shutdown" in c.tail("slurmctld"), "what is announced")
+    c.wait_ready()
+    assert c.state(late) == "PENDING" and c.state(job) == "RUNNING"
+    c.kill("slurmctld", signal.SIGTERM)
+    c.run(f"sluice state export {c.dir}/lines").ok()
+    kinds = [json.loads(line).get("kind") for line in (c.dir / "lines").read_text().splitlines()]
+    assert kinds.count("shutdown") == 1
+    c.start_controller()
+    c.run("scontrol shutdown cancel").ok()
+    c.kill("slurmctld", signal.SIGKILL)
+    c.start_controller()
+    assert c.wait(late)["JobState"] == "COMPLETED" and c.state(job) == "RUNNING"
+    c.run("scontrol shutdown announce 0:01").ok()
+    c.kill("slurmctld", signal.SIGKILL)
+    c.start_controller()
+    ended(c, "slurmctld", "n1")
+    (c.work / "go").touch()
+    c.start()
+    assert c.wait(job)["Restarts"] == "1"
 
 
 def test_called_off_and_refused(make_cluster):

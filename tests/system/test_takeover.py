@@ -245,6 +245,26 @@ def test_jobs_end_while_nobody_leads(make_pair):
     p.leads("localhost")
 
 
+def test_an_announced_shutdown_stays_announced(make_pair):
+    """CORE-158: it was answered by the primary, and comes with the backup; then it has come for both."""
+    p = make_pair(nodes=1, conf="KillWait=1", timeout=1)
+    c = p.c
+    job = c.sbatch("-o", "/dev/null", "--requeue", wrap=f"while [ ! -e {c.work}/go ]; do sleep 0.1; done")
+    eventually(lambda: c.state(job) == "RUNNING", "running")
+    c.run("scontrol shutdown announce 0:04").ok()
+    c.kill("slurmctld")
+    p.leads("backup")
+    for name in ("backup", "n1"):
+        assert c.daemons.pop(name).wait(60) == 0, c.tail(name)
+    (c.work / "go").touch()
+    p.start_primary()
+    p.start_backup()
+    c.start_node("n1")
+    p.leads("localhost")
+    fields = c.wait(job)
+    assert (fields["JobState"], fields["Restarts"]) == ("COMPLETED", "1")
+
+
 def test_switches_under_load(store, make_pair):
     """CORE-167, K4: the lead changes again and again, by death, return and order; no submission fails."""
     p = make_pair(nodes=3, timeout=1, conf=f"MaxJobCount=100000\n{store}")

@@ -24,6 +24,7 @@ static const struct {
     {RECORD_PART, "partition", &pb__part_change__descriptor},
     {RECORD_MADE, "made", &pb__nodes_made__descriptor},
     {RECORD_GIVEN_UP, "given_up", &pb__empty__descriptor},
+    {RECORD_SHUTDOWN, "shutdown", &pb__announced__descriptor},
 };
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
@@ -291,6 +292,6 @@ void state_line_name(const struct state_line *l, struct str *out)
         str_puts(out, kinds[k].name);
     if (l->name)
         str_printf(out, " %s", l->name);
-    else if (l->kind != RECORD_META && l->kind != RECORD_MADE)
+    else if (l->kind != RECORD_META && l->kind != RECORD_MADE && l->kind != RECORD_SHUTDOWN)
         str_printf(out, " %" PRIu64, l->number);
 }
