@@ -165,7 +165,7 @@ static long next_bit(const struct bitset *b, size_t from, uint64_t flip)
     return bit < b->size ? (long)bit : -1;
 }
 
-long bitset_next(const struct bitset *b, size_t from)
+long bitset_next_far(const struct bitset *b, size_t from)
 {
     return next_bit(b, from, 0);
 }

@@ -48,7 +48,14 @@ bool bitset_intersects(const struct bitset *a, const struct bitset *b);
 bool bitset_contains(const struct bitset *a, const struct bitset *part);
 
 /* The first set (clear) bit at or after 'from', or -1. */
-long bitset_next(const struct bitset *b, size_t from);
+long bitset_next_far(const struct bitset *b, size_t from); /* the same as bitset_next */
 long bitset_next_clear(const struct bitset *b, size_t from);
+static inline long bitset_next(const struct bitset *b, size_t from)
+{
+    uint64_t word = from < b->size ? b->word[from / 64] >> (from % 64) : 0;
+    return word ? (long)from + __builtin_ctzll(word) : bitset_next_far(b, from);
+}
+
+/* Each set bit by rising number; the loop may set and unset bits. */
 #define bitset_foreach(b, i)                                                                       \
     for (long i = bitset_next((b), 0); i >= 0; i = bitset_next((b), (size_t)i + 1))

@@ -26,6 +26,7 @@ static void occupy(struct cluster *c, struct node *n, const struct job *j,
     n->exclusive = n->exclusive || (j->want.exclusive && !j->want.shared);
     if (j->part && j->part->used_cpus)
         j->part->used_cpus[n->index] += a->cpus;
+    pool_update(c, n);
     c->stamp++;
 }
 
@@ -44,7 +45,8 @@ void alloc_count_part(struct cluster *c, struct part *p)
 static bool has_room(const struct node *n, const struct job *j, uint32_t units, uint64_t mem_mib)
 {
     bool alone = j->want.exclusive && !j->want.shared;
-    if (n->exclusive || (alone && n->jobs > 0) || units > n->free_units + share_room(n, n->use, j))
+    if (n->exclusive || (alone && n->jobs > 0) ||
+        units > n->free_units + share_room(n->units, n->use, j))
         return false;
     return n->used_mem_mib <= n->mem_mib && mem_mib <= n->mem_mib - n->used_mem_mib;
 }
@@ -114,6 +116,7 @@ void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a)
         j->part->used_cpus[n->index] -= a->cpus;
     if (n->jobs == 0 && n->actual.cpus) /* it may have come to have others meanwhile */
         node_count_units(c, n);
+    pool_update(c, n);
     job_touch(c, j);
 }
 
@@ -223,5 +226,5 @@ int alloc_check(const struct cluster *c, struct err *err)
         free(sums[(*n)->index].uses);
     }
     free(sums);
-    return rc;
+    return rc == 0 ? pool_check(c, err) : rc;
 }

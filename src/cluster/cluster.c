@@ -108,6 +108,7 @@ struct cluster *cluster_new(const struct conf *conf)
     c->stamp = 1;
     for (uint32_t i = 0; i < conf->nodes.len; i++)
         vec_push(&c->nodes, node_new(c, i));
+    pool_init(c);
     vec_foreach (&conf->parts, row)
         add_part(c, mem_new(struct part), row);
     return c;
@@ -149,6 +150,7 @@ void cluster_free(struct cluster *c)
         job_free(*j);
     vec_foreach (&c->nodes, n)
         node_free(*n);
+    pool_done(&c->pool);
     vec_foreach (&c->parts, p)
         part_free(*p);
     vec_done(&c->jobs);

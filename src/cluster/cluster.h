@@ -15,6 +15,7 @@
 #include "cluster/job_record.h"
 #include "cluster/mail.h"
 #include "cluster/order.h"
+#include "cluster/pool.h"
 #include "conf/conf.h"
 #include "proto/job.pb-c.h"
 #include "proto/node.pb-c.h"
@@ -180,6 +181,7 @@ struct job {
 struct cluster {
     const struct conf *conf;
     VEC(struct node *) nodes; /* index: that of the configuration */
+    struct pool pool;         /* the same, as the planner reads them */
     VEC(struct part *) parts; /* in order of the configuration */
     VEC(struct job *) jobs;   /* by rising id, once all are loaded */
     struct idmap requests;    /* ids of the jobs they made */
@@ -259,7 +261,7 @@ int alloc_check(const struct cluster *c, struct err *err); /* nothing over-alloc
 /* --- share.c: units that several jobs have ---------------------------------------------------- */
 
 /* Units in use, as 'use' (NULL: nobody shares) tells, that the job may have as well. */
-uint32_t share_room(const struct node *n, const struct unit_use *use, const struct job *j);
+uint32_t share_room(uint32_t units, const struct unit_use *use, const struct job *j);
 /* Adds 'units' of those to 'set', those that the fewest jobs have first. */
 void share_choose(const struct node *n, const struct job *j, uint32_t units, struct bitset *set);
 void share_occupy(struct node *n, const struct job *j, const struct bitset *units);
@@ -267,11 +269,11 @@ void share_release(struct node *n, const struct bitset *units);
 
 /* --- node.c ----------------------------------------------------------------------------------- */
 bool node_is_usable(const struct node *n); /* new work may go there */
-bool node_has_feature(const struct node *n, const char *name, size_t len);
-void node_pack_stored(const struct node *n, struct str *out); /* what must survive */
-void node_restore(const struct cluster *c, struct node *n, const Pb__NodeRecord *r);
+bool node_features_have(const char *features, const char *name, size_t len); /* a,b; or NULL */
+void node_pack_stored(const struct node *n, struct str *out);                /* what must survive */
+void node_restore(struct cluster *c, struct node *n, const Pb__NodeRecord *r);
 /* With FastSchedule=0 jobs get what it registered where that is more. True: it has changed. */
-bool node_take_actual(const struct cluster *c, struct node *n, const Pb__NodeRegister *r);
+bool node_take_actual(struct cluster *c, struct node *n, const Pb__NodeRegister *r);
 void node_set_reason(struct node *n, const char *reason, uint32_t uid, int64_t at_sec);
 /* From its row, or what it registered; nothing of it may be allocated. */
 void node_count_units(const struct cluster *c, struct node *n);

@@ -24,11 +24,19 @@ static inline void test_cluster_free(struct cluster *c)
     conf_free(conf);
 }
 
+/* After nodes were changed by hand. */
+static inline void test_changed(struct cluster *c)
+{
+    vec_foreach (&c->nodes, n)
+        pool_update(c, *n);
+}
+
 /* Every node has registered and answers. */
 static inline void test_up(struct cluster *c)
 {
     vec_foreach (&c->nodes, n)
         (*n)->registered = (*n)->connected = true;
+    test_changed(c);
 }
 
 /* "N=2-3" into both; a number alone is both. */

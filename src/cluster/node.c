@@ -45,7 +45,7 @@ static void use_actual(const struct cluster *c, struct node *n)
         node_count_units(c, n);
 }
 
-bool node_take_actual(const struct cluster *c, struct node *n, const Pb__NodeRegister *r)
+bool node_take_actual(struct cluster *c, struct node *n, const Pb__NodeRegister *r)
 {
     const struct node_actual *was = &n->actual;
     if (!c->conf->schedule_actual || !r->has_cpus ||
@@ -56,6 +56,7 @@ bool node_take_actual(const struct cluster *c, struct node *n, const Pb__NodeReg
     n->actual = (struct node_actual){r->cpus,    r->sockets,         r->cores,
                                      r->threads, r->real_memory_mib, r->tmp_disk_mib};
     use_actual(c, n);
+    pool_update(c, n);
     return true;
 }
 
@@ -65,9 +66,9 @@ bool node_is_usable(const struct node *n)
            n->ghosts.len == 0;
 }
 
-bool node_has_feature(const struct node *n, const char *name, size_t len)
+bool node_features_have(const char *features, const char *name, size_t len)
 {
-    for (const char *at = n->features; at && *at;) {
+    for (const char *at = features; at && *at;) {
         size_t word = strcspn(at, ",");
         if (word == len && memcmp(at, name, len) == 0)
             return true;
@@ -176,7 +177,7 @@ static void restore_actual(const struct cluster *c, struct node *n, const Pb__No
     use_actual(c, n);
 }
 
-void node_restore(const struct cluster *c, struct node *n, const Pb__NodeRecord *r)
+void node_restore(struct cluster *c, struct node *n, const Pb__NodeRecord *r)
 {
     if (c->conf->schedule_actual && r->real_cpus)
         restore_actual(c, n, r);
@@ -203,6 +204,7 @@ void node_restore(const struct cluster *c, struct node *n, const Pb__NodeRecord 
     n->extra = mem_strdup(r->extra);
     str_clear(&n->newer);
     pb_pick_unknown(&r->base, &n->newer);
+    pool_update(c, n);
 }
 
 static void pack_registered(const struct node *n, Pb__NodeRecord *m, struct arena *arena)

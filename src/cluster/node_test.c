@@ -57,10 +57,11 @@ static void features(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         free(n->features);
         n->features = mem_strdup(cases[i].list);
-        if (node_has_feature(n, cases[i].word, strlen(cases[i].word)) != cases[i].has)
+        if (node_features_have(n->features, cases[i].word, strlen(cases[i].word)) != cases[i].has)
             fail_msg("'%s' in '%s'", cases[i].word, cases[i].list ? cases[i].list : "");
     }
-    assert_true(node_has_feature(node(c, "a"), "yy&z", 2)); /* a word of an expression */
+    assert_true(
+        node_features_have(node(c, "a")->features, "yy&z", 2)); /* a word of an expression */
     test_cluster_free(c);
 }
 
@@ -436,7 +437,7 @@ static void what_it_said_survives(void **state)
 
 /* --- what must survive --- */
 
-static void restore_from(const struct cluster *c, struct node *n, const Pb__NodeRecord *r)
+static void restore_from(struct cluster *c, struct node *n, const Pb__NodeRecord *r)
 {
     n->dirty = true;
     node_restore(c, n, r);

@@ -13,12 +13,12 @@ static bool has_room(const struct unit_use *u, const struct job *j)
     return u->jobs > 0 && u->part == j->part && u->jobs < j->part->conf.share_max;
 }
 
-uint32_t share_room(const struct node *n, const struct unit_use *use, const struct job *j)
+uint32_t share_room(uint32_t units, const struct unit_use *use, const struct job *j)
 {
     uint32_t count = 0;
     if (!use || !j->want.shared)
         return 0;
-    for (uint32_t i = 0; i < n->units; i++)
+    for (uint32_t i = 0; i < units; i++)
         count += has_room(&use[i], j);
     return count;
 }

@@ -124,6 +124,7 @@ void control_save_node(struct control *c, const struct node *n)
     node_pack_stored(n, &packed);
     c->env->put(c->env->ctx, RECORD_NODE, 0, n->name, packed.data, packed.len);
     str_done(&packed);
+    pool_update(c->cluster, n);
     c->cluster->stamp++;
 }
 

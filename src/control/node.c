@@ -116,6 +116,7 @@ void node_fail_silent(struct control *c, struct node *n)
     if (n->connected)
         c->env->close(c->env->ctx, n->name);
     n->connected = n->registered = false;
+    pool_update(c->cluster, n);
     if (!n->down)
         set_down(c, n, "Not responding");
     node_lose_jobs(c, n);
@@ -132,6 +133,7 @@ void control_node_lost(struct control *c, const char *name)
     if (!n || !n->connected)
         return;
     n->connected = false;
+    pool_update(c->cluster, n);
     c->cluster->stamp++;
 }
 
@@ -243,6 +245,7 @@ void control_node_register(struct control *c, const char *name, const Pb__NodeRe
     if (node_take_actual(c->cluster, n, r))
         control_save_node(c, n);
     n->connected = n->registered = true;
+    pool_update(c->cluster, n);
     n->free_mem_mib = r->free_mem_mib;
     n->load_centi = r->cpu_load_centi;
     str_clear(&n->seen);

@@ -44,7 +44,7 @@ static void carry_node_records(struct cluster *next, const struct cluster *old)
 }
 
 /* What only memory knows of a node. */
-static void carry_node(struct node *to, struct node *from)
+static void carry_node(struct cluster *next, struct node *to, struct node *from)
 {
     to->connected = from->connected;
     to->registered = from->registered;
@@ -54,6 +54,7 @@ static void carry_node(struct node *to, struct node *from)
     to->last_busy_at = from->last_busy_at;
     to->seen = from->seen;
     from->seen = STR_INIT;
+    pool_update(next, to);
 }
 
 /* What only memory knows of a job moves to its new record: who waits for it, and its clocks. */
@@ -166,7 +167,7 @@ static void carry_over(struct control *c, struct cluster *old)
     vec_foreach (&c->cluster->nodes, n) {
         struct node *from = cluster_find_node(old, (*n)->name);
         if (from)
-            carry_node(*n, from);
+            carry_node(c->cluster, *n, from);
     }
     vec_foreach (&old->jobs, from) {
         struct job *to = cluster_find_job(c->cluster, (*from)->id);

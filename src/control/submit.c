@@ -230,8 +230,8 @@ static void reply_test(struct control *c, uint64_t call, struct job *j)
 {
     Pb__SubmitReply r = PB__SUBMIT_REPLY__INIT;
     struct selection where = {0};
-    struct bitset *set = select_candidates(c->cluster, j), *usable = select_usable(c->cluster);
-    bitset_and(set, usable);
+    struct bitset *set = select_candidates(c->cluster, j);
+    bitset_and(set, c->cluster->pool.usable);
     r.has_start_at = r.has_job_id = r.has_num_cpus = true;
     r.job_id = j->id;
     r.start_at = timeline_earliest(c->cluster, j, set, control_wall(c), &where);
@@ -248,7 +248,6 @@ static void reply_test(struct control *c, uint64_t call, struct job *j)
     select_done(&where);
     str_done(&nodes);
     bitset_free(set);
-    bitset_free(usable);
     cluster_remove_job(c->cluster, j);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 
 static void choose(struct chooser *ch, size_t node)
 {
@@ -38,67 +39,133 @@ static void start(struct chooser *ch)
 /* --- runs of consecutive nodes -----------------------------------------------------------------
  */
 
-/* The next run of fitting, not chosen nodes of this weight at or after 'from'; false: none. */
-static bool next_run(const struct chooser *ch, uint32_t weight, size_t from, size_t *first,
-                     size_t *len)
-{
-    long i = bitset_next(ch->fits, from);
-    while (i >= 0 && (bitset_test(ch->chosen, (size_t)i) || ch->weight[i] != weight))
-        i = bitset_next(ch->fits, (size_t)i + 1);
-    if (i < 0)
-        return false;
-    size_t end = *first = (size_t)i;
-    while (end < ch->fits->size && bitset_test(ch->fits, end) && !bitset_test(ch->chosen, end) &&
-           ch->weight[end] == weight)
-        end++;
-    *len = end - *first;
-    return true;
-}
+struct run {
+    uint32_t first, len;
+};
 
-/* The run closest in size to what is missing: the smallest that is enough, else the largest. */
-static bool best_run(const struct chooser *ch, uint32_t weight, size_t wanted, size_t *first,
-                     size_t *len)
+struct runs {
+    VEC(struct run) list; /* those not taken yet, by length and place once they are sorted */
+    bool sorted;
+};
+
+static void list_runs(const struct bitset *set, struct runs *runs)
 {
-    size_t at = 0, f, l;
-    *len = 0;
-    while (next_run(ch, weight, at, &f, &l)) {
-        bool better = *len == 0 || (*len < wanted ? l > *len : l >= wanted && l < *len);
-        if (better) {
-            *first = f;
-            *len = l;
-        }
-        at = f + l;
+    vec_clear(&runs->list);
+    runs->sorted = false;
+    for (long i = bitset_next(set, 0); i >= 0;) {
+        long end = bitset_next_clear(set, (size_t)i);
+        size_t len = (size_t)(end < 0 ? (long)set->size : end) - (size_t)i;
+        vec_push(&runs->list, ((struct run){(uint32_t)i, (uint32_t)len}));
+        i = end < 0 ? -1 : bitset_next(set, (size_t)end);
     }
-    return *len > 0;
 }
 
-static void choose_runs(struct chooser *ch, uint32_t weight)
+static int by_length(const void *a, const void *b)
 {
-    size_t first, len;
-    while (!full(ch)) {
+    const struct run *x = a, *y = b;
+    if (x->len != y->len)
+        return x->len < y->len ? -1 : 1;
+    return x->first < y->first ? -1 : x->first > y->first;
+}
+
+/* The first one of the sorted list that is as long. */
+static size_t first_as_long(const struct runs *runs, size_t len)
+{
+    size_t low = 0, high = runs->list.len;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (runs->list.data[middle].len < len)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The run closest in size to what is missing: the smallest that is enough, else the largest. Where
+ * one of the list is enough, one look through it costs less than the sorting. */
+static size_t best_run(struct runs *runs, size_t wanted)
+{
+    size_t best = runs->list.len;
+    for (size_t i = 0; i < runs->list.len && !runs->sorted; i++) {
+        size_t len = runs->list.data[i].len;
+        if (len == wanted)
+            return i;
+        if (len > wanted && (best == runs->list.len || len < runs->list.data[best].len))
+            best = i;
+    }
+    if (best < runs->list.len)
+        return best;
+    if (!runs->sorted)
+        qsort(runs->list.data, runs->list.len, sizeof *runs->list.data, by_length);
+    runs->sorted = true;
+    best = first_as_long(runs, wanted);
+    return best < runs->list.len ? best : first_as_long(runs, vec_last(&runs->list).len);
+}
+
+static void choose_runs(struct chooser *ch, struct runs *runs)
+{
+    while (!full(ch) && runs->list.len) {
         size_t wanted = ch->good > ch->count ? ch->good - ch->count : 1;
-        if (!best_run(ch, weight, wanted, &first, &len))
-            return;
-        for (size_t i = first; i < first + len && !full(ch); i++)
+        size_t best = best_run(runs, wanted);
+        struct run run = runs->list.data[best];
+        for (size_t i = run.first; i < run.first + run.len && !full(ch); i++)
             choose(ch, i);
+        vec_remove(&runs->list, best);
     }
 }
 
-/* The lowest weight above 'over' among fitting nodes; -1: none. */
-static int64_t next_weight(const struct chooser *ch, int64_t over)
+/* --- lowest weight first -----------------------------------------------------------------------
+ */
+
+static int by_number(const void *a, const void *b)
 {
-    int64_t found = -1;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+struct weights {
+    VEC(uint32_t) list;
+};
+
+/* Of the nodes that fit, rising; some come several times. */
+static void list_weights(const struct chooser *ch, struct weights *w)
+{
     bitset_foreach (ch->fits, i)
-        if (ch->weight[i] > over && (found < 0 || ch->weight[i] < found))
-            found = ch->weight[i];
-    return found;
+        if (!w->list.len || ch->weight[i] != vec_last(&w->list))
+            vec_push(&w->list, ch->weight[i]);
+    if (w->list.len > 1)
+        qsort(w->list.data, w->list.len, sizeof *w->list.data, by_number);
+}
+
+/* The fitting nodes of this weight that are not chosen. */
+static void of_weight(const struct chooser *ch, uint32_t weight, bool all, struct bitset *set)
+{
+    bitset_copy(set, ch->fits);
+    bitset_andnot(set, ch->chosen);
+    if (all)
+        return;
+    bitset_foreach (set, i)
+        if (ch->weight[i] != weight)
+            bitset_unset(set, (size_t)i);
 }
 
 static bool choose_by_weight(struct chooser *ch)
 {
+    _cleanup_bitset_ struct bitset *set = bitset_new(ch->fits->size);
+    struct weights w = {0};
+    struct runs runs = {0};
     start(ch);
-    for (int64_t w = next_weight(ch, -1); w >= 0 && !full(ch); w = next_weight(ch, w))
-        choose_runs(ch, (uint32_t)w);
+    list_weights(ch, &w);
+    for (size_t i = 0; i < w.list.len && !full(ch); i++) {
+        if (i > 0 && w.list.data[i] == w.list.data[i - 1])
+            continue;
+        of_weight(ch, w.list.data[i], w.list.data[0] == vec_last(&w.list), set);
+        list_runs(set, &runs);
+        choose_runs(ch, &runs);
+    }
+    vec_done(&w.list);
+    vec_done(&runs.list);
     return enough(ch);
 }
 

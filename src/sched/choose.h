@@ -18,7 +18,7 @@ struct chooser {
     uint32_t need;           /* tasks in all */
     struct bitset *fits;     /* nodes that take at least a task; may be narrowed by the choice */
     uint32_t *tasks;         /* by node: how many it takes */
-    uint32_t *weight;        /* by node */
+    const uint32_t *weight;  /* by node */
 
     struct bitset *chosen; /* empty; the result */
     uint32_t count;

@@ -20,23 +20,23 @@ uint32_t constraint_alternatives(const char *expr)
 }
 
 /* The group "[a|b|c]" at 'at' counts as its word number 'which'; sets where it ends. */
-static bool group_matches(const struct node *n, const char *at, uint32_t which, const char **end)
+static bool group_matches(const char *features, const char *at, uint32_t which, const char **end)
 {
     for (at++; which > 0; which--)
         at += word_len(at) + 1;
-    bool has = node_has_feature(n, at, word_len(at));
+    bool has = node_features_have(features, at, word_len(at));
     *end = strchr(at, ']') + 1;
     return has;
 }
 
-bool constraint_match(const struct node *n, const char *expr, uint32_t which)
+bool constraint_match(const char *features, const char *expr, uint32_t which)
 {
     bool result = false, first = true;
     char op = '|';
     for (const char *at = expr; *at;) {
         const char *end = at + word_len(at);
-        bool has = *at == '[' ? group_matches(n, at, which, &end)
-                              : node_has_feature(n, at, (size_t)(end - at));
+        bool has = *at == '[' ? group_matches(features, at, which, &end)
+                              : node_features_have(features, at, (size_t)(end - at));
         result = first ? has : op == '|' ? result || has : result && has;
         first = false;
         op = *end;
@@ -45,10 +45,10 @@ bool constraint_match(const struct node *n, const char *expr, uint32_t which)
     return result;
 }
 
-bool constraint_match_any(const struct node *n, const char *expr)
+bool constraint_match_any(const char *features, const char *expr)
 {
     for (uint32_t i = 0; i < constraint_alternatives(expr); i++)
-        if (constraint_match(n, expr, i))
+        if (constraint_match(features, expr, i))
             return true;
     return false;
 }
@@ -89,8 +89,8 @@ int constraint_check(const struct cluster *c, const char *expr, struct err *err)
     for (const char *at = expr; rc == 0 && *at;) {
         size_t len = word_len(at);
         bool known = len == 0; /* a bracket */
-        vec_foreach (&c->nodes, n)
-            known = known || node_has_feature(*n, at, len);
+        vec_foreach (&c->pool.kinds, k)
+            known = known || node_features_have(k->features, at, len);
         if (!known)
             return err_set(err, -ERR_FEATURE, "%s: %.*s", err_text(ERR_FEATURE), (int)len, at);
         at += len + (at[len] != 0);

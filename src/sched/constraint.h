@@ -12,13 +12,13 @@
 #include "base/err.h"
 
 struct cluster;
-struct node;
 
 /* Of its group; 1 without one (or without an expression). */
 uint32_t constraint_alternatives(const char *expr);
-/* Whether the node fits when the group stands for its word number 'which'. */
-bool constraint_match(const struct node *n, const char *expr, uint32_t which);
-bool constraint_match_any(const struct node *n, const char *expr);
+/* Whether a node of these features ("a,b", or NULL) fits when the group stands for its word number
+ * 'which'. */
+bool constraint_match(const char *features, const char *expr, uint32_t which);
+bool constraint_match_any(const char *features, const char *expr);
 
 /* -ERR_FEATURE: it is malformed, or names what no node has. The others take what this passed. */
 int constraint_check(const struct cluster *c, const char *expr, struct err *err);

@@ -49,9 +49,9 @@ static void matches(void **state)
             if (which)
                 str_putc(&fit, ' ');
             for (uint32_t n = 0; n < 4; n++) {
-                bool fits = constraint_match(c->nodes.data[n], v[i].expr, which);
+                bool fits = constraint_match(c->nodes.data[n]->features, v[i].expr, which);
                 str_putc(&fit, fits ? (char)('1' + n) : '.');
-                assert_true(!fits || constraint_match_any(c->nodes.data[n], v[i].expr));
+                assert_true(!fits || constraint_match_any(c->nodes.data[n]->features, v[i].expr));
             }
         }
         assert_string_equal(str_cstr(&fit), v[i].fit);

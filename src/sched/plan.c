@@ -30,7 +30,6 @@ void plan_begin(struct plan *p, const struct cluster *c, int64_t now_sec, bool b
     *p = (struct plan){.cluster = c, .now_sec = now_sec, .backfill = backfill};
     vec_foreach (&c->parts, part)
         add_part(p, *part);
-    p->usable = p->order.len ? select_usable(c) : NULL;
     enter_part(p);
 }
 
@@ -41,7 +40,6 @@ void plan_end(struct plan *p)
     vec_done(&p->reservations);
     vec_done(&p->order);
     vec_done(&p->failed);
-    bitset_free(p->usable);
 }
 
 static bool same_set(const struct bitset *a, const struct bitset *b)
@@ -76,7 +74,7 @@ static struct bitset *allowed_nodes(const struct plan *p, const struct job *j)
 {
     struct bitset *set = select_candidates(p->cluster, j);
     int64_t limit = j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec;
-    bitset_and(set, p->usable);
+    bitset_and(set, p->cluster->pool.usable);
     vec_foreach (&p->reservations, r)
         if (p->now_sec + limit > r->start_at)
             bitset_andnot(set, r->nodes);
@@ -89,7 +87,7 @@ static void reserve(struct plan *p, struct decision *d)
 {
     struct selection where = {0};
     struct bitset *set = select_candidates(p->cluster, d->job);
-    bitset_and(set, p->usable);
+    bitset_and(set, p->cluster->pool.usable);
     int64_t at = timeline_earliest(p->cluster, d->job, set, p->now_sec, &where);
     if (where.shares.len) {
         bitset_zero(set);
@@ -109,7 +107,7 @@ static char *say_unavailable(const struct plan *p, const struct job *j)
     _cleanup_hostlist_ struct hostlist *list = hostlist_new();
     struct str text = STR_INIT;
     bitset_foreach (j->want.req, i)
-        if (!bitset_test(p->usable, (size_t)i))
+        if (!bitset_test(p->cluster->pool.usable, (size_t)i))
             hostlist_push(list, p->cluster->nodes.data[i]->name);
     str_puts(&text, "ReqNodeNotAvail, UnavailableNodes:");
     hostlist_format(list, &text);
@@ -119,20 +117,16 @@ static char *say_unavailable(const struct plan *p, const struct job *j)
 /* Would it fit if everything that is up were idle? */
 static bool fits_on_usable(const struct plan *p, const struct job *j)
 {
-    struct selection where = {0};
-    struct bitset *set = select_candidates(p->cluster, j);
-    bitset_and(set, p->usable);
-    bool fits = select_nodes_idle(p->cluster, j, set, &where) == 0;
-    select_done(&where);
-    bitset_free(set);
-    return fits;
+    _cleanup_bitset_ struct bitset *set = select_candidates(p->cluster, j);
+    bitset_and(set, p->cluster->pool.usable);
+    return select_fits_idle(p->cluster, j, set);
 }
 
 /* Why the head of a partition waits. */
 static void explain_blocked(const struct plan *p, const struct job *j, struct decision *d)
 {
     d->reason = "Resources";
-    if (j->want.req && !bitset_contains(p->usable, j->want.req)) {
+    if (j->want.req && !bitset_contains(p->cluster->pool.usable, j->want.req)) {
         d->reason = "ReqNodeNotAvail";
         d->detail = say_unavailable(p, j);
     } else if (!fits_on_usable(p, j)) {

@@ -53,7 +53,6 @@ struct plan {
     size_t depth;
     VEC(struct plan_reservation) reservations;
     VEC(const struct job *) failed; /* shapes that did not fit in this pass */
-    struct bitset *usable;
 };
 
 void plan_begin(struct plan *p, const struct cluster *c, int64_t now_sec, bool backfill);
@@ -63,24 +62,15 @@ void plan_end(struct plan *p);
 /* --- select.c: which nodes a request fits on
  * ------------------------------------------------------ */
 
-struct free_view { /* another state of the cluster than the present one; arrays by node */
-    uint32_t *units;
-    int64_t *mem_mib; /* below 0: what runs has more than the node is configured to have now */
-    bool *whole;      /* nothing runs there */
-    const struct unit_use **use; /* of nodes where jobs share; NULL: nobody does anywhere */
-};
-
 /* Chooses from 'allowed' nodes (view NULL: as free as they are now). 0, or -ERR_NODES_BUSY. */
 int select_nodes(const struct cluster *c, const struct job *j, const struct bitset *allowed,
                  const struct free_view *view, struct selection *out);
 
-/* The same as if nothing ran on them. */
-int select_nodes_idle(const struct cluster *c, const struct job *j, const struct bitset *allowed,
-                      struct selection *out);
+/* Whether it would fit on these if nothing ran on them. */
+bool select_fits_idle(const struct cluster *c, const struct job *j, const struct bitset *set);
 
 /* Nodes whose configuration satisfies the request at all, busy or not. The caller frees. */
 struct bitset *select_candidates(const struct cluster *c, const struct job *j);
-struct bitset *select_usable(const struct cluster *c); /* up and not drained */
 
 /* Whether the request fits on an empty cluster with every node up; 0 or why not (Slurm's code). */
 int select_possible(const struct cluster *c, const struct job *j, struct err *err);

@@ -137,6 +137,7 @@ static void reasons(void **state)
     (void)state;
     c->nodes.data[2]->drain = true;
     c->nodes.data[3]->connected = false;
+    test_changed(c);
     queue(c, 1, 60, "w=n[2-4]");
     queue(c, 2, 60, "N=3");
     queue_in(c, 1, 3, 60, "N=3");
@@ -298,6 +299,7 @@ static void unforeseeable(void **state)
 
     (void)state;
     c->nodes.data[3]->down = true;
+    test_changed(c);
     queue(c, 1, 60, "N=4");
     queue(c, 2, INT64_MAX, "N=3 n=6");
     _cleanup_free_ char *text = pass(c, true);

@@ -5,9 +5,8 @@
  */
 #include <string.h>
 
-#include "sched/choose.h"
 #include "sched/constraint.h"
-#include "sched/plan.h"
+#include "sched/select.h"
 
 void select_done(struct selection *s)
 {
@@ -17,10 +16,10 @@ void select_done(struct selection *s)
 /* --- configuration
  * --------------------------------------------------------------------------------- */
 
-static uint64_t node_mem_wanted(const struct request *r, const struct node *n, uint32_t cpus)
+static uint64_t node_mem_wanted(const struct request *r, const struct node_kind *k, uint32_t cpus)
 {
     if (r->mem_node_mib == UINT64_MAX)
-        return n->mem_mib;
+        return k->mem_mib;
     return r->mem_node_mib ? r->mem_node_mib : r->mem_cpu_mib * cpus;
 }
 
@@ -32,32 +31,37 @@ static uint32_t least_cpus(const struct request *r)
     return cpus > r->min_cpus ? cpus : r->min_cpus;
 }
 
-static bool could_run(const struct job *j, const struct node *n)
+bool select_kind_could(const struct job *j, const struct node_kind *k)
 {
     const struct request *r = &j->want;
     uint32_t cpus = least_cpus(r);
-    return !n->future && n->cpus >= cpus && j->part->conf.max_cpus_per_node >= cpus &&
-           n->tmp_mib >= r->tmp_mib && node_mem_wanted(r, n, cpus) <= n->mem_mib &&
-           (!r->features || constraint_match_any(n, r->features));
+    return k->nodes && !k->future && k->cpus >= cpus && j->part->conf.max_cpus_per_node >= cpus &&
+           k->tmp_mib >= r->tmp_mib && node_mem_wanted(r, k, cpus) <= k->mem_mib &&
+           (!r->features || constraint_match_any(k->features, r->features));
+}
+
+/* Without the nodes of kinds that are not good. */
+static void keep_kinds(const struct cluster *c, const bool *good, struct bitset *set)
+{
+    bool all = true;
+    for (size_t k = 0; k < c->pool.kinds.len; k++)
+        all = all && (good[k] || c->pool.kinds.data[k].nodes == 0);
+    if (all)
+        return;
+    bitset_foreach (set, i)
+        if (!good[c->pool.kind[i]])
+            bitset_unset(set, (size_t)i);
 }
 
 struct bitset *select_candidates(const struct cluster *c, const struct job *j)
 {
     struct bitset *set = bitset_dup(j->part->nodes);
+    _cleanup_free_ bool *good = mem_new_array(bool, c->pool.kinds.len + 1);
     if (j->want.exc)
         bitset_andnot(set, j->want.exc);
-    bitset_foreach (set, i)
-        if (!could_run(j, c->nodes.data[i]))
-            bitset_unset(set, (size_t)i);
-    return set;
-}
-
-struct bitset *select_usable(const struct cluster *c)
-{
-    struct bitset *set = bitset_new(c->nodes.len);
-    vec_foreach (&c->nodes, n)
-        if (node_is_usable(*n))
-            bitset_set(set, (*n)->index);
+    for (size_t k = 0; k < c->pool.kinds.len; k++)
+        good[k] = select_kind_could(j, &c->pool.kinds.data[k]);
+    keep_kinds(c, good, set);
     return set;
 }
 
@@ -66,50 +70,44 @@ struct bitset *select_usable(const struct cluster *c)
 
 /* CPUs of the node that the job's partition may still use: MaxCPUsPerNode counts all its jobs. What
  * they will have given back in another view is not known by partition. */
-static uint32_t part_cpus_left(const struct job *j, const struct free_view *view, uint32_t node)
+static uint32_t part_cpus_left(const struct cluster *c, const struct job *j,
+                               const struct free_view *view, uint32_t node)
 {
     uint32_t most = j->part->conf.max_cpus_per_node, used = 0;
-    if (most != UINT32_MAX && !view && j->part->used_cpus)
+    if (most != UINT32_MAX && view == &c->pool.now && j->part->used_cpus)
         used = j->part->used_cpus[node];
     return most > used ? most - used : 0;
 }
 
 /* CPUs of 'units' free units that tasks may use: whole units, as they are paid for in memory too.
  * Of a node of one's own all CPUs are taken, and memory bounds those that get tasks. */
-static uint32_t cpus_fit(const struct request *r, const struct node *n, uint32_t units,
-                         uint64_t mem_mib, uint32_t left)
+static uint32_t cpus_fit(const struct request *r, const struct node_kind *k,
+                         const struct select_room *room)
 {
+    uint64_t mem_mib = (uint64_t)room->mem_mib;
+    uint32_t units = room->units;
     if (r->exclusive) {
-        uint64_t by_mem = r->mem_cpu_mib ? mem_mib / r->mem_cpu_mib : n->cpus;
-        return left < n->cpus ? 0 : by_mem < n->cpus ? (uint32_t)by_mem : n->cpus;
+        uint64_t by_mem = r->mem_cpu_mib ? mem_mib / r->mem_cpu_mib : k->cpus;
+        return room->cpus_left < k->cpus ? 0 : by_mem < k->cpus ? (uint32_t)by_mem : k->cpus;
     }
-    if (left / n->cpus_per_unit < units)
-        units = left / n->cpus_per_unit;
+    if (room->cpus_left / k->cpus_per_unit < units)
+        units = room->cpus_left / k->cpus_per_unit;
     if (r->mem_cpu_mib) {
-        uint64_t by_mem = mem_mib / r->mem_cpu_mib / n->cpus_per_unit;
+        uint64_t by_mem = mem_mib / r->mem_cpu_mib / k->cpus_per_unit;
         units = by_mem < units ? (uint32_t)by_mem : units;
     }
-    return units * n->cpus_per_unit;
+    return units * k->cpus_per_unit;
 }
 
-/* How many tasks fit on the node in this view; 0: none. 'sharing': units that others have, too. */
-static uint32_t tasks_fit(const struct cluster *c, const struct job *j,
-                          const struct free_view *view, uint32_t node, bool sharing)
+uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const struct node_kind *k,
+                          const struct select_room *room)
 {
-    const struct node *n = c->nodes.data[node];
     const struct request *r = &j->want;
-    uint32_t units = view ? view->units[node] : n->exclusive ? 0 : n->free_units;
-    int64_t mem = view ? view->mem_mib[node] : (int64_t)(n->mem_mib - n->used_mem_mib);
-    bool whole = view ? view->whole[node] : n->jobs == 0;
-    if (sharing)
-        units += share_room(n, !view ? n->use : view->use ? view->use[node] : NULL, j);
-    if (r->exclusive && r->shared)
-        whole = units == n->units;
-    if (units == 0 || mem < 0 || (r->exclusive && !whole))
+    if (room->units == 0 || room->mem_mib < 0 || (r->exclusive && !room->whole))
         return 0;
-    if (r->mem_node_mib && node_mem_wanted(r, n, 0) > (uint64_t)mem)
+    if (r->mem_node_mib && node_mem_wanted(r, k, 0) > (uint64_t)room->mem_mib)
         return 0;
-    uint32_t cpus = cpus_fit(r, n, units, (uint64_t)mem, part_cpus_left(j, view, node));
+    uint32_t cpus = cpus_fit(r, k, room);
     if (cpus == 0 || cpus < r->min_cpus)
         return 0;
     uint32_t tasks = r->overcommit ? r->tasks : cpus / r->cpus_per_task;
@@ -120,10 +118,24 @@ static uint32_t tasks_fit(const struct cluster *c, const struct job *j,
     return r->ntasks_per_node;
 }
 
+/* How many tasks fit on the node in this view; 0: none. 'sharing': units that others have, too. */
+static uint32_t tasks_on(const struct cluster *c, const struct job *j, const struct free_view *view,
+                         uint32_t node, bool sharing)
+{
+    const struct node_kind *k = &c->pool.kinds.data[c->pool.kind[node]];
+    struct select_room room = {view->units[node], part_cpus_left(c, j, view, node),
+                               view->mem_mib[node], view->whole[node]};
+    if (sharing)
+        room.units += share_room(k->units, view->use[node], j);
+    if (j->want.exclusive && j->want.shared)
+        room.whole = room.units == k->units;
+    return select_tasks_fit(c, j, k, &room);
+}
+
 static void add_share(const struct cluster *c, const struct job *j, uint32_t node, uint32_t tasks,
                       struct selection *out)
 {
-    const struct node *n = c->nodes.data[node];
+    const struct node_kind *n = &c->pool.kinds.data[c->pool.kind[node]];
     const struct request *r = &j->want;
     uint32_t cpus = r->overcommit ? 1 : tasks * r->cpus_per_task;
     cpus = cpus > r->min_cpus ? cpus : r->min_cpus;
@@ -166,9 +178,12 @@ static void deal(const struct chooser *ch, const struct cluster *c, const struct
     free(got);
 }
 
-/* The request's numbers of nodes, and those of its partition. */
-static void set_bounds(struct chooser *ch, const struct request *r, const struct conf_part *p)
+void select_bounds(const struct job *j, struct chooser *ch)
 {
+    const struct request *r = &j->want;
+    const struct conf_part *p = &j->part->conf;
+    ch->required = r->req;
+    ch->contiguous = r->contiguous;
     ch->need = r->tasks;
     ch->min = r->min_nodes > p->min_nodes ? r->min_nodes : p->min_nodes;
     ch->max = r->max_nodes < p->max_nodes ? r->max_nodes : p->max_nodes;
@@ -179,16 +194,13 @@ static void set_bounds(struct chooser *ch, const struct request *r, const struct
 static int select_from(const struct cluster *c, const struct job *j, const struct bitset *allowed,
                        const struct free_view *view, bool sharing, struct selection *out)
 {
-    struct chooser ch = {.required = j->want.req,
-                         .contiguous = j->want.contiguous,
-                         .fits = bitset_new(c->nodes.len),
+    struct chooser ch = {.fits = bitset_new(c->nodes.len),
                          .chosen = bitset_new(c->nodes.len),
-                         .tasks = mem_new_array(uint32_t, c->nodes.len + 1),
-                         .weight = mem_new_array(uint32_t, c->nodes.len + 1)};
-    set_bounds(&ch, &j->want, &j->part->conf);
+                         .tasks = mem_realloc(NULL, sizeof(*ch.tasks) * (c->nodes.len + 1)),
+                         .weight = c->pool.weight};
+    select_bounds(j, &ch);
     bitset_foreach (allowed, i) {
-        ch.tasks[i] = tasks_fit(c, j, view, (uint32_t)i, sharing);
-        ch.weight[i] = c->nodes.data[i]->weight;
+        ch.tasks[i] = tasks_on(c, j, view, (uint32_t)i, sharing);
         if (ch.tasks[i])
             bitset_set(ch.fits, (size_t)i);
     }
@@ -198,7 +210,6 @@ static int select_from(const struct cluster *c, const struct job *j, const struc
     bitset_free(ch.fits);
     bitset_free(ch.chosen);
     free(ch.tasks);
-    free(ch.weight);
     return rc;
 }
 
@@ -215,13 +226,15 @@ int select_nodes(const struct cluster *c, const struct job *j, const struct bits
 {
     uint32_t alternatives = constraint_alternatives(j->want.features);
     int rc = -ERR_NODES_BUSY;
+    view = view ? view : &c->pool.now;
     if (alternatives == 1)
         return select_shared(c, j, allowed, view, out);
+    _cleanup_free_ bool *good = mem_new_array(bool, c->pool.kinds.len + 1);
     for (uint32_t which = 0; which < alternatives && rc != 0; which++) {
         _cleanup_bitset_ struct bitset *same = bitset_dup(allowed);
-        bitset_foreach (allowed, i)
-            if (!constraint_match(c->nodes.data[i], j->want.features, which))
-                bitset_unset(same, (size_t)i);
+        for (size_t k = 0; k < c->pool.kinds.len; k++)
+            good[k] = constraint_match(c->pool.kinds.data[k].features, j->want.features, which);
+        keep_kinds(c, good, same);
         rc = select_shared(c, j, same, view, out);
     }
     return rc;

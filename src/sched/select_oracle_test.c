@@ -116,6 +116,7 @@ static void random_state(struct cluster *c, uint64_t *seed)
     }
     vec_foreach (&c->nodes, n)
         (*n)->drain = chance(seed, 4);
+    test_changed(c);
     test_sound(c);
 }
 
@@ -322,9 +323,8 @@ static void one_trial(uint64_t seed, uint32_t *found)
     }
     vec_foreach (&t.c->nodes, n)
         t.fit[(*n)->index] = suits(t.c, t.j, *n) ? capacity(t.j, *n, space_now(t.c, *n)) : 0;
-    _cleanup_bitset_ struct bitset *allowed = select_candidates(t.c, t.j),
-                                   *usable = select_usable(t.c);
-    bitset_and(allowed, usable);
+    _cleanup_bitset_ struct bitset *allowed = select_candidates(t.c, t.j);
+    bitset_and(allowed, t.c->pool.usable);
     int rc = select_nodes(t.c, t.j, allowed, NULL, &s);
     uint32_t set = find_set(t.j, t.fit);
     if (rc == 0) {

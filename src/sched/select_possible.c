@@ -2,23 +2,28 @@
 /* What could never run is refused at once, and told why (CORE-084). */
 #include <string.h>
 
+#include "sched/choose.h"
 #include "sched/constraint.h"
-#include "sched/plan.h"
+#include "sched/select.h"
 
 struct most { /* of what nodes of a partition have */
-    uint64_t cpus, cpus_per_node, mem_mib, tmp_mib;
+    uint64_t nodes, cpus, cpus_per_node, mem_mib, tmp_mib;
 };
 
 static struct most most_of(const struct cluster *c, const struct part *p)
 {
+    _cleanup_free_ uint32_t *count = pool_count_kinds(&c->pool, p->nodes);
     struct most m = {0};
-    bitset_foreach (p->nodes, i) {
-        const struct node *n = c->nodes.data[i];
-        uint32_t cpus = n->cpus < p->conf.max_cpus_per_node ? n->cpus : p->conf.max_cpus_per_node;
-        m.cpus += cpus;
+    for (size_t i = 0; i < c->pool.kinds.len; i++) {
+        const struct node_kind *k = &c->pool.kinds.data[i];
+        uint32_t cpus = k->cpus < p->conf.max_cpus_per_node ? k->cpus : p->conf.max_cpus_per_node;
+        if (count[i] == 0)
+            continue;
+        m.nodes += count[i];
+        m.cpus += (uint64_t)cpus * count[i];
         m.cpus_per_node = cpus > m.cpus_per_node ? cpus : m.cpus_per_node;
-        m.mem_mib = n->mem_mib > m.mem_mib ? n->mem_mib : m.mem_mib;
-        m.tmp_mib = n->tmp_mib > m.tmp_mib ? n->tmp_mib : m.tmp_mib;
+        m.mem_mib = k->mem_mib > m.mem_mib ? k->mem_mib : m.mem_mib;
+        m.tmp_mib = k->tmp_mib > m.tmp_mib ? k->tmp_mib : m.tmp_mib;
     }
     return m;
 }
@@ -55,51 +60,119 @@ static int check_one_node(const struct job *j, const struct most *most, struct e
     return 0;
 }
 
-int select_nodes_idle(const struct cluster *c, const struct job *j, const struct bitset *allowed,
-                      struct selection *out)
+/* --- the whole request, on nodes where nothing runs --------------------------------------------
+ */
+
+/* By kind: how many tasks an idle node of it takes, when the constraint's group stands for its word
+ * number 'which'. */
+static void idle_tasks(const struct cluster *c, const struct job *j, uint32_t which,
+                       uint32_t *tasks)
 {
-    struct free_view view = {mem_new_array(uint32_t, c->nodes.len + 1),
-                             mem_new_array(int64_t, c->nodes.len + 1),
-                             mem_new_array(bool, c->nodes.len + 1), NULL};
-    bitset_foreach (allowed, i) {
-        const struct node *n = c->nodes.data[i];
-        view.units[i] = n->units;
-        view.mem_mib[i] = (int64_t)n->mem_mib;
-        view.whole[i] = true;
+    for (size_t i = 0; i < c->pool.kinds.len; i++) {
+        const struct node_kind *k = &c->pool.kinds.data[i];
+        struct select_room room = {k->units, j->part->conf.max_cpus_per_node, (int64_t)k->mem_mib,
+                                   true};
+        bool could = select_kind_could(j, k) &&
+                     (!j->want.features || constraint_match(k->features, j->want.features, which));
+        tasks[i] = could ? select_tasks_fit(c, j, k, &room) : 0;
     }
-    int rc = select_nodes(c, j, allowed, &view, out);
-    free(view.units);
-    free(view.mem_mib);
-    free(view.whole);
-    return rc;
 }
 
-/* The whole request on the empty cluster, every node up. */
+/* Where they lie matters. */
+static bool fits_in_row(const struct cluster *c, struct chooser *ch, const struct bitset *set,
+                        const uint32_t *tasks)
+{
+    ch->fits = bitset_new(c->nodes.len);
+    ch->chosen = bitset_new(c->nodes.len);
+    ch->tasks = mem_new_array(uint32_t, c->nodes.len + 1);
+    ch->weight = c->pool.weight;
+    bitset_foreach (set, i) {
+        ch->tasks[i] = tasks[c->pool.kind[i]];
+        if (ch->tasks[i])
+            bitset_set(ch->fits, (size_t)i);
+    }
+    bool found = choose_nodes(ch);
+    bitset_free(ch->fits);
+    bitset_free(ch->chosen);
+    free(ch->tasks);
+    return found;
+}
+
+/* Takes up to 'most' nodes, those of the most tasks first. */
+static void take_best(const struct cluster *c, struct chooser *ch, uint32_t *count,
+                      const uint32_t *tasks)
+{
+    for (;;) {
+        size_t best = c->pool.kinds.len;
+        for (size_t k = 0; k < c->pool.kinds.len; k++)
+            if (count[k] && tasks[k] && (best == c->pool.kinds.len || tasks[k] > tasks[best]))
+                best = k;
+        if (best == c->pool.kinds.len || ch->count >= ch->max)
+            return;
+        uint32_t n = count[best] < ch->max - ch->count ? count[best] : ch->max - ch->count;
+        ch->count += n;
+        ch->sum += (uint64_t)tasks[best] * n;
+        count[best] = 0;
+    }
+}
+
+/* Nodes of a kind are as good as each other: they are counted, not chosen. */
+static bool fits_somewhere(const struct cluster *c, struct chooser *ch, const struct bitset *set,
+                           const uint32_t *tasks)
+{
+    _cleanup_free_ uint32_t *count = pool_count_kinds(&c->pool, set);
+    if (ch->required)
+        bitset_foreach (ch->required, i) {
+            uint32_t kind = c->pool.kind[i];
+            if (!bitset_test(set, (size_t)i) || !tasks[kind])
+                return false;
+            count[kind]--;
+            ch->count++;
+            ch->sum += tasks[kind];
+        }
+    if (ch->count > ch->max)
+        return false;
+    take_best(c, ch, count, tasks);
+    return ch->count >= ch->min && ch->sum >= ch->need;
+}
+
+bool select_fits_idle(const struct cluster *c, const struct job *j, const struct bitset *set)
+{
+    _cleanup_free_ uint32_t *tasks = mem_new_array(uint32_t, c->pool.kinds.len + 1);
+    bool fits = false;
+    for (uint32_t i = 0; i < constraint_alternatives(j->want.features) && !fits; i++) {
+        struct chooser ch = {0};
+        select_bounds(j, &ch);
+        idle_tasks(c, j, i, tasks);
+        fits = ch.contiguous ? fits_in_row(c, &ch, set, tasks) : fits_somewhere(c, &ch, set, tasks);
+    }
+    return fits;
+}
+
+/* On the empty cluster, every node up. */
 static int check_together(const struct cluster *c, const struct job *j, struct err *err)
 {
-    struct bitset *candidates = select_candidates(c, j);
-    struct selection s = {0};
-    int rc = select_nodes_idle(c, j, candidates, &s);
-    select_done(&s);
-    bitset_free(candidates);
-    return rc == 0 ? 0 : err_set(err, -ERR_NODE_CONFIG, "%s", err_text(ERR_NODE_CONFIG));
+    _cleanup_bitset_ struct bitset *candidates = select_candidates(c, j);
+    return select_fits_idle(c, j, candidates)
+               ? 0
+               : err_set(err, -ERR_NODE_CONFIG, "%s", err_text(ERR_NODE_CONFIG));
 }
 
 int select_possible(const struct cluster *c, const struct job *j, struct err *err)
 {
     const struct request *r = &j->want;
     const struct part *p = j->part;
-    size_t nodes = bitset_count(p->nodes);
+    struct most most = most_of(c, p);
     int rc = r->features ? constraint_check(c, r->features, err) : 0;
     if (rc != 0)
         return rc;
-    if (r->min_nodes > nodes)
-        return err_set(err, -ERR_NODE_COUNT, "%s: %u nodes asked, %zu in partition %s",
-                       err_text(ERR_NODE_COUNT), r->min_nodes, nodes, p->conf.name);
+    if (r->min_nodes > most.nodes)
+        return err_set(err, -ERR_NODE_COUNT, "%s: %u nodes asked, %llu in partition %s",
+                       err_text(ERR_NODE_COUNT), r->min_nodes, (unsigned long long)most.nodes,
+                       p->conf.name);
     if (r->req && !bitset_contains(p->nodes, r->req))
         return err_set(err, -ERR_NODE_CONFIG, "%s: a node of the list is not in partition %s",
                        err_text(ERR_NODE_CONFIG), p->conf.name);
-    struct most most = most_of(c, p);
     if (!r->overcommit && (uint64_t)r->tasks * r->cpus_per_task > most.cpus)
         return err_set(err, -ERR_TOO_MANY_CPUS, "%s: %llu CPUs asked, %llu in partition %s",
                        err_text(ERR_TOO_MANY_CPUS), (unsigned long long)r->tasks * r->cpus_per_task,

@@ -15,10 +15,10 @@ static const char mixed[] =
 /* What is chosen for the request among all nodes that are up, as a text; NULL: nothing is. */
 static char *choice(const struct cluster *c, const struct job *j)
 {
-    _cleanup_bitset_ struct bitset *allowed = select_candidates(c, j), *usable = select_usable(c);
+    _cleanup_bitset_ struct bitset *allowed = select_candidates(c, j);
     struct selection s = {0};
 
-    bitset_and(allowed, usable);
+    bitset_and(allowed, c->pool.usable);
     int rc = select_nodes(c, j, allowed, NULL, &s);
     if (rc != 0) {
         assert_int_equal(rc, -ERR_NODES_BUSY);
@@ -429,6 +429,7 @@ static void shrunk(void **state)
     test_up(c);
     test_run(c, 1, "n1:1/900", 100);
     c->nodes.data[0]->mem_mib = 800;
+    test_changed(c);
     _cleanup_free_ char *where = choice(c, j), *other = choice(c, k);
     assert_string_equal(where, "n2:1/1");
     assert_string_equal(other, "n2:1/0");
@@ -448,16 +449,17 @@ static void in_service(void **state)
                            &c->nodes.data[2]->fail, &c->nodes.data[3]->future};
     vec_push(&c->nodes.data[4]->ghosts, ((struct node_ghost){.job_id = 9}));
     c->nodes.data[5]->connected = false;
-    _cleanup_bitset_ struct bitset *before = select_usable(c);
-    assert_int_equal(bitset_count(before), 6); /* not f1: it is of the future */
+    test_changed(c);
+    assert_int_equal(bitset_count(c->pool.usable), 6); /* not f1: it is of the future */
     for (size_t i = 0; i < COUNT(flags); i++)
         *flags[i] = true;
     c->nodes.data[7]->registered = false;
-    _cleanup_bitset_ struct bitset *usable = select_usable(c);
-    assert_int_equal(bitset_count(usable), 1); /* the node of the other partition */
-    assert_true(bitset_test(usable, 8));
+    test_changed(c);
+    assert_int_equal(bitset_count(c->pool.usable), 1); /* the node of the other partition */
+    assert_true(bitset_test(c->pool.usable, 8));
     assert_null(choice(c, j));
     *flags[1] = false;
+    test_changed(c);
     _cleanup_free_ char *where = choice(c, j);
     assert_string_equal(where, "n2:1/0");
     test_cluster_free(c);

@@ -14,18 +14,13 @@ struct ahead {
 static void view_init(const struct cluster *c, struct ahead *ahead)
 {
     struct free_view *v = &ahead->view;
-    v->use = mem_new_array(const struct unit_use *, c->nodes.len + 1);
-    ahead->own_use = mem_new_array(struct unit_use *, c->nodes.len + 1);
-    v->units = mem_new_array(uint32_t, c->nodes.len + 1);
-    v->mem_mib = mem_new_array(int64_t, c->nodes.len + 1);
-    v->whole = mem_new_array(bool, c->nodes.len + 1);
-    vec_foreach (&c->nodes, at) {
-        const struct node *n = *at;
-        v->units[n->index] = n->exclusive ? 0 : n->free_units;
-        v->mem_mib[n->index] = (int64_t)(n->mem_mib - n->used_mem_mib);
-        v->whole[n->index] = n->jobs == 0;
-        v->use[n->index] = n->use;
-    }
+    const struct free_view *now = &c->pool.now;
+    size_t n = c->nodes.len + 1;
+    ahead->own_use = mem_new_array(struct unit_use *, n);
+    v->use = memcpy(mem_new_array(const struct unit_use *, n), now->use, n * sizeof(*v->use));
+    v->units = memcpy(mem_new_array(uint32_t, n), now->units, n * sizeof(*v->units));
+    v->mem_mib = memcpy(mem_new_array(int64_t, n), now->mem_mib, n * sizeof(*v->mem_mib));
+    v->whole = memcpy(mem_new_array(bool, n), now->whole, n * sizeof(*v->whole));
 }
 
 static void view_done(const struct cluster *c, struct ahead *ahead)

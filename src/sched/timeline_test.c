@@ -10,8 +10,7 @@ static const char conf[] = CONS "NodeName=n[1-3] CPUs=4 RealMemory=1000\nNodeNam
 static struct bitset *all_up(const struct cluster *c, const struct job *j)
 {
     struct bitset *allowed = select_candidates(c, j);
-    _cleanup_bitset_ struct bitset *usable = select_usable(c);
-    bitset_and(allowed, usable);
+    bitset_and(allowed, c->pool.usable);
     return allowed;
 }
 
@@ -51,8 +50,10 @@ static void never(void **state)
     cluster_remove_job(c, j);
     j = test_job(c, 2, "N=3 c=4 x=t");
     c->nodes.data[2]->drain = true;
+    test_changed(c);
     expect(c, j, NEVER, "");
     c->nodes.data[2]->drain = false;
+    test_changed(c);
     expect(c, j, NOW + 50, "n1:4/0 n2:4/0 n3:4/0");
     test_cluster_free(c);
 }
@@ -173,6 +174,7 @@ static void memory(void **state)
     expect(c, test_job(c, 14, "mem=0 w=n1"), NOW + 200, "n1:1/1000");
     expect(c, test_job(c, 15, "mem=1001"), NEVER, "");
     c->nodes.data[0]->mem_mib = 500; /* made smaller under its jobs */
+    test_changed(c);
     expect(c, test_job(c, 16, "w=n1"), NOW + 200, "n1:1/0");
     expect(c, test_job(c, 17, "w=n1 mem=500"), NOW + 200, "n1:1/500");
     expect(c, test_job(c, 18, "w=n1 mem=501"), NEVER, "");
@@ -194,6 +196,7 @@ static void random_running(struct cluster *c, uint64_t *seed)
             alloc_release(c, j, &j->alloc.data[0]);
     }
     c->nodes.data[test_between(seed, 0, 3)]->drain = test_between(seed, 0, 3) == 0;
+    test_changed(c);
 }
 
 static int64_t by_waiting(struct cluster *c, const struct job *j, struct selection *where)

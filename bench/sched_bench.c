@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * How long planning takes on a large cluster, on one core.
+ *
+ * usage: sched_bench [NODES [RUNNING [PENDING]]]   (10000 5000 10000)
+ *
+ * First the decision about one more job while RUNNING others run: checked as at its submission,
+ * planned, allocated, and ended again. Then one pass over PENDING waiting jobs of different
+ * requests on a full cluster.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "cluster/cluster.h"
+#include "conf/conf.h"
+#include "sched/plan.h"
+
+#define NOW INT64_C(1000000000)
+#define CORES 32
+#define ONE_MORE 2000
+
+static uint32_t between(uint64_t *seed, uint32_t first, uint32_t last)
+{
+    uint64_t z = *seed += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return first + (uint32_t)((z ^ z >> 31) % (last - first + UINT64_C(1)));
+}
+
+static double now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+static struct cluster *make_cluster(unsigned nodes)
+{
+    struct conf *conf = NULL;
+    struct err err = {0};
+    _cleanup_free_ char *text = mem_printf(
+        "SlurmctldHost=ctl\nSelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\n"
+        "NodeName=n[1-%u] CPUs=%u RealMemory=128000 Weight=1 Feature=a\n"
+        "NodeName=m[1-%u] CPUs=%u RealMemory=512000 Weight=5 Feature=a,b\n"
+        "PartitionName=p Nodes=ALL Default=YES MaxTime=INFINITE\n",
+        nodes - nodes / 4, CORES, nodes / 4, CORES * 2);
+    if (conf_load_text(text, strlen(text), "bench.conf", CONF_FULL, NULL, &conf, NULL, &err) != 0) {
+        fprintf(stderr, "sched_bench: %s\n", err.text);
+        exit(1);
+    }
+    struct cluster *c = cluster_new(conf);
+    vec_foreach (&c->nodes, n) {
+        (*n)->registered = (*n)->connected = true;
+        pool_update(c, *n);
+    }
+    return c;
+}
+
+/* A job of a drawn request: most are small, one in ten takes several nodes. */
+static struct job *add_job(struct cluster *c, uint32_t id, uint64_t *seed)
+{
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    struct err err = {0};
+    struct job *j = cluster_add_job(c, id);
+    j->part = c->parts.data[0];
+    s.has_num_tasks = s.has_mem_per_cpu_mib = true;
+    s.num_tasks = between(seed, 1, 24);
+    s.mem_per_cpu_mib = between(seed, 100, 3000);
+    if (between(seed, 0, 9) == 0) {
+        s.has_min_nodes = s.has_max_nodes = true;
+        s.min_nodes = s.max_nodes = between(seed, 2, 64);
+        s.num_tasks = s.min_nodes * between(seed, 1, 16);
+    }
+    if (between(seed, 0, 4) == 0)
+        s.features = between(seed, 0, 1) ? "a" : "b";
+    if (job_read_spec(c, j, &s, &err) != 0 || select_possible(c, j, &err) != 0) {
+        fprintf(stderr, "sched_bench: %s\n", err.text);
+        exit(1);
+    }
+    j->limit_sec = between(seed, 10, 3000) * 60;
+    order_insert(&j->part->queue, &j->queued, -(int64_t)id, id);
+    return j;
+}
+
+static bool start(struct cluster *c, const struct decision *d)
+{
+    struct err err = {0};
+    vec_foreach (&d->where.shares, s)
+        if (alloc_take(c, d->job, s->node, s->units, s->mem_mib, &err) != 0)
+            return false;
+    order_remove(&d->job->part->queue, &d->job->queued);
+    job_set_state(c, d->job, PB__JOB_STATE__RUNNING);
+    order_insert(&c->ends, &d->job->ends, NOW + d->job->limit_sec, d->job->id);
+    return true;
+}
+
+/* One pass; the number of jobs that it started. */
+static unsigned pass(struct cluster *c)
+{
+    struct plan p;
+    struct decision d;
+    unsigned started = 0;
+    plan_begin(&p, c, NOW, true);
+    while (plan_next(&p, &d)) {
+        if (d.kind == PLAN_START && !start(c, &d)) {
+            fprintf(stderr, "sched_bench: job %u: the plan does not hold\n", d.job->id);
+            exit(1);
+        }
+        started += d.kind == PLAN_START;
+        select_done(&d.where);
+        free(d.detail);
+    }
+    plan_end(&p);
+    return started;
+}
+
+static void end_job(struct cluster *c, struct job *j)
+{
+    job_set_state(c, j, PB__JOB_STATE__COMPLETED);
+    cluster_remove_job(c, j);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void one_more(struct cluster *c, uint32_t *id, uint64_t *seed)
+{
+    _cleanup_free_ double *took = mem_new_array(double, ONE_MORE);
+    unsigned started = 0;
+    for (size_t i = 0; i < ONE_MORE; i++) {
+        double from = now_us();
+        struct job *j = add_job(c, ++*id, seed);
+        unsigned now = pass(c);
+        took[i] = now_us() - from;
+        started += now;
+        if (!now)
+            order_remove(&j->part->queue, &j->queued);
+        end_job(c, j);
+    }
+    qsort(took, ONE_MORE, sizeof *took, by_size);
+    printf(
+        "one more job: median %.0f us, 99th percentile %.0f us, most %.0f us (%u of %u started)\n",
+        took[ONE_MORE / 2], took[ONE_MORE * 99 / 100], took[ONE_MORE - 1], started, ONE_MORE);
+}
+
+int main(int argc, char **argv)
+{
+    unsigned nodes = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 10000;
+    unsigned running = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 5000;
+    unsigned pending = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 10000;
+    uint32_t id = 0;
+    uint64_t seed = 7;
+    if (nodes < 64 || argc > 4) {
+        fprintf(stderr, "usage: sched_bench [NODES [RUNNING [PENDING]]], at least 64 nodes\n");
+        return 2;
+    }
+    struct cluster *c = make_cluster(nodes);
+    while (c->running < running) {
+        add_job(c, ++id, &seed);
+        if (!pass(c))
+            break;
+    }
+    printf("%u nodes, %zu running jobs\n", nodes, c->running);
+    one_more(c, &id, &seed);
+    while (c->pending == 0 || pass(c) > 0)
+        for (int i = 0; i < 1000; i++)
+            add_job(c, ++id, &seed);
+    while (c->pending < pending)
+        add_job(c, ++id, &seed);
+    double from = now_us();
+    unsigned started = pass(c);
+    printf("one pass over %u pending jobs beside %zu running ones: %.1f ms, %u started\n", pending,
+           c->running, (now_us() - from) / 1e3, started);
+    struct conf *conf = (struct conf *)c->conf;
+    cluster_free(c);
+    conf_free(conf);
+    return 0;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/pool.h"
+
+#include "cluster/cluster.h"
+
+static bool is_of(const struct node_kind *k, const struct node *n)
+{
+    return k->cpus == n->cpus && k->units == n->units && k->cpus_per_unit == n->cpus_per_unit &&
+           k->weight == n->weight && k->mem_mib == n->mem_mib && k->tmp_mib == n->tmp_mib &&
+           k->future == n->future && str_eq(k->features, n->features);
+}
+
+/* Where the kind of the node is, or can be put. */
+static uint32_t find_kind(const struct pool *p, const struct node *n)
+{
+    uint32_t place = (uint32_t)p->kinds.len;
+    for (uint32_t i = 0; i < p->kinds.len; i++) {
+        if (p->kinds.data[i].nodes == 0)
+            place = place == p->kinds.len ? i : place;
+        else if (is_of(&p->kinds.data[i], n))
+            return i;
+    }
+    return place;
+}
+
+static void leave_kind(struct pool *p, uint32_t kind)
+{
+    struct node_kind *k = &p->kinds.data[kind];
+    if (--k->nodes == 0)
+        free(take_ptr(k->features));
+}
+
+static void join_kind(struct pool *p, const struct node *n)
+{
+    uint32_t at = find_kind(p, n);
+    if (at == p->kinds.len)
+        vec_push(&p->kinds, ((struct node_kind){0}));
+    struct node_kind *k = &p->kinds.data[at];
+    if (k->nodes++ == 0)
+        *k = (struct node_kind){n->cpus,    n->units,   n->cpus_per_unit, n->weight,
+                                n->mem_mib, n->tmp_mib, n->future,        mem_strdup(n->features),
+                                1};
+    p->kind[n->index] = at;
+}
+
+static void copy(struct pool *p, const struct node *n)
+{
+    struct free_view *v = &p->now;
+    p->weight[n->index] = n->weight;
+    v->units[n->index] = n->exclusive ? 0 : n->free_units;
+    v->mem_mib[n->index] = (int64_t)(n->mem_mib - n->used_mem_mib);
+    v->whole[n->index] = n->jobs == 0;
+    v->use[n->index] = n->use;
+    if (node_is_usable(n))
+        bitset_set(p->usable, n->index);
+    else
+        bitset_unset(p->usable, n->index);
+}
+
+void pool_init(struct cluster *c)
+{
+    struct pool *p = &c->pool;
+    size_t room = c->nodes.len + 1;
+    p->kind = mem_new_array(uint32_t, room);
+    p->weight = mem_new_array(uint32_t, room);
+    p->now.units = mem_new_array(uint32_t, room);
+    p->now.mem_mib = mem_new_array(int64_t, room);
+    p->now.whole = mem_new_array(bool, room);
+    p->now.use = mem_new_array(const struct unit_use *, room);
+    p->usable = bitset_new(c->nodes.len);
+    vec_foreach (&c->nodes, n) {
+        join_kind(p, *n);
+        copy(p, *n);
+    }
+}
+
+void pool_done(struct pool *p)
+{
+    vec_foreach (&p->kinds, k)
+        free(k->features);
+    vec_done(&p->kinds);
+    free(p->kind);
+    free(p->weight);
+    free(p->now.units);
+    free(p->now.mem_mib);
+    free(p->now.whole);
+    free(p->now.use);
+    bitset_free(p->usable);
+}
+
+void pool_update(struct cluster *c, const struct node *n)
+{
+    struct pool *p = &c->pool;
+    if (!is_of(&p->kinds.data[p->kind[n->index]], n)) {
+        leave_kind(p, p->kind[n->index]);
+        join_kind(p, n);
+    }
+    copy(p, n);
+}
+
+/* Whether the 64 nodes from there on are of one kind, as neighbours often are. */
+static bool alike(const uint32_t *kind)
+{
+    uint32_t other = 0;
+    for (size_t i = 0; i < 64; i++)
+        other |= kind[i] ^ kind[0];
+    return !other;
+}
+
+uint32_t *pool_count_kinds(const struct pool *p, const struct bitset *set)
+{
+    uint32_t *count = mem_new_array(uint32_t, p->kinds.len + 1);
+    for (size_t first = 0; first < set->size; first += 64) {
+        uint64_t word = set->word[first / 64];
+        if (set->size - first >= 64 && alike(&p->kind[first])) {
+            count[p->kind[first]] += (uint32_t)__builtin_popcountll(word);
+            continue;
+        }
+        for (; word; word &= word - 1)
+            count[p->kind[first + (size_t)__builtin_ctzll(word)]]++;
+    }
+    return count;
+}
+
+static bool agrees(const struct pool *p, const struct node *n)
+{
+    uint32_t i = n->index;
+    const struct free_view *v = &p->now;
+    return is_of(&p->kinds.data[p->kind[i]], n) && p->weight[i] == n->weight &&
+           v->units[i] == (n->exclusive ? 0 : n->free_units) &&
+           v->mem_mib[i] == (int64_t)(n->mem_mib - n->used_mem_mib) &&
+           v->whole[i] == (n->jobs == 0) && v->use[i] == n->use &&
+           bitset_test(p->usable, i) == node_is_usable(n);
+}
+
+int pool_check(const struct cluster *c, struct err *err)
+{
+    vec_foreach (&c->nodes, n)
+        if (!agrees(&c->pool, *n))
+            return err_set(err, -ERR_INTERNAL, "%s: the pool is not what the node is", (*n)->name);
+    return 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What the planner reads of every node, side by side: a decision looks at thousands of nodes, and
+ * each node's own struct would cost it cache misses. Whoever changes a node calls pool_update();
+ * alloc_check() finds what was forgotten.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bitset.h"
+#include "base/err.h"
+#include "base/vec.h"
+
+struct cluster;
+struct node;
+struct unit_use;
+
+/* What nodes are alike in, as far as a request can tell. Few clusters have many kinds. */
+struct node_kind {
+    uint32_t cpus, units, cpus_per_unit, weight;
+    uint64_t mem_mib, tmp_mib;
+    bool future;
+    char *features; /* NULL: none */
+    uint32_t nodes; /* so many are of it; 0: the place is free */
+};
+
+/* What is free in a state of the cluster, the present one or another; arrays by node. */
+struct free_view {
+    uint32_t *units;
+    int64_t *mem_mib; /* below 0: what runs has more than the node is configured to have now */
+    bool *whole;      /* nothing runs there */
+    const struct unit_use **use; /* of nodes where jobs share */
+};
+
+struct pool {
+    VEC(struct node_kind) kinds;
+    uint32_t *kind, *weight; /* by node */
+    struct free_view now;
+    struct bitset *usable; /* new work may go there */
+};
+
+void pool_init(struct cluster *c); /* its nodes are all there */
+void pool_done(struct pool *p);
+
+/* The node has changed: what it has, what is allocated there, or whether it is usable. */
+void pool_update(struct cluster *c, const struct node *n);
+
+/* How many nodes of the set are of each kind. The caller frees. */
+uint32_t *pool_count_kinds(const struct pool *p, const struct bitset *set);
+
+/* -ERR_INTERNAL: it is not what the nodes are. */
+int pool_check(const struct cluster *c, struct err *err);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the choice of nodes and the check of what could ever run have in common. */
+#pragma once
+
+#include "sched/choose.h"
+#include "sched/plan.h"
+
+struct select_room { /* on a node */
+    uint32_t units;
+    uint32_t cpus_left; /* of MaxCPUsPerNode */
+    int64_t mem_mib;
+    bool whole; /* nothing runs there */
+};
+
+/* Whether a node of this kind could take a task of the job, were it idle and alone to choose. */
+bool select_kind_could(const struct job *j, const struct node_kind *k);
+
+/* How many tasks of the job fit there; 0: none. */
+uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const struct node_kind *k,
+                          const struct select_room *room);
+
+/* The request's numbers of nodes and tasks, within those of its partition. */
+void select_bounds(const struct job *j, struct chooser *ch);
