@@ -78,6 +78,10 @@ def many_nodes(nodes, rounds):
             timed(cluster, line)
             row(f"   {line}", [timed(cluster, line) for _ in range(max(rounds, 5))], "ms")
         row("   controller memory after that", [resident_kib(cluster) / 1024], "MB")
+        import bulk
+        begin = time.perf_counter()
+        bulk.submit(cluster, 5000)
+        row("   jobs acknowledged", [5000 / (time.perf_counter() - begin)], "/s")
     finally:
         cluster.destroy()
 
