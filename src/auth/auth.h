@@ -65,6 +65,11 @@ void auth_token_mint(const struct auth_key *key, const struct auth_identity *who
                      const char *audience, const uint8_t body_hash[AUTH_HASH_SIZE], int64_t now_ms,
                      int64_t ttl_ms, uint8_t token[AUTH_TOKEN_SIZE]);
 
+/* The key for the answers to the message of a token: whoever can say it knows the cluster key, or
+ * got it with the token. Of any bytes, so also of a token that was not checked. */
+void auth_answer_key(const struct auth_key *key, const uint8_t token[AUTH_TOKEN_SIZE],
+                     struct auth_key *answers);
+
 /* Remembers accepted nonces until their tokens expire; bounded: when full of live entries it
  * refuses. */
 struct auth_replay;

@@ -95,6 +95,14 @@ void auth_token_mint(const struct auth_key *key, const struct auth_identity *who
     auth_mac(key, token, AT_MAC, token + AT_MAC);
 }
 
+void auth_answer_key(const struct auth_key *key, const uint8_t token[AUTH_TOKEN_SIZE],
+                     struct auth_key *answers)
+{
+    static const char label[] = "sluice answers to a token"; /* no token begins so */
+
+    auth_mac2(key, label, sizeof(label), token, AUTH_TOKEN_SIZE, answers->mac_key);
+}
+
 /* Printable, not empty, NUL-terminated, and nothing after the NUL. */
 static bool name_is_good(const uint8_t *field)
 {

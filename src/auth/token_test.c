@@ -72,6 +72,28 @@ static void every_bit_counts(void **state)
     assert_int_equal(payer, alice.uid);
 }
 
+/* The key of the answers follows from the cluster key and all of the token. */
+static void answers(void **state)
+{
+    uint8_t token[AUTH_TOKEN_SIZE];
+    struct auth_key want, got, other;
+
+    mint(token);
+    auth_answer_key(&key, token, &want);
+    assert_memory_not_equal(want.mac_key, key.mac_key, sizeof(want.mac_key));
+    for (size_t bit = 0; bit < sizeof(token) * 8; bit++) {
+        token[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        auth_answer_key(&key, token, &got);
+        assert_memory_not_equal(got.mac_key, want.mac_key, sizeof(want.mac_key));
+        token[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    auth_key_from_bytes("another key of the same length..", 32, &other);
+    auth_answer_key(&other, token, &got);
+    assert_memory_not_equal(got.mac_key, want.mac_key, sizeof(want.mac_key));
+    auth_answer_key(&key, token, &got);
+    assert_memory_equal(got.mac_key, want.mac_key, sizeof(want.mac_key));
+}
+
 static void length(void **state)
 {
     uint8_t token[AUTH_TOKEN_SIZE + 64] = {0};
@@ -324,6 +346,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_bit_counts),
+        cmocka_unit_test(answers),
         cmocka_unit_test(length),
         cmocka_unit_test(other_key),
         cmocka_unit_test(other_audience_or_body),

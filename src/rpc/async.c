@@ -224,7 +224,7 @@ static void on_hedge(void *ctx)
 static void send_to(struct rpc_async *a, int fd)
 {
     bool local = a->places[a->place].local;
-    uint8_t(*token)[AUTH_TOKEN_SIZE] = NULL;
+    struct rpc_minted *minted = NULL;
     struct err err;
     struct rpc_header h = {
         .version = RPC_VERSION,
@@ -238,15 +238,15 @@ static void send_to(struct rpc_async *a, int fd)
         const char *audience = "slurmctld";
         uint8_t hash[AUTH_HASH_SIZE];
         rpc_frame_hash(&h, a->body.data, hash);
-        if (rpc_mint(a->conf, hash, &audience, 1, rpc_wire_now_ms() + MINT_PATIENCE_MS, &token,
+        if (rpc_mint(a->conf, hash, &audience, 1, rpc_wire_now_ms() + MINT_PATIENCE_MS, &minted,
                      &err) < 0) {
             close(fd);
             finish(a, err.code, NULL, &err);
             return;
         }
     }
-    a->once = rpc_once_start(a->io, fd, &h, token, a->body.data, on_answer, a);
-    free(token);
+    a->once = rpc_once_start(a->io, fd, &h, minted, a->body.data, on_answer, a);
+    free(minted);
     if (a->conf->controllers.len > 1) {
         a->hedge_ms = RPC_PLACE_HEDGE_MS;
         loop_timer_set(a->hedge, a->hedge_ms);

@@ -219,23 +219,23 @@ static int identify(struct rpc_caller *c, const struct rpc_frame *f, unsigned *r
 }
 
 /* Answered, told to the owner, and the connection goes on: the frame was well-formed. */
-static void deny(struct rpc_caller *c, const struct rpc_header *h, int code, const char *text)
+static void deny(struct rpc_caller *c, const struct rpc_frame *f, int code, const char *text)
 {
     char why[ERR_TEXT_MAX + 64];
 
-    snprintf(why, sizeof(why), "uid %u: %s: %s", (unsigned)c->who.uid, rpc_find(h->rpc)->name,
-             text);
-    rpc_caller_answer_error(c, h, code, text);
+    snprintf(why, sizeof(why), "uid %u: %s: %s", (unsigned)c->who.uid,
+             rpc_find(f->header->rpc)->name, text);
+    rpc_caller_deny(c, f, code, text);
     rpc_server_refused(c->server, c->text, why);
 }
 
-static void handle(struct rpc_caller *c, const struct rpc_header *h, unsigned roles,
+static void handle(struct rpc_caller *c, const struct rpc_frame *f, unsigned roles,
                    const ProtobufCMessage *body, struct arena *arena)
 {
     struct rpc_server *s = c->server;
     struct rpc_request request = {
-        .call = rpc_call_new(c, h)->number,
-        .rpc = rpc_find(h->rpc),
+        .call = rpc_call_new(c, f)->number,
+        .rpc = rpc_find(f->header->rpc),
         .body = body,
         .arena = arena,
         .who = c->who,
@@ -274,21 +274,21 @@ static int on_frame(void *owner, const struct rpc_frame *f, struct err *err)
         return rc;
     rpc_quota_used(c);
     if (!rpc_allowed(rpc, roles)) {
-        deny(c, h, -ERR_ACCESS, err_text(ERR_ACCESS));
+        deny(c, f, -ERR_ACCESS, err_text(ERR_ACCESS));
         return 0;
     }
     if (is_too_often(c->server, rpc, roles, c->who.uid)) {
-        deny(c, h, -ERR_BACKOFF, err_text(ERR_BACKOFF));
+        deny(c, f, -ERR_BACKOFF, err_text(ERR_BACKOFF));
         return 0;
     }
     if (c->open >= RPC_CALLS_PER_CONNECTION) {
-        deny(c, h, -ERR_BUSY, "too many open requests on one connection");
+        deny(c, f, -ERR_BUSY, "too many open requests on one connection");
         return 0;
     }
     arena_init(&arena, (size_t)h->body_len * RPC_ARENA_FACTOR + RPC_ARENA_EXTRA);
     body = arena_unpack(&arena, rpc->request, f->body, h->body_len);
     if (body)
-        handle(c, h, roles, body, &arena);
+        handle(c, f, roles, body, &arena);
     else
         rc = err_set(err, -ERR_PROTOCOL, "malformed body of %s", rpc->name);
     arena_done(&arena);

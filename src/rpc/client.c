@@ -98,7 +98,7 @@ static int connect_to(struct rpc_client *c, size_t place, int64_t deadline_ms, s
 static int send_request(struct call *q, struct err *err)
 {
     struct rpc_client *c = q->client;
-    uint8_t(*token)[AUTH_TOKEN_SIZE] = NULL;
+    struct rpc_minted *minted = NULL;
     uint8_t hash[AUTH_HASH_SIZE];
     int rc = 0;
 
@@ -112,11 +112,11 @@ static int send_request(struct call *q, struct err *err)
     if (q->sent.token_len) {
         const char *audience = "slurmctld";
         rpc_frame_hash(&q->sent, q->body.data, hash);
-        rc = rpc_mint(c->conf, hash, &audience, 1, q->find_ms, &token, err);
+        rc = rpc_mint(c->conf, hash, &audience, 1, q->find_ms, &minted, err);
     }
     if (rc == 0)
-        rc = rpc_wire_send(&c->wire, &q->sent, token, q->body.data, q->deadline_ms, err);
-    free(token);
+        rc = rpc_wire_send(&c->wire, &q->sent, minted, q->body.data, q->deadline_ms, err);
+    free(minted);
     return rc;
 }
 
@@ -363,7 +363,8 @@ int rpc_call(struct rpc_client *c, enum rpc_number number, const ProtobufCMessag
         if (rc == 0 && h.flags & RPC_FLAG_MORE)
             rc = err_set(&why, -ERR_PROTOCOL, "an answer in parts where one was expected");
         /* After a refusal the connection is in order, after anything else it may not be. */
-        if (rc < 0 && (rc == -ERR_TIMEOUT || rc == -ERR_CLOSED || rc == -ERR_PROTOCOL))
+        if (rc < 0 &&
+            (rc == -ERR_TIMEOUT || rc == -ERR_CLOSED || rc == -ERR_PROTOCOL || rc == -ERR_UNPROVEN))
             disconnect(c);
     }
     if (rc == 0) {
@@ -418,7 +419,8 @@ static int stream(struct rpc_client *c, enum rpc_number number, const ProtobufCM
         if (rc == -ERR_CLOSED)
             rpc_place_closed(c->conf, &c->places[c->place], &why);
     }
-    if (rc != 0 && (answered || rc == -ERR_TIMEOUT || rc == -ERR_CLOSED || rc == -ERR_PROTOCOL))
+    if (rc != 0 && (answered || rc == -ERR_TIMEOUT || rc == -ERR_CLOSED || rc == -ERR_PROTOCOL ||
+                    rc == -ERR_UNPROVEN))
         disconnect(c);
     str_done(&q.body);
     str_done(&q.tried);

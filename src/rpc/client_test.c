@@ -2,6 +2,7 @@
 /* The blocking client, on a thread of its own against a server on the loop. */
 #include "rpc/rpc_test_server.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/un.h>
@@ -832,6 +833,50 @@ static void lies(void **state)
     close(liar.fd);
 }
 
+/* Somebody who knows no key listens where a controller is down, and says what callers like to hear.
+ */
+static void impostor(void **state)
+{
+    static const char good[] = "\x0a\x01h\x10\x01"; /* a PING's: it leads */
+    struct rpc_header h = {.version = 1, .rpc = RPC_PING, .flags = RPC_FLAG_REPLY, .id = 1};
+    struct liar liar = {.fd = socket(AF_INET, SOCK_STREAM, 0)};
+    struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000002)};
+    struct served v = {0};
+    uint8_t bytes[RPC_HEADER_SIZE + AUTH_MAC_SIZE + sizeof(good)] = {0};
+
+    over_tcp();
+    serve(&v, NULL);
+    conf.slurmctld_port = (uint16_t)v.port;
+    sin.sin_port = htons(conf.slurmctld_port);
+    assert_int_equal(bind(liar.fd, (struct sockaddr *)&sin, sizeof(sin)), 0);
+    assert_int_equal(listen(liar.fd, 5), 0);
+    liar.watch = loop_fd_new(loop, liar.fd, LOOP_READ, liar_accept, &liar);
+    hosts[0].addr = "127.0.0.2";
+    hosts[1].addr = "127.0.0.1";
+    h.body_len = (uint32_t)strlen(good);
+    for (int sealed = 0; sealed < 2; sealed++) {
+        h.token_len = sealed ? AUTH_MAC_SIZE : 0;
+        rpc_header_pack(&h, bytes);
+        memcpy(bytes + RPC_HEADER_SIZE + h.token_len, good, strlen(good));
+        liar.bytes = bytes;
+        liar.len = RPC_HEADER_SIZE + h.token_len + strlen(good);
+        conf.controllers.len = 1;
+        struct job j = new_job();
+        call(&j, RPC_PING);
+        assert_int_equal(j.rc, -ERR_UNPROVEN);
+        rpc_client_free(j.client);
+        conf.controllers.len = 2; /* the other one is asked then */
+        j = new_job();
+        call(&j, RPC_PING);
+        assert_int_equal(j.rc, 0);
+        assert_string_equal(j.host, "here");
+        rpc_client_free(j.client);
+    }
+    loop_fd_free(liar.watch);
+    close(liar.fd);
+    rpc_server_free(v.server);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, world_teardown)
 
 int main(void)
@@ -843,6 +888,7 @@ int main(void)
         TEST(untrusted_socket),
         TEST(stale_socket),
         TEST(lies),
+        TEST(impostor),
         TEST(local_call),
         TEST(tcp_call),
         TEST(second_controller),

@@ -28,7 +28,7 @@ struct rpc_fanout {
     const struct rpc_info *rpc;
     struct str body;
     struct rpc_header header;
-    uint8_t (*tokens)[AUTH_TOKEN_SIZE];
+    struct rpc_minted *minted; /* one for each target */
     struct target *targets;
     size_t count, next, active;
     int64_t timeout_ms;
@@ -99,7 +99,7 @@ void rpc_fanout_free(struct rpc_fanout *f)
         free(f->targets[i].addr);
     }
     free(f->targets);
-    free(f->tokens);
+    free(f->minted);
     str_done(&f->body);
     loop_timer_free(f->step);
     rpc_io_free(f->io);
@@ -148,7 +148,7 @@ static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *
     if (fd < 0)
         finish(t, -ERR_CONNECT, NULL, err);
     else
-        t->once = rpc_once_start(f->io, fd, &f->header, f->tokens[t - f->targets], f->body.data,
+        t->once = rpc_once_start(f->io, fd, &f->header, &f->minted[t - f->targets], f->body.data,
                                  on_answer, t);
 }
 
@@ -175,7 +175,7 @@ static int mint_all(struct rpc_fanout *f, struct err *err)
         audiences[i] = f->targets[i].node;
     rpc_frame_hash(&f->header, f->body.data, hash);
     return rpc_mint(f->conf, hash, audiences, f->count, rpc_wire_now_ms() + MINT_PATIENCE_MS,
-                    &f->tokens, err);
+                    &f->minted, err);
 }
 
 static void on_step(void *ctx)
@@ -183,7 +183,7 @@ static void on_step(void *ctx)
     struct rpc_fanout *f = ctx;
     struct err err;
 
-    if (!f->tokens && f->count && mint_all(f, &err) < 0) {
+    if (!f->minted && f->count && mint_all(f, &err) < 0) {
         /* Nobody can be asked: everyone's answer is the same. */
         f->in_step = true;
         for (; f->next < f->count && !f->dead; f->next++)

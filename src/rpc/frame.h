@@ -5,7 +5,8 @@
  *   magic "SLUI" | version u16 | rpc u16 | flags u16 | token length u16 | body length u32 | request
  * id u64
  *
- * The token authenticates header and body: over TCP an auth token over hash(header, body); in a
+ * The token authenticates header and body: over TCP an auth token over hash(header, body), and in
+ * the answers a MAC under a key that follows from that token (seal.h); in a
  * session a MAC under the session's key over (direction, sequence, header, body); over a local
  * socket none is needed, the kernel names the peer.
  */

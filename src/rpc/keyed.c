@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "rpc/dial.h"
+#include "rpc/mint.h"
 #include "rpc/once.h"
 
 struct rpc_keyed {
@@ -70,7 +71,8 @@ static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *
 {
     struct rpc_keyed *k = ctx;
     struct auth_identity who = {.uid = geteuid(), .gid = getegid()};
-    uint8_t token[AUTH_TOKEN_SIZE], hash[AUTH_HASH_SIZE];
+    uint8_t hash[AUTH_HASH_SIZE];
+    struct rpc_minted minted;
 
     k->dial = NULL;
     if (fd < 0) {
@@ -80,8 +82,9 @@ static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *
     if (gethostname(who.host, sizeof(who.host) - 1) < 0 || !who.host[0])
         snprintf(who.host, sizeof(who.host), "localhost");
     rpc_frame_hash(&k->header, k->body.data, hash);
-    auth_token_mint(k->key, &who, k->audience, hash, loop_wall_ms(), AUTH_TTL_MS, token);
-    k->once = rpc_once_start(k->io, fd, &k->header, token, k->body.data, on_answer, k);
+    auth_token_mint(k->key, &who, k->audience, hash, loop_wall_ms(), AUTH_TTL_MS, minted.token);
+    auth_answer_key(k->key, minted.token, &minted.answers);
+    k->once = rpc_once_start(k->io, fd, &k->header, &minted, k->body.data, on_answer, k);
 }
 
 struct rpc_keyed *rpc_keyed_call(struct loop *l, const struct rpc_keyed_request *r,

@@ -21,7 +21,7 @@ void rpc_trusted_uids(const struct conf *conf, uid_t uids[RPC_TRUSTED_COUNT])
 
 static int mint_batch(struct rpc_wire *w, const uint8_t hash[AUTH_HASH_SIZE],
                       const char *const *audiences, size_t count, int64_t deadline_ms,
-                      uint8_t (*tokens)[AUTH_TOKEN_SIZE], struct err *err)
+                      struct rpc_minted *made, struct err *err)
 {
     Pb__MintRequest ask = PB__MINT_REQUEST__INIT;
     struct rpc_header h = {.version = RPC_VERSION, .rpc = RPC_MINT, .id = 1}, answer;
@@ -43,13 +43,16 @@ static int mint_batch(struct rpc_wire *w, const uint8_t hash[AUTH_HASH_SIZE],
         return rc;
     arena_init(&arena, (size_t)answer.body_len * RPC_ARENA_FACTOR + RPC_ARENA_EXTRA);
     reply = arena_unpack(&arena, &pb__mint_reply__descriptor, bytes, answer.body_len);
-    if (!reply || reply->n_token != count)
+    if (!reply || reply->n_token != count || reply->n_answer_key != count)
         rc = err_set(err, -ERR_PROTOCOL, "a malformed answer to a request for tokens");
     for (size_t i = 0; rc == 0 && i < count; i++) {
-        if (reply->token[i].len == AUTH_TOKEN_SIZE)
-            memcpy(tokens[i], reply->token[i].data, AUTH_TOKEN_SIZE);
-        else
+        const ProtobufCBinaryData *token = &reply->token[i], *key = &reply->answer_key[i];
+        if (token->len == AUTH_TOKEN_SIZE && key->len == sizeof(made[i].answers.mac_key)) {
+            memcpy(made[i].token, token->data, token->len);
+            memcpy(made[i].answers.mac_key, key->data, key->len);
+        } else {
             rc = err_set(err, -ERR_PROTOCOL, "a malformed answer to a request for tokens");
+        }
     }
     arena_done(&arena);
     return rc;
@@ -57,7 +60,7 @@ static int mint_batch(struct rpc_wire *w, const uint8_t hash[AUTH_HASH_SIZE],
 
 static int mint_at(const struct conf *conf, const char *path, const uint8_t hash[AUTH_HASH_SIZE],
                    const char *const *audiences, size_t count, int64_t deadline_ms,
-                   uint8_t (*tokens)[AUTH_TOKEN_SIZE], struct err *err)
+                   struct rpc_minted *made, struct err *err)
 {
     struct rpc_wire w = {.fd = -1};
     uid_t trusted[RPC_TRUSTED_COUNT];
@@ -67,7 +70,7 @@ static int mint_at(const struct conf *conf, const char *path, const uint8_t hash
     rc = rpc_wire_open_local(&w, path, trusted, RPC_TRUSTED_COUNT, deadline_ms, err);
     for (size_t i = 0; rc == 0 && i < count; i += MINT_BATCH) {
         size_t n = count - i < MINT_BATCH ? count - i : MINT_BATCH;
-        rc = mint_batch(&w, hash, audiences + i, n, deadline_ms, tokens + i, err);
+        rc = mint_batch(&w, hash, audiences + i, n, deadline_ms, made + i, err);
     }
     rpc_wire_close(&w);
     return rc;
@@ -111,10 +114,10 @@ static int64_t share_of(int64_t deadline_ms, size_t left)
 
 int rpc_mint(const struct conf *conf, const uint8_t hash[AUTH_HASH_SIZE],
              const char *const *audiences, size_t count, int64_t deadline_ms,
-             uint8_t (**tokens)[AUTH_TOKEN_SIZE], struct err *err)
+             struct rpc_minted **out, struct err *err)
 {
     _cleanup_str_ struct str paths = STR_INIT, tried = STR_INIT;
-    uint8_t(*made)[AUTH_TOKEN_SIZE] = mem_alloc_array(count, AUTH_TOKEN_SIZE);
+    struct rpc_minted *made = mem_alloc_array(count, sizeof(*made));
     size_t left = 0;
     int rc = find_sockets(conf->socket_dir, &paths, &left);
 
@@ -125,7 +128,7 @@ int rpc_mint(const struct conf *conf, const uint8_t hash[AUTH_HASH_SIZE],
         struct err why = {0};
         if (mint_at(conf, path, hash, audiences, count, share_of(deadline_ms, left--), made,
                     &why) == 0) {
-            *tokens = made;
+            *out = made;
             return 0;
         }
         str_printf(&tried, "%s%s: %s", tried.len ? "; " : "", path, why.text);

@@ -9,8 +9,14 @@
 #define RPC_TRUSTED_COUNT 2
 void rpc_trusted_uids(const struct conf *conf, uid_t uids[RPC_TRUSTED_COUNT]);
 
-/* One token per audience, in order, from the first daemon in socket_dir that answers; in few calls,
- * however many they are. The caller frees *tokens. */
+/* What one request over TCP needs: its token, and the key of the answers to it. */
+struct rpc_minted {
+    uint8_t token[AUTH_TOKEN_SIZE];
+    struct auth_key answers;
+};
+
+/* One for each audience, in order, from the first daemon in socket_dir that answers; in few calls,
+ * however many they are. The caller frees *made. */
 int rpc_mint(const struct conf *conf, const uint8_t hash[AUTH_HASH_SIZE],
              const char *const *audiences, size_t count, int64_t deadline_ms,
-             uint8_t (**tokens)[AUTH_TOKEN_SIZE], struct err *err);
+             struct rpc_minted **made, struct err *err);

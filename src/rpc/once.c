@@ -3,11 +3,15 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "rpc/mint.h"
+#include "rpc/seal.h"
 
 struct rpc_once {
     struct rpc_conn *conn;
     const struct rpc_info *rpc;
     uint64_t id;
+    bool sealed; /* the answer is to prove itself */
+    struct rpc_seal answers;
     rpc_once_fn *done;
     void *ctx;
 };
@@ -15,7 +19,8 @@ struct rpc_once {
 static const struct rpc_conn_ops ops;
 
 struct rpc_once *rpc_once_start(struct rpc_io *io, int fd, const struct rpc_header *h,
-                                const void *token, const void *body, rpc_once_fn *done, void *ctx)
+                                const struct rpc_minted *minted, const void *body,
+                                rpc_once_fn *done, void *ctx)
 {
     struct rpc_once *o = mem_new(struct rpc_once);
 
@@ -25,7 +30,10 @@ struct rpc_once *rpc_once_start(struct rpc_io *io, int fd, const struct rpc_head
     o->ctx = ctx;
     rpc_net_reset_on_close(fd);
     o->conn = rpc_conn_new(io, fd, RPC_BODY_MAX, &ops, o);
-    rpc_conn_send(o->conn, h, token, body);
+    o->sealed = minted != NULL;
+    if (minted)
+        rpc_seal_answers(&o->answers, &minted->answers);
+    rpc_conn_send(o->conn, h, minted ? minted->token : NULL, body);
     return o;
 }
 
@@ -53,7 +61,10 @@ static int on_frame(void *owner, const struct rpc_frame *f, struct err *err)
     const struct rpc_header *h = f->header;
     struct arena arena;
     ProtobufCMessage *reply;
+    int rc = rpc_seal_check_answer(o->sealed ? &o->answers : NULL, h, f->body, f->token, err);
 
+    if (rc < 0)
+        return rc;
     if ((h->flags & (RPC_FLAG_REPLY | RPC_FLAG_ERROR)) == (RPC_FLAG_REPLY | RPC_FLAG_ERROR) &&
         (h->id == o->id || h->id == 0))
         return rpc_error_unpack(f->body, h->body_len, err);

@@ -9,7 +9,9 @@
 typedef void rpc_once_fn(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err);
 
 struct rpc_once;
-/* Takes the descriptor. token may be NULL (local). */
+struct rpc_minted;
+/* Takes the descriptor. minted NULL: it is a local socket. */
 struct rpc_once *rpc_once_start(struct rpc_io *io, int fd, const struct rpc_header *h,
-                                const void *token, const void *body, rpc_once_fn *done, void *ctx);
+                                const struct rpc_minted *minted, const void *body,
+                                rpc_once_fn *done, void *ctx);
 void rpc_once_drop(struct rpc_once *o);

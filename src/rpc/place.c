@@ -73,6 +73,9 @@ bool rpc_place_is_passing(const struct conf *conf, const struct rpc_info *rpc, i
     /* It cannot reach the store, and has changed nothing: another one may lead there by now. */
     if (code == -ERR_STORE)
         return *again = true;
+    /* Whoever listens where a controller is down keeps nobody from the others. */
+    if (code == -ERR_UNPROVEN || code == -ERR_AUTH || code == -ERR_SKEW)
+        return true;
     /* A token from before it took over: the next one is younger. */
     return code == -ERR_REPLAY ? (*again = true) : code == -ERR_SHUTDOWN;
 }

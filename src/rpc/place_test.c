@@ -83,7 +83,8 @@ static void passing(void **state)
         {RPC_SUBMIT, -ERR_CLOSED, NO, NO},          {RPC_JOB_LIST, -ERR_CLOSED, ELSEWHERE, AGAIN},
         {RPC_SUBMIT, -ERR_STANDBY, AGAIN, AGAIN},   {RPC_SUBMIT, -ERR_STORE, NO, AGAIN},
         {RPC_SUBMIT, -ERR_STORE_FULL, NO, NO},      {RPC_SUBMIT, -ERR_REPLAY, NO, AGAIN},
-        {RPC_SUBMIT, -ERR_SHUTDOWN, NO, ELSEWHERE},
+        {RPC_SUBMIT, -ERR_SHUTDOWN, NO, ELSEWHERE}, {RPC_SUBMIT, -ERR_UNPROVEN, NO, ELSEWHERE},
+        {RPC_SUBMIT, -ERR_AUTH, NO, ELSEWHERE},     {RPC_SUBMIT, -ERR_SKEW, NO, ELSEWHERE},
     };
     struct conf conf = {.slurmctld_port = 6817};
 

@@ -86,7 +86,7 @@ static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *
     struct rpc_probe *p = a->probe;
     struct rpc_header h = {
         .version = RPC_VERSION, .rpc = RPC_PING, .token_len = AUTH_TOKEN_SIZE, .id = 1};
-    uint8_t(*token)[AUTH_TOKEN_SIZE] = NULL;
+    struct rpc_minted *minted = NULL;
     const char *audience = "slurmctld";
     uint8_t hash[AUTH_HASH_SIZE];
     struct err why = {0};
@@ -97,14 +97,14 @@ static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *
         return;
     }
     rpc_frame_hash(&h, NULL, hash);
-    if (rpc_mint(p->conf, hash, &audience, 1, rpc_wire_now_ms() + RPC_PLACE_PROBE_MS, &token,
+    if (rpc_mint(p->conf, hash, &audience, 1, rpc_wire_now_ms() + RPC_PLACE_PROBE_MS, &minted,
                  &why) < 0) {
         close(fd);
         note(a, why.text);
         return;
     }
-    a->once = rpc_once_start(p->io, fd, &h, token, NULL, on_answer, a);
-    free(token);
+    a->once = rpc_once_start(p->io, fd, &h, minted, NULL, on_answer, a);
+    free(minted);
 }
 
 static void begin(struct rpc_probe *p)

@@ -5,8 +5,18 @@
 #include "base/mem.h"
 #include "rpc/server_priv.h"
 
-struct rpc_call *rpc_call_new(struct rpc_caller *c, const struct rpc_header *h)
+static void seal_of(const struct rpc_caller *c, const struct rpc_frame *f, struct rpc_seal *seal)
 {
+    struct auth_key answers;
+
+    auth_answer_key(c->server->opt.key, f->token, &answers);
+    rpc_seal_answers(seal, &answers);
+    auth_key_done(&answers);
+}
+
+struct rpc_call *rpc_call_new(struct rpc_caller *c, const struct rpc_frame *f)
+{
+    const struct rpc_header *h = f->header;
     struct rpc_server *s = c->server;
     struct rpc_call *call = mem_new(struct rpc_call);
 
@@ -14,6 +24,10 @@ struct rpc_call *rpc_call_new(struct rpc_caller *c, const struct rpc_header *h)
     call->caller = c;
     call->rpc = rpc_find(h->rpc);
     call->request_id = h->id;
+    if (!c->local) {
+        call->seal = mem_new(struct rpc_seal);
+        seal_of(c, f, call->seal);
+    }
     DL_APPEND(c->calls, call);
     HASH_ADD(hh, s->calls, number, sizeof(call->number), call);
     if (c->open++ == 0 && !c->local)
@@ -36,6 +50,9 @@ static void free_call(struct rpc_call *call)
     HASH_DELETE(hh, c->server->calls, call);
     DL_DELETE(c->calls, call);
     c->open--;
+    if (call->seal)
+        rpc_seal_done(call->seal);
+    free(call->seal);
     free(call);
 }
 
@@ -71,18 +88,22 @@ void rpc_calls_drained(struct rpc_caller *c)
             s->events.on_drained(s->events.ctx, ready[i]);
 }
 
-static void send_answer(struct rpc_caller *c, unsigned rpc, unsigned flags, uint64_t id,
-                        const void *body, size_t len)
+static void send_answer(struct rpc_caller *c, struct rpc_seal *seal, unsigned rpc, unsigned flags,
+                        uint64_t id, const void *body, size_t len)
 {
+    uint8_t mac[AUTH_MAC_SIZE];
     struct rpc_header h = {
         .version = RPC_VERSION,
         .rpc = (uint16_t)rpc,
         .flags = (uint16_t)(RPC_FLAG_REPLY | flags),
+        .token_len = seal ? AUTH_MAC_SIZE : 0,
         .body_len = (uint32_t)len,
         .id = id,
     };
 
-    rpc_conn_send(c->conn, &h, NULL, body);
+    if (seal)
+        rpc_seal_sign(seal, &h, body, mac);
+    rpc_conn_send(c->conn, &h, seal ? mac : NULL, body);
     /* Who does not read answers is not asked for more questions. */
     if (rpc_conn_backlog(c->conn) > RPC_SESSION_HIGH)
         rpc_conn_pause(c->conn, true);
@@ -94,7 +115,21 @@ void rpc_caller_answer_error(struct rpc_caller *c, const struct rpc_header *h, i
     _cleanup_str_ struct str body = STR_INIT;
 
     rpc_error_pack(code, text, &body);
-    send_answer(c, h ? h->rpc : 0, RPC_FLAG_ERROR, h ? h->id : 0, body.data, body.len);
+    send_answer(c, NULL, h ? h->rpc : 0, RPC_FLAG_ERROR, h ? h->id : 0, body.data, body.len);
+}
+
+void rpc_caller_deny(struct rpc_caller *c, const struct rpc_frame *f, int code, const char *text)
+{
+    _cleanup_str_ struct str body = STR_INIT;
+    struct rpc_seal seal;
+
+    if (!c->local)
+        seal_of(c, f, &seal);
+    rpc_error_pack(code, text, &body);
+    send_answer(c, c->local ? NULL : &seal, f->header->rpc, RPC_FLAG_ERROR, f->header->id,
+                body.data, body.len);
+    if (!c->local)
+        rpc_seal_done(&seal);
 }
 
 static void end_call(struct rpc_call *call)
@@ -116,8 +151,8 @@ void rpc_reply_error(struct rpc_server *s, uint64_t number, int code, const char
     if (!call)
         return;
     rpc_error_pack(code, text, &body);
-    send_answer(call->caller, call->rpc->number, RPC_FLAG_ERROR, call->request_id, body.data,
-                body.len);
+    send_answer(call->caller, call->seal, call->rpc->number, RPC_FLAG_ERROR, call->request_id,
+                body.data, body.len);
     end_call(call);
 }
 
@@ -131,8 +166,8 @@ void rpc_reply_bytes(struct rpc_server *s, uint64_t number, const void *data, si
         rpc_reply_error(s, number, -ERR_TOO_BIG, "the answer is larger than a message may be");
         return;
     }
-    send_answer(call->caller, call->rpc->number, more ? RPC_FLAG_MORE : 0, call->request_id, data,
-                len);
+    send_answer(call->caller, call->seal, call->rpc->number, more ? RPC_FLAG_MORE : 0,
+                call->request_id, data, len);
     if (more)
         call->wants_drain = true;
     else

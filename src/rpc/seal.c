@@ -99,3 +99,36 @@ int rpc_seal_check(struct rpc_seal *s, const struct rpc_header *h, const void *b
     s->rx_seq++;
     return 0;
 }
+
+void rpc_seal_answers(struct rpc_seal *s, const struct auth_key *answers)
+{
+    *s = (struct rpc_seal){
+        .tx_key = *answers, .rx_key = *answers, .tx_direction = 3, .rx_direction = 3};
+}
+
+/* What a server says to a stranger. Who listens in its place could say so, too; it can also hang
+ * up. */
+static bool is_to_a_stranger(const struct rpc_header *h, const void *body)
+{
+    static const int codes[] = {ERR_PROTOCOL, ERR_VERSION, ERR_TOO_BIG, ERR_AUTH,
+                                ERR_REPLAY,   ERR_SKEW,    ERR_BUSY,    ERR_ACCESS};
+    int code = h->flags & RPC_FLAG_ERROR ? -rpc_error_unpack(body, h->body_len, NULL) : 0;
+
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+        if (code == codes[i])
+            return true;
+    return false;
+}
+
+int rpc_seal_check_answer(struct rpc_seal *s, const struct rpc_header *h, const void *body,
+                          const void *token, struct err *err)
+{
+    if (!s || (h->token_len == 0 && is_to_a_stranger(h, body)))
+        return 0;
+    if (h->token_len == AUTH_MAC_SIZE && rpc_seal_check(s, h, body, token, NULL) == 0)
+        return 0;
+    return err_set(
+        err, -ERR_UNPROVEN,
+        "%s: another program listens there, slurm.key differs, or the answer was altered",
+        err_text(ERR_UNPROVEN));
+}

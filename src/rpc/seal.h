@@ -6,6 +6,9 @@
  * and a proof that it knows the key; the first one proves the same. Proofs and session keys are
  * MACs over both numbers, both names and the version, each under a label of its own, so that none
  * can stand for another, and none can be used twice.
+ *
+ * Answers to a request over TCP are MACs under a key that follows from its token: in order, each
+ * once, and of nobody who does not know the cluster key.
  */
 #pragma once
 
@@ -56,3 +59,12 @@ void rpc_seal_sign(struct rpc_seal *s, const struct rpc_header *h, const void *b
  * elsewhere. */
 int rpc_seal_check(struct rpc_seal *s, const struct rpc_header *h, const void *body,
                    const uint8_t mac[AUTH_MAC_SIZE], struct err *err);
+
+/* Of the answers to one request, on either side. */
+void rpc_seal_answers(struct rpc_seal *s, const struct auth_key *answers);
+
+/* Whether an answer is from who was asked: 0, or -ERR_UNPROVEN. A server that refuses a request
+ * before it has checked the token proves nothing: such a refusal passes, for what it is. s NULL:
+ * over a local socket, whose peer the kernel names. */
+int rpc_seal_check_answer(struct rpc_seal *s, const struct rpc_header *h, const void *body,
+                          const void *token, struct err *err);

@@ -104,6 +104,78 @@ static void every_bit_counts(void **state)
     assert_int_equal(rpc_seal_check(&b, &h, body, mac, NULL), 0);
 }
 
+static int refusal(int code, bool sealed, const struct auth_key *with)
+{
+    _cleanup_str_ struct str body = STR_INIT;
+    struct rpc_header h = {.version = RPC_VERSION,
+                           .rpc = RPC_SUBMIT,
+                           .flags = RPC_FLAG_REPLY | RPC_FLAG_ERROR,
+                           .token_len = sealed ? AUTH_MAC_SIZE : 0};
+    struct rpc_seal server, caller;
+    uint8_t mac[AUTH_MAC_SIZE] = {0};
+
+    rpc_error_pack(code, "no", &body);
+    h.body_len = (uint32_t)body.len;
+    rpc_seal_answers(&server, with);
+    rpc_seal_answers(&caller, &key);
+    rpc_seal_sign(&server, &h, body.data, mac);
+    return rpc_seal_check_answer(&caller, &h, body.data, mac, NULL);
+}
+
+/* Of who has proved nothing only that is believed which says so. */
+static void refusals(void **state)
+{
+    static const struct {
+        int code, unsealed;
+    } rows[] = {{ERR_AUTH, 0},
+                {ERR_SKEW, 0},
+                {ERR_REPLAY, 0},
+                {ERR_PROTOCOL, 0},
+                {ERR_BUSY, 0},
+                {ERR_NO_PARTITION, -ERR_UNPROVEN},
+                {ERR_STANDBY, -ERR_UNPROVEN},
+                {ERR_BACKOFF, -ERR_UNPROVEN},
+                {ERR_NO_CHANGE, -ERR_UNPROVEN},
+                {ERR_SHUTDOWN, -ERR_UNPROVEN}};
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_int_equal(refusal(rows[i].code, false, &key), rows[i].unsealed);
+        assert_int_equal(refusal(rows[i].code, true, &key), 0);
+        assert_int_equal(refusal(rows[i].code, true, &other_key), -ERR_UNPROVEN);
+    }
+}
+
+static void answers(void **state)
+{
+    struct rpc_seal server, caller;
+    char body[] = "part";
+    struct rpc_header more = {.version = RPC_VERSION,
+                              .rpc = RPC_JOB_LIST,
+                              .flags = RPC_FLAG_REPLY | RPC_FLAG_MORE,
+                              .token_len = AUTH_MAC_SIZE,
+                              .body_len = 4};
+    struct rpc_header last = more, bare = more;
+    uint8_t first[AUTH_MAC_SIZE], second[AUTH_MAC_SIZE];
+
+    last.flags = RPC_FLAG_REPLY;
+    bare.token_len = 0;
+    rpc_seal_answers(&server, &key);
+    rpc_seal_answers(&caller, &key);
+    rpc_seal_sign(&server, &more, body, first);
+    rpc_seal_sign(&server, &last, body, second);
+    assert_int_equal(rpc_seal_check_answer(&caller, &bare, body, NULL, NULL), -ERR_UNPROVEN);
+    assert_int_equal(rpc_seal_check_answer(&caller, &last, body, second, NULL), -ERR_UNPROVEN);
+    assert_int_equal(rpc_seal_check_answer(&caller, &last, body, first, NULL), -ERR_UNPROVEN);
+    body[0] ^= 1;
+    assert_int_equal(rpc_seal_check_answer(&caller, &more, body, first, NULL), -ERR_UNPROVEN);
+    body[0] ^= 1;
+    assert_int_equal(rpc_seal_check_answer(&caller, &more, body, first, NULL), 0);
+    assert_int_equal(rpc_seal_check_answer(&caller, &more, body, first, NULL), -ERR_UNPROVEN);
+    assert_int_equal(rpc_seal_check_answer(&caller, &last, body, second, NULL), 0);
+    assert_int_equal(rpc_seal_check_answer(NULL, &bare, body, NULL, NULL),
+                     0); /* the kernel's word */
+}
+
 static void order(void **state)
 {
     struct rpc_seal a, b;
@@ -147,6 +219,8 @@ int main(void)
         cmocka_unit_test(names),
         cmocka_unit_test(proofs_bind),
         cmocka_unit_test(every_bit_counts),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(answers),
         cmocka_unit_test(order),
         cmocka_unit_test(sessions_differ),
     };

@@ -102,14 +102,21 @@ void rpc_answer_mint(struct rpc_server *s, const struct rpc_request *request, in
         }
     }
     uint8_t(*tokens)[AUTH_TOKEN_SIZE] = mem_alloc_array(count, AUTH_TOKEN_SIZE);
+    struct auth_key *answers = mem_new_array(struct auth_key, count);
     reply.token = mem_new_array(ProtobufCBinaryData, count);
-    reply.n_token = count;
+    reply.answer_key = mem_new_array(ProtobufCBinaryData, count);
+    reply.n_token = reply.n_answer_key = count;
     for (size_t i = 0; i < count; i++) {
         auth_token_mint(s->opt.key, &request->who, ask->audience[i], ask->body_hash.data, now_ms,
                         ttl_ms, tokens[i]);
         reply.token[i] = (ProtobufCBinaryData){AUTH_TOKEN_SIZE, tokens[i]};
+        auth_answer_key(s->opt.key, tokens[i], &answers[i]);
+        reply.answer_key[i] = (ProtobufCBinaryData){sizeof(answers[i].mac_key), answers[i].mac_key};
     }
     rpc_reply(s, request->call, &reply.base);
+    mem_wipe(answers, count * sizeof(*answers));
+    free(answers);
+    free(reply.answer_key);
     free(reply.token);
     free(tokens);
 }

@@ -8,6 +8,7 @@
 
 #include "rpc/accept.h"
 #include "rpc/conn.h"
+#include "rpc/seal.h"
 #include "rpc/server.h"
 
 #define RPC_PEER_TEXT_MAX (RPC_ADDR_TEXT_MAX + 16)
@@ -62,7 +63,8 @@ struct rpc_call {
     struct rpc_caller *caller;
     const struct rpc_info *rpc;
     uint64_t request_id;
-    bool wants_drain; /* parts were sent since on_drained */
+    bool wants_drain;      /* parts were sent since on_drained */
+    struct rpc_seal *seal; /* of its answers; NULL: local */
     struct rpc_call *prev, *next;
     UT_hash_handle hh;
 };
@@ -113,8 +115,10 @@ void rpc_caller_free(struct rpc_caller *c);
 void rpc_server_refused(struct rpc_server *s, const char *peer, const char *why);
 
 /* reply.c */
-struct rpc_call *rpc_call_new(struct rpc_caller *c, const struct rpc_header *h);
+struct rpc_call *rpc_call_new(struct rpc_caller *c, const struct rpc_frame *f);
 void rpc_calls_drop(struct rpc_caller *c); /* on_gone for each */
 void rpc_calls_drained(struct rpc_caller *c);
 void rpc_caller_answer_error(struct rpc_caller *c, const struct rpc_header *h, int code,
                              const char *text);
+/* The same, to who has proved who he is. */
+void rpc_caller_deny(struct rpc_caller *c, const struct rpc_frame *f, int code, const char *text);

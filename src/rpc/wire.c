@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "rpc/mint.h"
 #include "rpc/rpc.h"
 
 #define READ_CHUNK (64u << 10)
@@ -142,14 +143,17 @@ bool rpc_wire_is_fresh(const struct rpc_wire *w)
     return w->fd >= 0 && poll(&p, 1, 0) == 0;
 }
 
-int rpc_wire_send(struct rpc_wire *w, const struct rpc_header *h, const void *token,
+int rpc_wire_send(struct rpc_wire *w, const struct rpc_header *h, const struct rpc_minted *minted,
                   const void *body, int64_t deadline_ms, struct err *err)
 {
     _cleanup_str_ struct str out = STR_INIT;
     size_t pos = 0;
     int rc;
 
-    rpc_frame_append(&out, h, token, body);
+    w->sealed = minted != NULL;
+    if (minted)
+        rpc_seal_answers(&w->answers, &minted->answers);
+    rpc_frame_append(&out, h, minted ? minted->token : NULL, body);
     while (pos < out.len) {
         ssize_t n = send(w->fd, out.data + pos, out.len - pos, MSG_NOSIGNAL);
         if (n >= 0) {
@@ -193,8 +197,9 @@ static int fill(struct rpc_wire *w, size_t want, int64_t deadline_ms, struct err
     return 0;
 }
 
-int rpc_wire_receive(struct rpc_wire *w, struct rpc_header *h, const uint8_t **body,
-                     int64_t deadline_ms, struct err *err)
+/* The next frame; *body is valid until the next call. */
+static int receive(struct rpc_wire *w, struct rpc_header *h, const uint8_t **body,
+                   int64_t deadline_ms, struct err *err)
 {
     int rc;
 
@@ -206,13 +211,16 @@ int rpc_wire_receive(struct rpc_wire *w, struct rpc_header *h, const uint8_t **b
         rc = fill(w, RPC_HEADER_SIZE + h->token_len + (size_t)h->body_len, deadline_ms, err);
     if (rc == 0)
         *body = (const uint8_t *)w->in.data + RPC_HEADER_SIZE + h->token_len;
+    if (rc == 0)
+        rc = rpc_seal_check_answer(w->sealed ? &w->answers : NULL, h, *body,
+                                   w->in.data + RPC_HEADER_SIZE, err);
     return rc;
 }
 
 int rpc_wire_answer(struct rpc_wire *w, const struct rpc_header *request, struct rpc_header *h,
                     const uint8_t **body, int64_t deadline_ms, struct err *err)
 {
-    int rc = rpc_wire_receive(w, h, body, deadline_ms, err);
+    int rc = receive(w, h, body, deadline_ms, err);
 
     if (rc < 0)
         return rc;

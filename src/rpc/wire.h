@@ -5,6 +5,9 @@
 #include "base/str.h"
 #include "rpc/frame.h"
 #include "rpc/net.h"
+#include "rpc/seal.h"
+
+struct rpc_minted;
 
 #define RPC_NO_DEADLINE INT64_MAX
 
@@ -16,6 +19,8 @@ struct rpc_wire {
     struct str in;
     const struct rpc_wire *first; /* as soon as it has something to be read, all waiting here ends
                                      with -ECANCELED; NULL: nothing does that */
+    bool sealed;                  /* the answers to the last request are to prove themselves */
+    struct rpc_seal answers;
 };
 
 void rpc_wire_close(struct rpc_wire *w);
@@ -30,8 +35,9 @@ int rpc_wire_open_tcp(struct rpc_wire *w, const char *host, uint16_t port, int64
 /* Whether a kept connection can still be used: open, and with nothing unexpected to be read. */
 bool rpc_wire_is_fresh(const struct rpc_wire *w);
 
-/* Sends a request; a failure that the other side may have explained is 0: its answer tells. */
-int rpc_wire_send(struct rpc_wire *w, const struct rpc_header *h, const void *token,
+/* Sends a request, over a local socket without token; a failure that the other side may have
+ * explained is 0: its answer tells. */
+int rpc_wire_send(struct rpc_wire *w, const struct rpc_header *h, const struct rpc_minted *minted,
                   const void *body, int64_t deadline_ms, struct err *err);
 
 /* Until something can be read: 0, -ERR_TIMEOUT or -errno. */
@@ -39,11 +45,7 @@ int rpc_wire_wait(struct rpc_wire *w, int64_t deadline_ms);
 /* Whether bytes are there; false also when the other side has closed. */
 bool rpc_wire_has_bytes(const struct rpc_wire *w);
 
-/* The next frame; *body is valid until the next call. */
-int rpc_wire_receive(struct rpc_wire *w, struct rpc_header *h, const uint8_t **body,
-                     int64_t deadline_ms, struct err *err);
-
-/* The answer to the request: 0 and its body (h->flags tells whether more comes), or the failure it
- * carries. */
+/* The answer to the request that was sent last: 0 and its body, valid until the next call (h->flags
+ * tells whether more comes), or the failure it carries. */
 int rpc_wire_answer(struct rpc_wire *w, const struct rpc_header *request, struct rpc_header *h,
                     const uint8_t **body, int64_t deadline_ms, struct err *err);

@@ -3,12 +3,15 @@
 
 With SQLite the lock of StateSaveLocation is the fence: who hangs keeps it, and nobody takes over. With PostgreSQL it is the epoch
 in the database: who hangs has lost the lead as soon as another one takes it, and must find out before it says anything."""
+import contextlib
 import os
 import pathlib
 import pwd
 import random
 import re
 import signal
+import socket
+import struct
 import threading
 import time
 
@@ -96,6 +99,39 @@ def socket_queue(path):
     """How many connections to a local socket have not been accepted. It was bound as PATH~, and renamed."""
     lines = [line.split() for line in pathlib.Path("/proc/net/unix").read_text().splitlines()]
     return sum(line[-1] == f"{path}~" and line[5] == "02" for line in lines)  # 02: connecting
+
+
+class Impostor:
+    """Any user may listen where a controller is down. This one says to each caller what he likes to hear."""
+
+    def __init__(self, address):
+        self.heard = []
+        self.socket = socket.create_server(address)
+        self.thread = threading.Thread(target=self.loop, daemon=True)
+        self.thread.start()
+
+    def loop(self):
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self.socket.accept()
+                threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+
+    def serve(self, connection):
+        """A PING is answered with 'I am the primary', a SUBMIT with a job id."""
+        answers = {1: b"\x0a\x09localhost\x10\x01", 2: b"\x08\x92\x9d\x1a"}
+        with contextlib.suppress(OSError, struct.error), connection, connection.makefile("rb") as stream:
+            while True:
+                _, _, rpc, flags, token, length, number = struct.unpack("<4sHHHHIQ", stream.read(24))
+                stream.read(token + length)
+                self.heard.append(rpc)
+                if flags:
+                    return
+                body = answers.get(rpc, b"")
+                connection.sendall(struct.pack("<4sHHHHIQ", b"SLUI", 1, rpc, 1, 0, len(body), number) + body)
+
+    def close(self):
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
 
 
 class Load:
@@ -486,5 +522,23 @@ def test_reconfigure_reaches_the_backup(make_pair):
     eventually(lambda: "controller third leads" in log.read_text(), "third leads")
     eventually(lambda: c.node("n1")["State"] in ("MIXED", "ALLOCATED"), "the node has found it")
     assert c.state(job) == "RUNNING" and "KillWait                = 2 sec" in c.run("scontrol show config").ok()
+    p.start_primary()
+    p.leads("localhost")
+
+
+def test_nobody_poses_as_a_controller(make_pair):
+    """CORE-007: who listens at a dead controller's port keeps no backup from leading, and acknowledges nothing."""
+    p = make_pair()
+    tcp = {"SLUICE_NO_LOCAL_SOCKET": "1"}
+    p.c.kill("slurmctld")
+    fake = Impostor(("127.0.0.1", p.c.port))
+    try:
+        p.leads("backup")
+        job = int(p.c.run("sbatch --parsable -o /dev/null --wrap true", env=tcp).ok())
+        assert 2 in fake.heard and p.c.wait(job)["JobState"] == "COMPLETED"
+        assert "is DOWN" in p.c.run("scontrol ping", env=tcp).stdout
+        p.c.run("sbatch --wrap true", env={**tcp, **p.primary_alone()}).fails("does not prove that a daemon of this cluster gave it")
+    finally:
+        fake.close()
     p.start_primary()
     p.leads("localhost")
