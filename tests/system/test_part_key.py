@@ -24,13 +24,19 @@ def test_only_with_the_key(make_cluster):
     c.run("sbatch --uid=nobody --wrap=true", user="nobody").fails("--uid only permitted by root user")
     c.run("sbatch --uid=no-such --wrap=true").fails("no-such")
 
-    job = c.sbatch("-pext", "--uid=nobody", "-o", "/dev/null", wrap=f"id -un >{c.work}/who; id -g >>{c.work}/who",
-                   env={"SBATCH_PARTITION_KEY": key})
+    job = c.sbatch("-pext", "--uid=nobody", "-o", "/dev/null", env={"SBATCH_PARTITION_KEY": key},
+                   wrap=f"id -un >{c.work}/who; id -g >>{c.work}/who; env >{c.work}/env")
     assert c.wait(job)["UserId"] == f"nobody({nobody.pw_uid})"
     assert (c.work / "who").read_text() == f"nobody\n{nobody.pw_gid}\n"
-    assert key not in c.run(f"scontrol -o show job {job}").ok() + c.run("squeue --json -t all").ok()
-    done = c.run(["srun", "-pext", f"--partition-key={key}", "--uid=nobody", "--gid=100", "id"])
-    assert done.stdout.startswith(f"uid={nobody.pw_uid}(nobody) gid=100"), done.stderr
+    assert key not in (c.work / "env").read_text()
+    done = c.run(["srun", "-pext", f"--partition-key={key}", "--uid=nobody", "--gid=100", "sh", "-c", "id; env"],
+                 env={"SLURM_PARTITION_KEY": key})
+    assert done.stdout.startswith(f"uid={nobody.pw_uid}(nobody) gid=100") and key not in done.stdout, done.stderr
+    c.wait(c.sbatch("-pext", "--partition-key", key, "-o", "/dev/null", "--comment=key", wrap="true"))
+    env = c.run(["salloc", "-pext", f"--partition-k={key}", "env"], env={"SALLOC_PARTITION_KEY": key}).ok()
+    assert "SLURM_JOB_ID=" in env and key not in env
+    shown = c.run(f"scontrol -o show job {job}", user="nobody").ok() + c.run("squeue --json -t all", user="nobody").ok()
+    assert "--partition-key ... -o /dev/null --comment=key" in shown and "--partition-key=..." in shown and key not in shown
 
     c.run("scontrol update PartitionName=ext Key=NEW").ok()
     second = c.run("scontrol show key ext").ok().strip()

@@ -2,6 +2,7 @@
 #include "cmd/common/origin.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/types.h>
@@ -30,7 +31,18 @@ static int work_dir(struct arena *a, const char *chdir, char **out, struct err *
     return 0;
 }
 
-static char *submit_line(struct arena *a, int argc, char *const argv[])
+/* An argument, without the key of a partition: the line is shown to everybody. */
+static void put_argument(struct str *line, const char *text, const char *key)
+{
+    const char *value = key && text[0] == '-' ? strchr(text, '=') : NULL;
+
+    if (key && (str_eq(text, key) || (value && str_eq(value + 1, key))))
+        str_printf(line, "%.*s...", value ? (int)(value + 1 - text) : 0, text);
+    else
+        str_puts(line, text);
+}
+
+static char *submit_line(struct arena *a, int argc, char *const argv[], const char *key)
 {
     struct str line = STR_INIT_CAP(ORIGIN_LINE_MAX);
     char *copy;
@@ -38,11 +50,21 @@ static char *submit_line(struct arena *a, int argc, char *const argv[])
     for (int i = 0; i < argc && !line.overflow; i++) {
         if (i > 0)
             str_putc(&line, ' ');
-        str_puts(&line, argv[i]);
+        put_argument(&line, argv[i], key);
     }
     copy = arena_strdup(a, str_cstr(&line));
     str_done(&line);
     return copy;
+}
+
+/* The job and its programs are the user's, who has no right to the key. */
+static void forget_keys(void)
+{
+    static const char *const names[] = {"SBATCH_PARTITION_KEY", "SALLOC_PARTITION_KEY",
+                                        "SLURM_PARTITION_KEY"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        unsetenv(names[i]);
 }
 
 int origin_fill(struct arena *a, int argc, char *const argv[], const char *chdir,
@@ -57,7 +79,8 @@ int origin_fill(struct arena *a, int argc, char *const argv[], const char *chdir
     spec->alloc_host = arena_strdup(a, host);
     spec->has_alloc_sid = 1;
     spec->alloc_sid = (uint32_t)getsid(0);
-    spec->submit_line = submit_line(a, argc, argv);
+    spec->submit_line = submit_line(a, argc, argv, spec->partition_key);
+    forget_keys();
     spec->has_request_id = 1;
     spec->request_id.len = REQUEST_ID_SIZE;
     spec->request_id.data = arena_alloc(a, REQUEST_ID_SIZE);
