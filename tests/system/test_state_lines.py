@@ -97,6 +97,12 @@ def test_what_is_refused(filled):
     c, one = filled, filled.dir / "one"
     c.run(f"sluice state export {one}").ok()
     c.run(f"sluice state export {one}").fails("File exists", "not overwritten")
+    empty = c.dir / "empty"  # as an export leaves it that fails after root has become SlurmUser
+    empty.touch(0o644)
+    (c.dir / "link").symlink_to(empty)
+    c.run(f"sluice state export {c.dir}/link").fails("File exists", "not overwritten")
+    c.run(f"sluice state export {empty}").ok()
+    assert empty.read_bytes() == one.read_bytes() and empty.stat().st_mode & 0o777 == 0o600
     c.run(f"sluice state import {one}").fails("not empty")
     c.run("sluice state").fails("export or import")
     c.run("sluice state import").fails("which file?")

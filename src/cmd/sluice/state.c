@@ -76,10 +76,27 @@ static struct store_where where_of(const struct conf *conf)
 /* --- export ------------------------------------------------------------------------------------
  */
 
+/* What an export that failed may have left, when root had become SlurmUser: empty, and one's own.
+ */
+static int empty_open(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
+    struct stat st;
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0 &&
+        st.st_uid == geteuid() && st.st_nlink == 1 && fchmod(fd, 0600) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    errno = EEXIST;
+    return -1;
+}
+
 /* A name that is there is another's, or an older export: it stays. */
 static FILE *output_open(const char *path, struct err *err)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+    if (fd < 0 && errno == EEXIST)
+        fd = empty_open(path);
     if (fd < 0) {
         err_set(err, -errno, "%s: %s%s", path, strerror(errno),
                 errno == EEXIST ? ": it is not overwritten" : "");
