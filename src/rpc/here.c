@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Calls to the node daemons of this host. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/mem.h"
 #include "rpc/client.h"
@@ -16,6 +18,14 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* SlurmdPidFile may lie beside the sockets, and looks the same. */
+static bool is_socket(DIR *d, const char *name)
+{
+    struct stat st;
+
+    return fstatat(dirfd(d), name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(st.st_mode);
+}
+
 void rpc_here_list(const struct conf *conf, struct rpc_names *out)
 {
     DIR *d = opendir(conf->socket_dir);
@@ -23,7 +33,7 @@ void rpc_here_list(const struct conf *conf, struct rpc_names *out)
 
     *out = (struct rpc_names){0};
     while (d && (e = readdir(d)))
-        if (str_starts(e->d_name, SOCKET_PREFIX))
+        if (str_starts(e->d_name, SOCKET_PREFIX) && is_socket(d, e->d_name))
             vec_push(&out->names, mem_strdup(e->d_name + strlen(SOCKET_PREFIX)));
     if (d)
         closedir(d);

@@ -24,7 +24,10 @@ def busy():
         c.one = c.sbatch("-w", "n1", "-n2", "-t", "10", "-o", "/dev/null", script=SCRIPT)
         c.two = c.sbatch("-w", "n2", "-o", "/dev/null", wrap="exec sleep 1004")
         eventually(lambda: len(lines(c, f"{c.one} n1")) == 5 and len(lines(c, "* n2")) == 1, "all processes")
+        beside = c.dir / "run/slurmd-n1.pid"  # where "sluice up" has SlurmdPidFile
+        beside.touch()
         yield c
+        beside.unlink()
         c.stop()
     finally:
         c.destroy()
@@ -46,6 +49,7 @@ def pid_of(c, command):
 
 def test_processes_of_steps(busy):
     c = busy
+    assert c.run("scontrol listpids").stderr == ""
     found = lines(c, f"{c.one}.0 n1")
     assert [line[9:] for line in found] == [f"{c.one:<8} 0        {i:<7} {i:<8}" for i in (0, 1)]
     assert all(open(f"/proc/{int(line.split()[0])}/comm").read() == "sleep\n" for line in found)
