@@ -8,11 +8,19 @@ static int check(const struct conf *c, const char *path, struct err *err)
 {
     const uid_t owners[] = {c->slurm_uid, c->slurmd_uid};
 
-    return geteuid() == 0 ? trust_check(path, owners, 2, err) : 0;
+    return trust_check(path, owners, 2, err);
+}
+
+/* Root itself, or a controller whose configuration root's node daemons get from it. */
+static bool root_follows(const struct conf *c)
+{
+    return geteuid() == 0 || (geteuid() == c->slurm_uid && c->slurmd_uid == 0);
 }
 
 int conf_trust_files(const struct conf *c, struct err *err)
 {
+    if (!root_follows(c))
+        return 0;
     vec_foreach (&c->priv->files, file) {
         int rc = check(c, *file, err);
         if (rc < 0)
@@ -23,7 +31,7 @@ int conf_trust_files(const struct conf *c, struct err *err)
 
 int conf_trust_path(const struct conf *c, const char *key, const char *path, struct err *err)
 {
-    int rc = path ? check(c, path, err) : 0;
+    int rc = path && geteuid() == 0 ? check(c, path, err) : 0;
 
     return rc < 0 ? err_prefix(err, "%s", key) : 0;
 }

@@ -73,6 +73,20 @@ static void files(void **state)
         assert_int_equal(chown(each[i], SLURM, EVE), 0);
         assert_int_equal(conf_trust_files(conf, &err), 0);
     }
+    /* A controller that is not root any more, with node daemons that are, and with such as are not.
+     */
+    if (geteuid() == 0) {
+        assert_int_equal(chmod(main_file, 0666), 0);
+        assert_int_equal(seteuid(SLURM), 0);
+        conf->slurmd_uid = SLURM;
+        assert_int_equal(conf_trust_files(conf, &err), 0);
+        conf->slurmd_uid = 0;
+        assert_int_equal(conf_trust_files(conf, &err), -ERR_ACCESS);
+        assert_int_equal(seteuid(0), 0);
+        assert_int_equal(seteuid(EVE), 0); /* who only looks at it */
+        assert_int_equal(conf_trust_files(conf, &err), 0);
+        assert_int_equal(seteuid(0), 0);
+    }
     conf_free(conf);
 }
 
