@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A partition changed while the controller runs: its row of slurm.conf with some fields replaced.
  */
+#include <ctype.h>
 #include <string.h>
 
 #include "cluster/cluster.h"
+
+#define PRIORITY_MAX 65533 /* as in conf_part.def */
 
 static const struct {
     const char *field, *shown;
@@ -130,6 +133,18 @@ static int check_numbers(const struct conf_part *p, struct err *err)
         return err_set(err, -ERR_RANGE, "DefaultTime is more than MaxTime");
     if (p->max_time_sec <= 0)
         return err_set(err, -ERR_RANGE, "MaxTime must be more than 0");
+    if (p->priority_tier > PRIORITY_MAX || p->priority_job_factor > PRIORITY_MAX)
+        return err_set(err, -ERR_RANGE, "PriorityTier and PriorityJobFactor are 0 to %d",
+                       PRIORITY_MAX);
+    return 0;
+}
+
+/* As a value in quotes holds it: "scontrol write config" makes one of it. */
+static int check_list(const char *key, const char *list, struct err *err)
+{
+    for (const char *at = list; at && *at; at++)
+        if (iscntrl((unsigned char)*at) || *at == '"' || *at == '\\')
+            return err_set(err, -ERR_PARSE, "%s: a list of names holds no \" and no \\", key);
     return 0;
 }
 
@@ -159,6 +174,10 @@ int part_change(struct cluster *c, struct part *p, const Pb__PartRecord *changes
     take_numbers(&next, changes);
     if (rc == 0)
         rc = check_numbers(&next, err);
+    if (rc == 0)
+        rc = check_list("AllowGroups", changes->allow_groups, err);
+    if (rc == 0)
+        rc = check_list("AllocNodes", changes->alloc_nodes, err);
     if (rc == 0)
         rc = read_nodes(c, changes->nodes, &nodes, err);
     if (rc != 0)

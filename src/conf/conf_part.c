@@ -193,8 +193,8 @@ const char *conf_part_name_fault(const char *name)
     if (!*name || strlen(name) > CONF_PART_NAME_MAX)
         return "a name has 1 to 255 characters";
     for (const char *c = name; *c; c++)
-        if (iscntrl((unsigned char)*c) || isspace((unsigned char)*c) || strchr(",=/|\"", *c))
-            return "a name holds no blanks and none of , = / |";
+        if (iscntrl((unsigned char)*c) || isspace((unsigned char)*c) || strchr(",=/|\"#\\", *c))
+            return "a name holds no blanks and none of , = / | \" # \\";
     return NULL;
 }
 

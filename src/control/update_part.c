@@ -243,6 +243,8 @@ static void forget_removed(struct control *c, const char *name)
 static int create(struct control *c, const Pb__PartRecord *set, struct err *err)
 {
     const char *fault = conf_part_name_fault(set->name);
+    if (!fault && str_case_eq(set->name, "DEFAULT"))
+        fault = "a reserved word of slurm.conf";
     if (fault)
         return err_set(err, -ERR_PARSE, "PartitionName=%s: %s", set->name, fault);
     if (cluster_find_part(c->cluster, set->name))
@@ -250,11 +252,12 @@ static int create(struct control *c, const Pb__PartRecord *set, struct err *err)
     if (c->cluster->parts.len >= CONTROL_PARTS_MAX)
         return err_set(err, -ERR_LIMIT, "%s: there are %d partitions", err_text(ERR_LIMIT),
                        CONTROL_PARTS_MAX);
-    forget_removed(c, set->name);
     struct part *p = cluster_add_part(c->cluster, set->name);
     int rc = change(c, p, set, err);
     if (rc != 0)
         cluster_remove_part(c->cluster, p);
+    else
+        forget_removed(c, set->name);
     return rc;
 }
 

@@ -391,11 +391,22 @@ static void partitions_come_and_go(void **state)
     assert_int_equal(part_request(f, &p, true), ERR_PART_EXISTS);
     p = part("x y");
     assert_int_equal(part_request(f, &p, true), ERR_PARSE);
-    p = part("");
-    assert_int_equal(part_request(f, &p, true), ERR_PARSE);
+    static const char *const no_names[] = {"", "DEFAULT", "default", "a#b", "a\"b", "a\\", "a\x1b"};
+    for (size_t i = 0; i < sizeof no_names / sizeof no_names[0]; i++) {
+        p = part(no_names[i]);
+        assert_int_equal(part_request(f, &p, true), ERR_PARSE);
+    }
     p = part("new");
     p.nodes = (char *)"n9";
     assert_int_equal(part_request(f, &p, true), ERR_NO_NODE);
+    p.nodes = NULL;
+    p.allow_groups = (char *)"adm,a\"b";
+    assert_int_equal(part_request(f, &p, true), ERR_PARSE);
+    p.allow_groups = NULL;
+    p.has_priority_tier = true;
+    p.priority_tier = 65534;
+    assert_int_equal(part_request(f, &p, true), ERR_RANGE);
+    p.has_priority_tier = false;
     assert_null(fixture_part(f, &arena, "new"));
     assert_int_equal(part_request(f, &p, false), ERR_NO_PARTITION);
     p.nodes = (char *)"n[1-2]";
@@ -406,6 +417,8 @@ static void partitions_come_and_go(void **state)
     assert_string_equal(live(f, &arena, id)->nodes, "n1");
     p = part("b");
     assert_int_equal(part_request(f, &p, false), 0);
+    p.nodes = (char *)"n9"; /* in vain: it stays removed */
+    assert_int_equal(part_request(f, &p, true), ERR_NO_NODE);
     for (int round = 0; round < 3; round++) {
         assert_string_equal(fixture_part(f, &arena, "new")->nodes, "n[1-2]");
         assert_string_equal(fixture_part(f, &arena, "new")->state, "UP");
