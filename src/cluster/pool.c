@@ -67,6 +67,7 @@ void pool_init(struct cluster *c)
     p->now.mem_mib = mem_new_array(int64_t, room);
     p->now.whole = mem_new_array(bool, room);
     p->now.use = mem_new_array(const struct unit_use *, room);
+    p->now.present = true;
     p->usable = bitset_new(c->nodes.len);
     vec_foreach (&c->nodes, n) {
         join_kind(p, *n);

@@ -32,6 +32,7 @@ struct free_view {
     int64_t *mem_mib; /* below 0: what runs has more than the node is configured to have now */
     bool *whole;      /* nothing runs there */
     const struct unit_use **use; /* of nodes where jobs share */
+    bool present; /* it is the present one: what a partition's jobs use counts, too */
 };
 
 struct pool {

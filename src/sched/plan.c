@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hostlist.h"
+#include "sched/timeline.h"
 
 static void add_part(struct plan *p, struct part *part)
 {
@@ -35,9 +36,9 @@ void plan_begin(struct plan *p, const struct cluster *c, int64_t now_sec, bool b
 
 void plan_end(struct plan *p)
 {
-    vec_foreach (&p->reservations, r)
-        bitset_free(r->nodes);
-    vec_done(&p->reservations);
+    if (p->ahead)
+        timeline_done(p->ahead);
+    free(p->ahead);
     vec_done(&p->order);
     vec_done(&p->failed);
 }
@@ -69,16 +70,25 @@ static bool has_failed(const struct plan *p, const struct job *j)
     return false;
 }
 
-/* Nodes it may use now: not those that a job before it will need before this one ends. */
 static struct bitset *allowed_nodes(const struct plan *p, const struct job *j)
 {
     struct bitset *set = select_candidates(p->cluster, j);
-    int64_t limit = j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec;
     bitset_and(set, p->cluster->pool.usable);
-    vec_foreach (&p->reservations, r)
-        if (p->now_sec + limit > r->start_at)
-            bitset_andnot(set, r->nodes);
     return set;
+}
+
+/* Whether it fits now, and would be over before what it takes is needed by a job before it. */
+static bool can_start(struct plan *p, const struct job *j, struct selection *where)
+{
+    _cleanup_bitset_ struct bitset *allowed = allowed_nodes(p, j);
+    if (select_nodes(p->cluster, j, allowed, NULL, where) != 0)
+        return false;
+    if (!p->ahead)
+        return true;
+    if (!timeline_fits_now(p->ahead, j, allowed, where))
+        return false;
+    timeline_start(p->ahead, j, where);
+    return true;
 }
 
 /* A head whose start can not be foreseen, because it waits for nodes that are down, keeps nothing.
@@ -86,17 +96,15 @@ static struct bitset *allowed_nodes(const struct plan *p, const struct job *j)
 static void reserve(struct plan *p, struct decision *d)
 {
     struct selection where = {0};
-    struct bitset *set = select_candidates(p->cluster, d->job);
-    bitset_and(set, p->cluster->pool.usable);
-    int64_t at = timeline_earliest(p->cluster, d->job, set, p->now_sec, &where);
+    _cleanup_bitset_ struct bitset *allowed = allowed_nodes(p, d->job);
+    if (!p->ahead) {
+        p->ahead = mem_new(struct timeline);
+        timeline_init(p->ahead, p->cluster, p->now_sec);
+    }
+    int64_t at = timeline_find(p->ahead, d->job, allowed, &where);
     if (where.shares.len) {
-        bitset_zero(set);
-        vec_foreach (&where.shares, s)
-            bitset_set(set, s->node);
         d->start_at = at;
-        vec_push(&p->reservations, ((struct plan_reservation){at, set}));
-    } else {
-        bitset_free(set);
+        timeline_reserve(p->ahead, d->job, &where, at);
     }
     select_done(&where);
 }
@@ -117,8 +125,7 @@ static char *say_unavailable(const struct plan *p, const struct job *j)
 /* Would it fit if everything that is up were idle? */
 static bool fits_on_usable(const struct plan *p, const struct job *j)
 {
-    _cleanup_bitset_ struct bitset *set = select_candidates(p->cluster, j);
-    bitset_and(set, p->cluster->pool.usable);
+    _cleanup_bitset_ struct bitset *set = allowed_nodes(p, j);
     return select_fits_idle(p->cluster, j, set);
 }
 
@@ -145,11 +152,11 @@ static bool look_at(struct plan *p, struct job *j, struct decision *d)
     }
     bool start = false;
     if (!has_failed(p, j)) {
-        struct bitset *allowed = allowed_nodes(p, j);
-        start = select_nodes(p->cluster, j, allowed, NULL, &d->where) == 0;
-        bitset_free(allowed);
-        if (!start)
+        start = can_start(p, j, &d->where);
+        if (!start) {
+            select_done(&d->where);
             vec_push(&p->failed, j);
+        }
     }
     if (start) {
         d->kind = PLAN_START;
@@ -160,7 +167,7 @@ static bool look_at(struct plan *p, struct job *j, struct decision *d)
     if (!p->blocked) {
         p->blocked = true;
         explain_blocked(p, j, d);
-        if (p->backfill && p->reservations.len < PLAN_RESERVATIONS)
+        if (p->backfill && (!p->ahead || p->ahead->reserved < PLAN_RESERVATIONS))
             reserve(p, d);
     }
     return true;

@@ -5,8 +5,8 @@
  * the next, so that each sees what the former took.
  *
  * A pass walks the partitions by PriorityTier and their queues by priority. The first job of a
- * partition that does not fit gets a reservation on the timeline of expected releases (backfill)
- * and lower jobs start only where they do not delay it; with sched/builtin they are not looked at
+ * partition that does not fit gets a reservation on the timeline (timeline.h; backfill), and those
+ * behind it start only where they do not delay it; with sched/builtin they are not looked at
  * (CORE-055, CORE-017).
  */
 #pragma once
@@ -16,6 +16,8 @@
 #define PLAN_RESERVATIONS 16 /* blocked heads that get a place on the timeline in one pass */
 #define PLAN_DEPTH 200       /* jobs behind a blocked head that one pass looks at, per partition */
 
+struct timeline;
+
 struct share { /* of one node */
     uint32_t node, units;
     uint64_t mem_mib;
@@ -23,11 +25,6 @@ struct share { /* of one node */
 
 struct selection {
     VEC(struct share) shares; /* in order of node index */
-};
-
-struct plan_reservation {
-    int64_t start_at;
-    struct bitset *nodes;
 };
 
 enum plan_kind { PLAN_START, PLAN_WAIT };
@@ -51,8 +48,8 @@ struct plan {
     struct order_link *next;  /* in the part's queue */
     bool blocked;             /* its head waits */
     size_t depth;
-    VEC(struct plan_reservation) reservations;
     VEC(const struct job *) failed; /* shapes that did not fit in this pass */
+    struct timeline *ahead;         /* NULL: nothing is reserved yet */
 };
 
 void plan_begin(struct plan *p, const struct cluster *c, int64_t now_sec, bool backfill);

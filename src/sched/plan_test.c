@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sched/sched_test_util.h"
+#include "sched/timeline.h"
 
 enum { NOW = 1000 };
 
@@ -267,7 +268,7 @@ static void across_partitions(void **state)
     queue_in(c, 1, 3, 101, "w=n3");
     queue_in(c, 1, 4, 101, "w=n4");
     queue_in(c, 1, 5, 100, "w=n3");
-    expect(c, true, "2: Resources@1100, 3: Resources@1000, 4: +n4:1/0, 5: Priority");
+    expect(c, true, "2: Resources@1100, 3: Resources@1600, 4: +n4:1/0, 5: +n3:1/0");
     test_cluster_free(c);
     c = blocked_cluster();
     c->parts.data[1]->conf.priority_tier = 2;
@@ -358,11 +359,14 @@ static void many_heads(void **state)
     plan_begin(&p, c, NOW, true);
     while (plan_next(&p, &d)) {
         assert_string_equal(d.reason, "Resources");
-        assert_int_equal(d.start_at, heads++ < PLAN_RESERVATIONS ? NOW + 100 : 0);
+        /* Two at a time, each for a minute. */
+        assert_int_equal(d.start_at,
+                         heads < PLAN_RESERVATIONS ? NOW + 100 + (int64_t)heads / 2 * 60 : 0);
+        heads++;
         free(d.detail);
     }
     assert_int_equal(heads, PARTS);
-    assert_int_equal(p.reservations.len, PLAN_RESERVATIONS);
+    assert_int_equal(p.ahead->reserved, PLAN_RESERVATIONS);
     plan_end(&p);
     str_done(&text);
     test_cluster_free(c);

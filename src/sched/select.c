@@ -70,11 +70,10 @@ struct bitset *select_candidates(const struct cluster *c, const struct job *j)
 
 /* CPUs of the node that the job's partition may still use: MaxCPUsPerNode counts all its jobs. What
  * they will have given back in another view is not known by partition. */
-static uint32_t part_cpus_left(const struct cluster *c, const struct job *j,
-                               const struct free_view *view, uint32_t node)
+static uint32_t part_cpus_left(const struct job *j, const struct free_view *view, uint32_t node)
 {
     uint32_t most = j->part->conf.max_cpus_per_node, used = 0;
-    if (most != UINT32_MAX && view == &c->pool.now && j->part->used_cpus)
+    if (most != UINT32_MAX && view->present && j->part->used_cpus)
         used = j->part->used_cpus[node];
     return most > used ? most - used : 0;
 }
@@ -123,7 +122,7 @@ static uint32_t tasks_on(const struct cluster *c, const struct job *j, const str
                          uint32_t node, bool sharing)
 {
     const struct node_kind *k = &c->pool.kinds.data[c->pool.kind[node]];
-    struct select_room room = {view->units[node], part_cpus_left(c, j, view, node),
+    struct select_room room = {view->units[node], part_cpus_left(j, view, node),
                                view->mem_mib[node], view->whole[node]};
     if (sharing)
         room.units += share_room(k->units, view->use[node], j);

@@ -1,165 +1,348 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* When a waiting job could start: running jobs give back what they hold at the latest by their
- * limits. */
+#include "sched/timeline.h"
+
 #include <string.h>
 
-#include "sched/plan.h"
+#define SPANS_FREE 2 /* room for a reservation's ends, beyond those of running jobs */
+#define TRIES 32     /* moments behind the first possible one that are looked at one by one */
 
-/* A view of the cluster after some of the running jobs have ended, and what of its parts is its
- * own.
+/* --- making it ---------------------------------------------------------------------------------
  */
-struct ahead {
-    const struct cluster *c;
-    struct free_view view;
-    struct unit_use **own_use; /* by node; NULL: as the node has it */
-    size_t given;              /* so many have ended */
-    struct order_link *next;
-};
 
-struct moment { /* when running jobs end */
-    int64_t at;
-    size_t ended; /* jobs in all by then */
-};
-
-struct moments {
-    VEC(struct moment) list;
-};
-
-/* Back to the present. */
-static void rewind_to_now(struct ahead *ahead)
+static const struct node_kind *kind_of(const struct timeline *t, uint32_t node)
 {
-    const struct free_view *now = &ahead->c->pool.now;
-    struct free_view *v = &ahead->view;
-    size_t n = ahead->c->nodes.len;
-    for (size_t i = 0; i < n && ahead->given; i++)
-        free(take_ptr(ahead->own_use[i]));
-    memcpy(v->use, now->use, n * sizeof(*v->use));
-    memcpy(v->units, now->units, n * sizeof(*v->units));
-    memcpy(v->mem_mib, now->mem_mib, n * sizeof(*v->mem_mib));
-    memcpy(v->whole, now->whole, n * sizeof(*v->whole));
-    ahead->given = 0;
-    ahead->next = order_first(&ahead->c->ends);
+    const struct pool *p = &t->cluster->pool;
+    return &p->kinds.data[p->kind[node]];
 }
 
-static void view_init(const struct cluster *c, struct ahead *ahead)
+/* Room for so many more of them; the first one's place. */
+static uint32_t add_spans(struct timeline *t, uint32_t count)
 {
-    struct free_view *v = &ahead->view;
-    size_t n = c->nodes.len + 1;
-    ahead->c = c;
-    ahead->own_use = mem_new_array(struct unit_use *, n);
-    v->use = mem_new_array(const struct unit_use *, n);
-    v->units = mem_new_array(uint32_t, n);
-    v->mem_mib = mem_new_array(int64_t, n);
-    v->whole = mem_new_array(bool, n);
-    rewind_to_now(ahead);
+    uint32_t first = t->spans_len;
+    t->spans_len += count;
+    t->spans = mem_realloc(t->spans, t->spans_len * sizeof(*t->spans));
+    return first;
 }
 
-static void view_done(struct ahead *ahead)
+static void lay_out(struct timeline *t)
 {
-    for (size_t i = 0; i < ahead->c->nodes.len; i++)
-        free(ahead->own_use[i]);
-    free(ahead->own_use);
-    free(ahead->view.use);
-    free(ahead->view.units);
-    free(ahead->view.mem_mib);
-    free(ahead->view.whole);
+    const struct cluster *c = t->cluster;
+    const struct free_view *now = &c->pool.now;
+    uint32_t at = 0;
+    for (struct order_link *l = order_first(&c->ends); l; l = order_next(l))
+        vec_foreach (&order_item(l, struct job, ends)->alloc, a)
+            t->nodes[a->node].room += !a->released;
+    for (uint32_t i = 0; i < c->nodes.len; i++) {
+        t->nodes[i] = (struct timeline_node){at, 1, t->nodes[i].room + 1 + SPANS_FREE};
+        at += t->nodes[i].room;
+    }
+    add_spans(t, at);
+    for (uint32_t i = 0; i < c->nodes.len; i++)
+        t->spans[t->nodes[i].first] = (struct timeline_span){
+            TIMELINE_NOW, now->units[i], now->units[i], now->mem_mib[i], now->mem_mib[i]};
 }
 
-/* How many of the units nobody has when this one does not. */
-static uint32_t units_freed(struct ahead *ahead, const struct node *n, const struct alloc_node *a)
+/* A unit that several jobs have is free when the last of them has ended. */
+static uint32_t units_freed(struct unit_use **use, const struct node *n, const struct alloc_node *a)
 {
-    struct unit_use **use = &ahead->own_use[n->index];
     uint32_t freed = 0;
     if (!n->use)
         return a->units;
-    if (!*use) {
-        *use = mem_new_array(struct unit_use, n->units + 1);
-        memcpy(*use, n->use, n->units * sizeof(**use));
-        ahead->view.use[n->index] = *use;
-    }
+    if (!*use)
+        *use =
+            memcpy(mem_new_array(struct unit_use, n->units + 1), n->use, n->units * sizeof(**use));
     bitset_foreach (a->busy, i)
         freed += --(*use)[i].jobs == 0;
     return freed;
 }
 
-/* What the job holds becomes free. */
-static void give_back(const struct job *j, struct ahead *ahead)
+/* What a running job holds of a node becomes free: jobs come in the order of their ends. */
+static void give_back(struct timeline *t, const struct alloc_node *a, int64_t at)
 {
-    struct free_view *v = &ahead->view;
-    vec_foreach (&j->alloc, a) {
-        const struct node *n = ahead->c->nodes.data[a->node];
-        if (a->released)
-            continue;
-        v->units[a->node] = n->exclusive ? n->units : v->units[a->node] + units_freed(ahead, n, a);
-        v->mem_mib[a->node] += (int64_t)a->mem_mib;
-        v->whole[a->node] = v->units[a->node] == n->units;
+    const struct node *n = t->cluster->nodes.data[a->node];
+    struct timeline_node *node = &t->nodes[a->node];
+    struct timeline_span *last = &t->spans[node->first + node->len - 1];
+    struct timeline_span next = *last;
+    next.from = at;
+    next.units = n->exclusive ? n->units : next.units + units_freed(&t->use[a->node], n, a);
+    next.mem_mib += (int64_t)a->mem_mib;
+    next.foreseen_units = next.units;
+    next.foreseen_mem_mib = next.mem_mib;
+    if (last->from == at)
+        *last = next;
+    else
+        t->spans[node->first + node->len++] = next;
+}
+
+static void forget_use(struct timeline *t)
+{
+    for (size_t i = 0; i < t->cluster->nodes.len; i++) {
+        free(take_ptr(t->use[i]));
+        t->view.use[i] = NULL;
     }
 }
 
-static void go_to(struct ahead *ahead, const struct moment *m)
+static void add_moment(struct timeline *t, int64_t at)
 {
-    if (ahead->given > m->ended)
-        rewind_to_now(ahead);
-    for (; ahead->given < m->ended; ahead->given++) {
-        give_back(order_item(ahead->next, struct job, ends), ahead);
-        ahead->next = order_next(ahead->next);
-    }
+    size_t place = t->moments.len;
+    while (place > 0 && t->moments.data[place - 1] > at)
+        place--;
+    if (place > 0 && t->moments.data[place - 1] == at)
+        return;
+    vec_push(&t->moments, at);
+    memmove(&t->moments.data[place + 1], &t->moments.data[place],
+            (t->moments.len - 1 - place) * sizeof(at));
+    t->moments.data[place] = at;
 }
 
-static void list_moments(const struct cluster *c, int64_t now_sec, struct moments *m)
+void timeline_init(struct timeline *t, const struct cluster *c, int64_t now_sec)
 {
-    size_t ended = 0;
-    vec_push(&m->list, ((struct moment){now_sec, 0}));
-    for (const struct order_link *l = order_first(&c->ends); l; l = order_next(l)) {
-        const struct order_link *next = order_next(l);
-        ended++;
-        if (!next || next->key != l->key)
-            vec_push(&m->list, ((struct moment){l->key > now_sec ? l->key : now_sec, ended}));
+    size_t n = c->nodes.len + 1;
+    *t = (struct timeline){.cluster = c, .now_sec = now_sec};
+    t->nodes = mem_new_array(struct timeline_node, n);
+    t->use = mem_new_array(struct unit_use *, n);
+    t->view.units = mem_new_array(uint32_t, n);
+    t->view.mem_mib = mem_new_array(int64_t, n);
+    t->view.whole = mem_new_array(bool, n);
+    t->view.use = mem_new_array(const struct unit_use *, n);
+    lay_out(t);
+    add_moment(t, TIMELINE_NOW);
+    for (struct order_link *l = order_first(&c->ends); l; l = order_next(l)) {
+        int64_t at = l->key > now_sec ? l->key : now_sec;
+        vec_foreach (&order_item(l, struct job, ends)->alloc, a)
+            if (!a->released)
+                give_back(t, a, at);
+        add_moment(t, at);
     }
+    forget_use(t);
 }
 
-/* Whether it fits then; 'where' gets the choice. */
-static bool fits_at(struct ahead *ahead, const struct job *j, const struct bitset *allowed,
-                    const struct moment *m, struct selection *where)
+void timeline_done(struct timeline *t)
 {
-    go_to(ahead, m);
+    if (!t->cluster)
+        return;
+    forget_use(t);
+    free(t->spans);
+    vec_done(&t->moments);
+    free(t->nodes);
+    free(t->use);
+    free(t->view.units);
+    free(t->view.mem_mib);
+    free(t->view.whole);
+    free(t->view.use);
+}
+
+/* --- looking -----------------------------------------------------------------------------------
+ */
+
+static const struct timeline_span *span_at(const struct timeline *t, uint32_t node, int64_t at)
+{
+    const struct timeline_span *s = &t->spans[t->nodes[node].first];
+    for (const struct timeline_span *end = s + t->nodes[node].len; s + 1 < end && s[1].from <= at;)
+        s++;
+    return s;
+}
+
+static void set_view(struct timeline *t, uint32_t node, uint32_t units, int64_t mem_mib)
+{
+    t->view.units[node] = units;
+    t->view.mem_mib[node] = mem_mib;
+    t->view.whole[node] = units == kind_of(t, node)->units;
+}
+
+/* What is free all the time from 'from' to 'until'. */
+static void view_between(struct timeline *t, uint32_t node, int64_t from, int64_t until)
+{
+    const struct timeline_span *s = span_at(t, node, from);
+    const struct timeline_span *end = &t->spans[t->nodes[node].first + t->nodes[node].len];
+    uint32_t units = s->units;
+    int64_t mem = s->mem_mib;
+    for (s++; s < end && s->from < until; s++) {
+        units = s->units < units ? s->units : units;
+        mem = s->mem_mib < mem ? s->mem_mib : mem;
+    }
+    set_view(t, node, units, mem);
+}
+
+/* What is free then as far as running jobs go. */
+static void view_foreseen(struct timeline *t, uint32_t node, int64_t at)
+{
+    const struct timeline_span *s = span_at(t, node, at);
+    set_view(t, node, s->foreseen_units, s->foreseen_mem_mib);
+}
+
+/* Units that others have then, for a job that may share them. */
+static void view_shared(struct timeline *t, const struct job *j, int64_t at)
+{
+    const struct cluster *c = t->cluster;
+    if (!j->want.shared)
+        return;
+    forget_use(t);
+    for (struct order_link *l = order_first(&c->ends); l && l->key <= at; l = order_next(l))
+        vec_foreach (&order_item(l, struct job, ends)->alloc, a)
+            if (!a->released && c->pool.now.use[a->node])
+                units_freed(&t->use[a->node], c->nodes.data[a->node], a);
+    for (size_t i = 0; i < c->nodes.len; i++)
+        t->view.use[i] = t->use[i] ? t->use[i] : c->pool.now.use[i];
+}
+
+static bool choose(struct timeline *t, const struct job *j, const struct bitset *allowed,
+                   struct selection *where)
+{
     vec_clear(&where->shares);
-    return select_nodes(ahead->c, j, allowed, &ahead->view, where) == 0;
+    bool fits = select_nodes(t->cluster, j, allowed, &t->view, where) == 0;
+    if (j->want.shared)
+        forget_use(t);
+    return fits;
 }
 
-/* The first moment when it fits; the number of moments: none. Once it fits it does so from then on,
- * since nothing but ends is foreseen: so the steps double, and the last one is halved. */
-static size_t first_fit(struct ahead *ahead, const struct job *j, const struct bitset *allowed,
-                        const struct moments *m, struct selection *where)
+static int64_t ends_at(const struct job *j, int64_t from)
 {
-    size_t last = m->list.len - 1, low = 0, high = 0; /* below 'low' it does not fit */
-    while (!fits_at(ahead, j, allowed, &m->list.data[high], where)) {
+    return from + (j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec);
+}
+
+static bool fits_from(struct timeline *t, const struct job *j, const struct bitset *allowed,
+                      int64_t from, struct selection *where)
+{
+    int64_t until = ends_at(j, from == TIMELINE_NOW ? t->now_sec : from);
+    bitset_foreach (allowed, i)
+        view_between(t, (uint32_t)i, from, until);
+    view_shared(t, j, from);
+    t->view.present = from == TIMELINE_NOW;
+    return choose(t, j, allowed, where);
+}
+
+static bool is_foreseen(struct timeline *t, const struct job *j, const struct bitset *allowed,
+                        int64_t at, struct selection *where)
+{
+    bitset_foreach (allowed, i)
+        view_foreseen(t, (uint32_t)i, at);
+    view_shared(t, j, at);
+    t->view.present = false;
+    return choose(t, j, allowed, where);
+}
+
+bool timeline_fits_now(struct timeline *t, const struct job *j, const struct bitset *allowed,
+                       struct selection *where)
+{
+    return fits_from(t, j, allowed, TIMELINE_NOW, where);
+}
+
+/* The first moment when it fits as far as running jobs go; the number of moments: none. Once it
+ * fits it does so from then on, for nothing but ends is foreseen: so the steps double, and the last
+ * one is halved. */
+static size_t first_foreseen(struct timeline *t, const struct job *j, const struct bitset *allowed,
+                             struct selection *where)
+{
+    size_t last = t->moments.len - 1, low = 0, high = 0; /* below 'low' it does not fit */
+    while (!is_foreseen(t, j, allowed, t->moments.data[high], where)) {
         if (high == last)
-            return m->list.len;
+            return t->moments.len;
         low = high + 1;
         high = high * 2 + 1 < last ? high * 2 + 1 : last;
     }
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if (fits_at(ahead, j, allowed, &m->list.data[middle], where))
+        if (is_foreseen(t, j, allowed, t->moments.data[middle], where))
             high = middle;
         else
             low = middle + 1;
     }
-    fits_at(ahead, j, allowed, &m->list.data[high], where);
     return high;
+}
+
+int64_t timeline_find(struct timeline *t, const struct job *j, const struct bitset *allowed,
+                      struct selection *where)
+{
+    size_t last = t->moments.len - 1, step = 1;
+    size_t at = first_foreseen(t, j, allowed, where);
+    if (at > last)
+        return t->now_sec + CLUSTER_NO_LIMIT_SEC;
+    /* Reservations may keep it from there. It fits at the last moment: all of them are over. */
+    for (size_t tries = 0; !fits_from(t, j, allowed, t->moments.data[at], where); tries++) {
+        if (at == last)
+            return t->now_sec + CLUSTER_NO_LIMIT_SEC;
+        step = tries < TRIES ? 1 : step * 2;
+        at = at + step < last ? at + step : last;
+    }
+    return at == 0 ? t->now_sec : t->moments.data[at];
+}
+
+/* --- reserving ---------------------------------------------------------------------------------
+ */
+
+/* Room for another span of the node: its spans move to the end when there is none. */
+static void make_room(struct timeline *t, struct timeline_node *n)
+{
+    if (n->len < n->room)
+        return;
+    uint32_t to = add_spans(t, n->room * 2);
+    memcpy(&t->spans[to], &t->spans[n->first], n->len * sizeof(*t->spans));
+    n->first = to;
+    n->room *= 2;
+}
+
+/* A span of the node begins then. */
+static void split(struct timeline *t, uint32_t node, int64_t at)
+{
+    struct timeline_node *n = &t->nodes[node];
+    make_room(t, n);
+    struct timeline_span *spans = &t->spans[n->first];
+    size_t i = (size_t)(span_at(t, node, at) - spans);
+    if (spans[i].from == at)
+        return;
+    memmove(&spans[i + 2], &spans[i + 1], (n->len - i - 1) * sizeof(*spans));
+    spans[i + 1] = spans[i];
+    spans[i + 1].from = at;
+    n->len++;
+}
+
+static uint32_t less(uint32_t from, uint32_t what)
+{
+    return from > what ? from - what : 0; /* units that are shared are nobody's alone */
+}
+
+static void take(struct timeline *t, const struct share *share, int64_t from, int64_t until,
+                 bool runs)
+{
+    split(t, share->node, from);
+    split(t, share->node, until);
+    struct timeline_span *s = &t->spans[t->nodes[share->node].first];
+    for (struct timeline_span *end = s + t->nodes[share->node].len; s < end && s->from < until;
+         s++) {
+        if (s->from < from)
+            continue;
+        s->units = less(s->units, share->units);
+        s->mem_mib -= (int64_t)share->mem_mib;
+        if (!runs)
+            continue;
+        s->foreseen_units = less(s->foreseen_units, share->units);
+        s->foreseen_mem_mib -= (int64_t)share->mem_mib;
+    }
+}
+
+void timeline_reserve(struct timeline *t, const struct job *j, const struct selection *where,
+                      int64_t from)
+{
+    vec_foreach (&where->shares, s)
+        take(t, s, from, ends_at(j, from), false);
+    add_moment(t, ends_at(j, from));
+    t->reserved++;
+}
+
+void timeline_start(struct timeline *t, const struct job *j, const struct selection *where)
+{
+    vec_foreach (&where->shares, s)
+        take(t, s, TIMELINE_NOW, ends_at(j, t->now_sec), true);
+    add_moment(t, ends_at(j, t->now_sec));
 }
 
 int64_t timeline_earliest(const struct cluster *c, const struct job *j,
                           const struct bitset *allowed, int64_t now_sec, struct selection *where)
 {
-    struct ahead ahead = {0};
-    struct moments m = {0};
-    view_init(c, &ahead);
-    list_moments(c, now_sec, &m);
-    size_t first = first_fit(&ahead, j, allowed, &m, where);
-    int64_t at = first < m.list.len ? m.list.data[first].at : now_sec + CLUSTER_NO_LIMIT_SEC;
-    vec_done(&m.list);
-    view_done(&ahead);
+    struct timeline t;
+    timeline_init(&t, c, now_sec);
+    int64_t at = timeline_find(&t, j, allowed, where);
+    timeline_done(&t);
     return at;
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sched/timeline.h"
+
 #include "sched/sched_test_util.h"
 
 enum { NOW = 1000, NEVER = 0 };
@@ -208,9 +210,8 @@ static int64_t by_waiting(struct cluster *c, const struct job *j, struct selecti
         struct order_link *l = order_first(&c->ends);
         if (!l)
             return NOW + CLUSTER_NO_LIMIT_SEC;
-        int64_t key = l->key;
-        at = key > NOW ? key : NOW;
-        while ((l = order_first(&c->ends)) && l->key == key) {
+        at = l->key > NOW ? l->key : NOW; /* those that are late end at once */
+        while ((l = order_first(&c->ends)) && l->key <= at) {
             alloc_clear(c, order_item(l, struct job, ends));
             order_remove(&c->ends, l);
         }
@@ -262,6 +263,169 @@ static void comes_true(void **state)
         one_future(seed);
 }
 
+/* --- against a list of who has what when --- */
+
+struct claim {
+    uint32_t node, units;
+    uint64_t mem_mib;
+    int64_t from, until;
+};
+
+struct claims {
+    VEC(struct claim) list;
+};
+
+static void claim_all(struct claims *all, const struct selection *s, int64_t from, int64_t until)
+{
+    vec_foreach (&s->shares, at)
+        vec_push(&all->list, ((struct claim){at->node, at->units, at->mem_mib, from, until}));
+}
+
+static void claim_running(const struct cluster *c, struct claims *all)
+{
+    vec_foreach (&c->jobs, j)
+        vec_foreach (&(*j)->alloc, a)
+            if (!a->released) {
+                int64_t end = (*j)->ends.key > NOW ? (*j)->ends.key : NOW;
+                uint32_t units = (*j)->want.exclusive ? c->nodes.data[a->node]->units : a->units;
+                vec_push(&all->list,
+                         ((struct claim){a->node, units, a->mem_mib, TIMELINE_NOW, end}));
+            }
+}
+
+/* What of the node is left at that instant. */
+static bool left_at(const struct cluster *c, const struct claims *all, uint32_t node, int64_t at,
+                    int64_t *units, int64_t *mem_mib)
+{
+    *units = c->nodes.data[node]->units;
+    *mem_mib = (int64_t)c->nodes.data[node]->mem_mib;
+    vec_foreach (&all->list, k)
+        if (k->node == node && k->from <= at && at < k->until) {
+            *units -= k->units;
+            *mem_mib -= (int64_t)k->mem_mib;
+        }
+    return *units >= 0 && *mem_mib >= 0;
+}
+
+/* Whether the job fits from then on, by the list: the least that is left at any begin of a claim.
+ */
+static bool fits_by_list(const struct cluster *c, const struct claims *all, const struct job *j,
+                         const struct bitset *allowed, int64_t from)
+{
+    uint32_t units[8];
+    int64_t mem[8];
+    bool whole[8];
+    const struct unit_use *use[8] = {0};
+    struct free_view view = {units, mem, whole, use, false};
+    struct selection s = {0};
+
+    for (uint32_t node = 0; node < c->nodes.len; node++) {
+        int64_t least, least_mem, u, m;
+        left_at(c, all, node, from, &least, &least_mem);
+        vec_foreach (&all->list, k)
+            if (k->node == node && k->from > from && k->from < from + j->limit_sec) {
+                left_at(c, all, node, k->from, &u, &m);
+                least = u < least ? u : least;
+                least_mem = m < least_mem ? m : least_mem;
+            }
+        units[node] = (uint32_t)least;
+        mem[node] = least_mem;
+        whole[node] = least == c->nodes.data[node]->units;
+    }
+    bool fits = select_nodes(c, j, allowed, &view, &s) == 0;
+    select_done(&s);
+    return fits;
+}
+
+static void check_list(const struct cluster *c, const struct claims *all, uint64_t seed)
+{
+    int64_t units, mem;
+
+    vec_foreach (&all->list, k)
+        if (!left_at(c, all, k->node, k->from, &units, &mem))
+            fail_msg("seed %llu: %s is given twice at %lld", (unsigned long long)seed,
+                     c->nodes.data[k->node]->name, (long long)k->from);
+}
+
+static void check_earliest(const struct cluster *c, const struct claims *all, const struct job *j,
+                           const struct bitset *allowed, int64_t found, uint64_t seed)
+{
+    vec_foreach (&all->list, k)
+        if (k->until >= NOW && k->until < found && fits_by_list(c, all, j, allowed, k->until))
+            fail_msg("seed %llu: job %u is to start at %lld and could at %lld",
+                     (unsigned long long)seed, j->id, (long long)found, (long long)k->until);
+    if (found < NOW + CLUSTER_NO_LIMIT_SEC && !fits_by_list(c, all, j, allowed, found))
+        fail_msg("seed %llu: job %u does not fit at %lld", (unsigned long long)seed, j->id,
+                 (long long)found);
+}
+
+static void one_row_of_reservations(uint64_t seed)
+{
+    static const char *const specs[] = {"n=3",     "N=2",       "exclusive", "mem=700",    "c=4",
+                                        "N=2 n=6", "N=2-3 n=8", "w=t",       "N=3 mem=90", ""};
+    struct cluster *c = test_cluster(conf);
+    struct claims all = {0};
+    struct timeline t;
+    uint64_t chance = seed;
+
+    test_up(c);
+    random_running(c, &chance);
+    claim_running(c, &all);
+    timeline_init(&t, c, NOW);
+    for (uint32_t id = 100; id < 112; id++) {
+        struct selection s = {0};
+        struct job *j = test_job(c, id, specs[test_between(&chance, 0, COUNT(specs) - 1)]);
+        j->limit_sec = test_between(&chance, 1, 12) * 25;
+        _cleanup_bitset_ struct bitset *allowed = all_up(c, j);
+        if (test_between(&chance, 0, 3) == 0 && timeline_fits_now(&t, j, allowed, &s)) {
+            timeline_start(&t, j, &s);
+            claim_all(&all, &s, TIMELINE_NOW, NOW + j->limit_sec);
+        } else {
+            int64_t at = timeline_find(&t, j, allowed, &s);
+            check_earliest(c, &all, j, allowed, at, seed);
+            timeline_reserve(&t, j, &s, at);
+            claim_all(&all, &s, at, at + j->limit_sec);
+        }
+        check_list(c, &all, seed);
+        select_done(&s);
+    }
+    timeline_done(&t);
+    vec_done(&all.list);
+    test_cluster_free(c);
+}
+
+static void reservations(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 1500; seed++)
+        one_row_of_reservations(seed);
+}
+
+/* A reserved core leaves the rest of its node to others. */
+static void part_of_a_node(void **state)
+{
+    struct cluster *c = cluster_up();
+    struct timeline t;
+    struct selection s = {0};
+
+    (void)state;
+    test_run(c, 1, "n1:2 n2:4 n3:4 t:2", NOW + 100);
+    struct job *head = test_job(c, 2, "w=n1 n=3"), *small = test_job(c, 3, "w=n1 mem=10");
+    _cleanup_bitset_ struct bitset *n1 = all_up(c, head);
+    head->limit_sec = small->limit_sec = 1000;
+    timeline_init(&t, c, NOW);
+    assert_int_equal(timeline_find(&t, head, n1, &s), NOW + 100);
+    timeline_reserve(&t, head, &s, NOW + 100);
+    assert_true(timeline_fits_now(&t, small, n1, &s));
+    timeline_start(&t, small, &s);
+    assert_false(timeline_fits_now(&t, small, n1, &s)); /* the head needs the other three */
+    small->limit_sec = 100;
+    assert_true(timeline_fits_now(&t, small, n1, &s)); /* over before it does */
+    select_done(&s);
+    timeline_done(&t);
+    test_cluster_free(c);
+}
+
 /* A unit that several have is free when the last of them ends; it may be shared before. */
 static void shared(void **state)
 {
@@ -290,6 +454,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shared),
+        cmocka_unit_test(reservations),
+        cmocka_unit_test(part_of_a_node),
         cmocka_unit_test(never),
         cmocka_unit_test(empty),
         cmocka_unit_test(releases),

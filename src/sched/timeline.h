@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What is free on each node and when: running jobs give back what they hold at their limits at the
+ * latest, and jobs that wait have reserved what they need. Amounts of cores and memory, not whole
+ * nodes, so that a reserved core does not keep the rest of its node from anybody.
+ */
+#pragma once
+
+#include "sched/plan.h"
+
+#define TIMELINE_NOW INT64_MIN /* as it really is, also where a job is beyond its limit */
+
+struct timeline_span { /* free on a node from then to the next span's begin; the last one: for ever
+                        */
+    int64_t from;
+    uint32_t units, foreseen_units; /* foreseen: as far as running jobs go, without reservations */
+    int64_t mem_mib, foreseen_mem_mib;
+};
+
+struct timeline_node { /* where its spans are */
+    uint32_t first, len, room;
+};
+
+struct timeline {
+    const struct cluster *cluster;
+    int64_t now_sec;
+    struct timeline_span *spans; /* of each node in a row; its first begins at TIMELINE_NOW */
+    uint32_t spans_len;
+    struct timeline_node *nodes;
+    VEC(int64_t) moments; /* TIMELINE_NOW, and when something becomes free, rising */
+    struct free_view view;
+    struct unit_use **use; /* by node: what view.use holds of its own */
+    size_t reserved;       /* reservations in it */
+};
+
+void timeline_init(struct timeline *t, const struct cluster *c, int64_t now_sec);
+void timeline_done(struct timeline *t);
+
+/* Whether the job can begin at once and run to its limit on these nodes without touching what is
+ * reserved. 'where' must be empty and gets the choice. */
+bool timeline_fits_now(struct timeline *t, const struct job *j, const struct bitset *allowed,
+                       struct selection *where);
+
+/* The earliest start that can be foreseen, and where; wall seconds, CLUSTER_NO_LIMIT_SEC beyond now
+ * and nothing chosen: none. */
+int64_t timeline_find(struct timeline *t, const struct job *j, const struct bitset *allowed,
+                      struct selection *where);
+
+/* Nobody else gets this from then to the job's limit. */
+void timeline_reserve(struct timeline *t, const struct job *j, const struct selection *where,
+                      int64_t from);
+/* The job has begun there now. */
+void timeline_start(struct timeline *t, const struct job *j, const struct selection *where);
