@@ -10,6 +10,7 @@
 
 #define LIVE_USAGE 25 /* numbers of fields */
 #define STEP_USAGE 26
+#define BEGIN_MAX_SEC INT64_C(253402300799) /* the end of the year 9999 */
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 
 static void request_done(struct request *r)
@@ -182,6 +183,10 @@ int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, 
     j->nice = OR(s, nice, 0);
     read_warning(j, s->signal);
     j->begin_at = OR(s, begin_at_sec, 0);
+    if (j->begin_at < 0) /* long ago is now; sums with the clock must not overflow */
+        j->begin_at = 0;
+    if (j->begin_at > BEGIN_MAX_SEC)
+        j->begin_at = BEGIN_MAX_SEC;
     unsigned mail = 0;
     j->mail = s->mail_type && job_mail_parse(s->mail_type, &mail) ? (uint8_t)mail : 0;
     return 0;

@@ -188,6 +188,31 @@ static void a_request_is_repeated_only_as_what_it_was(void **state)
     fixture_free(f);
 }
 
+/* Sums with the clock do not overflow. */
+static void times_beyond_all_clocks(void **state)
+{
+    static const struct {
+        int64_t begin;
+        Pb__JobState state;
+    } rows[] = {{INT64_MIN, PB__JOB_STATE__RUNNING},
+                {-1, PB__JOB_STATE__RUNNING},
+                {INT64_MAX, PB__JOB_STATE__PENDING}};
+    struct fixture *f = make();
+    struct caller user = FIXTURE_USER;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        Pb__JobSpec s = PB__JOB_SPEC__INIT;
+        s.has_begin_at_sec = true;
+        s.begin_at_sec = rows[i].begin;
+        int64_t id = fixture_submit(f, &user, &s);
+        assert_int_equal(fixture_state(f, (uint32_t)id), rows[i].state);
+        int64_t start = fixture_job(f, &arena, (uint32_t)id)->live->start_at;
+        assert_true(start >= 0 && start < INT64_C(1) << 40);
+    }
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +222,7 @@ int main(void)
         cmocka_unit_test(a_step_has_no_more_tasks_than_a_node_takes),
         cmocka_unit_test(waiting_steps_are_bounded),
         cmocka_unit_test(a_request_is_repeated_only_as_what_it_was),
+        cmocka_unit_test(times_beyond_all_clocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
