@@ -3,6 +3,7 @@
  * --mail-type and --mail-user: MailProg is run as "PROGRAM -s SUBJECT USER" at what happens to a
  * job, with the environment of a prolog and more. Nobody waits for it; a crash may lose it.
  */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -35,6 +36,15 @@ static const char *const states[] = {
     [PB__JOB_STATE__DEADLINE] = "DEADLINE",   [PB__JOB_STATE__OUT_OF_MEMORY] = "OUT_OF_MEMORY",
 };
 
+/* Mail programs take some words for options, files to append to, or commands to run; they run as
+ * SlurmUser. */
+static bool is_address(const char *text, size_t len)
+{
+    unsigned char first = len ? (unsigned char)text[0] : 'a';
+    return (isalnum(first) || first == '_' || first >= 0x80) && !memchr(text, '/', len) &&
+           !memchr(text, '|', len);
+}
+
 int mail_check(const Pb__JobSpec *spec, struct err *err)
 {
     const char *user = spec->mail_user;
@@ -45,8 +55,14 @@ int mail_check(const Pb__JobSpec *spec, struct err *err)
     for (const char *s = user; s && *s; s++)
         if ((unsigned char)*s <= ' ' || *s == 0x7f)
             return err_set(err, -ERR_PARSE, "--mail-user: an address has no blanks");
-    if (user && *user == '-')
-        return err_set(err, -ERR_PARSE, "--mail-user=%s: an address does not begin with -", user);
+    for (const char *s = user; s && *s; s += strcspn(s, ",")) {
+        s += *s == ',';
+        if (!is_address(s, strcspn(s, ",")))
+            return err_set(err, -ERR_PARSE,
+                           "--mail-user=%s: an address begins with a letter or digit, and has no / "
+                           "and no |",
+                           user);
+    }
     return 0;
 }
 
@@ -92,6 +108,9 @@ static void send(struct control *c, struct job *j, size_t event)
                                  spec && spec->name ? spec->name : "", events[event].word,
                                  begins ? "Queued" : "Run", took, end);
     char *argv[] = {(char *)"-s", subject, user};
+    for (char *s = subject; *s; s++)
+        if (iscntrl((unsigned char)*s)) /* a line of its own would be a header */
+            *s = '?';
     Pb__ScriptRun m = PB__SCRIPT_RUN__INIT;
     if (!user || !*user)
         return;

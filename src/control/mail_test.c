@@ -52,11 +52,12 @@ static void what_is_no_type_or_address_is_refused(void **state)
         const char *types, *user;
         bool ok;
     } v[] = {
-        {"BEGIN,NOISE", NULL, false},   {"END", "-f/etc/passwd", false},
-        {"END", "a b", false},          {"END", "a\nb", false},
-        {"BEGINS", NULL, false},        {"END", "a,b@c", true},
-        {"none", NULL, true},           {"end,,Fail", NULL, true},
-        {"INVALID_DEPEND", NULL, true},
+        {"BEGIN,NOISE", NULL, false}, {"END", "-f/etc/passwd", false}, {"END", "a b", false},
+        {"END", "a\nb", false},       {"BEGINS", NULL, false},         {"END", "a,b@c", true},
+        {"END", "|/bin/sh", false},   {"END", "/etc/x", false},        {"END", "a,+x", false},
+        {"END", "a,|sh", false},      {"END", "./x", false},           {"END", "a/b", false},
+        {"END", "a,", true},          {"END", "a+b@c", true},          {"none", NULL, true},
+        {"end,,Fail", NULL, true},    {"INVALID_DEPEND", NULL, true},
     };
     struct fixture *f = make("");
     for (size_t i = 0; i < sizeof v / sizeof v[0]; i++)
@@ -80,6 +81,20 @@ static void a_job_that_ends_well(void **state)
     assert_string_equal(
         mails(f, text, sizeof text),
         "ann: Slurm Job_id=1 Name=x Ended, Run time 01:01:01, COMPLETED, ExitCode 0;");
+    fixture_free(f);
+}
+
+static void a_name_makes_no_header(void **state)
+{
+    char text[1000];
+    struct fixture *f = make("");
+    struct caller who = FIXTURE_USER;
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.name = (char *)"x\nBcc: all\x1b";
+    s.mail_type = (char *)"BEGIN";
+    fixture_submit(f, &who, &s);
+    assert_string_equal(mails(f, text, sizeof text),
+                        "ann: Slurm Job_id=1 Name=x?Bcc: all? Began, Queued time 00:00:00;");
     fixture_free(f);
 }
 
@@ -148,6 +163,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_no_type_or_address_is_refused),
         cmocka_unit_test(a_job_that_ends_well),
+        cmocka_unit_test(a_name_makes_no_header),
         cmocka_unit_test(failures),
         cmocka_unit_test(requeue_and_domain),
         cmocka_unit_test(shares_of_the_limit),

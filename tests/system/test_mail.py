@@ -34,7 +34,7 @@ def test_mail_is_sent_as_slurm_does(make_cluster):
 
 def test_what_is_no_type_or_address_is_refused(make_cluster):
     c = make_cluster(nodes=1)
-    for option, said in (("--mail-type=NOISE", "--mail-type=NOISE"), ("--mail-user=-bcc", "does not begin with -"),
+    for option, said in (("--mail-type=NOISE", "--mail-type=NOISE"), ("--mail-user=-bcc", "begins with a letter or digit"),
                          ("--mail-user=a b", "has no blanks")):
         for line in (["sbatch", option, "--wrap", "true"], ["srun", option, "true"]):
             failed = c.run(line)
