@@ -174,6 +174,8 @@ struct job {
     struct str usage;                    /* packed Usage, in 'live' too */
     struct job_newer *newer;             /* NULL: nothing */
     struct order_link queued, due, ends; /* in part.queue, cluster.due, cluster.ends */
+    uint64_t unfit_stamp, ahead_stamp;   /* plan.c: pool.freed, when it last did not fit, and when
+                                            its start was last looked for */
     bool dirty;                          /* in cluster.dirty */
     uint64_t stamp;                      /* of its last change */
 };

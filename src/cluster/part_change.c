@@ -189,6 +189,7 @@ int part_change(struct cluster *c, struct part *p, const Pb__PartRecord *changes
     vec_foreach (&c->jobs, j)
         if ((*j)->part == p && (*j)->state == PB__JOB_STATE__PENDING)
             job_set_sharing(c, *j);
+    c->pool.freed++;
     c->stamp++;
     return 0;
 }

@@ -43,12 +43,24 @@ static void join_kind(struct pool *p, const struct node *n)
     p->kind[n->index] = at;
 }
 
+/* Whether something may fit on the node that did not before. */
+static bool has_more(const struct pool *p, const struct node *n, uint32_t units, int64_t mem_mib)
+{
+    uint32_t i = n->index;
+    const struct free_view *v = &p->now;
+    return units > v->units[i] || mem_mib > v->mem_mib[i] || n->use || v->use[i] ||
+           (n->jobs == 0 && !v->whole[i]) || (node_is_usable(n) && !bitset_test(p->usable, i));
+}
+
 static void copy(struct pool *p, const struct node *n)
 {
     struct free_view *v = &p->now;
+    uint32_t units = n->exclusive ? 0 : n->free_units;
+    int64_t mem_mib = (int64_t)(n->mem_mib - n->used_mem_mib);
+    p->freed += has_more(p, n, units, mem_mib);
     p->weight[n->index] = n->weight;
-    v->units[n->index] = n->exclusive ? 0 : n->free_units;
-    v->mem_mib[n->index] = (int64_t)(n->mem_mib - n->used_mem_mib);
+    v->units[n->index] = units;
+    v->mem_mib[n->index] = mem_mib;
     v->whole[n->index] = n->jobs == 0;
     v->use[n->index] = n->use;
     if (node_is_usable(n))
@@ -68,6 +80,7 @@ void pool_init(struct cluster *c)
     p->now.whole = mem_new_array(bool, room);
     p->now.use = mem_new_array(const struct unit_use *, room);
     p->now.present = true;
+    p->freed = 1;
     p->usable = bitset_new(c->nodes.len);
     vec_foreach (&c->nodes, n) {
         join_kind(p, *n);
@@ -95,6 +108,7 @@ void pool_update(struct cluster *c, const struct node *n)
     if (!is_of(&p->kinds.data[p->kind[n->index]], n)) {
         leave_kind(p, p->kind[n->index]);
         join_kind(p, n);
+        p->freed++;
     }
     copy(p, n);
 }

@@ -40,6 +40,7 @@ struct pool {
     uint32_t *kind, *weight; /* by node */
     struct free_view now;
     struct bitset *usable; /* new work may go there */
+    uint64_t freed; /* rises with each change after which more may fit than before; never 0 */
 };
 
 void pool_init(struct cluster *c); /* its nodes are all there */

@@ -40,6 +40,7 @@ void plan_end(struct plan *p)
         timeline_done(p->ahead);
     free(p->ahead);
     vec_done(&p->order);
+    vec_done(&p->heads);
     vec_done(&p->failed);
 }
 
@@ -77,36 +78,65 @@ static struct bitset *allowed_nodes(const struct plan *p, const struct job *j)
     return set;
 }
 
-/* Whether it fits now, and would be over before what it takes is needed by a job before it. */
-static bool can_start(struct plan *p, const struct job *j, struct selection *where)
+/* Gives the job its place on the timeline; 0: its start can not be foreseen, because it waits for
+ * nodes that are down, and it keeps nothing. */
+static int64_t lay(struct plan *p, const struct job *j)
 {
+    struct selection where = {0};
     _cleanup_bitset_ struct bitset *allowed = allowed_nodes(p, j);
-    if (select_nodes(p->cluster, j, allowed, NULL, where) != 0)
+    int64_t at = timeline_find(p->ahead, j, allowed, &where);
+    if (where.shares.len)
+        timeline_reserve(p->ahead, j, &where, at);
+    at = where.shares.len ? at : 0;
+    select_done(&where);
+    return at;
+}
+
+/* The timeline with all heads on it, and when the last one is to start. It is made when something
+ * could touch what they need: a full cluster has many looks at its queue, and few of them do. */
+static int64_t look_ahead(struct plan *p)
+{
+    int64_t at = 0;
+    if (!p->ahead) {
+        p->ahead = mem_new(struct timeline);
+        timeline_init(p->ahead, p->cluster, p->now_sec);
+    }
+    for (; p->laid < p->heads.len; p->laid++)
+        at = lay(p, p->heads.data[p->laid]);
+    return at;
+}
+
+/* Whether it fits now, and would be over before what it takes is needed by a job before it. */
+static bool can_start(struct plan *p, struct job *j, struct selection *where)
+{
+    uint64_t freed = p->cluster->pool.freed;
+    if (j->unfit_stamp == freed)
         return false;
-    if (!p->ahead)
+    _cleanup_bitset_ struct bitset *allowed = allowed_nodes(p, j);
+    if (select_nodes(p->cluster, j, allowed, NULL, where) != 0) {
+        j->unfit_stamp = freed;
+        return false;
+    }
+    if (!p->heads.len)
         return true;
+    look_ahead(p);
     if (!timeline_fits_now(p->ahead, j, allowed, where))
         return false;
     timeline_start(p->ahead, j, where);
     return true;
 }
 
-/* A head whose start can not be foreseen, because it waits for nodes that are down, keeps nothing.
- */
+/* What was foreseen for it holds while nothing becomes free before its time. */
 static void reserve(struct plan *p, struct decision *d)
 {
-    struct selection where = {0};
-    _cleanup_bitset_ struct bitset *allowed = allowed_nodes(p, d->job);
-    if (!p->ahead) {
-        p->ahead = mem_new(struct timeline);
-        timeline_init(p->ahead, p->cluster, p->now_sec);
-    }
-    int64_t at = timeline_find(p->ahead, d->job, allowed, &where);
-    if (where.shares.len) {
-        d->start_at = at;
-        timeline_reserve(p->ahead, d->job, &where, at);
-    }
-    select_done(&where);
+    struct job *j = d->job;
+    bool known = j->ahead_stamp == p->cluster->pool.freed &&
+                 (j->expected_at == 0 || j->expected_at > p->now_sec);
+    if (p->heads.len == PLAN_RESERVATIONS)
+        return;
+    vec_push(&p->heads, j);
+    d->start_at = known ? j->expected_at : look_ahead(p);
+    j->ahead_stamp = p->cluster->pool.freed;
 }
 
 /* "ReqNodeNotAvail, UnavailableNodes:n[1-2]" */
@@ -167,7 +197,7 @@ static bool look_at(struct plan *p, struct job *j, struct decision *d)
     if (!p->blocked) {
         p->blocked = true;
         explain_blocked(p, j, d);
-        if (p->backfill && (!p->ahead || p->ahead->reserved < PLAN_RESERVATIONS))
+        if (p->backfill)
             reserve(p, d);
     }
     return true;

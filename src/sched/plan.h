@@ -36,7 +36,7 @@ struct decision {
     bool backfilled;
     const char *reason; /* PLAN_WAIT: Slurm's word */
     char *detail;       /* the sentence behind it, or NULL; the caller frees */
-    int64_t start_at;   /* PLAN_WAIT: expected, 0: unknown */
+    int64_t start_at; /* PLAN_WAIT: expected, 0: unknown; the caller puts it in job->expected_at */
 };
 
 struct plan {
@@ -49,7 +49,9 @@ struct plan {
     bool blocked;             /* its head waits */
     size_t depth;
     VEC(const struct job *) failed; /* shapes that did not fit in this pass */
-    struct timeline *ahead;         /* NULL: nothing is reserved yet */
+    VEC(struct job *) heads;        /* that wait, in the order of their places */
+    size_t laid;                    /* so many of them have theirs on: */
+    struct timeline *ahead;         /* NULL: nothing has */
 };
 
 void plan_begin(struct plan *p, const struct cluster *c, int64_t now_sec, bool backfill);

@@ -110,6 +110,7 @@ static void pass(struct life *l)
                 told[n++] = d.start_at;
             }
         }
+        d.job->expected_at = d.start_at;
         select_done(&d.where);
         free(d.detail);
     }
@@ -122,6 +123,26 @@ static void pass(struct life *l)
             wrong(l, heads[i]->id, "is delayed by a job behind it");
         select_done(&s);
     }
+}
+
+/* What is remembered from look to look hides nothing: who is looked at anew does not start either.
+ */
+static void nothing_overlooked(struct life *l)
+{
+    struct plan p;
+    struct decision d;
+
+    vec_foreach (&l->c->jobs, j)
+        (*j)->unfit_stamp = (*j)->ahead_stamp = 0;
+    plan_begin(&p, l->c, l->now_sec, l->backfill);
+    while (plan_next(&p, &d)) {
+        if (d.kind == PLAN_START)
+            wrong(l, d.job->id, "was overlooked");
+        if (d.start_at && d.start_at != d.job->expected_at)
+            wrong(l, d.job->id, "was told another start");
+        free(d.detail);
+    }
+    plan_end(&p);
 }
 
 /* To the next end of a job: at its limit, or before. */
@@ -156,8 +177,11 @@ static void live(struct life *l)
     for (uint32_t id = 1; id <= JOBS; id++)
         add_job(l, &chance, id);
     pass(l);
-    for (int turn = 0; turn < DONE && pass_time(l, &chance); turn++)
+    for (int turn = 0; turn < DONE && pass_time(l, &chance); turn++) {
         pass(l);
+        pass(l); /* as after a submission: nothing has become free */
+        nothing_overlooked(l);
+    }
     if (l->ended != JOBS || l->c->pending || l->c->running)
         wrong(l, 0, "some never had their turn");
     vec_foreach (&l->c->nodes, n)

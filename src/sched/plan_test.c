@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sched/sched_test_util.h"
-#include "sched/timeline.h"
 
 enum { NOW = 1000 };
 
@@ -63,6 +62,7 @@ static char *pass(struct cluster *c, bool backfill)
         describe(c, &d, &out);
         if (d.kind == PLAN_START)
             commit(c, &d);
+        d.job->expected_at = d.start_at;
         select_done(&d.where);
         free(d.detail);
     }
@@ -366,7 +366,7 @@ static void many_heads(void **state)
         free(d.detail);
     }
     assert_int_equal(heads, PARTS);
-    assert_int_equal(p.ahead->reserved, PLAN_RESERVATIONS);
+    assert_int_equal(p.heads.len, PLAN_RESERVATIONS);
     plan_end(&p);
     str_done(&text);
     test_cluster_free(c);

@@ -327,7 +327,6 @@ void timeline_reserve(struct timeline *t, const struct job *j, const struct sele
     vec_foreach (&where->shares, s)
         take(t, s, from, ends_at(j, from), false);
     add_moment(t, ends_at(j, from));
-    t->reserved++;
 }
 
 void timeline_start(struct timeline *t, const struct job *j, const struct selection *where)

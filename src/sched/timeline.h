@@ -30,7 +30,6 @@ struct timeline {
     VEC(int64_t) moments; /* TIMELINE_NOW, and when something becomes free, rising */
     struct free_view view;
     struct unit_use **use; /* by node: what view.use holds of its own */
-    size_t reserved;       /* reservations in it */
 };
 
 void timeline_init(struct timeline *t, const struct cluster *c, int64_t now_sec);
