@@ -85,6 +85,8 @@ int shutdown_restore(struct control *c, const void *data, size_t len, struct err
         c->shutdown_mono_ms = m->at_mono_ms;
     else /* another machine, or another boot of it: there is only the wall clock */
         c->shutdown_mono_ms = control_mono(c) + m->at_sec * 1000 - c->env->wall_ms(c->env->ctx);
+    if (c->shutdown_mono_ms < 0) /* before this boot, which the record could not say */
+        c->shutdown_mono_ms = 0;
     return 0;
 }
 

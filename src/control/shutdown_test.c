@@ -273,6 +273,21 @@ static void what_has_passed_is_not_done_again(void **state)
     fixture_free(f);
 }
 
+/* That it passed before the machine was booted goes into the record again, and is read again. */
+static void what_has_passed_long_ago(void **state)
+{
+    struct fixture *f = make();
+    uint32_t id = announced(f, 10, NULL);
+    (void)state;
+    fixture_pass(f, 11000);
+    f->wall_ms += 3600000;
+    reboot(f);
+    fixture_restart(f);
+    assert_true(control_is_announced(f->control));
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__CANCELLED);
+    fixture_free(f);
+}
+
 static void jobs_have_their_grace_when_nobody_was_there(void **state)
 {
     struct fixture *f = make();
@@ -378,6 +393,7 @@ int main(void)
         cmocka_unit_test(it_outlives_the_controller),
         cmocka_unit_test(after_a_boot_by_the_wall_clock),
         cmocka_unit_test(what_has_passed_is_not_done_again),
+        cmocka_unit_test(what_has_passed_long_ago),
         cmocka_unit_test(jobs_have_their_grace_when_nobody_was_there),
         cmocka_unit_test(nodes_that_come_back_are_waited_for),
         cmocka_unit_test(called_off_for_good),
