@@ -132,6 +132,28 @@ def test_rootless(place):
     assert done.stdout.split()[:2] == ["nobody", "nobody"] or "nobody\nnobody" in done.stdout
 
 
+@pytest.mark.skipif(not ROOT, reason="needs root to become an ordinary user")
+def test_of_another_user(place):
+    """Who can not see the daemons says so, and keeps nobody from starting and stopping them."""
+    nobody = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"]
+    assert run(["sluice", "up", "--dir", place / "a"]).returncode == 0
+    for verb in ("down", "status"):
+        done = run([*nobody, "sluice", verb, "--dir", place / "a"], env={"HOME": "/"})
+        assert done.returncode == 1 and "only that user and root see its daemons" in done.stderr, done.stdout + done.stderr
+    with subprocess.Popen([*nobody, "flock", place / "a", "sh", "-c", "echo; read x"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as holder:
+        holder.stdout.readline()
+        assert run(["sluice", "status", "--dir", place / "a"]).returncode == 0
+        assert run(["sluice", "down", "--dir", place / "a"]).returncode == 0
+        holder.stdin.close()
+    with subprocess.Popen(["flock", place / "a" / "lock", "sh", "-c", "echo; read x"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as holder:
+        holder.stdout.readline()
+        assert "another sluice command is at work" in run(["sluice", "up", "--dir", place / "a"]).stderr
+        holder.stdin.close()
+    assert run(["sluice", "up", "--dir", place / "a"]).returncode == run(["sluice", "down", "--dir", place / "a"]).returncode == 0
+
+
 def test_version():
     assert run(["sluice", "version"]).stdout.startswith("sluice ")
 

@@ -14,7 +14,10 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/trust.h"
+#include "cmd/common/cmd.h"
 #include "cmd/sluice/sluice.h"
+
+#define LOCK_NAME "lock"
 
 char *place_default(void)
 {
@@ -108,12 +111,41 @@ int place_check(const char *dir, const char *made_from, struct err *err)
     return trust_check(inside, NULL, 0, err);
 }
 
+int place_check_seen(const char *dir, struct err *err)
+{
+    struct stat st;
+    if (stat(dir, &st) < 0)
+        return err_set(err, -errno, "%s: %s", dir, strerror(errno));
+    if (geteuid() == 0 || st.st_uid == geteuid())
+        return 0;
+    return err_set(err, -ERR_ACCESS,
+                   "the cluster in %s is of uid %u: only that user and root see its daemons", dir,
+                   (unsigned)st.st_uid);
+}
+
+/* A file that nobody else may open: on the directory itself whoever reads it could hold a lock. */
+static int lock_open(const char *dir, int flags)
+{
+    _cleanup_free_ char *path = place_path(dir, LOCK_NAME);
+    return open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags, 0600);
+}
+
 int place_lock(const char *dir, struct err *err)
 {
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct stat st, place;
+    int rc = place_check_seen(dir, err);
+    if (rc)
+        return rc;
+    int fd = lock_open(dir, O_CREAT | O_EXCL);
+    /* Root in another user's place: the next one there is that user. */
+    if (fd >= 0 && stat(dir, &place) == 0 && place.st_uid != geteuid() &&
+        fchown(fd, place.st_uid, (gid_t)-1))
+        cmd_error("%s/" LOCK_NAME ": %s", dir, strerror(errno));
+    if (fd < 0 && errno == EEXIST)
+        fd = lock_open(dir, 0);
     if (fd < 0)
-        return err_set(err, -errno, "%s: %s", dir, strerror(errno));
-    if (flock(fd, LOCK_EX | LOCK_NB)) {
+        return err_set(err, -errno, "%s/" LOCK_NAME ": %s", dir, strerror(errno));
+    if (flock(fd, LOCK_EX | LOCK_NB) || fstat(fd, &st) || st.st_nlink == 0) {
         close(fd);
         return err_set(err, -ERR_BUSY,
                        "another sluice command is at work in %s; try again when it "
@@ -121,6 +153,12 @@ int place_lock(const char *dir, struct err *err)
                        dir);
     }
     return fd;
+}
+
+void place_lock_remove(const char *dir)
+{
+    _cleanup_free_ char *path = place_path(dir, LOCK_NAME);
+    unlink(path);
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *place)
@@ -145,7 +183,8 @@ char *place_first_missing(const char *dir)
 
 void place_remove(const char *dir, const char *made_from)
 {
-    static const char *const names[] = {"slurm.conf", "slurm.key", "log", "run", "spool", "state"};
+    static const char *const names[] = {"slurm.conf", "slurm.key", "log",    "run",
+                                        "spool",      "state",     LOCK_NAME};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         _cleanup_free_ char *path = place_path(dir, names[i]);
         nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);

@@ -66,11 +66,14 @@ int place_load(const char *dir, struct conf **conf, struct conf_report *report, 
 /* Whether the node is to run: one that the file only announces (FUTURE, CLOUD) is not. */
 bool place_expects(const struct conf *conf, const struct conf_node *n);
 size_t place_count(const struct conf *conf); /* of those */
-/* One at a time in a directory. -1: another is at it; err says so. */
 /* Refuses a directory that others own or may write to: what is put there is theirs. As root, those
  * above it too. made_from: the first that is not there yet; NULL: all are. */
 int place_check(const char *dir, const char *made_from, struct err *err);
+/* Refuses to speak of another user's cluster, whose daemons are not to be seen; root sees all. */
+int place_check_seen(const char *dir, struct err *err);
+/* One command at a time in a directory, of its owner or of root: a descriptor, or negative. */
 int place_lock(const char *dir, struct err *err);
+void place_lock_remove(const char *dir); /* by its holder, from where there is no cluster */
 /* The first directory of the path that does not exist; NULL: it does. The caller frees. */
 char *place_first_missing(const char *dir);
 /* Everything that 'up' made, and the emptied directories from DIR up to 'made_from' (may be NULL).

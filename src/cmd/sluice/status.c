@@ -63,7 +63,7 @@ int sluice_status(const struct sluice_options *o)
                   o->dir);
         return 1;
     }
-    if (place_load(o->dir, &conf, NULL, &err)) {
+    if (place_check_seen(o->dir, &err) || place_load(o->dir, &conf, NULL, &err)) {
         cmd_error("%s", err.text);
         return 1;
     }

@@ -269,6 +269,8 @@ static void undo(struct up *u)
     daemon_list_done(&ours);
     if (u->made_conf || u->made_from)
         place_remove(u->o->dir, u->made_from);
+    if (!place_has_cluster(u->o->dir))
+        place_lock_remove(u->o->dir);
 }
 
 static void report(const struct up *u, int64_t took_ms)
