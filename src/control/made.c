@@ -143,18 +143,33 @@ static int check_keys(const char *keys, bool dynamic, struct err *err)
                  : err_set(err, -ERR_PARSE, "a node is created with State=CLOUD or State=FUTURE");
 }
 
+/* Said for the first time, and by an administrator: a slip is better told than kept. */
+static int check_known(const struct conf_report *report, struct err *err)
+{
+    vec_foreach (&report->warnings, w) {
+        const char *end = strstr(w->text, " is ignored");
+        if (end && str_starts(w->text, "unknown key "))
+            return err_set(err, -ERR_PARSE, "%.*s", (int)(end - w->text), w->text);
+    }
+    return 0;
+}
+
 /* As the file would be read, so far as it can be told without it. */
 static int check_line(const struct made_node *n, struct err *err)
 {
     struct str text = STR_INIT;
     struct conf *conf = NULL;
+    struct conf_report report = {0};
     str_puts(&text, "SlurmctldHost=localhost\n");
     add_line(n, &text);
     int rc =
-        conf_load_text(str_cstr(&text), text.len, "new node", CONF_FULL, NULL, &conf, NULL, err);
+        conf_load_text(str_cstr(&text), text.len, "new node", CONF_FULL, NULL, &conf, &report, err);
+    if (rc == 0 && !n->dynamic)
+        rc = check_known(&report, err);
     if (rc == 0 && conf->nodes.len != 1)
         rc = err_set(err, -ERR_PARSE, "NodeName=%s is a reserved word", n->name);
     conf_free(conf);
+    conf_report_done(&report);
     str_done(&text);
     return rc;
 }

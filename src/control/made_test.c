@@ -56,6 +56,7 @@ static void refused(void **state)
         {"", "State=CLOUD", "NodeName="},
         {"d1", "", "State=CLOUD or State=FUTURE"},
         {"d1", "State=IDLE", "State=IDLE"},
+        {"d1", "State=CLOUD Prolog=/x", "unknown key Prolog"},
         {"d1", "State=CLOUD NodeName=d2", "NodeName is given twice"},
         {"d1", "State=CLOUD\nNodeName=d2", "control characters"},
         {"d1", "State=CLOUD Comment=a\\", "control characters"},

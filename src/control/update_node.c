@@ -95,6 +95,8 @@ static int find_nodes(struct control *c, const Pb__NodeUpdate *r, struct bitset 
     if (r->n_refused_field)
         return err_set(err, -ERR_CANNOT_UPDATE, "%s: %s", err_text(ERR_CANNOT_UPDATE),
                        r->refused_field[0]);
+    if (!*r->nodes)
+        return err_set(err, -ERR_NO_NODE, "%s: none is named", err_text(ERR_NO_NODE));
     if (!str_case_eq(r->nodes, "ALL"))
         return cluster_node_set(c->cluster, r->nodes, set, err);
     *set = bitset_new(c->cluster->nodes.len);

@@ -216,6 +216,7 @@ static void node_changes_that_are_refused_change_nothing(void **state)
     arena_init(&arena, 0);
     fixture_submit(f, &user, NULL);
     assert_int_equal(fixture_update_node(f, "n[1-9]", "DRAIN", "x"), ERR_NO_NODE);
+    assert_int_equal(fixture_update_node(f, "", "DRAIN", "x"), ERR_NO_NODE);
     assert_int_equal(fixture_update_node(f, "n[1-4]", "DRAIN", NULL), ERR_PARSE);
     assert_int_equal(fixture_update_node(f, "n[1-4]", "BLUE", "x"), ERR_PARSE);
     assert_int_equal(fixture_update_node(f, "n[1-4]", "FUTURE", "x"), ERR_TRANSITION);
