@@ -21,6 +21,7 @@ static void occupy(struct cluster *c, struct node *n, const struct job *j,
     n->free_units = n->units - (uint32_t)bitset_count(n->busy);
     n->used_mem_mib += a->mem_mib;
     n->jobs++;
+    vec_push(&n->holders, j->id);
     n->completing += j->completing;
     n->completing_units += j->completing ? a->units : 0;
     n->exclusive = n->exclusive || (j->want.exclusive && !j->want.shared);
@@ -99,6 +100,15 @@ int alloc_retake(struct cluster *c, struct job *j, const Pb__NodeAlloc *stored)
     return 0;
 }
 
+static void forget_holder(struct node *n, uint32_t id)
+{
+    for (size_t i = 0; i < n->holders.len; i++)
+        if (n->holders.data[i] == id) {
+            vec_remove(&n->holders, i);
+            return;
+        }
+}
+
 void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a)
 {
     if (a->released)
@@ -109,6 +119,7 @@ void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a)
     n->free_units = n->units - (uint32_t)bitset_count(n->busy);
     n->used_mem_mib -= a->mem_mib;
     n->jobs--;
+    forget_holder(n, j->id);
     n->completing -= j->completing;
     n->completing_units -= j->completing ? a->units : 0;
     n->exclusive = n->exclusive && n->jobs > 0;
@@ -157,6 +168,14 @@ struct sum {                   /* of what the jobs hold of a node */
     uint32_t jobs, completing, completing_units;
 };
 
+static bool holds(const struct node *n, const struct job *j)
+{
+    vec_foreach (&n->holders, id)
+        if (*id == j->id)
+            return true;
+    return false;
+}
+
 static int check_job(const struct cluster *c, const struct job *j, struct sum *sums,
                      struct err *err)
 {
@@ -178,7 +197,7 @@ static int check_job(const struct cluster *c, const struct job *j, struct sum *s
                                n->name, j->id);
         bitset_or(sum->busy, a->busy);
         sum->mem_mib += a->mem_mib;
-        sum->jobs++;
+        sum->jobs += holds(n, j);
         sum->completing += j->completing;
         sum->completing_units += j->completing ? a->units : 0;
     }
@@ -197,7 +216,7 @@ static int check_node(const struct cluster *c, const struct node *n, const struc
                       struct err *err)
 {
     if (!bitset_equal(sum->busy, n->busy) || sum->mem_mib != n->used_mem_mib ||
-        sum->jobs != n->jobs || sum->completing != n->completing ||
+        sum->jobs != n->jobs || n->holders.len != n->jobs || sum->completing != n->completing ||
         sum->completing_units != n->completing_units ||
         n->free_units != n->units - bitset_count(n->busy) || !uses_agree(n, sum))
         return err_set(err, -ERR_INTERNAL, "%s: the ledger and the jobs disagree", n->name);

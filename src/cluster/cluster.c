@@ -32,6 +32,7 @@ static void node_free(struct node *n)
     free(n->extra);
     free(n->incarnation);
     vec_done(&n->ghosts);
+    vec_done(&n->holders);
     str_done(&n->seen);
     str_done(&n->newer);
     free(n);

@@ -51,6 +51,7 @@ struct node {
     struct bitset *busy;       /* units in use */
     struct unit_use *use;      /* by unit; NULL while no job here shares */
     uint32_t free_units, jobs;
+    VEC(uint32_t) holders; /* ids of these jobs, in the order in which they got it */
     uint32_t completing, completing_units; /* of the jobs, those that have ended */
     uint64_t used_mem_mib;
     bool exclusive; /* one job has all of it */

@@ -25,24 +25,31 @@ void node_heard(struct control *c, struct node *n)
                    control_mono(c) + c->conf->slurmd_timeout_sec * 1000, n->index);
 }
 
-/* Every job that holds something of the node, by id; ids, because what is done to one may end
- * others. */
+struct ids {
+    VEC(uint32_t) list;
+};
+
+/* Of the jobs that hold something of the node: a copy, because what is done to one may end others.
+ */
+static struct ids holders_of(const struct node *n)
+{
+    struct ids ids = {0};
+    vec_foreach (&n->holders, id)
+        vec_push(&ids.list, *id);
+    return ids;
+}
+
 static void jobs_on(struct control *c, const struct node *n,
                     void (*act)(struct control *, struct job *, struct node *))
 {
-    VEC(uint32_t) ids = {0};
-    for (struct order_link *l = order_first(&c->cluster->ends); l; l = order_next(l)) {
-        struct job *j = order_item(l, struct job, ends);
-        const struct alloc_node *a = alloc_find(j, n->index);
-        if (a && !a->released)
-            vec_push(&ids, j->id);
-    }
-    vec_foreach (&ids, id) {
+    struct ids ids = holders_of(n);
+    vec_foreach (&ids.list, id) {
         struct job *j = cluster_find_job(c->cluster, *id);
-        if (j)
+        const struct alloc_node *a = j ? alloc_find(j, n->index) : NULL;
+        if (a && !a->released)
             act(c, j, c->cluster->nodes.data[n->index]);
     }
-    vec_done(&ids);
+    vec_done(&ids.list);
 }
 
 static bool has_ghost(const struct node *n, uint32_t job_id, uint32_t restarts)
@@ -199,15 +206,13 @@ static void reconcile(struct control *c, struct job *j, struct node *n, const Pb
 
 static void reconcile_all(struct control *c, struct node *n, const Pb__NodeRegister *r)
 {
-    VEC(uint32_t) ids = {0};
-    for (struct order_link *l = order_first(&c->cluster->ends); l; l = order_next(l))
-        vec_push(&ids, order_item(l, struct job, ends)->id);
-    vec_foreach (&ids, id) {
+    struct ids ids = holders_of(n);
+    vec_foreach (&ids.list, id) {
         struct job *j = cluster_find_job(c->cluster, *id);
         if (j)
             reconcile(c, j, n, r);
     }
-    vec_done(&ids);
+    vec_done(&ids.list);
 }
 
 /* What it has and should not have. */
