@@ -165,6 +165,39 @@ static void waiting_steps_are_bounded(void **state)
     fixture_free(f);
 }
 
+/* Each is written anew with each of the others. */
+static void steps_at_a_time_are_bounded(void **state)
+{
+    struct fixture *f = make();
+    struct caller user = FIXTURE_USER;
+    int64_t id = held_job(f, false);
+    char *name = mem_alloc(30001);
+    memset(name, 'n', 30000);
+    name[30000] = 0;
+    Pb__StepSpec s = PB__STEP_SPEC__INIT;
+    s.has_job_id = s.has_num_tasks = s.has_overlap = s.overlap = true;
+    s.job_id = (uint32_t)id;
+    s.num_tasks = 1;
+    s.name = name;
+    int made = 0;
+    do {
+        control_step_create(f->control, ++f->last_call, &user, &s);
+        fixture_turn(f);
+        made += fixture_code(f, f->last_call) == 0;
+    } while (fixture_code(f, f->last_call) == 0 && made < 1000);
+    assert_in_range(made, 70, 72);
+    assert_int_equal(fixture_code(f, f->last_call), -1); /* it waits */
+    Pb__StepComplete end = PB__STEP_COMPLETE__INIT;
+    end.job_id = (uint32_t)id;
+    end.step_id = 0;
+    uint64_t waiting = f->last_call;
+    control_step_complete(f->control, ++f->last_call, &user, &end);
+    fixture_turn(f);
+    assert_int_equal(fixture_code(f, waiting), 0);
+    free(name);
+    fixture_free(f);
+}
+
 /* A number that a batch job has is not one of an allocation, nor that of another user. */
 static void a_request_is_repeated_only_as_what_it_was(void **state)
 {
@@ -221,6 +254,7 @@ int main(void)
         cmocka_unit_test(a_lowered_priority_stays_lowered),
         cmocka_unit_test(a_step_has_no_more_tasks_than_a_node_takes),
         cmocka_unit_test(waiting_steps_are_bounded),
+        cmocka_unit_test(steps_at_a_time_are_bounded),
         cmocka_unit_test(a_request_is_repeated_only_as_what_it_was),
         cmocka_unit_test(times_beyond_all_clocks),
     };

@@ -9,6 +9,9 @@
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 
+#define STEPS_BYTES (2u << 20)       /* of the records of a job's steps: some thousands, */
+#define STEPS_BYTES_NODE (16u << 10) /* and more for each of its nodes */
+
 struct layout { /* of one step under construction, arrays by place in the allocation */
     struct job *j;
     const Pb__StepSpec *spec;
@@ -284,6 +287,16 @@ static void build_record(struct control *c, const struct layout *l, struct step 
     str_done(&names);
 }
 
+/* A job's record is written with all its steps whenever one comes or goes: they wait before it
+ * costs the other users their turn. */
+static bool has_too_many(const struct job *j)
+{
+    size_t sum = 0;
+    vec_foreach (&j->steps, s)
+        sum += s->record.len;
+    return sum >= STEPS_BYTES + j->alloc.len * STEPS_BYTES_NODE;
+}
+
 int step_make(struct control *c, struct job *j, const Pb__StepSpec *spec, struct step **out,
               struct err *err)
 {
@@ -307,6 +320,8 @@ int step_make(struct control *c, struct job *j, const Pb__StepSpec *spec, struct
         return rc;
     find_capacity(&l, c->conf->max_tasks_per_node);
     rc = place(&l, err);
+    if (rc == 0 && has_too_many(j))
+        rc = no(err, ERR_NODES_BUSY, "the job has too many steps at a time");
     if (rc != 0)
         return rc;
     struct step s = {.id = j->next_step++, .overlap = l.overlap || l.overcommit};
