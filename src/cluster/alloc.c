@@ -189,6 +189,10 @@ static int check_job(const struct cluster *c, const struct job *j, struct sum *s
                            j->id);
         if (j->state == PB__JOB_STATE__PENDING)
             return err_set(err, -ERR_INTERNAL, "%s is held by pending job %u", n->name, j->id);
+        if (j->state == PB__JOB_STATE__RUNNING && n->connected &&
+            !str_eq(a->incarnation, n->incarnation))
+            return err_set(err, -ERR_INTERNAL, "%s was booted and is held by job %u of before",
+                           n->name, j->id);
         if (!j->want.shared)
             bitset_or(sum->own, a->busy);
         bitset_foreach (a->busy, i)
