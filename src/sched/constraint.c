@@ -5,6 +5,8 @@
 
 #include "sched/plan.h"
 
+#define NAMES_MAX 64
+
 static size_t word_len(const char *at)
 {
     return strcspn(at, "&|,[]");
@@ -61,10 +63,12 @@ static int bad_form(const char *expr, struct err *err)
                    err_text(ERR_FEATURE), expr);
 }
 
-/* Words and operators by turns, one group at most, in it nothing but names and '|'. */
+/* Words and operators by turns, one group at most, in it nothing but names and '|'. Each name is
+ * held against each kind of node, for each of a group, whenever a plan is made. */
 static int check_form(const char *expr, struct err *err)
 {
     bool inside = false, grouped = false;
+    size_t names = 0;
     for (const char *at = expr;; at++) {
         if (*at == '[' && !grouped) {
             inside = grouped = true;
@@ -72,6 +76,9 @@ static int check_form(const char *expr, struct err *err)
         }
         size_t len = word_len(at);
         at += len;
+        if (++names > NAMES_MAX)
+            return err_set(err, -ERR_FEATURE, "%s: more than %d names", err_text(ERR_FEATURE),
+                           NAMES_MAX);
         if (len && *at == ']' && inside) {
             inside = false;
             at++;

@@ -22,6 +22,26 @@ static void malformed(void **state)
     test_cluster_free(c);
 }
 
+/* 64 names at most: what it costs grows with more than their number. */
+static void long_ones(void **state)
+{
+    struct cluster *c = test_cluster(conf);
+    for (int names = 64; names <= 65; names++) {
+        for (int grouped = 0; grouped < 2; grouped++) {
+            _cleanup_str_ struct str expr = STR_INIT;
+            struct err err = {0};
+            str_puts(&expr, grouped ? "[" : "");
+            for (int i = 0; i < names; i++)
+                str_printf(&expr, "%s%s", i == 0 ? "" : grouped ? "|" : "&", "fs1");
+            str_puts(&expr, grouped ? "]" : "");
+            int rc = constraint_check(c, str_cstr(&expr), &err);
+            assert_int_equal(rc, names == 64 ? 0 : -ERR_FEATURE);
+            assert_true(names == 64 || strstr(err.text, "more than 64 names"));
+        }
+    }
+    test_cluster_free(c);
+}
+
 /* Which of n1 to n4 fit, for each of the alternatives. */
 static void matches(void **state)
 {
@@ -92,6 +112,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(malformed),
+        cmocka_unit_test(long_ones),
         cmocka_unit_test(matches),
         cmocka_unit_test(all_nodes_share_one),
     };
