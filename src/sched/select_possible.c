@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What could never run is refused at once, and told why (CORE-084). */
+#include <stdlib.h>
 #include <string.h>
 
 #include "sched/choose.h"
@@ -98,21 +99,30 @@ static bool fits_in_row(const struct cluster *c, struct chooser *ch, const struc
     return found;
 }
 
-/* Takes up to 'most' nodes, those of the most tasks first. */
-static void take_best(const struct cluster *c, struct chooser *ch, uint32_t *count,
+struct lot { /* nodes of a kind that are to be had */
+    uint32_t tasks, count;
+};
+
+static int by_tasks(const void *a, const void *b)
+{
+    const struct lot *x = a, *y = b;
+    return (x->tasks < y->tasks) - (x->tasks > y->tasks);
+}
+
+/* Takes up to 'max' nodes, those of the most tasks first. Every node may be a kind of its own. */
+static void take_best(const struct cluster *c, struct chooser *ch, const uint32_t *count,
                       const uint32_t *tasks)
 {
-    for (;;) {
-        size_t best = c->pool.kinds.len;
-        for (size_t k = 0; k < c->pool.kinds.len; k++)
-            if (count[k] && tasks[k] && (best == c->pool.kinds.len || tasks[k] > tasks[best]))
-                best = k;
-        if (best == c->pool.kinds.len || ch->count >= ch->max)
-            return;
-        uint32_t n = count[best] < ch->max - ch->count ? count[best] : ch->max - ch->count;
-        ch->count += n;
-        ch->sum += (uint64_t)tasks[best] * n;
-        count[best] = 0;
+    _cleanup_free_ struct lot *lots = mem_new_array(struct lot, c->pool.kinds.len + 1);
+    size_t n = 0;
+    for (size_t k = 0; k < c->pool.kinds.len; k++)
+        if (count[k] && tasks[k])
+            lots[n++] = (struct lot){tasks[k], count[k]};
+    qsort(lots, n, sizeof(*lots), by_tasks);
+    for (size_t i = 0; i < n && ch->count < ch->max; i++) {
+        uint32_t take = lots[i].count < ch->max - ch->count ? lots[i].count : ch->max - ch->count;
+        ch->count += take;
+        ch->sum += (uint64_t)lots[i].tasks * take;
     }
 }
 
