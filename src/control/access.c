@@ -10,22 +10,47 @@ static int no(struct err *err, int code, const char *detail)
     return err_set(err, -code, detail ? "%s: %s" : "%s", err_text(code), detail);
 }
 
-static bool in_groups(struct control *c, const struct caller *who, const char *list)
+#define GROUP_MAX 256
+
+/* The next name of a list, from *at on; false: there is none. */
+static bool next_group(const char **at, char name[GROUP_MAX])
 {
-    char name[256];
-    if (!list || str_case_eq(list, "ALL") || who->is_admin)
-        return true;
-    for (const char *at = list; *at;) {
-        size_t len = strcspn(at, ",");
-        if (len && len < sizeof name) {
-            memcpy(name, at, len);
+    while (**at) {
+        size_t len = strcspn(*at, ",");
+        bool fits = len && len < GROUP_MAX;
+        if (fits) {
+            memcpy(name, *at, len);
             name[len] = 0;
-            if (c->env->user_in_group(c->env->ctx, who->uid, who->gid, name))
-                return true;
         }
-        at += len + (at[len] != 0);
+        *at += len + ((*at)[len] != 0);
+        if (fits)
+            return true;
     }
     return false;
+}
+
+static bool in_groups(struct control *c, const struct caller *who, const char *list)
+{
+    char name[GROUP_MAX];
+    if (!list || str_case_eq(list, "ALL") || who->is_admin)
+        return true;
+    while (next_group(&list, name))
+        if (c->env->user_in_group(c->env->ctx, who->uid, who->gid, name))
+            return true;
+    return false;
+}
+
+void control_allowed_groups(const struct control *c, void (*fn)(void *ctx, const char *group),
+                            void *ctx)
+{
+    char name[GROUP_MAX];
+    vec_foreach (&c->cluster->parts, at) {
+        const char *list = (*at)->conf.allow_groups;
+        if (!list || str_case_eq(list, "ALL"))
+            continue;
+        while (next_group(&list, name))
+            fn(ctx, name);
+    }
 }
 
 /* AllocNodes: the hosts it may be used from. The host is that of the caller's token. */

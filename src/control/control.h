@@ -80,6 +80,10 @@ void control_alloc(struct control *c, uint64_t call, const struct caller *who,
 /* The present key of a partition that demands one; -ERR_NO_PARTITION, -ERR_RANGE (it has none). */
 int control_part_key(const struct control *c, const char *name, char key[CONTROL_PART_KEY_SIZE],
                      struct err *err);
+/* Every group that the AllowGroups of a partition names, some of them more than once: env's
+ * user_in_group() will be asked of them. */
+void control_allowed_groups(const struct control *c, void (*fn)(void *ctx, const char *group),
+                            void *ctx);
 void control_alloc_wait(struct control *c, uint64_t call, const struct caller *who,
                         const Pb__AllocWait *r);
 void control_alloc_info(struct control *c, uint64_t call, const struct caller *who,

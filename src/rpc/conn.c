@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -160,6 +162,15 @@ size_t rpc_conn_unread(const struct rpc_conn *c)
     if (c->fd < 0 || ioctl(c->fd, SIOCOUTQ, &in_kernel) || in_kernel < 0)
         in_kernel = 0;
     return rpc_conn_backlog(c) + (size_t)in_kernel;
+}
+
+bool rpc_conn_is_stuck(const struct rpc_conn *c, int64_t ms)
+{
+    struct tcp_info info = {0};
+    socklen_t len = sizeof(info);
+
+    return rpc_conn_unread(c) > 0 && getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
+           info.tcpi_last_ack_recv >= ms;
 }
 
 static void set_events(struct rpc_conn *c)

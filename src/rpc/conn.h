@@ -74,6 +74,8 @@ void rpc_conn_send(struct rpc_conn *c, const struct rpc_header *h, const void *t
 size_t rpc_conn_backlog(const struct rpc_conn *c);
 size_t
 rpc_conn_unread(const struct rpc_conn *c); /* and what the kernel has, but not the other host */
+/* There are such bytes, and the other host has acknowledged nothing for so long. */
+bool rpc_conn_is_stuck(const struct rpc_conn *c, int64_t ms);
 
 /* Between frames: nothing has been read in part, nothing waits to be read or to be sent. */
 bool rpc_conn_is_quiet(const struct rpc_conn *c);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+#define LANE 16 /* of the loop's workers: a name service that hangs holds one of them */
 #define REASONS_MAX (ERR_TEXT_MAX - 64)
 
 /* A name being looked up by a worker; outlives a dial that is dropped meanwhile. */
@@ -210,7 +211,7 @@ static void next_target(struct rpc_dial *d)
     q->port = t->port;
     d->lookup = q;
     if (loop_has_workers(d->loop)) {
-        loop_work_post(d->loop, 0, lookup_run, lookup_done, q);
+        loop_work_post(d->loop, LANE, lookup_run, lookup_done, q);
     } else {
         lookup_run(q);
         lookup_done(q);

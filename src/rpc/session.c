@@ -507,6 +507,11 @@ size_t rpc_session_unread(const struct rpc_session *s)
     return s->conn ? rpc_conn_unread(s->conn) : 0;
 }
 
+bool rpc_session_is_stuck(const struct rpc_session *s, int64_t ms)
+{
+    return s->conn && rpc_conn_is_stuck(s->conn, ms);
+}
+
 void rpc_session_pause(struct rpc_session *s, bool paused)
 {
     s->paused = paused;

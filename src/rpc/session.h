@@ -76,5 +76,8 @@ bool rpc_session_has_ended(const struct rpc_session *s);
 size_t rpc_session_backlog(const struct rpc_session *s);
 /* Bytes that are on their way: queued here or in the kernel, and not yet with the other host. */
 size_t rpc_session_unread(const struct rpc_session *s);
+/* There are such, and the other host has acknowledged nothing for so long: it, the road or an
+ * address has gone. */
+bool rpc_session_is_stuck(const struct rpc_session *s, int64_t ms);
 void rpc_session_pause(struct rpc_session *s, bool paused); /* stop reading: back-pressure */
 const char *rpc_session_peer(const struct rpc_session *s);  /* "node3 (10.0.0.1:4711)" */

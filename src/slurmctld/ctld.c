@@ -14,7 +14,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-#define WORKERS 2 /* commits, and a configuration being read */
+/* Commits; a configuration being read; names of hosts, and of users, being looked up. Each has a
+ * lane of its own, so that a name service that hangs takes no worker from the others. */
+#define WORKERS 4
 
 /* Answers. */
 
@@ -83,6 +85,8 @@ static void on_gone(void *ctx, uint64_t call)
 {
     struct ctld *c = ctx;
     backup_call_gone(c, call);
+    unnamed_drop(c, call);
+    answers_forget(c->answers, call);
     listing_drop(c, call);
     if (c->control)
         control_call_gone(c->control, call);
@@ -141,9 +145,10 @@ void ctld_open(struct ctld *c, struct conf *conf, size_t me)
     c->conf = conf;
     c->boot_at_sec = loop_wall_ms() / 1000;
     c->loop = loop_new(WORKERS);
-    c->names = names_new();
+    c->names = names_new(c->loop, unnamed_continue, c);
     c->payloads = payload_cache_new(CTLD_PAYLOAD_CACHE);
     c->outbox = outbox_new(&(struct outbox_ops){.send = send_item, .commit = on_commit, .ctx = c});
+    c->answers = answers_new(c);
     c->wake = loop_timer_new(c->loop, on_wake, c);
     env_init(&c->env, c);
     loop_on_turn(c->loop, on_turn, c);
@@ -227,6 +232,7 @@ void ctld_close(struct ctld *c)
     summon_end(c);
     peers_end(c);
     listing_drop_all(c);
+    unnamed_drop_all(c);
     made_done(c);
     nodes_forget(c);
     scripts_free(c->scripts);
@@ -235,6 +241,7 @@ void ctld_close(struct ctld *c)
     store_close(c->store);
     control_free(c->control);
     conf_free(c->conf);
+    answers_free(c->answers);
     outbox_free(c->outbox);
     payload_cache_free(c->payloads);
     names_free(c->names);

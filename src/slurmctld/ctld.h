@@ -68,8 +68,10 @@ struct ctld {
     struct auth_signer *signer;
     uint8_t cred_public_key[AUTH_CRED_KEY_SIZE];
     struct outbox *outbox;
+    struct answers *answers;
     struct payload_cache *payloads;
     struct names *names;
+    struct unnamed *unnamed;
     struct node_session *sessions_by_name, *sessions_by_id;
     uint64_t last_session;
     int64_t conf_sent_at; /* a moment, and how much configless nodes were sent in its second */
@@ -158,6 +160,15 @@ void summon_end(struct ctld *c);
 /* Answers, through the outbox. */
 void ctld_reply(struct ctld *c, uint64_t call, const ProtobufCMessage *reply);
 void ctld_reply_part(struct ctld *c, uint64_t call, const struct str *bytes, bool more);
+
+/* answers.c: to questions, which a slow disk does not keep for long. */
+struct answers;
+struct answers *answers_new(struct ctld *c);
+void answers_free(struct answers *a);
+void answers_give(struct answers *a, uint64_t call, const struct str *bytes, bool more);
+void answers_give_message(struct answers *a, uint64_t call, const ProtobufCMessage *reply);
+void answers_send(struct answers *a, uint64_t number); /* its turn in the outbox has come */
+void answers_forget(struct answers *a, uint64_t call); /* the caller has gone */
 void ctld_reply_error(struct ctld *c, uint64_t call, int code, const char *text);
 
 /* logging.c: opens, or opens again. While starting, errors go to the caller's terminal too. */
@@ -172,6 +183,12 @@ void send_item(void *ctx, const struct outbox_item *item);
 /* dispatch.c: a request that passed the table's check of rights. */
 void dispatch_announced(struct ctld *c); /* after a turn: an announced shutdown that is due */
 void dispatch_request(void *ctx, const struct rpc_request *request);
+
+/* unnamed.c: requests that wait for the name service. */
+bool unnamed_keep(struct ctld *c, const struct rpc_request *request); /* dispatched again, later */
+void unnamed_continue(void *ctx);                                     /* names have come */
+void unnamed_drop(struct ctld *c, uint64_t call);
+void unnamed_drop_all(struct ctld *c);
 
 /* listing.c: answers that go out in slices. */
 typedef bool listing_fn(struct control *c, const struct caller *who, const ProtobufCMessage *filter,

@@ -82,8 +82,10 @@ TO_LISTING(parts, Pb__PartFilter)
 static bool is_unchanged(struct ctld *c, const struct rpc_request *r, bool asks, int64_t since)
 {
     bool same = asks && control_unchanged_since(c->control, since);
-    if (same)
+    if (same && c->watch)
         ctld_reply_error(c, r->call, -ERR_NO_CHANGE, err_text(ERR_NO_CHANGE));
+    else if (same) /* it has been told all there is to tell */
+        rpc_reply_error(c->server, r->call, -ERR_NO_CHANGE, err_text(ERR_NO_CHANGE));
     return same;
 }
 
@@ -143,7 +145,7 @@ static void on_config_show(struct ctld *c, const struct rpc_request *r, const st
     }
     Pb__TextReply reply = PB__TEXT_REPLY__INIT;
     reply.text = (char *)str_cstr(&text);
-    ctld_reply(c, r->call, &reply.base);
+    answers_give_message(c->answers, r->call, &reply.base);
 }
 
 static uint64_t resident_kib(void)
@@ -176,7 +178,7 @@ static void on_stats(struct ctld *c, const struct rpc_request *r, const struct c
     stats.rate_refused = rpc_server_rate_refused(c->server);
     stats.rss_kib = resident_kib();
     stats.cpu_usec = usec(used.ru_utime) + usec(used.ru_stime);
-    ctld_reply(c, r->call, &stats.base);
+    answers_give_message(c->answers, r->call, &stats.base);
 }
 
 static void on_job_script(struct ctld *c, const struct rpc_request *r, const struct caller *who)
@@ -403,13 +405,16 @@ void dispatch_request(void *ctx, const struct rpc_request *r)
         ctld_reply_error(c, r->call, -ERR_NOT_SUPPORTED, text);
         return;
     }
+    if (unnamed_keep(c, r))
+        return;
+    bool named = number == RPC_SUBMIT || number == RPC_ALLOC;
     struct caller who = {
         .uid = r->who.uid,
         .gid = r->who.gid,
         .is_operator = r->roles & (RPC_WHO_OPERATOR | RPC_WHO_ADMIN),
         .is_admin = r->roles & RPC_WHO_ADMIN,
-        .user_name = names_user(c->names, r->who.uid),
-        .group_name = names_group(c->names, r->who.gid),
+        .user_name = named ? names_user(c->names, r->who.uid) : NULL,
+        .group_name = named ? names_group(c->names, r->who.gid) : NULL,
         .host = r->who.host,
     };
     c->serving = r;

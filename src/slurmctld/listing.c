@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Listings go out in slices, so that a long one neither holds the loop nor piles up in memory: the
- * next slice is made when the last one's bytes have gone. Each slice waits in the outbox like any
- * answer: what it tells may not be durable yet.
+ * next slice is made when the last one's bytes have gone.
  */
 #include <stdlib.h>
 
@@ -28,7 +27,7 @@ static bool slice(struct ctld *c, uint64_t call, listing_fn *list, const struct 
 {
     _cleanup_str_ struct str out = STR_INIT;
     bool more = list(c->control, who, filter, cursor, CTLD_SLICE, &out);
-    ctld_reply_part(c, call, &out, more);
+    answers_give(c->answers, call, &out, more);
     return more;
 }
 

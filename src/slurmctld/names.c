@@ -11,63 +11,80 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
-#include "loop/loop.h"
 
+#define LANE 4 /* of the loop's workers */
 #define BUFFER_FIRST 4096
 #define BUFFER_MAX (4u << 20) /* a group of 200,000 members */
 
-struct id_name {
-    uint32_t id;
-    uint32_t gid;  /* of a user: the primary group */
-    char *name;    /* NULL: unknown, which is remembered too */
-    int64_t at_ms; /* of the look-up */
-    UT_hash_handle hh;
+enum sort { USER, GROUP, MEMBERS, SORTS };
+
+/* What the name service says. */
+struct answer {
+    bool known;
+    char *name;         /* of a user or a group; NULL: unknown, which is remembered too */
+    uint32_t gid;       /* of a user: the primary group; of a list of members: the group's */
+    VEC(uint32_t) uids; /* of members, sorted */
 };
 
-struct group_members {
-    bool known;
-    uint32_t gid;
-    VEC(uint32_t) uids; /* sorted */
+struct entry {
+    struct answer answer;
+    bool has_answer, asked; /* asked: a worker is at it */
     int64_t at_ms;
     UT_hash_handle hh;
-    char name[];
+    size_t key_len;
+    char key[]; /* the id, or the group's name */
 };
 
 struct names {
-    struct id_name *users, *groups;
-    struct group_members *members;
+    struct loop *loop;
+    loop_fn *on_news;
+    void *ctx;
+    struct entry *table[SORTS];
+    uint64_t age[SORTS]; /* how often all was forgotten */
+    unsigned asking;
+    bool freed; /* a worker's answer is still to come */
 };
 
-struct names *names_new(void)
+/* A look-up by a worker. */
+struct question {
+    struct names *names;
+    enum sort sort;
+    uint64_t age;
+    struct answer answer;
+    size_t key_len;
+    char key[];
+};
+
+struct names *names_new(struct loop *l, loop_fn *on_news, void *ctx)
 {
-    return mem_new(struct names);
+    struct names *n = mem_new(struct names);
+    n->loop = l;
+    n->on_news = on_news;
+    n->ctx = ctx;
+    return n;
 }
 
-static void ids_forget(struct id_name **table)
+static void answer_done(struct answer *a)
 {
-    struct id_name *e, *next;
-    HASH_ITER (hh, *table, e, next) {
-        HASH_DEL(*table, e);
-        free(e->name);
+    free(take_ptr(a->name));
+    vec_done(&a->uids);
+}
+
+static void forget(struct names *n, enum sort sort)
+{
+    struct entry *e, *next;
+    HASH_ITER (hh, n->table[sort], e, next) {
+        HASH_DEL(n->table[sort], e);
+        answer_done(&e->answer);
         free(e);
     }
-}
-
-static void members_forget(struct names *n)
-{
-    struct group_members *m, *next;
-    HASH_ITER (hh, n->members, m, next) {
-        HASH_DEL(n->members, m);
-        vec_done(&m->uids);
-        free(m);
-    }
+    n->age[sort]++;
 }
 
 void names_forget(struct names *n)
 {
-    ids_forget(&n->users);
-    ids_forget(&n->groups);
-    members_forget(n);
+    for (int sort = 0; sort < SORTS; sort++)
+        forget(n, (enum sort)sort);
 }
 
 void names_free(struct names *n)
@@ -75,16 +92,18 @@ void names_free(struct names *n)
     if (!n)
         return;
     names_forget(n);
-    free(n);
+    n->freed = true;
+    if (!n->asking)
+        free(n);
 }
 
-static void look_up_user(struct id_name *e)
+static void look_up_user(uint32_t id, struct answer *a)
 {
     char buffer[BUFFER_FIRST];
     struct passwd entry, *found = NULL;
-    if (getpwuid_r(e->id, &entry, buffer, sizeof(buffer), &found) == 0 && found) {
-        e->name = mem_strdup(found->pw_name);
-        e->gid = found->pw_gid;
+    if (getpwuid_r(id, &entry, buffer, sizeof(buffer), &found) == 0 && found) {
+        a->name = mem_strdup(found->pw_name);
+        a->gid = found->pw_gid;
     }
 }
 
@@ -102,43 +121,12 @@ static struct group *group_entry(const char *name, uint32_t gid, struct group *e
     return NULL;
 }
 
-static void look_up_group(struct id_name *e)
+static void look_up_group(uint32_t id, struct answer *a)
 {
     _cleanup_free_ char *buffer = NULL;
-    struct group entry, *found = group_entry(NULL, e->id, &entry, &buffer);
+    struct group entry, *found = group_entry(NULL, id, &entry, &buffer);
     if (found)
-        e->name = mem_strdup(found->gr_name);
-}
-
-static const struct id_name *id_get(struct id_name **table, uint32_t id,
-                                    void (*look_up)(struct id_name *))
-{
-    struct id_name *e;
-    int64_t now_ms = loop_mono_ms();
-    HASH_FIND(hh, *table, &id, sizeof(id), e);
-    if (e && now_ms - e->at_ms < NAMES_MAX_AGE_MS)
-        return e;
-    if (!e) {
-        if (HASH_COUNT(*table) >= NAMES_MAX)
-            ids_forget(table);
-        e = mem_new(struct id_name);
-        e->id = id;
-        HASH_ADD(hh, *table, id, sizeof(e->id), e);
-    }
-    free(take_ptr(e->name));
-    e->at_ms = now_ms;
-    look_up(e);
-    return e;
-}
-
-const char *names_user(struct names *n, uint32_t uid)
-{
-    return id_get(&n->users, uid, look_up_user)->name;
-}
-
-const char *names_group(struct names *n, uint32_t gid)
-{
-    return id_get(&n->groups, gid, look_up_group)->name;
+        a->name = mem_strdup(found->gr_name);
 }
 
 static int uid_order(const void *a, const void *b)
@@ -147,54 +135,157 @@ static int uid_order(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void look_up_members(struct group_members *m)
+static void look_up_members(const char *name, struct answer *a)
 {
     _cleanup_free_ char *buffer = NULL;
-    struct group entry, *found = group_entry(m->name, 0, &entry, &buffer);
-    vec_clear(&m->uids);
-    m->known = found != NULL;
+    struct group entry, *found = group_entry(name, 0, &entry, &buffer);
+    a->known = found != NULL;
     if (!found)
         return;
-    m->gid = found->gr_gid;
-    for (char **name = found->gr_mem; *name; name++) {
+    a->gid = found->gr_gid;
+    for (char **member = found->gr_mem; *member; member++) {
         char text[BUFFER_FIRST];
         struct passwd user, *is = NULL;
-        if (getpwnam_r(*name, &user, text, sizeof(text), &is) == 0 && is)
-            vec_push(&m->uids, (uint32_t)is->pw_uid);
+        if (getpwnam_r(*member, &user, text, sizeof(text), &is) == 0 && is)
+            vec_push(&a->uids, (uint32_t)is->pw_uid);
     }
-    if (m->uids.len > 1)
-        qsort(m->uids.data, m->uids.len, sizeof(m->uids.data[0]), uid_order);
+    if (a->uids.len > 1)
+        qsort(a->uids.data, a->uids.len, sizeof(a->uids.data[0]), uid_order);
 }
 
-static const struct group_members *members_get(struct names *n, const char *group)
+static void look_up(enum sort sort, const char *key, struct answer *a)
 {
-    struct group_members *m;
-    int64_t now_ms = loop_mono_ms();
-    size_t len = strlen(group);
-    HASH_FIND(hh, n->members, group, len, m);
-    if (m && now_ms - m->at_ms < NAMES_MAX_AGE_MS)
-        return m;
-    if (!m) {
-        if (HASH_COUNT(n->members) >= NAMES_MAX)
-            members_forget(n);
-        m = mem_alloc(sizeof(*m) + len + 1);
-        memcpy(m->name, group, len + 1);
-        HASH_ADD_KEYPTR(hh, n->members, m->name, len, m);
+    uint32_t id = 0;
+    if (sort == MEMBERS) {
+        look_up_members(key, a);
+        return;
     }
-    m->at_ms = now_ms;
-    look_up_members(m);
-    return m;
+    memcpy(&id, key, sizeof(id));
+    if (sort == USER)
+        look_up_user(id, a);
+    else
+        look_up_group(id, a);
+}
+
+static struct entry *find(struct names *n, enum sort sort, const void *key, size_t len)
+{
+    struct entry *e;
+    HASH_FIND(hh, n->table[sort], key, len, e);
+    if (e)
+        return e;
+    if (HASH_COUNT(n->table[sort]) >= NAMES_MAX)
+        forget(n, sort);
+    e = mem_alloc(sizeof(*e) + len + 1);
+    memset(e, 0, sizeof(*e));
+    e->key_len = len;
+    memcpy(e->key, key, len);
+    e->key[len] = '\0';
+    HASH_ADD_KEYPTR(hh, n->table[sort], e->key, len, e);
+    return e;
+}
+
+static void take(struct entry *e, struct answer *a)
+{
+    answer_done(&e->answer);
+    e->answer = *a;
+    e->has_answer = true;
+    e->at_ms = loop_mono_ms();
+}
+
+static void on_run(void *arg)
+{
+    struct question *q = arg;
+    look_up(q->sort, q->key, &q->answer);
+}
+
+/* What was forgotten meanwhile may have been asked for again: that answer counts. */
+static void on_done(void *arg)
+{
+    struct question *q = arg;
+    struct names *n = q->names;
+    struct entry *e = NULL;
+    n->asking--;
+    if (q->age == n->age[q->sort])
+        HASH_FIND(hh, n->table[q->sort], q->key, q->key_len, e);
+    if (e) {
+        e->asked = false;
+        take(e, &q->answer);
+    } else {
+        answer_done(&q->answer);
+    }
+    free(q);
+    if (!n->freed)
+        n->on_news(n->ctx);
+    else if (!n->asking)
+        free(n);
+}
+
+static void ask(struct names *n, enum sort sort, struct entry *e)
+{
+    struct question *q;
+    if (e->asked)
+        return;
+    e->asked = true;
+    q = mem_alloc(sizeof(*q) + e->key_len + 1);
+    *q = (struct question){.names = n, .sort = sort, .age = n->age[sort], .key_len = e->key_len};
+    memcpy(q->key, e->key, e->key_len + 1);
+    n->asking++;
+    loop_work_post(n->loop, LANE, on_run, on_done, q);
+}
+
+static bool has(struct names *n, enum sort sort, const void *key, size_t len)
+{
+    struct entry *e = find(n, sort, key, len);
+    if (!e->has_answer || loop_mono_ms() - e->at_ms >= NAMES_MAX_AGE_MS)
+        ask(n, sort, e);
+    return e->has_answer;
+}
+
+bool names_has_user(struct names *n, uint32_t uid)
+{
+    return has(n, USER, &uid, sizeof(uid));
+}
+
+bool names_has_group(struct names *n, uint32_t gid)
+{
+    return has(n, GROUP, &gid, sizeof(gid));
+}
+
+bool names_has_members(struct names *n, const char *group)
+{
+    return has(n, MEMBERS, group, strlen(group));
+}
+
+static const struct answer *get(struct names *n, enum sort sort, const void *key, size_t len)
+{
+    struct entry *e = find(n, sort, key, len);
+    if (!e->has_answer) {
+        struct answer a = {0};
+        look_up(sort, e->key, &a);
+        take(e, &a);
+    }
+    return &e->answer;
+}
+
+const char *names_user(struct names *n, uint32_t uid)
+{
+    return get(n, USER, &uid, sizeof(uid))->name;
+}
+
+const char *names_group(struct names *n, uint32_t gid)
+{
+    return get(n, GROUP, &gid, sizeof(gid))->name;
 }
 
 bool names_in_group(struct names *n, uint32_t uid, uint32_t gid, const char *group)
 {
-    const struct group_members *m = members_get(n, group);
+    const struct answer *m = get(n, MEMBERS, group, strlen(group));
     if (!m->known)
         return false;
     if (m->gid == gid)
         return true;
     if (m->uids.len && bsearch(&uid, m->uids.data, m->uids.len, sizeof(m->uids.data[0]), uid_order))
         return true;
-    const struct id_name *user = id_get(&n->users, uid, look_up_user);
+    const struct answer *user = get(n, USER, &uid, sizeof(uid));
     return user->name && user->gid == m->gid;
 }

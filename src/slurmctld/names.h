@@ -1,24 +1,33 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Names of users and groups, and who is in a group, remembered so that the loop does not ask the
- * name service again and again (it may be a network away). An entry is looked up when first asked
- * for and again when it is older than NAMES_MAX_AGE_MS.
+ * Names of users and groups, and who is in a group, remembered. The name service may be a network
+ * away, or gone: a worker asks it, and whoever needs a name asks names_has_*() first and comes back
+ * when there is news. What is older than NAMES_MAX_AGE_MS is looked up again and good until then.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "loop/loop.h"
+
 #define NAMES_MAX_AGE_MS 600000
 #define NAMES_MAX 8192 /* entries of each sort; then all are forgotten */
 
 struct names;
 
-struct names *names_new(void);
+/* on_news: something that was not known is. Called on the loop; not after names_free(). */
+struct names *names_new(struct loop *l, loop_fn *on_news, void *ctx);
 void names_free(struct names *n);
 void names_forget(struct names *n); /* a new configuration: look again */
 
-/* Borrowed until the next call for another id of the same sort; NULL: unknown. */
+/* Whether it can be told at once; it is looked up otherwise. */
+bool names_has_user(struct names *n, uint32_t uid);
+bool names_has_group(struct names *n, uint32_t gid);
+bool names_has_members(struct names *n, const char *group);
+
+/* Borrowed until the next call for another id of the same sort; NULL: unknown. These, and the next,
+ * look up here and now what names_has_*() has not been asked for: the caller waits. */
 const char *names_user(struct names *n, uint32_t uid);
 const char *names_group(struct names *n, uint32_t gid);
 

@@ -15,9 +15,31 @@
 
 #define NOBODY_UID 3999999999u
 
+static struct loop *loop;
+static unsigned news;
+
+static int setup(void **state)
+{
+    loop = loop_new(1);
+    news = 0;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    loop_free(loop);
+    return 0;
+}
+
+static void on_news(void *ctx)
+{
+    news++;
+    loop_stop(loop);
+}
+
 static void unknown_is_nobody(void **state)
 {
-    struct names *n = names_new();
+    struct names *n = names_new(loop, on_news, NULL);
     assert_null(names_user(n, NOBODY_UID));
     assert_null(names_user(n, NOBODY_UID));
     assert_null(names_group(n, NOBODY_UID));
@@ -29,7 +51,7 @@ static void unknown_is_nobody(void **state)
 
 static void every_account_is_found(void **state)
 {
-    struct names *n = names_new();
+    struct names *n = names_new(loop, on_news, NULL);
     setpwent();
     for (struct passwd *p = getpwent(); p; p = getpwent()) {
         char name[256];
@@ -54,7 +76,7 @@ static void every_account_is_found(void **state)
 
 static void every_listed_member_is_in(void **state)
 {
-    struct names *n = names_new();
+    struct names *n = names_new(loop, on_news, NULL);
     setgrent();
     for (struct group *g = getgrent(); g; g = getgrent())
         for (char **member = g->gr_mem; *member; member++) {
@@ -67,10 +89,50 @@ static void every_listed_member_is_in(void **state)
     names_free(n);
 }
 
+/* A worker looks up what is not known: the answer is there with the news, and stays. */
+static void news_come(void **state)
+{
+    struct names *n = names_new(loop, on_news, NULL);
+    const struct passwd *p = getpwuid(0);
+    const struct group *g = getgrgid(0);
+    assert_non_null(p);
+    assert_non_null(g);
+    for (int i = 0; i < 2; i++) { /* asked twice, looked up once */
+        assert_false(names_has_user(n, 0));
+        assert_false(names_has_group(n, 0));
+        assert_false(names_has_members(n, g->gr_name));
+        assert_false(names_has_user(n, NOBODY_UID));
+    }
+    while (news < 4)
+        loop_run(loop);
+    assert_int_equal(news, 4);
+    assert_true(names_has_user(n, 0) && names_has_group(n, 0) && names_has_members(n, g->gr_name));
+    assert_true(names_has_user(n, NOBODY_UID)); /* that nobody knows it */
+    assert_string_equal(names_user(n, 0), p->pw_name);
+    assert_null(names_user(n, NOBODY_UID));
+    assert_true(names_in_group(n, 0, NOBODY_UID, g->gr_name));
+    names_forget(n);
+    assert_false(names_has_user(n, 0));
+    names_free(n); /* with an answer on its way */
+}
+
+/* What is forgotten while it is looked up is looked up again. */
+static void forgotten_meanwhile(void **state)
+{
+    struct names *n = names_new(loop, on_news, NULL);
+    assert_false(names_has_user(n, 0));
+    names_forget(n);
+    assert_false(names_has_user(n, 0));
+    while (!names_has_user(n, 0))
+        loop_run(loop);
+    assert_non_null(names_user(n, 0));
+    names_free(n);
+}
+
 /* More ids than are remembered: bounded, and still right. */
 static void many_ids_are_bounded(void **state)
 {
-    struct names *n = names_new();
+    struct names *n = names_new(loop, on_news, NULL);
     for (uint32_t i = 0; i < NAMES_MAX + 10; i++)
         assert_null(names_user(n, NOBODY_UID + i));
     const struct passwd *p = getpwuid(0);
@@ -82,10 +144,12 @@ static void many_ids_are_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unknown_is_nobody),
-        cmocka_unit_test(every_account_is_found),
-        cmocka_unit_test(every_listed_member_is_in),
-        cmocka_unit_test(many_ids_are_bounded),
+        cmocka_unit_test_setup_teardown(unknown_is_nobody, setup, teardown),
+        cmocka_unit_test_setup_teardown(every_account_is_found, setup, teardown),
+        cmocka_unit_test_setup_teardown(every_listed_member_is_in, setup, teardown),
+        cmocka_unit_test_setup_teardown(news_come, setup, teardown),
+        cmocka_unit_test_setup_teardown(forgotten_meanwhile, setup, teardown),
+        cmocka_unit_test_setup_teardown(many_ids_are_bounded, setup, teardown),
     };
     return cmocka_run_group_tests_name("names", tests, NULL, NULL);
 }

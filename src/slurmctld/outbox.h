@@ -23,6 +23,7 @@
 enum outbox_kind {
     OUTBOX_REPLY,   /* data: a packed reply, or a part with 'more' */
     OUTBOX_ERROR,   /* data: the text */
+    OUTBOX_ANSWER,  /* number: one of answers.c */
     OUTBOX_ORDERS,  /* data: packed NodeOrders for a node's session */
     OUTBOX_ACK,     /* number: the sequence number */
     OUTBOX_WELCOME, /* number: the epoch */

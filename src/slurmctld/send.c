@@ -155,6 +155,9 @@ void send_item(void *ctx, const struct outbox_item *item)
     case OUTBOX_ERROR:
         rpc_reply_error(c->server, item->call, item->code, item->data);
         break;
+    case OUTBOX_ANSWER:
+        answers_send(c->answers, item->number);
+        break;
     case OUTBOX_SCRIPT:
         send_script(c, item->call, item->number);
         break;

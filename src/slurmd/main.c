@@ -36,6 +36,7 @@
 #include "slurmd/usage.h"
 #include "slurmd/users.h"
 
+#define WORKERS 2 /* looking at processes; a name being looked up, which may hang */
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
 
@@ -308,7 +309,7 @@ static void on_turn(void *ctx)
 
 static void set_up_loop(struct slurmd *d)
 {
-    d->loop = loop_new(1);
+    d->loop = loop_new(WORKERS);
     loop_signal(d->loop, SIGTERM, on_stop, d);
     loop_signal(d->loop, SIGINT, on_stop, d);
     loop_signal(d->loop, SIGHUP, on_hangup, d);

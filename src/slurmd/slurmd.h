@@ -66,7 +66,8 @@ struct slurmd {
 
     struct rpc_session *controller;
     struct loop_timer *beat;
-    struct run *scripts; /* those that run, see script.c */
+    struct loop_timer *ear; /* whether the controller's host has the last beat */
+    struct run *scripts;    /* those that run, see script.c */
     bool have_public_key, welcome;
     uint8_t public_key[AUTH_CRED_KEY_SIZE];
     uint64_t epoch;

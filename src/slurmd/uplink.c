@@ -25,6 +25,7 @@
 #include "base/log.h"
 
 #define BEATS_PER_TIMEOUT 3
+#define HEARD_MS 3000       /* by the controller's host, not by the controller */
 #define BEAT_DEFAULT_SEC 60 /* with SlurmdTimeout=0 */
 #define WELCOME_MAX 4096
 
@@ -202,6 +203,25 @@ static bool look_at_hardware(struct slurmd *d)
     return true;
 }
 
+/* Whoever the session is with, its host has not even acknowledged what it was sent: this node's
+ * address may be another one, or a router on the way has forgotten the connection. TCP would try
+ * for a quarter of an hour; a new session is there as soon as the way is free. */
+static void on_ear(void *ctx)
+{
+    struct slurmd *d = ctx;
+    size_t target = rpc_session_target(d->controller);
+
+    if (target == SIZE_MAX || !rpc_session_is_stuck(d->controller, HEARD_MS))
+        return;
+    log_verbose("%s does not hear us; connecting again", rpc_session_peer(d->controller));
+    rpc_session_redial(d->controller, target);
+}
+
+static void expect_to_be_heard(struct slurmd *d)
+{
+    loop_timer_set(d->ear, HEARD_MS + 100);
+}
+
 static void on_beat(void *ctx)
 {
     struct slurmd *d = ctx;
@@ -215,6 +235,7 @@ static void on_beat(void *ctx)
     m.has_free_mem_mib = m.has_cpu_load_centi = true;
     hw_load(&m.free_mem_mib, &m.cpu_load_centi);
     rpc_session_send(d->controller, RPC_NODE_REPORT, &m.base);
+    expect_to_be_heard(d);
     loop_timer_set(d->beat, beat_ms(d));
 }
 
@@ -238,6 +259,7 @@ void uplink_flush(struct slurmd *d)
         m.events = list;
         m.n_events = count;
         rpc_session_send(d->controller, RPC_NODE_REPORT, &m.base);
+        expect_to_be_heard(d);
     }
 }
 
@@ -327,6 +349,7 @@ void uplink_open(struct slurmd *d)
 
     load_welcome(d);
     d->beat = loop_timer_new(d->loop, on_beat, d);
+    d->ear = loop_timer_new(d->loop, on_ear, d);
     d->controller = rpc_session_connect(d->loop, &d->key, d->name, targets, count, true, &events);
 }
 
@@ -357,6 +380,7 @@ void uplink_close(struct slurmd *d)
 {
     rpc_session_free(take_ptr(d->controller));
     loop_timer_free(take_ptr(d->beat));
+    loop_timer_free(take_ptr(d->ear));
 }
 
 static void follow_controllers(struct slurmd *d)

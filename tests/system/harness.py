@@ -123,6 +123,7 @@ class Cluster:
         key.write_bytes(os.urandom(64))
         key.chmod(0o600)
         self.daemons = {}  # name -> Popen
+        self.preload = {}  # name of a daemon -> the library that it loads first
         if start:
             try:
                 self.start()
@@ -193,9 +194,10 @@ class Cluster:
 
     # --- daemons ----------------------------------------------------------------------------------------------------
     def spawn(self, name, argv):
+        first = {"LD_PRELOAD": self.preload[name]} if name in self.preload else {}
         log = open(self.dir / f"{name}.stderr", "ab")
         self.daemons[name] = subprocess.Popen([str(a) for a in argv], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                              cwd=self.dir, env=self.environment(), start_new_session=True)
+                                              cwd=self.dir, env=self.environment(**first), start_new_session=True)
         log.close()
 
     def start(self):

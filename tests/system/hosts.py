@@ -30,7 +30,7 @@ class Hosts(Cluster):
     def __init__(self, nodes=2, conf="", proxied=False, **more):
         super().__init__(nodes=nodes, conf=conf, start=False, **more)
         self.holders = {}  # host -> a process in its namespace
-        self.preload = {}  # host -> what its processes load first
+        self.preload = {}  # host -> what its processes load first, commands too
         self.proxied = proxied
         text = self.conf_file.read_text().replace("localhost(127.0.0.1)", f"{CONTROLLER}({ADDRESS}1)")
         for i, name in enumerate(self.names):

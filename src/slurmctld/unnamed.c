@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Requests whose callers' names are still being looked up. They are kept as they came, and begin
+ * when all is known; a name service that hangs holds these, and nothing else. */
+#include <utlist.h>
+
+#include "base/mem.h"
+#include "proto/job.pb-c.h"
+#include "slurmctld/ctld.h"
+
+struct unnamed {
+    struct rpc_request request;
+    struct arena arena; /* of its body */
+    char *peer;
+    struct unnamed *prev, *next;
+};
+
+/* For whom it is, when that is another user than its caller: --uid and --gid of root. */
+static const Pb__JobSpec *spec_of(const struct rpc_request *r)
+{
+    switch (r->rpc->number) {
+    case RPC_SUBMIT:
+        return ((const Pb__SubmitRequest *)r->body)->spec;
+    case RPC_ALLOC:
+        return ((const Pb__AllocRequest *)r->body)->spec;
+    default:
+        return NULL;
+    }
+}
+
+struct look {
+    struct names *names;
+    bool all;
+};
+
+static void on_group(void *ctx, const char *group)
+{
+    struct look *look = ctx;
+    look->all = names_has_members(look->names, group) && look->all;
+}
+
+/* All are asked for, not one after the other. */
+static bool is_named(struct ctld *c, const struct rpc_request *r)
+{
+    struct look look = {c->names, true};
+    const Pb__JobSpec *spec = spec_of(r);
+    control_allowed_groups(c->control, on_group, &look);
+    look.all = names_has_user(c->names, r->who.uid) && look.all;
+    look.all = names_has_group(c->names, r->who.gid) && look.all;
+    if (spec && spec->has_uid && r->roles & RPC_WHO_ADMIN)
+        look.all = names_has_user(c->names, spec->uid) && look.all;
+    if (spec && spec->has_gid && r->roles & RPC_WHO_ADMIN)
+        look.all = names_has_group(c->names, spec->gid) && look.all;
+    return look.all;
+}
+
+static bool needs_names(unsigned number)
+{
+    return number == RPC_SUBMIT || number == RPC_ALLOC || number == RPC_JOB_UPDATE;
+}
+
+bool unnamed_keep(struct ctld *c, const struct rpc_request *r)
+{
+    struct unnamed *u;
+    if (!needs_names(r->rpc->number) || is_named(c, r))
+        return false;
+    u = mem_new(struct unnamed);
+    u->request = *r;
+    rpc_request_take(r, &u->arena);
+    u->request.arena = &u->arena;
+    u->request.peer = u->peer = mem_strdup(r->peer);
+    DL_APPEND(c->unnamed, u);
+    return true;
+}
+
+static void drop(struct ctld *c, struct unnamed *u)
+{
+    DL_DELETE(c->unnamed, u);
+    arena_done(&u->arena);
+    free(u->peer);
+    free(u);
+}
+
+void unnamed_continue(void *ctx)
+{
+    struct ctld *c = ctx;
+    struct unnamed *u, *next;
+    DL_FOREACH_SAFE(c->unnamed, u, next)
+    {
+        if (c->control && !is_named(c, &u->request))
+            continue;
+        dispatch_request(c, &u->request);
+        drop(c, u);
+    }
+}
+
+void unnamed_drop(struct ctld *c, uint64_t call)
+{
+    struct unnamed *u, *next;
+    DL_FOREACH_SAFE(c->unnamed, u, next)
+    if (u->request.call == call)
+        drop(c, u);
+}
+
+void unnamed_drop_all(struct ctld *c)
+{
+    struct unnamed *u, *next;
+    DL_FOREACH_SAFE(c->unnamed, u, next)
+    drop(c, u);
+}

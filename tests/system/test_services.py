@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a daemon asks of its machine takes its time, or never comes: RELIABILITY C5 (the name service), D3 (the disk)."""
+import contextlib
+import os
+import random
+import signal
+import threading
+import time
+
+import pytest
+
+from harness import DEADLINE, PREFIX, SEED, SOAK, check_ledger, eventually, ledger_wrap, many
+from hosts import ADDRESS, Hosts, why_not
+from preload import NAMES, SYNC, Switch, library
+
+
+def prepare(c, source, *daemons):
+    """What these daemons load first, and the files that it looks at."""
+    where = c.dir / "first"
+    built = library(where, source)
+    for name in daemons:
+        c.preload[name] = built
+    return Switch(where)
+
+
+def answers(c, job):
+    """Everybody who only asks is answered."""
+    assert c.run("squeue -h -o %A").ok().split().count(str(job)) == 1
+    assert c.run("sinfo -h -o %D").ok()
+    assert c.state(job) == "RUNNING"
+
+
+def gated(c, name):
+    return f"while [ ! -e {c.work}/{name} ]; do sleep 0.05; done; exit 3"
+
+
+def named(c):
+    """Nodes by names that only the library knows."""
+    text = c.conf_file.read_text()
+    for name in c.names:
+        text = text.replace(f"NodeName={name} NodeAddr=127.0.0.1", f"NodeName={name} NodeAddr={name}.test")
+    c.conf_file.write_text(text)
+    return "".join(f"{name}.test 127.0.0.1\n" for name in c.names)
+
+
+# --- names of users and groups --------------------------------------------------------------------------------------
+
+def test_names_of_users_hang(make_cluster):
+    """C5: who submits waits until it is known who that is; nobody else does."""
+    c = make_cluster(nodes=1, start=False, partitions=["PartitionName=main Nodes=ALL Default=YES AllowGroups=root,sys"])
+    service = prepare(c, NAMES, "slurmctld")
+    c.start()
+    for round_ in range(20 if SOAK else 2):
+        runs = c.sbatch("-o", "/dev/null", wrap=gated(c, f"go{round_}"))
+        eventually(lambda: c.state(runs) == "RUNNING", "a job")
+        c.run("scontrol reconfigure").ok()  # names are looked up again
+        service.on("hang-users")
+        with contextlib.ExitStack() as processes:
+            waiting = [processes.enter_context(c.popen(["sbatch", "--parsable", "-o", "/dev/null", "--wrap=true"])) for _ in range(3)]
+            eventually(lambda: service.is_on("asked"), "a question")
+            answers(c, runs)
+            c.run(f"scontrol show job {runs}").ok()
+            (c.work / f"go{round_}").touch()
+            assert c.wait(runs)["ExitCode"] == "3:0"
+            gone = waiting.pop()
+            gone.kill()
+            gone.wait()
+            assert all(p.poll() is None for p in waiting)
+            service.off("hang-users")
+            for p in waiting:
+                out, err = p.communicate(timeout=DEADLINE)
+                assert p.returncode == 0, err
+                assert c.wait(int(out))["JobState"] == "COMPLETED"
+        service.off("asked")
+
+
+def test_no_names_of_users(make_cluster):
+    """C5: the name service says no: it is told, and nothing else suffers."""
+    c = make_cluster(nodes=1, start=False, partitions=["PartitionName=main Nodes=ALL Default=YES AllowGroups=root,sys"])
+    service = prepare(c, NAMES, "slurmctld")
+    c.start()
+    service.on("gone")
+    job = c.sbatch("-o", "/dev/null", wrap="true")  # root is let in by what it is, not by its name
+    assert c.wait(job)["JobState"] == "COMPLETED"
+    service.off("gone")
+    c.run("scontrol reconfigure").ok()
+    assert c.job(c.sbatch("-o", "/dev/null", wrap="true"))["UserId"].startswith(("root(0)", f"{os.environ.get('USER', '')}("))
+
+
+# --- names of hosts -------------------------------------------------------------------------------------------------
+
+def test_names_of_hosts_hang_in_a_takeover(make_cluster):
+    """C5: a backup that leads calls its nodes, and their names are not to be had: it serves all the same."""
+    c = make_cluster(nodes=4, start=False, conf="SlurmctldHost=backup(127.0.0.2)\nSlurmctldTimeout=2")
+    service = prepare(c, NAMES, "slurmctld", "backup")
+    service.on("hosts", named(c))
+    c.start_controller(wait=False)
+    eventually(lambda: "leads, after" in c.tail("slurmctld", 1000), "the primary leads")
+    c.spawn("backup", [PREFIX / "sbin/slurmctld", "-D", "--as", "backup", "-L", c.dir / "backup.log"])
+    for node in c.names:
+        c.start_node(node)
+    c.wait_ready()
+    runs = c.sbatch("-o", "/dev/null", wrap=gated(c, "go"))
+    eventually(lambda: c.state(runs) == "RUNNING", "a job")
+    service.on("hang-hosts")
+    c.kill("slurmctld")
+    eventually(lambda: c.run("squeue -h").returncode == 0, "the backup leads")
+    eventually(lambda: service.is_on("asked"), "a question")
+    answers(c, runs)
+    c.wait_ready(("idle", "mix"))  # the nodes have found it by themselves
+    kept = c.sbatch("-H", "-o", "/dev/null", wrap="true")  # what is acknowledged is on disk
+    assert c.wait(c.sbatch("-o", "/dev/null", wrap="true"))["JobState"] == "COMPLETED"
+    (c.work / "go").touch()
+    assert c.wait(runs)["ExitCode"] == "3:0"
+    service.off("hang-hosts")
+    c.kill("backup", signal.SIGTERM)
+    c.start_controller(wait=False)
+    eventually(lambda: c.run("squeue -h").returncode == 0, "the primary leads")
+    assert c.state(kept) == "PENDING"
+
+
+def test_name_of_the_controller_hangs(make_cluster):
+    """C5: a node daemon that cannot find its controller serves those on its host; it registers when it can."""
+    c = make_cluster(nodes=2, start=False)
+    c.conf_file.write_text(c.conf_file.read_text().replace("SlurmctldHost=localhost(127.0.0.1)", "SlurmctldHost=localhost(ctl.test)"))
+    service = prepare(c, NAMES, "slurmctld", *c.names)
+    service.on("hosts", "ctl.test 127.0.0.1\n")
+    c.start()
+    runs = c.sbatch("-w", "n1", "-o", "/dev/null", wrap=f"touch {c.work}/up; " + gated(c, "go"))
+    eventually((c.work / "up").exists, "a job")
+    for fault in ("hang-hosts", "gone"):
+        c.kill("n1")
+        c.kill("n2")
+        service.on(fault)
+        c.start_node("n1")
+        if fault == "hang-hosts":
+            eventually(lambda: service.is_on("asked"), "a question")
+        # It knows what runs here, and tells those of its host.
+        eventually(lambda: c.run("scontrol listpids").stdout.count(f" {runs} "), "the job's processes")
+        service.off(fault)
+        c.start_node("n2")
+        c.wait_ready(("idle", "mix"))
+        assert c.state(runs) == "RUNNING"
+    (c.work / "go").touch()
+    assert c.wait(runs)["ExitCode"] == "3:0"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
+def test_address_of_a_node_changes():
+    """C5: a node gets another address, and the name service says so a little later: its job runs on, and all find it."""
+    with many(Hosts) as make:
+        c = make(nodes=2, conf="SlurmdTimeout=60")
+        where = c.dir / "first"
+        for host in ("ctl", "n1", "n2"):
+            c.preload[host] = library(where, NAMES)
+            file = c.dir / f"{host}.conf"
+            file.write_text(file.read_text().replace(f"NodeAddr={ADDRESS}10 ", "NodeAddr=n1.test "))
+        service = Switch(where)
+        service.on("hosts", f"n1.test {ADDRESS}10\n")
+        c.start()
+        runs = c.sbatch("-w", "n1", "-o", "/dev/null", wrap=gated(c, "go"))
+        eventually(lambda: c.state(runs) == "RUNNING", "a job")
+        assert c.run("srun -w n1 echo here").ok() == "here"
+        for number in range(100, 120 if SOAK else 101):
+            now = number - 1 if number > 100 else 10
+            c.ip("n1", f"addr del {ADDRESS}{now}/24 dev eth0")
+            c.ip("n1", f"addr add {ADDRESS}{number}/24 dev eth0")
+            service.on("hosts", f"n1.test {ADDRESS}{number}\n")
+            assert c.wait(c.sbatch("-w", "n1", "-o", "/dev/null", wrap="true"), 120)["JobState"] == "COMPLETED"
+            assert c.run("srun -w n1 echo here", timeout=120).ok() == "here"
+            assert c.run("srun -w n1 echo there", host="n2", timeout=120).ok() == "there"
+        assert c.state(runs) == "RUNNING"
+        (c.work / "go").touch()
+        assert c.wait(runs)["ExitCode"] == "3:0"
+
+
+# --- the disk -------------------------------------------------------------------------------------------------------
+
+def test_a_sync_that_takes_long(make_cluster):
+    """D3: while a sync is under way questions are answered, and nothing is acknowledged; none is lost, whatever happens then."""
+    c = make_cluster(nodes=2, start=False)
+    disk = prepare(c, SYNC, "slurmctld")
+    c.start()
+    for killed in (False, True) * (10 if SOAK else 1):
+        done = c.work / f"go{killed}"
+        done.unlink(missing_ok=True)
+        runs = c.sbatch("-o", "/dev/null", wrap=gated(c, done.name))
+        eventually(lambda: c.state(runs) == "RUNNING", "a job")
+        disk.on("hang")
+        with contextlib.ExitStack() as processes:
+            submit = ["sbatch", "--parsable", "-H", "-o", "/dev/null", "--wrap=true"]
+            waiting = [processes.enter_context(c.popen(submit)) for _ in range(4)]
+            eventually(lambda: disk.is_on("syncing"), "a sync")
+            for _ in range(20):
+                answers(c, runs)
+            assert disk.is_on("syncing") and all(p.poll() is None for p in waiting)
+            if killed:
+                c.kill("slurmctld")
+            disk.off("hang")
+            if killed:
+                c.start_controller()
+            out = [p.communicate(timeout=DEADLINE) for p in waiting]  # who was not answered asks again
+        assert [p.returncode for p in waiting] == [0] * 4, out
+        jobs = [int(text) for text, _ in out]
+        assert len(set(jobs)) == 4
+        assert sorted(map(int, c.run("squeue -h -t PENDING -o %A").ok().split())) == sorted(jobs)
+        done.touch()
+        assert c.wait(runs)["ExitCode"] == "3:0"
+        c.run(["scancel", *map(str, jobs)]).ok()
+
+
+@pytest.mark.skipif(not SOAK, reason="ten minutes: for ./run soak")
+def test_syncs_of_seconds(make_cluster):
+    """D3, for ten minutes: each sync takes 1 to 5 s; p99 of queries within 100 ms, or what the machine takes to run one at all."""
+    c = make_cluster(nodes=4, start=False)
+    disk = prepare(c, SYNC, "slurmctld")
+    c.start()
+    (c.work / "ledger").touch()
+
+    def query():
+        began = time.monotonic()
+        c.run("squeue -h").ok()
+        return time.monotonic() - began
+
+    def p99(times):
+        return sorted(times)[len(times) * 99 // 100]
+
+    usual = p99([query() for _ in range(300)])
+    disk.on("slow", "1000 5000")
+    over, acknowledged, failures = threading.Event(), [], []
+
+    def submit():
+        pick = random.Random(SEED)
+        while not over.is_set():
+            done = c.run(["sbatch", "--parsable", "-o", "/dev/null", "--wrap", ledger_wrap(c, pick.choice(["0", "1"]))])
+            (acknowledged if done.returncode == 0 else failures).append(done.stdout.strip() or done.stderr)
+
+    loops = [threading.Thread(target=submit) for _ in range(4)]
+    for loop in loops:
+        loop.start()
+    times, end = [], time.monotonic() + 600
+    while time.monotonic() < end:
+        times.append(query())
+    over.set()
+    for loop in loops:
+        loop.join()
+    disk.off("slow")
+    print(f"{len(acknowledged)} submissions, {len(times)} queries, p99 {p99(times) * 1000:.0f} ms, without load {usual * 1000:.0f} ms")
+    assert not failures
+    eventually(lambda: not c.run("squeue -h").ok(), "an empty queue", 600)
+    check_ledger(c, [int(job) for job in acknowledged])
+    assert p99(times) <= max(0.1, 3 * usual)
