@@ -53,8 +53,9 @@ bool rpc_allowed(const struct rpc_info *rpc, unsigned roles);
                                      */
 #define RPC_ARENA_FACTOR 8          /* an unpacked message may take this many times its bytes, */
 #define RPC_ARENA_EXTRA (64u << 10) /* and these */
-#define RPC_REPLY_FACTOR 24         /* of a reply: an allocation of many nodes packs tightly, */
-#define RPC_REPLY_EXTRA (8u << 20)  /* and so does a slice of a listing that asks for few fields */
+#define RPC_NODE_FACTOR 64  /* of a daemon that knows the cluster's key: all it has to tell */
+#define RPC_REPLY_FACTOR 24 /* of a reply: an allocation of many nodes packs tightly, */
+#define RPC_REPLY_EXTRA (8u << 20) /* and so does a slice of a listing that asks for few fields */
 #define RPC_READ_TIMEOUT_MS                                                                        \
     10000 /* from the first byte of a frame to its last; slow senders are cut */
 #define RPC_IDLE_TIMEOUT_MS 60000   /* of a TCP connection with no call open; not of sessions */

@@ -405,13 +405,14 @@ static int on_open_frame(void *owner, const struct rpc_frame *f, struct err *err
     struct rpc_session *s = owner;
     const struct rpc_header *h = f->header;
     const struct rpc_info *rpc = rpc_find(h->rpc);
+    size_t factor = s->accepts == RPC_WHO_KEY ? RPC_ARENA_FACTOR : RPC_NODE_FACTOR;
     struct arena arena;
     ProtobufCMessage *body;
     int rc = rpc_seal_check(&s->seal, h, f->body, f->token, err);
 
     if (rc < 0)
         return rc;
-    arena_init(&arena, (size_t)h->body_len * RPC_ARENA_FACTOR + RPC_ARENA_EXTRA);
+    arena_init(&arena, (size_t)h->body_len * factor + RPC_ARENA_EXTRA);
     body = arena_unpack(&arena, rpc->request, f->body, h->body_len);
     if (!body)
         rc = err_set(err, -ERR_PROTOCOL, "malformed body of %s", rpc->name);

@@ -471,6 +471,40 @@ static void talk(void **state)
     rpc_server_free(v.server);
 }
 
+/* Events take far more memory than bytes on the wire; whatever a node has to tell is taken. */
+static void many_events(void **state)
+{
+    enum { COUNT = 5000 };
+    struct served v = {0};
+    struct end here = {0}, there = {0};
+    Pb__Usage usage = PB__USAGE__INIT;
+    Pb__StepEnded ended = PB__STEP_ENDED__INIT;
+    Pb__NodeEvent *list = mem_new_array(Pb__NodeEvent, COUNT);
+    Pb__NodeEvent **all = mem_new_array(Pb__NodeEvent *, COUNT);
+    Pb__NodeReport report = PB__NODE_REPORT__INIT;
+
+    ended.usage = &usage;
+    for (size_t i = 0; i < COUNT; i++) {
+        pb__node_event__init(&list[i]);
+        list[i].step_ended = &ended;
+        all[i] = &list[i];
+    }
+    report.events = all;
+    report.n_events = COUNT;
+    serve_end(&v, &there, false);
+    connect_to(&here, "127.0.0.1", v.port, false, 0);
+    run_until(has_opened, &here);
+    run_until(has_session, &v);
+    rpc_session_send(here.s, RPC_NODE_REPORT, &report.base);
+    run_until(has_message, &there);
+    assert_int_equal(there.last, RPC_NODE_REPORT);
+    assert_int_equal(there.closed, 0);
+    rpc_session_free(here.s);
+    rpc_server_free(v.server);
+    free(list);
+    free(all);
+}
+
 /* Each end takes its own kind of rows only. */
 static void classes(void **state)
 {
@@ -858,6 +892,7 @@ int main(void)
         TEST(bent_messages),
         TEST(size_limit),
         TEST(talk),
+        TEST(many_events),
         TEST(classes),
         TEST(nobody_there),
         TEST(second_target),

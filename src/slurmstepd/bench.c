@@ -110,6 +110,8 @@ static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
 {
     struct bench *b = ctx;
 
+    if (why->code && why->code != -ERR_CLOSED)
+        fprintf(stderr, "bench: %s\n", why->text);
     if (b->session == s)
         b->session = NULL;
 }
