@@ -106,3 +106,19 @@ struct order_link *order_next(const struct order_link *link)
         link = link->up;
     return link->up;
 }
+
+struct order_link *order_after(const struct order *o, int64_t key, uint64_t tie)
+{
+    const struct order_link place = {.key = key, .tie = tie};
+    struct order_link *found = NULL;
+
+    for (struct order_link *l = o->root; l;) {
+        if (before(&place, l)) {
+            found = l;
+            l = l->left;
+        } else {
+            l = l->right;
+        }
+    }
+    return found;
+}

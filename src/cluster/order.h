@@ -40,3 +40,5 @@ void order_move(struct order *o, struct order_link *link, int64_t key, uint64_t 
 
 struct order_link *order_first(const struct order *o);
 struct order_link *order_next(const struct order_link *link);
+/* The first one behind that place, whether an element is there or not. */
+struct order_link *order_after(const struct order *o, int64_t key, uint64_t tie);

@@ -126,9 +126,15 @@ static void agree(const struct order *o, const struct item *items, const bool *i
     for (struct order_link *l = order_first(o); l; l = order_next(l), walked++) {
         assert_true(in[item_of(l)->number]);
         assert_true(!last || before(last, item_of(l)));
+        if (last)
+            assert_ptr_equal(order_after(o, last->link.key, last->link.tie), l);
+        if (l->tie)
+            assert_ptr_equal(order_after(o, l->key, l->tie - 1), l);
         last = item_of(l);
     }
     assert_int_equal(walked, count);
+    assert_ptr_equal(order_after(o, INT64_MIN, 0), order_first(o));
+    assert_null(order_after(o, INT64_MAX, UINT64_MAX));
 }
 
 static void random_changes(uint64_t seed)

@@ -7,6 +7,7 @@
 #include "control/internal.h"
 
 #define BEGIN_LOOK_SEC 60
+#define PLAN_WORK 200000 /* looks at a node: a few milliseconds */
 
 struct control *control_new(struct conf *conf, const struct env *env)
 {
@@ -16,6 +17,7 @@ struct control *control_new(struct conf *conf, const struct env *env)
     c->cluster = cluster_new(conf);
     c->next_id = c->reserved_id = conf->first_job_id;
     c->wake_at_ms = INT64_MAX;
+    c->plan_work = PLAN_WORK;
     arena_init(&c->restored, 0);
     return c;
 }
@@ -24,6 +26,7 @@ void control_free(struct control *c)
 {
     if (!c)
         return;
+    start_drop_plan(c);
     cluster_free(c->cluster);
     conf_free(c->conf);
     idmap_done(&c->calls);
@@ -33,6 +36,11 @@ void control_free(struct control *c)
     vec_done(&c->fresh);
     arena_done(&c->restored);
     free(c);
+}
+
+void control_set_plan_work(struct control *c, uint64_t work)
+{
+    c->plan_work = work;
 }
 
 const struct conf *control_conf(const struct control *c)
@@ -468,6 +476,8 @@ static void set_wake(struct control *c)
         at = node->key;
     if (shutdown_due_ms(c) < at)
         at = shutdown_due_ms(c);
+    if (c->planning || c->plan_wanted)
+        at = control_mono(c);
     if (at == INT64_MAX || at == c->wake_at_ms)
         return;
     c->wake_at_ms = at;
@@ -477,27 +487,29 @@ static void set_wake(struct control *c)
 static void write_dirty(struct control *c)
 {
     struct str packed = STR_INIT;
+    size_t left = 0;
     vec_foreach (&c->cluster->dirty, id) {
         struct job *j = cluster_find_job(c->cluster, *id);
         if (!j || !j->dirty)
             continue;
+        if (control_is_on_trial(j)) {
+            c->cluster->dirty.data[left++] = *id;
+            continue;
+        }
         j->dirty = false;
         job_pack_live(c->cluster, j);
         str_clear(&packed);
         job_pack_record(j, &packed);
         c->env->put(c->env->ctx, RECORD_JOB, j->id, NULL, packed.data, packed.len);
     }
-    vec_clear(&c->cluster->dirty);
+    c->cluster->dirty.len = left;
     str_done(&packed);
 }
 
 void control_turn(struct control *c)
 {
     c->turns++;
-    if (c->plan_wanted) {
-        c->plan_wanted = false;
-        start_plan(c);
-    }
+    start_plan(c);
     start_answer_fresh(c);
     if (c->cluster->dirty.len)
         write_dirty(c);

@@ -40,6 +40,9 @@ struct caller {
 /* conf is taken over (freed by control_free, replaced by control_reconfigure). env is borrowed. */
 struct control *control_new(struct conf *conf, const struct env *env);
 void control_free(struct control *c);
+/* How much of a pass over the queue is done in one turn, in looks at a node; at least one job is.
+ */
+void control_set_plan_work(struct control *c, uint64_t work);
 
 /* Whether the records behind this RECORD_META are of a format that we read; -ERR_VERSION. To be
  * asked before anything else is done with them. */

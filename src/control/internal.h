@@ -22,6 +22,11 @@ struct made_node { /* in no file, see made.c */
     bool dynamic;
 };
 
+struct fresh {
+    uint32_t job_id;
+    uint64_t pass; /* passes begun when it was asked for */
+};
+
 struct aside { /* a job whose record was set aside */
     uint32_t job_id;
     bool given_up; /* what is left of it on nodes is ended */
@@ -34,10 +39,14 @@ struct control {
     uint32_t next_id, reserved_id; /* ids below reserved_id may be given */
     uint64_t epoch, turns;
     bool store_low, plan_wanted, started;
-    bool preview;             /* of a configuration: nothing is written */
-    int64_t wake_at_ms;       /* what env was told; INT64_MAX: nothing */
-    struct idmap calls;       /* held calls to their jobs */
-    VEC(uint32_t) fresh;      /* allocations asked for in this turn: answered when it was planned */
+    bool preview;              /* of a configuration: nothing is written */
+    int64_t wake_at_ms;        /* what env was told; INT64_MAX: nothing */
+    struct idmap calls;        /* held calls to their jobs */
+    struct plan plan;          /* while 'planning': a pass that rests between two turns */
+    bool planning, plan_again; /* plan_again: it was begun anew, and goes on to its end */
+    uint64_t passes, passes_done, plan_freed; /* plan_freed: pool.freed when it began */
+    uint64_t plan_work;                       /* a turn's share of a pass, in looks at a node */
+    VEC(struct fresh) fresh;  /* allocations asked for: answered when a pass has looked at them */
     const char *failed_node;  /* for whose failure a job is being ended; NULL: for another reason */
     uint64_t nonce;           /* of signals */
     bool announced;           /* a shutdown is: */
@@ -53,6 +62,12 @@ struct control {
     struct str newer;      /* of StoreMeta, what only a newer version knows */
     struct arena restored; /* of the stored job being read; kept from one to the next */
 };
+
+/* Nobody has been told of it, and nothing of it is stored. */
+static inline bool control_is_on_trial(const struct job *j)
+{
+    return j->trial && j->state == PB__JOB_STATE__PENDING;
+}
 
 static inline int64_t control_wall(const struct control *c)
 {
@@ -116,6 +131,7 @@ uint32_t submit_priority(const struct job *j);
 
 /* start.c */
 void start_plan(struct control *c);
+void start_drop_plan(struct control *c); /* before partitions or the configuration change */
 void start_answer_fresh(struct control *c);
 void start_send_batch(struct control *c, struct job *j);
 void start_send_prepare(struct control *c, struct job *j,

@@ -97,7 +97,7 @@ bool control_list_jobs(struct control *c, const struct caller *who, const Pb__Jo
     size_t start = out->len, i = first_job(c->cluster, *cursor);
     for (; i < c->cluster->jobs.len && out->len - start <= budget; i++) {
         struct job *j = c->cluster->jobs.data[i];
-        if (state_matches(j, f) && filter_matches(&filter, j))
+        if (!control_is_on_trial(j) && state_matches(j, f) && filter_matches(&filter, j))
             add_job(c, j, f, &pieces, out);
         *cursor = (uint64_t)j->id + 1;
     }

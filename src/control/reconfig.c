@@ -66,6 +66,7 @@ static void carry_job(const struct cluster *old, const struct cluster *next, str
     memset(&from->waiting_steps, 0, sizeof from->waiting_steps);
     memset(&from->end_calls, 0, sizeof from->end_calls);
     to->alloc_call = from->alloc_call;
+    to->trial = from->trial;
     to->script = from->script;
     to->alloc_step = from->alloc_step;
     from->alloc_step = STR_INIT;
@@ -109,6 +110,7 @@ static void take_in(struct control *c, struct cluster *old, struct cluster *next
 static void build(struct control *c, struct cluster *old, struct conf *conf, struct str *report)
 {
     struct cluster *next = cluster_new(conf);
+    start_drop_plan(c);
     next->stamp = old->stamp + 1;
     carry_node_records(next, old);
     c->cluster = next;

@@ -222,51 +222,108 @@ static void start_job(struct control *c, struct job *j, const struct decision *d
     control_schedule(c, j);
 }
 
-void start_plan(struct control *c)
+/* --- planning: a pass of many jobs takes several turns, so that others are answered between ------
+ */
+
+static void end_pass(struct control *c)
 {
-    struct plan p;
-    struct decision d;
-    if (c->announced) /* announced: nothing starts any more */
-        return;
-    plan_begin(&p, c->cluster, control_wall(c),
-               !str_case_eq(c->conf->scheduler_type, "sched/builtin"));
-    while (plan_next(&p, &d)) {
-        if (d.kind == PLAN_START)
-            start_job(c, d.job, &d);
-        else
-            control_reason(c, d.job, d.reason, d.detail);
-        d.job->sched_at = control_wall(c);
-        d.job->expected_at = d.kind == PLAN_WAIT ? d.start_at : 0;
-        select_done(&d.where);
-        free(d.detail);
-    }
-    plan_end(&p);
+    if (c->planning)
+        plan_end(&c->plan);
+    c->planning = false;
 }
 
-/* Allocations that the turn's planning did not start: refused when they want it now, else told that
- * they wait. */
+void start_drop_plan(struct control *c)
+{
+    c->plan_wanted = c->plan_wanted || c->planning;
+    end_pass(c);
+}
+
+/* What has become free since the pass began is for the first in the queue, not for the next: then
+ * it begins anew. Once; else the last ones would never be looked at while jobs end all the time. */
+static void begin_or_resume(struct control *c)
+{
+    if (c->planning && c->cluster->pool.freed != c->plan_freed && !c->plan_again) {
+        end_pass(c);
+        c->plan_again = true;
+    }
+    if (c->planning) {
+        plan_resume(&c->plan, control_wall(c));
+    } else {
+        c->plan_wanted = false;
+        c->planning = true;
+        c->plan_freed = c->cluster->pool.freed;
+        c->passes++;
+        plan_begin(&c->plan, c->cluster, control_wall(c),
+                   !str_case_eq(c->conf->scheduler_type, "sched/builtin"));
+    }
+    c->plan.work = 0;
+}
+
+static void follow(struct control *c, struct decision *d)
+{
+    if (d->kind == PLAN_START)
+        start_job(c, d->job, d);
+    else
+        control_reason(c, d->job, d->reason, d->detail);
+    d->job->sched_at = control_wall(c);
+    d->job->expected_at = d->kind == PLAN_WAIT ? d->start_at : 0;
+    select_done(&d->where);
+    free(d->detail);
+}
+
+void start_plan(struct control *c)
+{
+    struct decision d;
+    if (c->announced) { /* nothing starts any more */
+        end_pass(c);
+        c->plan_wanted = false;
+        return;
+    }
+    if (!c->planning && !c->plan_wanted)
+        return;
+    begin_or_resume(c);
+    while (c->plan.work < c->plan_work) {
+        if (!plan_next(&c->plan, &d)) {
+            end_pass(c);
+            c->plan_again = false;
+            c->passes_done = c->passes;
+            return;
+        }
+        follow(c, &d);
+    }
+}
+
+/* It was planned and did not start: refused when it wants to at once, else told that it waits. */
+static void answer_fresh(struct control *c, struct job *j)
+{
+    uint64_t call = j->alloc_call;
+    j->alloc_call = 0;
+    if (j->trial) {
+        if (call)
+            control_refuse_code(c, call, ERR_NODES_BUSY, NULL);
+        cluster_remove_job(c->cluster, j); /* it was never stored */
+    } else if (call) {
+        /* Its command says at once that it waits; until then it counts as gone. */
+        j->gone_mono_ms = control_mono(c);
+        control_schedule(c, j);
+        start_reply_alloc(c, j, call, false);
+    }
+}
+
 void start_answer_fresh(struct control *c)
 {
-    vec_foreach (&c->fresh, id) {
-        struct job *j = cluster_find_job(c->cluster, *id);
-        if (!j || !j->alloc_call || j->state != PB__JOB_STATE__PENDING)
+    bool idle = !c->planning && !c->plan_wanted;
+    size_t left = 0;
+    vec_foreach (&c->fresh, fresh) {
+        struct job *j = cluster_find_job(c->cluster, fresh->job_id);
+        if (!j || j->state != PB__JOB_STATE__PENDING)
             continue;
-        _cleanup_arena_ struct arena arena;
-        arena_init(&arena, 0);
-        const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
-        uint64_t call = j->alloc_call;
-        j->alloc_call = 0;
-        if (spec && spec->has_immediate && spec->immediate) {
-            control_refuse_code(c, call, ERR_NODES_BUSY, NULL);
-            cluster_remove_job(c->cluster, j); /* it was never stored */
-        } else {
-            /* Its command says at once that it waits; until then it counts as gone. */
-            j->gone_mono_ms = control_mono(c);
-            control_schedule(c, j);
-            start_reply_alloc(c, j, call, false);
-        }
+        if (idle || c->passes_done > fresh->pass)
+            answer_fresh(c, j);
+        else
+            c->fresh.data[left++] = *fresh;
     }
-    vec_clear(&c->fresh);
+    c->fresh.len = left;
 }
 
 static void add_addresses(struct control *c, const struct job *j, Pb__AllocReply *r,

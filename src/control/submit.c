@@ -328,9 +328,10 @@ void control_alloc(struct control *c, uint64_t call, const struct caller *who,
         }
         keep_step(j, r->step);
         remember(c, j, key);
+        j->trial = spec.has_immediate && spec.immediate;
     }
     await_nodes(c, j, call);
-    vec_push(&c->fresh, j->id);
+    vec_push(&c->fresh, ((struct fresh){j->id, c->passes}));
 }
 
 /* It may have started while its command was away, and with it the step that it was to have. */

@@ -285,6 +285,7 @@ static int remove_part(struct control *c, struct part *p, struct err *err)
         remember_removed(c, &r);
     }
     str_done(&packed);
+    start_drop_plan(c);
     cluster_remove_part(c->cluster, p);
     return 0;
 }

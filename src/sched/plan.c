@@ -6,6 +6,9 @@
 #include "base/hostlist.h"
 #include "sched/timeline.h"
 
+#define LOOK_WORK 100 /* of a job, in looks at a node */
+#define LAY_WORK 20   /* of a place on the timeline, for each node */
+
 static void add_part(struct plan *p, struct part *part)
 {
     if (part->conf.state == CONF_PART_DOWN || part->conf.state == CONF_PART_INACTIVE ||
@@ -21,9 +24,8 @@ static void add_part(struct plan *p, struct part *part)
 
 static void enter_part(struct plan *p)
 {
-    p->blocked = false;
+    p->blocked = p->looked = false;
     p->depth = 0;
-    p->next = p->part < p->order.len ? order_first(&p->order.data[p->part]->queue) : NULL;
 }
 
 void plan_begin(struct plan *p, const struct cluster *c, int64_t now_sec, bool backfill)
@@ -32,6 +34,14 @@ void plan_begin(struct plan *p, const struct cluster *c, int64_t now_sec, bool b
     vec_foreach (&c->parts, part)
         add_part(p, *part);
     enter_part(p);
+}
+
+void plan_resume(struct plan *p, int64_t now_sec)
+{
+    p->now_sec = now_sec;
+    vec_clear(&p->failed); /* they may be gone */
+    if (p->ahead)
+        p->ahead->now_sec = now_sec;
 }
 
 void plan_end(struct plan *p)
@@ -83,6 +93,7 @@ static struct bitset *allowed_nodes(const struct plan *p, const struct job *j)
 static int64_t lay(struct plan *p, const struct job *j)
 {
     struct selection where = {0};
+    p->work += LAY_WORK * p->cluster->nodes.len;
     _cleanup_bitset_ struct bitset *allowed = allowed_nodes(p, j);
     int64_t at = timeline_find(p->ahead, j, allowed, &where);
     if (where.shares.len)
@@ -101,8 +112,10 @@ static int64_t look_ahead(struct plan *p)
         p->ahead = mem_new(struct timeline);
         timeline_init(p->ahead, p->cluster, p->now_sec);
     }
-    for (; p->laid < p->heads.len; p->laid++)
-        at = lay(p, p->heads.data[p->laid]);
+    for (; p->laid < p->heads.len; p->laid++) {
+        const struct job *j = cluster_find_job(p->cluster, p->heads.data[p->laid]);
+        at = j && j->state == PB__JOB_STATE__PENDING && j->part ? lay(p, j) : 0;
+    }
     return at;
 }
 
@@ -112,6 +125,7 @@ static bool can_start(struct plan *p, struct job *j, struct selection *where)
     uint64_t freed = p->cluster->pool.freed;
     if (j->unfit_stamp == freed)
         return false;
+    p->work += p->cluster->nodes.len;
     _cleanup_bitset_ struct bitset *allowed = allowed_nodes(p, j);
     if (select_nodes(p->cluster, j, allowed, NULL, where) != 0) {
         j->unfit_stamp = freed;
@@ -134,7 +148,7 @@ static void reserve(struct plan *p, struct decision *d)
                  (j->expected_at == 0 || j->expected_at > p->now_sec);
     if (p->heads.len == PLAN_RESERVATIONS)
         return;
-    vec_push(&p->heads, j);
+    vec_push(&p->heads, j->id);
     d->start_at = known ? j->expected_at : look_ahead(p);
     j->ahead_stamp = p->cluster->pool.freed;
 }
@@ -203,18 +217,30 @@ static bool look_at(struct plan *p, struct job *j, struct decision *d)
     return true;
 }
 
+/* The next one in the queue of the part; it need not be the one that was next when the last one was
+ * looked at. */
+static struct job *next_job(struct plan *p)
+{
+    const struct order *queue = &p->order.data[p->part]->queue;
+    struct order_link *l = p->looked ? order_after(queue, p->key, p->tie) : order_first(queue);
+    if (!l)
+        return NULL;
+    p->looked = true;
+    p->key = l->key;
+    p->tie = l->tie;
+    return order_item(l, struct job, queued);
+}
+
 bool plan_next(struct plan *p, struct decision *d)
 {
-    while (p->part < p->order.len) {
-        bool over = !p->next || (p->blocked && (!p->backfill || p->depth >= PLAN_DEPTH));
-        if (over) {
-            p->part++;
-            enter_part(p);
+    for (; p->part < p->order.len; p->part++, enter_part(p)) {
+        if (p->blocked && (!p->backfill || p->depth >= PLAN_DEPTH))
             continue;
-        }
-        struct job *j = order_item(p->next, struct job, queued);
-        p->next = order_next(p->next); /* before the caller takes the job off the queue */
+        struct job *j = next_job(p);
+        if (!j)
+            continue;
         p->depth += p->blocked;
+        p->work += LOOK_WORK;
         return look_at(p, j, d);
     }
     return false;

@@ -45,16 +45,23 @@ struct plan {
     bool backfill;
     size_t part;              /* place in 'order' */
     VEC(struct part *) order; /* by tier */
-    struct order_link *next;  /* in the part's queue */
-    bool blocked;             /* its head waits */
+    bool looked;              /* at one of the part's queue, the last one there: */
+    int64_t key;
+    uint64_t tie;
+    bool blocked; /* its head waits */
     size_t depth;
     VEC(const struct job *) failed; /* shapes that did not fit in this pass */
-    VEC(struct job *) heads;        /* that wait, in the order of their places */
+    VEC(uint32_t) heads;            /* ids of those that wait, in the order of their places */
     size_t laid;                    /* so many of them have theirs on: */
     struct timeline *ahead;         /* NULL: nothing has */
+    uint64_t work;                  /* done so far, in looks at a node; who asks for decisions may
+                                       count from 0 again */
 };
 
 void plan_begin(struct plan *p, const struct cluster *c, int64_t now_sec, bool backfill);
+/* A pass may rest between two decisions while the cluster goes on: jobs end, come and change. It
+ * must not while partitions come or go, nor over a change of the configuration. */
+void plan_resume(struct plan *p, int64_t now_sec);
 bool plan_next(struct plan *p, struct decision *d); /* false: the pass is over */
 void plan_end(struct plan *p);
 

@@ -17,7 +17,7 @@ struct life {
     struct cluster *c;
     uint64_t seed;
     int64_t now_sec;
-    bool backfill;
+    bool backfill, rests;
     size_t parts, backfilled, ended;
     int64_t promised[JOBS + 1]; /* to job i; 0: nothing yet */
     struct order_link last[3];  /* the last that was started, by partition */
@@ -101,6 +101,8 @@ static void pass(struct life *l)
 
     plan_begin(&p, l->c, l->now_sec, l->backfill);
     while (plan_next(&p, &d)) {
+        if (l->rests)
+            plan_resume(&p, l->now_sec);
         if (d.kind == PLAN_START) {
             start(l, &d);
         } else {
@@ -195,7 +197,7 @@ static void one_partition(void **state)
 
     (void)state;
     for (uint64_t seed = 1; seed <= 150; seed++) {
-        struct life l = {.seed = seed, .parts = 1, .backfill = true};
+        struct life l = {.seed = seed, .parts = 1, .backfill = true, .rests = seed % 2};
         live(&l);
         backfilled += l.backfilled;
     }
@@ -206,7 +208,7 @@ static void three_partitions(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 150; seed++) {
-        struct life l = {.seed = seed, .parts = 3, .backfill = true};
+        struct life l = {.seed = seed, .parts = 3, .backfill = true, .rests = seed % 2};
         live(&l);
     }
 }

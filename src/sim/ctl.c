@@ -390,6 +390,8 @@ int sim_ctl_start(struct sim *s, struct err *err)
     s->up_since_ms = s->now_ms;
     sim_watch_restart(s);
     s->control = control_new(conf, &s->env);
+    if (s->plan->seed % 2) /* a pass takes some turns, as over a long queue */
+        control_set_plan_work(s->control, 1 + s->plan->seed / 2 % 8 * 100);
     learn_nodes(s);
     if (restore(s, err) != 0) {
         sim_break(s, "a record that is not taken back", "%s", err->text);

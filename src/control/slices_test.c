@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A look at the queue that takes several turns: one job is looked at in each. */
+#include <string.h>
+
+#include "control/fixture.h"
+
+static const char lines[] = "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\n"
+                            "NodeName=n[1-2] CPUs=4\n"
+                            "PartitionName=p Nodes=ALL Default=YES MaxTime=UNLIMITED\n"
+                            "PartitionName=q Nodes=ALL\n";
+
+static struct fixture *make(void)
+{
+    struct fixture *f = fixture_new(lines);
+    fixture_register(f, "n1", "a");
+    fixture_register(f, "n2", "b");
+    fixture_turn(f);
+    control_set_plan_work(f->control, 1);
+    return f;
+}
+
+/* A batch job of so many CPUs on each of so many nodes, after one turn. */
+static uint32_t submit_wide(struct fixture *f, uint32_t nodes, uint32_t cpus, int64_t limit_sec)
+{
+    struct caller who = FIXTURE_USER;
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.has_min_nodes = s.has_cpus_per_task = s.has_time_limit_sec = true;
+    s.min_nodes = nodes;
+    s.cpus_per_task = cpus;
+    s.time_limit_sec = limit_sec;
+    int64_t id = fixture_submit(f, &who, &s);
+    assert_true(id > 0);
+    return (uint32_t)id;
+}
+
+static uint32_t submit(struct fixture *f, uint32_t cpus)
+{
+    return submit_wide(f, 1, cpus, 600);
+}
+
+/* Asks for an allocation; one turn. */
+static uint64_t ask(struct fixture *f, uint32_t cpus, bool immediate)
+{
+    struct caller who = FIXTURE_USER;
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    Pb__AllocRequest r = PB__ALLOC_REQUEST__INIT;
+    s.has_cpus_per_task = s.has_immediate = true;
+    s.cpus_per_task = cpus;
+    s.immediate = immediate;
+    r.spec = &s;
+    uint64_t call = ++f->last_call;
+    control_alloc(f->control, call, &who, &r);
+    fixture_turn(f);
+    return call;
+}
+
+static void turns(struct fixture *f, int count)
+{
+    while (count-- > 0)
+        fixture_turn(f);
+}
+
+static size_t job_records(const struct fixture *f)
+{
+    size_t count = 0;
+    vec_foreach (&f->records, r)
+        count += r->kind == RECORD_JOB;
+    return count;
+}
+
+/* It asks to be called again at once while it is not through. */
+static void goes_on_by_itself(void **state)
+{
+    struct fixture *f = make();
+    uint32_t last = 0;
+    (void)state;
+    fixture_update_node(f, "n[1-2]", "DRAIN", "test");
+    turns(f, 3);
+    for (int i = 0; i < 8; i++)
+        last = submit(f, 1);
+    turns(f, 12);
+    fixture_update_node(f, "n[1-2]", "RESUME", NULL);
+    assert_int_equal(fixture_state(f, last), PB__JOB_STATE__PENDING);
+    fixture_pass(f, 1);
+    assert_int_equal(fixture_state(f, last), PB__JOB_STATE__RUNNING);
+    fixture_free(f);
+}
+
+static void told_to_wait_when_looked_at(void **state)
+{
+    struct fixture *f = make();
+    (void)state;
+    submit(f, 4);
+    submit(f, 4);
+    turns(f, 4);
+    submit(f, 4);
+    uint64_t call = ask(f, 4, false);
+    assert_int_equal(fixture_code(f, call), -1);
+    turns(f, 6);
+    assert_int_equal(fixture_code(f, call), 0);
+    fixture_free(f);
+}
+
+/* Until it is known whether it starts there is nothing of it: no record, no line in a listing. */
+static void immediate_or_never(void **state)
+{
+    struct fixture *f = make();
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    (void)state;
+    submit(f, 4);
+    uint32_t last = submit(f, 4);
+    turns(f, 4);
+    submit(f, 4);
+    size_t records = job_records(f);
+    uint64_t call = ask(f, 4, true);
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(job_records(f), records);
+        assert_null(fixture_job(f, &arena, last + 2));
+        fixture_turn(f);
+    }
+    assert_int_equal(fixture_code(f, call), ERR_NODES_BUSY);
+    assert_null(fixture_job(f, &arena, last + 2));
+    fixture_free(f);
+}
+
+static void immediate_starts(void **state)
+{
+    struct fixture *f = make();
+    (void)state;
+    submit(f, 4);
+    turns(f, 2);
+    uint64_t call = ask(f, 4, true);
+    turns(f, 4);
+    assert_int_equal(fixture_code(f, call), 0);
+    assert_int_equal(job_records(f), 2);
+    fixture_free(f);
+}
+
+/* Whoever waits for it is gone before it was looked at. */
+static void immediate_left_alone(void **state)
+{
+    struct fixture *f = make();
+    (void)state;
+    submit(f, 4);
+    submit(f, 4);
+    turns(f, 4);
+    submit(f, 4);
+    uint64_t call = ask(f, 4, true);
+    control_call_gone(f->control, call);
+    turns(f, 6);
+    assert_int_equal(fixture_code(f, call), -1);
+    assert_int_equal(job_records(f), 3);
+    fixture_free(f);
+}
+
+/* What becomes free while the last ones are looked at is for those before them. */
+static void the_first_comes_first(void **state)
+{
+    struct fixture *f = make();
+    uint32_t running = submit(f, 4), other = submit(f, 4);
+    (void)state;
+    turns(f, 4);
+    assert_int_equal(fixture_state(f, other), PB__JOB_STATE__RUNNING);
+    fixture_launched(f, "n1", running, 0);
+    submit_wide(f, 2, 4, 600); /* the head; the others would be over before it can begin */
+    uint32_t first = submit_wide(f, 1, 4, 60), second = submit_wide(f, 1, 3, 60);
+    turns(f, 8);
+    submit(f, 4); /* another look: at the head */
+    turns(f, 1);  /* and at the first */
+    fixture_batch_ended(f, "n1", running, 0, 0);
+    fixture_gone(f, "n1", running, 0);
+    turns(f, 12);
+    assert_int_equal(fixture_state(f, first), PB__JOB_STATE__RUNNING);
+    assert_int_equal(fixture_state(f, second), PB__JOB_STATE__PENDING);
+    fixture_free(f);
+}
+
+static void cancel(struct fixture *f, uint32_t job)
+{
+    struct caller root = FIXTURE_ROOT;
+    Pb__StepId target = PB__STEP_ID__INIT, *targets[] = {&target};
+    Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
+    target.job_id = job;
+    r.target = targets;
+    r.n_target = 1;
+    control_job_signal(f->control, ++f->last_call, &root, &r);
+}
+
+static void remove_part(struct fixture *f, const char *name)
+{
+    struct caller root = FIXTURE_ROOT;
+    Pb__PartRecord set = PB__PART_RECORD__INIT;
+    Pb__PartUpdate r = PB__PART_UPDATE__INIT;
+    set.name = (char *)name;
+    r.set = &set;
+    r.has_remove = r.remove = true;
+    control_part_update(f->control, ++f->last_call, &root, &r);
+    fixture_turn(f);
+    assert_int_equal(fixture_code(f, f->last_call), 0);
+}
+
+/* Between two turns of a look everything may change: here what it comes to next. */
+static void the_world_changes(void **state)
+{
+    struct fixture *f = make();
+    struct caller who = FIXTURE_USER;
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    uint32_t ids[6];
+    (void)state;
+    s.partition = (char *)"q";
+    for (int i = 0; i < 6; i++)
+        ids[i] = submit(f, 4);
+    turns(f, 8);
+    int64_t other = fixture_submit(f, &who, &s); /* the first turn of a look */
+    cancel(f, (uint32_t)other);
+    cancel(f, ids[3]);
+    remove_part(f, "q");
+    turns(f, 8);
+    fixture_update_node(f, "n1", "DOWN", "test");
+    fixture_turn(f);
+    fixture_reconfigure(f, lines);
+    fixture_turn(f);
+    fixture_restart(f);
+    turns(f, 20);
+    assert_int_equal(fixture_state(f, ids[5]), PB__JOB_STATE__PENDING);
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(goes_on_by_itself),    cmocka_unit_test(told_to_wait_when_looked_at),
+        cmocka_unit_test(immediate_or_never),   cmocka_unit_test(immediate_starts),
+        cmocka_unit_test(immediate_left_alone), cmocka_unit_test(the_first_comes_first),
+        cmocka_unit_test(the_world_changes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
