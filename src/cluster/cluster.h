@@ -133,7 +133,7 @@ struct job {
     enum _Pb__JobState state; /* only job_state.c writes it */
     bool completing, requeue_after, batch, held, admin_hold, launched, interactive_step, backfilled;
     bool may_requeue, no_kill;
-    bool trial; /* --immediate: it starts in the first pass, or it never was */
+    bool trial;       /* --immediate: it starts in the first pass, or it never was */
     uint8_t mail;     /* JOB_MAIL_*: what its owner wants to be told */
     bool configuring; /* PrologSlurmctld is not known to have ended; its nodes are not used yet */
     bool epilog_due;  /* EpilogSlurmctld is not known to have ended; it is completing until then */
