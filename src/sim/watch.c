@@ -420,8 +420,8 @@ static void restore_job(struct sim *s, const struct sim_record *r)
     scan_shares(s, r->data, r->len, w);
     if (v.state == PB__JOB_STATE__PENDING) {
         w->ran_from_ms = 0; /* it was started in a turn that is lost */
-    } else if (w->ran.restarts >
-               v.restarts) { /* so was its next attempt: this one goes on untimed */
+    } else if (w->ran.restarts > v.restarts || !sim_watch_is_timed(s, w)) {
+        /* So was its next attempt; or its time was read from a clock that was wrong. */
         w->ran.restarts = v.restarts;
         w->ran_boot = UINT32_MAX;
         w->ran_offset_ms = INT64_MAX;
