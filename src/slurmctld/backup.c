@@ -9,9 +9,9 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "control/standby.h"
 #include "rpc/keyed.h"
 #include "slurmctld/ctld.h"
-#include "slurmctld/standby.h"
 #include "slurmctld/start.h"
 
 #define YIELD_PATIENCE_MS 2000

@@ -67,9 +67,16 @@ static void on_durable(void *ctx)
     outbox_durable(c->outbox);
 }
 
-static void on_commit(void *ctx, struct store_batch *batch)
+static bool is_changed(void *ctx)
+{
+    return !store_batch_empty(((struct ctld *)ctx)->batch);
+}
+
+static void on_commit(void *ctx)
 {
     struct ctld *c = ctx;
+    struct store_batch *batch = take_ptr(c->batch);
+    c->batch = store_batch_new();
     store_commit(c->store, batch, on_durable, c);
 }
 
@@ -147,7 +154,9 @@ void ctld_open(struct ctld *c, struct conf *conf, size_t me)
     c->loop = loop_new(WORKERS);
     c->names = names_new(c->loop, unnamed_continue, c);
     c->payloads = payload_cache_new(CTLD_PAYLOAD_CACHE);
-    c->outbox = outbox_new(&(struct outbox_ops){.send = send_item, .commit = on_commit, .ctx = c});
+    c->batch = store_batch_new();
+    c->outbox = outbox_new(&(struct outbox_ops){
+        .send = send_item, .changed = is_changed, .commit = on_commit, .ctx = c});
     c->answers = answers_new(c);
     c->wake = loop_timer_new(c->loop, on_wake, c);
     env_init(&c->env, c);
@@ -243,6 +252,7 @@ void ctld_close(struct ctld *c)
     conf_free(c->conf);
     answers_free(c->answers);
     outbox_free(c->outbox);
+    store_batch_free(c->batch);
     payload_cache_free(c->payloads);
     names_free(c->names);
     loop_timer_free(c->wake);

@@ -2,8 +2,8 @@
 /*
  * The process around the controller machine: it gives control/ the real world (env.c), carries
  * requests in (dispatch.c, listing.c, nodes.c) and its output out, and keeps the promise that
- * nothing leaves before it is durable (outbox.h). One thread, the loop's; the store's commits and
- * the reading of configuration files run in the loop's workers.
+ * nothing leaves before it is durable (control/outbox.h). One thread, the loop's; the store's
+ * commits and the reading of configuration files run in the loop's workers.
  */
 #pragma once
 
@@ -12,11 +12,11 @@
 #include "conf/conf.h"
 #include "control/control.h"
 #include "control/env.h"
+#include "control/outbox.h"
 #include "loop/loop.h"
 #include "rpc/server.h"
 #include "rpc/session.h"
 #include "slurmctld/names.h"
-#include "slurmctld/outbox.h"
 #include "slurmctld/payload.h"
 #include "slurmctld/scripts.h"
 #include "store/store.h"
@@ -68,6 +68,7 @@ struct ctld {
     struct auth_signer *signer;
     uint8_t cred_public_key[AUTH_CRED_KEY_SIZE];
     struct outbox *outbox;
+    struct store_batch *batch; /* the changes that the outbox waits for, and no commit has taken */
     struct answers *answers;
     struct payload_cache *payloads;
     struct names *names;

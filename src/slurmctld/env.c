@@ -33,7 +33,7 @@ static void on_put(void *ctx, enum record_kind kind, uint64_t number, const char
                    const void *data, size_t len)
 {
     struct ctld *c = ctx;
-    store_put(outbox_batch(c->outbox), kind, number, name, data, len);
+    store_put(c->batch, kind, number, name, data, len);
     if (kind == RECORD_PAYLOAD)
         payload_cache_put(c->payloads, number, data, len);
 }
@@ -41,7 +41,7 @@ static void on_put(void *ctx, enum record_kind kind, uint64_t number, const char
 static void on_del(void *ctx, enum record_kind kind, uint64_t number, const char *name)
 {
     struct ctld *c = ctx;
-    store_delete(outbox_batch(c->outbox), kind, number, name);
+    store_delete(c->batch, kind, number, name);
     if (kind == RECORD_PAYLOAD)
         payload_cache_drop(c->payloads, number);
 }

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "slurmctld/standby.h"
+#include "control/standby.h"
 
 #define MOST 3
 #define TICK_MS 10

@@ -2,23 +2,22 @@
 /*
  * What waits to leave, in order, and the record changes it waits for (DESIGN rule 3).
  *
- * A turn collects changes (outbox_batch) and items (outbox_add). At its end outbox_turn() binds the
- * turn's items to the changes made up to now, this turn's or an earlier one's, and starts a commit
- * unless one is under way; then the changes of further turns gather in the next batch. An item
- * leaves when its batch is durable, never before an item that was added before it. With nothing to
- * make durable it leaves at the end of its turn, unless another process may have taken the lead
- * meanwhile (outbox_prove): then every item waits for a commit that began after it was added, of an
- * empty batch if need be, and does not leave when the lead was lost.
+ * A turn collects changes (their owner does) and items (outbox_add). At its end outbox_turn() binds
+ * the turn's items to the changes made up to now, this turn's or an earlier one's, and starts a
+ * commit unless one is under way; then the changes of further turns gather in the next batch. An
+ * item leaves when its batch is durable, never before an item that was added before it. With
+ * nothing to make durable it leaves at the end of its turn, unless another process may have taken
+ * the lead meanwhile (outbox_prove): then every item waits for a commit that began after it was
+ * added, of an empty batch if need be, and does not leave when the lead was lost.
  *
- * Knows neither store nor sockets: both are behind outbox_ops. Owner's thread only.
+ * Knows neither store nor sockets: both are behind outbox_ops, which the daemon and the simulator
+ * have of their own. Owner's thread only.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "store/store.h"
 
 enum outbox_kind {
     OUTBOX_REPLY,   /* data: a packed reply, or a part with 'more' */
@@ -49,7 +48,8 @@ struct outbox_item {
 
 struct outbox_ops {
     void (*send)(void *ctx, const struct outbox_item *item);
-    void (*commit)(void *ctx, struct store_batch *batch); /* takes it; outbox_durable() follows */
+    bool (*changed)(void *ctx); /* there are changes that no commit has taken */
+    void (*commit)(void *ctx);  /* takes them, or none; outbox_durable() follows */
     void *ctx;
 };
 
@@ -57,7 +57,6 @@ struct outbox;
 struct outbox *outbox_new(const struct outbox_ops *ops);
 void outbox_free(struct outbox *o); /* what waits is dropped: it was not promised to anybody */
 
-struct store_batch *outbox_batch(struct outbox *o); /* borrowed, of the present turn */
 /* data NULL: zeroes, to be filled in by the caller. */
 struct outbox_item *outbox_item_new(enum outbox_kind kind, const void *data, size_t len);
 void outbox_add(struct outbox *o, struct outbox_item *item); /* takes it */

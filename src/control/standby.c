@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "slurmctld/standby.h"
+#include "control/standby.h"
 
 #include <stdlib.h>
 

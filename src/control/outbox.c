@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "slurmctld/outbox.h"
+#include "control/outbox.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,7 @@ struct outbox {
     struct outbox_ops ops;
     struct outbox_item *first, **last; /* bound to a batch, then the present turn's */
     struct outbox_item **turn;         /* where the present turn's begin */
-    struct store_batch *batch;         /* gathers; its number is 'gathering' */
-    uint64_t gathering, under_way;     /* under_way 0: no commit */
+    uint64_t gathering, under_way;     /* numbers of batches; under_way 0: no commit */
     uint64_t durable;
     bool proves;
     bool wanted; /* a commit, although the batch may be empty */
@@ -23,7 +22,6 @@ struct outbox *outbox_new(const struct outbox_ops *ops)
     o->ops = *ops;
     o->last = &o->first;
     o->turn = &o->first;
-    o->batch = store_batch_new();
     o->gathering = 1;
     return o;
 }
@@ -37,13 +35,7 @@ void outbox_free(struct outbox *o)
         o->first = item->next;
         free(item);
     }
-    store_batch_free(o->batch);
     free(o);
-}
-
-struct store_batch *outbox_batch(struct outbox *o)
-{
-    return o->batch;
 }
 
 struct outbox_item *outbox_item_new(enum outbox_kind kind, const void *data, size_t len)
@@ -90,7 +82,7 @@ static void release(struct outbox *o)
 
 void outbox_turn(struct outbox *o)
 {
-    if ((o->proves && *o->turn) || !store_batch_empty(o->batch))
+    if ((o->proves && *o->turn) || o->ops.changed(o->ops.ctx))
         o->wanted = true;
     uint64_t gate = o->wanted ? o->gathering : o->under_way;
     for (struct outbox_item *item = *o->turn; item; item = item->next)
@@ -98,11 +90,9 @@ void outbox_turn(struct outbox *o)
     o->turn = o->last;
 
     if (!o->under_way && o->wanted) {
-        struct store_batch *b = take_ptr(o->batch);
         o->wanted = false;
         o->under_way = o->gathering++;
-        o->batch = store_batch_new();
-        o->ops.commit(o->ops.ctx, b);
+        o->ops.commit(o->ops.ctx);
     }
     release(o);
 }
@@ -116,5 +106,5 @@ void outbox_durable(struct outbox *o)
 
 bool outbox_is_idle(const struct outbox *o)
 {
-    return !o->first && !o->under_way && !o->wanted && store_batch_empty(o->batch);
+    return !o->first && !o->under_way && !o->wanted && !o->ops.changed(o->ops.ctx);
 }
