@@ -36,13 +36,13 @@ void sim_announce_send(struct sim *s, unsigned index, const struct sim_item *a)
 void sim_announce_take(struct sim *s, uint64_t call, const Pb__ShutdownRequest *r)
 {
     static const Pb__Empty done = PB__EMPTY__INIT;
-    if (r->retract && !control_is_announced(s->control)) {
+    if (r->retract && !control_is_announced(s->c->control)) {
         s->env.reply_error(s, call, -ERR_RANGE, "no shutdown is announced");
         return;
     }
-    control_announce(s->control, r->retract ? -1 : r->announce_sec);
+    control_announce(s->c->control, r->retract ? -1 : r->announce_sec);
     s->announced.taken_ms = s->now_ms;
-    s->announced.boot = s->boot;
+    s->announced.boot = s->c->boot;
     s->announced.offset_ms = s->wall_offset_ms;
     s->env.reply(s, call, &done.base);
 }
@@ -70,7 +70,7 @@ void sim_announce_lost(struct sim *s)
 
 void sim_announce_check_start(struct sim *s)
 {
-    bool is = control_is_announced(s->control);
+    bool is = control_is_announced(s->c->control);
     if (s->announced.is == SIM_ANNOUNCED && !is)
         sim_break(s, "an announced shutdown is forgotten", "after a restart");
     if (s->announced.is == SIM_NOT_ANNOUNCED && is)
@@ -80,7 +80,7 @@ void sim_announce_check_start(struct sim *s)
 /* Across a boot there is only the wall clock, which may have been set. */
 static bool is_timed(const struct sim *s)
 {
-    return s->announced.boot == s->boot || s->announced.offset_ms == s->wall_offset_ms;
+    return s->announced.boot == s->c->boot || s->announced.offset_ms == s->wall_offset_ms;
 }
 
 void sim_announce_check_given(struct sim *s, uint32_t job_id)
@@ -115,20 +115,20 @@ void sim_announce_check_late(struct sim *s)
 
 void sim_announce_turn(struct sim *s)
 {
-    if (s->stopping || !control_may_shut_down(s->control))
+    if (s->c->stopping || !control_may_shut_down(s->c->control))
         return;
     sim_say(s, "the announced shutdown begins");
-    s->stopping = SIM_STOP_NODES;
-    control_shutdown_nodes(s->control);
-    control_stop(s->control, false);
+    s->c->stopping = SIM_STOP_NODES;
+    control_shutdown_nodes(s->c->control);
+    control_stop(s->c->control, false);
 }
 
 /* Everything has left: first the orders of the nodes, then that this was it is on disk. */
 void sim_announce_left(struct sim *s)
 {
-    if (s->stopping == SIM_STOP_NODES) {
-        s->stopping = SIM_STOP_SELF;
-        control_stop(s->control, true);
+    if (s->c->stopping == SIM_STOP_NODES) {
+        s->c->stopping = SIM_STOP_SELF;
+        control_stop(s->c->control, true);
         sim_store_commit(s);
         return;
     }
@@ -139,10 +139,10 @@ void sim_announce_left(struct sim *s)
 
 void sim_announce_end(struct sim *s)
 {
-    if (s->stopping == SIM_STOP_SELF && s->announced.is == SIM_ANNOUNCED &&
+    if (s->c->stopping == SIM_STOP_SELF && s->announced.is == SIM_ANNOUNCED &&
         !sim_store_find(s, RECORD_SHUTDOWN, 0, NULL))
         s->announced.is = SIM_NOT_ANNOUNCED;
-    s->stopping = SIM_STOP_NOT;
+    s->c->stopping = SIM_STOP_NOT;
 }
 
 int64_t sim_announce_off_ms(struct rng *rng)

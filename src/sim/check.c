@@ -67,7 +67,7 @@ void sim_check_node(struct sim *s, unsigned node)
 
 static void check_late(struct sim *s)
 {
-    if (s->now_ms - s->up_since_ms < LATE_MS)
+    if (s->now_ms - s->c->up_since_ms < LATE_MS)
         return;
     sim_announce_check_late(s);
     if (s->over_ms == INT64_MAX)
@@ -87,15 +87,15 @@ static void check_late(struct sim *s)
 void sim_check_turn(struct sim *s)
 {
     struct err err = {0};
-    if (s->list_due) {
-        sim_check_listing(s, s->list_due);
-        s->list_due = NULL;
+    if (s->c->list_due) {
+        sim_check_listing(s, s->c->list_due);
+        s->c->list_due = NULL;
     }
     uint64_t every =
         s->options.check_every ? s->options.check_every : 1 + (s->nodes.len + s->clients.len) / 10;
     if (s->result->turns % every != 0)
         return;
-    if (control_check(s->control, &err) != 0)
+    if (control_check(s->c->control, &err) != 0)
         sim_break(s, "control is not sound", "%s", err.text);
     check_late(s);
     if (s->result->turns % (every * LISTED_EVERY) == 0)
@@ -187,12 +187,12 @@ void sim_check_listing(struct sim *s, const char *when)
     struct str out = STR_INIT;
     uint64_t cursor = 0;
     jobs.has_all_states = jobs.all_states = true;
-    while (control_list_jobs(s->control, &root, &jobs, &cursor, 1 << 20, &out))
+    while (control_list_jobs(s->c->control, &root, &jobs, &cursor, 1 << 20, &out))
         ;
     each_element(s, &out, when, compare_job);
     str_clear(&out);
     cursor = 0;
-    while (control_list_nodes(s->control, &root, &nodes, &cursor, 1 << 20, &out))
+    while (control_list_nodes(s->c->control, &root, &nodes, &cursor, 1 << 20, &out))
         ;
     s->listings++;
     each_element(s, &out, when, compare_node);
@@ -265,7 +265,7 @@ static bool nodes_are_over(const struct sim *s)
 
 bool sim_check_all_over(struct sim *s)
 {
-    if (!s->quiet || !s->control || s->committing || s->next || !nodes_are_over(s))
+    if (!s->quiet || !s->c->control || !outbox_is_idle(s->c->outbox) || !nodes_are_over(s))
         return false;
     vec_foreach (&s->clients, c)
         if (!c->dead && (c->state != SIM_OVER || c->call || c->watch))
@@ -274,7 +274,7 @@ bool sim_check_all_over(struct sim *s)
         if (r->state != SIM_SRUN_OVER)
             return false;
     Pb__CtlStats stats = PB__CTL_STATS__INIT;
-    control_stats(s->control, &stats);
+    control_stats(s->c->control, &stats);
     return !stats.pending && !stats.running;
 }
 

@@ -78,12 +78,12 @@ void sim_calls_lost(struct sim *s)
 void sim_call_close(struct sim *s, uint64_t number)
 {
     struct sim_call *call = &s->calls.data[number - 1];
-    bool held = call->arrived && !call->answered && call->life == s->life;
+    bool held = call->arrived && !call->answered && call->life == s->c->life;
     call->open = false;
-    if (!held || !s->control)
+    if (!held || !s->c->control)
         return;
     call->answered = true; /* it has nobody to answer */
-    control_call_gone(s->control, number);
+    control_call_gone(s->c->control, number);
     sim_ctl_turn(s);
 }
 
@@ -142,7 +142,7 @@ static void handle(struct sim *s, const struct sim_call *call, const struct sim_
     else if (call->request == SIM_ANNOUNCE)
         sim_announce_take(s, e->value, body);
     else
-        handlers[call->request].call(s->control, e->value, caller_of(s, call), body);
+        handlers[call->request].call(s->c->control, e->value, caller_of(s, call), body);
 }
 
 void sim_call_arrives(struct sim *s, struct sim_event *e)
@@ -150,12 +150,12 @@ void sim_call_arrives(struct sim *s, struct sim_event *e)
     struct sim_call *call = &s->calls.data[e->value - 1];
     if (!call->open)
         return;
-    if (!s->control || s->stopping) {
+    if (!s->c->control || s->c->stopping) {
         lost(s, call);
         return;
     }
     call->arrived = true;
-    call->life = s->life;
+    call->life = s->c->life;
     if (call->request == SIM_RECONFIGURE || call->request == SIM_PREVIEW)
         sim_load_file(s, e->value, call->request == SIM_PREVIEW);
     else

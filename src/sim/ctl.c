@@ -20,16 +20,16 @@ static int64_t env_wall_ms(void *ctx)
 static int64_t env_mono_ms(void *ctx)
 {
     const struct sim *s = ctx;
-    return s->now_ms - s->mono_offset_ms;
+    return s->now_ms - s->c->mono_offset_ms;
 }
 
 static void env_wake_at(void *ctx, int64_t mono_ms)
 {
     struct sim *s = ctx;
-    s->wake_at_ms = mono_ms + s->mono_offset_ms;
-    sim_push(s, s->wake_at_ms - s->now_ms,
+    s->c->wake_at_ms = mono_ms + s->c->mono_offset_ms;
+    sim_push(s, s->c->wake_at_ms - s->now_ms,
              (struct sim_event){
-                 .kind = SIM_TICK, .generation = s->life, .value = (uint64_t)s->wake_at_ms});
+                 .kind = SIM_TICK, .generation = s->c->life, .value = (uint64_t)s->c->wake_at_ms});
 }
 
 static void env_put(void *ctx, enum record_kind kind, uint64_t number, const char *name,
@@ -54,14 +54,14 @@ static void env_del(void *ctx, enum record_kind kind, uint64_t number, const cha
 static void say(struct sim *s, struct sim_event event)
 {
     sim_trace(s, event.body.data, event.body.len);
-    vec_push(&sim_store_batch(s)->out, event);
+    sim_store_say(s, event);
 }
 
 /* Each call has one answer. */
 static void answered(struct sim *s, uint64_t number)
 {
     struct sim_call *call = number && number <= s->calls.len ? &s->calls.data[number - 1] : NULL;
-    if (!call || !call->arrived || call->life != s->life)
+    if (!call || !call->arrived || call->life != s->c->life)
         sim_break(s, "an answer to a call that was not made", "call %llu",
                   (unsigned long long)number);
     else if (call->answered)
@@ -97,7 +97,7 @@ static void to_node(struct sim *s, const char *name, enum sim_message message, u
     }
     struct sim_event event = {
         .kind = SIM_TO_NODE, .message = message, .index = (unsigned)index, .value = value};
-    event.generation = s->nodes.data[index].ctl_session;
+    event.generation = s->nodes.data[index].at[s->c->index].session;
     if (!event.generation)
         return;
     if (body)
@@ -123,11 +123,11 @@ static void env_welcome(void *ctx, const char *node, uint64_t epoch)
 /* The controller ends its session with the node: what is under way arrives, and then the end. */
 static void end_session(struct sim *s, struct sim_node *n)
 {
-    if (!n->ctl_session)
+    if (!n->at[s->c->index].session)
         return;
-    n->ended = n->ctl_session;
-    n->ctl_session = 0;
-    sim_node_end(s, (unsigned)(n - s->nodes.data), n->ended);
+    n->at[s->c->index].ended = n->at[s->c->index].session;
+    n->at[s->c->index].session = 0;
+    sim_node_end(s, (unsigned)(n - s->nodes.data), n->at[s->c->index].ended);
 }
 
 static void env_close(void *ctx, const char *node)
@@ -169,12 +169,12 @@ static void env_log(void *ctx, enum log_level level, const char *room, const cha
 
 static uint64_t env_boot(void *ctx)
 {
-    return 1 + ((struct sim *)ctx)->boot;
+    return 1 + ((struct sim *)ctx)->c->boot;
 }
 
 static void to_helper(struct sim *s, const Pb__ScriptRun *m, int stop)
 {
-    struct sim_event event = {.kind = SIM_HOOK, .generation = s->life, .code = stop};
+    struct sim_event event = {.kind = SIM_HOOK, .generation = s->c->life, .code = stop};
     pb_pack(&m->base, &event.body);
     say(s, event);
 }
@@ -223,9 +223,9 @@ void sim_ctl_env(struct sim *s)
 
 void sim_ctl_turn(struct sim *s)
 {
-    if (!s->control || sim_ctl_point(s, SIM_POINT_INPUT))
+    if (!s->c->control || sim_ctl_point(s, SIM_POINT_INPUT))
         return;
-    control_turn(s->control);
+    control_turn(s->c->control);
     sim_announce_turn(s);
     s->result->turns++;
     sim_watch_turn(s);
@@ -239,8 +239,9 @@ void sim_ctl_hang_up(struct sim *s, unsigned index)
 {
     struct sim_node *n = &s->nodes.data[index];
     sim_push(s, rng_between(&n->rng, 0, 3),
-             (struct sim_event){.kind = SIM_HANGUP, .index = index, .generation = n->comer});
-    n->comer = 0;
+             (struct sim_event){
+                 .kind = SIM_HANGUP, .index = index, .generation = n->at[s->c->index].comer});
+    n->at[s->c->index].comer = 0;
 }
 
 /* The newest that says hello takes the place of the one before. A hello that comes after one that
@@ -256,9 +257,9 @@ static void accept_session(struct sim *s, struct sim_node *n, uint64_t session)
         return;
     }
     end_session(s, n);
-    n->ctl_session = session;
-    if (session > n->ctl_newest)
-        n->ctl_newest = session;
+    n->at[s->c->index].session = session;
+    if (session > n->at[s->c->index].newest)
+        n->at[s->c->index].newest = session;
     else
         sim_push(s, soon_ms,
                  (struct sim_event){.kind = SIM_LOST, .index = index, .generation = session});
@@ -267,14 +268,15 @@ static void accept_session(struct sim *s, struct sim_node *n, uint64_t session)
 void sim_ctl_receive(struct sim *s, struct sim_event *e)
 {
     struct sim_node *n = &s->nodes.data[e->index];
-    if (!s->control || e->value != s->life || e->generation == n->broken)
+    if (!s->c->control || e->value != s->c->life || e->generation == n->broken)
         return;
     if (e->message == SIM_OPEN) {
         accept_session(s, n, e->generation);
         return;
     }
-    bool known = e->generation == n->ctl_session && e->generation == n->ctl_newest;
-    if (!known && (e->generation != n->comer || e->message != SIM_REGISTER))
+    bool known =
+        e->generation == n->at[s->c->index].session && e->generation == n->at[s->c->index].newest;
+    if (!known && (e->generation != n->at[s->c->index].comer || e->message != SIM_REGISTER))
         return;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -285,19 +287,19 @@ void sim_ctl_receive(struct sim *s, struct sim_event *e)
     if (!known)
         sim_load_comer(s, e->index, body);
     else if (registers)
-        control_node_register(s->control, n->name, body);
+        control_node_register(s->c->control, n->name, body);
     else
-        control_node_report(s->control, n->name, body);
+        control_node_report(s->c->control, n->name, body);
     sim_ctl_turn(s);
 }
 
 void sim_ctl_lost(struct sim *s, struct sim_event *e)
 {
     struct sim_node *n = &s->nodes.data[e->index];
-    if (!s->control || !e->generation || n->ctl_session != e->generation)
+    if (!s->c->control || !e->generation || n->at[s->c->index].session != e->generation)
         return;
-    n->ctl_session = 0;
-    control_node_lost(s->control, n->name);
+    n->at[s->c->index].session = 0;
+    control_node_lost(s->c->control, n->name);
     sim_ctl_turn(s);
 }
 
@@ -315,7 +317,7 @@ static int64_t over_ms(const struct conf *conf)
 /* The nodes that the configuration in force has, and the most they were ever given. */
 static void learn_nodes(struct sim *s)
 {
-    const struct conf *conf = control_conf(s->control);
+    const struct conf *conf = control_conf(s->c->control);
     int64_t over = over_ms(conf);
     sim_hook_conf(s, conf);
     s->over_ms = over > s->over_ms ? over : s->over_ms;
@@ -339,12 +341,14 @@ static void close_unknown(struct sim *s)
 {
     for (unsigned i = 0; i < s->nodes.len; i++) {
         struct sim_node *n = &s->nodes.data[i];
-        if (n->configured || !n->ctl_session)
+        if (n->configured || !n->at[s->c->index].session)
             continue;
-        struct sim_event event = {
-            .kind = SIM_TO_NODE, .message = SIM_CLOSE, .index = i, .generation = n->ctl_session};
-        vec_push(&sim_store_batch(s)->out, event);
-        n->ctl_session = 0;
+        struct sim_event event = {.kind = SIM_TO_NODE,
+                                  .message = SIM_CLOSE,
+                                  .index = i,
+                                  .generation = n->at[s->c->index].session};
+        sim_store_say(s, event);
+        n->at[s->c->index].session = 0;
     }
 }
 
@@ -369,7 +373,8 @@ static int restore(struct sim *s, struct err *err)
             struct sim_record *r = &at->record;
             if (r->kind != order[i])
                 continue;
-            if (control_restore(s->control, r->kind, r->number, r->name, r->data, r->len, err) != 0)
+            if (control_restore(s->c->control, r->kind, r->number, r->name, r->data, r->len, err) !=
+                0)
                 return -1;
         }
     return 0;
@@ -386,24 +391,25 @@ int sim_ctl_start(struct sim *s, struct err *err)
     str_done(&made);
     if (rc != 0)
         return rc;
-    s->life++;
-    s->up_since_ms = s->now_ms;
+    s->c->life = ++s->lives;
+    s->c->up_since_ms = s->now_ms;
     sim_watch_restart(s);
-    s->control = control_new(conf, &s->env);
+    sim_store_open(s);
+    s->c->control = control_new(conf, &s->env);
     if (s->plan->seed % 2) /* a pass takes some turns, as over a long queue */
-        control_set_plan_work(s->control, 1 + s->plan->seed / 2 % 8 * 100);
+        control_set_plan_work(s->c->control, 1 + s->plan->seed / 2 % 8 * 100);
     learn_nodes(s);
     if (restore(s, err) != 0) {
         sim_break(s, "a record that is not taken back", "%s", err->text);
         return 0;
     }
     uint64_t before = s->epoch;
-    control_start(s->control);
+    control_start(s->c->control);
     if (s->epoch <= before)
         sim_break(s, "an epoch did not rise at a start", "%llu", (unsigned long long)s->epoch);
     sim_announce_check_start(s);
-    sim_say(s, "the controller is up, life %llu", (unsigned long long)s->life);
-    s->list_due = "after a restart";
+    sim_say(s, "the controller is up, life %llu", (unsigned long long)s->c->life);
+    s->c->list_due = "after a restart";
     sim_ctl_turn(s);
     return 0;
 }
@@ -418,12 +424,13 @@ void sim_ctl_crash(struct sim *s)
 void sim_ctl_end(struct sim *s)
 {
     sim_announce_end(s);
-    control_free(take_ptr(s->control));
-    s->life++;
+    sim_store_drop(s, false);
+    control_free(take_ptr(s->c->control));
+    s->c->life = ++s->lives;
     /* What was sent may still arrive; the nodes notice a little later. */
     for (unsigned i = 0; i < s->nodes.len; i++) {
         struct sim_node *n = &s->nodes.data[i];
-        n->ctl_session = n->comer = 0;
+        n->at[s->c->index].session = n->at[s->c->index].comer = 0;
         if (n->session)
             sim_push(s, rng_between(&n->rng, 0, 9),
                      (struct sim_event){.kind = SIM_HANGUP, .index = i, .generation = n->session});
@@ -435,16 +442,16 @@ void sim_ctl_end(struct sim *s)
 /* The crash that is due, when this is its point. */
 bool sim_ctl_point(struct sim *s, enum sim_point point)
 {
-    if (!s->crash || s->crash_point != (int64_t)point || !s->control)
+    if (!s->crash || s->crash_point != (int64_t)point || !s->c->control)
         return false;
-    if ((point == SIM_POINT_LOST || point == SIM_POINT_KEPT) && !s->committing)
+    if ((point == SIM_POINT_LOST || point == SIM_POINT_KEPT) && !s->c->committing)
         return false;
     const struct sim_item *crash = s->crash;
     sim_store_drop(s, point == SIM_POINT_KEPT);
     sim_ctl_crash(s);
     if (crash->boot && !s->crash_again) {
-        s->boot++;
-        s->mono_offset_ms = s->now_ms - 1000;
+        s->c->boot++;
+        s->c->mono_offset_ms = s->now_ms - 1000;
     }
     /* The second kill comes in the recovery from the first. */
     s->crash_again = !s->crash_again && crash->then >= 0;

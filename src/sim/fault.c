@@ -109,7 +109,7 @@ static const struct sim_item all_on = {.kind = SIM_ITEM_DO, .what = SIM_DO_CALL_
 /* Nothing would start any more. */
 static void call_off(struct sim *s)
 {
-    if (control_is_announced(s->control))
+    if (control_is_announced(s->c->control))
         act(s, &all_on);
 }
 
@@ -127,7 +127,7 @@ void sim_fault_heal(struct sim *s)
             sim_node_break(s, i, 0, 0);
         n->lie_until_ms = 0;
     }
-    if (!s->control) {
+    if (!s->c->control) {
         sim_push(s, HEAL_AGAIN_MS, (struct sim_event){.kind = SIM_HEAL});
         return;
     }
@@ -149,12 +149,12 @@ static void cancel(struct sim *s, uint32_t job_id)
     static const struct caller root = {.is_operator = true, .is_admin = true};
     Pb__StepId id = PB__STEP_ID__INIT, *ids[] = {&id};
     Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
-    struct sim_call call = {.owner = SIM_OF_NOBODY, .arrived = true, .life = s->life};
+    struct sim_call call = {.owner = SIM_OF_NOBODY, .arrived = true, .life = s->c->life};
     vec_push(&s->calls, call);
     id.job_id = job_id;
     r.target = ids;
     r.n_target = 1;
-    control_job_signal(s->control, s->calls.len, &root, &r);
+    control_job_signal(s->c->control, s->calls.len, &root, &r);
 }
 
 static void settle_list(struct sim *s, const Pb__JobList *list, bool running)
@@ -184,14 +184,14 @@ void sim_fault_settle(struct sim *s)
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     sim_push(s, SETTLE_MS, (struct sim_event){.kind = SIM_SETTLE});
-    if (!s->control)
+    if (!s->c->control)
         return;
     call_off(s);             /* an announcement may have been under way for long */
     if (s->settled++ == 0) { /* those that were given up are back: first they get into service */
         act(s, &resume_all);
         return;
     }
-    while (control_list_jobs(s->control, &root, &filter, &cursor, 1 << 20, &out))
+    while (control_list_jobs(s->c->control, &root, &filter, &cursor, 1 << 20, &out))
         ;
     const Pb__JobList *list = arena_unpack(&arena, &pb__job_list__descriptor, out.data, out.len);
     bool running = false;

@@ -41,7 +41,7 @@ static struct sim_sharing sharing_of(struct sim *s, const char *part)
     uint64_t cursor = 0;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    while (control_list_parts(s->control, &root, &filter, &cursor, 1 << 20, &out))
+    while (control_list_parts(s->c->control, &root, &filter, &cursor, 1 << 20, &out))
         ;
     const Pb__PartList *list = arena_unpack(&arena, &pb__part_list__descriptor, out.data, out.len);
     for (size_t i = 0; list && i < list->n_parts; i++) {
@@ -164,7 +164,7 @@ void sim_give_check(struct sim *s, const struct sim_watch *w)
         if (!n->configured)
             sim_break(s, "a node that is not configured was given work", "%s, job %u", n->name,
                       w->job_id);
-        else if (!n->ctl_session)
+        else if (!n->at[s->c->index].session)
             sim_break(s, "a node without a session was given work", "%s, job %u", n->name,
                       w->job_id);
         add_holder(n, w->job_id);

@@ -60,7 +60,7 @@ static void check_run(struct sim *s, const struct sim_hook *h, int kind)
 
 static void end_after(struct sim *s, const struct sim_hook *h, int64_t ms, int status)
 {
-    struct sim_event e = {.kind = SIM_HOOK_END, .generation = s->life, .value = h->run};
+    struct sim_event e = {.kind = SIM_HOOK_END, .generation = s->c->life, .value = h->run};
     e.index = h->key.job_id;
     e.session = h->key.restarts;
     e.code = status;
@@ -86,7 +86,7 @@ void sim_hook_receive(struct sim *s, struct sim_event *e)
     arena_init(&arena, 0);
     const Pb__ScriptRun *m =
         arena_unpack(&arena, &pb__script_run__descriptor, e->body.data, e->body.len);
-    if (!s->control || e->generation != s->life)
+    if (!s->c->control || e->generation != s->c->life)
         return; /* the helper has ended with its controller */
     if (!m) {
         sim_break(s, "a message that does not decode", "to the helper");
@@ -104,7 +104,7 @@ void sim_hook_receive(struct sim *s, struct sim_event *e)
 void sim_hook_end(struct sim *s, const struct sim_event *e)
 {
     struct sim_hook *h = find(s, (struct sim_key){e->index, (uint32_t)e->session}, false);
-    if (!h || !s->control || e->generation != s->life || !h->running || h->run != e->value)
+    if (!h || !s->c->control || e->generation != s->c->life || !h->running || h->run != e->value)
         return;
     Pb__ScriptEnded m = PB__SCRIPT_ENDED__INIT;
     m.kind = (Pb__ScriptKind)h->running;
@@ -115,7 +115,7 @@ void sim_hook_end(struct sim *s, const struct sim_event *e)
     h->prolog = h->prolog || m.kind == PB__SCRIPT_KIND__SCRIPT_PROLOG;
     h->epilog = h->epilog || m.kind == PB__SCRIPT_KIND__SCRIPT_EPILOG;
     h->running = 0;
-    control_script_ended(s->control, &m);
+    control_script_ended(s->c->control, &m);
     sim_ctl_turn(s);
 }
 

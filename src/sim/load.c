@@ -67,7 +67,7 @@ int sim_load_conf(struct sim *s, const char *made, struct conf **conf, struct er
 static void read_file(struct sim *s, struct sim_load *l)
 {
     struct str lines = STR_INIT;
-    control_made_present(s->control, &lines);
+    control_made_present(s->c->control, &lines);
     sim_load_conf(s, str_cstr(&lines), &l->conf, &l->err);
     str_done(&lines);
 }
@@ -80,9 +80,9 @@ static void read_with_nodes(struct sim *s, struct sim_load *l)
     size_t len = 0;
     const Pb__NodeUpdate *r =
         arena_unpack(&arena, &pb__node_update__descriptor, l->update.data, l->update.len);
-    const char *text = conf_flat_text(control_conf(s->control), &len);
-    l->plan = control_made_begin(s->control);
-    if (control_made_add(s->control, l->plan, r, l->session != 0, &l->err) == 0) {
+    const char *text = conf_flat_text(control_conf(s->c->control), &len);
+    l->plan = control_made_begin(s->c->control);
+    if (control_made_add(s->c->control, l->plan, r, l->session != 0, &l->err) == 0) {
         control_made_lines(l->plan, &lines);
         conf_load_again(text, len, "slurm.conf", str_cstr(&lines), CONF_FULL, NULL, &l->conf,
                         &l->err);
@@ -94,8 +94,8 @@ static void begin(struct sim *s, unsigned index)
 {
     struct sim_load *l = s->loads.data[index];
     forget(l);
-    l->life = s->life;
-    l->seen = s->conf_changes;
+    l->life = s->c->life;
+    l->seen = s->c->conf_changes;
     if (l->update.len)
         read_with_nodes(s, l);
     else
@@ -131,7 +131,7 @@ void sim_load_comer(struct sim *s, unsigned node, const Pb__NodeRegister *r)
     Pb__NodeUpdate update = PB__NODE_UPDATE__INIT;
     struct sim_load *l = add(s, 0);
     l->node = node;
-    l->session = n->comer;
+    l->session = n->at[s->c->index].comer;
     update.nodes = n->name;
     update.create = r->dynamic;
     pb_pack(&update.base, &l->update);
@@ -150,17 +150,18 @@ static void answer(struct sim *s, const struct sim_load *l)
         s->env.reply_error(s, l->call, l->err.code, l->err.text);
     else if (l->call)
         s->env.reply(s, l->call, &done.base);
-    else if (n->comer == l->session)
+    else if (n->at[s->c->index].comer == l->session)
         sim_ctl_hang_up(s, l->node);
 }
 
 static void preview(struct sim *s, struct sim_load *l)
 {
-    size_t before = s->next ? s->next->changes.len : 0;
-    control_reconfigure_preview(s->control, l->call, take_ptr(l->conf), NULL);
-    if ((s->next ? s->next->changes.len : 0) != before)
-        sim_break(s, "a preview changed something", "%zu records", s->next->changes.len - before);
-    s->list_due = "after a preview";
+    size_t before = s->c->next ? s->c->next->changes.len : 0;
+    control_reconfigure_preview(s->c->control, l->call, take_ptr(l->conf), NULL);
+    if ((s->c->next ? s->c->next->changes.len : 0) != before)
+        sim_break(s, "a preview changed something", "%zu records",
+                  s->c->next->changes.len - before);
+    s->c->list_due = "after a preview";
 }
 
 /* No job has anything of a node that was deleted. */
@@ -177,10 +178,10 @@ static void check_deleted(struct sim *s, const struct sim_load *l)
 
 static void in_force(struct sim *s, const char *what)
 {
-    s->conf_changes++;
+    s->c->conf_changes++;
     sim_ctl_learn(s);
     s->shrunk = true;
-    s->list_due = what;
+    s->c->list_due = what;
 }
 
 static void apply(struct sim *s, struct sim_load *l)
@@ -188,7 +189,7 @@ static void apply(struct sim *s, struct sim_load *l)
     if (!l->conf) {
         answer(s, l);
     } else if (l->plan) {
-        if (control_made_apply(s->control, l->plan, take_ptr(l->conf), &l->err) == 0) {
+        if (control_made_apply(s->c->control, l->plan, take_ptr(l->conf), &l->err) == 0) {
             check_deleted(s, l);
             in_force(s, "after nodes were made");
         }
@@ -196,7 +197,7 @@ static void apply(struct sim *s, struct sim_load *l)
     } else if (l->preview) {
         preview(s, l);
     } else {
-        control_reconfigure(s->control, l->call, take_ptr(l->conf), NULL);
+        control_reconfigure(s->c->control, l->call, take_ptr(l->conf), NULL);
         in_force(s, "after a reconfiguration");
     }
 }
@@ -204,9 +205,9 @@ static void apply(struct sim *s, struct sim_load *l)
 void sim_load_ready(struct sim *s, unsigned index)
 {
     struct sim_load *l = s->loads.data[index];
-    if (!s->control || l->life != s->life) {
+    if (!s->c->control || l->life != s->c->life) {
         forget(l);
-    } else if (l->seen != s->conf_changes) {
+    } else if (l->seen != s->c->conf_changes) {
         begin(s, index);
     } else {
         apply(s, l);

@@ -27,7 +27,7 @@ static void send_packed(struct sim *s, unsigned index, enum sim_message message,
                               .message = message,
                               .index = index,
                               .generation = n->session,
-                              .value = s->life,
+                              .value = s->c->life,
                               .body = body};
     int64_t at_ms = s->now_ms + rng_between(&n->rng, 0, 5);
     if (n->slow_until_ms > s->now_ms)
@@ -153,7 +153,7 @@ void sim_node_register(struct sim *s, unsigned index)
 
 static int64_t beat_ms(const struct sim *s)
 {
-    int64_t timeout = s->control ? control_conf(s->control)->slurmd_timeout_sec : 0;
+    int64_t timeout = s->c->control ? control_conf(s->c->control)->slurmd_timeout_sec : 0;
     timeout = timeout ? timeout : 180;
     return timeout * 1000 / BEATS_PER_TIMEOUT;
 }
@@ -177,8 +177,8 @@ void sim_node_connect(struct sim *s, unsigned index)
     if (!n->up || n->session)
         return;
     bool known = n->configured || n->dynamic;
-    if (!s->control || !known || sim_is_stopped(s, n)) {
-        if (s->control && !known && s->quiet)
+    if (!s->c->control || !known || sim_is_stopped(s, n)) {
+        if (s->c->control && !known && s->quiet)
             return; /* it is not wanted any more */
         sim_push(s, rng_between(&n->rng, 500, 4000),
                  (struct sim_event){.kind = SIM_CONNECT, .index = index});

@@ -39,7 +39,9 @@ void sim_load_ready(struct sim *s, unsigned index);
 void sim_load_done(struct sim *s);
 
 /* store.c: commits */
+void sim_store_open(struct sim *s); /* the outbox of a lead */
 struct sim_batch *sim_store_batch(struct sim *s);
+void sim_store_say(struct sim *s, struct sim_event event); /* once what it waits for is on disk */
 void sim_store_commit(struct sim *s);
 void sim_store_committed(struct sim *s);
 void sim_store_drop(struct sim *s,

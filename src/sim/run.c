@@ -30,13 +30,13 @@ static int happen(struct sim *s, struct sim_event *e, struct err *err)
 {
     switch (e->kind) {
     case SIM_TICK:
-        if (s->control && e->generation == s->life && (int64_t)e->value == s->wake_at_ms) {
-            control_tick(s->control);
+        if (s->c->control && e->generation == s->c->life && (int64_t)e->value == s->c->wake_at_ms) {
+            control_tick(s->c->control);
             sim_ctl_turn(s);
         }
         break;
     case SIM_COMMITTED:
-        if (s->control && e->generation == s->life)
+        if (s->c->control && e->generation == s->c->life)
             sim_store_committed(s);
         break;
     case SIM_TO_NODE:
@@ -85,7 +85,7 @@ static int happen(struct sim *s, struct sim_event *e, struct err *err)
         sim_fault(s, e->index);
         break;
     case SIM_RESTART:
-        return s->control ? 0 : sim_ctl_start(s, err);
+        return s->c->control ? 0 : sim_ctl_start(s, err);
     case SIM_HEAL:
         sim_fault_heal(s);
         break;
@@ -215,7 +215,7 @@ static void world_done(struct sim *s)
 {
     struct sim_start *start, *next;
     struct sim_event e;
-    control_free(take_ptr(s->control));
+    control_free(take_ptr(s->c->control));
     sim_store_done(s);
     sim_watch_done(s);
     sim_hook_done(s);
@@ -246,6 +246,8 @@ int sim_run(const struct sim_plan *plan, const struct sim_options *options,
 {
     struct sim s = {.plan = plan, .options = *options, .result = result, .now_ms = SIM_START_MS};
     s.rng = stream(&s, 0, 0);
+    s.count = 1;
+    s.c = s.lead = s.ctls;
     *result = (struct sim_result){0};
     sim_ctl_env(&s);
     make_world(&s);

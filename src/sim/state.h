@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "control/control.h"
+#include "control/outbox.h"
 #include "sim/plan.h"
 #include "sim/rng.h"
 #include "sim/sim.h"
@@ -19,7 +20,8 @@
 
 #define SIM_START_MS 1000000 /* the monotonic clock at the beginning */
 #define SIM_CODE_LOST (-1)   /* of a reply: the connection is gone instead */
-#define SIM_SHARE_MOST 4     /* jobs to a core */
+#define SIM_CTLS 3
+#define SIM_SHARE_MOST 4 /* jobs to a core */
 #define SIM_BATCH_STEP 0xfffffffbu
 
 enum sim_event_kind {
@@ -93,7 +95,6 @@ struct sim_stored { /* a record on the virtual disk */
 
 struct sim_batch {
     VEC(struct sim_record) changes;
-    VEC(struct sim_event) out; /* messages that wait for its sync */
 };
 
 struct sim_node_step {
@@ -112,6 +113,11 @@ struct sim_node_job { /* what a node knows of an attempt */
     VEC(struct sim_node_step) steps;
 };
 
+struct sim_end { /* a controller's, of the sessions with a node; 0: none */
+    uint64_t session, newest, ended;
+    uint64_t comer; /* of a node that it does not know yet */
+};
+
 enum sim_made { SIM_MADE_UNKNOWN, SIM_MADE_THERE, SIM_MADE_GONE };
 
 struct sim_node {
@@ -122,7 +128,6 @@ struct sim_node {
     bool up;                     /* its daemon runs */
     bool configured;             /* in the configuration in force */
     bool dynamic;                /* it registers itself when it is not */
-    uint64_t comer;              /* its session, while it does */
     const struct sim_item *item; /* what it has */
     bool filed;                  /* some version of the file has it */
     /* of being made: requests, and the act (+ 1) asked last, when the others were answered */
@@ -136,10 +141,12 @@ struct sim_node {
     int64_t stopped_until_ms, slow_until_ms, repeat_until_ms, lie_until_ms, slow_by_ms;
     uint32_t lie_cpus;
     uint64_t lie_mem_mib;
-    /* the session as it sees it, and as the controller does; 0: none */
-    uint64_t session, last_session, ctl_session, ctl_newest;
-    uint64_t broken;      /* messages of this session get lost */
-    uint64_t ended, shut; /* the controller has ended this one; its end is here, unseen yet */
+    /* the session as it sees it, and as each controller does; 0: none */
+    uint64_t session, last_session;
+    struct sim_end at[SIM_CTLS];
+    unsigned ctl;    /* with which one it is, or will be */
+    uint64_t broken; /* messages of this session get lost */
+    uint64_t shut;   /* its end is here, unseen yet */
     int64_t to_node_at_ms, to_control_at_ms;
     uint64_t next_seq;
     size_t sent; /* of the unacknowledged ones, in this session */
@@ -243,38 +250,53 @@ struct sim_start { /* the ledger: an attempt's payload was started */
     UT_hash_handle hh;
 };
 
+struct sim_ctl { /* a controller: its process and its machine */
+    unsigned index;
+    struct control *control; /* NULL: it does not lead, or is down */
+    uint64_t life;           /* of its lead; no other has the same */
+    struct outbox *outbox;
+    struct sim_batch *next, *committing;
+    size_t waiting, may_leave; /* items of the outbox; those that leave before it is killed */
+    bool killed;               /* with the next one */
+    int64_t wake_at_ms, up_since_ms;
+    unsigned conf_changes;
+    enum { SIM_STOP_NOT, SIM_STOP_NODES, SIM_STOP_SELF } stopping; /* for what was announced */
+    const char *list_due; /* after this turn the listings are compared, and when that is */
+    unsigned boot;        /* of its machine; no other has the same */
+    int64_t mono_offset_ms;
+};
+
 struct sim {
     const struct sim_plan *plan;
     struct sim_options options;
     struct sim_result *result;
-    int64_t now_ms, wall_offset_ms, mono_offset_ms, latest_wall_ms;
+    int64_t now_ms, wall_offset_ms, latest_wall_ms;
     int64_t healed_at_ms;
     uint64_t next_event;
-    unsigned boot;
     VEC(struct sim_slot) queue; /* binary heap */
     VEC(struct sim_event *) spare;
 
     /* the controller */
-    struct control *control; /* NULL while it is down */
+    struct sim_ctl ctls[SIM_CTLS];
+    unsigned count;       /* of them */
+    struct sim_ctl *c;    /* the one whose turn it is; else the leader */
+    struct sim_ctl *lead; /* it has taken the lead last */
     struct env env;
     struct rng rng; /* of the controller and its store */
-    uint64_t life;  /* rises with each crash */
+    uint64_t lives; /* how often one was begun or ended */
     unsigned file;  /* the version of slurm.conf on disk */
-    unsigned conf_changes, listings;
+    unsigned listings;
     bool shares_change;  /* what partitions share, by another file or by request */
     uint32_t share_most; /* jobs to a core, at the most; 0: none is shared */
     VEC(struct sim_load *) loads;
-    int64_t wake_at_ms, up_since_ms, slow_disk_until_ms, slow_disk_ms;
+    int64_t slow_disk_until_ms, slow_disk_ms;
     int64_t net_until_ms, net_late_ms, net_lost_percent; /* between commands and the rest */
-    int64_t over_ms;          /* that a job may exceed its limit by; INT64_MAX: any time */
-    struct sim_stored *store; /* uthash, in order of first writing */
-    struct sim_batch *next, *committing;
+    int64_t over_ms;              /* that a job may exceed its limit by; INT64_MAX: any time */
+    struct sim_stored *store;     /* uthash, in order of first writing */
     const struct sim_item *crash; /* that is due at its point; NULL: none */
     int64_t crash_point;
-    bool crash_again;                                              /* it is the second of two */
-    enum { SIM_STOP_NOT, SIM_STOP_NODES, SIM_STOP_SELF } stopping; /* for what was announced */
+    bool crash_again; /* it is the second of two */
     struct sim_announced announced;
-    const char *list_due; /* after this turn the listings are compared, and when that is */
     uint64_t epoch;
 
     VEC(struct sim_node) nodes;

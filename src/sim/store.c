@@ -64,18 +64,15 @@ static void batch_free(struct sim_batch *b)
         return;
     vec_foreach (&b->changes, change)
         record_done(change);
-    vec_foreach (&b->out, event)
-        sim_event_done(event);
     vec_done(&b->changes);
-    vec_done(&b->out);
     free(b);
 }
 
 struct sim_batch *sim_store_batch(struct sim *s)
 {
-    if (!s->next)
-        s->next = mem_new(struct sim_batch);
-    return s->next;
+    if (!s->c->next)
+        s->c->next = mem_new(struct sim_batch);
+    return s->c->next;
 }
 
 static void release_one(struct sim *s, struct sim_event *event)
@@ -83,7 +80,7 @@ static void release_one(struct sim *s, struct sim_event *event)
     int64_t at_ms = s->now_ms;
     if (event->kind == SIM_TO_NODE) {
         struct sim_node *n = &s->nodes.data[event->index];
-        if (event->generation == n->ended)
+        if (event->generation == n->at[s->c->index].ended)
             return;
         at_ms += rng_between(&n->rng, 0, 3);
         if (n->slow_until_ms > s->now_ms)
@@ -100,16 +97,74 @@ static void release_one(struct sim *s, struct sim_event *event)
     event->body = STR_INIT;
 }
 
-/* False: the controller was killed on the way. */
-static bool release(struct sim *s, struct sim_batch *b)
+/* --- the outbox ---------------------------------------------------------------------------------
+ */
+
+void sim_store_say(struct sim *s, struct sim_event event)
 {
-    bool killed = s->crash && s->crash_point == SIM_POINT_SENDING && b->out.len > 0;
-    size_t count = b->out.len;
-    if (killed)
-        count = count * (size_t)(s->crash->keep % 100) / 100;
-    for (size_t i = 0; i < count; i++)
-        release_one(s, &b->out.data[i]);
-    return !killed;
+    struct outbox_item *item = outbox_item_new(OUTBOX_REPLY, NULL, sizeof event + event.body.len);
+    memcpy(item->data + sizeof event, event.body.data, event.body.len);
+    item->number = event.body.len;
+    str_done(&event.body);
+    memcpy(item->data, &event, sizeof event);
+    s->c->waiting++;
+    outbox_add(s->c->outbox, item);
+}
+
+static void on_send(void *ctx, const struct outbox_item *item)
+{
+    struct sim *s = ctx;
+    struct sim_event event;
+    if (s->c->killed || s->c->may_leave == 0) {
+        s->c->killed = true;
+        return;
+    }
+    s->c->may_leave--;
+    s->c->waiting--;
+    memcpy(&event, item->data, sizeof event);
+    event.body = STR_INIT;
+    str_append(&event.body, item->data + sizeof event, item->number);
+    release_one(s, &event);
+    sim_event_done(&event);
+}
+
+static bool is_changed(void *ctx)
+{
+    const struct sim *s = ctx;
+    return s->c->next && s->c->next->changes.len;
+}
+
+static void on_commit(void *ctx)
+{
+    struct sim *s = ctx;
+    s->c->committing = s->c->next ? take_ptr(s->c->next) : mem_new(struct sim_batch);
+    int64_t ms = rng_between(&s->rng, 0, 6);
+    if (s->slow_disk_until_ms > s->now_ms)
+        ms += rng_between(&s->rng, 0, s->slow_disk_ms);
+    sim_push(s, ms, (struct sim_event){.kind = SIM_COMMITTED, .generation = s->c->life});
+}
+
+void sim_store_open(struct sim *s)
+{
+    s->c->outbox = outbox_new(&(struct outbox_ops){
+        .send = on_send, .changed = is_changed, .commit = on_commit, .ctx = s});
+    s->c->waiting = 0;
+}
+
+/* When it is to be killed with some of its messages sent, then these. */
+static void begin_sending(struct sim *s)
+{
+    bool some = s->crash && s->crash_point == SIM_POINT_SENDING;
+    s->c->killed = false;
+    s->c->may_leave = some ? s->c->waiting * (size_t)(s->crash->keep % 100) / 100 : SIZE_MAX;
+}
+
+static void end_sending(struct sim *s)
+{
+    if (s->c->killed)
+        sim_ctl_point(s, SIM_POINT_SENDING);
+    else if (s->c->stopping && outbox_is_idle(s->c->outbox))
+        sim_announce_left(s);
 }
 
 static void apply_all(struct sim *s, struct sim_batch *b)
@@ -122,53 +177,41 @@ static void apply_all(struct sim *s, struct sim_batch *b)
 
 void sim_store_commit(struct sim *s)
 {
-    if (s->committing || !s->next)
-        return;
-    if (s->next->changes.len == 0) {
-        struct sim_batch *b = take_ptr(s->next);
-        bool alive = release(s, b);
-        batch_free(b);
-        if (!alive)
-            sim_ctl_point(s, SIM_POINT_SENDING);
-        else if (s->stopping)
-            sim_announce_left(s);
-        return;
-    }
-    s->committing = take_ptr(s->next);
-    int64_t ms = rng_between(&s->rng, 0, 6);
-    if (s->slow_disk_until_ms > s->now_ms)
-        ms += rng_between(&s->rng, 0, s->slow_disk_ms);
-    sim_push(s, ms, (struct sim_event){.kind = SIM_COMMITTED, .generation = s->life});
+    begin_sending(s);
+    outbox_turn(s->c->outbox);
+    end_sending(s);
 }
 
 void sim_store_committed(struct sim *s)
 {
     if (sim_ctl_point(s, SIM_POINT_LOST) || sim_ctl_point(s, SIM_POINT_KEPT))
         return;
-    struct sim_batch *b = take_ptr(s->committing);
+    struct sim_batch *b = take_ptr(s->c->committing);
     apply_all(s, b);
-    bool alive = release(s, b);
     batch_free(b);
-    if (alive && s->next)
-        sim_store_commit(s);
-    else if (alive && s->stopping)
-        sim_announce_left(s);
-    else if (!alive)
-        sim_ctl_point(s, SIM_POINT_SENDING);
+    begin_sending(s);
+    outbox_durable(s->c->outbox);
+    if (!s->c->killed)
+        outbox_turn(s->c->outbox);
+    end_sending(s);
 }
 
 void sim_store_drop(struct sim *s, bool kept)
 {
-    if (s->committing && kept)
-        apply_all(s, s->committing);
-    batch_free(take_ptr(s->committing));
-    batch_free(take_ptr(s->next));
+    if (s->c->committing && kept)
+        apply_all(s, s->c->committing);
+    batch_free(take_ptr(s->c->committing));
+    batch_free(take_ptr(s->c->next));
+    outbox_free(take_ptr(s->c->outbox));
 }
 
 void sim_store_done(struct sim *s)
 {
     struct sim_stored *at, *next;
-    sim_store_drop(s, false);
+    for (unsigned i = 0; i < s->count; i++) {
+        s->c = &s->ctls[i];
+        sim_store_drop(s, false);
+    }
     HASH_ITER (hh, s->store, at, next) {
         HASH_DEL(s->store, at);
         record_done(&at->record);

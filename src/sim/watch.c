@@ -294,7 +294,7 @@ static void time_attempt(struct sim *s, struct sim_watch *w)
     w->ran_configuring = w->view.configuring;
     w->ran = key;
     w->ran_from_ms = s->now_ms;
-    w->ran_boot = s->boot;
+    w->ran_boot = s->c->boot;
     w->ran_offset_ms = s->wall_offset_ms;
     if (!known)
         vec_push(&s->allocated, w->job_id);
@@ -315,7 +315,7 @@ void sim_watch_turn(struct sim *s)
 /* Across a boot of the controller's machine there is only the wall clock. */
 bool sim_watch_is_timed(const struct sim *s, const struct sim_watch *w)
 {
-    return w->ran_boot == s->boot || w->ran_offset_ms == s->wall_offset_ms;
+    return w->ran_boot == s->c->boot || w->ran_offset_ms == s->wall_offset_ms;
 }
 
 /* Ended for its time limit, though that was not over by the clock that cannot be set. */
