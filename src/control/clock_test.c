@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Credentials that a node refuses for their time: its clock is wrong, or they came late. */
+/* Credentials that a node refuses for their time: its clock is wrong, or they came late. And limits
+ * while the controller's clock is set. */
 #include <string.h>
 
 #include "control/fixture.h"
@@ -93,12 +94,38 @@ static void one_that_may_not_be_requeued_fails(void **state)
     fixture_free(f);
 }
 
+/* Across a boot there is only the wall clock; after that it may be set. */
+static void a_limit_goes_by_this_boots_clock(void **state)
+{
+    struct caller user = FIXTURE_USER;
+    struct fixture *f = fixture_new("SlurmdTimeout=0\n" NODES);
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+
+    fixture_register(f, "n1", "i1");
+    s.has_time_limit_sec = true;
+    s.time_limit_sec = 600;
+    uint32_t id = (uint32_t)fixture_submit(f, &user, &s);
+    fixture_launched(f, "n1", id, 0);
+    fixture_pass(f, 100000);
+    f->boot++;
+    f->mono_ms = 5000;
+    fixture_restart(f);
+    f->wall_ms += 3600000;
+    fixture_restart(f);
+    fixture_pass(f, 498000);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
+    fixture_pass(f, 3000);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__TIMEOUT);
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wrong_clock_drains_and_the_job_runs_elsewhere),
         cmocka_unit_test(one_that_came_late_is_sent_again),
         cmocka_unit_test(one_that_may_not_be_requeued_fails),
+        cmocka_unit_test(a_limit_goes_by_this_boots_clock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

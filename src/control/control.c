@@ -264,8 +264,12 @@ static int64_t since_ms(const struct control *c, const struct job *j, int64_t mo
     return ms > 0 ? ms : 0;
 }
 
+/* What was counted by another boot's clock, or another machine's, is from now on by this one's: the
+ * wall clock may be set before the next start. */
 static void resume_clock(struct control *c, struct job *j)
 {
+    if (j->boot != control_boot(c))
+        job_touch(c->cluster, j);
     j->start_mono_ms = control_mono(c) - since_ms(c, j, j->start_mono_ms, j->start_at);
     j->boot = control_boot(c);
 }

@@ -25,6 +25,8 @@ struct standby {
     struct standby_options o;
     struct peer *peers;
     int64_t start_ms;
+    int64_t seen_ms;  /* when this process was last seen to run */
+    int64_t awake_ms; /* since when it has, without a gap */
     int64_t yield_ms; /* last asked to yield; */
     bool yielding;    /* and it has not happened yet */
     int64_t take_ms;  /* not before */
@@ -37,6 +39,8 @@ struct standby *standby_new(const struct standby_options *o, int64_t now_ms)
     s->o = *o;
     s->peers = mem_new_array(struct peer, o->count);
     s->start_ms = now_ms;
+    s->seen_ms = now_ms;
+    s->awake_ms = INT64_MIN;
     s->take_ms = now_ms;
     for (size_t i = 0; i < o->count; i++)
         s->peers[i].heard_ms = s->peers[i].led_ms = s->peers[i].asked_ms = INT64_MIN;
@@ -68,9 +72,19 @@ int64_t standby_ping_limit(const struct standby *s)
     return clamp(s->o.timeout_ms / 2, PING_EVERY_MIN_MS, PING_LIMIT_MAX_MS);
 }
 
+/* While this process hung, others may have answered all the time: before their silence counts, they
+ * have a moment to be heard. */
+static void note_awake(struct standby *s, int64_t now_ms)
+{
+    if (now_ms - s->seen_ms > standby_ping_limit(s) + ping_every(s))
+        s->awake_ms = now_ms;
+    s->seen_ms = now_ms;
+}
+
 bool standby_ping(struct standby *s, size_t peer, int64_t now_ms)
 {
     struct peer *p = &s->peers[peer];
+    note_awake(s, now_ms);
     if (peer == s->o.me || p->asked)
         return false;
     if (p->asked_ms != INT64_MIN && now_ms - p->asked_ms < ping_every(s))
@@ -117,6 +131,7 @@ bool standby_claims(const struct standby *s)
 
 void standby_could_not_take(struct standby *s, int64_t now_ms)
 {
+    s->seen_ms = now_ms; /* an attempt may take long, and is no gap */
     s->take_ms = now_ms + (s->o.claims ? TAKE_AGAIN_CLAIMED_MS : TAKE_AGAIN_MS);
 }
 
@@ -172,6 +187,8 @@ static int64_t next_ping(const struct standby *s, int64_t now_ms)
 
 static enum standby_will take(struct standby *s, int64_t now_ms, int64_t *again_ms)
 {
+    if (s->awake_ms != INT64_MIN && now_ms - s->awake_ms < 2 * standby_ping_limit(s))
+        return STANDBY_WAIT;
     if (now_ms < s->take_ms) {
         if (s->take_ms - now_ms < *again_ms)
             *again_ms = s->take_ms - now_ms;
@@ -204,6 +221,7 @@ static enum standby_will claim(struct standby *s, int64_t now_ms, size_t *peer, 
 
 enum standby_will standby_next(struct standby *s, int64_t now_ms, size_t *peer, int64_t *again_ms)
 {
+    note_awake(s, now_ms);
     *again_ms = next_ping(s, now_ms);
     if (s->o.claims) {
         enum standby_will will = claim(s, now_ms, peer, again_ms);

@@ -8,6 +8,8 @@
  * claims the lead (the primary when it starts, and whoever is told to by an administrator) takes it
  * as soon as nobody has it, and asks the one who has it to yield.
  *
+ * One that has hung itself, which it sees by the clock, listens first.
+ *
  * Taking may fail: somebody still holds the store. Then it is tried again, and the others are
  * listened to meanwhile.
  */

@@ -382,12 +382,36 @@ static void random_lives(void **state)
     }
 }
 
+/* A backup that was stopped has heard nobody for long, and that is nobody's fault but its own. */
+static void a_backup_hangs(void **state)
+{
+    for (int64_t ms = TIMEOUT_MS / 2; ms <= 20 * TIMEOUT_MS; ms += TIMEOUT_MS / 3) {
+        struct world w;
+        start(&w, 2);
+        w.no_lock = true;
+        w.now_ms += ms % TICK_MS;
+        hang(&w, 1);
+        pass(&w, ms);
+        w.ctl[1].state = w.ctl[1].was;
+        pass(&w, 10 * TIMEOUT_MS);
+        assert_int_equal(w.taken, 1);
+        assert_int_equal(w.ctl[0].state, LEADS);
+        hang(&w, 1); /* and when the primary has died meanwhile, it takes the lead */
+        pass(&w, ms);
+        end(&w, 0);
+        w.ctl[1].state = w.ctl[1].was;
+        assert_true(until_leads(&w, 1, 10000) <= 2 * TIMEOUT_MS);
+        teardown(&w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(starts_alone),    cmocka_unit_test(primary_dies),
         cmocka_unit_test(primary_returns), cmocka_unit_test(primary_hangs),
         cmocka_unit_test(by_order),        cmocka_unit_test(random_lives),
+        cmocka_unit_test(a_backup_hangs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

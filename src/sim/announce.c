@@ -41,9 +41,10 @@ void sim_announce_take(struct sim *s, uint64_t call, const Pb__ShutdownRequest *
         return;
     }
     control_announce(s->c->control, r->retract ? -1 : r->announce_sec);
-    s->announced.taken_ms = s->now_ms;
-    s->announced.boot = s->c->boot;
-    s->announced.offset_ms = s->wall_offset_ms;
+    if (s->c == s->lead) {
+        s->announced.taken_ms = s->now_ms;
+        s->announced.timed = true;
+    }
     s->env.reply(s, call, &done.base);
 }
 
@@ -51,7 +52,7 @@ void sim_announce_reply(struct sim *s, const struct sim_item *a, unsigned act, b
 {
     struct sim_announced *n = &s->announced;
     resolve(s);
-    if (n->last != act + 1)
+    if (n->last != act + 1 || n->resolved != n->asked) /* its repeat may still be under way */
         return;
     n->is = done && a->what == SIM_DO_ANNOUNCE ? SIM_ANNOUNCED : SIM_NOT_ANNOUNCED;
     n->due_ms = n->taken_ms + a->value * 1000;
@@ -68,19 +69,38 @@ void sim_announce_lost(struct sim *s)
 /* --- promises -----------------------------------------------------------------------------------
  */
 
+/* Across a boot there is only the wall clock, and what it said when the record was made. */
+static bool goes_on(const struct sim *s)
+{
+    const struct sim_record *r = sim_store_find(s, RECORD_SHUTDOWN, 0, NULL);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__Announced *m =
+        r ? arena_unpack(&arena, &pb__announced__descriptor, r->data, r->len) : NULL;
+    if (!m || m->boot == s->env.boot(s->env.ctx))
+        return true;
+    int64_t apart_ms = m->at_sec * 1000 - (sim_wall_ms(s) + s->announced.due_ms - s->now_ms);
+    return apart_ms > -EARLY_MS && apart_ms < EARLY_MS;
+}
+
+/* The nodes were told, and that is on disk. */
+static void note_over(struct sim *s, const struct sim_ctl *c)
+{
+    if (c->stopping == SIM_STOP_SELF && s->announced.is == SIM_ANNOUNCED &&
+        !sim_store_find(s, RECORD_SHUTDOWN, 0, NULL))
+        s->announced.is = SIM_NOT_ANNOUNCED;
+}
+
 void sim_announce_check_start(struct sim *s)
 {
+    s->announced.timed = s->announced.timed && goes_on(s);
     bool is = control_is_announced(s->c->control);
+    for (unsigned i = 0; i < s->count; i++) /* one that hangs may have got so far */
+        note_over(s, &s->ctls[i]);
     if (s->announced.is == SIM_ANNOUNCED && !is)
         sim_break(s, "an announced shutdown is forgotten", "after a restart");
     if (s->announced.is == SIM_NOT_ANNOUNCED && is)
         sim_break(s, "a shutdown is announced that is not", "after a restart");
-}
-
-/* Across a boot there is only the wall clock, which may have been set. */
-static bool is_timed(const struct sim *s)
-{
-    return s->announced.boot == s->c->boot || s->announced.offset_ms == s->wall_offset_ms;
 }
 
 void sim_announce_check_given(struct sim *s, uint32_t job_id)
@@ -91,7 +111,7 @@ void sim_announce_check_given(struct sim *s, uint32_t job_id)
 
 void sim_announce_check_end(struct sim *s, uint32_t job_id)
 {
-    if (s->announced.is == SIM_ANNOUNCED && is_timed(s) &&
+    if (s->announced.is == SIM_ANNOUNCED && s->announced.timed &&
         s->now_ms < s->announced.due_ms - EARLY_MS)
         sim_break(s, "an announced shutdown came early", "job %u was ended %lld ms before it",
                   job_id, (long long)(s->announced.due_ms - s->now_ms));
@@ -101,7 +121,7 @@ void sim_announce_check_end(struct sim *s, uint32_t job_id)
 
 void sim_announce_check_late(struct sim *s)
 {
-    if (s->announced.is != SIM_ANNOUNCED || !is_timed(s) ||
+    if (s->announced.is != SIM_ANNOUNCED || !s->announced.timed ||
         s->now_ms < s->announced.due_ms + LATE_MS)
         return;
     for (const struct sim_watch *w = s->watches; w; w = w->hh.next)
@@ -119,6 +139,7 @@ void sim_announce_turn(struct sim *s)
         return;
     sim_say(s, "the announced shutdown begins");
     s->c->stopping = SIM_STOP_NODES;
+    sim_lead_stop_others(s, rng_between(&s->rng, 100, OFF_MS));
     control_shutdown_nodes(s->c->control);
     control_stop(s->c->control, false);
 }
@@ -126,6 +147,10 @@ void sim_announce_turn(struct sim *s)
 /* Everything has left: first the orders of the nodes, then that this was it is on disk. */
 void sim_announce_left(struct sim *s)
 {
+    if (s->c->stopping == SIM_STOP_YIELD) {
+        sim_lead_lose(s);
+        return;
+    }
     if (s->c->stopping == SIM_STOP_NODES) {
         s->c->stopping = SIM_STOP_SELF;
         control_stop(s->c->control, true);
@@ -133,15 +158,18 @@ void sim_announce_left(struct sim *s)
         return;
     }
     sim_say(s, "the controller has stopped");
+    int64_t off_ms = rng_between(&s->rng, 100, OFF_MS);
+    if (s->count > 1) {
+        sim_lead_down(s, false, off_ms);
+        return;
+    }
     sim_ctl_end(s);
-    sim_push(s, rng_between(&s->rng, 100, OFF_MS), (struct sim_event){.kind = SIM_RESTART});
+    sim_push(s, off_ms, (struct sim_event){.kind = SIM_RESTART});
 }
 
 void sim_announce_end(struct sim *s)
 {
-    if (s->c->stopping == SIM_STOP_SELF && s->announced.is == SIM_ANNOUNCED &&
-        !sim_store_find(s, RECORD_SHUTDOWN, 0, NULL))
-        s->announced.is = SIM_NOT_ANNOUNCED;
+    note_over(s, s->c);
     s->c->stopping = SIM_STOP_NOT;
 }
 

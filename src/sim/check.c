@@ -75,7 +75,7 @@ static void check_late(struct sim *s)
     for (const struct sim_watch *w = s->watches; w; w = w->hh.next) {
         if (!w->view.there || w->view.state != PB__JOB_STATE__RUNNING || !w->ran_from_ms ||
             w->view.configuring || w->view.limit_sec > 1000000 ||
-            s->now_ms - w->put_at_ms < LATE_MS || !sim_watch_is_timed(s, w))
+            s->now_ms - w->put_at_ms < LATE_MS || w->untimed)
             continue;
         int64_t ran_ms = s->now_ms - w->ran_from_ms;
         if (ran_ms > w->view.limit_sec * 1000 + s->over_ms + LATE_MS)

@@ -34,8 +34,10 @@ uint64_t sim_call(struct sim *s, enum sim_owner owner, enum sim_request request,
                   struct rng *rng, const ProtobufCMessage *body)
 {
     struct sim_call call = {.owner = owner, .request = request, .index = index, .open = true};
+    call.asked_ms = s->now_ms;
     vec_push(&s->calls, call);
     struct sim_event event = {.kind = SIM_REQUEST, .index = index, .value = s->calls.len};
+    event.ctl = 1;
     if (sim_net_loses(s)) {
         event.kind = SIM_REPLY;
         event.code = SIM_CODE_LOST;
@@ -60,7 +62,7 @@ static void lost(struct sim *s, struct sim_call *call)
         sim_push(s, 500, (struct sim_event){.kind = SIM_SRUN, .index = copy.index});
         break;
     case SIM_OF_ACT:
-        if (copy.request == SIM_ANNOUNCE)
+        if (copy.request == SIM_ANNOUNCE && !copy.waits) /* else it may still be served */
             sim_announce_lost(s);
         break;
     case SIM_OF_NOBODY:
@@ -68,23 +70,50 @@ static void lost(struct sim *s, struct sim_call *call)
     }
 }
 
-void sim_calls_lost(struct sim *s)
+void sim_calls_lost(struct sim *s, uint64_t life)
 {
     for (size_t i = 0; i < s->calls.len; i++)
-        if (s->calls.data[i].open && s->calls.data[i].arrived)
+        if (s->calls.data[i].open && s->calls.data[i].arrived && s->calls.data[i].life == life)
             lost(s, &s->calls.data[i]);
+}
+
+void sim_call_give_up(struct sim *s, uint64_t number)
+{
+    struct sim_call *call = &s->calls.data[number - 1];
+    bool held = call->arrived && !call->answered;
+    if (!call->open)
+        return;
+    lost(s, call);
+    if (held)
+        sim_push(s, 0, (struct sim_event){.kind = SIM_GONE, .ctl = call->ctl + 1, .value = number});
+}
+
+/* The controller whose turn it is has it, perhaps, and nobody waits for it. */
+void sim_call_gone(struct sim *s, uint64_t number)
+{
+    struct sim_call *call = &s->calls.data[number - 1];
+    bool loads = call->request == SIM_NODE_UPDATE || call->request >= SIM_RECONFIGURE;
+    if (!call->arrived || call->answered || call->life != s->c->life || !s->c->control)
+        return;
+    if (loads) /* a worker may be reading for it: it is answered, to nobody */
+        return;
+    call->answered = true; /* it has nobody to answer */
+    control_call_gone(s->c->control, number);
+    sim_ctl_turn(s);
 }
 
 void sim_call_close(struct sim *s, uint64_t number)
 {
     struct sim_call *call = &s->calls.data[number - 1];
-    bool held = call->arrived && !call->answered && call->life == s->c->life;
+    struct sim_ctl *of = &s->ctls[call->ctl], *before = s->c;
     call->open = false;
-    if (!held || !s->c->control)
+    if (sim_lead_is_paused(s, of)) {
+        sim_push(s, 0, (struct sim_event){.kind = SIM_GONE, .ctl = call->ctl + 1, .value = number});
         return;
-    call->answered = true; /* it has nobody to answer */
-    control_call_gone(s->c->control, number);
-    sim_ctl_turn(s);
+    }
+    s->c = of;
+    sim_call_gone(s, number);
+    s->c = before;
 }
 
 static const struct caller *caller_of(struct sim *s, const struct sim_call *call)
@@ -148,19 +177,24 @@ static void handle(struct sim *s, const struct sim_call *call, const struct sim_
 void sim_call_arrives(struct sim *s, struct sim_event *e)
 {
     struct sim_call *call = &s->calls.data[e->value - 1];
-    if (!call->open)
+    if (!call->open && !call->waits)
+        return;
+    if (s->count > 1 && !sim_lead_serves(s, e))
         return;
     if (!s->c->control || s->c->stopping) {
         lost(s, call);
         return;
     }
     call->arrived = true;
+    call->arrived_ms = s->now_ms;
     call->life = s->c->life;
     if (call->request == SIM_RECONFIGURE || call->request == SIM_PREVIEW)
         sim_load_file(s, e->value, call->request == SIM_PREVIEW);
     else
         handle(s, call, e);
     sim_ctl_turn(s);
+    if (!s->calls.data[e->value - 1].open) /* it has been in a socket, and its command has gone */
+        sim_call_gone(s, e->value);
 }
 
 void sim_call_answered(struct sim *s, struct sim_event *e)

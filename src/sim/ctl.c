@@ -40,7 +40,8 @@ static void env_put(void *ctx, enum record_kind kind, uint64_t number, const cha
     struct sim_record record = {kind, number, mem_strdup(name), mem_alloc(len + 1), len};
     memcpy(record.data, data, len);
     vec_push(&sim_store_batch(s)->changes, record);
-    sim_watch_put(s, &record);
+    if (s->c == s->lead) /* of one who has lost it, nothing becomes of what it thinks */
+        sim_watch_put(s, &record);
 }
 
 static void env_del(void *ctx, enum record_kind kind, uint64_t number, const char *name)
@@ -48,7 +49,8 @@ static void env_del(void *ctx, enum record_kind kind, uint64_t number, const cha
     struct sim *s = ctx;
     struct sim_record record = {.kind = kind, .number = number, .name = mem_strdup(name)};
     vec_push(&sim_store_batch(s)->changes, record);
-    sim_watch_put(s, &record);
+    if (s->c == s->lead) /* of one who has lost it, nothing becomes of what it thinks */
+        sim_watch_put(s, &record);
 }
 
 static void say(struct sim *s, struct sim_event event)
@@ -228,8 +230,10 @@ void sim_ctl_turn(struct sim *s)
     control_turn(s->c->control);
     sim_announce_turn(s);
     s->result->turns++;
-    sim_watch_turn(s);
-    sim_check_turn(s);
+    if (s->c == s->lead) {
+        sim_watch_turn(s);
+        sim_check_turn(s);
+    }
     if (!sim_ctl_point(s, SIM_POINT_TURN))
         sim_store_commit(s);
 }
@@ -355,6 +359,8 @@ static void close_unknown(struct sim *s)
 /* A configuration has come into force. */
 void sim_ctl_learn(struct sim *s)
 {
+    if (s->c != s->lead)
+        return;
     learn_nodes(s);
     close_unknown(s);
 }
@@ -423,6 +429,7 @@ void sim_ctl_crash(struct sim *s)
 
 void sim_ctl_end(struct sim *s)
 {
+    uint64_t life = s->c->life;
     sim_announce_end(s);
     sim_store_drop(s, false);
     control_free(take_ptr(s->c->control));
@@ -431,12 +438,12 @@ void sim_ctl_end(struct sim *s)
     for (unsigned i = 0; i < s->nodes.len; i++) {
         struct sim_node *n = &s->nodes.data[i];
         n->at[s->c->index].session = n->at[s->c->index].comer = 0;
-        if (n->session)
+        if (n->session && n->ctl == s->c->index)
             sim_push(s, rng_between(&n->rng, 0, 9),
                      (struct sim_event){.kind = SIM_HANGUP, .index = i, .generation = n->session});
     }
-    sim_calls_lost(s);
-    sim_hook_crash(s);
+    sim_calls_lost(s, life);
+    sim_hook_crash(s, life);
 }
 
 /* The crash that is due, when this is its point. */
@@ -448,6 +455,11 @@ bool sim_ctl_point(struct sim *s, enum sim_point point)
         return false;
     const struct sim_item *crash = s->crash;
     sim_store_drop(s, point == SIM_POINT_KEPT);
+    if (s->count > 1) {
+        sim_lead_kill(s, crash->for_ms > 10 ? crash->for_ms : 10);
+        s->crash = NULL;
+        return true;
+    }
     sim_ctl_crash(s);
     if (crash->boot && !s->crash_again) {
         s->c->boot++;

@@ -565,6 +565,27 @@ static void draw_shutdowns(struct draw *d)
     }
 }
 
+static void draw_controllers(struct draw *d)
+{
+    if (!chance(d, 20))
+        return;
+    struct sim_item *c = add(d, SIM_ITEM_CTL);
+    c->count = ONE_OF(d, 2, 2, 3);
+    c->timeout_ms = ONE_OF(d, 1000, 2000, 5000, 10000, 30000);
+    const struct sim_item ctl = *c;
+    for (int64_t count = between(d, 0, 12); count > 0; count--) {
+        static const uint8_t often[] = {SIM_FAULT_PAUSE, SIM_FAULT_PAUSE, SIM_FAULT_CUT,
+                                        SIM_FAULT_CUT,   SIM_FAULT_DOWN,  SIM_FAULT_ORDER};
+        struct sim_item *f = add(d, SIM_ITEM_FAULT);
+        f->what = often[between(d, 0, (int64_t)sizeof often - 1)];
+        f->at_ms = between(d, 1, d->span_ms);
+        f->value = chance(d, 60) && f->what != SIM_FAULT_ORDER ? 0 : between(d, 1, ctl.count);
+        f->for_ms = skewed(d, 10, chance(d, 70) ? ctl.timeout_ms * 3 : 60000);
+        if (f->what == SIM_FAULT_CUT)
+            f->keep = chance(d, 30) ? SIM_CUT_ALL : between(d, 1, SIM_CUT_ALL);
+    }
+}
+
 void sim_plan_draw(struct sim_plan *p, uint64_t seed)
 {
     struct draw d = {.plan = p, .rng = {seed}};
@@ -584,6 +605,7 @@ void sim_plan_draw(struct sim_plan *p, uint64_t seed)
     draw_faults(&d);
     draw_hooks(&d);
     draw_shutdowns(&d);
+    draw_controllers(&d);
 }
 
 /* --- one kind of world --------------------------------------------------------------------------

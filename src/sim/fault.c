@@ -6,6 +6,7 @@
 
 #define HEAL_AGAIN_MS 2000
 #define SETTLE_MS 120000
+#define NOBODY_MS 600000 /* a controller is down, or paused, for much less */
 
 static void step_clock(struct sim *s, const struct sim_item *f)
 {
@@ -76,6 +77,8 @@ void sim_fault(struct sim *s, unsigned index)
         long client = sim_client_find(s, f->id);
         if (client >= 0)
             sim_client_break(s, (unsigned)client, f->value != 0);
+    } else if (f->what >= SIM_FAULT_PAUSE && f->what <= SIM_FAULT_ORDER) {
+        sim_lead_fault(s, f);
     } else if (f->what == SIM_FAULT_CLOCK) {
         step_clock(s, f);
     } else if (f->what == SIM_FAULT_LOSE) {
@@ -127,6 +130,9 @@ void sim_fault_heal(struct sim *s)
             sim_node_break(s, i, 0, 0);
         n->lie_until_ms = 0;
     }
+    s->mended_at_ms = s->mended_at_ms ? s->mended_at_ms : s->now_ms;
+    if (s->now_ms > s->mended_at_ms + NOBODY_MS)
+        sim_break(s, "nobody leads", "long after everything was mended");
     if (!s->c->control) {
         sim_push(s, HEAL_AGAIN_MS, (struct sim_event){.kind = SIM_HEAL});
         return;
@@ -150,6 +156,8 @@ static void cancel(struct sim *s, uint32_t job_id)
     Pb__StepId id = PB__STEP_ID__INIT, *ids[] = {&id};
     Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
     struct sim_call call = {.owner = SIM_OF_NOBODY, .arrived = true, .life = s->c->life};
+    call.arrived_ms = s->now_ms;
+    call.ctl = s->c->index;
     vec_push(&s->calls, call);
     id.job_id = job_id;
     r.target = ids;

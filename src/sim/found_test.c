@@ -95,6 +95,18 @@ static const struct {
      "job at=55282 kind=batch id=56 run=4406\n"
      "do at=1 what=part-share part=p1 to=FORCE:3 nodes=n1\n"
      "do at=58185 what=reconfigure value=1\n"},
+    {"a limit by a clock that was set, after another controller took over",
+     "run seed=1362\n"
+     "node id=2 features=red,blue count=3\n"
+     "node id=6 features=red,blue count=3\n"
+     "part part=p1 options=Default=YES;PriorityTier=3;OverSubscribe=FORCE:1 nodes=ALL\n"
+     "job at=1 kind=batch id=1 run=1\n"
+     "job at=37142 kind=batch id=4 run=29474\n"
+     "do at=29569 what=announce\n"
+     "fault at=53698 what=clock value=31976\n"
+     "fault at=60712 what=crash point=lost\n"
+     "ctl count=3\n"
+     "fault at=27561 what=down\n"},
 };
 
 static void what_was_found_stays_mended(void **state)

@@ -15,12 +15,12 @@
 
 struct sim_hook { /* of an attempt */
     struct sim_key key;
-    bool good;    /* its prolog has ended well */
-    bool begun;   /* it was asked for when that was on disk */
-    bool prolog;  /* its prolog has run to its end, well or not */
-    bool epilog;  /* so has its epilog */
-    int running;  /* enum _Pb__ScriptKind; 0: none */
-    uint64_t run; /* of which life and start */
+    bool good;          /* its prolog has ended well */
+    bool begun;         /* it was asked for when that was on disk */
+    bool prolog;        /* its prolog has run to its end, well or not */
+    bool epilog;        /* so has its epilog */
+    int running;        /* enum _Pb__ScriptKind; 0: none */
+    uint64_t run, life; /* of which start and controller */
     UT_hash_handle hh;
 };
 
@@ -47,7 +47,7 @@ static void check_run(struct sim *s, const struct sim_hook *h, int kind)
     bool prolog = kind == PB__SCRIPT_KIND__SCRIPT_PROLOG;
     bool stored = sim_watch_stored(s, h->key.job_id, &v) && v.restarts == h->key.restarts;
     for (struct sim_hook *other = s->hooks; other; other = other->hh.next)
-        if (other->running && other->key.job_id == h->key.job_id)
+        if (other->running && other->life == s->c->life && other->key.job_id == h->key.job_id)
             sim_break(s, "two scripts of a job run at a time", "job %u restart %u: %s and %s",
                       h->key.job_id, h->key.restarts, name_of(other->running), name_of(kind));
     if (!stored || v.state == PB__JOB_STATE__PENDING)
@@ -74,6 +74,7 @@ static void begin(struct sim *s, const Pb__ScriptRun *m)
     h->begun = true;
     h->running = (int)m->kind;
     h->run = ++s->hook_runs;
+    h->life = s->c->life;
     bool takes_long = rng_chance(&s->rng, LONG_PER_MILLE);
     end_after(s, h, rng_between(&s->rng, 0, takes_long ? 60000 : 500),
               rng_chance(&s->rng, FAILS_PER_MILLE) ? 1 << 8 : 0);
@@ -92,6 +93,8 @@ void sim_hook_receive(struct sim *s, struct sim_event *e)
         sim_break(s, "a message that does not decode", "to the helper");
         return;
     }
+    if (s->c->deposed_ms != INT64_MAX)
+        return; /* no fence keeps a script of the past from running where it was hung up */
     if (!e->code) {
         begin(s, m);
         return;
@@ -119,10 +122,10 @@ void sim_hook_end(struct sim *s, const struct sim_event *e)
     sim_ctl_turn(s);
 }
 
-void sim_hook_crash(struct sim *s)
+void sim_hook_crash(struct sim *s, uint64_t life)
 {
     for (struct sim_hook *h = s->hooks; h; h = h->hh.next)
-        h->running = 0;
+        h->running = h->life == life ? 0 : h->running;
 }
 
 /* Of a configuration that comes into force: a promise is one of what was configured all along. */

@@ -191,17 +191,19 @@ static void add(struct sim_result *total, const struct sim_result *r)
     total->kills += r->kills;
     total->breaks += r->breaks;
     total->others += r->others;
+    total->takes += r->takes;
     total->virtual_ms += r->virtual_ms;
 }
 
 static void print_total(unsigned seeds, const struct sim_result *t, double cpu)
 {
     printf("%u runs: %u jobs acknowledged, %u refused, %u starts, %u steps, %u restarts, %u "
-           "commands, %u controller crashes, %u reboots, %u daemon kills, %u broken sessions, "
+           "commands, %u controller crashes, %u leads taken, %u reboots, %u daemon kills, %u "
+           "broken sessions, "
            "%u faults in all, %.1f virtual hours, trace %016" PRIx64 "\n",
            seeds, t->acknowledged, t->refused, t->attempts, t->steps, t->restarts, t->acts,
-           t->crashes, t->reboots, t->kills, t->breaks, t->others, (double)t->virtual_ms / 3600e3,
-           t->trace);
+           t->crashes, t->takes, t->reboots, t->kills, t->breaks, t->others,
+           (double)t->virtual_ms / 3600e3, t->trace);
     fprintf(stderr, "%.2f s of CPU: %.0f job lives per second, %" PRIu64 " turns\n", cpu,
             cpu > 0 ? t->acknowledged / cpu : 0.0, t->turns);
 }

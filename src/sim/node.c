@@ -27,7 +27,8 @@ static void send_packed(struct sim *s, unsigned index, enum sim_message message,
                               .message = message,
                               .index = index,
                               .generation = n->session,
-                              .value = s->c->life,
+                              .ctl = n->ctl + 1,
+                              .value = s->ctls[n->ctl].life,
                               .body = body};
     int64_t at_ms = s->now_ms + rng_between(&n->rng, 0, 5);
     if (n->slow_until_ms > s->now_ms)
@@ -151,16 +152,17 @@ void sim_node_register(struct sim *s, unsigned index)
     to_control(s, index, SIM_REGISTER, &r.base);
 }
 
-static int64_t beat_ms(const struct sim *s)
+static int64_t beat_ms(const struct sim *s, const struct sim_node *n)
 {
-    int64_t timeout = s->c->control ? control_conf(s->c->control)->slurmd_timeout_sec : 0;
+    const struct control *control = s->ctls[n->ctl].control;
+    int64_t timeout = control ? control_conf(control)->slurmd_timeout_sec : 0;
     timeout = timeout ? timeout : 180;
     return timeout * 1000 / BEATS_PER_TIMEOUT;
 }
 
 static void push_beat(struct sim *s, unsigned index)
 {
-    sim_push(s, beat_ms(s),
+    sim_push(s, beat_ms(s, &s->nodes.data[index]),
              (struct sim_event){
                  .kind = SIM_BEAT, .index = index, .generation = s->nodes.data[index].session});
 }
@@ -177,8 +179,14 @@ void sim_node_connect(struct sim *s, unsigned index)
     if (!n->up || n->session)
         return;
     bool known = n->configured || n->dynamic;
-    if (!s->c->control || !known || sim_is_stopped(s, n)) {
-        if (s->c->control && !known && s->quiet)
+    if (s->count > 1 && !sim_lead_serves_node(s, &s->ctls[n->ctl])) {
+        n->ctl = (n->ctl + 1) % s->count;
+        sim_push(s, rng_between(&n->rng, 50, 1500),
+                 (struct sim_event){.kind = SIM_CONNECT, .index = index});
+        return;
+    }
+    if (!s->ctls[n->ctl].control || !known || sim_is_stopped(s, n)) {
+        if (s->ctls[n->ctl].control && !known && s->quiet)
             return; /* it is not wanted any more */
         sim_push(s, rng_between(&n->rng, 500, 4000),
                  (struct sim_event){.kind = SIM_CONNECT, .index = index});
@@ -232,7 +240,28 @@ void sim_node_break(struct sim *s, unsigned index, int64_t node_ms, int64_t cont
     sim_push(s, node_ms,
              (struct sim_event){.kind = SIM_HANGUP, .index = index, .generation = n->session});
     sim_push(s, control_ms,
-             (struct sim_event){.kind = SIM_LOST, .index = index, .generation = n->session});
+             (struct sim_event){
+                 .kind = SIM_LOST, .index = index, .ctl = n->ctl + 1, .generation = n->session});
+}
+
+/* A controller, 'code', says that it leads now, in this epoch. */
+void sim_node_summoned(struct sim *s, const struct sim_event *e)
+{
+    struct sim_node *n = &s->nodes.data[e->index];
+    unsigned ctl = (unsigned)e->code;
+    bool with_it = n->session && n->ctl == ctl;
+    if (!n->up || sim_is_stopped(s, n) || e->value < n->epoch || with_it ||
+        (n->welcome && e->value == n->epoch))
+        return;
+    if (n->session)
+        sim_push(
+            s, rng_between(&n->rng, 0, 5),
+            (struct sim_event){
+                .kind = SIM_LOST, .index = e->index, .ctl = n->ctl + 1, .generation = n->session});
+    n->session = 0;
+    n->welcome = false;
+    n->ctl = ctl;
+    sim_push(s, 0, (struct sim_event){.kind = SIM_CONNECT, .index = e->index});
 }
 
 /* The controller hangs up. */

@@ -30,6 +30,28 @@ void sim_ctl_learn(struct sim *s);
 void sim_ctl_hang_up(struct sim *s, unsigned index);
 void sim_ctl_env(struct sim *s);
 
+/* lead.c: several controllers */
+void sim_lead_begin(struct sim *s); /* a process, in standby */
+void sim_lead_down(struct sim *s, bool waits, int64_t for_ms);
+void sim_lead_kill(struct sim *s, int64_t for_ms);
+void sim_lead_lose(struct sim *s);
+void sim_lead_done(struct sim *s);
+void sim_lead_tick(struct sim *s, const struct sim_event *e);
+void sim_lead_pinged(struct sim *s, const struct sim_event *e);
+bool sim_lead_pongs(struct sim *s, const struct sim_event *pong);
+void sim_lead_ponged(struct sim *s, const struct sim_event *e);
+void sim_lead_yield(struct sim *s);
+void sim_lead_prove(struct sim *s, const struct sim_event *e);
+void sim_lead_summon(struct sim *s, const struct sim_event *e);
+void sim_lead_stop_others(struct sim *s, int64_t for_ms);
+bool sim_lead_serves(struct sim *s, struct sim_event *e); /* false: the request goes elsewhere */
+void sim_lead_waits(struct sim *s, uint64_t number);
+void sim_lead_give_up(struct sim *s, const struct sim_event *e);
+void sim_lead_fault(struct sim *s, const struct sim_item *f);
+bool sim_lead_is_cut(const struct sim *s, const struct sim_ctl *c, unsigned from);
+bool sim_lead_is_paused(const struct sim *s, const struct sim_ctl *c);
+bool sim_lead_serves_node(const struct sim *s, const struct sim_ctl *c);
+
 /* load.c: other configurations */
 int sim_load_conf(struct sim *s, const char *made, struct conf **conf, struct err *err);
 void sim_load_file(struct sim *s, uint64_t call, bool preview);
@@ -43,6 +65,7 @@ void sim_store_open(struct sim *s); /* the outbox of a lead */
 struct sim_batch *sim_store_batch(struct sim *s);
 void sim_store_say(struct sim *s, struct sim_event event); /* once what it waits for is on disk */
 void sim_store_commit(struct sim *s);
+void sim_store_applied(struct sim *s);
 void sim_store_committed(struct sim *s);
 void sim_store_drop(struct sim *s,
                     bool kept); /* at a crash: the batch under way is on disk or not */
@@ -52,6 +75,7 @@ void sim_store_done(struct sim *s);
 
 /* node.c: a node daemon's sessions and reports */
 void sim_node_connect(struct sim *s, unsigned index);
+void sim_node_summoned(struct sim *s, const struct sim_event *e);
 void sim_node_beat(struct sim *s, struct sim_event *e);
 void sim_node_receive(struct sim *s, struct sim_event *e);
 void sim_node_incarnation(const struct sim_node *n, char text[static SIM_NAME]);
@@ -80,7 +104,9 @@ uint64_t sim_call(struct sim *s, enum sim_owner owner, enum sim_request request,
 void sim_call_arrives(struct sim *s, struct sim_event *e);
 void sim_call_answered(struct sim *s, struct sim_event *e);
 void sim_call_close(struct sim *s, uint64_t call); /* its owner hangs up */
-void sim_calls_lost(struct sim *s); /* the controller is gone, with every open call */
+void sim_calls_lost(struct sim *s, uint64_t life); /* the controller is gone, with its calls */
+void sim_call_give_up(struct sim *s, uint64_t number);
+void sim_call_gone(struct sim *s, uint64_t number);
 void sim_client_act(struct sim *s, unsigned index);
 void sim_client_reply(struct sim *s, const struct sim_call *call, const struct sim_event *e);
 void sim_client_lost(struct sim *s, const struct sim_call *call);
@@ -102,7 +128,7 @@ void sim_srun_spec(const struct sim *s, const struct sim_client *c, unsigned num
 /* hook.c */
 void sim_hook_receive(struct sim *s, struct sim_event *e);
 void sim_hook_end(struct sim *s, const struct sim_event *e);
-void sim_hook_crash(struct sim *s);
+void sim_hook_crash(struct sim *s, uint64_t life);
 void sim_hook_conf(struct sim *s, const struct conf *conf);
 void sim_hook_check_start(struct sim *s, struct sim_key key);
 void sim_hook_check_end(struct sim *s);
@@ -134,11 +160,11 @@ void sim_fault_settle(struct sim *s);
 
 /* watch.c: every record as it is put */
 void sim_watch_put(struct sim *s, const struct sim_record *r);
-void sim_watch_turn(struct sim *s);    /* after all records of a turn: what was given away in it */
+void sim_watch_turn(struct sim *s); /* after all records of a turn: what was given away in it */
+void sim_watch_lead(struct sim *s);
 void sim_watch_restart(struct sim *s); /* what is on disk is what is so */
 bool sim_watch_stored(const struct sim *s, uint32_t job_id, struct sim_view *view);
 struct sim_watch *sim_watch_find(const struct sim *s, uint32_t job_id);
-bool sim_watch_is_timed(const struct sim *s, const struct sim_watch *w);
 void sim_watch_scan(const void *data, size_t len, struct sim_view *view);
 /* Whether it is among the nodes that are in no file, on disk. */
 bool sim_watch_made(const struct sim *s, const char *node);

@@ -7,7 +7,7 @@
 
 #include "base/hostlist.h"
 
-static const char *const kinds[] = {"run", "conf", "node", "part", "job", "do", "fault"};
+static const char *const kinds[] = {"run", "ctl", "conf", "node", "part", "job", "do", "fault"};
 static const char *const jobs[] = {"batch", "alloc", "srun", NULL};
 static const char *const dos[] = {
     "cancel",    "signal",       "cancel-step", "cancel-user", "hold",        "uhold",
@@ -17,11 +17,12 @@ static const char *const dos[] = {
     "features",  "node-comment", "fail",        "node-create", "node-delete", "part-state",
     "part-time", "part-nodes",   "part-cpus",   "part-share",  "part-create", "part-remove",
     "announce",  "call-off",     "reconfigure", "preview",     "edit",        NULL};
-static const char *const faults[] = {"crash",  "break", "kill",   "reboot", "stop", "slow",
-                                     "repeat", "lie",   "client", "clock",  "disk", "net",
-                                     "skew",   "lose",  "forget", NULL};
+static const char *const faults[] = {
+    "crash", "break", "kill", "reboot", "stop", "slow", "repeat", "lie",  "client", "clock",
+    "disk",  "net",   "skew", "pause",  "cut",  "down", "order",  "lose", "forget", NULL};
 static const char *const points[] = {"input", "turn", "lost", "kept", "sending", NULL};
 
+#define CTL (1 << SIM_ITEM_CTL)
 #define NODE (1 << SIM_ITEM_NODE)
 #define PART (1 << SIM_ITEM_PART)
 #define JOB (1 << SIM_ITEM_JOB)
@@ -63,7 +64,8 @@ static const struct field {
     TEXT(NODE, "features", features),
     TEXT(PART | DO, "nodes", nodes),
     NUMBER(FILED, "files", files, SIM_ALL_FILES),
-    NUMBER(NODE, "count", count, 1),
+    NUMBER(NODE | CTL, "count", count, 1),
+    NUMBER(CTL, "timeout", timeout_ms, 5000),
     NUMBER(NODE, "sockets", sockets, 1),
     NUMBER(NODE, "cores", cores, 1),
     NUMBER(NODE, "threads", threads, 1),
@@ -256,6 +258,9 @@ static int check_item(const struct sim_plan *p, const struct sim_item *item, str
         return err_set(err, -ERR_PARSE, "%s: id= from 1 is needed", kinds[item->kind]);
     if (item->kind == SIM_ITEM_NODE && (item->count < 1 || item->id + item->count > SIM_NODES + 1))
         return err_set(err, -ERR_PARSE, "node: at most %d", SIM_NODES);
+    if (item->kind == SIM_ITEM_CTL &&
+        (item->count < 1 || item->count > SIM_CTLS || item->timeout_ms < 1000))
+        return err_set(err, -ERR_PARSE, "ctl: count=1 to %d, timeout= from 1000", SIM_CTLS);
     return 0;
 }
 

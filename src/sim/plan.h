@@ -21,10 +21,12 @@
 #define SIM_TEXT 80
 #define SIM_FILES 4 /* versions of slurm.conf; bit i of an item's 'files': it is in version i */
 #define SIM_NODES 100000
+#define SIM_CTLS 3 /* controllers, at the most */
 #define SIM_ALL_FILES ((1 << SIM_FILES) - 1)
 
 enum sim_item_kind {
     SIM_ITEM_RUN,   /* of the run as a whole */
+    SIM_ITEM_CTL,   /* how many controllers there are */
     SIM_ITEM_CONF,  /* a line of slurm.conf */
     SIM_ITEM_NODE,  /* a range of equal nodes */
     SIM_ITEM_PART,  /* a partition */
@@ -95,10 +97,22 @@ enum sim_fault {
     SIM_FAULT_DISK,   /* syncs take long for a while */
     SIM_FAULT_NET,    /* what commands send and are answered is lost or late for a while */
     SIM_FAULT_SKEW,   /* a node's clock is wrong for a while */
+    SIM_FAULT_PAUSE,  /* a controller is stopped for a while, as by SIGSTOP */
+    SIM_FAULT_CUT,    /* a controller is cut off for a while, 'keep': from what */
+    SIM_FAULT_DOWN,   /* a controller is killed, wherever it is */
+    SIM_FAULT_ORDER,  /* it is ordered to take the lead */
     /* Never drawn: no promise holds with these. They show that breaches are found. */
     SIM_FAULT_LOSE,   /* the disk says that it has synced, and has not */
     SIM_FAULT_FORGET, /* a node's daemon forgets what it has started */
     SIM_FAULT_LAST = SIM_FAULT_FORGET
+};
+
+enum sim_cut {
+    SIM_CUT_STORE = 1,
+    SIM_CUT_NODES = 2,
+    SIM_CUT_PEERS = 4,
+    SIM_CUT_COMMANDS = 8,
+    SIM_CUT_ALL = 15
 };
 
 enum sim_point {                   /* where the controller is killed */
@@ -119,7 +133,9 @@ struct sim_item {
     char text[SIM_TEXT]; /* configuration with ';' for blanks, or a value */
     char nodes[SIM_TEXT];
 
-    /* node */
+    /* ctl */
+    int64_t timeout_ms; /* SlurmctldTimeout */
+    /* node; count: ctl too */
     int64_t count, sockets, cores, threads, mem_mib, weight, dynamic;
     /* job */
     int64_t uid, tasks, min_nodes, max_nodes, cpus_per_task, mem_cpu_mib, mem_node_mib, limit_sec,

@@ -8,6 +8,8 @@
 
 #define STUCK_MS (INT64_C(24) * 3600000) /* nothing may take so long after the last fault */
 #define HEAL_AFTER_MS 5000
+#define BOOTS 1000 /* of each controller's machine, at the most */
+#define CLOCKS_APART_MS 777777
 #define STILL_EVENTS 100000 /* at one millisecond: it does not go on */
 
 static void wake_client(struct sim *s, const struct sim_event *e)
@@ -26,8 +28,102 @@ static void begin_again(struct sim *s, unsigned index)
         sim_node_start(s, index);
 }
 
+static bool is_for_controller(enum sim_event_kind kind)
+{
+    switch (kind) {
+    case SIM_TICK:
+    case SIM_COMMITTED:
+    case SIM_APPLY:
+    case SIM_TO_CONTROL:
+    case SIM_LOST:
+    case SIM_REQUEST:
+    case SIM_RESTART:
+    case SIM_HOOK:
+    case SIM_HOOK_END:
+    case SIM_LOADED:
+    case SIM_STANDBY:
+    case SIM_PING:
+    case SIM_PONG:
+    case SIM_PING_OVER:
+    case SIM_YIELD:
+    case SIM_PROVE:
+    case SIM_SUMMONS:
+    case SIM_GONE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* While a controller is paused, all that is for it waits; but not what it has asked of the store,
+ * or of its helper. */
+static bool waits(struct sim *s, struct sim_event *e)
+{
+    struct sim_event later = *e;
+    if (!sim_lead_is_paused(s, s->c) || e->kind == SIM_APPLY || e->kind == SIM_HOOK ||
+        e->kind == SIM_RESTART)
+        return false;
+    if (e->kind == SIM_REQUEST)
+        sim_lead_waits(s, e->value);
+    e->body = STR_INIT;
+    sim_push(s, s->c->paused_until_ms - s->now_ms, later);
+    return true;
+}
+
+static int happen_to_controllers(struct sim *s, struct sim_event *e)
+{
+    switch (e->kind) {
+    case SIM_APPLY:
+        if (e->generation == s->c->life)
+            sim_store_applied(s);
+        break;
+    case SIM_STANDBY:
+        sim_lead_tick(s, e);
+        break;
+    case SIM_PING:
+        sim_lead_pinged(s, e);
+        break;
+    case SIM_PONG:
+    case SIM_PING_OVER:
+        sim_lead_ponged(s, e);
+        break;
+    case SIM_YIELD:
+        sim_lead_yield(s);
+        break;
+    case SIM_PROVE:
+        sim_lead_prove(s, e);
+        break;
+    case SIM_SUMMONS:
+        sim_lead_summon(s, e);
+        break;
+    case SIM_SUMMON:
+        sim_node_summoned(s, e);
+        break;
+    case SIM_GIVE_UP:
+        sim_lead_give_up(s, e);
+        break;
+    case SIM_GONE:
+        sim_call_gone(s, e->value);
+        break;
+    default:
+        break;
+    }
+    return 0;
+}
+
+static int restart(struct sim *s, struct err *err)
+{
+    if (s->count == 1)
+        return s->c->control ? 0 : sim_ctl_start(s, err);
+    sim_lead_begin(s);
+    return 0;
+}
+
 static int happen(struct sim *s, struct sim_event *e, struct err *err)
 {
+    s->c = is_for_controller(e->kind) ? &s->ctls[e->ctl - 1] : s->lead;
+    if (is_for_controller(e->kind) && waits(s, e))
+        return 0;
     switch (e->kind) {
     case SIM_TICK:
         if (s->c->control && e->generation == s->c->life && (int64_t)e->value == s->c->wake_at_ms) {
@@ -85,7 +181,7 @@ static int happen(struct sim *s, struct sim_event *e, struct err *err)
         sim_fault(s, e->index);
         break;
     case SIM_RESTART:
-        return s->c->control ? 0 : sim_ctl_start(s, err);
+        return restart(s, err);
     case SIM_HEAL:
         sim_fault_heal(s);
         break;
@@ -101,6 +197,8 @@ static int happen(struct sim *s, struct sim_event *e, struct err *err)
     case SIM_SETTLE:
         sim_fault_settle(s);
         break;
+    default:
+        return happen_to_controllers(s, e);
     }
     return 0;
 }
@@ -169,6 +267,10 @@ static void make_world(struct sim *s)
     vec_foreach (&s->plan->items, item) {
         bool acts = item->kind == SIM_ITEM_DO, breaks = item->kind == SIM_ITEM_FAULT;
         note_sharing(s, item);
+        if (item->kind == SIM_ITEM_CTL) {
+            s->count = (unsigned)item->count;
+            s->timeout_ms = item->timeout_ms;
+        }
         if (item->kind == SIM_ITEM_JOB)
             make_client(s, item);
         if (acts || breaks) {
@@ -199,6 +301,7 @@ static int play(struct sim *s, struct err *err)
         s->result->events++;
         int rc = happen(s, &e, err);
         sim_event_done(&e);
+        s->c = s->lead;
         if (rc != 0)
             return rc;
         if (s->quiet && sim_check_all_over(s))
@@ -215,7 +318,9 @@ static void world_done(struct sim *s)
 {
     struct sim_start *start, *next;
     struct sim_event e;
-    control_free(take_ptr(s->c->control));
+    for (unsigned i = 0; i < s->count; i++)
+        control_free(take_ptr(s->ctls[i].control));
+    sim_lead_done(s);
     sim_store_done(s);
     sim_watch_done(s);
     sim_hook_done(s);
@@ -241,6 +346,18 @@ static void world_done(struct sim *s)
     vec_done(&s->allocated);
 }
 
+static int begin(struct sim *s, struct err *err)
+{
+    if (s->count == 1)
+        return sim_ctl_start(s, err);
+    for (unsigned i = 0; i < s->count; i++) {
+        s->c = &s->ctls[i];
+        sim_lead_begin(s);
+    }
+    s->c = s->lead;
+    return 0;
+}
+
 int sim_run(const struct sim_plan *plan, const struct sim_options *options,
             struct sim_result *result, struct err *err)
 {
@@ -248,10 +365,14 @@ int sim_run(const struct sim_plan *plan, const struct sim_options *options,
     s.rng = stream(&s, 0, 0);
     s.count = 1;
     s.c = s.lead = s.ctls;
+    for (unsigned i = 0; i < SIM_CTLS; i++) {
+        s.ctls[i] = (struct sim_ctl){.index = i, .boot = i * BOOTS, .deposed_ms = INT64_MAX};
+        s.ctls[i].mono_offset_ms = -(int64_t)i * CLOCKS_APART_MS;
+    }
     *result = (struct sim_result){0};
     sim_ctl_env(&s);
     make_world(&s);
-    int rc = sim_ctl_start(&s, err);
+    int rc = begin(&s, err);
     if (rc == 0)
         rc = play(&s, err);
     if (rc == 0 && !s.broken.code)

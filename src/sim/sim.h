@@ -9,6 +9,7 @@
  *   run.c world.c   time, the queue of events, the beginning and the end
  *   ctl.c store.c load.c  the process around control/: its env, commits, crashes and restarts,
  *                   and the configurations that it reads
+ *   lead.c          several controllers: who leads
  *   node.c order.c  what a node daemon and its shepherds promise
  *   client.c srun.c act.c announce.c  the owners of jobs, steps, and what administrators do
  *   fault.c         what breaks
@@ -32,7 +33,7 @@ struct sim_result {
     uint64_t trace; /* hash of every message and record change, in order */
     uint64_t events, turns;
     unsigned jobs, acknowledged, refused, ended, attempts, steps, acts, restarts, crashes, reboots,
-        kills, breaks, others;
+        kills, breaks, others, takes;
     int64_t virtual_ms;
     const char *promise; /* that was broken; the same text for the same kind */
 };

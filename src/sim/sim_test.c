@@ -43,6 +43,7 @@ static void promises_hold_whatever_is_drawn(void **state)
         sum.steps += r.steps;
         sum.restarts += r.restarts;
         sum.crashes += r.crashes;
+        sum.takes += r.takes;
         sum.reboots += r.reboots;
         sim_plan_done(&plan);
     }
@@ -51,6 +52,7 @@ static void promises_hold_whatever_is_drawn(void **state)
     assert_true(sum.acknowledged > 2 * sum.refused);
     assert_true(sum.steps > 5 * FUZZ_SEEDS && sum.restarts > FUZZ_SEEDS / 10);
     assert_true(sum.crashes > FUZZ_SEEDS && sum.reboots > FUZZ_SEEDS / 4);
+    assert_true(sum.takes > FUZZ_SEEDS / 2);
 }
 
 /* No kind of command, fault or point is forgotten by those who draw. */
@@ -164,6 +166,10 @@ static void bad_plans_are_refused_by_line(void **state)
         "do what=jump at=1",
         "fault what=crash point=there at=1",
         "part part=a_name_that_is_much_too_long_for_one",
+        "ctl count=0",
+        "ctl count=4",
+        "ctl count=2 timeout=999",
+        "ctl at=1",
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct sim_plan plan = {0};
@@ -201,6 +207,43 @@ static void what_no_controller_can_keep_is_found(void **state)
     finds("an attempt was started twice",
           WORLD "job id=1 kind=batch at=200 run=60000\nfault what=forget node=1 at=210\n"
                 "fault what=repeat node=1 at=1 for=90000\n");
+}
+
+/* Each way to another leader, and back to a primary that returns. */
+static void the_lead_goes_to_who_can_have_it(void **state)
+{
+    static const struct {
+        const char *fault;
+        unsigned takes;
+    } rows[] = {
+        {"", 1},
+        {"fault what=pause at=20000 for=1000\n", 1},
+        {"fault what=pause at=20000 for=30000\n", 2},
+        {"fault what=down at=20000 for=20000\n", 3},
+        {"fault what=crash at=20000 for=500 point=kept\n", 2},
+        {"fault what=cut keep=15 at=20000 for=30000\n", 2},
+        {"fault what=cut keep=8 at=20000 for=30000\n", 1},
+        {"fault what=order value=2 at=20000\n", 2},
+        {"fault what=pause value=2 at=20000 for=30000\n", 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct sim_plan plan = {0};
+        struct sim_result r;
+        struct err err = {0};
+        struct str text = STR_INIT;
+        str_puts(&text, WORLD "ctl count=2 timeout=5000\n");
+        for (unsigned id = 1; id <= 60; id++)
+            str_printf(&text, "job id=%u kind=batch at=%u run=3000\n", id, id * 1000);
+        str_puts(&text, rows[i].fault);
+        read_plan(&plan, str_cstr(&text));
+        if (run(&plan, &r, &err) != 0)
+            fail_msg("%s: %s", rows[i].fault, err.text);
+        if (r.takes != rows[i].takes)
+            fail_msg("%s: the lead was taken %u times", rows[i].fault, r.takes);
+        assert_int_equal(r.ended, 60);
+        str_done(&text);
+        sim_plan_done(&plan);
+    }
 }
 
 static size_t count(const struct sim_plan *plan, enum sim_item_kind kind)
@@ -242,6 +285,7 @@ int main(void)
         cmocka_unit_test(everything_is_drawn),
         cmocka_unit_test(a_plan_is_its_text_and_runs_the_same_again),
         cmocka_unit_test(what_no_controller_can_keep_is_found),
+        cmocka_unit_test(the_lead_goes_to_who_can_have_it),
         cmocka_unit_test(a_failing_plan_shrinks_to_what_it_takes),
         cmocka_unit_test(without_faults_all_is_quick),
         cmocka_unit_test(simple_worlds_under_many_faults),

@@ -11,8 +11,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "control/control.h"
-#include "control/outbox.h"
+#include "sim/leader.h"
 #include "sim/plan.h"
 #include "sim/rng.h"
 #include "sim/sim.h"
@@ -20,8 +19,7 @@
 
 #define SIM_START_MS 1000000 /* the monotonic clock at the beginning */
 #define SIM_CODE_LOST (-1)   /* of a reply: the connection is gone instead */
-#define SIM_CTLS 3
-#define SIM_SHARE_MOST 4 /* jobs to a core */
+#define SIM_SHARE_MOST 4     /* jobs to a core */
 #define SIM_BATCH_STEP 0xfffffffbu
 
 enum sim_event_kind {
@@ -48,6 +46,17 @@ enum sim_event_kind {
     SIM_HOOK_END,   /* a script that it runs ends */
     SIM_LOADED,     /* a worker has read a configuration */
     SIM_SETTLE,     /* what waits for something that will not come is ended */
+    SIM_APPLY,      /* with several controllers: the commit under way reaches the store */
+    SIM_STANDBY,    /* a controller in standby looks what to do */
+    SIM_PING,       /* a controller is asked by another one, 'index' */
+    SIM_PONG,       /* the answer */
+    SIM_PING_OVER,  /* none will be waited for any more */
+    SIM_YIELD,      /* the leader is asked to give the lead away */
+    SIM_PROVE,      /* the leader looks whether it is one */
+    SIM_SUMMONS,    /* it calls its nodes once more */
+    SIM_SUMMON,     /* a node is called */
+    SIM_GIVE_UP,    /* a command does not wait any longer for one that hangs */
+    SIM_GONE,       /* a controller sees that a caller is gone */
 };
 
 enum sim_message {
@@ -65,6 +74,7 @@ struct sim_event {
     uint64_t number;
     enum sim_event_kind kind;
     enum sim_message message;
+    unsigned ctl;        /* the controller (+ 1) that it is for; 0: the one whose turn it is */
     unsigned index;      /* of the node, client, srun, act or fault */
     uint64_t generation; /* of the session, controller or attempt it belongs to */
     uint64_t value;      /* sequence, call number or job id */
@@ -77,24 +87,6 @@ struct sim_slot { /* of the queue */
     int64_t at_ms;
     uint64_t number;
     struct sim_event *event;
-};
-
-struct sim_record {
-    enum record_kind kind;
-    uint64_t number;
-    char *name;
-    void *data; /* NULL: deleted */
-    size_t len;
-};
-
-struct sim_stored { /* a record on the virtual disk */
-    char key[96];
-    struct sim_record record;
-    UT_hash_handle hh;
-};
-
-struct sim_batch {
-    VEC(struct sim_record) changes;
 };
 
 struct sim_node_step {
@@ -111,11 +103,6 @@ struct sim_node_job { /* what a node knows of an attempt */
     bool single, batch_started, batch_running, batch_ended, terminating, gone, told;
     int status;
     VEC(struct sim_node_step) steps;
-};
-
-struct sim_end { /* a controller's, of the sessions with a node; 0: none */
-    uint64_t session, newest, ended;
-    uint64_t comer; /* of a node that it does not know yet */
 };
 
 enum sim_made { SIM_MADE_UNKNOWN, SIM_MADE_THERE, SIM_MADE_GONE };
@@ -157,15 +144,6 @@ struct sim_node {
     VEC(uint32_t) holders;         /* jobs that were given something of it, by their records */
 };
 
-/* What was answered last about announced shutdowns, if nothing was asked since. */
-struct sim_announced {
-    enum { SIM_ANNOUNCED_UNKNOWN, SIM_ANNOUNCED, SIM_NOT_ANNOUNCED } is;
-    unsigned asked, resolved, last; /* the act (+ 1) that was asked when all before were resolved */
-    int64_t taken_ms, due_ms;
-    unsigned boot; /* of the controller's machine, and its wall clock, when it was taken */
-    int64_t offset_ms;
-};
-
 enum sim_owner { SIM_OF_CLIENT, SIM_OF_WATCH, SIM_OF_SRUN, SIM_OF_ACT, SIM_OF_NOBODY };
 enum sim_request {
     SIM_SUBMIT,
@@ -191,7 +169,10 @@ struct sim_call { /* number i + 1; never reused */
     bool open;     /* its owner waits */
     bool arrived;  /* the controller of 'life' has it */
     bool answered; /* by the controller */
+    bool waits;    /* for a controller that hangs: it will be given up */
     uint64_t life;
+    unsigned ctl, tries; /* asked last; how many were */
+    int64_t asked_ms, arrived_ms;
 };
 
 enum sim_client_state { SIM_SUBMITTING, SIM_WAITING, SIM_HOLDING, SIM_RELEASING, SIM_OVER };
@@ -250,28 +231,12 @@ struct sim_start { /* the ledger: an attempt's payload was started */
     UT_hash_handle hh;
 };
 
-struct sim_ctl { /* a controller: its process and its machine */
-    unsigned index;
-    struct control *control; /* NULL: it does not lead, or is down */
-    uint64_t life;           /* of its lead; no other has the same */
-    struct outbox *outbox;
-    struct sim_batch *next, *committing;
-    size_t waiting, may_leave; /* items of the outbox; those that leave before it is killed */
-    bool killed;               /* with the next one */
-    int64_t wake_at_ms, up_since_ms;
-    unsigned conf_changes;
-    enum { SIM_STOP_NOT, SIM_STOP_NODES, SIM_STOP_SELF } stopping; /* for what was announced */
-    const char *list_due; /* after this turn the listings are compared, and when that is */
-    unsigned boot;        /* of its machine; no other has the same */
-    int64_t mono_offset_ms;
-};
-
 struct sim {
     const struct sim_plan *plan;
     struct sim_options options;
     struct sim_result *result;
     int64_t now_ms, wall_offset_ms, latest_wall_ms;
-    int64_t healed_at_ms;
+    int64_t mended_at_ms, healed_at_ms; /* no fault from then on; and then somebody led */
     uint64_t next_event;
     VEC(struct sim_slot) queue; /* binary heap */
     VEC(struct sim_event *) spare;
@@ -282,9 +247,13 @@ struct sim {
     struct sim_ctl *c;    /* the one whose turn it is; else the leader */
     struct sim_ctl *lead; /* it has taken the lead last */
     struct env env;
-    struct rng rng; /* of the controller and its store */
-    uint64_t lives; /* how often one was begun or ended */
-    unsigned file;  /* the version of slurm.conf on disk */
+    struct rng rng;                 /* of the controller and its store */
+    uint64_t taken;                 /* how often the lead was, by the store's row */
+    uint64_t epoch_put, epoch_life; /* of the last commit: its epoch, and whose */
+    int64_t timeout_ms;             /* SlurmctldTimeout */
+    uint64_t lives;                 /* how often one was begun or ended */
+    uint64_t counted_life;          /* the last lead that has committed */
+    unsigned file;                  /* the version of slurm.conf on disk */
     unsigned listings;
     bool shares_change;  /* what partitions share, by another file or by request */
     uint32_t share_most; /* jobs to a core, at the most; 0: none is shared */

@@ -75,6 +75,19 @@ struct sim_batch *sim_store_batch(struct sim *s)
     return s->c->next;
 }
 
+/* It was asked when it led, and not by the word of another time. */
+static void check_reply(struct sim *s, struct sim_event *event)
+{
+    const struct sim_call *call = &s->calls.data[event->value - 1];
+    if (call->arrived_ms >= s->c->deposed_ms)
+        sim_break(s, "an answer of one who had lost the lead", "controller %u, request %d",
+                  s->c->index + 1, (int)call->request);
+    if (sim_lead_is_cut(s, s->c, SIM_CUT_COMMANDS)) {
+        str_done(&event->body);
+        event->code = SIM_CODE_LOST;
+    }
+}
+
 static void release_one(struct sim *s, struct sim_event *event)
 {
     int64_t at_ms = s->now_ms;
@@ -86,7 +99,12 @@ static void release_one(struct sim *s, struct sim_event *event)
         if (n->slow_until_ms > s->now_ms)
             at_ms += rng_between(&n->rng, 0, n->slow_by_ms);
         n->to_node_at_ms = at_ms = at_ms > n->to_node_at_ms ? at_ms : n->to_node_at_ms;
+    } else if (event->kind == SIM_PONG) {
+        if (!sim_lead_pongs(s, event))
+            return;
+        at_ms += rng_between(&s->rng, 0, 2);
     } else if (event->kind == SIM_REPLY) {
+        check_reply(s, event);
         at_ms += rng_between(&s->rng, 0, 3) + sim_net_late_ms(s);
         if (sim_net_loses(s)) {
             str_done(&event->body);
@@ -103,7 +121,8 @@ static void release_one(struct sim *s, struct sim_event *event)
 void sim_store_say(struct sim *s, struct sim_event event)
 {
     struct outbox_item *item = outbox_item_new(OUTBOX_REPLY, NULL, sizeof event + event.body.len);
-    memcpy(item->data + sizeof event, event.body.data, event.body.len);
+    if (event.body.len)
+        memcpy(item->data + sizeof event, event.body.data, event.body.len);
     item->number = event.body.len;
     str_done(&event.body);
     memcpy(item->data, &event, sizeof event);
@@ -138,16 +157,21 @@ static void on_commit(void *ctx)
 {
     struct sim *s = ctx;
     s->c->committing = s->c->next ? take_ptr(s->c->next) : mem_new(struct sim_batch);
+    s->c->applied = s->c->lost = false;
+    s->c->commit_from_ms = s->now_ms;
     int64_t ms = rng_between(&s->rng, 0, 6);
     if (s->slow_disk_until_ms > s->now_ms)
         ms += rng_between(&s->rng, 0, s->slow_disk_ms);
-    sim_push(s, ms, (struct sim_event){.kind = SIM_COMMITTED, .generation = s->c->life});
+    enum sim_event_kind next = s->count > 1 ? SIM_APPLY : SIM_COMMITTED;
+    sim_push(s, ms, (struct sim_event){.kind = next, .generation = s->c->life});
 }
 
 void sim_store_open(struct sim *s)
 {
     s->c->outbox = outbox_new(&(struct outbox_ops){
         .send = on_send, .changed = is_changed, .commit = on_commit, .ctx = s});
+    if (s->count > 1)
+        outbox_prove(s->c->outbox);
     s->c->waiting = 0;
 }
 
@@ -167,10 +191,27 @@ static void end_sending(struct sim *s)
         sim_announce_left(s);
 }
 
+/* What nodes go by. */
+static void check_epoch(struct sim *s)
+{
+    uint64_t epoch = s->c->control ? control_epoch(s->c->control) : 0;
+    if (!epoch)
+        return;
+    if (epoch < s->epoch_put || (epoch == s->epoch_put && s->epoch_life != s->c->life))
+        sim_break(s, "two controllers commit in one epoch", "%llu", (unsigned long long)epoch);
+    s->epoch_put = epoch;
+    s->epoch_life = s->c->life;
+}
+
 static void apply_all(struct sim *s, struct sim_batch *b)
 {
     if (s->disk_loses)
         return;
+    check_epoch(s);
+    if (s->c->life != s->counted_life) {
+        s->counted_life = s->c->life;
+        sim_watch_lead(s);
+    }
     vec_foreach (&b->changes, change)
         apply(s, change);
 }
@@ -182,12 +223,36 @@ void sim_store_commit(struct sim *s)
     end_sending(s);
 }
 
+/* Its transaction looks at the row that says who leads, whatever becomes of who asked for it. */
+void sim_store_applied(struct sim *s)
+{
+    struct sim_ctl *c = s->c;
+    if (!c->committing)
+        return;
+    if (sim_lead_is_cut(s, c, SIM_CUT_STORE)) {
+        sim_push(s, rng_between(&s->rng, 50, 500),
+                 (struct sim_event){.kind = SIM_APPLY, .generation = c->life});
+        return;
+    }
+    c->lost = c->lead != s->taken;
+    if (!c->lost)
+        apply_all(s, c->committing);
+    c->applied = !c->lost;
+    sim_push(s, rng_between(&s->rng, 0, 3),
+             (struct sim_event){.kind = SIM_COMMITTED, .generation = c->life});
+}
+
 void sim_store_committed(struct sim *s)
 {
     if (sim_ctl_point(s, SIM_POINT_LOST) || sim_ctl_point(s, SIM_POINT_KEPT))
         return;
+    if (s->c->lost) {
+        sim_lead_lose(s);
+        return;
+    }
     struct sim_batch *b = take_ptr(s->c->committing);
-    apply_all(s, b);
+    if (!s->c->applied)
+        apply_all(s, b);
     batch_free(b);
     begin_sending(s);
     outbox_durable(s->c->outbox);
@@ -198,7 +263,8 @@ void sim_store_committed(struct sim *s)
 
 void sim_store_drop(struct sim *s, bool kept)
 {
-    if (s->c->committing && kept)
+    bool leads = s->count == 1 || s->c->lead == s->taken;
+    if (s->c->committing && kept && leads && !s->c->applied)
         apply_all(s, s->c->committing);
     batch_free(take_ptr(s->c->committing));
     batch_free(take_ptr(s->c->next));

@@ -294,6 +294,7 @@ static void time_attempt(struct sim *s, struct sim_watch *w)
     w->ran_configuring = w->view.configuring;
     w->ran = key;
     w->ran_from_ms = s->now_ms;
+    w->untimed = false;
     w->ran_boot = s->c->boot;
     w->ran_offset_ms = s->wall_offset_ms;
     if (!known)
@@ -312,17 +313,11 @@ void sim_watch_turn(struct sim *s)
     vec_clear(&s->allocated);
 }
 
-/* Across a boot of the controller's machine there is only the wall clock. */
-bool sim_watch_is_timed(const struct sim *s, const struct sim_watch *w)
-{
-    return w->ran_boot == s->c->boot || w->ran_offset_ms == s->wall_offset_ms;
-}
-
 /* Ended for its time limit, though that was not over by the clock that cannot be set. */
 static void check_limit(struct sim *s, const struct sim_watch *w)
 {
     if (w->view.state != PB__JOB_STATE__TIMEOUT || w->ran.restarts != w->view.restarts ||
-        !sim_watch_is_timed(s, w))
+        w->untimed)
         return;
     int64_t ran_ms = s->now_ms - w->ran_from_ms;
     if (ran_ms < w->view.limit_sec * 1000 - 1000)
@@ -416,16 +411,23 @@ static void restore_job(struct sim *s, const struct sim_record *r)
     w = w ? w : add_watch(s, (uint32_t)r->number, &v);
     w->view = v;
     w->stored = true;
+    w->untimed = w->untimed || (w->ran_boot != s->c->boot && w->ran_offset_ms != s->wall_offset_ms);
     w->ran_configuring = v.configuring;
     scan_shares(s, r->data, r->len, w);
     if (v.state == PB__JOB_STATE__PENDING) {
         w->ran_from_ms = 0; /* it was started in a turn that is lost */
-    } else if (w->ran.restarts > v.restarts || !sim_watch_is_timed(s, w)) {
-        /* So was its next attempt; or its time was read from a clock that was wrong. */
+    } else if (w->ran.restarts > v.restarts) {
+        /* So was its next attempt: this one goes on untimed. */
         w->ran.restarts = v.restarts;
-        w->ran_boot = UINT32_MAX;
-        w->ran_offset_ms = INT64_MAX;
+        w->untimed = true;
     }
+}
+
+/* The first commit of a lead: from now on all goes by its machine's clock. */
+void sim_watch_lead(struct sim *s)
+{
+    for (struct sim_watch *w = s->watches; w; w = w->hh.next)
+        w->ran_boot = s->c->boot;
 }
 
 void sim_watch_restart(struct sim *s)

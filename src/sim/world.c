@@ -21,6 +21,7 @@ void sim_push(struct sim *s, int64_t after_ms, struct sim_event event)
     struct sim_event *kept = s->spare.len ? vec_pop(&s->spare) : mem_new(struct sim_event);
     event.at_ms = s->now_ms + (after_ms > 0 ? after_ms : 0);
     event.number = s->next_event++;
+    event.ctl = event.ctl ? event.ctl : s->c->index + 1;
     *kept = event;
     struct sim_slot slot = {event.at_ms, event.number, kept};
     vec_push(&s->queue, slot);
