@@ -188,6 +188,7 @@ static int select_check(struct conf_loader *l, struct err *err)
         if (bits < 0)
             return bits;
         c->cr = (unsigned)bits;
+        conf_cr_warn(l, c->select_type_parameters, written(l, CONF_KEY_select_type_parameters)->at);
     }
     if (c->select == CONF_SELECT_CONS && !c->cr)
         c->cr = CONF_CR_CORE;

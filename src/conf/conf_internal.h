@@ -213,6 +213,8 @@ const char *conf_part_share_text(enum conf_oversubscribe share);
 /* Values of keys and lists that are chosen from a set of words. */
 int conf_words_check(struct conf_loader *l, struct err *err);
 /* The CONF_CR_* bits of a SelectTypeParameters list, or -ERR_CONFIG. */
+void conf_cr_warn(struct conf_loader *l, const char *list,
+                  struct conf_place at); /* what has no effect */
 int conf_cr_parse(const char *list, struct conf_place at, struct err *err);
 
 /* Hosts, users, ports, select, sockets: all that follows from scalars. */

@@ -242,6 +242,8 @@ static int part_check(struct conf_loader *l, const struct conf_row *row, struct 
                                row->value[CONF_PART_KEY_select_type_parameters].at, err);
         if (rc < 0)
             return rc;
+        conf_cr_warn(l, p->select_type_parameters,
+                     row->value[CONF_PART_KEY_select_type_parameters].at);
     }
     return 0;
 }

@@ -60,8 +60,38 @@ static int words_check(struct conf_loader *l, size_t i, const struct conf_value 
     return 0;
 }
 
+/* Keys that take any options, NAME or NAME=VALUE: those that are read. What else is given has no
+ * effect, and is told once. */
+static const struct {
+    enum conf_key_id key;
+    const char *words;
+} option_keys[] = {
+    {CONF_KEY_auth_info, "socketdir ttl"},
+    {CONF_KEY_scheduler_parameters, "nohold_on_prolog_fail"},
+    {CONF_KEY_slurmctld_parameters, "enable_configless rl_enable rl_bucket_size rl_refill_rate "
+                                    "rl_refill_period rl_table_size"},
+    {CONF_KEY_slurmd_parameters, "config_overrides"},
+};
+
+static void options_check(struct conf_loader *l, size_t i, const struct conf_value *v)
+{
+    for (const char *word = v->text; *word;) {
+        size_t len = strcspn(word, ","), name = strcspn(word, ",=");
+        if (name && !word_known(option_keys[i].words, word, name))
+            conf_warn(l, v->at, "%s: '%.*s' has no effect", conf_keys[option_keys[i].key].name,
+                      (int)name, word);
+        word += len;
+        word += *word == ',';
+    }
+}
+
 int conf_words_check(struct conf_loader *l, struct err *err)
 {
+    for (size_t i = 0; i < sizeof(option_keys) / sizeof(option_keys[0]); i++) {
+        const struct conf_value *v = &l->priv->written[option_keys[i].key];
+        if (v->text)
+            options_check(l, i, v);
+    }
     for (size_t i = 0; i < sizeof(word_keys) / sizeof(word_keys[0]); i++) {
         const struct conf_value *v = &l->priv->written[word_keys[i].key];
         int rc = v->text ? words_check(l, i, v, err) : 0;
@@ -101,6 +131,21 @@ static long cr_find(const char *word, size_t len)
         if (strlen(cr_words[i].word) == len && !strncasecmp(cr_words[i].word, word, len))
             return (long)i;
     return -1;
+}
+
+void conf_cr_warn(struct conf_loader *l, const char *list, struct conf_place at)
+{
+    for (const char *word = list; *word;) {
+        size_t len = strcspn(word, ",");
+        long i = cr_find(word, len);
+        if (i >= 0 && !cr_words[i].bits && strcmp(cr_words[i].word, "NONE") != 0)
+            conf_warn(l, at, "SelectTypeParameters: '%.*s' has no effect", (int)len, word);
+        if (i >= 0 && cr_words[i].bits & CONF_CR_SOCKET)
+            conf_warn(l, at, "SelectTypeParameters: '%.*s' hands out cores, as CR_Core does",
+                      (int)len, word);
+        word += len;
+        word += *word == ',';
+    }
 }
 
 int conf_cr_parse(const char *list, struct conf_place at, struct err *err)

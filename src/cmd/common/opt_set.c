@@ -388,6 +388,21 @@ bool opt_propagates(const char *list, const char *limit)
 }
 
 /* [{R|B}:]signal[@seconds] */
+/* The controller knows which words there are. Of what no job of ours does there is no mail. */
+int opt_set_mail_type(struct opt *o, const char *arg, struct err *err)
+{
+    static const char *const idle[] = {"ARRAY_TASKS", "INVALID_DEPEND", "STAGE_OUT"};
+    for (const char *s = arg; *s;) {
+        size_t len = strcspn(s, ",");
+        for (size_t i = 0; i < sizeof(idle) / sizeof(idle[0]); i++)
+            if (strlen(idle[i]) == len && !strncasecmp(idle[i], s, len))
+                note(o, OPT_ID_mail_type, "--mail-type=%s is accepted and has no effect", idle[i]);
+        s += len + (s[len] == ',');
+    }
+    opt_set_string(&o->mail_type, arg);
+    return 0;
+}
+
 int opt_set_signal(struct opt *o, const char *arg, struct err *err)
 {
     const char *s = arg;
