@@ -75,7 +75,7 @@ void opt_done(struct opt *o)
         free(o->given[i]);
         o->given[i] = NULL;
     }
-    char **called[] = {&o->clusters, &o->distribution, &o->exclude,
+    char **called[] = {&o->clusters, &o->distribution, &o->exclude, &o->mail_type,
                        &o->nodelist, &o->propagate,    &o->signal};
     for (size_t i = 0; i < sizeof(called) / sizeof(called[0]); i++) {
         free(*called[i]);

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Faults of the controller that no other file has: RELIABILITY A5, A6, C2, D4, D5, E1."""
+import contextlib
+import os
+import random
+import resource
+import shutil
+import socket
+import subprocess
+
+import pytest
+
+from harness import DEADLINE, PREFIX, SEED, SOAK, eventually
+from hosts import wrong_clock
+from netproxy import Proxy
+from preload import Switch, library
+
+ASAN = "asan" in str(PREFIX)
+
+
+def gated(c, name):
+    return f"touch {c.work}/up-{name}; while [ ! -e {c.work}/{name} ]; do sleep 0.05; done; exit 3"
+
+
+def begin(c, name, *options):
+    job = c.sbatch("-o", "/dev/null", *options, wrap=gated(c, name))
+    eventually((c.work / f"up-{name}").exists, "a job")
+    return job
+
+
+def finish(c, job, name):
+    (c.work / name).touch()
+    assert c.wait(job)["ExitCode"] == "3:0"
+
+
+def test_killed_again_in_its_recovery(make_cluster):
+    """A5: at any moment of a start; what was acknowledged is there, and what ran runs on."""
+    c, pick = make_cluster(nodes=1), random.Random(SEED)
+    runs = begin(c, "go")
+    held = [c.sbatch("-H", "-o", "/dev/null", wrap="true") for _ in range(20)]
+    for _ in range(50 if SOAK else 6):
+        c.kill("slurmctld")
+        for _ in range(pick.randrange(1, 4)):
+            c.start_controller(wait=False)
+            steps = pick.randrange(1, 60)  # so many looks at it, which take their time
+            while steps and c.daemons["slurmctld"].poll() is None:
+                (c.dir / "slurmctld.log").exists()
+                os.stat(f"/proc/{c.daemons['slurmctld'].pid}")
+                os.sched_yield()
+                steps -= 1
+            c.kill("slurmctld")
+        c.start_controller()
+        held.append(c.sbatch("-H", "-o", "/dev/null", wrap="true"))
+        assert len(set(held)) == len(held)
+        assert sorted(map(int, c.run("squeue -h -t PENDING -o %A").ok().split())) == sorted(held)
+    c.wait_ready()
+    assert c.state(runs) == "RUNNING"
+    finish(c, runs, "go")
+
+
+def test_an_old_copy_of_the_state(make_cluster):
+    """A6: nodes that have heard of a later epoch take no orders of an earlier one: nothing is run twice under one number."""
+    c = make_cluster(nodes=1)
+    c.kill("slurmctld")
+    shutil.copytree(c.dir / "state", c.dir / "old")
+    for _ in range(3):
+        c.start_controller()
+        c.wait_ready()
+        c.kill("slurmctld")
+    c.start_controller()
+    runs = begin(c, "go")
+    c.kill("slurmctld")
+    (c.dir / "state").rename(c.dir / "new")
+    (c.dir / "old").rename(c.dir / "state")
+    c.start_controller()
+    again = c.sbatch("-o", "/dev/null", wrap=f"echo ran >>{c.work}/again")
+    eventually(lambda: "epoch" in c.tail("n1", 20), "the node has told why it does not follow")
+    assert c.state(again) == "PENDING" and not (c.work / "again").exists()
+    c.kill("slurmctld")
+    shutil.rmtree(c.dir / "state")
+    (c.dir / "new").rename(c.dir / "state")
+    c.start_controller()
+    c.wait_ready()
+    assert c.state(runs) == "RUNNING"
+    finish(c, runs, "go")
+
+
+def test_new_connections_alone_are_lost(make_cluster):
+    """C2: what is connected goes on; what was lost meanwhile has said so, and is well again at once."""
+    c = make_cluster(nodes=1)
+    proxy = Proxy(("127.0.0.1", c.port))
+    try:
+        conf = c.dir / "through.conf"
+        conf.write_text(c.conf_file.read_text().replace(f"SlurmctldPort={c.port}", f"SlurmctldPort={proxy.port}") + "MessageTimeout=2\n")
+        there = {"SLURM_CONF": str(conf), "SLUICE_NO_LOCAL_SOCKET": "1"}
+        p = c.popen(["srun", "sh", "-c", "echo up; read x; exit 3"], env=there, stdin=subprocess.PIPE)
+        assert p.stdout.readline() == "up\n"
+        held, proxy.target = proxy.target, ("127.0.0.1", 1)
+        runs = begin(c, "go")
+        c.run("squeue -h", env=there).fails("Unable to contact slurm controller")
+        finish(c, runs, "go")
+        proxy.target = held
+        assert c.run("squeue -h -o %A", env=there).ok()
+        p.communicate("x\n", timeout=DEADLINE)
+        assert p.returncode == 3
+    finally:
+        proxy.close()
+
+
+MEMORY = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Once the file 'armed' is there, the allocation of the number in it fails. */
+static int fails(void)
+{
+    static atomic_int left = -1, busy;
+    char text[16] = "";
+    FILE *f;
+
+    if (left > 0)
+        return atomic_fetch_sub(&left, 1) == 1;
+    if (left == 0 || atomic_exchange(&busy, 1))
+        return 0;
+    if (access(DIR "/armed", F_OK) == 0 && (f = fopen(DIR "/armed", "re"))) {
+        if (fgets(text, sizeof(text), f))
+            left = atoi(text);
+        fclose(f);
+    }
+    busy = 0;
+    return 0;
+}
+
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
+
+static void *no_memory(void)
+{
+    errno = ENOMEM;
+    return NULL;
+}
+
+void *malloc(size_t size)
+{
+    return fails() ? no_memory() : __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+    return fails() ? no_memory() : __libc_calloc(count, size);
+}
+
+void *realloc(void *old, size_t size)
+{
+    return fails() ? no_memory() : __libc_realloc(old, size);
+}
+"""
+
+
+@pytest.mark.skipif(ASAN, reason="the sanitizer has an allocator of its own")
+def test_an_allocation_fails(make_cluster):
+    """D4: the controller answers with an error or ends; what was acknowledged is there after it."""
+    c, pick = make_cluster(nodes=1, start=False), random.Random(SEED)
+    where = c.dir / "first"
+    c.preload["slurmctld"] = library(where, MEMORY)
+    memory = Switch(where)
+    c.start()
+    acknowledged, ends = [], 0
+    numbers = range(1, 400) if SOAK else sorted(pick.sample(range(1, 200), 6))
+    for number in numbers:
+        memory.on("armed.new", str(number))
+        os.rename(where / "armed.new", where / "armed")
+        with c.popen(["sbatch", "--parsable", "-H", "-o", "/dev/null", "--wrap=true"]) as p:
+            c.run("squeue -h", env={"SLURM_CONF": str(c.conf_file)}, timeout=DEADLINE)
+            memory.off("armed")
+            if c.daemons["slurmctld"].poll() is not None:
+                ends += 1
+                assert "memory" in c.tail("slurmctld", 20)
+            else:
+                c.kill("slurmctld")
+            c.daemons.pop("slurmctld", None)
+            c.start_controller()
+            out, err = p.communicate(timeout=DEADLINE)
+        if p.returncode == 0:
+            acknowledged.append(int(out))
+    known = set(map(int, c.run("squeue -h -t PENDING -o %A").ok().split()))
+    assert len(acknowledged) == len(set(acknowledged)) and set(acknowledged) <= known
+    assert ends > 0
+    c.wait_ready()
+
+
+def test_no_descriptor_left(make_cluster):
+    """D5: the controller has no descriptor for another connection: one that says nothing goes for it, and the log says so."""
+    c = make_cluster(nodes=1)
+    runs = begin(c, "go")
+    pid = c.daemons["slurmctld"].pid
+    limit = len(os.listdir(f"/proc/{pid}/fd")) + 8
+    before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, before[1]))
+    with contextlib.ExitStack() as held:
+        for _ in range(40):
+            s = held.enter_context(socket.socket(socket.AF_INET))
+            s.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                s.connect(("127.0.0.1", c.port))
+        eventually(lambda: "closed for newer connections" in c.tail("slurmctld", 50), "room is made for newer ones")
+        assert c.run("squeue -h -o %A").ok() == str(runs)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+    assert c.run("squeue -h -o %A").ok() == str(runs)
+    assert c.wait(c.sbatch("-o", "/dev/null", wrap="true"))["JobState"] == "COMPLETED"
+    finish(c, runs, "go")
+
+
+def test_the_clock_is_set(make_cluster, tmp_path):
+    """E1: an hour, ten years, to 1970, 2038 and 2106 and back: no job ends early, and all goes on."""
+    c = make_cluster(nodes=1, start=False)
+    built, skew = wrong_clock(tmp_path)
+    skew.write_text("0")
+    c.preload["slurmctld"] = c.preload["n1"] = built
+    c.start()
+    runs = begin(c, "go", "-t", "10")
+    year = 365 * 86400
+    for seconds in (3600, -3600, 10 * year, -56 * year, 12 * year, 80 * year, 0):
+        skew.write_text(str(seconds))
+        assert c.wait(c.sbatch("-o", "/dev/null", "-t", "5", wrap="true"))["JobState"] == "COMPLETED", seconds
+        assert c.state(runs) == "RUNNING", seconds
+    finish(c, runs, "go")
