@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "rpc/rate.h"
 
-#include <uthash.h>
-
+#include "base/hash.h"
 #include "base/mem.h"
 
 struct bucket {

@@ -4,8 +4,7 @@
 
 #include <netinet/in.h>
 
-#include <uthash.h>
-
+#include "base/hash.h"
 #include "rpc/accept.h"
 #include "rpc/conn.h"
 #include "rpc/seal.h"

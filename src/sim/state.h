@@ -5,10 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <uthash.h>
-
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "sim/leader.h"

@@ -5,8 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <uthash.h>
-
+#include "base/hash.h"
 #include "base/vec.h"
 #include "sim/plan.h"
 

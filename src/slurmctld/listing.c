@@ -5,9 +5,8 @@
  */
 #include <stdlib.h>
 
-#include <uthash.h>
-
 #include "base/arena.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "slurmctld/ctld.h"

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <uthash.h>
-
+#include "base/hash.h"
 #include "base/mem.h"
 
 struct entry {

@@ -15,8 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <uthash.h>
-
+#include "base/hash.h"
 #include "base/vec.h"
 #include "loop/loop.h"
 #include "proto/io.pb-c.h"

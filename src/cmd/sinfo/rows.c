@@ -2,8 +2,8 @@
 #include "cmd/sinfo/rows.h"
 
 #include <string.h>
-#include <uthash.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/pb.h"
 #include "base/timefmt.h"

@@ -2,9 +2,9 @@
 #include "cmd/srun/kvs.h"
 
 #include <string.h>
-#include <uthash.h>
 
 #include "base/bitset.h"
+#include "base/hash.h"
 #include "base/mem.h"
 
 struct pair {
