@@ -70,6 +70,11 @@ void auth_token_mint(const struct auth_key *key, const struct auth_identity *who
 void auth_answer_key(const struct auth_key *key, const uint8_t token[AUTH_TOKEN_SIZE],
                      struct auth_key *answers);
 
+/* The same, of a token that this user got for this audience, however old: a secret that both ends
+ * can make, and who only sees the token cannot. -ERR_AUTH. */
+int auth_secret_of(const struct auth_key *key, const void *token, size_t len, const char *audience,
+                   uid_t uid, struct auth_key *secret, struct err *err);
+
 /* Remembers accepted nonces until their tokens expire; bounded: when full of live entries it
  * refuses. */
 struct auth_replay;

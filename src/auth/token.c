@@ -146,14 +146,12 @@ static int refuse_time(const uint8_t *t, int64_t minted_at, int64_t ttl, int64_t
                    theirs, (const char *)t + AT_HOST, ttl / 1000, ours);
 }
 
-/* Everything that can be said without the body. */
-static int check_sealed(const struct auth_key *key, const uint8_t *t, size_t len,
-                        const char *audience, int64_t now_ms, int64_t not_before_ms,
-                        struct err *err)
+/* Everything that can be said without body and clock. */
+static int check_form(const struct auth_key *key, const uint8_t *t, size_t len,
+                      const char *audience, struct err *err)
 {
     static const uint8_t zero[AT_MAC - AT_ZERO];
     uint8_t mac[AUTH_MAC_SIZE];
-    int64_t minted_at, ttl;
 
     if (len != AUTH_TOKEN_SIZE)
         return err_set(err, -ERR_AUTH, "a token has %d bytes, not %zu", AUTH_TOKEN_SIZE, len);
@@ -173,6 +171,19 @@ static int check_sealed(const struct auth_key *key, const uint8_t *t, size_t len
     if (strcmp((const char *)t + AT_AUDIENCE, audience) != 0)
         return err_set(err, -ERR_AUTH, "the token is for \"%s\", this is \"%s\"",
                        (const char *)t + AT_AUDIENCE, audience);
+    return 0;
+}
+
+/* Everything that can be said without the body. */
+static int check_sealed(const struct auth_key *key, const uint8_t *t, size_t len,
+                        const char *audience, int64_t now_ms, int64_t not_before_ms,
+                        struct err *err)
+{
+    int64_t minted_at, ttl;
+    int rc = check_form(key, t, len, audience, err);
+
+    if (rc < 0)
+        return rc;
     minted_at = (int64_t)get64(t + AT_TIME);
     ttl = (int64_t)get64(t + AT_TTL);
     if (ttl <= 0 || ttl > TOKEN_TTL_MAX_MS || minted_at < 0 || minted_at > INT64_MAX / 2)
@@ -183,6 +194,18 @@ static int check_sealed(const struct auth_key *key, const uint8_t *t, size_t len
         return err_set(err, -ERR_REPLAY,
                        "the token was made before this daemon started; try again");
     return 0;
+}
+
+int auth_secret_of(const struct auth_key *key, const void *token, size_t len, const char *audience,
+                   uid_t uid, struct auth_key *secret, struct err *err)
+{
+    int rc = check_form(key, token, len, audience, err);
+
+    if (rc == 0 && get32((const uint8_t *)token + AT_UID) != uid)
+        rc = err_set(err, -ERR_AUTH, "the token is of another user");
+    if (rc == 0)
+        auth_answer_key(key, token, secret);
+    return rc;
 }
 
 int auth_token_precheck(const struct auth_key *key, const void *token, size_t len,

@@ -94,6 +94,31 @@ static void answers(void **state)
     assert_memory_equal(got.mac_key, want.mac_key, sizeof(want.mac_key));
 }
 
+/* For its user and its audience, however old. */
+static void secrets(void **state)
+{
+    uint8_t token[AUTH_TOKEN_SIZE];
+    struct auth_key want, got;
+
+    mint(token);
+    auth_answer_key(&key, token, &want);
+    assert_int_equal(auth_secret_of(&key, token, sizeof(token), AUDIENCE, alice.uid, &got, NULL),
+                     0);
+    assert_memory_equal(got.mac_key, want.mac_key, sizeof(want.mac_key));
+    assert_int_equal(
+        auth_secret_of(&key, token, sizeof(token), AUDIENCE, alice.uid + 1, &got, NULL), -ERR_AUTH);
+    assert_int_equal(auth_secret_of(&key, token, sizeof(token), "n1", alice.uid, &got, NULL),
+                     -ERR_AUTH);
+    assert_int_equal(
+        auth_secret_of(&key, token, sizeof(token) - 1, AUDIENCE, alice.uid, &got, NULL), -ERR_AUTH);
+    for (size_t bit = 0; bit < sizeof(token) * 8; bit++) {
+        token[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        assert_int_equal(
+            auth_secret_of(&key, token, sizeof(token), AUDIENCE, alice.uid, &got, NULL), -ERR_AUTH);
+        token[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+}
+
 static void length(void **state)
 {
     uint8_t token[AUTH_TOKEN_SIZE + 64] = {0};
@@ -347,6 +372,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_bit_counts),
         cmocka_unit_test(answers),
+        cmocka_unit_test(secrets),
         cmocka_unit_test(length),
         cmocka_unit_test(other_key),
         cmocka_unit_test(other_audience_or_body),

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "auth/auth.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/vec.h"
@@ -64,6 +65,11 @@ void rpc_here_done(struct rpc_names *n);
 int rpc_here_call(const struct conf *conf, const char *node, enum rpc_number rpc,
                   const ProtobufCMessage *request, struct arena *arena, void *reply,
                   struct err *err);
+
+/* A secret that the daemons of the cluster can make of the token, and nobody else who sees it. */
+#define RPC_SECRET_AUDIENCE "srun"
+int rpc_secret_new(const struct conf *conf, uint8_t token[AUTH_TOKEN_SIZE], struct auth_key *secret,
+                   struct err *err);
 
 /* The same on a loop. done() is called once, from the loop, with 0 and the reply (valid until it
  * returns) or with a failure; never when the call was dropped. */

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "proto/node.pb-c.h"
+#include "rpc/client.h"
 #include "rpc/rpc.h"
 
 #define MINT_BATCH 10000 /* audiences per call */
@@ -137,4 +138,22 @@ int rpc_mint(const struct conf *conf, const uint8_t hash[AUTH_HASH_SIZE],
     return err_set(err, -ERR_AUTH,
                    "no daemon on this host can vouch for you; start slurmd here (tried %s)",
                    str_cstr(&tried));
+}
+
+int rpc_secret_new(const struct conf *conf, uint8_t token[AUTH_TOKEN_SIZE], struct auth_key *secret,
+                   struct err *err)
+{
+    static const uint8_t of_nothing[AUTH_HASH_SIZE];
+    const char *audience = RPC_SECRET_AUDIENCE;
+    struct rpc_minted *minted = NULL;
+    int64_t deadline_ms = rpc_wire_now_ms() + conf->message_timeout_sec * 1000;
+    int rc = rpc_mint(conf, of_nothing, &audience, 1, deadline_ms, &minted, err);
+
+    if (rc == 0) {
+        memcpy(token, minted->token, AUTH_TOKEN_SIZE);
+        *secret = minted->answers;
+        mem_wipe(minted, sizeof(*minted));
+    }
+    free(minted);
+    return rc;
 }

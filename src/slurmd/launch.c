@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "rpc/client.h"
 #include "slurmd/cred.h"
 #include "slurmd/report.h"
 #include "slurmd/revoked.h"
@@ -257,7 +258,7 @@ static int check_tasks(struct slurmd *d, const struct rpc_request *r, const Pb__
         return err_set(err, -ERR_CREDENTIAL, "%s: it grants no tasks on node %s",
                        err_text(ERR_CREDENTIAL), d->name);
     if (!m->n_argv || !m->n_io_addr || m->io_port < 1 || m->io_port > 65535 ||
-        m->io_key.len != AUTH_HASH_SIZE)
+        m->io_key.len != AUTH_TOKEN_SIZE)
         return err_set(err, -ERR_LAUNCH, "%s: the request lacks a program or where its output goes",
                        err_text(ERR_LAUNCH));
     return check_not_over(d, *cred, err);
@@ -324,6 +325,7 @@ void launch_tasks(struct slurmd *d, const struct rpc_request *r)
     const Pb__LaunchTasks *m = (const Pb__LaunchTasks *)r->body;
     _cleanup_free_ char *back = return_address(r->peer);
     Pb__LaunchTasks kept = *m;
+    struct auth_key secret;
     _cleanup_arena_ struct arena arena;
     struct err err = {0};
     Pb__Cred *cred;
@@ -334,6 +336,9 @@ void launch_tasks(struct slurmd *d, const struct rpc_request *r)
 
     arena_init(&arena, CRED_ARENA);
     rc = check_tasks(d, r, m, &arena, &cred, &index, &err);
+    if (!rc) /* what the message holds is no secret to whoever sees it */
+        rc = auth_secret_of(&d->key, m->io_key.data, m->io_key.len, RPC_SECRET_AUDIENCE, r->who.uid,
+                            &secret, &err);
     if (!rc)
         rc = job_for_tasks(d, cred, &j, &err);
     if (rc) {
@@ -345,9 +350,11 @@ void launch_tasks(struct slurmd *d, const struct rpc_request *r)
     }
     if (is_repeat(j, cred->step_id, key_of(m), r->call))
         return;
+    kept.io_key = (ProtobufCBinaryData){sizeof(secret.mac_key), secret.mac_key};
     kept.io_addr = &back;
     kept.n_io_addr = 1;
     l = launch_new(d, cred, m->cred, &kept.base, index);
+    auth_key_done(&secret);
     l->key = key_of(m);
     l->call = r->call;
     vec_push(&j->waiting, l);

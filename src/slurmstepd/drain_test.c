@@ -113,6 +113,7 @@ static void launch(struct bench *b, struct fake *f, struct shepherd *s, uint32_t
 
     launch.std_out = (char *)std_out;
     fake_fill(f, &c, script, &launch);
+    launch.io_key = (ProtobufCBinaryData){sizeof(f->secret.mac_key), f->secret.mac_key};
     pb_pack(&launch.base, &bytes);
     m.node = BENCH_NODE;
     m.spool_dir = b->dir;

@@ -81,6 +81,17 @@ static void on_session(void *ctx, struct rpc_session *s, const char *peer_name)
     rpc_session_set_events(s, &events);
 }
 
+void fake_token(struct fake *f, uid_t uid)
+{
+    struct auth_identity who = {.uid = uid, .gid = getegid(), .host = "here"};
+    uint8_t hash[AUTH_HASH_SIZE] = {0};
+
+    auth_token_mint(&f->b->key, &who, RPC_SECRET_AUDIENCE, hash, loop_wall_ms(), AUTH_TTL_MS,
+                    f->token);
+    auth_answer_key(&f->b->key, f->token, &f->secret);
+    auth_key_from_bytes(f->secret.mac_key, sizeof(f->secret.mac_key), &f->key);
+}
+
 void fake_init(struct fake *f, struct bench *b)
 {
     struct rpc_server_options options = {
@@ -91,8 +102,7 @@ void fake_init(struct fake *f, struct bench *b)
 
     memset(f, 0, sizeof(*f));
     f->b = b;
-    auth_random(f->secret, sizeof(f->secret));
-    auth_key_from_bytes(f->secret, sizeof(f->secret), &f->key);
+    fake_token(f, geteuid());
     f->server = rpc_server_new(&options, &events);
     f->port = (uint16_t)rpc_server_listen_tcp(f->server, "127.0.0.1", 0, NULL);
     assert_int_equal(conf_load(path, CONF_CLIENT, NULL, &f->conf, &report, NULL), 0);
@@ -141,7 +151,7 @@ void fake_fill(struct fake *f, const struct bench_cred *c, const char *script, P
     }
     if (!m->io_port)
         m->io_port = f->port;
-    m->io_key = (ProtobufCBinaryData){sizeof(f->secret), f->secret};
+    m->io_key = (ProtobufCBinaryData){sizeof(f->token), f->token};
 }
 
 void fake_launch(struct fake *f, const struct bench_cred *c, Pb__LaunchTasks *m, const char *script)

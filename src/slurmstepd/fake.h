@@ -20,7 +20,8 @@ struct fake {
     struct rpc_session *session;
     struct rpc_fanout *call;
     struct auth_key key;
-    uint8_t secret[32];
+    uint8_t token[AUTH_TOKEN_SIZE];
+    struct auth_key secret; /* that the node makes of it */
     uint16_t port;
     bool answered, done, closed;
     int code;
@@ -34,6 +35,8 @@ struct fake {
     struct str puts;
 };
 
+/* Another token of a user, and the key of it. */
+void fake_token(struct fake *f, uid_t uid);
 void fake_init(struct fake *f, struct bench *b);
 void fake_done(struct fake *f);
 

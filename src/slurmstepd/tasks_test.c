@@ -115,6 +115,31 @@ static void test_stolen_credential(void **state)
     fake_end(&b, &f, 0);
 }
 
+/* The key of the streams follows from a token of the caller's, which nobody else can use. */
+static void test_key_of_another(void **state)
+{
+    struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
+    Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
+    struct bench b;
+    struct fake f;
+
+    fake_begin(&b, &f, programs);
+    for (int bent = 0; bent < 2; bent++) {
+        m = (Pb__LaunchTasks)PB__LAUNCH_TASKS__INIT;
+        fake_token(&f, bent ? geteuid() : geteuid() + 1);
+        f.token[100] ^= bent ? 1 : 0;
+        fake_launch(&f, &c, &m, "echo no");
+        assert_true(bench_until(&b, fake_is_answered, &f));
+        assert_int_equal(f.code, ERR_AUTH);
+    }
+    assert_null(f.session);
+    m = (Pb__LaunchTasks)PB__LAUNCH_TASKS__INIT;
+    fake_token(&f, geteuid());
+    fake_launch(&f, &c, &m, "exit 0");
+    assert_true(bench_until(&b, fake_is_done, &f));
+    fake_end(&b, &f, 5);
+}
+
 static void test_revoked_and_repeated(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
@@ -126,7 +151,7 @@ static void test_revoked_and_repeated(void **state)
     fake_launch(&f, &c, &m, "exit 0");
     assert_true(bench_until(&b, fake_is_done, &f));
     assert_non_null(bench_step_ended(&b, 5, 0));
-    f.secret[0] ^= 1; /* another srun with the same credential */
+    fake_token(&f, geteuid()); /* another srun with the same credential */
     fake_launch(&f, &c, &again, "exit 0");
     assert_true(bench_until(&b, fake_is_answered, &f));
     assert_int_equal(f.code, ERR_LAUNCH);
@@ -592,6 +617,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_two_tasks),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_stolen_credential),
+        cmocka_unit_test(test_key_of_another),
         cmocka_unit_test(test_revoked_and_repeated),
         cmocka_unit_test(test_nobody_listens),
         cmocka_unit_test(test_broken_hello),

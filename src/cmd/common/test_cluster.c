@@ -24,6 +24,7 @@
 #include "proto/job.pb-c.h"
 #include "proto/node.pb-c.h"
 #include "proto/step.pb-c.h"
+#include "rpc/client.h"
 #include "rpc/server.h"
 #include "rpc/session.h"
 
@@ -243,10 +244,13 @@ static void call_back(struct shepherd *s)
                                               .on_close = on_close,
                                               .ctx = s};
     struct rpc_target target = {s->launch->io_addr[0], (uint16_t)s->launch->io_port};
-    struct auth_key key;
+    struct auth_key key, secret;
     char name[3];
 
-    auth_key_from_bytes(s->launch->io_key.data, s->launch->io_key.len, &key);
+    if (auth_secret_of(&c.key, s->launch->io_key.data, s->launch->io_key.len, RPC_SECRET_AUDIENCE,
+                       geteuid(), &secret, NULL))
+        abort();
+    auth_key_from_bytes(secret.mac_key, sizeof(secret.mac_key), &key);
     snprintf(name, sizeof(name), "n%u", s->node + 1);
     rpc_session_connect(c.loop, &key, name, &target, 1, false, &events);
 }

@@ -230,8 +230,8 @@ static void fill(struct run *run, struct Pb__LaunchTasks *m)
     m->n_argv = (size_t)run->argc;
     m->work_dir = (char *)o->work_dir;
     m->io_port = peers_port(run->peers);
-    m->io_key.data = (uint8_t *)peers_key(run->peers);
-    m->io_key.len = PEERS_KEY_SIZE;
+    m->io_key.data = (uint8_t *)peers_token(run->peers);
+    m->io_key.len = AUTH_TOKEN_SIZE;
     m->std_in = (char *)input_node_pattern(run->input);
     m->std_in_mode = (char *)input_mode(run->input);
     m->std_out = (char *)output_node_pattern(run->output, 1);

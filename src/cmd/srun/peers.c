@@ -12,6 +12,7 @@
 #include "cmd/srun/run.h"
 #include "cmd/srun/say.h"
 #include "cmd/srun/terminal.h"
+#include "rpc/client.h"
 #include "rpc/server.h"
 #include "rpc/session.h"
 
@@ -41,7 +42,7 @@ struct peers {
     struct run *run;
     struct rpc_server *server;
     struct auth_key auth_key;
-    uint8_t key[PEERS_KEY_SIZE];
+    uint8_t token[AUTH_TOKEN_SIZE];
     uint16_t port;
     uint32_t count, awaited;
     struct peer *list; /* by node index */
@@ -376,15 +377,20 @@ int peers_open(struct run *run, struct peers **out, struct err *err)
         .refuse_plain = true,
         .sessions = (unsigned)run->step->n_layout,
     };
-    int port;
+    struct auth_key secret;
+    int port = rpc_secret_new(run->conf, p->token, &secret, err);
 
+    if (port < 0) {
+        free(p);
+        return port;
+    }
+    auth_key_from_bytes(secret.mac_key, sizeof(secret.mac_key), &p->auth_key);
+    auth_key_done(&secret);
     p->run = run;
     p->count = p->awaited = (uint32_t)run->step->n_layout;
     p->list = mem_new_array(struct peer, p->count);
     for (uint32_t i = 0; i < p->count; i++)
         p->list[i].peers = p;
-    auth_random(p->key, sizeof(p->key));
-    auth_key_from_bytes(p->key, sizeof(p->key), &p->auth_key);
     p->patience = loop_timer_new(run->loop, on_patience, p);
     p->server = rpc_server_new(&options, &events);
     port = listen_somewhere(p, err);
@@ -406,7 +412,6 @@ void peers_free(struct peers *p)
         drop_guest(p->guests);
     loop_timer_free(p->patience);
     auth_key_done(&p->auth_key);
-    mem_wipe(p->key, sizeof(p->key));
     for (uint32_t i = 0; i < p->count; i++)
         free(p->list[i].closed_by);
     free(p->list);
@@ -430,9 +435,9 @@ uint16_t peers_port(const struct peers *p)
     return p->port;
 }
 
-const uint8_t *peers_key(const struct peers *p)
+const uint8_t *peers_token(const struct peers *p)
 {
-    return p->key;
+    return p->token;
 }
 
 void peers_pause(struct peers *p, bool paused)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The sessions with the shepherds of the step, one per node: they connect to a port of ours and
- * prove that they know the key of this launch.
+ * prove that they know the key of this launch, which no message holds.
  */
 #pragma once
 
@@ -11,8 +11,6 @@
 
 #include "base/err.h"
 #include "proto/io.pb-c.h"
-
-#define PEERS_KEY_SIZE 32
 
 struct run;
 struct peers;
@@ -25,7 +23,8 @@ void peers_free(struct peers *p);
 void peers_expect(struct peers *p, uint32_t node);
 
 uint16_t peers_port(const struct peers *p);
-const uint8_t *peers_key(const struct peers *p);
+/* AUTH_TOKEN_SIZE bytes, of which node daemons make the key. */
+const uint8_t *peers_token(const struct peers *p);
 
 void peers_pause(struct peers *p, bool paused); /* stop reading what tasks write */
 
