@@ -332,3 +332,31 @@ def test_mischief(net):
     tags = [text.split()[2] for text in net.ran() if len(text.split()) == 3]
     assert len(tags) == len(set(tags)), "one request, run twice"
     assert set(sure) <= set(tags) and len(sure) > NODES
+
+
+def test_nobody_asks_how_a_job_does():
+    """CORE-224: while a job runs its node beats by itself; the controller sends it nothing, and connects to it for nothing."""
+    net = Net(nodes=1, conf="SlurmdTimeout=3")  # a beat each second
+    try:
+        net.start()
+        c, session = net.c, net.to_controller[0]
+        job = c.sbatch("-o", "/dev/null", wrap=f"while [ ! -e {c.work}/go ]; do sleep 0.05; done; {net.ledger()}")
+        net.acknowledged.append(job)
+        eventually(lambda: c.state(job) == "RUNNING" and c.run("scontrol listpids").stdout.count(f" {job} "), "the job")
+        beats = []
+        down = []
+
+        def watch(frame):
+            (beats if frame.direction == UP else down).append(frame.kind)
+
+        eventually(lambda: (DOWN, 44) in session.kinds, "its start was reported, and that is on disk")
+        session.set_fault(watch)
+        eventually(lambda: len(beats) >= 4, "beats")
+        seen, asked = list(down), net.to_node[0].accepted
+        assert set(beats) == {(UP, 41)} and set(seen) <= {(DOWN, 44)} and asked == 0, (seen, asked)
+        (c.work / "go").touch()
+        net.check()
+        c.stop()
+    finally:
+        net.close()
+        net.c.destroy()

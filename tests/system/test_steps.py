@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Memory of steps, and whose they are: CORE-022, CORE-133."""
-from harness import eventually
+"""Memory of steps, whose they are, and what they are given: CORE-022, CORE-133, CORE-171, CORE-180."""
+import os
+import pwd
+
+from harness import ROOT, eventually
 
 
 def test_a_step_asks_for_no_more_than_its_job_has(make_cluster):
@@ -49,3 +52,39 @@ def test_an_attempt_that_is_over_makes_no_steps(make_cluster):
         assert c.run(step, env=other).ok() == "here"
     c.run(f"scancel {job}").ok()
     c.wait(job)
+
+
+def test_what_a_launch_holds(make_cluster):
+    """CORE-180: a task has ids, environment, directory, numbers, limits, mask, job and command line as srun gave them."""
+    c = make_cluster(nodes=1)
+    there = c.work / "a place"
+    there.mkdir(mode=0o755)
+    say = "; ".join(["umask", "ulimit -n", "ulimit -t", "pwd", 'echo "$GIVEN"', 'echo "$SLURM_JOB_ID.$SLURM_STEP_ID"',
+                     'echo "$SLURM_PROCID of $SLURM_NTASKS, $SLURM_LOCALID on $SLURM_NODEID"', 'echo "$0|$1|$2"',
+                     "sed -n 's/^[UG]id:\\t//p' /proc/self/status"])
+    before = "umask 027; ulimit -n 123; ulimit -t 777; exec srun -n2 --label sh -c \"$@\""
+    user = "daemon" if ROOT else None
+    done = c.run(["sh", "-c", before, "sh", say, "a name", "with blank", "*"], user=user, cwd=there, env={"GIVEN": "some thing"}).ok()
+    uid, gid = (pwd.getpwnam(user).pw_uid, pwd.getpwnam(user).pw_gid) if user else (os.getuid(), os.getgid())
+    job = c.run("squeue -h -t all -o %A").ok()
+    for task in range(2):
+        lines = [line[3:] for line in done.splitlines() if line.startswith(f"{task}: ")]
+        assert lines == ["0027", "123", "777", str(there), "some thing", f"{job}.0", f"{task} of 2, {task} on 0",
+                         "a name|with blank|*", "\t".join([str(uid)] * 4), "\t".join([str(gid)] * 4)]
+
+
+def test_what_a_node_serves(make_cluster):
+    """CORE-171: the state of its system, what jobs use, the start, state and end of jobs."""
+    c = make_cluster(nodes=1)
+    shown = c.node("n1")
+    assert int(shown["FreeMem"]) > 0 and float(shown["CPULoad"]) >= 0 and shown["BootTime"].startswith("20")
+    job = c.sbatch("-o", "/dev/null", wrap=f"echo $$ >{c.work}/pid.new; mv {c.work}/pid.new {c.work}/pid; "
+                                           f"while [ ! -e {c.work}/go ]; do sleep 0.05; done; exit 5")
+    eventually((c.work / "pid").exists, "the start")
+    pid = (c.work / "pid").read_text().strip()
+    assert f"{pid} " in c.run("scontrol listpids").ok()  # the state of a job, from its node
+    assert str(job) in c.run(f"scontrol pidinfo {pid}").ok()
+    assert f"{job}.batch" in c.run(f"sstat -a -n -P -o JobID,AveRSS -j {job}").ok()  # what it uses
+    (c.work / "go").touch()
+    assert c.wait(job)["ExitCode"] == "5:0"
+    assert c.run(f"scontrol pidinfo {pid}").returncode != 0
