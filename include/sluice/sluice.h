@@ -99,7 +99,8 @@ int sluice_steps(struct sluice *s, uint32_t job_id, sluice_step_fn *each, void *
 int sluice_signal(struct sluice *s, uint32_t job_id, uint32_t step, int signal,
                   struct sluice_error *e);
 
-/* Until it has ended, which may be long; *exit_status as of waitpid(). */
+/* Until it has ended, which may be long; *exit_status as of waitpid(). A controller that is started
+ * again meanwhile is asked again. */
 int sluice_wait(struct sluice *s, uint32_t job_id, int *exit_status, struct sluice_error *e);
 
 /* --- nodes ----------------------------------------------------------------------------------- */

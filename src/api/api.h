@@ -20,6 +20,9 @@ int api_fail(struct sluice_error *e, int rc, const struct err *err);
  * not known whether it arrived. */
 int api_call(struct sluice *s, enum rpc_number rpc, const ProtobufCMessage *request,
              struct arena *arena, void *reply, struct err *err);
+/* The same, with rpc_call()'s timeout_ms. */
+int api_call_for(struct sluice *s, enum rpc_number rpc, const ProtobufCMessage *request,
+                 int64_t timeout_ms, struct arena *arena, void *reply, struct err *err);
 
 /* The stamp of a list that comes in parts: that of the first one. */
 struct api_stamp {

@@ -254,8 +254,7 @@ API int sluice_wait(struct sluice *s, uint32_t job_id, int *exit_status, struct 
 
     arena_init(&arena, 0);
     request.job_id = job_id;
-    int rc =
-        rpc_call(s->client, RPC_JOB_WAIT_END, &request.base, RPC_WAIT_FOREVER, &arena, &end, &err);
+    int rc = api_call_for(s, RPC_JOB_WAIT_END, &request.base, RPC_WAIT_FOREVER, &arena, &end, &err);
     if (rc == 0)
         *exit_status = end->exit_status;
     return api_fail(e, rc, &err);

@@ -62,12 +62,22 @@ static bool is_lost(int rc)
 int api_call(struct sluice *s, enum rpc_number rpc, const ProtobufCMessage *request,
              struct arena *arena, void *reply, struct err *err)
 {
-    int rc = rpc_call(s->client, rpc, request, 0, arena, reply, err);
+    return api_call_for(s, rpc, request, 0, arena, reply, err);
+}
+
+int api_call_for(struct sluice *s, enum rpc_number rpc, const ProtobufCMessage *request,
+                 int64_t timeout_ms, struct arena *arena, void *reply, struct err *err)
+{
+    int64_t began_ms = loop_mono_ms();
+    int rc = rpc_call(s->client, rpc, request, timeout_ms, arena, reply, err);
     bool again = is_lost(rc);
 
     for (int i = 0; again && i < REPEATS; i++) {
+        if (loop_mono_ms() - began_ms > REPEATS * 1000) /* it was there, and waited with us */
+            i = 0;
         sleep(1);
-        rc = rpc_call(s->client, rpc, request, 0, arena, reply, err);
+        began_ms = loop_mono_ms();
+        rc = rpc_call(s->client, rpc, request, timeout_ms, arena, reply, err);
         again = is_lost(rc) || rc == -ERR_CONNECT;
     }
     return rc;

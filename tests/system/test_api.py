@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from harness import PREFIX, ROOT
+from harness import PREFIX, ROOT, eventually
 
 LIB = PREFIX / "lib"
 SANITIZED = b"__asan_init" in (LIB / "libsluice.so").read_bytes() if (LIB / "libsluice.so").exists() else False
@@ -145,6 +145,49 @@ def test_refusals_and_stamps(make_cluster, tmp_path):
     c.wait_ready()
     out, err = p.communicate("x\n", timeout=60)
     assert p.returncode == 0, err
+
+
+WAITS = r"""
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sluice/sluice.h>
+int main(int argc, char **argv)
+{
+    struct sluice_error e;
+    int status = -1;
+    struct sluice *s = sluice_open(NULL, &e);
+    if (!s || sluice_wait(s, (uint32_t)atoi(argv[1]), &status, &e) != 0) {
+        fprintf(stderr, "%s\n", e.text);
+        return 1;
+    }
+    printf("%d\n", status);
+    sluice_close(s);
+    return 0;
+}
+"""
+
+
+def is_connected(pid):
+    try:
+        return any(os.readlink(link).startswith("socket:") for link in pathlib.Path(f"/proc/{pid}/fd").iterdir())
+    except FileNotFoundError:  # closed meanwhile
+        return False
+
+
+def test_a_wait_outlives_the_controller(make_cluster, tmp_path):
+    (tmp_path / "waits.c").write_text(WAITS)
+    program = build(tmp_path / "waits.c", tmp_path / "waits")
+    c = make_cluster(nodes=1)
+    job = c.sbatch("-o", "/dev/null", wrap=f"while [ ! -e {c.work}/go ]; do sleep 0.05; done; exit 3")
+    eventually(lambda: c.state(job) == "RUNNING", "a job")
+    p = c.popen([program, job], env={"LD_LIBRARY_PATH": str(LIB)})
+    eventually(lambda: is_connected(p.pid), "it is connected")
+    c.kill("slurmctld")
+    c.start_controller()
+    (c.work / "go").touch()
+    out, err = p.communicate(timeout=60)
+    assert (p.returncode, out) == (0, f"{3 << 8}\n"), err
 
 
 def test_the_header_alone(tmp_path):
