@@ -25,11 +25,14 @@ def why_not():
 
 
 class Hosts(Cluster):
-    """With 'proxied' others reach the last node, and what it starts reaches srun, through a host between them."""
+    """With 'proxied' others reach the last node, and what it starts reaches srun, through a host between them.
+    'others' are more hosts, with the last numbers of their addresses."""
 
-    def __init__(self, nodes=2, conf="", proxied=False, **more):
+    def __init__(self, nodes=2, conf="", proxied=False, others=None, **more):
         super().__init__(nodes=nodes, conf=conf, start=False, **more)
         self.holders = {}  # host -> a process in its namespace
+        self.numbers = {CONTROLLER: 1, **(others or {}), **({PROXY: PROXY_NUMBER} if proxied else {})}
+        self.numbers.update((name, 10 + i) for i, name in enumerate(self.names))
         self.preload = {}  # host -> what its processes load first, commands too
         self.proxied = proxied
         text = self.conf_file.read_text().replace("localhost(127.0.0.1)", f"{CONTROLLER}({ADDRESS}1)")
@@ -37,7 +40,7 @@ class Hosts(Cluster):
             text = re.sub(rf"(NodeName={name} NodeAddr=)127.0.0.1 Port=\d+", rf"\g<1>{ADDRESS}{10 + i} Port=6818", text)
         if proxied:
             text = text.replace(f"NodeAddr={ADDRESS}{9 + nodes}", f"NodeAddr={ADDRESS}{PROXY_NUMBER}")
-        for host in (CONTROLLER, *self.names):
+        for host in self.numbers:
             (self.dir / f"{host}.conf").write_text(text.replace(f"socketdir={self.dir}/run", f"socketdir={self.dir}/run-{host}"))
         try:
             self.wire()
@@ -61,8 +64,7 @@ class Hosts(Cluster):
         self.hold("switch")
         self.ip("switch", "link add b0 type bridge")
         self.ip("switch", "link set b0 up")
-        between = [(PROXY, PROXY_NUMBER)] if self.proxied else []
-        for host, number in ((CONTROLLER, 1), *between, *((name, 10 + i) for i, name in enumerate(self.names))):
+        for host, number in self.numbers.items():
             self.hold(host)
             self.ip("switch", f"link add {host} type veth peer name eth0 netns {self.holders[host].pid}")
             self.ip("switch", f"link set {host} master b0")
@@ -78,15 +80,21 @@ class Hosts(Cluster):
     def plug(self, host):
         self.ip("switch", f"link set {host} up")
 
-    def number(self, host):
-        return 1 if host == CONTROLLER else 10 + self.names.index(host)
-
     def lose(self, sender, receiver):
         """One way: what the sender sends to the receiver goes to a station that is not there."""
-        self.ip(sender, f"neigh replace {ADDRESS}{self.number(receiver)} lladdr 02:00:00:00:00:99 dev eth0 nud permanent")
+        self.ip(sender, f"neigh replace {ADDRESS}{self.numbers[receiver]} lladdr 02:00:00:00:00:99 dev eth0 nud permanent")
 
     def deliver(self, sender, receiver):
-        self.ip(sender, f"neigh del {ADDRESS}{self.number(receiver)} dev eth0")
+        self.ip(sender, f"neigh del {ADDRESS}{self.numbers[receiver]} dev eth0")
+
+    def part(self, one, other):
+        """These two do not reach each other any more; both reach the rest."""
+        self.lose(one, other)
+        self.lose(other, one)
+
+    def join(self, one, other):
+        self.deliver(one, other)
+        self.deliver(other, one)
 
     def narrow(self, host, largest):
         """Larger packets vanish on their way to and from it, without a word; 1500: none."""
@@ -110,11 +118,11 @@ class Hosts(Cluster):
     def run(self, line, host=CONTROLLER, env=None, timeout=DEADLINE, **more):
         argv = [*self.inside(host), *self.argv(line, None)]
         done = subprocess.run(argv, text=True, capture_output=True, cwd=self.work, errors="replace", timeout=timeout,
-                              env=self.environment(**self.there(host), **(env or {})), input=more.get("stdin", ""))
+                              env=self.environment(**{**self.there(host), **(env or {})}), input=more.get("stdin", ""))
         return Result(argv, done.returncode, done.stdout, done.stderr)
 
-    def popen(self, line, host=CONTROLLER, **more):
-        return super().popen([*self.inside(host), *self.argv(line, None)], env=self.there(host), **more)
+    def popen(self, line, host=CONTROLLER, env=None, **more):
+        return super().popen([*self.inside(host), *self.argv(line, None)], env={**self.there(host), **(env or {})}, **more)
 
     def spawn(self, name, argv):
         host = CONTROLLER if name == "slurmctld" else name

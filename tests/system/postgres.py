@@ -15,9 +15,10 @@ SERVERS = sorted(glob.glob("/usr/lib/postgresql/*/bin/postgres"))
 
 
 class Server:
-    """A private server on a UNIX socket in a directory of its own, run by an ordinary user."""
+    """A private server on a UNIX socket in a directory of its own, run by an ordinary user. 'inside': words before the command
+    that bring it to a host, where it listens to all of 'network' as well."""
 
-    def __init__(self):
+    def __init__(self, inside=(), network=None):
         if not SERVERS and not os.environ.get("CI"):
             import pytest  # the benchmarks do without
             pytest.skip("there is no PostgreSQL server here (Debian: package postgresql-15)")
@@ -31,6 +32,10 @@ class Server:
             os.chown(self.dir, entry.pw_uid, entry.pw_gid)
         subprocess.run([self.bin / "initdb", "-D", self.dir / "data", "-U", "admin", "-A", "trust", "-E", "UTF8",
                         "--no-locale", "--no-sync"], check=True, stdout=subprocess.DEVNULL, cwd=self.dir, **self.user)
+        self.inside, self.listen = [*inside], "*" if network else ""
+        if network:
+            with open(self.dir / "data/pg_hba.conf", "a") as hba:
+                hba.write(f"host all all {network} trust\n")
         self.process = None
         self.start()
 
@@ -40,9 +45,11 @@ class Server:
 
     def start(self):
         with open(self.dir / "log", "ab") as log:
+            become = ["setpriv", f"--reuid={self.user['user']}", f"--regid={self.user['group']}", "--clear-groups"] if self.inside else []
             self.process = subprocess.Popen(
-                [self.bin / "postgres", "-D", self.dir / "data", "-k", self.dir, "-c", "listen_addresses=",
-                 "-c", "shared_buffers=32MB"], stdout=log, stderr=log, cwd=self.dir, **self.user)
+                [*self.inside, *become, self.bin / "postgres", "-D", self.dir / "data", "-k", self.dir,
+                 "-c", f"listen_addresses={self.listen}", "-c", "shared_buffers=32MB"],
+                stdout=log, stderr=log, cwd=self.dir, **({} if self.inside else self.user))
         eventually(lambda: self.sql("SELECT 1") == "1", "a server that answers\n" + (self.dir / "log").read_text())
 
     def stop(self, how=signal.SIGINT):
