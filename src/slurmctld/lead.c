@@ -26,6 +26,11 @@ static void on_store_fatal(void *ctx, const struct err *why)
 static void on_store_lost(void *ctx, const struct err *why)
 {
     struct ctld *c = ctx;
+    if (c->stopping && !c->begin_anew) { /* what it was told to do holds */
+        log_error("%s; it was stopping, and ends without having changed anything since", why->text);
+        loop_stop(c->loop);
+        return;
+    }
     if (!ctld_is_alone(c)) {
         log_error("%s; going back to standby, without having changed anything since", why->text);
         scripts_free(c->scripts);

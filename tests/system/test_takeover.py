@@ -427,6 +427,21 @@ def test_primary_hangs_and_comes_back(server, make_pair):
     p.leads("localhost")
 
 
+def test_primary_hangs_and_is_to_stop(server, make_pair):
+    """It was told to stop before it could notice that it has lost the lead: it ends, and does not begin anew in standby."""
+    p = make_pair(nodes=1, conf=f"StateSaveStore={server.url}", timeout=1)
+    primary = p.c.daemons["slurmctld"]
+    primary.send_signal(signal.SIGSTOP)
+    try:
+        eventually(lambda: "leads, after" in p.log("backup"), "the backup leads")
+        primary.send_signal(signal.SIGTERM)
+    finally:
+        primary.send_signal(signal.SIGCONT)
+    assert p.c.daemons.pop("slurmctld").wait(DEADLINE) == 0, p.c.tail("slurmctld")
+    assert "SIGTERM: stopping" in p.log("slurmctld") and p.log("slurmctld").count("begins in standby") == 1
+    p.leads("backup")
+
+
 def test_primary_hangs_and_nobody_asks(server, make_pair):
     """It notices all the same; and an order does not wait for one that hangs."""
     p = make_pair(nodes=1, conf=f"StateSaveStore={server.url}", timeout=300)
