@@ -133,12 +133,13 @@ static void compare_job(struct sim *s, const uint8_t *data, size_t len, const ch
 {
     struct sim_view now;
     sim_watch_scan(data, len, &now);
-    const struct sim_watch *w = sim_watch_find(s, now.job_id);
+    struct sim_watch *w = sim_watch_find(s, now.job_id);
     const struct sim_view *put = w ? &w->view : NULL;
     if (!put || !put->there) {
         sim_break(s, "a job is listed that has no record", "job %u", now.job_id);
         return;
     }
+    w->listed = s->listings;
     if (put->state != now.state || put->restarts != now.restarts ||
         put->completing != now.completing || put->requeue_after != now.requeue_after)
         sim_break(s, "the state of a job is not that of its record",
@@ -169,6 +170,13 @@ static void compare_node(struct sim *s, const uint8_t *data, size_t len, const c
         sim_break(s, "a node is not what its record says", "%s: %s", when, r->name);
 }
 
+static void check_listed(struct sim *s, const char *when)
+{
+    for (const struct sim_watch *w = s->watches; w; w = w->hh.next)
+        if (w->view.there && w->listed != s->listings)
+            sim_break(s, "a record is of no job", "%s: job %u", when, w->job_id);
+}
+
 static void check_made(struct sim *s, const char *when)
 {
     vec_foreach (&s->nodes, n) {
@@ -187,14 +195,15 @@ void sim_check_listing(struct sim *s, const char *when)
     struct str out = STR_INIT;
     uint64_t cursor = 0;
     jobs.has_all_states = jobs.all_states = true;
+    s->listings++;
     while (control_list_jobs(s->c->control, &root, &jobs, &cursor, 1 << 20, &out))
         ;
     each_element(s, &out, when, compare_job);
+    check_listed(s, when);
     str_clear(&out);
     cursor = 0;
     while (control_list_nodes(s->c->control, &root, &nodes, &cursor, 1 << 20, &out))
         ;
-    s->listings++;
     each_element(s, &out, when, compare_node);
     check_made(s, when);
     str_done(&out);

@@ -402,8 +402,8 @@ int sim_ctl_start(struct sim *s, struct err *err)
     sim_watch_restart(s);
     sim_store_open(s);
     s->c->control = control_new(conf, &s->env);
-    if (s->plan->seed % 2) /* a pass takes some turns, as over a long queue */
-        control_set_plan_work(s->c->control, 1 + s->plan->seed / 2 % 8 * 100);
+    if (s->plan->share)
+        control_set_plan_work(s->c->control, (uint64_t)s->plan->share);
     learn_nodes(s);
     if (restore(s, err) != 0) {
         sim_break(s, "a record that is not taken back", "%s", err->text);

@@ -590,6 +590,7 @@ void sim_plan_draw(struct sim_plan *p, uint64_t seed)
 {
     struct draw d = {.plan = p, .rng = {seed}};
     p->seed = seed;
+    p->share = seed % 2 ? 1 + (int64_t)(seed / 2 % 8) * 100 : 0; /* as over a long queue */
     d.storm = chance(&d, 25);
     d.files_differ = chance(&d, 35);
     d.jobs = skewed(&d, 5, 150);

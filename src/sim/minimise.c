@@ -29,6 +29,7 @@ static bool still_breaks(struct hunt *h, const struct sim_plan *plan)
 static void without(const struct sim_plan *from, size_t first, size_t count, struct sim_plan *to)
 {
     to->seed = from->seed;
+    to->share = from->share;
     vec_clear(&to->items);
     for (size_t i = 0; i < from->items.len; i++)
         if (i < first || i >= first + count)

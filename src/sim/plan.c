@@ -126,6 +126,7 @@ void sim_plan_done(struct sim_plan *p)
 void sim_plan_copy(struct sim_plan *to, const struct sim_plan *from)
 {
     to->seed = from->seed;
+    to->share = from->share;
     vec_foreach (&from->items, item)
         vec_push(&to->items, *item);
 }
@@ -186,7 +187,10 @@ static void format_item(const struct sim_item *item, struct str *out)
 
 void sim_plan_format(const struct sim_plan *p, struct str *out)
 {
-    str_printf(out, "run seed=%llu\n", (unsigned long long)p->seed);
+    str_printf(out, "run seed=%llu", (unsigned long long)p->seed);
+    if (p->share)
+        str_printf(out, " share=%lld", (long long)p->share);
+    str_putc(out, '\n');
     vec_foreach (&p->items, item)
         format_item(item, out);
 }
@@ -228,14 +232,19 @@ static int parse_value(struct sim_item *item, const struct field *f, const char 
 static int parse_pair(struct sim_plan *p, struct sim_item *item, char *word, struct err *err)
 {
     char *equals = strchr(word, '=');
-    long long seed;
+    long long value;
     if (!equals)
         return err_set(err, -ERR_PARSE, "%s: KEY=VALUE is needed", word);
     *equals = 0;
     if (item->kind == SIM_ITEM_RUN) {
-        if (strcmp(word, "seed") != 0 || str_parse_i64(equals + 1, 0, INT64_MAX, &seed) != 0)
-            return err_set(err, -ERR_PARSE, "run: seed=NUMBER is needed");
-        p->seed = (uint64_t)seed;
+        bool share = strcmp(word, "share") == 0;
+        if ((!share && strcmp(word, "seed") != 0) ||
+            str_parse_i64(equals + 1, 0, INT64_MAX, &value) != 0)
+            return err_set(err, -ERR_PARSE, "run: seed=NUMBER or share=NUMBER is needed");
+        if (share)
+            p->share = value;
+        else
+            p->seed = (uint64_t)value;
         return 0;
     }
     for (size_t i = 0; i < FIELDS; i++)

@@ -149,6 +149,7 @@ struct sim_item {
 
 struct sim_plan {
     uint64_t seed; /* of the chances of the run: how long messages and syncs take */
+    int64_t share; /* of a look at the queue that is done in a turn, in looks at a node; 0: all */
     VEC(struct sim_item) items;
 };
 

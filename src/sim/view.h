@@ -36,6 +36,7 @@ struct sim_share { /* a node's part of an allocation, by the record */
 struct sim_watch { /* of a job's records */
     uint32_t job_id;
     unsigned client;
+    unsigned listed; /* the last listing it was in */
     struct sim_view view;
     VEC(struct sim_share) shares;
     struct sim_key ran; /* the attempt that is timed, and when it began */
