@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 import pytest
 
-from harness import Cluster, many
+from harness import ROOT, Cluster, many
 from postgres import Server
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: left out where every process is ten times slower (sanitizers)")
+    config.addinivalue_line("markers", "allocator: replaces malloc, which sanitizers do themselves: left out there")
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +26,14 @@ def make_cluster():
     """A function that makes clusters for one test."""
     with many(Cluster) as make:
         yield make
+
+
+@pytest.fixture
+def nobody():
+    """Words before a command that make it an ordinary user's; only root has them."""
+    if not ROOT:
+        pytest.skip("needs root to become an ordinary user")
+    return ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"]
 
 
 @pytest.fixture

@@ -130,3 +130,10 @@ class Switch:
 
     def is_on(self, name):
         return (self.directory / name).exists()
+
+    def made(self, name):
+        """When it was made, which tells it from those of this name before and after; None: it is not there."""
+        try:
+            return (self.directory / name).stat().st_mtime_ns
+        except FileNotFoundError:
+            return None

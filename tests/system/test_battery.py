@@ -10,12 +10,10 @@ import subprocess
 
 import pytest
 
-from harness import DEADLINE, PREFIX, SEED, SOAK, eventually
+from harness import DEADLINE, SEED, SOAK, eventually
 from hosts import wrong_clock
 from netproxy import Proxy
 from preload import Switch, library
-
-ASAN = "asan" in str(PREFIX)
 
 
 def gated(c, name):
@@ -160,7 +158,7 @@ void *realloc(void *old, size_t size)
 """
 
 
-@pytest.mark.skipif(ASAN, reason="the sanitizer has an allocator of its own")
+@pytest.mark.allocator
 def test_an_allocation_fails(make_cluster):
     """D4: the controller answers with an error or ends; what was acknowledged is there after it."""
     c, pick = make_cluster(nodes=1, start=False), random.Random(SEED)

@@ -5,10 +5,8 @@ import random
 import pytest
 
 from harness import SOAK, eventually, many, processes_of
-from hosts import ADDRESS, PROXY, PROXY_NUMBER, Hosts, why_not, wrong_clock
+from hosts import ADDRESS, PROXY, PROXY_NUMBER, Hosts, wrong_clock
 from netproxy import DOWN, UP, Cut, Once, Proxy, number_in
-
-pytestmark = pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
 
 
 @pytest.fixture

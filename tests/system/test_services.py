@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a daemon asks of its machine takes its time, or never comes: RELIABILITY C5 (the name service), D3 (the disk)."""
 import contextlib
+import itertools
 import os
 import random
 import signal
@@ -10,7 +11,7 @@ import time
 import pytest
 
 from harness import DEADLINE, PREFIX, SEED, SOAK, check_ledger, eventually, ledger_wrap, many
-from hosts import ADDRESS, Hosts, why_not
+from hosts import ADDRESS, Hosts
 from preload import NAMES, SYNC, Switch, library
 
 
@@ -146,7 +147,6 @@ def test_name_of_the_controller_hangs(make_cluster):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
 def test_address_of_a_node_changes():
     """C5: a node gets another address, and the name service says so a little later: its job runs on, and all find it."""
     with many(Hosts) as make:
@@ -210,44 +210,53 @@ def test_a_sync_that_takes_long(make_cluster):
         c.run(["scancel", *map(str, jobs)]).ok()
 
 
-@pytest.mark.skipif(not SOAK, reason="ten minutes: for ./run soak")
-def test_syncs_of_seconds(make_cluster):
-    """D3, for ten minutes: each sync takes 1 to 5 s; p99 of queries within 100 ms, or what the machine takes to run one at all."""
+def query(c):
+    """How long it took, in seconds."""
+    began = time.monotonic()
+    c.run("squeue -h").ok()
+    return time.monotonic() - began
+
+
+def p99(times):
+    return sorted(times)[len(times) * 99 // 100]
+
+
+def submit(c, over, acknowledged, failures):
+    """Until it is over, or until four were acknowledged and it is not the soak."""
+    pick = random.Random(SEED)
+    for number in itertools.count():
+        if over.is_set() or (number == 4 and not SOAK):
+            return
+        done = c.run(["sbatch", "--parsable", "-o", "/dev/null", "--wrap", ledger_wrap(c, pick.choice(["0", "1"]))])
+        (acknowledged if done.returncode == 0 else failures).append(done.stdout.strip() or done.stderr)
+
+
+def test_syncs_are_slow(make_cluster):
+    """D3: each sync takes 0.2 to 0.5 s (in the soak ten minutes of 1 to 5 s): submissions wait and none is lost, and questions
+    are answered within the syncs; in the soak p99 of them within 100 ms, or what the machine takes to run one at all."""
     c = make_cluster(nodes=4, start=False)
     disk = prepare(c, SYNC, "slurmctld")
     c.start()
     (c.work / "ledger").touch()
-
-    def query():
-        began = time.monotonic()
-        c.run("squeue -h").ok()
-        return time.monotonic() - began
-
-    def p99(times):
-        return sorted(times)[len(times) * 99 // 100]
-
-    usual = p99([query() for _ in range(300)])
-    disk.on("slow", "1000 5000")
-    over, acknowledged, failures = threading.Event(), [], []
-
-    def submit():
-        pick = random.Random(SEED)
-        while not over.is_set():
-            done = c.run(["sbatch", "--parsable", "-o", "/dev/null", "--wrap", ledger_wrap(c, pick.choice(["0", "1"]))])
-            (acknowledged if done.returncode == 0 else failures).append(done.stdout.strip() or done.stderr)
-
-    loops = [threading.Thread(target=submit) for _ in range(4)]
+    usual = p99([query(c) for _ in range(300)]) if SOAK else None
+    disk.on("slow", "1000 5000" if SOAK else "200 500")
+    over, acknowledged, failures, times, within = threading.Event(), [], [], [], 0
+    loops = [threading.Thread(target=submit, args=(c, over, acknowledged, failures)) for _ in range(4)]
     for loop in loops:
         loop.start()
-    times, end = [], time.monotonic() + 600
-    while time.monotonic() < end:
-        times.append(query())
+    end = time.monotonic() + 600
+    while any(loop.is_alive() for loop in loops) and time.monotonic() < end:
+        before = disk.made("syncing")
+        times.append(query(c))
+        within += before is not None and before == disk.made("syncing")  # the same sync before and after
     over.set()
     for loop in loops:
         loop.join()
     disk.off("slow")
-    print(f"{len(acknowledged)} submissions, {len(times)} queries, p99 {p99(times) * 1000:.0f} ms, without load {usual * 1000:.0f} ms")
     assert not failures
+    assert len(acknowledged) == len(set(acknowledged)) and within > 0
     eventually(lambda: not c.run("squeue -h").ok(), "an empty queue", 600)
     check_ledger(c, [int(job) for job in acknowledged])
-    assert p99(times) <= max(0.1, 3 * usual)
+    if SOAK:
+        print(f"{len(acknowledged)} submissions, {len(times)} queries, p99 {p99(times) * 1000:.0f} ms, without load {usual * 1000:.0f} ms")
+        assert p99(times) <= max(0.1, 3 * usual)

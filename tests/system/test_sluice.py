@@ -8,7 +8,7 @@ import tempfile
 
 import pytest
 
-from harness import PREFIX, ROOT, processes_of
+from harness import PREFIX, processes_of
 
 ENV = {k: v for k, v in os.environ.items() if not k.startswith("SLURM")}
 ENV["PATH"] = f"{PREFIX}/bin:{PREFIX}/sbin:" + ENV["PATH"]
@@ -120,22 +120,19 @@ def test_what_the_file_says_otherwise_is_told(place):
     assert [p.name for p in place.iterdir()] == ["a"]
 
 
-@pytest.mark.skipif(not ROOT, reason="needs root to become an ordinary user")
-def test_rootless(place):
+def test_rootless(place, nobody):
     """An ordinary user needs nobody's help."""
     script = (f"sluice up --nodes 2 --dir {place}/mine && eval \"$(sluice env --dir {place}/mine)\" && cd {place} && "
               f"srun -N2 id -un && sbatch --wait -o out.txt --wrap 'id -u' && cat out.txt; s=$?; "
               f"sluice down --dir {place}/mine || s=1; exit $s")
-    done = run(["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "sh", "-c", script],
+    done = run([*nobody, "sh", "-c", script],
                env={"HOME": str(place)})
     assert done.returncode == 0, done.stderr + done.stdout
     assert done.stdout.split()[:2] == ["nobody", "nobody"] or "nobody\nnobody" in done.stdout
 
 
-@pytest.mark.skipif(not ROOT, reason="needs root to become an ordinary user")
-def test_of_another_user(place):
+def test_of_another_user(place, nobody):
     """Who can not see the daemons says so, and keeps nobody from starting and stopping them."""
-    nobody = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"]
     assert run(["sluice", "up", "--dir", place / "a"]).returncode == 0
     for verb in ("down", "status"):
         done = run([*nobody, "sluice", verb, "--dir", place / "a"], env={"HOME": "/"})

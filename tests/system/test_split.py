@@ -9,10 +9,8 @@ import time
 import pytest
 
 from harness import DEADLINE, PREFIX, SEED, SOAK, check_ledger, eventually, ledger_wrap, many
-from hosts import ADDRESS, CONTROLLER, Hosts, why_not
+from hosts import ADDRESS, CONTROLLER, Hosts
 from postgres import Server
-
-pytestmark = pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
 
 BACKUP, STORE = "backup", "store"
 NUMBERS = {BACKUP: 2, STORE: 3}
