@@ -87,9 +87,11 @@ static struct job *add_job(struct cluster *c, uint32_t id, uint64_t *seed)
 static bool start(struct cluster *c, const struct decision *d)
 {
     struct err err = {0};
-    vec_foreach (&d->where.shares, s)
-        if (alloc_take(c, d->job, s->node, s->units, s->mem_mib, &err) != 0)
+    vec_foreach (&d->where.shares, s) {
+        const struct alloc_want want = share_want(&d->where, s);
+        if (alloc_place(c, d->job, &want, &err) != 0)
             return false;
+    }
     order_remove(&d->job->part->queue, &d->job->queued);
     job_set_state(c, d->job, PB__JOB_STATE__RUNNING);
     order_insert(&c->ends, &d->job->ends, NOW + d->job->limit_sec, d->job->id);

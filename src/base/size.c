@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #define NANO 1000000000u
 
@@ -105,10 +106,12 @@ int size_parse_count(const char *text, uint64_t max, uint64_t *count, struct err
     uint64_t value;
     bool fits = take_digits(&p, &value);
     if (fits && *p) {
-        unsigned shift = (*p | 0x20) == 'k' ? 10 : (*p | 0x20) == 'm' ? 20 : 0;
-        if (!shift || p[1])
-            return err_set(err, -ERR_PARSE, "\"%s\" is not a count; k or m may follow the number",
-                           text);
+        static const char suffixes[] = "kmgtp";
+        const char *suffix = strchr(suffixes, *p | 0x20);
+        unsigned shift = suffix ? 10 * (unsigned)(suffix - suffixes + 1) : 0;
+        if (!suffix || p[1])
+            return err_set(err, -ERR_PARSE,
+                           "\"%s\" is not a count; k, m, g, t or p may follow the number", text);
         fits = !__builtin_mul_overflow(value, UINT64_C(1) << shift, &value);
     }
     if (!fits || value > max)

@@ -18,5 +18,5 @@ int size_parse_mib(const char *text, uint64_t *mib, struct err *err);
 /* Slurm's short form of MiB, in the largest unit without a fraction: "4G", "1536M"; zero is "0". */
 const char *size_format_mib(uint64_t mib, char buf[SIZE_TEXT_MAX]);
 
-/* A count with optional k, m suffix (1024 and 1024*1024), as in "-N 1k". */
+/* A count with optional k, m, g, t, p suffix (powers of 1024), as in "-N 1k". */
 int size_parse_count(const char *text, uint64_t max, uint64_t *count, struct err *err);

@@ -115,7 +115,7 @@ static void counts(void **state)
         {"", 9, -ERR_PARSE, 0},
         {"k", 9, -ERR_PARSE, 0},
         {"-1", 9, -ERR_PARSE, 0},
-        {"1g", 9, -ERR_PARSE, 0},
+        {"1z", 9, -ERR_PARSE, 0},
         {"1kk", 9999, -ERR_PARSE, 0},
         {"1.5k", 9999, -ERR_PARSE, 0},
         {"10", 9, -ERR_RANGE, 0},

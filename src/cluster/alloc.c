@@ -43,31 +43,50 @@ void alloc_count_part(struct cluster *c, struct part *p)
                 p->used_cpus[a->node] += a->cpus;
 }
 
-static bool has_room(const struct node *n, const struct job *j, uint32_t units, uint64_t mem_mib)
+static bool has_gres(const struct node *n, const struct alloc_want *want)
+{
+    for (size_t i = 0; i < want->gres_len; i++) {
+        const struct gres_stock *s = gres_find(n, want->gres[i].kind);
+        if (!s || s->used > s->count || want->gres[i].count > s->count - s->used)
+            return false;
+    }
+    return true;
+}
+
+static bool has_room(const struct node *n, const struct job *j, const struct alloc_want *want)
 {
     bool alone = j->want.exclusive && !j->want.shared;
     if (n->exclusive || (alone && n->jobs > 0) ||
-        units > n->free_units + share_room(n->units, n->use, j))
+        want->units > n->free_units + share_room(n->units, n->use, j))
         return false;
-    return n->used_mem_mib <= n->mem_mib && mem_mib <= n->mem_mib - n->used_mem_mib;
+    return n->used_mem_mib <= n->mem_mib && want->mem_mib <= n->mem_mib - n->used_mem_mib &&
+           has_gres(n, want);
 }
 
-int alloc_take(struct cluster *c, struct job *j, uint32_t node, uint32_t units, uint64_t mem_mib,
-               struct err *err)
+static void take_gres(struct node *n, struct alloc_node *a, const struct alloc_want *want)
 {
-    struct node *n = c->nodes.data[node];
-    if (!has_room(n, j, units, mem_mib))
+    for (size_t i = 0; i < want->gres_len; i++) {
+        vec_push(&a->gres, ((struct gres_held){0}));
+        gres_take(n, &want->gres[i], a->busy, &vec_last(&a->gres));
+    }
+}
+
+int alloc_place(struct cluster *c, struct job *j, const struct alloc_want *want, struct err *err)
+{
+    struct node *n = c->nodes.data[want->node];
+    if (!has_room(n, j, want))
         return err_set(err, -ERR_NODES_BUSY, "%s: %s", err_text(ERR_NODES_BUSY), n->name);
     struct bitset *set = bitset_new(n->units);
     long at = -1;
-    uint32_t own = units < n->free_units ? units : n->free_units;
+    uint32_t own = want->units < n->free_units ? want->units : n->free_units;
     for (uint32_t i = 0; i < own; i++) {
         at = bitset_next_clear(n->busy, (size_t)(at + 1));
         bitset_set(set, (size_t)at);
     }
-    share_choose(n, j, units - own, set);
-    struct alloc_node *a = append(j, n, set, mem_mib);
+    share_choose(n, j, want->units - own, set);
+    struct alloc_node *a = append(j, n, set, want->mem_mib);
     a->incarnation = mem_strdup(n->incarnation);
+    take_gres(n, a, want);
     occupy(c, n, j, a);
     return 0;
 }
@@ -84,6 +103,29 @@ static struct bitset *stored_units(const struct node *n, const Pb__NodeAlloc *st
     return set;
 }
 
+/* What the node still has of it. */
+static void retake_gres(struct cluster *c, struct node *n, struct alloc_node *a,
+                        const Pb__NodeAlloc *stored)
+{
+    for (size_t i = 0; i < stored->n_gres; i++) {
+        const Pb__GresAlloc *g = stored->gres[i];
+        long kind = gres_kind_find(c, g->name, g->type);
+        const struct gres_stock *s = kind < 0 ? NULL : gres_find(n, (uint32_t)kind);
+        if (!s)
+            continue;
+        struct gres_held held = {.kind = (uint32_t)kind, .count = g->count};
+        held.devices = s->busy ? bitset_new(s->busy->size) : NULL;
+        for (size_t k = 0; s->busy && k < g->n_devices; k++)
+            if (g->devices[k] < s->busy->size)
+                bitset_set(held.devices, g->devices[k]);
+        if (held.devices)
+            held.count = bitset_count(held.devices);
+        vec_push(&a->gres, held);
+        if (!a->released)
+            gres_retake(n, &held);
+    }
+}
+
 int alloc_retake(struct cluster *c, struct job *j, const Pb__NodeAlloc *stored)
 {
     struct node *n = cluster_find_node(c, stored->node);
@@ -95,6 +137,7 @@ int alloc_retake(struct cluster *c, struct job *j, const Pb__NodeAlloc *stored)
     a->released = stored->released;
     a->usage_seq = stored->usage_seq;
     a->touched = true;
+    retake_gres(c, n, a, stored);
     if (!a->released)
         occupy(c, n, j, a);
     return 0;
@@ -118,6 +161,8 @@ void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a)
     share_release(n, a->busy);
     n->free_units = n->units - (uint32_t)bitset_count(n->busy);
     n->used_mem_mib -= a->mem_mib;
+    vec_foreach (&a->gres, held)
+        gres_release(n, held);
     n->jobs--;
     forget_holder(n, j->id);
     n->completing -= j->completing;
@@ -141,12 +186,20 @@ void alloc_begin_completing(struct cluster *c, struct job *j)
     }
 }
 
+void alloc_node_done(struct alloc_node *a)
+{
+    vec_foreach (&a->gres, held)
+        bitset_free(held->devices);
+    vec_done(&a->gres);
+    bitset_free(a->busy);
+    free(a->incarnation);
+}
+
 void alloc_clear(struct cluster *c, struct job *j)
 {
     vec_foreach (&j->alloc, a) {
         alloc_release(c, j, a);
-        bitset_free(a->busy);
-        free(a->incarnation);
+        alloc_node_done(a);
     }
     vec_clear(&j->alloc);
     free(take_ptr(j->ended_on.nodes));

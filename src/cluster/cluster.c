@@ -19,6 +19,7 @@ static struct node *node_new(struct cluster *c, uint32_t index)
     n->features = mem_strdup(n->row->features);
     n->reason = mem_strdup(n->row->reason);
     node_count_units(c, n);
+    gres_node_init(c, n);
     return n;
 }
 
@@ -33,6 +34,7 @@ static void node_free(struct node *n)
     free(n->incarnation);
     vec_done(&n->ghosts);
     vec_done(&n->holders);
+    gres_node_done(n);
     str_done(&n->seen);
     str_done(&n->newer);
     free(n);
@@ -47,10 +49,8 @@ static void step_done(struct step *s)
 
 static void job_free(struct job *j)
 {
-    vec_foreach (&j->alloc, a) {
-        bitset_free(a->busy);
-        free(a->incarnation);
-    }
+    vec_foreach (&j->alloc, a)
+        alloc_node_done(a);
     vec_foreach (&j->steps, s)
         step_done(s);
     vec_foreach (&j->waiting_steps, w)
@@ -59,9 +59,7 @@ static void job_free(struct job *j)
     vec_done(&j->steps);
     vec_done(&j->waiting_steps);
     vec_done(&j->end_calls);
-    bitset_free(j->want.req);
-    bitset_free(j->want.exc);
-    free(j->want.features);
+    request_done(&j->want);
     free(j->stored_reason);
     free(j->reason_detail);
     free(j->part_name);
@@ -107,6 +105,7 @@ struct cluster *cluster_new(const struct conf *conf)
     struct cluster *c = mem_new(struct cluster);
     c->conf = conf;
     c->stamp = 1;
+    gres_init(c);
     for (uint32_t i = 0; i < conf->nodes.len; i++)
         vec_push(&c->nodes, node_new(c, i));
     pool_init(c);
@@ -163,6 +162,7 @@ void cluster_free(struct cluster *c)
         str_done(packed);
     vec_done(&c->gone_nodes);
     vec_done(&c->parts);
+    vec_done(&c->gres_kinds);
     vec_done(&c->dirty);
     idmap_done(&c->requests);
     free(c);

@@ -11,11 +11,13 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "cluster/gres.h"
 #include "cluster/idmap.h"
 #include "cluster/job_record.h"
 #include "cluster/mail.h"
 #include "cluster/order.h"
 #include "cluster/pool.h"
+#include "cluster/request.h"
 #include "conf/conf.h"
 #include "proto/job.pb-c.h"
 #include "proto/node.pb-c.h"
@@ -54,6 +56,7 @@ struct node {
     VEC(uint32_t) holders; /* ids of these jobs, in the order in which they got it */
     uint32_t completing, completing_units; /* of the jobs, those that have ended */
     uint64_t used_mem_mib;
+    VEC(struct gres_stock) gres;
     bool exclusive; /* one job has all of it */
 
     bool dynamic; /* of a node that has registered itself, without a line in a file */
@@ -84,25 +87,13 @@ struct part {
     uint32_t *used_cpus;  /* by node, of its jobs; NULL without MaxCPUsPerNode */
 };
 
-struct request { /* what the planner needs to know of a job */
-    uint32_t min_nodes, max_nodes, tasks, cpus_per_task, ntasks_per_node, min_cpus;
-    uint64_t mem_node_mib, mem_cpu_mib, tmp_mib;
-    uint32_t good_nodes; /* as many as that when they are free now, if not min_nodes */
-    bool exclusive;      /* takes whole nodes; alone, unless it shares */
-    bool shared;         /* its units may be those of other jobs of its partition that share */
-    bool ask_exclusive, ask_shared; /* what the two above follow from, and from the partition */
-    bool contiguous, overcommit, tasks_given;
-    bool req_gone;            /* a node it requires is not configured any more: it waits */
-    struct bitset *req, *exc; /* NULL: none */
-    char *features;           /* NULL: none */
-};
-
 struct alloc_node {
     uint32_t node, units, cpus, step_cpus; /* step_cpus: in use by steps that do not overlap */
     struct bitset *busy;                   /* which units */
     uint64_t mem_mib, step_mem_mib;        /* step: of the memory, what steps have asked for */
     bool released, touched;                /* touched: something may have run there */
-    uint64_t usage_seq;                    /* the last event whose use was counted */
+    VEC(struct gres_held) gres;
+    uint64_t usage_seq; /* the last event whose use was counted */
     char *incarnation;
 };
 
@@ -186,6 +177,7 @@ struct cluster {
     const struct conf *conf;
     VEC(struct node *) nodes; /* index: that of the configuration */
     struct pool pool;         /* the same, as the planner reads them */
+    VEC(struct gres_kind) gres_kinds;
     VEC(struct part *) parts; /* in order of the configuration */
     VEC(struct job *) jobs;   /* by rising id, once all are loaded */
     struct idmap requests;    /* ids of the jobs they made */
@@ -249,9 +241,20 @@ void job_load_state(struct cluster *c, struct job *j,
                     enum _Pb__JobState state); /* of a stored record */
 
 /* --- alloc.c: the ledger ---------------------------------------------------------------------- */
-/* A node's share: 'units' of it, the lowest free ones. -ERR_NODES_BUSY when they are not free. */
-int alloc_take(struct cluster *c, struct job *j, uint32_t node, uint32_t units, uint64_t mem_mib,
-               struct err *err);
+/* A node's share: 'units' of it, the lowest free ones, and generic resources. -ERR_NODES_BUSY when
+ * they are not free. */
+struct alloc_want {
+    uint32_t node, units;
+    uint64_t mem_mib;
+    const struct gres_amount *gres;
+    size_t gres_len;
+};
+int alloc_place(struct cluster *c, struct job *j, const struct alloc_want *want, struct err *err);
+static inline int alloc_take(struct cluster *c, struct job *j, uint32_t node, uint32_t units,
+                             uint64_t mem_mib, struct err *err)
+{
+    return alloc_place(c, j, &(struct alloc_want){node, units, mem_mib, NULL, 0}, err);
+}
 int alloc_retake(struct cluster *c, struct job *j,
                  const Pb__NodeAlloc *stored); /* after a restart */
 void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a);
@@ -259,6 +262,7 @@ void alloc_clear(struct cluster *c, struct job *j);            /* releases and f
 void alloc_begin_completing(struct cluster *c, struct job *j); /* it ended and holds nodes still */
 /* Counts used_cpus again, after the partition's limit has changed. */
 void alloc_count_part(struct cluster *c, struct part *p);
+void alloc_node_done(struct alloc_node *a);
 struct alloc_node *alloc_find(struct job *j, uint32_t node);
 int alloc_check(const struct cluster *c, struct err *err); /* nothing over-allocated; sums agree */
 

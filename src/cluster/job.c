@@ -13,13 +13,6 @@
 #define BEGIN_MAX_SEC INT64_C(253402300799) /* the end of the year 9999 */
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 
-static void request_done(struct request *r)
-{
-    bitset_free(r->req);
-    bitset_free(r->exc);
-    free(r->features);
-}
-
 static uint64_t divide_up(uint64_t what, uint64_t by)
 {
     return what / by + (what % by != 0); /* adding first would wrap for what a client may send */
@@ -165,6 +158,11 @@ int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, 
     }
     read_memory(c, j, &r, s);
     r.min_cpus = OR(s, min_cpus_per_node, 0);
+    rc = request_read_gres(c, &r, s, err);
+    if (rc != 0) {
+        request_done(&r);
+        return rc;
+    }
     pay_memory_in_cpus(c, j, &r);
     r.tmp_mib = OR(s, tmp_per_node_mib, 0);
     r.overcommit = OR(s, overcommit, 0);
@@ -258,6 +256,26 @@ uint32_t job_nodes_left(const struct job *j)
 
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 
+static void pack_gres(const struct cluster *c, const struct alloc_node *a, Pb__NodeAlloc *to,
+                      struct arena *arena)
+{
+    to->gres = arena_alloc(arena, sizeof(*to->gres) * (a->gres.len + 1));
+    vec_foreach (&a->gres, held) {
+        const struct gres_kind *k = &c->gres_kinds.data[held->kind];
+        Pb__GresAlloc *g = arena_alloc(arena, sizeof(*g));
+        pb__gres_alloc__init(g);
+        g->name = (char *)k->name;
+        g->type = (char *)k->type;
+        g->count = held->count;
+        if (held->devices) {
+            g->devices = arena_alloc(arena, sizeof(uint32_t) * (held->count + 1));
+            bitset_foreach (held->devices, i)
+                g->devices[g->n_devices++] = (uint32_t)i;
+        }
+        to->gres[to->n_gres++] = g;
+    }
+}
+
 static void pack_alloc(const struct cluster *c, const struct job *j, Pb__JobLive *m,
                        struct arena *arena)
 {
@@ -280,6 +298,7 @@ static void pack_alloc(const struct cluster *c, const struct job *j, Pb__JobLive
         p->incarnation = a->incarnation;
         if (a->usage_seq)
             SET(p, usage_seq, a->usage_seq);
+        pack_gres(c, a, p, arena);
         m->alloc[m->n_alloc++] = p;
         mem += a->mem_mib;
     }

@@ -3,21 +3,23 @@
 
 #include "cluster/cluster.h"
 
-static bool is_of(const struct node_kind *k, const struct node *n)
+static bool is_of(const struct cluster *c, const struct node_kind *k, const struct node *n)
 {
     return k->cpus == n->cpus && k->units == n->units && k->cpus_per_unit == n->cpus_per_unit &&
            k->weight == n->weight && k->mem_mib == n->mem_mib && k->tmp_mib == n->tmp_mib &&
-           k->future == n->future && str_eq(k->features, n->features);
+           k->future == n->future && k->gres == conf_gres_of(c->conf, n->index) &&
+           str_eq(k->features, n->features);
 }
 
 /* Where the kind of the node is, or can be put. */
-static uint32_t find_kind(const struct pool *p, const struct node *n)
+static uint32_t find_kind(const struct cluster *c, const struct node *n)
 {
+    const struct pool *p = &c->pool;
     uint32_t place = (uint32_t)p->kinds.len;
     for (uint32_t i = 0; i < p->kinds.len; i++) {
         if (p->kinds.data[i].nodes == 0)
             place = place == p->kinds.len ? i : place;
-        else if (is_of(&p->kinds.data[i], n))
+        else if (is_of(c, &p->kinds.data[i], n))
             return i;
     }
     return place;
@@ -26,21 +28,36 @@ static uint32_t find_kind(const struct pool *p, const struct node *n)
 static void leave_kind(struct pool *p, uint32_t kind)
 {
     struct node_kind *k = &p->kinds.data[kind];
-    if (--k->nodes == 0)
-        free(take_ptr(k->features));
+    if (--k->nodes > 0)
+        return;
+    free(take_ptr(k->features));
+    free(take_ptr(k->gres_total));
 }
 
-static void join_kind(struct pool *p, const struct node *n)
+static void join_kind(struct cluster *c, const struct node *n)
 {
-    uint32_t at = find_kind(p, n);
+    struct pool *p = &c->pool;
+    uint32_t at = find_kind(c, n);
     if (at == p->kinds.len)
         vec_push(&p->kinds, ((struct node_kind){0}));
     struct node_kind *k = &p->kinds.data[at];
     if (k->nodes++ == 0)
-        *k = (struct node_kind){n->cpus,    n->units,   n->cpus_per_unit, n->weight,
-                                n->mem_mib, n->tmp_mib, n->future,        mem_strdup(n->features),
-                                1};
+        *k = (struct node_kind){.cpus = n->cpus,
+                                .units = n->units,
+                                .cpus_per_unit = n->cpus_per_unit,
+                                .weight = n->weight,
+                                .mem_mib = n->mem_mib,
+                                .tmp_mib = n->tmp_mib,
+                                .future = n->future,
+                                .gres = conf_gres_of(c->conf, n->index),
+                                .features = mem_strdup(n->features),
+                                .nodes = 1};
     p->kind[n->index] = at;
+    if (k->gres_total)
+        return;
+    k->gres_total = mem_new_array(uint64_t, c->gres_kinds.len + 1);
+    vec_foreach (&n->gres, s)
+        k->gres_total[s->kind] = s->count;
 }
 
 /* Whether something may fit on the node that did not before. */
@@ -52,12 +69,26 @@ static bool has_more(const struct pool *p, const struct node *n, uint32_t units,
            (n->jobs == 0 && !v->whole[i]) || (node_is_usable(n) && !bitset_test(p->usable, i));
 }
 
+/* True: there is more of something than there was. */
+static bool copy_gres(struct pool *p, const struct node *n)
+{
+    bool more = false;
+    vec_foreach (&n->gres, s) {
+        uint64_t *to = &p->now.gres[n->index * p->gres_kinds + s->kind];
+        uint64_t left = n->exclusive || s->used > s->count ? 0 : s->count - s->used;
+        more = more || left > *to;
+        *to = left;
+    }
+    return more;
+}
+
 static void copy(struct pool *p, const struct node *n)
 {
     struct free_view *v = &p->now;
     uint32_t units = n->exclusive ? 0 : n->free_units;
     int64_t mem_mib = (int64_t)(n->mem_mib - n->used_mem_mib);
-    p->freed += has_more(p, n, units, mem_mib);
+    bool more = copy_gres(p, n);
+    p->freed += has_more(p, n, units, mem_mib) || more;
     p->weight[n->index] = n->weight;
     v->units[n->index] = units;
     v->mem_mib[n->index] = mem_mib;
@@ -69,45 +100,60 @@ static void copy(struct pool *p, const struct node *n)
         bitset_unset(p->usable, n->index);
 }
 
+void pool_view_init(struct free_view *v, size_t nodes, size_t gres_kinds)
+{
+    v->units = mem_new_array(uint32_t, nodes + 1);
+    v->mem_mib = mem_new_array(int64_t, nodes + 1);
+    v->whole = mem_new_array(bool, nodes + 1);
+    v->use = mem_new_array(const struct unit_use *, nodes + 1);
+    v->gres = mem_new_array(uint64_t, nodes * gres_kinds + 1);
+}
+
+void pool_view_done(struct free_view *v)
+{
+    free(v->units);
+    free(v->mem_mib);
+    free(v->whole);
+    free(v->use);
+    free(v->gres);
+}
+
 void pool_init(struct cluster *c)
 {
     struct pool *p = &c->pool;
     size_t room = c->nodes.len + 1;
     p->kind = mem_new_array(uint32_t, room);
     p->weight = mem_new_array(uint32_t, room);
-    p->now.units = mem_new_array(uint32_t, room);
-    p->now.mem_mib = mem_new_array(int64_t, room);
-    p->now.whole = mem_new_array(bool, room);
-    p->now.use = mem_new_array(const struct unit_use *, room);
+    p->gres_kinds = c->gres_kinds.len;
+    pool_view_init(&p->now, c->nodes.len, p->gres_kinds);
     p->now.present = true;
     p->freed = 1;
     p->usable = bitset_new(c->nodes.len);
     vec_foreach (&c->nodes, n) {
-        join_kind(p, *n);
+        join_kind(c, *n);
         copy(p, *n);
     }
 }
 
 void pool_done(struct pool *p)
 {
-    vec_foreach (&p->kinds, k)
+    vec_foreach (&p->kinds, k) {
         free(k->features);
+        free(k->gres_total);
+    }
     vec_done(&p->kinds);
     free(p->kind);
     free(p->weight);
-    free(p->now.units);
-    free(p->now.mem_mib);
-    free(p->now.whole);
-    free(p->now.use);
+    pool_view_done(&p->now);
     bitset_free(p->usable);
 }
 
 void pool_update(struct cluster *c, const struct node *n)
 {
     struct pool *p = &c->pool;
-    if (!is_of(&p->kinds.data[p->kind[n->index]], n)) {
+    if (!is_of(c, &p->kinds.data[p->kind[n->index]], n)) {
         leave_kind(p, p->kind[n->index]);
-        join_kind(p, n);
+        join_kind(c, n);
         p->freed++;
     }
     copy(p, n);
@@ -137,21 +183,33 @@ uint32_t *pool_count_kinds(const struct pool *p, const struct bitset *set)
     return count;
 }
 
-static bool agrees(const struct pool *p, const struct node *n)
+static bool gres_agrees(const struct pool *p, const struct node *n)
 {
+    vec_foreach (&n->gres, s) {
+        uint64_t left = n->exclusive || s->used > s->count ? 0 : s->count - s->used;
+        if (p->now.gres[n->index * p->gres_kinds + s->kind] != left ||
+            (s->busy && bitset_count(s->busy) != s->used))
+            return false;
+    }
+    return true;
+}
+
+static bool agrees(const struct cluster *c, const struct node *n)
+{
+    const struct pool *p = &c->pool;
     uint32_t i = n->index;
     const struct free_view *v = &p->now;
-    return is_of(&p->kinds.data[p->kind[i]], n) && p->weight[i] == n->weight &&
+    return is_of(c, &p->kinds.data[p->kind[i]], n) && p->weight[i] == n->weight &&
            v->units[i] == (n->exclusive ? 0 : n->free_units) &&
            v->mem_mib[i] == (int64_t)(n->mem_mib - n->used_mem_mib) &&
            v->whole[i] == (n->jobs == 0) && v->use[i] == n->use &&
-           bitset_test(p->usable, i) == node_is_usable(n);
+           bitset_test(p->usable, i) == node_is_usable(n) && gres_agrees(p, n);
 }
 
 int pool_check(const struct cluster *c, struct err *err)
 {
     vec_foreach (&c->nodes, n)
-        if (!agrees(&c->pool, *n))
+        if (!agrees(c, *n))
             return err_set(err, -ERR_INTERNAL, "%s: the pool is not what the node is", (*n)->name);
     return 0;
 }

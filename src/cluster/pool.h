@@ -14,6 +14,7 @@
 #include "base/vec.h"
 
 struct cluster;
+struct conf_gres_set;
 struct node;
 struct unit_use;
 
@@ -22,8 +23,10 @@ struct node_kind {
     uint32_t cpus, units, cpus_per_unit, weight;
     uint64_t mem_mib, tmp_mib;
     bool future;
-    char *features; /* NULL: none */
-    uint32_t nodes; /* so many are of it; 0: the place is free */
+    const struct conf_gres_set *gres;
+    uint64_t *gres_total; /* by kind of generic resource */
+    char *features;       /* NULL: none */
+    uint32_t nodes;       /* so many are of it; 0: the place is free */
 };
 
 /* What is free in a state of the cluster, the present one or another; arrays by node. */
@@ -31,6 +34,7 @@ struct free_view {
     uint32_t *units;
     int64_t *mem_mib; /* below 0: what runs has more than the node is configured to have now */
     bool *whole;      /* nothing runs there */
+    uint64_t *gres;   /* as many as the cluster knows kinds of generic resources for each node */
     const struct unit_use **use; /* of nodes where jobs share */
     bool present; /* it is the present one: what a partition's jobs use counts, too */
 };
@@ -38,6 +42,7 @@ struct free_view {
 struct pool {
     VEC(struct node_kind) kinds;
     uint32_t *kind, *weight; /* by node */
+    size_t gres_kinds;
     struct free_view now;
     struct bitset *usable; /* new work may go there */
     uint64_t freed; /* rises with each change after which more may fit than before; never 0 */
@@ -48,6 +53,10 @@ void pool_done(struct pool *p);
 
 /* The node has changed: what it has, what is allocated there, or whether it is usable. */
 void pool_update(struct cluster *c, const struct node *n);
+
+/* With room for the nodes, all 0. */
+void pool_view_init(struct free_view *v, size_t nodes, size_t gres_kinds);
+void pool_view_done(struct free_view *v);
 
 /* How many nodes of the set are of each kind. The caller frees. */
 uint32_t *pool_count_kinds(const struct pool *p, const struct bitset *set);

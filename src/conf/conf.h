@@ -60,11 +60,37 @@ struct conf_node_row {
     int line;
 };
 
+#define CONF_GRES_NVIDIA 1u /* which variables tell a task its devices; none of these: all four */
+#define CONF_GRES_AMD 2u
+#define CONF_GRES_INTEL 4u
+#define CONF_GRES_OPENCL 8u
+#define CONF_GRES_NO_ENV 16u
+#define CONF_GRES_COUNT_ONLY 32u
+
+struct conf_gres_device {
+    const char *file;  /* NULL: none is known */
+    const char *cores; /* "0-3,8", of the node, that are near; NULL: any */
+};
+
+struct conf_gres {           /* so many of a kind of generic resource */
+    const char *name, *type; /* type NULL: none */
+    uint64_t count;
+    unsigned flags;                   /* CONF_GRES_* */
+    struct conf_gres_device *devices; /* of gres.conf, the first ones of the count */
+    size_t n_devices;
+};
+
+struct conf_gres_set {
+    struct conf_gres *items;
+    size_t len;
+};
+
 struct conf_node {
     const char *name, *hostname,
         *addr;     /* NodeHostname and NodeAddr default to the name, the hostname */
     uint16_t port; /* of its slurmd; default SlurmdPort */
     uint32_t row;  /* index into conf.node_rows */
+    uint32_t gres; /* index into conf.gres_sets; 0: it has none */
 };
 
 struct conf_part {
@@ -161,6 +187,7 @@ struct conf {
     VEC(struct conf_node_row) node_rows;
     VEC(struct conf_node) nodes; /* in order of the file; CONF_NODE: the one; CONF_CLIENT: empty */
     VEC(struct conf_part) parts;
+    VEC(struct conf_gres_set) gres_sets; /* nodes that have the same have the same one */
 
     struct conf_private *priv; /* strings' memory, name tables */
 };
@@ -228,6 +255,8 @@ void conf_free(struct conf *c);
 void conf_freep(struct conf **c);
 
 long conf_find_node(const struct conf *c, const char *name); /* index or -1 */
+/* What the node has. */
+const struct conf_gres_set *conf_gres_of(const struct conf *c, uint32_t node);
 /* A partition that no line defines: every key at its default, no nodes. The name is borrowed. */
 void conf_part_init(struct conf_part *p, const char *name);
 

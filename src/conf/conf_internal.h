@@ -84,6 +84,20 @@ enum conf_part_key {
 extern const struct conf_key conf_part_keys[CONF_PART_KEYS];
 
 enum conf_down_key { CONF_DOWN_NODES, CONF_DOWN_STATE, CONF_DOWN_REASON, CONF_DOWN_KEYS };
+enum conf_gres_key {
+    CONF_GRES_MARK,
+    CONF_GRES_NODES,
+    CONF_GRES_NAME,
+    CONF_GRES_TYPE,
+    CONF_GRES_COUNT,
+    CONF_GRES_FILE,
+    CONF_GRES_MULTIPLE_FILES,
+    CONF_GRES_CORES,
+    CONF_GRES_FLAGS,
+    CONF_GRES_AUTODETECT,
+    CONF_GRES_LINKS,
+    CONF_GRES_KEYS
+};
 enum conf_set_key { CONF_SET_NAME, CONF_SET_NODES, CONF_SET_FEATURE, CONF_SET_KEYS };
 
 /* One line of a kind, its pairs in the order of the kind's keys, DEFAULT lines already applied. */
@@ -99,7 +113,8 @@ struct conf_kind {
     const struct conf_alias *aliases;
     size_t alias_count;
 };
-extern const struct conf_kind conf_kind_node, conf_kind_part, conf_kind_down, conf_kind_set;
+extern const struct conf_kind conf_kind_node, conf_kind_part, conf_kind_down, conf_kind_set,
+    conf_kind_gres;
 
 struct conf_rows {
     const struct conf_kind *kind;
@@ -133,7 +148,8 @@ struct conf_loader {
     const char *made; /* the name of the file that made lines come from; NULL: none */
     bool no_include;  /* Include lines are errors (a buffer from elsewhere) */
     struct conf_report *report;
-    struct conf_rows nodes, parts, downs, sets;
+    struct conf_rows nodes, parts, downs, sets, gres;
+    const char *prefix; /* of each line of the file being read: what tells its kind; or NULL */
     VEC(struct conf_value) hosts;                  /* SlurmctldHost lines */
     struct conf_value control[2], control_addr[2]; /* keys of earlier releases */
     bool frontend_warned;
@@ -201,6 +217,13 @@ int conf_row_take(struct conf_loader *l, struct conf_rows *rows, char *line, str
 int conf_node_build(struct conf_loader *l, struct err *err); /* conf->nodes and node_rows */
 int conf_node_pick(struct conf_loader *l, const char *node_name, struct err *err); /* CONF_NODE */
 int conf_node_downs(struct conf_loader *l, struct err *err); /* applies DownNodes lines */
+
+/* Lines of gres.conf are told from those of slurm.conf by a word before them, also in a flat text.
+ */
+#define CONF_GRES_PREFIX "GresConf=1 "
+int conf_gres_read(struct conf_loader *l, const char *path,
+                   struct err *err);                         /* when there is one */
+int conf_gres_build(struct conf_loader *l, struct err *err); /* conf->gres_sets */
 const char *conf_node_state_text(enum conf_node_state state);
 
 /* CPUs, boards, sockets, cores and threads of a row from what is written of them. */

@@ -93,6 +93,22 @@ static const struct conf_key set_keys[CONF_SET_KEYS] = {
     {"Feature", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "all nodes that have this feature"},
 };
 
+static const struct conf_key gres_keys[CONF_GRES_KEYS] = {
+    {"GresConf", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "a line of gres.conf"},
+    {"NodeName", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "nodes; default: all"},
+    {"Name", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "a name of GresTypes"},
+    {"Type", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "type of the resource"},
+    {"Count", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "how many; default: one for each file"},
+    {"File", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "device files, one for each"},
+    {"MultipleFiles", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "device files of one device"},
+    {"Cores", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "cores that are near"},
+    {"Flags", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "what tasks are told"},
+    {"AutoDetect", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "off"},
+    {"Links", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, false, "connections among devices"},
+};
+
+static const struct conf_alias gres_aliases[] = {{"CPUs", "Cores", NULL}};
+
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 const struct conf_kind conf_kind_node = {conf_node_keys, CONF_NODE_KEYS, node_aliases,
@@ -101,6 +117,8 @@ const struct conf_kind conf_kind_part = {conf_part_keys, CONF_PART_KEYS, part_al
                                          COUNT(part_aliases)};
 const struct conf_kind conf_kind_down = {down_keys, CONF_DOWN_KEYS, NULL, 0};
 const struct conf_kind conf_kind_set = {set_keys, CONF_SET_KEYS, NULL, 0};
+const struct conf_kind conf_kind_gres = {gres_keys, CONF_GRES_KEYS, gres_aliases,
+                                         COUNT(gres_aliases)};
 
 /* conf.def is sorted, the other tables are short. */
 static long find_sorted(const char *name)

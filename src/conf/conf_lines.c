@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -125,6 +126,13 @@ static int line_done(struct conf_loader *l, char *line, char *end, struct conf_p
         return 0;
     if (is_include(line))
         return include_line(l, line + 7, at, err);
+    if (l->prefix) { /* as it would be in a flat text */
+        size_t len = strlen(l->prefix) + (size_t)(end - line);
+        char *whole = arena_alloc(&l->priv->arena, len + 1);
+        snprintf(whole, len + 1, "%s%s", l->prefix, line);
+        line = whole;
+        end = whole + len;
+    }
     if (!l->made)
         hash_line(l->conf, line, (size_t)(end - line));
     conf_flat_line(l, line, (size_t)(end - line));

@@ -70,7 +70,7 @@ void conf_report_done(struct conf_report *report)
  * those of nodes. */
 static struct conf_rows *rows_of(struct conf_loader *l, const char *line, bool *skip)
 {
-    struct conf_rows *const all[] = {&l->nodes, &l->parts, &l->downs, &l->sets};
+    struct conf_rows *const all[] = {&l->nodes, &l->gres, &l->parts, &l->downs, &l->sets};
     size_t len = 0;
 
     while (isalnum((unsigned char)line[len]) || line[len] == '_')
@@ -80,7 +80,7 @@ static struct conf_rows *rows_of(struct conf_loader *l, const char *line, bool *
         const char *name = all[i]->kind->keys[0].name;
         if (strlen(name) != len || strncasecmp(name, line, len))
             continue;
-        *skip = l->scope == CONF_CLIENT || (l->scope == CONF_NODE && i > 0);
+        *skip = l->scope == CONF_CLIENT || (l->scope == CONF_NODE && i > 1);
         return all[i];
     }
     return NULL;
@@ -122,6 +122,7 @@ static void loader_init(struct conf_loader *l, enum conf_scope scope, struct con
     l->parts.kind = &conf_kind_part;
     l->downs.kind = &conf_kind_down;
     l->sets.kind = &conf_kind_set;
+    l->gres.kind = &conf_kind_gres;
     l->conf = mem_new(struct conf);
     l->conf->priv = l->priv = mem_new(struct conf_private);
     arena_init(&l->priv->arena, 0);
@@ -137,6 +138,7 @@ static void loader_done(struct conf_loader *l)
     vec_done(&l->parts.row);
     vec_done(&l->downs.row);
     vec_done(&l->sets.row);
+    vec_done(&l->gres.row);
     vec_done(&l->hosts);
 }
 
@@ -149,12 +151,16 @@ static int finish(struct conf_loader *l, const char *node_name, struct err *err)
         rc = conf_check(l, err);
     if (rc == 0 && l->scope == CONF_NODE)
         rc = conf_node_pick(l, node_name, err);
+    if (rc == 0 && l->scope == CONF_NODE)
+        rc = conf_gres_build(l, err);
     if (rc < 0 || l->scope != CONF_FULL)
         return rc;
     conf_flat_finish(l);
     rc = conf_node_build(l, err);
     if (rc == 0)
         rc = conf_node_downs(l, err);
+    if (rc == 0)
+        rc = conf_gres_build(l, err);
     if (rc == 0)
         rc = conf_part_build(l, err);
     return rc;
@@ -183,6 +189,8 @@ int conf_load_with(const char *path, const char *made, enum conf_scope scope, co
     loader_init(&l, scope, report);
     l.conf->path = arena_strdup(&l.priv->arena, absolute);
     int rc = conf_lines_read(&l, absolute, err);
+    if (rc == 0)
+        rc = conf_gres_read(&l, absolute, err);
     if (rc == 0)
         rc = take_made(&l, made, err);
     if (rc == 0)
@@ -249,6 +257,7 @@ void conf_free(struct conf *c)
     vec_done(&c->parts);
     vec_done(&c->nodes);
     vec_done(&c->node_rows);
+    vec_done(&c->gres_sets);
     vec_done(&c->controllers);
     vec_foreach (&c->priv->buffers, buffer)
         free(*buffer);

@@ -121,7 +121,8 @@ static int take_nodes(struct control *c, struct job *j, const struct selection *
 {
     struct err err = {0};
     vec_foreach (&where->shares, s) {
-        if (alloc_take(c->cluster, j, s->node, s->units, s->mem_mib, &err) == 0) {
+        const struct alloc_want want = share_want(where, s);
+        if (alloc_place(c->cluster, j, &want, &err) == 0) {
             c->cluster->nodes.data[s->node]->last_busy_at = control_wall(c);
             continue;
         }

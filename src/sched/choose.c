@@ -11,11 +11,12 @@ static void choose(struct chooser *ch, size_t node)
     bitset_set(ch->chosen, node);
     ch->count++;
     ch->sum += ch->tasks[node];
+    ch->sum_more += ch->need_more ? ch->more[node] : 0;
 }
 
 static bool enough(const struct chooser *ch)
 {
-    return ch->count >= ch->min && ch->sum >= ch->need;
+    return ch->count >= ch->min && ch->sum >= ch->need && ch->sum_more >= ch->need_more;
 }
 
 /* More would not be taken: -N 2-4 takes four nodes when they are free. */
@@ -29,7 +30,7 @@ static void start(struct chooser *ch)
 {
     bitset_zero(ch->chosen);
     ch->count = 0;
-    ch->sum = 0;
+    ch->sum = ch->sum_more = 0;
     if (!ch->required)
         return;
     bitset_foreach (ch->required, i)
@@ -174,7 +175,8 @@ static bool choose_by_weight(struct chooser *ch)
 
 struct capable {
     size_t node;
-    uint32_t tasks, weight;
+    uint64_t tasks;
+    uint32_t weight;
 };
 
 static int more_capable(const void *a, const void *b)
@@ -199,15 +201,17 @@ static bool take_most_capable(struct chooser *ch, const struct capable *list, si
     return enough(ch);
 }
 
-/* Light nodes first: with the least bound on the weight that does. */
-static bool choose_most_capable(struct chooser *ch)
+/* Light nodes first: with the least bound on the weight that does. 'by_more': those that have most
+ * of what the job wants in all. */
+static bool choose_capable(struct chooser *ch, bool by_more)
 {
     struct capable *list = mem_new_array(struct capable, bitset_count(ch->fits) + 1);
     size_t n = 0;
     uint32_t low = 0, high = UINT32_MAX;
     bitset_foreach (ch->fits, i)
         if (!ch->required || !bitset_test(ch->required, (size_t)i))
-            list[n++] = (struct capable){(size_t)i, ch->tasks[i], ch->weight[i]};
+            list[n++] =
+                (struct capable){(size_t)i, by_more ? ch->more[i] : ch->tasks[i], ch->weight[i]};
     qsort(list, n, sizeof *list, more_capable);
     bool found = take_most_capable(ch, list, n, high);
     while (found && low < high) {
@@ -220,6 +224,11 @@ static bool choose_most_capable(struct chooser *ch)
     found = found && take_most_capable(ch, list, n, low);
     free(list);
     return found;
+}
+
+static bool choose_most_capable(struct chooser *ch)
+{
+    return choose_capable(ch, false) || (ch->need_more && choose_capable(ch, true));
 }
 
 /* --- one window of consecutive nodes -----------------------------------------------------------
@@ -241,12 +250,16 @@ static bool better_window(const struct chooser *ch, const struct window *a, cons
 static void try_run(const struct chooser *ch, size_t begin, size_t run, size_t need_first,
                     size_t need_end, struct window *best)
 {
-    uint64_t sum = 0;
+    uint64_t sum = 0, sum_more = 0;
     size_t end = begin;
     for (size_t first = begin; first < begin + run && first <= need_first; first++) {
-        while (end < begin + run && (end - first < ch->min || sum < ch->need || end < need_end))
-            sum += ch->tasks[end++];
-        if (end - first < ch->min || sum < ch->need || end < need_end)
+        for (; end < begin + run && (end - first < ch->min || sum < ch->need ||
+                                     sum_more < ch->need_more || end < need_end);
+             end++) {
+            sum += ch->tasks[end];
+            sum_more += ch->need_more ? ch->more[end] : 0;
+        }
+        if (end - first < ch->min || sum < ch->need || sum_more < ch->need_more || end < need_end)
             return;
         size_t len = end - first;
         if (len <= ch->max) {
@@ -257,6 +270,7 @@ static void try_run(const struct chooser *ch, size_t begin, size_t run, size_t n
                 *best = w;
         }
         sum -= ch->tasks[first];
+        sum_more -= ch->need_more ? ch->more[first] : 0;
     }
 }
 
@@ -292,7 +306,7 @@ bool choose_nodes(struct chooser *ch)
         return choose_contiguous(ch);
     if (ch->max == 1)
         bitset_foreach (ch->fits, i)
-            if (ch->tasks[i] < ch->need)
+            if (ch->tasks[i] < ch->need || (ch->need_more && ch->more[i] < ch->need_more))
                 bitset_unset(ch->fits, (size_t)i);
     if (ch->required && !bitset_contains(ch->fits, ch->required))
         return false;

@@ -18,11 +18,14 @@ struct chooser {
     uint32_t need;           /* tasks in all */
     struct bitset *fits;     /* nodes that take at least a task; may be narrowed by the choice */
     uint32_t *tasks;         /* by node: how many it takes */
+    uint64_t need_more;      /* generic resources in all; 0: none */
+    uint64_t *more;          /* by node: how many of those it has */
     const uint32_t *weight;  /* by node */
 
     struct bitset *chosen; /* empty; the result */
     uint32_t count;
     uint64_t sum; /* of tasks of the chosen */
+    uint64_t sum_more;
 };
 
 bool choose_nodes(struct chooser *ch); /* false: no choice satisfies the bounds */

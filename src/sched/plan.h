@@ -21,11 +21,20 @@ struct timeline;
 struct share { /* of one node */
     uint32_t node, units;
     uint64_t mem_mib;
+    uint32_t gres_at, gres_len; /* in the selection's */
 };
 
 struct selection {
     VEC(struct share) shares; /* in order of node index */
+    VEC(struct gres_amount) gres;
 };
+
+/* What alloc_place() is to be asked for it. */
+static inline struct alloc_want share_want(const struct selection *s, const struct share *share)
+{
+    return (struct alloc_want){share->node, share->units, share->mem_mib,
+                               s->gres.data + share->gres_at, share->gres_len};
+}
 
 enum plan_kind { PLAN_START, PLAN_WAIT };
 
@@ -80,6 +89,7 @@ struct bitset *select_candidates(const struct cluster *c, const struct job *j);
 
 /* Whether the request fits on an empty cluster with every node up; 0 or why not (Slurm's code). */
 int select_possible(const struct cluster *c, const struct job *j, struct err *err);
+void select_clear(struct selection *s);
 void select_done(struct selection *s);
 
 /* Earliest start on the timeline (wall seconds, CLUSTER_NO_LIMIT_SEC beyond now when not

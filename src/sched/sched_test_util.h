@@ -36,14 +36,22 @@ static inline struct job *test_run(struct cluster *c, uint32_t id, const char *w
     return j;
 }
 
-/* "n1:2/100 n2:4/0": what test_run() reads. The caller frees. */
+/* "n1:2/100 n2:4/0": what test_run() reads; "+gpu=2" behind it when there are such. The caller
+ * frees. */
 static inline char *test_selection(const struct cluster *c, const struct selection *s)
 {
     struct str out = STR_INIT;
 
-    vec_foreach (&s->shares, at)
+    vec_foreach (&s->shares, at) {
         str_printf(&out, "%s%s:%u/%llu", out.len ? " " : "", c->nodes.data[at->node]->name,
                    at->units, (unsigned long long)at->mem_mib);
+        for (size_t i = 0; i < at->gres_len; i++) {
+            const struct gres_amount *g = &s->gres.data[at->gres_at + i];
+            const struct gres_kind *k = &c->gres_kinds.data[g->kind];
+            str_printf(&out, "+%s%s%s=%llu", k->name, k->type ? ":" : "", k->type ? k->type : "",
+                       (unsigned long long)g->count);
+        }
+    }
     char *text = mem_strdup(str_cstr(&out));
     str_done(&out);
     return text;

@@ -11,6 +11,13 @@
 void select_done(struct selection *s)
 {
     vec_done(&s->shares);
+    vec_done(&s->gres);
+}
+
+void select_clear(struct selection *s)
+{
+    vec_clear(&s->shares);
+    vec_clear(&s->gres);
 }
 
 /* --- configuration
@@ -31,13 +38,21 @@ static uint32_t least_cpus(const struct request *r)
     return cpus > r->min_cpus ? cpus : r->min_cpus;
 }
 
-bool select_kind_could(const struct job *j, const struct node_kind *k)
+/* Whether a node that has all of its generic resources could give what the job wants of a node. */
+static bool kind_has_gres(const struct request *r, const struct node_kind *k, size_t gres_kinds)
+{
+    uint64_t left[GRES_KINDS_MAX];
+    return !r->gres.list.len || gres_tasks(&r->gres, gres_kinds, k->gres_total, left) > 0;
+}
+
+bool select_kind_could(const struct cluster *c, const struct job *j, const struct node_kind *k)
 {
     const struct request *r = &j->want;
     uint32_t cpus = least_cpus(r);
     return k->nodes && !k->future && k->cpus >= cpus && j->part->conf.max_cpus_per_node >= cpus &&
            k->tmp_mib >= r->tmp_mib && node_mem_wanted(r, k, cpus) <= k->mem_mib &&
-           (!r->features || constraint_match_any(k->features, r->features));
+           (!r->features || constraint_match_any(k->features, r->features)) &&
+           kind_has_gres(r, k, c->pool.gres_kinds);
 }
 
 /* Without the nodes of kinds that are not good. */
@@ -60,7 +75,7 @@ struct bitset *select_candidates(const struct cluster *c, const struct job *j)
     if (j->want.exc)
         bitset_andnot(set, j->want.exc);
     for (size_t k = 0; k < c->pool.kinds.len; k++)
-        good[k] = select_kind_could(j, &c->pool.kinds.data[k]);
+        good[k] = select_kind_could(c, j, &c->pool.kinds.data[k]);
     keep_kinds(c, good, set);
     return set;
 }
@@ -98,8 +113,41 @@ static uint32_t cpus_fit(const struct request *r, const struct node_kind *k,
     return units * k->cpus_per_unit;
 }
 
+/* GPUs of the job's total that so many CPUs and so much memory go with. */
+static uint64_t gpus_served(const struct request *r, uint64_t gpus, uint32_t cpus, int64_t mem_mib)
+{
+    uint64_t by_cpus = r->cpus_per_gpu ? cpus / r->cpus_per_gpu : gpus;
+    uint64_t by_mem = r->mem_gpu_mib ? (uint64_t)mem_mib / r->mem_gpu_mib : gpus;
+    gpus = by_cpus < gpus ? by_cpus : gpus;
+    return by_mem < gpus ? by_mem : gpus;
+}
+
+/* Tasks that its generic resources, and the memory that comes with GPUs, hold; 0: none. */
+static uint32_t gres_fit(const struct cluster *c, const struct request *r,
+                         const struct select_room *room, uint32_t cpus, uint64_t *more)
+{
+    uint64_t left[GRES_KINDS_MAX], job = 0, wanted = 0;
+    uint64_t tasks = gres_tasks(&r->gres, c->pool.gres_kinds, room->gres, left);
+    vec_foreach (&r->gres.list, w)
+        for (size_t k = 0; w->per_job && k < c->pool.gres_kinds; k++)
+            job += w->mask >> k & 1 ? left[k] : 0;
+    vec_foreach (&r->gres.list, w)
+        wanted += w->per_job;
+    uint64_t per_node = r->mem_gpu_mib * gres_wanted(&r->gres, "gpu", GRES_PER_NODE);
+    uint64_t per_task = r->mem_gpu_mib * gres_wanted(&r->gres, "gpu", GRES_PER_TASK);
+    if (per_node > (uint64_t)room->mem_mib)
+        return 0;
+    uint64_t by_mem = per_task ? ((uint64_t)room->mem_mib - per_node) / per_task : tasks;
+    job = gpus_served(r, job, cpus, room->mem_mib);
+    if (wanted && !job)
+        return 0;
+    if (more)
+        *more = job < wanted ? job : wanted;
+    return (uint32_t)(by_mem < tasks ? by_mem : tasks);
+}
+
 uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const struct node_kind *k,
-                          const struct select_room *room)
+                          const struct select_room *room, uint64_t *more)
 {
     const struct request *r = &j->want;
     if (room->units == 0 || room->mem_mib < 0 || (r->exclusive && !room->whole))
@@ -110,6 +158,8 @@ uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const st
     if (cpus == 0 || cpus < r->min_cpus)
         return 0;
     uint32_t tasks = r->overcommit ? r->tasks : cpus / r->cpus_per_task;
+    uint32_t by_gres = r->gres.list.len ? gres_fit(c, r, room, cpus, more) : tasks;
+    tasks = by_gres < tasks ? by_gres : tasks;
     if (tasks > c->conf->max_tasks_per_node)
         tasks = c->conf->max_tasks_per_node;
     if (!r->ntasks_per_node || tasks < r->ntasks_per_node)
@@ -119,37 +169,96 @@ uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const st
 
 /* How many tasks fit on the node in this view; 0: none. 'sharing': units that others have, too. */
 static uint32_t tasks_on(const struct cluster *c, const struct job *j, const struct free_view *view,
-                         uint32_t node, bool sharing)
+                         uint32_t node, bool sharing, uint64_t *more)
 {
     const struct node_kind *k = &c->pool.kinds.data[c->pool.kind[node]];
     struct select_room room = {view->units[node], part_cpus_left(j, view, node),
-                               view->mem_mib[node], view->whole[node]};
+                               view->mem_mib[node], view->whole[node],
+                               view->gres + node * c->pool.gres_kinds};
     if (sharing)
         room.units += share_room(k->units, view->use[node], j);
     if (j->want.exclusive && j->want.shared)
         room.whole = room.units == k->units;
-    return select_tasks_fit(c, j, k, &room);
+    return select_tasks_fit(c, j, k, &room, more);
 }
 
-static void add_share(const struct cluster *c, const struct job *j, uint32_t node, uint32_t tasks,
-                      struct selection *out)
+struct parcel { /* for one node */
+    uint32_t node, tasks;
+    uint64_t more; /* of what the job wants in all */
+};
+
+/* All of it goes with a node of one's own. */
+static uint32_t add_gres(const struct cluster *c, const struct request *r,
+                         const struct free_view *view, const struct parcel *p,
+                         struct selection *out)
 {
-    const struct node_kind *n = &c->pool.kinds.data[c->pool.kind[node]];
+    size_t kinds = c->pool.gres_kinds, n = 0;
+    const uint64_t *have = view->gres + p->node * kinds;
+    struct gres_amount amounts[GRES_KINDS_MAX];
+    uint64_t rest[GRES_KINDS_MAX];
+    if (kinds == 0)
+        return 0;
+    memcpy(rest, have, kinds * sizeof(*rest));
+    if (r->gres.list.len)
+        n = gres_deal(&r->gres, kinds, rest, p->tasks, p->more, amounts);
+    if (r->exclusive && !r->shared) {
+        n = 0;
+        for (uint32_t k = 0; k < kinds; k++)
+            if (have[k])
+                amounts[n++] = (struct gres_amount){k, have[k]};
+    }
+    for (size_t i = 0; i < n; i++)
+        vec_push(&out->gres, amounts[i]);
+    return (uint32_t)n;
+}
+
+/* GPUs that the request asks for there. */
+static uint64_t gpus_of(const struct request *r, const struct parcel *p)
+{
+    return p->more + gres_wanted(&r->gres, "gpu", GRES_PER_NODE) +
+           gres_wanted(&r->gres, "gpu", GRES_PER_TASK) * p->tasks;
+}
+
+static void add_share(const struct cluster *c, const struct job *j, const struct free_view *view,
+                      const struct parcel *p, struct selection *out)
+{
+    const struct node_kind *n = &c->pool.kinds.data[c->pool.kind[p->node]];
     const struct request *r = &j->want;
-    uint32_t cpus = r->overcommit ? 1 : tasks * r->cpus_per_task;
+    uint64_t gpus = r->cpus_per_gpu || r->mem_gpu_mib ? gpus_of(r, p) : 0;
+    uint64_t cpus = r->overcommit ? 1 : (uint64_t)p->tasks * r->cpus_per_task;
     cpus = cpus > r->min_cpus ? cpus : r->min_cpus;
-    uint32_t units = r->exclusive ? n->units : (cpus + n->cpus_per_unit - 1) / n->cpus_per_unit;
-    struct share s = {.node = node, .units = units ? units : 1};
-    s.mem_mib = node_mem_wanted(r, n, s.units * n->cpus_per_unit);
+    cpus = cpus > gpus * r->cpus_per_gpu ? cpus : gpus * r->cpus_per_gpu;
+    uint32_t units =
+        r->exclusive ? n->units : (uint32_t)((cpus + n->cpus_per_unit - 1) / n->cpus_per_unit);
+    struct share s = {.node = p->node, .units = units ? units : 1};
+    s.mem_mib = node_mem_wanted(r, n, s.units * n->cpus_per_unit) + gpus * r->mem_gpu_mib;
     if (r->exclusive && s.mem_mib > n->mem_mib)
         s.mem_mib = n->mem_mib; /* a whole node has no more than it has */
+    s.gres_at = (uint32_t)out->gres.len;
+    s.gres_len = add_gres(c, r, view, p, out);
     vec_push(&out->shares, s);
+}
+
+/* What the job wants in all: something of every node, then as much as it has. */
+static void deal_more(const struct chooser *ch, uint64_t *give)
+{
+    uint64_t left = ch->need_more;
+    bitset_foreach (ch->chosen, i)
+        if (left && ch->more[i]) {
+            give[i] = 1;
+            left--;
+        }
+    bitset_foreach (ch->chosen, i) {
+        uint64_t n = ch->more[i] - give[i] < left ? ch->more[i] - give[i] : left;
+        give[i] += n;
+        left -= n;
+    }
 }
 
 /* Deals the tasks out one node after the other, so that every chosen node gets at least one; where
  * the number of nodes was not asked for, one node is filled before the next. */
 static void deal(const struct chooser *ch, const struct cluster *c, const struct job *j,
-                 struct selection *out)
+                 const struct free_view *view, struct selection *out)
 {
     const struct request *r = &j->want;
     uint32_t left = r->tasks > ch->count ? r->tasks - ch->count : 0;
@@ -172,8 +281,12 @@ static void deal(const struct chooser *ch, const struct cluster *c, const struct
                 moved = true;
             }
     }
+    _cleanup_free_ uint64_t *give =
+        ch->need_more ? mem_new_array(uint64_t, ch->fits->size + 1) : NULL;
+    if (give)
+        deal_more(ch, give);
     bitset_foreach (ch->chosen, i)
-        add_share(c, j, (uint32_t)i, got[i], out);
+        add_share(c, j, view, &(struct parcel){(uint32_t)i, got[i], give ? give[i] : 0}, out);
     free(got);
 }
 
@@ -188,6 +301,9 @@ void select_bounds(const struct job *j, struct chooser *ch)
     ch->max = r->max_nodes < p->max_nodes ? r->max_nodes : p->max_nodes;
     ch->good = r->good_nodes < ch->max ? r->good_nodes : ch->max;
     ch->good = ch->good > ch->min ? ch->good : ch->min;
+    ch->need_more = 0;
+    vec_foreach (&r->gres.list, w)
+        ch->need_more += w->per_job;
 }
 
 static int select_from(const struct cluster *c, const struct job *j, const struct bitset *allowed,
@@ -198,17 +314,20 @@ static int select_from(const struct cluster *c, const struct job *j, const struc
                          .tasks = mem_realloc(NULL, sizeof(*ch.tasks) * (c->nodes.len + 1)),
                          .weight = c->pool.weight};
     select_bounds(j, &ch);
+    if (ch.need_more)
+        ch.more = mem_new_array(uint64_t, c->nodes.len + 1);
     bitset_foreach (allowed, i) {
-        ch.tasks[i] = tasks_on(c, j, view, (uint32_t)i, sharing);
+        ch.tasks[i] = tasks_on(c, j, view, (uint32_t)i, sharing, ch.more ? &ch.more[i] : NULL);
         if (ch.tasks[i])
             bitset_set(ch.fits, (size_t)i);
     }
     int rc = choose_nodes(&ch) ? 0 : -ERR_NODES_BUSY;
     if (rc == 0)
-        deal(&ch, c, j, out);
+        deal(&ch, c, j, view, out);
     bitset_free(ch.fits);
     bitset_free(ch.chosen);
     free(ch.tasks);
+    free(ch.more);
     return rc;
 }
 

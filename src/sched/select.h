@@ -9,15 +9,17 @@ struct select_room { /* on a node */
     uint32_t units;
     uint32_t cpus_left; /* of MaxCPUsPerNode */
     int64_t mem_mib;
-    bool whole; /* nothing runs there */
+    bool whole;           /* nothing runs there */
+    const uint64_t *gres; /* by kind of generic resource */
 };
 
 /* Whether a node of this kind could take a task of the job, were it idle and alone to choose. */
-bool select_kind_could(const struct job *j, const struct node_kind *k);
+bool select_kind_could(const struct cluster *c, const struct job *j, const struct node_kind *k);
 
-/* How many tasks of the job fit there; 0: none. */
+/* How many tasks of the job fit there; 0: none. 'more': how much it has, besides, of what the job
+ * wants in all. */
 uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const struct node_kind *k,
-                          const struct select_room *room);
+                          const struct select_room *room, uint64_t *more);
 
 /* The request's numbers of nodes and tasks, within those of its partition. */
 void select_bounds(const struct job *j, struct chooser *ch);

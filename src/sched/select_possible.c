@@ -64,31 +64,38 @@ static int check_one_node(const struct job *j, const struct most *most, struct e
 /* --- the whole request, on nodes where nothing runs --------------------------------------------
  */
 
-/* By kind: how many tasks an idle node of it takes, when the constraint's group stands for its word
- * number 'which'. */
-static void idle_tasks(const struct cluster *c, const struct job *j, uint32_t which,
-                       uint32_t *tasks)
+struct idle {       /* a node of a kind on which nothing runs */
+    uint32_t tasks; /* that it takes */
+    uint64_t more;  /* that it has, besides, of what the job wants in all */
+};
+
+/* By kind, when the constraint's group stands for its word number 'which'. */
+static void look_idle(const struct cluster *c, const struct job *j, uint32_t which,
+                      struct idle *idle)
 {
     for (size_t i = 0; i < c->pool.kinds.len; i++) {
         const struct node_kind *k = &c->pool.kinds.data[i];
         struct select_room room = {k->units, j->part->conf.max_cpus_per_node, (int64_t)k->mem_mib,
-                                   true};
-        bool could = select_kind_could(j, k) &&
+                                   true, k->gres_total};
+        bool could = select_kind_could(c, j, k) &&
                      (!j->want.features || constraint_match(k->features, j->want.features, which));
-        tasks[i] = could ? select_tasks_fit(c, j, k, &room) : 0;
+        idle[i] = (struct idle){0};
+        idle[i].tasks = could ? select_tasks_fit(c, j, k, &room, &idle[i].more) : 0;
     }
 }
 
 /* Where they lie matters. */
 static bool fits_in_row(const struct cluster *c, struct chooser *ch, const struct bitset *set,
-                        const uint32_t *tasks)
+                        const struct idle *idle)
 {
     ch->fits = bitset_new(c->nodes.len);
     ch->chosen = bitset_new(c->nodes.len);
     ch->tasks = mem_new_array(uint32_t, c->nodes.len + 1);
+    ch->more = mem_new_array(uint64_t, c->nodes.len + 1);
     ch->weight = c->pool.weight;
     bitset_foreach (set, i) {
-        ch->tasks[i] = tasks[c->pool.kind[i]];
+        ch->tasks[i] = idle[c->pool.kind[i]].tasks;
+        ch->more[i] = idle[c->pool.kind[i]].more;
         if (ch->tasks[i])
             bitset_set(ch->fits, (size_t)i);
     }
@@ -96,65 +103,88 @@ static bool fits_in_row(const struct cluster *c, struct chooser *ch, const struc
     bitset_free(ch->fits);
     bitset_free(ch->chosen);
     free(ch->tasks);
+    free(ch->more);
     return found;
 }
 
 struct lot { /* nodes of a kind that are to be had */
-    uint32_t tasks, count;
+    struct idle each;
+    uint32_t count;
 };
 
 static int by_tasks(const void *a, const void *b)
 {
-    const struct lot *x = a, *y = b;
-    return (x->tasks < y->tasks) - (x->tasks > y->tasks);
+    const struct idle *x = &((const struct lot *)a)->each, *y = &((const struct lot *)b)->each;
+    return x->tasks != y->tasks ? (x->tasks < y->tasks) - (x->tasks > y->tasks)
+                                : (x->more < y->more) - (x->more > y->more);
 }
 
-/* Takes up to 'max' nodes, those of the most tasks first. Every node may be a kind of its own. */
+static int by_more(const void *a, const void *b)
+{
+    const struct idle *x = &((const struct lot *)a)->each, *y = &((const struct lot *)b)->each;
+    return x->more != y->more ? (x->more < y->more) - (x->more > y->more)
+                              : (x->tasks < y->tasks) - (x->tasks > y->tasks);
+}
+
+static void take(struct chooser *ch, const struct idle *each, uint32_t count)
+{
+    ch->count += count;
+    ch->sum += (uint64_t)each->tasks * count;
+    ch->sum_more += each->more < GRES_COUNT_MAX / (count + 1) ? each->more * count : GRES_COUNT_MAX;
+}
+
+/* Takes up to 'max' nodes, the best first. Every node may be a kind of its own. */
 static void take_best(const struct cluster *c, struct chooser *ch, const uint32_t *count,
-                      const uint32_t *tasks)
+                      const struct idle *idle, int (*better)(const void *, const void *))
 {
     _cleanup_free_ struct lot *lots = mem_new_array(struct lot, c->pool.kinds.len + 1);
     size_t n = 0;
     for (size_t k = 0; k < c->pool.kinds.len; k++)
-        if (count[k] && tasks[k])
-            lots[n++] = (struct lot){tasks[k], count[k]};
-    qsort(lots, n, sizeof(*lots), by_tasks);
-    for (size_t i = 0; i < n && ch->count < ch->max; i++) {
-        uint32_t take = lots[i].count < ch->max - ch->count ? lots[i].count : ch->max - ch->count;
-        ch->count += take;
-        ch->sum += (uint64_t)lots[i].tasks * take;
-    }
+        if (count[k] && idle[k].tasks)
+            lots[n++] = (struct lot){idle[k], count[k]};
+    qsort(lots, n, sizeof(*lots), better);
+    for (size_t i = 0; i < n && ch->count < ch->max; i++)
+        take(ch, &lots[i].each,
+             lots[i].count < ch->max - ch->count ? lots[i].count : ch->max - ch->count);
+}
+
+static bool enough(const struct chooser *ch)
+{
+    return ch->count >= ch->min && ch->sum >= ch->need && ch->sum_more >= ch->need_more;
 }
 
 /* Nodes of a kind are as good as each other: they are counted, not chosen. */
 static bool fits_somewhere(const struct cluster *c, struct chooser *ch, const struct bitset *set,
-                           const uint32_t *tasks)
+                           const struct idle *idle)
 {
     _cleanup_free_ uint32_t *count = pool_count_kinds(&c->pool, set);
     if (ch->required)
         bitset_foreach (ch->required, i) {
             uint32_t kind = c->pool.kind[i];
-            if (!bitset_test(set, (size_t)i) || !tasks[kind])
+            if (!bitset_test(set, (size_t)i) || !idle[kind].tasks)
                 return false;
             count[kind]--;
-            ch->count++;
-            ch->sum += tasks[kind];
+            take(ch, &idle[kind], 1);
         }
     if (ch->count > ch->max)
         return false;
-    take_best(c, ch, count, tasks);
-    return ch->count >= ch->min && ch->sum >= ch->need;
+    struct chooser again = *ch;
+    take_best(c, ch, count, idle, by_tasks);
+    if (enough(ch) || !ch->need_more)
+        return enough(ch);
+    take_best(c, &again, count, idle, by_more);
+    return enough(&again);
 }
 
 bool select_fits_idle(const struct cluster *c, const struct job *j, const struct bitset *set)
 {
-    _cleanup_free_ uint32_t *tasks = mem_new_array(uint32_t, c->pool.kinds.len + 1);
+    _cleanup_free_ struct idle *idle = mem_new_array(struct idle, c->pool.kinds.len + 1);
     bool fits = false;
     for (uint32_t i = 0; i < constraint_alternatives(j->want.features) && !fits; i++) {
         struct chooser ch = {0};
         select_bounds(j, &ch);
-        idle_tasks(c, j, i, tasks);
-        fits = ch.contiguous ? fits_in_row(c, &ch, set, tasks) : fits_somewhere(c, &ch, set, tasks);
+        look_idle(c, j, i, idle);
+        fits = ch.contiguous ? fits_in_row(c, &ch, set, idle) : fits_somewhere(c, &ch, set, idle);
     }
     return fits;
 }

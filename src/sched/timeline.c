@@ -21,7 +21,22 @@ static uint32_t add_spans(struct timeline *t, uint32_t count)
     uint32_t first = t->spans_len;
     t->spans_len += count;
     t->spans = mem_realloc(t->spans, t->spans_len * sizeof(*t->spans));
+    if (t->kinds)
+        t->gres = mem_realloc(t->gres, t->spans_len * 2 * t->kinds * sizeof(*t->gres));
     return first;
+}
+
+/* What the span has of generic resources; its kinds twice, see timeline.h. */
+static uint64_t *gres_of(const struct timeline *t, const struct timeline_span *s)
+{
+    return t->gres + (size_t)(s - t->spans) * 2 * t->kinds;
+}
+
+static void copy_gres(struct timeline *t, const struct timeline_span *to,
+                      const struct timeline_span *from, size_t count)
+{
+    if (t->kinds && count)
+        memmove(gres_of(t, to), gres_of(t, from), count * 2 * t->kinds * sizeof(*t->gres));
 }
 
 static void lay_out(struct timeline *t)
@@ -37,9 +52,13 @@ static void lay_out(struct timeline *t)
         at += t->nodes[i].room;
     }
     add_spans(t, at);
-    for (uint32_t i = 0; i < c->nodes.len; i++)
-        t->spans[t->nodes[i].first] = (struct timeline_span){
-            TIMELINE_NOW, now->units[i], now->units[i], now->mem_mib[i], now->mem_mib[i]};
+    for (uint32_t i = 0; i < c->nodes.len; i++) {
+        struct timeline_span *s = &t->spans[t->nodes[i].first];
+        *s = (struct timeline_span){TIMELINE_NOW, now->units[i], now->units[i], now->mem_mib[i],
+                                    now->mem_mib[i]};
+        for (size_t k = 0; k < t->kinds; k++)
+            gres_of(t, s)[k] = gres_of(t, s)[t->kinds + k] = now->gres[i * t->kinds + k];
+    }
 }
 
 /* A unit that several jobs have is free when the last of them has ended. */
@@ -56,6 +75,18 @@ static uint32_t units_freed(struct unit_use **use, const struct node *n, const s
     return freed;
 }
 
+static void give_back_gres(struct timeline *t, const struct node *n, const struct alloc_node *a,
+                           uint64_t *gres)
+{
+    if (n->exclusive && t->kinds)
+        vec_foreach (&n->gres, s)
+            gres[s->kind] = s->count;
+    else
+        vec_foreach (&a->gres, held)
+            gres[held->kind] += held->count;
+    memcpy(gres + t->kinds, gres, t->kinds * sizeof(*gres));
+}
+
 /* What a running job holds of a node becomes free: jobs come in the order of their ends. */
 static void give_back(struct timeline *t, const struct alloc_node *a, int64_t at)
 {
@@ -68,10 +99,13 @@ static void give_back(struct timeline *t, const struct alloc_node *a, int64_t at
     next.mem_mib += (int64_t)a->mem_mib;
     next.foreseen_units = next.units;
     next.foreseen_mem_mib = next.mem_mib;
-    if (last->from == at)
-        *last = next;
-    else
-        t->spans[node->first + node->len++] = next;
+    if (last->from != at) {
+        last++;
+        node->len++;
+        copy_gres(t, last, last - 1, 1);
+    }
+    *last = next;
+    give_back_gres(t, n, a, gres_of(t, last));
 }
 
 static void forget_use(struct timeline *t)
@@ -98,13 +132,10 @@ static void add_moment(struct timeline *t, int64_t at)
 void timeline_init(struct timeline *t, const struct cluster *c, int64_t now_sec)
 {
     size_t n = c->nodes.len + 1;
-    *t = (struct timeline){.cluster = c, .now_sec = now_sec};
+    *t = (struct timeline){.cluster = c, .now_sec = now_sec, .kinds = c->pool.gres_kinds};
     t->nodes = mem_new_array(struct timeline_node, n);
     t->use = mem_new_array(struct unit_use *, n);
-    t->view.units = mem_new_array(uint32_t, n);
-    t->view.mem_mib = mem_new_array(int64_t, n);
-    t->view.whole = mem_new_array(bool, n);
-    t->view.use = mem_new_array(const struct unit_use *, n);
+    pool_view_init(&t->view, c->nodes.len, t->kinds);
     lay_out(t);
     add_moment(t, TIMELINE_NOW);
     for (struct order_link *l = order_first(&c->ends); l; l = order_next(l)) {
@@ -126,10 +157,8 @@ void timeline_done(struct timeline *t)
     vec_done(&t->moments);
     free(t->nodes);
     free(t->use);
-    free(t->view.units);
-    free(t->view.mem_mib);
-    free(t->view.whole);
-    free(t->view.use);
+    pool_view_done(&t->view);
+    free(t->gres);
 }
 
 /* --- looking -----------------------------------------------------------------------------------
@@ -150,6 +179,19 @@ static void set_view(struct timeline *t, uint32_t node, uint32_t units, int64_t 
     t->view.whole[node] = units == kind_of(t, node)->units;
 }
 
+static void view_gres_between(struct timeline *t, uint32_t node, int64_t from, int64_t until)
+{
+    if (!t->kinds)
+        return;
+    uint64_t *view = t->view.gres + node * t->kinds;
+    const struct timeline_span *s = span_at(t, node, from);
+    const struct timeline_span *end = &t->spans[t->nodes[node].first + t->nodes[node].len];
+    memcpy(view, gres_of(t, s), t->kinds * sizeof(*view));
+    for (s++; s < end && s->from < until; s++)
+        for (size_t k = 0; k < t->kinds; k++)
+            view[k] = gres_of(t, s)[k] < view[k] ? gres_of(t, s)[k] : view[k];
+}
+
 /* What is free all the time from 'from' to 'until'. */
 static void view_between(struct timeline *t, uint32_t node, int64_t from, int64_t until)
 {
@@ -162,6 +204,7 @@ static void view_between(struct timeline *t, uint32_t node, int64_t from, int64_
         mem = s->mem_mib < mem ? s->mem_mib : mem;
     }
     set_view(t, node, units, mem);
+    view_gres_between(t, node, from, until);
 }
 
 /* What is free then as far as running jobs go. */
@@ -169,6 +212,9 @@ static void view_foreseen(struct timeline *t, uint32_t node, int64_t at)
 {
     const struct timeline_span *s = span_at(t, node, at);
     set_view(t, node, s->foreseen_units, s->foreseen_mem_mib);
+    if (t->kinds)
+        memcpy(t->view.gres + node * t->kinds, gres_of(t, s) + t->kinds,
+               t->kinds * sizeof(*t->gres));
 }
 
 /* Units that others have then, for a job that may share them. */
@@ -189,7 +235,7 @@ static void view_shared(struct timeline *t, const struct job *j, int64_t at)
 static bool choose(struct timeline *t, const struct job *j, const struct bitset *allowed,
                    struct selection *where)
 {
-    vec_clear(&where->shares);
+    select_clear(where);
     bool fits = select_nodes(t->cluster, j, allowed, &t->view, where) == 0;
     if (j->want.shared)
         forget_use(t);
@@ -278,6 +324,7 @@ static void make_room(struct timeline *t, struct timeline_node *n)
         return;
     uint32_t to = add_spans(t, n->room * 2);
     memcpy(&t->spans[to], &t->spans[n->first], n->len * sizeof(*t->spans));
+    copy_gres(t, &t->spans[to], &t->spans[n->first], n->len);
     n->first = to;
     n->room *= 2;
 }
@@ -292,7 +339,9 @@ static void split(struct timeline *t, uint32_t node, int64_t at)
     if (spans[i].from == at)
         return;
     memmove(&spans[i + 2], &spans[i + 1], (n->len - i - 1) * sizeof(*spans));
+    copy_gres(t, &spans[i + 2], &spans[i + 1], n->len - i - 1);
     spans[i + 1] = spans[i];
+    copy_gres(t, &spans[i + 1], &spans[i], 1);
     spans[i + 1].from = at;
     n->len++;
 }
@@ -302,9 +351,18 @@ static uint32_t less(uint32_t from, uint32_t what)
     return from > what ? from - what : 0; /* units that are shared are nobody's alone */
 }
 
-static void take(struct timeline *t, const struct share *share, int64_t from, int64_t until,
-                 bool runs)
+static void take_gres(uint64_t *free_gres, const struct gres_amount *amounts, size_t count)
 {
+    for (size_t i = 0; i < count; i++) {
+        uint64_t *left = &free_gres[amounts[i].kind];
+        *left -= *left < amounts[i].count ? *left : amounts[i].count;
+    }
+}
+
+static void take(struct timeline *t, const struct selection *of, const struct share *share,
+                 int64_t from, int64_t until, bool runs)
+{
+    const struct gres_amount *gres = of->gres.data + share->gres_at;
     split(t, share->node, from);
     split(t, share->node, until);
     struct timeline_span *s = &t->spans[t->nodes[share->node].first];
@@ -314,8 +372,10 @@ static void take(struct timeline *t, const struct share *share, int64_t from, in
             continue;
         s->units = less(s->units, share->units);
         s->mem_mib -= (int64_t)share->mem_mib;
+        take_gres(gres_of(t, s), gres, share->gres_len);
         if (!runs)
             continue;
+        take_gres(gres_of(t, s) + t->kinds, gres, share->gres_len);
         s->foreseen_units = less(s->foreseen_units, share->units);
         s->foreseen_mem_mib -= (int64_t)share->mem_mib;
     }
@@ -325,14 +385,14 @@ void timeline_reserve(struct timeline *t, const struct job *j, const struct sele
                       int64_t from)
 {
     vec_foreach (&where->shares, s)
-        take(t, s, from, ends_at(j, from), false);
+        take(t, where, s, from, ends_at(j, from), false);
     add_moment(t, ends_at(j, from));
 }
 
 void timeline_start(struct timeline *t, const struct job *j, const struct selection *where)
 {
     vec_foreach (&where->shares, s)
-        take(t, s, TIMELINE_NOW, ends_at(j, t->now_sec), true);
+        take(t, where, s, TIMELINE_NOW, ends_at(j, t->now_sec), true);
     add_moment(t, ends_at(j, t->now_sec));
 }
 

@@ -25,6 +25,8 @@ struct timeline {
     const struct cluster *cluster;
     int64_t now_sec;
     struct timeline_span *spans; /* of each node in a row; its first begins at TIMELINE_NOW */
+    uint64_t *gres; /* of each span: what is free of each kind, and then what is foreseen to be */
+    size_t kinds;   /* of generic resources */
     uint32_t spans_len;
     struct timeline_node *nodes;
     VEC(int64_t) moments; /* TIMELINE_NOW, and when something becomes free, rising */

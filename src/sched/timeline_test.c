@@ -316,7 +316,7 @@ static bool fits_by_list(const struct cluster *c, const struct claims *all, cons
     int64_t mem[8];
     bool whole[8];
     const struct unit_use *use[8] = {0};
-    struct free_view view = {units, mem, whole, use, false};
+    struct free_view view = {.units = units, .mem_mib = mem, .whole = whole, .use = use};
     struct selection s = {0};
 
     for (uint32_t node = 0; node < c->nodes.len; node++) {

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/gres.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/hostlist.h"
+#include "base/size.h"
+#include "cluster/cluster.h"
+
+/* --- kinds -------------------------------------------------------------------------------------
+ */
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcasecmp(a, b) == 0);
+}
+
+long gres_kind_find(const struct cluster *c, const char *name, const char *type)
+{
+    for (size_t i = 0; i < c->gres_kinds.len; i++)
+        if (same_text(c->gres_kinds.data[i].name, name) &&
+            same_text(c->gres_kinds.data[i].type, type))
+            return (long)i;
+    return -1;
+}
+
+void gres_init(struct cluster *c)
+{
+    vec_foreach (&c->conf->gres_sets, set)
+        for (size_t i = 0; i < set->len; i++) {
+            const struct conf_gres *g = &set->items[i];
+            if (gres_kind_find(c, g->name, g->type) < 0 && c->gres_kinds.len < GRES_KINDS_MAX)
+                vec_push(&c->gres_kinds, ((struct gres_kind){g->name, g->type}));
+        }
+}
+
+void gres_node_init(const struct cluster *c, struct node *n)
+{
+    const struct conf_gres_set *set = conf_gres_of(c->conf, n->index);
+    for (size_t i = 0; i < set->len; i++) {
+        const struct conf_gres *g = &set->items[i];
+        long kind = gres_kind_find(c, g->name, g->type);
+        bool counted = g->flags & CONF_GRES_COUNT_ONLY || g->count > GRES_DEVICES_MAX;
+        if (kind < 0)
+            continue;
+        struct gres_stock s = {.kind = (uint32_t)kind, .count = g->count, .conf = g};
+        s.busy = counted ? NULL : bitset_new((size_t)g->count);
+        vec_push(&n->gres, s);
+    }
+}
+
+void gres_node_done(struct node *n)
+{
+    vec_foreach (&n->gres, s)
+        bitset_free(s->busy);
+    vec_done(&n->gres);
+}
+
+struct gres_stock *gres_find(const struct node *n, uint32_t kind)
+{
+    vec_foreach (&n->gres, s)
+        if (s->kind == kind)
+            return s;
+    return NULL;
+}
+
+/* --- requests ----------------------------------------------------------------------------------
+ */
+
+void gres_wants_done(struct gres_wants *wants)
+{
+    vec_foreach (&wants->list, w) {
+        free(w->name);
+        free(w->type);
+    }
+    vec_done(&wants->list);
+}
+
+static uint64_t mask_of(const struct cluster *c, const char *name, const char *type)
+{
+    uint64_t mask = 0;
+    for (size_t i = 0; i < c->gres_kinds.len; i++)
+        if (same_text(c->gres_kinds.data[i].name, name) &&
+            (!type || same_text(c->gres_kinds.data[i].type, type)))
+            mask |= UINT64_C(1) << i;
+    return mask;
+}
+
+bool gres_known(const struct cluster *c, const char *name)
+{
+    return mask_of(c, name, NULL) != 0;
+}
+
+/* Those with a type first: those without take what is left. */
+static struct gres_want *want_of(const struct cluster *c, struct gres_wants *wants,
+                                 const char *name, const char *type)
+{
+    vec_foreach (&wants->list, w)
+        if (same_text(w->name, name) && same_text(w->type, type))
+            return w;
+    struct gres_want made = {
+        .name = mem_strdup(name), .type = mem_strdup(type), .mask = mask_of(c, name, type)};
+    vec_push(&wants->list, made);
+    size_t at = wants->list.len - 1;
+    for (; type && at > 0 && !wants->list.data[at - 1].type; at--) {
+        wants->list.data[at] = wants->list.data[at - 1];
+        wants->list.data[at - 1] = made;
+    }
+    return &wants->list.data[at];
+}
+
+static uint64_t *count_of(struct gres_want *w, enum gres_scope scope)
+{
+    return scope == GRES_PER_NODE   ? &w->per_node
+           : scope == GRES_PER_TASK ? &w->per_task
+                                    : &w->per_job;
+}
+
+static int refuse(const char *word, const char *why, struct err *err)
+{
+    return err_set(err, -ERR_GRES, "%s: %s: %s", err_text(ERR_GRES), word, why);
+}
+
+/* "name[:type][:count]" */
+static int parse_word(const struct cluster *c, char *word, enum gres_scope scope,
+                      struct gres_wants *wants, struct err *err)
+{
+    _cleanup_free_ char *whole = mem_strdup(word);
+    if (strncmp(word, "gres:", 5) == 0 || strncmp(word, "gres/", 5) == 0)
+        word += 5;
+    char *save = NULL, *part[3] = {0};
+    uint64_t count = 1;
+    size_t n = 0;
+    for (char *p = strtok_r(word, ":=", &save); p; p = strtok_r(NULL, ":=", &save)) {
+        if (n == 3)
+            return refuse(whole, "expected name[:type][:count]", err);
+        part[n++] = p;
+    }
+    if (n > 1 && isdigit((unsigned char)part[n - 1][0]) &&
+        size_parse_count(part[n - 1], GRES_COUNT_MAX, &count, NULL) == 0)
+        n--;
+    if (n == 0 || n > 2)
+        return refuse(whole, "expected name[:type][:count]", err);
+    const char *type = n == 2 ? part[1] : NULL;
+    if (!mask_of(c, part[0], NULL))
+        return refuse(whole, "no node has this resource", err);
+    if (!mask_of(c, part[0], type))
+        return refuse(whole, "no node has this type of it", err);
+    if (wants->list.len == GRES_WANTS_MAX)
+        return refuse(whole, "too many resources in one request", err);
+    if (count) {
+        uint64_t *sum = count_of(want_of(c, wants, part[0], type), scope);
+        *sum = *sum + count < GRES_COUNT_MAX ? *sum + count : GRES_COUNT_MAX;
+    }
+    return 0;
+}
+
+int gres_parse(const struct cluster *c, const char *text, enum gres_scope scope,
+               struct gres_wants *wants, struct err *err)
+{
+    if (!text || !*text || strcasecmp(text, "none") == 0)
+        return 0;
+    _cleanup_free_ char *copy = mem_strdup(text);
+    char *save = NULL;
+    int rc = 0;
+    for (char *w = strtok_r(copy, ",", &save); w && rc == 0; w = strtok_r(NULL, ",", &save))
+        rc = parse_word(c, w, scope, wants, err);
+    return rc;
+}
+
+uint64_t gres_wanted(const struct gres_wants *wants, const char *name, enum gres_scope scope)
+{
+    uint64_t sum = 0;
+    vec_foreach (&wants->list, w)
+        if (same_text(w->name, name))
+            sum += *count_of(w, scope);
+    return sum;
+}
+
+void gres_want(const struct cluster *c, struct gres_wants *wants, const char *name,
+               enum gres_scope scope, uint64_t count)
+{
+    *count_of(want_of(c, wants, name, NULL), scope) += count;
+}
+
+/* --- how much fits -----------------------------------------------------------------------------
+ */
+
+/* Takes 'count' of the kinds of a mask; what could not be had is returned. */
+static uint64_t take_from(uint64_t mask, uint64_t count, size_t kinds, uint64_t *have,
+                          uint64_t *taken)
+{
+    for (size_t k = 0; k < kinds && count; k++) {
+        if (!(mask >> k & 1))
+            continue;
+        uint64_t n = have[k] < count ? have[k] : count;
+        have[k] -= n;
+        count -= n;
+        if (taken)
+            taken[k] += n;
+    }
+    return count;
+}
+
+static uint64_t sum_of(uint64_t mask, size_t kinds, const uint64_t *have)
+{
+    uint64_t sum = 0;
+    for (size_t k = 0; k < kinds; k++)
+        sum += mask >> k & 1 ? have[k] : 0;
+    return sum;
+}
+
+uint32_t gres_tasks(const struct gres_wants *wants, size_t kinds, const uint64_t *have,
+                    uint64_t *left)
+{
+    uint64_t rest[GRES_KINDS_MAX];
+    uint64_t tasks = UINT32_MAX;
+    memcpy(rest, have, kinds * sizeof(*rest));
+    vec_foreach (&wants->list, w)
+        if (take_from(w->mask, w->per_node, kinds, rest, NULL))
+            return 0;
+    vec_foreach (&wants->list, w) {
+        uint64_t most = w->per_task ? sum_of(w->mask, kinds, rest) / w->per_task : tasks;
+        tasks = most < tasks ? most : tasks;
+    }
+    memcpy(left, rest, kinds * sizeof(*rest));
+    return (uint32_t)tasks;
+}
+
+size_t gres_deal(const struct gres_wants *wants, size_t kinds, uint64_t *have, uint32_t tasks,
+                 uint64_t total, struct gres_amount *out)
+{
+    uint64_t taken[GRES_KINDS_MAX] = {0};
+    size_t n = 0;
+    vec_foreach (&wants->list, w)
+        take_from(w->mask, w->per_node + w->per_task * tasks, kinds, have, taken);
+    vec_foreach (&wants->list, w)
+        if (w->per_job)
+            total = take_from(w->mask, total, kinds, have, taken);
+    for (uint32_t k = 0; k < kinds; k++)
+        if (taken[k])
+            out[n++] = (struct gres_amount){k, taken[k]};
+    return n;
+}
+
+/* --- who holds which ---------------------------------------------------------------------------
+ */
+
+/* "0-3,8": whether one of the units lies on a core of the list. Units are cores, or their CPUs. */
+static bool is_near(const char *cores, const struct bitset *units)
+{
+    if (!cores || !units)
+        return true;
+    for (const char *at = cores; *at;) {
+        char *end;
+        unsigned long first = strtoul(at, &end, 10), last = first;
+        if (*end == '-')
+            last = strtoul(end + 1, &end, 10);
+        long hit = first < units->size ? bitset_next(units, first) : -1;
+        if (hit >= 0 && (unsigned long)hit <= last)
+            return true;
+        at = end + (*end == ',');
+    }
+    return false;
+}
+
+void gres_take(struct node *n, const struct gres_amount *amount, const struct bitset *units,
+               struct gres_held *out)
+{
+    struct gres_stock *s = gres_find(n, amount->kind);
+    *out = (struct gres_held){.kind = amount->kind, .count = amount->count};
+    s->used += amount->count;
+    if (!s->busy)
+        return;
+    out->devices = bitset_new(s->busy->size);
+    uint64_t left = amount->count;
+    for (int far = 0; far < 2 && left; far++)
+        for (size_t i = 0; i < s->busy->size && left; i++) {
+            const char *cores = i < s->conf->n_devices ? s->conf->devices[i].cores : NULL;
+            if (bitset_test(s->busy, i) || (!far && !is_near(cores, units)))
+                continue;
+            bitset_set(s->busy, i);
+            bitset_set(out->devices, i);
+            left--;
+        }
+}
+
+void gres_retake(struct node *n, const struct gres_held *held)
+{
+    struct gres_stock *s = gres_find(n, held->kind);
+    s->used += held->count;
+    if (s->busy && held->devices)
+        bitset_or(s->busy, held->devices);
+}
+
+void gres_release(struct node *n, const struct gres_held *held)
+{
+    struct gres_stock *s = gres_find(n, held->kind);
+    s->used -= held->count;
+    if (s->busy && held->devices)
+        bitset_andnot(s->busy, held->devices);
+}
+
+/* --- for people --------------------------------------------------------------------------------
+ */
+
+static void put_devices(const struct bitset *devices, struct str *out)
+{
+    _cleanup_hostlist_ struct hostlist *list = hostlist_new();
+    struct str text = STR_INIT;
+    char number[24];
+    bitset_foreach (devices, i) {
+        snprintf(number, sizeof number, "%ld", i);
+        hostlist_push(list, number);
+    }
+    hostlist_format(list, &text); /* "[0-1,3]" or "3" */
+    const char *s = str_cstr(&text);
+    size_t len = strlen(s);
+    bool bare = len && s[0] != '[';
+    str_puts(out, "(IDX:");
+    str_append(out, bare || !len ? s : s + 1, bare || !len ? len : len - 2);
+    str_puts(out, ")");
+    str_done(&text);
+}
+
+static void put(const struct cluster *c, uint32_t kind, uint64_t count,
+                const struct bitset *devices, struct str *out)
+{
+    const struct gres_kind *k = &c->gres_kinds.data[kind];
+    str_printf(out, "%s%s%s%s:%llu", out->len ? "," : "", k->name, k->type ? ":" : "",
+               k->type ? k->type : "", (unsigned long long)count);
+    if (devices)
+        put_devices(devices, out);
+}
+
+void gres_format_held(const struct cluster *c, const struct gres_held *held, size_t count,
+                      bool devices, struct str *out)
+{
+    for (size_t i = 0; i < count; i++)
+        put(c, held[i].kind, held[i].count, devices ? held[i].devices : NULL, out);
+}
+
+static bool is_used(const struct gres_stock *s)
+{
+    return s->used > 0;
+}
+
+void gres_format_node(const struct cluster *c, const struct node *n, bool used, struct str *out)
+{
+    vec_foreach (&n->gres, s) {
+        if (!used)
+            put(c, s->kind, s->count, NULL, out);
+        else if (s->busy && is_used(s))
+            put(c, s->kind, s->used, s->busy, out);
+        else
+            put(c, s->kind, s->used, NULL, out);
+        if (used && s->busy && !is_used(s))
+            str_puts(out, "(IDX:N/A)");
+    }
+}

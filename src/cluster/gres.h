@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Generic resources (GRES): what nodes have of them, what requests want, and who holds which. A
+ * cluster knows a few kinds, each a name and perhaps a type ("gpu:a100"); what the planner reads of
+ * a node is a number for each kind. A request without a type is content with any of the name.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bitset.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "base/vec.h"
+
+struct cluster;
+struct conf_gres;
+struct node;
+
+#define GRES_KINDS_MAX 64     /* of a cluster: sets of them are masks */
+#define GRES_DEVICES_MAX 1024 /* of a kind on a node that are told apart */
+#define GRES_WANTS_MAX 16     /* of a request */
+#define GRES_COUNT_MAX (UINT64_C(1) << 50)
+
+struct gres_kind {
+    const char *name, *type; /* of the configuration; type NULL: none */
+};
+
+struct gres_stock { /* of a node, of a kind */
+    uint32_t kind;
+    uint64_t count, used;
+    struct bitset *busy; /* which devices; NULL: they are only counted */
+    const struct conf_gres *conf;
+};
+
+struct gres_want {
+    char *name, *type; /* type NULL: any */
+    uint64_t mask;     /* kinds that do */
+    uint64_t per_node, per_task, per_job;
+};
+
+struct gres_amount {
+    uint32_t kind;
+    uint64_t count;
+};
+
+struct gres_held { /* by a job, on a node */
+    uint32_t kind;
+    uint64_t count;
+    struct bitset *devices; /* which; NULL: they are only counted */
+};
+
+struct gres_wants {
+    VEC(struct gres_want) list;
+};
+
+/* "gpu:2,gpu:a100:1,nic", each perhaps behind "gres:" or "gres/"; counts with k, m, g, t, p. */
+enum gres_scope { GRES_PER_NODE, GRES_PER_TASK, GRES_PER_JOB };
+int gres_parse(const struct cluster *c, const char *text, enum gres_scope scope,
+               struct gres_wants *wants, struct err *err);
+void gres_wants_done(struct gres_wants *wants);
+/* Of the resources of this name, wanted in all, and of each node and task. */
+uint64_t gres_wanted(const struct gres_wants *wants, const char *name, enum gres_scope scope);
+/* Another 'count' of 'name' in this scope; for what follows from other options. */
+void gres_want(const struct cluster *c, struct gres_wants *wants, const char *name,
+               enum gres_scope scope, uint64_t count);
+
+/* The cluster's kinds, of its configuration; and what a node has. */
+void gres_init(struct cluster *c);
+void gres_node_init(const struct cluster *c, struct node *n);
+void gres_node_done(struct node *n);
+struct gres_stock *gres_find(const struct node *n, uint32_t kind);
+bool gres_known(const struct cluster *c, const char *name); /* a node has some, of any type */
+long gres_kind_find(const struct cluster *c, const char *name, const char *type);
+
+/* How many tasks a node with 'have' of each kind takes: what is wanted of the node is set aside
+ * first. 0: none; UINT32_MAX: nothing is in the way. 'left' (by kind, may be 'have') gets what
+ * remains for the job's total. */
+uint32_t gres_tasks(const struct gres_wants *wants, size_t kinds, const uint64_t *have,
+                    uint64_t *left);
+/* Of 'have', which goes down, what so many tasks take and 'total' of what the job wants in all.
+ * Appends to 'out', which has room for the kinds; returns how many. */
+size_t gres_deal(const struct gres_wants *wants, size_t kinds, uint64_t *have, uint32_t tasks,
+                 uint64_t total, struct gres_amount *out);
+
+/* A job's share: devices near the units first, those of the lowest numbers. They must be free. */
+void gres_take(struct node *n, const struct gres_amount *amount, const struct bitset *units,
+               struct gres_held *out);
+/* Counts it as held again, after a restart. */
+void gres_retake(struct node *n, const struct gres_held *held);
+void gres_release(struct node *n, const struct gres_held *held);
+
+/* "gpu:a100:2,nic:1": what is held, summed; "gpu:a100:2(IDX:0-1)" with 'devices'. */
+void gres_format_held(const struct cluster *c, const struct gres_held *held, size_t count,
+                      bool devices, struct str *out);
+/* The same of a node: what it has, or what of it is in use. */
+void gres_format_node(const struct cluster *c, const struct node *n, bool used, struct str *out);

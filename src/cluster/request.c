@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a job's spec asks for of generic resources, and what follows from it: GPUs bring CPUs,
+ * memory and tasks with them. */
+#include "cluster/request.h"
+
+#include <stdlib.h>
+
+#include "cluster/cluster.h"
+
+#define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
+
+void request_done(struct request *r)
+{
+    bitset_free(r->req);
+    bitset_free(r->exc);
+    free(r->features);
+    gres_wants_done(&r->gres);
+}
+
+static int no(struct err *err, const char *why)
+{
+    return err_set(err, -ERR_GRES, "%s: %s", err_text(ERR_GRES), why);
+}
+
+static uint32_t bounded(uint64_t n)
+{
+    return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+}
+
+/* Those of each socket are those of each node when it is said how many sockets. */
+static int read_per_socket(const struct cluster *c, struct request *r, const Pb__JobSpec *s,
+                           struct err *err)
+{
+    struct gres_wants wants = {0};
+    if (!s->tres_per_socket || !*s->tres_per_socket)
+        return 0;
+    if (!OR(s, sockets_per_node, 0))
+        return no(err, "resources per socket need --sockets-per-node");
+    int rc = gres_parse(c, s->tres_per_socket, GRES_PER_NODE, &wants, err);
+    vec_foreach (&wants.list, w)
+        w->per_node *= s->sockets_per_node;
+    _cleanup_str_ struct str text = STR_INIT;
+    vec_foreach (&wants.list, w)
+        str_printf(&text, "%s%s%s%s:%llu", text.len ? "," : "", w->name, w->type ? ":" : "",
+                   w->type ? w->type : "", (unsigned long long)w->per_node);
+    gres_wants_done(&wants);
+    return rc == 0 ? gres_parse(c, str_cstr(&text), GRES_PER_NODE, &r->gres, err) : rc;
+}
+
+struct gpus { /* wanted of each node, of each task, and in all */
+    uint64_t node, task, job;
+};
+
+static struct gpus count_gpus(const struct request *r)
+{
+    return (struct gpus){gres_wanted(&r->gres, "gpu", GRES_PER_NODE),
+                         gres_wanted(&r->gres, "gpu", GRES_PER_TASK),
+                         gres_wanted(&r->gres, "gpu", GRES_PER_JOB)};
+}
+
+/* --ntasks-per-gpu: the tasks follow from the GPUs, or the GPUs from the tasks. */
+static int read_tasks_per_gpu(const struct cluster *c, struct request *r, const Pb__JobSpec *s,
+                              struct gpus *g, struct err *err)
+{
+    uint32_t tasks = OR(s, ntasks_per_gpu, 0);
+    if (!tasks)
+        return 0;
+    if (g->task)
+        return no(err, "--ntasks-per-gpu and --gpus-per-task exclude each other");
+    if (!g->node && !g->job) {
+        if (!r->tasks_given)
+            return no(err, "--ntasks-per-gpu needs a number of GPUs or of tasks");
+        if (!gres_known(c, "gpu"))
+            return no(err, "no node has GPUs");
+        g->job = (r->tasks + tasks - 1) / tasks;
+        gres_want(c, &r->gres, "gpu", GRES_PER_JOB, g->job);
+        return 0;
+    }
+    if (!r->tasks_given)
+        r->tasks = bounded((g->job ? g->job : g->node * r->min_nodes) * tasks);
+    r->tasks_given = true;
+    return 0;
+}
+
+/* --gpus beside --gpus-per-task says how many tasks, beside --gpus-per-node how many nodes. */
+static void read_total(struct request *r, struct gpus *g)
+{
+    if (!g->job || (!g->task && !g->node))
+        return;
+    uint32_t tasks = bounded(g->task && g->job > g->task ? g->job / g->task : 1);
+    uint32_t nodes = bounded(g->node ? (g->job + g->node - 1) / g->node : 1);
+    if (g->task && !r->tasks_given)
+        r->tasks = tasks;
+    r->tasks_given = r->tasks_given || g->task;
+    r->min_nodes = nodes > r->min_nodes ? nodes : r->min_nodes;
+    r->good_nodes = r->min_nodes > r->good_nodes ? r->min_nodes : r->good_nodes;
+    vec_foreach (&r->gres.list, w)
+        w->per_job = 0;
+    g->job = 0;
+}
+
+/* What each GPU brings with it. */
+static int read_per_gpu(struct request *r, const Pb__JobSpec *s, const struct gpus *g,
+                        struct err *err)
+{
+    r->cpus_per_gpu = OR(s, cpus_per_gpu, 0);
+    r->mem_gpu_mib = OR(s, mem_per_gpu_mib, 0) < GRES_COUNT_MAX ? OR(s, mem_per_gpu_mib, 0) : 0;
+    if (!g->node && !g->task && !g->job)
+        return r->cpus_per_gpu || r->mem_gpu_mib
+                   ? no(err, "--cpus-per-gpu and --mem-per-gpu need a number of GPUs")
+                   : 0;
+    uint32_t per_task = bounded(g->task * r->cpus_per_gpu);
+    uint32_t per_node = bounded(g->node * r->cpus_per_gpu);
+    r->cpus_per_task = per_task > r->cpus_per_task ? per_task : r->cpus_per_task;
+    r->min_cpus = per_node > r->min_cpus ? per_node : r->min_cpus;
+    if (r->mem_gpu_mib)
+        r->mem_node_mib = r->mem_cpu_mib = 0;
+    return 0;
+}
+
+int request_read_gres(const struct cluster *c, struct request *r, const Pb__JobSpec *s,
+                      struct err *err)
+{
+    int rc = gres_parse(c, s->gres, GRES_PER_NODE, &r->gres, err);
+    rc = rc == 0 ? gres_parse(c, s->tres_per_task, GRES_PER_TASK, &r->gres, err) : rc;
+    rc = rc == 0 ? gres_parse(c, s->tres_per_job, GRES_PER_JOB, &r->gres, err) : rc;
+    rc = rc == 0 ? read_per_socket(c, r, s, err) : rc;
+    if (rc != 0)
+        return rc;
+    struct gpus g = count_gpus(r);
+    rc = read_tasks_per_gpu(c, r, s, &g, err);
+    read_total(r, &g);
+    return rc == 0 ? read_per_gpu(r, s, &g, err) : rc;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the planner needs to know of a job: numbers and sets, made from its spec by job_read_spec().
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bitset.h"
+#include "cluster/gres.h"
+#include "proto/job.pb-c.h"
+
+struct request {
+    uint32_t min_nodes, max_nodes, tasks, cpus_per_task, ntasks_per_node, min_cpus;
+    uint64_t mem_node_mib, mem_cpu_mib, tmp_mib;
+    uint32_t good_nodes; /* as many as that when they are free now, if not min_nodes */
+    bool exclusive;      /* takes whole nodes; alone, unless it shares */
+    bool shared;         /* its units may be those of other jobs of its partition that share */
+    bool ask_exclusive, ask_shared; /* what the two above follow from, and from the partition */
+    bool contiguous, overcommit, tasks_given;
+    bool req_gone;            /* a node it requires is not configured any more: it waits */
+    struct bitset *req, *exc; /* NULL: none */
+    struct gres_wants gres;
+    uint32_t cpus_per_gpu;
+    uint64_t mem_gpu_mib;
+    char *features; /* NULL: none */
+};
+
+void request_done(struct request *r);
+
+/* Generic resources, when tasks, CPUs and memory have been read: GPUs may bring more of them.
+ * -ERR_GRES. */
+int request_read_gres(const struct cluster *c, struct request *r, const Pb__JobSpec *s,
+                      struct err *err);

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Generic resources: how many of each kind a node has (Gres= of its NodeName line), and which files
+ * and cores go with them (gres.conf, beside slurm.conf). Nodes that have the same share a set.
+ */
+#include <ctype.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/size.h"
+#include "conf/conf_internal.h"
+
+#define FILES_MAX 1024                /* of a kind on a node */
+#define COUNT_MAX (UINT64_C(1) << 50) /* sums of nodes do not wrap */
+#define KINDS_MAX 64                  /* on a node */
+
+/* --- lines of gres.conf ------------------------------------------------------------------------
+ */
+
+struct gres_line { /* in the loader's scratch */
+    const struct conf_row *row;
+    const char *name, *type; /* type NULL: none */
+    uint64_t count;
+    const char **files;
+    uint32_t n_files;
+    const char *cores;
+    unsigned env;
+    struct bitset *nodes; /* NULL: all */
+};
+
+static const struct {
+    const char *word;
+    unsigned env;
+} flag_words[] = {
+    {"nvidia_gpu_env", CONF_GRES_NVIDIA}, {"amd_gpu_env", CONF_GRES_AMD},
+    {"intel_gpu_env", CONF_GRES_INTEL},   {"opencl_env", CONF_GRES_OPENCL},
+    {"no_gpu_env", CONF_GRES_NO_ENV},     {"CountOnly", CONF_GRES_COUNT_ONLY},
+};
+
+static int parse_flags(const struct conf_value *v, unsigned *env, struct err *err)
+{
+    for (const char *at = v->text ? v->text : ""; *at;) {
+        size_t len = strcspn(at, ","), i = 0, n = sizeof(flag_words) / sizeof(flag_words[0]);
+        while (i < n &&
+               (strlen(flag_words[i].word) != len || strncasecmp(flag_words[i].word, at, len) != 0))
+            i++;
+        if (i == n && len)
+            return conf_fail(v->at, err,
+                             "Flags=%s: expected CountOnly, nvidia_gpu_env, amd_gpu_env, "
+                             "intel_gpu_env, opencl_env or no_gpu_env",
+                             v->text);
+        *env |= len ? flag_words[i].env : 0;
+        at += len + (at[len] == ',');
+    }
+    return 0;
+}
+
+/* "0,2-3"; of a socket's or a node's cores. */
+static int check_cores(const struct conf_value *v, struct err *err)
+{
+    for (const char *at = v->text ? v->text : ""; *at;) {
+        char *end;
+        unsigned long first = isdigit((unsigned char)*at) ? strtoul(at, &end, 10) : ULONG_MAX;
+        unsigned long last = first;
+        if (first != ULONG_MAX && *end == '-' && isdigit((unsigned char)end[1]))
+            last = strtoul(end + 1, &end, 10);
+        if (first == ULONG_MAX || last < first || last > 65535 || (*end && *end != ','))
+            return conf_fail(v->at, err, "Cores=%s: expected numbers and ranges, \"0-3,8\"",
+                             v->text);
+        at = end + (*end == ',');
+    }
+    return 0;
+}
+
+/* Each path is one device's; a name in a path is not a host's, so brackets stand at its end only.
+ */
+static int parse_files(struct conf_loader *l, const struct conf_value *v, struct gres_line *g,
+                       struct err *err)
+{
+    _cleanup_hostlist_ struct hostlist *list = NULL;
+    struct err inner = {0};
+    char buf[HOSTLIST_NAME_MAX + 1];
+    if (!v->text || !*v->text)
+        return 0;
+    if (hostlist_parse(v->text, &list, &inner) < 0)
+        return conf_fail(v->at, err, "File=%s: %s", v->text, inner.text);
+    size_t n = hostlist_count(list);
+    if (n > FILES_MAX)
+        return conf_fail(v->at, err, "File=%s: %zu files, at most %d", v->text, n, FILES_MAX);
+    g->files = arena_alloc(&l->priv->arena, n * sizeof(*g->files));
+    for (size_t i = 0; i < n; i++) {
+        hostlist_nth(list, i, buf);
+        if (buf[0] != '/')
+            return conf_fail(v->at, err, "File=%s: expected an absolute path", v->text);
+        g->files[g->n_files++] = arena_strdup(&l->priv->arena, buf);
+    }
+    return 0;
+}
+
+static int parse_count(const struct conf_value *v, uint64_t *count, struct err *err)
+{
+    struct err inner = {0};
+    if (v->text && *v->text && size_parse_count(v->text, COUNT_MAX, count, &inner) < 0)
+        return conf_fail(v->at, err, "Count=%s: %s", v->text, inner.text);
+    return 0;
+}
+
+static bool is_type(const struct conf *c, const char *name)
+{
+    return name && *name && conf_list_has(c->gres_types, name);
+}
+
+static int line_counts(struct conf_loader *l, struct gres_line *g, struct err *err)
+{
+    const struct conf_value *v = g->row->value;
+    const struct conf_value *files = &v[CONF_GRES_FILE];
+    if (!files->text || !*files->text)
+        files = &v[CONF_GRES_MULTIPLE_FILES];
+    g->count = UINT64_MAX;
+    int rc = parse_files(l, files, g, err);
+    rc = rc == 0 ? parse_count(&v[CONF_GRES_COUNT], &g->count, err) : rc;
+    if (rc < 0)
+        return rc;
+    if (files == &v[CONF_GRES_MULTIPLE_FILES] && g->n_files > 1)
+        g->n_files = 1; /* together they are one device */
+    if (g->count == UINT64_MAX)
+        g->count = g->n_files ? g->n_files : 1;
+    if (g->n_files && g->count != g->n_files)
+        return conf_fail(v[CONF_GRES_COUNT].at, err,
+                         "Count=%s of Name=%s: File names %u; give as many, or leave Count out",
+                         v[CONF_GRES_COUNT].text, g->name, g->n_files);
+    return 0;
+}
+
+/* The nodes of a line that there are; other clusters' may be in the same file. */
+static int line_nodes(struct conf_loader *l, struct gres_line *g, struct err *err)
+{
+    _cleanup_hostlist_ struct hostlist *list = NULL;
+    const struct conf_value *v = &g->row->value[CONF_GRES_NODES];
+    struct err inner = {0};
+    char buf[HOSTLIST_NAME_MAX + 1];
+    if (!v->text || !*v->text)
+        return 0;
+    if (hostlist_parse(v->text, &list, &inner) < 0)
+        return conf_fail(v->at, err, "NodeName=%s: %s", v->text, inner.text);
+    g->nodes = bitset_new(l->conf->nodes.len);
+    for (size_t i = 0; i < hostlist_count(list); i++) {
+        long node = conf_find_node(l->conf, hostlist_nth(list, i, buf));
+        if (node >= 0)
+            bitset_set(g->nodes, (size_t)node);
+    }
+    return 0;
+}
+
+/* 1: a line that gives nodes something. */
+static int line_read(struct conf_loader *l, const struct conf_row *row, struct gres_line *g,
+                     struct err *err)
+{
+    const struct conf_value *v = row->value;
+    *g = (struct gres_line){.row = row, .name = v[CONF_GRES_NAME].text};
+    if (v[CONF_GRES_AUTODETECT].text && strcasecmp(v[CONF_GRES_AUTODETECT].text, "off") != 0)
+        conf_warn(l, v[CONF_GRES_AUTODETECT].at,
+                  "AutoDetect=%s: devices are not detected; name them with File=",
+                  v[CONF_GRES_AUTODETECT].text);
+    if (!g->name || !*g->name) {
+        if (v[CONF_GRES_AUTODETECT].text)
+            return 0;
+        return conf_fail(row->at, err, "a line without Name=");
+    }
+    if (!is_type(l->conf, g->name))
+        return conf_fail(v[CONF_GRES_NAME].at, err, "Name=%s is not in GresTypes of slurm.conf",
+                         g->name);
+    g->type = v[CONF_GRES_TYPE].text && *v[CONF_GRES_TYPE].text ? v[CONF_GRES_TYPE].text : NULL;
+    g->cores = v[CONF_GRES_CORES].text && *v[CONF_GRES_CORES].text ? v[CONF_GRES_CORES].text : NULL;
+    int rc = line_counts(l, g, err);
+    rc = rc == 0 ? check_cores(&v[CONF_GRES_CORES], err) : rc;
+    rc = rc == 0 ? parse_flags(&v[CONF_GRES_FLAGS], &g->env, err) : rc;
+    rc = rc == 0 ? line_nodes(l, g, err) : rc;
+    return rc == 0 ? 1 : rc;
+}
+
+/* --- what a node has ---------------------------------------------------------------------------
+ */
+
+struct items {
+    VEC(struct conf_gres) list;
+};
+
+static struct conf_gres *item_find(struct items *items, const char *name, const char *type)
+{
+    vec_foreach (&items->list, g)
+        if (strcasecmp(g->name, name) == 0 &&
+            (type == g->type || (type && g->type && strcasecmp(g->type, type) == 0)))
+            return g;
+    return NULL;
+}
+
+static int add_item(struct conf_loader *l, struct items *items, const char *name, const char *type,
+                    uint64_t count, struct conf_place at, struct err *err)
+{
+    struct conf_gres *g = item_find(items, name, type);
+    if (!g && items->list.len == KINDS_MAX)
+        return conf_fail(at, err, "more than %d kinds of generic resources on a node", KINDS_MAX);
+    if (!g) {
+        struct conf_gres made = {.name = arena_strdup(&l->priv->arena, name),
+                                 .type = type ? arena_strdup(&l->priv->arena, type) : NULL};
+        vec_push(&items->list, made);
+        g = &vec_last(&items->list);
+    }
+    g->count += count;
+    return 0;
+}
+
+/* "name[:type][:no_consume][:count]" */
+static int take_word(struct conf_loader *l, struct items *items, char *word, struct conf_place at,
+                     struct err *err)
+{
+    char *save = NULL, *part[4] = {0};
+    size_t n = 0;
+    uint64_t count = 1;
+    for (char *p = strtok_r(word, ":", &save); p; p = strtok_r(NULL, ":", &save)) {
+        char *socket = strchr(p, '('); /* what scontrol shows: "gpu:2(S:0)" */
+        if (socket)
+            *socket = 0;
+        if (n == 4)
+            return conf_fail(at, err, "Gres=%s: expected name[:type][:count]", part[0]);
+        if (strcasecmp(p, "no_consume") != 0)
+            part[n++] = p;
+        if (socket)
+            break;
+    }
+    if (n > 1 && isdigit((unsigned char)part[n - 1][0]) &&
+        size_parse_count(part[n - 1], COUNT_MAX, &count, NULL) == 0)
+        n--;
+    if (n == 0 || n > 2)
+        return conf_fail(at, err, "Gres=%s: expected name[:type][:count]", n ? part[0] : "");
+    if (is_type(l->conf, part[0]))
+        return add_item(l, items, part[0], n == 2 ? part[1] : NULL, count, at, err);
+    conf_warn(l, at, "Gres=%s is ignored: it is not in GresTypes", part[0]);
+    return 0;
+}
+
+static int take_text(struct conf_loader *l, struct items *items, const char *text,
+                     struct conf_place at, struct err *err)
+{
+    _cleanup_free_ char *copy = mem_strdup(text ? text : "");
+    char *save = NULL;
+    int rc = 0;
+    for (char *w = strtok_r(copy, ",", &save); w && rc == 0; w = strtok_r(NULL, ",", &save))
+        rc = take_word(l, items, w, at, err);
+    return rc;
+}
+
+/* A line of gres.conf says the types of what slurm.conf gives without: its share of the count. */
+static struct conf_gres *item_of_line(struct conf_loader *l, struct items *items,
+                                      const struct gres_line *g)
+{
+    struct conf_gres *item = item_find(items, g->name, g->type), *plain;
+    if (item || !g->type || !(plain = item_find(items, g->name, NULL)))
+        return item;
+    uint64_t count = g->count < plain->count ? g->count : plain->count;
+    if (!count || items->list.len == KINDS_MAX)
+        return NULL;
+    plain->count -= count;
+    add_item(l, items, g->name, g->type, count, g->row->at, NULL);
+    return &vec_last(&items->list);
+}
+
+static void join_line(struct conf_loader *l, struct items *items, const struct gres_line *g)
+{
+    struct conf_gres *item = item_of_line(l, items, g);
+    if (!item) {
+        conf_warn(l, g->row->at, "Name=%s%s%s: no node of the line has it in its Gres=", g->name,
+                  g->type ? " Type=" : "", g->type ? g->type : "");
+        return;
+    }
+    item->flags |= g->env;
+    if (!g->n_files && !g->cores)
+        return;
+    size_t n = g->n_files ? g->n_files : g->count < FILES_MAX ? (size_t)g->count : FILES_MAX;
+    size_t room = item->n_devices + n;
+    struct conf_gres_device *more = arena_alloc(&l->priv->arena, room * sizeof(*more));
+    if (item->n_devices)
+        memcpy(more, item->devices, item->n_devices * sizeof(*more));
+    item->devices = more;
+    for (size_t i = 0; i < n && item->n_devices < item->count; i++)
+        more[item->n_devices++] =
+            (struct conf_gres_device){g->n_files ? g->files[i] : NULL, g->cores};
+}
+
+struct lines {
+    VEC(struct gres_line) list;
+};
+
+static int build_set(struct conf_loader *l, struct lines *lines, size_t node, struct err *err)
+{
+    struct conf *c = l->conf;
+    const struct conf_node_row *row = &c->node_rows.data[c->nodes.data[node].row];
+    struct conf_place at = {row->file, row->line};
+    struct items items = {0};
+    int rc = take_text(l, &items, row->gres, at, err);
+    if (rc == 0)
+        vec_foreach (&lines->list, g)
+            if (!g->nodes || bitset_test(g->nodes, node))
+                join_line(l, &items, g);
+    struct conf_gres_set set = {0};
+    set.items = arena_alloc(&l->priv->arena, (items.list.len + 1) * sizeof(*set.items));
+    vec_foreach (&items.list, g)
+        if (g->count)
+            set.items[set.len++] = *g;
+    vec_done(&items.list);
+    vec_push(&c->gres_sets, set);
+    return rc;
+}
+
+/* Which lines go with a node, as a number: nodes of a row that have the same have the same set. */
+static uint64_t *sign_nodes(const struct conf *c, const struct lines *lines)
+{
+    uint64_t *sign = mem_new_array(uint64_t, c->nodes.len + 1), number = 1;
+    vec_foreach (&lines->list, g) {
+        number = number * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        for (size_t i = 0; i < c->nodes.len; i++)
+            if (!g->nodes || bitset_test(g->nodes, i))
+                sign[i] = (sign[i] ^ number) * UINT64_C(0x9e3779b97f4a7c15);
+    }
+    return sign;
+}
+
+struct made_set {
+    uint32_t row;
+    uint64_t sign;
+};
+
+static int build_sets(struct conf_loader *l, struct lines *lines, struct err *err)
+{
+    struct conf *c = l->conf;
+    VEC(struct made_set) made = {0};
+    _cleanup_free_ uint64_t *sign = sign_nodes(c, lines);
+    int rc = 0;
+    for (size_t i = 0; i < c->nodes.len && rc == 0; i++) {
+        struct conf_node *n = &c->nodes.data[i];
+        if (!c->node_rows.data[n->row].gres)
+            continue;
+        size_t at = made.len; /* the newest is the likeliest */
+        while (at > 0 && (made.data[at - 1].row != n->row || made.data[at - 1].sign != sign[i]))
+            at--;
+        if (at == 0) {
+            rc = build_set(l, lines, i, err);
+            vec_push(&made, ((struct made_set){n->row, sign[i]}));
+            at = made.len;
+        }
+        n->gres = (uint32_t)at;
+    }
+    vec_done(&made);
+    return rc;
+}
+
+int conf_gres_build(struct conf_loader *l, struct err *err)
+{
+    struct lines lines = {0};
+    int rc = 0;
+    vec_push(&l->conf->gres_sets, ((struct conf_gres_set){0}));
+    vec_foreach (&l->gres.row, row) {
+        struct gres_line g;
+        rc = line_read(l, row, &g, err);
+        if (rc > 0)
+            vec_push(&lines.list, g);
+        if (rc < 0)
+            break;
+        rc = 0;
+    }
+    if (rc == 0)
+        rc = build_sets(l, &lines, err);
+    vec_foreach (&lines.list, g)
+        bitset_free(g->nodes);
+    vec_done(&lines.list);
+    return rc;
+}
+
+const struct conf_gres_set *conf_gres_of(const struct conf *c, uint32_t node)
+{
+    return &c->gres_sets.data[c->nodes.data[node].gres];
+}
+
+/* --- reading it --------------------------------------------------------------------------------
+ */
+
+int conf_gres_read(struct conf_loader *l, const char *path, struct err *err)
+{
+    const char *slash = strrchr(path, '/');
+    const char *types = l->priv->written[CONF_KEY_gres_types].text;
+    if (l->scope == CONF_CLIENT || !types || !*types || !slash)
+        return 0;
+    _cleanup_free_ char *file = mem_printf("%.*s/gres.conf", (int)(slash - path), path);
+    if (access(file, F_OK) != 0)
+        return 0;
+    l->prefix = CONF_GRES_PREFIX;
+    int rc = conf_lines_read(l, file, err);
+    l->prefix = NULL;
+    return rc;
+}
