@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* slurmsim: runs the controller machine under a virtual clock with faults, and checks its promises.
- */
+/* slurmsim: runs the controller machine under a virtual clock: a trace of jobs on the cluster of a
+ * configuration, or what is drawn by chance, with faults, to check its promises. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "sim/sim.h"
+#include "sim/study.h"
 
 #define PLAN_BYTES (64u << 20)
 #define MINIMISE_RUNS 4000
@@ -20,13 +21,28 @@ struct command {
     unsigned seed, seeds;
     bool fuzz, minimise, show;
     const char *plan_path; /* NULL: drawn */
+    struct study study;
+    const char *of_study, *of_chance; /* an option that means the one or the other; NULL: none */
 };
 
 static void usage(FILE *to)
 {
-    fputs("Usage: slurmsim [OPTION]...\n"
-          "Run random jobs on virtual nodes under a virtual clock, with faults, and check every "
-          "promise.\n\n"
+    fputs("Usage: slurmsim TRACE [OPTION]...\n"
+          "  or:  slurmsim [OPTION]...\n"
+          "Replay the jobs of TRACE, in the Standard Workload Format, on the cluster of a\n"
+          "slurm.conf under a virtual clock, and tell how they waited; or run random jobs on\n"
+          "virtual nodes, with faults, and check every promise of the controller.\n\n"
+          "Of a trace:\n"
+          "      --conf=FILE     the cluster's slurm.conf (default: the one that commands use)\n"
+          "      --compare=FILE  another one, told side by side; may be given several times\n"
+          "      --gantt=FILE    write a picture of the schedule, an SVG\n"
+          "      --html=FILE     write a page with the figures and the pictures of all\n"
+          "      --schedule=FILE write what became of each job, in the format of the trace\n"
+          "      --think         a job that follows another one in the trace comes so long after\n"
+          "                      that one's end as its user thought, not at its own time\n"
+          "      --json          print the figures as JSON\n"
+          "      --timing        tell on standard error how long planning really took\n\n"
+          "Of random jobs:\n"
           "  -F, --fuzz       draw everything from the seed: cluster, configuration files, jobs,\n"
           "                   commands and faults; without it, simple jobs on equal nodes\n"
           "  -s, --seed=N     first seed (default 1); a failing seed fails again, identically\n"
@@ -39,6 +55,7 @@ static void usage(FILE *to)
           "  -j, --jobs=N     jobs (default 100, at most 1000000)\n"
           "  -f, --faults=N   chance of a fault each virtual second, in thousandths (default 100, "
           "0: none)\n"
+          "\nOf both:\n"
           "  -v, --verbose    say what happens and what the controller logs\n"
           "  -V, --version    print the level of compatibility\n"
           "  -h, --help       print this\n",
@@ -54,6 +71,57 @@ static int number(const char *name, const char *text, long long min, long long m
         return -1;
     }
     *out = (unsigned)n;
+    return 0;
+}
+
+enum {
+    OPT_CONF = 256,
+    OPT_COMPARE,
+    OPT_GANTT,
+    OPT_HTML,
+    OPT_SCHEDULE,
+    OPT_THINK,
+    OPT_JSON,
+    OPT_TIMING
+};
+
+static int take_compare(struct study *s, const char *path)
+{
+    if (s->conf_count == STUDY_CONFS) {
+        fprintf(stderr, "slurmsim: error: --compare is given more than %d times\n",
+                STUDY_CONFS - 1);
+        return -1;
+    }
+    s->confs[s->conf_count++] = path;
+    return 0;
+}
+
+static int take_study_option(struct study *s, int option, const char *text)
+{
+    switch (option) {
+    case OPT_CONF:
+        s->confs[0] = text;
+        break;
+    case OPT_COMPARE:
+        return take_compare(s, text);
+    case OPT_GANTT:
+        s->gantt = text;
+        break;
+    case OPT_HTML:
+        s->html = text;
+        break;
+    case OPT_SCHEDULE:
+        s->schedule = text;
+        break;
+    case OPT_THINK:
+        s->think = true;
+        break;
+    case OPT_JSON:
+        s->json = true;
+        break;
+    default:
+        s->timing = true;
+    }
     return 0;
 }
 
@@ -99,22 +167,64 @@ static int take_option(struct command *c, int option, const char *text)
     }
 }
 
+static const char *long_name(const struct option *longs, int option)
+{
+    while (longs->name && longs->val != option)
+        longs++;
+    return longs->name;
+}
+
+static int check_arguments(const struct command *c, const char *more)
+{
+    if (more)
+        fprintf(stderr, "slurmsim: error: unexpected argument '%s'\n", more);
+    else if (c->study.trace && c->of_chance)
+        fprintf(stderr, "slurmsim: error: --%s is of random jobs, and a trace is given\n",
+                c->of_chance);
+    else if (!c->study.trace && c->of_study)
+        fprintf(stderr, "slurmsim: error: --%s is of a trace, and none is given\n", c->of_study);
+    else
+        return 0;
+    return -1;
+}
+
 static int parse(int argc, char **argv, struct command *c)
 {
-    static const struct option longs[] = {
-        {"fuzz", 0, NULL, 'F'},   {"seed", 1, NULL, 's'},    {"seeds", 1, NULL, 'S'},
-        {"plan", 1, NULL, 'p'},   {"show", 0, NULL, 'P'},    {"minimise", 0, NULL, 'm'},
-        {"nodes", 1, NULL, 'n'},  {"cpus", 1, NULL, 'c'},    {"jobs", 1, NULL, 'j'},
-        {"faults", 1, NULL, 'f'}, {"verbose", 0, NULL, 'v'}, {"version", 0, NULL, 'V'},
-        {"help", 0, NULL, 'h'},   {NULL, 0, NULL, 0}};
-    int option, rc = 0;
-    while (rc == 0 && (option = getopt_long(argc, argv, "Fs:S:p:mn:c:j:f:vVh", longs, NULL)) != -1)
-        rc = take_option(c, option, optarg);
-    if (rc == 0 && optind < argc) {
-        fprintf(stderr, "slurmsim: error: unexpected argument '%s'\n", argv[optind]);
-        rc = -1;
+    static const struct option longs[] = {{"fuzz", 0, NULL, 'F'},
+                                          {"seed", 1, NULL, 's'},
+                                          {"seeds", 1, NULL, 'S'},
+                                          {"plan", 1, NULL, 'p'},
+                                          {"show", 0, NULL, 'P'},
+                                          {"minimise", 0, NULL, 'm'},
+                                          {"nodes", 1, NULL, 'n'},
+                                          {"cpus", 1, NULL, 'c'},
+                                          {"jobs", 1, NULL, 'j'},
+                                          {"faults", 1, NULL, 'f'},
+                                          {"verbose", 0, NULL, 'v'},
+                                          {"version", 0, NULL, 'V'},
+                                          {"help", 0, NULL, 'h'},
+                                          {"conf", 1, NULL, OPT_CONF},
+                                          {"compare", 1, NULL, OPT_COMPARE},
+                                          {"gantt", 1, NULL, OPT_GANTT},
+                                          {"html", 1, NULL, OPT_HTML},
+                                          {"schedule", 1, NULL, OPT_SCHEDULE},
+                                          {"think", 0, NULL, OPT_THINK},
+                                          {"json", 0, NULL, OPT_JSON},
+                                          {"timing", 0, NULL, OPT_TIMING},
+                                          {NULL, 0, NULL, 0}};
+    int option, rc = 0, at = 0;
+    while (rc == 0 && (option = getopt_long(argc, argv, "Fs:S:p:mn:c:j:f:vVh", longs, &at)) != -1) {
+        if (option >= OPT_CONF) {
+            c->of_study = longs[at].name;
+            rc = take_study_option(&c->study, option, optarg);
+        } else {
+            c->of_chance = strchr("vVh?", option) ? c->of_chance : long_name(longs, option);
+            rc = take_option(c, option, optarg);
+        }
     }
-    return rc;
+    if (rc == 0 && optind < argc)
+        c->study.trace = argv[optind++];
+    return rc == 0 ? check_arguments(c, optind < argc ? argv[optind] : NULL) : rc;
 }
 
 static int read_plan(const char *path, struct sim_plan *plan)
@@ -241,9 +351,11 @@ int main(int argc, char **argv)
 {
     struct command c = {.size = {.nodes = 4, .cpus = 4, .jobs = 100, .fault_per_mille = 100},
                         .seed = 1,
-                        .seeds = 1};
+                        .seeds = 1,
+                        .study.conf_count = 1};
     int rc = parse(argc, argv, &c);
     if (rc < 0)
         fputs("Try \"slurmsim --help\" for more information\n", stderr);
-    return rc < 0 ? 2 : rc > 0 ? 0 : run_all(&c);
+    c.study.verbose = c.options.verbose;
+    return rc < 0 ? 2 : rc > 0 ? 0 : c.study.trace ? study_run(&c.study) : run_all(&c);
 }
