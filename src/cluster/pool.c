@@ -82,6 +82,11 @@ static bool copy_gres(struct pool *p, const struct node *n)
     return more;
 }
 
+static uint32_t spare_cpus(const struct node *n)
+{
+    return n->exclusive || !node_is_usable(n) ? 0 : n->free_units * n->cpus_per_unit;
+}
+
 static void copy(struct pool *p, const struct node *n)
 {
     struct free_view *v = &p->now;
@@ -98,6 +103,7 @@ static void copy(struct pool *p, const struct node *n)
         bitset_set(p->usable, n->index);
     else
         bitset_unset(p->usable, n->index);
+    spare_set(&p->spare, n->index, spare_cpus(n), node_is_usable(n) && n->jobs == 0);
 }
 
 void pool_view_init(struct free_view *v, size_t nodes, size_t gres_kinds)
@@ -129,6 +135,7 @@ void pool_init(struct cluster *c)
     p->now.present = true;
     p->freed = 1;
     p->usable = bitset_new(c->nodes.len);
+    spare_init(&p->spare, c->nodes.len);
     vec_foreach (&c->nodes, n) {
         join_kind(c, *n);
         copy(p, *n);
@@ -146,6 +153,7 @@ void pool_done(struct pool *p)
     free(p->weight);
     pool_view_done(&p->now);
     bitset_free(p->usable);
+    spare_done(&p->spare);
 }
 
 void pool_update(struct cluster *c, const struct node *n)
@@ -203,7 +211,9 @@ static bool agrees(const struct cluster *c, const struct node *n)
            v->units[i] == (n->exclusive ? 0 : n->free_units) &&
            v->mem_mib[i] == (int64_t)(n->mem_mib - n->used_mem_mib) &&
            v->whole[i] == (n->jobs == 0) && v->use[i] == n->use &&
-           bitset_test(p->usable, i) == node_is_usable(n) && gres_agrees(p, n);
+           bitset_test(p->usable, i) == node_is_usable(n) && gres_agrees(p, n) &&
+           p->spare.nodes[i].cpus == spare_cpus(n) &&
+           p->spare.nodes[i].whole == (node_is_usable(n) && n->jobs == 0);
 }
 
 int pool_check(const struct cluster *c, struct err *err)

@@ -12,6 +12,7 @@
 #include "base/bitset.h"
 #include "base/err.h"
 #include "base/vec.h"
+#include "cluster/spare.h"
 
 struct cluster;
 struct conf_gres_set;
@@ -45,6 +46,7 @@ struct pool {
     size_t gres_kinds;
     struct free_view now;
     struct bitset *usable; /* new work may go there */
+    struct spare spare;    /* of the usable ones */
     uint64_t freed; /* rises with each change after which more may fit than before; never 0 */
 };
 

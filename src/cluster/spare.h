@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A glance at what is free: which usable nodes have anything left, and how many of them have how
+ * much. A full cluster says no to most of its queue, and should not look at every node for that.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bitset.h"
+#include "base/vec.h"
+
+struct spare {
+    struct bitset *open; /* nodes with a free CPU */
+    struct spare_node {
+        uint32_t cpus; /* free ones */
+        bool whole;
+    } * nodes;
+    VEC(uint32_t) by_cpus; /* how many nodes have so many free CPUs */
+    uint32_t whole;        /* nodes where nothing runs */
+};
+
+void spare_init(struct spare *s, size_t nodes); /* nothing is free */
+void spare_done(struct spare *s);
+/* A node that is not usable has nothing. */
+void spare_set(struct spare *s, uint32_t node, uint32_t cpus, bool whole);
+
+struct spare_need {
+    uint32_t nodes, tasks;   /* at least */
+    uint32_t max_nodes;      /* at most */
+    uint32_t cpus;           /* a task's */
+    uint32_t node_cpus;      /* at least so many of a node */
+    uint32_t tasks_per_node; /* at most; 0: any number */
+    bool whole;              /* nodes of its own */
+};
+/* False: no choice of nodes can do, whatever else is wanted of them. */
+bool spare_might_do(const struct spare *s, const struct spare_need *need);
