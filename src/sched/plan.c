@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hostlist.h"
+#include "sched/shadow.h"
 #include "sched/timeline.h"
 
 #define LOOK_WORK 100 /* of a job, in looks at a node */
@@ -49,6 +50,9 @@ void plan_end(struct plan *p)
     if (p->ahead)
         timeline_done(p->ahead);
     free(p->ahead);
+    if (p->shadow)
+        shadow_done(p->shadow);
+    free(p->shadow);
     vec_done(&p->order);
     vec_done(&p->heads);
     vec_done(&p->failed);
@@ -103,20 +107,84 @@ static int64_t lay(struct plan *p, const struct job *j)
     return at;
 }
 
+static const struct job *head_of(const struct plan *p, size_t i)
+{
+    const struct job *j = cluster_find_job(p->cluster, p->heads.data[i]);
+    return j && j->state == PB__JOB_STATE__PENDING && j->part ? j : NULL;
+}
+
 /* The timeline with all heads on it, and when the last one is to start. It is made when something
  * could touch what they need: a full cluster has many looks at its queue, and few of them do. */
-static int64_t look_ahead(struct plan *p)
+static int64_t lay_out(struct plan *p)
 {
     int64_t at = 0;
+    if (p->shadow)
+        shadow_done(p->shadow);
+    free(take_ptr(p->shadow));
     if (!p->ahead) {
         p->ahead = mem_new(struct timeline);
         timeline_init(p->ahead, p->cluster, p->now_sec);
     }
     for (; p->laid < p->heads.len; p->laid++) {
-        const struct job *j = cluster_find_job(p->cluster, p->heads.data[p->laid]);
-        at = j && j->state == PB__JOB_STATE__PENDING && j->part ? lay(p, j) : 0;
+        const struct job *j = head_of(p, p->laid);
+        at = j ? lay(p, j) : 0;
     }
     return at;
+}
+
+/* One head casts a shadow; more need the timeline. */
+static int64_t look_ahead(struct plan *p)
+{
+    const struct job *j = p->heads.len == 1 && !p->ahead ? head_of(p, 0) : NULL;
+    if (!p->shadow && j && shadow_serves(p->cluster, j)) {
+        _cleanup_bitset_ struct bitset *allowed = allowed_nodes(p, j);
+        p->shadow = mem_new(struct shadow);
+        p->work += LAY_WORK * p->cluster->nodes.len;
+        if (!shadow_make(p->shadow, p->cluster, j, allowed, p->now_sec))
+            free(take_ptr(p->shadow));
+    }
+    if (p->shadow && p->heads.len == 1)
+        return p->shadow->at_sec == INT64_MAX ? 0 : p->shadow->at_sec;
+    return lay_out(p);
+}
+
+struct spare_need plan_need(const struct job *j)
+{
+    const struct request *r = &j->want;
+    const struct conf_part *p = &j->part->conf;
+    return (struct spare_need){.nodes = r->min_nodes > p->min_nodes ? r->min_nodes : p->min_nodes,
+                               .tasks = r->tasks,
+                               .max_nodes =
+                                   r->max_nodes < p->max_nodes ? r->max_nodes : p->max_nodes,
+                               .cpus = r->cpus_per_task,
+                               .node_cpus = r->min_cpus,
+                               .tasks_per_node = r->ntasks_per_node,
+                               .whole = r->exclusive};
+}
+
+/* Without a look at the nodes: false, it fits on no choice of them. */
+static bool might_fit(const struct plan *p, const struct job *j)
+{
+    struct spare_need need = plan_need(j);
+    return j->want.shared || j->want.overcommit || spare_might_do(&p->cluster->pool.spare, &need);
+}
+
+/* Whether it can run to its limit beside those that have a place before it. */
+static bool leaves_room(struct plan *p, const struct job *j, const struct bitset *allowed,
+                        struct selection *where)
+{
+    look_ahead(p);
+    if (p->shadow && shadow_serves(p->cluster, j)) {
+        bool fits = shadow_fits_now(p->shadow, j, allowed, p->now_sec, where);
+        if (fits)
+            shadow_start(p->shadow, j, where, p->now_sec);
+        return fits;
+    }
+    lay_out(p);
+    if (!timeline_fits_now(p->ahead, j, allowed, where))
+        return false;
+    timeline_start(p->ahead, j, where);
+    return true;
 }
 
 /* Whether it fits now, and would be over before what it takes is needed by a job before it. */
@@ -125,19 +193,21 @@ static bool can_start(struct plan *p, struct job *j, struct selection *where)
     uint64_t freed = p->cluster->pool.freed;
     if (j->unfit_stamp == freed)
         return false;
+    if (!might_fit(p, j)) {
+        j->unfit_stamp = freed;
+        return false;
+    }
     p->work += p->cluster->nodes.len;
     _cleanup_bitset_ struct bitset *allowed = allowed_nodes(p, j);
+    if (!j->want.shared)
+        bitset_and(allowed, p->cluster->pool.spare.open);
     if (select_nodes(p->cluster, j, allowed, NULL, where) != 0) {
         j->unfit_stamp = freed;
         return false;
     }
     if (!p->heads.len)
         return true;
-    look_ahead(p);
-    if (!timeline_fits_now(p->ahead, j, allowed, where))
-        return false;
-    timeline_start(p->ahead, j, where);
-    return true;
+    return leaves_room(p, j, allowed, where);
 }
 
 /* What was foreseen for it holds while nothing becomes free before its time. */

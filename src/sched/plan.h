@@ -16,6 +16,7 @@
 #define PLAN_RESERVATIONS 16 /* blocked heads that get a place on the timeline in one pass */
 #define PLAN_DEPTH 200       /* jobs behind a blocked head that one pass looks at, per partition */
 
+struct shadow;
 struct timeline;
 
 struct share { /* of one node */
@@ -61,6 +62,7 @@ struct plan {
     size_t depth;
     VEC(const struct job *) failed; /* shapes that did not fit in this pass */
     VEC(uint32_t) heads;            /* ids of those that wait, in the order of their places */
+    struct shadow *shadow;          /* of the first alone; NULL: not made, or not of use */
     size_t laid;                    /* so many of them have theirs on: */
     struct timeline *ahead;         /* NULL: nothing has */
     uint64_t work;                  /* done so far, in looks at a node; who asks for decisions may
@@ -73,6 +75,9 @@ void plan_begin(struct plan *p, const struct cluster *c, int64_t now_sec, bool b
 void plan_resume(struct plan *p, int64_t now_sec);
 bool plan_next(struct plan *p, struct decision *d); /* false: the pass is over */
 void plan_end(struct plan *p);
+
+/* What the choice of nodes needs at least. */
+struct spare_need plan_need(const struct job *j);
 
 /* --- select.c: which nodes a request fits on
  * ------------------------------------------------------ */

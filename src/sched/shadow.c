@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sched/shadow.h"
+
+#include <string.h>
+
+#include "sched/timeline.h"
+
+#define TRIES 12 /* moments at which there is enough in all, and yet no choice does */
+
+static int64_t ends_at(const struct job *j, int64_t from)
+{
+    return from + (j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec);
+}
+
+bool shadow_serves(const struct cluster *c, const struct job *j)
+{
+    return !j->want.shared && !j->want.overcommit && j->part->conf.max_cpus_per_node == UINT32_MAX;
+}
+
+/* --- what is free later ------------------------------------------------------------------------
+ */
+
+static void copy_view(const struct cluster *c, struct free_view *to)
+{
+    const struct free_view *now = &c->pool.now;
+    size_t n = c->nodes.len, kinds = c->pool.gres_kinds;
+    pool_view_init(to, n, kinds);
+    memcpy(to->units, now->units, n * sizeof *to->units);
+    memcpy(to->mem_mib, now->mem_mib, n * sizeof *to->mem_mib);
+    memcpy(to->whole, now->whole, n * sizeof *to->whole);
+    memcpy(to->gres, now->gres, n * kinds * sizeof *to->gres);
+}
+
+static void copy_spare(const struct cluster *c, struct spare *to)
+{
+    const struct spare *now = &c->pool.spare;
+    spare_init(to, c->nodes.len);
+    vec_clear(&to->by_cpus);
+    vec_foreach (&now->by_cpus, count)
+        vec_push(&to->by_cpus, *count);
+    memcpy(to->nodes, now->nodes, c->nodes.len * sizeof *to->nodes);
+    to->whole = now->whole;
+}
+
+static void free_all(struct shadow *s, const struct node *n, uint64_t *gres)
+{
+    s->then.units[n->index] = n->units;
+    vec_foreach (&n->gres, stock)
+        gres[stock->kind] = stock->count;
+}
+
+/* False: others have the same units. */
+static bool give_back(struct shadow *s, const struct alloc_node *a)
+{
+    const struct cluster *c = s->cluster;
+    const struct node *n = c->nodes.data[a->node];
+    struct free_view *v = &s->then;
+    uint64_t *gres = v->gres + a->node * c->pool.gres_kinds;
+    if (n->use)
+        return false;
+    if (n->exclusive)
+        free_all(s, n, gres);
+    else
+        v->units[a->node] += a->units;
+    if (!n->exclusive)
+        vec_foreach (&a->gres, held)
+            gres[held->kind] += held->count;
+    v->mem_mib[a->node] += (int64_t)a->mem_mib;
+    v->whole[a->node] = v->units[a->node] == n->units;
+    if (bitset_test(c->pool.usable, a->node))
+        spare_set(&s->spare, a->node, v->units[a->node] * n->cpus_per_unit, v->whole[a->node]);
+    return true;
+}
+
+/* What all jobs give back that end in the same second as this one; NULL: see give_back(). */
+static struct order_link *pass_moment(struct shadow *s, struct order_link *l, int64_t now_sec,
+                                      int64_t *at, bool *shared)
+{
+    *at = l->key > now_sec ? l->key : now_sec;
+    for (; l && (l->key <= *at); l = order_next(l))
+        vec_foreach (&order_item(l, struct job, ends)->alloc, a)
+            if (!a->released && !give_back(s, a)) {
+                *shared = true;
+                return NULL;
+            }
+    return l;
+}
+
+/* --- the other job's place ---------------------------------------------------------------------
+ */
+
+static void take(const struct cluster *c, struct free_view *v, const struct selection *where)
+{
+    vec_foreach (&where->shares, share) {
+        uint32_t node = share->node;
+        v->units[node] -= v->units[node] < share->units ? v->units[node] : share->units;
+        v->mem_mib[node] -= (int64_t)share->mem_mib;
+        for (size_t i = 0; i < share->gres_len; i++) {
+            const struct gres_amount *amount = &where->gres.data[share->gres_at + i];
+            uint64_t *left = &v->gres[node * c->pool.gres_kinds + amount->kind];
+            *left -= *left < amount->count ? *left : amount->count;
+        }
+    }
+}
+
+/* The first moment at which it fits. True: found, or there is none. */
+static bool find(struct shadow *s, const struct job *j, const struct bitset *allowed,
+                 int64_t now_sec, struct selection *where)
+{
+    const struct cluster *c = s->cluster;
+    struct spare_need need = plan_need(j);
+    unsigned tries = 0;
+    bool shared = false;
+    for (struct order_link *l = order_first(&c->ends); l;) {
+        int64_t at;
+        l = pass_moment(s, l, now_sec, &at, &shared);
+        if (shared)
+            return false;
+        if (!spare_might_do(&s->spare, &need))
+            continue;
+        if (select_nodes(c, j, allowed, &s->then, where) == 0) {
+            s->at_sec = at;
+            return true;
+        }
+        select_clear(where);
+        if (++tries == TRIES)
+            return false;
+    }
+    return true;
+}
+
+bool shadow_make(struct shadow *s, const struct cluster *c, const struct job *j,
+                 const struct bitset *allowed, int64_t now_sec)
+{
+    struct selection where = {0};
+    *s = (struct shadow){.cluster = c, .at_sec = INT64_MAX};
+    copy_view(c, &s->then);
+    copy_spare(c, &s->spare);
+    bool made = find(s, j, allowed, now_sec, &where);
+    if (made && s->at_sec != INT64_MAX)
+        take(c, &s->then, &where);
+    select_done(&where);
+    if (!made)
+        shadow_done(s);
+    else
+        pool_view_init(&s->least, c->nodes.len, c->pool.gres_kinds);
+    return made;
+}
+
+void shadow_done(struct shadow *s)
+{
+    pool_view_done(&s->then);
+    pool_view_done(&s->least);
+    spare_done(&s->spare);
+    *s = (struct shadow){0};
+}
+
+/* --- jobs beside it ----------------------------------------------------------------------------
+ */
+
+static bool touches(const struct shadow *s, const struct job *j, int64_t now_sec)
+{
+    return s->at_sec != INT64_MAX && ends_at(j, now_sec) > s->at_sec;
+}
+
+static void see_least(struct shadow *s, const struct bitset *allowed)
+{
+    const struct cluster *c = s->cluster;
+    const struct free_view *now = &c->pool.now, *then = &s->then;
+    size_t kinds = c->pool.gres_kinds;
+    bitset_foreach (allowed, i) {
+        uint32_t units = now->units[i] < then->units[i] ? now->units[i] : then->units[i];
+        s->least.units[i] = units;
+        s->least.mem_mib[i] =
+            now->mem_mib[i] < then->mem_mib[i] ? now->mem_mib[i] : then->mem_mib[i];
+        s->least.whole[i] = units == c->pool.kinds.data[c->pool.kind[i]].units;
+        for (size_t k = (size_t)i * kinds; k < ((size_t)i + 1) * kinds; k++)
+            s->least.gres[k] = now->gres[k] < then->gres[k] ? now->gres[k] : then->gres[k];
+    }
+    s->least.present = true;
+}
+
+bool shadow_fits_now(struct shadow *s, const struct job *j, const struct bitset *allowed,
+                     int64_t now_sec, struct selection *where)
+{
+    if (!touches(s, j, now_sec))
+        return true;
+    see_least(s, allowed);
+    select_clear(where);
+    return select_nodes(s->cluster, j, allowed, &s->least, where) == 0;
+}
+
+void shadow_start(struct shadow *s, const struct job *j, const struct selection *where,
+                  int64_t now_sec)
+{
+    if (touches(s, j, now_sec))
+        take(s->cluster, &s->then, where);
+}

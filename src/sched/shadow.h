@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The timeline of one job that waits: when it can begin at the latest, and what is left then and
+ * beside it. It says what the timeline would (timeline.h), at a fraction of the cost, where nothing
+ * but that job and what runs is to be reckoned with; where it can not, it says so.
+ */
+#pragma once
+
+#include "cluster/spare.h"
+#include "sched/plan.h"
+
+struct shadow {
+    const struct cluster *cluster;
+    int64_t at_sec;         /* when the job begins; INT64_MAX: can not be foreseen */
+    struct free_view then;  /* what is free then, beside it */
+    struct free_view least; /* of now and then, where it was asked for */
+    struct spare spare;     /* what will be free, while it is looked for */
+};
+
+/* Whether one may be made for it at all. */
+bool shadow_serves(const struct cluster *c, const struct job *j);
+/* False: use the timeline. 'allowed': nodes that it may have. */
+bool shadow_make(struct shadow *s, const struct cluster *c, const struct job *j,
+                 const struct bitset *allowed, int64_t now_sec);
+void shadow_done(struct shadow *s);
+
+/* Whether the job can begin at once and run to its limit without touching what the other one needs.
+ * 'where': where it would begin were there no other; it becomes where it can. */
+bool shadow_fits_now(struct shadow *s, const struct job *j, const struct bitset *allowed,
+                     int64_t now_sec, struct selection *where);
+/* The job has begun there now. */
+void shadow_start(struct shadow *s, const struct job *j, const struct selection *where,
+                  int64_t now_sec);
