@@ -65,6 +65,10 @@ static void job_free(struct job *j)
     free(j->part_name);
     free(j->ended_on.nodes);
     free(j->ended_on.batch_host);
+    depend_free(j->waits.on);
+    free(j->waits.links);
+    free(j->waits.shown);
+    free(j->waits.name);
     str_done(&j->alloc_step);
     str_done(&j->spec);
     str_done(&j->live);
@@ -235,6 +239,8 @@ void cluster_remove_job(struct cluster *c, struct job *j)
     alloc_clear(c, j);
     if (j->part)
         order_remove(&j->part->queue, &j->queued);
+    depend_set(c, j, NULL);
+    order_remove(&c->waiting.named, &j->waits.named);
     order_remove(&c->due, &j->due);
     order_remove(&c->ends, &j->ends);
     if (j->request_key)

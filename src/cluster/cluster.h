@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "cluster/depend_index.h"
 #include "cluster/gres.h"
 #include "cluster/idmap.h"
 #include "cluster/job_record.h"
@@ -18,6 +19,7 @@
 #include "cluster/order.h"
 #include "cluster/pool.h"
 #include "cluster/request.h"
+#include "cluster/share.h"
 #include "conf/conf.h"
 #include "proto/job.pb-c.h"
 #include "proto/node.pb-c.h"
@@ -169,6 +171,7 @@ struct job {
     struct order_link queued, due, ends; /* in part.queue, cluster.due, cluster.ends */
     uint64_t unfit_stamp, ahead_stamp;   /* plan.c: pool.freed, when it last did not fit, and when
                                             its start was last looked for */
+    struct job_waits waits;              /* for other jobs; and its name */
     bool dirty;                          /* in cluster.dirty */
     uint64_t stamp;                      /* of its last change */
 };
@@ -178,13 +181,14 @@ struct cluster {
     VEC(struct node *) nodes; /* index: that of the configuration */
     struct pool pool;         /* the same, as the planner reads them */
     VEC(struct gres_kind) gres_kinds;
-    VEC(struct part *) parts; /* in order of the configuration */
-    VEC(struct job *) jobs;   /* by rising id, once all are loaded */
-    struct idmap requests;    /* ids of the jobs they made */
-    VEC(uint32_t) dirty;      /* ids of jobs to be written at the end of the turn */
-    struct order due;         /* jobs, by the monotonic time something must happen */
-    struct order ends;        /* running jobs, by the wall time they end at the latest */
-    struct order silent;      /* nodes that do not answer */
+    VEC(struct part *) parts;    /* in order of the configuration */
+    VEC(struct job *) jobs;      /* by rising id, once all are loaded */
+    struct idmap requests;       /* ids of the jobs they made */
+    VEC(uint32_t) dirty;         /* ids of jobs to be written at the end of the turn */
+    struct order due;            /* jobs, by the monotonic time something must happen */
+    struct order ends;           /* running jobs, by the wall time they end at the latest */
+    struct order silent;         /* nodes that do not answer */
+    struct depend_index waiting; /* who waits for whom */
     VEC(struct str)
     removed_parts; /* packed PartChange: lines of slurm.conf that scontrol removed */
     VEC(struct str)
@@ -265,15 +269,6 @@ void alloc_count_part(struct cluster *c, struct part *p);
 void alloc_node_done(struct alloc_node *a);
 struct alloc_node *alloc_find(struct job *j, uint32_t node);
 int alloc_check(const struct cluster *c, struct err *err); /* nothing over-allocated; sums agree */
-
-/* --- share.c: units that several jobs have ---------------------------------------------------- */
-
-/* Units in use, as 'use' (NULL: nobody shares) tells, that the job may have as well. */
-uint32_t share_room(uint32_t units, const struct unit_use *use, const struct job *j);
-/* Adds 'units' of those to 'set', those that the fewest jobs have first. */
-void share_choose(const struct node *n, const struct job *j, uint32_t units, struct bitset *set);
-void share_occupy(struct node *n, const struct job *j, const struct bitset *units);
-void share_release(struct node *n, const struct bitset *units);
 
 /* --- node.c ----------------------------------------------------------------------------------- */
 bool node_is_usable(const struct node *n); /* new work may go there */

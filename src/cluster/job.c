@@ -180,6 +180,10 @@ int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, 
     j->batch = OR(s, batch, 0);
     j->may_requeue = j->batch && OR(s, requeue, (protobuf_c_boolean)(c->conf->job_requeue != 0));
     j->nice = OR(s, nice, 0);
+    j->waits.kill_given = s->has_kill_invalid_dep;
+    j->waits.kill = OR(s, kill_invalid_dep, 0);
+    free(j->waits.name);
+    j->waits.name = mem_strdup(s->name);
     read_warning(j, s->signal);
     j->begin_at = OR(s, begin_at_sec, 0);
     if (j->begin_at < 0) /* long ago is now; sums with the clock must not overflow */
@@ -341,6 +345,23 @@ static void pack_where(const struct cluster *c, const struct job *j, Pb__JobLive
     SET(m, num_tasks, j->want.tasks);
 }
 
+static void pack_depend(const struct job *j, Pb__JobLive *m, struct arena *arena)
+{
+    _cleanup_str_ struct str states = STR_INIT;
+    m->dependency = j->waits.shown;
+    if (!j->waits.on)
+        return;
+    depend_pack(j->waits.on, &states);
+    m->depend_states = arena_strdup(arena, str_cstr(&states));
+    m->depend_from_at =
+        arena_alloc(arena, sizeof(*m->depend_from_at) * (j->waits.on->items.len + 1));
+    vec_foreach (&j->waits.on->items, item)
+        if (item->from_at)
+            m->n_depend_from_at = j->waits.on->items.len;
+    vec_foreach (&j->waits.on->items, item)
+        m->depend_from_at[item - j->waits.on->items.data] = item->from_at;
+}
+
 static void pack_times(const struct job *j, Pb__JobLive *m)
 {
     SET(m, submit_at, j->submit_at);
@@ -386,6 +407,7 @@ void job_pack_live(const struct cluster *c, struct job *j)
     pack_times(j, &m);
     pack_where(c, j, &m, &arena);
     pack_sharing(j, &m);
+    pack_depend(j, &m, &arena);
     SET(&m, exit_status, j->exit_status);
     SET(&m, derived_status, j->derived_status);
     SET(&m, next_step, j->next_step);
@@ -545,6 +567,23 @@ static void keep_ended_on(struct job *j, const Pb__JobLive *m)
     j->ended_on.num_cpus = m->num_cpus;
 }
 
+/* What it waits for, as far as that was known: control/ looks at the jobs it names again. */
+static void restore_depend(struct cluster *c, struct job *j, const Pb__JobSpec *spec,
+                           const Pb__JobLive *m)
+{
+    if (!m->depend_states || !spec->dependency)
+        return;
+    struct depend *d = mem_new(struct depend);
+    if (depend_parse(spec->dependency, d, NULL) != 0 || !depend_unpack(d, m->depend_states)) {
+        depend_free(d);
+        return;
+    }
+    for (size_t i = 0; i < m->n_depend_from_at && i < d->items.len; i++)
+        d->items.data[i].from_at = m->depend_from_at[i];
+    j->waits.shown = mem_strdup(m->dependency);
+    depend_set(c, j, d);
+}
+
 static void keep_newer(struct job *j, const Pb__JobRecord *record)
 {
     if (!record->base.n_unknown_fields && !record->live->base.n_unknown_fields)
@@ -573,6 +612,8 @@ int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, s
         j->want.exclusive = OR(m, alone, false);
     }
     job_load_state(c, j, m->state);
+    depend_place_name(c, j);
+    restore_depend(c, j, record->spec, m);
     bool past = false;
     for (size_t i = 0; i < m->n_alloc; i++) {
         bool held = !m->alloc[i]->has_released || !m->alloc[i]->released;

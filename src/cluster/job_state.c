@@ -45,6 +45,8 @@ int job_set_state(struct cluster *c, struct job *j, enum _Pb__JobState to)
     count(c, j->state, -1);
     count(c, to, 1);
     j->state = to;
+    if (!job_is_final(j)) /* else when it is over, with all of its nodes */
+        depend_place_name(c, j);
     job_touch(c, j);
     return 0;
 }

@@ -67,6 +67,7 @@ static const struct {
     const char *words;
 } option_keys[] = {
     {CONF_KEY_auth_info, "socketdir ttl"},
+    {CONF_KEY_dependency_parameters, "kill_invalid_depend max_depend_depth"},
     {CONF_KEY_scheduler_parameters, "nohold_on_prolog_fail"},
     {CONF_KEY_slurmctld_parameters, "enable_configless rl_enable rl_bucket_size rl_refill_rate "
                                     "rl_refill_period rl_table_size"},

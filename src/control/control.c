@@ -7,6 +7,7 @@
 #include "control/internal.h"
 
 #define BEGIN_LOOK_SEC 60
+#define PURGE_LATER_MS 1000
 #define PLAN_WORK 200000 /* looks at a node: a few milliseconds */
 
 struct control *control_new(struct conf *conf, const struct env *env)
@@ -33,6 +34,7 @@ void control_free(struct control *c)
     made_free(c);
     str_done(&c->newer);
     vec_done(&c->asides);
+    vec_done(&c->told);
     vec_done(&c->fresh);
     arena_done(&c->restored);
     free(c);
@@ -279,6 +281,7 @@ static void resume_job(struct control *c, struct job *j)
 {
     int64_t now = control_mono(c), wall = control_wall(c);
     if (j->state == PB__JOB_STATE__PENDING) {
+        depend_resume(c, j);
         submit_enqueue(c, j);
         j->gone_mono_ms = j->batch ? 0 : now;
     } else if (!job_is_final(j)) {
@@ -391,6 +394,11 @@ void control_schedule(struct control *c, struct job *j)
         int64_t wait = j->begin_at - control_wall(c);
         if (wait > 0) /* a time of the wall clock, which may be set meanwhile */
             earlier(&due, control_mono(c) + (wait < BEGIN_LOOK_SEC ? wait : BEGIN_LOOK_SEC) * 1000);
+        wait = depend_wait_sec(c, j);
+        if (wait > 0)
+            earlier(&due, control_mono(c) + (wait < BEGIN_LOOK_SEC ? wait : BEGIN_LOOK_SEC) * 1000);
+        if (depend_is_doomed(c, j))
+            earlier(&due, control_mono(c));
         if (j->gone_mono_ms)
             earlier(&due, j->gone_mono_ms + CONTROL_WAITER_MS);
     } else {
@@ -434,6 +442,8 @@ static void purge(struct control *c, struct job *j)
 static void job_due(struct control *c, struct job *j)
 {
     int64_t now = control_mono(c);
+    if (j->purge_mono_ms && now >= j->purge_mono_ms && depend_is_telling(c, j->id))
+        j->purge_mono_ms = now + PURGE_LATER_MS;
     if (j->purge_mono_ms && now >= j->purge_mono_ms) {
         purge(c, j);
         return;
@@ -442,6 +452,8 @@ static void job_due(struct control *c, struct job *j)
     bool runs = !job_is_final(j) && j->state != PB__JOB_STATE__PENDING && !j->configuring;
     if ((j->state == PB__JOB_STATE__PENDING || j->configuring) && gone)
         finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, NULL, NULL);
+    else if (j->state == PB__JOB_STATE__PENDING && depend_is_doomed(c, j))
+        finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, "DependencyNeverSatisfied", NULL);
     else if (j->state == PB__JOB_STATE__PENDING)
         submit_enqueue(c, j);
     else if (runs && now >= j->limit_mono_ms)
@@ -480,7 +492,7 @@ static void set_wake(struct control *c)
         at = node->key;
     if (shutdown_due_ms(c) < at)
         at = shutdown_due_ms(c);
-    if (c->planning || c->plan_wanted)
+    if (c->planning || c->plan_wanted || c->told.len)
         at = control_mono(c);
     if (at == INT64_MAX || at == c->wake_at_ms)
         return;
@@ -513,6 +525,7 @@ static void write_dirty(struct control *c)
 void control_turn(struct control *c)
 {
     c->turns++;
+    depend_turn(c);
     start_plan(c);
     start_answer_fresh(c);
     if (c->cluster->dirty.len)
@@ -587,6 +600,8 @@ int control_check(const struct control *c, struct err *err)
         const struct job *j = *at;
         pending += j->state == PB__JOB_STATE__PENDING;
         holding += j->ends.in;
+        if (depend_check(c, j, err) != 0)
+            return -ERR_INTERNAL;
         if (j->queued.in && j->state != PB__JOB_STATE__PENDING)
             return err_set(err, -ERR_INTERNAL, "job %u is queued and not pending", j->id);
         if (job_nodes_left(j) && !j->ends.in)

@@ -82,6 +82,8 @@ void finish_clean(struct control *c, struct job *j)
     order_remove(&c->cluster->ends, &j->ends);
     job_touch(c->cluster, j);
     c->plan_wanted = true;
+    depend_reindex(c->cluster, j); /* what it waited for it waits for again when it is requeued */
+    depend_changed(c, j);
     if (j->requeue_after)
         finish_requeue(c, j);
     else
@@ -198,6 +200,7 @@ void finish_requeue(struct control *c, struct job *j)
     char *why = take_ptr(j->reason_detail);
     control_log(c, LOG_LVL_INFO, "job %u is queued again, restart %u%s", j->id, j->restarts,
                 j->held ? ", and held" : "");
+    depend_requeue(c, j);
     submit_enqueue(c, j);
     if (j->held && why) /* its prolog failed: Slurm's words, and what happened */
         j->reason_detail = mem_printf("launch failed requeued held: %s", why);

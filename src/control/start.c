@@ -210,11 +210,17 @@ void start_configured(struct control *c, struct job *j)
 
 static void start_job(struct control *c, struct job *j, const struct decision *d)
 {
+    if (depend_reason(c, j)) { /* another of its name has started in this pass */
+        submit_enqueue(c, j);
+        return;
+    }
     if (take_nodes(c, j, &d->where) != 0)
         return;
     order_remove(&j->part->queue, &j->queued);
     job_set_state(c->cluster, j, PB__JOB_STATE__RUNNING);
     start_clocks(c, j);
+    depend_set(c->cluster, j, NULL);
+    depend_changed(c, j);
     j->backfilled = d->backfilled;
     if (hook_start(c, j))
         start_configuring(c, j);

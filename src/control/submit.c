@@ -83,7 +83,7 @@ int submit_check_possible(struct control *c, struct job *j, struct err *err)
 /* Out of every queue; into its partition's when nothing but resources is missing. */
 void submit_enqueue(struct control *c, struct job *j)
 {
-    const char *reason = "Priority";
+    const char *reason = "Priority", *waits = depend_reason(c, j);
     if (j->queued.in)
         order_remove(&j->part->queue, &j->queued);
     j->priority = j->priority ? j->priority : submit_priority(j);
@@ -92,6 +92,8 @@ void submit_enqueue(struct control *c, struct job *j)
         reason = "JobHeldAdmin";
     else if (j->held)
         reason = "JobHeldUser";
+    else if (waits)
+        reason = waits;
     else if (j->begin_at > control_wall(c))
         reason = "BeginTime";
     else if (!j->part || j->part->conf.state == CONF_PART_DOWN)
@@ -149,6 +151,14 @@ static int apply_spec(struct control *c, const struct caller *who, const struct 
     j->gid = as->gid;
     j->held = spec.has_hold && spec.hold;
     j->priority = spec.has_priority && spec.priority ? spec.priority : submit_priority(j);
+    if (spec.dependency) {
+        struct depend *d = NULL;
+        rc = depend_read(c, j, spec.dependency, &d, err);
+        if (rc != 0)
+            return rc;
+        depend_begin(c, j, d);
+        spec.dependency = d ? spec.dependency : NULL;
+    }
     fill_memory(c, j, &spec);
     spec.has_uid = spec.has_gid = true;
     spec.uid = as->uid;
@@ -223,6 +233,7 @@ static void remember(struct control *c, struct job *j, uint64_t key)
     if (key)
         idmap_set(&c->cluster->requests, key, j->id);
     job_touch(c->cluster, j);
+    depend_place_name(c->cluster, j);
     submit_enqueue(c, j);
 }
 

@@ -60,8 +60,8 @@ static const struct {
 /* Known to the record and not to the planner: to set it would be a promise not kept. */
 static bool is_unplanned(const char *field)
 {
-    return strcmp(field, "dependency") == 0 || strcmp(field, "licenses") == 0 ||
-           strcmp(field, "gres") == 0 || strcmp(field, "reservation") == 0;
+    return strcmp(field, "licenses") == 0 || strcmp(field, "gres") == 0 ||
+           strcmp(field, "reservation") == 0;
 }
 
 static int check_field(const struct job *j, const char *field, struct err *err)
@@ -160,6 +160,16 @@ static int check_priority(const struct caller *who, const struct job *j, const P
     return 0;
 }
 
+/* What it is to wait for from now on; an empty text: for nothing. */
+static int read_dependency(struct control *c, const struct job *j, const Pb__JobSpec *set,
+                           struct depend **out, struct err *err)
+{
+    int rc = set->dependency ? depend_read(c, j, set->dependency, out, err) : 0;
+    if (rc == 0)
+        rc = depend_check_circle(c, j, *out, err);
+    return rc;
+}
+
 /* The spec with the fields replaced, taken only when the job could still run with it. */
 static int apply_spec(struct control *c, const struct caller *who, struct job *j,
                       const Pb__JobSpec *set, struct err *err)
@@ -175,6 +185,12 @@ static int apply_spec(struct control *c, const struct caller *who, struct job *j
     if (rc != 0)
         return rc;
     const Pb__JobSpec old = *spec;
+    struct depend *depend = NULL;
+    rc = read_dependency(c, j, set, &depend, err);
+    if (rc != 0) {
+        depend_free(depend);
+        return rc;
+    }
     pb_each_field (set->base.descriptor, field)
         if (pb_has(&set->base, field))
             pb_copy_field(&spec->base, &set->base, field);
@@ -196,8 +212,14 @@ static int apply_spec(struct control *c, const struct caller *who, struct job *j
     if (rc != 0) {
         j->part = before;
         job_read_spec(c->cluster, j, &old, NULL);
+        depend_free(depend);
         return rc;
     }
+    if (set->dependency) {
+        spec->dependency = depend ? spec->dependency : NULL;
+        depend_begin(c, j, depend);
+    }
+    depend_renamed(c, j, old.name);
     str_clear(&j->spec);
     pb_pack(&spec->base, &j->spec);
     return 0;

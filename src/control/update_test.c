@@ -45,7 +45,7 @@ static void job_changes_that_are_refused_change_nothing(void **state)
          {.has_mem_per_node_mib = true, .mem_per_node_mib = 4001},
          ERR_NODE_CONFIG},
         {"negative nice", {.has_nice = true, .nice = -1}, ERR_ACCESS},
-        {"dependency", {.dependency = (char *)"afterok:1"}, ERR_NOT_SUPPORTED},
+        {"dependency", {.dependency = (char *)"afterok:1"}, ERR_DEPENDENCY},
         {"licenses", {.licenses = (char *)"x:1"}, ERR_NOT_SUPPORTED},
         {"gres", {.gres = (char *)"gpu:1"}, ERR_NOT_SUPPORTED},
         {"reservation", {.reservation = (char *)"r"}, ERR_NOT_SUPPORTED},

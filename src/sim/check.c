@@ -33,6 +33,23 @@ static void enter_ledger(struct sim *s, unsigned node, struct sim_key key)
     HASH_ADD(hh, s->ledger, key, sizeof start->key, start);
 }
 
+/* What it was to wait for has come, at some time. */
+static void check_depend(struct sim *s, struct sim_key key)
+{
+    const struct sim_watch *w = sim_watch_find(s, key.job_id);
+    const struct sim_client *c = w && w->client != UINT32_MAX ? &s->clients.data[w->client] : NULL;
+    const struct sim_watch *on = c && c->waits_for ? sim_watch_find(s, c->waits_for) : NULL;
+    const char *kind = c ? c->item->depend : "";
+    if (!on)
+        return;
+    bool met = strcmp(kind, "after") == 0        ? on->begun
+               : strcmp(kind, "afterok") == 0    ? on->done_well
+               : strcmp(kind, "afternotok") == 0 ? on->done_badly
+                                                 : on->done_well || on->done_badly;
+    if (!met)
+        sim_break(s, "a job did not wait for another", "job %u, %s", key.job_id, c->depend);
+}
+
 void sim_check_start(struct sim *s, unsigned node, struct sim_key key, bool batch)
 {
     struct sim_view v;
@@ -44,6 +61,7 @@ void sim_check_start(struct sim *s, unsigned node, struct sim_key key, bool batc
         sim_break(s, "a payload was started before that was on disk", "job %u restart %u on %s",
                   key.job_id, key.restarts, s->nodes.data[node].name);
     sim_hook_check_start(s, key);
+    check_depend(s, key);
     sim_check_node(s, node);
 }
 

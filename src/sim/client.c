@@ -266,6 +266,18 @@ static void spec_of(const struct sim *s, const struct sim_client *c, char *name,
     spec->batch = item->what == SIM_JOB_BATCH;
 }
 
+/* One that is not known yet is not waited for. */
+static char *dependency_of(struct sim *s, struct sim_client *c)
+{
+    long on = c->item->after ? sim_client_find(s, c->item->after) : -1;
+    if (!c->asked_once && on >= 0 && s->clients.data[on].job_id) {
+        c->waits_for = s->clients.data[on].job_id;
+        snprintf(c->depend, sizeof c->depend, "%s:%u", c->item->depend, c->waits_for);
+    }
+    c->asked_once = true; /* what is said later finds the same job */
+    return text_or_null(c->depend);
+}
+
 static void submit(struct sim *s, unsigned index, enum sim_owner owner)
 {
     struct sim_client *c = &s->clients.data[index];
@@ -276,6 +288,8 @@ static void submit(struct sim *s, unsigned index, enum sim_owner owner)
     uint64_t call;
     memcpy(id + 1, &c->item->id, sizeof c->item->id);
     spec_of(s, c, name, &spec);
+    spec.dependency = dependency_of(s, c);
+    spec.has_kill_invalid_dep = spec.kill_invalid_dep = spec.dependency != NULL;
     spec.has_request_id = true;
     spec.request_id = (ProtobufCBinaryData){sizeof id, id};
     if (c->item->what != SIM_JOB_BATCH) {

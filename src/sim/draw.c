@@ -586,6 +586,18 @@ static void draw_controllers(struct draw *d)
     }
 }
 
+/* Of some jobs on one that came not long before. */
+static void draw_dependencies(struct draw *d)
+{
+    int64_t share = chance(d, 40) ? ONE_OF(d, 5, 20, 80) : 0;
+    vec_foreach (&d->plan->items, j) {
+        if (j->kind != SIM_ITEM_JOB || j->id < 2 || !chance(d, (unsigned)share))
+            continue;
+        j->after = between(d, j->id > 10 ? j->id - 10 : 1, j->id - 1);
+        PUT(j->depend, "%s", WORD(d, "after", "afterany", "afterok", "afterok", "afternotok"));
+    }
+}
+
 void sim_plan_draw(struct sim_plan *p, uint64_t seed)
 {
     struct draw d = {.plan = p, .rng = {seed}};
@@ -607,6 +619,7 @@ void sim_plan_draw(struct sim_plan *p, uint64_t seed)
     draw_hooks(&d);
     draw_shutdowns(&d);
     draw_controllers(&d);
+    draw_dependencies(&d);
 }
 
 /* --- one kind of world --------------------------------------------------------------------------

@@ -197,10 +197,12 @@ struct sim_client { /* the owner of one job */
     const struct sim_item *item;
     struct rng rng;
     enum sim_client_state state;
-    uint64_t call, watch; /* open requests, 0: none */
-    uint32_t job_id;      /* acknowledged; 0: not yet */
+    uint64_t call, watch;      /* open requests, 0: none */
+    uint32_t job_id;           /* acknowledged; 0: not yet */
+    uint32_t waits_for;        /* by its dependency; 0: nothing */
+    char depend[2 * SIM_NAME]; /* as it is said, each time */
     unsigned next_step;
-    bool dead, watching, refused, configuring;
+    bool dead, watching, refused, configuring, asked_once;
     struct sim_claim claims[SIM_CLAIMS];
     unsigned asked[SIM_CLAIMS]; /* requests that touch it, so far */
     bool cancelled;             /* told that it is; until a requeue is asked for */

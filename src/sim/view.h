@@ -41,11 +41,12 @@ struct sim_watch { /* of a job's records */
     VEC(struct sim_share) shares;
     struct sim_key ran; /* the attempt that is timed, and when it began */
     int64_t ran_from_ms, put_at_ms;
-    unsigned ran_boot;     /* of the machine by whose clock that is, */
-    int64_t ran_offset_ms; /* and its wall clock when it began */
-    bool untimed;          /* which was set, and there was nothing else across a boot */
-    bool ran_configuring;  /* its time has not begun yet */
-    bool stored, purged;   /* it was on disk at a restart; it was forgotten long after its end */
+    unsigned ran_boot;                 /* of the machine by whose clock that is, */
+    int64_t ran_offset_ms;             /* and its wall clock when it began */
+    bool untimed;                      /* which was set, and there was nothing else across a boot */
+    bool ran_configuring;              /* its time has not begun yet */
+    bool begun, done_well, done_badly; /* ever, whatever came of it then */
+    bool stored, purged; /* it was on disk at a restart; it was forgotten long after its end */
     UT_hash_handle hh;
 };
 

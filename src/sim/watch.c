@@ -335,6 +335,16 @@ static void check_released(struct sim *s, const struct sim_watch *w)
                       s->nodes.data[share->node].name, w->job_id);
 }
 
+/* What others may have waited for. */
+static void note_end(struct sim_watch *w)
+{
+    const struct sim_view *v = &w->view;
+    bool over = is_final(v->state) && !v->completing && !v->requeue_after;
+    w->begun = w->begun || v->state != PB__JOB_STATE__PENDING;
+    w->done_well = w->done_well || (over && v->state == PB__JOB_STATE__COMPLETED);
+    w->done_badly = w->done_badly || (over && v->state != PB__JOB_STATE__COMPLETED);
+}
+
 static void put_job(struct sim *s, const struct sim_record *r)
 {
     struct sim_view now;
@@ -350,6 +360,7 @@ static void put_job(struct sim *s, const struct sim_record *r)
     struct sim_view before = w->view;
     w->view = now;
     w->put_at_ms = s->now_ms;
+    note_end(w);
     scan_shares(s, r->data, r->len, w);
     if (w->job_id >= s->next_id)
         sim_break(s, "an id was used that is not reserved", "%u", w->job_id);

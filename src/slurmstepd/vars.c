@@ -89,6 +89,7 @@ static void put_spec(struct envlist *env, const Pb__JobSpec *spec)
     envlist_set(env, "SLURM_JOB_ACCOUNT", spec->account);
     envlist_set(env, "SLURM_JOB_QOS", spec->qos);
     envlist_set(env, "SLURM_JOB_RESERVATION", spec->reservation);
+    envlist_set(env, "SLURM_JOB_DEPENDENCY", spec->dependency);
     envlist_set(env, "SLURM_JOB_GROUP", spec->group_name);
     envlist_set(env, "SLURM_DISTRIBUTION", spec->distribution);
     envlist_default(env, "SLURM_SUBMIT_DIR", spec->work_dir);

@@ -7,7 +7,6 @@ import pytest
 from harness import eventually
 
 UNSAFE = {
-    "--dependency": ("afterok:1", "SLURM_DEPENDENCY", None),
     "--gres": ("gpu:1", "SLURM_GRES", "SBATCH_GRES"),
     "--licenses": ("matlab:2", None, None),
     "--reservation": ("maintenance", "SLURM_RESERVATION", "SBATCH_RESERVATION"),
@@ -57,9 +56,8 @@ def test_job_arrays_and_components_are_refused(cluster):
 
 def test_an_update_cannot_bring_them_either(cluster):
     job = cluster.sbatch("-H", wrap="true")
-    for key in ("Dependency=afterok:1", "Gres=gpu:1", "Licenses=x", "ReservationName=r"):
+    for key in ("Gres=gpu:1", "Licenses=x", "ReservationName=r"):
         cluster.run(f"scontrol update JobId={job} {key}").fails(key, "not available in this version")
-    assert cluster.job(job)["Dependency"] == "(null)"
     cluster.run(f"scancel {job}").ok()
 
 

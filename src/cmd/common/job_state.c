@@ -186,7 +186,7 @@ int64_t job_state_eligible_at(const Pb__JobLive *live)
 {
     bool started = live->start_at && live->state != PB__JOB_STATE__PENDING &&
                    live->state != PB__JOB_STATE__CANCELLED;
-    return live->priority || started ? live->eligible_at : 0;
+    return (live->priority && !live->dependency) || started ? live->eligible_at : 0;
 }
 
 int64_t job_state_step_limit_sec(const Pb__StepRecord *step)

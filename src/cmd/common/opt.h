@@ -64,7 +64,8 @@ struct opt {
     int64_t now_sec;            /* wall, for --begin=now+1hour; set by opt_init */
 
     /* The job. NULL, 0 and false are "not given" unless from[] says otherwise. */
-    char *account, *comment, *constraint, *distribution, *exclude, *extra, *job_name, *mail_type;
+    char *account, *comment, *constraint, *dependency, *distribution, *exclude, *extra, *job_name,
+        *mail_type;
     char *mail_user, *nodelist, *partition, *partition_key, *qos, *signal, *wckey, *clusters;
     char *chdir, *std_in, *std_out, *std_err, *export_env, *propagate;
     uint32_t min_nodes, max_nodes; /* max 0: no maximum */
@@ -78,7 +79,7 @@ struct opt {
     uint32_t priority;
     uint32_t uid, gid_of_uid, gid; /* of another user, when given */
     bool contiguous, exclusive, oversubscribe, overcommit, hold, no_kill, open_append, spread;
-    bool requeue;
+    bool requeue, kill_invalid_dep;
     bool immediate;
     uint32_t immediate_sec; /* 0: at once */
 

@@ -82,8 +82,8 @@ int opt_fit_nodelist(struct opt *o, struct err *err);
 
 /* The functions of CALL rows. */
 opt_call_fn opt_set_attach, opt_set_begin, opt_set_clusters, opt_set_distribution, opt_set_exclude,
-    opt_set_exclusive, opt_set_immediate, opt_set_kill_bad_exit, opt_set_kill_command, opt_set_mem,
-    opt_set_mem_per_cpu, opt_set_nice, opt_set_no_kill, opt_set_no_requeue, opt_set_nodefile,
-    opt_set_nodelist, opt_set_nodes, opt_set_open_mode, opt_set_oversubscribe, opt_set_priority,
-    opt_set_propagate, opt_set_requeue, opt_set_mail_type, opt_set_signal, opt_set_uid, opt_set_gid,
-    opt_set_verbose;
+    opt_set_exclusive, opt_set_immediate, opt_set_kill_bad_exit, opt_set_kill_invalid_dep,
+    opt_set_kill_command, opt_set_mem, opt_set_mem_per_cpu, opt_set_nice, opt_set_no_kill,
+    opt_set_no_requeue, opt_set_nodefile, opt_set_nodelist, opt_set_nodes, opt_set_open_mode,
+    opt_set_oversubscribe, opt_set_priority, opt_set_propagate, opt_set_requeue, opt_set_mail_type,
+    opt_set_signal, opt_set_uid, opt_set_gid, opt_set_verbose;

@@ -304,6 +304,14 @@ int opt_set_requeue(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
+int opt_set_kill_invalid_dep(struct opt *o, const char *arg, struct err *err)
+{
+    if (!str_case_eq(arg, "yes") && !str_case_eq(arg, "no"))
+        return opt_bad_spec(o, "kill-on-invalid-dep", arg, err);
+    o->kill_invalid_dep = str_case_eq(arg, "yes");
+    return 0;
+}
+
 int opt_set_no_requeue(struct opt *o, const char *arg, struct err *err)
 {
     o->requeue = false;

@@ -99,6 +99,7 @@ static void put_strings(const struct opt *o, Pb__JobSpec *spec)
     spec->req_nodes = o->nodelist;
     spec->exc_nodes = o->exclude;
     spec->comment = o->comment;
+    spec->dependency = o->dependency;
     spec->mail_type = o->mail_type;
     spec->mail_user = o->mail_user;
     spec->wckey = o->wckey;
@@ -115,6 +116,7 @@ void opt_to_job_spec(const struct opt *o, Pb__JobSpec *spec)
 {
     put_strings(o, spec);
     PUT(open_append, open_mode, o->open_append);
+    PUT(kill_invalid_dep, kill_invalid_dep, o->kill_invalid_dep);
     PUT(min_nodes, nodes, o->min_nodes);
     PUT(max_nodes, nodes, o->max_nodes);
     PUT_NUMBER(num_tasks, o->ntasks);

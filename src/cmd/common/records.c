@@ -102,7 +102,7 @@ static void put_job_request(json_t *o, const Pb__JobRecord *job)
     put_bool(o, "contiguous", spec->contiguous);
     put_maybe(o, "cpus_per_task", spec->has_cpus_per_task, spec->cpus_per_task);
     put_text(o, "current_working_directory", spec->work_dir);
-    put_text(o, "dependency", spec->dependency);
+    put_text(o, "dependency", job->live->dependency);
     put_text(o, "excluded_nodes", spec->exc_nodes);
     put_text(o, "extra", spec->extra);
     put_text(o, "features", spec->features);

@@ -54,7 +54,7 @@ static void put_head(const struct job_view *v)
     text_break(v->style, v->out);
     text_pair(v->out, "JobState", job_state_word(v->live));
     put_reason(v);
-    text_pair(v->out, " Dependency", s->dependency);
+    text_pair(v->out, " Dependency", v->live->dependency);
     text_break(v->style, v->out);
     str_printf(v->out, "Requeue=%d Restarts=%u BatchFlag=%d Reboot=0 ExitCode=",
                s->has_requeue ? s->requeue : 1, v->live->restarts, s->batch);

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/depend.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+
+static const char *const words[] = {
+    [DEPEND_AFTER] = "after",
+    [DEPEND_AFTERANY] = "afterany",
+    [DEPEND_AFTERBURSTBUFFER] = "afterburstbuffer",
+    [DEPEND_AFTERCORR] = "aftercorr",
+    [DEPEND_AFTERNOTOK] = "afternotok",
+    [DEPEND_AFTEROK] = "afterok",
+    [DEPEND_EXPAND] = "expand",
+    [DEPEND_SINGLETON] = "singleton",
+};
+
+static const struct {
+    char letter;
+    const char *word;
+} states[] = {
+    [DEPEND_UNFULFILLED] = {'u', "unfulfilled"},
+    [DEPEND_FULFILLED] = {'f', "fulfilled"},
+    [DEPEND_FAILED] = {'x', "failed"},
+};
+
+/* --- the text ----------------------------------------------------------------------------------
+ */
+
+static int no(struct err *err, const char *detail, const char *text)
+{
+    return err_set(err, -ERR_DEPENDENCY, "%s: %s: \"%.80s\"", err_text(ERR_DEPENDENCY), detail,
+                   text);
+}
+
+static bool read_number(const char **s, uint32_t *out)
+{
+    uint64_t n = 0;
+    const char *p = *s;
+    for (; *p >= '0' && *p <= '9' && n <= UINT32_MAX; p++)
+        n = n * 10 + (uint64_t)(*p - '0');
+    if (p == *s || n > UINT32_MAX)
+        return false;
+    *out = (uint32_t)n;
+    *s = p;
+    return true;
+}
+
+/* JOB, JOB_ELEMENT or JOB_*, with +MINUTES behind it. */
+static bool read_job(const char **s, struct depend_item *item)
+{
+    item->element = DEPEND_WHOLE;
+    item->delay_min = 0;
+    if (!read_number(s, &item->job_id) || item->job_id == 0)
+        return false;
+    if (**s == '_') {
+        ++*s;
+        if (**s == '*')
+            ++*s;
+        else if (!read_number(s, &item->element) || item->element == DEPEND_WHOLE)
+            return false;
+    }
+    if (**s == '+') {
+        ++*s;
+        return item->kind == DEPEND_AFTER && read_number(s, &item->delay_min);
+    }
+    return true;
+}
+
+static bool read_kind(const char **s, enum depend_kind *kind)
+{
+    size_t len = strspn(*s, "abcdefghijklmnopqrstuvwxyz");
+    if (len == 0) { /* a job alone */
+        *kind = DEPEND_AFTERANY;
+        return true;
+    }
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strlen(words[i]) != len || strncmp(words[i], *s, len) != 0)
+            continue;
+        *kind = (enum depend_kind)i;
+        *s += len;
+        return true;
+    }
+    return false;
+}
+
+/* "type:job:job", up to a separator. */
+static int read_clause(const char **s, const char *text, struct depend *d, struct err *err)
+{
+    struct depend_item item = {.element = DEPEND_WHOLE};
+    const char *start = *s;
+    if (!read_kind(s, &item.kind))
+        return no(err, "no such kind of dependency", start);
+    if (item.kind == DEPEND_SINGLETON) {
+        vec_push(&d->items, item);
+        return 0;
+    }
+    if (*s != start && *(*s)++ != ':')
+        return no(err, "a job id is missing behind its kind", start);
+    for (;;) {
+        if (!read_job(s, &item))
+            return no(err, "not a job id, or a delay where none can be", start);
+        if (d->items.len == DEPEND_ITEMS_MAX)
+            return no(err, "too many jobs", text);
+        vec_push(&d->items, item);
+        if (**s != ':')
+            return 0;
+        ++*s;
+    }
+}
+
+int depend_parse(const char *text, struct depend *out, struct err *err)
+{
+    char separator = 0;
+    *out = (struct depend){0};
+    for (const char *s = text; *s;) {
+        int rc = read_clause(&s, text, out, err);
+        if (rc != 0)
+            return rc;
+        if (!*s)
+            break;
+        if ((*s != ',' && *s != '?') || !s[1])
+            return no(err, "what follows a job must be another one behind ':', ',' or '?'", s);
+        if (separator && separator != *s)
+            return no(err, "',' and '?' can not both be used", text);
+        separator = *s++;
+    }
+    out->any = separator == '?';
+    return 0;
+}
+
+void depend_free(struct depend *d)
+{
+    if (!d)
+        return;
+    vec_done(&d->items);
+    free(d);
+}
+
+/* --- what became of them -----------------------------------------------------------------------
+ */
+
+static enum depend_state decided(enum depend_kind kind, const struct depend_outcome *o)
+{
+    bool good = o->over && o->state == PB__JOB_STATE__COMPLETED;
+    switch (kind) {
+    case DEPEND_AFTER:
+        return o->begun ? DEPEND_FULFILLED : DEPEND_UNFULFILLED;
+    case DEPEND_AFTERANY:
+    case DEPEND_AFTERBURSTBUFFER:
+        return o->over ? DEPEND_FULFILLED : DEPEND_UNFULFILLED;
+    case DEPEND_AFTERCORR:
+    case DEPEND_AFTEROK:
+        return good ? DEPEND_FULFILLED : o->over ? DEPEND_FAILED : DEPEND_UNFULFILLED;
+    case DEPEND_AFTERNOTOK:
+        return good ? DEPEND_FAILED : o->over ? DEPEND_FULFILLED : DEPEND_UNFULFILLED;
+    case DEPEND_EXPAND: /* there must be something to expand when it starts */
+        return o->over ? DEPEND_FAILED : o->begun ? DEPEND_FULFILLED : DEPEND_UNFULFILLED;
+    case DEPEND_SINGLETON:
+        break;
+    }
+    return DEPEND_UNFULFILLED;
+}
+
+bool depend_apply(struct depend_item *item, const struct depend_outcome *o)
+{
+    bool fixed = item->state != DEPEND_UNFULFILLED && item->kind != DEPEND_EXPAND;
+    if (fixed || item->job_id != o->job_id || item->element != DEPEND_WHOLE)
+        return false;
+    enum depend_state state = decided(item->kind, o);
+    if (state == item->state || item->state == DEPEND_FAILED)
+        return false;
+    item->state = state;
+    item->from_at = item->delay_min ? o->begun_at : 0;
+    return true;
+}
+
+void depend_apply_unknown(struct depend_item *item)
+{
+    if (item->state != DEPEND_UNFULFILLED || item->kind == DEPEND_SINGLETON)
+        return;
+    bool over_is_enough = item->kind == DEPEND_AFTER || item->kind == DEPEND_AFTERANY ||
+                          item->kind == DEPEND_AFTERBURSTBUFFER;
+    item->state = over_is_enough ? DEPEND_FULFILLED : DEPEND_FAILED;
+}
+
+static int64_t due_at(const struct depend_item *item)
+{
+    return item->from_at + (int64_t)item->delay_min * 60;
+}
+
+enum depend_state depend_item_at(const struct depend_item *item, int64_t now_sec)
+{
+    if (item->state == DEPEND_FULFILLED && item->from_at && due_at(item) > now_sec)
+        return DEPEND_UNFULFILLED;
+    return item->state;
+}
+
+static enum depend_state item_state(const struct depend_item *item, int64_t now_sec, bool alone)
+{
+    if (item->kind == DEPEND_SINGLETON)
+        return alone ? DEPEND_FULFILLED : DEPEND_UNFULFILLED;
+    return depend_item_at(item, now_sec);
+}
+
+enum depend_state depend_at(const struct depend *d, int64_t now_sec, bool alone)
+{
+    size_t count[3] = {0};
+    vec_foreach (&d->items, item)
+        count[item_state(item, now_sec, alone)]++;
+    if (d->any)
+        return count[DEPEND_FULFILLED] || !d->items.len ? DEPEND_FULFILLED
+               : count[DEPEND_FAILED] == d->items.len   ? DEPEND_FAILED
+                                                        : DEPEND_UNFULFILLED;
+    return count[DEPEND_FAILED]        ? DEPEND_FAILED
+           : count[DEPEND_UNFULFILLED] ? DEPEND_UNFULFILLED
+                                       : DEPEND_FULFILLED;
+}
+
+int64_t depend_next_at(const struct depend *d, int64_t now_sec)
+{
+    int64_t next = 0;
+    vec_foreach (&d->items, item) {
+        bool runs = item->state == DEPEND_FULFILLED && item->from_at && due_at(item) > now_sec;
+        if (runs && (!next || due_at(item) < next))
+            next = due_at(item);
+    }
+    return next;
+}
+
+bool depend_is_singleton(const struct depend *d)
+{
+    vec_foreach (&d->items, item)
+        if (item->kind == DEPEND_SINGLETON)
+            return true;
+    return false;
+}
+
+/* --- to be shown and stored --------------------------------------------------------------------
+ */
+
+static void put_item(const struct depend_item *item, enum depend_state state, struct str *out)
+{
+    str_puts(out, words[item->kind]);
+    if (item->kind != DEPEND_SINGLETON)
+        str_printf(out, ":%u", item->job_id);
+    if (item->element != DEPEND_WHOLE)
+        str_printf(out, "_%u", item->element);
+    if (item->delay_min)
+        str_printf(out, "+%u", item->delay_min);
+    str_printf(out, "(%s)", states[state].word);
+}
+
+void depend_format(const struct depend *d, int64_t now_sec, bool alone, struct str *out)
+{
+    enum depend_state whole = depend_at(d, now_sec, alone);
+    bool first = true;
+    if (whole == DEPEND_FULFILLED)
+        return;
+    vec_foreach (&d->items, item) {
+        enum depend_state state = item_state(item, now_sec, alone);
+        if (state == DEPEND_FULFILLED && whole != DEPEND_FAILED)
+            continue;
+        if (!first)
+            str_putc(out, d->any ? '?' : ',');
+        first = false;
+        put_item(item, state, out);
+    }
+}
+
+void depend_pack(const struct depend *d, struct str *out)
+{
+    vec_foreach (&d->items, item)
+        str_putc(out, states[item->state].letter);
+}
+
+bool depend_unpack(struct depend *d, const char *letters)
+{
+    if (strlen(letters) != d->items.len)
+        return false;
+    vec_foreach (&d->items, item)
+        for (size_t s = 0; s < sizeof states / sizeof states[0]; s++)
+            if (states[s].letter == letters[item - d->items.data])
+                item->state = (enum depend_state)s;
+    return true;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What a job waits for of other jobs (--dependency): the text, its items, and what became of each.
+ * Pure: knows no cluster. What an item has come to is kept with the job that waits, since the job
+ * it names may be purged before.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "proto/job.pb-c.h"
+
+#define DEPEND_WHOLE UINT32_MAX /* the element of an item that names a whole job */
+#define DEPEND_ITEMS_MAX 10000  /* of one job */
+
+enum depend_kind {
+    DEPEND_AFTER,
+    DEPEND_AFTERANY,
+    DEPEND_AFTERBURSTBUFFER,
+    DEPEND_AFTERCORR,
+    DEPEND_AFTERNOTOK,
+    DEPEND_AFTEROK,
+    DEPEND_EXPAND,
+    DEPEND_SINGLETON
+};
+
+enum depend_state { /* of an item, and of all of them */
+                    DEPEND_UNFULFILLED,
+                    DEPEND_FULFILLED,
+                    DEPEND_FAILED /* it never will be */
+};
+
+struct depend_item {
+    enum depend_kind kind;
+    enum depend_state state;
+    uint32_t job_id, element, delay_min;
+    int64_t from_at; /* AFTER with a delay: wall seconds it counts from; 0: it does not yet */
+};
+
+struct depend {
+    VEC(struct depend_item) items;
+    bool any; /* one of them is enough */
+};
+
+struct depend_outcome { /* of a job that others may wait for */
+    uint32_t job_id;
+    bool begun, over; /* it has started, or was ended before; it is over, and its nodes are clean */
+    enum _Pb__JobState state;
+    int64_t begun_at; /* wall seconds */
+};
+
+/* "afterok:12:13_4,after:14+10?..."; an empty text: no items. -ERR_DEPENDENCY names what is wrong.
+ * 'out' is initialized in any case. */
+int depend_parse(const char *text, struct depend *out, struct err *err);
+void depend_free(struct depend *d); /* NULL is fine; d was allocated */
+
+/* Whether the outcome decides the item, which it then does. True: its state or its time has
+ * changed. */
+bool depend_apply(struct depend_item *item, const struct depend_outcome *o);
+/* The job an item names is not known any more, nor how it ended. */
+void depend_apply_unknown(struct depend_item *item);
+/* Of an item at that time: a delay may not be over. */
+enum depend_state depend_item_at(const struct depend_item *item, int64_t now_sec);
+/* Of all of them. 'alone': no other job of its name and user is in the way of a singleton. */
+enum depend_state depend_at(const struct depend *d, int64_t now_sec, bool alone);
+/* When the next delay is over; 0: none runs. */
+int64_t depend_next_at(const struct depend *d, int64_t now_sec);
+bool depend_is_singleton(const struct depend *d);
+
+/* What is left of it: "afterok:12(unfulfilled),after:13+5(unfulfilled)"; all of it when it can
+ * never be met. Nothing is left: nothing is put. */
+void depend_format(const struct depend *d, int64_t now_sec, bool alone, struct str *out);
+
+/* A letter an item, for its record: u f x; and back. A text of another length: false. */
+void depend_pack(const struct depend *d, struct str *out);
+bool depend_unpack(struct depend *d, const char *states);

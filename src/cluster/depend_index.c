@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Who waits for whom, so that the end of a job is told to its dependents and to nobody else; and
+ * which jobs have one name, for singletons. */
+#include "cluster/cluster.h"
+
+#define NAMED_WAITS (UINT64_C(1) << 32) /* behind those that run */
+
+static uint64_t tie_of(const struct job *j, size_t item)
+{
+    return (uint64_t)j->id << 32 | item;
+}
+
+static void unlink_all(struct cluster *c, struct job *j)
+{
+    for (size_t i = 0; j->waits.on && i < j->waits.on->items.len; i++)
+        order_remove(&c->waiting.dependents, &j->waits.links[i].link);
+}
+
+void depend_reindex(struct cluster *c, struct job *j)
+{
+    for (size_t i = 0; j->waits.on && i < j->waits.on->items.len; i++) {
+        const struct depend_item *item = &j->waits.on->items.data[i];
+        struct order_link *link = &j->waits.links[i].link;
+        bool open = item->state == DEPEND_UNFULFILLED ||
+                    (item->kind == DEPEND_EXPAND && item->state == DEPEND_FULFILLED);
+        if (!open || j->state != PB__JOB_STATE__PENDING || item->kind == DEPEND_SINGLETON)
+            order_remove(&c->waiting.dependents, link);
+        else if (!link->in)
+            order_insert(&c->waiting.dependents, link, item->job_id, tie_of(j, i));
+    }
+}
+
+void depend_set(struct cluster *c, struct job *j, struct depend *d)
+{
+    unlink_all(c, j);
+    depend_free(j->waits.on);
+    free(take_ptr(j->waits.links));
+    j->waits.on = d;
+    if (!d) {
+        free(take_ptr(j->waits.shown));
+        j->waits.never = false;
+        return;
+    }
+    j->waits.links = mem_new_array(struct depend_link, d->items.len + 1);
+    for (size_t i = 0; i < d->items.len; i++)
+        j->waits.links[i].job_id = j->id;
+    depend_reindex(c, j);
+}
+
+struct job *depend_next_dependent(const struct cluster *c, uint32_t on, uint64_t *cursor)
+{
+    const struct order_link *l = order_after(&c->waiting.dependents, on, *cursor);
+    if (!l || l->key != on)
+        return NULL;
+    *cursor = l->tie | UINT32_MAX; /* all of its items at once */
+    return cluster_find_job(c,
+                            order_item((struct order_link *)l, struct depend_link, link)->job_id);
+}
+
+struct depend_outcome depend_outcome_of(const struct job *j)
+{
+    return (struct depend_outcome){
+        .job_id = j->id,
+        .begun = j->state != PB__JOB_STATE__PENDING,
+        .over = job_is_final(j) && !j->completing && !j->requeue_after,
+        .state = j->state,
+        .begun_at = j->start_at,
+    };
+}
+
+static int64_t name_key(const struct job *j)
+{
+    uint64_t hash = str_hash(j->waits.name ? j->waits.name : "");
+    return (int64_t)((hash ^ j->uid) * UINT64_C(0x9e3779b97f4a7c15));
+}
+
+void depend_place_name(struct cluster *c, struct job *j)
+{
+    bool waits = j->state == PB__JOB_STATE__PENDING, over = job_is_final(j) && !j->completing;
+    if (over)
+        order_remove(&c->waiting.named, &j->waits.named);
+    else
+        order_move(&c->waiting.named, &j->waits.named, name_key(j),
+                   (waits ? NAMED_WAITS : 0) | j->id);
+}
+
+/* The first of them behind 'tie'; other names may have the same key. */
+static struct job *named_after(const struct cluster *c, const struct job *j, uint64_t tie)
+{
+    int64_t key = name_key(j);
+    const char *name = j->waits.name ? j->waits.name : "";
+    const struct order_link *l = order_after(&c->waiting.named, key, tie);
+    for (; l && l->key == key; l = order_next(l)) {
+        struct job *other = order_item((struct order_link *)l, struct job, waits.named);
+        if (other->uid == j->uid && str_eq(other->waits.name ? other->waits.name : "", name))
+            return other;
+    }
+    return NULL;
+}
+
+struct job *depend_first_named(const struct cluster *c, const struct job *j)
+{
+    return named_after(c, j, 0);
+}
+
+struct job *depend_next_named(const struct cluster *c, const struct job *j)
+{
+    return named_after(c, j, NAMED_WAITS);
+}

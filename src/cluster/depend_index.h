@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Who waits for whom, so that a change of a job is told to its dependents and to nobody else; and
+ * which jobs of a user have one name, for singletons. Part of the cluster.
+ */
+#pragma once
+
+#include "cluster/depend.h"
+#include "cluster/order.h"
+
+struct cluster;
+struct job;
+
+struct depend_link {
+    struct order_link link;
+    uint32_t job_id; /* whose item it is */
+};
+
+struct depend_index {
+    struct order dependents; /* items of pending jobs, by the job that they wait for */
+    struct order named;      /* jobs that are not over, by name and user, those that run first */
+};
+
+struct job_waits {
+    struct depend *on;         /* NULL: nothing, or it is met */
+    struct depend_link *links; /* of its items, in dependents; as many */
+    char *shown;               /* what is left of it, as text; NULL: nothing */
+    bool never;                /* it can not be met any more */
+    bool kill, kill_given;     /* then the job is ended; not given: as configured */
+    char *name;                /* the job's; NULL: none */
+    struct order_link named;
+};
+
+/* What the job waits for from now on; 'd' is taken, NULL: nothing. */
+void depend_set(struct cluster *c, struct job *j, struct depend *d);
+/* Items that are decided, and those of a job that is not pending, are waited for no more. */
+void depend_reindex(struct cluster *c, struct job *j);
+/* The next one that waits for the job 'on'; *cursor begins at 0. NULL: there is none. */
+struct job *depend_next_dependent(const struct cluster *c, uint32_t on, uint64_t *cursor);
+/* What there is to know of a job for those that wait for it. */
+struct depend_outcome depend_outcome_of(const struct job *j);
+/* Its place among the jobs of its name and user, after its name or state has changed. */
+void depend_place_name(struct cluster *c, struct job *j);
+/* The first of those jobs: one that runs, or else the oldest. NULL: there is none. */
+struct job *depend_first_named(const struct cluster *c, const struct job *j);
+/* The oldest of them that is pending. */
+struct job *depend_next_named(const struct cluster *c, const struct job *j);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Units of nodes that several jobs have (OverSubscribe=YES and FORCE). Part of the cluster. */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/bitset.h"
+
+struct job;
+struct node;
+struct unit_use;
+
+/* Units in use, as 'use' (NULL: nobody shares) tells, that the job may have as well. */
+uint32_t share_room(uint32_t units, const struct unit_use *use, const struct job *j);
+/* Adds 'units' of those to 'set', those that the fewest jobs have first. */
+void share_choose(const struct node *n, const struct job *j, uint32_t units, struct bitset *set);
+void share_occupy(struct node *n, const struct job *j, const struct bitset *units);
+void share_release(struct node *n, const struct bitset *units);

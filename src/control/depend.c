@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Jobs that wait for others (--dependency). A change of a job is told to those that wait for it, so
+ * many in a turn, out of what was true of it then: it may be queued again, or be changed once more,
+ * before the last of them has heard. It is not purged before, so a restart finds it as it ended.
+ */
+#include <string.h>
+
+#include "control/internal.h"
+
+#define SHARE 250  /* of dependents told in one turn */
+#define DEPTH 1000 /* of a search for circles, in jobs, when DependencyParameters says nothing */
+
+static int no(struct err *err, const char *what, uint32_t job_id)
+{
+    return err_set(err, -ERR_DEPENDENCY, "%s: job %u %s", err_text(ERR_DEPENDENCY), job_id, what);
+}
+
+/* --- what is asked for -------------------------------------------------------------------------
+ */
+
+static int check_item(const struct control *c, const struct job *j, const struct depend *d,
+                      const struct depend_item *item, struct err *err)
+{
+    const struct job *on = cluster_find_job(c->cluster, item->job_id);
+    if (item->kind == DEPEND_SINGLETON)
+        return 0;
+    if (!on)
+        return no(err, "is not known, or is not any more", item->job_id);
+    if (on == j)
+        return no(err, "can not wait for itself", item->job_id);
+    if (item->element != DEPEND_WHOLE)
+        return no(err, "is no job array", item->job_id);
+    if (item->kind != DEPEND_EXPAND)
+        return 0;
+    if (d->items.len > 1)
+        return no(err, "is to be expanded: expand must be the only dependency", item->job_id);
+    if (on->uid != j->uid || on->part != j->part)
+        return no(err, "is to be expanded, and is of another user or partition", item->job_id);
+    return 0;
+}
+
+int depend_read(struct control *c, const struct job *j, const char *text, struct depend **out,
+                struct err *err)
+{
+    struct depend *d = mem_new(struct depend);
+    int rc = depend_parse(text, d, err);
+    for (size_t i = 0; rc == 0 && i < d->items.len; i++)
+        rc = check_item(c, j, d, &d->items.data[i], err);
+    if (rc != 0 || !d->items.len)
+        depend_free(take_ptr(d));
+    if (rc == 0)
+        *out = d;
+    return rc;
+}
+
+static size_t search_depth(const struct control *c)
+{
+    _cleanup_free_ char *text = conf_list_value(c->conf->dependency_parameters, "max_depend_depth");
+    long long depth;
+    return text && str_parse_i64(text, 0, 1000000, &depth) == 0 ? (size_t)depth : DEPTH;
+}
+
+/* A job found on the way is looked at once; 'seen' holds those to come too. */
+int depend_check_circle(const struct control *c, const struct job *j, const struct depend *d,
+                        struct err *err)
+{
+    VEC(uint32_t) todo = {0};
+    struct idmap seen = {0};
+    size_t most = search_depth(c);
+    int rc = 0;
+    for (size_t at = 0; d && rc == 0; at++) {
+        vec_foreach (&d->items, item) {
+            uint32_t unused;
+            if (item->state != DEPEND_UNFULFILLED || item->kind == DEPEND_SINGLETON ||
+                idmap_get(&seen, item->job_id, &unused))
+                continue;
+            if (item->job_id == j->id)
+                rc = no(err, "would wait for itself", j->id);
+            idmap_set(&seen, item->job_id, 0);
+            vec_push(&todo, item->job_id);
+        }
+        do { /* the next one that waits for something */
+            const struct job *next =
+                at < todo.len && at < most ? cluster_find_job(c->cluster, todo.data[at]) : NULL;
+            d = next ? next->waits.on : NULL;
+        } while (!d && at < todo.len && at < most && ++at);
+    }
+    vec_done(&todo);
+    idmap_done(&seen);
+    return rc;
+}
+
+/* --- what became of it -------------------------------------------------------------------------
+ */
+
+/* Looks at the jobs it names as they are now. */
+static bool look(struct control *c, struct job *j)
+{
+    bool changed = false;
+    vec_foreach (&j->waits.on->items, item) {
+        const struct job *on = cluster_find_job(c->cluster, item->job_id);
+        enum depend_state before = item->state;
+        if (on) {
+            struct depend_outcome o = depend_outcome_of(on);
+            depend_apply(item, &o);
+        } else if (item->kind != DEPEND_SINGLETON && !aside_holds(c, item->job_id)) {
+            depend_apply_unknown(item);
+        }
+        changed = changed || item->state != before;
+    }
+    depend_reindex(c->cluster, j);
+    return changed;
+}
+
+void depend_begin(struct control *c, struct job *j, struct depend *d)
+{
+    depend_set(c->cluster, j, d);
+    if (d)
+        look(c, j);
+    job_touch(c->cluster, j);
+}
+
+/* How a waiting job can still be held back once it was let go: by one of its name, or because the
+ * one that it expands has ended. */
+static bool may_wait_again(const struct depend *d)
+{
+    bool again = false;
+    vec_foreach (&d->items, item)
+        again = again || item->kind == DEPEND_SINGLETON || item->kind == DEPEND_EXPAND;
+    return again;
+}
+
+static void show(struct control *c, struct job *j, bool alone)
+{
+    struct str text = STR_INIT;
+    depend_format(j->waits.on, control_wall(c), alone, &text);
+    char *shown = text.len ? str_take(&text) : NULL;
+    str_done(&text);
+    if (!str_eq(shown, j->waits.shown))
+        job_touch(c->cluster, j);
+    free(j->waits.shown);
+    j->waits.shown = shown;
+}
+
+static bool is_alone(const struct control *c, const struct job *j)
+{
+    return !depend_is_singleton(j->waits.on) || depend_first_named(c->cluster, j) == j;
+}
+
+const char *depend_reason(struct control *c, struct job *j)
+{
+    if (!j->waits.on)
+        return NULL;
+    bool alone = is_alone(c, j), waited = j->waits.shown != NULL;
+    enum depend_state state = depend_at(j->waits.on, control_wall(c), alone);
+    j->waits.never = state == DEPEND_FAILED;
+    show(c, j, alone);
+    if (state == DEPEND_FULFILLED) {
+        int64_t now = control_wall(c);
+        if (waited)
+            j->eligible_at = j->begin_at > now ? j->begin_at : now;
+        if (!may_wait_again(j->waits.on))
+            depend_begin(c, j, NULL);
+        return NULL;
+    }
+    return j->waits.never ? "DependencyNeverSatisfied" : "Dependency";
+}
+
+bool depend_is_doomed(const struct control *c, const struct job *j)
+{
+    return j->waits.never && (j->waits.kill_given ? j->waits.kill
+                                                  : conf_list_has(c->conf->dependency_parameters,
+                                                                  "kill_invalid_depend"));
+}
+
+int64_t depend_wait_sec(const struct control *c, const struct job *j)
+{
+    int64_t now = control_wall(c), at = j->waits.on ? depend_next_at(j->waits.on, now) : 0;
+    return at ? at - now : 0;
+}
+
+/* --- a job has changed -------------------------------------------------------------------------
+ */
+
+/* The one of a name that is next may be let go, or not any more. */
+static void tell_named(struct control *c, const struct job *j)
+{
+    struct job *first = depend_first_named(c->cluster, j);
+    if (first && first->state == PB__JOB_STATE__PENDING && first->waits.on)
+        submit_enqueue(c, first);
+}
+
+/* It runs now: who was let go before is held back again. Such a one is the oldest that waits. */
+static void hold_named(struct control *c, struct job *j)
+{
+    struct job *next = depend_next_named(c->cluster, j);
+    if (next && next->state == PB__JOB_STATE__PENDING && next->queued.in && next->waits.on)
+        submit_enqueue(c, next);
+}
+
+void depend_changed(struct control *c, struct job *j)
+{
+    uint64_t cursor = 0;
+    depend_place_name(c->cluster, j);
+    if (j->state == PB__JOB_STATE__RUNNING)
+        hold_named(c, j);
+    else
+        tell_named(c, j);
+    if (depend_next_dependent(c->cluster, j->id, &cursor))
+        vec_push(&c->told, ((struct told){.outcome = depend_outcome_of(j)}));
+}
+
+void depend_renamed(struct control *c, struct job *j, const char *before)
+{
+    struct job old = {.uid = j->uid, .waits.name = (char *)before};
+    if (str_eq(before, j->waits.name))
+        return;
+    depend_place_name(c->cluster, j);
+    tell_named(c, &old);
+    hold_named(c, j);
+}
+
+static void tell(struct control *c, struct job *j, const struct depend_outcome *o)
+{
+    bool changed = false;
+    vec_foreach (&j->waits.on->items, item)
+        changed = depend_apply(item, o) || changed;
+    if (!changed)
+        return;
+    depend_reindex(c->cluster, j);
+    job_touch(c->cluster, j);
+    if (j->state == PB__JOB_STATE__PENDING)
+        submit_enqueue(c, j);
+}
+
+void depend_turn(struct control *c)
+{
+    size_t left = SHARE, done = 0;
+    vec_foreach (&c->told, t) {
+        struct job *j = NULL;
+        while (left && (j = depend_next_dependent(c->cluster, t->outcome.job_id, &t->cursor))) {
+            tell(c, j, &t->outcome);
+            left--;
+        }
+        if (j || !left)
+            break;
+        done++;
+    }
+    for (size_t i = done; i < c->told.len; i++)
+        c->told.data[i - done] = c->told.data[i];
+    c->told.len -= done;
+}
+
+bool depend_is_telling(const struct control *c, uint32_t job_id)
+{
+    vec_foreach (&c->told, t)
+        if (t->outcome.job_id == job_id)
+            return true;
+    return false;
+}
+
+void depend_resume(struct control *c, struct job *j)
+{
+    if (j->waits.on && look(c, j))
+        job_touch(c->cluster, j);
+}
+
+void depend_requeue(struct control *c, struct job *j)
+{
+    if (j->waits.on) { /* it never began */
+        depend_resume(c, j);
+        return;
+    }
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+    struct depend *d = mem_new(struct depend);
+    if (!spec || !spec->dependency || depend_parse(spec->dependency, d, NULL) != 0 ||
+        !depend_is_singleton(d)) {
+        depend_free(d);
+        return;
+    }
+    vec_foreach (&d->items, item)
+        item->state = item->kind == DEPEND_SINGLETON ? item->state : DEPEND_FULFILLED;
+    depend_begin(c, j, d);
+}
+
+int depend_check(const struct control *c, const struct job *j, struct err *err)
+{
+    if (!j->waits.on || j->state != PB__JOB_STATE__PENDING)
+        return 0;
+    if (j->queued.in && j->waits.shown)
+        return err_set(err, -ERR_INTERNAL, "job %u is queued and waits for another", j->id);
+    vec_foreach (&j->waits.on->items, item) {
+        const struct job *on = cluster_find_job(c->cluster, item->job_id);
+        struct depend_outcome o = on ? depend_outcome_of(on) : (struct depend_outcome){0};
+        if (o.over && item->state == DEPEND_UNFULFILLED && !depend_is_telling(c, item->job_id))
+            return err_set(err, -ERR_INTERNAL, "job %u waits for job %u, which is over", j->id,
+                           item->job_id);
+    }
+    return 0;
+}
