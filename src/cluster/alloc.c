@@ -67,7 +67,7 @@ static void take_gres(struct node *n, struct alloc_node *a, const struct alloc_w
 {
     for (size_t i = 0; i < want->gres_len; i++) {
         vec_push(&a->gres, ((struct gres_held){0}));
-        gres_take(n, &want->gres[i], a->busy, &vec_last(&a->gres));
+        gres_held_take(n, &want->gres[i], a->busy, &vec_last(&a->gres));
     }
 }
 
@@ -103,26 +103,16 @@ static struct bitset *stored_units(const struct node *n, const Pb__NodeAlloc *st
     return set;
 }
 
-/* What the node still has of it. */
 static void retake_gres(struct cluster *c, struct node *n, struct alloc_node *a,
                         const Pb__NodeAlloc *stored)
 {
     for (size_t i = 0; i < stored->n_gres; i++) {
-        const Pb__GresAlloc *g = stored->gres[i];
-        long kind = gres_kind_find(c, g->name, g->type);
-        const struct gres_stock *s = kind < 0 ? NULL : gres_find(n, (uint32_t)kind);
-        if (!s)
+        struct gres_held held;
+        if (!gres_held_unpack(c, n, stored->gres[i], &held))
             continue;
-        struct gres_held held = {.kind = (uint32_t)kind, .count = g->count};
-        held.devices = s->busy ? bitset_new(s->busy->size) : NULL;
-        for (size_t k = 0; s->busy && k < g->n_devices; k++)
-            if (g->devices[k] < s->busy->size)
-                bitset_set(held.devices, g->devices[k]);
-        if (held.devices)
-            held.count = bitset_count(held.devices);
         vec_push(&a->gres, held);
         if (!a->released)
-            gres_retake(n, &held);
+            gres_held_retake(n, &held);
     }
 }
 
@@ -162,7 +152,7 @@ void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a)
     n->free_units = n->units - (uint32_t)bitset_count(n->busy);
     n->used_mem_mib -= a->mem_mib;
     vec_foreach (&a->gres, held)
-        gres_release(n, held);
+        gres_held_release(n, held);
     n->jobs--;
     forget_holder(n, j->id);
     n->completing -= j->completing;
@@ -189,7 +179,7 @@ void alloc_begin_completing(struct cluster *c, struct job *j)
 void alloc_node_done(struct alloc_node *a)
 {
     vec_foreach (&a->gres, held)
-        bitset_free(held->devices);
+        gres_held_done(held);
     vec_done(&a->gres);
     bitset_free(a->busy);
     free(a->incarnation);

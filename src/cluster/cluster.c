@@ -40,19 +40,12 @@ static void node_free(struct node *n)
     free(n);
 }
 
-static void step_done(struct step *s)
-{
-    vec_done(&s->nodes);
-    str_done(&s->record);
-    str_done(&s->usage);
-}
-
 static void job_free(struct job *j)
 {
     vec_foreach (&j->alloc, a)
         alloc_node_done(a);
     vec_foreach (&j->steps, s)
-        step_done(s);
+        job_step_done(s);
     vec_foreach (&j->waiting_steps, w)
         str_done(&w->spec);
     vec_done(&j->alloc);

@@ -11,12 +11,14 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "cluster/alloc.h"
 #include "cluster/depend_index.h"
-#include "cluster/gres.h"
+#include "cluster/gres_held.h"
 #include "cluster/idmap.h"
 #include "cluster/job_record.h"
 #include "cluster/mail.h"
 #include "cluster/order.h"
+#include "cluster/part.h"
 #include "cluster/pool.h"
 #include "cluster/request.h"
 #include "cluster/share.h"
@@ -76,19 +78,6 @@ struct node {
     bool dirty;                /* what must survive has changed */
 };
 
-struct part {
-    const struct conf_part *row; /* as configured; of one that scontrol created: &own */
-    struct conf_part own;
-    char *own_name;        /* NULL: a line of slurm.conf defines it */
-    struct conf_part conf; /* as it is now: the row, and over it what scontrol changed */
-    struct bitset *nodes;
-    struct order queue;   /* pending and eligible jobs, by priority */
-    struct str changes;   /* packed PartRecord of the fields that scontrol changed; may be empty */
-    struct arena strings; /* their texts */
-    struct str newer;     /* of its record, what only a newer version knows: packed PartChange */
-    uint32_t *used_cpus;  /* by node, of its jobs; NULL without MaxCPUsPerNode */
-};
-
 struct alloc_node {
     uint32_t node, units, cpus, step_cpus; /* step_cpus: in use by steps that do not overlap */
     struct bitset *busy;                   /* which units */
@@ -102,7 +91,8 @@ struct alloc_node {
 struct step_node {
     uint32_t at; /* index into the job's allocation */
     uint32_t cpus, tasks;
-    uint64_t mem_mib; /* that it asked for; 0: it shares the job's */
+    uint64_t mem_mib;           /* that it asked for; 0: it shares the job's */
+    VEC(struct gres_held) gres; /* the same; none: it sees all of the job's */
     bool ended;
 };
 
@@ -237,38 +227,14 @@ uint32_t job_nodes_left(const struct job *j); /* not released */
 /* As its record says. One that names nodes which are not configured is changed: to be written. */
 int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, struct err *err);
 
+void job_step_done(struct step *s);
+
 /* --- job_state.c: the only writer of a job's state -------------------------------------------- */
 bool job_state_may_become(enum _Pb__JobState from, enum _Pb__JobState to);
 int job_set_state(struct cluster *c, struct job *j, enum _Pb__JobState to); /* -ERR_TRANSITION */
 bool job_is_final(const struct job *j);
 void job_load_state(struct cluster *c, struct job *j,
                     enum _Pb__JobState state); /* of a stored record */
-
-/* --- alloc.c: the ledger ---------------------------------------------------------------------- */
-/* A node's share: 'units' of it, the lowest free ones, and generic resources. -ERR_NODES_BUSY when
- * they are not free. */
-struct alloc_want {
-    uint32_t node, units;
-    uint64_t mem_mib;
-    const struct gres_amount *gres;
-    size_t gres_len;
-};
-int alloc_place(struct cluster *c, struct job *j, const struct alloc_want *want, struct err *err);
-static inline int alloc_take(struct cluster *c, struct job *j, uint32_t node, uint32_t units,
-                             uint64_t mem_mib, struct err *err)
-{
-    return alloc_place(c, j, &(struct alloc_want){node, units, mem_mib, NULL, 0}, err);
-}
-int alloc_retake(struct cluster *c, struct job *j,
-                 const Pb__NodeAlloc *stored); /* after a restart */
-void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a);
-void alloc_clear(struct cluster *c, struct job *j);            /* releases and forgets everything */
-void alloc_begin_completing(struct cluster *c, struct job *j); /* it ended and holds nodes still */
-/* Counts used_cpus again, after the partition's limit has changed. */
-void alloc_count_part(struct cluster *c, struct part *p);
-void alloc_node_done(struct alloc_node *a);
-struct alloc_node *alloc_find(struct job *j, uint32_t node);
-int alloc_check(const struct cluster *c, struct err *err); /* nothing over-allocated; sums agree */
 
 /* --- node.c ----------------------------------------------------------------------------------- */
 bool node_is_usable(const struct node *n); /* new work may go there */
@@ -280,16 +246,3 @@ bool node_take_actual(struct cluster *c, struct node *n, const Pb__NodeRegister 
 void node_set_reason(struct node *n, const char *reason, uint32_t uid, int64_t at_sec);
 /* From its row, or what it registered; nothing of it may be allocated. */
 void node_count_units(const struct cluster *c, struct node *n);
-
-/* --- part.c, part_change.c -------------------------------------------------------------------- */
-void part_pack(const struct cluster *c, const struct part *p, struct str *out); /* for listings */
-
-/* What a row of slurm.conf says; the texts are borrowed from it, or in the arena. */
-void part_describe(const struct conf_part *row, struct arena *arena, Pb__PartRecord *m);
-
-/* Makes the partition its row with these fields changed; other fields changed before are as
- * configured again. All is checked first: on an error nothing has changed. */
-int part_change(struct cluster *c, struct part *p, const Pb__PartRecord *changes, struct err *err);
-
-/* Whether scontrol may change this field; 'shown': its name for people. NULL: no such field. */
-bool part_may_change(const char *field, const char **shown);

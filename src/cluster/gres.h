@@ -48,7 +48,9 @@ struct gres_amount {
 struct gres_held { /* by a job, on a node */
     uint32_t kind;
     uint64_t count;
-    struct bitset *devices; /* which; NULL: they are only counted */
+    struct bitset *devices;      /* which; NULL: they are only counted */
+    uint64_t step_count;         /* of these, those of steps that asked for some */
+    struct bitset *step_devices; /* NULL: none */
 };
 
 struct gres_wants {
@@ -83,16 +85,3 @@ uint32_t gres_tasks(const struct gres_wants *wants, size_t kinds, const uint64_t
  * Appends to 'out', which has room for the kinds; returns how many. */
 size_t gres_deal(const struct gres_wants *wants, size_t kinds, uint64_t *have, uint32_t tasks,
                  uint64_t total, struct gres_amount *out);
-
-/* A job's share: devices near the units first, those of the lowest numbers. They must be free. */
-void gres_take(struct node *n, const struct gres_amount *amount, const struct bitset *units,
-               struct gres_held *out);
-/* Counts it as held again, after a restart. */
-void gres_retake(struct node *n, const struct gres_held *held);
-void gres_release(struct node *n, const struct gres_held *held);
-
-/* "gpu:a100:2,nic:1": what is held, summed; "gpu:a100:2(IDX:0-1)" with 'devices'. */
-void gres_format_held(const struct cluster *c, const struct gres_held *held, size_t count,
-                      bool devices, struct str *out);
-/* The same of a node: what it has, or what of it is in use. */
-void gres_format_node(const struct cluster *c, const struct node *n, bool used, struct str *out);

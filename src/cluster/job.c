@@ -260,26 +260,6 @@ uint32_t job_nodes_left(const struct job *j)
 
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 
-static void pack_gres(const struct cluster *c, const struct alloc_node *a, Pb__NodeAlloc *to,
-                      struct arena *arena)
-{
-    to->gres = arena_alloc(arena, sizeof(*to->gres) * (a->gres.len + 1));
-    vec_foreach (&a->gres, held) {
-        const struct gres_kind *k = &c->gres_kinds.data[held->kind];
-        Pb__GresAlloc *g = arena_alloc(arena, sizeof(*g));
-        pb__gres_alloc__init(g);
-        g->name = (char *)k->name;
-        g->type = (char *)k->type;
-        g->count = held->count;
-        if (held->devices) {
-            g->devices = arena_alloc(arena, sizeof(uint32_t) * (held->count + 1));
-            bitset_foreach (held->devices, i)
-                g->devices[g->n_devices++] = (uint32_t)i;
-        }
-        to->gres[to->n_gres++] = g;
-    }
-}
-
 static void pack_alloc(const struct cluster *c, const struct job *j, Pb__JobLive *m,
                        struct arena *arena)
 {
@@ -302,7 +282,8 @@ static void pack_alloc(const struct cluster *c, const struct job *j, Pb__JobLive
         p->incarnation = a->incarnation;
         if (a->usage_seq)
             SET(p, usage_seq, a->usage_seq);
-        pack_gres(c, a, p, arena);
+        p->n_gres = a->gres.len;
+        p->gres = gres_held_pack(c, a->gres.data, a->gres.len, arena);
         m->alloc[m->n_alloc++] = p;
         mem += a->mem_mib;
     }
@@ -459,6 +440,32 @@ void job_pack_record(const struct job *j, struct str *out)
         str_append(out, j->newer->record.data, j->newer->record.len);
 }
 
+void job_step_done(struct step *s)
+{
+    vec_foreach (&s->nodes, n) {
+        vec_foreach (&n->gres, held)
+            gres_held_done(held);
+        vec_done(&n->gres);
+    }
+    vec_done(&s->nodes);
+    str_done(&s->record);
+    str_done(&s->usage);
+}
+
+static void restore_step_gres(const struct cluster *c, const struct node *n, struct alloc_node *a,
+                              struct step_node *to, const Pb__StepNode *stored, bool overlap)
+{
+    for (size_t i = 0; i < stored->n_gres; i++) {
+        struct gres_held step;
+        if (!gres_held_unpack(c, n, stored->gres[i], &step))
+            continue;
+        struct gres_held *job = gres_held_find(a, step.kind);
+        if (job && !overlap)
+            gres_held_step(job, &step);
+        vec_push(&to->gres, step);
+    }
+}
+
 static void restore_step(struct cluster *c, struct job *j, const Pb__StepRecord *r)
 {
     struct step s = {
@@ -475,6 +482,8 @@ static void restore_step(struct cluster *c, struct job *j, const Pb__StepRecord 
                                .tasks = (uint32_t)r->layout[i]->n_task_ids};
         bool own = OR(r, own_memory, 0) && OR(r->layout[i], mem_mib, 0) < a->mem_mib;
         sn.mem_mib = own ? r->layout[i]->mem_mib : 0;
+        if (OR(r, own_gres, 0))
+            restore_step_gres(c, n, a, &sn, r->layout[i], s.overlap);
         vec_push(&s.nodes, sn);
         a->step_cpus += s.overlap ? 0 : sn.cpus;
         a->step_mem_mib += s.overlap ? 0 : sn.mem_mib;

@@ -293,6 +293,8 @@ static void pack_live(const struct node *n, Pb__NodeRecord *m)
     m->incarnation = n->incarnation;
 }
 
+#define NODE_GRES_USED 56 /* number of the field */
+
 static bool wants(uint64_t fields, unsigned first, unsigned last)
 {
     return fields >> first & ((UINT64_C(1) << (last - first + 1)) - 1);
@@ -314,6 +316,7 @@ void node_view_done(struct node_view *v)
 {
     arena_done(&v->arena);
     str_done(&v->parts);
+    str_done(&v->gres);
 }
 
 void node_view_set(struct node_view *v, const struct cluster *c, const struct node *n,
@@ -325,6 +328,11 @@ void node_view_set(struct node_view *v, const struct cluster *c, const struct no
     pack_admin(n, m);
     pack_config(n, m);
     pack_live(n, m);
+    if (n->gres.len && wants(fields, NODE_GRES_USED, NODE_GRES_USED)) {
+        str_clear(&v->gres);
+        gres_held_format_node(c, n, true, &v->gres);
+        m->gres_used = (char *)str_cstr(&v->gres);
+    }
     if (n->seen.len && wants_registered(fields)) {
         arena_reset(&v->arena, 0);
         pack_registered(n, m, &v->arena);

@@ -210,6 +210,23 @@ Pb__StepReply *step_reply(struct control *c, struct job *j, const struct step *s
 void step_retry_waiting(struct control *c, struct job *j);
 void step_remove(struct control *c, struct job *j, struct step *s);
 
+/* step_gres.c */
+struct step_gres { /* what a step asks for */
+    struct gres_wants wants;
+    uint64_t total; /* in all, not yet dealt out */
+    bool none, own; /* none: not even what the job has; own: it asks for some */
+};
+int step_gres_read(const struct control *c, const Pb__StepSpec *s, struct step_gres *g,
+                   struct err *err);
+/* Tasks that the job's share of a node holds, what other steps have left aside; 'all': of all. */
+uint32_t step_gres_fits(const struct control *c, const struct step_gres *g,
+                        const struct alloc_node *a, bool all);
+/* Whether the nodes with tasks have what is wanted in all. */
+bool step_gres_total_fits(const struct control *c, const struct step_gres *g, const struct job *j,
+                          const uint32_t *tasks, bool all);
+void step_gres_take(const struct control *c, struct step_gres *g, struct alloc_node *a,
+                    struct step_node *n, bool overlap);
+
 /* facts.c */
 /* Of a job that has its nodes; lives in the arena, its texts partly in the job. */
 Pb__JobFacts *facts_make(struct control *c, const struct job *j, struct arena *arena);

@@ -154,6 +154,27 @@ static void say_low(struct str *out, const char *what, uint64_t reported, uint64
                    (unsigned long long)reported, (unsigned long long)configured);
 }
 
+/* "gpu:a100:4,nic:1": of each kind that the node should have. */
+static void say_low_gres(const struct control *c, const struct node *n, const char *reported,
+                         struct str *out)
+{
+    struct gres_wants said = {0};
+    if (!reported || gres_parse(c->cluster, reported, GRES_PER_NODE, &said, NULL) != 0) {
+        gres_wants_done(&said);
+        return;
+    }
+    vec_foreach (&n->gres, s) {
+        const struct gres_kind *k = &c->cluster->gres_kinds.data[s->kind];
+        uint64_t there = 0;
+        vec_foreach (&said.list, w)
+            there = str_eq(w->name, k->name) && str_eq(w->type, k->type) ? w->per_node : there;
+        _cleanup_free_ char *what =
+            mem_printf("Low gres/%s%s%s", k->name, k->type ? ":" : "", k->type ? k->type : "");
+        say_low(out, what, there, s->count);
+    }
+    gres_wants_done(&said);
+}
+
 /* What the node has less of than configured; empty: nothing (CORE-115, CORE-118). */
 static void shortfall(const struct control *c, const struct node *n, const Pb__NodeRegister *r,
                       struct str *out)
@@ -166,6 +187,7 @@ static void shortfall(const struct control *c, const struct node *n, const Pb__N
         say_low(out, "Low RealMemory", r->real_memory_mib, n->row->real_memory_mib);
     if (r->has_tmp_disk_mib)
         say_low(out, "Low TmpDisk", r->tmp_disk_mib, n->row->tmp_disk_mib);
+    say_low_gres(c, n, r->gres, out);
 }
 
 static void lose_other_incarnation(struct control *c, struct job *j, struct node *n)

@@ -34,6 +34,8 @@ void start_make_cred(struct control *c, struct job *j, const Pb__StepNode *const
         s->node = (char *)c->cluster->nodes.data[a->node]->name;
         s->cpus = a->cpus;
         SET(s, mem_mib, a->mem_mib);
+        s->n_gres = a->gres.len;
+        s->gres = gres_held_pack(c->cluster, a->gres.data, a->gres.len, &arena);
         m.job_nodes[m.n_job_nodes++] = s;
     }
     pb_pack(&m.base, cred);
@@ -41,7 +43,7 @@ void start_make_cred(struct control *c, struct job *j, const Pb__StepNode *const
 }
 
 static void batch_node(const struct control *c, const struct job *j, Pb__StepNode *node,
-                       uint32_t *task)
+                       uint32_t *task, struct arena *arena)
 {
     const struct alloc_node *a = &j->alloc.data[0];
     const struct node *n = c->cluster->nodes.data[a->node];
@@ -53,6 +55,8 @@ static void batch_node(const struct control *c, const struct job *j, Pb__StepNod
     node->n_task_ids = 1;
     node->cpus = a->cpus;
     SET(node, mem_mib, a->mem_mib);
+    node->n_gres = a->gres.len;
+    node->gres = gres_held_pack(c->cluster, a->gres.data, a->gres.len, arena);
     if (a->incarnation)
         SET(node, incarnation, str_hash(a->incarnation));
 }
@@ -66,7 +70,7 @@ void start_send_batch(struct control *c, struct job *j)
     uint32_t task = 0;
     struct str cred = STR_INIT, names = STR_INIT;
     uint8_t sig[64];
-    batch_node(c, j, &node, &task);
+    batch_node(c, j, &node, &task, &arena);
     start_make_cred(c, j, nodes, 1, CLUSTER_BATCH_STEP, &cred, sig);
     job_format_nodes(c->cluster, j, &names);
 

@@ -16,9 +16,10 @@ struct layout { /* of one step under construction, arrays by place in the alloca
     struct job *j;
     const Pb__StepSpec *spec;
     bool *usable, overlap, overcommit;
-    uint32_t *cap, *by_cpus, *most,
+    uint32_t *cap, *by_cpus, *by_gres, *most,
         *tasks; /* tasks that fit now, that could ever, that are placed */
     uint32_t wanted_nodes, count, cpus_per_task, num_tasks;
+    struct step_gres gres;
     bool nodes_given;
 };
 
@@ -141,7 +142,12 @@ static uint32_t memory_fits(const struct layout *l, const struct alloc_node *a, 
     return free_mib / one < cap ? (uint32_t)(free_mib / one) : cap;
 }
 
-static void find_capacity(struct layout *l, uint32_t most_tasks)
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static void find_capacity(const struct control *c, struct layout *l, uint32_t most_tasks)
 {
     uint32_t per_node = OR(l->spec, ntasks_per_node, UINT32_MAX);
     per_node = per_node && per_node < most_tasks ? per_node : most_tasks;
@@ -155,6 +161,8 @@ static void find_capacity(struct layout *l, uint32_t most_tasks)
         l->by_cpus[i] = !l->usable[i] ? 0 : most < per_node ? most : per_node;
         l->most[i] = memory_fits(l, a, a->mem_mib, l->by_cpus[i]);
         l->cap[i] = memory_fits(l, a, left, l->cap[i]);
+        l->by_gres[i] = least(l->most[i], step_gres_fits(c, &l->gres, a, true));
+        l->cap[i] = least(l->cap[i], step_gres_fits(c, &l->gres, a, l->overlap));
     }
 }
 
@@ -182,7 +190,7 @@ static void deal(struct layout *l, const bool *picked)
             }
 }
 
-static int place(struct layout *l, struct err *err)
+static int place(const struct control *c, struct layout *l, struct err *err)
 {
     bool *picked = mem_new_array(bool, l->j->alloc.len);
     int rc = 0;
@@ -190,11 +198,17 @@ static int place(struct layout *l, struct err *err)
         rc = no(err, ERR_TOO_MANY_CPUS, NULL);
     else if (!pick(l, l->most, picked))
         rc = no(err, ERR_STEP_MEMORY, NULL);
+    else if (!pick(l, l->by_gres, picked))
+        rc = no(err, ERR_STEP_CONFIG, "the job has not so many generic resources");
     else if (!pick(l, l->cap, picked))
         rc = no(err, ERR_NODES_BUSY, NULL);
     else
         deal(l, picked);
     free(picked);
+    if (rc == 0 && !step_gres_total_fits(c, &l->gres, l->j, l->tasks, true))
+        return no(err, ERR_STEP_CONFIG, "the job has not so many generic resources");
+    if (rc == 0 && !step_gres_total_fits(c, &l->gres, l->j, l->tasks, l->overlap))
+        return no(err, ERR_NODES_BUSY, NULL);
     return rc;
 }
 
@@ -213,8 +227,18 @@ static void number_tasks(const struct layout *l, Pb__StepNode **nodes, const uin
                 nodes[i]->task_ids[nodes[i]->n_task_ids++] = task++;
 }
 
-static size_t build_nodes(struct control *c, const struct layout *l, struct step *s,
-                          Pb__StepNode **nodes, struct arena *arena)
+/* Those it asks for, or all that the job has there. */
+static void build_gres(struct control *c, struct layout *l, struct alloc_node *a,
+                       struct step_node *n, Pb__StepNode *m, struct arena *arena)
+{
+    step_gres_take(c, &l->gres, a, n, l->overlap);
+    const struct gres_held *held = l->gres.own ? n->gres.data : a->gres.data;
+    m->n_gres = l->gres.none ? 0 : l->gres.own ? n->gres.len : a->gres.len;
+    m->gres = gres_held_pack(c->cluster, held, m->n_gres, arena);
+}
+
+static size_t build_nodes(struct control *c, struct layout *l, struct step *s, Pb__StepNode **nodes,
+                          struct arena *arena)
 {
     uint32_t *at = arena_alloc(arena, sizeof(*at) * (l->j->alloc.len + 1));
     size_t count = 0;
@@ -237,6 +261,7 @@ static size_t build_nodes(struct control *c, const struct layout *l, struct step
             SET(m, incarnation, str_hash(a->incarnation));
         vec_push(&s->nodes, ((struct step_node){
                                 .at = i, .cpus = m->cpus, .tasks = l->tasks[i], .mem_mib = own}));
+        build_gres(c, l, a, &vec_last(&s->nodes), m, arena);
         a->step_mem_mib += l->overlap ? 0 : own;
         a->step_cpus += l->overlap || l->overcommit ? 0 : m->cpus;
         a->touched = true;
@@ -247,7 +272,7 @@ static size_t build_nodes(struct control *c, const struct layout *l, struct step
     return count;
 }
 
-static void build_record(struct control *c, const struct layout *l, struct step *s)
+static void build_record(struct control *c, struct layout *l, struct step *s)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -269,6 +294,8 @@ static void build_record(struct control *c, const struct layout *l, struct step 
     r.partition = l->j->part ? (char *)l->j->part->conf.name : NULL;
     SET(&r, cpus_per_task, l->cpus_per_task);
     SET(&r, overlap, l->overlap || l->overcommit);
+    if (l->gres.own)
+        SET(&r, own_gres, true);
     SET(&r, own_memory, l->spec->has_mem_per_node_mib || l->spec->has_mem_per_cpu_mib);
     SET(&r, time_limit_sec, OR(l->spec, time_limit_sec, INT64_MAX));
     r.has_request_id = l->spec->request_id.len == sizeof s->request_id;
@@ -311,23 +338,29 @@ int step_make(struct control *c, struct job *j, const Pb__StepSpec *spec, struct
     l.cap = arena_alloc(&arena, bytes);
     l.most = arena_alloc(&arena, bytes);
     l.by_cpus = arena_alloc(&arena, bytes);
+    l.by_gres = arena_alloc(&arena, bytes);
     l.tasks = arena_alloc(&arena, bytes);
     l.overcommit = l.overcommit || j->want.overcommit;
     int rc = find_usable(c, &l, err);
     if (rc == 0)
         rc = find_counts(&l, err);
-    if (rc != 0)
-        return rc;
-    find_capacity(&l, c->conf->max_tasks_per_node);
-    rc = place(&l, err);
+    if (rc == 0)
+        rc = step_gres_read(c, spec, &l.gres, err);
+    if (rc == 0) {
+        find_capacity(c, &l, c->conf->max_tasks_per_node);
+        rc = place(c, &l, err);
+    }
     if (rc == 0 && has_too_many(j))
         rc = no(err, ERR_NODES_BUSY, "the job has too many steps at a time");
-    if (rc != 0)
+    if (rc != 0) {
+        gres_wants_done(&l.gres.wants);
         return rc;
+    }
     struct step s = {.id = j->next_step++, .overlap = l.overlap || l.overcommit};
     if (spec->request_id.len == sizeof s.request_id)
         memcpy(s.request_id, spec->request_id.data, sizeof s.request_id);
     build_record(c, &l, &s);
+    gres_wants_done(&l.gres.wants);
     vec_push(&j->steps, s);
     job_touch(c->cluster, j);
     *out = &vec_last(&j->steps);
@@ -444,12 +477,15 @@ void step_remove(struct control *c, struct job *j, struct step *s)
         struct alloc_node *a = &j->alloc.data[n->at];
         a->step_cpus -= s->overlap ? 0 : n->cpus < a->step_cpus ? n->cpus : a->step_cpus;
         a->step_mem_mib -= n->mem_mib < a->step_mem_mib ? n->mem_mib : a->step_mem_mib;
+        vec_foreach (&n->gres, held) {
+            struct gres_held *job = gres_held_find(a, held->kind);
+            if (job && !s->overlap)
+                gres_held_step_over(job, held);
+        }
     }
     if (s->exit_status > j->derived_status)
         j->derived_status = s->exit_status;
-    vec_done(&s->nodes);
-    str_done(&s->record);
-    str_done(&s->usage);
+    job_step_done(s);
     vec_remove(&j->steps, (size_t)(s - j->steps.data));
     job_touch(c->cluster, j);
 }

@@ -47,7 +47,7 @@ static void job_changes_that_are_refused_change_nothing(void **state)
         {"negative nice", {.has_nice = true, .nice = -1}, ERR_ACCESS},
         {"dependency", {.dependency = (char *)"afterok:1"}, ERR_DEPENDENCY},
         {"licenses", {.licenses = (char *)"x:1"}, ERR_NOT_SUPPORTED},
-        {"gres", {.gres = (char *)"gpu:1"}, ERR_NOT_SUPPORTED},
+        {"gres", {.gres = (char *)"gpu:1"}, ERR_GRES},
         {"reservation", {.reservation = (char *)"r"}, ERR_NOT_SUPPORTED},
         {"not a field of update", {.submit_line = (char *)"x"}, ERR_CANNOT_UPDATE},
         {"whose job it is", {.has_uid = true, .uid = 0}, ERR_CANNOT_UPDATE},

@@ -62,7 +62,7 @@ static void held(const struct cluster *c, const struct job *j, const char *expec
 {
     struct str out = STR_INIT;
     vec_foreach (&j->alloc, a)
-        gres_format_held(c, a->gres.data, a->gres.len, true, &out);
+        gres_held_format(c, a->gres.data, a->gres.len, true, &out);
     assert_string_equal(str_cstr(&out), expected);
     str_done(&out);
 }
@@ -148,10 +148,10 @@ static void devices(void **state)
     given(c, "w=a1 gres=gpu:1", "busy");
     given(c, "gres=gpu:a100:1", "a2:1/0+gpu:a100=1");
     struct str out = STR_INIT;
-    gres_format_node(c, c->nodes.data[0], true, &out);
+    gres_held_format_node(c, c->nodes.data[0], true, &out);
     assert_string_equal(str_cstr(&out), "gpu:a100:4(IDX:0-3),nic:0(IDX:N/A)");
     str_clear(&out);
-    gres_format_node(c, c->nodes.data[0], false, &out);
+    gres_held_format_node(c, c->nodes.data[0], false, &out);
     assert_string_equal(str_cstr(&out), "gpu:a100:4,nic:2");
     str_done(&out);
     test_cluster_free(c);

@@ -34,7 +34,8 @@ struct selection {
 static inline struct alloc_want share_want(const struct selection *s, const struct share *share)
 {
     return (struct alloc_want){share->node, share->units, share->mem_mib,
-                               s->gres.data + share->gres_at, share->gres_len};
+                               share->gres_len ? s->gres.data + share->gres_at : NULL,
+                               share->gres_len};
 }
 
 enum plan_kind { PLAN_START, PLAN_WAIT };

@@ -174,7 +174,7 @@ static uint32_t tasks_on(const struct cluster *c, const struct job *j, const str
     const struct node_kind *k = &c->pool.kinds.data[c->pool.kind[node]];
     struct select_room room = {view->units[node], part_cpus_left(j, view, node),
                                view->mem_mib[node], view->whole[node],
-                               view->gres + node * c->pool.gres_kinds};
+                               view->gres ? view->gres + node * c->pool.gres_kinds : NULL};
     if (sharing)
         room.units += share_room(k->units, view->use[node], j);
     if (j->want.exclusive && j->want.shared)
@@ -193,11 +193,11 @@ static uint32_t add_gres(const struct cluster *c, const struct request *r,
                          struct selection *out)
 {
     size_t kinds = c->pool.gres_kinds, n = 0;
-    const uint64_t *have = view->gres + p->node * kinds;
     struct gres_amount amounts[GRES_KINDS_MAX];
     uint64_t rest[GRES_KINDS_MAX];
     if (kinds == 0)
         return 0;
+    const uint64_t *have = view->gres + p->node * kinds;
     memcpy(rest, have, kinds * sizeof(*rest));
     if (r->gres.list.len)
         n = gres_deal(&r->gres, kinds, rest, p->tasks, p->more, amounts);

@@ -29,7 +29,7 @@ static uint32_t add_spans(struct timeline *t, uint32_t count)
 /* What the span has of generic resources; its kinds twice, see timeline.h. */
 static uint64_t *gres_of(const struct timeline *t, const struct timeline_span *s)
 {
-    return t->gres + (size_t)(s - t->spans) * 2 * t->kinds;
+    return t->kinds ? t->gres + (size_t)(s - t->spans) * 2 * t->kinds : NULL;
 }
 
 static void copy_gres(struct timeline *t, const struct timeline_span *to,
@@ -78,7 +78,9 @@ static uint32_t units_freed(struct unit_use **use, const struct node *n, const s
 static void give_back_gres(struct timeline *t, const struct node *n, const struct alloc_node *a,
                            uint64_t *gres)
 {
-    if (n->exclusive && t->kinds)
+    if (!t->kinds)
+        return;
+    if (n->exclusive)
         vec_foreach (&n->gres, s)
             gres[s->kind] = s->count;
     else
@@ -362,7 +364,7 @@ static void take_gres(uint64_t *free_gres, const struct gres_amount *amounts, si
 static void take(struct timeline *t, const struct selection *of, const struct share *share,
                  int64_t from, int64_t until, bool runs)
 {
-    const struct gres_amount *gres = of->gres.data + share->gres_at;
+    const struct gres_amount *gres = share->gres_len ? of->gres.data + share->gres_at : NULL;
     split(t, share->node, from);
     split(t, share->node, until);
     struct timeline_span *s = &t->spans[t->nodes[share->node].first];
@@ -375,7 +377,8 @@ static void take(struct timeline *t, const struct selection *of, const struct sh
         take_gres(gres_of(t, s), gres, share->gres_len);
         if (!runs)
             continue;
-        take_gres(gres_of(t, s) + t->kinds, gres, share->gres_len);
+        if (share->gres_len)
+            take_gres(gres_of(t, s) + t->kinds, gres, share->gres_len);
         s->foreseen_units = less(s->foreseen_units, share->units);
         s->foreseen_mem_mib -= (int64_t)share->mem_mib;
     }

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "rpc/client.h"
 #include "slurmd/cred.h"
+#include "slurmd/devices.h"
 #include "slurmd/report.h"
 #include "slurmd/revoked.h"
 #include "slurmd/users.h"
@@ -454,17 +455,52 @@ static void fill_start(struct slurmd *d, const struct launch *l, const struct us
     m->task_epilog = (char *)d->conf->task_epilog;
 }
 
+struct gpus { /* texts for fill_gpus() */
+    struct str job, step;
+};
+
+static void gpus_done(struct gpus *g)
+{
+    str_done(&g->job);
+    str_done(&g->step);
+}
+
+/* Which GPUs of this node are the job's, and the step's. */
+static void fill_gpus(struct slurmd *d, const struct launch *l, Pb__StepdStart *m, struct gpus *g)
+{
+    _cleanup_arena_ struct arena arena;
+    unsigned env = 0;
+
+    arena_init(&arena, 0);
+    const Pb__Cred *cred = arena_unpack(&arena, &pb__cred__descriptor, l->cred.data, l->cred.len);
+    for (size_t i = 0; cred && i < cred->n_job_nodes; i++)
+        if (str_eq(cred->job_nodes[i]->node, d->name))
+            devices_gpus(d->conf, cred->job_nodes[i]->gres, cred->job_nodes[i]->n_gres, &g->job,
+                         &env);
+    if (cred && l->node_index < cred->n_nodes)
+        devices_gpus(d->conf, cred->nodes[l->node_index]->gres, cred->nodes[l->node_index]->n_gres,
+                     &g->step, &env);
+    if (!g->job.len)
+        return;
+    m->job_gpus = (char *)str_cstr(&g->job);
+    m->step_gpus = (char *)str_cstr(&g->step);
+    m->has_gpu_env = true;
+    m->gpu_env = env;
+}
+
 /* On record first: whatever happens now, this is never started a second time. */
 static void start(struct job *j, struct launch *l, const struct user *user)
 {
     struct slurmd *d = j->d;
     Pb__StepdStart m = PB__STEPD_START__INIT;
+    _cleanup_(gpus_done) struct gpus gpus = {STR_INIT, STR_INIT};
     _cleanup_free_ uint32_t *gids = mem_new_array(uint32_t, user->group_count + 1);
     struct err err = {0};
     struct step *s;
     int rc;
 
     fill_start(d, l, user, &m, gids);
+    fill_gpus(d, l, &m, &gpus);
     if (l->is_batch)
         rc = job_note_first(j, &err, NOTE_BATCH);
     else

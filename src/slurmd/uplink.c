@@ -9,6 +9,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "slurmd/configless.h"
+#include "slurmd/devices.h"
 #include "slurmd/ending.h"
 #include "slurmd/events.h"
 #include "slurmd/health.h"
@@ -172,6 +173,9 @@ void uplink_register(struct slurmd *d)
 
     if (!d->controller)
         return; /* not yet: the first registration will say it */
+    _cleanup_str_ struct str devices = STR_INIT;
+    devices_count(d->conf, &devices);
+    m.gres = (char *)str_cstr(&devices);
     arena_init(&arena, 0);
     uname(&sys);
     m.name = d->name;

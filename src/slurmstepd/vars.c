@@ -7,6 +7,7 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/timefmt.h"
+#include "conf/conf.h"
 #include "slurmstepd/layout.h"
 
 #define STEP_BATCH 0xfffffffbu
@@ -83,6 +84,53 @@ static void put_job(struct envlist *env, const Pb__StepdStart *start, const Pb__
     envlist_setf(env, "SLUICE_ATTEMPT", "%u.%u", cred->job_id, cred->restarts);
 }
 
+/* Which GPUs are to be used, in the words of those who make them. */
+static void put_gpus(struct envlist *env, const Pb__StepdStart *start, bool step)
+{
+    static const struct {
+        unsigned flag;
+        const char *name;
+    } makers[] = {{CONF_GRES_NVIDIA, "CUDA_VISIBLE_DEVICES"},
+                  {CONF_GRES_AMD, "ROCR_VISIBLE_DEVICES"},
+                  {CONF_GRES_INTEL, "ZE_AFFINITY_MASK"},
+                  {CONF_GRES_OPENCL, "GPU_DEVICE_ORDINAL"}};
+    unsigned all = CONF_GRES_NVIDIA | CONF_GRES_AMD | CONF_GRES_INTEL | CONF_GRES_OPENCL;
+    unsigned told = start->gpu_env & (all | CONF_GRES_NO_ENV);
+    const char *mine = start->step_gpus ? start->step_gpus : "";
+    size_t count = *mine != 0;
+
+    if (!start->job_gpus)
+        return;
+    for (const char *at = mine; *at; at++)
+        count += *at == ',';
+    envlist_set(env, "SLURM_JOB_GPUS", start->job_gpus);
+    if (step && *mine)
+        envlist_set(env, "SLURM_STEP_GPUS", mine);
+    put_if(env, "SLURM_GPUS_ON_NODE", count > 0, count);
+    for (size_t i = 0; i < sizeof makers / sizeof makers[0]; i++)
+        if ((told ? told : all) & makers[i].flag) {
+            if (*mine)
+                envlist_set(env, makers[i].name, mine);
+            else
+                envlist_unset(env, makers[i].name);
+        }
+}
+
+/* "gres:gpu:a100:2,gres:nic:1" as --gpus has it: "a100:2". */
+static void put_short(struct envlist *env, const char *name, const char *gres)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+
+    for (const char *at = gres ? gres : ""; *at;) {
+        size_t len = strcspn(at, ",");
+        if (len > 9 && strncmp(at, "gres:gpu:", 9) == 0)
+            str_printf(&text, "%s%.*s", text.len ? "," : "", (int)(len - 9), at + 9);
+        at += len + (at[len] == ',');
+    }
+    if (text.len)
+        envlist_set(env, name, str_cstr(&text));
+}
+
 static void put_spec(struct envlist *env, const Pb__JobSpec *spec)
 {
     envlist_set(env, "SLURM_JOB_NAME", spec->name);
@@ -96,6 +144,13 @@ static void put_spec(struct envlist *env, const Pb__JobSpec *spec)
     envlist_default(env, "SLURM_SUBMIT_HOST", spec->alloc_host);
     put_if(env, "SLURM_CPUS_PER_TASK", spec->has_cpus_per_task, spec->cpus_per_task);
     put_if(env, "SLURM_NTASKS_PER_NODE", spec->has_ntasks_per_node, spec->ntasks_per_node);
+    put_short(env, "SLURM_GPUS", spec->tres_per_job);
+    put_short(env, "SLURM_GPUS_PER_NODE", spec->gpus_per_node);
+    put_short(env, "SLURM_GPUS_PER_TASK", spec->tres_per_task);
+    put_short(env, "SLURM_GPUS_PER_SOCKET", spec->tres_per_socket);
+    put_if(env, "SLURM_CPUS_PER_GPU", spec->has_cpus_per_gpu, spec->cpus_per_gpu);
+    put_if(env, "SLURM_MEM_PER_GPU", spec->has_mem_per_gpu_mib, spec->mem_per_gpu_mib);
+    put_if(env, "SLURM_NTASKS_PER_GPU", spec->has_ntasks_per_gpu, spec->ntasks_per_gpu);
     put_if(env, "SLURM_MEM_PER_NODE", spec->has_mem_per_node_mib, spec->mem_per_node_mib);
     put_if(env, "SLURM_MEM_PER_CPU", spec->has_mem_per_cpu_mib && !spec->has_mem_per_node_mib,
            spec->mem_per_cpu_mib);
@@ -136,6 +191,7 @@ void vars_batch(struct envlist *env, const Pb__StepdStart *start, const Pb__Laun
     put_spec(env, batch->spec);
     put_times(env, batch, cred);
     put_job_tasks(env, batch, cred);
+    put_gpus(env, start, false);
     envlist_set(env, "SLURM_JOB_PARTITION", batch->partition);
     envlist_set(env, "SLURM_NODELIST", envlist_get(env, "SLURM_JOB_NODELIST"));
     put_number(env, "SLURM_NNODES", cred->n_job_nodes);
@@ -191,6 +247,7 @@ void vars_step(struct envlist *env, const Pb__StepdStart *start, const Pb__Launc
     put_user(env, start);
     put_job(env, start, cred);
     put_layout(env, start, cred);
+    put_gpus(env, start, true);
     envlist_default(env, "SLURM_JOB_NAME", launch->job_name);
     envlist_default(env, "SLURM_JOB_PARTITION", launch->partition);
     envlist_default(env, "SLURM_JOB_ACCOUNT", launch->account);

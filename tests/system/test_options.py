@@ -7,12 +7,8 @@ import pytest
 from harness import eventually
 
 UNSAFE = {
-    "--gres": ("gpu:1", "SLURM_GRES", "SBATCH_GRES"),
     "--licenses": ("matlab:2", None, None),
     "--reservation": ("maintenance", "SLURM_RESERVATION", "SBATCH_RESERVATION"),
-    "--gpus": ("1", "SLURM_GPUS", "SBATCH_GPUS"),
-    "--gpus-per-node": ("1", "SLURM_GPUS_PER_NODE", "SBATCH_GPUS_PER_NODE"),
-    "--tres-per-task": ("gres/gpu:1", "SLURM_TRES_PER_TASK", "SBATCH_TRES_PER_TASK"),
     "--resources": ("flat:2", None, None),
     "--bb": ("capacity=1", "SLURM_BURST_BUFFER", None),
     "--container": ("/x", "SRUN_CONTAINER", "SBATCH_CONTAINER"),
@@ -56,7 +52,7 @@ def test_job_arrays_and_components_are_refused(cluster):
 
 def test_an_update_cannot_bring_them_either(cluster):
     job = cluster.sbatch("-H", wrap="true")
-    for key in ("Gres=gpu:1", "Licenses=x", "ReservationName=r"):
+    for key in ("Licenses=x", "ReservationName=r"):
         cluster.run(f"scontrol update JobId={job} {key}").fails(key, "not available in this version")
     cluster.run(f"scancel {job}").ok()
 

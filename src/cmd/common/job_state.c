@@ -313,6 +313,65 @@ static uint64_t memory_of(const Pb__JobRecord *job, uint32_t nodes, uint32_t cpu
     return spec->mem_per_cpu_mib * cpus;
 }
 
+#define SUMS_MAX 16
+
+struct sums { /* of generic resources, by name */
+    char name[SUMS_MAX][64];
+    uint64_t count[SUMS_MAX];
+    size_t len;
+};
+
+static void add_sum(struct sums *s, const char *name, size_t len, uint64_t count)
+{
+    size_t i = 0;
+    while (i < s->len && (strlen(s->name[i]) != len || memcmp(s->name[i], name, len) != 0))
+        i++;
+    if (len >= sizeof s->name[0] || i == SUMS_MAX)
+        return;
+    if (i == s->len) {
+        memcpy(s->name[i], name, len);
+        s->len++;
+    }
+    s->count[i] += count;
+}
+
+static void sum_allocated(const Pb__JobLive *live, struct sums *s)
+{
+    for (size_t i = 0; i < live->n_alloc; i++)
+        for (size_t k = 0; k < live->alloc[i]->n_gres; k++) {
+            const Pb__GresAlloc *g = live->alloc[i]->gres[k];
+            add_sum(s, g->name, strlen(g->name), g->count);
+        }
+}
+
+/* "gres:gpu:a100:2,gres:nic", so many times. */
+static void sum_list(const char *list, uint64_t times, struct sums *s)
+{
+    for (const char *at = list ? list : ""; *at;) {
+        size_t len = strcspn(at, ",");
+        const char *name = !strncmp(at, "gres:", 5) || !strncmp(at, "gres/", 5) ? at + 5 : at;
+        const char *last = at + len;
+        uint64_t count = 1;
+        while (last > name && last[-1] != ':')
+            last--;
+        _cleanup_free_ char *number = mem_strndup(last, (size_t)(at + len - last));
+        if (last > name && size_parse_count(number, UINT64_MAX / 2, &count, NULL) < 0)
+            count = 1;
+        if (count && !str_eq(list, "none"))
+            add_sum(s, name, strcspn(name, ":,"), count * times);
+        at += len + (at[len] == ',');
+    }
+}
+
+static void sum_wanted(const Pb__JobSpec *spec, uint32_t nodes, uint32_t tasks, struct sums *s)
+{
+    sum_list(spec->gres, nodes, s);
+    sum_list(spec->tres_per_task, tasks, s);
+    sum_list(spec->tres_per_socket, (uint64_t)nodes * spec->sockets_per_node, s);
+    if (!s->len)
+        sum_list(spec->tres_per_job, 1, s);
+}
+
 bool job_state_put_tres(const Pb__JobRecord *job, bool allocated, struct str *out)
 {
     const Pb__JobLive *live = job->live;
@@ -330,5 +389,12 @@ bool job_state_put_tres(const Pb__JobRecord *job, bool allocated, struct str *ou
     if (mem)
         str_printf(out, ",mem=%s", size_format_mib(mem, size));
     str_printf(out, ",node=%u,billing=%u", nodes, cpus);
+    struct sums sums = {0};
+    if (allocated)
+        sum_allocated(live, &sums);
+    else
+        sum_wanted(spec, nodes, tasks, &sums);
+    for (size_t i = 0; i < sums.len; i++)
+        str_printf(out, ",gres/%s=%llu", sums.name[i], (unsigned long long)sums.count[i]);
     return true;
 }

@@ -2,6 +2,7 @@
 #include "cmd/common/node_state.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -142,6 +143,37 @@ int64_t node_state_rank(const Pb__NodeRecord *n)
            (n->no_respond ? RANK_NO_RESPOND : 0) + (n->fail && !n->drain ? RANK_FAIL : 0);
 }
 
+/* "gpu:a100:4(S:0),nic:2" and "gpu:a100:1(IDX:0)" as sums by name: ",gres/gpu=4,gres/nic=2". */
+static void put_gres_tres(const char *list, struct str *out)
+{
+    char last[64] = "";
+    uint64_t sum = 0;
+    for (const char *at = list ? list : "";;) {
+        size_t len = strcspn(at, ",("), name = strcspn(at, ":,(");
+        bool same = *last && strlen(last) == name && memcmp(last, at, name) == 0;
+        if (!same && *last && sum)
+            str_printf(out, ",gres/%s=%llu", last, (unsigned long long)sum);
+        if (!*at)
+            break;
+        if (!same) {
+            snprintf(last, sizeof last, "%.*s", (int)name, at);
+            sum = 0;
+        }
+        size_t number = len;
+        while (number > name && at[number - 1] != ':')
+            number--;
+        _cleanup_free_ char *text = mem_strndup(at + number, len - number);
+        uint64_t count = 1;
+        if (number > name && size_parse_count(text, UINT64_MAX / 2, &count, NULL) < 0)
+            count = 1;
+        sum += count;
+        at += len;
+        if (*at == '(')
+            at += strcspn(at, ")") + (strchr(at, ')') != NULL);
+        at += *at == ',';
+    }
+}
+
 void node_state_put_tres(const Pb__NodeRecord *n, bool in_use, struct str *out)
 {
     uint32_t cpus = in_use ? n->alloc_cpus : n->cpus;
@@ -154,6 +186,7 @@ void node_state_put_tres(const Pb__NodeRecord *n, bool in_use, struct str *out)
         str_printf(out, ",mem=%s", size_format_mib(mib, size));
     if (!in_use)
         str_printf(out, ",billing=%u", cpus);
+    put_gres_tres(in_use ? n->gres_used : n->gres, out);
 }
 
 enum wanted {

@@ -68,6 +68,10 @@ struct opt {
         *mail_type;
     char *mail_user, *nodelist, *partition, *partition_key, *qos, *signal, *wckey, *clusters;
     char *chdir, *std_in, *std_out, *std_err, *export_env, *propagate;
+    char *gres, *gpus, *gpus_per_node, *gpus_per_socket, *gpus_per_task, *tres_per_task;
+    char *node_gres, *task_gres; /* these together; made by opt_finish() */
+    uint32_t cpus_per_gpu, ntasks_per_gpu;
+    uint64_t mem_per_gpu_mib;
     uint32_t min_nodes, max_nodes; /* max 0: no maximum */
     uint32_t ntasks, cpus_per_task, ntasks_per_node, ntasks_per_core, ntasks_per_socket;
     uint32_t threads_per_core, min_cpus_per_node;

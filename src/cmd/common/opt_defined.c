@@ -72,6 +72,9 @@ static bool put_special(const struct opt *o, const struct opt_row *row, struct s
     case OPT_ID_mem_per_cpu:
         put_mib(o->mem_per_cpu_mib, out);
         return true;
+    case OPT_ID_mem_per_gpu:
+        put_mib(o->mem_per_gpu_mib, out);
+        return true;
     case OPT_ID_nice:
         str_printf(out, "%" PRId32, o->nice);
         return true;

@@ -74,6 +74,11 @@ int opt_bad_spec(struct opt *o, const char *name, const char *arg, struct err *e
 #define OPT_NO_DISTRIBUTION                                                                        \
     "option --distribution=%s is not available in this version; block and cyclic are"
 
+/* Who says --gres himself does not mean what the environment of the job has of GPUs, too. */
+void opt_prefer_gres(struct opt *o);
+/* Two lists of generic resources as one; the caller frees. */
+char *opt_join_gres(const char *a, const char *b);
+
 /* Replaces an owned string by a copy. */
 void opt_set_string(char **member, const char *value);
 
@@ -81,9 +86,28 @@ void opt_set_string(char **member, const char *value);
 int opt_fit_nodelist(struct opt *o, struct err *err);
 
 /* The functions of CALL rows. */
-opt_call_fn opt_set_attach, opt_set_begin, opt_set_clusters, opt_set_distribution, opt_set_exclude,
-    opt_set_exclusive, opt_set_immediate, opt_set_kill_bad_exit, opt_set_kill_invalid_dep,
-    opt_set_kill_command, opt_set_mem, opt_set_mem_per_cpu, opt_set_nice, opt_set_no_kill,
-    opt_set_no_requeue, opt_set_nodefile, opt_set_nodelist, opt_set_nodes, opt_set_open_mode,
-    opt_set_oversubscribe, opt_set_priority, opt_set_propagate, opt_set_requeue, opt_set_mail_type,
-    opt_set_signal, opt_set_uid, opt_set_gid, opt_set_verbose;
+#define FLAG(member)
+#define COUNT(member)
+#define NUMBER(member)
+#define STRING(member)
+#define MEMORY(member)
+#define LIMIT(member)
+#define IGNORED
+#define REFUSED
+#define NONE_ONLY
+#define CALL(function) opt_call_fn opt_set_##function;
+#define OPT(id, name, letter, argument, action, ...) action
+#define OPT_ALIAS(name, id, commands)
+#include "cmd/common/opt.def"
+#undef FLAG
+#undef COUNT
+#undef NUMBER
+#undef STRING
+#undef MEMORY
+#undef LIMIT
+#undef IGNORED
+#undef REFUSED
+#undef NONE_ONLY
+#undef CALL
+#undef OPT
+#undef OPT_ALIAS

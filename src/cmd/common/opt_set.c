@@ -246,33 +246,40 @@ int opt_set_kill_command(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
-/* Two ways to say how much memory: the one from the higher source counts, both from one is an
+/* Three ways to say how much memory: the one from the highest source counts, two from one are an
  * error. */
-static int set_memory(struct opt *o, enum opt_id other, const char *name, const char *arg,
-                      uint64_t *member, uint64_t *other_member, struct err *err)
+static int set_memory(struct opt *o, enum opt_id id, const char *name, const char *arg,
+                      uint64_t *member, struct err *err)
 {
+    static const enum opt_id ways[] = {OPT_ID_mem, OPT_ID_mem_per_cpu, OPT_ID_mem_per_gpu};
     uint64_t mib;
     if (size_parse_mib(arg, &mib, NULL) < 0)
         return opt_bad_spec(o, name, arg, err);
-    if (o->from[other] == o->source && o->source != OPT_FROM_ENV)
-        return opt_fail(o, OPT_FAIL_FATAL, 1, err,
-                        "--mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.");
+    for (size_t i = 0; i < 3; i++)
+        if (ways[i] != id && o->from[ways[i]] == o->source && o->source != OPT_FROM_ENV)
+            return opt_fail(o, OPT_FAIL_FATAL, 1, err,
+                            "--mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.");
+    for (size_t i = 0; i < 3; i++)
+        if (ways[i] != id)
+            o->from[ways[i]] = OPT_FROM_NONE;
+    o->mem_per_node_mib = o->mem_per_cpu_mib = o->mem_per_gpu_mib = 0;
     *member = mib;
-    *other_member = 0;
-    o->from[other] = OPT_FROM_NONE;
     return 0;
 }
 
 int opt_set_mem(struct opt *o, const char *arg, struct err *err)
 {
-    return set_memory(o, OPT_ID_mem_per_cpu, "mem", arg, &o->mem_per_node_mib, &o->mem_per_cpu_mib,
-                      err);
+    return set_memory(o, OPT_ID_mem, "mem", arg, &o->mem_per_node_mib, err);
 }
 
 int opt_set_mem_per_cpu(struct opt *o, const char *arg, struct err *err)
 {
-    return set_memory(o, OPT_ID_mem, "mem-per-cpu", arg, &o->mem_per_cpu_mib, &o->mem_per_node_mib,
-                      err);
+    return set_memory(o, OPT_ID_mem_per_cpu, "mem-per-cpu", arg, &o->mem_per_cpu_mib, err);
+}
+
+int opt_set_mem_per_gpu(struct opt *o, const char *arg, struct err *err)
+{
+    return set_memory(o, OPT_ID_mem_per_gpu, "mem-per-gpu", arg, &o->mem_per_gpu_mib, err);
 }
 
 int opt_set_nice(struct opt *o, const char *arg, struct err *err)

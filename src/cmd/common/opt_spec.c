@@ -55,6 +55,11 @@ int opt_finish(struct opt *o, struct err *err)
     int r = opt_fit_nodelist(o, err);
     if (r < 0)
         return r;
+    opt_prefer_gres(o);
+    free(o->node_gres);
+    free(o->task_gres);
+    o->node_gres = opt_join_gres(o->gres, o->gpus_per_node);
+    o->task_gres = opt_join_gres(o->tres_per_task, o->gpus_per_task);
     fewer_nodes_than_tasks(o);
     more_tasks_than_per_node(o);
     if (!opt_given(o, OPT_ID_ntasks) && opt_given(o, OPT_ID_ntasks_per_node) &&
@@ -112,9 +117,22 @@ static void put_strings(const struct opt *o, Pb__JobSpec *spec)
     spec->std_err = o->std_err;
 }
 
+static void put_gres(const struct opt *o, Pb__JobSpec *spec)
+{
+    spec->gres = o->node_gres;
+    spec->gpus_per_node = o->gpus_per_node;
+    spec->tres_per_job = o->gpus;
+    spec->tres_per_task = o->task_gres;
+    spec->tres_per_socket = o->gpus_per_socket;
+    PUT_NUMBER(cpus_per_gpu, o->cpus_per_gpu);
+    PUT_NUMBER(ntasks_per_gpu, o->ntasks_per_gpu);
+    PUT(mem_per_gpu_mib, mem_per_gpu, o->mem_per_gpu_mib);
+}
+
 void opt_to_job_spec(const struct opt *o, Pb__JobSpec *spec)
 {
     put_strings(o, spec);
+    put_gres(o, spec);
     PUT(open_append, open_mode, o->open_append);
     PUT(kill_invalid_dep, kill_invalid_dep, o->kill_invalid_dep);
     PUT(min_nodes, nodes, o->min_nodes);
@@ -211,6 +229,11 @@ int opt_to_step_spec(const struct opt *o, struct arena *arena, Pb__StepSpec *spe
         spec->has_exact = spec->exact = 1;
     spec->exc_nodes = o->exclude;
     spec->distribution = o->distribution;
+    spec->gres = o->node_gres;
+    spec->tres_per_step = o->gpus;
+    spec->tres_per_task = o->task_gres;
+    PUT_NUMBER(cpus_per_gpu, o->cpus_per_gpu);
+    PUT_NUMBER(ntasks_per_gpu, o->ntasks_per_gpu);
     if (o->nodelist && *o->nodelist == '[')
         return put_relative_list(o, arena, spec, err);
     spec->nodes = o->nodelist;

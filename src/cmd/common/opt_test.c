@@ -116,8 +116,9 @@ static void test_refused(void **state)
          "option --array is not available in this version; run again without it"},
         {OPT_SBATCH, NULL, "", "sbatch|--kill-on-invalid-dep=maybe", OPT_FAIL_ERROR, 255,
          "Invalid --kill-on-invalid-dep specification: maybe"},
-        {OPT_SBATCH, "#!/bin/sh\n#SBATCH --gres=gpu:1\n", "", "sbatch", OPT_FAIL_ERROR, 1,
-         "option --gres is not available in this version; run again without it (job.sh, line 2)"},
+        {OPT_SBATCH, "#!/bin/sh\n#SBATCH --container=x\n", "", "sbatch", OPT_FAIL_ERROR, 1,
+         "option --container is not available in this version; run again without it (job.sh, line "
+         "2)"},
         {OPT_SRUN, NULL, "SLURM_RESERVATION=x", "srun", OPT_FAIL_ERROR, 1,
          "option --reservation is not available in this version; run again without it (from "
          "SLURM_RESERVATION)"},

@@ -129,6 +129,9 @@ static void put_job_request(json_t *o, const Pb__JobRecord *job)
     put_maybe(o, "threads_per_core", spec->has_threads_per_core, spec->threads_per_core);
     put_limit(o, "time_minimum", spec->has_time_min_sec, spec->time_min_sec);
     put_text(o, "tres_per_node", spec->gres);
+    put_text(o, "tres_per_job", spec->tres_per_job);
+    put_text(o, "tres_per_socket", spec->tres_per_socket);
+    put_text(o, "tres_per_task", spec->tres_per_task);
     put_int(o, "user_id", spec->uid);
     put_text(o, "user_name", spec->user_name ? spec->user_name : names_user(spec->uid));
     put_text(o, "wckey", spec->wckey);

@@ -118,6 +118,37 @@ static void put_or_star(struct str *out, uint32_t n)
         str_putc(out, '*');
 }
 
+/* "gpu:a100:2(IDX:0-1),nic:1" */
+static void put_gres(const Pb__NodeAlloc *a, bool devices, struct str *out)
+{
+    for (size_t i = 0; i < a->n_gres; i++) {
+        const Pb__GresAlloc *g = a->gres[i];
+        str_printf(out, "%s%s%s%s:%llu", i ? "," : "", g->name, g->type ? ":" : "",
+                   g->type ? g->type : "", (unsigned long long)g->count);
+        if (!devices || !g->n_devices)
+            continue;
+        str_puts(out, "(IDX:");
+        for (size_t k = 0; k < g->n_devices; k++) {
+            size_t last = k;
+            while (last + 1 < g->n_devices && g->devices[last + 1] == g->devices[last] + 1)
+                last++;
+            str_printf(out, k ? ",%u" : "%u", g->devices[k]);
+            if (last > k)
+                str_printf(out, "-%u", g->devices[last]);
+            k = last;
+        }
+        str_putc(out, ')');
+    }
+}
+
+static bool same_gres(const Pb__NodeAlloc *a, const Pb__NodeAlloc *b)
+{
+    _cleanup_str_ struct str x = STR_INIT, y = STR_INIT;
+    put_gres(a, true, &x);
+    put_gres(b, true, &y);
+    return str_eq(str_cstr(&x), str_cstr(&y));
+}
+
 /* Nodes that got the same share are one entry, as in "Nodes=n[1-2] CPU_IDs=0-1 Mem=100 GRES=". */
 static void put_shares(const struct job_view *v)
 {
@@ -129,7 +160,7 @@ static void put_shares(const struct job_view *v)
         for (; i < l->n_alloc; i++) {
             const Pb__NodeAlloc *a = l->alloc[i];
             if (a->cpus != first->cpus || a->mem_mib != first->mem_mib ||
-                a->cores.len != first->cores.len ||
+                a->cores.len != first->cores.len || !same_gres(a, first) ||
                 (a->cores.len && memcmp(a->cores.data, first->cores.data, a->cores.len)))
                 break;
             hostlist_push(nodes, a->node);
@@ -152,7 +183,35 @@ static void put_shares(const struct job_view *v)
             b = end;
         }
         str_printf(v->out, " Mem=%llu GRES=", (unsigned long long)first->mem_mib);
+        put_gres(first, true, v->out);
     }
+}
+
+/* Of all nodes together, kind by kind in the order of their first node. */
+static void put_job_gres(const struct job_view *v)
+{
+    const Pb__JobLive *l = v->live;
+    const Pb__GresAlloc *kinds[64];
+    uint64_t sum[64];
+    size_t len = 0;
+    for (size_t i = 0; i < l->n_alloc; i++)
+        for (size_t k = 0; k < l->alloc[i]->n_gres; k++) {
+            const Pb__GresAlloc *g = l->alloc[i]->gres[k];
+            size_t at = 0;
+            while (at < len &&
+                   (!str_eq(kinds[at]->name, g->name) || !str_eq(kinds[at]->type, g->type)))
+                at++;
+            if (at == 64)
+                continue;
+            sum[at] = at < len ? sum[at] + g->count : g->count;
+            kinds[at] = at < len ? kinds[at] : g;
+            len += at == len;
+        }
+    for (size_t i = 0; i < len; i++)
+        str_printf(v->out, "%s%s%s%s:%llu", i ? "," : "", kinds[i]->name, kinds[i]->type ? ":" : "",
+                   kinds[i]->type ? kinds[i]->type : "", (unsigned long long)sum[i]);
+    if (!len)
+        str_puts(v->out, "(null)");
 }
 
 static void put_node_count(const struct job_view *v)
@@ -188,7 +247,8 @@ static void put_resources(const struct job_view *v)
     str_puts(v->out, " CoreSpec=*");
     if (v->style.details) {
         text_break(v->style, v->out);
-        str_puts(v->out, "JOB_GRES=(null)");
+        str_puts(v->out, "JOB_GRES=");
+        put_job_gres(v);
         put_shares(v);
     }
 }
@@ -229,6 +289,12 @@ static void put_optional(const struct job_view *v, const char *key, const char *
     text_pair(v->out, key, value);
 }
 
+static void put_counted(const struct job_view *v, const char *key, uint64_t count)
+{
+    text_break(v->style, v->out);
+    str_printf(v->out, "%s=gres:gpu:%llu", key, (unsigned long long)count);
+}
+
 static void put_command(const struct job_view *v)
 {
     static const struct {
@@ -248,7 +314,14 @@ static void put_command(const struct job_view *v)
         text_break(v->style, v->out);
         text_pair(v->out, streams[i].key, str_cstr(&path));
     }
+    if (v->spec->cpus_per_gpu)
+        put_counted(v, "CpusPerTres", v->spec->cpus_per_gpu);
+    if (v->spec->mem_per_gpu_mib)
+        put_counted(v, "MemPerTres", v->spec->mem_per_gpu_mib);
+    put_optional(v, "TresPerJob", v->spec->tres_per_job);
     put_optional(v, "TresPerNode", v->spec->gres);
+    put_optional(v, "TresPerSocket", v->spec->tres_per_socket);
+    put_optional(v, "TresPerTask", v->spec->tres_per_task);
     put_optional(v, "MailUser", v->spec->mail_user);
     put_optional(v, "MailType", v->spec->mail_type);
 }

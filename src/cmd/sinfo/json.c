@@ -103,7 +103,9 @@ json_t *json_row(const struct row *row, const char *cluster)
     put(o, "features",
         json_pack("{s:o, s:o}", "total", json_out_text(n->features), "active",
                   json_out_text(active)));
-    put(o, "gres", json_pack("{s:o, s:s}", "total", json_out_text(n->gres), "used", ""));
+    put(o, "gres",
+        json_pack("{s:o, s:s}", "total", json_out_text(n->gres), "used",
+                  n->gres_used ? n->gres_used : ""));
     put(o, "cluster", json_out_text(cluster));
     put(o, "comment", json_out_text(n->comment));
     put(o, "extra", json_out_text(n->extra));

@@ -190,6 +190,14 @@ static const char *path(const Pb__JobRecord *job, int stream, struct str *out)
     return str_cstr(out);
 }
 
+static const char *per_gpu(uint64_t count, struct str *out)
+{
+    if (!count)
+        return "N/A";
+    str_printf(out, "gres:gpu:%llu", (unsigned long long)count);
+    return str_cstr(out);
+}
+
 static const char *tres(const Pb__JobRecord *job, struct str *out)
 {
     if (!job_state_put_tres(job, true, out))

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The ledger: which job holds which units, memory and generic resources of which node. */
+#pragma once
+
+#include "base/bitset.h"
+#include "base/err.h"
+#include "cluster/gres.h"
+#include "proto/job.pb-c.h"
+
+struct alloc_node;
+struct cluster;
+struct job;
+struct node;
+struct part;
+struct unit_use;
+
+/* A node's share: 'units' of it, the lowest free ones, and generic resources. -ERR_NODES_BUSY when
+ * they are not free. */
+struct alloc_want {
+    uint32_t node, units;
+    uint64_t mem_mib;
+    const struct gres_amount *gres;
+    size_t gres_len;
+};
+int alloc_place(struct cluster *c, struct job *j, const struct alloc_want *want, struct err *err);
+static inline int alloc_take(struct cluster *c, struct job *j, uint32_t node, uint32_t units,
+                             uint64_t mem_mib, struct err *err)
+{
+    return alloc_place(c, j, &(struct alloc_want){node, units, mem_mib, NULL, 0}, err);
+}
+int alloc_retake(struct cluster *c, struct job *j,
+                 const Pb__NodeAlloc *stored); /* after a restart */
+void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a);
+void alloc_clear(struct cluster *c, struct job *j);            /* releases and forgets everything */
+void alloc_begin_completing(struct cluster *c, struct job *j); /* it ended and holds nodes still */
+/* Counts used_cpus again, after the partition's limit has changed. */
+void alloc_count_part(struct cluster *c, struct part *p);
+void alloc_node_done(struct alloc_node *a);
+struct alloc_node *alloc_find(struct job *j, uint32_t node);
+int alloc_check(const struct cluster *c, struct err *err); /* nothing over-allocated; sums agree */
+
+/* --- share.c: units that several jobs have ---------------------------------------------------- */
+
+/* Units in use, as 'use' (NULL: nobody shares) tells, that the job may have as well. */
+uint32_t share_room(uint32_t units, const struct unit_use *use, const struct job *j);
+/* Adds 'units' of those to 'set', those that the fewest jobs have first. */
+void share_choose(const struct node *n, const struct job *j, uint32_t units, struct bitset *set);
+void share_occupy(struct node *n, const struct job *j, const struct bitset *units);
+void share_release(struct node *n, const struct bitset *units);

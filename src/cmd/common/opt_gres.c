@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Options about generic resources; GPUs are written as what they are short for: "gres:gpu:2". */
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/size.h"
+#include "cmd/common/opt_priv.h"
+
+#define COUNT_MAX (UINT64_C(1) << 50)
+
+static bool asks_for_nothing(const char *arg)
+{
+    return !*arg || str_case_eq(arg, "none");
+}
+
+/* The controller knows the names; here it is made sure that each part is one. */
+static bool put_part(const char *part, size_t len, struct str *out)
+{
+    if ((!strncasecmp(part, "gres:", 5) || !strncasecmp(part, "gres/", 5)) && len > 5) {
+        part += 5;
+        len -= 5;
+    }
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)part[i] <= ' ' || part[i] == '"' || part[i] == '\'')
+            return false;
+    str_printf(out, "%sgres:%.*s", out->len ? "," : "", (int)len, part);
+    return len > 0 && *part != ':';
+}
+
+static int set_list(struct opt *o, const char *name, const char *arg, char **member,
+                    struct err *err)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    if (asks_for_nothing(arg)) {
+        opt_set_string(member, arg);
+        return 0;
+    }
+    for (const char *at = arg; *at;) {
+        size_t len = strcspn(at, ",");
+        if (!put_part(at, len, &text))
+            return opt_bad_spec(o, name, arg, err);
+        at += len + (at[len] == ',');
+    }
+    opt_set_string(member, str_cstr(&text));
+    return 0;
+}
+
+int opt_set_gres(struct opt *o, const char *arg, struct err *err)
+{
+    return set_list(o, "gres", arg, &o->gres, err);
+}
+
+int opt_set_tres_per_task(struct opt *o, const char *arg, struct err *err)
+{
+    if (!asks_for_nothing(arg) && strncasecmp(arg, "gres", 4) != 0)
+        return opt_fail(
+            o, OPT_FAIL_ERROR, 1, err,
+            "option --tres-per-task=%s is not available in this version; gres/NAME:COUNT "
+            "is, and --cpus-per-task",
+            arg);
+    return set_list(o, "tres-per-task", arg, &o->tres_per_task, err);
+}
+
+/* "[TYPE:]COUNT,..." */
+static int set_gpus(struct opt *o, const char *name, const char *arg, char **member,
+                    struct err *err)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    uint64_t count;
+    for (const char *at = arg; *at;) {
+        size_t len = strcspn(at, ",");
+        _cleanup_free_ char *part = mem_strndup(at, len);
+        const char *colon = strrchr(part, ':');
+        if (size_parse_count(colon ? colon + 1 : part, COUNT_MAX, &count, NULL) < 0 ||
+            colon == part || strpbrk(part, " \t\"'"))
+            return opt_bad_spec(o, name, arg, err);
+        str_printf(&text, "%sgres:gpu:%s", text.len ? "," : "", part);
+        at += len + (at[len] == ',');
+    }
+    opt_set_string(member, str_cstr(&text));
+    return 0;
+}
+
+int opt_set_gpus(struct opt *o, const char *arg, struct err *err)
+{
+    return set_gpus(o, "gpus", arg, &o->gpus, err);
+}
+
+int opt_set_gpus_per_node(struct opt *o, const char *arg, struct err *err)
+{
+    return set_gpus(o, "gpus-per-node", arg, &o->gpus_per_node, err);
+}
+
+int opt_set_gpus_per_socket(struct opt *o, const char *arg, struct err *err)
+{
+    return set_gpus(o, "gpus-per-socket", arg, &o->gpus_per_socket, err);
+}
+
+int opt_set_gpus_per_task(struct opt *o, const char *arg, struct err *err)
+{
+    return set_gpus(o, "gpus-per-task", arg, &o->gpus_per_task, err);
+}
+
+int opt_set_cpus_per_gpu(struct opt *o, const char *arg, struct err *err)
+{
+    long long n = 0;
+    if (!asks_for_nothing(arg) && str_parse_i64(arg, 1, INT32_MAX, &n) < 0)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                        "Invalid numeric value \"%s\" for --cpus-per-gpu.", arg);
+    o->cpus_per_gpu = (uint32_t)n;
+    return 0;
+}
+
+/* Several lists as one; "none" adds nothing to others. NULL: none of them is given. */
+char *opt_join_gres(const char *a, const char *b)
+{
+    if (!a || !b || asks_for_nothing(a) || asks_for_nothing(b))
+        return mem_strdup(!a || (b && asks_for_nothing(a)) ? b : a);
+    return mem_printf("%s,%s", a, b);
+}
+
+void opt_prefer_gres(struct opt *o)
+{
+    char **others[] = {&o->gpus, &o->gpus_per_node, &o->gpus_per_task};
+    static const enum opt_id ids[] = {OPT_ID_gpus, OPT_ID_gpus_per_node, OPT_ID_gpus_per_task};
+    for (size_t i = 0; i < 3; i++)
+        if (opt_given(o, OPT_ID_gres) && o->from[OPT_ID_gres] > o->from[ids[i]] &&
+            o->from[ids[i]] == OPT_FROM_ENV) {
+            free(*others[i]);
+            *others[i] = NULL;
+            o->from[ids[i]] = OPT_FROM_NONE;
+        }
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmd/devices.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+void devices_count(const struct conf *c, struct str *out)
+{
+    const struct conf_gres_set *set = conf_gres_of(c, 0);
+    for (size_t i = 0; i < set->len; i++) {
+        const struct conf_gres *g = &set->items[i];
+        uint64_t there = g->count;
+        for (size_t k = 0; k < g->n_devices; k++)
+            there -= g->devices[k].file && access(g->devices[k].file, F_OK) != 0;
+        str_printf(out, "%s%s%s%s:%llu", out->len ? "," : "", g->name, g->type ? ":" : "",
+                   g->type ? g->type : "", (unsigned long long)there);
+    }
+}
+
+/* The digits that end the name; without any, the device's place among the node's. */
+static unsigned long number_of(const char *file, unsigned long place)
+{
+    size_t len = file ? strlen(file) : 0, end = len;
+    while (len > 0 && file[len - 1] >= '0' && file[len - 1] <= '9')
+        len--;
+    return len < end ? strtoul(file + len, NULL, 10) : place;
+}
+
+static bool same(const char *a, const char *b)
+{
+    return a == b || (a && b && strcasecmp(a, b) == 0);
+}
+
+static void put_share(const struct conf_gres *g, const Pb__GresAlloc *share, unsigned long first,
+                      struct str *out)
+{
+    for (size_t i = 0; i < share->n_devices; i++) {
+        uint32_t at = share->devices[i];
+        const char *file = at < g->n_devices ? g->devices[at].file : NULL;
+        if (at < g->count)
+            str_printf(out, "%s%lu", out->len ? "," : "", number_of(file, first + at));
+    }
+}
+
+void devices_gpus(const struct conf *c, Pb__GresAlloc *const *share, size_t count, struct str *out,
+                  unsigned *env)
+{
+    const struct conf_gres_set *set = conf_gres_of(c, 0);
+    unsigned long first = 0;
+    for (size_t i = 0; i < set->len; i++) {
+        const struct conf_gres *g = &set->items[i];
+        if (strcasecmp(g->name, "gpu") != 0)
+            continue;
+        for (size_t k = 0; k < count; k++)
+            if (same(share[k]->name, g->name) && same(share[k]->type, g->type)) {
+                put_share(g, share[k], first, out);
+                *env |= g->flags;
+            }
+        first += g->count;
+    }
+}

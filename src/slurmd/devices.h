@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The device files of this node's generic resources, as its gres.conf names them. */
+#pragma once
+
+#include "base/str.h"
+#include "conf/conf.h"
+#include "proto/step.pb-c.h"
+
+/* "gpu:a100:4,nic:1": how many of each kind there are, those whose file is missing left out. */
+void devices_count(const struct conf *c, struct str *out);
+
+/* "0,1": the numbers of the GPUs in a share, as programs know them: those that end their files'
+ * names. 'env' gets how tasks are to be told, CONF_GRES_*. */
+void devices_gpus(const struct conf *c, Pb__GresAlloc *const *share, size_t count, struct str *out,
+                  unsigned *env);

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Generic resources with real daemons: GPUs made of plain files."""
+import json
+
+import pytest
+
+from harness import eventually
+
+
+@pytest.fixture
+def gpus(make_cluster):
+    """Two nodes of two kinds of cards, the first kind near cores 0 and 1."""
+    c = make_cluster(nodes=2, start=False, conf="GresTypes=gpu,nic", node_conf="Gres=gpu:a100:2,gpu:v100:1,nic:4")
+    devices = c.dir / "dev"
+    devices.mkdir()
+    for number in (0, 1, 7):
+        (devices / f"nvidia{number}").touch()
+    (c.dir / "gres.conf").write_text(
+        f"Name=gpu Type=a100 File={devices}/nvidia[0-1] Cores=0-1\nName=gpu Type=v100 File={devices}/nvidia7\n")
+    c.devices = devices
+    c.start()
+    return c
+
+
+SHOW = "echo $CUDA_VISIBLE_DEVICES/$ROCR_VISIBLE_DEVICES/$SLURM_JOB_GPUS/$SLURM_STEP_GPUS/$SLURM_GPUS_ON_NODE"
+
+
+def test_a_job_gets_cards_of_its_own(gpus):
+    c = gpus
+    first = c.run(["srun", "--gres=gpu:a100:1", "sh", "-c", SHOW]).ok()
+    assert first == "0/0/0/0/1"
+    assert c.run(["srun", "--gpus-per-node=v100:1", "sh", "-c", SHOW]).ok() == "7/7/7/7/1"
+    assert c.run(["srun", "-G3", "sh", "-c", SHOW]).ok() == "0,1,7/0,1,7/0,1,7/0,1,7/3"
+    # none asked for, none seen
+    assert c.run(["srun", "sh", "-c", SHOW], env={"CUDA_VISIBLE_DEVICES": "5"}).ok().startswith("5///")
+    holder = c.sbatch("--gres=gpu:a100:2", "-w", "n1", wrap="sleep 100")
+    eventually(lambda: c.state(holder) == "RUNNING", "it")
+    late = c.sbatch("--gres=gpu:a100:1", "-w", "n1", wrap=SHOW)
+    eventually(lambda: c.job(late)["Reason"] == "Resources", "it")
+    assert c.run(["srun", "--gres=gpu:a100:1", "sh", "-c", "echo $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES"]).ok() == "n2 0"
+    c.run(f"scancel {holder}").ok()
+    assert c.wait(late)["JobState"] == "COMPLETED"
+
+
+def test_what_is_shown(gpus):
+    c = gpus
+    job = c.sbatch("--gres=gpu:a100:1,nic:2", "-N2", wrap="sleep 100")
+    eventually(lambda: c.state(job) == "RUNNING", "it")
+    shown = c.job(job)
+    assert shown["AllocTRES"].endswith(",gres/gpu=2,gres/nic=4") and shown["TresPerNode"] == "gres:gpu:a100:1,gres:nic:2"
+    assert "JOB_GRES=gpu:a100:2,nic:4\n" in c.run(f"scontrol show job -d {job}").ok()
+    assert "GRES=gpu:a100:1(IDX:0),nic:2(IDX:0-1)\n" in c.run(f"scontrol show job -d {job}").ok()
+    node = c.run("scontrol show node n1").ok()
+    assert "Gres=gpu:a100:2,gpu:v100:1,nic:4\n" in node
+    assert ",gres/gpu=3,gres/nic=4\n" in node and ",gres/gpu=1,gres/nic=2" in node
+    assert c.run("sinfo -h -O Gres:40,GresUsed:60").ok().split() == [
+        "gpu:a100:2,gpu:v100:1,nic:4", "gpu:a100:1(IDX:0),gpu:v100:0(IDX:N/A),nic:2(IDX:0-1)"]
+    assert c.run(f"squeue -h -o %b -j {job}").ok() == "gres:gpu:a100:1,gres:nic:2"
+    records = json.loads(c.run(f"squeue --json -j {job}").ok())["jobs"]
+    assert records[0]["tres_per_node"] == "gres:gpu:a100:1,gres:nic:2"
+    c.run(f"scancel {job}").ok()
+
+
+def test_steps_share_what_the_job_has(gpus):
+    c = gpus
+    script = (c.work / "steps.sh")
+    script.write_text("""#!/bin/sh
+echo "job $CUDA_VISIBLE_DEVICES $SLURM_GPUS_ON_NODE"
+srun -n1 sh -c 'echo "all $CUDA_VISIBLE_DEVICES"'
+srun -n1 --gres=none sh -c 'echo "none [$SLURM_STEP_GPUS]"'
+srun -n1 --exact --gres=gpu:1 sh -c 'echo "one $CUDA_VISIBLE_DEVICES"; touch one; while ! test -e two; do sleep 0.05; done' &
+while ! test -e one; do sleep 0.05; done
+srun -n1 --exact --gres=gpu:1 sh -c 'echo "two $CUDA_VISIBLE_DEVICES"; touch two'
+wait
+srun -n1 --gres=gpu:3 true 2>&1
+""")
+    job = c.sbatch("-n2", "--gres=gpu:a100:2", "-o", "steps.out", str(script))
+    c.wait(job)
+    lines = (c.work / "steps.out").read_text().splitlines()
+    assert lines[0] == "job 0,1 2" and lines[1] == "all 0,1" and lines[2] == "none []"
+    assert sorted(line.split()[1] for line in lines[3:5]) == ["0", "1"]
+    assert "Requested step configuration is not available" in lines[5]
+
+
+def test_what_comes_with_a_card(gpus):
+    c = gpus
+    done = c.run(["sbatch", "--parsable", "-H", "--gpus=2", "--cpus-per-gpu=2", "--mem-per-gpu=300", "--wrap", "true"]).ok()
+    job = done.strip()
+    shown = c.run(f"scontrol show job {job}").ok()
+    for text in ("TresPerJob=gres:gpu:2", "CpusPerTres=gres:gpu:2", "MemPerTres=gres:gpu:300"):
+        assert text in shown
+    c.run(f"scontrol release {job}").ok()
+    c.wait(job)
+    shown = c.job(job)
+    assert shown["NumCPUs"] == "4" and ",mem=600M," in shown["AllocTRES"] and shown["AllocTRES"].endswith("gres/gpu=2")
+    out = c.run(["srun", "--gpus-per-task=1", "-n4", "sh", "-c", "echo $SLURMD_NODENAME $SLURM_GPUS_ON_NODE"]).ok()
+    assert sorted(set(out.splitlines())) == ["n1 3", "n2 1"]
+
+
+def test_it_survives_a_restart(gpus):
+    c = gpus
+    holder = c.sbatch("--gres=gpu:a100:1", "-w", "n1", wrap="sleep 100")
+    eventually(lambda: c.state(holder) == "RUNNING", "it")
+    waits = c.sbatch("--gres=gpu:a100:2", "-w", "n1", wrap=SHOW)
+    c.kill("slurmctld")
+    c.start_controller()
+    assert c.run("sinfo -h -n n1 -O GresUsed:60").ok().startswith("gpu:a100:1(IDX:0)")
+    eventually(lambda: c.job(waits)["Reason"] == "Resources", "it")
+    c.run(f"scancel {holder}").ok()
+    assert c.wait(waits)["JobState"] == "COMPLETED"
+
+
+@pytest.mark.parametrize("option, words", [
+    ("--gres=fpga:1", "Invalid generic resource (gres) specification: gres:fpga:1: no node has this resource"),
+    ("--gres=gpu:h100:1", "no node has this type"),
+    ("--gres=gpu:1:2:3:4", "expected name[:type][:count]"),
+    ("--gpus=many", "Invalid --gpus specification: many"),
+    ("--gpus-per-node=", "accepted"),
+    ("--cpus-per-gpu=2", "need a number of GPUs"),
+    ("--gpus-per-socket=1", "need --sockets-per-node"),
+    ("--gres=gpu:4", "Requested node configuration is not available"),
+    ("--gpus=7", "Requested node configuration is not available"),
+    ("--mem-per-gpu=lots", "Invalid --mem-per-gpu specification"),
+])
+def test_what_cannot_be_is_refused(gpus, option, words):
+    done = gpus.run(["sbatch", option, "--wrap", "true"])
+    if words == "accepted":
+        done.ok()
+    else:
+        done.fails(words)
+
+
+def test_a_missing_file_takes_the_node_down(make_cluster):
+    c = make_cluster(nodes=1, start=False, conf="GresTypes=gpu", node_conf="Gres=gpu:2")
+    text = c.conf_file.read_text().replace("SlurmdParameters=config_overrides\n", "").replace("RealMemory=4000", "RealMemory=100").replace("CPUs=4", "CPUs=1")
+    c.conf_file.write_text(text)
+    (c.dir / "g0").touch()
+    (c.dir / "gres.conf").write_text(f"Name=gpu File={c.dir}/g[0-1]\n")
+    c.start_controller()
+    c.start_node("n1")
+    eventually(lambda: "Low gres/gpu (reported:1 < configured:2)" in c.run("scontrol show node n1").stdout, "it")
+    (c.dir / "g1").touch()
+    c.kill("n1")
+    c.start_node("n1")
+    eventually(lambda: "State=IDLE" in c.run("scontrol show node n1").stdout, "it")
+
+
+def test_wrong_files_are_named(make_cluster):
+    c = make_cluster(nodes=1, start=False, conf="GresTypes=gpu", node_conf="Gres=gpu:2")
+    (c.dir / "gres.conf").write_text("Name=gpu File=/dev/null\nName=disk Count=3\n")
+    done = c.run("slurmctld --check")
+    assert done.returncode != 0 and "gres.conf:2: Name=disk is not in GresTypes" in done.stderr + done.stdout
