@@ -172,6 +172,17 @@ int gres_parse(const struct cluster *c, const char *text, enum gres_scope scope,
     return rc;
 }
 
+bool gres_wants_equal(const struct gres_wants *a, const struct gres_wants *b)
+{
+    for (size_t i = 0; i < a->list.len && a->list.len == b->list.len; i++) {
+        const struct gres_want *x = &a->list.data[i], *y = &b->list.data[i];
+        if (x->mask != y->mask || x->per_node != y->per_node || x->per_task != y->per_task ||
+            x->per_job != y->per_job)
+            return false;
+    }
+    return a->list.len == b->list.len;
+}
+
 uint64_t gres_wanted(const struct gres_wants *wants, const char *name, enum gres_scope scope)
 {
     uint64_t sum = 0;

@@ -74,7 +74,9 @@ static bool same_shape(const struct job *a, const struct job *b)
            x->tmp_mib == y->tmp_mib && x->exclusive == y->exclusive && x->shared == y->shared &&
            x->tasks_given == y->tasks_given && x->contiguous == y->contiguous &&
            x->overcommit == y->overcommit && a->limit_sec >= b->limit_sec &&
-           str_eq(x->features, y->features) && same_set(x->req, y->req) && same_set(x->exc, y->exc);
+           x->cpus_per_gpu == y->cpus_per_gpu && x->mem_gpu_mib == y->mem_gpu_mib &&
+           gres_wants_equal(&x->gres, &y->gres) && str_eq(x->features, y->features) &&
+           same_set(x->req, y->req) && same_set(x->exc, y->exc);
 }
 
 static bool has_failed(const struct plan *p, const struct job *j)

@@ -86,6 +86,27 @@ static struct cluster *cluster_up(const char *text)
     return c;
 }
 
+/* Jobs that differ in one thing are not taken for equal: what keeps the first does not keep the
+ * second. */
+static void not_alike(void **state)
+{
+    struct cluster *c = cluster_up("GresTypes=gpu\n" CONS "NodeName=n1 CPUs=8 Gres=gpu:2\n"
+                                   "PartitionName=p Nodes=ALL\n");
+
+    (void)state;
+    struct job *holder = test_job(c, 1, "gres=gpu:2");
+    const struct gres_amount two = {0, 2};
+    const struct alloc_want want = {0, 1, 0, &two, 1};
+    assert_int_equal(alloc_place(c, holder, &want, NULL), 0);
+    assert_int_equal(job_set_state(c, holder, PB__JOB_STATE__RUNNING), 0);
+    order_insert(&c->ends, &holder->ends, NOW + 1000, 1);
+    queue(c, 2, 60, "gres=gpu:1");
+    queue(c, 3, 60, "");
+    queue(c, 4, 60, "gres=gpu:2");
+    expect(c, true, "2: Resources@2000, 3: +n1:1/0, 4: Priority");
+    test_cluster_free(c);
+}
+
 /* --- nothing to do --- */
 
 static void nothing(void **state)
@@ -467,6 +488,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing),
+        cmocka_unit_test(not_alike),
         cmocka_unit_test(states_of_partitions),
         cmocka_unit_test(reasons),
         cmocka_unit_test(required_node_is_gone),
