@@ -167,6 +167,11 @@ static int restore_job(struct control *c, uint64_t number, const void *data, siz
     return 0;
 }
 
+void control_set_forgetful(struct control *c)
+{
+    c->forgetful = true;
+}
+
 int control_check_format(const void *meta, size_t len, struct err *err)
 {
     _cleanup_arena_ struct arena arena;
@@ -528,6 +533,8 @@ void control_turn(struct control *c)
     depend_turn(c);
     start_plan(c);
     start_answer_fresh(c);
+    if (c->forgetful) /* they stay stale, and are made when they are shown */
+        vec_clear(&c->cluster->dirty);
     if (c->cluster->dirty.len)
         write_dirty(c);
     set_wake(c);

@@ -43,6 +43,8 @@ void control_free(struct control *c);
 /* How much of a pass over the queue is done in one turn, in looks at a node; at least one job is.
  */
 void control_set_plan_work(struct control *c, uint64_t work);
+/* Records of jobs are not put out: a replay has no use for them. Before control_start(). */
+void control_set_forgetful(struct control *c);
 
 /* Whether the records behind this RECORD_META are of a format that we read; -ERR_VERSION. To be
  * asked before anything else is done with them. */

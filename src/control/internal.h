@@ -50,6 +50,7 @@ struct control {
     struct plan plan;          /* while 'planning': a pass that rests between two turns */
     bool planning, plan_again; /* plan_again: it was begun anew, and goes on to its end */
     uint64_t passes, passes_done, plan_freed; /* plan_freed: pool.freed when it began */
+    bool forgetful;                           /* records of jobs are not put out */
     uint64_t plan_work;                       /* a turn's share of a pass, in looks at a node */
     VEC(struct fresh) fresh;  /* allocations asked for: answered when a pass has looked at them */
     const char *failed_node;  /* for whose failure a job is being ended; NULL: for another reason */

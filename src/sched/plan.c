@@ -171,6 +171,14 @@ static bool might_fit(const struct plan *p, const struct job *j)
     return j->want.shared || j->want.overcommit || spare_might_do(&p->cluster->pool.spare, &need);
 }
 
+/* The same of those that have a place before it. */
+static bool might_leave_room(struct plan *p, const struct job *j)
+{
+    look_ahead(p);
+    return !p->shadow || !shadow_serves(p->cluster, j) ||
+           shadow_might_fit(p->shadow, j, p->now_sec);
+}
+
 /* Whether it can run to its limit beside those that have a place before it. */
 static bool leaves_room(struct plan *p, const struct job *j, const struct bitset *allowed,
                         struct selection *where)
@@ -199,6 +207,8 @@ static bool can_start(struct plan *p, struct job *j, struct selection *where)
         j->unfit_stamp = freed;
         return false;
     }
+    if (p->heads.len && !might_leave_room(p, j))
+        return false;
     p->work += p->cluster->nodes.len;
     _cleanup_bitset_ struct bitset *allowed = allowed_nodes(p, j);
     if (!j->want.shared)

@@ -306,6 +306,28 @@ void select_bounds(const struct job *j, struct chooser *ch)
         ch->need_more += w->per_job;
 }
 
+struct alike { /* what the last node had, when that is all there is to it, and what it takes */
+    bool known;
+    uint32_t kind, units, tasks;
+    int64_t mem_mib;
+    bool whole;
+};
+
+/* Neighbours are often alike. */
+static uint32_t tasks_again(struct alike *last, const struct cluster *c, const struct job *j,
+                            const struct free_view *view, uint32_t node)
+{
+    if (!last->known || last->kind != c->pool.kind[node] || last->units != view->units[node] ||
+        last->mem_mib != view->mem_mib[node] || last->whole != view->whole[node])
+        *last = (struct alike){.known = true,
+                               .kind = c->pool.kind[node],
+                               .units = view->units[node],
+                               .tasks = tasks_on(c, j, view, node, false, NULL),
+                               .mem_mib = view->mem_mib[node],
+                               .whole = view->whole[node]};
+    return last->tasks;
+}
+
 static int select_from(const struct cluster *c, const struct job *j, const struct bitset *allowed,
                        const struct free_view *view, bool sharing, struct selection *out)
 {
@@ -316,8 +338,13 @@ static int select_from(const struct cluster *c, const struct job *j, const struc
     select_bounds(j, &ch);
     if (ch.need_more)
         ch.more = mem_new_array(uint64_t, c->nodes.len + 1);
+    struct alike last = {0};
+    bool plain = !sharing && !ch.need_more && !j->want.gres.list.len &&
+                 j->part->conf.max_cpus_per_node == UINT32_MAX;
     bitset_foreach (allowed, i) {
-        ch.tasks[i] = tasks_on(c, j, view, (uint32_t)i, sharing, ch.more ? &ch.more[i] : NULL);
+        ch.tasks[i] =
+            plain ? tasks_again(&last, c, j, view, (uint32_t)i)
+                  : tasks_on(c, j, view, (uint32_t)i, sharing, ch.more ? &ch.more[i] : NULL);
         if (ch.tasks[i])
             bitset_set(ch.fits, (size_t)i);
     }

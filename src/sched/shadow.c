@@ -129,6 +129,25 @@ static bool find(struct shadow *s, const struct job *j, const struct bitset *all
     return true;
 }
 
+/* A node that has 'less' units than it has now. */
+static void count_least(struct shadow *s, uint32_t node, uint32_t less)
+{
+    const struct cluster *c = s->cluster;
+    const struct node_kind *k = &c->pool.kinds.data[c->pool.kind[node]];
+    uint32_t now = c->pool.now.units[node] - less;
+    uint32_t units = now < s->then.units[node] ? now : s->then.units[node];
+    spare_set(&s->spare, node, units * k->cpus_per_unit, units == k->units);
+}
+
+/* What is left of now beside the other job. */
+static void see_beside(struct shadow *s)
+{
+    spare_done(&s->spare);
+    spare_init(&s->spare, s->cluster->nodes.len);
+    bitset_foreach (s->cluster->pool.spare.open, i)
+        count_least(s, (uint32_t)i, 0);
+}
+
 bool shadow_make(struct shadow *s, const struct cluster *c, const struct job *j,
                  const struct bitset *allowed, int64_t now_sec)
 {
@@ -139,6 +158,8 @@ bool shadow_make(struct shadow *s, const struct cluster *c, const struct job *j,
     bool made = find(s, j, allowed, now_sec, &where);
     if (made && s->at_sec != INT64_MAX)
         take(c, &s->then, &where);
+    if (made)
+        see_beside(s);
     select_done(&where);
     if (!made)
         shadow_done(s);
@@ -161,6 +182,12 @@ void shadow_done(struct shadow *s)
 static bool touches(const struct shadow *s, const struct job *j, int64_t now_sec)
 {
     return s->at_sec != INT64_MAX && ends_at(j, now_sec) > s->at_sec;
+}
+
+bool shadow_might_fit(const struct shadow *s, const struct job *j, int64_t now_sec)
+{
+    struct spare_need need = plan_need(j);
+    return !touches(s, j, now_sec) || spare_might_do(&s->spare, &need);
 }
 
 static void see_least(struct shadow *s, const struct bitset *allowed)
@@ -195,4 +222,6 @@ void shadow_start(struct shadow *s, const struct job *j, const struct selection 
 {
     if (touches(s, j, now_sec))
         take(s->cluster, &s->then, where);
+    vec_foreach (&where->shares, share)
+        count_least(s, share->node, share->units);
 }

@@ -14,7 +14,7 @@ struct shadow {
     int64_t at_sec;         /* when the job begins; INT64_MAX: can not be foreseen */
     struct free_view then;  /* what is free then, beside it */
     struct free_view least; /* of now and then, where it was asked for */
-    struct spare spare;     /* what will be free, while it is looked for */
+    struct spare spare; /* what will be free, while it is looked for; after that, of the least */
 };
 
 /* Whether one may be made for it at all. */
@@ -24,6 +24,8 @@ bool shadow_make(struct shadow *s, const struct cluster *c, const struct job *j,
                  const struct bitset *allowed, int64_t now_sec);
 void shadow_done(struct shadow *s);
 
+/* Without a look at the nodes: false, it can not begin at once. */
+bool shadow_might_fit(const struct shadow *s, const struct job *j, int64_t now_sec);
 /* Whether the job can begin at once and run to its limit without touching what the other one needs.
  * 'where': where it would begin were there no other; it becomes where it can. */
 bool shadow_fits_now(struct shadow *s, const struct job *j, const struct bitset *allowed,

@@ -93,6 +93,8 @@ static void ask(struct both *b, struct job *j)
         bool fits = timeline_fits_now(&b->timeline, j, allowed, &other);
         if (shadow_fits_now(&b->shadow, j, allowed, NOW, &one) != fits)
             wrong(b, j, fits ? "the shadow says no" : "the shadow says yes");
+        if (fits && !shadow_might_fit(&b->shadow, j, NOW))
+            wrong(b, j, "a glance at the shadow says no");
         b->yes += fits;
         b->no += !fits;
         if (fits) {

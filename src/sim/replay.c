@@ -499,6 +499,7 @@ static int read_conf(struct world *w, struct str *warnings, struct err *err)
     w->conf = conf;
     w->control = control_new(conf, &w->env);
     control_set_plan_work(w->control, UINT64_MAX);
+    control_set_forgetful(w->control);
     return 0;
 }
 

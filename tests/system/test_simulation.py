@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import xml.etree.ElementTree
 
 import pytest
@@ -80,6 +81,19 @@ def test_schedule_is_a_trace(tmp_path):
     assert sum(waits) / 400 == pytest.approx(figures["wait_mean_sec"]) and max(waits) == figures["wait_max_sec"]
     again = json.loads(slurmsim(tmp_path / "out.swf", f"--conf={DAY}/cluster.conf", "--json", cwd=tmp_path).stdout)
     assert again["trace"]["bad_lines"] == 0 and again["trace"]["jobs"] == 400
+
+
+def test_drawn_traces(tmp_path):
+    """What bench/month draws is the same each time, and nothing of it is refused."""
+    sys.path.insert(0, str(TOP / "bench"))
+    import traces
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        swf, conf = traces.write(tmp_path / name / "t", nodes=64, count=300)
+    assert (tmp_path / "a/t.swf").read_bytes() == (tmp_path / "b/t.swf").read_bytes()
+    figures = json.loads(slurmsim(swf, f"--conf={conf}", "--json").stdout)
+    run = figures["runs"][0]
+    assert (figures["trace"]["jobs"], run["all"]["jobs"], run["refused"], figures["trace"]["bad_lines"]) == (300, 300, 0, 0)
 
 
 def test_pages_tell_every_option():
