@@ -29,6 +29,7 @@ static void node_free(struct node *n)
     free(n->use);
     free(n->reason);
     free(n->features);
+    free(n->active);
     free(n->comment);
     free(n->extra);
     free(n->incarnation);

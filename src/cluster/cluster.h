@@ -66,6 +66,7 @@ struct node {
     bool dynamic; /* of a node that has registered itself, without a line in a file */
     bool connected, registered, down, admin_down, drain, fail, future;
     char *reason, *features, *comment, *extra, *incarnation;
+    char *active; /* some of the features, perhaps none; NULL: all are active */
     uint32_t reason_uid, weight;
     int64_t reason_at, last_busy_at;
     bool weight_set, features_set;
@@ -237,7 +238,8 @@ void job_load_state(struct cluster *c, struct job *j,
                     enum _Pb__JobState state); /* of a stored record */
 
 /* --- node.c ----------------------------------------------------------------------------------- */
-bool node_is_usable(const struct node *n); /* new work may go there */
+bool node_is_usable(const struct node *n);              /* new work may go there */
+const char *node_active_features(const struct node *n); /* what jobs can ask for; NULL: none */
 bool node_features_have(const char *features, const char *name, size_t len); /* a,b; or NULL */
 void node_pack_stored(const struct node *n, struct str *out);                /* what must survive */
 void node_restore(struct cluster *c, struct node *n, const Pb__NodeRecord *r);

@@ -28,6 +28,8 @@ static void read_counts(struct request *r, const Pb__JobSpec *s)
     size_t asked = r->req ? bitset_count(r->req) : 0;
     if (asked > r->min_nodes)
         r->min_nodes = (uint32_t)asked;
+    uint32_t counted = constraint_least_nodes(r->constraint);
+    r->min_nodes = counted > r->min_nodes ? counted : r->min_nodes;
     uint32_t per_node = r->ntasks_per_node ? r->ntasks_per_node : 1;
     uint64_t tasks = (uint64_t)r->min_nodes * per_node;
     r->tasks = r->tasks_given ? s->num_tasks : tasks < UINT32_MAX ? (uint32_t)tasks : UINT32_MAX;
@@ -37,7 +39,8 @@ static void read_counts(struct request *r, const Pb__JobSpec *s)
     }
     if (r->max_nodes < r->min_nodes)
         r->max_nodes = s->has_max_nodes && s->has_min_nodes ? r->min_nodes : UINT32_MAX;
-    r->good_nodes = r->max_nodes == UINT32_MAX ? r->min_nodes : r->max_nodes;
+    bool few = r->use_min_nodes || (r->max_nodes == UINT32_MAX && !(r->spread && r->tasks_given));
+    r->good_nodes = few ? r->min_nodes : r->max_nodes;
     if (r->tasks_given && r->good_nodes > r->tasks) /* a node without a task is of no use */
         r->good_nodes = r->tasks > r->min_nodes ? r->tasks : r->min_nodes;
 }
@@ -147,6 +150,8 @@ int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, 
 {
     struct request r = {0};
     int rc = read_sets(c, &r, s, err);
+    if (rc == 0)
+        rc = request_read_place(&r, s, err);
     if (rc != 0) {
         request_done(&r);
         return rc;
@@ -169,7 +174,6 @@ int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, 
     r.contiguous = OR(s, contiguous, 0);
     r.ask_exclusive = OR(s, exclusive, 0);
     r.ask_shared = OR(s, oversubscribe, 0);
-    r.features = s->features && *s->features ? mem_strdup(s->features) : NULL;
     r.shared = j->want.shared;
     r.exclusive = j->want.exclusive;
     request_done(&j->want);

@@ -66,6 +66,12 @@ bool node_is_usable(const struct node *n)
            n->ghosts.len == 0;
 }
 
+const char *node_active_features(const struct node *n)
+{
+    const char *active = n->active ? n->active : n->features;
+    return active && *active ? active : NULL;
+}
+
 bool node_features_have(const char *features, const char *name, size_t len)
 {
     for (const char *at = features; at && *at;) {
@@ -163,6 +169,7 @@ void node_pack_stored(const struct node *n, struct str *out)
     SET(&m, admin_down, n->admin_down);
     SET(&m, weight_set, n->weight_set);
     SET(&m, features_set, n->features_set);
+    m.active_features = n->active;
     if (n->actual.cpus)
         pack_actual(n, &m);
     pb_pack(&m.base, out);
@@ -198,6 +205,8 @@ void node_restore(struct cluster *c, struct node *n, const Pb__NodeRecord *r)
         free(n->features);
         n->features = mem_strdup(r->features);
     }
+    free(n->active);
+    n->active = mem_strdup(r->active_features);
     free(n->comment);
     free(n->extra);
     n->comment = mem_strdup(r->comment);
@@ -261,7 +270,7 @@ static void pack_config(const struct node *n, Pb__NodeRecord *m)
     SET(m, threads, n->row->threads);
     SET(m, real_memory_mib, n->mem_mib);
     SET(m, tmp_disk_mib, n->tmp_mib);
-    m->active_features = n->features;
+    m->active_features = n->active ? n->active : n->features;
     m->gres = (char *)n->row->gres;
     if (n->row->state == CONF_NODE_CLOUD)
         SET(m, cloud, true);

@@ -8,7 +8,7 @@ static bool is_of(const struct cluster *c, const struct node_kind *k, const stru
     return k->cpus == n->cpus && k->units == n->units && k->cpus_per_unit == n->cpus_per_unit &&
            k->weight == n->weight && k->mem_mib == n->mem_mib && k->tmp_mib == n->tmp_mib &&
            k->future == n->future && k->gres == conf_gres_of(c->conf, n->index) &&
-           str_eq(k->features, n->features);
+           str_eq(k->features, node_active_features(n));
 }
 
 /* Where the kind of the node is, or can be put. */
@@ -50,7 +50,7 @@ static void join_kind(struct cluster *c, const struct node *n)
                                 .tmp_mib = n->tmp_mib,
                                 .future = n->future,
                                 .gres = conf_gres_of(c->conf, n->index),
-                                .features = mem_strdup(n->features),
+                                .features = mem_strdup(node_active_features(n)),
                                 .nodes = 1};
     p->kind[n->index] = at;
     if (k->gres_total)

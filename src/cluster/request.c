@@ -14,6 +14,9 @@ void request_done(struct request *r)
     bitset_free(r->req);
     bitset_free(r->exc);
     free(r->features);
+    free(r->prefer);
+    constraint_free(r->constraint);
+    constraint_free(r->preferred);
     gres_wants_done(&r->gres);
 }
 

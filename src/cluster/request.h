@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/bitset.h"
+#include "cluster/constraint.h"
 #include "cluster/gres.h"
 #include "proto/job.pb-c.h"
 
@@ -24,9 +25,15 @@ struct request {
     uint32_t cpus_per_gpu;
     uint64_t mem_gpu_mib;
     char *features; /* NULL: none */
+    char *prefer;   /* features instead of those, where that fits; NULL: none */
+    struct constraint *constraint, *preferred; /* the two, as read */
+    bool spread, use_min_nodes; /* of a range of node counts: as many as possible, or as few */
 };
 
 void request_done(struct request *r);
+
+/* What says of what kind its nodes are and where they lie (request_place.c). -ERR_FEATURE. */
+int request_read_place(struct request *r, const Pb__JobSpec *s, struct err *err);
 
 /* Generic resources, when tasks, CPUs and memory have been read: GPUs may bring more of them.
  * -ERR_GRES. */

@@ -28,6 +28,7 @@ static const struct {
     {"std_err", "StdErr", false},
     {"partition", "Partition", false},
     {"features", "Features", false},
+    {"prefer", "Prefer", false},
     {"req_nodes", "ReqNodeList", false},
     {"exc_nodes", "ExcNodeList", false},
     {"mail_type", "MailType", true},

@@ -39,6 +39,42 @@ static int check_state(const struct node *n, const Pb__NodeUpdate *r, struct err
     return check_reason(n, r, err);
 }
 
+static void set_text(char **to, const char *text)
+{
+    if (!text)
+        return;
+    free(*to);
+    *to = *text ? mem_strdup(text) : NULL;
+}
+
+/* All of a list of features, as the node is to have them. */
+static int check_features(const struct node *n, const Pb__NodeUpdate *r, struct err *err)
+{
+    const char *all = r->features ? r->features : n->features;
+    for (const char *at = r->active_features ? r->active_features : n->active; at && *at;) {
+        size_t len = strcspn(at, ",");
+        if (len && !node_features_have(all, at, len))
+            return err_set(
+                err, -ERR_FEATURE, "%s: %s: %.*s is active and must be one of AvailableFeatures=%s",
+                err_text(ERR_FEATURE), n->name, len > 200 ? 200 : (int)len, at, all ? all : "");
+        at += len + (at[len] != 0);
+    }
+    return 0;
+}
+
+static void set_features(struct node *n, const Pb__NodeUpdate *r)
+{
+    if (r->features) {
+        set_text(&n->features, r->features);
+        n->features_set = true;
+    }
+    if (r->active_features) {
+        bool all = str_eq(r->active_features, n->features ? n->features : "");
+        free(n->active);
+        n->active = all ? NULL : mem_strdup(r->active_features);
+    }
+}
+
 static void set_state(struct control *c, struct node *n, const char *state)
 {
     if (str_case_eq(state, "RESUME") || str_case_eq(state, "IDLE")) {
@@ -59,14 +95,6 @@ static void set_state(struct control *c, struct node *n, const char *state)
     }
 }
 
-static void set_text(char **to, const char *text)
-{
-    if (!text)
-        return;
-    free(*to);
-    *to = *text ? mem_strdup(text) : NULL;
-}
-
 static void update_node(struct control *c, const struct caller *who, struct node *n,
                         const Pb__NodeUpdate *r)
 {
@@ -78,10 +106,7 @@ static void update_node(struct control *c, const struct caller *who, struct node
         n->weight = r->weight;
         n->weight_set = true;
     }
-    if (r->features) {
-        set_text(&n->features, r->features);
-        n->features_set = true;
-    }
+    set_features(n, r);
     set_text(&n->comment, r->comment);
     set_text(&n->extra, r->extra);
     control_save_node(c, n);
@@ -111,8 +136,10 @@ void control_node_update(struct control *c, uint64_t call, const struct caller *
     struct bitset *set = NULL;
     int rc = find_nodes(c, r, &set, &err);
     for (long i = set ? bitset_next(set, 0) : -1; i >= 0 && rc == 0;
-         i = bitset_next(set, (size_t)i + 1))
+         i = bitset_next(set, (size_t)i + 1)) {
         rc = check_state(c->cluster->nodes.data[i], r, &err);
+        rc = rc == 0 ? check_features(c->cluster->nodes.data[i], r, &err) : rc;
+    }
     if (rc != 0) {
         bitset_free(set);
         control_refuse(c, call, &err);

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 
-static void choose(struct chooser *ch, size_t node)
+void choose_add(struct chooser *ch, size_t node)
 {
     bitset_set(ch->chosen, node);
     ch->count++;
@@ -14,7 +14,7 @@ static void choose(struct chooser *ch, size_t node)
     ch->sum_more += ch->need_more ? ch->more[node] : 0;
 }
 
-static bool enough(const struct chooser *ch)
+bool choose_enough(const struct chooser *ch)
 {
     return ch->count >= ch->min && ch->sum >= ch->need && ch->sum_more >= ch->need_more;
 }
@@ -22,11 +22,11 @@ static bool enough(const struct chooser *ch)
 /* More would not be taken: -N 2-4 takes four nodes when they are free. */
 static bool full(const struct chooser *ch)
 {
-    return ch->count >= ch->max || (enough(ch) && ch->count >= ch->good);
+    return ch->count >= ch->max || (choose_enough(ch) && ch->count >= ch->good);
 }
 
 /* Back to the required nodes alone. */
-static void start(struct chooser *ch)
+void choose_start(struct chooser *ch)
 {
     bitset_zero(ch->chosen);
     ch->count = 0;
@@ -34,7 +34,7 @@ static void start(struct chooser *ch)
     if (!ch->required)
         return;
     bitset_foreach (ch->required, i)
-        choose(ch, (size_t)i);
+        choose_add(ch, (size_t)i);
 }
 
 /* --- runs of consecutive nodes -----------------------------------------------------------------
@@ -111,7 +111,7 @@ static void choose_runs(struct chooser *ch, struct runs *runs)
         size_t best = best_run(runs, wanted);
         struct run run = runs->list.data[best];
         for (size_t i = run.first; i < run.first + run.len && !full(ch); i++)
-            choose(ch, i);
+            choose_add(ch, i);
         vec_remove(&runs->list, best);
     }
 }
@@ -156,7 +156,7 @@ static bool choose_by_weight(struct chooser *ch)
     _cleanup_bitset_ struct bitset *set = bitset_new(ch->fits->size);
     struct weights w = {0};
     struct runs runs = {0};
-    start(ch);
+    choose_start(ch);
     list_weights(ch, &w);
     for (size_t i = 0; i < w.list.len && !full(ch); i++) {
         if (i > 0 && w.list.data[i] == w.list.data[i - 1])
@@ -167,7 +167,7 @@ static bool choose_by_weight(struct chooser *ch)
     }
     vec_done(&w.list);
     vec_done(&runs.list);
-    return enough(ch);
+    return choose_enough(ch);
 }
 
 /* --- the most capable nodes --------------------------------------------------------------------
@@ -194,11 +194,11 @@ static int more_capable(const void *a, const void *b)
 static bool take_most_capable(struct chooser *ch, const struct capable *list, size_t n,
                               uint32_t heaviest)
 {
-    start(ch);
-    for (size_t i = 0; i < n && !enough(ch) && ch->count < ch->max; i++)
+    choose_start(ch);
+    for (size_t i = 0; i < n && !choose_enough(ch) && ch->count < ch->max; i++)
         if (list[i].weight <= heaviest)
-            choose(ch, list[i].node);
-    return enough(ch);
+            choose_add(ch, list[i].node);
+    return choose_enough(ch);
 }
 
 /* Light nodes first: with the least bound on the weight that does. 'by_more': those that have most
@@ -246,22 +246,39 @@ static bool better_window(const struct chooser *ch, const struct window *a, cons
     return a->run != b->run ? a->run < b->run : a->len < b->len;
 }
 
+struct growing { /* a window, and what it holds */
+    size_t first, end, need_end;
+    uint64_t sum, more; /* of tasks; of what the job wants in all */
+    struct choose_tally tally;
+};
+
+static bool does(const struct chooser *ch, const struct growing *w)
+{
+    return w->end - w->first >= ch->min && w->sum >= ch->need && w->more >= ch->need_more &&
+           w->end >= w->need_end && (!ch->counts || choose_tally_does(&w->tally, ch));
+}
+
+static void count(const struct chooser *ch, struct growing *w, size_t node, bool add)
+{
+    uint64_t more = ch->need_more ? ch->more[node] : 0;
+    w->sum = add ? w->sum + ch->tasks[node] : w->sum - ch->tasks[node];
+    w->more = add ? w->more + more : w->more - more;
+    if (ch->counts)
+        choose_tally_add(&w->tally, ch, node, add);
+}
+
 /* The smallest windows of a run that hold what is required and enough tasks, one per first node. */
 static void try_run(const struct chooser *ch, size_t begin, size_t run, size_t need_first,
                     size_t need_end, struct window *best)
 {
-    uint64_t sum = 0, sum_more = 0;
-    size_t end = begin;
+    struct growing at = {.end = begin, .need_end = need_end};
     for (size_t first = begin; first < begin + run && first <= need_first; first++) {
-        for (; end < begin + run && (end - first < ch->min || sum < ch->need ||
-                                     sum_more < ch->need_more || end < need_end);
-             end++) {
-            sum += ch->tasks[end];
-            sum_more += ch->need_more ? ch->more[end] : 0;
-        }
-        if (end - first < ch->min || sum < ch->need || sum_more < ch->need_more || end < need_end)
+        at.first = first;
+        while (at.end < begin + run && !does(ch, &at))
+            count(ch, &at, at.end++, true);
+        if (!does(ch, &at))
             return;
-        size_t len = end - first;
+        size_t len = at.end - first;
         if (len <= ch->max) {
             size_t more = begin + run - first;
             struct window w = {first, len < ch->good ? ch->good < more ? ch->good : more : len,
@@ -269,8 +286,7 @@ static void try_run(const struct chooser *ch, size_t begin, size_t run, size_t n
             if (better_window(ch, &w, best))
                 *best = w;
         }
-        sum -= ch->tasks[first];
-        sum_more -= ch->need_more ? ch->more[first] : 0;
+        count(ch, &at, first, false);
     }
 }
 
@@ -292,7 +308,7 @@ static bool choose_contiguous(struct chooser *ch)
         i = bitset_next(ch->fits, end);
     }
     for (size_t i = 0; i < best.len; i++)
-        choose(ch, best.first + i);
+        choose_add(ch, best.first + i);
     return best.len > 0;
 }
 
@@ -310,5 +326,7 @@ bool choose_nodes(struct chooser *ch)
                 bitset_unset(ch->fits, (size_t)i);
     if (ch->required && !bitset_contains(ch->fits, ch->required))
         return false;
+    if (ch->counts)
+        return choose_counted(ch);
     return choose_by_weight(ch) || choose_most_capable(ch);
 }

@@ -11,8 +11,19 @@
 
 #include "base/bitset.h"
 
+#define CHOOSE_COUNTS_MAX 8
+
+/* Of the chosen nodes so many must be of this sort, and so many of that one. */
+struct choose_counts {
+    uint32_t sorts, nodes[CHOOSE_COUNTS_MAX];
+    bool apart;           /* a node counts for one sort, not for each that it is of */
+    const uint8_t *of;    /* by kind: bit i: of sort i */
+    const uint32_t *kind; /* by node */
+};
+
 struct chooser {
-    const struct bitset *required; /* NULL: none */
+    const struct bitset *required;      /* NULL: none */
+    const struct choose_counts *counts; /* NULL: none */
     bool contiguous;
     uint32_t min, max, good; /* nodes; good: as many as that when they are there, between the two */
     uint32_t need;           /* tasks in all */
@@ -29,3 +40,20 @@ struct chooser {
 };
 
 bool choose_nodes(struct chooser *ch); /* false: no choice satisfies the bounds */
+
+/* --- choose_counts.c: with counts, for choose_nodes() ------------------------------------------
+ */
+bool choose_counted(struct chooser *ch);
+
+/* How many nodes of a set, for each set of sorts, are of one of them. */
+struct choose_tally {
+    uint32_t hits[1u << CHOOSE_COUNTS_MAX];
+};
+void choose_tally_add(struct choose_tally *t, const struct chooser *ch, size_t node, bool add);
+/* Whether nodes that were counted like this satisfy all counts. */
+bool choose_tally_does(const struct choose_tally *t, const struct chooser *ch);
+
+/* For both: the choice is empty, or what is required alone; one more; whether it does. */
+void choose_start(struct chooser *ch);
+void choose_add(struct chooser *ch, size_t node);
+bool choose_enough(const struct chooser *ch);

@@ -76,6 +76,7 @@ static bool same_shape(const struct job *a, const struct job *b)
            x->overcommit == y->overcommit && a->limit_sec >= b->limit_sec &&
            x->cpus_per_gpu == y->cpus_per_gpu && x->mem_gpu_mib == y->mem_gpu_mib &&
            gres_wants_equal(&x->gres, &y->gres) && str_eq(x->features, y->features) &&
+           str_eq(x->prefer, y->prefer) && x->good_nodes == y->good_nodes &&
            same_set(x->req, y->req) && same_set(x->exc, y->exc);
 }
 

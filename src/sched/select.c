@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "sched/constraint.h"
 #include "sched/select.h"
 
 void select_done(struct selection *s)
@@ -51,12 +50,12 @@ bool select_kind_could(const struct cluster *c, const struct job *j, const struc
     uint32_t cpus = least_cpus(r);
     return k->nodes && !k->future && k->cpus >= cpus && j->part->conf.max_cpus_per_node >= cpus &&
            k->tmp_mib >= r->tmp_mib && node_mem_wanted(r, k, cpus) <= k->mem_mib &&
-           (!r->features || constraint_match_any(k->features, r->features)) &&
+           (constraint_match_any(r->constraint, k->features) ||
+            (r->preferred && constraint_match_any(r->preferred, k->features))) &&
            kind_has_gres(r, k, c->pool.gres_kinds);
 }
 
-/* Without the nodes of kinds that are not good. */
-static void keep_kinds(const struct cluster *c, const bool *good, struct bitset *set)
+void select_keep_kinds(const struct cluster *c, const bool *good, struct bitset *set)
 {
     bool all = true;
     for (size_t k = 0; k < c->pool.kinds.len; k++)
@@ -76,7 +75,7 @@ struct bitset *select_candidates(const struct cluster *c, const struct job *j)
         bitset_andnot(set, j->want.exc);
     for (size_t k = 0; k < c->pool.kinds.len; k++)
         good[k] = select_kind_could(c, j, &c->pool.kinds.data[k]);
-    keep_kinds(c, good, set);
+    select_keep_kinds(c, good, set);
     return set;
 }
 
@@ -329,9 +328,11 @@ static uint32_t tasks_again(struct alike *last, const struct cluster *c, const s
 }
 
 static int select_from(const struct cluster *c, const struct job *j, const struct bitset *allowed,
-                       const struct free_view *view, bool sharing, struct selection *out)
+                       const struct choose_counts *counts, const struct free_view *view,
+                       bool sharing, struct selection *out)
 {
-    struct chooser ch = {.fits = bitset_new(c->nodes.len),
+    struct chooser ch = {.counts = counts,
+                         .fits = bitset_new(c->nodes.len),
                          .chosen = bitset_new(c->nodes.len),
                          .tasks = mem_realloc(NULL, sizeof(*ch.tasks) * (c->nodes.len + 1)),
                          .weight = c->pool.weight};
@@ -360,27 +361,41 @@ static int select_from(const struct cluster *c, const struct job *j, const struc
 
 /* What is free first; units that others have already only when that does not do. */
 static int select_shared(const struct cluster *c, const struct job *j, const struct bitset *allowed,
-                         const struct free_view *view, struct selection *out)
+                         const struct choose_counts *counts, const struct free_view *view,
+                         struct selection *out)
 {
-    int rc = select_from(c, j, allowed, view, false, out);
-    return rc != 0 && j->want.shared ? select_from(c, j, allowed, view, true, out) : rc;
+    int rc = select_from(c, j, allowed, counts, view, false, out);
+    return rc != 0 && j->want.shared ? select_from(c, j, allowed, counts, view, true, out) : rc;
+}
+
+/* With each alternative of the constraint in turn. 'narrow': some of the nodes may not satisfy it.
+ */
+static int select_constrained(const struct cluster *c, const struct job *j,
+                              const struct constraint *con, bool narrow,
+                              const struct bitset *allowed, const struct free_view *view,
+                              struct selection *out)
+{
+    uint32_t alternatives = constraint_alternatives(con);
+    _cleanup_(select_counts_done) struct select_counts counts;
+    select_counts_init(&counts, c, con);
+    if (alternatives == 1 && !narrow)
+        return select_shared(c, j, allowed, counts.given, view, out);
+    int rc = -ERR_NODES_BUSY;
+    for (uint32_t which = 0; which < alternatives && rc != 0; which++) {
+        _cleanup_bitset_ struct bitset *same = bitset_dup(allowed);
+        select_keep_matching(c, con, which, same);
+        rc = select_shared(c, j, same, counts.given, view, out);
+    }
+    return rc;
 }
 
 int select_nodes(const struct cluster *c, const struct job *j, const struct bitset *allowed,
                  const struct free_view *view, struct selection *out)
 {
-    uint32_t alternatives = constraint_alternatives(j->want.features);
+    const struct request *r = &j->want;
     int rc = -ERR_NODES_BUSY;
     view = view ? view : &c->pool.now;
-    if (alternatives == 1)
-        return select_shared(c, j, allowed, view, out);
-    _cleanup_free_ bool *good = mem_new_array(bool, c->pool.kinds.len + 1);
-    for (uint32_t which = 0; which < alternatives && rc != 0; which++) {
-        _cleanup_bitset_ struct bitset *same = bitset_dup(allowed);
-        for (size_t k = 0; k < c->pool.kinds.len; k++)
-            good[k] = constraint_match(c->pool.kinds.data[k].features, j->want.features, which);
-        keep_kinds(c, good, same);
-        rc = select_shared(c, j, same, view, out);
-    }
-    return rc;
+    if (r->preferred)
+        rc = select_constrained(c, j, r->preferred, true, allowed, view, out);
+    return rc != 0 ? select_constrained(c, j, r->constraint, r->preferred, allowed, view, out) : 0;
 }

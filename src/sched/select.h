@@ -21,5 +21,28 @@ bool select_kind_could(const struct cluster *c, const struct job *j, const struc
 uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const struct node_kind *k,
                           const struct select_room *room, uint64_t *more);
 
+/* Without the nodes of kinds that are not good. */
+void select_keep_kinds(const struct cluster *c, const bool *good, struct bitset *set);
+
+/* --- select_constraint.c: what a constraint means for a choice ---------------------------------
+ */
+
+/* Without the nodes that do not satisfy it when its brackets stand for that alternative. */
+void select_keep_matching(const struct cluster *c, const struct constraint *con, uint32_t which,
+                          struct bitset *set);
+
+struct select_counts {
+    struct choose_counts counts;
+    uint8_t *of;                       /* what counts.of points to */
+    const struct choose_counts *given; /* &counts; NULL: the constraint has none */
+};
+void select_counts_init(struct select_counts *s, const struct cluster *c,
+                        const struct constraint *con);
+void select_counts_done(struct select_counts *s);
+
+/* -ERR_FEATURE, -ERR_NODE_CONFIG: no node has what it names, or too few have. */
+int select_check_constraint(const struct cluster *c, const struct job *j,
+                            const struct constraint *con, struct err *err);
+
 /* The request's numbers of nodes and tasks, within those of its partition. */
 void select_bounds(const struct job *j, struct chooser *ch);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "sched/choose.h"
-#include "sched/constraint.h"
 #include "sched/select.h"
 
 struct most { /* of what nodes of a partition have */
@@ -69,16 +68,15 @@ struct idle {       /* a node of a kind on which nothing runs */
     uint64_t more;  /* that it has, besides, of what the job wants in all */
 };
 
-/* By kind, when the constraint's group stands for its word number 'which'. */
-static void look_idle(const struct cluster *c, const struct job *j, uint32_t which,
-                      struct idle *idle)
+/* By kind, when the constraint's brackets stand for their alternative number 'which'. */
+static void look_idle(const struct cluster *c, const struct job *j, const struct constraint *con,
+                      uint32_t which, struct idle *idle)
 {
     for (size_t i = 0; i < c->pool.kinds.len; i++) {
         const struct node_kind *k = &c->pool.kinds.data[i];
         struct select_room room = {k->units, j->part->conf.max_cpus_per_node, (int64_t)k->mem_mib,
                                    true, k->gres_total};
-        bool could = select_kind_could(c, j, k) &&
-                     (!j->want.features || constraint_match(k->features, j->want.features, which));
+        bool could = select_kind_could(c, j, k) && constraint_match(con, k->features, which);
         idle[i] = (struct idle){0};
         idle[i].tasks = could ? select_tasks_fit(c, j, k, &room, &idle[i].more) : 0;
     }
@@ -176,17 +174,28 @@ static bool fits_somewhere(const struct cluster *c, struct chooser *ch, const st
     return enough(&again);
 }
 
-bool select_fits_idle(const struct cluster *c, const struct job *j, const struct bitset *set)
+static bool fits_constrained(const struct cluster *c, const struct job *j,
+                             const struct constraint *con, const struct bitset *set)
 {
     _cleanup_free_ struct idle *idle = mem_new_array(struct idle, c->pool.kinds.len + 1);
+    _cleanup_(select_counts_done) struct select_counts counts;
     bool fits = false;
-    for (uint32_t i = 0; i < constraint_alternatives(j->want.features) && !fits; i++) {
-        struct chooser ch = {0};
+    select_counts_init(&counts, c, con);
+    for (uint32_t i = 0; i < constraint_alternatives(con) && !fits; i++) {
+        struct chooser ch = {.counts = counts.given};
         select_bounds(j, &ch);
-        look_idle(c, j, i, idle);
-        fits = ch.contiguous ? fits_in_row(c, &ch, set, idle) : fits_somewhere(c, &ch, set, idle);
+        look_idle(c, j, con, i, idle);
+        bool placed = ch.contiguous || ch.counts;
+        fits = placed ? fits_in_row(c, &ch, set, idle) : fits_somewhere(c, &ch, set, idle);
     }
     return fits;
+}
+
+bool select_fits_idle(const struct cluster *c, const struct job *j, const struct bitset *set)
+{
+    const struct request *r = &j->want;
+    return fits_constrained(c, j, r->constraint, set) ||
+           (r->preferred && fits_constrained(c, j, r->preferred, set));
 }
 
 /* On the empty cluster, every node up. */
@@ -203,7 +212,8 @@ int select_possible(const struct cluster *c, const struct job *j, struct err *er
     const struct request *r = &j->want;
     const struct part *p = j->part;
     struct most most = most_of(c, p);
-    int rc = r->features ? constraint_check(c, r->features, err) : 0;
+    int rc = select_check_constraint(c, j, r->constraint, err);
+    rc = rc == 0 ? constraint_check(c, r->preferred, err) : rc;
     if (rc != 0)
         return rc;
     if (r->min_nodes > most.nodes)

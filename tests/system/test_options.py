@@ -64,8 +64,8 @@ def test_what_has_no_effect_is_said_once(cluster):
         assert done.returncode == 0, done.stderr
         told = done.stderr.count(f"{line[0]}: warning: option --qos is accepted and has no effect\n")
         assert told == (0 if "-Q" in line else 1) and done.stderr.count("warning") == told
-    done = cluster.run("sbatch -o /dev/null", stdin="#!/bin/sh\n#SBATCH --gres=none --spread-job\ntrue\n")
-    assert done.returncode == 0 and "--spread-job is accepted and has no effect" in done.stderr and "gres" not in done.stderr
+    done = cluster.run("sbatch -o /dev/null", stdin="#!/bin/sh\n#SBATCH --gres=none --delay-boot=5\ntrue\n")
+    assert done.returncode == 0 and "--delay-boot is accepted and has no effect" in done.stderr and "gres" not in done.stderr
     done = cluster.run("srun true", env={"SLURM_CPU_BIND": "cores"})
     assert done.stderr == "srun: warning: option --cpu-bind is accepted and has no effect (from SLURM_CPU_BIND)\n"
 

@@ -71,4 +71,4 @@ def test_nodes_of_a_job_share_a_feature(make_cluster):
     assert sorted(nodes("-N3", "-C", "[fs1|fs2]")) == ["n1", "n3", "n4"]
     c.run("srun -N4 -C [fs1|fs2] true").fails("Requested node configuration is not available")
     c.run("srun -C [fs1|none] true").fails("Invalid feature specification: none")
-    c.run("srun -C [fs1 true").fails("Invalid feature specification: [fs1: expected names")
+    c.run("srun -C [fs1 true").fails("Invalid feature specification: [fs1: [ is not closed")

@@ -21,6 +21,12 @@ static const char *const bases[] = {
     [PB__NODE_BASE__NODE_ERROR] = "ERROR",
 };
 
+const char *node_state_active_features(const Pb__NodeRecord *node)
+{
+    const char *active = node->active_features ? node->active_features : node->features;
+    return active && *active ? active : NULL;
+}
+
 const char *node_state_base(const Pb__NodeRecord *n)
 {
     return n->state < sizeof(bases) / sizeof(bases[0]) ? bases[n->state] : "UNKNOWN";

@@ -14,6 +14,8 @@ void node_state_put_long(const Pb__NodeRecord *node, struct str *out);
 void node_state_put_short(const Pb__NodeRecord *node, struct str *out);
 /* "IDLE+DRAIN": scontrol's form. */
 void node_state_put_flags(const Pb__NodeRecord *node, struct str *out);
+/* Its features that jobs can ask for; NULL: none. */
+const char *node_state_active_features(const Pb__NodeRecord *node);
 const char *node_state_base(const Pb__NodeRecord *node); /* "IDLE" */
 
 /* For sorting and grouping: equal for equal words. */

@@ -67,7 +67,7 @@ struct opt {
     char *account, *comment, *constraint, *dependency, *distribution, *exclude, *extra, *job_name,
         *mail_type;
     char *mail_user, *nodelist, *partition, *partition_key, *qos, *signal, *wckey, *clusters;
-    char *chdir, *std_in, *std_out, *std_err, *export_env, *propagate;
+    char *prefer, *chdir, *std_in, *std_out, *std_err, *export_env, *propagate;
     char *gres, *gpus, *gpus_per_node, *gpus_per_socket, *gpus_per_task, *tres_per_task;
     char *node_gres, *task_gres; /* these together; made by opt_finish() */
     uint32_t cpus_per_gpu, ntasks_per_gpu;
@@ -83,7 +83,7 @@ struct opt {
     uint32_t priority;
     uint32_t uid, gid_of_uid, gid; /* of another user, when given */
     bool contiguous, exclusive, oversubscribe, overcommit, hold, no_kill, open_append, spread;
-    bool requeue, kill_invalid_dep;
+    bool use_min_nodes, requeue, kill_invalid_dep;
     bool immediate;
     uint32_t immediate_sec; /* 0: at once */
 

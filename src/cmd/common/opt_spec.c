@@ -101,6 +101,7 @@ static void put_strings(const struct opt *o, Pb__JobSpec *spec)
     spec->account = o->account;
     spec->qos = o->qos;
     spec->features = o->constraint;
+    spec->prefer = o->prefer;
     spec->req_nodes = o->nodelist;
     spec->exc_nodes = o->exclude;
     spec->comment = o->comment;
@@ -160,6 +161,7 @@ void opt_to_job_spec(const struct opt *o, Pb__JobSpec *spec)
     PUT_TRUE(no_kill);
     PUT_TRUE(immediate);
     PUT_TRUE(spread);
+    PUT_TRUE(use_min_nodes);
     if (o->from[OPT_ID_uid]) {
         spec->has_uid = spec->has_gid = 1;
         spec->uid = o->uid;

@@ -106,6 +106,7 @@ static void put_job_request(json_t *o, const Pb__JobRecord *job)
     put_text(o, "excluded_nodes", spec->exc_nodes);
     put_text(o, "extra", spec->extra);
     put_text(o, "features", spec->features);
+    put_text(o, "prefer", spec->prefer);
     put_int(o, "group_id", spec->gid);
     put_text(o, "group_name", spec->group_name ? spec->group_name : names_group(spec->gid));
     put_bool(o, "hold", spec->hold);
@@ -256,7 +257,7 @@ json_t *records_node(const Pb__NodeRecord *n, const char *cluster)
     put_int(o, "temporary_disk", (int64_t)n->tmp_disk_mib);
     put_int(o, "weight", n->weight);
     put(o, "features", json_out_list(n->features));
-    put(o, "active_features", json_out_list(n->active_features ? n->active_features : n->features));
+    put(o, "active_features", json_out_list(node_state_active_features(n)));
     put_node_tres(o, n);
     put_text(o, "comment", n->comment);
     put_text(o, "extra", n->extra);

@@ -146,7 +146,7 @@ void text_node(const Pb__NodeRecord *n, struct text_style style, struct str *out
     text_break(style, out);
     text_pair(out, "AvailableFeatures", n->features);
     text_break(style, out);
-    text_pair(out, "ActiveFeatures", n->active_features ? n->active_features : n->features);
+    text_pair(out, "ActiveFeatures", node_state_active_features(n));
     text_break(style, out);
     text_pair(out, "Gres", n->gres);
     text_break(style, out);

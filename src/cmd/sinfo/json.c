@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "cmd/common/json_out.h"
 #include "cmd/common/names.h"
+#include "cmd/common/node_state.h"
 #include "cmd/common/records.h"
 
 static void put(json_t *o, const char *key, json_t *value)
@@ -88,7 +89,7 @@ json_t *json_row(const struct row *row, const char *cluster)
 {
     static const Pb__NodeRecord none = PB__NODE_RECORD__INIT;
     const Pb__NodeRecord *n = row->node ? row->node : &none;
-    const char *active = n->active_features ? n->active_features : n->features;
+    const char *active = node_state_active_features(n);
     json_t *o = json_object();
     put(o, "port", json_integer(n->port));
     put(o, "node", json_pack("{s:o}", "state", row->node ? records_node_states(n) : json_array()));
