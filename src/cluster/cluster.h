@@ -116,7 +116,7 @@ struct job {
     uint32_t id, restarts, uid, gid, next_step, cancelled_by;
     enum _Pb__JobState state; /* only job_state.c writes it */
     bool completing, requeue_after, batch, held, admin_hold, launched, interactive_step, backfilled;
-    bool may_requeue, no_kill;
+    bool may_requeue, no_kill, special_exit;
     bool trial;       /* --immediate: it starts in the first pass, or it never was */
     uint8_t mail;     /* JOB_MAIL_*: what its owner wants to be told */
     bool configuring; /* PrologSlurmctld is not known to have ended; its nodes are not used yet */

@@ -406,6 +406,8 @@ void job_pack_live(const struct cluster *c, struct job *j)
         SET(&m, interactive_step, true);
     if (j->requeue_after)
         SET(&m, requeue_after, true);
+    if (j->special_exit)
+        SET(&m, special_exit, true);
     if (j->warned)
         SET(&m, warned, true);
     if (j->configuring)
@@ -525,6 +527,7 @@ static void restore_live(struct job *j, const Pb__JobLive *m)
     j->backfilled = OR(m, scheduled_by_backfill, 0);
     j->interactive_step = OR(m, interactive_step, 0);
     j->requeue_after = OR(m, requeue_after, 0);
+    j->special_exit = OR(m, special_exit, 0);
     j->warned = OR(m, warned, 0);
     j->configuring = OR(m, configuring, 0);
     j->epilog_due = OR(m, epilog_due, 0);

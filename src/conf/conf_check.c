@@ -247,6 +247,26 @@ static int state_store_check(struct conf_loader *l, struct err *err)
     return 0;
 }
 
+/* "1-9,18": exit codes that make a job be queued again. */
+static int exit_codes_check(struct conf_loader *l, struct err *err)
+{
+    static const enum conf_key_id keys[] = {CONF_KEY_requeue_exit, CONF_KEY_requeue_exit_hold};
+    for (size_t i = 0; i < 2; i++) {
+        const struct conf_value *v = written(l, keys[i]);
+        for (const char *s = v->text; s && *s; s += *s == ',') {
+            char *end;
+            long from = *s >= '0' && *s <= '9' ? strtol(s, &end, 10) : -1, to = from;
+            if (from >= 0 && *end == '-' && end[1] >= '0' && end[1] <= '9')
+                to = strtol(end + 1, &end, 10);
+            if (from < 0 || to < from || to > 255 || (*end && (*end != ',' || !end[1])))
+                return conf_fail(v->at, err, "%s=%s: expected exit codes of 0 to 255, as 1-9,18",
+                                 conf_keys[keys[i]].name, v->text);
+            s = end;
+        }
+    }
+    return 0;
+}
+
 /* "30", or "task=30,energy=60" with words that are without effect here. */
 static int gather_check(struct conf_loader *l, struct err *err)
 {
@@ -374,9 +394,9 @@ static int rate_check(struct conf_loader *l, struct err *err)
 int conf_check(struct conf_loader *l, struct err *err)
 {
     static int (*const checks[])(struct conf_loader *, struct err *) = {
-        cluster_check,    hosts_check,       users_check,  ports_check,
-        select_check,     paths_check,       limits_check, socket_dir_check,
-        conf_words_check, state_store_check, gather_check, rate_check,
+        cluster_check,    hosts_check,  users_check,      ports_check,      select_check,
+        paths_check,      limits_check, socket_dir_check, conf_words_check, state_store_check,
+        exit_codes_check, gather_check, rate_check,
     };
 
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {

@@ -4,7 +4,9 @@
  * something of it; each node is free for others as soon as it says that nothing is left there and
  * its epilog is done (CORE-100, CORE-219).
  */
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "control/internal.h"
 
@@ -196,15 +198,42 @@ void finish_requeue(struct control *c, struct job *j)
     j->purge_mono_ms = j->repeat_mono_ms = 0;
     j->cancelled_by = 0;
     str_clear(&j->usage);
+    bool launch_failed = str_eq(j->reason, "JobLaunchFailure");
     j->reason = NULL;
     char *why = take_ptr(j->reason_detail);
     control_log(c, LOG_LVL_INFO, "job %u is queued again, restart %u%s", j->id, j->restarts,
                 j->held ? ", and held" : "");
     depend_requeue(c, j);
     submit_enqueue(c, j);
-    if (j->held && why) /* its prolog failed: Slurm's words, and what happened */
+    if (j->held && why && launch_failed) /* Slurm's words, and what happened */
         j->reason_detail = mem_printf("launch failed requeued held: %s", why);
+    else if (j->held || j->admin_hold)
+        j->reason_detail = mem_strdup("job requeued in held state");
     free(why);
+}
+
+/* "1-9,18", which the configuration has checked. */
+static bool lists(const char *codes, int code)
+{
+    for (const char *s = codes; s && *s; s += *s == ',') {
+        char *end;
+        long from = strtol(s, &end, 10), to = *end == '-' ? strtol(end + 1, &end, 10) : from;
+        if (from <= code && code <= to)
+            return true;
+        s = end;
+    }
+    return false;
+}
+
+void finish_batch(struct control *c, struct job *j, int status)
+{
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    bool hold = j->may_requeue && lists(c->conf->requeue_exit_hold, code);
+    j->requeue_after = hold || (j->may_requeue && lists(c->conf->requeue_exit, code));
+    j->held = j->held || hold;
+    j->special_exit = hold;
+    finish_job(c, j, status ? PB__JOB_STATE__FAILED : PB__JOB_STATE__COMPLETED, status,
+               status ? "NonZeroExitCode" : NULL, NULL);
 }
 
 void control_job_complete(struct control *c, uint64_t call, const struct caller *who,

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "cluster/cluster.h"
 #include "control/control.h"
+#include "control/depend.h"
 #include "sched/plan.h"
 
 #define CONTROL_ID_BLOCK 1000       /* job ids reserved on disk at a time */
@@ -25,11 +26,6 @@ struct made_node { /* in no file, see made.c */
 struct fresh {
     uint32_t job_id;
     uint64_t pass; /* passes begun when it was asked for */
-};
-
-struct told { /* a change of a job, and who of those that wait for it has heard */
-    struct depend_outcome outcome;
-    uint64_t cursor;
 };
 
 struct aside { /* a job whose record was set aside */
@@ -136,27 +132,6 @@ int submit_check_possible(struct control *c, struct job *j, struct err *err);
 uint64_t submit_request_key(const uint8_t id[16], uint32_t uid);
 uint32_t submit_priority(const struct job *j);
 
-/* depend.c */
-/* --dependency as it was given: *out is for depend_begin(), NULL: nothing. -ERR_DEPENDENCY. */
-int depend_read(struct control *c, const struct job *j, const char *text, struct depend **out,
-                struct err *err);
-/* Whether the job would wait for itself, over others. */
-int depend_check_circle(const struct control *c, const struct job *j, const struct depend *d,
-                        struct err *err);
-void depend_begin(struct control *c, struct job *j, struct depend *d); /* d is taken, may be NULL */
-/* Why a pending job is in no queue: Slurm's word; NULL: not for this. */
-const char *depend_reason(struct control *c, struct job *j);
-bool depend_is_doomed(const struct control *c, const struct job *j);   /* it is to be ended */
-int64_t depend_wait_sec(const struct control *c, const struct job *j); /* a delay; 0: none */
-/* It has begun, is over, or is pending again. */
-void depend_changed(struct control *c, struct job *j);
-void depend_renamed(struct control *c, struct job *j, const char *before);
-void depend_turn(struct control *c); /* a turn's share of telling those that wait */
-bool depend_is_telling(const struct control *c, uint32_t job_id); /* it is not to be purged yet */
-int depend_check(const struct control *c, const struct job *j, struct err *err); /* it is sound */
-void depend_resume(struct control *c, struct job *j);  /* after a restart */
-void depend_requeue(struct control *c, struct job *j); /* what it waits for again */
-
 /* start.c */
 void start_plan(struct control *c);
 void start_drop_plan(struct control *c); /* before partitions or the configuration change */
@@ -235,6 +210,8 @@ Pb__JobFacts *facts_make(struct control *c, const struct job *j, struct arena *a
 /* finish.c */
 void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int exit_status,
                 const char *reason, const char *why); /* why: for Terminate, NULL: a normal end */
+/* Its script has ended by itself. */
+void finish_batch(struct control *c, struct job *j, int status);
 void finish_node(struct control *c, struct job *j,
                  struct alloc_node *a); /* nothing of it is left there */
 void finish_node_failed(struct control *c, struct job *j,

@@ -438,15 +438,10 @@ static void on_batch_ended(struct control *c, struct node *n, const Pb__BatchEnd
         free(j->reason_detail);
         j->reason_detail = mem_strdup(e->text);
     }
-    finish_job(c, j,
-               late     ? PB__JOB_STATE__TIMEOUT
-               : status ? PB__JOB_STATE__FAILED
-                        : PB__JOB_STATE__COMPLETED,
-               status,
-               late     ? "TimeLimit"
-               : status ? "NonZeroExitCode"
-                        : NULL,
-               NULL);
+    if (late)
+        finish_job(c, j, PB__JOB_STATE__TIMEOUT, status, "TimeLimit", NULL);
+    else
+        finish_batch(c, j, status);
 }
 
 static void on_gone(struct control *c, struct node *n, const Pb__JobGone *e)

@@ -122,11 +122,8 @@ static int check_hold(const struct caller *who, const struct job *j, const Pb__J
         return 0;
     if (!wanted && j->admin_hold && !who->is_operator)
         return no(err, ERR_ACCESS, "the hold of an administrator");
-    if (r->has_requeue && r->requeue)
-        return 0;
-    if (j->state != PB__JOB_STATE__PENDING)
-        return no(err, job_is_final(j) ? ERR_JOB_DONE : ERR_TRANSITION,
-                  "only a pending job can be held or released");
+    if (!(r->has_requeue && r->requeue) && job_is_final(j))
+        return no(err, ERR_JOB_DONE, "it can not be held or released any more");
     return 0;
 }
 
@@ -137,13 +134,15 @@ static void apply_hold(const struct caller *who, struct job *j, const Pb__JobUpd
         return;
     bool admin = who->is_operator && who->uid != j->uid && !(r->has_user_hold && r->user_hold);
     if (!wanted)
-        j->held = false;
+        j->held = j->special_exit = false;
     if (!wanted && who->is_operator)
         j->admin_hold = false;
     if (wanted && admin)
         j->admin_hold = true; /* the owner's own hold does not replace it */
     else if (wanted)
         j->held = true;
+    if (j->state != PB__JOB_STATE__PENDING && !job_is_final(j)) /* it is when it comes back */
+        j->reason = j->admin_hold ? "JobHeldAdmin" : j->held ? "JobHeldUser" : NULL;
 }
 
 static int check_priority(const struct caller *who, const struct job *j, const Pb__JobUpdate *r,
@@ -244,6 +243,7 @@ static int requeue(struct control *c, const struct caller *who, struct job *j,
     if (j->state == PB__JOB_STATE__PENDING)
         return no(err, ERR_JOB_PENDING, NULL);
     apply_hold(who, j, r);
+    j->special_exit = r->has_special_exit && r->special_exit && (j->held || j->admin_hold);
     if (!job_is_final(j)) {
         j->requeue_after = true;
         finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, NULL, "REQUEUE");

@@ -86,8 +86,11 @@ static void a_refused_hold_leaves_the_other_fields(void **state)
     set.comment = (char *)"changed";
     r.job_id = (uint32_t)id;
     r.set = &set;
-    r.has_hold = r.hold = true;
-    assert_int_equal(fixture_update_job(f, &user, &r), ERR_TRANSITION);
+    Pb__JobUpdate held = PB__JOB_UPDATE__INIT;
+    held.job_id = (uint32_t)id;
+    held.has_hold = held.hold = r.has_hold = true; /* by root; to be lifted by its owner */
+    assert_int_equal(fixture_update_job(f, &FIXTURE_ROOT, &held), 0);
+    assert_int_equal(fixture_update_job(f, &user, &r), ERR_ACCESS);
     assert_null(fixture_job(f, &arena, (uint32_t)id)->spec->comment);
     r.has_hold = false;
     r.has_priority = true;

@@ -21,15 +21,52 @@ def test_short_names_of_things(cluster):
 def test_requeue_and_hold(cluster):
     job = cluster.sbatch("-o", "/dev/null", wrap="sleep 1000")
     eventually(lambda: cluster.state(job) == "RUNNING", "the job runs")
-    cluster.run(f"scontrol requeuehold State=SpecialExit {job}").fails("State=SpecialExit is not available")
+    cluster.run(f"scontrol requeuehold State=Other {job}").fails("only requeuehold takes a state, and that is SpecialExit")
+    cluster.run(f"scontrol requeue State=SpecialExit {job}").fails("only requeuehold takes a state")
     cluster.run(f"scontrol requeuehold {job}").ok()
     eventually(lambda: cluster.state(job) == "PENDING", "the job is back in the queue")
     fields = cluster.job(job)
-    assert fields["Restarts"] == "1" and fields["Reason"].startswith("JobHeld") and fields["Priority"] == "0"
+    assert fields["Restarts"] == "1" and fields["Reason"] == "job_requeued_in_held_state" and fields["Priority"] == "0"
     cluster.run(f"scontrol requeuehold {job}").fails("Job is pending execution for job")
     cluster.run(f"scontrol requeue Incomplete {job}").ok()
     cluster.run("scontrol requeuehold 999999").fails("Invalid job id specified for job 999999")
     cluster.run(f"scancel {job}").ok()
+
+
+def test_a_special_exit(cluster):
+    job = cluster.sbatch("-o", "/dev/null", wrap="sleep 1000")
+    eventually(lambda: cluster.state(job) == "RUNNING", "the job runs")
+    cluster.run(f"scontrol requeuehold State=SpecialExit {job}").ok()
+    eventually(lambda: cluster.state(job) == "SPECIAL_EXIT", "the job is back in the queue")
+    fields = cluster.job(job)
+    assert fields["Reason"] == "job_requeued_in_held_state"
+    assert cluster.run(["squeue", "-h", "-t", "SE", "-o", "%i %t %T"]).ok().strip() == f"{job} SE SPECIAL_EXIT"
+    assert cluster.run(f"squeue -h -t R -j {job}").ok() == ""
+    cluster.run(f"scontrol release {job}").ok()
+    eventually(lambda: cluster.state(job) == "RUNNING", "it runs again")
+    cluster.run(f"scontrol hold {job}").ok()
+    assert cluster.job(job)["Priority"] == "0" and cluster.state(job) == "RUNNING"
+    cluster.run(f"scontrol requeue {job}").ok()
+    eventually(lambda: cluster.state(job) == "PENDING", "it is held in the queue")
+    assert cluster.job(job)["Restarts"] == "2"
+    cluster.run(f"scancel {job}").ok()
+
+
+def test_exit_codes_that_queue_a_job_again(make_cluster):
+    c = make_cluster(nodes=1, conf="RequeueExit=3-5,9\nRequeueExitHold=7\n")
+    code = c.work / "code"
+    code.write_text("4")
+    job = c.sbatch("-o", "codes.txt", "--open-mode=append", wrap=f"echo run ${{SLURM_RESTART_COUNT:-0}}; x=$(cat {code}); echo 7 >{code}; exit $x")
+    never = c.sbatch("--no-requeue", "-o", "/dev/null", wrap="exit 4")
+    assert c.wait(never)["JobState"] == "FAILED"
+    eventually(lambda: c.state(job) == "SPECIAL_EXIT", "it is held after its second run")
+    assert (c.work / "codes.txt").read_text() == "run 0\nrun 1\n"
+    assert c.job(job)["Restarts"] == "2" and c.job(job)["Priority"] == "0"
+    code.write_text("0")
+    c.run(f"scontrol release {job}").ok()
+    assert c.wait(job)["JobState"] == "COMPLETED"
+    assert (c.work / "codes.txt").read_text().endswith("run 2\n")
+    c.stop()
 
 
 def shown_level(cluster):

@@ -293,9 +293,10 @@ static void test_scontrol_refuses(void **state)
         {"scontrol", "errnumstr 99999999999", 1, NULL,
          "numeric arguments required for keyword:errnumstr\n"},
         {"scontrol", "requeuehold 99", 1, NULL, "Invalid job id specified for job 99\n"},
-        {"scontrol", "requeuehold State=SpecialExit 1", 1, NULL,
-         "scontrol: error: State=SpecialExit is not available in this version; run again without "
-         "it\n"},
+        {"scontrol", "requeuehold State=Other 1", 1, NULL,
+         "State=Other: only requeuehold takes a state, and that is SpecialExit\n"},
+        {"scontrol", "requeue State=SpecialExit 1", 1, NULL,
+         "State=SpecialExit: only requeuehold takes a state, and that is SpecialExit\n"},
         {"scontrol", "requeue Incomplete", 1, NULL, "too few arguments for keyword:requeue\n"},
         {"scontrol", "hold 99", 1, NULL, "Invalid job id specified for job 99\n"},
         {"scontrol", "hold", 1, NULL, "too few arguments for keyword:hold\n"},

@@ -36,19 +36,12 @@ static const struct {
 
 /* States of Slurm that no job of ours is ever in: asking for them finds nothing. */
 static const char *const empty_states[] = {
-    "RESIZING",      "RS",
-    "RESV_DEL_HOLD", "RD",
-    "REQUEUED",      "RQ",
-    "REQUEUE_FED",   "RF",
-    "REVOKED",       "RV",
-    "REQUEUE_HOLD",  "RH",
-    "SPECIAL_EXIT",  "SE",
-    "STAGE_OUT",     "SO",
-    "SIGNALING",     "SI",
-    "STOPPED",       "ST",
-    "LAUNCH_FAILED", "RECONFIG_FAIL",
-    "POWER_UP_NODE", "UPDATE_DB",
-    "EXPEDITING",
+    "RESIZING",      "RS",        "RESV_DEL_HOLD", "RD",
+    "REQUEUED",      "RQ",        "REQUEUE_FED",   "RF",
+    "REVOKED",       "RV",        "REQUEUE_HOLD",  "RH",
+    "STAGE_OUT",     "SO",        "SIGNALING",     "SI",
+    "STOPPED",       "ST",        "LAUNCH_FAILED", "RECONFIG_FAIL",
+    "POWER_UP_NODE", "UPDATE_DB", "EXPEDITING",
 };
 
 static const char *nth(size_t state, bool abbreviated)
@@ -60,14 +53,18 @@ static const char *nth(size_t state, bool abbreviated)
 
 const char *job_state_word(const Pb__JobLive *live)
 {
-    return live->completing    ? "COMPLETING"
-           : live->configuring ? "CONFIGURING"
-                               : nth(live->state, false);
+    return live->completing                                              ? "COMPLETING"
+           : live->configuring                                           ? "CONFIGURING"
+           : live->special_exit && live->state == PB__JOB_STATE__PENDING ? "SPECIAL_EXIT"
+                                                                         : nth(live->state, false);
 }
 
 const char *job_state_short(const Pb__JobLive *live)
 {
-    return live->completing ? "CG" : live->configuring ? "CF" : nth(live->state, true);
+    return live->completing                                              ? "CG"
+           : live->configuring                                           ? "CF"
+           : live->special_exit && live->state == PB__JOB_STATE__PENDING ? "SE"
+                                                                         : nth(live->state, true);
 }
 
 bool job_state_is_final(const Pb__JobLive *live)
@@ -87,6 +84,10 @@ static bool add_state(struct job_states *s, const char *word)
     }
     if (str_case_eq(word, "CONFIGURING") || str_case_eq(word, "CF")) {
         s->configuring = true;
+        return true;
+    }
+    if (str_case_eq(word, "SPECIAL_EXIT") || str_case_eq(word, "SE")) {
+        s->special_exit = true;
         return true;
     }
     if (str_case_eq(word, "RUN"))
@@ -120,7 +121,7 @@ int job_states_parse(const char *list, struct job_states *out, struct err *err)
 
 bool job_states_given(const struct job_states *s)
 {
-    return s->all || s->completing || s->configuring || s->wanted;
+    return s->all || s->completing || s->configuring || s->special_exit || s->wanted;
 }
 
 bool job_states_match(const struct job_states *s, const Pb__JobLive *live)
@@ -130,6 +131,8 @@ bool job_states_match(const struct job_states *s, const Pb__JobLive *live)
     if (live->completing)
         return s->completing || (s->wanted >> live->state & 1);
     if (live->configuring && s->configuring)
+        return true;
+    if (live->special_exit && s->special_exit && live->state == PB__JOB_STATE__PENDING)
         return true;
     return live->state < STATE_COUNT && (s->wanted >> live->state & 1);
 }

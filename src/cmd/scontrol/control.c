@@ -228,12 +228,14 @@ static int requeue(int argc, char **argv, bool hold)
 {
     Pb__JobUpdate change = PB__JOB_UPDATE__INIT;
     struct job_ids ids;
-    bool incomplete = false;
+    bool incomplete = false, special = false;
     for (; argc > 0; argc--, argv++) {
         if (str_case_eq(argv[0], "Incomplete")) {
             incomplete = true;
-        } else if (hold && !strncasecmp(argv[0], "State=", 6)) {
-            cmd_error("%s is not available in this version; run again without it", argv[0]);
+        } else if (hold && str_case_eq(argv[0], "State=SpecialExit")) {
+            special = true;
+        } else if (!strncasecmp(argv[0], "State=", 6)) {
+            cmd_line("%s: only requeuehold takes a state, and that is SpecialExit", argv[0]);
             return 1;
         } else {
             break;
@@ -247,6 +249,7 @@ static int requeue(int argc, char **argv, bool hold)
         return 1;
     change.has_requeue = change.requeue = 1;
     change.has_hold = change.hold = hold;
+    change.has_special_exit = change.special_exit = special;
     int status = incomplete && keep_incomplete(&ids) < 0 ? 1 : update_jobs(&ids, &change);
     free(ids.id);
     return status;

@@ -4,7 +4,7 @@
 
 #include "base/pb.h"
 
-#define STATE "state completing configuring "
+#define STATE "state completing configuring special_exit "
 #define USED STATE "start_at end_at suspended_sec "
 #define LIMIT "time_limit_sec "
 #define START STATE "start_at priority submit_at "

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Jobs that wait for others, within the machine. */
+#pragma once
+
+#include "cluster/cluster.h"
+
+struct control;
+
+struct told { /* a change of a job, and who of those that wait for it has heard */
+    struct depend_outcome outcome;
+    uint64_t cursor;
+};
+
+/* --dependency as it was given: *out is for depend_begin(), NULL: nothing. -ERR_DEPENDENCY. */
+int depend_read(struct control *c, const struct job *j, const char *text, struct depend **out,
+                struct err *err);
+/* Whether the job would wait for itself, over others. */
+int depend_check_circle(const struct control *c, const struct job *j, const struct depend *d,
+                        struct err *err);
+void depend_begin(struct control *c, struct job *j, struct depend *d); /* d is taken, may be NULL */
+/* Why a pending job is in no queue: Slurm's word; NULL: not for this. */
+const char *depend_reason(struct control *c, struct job *j);
+bool depend_is_doomed(const struct control *c, const struct job *j);   /* it is to be ended */
+int64_t depend_wait_sec(const struct control *c, const struct job *j); /* a delay; 0: none */
+/* It has begun, is over, or is pending again. */
+void depend_changed(struct control *c, struct job *j);
+void depend_renamed(struct control *c, struct job *j, const char *before);
+void depend_turn(struct control *c); /* a turn's share of telling those that wait */
+bool depend_is_telling(const struct control *c, uint32_t job_id); /* it is not to be purged yet */
+int depend_check(const struct control *c, const struct job *j, struct err *err); /* it is sound */
+void depend_resume(struct control *c, struct job *j);  /* after a restart */
+void depend_requeue(struct control *c, struct job *j); /* what it waits for again */

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* RequeueExit, RequeueExitHold, scontrol requeue and requeuehold, holds of jobs that run. */
+#include <string.h>
+
+#include "control/fixture.h"
+
+#define CONF                                                                                       \
+    "NodeName=n1 CPUs=4 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES\n"                  \
+    "SlurmdTimeout=0\nRequeueExit=3-5,9\nRequeueExitHold=7\n"
+
+static struct fixture *make(void)
+{
+    struct fixture *f = fixture_new(CONF);
+    fixture_register(f, "n1", "i1");
+    return f;
+}
+
+static const Pb__JobLive *live(struct fixture *f, struct arena *arena, int64_t id)
+{
+    return fixture_job(f, arena, (uint32_t)id)->live;
+}
+
+static void end(struct fixture *f, int64_t id, uint32_t restarts, int status)
+{
+    fixture_launched(f, "n1", (uint32_t)id, restarts);
+    fixture_batch_ended(f, "n1", (uint32_t)id, restarts, status);
+    fixture_gone(f, "n1", (uint32_t)id, restarts);
+}
+
+static int update(struct fixture *f, Pb__JobUpdate r, int64_t id)
+{
+    r.base = (ProtobufCMessage)PROTOBUF_C_MESSAGE_INIT(&pb__job_update__descriptor);
+    r.job_id = (uint32_t)id;
+    return fixture_update_job(f, &FIXTURE_USER, &r);
+}
+
+static void exit_codes_decide(void **state)
+{
+    static const struct {
+        int status;
+        bool again, held;
+    } v[] = {{0, false, false},      {2 << 8, false, false}, {3 << 8, true, false},
+             {5 << 8, true, false},  {6 << 8, false, false}, {9 << 8, true, false},
+             {7 << 8, false, true},  {9, false, false}, /* a signal is no exit code */
+             {10 << 8, false, false}};
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    (void)state;
+    for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
+        struct fixture *f = make();
+        int64_t id = fixture_submit(f, &FIXTURE_USER, NULL);
+        end(f, id, 0, v[i].status);
+        fixture_restart(f);
+        const Pb__JobLive *l = live(f, &arena, id);
+        print_message("status %x\n", (unsigned)v[i].status);
+        assert_int_equal(l->restarts, v[i].again || v[i].held);
+        assert_int_equal(l->special_exit, v[i].held);
+        assert_int_equal(l->priority == 0, v[i].held);
+        if (v[i].held)
+            assert_string_equal(l->reason_detail, "job requeued in held state");
+        else if (!v[i].again)
+            assert_true(l->state == PB__JOB_STATE__FAILED || l->state == PB__JOB_STATE__COMPLETED);
+        fixture_free(f);
+    }
+}
+
+static void who_must_not_be_requeued_is_not(void **state)
+{
+    struct fixture *f = make();
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    (void)state;
+    s.has_requeue = true;
+    for (int code = 3; code < 8; code += 4) {
+        int64_t id = fixture_submit(f, &FIXTURE_USER, &s);
+        end(f, id, 0, code << 8);
+        assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__FAILED);
+        assert_int_equal(update(f, (Pb__JobUpdate){.has_requeue = true, .requeue = true}, id),
+                         ERR_NO_REQUEUE);
+    }
+    fixture_free(f);
+}
+
+static void a_special_exit_lasts_until_the_release(void **state)
+{
+    struct fixture *f = make();
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    (void)state;
+    int64_t id = fixture_submit(f, &FIXTURE_USER, NULL);
+    Pb__JobUpdate again = {.has_requeue = true,
+                           .requeue = true,
+                           .has_hold = true,
+                           .hold = true,
+                           .has_special_exit = true,
+                           .special_exit = true};
+    assert_int_equal(update(f, again, id), 0);
+    fixture_gone(f, "n1", (uint32_t)id, 0);
+    assert_true(live(f, &arena, id)->special_exit);
+    assert_string_equal(live(f, &arena, id)->reason, "JobHeldUser");
+    assert_int_equal(update(f, (Pb__JobUpdate){.has_hold = true}, id), 0);
+    assert_false(live(f, &arena, id)->special_exit);
+    assert_int_equal(live(f, &arena, id)->state, PB__JOB_STATE__RUNNING);
+    fixture_free(f);
+}
+
+/* It runs on, and is held when it comes back. */
+static void a_job_that_runs_can_be_held(void **state)
+{
+    struct fixture *f = make();
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    (void)state;
+    int64_t id = fixture_submit(f, &FIXTURE_USER, NULL);
+    assert_int_equal(update(f, (Pb__JobUpdate){.has_hold = true, .hold = true}, id), 0);
+    assert_int_equal(live(f, &arena, id)->state, PB__JOB_STATE__RUNNING);
+    assert_int_equal(live(f, &arena, id)->priority, 0);
+    assert_string_equal(live(f, &arena, id)->reason, "JobHeldUser");
+    end(f, id, 0, 3 << 8);
+    assert_int_equal(live(f, &arena, id)->state, PB__JOB_STATE__PENDING);
+    assert_string_equal(live(f, &arena, id)->reason, "JobHeldUser");
+    assert_int_equal(update(f, (Pb__JobUpdate){.has_hold = true}, id), 0);
+    assert_int_equal(live(f, &arena, id)->state, PB__JOB_STATE__RUNNING);
+    assert_int_equal(live(f, &arena, id)->restarts, 1);
+    end(f, id, 1, 0);
+    assert_int_equal(update(f, (Pb__JobUpdate){.has_hold = true, .hold = true}, id), ERR_JOB_DONE);
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exit_codes_decide),
+        cmocka_unit_test(who_must_not_be_requeued_is_not),
+        cmocka_unit_test(a_special_exit_lasts_until_the_release),
+        cmocka_unit_test(a_job_that_runs_can_be_held),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
