@@ -20,6 +20,7 @@
 #include "cluster/order.h"
 #include "cluster/part.h"
 #include "cluster/pool.h"
+#include "cluster/rank.h"
 #include "cluster/request.h"
 #include "cluster/share.h"
 #include "conf/conf.h"
@@ -132,6 +133,7 @@ struct job {
     struct request want;
     uint32_t priority;
     int32_t nice;
+    struct job_rank rank;
     int64_t submit_at, eligible_at, begin_at, start_at, end_at, sched_at, expected_at,
         shown_sched_at; /* wall seconds; shown: as packed in 'live' */
     int64_t start_mono_ms,

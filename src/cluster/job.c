@@ -188,6 +188,7 @@ int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, 
     j->waits.kill = OR(s, kill_invalid_dep, 0);
     free(j->waits.name);
     j->waits.name = mem_strdup(s->name);
+    j->rank.site_factor = OR(s, site_factor, 0);
     read_warning(j, s->signal);
     j->begin_at = OR(s, begin_at_sec, 0);
     if (j->begin_at < 0) /* long ago is now; sums with the clock must not overflow */
@@ -388,6 +389,12 @@ void job_pack_live(const struct cluster *c, struct job *j)
         SET(&m, user_hold, true);
     if (j->admin_hold)
         SET(&m, admin_hold, true);
+    if (j->rank.given)
+        SET(&m, priority_given, true);
+    if (j->rank.accrue_at)
+        SET(&m, accrue_at, j->rank.accrue_at);
+    if (j->rank.accrued_sec)
+        SET(&m, accrued_sec, j->rank.accrued_sec);
     m.partition = j->part ? (char *)j->part->conf.name : j->part_name;
     pack_times(j, &m);
     pack_where(c, j, &m, &arena);
@@ -502,11 +509,20 @@ static void restore_step(struct cluster *c, struct job *j, const Pb__StepRecord 
     vec_push(&j->steps, s);
 }
 
+/* Sums of two of them do not overflow. */
+static int64_t bounded_time(int64_t sec)
+{
+    return sec < 0 ? 0 : sec > BEGIN_MAX_SEC ? BEGIN_MAX_SEC : sec;
+}
+
 static void restore_live(struct job *j, const Pb__JobLive *m)
 {
     j->completing = OR(m, completing, 0);
     j->restarts = OR(m, restarts, 0);
     j->priority = OR(m, priority, 0);
+    j->rank.given = OR(m, priority_given, 0);
+    j->rank.accrue_at = bounded_time(OR(m, accrue_at, 0));
+    j->rank.accrued_sec = bounded_time(OR(m, accrued_sec, 0));
     j->held = OR(m, user_hold, 0);
     j->admin_hold = OR(m, admin_hold, 0);
     j->submit_at = OR(m, submit_at, 0);

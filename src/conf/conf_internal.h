@@ -234,6 +234,7 @@ const char *conf_part_state_text(enum conf_part_state state);
 const char *conf_part_share_text(enum conf_oversubscribe share);
 
 /* Values of keys and lists that are chosen from a set of words. */
+int conf_tres_check(struct conf_loader *l, struct err *err);
 int conf_words_check(struct conf_loader *l, struct err *err);
 /* The CONF_CR_* bits of a SelectTypeParameters list, or -ERR_CONFIG. */
 void conf_cr_warn(struct conf_loader *l, const char *list,

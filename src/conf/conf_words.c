@@ -20,6 +20,11 @@ static const struct {
     {CONF_KEY_log_time_format, true,
      "iso8601 iso8601_ms rfc5424 rfc5424_ms rfc3339 clock short thread_id format_stderr", NULL},
     {CONF_KEY_preempt_mode, true, "OFF CANCEL GANG REQUEUE SUSPEND WITHIN PRIORITY", NULL},
+    {CONF_KEY_priority_flags, true,
+     "ACCRUE_ALWAYS CALCULATE_RUNNING DEPTH_OBLIVIOUS NO_FAIR_TREE INCR_ONLY MAX_TRES "
+     "NO_NORMAL_ALL "
+     "NO_NORMAL_ASSOC NO_NORMAL_PART NO_NORMAL_QOS NO_NORMAL_TRES SMALL_RELATIVE_TO_TIME",
+     "CALCULATE_RUNNING DEPTH_OBLIVIOUS NO_FAIR_TREE MAX_TRES NO_NORMAL_ASSOC NO_NORMAL_QOS"},
     {CONF_KEY_priority_usage_reset_period, false, "NONE NOW DAILY WEEKLY MONTHLY QUARTERLY YEARLY",
      NULL},
     {CONF_KEY_private_data, true,
@@ -68,7 +73,7 @@ static const struct {
 } option_keys[] = {
     {CONF_KEY_auth_info, "socketdir ttl"},
     {CONF_KEY_dependency_parameters, "kill_invalid_depend max_depend_depth"},
-    {CONF_KEY_scheduler_parameters, "nohold_on_prolog_fail"},
+    {CONF_KEY_scheduler_parameters, "enable_user_top nohold_on_prolog_fail"},
     {CONF_KEY_slurmctld_parameters, "enable_configless rl_enable rl_bucket_size rl_refill_rate "
                                     "rl_refill_period rl_table_size"},
     {CONF_KEY_slurmd_parameters, "config_overrides"},

@@ -28,6 +28,7 @@ void control_free(struct control *c)
     if (!c)
         return;
     start_drop_plan(c);
+    priority_done(c);
     cluster_free(c->cluster);
     conf_free(c->conf);
     idmap_done(&c->calls);
@@ -323,6 +324,7 @@ void control_start(struct control *c)
     arena_done(&c->restored);
     control_save_meta(c);
     shutdown_resume(c);
+    priority_start(c);
     for (size_t i = 0; i < c->cluster->jobs.len; i++)
         resume_job(c, c->cluster->jobs.data[i]);
     vec_foreach (&c->cluster->nodes, n)
@@ -486,6 +488,7 @@ void control_tick(struct control *c)
     while ((l = order_first(&c->cluster->silent)) && l->key <= now)
         node_fail_silent(c, order_item(l, struct node, silence));
     shutdown_tick(c);
+    priority_tick(c);
 }
 
 static void set_wake(struct control *c)
@@ -497,7 +500,9 @@ static void set_wake(struct control *c)
         at = node->key;
     if (shutdown_due_ms(c) < at)
         at = shutdown_due_ms(c);
-    if (c->planning || c->plan_wanted || c->told.len)
+    if (priority_due_ms(c) < at)
+        at = priority_due_ms(c);
+    if (c->planning || c->plan_wanted || c->ranking.moving || c->told.len)
         at = control_mono(c);
     if (at == INT64_MAX || at == c->wake_at_ms)
         return;
@@ -531,6 +536,7 @@ void control_turn(struct control *c)
 {
     c->turns++;
     depend_turn(c);
+    priority_turn(c);
     start_plan(c);
     start_answer_fresh(c);
     if (c->forgetful) /* they stay stale, and are made when they are shown */
@@ -611,6 +617,8 @@ int control_check(const struct control *c, struct err *err)
             return -ERR_INTERNAL;
         if (j->queued.in && j->state != PB__JOB_STATE__PENDING)
             return err_set(err, -ERR_INTERNAL, "job %u is queued and not pending", j->id);
+        if (j->queued.in && j->queued.key != -(int64_t)j->priority)
+            return err_set(err, -ERR_INTERNAL, "job %u is not queued by its priority", j->id);
         if (job_nodes_left(j) && !j->ends.in)
             return err_set(err, -ERR_INTERNAL, "job %u holds nodes and nothing ends it", j->id);
     }

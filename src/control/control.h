@@ -25,6 +25,7 @@
 #include "proto/job.pb-c.h"
 #include "proto/node.pb-c.h"
 #include "proto/part.pb-c.h"
+#include "proto/prio.pb-c.h"
 #include "proto/script.pb-c.h"
 #include "proto/step.pb-c.h"
 
@@ -103,6 +104,8 @@ void control_job_signal(struct control *c, uint64_t call, const struct caller *w
                         const Pb__JobSignal *r);
 void control_job_update(struct control *c, uint64_t call, const struct caller *who,
                         const Pb__JobUpdate *r);
+void control_job_top(struct control *c, uint64_t call, const struct caller *who,
+                     const Pb__JobTop *r);
 void control_job_wait_end(struct control *c, uint64_t call, const struct caller *who,
                           const Pb__JobIdRequest *r);
 void control_node_update(struct control *c, uint64_t call, const struct caller *who,
@@ -169,6 +172,9 @@ bool control_list_nodes(struct control *c, const struct caller *who, const Pb__N
                         uint64_t *cursor, size_t budget, struct str *out);
 bool control_list_parts(struct control *c, const struct caller *who, const Pb__PartFilter *f,
                         uint64_t *cursor, size_t budget, struct str *out);
+/* Pending jobs and what their priorities are made of: PrioList. */
+bool control_list_prio(struct control *c, const struct caller *who, const Pb__PrioFilter *f,
+                       uint64_t *cursor, size_t budget, struct str *out);
 /* True when nothing matching could have changed since the stamp: answer ERR_NO_CHANGE. */
 bool control_unchanged_since(const struct control *c, int64_t stamp);
 

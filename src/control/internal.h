@@ -7,6 +7,7 @@
 #include "cluster/cluster.h"
 #include "control/control.h"
 #include "control/depend.h"
+#include "control/priority.h"
 #include "sched/plan.h"
 
 #define CONTROL_ID_BLOCK 1000       /* job ids reserved on disk at a time */
@@ -16,7 +17,7 @@
 #define CONTROL_CRED_MS 120000      /* a credential may be used to start for so long */
 #define CONTROL_WAITING_STEPS 256
 #define CONTROL_PARTS_MAX 10000
-#define CONTROL_PRIORITY_TOP 4294901760u
+#define QUEUE_MOST 1000 /* jobs in one request about their order */
 
 struct made_node { /* in no file, see made.c */
     char *name, *keys;
@@ -48,7 +49,8 @@ struct control {
     uint64_t passes, passes_done, plan_freed; /* plan_freed: pool.freed when it began */
     bool forgetful;                           /* records of jobs are not put out */
     uint64_t plan_work;                       /* a turn's share of a pass, in looks at a node */
-    VEC(struct fresh) fresh;  /* allocations asked for: answered when a pass has looked at them */
+    VEC(struct fresh) fresh; /* allocations asked for: answered when a pass has looked at them */
+    struct ranking ranking;
     const char *failed_node;  /* for whose failure a job is being ended; NULL: for another reason */
     uint64_t nonce;           /* of signals */
     bool announced;           /* a shutdown is: */
@@ -130,7 +132,10 @@ int submit_check_time_min(const Pb__JobSpec *spec, int64_t limit_sec, const stru
 int submit_check_possible(struct control *c, struct job *j, struct err *err);
 /* Under which a repeated request is found: of the caller's own. 0 stands for none. */
 uint64_t submit_request_key(const uint8_t id[16], uint32_t uid);
-uint32_t submit_priority(const struct job *j);
+
+/* list.c */
+/* The place of the first job of an id at or after the cursor. */
+size_t list_first_job(const struct cluster *c, uint64_t cursor);
 
 /* start.c */
 void start_plan(struct control *c);

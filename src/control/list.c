@@ -26,8 +26,7 @@ static bool state_matches(const struct job *j, const Pb__JobFilter *f)
     return f->has_completing && f->completing && j->completing;
 }
 
-/* The first job of an id at or after the cursor. */
-static size_t first_job(const struct cluster *c, uint64_t cursor)
+size_t list_first_job(const struct cluster *c, uint64_t cursor)
 {
     size_t low = 0, high = c->jobs.len;
     while (low < high) {
@@ -94,7 +93,7 @@ bool control_list_jobs(struct control *c, const struct caller *who, const Pb__Jo
         pb_pack(&first.base, out);
     }
     filter_init(&filter, c->conf, f);
-    size_t start = out->len, i = first_job(c->cluster, *cursor);
+    size_t start = out->len, i = list_first_job(c->cluster, *cursor);
     for (; i < c->cluster->jobs.len && out->len - start <= budget; i++) {
         struct job *j = c->cluster->jobs.data[i];
         if (!control_is_on_trial(j) && state_matches(j, f) && filter_matches(&filter, j))
@@ -180,7 +179,7 @@ bool control_list_steps(struct control *c, const struct caller *who, const Pb__S
                         uint64_t *cursor, size_t budget, struct str *out)
 {
     struct bitset *nodes = filter_nodes(c->conf, f->nodes);
-    size_t start = out->len, i = first_job(c->cluster, *cursor);
+    size_t start = out->len, i = list_first_job(c->cluster, *cursor);
     for (; i < c->cluster->jobs.len && out->len - start <= budget; i++) {
         const struct job *j = c->cluster->jobs.data[i];
         *cursor = (uint64_t)j->id + 1;

@@ -118,6 +118,7 @@ static void build(struct control *c, struct cluster *old, struct conf *conf, str
     update_carry_parts(c, old, report);
     for (size_t i = 0; i < old->jobs.len; i++)
         take_in(c, old, next, old->jobs.data[i]);
+    priority_forget(c);
     reconfig_report_jobs(c, old, report);
 }
 
@@ -242,6 +243,7 @@ void control_reconfigure_preview(struct control *c, uint64_t call, struct conf *
     c->preview = false;
     c->cluster = old;
     c->conf = old_conf;
+    priority_forget(c);
     conf_free(conf);
     reply_changes(c, call, &changes);
     str_done(&changes);

@@ -225,6 +225,7 @@ static void start_job(struct control *c, struct job *j, const struct decision *d
     start_clocks(c, j);
     depend_set(c->cluster, j, NULL);
     depend_changed(c, j);
+    j->rank.accrue_at = j->rank.accrued_sec = 0;
     j->backfilled = d->backfilled;
     if (hook_start(c, j))
         start_configuring(c, j);

@@ -10,13 +10,6 @@ static int no(struct err *err, int code, const char *detail)
     return err_set(err, -code, detail ? "%s: %s" : "%s", err_text(code), detail);
 }
 
-uint32_t submit_priority(const struct job *j)
-{
-    /* Older jobs have lower ids and so the higher priority: first in, first out. */
-    int64_t p = (int64_t)CONTROL_PRIORITY_TOP - j->id - j->nice;
-    return p < 1 ? 1 : p > UINT32_MAX ? UINT32_MAX : (uint32_t)p;
-}
-
 static uint32_t next_id(struct control *c)
 {
     for (;;) {
@@ -86,7 +79,7 @@ void submit_enqueue(struct control *c, struct job *j)
     const char *reason = "Priority", *waits = depend_reason(c, j);
     if (j->queued.in)
         order_remove(&j->part->queue, &j->queued);
-    j->priority = j->priority ? j->priority : submit_priority(j);
+    priority_set(c, j);
     bool ready = false;
     if (j->admin_hold)
         reason = "JobHeldAdmin";
@@ -104,6 +97,7 @@ void submit_enqueue(struct control *c, struct job *j)
         reason = j->reason;
     else
         ready = true;
+    priority_accrue(c, j, ready);
     if (!j->reason || !str_eq(j->reason, reason)) {
         j->reason = reason;
         free(take_ptr(j->reason_detail));
@@ -141,6 +135,9 @@ static int apply_spec(struct control *c, const struct caller *who, const struct 
         return rc;
     if (!who->is_operator && (j->nice < 0 || spec.has_priority))
         return no(err, ERR_ACCESS, j->nice < 0 ? "a negative nice value" : "a priority");
+    rc = priority_check(who, &spec, err);
+    if (rc != 0)
+        return rc;
     int64_t fallback = p->default_time_sec > 0 ? p->default_time_sec : p->max_time_sec;
     j->limit_sec =
         spec.has_time_limit_sec && spec.time_limit_sec > 0 ? spec.time_limit_sec : fallback;
@@ -150,7 +147,8 @@ static int apply_spec(struct control *c, const struct caller *who, const struct 
     j->uid = as->uid;
     j->gid = as->gid;
     j->held = spec.has_hold && spec.hold;
-    j->priority = spec.has_priority && spec.priority ? spec.priority : submit_priority(j);
+    j->rank.given = spec.has_priority && spec.priority;
+    j->priority = j->rank.given ? spec.priority : 0;
     if (spec.dependency) {
         struct depend *d = NULL;
         rc = depend_read(c, j, spec.dependency, &d, err);

@@ -50,6 +50,7 @@ static const struct {
     {"time_min_sec", "TimeMin", false},
     {"begin_at_sec", "StartTime", false},
     {"nice", "Nice", true},
+    {"site_factor", "SiteFactor", true},
     {"requeue", "Requeue", true},
     {"no_kill", "NoKill", true},
     {"dependency", "Dependency", false},
@@ -99,6 +100,9 @@ static int check_fields(const struct caller *who, const struct job *j, const Pb_
     rc = mail_check(set, err);
     if (rc != 0)
         return rc;
+    rc = priority_check(who, set, err);
+    if (rc != 0)
+        return rc;
     if (set->has_nice && set->nice < 0 && !who->is_operator)
         return no(err, ERR_ACCESS, "a negative nice value");
     if (j->state != PB__JOB_STATE__PENDING && limit_of(set, j) > j->limit_sec && !who->is_operator)
@@ -127,12 +131,14 @@ static int check_hold(const struct caller *who, const struct job *j, const Pb__J
     return 0;
 }
 
-static void apply_hold(const struct caller *who, struct job *j, const Pb__JobUpdate *r)
+static void apply_hold(struct control *c, const struct caller *who, struct job *j,
+                       const Pb__JobUpdate *r)
 {
     bool wanted;
     if (!hold_wanted(r, &wanted))
         return;
     bool admin = who->is_operator && who->uid != j->uid && !(r->has_user_hold && r->user_hold);
+    bool was_held = j->held || j->admin_hold;
     if (!wanted)
         j->held = j->special_exit = false;
     if (!wanted && who->is_operator)
@@ -143,6 +149,8 @@ static void apply_hold(const struct caller *who, struct job *j, const Pb__JobUpd
         j->held = true;
     if (j->state != PB__JOB_STATE__PENDING && !job_is_final(j)) /* it is when it comes back */
         j->reason = j->admin_hold ? "JobHeldAdmin" : j->held ? "JobHeldUser" : NULL;
+    if (was_held && !j->held && !j->admin_hold)
+        priority_released(c, j);
 }
 
 static int check_priority(const struct caller *who, const struct job *j, const Pb__JobUpdate *r,
@@ -242,7 +250,7 @@ static int requeue(struct control *c, const struct caller *who, struct job *j,
         return no(err, ERR_NO_REQUEUE, "it was submitted with --no-requeue, or JobRequeue=0");
     if (j->state == PB__JOB_STATE__PENDING)
         return no(err, ERR_JOB_PENDING, NULL);
-    apply_hold(who, j, r);
+    apply_hold(c, who, j, r);
     j->special_exit = r->has_special_exit && r->special_exit && (j->held || j->admin_hold);
     if (!job_is_final(j)) {
         j->requeue_after = true;
@@ -258,11 +266,12 @@ static int requeue(struct control *c, const struct caller *who, struct job *j,
     return 0;
 }
 
-/* What an administrator made of a priority stays, under another nice value too. */
-static uint32_t shifted(uint32_t priority, int64_t by)
+/* As Slurm does: it clears the nice value that was set before. */
+static void give_priority(struct job *j, const Pb__JobUpdate *r)
 {
-    int64_t p = (int64_t)priority + by;
-    return p < 1 ? 1 : p > CONTROL_PRIORITY_TOP ? CONTROL_PRIORITY_TOP : (uint32_t)p;
+    if (!r->set || !r->set->has_nice)
+        priority_set_nice(j, 0);
+    priority_give(j, r->priority);
 }
 
 static int update_job(struct control *c, const struct caller *who, struct job *j,
@@ -282,11 +291,11 @@ static int update_job(struct control *c, const struct caller *who, struct job *j
     if (rc == 0 && set && set->has_time_limit_sec)
         set_limit(c, j, limit_of(set, j));
     if (rc == 0 && set && set->has_nice)
-        j->priority = shifted(j->priority, (int64_t)nice_before - set->nice);
+        priority_nice(c, j, nice_before);
     if (rc == 0)
-        apply_hold(who, j, r);
+        apply_hold(c, who, j, r);
     if (rc == 0 && r->has_priority && r->priority)
-        j->priority = r->priority;
+        give_priority(j, r);
     if (rc == 0)
         job_touch(c->cluster, j);
     if (j->state == PB__JOB_STATE__PENDING)

@@ -333,6 +333,7 @@ void control_part_update(struct control *c, uint64_t call, const struct caller *
         control_refuse(c, call, &err);
         return;
     }
+    priority_forget(c);
     if (!removes)
         settle(c, cluster_find_part(c->cluster, r->set->name));
     control_log(c, LOG_LVL_INFO, "partition %s %s by uid %u", r->set->name,

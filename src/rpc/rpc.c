@@ -9,6 +9,7 @@
 #include "proto/job.pb-c.h"
 #include "proto/node.pb-c.h"
 #include "proto/part.pb-c.h"
+#include "proto/prio.pb-c.h"
 #include "proto/step.pb-c.h"
 #include "proto/usage.pb-c.h"
 

@@ -65,6 +65,7 @@ static const struct {
     {RPC_IO_SIGNAL, KEYS},        {RPC_KVS_FENCE, KEYS},        {RPC_KVS_ABORT, KEYS},
     {RPC_WINDOW_SIZE, KEYS},      {RPC_STEPD_START, DAEMONS},   {RPC_STEPD_SIGNAL, DAEMONS},
     {RPC_STEPD_QUERY, DAEMONS},   {RPC_STEPD_ENDED, DAEMONS},   {RPC_NODE_PIDS, LOCALS},
+    {RPC_PRIO_LIST, ANYONE},      {RPC_JOB_TOP, ANYONE},
 };
 
 static void rights(void **state)

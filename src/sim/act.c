@@ -25,6 +25,8 @@ static enum sim_claimed claimed_by(const struct sim_item *a)
         return SIM_CLAIM_LIMIT;
     case SIM_DO_NICE:
         return SIM_CLAIM_NICE;
+    case SIM_DO_PRIORITY: /* it clears the nice value, unless it is a hold */
+        return a->value ? SIM_CLAIM_NICE : SIM_CLAIMS;
     case SIM_DO_COMMENT:
         return SIM_CLAIM_COMMENT;
     case SIM_DO_CONSTRAINT:
@@ -54,6 +56,8 @@ static int64_t claimed_value(const struct sim_item *a)
         return (int64_t)(intptr_t)a->text;
     case SIM_DO_MOVE:
         return (int64_t)(intptr_t)a->name;
+    case SIM_DO_PRIORITY:
+        return 0;
     default:
         return a->what != SIM_DO_RELEASE;
     }

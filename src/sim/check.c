@@ -147,6 +147,21 @@ static void each_element(struct sim *s, const struct str *list, const char *when
     }
 }
 
+/* By any of the files. */
+static bool is_multifactor(const struct sim *s)
+{
+    vec_foreach (&s->plan->items, item)
+        if (item->kind == SIM_ITEM_CONF && strstr(item->text, "priority/multifactor"))
+            return true;
+    return false;
+}
+
+/* One that is made of factors changes with time, and is not written then. */
+static bool may_not_grow(const struct sim *s, const struct sim_view *put)
+{
+    return put->priority_given || put->held || put->admin_held || !is_multifactor(s);
+}
+
 static void compare_job(struct sim *s, const uint8_t *data, size_t len, const char *when)
 {
     struct sim_view now;
@@ -166,7 +181,8 @@ static void compare_job(struct sim *s, const uint8_t *data, size_t len, const ch
     if (put->held != now.held || put->admin_held != now.admin_held)
         sim_break(s, "a hold is not that of the record", "%s: job %u", when, now.job_id);
     if (put->limit_sec != now.limit_sec || put->comment != now.comment || put->nice != now.nice ||
-        put->priority != now.priority || strcmp(put->part, now.part) != 0)
+        put->priority_given != now.priority_given || strcmp(put->part, now.part) != 0 ||
+        (put->priority != now.priority && may_not_grow(s, put)))
         sim_break(s, "a job is not what its record says", "%s: job %u", when, now.job_id);
     if (w->client != UINT32_MAX)
         sim_check_claims(s, &s->clients.data[w->client], &now, when);

@@ -84,6 +84,21 @@ static void conf(struct draw *d, const char *fmt, ...)
     va_end(ap);
 }
 
+static void draw_priorities(struct draw *d)
+{
+    conf(d, "PriorityType=priority/multifactor");
+    conf(d, "PriorityCalcPeriod=1");
+    conf(d, "PriorityWeightAge=%lld", (long long)ONE_OF(d, 0, 10, 1000, 1000000));
+    conf(d, "PriorityMaxAge=%lld", (long long)ONE_OF(d, 1, 5, 600));
+    conf(d, "PriorityWeightJobSize=%lld", (long long)ONE_OF(d, 0, 10, 1000));
+    if (chance(d, 30))
+        conf(d, "PriorityWeightTRES=cpu=%lld,mem=%lld", (long long)between(d, -1000, 1000),
+             (long long)between(d, -1000, 1000));
+    if (chance(d, 30))
+        conf(d, "PriorityFlags=%s",
+             WORD(d, "ACCRUE_ALWAYS", "INCR_ONLY", "SMALL_RELATIVE_TO_TIME", "NO_NORMAL_ALL"));
+}
+
 static void draw_conf(struct draw *d)
 {
     conf(d, "SelectTypeParameters=%s",
@@ -620,6 +635,8 @@ void sim_plan_draw(struct sim_plan *p, uint64_t seed)
     draw_shutdowns(&d);
     draw_controllers(&d);
     draw_dependencies(&d);
+    if (chance(&d, 30))
+        draw_priorities(&d);
 }
 
 /* --- one kind of world --------------------------------------------------------------------------

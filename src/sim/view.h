@@ -15,6 +15,7 @@ struct sim_key { /* an attempt */
 
 struct sim_view { /* what a job's record says */
     bool there, completing, held, admin_held, requeue_after, launched, configuring, epilog_due;
+    bool priority_given;
     uint32_t job_id, restarts;
     int state;
     int64_t limit_sec, begin_at, start_at;

@@ -127,6 +127,9 @@ static void scan_live(struct cursor c, struct sim_view *v)
         case 26:
             v->launched = c.number;
             break;
+        case 70:
+            v->priority_given = c.number;
+            break;
         case 34:
             v->requeue_after = c.number;
             break;

@@ -29,6 +29,7 @@ TO_CONTROL(job_signal, Pb__JobSignal)
 TO_CONTROL(job_update, Pb__JobUpdate)
 TO_CONTROL(job_wait_end, Pb__JobIdRequest)
 TO_CONTROL(part_update, Pb__PartUpdate)
+TO_CONTROL(job_top, Pb__JobTop)
 
 static void on_node_update(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
@@ -77,6 +78,7 @@ TO_LISTING(jobs, Pb__JobFilter)
 TO_LISTING(steps, Pb__StepFilter)
 TO_LISTING(nodes, Pb__NodeFilter)
 TO_LISTING(parts, Pb__PartFilter)
+TO_LISTING(prio, Pb__PrioFilter)
 
 /* Answered in a few bytes. */
 static bool is_unchanged(struct ctld *c, const struct rpc_request *r, bool asks, int64_t since)
@@ -307,10 +309,12 @@ static handler_fn *const handlers[] = {
     [RPC_JOB_COMPLETE] = on_job_complete,
     [RPC_JOB_SIGNAL] = on_job_signal,
     [RPC_JOB_UPDATE] = on_job_update,
+    [RPC_JOB_TOP] = on_job_top,
     [RPC_JOB_LIST] = on_job_list,
     [RPC_STEP_LIST] = on_list_steps,
     [RPC_NODE_LIST] = on_node_list,
     [RPC_PART_LIST] = on_list_parts,
+    [RPC_PRIO_LIST] = on_list_prio,
     [RPC_CONFIG_SHOW] = on_config_show,
     [RPC_NODE_UPDATE] = on_node_update,
     [RPC_PART_UPDATE] = on_part_update,

@@ -147,6 +147,7 @@ REFUSE(step_complete, Pb__StepComplete)
 REFUSE(job_complete, Pb__JobComplete)
 REFUSE(job_signal, Pb__JobSignal)
 REFUSE(job_update, Pb__JobUpdate)
+REFUSE(job_top, Pb__JobTop)
 REFUSE(job_wait_end, Pb__JobIdRequest)
 REFUSE(node_update, Pb__NodeUpdate)
 REFUSE(part_update, Pb__PartUpdate)
@@ -328,6 +329,12 @@ bool control_list_nodes(struct control *c, const struct caller *who, const Pb__N
 
 bool control_list_parts(struct control *c, const struct caller *who, const Pb__PartFilter *f,
                         uint64_t *cursor, size_t budget, struct str *out)
+{
+    return false;
+}
+
+bool control_list_prio(struct control *c, const struct caller *who, const Pb__PrioFilter *f,
+                       uint64_t *cursor, size_t budget, struct str *out)
 {
     return false;
 }

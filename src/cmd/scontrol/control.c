@@ -12,6 +12,7 @@
 #include "cmd/common/job_state.h"
 #include "cmd/scontrol/scontrol.h"
 #include "proto/ctl.pb-c.h"
+#include "proto/prio.pb-c.h"
 
 int run_reconfigure(int argc, char **argv)
 {
@@ -186,6 +187,23 @@ int run_release(int argc, char **argv)
     Pb__JobUpdate change = PB__JOB_UPDATE__INIT;
     change.has_hold = 1;
     return update_named(argc, argv, &change);
+}
+
+/* Their order matters: one request for all of them. */
+int run_top(int argc, char **argv)
+{
+    Pb__JobTop request = PB__JOB_TOP__INIT;
+    struct err err = {0};
+    struct job_ids ids;
+    if (job_ids_parse(argc, argv, &ids) < 0)
+        return 1;
+    request.job_id = ids.id;
+    request.n_job_id = ids.count;
+    int r = cmd_call(RPC_JOB_TOP, &request.base, NULL, &err);
+    if (r < 0)
+        cmd_line("%s for job %s", err.text, argv[0]);
+    free(ids.id);
+    return r < 0 ? 1 : 0;
 }
 
 /* Takes away the jobs that have ended or not begun; unknown ones stay, to be refused by name. */

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/sprio/fields.h"
+
+#include "cmd/common/names.h"
+
+#define TEXT(value)                                                                                \
+    (struct listing_value)                                                                         \
+    {                                                                                              \
+        .kind = LISTING_TEXT, .text = (value)                                                      \
+    }
+#define BLANK(value)                                                                               \
+    (struct listing_value)                                                                         \
+    {                                                                                              \
+        .kind = LISTING_BLANK, .text = (value)                                                     \
+    }
+#define RANKED(value, rank)                                                                        \
+    (struct listing_value)                                                                         \
+    {                                                                                              \
+        .kind = LISTING_RANKED, .text = (value), .number = (int64_t)(rank)                         \
+    }
+#define NUMBER(value)                                                                              \
+    (struct listing_value)                                                                         \
+    {                                                                                              \
+        .kind = LISTING_NUMBER, .number = (int64_t)(value)                                         \
+    }
+#define WEIGHT(value) NUMBER(value)
+#define FACTOR(value) factor((value), out)
+#define WEIGHTED(value, weight) weighted((value) * (weight), out)
+
+#define SORT_SCALE 1e9 /* of factors, to whole numbers */
+
+static struct listing_value factor(double value, struct str *out)
+{
+    str_printf(out, "%.7f", value);
+    return RANKED(str_cstr(out), value * SORT_SCALE);
+}
+
+static struct listing_value weighted(double value, struct str *out)
+{
+    str_printf(out, "%.0f", value);
+    return RANKED(str_cstr(out), value);
+}
+
+/* Of the priority before it was made a whole number, where it is made of factors. */
+static const char *fraction(const Pb__PrioJob *job, struct str *out)
+{
+    str_printf(out, "%.14f", (job->has_sum ? job->sum : job->priority) / (double)UINT32_MAX);
+    return str_cstr(out);
+}
+
+/* "cpu=1000,mem=25" */
+static const char *tres(const struct fields_view *view, bool times_weight, struct str *out)
+{
+    const Pb__PrioWeights *w = view->weights;
+    for (size_t i = 0; i < view->job->n_tres; i++) {
+        if (i >= w->n_tres_name || i >= w->n_tres_weight)
+            break;
+        str_printf(out, "%s%s=", i ? "," : "", w->tres_name[i]);
+        if (times_weight)
+            str_printf(out, "%.0f", view->job->tres[i] * w->tres_weight[i]);
+        else
+            str_printf(out, "%.2f", view->job->tres[i]);
+    }
+    return str_cstr(out);
+}
+
+#define FIELD(id, name, letter, title, value, line, help)                                          \
+    static struct listing_value get_##id(const void *record, struct str *out)                      \
+    {                                                                                              \
+        const struct fields_view *view = record;                                                   \
+        const Pb__PrioJob *job = view->job;                                                        \
+        const Pb__PrioWeights *w = view->weights;                                                  \
+        (void)out;                                                                                 \
+        (void)w;                                                                                   \
+        if (!job)                                                                                  \
+            return line;                                                                           \
+        return value;                                                                              \
+    }
+#include "cmd/sprio/fields.def"
+#undef FIELD
+
+static const struct listing_field prio_fields[] = {
+#define FIELD(id, name, letter, title, value, line, help) {name, letter, title, get_##id, help},
+#include "cmd/sprio/fields.def"
+#undef FIELD
+};
+const struct listing_table fields_prio = {prio_fields, sizeof(prio_fields) / sizeof(prio_fields[0]),
+                                          "job"};
+
+static void add(struct str *out, bool wanted, bool normalised, char letter)
+{
+    if (!wanted)
+        return;
+    if (normalised)
+        str_printf(out, " %%10%c", letter);
+    else
+        str_printf(out, " %%.10%c", letter - 'a' + 'A');
+}
+
+void fields_format(const Pb__PrioWeights *w, bool normalised, bool all, bool users, struct str *out)
+{
+    str_puts(out, "%.15i %9r");
+    if (users || all)
+        str_puts(out, " %.8u");
+    str_puts(out, normalised ? " %10y" : " %.10Y %.10S");
+    add(out, w->age || all, normalised, 'a');
+    add(out, w->assoc || all, normalised, 'b');
+    add(out, w->fairshare || all, normalised, 'f');
+    add(out, w->size || all, normalised, 'j');
+    add(out, w->part || all, normalised, 'p');
+    add(out, w->qos || all, normalised, 'q');
+    if (all && !normalised)
+        str_puts(out, " %.11N");
+    if (w->n_tres_name || all)
+        str_puts(out, normalised ? " %20t" : " %.20T");
+}

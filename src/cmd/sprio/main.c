@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * sprio: what the priorities of pending jobs are made of.
+ */
+#include <string.h>
+
+#include "cmd/common/cmd.h"
+#include "cmd/sprio/fields.h"
+#include "cmd/sprio/options.h"
+
+struct list {
+    const struct options *options;
+    struct listing listing;
+    struct arena arena; /* of the weights, which come with the first part of the answer */
+    Pb__PrioWeights *weights;
+    bool bad_sort;
+    size_t seen;
+};
+
+static void set_format(struct list *l, const Pb__PrioWeights *weights)
+{
+    const struct options *o = l->options;
+    _cleanup_str_ struct str bytes = STR_INIT, format = STR_INIT;
+    pb_pack(&weights->base, &bytes);
+    l->weights = arena_unpack(&l->arena, &pb__prio_weights__descriptor, bytes.data, bytes.len);
+    fields_format(l->weights, o->norm, o->long_format, o->users, &format);
+    listing_set_letters(&l->listing, o->format ? o->format : str_cstr(&format));
+    l->bad_sort = !listing_set_sort(&l->listing, o->sort ? o->sort : "i");
+}
+
+static bool in_partition(const struct options *o, const Pb__PrioJob *job)
+{
+    bool found = o->partitions.len == 0;
+    vec_foreach (&o->partitions, p)
+        found = found || str_eq(*p, job->partition);
+    return found;
+}
+
+static int on_part(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    struct list *l = ctx;
+    const Pb__PrioList *part = (const Pb__PrioList *)message;
+    if (part->weights && !l->weights)
+        set_format(l, part->weights);
+    for (size_t i = 0; i < part->n_jobs && l->weights; i++) {
+        struct fields_view view = {part->jobs[i], l->weights, cmd_conf()->cluster_name};
+        l->seen++;
+        if (in_partition(l->options, view.job))
+            listing_add(&l->listing, &view);
+    }
+    return 0;
+}
+
+static int load(struct list *l, struct err *err)
+{
+    const struct options *o = l->options;
+    Pb__PrioFilter filter = PB__PRIO_FILTER__INIT;
+    uint32_t none = 0; /* a job that is never there: the weights are asked for alone */
+    filter.job_id = o->weights || o->nobody ? &none : o->ids.data;
+    filter.n_job_id = o->weights || o->nobody ? 1 : o->ids.len;
+    filter.uid = o->uids.data;
+    filter.n_uid = o->uids.len;
+    return rpc_call_stream(cmd_client(), RPC_PRIO_LIST, &filter.base, on_part, l, err);
+}
+
+static bool is_multifactor(const struct list *l)
+{
+    return l->weights && str_case_eq(l->weights->type, "priority/multifactor");
+}
+
+static int show(struct list *l)
+{
+    const struct options *o = l->options;
+    if (!is_multifactor(l)) {
+        cmd_line("You are not running a supported priority plugin\n(%s).\nOnly "
+                 "'priority/multifactor' is supported.",
+                 l->weights ? l->weights->type : "unknown");
+        return 1;
+    }
+    if (l->bad_sort)
+        return 1;
+    if (!l->seen && !o->weights && !o->nobody) {
+        str_puts(cmd_out(), "Unable to find jobs matching user/id(s) specified\n");
+        return 0;
+    }
+    if (!o->noheader) {
+        args_print_cluster(&o->common, cmd_out());
+        listing_print_header(&l->listing, cmd_out());
+    }
+    if (o->weights) {
+        struct fields_view view = {NULL, l->weights, cmd_conf()->cluster_name};
+        listing_add(&l->listing, &view);
+    }
+    listing_print_rows(&l->listing, cmd_out());
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+    struct err err = {0};
+    cmd_start("sprio");
+    int status = options_parse(&o, argc, argv);
+    if (args_leave(&options_table, &o.common, &status))
+        return status;
+    struct list l = {.options = &o};
+    listing_init(&l.listing, &fields_prio);
+    arena_init(&l.arena, 0);
+    if (load(&l, &err) < 0) {
+        cmd_line("Unable to retrieve job priority information: %s", err.text);
+        status = 1;
+    } else {
+        status = show(&l);
+    }
+    listing_done(&l.listing);
+    arena_done(&l.arena);
+    options_done(&o);
+    int written = cmd_flush();
+    return status ? status : written;
+}

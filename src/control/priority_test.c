@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Priorities of pending jobs: who may say what, what ages, and in which order they start. */
+#include <string.h>
+
+#include "control/fixture.h"
+
+#define NODES                                                                                      \
+    "SelectTypeParameters=CR_Core\nSlurmdTimeout=0\nNodeName=n[1-2] CPUs=4\n"                      \
+    "PartitionName=a Nodes=ALL Default=YES MaxTime=60 PriorityJobFactor=5\n"                       \
+    "PartitionName=b Nodes=n1 MaxTime=60 PriorityJobFactor=10\n"
+#define MULTI "PriorityType=priority/multifactor\nPriorityCalcPeriod=1\n"
+#define AGES MULTI "PriorityWeightAge=1000\nPriorityMaxAge=0-00:10:00\n"
+#define MINUTE_MS 60000
+#define MANY 1800 /* jobs: more than are gone through in a turn */
+
+static Pb__JobSpec spec_of(const char *part, uint32_t tasks)
+{
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+
+    s.partition = (char *)part;
+    s.has_num_tasks = true;
+    s.num_tasks = tasks;
+    return s;
+}
+
+static uint32_t submit(struct fixture *f, const Pb__JobSpec *s)
+{
+    struct caller root = FIXTURE_ROOT;
+    int64_t id = fixture_submit(f, &root, s);
+
+    assert_true(id > 0);
+    return (uint32_t)id;
+}
+
+static uint32_t submit_in(struct fixture *f, const char *part, uint32_t tasks)
+{
+    Pb__JobSpec s = spec_of(part, tasks);
+    return submit(f, &s);
+}
+
+static uint32_t priority(struct fixture *f, uint32_t id)
+{
+    _cleanup_arena_ struct arena arena;
+
+    arena_init(&arena, 0);
+    return fixture_job(f, &arena, id)->live->priority;
+}
+
+static int set_priority(struct fixture *f, const struct caller *who, uint32_t id, uint32_t to)
+{
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+
+    r.job_id = id;
+    r.has_priority = true;
+    r.priority = to;
+    return fixture_update_job(f, who, &r);
+}
+
+static int hold(struct fixture *f, uint32_t id, bool wanted)
+{
+    struct caller root = FIXTURE_ROOT;
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+
+    r.job_id = id;
+    r.has_hold = true;
+    r.hold = wanted;
+    return fixture_update_job(f, &root, &r);
+}
+
+/* What the stored record says. */
+static uint32_t stored_priority(const struct fixture *f, uint32_t id)
+{
+    _cleanup_arena_ struct arena arena;
+
+    arena_init(&arena, 0);
+    vec_foreach (&f->records, r)
+        if (r->kind == RECORD_JOB && r->number == id) {
+            const Pb__JobRecord *m =
+                arena_unpack(&arena, &pb__job_record__descriptor, r->data.data, r->data.len);
+            return m->live->priority;
+        }
+    return 0;
+}
+
+static void only_operators_give_them(void **state)
+{
+    struct fixture *f = fixture_new(MULTI NODES);
+    struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
+    Pb__JobSpec s = spec_of("a", 1);
+
+    s.has_priority = true;
+    s.priority = 5;
+    assert_int_equal(fixture_submit(f, &user, &s), -ERR_ACCESS);
+    s.has_priority = false;
+    s.has_nice = true;
+    s.nice = -1;
+    assert_int_equal(fixture_submit(f, &user, &s), -ERR_ACCESS);
+    s.nice = INT32_MAX;
+    assert_int_equal(fixture_submit(f, &user, &s), -ERR_RANGE);
+    s.nice = 0;
+    s.has_site_factor = true;
+    s.site_factor = 1;
+    assert_int_equal(fixture_submit(f, &user, &s), -ERR_ACCESS);
+    s.site_factor = INT32_MIN;
+    assert_int_equal(fixture_submit(f, &root, &s), -ERR_RANGE);
+    s.has_site_factor = false;
+    uint32_t id = (uint32_t)fixture_submit(f, &user, &s);
+    assert_int_equal(set_priority(f, &user, id, 2), ERR_ACCESS); /* it has 1 */
+    assert_int_equal(set_priority(f, &root, id, 20), 0);
+    assert_int_equal(set_priority(f, &user, id, 10), 0); /* lower */
+    assert_int_equal(priority(f, id), 10);
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    Pb__JobSpec set = PB__JOB_SPEC__INIT;
+    r.job_id = id;
+    r.set = &set;
+    set.has_site_factor = true;
+    set.site_factor = 77;
+    assert_int_equal(fixture_update_job(f, &user, &r), ERR_ACCESS);
+    fixture_free(f);
+}
+
+static void factors_order_the_queue(void **state)
+{
+    struct fixture *f = fixture_new(MULTI NODES "PriorityWeightPartition=1000\n"
+                                                "PriorityWeightJobSize=100\n");
+    uint32_t small = submit_in(f, "a", 3), large = submit_in(f, "a", 4),
+             other = submit_in(f, "b", 4);
+
+    assert_int_equal(priority(f, small), 543); /* 500 + 100 * (1/2 + 3/8) / 2 */
+    assert_int_equal(priority(f, large), 550);
+    assert_int_equal(priority(f, other), 1050);
+    fixture_register(f, "n2", "i");
+    assert_int_equal(fixture_state(f, large), PB__JOB_STATE__RUNNING);
+    assert_int_equal(fixture_state(f, small), PB__JOB_STATE__PENDING);
+    assert_int_equal(fixture_state(f, other), PB__JOB_STATE__PENDING);
+    fixture_free(f);
+}
+
+static void ages_count_from_period_to_period(void **state)
+{
+    struct fixture *f = fixture_new(AGES NODES);
+    uint32_t id = submit_in(f, "a", 1);
+
+    assert_int_equal(priority(f, id), 1);
+    fixture_pass(f, MINUTE_MS - 1);
+    assert_int_equal(priority(f, id), 1);
+    fixture_pass(f, 2);
+    assert_int_equal(priority(f, id), 100);
+    fixture_pass(f, 5 * MINUTE_MS);
+    assert_int_equal(priority(f, id), 600);
+    assert_int_equal(stored_priority(f, id), 1); /* not worth a write */
+    fixture_restart(f);
+    assert_int_equal(priority(f, id), 600);
+    fixture_pass(f, 10 * MINUTE_MS);
+    assert_int_equal(priority(f, id), 1000); /* PriorityMaxAge */
+    fixture_free(f);
+}
+
+/* Time in which it could not have started is no age, and does not take away what it has. */
+static void holds_and_begin_times_do_not_age(void **state)
+{
+    struct fixture *f = fixture_new(AGES NODES);
+    Pb__JobSpec s = spec_of("a", 1);
+    uint32_t held = submit_in(f, "a", 1);
+
+    s.has_begin_at_sec = true;
+    s.begin_at_sec = f->wall_ms / 1000 + 240;
+    uint32_t later = submit(f, &s);
+    fixture_pass(f, 2 * MINUTE_MS);
+    assert_int_equal(priority(f, held), 200);
+    assert_int_equal(hold(f, held, true), 0);
+    assert_int_equal(priority(f, held), 0);
+    fixture_pass(f, MINUTE_MS);
+    fixture_restart(f);
+    fixture_pass(f, MINUTE_MS + 1000);
+    assert_int_equal(hold(f, held, false), 0);
+    assert_int_equal(priority(f, held), 200);
+    assert_int_equal(priority(f, later), 1);
+    fixture_pass(f, MINUTE_MS);
+    assert_in_range(priority(f, held), 290, 300);
+    assert_in_range(priority(f, later), 90, 100);
+    fixture_free(f);
+
+    f = fixture_new(AGES NODES "PriorityFlags=ACCRUE_ALWAYS\n");
+    held = submit_in(f, "a", 1);
+    assert_int_equal(hold(f, held, true), 0);
+    fixture_pass(f, 2 * MINUTE_MS);
+    assert_int_equal(hold(f, held, false), 0);
+    assert_int_equal(priority(f, held), 200);
+    fixture_free(f);
+}
+
+static void what_is_given_stays(void **state)
+{
+    struct fixture *f = fixture_new(AGES NODES);
+    struct caller root = FIXTURE_ROOT;
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    Pb__JobSpec set = PB__JOB_SPEC__INIT, s = spec_of("a", 1);
+    _cleanup_arena_ struct arena arena;
+
+    arena_init(&arena, 0);
+    s.has_nice = true;
+    s.nice = 30;
+    uint32_t id = submit(f, &s);
+    assert_int_equal(set_priority(f, &root, id, 5000), 0);
+    assert_int_equal(fixture_job(f, &arena, id)->spec->nice, 0); /* as Slurm does */
+    r.job_id = id;
+    r.set = &set;
+    set.has_nice = true;
+    set.nice = 20;
+    assert_int_equal(fixture_update_job(f, &root, &r), 0);
+    fixture_pass(f, 3 * MINUTE_MS);
+    fixture_restart(f);
+    assert_int_equal(priority(f, id), 5000);
+    assert_int_equal(hold(f, id, false), 0); /* it was not held */
+    assert_int_equal(priority(f, id), 5000);
+    assert_int_equal(hold(f, id, true), 0);
+    assert_int_equal(hold(f, id, false), 0);
+    assert_int_equal(priority(f, id), 280); /* 300 of its age, less its nice */
+    fixture_free(f);
+}
+
+static void increasing_only(void **state)
+{
+    struct fixture *f = fixture_new(AGES NODES "PriorityFlags=INCR_ONLY\n");
+    struct caller root = FIXTURE_ROOT;
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    Pb__JobSpec set = PB__JOB_SPEC__INIT;
+    uint32_t id = submit_in(f, "a", 1);
+
+    fixture_pass(f, 2 * MINUTE_MS);
+    r.job_id = id;
+    r.set = &set;
+    set.has_nice = true;
+    set.nice = 1000;
+    assert_int_equal(fixture_update_job(f, &root, &r), 0);
+    assert_int_equal(priority(f, id), 200);
+    fixture_free(f);
+}
+
+static void the_type_may_change(void **state)
+{
+    struct fixture *f = fixture_new(NODES);
+    uint32_t first = submit_in(f, "a", 8), second = submit_in(f, "b", 4);
+
+    assert_int_equal(priority(f, first), 4294901760u - first);
+    fixture_reread(f, MULTI NODES "PriorityWeightPartition=1000\n", true);
+    assert_int_equal(priority(f, first), 4294901760u - first); /* that was a preview */
+    fixture_reconfigure(f, MULTI NODES "PriorityWeightPartition=1000\n");
+    assert_int_equal(priority(f, first), 500);
+    assert_int_equal(priority(f, second), 1000);
+    Pb__PartRecord set = PB__PART_RECORD__INIT;
+    set.name = "a";
+    set.has_priority_job_factor = true;
+    set.priority_job_factor = 20;
+    assert_int_equal(fixture_update_part(f, &set), 0);
+    assert_int_equal(priority(f, first), 1000);
+    assert_int_equal(priority(f, second), 500);
+    fixture_reconfigure(f, NODES);
+    assert_int_equal(priority(f, first), 4294901760u - first);
+    assert_int_equal(priority(f, second), 4294901760u - second);
+    fixture_free(f);
+}
+
+/* The queue is gone through in parts; whatever has been done of it, no two jobs are in an order
+ * that is neither the one before nor the one after. */
+static void many_are_moved_in_several_turns(void **state)
+{
+    struct fixture *f = fixture_new(AGES NODES "PriorityWeightJobSize=100\n");
+    uint32_t first = submit_in(f, "a", 1);
+    Pb__JobSpec s = spec_of("a", 1);
+
+    fixture_pass(f, 30000);
+    for (unsigned i = 1; i < MANY; i++)
+        submit(f, &s);
+    f->wall_ms += 31000;
+    f->mono_ms += 31000;
+    control_tick(f->control);
+    unsigned turns = 0, moved = 0;
+    for (; moved < MANY && turns < 100; turns++) {
+        uint32_t before = UINT32_MAX;
+        fixture_turn(f);
+        moved = 0;
+        for (uint32_t id = first; id < first + MANY; id++) {
+            uint32_t now = priority(f, id);
+            assert_true(now <= before); /* older ones stay before younger ones */
+            before = now;
+            moved += now > 31;
+        }
+    }
+    assert_in_range(turns, 3, 10);
+    fixture_free(f);
+}
+
+static size_t count_listed(struct fixture *f, const Pb__PrioFilter *filter, uint32_t *last)
+{
+    struct caller user = FIXTURE_USER;
+    uint64_t cursor = 0;
+    size_t count = 0;
+
+    for (bool more = true; more;) {
+        _cleanup_str_ struct str out = STR_INIT;
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        more = control_list_prio(f->control, &user, filter, &cursor, 10, &out);
+        const Pb__PrioList *m = arena_unpack(&arena, &pb__prio_list__descriptor, out.data, out.len);
+        assert_non_null(m);
+        for (size_t i = 0; i < m->n_jobs; i++, count++)
+            *last = m->jobs[i]->job_id;
+    }
+    return count;
+}
+
+static void those_that_could_start_are_listed(void **state)
+{
+    struct fixture *f = fixture_new(AGES NODES);
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec s = spec_of("a", 1);
+    Pb__PrioFilter filter = PB__PRIO_FILTER__INIT;
+    uint32_t last = 0, uid = 1000, ids[] = {1, 4, 99};
+    char *part = "b";
+
+    submit_in(f, "a", 1);
+    submit_in(f, "b", 1);
+    s.has_begin_at_sec = true;
+    s.begin_at_sec = f->wall_ms / 1000 + 240;
+    submit(f, &s);
+    s.has_begin_at_sec = false;
+    assert_int_equal(fixture_submit(f, &user, &s), 4);
+    assert_int_equal(hold(f, submit_in(f, "a", 1), true), 0);
+    assert_int_equal(count_listed(f, &filter, &last), 3);
+    filter.uid = &uid;
+    filter.n_uid = 1;
+    assert_int_equal(count_listed(f, &filter, &last), 1);
+    assert_int_equal(last, 4);
+    filter.n_uid = 0;
+    filter.partition = &part;
+    filter.n_partition = 1;
+    assert_int_equal(count_listed(f, &filter, &last), 1);
+    assert_int_equal(last, 2);
+    filter.n_partition = 0;
+    filter.job_id = ids;
+    filter.n_job_id = 3;
+    assert_int_equal(count_listed(f, &filter, &last), 2);
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_operators_give_them),
+        cmocka_unit_test(factors_order_the_queue),
+        cmocka_unit_test(ages_count_from_period_to_period),
+        cmocka_unit_test(holds_and_begin_times_do_not_age),
+        cmocka_unit_test(what_is_given_stays),
+        cmocka_unit_test(increasing_only),
+        cmocka_unit_test(the_type_may_change),
+        cmocka_unit_test(many_are_moved_in_several_turns),
+        cmocka_unit_test(those_that_could_start_are_listed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The order of jobs changed from outside: scontrol top. */
+#include <string.h>
+
+#include "base/pb.h"
+#include "control/internal.h"
+
+#define TOP_MOST 10000 /* jobs that change their places at a time: each is written */
+
+static int no(struct err *err, int code, const char *detail)
+{
+    return err_set(err, -code, detail ? "%s: %s" : "%s", err_text(code), detail);
+}
+
+/* --- scontrol top --------------------------------------------------------------------------------
+ */
+
+struct place {
+    struct job *job;
+    uint32_t priority;
+};
+
+struct top {
+    struct idmap chosen;      /* ids of those that go first */
+    VEC(struct place) before; /* jobs of the kind, as they are ordered now */
+    VEC(struct job *) after;
+};
+
+/* Jobs that a user may put into another order without touching those of others. */
+struct kind {
+    uint32_t uid;
+    const struct part *part;
+    struct str account; /* and QOS: as they are packed */
+};
+
+static void pick_account(const struct job *j, struct str *out)
+{
+    static const uint64_t fields = UINT64_C(1) << 3 | UINT64_C(1) << 4;
+    str_clear(out);
+    pb_pick_fields(j->spec.data, j->spec.len, fields, out);
+}
+
+static bool is_of_kind(const struct job *j, const struct kind *kind, struct str *scratch)
+{
+    if (j->uid != kind->uid || j->part != kind->part)
+        return false;
+    pick_account(j, scratch);
+    return scratch->len == kind->account.len &&
+           memcmp(str_cstr(scratch), str_cstr(&kind->account), scratch->len) == 0;
+}
+
+static bool is_chosen(const struct top *t, const struct job *j)
+{
+    uint32_t place;
+    return idmap_get(&t->chosen, j->id, &place);
+}
+
+static int check_top(struct control *c, const struct caller *who, uint32_t id, struct err *err)
+{
+    const struct job *j = cluster_find_job(c->cluster, id);
+    if (!j)
+        return no(err, ERR_NO_JOB, NULL);
+    if (!control_owns(who, j))
+        return no(err, ERR_ACCESS, NULL);
+    if (!who->is_operator && !conf_list_has(c->conf->scheduler_parameters, "enable_user_top"))
+        return no(err, ERR_ACCESS,
+                  "scontrol top of ordinary users needs SchedulerParameters=enable_user_top");
+    if (j->state != PB__JOB_STATE__PENDING)
+        return no(err, job_is_final(j) ? ERR_JOB_DONE : ERR_TRANSITION, "it is not pending");
+    if (j->held || j->admin_hold)
+        return no(err, ERR_JOB_HELD, NULL);
+    return 0;
+}
+
+static int add(struct top *t, struct job *j, uint32_t priority, bool moves, struct err *err)
+{
+    if (t->before.len == TOP_MOST)
+        return err_set(err, -ERR_LIMIT, "%s: more than %d jobs would change their places",
+                       err_text(ERR_LIMIT), TOP_MOST);
+    vec_push(&t->before, ((struct place){j, priority}));
+    if (!moves)
+        vec_push(&t->after, j);
+    return 0;
+}
+
+/* The most that the i-th in the new order may have: of two that are equal the one with the lower id
+ * is first. */
+static uint32_t most_of(const struct top *t, size_t i, const struct job *j)
+{
+    uint32_t most = t->before.data[i - 1].priority;
+    return t->after.data[i - 1]->id > j->id && most > 1 ? most - 1 : most;
+}
+
+static void lower(struct top *t)
+{
+    for (size_t i = 1; i < t->after.len; i++) {
+        uint32_t most = most_of(t, i, t->after.data[i]), *to = &t->before.data[i].priority;
+        *to = *to < most ? *to : most;
+    }
+}
+
+/* Those of the kind down to the last one that moves, and those behind it whose order would not be
+ * as it was. */
+static int collect(const struct kind *kind, size_t left, struct top *t, struct err *err)
+{
+    _cleanup_str_ struct str scratch = STR_INIT;
+    struct order_link *l = order_first(&kind->part->queue);
+    int rc = 0;
+    for (; l && left && rc == 0; l = order_next(l)) {
+        struct job *j = order_item(l, struct job, queued);
+        bool moves = is_chosen(t, j);
+        left -= moves;
+        if (moves || is_of_kind(j, kind, &scratch))
+            rc = add(t, j, j->priority, moves, err);
+    }
+    if (rc == 0)
+        lower(t);
+    for (; l && rc == 0; l = order_next(l)) {
+        struct job *j = order_item(l, struct job, queued);
+        if (!is_of_kind(j, kind, &scratch))
+            continue;
+        uint32_t most = most_of(t, t->after.len, j);
+        if (j->priority <= most)
+            break;
+        rc = add(t, j, most, false, err);
+    }
+    return rc;
+}
+
+static void shift(struct control *c, struct job *j, uint32_t to)
+{
+    if (to == j->priority)
+        return;
+    if (j->rank.given) {
+        priority_give(j, to);
+    } else { /* by its nice value, as Slurm does it */
+        int64_t nice = j->nice - (to - priority_unbounded(c, j));
+        nice = nice > PRIO_NICE_MOST ? PRIO_NICE_MOST : nice;
+        priority_set_nice(j, (int32_t)(nice < -PRIO_NICE_MOST ? -PRIO_NICE_MOST : nice));
+    }
+    job_touch(c->cluster, j);
+    submit_enqueue(c, j);
+}
+
+/* The priorities that there are have gone to them in their new order: jobs of others keep their
+ * places among them. Where there is nothing less for the one behind, the one before gets more. */
+static void give_places(struct control *c, struct top *t)
+{
+    size_t n = t->after.len;
+    for (size_t i = n - 1; i > 0; i--) {
+        uint32_t least = t->before.data[i].priority, *to = &t->before.data[i - 1].priority;
+        if (t->after.data[i - 1]->id > t->after.data[i]->id)
+            least += least < UINT32_MAX;
+        *to = *to > least ? *to : least;
+    }
+    for (size_t i = 0; i < n; i++)
+        shift(c, t->after.data[i], t->before.data[i].priority);
+}
+
+/* Those that are of the kind of the first one, each once; the others are left where they are. */
+static void choose(struct top *t, struct job *const *jobs, size_t count, const struct kind *kind)
+{
+    _cleanup_str_ struct str scratch = STR_INIT;
+    for (size_t i = 0; i < count; i++) {
+        if (!jobs[i]->queued.in || is_chosen(t, jobs[i]) || !is_of_kind(jobs[i], kind, &scratch))
+            continue;
+        idmap_set(&t->chosen, jobs[i]->id, 0);
+        vec_push(&t->after, jobs[i]);
+    }
+}
+
+static int put_on_top(struct control *c, struct job **jobs, size_t count, struct err *err)
+{
+    struct kind kind = {jobs[0]->uid, jobs[0]->part, STR_INIT};
+    struct top t = {0};
+    pick_account(jobs[0], &kind.account);
+    choose(&t, jobs, count, &kind);
+    int rc = t.after.len ? collect(&kind, t.after.len, &t, err)
+                         : err_set(err, -ERR_TRANSITION, "%s: %s", err_text(ERR_TRANSITION),
+                                   jobs[0]->reason ? jobs[0]->reason : "it is in no queue");
+    if (rc == 0) {
+        give_places(c, &t);
+        c->plan_wanted = true;
+    }
+    idmap_done(&t.chosen);
+    vec_done(&t.before);
+    vec_done(&t.after);
+    str_done(&kind.account);
+    return rc;
+}
+
+void control_job_top(struct control *c, uint64_t call, const struct caller *who,
+                     const Pb__JobTop *r)
+{
+    struct err err = {0};
+    size_t count = r->n_job_id;
+    int rc = count ? 0 : no(&err, ERR_NO_JOB, NULL);
+    if (count > QUEUE_MOST)
+        rc = err_set(&err, -ERR_LIMIT, "%s: %d jobs at a time", err_text(ERR_LIMIT), QUEUE_MOST);
+    _cleanup_free_ struct job **jobs = mem_new_array(struct job *, count && rc == 0 ? count : 1);
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        rc = check_top(c, who, r->job_id[i], &err);
+        jobs[i] = cluster_find_job(c->cluster, r->job_id[i]);
+    }
+    if (rc == 0)
+        rc = put_on_top(c, jobs, count, &err);
+    if (rc != 0)
+        control_refuse(c, call, &err);
+    else
+        control_done(c, call);
+}

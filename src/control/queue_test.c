@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The order of jobs changed from outside: who may, and what becomes of the others. */
+#include <string.h>
+
+#include "base/str.h"
+#include "control/fixture.h"
+
+#define NODES                                                                                      \
+    "SelectTypeParameters=CR_Core\nSlurmdTimeout=0\nNodeName=n[1-2] CPUs=4\n"                      \
+    "PartitionName=a Nodes=ALL Default=YES MaxTime=60\nPartitionName=b Nodes=n1 MaxTime=60\n"
+#define USER_TOP "SchedulerParameters=enable_user_top\n"
+#define MULTI "PriorityType=priority/multifactor\nPriorityWeightJobSize=1000\n"
+
+static uint32_t submit(struct fixture *f, const struct caller *who, const char *part,
+                       uint32_t tasks, const char *account)
+{
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+
+    s.partition = (char *)part;
+    s.account = (char *)account;
+    s.has_num_tasks = true;
+    s.num_tasks = tasks;
+    int64_t id = fixture_submit(f, who, &s);
+    assert_true(id > 0);
+    return (uint32_t)id;
+}
+
+static int top(struct fixture *f, const struct caller *who, const char *ids)
+{
+    uint32_t list[8];
+    Pb__JobTop r = PB__JOB_TOP__INIT;
+
+    r.job_id = list;
+    for (char *at = (char *)ids; *at; at += *at == ',')
+        list[r.n_job_id++] = (uint32_t)strtoul(at, &at, 10);
+    control_job_top(f->control, ++f->last_call, who, &r);
+    fixture_turn(f);
+    return fixture_code(f, f->last_call);
+}
+
+static const Pb__JobRecord *job(struct fixture *f, struct arena *arena, uint32_t id)
+{
+    const Pb__JobRecord *j = fixture_job(f, arena, id);
+    assert_non_null(j);
+    return j;
+}
+
+/* "4 2 1": pending jobs up to this id by priority, the lower id first where it is equal. */
+static void ordered(struct fixture *f, uint32_t last, const char *expected)
+{
+    _cleanup_arena_ struct arena arena;
+    _cleanup_str_ struct str out = STR_INIT;
+    uint32_t before = UINT32_MAX, before_id = 0;
+
+    arena_init(&arena, 0);
+    for (uint32_t n = 0; n < last; n++) {
+        uint32_t best = 0, best_id = 0;
+        for (uint32_t id = 1; id <= last; id++) {
+            uint32_t p = job(f, &arena, id)->live->priority;
+            bool next = p < before || (p == before && id > before_id);
+            if (next && p > best) {
+                best = p;
+                best_id = id;
+            }
+        }
+        if (!best)
+            break;
+        str_printf(&out, "%s%u", n ? " " : "", best_id);
+        before = best;
+        before_id = best_id;
+    }
+    assert_string_equal(str_cstr(&out), expected);
+}
+
+static void users_need_leave_and_their_own_jobs(void **state)
+{
+    struct fixture *f = fixture_new(NODES);
+    struct caller user = FIXTURE_USER, other = FIXTURE_OTHER, root = FIXTURE_ROOT;
+
+    submit(f, &user, "a", 1, NULL);
+    submit(f, &user, "a", 1, NULL);
+    assert_int_equal(top(f, &user, "2"), ERR_ACCESS);
+    assert_int_equal(top(f, &root, "2"), 0);
+    ordered(f, 2, "2 1");
+    fixture_reconfigure(f, USER_TOP NODES);
+    assert_int_equal(top(f, &user, ""), ERR_NO_JOB);
+    assert_int_equal(top(f, &user, "1,99"), ERR_NO_JOB);
+    ordered(f, 2, "2 1");
+    assert_int_equal(top(f, &other, "1"), ERR_ACCESS);
+    assert_int_equal(top(f, &user, "1"), 0);
+    ordered(f, 2, "1 2");
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    r.job_id = 1;
+    r.has_hold = r.hold = true;
+    assert_int_equal(fixture_update_job(f, &user, &r), 0);
+    assert_int_equal(top(f, &user, "1"), ERR_JOB_HELD);
+    fixture_register(f, "n1", "i");
+    assert_int_equal(fixture_state(f, 2), PB__JOB_STATE__RUNNING);
+    assert_int_equal(top(f, &user, "2"), ERR_TRANSITION);
+    fixture_free(f);
+}
+
+/* As Slurm's own answers: nice values make the order, and places of others stay. */
+static void first_in_first_out_is_reordered(void **state)
+{
+    static const int nice[] = {0, 2, 2, 2, -3, -3};
+    struct fixture *f = fixture_new(NODES);
+    struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
+    _cleanup_arena_ struct arena arena;
+
+    arena_init(&arena, 0);
+    for (unsigned i = 0; i < 5; i++)
+        submit(f, &user, "a", 8, NULL);
+    assert_int_equal(top(f, &root, "4,5,4"), 0);
+    ordered(f, 5, "4 5 1 2 3");
+    for (uint32_t id = 1; id <= 5; id++)
+        assert_int_equal(job(f, &arena, id)->spec->nice, nice[id]);
+    assert_int_equal(job(f, &arena, 4)->live->priority, 4294901759u);
+    fixture_restart(f);
+    ordered(f, 5, "4 5 1 2 3");
+    fixture_free(f);
+}
+
+static void others_keep_their_places(void **state)
+{
+    struct fixture *f = fixture_new(USER_TOP NODES);
+    struct caller user = FIXTURE_USER, other = FIXTURE_OTHER;
+
+    submit(f, &user, "a", 1, NULL);
+    submit(f, &other, "a", 1, NULL);
+    submit(f, &user, "b", 1, NULL);
+    submit(f, &user, "a", 1, "x");
+    submit(f, &user, "a", 1, NULL);
+    submit(f, &other, "a", 1, NULL);
+    assert_int_equal(top(f, &user, "5,3,4"), 0); /* 3 and 4 are of another kind than 5 */
+    ordered(f, 6, "5 2 3 4 1 6");
+    assert_int_equal(top(f, &user, "1"), 0);
+    ordered(f, 6, "1 2 3 4 5 6");
+    fixture_free(f);
+}
+
+/* Equal priorities, where the id decides, and the lowest there are. */
+static void equal_ones_are_reordered(void **state)
+{
+    static const char *const lines[] = {MULTI NODES, "PriorityType=priority/multifactor\n" NODES};
+    struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
+
+    for (size_t i = 0; i < 2; i++) {
+        struct fixture *f = fixture_new(lines[i]);
+        for (unsigned k = 0; k < 4; k++)
+            submit(f, &user, "a", 2, NULL);
+        assert_int_equal(top(f, &root, "3"), 0);
+        ordered(f, 4, "3 1 2 4");
+        assert_int_equal(top(f, &root, "4,2"), 0);
+        ordered(f, 4, "4 2 3 1");
+        fixture_restart(f);
+        ordered(f, 4, "4 2 3 1");
+        fixture_free(f);
+    }
+}
+
+static void nobody_gains(void **state)
+{
+    struct fixture *f = fixture_new(USER_TOP MULTI NODES);
+    struct caller user = FIXTURE_USER;
+    _cleanup_arena_ struct arena arena;
+    uint64_t sum = 0, after = 0;
+
+    arena_init(&arena, 0);
+    for (uint32_t id = 1; id <= 6; id++) {
+        submit(f, &user, "a", id, NULL);
+        sum += job(f, &arena, id)->live->priority;
+    }
+    ordered(f, 6, "6 5 4 3 2 1");
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(top(f, &user, "1,3"), 0);
+        ordered(f, 6, "1 3 6 5 4 2");
+        assert_int_equal(top(f, &user, "2"), 0);
+        ordered(f, 6, "2 1 3 6 5 4");
+        assert_int_equal(top(f, &user, "6,5,4,3,2"), 0);
+        ordered(f, 6, "6 5 4 3 2 1");
+    }
+    for (uint32_t id = 1; id <= 6; id++)
+        after += job(f, &arena, id)->live->priority;
+    assert_true(after <= sum);
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(users_need_leave_and_their_own_jobs),
+        cmocka_unit_test(first_in_first_out_is_reordered),
+        cmocka_unit_test(others_keep_their_places),
+        cmocka_unit_test(equal_ones_are_reordered),
+        cmocka_unit_test(nobody_gains),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
