@@ -20,7 +20,6 @@
 #include "cluster/order.h"
 #include "cluster/part.h"
 #include "cluster/pool.h"
-#include "cluster/rank.h"
 #include "cluster/request.h"
 #include "cluster/share.h"
 #include "conf/conf.h"
@@ -114,7 +113,7 @@ struct waiting_step {
 };
 
 struct job {
-    uint32_t id, restarts, uid, gid, next_step, cancelled_by;
+    uint32_t id, restarts, uid, gid, next_step, cancelled_by, priority;
     enum _Pb__JobState state; /* only job_state.c writes it */
     bool completing, requeue_after, batch, held, admin_hold, launched, interactive_step, backfilled;
     bool may_requeue, no_kill, special_exit;
@@ -131,7 +130,6 @@ struct job {
     struct part *part;
     char *part_name; /* of a partition that is no more; NULL: part is there */
     struct request want;
-    uint32_t priority;
     int32_t nice;
     struct job_rank rank;
     int64_t submit_at, eligible_at, begin_at, start_at, end_at, sched_at, expected_at,

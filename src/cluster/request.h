@@ -11,6 +11,13 @@
 #include "cluster/gres.h"
 #include "proto/job.pb-c.h"
 
+struct job_rank { /* what its priority is made of besides */
+    bool given;   /* by a person or an external scheduler: the priority is not made of factors */
+    int32_t site_factor;
+    double assoc, fairshare, qos;   /* what accounting says of it, from 0 to 1; 0: nothing */
+    int64_t accrue_at, accrued_sec; /* since when it ages, 0: it does not; and its age before */
+};
+
 struct request {
     uint32_t min_nodes, max_nodes, tasks, cpus_per_task, ntasks_per_node, min_cpus;
     uint64_t mem_node_mib, mem_cpu_mib, tmp_mib;

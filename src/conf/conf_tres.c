@@ -43,6 +43,12 @@ int conf_tres_parse(const char *text, struct conf_tres_weight *out, size_t *coun
     return 0;
 }
 
+static bool has_effect(const char *name)
+{
+    return strcmp(name, "cpu") == 0 || strcmp(name, "mem") == 0 || strcmp(name, "node") == 0 ||
+           strncmp(name, "gres/", 5) == 0;
+}
+
 int conf_tres_check(struct conf_loader *l, struct err *err)
 {
     const struct conf_value *v = &l->priv->written[CONF_KEY_priority_weight_tres];
@@ -55,9 +61,9 @@ int conf_tres_check(struct conf_loader *l, struct err *err)
     if (conf_tres_parse(v->text, weights, &n, &why) != 0)
         return conf_fail(v->at, err, "PriorityWeightTRES=%s: %s", v->text, why.text);
     for (size_t i = 0; i < n; i++)
-        if (strcmp(weights[i].name, "cpu") != 0 && strcmp(weights[i].name, "mem") != 0 &&
-            strcmp(weights[i].name, "node") != 0)
-            conf_warn(l, v->at, "PriorityWeightTRES: '%s' has no effect; cpu, mem and node have",
+        if (!has_effect(weights[i].name))
+            conf_warn(l, v->at,
+                      "PriorityWeightTRES: '%s' has no effect; cpu, mem, node and gres/NAME have",
                       weights[i].name);
     return 0;
 }

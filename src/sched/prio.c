@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define GRES "gres/"
 #define PRIO_MIN_SEC 60 /* between two calculations */
 
 /* --- the rule ------------------------------------------------------------------------------------
@@ -20,7 +21,7 @@ static enum prio_tres_kind kind_of(const char *name)
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (strcmp(kinds[i].name, name) == 0)
             return kinds[i].kind;
-    return PRIO_OTHER;
+    return strncmp(name, GRES, strlen(GRES)) == 0 ? PRIO_GRES : PRIO_OTHER;
 }
 
 static bool has_flag(const struct conf *conf, const char *flag)
@@ -54,6 +55,28 @@ static void read_weights(struct prio_rule *r, const struct conf *conf)
         r->tres[i] = (struct prio_tres){kind_of(tres[i].name), tres[i]};
 }
 
+/* Whether "gres/gpu" or "gres/gpu:a100" means it. */
+static bool is_gres(const struct prio_tres *t, const char *name, const char *type)
+{
+    const char *wanted = t->of.name + strlen(GRES);
+    size_t len = strcspn(wanted, ":");
+
+    if (t->kind != PRIO_GRES || !name || strlen(name) != len || strncasecmp(wanted, name, len) != 0)
+        return false;
+    return !wanted[len] || str_case_eq(wanted + len + 1, type);
+}
+
+static void count_gres(const struct prio_rule *r, const struct cluster *c, const struct node *n,
+                       struct prio_part *sum)
+{
+    vec_foreach (&n->gres, stock) {
+        const struct gres_kind *kind = &c->gres_kinds.data[stock->kind];
+        for (size_t i = 0; i < r->n_tres; i++)
+            if (is_gres(&r->tres[i], kind->name, kind->type))
+                sum->gres[i] += (double)stock->count;
+    }
+}
+
 static void count_part(struct prio_rule *r, const struct cluster *c, const struct part *p)
 {
     struct prio_part sum = {.part = p, .factor = p->conf.priority_job_factor};
@@ -63,6 +86,7 @@ static void count_part(struct prio_rule *r, const struct cluster *c, const struc
         sum.nodes += 1;
         sum.cpus += n->cpus;
         sum.mem_mib += (double)n->mem_mib;
+        count_gres(r, c, n, &sum);
     }
     vec_push(&r->parts, sum);
 }
@@ -166,9 +190,21 @@ static double size_factor(const struct prio_rule *r, const struct job *j)
     return (share(nodes, r->nodes) + share(cpus, r->cpus)) / 2;
 }
 
-static double tres_factor(const struct prio_rule *r, const struct prio_tres *t, const struct job *j,
+static double wanted_gres(const struct prio_tres *t, const struct request *w)
+{
+    double sum = 0;
+
+    vec_foreach (&w->gres.list, want)
+        if (is_gres(t, want->name, want->type))
+            sum += (double)want->per_node * w->min_nodes + (double)want->per_task * w->tasks +
+                   (double)want->per_job;
+    return sum;
+}
+
+static double tres_factor(const struct prio_rule *r, size_t i, const struct job *j,
                           const struct prio_part *p)
 {
+    const struct prio_tres *t = &r->tres[i];
     double want = 0, whole = 0;
 
     switch (t->kind) {
@@ -183,6 +219,10 @@ static double tres_factor(const struct prio_rule *r, const struct prio_tres *t, 
     case PRIO_NODE:
         want = j->want.min_nodes;
         whole = p ? p->nodes : 0;
+        break;
+    case PRIO_GRES:
+        want = wanted_gres(t, &j->want);
+        whole = p ? p->gres[i] : 0;
         break;
     case PRIO_OTHER:
         break;
@@ -234,6 +274,6 @@ void prio_find(const struct prio_rule *r, const struct job *j, int64_t at_sec,
     out->size = size_factor(r, j);
     out->part = p ? p->factor : 0;
     for (size_t i = 0; i < r->n_tres; i++)
-        out->tres[i] = tres_factor(r, &r->tres[i], j, p);
+        out->tres[i] = tres_factor(r, i, j, p);
     weigh(r, out);
 }

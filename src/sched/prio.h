@@ -13,7 +13,7 @@
 #define PRIO_TOP 4294901760u      /* of the first job, under priority/basic */
 #define PRIO_NICE_MOST 2147483645 /* and least: of nice values and site factors */
 
-enum prio_tres_kind { PRIO_CPU, PRIO_MEM, PRIO_NODE, PRIO_OTHER };
+enum prio_tres_kind { PRIO_CPU, PRIO_MEM, PRIO_NODE, PRIO_GRES, PRIO_OTHER };
 
 struct prio_tres {
     enum prio_tres_kind kind;
@@ -23,6 +23,7 @@ struct prio_tres {
 struct prio_part {
     const struct part *part;
     double cpus, mem_mib, nodes, factor;
+    double gres[CONF_TRES_MAX]; /* by weight */
 };
 
 struct prio_rule {

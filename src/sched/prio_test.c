@@ -99,6 +99,34 @@ static void test_not_normalised(void **state)
           both, 1);
 }
 
+static void test_generic_resources(void **state)
+{
+    static const struct {
+        const char *spec;
+        double any, typed;
+    } rows[] = {{"n=1", 0, 0},
+                {"N=2 gres=gpu:1", .25, 0},
+                {"gres=gpu:a100:2", .25, .5},
+                {"gres=gpu:1 per-job=gpu:3", .375, 0},
+                {"n=1 gres=nic:1", 0, 0}};
+    struct cluster *c = test_cluster("GresTypes=gpu,nic\n"
+                                     "NodeName=n1 CPUs=4 Gres=gpu:a100:4,nic:1\n"
+                                     "NodeName=n2 CPUs=4 Gres=gpu:v100:4\n" CONS
+                                     "PartitionName=main Nodes=ALL\n" MULTI
+                                     "PriorityWeightTRES=GRES/gpu=1000,gres/gpu:a100=1\n");
+    struct prio_rule r;
+
+    prio_rule_init(&r, c);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct prio_factors f;
+        prio_find(&r, test_job(c, (uint32_t)i + 1, rows[i].spec), 0, &f);
+        assert_true(fabs(f.tres[0] - rows[i].any) < 1e-9);
+        assert_true(fabs(f.tres[1] - rows[i].typed) < 1e-9);
+    }
+    prio_rule_done(&r);
+    test_cluster_free(c);
+}
+
 static void test_ages(void **state)
 {
     static const struct {
@@ -177,9 +205,13 @@ static void test_basic(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_weighted_sums),         cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_not_normalised),        cmocka_unit_test(test_ages),
-        cmocka_unit_test(test_what_others_say_of_it), cmocka_unit_test(test_basic),
+        cmocka_unit_test(test_weighted_sums),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_not_normalised),
+        cmocka_unit_test(test_ages),
+        cmocka_unit_test(test_generic_resources),
+        cmocka_unit_test(test_what_others_say_of_it),
+        cmocka_unit_test(test_basic),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
