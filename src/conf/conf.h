@@ -272,16 +272,6 @@ const struct conf_host *conf_find_controller(const struct conf *c, const char *n
 
 /* Whether a comma list such as SchedulerParameters holds the word, and the value of "word=value"
  * (caller frees). */
-#define CONF_TRES_MAX 16
-
-struct conf_tres_weight {
-    char name[64]; /* in lower case: "cpu", "gres/gpu" */
-    double weight; /* may be negative */
-};
-
-/* "CPU=1000,Mem=2000,GRES/gpu=3000", CONF_TRES_MAX of them at most. -ERR_PARSE names the word. */
-int conf_tres_parse(const char *text, struct conf_tres_weight *out, size_t *count, struct err *err);
-
 bool conf_list_has(const char *list, const char *word);
 char *conf_list_value(const char *list, const char *word);
 

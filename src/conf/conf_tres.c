@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "conf/conf_internal.h"
+#include "conf/conf_tres.h"
 
 static int parse_one(const char *word, size_t len, struct conf_tres_weight *t, struct err *err)
 {

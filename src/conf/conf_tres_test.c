@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "conf/conf_test_util.h"
+#include "conf/conf_tres.h"
 
 static void test_bad(void **state)
 {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "cluster/cluster.h"
+#include "conf/conf_tres.h"
 
 #define PRIO_TOP 4294901760u      /* of the first job, under priority/basic */
 #define PRIO_NICE_MOST 2147483645 /* and least: of nice values and site factors */
