@@ -21,3 +21,5 @@ bool filter_has_word(char *const *list, size_t n, const char *word); /* an empty
 /* The nodes an expression names, unknown ones left out; NULL without an expression. */
 struct bitset *filter_nodes(const struct conf *conf, const char *expr);
 bool filter_uses(const struct job *j, const struct bitset *nodes); /* NULL: yes */
+/* The place of the first job of an id at or after the cursor. */
+size_t filter_first_job(const struct cluster *c, uint64_t cursor);

@@ -133,10 +133,6 @@ int submit_check_possible(struct control *c, struct job *j, struct err *err);
 /* Under which a repeated request is found: of the caller's own. 0 stands for none. */
 uint64_t submit_request_key(const uint8_t id[16], uint32_t uid);
 
-/* list.c */
-/* The place of the first job of an id at or after the cursor. */
-size_t list_first_job(const struct cluster *c, uint64_t cursor);
-
 /* start.c */
 void start_plan(struct control *c);
 void start_drop_plan(struct control *c); /* before partitions or the configuration change */

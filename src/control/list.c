@@ -26,19 +26,6 @@ static bool state_matches(const struct job *j, const Pb__JobFilter *f)
     return f->has_completing && f->completing && j->completing;
 }
 
-size_t list_first_job(const struct cluster *c, uint64_t cursor)
-{
-    size_t low = 0, high = c->jobs.len;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (c->jobs.data[middle]->id < cursor)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 #define LIVE_REQUIRED (UINT64_C(1) << 1 | UINT64_C(1) << 2) /* job_id, state */
 
 static void put_some(const struct job *j, const Pb__JobFilter *f, struct str *part, struct str *out)
@@ -93,7 +80,7 @@ bool control_list_jobs(struct control *c, const struct caller *who, const Pb__Jo
         pb_pack(&first.base, out);
     }
     filter_init(&filter, c->conf, f);
-    size_t start = out->len, i = list_first_job(c->cluster, *cursor);
+    size_t start = out->len, i = filter_first_job(c->cluster, *cursor);
     for (; i < c->cluster->jobs.len && out->len - start <= budget; i++) {
         struct job *j = c->cluster->jobs.data[i];
         if (!control_is_on_trial(j) && state_matches(j, f) && filter_matches(&filter, j))
@@ -179,7 +166,7 @@ bool control_list_steps(struct control *c, const struct caller *who, const Pb__S
                         uint64_t *cursor, size_t budget, struct str *out)
 {
     struct bitset *nodes = filter_nodes(c->conf, f->nodes);
-    size_t start = out->len, i = list_first_job(c->cluster, *cursor);
+    size_t start = out->len, i = filter_first_job(c->cluster, *cursor);
     for (; i < c->cluster->jobs.len && out->len - start <= budget; i++) {
         const struct job *j = c->cluster->jobs.data[i];
         *cursor = (uint64_t)j->id + 1;

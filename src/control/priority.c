@@ -302,7 +302,7 @@ bool control_list_prio(struct control *c, const struct caller *who, const Pb__Pr
     _cleanup_str_ struct str packed = STR_INIT;
     if (!*cursor)
         put_rule(c, out);
-    size_t start = out->len, i = list_first_job(c->cluster, *cursor);
+    size_t start = out->len, i = filter_first_job(c->cluster, *cursor);
     for (; i < c->cluster->jobs.len && out->len - start <= budget; i++) {
         const struct job *j = c->cluster->jobs.data[i];
         if (is_ranked(c, j) && is_asked(j, f))
