@@ -8,6 +8,7 @@
 #include "control/control.h"
 #include "control/depend.h"
 #include "control/priority.h"
+#include "control/step.h"
 #include "sched/plan.h"
 
 #define CONTROL_ID_BLOCK 1000       /* job ids reserved on disk at a time */
@@ -172,37 +173,6 @@ void mail_event(struct control *c, struct job *j, unsigned mail); /* JOB_MAIL_* 
 void mail_end(struct control *c, struct job *j);                  /* it has ended */
 void mail_schedule(struct control *c, struct job *j);             /* shares of its time limit */
 void mail_due(struct control *c, struct job *j);
-
-/* step.c */
-bool step_is_stale(const struct job *j, bool says, uint32_t restarts);
-struct step *step_find(struct job *j, uint32_t id);
-void step_ended_on(struct control *c, struct job *j, uint32_t step_id, uint32_t node,
-                   int exit_status);
-/* Steps that have no node any more. */
-void step_end_lost(struct control *c, struct job *j);
-int step_make(struct control *c, struct job *j, const Pb__StepSpec *spec, struct step **out,
-              struct err *err);
-Pb__StepReply *step_reply(struct control *c, struct job *j, const struct step *s,
-                          struct arena *arena);
-void step_retry_waiting(struct control *c, struct job *j);
-void step_remove(struct control *c, struct job *j, struct step *s);
-
-/* step_gres.c */
-struct step_gres { /* what a step asks for */
-    struct gres_wants wants;
-    uint64_t total; /* in all, not yet dealt out */
-    bool none, own; /* none: not even what the job has; own: it asks for some */
-};
-int step_gres_read(const struct control *c, const Pb__StepSpec *s, struct step_gres *g,
-                   struct err *err);
-/* Tasks that the job's share of a node holds, what other steps have left aside; 'all': of all. */
-uint32_t step_gres_fits(const struct control *c, const struct step_gres *g,
-                        const struct alloc_node *a, bool all);
-/* Whether the nodes with tasks have what is wanted in all. */
-bool step_gres_total_fits(const struct control *c, const struct step_gres *g, const struct job *j,
-                          const uint32_t *tasks, bool all);
-void step_gres_take(const struct control *c, struct step_gres *g, struct alloc_node *a,
-                    struct step_node *n, bool overlap);
 
 /* facts.c */
 /* Of a job that has its nodes; lives in the arena, its texts partly in the job. */
