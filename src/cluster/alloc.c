@@ -14,6 +14,21 @@ static struct alloc_node *append(struct job *j, struct node *n, struct bitset *u
     return &vec_last(&j->alloc);
 }
 
+/* Of jobs that keep other users' away (--exclusive=user). */
+static void find_users(const struct cluster *c, struct node *n)
+{
+    n->users = (struct node_users){0};
+    vec_foreach (&n->holders, id) {
+        const struct job *j = cluster_find_job(c, *id);
+        struct node_users *u = &n->users;
+        bool other = u->who != USERS_NONE && j->uid != u->uid;
+        u->who = other || u->who == USERS_MANY                ? USERS_MANY
+                 : j->want.user_alone || u->who == USERS_ONLY ? USERS_ONLY
+                                                              : USERS_ONE;
+        u->uid = u->who == USERS_MANY ? 0 : j->uid;
+    }
+}
+
 static void occupy(struct cluster *c, struct node *n, const struct job *j,
                    const struct alloc_node *a)
 {
@@ -22,6 +37,7 @@ static void occupy(struct cluster *c, struct node *n, const struct job *j,
     n->used_mem_mib += a->mem_mib;
     n->jobs++;
     vec_push(&n->holders, j->id);
+    find_users(c, n);
     n->completing += j->completing;
     n->completing_units += j->completing ? a->units : 0;
     n->exclusive = n->exclusive || (j->want.exclusive && !j->want.shared);
@@ -53,10 +69,16 @@ static bool has_gres(const struct node *n, const struct alloc_want *want)
     return true;
 }
 
+bool alloc_user_may(const struct node_users *u, const struct job *j)
+{
+    return u->who == USERS_NONE || (u->uid == j->uid && u->who != USERS_MANY) ||
+           (!j->want.user_alone && u->who != USERS_ONLY);
+}
+
 static bool has_room(const struct node *n, const struct job *j, const struct alloc_want *want)
 {
     bool alone = j->want.exclusive && !j->want.shared;
-    if (n->exclusive || (alone && n->jobs > 0) ||
+    if (n->exclusive || (alone && n->jobs > 0) || !alloc_user_may(&n->users, j) ||
         want->units > n->free_units + share_room(n->units, n->use, j))
         return false;
     return n->used_mem_mib <= n->mem_mib && want->mem_mib <= n->mem_mib - n->used_mem_mib &&
@@ -77,11 +99,12 @@ int alloc_place(struct cluster *c, struct job *j, const struct alloc_want *want,
     if (!has_room(n, j, want))
         return err_set(err, -ERR_NODES_BUSY, "%s: %s", err_text(ERR_NODES_BUSY), n->name);
     struct bitset *set = bitset_new(n->units);
-    long at = -1;
+    _cleanup_bitset_ struct bitset *near = gres_held_near(n, want->gres, want->gres_len);
     uint32_t own = want->units < n->free_units ? want->units : n->free_units;
-    for (uint32_t i = 0; i < own; i++) {
-        at = bitset_next_clear(n->busy, (size_t)(at + 1));
-        bitset_set(set, (size_t)at);
+    const struct cores_want cores = {own, want->per_socket, near};
+    if (!cores_choose(n, &cores, set)) {
+        bitset_free(set);
+        return err_set(err, -ERR_NODES_BUSY, "%s: %s: sockets", err_text(ERR_NODES_BUSY), n->name);
     }
     share_choose(n, j, want->units - own, set);
     struct alloc_node *a = append(j, n, set, want->mem_mib);
@@ -155,6 +178,7 @@ void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a)
         gres_held_release(n, held);
     n->jobs--;
     forget_holder(n, j->id);
+    find_users(c, n);
     n->completing -= j->completing;
     n->completing_units -= j->completing ? a->units : 0;
     n->exclusive = n->exclusive && n->jobs > 0;

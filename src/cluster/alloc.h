@@ -11,6 +11,7 @@ struct alloc_node;
 struct cluster;
 struct job;
 struct node;
+struct node_users;
 struct part;
 struct unit_use;
 
@@ -21,12 +22,14 @@ struct alloc_want {
     uint64_t mem_mib;
     const struct gres_amount *gres;
     size_t gres_len;
+    uint32_t per_socket; /* units of a socket at most; 0: any number */
 };
 int alloc_place(struct cluster *c, struct job *j, const struct alloc_want *want, struct err *err);
 static inline int alloc_take(struct cluster *c, struct job *j, uint32_t node, uint32_t units,
                              uint64_t mem_mib, struct err *err)
 {
-    return alloc_place(c, j, &(struct alloc_want){node, units, mem_mib, NULL, 0}, err);
+    return alloc_place(c, j, &(struct alloc_want){.node = node, .units = units, .mem_mib = mem_mib},
+                       err);
 }
 int alloc_retake(struct cluster *c, struct job *j,
                  const Pb__NodeAlloc *stored); /* after a restart */
@@ -35,6 +38,8 @@ void alloc_clear(struct cluster *c, struct job *j);            /* releases and f
 void alloc_begin_completing(struct cluster *c, struct job *j); /* it ended and holds nodes still */
 /* Counts used_cpus again, after the partition's limit has changed. */
 void alloc_count_part(struct cluster *c, struct part *p);
+/* Whether --exclusive=user of those who are there, or the job's own, lets it onto a node. */
+bool alloc_user_may(const struct node_users *u, const struct job *j);
 void alloc_node_done(struct alloc_node *a);
 struct alloc_node *alloc_find(struct job *j, uint32_t node);
 int alloc_check(const struct cluster *c, struct err *err); /* nothing over-allocated; sums agree */

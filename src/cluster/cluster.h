@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "cluster/alloc.h"
+#include "cluster/cores.h"
 #include "cluster/depend_index.h"
 #include "cluster/gres_held.h"
 #include "cluster/idmap.h"
@@ -52,6 +53,9 @@ struct node {
     const struct conf_node_row *row;
 
     uint32_t cpus, units, cpus_per_unit; /* what is handed out: cores, or CPUs with CR_CPU */
+    uint32_t sockets, cores, threads;    /* by socket, by core */
+    uint32_t units_per_socket;           /* of the first ones; the last socket may have fewer */
+    uint32_t spec_cpus;                  /* kept for the system, of no job */
     uint64_t mem_mib, tmp_mib;
     struct node_actual actual; /* with FastSchedule=0; kept, for jobs that need all of it */
     struct bitset *busy;       /* units in use */
@@ -62,6 +66,7 @@ struct node {
     uint64_t used_mem_mib;
     VEC(struct gres_stock) gres;
     bool exclusive; /* one job has all of it */
+    struct node_users users;
 
     bool dynamic; /* of a node that has registered itself, without a line in a file */
     bool connected, registered, down, admin_down, drain, fail, future;

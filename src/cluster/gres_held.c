@@ -7,22 +7,65 @@
 #include "base/hostlist.h"
 #include "cluster/cluster.h"
 
-/* "0-3,8": whether one of the units lies on a core of the list. Units are cores, or their CPUs. */
-static bool is_near(const char *cores, const struct bitset *units)
+static const char *cores_near(const struct gres_stock *s, size_t device)
+{
+    return device < s->conf->n_devices ? s->conf->devices[device].cores : NULL;
+}
+
+/* How many of the units are near the device; all of them, when it does not matter. */
+static size_t count_near(const struct node *n, const char *cores, const struct bitset *units)
 {
     if (!cores || !units)
-        return true;
-    for (const char *at = cores; *at;) {
-        char *end;
-        unsigned long first = strtoul(at, &end, 10), last = first;
-        if (*end == '-')
-            last = strtoul(end + 1, &end, 10);
-        long hit = first < units->size ? bitset_next(units, first) : -1;
-        if (hit >= 0 && (unsigned long)hit <= last)
-            return true;
-        at = end + (*end == ',');
+        return SIZE_MAX;
+    _cleanup_bitset_ struct bitset *near = bitset_new(n->units);
+    cores_of_list(n, cores, near);
+    return bitset_count_and(near, units);
+}
+
+/* The free device that has the most of these units near. */
+static long best_device(const struct node *n, const struct gres_stock *s,
+                        const struct bitset *units, const struct bitset *taken)
+{
+    long best = -1;
+    size_t most = 0;
+    for (size_t i = 0; i < s->busy->size; i++) {
+        if (bitset_test(s->busy, i) || bitset_test(taken, i))
+            continue;
+        size_t near = count_near(n, cores_near(s, i), units);
+        if (best < 0 || near > most) {
+            best = (long)i;
+            most = near;
+        }
+        if (most == SIZE_MAX)
+            break;
     }
-    return false;
+    return best;
+}
+
+struct bitset *gres_held_near(const struct node *n, const struct gres_amount *amounts, size_t count)
+{
+    _cleanup_bitset_ struct bitset *idle = NULL;
+    struct bitset *near = NULL;
+    for (size_t k = 0; k < count; k++) {
+        const struct gres_stock *s = gres_find(n, amounts[k].kind);
+        if (!s || !s->busy || !s->conf->n_devices || !s->conf->devices[0].cores)
+            continue;
+        if (!idle) {
+            idle = bitset_new(n->units);
+            bitset_fill(idle);
+            bitset_andnot(idle, n->busy);
+            near = bitset_new(n->units);
+        }
+        _cleanup_bitset_ struct bitset *taken = bitset_new(s->busy->size);
+        for (uint64_t left = amounts[k].count; left; left--) {
+            long best = best_device(n, s, idle, taken);
+            if (best < 0)
+                break;
+            bitset_set(taken, (size_t)best);
+            cores_of_list(n, cores_near(s, (size_t)best), near);
+        }
+    }
+    return near;
 }
 
 void gres_held_take(struct node *n, const struct gres_amount *amount, const struct bitset *units,
@@ -34,16 +77,13 @@ void gres_held_take(struct node *n, const struct gres_amount *amount, const stru
     if (!s->busy)
         return;
     out->devices = bitset_new(s->busy->size);
-    uint64_t left = amount->count;
-    for (int far = 0; far < 2 && left; far++)
-        for (size_t i = 0; i < s->busy->size && left; i++) {
-            const char *cores = i < s->conf->n_devices ? s->conf->devices[i].cores : NULL;
-            if (bitset_test(s->busy, i) || (!far && !is_near(cores, units)))
-                continue;
-            bitset_set(s->busy, i);
-            bitset_set(out->devices, i);
-            left--;
-        }
+    for (uint64_t left = amount->count; left; left--) {
+        long best = best_device(n, s, units, out->devices);
+        if (best < 0)
+            break;
+        bitset_set(out->devices, (size_t)best);
+    }
+    bitset_or(s->busy, out->devices);
 }
 
 void gres_held_retake(struct node *n, const struct gres_held *held)
@@ -134,7 +174,9 @@ bool gres_held_unpack(const struct cluster *c, const struct node *n, const Pb__G
         if (g->devices[i] < s->busy->size)
             bitset_set(out->devices, g->devices[i]);
     out->count = bitset_count(out->devices);
-    return true;
+    if (out->count == 0)
+        bitset_free(take_ptr(out->devices));
+    return out->count > 0;
 }
 
 /* --- for people --------------------------------------------------------------------------------

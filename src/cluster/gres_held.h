@@ -8,6 +8,10 @@
 
 struct alloc_node;
 
+/* Units near the devices that such amounts would be of; NULL: none is better than others. */
+struct bitset *gres_held_near(const struct node *n, const struct gres_amount *amounts,
+                              size_t count);
+
 /* A job's share: devices near the units first, those of the lowest numbers. They must be free. */
 void gres_held_take(struct node *n, const struct gres_amount *amount, const struct bitset *units,
                     struct gres_held *out);

@@ -143,6 +143,7 @@ void job_set_sharing(const struct cluster *c, struct job *j)
         return;
     bool alone = share == CONF_SHARE_EXCLUSIVE || (r->ask_exclusive && share != CONF_SHARE_FORCE);
     r->exclusive = alone || c->conf->select == CONF_SELECT_LINEAR;
+    r->user_alone = r->ask_user_alone || (j->part && j->part->conf.exclusive_user);
     r->shared = !alone && (share == CONF_SHARE_FORCE || (share == CONF_SHARE_YES && r->ask_shared));
 }
 
@@ -163,6 +164,7 @@ int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, 
     }
     read_memory(c, j, &r, s);
     r.min_cpus = OR(s, min_cpus_per_node, 0);
+    request_read_cores(&r, s);
     rc = request_read_gres(c, &r, s, err);
     if (rc != 0) {
         request_done(&r);
@@ -172,10 +174,11 @@ int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, 
     r.tmp_mib = OR(s, tmp_per_node_mib, 0);
     r.overcommit = OR(s, overcommit, 0);
     r.contiguous = OR(s, contiguous, 0);
-    r.ask_exclusive = OR(s, exclusive, 0);
+    r.ask_exclusive = OR(s, exclusive, 0) || r.spec_cores;
     r.ask_shared = OR(s, oversubscribe, 0);
     r.shared = j->want.shared;
     r.exclusive = j->want.exclusive;
+    r.user_alone = j->want.user_alone;
     request_done(&j->want);
     j->want = r;
     job_set_sharing(c, j);
@@ -303,6 +306,8 @@ static void pack_sharing(const struct job *j, Pb__JobLive *m)
         return;
     SET(m, shares, j->want.shared);
     SET(m, alone, j->want.exclusive);
+    if (j->want.user_alone)
+        SET(m, user_alone, true);
 }
 
 static void pack_where(const struct cluster *c, const struct job *j, Pb__JobLive *m,
@@ -642,6 +647,7 @@ int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, s
     if (m->n_alloc && m->has_shares) {
         j->want.shared = m->shares;
         j->want.exclusive = OR(m, alone, false);
+        j->want.user_alone = OR(m, user_alone, false);
     }
     job_load_state(c, j, m->state);
     depend_place_name(c, j);

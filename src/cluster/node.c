@@ -16,7 +16,30 @@ static void set_memory(struct node *n)
     const struct conf_node_row *row = n->row;
     const struct node_actual *a = &n->actual;
     n->mem_mib = a->mem_mib > row->real_memory_mib ? a->mem_mib : row->real_memory_mib;
+    n->mem_mib -= row->mem_spec_mib < n->mem_mib ? row->mem_spec_mib : 0;
     n->tmp_mib = a->tmp_mib > row->tmp_disk_mib ? a->tmp_mib : row->tmp_disk_mib;
+}
+
+/* Cores, or CPUs with CR_CPU or where a core has one thread, or sockets with CR_Socket; without
+ * those that are kept for the system, the last ones. */
+static void count_units(const struct cluster *c, struct node *n, const struct node_actual *as)
+{
+    uint32_t cores = as->sockets * as->cores;
+    bool one_thread = as->threads < 2 || as->cpus <= cores;
+    bool by_socket = c->conf->cr & CONF_CR_SOCKET && as->cpus % as->sockets == 0;
+    bool by_cpu = !by_socket && (c->conf->cr & CONF_CR_CPU || one_thread);
+    n->sockets = as->sockets;
+    n->cores = as->cores;
+    n->threads = one_thread ? 1 : as->threads;
+    n->units = by_socket ? as->sockets : by_cpu ? as->cpus : cores;
+    n->cpus_per_unit = by_socket ? as->cpus / as->sockets : by_cpu ? 1 : as->threads;
+    n->units_per_socket = (n->units + as->sockets - 1) / as->sockets;
+    uint32_t spec = n->row->core_spec_count * n->threads;
+    spec = spec > n->row->cpu_spec_count ? spec : n->row->cpu_spec_count;
+    spec = (spec + n->cpus_per_unit - 1) / n->cpus_per_unit;
+    n->units -= spec < n->units ? spec : n->units - 1;
+    n->cpus = n->units * n->cpus_per_unit;
+    n->spec_cpus = as->cpus > n->cpus ? as->cpus - n->cpus : 0;
 }
 
 void node_count_units(const struct cluster *c, struct node *n)
@@ -25,11 +48,7 @@ void node_count_units(const struct cluster *c, struct node *n)
     struct node_actual as = {row->cpus, row->sockets, row->cores, row->threads, 0, 0};
     if (counts_actual(c, n))
         as = n->actual;
-    uint32_t cores = as.sockets * as.cores;
-    bool by_cpu = c->conf->cr & CONF_CR_CPU || as.threads < 2 || as.cpus <= cores;
-    n->cpus = as.cpus;
-    n->units = by_cpu ? as.cpus : cores;
-    n->cpus_per_unit = by_cpu ? 1 : as.threads;
+    count_units(c, n, &as);
     set_memory(n);
     bitset_free(n->busy);
     free(take_ptr(n->use));
@@ -263,7 +282,9 @@ static void pack_config(const struct node *n, Pb__NodeRecord *m)
     m->hostname = (char *)n->conf->hostname;
     m->addr = (char *)n->conf->addr;
     SET(m, port, n->conf->port);
-    SET(m, cpus, n->cpus);
+    SET(m, cpus, n->cpus + n->spec_cpus);
+    if (n->spec_cpus)
+        SET(m, spec_cpus, n->spec_cpus);
     SET(m, boards, n->row->boards);
     SET(m, sockets, n->row->sockets);
     SET(m, cores, n->row->cores);

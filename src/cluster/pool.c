@@ -6,7 +6,8 @@
 static bool is_of(const struct cluster *c, const struct node_kind *k, const struct node *n)
 {
     return k->cpus == n->cpus && k->units == n->units && k->cpus_per_unit == n->cpus_per_unit &&
-           k->weight == n->weight && k->mem_mib == n->mem_mib && k->tmp_mib == n->tmp_mib &&
+           k->weight == n->weight && k->mem_mib == n->mem_mib && k->sockets == n->sockets &&
+           k->cores == n->cores && k->threads == n->threads && k->tmp_mib == n->tmp_mib &&
            k->future == n->future && k->gres == conf_gres_of(c->conf, n->index) &&
            str_eq(k->features, node_active_features(n));
 }
@@ -42,7 +43,10 @@ static void join_kind(struct cluster *c, const struct node *n)
         vec_push(&p->kinds, ((struct node_kind){0}));
     struct node_kind *k = &p->kinds.data[at];
     if (k->nodes++ == 0)
-        *k = (struct node_kind){.cpus = n->cpus,
+        *k = (struct node_kind){.sockets = n->sockets,
+                                .cores = n->cores,
+                                .threads = n->threads,
+                                .cpus = n->cpus,
                                 .units = n->units,
                                 .cpus_per_unit = n->cpus_per_unit,
                                 .weight = n->weight,
@@ -66,7 +70,8 @@ static bool has_more(const struct pool *p, const struct node *n, uint32_t units,
     uint32_t i = n->index;
     const struct free_view *v = &p->now;
     return units > v->units[i] || mem_mib > v->mem_mib[i] || n->use || v->use[i] ||
-           (n->jobs == 0 && !v->whole[i]) || (node_is_usable(n) && !bitset_test(p->usable, i));
+           n->users.who < v->users[i].who || (n->jobs == 0 && !v->whole[i]) ||
+           (node_is_usable(n) && !bitset_test(p->usable, i));
 }
 
 /* True: there is more of something than there was. */
@@ -99,6 +104,9 @@ static void copy(struct pool *p, const struct node *n)
     v->mem_mib[n->index] = mem_mib;
     v->whole[n->index] = n->jobs == 0;
     v->use[n->index] = n->use;
+    p->locked += n->users.who == USERS_ONLY;
+    p->locked -= v->users[n->index].who == USERS_ONLY;
+    v->users[n->index] = n->users;
     if (node_is_usable(n))
         bitset_set(p->usable, n->index);
     else
@@ -112,6 +120,7 @@ void pool_view_init(struct free_view *v, size_t nodes, size_t gres_kinds)
     v->mem_mib = mem_new_array(int64_t, nodes + 1);
     v->whole = mem_new_array(bool, nodes + 1);
     v->use = mem_new_array(const struct unit_use *, nodes + 1);
+    v->users = mem_new_array(struct node_users, nodes + 1);
     v->gres = mem_new_array(uint64_t, nodes * gres_kinds + 1);
 }
 
@@ -121,6 +130,7 @@ void pool_view_done(struct free_view *v)
     free(v->mem_mib);
     free(v->whole);
     free(v->use);
+    free(v->users);
     free(v->gres);
 }
 
@@ -210,7 +220,8 @@ static bool agrees(const struct cluster *c, const struct node *n)
     return is_of(c, &p->kinds.data[p->kind[i]], n) && p->weight[i] == n->weight &&
            v->units[i] == (n->exclusive ? 0 : n->free_units) &&
            v->mem_mib[i] == (int64_t)(n->mem_mib - n->used_mem_mib) &&
-           v->whole[i] == (n->jobs == 0) && v->use[i] == n->use &&
+           v->whole[i] == (n->jobs == 0) && v->users[i].who == n->users.who &&
+           v->users[i].uid == n->users.uid && v->use[i] == n->use &&
            bitset_test(p->usable, i) == node_is_usable(n) && gres_agrees(p, n) &&
            p->spare.nodes[i].cpus == spare_cpus(n) &&
            p->spare.nodes[i].whole == (node_is_usable(n) && n->jobs == 0);

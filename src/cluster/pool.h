@@ -19,8 +19,15 @@ struct conf_gres_set;
 struct node;
 struct unit_use;
 
+/* Whose jobs run on a node, as far as --exclusive=user goes. */
+struct node_users {
+    enum { USERS_NONE, USERS_ONE, USERS_ONLY, USERS_MANY } who; /* ONLY: and keeps others away */
+    uint32_t uid;                                               /* of the one */
+};
+
 /* What nodes are alike in, as far as a request can tell. Few clusters have many kinds. */
 struct node_kind {
+    uint32_t sockets, cores, threads;
     uint32_t cpus, units, cpus_per_unit, weight;
     uint64_t mem_mib, tmp_mib;
     bool future;
@@ -37,6 +44,7 @@ struct free_view {
     bool *whole;      /* nothing runs there */
     uint64_t *gres;   /* as many as the cluster knows kinds of generic resources for each node */
     const struct unit_use **use; /* of nodes where jobs share */
+    struct node_users *users;
     bool present; /* it is the present one: what a partition's jobs use counts, too */
 };
 
@@ -44,6 +52,7 @@ struct pool {
     VEC(struct node_kind) kinds;
     uint32_t *kind, *weight; /* by node */
     size_t gres_kinds;
+    size_t locked; /* nodes where only one user's jobs may be */
     struct free_view now;
     struct bitset *usable; /* new work may go there */
     struct spare spare;    /* of the usable ones */

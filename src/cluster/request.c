@@ -20,6 +20,17 @@ void request_done(struct request *r)
     gres_wants_done(&r->gres);
 }
 
+void request_read_cores(struct request *r, const Pb__JobSpec *s)
+{
+    r->sockets = OR(s, sockets_per_node, 0);
+    r->cores = OR(s, cores_per_socket, 0);
+    r->use_threads = r->threads = OR(s, threads_per_core, 0);
+    r->tasks_per_socket = OR(s, ntasks_per_socket, 0);
+    r->tasks_per_core = OR(s, ntasks_per_core, 0);
+    r->spec_cores = OR(s, core_spec, 0);
+    r->ask_user_alone = OR(s, exclusive_user, 0);
+}
+
 static int no(struct err *err, const char *why)
 {
     return err_set(err, -ERR_GRES, "%s: %s", err_text(ERR_GRES), why);

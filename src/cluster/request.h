@@ -26,8 +26,14 @@ struct request {
     bool shared;         /* its units may be those of other jobs of its partition that share */
     bool ask_exclusive, ask_shared; /* what the two above follow from, and from the partition */
     bool contiguous, overcommit, tasks_given;
-    bool req_gone;            /* a node it requires is not configured any more: it waits */
-    struct bitset *req, *exc; /* NULL: none */
+    bool req_gone;                    /* a node it requires is not configured any more: it waits */
+    struct bitset *req, *exc;         /* NULL: none */
+    bool user_alone, ask_user_alone;  /* only this user's jobs may be on its nodes; see above */
+    uint32_t sockets, cores, threads; /* nodes have that many at least: sockets, cores of each,
+                                         threads of a core */
+    uint32_t use_threads;             /* of a core, at most; 0: all */
+    uint32_t tasks_per_socket, tasks_per_core; /* at most; 0: any number */
+    uint32_t spec_cores;                       /* of each node, of no task */
     struct gres_wants gres;
     uint32_t cpus_per_gpu;
     uint64_t mem_gpu_mib;
@@ -39,6 +45,8 @@ struct request {
 
 void request_done(struct request *r);
 
+/* Sockets, cores and threads. */
+void request_read_cores(struct request *r, const Pb__JobSpec *s);
 /* What says of what kind its nodes are and where they lie (request_place.c). -ERR_FEATURE. */
 int request_read_place(struct request *r, const Pb__JobSpec *s, struct err *err);
 

@@ -58,20 +58,10 @@ static int parse_flags(const struct conf_value *v, unsigned *env, struct err *er
     return 0;
 }
 
-/* "0,2-3"; of a socket's or a node's cores. */
 static int check_cores(const struct conf_value *v, struct err *err)
 {
-    for (const char *at = v->text ? v->text : ""; *at;) {
-        char *end;
-        unsigned long first = isdigit((unsigned char)*at) ? strtoul(at, &end, 10) : ULONG_MAX;
-        unsigned long last = first;
-        if (first != ULONG_MAX && *end == '-' && isdigit((unsigned char)end[1]))
-            last = strtoul(end + 1, &end, 10);
-        if (first == ULONG_MAX || last < first || last > 65535 || (*end && *end != ','))
-            return conf_fail(v->at, err, "Cores=%s: expected numbers and ranges, \"0-3,8\"",
-                             v->text);
-        at = end + (*end == ',');
-    }
+    if (v->text && conf_count_numbers(v->text) < 0)
+        return conf_fail(v->at, err, "Cores=%s: expected numbers and ranges, \"0-3,8\"", v->text);
     return 0;
 }
 

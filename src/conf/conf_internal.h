@@ -241,6 +241,9 @@ void conf_cr_warn(struct conf_loader *l, const char *list,
                   struct conf_place at); /* what has no effect */
 int conf_cr_parse(const char *list, struct conf_place at, struct err *err);
 
+/* How many "0-3,8" names; -1: it is no such list. */
+long conf_count_numbers(const char *list);
+
 /* Hosts, users, ports, select, sockets: all that follows from scalars. */
 int conf_check(struct conf_loader *l, struct err *err);
 

@@ -170,6 +170,23 @@ static int node_add(struct conf_loader *l, const struct conf_row *row, const str
     return 0;
 }
 
+/* What is kept for the system must leave something. */
+static int spec_check(const struct conf_row *row, struct conf_node_row *out, struct err *err)
+{
+    const struct conf_value *list = &row->value[CONF_NODE_KEY_cpu_spec_list];
+    long count = out->cpu_spec_list ? conf_count_numbers(out->cpu_spec_list) : 0;
+    if (count < 0)
+        return conf_fail(list->at, err, "CpuSpecList=%s: expected numbers and ranges, \"0-3,8\"",
+                         list->text);
+    out->cpu_spec_count = (uint32_t)count;
+    if (out->core_spec_count >= out->sockets * out->cores || out->cpu_spec_count >= out->cpus)
+        return conf_fail(row->at, err, "CoreSpecCount or CpuSpecList leaves no core for jobs");
+    if (out->mem_spec_mib >= out->real_memory_mib && out->mem_spec_mib)
+        return conf_fail(row->at, err, "MemSpecLimit=%llu leaves no memory for jobs",
+                         (unsigned long long)out->mem_spec_mib);
+    return 0;
+}
+
 /* What the nodes of a line have in common. */
 static int row_build(struct conf_loader *l, const struct conf_row *row, struct err *err)
 {
@@ -188,6 +205,8 @@ static int row_build(struct conf_loader *l, const struct conf_row *row, struct e
     int rc = conf_geometry_derive(row, &out, err);
     if (rc == 0)
         rc = state_parse(&row->value[CONF_NODE_STATE], &out.state, err);
+    if (rc == 0)
+        rc = spec_check(row, &out, err);
     if (rc == 0)
         vec_push(&l->conf->node_rows, out);
     return rc;

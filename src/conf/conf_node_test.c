@@ -74,8 +74,8 @@ static void warnings(void **state)
          "t.conf:2: ", "both have address x and port 6818"},
         {HEAD "NodeName=a[1-3] NodeHostname=x\n",
          "t.conf:2: ", "both have address x and port 6818"},
-        {HEAD "NodeName=a CoreSpecCount=1\nNodeName=b CoreSpecCount=1\n",
-         "t.conf:2: ", "CoreSpecCount of NodeName is accepted for compatibility"},
+        {HEAD "NodeName=a InstanceId=1\nNodeName=b InstanceId=1\n",
+         "t.conf:2: ", "InstanceId of NodeName is accepted for compatibility"},
     };
 
     (void)state;

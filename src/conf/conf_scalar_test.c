@@ -119,8 +119,6 @@ static void warnings(void **state)
          "t.conf:2: ", "AuthInfo: 'cred_expire' has no effect"},
         {HEAD "SelectTypeParameters=CR_Core,CR_LLN\n",
          "t.conf:2: ", "SelectTypeParameters: 'CR_LLN' has no effect"},
-        {HEAD "SelectTypeParameters=CR_Socket_Memory\n",
-         "t.conf:2: ", "SelectTypeParameters: 'CR_Socket_Memory' hands out cores"},
         {HEAD "PrologFlags=Alloc,Serial\n", "t.conf:2: ", "'Serial' has no effect"},
         {HEAD "PrivateData=usage,jobs\n", "t.conf:2: ", "'jobs' has no effect"},
         {HEAD "ControlMachine=old\n", "t.conf:2: ", "SlurmctldHost is given"},

@@ -146,9 +146,6 @@ void conf_cr_warn(struct conf_loader *l, const char *list, struct conf_place at)
         long i = cr_find(word, len);
         if (i >= 0 && !cr_words[i].bits && strcmp(cr_words[i].word, "NONE") != 0)
             conf_warn(l, at, "SelectTypeParameters: '%.*s' has no effect", (int)len, word);
-        if (i >= 0 && cr_words[i].bits & CONF_CR_SOCKET)
-            conf_warn(l, at, "SelectTypeParameters: '%.*s' hands out cores, as CR_Core does",
-                      (int)len, word);
         word += len;
         word += *word == ',';
     }

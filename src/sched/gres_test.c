@@ -166,9 +166,9 @@ static void records(void **state)
     arena_init(&arena, 0);
     struct cluster *c = test_cluster(CONF);
     test_up(c);
+    struct job *j = start(c, 2, "w=a1 gres=gpu:3,nic", 100);
     start(c, 1, "w=a1 gres=gpu:1", 100);
-    struct job *j = start(c, 2, "w=a1 gres=gpu:2,nic", 100);
-    held(c, j, "gpu:a100:2(IDX:1-2),nic:1(IDX:0)");
+    held(c, j, "gpu:a100:3(IDX:0-2),nic:1(IDX:0)");
     job_pack_live(c, j);
     job_pack_record(j, &packed);
     Pb__JobRecord *r = arena_unpack(&arena, &pb__job_record__descriptor, packed.data, packed.len);
@@ -177,7 +177,7 @@ static void records(void **state)
     test_up(after);
     struct job *again = cluster_add_job(after, 2);
     assert_int_equal(job_restore(after, again, r, NULL), 0);
-    held(after, again, "gpu:a100:2(IDX:1-2),nic:1(IDX:0)");
+    held(after, again, "gpu:a100:3(IDX:0-2),nic:1(IDX:0)");
     test_sound(after);
     cluster_remove_job(after, again);
     test_sound(after);
@@ -189,7 +189,7 @@ static void records(void **state)
                                         "PartitionName=all Nodes=ALL Default=YES\n");
     again = cluster_add_job(poor, 2);
     assert_int_equal(job_restore(poor, again, r, NULL), 0);
-    held(poor, again, "gpu:a100:1(IDX:1)");
+    held(poor, again, "gpu:a100:2(IDX:0-1)");
     test_sound(poor);
     test_cluster_free(poor);
     str_done(&packed);

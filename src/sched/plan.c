@@ -74,16 +74,19 @@ static bool same_shape(const struct job *a, const struct job *b)
            x->tmp_mib == y->tmp_mib && x->exclusive == y->exclusive && x->shared == y->shared &&
            x->tasks_given == y->tasks_given && x->contiguous == y->contiguous &&
            x->overcommit == y->overcommit && a->limit_sec >= b->limit_sec &&
-           x->cpus_per_gpu == y->cpus_per_gpu && x->mem_gpu_mib == y->mem_gpu_mib &&
-           gres_wants_equal(&x->gres, &y->gres) && str_eq(x->features, y->features) &&
-           str_eq(x->prefer, y->prefer) && x->good_nodes == y->good_nodes &&
-           same_set(x->req, y->req) && same_set(x->exc, y->exc);
+           x->user_alone == y->user_alone && (!x->user_alone || a->uid == b->uid) &&
+           x->sockets == y->sockets && x->cores == y->cores && x->threads == y->threads &&
+           x->tasks_per_socket == y->tasks_per_socket && x->tasks_per_core == y->tasks_per_core &&
+           x->spec_cores == y->spec_cores && x->cpus_per_gpu == y->cpus_per_gpu &&
+           x->mem_gpu_mib == y->mem_gpu_mib && gres_wants_equal(&x->gres, &y->gres) &&
+           str_eq(x->features, y->features) && str_eq(x->prefer, y->prefer) &&
+           x->good_nodes == y->good_nodes && same_set(x->req, y->req) && same_set(x->exc, y->exc);
 }
 
 static bool has_failed(const struct plan *p, const struct job *j)
 {
     vec_foreach (&p->failed, f)
-        if (same_shape(j, *f))
+        if (same_shape(j, *f) && (!p->cluster->pool.locked || j->uid == (*f)->uid))
             return true;
     return false;
 }

@@ -23,6 +23,7 @@ struct share { /* of one node */
     uint32_t node, units;
     uint64_t mem_mib;
     uint32_t gres_at, gres_len; /* in the selection's */
+    uint32_t per_socket;        /* units of a socket at most; 0: any number */
 };
 
 struct selection {
@@ -33,9 +34,10 @@ struct selection {
 /* What alloc_place() is to be asked for it. */
 static inline struct alloc_want share_want(const struct selection *s, const struct share *share)
 {
-    return (struct alloc_want){share->node, share->units, share->mem_mib,
-                               share->gres_len ? s->gres.data + share->gres_at : NULL,
-                               share->gres_len};
+    return (struct alloc_want){
+        share->node,     share->units,
+        share->mem_mib,  share->gres_len ? s->gres.data + share->gres_at : NULL,
+        share->gres_len, share->per_socket};
 }
 
 enum plan_kind { PLAN_START, PLAN_WAIT };

@@ -49,6 +49,8 @@ bool select_kind_could(const struct cluster *c, const struct job *j, const struc
     const struct request *r = &j->want;
     uint32_t cpus = least_cpus(r);
     return k->nodes && !k->future && k->cpus >= cpus && j->part->conf.max_cpus_per_node >= cpus &&
+           k->sockets >= r->sockets && k->cores >= r->cores &&
+           (k->threads >= r->threads || (r->threads == 1 && k->threads == 1)) &&
            k->tmp_mib >= r->tmp_mib && node_mem_wanted(r, k, cpus) <= k->mem_mib &&
            (constraint_match_any(r->constraint, k->features) ||
             (r->preferred && constraint_match_any(r->preferred, k->features))) &&
@@ -92,6 +94,65 @@ static uint32_t part_cpus_left(const struct job *j, const struct free_view *view
     return most > used ? most - used : 0;
 }
 
+/* Of a unit's CPUs, those that tasks may use: --threads-per-core. */
+static uint32_t cpus_used(const struct request *r, const struct node_kind *k)
+{
+    if (!r->use_threads || r->use_threads >= k->threads || k->cpus_per_unit < k->threads)
+        return k->cpus_per_unit;
+    return k->cpus_per_unit / k->threads * r->use_threads;
+}
+
+/* Units that so many tasks, of so many CPUs in all, take of one socket, or where that does not
+ * matter. */
+static uint64_t units_together(const struct request *r, const struct node_kind *k, uint64_t tasks,
+                               uint64_t cpus)
+{
+    uint64_t units = (cpus + cpus_used(r, k) - 1) / cpus_used(r, k);
+    uint64_t per_unit = (uint64_t)r->tasks_per_core * (k->cpus_per_unit / k->threads);
+    uint64_t by_core = per_unit ? (tasks + per_unit - 1) / per_unit : 0;
+    return units > by_core ? units : by_core;
+}
+
+/* Units of a socket that has as many tasks as one may have; 0: any number. */
+static uint32_t units_per_socket(const struct request *r, const struct node_kind *k)
+{
+    uint64_t tasks = r->tasks_per_socket;
+    uint64_t units = tasks ? units_together(r, k, tasks, tasks * r->cpus_per_task) : 0;
+    return units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
+}
+
+/* Units that so many tasks take of a node. */
+static uint64_t units_of(const struct request *r, const struct node_kind *k, uint64_t tasks,
+                         uint64_t cpus)
+{
+    uint64_t units = units_together(r, k, tasks, cpus);
+    if (!r->tasks_per_socket)
+        return units;
+    uint64_t rest = tasks % r->tasks_per_socket;
+    uint64_t apart = tasks / r->tasks_per_socket * units_per_socket(r, k) +
+                     (rest ? units_together(r, k, rest, rest * r->cpus_per_task) : 0);
+    return units > apart ? units : apart;
+}
+
+/* Tasks that --ntasks-per-core and --ntasks-per-socket allow. Of sockets in another view it is only
+ * known how many there are. */
+static uint32_t tasks_by_cores(const struct request *r, const struct node_kind *k,
+                               const struct select_room *room)
+{
+    uint64_t per_unit = (uint64_t)r->tasks_per_core * (k->cpus_per_unit / k->threads);
+    uint64_t tasks = per_unit ? per_unit * room->units : UINT32_MAX;
+    if (r->tasks_per_core && k->cpus_per_unit < k->threads) /* CPUs are handed out */
+        tasks = (uint64_t)r->tasks_per_core * room->units / k->threads;
+    if (r->tasks_per_socket) {
+        uint64_t by_socket = (uint64_t)r->tasks_per_socket * k->sockets;
+        if (room->node)
+            by_socket =
+                cores_tasks(room->node, r->tasks_per_socket, cpus_used(r, k), r->cpus_per_task);
+        tasks = by_socket < tasks ? by_socket : tasks;
+    }
+    return tasks < UINT32_MAX ? (uint32_t)tasks : UINT32_MAX;
+}
+
 /* CPUs of 'units' free units that tasks may use: whole units, as they are paid for in memory too.
  * Of a node of one's own all CPUs are taken, and memory bounds those that get tasks. */
 static uint32_t cpus_fit(const struct request *r, const struct node_kind *k,
@@ -101,7 +162,9 @@ static uint32_t cpus_fit(const struct request *r, const struct node_kind *k,
     uint32_t units = room->units;
     if (r->exclusive) {
         uint64_t by_mem = r->mem_cpu_mib ? mem_mib / r->mem_cpu_mib : k->cpus;
-        return room->cpus_left < k->cpus ? 0 : by_mem < k->cpus ? (uint32_t)by_mem : k->cpus;
+        uint32_t cpus = k->units * cpus_used(r, k), spec = r->spec_cores * k->threads;
+        cpus = cpus > spec ? cpus - spec : 0;
+        return room->cpus_left < k->cpus ? 0 : by_mem < cpus ? (uint32_t)by_mem : cpus;
     }
     if (room->cpus_left / k->cpus_per_unit < units)
         units = room->cpus_left / k->cpus_per_unit;
@@ -109,7 +172,7 @@ static uint32_t cpus_fit(const struct request *r, const struct node_kind *k,
         uint64_t by_mem = mem_mib / r->mem_cpu_mib / k->cpus_per_unit;
         units = by_mem < units ? (uint32_t)by_mem : units;
     }
-    return units * k->cpus_per_unit;
+    return units * cpus_used(r, k);
 }
 
 /* GPUs of the job's total that so many CPUs and so much memory go with. */
@@ -159,6 +222,9 @@ uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const st
     uint32_t tasks = r->overcommit ? r->tasks : cpus / r->cpus_per_task;
     uint32_t by_gres = r->gres.list.len ? gres_fit(c, r, room, cpus, more) : tasks;
     tasks = by_gres < tasks ? by_gres : tasks;
+    uint32_t by_cores =
+        r->tasks_per_core || r->tasks_per_socket ? tasks_by_cores(r, k, room) : tasks;
+    tasks = by_cores < tasks ? by_cores : tasks;
     if (tasks > c->conf->max_tasks_per_node)
         tasks = c->conf->max_tasks_per_node;
     if (!r->ntasks_per_node || tasks < r->ntasks_per_node)
@@ -174,6 +240,10 @@ static uint32_t tasks_on(const struct cluster *c, const struct job *j, const str
     struct select_room room = {view->units[node], part_cpus_left(j, view, node),
                                view->mem_mib[node], view->whole[node],
                                view->gres ? view->gres + node * c->pool.gres_kinds : NULL};
+    if (view->users && !alloc_user_may(&view->users[node], j))
+        return 0;
+    if (view->present && j->want.tasks_per_socket)
+        room.node = c->nodes.data[node];
     if (sharing)
         room.units += share_room(k->units, view->use[node], j);
     if (j->want.exclusive && j->want.shared)
@@ -227,9 +297,10 @@ static void add_share(const struct cluster *c, const struct job *j, const struct
     uint64_t cpus = r->overcommit ? 1 : (uint64_t)p->tasks * r->cpus_per_task;
     cpus = cpus > r->min_cpus ? cpus : r->min_cpus;
     cpus = cpus > gpus * r->cpus_per_gpu ? cpus : gpus * r->cpus_per_gpu;
-    uint32_t units =
-        r->exclusive ? n->units : (uint32_t)((cpus + n->cpus_per_unit - 1) / n->cpus_per_unit);
+    uint32_t units = r->exclusive ? n->units : (uint32_t)units_of(r, n, p->tasks, cpus);
     struct share s = {.node = p->node, .units = units ? units : 1};
+    if (r->tasks_per_socket && !r->exclusive)
+        s.per_socket = units_per_socket(r, n);
     s.mem_mib = node_mem_wanted(r, n, s.units * n->cpus_per_unit) + gpus * r->mem_gpu_mib;
     if (r->exclusive && s.mem_mib > n->mem_mib)
         s.mem_mib = n->mem_mib; /* a whole node has no more than it has */

@@ -9,8 +9,9 @@ struct select_room { /* on a node */
     uint32_t units;
     uint32_t cpus_left; /* of MaxCPUsPerNode */
     int64_t mem_mib;
-    bool whole;           /* nothing runs there */
-    const uint64_t *gres; /* by kind of generic resource */
+    bool whole;              /* nothing runs there */
+    const uint64_t *gres;    /* by kind of generic resource */
+    const struct node *node; /* as it is now, to look at its sockets; NULL: not known */
 };
 
 /* Whether a node of this kind could take a task of the job, were it idle and alone to choose. */

@@ -29,6 +29,7 @@ static void copy_view(const struct cluster *c, struct free_view *to)
     memcpy(to->mem_mib, now->mem_mib, n * sizeof *to->mem_mib);
     memcpy(to->whole, now->whole, n * sizeof *to->whole);
     memcpy(to->gres, now->gres, n * kinds * sizeof *to->gres);
+    memcpy(to->users, now->users, n * sizeof *to->users);
 }
 
 static void copy_spare(const struct cluster *c, struct spare *to)
@@ -67,6 +68,8 @@ static bool give_back(struct shadow *s, const struct alloc_node *a)
             gres[held->kind] += held->count;
     v->mem_mib[a->node] += (int64_t)a->mem_mib;
     v->whole[a->node] = v->units[a->node] == n->units;
+    if (v->whole[a->node])
+        v->users[a->node] = (struct node_users){0};
     if (bitset_test(c->pool.usable, a->node))
         spare_set(&s->spare, a->node, v->units[a->node] * n->cpus_per_unit, v->whole[a->node]);
     return true;
@@ -200,6 +203,7 @@ static void see_least(struct shadow *s, const struct bitset *allowed)
         s->least.units[i] = units;
         s->least.mem_mib[i] =
             now->mem_mib[i] < then->mem_mib[i] ? now->mem_mib[i] : then->mem_mib[i];
+        s->least.users[i] = now->users[i];
         s->least.whole[i] = units == c->pool.kinds.data[c->pool.kind[i]].units;
         for (size_t k = (size_t)i * kinds; k < ((size_t)i + 1) * kinds; k++)
             s->least.gres[k] = now->gres[k] < then->gres[k] ? now->gres[k] : then->gres[k];

@@ -70,11 +70,6 @@ def test_what_has_no_effect_is_said_once(cluster):
     assert done.stderr == "srun: warning: option --cpu-bind is accepted and has no effect (from SLURM_CPU_BIND)\n"
 
 
-def test_a_job_is_told_once_not_its_steps_too(cluster):
-    done = cluster.run(["salloc", "--threads-per-core=1", "srun", "true"])
-    assert done.returncode == 0 and done.stderr.count("threads-per-core") == 1, done.stderr
-
-
 def test_preserve_env(cluster):
     show = ["sh", "-c", "echo $SLURM_NNODES $SLURM_NTASKS $SLURM_STEP_NUM_NODES $SLURM_STEP_NUM_TASKS"]
     script = ["sh", "-c", 'srun -n2 -N2 sh -c "$0" | sort -u; srun -E -n2 -N2 sh -c "$0" | sort -u', show[2]]

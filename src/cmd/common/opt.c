@@ -30,7 +30,6 @@
 #define REFUSED OPT_T_REFUSED, 0, NULL
 #define NONE_ONLY OPT_T_NONE_ONLY, 0, NULL
 #define INERT OPT_INERT
-#define HANDED_ON OPT_HANDED_ON
 
 #define OPT_ROW(id, name, letter, argument, action, commands, env, metavar, help)                  \
     {OPT_ID_##id, name, letter, argument, action, commands, env, metavar, help},

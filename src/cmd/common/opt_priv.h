@@ -19,10 +19,9 @@ enum opt_type {
 };
 
 #define OPT_ALL (OPT_SRUN | OPT_SBATCH | OPT_SALLOC)
-#define OPT_OLD 8        /* spelling of 2002 */
-#define OPT_TERMINAL 16  /* on the command line only: --help */
-#define OPT_INERT 32     /* without effect, which the user is told; */
-#define OPT_HANDED_ON 64 /* but not again when a job's environment hands it to a step */
+#define OPT_OLD 8       /* spelling of 2002 */
+#define OPT_TERMINAL 16 /* on the command line only: --help */
+#define OPT_INERT 32    /* without effect, which the user is told */
 
 typedef int opt_call_fn(struct opt *o, const char *arg, struct err *err);
 
@@ -76,6 +75,8 @@ int opt_bad_spec(struct opt *o, const char *name, const char *arg, struct err *e
 
 /* Who says --gres himself does not mean what the environment of the job has of GPUs, too. */
 void opt_prefer_gres(struct opt *o);
+/* Tells once that the option has no effect with this argument. */
+void opt_note_ignored(struct opt *o, enum opt_id id, const char *arg);
 /* Two lists of generic resources as one; the caller frees. */
 char *opt_join_gres(const char *a, const char *b);
 

@@ -60,11 +60,15 @@ __attribute__((format(printf, 3, 4))) static void note(struct opt *o, enum opt_i
     str_putc(&o->notes, '\n');
 }
 
+void opt_note_ignored(struct opt *o, enum opt_id id, const char *arg)
+{
+    note(o, id, "option --%s=%s is accepted and has no effect", opt_rows[id].name, arg);
+}
+
 /* What asks for nothing is done as it is asked. */
 static void note_ignored(struct opt *o, const struct opt_row *row, const char *arg)
 {
-    bool handed_on = o->variable && o->in_job && (row->commands & OPT_HANDED_ON);
-    if (!handed_on && (!arg || !str_case_eq(arg, "none")))
+    if (!arg || !str_case_eq(arg, "none"))
         note(o, row->id, "option --%s is accepted and has no effect", row->name);
 }
 
@@ -200,13 +204,15 @@ int opt_set_distribution(struct opt *o, const char *arg, struct err *err)
 
 int opt_set_exclusive(struct opt *o, const char *arg, struct err *err)
 {
-    if (arg && !str_case_eq(arg, "user") && !str_case_eq(arg, "mcs") && !str_case_eq(arg, "topo") &&
+    bool user = arg && str_case_eq(arg, "user");
+    if (arg && !user && !str_case_eq(arg, "mcs") && !str_case_eq(arg, "topo") &&
         !(o->source == OPT_FROM_ENV && (str_case_eq(arg, "yes") || str_eq(arg, "1"))))
         return opt_bad_spec(o, "exclusive", arg, err);
-    if (arg && o->source != OPT_FROM_ENV)
+    if (arg && !user && o->source != OPT_FROM_ENV)
         note(o, OPT_ID_exclusive,
              "option --exclusive=%s keeps all other jobs away, as --exclusive does", arg);
-    o->exclusive = true;
+    o->exclusive_user = user;
+    o->exclusive = !user;
     o->oversubscribe = false;
     return 0;
 }
@@ -214,7 +220,7 @@ int opt_set_exclusive(struct opt *o, const char *arg, struct err *err)
 int opt_set_oversubscribe(struct opt *o, const char *arg, struct err *err)
 {
     o->oversubscribe = true;
-    o->exclusive = false;
+    o->exclusive = o->exclusive_user = false;
     return 0;
 }
 

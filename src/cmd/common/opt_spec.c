@@ -143,7 +143,11 @@ void opt_to_job_spec(const struct opt *o, Pb__JobSpec *spec)
     PUT(ntasks_per_node, ntasks_per_node, o->ntasks_per_node);
     PUT(ntasks_per_socket, ntasks_per_socket, o->ntasks_per_socket);
     PUT(ntasks_per_core, ntasks_per_core, o->ntasks_per_core);
-    PUT(threads_per_core, threads_per_core, o->threads_per_core);
+    PUT_NUMBER(threads_per_core, o->threads_per_core);
+    PUT_NUMBER(sockets_per_node, o->sockets_per_node);
+    PUT_NUMBER(cores_per_socket, o->cores_per_socket);
+    PUT_NUMBER(core_spec, o->core_spec);
+    PUT_TRUE(exclusive_user);
     PUT(min_cpus_per_node, mincpus, o->min_cpus_per_node);
     PUT(mem_per_node_mib, mem, o->mem_per_node_mib);
     PUT(mem_per_cpu_mib, mem_per_cpu, o->mem_per_cpu_mib);

@@ -472,8 +472,8 @@ static void test_other_notes(void **state)
         {OPT_SBATCH, "", "sbatch|-mblock:cyclic|-mcyclic:block",
          "warning: what follows the first word of --distribution=block:cyclic is accepted and has "
          "no effect\n"},
-        {OPT_SBATCH, "", "sbatch|--exclusive=user",
-         "warning: option --exclusive=user keeps all other jobs away, as --exclusive does\n"},
+        {OPT_SBATCH, "", "sbatch|--exclusive=mcs",
+         "warning: option --exclusive=mcs keeps all other jobs away, as --exclusive does\n"},
         {OPT_SBATCH, "SBATCH_EXCLUSIVE=yes", "sbatch", ""},
         {OPT_SBATCH, "", "sbatch|--mail-type=END,array_tasks|--mail-type=ARRAY_TASKS",
          "warning: --mail-type=ARRAY_TASKS is accepted and has no effect\n"},
@@ -486,10 +486,6 @@ static void test_other_notes(void **state)
          "warning: option --cpu-bind is accepted and has no effect (from SLURM_CPU_BIND)\n"},
         {OPT_SRUN, "SLURM_CPU_BIND=cores", "srun|--cpu-bind=cores|x",
          "warning: option --cpu-bind is accepted and has no effect (from SLURM_CPU_BIND)\n"},
-        /* Told when the job was submitted. */
-        {OPT_SRUN, "SLURM_JOB_ID=7|SLURM_THREADS_PER_CORE=1|SLURM_NTASKS_PER_CORE=1", "srun|x", ""},
-        {OPT_SRUN, "SLURM_JOB_ID=7|SLURM_THREADS_PER_CORE=1", "srun|--threads-per-core=2|x",
-         "warning: option --threads-per-core is accepted and has no effect\n"},
     };
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
         struct opt o;

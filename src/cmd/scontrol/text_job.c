@@ -232,19 +232,24 @@ static void put_resources(const struct job_view *v)
     job_state_put_tres(v->job, false, &asked);
     text_break(v->style, v->out);
     put_node_count(v);
-    str_printf(v->out, " NumCPUs=%u NumTasks=%u CPUs/Task=%u ReqB:S:C:T=0:0:*:", v->live->num_cpus,
-               tasks ? tasks : 1, s->has_cpus_per_task ? s->cpus_per_task : 1);
+    str_printf(v->out, " NumCPUs=%u NumTasks=%u CPUs/Task=%u ReqB:S:C:T=0:%u:", v->live->num_cpus,
+               tasks ? tasks : 1, s->has_cpus_per_task ? s->cpus_per_task : 1, s->sockets_per_node);
+    put_or_star(v->out, s->cores_per_socket);
+    str_putc(v->out, ':');
     put_or_star(v->out, s->threads_per_core);
     text_break(v->style, v->out);
     text_pair(v->out, "ReqTRES", str_cstr(&asked));
     text_break(v->style, v->out);
     text_pair(v->out, "AllocTRES", has_got ? str_cstr(&got) : NULL);
     text_break(v->style, v->out);
-    str_printf(v->out, "Socks/Node=* NtasksPerN:B:S:C=%u:0:", s->ntasks_per_node);
+    str_puts(v->out, "Socks/Node=");
+    put_or_star(v->out, s->sockets_per_node);
+    str_printf(v->out, " NtasksPerN:B:S:C=%u:0:", s->ntasks_per_node);
     put_or_star(v->out, s->ntasks_per_socket);
     str_putc(v->out, ':');
     put_or_star(v->out, s->ntasks_per_core);
-    str_puts(v->out, " CoreSpec=*");
+    str_puts(v->out, " CoreSpec=");
+    put_or_star(v->out, s->core_spec);
     if (v->style.details) {
         text_break(v->style, v->out);
         str_puts(v->out, "JOB_GRES=");
@@ -273,9 +278,10 @@ static void put_request(const struct job_view *v)
     }
     text_break(v->style, v->out);
     str_printf(v->out, "OverSubscribe=%s Contiguous=%d",
-               s->exclusive       ? "NO"
-               : s->oversubscribe ? "YES"
-                                  : "OK",
+               s->exclusive        ? "NO"
+               : s->exclusive_user ? "USER"
+               : s->oversubscribe  ? "YES"
+                                   : "OK",
                s->contiguous);
     text_pair(v->out, " Licenses", s->licenses);
     str_puts(v->out, " Network=(null)");

@@ -138,7 +138,8 @@ void text_node(const Pb__NodeRecord *n, struct text_style style, struct str *out
         text_pair(out, " Arch", n->arch);
     str_printf(out, " CoresPerSocket=%u", n->cores);
     text_break(style, out);
-    str_printf(out, "CPUAlloc=%u CPUEfctv=%u CPUTot=%u ", n->alloc_cpus, n->cpus, n->cpus);
+    str_printf(out, "CPUAlloc=%u CPUEfctv=%u CPUTot=%u ", n->alloc_cpus, n->cpus - n->spec_cpus,
+               n->cpus);
     if (n->has_cpu_load_centi)
         str_printf(out, "CPULoad=%u.%02u", n->cpu_load_centi / 100, n->cpu_load_centi % 100);
     else

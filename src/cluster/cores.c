@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/cores.h"
+
+#include <stdlib.h>
+
+#include "cluster/cluster.h"
+
+uint32_t cores_socket(const struct node *n, size_t unit)
+{
+    return (uint32_t)(unit / n->units_per_socket);
+}
+
+static size_t socket_count(const struct node *n)
+{
+    return n->units ? cores_socket(n, n->units - 1) + (size_t)1 : 0;
+}
+
+struct socket {
+    uint32_t room; /* units that may be taken there now */
+    bool near;
+};
+
+static void look(const struct node *n, const struct cores_want *want, struct socket *sockets)
+{
+    for (long i = bitset_next_clear(n->busy, 0); i >= 0;
+         i = bitset_next_clear(n->busy, (size_t)i + 1)) {
+        struct socket *s = &sockets[cores_socket(n, (size_t)i)];
+        s->near = s->near || (want->near && bitset_test(want->near, (size_t)i));
+        if (!want->per_socket || s->room < want->per_socket)
+            s->room++;
+    }
+}
+
+/* Near ones before others; the tightest that is enough, else the roomiest. */
+static bool is_better(const struct socket *a, const struct socket *b, uint32_t left)
+{
+    bool x = a->room >= left, y = b->room >= left;
+    if (a->near != b->near)
+        return a->near;
+    if (x != y)
+        return x;
+    return x ? a->room < b->room : a->room > b->room;
+}
+
+static long best_socket(const struct socket *sockets, size_t count, uint32_t left)
+{
+    long best = -1;
+    for (size_t i = 0; i < count; i++)
+        if (sockets[i].room && (best < 0 || is_better(&sockets[i], &sockets[best], left)))
+            best = (long)i;
+    return best;
+}
+
+/* Up to so many free units of the range, near ones first; how many. */
+static uint32_t take_range(const struct node *n, const struct bitset *near, size_t first,
+                           size_t end, uint32_t most, struct bitset *out)
+{
+    uint32_t taken = 0;
+    for (int far = near ? 0 : 1; far < 2; far++)
+        for (long i = bitset_next_clear(n->busy, first); i >= 0 && (size_t)i < end && taken < most;
+             i = bitset_next_clear(n->busy, (size_t)i + 1))
+            if ((far || bitset_test(near, (size_t)i)) && !bitset_test(out, (size_t)i)) {
+                bitset_set(out, (size_t)i);
+                taken++;
+            }
+    return taken;
+}
+
+/* Where each unit is a socket, or all are of one, or all that is free is wanted, there is no
+ * choice. */
+static bool is_plain(const struct node *n, const struct cores_want *want)
+{
+    return !want->per_socket && (n->units_per_socket == 1 || n->units_per_socket >= n->units ||
+                                 want->units == n->free_units);
+}
+
+bool cores_choose(const struct node *n, const struct cores_want *want, struct bitset *out)
+{
+    uint32_t left = want->units;
+    if (want->units > n->free_units)
+        return false;
+    if (is_plain(n, want)) {
+        take_range(n, want->near, 0, n->units, left, out);
+        return true;
+    }
+    size_t count = socket_count(n);
+    _cleanup_free_ struct socket *sockets = mem_new_array(struct socket, count + 1);
+    _cleanup_bitset_ struct bitset *chosen = bitset_new(n->units);
+    look(n, want, sockets);
+    while (left) {
+        long best = best_socket(sockets, count, left);
+        if (best < 0)
+            return false;
+        size_t first = (size_t)best * n->units_per_socket, end = first + n->units_per_socket;
+        uint32_t most = sockets[best].room < left ? sockets[best].room : left;
+        left -= take_range(n, want->near, first, end < n->units ? end : n->units, most, chosen);
+        sockets[best].room = 0;
+    }
+    bitset_or(out, chosen);
+    return true;
+}
+
+uint32_t cores_tasks(const struct node *n, uint32_t per_socket, uint32_t used, uint32_t cpus)
+{
+    size_t count = socket_count(n);
+    _cleanup_free_ struct socket *sockets = mem_new_array(struct socket, count + 1);
+    uint32_t sum = 0;
+    look(n, &(struct cores_want){0}, sockets);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t tasks = (uint64_t)sockets[i].room * used / cpus;
+        sum += tasks < per_socket ? (uint32_t)tasks : per_socket;
+    }
+    return sum;
+}
+
+void cores_of_list(const struct node *n, const char *list, struct bitset *out)
+{
+    for (const char *at = list ? list : ""; *at;) {
+        char *end;
+        unsigned long first = strtoul(at, &end, 10), last = first;
+        if (*end == '-')
+            last = strtoul(end + 1, &end, 10);
+        size_t from = first * n->units_per_socket / n->cores;
+        size_t to = ((last + 1) * n->units_per_socket + n->cores - 1) / n->cores;
+        for (size_t i = from; i < to && i < out->size; i++)
+            bitset_set(out, i);
+        at = end + (*end == ',');
+    }
+}

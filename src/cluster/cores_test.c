@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which units of a node a job gets. */
+#include "cluster/cluster_test_util.h"
+
+#define CONF(cr, node)                                                                             \
+    "SelectType=select/cons_tres\nSelectTypeParameters=" cr "\nNodeName=n " node                   \
+    " RealMemory=1000\nPartitionName=p Nodes=ALL\n"
+#define TWO "Sockets=2 CoresPerSocket=4 ThreadsPerCore=2"
+
+static struct node *node_of(struct cluster *c)
+{
+    return c->nodes.data[0];
+}
+
+/* "0101" says which units are busy. */
+static void occupy(struct node *n, const char *busy)
+{
+    bitset_zero(n->busy);
+    for (size_t i = 0; busy[i]; i++)
+        if (busy[i] == '1')
+            bitset_set(n->busy, i);
+    n->free_units = n->units - (uint32_t)bitset_count(n->busy);
+}
+
+static void choose(const char *busy, uint32_t units, uint32_t per_socket, const char *near,
+                   const char *expected)
+{
+    struct cluster *c = test_cluster(CONF("CR_Core", TWO));
+    struct node *n = node_of(c);
+    char text[64] = "none";
+    _cleanup_bitset_ struct bitset *out = bitset_new(n->units), *list = bitset_new(n->units);
+    occupy(n, busy);
+    cores_of_list(n, near, list);
+    const struct cores_want want = {units, per_socket, near ? list : NULL};
+    if (cores_choose(n, &want, out)) {
+        for (size_t i = 0; i < n->units; i++)
+            text[i] = bitset_test(out, i) ? '1' : '0';
+        text[n->units] = 0;
+    }
+    if (strcmp(text, expected) != 0)
+        fail_msg("%u of %s: %s, expected %s", units, busy, text, expected);
+    n->free_units = n->units;
+    bitset_zero(n->busy);
+    test_cluster_free(c);
+}
+
+static void choices(void **state)
+{
+    (void)state;
+    choose("00000000", 2, 0, NULL, "11000000");
+    choose("11000000", 2, 0, NULL, "00110000"); /* the tighter socket */
+    choose("11000000", 3, 0, NULL, "00001110"); /* one socket rather than two */
+    choose("11001000", 5, 0, NULL, "00110111");
+    choose("11100000", 5, 0, NULL, "00011111");
+    choose("11111110", 1, 0, NULL, "00000001");
+    choose("11111110", 2, 0, NULL, "none");
+    choose("00000000", 4, 2, NULL, "11001100");
+    choose("00000000", 5, 2, NULL, "none");
+    choose("11100000", 3, 2, NULL, "00011100");
+    choose("00000000", 2, 0, "4-7", "00001100");
+    choose("00000000", 2, 0, "6", "00001010"); /* the near one, and one of its socket */
+    choose("00000000", 8, 0, "6", "11111111");
+    choose("00000000", 0, 0, NULL, "00000000");
+}
+
+static void counts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *cr, *node;
+        uint32_t units, cpus_per_unit, per_socket, cpus, spec;
+    } cases[] = {
+        {"CR_Core", TWO, 8, 2, 4, 16, 0},
+        {"CR_CPU", TWO, 16, 1, 8, 16, 0},
+        {"CR_Socket", TWO, 2, 8, 1, 16, 0},
+        {"CR_Core", TWO " CoreSpecCount=2", 6, 2, 4, 12, 4},
+        {"CR_CPU", TWO " CoreSpecCount=1", 14, 1, 8, 14, 2},
+        {"CR_Core", TWO " CpuSpecList=0,8-9", 6, 2, 4, 12, 4},
+        {"CR_Core", "CPUs=4", 4, 1, 1, 4, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        _cleanup_free_ char *text =
+            mem_printf("SelectType=select/cons_tres\nSelectTypeParameters=%s\nNodeName=n %s\n"
+                       "PartitionName=p Nodes=ALL\n",
+                       cases[i].cr, cases[i].node);
+        struct cluster *c = test_cluster(text);
+        const struct node *n = node_of(c);
+        assert_int_equal(n->units, cases[i].units);
+        assert_int_equal(n->cpus_per_unit, cases[i].cpus_per_unit);
+        assert_int_equal(n->units_per_socket, cases[i].per_socket);
+        assert_int_equal(n->cpus, cases[i].cpus);
+        assert_int_equal(n->spec_cpus, cases[i].spec);
+        test_cluster_free(c);
+    }
+}
+
+static void tasks(void **state)
+{
+    (void)state;
+    struct cluster *c = test_cluster(CONF("CR_Core", TWO));
+    struct node *n = node_of(c);
+    assert_int_equal(cores_tasks(n, 1, 2, 1), 2);
+    assert_int_equal(cores_tasks(n, 9, 2, 1), 16);
+    assert_int_equal(cores_tasks(n, 9, 1, 1), 8);
+    assert_int_equal(cores_tasks(n, 9, 1, 3), 2);
+    occupy(n, "11100000");
+    assert_int_equal(cores_tasks(n, 2, 1, 1), 3);
+    assert_int_equal(cores_tasks(n, 2, 1, 2), 2);
+    occupy(n, "00000000");
+    test_cluster_free(c);
+}
+
+/* Jobs of users who keep others away. */
+static void users(void **state)
+{
+    (void)state;
+    struct cluster *c = test_cluster(CONF("CR_Core", TWO));
+    test_up(c);
+    struct job *a = test_job(c, 1, "exclusive-user"), *b = test_job(c, 2, ""),
+               *own = test_job(c, 3, "");
+    a->uid = own->uid = 1;
+    b->uid = 2;
+    assert_int_equal(alloc_take(c, a, 0, 1, 0, NULL), 0);
+    assert_int_equal(alloc_take(c, b, 0, 1, 0, NULL), -ERR_NODES_BUSY);
+    assert_int_equal(alloc_take(c, own, 0, 1, 0, NULL), 0);
+    job_set_state(c, a, PB__JOB_STATE__RUNNING);
+    job_set_state(c, own, PB__JOB_STATE__RUNNING);
+    test_sound(c);
+    assert_int_equal(c->pool.locked, 1);
+    uint64_t freed = c->pool.freed;
+    cluster_remove_job(c, a); /* the other one of the same user shares */
+    assert_true(c->pool.freed > freed);
+    assert_int_equal(c->pool.locked, 0);
+    assert_int_equal(alloc_take(c, b, 0, 1, 0, NULL), 0);
+    a = test_job(c, 4, "exclusive-user");
+    a->uid = 1;
+    assert_int_equal(alloc_take(c, a, 0, 1, 0, NULL), -ERR_NODES_BUSY);
+    cluster_remove_job(c, b);
+    assert_int_equal(alloc_take(c, a, 0, 1, 0, NULL), 0);
+    job_set_state(c, a, PB__JOB_STATE__RUNNING);
+    test_sound(c);
+    test_cluster_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest list[] = {cmocka_unit_test(choices), cmocka_unit_test(counts),
+                                      cmocka_unit_test(tasks), cmocka_unit_test(users)};
+    return cmocka_run_group_tests(list, NULL, NULL);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Options about the sockets, cores and threads of nodes. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "cmd/common/opt_priv.h"
+
+/* "N" or "MIN-MAX", of which the minimum counts; "*" is any. */
+static int parse_min(const char *text, size_t len, uint32_t *out)
+{
+    _cleanup_free_ char *word = mem_strndup(text, len);
+    long long first, last;
+    if (str_eq(word, "*") || !*word)
+        return 0;
+    char *dash = strchr(word, '-');
+    if (dash)
+        *dash = 0;
+    if (str_parse_i64(word, 1, INT32_MAX, &first) < 0 ||
+        (dash && (str_parse_i64(dash + 1, 1, INT32_MAX, &last) < 0 || last < first)))
+        return -ERR_PARSE;
+    *out = (uint32_t)first;
+    return 0;
+}
+
+int opt_set_sockets_per_node(struct opt *o, const char *arg, struct err *err)
+{
+    return parse_min(arg, strlen(arg), &o->sockets_per_node) < 0
+               ? opt_bad_spec(o, "sockets-per-node", arg, err)
+               : 0;
+}
+
+int opt_set_cores_per_socket(struct opt *o, const char *arg, struct err *err)
+{
+    return parse_min(arg, strlen(arg), &o->cores_per_socket) < 0
+               ? opt_bad_spec(o, "cores-per-socket", arg, err)
+               : 0;
+}
+
+/* -B SOCKETS[:CORES[:THREADS]] */
+int opt_set_extra_node_info(struct opt *o, const char *arg, struct err *err)
+{
+    uint32_t *const members[] = {&o->sockets_per_node, &o->cores_per_socket, &o->threads_per_core};
+    const char *at = arg;
+    for (size_t i = 0; i < 3; i++) {
+        size_t len = strcspn(at, ":");
+        if (parse_min(at, len, members[i]) < 0)
+            return opt_bad_spec(o, "extra-node-info", arg, err);
+        at += len;
+        if (!*at)
+            return 0;
+        at++;
+    }
+    return opt_bad_spec(o, "extra-node-info", arg, err);
+}
+
+/* Of the hints, one says what to allocate; the others are about binding. */
+int opt_set_hint(struct opt *o, const char *arg, struct err *err)
+{
+    static const char *const binding[] = {"none", "compute_bound", "memory_bound", "multithread"};
+    if (str_case_eq(arg, "nomultithread")) {
+        o->threads_per_core = 1;
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof(binding) / sizeof(binding[0]); i++)
+        if (str_case_eq(arg, binding[i])) {
+            if (i == 1 || i == 2)
+                opt_note_ignored(o, OPT_ID_hint, arg);
+            return 0;
+        }
+    return opt_bad_spec(o, "hint", arg, err);
+}

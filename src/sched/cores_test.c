@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Sockets, cores and threads in the choice of nodes. */
+#include "sched/sched_test_util.h"
+
+#define NODES                                                                                      \
+    "NodeName=a[1-2] Sockets=2 CoresPerSocket=4 ThreadsPerCore=2 RealMemory=8000\n"                \
+    "NodeName=b[1-2] Sockets=4 CoresPerSocket=2 ThreadsPerCore=1 RealMemory=8000\n"                \
+    "PartitionName=all Nodes=ALL Default=YES\n"
+#define CONF(cr) "SelectType=select/cons_tres\nSelectTypeParameters=" cr "\n" NODES
+
+static char *given(struct cluster *c, const char *words)
+{
+    struct selection s = {0};
+    struct job *j = test_try_job(c, 1000, words);
+    if (!j)
+        return mem_strdup("refused");
+    char *text = mem_strdup("never");
+    if (select_possible(c, j, NULL) == 0) {
+        struct bitset *set = select_candidates(c, j);
+        free(text);
+        text = select_nodes(c, j, set, NULL, &s) == 0 ? test_selection(c, &s) : mem_strdup("busy");
+        vec_foreach (&s.shares, at) {
+            const struct alloc_want want = share_want(&s, at);
+            assert_int_equal(alloc_place(c, j, &want, NULL), 0); /* what is planned holds */
+        }
+        bitset_free(set);
+    }
+    alloc_clear(c, j);
+    test_sound(c);
+    select_done(&s);
+    cluster_remove_job(c, j);
+    return text;
+}
+
+static void expect(const char *conf, const char *busy, const char *words, const char *expected)
+{
+    struct cluster *c = test_cluster(conf);
+    test_up(c);
+    if (*busy)
+        test_run(c, 1, busy, 1000);
+    _cleanup_free_ char *text = given(c, words);
+    if (strcmp(text, expected) != 0)
+        fail_msg("%s: got %s, expected %s", words, text, expected);
+    test_cluster_free(c);
+}
+
+static void by_core(void **state)
+{
+    (void)state;
+    static const char *const conf = CONF("CR_Core");
+    expect(conf, "", "n=4", "a1:2/0");           /* a thread each */
+    expect(conf, "", "n=4 threads=1", "a1:4/0"); /* a core each */
+    expect(conf, "", "n=4 tasks-per-core=1", "a1:4/0");
+    expect(conf, "", "n=16", "a1:8/0");
+    expect(conf, "", "n=16 tasks-per-core=1", "a1:8/0 a2:8/0");
+    expect(conf, "", "n=40 tasks-per-core=1", "never");
+    expect(conf, "", "n=2 c=2 threads=1", "a1:4/0");
+    expect(conf, "", "n=4 tasks-per-socket=1", "a1:2/0 a2:2/0");
+    expect(conf, "", "n=2 tasks-per-socket=1", "a1:2/0");
+    expect(conf, "", "n=4 tasks-per-socket=1 N=1", "b1:4/0");
+    expect(conf, "", "n=16 tasks-per-socket=8 N=1", "a1:8/0");
+    expect(conf, "", "n=3 tasks-per-socket=1 w=a1 N=1", "never");
+    expect(conf, "", "sockets=4", "b1:1/0");
+    expect(conf, "", "cores=4", "a1:1/0");
+    expect(conf, "", "sockets=4 cores=4", "never");
+    expect(conf, "", "threads=2 w=b1", "never");
+    expect(conf, "", "core-spec=1 n=14", "a1:8/0");
+    expect(conf, "", "core-spec=1 n=15 N=1", "never");
+    /* one socket is full: with one task each, there is room for one */
+    expect(conf, "a1:4", "n=2 tasks-per-socket=1 w=a1 N=1", "busy");
+    expect(conf, "a1:3", "n=2 tasks-per-socket=1 w=a1 N=1", "a1:2/0");
+}
+
+static void by_cpu(void **state)
+{
+    (void)state;
+    static const char *const conf = CONF("CR_CPU");
+    expect(conf, "", "n=4", "a1:4/0");
+    expect(conf, "", "n=9 tasks-per-core=1 N=1", "never");
+    expect(conf, "", "n=4 tasks-per-socket=2", "a1:4/0");
+}
+
+static void by_socket(void **state)
+{
+    (void)state;
+    static const char *const conf = CONF("CR_Socket_Memory");
+    expect(conf, "", "n=1 mem=100", "a1:1/100");
+    expect(conf, "", "n=9 mem=100", "a1:2/100");
+    expect(conf, "", "n=1 mem-per-cpu=10", "a1:1/80");
+    expect(conf, "a1:1", "n=9 w=a1 N=1 mem=1", "busy");
+}
+
+static void one_user(void **state)
+{
+    (void)state;
+    struct cluster *c = test_cluster(CONF("CR_Core"));
+    test_up(c);
+    struct job *holder = test_job(c, 1, "exclusive-user");
+    holder->uid = 7;
+    test_run_job(c, holder, "a1:1", 1000);
+    struct job *other = test_job(c, 2, ""), *same = test_job(c, 3, "");
+    struct selection s = {0};
+    same->uid = 7;
+    _cleanup_bitset_ struct bitset *set = select_candidates(c, other);
+    assert_int_equal(select_nodes(c, other, set, NULL, &s), 0);
+    _cleanup_free_ char *elsewhere = test_selection(c, &s);
+    assert_string_equal(elsewhere, "a2:1/0");
+    select_clear(&s);
+    assert_int_equal(select_nodes(c, same, set, NULL, &s), 0);
+    _cleanup_free_ char *there = test_selection(c, &s);
+    assert_string_equal(there, "a1:1/0");
+    select_done(&s);
+    test_cluster_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(by_core), cmocka_unit_test(by_cpu),
+                                       cmocka_unit_test(by_socket), cmocka_unit_test(one_user)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

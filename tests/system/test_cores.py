@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Sockets, cores and threads with real daemons."""
+import pytest
+
+from harness import eventually
+
+
+@pytest.fixture
+def sockets(make_cluster):
+    c = make_cluster(nodes=2, start=False)
+    c.conf_file.write_text(c.conf_file.read_text().replace("CPUs=4", "Sockets=2 CoresPerSocket=4 ThreadsPerCore=2"))
+    c.start()
+    return c
+
+
+def held(c, job):
+    """"NumCPUs CPU_IDs" of a running job."""
+    shown = c.run(f"scontrol show job -d {job}").ok()
+    return shown.split("NumCPUs=")[1].split()[0] + " " + shown.split("CPU_IDs=")[1].split()[0]
+
+
+@pytest.mark.parametrize("options, expected", [
+    (["-n4"], "4 0-1"),
+    (["-n4", "--threads-per-core=1"], "8 0-3"),
+    (["-n4", "--hint=nomultithread"], "8 0-3"),
+    (["-n4", "--ntasks-per-core=1"], "8 0-3"),
+    (["-n2", "--ntasks-per-socket=1", "-N1"], "4 0,4"),
+    (["-n4", "--ntasks-per-socket=2", "-N1"], "4 0,4"),
+    (["-B2:4:2", "-n1"], "2 0"),
+    (["--sockets-per-node=2", "-n1"], "2 0"),
+    (["--core-spec=2", "-n12"], "16 0-7"),
+])
+def test_what_a_job_gets(sockets, options, expected):
+    job = sockets.sbatch(*options, wrap="sleep 100")
+    eventually(lambda: sockets.state(job) == "RUNNING", "a start")
+    assert held(sockets, job) == expected
+    sockets.run(f"scancel {job}").ok()
+
+
+@pytest.mark.parametrize("options, words", [
+    (["-B3"], "Requested node configuration is not available"),
+    (["--cores-per-socket=5"], "Requested node configuration is not available"),
+    (["--threads-per-core=4"], "Requested node configuration is not available"),
+    (["-n3", "--ntasks-per-socket=1", "-N1"], "Requested node configuration is not available"),
+    (["--core-spec=2", "-n13", "-N1"], "Requested node configuration is not available"),
+    (["-B2:x"], "Invalid --extra-node-info specification: 2:x"),
+    (["--sockets-per-node=0"], "Invalid --sockets-per-node specification: 0"),
+    (["--hint=fast"], "Invalid --hint specification: fast"),
+])
+def test_what_is_refused(sockets, options, words):
+    sockets.run(["sbatch", *options, "--wrap", "true"]).fails(words)
+
+
+def test_a_user_of_his_own(make_cluster, nobody):
+    c = make_cluster(nodes=1)
+    first = c.sbatch("--exclusive=user", "-n1", wrap="sleep 100")
+    eventually(lambda: c.state(first) == "RUNNING", "a start")
+    same = c.sbatch("-n1", wrap="sleep 100")
+    eventually(lambda: c.state(same) == "RUNNING", "a start beside it")
+    other = c.sbatch("-n1", "-D", "/", "-o", "/dev/null", wrap="true", user="nobody")
+    eventually(lambda: c.job(other)["Reason"] == "Resources", "the other user's wait")
+    c.run(f"scancel {first}").ok()
+    assert c.wait(other)["JobState"] == "COMPLETED" and c.state(same) == "RUNNING"
+    assert "OverSubscribe=USER" in c.run(f"scontrol show job {first}").ok()
+    c.run(f"scancel {same}").ok()
+
+
+def test_cores_kept_for_the_system(make_cluster):
+    c = make_cluster(nodes=1, node_conf="CoreSpecCount=1 MemSpecLimit=1000")
+    assert "CPUEfctv=3 CPUTot=4" in c.run("scontrol show node n1").ok()
+    c.run("sbatch -n4 -N1 --wrap true").fails("More processors requested than permitted")
+    c.run("sbatch -n1 --mem=3001 --wrap true").fails("Memory specification can not be satisfied")
+    assert c.run("srun -n3 --mem=3000 hostname").ok()
