@@ -34,5 +34,7 @@ struct spare_need {
     uint32_t tasks_per_node; /* at most; 0: any number */
     bool whole;              /* nodes of its own */
 };
+/* How many tasks so many free CPUs of a node take. */
+uint32_t spare_tasks(const struct spare_need *need, uint32_t cpus);
 /* False: no choice of nodes can do, whatever else is wanted of them. */
 bool spare_might_do(const struct spare *s, const struct spare_need *need);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "sched/later.h"
 #include "sched/timeline.h"
 
 #define TRIES 12 /* moments at which there is enough in all, and yet no choice does */
@@ -159,6 +160,8 @@ bool shadow_make(struct shadow *s, const struct cluster *c, const struct job *j,
     copy_view(c, &s->then);
     copy_spare(c, &s->spare);
     bool made = find(s, j, allowed, now_sec, &where);
+    if (made && s->at_sec != INT64_MAX)
+        later_choose(c, j, allowed, &s->then, &where);
     if (made && s->at_sec != INT64_MAX)
         take(c, &s->then, &where);
     if (made)

@@ -2,6 +2,7 @@
 /* What the shadow says is what the timeline says, in thousands of random states. */
 #include "sched/shadow.h"
 
+#include "sched/later.h"
 #include "sched/sched_test_util.h"
 #include "sched/timeline.h"
 
@@ -126,6 +127,8 @@ static void compare(struct both *b, uint64_t *chance)
         int64_t at = timeline_find(&b->timeline, head, allowed, &where);
         if (where.shares.len ? b->shadow.at_sec != at : b->shadow.at_sec != INT64_MAX)
             wrong(b, head, "begins at another time");
+        if (where.shares.len)
+            later_choose(b->c, head, allowed, &b->timeline.view, &where);
         if (where.shares.len)
             timeline_reserve(&b->timeline, head, &where, at);
         for (uint32_t id = 200; id < 200 + ASKED; id++)

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Cases as texts that a person can read and add: see tests/plans/README.md. Its argument is their
+ * directory. */
+#include <dirent.h>
+#include <stdio.h>
+
+#include "base/path.h"
+#include "sched/sched_test_util.h"
+
+enum { NOW = 1000, LIMIT_SEC = 60 };
+
+enum section { PART_NONE, PART_CLUSTER, PART_RUNNING, PART_QUEUE, PART_PLAN };
+static const char *const heads[] = {"", "cluster", "running", "queue", "plan"};
+
+struct golden {
+    const char *file;
+    struct str conf, plan; /* plan: as it is expected, a line for each decision */
+    VEC(char *) running;
+    VEC(char *) queue;
+    bool builtin;
+};
+
+static const char *directory;
+
+static void wrong(const struct golden *g, const char *what, const char *line)
+{
+    fail_msg("%s: %s: '%s'", g->file, what, line);
+}
+
+/* --- reading -----------------------------------------------------------------------------------
+ */
+
+static void take_line(struct golden *g, enum section part, char *line)
+{
+    switch (part) {
+    case PART_CLUSTER:
+        if (str_eq(line, "SchedulerType=sched/builtin"))
+            g->builtin = true;
+        str_printf(&g->conf, "%s\n", line);
+        break;
+    case PART_RUNNING:
+        vec_push(&g->running, line);
+        break;
+    case PART_QUEUE:
+        vec_push(&g->queue, line);
+        break;
+    case PART_PLAN:
+        str_printf(&g->plan, "%s\n", line);
+        break;
+    case PART_NONE:
+        wrong(g, "a line before 'cluster'", line);
+    }
+}
+
+static void read_golden(struct golden *g, char *text)
+{
+    enum section part = PART_NONE;
+    char *save = NULL;
+    str_puts(&g->conf, CONS);
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        bool head = line[0] != ' ';
+        line = str_trim(line);
+        if (!*line || *line == '#')
+            continue;
+        if (!head) {
+            take_line(g, part, line);
+            continue;
+        }
+        size_t i = 1;
+        while (i < COUNT(heads) && !str_eq(heads[i], line))
+            i++;
+        if (i == COUNT(heads))
+            wrong(g, "neither cluster, running, queue nor plan", line);
+        part = (enum section)i;
+    }
+    if (!g->queue.len || !g->plan.len)
+        wrong(g, "a queue and a plan are needed", "");
+}
+
+/* "7 n1:2 n2:2/100 until 50": cores of nodes, with MiB, and the end from now on. */
+static void add_running(const struct golden *g, struct cluster *c, char *line)
+{
+    char *where, *until = strstr(line, " until ");
+    uint32_t id = (uint32_t)strtoul(line, &where, 10);
+    if (!id || !until || *where != ' ')
+        wrong(g, "not of the form 'ID NODE:CORES... until SECONDS'", line);
+    *until = '\0';
+    test_run(c, id, where + 1, NOW + strtoll(until + 7, NULL, 10));
+}
+
+/* "8 part=q time=100 N=2 n=4": what is not of this list is a word of sched_test_util.h. */
+static void add_waiting(const struct golden *g, struct cluster *c, char *line)
+{
+    struct str words = STR_INIT;
+    struct part *part = c->parts.data[0];
+    int64_t limit = LIMIT_SEC;
+    uint32_t id = (uint32_t)strtoul(line, &line, 10), priority = 1000000 - id;
+    char *save = NULL;
+    if (!id)
+        wrong(g, "a job without a number", line);
+    for (char *w = strtok_r(line, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
+        if (str_starts(w, "part="))
+            part = cluster_find_part(c, w + 5);
+        else if (str_starts(w, "time="))
+            limit = str_eq(w, "time=UNLIMITED") ? INT64_MAX : strtoll(w + 5, NULL, 10);
+        else if (str_starts(w, "priority="))
+            priority = (uint32_t)strtoul(w + 9, NULL, 10);
+        else
+            str_printf(&words, "%s%s", words.len ? " " : "", w);
+    }
+    struct job *j = test_job(c, id, str_cstr(&words));
+    assert_non_null(part);
+    j->part = part;
+    job_set_sharing(c, j);
+    j->limit_sec = limit;
+    j->priority = priority;
+    order_insert(&part->queue, &j->queued, -(int64_t)priority, id);
+    str_done(&words);
+}
+
+/* --- planning ----------------------------------------------------------------------------------
+ */
+
+static void put_places(const struct cluster *c, const struct selection *s, struct str *out)
+{
+    vec_foreach (&s->shares, share) {
+        str_printf(out, " %s:%u", c->nodes.data[share->node]->name, share->units);
+        if (share->mem_mib)
+            str_printf(out, "/%llu", (unsigned long long)share->mem_mib);
+    }
+}
+
+static void put_decision(const struct cluster *c, const struct decision *d, struct str *out)
+{
+    str_printf(out, "%u ", d->job->id);
+    if (d->kind == PLAN_START) {
+        str_puts(out, d->backfilled ? "slips in on" : "starts on");
+        put_places(c, &d->where, out);
+    } else {
+        str_printf(out, "waits: %s", d->detail ? d->detail : d->reason);
+        if (d->start_at)
+            str_printf(out, ", to start in %lld", (long long)(d->start_at - NOW));
+    }
+    str_putc(out, '\n');
+}
+
+static void begin(struct cluster *c, const struct decision *d)
+{
+    struct job *j = d->job;
+    int64_t limit = j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec;
+    vec_foreach (&d->where.shares, share) {
+        struct alloc_want want = share_want(&d->where, share);
+        assert_int_equal(alloc_place(c, j, &want, NULL), 0);
+    }
+    order_remove(&j->part->queue, &j->queued);
+    assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING), 0);
+    order_insert(&c->ends, &j->ends, NOW + limit, j->id);
+}
+
+static void plan_all(struct cluster *c, bool backfill, struct str *out)
+{
+    struct plan p;
+    struct decision d;
+    plan_begin(&p, c, NOW, backfill);
+    while (plan_next(&p, &d)) {
+        put_decision(c, &d, out);
+        if (d.kind == PLAN_START)
+            begin(c, &d);
+        select_done(&d.where);
+        free(d.detail);
+    }
+    plan_end(&p);
+    test_sound(c);
+}
+
+static void try_file(const char *name)
+{
+    _cleanup_free_ char *path = mem_printf("%s/%s", directory, name);
+    struct golden g = {.file = path};
+    struct str text = STR_INIT, got = STR_INIT;
+    struct err err = {0};
+    if (path_read_file(path, 1 << 20, &text, &err) != 0)
+        fail_msg("%s", err.text);
+    str_putc(&text, '\0');
+    read_golden(&g, text.data);
+    struct cluster *c = test_cluster(str_cstr(&g.conf));
+    test_up(c);
+    vec_foreach (&g.running, line)
+        add_running(&g, c, *line);
+    vec_foreach (&g.queue, line)
+        add_waiting(&g, c, *line);
+    plan_all(c, !g.builtin, &got);
+    if (!str_eq(str_cstr(&got), str_cstr(&g.plan)))
+        fail_msg("%s: expected\n%sand the plan is\n%s", path, str_cstr(&g.plan), str_cstr(&got));
+    test_cluster_free(c);
+    str_done(&text);
+    str_done(&got);
+    str_done(&g.conf);
+    str_done(&g.plan);
+    vec_done(&g.running);
+    vec_done(&g.queue);
+}
+
+static void every_file(void **state)
+{
+    struct dirent **names;
+    int n = scandir(directory, &names, NULL, alphasort), tried = 0;
+    (void)state;
+    assert_true(n > 0);
+    for (int i = 0; i < n; i++) {
+        const char *end = strrchr(names[i]->d_name, '.');
+        if (end && str_eq(end, ".txt")) {
+            try_file(names[i]->d_name);
+            tried++;
+        }
+        free(names[i]);
+    }
+    free(names);
+    print_message("%d cases\n", tried);
+    assert_true(tried > 0);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_file)};
+    if (argc != 2) {
+        fprintf(stderr, "usage: plan_golden_test DIRECTORY\n");
+        return 2;
+    }
+    directory = argv[1];
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
