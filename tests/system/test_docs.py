@@ -55,3 +55,14 @@ def test_readme_tells_what_scontrol_refuses(cluster):
     job = cluster.sbatch("-H", wrap="true")
     cluster.run(f"scontrol update JobId={job} NumCPUs=2").fails("NumCPUs")
     cluster.run(f"scancel {job}").ok()
+
+
+def test_the_guide_of_the_planner_names_every_reason():
+    """Words that squeue shows, in the controller's sources and in the guide's table."""
+    sources = "".join(path.read_text() for room in ("control", "sched") for path in (TOP / "src" / room).glob("*.c")
+                      if not path.name.endswith("_test.c"))
+    words = set(re.findall(r'(?:reason = |control_reason\(c, j, )"([A-Z]\w+)"', sources))
+    table = (TOP / "docs/scheduling.md").read_text().partition("## Why a job waits")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`([A-Z]\w+)`", table.partition("|---|---|")[2]))
+    assert words and not words - named
+    assert not {word for word in named if f'"{word}"' not in sources}
