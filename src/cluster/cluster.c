@@ -53,6 +53,7 @@ static void job_free(struct job *j)
     vec_done(&j->steps);
     vec_done(&j->waiting_steps);
     vec_done(&j->end_calls);
+    idset_done(&j->tasks);
     request_done(&j->want);
     free(j->stored_reason);
     free(j->reason_detail);
@@ -146,6 +147,7 @@ void cluster_free(struct cluster *c)
         return;
     vec_foreach (&c->jobs, j)
         job_free(*j);
+    array_free_all(c);
     vec_foreach (&c->nodes, n)
         node_free(*n);
     pool_done(&c->pool);
@@ -162,6 +164,7 @@ void cluster_free(struct cluster *c)
     vec_done(&c->parts);
     vec_done(&c->gres_kinds);
     vec_done(&c->dirty);
+    vec_done(&c->dirty_arrays);
     idmap_done(&c->requests);
     free(c);
 }
@@ -231,6 +234,7 @@ void cluster_remove_job(struct cluster *c, struct job *j)
 {
     size_t at = position(c, j->id);
     alloc_clear(c, j);
+    array_leave(c, j);
     if (j->part)
         order_remove(&j->part->queue, &j->queued);
     depend_set(c, j, NULL);

@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "cluster/alloc.h"
+#include "cluster/array.h"
 #include "cluster/cores.h"
 #include "cluster/depend_index.h"
 #include "cluster/gres_held.h"
@@ -123,7 +124,7 @@ struct job {
     bool completing, requeue_after, batch, held, admin_hold, launched, interactive_step, backfilled;
     bool may_requeue, no_kill, special_exit;
     bool trial;       /* --immediate: it starts in the first pass, or it never was */
-    uint8_t mail;     /* JOB_MAIL_*: what its owner wants to be told */
+    uint16_t mail;    /* JOB_MAIL_*: what its owner wants to be told */
     bool configuring; /* PrologSlurmctld is not known to have ended; its nodes are not used yet */
     bool epilog_due;  /* EpilogSlurmctld is not known to have ended; it is completing until then */
     int script;       /* of the site's, that runs for it now: enum _Pb__ScriptKind; 0: none */
@@ -164,6 +165,10 @@ struct job {
     struct str spec, live;               /* packed JobSpec and JobLive */
     struct str usage;                    /* packed Usage, in 'live' too */
     struct job_newer *newer;             /* NULL: nothing */
+    struct array *array;                 /* NULL: it is in none */
+    uint32_t task;                       /* its element of the array; of a group ARRAY_NO_TASK */
+    struct idset tasks;                  /* a group: the elements that this record has */
+    struct order_link of_array;          /* in array.records */
     struct order_link queued, due, ends; /* in part.queue, cluster.due, cluster.ends */
     uint64_t unfit_stamp, ahead_stamp;   /* plan.c: pool.freed, when it last did not fit, and when
                                             its start was last looked for */
@@ -179,6 +184,9 @@ struct cluster {
     VEC(struct gres_kind) gres_kinds;
     VEC(struct part *) parts;    /* in order of the configuration */
     VEC(struct job *) jobs;      /* by rising id, once all are loaded */
+    VEC(struct array *) arrays;  /* by rising id */
+    VEC(uint32_t) dirty_arrays;  /* ids of those with a record to be written */
+    size_t folded;               /* elements in records of several, but for one of each */
     struct idmap requests;       /* ids of the jobs they made */
     VEC(uint32_t) dirty;         /* ids of jobs to be written at the end of the turn */
     struct order due;            /* jobs, by the monotonic time something must happen */

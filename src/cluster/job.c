@@ -199,7 +199,7 @@ int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, 
     if (j->begin_at > BEGIN_MAX_SEC)
         j->begin_at = BEGIN_MAX_SEC;
     unsigned mail = 0;
-    j->mail = s->mail_type && job_mail_parse(s->mail_type, &mail) ? (uint8_t)mail : 0;
+    j->mail = s->mail_type && job_mail_parse(s->mail_type, &mail) ? (uint16_t)mail : 0;
     return 0;
 }
 
@@ -221,7 +221,7 @@ bool job_mail_parse(const char *list, unsigned *mail)
         {"TIME_LIMIT_50", JOB_MAIL_LIMIT_50},
         {"INVALID_DEPEND", 0},
         {"STAGE_OUT", 0},
-        {"ARRAY_TASKS", 0},
+        {"ARRAY_TASKS", JOB_MAIL_TASKS},
     };
     *mail = 0;
     for (const char *s = list; *s;) {
@@ -376,6 +376,20 @@ static void pack_times(const struct job *j, Pb__JobLive *m)
     SET(m, time_limit_sec, j->limit_sec);
 }
 
+static void pack_array(const struct job *j, Pb__JobLive *m, struct str *tasks)
+{
+    if (!j->array)
+        return;
+    SET(m, array_job_id, j->array->id);
+    if (j->array->throttle)
+        SET(m, array_throttle, j->array->throttle);
+    idset_format(&j->tasks, tasks);
+    if (j->tasks.count)
+        m->array_tasks = (char *)str_cstr(tasks);
+    else
+        SET(m, array_task_id, j->task);
+}
+
 void job_pack_live(const struct cluster *c, struct job *j)
 {
     _cleanup_arena_ struct arena arena;
@@ -426,11 +440,14 @@ void job_pack_live(const struct cluster *c, struct job *j)
         SET(&m, configuring, true);
     if (j->epilog_due)
         SET(&m, epilog_due, true);
+    struct str tasks = STR_INIT;
+    pack_array(j, &m, &tasks);
     j->shown_sched_at = j->sched_at;
     size_t len = protobuf_c_message_get_packed_size(&m.base);
     str_clear(&j->live);
     str_reserve(&j->live, len);
     pb_pack(&m.base, &j->live);
+    str_done(&tasks);
     if (j->usage.len)
         pb_pack_field(LIVE_USAGE, j->usage.data, j->usage.len, &j->live);
     if (j->newer)
@@ -630,19 +647,38 @@ static void keep_newer(struct job *j, const Pb__JobRecord *record)
     pb_pick_unknown(&record->live->base, &j->newer->live);
 }
 
+static int restore_array(struct cluster *c, struct job *j, const Pb__JobRecord *record,
+                         struct err *err)
+{
+    const Pb__JobLive *m = record->live;
+    if (!m->has_array_job_id)
+        return 0;
+    j->task = OR(m, array_task_id, ARRAY_NO_TASK);
+    if (m->array_tasks && idset_parse(m->array_tasks, ARRAY_SIZE_MAX, &j->tasks, NULL) != 0)
+        return err_set(err, -ERR_STORE_DAMAGED, "job %u: its record has no elements of its array",
+                       j->id);
+    if (m->array_tasks)
+        j->task = ARRAY_NO_TASK;
+    array_settle(j);
+    return array_join(c, j, m->array_job_id, record->spec->array_inx, err);
+}
+
 int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, struct err *err)
 {
     const Pb__JobLive *m = record->live;
     if ((unsigned)m->state > PB__JOB_STATE__OUT_OF_MEMORY)
         return err_set(err, -ERR_STORE_DAMAGED, "job %u: its record has the unknown state %d",
                        j->id, (int)m->state);
+    int rc = restore_array(c, j, record, err);
+    if (rc != 0)
+        return rc;
     j->part = m->partition ? cluster_find_part(c, m->partition) : NULL;
     j->part_name = j->part ? NULL : mem_strdup(m->partition);
     j->uid = OR(record->spec, uid, 0);
     j->gid = OR(record->spec, gid, 0);
     pb_pack(&record->spec->base, &j->spec);
     keep_newer(j, record);
-    int rc = read_stored_spec(c, j, record->spec, err);
+    rc = read_stored_spec(c, j, record->spec, err);
     restore_live(j, m);
     if (m->n_alloc && m->has_shares) {
         j->want.shared = m->shares;

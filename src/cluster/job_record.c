@@ -42,6 +42,10 @@ static const char *contradiction(const Pb__JobLive *m)
         return "it is completing and has not ended";
     if (SAYS(m, configuring) && m->state != PB__JOB_STATE__RUNNING)
         return "it is configuring and does not run";
+    if (m->array_tasks && m->n_alloc)
+        return "it is several elements of an array and has nodes";
+    if (m->has_array_job_id != (m->array_tasks || m->has_array_task_id))
+        return "it is in an array, and no element of it";
     if (m->state == PB__JOB_STATE__PENDING && m->n_alloc)
         return "it is pending and has nodes";
     if (!final && m->state != PB__JOB_STATE__PENDING && !m->n_alloc)

@@ -38,13 +38,22 @@ static void count(struct cluster *c, enum _Pb__JobState state, int by)
         c->running += (size_t)by;
 }
 
+static void change(struct cluster *c, struct job *j, enum _Pb__JobState to)
+{
+    count(c, j->state, -1);
+    if (j->array)
+        array_count(j->array, j, -1);
+    j->state = to;
+    count(c, to, 1);
+    if (j->array)
+        array_count(j->array, j, 1);
+}
+
 int job_set_state(struct cluster *c, struct job *j, enum _Pb__JobState to)
 {
     if (!job_state_may_become(j->state, to))
         return -ERR_TRANSITION;
-    count(c, j->state, -1);
-    count(c, to, 1);
-    j->state = to;
+    change(c, j, to);
     if (!job_is_final(j)) /* else when it is over, with all of its nodes */
         depend_place_name(c, j);
     job_touch(c, j);
@@ -53,9 +62,7 @@ int job_set_state(struct cluster *c, struct job *j, enum _Pb__JobState to)
 
 void job_load_state(struct cluster *c, struct job *j, enum _Pb__JobState state)
 {
-    count(c, j->state, -1);
-    count(c, state, 1);
-    j->state = state;
+    change(c, j, state);
 }
 
 bool job_is_final(const struct job *j)

@@ -19,6 +19,7 @@ static void note(struct results *r, uint32_t job_id, const Pb__StepId *step, int
     m.job_id = job_id;
     if (step && step->has_step_id)
         SET(&m, step_id, step->step_id);
+    m.array_tasks = step ? step->array_tasks : NULL;
     m.code = code;
     m.text = code ? (char *)err_text(code) : NULL;
     vec_push(&r->list, m);
@@ -170,15 +171,29 @@ static void touch_matching(struct control *c, const struct caller *who, const Pb
                            struct results *out)
 {
     struct filter filter;
+    struct split_list parts = {0};
     filter_init(&filter, c->conf, r->filter);
+    for (size_t i = 0; i < r->filter->n_array; i++) {
+        const struct array *a = array_find(c->cluster, r->filter->array[i]->job_id);
+        if (!a || !control_owns(who, array_first(a)))
+            continue;
+        split_targets(c, r->filter->array[i]->job_id, r->filter->array[i]->tasks, &parts, NULL);
+    }
     for (size_t i = 0; i < c->cluster->jobs.len; i++) {
         struct job *j = c->cluster->jobs.data[i];
         if (job_is_final(j) || !control_owns(who, j) || !state_matches(j, r->filter) ||
             !filter_matches(&filter, j))
             continue;
         out->matched++;
-        note(out, j->id, NULL, touch_job(c, who, j, r));
+        int code = touch_job(c, who, j, r);
+        note(out, j->id, NULL, code);
+        for (size_t k = 0; k < parts.len && code == 0; k++)
+            if (parts.data[k].job_id == j->id)
+                split_settle(c, &parts.data[k], true), parts.data[k].from = 0;
     }
+    vec_foreach (&parts, part) /* made for nothing */
+        split_settle(c, part, false);
+    vec_done(&parts);
     filter_done(&filter);
 }
 
@@ -189,19 +204,40 @@ static int refuse(struct control *c, const struct caller *who, const struct job 
     return ERR_ACCESS;
 }
 
+/* What a target means: a job, or elements of an array. It is done when any of them could be. */
+static int touch_parts(struct control *c, const struct caller *who, const Pb__JobSignal *r,
+                       const Pb__StepId *id, const struct split_list *parts)
+{
+    int first = 0;
+    bool any = false;
+    vec_foreach (parts, part) {
+        struct job *j = cluster_find_job(c->cluster, part->job_id);
+        int code = id->has_step_id ? touch_step(c, j, r, id) : touch_job(c, who, j, r);
+        split_settle(c, part, code == 0);
+        any = any || code == 0;
+        first = first ? first : code;
+    }
+    return any ? 0 : first;
+}
+
 static void touch_target(struct control *c, const struct caller *who, const Pb__JobSignal *r,
                          const Pb__StepId *id, struct results *out)
 {
-    struct job *j = cluster_find_job(c->cluster, id->job_id);
-    int code;
+    struct split_list parts = {0};
     bool whole = !id->has_step_id && (!r->has_signal || r->signal == SIGKILL);
-    if (!j)
-        code = whole ? aside_cancel(c, who, id->job_id) : ERR_NO_JOB;
-    else if (!control_owns(who, j))
+    const struct array *a = array_find(c->cluster, id->job_id);
+    const struct job *j = a ? array_first(a) : cluster_find_job(c->cluster, id->job_id);
+    bool own = j && control_owns(who, j);
+    bool found = j && (!own || split_targets(c, id->job_id, id->array_tasks, &parts, NULL) == 0);
+    int code = ERR_NO_JOB;
+    if (found && !own)
         code = refuse(c, who, j);
-    else
-        code = id->has_step_id ? touch_step(c, j, r, id) : touch_job(c, who, j, r);
-    out->matched += j != NULL || code == 0;
+    else if (found)
+        code = touch_parts(c, who, r, id, &parts);
+    else if (whole && !id->array_tasks)
+        code = aside_cancel(c, who, id->job_id);
+    vec_done(&parts);
+    out->matched += found || code == 0;
     note(out, id->job_id, id, code);
 }
 

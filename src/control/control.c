@@ -161,7 +161,8 @@ static int restore_job(struct control *c, uint64_t number, const void *data, siz
         cluster_remove_job(c->cluster, j);
         return rc;
     }
-    if (r->spec->request_id.len == 16) {
+    bool first = !j->array || j->array->id == j->id;
+    if (r->spec->request_id.len == 16 && first) {
         j->request_key = submit_request_key(r->spec->request_id.data, j->uid);
         idmap_set(&c->cluster->requests, j->request_key, j->id);
     }
@@ -243,6 +244,8 @@ static int restore(struct control *c, enum record_kind kind, uint64_t number, co
         return 0;
     case RECORD_SHUTDOWN:
         return shutdown_restore(c, data, len, err);
+    case RECORD_ARRAY:
+        return array_restore(c->cluster, number, data, len, err);
     case RECORD_PAYLOAD:
         return 0;
     }
@@ -323,6 +326,7 @@ void control_start(struct control *c)
     c->started = true;
     arena_done(&c->restored);
     control_save_meta(c);
+    split_start(c);
     shutdown_resume(c);
     priority_start(c);
     for (size_t i = 0; i < c->cluster->jobs.len; i++)
@@ -441,8 +445,7 @@ static void repeat_orders(struct control *c, struct job *j)
 static void purge(struct control *c, struct job *j)
 {
     c->env->del(c->env->ctx, RECORD_JOB, j->id, NULL);
-    if (j->batch)
-        c->env->del(c->env->ctx, RECORD_PAYLOAD, j->id, NULL);
+    split_purge(c, j);
     cluster_remove_job(c->cluster, j);
 }
 
@@ -543,6 +546,8 @@ void control_turn(struct control *c)
         vec_clear(&c->cluster->dirty);
     if (c->cluster->dirty.len)
         write_dirty(c);
+    if (c->cluster->dirty_arrays.len)
+        split_write(c);
     set_wake(c);
 }
 
@@ -573,16 +578,21 @@ void control_call_gone(struct control *c, uint64_t call)
     if (!idmap_get(&c->calls, call, &id))
         return;
     idmap_remove(&c->calls, call);
+    split_call_gone(c, id, call);
     struct job *j = cluster_find_job(c->cluster, id);
     if (j)
         waiter_gone(c, j, call);
 }
 
-int control_may_read_script(struct control *c, const struct caller *who, uint32_t job_id)
+int control_may_read_script(struct control *c, const struct caller *who, uint32_t job_id,
+                            uint32_t *payload)
 {
     const struct job *j = cluster_find_job(c->cluster, job_id);
+    if (!j && array_find(c->cluster, job_id))
+        j = array_first(array_find(c->cluster, job_id));
     if (!j)
         return -ERR_NO_JOB;
+    *payload = split_payload_id(j);
     return control_owns(who, j) ? 0 : -ERR_ACCESS;
 }
 
@@ -624,5 +634,6 @@ int control_check(const struct control *c, struct err *err)
     }
     if (pending != c->cluster->pending || holding != c->cluster->ends.count)
         return err_set(err, -ERR_INTERNAL, "the counts of jobs are wrong");
-    return alloc_check(c->cluster, err);
+    int rc = array_check(c->cluster, err);
+    return rc ? rc : alloc_check(c->cluster, err);
 }

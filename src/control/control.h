@@ -117,7 +117,8 @@ void control_call_gone(struct control *c,
 
 /* May the caller read the script of this job? 0, -ERR_NO_JOB, -ERR_ACCESS. The owner of the store
  * then sends it. */
-int control_may_read_script(struct control *c, const struct caller *who, uint32_t job_id);
+int control_may_read_script(struct control *c, const struct caller *who, uint32_t job_id,
+                            uint32_t *payload);
 
 /* Nodes. A session that ends is no failure yet: SlurmdTimeout decides. */
 void control_node_register(struct control *c, const char *node, const Pb__NodeRegister *r);

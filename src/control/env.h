@@ -32,13 +32,14 @@
 enum record_kind {                      /* stored; numbers are for ever */
                    RECORD_META = 1,     /* number 0: StoreMeta */
                    RECORD_JOB = 2,      /* number job id: JobRecord */
-                   RECORD_PAYLOAD = 3,  /* number job id: JobPayload */
+                   RECORD_PAYLOAD = 3,  /* number job id, or that of the array: JobPayload */
                    RECORD_NODE = 4,     /* name: NodeRecord */
                    RECORD_PART = 5,     /* name: PartChange, what was changed live */
                    RECORD_MADE = 6,     /* number 0: NodesMade, the nodes that are in no file */
                    RECORD_GIVEN_UP = 7, /* number job id: Empty; its record was set aside, and
                                            nothing of it need be kept any more */
                    RECORD_SHUTDOWN = 8, /* number 0: Announced, while a shutdown is */
+                   RECORD_ARRAY = 10,   /* number array's id: ArrayRecord */
 };
 
 struct env {
@@ -57,7 +58,8 @@ struct env {
     void (*reply_error)(void *ctx, uint64_t call, int code, const char *text);
 
     /* To a node daemon's session; dropped when there is none. A LaunchBatch comes without payload:
-     * the owner adds the stored RECORD_PAYLOAD of its job when it sends it. */
+     * the owner adds the stored RECORD_PAYLOAD of its job (payload_job_id, where that is given)
+     * when it sends it. */
     void (*send)(void *ctx, const char *node, const Pb__NodeOrders *orders);
     void (*ack)(void *ctx, const char *node, uint64_t seq);
     void (*welcome)(void *ctx, const char *node, uint64_t epoch);

@@ -30,6 +30,17 @@ static void take_spec(const Pb__JobSpec *spec, Pb__JobFacts *m)
     m->reservation = spec->reservation;
 }
 
+static void put_array(const struct job *j, Pb__JobFacts *m)
+{
+    const struct idset *all = &j->array->all;
+    SET(m, array_job_id, j->array->id);
+    SET(m, array_task_id, j->task);
+    SET(m, array_count, all->count);
+    SET(m, array_min, idset_first(all));
+    SET(m, array_max, idset_last(all));
+    SET(m, array_step, all->runs.len == 1 ? all->runs.data[0].step : 1); /* when it is regular */
+}
+
 Pb__JobFacts *facts_make(struct control *c, const struct job *j, struct arena *arena)
 {
     struct str nodes = STR_INIT, cpus = STR_INIT;
@@ -45,6 +56,8 @@ Pb__JobFacts *facts_make(struct control *c, const struct job *j, struct arena *a
     SET(m, num_nodes, (uint32_t)j->alloc.len);
     SET(m, num_tasks, j->want.tasks);
     m->partition = j->part ? (char *)j->part->conf.name : j->part_name;
+    if (j->array)
+        put_array(j, m);
     str_done(&nodes);
     str_done(&cpus);
     return m;

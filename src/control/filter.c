@@ -47,10 +47,16 @@ void filter_init(struct filter *filter, const struct conf *conf, const Pb__JobFi
         idmap_set(&filter->ids, f->job_id[i], 0);
     for (size_t i = 0; i < f->n_uid; i++)
         idmap_set(&filter->uids, f->uid[i], 0);
+    filter->tasks = mem_new_array(struct idset, f->n_array + 1);
+    for (size_t i = 0; i < f->n_array; i++) /* one that does not parse names nothing */
+        idset_parse(f->array[i]->tasks, ARRAY_SIZE_MAX, &filter->tasks[i], NULL);
 }
 
 void filter_done(struct filter *filter)
 {
+    for (size_t i = 0; i < filter->f->n_array; i++)
+        idset_done(&filter->tasks[i]);
+    free(filter->tasks);
     idmap_done(&filter->ids);
     idmap_done(&filter->uids);
     bitset_free(filter->nodes);
@@ -60,6 +66,50 @@ static bool has_number(const struct idmap *numbers, uint32_t number)
 {
     uint32_t unused;
     return numbers->count == 0 || idmap_get(numbers, number, &unused);
+}
+
+static bool has_task(const struct idset *tasks, const struct job *j)
+{
+    if (!j->tasks.count)
+        return idset_has(tasks, j->task);
+    bool has = false;
+    if (tasks->count < j->tasks.count) {
+        idset_foreach(tasks, i) if ((has = idset_has(&j->tasks, (uint32_t)i))) break;
+    } else {
+        idset_foreach(&j->tasks, i) if ((has = idset_has(tasks, (uint32_t)i))) break;
+    }
+    return has;
+}
+
+bool filter_names(const Pb__StepId *id, const struct job *j)
+{
+    bool of_array = j->array && j->array->id == id->job_id;
+    struct idset tasks = {0};
+    if (!id->array_tasks)
+        return of_array || j->id == id->job_id;
+    if (!of_array || idset_parse(id->array_tasks, ARRAY_SIZE_MAX, &tasks, NULL) != 0)
+        return false;
+    bool named = has_task(&tasks, j);
+    idset_done(&tasks);
+    return named;
+}
+
+static bool id_matches(const struct filter *filter, const struct job *j)
+{
+    const Pb__JobFilter *f = filter->f;
+    if (!f->n_array && has_number(&filter->ids, j->id))
+        return true;
+    uint32_t unused;
+    if (idmap_get(&filter->ids, j->id, &unused))
+        return true;
+    if (!j->array)
+        return false;
+    if (idmap_get(&filter->ids, j->array->id, &unused))
+        return true;
+    for (size_t i = 0; i < f->n_array; i++)
+        if (f->array[i]->job_id == j->array->id && has_task(&filter->tasks[i], j))
+            return true;
+    return false;
 }
 
 static bool name_matches(const struct job *j, const Pb__JobFilter *f)
@@ -76,7 +126,7 @@ bool filter_matches(const struct filter *filter, const struct job *j)
 {
     const Pb__JobFilter *f = filter->f;
     const char *part = j->part ? j->part->conf.name : j->part_name;
-    return has_number(&filter->ids, j->id) && has_number(&filter->uids, j->uid) &&
+    return id_matches(filter, j) && has_number(&filter->uids, j->uid) &&
            filter_has_word(f->partition, f->n_partition, part) && filter_uses(j, filter->nodes) &&
            name_matches(j, f);
 }

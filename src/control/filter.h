@@ -9,12 +9,16 @@
 struct filter {
     const Pb__JobFilter *f;
     struct idmap ids, uids;
+    struct idset *tasks;  /* for each f->array */
     struct bitset *nodes; /* NULL: any */
 };
 
 void filter_init(struct filter *filter, const struct conf *conf, const Pb__JobFilter *f);
 void filter_done(struct filter *filter);
 bool filter_matches(const struct filter *filter, const struct job *j); /* all but its state */
+
+/* Whether the job, or its array, or its element of it is meant. */
+bool filter_names(const Pb__StepId *id, const struct job *j);
 
 bool filter_has_word(char *const *list, size_t n, const char *word); /* an empty list has all */
 

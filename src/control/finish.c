@@ -68,6 +68,8 @@ void finish_answer_waiters(struct control *c, struct job *j)
         c->env->reply(c->env->ctx, *call, &end.base);
     }
     vec_clear(&j->end_calls);
+    if (j->array)
+        split_answer_waiters(c, j->array);
     if (j->alloc_call) {
         control_refuse_code(c, j->alloc_call, ERR_JOB_DONE, NULL);
         j->alloc_call = 0;
@@ -118,6 +120,7 @@ void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int 
         j->start_at = j->end_at;
     j->reason = reason;
     end_steps(c, j);
+    c->plan_wanted = c->plan_wanted || j->array; /* another element may run */
     mail_end(c, j);
     if (ran)
         hook_end(c, j);
@@ -266,11 +269,14 @@ void control_job_complete(struct control *c, uint64_t call, const struct caller 
 void control_job_wait_end(struct control *c, uint64_t call, const struct caller *who,
                           const Pb__JobIdRequest *r)
 {
-    struct job *j = cluster_find_job(c->cluster, r->job_id);
+    struct array *a = array_find(c->cluster, r->job_id);
+    struct job *j = a ? array_first(a) : cluster_find_job(c->cluster, r->job_id);
     if (!j) {
         control_refuse_code(c, call, ERR_NO_JOB, NULL);
     } else if (!control_owns(who, j)) {
         control_refuse_code(c, call, ERR_ACCESS, NULL);
+    } else if (a) {
+        split_await(c, a, call);
     } else {
         vec_push(&j->end_calls, call);
         control_hold(c, call, j);

@@ -8,7 +8,7 @@
 #include "control/internal.h"
 
 #define PATH "/usr/sbin:/usr/bin:/sbin:/bin"
-#define VARIABLES 40 /* room for all that follow */
+#define VARIABLES 46 /* room for all that follow */
 
 struct list {
     char **at;
@@ -39,9 +39,14 @@ static bool put_letter(const struct control *c, const struct job *j, const Pb__J
         str_putc(out, '%');
         return true;
     case 'j':
-    case 'A':
     case 'J':
         str_printf(out, "%0*u", width, j->id);
+        return true;
+    case 'A':
+        str_printf(out, "%0*u", width, j->array ? j->array->id : j->id);
+        return true;
+    case 'a':
+        str_printf(out, "%0*u", width, j->array ? j->task : ARRAY_NO_TASK);
         return true;
     case 'u':
         str_puts(out, spec->user_name);
@@ -81,7 +86,10 @@ static void put_path(struct list *l, const char *name, const struct control *c, 
 static void put_streams(struct list *l, const struct control *c, const struct job *j,
                         const Pb__JobSpec *spec)
 {
-    const char *out = spec->std_out ? spec->std_out : j->batch ? "slurm-%j.out" : NULL;
+    const char *out = spec->std_out ? spec->std_out
+                      : !j->batch   ? NULL
+                      : j->array    ? "slurm-%A_%a.out"
+                                    : "slurm-%j.out";
     const char *errors = spec->std_err ? spec->std_err : out;
     if (errors)
         put_path(l, "SLURM_JOB_STDERR", c, j, spec, errors);
@@ -95,6 +103,14 @@ static void put_streams(struct list *l, const struct control *c, const struct jo
 
 static void put_facts(struct list *l, const Pb__JobFacts *f)
 {
+    if (f->has_array_job_id) {
+        put_number(l, "SLURM_ARRAY_JOB_ID", f->array_job_id);
+        put_number(l, "SLURM_ARRAY_TASK_ID", f->array_task_id);
+        put_number(l, "SLURM_ARRAY_TASK_COUNT", f->array_count);
+        put_number(l, "SLURM_ARRAY_TASK_MAX", f->array_max);
+        put_number(l, "SLURM_ARRAY_TASK_MIN", f->array_min);
+        put_number(l, "SLURM_ARRAY_TASK_STEP", f->array_step);
+    }
     put(l, "SLURM_JOB_ACCOUNT", f->account);
     put(l, "SLURM_JOB_COMMENT", f->comment);
     put(l, "SLURM_JOB_CONSTRAINTS", f->constraints);

@@ -5,9 +5,12 @@
 
 #include "base/arena.h"
 #include "cluster/cluster.h"
+#include "control/aside.h"
 #include "control/control.h"
 #include "control/depend.h"
+#include "control/hook.h"
 #include "control/priority.h"
+#include "control/split.h"
 #include "control/step.h"
 #include "sched/plan.h"
 
@@ -134,6 +137,8 @@ int submit_check_possible(struct control *c, struct job *j, struct err *err);
 /* Under which a repeated request is found: of the caller's own. 0 stands for none. */
 uint64_t submit_request_key(const uint8_t id[16], uint32_t uid);
 
+uint32_t submit_next_id(struct control *c); /* of a new job */
+
 /* start.c */
 void start_plan(struct control *c);
 void start_drop_plan(struct control *c); /* before partitions or the configuration change */
@@ -150,22 +155,6 @@ void start_ready(struct control *c, struct job *j);
 void start_configured(struct control *c, struct job *j); /* PrologSlurmctld ended well */
 /* The first step of srun's own allocation, when there is none yet. False: the job has ended. */
 bool start_step(struct control *c, struct job *j);
-
-/* hook.c: PrologSlurmctld and EpilogSlurmctld */
-/* At its start; false: there is none to wait for. */
-bool hook_start(struct control *c, struct job *j);
-void hook_end(struct control *c, struct job *j);    /* a job that had nodes has ended */
-void hook_resume(struct control *c, struct job *j); /* after a restart */
-static inline bool hook_holds(const struct job *j)  /* it is completing, or configuring */
-{
-    return j->script || j->epilog_due;
-}
-
-/* hook_env.c */
-/* The environment of a program of the site's that runs for a job, in the arena; 'more' is room for
- * so many further entries. Returns how many there are. */
-size_t hook_env_make(struct control *c, struct job *j, enum _Pb__ScriptKind kind, size_t more,
-                     char ***env, struct arena *arena);
 
 /* mail.c */
 int mail_check(const Pb__JobSpec *spec, struct err *err);         /* what was given of it */
@@ -223,17 +212,6 @@ void node_lose_jobs(struct control *c, struct node *n);   /* those that hold som
 void node_drain(struct control *c, struct node *n, const char *reason); /* unless it is */
 /* It is to end what it has of this attempt, and to begin nothing of it. */
 void node_send_banish(struct control *c, const struct node *n, uint32_t job_id, uint32_t restarts);
-
-/* aside.c */
-bool aside_knows(const struct control *c, uint32_t job_id); /* its id is not to be given again */
-bool aside_holds(const struct control *c, uint32_t job_id); /* and where it runs it runs on */
-void aside_restore(struct control *c, uint32_t job_id);     /* a RECORD_GIVEN_UP */
-void aside_replace_meta(struct control *c);                 /* at the start, when that is lost */
-void aside_keep(struct control *c, struct node *n, uint32_t job_id); /* the node has it */
-void aside_lift(struct control *c, struct node *n, uint32_t job_id); /* and has it no more */
-void aside_ended(struct control *c, uint32_t job_id, int exit_status);
-/* A code of err.def; ERR_NO_JOB: it is none of these. */
-int aside_cancel(struct control *c, const struct caller *who, uint32_t job_id);
 
 /* reconfig.c */
 /* The packed NodeRecord of a node that is not configured now: it has it again when it is. */

@@ -118,7 +118,7 @@ static bool step_matches(const struct job *j, uint32_t step_id, const Pb__StepFi
 {
     bool found = f->n_ids == 0;
     for (size_t i = 0; i < f->n_ids; i++)
-        found = found || (f->ids[i]->job_id == j->id &&
+        found = found || (filter_names(f->ids[i], j) &&
                           (!f->ids[i]->has_step_id || f->ids[i]->step_id == step_id));
     return found;
 }

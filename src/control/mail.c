@@ -91,7 +91,41 @@ static char *receiver(const struct control *c, const Pb__JobSpec *spec, struct a
     return arena_printf(arena, "%s@%s", spec->user_name, domain);
 }
 
-static void send(struct control *c, struct job *j, size_t event)
+/* "COMPLETED", of an array whose elements did not all end so "Mixed", and the exit codes. */
+static char *outcome(const struct job *j, bool whole, struct arena *arena)
+{
+    int code = WIFEXITED(j->exit_status) ? WEXITSTATUS(j->exit_status) : 0;
+    if (!whole)
+        return arena_printf(arena, ", %s, ExitCode %d", states[j->state], code);
+    int least = 255, most = 0;
+    bool same = true;
+    for (const struct job *k = array_first(j->array); k; k = array_after(k)) {
+        code = WIFEXITED(k->exit_status) ? WEXITSTATUS(k->exit_status) : 0;
+        least = code < least ? code : least;
+        most = code > most ? code : most;
+        same = same && k->state == j->state;
+    }
+    if (j->array->gone_well) /* of those that are purged the highest code is known */
+        least = 0;
+    if (WIFEXITED(j->array->gone_exit) && WEXITSTATUS(j->array->gone_exit) > most)
+        most = WEXITSTATUS(j->array->gone_exit);
+    same = same &&
+           !(j->state == PB__JOB_STATE__COMPLETED ? j->array->gone_badly : j->array->gone_well);
+    return arena_printf(arena, ", %s, ExitCode [%d-%d]", same ? states[j->state] : "Mixed", least,
+                        most);
+}
+
+static char *subject_of(const struct job *j, bool whole, struct arena *arena)
+{
+    if (whole)
+        return arena_printf(arena, "Slurm Array Summary Job_id=%u_* (%u)", j->array->id, j->id);
+    if (j->array && !j->tasks.count)
+        return arena_printf(arena, "Slurm Array Task Job_id=%u_%u (%u)", j->array->id, j->task,
+                            j->id);
+    return arena_printf(arena, "Slurm Job_id=%u", j->id);
+}
+
+static void send(struct control *c, struct job *j, size_t event, bool whole)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -102,11 +136,10 @@ static void send(struct control *c, struct job *j, size_t event)
     char *took = begins ? format_time(&arena, j->start_at - j->submit_at) : run_time(c, j, &arena);
     int code = WIFEXITED(j->exit_status) ? WEXITSTATUS(j->exit_status) : 0;
     int signal = WIFSIGNALED(j->exit_status) ? WTERMSIG(j->exit_status) : 0;
-    char *end =
-        !ends ? (char *)"" : arena_printf(&arena, ", %s, ExitCode %d", states[j->state], code);
-    char *subject = arena_printf(&arena, "Slurm Job_id=%u Name=%s %s, %s time %s%s", j->id,
-                                 spec && spec->name ? spec->name : "", events[event].word,
-                                 begins ? "Queued" : "Run", took, end);
+    char *end = !ends ? (char *)"" : outcome(j, whole, &arena);
+    char *subject = arena_printf(&arena, "%s Name=%s %s, %s time %s%s",
+                                 subject_of(j, whole, &arena), spec && spec->name ? spec->name : "",
+                                 events[event].word, begins ? "Queued" : "Run", took, end);
     char *argv[] = {(char *)"-s", subject, user};
     for (char *s = subject; *s; s++)
         if (iscntrl((unsigned char)*s)) /* a line of its own would be a header */
@@ -135,13 +168,39 @@ static void send(struct control *c, struct job *j, size_t event)
     c->env->run(c->env->ctx, &m);
 }
 
+/* Of an array as a whole: its first start, and the end of all. False: this is not the moment. */
+static bool is_whole_due(struct control *c, struct job *j, unsigned mail)
+{
+    if (mail != JOB_MAIL_BEGIN)
+        return array_is_over(j->array);
+    if (j->array->begun)
+        return false;
+    array_set_begun(c->cluster, j->array);
+    return true;
+}
+
 void mail_event(struct control *c, struct job *j, unsigned mail)
 {
+    bool whole = j->array && !(j->mail & JOB_MAIL_TASKS) &&
+                 mail & (JOB_MAIL_BEGIN | JOB_MAIL_END | JOB_MAIL_FAIL);
     if (!(j->mail & mail) || !c->env->run || !c->conf->mail_prog || !*c->conf->mail_prog)
+        return;
+    if (whole && !is_whole_due(c, j, mail))
         return;
     for (size_t i = 0; i < EVENTS; i++)
         if (events[i].mail & mail & j->mail)
-            send(c, j, i);
+            send(c, j, i, whole);
+}
+
+static bool has_failed(const struct array *a)
+{
+    if (WIFEXITED(a->gone_exit) && WEXITSTATUS(a->gone_exit))
+        return true;
+    for (const struct job *j = array_first(a); j; j = array_after(j))
+        if (job_is_final(j) && j->state != PB__JOB_STATE__COMPLETED &&
+            j->state != PB__JOB_STATE__CANCELLED && j->state != PB__JOB_STATE__PREEMPTED)
+            return true;
+    return false;
 }
 
 /* One mail: of a failure, where that was asked for, else of an end. */
@@ -149,6 +208,8 @@ void mail_end(struct control *c, struct job *j)
 {
     bool failed = j->state != PB__JOB_STATE__COMPLETED && j->state != PB__JOB_STATE__CANCELLED &&
                   j->state != PB__JOB_STATE__PREEMPTED;
+    if (j->array && !(j->mail & JOB_MAIL_TASKS))
+        failed = array_is_over(j->array) && has_failed(j->array);
     if (j->state == PB__JOB_STATE__TIMEOUT)
         mail_event(c, j, JOB_MAIL_LIMIT);
     if (j->requeue_after)
@@ -184,6 +245,6 @@ void mail_due(struct control *c, struct job *j)
 {
     for (size_t i = 0; i < EVENTS; i++)
         if (is_share(j, i) && reached_at(j, i) == j->mail_mono_ms)
-            send(c, j, i);
+            send(c, j, i, false);
     mail_schedule(c, j);
 }

@@ -116,6 +116,7 @@ static void build(struct control *c, struct cluster *old, struct conf *conf, str
     c->cluster = next;
     c->conf = conf;
     update_carry_parts(c, old, report);
+    array_carry(next, old);
     for (size_t i = 0; i < old->jobs.len; i++)
         take_in(c, old, next, old->jobs.data[i]);
     priority_forget(c);

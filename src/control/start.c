@@ -81,6 +81,8 @@ void start_send_batch(struct control *c, struct job *j)
     launch.cred = (ProtobufCBinaryData){cred.len, (uint8_t *)cred.data};
     launch.signature = (ProtobufCBinaryData){sizeof sig, sig};
     launch.spec = job_unpack_spec(j, &arena);
+    if (j->array)
+        SET(&launch, payload_job_id, j->array->id);
     launch.nodes = (char *)str_cstr(&names);
     launch.partition = j->part ? (char *)j->part->conf.name : NULL;
     SET(&launch, num_tasks, j->want.tasks);
@@ -212,14 +214,19 @@ void start_configured(struct control *c, struct job *j)
     control_schedule(c, j);
 }
 
-static void start_job(struct control *c, struct job *j, const struct decision *d)
+static void start_job(struct control *c, struct job *group, const struct decision *d)
 {
-    if (depend_reason(c, j)) { /* another of its name has started in this pass */
-        submit_enqueue(c, j);
+    if (depend_reason(c, group)) { /* another of its name has started in this pass */
+        submit_enqueue(c, group);
         return;
     }
-    if (take_nodes(c, j, &d->where) != 0)
+    struct job *j = split_first(c, group);
+    if (!j || take_nodes(c, j, &d->where) != 0) {
+        c->plan.again = 0;
+        if (j && j != group)
+            array_merge(c->cluster, group, j);
         return;
+    }
     order_remove(&j->part->queue, &j->queued);
     job_set_state(c->cluster, j, PB__JOB_STATE__RUNNING);
     start_clocks(c, j);
@@ -227,6 +234,8 @@ static void start_job(struct control *c, struct job *j, const struct decision *d
     depend_changed(c, j);
     j->rank.accrue_at = j->rank.accrued_sec = 0;
     j->backfilled = d->backfilled;
+    j->sched_at = control_wall(c);
+    j->expected_at = 0;
     if (hook_start(c, j))
         start_configuring(c, j);
     else

@@ -10,7 +10,7 @@ static int no(struct err *err, int code, const char *detail)
     return err_set(err, -code, detail ? "%s: %s" : "%s", err_text(code), detail);
 }
 
-static uint32_t next_id(struct control *c)
+uint32_t submit_next_id(struct control *c)
 {
     for (;;) {
         if (c->next_id < c->conf->first_job_id || c->next_id > c->conf->max_job_id)
@@ -20,7 +20,7 @@ static uint32_t next_id(struct control *c)
             c->reserved_id = c->next_id + CONTROL_ID_BLOCK;
             control_save_meta(c);
         }
-        if (!cluster_find_job(c->cluster, id) && !aside_knows(c, id))
+        if (!cluster_find_job(c->cluster, id) && !array_find(c->cluster, id) && !aside_knows(c, id))
             return id;
     }
 }
@@ -200,19 +200,28 @@ static int make_job(struct control *c, const struct caller *who, const Pb__JobSp
 {
     struct part *p;
     struct caller as;
+    struct idset tasks = {0};
+    uint32_t throttle = 0;
     if (c->store_low)
         return no(err, ERR_STORE_FULL, "new jobs are refused until there is space again");
-    if (c->cluster->jobs.len >= c->conf->max_job_count)
-        return no(err, ERR_JOB_LIMIT, NULL);
     int rc = access_identity(c, who, spec, &as, err);
     if (rc == 0)
         rc = access_find_part(c, who, &as, spec, &p, err);
     if (rc == 0)
         rc = access_check_key(c, p, spec->partition_key, err);
+    if (rc == 0 && spec->array_inx)
+        rc = array_parse(spec->array_inx, c->conf->max_array_size, &tasks, &throttle, err);
     if (rc != 0)
         return rc;
-    struct job *j = cluster_add_job(c->cluster, next_id(c));
+    size_t more = tasks.count ? tasks.count : 1; /* each element counts as a job */
+    if (c->cluster->jobs.len + c->cluster->folded + more > c->conf->max_job_count) {
+        idset_done(&tasks);
+        return no(err, ERR_JOB_LIMIT, NULL);
+    }
+    struct job *j = cluster_add_job(c->cluster, submit_next_id(c));
     j->part = p;
+    if (tasks.count)
+        array_make(c->cluster, j, &tasks, throttle);
     rc = apply_spec(c, who, &as, j, spec, err);
     if (rc != 0) {
         cluster_remove_job(c->cluster, j);

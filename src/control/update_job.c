@@ -305,17 +305,74 @@ static int update_job(struct control *c, const struct caller *who, struct job *j
     return rc;
 }
 
+/* Records of an array are in many states: what does not go with one of them spares that one. */
+static bool is_of_state(int code)
+{
+    return code == -ERR_JOB_DONE || code == -ERR_TRANSITION || code == -ERR_JOB_PENDING ||
+           code == -ERR_CANNOT_UPDATE;
+}
+
+static int set_throttle(struct control *c, struct job *j, const Pb__JobUpdate *r, struct err *err)
+{
+    if (!r->has_array_throttle)
+        return 0;
+    if (!j->array)
+        return no(err, ERR_CANNOT_UPDATE, "ArrayTaskThrottle of a job that is in no array");
+    array_set_throttle(c->cluster, j->array, r->array_throttle);
+    split_show_throttle(c, j->array);
+    return 0;
+}
+
+/* Of the array, and of none of its jobs. */
+static bool is_throttle_only(const Pb__JobUpdate *r)
+{
+    if (r->set)
+        pb_each_field (r->set->base.descriptor, field)
+            if (pb_has(&r->set->base, field))
+                return false;
+    return r->has_array_throttle && !r->has_priority && !r->has_hold && !r->has_user_hold &&
+           !r->has_requeue;
+}
+
+/* Each record is changed or not; the first thing that went wrong, or 0. */
+static int update_parts(struct control *c, const struct caller *who, const Pb__JobUpdate *r,
+                        const struct split_list *parts, struct err *err)
+{
+    int wrong = 0;
+    bool any = false;
+    vec_foreach (parts, part) {
+        struct job *j = cluster_find_job(c->cluster, part->job_id);
+        struct err why = {0};
+        int rc = update_job(c, who, j, r, &why);
+        split_settle(c, part, rc == 0);
+        any = any || rc == 0;
+        if (rc != 0 && (wrong == 0 || (is_of_state(wrong) && !is_of_state(rc)))) {
+            wrong = rc;
+            *err = why;
+        }
+    }
+    return any && is_of_state(wrong) ? 0 : wrong;
+}
+
 void control_job_update(struct control *c, uint64_t call, const struct caller *who,
                         const Pb__JobUpdate *r)
 {
     struct err err = {0};
-    struct job *j = cluster_find_job(c->cluster, r->job_id);
+    struct split_list parts = {0};
+    const struct array *a = array_find(c->cluster, r->job_id);
+    struct job *j = a ? array_first(a) : cluster_find_job(c->cluster, r->job_id);
     if (!j)
         control_refuse_code(c, call, ERR_NO_JOB, NULL);
     else if (!control_owns(who, j))
         control_refuse_code(c, call, ERR_ACCESS, NULL);
-    else if (update_job(c, who, j, r, &err) != 0)
+    else if (set_throttle(c, j, r, &err) != 0)
+        control_refuse(c, call, &err);
+    else if (is_throttle_only(r))
+        control_done(c, call);
+    else if (split_targets(c, r->job_id, r->array_tasks, &parts, &err) != 0 ||
+             update_parts(c, who, r, &parts, &err) != 0)
         control_refuse(c, call, &err);
     else
         control_done(c, call);
+    vec_done(&parts);
 }

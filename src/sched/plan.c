@@ -26,6 +26,7 @@ static void add_part(struct plan *p, struct part *part)
 static void enter_part(struct plan *p)
 {
     p->blocked = p->looked = false;
+    p->again = 0;
     p->depth = 0;
 }
 
@@ -280,6 +281,10 @@ static bool look_at(struct plan *p, struct job *j, struct decision *d)
         d->reason = "ReqNodeNotAvail";
         return true;
     }
+    if (!array_has_room(j->array)) {
+        d->reason = "JobArrayTaskLimit";
+        return true;
+    }
     bool start = false;
     if (!has_failed(p, j)) {
         start = can_start(p, j, &d->where);
@@ -292,6 +297,7 @@ static bool look_at(struct plan *p, struct job *j, struct decision *d)
         d->kind = PLAN_START;
         d->reason = NULL;
         d->backfilled = p->blocked;
+        p->again = j->tasks.count ? j->id : 0;
         return true;
     }
     if (!p->blocked) {
@@ -308,6 +314,10 @@ static bool look_at(struct plan *p, struct job *j, struct decision *d)
 static struct job *next_job(struct plan *p)
 {
     const struct order *queue = &p->order.data[p->part]->queue;
+    struct job *j = p->again ? cluster_find_job(p->cluster, p->again) : NULL;
+    p->again = 0;
+    if (j && j->queued.in && j->part == p->order.data[p->part])
+        return j;
     struct order_link *l = p->looked ? order_after(queue, p->key, p->tie) : order_first(queue);
     if (!l)
         return NULL;
@@ -322,10 +332,11 @@ bool plan_next(struct plan *p, struct decision *d)
     for (; p->part < p->order.len; p->part++, enter_part(p)) {
         if (p->blocked && (!p->backfill || p->depth >= PLAN_DEPTH))
             continue;
+        bool more = p->again; /* of an array: one entry, however many start */
         struct job *j = next_job(p);
         if (!j)
             continue;
-        p->depth += p->blocked;
+        p->depth += p->blocked && !more;
         p->work += LOOK_WORK;
         return look_at(p, j, d);
     }

@@ -61,7 +61,8 @@ struct plan {
     bool looked;              /* at one of the part's queue, the last one there: */
     int64_t key;
     uint64_t tie;
-    bool blocked; /* its head waits */
+    uint32_t again; /* an array of which an element starts: looked at again; 0: none */
+    bool blocked;   /* its head waits */
     size_t depth;
     VEC(const struct job *) failed; /* shapes that did not fit in this pass */
     VEC(uint32_t) heads;            /* ids of those that wait, in the order of their places */

@@ -186,14 +186,15 @@ static void on_stats(struct ctld *c, const struct rpc_request *r, const struct c
 static void on_job_script(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
     const Pb__JobIdRequest *ask = (const Pb__JobIdRequest *)r->body;
-    int rc = control_may_read_script(c->control, who, ask->job_id);
+    uint32_t payload;
+    int rc = control_may_read_script(c->control, who, ask->job_id, &payload);
     if (rc) {
         ctld_reply_error(c, r->call, rc, err_text(rc));
         return;
     }
     struct outbox_item *item = outbox_item_new(OUTBOX_SCRIPT, NULL, 0);
     item->call = r->call;
-    item->number = ask->job_id;
+    item->number = payload;
     outbox_add(c->outbox, item);
 }
 

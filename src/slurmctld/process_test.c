@@ -156,8 +156,10 @@ void control_call_gone(struct control *c, uint64_t call)
 {
 }
 
-int control_may_read_script(struct control *c, const struct caller *who, uint32_t job_id)
+int control_may_read_script(struct control *c, const struct caller *who, uint32_t job_id,
+                            uint32_t *payload)
 {
+    *payload = job_id;
     return job_id > c->last_job ? -ERR_NO_JOB : 0;
 }
 

@@ -32,12 +32,14 @@ static Pb__JobPayload *payload_get(struct ctld *c, uint64_t job_id, struct arena
 static long payload_add(struct ctld *c, Pb__LaunchBatch *launch, struct arena *a)
 {
     struct err err = {0};
-    launch->payload = payload_get(c, launch->job_id, a, &err);
+    uint32_t number = launch->has_payload_job_id ? launch->payload_job_id : launch->job_id;
+    launch->payload = payload_get(c, number, a, &err);
     if (!launch->payload && err.code == -ERR_STORE) {
         log_error("job %u is launched when its script can be read: %s", launch->job_id, err.text);
         return err.code;
     }
-    payload_cache_drop(c->payloads, launch->job_id); /* a repeat is rare and can be read */
+    if (!launch->has_payload_job_id) /* a repeat is rare and can be read; other elements are not */
+        payload_cache_drop(c->payloads, number);
     if (!launch->payload) {
         log_error("job %u is launched without its script: %s", launch->job_id, err.text);
         return 0;

@@ -58,6 +58,14 @@ static void put_facts(struct names *n, const Pb__JobFacts *f)
     put(n, "SLURM_JOB_CONSTRAINTS", f->constraints);
     put(n, "SLURM_JOB_RESERVATION", f->reservation);
     put(n, "SLURM_JOB_CPUS_PER_NODE", f->cpus_per_node);
+    if (f->has_array_job_id) {
+        put_number(n, "SLURM_ARRAY_JOB_ID", f->array_job_id);
+        put_number(n, "SLURM_ARRAY_TASK_ID", f->array_task_id);
+        put_number(n, "SLURM_ARRAY_TASK_COUNT", f->array_count);
+        put_number(n, "SLURM_ARRAY_TASK_MAX", f->array_max);
+        put_number(n, "SLURM_ARRAY_TASK_MIN", f->array_min);
+        put_number(n, "SLURM_ARRAY_TASK_STEP", f->array_step);
+    }
     if (f->has_num_nodes)
         put_number(n, "SLURM_JOB_NUM_NODES", f->num_nodes);
     if (f->has_num_tasks)

@@ -56,14 +56,16 @@ static bool put(char letter, int width, const struct pattern_values *v, struct s
         str_putc(out, '%');
         break;
     case 'A':
+        str_printf(out, "%0*u", width, v->in_array ? v->array_id : v->job_id);
+        break;
     case 'j':
         str_printf(out, "%0*u", width, v->job_id);
         break;
     case 'a':
-        str_printf(out, "%0*u", width, NO_ARRAY);
+        str_printf(out, "%0*u", width, v->in_array ? v->array_task : NO_ARRAY);
         break;
     case 'b':
-        str_printf(out, "%0*u", width, NO_ARRAY % 10);
+        str_printf(out, "%0*u", width, (v->in_array ? v->array_task : NO_ARRAY) % 10);
         break;
     case 'J':
         str_printf(out, "%0*u.", width, v->job_id);

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -18,6 +19,8 @@ struct pattern_values {
     uint32_t job_id, step_id;
     uint32_t node_index; /* %n: of this node in the step */
     uint32_t task_id;    /* %t */
+    bool in_array;
+    uint32_t array_id, array_task; /* %A and %a, when it is */
     const char *node, *user, *job_name;
 };
 

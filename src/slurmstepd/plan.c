@@ -8,6 +8,11 @@
 
 #define DEFAULT_UMASK 022
 
+static bool in_array(const struct step *step)
+{
+    return step->granted && step->granted->facts && step->granted->facts->has_array_job_id;
+}
+
 /* The file a pattern names for this task. */
 static int expand(const struct step *step, const struct task *t, const char *pattern,
                   const char *job_name, char **path, struct err *err)
@@ -20,6 +25,11 @@ static int expand(const struct step *step, const struct task *t, const char *pat
                                .user = step->start->user_name,
                                .job_name = job_name};
     struct str out = STR_INIT;
+    v.in_array = in_array(step);
+    if (v.in_array) {
+        v.array_id = step->granted->facts->array_job_id;
+        v.array_task = step->granted->facts->array_task_id;
+    }
     int rc = pattern_expand(pattern, &v, &out, err);
 
     if (rc)
@@ -66,7 +76,9 @@ static int plan_batch(struct step *step, struct task *t, struct child_plan *plan
     const Pb__JobSpec *spec = step->batch->spec;
     const Pb__JobPayload *payload = step->batch->payload;
     bool two = spec->has_parallel_command && spec->parallel_command;
-    const char *out = spec->std_out && *spec->std_out ? spec->std_out : "slurm-%j.out";
+    const char *out = spec->std_out && *spec->std_out ? spec->std_out
+                      : in_array(step)                ? "slurm-%A_%a.out"
+                                                      : "slurm-%j.out";
     const char *error = spec->std_err && *spec->std_err ? spec->std_err : NULL;
     int rc = 0;
 

@@ -56,6 +56,23 @@ static void put_user(struct envlist *env, const Pb__StepdStart *start)
     envlist_default(env, "TMPDIR", "/tmp");
 }
 
+/* Of the job array; those of another one, from which this job was submitted, are gone. */
+static void put_array(struct envlist *env, const Pb__JobFacts *f)
+{
+    static const char *const names[] = {"SLURM_ARRAY_JOB_ID",     "SLURM_ARRAY_TASK_ID",
+                                        "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_MAX",
+                                        "SLURM_ARRAY_TASK_MIN",   "SLURM_ARRAY_TASK_STEP"};
+    bool is = f && f->has_array_job_id;
+    const uint32_t values[] = {is ? f->array_job_id : 0, is ? f->array_task_id : 0,
+                               is ? f->array_count : 0,  is ? f->array_max : 0,
+                               is ? f->array_min : 0,    is ? f->array_step : 0};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        envlist_unset(env, names[i]);
+        put_if(env, names[i], is, values[i]);
+    }
+}
+
 /* The job's allocation as the credential has it. */
 static void put_job(struct envlist *env, const Pb__StepdStart *start, const Pb__Cred *cred)
 {
@@ -80,6 +97,7 @@ static void put_job(struct envlist *env, const Pb__StepdStart *start, const Pb__
     envlist_set(env, "SLURMD_NODENAME", start->node);
     envlist_set(env, "SLURM_TOPOLOGY_ADDR", start->node);
     envlist_set(env, "SLURM_TOPOLOGY_ADDR_PATTERN", "node");
+    put_array(env, cred->facts);
     put_if(env, "SLURM_RESTART_COUNT", cred->restarts > 0, cred->restarts);
     envlist_setf(env, "SLUICE_ATTEMPT", "%u.%u", cred->job_id, cred->restarts);
 }

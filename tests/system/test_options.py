@@ -42,8 +42,7 @@ def test_what_cannot_be_ignored_is_refused(cluster, option):
         assert batch_variable in done.stderr
 
 
-def test_job_arrays_and_components_are_refused(cluster):
-    is_refused(cluster, cluster.run(["sbatch", "-J", "refused", "-a", "1-3", "--wrap", "true"]), "--array")
+def test_components_are_refused(cluster):
     for line in ("srun -J refused -n1 true : -n1 true", "salloc -J refused -n1 : -n1 true"):
         cluster.run(line).fails("heterogeneous jobs are not available in this version")
     cluster.run("sbatch", stdin="#!/bin/sh\n#SBATCH -J refused\n#SBATCH hetjob\n").fails("heterogeneous jobs")

@@ -6,13 +6,17 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/arena.h"
 #include "base/hostlist.h"
+#include "base/idset.h"
 #include "base/mem.h"
 #include "base/size.h"
 #include "base/timefmt.h"
 #include "cmd/common/names.h"
 
+#define TASKS_BELOW 4000001u /* MaxArraySize at most */
 #define STEP_BATCH 0xfffffffbu
+#define NO_TASK 4294967294u /* what Slurm prints outside a job array */
 #define STEP_EXTERN 0xfffffffcu
 #define STEP_INTERACTIVE 0xfffffffau
 
@@ -217,13 +221,34 @@ const char *job_state_step_id(uint32_t job_id, uint32_t step_id, char buf[JOB_ST
     return buf;
 }
 
+/* "4" or "[1-5,7]", without brackets; NULL: it is neither. */
+static char *check_tasks(char *text)
+{
+    static struct arena kept; /* until the end */
+    struct idset tasks = {0};
+    size_t len = strlen(text);
+    bool list = *text == '[';
+    if (list && text[len - 1] == ']')
+        text[len - 1] = 0;
+    else if (list || !*text || text[strspn(text, "0123456789")])
+        return NULL;
+    if (idset_parse(text + list, TASKS_BELOW, &tasks, NULL) != 0)
+        return NULL;
+    idset_done(&tasks);
+    return arena_strdup(&kept, text + list);
+}
+
 int job_state_parse_id(const char *text, Pb__StepId *id, struct err *err)
 {
     size_t len = strcspn(text, ".");
     _cleanup_free_ char *job = mem_strndup(text, len);
     const char *step = text[len] ? text + len + 1 : NULL;
+    char *tasks = strchr(job, '_');
+    if (tasks)
+        *tasks++ = 0;
     long long job_id, step_id = 0;
-    bool ok = isdigit((unsigned char)*job) && str_parse_i64(job, 1, INT32_MAX, &job_id) == 0;
+    bool ok = isdigit((unsigned char)*job) && str_parse_i64(job, 1, INT32_MAX, &job_id) == 0 &&
+              (!tasks || (tasks = check_tasks(tasks)));
     if (ok && step) {
         if (str_case_eq(step, "batch"))
             step_id = STEP_BATCH;
@@ -237,6 +262,7 @@ int job_state_parse_id(const char *text, Pb__StepId *id, struct err *err)
     if (!ok)
         return err_set(err, -ERR_PARSE, "Invalid job id %s", text);
     id->job_id = (uint32_t)job_id;
+    id->array_tasks = tasks;
     id->has_step_id = step != NULL;
     id->step_id = (uint32_t)step_id;
     return 0;
@@ -252,6 +278,20 @@ static void put_first_node(const Pb__JobLive *live, struct str *out)
         str_puts(out, hostlist_nth(nodes, 0, name));
     else
         str_puts(out, "%N");
+}
+
+static uint32_t array_id(const Pb__JobLive *live)
+{
+    return live->has_array_job_id ? live->array_job_id : live->job_id;
+}
+
+/* Of several elements each has its own: it stays as it is. */
+static void put_task(const Pb__JobLive *live, int width, struct str *out)
+{
+    if (live->array_tasks)
+        str_puts(out, "%a");
+    else
+        str_printf(out, "%0*u", width, live->has_array_job_id ? live->array_task_id : NO_TASK);
 }
 
 /* %j and its kin; what only the task or node knows stays as it is. */
@@ -271,9 +311,14 @@ static void put_pattern(const Pb__JobRecord *job, const char *pattern, struct st
             str_putc(out, '%');
             break;
         case 'j':
-        case 'A':
         case 'J':
             str_printf(out, "%0*u", (int)(width > 10 ? 10 : width), job->live->job_id);
+            break;
+        case 'A':
+            str_printf(out, "%0*u", (int)(width > 10 ? 10 : width), array_id(job->live));
+            break;
+        case 'a':
+            put_task(job->live, (int)(width > 10 ? 10 : width), out);
             break;
         case 'u':
             str_puts(out, job->spec->user_name ? job->spec->user_name : names_user(job->spec->uid));
@@ -302,7 +347,9 @@ void job_state_put_path(const Pb__JobRecord *job, int stream, struct str *out)
     if (!pattern && stream == 2)
         pattern = spec->std_out;
     if (!pattern)
-        pattern = spec->batch ? "slurm-%j.out" : "";
+        pattern = !spec->batch                  ? ""
+                  : job->live->has_array_job_id ? "slurm-%A_%a.out"
+                                                : "slurm-%j.out";
     if (*pattern && *pattern != '/' && spec->work_dir)
         str_printf(out, "%s/", spec->work_dir);
     put_pattern(job, pattern, out);

@@ -49,7 +49,8 @@ void job_state_put_exit(int32_t status, struct str *out);
 
 /* A step's number as text: "7.0", "7.batch", "7.interactive". */
 const char *job_state_step_id(uint32_t job_id, uint32_t step_id, char buf[JOB_STATE_ID_TEXT_MAX]);
-/* The reverse: "7", "7.2", "7.batch". has_step tells which. */
+/* The reverse: "7", "7.2", "7.batch", and of a job array "7_4", "7_[1-5,8]", "7_4.0". has_step_id
+ * and array_tasks, whose text lives as long as the process, tell which. */
 int job_state_parse_id(const char *text, Pb__StepId *id, struct err *err);
 
 /* The path a standard stream of the job goes to or comes from, patterns replaced where they are

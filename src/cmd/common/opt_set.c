@@ -412,7 +412,7 @@ bool opt_propagates(const char *list, const char *limit)
 /* The controller knows which words there are. Of what no job of ours does there is no mail. */
 int opt_set_mail_type(struct opt *o, const char *arg, struct err *err)
 {
-    static const char *const idle[] = {"ARRAY_TASKS", "INVALID_DEPEND", "STAGE_OUT"};
+    static const char *const idle[] = {"INVALID_DEPEND", "STAGE_OUT"};
     for (const char *s = arg; *s;) {
         size_t len = strcspn(s, ",");
         for (size_t i = 0; i < sizeof(idle) / sizeof(idle[0]); i++)

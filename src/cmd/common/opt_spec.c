@@ -100,6 +100,7 @@ static void put_strings(const struct opt *o, Pb__JobSpec *spec)
     spec->partition = o->partition;
     spec->account = o->account;
     spec->qos = o->qos;
+    spec->array_inx = o->array;
     spec->features = o->constraint;
     spec->prefer = o->prefer;
     spec->req_nodes = o->nodelist;

@@ -5,6 +5,7 @@
 
 #include "base/signame.h"
 #include "base/timefmt.h"
+#include "cmd/common/job_ids.h"
 #include "cmd/common/job_state.h"
 #include "cmd/common/json_out.h"
 #include "cmd/common/names.h"
@@ -138,10 +139,23 @@ static void put_job_request(json_t *o, const Pb__JobRecord *job)
     put_text(o, "wckey", spec->wckey);
 }
 
+static void put_array(json_t *o, const Pb__JobLive *live)
+{
+    _cleanup_str_ struct str tasks = STR_INIT;
+    put_int(o, "array_job_id", live->array_job_id); /* 0: it is in none */
+    put(o, "array_task_id",
+        live->has_array_task_id ? json_integer(live->array_task_id) : json_null());
+    put_int(o, "array_max_tasks", live->array_throttle);
+    if (live->array_tasks)
+        job_ids_put_tasks(live, &tasks);
+    put_text(o, "array_task_string", str_cstr(&tasks));
+}
+
 static void put_job_life(json_t *o, const Pb__JobRecord *job)
 {
     const Pb__JobLive *live = job->live;
     put_int(o, "job_id", live->job_id);
+    put_array(o, live);
     put(o, "job_state", job_states(live));
     put_text(o, "state_reason", job_state_reason(live));
     put_text(o, "state_description", live->reason_detail);

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "cmd/common/cmd.h"
+#include "cmd/common/job_ids.h"
 #include "cmd/scancel/options.h"
 
 #define LINE_MAX_BYTES 4096
@@ -17,7 +18,7 @@
 struct filter {
     Pb__JobFilter message;
     Pb__JobState states[PB__JOB_STATE__SUSPENDED + 1];
-    uint32_t *ids;
+    struct arena arena;
     char *name, *partition;
 };
 
@@ -26,11 +27,8 @@ static void make_filter(const struct options *o, struct filter *f)
     Pb__JobFilter *m = &f->message;
     *f = (struct filter){0};
     pb__job_filter__init(m);
-    f->ids = mem_new_array(uint32_t, o->ids.len + 1);
-    for (size_t i = 0; i < o->ids.len; i++)
-        f->ids[i] = o->ids.data[i].job_id;
-    m->job_id = f->ids;
-    m->n_job_id = o->ids.len;
+    arena_init(&f->arena, 0);
+    job_ids_filter(o->ids.data, o->ids.len, m, &f->arena);
     for (unsigned i = 0; i <= PB__JOB_STATE__SUSPENDED; i++)
         if (o->states.wanted >> i & 1)
             f->states[m->n_state++] = (Pb__JobState)i;
@@ -48,12 +46,13 @@ static void make_filter(const struct options *o, struct filter *f)
 
 static void filter_done(struct filter *f)
 {
-    free(f->ids);
+    arena_done(&f->arena);
 }
 
 struct chosen {
     const struct options *options;
     VEC(Pb__StepId) ids;
+    struct arena *arena;
     bool stop;
 };
 
@@ -71,7 +70,9 @@ static bool ask(const Pb__JobRecord *job, bool *stop)
     char line[LINE_MAX_BYTES];
     for (;;) {
         _cleanup_str_ struct str question = STR_INIT;
-        str_printf(&question, "Cancel job_id=%u name=%s partition=%s [y/n]? ", job->live->job_id,
+        str_puts(&question, "Cancel job_id=");
+        job_ids_put(job->live, &question);
+        str_printf(&question, " name=%s partition=%s [y/n]? ",
                    job->spec->name ? job->spec->name : "",
                    job->live->partition ? job->live->partition : "");
         for (size_t i = 0; i < question.len; i++)
@@ -94,12 +95,13 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
     const Pb__JobList *part = (const Pb__JobList *)message;
     for (size_t i = 0; i < part->n_jobs && !c->stop; i++) {
         const Pb__JobRecord *job = part->jobs[i];
-        Pb__StepId id = PB__STEP_ID__INIT;
+        Pb__StepId id;
         if (!job->spec || !job->live || !options_match(c->options, job))
             continue;
+        job_ids_trim(c->options->ids.data, c->options->ids.len, job->live, c->arena);
         if (c->options->interactive && !ask(job, &c->stop))
             continue;
-        id.job_id = job->live->job_id;
+        job_ids_of(job->live, &id, c->arena);
         vec_push(&c->ids, id);
     }
     return 0;
@@ -108,7 +110,7 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
 /* Replaces the filters by the ids of the jobs that pass them. */
 static int choose(struct options *o, struct filter *f, struct err *err)
 {
-    struct chosen c = {.options = o};
+    struct chosen c = {.options = o, .arena = &f->arena};
     int r = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &f->message.base, on_jobs, &c, err);
     if (r == 0) {
         vec_clear(&o->ids);
@@ -119,13 +121,21 @@ static int choose(struct options *o, struct filter *f, struct err *err)
     return r;
 }
 
+static const char *put_name(const Pb__JobSignalReply__Result *r, struct str *out)
+{
+    Pb__StepId id = PB__STEP_ID__INIT;
+    id.job_id = r->job_id;
+    id.array_tasks = r->array_tasks;
+    id.has_step_id = r->has_step_id;
+    id.step_id = r->step_id;
+    job_ids_put_asked(&id, out);
+    return str_cstr(out);
+}
+
 static void tell(const struct options *o, const Pb__JobSignalReply__Result *result)
 {
-    char buf[JOB_STATE_ID_TEXT_MAX];
-    const char *what = result->has_step_id ? "step" : "job";
-    snprintf(buf, sizeof(buf), "%u", result->job_id);
-    if (result->has_step_id)
-        job_state_step_id(result->job_id, result->step_id, buf);
+    _cleanup_str_ struct str name = STR_INIT;
+    const char *what = result->has_step_id ? "step" : "job", *buf = put_name(result, &name);
     if (!o->has_signal)
         cmd_detail(1, "Terminating %s %s", what, buf);
     else
@@ -148,7 +158,6 @@ static bool is_done(const struct options *o, const Pb__JobSignalReply__Result *r
 static int report(const struct options *o, const Pb__JobSignalReply *reply)
 {
     int status = 0;
-    char buf[JOB_STATE_ID_TEXT_MAX];
     for (size_t i = 0; i < reply->n_results; i++) {
         const Pb__JobSignalReply__Result *r = reply->results[i];
         int code = r->code < 0 ? -r->code : r->code;
@@ -161,13 +170,9 @@ static int report(const struct options *o, const Pb__JobSignalReply *reply)
             status = 1;
         else if (!o->common.verbose)
             continue;
-        if (r->has_step_id)
-            cmd_error("Kill job error on job step id %s: %s",
-                      job_state_step_id(r->job_id, r->step_id, buf),
-                      r->text ? r->text : err_text(code));
-        else
-            cmd_error("Kill job error on job id %u: %s", r->job_id,
-                      r->text ? r->text : err_text(code));
+        _cleanup_str_ struct str name = STR_INIT;
+        cmd_error("Kill job error on job %s %s: %s", r->has_step_id ? "step id" : "id",
+                  put_name(r, &name), r->text ? r->text : err_text(code));
     }
     return status;
 }
@@ -175,13 +180,11 @@ static int report(const struct options *o, const Pb__JobSignalReply *reply)
 /* Errors of a call that reached nobody are told of every job, as Slurm does. */
 static int report_failure(const struct options *o, const struct err *err)
 {
-    char buf[JOB_STATE_ID_TEXT_MAX];
     vec_foreach (&o->ids, id) {
-        if (id->has_step_id)
-            cmd_error("Kill job error on job step id %s: %s",
-                      job_state_step_id(id->job_id, id->step_id, buf), err->text);
-        else
-            cmd_error("Kill job error on job id %u: %s", id->job_id, err->text);
+        _cleanup_str_ struct str name = STR_INIT;
+        job_ids_put_asked(id, &name);
+        cmd_error("Kill job error on job %s %s: %s", id->has_step_id ? "step id" : "id",
+                  str_cstr(&name), err->text);
     }
     if (!o->ids.len)
         cmd_error("%s", err->text);

@@ -7,12 +7,13 @@
 #include "base/mem.h"
 #include "base/signame.h"
 #include "cmd/common/cmd.h"
+#include "cmd/common/job_ids.h"
 #include "cmd/common/names.h"
 
 #define ARGS_DEF "cmd/scancel/scancel.def"
 #include "cmd/common/args_rows.h"
 
-const struct args_table options_table = ARGS_TABLE("scancel", "[job_id[.step_id]...]");
+const struct args_table options_table = ARGS_TABLE("scancel", "[job_id[_array_id][.step_id]...]");
 
 int options_add_id(struct options *o, const char *text)
 {
@@ -136,10 +137,10 @@ int options_parse(struct options *o, int argc, char **argv)
     for (int i = first; status == 0 && i < argc; i++) {
         /* "1,2" as well as "1 2" */
         for (const char *s = argv[i]; status == 0 && *s;) {
-            size_t len = strcspn(s, ",");
+            size_t len = job_ids_word(s);
             _cleanup_free_ char *word = mem_strndup(s, len);
             status = options_add_id(o, word);
-            s += len + (s[len] == ',');
+            s += len + (s[len] != 0);
         }
     }
     return status;

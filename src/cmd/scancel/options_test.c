@@ -30,7 +30,7 @@ static int parse(struct options *o, const char *line)
 static void test_refused(void **state)
 {
     static const char *const bad[] = {"--foo",     "x",      "1.x",    "0",
-                                      "2_3",       "-s FOO", "-s 0 1", "-s",
+                                      "2_",        "-s FOO", "-s 0 1", "-s",
                                       "-t RUNNIN", "-t all", "-t CD",  "-u no_user_of_this_name",
                                       "5 6 x"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

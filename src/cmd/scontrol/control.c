@@ -8,7 +8,9 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/timefmt.h"
+#include "base/vec.h"
 #include "cmd/common/cmd.h"
+#include "cmd/common/job_ids.h"
 #include "cmd/common/job_state.h"
 #include "cmd/scontrol/scontrol.h"
 #include "proto/ctl.pb-c.h"
@@ -69,20 +71,12 @@ int run_shutdown(int argc, char **argv)
     return 0;
 }
 
-/* Ids by job name. */
-struct named {
-    struct job_ids *ids;
-    uint32_t room;
-};
-
-static void add_id(struct named *n, uint32_t id)
+static void add_job(struct jobs *jobs, const Pb__JobLive *live)
 {
-    struct job_ids *ids = n->ids;
-    if (ids->count == n->room) {
-        n->room = n->room * 2 + 8;
-        ids->id = mem_realloc(ids->id, n->room * sizeof(uint32_t));
-    }
-    ids->id[ids->count++] = id;
+    static struct arena kept; /* until the end */
+    Pb__StepId id;
+    job_ids_of(live, &id, &kept);
+    vec_push(jobs, id);
 }
 
 static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
@@ -90,67 +84,71 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
     const Pb__JobList *part = (const Pb__JobList *)message;
     for (size_t i = 0; i < part->n_jobs; i++)
         if (part->jobs[i]->live && !job_state_is_final(part->jobs[i]->live))
-            add_id(ctx, part->jobs[i]->live->job_id);
+            add_job(ctx, part->jobs[i]->live);
     return 0;
 }
 
-static int add_named(struct named *n, char *name)
+/* Ids by job name. */
+static int add_named(struct jobs *jobs, char *name)
 {
     Pb__JobFilter filter = PB__JOB_FILTER__INIT;
-    uint32_t uid = getuid(), before = n->ids->count;
+    uint32_t uid = getuid();
+    size_t before = jobs->len;
     struct err err = {0};
     filter.name = &name;
     filter.n_name = 1;
     filter.uid = &uid;
     filter.n_uid = uid != 0;
-    if (rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_jobs, n, &err) < 0) {
+    if (rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_jobs, jobs, &err) < 0) {
         cmd_line("slurm_load_jobs error: %s", err.text);
         return -1;
     }
-    if (n->ids->count == before) {
+    if (jobs->len == before) {
         cmd_line("%s for job name %s", err_text(ERR_NO_JOB), name);
         return -1;
     }
     return 0;
 }
 
-int job_ids_parse(int argc, char **argv, struct job_ids *ids)
+int jobs_parse(int argc, char **argv, struct jobs *jobs)
 {
-    struct named n = {.ids = ids};
-    *ids = (struct job_ids){0};
+    *jobs = (struct jobs){0};
     for (int i = 0; i < argc; i++) {
         char *value = strchr(argv[i], '=');
         if (!strncasecmp(argv[i], "JobName=", 8) || !strncasecmp(argv[i], "Name=", 5)) {
-            if (add_named(&n, value + 1) < 0)
+            if (add_named(jobs, value + 1) < 0)
                 return -1;
             continue;
         }
         for (const char *s = value ? value + 1 : argv[i]; *s;) {
-            size_t len = strcspn(s, ",");
+            size_t len = job_ids_word(s);
             _cleanup_free_ char *word = mem_strndup(s, len);
             Pb__StepId id = PB__STEP_ID__INIT;
             if (job_state_parse_id(word, &id, NULL) < 0 || id.has_step_id) {
                 cmd_line("%s for job %s", err_text(ERR_NO_JOB), word);
                 return -1;
             }
-            add_id(&n, id.job_id);
-            s += len + (s[len] == ',');
+            vec_push(jobs, id);
+            s += len + (s[len] != 0);
         }
     }
     return 0;
 }
 
 /* The same change for each job; one that fails does not spare the others. */
-static int update_jobs(const struct job_ids *ids, Pb__JobUpdate *change)
+static int update_jobs(const struct jobs *jobs, Pb__JobUpdate *change)
 {
     int status = 0;
-    for (uint32_t i = 0; i < ids->count; i++) {
+    vec_foreach (jobs, job) {
         struct err err = {0};
-        change->job_id = ids->id[i];
+        change->job_id = job->job_id;
+        change->array_tasks = job->array_tasks;
         int r = cmd_call(RPC_JOB_UPDATE, &change->base, NULL, &err);
         if (r == 0)
             continue;
-        cmd_line("%s for job %u", err.text, ids->id[i]);
+        _cleanup_str_ struct str name = STR_INIT;
+        job_ids_put_asked(job, &name);
+        cmd_line("%s for job %s", err.text, str_cstr(&name));
         status = 1;
         if (r == -ERR_CONNECT)
             break;
@@ -160,11 +158,11 @@ static int update_jobs(const struct job_ids *ids, Pb__JobUpdate *change)
 
 static int update_named(int argc, char **argv, Pb__JobUpdate *change)
 {
-    struct job_ids ids;
-    if (job_ids_parse(argc, argv, &ids) < 0)
+    struct jobs jobs;
+    if (jobs_parse(argc, argv, &jobs) < 0)
         return 1;
-    int status = update_jobs(&ids, change);
-    free(ids.id);
+    int status = update_jobs(&jobs, change);
+    vec_done(&jobs);
     return status;
 }
 
@@ -194,58 +192,74 @@ int run_top(int argc, char **argv)
 {
     Pb__JobTop request = PB__JOB_TOP__INIT;
     struct err err = {0};
-    struct job_ids ids;
-    if (job_ids_parse(argc, argv, &ids) < 0)
+    struct jobs jobs;
+    if (jobs_parse(argc, argv, &jobs) < 0)
         return 1;
-    request.job_id = ids.id;
-    request.n_job_id = ids.count;
-    int r = cmd_call(RPC_JOB_TOP, &request.base, NULL, &err);
+    _cleanup_free_ uint32_t *ids = mem_new_array(uint32_t, jobs.len + 1);
+    int r = 0;
+    vec_foreach (&jobs, job) {
+        ids[request.n_job_id++] = job->job_id;
+        if (job->array_tasks) /* elements that wait have one priority */
+            r = err_set(&err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
+    }
+    request.job_id = ids;
+    r = r ? r : cmd_call(RPC_JOB_TOP, &request.base, NULL, &err);
     if (r < 0)
         cmd_line("%s for job %s", err.text, argv[0]);
-    free(ids.id);
+    vec_done(&jobs);
     return r < 0 ? 1 : 0;
 }
 
-/* Takes away the jobs that have ended or not begun; unknown ones stay, to be refused by name. */
+struct states {
+    struct jobs *running;
+    bool known;
+};
+
 static int on_states(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
-    struct job_ids *ids = ctx;
+    struct states *states = ctx;
     const Pb__JobList *part = (const Pb__JobList *)message;
     for (size_t i = 0; i < part->n_jobs; i++) {
         const Pb__JobLive *live = part->jobs[i]->live;
-        if (!live || live->state == PB__JOB_STATE__RUNNING ||
-            live->state == PB__JOB_STATE__SUSPENDED)
+        if (!live)
             continue;
-        uint32_t kept = 0;
-        for (uint32_t k = 0; k < ids->count; k++)
-            if (ids->id[k] != live->job_id)
-                ids->id[kept++] = ids->id[k];
-        ids->count = kept;
+        states->known = true;
+        if (live->state == PB__JOB_STATE__RUNNING || live->state == PB__JOB_STATE__SUSPENDED)
+            add_job(states->running, live);
     }
     return 0;
 }
 
-static int keep_incomplete(struct job_ids *ids)
+/* Of those asked for only the jobs that run; unknown ones stay, to be refused by name. */
+static int keep_incomplete(struct jobs *jobs)
 {
-    _cleanup_free_ uint32_t *asked = mem_new_array(uint32_t, ids->count + 1);
-    Pb__JobFilter filter = PB__JOB_FILTER__INIT;
-    struct err err = {0};
-    memcpy(asked, ids->id, ids->count * sizeof(uint32_t));
-    filter.job_id = asked;
-    filter.n_job_id = ids->count;
-    filter.has_all_states = filter.all_states = 1;
-    int r = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_states, ids, &err);
-    if (r == 0 || r == -ERR_NO_JOB)
-        return 0;
-    cmd_line("slurm_load_jobs error: %s", err.text);
-    return -1;
+    struct jobs kept = {0};
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < jobs->len; i++) {
+        _cleanup_arena_ struct arena arena;
+        Pb__JobFilter filter = PB__JOB_FILTER__INIT;
+        struct states states = {.running = &kept};
+        struct err err = {0};
+        arena_init(&arena, 0);
+        job_ids_filter(&jobs->data[i], 1, &filter, &arena);
+        filter.has_all_states = filter.all_states = 1;
+        r = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_states, &states, &err);
+        r = r == -ERR_NO_JOB ? 0 : r;
+        if (r < 0)
+            cmd_line("slurm_load_jobs error: %s", err.text);
+        else if (!states.known)
+            vec_push(&kept, jobs->data[i]);
+    }
+    vec_done(jobs);
+    *jobs = kept;
+    return r;
 }
 
 /* [Incomplete] [State=...] JOB... */
 static int requeue(int argc, char **argv, bool hold)
 {
     Pb__JobUpdate change = PB__JOB_UPDATE__INIT;
-    struct job_ids ids;
+    struct jobs jobs;
     bool incomplete = false, special = false;
     for (; argc > 0; argc--, argv++) {
         if (str_case_eq(argv[0], "Incomplete")) {
@@ -263,13 +277,13 @@ static int requeue(int argc, char **argv, bool hold)
         cmd_line("too few arguments for keyword:%s", hold ? "requeuehold" : "requeue");
         return 1;
     }
-    if (job_ids_parse(argc, argv, &ids) < 0)
+    if (jobs_parse(argc, argv, &jobs) < 0)
         return 1;
     change.has_requeue = change.requeue = 1;
     change.has_hold = change.hold = hold;
     change.has_special_exit = change.special_exit = special;
-    int status = incomplete && keep_incomplete(&ids) < 0 ? 1 : update_jobs(&ids, &change);
-    free(ids.id);
+    int status = incomplete && keep_incomplete(&jobs) < 0 ? 1 : update_jobs(&jobs, &change);
+    vec_done(&jobs);
     return status;
 }
 

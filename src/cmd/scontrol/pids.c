@@ -108,7 +108,7 @@ static int parse(const char *text, Pb__NodePidsRequest *r)
 
     if (str_eq(text, "*"))
         return 0;
-    if (job_state_parse_id(job, &id, NULL) < 0) {
+    if (job_state_parse_id(job, &id, NULL) < 0 || id.array_tasks) {
         cmd_line("\"%s\" does not look like a jobid", text);
         return 1;
     }

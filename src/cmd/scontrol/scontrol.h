@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "proto/step.pb-c.h"
+
 #define ARGS_MANY 1000000
 
 struct scontrol {
@@ -28,10 +30,10 @@ int set_debug(const char *level);
 /* Whether the controllers answer, a line each. */
 int ping_print(bool *all_up);
 
-/* Job ids out of "1,2", "3" and "JobName=NAME". The array is the caller's; negative after a
- * message. */
-struct job_ids {
-    uint32_t *id;
-    uint32_t count;
+/* Jobs and elements of job arrays out of "1,2", "3", "4_[1-5,7]" and "JobName=NAME"; negative after
+ * a message. */
+struct jobs {
+    Pb__StepId *data; /* used as a VEC */
+    size_t len, room;
 };
-int job_ids_parse(int argc, char **argv, struct job_ids *ids);
+int jobs_parse(int argc, char **argv, struct jobs *jobs);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "cmd/common/cmd.h"
+#include "cmd/common/job_ids.h"
 #include "cmd/common/job_state.h"
 #include "cmd/common/json_out.h"
 #include "cmd/common/records.h"
@@ -27,6 +28,7 @@ struct show {
     struct hostlist *wanted; /* nodes asked for by name and not seen yet; NULL: all */
     const char *name;        /* the one partition; NULL: all */
     const Pb__StepId *step;  /* the one step; NULL: all */
+    const Pb__StepId *job;   /* the one job, or the elements of an array; NULL: all */
 };
 
 static void begin(struct show *s)
@@ -60,10 +62,13 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
     struct show *s = ctx;
     const Pb__JobList *part = (const Pb__JobList *)message;
     int64_t now = part->has_now ? part->now : time(NULL);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
     for (size_t i = 0; i < part->n_jobs; i++) {
         if (!part->jobs[i]->spec || !part->jobs[i]->live)
             continue;
         s->seen++;
+        job_ids_trim(s->job, s->job != NULL, part->jobs[i]->live, &arena);
         if (s->json)
             json_array_append_new(s->json, records_job(part->jobs[i], cmd_conf()->cluster_name));
         else
@@ -78,13 +83,15 @@ static int show_job(const char *id_text)
     struct err err = {0};
     Pb__JobFilter filter = PB__JOB_FILTER__INIT;
     Pb__StepId id = PB__STEP_ID__INIT;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
     if (id_text) {
         if (job_state_parse_id(id_text, &id, NULL) < 0 || id.has_step_id) {
             cmd_line("scontrol_print_job error: %s: %s", err_text(ERR_NO_JOB), id_text);
             return 1;
         }
-        filter.job_id = &id.job_id;
-        filter.n_job_id = 1;
+        job_ids_filter(&id, 1, &filter, &arena);
+        s.job = &id;
     }
     filter.has_all_states = filter.all_states = 1;
     begin(&s);
@@ -102,8 +109,7 @@ static int on_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
     const Pb__StepList *part = (const Pb__StepList *)message;
     for (size_t i = 0; i < part->n_steps; i++) {
         const Pb__StepRecord *step = part->steps[i];
-        if (s->step && (step->job_id != s->step->job_id ||
-                        (s->step->has_step_id && step->step_id != s->step->step_id)))
+        if (s->step && s->step->has_step_id && step->step_id != s->step->step_id)
             continue;
         s->seen++;
         if (s->json)

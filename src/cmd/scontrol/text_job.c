@@ -5,6 +5,7 @@
 #include "base/hostlist.h"
 #include "base/size.h"
 #include "base/timefmt.h"
+#include "cmd/common/job_ids.h"
 #include "cmd/common/job_state.h"
 #include "cmd/common/names.h"
 #include "cmd/common/text.h"
@@ -35,10 +36,22 @@ static void put_reason(const struct job_view *v)
             v->out->data[i] = '_';
 }
 
+/* "ArrayJobId=7 ArrayTaskId=5-20%3 ArrayTaskThrottle=3" of a job array. */
+static void put_array(const struct job_view *v)
+{
+    if (!v->live->has_array_job_id)
+        return;
+    str_printf(v->out, " ArrayJobId=%u ArrayTaskId=", v->live->array_job_id);
+    job_ids_put_tasks(v->live, v->out);
+    if (v->live->array_throttle)
+        str_printf(v->out, " ArrayTaskThrottle=%u", v->live->array_throttle);
+}
+
 static void put_head(const struct job_view *v)
 {
     const Pb__JobSpec *s = v->spec;
     str_printf(v->out, "JobId=%u", v->live->job_id);
+    put_array(v);
     text_pair(v->out, " JobName", s->name);
     text_break(v->style, v->out);
     text_pair(v->out, "UserId", s->user_name ? s->user_name : names_user(s->uid));

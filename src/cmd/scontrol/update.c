@@ -8,7 +8,9 @@
 #include "base/mem.h"
 #include "base/size.h"
 #include "base/timefmt.h"
+#include "base/vec.h"
 #include "cmd/common/cmd.h"
+#include "cmd/common/job_ids.h"
 #include "cmd/scontrol/fields.h"
 #include "cmd/scontrol/scontrol.h"
 #include "proto/job.pb-c.h"
@@ -83,12 +85,13 @@ static int on_job(void *ctx, const ProtobufCMessage *message, struct err *err)
     return 0;
 }
 
-static int resolve_relative(struct relative *r, uint32_t job_id, struct err *err)
+static int resolve_relative(struct relative *r, const Pb__StepId *job, struct err *err)
 {
     Pb__JobFilter filter = PB__JOB_FILTER__INIT;
     int64_t by;
-    filter.job_id = &job_id;
-    filter.n_job_id = 1;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    job_ids_filter(job, 1, &filter, &arena);
     filter.has_all_states = filter.all_states = 1;
     if (time_parse_limit(r->text + 1, &by, NULL) < 0 || by >= TIME_UNLIMITED)
         return err_set(err, -ERR_PARSE, "Invalid value: TimeLimit=%s", r->text);
@@ -133,6 +136,19 @@ static int set_priority(Pb__JobUpdate *change, const char *value)
     return 0;
 }
 
+/* 0: no limit. */
+static int set_throttle(Pb__JobUpdate *change, const char *value)
+{
+    long long most;
+    if (str_parse_i64(value, 0, INT32_MAX, &most) < 0) {
+        cmd_line("Invalid value: ArrayTaskThrottle=%s\nRequest aborted", value);
+        return -1;
+    }
+    change->has_array_throttle = 1;
+    change->array_throttle = (uint32_t)most;
+    return 0;
+}
+
 /* Keys that are no plain members. 1: not one of them. */
 static int apply_special(struct update *u, const char *arg, Pb__JobUpdate *change,
                          struct relative *limit)
@@ -141,6 +157,8 @@ static int apply_special(struct update *u, const char *arg, Pb__JobUpdate *chang
     int r;
     if ((value = value_of(arg, "Priority", 4))) {
         r = set_priority(change, value);
+    } else if ((value = value_of(arg, "ArrayTaskThrottle", 10))) {
+        r = set_throttle(change, value);
     } else if ((value = value_of(arg, "NumNodes", 8)) || (value = value_of(arg, "ReqNodes", 8))) {
         r = set_node_count(change->set, value);
     } else if ((value = value_of(arg, "TimeLimit", 5)) && (*value == '+' || *value == '-')) {
@@ -158,7 +176,7 @@ static int update_job(struct update *u, char *ids_arg)
     Pb__JobUpdate change = PB__JOB_UPDATE__INIT;
     Pb__JobSpec set = PB__JOB_SPEC__INIT;
     struct relative limit = {0};
-    struct job_ids ids;
+    struct jobs jobs;
     int status = 0;
     change.set = &set;
     for (int i = 0; i < u->argc; i++) {
@@ -170,24 +188,27 @@ static int update_job(struct update *u, char *ids_arg)
         if (r < 0)
             return 1;
     }
-    if (nothing_to_do(u) < 0 || job_ids_parse(1, &ids_arg, &ids) < 0)
+    if (nothing_to_do(u) < 0 || jobs_parse(1, &ids_arg, &jobs) < 0)
         return 1;
-    for (uint32_t i = 0; i < ids.count; i++) {
+    vec_foreach (&jobs, job) {
         struct err err = {0};
-        int r = limit.text ? resolve_relative(&limit, ids.id[i], &err) : 0;
+        int r = limit.text ? resolve_relative(&limit, job, &err) : 0;
         if (limit.text) {
             set.has_time_limit_sec = 1;
             set.time_limit_sec = limit.limit_sec;
         }
-        change.job_id = ids.id[i];
+        change.job_id = job->job_id;
+        change.array_tasks = job->array_tasks;
         if (r == 0)
             r = cmd_call(RPC_JOB_UPDATE, &change.base, NULL, &err);
         if (r == 0)
             continue;
-        cmd_line("%s for job %u", err.text, ids.id[i]);
+        _cleanup_str_ struct str name = STR_INIT;
+        job_ids_put_asked(job, &name);
+        cmd_line("%s for job %s", err.text, str_cstr(&name));
         status = 1;
     }
-    free(ids.id);
+    vec_done(&jobs);
     return status;
 }
 

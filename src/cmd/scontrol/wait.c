@@ -26,7 +26,7 @@ static int on_job(void *ctx, const ProtobufCMessage *message, struct err *err)
     const Pb__JobList *part = (const Pb__JobList *)message;
     for (size_t i = 0; i < part->n_jobs; i++) {
         const Pb__JobLive *live = part->jobs[i]->live;
-        if (live)
+        if (live && *progress != READY) /* of an array: any of it */
             *progress = job_state_is_final(live)                ? OVER
                         : live->state == PB__JOB_STATE__PENDING ? WAITING
                                                                 : READY;
@@ -50,7 +50,7 @@ int run_wait_job(int argc, char **argv)
     struct err err = {0};
     enum progress progress = WAITING;
     bool told = false;
-    if (job_state_parse_id(argv[0], &id, NULL) < 0) {
+    if (job_state_parse_id(argv[0], &id, NULL) < 0 || id.array_tasks) {
         cmd_line("Invalid job_id %s", argv[0]);
         return 1;
     }

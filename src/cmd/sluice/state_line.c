@@ -25,6 +25,7 @@ static const struct {
     {RECORD_MADE, "made", &pb__nodes_made__descriptor},
     {RECORD_GIVEN_UP, "given_up", &pb__empty__descriptor},
     {RECORD_SHUTDOWN, "shutdown", &pb__announced__descriptor},
+    {RECORD_ARRAY, "array", &pb__array_record__descriptor},
 };
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 

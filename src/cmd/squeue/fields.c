@@ -5,6 +5,7 @@
 
 #include "base/size.h"
 #include "base/timefmt.h"
+#include "cmd/common/job_ids.h"
 #include "cmd/common/job_state.h"
 #include "cmd/common/names.h"
 
@@ -202,6 +203,19 @@ static const char *tres(const Pb__JobRecord *job, struct str *out)
 {
     if (!job_state_put_tres(job, true, out))
         job_state_put_tres(job, false, out);
+    return str_cstr(out);
+}
+
+static const char *job_id(const Pb__JobLive *live, struct str *out)
+{
+    job_ids_put(live, out);
+    return str_cstr(out);
+}
+
+static const char *task_id(const Pb__JobLive *live, struct str *out)
+{
+    if (!job_ids_put_tasks(live, out))
+        return "N/A";
     return str_cstr(out);
 }
 

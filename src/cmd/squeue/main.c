@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include "base/hostlist.h"
+#include "base/idset.h"
 #include "base/mem.h"
 #include "cmd/common/cmd.h"
+#include "cmd/common/job_ids.h"
 #include "cmd/common/json_out.h"
 #include "cmd/common/records.h"
 #include "cmd/squeue/fields.h"
@@ -46,8 +48,27 @@ static void set_format(struct list *l)
                                                             : "P,t,-Q");
 }
 
+/* A line for each element of a record of several. */
+static void add_each(struct list *l, struct fields_view *view)
+{
+    struct idset tasks = {0};
+    Pb__JobLive *live = view->job->live;
+    if (idset_parse(live->array_tasks, UINT32_MAX >> 1, &tasks, NULL) != 0)
+        return;
+    live->array_tasks = NULL;
+    live->has_array_task_id = true;
+    idset_foreach(&tasks, i)
+    {
+        live->array_task_id = (uint32_t)i;
+        listing_add(&l->listing, view);
+    }
+    idset_done(&tasks);
+}
+
 static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
     struct list *l = ctx;
     const Pb__JobList *part = (const Pb__JobList *)message;
     struct fields_view view = {.now = part->has_now ? part->now : time(NULL),
@@ -59,8 +80,11 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
         l->seen++;
         if (!options_match(l->options, view.job))
             continue;
+        job_ids_trim(l->options->ids.data, l->options->ids.len, view.job->live, &arena);
         if (l->json)
             json_array_append_new(l->json, records_job(view.job, view.cluster));
+        else if (l->options->each && view.job->live->array_tasks)
+            add_each(l, &view);
         else
             listing_add(&l->listing, &view);
     }
@@ -115,11 +139,9 @@ static int list_jobs(struct list *l, struct err *err)
     const struct options *o = l->options;
     Pb__JobFilter filter = PB__JOB_FILTER__INIT;
     Pb__JobState states[PB__JOB_STATE__OUT_OF_MEMORY + 1];
-    _cleanup_free_ uint32_t *ids = mem_new_array(uint32_t, o->ids.len + 1);
-    for (size_t i = 0; i < o->ids.len; i++)
-        ids[i] = o->ids.data[i].job_id;
-    filter.job_id = ids;
-    filter.n_job_id = o->ids.len;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    job_ids_filter(o->ids.data, o->ids.len, &filter, &arena);
     filter.uid = o->uids.data;
     filter.n_uid = o->uids.len;
     filter.partition = o->partitions.data;
@@ -135,8 +157,7 @@ static int list_jobs(struct list *l, struct err *err)
         Pb__JobFilter exists = PB__JOB_FILTER__INIT;
         struct options any = {.states.wanted = 1u << 31};
         struct list nothing = {.options = &any};
-        exists.job_id = ids;
-        exists.n_job_id = 1;
+        job_ids_filter(o->ids.data, 1, &exists, &arena);
         exists.has_all_states = exists.all_states = 1;
         r = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &exists.base, on_jobs, &nothing, err);
         l->seen = nothing.seen;

@@ -6,6 +6,7 @@
 
 #define STATE "state completing configuring special_exit "
 #define USED STATE "start_at end_at suspended_sec "
+#define ARRAY "array_job_id array_task_id array_tasks array_throttle"
 #define LIMIT "time_limit_sec "
 #define START STATE "start_at priority submit_at "
 
@@ -20,12 +21,13 @@ static const struct {
     {'C', "", "num_cpus"},
     {'D', "", "num_nodes"},
     {'e', "begin_at_sec", START LIMIT "end_at suspended_sec"},
-    {'F', "", "job_id"},
+    {'F', "", "job_id " ARRAY},
     {'g', "group_name gid", ""},
     {'G', "gid", ""},
-    {'i', "", "job_id"},
+    {'i', "", "job_id " ARRAY},
     {'j', "name", ""},
     {'k', "comment", ""},
+    {'K', "", ARRAY},
     {'l', "", LIMIT},
     {'L', "", LIMIT USED},
     {'M', "", USED},
@@ -63,7 +65,7 @@ bool needs_of(const struct listing *l, struct needs *out)
 {
     /* By these squeue chooses what it lists, whatever it shows. */
     out->spec = pb_field_bits(&pb__job_spec__descriptor, "uid account qos licenses reservation");
-    out->live = pb_field_bits(&pb__job_live__descriptor, STATE);
+    out->live = pb_field_bits(&pb__job_live__descriptor, STATE ARRAY);
     vec_foreach (&l->columns, c)
         if (c->field && !add(out, c->field))
             return false;

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "cmd/common/cmd.h"
+#include "cmd/common/job_ids.h"
 #include "cmd/common/names.h"
 
 #define ARGS_DEF "cmd/squeue/squeue.def"
@@ -18,7 +19,7 @@ const struct args_table options_table = ARGS_TABLE("squeue", "");
 static int each_word(struct options *o, const char *list, int (*each)(struct options *, char *))
 {
     for (const char *s = list; *s;) {
-        size_t len = strcspn(s, ", ");
+        size_t len = job_ids_word(s);
         _cleanup_free_ char *word = mem_strndup(s, len);
         int r = len ? each(o, word) : 0;
         if (r)
@@ -173,6 +174,9 @@ static void set_flag(struct options *o, int id)
         break;
     case ID_notme:
         o->not_me = true;
+        break;
+    case ID_array:
+        o->each = true;
         break;
     case ID_json:
         o->json = true;

@@ -13,6 +13,7 @@
 struct options {
     bool noheader, long_format, steps, start, not_me;
     bool json, yaml;
+    bool each; /* element of an array on a line of its own */
     bool bare; /* -j or -s without a list, which may follow as an operand */
     struct args_common common;
     const char *format, *format_long, *sort, *nodes;     /* borrowed from argv */

@@ -32,6 +32,16 @@ enum names_kind names_kind(const char *spec, uint32_t *task)
     return NAMES_FILE;
 }
 
+/* Of the element of a job array that srun runs in; else 'none'. */
+static uint32_t of_array(const struct names_values *v, const char *name, uint32_t none)
+{
+    const char *job = getenv("SLURM_JOB_ID"), *value = getenv(name);
+    long long id, number;
+    bool here = job && str_parse_i64(job, 0, UINT32_MAX, &id) == 0 && id == v->job_id;
+    bool given = here && value && str_parse_i64(value, 0, UINT32_MAX, &number) == 0;
+    return given ? (uint32_t)number : none;
+}
+
 static bool put(char letter, int width, const struct names_values *v, struct str *out)
 {
     switch (letter) {
@@ -39,8 +49,10 @@ static bool put(char letter, int width, const struct names_values *v, struct str
         str_putc(out, '%');
         return true;
     case 'j':
-    case 'A':
         str_printf(out, "%0*u", width, v->job_id);
+        return true;
+    case 'A':
+        str_printf(out, "%0*u", width, of_array(v, "SLURM_ARRAY_JOB_ID", v->job_id));
         return true;
     case 'J':
         str_printf(out, "%0*u.%u", width, v->job_id, v->step_id);
@@ -49,7 +61,7 @@ static bool put(char letter, int width, const struct names_values *v, struct str
         str_printf(out, "%0*u", width, v->step_id);
         return true;
     case 'a':
-        str_printf(out, "%0*u", width, 0u);
+        str_printf(out, "%0*u", width, of_array(v, "SLURM_ARRAY_TASK_ID", 0));
         return true;
     case 'u':
         str_puts(out, v->user);

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/idset.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/bitset.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define LIMIT 200
+
+static void bad_texts(void **state)
+{
+    static const struct {
+        const char *text, *word;
+    } rows[] = {
+        {"", "\"\""},           {",", "\"\""},
+        {"1,", "\"\""},         {"1,,2", "\"\""},
+        {"a", "\"a\""},         {"1-", "\"1-\""},
+        {"-1", "\"-1\""},       {"2-1", "\"2-1\""},
+        {"1-2:0", "\"1-2:0\""}, {"1-2:", "\"1-2:\""},
+        {"1:2", "\"1:2\""},     {"1 ,2", "\"1 \""},
+        {"200", "\"200\""},     {"0-200", "\"0-200\""},
+        {"0-0x", "\"0-0x\""},   {"18446744073709551616", "\"18446744073709551616\""},
+        {"4294967296", "96\""}, {"1%2", "\"1%2\""},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct err err = {0};
+        struct idset s = {0};
+        s.count = 4711;
+        assert_int_equal(idset_parse(rows[i].text, LIMIT, &s, &err), -ERR_PARSE);
+        assert_non_null(strstr(err.text, rows[i].word));
+        assert_non_null(strstr(err.text, "from 0 to 199"));
+        assert_int_equal(s.count, 4711);
+    }
+    char *lots = mem_alloc(IDSET_TEXT_MAX + 2);
+    memset(lots, '1', IDSET_TEXT_MAX + 1);
+    lots[IDSET_TEXT_MAX + 1] = 0;
+    struct idset s = {0};
+    struct err err = {0};
+    assert_int_equal(idset_parse(lots, LIMIT, &s, &err), -ERR_PARSE);
+    assert_non_null(strstr(err.text, "262144"));
+    free(lots);
+}
+
+static void good_texts(void **state)
+{
+    static const struct {
+        const char *text, *formatted;
+        uint32_t count;
+    } rows[] = {
+        {"0", "0", 1},
+        {"7-7", "7", 1},
+        {"7-9:100", "7", 1},
+        {"0-199", "0-199", 200},
+        {"0-15:4,20", "0-12:4,20", 5},
+        {"1,2,3", "1-3", 3},
+        {"3,2,1", "1-3", 3},
+        {"5-6", "5-6", 2},
+        {"1-10,5,5-12", "1-12", 12},
+        {"0-100:2,1-101:2", "0-101", 102},
+        {"0-8:4,2-10:4", "0-10:2", 6},
+        {"9,5,1", "1-9:4", 3},
+        {"9,1", "1,9", 2},
+        {"0-10:5,10-20:5", "0-20:5", 5},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct idset s = {0};
+        struct str out = STR_INIT;
+        assert_int_equal(idset_parse(rows[i].text, LIMIT, &s, NULL), 0);
+        idset_format(&s, &out);
+        assert_string_equal(str_cstr(&out), rows[i].formatted);
+        assert_int_equal(s.count, rows[i].count);
+        str_done(&out);
+        idset_done(&s);
+    }
+}
+
+static uint32_t draw(uint32_t *seed, uint32_t below)
+{
+    *seed = *seed * 1664525 + 1013904223;
+    return (*seed >> 8) % below;
+}
+
+static void agrees(const struct idset *s, const struct bitset *bits)
+{
+    struct str out = STR_INIT;
+    struct idset again = {0};
+    assert_int_equal(s->count, bitset_count(bits));
+    for (uint32_t i = 0; i < LIMIT; i++) {
+        assert_int_equal(idset_has(s, i), bitset_test(bits, i));
+        assert_int_equal(idset_next(s, i), bitset_next(bits, i));
+    }
+    assert_false(idset_has(s, LIMIT));
+    assert_int_equal(idset_next(s, INT64_MAX), -1);
+    if (!s->count)
+        return;
+    assert_int_equal(idset_first(s), bitset_next(bits, 0));
+    assert_int_equal(idset_next(s, idset_last(s)), idset_last(s));
+    assert_int_equal(idset_next(s, (int64_t)idset_last(s) + 1), -1);
+    idset_format(s, &out);
+    assert_int_equal(idset_parse(str_cstr(&out), LIMIT, &again, NULL), 0);
+    assert_int_equal(again.count, s->count);
+    idset_foreach(&again, i) assert_true(bitset_test(bits, (size_t)i));
+    idset_done(&again);
+    str_done(&out);
+}
+
+/* Runs as somebody might write them. */
+static void draw_set(uint32_t *seed, struct idset *s, struct bitset *bits)
+{
+    struct str text = STR_INIT;
+    for (uint32_t n = 1 + draw(seed, 5); n-- > 0;) {
+        uint32_t first = draw(seed, LIMIT), last = first + draw(seed, LIMIT - first),
+                 step = 1 + draw(seed, 7);
+        str_printf(&text, "%s%u-%u:%u", text.len ? "," : "", first, last, step);
+        for (uint32_t i = first; i <= last; i += step)
+            bitset_set(bits, i);
+    }
+    assert_int_equal(idset_parse(str_cstr(&text), LIMIT, s, NULL), 0);
+    str_done(&text);
+}
+
+static void as_a_bitset(void **state)
+{
+    uint32_t seed = 1;
+    for (int round = 0; round < 3000; round++) {
+        struct idset a = {0}, b = {0}, both = {0};
+        struct bitset *x = bitset_new(LIMIT), *y = bitset_new(LIMIT), *common;
+        draw_set(&seed, &a, x);
+        draw_set(&seed, &b, y);
+        agrees(&a, x);
+        for (int n = 0; n < 8; n++) {
+            uint32_t i = draw(&seed, LIMIT);
+            if (draw(&seed, 2)) {
+                idset_remove(&a, i);
+                bitset_unset(x, i);
+            } else {
+                idset_add(&a, i);
+                bitset_set(x, i);
+            }
+            agrees(&a, x);
+        }
+        common = bitset_dup(x);
+        bitset_and(common, y);
+        idset_split(&a, &b, &both);
+        agrees(&both, common);
+        idset_unite(&b, &both);
+        agrees(&b, y);
+        bitset_andnot(x, common);
+        agrees(&a, x);
+        idset_copy(&both, &a);
+        agrees(&both, x);
+        idset_done(&a);
+        idset_done(&b);
+        idset_done(&both);
+        bitset_free(x);
+        bitset_free(y);
+        bitset_free(common);
+    }
+}
+
+/* A million elements that start one after the other stay one run. */
+static void memory_is_runs(void **state)
+{
+    struct idset s = {0};
+    assert_int_equal(idset_parse("0-999999", 4000001, &s, NULL), 0);
+    assert_int_equal(s.runs.len, 1);
+    for (uint32_t i = 0; i < 1000; i++)
+        idset_remove(&s, idset_first(&s));
+    assert_int_equal(s.runs.len, 1);
+    assert_int_equal(s.count, 999000);
+    idset_remove(&s, 5000);
+    assert_int_equal(s.runs.len, 2);
+    idset_done(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bad_texts),
+        cmocka_unit_test(good_texts),
+        cmocka_unit_test(as_a_bitset),
+        cmocka_unit_test(memory_is_runs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

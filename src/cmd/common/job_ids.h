@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Ids of jobs and of elements of job arrays, as people write and read them. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/str.h"
+#include "proto/job.pb-c.h"
+#include "proto/step.pb-c.h"
+
+/* Bytes of the first id of a list: to the next comma or blank that is not in brackets. */
+size_t job_ids_word(const char *list);
+
+/* "123", "123_4", "123_[5-20%3]": the last is cut at SLURM_BITSTR_LEN bytes of numbers. */
+void job_ids_put(const Pb__JobLive *live, struct str *out);
+/* The part behind the "_" without brackets, "5-20%3"; false, nothing: it is in no array. */
+bool job_ids_put_tasks(const Pb__JobLive *live, struct str *out);
+/* As it was asked for: "123", "123_4", "123_[1-5,7]", ".STEP" behind it when it has one. */
+void job_ids_put_asked(const Pb__StepId *id, struct str *out);
+/* The id that means this record and no other, however its job id is the array's; in the arena. */
+void job_ids_of(const Pb__JobLive *live, Pb__StepId *id, struct arena *arena);
+/* For sorting: by array, then by element. */
+int64_t job_ids_rank(const Pb__JobLive *live);
+
+/* A filter for these jobs and elements; lives in the arena. */
+void job_ids_filter(const Pb__StepId *ids, size_t count, Pb__JobFilter *f, struct arena *arena);
+/* Of a record of several elements those that were asked for; the texts live in the arena. */
+void job_ids_trim(const Pb__StepId *ids, size_t count, Pb__JobLive *live, struct arena *arena);

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Job arrays: one record until an element differs, and what is addressed to elements. */
+#include <stdio.h>
+#include <string.h>
+
+#include "control/fixture.h"
+
+#define NODES "NodeName=n[1-2] CPUs=4 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES\n"
+#define CONF "SelectTypeParameters=CR_Core_Memory\nMaxArraySize=100\nMaxJobCount=50\n" NODES
+
+static struct fixture *make(const char *lines)
+{
+    struct fixture *f = fixture_new(lines);
+    fixture_register(f, "n1", "i1");
+    fixture_register(f, "n2", "i1");
+    return f;
+}
+
+static int64_t submit(struct fixture *f, const char *indexes)
+{
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.array_inx = (char *)indexes;
+    s.has_requeue = s.requeue = true;
+    return fixture_submit(f, &user, &s);
+}
+
+/* "7:[3-9] P 8:1 R": every record of all jobs in any state. */
+static const char *all(struct fixture *f)
+{
+    static char text[2000];
+    struct caller root = FIXTURE_ROOT;
+    struct str out = STR_INIT, joined = STR_INIT;
+    struct arena arena;
+    uint64_t cursor = 0;
+    Pb__JobFilter filter = PB__JOB_FILTER__INIT;
+    filter.has_all_states = filter.all_states = true;
+    while (control_list_jobs(f->control, &root, &filter, &cursor, 100000, &out))
+        ;
+    arena_init(&arena, 0);
+    const Pb__JobList *list = arena_unpack(&arena, &pb__job_list__descriptor, out.data, out.len);
+    for (size_t i = 0; i < list->n_jobs; i++) {
+        const Pb__JobLive *l = list->jobs[i]->live;
+        char one[100];
+        if (l->array_tasks)
+            snprintf(one, sizeof one, "%s%u:[%s] %c", i ? " " : "", l->job_id, l->array_tasks,
+                     "PRSCXF"[l->state]);
+        else
+            snprintf(one, sizeof one, "%s%u:%u %c", i ? " " : "", l->job_id, l->array_task_id,
+                     "PRSCXF"[l->state]);
+        str_puts(&joined, one);
+    }
+    snprintf(text, sizeof text, "%s", str_cstr(&joined));
+    arena_done(&arena);
+    str_done(&joined);
+    str_done(&out);
+    return text;
+}
+
+static int update(struct fixture *f, int64_t id, const char *tasks, Pb__JobUpdate r)
+{
+    struct caller user = FIXTURE_USER;
+    r.job_id = (uint32_t)id;
+    r.array_tasks = (char *)tasks;
+    return fixture_update_job(f, &user, &r);
+}
+
+static int hold(struct fixture *f, int64_t id, const char *tasks, bool on)
+{
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    r.has_hold = true;
+    r.hold = on;
+    return update(f, id, tasks, r);
+}
+
+static int cancel_as(struct fixture *f, struct caller who, int64_t id, const char *tasks, int sig)
+{
+    Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
+    Pb__StepId target = PB__STEP_ID__INIT, *targets = &target;
+    uint64_t call = ++f->last_call;
+    target.job_id = (uint32_t)id;
+    target.array_tasks = (char *)tasks;
+    r.target = &targets;
+    r.n_target = 1;
+    r.has_signal = sig != 0;
+    r.signal = sig;
+    control_job_signal(f->control, call, &who, &r);
+    fixture_turn(f);
+    vec_foreach (&f->replies, reply) {
+        if (reply->call != call)
+            continue;
+        Pb__JobSignalReply *m =
+            pb__job_signal_reply__unpack(NULL, reply->data.len, (uint8_t *)reply->data.data);
+        int code = m->results[0]->code;
+        pb__job_signal_reply__free_unpacked(m, NULL);
+        return code;
+    }
+    return -1;
+}
+
+static int cancel(struct fixture *f, int64_t id, const char *tasks)
+{
+    return cancel_as(f, FIXTURE_USER, id, tasks, 0);
+}
+
+static void end(struct fixture *f, uint32_t id, int status)
+{
+    for (int i = 1; i <= 2; i++) {
+        char node[4];
+        snprintf(node, sizeof node, "n%d", i);
+        if (!fixture_launches(f, node, id))
+            continue;
+        fixture_launched(f, node, id, 0);
+        fixture_batch_ended(f, node, id, 0, status);
+        fixture_gone(f, node, id, 0);
+    }
+}
+
+static void what_no_array_can_be(void **state)
+{
+    static const struct {
+        const char *indexes, *says;
+    } bad[] = {
+        {"", "\"\""},
+        {"x", "from 0 to 99 (MaxArraySize=100)"},
+        {"5-100", "\"5-100\": a number"},
+        {"1-", "\"1-\""},
+        {"1-5%", "behind % belongs how many"},
+        {"1-5%0", "\"%0\""},
+        {"1-5%x", "\"%x\""},
+        {"1-5%2%3", "\"%2%3\""},
+        {"%5", "\"\""},
+        {"1-5:0", "\"1-5:0\""},
+    };
+    struct fixture *f = make(CONF);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        fixture_clear(f);
+        assert_int_equal(submit(f, bad[i].indexes), -ERR_ARRAY);
+        const char *text = fixture_text(f, f->last_call);
+        assert_non_null(strstr(text, "Invalid job array specification: --array: "));
+        assert_non_null(strstr(text, bad[i].says));
+    }
+    assert_int_equal(submit(f, "0-50"), -ERR_JOB_LIMIT); /* each element counts */
+    assert_string_equal(all(f), "");
+    int64_t id = submit(f, "0-49");
+    assert_true(id > 0);
+    assert_int_equal(submit(f, "0"), -ERR_JOB_LIMIT);
+    assert_int_equal(hold(f, id, "50", true), ERR_NO_JOB);
+    assert_int_equal(hold(f, id, "x", true), ERR_NO_JOB);
+    assert_int_equal(hold(f, id + 500, "1", true), ERR_NO_JOB);
+    assert_int_equal(cancel(f, id, "77"), ERR_NO_JOB);
+    assert_int_equal(cancel(f, id, "1-"), ERR_NO_JOB);
+    fixture_free(f);
+    f = make("MaxArraySize=0\n" NODES);
+    assert_int_equal(submit(f, "0"), -ERR_ARRAY);
+    fixture_free(f);
+}
+
+static void elements_start_one_by_one(void **state)
+{
+    struct fixture *f = make(CONF);
+    int64_t a = submit(f, "0-15:4,20,21-30");
+    assert_int_equal(a, 1);
+    assert_string_equal(all(f), "1:[24-30] P 2:0 R 3:4 R 4:8 R 5:12 R 6:20 R 7:21 R 8:22 R 9:23 R");
+    end(f, 3, 0);
+    assert_string_equal(all(f),
+                        "1:[25-30] P 2:0 R 3:4 C 4:8 R 5:12 R 6:20 R 7:21 R 8:22 R 9:23 R 10:24 R");
+    fixture_restart(f);
+    fixture_register(f, "n1", "i1");
+    fixture_register(f, "n2", "i1");
+    assert_string_equal(all(f),
+                        "1:[25-30] P 2:0 R 3:4 C 4:8 R 5:12 R 6:20 R 7:21 R 8:22 R 9:23 R 10:24 R");
+    fixture_free(f);
+}
+
+/* The last one that waits is the array's own record. */
+static void the_last_one_keeps_the_id(void **state)
+{
+    struct fixture *f = make(CONF);
+    int64_t a = submit(f, "5,9");
+    assert_string_equal(all(f), "1:9 R 2:5 R");
+    end(f, 1, 0);
+    end(f, 2, 3 << 8);
+    fixture_pass(f, 400000);
+    assert_string_equal(all(f), "");
+    vec_foreach (&f->records, r) /* the script and all else went with the last one */
+        assert_true(r->kind != RECORD_JOB && r->kind != RECORD_PAYLOAD && r->kind != RECORD_ARRAY);
+    assert_int_equal(a, 1);
+    fixture_free(f);
+}
+
+static void so_many_at_a_time(void **state)
+{
+    struct fixture *f = make(CONF);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    int64_t a = submit(f, "0-9%2");
+    assert_string_equal(all(f), "1:[2-9] P 2:0 R 3:1 R");
+    assert_string_equal(fixture_job(f, &arena, 1)->live->reason, "JobArrayTaskLimit");
+    int64_t other = submit(f, "7"); /* it keeps nobody else from starting */
+    assert_string_equal(all(f), "1:[2-9] P 2:0 R 3:1 R 4:7 R");
+    assert_int_equal(other, 4);
+    end(f, 2, 0);
+    assert_string_equal(all(f), "1:[3-9] P 2:0 C 3:1 R 4:7 R 5:2 R");
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    r.has_array_throttle = true;
+    r.array_throttle = 3;
+    assert_int_equal(update(f, a, NULL, r), 0);
+    assert_string_equal(all(f), "1:[4-9] P 2:0 C 3:1 R 4:7 R 5:2 R 6:3 R");
+    fixture_restart(f);
+    fixture_register(f, "n1", "i1");
+    fixture_register(f, "n2", "i1");
+    fixture_pass(f, 1000);
+    assert_string_equal(all(f), "1:[4-9] P 2:0 C 3:1 R 4:7 R 5:2 R 6:3 R");
+    fixture_reconfigure(f, CONF "DefMemPerCPU=10\n");
+    assert_string_equal(all(f), "1:[4-9] P 2:0 C 3:1 R 4:7 R 5:2 R 6:3 R");
+    r.array_throttle = 0;
+    assert_int_equal(update(f, 3, NULL, r), 0); /* any of its jobs stands for it */
+    assert_string_equal(all(f), "1:[8-9] P 2:0 C 3:1 R 4:7 R 5:2 R 6:3 R "
+                                "1002:4 R 1003:5 R 1004:6 R 1005:7 R");
+    Pb__JobSpec plain = PB__JOB_SPEC__INIT;
+    struct caller user = FIXTURE_USER;
+    int64_t single = fixture_submit(f, &user, &plain);
+    assert_int_equal(update(f, single, NULL, r), ERR_CANNOT_UPDATE);
+    fixture_free(f);
+}
+
+static void a_part_is_held_and_released(void **state)
+{
+    struct fixture *f = make(CONF);
+    assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "test"), 0);
+    int64_t a = submit(f, "0-9");
+    assert_int_equal(hold(f, a, "2-4,7", true), 0);
+    assert_string_equal(all(f), "1:[0-1,5-6,8-9] P 2:[2-4,7] P");
+    assert_int_equal(hold(f, a, "3", false), 0);
+    assert_string_equal(all(f), "1:[0-1,5-6,8-9] P 2:[2,4,7] P 3:3 P");
+    fixture_restart(f);
+    fixture_register(f, "n1", "i1");
+    fixture_register(f, "n2", "i1");
+    assert_int_equal(fixture_update_node(f, "n[1-2]", "RESUME", NULL), 0);
+    assert_string_equal(all(f), "1:9 R 2:[2,4,7] P 3:3 R 1002:0 R 1003:1 R 1004:5 R 1005:6 R "
+                                "1006:8 R");
+    assert_int_equal(hold(f, a, NULL, false), 0); /* what runs is spared */
+    assert_string_equal(all(f), "1:9 R 2:[4,7] P 3:3 R 1002:0 R 1003:1 R 1004:5 R 1005:6 R "
+                                "1006:8 R 1007:2 R");
+    assert_int_equal(cancel(f, a, "0,1"), 0);
+    assert_int_equal(hold(f, a, "0,1", true), ERR_JOB_DONE); /* nothing else is meant */
+    fixture_free(f);
+}
+
+static void a_change_that_fails_splits_nothing(void **state)
+{
+    struct fixture *f = make(CONF);
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    Pb__JobSpec set = PB__JOB_SPEC__INIT;
+    assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "test"), 0);
+    int64_t a = submit(f, "0-9");
+    r.set = &set;
+    set.partition = (char *)"nowhere";
+    assert_int_equal(update(f, a, "4", r), ERR_NO_PARTITION);
+    assert_string_equal(all(f), "1:[0-9] P");
+    assert_int_equal(cancel_as(f, FIXTURE_USER, a, "4", 10), ERR_JOB_PENDING);
+    assert_string_equal(all(f), "1:[0-9] P");
+    assert_int_equal(cancel_as(f, FIXTURE_OTHER, a, "4", 0), ERR_ACCESS);
+    assert_int_equal(cancel_as(f, FIXTURE_OTHER, a, NULL, 0), ERR_ACCESS);
+    assert_string_equal(all(f), "1:[0-9] P");
+    set.partition = NULL;
+    set.name = (char *)"other";
+    assert_int_equal(update(f, a, "4-5", r), 0);
+    assert_non_null(strstr(all(f), "1:[0-3,6-9] P"));
+    assert_non_null(strstr(all(f), ":[4-5] P"));
+    fixture_free(f);
+}
+
+static void elements_are_cancelled(void **state)
+{
+    struct fixture *f = make(CONF);
+    int64_t a = submit(f, "0-19");
+    assert_string_equal(all(f), "1:[8-19] P 2:0 R 3:1 R 4:2 R 5:3 R 6:4 R 7:5 R 8:6 R 9:7 R");
+    assert_int_equal(cancel(f, a, "7-12,15"), 0);
+    assert_string_equal(all(f), "1:[13-14,16-19] P 2:0 R 3:1 R 4:2 R 5:3 R 6:4 R 7:5 R 8:6 R 9:7 X "
+                                "10:[8-12,15] X");
+    assert_int_equal(cancel(f, a, "8"), ERR_JOB_DONE);
+    assert_int_equal(cancel(f, a, "7-8,18"), 0); /* what is left of them */
+    assert_int_equal(cancel(f, a, NULL), 0);
+    assert_int_equal(cancel(f, a, NULL), ERR_JOB_DONE);
+    assert_null(strchr(all(f), 'P'));
+    fixture_free(f);
+}
+
+static void elements_are_queued_again(void **state)
+{
+    struct fixture *f = make(CONF);
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    int64_t a = submit(f, "0-2");
+    r.has_requeue = r.requeue = true;
+    end(f, 2, 1 << 8);
+    end(f, 3, 0);
+    assert_string_equal(all(f), "1:2 R 2:0 F 3:1 C");
+    assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "test"), 0);
+    assert_int_equal(update(f, a, "0", r), 0);
+    assert_string_equal(all(f), "1:2 R 2:0 P 3:1 C");
+    assert_int_equal(update(f, a, "0", r), ERR_JOB_PENDING);
+    assert_int_equal(update(f, a, NULL, r), 0); /* all that can be */
+    end(f, 1, 0);
+    assert_string_equal(all(f), "1:2 P 2:0 P 3:1 P");
+    fixture_free(f);
+}
+
+static const Pb__JobEnd *wait_end(struct fixture *f, uint64_t call, struct arena *arena)
+{
+    vec_foreach (&f->replies, reply)
+        if (reply->call == call)
+            return arena_unpack(arena, &pb__job_end__descriptor, reply->data.data, reply->data.len);
+    return NULL;
+}
+
+/* sbatch --wait: the highest exit code of all, whatever was purged meanwhile. */
+static void the_end_of_all_is_awaited(void **state)
+{
+    struct fixture *f = make("MinJobAge=2\n" CONF);
+    struct caller user = FIXTURE_USER;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    int64_t a = submit(f, "0-2%1");
+    Pb__JobIdRequest r = PB__JOB_ID_REQUEST__INIT;
+    r.job_id = (uint32_t)a;
+    uint64_t call = ++f->last_call;
+    control_job_wait_end(f->control, call, &user, &r);
+    fixture_turn(f);
+    end(f, 2, 7 << 8);
+    fixture_pass(f, 5000); /* its record is gone */
+    end(f, 3, 2 << 8);
+    assert_null(wait_end(f, call, &arena));
+    assert_string_equal(all(f), "1:2 R 3:1 F");
+    fixture_restart(f);
+    fixture_register(f, "n1", "i1");
+    fixture_register(f, "n2", "i1");
+    call = ++f->last_call;
+    control_job_wait_end(f->control, call, &user, &r);
+    fixture_turn(f);
+    fixture_launched(f, "n1", 1, 0);
+    fixture_batch_ended(f, "n1", 1, 0, 0);
+    fixture_gone(f, "n1", 1, 0);
+    const Pb__JobEnd *m = wait_end(f, call, &arena);
+    assert_non_null(m);
+    assert_int_equal(m->exit_status, 7 << 8);
+    assert_int_equal(m->state, PB__JOB_STATE__FAILED);
+    fixture_free(f);
+}
+
+/* A submission that is repeated is the array, and not one of its elements. */
+static void a_repetition_is_the_array(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.array_inx = (char *)"0-19";
+    s.has_request_id = true;
+    s.request_id.data = (uint8_t *)"0123456789abcdef";
+    s.request_id.len = 16;
+    int64_t a = fixture_submit(f, &user, &s);
+    assert_int_equal(fixture_submit(f, &user, &s), a);
+    fixture_restart(f);
+    fixture_register(f, "n1", "i1");
+    assert_int_equal(fixture_submit(f, &user, &s), a);
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_no_array_can_be),
+        cmocka_unit_test(elements_start_one_by_one),
+        cmocka_unit_test(the_last_one_keeps_the_id),
+        cmocka_unit_test(so_many_at_a_time),
+        cmocka_unit_test(a_part_is_held_and_released),
+        cmocka_unit_test(a_change_that_fails_splits_nothing),
+        cmocka_unit_test(elements_are_cancelled),
+        cmocka_unit_test(elements_are_queued_again),
+        cmocka_unit_test(the_end_of_all_is_awaited),
+        cmocka_unit_test(a_repetition_is_the_array),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
