@@ -141,10 +141,11 @@ struct job {
     int64_t submit_at, eligible_at, begin_at, start_at, end_at, sched_at, expected_at,
         shown_sched_at; /* wall seconds; shown: as packed in 'live' */
     int64_t start_mono_ms,
-        end_mono_ms;    /* the same by the clock that cannot be set; 0: it did not */
-    uint64_t boot;      /* that this clock counts from */
-    int64_t limit_sec;  /* INT64_MAX: unlimited */
-    const char *reason; /* static words, or the stored one; NULL: None */
+        end_mono_ms;                   /* the same by the clock that cannot be set; 0: it did not */
+    uint64_t boot;                     /* that this clock counts from */
+    int64_t limit_sec;                 /* INT64_MAX: unlimited */
+    int64_t time_min_sec, deadline_at; /* 0: none */
+    const char *reason;                /* static words, or the stored one; NULL: None */
     char *stored_reason, *reason_detail;
     int exit_status, derived_status;
     VEC(struct alloc_node) alloc;

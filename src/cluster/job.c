@@ -193,6 +193,8 @@ int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, 
     j->waits.name = mem_strdup(s->name);
     j->rank.site_factor = OR(s, site_factor, 0);
     read_warning(j, s->signal);
+    j->deadline_at = OR(s, deadline_at_sec, 0) > 0 ? s->deadline_at_sec : 0;
+    j->time_min_sec = OR(s, time_min_sec, 0) > 0 ? s->time_min_sec : 0;
     j->begin_at = OR(s, begin_at_sec, 0);
     if (j->begin_at < 0) /* long ago is now; sums with the clock must not overflow */
         j->begin_at = 0;

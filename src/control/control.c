@@ -410,6 +410,7 @@ void control_schedule(struct control *c, struct job *j)
             earlier(&due, control_mono(c) + (wait < BEGIN_LOOK_SEC ? wait : BEGIN_LOOK_SEC) * 1000);
         if (depend_is_doomed(c, j))
             earlier(&due, control_mono(c));
+        earlier(&due, deadline_due_ms(c, j));
         if (j->gone_mono_ms)
             earlier(&due, j->gone_mono_ms + CONTROL_WAITER_MS);
     } else {
@@ -464,6 +465,8 @@ static void job_due(struct control *c, struct job *j)
         finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, NULL, NULL);
     else if (j->state == PB__JOB_STATE__PENDING && depend_is_doomed(c, j))
         finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, "DependencyNeverSatisfied", NULL);
+    else if (j->state == PB__JOB_STATE__PENDING && deadline_missed(c, j))
+        finish_job(c, j, PB__JOB_STATE__DEADLINE, 0, "DeadLine", NULL);
     else if (j->state == PB__JOB_STATE__PENDING)
         submit_enqueue(c, j);
     else if (runs && now >= j->limit_mono_ms)

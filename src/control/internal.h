@@ -163,6 +163,14 @@ void mail_end(struct control *c, struct job *j);                  /* it has ende
 void mail_schedule(struct control *c, struct job *j);             /* shares of its time limit */
 void mail_due(struct control *c, struct job *j);
 
+/* deadline.c */
+/* Too late even for a start now. */
+bool deadline_missed(const struct control *c, const struct job *j);
+int64_t deadline_due_ms(const struct control *c, const struct job *j); /* when to look again */
+/* A job that begins has no more time than is left. */
+void deadline_limit(const struct control *c, struct job *j);
+int deadline_check(const struct control *c, const struct job *j, struct err *err);
+
 /* facts.c */
 /* Of a job that has its nodes; lives in the arena, its texts partly in the job. */
 Pb__JobFacts *facts_make(struct control *c, const struct job *j, struct arena *arena);

@@ -141,6 +141,7 @@ static int take_nodes(struct control *c, struct job *j, const struct selection *
 
 static void start_clocks(struct control *c, struct job *j)
 {
+    deadline_limit(c, j);
     int64_t limit = j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec;
     j->start_at = j->sched_at = control_wall(c);
     j->start_mono_ms = control_mono(c);

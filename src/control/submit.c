@@ -142,6 +142,7 @@ static int apply_spec(struct control *c, const struct caller *who, const struct 
     j->limit_sec =
         spec.has_time_limit_sec && spec.time_limit_sec > 0 ? spec.time_limit_sec : fallback;
     rc = submit_check_time_min(&spec, j->limit_sec, p, err);
+    rc = rc == 0 ? deadline_check(c, j, err) : rc;
     if (rc != 0)
         return rc;
     j->uid = as->uid;

@@ -204,3 +204,14 @@ def test_warning_before_the_limit(make_cluster):
     out, _ = step.communicate(timeout=20)
     assert out.startswith("told")
     assert step.returncode == 4
+
+
+def test_deadline(cluster):
+    cluster.run(["sbatch", "--deadline=now+1minute", "-t5", "--wrap", "true"]).fails("Requested deadline can not be met")
+    cluster.run(["sbatch", "--deadline=soon", "--wrap", "true"]).fails("Invalid --deadline specification: soon")
+    job = cluster.sbatch("-H", "--deadline=2030-01-02T03:04:05", wrap="true")
+    assert cluster.job(job)["Deadline"] == "2030-01-02T03:04:05"
+    assert cluster.run(f"squeue -h -O Deadline:30 -j {job}").ok().strip() == "2030-01-02T03:04:05"
+    late = cluster.sbatch("-H", "--deadline=now+2seconds", wrap="true")
+    assert cluster.wait(late)["JobState"] == "DEADLINE" and cluster.job(late)["Reason"] == "DeadLine"
+    cluster.run(f"scancel {job}").ok()

@@ -80,7 +80,7 @@ struct opt {
     uint64_t mem_per_node_mib, mem_per_cpu_mib,
         tmp_per_node_mib;                 /* mem_per_node 0: all, if given */
     int64_t time_limit_sec, time_min_sec; /* TIME_UNLIMITED */
-    int64_t begin_at_sec;
+    int64_t begin_at_sec, deadline_at_sec;
     int32_t nice;
     uint32_t priority;
     uint32_t uid, gid_of_uid, gid; /* of another user, when given */

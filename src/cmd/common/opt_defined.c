@@ -51,6 +51,9 @@ static bool put_special(const struct opt *o, const struct opt_row *row, struct s
     case OPT_ID_begin:
         str_puts(out, time_format_date(o->begin_at_sec, "now", date));
         return true;
+    case OPT_ID_deadline:
+        str_puts(out, time_format_date(o->deadline_at_sec, "N/A", date));
+        return true;
     case OPT_ID_exclusive:
         str_puts(out, o->given[row->id] ? o->given[row->id] : "exclusive");
         return true;

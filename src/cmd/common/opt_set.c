@@ -142,6 +142,13 @@ int opt_set_begin(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
+int opt_set_deadline(struct opt *o, const char *arg, struct err *err)
+{
+    if (time_parse_date(arg, o->now_sec, &o->deadline_at_sec, NULL) < 0)
+        return opt_fail(o, OPT_FAIL_ERROR, 255, err, "Invalid --deadline specification: %s", arg);
+    return 0;
+}
+
 int opt_set_clusters(struct opt *o, const char *arg, struct err *err)
 {
     opt_set_string(&o->clusters, arg);

@@ -156,6 +156,7 @@ void opt_to_job_spec(const struct opt *o, Pb__JobSpec *spec)
     PUT(time_limit_sec, time, o->time_limit_sec);
     PUT(time_min_sec, time_min, o->time_min_sec);
     PUT(begin_at_sec, begin, o->begin_at_sec);
+    PUT(deadline_at_sec, deadline, o->deadline_at_sec);
     PUT(nice, nice, o->nice);
     PUT(priority, priority, o->priority);
     PUT_TRUE(contiguous);

@@ -97,7 +97,10 @@ static void put_times(const struct job_view *v)
     text_break(v->style, v->out);
     put_date(v->out, "StartTime", job_state_start_at(v->job));
     put_date(v->out, " EndTime", job_state_end_at(v->job));
-    str_puts(v->out, " Deadline=N/A");
+    if (v->spec->deadline_at_sec)
+        put_date(v->out, " Deadline", v->spec->deadline_at_sec);
+    else
+        str_puts(v->out, " Deadline=N/A");
     text_break(v->style, v->out);
     str_puts(v->out, "SuspendTime=None SecsPreSuspend=0");
     put_date(v->out, " LastSchedEval", l->last_sched_at);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * --deadline: a job that could not end before it is not begun any more, and one that begins late
+ * has the time that is left. It goes by the clock, never by an estimate: a job is given up when
+ * even a start at this moment would be too late, whatever the plan foresees.
+ */
+#include "control/internal.h"
+
+#define LOOK_SEC 3600 /* the wall clock may be set: it is looked at again */
+
+/* The least time that is of use to the job. */
+static int64_t needed_sec(const struct job *j)
+{
+    if (j->time_min_sec)
+        return j->time_min_sec;
+    return j->limit_sec == INT64_MAX ? 0 : j->limit_sec;
+}
+
+bool deadline_missed(const struct control *c, const struct job *j)
+{
+    return j->deadline_at && control_wall(c) + needed_sec(j) > j->deadline_at;
+}
+
+int64_t deadline_due_ms(const struct control *c, const struct job *j)
+{
+    if (!j->deadline_at)
+        return INT64_MAX;
+    int64_t wait = j->deadline_at - needed_sec(j) + 1 - control_wall(c);
+    wait = wait < 0 ? 0 : wait < LOOK_SEC ? wait : LOOK_SEC;
+    return control_mono(c) + wait * 1000;
+}
+
+void deadline_limit(const struct control *c, struct job *j)
+{
+    int64_t left = j->deadline_at - control_wall(c);
+    if (j->deadline_at && left < j->limit_sec)
+        j->limit_sec = left > 1 ? left : 1;
+}
+
+int deadline_check(const struct control *c, const struct job *j, struct err *err)
+{
+    if (!deadline_missed(c, j))
+        return 0;
+    return err_set(err, -ERR_DEADLINE, "%s: the job needs %lld seconds, and has %lld",
+                   err_text(ERR_DEADLINE), (long long)needed_sec(j),
+                   (long long)(j->deadline_at - control_wall(c)));
+}

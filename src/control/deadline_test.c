@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* --deadline: a job is given up in time, not before, and has no more time than is left. */
+#include "control/fixture.h"
+
+#define CONF                                                                                       \
+    "SelectTypeParameters=CR_Core_Memory\nNodeName=n1 CPUs=1 RealMemory=4000\n"                    \
+    "PartitionName=a Nodes=ALL Default=YES\n"
+
+static struct fixture *make(void)
+{
+    struct fixture *f = fixture_new(CONF);
+    fixture_register(f, "n1", "i1");
+    return f;
+}
+
+static int64_t submit(struct fixture *f, int64_t deadline_sec, int64_t limit_sec, int64_t min_sec)
+{
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.has_deadline_at_sec = deadline_sec != 0;
+    s.deadline_at_sec = f->wall_ms / 1000 + deadline_sec;
+    s.has_time_limit_sec = limit_sec > 0;
+    s.time_limit_sec = limit_sec;
+    s.has_time_min_sec = min_sec > 0;
+    s.time_min_sec = min_sec;
+    return fixture_submit(f, &user, &s);
+}
+
+static void refused(void **state)
+{
+    struct fixture *f = make();
+
+    (void)state;
+    assert_int_equal(submit(f, 60, 61, 0), -ERR_DEADLINE);
+    assert_int_equal(submit(f, 60, 120, 61), -ERR_DEADLINE);
+    assert_int_equal(submit(f, -1, 0, 0), -ERR_DEADLINE);
+    assert_true(submit(f, 60, 60, 0) > 0);
+    assert_true(submit(f, 60, 120, 60) > 0);
+    fixture_free(f);
+}
+
+/* A long job is on the only node. */
+static void given_up(void **state)
+{
+    struct fixture *f = make();
+    _cleanup_arena_ struct arena arena;
+
+    (void)state;
+    arena_init(&arena, 0);
+    assert_int_equal(submit(f, 0, 7200, 0), 1);
+    assert_int_equal(submit(f, 1000, 300, 0), 2);
+    assert_int_equal(submit(f, 1000, 300, 100), 3);
+    assert_int_equal(submit(f, 1000, 0, 0), 4); /* any time is of use to it */
+    fixture_pass(f, 699 * 1000);
+    assert_int_equal(fixture_state(f, 2), PB__JOB_STATE__PENDING);
+    fixture_pass(f, 3000);
+    assert_int_equal(fixture_state(f, 2), PB__JOB_STATE__DEADLINE);
+    assert_string_equal(fixture_job(f, &arena, 2)->live->reason, "DeadLine");
+    assert_int_equal(fixture_state(f, 3), PB__JOB_STATE__PENDING);
+    fixture_restart(f);
+    fixture_pass(f, 200 * 1000);
+    assert_int_equal(fixture_state(f, 3), PB__JOB_STATE__DEADLINE);
+    assert_int_equal(fixture_state(f, 4), PB__JOB_STATE__PENDING);
+    fixture_pass(f, 120 * 1000);
+    assert_int_equal(fixture_state(f, 4), PB__JOB_STATE__DEADLINE);
+    fixture_free(f);
+}
+
+static void cut_short(void **state)
+{
+    struct fixture *f = make();
+    _cleanup_arena_ struct arena arena;
+
+    (void)state;
+    arena_init(&arena, 0);
+    assert_int_equal(submit(f, 100, 300, 50), 1);
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING);
+    assert_int_equal(fixture_job(f, &arena, 1)->live->time_limit_sec, 100);
+    fixture_launched(f, "n1", 1, 0);
+    fixture_pass(f, 99 * 1000);
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING);
+    fixture_pass(f, 3000);
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__TIMEOUT);
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(refused), cmocka_unit_test(given_up),
+                                       cmocka_unit_test(cut_short)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
