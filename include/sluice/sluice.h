@@ -56,6 +56,9 @@ struct sluice_submit {  /* zeroed: the defaults of sbatch */
     uint32_t nodes, tasks, cpus_per_task;
     uint64_t memory_mib; /* per node */
     int64_t time_limit_sec;
+    const char *partition_key; /* of a partition that demands one; as root */
+    int as_user;               /* not 0: for this user, as root: */
+    uint32_t uid, gid;
     const char *const *args; /* of the script, NULL at the end; NULL: none */
     const char *const *env;  /* NAME=value, NULL at the end; NULL: the program's own */
 };
@@ -73,6 +76,9 @@ struct sluice_job {
     uint32_t nodes, cpus, tasks;
     int64_t submit_time, start_time, end_time, time_limit_sec; /* SLUICE_NO_LIMIT */
     int exit_status;                                           /* as of waitpid() */
+    uint32_t priority;                                         /* 0: it is held */
+    int held;
+    int64_t eligible_time; /* since when it could start, or from when on */
 };
 typedef void sluice_job_fn(void *ctx, const struct sluice_job *job);
 
@@ -98,6 +104,31 @@ int sluice_steps(struct sluice *s, uint32_t job_id, sluice_step_fn *each, void *
 /* signal 0: it is cancelled. step: a step's number, SLUICE_BATCH or SLUICE_WHOLE_JOB. */
 int sluice_signal(struct sluice *s, uint32_t job_id, uint32_t step, int signal,
                   struct sluice_error *e);
+
+/* --- for external schedulers: the queue ------------------------------------------------------ */
+
+/* As scontrol does: an operator's hold is not released by the job's owner. */
+int sluice_hold(struct sluice *s, uint32_t job_id, struct sluice_error *e);
+int sluice_release(struct sluice *s, uint32_t job_id, struct sluice_error *e);
+
+struct sluice_place {
+    uint32_t job_id, priority; /* 1 and above; jobs with the higher one are looked at first */
+};
+typedef void sluice_refused_fn(void *ctx, uint32_t job_id, int code, const char *text);
+/* The priorities of many jobs that wait, which are then kept: with priority/multifactor until a job
+ * is held and released. Jobs that cannot be ordered, as they have ended, run or are held, are told
+ * to refused (NULL: not told), and stay; the others are ordered all the same. For operators. */
+int sluice_order(struct sluice *s, const struct sluice_place *list, size_t count,
+                 sluice_refused_fn *refused, void *ctx, struct sluice_error *e);
+
+/* Starts a job that waits on all of these nodes, a host list, and no others; now, whatever is
+ * before it in the queue, or not at all. For operators. */
+int sluice_start(struct sluice *s, uint32_t job_id, const char *nodes, struct sluice_error *e);
+
+#define SLUICE_KEY_SIZE 33
+/* Of a partition with Key=YES, for sluice_submit(). For administrators. */
+int sluice_partition_key(struct sluice *s, const char *partition, char key[SLUICE_KEY_SIZE],
+                         struct sluice_error *e);
 
 /* Until it has ended, which may be long; *exit_status as of waitpid(). A controller that is started
  * again meanwhile is asked again. */

@@ -55,6 +55,11 @@ static void fill_spec(const struct sluice_submit *r, const char *cwd, Pb__JobSpe
         SET(m, mem_per_node_mib, r->memory_mib);
     if (r->time_limit_sec)
         SET(m, time_limit_sec, r->time_limit_sec);
+    m->partition_key = (char *)r->partition_key;
+    if (r->as_user) {
+        SET(m, uid, r->uid);
+        SET(m, gid, r->gid);
+    }
 }
 
 static int check(const struct sluice_submit *r, const char *cwd, struct err *err)
@@ -141,6 +146,9 @@ static void give_job(const struct each_job *each, const Pb__JobSpec *spec, const
         .end_time = live->end_at,
         .time_limit_sec = live->time_limit_sec,
         .exit_status = live->exit_status,
+        .priority = live->priority,
+        .held = live->user_hold || live->admin_hold,
+        .eligible_time = live->eligible_at,
     };
 
     each->fn(each->ctx, &job);

@@ -104,6 +104,10 @@ void control_job_signal(struct control *c, uint64_t call, const struct caller *w
                         const Pb__JobSignal *r);
 void control_job_update(struct control *c, uint64_t call, const struct caller *who,
                         const Pb__JobUpdate *r);
+void control_queue_order(struct control *c, uint64_t call, const struct caller *who,
+                         const Pb__QueueOrder *r);
+void control_job_place(struct control *c, uint64_t call, const struct caller *who,
+                       const Pb__JobPlace *r);
 void control_job_top(struct control *c, uint64_t call, const struct caller *who,
                      const Pb__JobTop *r);
 void control_job_wait_end(struct control *c, uint64_t call, const struct caller *who,

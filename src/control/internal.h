@@ -142,6 +142,8 @@ uint32_t submit_next_id(struct control *c); /* of a new job */
 /* start.c */
 void start_plan(struct control *c);
 void start_drop_plan(struct control *c); /* before partitions or the configuration change */
+/* On the nodes that somebody has chosen. */
+int start_placed(struct control *c, struct job *j, const struct selection *where, struct err *err);
 void start_answer_fresh(struct control *c);
 void start_send_batch(struct control *c, struct job *j);
 void start_send_prepare(struct control *c, struct job *j,

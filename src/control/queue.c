@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The order of jobs changed from outside: scontrol top. */
+/* The order of jobs changed from outside: scontrol top, and external schedulers. */
 #include <string.h>
 
 #include "base/pb.h"
 #include "control/internal.h"
+#include "sched/place.h"
 
 #define TOP_MOST 10000 /* jobs that change their places at a time: each is written */
 
@@ -204,6 +205,97 @@ void control_job_top(struct control *c, uint64_t call, const struct caller *who,
     }
     if (rc == 0)
         rc = put_on_top(c, jobs, count, &err);
+    if (rc != 0)
+        control_refuse(c, call, &err);
+    else
+        control_done(c, call);
+}
+
+/* --- an external scheduler -----------------------------------------------------------------------
+ */
+
+/* It waits, and may be given another place or nodes. */
+static int check_waits(const struct job *j, struct err *err)
+{
+    if (!j)
+        return no(err, ERR_NO_JOB, NULL);
+    if (j->state != PB__JOB_STATE__PENDING)
+        return no(err, job_is_final(j) ? ERR_JOB_DONE : ERR_TRANSITION, "it is not pending");
+    return j->held || j->admin_hold ? no(err, ERR_JOB_HELD, NULL) : 0;
+}
+
+static int order_one(struct control *c, const Pb__JobPriority *want, struct err *err)
+{
+    struct job *j = cluster_find_job(c->cluster, want->job_id);
+    int rc = check_waits(j, err);
+    if (rc == 0 && want->priority == 0)
+        rc = err_set(err, -ERR_RANGE, "a priority of 0 is a hold, which is asked for as such");
+    if (rc != 0)
+        return rc;
+    priority_set_nice(j, 0);
+    priority_give(j, want->priority);
+    job_touch(c->cluster, j);
+    submit_enqueue(c, j);
+    return 0;
+}
+
+static Pb__QueueRefusal *refuse_one(uint32_t id, const struct err *err, struct arena *arena)
+{
+    Pb__QueueRefusal *m = arena_alloc(arena, sizeof(*m));
+    pb__queue_refusal__init(m);
+    m->job_id = id;
+    m->code = -err->code;
+    m->text = arena_strdup(arena, err->text);
+    return m;
+}
+
+void control_queue_order(struct control *c, uint64_t call, const struct caller *who,
+                         const Pb__QueueOrder *r)
+{
+    _cleanup_arena_ struct arena arena;
+    Pb__QueueReply reply = PB__QUEUE_REPLY__INIT;
+    struct err err = {0};
+    arena_init(&arena, 0);
+    if (!who->is_operator || r->n_jobs > QUEUE_MOST) {
+        control_refuse_code(c, call, who->is_operator ? ERR_LIMIT : ERR_ACCESS, "jobs at a time");
+        return;
+    }
+    reply.refused = arena_alloc(&arena, (r->n_jobs + 1) * sizeof(*reply.refused));
+    for (size_t i = 0; i < r->n_jobs; i++)
+        if (order_one(c, r->jobs[i], &err) != 0)
+            reply.refused[reply.n_refused++] = refuse_one(r->jobs[i]->job_id, &err, &arena);
+    c->plan_wanted = true;
+    control_release(c, call);
+    c->env->reply(c->env->ctx, call, &reply.base);
+}
+
+/* What is asked of it besides nodes. */
+static int check_place(struct control *c, const struct caller *who, struct job *j, struct err *err)
+{
+    int rc = who->is_operator ? check_waits(j, err) : no(err, ERR_ACCESS, NULL);
+    if (rc == 0 && c->announced)
+        rc = no(err, ERR_SHUTDOWN, "nothing starts any more");
+    if (rc == 0 && !j->queued.in)
+        rc = err_set(err, -ERR_TRANSITION, "%s: %s", err_text(ERR_TRANSITION),
+                     j->reason ? j->reason : "it is in no queue");
+    return rc;
+}
+
+void control_job_place(struct control *c, uint64_t call, const struct caller *who,
+                       const Pb__JobPlace *r)
+{
+    struct err err = {0};
+    struct selection where = {0};
+    _cleanup_bitset_ struct bitset *nodes = NULL;
+    struct job *j = cluster_find_job(c->cluster, r->job_id);
+    int rc = check_place(c, who, j, &err);
+    if (rc == 0)
+        rc = cluster_node_set(c->cluster, r->nodes, &nodes, &err);
+    if (rc == 0)
+        rc = place_find(c->cluster, j, nodes, &where, &err);
+    if (rc == 0)
+        rc = start_placed(c, j, &where, &err);
+    select_done(&where);
     if (rc != 0)
         control_refuse(c, call, &err);
     else

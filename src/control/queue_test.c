@@ -186,6 +186,118 @@ static void nobody_gains(void **state)
     fixture_free(f);
 }
 
+/* --- an external scheduler ---------------------------------------------------------------------
+ */
+
+/* "2:30 1:20": priorities; how many of them were refused, or minus the error's code. */
+static int order(struct fixture *f, const struct caller *who, const char *text)
+{
+    Pb__JobPriority jobs[8], *pointers[8];
+    Pb__QueueOrder r = PB__QUEUE_ORDER__INIT;
+    _cleanup_arena_ struct arena arena;
+
+    arena_init(&arena, 0);
+    r.jobs = pointers;
+    for (char *at = (char *)text; *at; at += *at == ' ') {
+        Pb__JobPriority *p = pointers[r.n_jobs] = &jobs[r.n_jobs];
+        pb__job_priority__init(p);
+        p->job_id = (uint32_t)strtoul(at, &at, 10);
+        p->priority = (uint32_t)strtoul(at + 1, &at, 10);
+        r.n_jobs++;
+    }
+    control_queue_order(f->control, ++f->last_call, who, &r);
+    fixture_turn(f);
+    if (fixture_code(f, f->last_call) != 0)
+        return -fixture_code(f, f->last_call);
+    vec_foreach (&f->replies, reply)
+        if (reply->call == f->last_call) {
+            const Pb__QueueReply *m = arena_unpack(&arena, &pb__queue_reply__descriptor,
+                                                   reply->data.data, reply->data.len);
+            assert_non_null(m);
+            return (int)m->n_refused;
+        }
+    fail();
+    return 0;
+}
+
+static int place(struct fixture *f, const struct caller *who, uint32_t id, const char *nodes)
+{
+    Pb__JobPlace r = PB__JOB_PLACE__INIT;
+
+    r.job_id = id;
+    r.nodes = (char *)nodes;
+    control_job_place(f->control, ++f->last_call, who, &r);
+    fixture_turn(f);
+    return fixture_code(f, f->last_call);
+}
+
+static void an_order_is_taken_but_for_those_it_cannot_be(void **state)
+{
+    struct fixture *f = fixture_new(MULTI NODES);
+    struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
+    _cleanup_arena_ struct arena arena;
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+
+    arena_init(&arena, 0);
+    for (unsigned i = 0; i < 4; i++)
+        submit(f, &user, "a", 2, NULL);
+    assert_int_equal(order(f, &user, "4:9"), -ERR_ACCESS);
+    assert_int_equal(order(f, &root, ""), 0);
+    r.job_id = 2;
+    r.has_hold = r.hold = true;
+    assert_int_equal(fixture_update_job(f, &user, &r), 0);
+    assert_int_equal(order(f, &root, "4:90000 99:80000 3:70000 2:60000 1:0"), 3);
+    ordered(f, 4, "4 3 1");
+    fixture_restart(f);
+    ordered(f, 4, "4 3 1");
+    assert_int_equal(job(f, &arena, 4)->live->priority, 90000);
+    fixture_register(f, "n1", "i");
+    assert_int_equal(fixture_state(f, 4), PB__JOB_STATE__RUNNING);
+    assert_int_equal(fixture_state(f, 3), PB__JOB_STATE__RUNNING);
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__PENDING);
+    assert_int_equal(order(f, &root, "4:1 1:5"), 1);
+    fixture_free(f);
+}
+
+static void a_job_is_placed_or_refused(void **state)
+{
+    struct fixture *f = fixture_new(NODES);
+    struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
+    _cleanup_arena_ struct arena arena;
+
+    arena_init(&arena, 0);
+    fixture_register(f, "n1", "i");
+    uint32_t first = submit(f, &user, "a", 4, NULL), big = submit(f, &user, "a", 8, NULL);
+    fixture_pass(f, 5000);
+    uint32_t small = submit(f, &user, "a", 1, NULL), other = submit(f, &user, "b", 1, NULL);
+    assert_int_equal(fixture_state(f, first), PB__JOB_STATE__RUNNING);
+    assert_int_equal(place(f, &user, small, "n1"), ERR_ACCESS);
+    assert_int_equal(place(f, &root, 99, "n1"), ERR_NO_JOB);
+    assert_int_equal(place(f, &root, first, "n1"), ERR_TRANSITION);
+    assert_int_equal(place(f, &root, small, "n7"), ERR_NO_NODE);
+    assert_int_equal(place(f, &root, small, "n1"), ERR_NODES_BUSY);
+    assert_int_equal(place(f, &root, small, "n2"), ERR_NODES_DOWN);
+    assert_int_equal(place(f, &root, other, "n2"), ERR_NODE_CONFIG);
+    assert_int_equal(place(f, &root, big, "n[1-2]"), ERR_NODES_DOWN);
+    assert_int_equal(fixture_state(f, small), PB__JOB_STATE__PENDING);
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    r.job_id = small;
+    r.has_hold = r.hold = true;
+    assert_int_equal(fixture_update_job(f, &root, &r), 0);
+    fixture_register(f, "n2", "i");
+    assert_int_equal(place(f, &root, small, "n2"), ERR_JOB_HELD);
+    r.hold = false;
+    assert_int_equal(fixture_update_job(f, &root, &r), 0);
+    assert_int_equal(fixture_state(f, small), PB__JOB_STATE__PENDING); /* 'big' needs it all */
+    assert_int_equal(place(f, &root, small, "n2"), 0);
+    assert_int_equal(fixture_state(f, small), PB__JOB_STATE__RUNNING);
+    assert_string_equal(job(f, &arena, small)->live->nodes, "n2");
+    assert_int_equal(fixture_launches(f, "n2", small), 1);
+    fixture_restart(f);
+    assert_int_equal(fixture_state(f, small), PB__JOB_STATE__RUNNING);
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -194,6 +306,8 @@ int main(void)
         cmocka_unit_test(others_keep_their_places),
         cmocka_unit_test(equal_ones_are_reordered),
         cmocka_unit_test(nobody_gains),
+        cmocka_unit_test(an_order_is_taken_but_for_those_it_cannot_be),
+        cmocka_unit_test(a_job_is_placed_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

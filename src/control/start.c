@@ -244,6 +244,17 @@ static void start_job(struct control *c, struct job *group, const struct decisio
     control_schedule(c, j);
 }
 
+int start_placed(struct control *c, struct job *j, const struct selection *where, struct err *err)
+{
+    struct decision d = {.kind = PLAN_START, .job = j, .where = *where};
+    start_job(c, j, &d);
+    if (j->state == PB__JOB_STATE__PENDING)
+        return err_set(err, -ERR_NODES_BUSY, "%s", err_text(ERR_NODES_BUSY));
+    j->expected_at = 0;
+    c->plan_wanted = true;
+    return 0;
+}
+
 /* --- planning: a pass of many jobs takes several turns, so that others are answered between ------
  */
 

@@ -30,6 +30,8 @@ TO_CONTROL(job_update, Pb__JobUpdate)
 TO_CONTROL(job_wait_end, Pb__JobIdRequest)
 TO_CONTROL(part_update, Pb__PartUpdate)
 TO_CONTROL(job_top, Pb__JobTop)
+TO_CONTROL(queue_order, Pb__QueueOrder)
+TO_CONTROL(job_place, Pb__JobPlace)
 
 static void on_node_update(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
@@ -311,6 +313,8 @@ static handler_fn *const handlers[] = {
     [RPC_JOB_SIGNAL] = on_job_signal,
     [RPC_JOB_UPDATE] = on_job_update,
     [RPC_JOB_TOP] = on_job_top,
+    [RPC_QUEUE_ORDER] = on_queue_order,
+    [RPC_JOB_PLACE] = on_job_place,
     [RPC_JOB_LIST] = on_job_list,
     [RPC_STEP_LIST] = on_list_steps,
     [RPC_NODE_LIST] = on_node_list,

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What external schedulers need: the order of the queue, holds, places. */
+#include <stdio.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "base/mem.h"
+#include "proto/ctl.pb-c.h"
+#include "proto/job.pb-c.h"
+#include "proto/part.pb-c.h"
+#include "proto/prio.pb-c.h"
+
+#define AT_A_TIME 1000 /* of a list, in one request */
+
+static int update(struct sluice *s, const Pb__JobUpdate *request, struct sluice_error *e)
+{
+    Pb__Empty *reply = NULL;
+    _cleanup_arena_ struct arena arena;
+    struct err err = {0};
+
+    arena_init(&arena, 0);
+    return api_fail(e, rpc_call(s->client, RPC_JOB_UPDATE, &request->base, 0, &arena, &reply, &err),
+                    &err);
+}
+
+API int sluice_hold(struct sluice *s, uint32_t job_id, struct sluice_error *e)
+{
+    Pb__JobUpdate request = PB__JOB_UPDATE__INIT;
+
+    request.job_id = job_id;
+    request.has_hold = request.hold = true;
+    return update(s, &request, e);
+}
+
+API int sluice_release(struct sluice *s, uint32_t job_id, struct sluice_error *e)
+{
+    Pb__JobUpdate request = PB__JOB_UPDATE__INIT;
+
+    request.job_id = job_id;
+    request.has_hold = true;
+    return update(s, &request, e);
+}
+
+static int order_some(struct sluice *s, const struct sluice_place *list, size_t count,
+                      sluice_refused_fn *refused, void *ctx, struct err *err)
+{
+    _cleanup_free_ Pb__JobPriority *jobs = mem_new_array(Pb__JobPriority, count + 1);
+    _cleanup_free_ Pb__JobPriority **pointers = mem_new_array(Pb__JobPriority *, count + 1);
+    Pb__QueueOrder request = PB__QUEUE_ORDER__INIT;
+    Pb__QueueReply *reply = NULL;
+    _cleanup_arena_ struct arena arena;
+
+    arena_init(&arena, 0);
+    for (size_t i = 0; i < count; i++) {
+        pb__job_priority__init(&jobs[i]);
+        jobs[i].job_id = list[i].job_id;
+        jobs[i].priority = list[i].priority;
+        pointers[i] = &jobs[i];
+    }
+    request.jobs = pointers;
+    request.n_jobs = count;
+    int rc = rpc_call(s->client, RPC_QUEUE_ORDER, &request.base, 0, &arena, &reply, err);
+    for (size_t i = 0; rc == 0 && refused && i < reply->n_refused; i++)
+        refused(ctx, reply->refused[i]->job_id, reply->refused[i]->code, reply->refused[i]->text);
+    return rc;
+}
+
+API int sluice_order(struct sluice *s, const struct sluice_place *list, size_t count,
+                     sluice_refused_fn *refused, void *ctx, struct sluice_error *e)
+{
+    struct err err = {0};
+    int rc = 0;
+
+    for (size_t at = 0; at < count && rc == 0; at += AT_A_TIME)
+        rc = order_some(s, list + at, count - at < AT_A_TIME ? count - at : AT_A_TIME, refused, ctx,
+                        &err);
+    return api_fail(e, rc, &err);
+}
+
+API int sluice_start(struct sluice *s, uint32_t job_id, const char *nodes, struct sluice_error *e)
+{
+    Pb__JobPlace request = PB__JOB_PLACE__INIT;
+    Pb__Empty *reply = NULL;
+    _cleanup_arena_ struct arena arena;
+    struct err err = {0};
+
+    arena_init(&arena, 0);
+    if (!nodes || !*nodes)
+        return api_fail(e, err_set(&err, -ERR_RANGE, "nodes are needed"), &err);
+    request.job_id = job_id;
+    request.nodes = (char *)nodes;
+    return api_fail(e, rpc_call(s->client, RPC_JOB_PLACE, &request.base, 0, &arena, &reply, &err),
+                    &err);
+}
+
+API int sluice_partition_key(struct sluice *s, const char *partition, char key[SLUICE_KEY_SIZE],
+                             struct sluice_error *e)
+{
+    Pb__PartKeyRequest request = PB__PART_KEY_REQUEST__INIT;
+    Pb__TextReply *reply = NULL;
+    _cleanup_arena_ struct arena arena;
+    struct err err = {0};
+
+    arena_init(&arena, 0);
+    if (!partition)
+        return api_fail(e, err_set(&err, -ERR_RANGE, "a partition is needed"), &err);
+    request.partition = (char *)partition;
+    int rc = rpc_call(s->client, RPC_PART_KEY, &request.base, 0, &arena, &reply, &err);
+    if (rc == 0)
+        snprintf(key, SLUICE_KEY_SIZE, "%s", reply->text);
+    return api_fail(e, rc, &err);
+}
