@@ -98,7 +98,7 @@ int64_t priority_unbounded(struct control *c, const struct job *j)
 {
     struct prio_factors f;
     if (!rule(c)->multifactor)
-        return (int64_t)PRIO_TOP - j->id - j->nice;
+        return prio_unbounded_by_id(j);
     prio_find(rule(c), j, c->ranking.at_sec, &f);
     return (int64_t)floor(f.sum);
 }

@@ -215,18 +215,19 @@ void start_configured(struct control *c, struct job *j)
     control_schedule(c, j);
 }
 
-static void start_job(struct control *c, struct job *group, const struct decision *d)
+/* False: it does not start. */
+static bool start_job(struct control *c, struct job *group, const struct decision *d)
 {
     if (depend_reason(c, group)) { /* another of its name has started in this pass */
         submit_enqueue(c, group);
-        return;
+        return false;
     }
     struct job *j = split_first(c, group);
     if (!j || take_nodes(c, j, &d->where) != 0) {
         c->plan.again = 0;
         if (j && j != group)
             array_merge(c->cluster, group, j);
-        return;
+        return false;
     }
     order_remove(&j->part->queue, &j->queued);
     job_set_state(c->cluster, j, PB__JOB_STATE__RUNNING);
@@ -242,15 +243,14 @@ static void start_job(struct control *c, struct job *group, const struct decisio
     else
         start_ready(c, j);
     control_schedule(c, j);
+    return true;
 }
 
 int start_placed(struct control *c, struct job *j, const struct selection *where, struct err *err)
 {
     struct decision d = {.kind = PLAN_START, .job = j, .where = *where};
-    start_job(c, j, &d);
-    if (j->state == PB__JOB_STATE__PENDING)
+    if (!start_job(c, j, &d))
         return err_set(err, -ERR_NODES_BUSY, "%s", err_text(ERR_NODES_BUSY));
-    j->expected_at = 0;
     c->plan_wanted = true;
     return 0;
 }

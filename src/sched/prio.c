@@ -237,10 +237,18 @@ int64_t prio_age_sec(const struct job *j, int64_t at_sec)
     return j->rank.accrued_sec + (since > 0 ? since : 0);
 }
 
+int64_t prio_unbounded_by_id(const struct job *j)
+{
+    /* Older jobs have lower ids and so the higher priority: first in, first out. Elements of an
+     * array are as old as the array. */
+    uint32_t id = j->array ? j->array->id : j->id;
+
+    return (int64_t)PRIO_TOP - id - j->nice;
+}
+
 uint32_t prio_by_id(const struct job *j)
 {
-    /* Older jobs have lower ids and so the higher priority: first in, first out. */
-    int64_t p = (int64_t)PRIO_TOP - j->id - j->nice;
+    int64_t p = prio_unbounded_by_id(j);
 
     return p < 1 ? 1 : p > UINT32_MAX ? UINT32_MAX : (uint32_t)p;
 }

@@ -60,3 +60,4 @@ int64_t prio_age_sec(const struct job *j, int64_t at_sec);
 
 /* The priority of a job under priority/basic that has none yet: less than those before it. */
 uint32_t prio_by_id(const struct job *j);
+int64_t prio_unbounded_by_id(const struct job *j);
