@@ -68,6 +68,30 @@ struct depend_outcome depend_outcome_of(const struct job *j)
     };
 }
 
+struct depend_outcome depend_outcome_of_array(const struct array *a)
+{
+    struct depend_outcome o = {
+        .job_id = a->id,
+        .begun = !a->pending,
+        .over = !a->pending && !a->running,
+        .state = a->ended_badly ? PB__JOB_STATE__FAILED : PB__JOB_STATE__COMPLETED,
+    };
+    for (const struct job *j = array_first(a); j && o.begun; j = array_after(j)) {
+        o.over = o.over && !j->completing && !j->requeue_after;
+        o.begun_at = j->start_at > o.begun_at ? j->start_at : o.begun_at;
+    }
+    return o;
+}
+
+bool depend_find_outcome(const struct cluster *c, uint32_t job_id, struct depend_outcome *out)
+{
+    const struct array *a = array_find(c, job_id);
+    const struct job *j = a ? array_first(a) : cluster_find_job(c, job_id);
+    if (j)
+        *out = a ? depend_outcome_of_array(a) : depend_outcome_of(j);
+    return j != NULL;
+}
+
 static int64_t name_key(const struct job *j)
 {
     uint64_t hash = str_hash(j->waits.name ? j->waits.name : "");

@@ -8,6 +8,7 @@
 #include "cluster/depend.h"
 #include "cluster/order.h"
 
+struct array;
 struct cluster;
 struct job;
 
@@ -39,6 +40,11 @@ void depend_reindex(struct cluster *c, struct job *j);
 struct job *depend_next_dependent(const struct cluster *c, uint32_t on, uint64_t *cursor);
 /* What there is to know of a job for those that wait for it. */
 struct depend_outcome depend_outcome_of(const struct job *j);
+/* The same of a job array as a whole: it has begun when all of it has, and is COMPLETED when all of
+ * it is. */
+struct depend_outcome depend_outcome_of_array(const struct array *a);
+/* Of what an item names: the array where the number is one's. False: it is not known. */
+bool depend_find_outcome(const struct cluster *c, uint32_t job_id, struct depend_outcome *out);
 /* Its place among the jobs of its name and user, after its name or state has changed. */
 void depend_place_name(struct cluster *c, struct job *j);
 /* The first of those jobs: one that runs, or else the oldest. NULL: there is none. */

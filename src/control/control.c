@@ -453,7 +453,9 @@ static void purge(struct control *c, struct job *j)
 static void job_due(struct control *c, struct job *j)
 {
     int64_t now = control_mono(c);
-    if (j->purge_mono_ms && now >= j->purge_mono_ms && depend_is_telling(c, j->id))
+    bool telling = depend_is_telling(c, j->id) ||
+                   (j->array && depend_is_telling(c, j->array->id)); /* its part is needed still */
+    if (j->purge_mono_ms && now >= j->purge_mono_ms && telling)
         j->purge_mono_ms = now + PURGE_LATER_MS;
     if (j->purge_mono_ms && now >= j->purge_mono_ms) {
         purge(c, j);

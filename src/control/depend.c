@@ -22,15 +22,22 @@ static int no(struct err *err, const char *what, uint32_t job_id)
 static int check_item(const struct control *c, const struct job *j, const struct depend *d,
                       const struct depend_item *item, struct err *err)
 {
-    const struct job *on = cluster_find_job(c->cluster, item->job_id);
+    const struct array *a = array_find(c->cluster, item->job_id);
+    const struct job *on = a ? array_first(a) : cluster_find_job(c->cluster, item->job_id);
     if (item->kind == DEPEND_SINGLETON)
         return 0;
     if (!on)
         return no(err, "is not known, or is not any more", item->job_id);
-    if (on == j)
+    if (on == j || (a && a == j->array))
         return no(err, "can not wait for itself", item->job_id);
-    if (item->element != DEPEND_WHOLE)
+    if (item->element != DEPEND_WHOLE && !a)
         return no(err, "is no job array", item->job_id);
+    if (item->element != DEPEND_WHOLE)
+        return no(err, "is a job array: an element of it can be waited for by its own job id only",
+                  item->job_id);
+    if (a && (item->kind == DEPEND_AFTERCORR || item->kind == DEPEND_EXPAND))
+        return no(err, "is a job array: aftercorr and expand are not available for it",
+                  item->job_id);
     if (item->kind != DEPEND_EXPAND)
         return 0;
     if (d->items.len > 1)
@@ -99,10 +106,9 @@ static bool look(struct control *c, struct job *j)
 {
     bool changed = false;
     vec_foreach (&j->waits.on->items, item) {
-        const struct job *on = cluster_find_job(c->cluster, item->job_id);
+        struct depend_outcome o;
         enum depend_state before = item->state;
-        if (on) {
-            struct depend_outcome o = depend_outcome_of(on);
+        if (depend_find_outcome(c->cluster, item->job_id, &o)) {
             depend_apply(item, &o);
         } else if (item->kind != DEPEND_SINGLETON && !aside_holds(c, item->job_id)) {
             depend_apply_unknown(item);
@@ -207,8 +213,12 @@ void depend_changed(struct control *c, struct job *j)
         hold_named(c, j);
     else
         tell_named(c, j);
-    if (depend_next_dependent(c->cluster, j->id, &cursor))
+    bool of_array = j->array && j->array->id == j->id; /* its number is the array's */
+    if (!of_array && depend_next_dependent(c->cluster, j->id, &cursor))
         vec_push(&c->told, ((struct told){.outcome = depend_outcome_of(j)}));
+    cursor = 0;
+    if (j->array && depend_next_dependent(c->cluster, j->array->id, &cursor))
+        vec_push(&c->told, ((struct told){.outcome = depend_outcome_of_array(j->array)}));
 }
 
 void depend_renamed(struct control *c, struct job *j, const char *before)
@@ -293,8 +303,8 @@ int depend_check(const struct control *c, const struct job *j, struct err *err)
     if (j->queued.in && j->waits.shown)
         return err_set(err, -ERR_INTERNAL, "job %u is queued and waits for another", j->id);
     vec_foreach (&j->waits.on->items, item) {
-        const struct job *on = cluster_find_job(c->cluster, item->job_id);
-        struct depend_outcome o = on ? depend_outcome_of(on) : (struct depend_outcome){0};
+        struct depend_outcome o = {0};
+        depend_find_outcome(c->cluster, item->job_id, &o);
         if (o.over && item->state == DEPEND_UNFULFILLED && !depend_is_telling(c, item->job_id))
             return err_set(err, -ERR_INTERNAL, "job %u waits for job %u, which is over", j->id,
                            item->job_id);

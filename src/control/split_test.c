@@ -367,6 +367,52 @@ static void a_repetition_is_the_array(void **state)
     fixture_free(f);
 }
 
+static int64_t depending(struct fixture *f, const char *on)
+{
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.dependency = (char *)on;
+    return fixture_submit(f, &user, &s);
+}
+
+/* An array is over when all of it is, and went well when all of it did. */
+static void others_wait_for_all(void **state)
+{
+    static const struct {
+        const char *kind;
+        int bad; /* exit status of one element */
+        bool starts;
+    } rows[] = {
+        {"afterok", 0, true},     {"afterok", 1 << 8, false},   {"afterany", 1 << 8, true},
+        {"afternotok", 0, false}, {"afternotok", 1 << 8, true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct fixture *f = make("MinJobAge=2\n" CONF);
+        char text[40];
+        int64_t a = submit(f, "0-2%1");
+        snprintf(text, sizeof text, "%s:%d", rows[i].kind, (int)a);
+        uint32_t waits = (uint32_t)depending(f, text), begins;
+        snprintf(text, sizeof text, "after:%d", (int)a);
+        begins = (uint32_t)depending(f, text);
+        end(f, 2, rows[i].bad);
+        fixture_pass(f, 5000); /* its record is gone */
+        end(f, begins + 1, 0); /* the second element */
+        assert_int_equal(fixture_state(f, waits), PB__JOB_STATE__PENDING);
+        assert_int_equal(fixture_state(f, begins), PB__JOB_STATE__RUNNING); /* all have begun */
+        end(f, 1, 0);
+        fixture_turn(f);
+        assert_int_equal(fixture_state(f, waits),
+                         rows[i].starts ? PB__JOB_STATE__RUNNING : PB__JOB_STATE__PENDING);
+        fixture_free(f);
+    }
+    struct fixture *f = make(CONF);
+    assert_int_equal(submit(f, "0-2"), 1);
+    assert_int_equal(depending(f, "aftercorr:1"), -ERR_DEPENDENCY);
+    assert_int_equal(depending(f, "afterok:1_1"), -ERR_DEPENDENCY);
+    assert_true(depending(f, "afterok:2") > 0); /* an element by its own id */
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -380,6 +426,7 @@ int main(void)
         cmocka_unit_test(elements_are_queued_again),
         cmocka_unit_test(the_end_of_all_is_awaited),
         cmocka_unit_test(a_repetition_is_the_array),
+        cmocka_unit_test(others_wait_for_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

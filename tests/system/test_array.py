@@ -156,3 +156,14 @@ def test_steps_of_elements(arrays):
     eventually(lambda: lines(arrays, "-j", str(job), "-o", "%i") == [f"{job}_4"])
     arrays.run(["scancel", str(job)]).ok()
     ended(arrays, job, 2)
+
+
+def test_others_wait_for_the_whole_array(arrays):
+    job = submit(arrays, "--array=0-2%1", "-o", "/dev/null", wrap="test $SLURM_ARRAY_TASK_ID != 1")
+    well = submit(arrays, "-d", f"afterok:{job}", "-o", "/dev/null")
+    badly = submit(arrays, "-d", f"afternotok:{job}", "-o", "/dev/null")
+    ended(arrays, job, 3)
+    arrays.wait(badly)
+    eventually(lambda: lines(arrays, "-j", str(well), "-o", "%r") == ["DependencyNeverSatisfied"])
+    arrays.run(["scancel", str(well)]).ok()
+    arrays.run(["sbatch", "-d", f"aftercorr:{job}", "--wrap=true"]).fails("Job dependency problem")
