@@ -29,6 +29,7 @@ void control_free(struct control *c)
         return;
     start_drop_plan(c);
     priority_done(c);
+    str_done(&c->said);
     cluster_free(c->cluster);
     conf_free(c->conf);
     idmap_done(&c->calls);

@@ -14,7 +14,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
+#include "base/err.h"
 #include "base/log.h"
+#include "base/str.h"
+#include "proto/job.pb-c.h"
 #include "proto/node.pb-c.h"
 #include "proto/script.pb-c.h"
 
@@ -40,6 +44,24 @@ enum record_kind {                      /* stored; numbers are for ever */
                                            nothing of it need be kept any more */
                    RECORD_SHUTDOWN = 8, /* number 0: Announced, while a shutdown is */
                    RECORD_ARRAY = 10,   /* number array's id: ArrayRecord */
+};
+
+struct env_part { /* a partition that the user of a job may use */
+    const char *name, *nodes;
+    bool is_default, is_up;
+    uint32_t priority_tier, priority_job_factor, min_nodes, max_nodes;
+    int64_t max_time_sec, default_time_sec; /* INT64_MAX: unlimited; negative: none */
+};
+
+struct env_submit {                /* what job_submit plugins are asked */
+    Pb__JobSpec *spec;             /* to be changed: what is asked for, before defaults are set */
+    const Pb__JobSpec *before;     /* of a change, the job as it is; NULL: it is submitted */
+    const Pb__JobPayload *payload; /* NULL: none */
+    const struct env_part *parts;
+    size_t n_parts;
+    uint32_t uid, job_id; /* of the caller; 0: it has none yet */
+    struct arena *arena;  /* for what is put into spec */
+    struct str *message;  /* for the user; may be added to */
 };
 
 struct env {
@@ -88,4 +110,9 @@ struct env {
      * early, and that is told in the same way. The function NULL: nothing is run, nothing waits. */
     void (*run)(void *ctx, const Pb__ScriptRun *script);
     void (*stop)(void *ctx, const Pb__ScriptRun *script); /* kind, job_id, restarts say which */
+
+    /* The site's job_submit plugins, within a bounded time. 0; or minus a code, and why: refused.
+     * asks_submit: whether there are any. The functions NULL: there are none. */
+    bool (*asks_submit)(void *ctx);
+    int (*submit)(void *ctx, struct env_submit *ask, struct err *err);
 };

@@ -55,6 +55,7 @@ struct control {
     uint64_t plan_work;                       /* a turn's share of a pass, in looks at a node */
     VEC(struct fresh) fresh; /* allocations asked for: answered when a pass has looked at them */
     struct ranking ranking;
+    struct str said;          /* by the site's job_submit, to the user of the present request */
     const char *failed_node;  /* for whose failure a job is being ended; NULL: for another reason */
     uint64_t nonce;           /* of signals */
     bool announced;           /* a shutdown is: */

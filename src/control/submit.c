@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/hostlist.h"
-#include "control/internal.h"
+#include "control/ask.h"
 
 static int no(struct err *err, int code, const char *detail)
 {
@@ -133,11 +133,6 @@ static int apply_spec(struct control *c, const struct caller *who, const struct 
     rc = mail_check(&spec, err);
     if (rc != 0)
         return rc;
-    if (!who->is_operator && (j->nice < 0 || spec.has_priority))
-        return no(err, ERR_ACCESS, j->nice < 0 ? "a negative nice value" : "a priority");
-    rc = priority_check(who, &spec, err);
-    if (rc != 0)
-        return rc;
     int64_t fallback = p->default_time_sec > 0 ? p->default_time_sec : p->max_time_sec;
     j->limit_sec =
         spec.has_time_limit_sec && spec.time_limit_sec > 0 ? spec.time_limit_sec : fallback;
@@ -196,8 +191,18 @@ static struct job *find_repeated(struct control *c, const struct caller *who, bo
     return NULL;
 }
 
-static int make_job(struct control *c, const struct caller *who, const Pb__JobSpec *spec,
-                    struct job **out, struct err *err)
+/* What is given of the priority: others than operators may not, though a script may do it for them.
+ */
+static int check_given(const struct caller *who, const Pb__JobSpec *spec, struct err *err)
+{
+    bool nice = spec->has_nice && spec->nice < 0;
+    if (!who->is_operator && (nice || spec->has_priority))
+        return no(err, ERR_ACCESS, nice ? "a negative nice value" : "a priority");
+    return priority_check(who, spec, err);
+}
+
+static int make_job(struct control *c, const struct caller *who, const Pb__JobSpec *given,
+                    const Pb__JobPayload *payload, struct job **out, struct err *err)
 {
     struct part *p;
     struct caller as;
@@ -205,7 +210,15 @@ static int make_job(struct control *c, const struct caller *who, const Pb__JobSp
     uint32_t throttle = 0;
     if (c->store_low)
         return no(err, ERR_STORE_FULL, "new jobs are refused until there is space again");
-    int rc = access_identity(c, who, spec, &as, err);
+    Pb__JobSpec asked = *given;
+    const Pb__JobSpec *spec = &asked;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    int rc = check_given(who, given, err);
+    if (rc == 0)
+        rc = ask_submit(c, who, payload, &asked, &arena, err);
+    if (rc == 0)
+        rc = access_identity(c, who, spec, &as, err);
     if (rc == 0)
         rc = access_find_part(c, who, &as, spec, &p, err);
     if (rc == 0)
@@ -276,6 +289,7 @@ void control_submit(struct control *c, uint64_t call, const struct caller *who,
     struct err err = {0};
     uint64_t key;
     bool test = r->has_test_only && r->test_only;
+    str_clear(&c->said);
     struct job *j = test ? NULL : find_repeated(c, who, true, r->spec, &key);
     if (!j) {
         if (!test && (!r->payload || (!r->payload->has_script && r->payload->n_argv == 0))) {
@@ -284,7 +298,7 @@ void control_submit(struct control *c, uint64_t call, const struct caller *who,
         }
         Pb__JobSpec spec = *r->spec;
         spec.has_batch = spec.batch = true;
-        if (make_job(c, who, &spec, &j, &err) != 0) {
+        if (make_job(c, who, &spec, r->payload, &j, &err) != 0) {
             control_refuse(c, call, &err);
             return;
         }
@@ -302,6 +316,7 @@ void control_submit(struct control *c, uint64_t call, const struct caller *who,
     reply.has_job_id = true;
     reply.job_id = j->id;
     reply.partition = j->part ? (char *)j->part->conf.name : NULL;
+    reply.message = c->said.len ? (char *)str_cstr(&c->said) : NULL;
     c->env->reply(c->env->ctx, call, &reply.base);
 }
 
@@ -337,7 +352,7 @@ void control_alloc(struct control *c, uint64_t call, const struct caller *who,
         Pb__JobSpec spec = *r->spec;
         spec.has_batch = true;
         spec.batch = false;
-        if (make_job(c, who, &spec, &j, &err) != 0) {
+        if (make_job(c, who, &spec, NULL, &j, &err) != 0) {
             control_refuse(c, call, &err);
             return;
         }

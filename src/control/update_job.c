@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/pb.h"
-#include "control/internal.h"
+#include "control/ask.h"
 
 static int no(struct err *err, int code, const char *detail)
 {
@@ -88,13 +88,21 @@ static int64_t limit_of(const Pb__JobSpec *set, const struct job *j)
     return set->time_limit_sec > 0 ? set->time_limit_sec : INT64_MAX; /* 0: unlimited */
 }
 
+static int check_settable(const struct job *j, const Pb__JobSpec *set, struct err *err)
+{
+    int rc = 0;
+    pb_each_field (set->base.descriptor, field)
+        if (rc == 0 && pb_has(&set->base, field))
+            rc = check_field(j, field->name, err);
+    return rc;
+}
+
 static int check_fields(const struct caller *who, const struct job *j, const Pb__JobSpec *set,
                         struct err *err)
 {
     int rc = job_is_final(j) ? no(err, ERR_JOB_DONE, NULL) : 0;
-    pb_each_field (set->base.descriptor, field)
-        if (rc == 0 && pb_has(&set->base, field))
-            rc = check_field(j, field->name, err);
+    if (rc == 0)
+        rc = check_settable(j, set, err);
     if (rc != 0)
         return rc;
     rc = mail_check(set, err);
@@ -277,9 +285,17 @@ static void give_priority(struct job *j, const Pb__JobUpdate *r)
 static int update_job(struct control *c, const struct caller *who, struct job *j,
                       const Pb__JobUpdate *r, struct err *err)
 {
-    const Pb__JobSpec *set = r->set;
     int32_t nice_before = j->nice;
+    Pb__JobSpec asked = PB__JOB_SPEC__INIT, *set = r->set ? &asked : NULL;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    if (r->set)
+        asked = *r->set;
     int rc = set ? check_fields(who, j, set, err) : 0;
+    if (rc == 0 && set)
+        rc = ask_modify(c, who, j, set, &arena, err);
+    if (rc == 0 && set) /* a script may set what the caller may not, but no more than can be set */
+        rc = check_settable(j, set, err);
     if (rc == 0)
         rc = check_hold(who, j, r, err);
     if (rc == 0)

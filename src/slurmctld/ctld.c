@@ -261,6 +261,7 @@ void ctld_close(struct ctld *c)
     auth_signer_free(c->signer);
     auth_key_done(&c->key);
     loop_free(c->loop);
+    submit_env_done(c);
     free(c->conf_path);
     free(c->host);
     free(c->name);

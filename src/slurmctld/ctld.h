@@ -78,7 +78,8 @@ struct ctld {
     int64_t conf_sent_at; /* a moment, and how much configless nodes were sent in its second */
     size_t conf_sent;
     struct listing *listings;
-    uint64_t conf_changes; /* how often the configuration in force was replaced */
+    struct lua_submit *lua; /* the site's script; NULL: not read yet */
+    uint64_t conf_changes;  /* how often the configuration in force was replaced */
     struct made_change *made_changes;
     bool made_running;
     struct comer *comers; /* sessions of nodes that are not known yet */
@@ -190,6 +191,10 @@ bool unnamed_keep(struct ctld *c, const struct rpc_request *request); /* dispatc
 void unnamed_continue(void *ctx);                                     /* names have come */
 void unnamed_drop(struct ctld *c, uint64_t call);
 void unnamed_drop_all(struct ctld *c);
+
+/* submit_env.c: job_submit.lua. */
+void submit_env_init(struct env *env);
+void submit_env_done(struct ctld *c);
 
 /* listing.c: answers that go out in slices. */
 typedef bool listing_fn(struct control *c, const struct caller *who, const ProtobufCMessage *filter,

@@ -205,5 +205,6 @@ void env_init(struct env *env, struct ctld *c)
         .run = c->runs_scripts ? on_run : NULL,
         .stop = on_stop,
     };
+    submit_env_init(env);
     c->boot = read_boot();
 }

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A job's request by Slurm's names of its fields, for job_submit plugins. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "proto/job.pb-c.h"
+
+#define JOB_DESC_NO_VAL 0xfffffffeu
+#define JOB_DESC_NO_VAL16 0xfffeu
+#define JOB_DESC_INFINITE 0xffffffffu
+#define JOB_DESC_NO_VAL64 1.8446744073709550e19
+#define JOB_DESC_NICE_OFFSET 0x80000000u
+#define JOB_DESC_MEM_PER_CPU 9.223372036854775808e18 /* bit 63, in pn_min_memory */
+
+struct job_desc_value {
+    bool is_text;
+    const char *text; /* NULL: none */
+    double number;
+};
+
+/* -ERR_NOT_SUPPORTED: no such field. */
+int job_desc_get(const Pb__JobSpec *spec, const char *name, struct job_desc_value *out);
+/* Texts are copied to the arena. -ERR_NOT_SUPPORTED, -ERR_RANGE with what is wrong. */
+int job_desc_set(Pb__JobSpec *spec, const char *name, const struct job_desc_value *value,
+                 struct arena *arena, struct err *err);

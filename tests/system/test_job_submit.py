@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""job_submit.lua: the site's script changes, refuses and orders jobs: CORE-051."""
+import os
+
+import pytest
+
+from harness import PREFIX, ROOT, eventually
+
+pytestmark = pytest.mark.skipif(b"slurm_job_submit" not in (PREFIX / "sbin/slurmctld").read_bytes(), reason="built without Lua")
+
+SCRIPT = """
+function slurm_job_submit(job_desc, part_list, submit_uid)
+    if job_desc.name == "bad" then
+        slurm.log_user("%s is a bad name, user %d", job_desc.name, submit_uid)
+        return slurm.ERROR
+    end
+    if job_desc.name == "broken" then
+        return job_desc.nothing.at_all
+    end
+    if job_desc.name == "endless" then
+        while true do pcall(function() while true do end end) end
+    end
+    if job_desc.name == "denied" then
+        return slurm.ESLURM_ACCESS_DENIED
+    end
+    if job_desc.time_limit == slurm.NO_VAL then
+        job_desc.time_limit = 7
+        slurm.user_msg("a limit of 7 minutes is set")
+    end
+    if job_desc.account == "urgent" then
+        job_desc.priority = 4000000000
+    end
+    slurm.log_info("job of %d in %s", submit_uid, part_list.main.name)
+    return slurm.SUCCESS
+end
+function slurm_job_modify(job_desc, job_rec, part_list, modify_uid)
+    if job_desc.comment == "no" then
+        slurm.log_user("not that comment for %s", job_rec.name)
+        return slurm.ERROR
+    end
+    return slurm.SUCCESS
+end
+"""
+
+
+def put(c, text):
+    """In one step, as an editor does it."""
+    new = c.dir / "new.lua"
+    new.write_text(text)
+    new.chmod(0o644)
+    os.rename(new, c.dir / "job_submit.lua")
+
+
+def batch(c, name, *options, user=None):
+    return c.run(["sbatch", "-o", "/dev/null", "-J", name, *options, "--wrap", "true"], user=user)
+
+
+def log(c):
+    return (c.dir / "slurmctld.log").read_text()
+
+
+def test_the_script_decides(make_cluster):
+    c = make_cluster(nodes=1, cpus=1, conf="JobSubmitPlugins=lua\n")
+    batch(c, "early").fails("job_submit.lua is not there")
+    put(c, SCRIPT)
+    user = "nobody" if ROOT else None
+    uid = int(c.run("id -u", user=user).ok())
+    batch(c, "bad", user=user).fails(f"Batch job submission failed: bad is a bad name, user {uid}")
+    batch(c, "denied").fails("Access/permission denied")
+    batch(c, "broken").fails("job_submit.lua:8: attempt to index a nil value")
+    batch(c, "endless").fails("it takes too long")
+    c.run("srun -J bad true").fails("bad is a bad name")
+    assert "job_submit.lua:8: attempt to index" in log(c)
+    first = c.sbatch("-o", "/dev/null", "-t60", wrap="sleep 1000")
+    eventually(lambda: c.state(first) == "RUNNING", "the node is full")
+    done = batch(c, "plain")
+    assert "a limit of 7 minutes is set" in done.stderr
+    plain = int(done.ok().split()[-1])
+    assert c.job(plain)["TimeLimit"] == "00:07:00"
+    if ROOT:  # a priority that the user could not give
+        urgent = int(batch(c, "urgent", "-A", "urgent", "-t1", user=user).ok().split()[-1])
+        assert c.job(urgent)["Priority"] == "4000000000"
+        batch(c, "urgent", "--priority=5", user=user).fails("Access/permission denied: a priority")
+    c.run(f"scontrol update JobId={plain} Comment=no").fails("not that comment for plain")
+    c.run(f"scontrol update JobId={plain} Comment=yes").ok()
+    assert c.job(plain)["Comment"] == "yes"
+    # A new version is read; one that does not compile leaves the last one.
+    put(c, SCRIPT.replace("= 7", "= 9"))
+    assert c.job(int(batch(c, "nine").ok().split()[-1]))["TimeLimit"] == "00:09:00"
+    put(c, "function slurm_job_submit(")
+    assert c.job(int(batch(c, "nine").ok().split()[-1]))["TimeLimit"] == "00:09:00"
+    assert "the one before it serves" in log(c)
+    c.kill("slurmctld")
+    c.start_controller()
+    batch(c, "none").fails("the site's job_submit script cannot be used")
+    c.conf_file.write_text(c.conf_file.read_text().replace("JobSubmitPlugins=lua\n", ""))
+    c.run("scontrol reconfigure").ok()
+    batch(c, "any").ok()
