@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "cluster/idmap.h"
 #include "cluster/order.h"
+#include "cluster/shape.h"
 #include "control/control.h"
 
 #define FIRST_WALL_SEC INT64_C(1000000000) /* of a trace that does not say when it was */
@@ -251,10 +252,17 @@ static const char *find_part(const struct world *w, const struct trace_job *t)
     return queue && conf_find_part(w->conf, queue) >= 0 ? queue : NULL;
 }
 
-static void make_spec(const struct world *w, const struct trace_job *t, Pb__JobSpec *s)
+static void make_spec(struct world *w, const struct trace_job *t, Pb__JobSpec *s)
 {
     pb__job_spec__init(s);
     s->partition = (char *)find_part(w, t);
+    if (t->shape) { /* it was parsed before */
+        arena_reset(&w->arena, 0);
+        shape_parse(t->shape, &w->arena, s, NULL);
+        s->has_time_limit_sec = t->limit_sec > 0;
+        s->time_limit_sec = t->limit_sec;
+        return;
+    }
     s->has_num_tasks = true;
     s->num_tasks = t->procs;
     s->has_time_limit_sec = t->limit_sec > 0;

@@ -194,6 +194,26 @@ static void memory(void **state)
     play_done(&p);
 }
 
+/* A recording says what the job asked; the comment is of its own job alone. */
+static void shapes(void **state)
+{
+    struct play p;
+    static const struct expected rows[] = {
+        {0, 10, REPLAY_ENDED, 2}, {10, 20, REPLAY_ENDED, 1}, {10, 20, REPLAY_ENDED, 1}};
+    (void)state;
+    play(&p, TWO_NODES,
+         "; JobSpec: 1 min_nodes=2 max_nodes=2 exclusive=1\n" JOB(
+             1, 0, 10, 60,
+             1) "; JobSpec: 9 min_nodes=2\n" JOB(2, 0, 10, 60,
+                                                 1) "; JobSpec: 3 num_tasks=2\n" JOB(3, 0, 10, 60,
+                                                                                     100),
+         false);
+    expect(&p, rows, 3);
+    assert_int_equal(p.r.jobs[0].cpus, 8);
+    assert_int_equal(p.r.jobs[2].cpus, 2);
+    play_done(&p);
+}
+
 static void thinking(void **state)
 {
     static const char jobs[] =
@@ -292,6 +312,7 @@ int main(void)
         cmocka_unit_test(who_does_not_run),
         cmocka_unit_test(queues),
         cmocka_unit_test(memory),
+        cmocka_unit_test(shapes),
         cmocka_unit_test(thinking),
         cmocka_unit_test(figures),
         cmocka_unit_test(size_classes),

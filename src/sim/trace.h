@@ -2,8 +2,8 @@
 /*
  * What a cluster was asked, to be asked again of a virtual one: jobs with the times of their
  * submission, what they want and how long they run. Read from a file of the Standard Workload
- * Format. Lines that can not be read are told and counted, and left out; jobs that nothing can be
- * done with are counted by why.
+ * Format; a recording of ours says more of a job in a comment before it. Lines that can not be read
+ * are told and counted, and left out; jobs that nothing can be done with are counted by why.
  */
 #pragma once
 
@@ -33,7 +33,9 @@ struct trace_job {
     uint32_t procs, user, group;
     int32_t queue, part; /* -1: not told */
     int32_t exe;
-    bool failed; /* it ended with an error */
+    bool failed;       /* it ended with an error */
+    const char *shape; /* its words (cluster/shape.h), in the arena, instead of the processors and
+                          the memory; NULL: none */
     uint32_t line;
 };
 
@@ -56,6 +58,8 @@ struct trace {
     VEC(struct trace_fault) faults; /* the first ones */
     size_t bad;                     /* lines */
     size_t left[TRACE_LEFT_END];
+    int64_t shape_of; /* while it is read: the job that the last such comment was of, and: */
+    const char *shape;
     struct arena arena;
 };
 

@@ -10,6 +10,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "cluster/idmap.h"
+#include "cluster/shape.h"
 #include "sim/trace.h"
 
 enum {
@@ -108,6 +109,25 @@ static void read_name(struct trace *t, bool part, const char *value)
     vec_push(&t->names, ((struct trace_name){part, number, arena_strdup(&t->arena, name)}));
 }
 
+/* "JobSpec: 42 min_nodes=2 ...", of the job on the next line. */
+static void read_shape(struct trace *t, uint32_t line, char *value)
+{
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    struct err err = {0};
+    char *words = value + strcspn(value, " ");
+    long long number;
+    if (*words)
+        *words++ = '\0';
+    if (str_parse_i64(value, 0, UINT32_MAX, &number) != 0) {
+        add_fault(t, line, "JobSpec is of no job number");
+    } else if (shape_parse(words, &t->arena, &spec, &err) != 0) {
+        add_fault(t, line, err.text);
+    } else {
+        t->shape_of = number;
+        t->shape = arena_strdup(&t->arena, words);
+    }
+}
+
 static void read_comment(struct trace *t, uint32_t line, char *text)
 {
     long long begin;
@@ -122,6 +142,8 @@ static void read_comment(struct trace *t, uint32_t line, char *text)
             t->begins_at = begin;
         else
             add_fault(t, line, "UnixStartTime is no number of seconds");
+    } else if (str_case_eq(text, "JobSpec")) {
+        read_shape(t, line, value);
     } else if (str_case_eq(text, "Queue") || str_case_eq(text, "Partition")) {
         read_name(t, str_case_eq(text, "Partition"), value);
     }
@@ -197,23 +219,25 @@ static void add_job(struct trace *t, uint32_t line, const double v[SWF_FIELDS])
         return;
     double procs = v[SWF_WANT_PROCS] > 0 ? v[SWF_WANT_PROCS] : v[SWF_PROCS];
     double mem = v[SWF_WANT_MEM] > 0 ? v[SWF_WANT_MEM] : v[SWF_MEM];
-    vec_push(&t->jobs, ((struct trace_job){
-                           .number = (int64_t)v[SWF_NUMBER],
-                           .submit_sec = (int64_t)v[SWF_SUBMIT],
-                           .run_sec = round_up(v[SWF_RUN]),
-                           .limit_sec = v[SWF_WANT_TIME] > 0 ? round_up(v[SWF_WANT_TIME]) : 0,
-                           .after = v[SWF_AFTER] > 0 ? (int64_t)v[SWF_AFTER] : 0,
-                           .think_sec = known(v[SWF_THINK]),
-                           .mem_kib = mem > 0 ? (uint64_t)mem : 0,
-                           .procs = (uint32_t)procs,
-                           .user = known(v[SWF_USER]),
-                           .group = known(v[SWF_GROUP]),
-                           .exe = (int32_t)v[SWF_EXE],
-                           .queue = (int32_t)v[SWF_QUEUE],
-                           .part = (int32_t)v[SWF_PART],
-                           .failed = v[SWF_STATUS] == STATUS_FAILED,
-                           .line = line,
-                       }));
+    vec_push(&t->jobs,
+             ((struct trace_job){
+                 .number = (int64_t)v[SWF_NUMBER],
+                 .submit_sec = (int64_t)v[SWF_SUBMIT],
+                 .run_sec = round_up(v[SWF_RUN]),
+                 .limit_sec = v[SWF_WANT_TIME] > 0 ? round_up(v[SWF_WANT_TIME]) : 0,
+                 .after = v[SWF_AFTER] > 0 ? (int64_t)v[SWF_AFTER] : 0,
+                 .think_sec = known(v[SWF_THINK]),
+                 .mem_kib = mem > 0 ? (uint64_t)mem : 0,
+                 .procs = (uint32_t)procs,
+                 .user = known(v[SWF_USER]),
+                 .group = known(v[SWF_GROUP]),
+                 .exe = (int32_t)v[SWF_EXE],
+                 .queue = (int32_t)v[SWF_QUEUE],
+                 .part = (int32_t)v[SWF_PART],
+                 .failed = v[SWF_STATUS] == STATUS_FAILED,
+                 .shape = t->shape && t->shape_of == (int64_t)v[SWF_NUMBER] ? t->shape : NULL,
+                 .line = line,
+             }));
 }
 
 static void read_job(struct trace *t, uint32_t line, char *text, struct idmap *seen)

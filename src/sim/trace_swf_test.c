@@ -64,6 +64,8 @@ static void bad_lines(void **state)
         {"2 -1 -1 10 4 -1 -1 4 60 -1 1 3 1 -1 -1 -1 -1 -1", "it has no submit time"},
         {"-1 0 -1 10 4 -1 -1 4 60 -1 1 3 1 -1 -1 -1 -1 -1", "it has no job number"},
         {"1 0 -1 10 4 -1 -1 4 60 -1 1 3 1 -1 -1 -1 -1 -1", "job number 1 is on line 1, too"},
+        {"; JobSpec: x min_nodes=2", "JobSpec is of no job number"},
+        {"; JobSpec: 2 nodes=2", "'nodes' is no field of a job's shape"},
         {"; UnixStartTime: soon", "UnixStartTime is no number of seconds"},
     };
     (void)state;

@@ -96,6 +96,34 @@ def test_drawn_traces(tmp_path):
     assert (figures["trace"]["jobs"], run["all"]["jobs"], run["refused"], figures["trace"]["bad_lines"]) == (300, 300, 0, 0)
 
 
+def test_recording(cluster, tmp_path):
+    """What a real cluster was asked is asked again of a virtual one, and who asked is not told."""
+    job = cluster.sbatch("-N2", "--exclusive", "-t3", "-J", "confidential", wrap="true # secret")
+    narrow = cluster.sbatch("-n3", "-t2", "--mem-per-cpu=10", wrap="exit 3")
+    held = cluster.sbatch("-H", "-J", "confidential", wrap="true")
+    cluster.wait(job)
+    cluster.wait(narrow)
+    cluster.run(["sluice", "record", str(tmp_path / "r.swf")]).ok()
+    text = (tmp_path / "r.swf").read_text()
+    assert not re.search("confidential|secret|root|wrap|true", text)
+    rows = {line.split()[0]: line.split() for line in text.splitlines() if not line.startswith(";")}
+    assert f"; JobSpec: {job} min_nodes=2 max_nodes=2" in text and "exclusive=1" in text
+    assert rows[str(job)][8] == "180" and rows[str(job)][10] == "1" and int(rows[str(job)][3]) >= 0
+    assert rows[str(narrow)][7] == "3" and rows[str(narrow)][9] == "10240" and rows[str(narrow)][10] == "0"
+    assert rows[str(held)][3] == "-1" and rows[str(held)][10] == "-1"
+    done = slurmsim(tmp_path / "r.swf", f"--conf={cluster.conf_file}", "--json", f"--schedule={tmp_path}/out.swf")
+    figures = json.loads(done.stdout)
+    assert done.returncode == 0 and figures["trace"]["bad_lines"] == 0 and figures["trace"]["left_out"]["no run time"] >= 1
+    out = {line.split()[0]: line.split() for line in (tmp_path / "out.swf").read_text().splitlines() if line[0] != ";"}
+    assert out[str(job)][4] == rows[str(job)][4] and out[str(narrow)][4] == rows[str(narrow)][4]
+    names = cluster.run(["sluice", "record", "-", "--names", "--for=1"]).ok()
+    assert re.search(r"^; User: 1 \w+$", names, re.M) and f"\n{job} " in names
+    cluster.run(f"scancel {held}").ok()
+    cluster.run("sluice record").fails("record: a file is needed, or '-'")
+    cluster.run("sluice record /nowhere/x").fails("/nowhere")
+    cluster.run("sluice record x --for=0").fails("--for '0' is not a number from 1 to")
+
+
 def test_pages_tell_every_option():
     text = subprocess.run(["slurmsim", "--help"], env=ENV, capture_output=True, text=True, check=True).stdout
     options = set(re.findall(r"--[a-z]+", text))

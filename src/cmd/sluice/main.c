@@ -22,6 +22,9 @@ static const char help[] =
     "  state      'state export [FILE]': the controller's saved state as lines of JSON;\n"
     "             'state import FILE': into an empty place. Of the cluster of --dir, else of\n"
     "             $SLURM_CONF\n"
+    "  record     'record FILE': what the cluster was asked, as a trace for slurmsim: shapes, "
+    "times\n"
+    "             and limits of jobs, with numbers for users, no names and no commands\n"
     "  env        print what makes a shell use it:  eval \"$(sluice env)\"\n"
     "  version    print the version\n\n"
     "Of every verb:\n"
@@ -45,6 +48,9 @@ static const char help[] =
     "      --clear           nodes count from zero again once this was printed; the period's "
     "number\n"
     "                        is in its last line, and comes again if it could not be printed\n\n"
+    "Of 'record':\n"
+    "      --for=SECONDS     go on for so long, or until it is interrupted, and write what came\n"
+    "      --names           the names of users as well\n\n"
     "Of 'state import':\n"
     "      --edited          the file is not as it was written, and that is meant\n";
 
@@ -57,6 +63,8 @@ enum {
     OPT_KEEP_JOBS,
     OPT_USAGE_CLEAR,
     OPT_EDITED,
+    OPT_FOR,
+    OPT_NAMES,
     OPT_VERSION
 };
 
@@ -66,10 +74,12 @@ static const struct option long_options[] = {
     {"cpus", required_argument, NULL, 'c'},
     {"dir", required_argument, NULL, 'd'},
     {"edited", no_argument, NULL, OPT_EDITED},
+    {"for", required_argument, NULL, OPT_FOR},
     {"help", no_argument, NULL, 'h'},
     {"keep-jobs", no_argument, NULL, OPT_KEEP_JOBS},
     {"memory", required_argument, NULL, 'm'},
     {"name", required_argument, NULL, OPT_NAME},
+    {"names", no_argument, NULL, OPT_NAMES},
     {"nodes", required_argument, NULL, 'N'},
     {"port-base", required_argument, NULL, OPT_PORT_BASE},
     {"quiet", no_argument, NULL, 'q'},
@@ -152,6 +162,11 @@ static int parse_one(int opt, struct sluice_options *o)
     case OPT_CLEAN:
         o->clean = true;
         return 0;
+    case OPT_FOR:
+        return parse_number("for", optarg, 31622400, &o->for_sec);
+    case OPT_NAMES:
+        o->names = true;
+        return 0;
     case OPT_USAGE_CLEAR:
         o->clear = true;
         return 0;
@@ -186,6 +201,8 @@ static int run(const char *verb, const char *operand, const char *further,
     }
     if (str_eq(verb, "usage"))
         return sluice_usage(o, operand);
+    if (str_eq(verb, "record"))
+        return sluice_record(o, operand);
     if (operand) {
         cmd_error("unexpected argument '%s'", operand);
         return 1;
@@ -202,9 +219,9 @@ static int run(const char *verb, const char *operand, const char *further,
         print_version();
         return 0;
     }
-    cmd_error(
-        "unknown verb '%s': up, down, status, usage, state, env or version; see sluice --help",
-        verb);
+    cmd_error("unknown verb '%s': up, down, status, usage, record, state, env or version; see "
+              "sluice --help",
+              verb);
     return 1;
 }
 
