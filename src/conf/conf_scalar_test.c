@@ -106,7 +106,7 @@ static void warnings(void **state)
         {HEAD "SelectType=select/best\n", "t.conf:2: ", "using select/cons_tres"},
         {HEAD "AuthType=auth/munge\n", "t.conf:2: ", "using auth/slurm"},
         {HEAD "TaskPlugin=none,affinity\n", "t.conf:2: ", "using task/none"},
-        {HEAD "JobSubmitPlugins=lua\n", "t.conf:2: ", "using none"},
+        {HEAD "JobSubmitPlugins=pbs\n", "t.conf:2: ", "using none"},
         {HEAD "StateSaveStore=postgresql://u:pw@h/d\n", "t.conf:2: ", "?passfile=FILE"},
         {HEAD "StateSaveStore=postgres://h/d?password=pw\n", "t.conf:2: ", "?passfile=FILE"},
         {HEAD "SchedulerParameters=nohold_on_prolog_fail,bf_interval=30\n",
