@@ -108,6 +108,7 @@ struct cluster *cluster_new(const struct conf *conf)
     for (uint32_t i = 0; i < conf->nodes.len; i++)
         vec_push(&c->nodes, node_new(c, i));
     pool_init(c);
+    license_init(c);
     vec_foreach (&conf->parts, row)
         add_part(c, mem_new(struct part), row);
     return c;
@@ -151,6 +152,7 @@ void cluster_free(struct cluster *c)
     vec_foreach (&c->nodes, n)
         node_free(*n);
     pool_done(&c->pool);
+    license_done(&c->licenses);
     vec_foreach (&c->parts, p)
         part_free(*p);
     vec_done(&c->jobs);
@@ -243,8 +245,7 @@ void cluster_remove_job(struct cluster *c, struct job *j)
     order_remove(&c->ends, &j->ends);
     if (j->request_key)
         idmap_remove(&c->requests, j->request_key);
-    c->pending -= j->state == PB__JOB_STATE__PENDING;
-    c->running -= j->state == PB__JOB_STATE__RUNNING || j->state == PB__JOB_STATE__SUSPENDED;
+    job_load_state(c, j, PB__JOB_STATE__CANCELLED); /* it counts for nothing any more */
     vec_remove(&c->jobs, at);
     job_free(j);
     c->stamp++;

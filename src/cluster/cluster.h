@@ -194,6 +194,7 @@ struct cluster {
     struct order ends;           /* running jobs, by the wall time they end at the latest */
     struct order silent;         /* nodes that do not answer */
     struct depend_index waiting; /* who waits for whom */
+    struct licenses licenses;
     VEC(struct str)
     removed_parts; /* packed PartChange: lines of slurm.conf that scontrol removed */
     VEC(struct str)

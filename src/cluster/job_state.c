@@ -38,8 +38,17 @@ static void count(struct cluster *c, enum _Pb__JobState state, int by)
         c->running += (size_t)by;
 }
 
+static bool runs(enum _Pb__JobState state)
+{
+    return state == PB__JOB_STATE__RUNNING || state == PB__JOB_STATE__SUSPENDED;
+}
+
 static void change(struct cluster *c, struct job *j, enum _Pb__JobState to)
 {
+    if (runs(to) && !runs(j->state))
+        license_take(c, j);
+    else if (!runs(to) && runs(j->state))
+        license_give_back(c, j);
     count(c, j->state, -1);
     if (j->array)
         array_count(j->array, j, -1);

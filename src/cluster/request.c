@@ -18,6 +18,7 @@ void request_done(struct request *r)
     constraint_free(r->constraint);
     constraint_free(r->preferred);
     gres_wants_done(&r->gres);
+    license_needs_done(&r->licenses);
 }
 
 void request_read_cores(struct request *r, const Pb__JobSpec *s)

@@ -9,6 +9,7 @@
 #include "base/bitset.h"
 #include "cluster/constraint.h"
 #include "cluster/gres.h"
+#include "cluster/license.h"
 #include "proto/job.pb-c.h"
 
 struct job_rank { /* what its priority is made of besides */
@@ -35,6 +36,7 @@ struct request {
     uint32_t tasks_per_socket, tasks_per_core; /* at most; 0: any number */
     uint32_t spec_cores;                       /* of each node, of no task */
     struct gres_wants gres;
+    struct license_needs licenses;
     uint32_t cpus_per_gpu;
     uint64_t mem_gpu_mib;
     char *features; /* NULL: none */

@@ -6,6 +6,7 @@
 
 #include "base/url.h"
 #include "conf/conf_internal.h"
+#include "conf/conf_license.h"
 
 #define GATHER_DEFAULT_SEC 30
 #define GATHER_MAX_SEC 86400
@@ -267,6 +268,17 @@ static int exit_codes_check(struct conf_loader *l, struct err *err)
     return 0;
 }
 
+static int licenses_check(struct conf_loader *l, struct err *err)
+{
+    const struct conf_value *v = written(l, CONF_KEY_licenses);
+    struct conf_licenses parsed;
+    struct err inner = {0};
+    if (conf_licenses_parse(l->conf->licenses, &parsed, &inner) < 0)
+        return conf_fail(v->at, err, "Licenses: %s", inner.text);
+    conf_licenses_done(&parsed);
+    return 0;
+}
+
 /* "30", or "task=30,energy=60" with words that are without effect here. */
 static int gather_check(struct conf_loader *l, struct err *err)
 {
@@ -394,9 +406,9 @@ static int rate_check(struct conf_loader *l, struct err *err)
 int conf_check(struct conf_loader *l, struct err *err)
 {
     static int (*const checks[])(struct conf_loader *, struct err *) = {
-        cluster_check,    hosts_check,  users_check,      ports_check,      select_check,
-        paths_check,      limits_check, socket_dir_check, conf_words_check, state_store_check,
-        exit_codes_check, gather_check, rate_check,       conf_tres_check,
+        cluster_check,    hosts_check,    users_check,      ports_check,      select_check,
+        paths_check,      limits_check,   socket_dir_check, conf_words_check, state_store_check,
+        exit_codes_check, licenses_check, gather_check,     rate_check,       conf_tres_check,
     };
 
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {

@@ -16,6 +16,7 @@ static void bad_values(void **state)
         {HEAD "KillWait=UNLIMITED\n", "t.conf:2: ", "KillWait=UNLIMITED"},
         {HEAD "\n\nReturnToService=3\n", "t.conf:4: ", "ReturnToService=3"},
         {HEAD "FastSchedule=3\n", "t.conf:2: ", "expected 0 to 2"},
+        {HEAD "Licenses=a:0\n", "t.conf:2: ", "Invalid license specification: \"a:0\""},
         {HEAD "RequeueExit=x\n", "t.conf:2: ", "RequeueExit=x: expected exit codes"},
         {HEAD "RequeueExit=1-\n", "t.conf:2: ", "expected exit codes"},
         {HEAD "RequeueExit=5-3\n", "t.conf:2: ", "expected exit codes"},

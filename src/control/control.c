@@ -641,5 +641,7 @@ int control_check(const struct control *c, struct err *err)
     if (pending != c->cluster->pending || holding != c->cluster->ends.count)
         return err_set(err, -ERR_INTERNAL, "the counts of jobs are wrong");
     int rc = array_check(c->cluster, err);
+    if (rc == 0)
+        rc = license_check(c->cluster, err);
     return rc ? rc : alloc_check(c->cluster, err);
 }

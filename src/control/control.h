@@ -23,6 +23,7 @@
 #include "control/env.h"
 #include "proto/ctl.pb-c.h"
 #include "proto/job.pb-c.h"
+#include "proto/license.pb-c.h"
 #include "proto/node.pb-c.h"
 #include "proto/part.pb-c.h"
 #include "proto/prio.pb-c.h"
@@ -182,6 +183,12 @@ bool control_list_prio(struct control *c, const struct caller *who, const Pb__Pr
                        uint64_t *cursor, size_t budget, struct str *out);
 /* True when nothing matching could have changed since the stamp: answer ERR_NO_CHANGE. */
 bool control_unchanged_since(const struct control *c, int64_t stamp);
+
+/* Those of the cluster: replies with a LicenseList. */
+void control_list_licenses(struct control *c, uint64_t call);
+
+/* Those of the cluster, or the one of this name; sends the reply. */
+void control_list_licenses(struct control *c, uint64_t call);
 
 uint32_t control_next_job_id(const struct control *c); /* of the next submission */
 void control_stats(const struct control *c, Pb__CtlStats *stats);

@@ -222,6 +222,8 @@ static bool start_job(struct control *c, struct job *group, const struct decisio
         submit_enqueue(c, group);
         return false;
     }
+    if (!license_fits(c->cluster, group))
+        return false;
     struct job *j = split_first(c, group);
     if (!j || take_nodes(c, j, &d->where) != 0) {
         c->plan.again = 0;

@@ -67,7 +67,9 @@ int submit_check_possible(struct control *c, struct job *j, struct err *err)
     const char *enforce = c->conf->enforce_part_limits;
     bool refuse =
         str_case_eq(enforce, "ALL") || str_case_eq(enforce, "ANY") || str_case_eq(enforce, "YES");
-    int rc = select_possible(c->cluster, j, err);
+    int rc = license_possible(c->cluster, j, err);
+    if (rc == 0)
+        rc = select_possible(c->cluster, j, err);
     if (rc == 0 && refuse)
         rc = submit_check_limits(c, j, true, err);
     return rc;
@@ -266,7 +268,10 @@ static void reply_test(struct control *c, uint64_t call, struct job *j)
     bitset_and(set, c->cluster->pool.usable);
     r.has_start_at = r.has_job_id = r.has_num_cpus = true;
     r.job_id = j->id;
+    uint64_t work = 0;
+    int64_t licensed_at = license_earliest(c->cluster, j, control_wall(c), &work);
     r.start_at = timeline_earliest(c->cluster, j, set, control_wall(c), &where);
+    r.start_at = licensed_at > r.start_at ? licensed_at : r.start_at;
     struct str nodes = STR_INIT;
     _cleanup_hostlist_ struct hostlist *names = hostlist_new();
     vec_foreach (&where.shares, s) {

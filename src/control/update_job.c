@@ -62,7 +62,7 @@ static const struct {
 /* Known to the record and not to the planner: to set it would be a promise not kept. */
 static bool is_unplanned(const char *field)
 {
-    return strcmp(field, "licenses") == 0 || strcmp(field, "reservation") == 0;
+    return strcmp(field, "reservation") == 0;
 }
 
 static int check_field(const struct job *j, const char *field, struct err *err)

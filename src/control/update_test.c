@@ -46,7 +46,7 @@ static void job_changes_that_are_refused_change_nothing(void **state)
          ERR_NODE_CONFIG},
         {"negative nice", {.has_nice = true, .nice = -1}, ERR_ACCESS},
         {"dependency", {.dependency = (char *)"afterok:1"}, ERR_DEPENDENCY},
-        {"licenses", {.licenses = (char *)"x:1"}, ERR_NOT_SUPPORTED},
+        {"licenses", {.licenses = (char *)"x:1"}, ERR_LICENSE},
         {"gres", {.gres = (char *)"gpu:1"}, ERR_GRES},
         {"reservation", {.reservation = (char *)"r"}, ERR_NOT_SUPPORTED},
         {"not a field of update", {.submit_line = (char *)"x"}, ERR_CANNOT_UPDATE},

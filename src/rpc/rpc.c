@@ -7,6 +7,7 @@
 #include "proto/ctl.pb-c.h"
 #include "proto/io.pb-c.h"
 #include "proto/job.pb-c.h"
+#include "proto/license.pb-c.h"
 #include "proto/node.pb-c.h"
 #include "proto/part.pb-c.h"
 #include "proto/prio.pb-c.h"

@@ -57,6 +57,7 @@ void plan_end(struct plan *p)
     vec_done(&p->order);
     vec_done(&p->heads);
     vec_done(&p->failed);
+    vec_done(&p->claims.list);
 }
 
 static bool same_set(const struct bitset *a, const struct bitset *b)
@@ -285,6 +286,11 @@ static bool look_at(struct plan *p, struct job *j, struct decision *d)
         d->reason = "JobArrayTaskLimit";
         return true;
     }
+    if (!license_may_start(&p->claims, p->cluster, j, p->now_sec)) {
+        d->reason = "Licenses"; /* it blocks nobody who needs none of them */
+        d->start_at = license_claim(&p->claims, p->cluster, j, p->now_sec, 0, &p->work);
+        return true;
+    }
     bool start = false;
     if (!has_failed(p, j)) {
         start = can_start(p, j, &d->where);
@@ -294,6 +300,7 @@ static bool look_at(struct plan *p, struct job *j, struct decision *d)
         }
     }
     if (start) {
+        license_begin(&p->claims, j, p->now_sec);
         d->kind = PLAN_START;
         d->reason = NULL;
         d->backfilled = p->blocked;
@@ -305,6 +312,7 @@ static bool look_at(struct plan *p, struct job *j, struct decision *d)
         explain_blocked(p, j, d);
         if (p->backfill)
             reserve(p, d);
+        license_claim(&p->claims, p->cluster, j, p->now_sec, d->start_at, &p->work);
     }
     return true;
 }

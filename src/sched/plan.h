@@ -12,6 +12,7 @@
 #pragma once
 
 #include "cluster/cluster.h"
+#include "sched/license.h"
 
 #define PLAN_RESERVATIONS 16 /* blocked heads that get a place on the timeline in one pass */
 #define PLAN_DEPTH 200       /* jobs behind a blocked head that one pass looks at, per partition */
@@ -69,6 +70,7 @@ struct plan {
     struct shadow *shadow;          /* of the first alone; NULL: not made, or not of use */
     size_t laid;                    /* so many of them have theirs on: */
     struct timeline *ahead;         /* NULL: nothing has */
+    struct license_claims claims;   /* on licences */
     uint64_t work;                  /* done so far, in looks at a node; who asks for decisions may
                                        count from 0 again */
 };

@@ -262,6 +262,7 @@ static void spec_of(const struct sim *s, const struct sim_client *c, char *name,
     spec->req_nodes = text_or_null(item->required);
     spec->exc_nodes = text_or_null(item->excluded);
     spec->signal = text_or_null(item->signal);
+    spec->licenses = text_or_null(item->licenses);
     spec->has_batch = true;
     spec->batch = item->what == SIM_JOB_BATCH;
 }

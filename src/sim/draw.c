@@ -613,6 +613,21 @@ static void draw_dependencies(struct draw *d)
     }
 }
 
+static void draw_licenses(struct draw *d)
+{
+    if (!chance(d, 25))
+        return;
+    conf(d, "Licenses=a:%lld,b:%lld", (long long)between(d, 1, 6), (long long)between(d, 1, 3));
+    vec_foreach (&d->plan->items, j) {
+        if (j->kind != SIM_ITEM_JOB || !chance(d, 40))
+            continue;
+        if (chance(d, 70))
+            PUT(j->licenses, "a:%lld", (long long)between(d, 1, 4));
+        else
+            PUT(j->licenses, "b,a:%lld", (long long)between(d, 1, 2));
+    }
+}
+
 void sim_plan_draw(struct sim_plan *p, uint64_t seed)
 {
     struct draw d = {.plan = p, .rng = {seed}};
@@ -637,6 +652,7 @@ void sim_plan_draw(struct sim_plan *p, uint64_t seed)
     draw_dependencies(&d);
     if (chance(&d, 30))
         draw_priorities(&d);
+    draw_licenses(&d);
 }
 
 /* --- one kind of world --------------------------------------------------------------------------

@@ -108,6 +108,7 @@ static const struct field {
     TEXT(JOB, "exclude", excluded),
     TEXT(JOB, "signal", signal),
     TEXT(JOB, "depend", depend),
+    TEXT(JOB, "licenses", licenses),
     NUMBER(DO | FAULT, "node", node, 0),
     NUMBER(DO | FAULT, "value", value, 0),
     NUMBER(FAULT, "for", for_ms, 0),

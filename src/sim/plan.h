@@ -144,6 +144,7 @@ struct sim_item {
         stubborn, launch_fails, prolog_fails, epilog_fails;
     int64_t after;         /* the job that it waits for; 0: none */
     char depend[SIM_NAME]; /* how: "afterok" */
+    char licenses[SIM_NAME];
     char features[SIM_NAME], required[SIM_NAME], excluded[SIM_NAME], signal[SIM_NAME];
     /* do, fault */
     int64_t node, value, for_ms, point, keep, then, root, cpus, boot;

@@ -216,6 +216,11 @@ static void on_part_key(struct ctld *c, const struct rpc_request *r, const struc
     ctld_reply(c, r->call, &reply.base);
 }
 
+static void on_license_list(struct ctld *c, const struct rpc_request *r, const struct caller *who)
+{
+    control_list_licenses(c->control, r->call);
+}
+
 static void on_reconfigure(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
     const Pb__ReconfigureRequest *ask = (const Pb__ReconfigureRequest *)r->body;
@@ -328,6 +333,7 @@ static handler_fn *const handlers[] = {
     [RPC_JOB_WAIT_END] = on_job_wait_end,
     [RPC_JOB_SCRIPT] = on_job_script,
     [RPC_PART_KEY] = on_part_key,
+    [RPC_LICENSE_LIST] = on_license_list,
     [RPC_STATS] = on_stats,
     [RPC_ALLOC_INFO] = on_alloc_info,
     [RPC_SET_DEBUG] = on_set_debug,

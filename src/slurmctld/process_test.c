@@ -165,6 +165,12 @@ int control_may_read_script(struct control *c, const struct caller *who, uint32_
     return job_id > c->last_job ? -ERR_NO_JOB : 0;
 }
 
+void control_list_licenses(struct control *c, uint64_t call)
+{
+    Pb__LicenseList list = PB__LICENSE_LIST__INIT;
+    c->env->reply(c->env->ctx, call, &list.base);
+}
+
 int control_part_key(const struct control *c, const char *name, char key[CONTROL_PART_KEY_SIZE],
                      struct err *err)
 {

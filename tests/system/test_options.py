@@ -7,7 +7,6 @@ import pytest
 from harness import eventually
 
 UNSAFE = {
-    "--licenses": ("matlab:2", None, None),
     "--reservation": ("maintenance", "SLURM_RESERVATION", "SBATCH_RESERVATION"),
     "--resources": ("flat:2", None, None),
     "--bb": ("capacity=1", "SLURM_BURST_BUFFER", None),
@@ -51,7 +50,7 @@ def test_components_are_refused(cluster):
 
 def test_an_update_cannot_bring_them_either(cluster):
     job = cluster.sbatch("-H", wrap="true")
-    for key in ("Licenses=x", "ReservationName=r"):
+    for key in ("ReservationName=r",):
         cluster.run(f"scontrol update JobId={job} {key}").fails(key, "not available in this version")
     cluster.run(f"scancel {job}").ok()
 

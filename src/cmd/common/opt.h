@@ -64,8 +64,8 @@ struct opt {
     int64_t now_sec;            /* wall, for --begin=now+1hour; set by opt_init */
 
     /* The job. NULL, 0 and false are "not given" unless from[] says otherwise. */
-    char *account, *array, *comment, *constraint, *dependency, *distribution, *exclude, *extra,
-        *job_name, *mail_type;
+    char *account, *array, *comment, *constraint, *dependency, *licenses, *distribution, *exclude,
+        *extra, *job_name, *mail_type;
     char *mail_user, *nodelist, *partition, *partition_key, *qos, *signal, *wckey, *clusters;
     char *prefer, *chdir, *std_in, *std_out, *std_err, *export_env, *propagate;
     char *gres, *gpus, *gpus_per_node, *gpus_per_socket, *gpus_per_task, *tres_per_task;

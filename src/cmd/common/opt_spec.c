@@ -107,6 +107,7 @@ static void put_strings(const struct opt *o, Pb__JobSpec *spec)
     spec->exc_nodes = o->exclude;
     spec->comment = o->comment;
     spec->dependency = o->dependency;
+    spec->licenses = o->licenses;
     spec->mail_type = o->mail_type;
     spec->mail_user = o->mail_user;
     spec->wckey = o->wckey;

@@ -18,6 +18,7 @@
 #include "conf/conf.h"
 #include "proto/ctl.pb-c.h"
 #include "proto/job.pb-c.h"
+#include "proto/license.pb-c.h"
 #include "proto/node.pb-c.h"
 #include "proto/part.pb-c.h"
 #include "rpc/server.h"
@@ -309,7 +310,11 @@ static void on_request(void *ctx, const struct rpc_request *r)
     Pb__ReconfigureReply changes = PB__RECONFIGURE_REPLY__INIT;
     Pb__JobEnd end = PB__JOB_END__INIT;
     Pb__JobScript script = PB__JOB_SCRIPT__INIT;
+    Pb__LicenseList licenses = PB__LICENSE_LIST__INIT;
     switch (r->rpc->number) {
+    case RPC_LICENSE_LIST:
+        rpc_reply(c.server, r->call, &licenses.base);
+        break;
     case RPC_PING:
         ping.host = "localhost";
         ping.primary = 1;

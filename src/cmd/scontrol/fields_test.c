@@ -19,13 +19,12 @@ static void test_bad_values(void **state)
         const struct field *table;
         const char *key, *value;
     } v[] = {
-        {fields_job, "TimeLimit", "soon"},    {fields_job, "Nice", "x"},
-        {fields_job, "NumTasks", "-1"},       {fields_job, "Contiguous", "maybe"},
-        {fields_job, "MinMemoryNode", "4Z"},  {fields_job, "StartTime", "never"},
-        {fields_job, "ReqNodeList", "n[1-"},  {fields_part, "MaxNodes", "-2"},
-        {fields_part, "MaxTime", "1:2:3:4"},  {fields_node, "Weight", "heavy"},
-        {fields_job, "Gres", "gpu:1"},        {fields_job, "Licenses", "a"},
-        {fields_job, "ReservationName", "r"},
+        {fields_job, "TimeLimit", "soon"},   {fields_job, "Nice", "x"},
+        {fields_job, "NumTasks", "-1"},      {fields_job, "Contiguous", "maybe"},
+        {fields_job, "MinMemoryNode", "4Z"}, {fields_job, "StartTime", "never"},
+        {fields_job, "ReqNodeList", "n[1-"}, {fields_part, "MaxNodes", "-2"},
+        {fields_part, "MaxTime", "1:2:3:4"}, {fields_node, "Weight", "heavy"},
+        {fields_job, "Gres", "gpu:1"},       {fields_job, "ReservationName", "r"},
     };
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
         _cleanup_arena_ struct arena arena;

@@ -16,6 +16,7 @@
 #include "cmd/scontrol/scontrol.h"
 #include "cmd/scontrol/text_record.h"
 #include "proto/ctl.pb-c.h"
+#include "proto/license.pb-c.h"
 #include "proto/part.pb-c.h"
 
 #define HOST_FILE_MAX (16u << 20)
@@ -345,9 +346,41 @@ static int show_reservation(const char *name)
     return 1;
 }
 
+static void put_license(const Pb__LicenseRecord *l, struct show *s)
+{
+    long long left = l->total > l->used ? (long long)(l->total - l->used) : 0;
+    s->seen++;
+    if (s->json) {
+        json_array_append_new(s->json, json_pack("{s:s, s:I, s:I, s:I, s:b, s:I}", "LicenseName",
+                                                 l->name, "Total", (json_int_t)l->total, "Used",
+                                                 (json_int_t)l->used, "Free", (json_int_t)left,
+                                                 "Remote", 0, "Reserved", (json_int_t)l->reserved));
+        return;
+    }
+    str_printf(cmd_out(),
+               "LicenseName=%s%sTotal=%llu Used=%llu Free=%lld Reserved=%llu Remote=no\n", l->name,
+               s->style.oneliner ? " " : "\n    ", (unsigned long long)l->total,
+               (unsigned long long)l->used, left, (unsigned long long)l->reserved);
+}
+
 static int show_license(const char *name)
 {
-    return show_nothing("licenses", "No licenses configured in Slurm.");
+    struct show s = {0};
+    Pb__Empty request = PB__EMPTY__INIT;
+    Pb__LicenseList *reply = NULL;
+    struct err err = {0};
+    begin(&s);
+    int r = cmd_call(RPC_LICENSE_LIST, &request.base, &reply, &err);
+    for (size_t i = 0; r == 0 && i < reply->n_licenses; i++)
+        if (!name || str_eq(name, reply->licenses[i]->name))
+            put_license(reply->licenses[i], &s);
+    if (r == 0 && !s.seen && name && !s.json) {
+        cmd_line("License %s not found", name);
+        return 1;
+    }
+    if (r == 0 && !s.seen && !s.json)
+        say_nothing("No licenses configured in Slurm.");
+    return finish(&s, "licenses", r, &err);
 }
 
 static int show_topology(const char *name)

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/license.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/cluster.h"
+#include "conf/conf_license.h"
+
+void license_init(struct cluster *c)
+{
+    struct conf_licenses l;
+    if (conf_licenses_parse(c->conf->licenses, &l, NULL) != 0) /* refused when it was read */
+        return;
+    vec_foreach (&l.list, one)
+        vec_push(&c->licenses.list,
+                 ((struct license){.name = take_ptr(one->name), .total = one->count}));
+    conf_licenses_done(&l);
+}
+
+void license_done(struct licenses *l)
+{
+    vec_foreach (&l->list, one)
+        free(one->name);
+    vec_done(&l->list);
+}
+
+static int32_t find(const struct cluster *c, const char *name)
+{
+    for (size_t i = 0; i < c->licenses.list.len; i++)
+        if (strcmp(c->licenses.list.data[i].name, name) == 0)
+            return (int32_t)i;
+    return -1;
+}
+
+int license_read(const struct cluster *c, const char *text, struct license_needs *out,
+                 struct err *err)
+{
+    struct conf_licenses l;
+    *out = (struct license_needs){0};
+    int rc = conf_licenses_parse(text, &l, err);
+    if (rc != 0)
+        return rc;
+    vec_foreach (&l.list, one) {
+        int32_t at = find(c, one->name);
+        vec_push(&out->list, ((struct license_need){take_ptr(one->name), one->count, at}));
+    }
+    conf_licenses_done(&l);
+    return 0;
+}
+
+void license_needs_done(struct license_needs *n)
+{
+    vec_foreach (&n->list, need)
+        free(need->name);
+    vec_done(&n->list);
+}
+
+int license_possible(const struct cluster *c, const struct job *j, struct err *err)
+{
+    vec_foreach (&j->want.licenses.list, need) {
+        if (need->at < 0)
+            return err_set(err, -ERR_LICENSE, "%s: the cluster has none of %s",
+                           err_text(ERR_LICENSE), need->name);
+        if (need->count > c->licenses.list.data[need->at].total)
+            return err_set(err, -ERR_LICENSE, "%s: %u of %s asked, the cluster has %llu",
+                           err_text(ERR_LICENSE), need->count, need->name,
+                           (unsigned long long)c->licenses.list.data[need->at].total);
+    }
+    return 0;
+}
+
+bool license_fits(const struct cluster *c, const struct job *j)
+{
+    bool fits = true;
+    vec_foreach (&j->want.licenses.list, need) {
+        const struct license *l = need->at < 0 ? NULL : &c->licenses.list.data[need->at];
+        fits = fits && l && l->used + need->count <= l->total;
+    }
+    return fits;
+}
+
+void license_take(struct cluster *c, const struct job *j)
+{
+    vec_foreach (&j->want.licenses.list, need)
+        if (need->at >= 0)
+            c->licenses.list.data[need->at].used += need->count;
+}
+
+void license_give_back(struct cluster *c, const struct job *j)
+{
+    vec_foreach (&j->want.licenses.list, need)
+        if (need->at >= 0)
+            c->licenses.list.data[need->at].used -= need->count;
+    if (j->want.licenses.list.len)
+        c->pool.freed++;
+}
+
+int license_check(const struct cluster *c, struct err *err)
+{
+    size_t n = c->licenses.list.len;
+    _cleanup_free_ uint64_t *used = mem_new_array(uint64_t, n + 1);
+    vec_foreach (&c->jobs, at) {
+        const struct job *j = *at;
+        if (j->state != PB__JOB_STATE__RUNNING && j->state != PB__JOB_STATE__SUSPENDED)
+            continue;
+        vec_foreach (&j->want.licenses.list, need)
+            if (need->at >= 0)
+                used[need->at] += need->count;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (used[i] != c->licenses.list.data[i].used)
+            return err_set(err, -ERR_INTERNAL, "%llu of licence %s are counted, jobs have %llu",
+                           (unsigned long long)c->licenses.list.data[i].used,
+                           c->licenses.list.data[i].name, (unsigned long long)used[i]);
+    return 0;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* "matlab:4,ansys": licences and how many, in slurm.conf and in requests. */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+
+#define CONF_LICENSE_COUNT_MAX 1000000000u
+
+struct conf_license {
+    char *name;
+    uint32_t count;
+};
+
+struct conf_licenses {
+    VEC(struct conf_license) list; /* each name once: what is said of it again is added */
+};
+
+/* An empty text, or NULL: none. -ERR_LICENSE names what is wrong, and *out stays empty. */
+int conf_licenses_parse(const char *text, struct conf_licenses *out, struct err *err);
+void conf_licenses_done(struct conf_licenses *l);

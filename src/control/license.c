@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The licences of the cluster, to be shown. */
+#include "control/internal.h"
+
+#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
+
+void control_list_licenses(struct control *c, uint64_t call)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__LicenseList list = PB__LICENSE_LIST__INIT;
+    list.licenses =
+        arena_alloc(&arena, sizeof(*list.licenses) * (c->cluster->licenses.list.len + 1));
+    vec_foreach (&c->cluster->licenses.list, l) {
+        Pb__LicenseRecord *r = arena_alloc(&arena, sizeof(*r));
+        pb__license_record__init(r);
+        r->name = l->name;
+        SET(r, total, l->total);
+        SET(r, used, l->used);
+        SET(r, reserved, 0);
+        list.licenses[list.n_licenses++] = r;
+    }
+    c->env->reply(c->env->ctx, call, &list.base);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Licences: who gets them, who waits, and who is not held up by that. */
+#include <string.h>
+
+#include "control/fixture.h"
+#include "proto/license.pb-c.h"
+
+#define NODES                                                                                      \
+    "NodeName=n[1-4] CPUs=4 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES\n"              \
+    "SlurmdTimeout=0\n"
+#define CONF NODES "Licenses=lic:4,one\n"
+
+static struct fixture *make(void)
+{
+    static const char *const names[] = {"n1", "n2", "n3", "n4"};
+    struct fixture *f = fixture_new(CONF);
+    for (size_t i = 0; i < 4; i++)
+        fixture_register(f, names[i], "i1");
+    return f;
+}
+
+static Pb__JobSpec wanting(const char *licenses, int64_t limit_sec)
+{
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.licenses = (char *)licenses;
+    s.has_time_limit_sec = true;
+    s.time_limit_sec = limit_sec;
+    return s;
+}
+
+static int64_t submit(struct fixture *f, const char *licenses, int64_t limit_sec)
+{
+    Pb__JobSpec s = wanting(licenses, limit_sec);
+    return fixture_submit(f, &FIXTURE_USER, &s);
+}
+
+static const Pb__JobLive *live(struct fixture *f, struct arena *arena, int64_t id)
+{
+    return fixture_job(f, arena, (uint32_t)id)->live;
+}
+
+static void assert_waits(struct fixture *f, int64_t id, const char *reason)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    assert_int_equal(live(f, &arena, id)->state, PB__JOB_STATE__PENDING);
+    assert_string_equal(live(f, &arena, id)->reason, reason);
+}
+
+static void assert_runs(struct fixture *f, int64_t id)
+{
+    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
+}
+
+/* Without the word of its nodes: they are not clean yet. */
+static void script_ends(struct fixture *f, int64_t id)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    fixture_launched(f, live(f, &arena, id)->nodes, (uint32_t)id, 0);
+    fixture_batch_ended(f, live(f, &arena, id)->nodes, (uint32_t)id, 0, 0);
+}
+
+static void assert_used(struct fixture *f, uint64_t lic, uint64_t one)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    uint64_t call = ++f->last_call;
+    control_list_licenses(f->control, call);
+    fixture_turn(f);
+    vec_foreach (&f->replies, r) {
+        if (r->call != call)
+            continue;
+        const Pb__LicenseList *l =
+            arena_unpack(&arena, &pb__license_list__descriptor, r->data.data, r->data.len);
+        assert_int_equal(l->n_licenses, 2);
+        assert_string_equal(l->licenses[0]->name, "lic");
+        assert_int_equal(l->licenses[0]->total, 4);
+        assert_int_equal(l->licenses[0]->used, lic);
+        assert_int_equal(l->licenses[1]->used, one);
+        return;
+    }
+    fail_msg("no reply");
+}
+
+static void what_there_never_is_is_refused(void **state)
+{
+    static const char *const bad[] = {"lic:5", "other", "lic:0", "lic|one", "lic:3,lic:2", "one:2"};
+    struct fixture *f = make();
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(submit(f, bad[i], 60), -ERR_LICENSE);
+    assert_used(f, 0, 0);
+    fixture_free(f);
+}
+
+static void who_finds_none_waits_and_holds_up_nobody(void **state)
+{
+    struct fixture *f = make();
+    (void)state;
+    int64_t a = submit(f, "lic:3,one", 60), b = submit(f, "lic:2", 60);
+    assert_runs(f, a);
+    assert_waits(f, b, "Licenses");
+    assert_runs(f, submit(f, NULL, 60));
+    assert_used(f, 3, 1);
+    script_ends(f, a); /* its node is not clean yet */
+    assert_runs(f, b);
+    assert_used(f, 2, 0);
+    fixture_restart(f);
+    assert_used(f, 2, 0);
+    fixture_free(f);
+}
+
+static void who_needs_many_is_not_passed_by(void **state)
+{
+    struct fixture *f = make();
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    (void)state;
+    int64_t a = submit(f, "lic:2", 600), all = submit(f, "lic:4", 60);
+    assert_waits(f, all, "Licenses");
+    assert_int_equal(live(f, &arena, all)->start_at, f->wall_ms / 1000 + 600);
+    int64_t longer = submit(f, "lic:1", 700), shorter = submit(f, "lic:1", 500);
+    assert_waits(f, longer, "Licenses"); /* it would keep one beyond then */
+    assert_runs(f, shorter);
+    assert_used(f, 3, 0);
+    script_ends(f, shorter);
+    script_ends(f, a);
+    assert_runs(f, all);
+    assert_waits(f, longer, "Licenses");
+    fixture_free(f);
+}
+
+/* It has the licences and no nodes: nobody takes them from it meanwhile. */
+static void who_waits_for_nodes_keeps_a_claim(void **state)
+{
+    struct fixture *f = make();
+    Pb__JobSpec fill = wanting(NULL, 600), big = wanting("lic:4", 60),
+                late = wanting("lic:1", 6000), soon = wanting("lic:1", 300);
+    (void)state;
+    fill.has_min_nodes = fill.has_exclusive = fill.exclusive = true;
+    fill.min_nodes = 3;
+    big.has_min_nodes = big.has_exclusive = big.exclusive = true;
+    big.min_nodes = 4;
+    int64_t a = fixture_submit(f, &FIXTURE_USER, &fill), b = fixture_submit(f, &FIXTURE_USER, &big);
+    assert_runs(f, a);
+    assert_waits(f, b, "Resources");
+    assert_waits(f, fixture_submit(f, &FIXTURE_USER, &late), "Licenses");
+    assert_runs(f, fixture_submit(f, &FIXTURE_USER, &soon));
+    fixture_free(f);
+}
+
+static void a_reconfiguration_changes_how_many(void **state)
+{
+    struct fixture *f = make();
+    (void)state;
+    int64_t a = submit(f, "lic:3", 60), b = submit(f, "lic:2", 60);
+    assert_waits(f, b, "Licenses");
+    fixture_reconfigure(f, NODES "Licenses=lic:5\n");
+    assert_runs(f, b);
+    int64_t c = submit(f, "lic:1", 60);
+    fixture_reconfigure(f, NODES "Licenses=lic:2\n"); /* more are in use than there are */
+    assert_runs(f, a);
+    assert_waits(f, c, "Licenses");
+    fixture_reconfigure(f, NODES); /* none is known any more */
+    assert_waits(f, c, "Licenses");
+    assert_runs(f, b);
+    fixture_restart(f);
+    fixture_free(f);
+}
+
+static void a_pending_job_may_ask_for_others(void **state)
+{
+    struct fixture *f = make();
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    Pb__JobSpec set = PB__JOB_SPEC__INIT;
+    (void)state;
+    int64_t a = submit(f, "lic:4", 60), b = submit(f, "lic:4", 60);
+    r.job_id = (uint32_t)b;
+    r.set = &set;
+    set.licenses = (char *)"other";
+    assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &r), ERR_LICENSE);
+    set.licenses = (char *)"one";
+    assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &r), 0);
+    assert_runs(f, b);
+    assert_used(f, 4, 1);
+    assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &r), ERR_CANNOT_UPDATE);
+    assert_runs(f, a);
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_there_never_is_is_refused),
+        cmocka_unit_test(who_finds_none_waits_and_holds_up_nobody),
+        cmocka_unit_test(who_needs_many_is_not_passed_by),
+        cmocka_unit_test(who_waits_for_nodes_keeps_a_claim),
+        cmocka_unit_test(a_reconfiguration_changes_how_many),
+        cmocka_unit_test(a_pending_job_may_ask_for_others),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

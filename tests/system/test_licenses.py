@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Licences of the cluster: -L, scontrol show licenses (X-17)."""
+import pytest
+
+from harness import eventually
+
+
+@pytest.fixture(scope="module")
+def licensed():
+    from harness import Cluster
+
+    c = Cluster(conf="Licenses=matlab:3,ansys\n")
+    try:
+        yield c
+        c.stop()
+    finally:
+        c.destroy()
+
+
+def job(c, *options, wrap="sleep 1000"):
+    return c.sbatch("-o", "/dev/null", *options, wrap=wrap)
+
+
+def is_in(c, number, state):
+    eventually(lambda: c.state(number) == state, f"job {number} is {state}")
+
+
+def used(c, name):
+    line = c.run(["scontrol", "-o", "show", "license", name]).ok()
+    return int(line.split("Used=")[1].split()[0])
+
+
+def test_what_is_shown(licensed):
+    text = licensed.run("scontrol show licenses").ok()
+    assert text.rstrip("\n") == ("LicenseName=matlab\n    Total=3 Used=0 Free=3 Reserved=0 Remote=no\n"
+                                 "LicenseName=ansys\n    Total=1 Used=0 Free=1 Reserved=0 Remote=no")
+    assert licensed.run("scontrol -o show lic ansys").ok().strip() == "LicenseName=ansys Total=1 Used=0 Free=1 Reserved=0 Remote=no"
+    licensed.run("scontrol show licenses other").fails("License other not found")
+    first = licensed.json("scontrol --json show licenses")["licenses"][0]
+    assert first == {"LicenseName": "matlab", "Total": 3, "Used": 0, "Free": 3, "Remote": False, "Reserved": 0}
+
+
+@pytest.mark.parametrize("asked", ["other", "matlab:4", "matlab:0", "matlab:x", "ansys,", "matlab|ansys"])
+def test_bad_requests(licensed, asked):
+    for line in (["sbatch", "-L", asked, "--wrap", "true"], ["srun", "-L", asked, "true"], ["salloc", "-L", asked, "true"]):
+        licensed.run(line).fails("Invalid license specification")
+
+
+def test_who_waits_and_who_does_not(licensed):
+    a = job(licensed, "-L", "matlab:2,ansys")
+    is_in(licensed, a, "RUNNING")
+    b, c = job(licensed, "--licenses=matlab:2"), job(licensed, wrap="true")
+    assert licensed.wait(c)["JobState"] == "COMPLETED"
+    fields = licensed.job(b)
+    assert (fields["JobState"], fields["Reason"], fields["Licenses"]) == ("PENDING", "Licenses", "matlab:2")
+    assert licensed.run(["squeue", "-h", "-j", str(b), "-o", "%r|%W|%R"]).ok().strip() == "Licenses|matlab:2|(Licenses)"
+    assert (used(licensed, "matlab"), used(licensed, "ansys")) == (2, 1)
+    licensed.run(f"scancel {a}").ok()
+    is_in(licensed, b, "RUNNING")
+    assert (used(licensed, "matlab"), used(licensed, "ansys")) == (2, 0)
+    licensed.kill("slurmctld")
+    licensed.start_controller()
+    licensed.wait_ready(("idle", "alloc", "mix"))
+    assert used(licensed, "matlab") == 2
+    waits = job(licensed, "-L", "matlab:3")
+    assert licensed.job(waits)["Reason"] == "Licenses"
+    licensed.run(f"scontrol update JobId={waits} Licenses=matlab:9").fails("Invalid license specification")
+    licensed.run(f"scontrol update JobId={waits} Licenses=matlab:1").ok()
+    is_in(licensed, waits, "RUNNING")
+    licensed.run(f"scancel {b} {waits}").ok()
+    for number in (b, waits):
+        licensed.wait(number)
+    assert used(licensed, "matlab") == 0
+
+
+def test_steps_of_an_allocation(licensed):
+    assert licensed.run(["salloc", "-Q", "-L", "ansys", "scontrol", "-o", "show", "lic", "ansys"]).ok().count("Used=1") == 1
+    eventually(lambda: used(licensed, "ansys") == 0, "it is given back")
+
+
+def test_none(cluster):
+    assert cluster.run("scontrol show licenses").ok().strip() == "No licenses configured in Slurm."
+    cluster.run("sbatch -L matlab --wrap true").fails("Invalid license specification")
