@@ -2,7 +2,7 @@
 /*
  * How long planning takes on a large cluster, on one core.
  *
- * usage: sched_bench [NODES [RUNNING [PENDING]]]   (10000 5000 10000)
+ * usage: sched_bench [NODES [RUNNING [PENDING [LEAF]]]]   (10000 5000 10000 0)
  *
  * First the decision about one more job while RUNNING others run: checked as at its submission,
  * planned, allocated, and ended again. Then one pass over PENDING waiting jobs of different
@@ -38,16 +38,37 @@ static double now_us(void)
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
-static struct cluster *make_cluster(unsigned nodes)
+/* A tree of three levels: so many nodes on a leaf switch, and 16 leaves on each above; 0: none. */
+static void put_network(unsigned nodes, unsigned leaf, struct str *text)
 {
+    unsigned n = nodes - nodes / 4, leaves = 0;
+    if (!leaf)
+        return;
+    str_puts(text, "TopologyPlugin=topology/tree\n");
+    for (unsigned first = 1; first <= n; first += leaf)
+        str_printf(text, "TopologyConf=1 SwitchName=l%u Nodes=n[%u-%u]\n", leaves++, first,
+                   first + leaf - 1 < n ? first + leaf - 1 : n);
+    for (unsigned first = 1; first <= nodes / 4; first += leaf)
+        str_printf(text, "TopologyConf=1 SwitchName=l%u Nodes=m[%u-%u]\n", leaves++, first,
+                   first + leaf - 1 < nodes / 4 ? first + leaf - 1 : nodes / 4);
+    for (unsigned i = 0; i < leaves; i += 16)
+        str_printf(text, "TopologyConf=1 SwitchName=m%u Switches=l[%u-%u]\n", i / 16, i,
+                   i + 15 < leaves ? i + 15 : leaves - 1);
+    str_printf(text, "TopologyConf=1 SwitchName=top Switches=m[0-%u]\n", (leaves - 1) / 16);
+}
+
+static struct cluster *make_cluster(unsigned nodes, unsigned leaf)
+{
+    _cleanup_str_ struct str network = STR_INIT;
+    put_network(nodes, leaf, &network);
     struct conf *conf = NULL;
     struct err err = {0};
     _cleanup_free_ char *text = mem_printf(
         "SlurmctldHost=ctl\nSelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\n"
         "NodeName=n[1-%u] CPUs=%u RealMemory=128000 Weight=1 Feature=a\n"
         "NodeName=m[1-%u] CPUs=%u RealMemory=512000 Weight=5 Feature=a,b\n"
-        "PartitionName=p Nodes=ALL Default=YES MaxTime=INFINITE\n",
-        nodes - nodes / 4, CORES, nodes / 4, CORES * 2);
+        "PartitionName=p Nodes=ALL Default=YES MaxTime=INFINITE\n%s",
+        nodes - nodes / 4, CORES, nodes / 4, CORES * 2, str_cstr(&network));
     if (conf_load_text(text, strlen(text), "bench.conf", CONF_FULL, NULL, &conf, NULL, &err) != 0) {
         fprintf(stderr, "sched_bench: %s\n", err.text);
         exit(1);
@@ -206,11 +227,13 @@ int main(int argc, char **argv)
     unsigned pending = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 10000;
     uint32_t id = 0;
     uint64_t seed = 7;
-    if (nodes < 64 || argc > 4) {
-        fprintf(stderr, "usage: sched_bench [NODES [RUNNING [PENDING]]], at least 64 nodes\n");
+    unsigned leaf = argc > 4 ? (unsigned)strtoul(argv[4], NULL, 10) : 0;
+    if (nodes < 64 || argc > 5) {
+        fprintf(stderr,
+                "usage: sched_bench [NODES [RUNNING [PENDING [LEAF]]]], at least 64 nodes\n");
         return 2;
     }
-    struct cluster *c = make_cluster(nodes);
+    struct cluster *c = make_cluster(nodes, leaf);
     while (c->running < running) {
         add_job(c, ++id, &seed);
         if (!pass(c))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cluster/cluster.h"
+#include "cluster/topo.h"
 
 #include "base/hostlist.h"
 
@@ -109,6 +110,7 @@ struct cluster *cluster_new(const struct conf *conf)
         vec_push(&c->nodes, node_new(c, i));
     pool_init(c);
     license_init(c);
+    c->topo = topo_new(conf);
     vec_foreach (&conf->parts, row)
         add_part(c, mem_new(struct part), row);
     return c;
@@ -153,6 +155,7 @@ void cluster_free(struct cluster *c)
         node_free(*n);
     pool_done(&c->pool);
     license_done(&c->licenses);
+    topo_free(c->topo);
     vec_foreach (&c->parts, p)
         part_free(*p);
     vec_done(&c->jobs);

@@ -171,17 +171,20 @@ struct job {
     struct idset tasks;                  /* a group: the elements that this record has */
     struct order_link of_array;          /* in array.records */
     struct order_link queued, due, ends; /* in part.queue, cluster.due, cluster.ends */
-    uint64_t unfit_stamp, ahead_stamp;   /* plan.c: pool.freed, when it last did not fit, and when
-                                            its start was last looked for */
-    struct job_waits waits;              /* for other jobs; and its name */
-    bool dirty;                          /* in cluster.dirty */
-    uint64_t stamp;                      /* of its last change */
+    int64_t switches_since; /* it could have started then, on more switches; 0: never yet */
+    bool switches_waived;   /* it has waited for them long enough */
+    uint64_t unfit_stamp, ahead_stamp; /* plan.c: pool.freed, when it last did not fit, and when
+                                          its start was last looked for */
+    struct job_waits waits;            /* for other jobs; and its name */
+    bool dirty;                        /* in cluster.dirty */
+    uint64_t stamp;                    /* of its last change */
 };
 
 struct cluster {
     const struct conf *conf;
     VEC(struct node *) nodes; /* index: that of the configuration */
     struct pool pool;         /* the same, as the planner reads them */
+    struct topo *topo;        /* NULL: the network is flat */
     VEC(struct gres_kind) gres_kinds;
     VEC(struct part *) parts;    /* in order of the configuration */
     VEC(struct job *) jobs;      /* by rising id, once all are loaded */

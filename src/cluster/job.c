@@ -185,6 +185,8 @@ int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, 
     j->want = r;
     job_set_sharing(c, j);
     j->unfit_stamp = j->ahead_stamp = 0;
+    j->switches_since = 0;
+    j->switches_waived = false;
     j->no_kill = OR(s, no_kill, 0);
     j->batch = OR(s, batch, 0);
     j->may_requeue = j->batch && OR(s, requeue, (protobuf_c_boolean)(c->conf->job_requeue != 0));

@@ -42,6 +42,8 @@ struct request {
     char *features; /* NULL: none */
     char *prefer;   /* features instead of those, where that fits; NULL: none */
     struct constraint *constraint, *preferred; /* the two, as read */
+    uint32_t switches;          /* so many leaves of the network at most; 0: any number */
+    int64_t switches_sec;       /* and after waiting that long for it, any number, too */
     bool spread, use_min_nodes; /* of a range of node counts: as many as possible, or as few */
 };
 

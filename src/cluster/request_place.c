@@ -23,6 +23,8 @@ int request_read_place(struct request *r, const Pb__JobSpec *s, struct err *err)
     if (rc == 0 && s->has_max_nodes && s->max_nodes && least > s->max_nodes)
         rc = err_set(err, -ERR_FEATURE, "%s: %s asks for %u nodes, the job has %u at most",
                      err_text(ERR_FEATURE), r->features, least, s->max_nodes);
+    r->switches = s->has_req_switches ? s->req_switches : 0;
+    r->switches_sec = s->has_wait_switch_sec ? s->wait_switch_sec : INT64_MAX;
     r->spread = s->has_spread && s->spread;
     r->use_min_nodes = s->has_use_min_nodes && s->use_min_nodes;
     return rc;

@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "conf/conf_topo.h"
 
 #define CONF_UNLIMITED INT64_MAX /* a time or count limit that was not set or is UNLIMITED */
 #define CONF_NODES_MAX 200000
@@ -42,8 +43,9 @@ enum conf_cr {
     CONF_CR_CPU = 1,
     CONF_CR_CORE = 2,
     CONF_CR_SOCKET = 4,
-    CONF_CR_MEMORY = 8
-}; /* bits */
+    CONF_CR_MEMORY = 8,
+    CONF_CR_LLN = 16 /* the least loaded nodes first */
+};                   /* bits */
 
 /* What several nodes have in common: one per NodeName line. Counts are the minima that a node must
  * register. */
@@ -190,6 +192,9 @@ struct conf {
     VEC(struct conf_node_row) node_rows;
     VEC(struct conf_node) nodes; /* in order of the file; CONF_NODE: the one; CONF_CLIENT: empty */
     VEC(struct conf_part) parts;
+    bool pack_serial_at_end;     /* SchedulerParameters */
+    int64_t max_switch_wait_sec; /* SchedulerParameters=max_switch_wait, or its default */
+    struct conf_network network;
     VEC(struct conf_gres_set) gres_sets; /* nodes that have the same have the same one */
 
     struct conf_private *priv; /* strings' memory, name tables */

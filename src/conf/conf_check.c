@@ -191,8 +191,8 @@ static int select_check(struct conf_loader *l, struct err *err)
         c->cr = (unsigned)bits;
         conf_cr_warn(l, c->select_type_parameters, written(l, CONF_KEY_select_type_parameters)->at);
     }
-    if (c->select == CONF_SELECT_CONS && !c->cr)
-        c->cr = CONF_CR_CORE;
+    if (c->select == CONF_SELECT_CONS && !(c->cr & ~(unsigned)CONF_CR_LLN))
+        c->cr |= CONF_CR_CORE;
     return 0;
 }
 
@@ -376,6 +376,24 @@ static void prolog_flags_check(struct conf_loader *l)
             l->conf->prolog_at_alloc = true;
 }
 
+#define MAX_SWITCH_WAIT_SEC 300 /* without max_switch_wait */
+#define SWITCH_WAIT_TOP_SEC (365 * 86400)
+
+static int sched_check(struct conf_loader *l, struct err *err)
+{
+    struct conf *c = l->conf;
+    const char *list = c->scheduler_parameters;
+    _cleanup_free_ char *text = conf_list_value(list, "max_switch_wait");
+    long long wait = MAX_SWITCH_WAIT_SEC;
+    if (text && str_parse_i64(text, 0, SWITCH_WAIT_TOP_SEC, &wait) < 0)
+        return conf_fail(written(l, CONF_KEY_scheduler_parameters)->at, err,
+                         "SchedulerParameters: max_switch_wait=%s: expected seconds, %d at most",
+                         text, SWITCH_WAIT_TOP_SEC);
+    c->max_switch_wait_sec = wait;
+    c->pack_serial_at_end = conf_list_has(list, "pack_serial_at_end");
+    return 0;
+}
+
 static int rate_check(struct conf_loader *l, struct err *err)
 {
     const char *list = l->conf->slurmctld_parameters;
@@ -406,9 +424,10 @@ static int rate_check(struct conf_loader *l, struct err *err)
 int conf_check(struct conf_loader *l, struct err *err)
 {
     static int (*const checks[])(struct conf_loader *, struct err *) = {
-        cluster_check,    hosts_check,    users_check,      ports_check,      select_check,
-        paths_check,      limits_check,   socket_dir_check, conf_words_check, state_store_check,
-        exit_codes_check, licenses_check, gather_check,     rate_check,       conf_tres_check,
+        cluster_check,    hosts_check,       users_check,      ports_check,
+        select_check,     paths_check,       limits_check,     socket_dir_check,
+        conf_words_check, state_store_check, exit_codes_check, licenses_check,
+        gather_check,     rate_check,        conf_tres_check,  sched_check,
     };
 
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {

@@ -98,6 +98,16 @@ enum conf_gres_key {
     CONF_GRES_LINKS,
     CONF_GRES_KEYS
 };
+enum conf_topo_key {
+    CONF_TOPO_MARK,
+    CONF_TOPO_SWITCH,
+    CONF_TOPO_SWITCHES,
+    CONF_TOPO_NODES,
+    CONF_TOPO_SPEED,
+    CONF_TOPO_BLOCK_NAME,
+    CONF_TOPO_SIZES,
+    CONF_TOPO_KEYS
+};
 enum conf_set_key { CONF_SET_NAME, CONF_SET_NODES, CONF_SET_FEATURE, CONF_SET_KEYS };
 
 /* One line of a kind, its pairs in the order of the kind's keys, DEFAULT lines already applied. */
@@ -114,7 +124,7 @@ struct conf_kind {
     size_t alias_count;
 };
 extern const struct conf_kind conf_kind_node, conf_kind_part, conf_kind_down, conf_kind_set,
-    conf_kind_gres;
+    conf_kind_gres, conf_kind_topo;
 
 struct conf_rows {
     const struct conf_kind *kind;
@@ -148,7 +158,7 @@ struct conf_loader {
     const char *made; /* the name of the file that made lines come from; NULL: none */
     bool no_include;  /* Include lines are errors (a buffer from elsewhere) */
     struct conf_report *report;
-    struct conf_rows nodes, parts, downs, sets, gres;
+    struct conf_rows nodes, parts, downs, sets, gres, topo;
     const char *prefix; /* of each line of the file being read: what tells its kind; or NULL */
     VEC(struct conf_value) hosts;                  /* SlurmctldHost lines */
     struct conf_value control[2], control_addr[2]; /* keys of earlier releases */
@@ -224,6 +234,13 @@ int conf_node_downs(struct conf_loader *l, struct err *err); /* applies DownNode
 int conf_gres_read(struct conf_loader *l, const char *path,
                    struct err *err);                         /* when there is one */
 int conf_gres_build(struct conf_loader *l, struct err *err); /* conf->gres_sets */
+
+/* Lines of topology.conf, marked like those, or made of topology.yaml. */
+#define CONF_TOPO_PREFIX "TopologyConf=1 "
+int conf_topo_read(struct conf_loader *l, const char *path, struct err *err);
+int conf_yaml_read(struct conf_loader *l, const char *path, struct err *err);
+int conf_topo_build(struct conf_loader *l, struct err *err); /* conf->network */
+void conf_topo_done(struct conf_network *net);
 const char *conf_node_state_text(enum conf_node_state state);
 
 /* CPUs, boards, sockets, cores and threads of a row from what is written of them. */

@@ -107,6 +107,17 @@ static const struct conf_key gres_keys[CONF_GRES_KEYS] = {
     {"Links", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, false, "connections among devices"},
 };
 
+static const struct conf_key topo_keys[CONF_TOPO_KEYS] = {
+    {"TopologyConf", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "a line of topology.conf"},
+    {"SwitchName", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "a switch"},
+    {"Switches", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "the switches below it"},
+    {"Nodes", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "the nodes of a leaf switch, or block"},
+    {"LinkSpeed", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "a number that is shown"},
+    {"BlockName", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "a block of nodes"},
+    {"BlockSizes", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true,
+     "nodes of blocks, and of blocks of them"},
+};
+
 static const struct conf_alias gres_aliases[] = {{"CPUs", "Cores", NULL}};
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -119,6 +130,8 @@ const struct conf_kind conf_kind_down = {down_keys, CONF_DOWN_KEYS, NULL, 0};
 const struct conf_kind conf_kind_set = {set_keys, CONF_SET_KEYS, NULL, 0};
 const struct conf_kind conf_kind_gres = {gres_keys, CONF_GRES_KEYS, gres_aliases,
                                          COUNT(gres_aliases)};
+
+const struct conf_kind conf_kind_topo = {topo_keys, CONF_TOPO_KEYS, NULL, 0};
 
 /* conf.def is sorted, the other tables are short. */
 static long find_sorted(const char *name)

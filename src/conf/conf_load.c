@@ -70,7 +70,7 @@ void conf_report_done(struct conf_report *report)
  * those of nodes. */
 static struct conf_rows *rows_of(struct conf_loader *l, const char *line, bool *skip)
 {
-    struct conf_rows *const all[] = {&l->nodes, &l->gres, &l->parts, &l->downs, &l->sets};
+    struct conf_rows *const all[] = {&l->nodes, &l->gres, &l->parts, &l->downs, &l->sets, &l->topo};
     size_t len = 0;
 
     while (isalnum((unsigned char)line[len]) || line[len] == '_')
@@ -123,6 +123,7 @@ static void loader_init(struct conf_loader *l, enum conf_scope scope, struct con
     l->downs.kind = &conf_kind_down;
     l->sets.kind = &conf_kind_set;
     l->gres.kind = &conf_kind_gres;
+    l->topo.kind = &conf_kind_topo;
     l->conf = mem_new(struct conf);
     l->conf->priv = l->priv = mem_new(struct conf_private);
     arena_init(&l->priv->arena, 0);
@@ -139,6 +140,7 @@ static void loader_done(struct conf_loader *l)
     vec_done(&l->downs.row);
     vec_done(&l->sets.row);
     vec_done(&l->gres.row);
+    vec_done(&l->topo.row);
     vec_done(&l->hosts);
 }
 
@@ -161,6 +163,8 @@ static int finish(struct conf_loader *l, const char *node_name, struct err *err)
         rc = conf_node_downs(l, err);
     if (rc == 0)
         rc = conf_gres_build(l, err);
+    if (rc == 0)
+        rc = conf_topo_build(l, err);
     if (rc == 0)
         rc = conf_part_build(l, err);
     return rc;
@@ -191,6 +195,8 @@ int conf_load_with(const char *path, const char *made, enum conf_scope scope, co
     int rc = conf_lines_read(&l, absolute, err);
     if (rc == 0)
         rc = conf_gres_read(&l, absolute, err);
+    if (rc == 0)
+        rc = conf_topo_read(&l, absolute, err);
     if (rc == 0)
         rc = take_made(&l, made, err);
     if (rc == 0)
@@ -258,6 +264,7 @@ void conf_free(struct conf *c)
     vec_done(&c->nodes);
     vec_done(&c->node_rows);
     vec_done(&c->gres_sets);
+    conf_topo_done(&c->network);
     vec_done(&c->controllers);
     vec_foreach (&c->priv->buffers, buffer)
         free(*buffer);

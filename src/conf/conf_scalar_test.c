@@ -118,8 +118,8 @@ static void warnings(void **state)
          "t.conf:2: ", "SlurmdParameters: 'l3cache_as_socket' has no effect"},
         {HEAD "AuthInfo=ttl=60,cred_expire=120\n",
          "t.conf:2: ", "AuthInfo: 'cred_expire' has no effect"},
-        {HEAD "SelectTypeParameters=CR_Core,CR_LLN\n",
-         "t.conf:2: ", "SelectTypeParameters: 'CR_LLN' has no effect"},
+        {HEAD "SelectTypeParameters=CR_Core,CR_Pack_Nodes\n",
+         "t.conf:2: ", "SelectTypeParameters: 'CR_Pack_Nodes' has no effect"},
         {HEAD "PrologFlags=Alloc,Serial\n", "t.conf:2: ", "'Serial' has no effect"},
         {HEAD "PrivateData=usage,jobs\n", "t.conf:2: ", "'jobs' has no effect"},
         {HEAD "ControlMachine=old\n", "t.conf:2: ", "SlurmctldHost is given"},
@@ -248,7 +248,7 @@ static void values(void **state)
     assert_int_equal(c->slurmctld_port, 7000);
     assert_int_equal(c->slurmctld_port_last, 7003);
     assert_string_equal(c->select_type, "select/cons_tres");
-    assert_int_equal(c->cr, CONF_CR_CORE | CONF_CR_MEMORY);
+    assert_int_equal(c->cr, CONF_CR_CORE | CONF_CR_MEMORY | CONF_CR_LLN);
     assert_int_equal(c->slurm_uid, 12345);
     assert_int_equal(c->slurmctld_debug, 6);
     assert_int_equal(c->def_mem_per_cpu_mib, 2048);

@@ -73,7 +73,9 @@ static const struct {
 } option_keys[] = {
     {CONF_KEY_auth_info, "socketdir ttl"},
     {CONF_KEY_dependency_parameters, "kill_invalid_depend max_depend_depth"},
-    {CONF_KEY_scheduler_parameters, "enable_user_top nohold_on_prolog_fail"},
+    {CONF_KEY_scheduler_parameters, "enable_user_top max_switch_wait nohold_on_prolog_fail "
+                                    "pack_serial_at_end"},
+    {CONF_KEY_topology_param, "TopoOptional"},
     {CONF_KEY_slurmctld_parameters, "enable_configless rl_enable rl_bucket_size rl_refill_rate "
                                     "rl_refill_period rl_table_size"},
     {CONF_KEY_slurmd_parameters, "config_overrides"},
@@ -120,7 +122,7 @@ static const struct {
     {"CR_Memory", CONF_CR_MEMORY},
     {"CR_ONE_TASK_PER_CORE", 0},
     {"CR_CORE_DEFAULT_DIST_BLOCK", 0},
-    {"CR_LLN", 0},
+    {"CR_LLN", CONF_CR_LLN},
     {"CR_Pack_Nodes", 0},
     {"LL_SHARED_GRES", 0},
     {"ENFORCE_BINDING_GRES", 0},

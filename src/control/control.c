@@ -412,6 +412,9 @@ void control_schedule(struct control *c, struct job *j)
         if (depend_is_doomed(c, j))
             earlier(&due, control_mono(c));
         earlier(&due, deadline_due_ms(c, j));
+        wait = plan_switches_until(c->cluster, j) - control_wall(c);
+        if (wait > 0)
+            earlier(&due, control_mono(c) + (wait < BEGIN_LOOK_SEC ? wait : BEGIN_LOOK_SEC) * 1000);
         if (j->gone_mono_ms)
             earlier(&due, j->gone_mono_ms + CONTROL_WAITER_MS);
     } else {

@@ -300,6 +300,8 @@ static void follow(struct control *c, struct decision *d)
         start_job(c, d->job, d);
     else
         control_reason(c, d->job, d->reason, d->detail);
+    if (d->kind == PLAN_WAIT && d->job->switches_since)
+        control_schedule(c, d->job);
     d->job->sched_at = control_wall(c);
     d->job->expected_at = d->kind == PLAN_WAIT ? d->start_at : 0;
     select_done(&d->where);

@@ -29,6 +29,8 @@ static const struct {
     {"partition", "Partition", false},
     {"features", "Features", false},
     {"prefer", "Prefer", false},
+    {"req_switches", "ReqSwitch", false},
+    {"wait_switch_sec", "Switches", false},
     {"req_nodes", "ReqNodeList", false},
     {"exc_nodes", "ExcNodeList", false},
     {"mail_type", "MailType", true},

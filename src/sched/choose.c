@@ -129,20 +129,21 @@ struct weights {
     VEC(uint32_t) list;
 };
 
-/* Of the nodes that fit, rising; some come several times. */
-static void list_weights(const struct chooser *ch, struct weights *w)
+/* Of the nodes of the set, rising; some come several times. */
+static void list_weights(const struct chooser *ch, const struct bitset *among, struct weights *w)
 {
-    bitset_foreach (ch->fits, i)
+    bitset_foreach (among, i)
         if (!w->list.len || ch->weight[i] != vec_last(&w->list))
             vec_push(&w->list, ch->weight[i]);
     if (w->list.len > 1)
         qsort(w->list.data, w->list.len, sizeof *w->list.data, by_number);
 }
 
-/* The fitting nodes of this weight that are not chosen. */
-static void of_weight(const struct chooser *ch, uint32_t weight, bool all, struct bitset *set)
+/* Those of this weight that are not chosen. */
+static void of_weight(const struct chooser *ch, const struct bitset *among, uint32_t weight,
+                      bool all, struct bitset *set)
 {
-    bitset_copy(set, ch->fits);
+    bitset_copy(set, among);
     bitset_andnot(set, ch->chosen);
     if (all)
         return;
@@ -151,22 +152,61 @@ static void of_weight(const struct chooser *ch, uint32_t weight, bool all, struc
             bitset_unset(set, (size_t)i);
 }
 
-static bool choose_by_weight(struct chooser *ch)
+struct ranked {
+    uint32_t node, weight;
+    uint64_t rank; /* low ones first */
+};
+
+static int by_rank(const void *a, const void *b)
 {
-    _cleanup_bitset_ struct bitset *set = bitset_new(ch->fits->size);
+    const struct ranked *x = a, *y = b;
+    if (x->weight != y->weight)
+        return x->weight < y->weight ? -1 : 1;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return x->node < y->node ? -1 : x->node > y->node;
+}
+
+/* One by one: the least loaded, or the last. */
+static void choose_ranked(struct chooser *ch, const struct bitset *among)
+{
+    struct ranked *list = mem_new_array(struct ranked, bitset_count(among) + 1);
+    size_t n = 0;
+    bitset_foreach (among, i)
+        if (!bitset_test(ch->chosen, (size_t)i))
+            list[n++] = (struct ranked){(uint32_t)i, ch->weight[i],
+                                        UINT32_MAX - (ch->idle ? ch->idle[i] : (uint32_t)i)};
+    qsort(list, n, sizeof *list, by_rank);
+    for (size_t i = 0; i < n && !full(ch); i++)
+        choose_add(ch, list[i].node);
+    free(list);
+}
+
+void choose_light(struct chooser *ch, const struct bitset *among)
+{
+    if (ch->idle || ch->from_end) {
+        choose_ranked(ch, among);
+        return;
+    }
+    _cleanup_bitset_ struct bitset *set = bitset_new(among->size);
     struct weights w = {0};
     struct runs runs = {0};
-    choose_start(ch);
-    list_weights(ch, &w);
+    list_weights(ch, among, &w);
     for (size_t i = 0; i < w.list.len && !full(ch); i++) {
         if (i > 0 && w.list.data[i] == w.list.data[i - 1])
             continue;
-        of_weight(ch, w.list.data[i], w.list.data[0] == vec_last(&w.list), set);
+        of_weight(ch, among, w.list.data[i], w.list.data[0] == vec_last(&w.list), set);
         list_runs(set, &runs);
         choose_runs(ch, &runs);
     }
     vec_done(&w.list);
     vec_done(&runs.list);
+}
+
+static bool choose_by_weight(struct chooser *ch)
+{
+    choose_start(ch);
+    choose_light(ch, ch->fits);
     return choose_enough(ch);
 }
 
@@ -312,21 +352,29 @@ static bool choose_contiguous(struct chooser *ch)
     return best.len > 0;
 }
 
+bool choose_flat(struct chooser *ch)
+{
+    if (ch->contiguous)
+        return choose_contiguous(ch);
+    if (ch->counts)
+        return choose_counted(ch);
+    return choose_by_weight(ch) || choose_most_capable(ch);
+}
+
 bool choose_nodes(struct chooser *ch)
 {
     if (ch->required && !bitset_contains(ch->fits, ch->required))
         return false;
     if (ch->required && bitset_count(ch->required) > ch->max)
         return false;
-    if (ch->contiguous)
-        return choose_contiguous(ch);
-    if (ch->max == 1)
+    if (ch->max == 1 && !ch->contiguous)
         bitset_foreach (ch->fits, i)
             if (ch->tasks[i] < ch->need || (ch->need_more && ch->more[i] < ch->need_more))
                 bitset_unset(ch->fits, (size_t)i);
     if (ch->required && !bitset_contains(ch->fits, ch->required))
         return false;
-    if (ch->counts)
-        return choose_counted(ch);
-    return choose_by_weight(ch) || choose_most_capable(ch);
+    if (!ch->topo)
+        return choose_flat(ch);
+    bool in_row = ch->contiguous || ch->counts || ch->spread;
+    return in_row ? choose_in_fabric(ch) : choose_by_topo(ch);
 }

@@ -21,8 +21,15 @@ struct choose_counts {
     const uint32_t *kind; /* by node */
 };
 
+struct topo;
+
 struct chooser {
-    const struct bitset *required;      /* NULL: none */
+    const struct bitset *required; /* NULL: none */
+    const struct topo *topo;       /* the network to choose by; NULL: nodes in a row */
+    uint32_t max_leaves;           /* of it; 0: any number */
+    bool spread;                   /* over many nodes: within a fabric it does not count */
+    const uint32_t *idle; /* by node: those with the most idle CPUs first; NULL: runs of nodes */
+    bool from_end;        /* the last ones first, in the place of runs */
     const struct choose_counts *counts; /* NULL: none */
     bool contiguous;
     uint32_t min, max, good; /* nodes; good: as many as that when they are there, between the two */
@@ -53,7 +60,16 @@ void choose_tally_add(struct choose_tally *t, const struct chooser *ch, size_t n
 /* Whether nodes that were counted like this satisfy all counts. */
 bool choose_tally_does(const struct choose_tally *t, const struct chooser *ch);
 
-/* For both: the choice is empty, or what is required alone; one more; whether it does. */
+/* --- choose_topo.c: by the network, for choose_nodes() -----------------------------------------
+ */
+bool choose_by_topo(struct chooser *ch);
+/* Without a look at switches, and yet all within one fabric. */
+bool choose_in_fabric(struct chooser *ch);
+
+/* For them: the choice is empty, or what is required alone; one more; whether it does; light nodes
+ * of a set until it does, and as many as are good to have. */
 void choose_start(struct chooser *ch);
 void choose_add(struct chooser *ch, size_t node);
 bool choose_enough(const struct chooser *ch);
+void choose_light(struct chooser *ch, const struct bitset *among);
+bool choose_flat(struct chooser *ch); /* nodes in a row */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hostlist.h"
+#include "sched/select.h"
 #include "sched/shadow.h"
 #include "sched/timeline.h"
 
@@ -75,7 +76,8 @@ static bool same_shape(const struct job *a, const struct job *b)
            x->mem_node_mib == y->mem_node_mib && x->mem_cpu_mib == y->mem_cpu_mib &&
            x->tmp_mib == y->tmp_mib && x->exclusive == y->exclusive && x->shared == y->shared &&
            x->tasks_given == y->tasks_given && x->contiguous == y->contiguous &&
-           x->overcommit == y->overcommit && a->limit_sec >= b->limit_sec &&
+           x->overcommit == y->overcommit && !x->switches && !y->switches &&
+           x->spread == y->spread && a->limit_sec >= b->limit_sec &&
            x->user_alone == y->user_alone && (!x->user_alone || a->uid == b->uid) &&
            x->sockets == y->sockets && x->cores == y->cores && x->threads == y->threads &&
            x->tasks_per_socket == y->tasks_per_socket && x->tasks_per_core == y->tasks_per_core &&
@@ -203,6 +205,32 @@ static bool leaves_room(struct plan *p, const struct job *j, const struct bitset
     return true;
 }
 
+/* One that asked for few switches and could have more has waited for them long enough. Until then
+ * it is looked at in each pass. */
+static bool has_waited_for_switches(const struct plan *p, struct job *j,
+                                    const struct bitset *allowed, struct selection *where)
+{
+    if (!j->want.switches || j->switches_waived || !select_topo(p->cluster, j))
+        return false;
+    j->switches_waived = true;
+    bool fits = select_nodes(p->cluster, j, allowed, NULL, where) == 0;
+    if (fits && !j->switches_since)
+        j->switches_since = p->now_sec;
+    j->switches_waived = false;
+    j->switches_waived = fits && p->now_sec >= plan_switches_until(p->cluster, j);
+    if (!j->switches_waived)
+        select_clear(where);
+    return j->switches_waived;
+}
+
+int64_t plan_switches_until(const struct cluster *c, const struct job *j)
+{
+    int64_t most = c->conf->max_switch_wait_sec, asked = j->want.switches_sec;
+    if (!j->switches_since || j->switches_waived)
+        return 0;
+    return j->switches_since + (asked < most ? asked : most);
+}
+
 /* Whether it fits now, and would be over before what it takes is needed by a job before it. */
 static bool can_start(struct plan *p, struct job *j, struct selection *where)
 {
@@ -219,8 +247,9 @@ static bool can_start(struct plan *p, struct job *j, struct selection *where)
     _cleanup_bitset_ struct bitset *allowed = allowed_nodes(p, j);
     if (!j->want.shared)
         bitset_and(allowed, p->cluster->pool.spare.open);
-    if (select_nodes(p->cluster, j, allowed, NULL, where) != 0) {
-        j->unfit_stamp = freed;
+    if (select_nodes(p->cluster, j, allowed, NULL, where) != 0 &&
+        !has_waited_for_switches(p, j, allowed, where)) {
+        j->unfit_stamp = j->switches_since ? 0 : freed;
         return false;
     }
     if (!p->heads.len)

@@ -80,6 +80,10 @@ void plan_begin(struct plan *p, const struct cluster *c, int64_t now_sec, bool b
  * must not while partitions come or go, nor over a change of the configuration. */
 void plan_resume(struct plan *p, int64_t now_sec);
 bool plan_next(struct plan *p, struct decision *d); /* false: the pass is over */
+
+/* Until then a job that could start on more switches than it asked for waits for fewer; 0: it does
+ * not. */
+int64_t plan_switches_until(const struct cluster *c, const struct job *j);
 void plan_end(struct plan *p);
 
 /* What the choice of nodes needs at least. */

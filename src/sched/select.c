@@ -407,7 +407,9 @@ static int select_from(const struct cluster *c, const struct job *j, const struc
                          .chosen = bitset_new(c->nodes.len),
                          .tasks = mem_realloc(NULL, sizeof(*ch.tasks) * (c->nodes.len + 1)),
                          .weight = c->pool.weight};
+    _cleanup_(select_place_done) struct select_place place;
     select_bounds(j, &ch);
+    select_place_init(&place, c, j, view, &ch);
     if (ch.need_more)
         ch.more = mem_new_array(uint64_t, c->nodes.len + 1);
     struct alike last = {0};

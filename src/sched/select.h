@@ -41,6 +41,19 @@ void select_counts_init(struct select_counts *s, const struct cluster *c,
                         const struct constraint *con);
 void select_counts_done(struct select_counts *s);
 
+/* --- select_place.c: where the nodes are to be --------------------------------------------------
+ */
+
+/* The network, if the job's nodes are chosen by it; or NULL. */
+const struct topo *select_topo(const struct cluster *c, const struct job *j);
+
+struct select_place {
+    uint32_t *idle; /* what chooser.idle points to */
+};
+void select_place_init(struct select_place *p, const struct cluster *c, const struct job *j,
+                       const struct free_view *view, struct chooser *ch);
+void select_place_done(struct select_place *p);
+
 /* -ERR_FEATURE, -ERR_NODE_CONFIG: no node has what it names, or too few have. */
 int select_check_constraint(const struct cluster *c, const struct job *j,
                             const struct constraint *con, struct err *err);

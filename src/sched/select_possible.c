@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/topo.h"
 #include "sched/choose.h"
 #include "sched/select.h"
 
@@ -185,7 +186,10 @@ static bool fits_constrained(const struct cluster *c, const struct job *j,
         struct chooser ch = {.counts = counts.given};
         select_bounds(j, &ch);
         look_idle(c, j, con, i, idle);
-        bool placed = ch.contiguous || ch.counts;
+        ch.topo = select_topo(c, j);
+        ch.spread = j->want.spread;
+        bool fabrics = ch.topo && ch.topo->roots > 1;
+        bool placed = ch.contiguous || ch.counts || fabrics;
         fits = placed ? fits_in_row(c, &ch, set, idle) : fits_somewhere(c, &ch, set, idle);
     }
     return fits;

@@ -209,6 +209,7 @@ void listing_drop_all(struct ctld *c);
 void nodes_accept(void *ctx, struct rpc_session *s, const char *name);
 uint64_t nodes_session(struct ctld *c, const char *node);          /* 0: none */
 struct rpc_session *nodes_find(struct ctld *c, uint64_t session);  /* NULL: it has ended */
+const char *nodes_name(struct ctld *c, uint64_t session);          /* of its node, or NULL */
 void nodes_close(struct ctld *c, const char *node);                /* at once */
 void nodes_close_unknown(struct ctld *c, const struct conf *conf); /* not in it any more */
 void nodes_finish(struct ctld *c);                                 /* send what is queued, close */

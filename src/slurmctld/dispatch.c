@@ -142,7 +142,9 @@ static void on_config_show(struct ctld *c, const struct rpc_request *r, const st
     shown.boot_at = c->boot_at_sec;
     if (c->debug_given)
         shown.slurmctld_debug = c->debug;
-    int rc = conf_format(&shown, ask->key, &text, &err);
+    bool topology = ask->has_topology && ask->topology;
+    int rc = topology ? conf_topo_format(&shown, ask->key, &text, &err)
+                      : conf_format(&shown, ask->key, &text, &err);
     if (rc) {
         ctld_reply_error(c, r->call, rc, err.text);
         return;

@@ -112,6 +112,13 @@ struct rpc_session *nodes_find(struct ctld *c, uint64_t session)
     return n ? n->s : NULL;
 }
 
+const char *nodes_name(struct ctld *c, uint64_t session)
+{
+    struct node_session *n;
+    HASH_FIND(hh_id, c->sessions_by_id, &session, sizeof(session), n);
+    return n ? n->name : NULL;
+}
+
 void nodes_close(struct ctld *c, const char *node)
 {
     struct node_session *n = by_name(c, node);

@@ -74,8 +74,18 @@ static void send_orders(struct ctld *c, struct rpc_session *to, const struct out
     }
 }
 
-static void send_welcome(struct ctld *c, struct rpc_session *to, uint64_t epoch)
+/* Where the node is in the network, for the environment of its tasks. */
+static void put_address(struct ctld *c, const char *name, struct str *address, struct str *pattern)
 {
+    const struct conf *conf = control_conf(c->control);
+    long node = name ? conf_find_node(conf, name) : -1;
+    if (node >= 0 && conf->network.kind != CONF_TOPO_FLAT)
+        conf_topo_address(conf, (uint32_t)node, address, pattern);
+}
+
+static void send_welcome(struct ctld *c, struct rpc_session *to, uint64_t session, uint64_t epoch)
+{
+    _cleanup_str_ struct str address = STR_INIT, pattern = STR_INIT;
     const struct conf *conf = control_conf(c->control);
     Pb__NodeWelcome welcome = PB__NODE_WELCOME__INIT;
     welcome.cred_public_key.data = c->cred_public_key;
@@ -85,6 +95,11 @@ static void send_welcome(struct ctld *c, struct rpc_session *to, uint64_t epoch)
     welcome.has_conf_hash = welcome.has_timeout_sec = true;
     welcome.conf_hash = conf->hash;
     welcome.timeout_sec = conf->slurmd_timeout_sec;
+    put_address(c, nodes_name(c, session), &address, &pattern);
+    if (address.len) {
+        welcome.topology_addr = (char *)str_cstr(&address);
+        welcome.topology_pattern = (char *)str_cstr(&pattern);
+    }
     rpc_session_send(to, RPC_NODE_WELCOME, &welcome.base);
 }
 
@@ -105,7 +120,7 @@ static void send_to_node(struct ctld *c, const struct outbox_item *item)
     else if (item->kind == OUTBOX_ACK)
         send_ack(to, item->number);
     else
-        send_welcome(c, to, item->number);
+        send_welcome(c, to, item->session, item->number);
 }
 
 static void send_script(struct ctld *c, uint64_t call, uint64_t job_id)

@@ -448,6 +448,8 @@ static void fill_start(struct slurmd *d, const struct launch *l, const struct us
     m->cluster = (char *)d->conf->cluster_name;
     m->node_addr = (char *)d->node->addr;
     m->node_host = (char *)d->node->hostname;
+    m->topology_addr = d->topology_addr;
+    m->topology_pattern = d->topology_pattern;
     m->log_file = d->log_file;
     m->has_file_append = true;
     m->file_append = d->conf->job_file_append != 0;

@@ -353,6 +353,8 @@ static void forget(struct slurmd *d)
     free(d->name);
     free(d->host);
     free(d->spool);
+    free(d->topology_addr);
+    free(d->topology_pattern);
     free(d->dynamic);
     free(d->own_line);
     free(d->stepd_path);

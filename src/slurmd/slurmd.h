@@ -71,6 +71,7 @@ struct slurmd {
     bool have_public_key, welcome;
     uint8_t public_key[AUTH_CRED_KEY_SIZE];
     uint64_t epoch;
+    char *topology_addr, *topology_pattern; /* as the controller says; NULL: the network is flat */
 
     struct health *health;
     struct events *events;

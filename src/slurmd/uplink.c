@@ -40,6 +40,10 @@ static void take_welcome(struct slurmd *d, const Pb__NodeWelcome *m)
     memcpy(d->public_key, m->cred_public_key.data, AUTH_CRED_KEY_SIZE);
     d->have_public_key = true;
     d->epoch = m->epoch;
+    free(d->topology_addr);
+    free(d->topology_pattern);
+    d->topology_addr = mem_strdup(m->topology_addr);
+    d->topology_pattern = mem_strdup(m->topology_pattern);
 }
 
 /* So that credentials can be checked while the controller is away. */

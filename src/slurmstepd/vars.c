@@ -95,8 +95,9 @@ static void put_job(struct envlist *env, const Pb__StepdStart *start, const Pb__
     envlist_set(env, "SLURM_CLUSTER_NAME", start->cluster);
     envlist_set(env, "SLURM_CONF", start->conf_path);
     envlist_set(env, "SLURMD_NODENAME", start->node);
-    envlist_set(env, "SLURM_TOPOLOGY_ADDR", start->node);
-    envlist_set(env, "SLURM_TOPOLOGY_ADDR_PATTERN", "node");
+    bool flat = !start->topology_addr || !start->topology_pattern;
+    envlist_set(env, "SLURM_TOPOLOGY_ADDR", flat ? start->node : start->topology_addr);
+    envlist_set(env, "SLURM_TOPOLOGY_ADDR_PATTERN", flat ? "node" : start->topology_pattern);
     put_array(env, cred->facts);
     put_if(env, "SLURM_RESTART_COUNT", cred->restarts > 0, cred->restarts);
     envlist_setf(env, "SLUICE_ATTEMPT", "%u.%u", cred->job_id, cred->restarts);

@@ -84,6 +84,8 @@ struct opt {
     int32_t nice;
     uint32_t priority;
     uint32_t uid, gid_of_uid, gid; /* of another user, when given */
+    uint32_t switches;             /* leaf switches at most */
+    int64_t switches_sec;          /* how long to wait for so few; negative: not said */
     bool contiguous, exclusive, oversubscribe, overcommit, hold, no_kill, open_append, spread;
     bool use_min_nodes, requeue, kill_invalid_dep;
     bool immediate;

@@ -431,6 +431,33 @@ int opt_set_mail_type(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
+static int set_switch_wait(struct opt *o, const char *text, const char *arg, struct err *err)
+{
+    int64_t sec;
+    if (time_parse_limit(text, &sec, NULL) < 0)
+        return opt_bad_spec(o, "switches", arg, err);
+    o->switches_sec = sec;
+    return 0;
+}
+
+/* "count[@time]"; of SLURM_WAIT4SWITCH and its like the time alone. */
+int opt_set_switches(struct opt *o, const char *arg, struct err *err)
+{
+    static const char wait[] = "WAIT4SWITCH";
+    size_t name = o->source == OPT_FROM_ENV ? strcspn(o->variable, " ") : 0, end = sizeof wait - 1;
+    if (name > end && memcmp(o->variable + name - end, wait, end) == 0)
+        return set_switch_wait(o, arg, arg, err);
+    size_t len = strcspn(arg, "@");
+    _cleanup_free_ char *count = mem_strndup(arg, len);
+    long long switches;
+    if (str_parse_i64(count, 0, UINT32_MAX, &switches) < 0)
+        return opt_bad_spec(o, "switches", arg, err);
+    int r = arg[len] ? set_switch_wait(o, arg + len + 1, arg, err) : 0;
+    if (r == 0)
+        o->switches = (uint32_t)switches;
+    return r;
+}
+
 int opt_set_signal(struct opt *o, const char *arg, struct err *err)
 {
     const char *s = arg;

@@ -167,6 +167,8 @@ void opt_to_job_spec(const struct opt *o, Pb__JobSpec *spec)
     PUT_TRUE(hold);
     PUT_TRUE(no_kill);
     PUT_TRUE(immediate);
+    PUT_NUMBER(req_switches, o->switches);
+    PUT_NUMBER(wait_switch_sec, o->switches_sec);
     PUT_TRUE(spread);
     PUT_TRUE(use_min_nodes);
     if (o->from[OPT_ID_uid]) {

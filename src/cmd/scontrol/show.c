@@ -385,7 +385,19 @@ static int show_license(const char *name)
 
 static int show_topology(const char *name)
 {
-    cmd_error("No topology information available");
+    Pb__ConfigRequest request = PB__CONFIG_REQUEST__INIT;
+    Pb__TextReply *reply = NULL;
+    struct err err = {0};
+    request.key = (char *)name;
+    request.has_topology = request.topology = true;
+    if (cmd_call(RPC_CONFIG_SHOW, &request.base, &reply, &err) < 0) {
+        cmd_error("%s", err.text);
+        return 1;
+    }
+    if (*reply->text)
+        str_puts(cmd_out(), reply->text);
+    else
+        cmd_error("No topology information available");
     return 0;
 }
 

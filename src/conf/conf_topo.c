@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Switches and blocks of nodes, by topology.conf: read when TopologyPlugin asks for it. What of it
+ * names nodes that there are not is left out with a warning, for files are often ahead of clusters;
+ * what makes no network is an error.
+ */
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "conf/conf_internal.h"
+
+#define SWITCHES_MAX 100000
+
+/* --- lines -------------------------------------------------------------------------------------
+ */
+
+static bool given(const struct conf_row *row, enum conf_topo_key key)
+{
+    return row->value[key].text && *row->value[key].text;
+}
+
+static int check_name(const struct conf_value *v, const char *key, struct err *err)
+{
+    if (v->text[strcspn(v->text, "[],=\" ")])
+        return conf_fail(v->at, err, "%s=%s: expected one name", key, v->text);
+    return 0;
+}
+
+/* The nodes of a leaf that there are, less those of another leaf. */
+static int leaf_nodes(struct conf_loader *l, struct conf_switch *s, const struct conf_value *v,
+                      struct bitset *taken, struct err *err)
+{
+    _cleanup_hostlist_ struct hostlist *list = NULL;
+    struct err inner = {0};
+    char buf[HOSTLIST_NAME_MAX + 1];
+    if (strcasecmp(v->text, "ALL") == 0) {
+        bitset_fill(s->node_set);
+        bitset_andnot(s->node_set, taken);
+        bitset_or(taken, s->node_set);
+        return 0;
+    }
+    if (hostlist_parse(v->text, &list, &inner) < 0)
+        return conf_fail(v->at, err, "Nodes=%s: %s", v->text, inner.text);
+    size_t unknown = 0, twice = 0;
+    char first[HOSTLIST_NAME_MAX + 1] = "", again[HOSTLIST_NAME_MAX + 1] = "";
+    for (size_t i = 0; i < hostlist_count(list); i++) {
+        const char *name = hostlist_nth(list, i, buf);
+        long node = conf_find_node(l->conf, name);
+        if (node < 0) {
+            if (unknown++ == 0)
+                memcpy(first, buf, sizeof first);
+        } else if (bitset_test(taken, (size_t)node)) {
+            if (!bitset_test(s->node_set, (size_t)node) && twice++ == 0)
+                memcpy(again, buf, sizeof again);
+        } else {
+            bitset_set(taken, (size_t)node);
+            bitset_set(s->node_set, (size_t)node);
+        }
+    }
+    if (unknown)
+        conf_warn(l, v->at, "%s: %zu of its nodes are not in slurm.conf, the first is %s", s->name,
+                  unknown, first);
+    if (twice)
+        conf_warn(l, v->at, "%s: %zu of its nodes are on another one before it, the first is %s",
+                  s->name, twice, again);
+    return 0;
+}
+
+static int add_switch(struct conf_loader *l, const struct conf_row *row, struct bitset *taken,
+                      struct err *err)
+{
+    struct conf_network *net = &l->conf->network;
+    const struct conf_value *v = row->value;
+    bool block = net->kind == CONF_TOPO_BLOCK;
+    enum conf_topo_key key = block ? CONF_TOPO_BLOCK_NAME : CONF_TOPO_SWITCH;
+    const char *word = block ? "BlockName" : "SwitchName";
+    int rc = check_name(&v[key], word, err);
+    if (rc < 0)
+        return rc;
+    if (net->switches.len == SWITCHES_MAX)
+        return conf_fail(row->at, err, "more than %d lines", SWITCHES_MAX);
+    struct conf_switch s = {.name = v[key].text,
+                            .link_speed = 1,
+                            .parent = CONF_NO_SWITCH,
+                            .file = row->at.file,
+                            .line = row->at.line};
+    bool nodes = given(row, CONF_TOPO_NODES), children = given(row, CONF_TOPO_SWITCHES);
+    if (block && (!nodes || children))
+        return conf_fail(row->at, err, "BlockName=%s: expected Nodes=", s.name);
+    if (nodes == children)
+        return conf_fail(row->at, err, "SwitchName=%s: expected Nodes= or Switches=, %s", s.name,
+                         nodes ? "not both" : "one of them");
+    if (given(row, CONF_TOPO_SPEED)) {
+        long long speed;
+        if (str_parse_i64(v[CONF_TOPO_SPEED].text, 0, UINT32_MAX, &speed) < 0)
+            return conf_fail(v[CONF_TOPO_SPEED].at, err, "LinkSpeed=%s: expected a number",
+                             v[CONF_TOPO_SPEED].text);
+        s.link_speed = (uint32_t)speed;
+    }
+    s.switches = children ? v[CONF_TOPO_SWITCHES].text : NULL;
+    s.node_set = bitset_new(l->conf->nodes.len);
+    rc = nodes ? leaf_nodes(l, &s, &v[CONF_TOPO_NODES], taken, err) : 0;
+    vec_push(&net->switches, s);
+    return rc;
+}
+
+/* Each one a power of two of the one before. */
+static int read_sizes(struct conf_network *net, const struct conf_value *v, struct err *err)
+{
+    for (const char *at = v->text; *at;) {
+        char *end;
+        unsigned long size = strtoul(at, &end, 10);
+        uint32_t last = net->block_sizes.len ? vec_last(&net->block_sizes) : 0;
+        unsigned long times = last ? size / last : 1;
+        bool fits = end > at && (!*end || *end == ',') && size > last && size <= CONF_NODES_MAX &&
+                    (!last || (size % last == 0 && (times & (times - 1)) == 0));
+        if (!fits)
+            return conf_fail(v->at, err,
+                             "BlockSizes=%s: expected numbers of nodes, each the one before times "
+                             "a power of two",
+                             v->text);
+        vec_push(&net->block_sizes, (uint32_t)size);
+        at = end + (*end == ',');
+    }
+    return 0;
+}
+
+static int take_row(struct conf_loader *l, const struct conf_row *row, struct bitset *taken,
+                    struct err *err)
+{
+    struct conf_network *net = &l->conf->network;
+    bool block = net->kind == CONF_TOPO_BLOCK;
+    bool sizes = given(row, CONF_TOPO_SIZES), is_block = given(row, CONF_TOPO_BLOCK_NAME);
+    if (sizes + is_block + given(row, CONF_TOPO_SWITCH) != 1)
+        return conf_fail(row->at, err, "a line begins with SwitchName=, BlockName= or BlockSizes=");
+    if ((sizes || is_block) != block)
+        return conf_fail(row->at, err,
+                         "TopologyPlugin=%s takes lines of %s=", l->conf->topology_plugin,
+                         block ? "BlockName" : "SwitchName");
+    return sizes ? read_sizes(net, &row->value[CONF_TOPO_SIZES], err)
+                 : add_switch(l, row, taken, err);
+}
+
+/* --- the trees ---------------------------------------------------------------------------------
+ */
+
+static struct conf_place place_of(const struct conf_switch *s)
+{
+    return (struct conf_place){s->file, s->line};
+}
+
+static int index_names(const struct conf_network *net, struct conf_index *index, struct err *err)
+{
+    conf_index_reserve(index, net->switches.len);
+    for (size_t i = 0; i < net->switches.len; i++) {
+        const struct conf_switch *s = &net->switches.data[i];
+        if (conf_index_add(index, net->switches.data, sizeof(*s), i) >= 0)
+            return conf_fail(place_of(s), err, "%s is there twice", s->name);
+    }
+    return 0;
+}
+
+static int join_children(struct conf_loader *l, const struct conf_index *index, uint32_t number,
+                         struct err *err)
+{
+    struct conf_network *net = &l->conf->network;
+    struct conf_switch *s = &net->switches.data[number];
+    _cleanup_hostlist_ struct hostlist *list = NULL;
+    struct err inner = {0};
+    char buf[HOSTLIST_NAME_MAX + 1];
+    if (hostlist_parse(s->switches, &list, &inner) < 0)
+        return conf_fail(place_of(s), err, "Switches=%s: %s", s->switches, inner.text);
+    for (size_t i = 0; i < hostlist_count(list); i++) {
+        const char *name = hostlist_nth(list, i, buf);
+        long child = conf_index_find(index, net->switches.data, sizeof(*s), name);
+        if (child < 0)
+            return conf_fail(place_of(s), err, "Switches=%s: there is no switch %s", s->switches,
+                             name);
+        struct conf_switch *c = &net->switches.data[child];
+        if (c->parent == CONF_NO_SWITCH)
+            c->parent = number;
+        else
+            conf_warn(l, place_of(s), "%s is below %s already", name,
+                      net->switches.data[c->parent].name);
+    }
+    return 0;
+}
+
+/* Levels and nodes of all above a leaf; in a circle this would never end. */
+static int climb(struct conf_network *net, const struct conf_switch *leaf, struct err *err)
+{
+    uint32_t level = 0;
+    for (uint32_t up = leaf->parent; up != CONF_NO_SWITCH; up = net->switches.data[up].parent) {
+        struct conf_switch *s = &net->switches.data[up];
+        if (++level == CONF_SWITCH_LEVELS_MAX)
+            return conf_fail(place_of(s), err, "%s: more than %d levels of switches, or a circle",
+                             s->name, CONF_SWITCH_LEVELS_MAX);
+        s->level = level > s->level ? level : s->level;
+        if (leaf->node_set && !leaf->switches)
+            bitset_or(s->node_set, leaf->node_set);
+    }
+    return 0;
+}
+
+static void warn_unconnected(struct conf_loader *l, const struct bitset *taken)
+{
+    const struct conf_network *net = &l->conf->network;
+    size_t out = l->conf->nodes.len - bitset_count(taken);
+    long first = bitset_next_clear(taken, 0);
+    if (out && first >= 0 && net->switches.len)
+        conf_warn(l, place_of(&vec_last(&net->switches)),
+                  "%zu nodes are in no %s, the first is %s: each is alone", out,
+                  net->kind == CONF_TOPO_BLOCK ? "block" : "switch",
+                  l->conf->nodes.data[first].name);
+}
+
+static int build(struct conf_loader *l, struct err *err)
+{
+    struct conf_network *net = &l->conf->network;
+    _cleanup_bitset_ struct bitset *taken = bitset_new(l->conf->nodes.len);
+    int rc = 0;
+    vec_foreach (&l->topo.row, row)
+        if ((rc = take_row(l, row, taken, err)) < 0)
+            return rc;
+    struct conf_index index = {0};
+    rc = index_names(net, &index, err);
+    for (uint32_t i = 0; i < net->switches.len && rc == 0; i++)
+        if (net->switches.data[i].switches)
+            rc = join_children(l, &index, i, err);
+    conf_index_done(&index);
+    for (uint32_t i = 0; i < net->switches.len && rc == 0; i++)
+        rc = climb(net, &net->switches.data[i], err);
+    if (rc == 0)
+        warn_unconnected(l, taken);
+    return rc;
+}
+
+static enum conf_topo kind_of(const struct conf *c)
+{
+    const char *plugin = c->topology_plugin ? c->topology_plugin : "";
+    return strstr(plugin, "tree")    ? CONF_TOPO_TREE
+           : strstr(plugin, "block") ? CONF_TOPO_BLOCK
+                                     : CONF_TOPO_FLAT;
+}
+
+int conf_topo_build(struct conf_loader *l, struct err *err)
+{
+    struct conf_network *net = &l->conf->network;
+    net->kind = kind_of(l->conf);
+    net->optional = conf_list_has(l->conf->topology_param, "TopoOptional");
+    if (net->kind == CONF_TOPO_FLAT)
+        return 0;
+    int rc = build(l, err);
+    if (rc == 0 && !net->switches.len)
+        rc = conf_fail(l->priv->written[CONF_KEY_topology_plugin].at, err,
+                       "TopologyPlugin=%s: no lines of %s in topology.conf beside slurm.conf",
+                       l->conf->topology_plugin,
+                       net->kind == CONF_TOPO_BLOCK ? "BlockName" : "SwitchName");
+    return rc;
+}
+
+void conf_topo_done(struct conf_network *net)
+{
+    vec_foreach (&net->switches, s)
+        bitset_free(s->node_set);
+    vec_done(&net->switches);
+    vec_done(&net->block_sizes);
+}
+
+/* --- reading it --------------------------------------------------------------------------------
+ */
+
+int conf_topo_read(struct conf_loader *l, const char *path, struct err *err)
+{
+    const char *slash = strrchr(path, '/');
+    const char *plugin = l->priv->written[CONF_KEY_topology_plugin].text;
+    if (l->scope != CONF_FULL || !plugin || !slash ||
+        (!strcasestr(plugin, "tree") && !strcasestr(plugin, "block")))
+        return 0;
+    _cleanup_free_ char *yaml = mem_printf("%.*s/topology.yaml", (int)(slash - path), path);
+    _cleanup_free_ char *file = mem_printf("%.*s/topology.conf", (int)(slash - path), path);
+    int rc = 0;
+    l->prefix = CONF_TOPO_PREFIX;
+    if (access(yaml, F_OK) == 0)
+        rc = conf_yaml_read(l, yaml, err);
+    else if (access(file, F_OK) == 0)
+        rc = conf_lines_read(l, file, err);
+    l->prefix = NULL;
+    return rc;
+}

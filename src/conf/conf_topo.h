@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The network, as topology.conf or topology.yaml beside slurm.conf says: switches in trees
+ * (topology/tree), or blocks of nodes (topology/block), which are leaves too.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+#define CONF_SWITCH_LEVELS_MAX 16
+#define CONF_NO_SWITCH UINT32_MAX
+
+struct bitset;
+struct conf;
+struct err;
+struct str;
+
+enum conf_topo { CONF_TOPO_FLAT, CONF_TOPO_TREE, CONF_TOPO_BLOCK };
+
+struct conf_switch {
+    const char *name;
+    const char *switches; /* its children, as written; NULL: a leaf, of: */
+    uint32_t link_speed;
+    uint32_t level;          /* 0: a leaf */
+    uint32_t parent;         /* index; CONF_NO_SWITCH: none */
+    struct bitset *node_set; /* all nodes below it */
+    const char *file;
+    int line;
+};
+
+struct conf_network {
+    enum conf_topo kind;
+    bool optional; /* TopologyParam=TopoOptional: only for jobs that ask for switches */
+    VEC(struct conf_switch) switches; /* in order of the file */
+    VEC(uint32_t) block_sizes;        /* rising; of blocks, then of blocks of blocks */
+};
+
+/* What "scontrol show topology" shows, a line for each switch or block; of: a switch, or those that
+ * reach all of some nodes (NULL: all). -ERR_NO_NODE: there is neither; nothing: it is flat. */
+int conf_topo_format(const struct conf *c, const char *of, struct str *out, struct err *err);
+
+/* Of a node: "top.s1.n7", and "switch.switch.node". */
+void conf_topo_address(const struct conf *c, uint32_t node, struct str *address,
+                       struct str *pattern);

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What "scontrol show topology" shows. */
+#include <string.h>
+
+#include "conf/conf_internal.h"
+
+static void put_set(const struct conf *c, const struct bitset *set, struct str *out)
+{
+    _cleanup_hostlist_ struct hostlist *list = hostlist_new();
+    bitset_foreach (set, i)
+        hostlist_push(list, c->nodes.data[i].name);
+    hostlist_format(list, out);
+}
+
+static void put_switch(const struct conf *c, const struct conf_switch *s, struct str *out)
+{
+    _cleanup_hostlist_ struct hostlist *children = NULL;
+    str_printf(out, "SwitchName=%s Level=%u LinkSpeed=%u Nodes=", s->name, s->level, s->link_speed);
+    put_set(c, s->node_set, out);
+    if (s->switches && hostlist_parse(s->switches, &children, NULL) == 0) {
+        str_puts(out, " Switches=");
+        hostlist_format(children, out);
+    }
+    str_putc(out, '\n');
+}
+
+static void put_block(const struct conf *c, size_t number, struct str *out)
+{
+    const struct conf_network *net = &c->network;
+    const struct conf_switch *s = &net->switches.data[number];
+    size_t own = bitset_count(s->node_set);
+    str_printf(out, "BlockName=%s BlockIndex=%zu Nodes=", s->name, number);
+    put_set(c, s->node_set, out);
+    str_printf(out, " BlockSize=%zu\n",
+               net->block_sizes.len ? (size_t)net->block_sizes.data[0] : own);
+}
+
+/* Of that name, or one that reaches all of the nodes. */
+static bool is_wanted(const struct conf_switch *s, const char *of, const struct bitset *nodes)
+{
+    return !of || strcmp(s->name, of) == 0 || (nodes && bitset_contains(s->node_set, nodes));
+}
+
+static struct bitset *nodes_named(const struct conf *c, const char *of)
+{
+    _cleanup_hostlist_ struct hostlist *list = NULL;
+    char buf[HOSTLIST_NAME_MAX + 1];
+    if (!of || hostlist_parse(of, &list, NULL) < 0 || !hostlist_count(list))
+        return NULL;
+    struct bitset *set = bitset_new(c->nodes.len);
+    for (size_t i = 0; i < hostlist_count(list); i++) {
+        long node = conf_find_node(c, hostlist_nth(list, i, buf));
+        if (node < 0) {
+            bitset_free(set);
+            return NULL;
+        }
+        bitset_set(set, (size_t)node);
+    }
+    return set;
+}
+
+int conf_topo_format(const struct conf *c, const char *of, struct str *out, struct err *err)
+{
+    const struct conf_network *net = &c->network;
+    of = of && *of ? of : NULL;
+    _cleanup_bitset_ struct bitset *nodes = nodes_named(c, of);
+    size_t before = out->len;
+    for (size_t i = 0; i < net->switches.len; i++) {
+        if (!is_wanted(&net->switches.data[i], of, nodes))
+            continue;
+        if (net->kind == CONF_TOPO_BLOCK)
+            put_block(c, i, out);
+        else
+            put_switch(c, &net->switches.data[i], out);
+    }
+    if (of && out->len == before && net->switches.len)
+        return err_set(err, -ERR_NO_NODE,
+                       "Topology information contains no switch or node named %.200s", of);
+    return 0;
+}
+
+static uint32_t leaf_switch(const struct conf_network *net, uint32_t node)
+{
+    for (uint32_t i = 0; i < net->switches.len; i++) {
+        const struct conf_switch *s = &net->switches.data[i];
+        if (!s->switches && bitset_test(s->node_set, node))
+            return i;
+    }
+    return CONF_NO_SWITCH;
+}
+
+void conf_topo_address(const struct conf *c, uint32_t node, struct str *address,
+                       struct str *pattern)
+{
+    const struct conf_network *net = &c->network;
+    const char *names[CONF_SWITCH_LEVELS_MAX];
+    size_t n = 0;
+    for (uint32_t at = leaf_switch(net, node); at != CONF_NO_SWITCH && n < CONF_SWITCH_LEVELS_MAX;
+         at = net->switches.data[at].parent)
+        names[n++] = net->switches.data[at].name;
+    while (n-- > 0) {
+        str_printf(address, "%s.", names[n]);
+        str_puts(pattern, net->kind == CONF_TOPO_BLOCK ? "block." : "switch.");
+    }
+    str_puts(address, c->nodes.data[node].name);
+    str_puts(pattern, "node");
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Networks, by lines of topology.conf and by topology.yaml. */
+#include "conf/conf_test_util.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TREE HEAD "TopologyPlugin=topology/tree\nNodeName=n[1-8]\n"
+#define BLOCK HEAD "TopologyPlugin=block\nNodeName=n[1-8]\n"
+#define T "TopologyConf=1 "
+
+/* "s1:0:1<s3 = 0 1|..." name:level:speed<parent = nodes by index */
+static void show(const struct conf *c, struct str *out)
+{
+    vec_foreach (&c->network.switches, s) {
+        str_printf(out, "%s%s:%u:%u", out->len ? "|" : "", s->name, s->level, s->link_speed);
+        if (s->parent != CONF_NO_SWITCH)
+            str_printf(out, "<%s", c->network.switches.data[s->parent].name);
+        bitset_foreach (s->node_set, i)
+            str_printf(out, " %s", c->nodes.data[i].name);
+    }
+    for (size_t i = 0; i < c->network.block_sizes.len; i++)
+        str_printf(out, "%s%u", i ? "," : "|", c->network.block_sizes.data[i]);
+}
+
+static void says(const char *text, const char *expected)
+{
+    struct str out = STR_INIT;
+    struct conf *c = test_load(text, NULL);
+    show(c, &out);
+    assert_string_equal(str_cstr(&out), expected);
+    str_done(&out);
+    conf_free(c);
+}
+
+static void refused(void **state)
+{
+    static const struct test_refusal v[] = {
+        {TREE, "t.conf:2: ", "no lines of SwitchName"},
+        {BLOCK, "t.conf:2: ", "no lines of BlockName"},
+        {TREE T "SwitchName=a\n", "t.conf:4: ", "Nodes= or Switches=, one of them"},
+        {TREE T "SwitchName=a Nodes=n1 Switches=b\n", "t.conf:4: ", "not both"},
+        {TREE T "SwitchName=a[1-2] Nodes=n1\n", "t.conf:4: ", "one name"},
+        {TREE T "SwitchName=a Nodes=n[1\n", "t.conf:4: ", "Nodes=n[1: "},
+        {TREE T "SwitchName=a Nodes=n1 LinkSpeed=fast\n", "t.conf:4: ", "LinkSpeed=fast"},
+        {TREE T "SwitchName=a Nodes=n1\n" T "SwitchName=a Nodes=n2\n", "t.conf:5: ", "twice"},
+        {TREE T "SwitchName=a Switches=b\n", "t.conf:4: ", "there is no switch b"},
+        {TREE T "SwitchName=a Switches=a\n", "t.conf:4: ", "circle"},
+        {TREE T "SwitchName=a Switches=b\n" T "SwitchName=b Switches=a\n", "t.conf:", "circle"},
+        {TREE T "BlockName=a Nodes=n1\n", "t.conf:4: ", "takes lines of SwitchName="},
+        {TREE T "BlockSizes=4\n", "t.conf:4: ", "takes lines of SwitchName="},
+        {TREE T "LinkSpeed=4\n", "t.conf:4: ", "a line begins with"},
+        {BLOCK T "SwitchName=a Nodes=n1\n", "t.conf:4: ", "takes lines of BlockName="},
+        {BLOCK T "BlockName=a Switches=b\n", "t.conf:4: ", "expected Nodes="},
+        {BLOCK T "BlockSizes=4,6\n", "t.conf:4: ", "a power of two"},
+        {BLOCK T "BlockSizes=4,4\n", "t.conf:4: ", "a power of two"},
+        {BLOCK T "BlockSizes=0\n", "t.conf:4: ", "numbers of nodes"},
+        {BLOCK T "BlockSizes=4;8\n", "t.conf:4: ", "numbers of nodes"},
+    };
+    (void)state;
+    test_refused(v, COUNT(v));
+}
+
+static void warned(void **state)
+{
+    static const struct test_refusal v[] = {
+        {TREE T "SwitchName=a Nodes=n[1-8],m[1-3]\n",
+         "t.conf:4: ", "a: 3 of its nodes are not in slurm.conf, the first is m1"},
+        {TREE T "SwitchName=a Nodes=n[1-4]\n" T "SwitchName=b Nodes=n[4-8]\n",
+         "t.conf:5: ", "b: 1 of its nodes are on another one before it, the first is n4"},
+        {TREE T "SwitchName=a Nodes=n[1-6]\n",
+         "t.conf:4: ", "2 nodes are in no switch, the first is n7: each is alone"},
+        {TREE T "SwitchName=a Nodes=ALL\n" T "SwitchName=b Switches=a\n" T
+                "SwitchName=c Switches=a\n",
+         "t.conf:6: ", "a is below b already"},
+        {TREE T "SwitchName=a Nodes=ALL Colour=red\n", "t.conf:4: ", "unknown key Colour"},
+        {TREE "TopologyParam=TopoOptional,Dragonfly\n" T "SwitchName=a Nodes=ALL\n",
+         "t.conf:4: ", "'Dragonfly' has no effect"},
+        {HEAD "TopologyPlugin=topology/3d_torus\nNodeName=n1\n", "t.conf:2: ", "3d_torus"},
+    };
+    (void)state;
+    test_warned(v, COUNT(v));
+}
+
+static void networks(void **state)
+{
+    (void)state;
+    says(HEAD "NodeName=n1\n" T "SwitchName=a Nodes=n1\n", ""); /* nobody asked */
+    says(HEAD "TopologyPlugin=topology/none\nNodeName=n1\n", "");
+    says(TREE T "SwitchName=s0 Nodes=n[1-4] LinkSpeed=900\n" T "SwitchName=s1 Nodes=n[5-7],n8\n" T
+                "SwitchName=top Switches=s[0-1]\n",
+         "s0:0:900<top n1 n2 n3 n4|s1:0:1<top n5 n6 n7 n8|top:1:1 n1 n2 n3 n4 n5 n6 n7 n8");
+    says(TREE T "SwitchName=top Switches=m,c\n" T "SwitchName=m Switches=a,b\n" T
+                "SwitchName=a Nodes=n1\n" T "SwitchName=b Nodes=n2\n" T
+                "SwitchName=c Nodes=n[3-8]\n",
+         "top:2:1 n1 n2 n3 n4 n5 n6 n7 n8|m:1:1<top n1 n2|a:0:1<m n1|b:0:1<m n2|"
+         "c:0:1<top n3 n4 n5 n6 n7 n8");
+    says(BLOCK T "BlockName=b1 Nodes=n[1-4]\n" T "BlockName=b2 Nodes=n[5-8]\n" T "BlockSizes=4,8\n",
+         "b1:0:1 n1 n2 n3 n4|b2:0:1 n5 n6 n7 n8|4,8");
+}
+
+/* --- files beside slurm.conf --- */
+
+struct place {
+    char dir[64];
+    struct conf *conf;
+    struct err err;
+};
+
+static void put(const struct place *p, const char *name, const char *text)
+{
+    _cleanup_free_ char *path = mem_printf("%s/%s", p->dir, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static int load(struct place *p, const char *plugin, const char *name, const char *text)
+{
+    _cleanup_free_ char *path = NULL, *other = NULL;
+    *p = (struct place){0};
+    snprintf(p->dir, sizeof p->dir, "/tmp/topo-test.XXXXXX");
+    assert_non_null(mkdtemp(p->dir));
+    path = mem_printf("%s/slurm.conf", p->dir);
+    other = mem_printf("%s/%s", p->dir, name);
+    _cleanup_free_ char *conf = mem_printf(HEAD "TopologyPlugin=%s\nNodeName=n[1-8]\n", plugin);
+    put(p, "slurm.conf", conf);
+    put(p, name, text);
+    int rc = conf_load(path, CONF_FULL, NULL, &p->conf, NULL, &p->err);
+    unlink(path);
+    unlink(other);
+    rmdir(p->dir);
+    return rc;
+}
+
+static void files(void **state)
+{
+    static const struct {
+        const char *plugin, *name, *text, *expected;
+    } v[] = {
+        {"topology/tree", "topology.conf",
+         "# a comment\nSwitchName=a Nodes=n[1-8] # all\nswitchname=top switches=a\n",
+         "a:0:1<top n1 n2 n3 n4 n5 n6 n7 n8|top:1:1 n1 n2 n3 n4 n5 n6 n7 n8"},
+        {"topology/none", "topology.conf", "SwitchName=a Nodes=n[1-8]\n", ""},
+        {"topology/tree", "topology.yaml",
+         "---\n"
+         "- topology: t1 # comment\n"
+         "  cluster_default: true\n"
+         "  tree:\n"
+         "    switches:\n"
+         "      - switch: top\n"
+         "        children: s[1-2]\n"
+         "      - switch: s1\n"
+         "        nodes: \"n[1-4]\"\n"
+         "      - nodes: [n5, n6,'n7', n8]\n"
+         "        switch: s2\n",
+         "top:1:1 n1 n2 n3 n4 n5 n6 n7 n8|s1:0:1<top n1 n2 n3 n4|s2:0:1<top n5 n6 n7 n8"},
+        {"topology/block", "topology.yaml",
+         "- topology: other\n"
+         "  tree:\n"
+         "    switches:\n"
+         "    - switch: s\n"
+         "      nodes: n1\n"
+         "- topology: mine\n"
+         "  cluster_default: true\n"
+         "  block:\n"
+         "    block_sizes:\n"
+         "      - 4\n"
+         "      - 8\n"
+         "    blocks:\n"
+         "    - block: b1\n"
+         "      nodes: n[1-4]\n"
+         "    - block: b2\n"
+         "      nodes: n[5-8]\n"
+         "- topology: more\n"
+         "  cluster_default: false\n"
+         "  block:\n"
+         "    block_sizes: [2, 4]\n"
+         "    blocks: \n"
+         "    - block: b3\n"
+         "      nodes: n[1-2]\n",
+         "b1:0:1 n1 n2 n3 n4|b2:0:1 n5 n6 n7 n8|4,8"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(v); i++) {
+        struct place p;
+        struct str out = STR_INIT;
+        if (load(&p, v[i].plugin, v[i].name, v[i].text) != 0)
+            fail_msg("case %zu: %s", i, p.err.text);
+        show(p.conf, &out);
+        assert_string_equal(str_cstr(&out), v[i].expected);
+        str_done(&out);
+        conf_free(p.conf);
+    }
+}
+
+static void bad_files(void **state)
+{
+    static const struct {
+        const char *name, *text, *place, *says;
+    } v[] = {
+        {"topology.conf", "SwitchName=a Nodes=n1\nSwitchName=b Switches=c\n",
+         "topology.conf:2: ", "there is no switch c"},
+        {"topology.yaml", "", "slurm.conf:2: ", "no lines"},
+        {"topology.yaml", "topology: x\n", "topology.yaml:1: ", "expected '- topology"},
+        {"topology.yaml", "- topology: x\n  tree:\n\tswitches:\n", "topology.yaml:3: ", "a tab"},
+        {"topology.yaml", "- topology: x\n  tree: {a: b}\n", "topology.yaml:2: ", "a word"},
+        {"topology.yaml", "- topology: x\n  colour: red\n",
+         "topology.yaml:2: ", "unknown key colour"},
+        {"topology.yaml", "- topology: x\n  tree:\n    switches:\n    - nodes: n1\n",
+         "topology.yaml:4: ", "without switch"},
+        {"topology.yaml",
+         "- topology: x\n  tree:\n    switches:\n    - switch: a\n      ports: 3\n",
+         "topology.yaml:5: ", "unknown key ports"},
+        {"topology.yaml",
+         "- topology: x\n  tree:\n    switches:\n    - switch: a\n      nodes: [n1\n",
+         "topology.yaml:5: ", "not closed"},
+        {"topology.yaml", "- topology: x\n  tree:\n    switches:\n\n    - switch: a\n",
+         "topology.yaml:5: ", "one of them"},
+        {"topology.yaml",
+         "- topology: x\n  tree:\n    switches:\n    - switch: a\n      nodes: n1\n"
+         "    - switch: a\n      nodes: n2\n",
+         "topology.yaml:6: ", "twice"},
+        {"topology.yaml",
+         "- topology: x\n  cluster_default: true\n- topology: y\n"
+         "  cluster_default: true\n",
+         "topology.yaml:4: ", "already"},
+        {"topology.yaml", "- topology: x\n  block:\n    blocks:\n    - block: a\n      nodes: n1\n",
+         "topology.yaml:4: ", "takes lines of SwitchName="},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(v); i++) {
+        struct place p;
+        if (load(&p, "topology/tree", v[i].name, v[i].text) == 0)
+            fail_msg("case %zu is accepted", i);
+        if (!strstr(p.err.text, v[i].place) || !strstr(p.err.text, v[i].says))
+            fail_msg("case %zu: %s", i, p.err.text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refused), cmocka_unit_test(warned),    cmocka_unit_test(networks),
+        cmocka_unit_test(files),   cmocka_unit_test(bad_files),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where a job's nodes lie in the network: topology.conf, topology.yaml, blocks, --switches, the least loaded nodes."""
+import pytest
+
+from harness import Cluster, eventually
+
+TREE = """# three leaves below one switch
+SwitchName=s0 Nodes=n[1-2]
+SwitchName=s1 Nodes=n[3-5] LinkSpeed=900
+SwitchName=s2 Nodes=n6
+SwitchName=top Switches=s[0-2]
+"""
+YAML = """---
+- topology: default
+  cluster_default: true
+  block:
+    block_sizes: [2, 4]
+    blocks:
+      - block: b1
+        nodes: n[1-2]
+      - block: b2
+        nodes: n[3-4]
+      - block: b3
+        nodes: n[5-6]
+"""
+
+
+def start(file, text, plugin, more=""):
+    c = Cluster(nodes=6, conf=f"TopologyPlugin={plugin}\n{more}\n", start=False)
+    try:
+        (c.dir / file).write_text(text)
+        c.start()
+    except BaseException:
+        c.destroy()
+        raise
+    return c
+
+
+@pytest.fixture(scope="module")
+def tree():
+    c = start("topology.conf", TREE, "topology/tree", "SchedulerParameters=max_switch_wait=600")
+    try:
+        yield c
+        c.stop()
+    finally:
+        c.destroy()
+
+
+def nodes(c, *options):
+    return c.run(["salloc", "-Q", *options, "sh", "-c", "scontrol show hostnames"]).ok().split()
+
+
+def test_few_leaves(tree):
+    assert nodes(tree, "-N1") == ["n6"]
+    assert nodes(tree, "-N2") == ["n1", "n2"]
+    assert nodes(tree, "-N3") == ["n3", "n4", "n5"]
+    assert nodes(tree, "-N4") == ["n3", "n4", "n5", "n6"]
+    assert nodes(tree, "-N2", "-w", "n4") == ["n3", "n4"]
+    assert nodes(tree, "-n3", "--spread-job") == ["n1", "n2", "n3"]
+
+
+def test_show_topology(tree):
+    lines = ["SwitchName=s0 Level=0 LinkSpeed=1 Nodes=n[1-2]", "SwitchName=s1 Level=0 LinkSpeed=900 Nodes=n[3-5]",
+             "SwitchName=s2 Level=0 LinkSpeed=1 Nodes=n6",
+             "SwitchName=top Level=1 LinkSpeed=1 Nodes=n[1-6] Switches=s[0-2]"]
+    assert tree.run("scontrol show topology").ok().split("\n") == lines
+    assert tree.run("scontrol show topology s1").ok() == lines[1]
+    assert tree.run("scontrol show topology n6").ok().split("\n") == lines[2:]
+    assert tree.run("scontrol show topology n[1,6]").ok() == lines[3]
+    tree.run("scontrol show topology nowhere").fails("contains no switch or node named nowhere")
+
+
+def test_environment(tree):
+    show = ["sh", "-c", "echo $SLURM_TOPOLOGY_ADDR $SLURM_TOPOLOGY_ADDR_PATTERN"]
+    assert tree.run(["srun", "-w", "n4", *show]).ok() == "top.s1.n4 switch.switch.node"
+
+
+def test_waiting_for_switches(tree):
+    c = tree
+    holder = c.sbatch("--exclusive", "-w", "n4", "-o", "/dev/null", wrap="sleep 1000")
+    eventually(lambda: c.state(holder) == "RUNNING", "n4 is taken")
+    job = c.sbatch("-N3", "--switches=1@30", "-o", "/dev/null", wrap="true")
+    eventually(lambda: c.job(job)["Reason"] == "Resources", "it waits for one switch")
+    assert c.run(f"squeue -h -j {job} -O reqswitch:10,wait4switch:10").ok().split() == ["1", "30:00"]
+    # Others need not wait, and it needs not when it is to wait no longer.
+    assert nodes(c, "-N3") == ["n1", "n2", "n6"]
+    assert nodes(c, "-N3", "--switches=2") == ["n1", "n2", "n6"]
+    soon = c.sbatch("-N3", "--switches=1@0:01", "-o", "/dev/null", wrap="true")
+    assert c.wait(soon)["NodeList"] == "n[1-2,6]"
+    assert c.state(job) == "PENDING"
+    c.run(f"scancel {holder}").ok()
+    assert c.wait(job)["NodeList"] == "n[3-5]"
+    for bad in ("x", "1@", "1@x", "-1"):
+        c.run(["sbatch", f"--switches={bad}", "--wrap", "true"]).fails("Invalid --switches specification")
+
+
+def test_blocks():
+    c = start("topology.yaml", YAML, "topology/block")
+    try:
+        assert c.run("scontrol show topology").ok().split("\n") == [
+            f"BlockName=b{i + 1} BlockIndex={i} Nodes=n[{2 * i + 1}-{2 * i + 2}] BlockSize=2" for i in range(3)]
+        assert nodes(c, "-N2") == ["n1", "n2"]
+        assert nodes(c, "-N2", "-w", "n4") == ["n3", "n4"]
+        assert c.run(["srun", "-w", "n4", "sh", "-c", "echo $SLURM_TOPOLOGY_ADDR $SLURM_TOPOLOGY_ADDR_PATTERN"]).ok() == (
+            "b2.n4 block.node")
+        c.stop()
+    finally:
+        c.destroy()
+
+
+def test_flat_and_least_loaded():
+    c = Cluster(nodes=3, conf="TopologyPlugin=topology/none\n",
+                partitions=["PartitionName=main Nodes=ALL Default=YES LLN=YES MaxTime=UNLIMITED"])
+    try:
+        assert "No topology information available" in c.run("scontrol show topology").stderr
+        holder = c.sbatch("-w", "n1", "-o", "/dev/null", wrap="sleep 1000")
+        eventually(lambda: c.state(holder) == "RUNNING", "a CPU of n1 is taken")
+        assert nodes(c, "-n1") == ["n2"]
+        assert c.run(["srun", "-w", "n2", "sh", "-c", "echo $SLURM_TOPOLOGY_ADDR_PATTERN"]).ok() == "node"
+        c.stop()
+    finally:
+        c.destroy()
+
+
+@pytest.mark.parametrize("text,place,why", [
+    ("SwitchName=a Switches=b\n", "topology.conf:1", "there is no switch b"),
+    ("SwitchName=a Nodes=n1\nSwitchName=a Nodes=n2\n", "topology.conf:2", "twice"),
+    ("BlockName=a Nodes=n1\n", "topology.conf:1", "takes lines of SwitchName="),
+])
+def test_bad_files(tmp_path, text, place, why):
+    c = Cluster(nodes=2, conf="TopologyPlugin=topology/tree\n", start=False)
+    try:
+        (c.dir / "topology.conf").write_text(text)
+        c.run(["slurmctld", "--check", "-f", str(c.conf_file)]).fails(place, why)
+    finally:
+        c.destroy()
