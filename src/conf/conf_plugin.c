@@ -54,11 +54,17 @@ static void known_names(size_t key, struct str *out)
             str_printf(out, "%s%s", out->len ? ", " : "", plugins[i].value);
 }
 
+/* Each name of the list has a say of its own: those that can be had keep theirs. */
+static bool filters(size_t key)
+{
+    return key == CONF_KEY_job_submit_plugins;
+}
+
 /* One name of a key's list. Returns what is to be used for it, or NULL for the default. */
 static const char *name_check(struct conf_loader *l, size_t key, const char *name, size_t len)
 {
     const struct conf_key *k = &conf_keys[key];
-    const char *used = *k->def ? k->def : "none";
+    const char *used = *k->def ? k->def : filters(key) ? "those that are" : "none";
     struct conf_place at = l->priv->written[key].at;
     const struct plugin *p = plugin_find(key, name, len);
 
@@ -85,8 +91,9 @@ static void key_check(struct conf_loader *l, size_t key, const char **member)
     while (*name) {
         size_t len = strcspn(name, ",");
         if (len) {
-            used = name_check(l, key, name, len);
-            fallback |= !used;
+            const char *found = name_check(l, key, name, len);
+            used = found ? found : filters(key) ? used : NULL;
+            fallback |= !found && !filters(key);
         }
         name += len;
         name += *name == ',';

@@ -67,6 +67,25 @@ static void bad_values(void **state)
     test_refused(cases, COUNT(cases));
 }
 
+/* What decides about jobs is not put out by another of its list that is not there. */
+static void filters_stay(void **state)
+{
+    static const struct {
+        const char *list, *used;
+    } cases[] = {{"lua", "job_submit/lua"},
+                 {"lua,throttle", "job_submit/lua"},
+                 {"throttle,lua,magic", "job_submit/lua"},
+                 {"throttle", NULL}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        _cleanup_free_ char *text = mem_printf(HEAD "JobSubmitPlugins=%s\n", cases[i].list);
+        struct conf *c = test_load(text, NULL);
+        assert_true(str_eq(c->job_submit_plugins, cases[i].used));
+        conf_free(c);
+    }
+}
+
 static void bad_hosts(void **state)
 {
     static const struct test_refusal cases[] = {
@@ -107,7 +126,7 @@ static void warnings(void **state)
         {HEAD "SelectType=select/best\n", "t.conf:2: ", "using select/cons_tres"},
         {HEAD "AuthType=auth/munge\n", "t.conf:2: ", "using auth/slurm"},
         {HEAD "TaskPlugin=none,affinity\n", "t.conf:2: ", "using task/none"},
-        {HEAD "JobSubmitPlugins=pbs\n", "t.conf:2: ", "using none"},
+        {HEAD "JobSubmitPlugins=pbs\n", "t.conf:2: ", "using those that are"},
         {HEAD "StateSaveStore=postgresql://u:pw@h/d\n", "t.conf:2: ", "?passfile=FILE"},
         {HEAD "StateSaveStore=postgres://h/d?password=pw\n", "t.conf:2: ", "?passfile=FILE"},
         {HEAD "SchedulerParameters=nohold_on_prolog_fail,bf_interval=30\n",
@@ -351,6 +370,7 @@ int main(void)
         cmocka_unit_test(values),
         cmocka_unit_test(last_one_holds),
         cmocka_unit_test(old_hosts),
+        cmocka_unit_test(filters_stay),
         cmocka_unit_test(table),
         cmocka_unit_test(lists),
     };

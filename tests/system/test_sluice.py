@@ -98,7 +98,7 @@ def test_what_is_set_replaces_what_is_written(place):
 def test_what_the_file_says_otherwise_is_told(place):
     """Options that only a new slurm.conf could follow, unknown keys, and names that it cannot hold."""
     shape = ["--nodes", "2", "--cpus", "3", "--memory", "200", "--name", "cluster1", "--set", "Foo=1", "--set", "MailProg=/x",
-             "--set", "TopologyPlugin=topology/tree"]
+             "--set", "RoutePlugin=route/topology"]
     up = ["sluice", "up", "--dir", place / "a"]
     first = run([*up, *shape])
     assert first.returncode == 0, first.stderr
