@@ -6,7 +6,7 @@ from harness import ROOT, Cluster, eventually, many
 
 MULTI = """PriorityType=priority/multifactor
 PriorityWeightAge=1000
-PriorityMaxAge=0-02:00:00
+PriorityMaxAge=365-00:00:00
 PriorityWeightJobSize=1000
 PriorityWeightPartition=1000
 PriorityWeightTRES=CPU=1000,Mem=500
