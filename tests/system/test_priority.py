@@ -90,8 +90,7 @@ def test_refused(full):
     c.run("scontrol top 9999").fails("Invalid job id specified for job 9999")
 
 
-@pytest.mark.skipif(not ROOT, reason="needs other users")
-def test_what_users_may(full):
+def test_what_users_may(full, nobody):
     c = full
     c.run(["sbatch", "--priority=5", "--wrap", "true"], user="nobody").fails("Access/permission denied: a priority")
     c.run(["sbatch", "--nice=-5", "--wrap", "true"], user="nobody").fails("Access/permission denied: a negative nice value")
