@@ -242,8 +242,7 @@ void cluster_remove_job(struct cluster *c, struct job *j)
     array_leave(c, j);
     if (j->part)
         order_remove(&j->part->queue, &j->queued);
-    depend_set(c, j, NULL);
-    order_remove(&c->waiting.named, &j->waits.named);
+    depend_leave(c, j);
     order_remove(&c->due, &j->due);
     order_remove(&c->ends, &j->ends);
     if (j->request_key)

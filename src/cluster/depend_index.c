@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Who waits for whom, so that the end of a job is told to its dependents and to nobody else; and
  * which jobs have one name, for singletons. */
+#include <string.h>
+
+#include "base/pb.h"
 #include "cluster/cluster.h"
 
 #define NAMED_WAITS (UINT64_C(1) << 32) /* behind those that run */
@@ -28,23 +31,6 @@ void depend_reindex(struct cluster *c, struct job *j)
         else if (!link->in)
             order_insert(&c->waiting.dependents, link, item->job_id, tie_of(j, i));
     }
-}
-
-void depend_set(struct cluster *c, struct job *j, struct depend *d)
-{
-    unlink_all(c, j);
-    depend_free(j->waits.on);
-    free(take_ptr(j->waits.links));
-    j->waits.on = d;
-    if (!d) {
-        free(take_ptr(j->waits.shown));
-        j->waits.never = false;
-        return;
-    }
-    j->waits.links = mem_new_array(struct depend_link, d->items.len + 1);
-    for (size_t i = 0; i < d->items.len; i++)
-        j->waits.links[i].job_id = j->id;
-    depend_reindex(c, j);
 }
 
 struct job *depend_next_dependent(const struct cluster *c, uint32_t on, uint64_t *cursor)
@@ -92,42 +78,119 @@ bool depend_find_outcome(const struct cluster *c, uint32_t job_id, struct depend
     return j != NULL;
 }
 
-static int64_t name_key(const struct job *j)
+static int64_t name_key(uint32_t uid, const char *name)
 {
-    uint64_t hash = str_hash(j->waits.name ? j->waits.name : "");
-    return (int64_t)((hash ^ j->uid) * UINT64_C(0x9e3779b97f4a7c15));
+    return (int64_t)((str_hash(name) ^ uid) * UINT64_C(0x9e3779b97f4a7c15));
+}
+
+/* From its record. */
+static const char *name_of(struct job *j)
+{
+    if (j->waits.name)
+        return j->waits.name->text;
+    const ProtobufCMessageDescriptor *type = &pb__job_spec__descriptor;
+    _cleanup_str_ struct str picked = STR_INIT;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    pb_pick_fields(j->spec.data, j->spec.len, pb_field_bits(type, "name"), &picked);
+    const Pb__JobSpec *spec = arena_unpack(&arena, type, picked.data, picked.len);
+    const char *text = spec && spec->name ? spec->name : "";
+    size_t size = strlen(text) + 1;
+    j->waits.name = mem_alloc(sizeof *j->waits.name + size);
+    j->waits.name->job_id = j->id;
+    memcpy(j->waits.name->text, text, size);
+    return j->waits.name->text;
+}
+
+static bool is_over(const struct job *j)
+{
+    return job_is_final(j) && !j->completing;
 }
 
 void depend_place_name(struct cluster *c, struct job *j)
 {
-    bool waits = j->state == PB__JOB_STATE__PENDING, over = job_is_final(j) && !j->completing;
-    if (over)
-        order_remove(&c->waiting.named, &j->waits.named);
+    if (!c->waiting.names || !j->spec.len) /* it has its place when it has its record */
+        return;
+    int64_t key = name_key(j->uid, name_of(j));
+    uint64_t tie = j->id | (j->state == PB__JOB_STATE__PENDING ? NAMED_WAITS : 0);
+    if (is_over(j))
+        order_remove(&c->waiting.named, &j->waits.name->link);
     else
-        order_move(&c->waiting.named, &j->waits.named, name_key(j),
-                   (waits ? NAMED_WAITS : 0) | j->id);
+        order_move(&c->waiting.named, &j->waits.name->link, key, tie);
+}
+
+static void forget_name(struct cluster *c, struct job *j)
+{
+    if (j->waits.name)
+        order_remove(&c->waiting.named, &j->waits.name->link);
+    free(take_ptr(j->waits.name));
+}
+
+void depend_replace_name(struct cluster *c, struct job *j)
+{
+    forget_name(c, j);
+    depend_place_name(c, j);
+}
+
+static void place_all_names(struct cluster *c)
+{
+    c->waiting.names = true;
+    vec_foreach (&c->jobs, j)
+        if (!is_over(*j))
+            depend_place_name(c, *j);
+}
+
+void depend_set(struct cluster *c, struct job *j, struct depend *d)
+{
+    unlink_all(c, j);
+    depend_free(j->waits.on);
+    free(take_ptr(j->waits.links));
+    j->waits.on = d;
+    if (!d) {
+        free(take_ptr(j->waits.shown));
+        j->waits.never = false;
+        return;
+    }
+    if (!c->waiting.names && depend_is_singleton(d))
+        place_all_names(c);
+    j->waits.links = mem_new_array(struct depend_link, d->items.len + 1);
+    for (size_t i = 0; i < d->items.len; i++)
+        j->waits.links[i].job_id = j->id;
+    depend_reindex(c, j);
 }
 
 /* The first of them behind 'tie'; other names may have the same key. */
-static struct job *named_after(const struct cluster *c, const struct job *j, uint64_t tie)
+static struct job *named_after(const struct cluster *c, uint32_t uid, const char *name,
+                               uint64_t tie)
 {
-    int64_t key = name_key(j);
-    const char *name = j->waits.name ? j->waits.name : "";
+    int64_t key = name_key(uid, name);
     const struct order_link *l = order_after(&c->waiting.named, key, tie);
     for (; l && l->key == key; l = order_next(l)) {
-        struct job *other = order_item((struct order_link *)l, struct job, waits.named);
-        if (other->uid == j->uid && str_eq(other->waits.name ? other->waits.name : "", name))
-            return other;
+        struct depend_name *other = order_item((struct order_link *)l, struct depend_name, link);
+        struct job *j = cluster_find_job(c, other->job_id);
+        if (j->uid == uid && str_eq(other->text, name))
+            return j;
     }
     return NULL;
 }
 
-struct job *depend_first_named(const struct cluster *c, const struct job *j)
+struct job *depend_first_named(const struct cluster *c, uint32_t uid, const char *name)
 {
-    return named_after(c, j, 0);
+    return c->waiting.names ? named_after(c, uid, name ? name : "", 0) : NULL;
 }
 
-struct job *depend_next_named(const struct cluster *c, const struct job *j)
+struct job *depend_first_like(const struct cluster *c, struct job *j)
 {
-    return named_after(c, j, NAMED_WAITS);
+    return c->waiting.names ? named_after(c, j->uid, name_of(j), 0) : NULL;
+}
+
+struct job *depend_next_like(const struct cluster *c, struct job *j)
+{
+    return c->waiting.names ? named_after(c, j->uid, name_of(j), NAMED_WAITS) : NULL;
+}
+
+void depend_leave(struct cluster *c, struct job *j)
+{
+    depend_set(c, j, NULL);
+    forget_name(c, j);
 }

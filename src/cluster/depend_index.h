@@ -20,6 +20,13 @@ struct depend_link {
 struct depend_index {
     struct order dependents; /* items of pending jobs, by the job that they wait for */
     struct order named;      /* jobs that are not over, by name and user, those that run first */
+    bool names;              /* 'named' is kept: since there was a singleton */
+};
+
+struct depend_name {        /* of a job */
+    struct order_link link; /* in 'named' */
+    uint32_t job_id;
+    char text[];
 };
 
 struct job_waits {
@@ -28,12 +35,13 @@ struct job_waits {
     char *shown;               /* what is left of it, as text; NULL: nothing */
     bool never;                /* it can not be met any more */
     bool kill, kill_given;     /* then the job is ended; not given: as configured */
-    char *name;                /* the job's; NULL: none */
-    struct order_link named;
+    struct depend_name *name;  /* NULL: while it was not asked for */
 };
 
 /* What the job waits for from now on; 'd' is taken, NULL: nothing. */
 void depend_set(struct cluster *c, struct job *j, struct depend *d);
+/* It is taken out of all that is here. */
+void depend_leave(struct cluster *c, struct job *j);
 /* Items that are decided, and those of a job that is not pending, are waited for no more. */
 void depend_reindex(struct cluster *c, struct job *j);
 /* The next one that waits for the job 'on'; *cursor begins at 0. NULL: there is none. */
@@ -45,9 +53,13 @@ struct depend_outcome depend_outcome_of(const struct job *j);
 struct depend_outcome depend_outcome_of_array(const struct array *a);
 /* Of what an item names: the array where the number is one's. False: it is not known. */
 bool depend_find_outcome(const struct cluster *c, uint32_t job_id, struct depend_outcome *out);
-/* Its place among the jobs of its name and user, after its name or state has changed. */
+/* Its place among the jobs of its name and user, after its state has changed. They have none before
+ * the first singleton comes, who gives all of them theirs: a pass over all jobs, once. */
 void depend_place_name(struct cluster *c, struct job *j);
+/* The name in its record is another one now. */
+void depend_replace_name(struct cluster *c, struct job *j);
 /* The first of those jobs: one that runs, or else the oldest. NULL: there is none. */
-struct job *depend_first_named(const struct cluster *c, const struct job *j);
+struct job *depend_first_named(const struct cluster *c, uint32_t uid, const char *name);
+struct job *depend_first_like(const struct cluster *c, struct job *j);
 /* The oldest of them that is pending. */
-struct job *depend_next_named(const struct cluster *c, const struct job *j);
+struct job *depend_next_like(const struct cluster *c, struct job *j);

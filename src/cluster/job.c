@@ -193,8 +193,6 @@ int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, 
     j->nice = OR(s, nice, 0);
     j->waits.kill_given = s->has_kill_invalid_dep;
     j->waits.kill = OR(s, kill_invalid_dep, 0);
-    free(j->waits.name);
-    j->waits.name = mem_strdup(s->name);
     j->rank.site_factor = OR(s, site_factor, 0);
     read_warning(j, s->signal);
     j->deadline_at = OR(s, deadline_at_sec, 0) > 0 ? s->deadline_at_sec : 0;

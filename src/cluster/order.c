@@ -53,6 +53,11 @@ void order_insert(struct order *o, struct order_link *link, int64_t key, uint64_
     struct order_link **at = &o->root, *up = NULL;
 
     *link = (struct order_link){.key = key, .tie = tie, .in = true};
+    if (!o->last || before(o->last, link)) { /* most come in order: without a way down to there */
+        up = o->last;
+        at = up ? &up->right : &o->root;
+        o->last = link;
+    }
     while (*at) {
         up = *at;
         at = before(link, up) ? &up->left : &up->right;
@@ -65,10 +70,26 @@ void order_insert(struct order *o, struct order_link *link, int64_t key, uint64_
     o->count++;
 }
 
+static struct order_link *previous(struct order_link *link)
+{
+    struct order_link *l = link->left;
+
+    if (l) {
+        while (l->right)
+            l = l->right;
+        return l;
+    }
+    while (link->up && link->up->left == link)
+        link = link->up;
+    return link->up;
+}
+
 void order_remove(struct order *o, struct order_link *link)
 {
     if (!link->in)
         return;
+    if (o->last == link)
+        o->last = previous(link);
     while (link->left && link->right)
         rotate_up(o, rank(link->left) > rank(link->right) ? link->left : link->right);
     replace(o, link, link->left ? link->left : link->right);

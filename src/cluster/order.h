@@ -2,9 +2,9 @@
 /*
  * An order: elements kept sorted by (key, tie), through a link inside each of them. Used for the
  * queues of pending jobs, the ends of running jobs and the deadlines of both, so that nothing is
- * ever sorted per pass. Insertion, removal and the next element cost O(log n); the shape depends on
- * the ties alone, so that the same changes give the same tree. Links are embedded in their owners;
- * a zeroed link is in no order.
+ * ever sorted per pass. Insertion, removal and the next element cost O(log n), insertion behind all
+ * others O(1) on average; the shape depends on the ties alone, so that the same changes give the
+ * same tree. Links are embedded in their owners; a zeroed link is in no order.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ struct order_link {
 };
 
 struct order {
-    struct order_link *root;
+    struct order_link *root, *last;
     size_t count;
 };
 

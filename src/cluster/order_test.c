@@ -133,6 +133,7 @@ static void agree(const struct order *o, const struct item *items, const bool *i
         last = item_of(l);
     }
     assert_int_equal(walked, count);
+    assert_ptr_equal(o->last, last ? &last->link : NULL);
     assert_ptr_equal(order_after(o, INT64_MIN, 0), order_first(o));
     assert_null(order_after(o, INT64_MAX, UINT64_MAX));
 }

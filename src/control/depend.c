@@ -149,9 +149,9 @@ static void show(struct control *c, struct job *j, bool alone)
     j->waits.shown = shown;
 }
 
-static bool is_alone(const struct control *c, const struct job *j)
+static bool is_alone(const struct control *c, struct job *j)
 {
-    return !depend_is_singleton(j->waits.on) || depend_first_named(c->cluster, j) == j;
+    return !depend_is_singleton(j->waits.on) || depend_first_like(c->cluster, j) == j;
 }
 
 const char *depend_reason(struct control *c, struct job *j)
@@ -190,9 +190,8 @@ int64_t depend_wait_sec(const struct control *c, const struct job *j)
  */
 
 /* The one of a name that is next may be let go, or not any more. */
-static void tell_named(struct control *c, const struct job *j)
+static void tell_next(struct control *c, struct job *first)
 {
-    struct job *first = depend_first_named(c->cluster, j);
     if (first && first->state == PB__JOB_STATE__PENDING && first->waits.on)
         submit_enqueue(c, first);
 }
@@ -200,7 +199,7 @@ static void tell_named(struct control *c, const struct job *j)
 /* It runs now: who was let go before is held back again. Such a one is the oldest that waits. */
 static void hold_named(struct control *c, struct job *j)
 {
-    struct job *next = depend_next_named(c->cluster, j);
+    struct job *next = depend_next_like(c->cluster, j);
     if (next && next->state == PB__JOB_STATE__PENDING && next->queued.in && next->waits.on)
         submit_enqueue(c, next);
 }
@@ -212,7 +211,7 @@ void depend_changed(struct control *c, struct job *j)
     if (j->state == PB__JOB_STATE__RUNNING)
         hold_named(c, j);
     else
-        tell_named(c, j);
+        tell_next(c, depend_first_like(c->cluster, j));
     bool of_array = j->array && j->array->id == j->id; /* its number is the array's */
     if (!of_array && depend_next_dependent(c->cluster, j->id, &cursor))
         vec_push(&c->told, ((struct told){.outcome = depend_outcome_of(j)}));
@@ -223,11 +222,8 @@ void depend_changed(struct control *c, struct job *j)
 
 void depend_renamed(struct control *c, struct job *j, const char *before)
 {
-    struct job old = {.uid = j->uid, .waits.name = (char *)before};
-    if (str_eq(before, j->waits.name))
-        return;
-    depend_place_name(c->cluster, j);
-    tell_named(c, &old);
+    depend_replace_name(c->cluster, j);
+    tell_next(c, depend_first_named(c->cluster, j->uid, before));
     hold_named(c, j);
 }
 

@@ -236,9 +236,10 @@ static int apply_spec(struct control *c, const struct caller *who, struct job *j
         spec->dependency = depend ? spec->dependency : NULL;
         depend_begin(c, j, depend);
     }
-    depend_renamed(c, j, old.name);
     str_clear(&j->spec);
     pb_pack(&spec->base, &j->spec);
+    if (!str_eq(old.name, spec->name))
+        depend_renamed(c, j, old.name);
     return 0;
 }
 
