@@ -164,8 +164,8 @@ int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, 
     }
     read_memory(c, j, &r, s);
     r.min_cpus = OR(s, min_cpus_per_node, 0);
-    request_read_cores(&r, s);
-    rc = request_read_gres(c, &r, s, err);
+    request_read_cores(c, &r, s);
+    rc = request_read_gres(c, j, &r, s, err);
     if (rc == 0)
         rc = license_read(c, s->licenses, &r.licenses, err);
     if (rc != 0) {

@@ -30,6 +30,8 @@ static void part_pack_limits(const struct conf_part *p, Pb__PartRecord *m)
     SET(m, priority_job_factor, p->priority_job_factor);
     SET(m, def_mem_per_cpu_mib, p->def_mem_per_cpu_mib);
     SET(m, def_mem_per_node_mib, p->def_mem_per_node_mib);
+    SET(m, def_cpu_per_gpu, p->def_cpu_per_gpu);
+    SET(m, def_mem_per_gpu_mib, p->def_mem_per_gpu_mib);
     SET(m, max_mem_per_cpu_mib, p->max_mem_per_cpu_mib);
     SET(m, max_mem_per_node_mib, p->max_mem_per_node_mib);
     SET(m, grace_time_sec, p->grace_time_sec < 0 ? 0 : p->grace_time_sec);
@@ -79,8 +81,7 @@ static const char *other_keys(const struct conf_part *p, struct arena *arena)
 {
     const struct {
         const char *key, *value;
-    } texts[] = {{"JobDefaults", p->job_defaults},
-                 {"SelectTypeParameters", p->select_type_parameters},
+    } texts[] = {{"SelectTypeParameters", p->select_type_parameters},
                  {"TRESBillingWeights", p->tres_billing_weights}};
     struct str out = STR_INIT;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)

@@ -33,6 +33,8 @@ static const struct {
     {"allow_groups", "AllowGroups", true},
     {"def_mem_per_cpu_mib", "DefMemPerCPU", true},
     {"def_mem_per_node_mib", "DefMemPerNode", true},
+    {"def_cpu_per_gpu", "DefCpuPerGPU", true},
+    {"def_mem_per_gpu_mib", "DefMemPerGPU", true},
     {"max_mem_per_cpu_mib", "MaxMemPerCPU", true},
     {"max_mem_per_node_mib", "MaxMemPerNode", true},
     {"allow_accounts", "AllowAccounts", false},
@@ -109,6 +111,8 @@ static void take_numbers(struct conf_part *to, const Pb__PartRecord *m)
     TAKE(priority_job_factor)
     TAKE(def_mem_per_cpu_mib)
     TAKE(def_mem_per_node_mib)
+    TAKE(def_cpu_per_gpu)
+    TAKE(def_mem_per_gpu_mib)
     TAKE(max_mem_per_cpu_mib)
     TAKE(max_mem_per_node_mib)
     if (to->max_cpus_per_node == 0)

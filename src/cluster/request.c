@@ -21,14 +21,16 @@ void request_done(struct request *r)
     license_needs_done(&r->licenses);
 }
 
-void request_read_cores(struct request *r, const Pb__JobSpec *s)
+void request_read_cores(const struct cluster *c, struct request *r, const Pb__JobSpec *s)
 {
     r->sockets = OR(s, sockets_per_node, 0);
     r->cores = OR(s, cores_per_socket, 0);
     r->use_threads = r->threads = OR(s, threads_per_core, 0);
     r->tasks_per_socket = OR(s, ntasks_per_socket, 0);
-    r->tasks_per_core = OR(s, ntasks_per_core, 0);
+    r->tasks_per_core = OR(s, ntasks_per_core, c->conf->cr & CONF_CR_ONE_TASK ? 1 : 0);
     r->spec_cores = OR(s, core_spec, 0);
+    const char *word = s->distribution ? strrchr(s->distribution, ',') : NULL;
+    r->pack = word ? str_case_eq(word, ",pack") : c->conf->cr & CONF_CR_PACK;
     r->ask_user_alone = OR(s, exclusive_user, 0);
 }
 
@@ -114,13 +116,28 @@ static void read_total(struct request *r, struct gpus *g)
     g->job = 0;
 }
 
-/* What each GPU brings with it. */
-static int read_per_gpu(struct request *r, const Pb__JobSpec *s, const struct gpus *g,
-                        struct err *err)
+/* Of each GPU; what the job does not say comes from its partition, or the cluster. */
+static void read_gpu_share(const struct cluster *c, const struct job *j, struct request *r,
+                           const Pb__JobSpec *s, bool any)
 {
+    const struct conf_part *p = j->part ? &j->part->conf : NULL;
+    bool mem = s->has_mem_per_node_mib || s->has_mem_per_cpu_mib || s->has_mem_per_gpu_mib;
     r->cpus_per_gpu = OR(s, cpus_per_gpu, 0);
     r->mem_gpu_mib = OR(s, mem_per_gpu_mib, 0) < GRES_COUNT_MAX ? OR(s, mem_per_gpu_mib, 0) : 0;
-    if (!g->node && !g->task && !g->job)
+    if (any && !r->cpus_per_gpu && !s->has_cpus_per_task)
+        r->cpus_per_gpu = p && p->def_cpu_per_gpu ? p->def_cpu_per_gpu : c->conf->def_cpu_per_gpu;
+    if (any && !mem && c->conf->cr & CONF_CR_MEMORY)
+        r->mem_gpu_mib =
+            p && p->def_mem_per_gpu_mib ? p->def_mem_per_gpu_mib : c->conf->def_mem_per_gpu_mib;
+}
+
+/* What each GPU brings with it. */
+static int read_per_gpu(const struct cluster *c, const struct job *j, struct request *r,
+                        const Pb__JobSpec *s, const struct gpus *g, struct err *err)
+{
+    bool any = g->node || g->task || g->job;
+    read_gpu_share(c, j, r, s, any);
+    if (!any)
         return r->cpus_per_gpu || r->mem_gpu_mib
                    ? no(err, "--cpus-per-gpu and --mem-per-gpu need a number of GPUs")
                    : 0;
@@ -133,8 +150,8 @@ static int read_per_gpu(struct request *r, const Pb__JobSpec *s, const struct gp
     return 0;
 }
 
-int request_read_gres(const struct cluster *c, struct request *r, const Pb__JobSpec *s,
-                      struct err *err)
+int request_read_gres(const struct cluster *c, const struct job *j, struct request *r,
+                      const Pb__JobSpec *s, struct err *err)
 {
     int rc = gres_parse(c, s->gres, GRES_PER_NODE, &r->gres, err);
     rc = rc == 0 ? gres_parse(c, s->tres_per_task, GRES_PER_TASK, &r->gres, err) : rc;
@@ -145,5 +162,5 @@ int request_read_gres(const struct cluster *c, struct request *r, const Pb__JobS
     struct gpus g = count_gpus(r);
     rc = read_tasks_per_gpu(c, r, s, &g, err);
     read_total(r, &g);
-    return rc == 0 ? read_per_gpu(r, s, &g, err) : rc;
+    return rc == 0 ? read_per_gpu(c, j, r, s, &g, err) : rc;
 }

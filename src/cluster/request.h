@@ -12,6 +12,9 @@
 #include "cluster/license.h"
 #include "proto/job.pb-c.h"
 
+struct cluster;
+struct job;
+
 struct job_rank { /* what its priority is made of besides */
     bool given;   /* by a person or an external scheduler: the priority is not made of factors */
     int32_t site_factor;
@@ -44,17 +47,18 @@ struct request {
     struct constraint *constraint, *preferred; /* the two, as read */
     uint32_t switches;          /* so many leaves of the network at most; 0: any number */
     int64_t switches_sec;       /* and after waiting that long for it, any number, too */
+    bool pack;                  /* its tasks fill one node before the next */
     bool spread, use_min_nodes; /* of a range of node counts: as many as possible, or as few */
 };
 
 void request_done(struct request *r);
 
 /* Sockets, cores and threads. */
-void request_read_cores(struct request *r, const Pb__JobSpec *s);
+void request_read_cores(const struct cluster *c, struct request *r, const Pb__JobSpec *s);
 /* What says of what kind its nodes are and where they lie (request_place.c). -ERR_FEATURE. */
 int request_read_place(struct request *r, const Pb__JobSpec *s, struct err *err);
 
 /* Generic resources, when tasks, CPUs and memory have been read: GPUs may bring more of them.
  * -ERR_GRES. */
-int request_read_gres(const struct cluster *c, struct request *r, const Pb__JobSpec *s,
-                      struct err *err);
+int request_read_gres(const struct cluster *c, const struct job *j, struct request *r,
+                      const Pb__JobSpec *s, struct err *err);

@@ -20,21 +20,11 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "conf/conf_rows.h"
 #include "conf/conf_topo.h"
 
-#define CONF_UNLIMITED INT64_MAX /* a time or count limit that was not set or is UNLIMITED */
 #define CONF_NODES_MAX 200000
 
-enum conf_node_state {
-    CONF_NODE_UNKNOWN,
-    CONF_NODE_DOWN,
-    CONF_NODE_DRAIN,
-    CONF_NODE_FAIL,
-    CONF_NODE_FUTURE,
-    CONF_NODE_CLOUD
-};
-enum conf_part_state { CONF_PART_UP, CONF_PART_DOWN, CONF_PART_DRAIN, CONF_PART_INACTIVE };
-enum conf_oversubscribe { CONF_SHARE_NO, CONF_SHARE_YES, CONF_SHARE_FORCE, CONF_SHARE_EXCLUSIVE };
 enum conf_select {
     CONF_SELECT_LINEAR,
     CONF_SELECT_CONS
@@ -44,85 +34,10 @@ enum conf_cr {
     CONF_CR_CORE = 2,
     CONF_CR_SOCKET = 4,
     CONF_CR_MEMORY = 8,
-    CONF_CR_LLN = 16 /* the least loaded nodes first */
-};                   /* bits */
-
-/* What several nodes have in common: one per NodeName line. Counts are the minima that a node must
- * register. */
-struct conf_node_row {
-    uint32_t cpus, boards, sockets, cores,
-        threads; /* cores per socket, threads per core; all >= 1 after validation */
-    uint64_t real_memory_mib, tmp_disk_mib; /* default 1 and 0, as in Slurm */
-    uint64_t mem_spec_mib;                  /* of it, kept for the system */
-    uint32_t core_spec_count, cpu_spec_count;
-    const char *cpu_spec_list; /* NULL: none */
-    uint32_t weight;           /* default 1 */
-    const char *features;      /* "a,b" or NULL */
-    const char *gres, *reason, *comment, *extra, *arch;
-    enum conf_node_state state;
-    bool made; /* of a line that is in no file, see conf_load_with() */
-    const char *file;
-    int line;
-};
-
-#define CONF_GRES_NVIDIA 1u /* which variables tell a task its devices; none of these: all four */
-#define CONF_GRES_AMD 2u
-#define CONF_GRES_INTEL 4u
-#define CONF_GRES_OPENCL 8u
-#define CONF_GRES_NO_ENV 16u
-#define CONF_GRES_COUNT_ONLY 32u
-
-struct conf_gres_device {
-    const char *file;  /* NULL: none is known */
-    const char *cores; /* "0-3,8", of the node, that are near; NULL: any */
-};
-
-struct conf_gres {           /* so many of a kind of generic resource */
-    const char *name, *type; /* type NULL: none */
-    uint64_t count;
-    unsigned flags;                   /* CONF_GRES_* */
-    struct conf_gres_device *devices; /* of gres.conf, the first ones of the count */
-    size_t n_devices;
-};
-
-struct conf_gres_set {
-    struct conf_gres *items;
-    size_t len;
-};
-
-struct conf_node {
-    const char *name, *hostname,
-        *addr;     /* NodeHostname and NodeAddr default to the name, the hostname */
-    uint16_t port; /* of its slurmd; default SlurmdPort */
-    uint32_t row;  /* index into conf.node_rows */
-    uint32_t gres; /* index into conf.gres_sets; 0: it has none */
-};
-
-struct conf_part {
-    const char *name;
-    const char *nodes;       /* the expression as written, "ALL" included; never NULL */
-    struct bitset *node_set; /* the same over node indexes; NULL with CONF_CLIENT */
-    bool is_default, hidden, root_only, key, exclusive_user, lln, disable_root, exclusive_topo,
-        power_down_on_idle;
-    enum conf_part_state state;
-    uint64_t key_number; /* set live: another one, another key */
-    enum conf_oversubscribe share;
-    uint32_t share_max; /* jobs per resource: YES:n and FORCE:n, default 4; else 1 */
-    int64_t max_time_sec,
-        default_time_sec;          /* CONF_UNLIMITED; default_time 0: NONE, use the maximum */
-    uint32_t max_nodes, min_nodes; /* UINT32_MAX: UNLIMITED */
-    uint32_t max_cpus_per_node, max_cpus_per_socket; /* UINT32_MAX: UNLIMITED */
-    uint32_t priority_tier, priority_job_factor;     /* default 1 */
-    uint64_t def_mem_per_cpu_mib, def_mem_per_node_mib, max_mem_per_cpu_mib,
-        max_mem_per_node_mib;                    /* 0: unset */
-    int64_t over_time_limit_sec, grace_time_sec; /* -1: as the global key */
-    const char *allow_groups, *allow_accounts, *allow_qos, *allow_alloc_nodes, *deny_accounts,
-        *deny_qos;
-    const char *alternate, *qos, *preempt_mode, *select_type_parameters, *tres_billing_weights,
-        *job_defaults;
-    const char *file;
-    int line;
-};
+    CONF_CR_LLN = 16,     /* the least loaded nodes first */
+    CONF_CR_PACK = 32,    /* tasks fill one node before the next */
+    CONF_CR_ONE_TASK = 64 /* of a core, unless the job says */
+};                        /* bits */
 
 struct conf_rate { /* of a user's requests */
     bool enable;
@@ -265,14 +180,6 @@ void conf_freep(struct conf **c);
 long conf_find_node(const struct conf *c, const char *name); /* index or -1 */
 /* What the node has. */
 const struct conf_gres_set *conf_gres_of(const struct conf *c, uint32_t node);
-/* A partition that no line defines: every key at its default, no nodes. The name is borrowed. */
-void conf_part_init(struct conf_part *p, const char *name);
-
-/* NULL, or what is wrong with it: "holds no blanks...". */
-const char *conf_part_name_fault(const char *name);
-/* OverSubscribe= as it is written; NULL or "" changes nothing. */
-int conf_part_set_share(struct conf_part *p, const char *text, struct err *err);
-
 long conf_find_part(const struct conf *c, const char *name);
 
 /* NULL: SlurmctldHost does not name it. */

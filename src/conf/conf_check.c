@@ -191,7 +191,8 @@ static int select_check(struct conf_loader *l, struct err *err)
         c->cr = (unsigned)bits;
         conf_cr_warn(l, c->select_type_parameters, written(l, CONF_KEY_select_type_parameters)->at);
     }
-    if (c->select == CONF_SELECT_CONS && !(c->cr & ~(unsigned)CONF_CR_LLN))
+    if (c->select == CONF_SELECT_CONS &&
+        !(c->cr & (CONF_CR_CPU | CONF_CR_CORE | CONF_CR_SOCKET | CONF_CR_MEMORY)))
         c->cr |= CONF_CR_CORE;
     return 0;
 }
@@ -338,6 +339,12 @@ static int limits_check(struct conf_loader *l, struct err *err)
         conf_warn(l, written(l, CONF_KEY_def_mem_per_node_mib)->at,
                   "DefMemPerCPU and DefMemPerNode exclude each other; DefMemPerCPU holds");
         c->def_mem_per_node_mib = 0;
+    }
+    if (c->job_defaults) {
+        int rc = conf_job_defaults_parse(c->job_defaults, written(l, CONF_KEY_job_defaults)->at,
+                                         &c->def_cpu_per_gpu, &c->def_mem_per_gpu_mib, err);
+        if (rc < 0)
+            return rc;
     }
     if (c->max_mem_per_cpu_mib && c->max_mem_per_node_mib) {
         conf_warn(l, written(l, CONF_KEY_max_mem_per_node_mib)->at,

@@ -253,6 +253,10 @@ const char *conf_part_share_text(enum conf_oversubscribe share);
 /* Values of keys and lists that are chosen from a set of words. */
 int conf_tres_check(struct conf_loader *l, struct err *err);
 int conf_words_check(struct conf_loader *l, struct err *err);
+/* JobDefaults: what it says of DefCpuPerGPU and DefMemPerGPU; -ERR_CONFIG. */
+int conf_job_defaults_parse(const char *list, struct conf_place at, uint32_t *cpus,
+                            uint64_t *mem_mib, struct err *err);
+
 /* The CONF_CR_* bits of a SelectTypeParameters list, or -ERR_CONFIG. */
 void conf_cr_warn(struct conf_loader *l, const char *list,
                   struct conf_place at); /* what has no effect */

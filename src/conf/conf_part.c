@@ -237,6 +237,13 @@ static int part_check(struct conf_loader *l, const struct conf_row *row, struct 
                   p->name);
         p->max_mem_per_node_mib = 0;
     }
+    if (p->job_defaults) {
+        int rc = conf_job_defaults_parse(p->job_defaults, row->value[CONF_PART_KEY_job_defaults].at,
+                                         &p->def_cpu_per_gpu, &p->def_mem_per_gpu_mib, err);
+        if (rc < 0)
+            return rc;
+    }
+    p->job_defaults = NULL; /* the two keys have it now */
     if (p->select_type_parameters) {
         int rc = conf_cr_parse(p->select_type_parameters,
                                row->value[CONF_PART_KEY_select_type_parameters].at, err);

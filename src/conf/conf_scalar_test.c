@@ -98,6 +98,9 @@ static void bad_hosts(void **state)
         {"SlurmctldHost=a()\n", "t.conf:1: ", "NAME(ADDRESS)"},
         {"SlurmctldHost=a(b)c\n", "t.conf:1: ", "NAME(ADDRESS)"},
         {"SlurmctldHost=a,b\n", "t.conf:1: ", "one host"},
+        {HEAD "JobDefaults=DefCpuPerGPU=0\n", "t.conf:2: ", "a number from 1 to 65535"},
+        {HEAD "JobDefaults=DefCpuPerGPU=2,DefMem=1\n", "t.conf:2: ", "'DefMem=1' is unknown"},
+        {HEAD "JobDefaults=DefMemPerGPU=many\n", "t.conf:2: ", "many"},
         {"SlurmctldHost=a\nSlurmctldHost=A\n", "t.conf:2: ", "named twice"},
     };
 
@@ -137,8 +140,8 @@ static void warnings(void **state)
          "t.conf:2: ", "SlurmdParameters: 'l3cache_as_socket' has no effect"},
         {HEAD "AuthInfo=ttl=60,cred_expire=120\n",
          "t.conf:2: ", "AuthInfo: 'cred_expire' has no effect"},
-        {HEAD "SelectTypeParameters=CR_Core,CR_Pack_Nodes\n",
-         "t.conf:2: ", "SelectTypeParameters: 'CR_Pack_Nodes' has no effect"},
+        {HEAD "SelectTypeParameters=CR_Core,LL_SHARED_GRES\n",
+         "t.conf:2: ", "SelectTypeParameters: 'LL_SHARED_GRES' has no effect"},
         {HEAD "PrologFlags=Alloc,Serial\n", "t.conf:2: ", "'Serial' has no effect"},
         {HEAD "PrivateData=usage,jobs\n", "t.conf:2: ", "'jobs' has no effect"},
         {HEAD "ControlMachine=old\n", "t.conf:2: ", "SlurmctldHost is given"},

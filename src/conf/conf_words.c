@@ -2,6 +2,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/size.h"
 #include "conf/conf_internal.h"
 
 /* Keys whose value is one of some words, or a comma list of them. Words of PREFIX:... forms are not
@@ -120,10 +121,10 @@ static const struct {
     {"CR_Socket", CONF_CR_SOCKET},
     {"CR_Socket_Memory", CONF_CR_SOCKET | CONF_CR_MEMORY},
     {"CR_Memory", CONF_CR_MEMORY},
-    {"CR_ONE_TASK_PER_CORE", 0},
+    {"CR_ONE_TASK_PER_CORE", CONF_CR_ONE_TASK},
     {"CR_CORE_DEFAULT_DIST_BLOCK", 0},
     {"CR_LLN", CONF_CR_LLN},
-    {"CR_Pack_Nodes", 0},
+    {"CR_Pack_Nodes", CONF_CR_PACK},
     {"LL_SHARED_GRES", 0},
     {"ENFORCE_BINDING_GRES", 0},
     {"MULTIPLE_SHARING_GRES_PJ", 0},
@@ -175,4 +176,33 @@ int conf_cr_parse(const char *list, struct conf_place at, struct err *err)
         return conf_fail(at, err, "SelectTypeParameters=%s: one of CR_CPU, CR_Core, CR_Socket only",
                          list);
     return (int)bits;
+}
+
+/* One word of JobDefaults: "DefCpuPerGPU=2". */
+static int default_parse(const char *word, uint32_t *cpus, uint64_t *mem_mib, struct err *err)
+{
+    static const char cpu_key[] = "DefCpuPerGPU=", mem_key[] = "DefMemPerGPU=";
+    long long n = 0;
+    int rc;
+    if (!strncasecmp(word, mem_key, sizeof mem_key - 1))
+        return size_parse_mib(word + sizeof mem_key - 1, mem_mib, err);
+    if (strncasecmp(word, cpu_key, sizeof cpu_key - 1) != 0)
+        return err_set(err, -ERR_PARSE, "'%s' is unknown; use DefCpuPerGPU=N and DefMemPerGPU=MB",
+                       word);
+    rc = str_parse_i64(word + sizeof cpu_key - 1, 1, 65535, &n);
+    if (rc == 0)
+        *cpus = (uint32_t)n;
+    return rc == 0 ? 0 : err_set(err, rc, "'%s': a number from 1 to 65535 is expected", word);
+}
+
+int conf_job_defaults_parse(const char *list, struct conf_place at, uint32_t *cpus,
+                            uint64_t *mem_mib, struct err *err)
+{
+    _cleanup_free_ char *copy = mem_strdup(list);
+    struct err why = {0};
+    char *save = NULL;
+    for (char *word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save))
+        if (default_parse(word, cpus, mem_mib, &why) != 0)
+            return conf_fail(at, err, "JobDefaults=%s: %s", list, why.text);
+    return 0;
 }

@@ -179,10 +179,26 @@ static bool pick(const struct layout *l, const uint32_t *cap, bool *picked)
     return nodes >= l->wanted_nodes && sum >= l->num_tasks;
 }
 
-/* One task a node and round, so that uneven nodes come out even. */
+/* -m pack, or as the job has it. */
+static bool is_packed(const struct layout *l)
+{
+    const char *word = l->spec->distribution ? strrchr(l->spec->distribution, ',') : NULL;
+    return word ? str_case_eq(word, ",pack") : l->j->want.pack;
+}
+
+/* One task a node and round, so that uneven nodes come out even. Packed: one for each node first,
+ * then one node is filled before the next. */
 static void deal(struct layout *l, const bool *picked)
 {
-    for (uint32_t left = l->num_tasks; left;)
+    uint32_t left = l->num_tasks;
+    for (size_t i = 0; is_packed(l) && i < l->j->alloc.len; i++)
+        left -= l->tasks[i] = picked[i] && left;
+    for (size_t i = 0; is_packed(l) && i < l->j->alloc.len; i++) {
+        uint32_t more = picked[i] ? least(l->cap[i] - l->tasks[i], left) : 0;
+        l->tasks[i] += more;
+        left -= more;
+    }
+    while (left)
         for (size_t i = 0; i < l->j->alloc.len && left; i++)
             if (picked[i] && l->tasks[i] < l->cap[i]) {
                 l->tasks[i]++;

@@ -76,7 +76,7 @@ static bool same_shape(const struct job *a, const struct job *b)
            x->mem_node_mib == y->mem_node_mib && x->mem_cpu_mib == y->mem_cpu_mib &&
            x->tmp_mib == y->tmp_mib && x->exclusive == y->exclusive && x->shared == y->shared &&
            x->tasks_given == y->tasks_given && x->contiguous == y->contiguous &&
-           x->overcommit == y->overcommit && !x->switches && !y->switches &&
+           x->pack == y->pack && x->overcommit == y->overcommit && !x->switches && !y->switches &&
            x->spread == y->spread && a->limit_sec >= b->limit_sec &&
            x->user_alone == y->user_alone && (!x->user_alone || a->uid == b->uid) &&
            x->sockets == y->sockets && x->cores == y->cores && x->threads == y->threads &&

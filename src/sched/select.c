@@ -332,7 +332,7 @@ static void deal(const struct chooser *ch, const struct cluster *c, const struct
 {
     const struct request *r = &j->want;
     uint32_t left = r->tasks > ch->count ? r->tasks - ch->count : 0;
-    bool one_by_one = ch->min > 1 || ch->good > 1;
+    bool one_by_one = (ch->min > 1 || ch->good > 1) && !r->pack;
     uint32_t *got = mem_new_array(uint32_t, ch->fits->size + 1);
     bitset_foreach (ch->chosen, i) {
         got[i] = r->ntasks_per_node && !r->tasks_given ? r->ntasks_per_node : 1;

@@ -37,6 +37,18 @@ def test_what_a_job_gets(sockets, options, expected):
     sockets.run(f"scancel {job}").ok()
 
 
+def test_one_task_of_each_core(make_cluster):
+    """CR_ONE_TASK_PER_CORE, for jobs that do not say."""
+    c = make_cluster(nodes=1, start=False, conf="SelectTypeParameters=CR_Core,CR_ONE_TASK_PER_CORE")
+    c.conf_file.write_text(c.conf_file.read_text().replace("CPUs=4", "Sockets=2 CoresPerSocket=4 ThreadsPerCore=2"))
+    c.start()
+    for options, expected in ((["-n4"], 8), (["-n4", "--ntasks-per-core=2"], 4), (["-n2", "-c3"], 6)):
+        job = c.sbatch(*options, wrap="sleep 100")
+        eventually(lambda: c.state(job) == "RUNNING", "a start")
+        assert c.job(job)["NumCPUs"] == str(expected)
+        c.run(f"scancel {job}").ok()
+
+
 @pytest.mark.parametrize("options, words", [
     (["-B3"], "Requested node configuration is not available"),
     (["--cores-per-socket=5"], "Requested node configuration is not available"),

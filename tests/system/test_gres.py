@@ -150,3 +150,28 @@ def test_wrong_files_are_named(make_cluster):
     (c.dir / "gres.conf").write_text("Name=gpu File=/dev/null\nName=disk Count=3\n")
     done = c.run("slurmctld --check")
     assert done.returncode != 0 and "gres.conf:2: Name=disk is not in GresTypes" in done.stderr + done.stdout
+
+
+def test_what_comes_with_a_gpu(make_cluster):
+    """DefCpuPerGPU and DefMemPerGPU, of the cluster or the partition, for jobs that do not say."""
+    c = make_cluster(nodes=1, start=False, node_conf="Gres=gpu:2 CPUs=8 RealMemory=4000",
+                     conf="GresTypes=gpu\nSelectTypeParameters=CR_Core_Memory\nJobDefaults=DefCpuPerGPU=3,DefMemPerGPU=700",
+                     partitions=["PartitionName=main Nodes=ALL Default=YES",
+                                 "PartitionName=other Nodes=ALL JobDefaults=DefCpuPerGPU=2"])
+    (c.dir / "gres.conf").write_text("Name=gpu Count=2\n")
+    c.start()
+
+    for options, cpus, mem in ((("--gpus=2",), 6, "1400M"), (("--gpus-per-node=1", "-c4"), 4, "700M"),
+                               (("--gpus=1", "--mem=900"), 3, "900M"), (("--gpus=2", "-pother"), 4, "1400M"),
+                               (("--gpus=1", "--cpus-per-gpu=1"), 1, "700M"), (("-c2", "--mem=10"), 2, "10M")):
+        job = c.sbatch(*options, wrap="sleep 100")
+        eventually(lambda: c.state(job) == "RUNNING", "it")
+        assert c.job(job)["AllocTRES"].startswith(f"cpu={cpus},mem={mem},"), options
+        c.run(f"scancel {job}").ok()
+    assert "JobDefaults=DefCpuPerGPU=2\n" in c.run("scontrol show part other").ok()
+    assert "JobDefaults=(null)\n" in c.run("scontrol show part main").ok()
+    c.run("scontrol update PartitionName=other DefCpuPerGPU=1 DefMemPerGPU=100").ok()
+    assert "JobDefaults=DefCpuPerGPU=1,DefMemPerGPU=100\n" in c.run("scontrol show part other").ok()
+    job = c.sbatch("--gpus=2", "-pother", wrap="sleep 100")
+    eventually(lambda: c.state(job) == "RUNNING", "it")
+    assert c.job(job)["AllocTRES"].startswith("cpu=2,mem=200M,")

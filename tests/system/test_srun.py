@@ -33,6 +33,21 @@ def test_cyclic_distribution(cluster):
     assert lines(out) == ["0 n1", "1 n2", "2 n1", "3 n2"]
 
 
+def test_packed_distribution(cluster, make_cluster):
+    """CR_Pack_Nodes, and the last word of --distribution."""
+    where = ["sh", "-c", "echo $SLURM_PROCID $SLURMD_NODENAME $SLURM_JOB_NUM_NODES $SLURM_TASKS_PER_NODE"]
+    packed, even = ["0 n1 2 3,1", "1 n1 2 3,1", "2 n1 2 3,1", "3 n2 2 3,1"], [f"{i} n{1 + i // 2} 2 2(x2)" for i in range(4)]
+    run = ["srun", "--exclusive", "-N2", "-n4"]
+    assert lines(cluster.run([*run, "-m", "*,pack", *where]).ok()) == packed
+    assert lines(cluster.run([*run, "-m", "block,Pack", *where]).ok()) == packed
+    assert lines(cluster.run([*run, *where]).ok()) == even
+    other = make_cluster(nodes=2, conf="SelectTypeParameters=CR_Core,CR_Pack_Nodes")
+    assert lines(other.run([*run, *where]).ok()) == packed
+    assert lines(other.run([*run, "-m", "block,nopack", *where]).ok()) == even
+    # the job's own cores, too
+    assert set(other.run(["srun", "-N2", "-n4", "printenv", "SLURM_JOB_CPUS_PER_NODE"]).ok().split()) == {"3,1"}
+
+
 def test_label(cluster):
     out = cluster.run("srun -n3 -l echo x").ok()
     assert lines(out) == ["0: x", "1: x", "2: x"]

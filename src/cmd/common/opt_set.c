@@ -198,12 +198,15 @@ int opt_set_distribution(struct opt *o, const char *arg, struct err *err)
     }
     if (is_plane)
         return opt_fail(o, OPT_FAIL_ERROR, 1, err, OPT_NO_DISTRIBUTION, arg);
-    /* Only the level of nodes decides which task runs where. */
-    if (arg[first])
+    if (arg[first] == ':')
         note(o, OPT_ID_distribution,
-             "what follows the first word of --distribution=%s is accepted and has no effect", arg);
+             "of --distribution=%s what is said of sockets and cores is accepted and has no effect",
+             arg);
     free(o->distribution);
-    o->distribution = first && *arg != '*' ? mem_strndup(arg, first) : NULL;
+    bool given = first && *arg != '*';
+    o->distribution = given || *s ? mem_printf("%.*s%s%s", given ? (int)first : 5,
+                                               given ? arg : "block", *s ? "," : "", s)
+                                  : NULL;
     for (char *c = o->distribution; c && *c; c++)
         *c = *c >= 'A' && *c <= 'Z' ? (char)(*c + 32) : *c;
     return 0;

@@ -470,7 +470,8 @@ static void test_other_notes(void **state)
         const char *env, *argv, *notes;
     } v[] = {
         {OPT_SBATCH, "", "sbatch|-mblock:cyclic|-mcyclic:block",
-         "warning: what follows the first word of --distribution=block:cyclic is accepted and has "
+         "warning: of --distribution=block:cyclic what is said of sockets and cores is accepted "
+         "and has "
          "no effect\n"},
         {OPT_SBATCH, "", "sbatch|--exclusive=mcs",
          "warning: option --exclusive=mcs keeps all other jobs away, as --exclusive does\n"},

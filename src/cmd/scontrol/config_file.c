@@ -228,6 +228,8 @@ static void put_part_limits(const Pb__PartRecord *p, struct str *out)
         put_number(out, "MaxCPUsPerNode", p->max_cpus_per_node, UINT32_MAX);
     put_number(out, "DefMemPerCPU", p->def_mem_per_cpu_mib, 0);
     put_number(out, "DefMemPerNode", p->def_mem_per_node_mib, 0);
+    put_number(out, "DefCpuPerGPU", p->def_cpu_per_gpu, 0);
+    put_number(out, "DefMemPerGPU", p->def_mem_per_gpu_mib, 0);
     put_number(out, "MaxMemPerCPU", p->max_mem_per_cpu_mib, 0);
     put_number(out, "MaxMemPerNode", p->max_mem_per_node_mib, 0);
     if (p->grace_time_sec > 0)

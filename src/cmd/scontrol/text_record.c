@@ -194,6 +194,16 @@ static void put_count(struct str *out, const char *key, bool known, uint32_t n)
         str_printf(out, "%s=UNLIMITED", key);
 }
 
+static void put_job_defaults(const Pb__PartRecord *p, struct str *out)
+{
+    bool cpus = p->def_cpu_per_gpu > 0, mem = p->def_mem_per_gpu_mib > 0;
+    str_puts(out, cpus || mem ? "JobDefaults=" : "JobDefaults=(null)");
+    if (cpus)
+        str_printf(out, "DefCpuPerGPU=%u%s", p->def_cpu_per_gpu, mem ? "," : "");
+    if (mem)
+        str_printf(out, "DefMemPerGPU=%llu", (unsigned long long)p->def_mem_per_gpu_mib);
+}
+
 static void put_memory(struct str *out, const char *which, uint64_t per_node, uint64_t per_cpu)
 {
     if (per_cpu)
@@ -258,7 +268,7 @@ void text_part(const Pb__PartRecord *p, struct text_style style, struct str *out
     str_printf(out, " TotalCPUs=%u TotalNodes=%u SelectTypeParameters=NONE", p->total_cpus,
                p->total_nodes);
     text_break(style, out);
-    str_puts(out, "JobDefaults=(null)");
+    put_job_defaults(p, out);
     text_break(style, out);
     put_memory(out, "Def", p->def_mem_per_node_mib, p->def_mem_per_cpu_mib);
     str_putc(out, ' ');
