@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cluster/cluster.h"
+#include "cluster/park.h"
 
 static struct alloc_node *append(struct job *j, struct node *n, struct bitset *units,
                                  uint64_t mem_mib)
@@ -32,17 +33,15 @@ static void find_users(const struct cluster *c, struct node *n)
 static void occupy(struct cluster *c, struct node *n, const struct job *j,
                    const struct alloc_node *a)
 {
-    share_occupy(n, j, a->busy);
-    n->free_units = n->units - (uint32_t)bitset_count(n->busy);
+    if (!a->parked)
+        park_take_units(n, j, a);
     n->used_mem_mib += a->mem_mib;
     n->jobs++;
+    n->parked += a->parked && !j->completing;
     vec_push(&n->holders, j->id);
     find_users(c, n);
     n->completing += j->completing;
-    n->completing_units += j->completing ? a->units : 0;
-    n->exclusive = n->exclusive || (j->want.exclusive && !j->want.shared);
-    if (j->part && j->part->used_cpus)
-        j->part->used_cpus[n->index] += a->cpus;
+    n->completing_units += j->completing && !a->parked ? a->units : 0;
     pool_update(c, n);
     c->stamp++;
 }
@@ -55,7 +54,7 @@ void alloc_count_part(struct cluster *c, struct part *p)
     p->used_cpus = mem_new_array(uint32_t, c->nodes.len + 1);
     vec_foreach (&c->jobs, j) /* not c->ends: while records are loaded, nothing is in it yet */
         vec_foreach (&(*j)->alloc, a)
-            if ((*j)->part == p && !a->released)
+            if ((*j)->part == p && !a->released && !a->parked)
                 p->used_cpus[a->node] += a->cpus;
 }
 
@@ -78,7 +77,7 @@ bool alloc_user_may(const struct node_users *u, const struct job *j)
 static bool has_room(const struct node *n, const struct job *j, const struct alloc_want *want)
 {
     bool alone = j->want.exclusive && !j->want.shared;
-    if (n->exclusive || (alone && n->jobs > 0) || !alloc_user_may(&n->users, j) ||
+    if (n->exclusive || (alone && n->jobs > n->parked) || !alloc_user_may(&n->users, j) ||
         want->units > n->free_units + share_room(n->units, n->use, j))
         return false;
     return n->used_mem_mib <= n->mem_mib && want->mem_mib <= n->mem_mib - n->used_mem_mib &&
@@ -148,6 +147,7 @@ int alloc_retake(struct cluster *c, struct job *j, const Pb__NodeAlloc *stored)
     a->cpus = stored->cpus;
     a->incarnation = mem_strdup(stored->incarnation);
     a->released = stored->released;
+    a->parked = stored->parked;
     a->usage_seq = stored->usage_seq;
     a->touched = true;
     retake_gres(c, n, a, stored);
@@ -171,19 +171,17 @@ void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a)
         return;
     struct node *n = c->nodes.data[a->node];
     a->released = true;
-    share_release(n, a->busy);
-    n->free_units = n->units - (uint32_t)bitset_count(n->busy);
+    if (!a->parked)
+        park_give_units(n, j, a);
     n->used_mem_mib -= a->mem_mib;
     vec_foreach (&a->gres, held)
         gres_held_release(n, held);
     n->jobs--;
+    n->parked -= a->parked && !j->completing;
     forget_holder(n, j->id);
     find_users(c, n);
     n->completing -= j->completing;
-    n->completing_units -= j->completing ? a->units : 0;
-    n->exclusive = n->exclusive && n->jobs > 0;
-    if (j->part && j->part->used_cpus)
-        j->part->used_cpus[n->index] -= a->cpus;
+    n->completing_units -= j->completing && !a->parked ? a->units : 0;
     if (n->jobs == 0 && n->actual.cpus) /* it may have come to have others meanwhile */
         node_count_units(c, n);
     pool_update(c, n);
@@ -196,7 +194,11 @@ void alloc_begin_completing(struct cluster *c, struct job *j)
     vec_foreach (&j->alloc, a) {
         struct node *n = c->nodes.data[a->node];
         n->completing += !a->released;
-        n->completing_units += a->released ? 0 : a->units;
+        n->completing_units += a->released || a->parked ? 0 : a->units;
+        if (a->parked && !a->released) {
+            n->parked--;
+            pool_update(c, n);
+        }
     }
 }
 
@@ -232,7 +234,7 @@ struct sum {                   /* of what the jobs hold of a node */
     struct bitset *busy, *own; /* own: of those that do not share */
     uint32_t *uses;            /* by unit */
     uint64_t mem_mib;
-    uint32_t jobs, completing, completing_units;
+    uint32_t jobs, completing, completing_units, parked;
 };
 
 static bool holds(const struct node *n, const struct job *j)
@@ -256,10 +258,18 @@ static int check_job(const struct cluster *c, const struct job *j, struct sum *s
                            j->id);
         if (j->state == PB__JOB_STATE__PENDING)
             return err_set(err, -ERR_INTERNAL, "%s is held by pending job %u", n->name, j->id);
-        if (j->state == PB__JOB_STATE__RUNNING && n->connected &&
-            !str_eq(a->incarnation, n->incarnation))
+        if (a->parked && j->state != PB__JOB_STATE__SUSPENDED && !j->completing)
+            return err_set(err, -ERR_INTERNAL, "%s: job %u runs without its cores", n->name, j->id);
+        if (!job_is_final(j) && n->connected && !str_eq(a->incarnation, n->incarnation))
             return err_set(err, -ERR_INTERNAL, "%s was booted and is held by job %u of before",
                            n->name, j->id);
+        sum->mem_mib += a->mem_mib;
+        sum->jobs += holds(n, j);
+        sum->completing += j->completing;
+        sum->parked += a->parked && !j->completing;
+        if (a->parked)
+            continue;
+        sum->completing_units += j->completing ? a->units : 0;
         if (!j->want.shared)
             bitset_or(sum->own, a->busy);
         bitset_foreach (a->busy, i)
@@ -267,10 +277,6 @@ static int check_job(const struct cluster *c, const struct job *j, struct sum *s
                 return err_set(err, -ERR_INTERNAL, "%s: a core is allocated twice, to job %u",
                                n->name, j->id);
         bitset_or(sum->busy, a->busy);
-        sum->mem_mib += a->mem_mib;
-        sum->jobs += holds(n, j);
-        sum->completing += j->completing;
-        sum->completing_units += j->completing ? a->units : 0;
     }
     return 0;
 }
@@ -288,7 +294,7 @@ static int check_node(const struct cluster *c, const struct node *n, const struc
 {
     if (!bitset_equal(sum->busy, n->busy) || sum->mem_mib != n->used_mem_mib ||
         sum->jobs != n->jobs || n->holders.len != n->jobs || sum->completing != n->completing ||
-        sum->completing_units != n->completing_units ||
+        sum->completing_units != n->completing_units || sum->parked != n->parked ||
         n->free_units != n->units - bitset_count(n->busy) || !uses_agree(n, sum))
         return err_set(err, -ERR_INTERNAL, "%s: the ledger and the jobs disagree", n->name);
     if (sum->mem_mib > n->mem_mib && !c->conf->schedule_actual) /* else it may have shrunk */

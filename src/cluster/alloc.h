@@ -44,6 +44,16 @@ void alloc_node_done(struct alloc_node *a);
 struct alloc_node *alloc_find(struct job *j, uint32_t node);
 int alloc_check(const struct cluster *c, struct err *err); /* nothing over-allocated; sums agree */
 
+/* --- park.c: suspended jobs --------------------------------------------------------------------
+ */
+
+/* Nothing of the job runs there now: its units are for others, its memory and devices are not. */
+void park_leave(struct cluster *c, struct job *j, struct alloc_node *a);
+/* 0, or -ERR_NODES_BUSY and who has units that the job is to have back. */
+int park_check_return(const struct cluster *c, const struct job *j, struct err *err);
+/* It has all of them again; they must be free. */
+void park_return(struct cluster *c, struct job *j);
+
 /* --- share.c: units that several jobs have ---------------------------------------------------- */
 
 /* Units in use, as 'use' (NULL: nobody shares) tells, that the job may have as well. */

@@ -64,6 +64,7 @@ struct node {
     uint32_t free_units, jobs;
     VEC(uint32_t) holders; /* ids of these jobs, in the order in which they got it */
     uint32_t completing, completing_units; /* of the jobs, those that have ended */
+    uint32_t parked; /* of the jobs, those that are suspended and hold no units */
     uint64_t used_mem_mib;
     VEC(struct gres_stock) gres;
     bool exclusive; /* one job has all of it */
@@ -90,6 +91,8 @@ struct alloc_node {
     struct bitset *busy;                   /* which units */
     uint64_t mem_mib, step_mem_mib;        /* step: of the memory, what steps have asked for */
     bool released, touched;                /* touched: something may have run there */
+    bool parked;                           /* suspended: its units are for others */
+    bool halt_told;                        /* the last order to stop or to go on was carried out */
     VEC(struct gres_held) gres;
     uint64_t usage_seq; /* the last event whose use was counted */
     char *incarnation;
@@ -141,8 +144,11 @@ struct job {
     int64_t submit_at, eligible_at, begin_at, start_at, end_at, sched_at, expected_at,
         shown_sched_at; /* wall seconds; shown: as packed in 'live' */
     int64_t start_mono_ms,
-        end_mono_ms;                   /* the same by the clock that cannot be set; 0: it did not */
-    uint64_t boot;                     /* that this clock counts from */
+        end_mono_ms; /* the same by the clock that cannot be set; 0: it did not */
+    uint64_t boot;   /* that this clock counts from */
+    int64_t suspended_sec, suspended_at; /* in all, up to now; when it was, or was resumed, last */
+    int64_t ran_ms;                      /* before it was last suspended: its clock, while it is */
+    uint32_t halts;                    /* how often it was suspended and resumed, in this attempt */
     int64_t limit_sec;                 /* INT64_MAX: unlimited */
     int64_t time_min_sec, deadline_at; /* 0: none */
     const char *reason;                /* static words, or the stored one; NULL: None */

@@ -291,6 +291,8 @@ static void pack_alloc(const struct cluster *c, const struct job *j, Pb__JobLive
         SET(p, mem_mib, a->mem_mib);
         if (a->released)
             SET(p, released, true);
+        if (a->parked)
+            SET(p, parked, true);
         p->incarnation = a->incarnation;
         if (a->usage_seq)
             SET(p, usage_seq, a->usage_seq);
@@ -368,7 +370,14 @@ static void pack_times(const struct job *j, Pb__JobLive *m)
     if (j->end_at)
         SET(m, end_at, j->end_at);
     else if (j->state == PB__JOB_STATE__RUNNING && j->limit_sec != INT64_MAX)
-        SET(m, end_at, j->start_at + j->limit_sec);
+        SET(m, end_at, j->start_at + j->limit_sec + j->suspended_sec);
+    if (j->suspended_sec)
+        SET(m, suspended_sec, j->suspended_sec);
+    if (j->halts) {
+        SET(m, halts, j->halts);
+        SET(m, suspended_at, j->suspended_at);
+        SET(m, ran_ms, j->ran_ms);
+    }
     if (j->start_mono_ms)
         SET(m, start_mono_ms, j->start_mono_ms);
     if (j->end_mono_ms)
@@ -554,8 +563,12 @@ static void restore_live(struct job *j, const Pb__JobLive *m)
     j->submit_at = OR(m, submit_at, 0);
     j->eligible_at = OR(m, eligible_at, 0);
     j->start_at = m->state == PB__JOB_STATE__PENDING ? 0 : OR(m, start_at, 0);
-    bool final = m->state != PB__JOB_STATE__PENDING && m->state != PB__JOB_STATE__RUNNING;
-    j->end_at = final ? OR(m, end_at, 0) : 0;
+    bool runs = m->state == PB__JOB_STATE__RUNNING || m->state == PB__JOB_STATE__SUSPENDED;
+    j->end_at = runs || m->state == PB__JOB_STATE__PENDING ? 0 : OR(m, end_at, 0);
+    j->suspended_sec = bounded_time(OR(m, suspended_sec, 0));
+    j->suspended_at = bounded_time(OR(m, suspended_at, 0));
+    j->ran_ms = bounded_time(OR(m, ran_ms, 0));
+    j->halts = OR(m, halts, 0);
     j->start_mono_ms = OR(m, start_mono_ms, 0);
     j->end_mono_ms = OR(m, end_mono_ms, 0);
     j->boot = OR(m, boot, 0);

@@ -42,6 +42,9 @@ static const char *contradiction(const Pb__JobLive *m)
         return "it is completing and has not ended";
     if (SAYS(m, configuring) && m->state != PB__JOB_STATE__RUNNING)
         return "it is configuring and does not run";
+    for (size_t i = 0; i < m->n_alloc; i++)
+        if (SAYS(m->alloc[i], parked) && m->state != PB__JOB_STATE__SUSPENDED && !final)
+            return "it has given its cores away and is not suspended";
     if (m->array_tasks && m->n_alloc)
         return "it is several elements of an array and has nodes";
     if (m->has_array_job_id != (m->array_tasks || m->has_array_task_id))

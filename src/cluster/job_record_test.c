@@ -88,7 +88,7 @@ static void contradictions(void **state)
     struct err err = {0};
     assert_int_equal(job_record_check(good, 1, &err), 0);
     assert_int_equal(job_record_check(good, 2, &err), -ERR_STORE_DAMAGED);
-    for (int i = 0; i < 9; i++) {
+    for (int i = 0; i < 10; i++) {
         static const char *const says[] = {"not whole",
                                            "not whole",
                                            "whose it is",
@@ -97,7 +97,8 @@ static void contradictions(void **state)
                                            "runs and has no nodes",
                                            "completing and has not ended",
                                            "a node twice",
-                                           "configuring and does not run"};
+                                           "configuring and does not run",
+                                           "given its cores away"};
         Pb__JobLive live = *good->live;
         Pb__JobSpec spec = *good->spec;
         Pb__JobRecord r = *good;
@@ -113,6 +114,7 @@ static void contradictions(void **state)
         live.has_configuring = live.configuring = i == 8;
         if (i == 8)
             live.state = PB__JOB_STATE__FAILED;
+        live.alloc[0]->has_parked = live.alloc[0]->parked = i == 9;
         assert_int_equal(job_record_check(&r, 1, &err), -ERR_STORE_DAMAGED);
         if (!strstr(err.text, says[i]) || !strstr(err.text, "job 1"))
             fail_msg("case %d: %s", i, err.text);

@@ -117,7 +117,7 @@ void node_set_reason(struct node *n, const char *reason, uint32_t uid, int64_t a
 /* What ended jobs still hold is not shown as allocated, though it is not free yet either. */
 static uint32_t running_units(const struct node *n)
 {
-    if (n->jobs == n->completing)
+    if (n->jobs == n->completing + n->parked)
         return 0;
     uint32_t idle = n->free_units + n->completing_units; /* shared units may be among both */
     return n->exclusive ? n->units : n->units - (idle < n->units ? idle : n->units);
@@ -131,7 +131,7 @@ static Pb__NodeBase base_state(const struct node *n)
         return PB__NODE_BASE__NODE_DOWN;
     if (!n->registered)
         return PB__NODE_BASE__NODE_UNKNOWN;
-    if (n->jobs == n->completing)
+    if (n->jobs == n->completing + n->parked)
         return PB__NODE_BASE__NODE_IDLE;
     return n->exclusive || running_units(n) == n->units ? PB__NODE_BASE__NODE_ALLOCATED
                                                         : PB__NODE_BASE__NODE_MIXED;

@@ -70,7 +70,7 @@ static bool has_more(const struct pool *p, const struct node *n, uint32_t units,
     uint32_t i = n->index;
     const struct free_view *v = &p->now;
     return units > v->units[i] || mem_mib > v->mem_mib[i] || n->use || v->use[i] ||
-           n->users.who < v->users[i].who || (n->jobs == 0 && !v->whole[i]) ||
+           n->users.who < v->users[i].who || (n->jobs == n->parked && !v->whole[i]) ||
            (node_is_usable(n) && !bitset_test(p->usable, i));
 }
 
@@ -102,7 +102,7 @@ static void copy(struct pool *p, const struct node *n)
     p->weight[n->index] = n->weight;
     v->units[n->index] = units;
     v->mem_mib[n->index] = mem_mib;
-    v->whole[n->index] = n->jobs == 0;
+    v->whole[n->index] = n->jobs == n->parked;
     v->use[n->index] = n->use;
     p->locked += n->users.who == USERS_ONLY;
     p->locked -= v->users[n->index].who == USERS_ONLY;
@@ -111,7 +111,7 @@ static void copy(struct pool *p, const struct node *n)
         bitset_set(p->usable, n->index);
     else
         bitset_unset(p->usable, n->index);
-    spare_set(&p->spare, n->index, spare_cpus(n), node_is_usable(n) && n->jobs == 0);
+    spare_set(&p->spare, n->index, spare_cpus(n), node_is_usable(n) && n->jobs == n->parked);
 }
 
 void pool_view_init(struct free_view *v, size_t nodes, size_t gres_kinds)
@@ -220,11 +220,11 @@ static bool agrees(const struct cluster *c, const struct node *n)
     return is_of(c, &p->kinds.data[p->kind[i]], n) && p->weight[i] == n->weight &&
            v->units[i] == (n->exclusive ? 0 : n->free_units) &&
            v->mem_mib[i] == (int64_t)(n->mem_mib - n->used_mem_mib) &&
-           v->whole[i] == (n->jobs == 0) && v->users[i].who == n->users.who &&
+           v->whole[i] == (n->jobs == n->parked) && v->users[i].who == n->users.who &&
            v->users[i].uid == n->users.uid && v->use[i] == n->use &&
            bitset_test(p->usable, i) == node_is_usable(n) && gres_agrees(p, n) &&
            p->spare.nodes[i].cpus == spare_cpus(n) &&
-           p->spare.nodes[i].whole == (node_is_usable(n) && n->jobs == 0);
+           p->spare.nodes[i].whole == (node_is_usable(n) && n->jobs == n->parked);
 }
 
 int pool_check(const struct cluster *c, struct err *err)

@@ -80,6 +80,8 @@ static int touch_step(struct control *c, struct job *j, const Pb__JobSignal *r,
     if (job_is_final(j))
         return ERR_JOB_DONE;
     bool ends = !r->has_signal || r->signal == SIGKILL;
+    if (j->state == PB__JOB_STATE__SUSPENDED && !ends)
+        return ERR_TRANSITION;
     if (id->step_id == CLUSTER_BATCH_STEP) {
         if (!j->batch)
             return ERR_NO_STEP;
@@ -131,6 +133,8 @@ static int touch_job(struct control *c, const struct caller *who, struct job *j,
     }
     if (j->state == PB__JOB_STATE__PENDING || j->configuring)
         return ERR_JOB_PENDING;
+    if (j->state == PB__JOB_STATE__SUSPENDED) /* SIGCONT would end what was ordered */
+        return ERR_TRANSITION;
     vec_foreach (&j->alloc, a)
         if (!a->released && (a->touched || !j->batch))
             send_signal(c, j, a, r, NULL, 0);

@@ -282,7 +282,8 @@ static void resume_clock(struct control *c, struct job *j)
 {
     if (j->boot != control_boot(c))
         job_touch(c->cluster, j);
-    j->start_mono_ms = control_mono(c) - since_ms(c, j, j->start_mono_ms, j->start_at);
+    j->start_mono_ms =
+        control_mono(c) - since_ms(c, j, j->start_mono_ms, j->start_at + j->suspended_sec);
     j->boot = control_boot(c);
 }
 
@@ -295,12 +296,14 @@ static void resume_job(struct control *c, struct job *j)
         submit_enqueue(c, j);
         j->gone_mono_ms = j->batch ? 0 : now;
     } else if (!job_is_final(j)) {
-        resume_clock(c, j);
+        if (j->state == PB__JOB_STATE__RUNNING)
+            resume_clock(c, j);
         control_set_end(c, j);
         order_insert(&c->cluster->ends, &j->ends, wall + control_left_sec(c, j), j->id);
         j->repeat_mono_ms =
             j->batch && !j->launched && !j->configuring ? now + CONTROL_REPEAT_MS : 0;
         j->gone_mono_ms = j->configuring && !j->batch ? now : 0;
+        suspend_restored(c, j);
         if (j->lost_node) { /* the configuration is another than before */
             control_log(c, LOG_LVL_INFO, "job %u lost nodes that are not configured any more",
                         j->id);
@@ -369,6 +372,8 @@ static int64_t bounded_limit_sec(const struct job *j)
 
 int64_t control_left_sec(const struct control *c, const struct job *j)
 {
+    if (j->state == PB__JOB_STATE__SUSPENDED) /* nobody knows when it goes on */
+        return CLUSTER_NO_LIMIT_SEC;
     int64_t left = bounded_limit_sec(j) - (control_mono(c) - j->start_mono_ms) / 1000;
     return left > 0 ? left : 0;
 }
@@ -376,6 +381,11 @@ int64_t control_left_sec(const struct control *c, const struct job *j)
 void control_set_end(struct control *c, struct job *j)
 {
     int64_t over = over_limit_sec(c, j), now = control_mono(c);
+    if (j->state == PB__JOB_STATE__SUSPENDED) {
+        j->limit_mono_ms = INT64_MAX;
+        j->warn_mono_ms = j->mail_mono_ms = 0;
+        return;
+    }
     int64_t limit_at = j->start_mono_ms + bounded_limit_sec(j) * 1000;
     bool never = j->limit_sec == INT64_MAX || over >= CLUSTER_NO_LIMIT_SEC;
     j->limit_mono_ms = never ? INT64_MAX : limit_at + over * 1000;
@@ -443,7 +453,9 @@ static void repeat_orders(struct control *c, struct job *j)
         start_send_batch(c, j);
     else
         j->repeat_mono_ms = 0;
-    if (j->state == PB__JOB_STATE__RUNNING)
+    if (suspend_repeat(c, j))
+        j->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
+    if (!job_is_final(j) && j->state != PB__JOB_STATE__PENDING)
         cancel_repeat_steps(c, j);
 }
 

@@ -109,6 +109,8 @@ void control_queue_order(struct control *c, uint64_t call, const struct caller *
                          const Pb__QueueOrder *r);
 void control_job_place(struct control *c, uint64_t call, const struct caller *who,
                        const Pb__JobPlace *r);
+void control_job_suspend(struct control *c, uint64_t call, const struct caller *who,
+                         const Pb__JobSuspend *r);
 void control_job_top(struct control *c, uint64_t call, const struct caller *who,
                      const Pb__JobTop *r);
 void control_job_wait_end(struct control *c, uint64_t call, const struct caller *who,

@@ -208,7 +208,7 @@ void depend_changed(struct control *c, struct job *j)
 {
     uint64_t cursor = 0;
     depend_place_name(c->cluster, j);
-    if (j->state == PB__JOB_STATE__RUNNING)
+    if (j->state == PB__JOB_STATE__RUNNING || j->state == PB__JOB_STATE__SUSPENDED)
         hold_named(c, j);
     else
         tell_next(c, depend_first_like(c->cluster, j));

@@ -214,6 +214,17 @@ void cancel_warn(struct control *c, struct job *j); /* --signal: its time has co
 void cancel_repeat_steps(struct control *c,
                          struct job *j); /* ending steps are ordered to end again */
 
+/* suspend.c */
+/* 0, or why not, for a person. */
+int suspend_job(struct control *c, struct job *j, struct err *err);
+int suspend_resume(struct control *c, struct job *j, struct err *err);
+bool suspend_repeat(struct control *c, struct job *j); /* orders that are not confirmed */
+void suspend_remind(struct control *c, struct job *j,
+                    struct alloc_node *a); /* of the last order: the node has registered */
+void suspend_halted(struct control *c, const struct node *n, const Pb__Halted *e);
+void suspend_end(struct control *c, struct job *j);      /* it is about to end */
+void suspend_restored(struct control *c, struct job *j); /* after a restart */
+
 /* node.c */
 void node_send_orders(struct control *c, const struct node *n, Pb__NodeOrder *order);
 void node_heard(struct control *c, struct node *n);       /* its silence is counted from now */

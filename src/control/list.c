@@ -170,7 +170,8 @@ bool control_list_steps(struct control *c, const struct caller *who, const Pb__S
     for (; i < c->cluster->jobs.len && out->len - start <= budget; i++) {
         const struct job *j = c->cluster->jobs.data[i];
         *cursor = (uint64_t)j->id + 1;
-        if (j->state != PB__JOB_STATE__RUNNING || !has_uid(f, j->uid) || !filter_uses(j, nodes) ||
+        if (j->state == PB__JOB_STATE__PENDING || job_is_final(j) || !has_uid(f, j->uid) ||
+            !filter_uses(j, nodes) ||
             !filter_has_word(f->partition, f->n_partition, j->part ? j->part->conf.name : NULL))
             continue;
         if (j->batch && step_matches(j, CLUSTER_BATCH_STEP, f))

@@ -208,22 +208,26 @@ static const Pb__Presence *find_present(const Pb__NodeRegister *r, const struct 
 /* A job we think is there: its launch may have been lost, or the node may have lost it. */
 static void reconcile(struct control *c, struct job *j, struct node *n, const Pb__NodeRegister *r)
 {
-    const struct alloc_node *a = alloc_find(j, n->index);
+    struct alloc_node *a = alloc_find(j, n->index);
     if (!a || a->released)
         return;
     const Pb__Presence *present = find_present(r, j);
     if (j->completing) {
         finish_send_terminate(c, j, a, NULL, (uint32_t)c->conf->kill_wait_sec);
-    } else if (j->configuring) {
-        return; /* nothing of it was sent there */
-    } else if (j->batch && a == &j->alloc.data[0]) {
-        if (!j->launched)
-            start_send_batch(c, j);
-        else if (!present)
-            lose(c, j, n);
-    } else if (!present) {
-        start_send_prepare(c, j, a);
+        return;
     }
+    if (j->configuring) /* nothing of it was sent there */
+        return;
+    bool script = j->batch && a == &j->alloc.data[0];
+    if (script && j->launched && !present) {
+        lose(c, j, n);
+        return;
+    }
+    suspend_remind(c, j, a);
+    if (script && !j->launched)
+        start_send_batch(c, j);
+    else if (!script && !present)
+        start_send_prepare(c, j, a);
 }
 
 static void reconcile_all(struct control *c, struct node *n, const Pb__NodeRegister *r)
@@ -358,7 +362,8 @@ static void node_at_fault(struct control *c, struct node *n, struct job *j, cons
 static void on_launched(struct control *c, struct node *n, const Pb__Launched *e)
 {
     struct job *j = find_attempt(c, e->job_id, e->restarts);
-    if (!j || j->state != PB__JOB_STATE__RUNNING || !j->batch || j->alloc.data[0].node != n->index)
+    if (!j || j->state == PB__JOB_STATE__PENDING || job_is_final(j) || !j->batch ||
+        j->alloc.data[0].node != n->index)
         return;
     if (e->code == 0) {
         if (!j->launched)
@@ -492,6 +497,8 @@ static void on_event(struct control *c, struct node *n, const Pb__NodeEvent *e)
         node_drain(c, n, e->trouble->reason);
     if (e->prolog_failed)
         on_prolog_failed(c, n, e->prolog_failed);
+    if (e->halted)
+        suspend_halted(c, n, e->halted);
 }
 
 /* It was silent for too long and given up, and its session lived: what it has and runs is not known

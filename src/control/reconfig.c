@@ -80,7 +80,7 @@ static void carry_job(const struct cluster *old, const struct cluster *next, str
         struct node *n = cluster_find_node(next, old->nodes.data[a->node]->name);
         struct alloc_node *b = n ? alloc_find(to, n->index) : NULL;
         if (b)
-            b->touched = a->touched;
+            b->touched = a->touched, b->halt_told = a->halt_told;
     }
 }
 
@@ -150,7 +150,7 @@ static void settle(struct control *c, const struct cluster *old, struct job *j)
         submit_enqueue(c, j);
     else if (j->completing && job_nodes_left(j) == 0)
         finish_clean(c, j);
-    else if (j->state == PB__JOB_STATE__RUNNING)
+    else if (!job_is_final(j))
         settle_running(c, old, j);
     control_schedule(c, j);
 }

@@ -80,7 +80,7 @@ void reconfig_report_jobs(struct control *c, struct cluster *old, struct str *ou
         struct job *next = cluster_find_job(c->cluster, (*at)->id);
         bool said = false;
         str_clear(&line);
-        if ((*at)->state == PB__JOB_STATE__RUNNING)
+        if ((*at)->state == PB__JOB_STATE__RUNNING || (*at)->state == PB__JOB_STATE__SUSPENDED)
             said = say_running(c, old, *at, &line);
         else if ((*at)->state == PB__JOB_STATE__PENDING)
             said = say_pending(c, next, &line) && !waited_before(c, old, (*at)->id);

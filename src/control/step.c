@@ -440,7 +440,9 @@ static void create(struct control *c, struct job *j, uint64_t call, const Pb__St
         return;
     }
     int rc = j->configuring ? no(&err, ERR_NODES_BUSY, "the job's nodes are being configured")
-                            : step_make(c, j, spec, &s, &err);
+             : j->state == PB__JOB_STATE__SUSPENDED
+                 ? no(&err, ERR_NODES_BUSY, "the job is suspended")
+                 : step_make(c, j, spec, &s, &err);
     if (rc == 0) {
         answer(c, j, s, call);
     } else if (rc == -ERR_NODES_BUSY && j->waiting_steps.len >= CONTROL_WAITING_STEPS) {

@@ -350,7 +350,7 @@ void control_alloc(struct control *c, uint64_t call, const struct caller *who,
     bool test = r->has_test_only && r->test_only;
     struct job *j = test ? NULL : find_repeated(c, who, false, r->spec, &key);
     if (j && j->state != PB__JOB_STATE__PENDING) {
-        start_reply_alloc(c, j, call, j->state == PB__JOB_STATE__RUNNING);
+        start_reply_alloc(c, j, call, !job_is_final(j));
         return;
     }
     if (!j) {

@@ -246,7 +246,7 @@ static int apply_spec(struct control *c, const struct caller *who, struct job *j
 static void set_limit(struct control *c, struct job *j, int64_t limit_sec)
 {
     j->limit_sec = limit_sec;
-    if (j->state != PB__JOB_STATE__RUNNING)
+    if (j->state == PB__JOB_STATE__PENDING || job_is_final(j))
         return;
     control_set_end(c, j);
     order_move(&c->cluster->ends, &j->ends, control_wall(c) + control_left_sec(c, j), j->id);
@@ -261,7 +261,10 @@ static int requeue(struct control *c, const struct caller *who, struct job *j,
         return no(err, ERR_NO_REQUEUE, "it was submitted with --no-requeue, or JobRequeue=0");
     if (j->state == PB__JOB_STATE__PENDING)
         return no(err, ERR_JOB_PENDING, NULL);
-    apply_hold(c, who, j, r);
+    Pb__JobUpdate held = *r;
+    if (j->state == PB__JOB_STATE__SUSPENDED) /* as in Slurm: somebody did not want it to run */
+        held.has_hold = held.hold = true;
+    apply_hold(c, who, j, &held);
     j->special_exit = r->has_special_exit && r->special_exit && (j->held || j->admin_hold);
     if (!job_is_final(j)) {
         j->requeue_after = true;

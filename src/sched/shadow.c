@@ -58,13 +58,14 @@ static bool give_back(struct shadow *s, const struct alloc_node *a)
     const struct node *n = c->nodes.data[a->node];
     struct free_view *v = &s->then;
     uint64_t *gres = v->gres + a->node * c->pool.gres_kinds;
+    bool all = n->exclusive && !a->parked;
     if (n->use)
         return false;
-    if (n->exclusive)
+    if (all)
         free_all(s, n, gres);
     else
-        v->units[a->node] += a->units;
-    if (!n->exclusive)
+        v->units[a->node] += a->parked ? 0 : a->units;
+    if (!all)
         vec_foreach (&a->gres, held)
             gres[held->kind] += held->count;
     v->mem_mib[a->node] += (int64_t)a->mem_mib;

@@ -65,6 +65,8 @@ static void lay_out(struct timeline *t)
 static uint32_t units_freed(struct unit_use **use, const struct node *n, const struct alloc_node *a)
 {
     uint32_t freed = 0;
+    if (a->parked)
+        return 0;
     if (!n->use)
         return a->units;
     if (!*use)
@@ -80,7 +82,7 @@ static void give_back_gres(struct timeline *t, const struct node *n, const struc
 {
     if (!t->kinds)
         return;
-    if (n->exclusive)
+    if (n->exclusive && !a->parked)
         vec_foreach (&n->gres, s)
             gres[s->kind] = s->count;
     else
@@ -97,7 +99,8 @@ static void give_back(struct timeline *t, const struct alloc_node *a, int64_t at
     struct timeline_span *last = &t->spans[node->first + node->len - 1];
     struct timeline_span next = *last;
     next.from = at;
-    next.units = n->exclusive ? n->units : next.units + units_freed(&t->use[a->node], n, a);
+    next.units =
+        n->exclusive && !a->parked ? n->units : next.units + units_freed(&t->use[a->node], n, a);
     next.mem_mib += (int64_t)a->mem_mib;
     next.foreseen_units = next.units;
     next.foreseen_mem_mib = next.mem_mib;

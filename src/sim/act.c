@@ -80,6 +80,10 @@ static void ask(struct sim *s, const struct sim_item *a, unsigned act)
         c->asked[claim]++;
         c->claims[claim].made = false;
     }
+    if (a->what == SIM_DO_REQUEUE || a->what == SIM_DO_SUSPEND) { /* both: it is held then */
+        c->asked[SIM_CLAIM_HELD]++;
+        c->claims[SIM_CLAIM_HELD].made = false;
+    }
     if (requeues(a)) {
         c->requeues_asked += a->again_ms > 0 ? 2 : 1;
         c->cancelled = false;
@@ -150,6 +154,14 @@ static void send_signal(struct sim *s, unsigned index, const struct sim_item *a)
     r.target = ids;
     r.n_target = 1;
     sim_call(s, SIM_OF_ACT, SIM_JOB_SIGNAL, index, &s->rng, &r.base);
+}
+
+static void send_suspend(struct sim *s, unsigned index, const struct sim_item *a)
+{
+    Pb__JobSuspend r = PB__JOB_SUSPEND__INIT;
+    r.job_id = target(s, a);
+    SET(&r, resume, a->what == SIM_DO_CONTINUE);
+    sim_call(s, SIM_OF_ACT, SIM_JOB_SUSPEND, index, &s->rng, &r.base);
 }
 
 static void send_update(struct sim *s, unsigned index, const struct sim_item *a)
@@ -275,6 +287,8 @@ static void send(struct sim *s, unsigned index, const struct sim_item *a)
 {
     if (a->what <= SIM_DO_CANCEL_USER)
         send_signal(s, index, a);
+    else if (a->what <= SIM_DO_CONTINUE)
+        send_suspend(s, index, a);
     else if (a->what <= SIM_DO_MOVE)
         send_update(s, index, a);
     else if (a->what <= SIM_DO_FAIL)

@@ -72,7 +72,7 @@ void sim_check_node(struct sim *s, unsigned node)
     uint64_t mem_mib = 0;
     uint32_t cpus = 0;
     vec_foreach (&n->jobs, j) {
-        cpus += j->gone ? 0 : j->cpus;
+        cpus += j->gone || j->halted || j->was_halted ? 0 : j->cpus;
         mem_mib += j->gone ? 0 : j->mem_mib;
     }
     if (cpus > n->cpus * (s->share_most ? s->share_most : 1) || mem_mib > n->mem_mib)

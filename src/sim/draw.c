@@ -332,14 +332,14 @@ static int64_t job_at(struct draw *d, int64_t at_ms)
 static void draw_job_act(struct draw *d, struct sim_item *a)
 {
     static const uint8_t often[] = {
-        SIM_DO_CANCEL,  SIM_DO_CANCEL,    SIM_DO_CANCEL,       SIM_DO_SIGNAL,   SIM_DO_CANCEL_STEP,
-        SIM_DO_HOLD,    SIM_DO_HOLD,      SIM_DO_USER_HOLD,    SIM_DO_RELEASE,  SIM_DO_RELEASE,
-        SIM_DO_REQUEUE, SIM_DO_REQUEUE,   SIM_DO_REQUEUE_HOLD, SIM_DO_LIMIT,    SIM_DO_LIMIT,
-        SIM_DO_NICE,    SIM_DO_COMMENT,   SIM_DO_MOVE,         SIM_DO_PRIORITY, SIM_DO_BEGIN,
-        SIM_DO_MEMORY,  SIM_DO_CONSTRAINT};
+        SIM_DO_CANCEL,  SIM_DO_CANCEL,     SIM_DO_CANCEL,       SIM_DO_SIGNAL,   SIM_DO_CANCEL_STEP,
+        SIM_DO_HOLD,    SIM_DO_HOLD,       SIM_DO_USER_HOLD,    SIM_DO_RELEASE,  SIM_DO_RELEASE,
+        SIM_DO_REQUEUE, SIM_DO_REQUEUE,    SIM_DO_REQUEUE_HOLD, SIM_DO_LIMIT,    SIM_DO_LIMIT,
+        SIM_DO_NICE,    SIM_DO_COMMENT,    SIM_DO_MOVE,         SIM_DO_PRIORITY, SIM_DO_BEGIN,
+        SIM_DO_MEMORY,  SIM_DO_CONSTRAINT, SIM_DO_SUSPEND,      SIM_DO_SUSPEND,  SIM_DO_CONTINUE};
     a->what = often[between(d, 0, (int64_t)sizeof often - 1)];
     a->id = job_at(d, a->at_ms);
-    a->root = chance(d, 40);
+    a->root = chance(d, a->what == SIM_DO_SUSPEND || a->what == SIM_DO_CONTINUE ? 95 : 40);
     if (a->what == SIM_DO_CANCEL && chance(d, 4))
         a->what = SIM_DO_CANCEL_USER;
     if (a->what == SIM_DO_LIMIT)
@@ -454,6 +454,8 @@ static void draw_acts(struct draw *d)
             draw_other_mind(d, a->id, a->at_ms, SIM_DO_REQUEUE);
         else if (a->what == SIM_DO_REQUEUE && chance(d, 30))
             draw_other_mind(d, a->id, a->at_ms, SIM_DO_CANCEL);
+        else if (a->what == SIM_DO_SUSPEND && chance(d, 70))
+            draw_other_mind(d, a->id, a->at_ms, SIM_DO_CONTINUE);
     }
 }
 

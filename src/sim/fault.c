@@ -150,19 +150,34 @@ static bool waits_for_somebody(const struct sim *s, const struct sim_view *v)
     return !resources || s->shrunk;
 }
 
+static uint64_t new_call(struct sim *s)
+{
+    struct sim_call call = {.owner = SIM_OF_NOBODY, .arrived = true, .life = s->c->life};
+    call.arrived_ms = s->now_ms;
+    call.ctl = s->c->index;
+    vec_push(&s->calls, call);
+    return s->calls.len;
+}
+
 static void cancel(struct sim *s, uint32_t job_id)
 {
     static const struct caller root = {.is_operator = true, .is_admin = true};
     Pb__StepId id = PB__STEP_ID__INIT, *ids[] = {&id};
     Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
-    struct sim_call call = {.owner = SIM_OF_NOBODY, .arrived = true, .life = s->c->life};
-    call.arrived_ms = s->now_ms;
-    call.ctl = s->c->index;
-    vec_push(&s->calls, call);
     id.job_id = job_id;
     r.target = ids;
     r.n_target = 1;
-    control_job_signal(s->c->control, s->calls.len, &root, &r);
+    control_job_signal(s->c->control, new_call(s), &root, &r);
+}
+
+/* Those whose CPUs others have wait for these; so do the others, until they are asked for. */
+static void go_on(struct sim *s, uint32_t job_id)
+{
+    static const struct caller root = {.is_operator = true, .is_admin = true};
+    Pb__JobSuspend r = PB__JOB_SUSPEND__INIT;
+    r.job_id = job_id;
+    r.has_resume = r.resume = true;
+    control_job_suspend(s->c->control, new_call(s), &root, &r);
 }
 
 static void settle_list(struct sim *s, const Pb__JobList *list, bool running)
@@ -170,6 +185,8 @@ static void settle_list(struct sim *s, const Pb__JobList *list, bool running)
     for (size_t i = 0; i < list->n_jobs; i++) {
         const Pb__JobLive *live = list->jobs[i]->live;
         struct sim_view v = {0};
+        if (live->state == PB__JOB_STATE__SUSPENDED)
+            go_on(s, live->job_id);
         if (live->state != PB__JOB_STATE__PENDING)
             continue;
         if (live->reason)

@@ -8,7 +8,8 @@
 
 static bool holds(const struct sim_watch *w)
 {
-    return w->view.there && (w->view.state == PB__JOB_STATE__RUNNING || w->view.completing);
+    return w->view.there && (w->view.state == PB__JOB_STATE__RUNNING ||
+                             w->view.state == PB__JOB_STATE__SUSPENDED || w->view.completing);
 }
 
 static const struct sim_share *share_on(const struct sim_watch *w, unsigned node)
@@ -102,6 +103,10 @@ static void check_node_shares(struct sim *s, const struct sim_watch *by, unsigne
             continue;
         }
         bool overlaps = false;
+        if (share->parked) { /* it has its memory alone */
+            mem_mib += share->mem_mib;
+            continue;
+        }
         for (size_t k = 0; k < 8 * sizeof own->cores; k++) {
             bool has = share->cores[k / 8] >> (k % 8) & 1;
             overlaps = overlaps || (has && own->cores[k / 8] >> (k % 8) & 1);

@@ -14,10 +14,12 @@ enum {
     WORK_SCRIPT_ENDS,
     WORK_PATIENCE_ENDS,
     WORK_STEP_ENDS,
-    WORK_PROLOG_ENDS
+    WORK_PROLOG_ENDS,
+    WORK_HALT_ENDS
 };                           /* 'code' of SIM_NODE_WORK */
 enum { KILLED_STATUS = 15 }; /* wait status of SIGTERM */
 #define REVOKED_MOST 4096
+#define STANDING_LOOK_MS 500 /* whether a step of a suspended job may end now */
 
 static bool same(struct sim_key a, struct sim_key b)
 {
@@ -173,6 +175,8 @@ static void begin_ending(struct sim *s, unsigned index, struct sim_node_job *j, 
     const struct sim_item *item = item_of(s, j);
     int64_t most_ms = (int64_t)grace_sec * 1000;
     j->terminating = true;
+    j->was_halted = j->was_halted || j->halted;
+    j->halting = j->halted = false;
     if (is_idle(j)) {
         set_gone(s, index, j, false);
         return;
@@ -196,6 +200,13 @@ static void script_ends(struct sim *s, unsigned index, struct sim_node_job *j)
     const struct sim_item *item = item_of(s, j);
     if (!j->batch_running || j->terminating)
         return;
+    if ((j->halted || j->script_owed_ms) && !j->script_ending) {
+        j->script_due = j->halted;
+        if (!j->halted)
+            push_work(s, index, j->key, WORK_SCRIPT_ENDS, 0, j->script_owed_ms);
+        j->script_owed_ms = 0;
+        return;
+    }
     end_script(s, index, j, item && item->exit_code ? (int)item->exit_code << 8 : 0);
     if (j->single)
         end_single(s, index, j);
@@ -250,10 +261,51 @@ static void prolog_ends(struct sim *s, unsigned index, struct sim_node_job *j)
 static void step_ends(struct sim *s, unsigned index, struct sim_node_job *j, uint32_t id)
 {
     vec_foreach (&j->steps, step)
-        if (step->id == id && step->running) {
+        if (step->id == id && step->running && j->halted && !step->ending) {
+            push_work(s, index, j->key, WORK_STEP_ENDS, id, STANDING_LOOK_MS);
+            return;
+        } else if (step->id == id && step->running) {
             end_step(s, index, j, step, 0);
             return;
         }
+}
+
+/* --- orders to stop and to go on ----------------------------------------------------------------
+ */
+
+static void tell_halted(struct sim *s, unsigned index, const struct sim_node_job *j)
+{
+    Pb__NodeEvent event = PB__NODE_EVENT__INIT;
+    Pb__Halted m = PB__HALTED__INIT;
+    m.job_id = j->key.job_id;
+    m.restarts = j->key.restarts;
+    m.number = j->halt_number;
+    event.halted = &m;
+    sim_node_tell(s, index, &event);
+}
+
+/* What has begun stands still, and what begins waits. */
+static void halt_ends(struct sim *s, unsigned index, struct sim_node_job *j, uint32_t number)
+{
+    if (j->terminating || !j->halting || j->halt_number != number)
+        return;
+    j->halting = false;
+    j->halted = true;
+    j->halted_from_ms = s->now_ms;
+    tell_halted(s, index, j);
+}
+
+static void go_on(struct sim *s, unsigned index, struct sim_node_job *j)
+{
+    bool stood = j->halted;
+    j->halting = j->halted = false;
+    if (stood && j->batch_running && j->script_due)
+        push_work(s, index, j->key, WORK_SCRIPT_ENDS, 0, 1);
+    else if (stood && j->batch_running)
+        j->script_owed_ms += s->now_ms - j->halted_from_ms;
+    j->script_due = false;
+    sim_check_node(s, index);
+    tell_halted(s, index, j);
 }
 
 void sim_order_work(struct sim *s, struct sim_event *e)
@@ -271,6 +323,8 @@ void sim_order_work(struct sim *s, struct sim_event *e)
         patience_ends(s, e->index, j);
     else if (e->code == WORK_PROLOG_ENDS)
         prolog_ends(s, e->index, j);
+    else if (e->code == WORK_HALT_ENDS)
+        halt_ends(s, e->index, j, (uint32_t)e->value);
     else
         step_ends(s, e->index, j, (uint32_t)e->value);
 }
@@ -351,6 +405,8 @@ static void launch(struct sim *s, unsigned index, const Pb__LaunchBatch *order)
         tell_launched(s, index, key, 0, false);
         return;
     }
+    if (j && (j->halting || j->halted) && !j->terminating)
+        return; /* it is ordered again */
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     const Pb__Cred *cred =
@@ -399,12 +455,15 @@ static void terminate_step(struct sim *s, unsigned index, const Pb__Terminate *o
     struct sim_key key = {order->job_id, order->restarts}, step = {order->job_id, order->step_id};
     struct sim_node_job *j = sim_order_find(n, key);
     if (order->step_id == SIM_BATCH_STEP) {
-        if (j && j->batch_running && !j->terminating)
+        if (j && j->batch_running && !j->terminating) {
+            j->script_ending = true;
             push_work(s, index, key, WORK_SCRIPT_ENDS, 0, rng_between(&n->rng, 0, 50));
+        }
         return;
     }
     for (size_t i = 0; j && i < j->steps.len; i++)
         if (j->steps.data[i].id == order->step_id) {
+            j->steps.data[i].ending = true;
             if (j->steps.data[i].running)
                 push_work(s, index, key, WORK_STEP_ENDS, order->step_id,
                           rng_between(&n->rng, 0, 50));
@@ -439,6 +498,30 @@ static void terminate(struct sim *s, unsigned index, const Pb__Terminate *order)
     begin_ending(s, index, j, order->has_grace_sec ? order->grace_sec : 30);
 }
 
+static void halt(struct sim *s, unsigned index, const Pb__Halt *order)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    struct sim_key key = {order->job_id, order->restarts};
+    struct sim_node_job *j = sim_order_find(n, key);
+    if (!j && is_revoked(n, key))
+        return;
+    j = j ? j : add_job(s, index, key);
+    if (j->terminating || j->gone || order->number < j->halt_number)
+        return;
+    bool again = order->number == j->halt_number;
+    j->halt_number = order->number;
+    if (again && !j->halting)
+        tell_halted(s, index, j);
+    else if (!again && !order->stop)
+        go_on(s, index, j);
+    else if (!again && !j->halted) {
+        j->halting = true;
+        push_work(s, index, key, WORK_HALT_ENDS, order->number, rng_between(&n->rng, 0, 2500));
+    } else if (!again) {
+        tell_halted(s, index, j);
+    }
+}
+
 static void take(struct sim *s, unsigned index, const Pb__NodeOrder *o, bool closed)
 {
     struct sim_node *n = &s->nodes.data[index];
@@ -446,6 +529,8 @@ static void take(struct sim *s, unsigned index, const Pb__NodeOrder *o, bool clo
         return;
     if (o->has_epoch && o->epoch > n->epoch)
         sim_break(s, "an order of an epoch that the node was not told", "%s", n->name);
+    if (o->halt)
+        halt(s, index, o->halt);
     if (o->launch && !closed)
         launch(s, index, o->launch);
     if (o->prepare && !closed)
@@ -515,6 +600,12 @@ void sim_order_step(struct sim *s, struct sim_event *e)
     }
     const struct sim_client *c = &s->clients.data[s->sruns.data[srun].client];
     struct sim_node_job *j = sim_order_find(n, key);
+    if (j && (j->halting || j->halted)) {
+        struct sim_event later = *e;
+        e->body = STR_INIT;
+        sim_push(s, STANDING_LOOK_MS, later);
+        return;
+    }
     if (!j) {
         j = add_job(s, e->index, key);
         take_share(n, j, cred);

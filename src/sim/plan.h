@@ -43,6 +43,8 @@ enum sim_do {
     SIM_DO_SIGNAL,
     SIM_DO_CANCEL_STEP,
     SIM_DO_CANCEL_USER, /* everything of a job's owner */
+    SIM_DO_SUSPEND,
+    SIM_DO_CONTINUE, /* of what is suspended */
     SIM_DO_HOLD,
     SIM_DO_USER_HOLD,
     SIM_DO_RELEASE,

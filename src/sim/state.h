@@ -91,6 +91,7 @@ struct sim_slot { /* of the queue */
 struct sim_node_step {
     uint32_t id, cpus, srun;
     bool overlap, running;
+    bool ending; /* by order */
 };
 
 struct sim_node_job { /* what a node knows of an attempt */
@@ -101,6 +102,12 @@ struct sim_node_job { /* what a node knows of an attempt */
     bool prepared, prolog_running; /* with PrologFlags=Alloc */
     bool single, batch_started, batch_running, batch_ended, terminating, gone, told;
     int status;
+    uint32_t halt_number; /* of the last order to stop or to go on */
+    bool halting, halted; /* it is to stop, and has */
+    bool was_halted;      /* when it was ordered to end: it runs on for that */
+    int64_t halted_from_ms, script_owed_ms;
+    bool script_ending; /* by order */
+    bool script_due;    /* its script would have ended, had it run */
     VEC(struct sim_node_step) steps;
 };
 
@@ -154,6 +161,7 @@ enum sim_request {
     SIM_STEP_COMPLETE,
     SIM_JOB_SIGNAL,
     SIM_JOB_UPDATE,
+    SIM_JOB_SUSPEND,
     SIM_NODE_UPDATE,
     SIM_PART_UPDATE,
     SIM_ANNOUNCE,

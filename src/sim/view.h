@@ -30,7 +30,7 @@ struct sim_share { /* a node's part of an allocation, by the record */
     unsigned node;
     uint32_t cpus;
     uint64_t mem_mib;
-    bool released;
+    bool released, parked;
     uint8_t cores[32];
 };
 
@@ -42,6 +42,7 @@ struct sim_watch { /* of a job's records */
     VEC(struct sim_share) shares;
     struct sim_key ran; /* the attempt that is timed, and when it began */
     int64_t ran_from_ms, put_at_ms;
+    int64_t stood_from_ms;             /* it is suspended since; 0: it is not */
     unsigned ran_boot;                 /* of the machine by whose clock that is, */
     int64_t ran_offset_ms;             /* and its wall clock when it began */
     bool untimed;                      /* which was set, and there was nothing else across a boot */

@@ -174,6 +174,8 @@ static void scan_share(const struct sim *s, struct cursor c, struct sim_share *s
             share->mem_mib = c.number;
         } else if (c.field == 5) {
             share->released = c.number;
+        } else if (c.field == 9) {
+            share->parked = c.number;
         }
     }
 }
@@ -292,11 +294,18 @@ static void time_attempt(struct sim *s, struct sim_watch *w)
     struct sim_key key = {w->job_id, w->view.restarts};
     bool known = w->ran_from_ms && w->ran.restarts == key.restarts;
     bool begins = w->ran_configuring && !w->view.configuring; /* its time does, only now */
+    if (known && w->stood_from_ms && w->view.state != PB__JOB_STATE__SUSPENDED) {
+        w->ran_from_ms += s->now_ms - w->stood_from_ms; /* that does not count */
+        w->stood_from_ms = 0;
+    }
+    if (known && !w->stood_from_ms && w->view.state == PB__JOB_STATE__SUSPENDED)
+        w->stood_from_ms = s->now_ms;
     if (w->view.state != PB__JOB_STATE__RUNNING || (known && !begins))
         return;
     w->ran_configuring = w->view.configuring;
     w->ran = key;
     w->ran_from_ms = s->now_ms;
+    w->stood_from_ms = 0;
     w->untimed = false;
     w->ran_boot = s->c->boot;
     w->ran_offset_ms = s->wall_offset_ms;
@@ -371,9 +380,9 @@ static void put_job(struct sim *s, const struct sim_record *r)
         check_step(s, w, &before);
     if (strcmp(now.reason, "SystemShutdown") == 0 && strcmp(before.reason, now.reason) != 0)
         sim_announce_check_end(s, w->job_id);
+    time_attempt(s, w);
     if (!before.there || !is_final(before.state))
         check_limit(s, w);
-    time_attempt(s, w);
     check_released(s, w);
 }
 
@@ -427,6 +436,10 @@ static void restore_job(struct sim *s, const struct sim_record *r)
     w->stored = true;
     w->untimed = w->untimed || (w->ran_boot != s->c->boot && w->ran_offset_ms != s->wall_offset_ms);
     w->ran_configuring = v.configuring;
+    if ((v.state == PB__JOB_STATE__SUSPENDED) != (w->stood_from_ms != 0)) { /* that turn is lost */
+        w->stood_from_ms = w->stood_from_ms ? 0 : s->now_ms;
+        w->untimed = true;
+    }
     scan_shares(s, r->data, r->len, w);
     if (v.state == PB__JOB_STATE__PENDING) {
         w->ran_from_ms = 0; /* it was started in a turn that is lost */

@@ -30,6 +30,7 @@ TO_CONTROL(job_update, Pb__JobUpdate)
 TO_CONTROL(job_wait_end, Pb__JobIdRequest)
 TO_CONTROL(part_update, Pb__PartUpdate)
 TO_CONTROL(job_top, Pb__JobTop)
+TO_CONTROL(job_suspend, Pb__JobSuspend)
 TO_CONTROL(queue_order, Pb__QueueOrder)
 TO_CONTROL(job_place, Pb__JobPlace)
 
@@ -320,6 +321,7 @@ static handler_fn *const handlers[] = {
     [RPC_JOB_SIGNAL] = on_job_signal,
     [RPC_JOB_UPDATE] = on_job_update,
     [RPC_JOB_TOP] = on_job_top,
+    [RPC_JOB_SUSPEND] = on_job_suspend,
     [RPC_QUEUE_ORDER] = on_queue_order,
     [RPC_JOB_PLACE] = on_job_place,
     [RPC_JOB_LIST] = on_job_list,

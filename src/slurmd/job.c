@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "slurmd/ending.h"
+#include "slurmd/halt.h"
 #include "slurmd/launch.h"
 #include "slurmd/report.h"
 #include "slurmd/revoked.h"
@@ -189,7 +190,7 @@ void job_prepare(struct job *j)
         fail_waiting(j, ERR_LAUNCH, j->prolog_error, true);
     } else if (d->conf->prolog && !j->note.prolog_done) {
         run_prolog(j);
-    } else {
+    } else if (!j->note.halted) {
         start_waiting(j);
     }
 }
@@ -336,6 +337,7 @@ static void run_epilog(struct job *j)
 
 void job_check(struct job *j)
 {
+    halt_check(j);
     if (j->note.gone || j->epilog_running || (!j->note.terminating && !j->batch_end))
         return;
     fail_waiting(j, ERR_CREDENTIAL_REVOKED, err_text(ERR_CREDENTIAL_REVOKED), false);
@@ -372,6 +374,7 @@ static void job_free(struct job *j)
     if (j->batch_end)
         pb__stepd_ended__free_unpacked(j->batch_end, NULL);
     loop_timer_free(j->script_watch);
+    loop_timer_free(j->halt_timer);
     free(j->prolog_error);
     note_done(&j->note);
     free(j);
@@ -422,6 +425,7 @@ void job_adopt(struct slurmd *d, struct note *n)
     j->note = *n;
     *n = (struct note){0};
     ending_find_steps(j);
+    halt_adopt(j);
     if (j->note.prolog_begun && !j->note.prolog_done) {
         j->prolog_running = true;
         ending_watch_script(j, false, on_old_prolog);

@@ -43,6 +43,8 @@ struct job {
     VEC(struct launch *) waiting;  /* for the prolog */
     Pb__StepdEnded *batch_end;     /* held back until the node is clean; single-node jobs */
     bool batch_ended, ending_sent; /* ending_sent: the shepherds were told */
+    bool halt_settling, halt_told; /* the last order of halt.h: the last signal; its answer */
+    struct loop_timer *halt_timer;
     uint64_t nonces[JOB_NONCES];
     size_t nonce_next;
     struct loop_timer *script_watch; /* for a script that an earlier daemon started */

@@ -111,7 +111,10 @@ static void take_line(struct note *n, const char *line)
         vec_push(&n->steps, ((struct note_step){.id = number, .key = key}));
     else if (sscanf(line, "s %u", &number) == 1 && note_find_step(n, number))
         note_find_step(n, number)->over = true;
-    else if (sscanf(line, "T %u %n", &number, &at) == 1 && at) {
+    else if (sscanf(line, "H %u %d", &number, &value) == 2) {
+        n->halt_number = number;
+        n->halted = value;
+    } else if (sscanf(line, "T %u %n", &number, &at) == 1 && at) {
         n->terminating = true;
         n->grace_sec = number;
         free(n->why);

@@ -31,7 +31,9 @@ struct note {
     bool batch_started;          /* before the shepherd is told to */
     bool batch_over;             /* its end was acknowledged */
     VEC(struct note_step) steps; /* before each one's shepherd is told to */
-    bool terminating;            /* the order has come */
+    uint32_t halt_number;        /* of the last order to stop or to go on; 0: none has come */
+    bool halted;
+    bool terminating; /* the order has come */
     uint32_t grace_sec;
     char *why;
     bool epilog_begun;
@@ -63,6 +65,7 @@ void note_each(const char *dir, note_fn *fn, void *ctx);
 #define NOTE_BATCH_OVER "b\n"
 #define NOTE_STEP "S %u %llx\n"       /* step, key */
 #define NOTE_STEP_OVER "s %u\n"       /* step */
+#define NOTE_HALT "H %u %d\n"         /* number, whether it stands still */
 #define NOTE_TERMINATE "T %u %.60s\n" /* grace, why */
 #define NOTE_EPILOG "E %d\n"          /* 0 before it starts, then its pid */
 #define NOTE_GONE "G %d\n"            /* epilog's wait status */

@@ -135,7 +135,7 @@ static void test_what_was_done(void **state)
         "nonsense\n", NOTE_PROLOG_DONE, "S 0 ff\n",          "S 17 123456789abcdef0\n",
         "s 17\n",     "s 99\n",         "T 30 TIME LIMIT\n", "T 5 \n",
         "E 0\n",      "E 4711\n",       NOTE_PREPARED,       "p 0\n",
-        "p 815\n"};
+        "p 815\n",    "H 1 1\n",        "H 4 0\n",           "H 5 1\n"};
     struct note n = {0};
 
     make(NOTE_SINGLE);
@@ -151,6 +151,7 @@ static void test_what_was_done(void **state)
     assert_int_equal(n.grace_sec, 5);
     assert_string_equal(n.why, "");
     assert_int_equal(n.epilog_pid, 4711);
+    assert_true(n.halt_number == 5 && n.halted);
     assert_true(n.prepared && n.prolog_begun && n.prolog_pid == 815);
     note_done(&n);
     assert_int_equal(note_append(dir, 42, 3, "G 256\n", NULL), 0);

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "slurmd/events.h"
+#include "slurmd/halt.h"
 #include "slurmd/job.h"
 #include "slurmd/launch.h"
 #include "slurmd/report.h"
@@ -176,6 +177,8 @@ static void take(struct slurmd *d, const Pb__NodeOrder *o, bool closed)
     }
     if (is_too_old(o, closed))
         return;
+    if (o->halt)
+        halt_take(d, o->halt);
     if (o->launch)
         launch_batch(d, o->launch);
     if (o->terminate)

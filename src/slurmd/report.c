@@ -94,6 +94,18 @@ void report_job_gone(struct slurmd *d, uint32_t job_id, uint32_t restarts, int e
     events_push(d->events, &event);
 }
 
+void report_halted(struct slurmd *d, uint32_t job_id, uint32_t restarts, uint32_t number)
+{
+    Pb__NodeEvent event = PB__NODE_EVENT__INIT;
+    Pb__Halted m = PB__HALTED__INIT;
+
+    m.job_id = job_id;
+    m.restarts = restarts;
+    m.number = number;
+    event.halted = &m;
+    events_push(d->events, &event);
+}
+
 void report_trouble(struct slurmd *d, const char *reason)
 {
     Pb__NodeEvent event = PB__NODE_EVENT__INIT;

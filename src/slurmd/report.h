@@ -20,6 +20,8 @@ void report_step_ended(struct slurmd *d, const Pb__StepdEnded *m);
 void report_job_gone(struct slurmd *d, uint32_t job_id, uint32_t restarts, int epilog_status,
                      const char *text);
 void report_prolog_failed(struct slurmd *d, uint32_t job_id, uint32_t restarts, const char *text);
+/* The order to stop, or to go on, has been carried out. */
+void report_halted(struct slurmd *d, uint32_t job_id, uint32_t restarts, uint32_t number);
 void report_trouble(struct slurmd *d, const char *reason);
 /* That a signal was delivered is worth little, and users can have any number of them sent: of more
  * than these that the controller has not acknowledged none is reported. */

@@ -14,10 +14,12 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "slurmd/halt.h"
 #include "slurmd/launch.h"
 #include "slurmd/usage.h"
 
 #define STEPD_FD 3
+#define HALT_ID (UINT64_C(1) << 32) /* and the number of the order: of a request to a shepherd */
 #define EXIT_FILE_MAX 65536
 #define STEP_BACKLOG_MAX (256u << 10)
 
@@ -169,6 +171,8 @@ static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h
         on_started(s, (const Pb__StepdStarted *)body);
     else if (h->rpc == RPC_STEPD_ENDED && !(h->flags & RPC_FLAG_REPLY))
         on_ended(s, (const Pb__StepdEnded *)body);
+    else if (h->rpc == RPC_STEPD_SIGNAL && h->flags & RPC_FLAG_REPLY && h->id > HALT_ID)
+        halt_step_did(s, (uint32_t)(h->id - HALT_ID));
     else if (h->rpc == RPC_STEPD_QUERY && h->flags & RPC_FLAG_REPLY)
         on_state(s, (const Pb__StepdState *)body);
 }
@@ -229,6 +233,7 @@ int step_start(struct job *j, uint32_t id, const Pb__StepdStart *start, struct s
     s = step_new(j, id, pair[0]);
     s->pid = pid;
     rpc_link_send(s->link, RPC_STEPD_START, false, 1, &start->base);
+    halt_step_begins(s);
     *out = s;
     return 0;
 }
@@ -267,6 +272,16 @@ void step_signal(struct step *s, int signo, bool leader_only, uint64_t nonce)
     m.has_nonce = true;
     m.nonce = nonce;
     rpc_link_send(s->link, RPC_STEPD_SIGNAL, false, 3, &m.base);
+}
+
+void step_halt(struct step *s, bool stop, int signo, uint32_t number)
+{
+    Pb__StepdSignal m = PB__STEPD_SIGNAL__INIT;
+
+    m.signal = signo;
+    m.has_halt = true;
+    m.halt = stop;
+    rpc_link_send(s->link, RPC_STEPD_SIGNAL, false, number ? HALT_ID + number : 3, &m.base);
 }
 
 void step_terminate(struct step *s, uint32_t grace_sec, const char *why)

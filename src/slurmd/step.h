@@ -19,10 +19,11 @@ struct step {
     uint32_t id;
     pid_t pid; /* 0: found again and not yet asked */
     struct rpc_link *link;
-    bool started;  /* its tasks run */
-    bool ended;    /* it has said so */
-    bool answered; /* whoever asked for the launch knows what became of it */
-    uint64_t call; /* srun's, to be answered when started; 0: none */
+    bool started;         /* its tasks run */
+    bool ended;           /* it has said so */
+    bool answered;        /* whoever asked for the launch knows what became of it */
+    uint64_t call;        /* srun's, to be answered when started; 0: none */
+    uint32_t halt_number; /* of the last order of halt.h that it has carried out */
 };
 
 struct step *step_find(const struct job *j, uint32_t id);
@@ -37,6 +38,9 @@ bool step_adopt(struct job *j, uint32_t id);
 /* Its shepherd does not take what it is told: no more signals for now. */
 bool step_is_swamped(const struct step *s);
 void step_signal(struct step *s, int signo, bool leader_only, uint64_t nonce);
+/* All its processes get the signal and are kept stopped, or go on. number: it answers with
+ * halt_step_did(); 0: it does not. */
+void step_halt(struct step *s, bool stop, int signo, uint32_t number);
 void step_terminate(struct step *s, uint32_t grace_sec, const char *why);
 
 /* What is on disk of it. */

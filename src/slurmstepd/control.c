@@ -26,6 +26,8 @@ char *control_file(const char *dir, uint32_t job_id, uint32_t restarts, uint32_t
 
 void control_signal(struct step *step, int signo, bool leader_only)
 {
+    if (signo == SIGCONT && step->halted) /* it is suspended: the controller alone resumes it */
+        return;
     if (signo == SIGKILL && !leader_only) {
         reap_signal_all(SIGKILL);
         return;
@@ -33,6 +35,19 @@ void control_signal(struct step *step, int signo, bool leader_only)
     for (size_t i = 0; i < step->task_count; i++)
         if (step->tasks[i].pid)
             kill(leader_only ? step->tasks[i].pid : -step->tasks[i].pid, signo);
+}
+
+void control_halt(struct step *step, bool stop, int signo)
+{
+    if (step->terminating)
+        return;
+    step->halted = stop;
+    if (step->phase == STEP_STARTING) /* its tasks stop before their first instruction */
+        return;
+    if (signo == SIGSTOP)
+        reap_stop_all();
+    else if (signo == SIGTSTP || signo == SIGCONT)
+        reap_signal_all(signo);
 }
 
 /* Whether this delivery was made before; remembers it. */
@@ -47,7 +62,9 @@ static bool seen(struct step *step, uint64_t nonce)
 
 static void on_signal(struct step *step, const Pb__StepdSignal *m)
 {
-    if (m->has_terminate && m->terminate)
+    if (m->has_halt)
+        control_halt(step, m->halt, m->signal);
+    else if (m->has_terminate && m->terminate)
         finish_terminate(step, m->has_grace_sec ? m->grace_sec : step->kill_wait_sec,
                          m->why ? m->why : "");
     else if (m->signal > 0 && m->signal < NSIG && !(m->has_nonce && seen(step, m->nonce)))

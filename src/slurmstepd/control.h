@@ -15,6 +15,8 @@ void control_open(struct step *step, int fd); /* the inherited connection */
 /* Makes our socket, which claims the step; -EEXIST when somebody has claimed it before. */
 int control_claim(struct step *step, struct err *err);
 void control_signal(struct step *step, int signo, bool leader_only);
+/* Everything below gets the signal; while it is stopped, SIGCONT of others does nothing. */
+void control_halt(struct step *step, bool stop, int signo);
 void control_tell_ended(struct step *step, const Pb__StepdEnded *m);
 bool control_idle(const struct step *step); /* everything is written */
 void control_done(struct step *step);

@@ -288,6 +288,7 @@ void finish_terminate(struct step *step, uint32_t grace_sec, const char *why)
         say_why(step, why);
     if (why && !strcmp(why, "TIME LIMIT"))
         step->timed_out = true;
+    step->halted = false;
     if (!grace_sec) {
         finish_kill_all(step);
     } else if (!step->terminating) {

@@ -22,7 +22,9 @@
 
 #define CHILDREN_MAX (4u << 20) /* bytes of one list of children */
 #define PROCESSES_MAX 1000000   /* a cycle by reused numbers ends here */
-#define DESCRIBED_MAX 3         /* of many that hang, the first tell enough */
+#define STOP_ROUNDS 8
+#define STOP_COMPARED 4000 /* beyond that all of them are signalled in each round */
+#define DESCRIBED_MAX 3    /* of many that hang, the first tell enough */
 
 struct kin {
     pid_t pid, parent;
@@ -119,6 +121,36 @@ unsigned reap_signal_all(int signo)
         count += signal_one(&found.list.data[i], signo);
     vec_done(&found.list);
     return count;
+}
+
+static bool is_among(const struct kin_list *k, pid_t pid)
+{
+    for (size_t i = 0; i < k->list.len; i++)
+        if (k->list.data[i].pid == pid)
+            return true;
+    return false;
+}
+
+/* A process with a signal on its way forks no more: who was not there the last time is new. */
+void reap_stop_all(void)
+{
+    struct kin_list known = {0};
+    bool more = true;
+
+    for (int round = 0; more && round < STOP_ROUNDS; round++) {
+        struct kin_list found = {0};
+
+        more = false;
+        find_kin(&found);
+        for (size_t i = 0; i < found.list.len; i++) {
+            if (found.list.len < STOP_COMPARED && is_among(&known, found.list.data[i].pid))
+                continue;
+            more = signal_one(&found.list.data[i], SIGSTOP) || more;
+        }
+        vec_done(&known.list);
+        known = found;
+    }
+    vec_done(&known.list);
 }
 
 int reap_each(reap_fn *fn, void *ctx)

@@ -17,6 +17,9 @@ bool reap_have_children(void); /* dead ones that nobody has waited for count */
  * found by the next call. */
 unsigned reap_signal_all(int signo);
 
+/* SIGSTOP for every descendant, and for what they fork until they stand. */
+void reap_stop_all(void);
+
 /* Every descendant there is at this moment. A non-zero return of fn ends the walk and is returned.
  */
 typedef int reap_fn(void *ctx, pid_t pid, pid_t parent);

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/proc.h"
 #include "slurmstepd/reap.h"
 
 /* A child whose own descendants, one in a session of its own and one that ignores SIGTERM, outlive
@@ -90,6 +91,45 @@ static int moving_target(void)
     return reap_have_children() ? 1 : 0;
 }
 
+static int stands(void *ctx, pid_t pid, pid_t parent)
+{
+    struct proc p;
+    unsigned *running = ctx;
+
+    for (int i = 0; i < 1000000 && !proc_read(pid, &p) && !strchr("TZX", p.state); i++)
+        if (i == 999999)
+            ++*running;
+    return 0;
+}
+
+/* The same chain stands when it was stopped, whatever it forked meanwhile; and goes on. */
+static int stopped_target(void)
+{
+    unsigned running = 0;
+
+    reap_become_subreaper();
+    if (fork() == 0) {
+        for (;;)
+            if (fork() != 0)
+                _exit(0);
+    }
+    for (int i = 0; i < 100; i++)
+        waitpid(-1, NULL, WNOHANG);
+    reap_stop_all();
+    while (waitpid(-1, NULL, WNOHANG) > 0)
+        ;
+    reap_each(stands, &running);
+    if (running || reap_signal_all(0) != 1)
+        return 1;
+    reap_signal_all(SIGCONT);
+    for (int i = 0; i < 100000 && reap_have_children(); i++) {
+        reap_signal_all(SIGKILL);
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+            ;
+    }
+    return reap_have_children() ? 2 : 0;
+}
+
 static size_t count(const char *text, const char *word)
 {
     size_t n = 0;
@@ -156,6 +196,11 @@ static void test_moving_target(void **state)
     run_apart(moving_target);
 }
 
+static void test_stopped_target(void **state)
+{
+    run_apart(stopped_target);
+}
+
 static void test_descriptions(void **state)
 {
     run_apart(descriptions);
@@ -166,6 +211,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_family),
         cmocka_unit_test(test_moving_target),
+        cmocka_unit_test(test_stopped_target),
         cmocka_unit_test(test_descriptions),
     };
 

@@ -106,6 +106,8 @@ void start_check(struct step *step)
     step->phase = STEP_RUNNING;
     answer(step, 0, NULL);
     srun_tasks_started(step);
+    if (step->halted)
+        reap_stop_all(); /* before their first instruction */
     let_go(step);
     hook_keep(step);
     for (size_t i = 0; i < step->task_count; i++)

@@ -143,6 +143,7 @@ struct step {
     struct loop_timer *kill_timer;  /* grace, then the patience with SIGKILL */
     struct loop_timer *retry_timer; /* another look for descendants */
     int64_t kill_at_ms, killed_at_ms, next_round_ms;
+    bool halted; /* suspended: what there is stands still */
     bool terminating, killed, timed_out, unkillable, srun_told;
     bool held;       /* nothing lives; what is left is for tracers to wait for */
     char *stuck;     /* unkillable: which processes */

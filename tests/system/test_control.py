@@ -265,7 +265,7 @@ def test_a_written_configuration_is_complete(make_cluster):
 
 def test_what_is_missing_is_listed(cluster):
     listed = cluster.run("scontrol help").ok().rpartition("not available in this version:")[2].split()
-    assert {"reboot", "resume", "suspend"} <= set(listed) and not {"top", "listpids", "pidinfo"} & set(listed)
+    assert {"notify", "reboot", "token"} <= set(listed) and not {"top", "listpids", "pidinfo"} & set(listed)
     for word in listed:
         done = cluster.run(f"scontrol {word} 1")
         assert (done.returncode, done.stderr) == (1, f"scontrol: error: {word} is not available in this version\n")

@@ -45,9 +45,9 @@ def test_pages_name_every_variable(cluster, name, line):
 def test_readme_tells_what_scontrol_refuses(cluster):
     help_text = cluster.run("scontrol help").ok()
     missing = help_text.partition("not available in this version:")[2].split()
-    assert "suspend" in missing and missing == page("scontrol.1").partition("refused:\n")[2].partition(".\n")[0].split(", ")
+    assert "notify" in missing and missing == page("scontrol.1").partition("refused:\n")[2].partition(".\n")[0].split(", ")
     rows = (TOP / "README.md").read_text().partition("Not there:")[2].partition("\n\n| | ")[2].partition("\n\n")[0]
-    row = next(line for line in rows.splitlines() if "scontrol suspend" in line)
+    row = next(line for line in rows.splitlines() if "scontrol notify" in line)
     named = re.findall(r"`(?:scontrol )?(\w+)`", row.partition("are refused")[0])
     assert len(named) >= 3 and set(named) <= set(missing)
     for word in missing:

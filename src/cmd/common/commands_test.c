@@ -278,8 +278,8 @@ static void test_scontrol_refuses(void **state)
 {
     static const struct vector v[] = {
         {"scontrol", "foo", 1, NULL, "invalid keyword: foo\n"},
-        {"scontrol", "suspend 1", 1, NULL,
-         "scontrol: error: suspend is not available in this version\n"},
+        {"scontrol", "notify 1", 1, NULL,
+         "scontrol: error: notify is not available in this version\n"},
         {"scontrol", "notify 1 hello", 1, NULL,
          "scontrol: error: notify is not available in this version\n"},
         {"scontrol", "setdebugflags +backfill", 1, NULL,

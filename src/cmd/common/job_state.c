@@ -157,6 +157,8 @@ int64_t job_state_used_sec(const Pb__JobLive *live, int64_t now)
 {
     if (live->state == PB__JOB_STATE__PENDING || !live->start_at)
         return 0;
+    if (live->state == PB__JOB_STATE__SUSPENDED)
+        return live->ran_ms / 1000;
     int64_t end = job_state_is_final(live) ? live->end_at : now;
     int64_t used = end - live->start_at - live->suspended_sec;
     return used > 0 ? used : 0;
@@ -184,7 +186,8 @@ int64_t job_state_end_at(const Pb__JobRecord *job)
     int64_t start_at = job_state_start_at(job);
     if (live->end_at)
         return live->end_at;
-    if (!start_at || job_state_is_final(live) || live->time_limit_sec >= TIME_UNLIMITED)
+    if (!start_at || job_state_is_final(live) || live->time_limit_sec >= TIME_UNLIMITED ||
+        live->state == PB__JOB_STATE__SUSPENDED)
         return 0;
     return start_at + live->time_limit_sec + live->suspended_sec;
 }

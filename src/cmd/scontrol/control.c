@@ -187,6 +187,43 @@ int run_release(int argc, char **argv)
     return update_named(argc, argv, &change);
 }
 
+/* One that fails does not spare the others. */
+static int suspend(int argc, char **argv, bool resume)
+{
+    Pb__JobSuspend request = PB__JOB_SUSPEND__INIT;
+    struct jobs jobs;
+    int status = 0;
+    if (jobs_parse(argc, argv, &jobs) < 0)
+        return 1;
+    request.has_resume = request.resume = resume;
+    vec_foreach (&jobs, job) {
+        _cleanup_str_ struct str name = STR_INIT;
+        struct err err = {0};
+        request.job_id = job->job_id;
+        request.array_tasks = job->array_tasks;
+        int r = cmd_call(RPC_JOB_SUSPEND, &request.base, NULL, &err);
+        if (r == 0)
+            continue;
+        job_ids_put_asked(job, &name);
+        cmd_line("%s for job %s", err.text, str_cstr(&name));
+        status = 1;
+        if (r == -ERR_CONNECT)
+            break;
+    }
+    vec_done(&jobs);
+    return status;
+}
+
+int run_suspend(int argc, char **argv)
+{
+    return suspend(argc, argv, false);
+}
+
+int run_resume(int argc, char **argv)
+{
+    return suspend(argc, argv, true);
+}
+
 /* Their order matters: one request for all of them. */
 int run_top(int argc, char **argv)
 {

@@ -102,7 +102,11 @@ static void put_times(const struct job_view *v)
     else
         str_puts(v->out, " Deadline=N/A");
     text_break(v->style, v->out);
-    str_puts(v->out, "SuspendTime=None SecsPreSuspend=0");
+    if (l->suspended_at)
+        put_date(v->out, "SuspendTime", l->suspended_at);
+    else
+        str_puts(v->out, "SuspendTime=None");
+    str_printf(v->out, " SecsPreSuspend=%lld", (long long)(l->ran_ms / 1000));
     put_date(v->out, " LastSchedEval", l->last_sched_at);
     str_printf(v->out, " Scheduler=%s", l->scheduled_by_backfill ? "Backfill" : "Main");
 }

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* scontrol suspend and resume: what is refused, clocks, cores, lost and late words of nodes. */
+#include <string.h>
+
+#include "control/fixture.h"
+
+#define CONF                                                                                       \
+    "NodeName=n[1-2] CPUs=4 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES\n"              \
+    "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\nSlurmdTimeout=0\n"
+
+static struct fixture *make(void)
+{
+    struct fixture *f = fixture_new(CONF);
+    fixture_register(f, "n1", "i1");
+    fixture_register(f, "n2", "i1");
+    return f;
+}
+
+static int ask(struct fixture *f, int64_t id, bool resume)
+{
+    Pb__JobSuspend r = PB__JOB_SUSPEND__INIT;
+    r.job_id = (uint32_t)id;
+    r.has_resume = true;
+    r.resume = resume;
+    control_job_suspend(f->control, ++f->last_call, &FIXTURE_ROOT, &r);
+    fixture_turn(f);
+    return fixture_code(f, f->last_call);
+}
+
+/* Of its limit of ten minutes, with that many CPUs and MiB on n1. */
+static int64_t start(struct fixture *f, uint32_t cpus, uint64_t mem_mib)
+{
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.has_num_tasks = s.has_mem_per_node_mib = s.has_time_limit_sec = true;
+    s.num_tasks = cpus;
+    s.mem_per_node_mib = mem_mib;
+    s.time_limit_sec = 600;
+    s.req_nodes = (char *)"n1";
+    int64_t id = fixture_submit(f, &FIXTURE_USER, &s);
+    assert_true(id > 0);
+    if (fixture_state(f, (uint32_t)id) == PB__JOB_STATE__RUNNING)
+        fixture_launched(f, "n1", (uint32_t)id, 0);
+    return id;
+}
+
+static void halted(struct fixture *f, const char *node, int64_t id, uint32_t number)
+{
+    Pb__NodeEvent event = PB__NODE_EVENT__INIT;
+    Pb__Halted m = PB__HALTED__INIT;
+    m.job_id = (uint32_t)id;
+    m.number = number;
+    event.halted = &m;
+    fixture_event(f, node, &event);
+}
+
+/* The number of the last order to the node about the job, 0: none; and what it says. */
+static uint32_t ordered(const struct fixture *f, const char *node, int64_t id, bool *stop)
+{
+    uint32_t number = 0;
+    vec_foreach (&f->orders, at)
+        for (size_t i = 0; strcmp((*at)->node, node) == 0 && i < (*at)->orders->n_orders; i++) {
+            const Pb__Halt *m = (*at)->orders->orders[i]->halt;
+            if (m && m->job_id == id) {
+                number = m->number;
+                *stop = m->stop;
+            }
+        }
+    return number;
+}
+
+static uint32_t cpus_used(struct fixture *f, const char *node)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    return fixture_node(f, &arena, node)->alloc_cpus;
+}
+
+static void what_is_refused(void **state)
+{
+    struct fixture *f = make();
+    (void)state;
+    int64_t runs = start(f, 4, 100), waits = start(f, 1, 100);
+    assert_int_equal(ask(f, 4711, false), ERR_NO_JOB);
+    assert_int_equal(ask(f, waits, false), ERR_JOB_PENDING);
+    assert_int_equal(ask(f, waits, true), ERR_JOB_PENDING);
+    assert_int_equal(ask(f, runs, true), ERR_NO_REQUEUE);
+    Pb__JobSuspend r = PB__JOB_SUSPEND__INIT;
+    r.job_id = (uint32_t)runs;
+    control_job_suspend(f->control, ++f->last_call, &FIXTURE_USER, &r); /* its owner */
+    fixture_turn(f);
+    assert_int_equal(fixture_code(f, f->last_call), ERR_ACCESS);
+    assert_int_equal(ask(f, runs, false), 0);
+    assert_int_equal(ask(f, runs, false), ERR_NO_REQUEUE);
+    fixture_batch_ended(f, "n1", (uint32_t)runs, 0, 0);
+    assert_int_equal(ask(f, runs, false), ERR_JOB_DONE);
+    assert_int_equal(ask(f, runs, true), ERR_JOB_DONE);
+    fixture_free(f);
+}
+
+static void cores_are_free_when_the_node_says_so(void **state)
+{
+    struct fixture *f = make();
+    bool stop = false;
+    (void)state;
+    int64_t first = start(f, 4, 3000);
+    assert_int_equal(ask(f, first, false), 0);
+    assert_int_equal(ordered(f, "n1", first, &stop), 1);
+    assert_true(stop);
+    int64_t second = start(f, 2, 1000), greedy = start(f, 1, 1001);
+    assert_int_equal(fixture_state(f, (uint32_t)second), PB__JOB_STATE__PENDING);
+    halted(f, "n1", first, 2); /* of an order that was never given */
+    assert_int_equal(cpus_used(f, "n1"), 4);
+    halted(f, "n1", first, 1);
+    assert_int_equal(fixture_state(f, (uint32_t)second), PB__JOB_STATE__RUNNING);
+    assert_int_equal(fixture_state(f, (uint32_t)greedy), PB__JOB_STATE__PENDING);
+    assert_int_equal(cpus_used(f, "n1"), 2);
+    assert_int_equal(ask(f, first, true), ERR_NODES_BUSY);
+    assert_non_null(strstr(fixture_text(f, f->last_call), "n1: job "));
+    fixture_launched(f, "n1", (uint32_t)second, 0);
+    fixture_batch_ended(f, "n1", (uint32_t)second, 0, 0);
+    fixture_gone(f, "n1", (uint32_t)second, 0);
+    assert_int_equal(ask(f, first, true), 0);
+    assert_int_equal(ordered(f, "n1", first, &stop), 2);
+    assert_false(stop);
+    assert_int_equal(cpus_used(f, "n1"), 4);
+    halted(f, "n1", first, 1); /* late: it runs again */
+    assert_int_equal(cpus_used(f, "n1"), 4);
+    fixture_free(f);
+}
+
+static void clocks_stand_still(void **state)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    struct fixture *f = make();
+    (void)state;
+    int64_t id = start(f, 1, 100);
+    fixture_pass(f, 100000);
+    assert_int_equal(ask(f, id, false), 0);
+    halted(f, "n1", id, 1);
+    fixture_pass(f, 1000000);
+    fixture_restart(f);
+    f->wall_ms += 7200000; /* the wall clock is set */
+    fixture_pass(f, 1000000);
+    const Pb__JobLive *l = fixture_job(f, &arena, (uint32_t)id)->live;
+    assert_int_equal(l->state, PB__JOB_STATE__SUSPENDED);
+    assert_int_equal(l->ran_ms, 100000);
+    assert_false(l->has_end_at);
+    f->boot++; /* another machine leads */
+    f->mono_ms = 5000;
+    fixture_restart(f);
+    assert_int_equal(ask(f, id, true), 0);
+    l = fixture_job(f, &arena, (uint32_t)id)->live;
+    assert_int_equal(f->wall_ms / 1000 - l->start_at - l->suspended_sec, 100);
+    assert_int_equal(l->end_at, f->wall_ms / 1000 + 500);
+    fixture_pass(f, 499000);
+    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
+    fixture_restart(f);
+    fixture_pass(f, 2000);
+    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__TIMEOUT);
+    fixture_free(f);
+}
+
+static void a_lost_order_is_repeated(void **state)
+{
+    struct fixture *f = make();
+    bool stop = false;
+    (void)state;
+    int64_t id = start(f, 1, 100);
+    assert_int_equal(ask(f, id, false), 0);
+    fixture_clear(f);
+    fixture_pass(f, 6000);
+    assert_int_equal(ordered(f, "n1", id, &stop), 1);
+    fixture_clear(f);
+    fixture_restart(f);
+    fixture_pass(f, 6000);
+    assert_int_equal(ordered(f, "n1", id, &stop), 1);
+    halted(f, "n1", id, 1);
+    fixture_clear(f);
+    fixture_pass(f, 60000);
+    assert_int_equal(ordered(f, "n1", id, &stop), 0);
+    fixture_restart(f);
+    assert_int_equal(cpus_used(f, "n1"), 0); /* what the node has said is stored */
+    assert_int_equal(ask(f, id, true), 0);
+    fixture_clear(f);
+    fixture_pass(f, 6000);
+    assert_int_equal(ordered(f, "n1", id, &stop), 2);
+    assert_false(stop);
+    fixture_free(f);
+}
+
+static void it_ends_without_having_its_cores(void **state)
+{
+    struct fixture *f = make();
+    (void)state;
+    int64_t first = start(f, 4, 1000);
+    assert_int_equal(ask(f, first, false), 0);
+    halted(f, "n1", first, 1);
+    int64_t second = start(f, 4, 1000);
+    assert_int_equal(fixture_state(f, (uint32_t)second), PB__JOB_STATE__RUNNING);
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    r.job_id = (uint32_t)first;
+    r.has_requeue = r.requeue = true;
+    assert_int_equal(fixture_update_job(f, &FIXTURE_ROOT, &r), 0);
+    fixture_restart(f); /* it is completing, and the cores are the other's */
+    assert_int_equal(cpus_used(f, "n1"), 4);
+    fixture_register(f, "n1", "i1");
+    fixture_gone(f, "n1", (uint32_t)first, 0);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobLive *l = fixture_job(f, &arena, (uint32_t)first)->live;
+    assert_int_equal(l->state, PB__JOB_STATE__PENDING);
+    assert_int_equal(l->priority, 0);
+    assert_false(l->has_halts);
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(cores_are_free_when_the_node_says_so),
+        cmocka_unit_test(clocks_stand_still),
+        cmocka_unit_test(a_lost_order_is_repeated),
+        cmocka_unit_test(it_ends_without_having_its_cores),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmd/halt.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "slurmd/report.h"
+#include "slurmd/revoked.h"
+#include "slurmd/step.h"
+
+#define LOG_ROOM "slurmd"
+#include "base/log.h"
+
+#define GRACE_SEC 2 /* between SIGTSTP and SIGSTOP, unless suspend_grace_time says otherwise */
+#define GRACE_SEC_MAX 600
+
+static int64_t grace_ms(const struct slurmd *d)
+{
+    _cleanup_free_ char *value = conf_list_value(d->conf->preempt_parameters, "suspend_grace_time");
+    long sec = value ? strtol(value, NULL, 10) : GRACE_SEC;
+
+    return (sec < 0 ? 0 : sec > GRACE_SEC_MAX ? GRACE_SEC_MAX : sec) * 1000;
+}
+
+static void tell_all(struct job *j, int signo)
+{
+    vec_foreach (&j->steps, s)
+        if (!(*s)->ended)
+            step_halt(*s, j->note.halted, signo, j->halt_settling ? j->note.halt_number : 0);
+}
+
+/* The last word: what stops now stays so. */
+static void settle(struct job *j)
+{
+    j->halt_settling = true;
+    tell_all(j, j->note.halted ? SIGSTOP : SIGCONT);
+    halt_check(j);
+}
+
+static void on_grace_over(void *ctx)
+{
+    struct job *j = ctx;
+
+    if (j->note.halted && !j->halt_settling && !job_is_ending(j))
+        settle(j);
+}
+
+static void begin(struct job *j)
+{
+    int64_t ms = grace_ms(j->d);
+
+    j->halt_settling = j->halt_told = false;
+    if (!j->note.halted || !j->steps.len || !ms) {
+        settle(j);
+        return;
+    }
+    tell_all(j, SIGTSTP);
+    if (!j->halt_timer)
+        j->halt_timer = loop_timer_new(j->d->loop, on_grace_over, j);
+    loop_timer_set(j->halt_timer, ms);
+}
+
+void halt_check(struct job *j)
+{
+    if (!j->halt_settling || j->halt_told || job_is_ending(j))
+        return;
+    vec_foreach (&j->steps, s)
+        if (!(*s)->ended && (*s)->halt_number != j->note.halt_number)
+            return;
+    j->halt_told = true;
+    log_verbose("job %u: %s", j->key.id, j->note.halted ? "suspended" : "resumed");
+    report_halted(j->d, j->key.id, j->key.restarts, j->note.halt_number);
+}
+
+void halt_step_did(struct step *s, uint32_t number)
+{
+    s->halt_number = number;
+    halt_check(s->job);
+}
+
+void halt_step_begins(struct step *s)
+{
+    if (s->job->note.halted)
+        step_halt(s, true, SIGSTOP, s->job->note.halt_number);
+    else
+        s->halt_number = s->job->note.halt_number;
+}
+
+static struct job *job_for(struct slurmd *d, const Pb__Halt *m)
+{
+    Pb__Terminate about = PB__TERMINATE__INIT;
+    struct job *j = job_find(d, m->job_id, m->restarts);
+    struct err err = {0};
+
+    if (j || revoked_has(d->revoked, m->job_id, m->restarts))
+        return j;
+    about.job_id = m->job_id;
+    about.restarts = m->restarts;
+    about.uid = m->uid;
+    about.gid = m->gid;
+    about.facts = m->facts;
+    about.has_cpus = m->has_cpus;
+    about.cpus = m->cpus;
+    if (job_new(d, &about, "", &j, &err)) {
+        log_error("job %u cannot be suspended: %s", m->job_id, err.text); /* it is ordered again */
+        return NULL;
+    }
+    return j;
+}
+
+void halt_take(struct slurmd *d, const Pb__Halt *m)
+{
+    struct job *j = job_for(d, m);
+
+    if (!j || job_is_ending(j) || m->number < j->note.halt_number)
+        return;
+    if (m->number == j->note.halt_number) {
+        j->halt_told = false;
+        halt_check(j);
+        return;
+    }
+    job_note(j, NOTE_HALT, m->number, m->stop);
+    j->note.halt_number = m->number;
+    j->note.halted = m->stop;
+    begin(j);
+    if (!j->note.halted && j->waiting.len)
+        job_prepare(j);
+}
+
+void halt_adopt(struct job *j)
+{
+    if (j->note.halt_number && !job_is_ending(j))
+        settle(j);
+}
