@@ -128,7 +128,7 @@ int path_read_file(const char *path, size_t max, struct str *out, struct err *er
     }
     str_append(out, text.data, text.len);
     if (out->overflow)
-        return err_set(err, -ERR_TOO_BIG, "%s is larger than %zu bytes", path, out->cap);
+        return err_set(err, -ERR_TOO_BIG, "%s is larger than %zu bytes", path, (size_t)out->cap);
     return 0;
 }
 

@@ -21,6 +21,13 @@ void str_done(struct str *s)
     s->overflow = false;
 }
 
+void str_free(struct str *s)
+{
+    if (s)
+        str_done(s);
+    free(s);
+}
+
 void str_clear(struct str *s)
 {
     s->len = 0;

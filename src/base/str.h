@@ -15,14 +15,15 @@ struct str {
     char *data; /* NULL while empty and never grown; str_cstr() is never NULL */
     size_t len;
     size_t room;
-    size_t cap; /* 0: no cap */
-    bool overflow;
+    size_t cap : 63; /* 0: no cap */
+    bool overflow : 1;
 };
 
 #define STR_INIT ((struct str){0})
 #define STR_INIT_CAP(n) ((struct str){.cap = (n)})
 #define _cleanup_str_ __attribute__((cleanup(str_done)))
 
+void str_free(struct str *s);  /* one of mem_new(), and what it holds; NULL is fine */
 void str_done(struct str *s);  /* frees; s is empty and usable afterwards */
 void str_clear(struct str *s); /* keeps the room */
 void str_reserve(struct str *s, size_t more);

@@ -218,8 +218,7 @@ void alloc_clear(struct cluster *c, struct job *j)
         alloc_node_done(a);
     }
     vec_clear(&j->alloc);
-    free(take_ptr(j->ended_on.nodes));
-    free(take_ptr(j->ended_on.batch_host));
+    job_forget_past(j);
 }
 
 struct alloc_node *alloc_find(struct job *j, uint32_t node)

@@ -59,16 +59,15 @@ static void job_free(struct job *j)
     free(j->stored_reason);
     free(j->reason_detail);
     free(j->part_name);
-    free(j->ended_on.nodes);
-    free(j->ended_on.batch_host);
+    job_forget_past(j);
     depend_free(j->waits.on);
     free(j->waits.links);
     free(j->waits.shown);
     free(j->waits.name);
-    str_done(&j->alloc_step);
+    str_free(j->alloc_step);
     str_done(&j->spec);
     str_done(&j->live);
-    str_done(&j->usage);
+    str_free(j->usage);
     if (j->newer) {
         str_done(&j->newer->record);
         str_done(&j->newer->live);

@@ -121,6 +121,11 @@ struct waiting_step {
     struct str spec; /* packed StepSpec */
 };
 
+struct job_past { /* where a job has run that is over, and whose nodes are not all there any more */
+    char *nodes, *batch_host;
+    uint32_t num_nodes, num_cpus;
+};
+
 struct job {
     uint32_t id, restarts, uid, gid, next_step, cancelled_by, priority;
     enum _Pb__JobState state; /* only job_state.c writes it */
@@ -131,15 +136,16 @@ struct job {
     bool configuring; /* PrologSlurmctld is not known to have ended; its nodes are not used yet */
     bool epilog_due;  /* EpilogSlurmctld is not known to have ended; it is completing until then */
     int script;       /* of the site's, that runs for it now: enum _Pb__ScriptKind; 0: none */
+    bool warn_batch, warned;    /* to the script alone; it was sent */
+    bool switches_waived;       /* it has waited for them long enough */
+    bool dirty;                 /* in cluster.dirty */
     bool lost_node, lost_first; /* of its record: nodes that are not configured now; its script's */
-    struct { /* of an ended job whose nodes are not all there any more; nodes NULL: they are */
-        char *nodes, *batch_host;
-        uint32_t num_nodes, num_cpus;
-    } ended_on;
+    struct job_past *past;      /* NULL: its nodes are all there */
     struct part *part;
     char *part_name; /* of a partition that is no more; NULL: part is there */
     struct request want;
     int32_t nice;
+    uint32_t task; /* its element of the array; of a group ARRAY_NO_TASK */
     struct job_rank rank;
     int64_t submit_at, eligible_at, begin_at, start_at, end_at, sched_at, expected_at,
         shown_sched_at; /* wall seconds; shown: as packed in 'live' */
@@ -159,30 +165,26 @@ struct job {
     VEC(struct waiting_step) waiting_steps;
     VEC(uint64_t) end_calls;             /* of those who wait for its end */
     uint64_t alloc_call;                 /* of the one who waits for its allocation; 0: none */
-    struct str alloc_step;               /* packed StepSpec to be created with it */
+    struct str *alloc_step;              /* packed StepSpec to be created with it; NULL: none */
     uint64_t request_key;                /* in cluster.requests; 0: none */
     int64_t limit_mono_ms;               /* when its time limit is over, when running */
     int64_t warn_mono_ms;                /* when --signal is due; 0: it is not, or was sent */
     uint32_t warn_signal, warn_sec;      /* --signal: so many seconds before the limit; 0: none */
-    bool warn_batch, warned;             /* to the script alone; it was sent */
     int64_t mail_mono_ms;                /* a share of its limit that is to be told; 0: none */
     int64_t repeat_mono_ms;              /* unanswered orders are sent again; 0: none */
     int64_t gone_mono_ms;                /* its waiter went away; 0: it did not */
     int64_t purge_mono_ms;               /* 0: not ended */
     struct str spec, live;               /* packed JobSpec and JobLive */
-    struct str usage;                    /* packed Usage, in 'live' too */
+    struct str *usage;                   /* packed Usage, in 'live' too; NULL: none */
     struct job_newer *newer;             /* NULL: nothing */
     struct array *array;                 /* NULL: it is in none */
-    uint32_t task;                       /* its element of the array; of a group ARRAY_NO_TASK */
     struct idset tasks;                  /* a group: the elements that this record has */
     struct order_link of_array;          /* in array.records */
     struct order_link queued, due, ends; /* in part.queue, cluster.due, cluster.ends */
     int64_t switches_since; /* it could have started then, on more switches; 0: never yet */
-    bool switches_waived;   /* it has waited for them long enough */
     uint64_t unfit_stamp, ahead_stamp; /* plan.c: pool.freed, when it last did not fit, and when
                                           its start was last looked for */
     struct job_waits waits;            /* for other jobs; and its name */
-    bool dirty;                        /* in cluster.dirty */
     uint64_t stamp;                    /* of its last change */
 };
 
@@ -253,6 +255,7 @@ uint32_t job_nodes_left(const struct job *j); /* not released */
 int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, struct err *err);
 
 void job_step_done(struct step *s);
+void job_forget_past(struct job *j);
 
 /* --- job_state.c: the only writer of a job's state -------------------------------------------- */
 bool job_state_may_become(enum _Pb__JobState from, enum _Pb__JobState to);

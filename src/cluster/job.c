@@ -319,11 +319,11 @@ static void pack_sharing(const struct job *j, Pb__JobLive *m)
 static void pack_where(const struct cluster *c, const struct job *j, Pb__JobLive *m,
                        struct arena *arena)
 {
-    if (j->ended_on.nodes) {
-        m->nodes = j->ended_on.nodes;
-        m->batch_host = j->ended_on.batch_host;
-        SET(m, num_nodes, j->ended_on.num_nodes);
-        SET(m, num_cpus, j->ended_on.num_cpus);
+    if (j->past) {
+        m->nodes = j->past->nodes;
+        m->batch_host = j->past->batch_host;
+        SET(m, num_nodes, j->past->num_nodes);
+        SET(m, num_cpus, j->past->num_cpus);
         pack_alloc(c, j, m, arena);
     } else if (j->alloc.len) {
         struct str nodes = STR_INIT;
@@ -461,8 +461,8 @@ void job_pack_live(const struct cluster *c, struct job *j)
     str_reserve(&j->live, len);
     pb_pack(&m.base, &j->live);
     str_done(&tasks);
-    if (j->usage.len)
-        pb_pack_field(LIVE_USAGE, j->usage.data, j->usage.len, &j->live);
+    if (j->usage)
+        pb_pack_field(LIVE_USAGE, j->usage->data, j->usage->len, &j->live);
     if (j->newer)
         str_append(&j->live, j->newer->live.data, j->newer->live.len);
 }
@@ -588,8 +588,10 @@ static void restore_live(struct job *j, const Pb__JobLive *m)
     j->epilog_due = OR(m, epilog_due, 0);
     j->reason = j->stored_reason = mem_strdup(m->reason);
     j->reason_detail = mem_strdup(m->reason_detail);
-    if (m->usage)
-        pb_pack(&m->usage->base, &j->usage);
+    if (m->usage) {
+        j->usage = mem_new(struct str);
+        pb_pack(&m->usage->base, j->usage);
+    }
 }
 
 /* Leaves out of an expression the nodes that the configuration has no more. True: there were some.
@@ -628,14 +630,25 @@ static int read_stored_spec(const struct cluster *c, struct job *j, const Pb__Jo
 }
 
 /* Where it ran is said as long as it is known. */
-static void keep_ended_on(struct job *j, const Pb__JobLive *m)
+static void keep_past(struct job *j, const Pb__JobLive *m)
 {
     if (!m->nodes)
         return;
-    j->ended_on.nodes = mem_strdup(m->nodes);
-    j->ended_on.batch_host = mem_strdup(m->batch_host);
-    j->ended_on.num_nodes = m->num_nodes;
-    j->ended_on.num_cpus = m->num_cpus;
+    job_forget_past(j);
+    j->past = mem_new(struct job_past);
+    j->past->nodes = mem_strdup(m->nodes);
+    j->past->batch_host = mem_strdup(m->batch_host);
+    j->past->num_nodes = m->num_nodes;
+    j->past->num_cpus = m->num_cpus;
+}
+
+void job_forget_past(struct job *j)
+{
+    if (!j->past)
+        return;
+    free(j->past->nodes);
+    free(j->past->batch_host);
+    free(take_ptr(j->past));
 }
 
 /* What it waits for, as far as that was known: control/ looks at the jobs it names again. */
@@ -714,7 +727,7 @@ int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, s
         past = past || (gone && !held);
     }
     if (past && job_is_final(j))
-        keep_ended_on(j, m);
+        keep_past(j, m);
     if (j->lost_node) /* a node that comes back must not be its own by the record */
         job_touch(c, j);
     for (size_t i = 0; i < record->n_steps; i++)

@@ -204,7 +204,7 @@ void finish_requeue(struct control *c, struct job *j)
         j->eligible_at = j->begin_at;
     j->purge_mono_ms = j->repeat_mono_ms = 0;
     j->cancelled_by = 0;
-    str_clear(&j->usage);
+    str_free(take_ptr(j->usage));
     bool launch_failed = str_eq(j->reason, "JobLaunchFailure");
     j->reason = NULL;
     char *why = take_ptr(j->reason_detail);

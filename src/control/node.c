@@ -473,7 +473,9 @@ static void count_usage(struct control *c, struct node *n, const Pb__NodeEvent *
     if (!a || e->seq <= a->usage_seq)
         return;
     a->usage_seq = e->seq;
-    usage_merge_packed(&j->usage, usage, n->name, false);
+    if (!j->usage)
+        j->usage = mem_new(struct str);
+    usage_merge_packed(j->usage, usage, n->name, false);
     if (s)
         usage_merge_packed(&s->usage, usage, n->name, true);
     job_touch(c->cluster, j);

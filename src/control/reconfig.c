@@ -68,8 +68,7 @@ static void carry_job(const struct cluster *old, const struct cluster *next, str
     to->alloc_call = from->alloc_call;
     to->trial = from->trial;
     to->script = from->script;
-    to->alloc_step = from->alloc_step;
-    from->alloc_step = STR_INIT;
+    to->alloc_step = take_ptr(from->alloc_step);
     to->limit_mono_ms = from->limit_mono_ms;
     to->warn_mono_ms = from->warn_mono_ms;
     to->mail_mono_ms = from->mail_mono_ms;

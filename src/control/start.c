@@ -155,13 +155,13 @@ static void start_clocks(struct control *c, struct job *j)
 
 bool start_step(struct control *c, struct job *j)
 {
-    if (j->alloc_step.len == 0 || j->interactive_step || j->next_step)
+    if (!j->alloc_step || j->interactive_step || j->next_step)
         return true;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     struct err err = {0};
     const Pb__StepSpec *spec =
-        arena_unpack(&arena, &pb__step_spec__descriptor, j->alloc_step.data, j->alloc_step.len);
+        arena_unpack(&arena, &pb__step_spec__descriptor, j->alloc_step->data, j->alloc_step->len);
     struct step *s;
     if (spec && step_make(c, j, spec, &s, &err) == 0) {
         j->interactive_step = true;

@@ -327,9 +327,11 @@ void control_submit(struct control *c, uint64_t call, const struct caller *who,
 
 static void keep_step(struct job *j, const Pb__StepSpec *step)
 {
-    str_clear(&j->alloc_step);
-    if (step)
-        pb_pack(&step->base, &j->alloc_step);
+    str_free(take_ptr(j->alloc_step));
+    if (!step)
+        return;
+    j->alloc_step = mem_new(struct str);
+    pb_pack(&step->base, j->alloc_step);
 }
 
 /* One waits for the allocation: who asked before has lost his connection, or asked twice. */
