@@ -56,6 +56,7 @@ static void job_free(struct job *j)
     vec_done(&j->end_calls);
     idset_done(&j->tasks);
     request_done(&j->want);
+    several_free(j);
     free(j->stored_reason);
     free(j->reason_detail);
     free(j->part_name);
@@ -128,8 +129,12 @@ void cluster_remove_part(struct cluster *c, struct part *p)
 {
     vec_foreach (&c->jobs, at) {
         struct job *j = *at;
-        if (j->part != p)
+        bool has = several_has(j, p);
+        if (several_drop(j, p)) {
+            if (has)
+                job_touch(c, j);
             continue;
+        }
         free(j->part_name);
         j->part_name = mem_strdup(p->conf.name);
         j->part = NULL;
@@ -239,8 +244,7 @@ void cluster_remove_job(struct cluster *c, struct job *j)
     size_t at = position(c, j->id);
     alloc_clear(c, j);
     array_leave(c, j);
-    if (j->part)
-        order_remove(&j->part->queue, &j->queued);
+    several_end(j);
     depend_leave(c, j);
     order_remove(&c->due, &j->due);
     order_remove(&c->ends, &j->ends);

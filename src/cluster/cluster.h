@@ -23,6 +23,7 @@
 #include "cluster/part.h"
 #include "cluster/pool.h"
 #include "cluster/request.h"
+#include "cluster/several.h"
 #include "cluster/share.h"
 #include "conf/conf.h"
 #include "proto/job.pb-c.h"
@@ -142,7 +143,8 @@ struct job {
     bool lost_node, lost_first; /* of its record: nodes that are not configured now; its script's */
     struct job_past *past;      /* NULL: its nodes are all there */
     struct part *part;
-    char *part_name; /* of a partition that is no more; NULL: part is there */
+    struct several *several; /* NULL: there is but one partition for it, or it runs */
+    char *part_name;         /* of a partition that is no more; NULL: part is there */
     struct request want;
     int32_t nice;
     uint32_t task; /* its element of the array; of a group ARRAY_NO_TASK */

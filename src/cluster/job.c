@@ -135,7 +135,7 @@ static void read_warning(struct job *j, const char *text)
         j->warn_sec = (uint32_t)strtoul(text + len + 1, NULL, 10);
 }
 
-void job_set_sharing(const struct cluster *c, struct job *j)
+static void set_sharing(const struct cluster *c, struct job *j)
 {
     enum conf_oversubscribe share = j->part ? j->part->conf.share : CONF_SHARE_NO;
     struct request *r = &j->want;
@@ -147,7 +147,22 @@ void job_set_sharing(const struct cluster *c, struct job *j)
     r->shared = !alone && (share == CONF_SHARE_FORCE || (share == CONF_SHARE_YES && r->ask_shared));
 }
 
-int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, struct err *err)
+void job_set_sharing(const struct cluster *c, struct job *j)
+{
+    set_sharing(c, j);
+    for (uint32_t i = 1; j->several && i < j->several->count; i++) {
+        several_enter(j, i);
+        set_sharing(c, j);
+        j->several->of[i].judged = false;
+    }
+    several_leave(j);
+    if (j->several)
+        j->several->of[0].judged = false;
+}
+
+/* As a job of the partition it has. */
+static int read_request(const struct cluster *c, struct job *j, const Pb__JobSpec *s,
+                        struct err *err)
 {
     struct request r = {0};
     int rc = read_sets(c, &r, s, err);
@@ -183,8 +198,39 @@ int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, 
     r.user_alone = j->want.user_alone;
     request_done(&j->want);
     j->want = r;
-    job_set_sharing(c, j);
+    set_sharing(c, j);
     j->unfit_stamp = j->ahead_stamp = 0;
+    return 0;
+}
+
+/* What each partition gives to jobs that state no time is theirs there. */
+static void read_faces(struct job *j, const Pb__JobSpec *s, int64_t limit_sec)
+{
+    struct several *of = j->several;
+    for (uint32_t i = 0; of && i < of->count; i++) {
+        struct face *f = &of->of[i];
+        const struct conf_part *p = &f->part->conf;
+        int64_t fallback = p->default_time_sec > 0 ? p->default_time_sec : p->max_time_sec;
+        f->judged = f->never = false;
+        f->expected_at = 0;
+        bool given = s->has_time_limit_sec && (s->time_limit_sec > 0 || limit_sec == INT64_MAX);
+        f->limit_sec = given ? limit_sec : fallback;
+        j->limit_sec = i == 0 ? f->limit_sec : j->limit_sec;
+    }
+}
+
+int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, struct err *err)
+{
+    several_leave(j);
+    int rc = read_request(c, j, s, err);
+    for (uint32_t i = 1; j->several && i < j->several->count && rc == 0; i++) {
+        several_enter(j, i);
+        rc = read_request(c, j, s, err);
+    }
+    several_leave(j);
+    if (rc != 0)
+        return rc;
+    read_faces(j, s, j->limit_sec);
     j->switches_since = 0;
     j->switches_waived = false;
     j->no_kill = OR(s, no_kill, 0);
@@ -403,6 +449,22 @@ static void pack_array(const struct job *j, Pb__JobLive *m, struct str *tasks)
         SET(m, array_task_id, j->task);
 }
 
+static void pack_parts(const struct job *j, Pb__JobLive *m, struct arena *arena)
+{
+    const struct several *s = j->several;
+    m->partition = j->part ? (char *)j->part->conf.name : j->part_name;
+    if (!s)
+        return;
+    struct str names = STR_INIT;
+    several_format(j, &names);
+    m->partition = arena_strdup(arena, str_cstr(&names));
+    str_done(&names);
+    m->part_priority = arena_alloc(arena, s->count * sizeof(*m->part_priority));
+    m->n_part_priority = s->count;
+    for (uint32_t i = 0; i < s->count; i++)
+        m->part_priority[i] = i == s->at ? j->priority : s->of[i].priority;
+}
+
 void job_pack_live(const struct cluster *c, struct job *j)
 {
     _cleanup_arena_ struct arena arena;
@@ -427,7 +489,7 @@ void job_pack_live(const struct cluster *c, struct job *j)
         SET(&m, accrue_at, j->rank.accrue_at);
     if (j->rank.accrued_sec)
         SET(&m, accrued_sec, j->rank.accrued_sec);
-    m.partition = j->part ? (char *)j->part->conf.name : j->part_name;
+    pack_parts(j, &m, &arena);
     pack_times(j, &m);
     pack_where(c, j, &m, &arena);
     pack_sharing(j, &m);
@@ -693,6 +755,23 @@ static int restore_array(struct cluster *c, struct job *j, const Pb__JobRecord *
     return array_join(c, j, m->array_job_id, record->spec->array_inx, err);
 }
 
+/* One that waits may run in all that were asked for and are there; a record knows no others. */
+static void find_parts(struct cluster *c, struct job *j, const Pb__JobRecord *record)
+{
+    const char *asked = record->spec->partition, *has = record->live->partition;
+    bool several = record->live->state == PB__JOB_STATE__PENDING && asked && strchr(asked, ',');
+    j->limit_sec = OR(record->live, time_limit_sec, INT64_MAX);
+    if (several && several_resolve(c, j, asked)) {
+        _cleanup_str_ struct str now = STR_INIT;
+        several_format(j, &now);
+        if (!str_eq(has, j->several ? str_cstr(&now) : j->part->conf.name)) /* some came or went */
+            job_touch(c, j);
+        return;
+    }
+    j->part = has ? cluster_find_part(c, has) : NULL;
+    j->part_name = j->part ? NULL : mem_strdup(has);
+}
+
 int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, struct err *err)
 {
     const Pb__JobLive *m = record->live;
@@ -702,8 +781,7 @@ int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, s
     int rc = restore_array(c, j, record, err);
     if (rc != 0)
         return rc;
-    j->part = m->partition ? cluster_find_part(c, m->partition) : NULL;
-    j->part_name = j->part ? NULL : mem_strdup(m->partition);
+    find_parts(c, j, record);
     j->uid = OR(record->spec, uid, 0);
     j->gid = OR(record->spec, gid, 0);
     pb_pack(&record->spec->base, &j->spec);

@@ -17,6 +17,7 @@ struct order_link {
     int64_t key;
     uint64_t tie; /* unique within an order */
     bool in;
+    bool of_face; /* several.h: what it is embedded in; no matter to the order */
 };
 
 struct order {

@@ -81,30 +81,33 @@ static int check_access(struct control *c, const struct caller *who, const struc
     return 0;
 }
 
-int access_find_part(struct control *c, const struct caller *who, const struct caller *as,
-                     const Pb__JobSpec *spec, struct part **out, struct err *err)
+static int find_named(struct control *c, const char *name, struct part **out, struct err *err)
 {
-    struct part *p = NULL;
-    if (spec->partition && *spec->partition) {
-        char first[256] = {0};
-        size_t len = strcspn(spec->partition, ",");
-        memcpy(first, spec->partition, len < sizeof first ? len : sizeof first - 1);
-        p = cluster_find_part(c->cluster, first);
-        if (!p)
-            return no(err, ERR_NO_PARTITION, first);
-    } else {
-        p = cluster_default_part(c->cluster);
-        if (!p)
-            return no(err, ERR_NO_DEFAULT_PARTITION, NULL);
-    }
+    *out = *name ? cluster_find_part(c->cluster, name) : cluster_default_part(c->cluster);
+    if (*out)
+        return 0;
+    return *name ? no(err, ERR_NO_PARTITION, name) : no(err, ERR_NO_DEFAULT_PARTITION, NULL);
+}
+
+static int check_part(struct control *c, const struct caller *who, const struct caller *as,
+                      const struct part *p, struct err *err)
+{
     const struct conf_part *conf = &p->conf;
     if (conf->state == CONF_PART_DRAIN || conf->state == CONF_PART_INACTIVE)
         return no(err, ERR_PARTITION_DOWN, conf->name);
-    int rc = check_access(c, who, as ? as : who, conf, err);
-    if (rc != 0)
-        return rc;
-    *out = p;
-    return 0;
+    return check_access(c, who, as ? as : who, conf, err);
+}
+
+int access_find_part(struct control *c, const struct caller *who, const struct caller *as,
+                     const Pb__JobSpec *spec, struct part **out, struct err *err)
+{
+    struct part *p;
+    int rc = find_named(c, spec->partition ? spec->partition : "", &p, err);
+    if (rc == 0)
+        rc = check_part(c, who, as, p, err);
+    if (rc == 0)
+        *out = p;
+    return rc;
 }
 
 /* --- keys of partitions ------------------------------------------------------------------------
@@ -121,7 +124,8 @@ static bool same_key(const char *given, const char *key)
     return differ == 0;
 }
 
-int access_check_key(const struct control *c, const struct part *p, const char *given,
+/* Without its key a partition that has one takes no new jobs (CORE-080). */
+static int check_key(const struct control *c, const struct part *p, const char *given,
                      struct err *err)
 {
     char key[CONTROL_PART_KEY_SIZE];
@@ -149,6 +153,81 @@ int control_part_key(const struct control *c, const char *name, char key[CONTROL
         return err_set(err, -ERR_RANGE, "partition %s has no key: Key=YES gives it one", name);
     c->env->part_key(c->env->ctx, p->conf.name, p->conf.key_number, key);
     return 0;
+}
+
+/* --- several partitions ------------------------------------------------------------------------
+ */
+
+static bool is_in(const struct part_list *list, const struct part *p)
+{
+    vec_foreach (list, at)
+        if (*at == p)
+            return true;
+    return false;
+}
+
+static char *join_names(const struct part_list *list, struct arena *arena)
+{
+    struct str names = STR_INIT;
+    vec_foreach (list, p)
+        str_printf(&names, "%s%s", p == list->data ? "" : ",", (*p)->conf.name);
+    char *joined = arena_strdup(arena, str_cstr(&names));
+    str_done(&names);
+    return joined;
+}
+
+/* The next name of a list into the arena; NULL: there is none. */
+static const char *next_name(const char **at, struct arena *arena)
+{
+    *at += strspn(*at, ",");
+    size_t len = strcspn(*at, ",");
+    char *name = len ? arena_alloc(arena, len + 1) : NULL;
+    if (name)
+        memcpy(name, *at, len);
+    *at += len;
+    return name;
+}
+
+int access_find_parts(struct control *c, const struct caller *who, const struct caller *as,
+                      Pb__JobSpec *spec, bool keys, struct part_list *out, struct arena *arena,
+                      struct err *err)
+{
+    const char *names = spec->partition ? spec->partition : "";
+    const char *name = *names ? next_name(&names, arena) : "";
+    _cleanup_str_ struct str said = STR_INIT;
+    struct err first = {0};
+    bool twice = false;
+    int rc = name ? 0 : no(err, ERR_NO_PARTITION, spec->partition);
+    for (; name && rc == 0; name = next_name(&names, arena)) {
+        struct part *p;
+        struct err why = {0};
+        rc = find_named(c, name, &p, err);
+        twice = twice || is_in(out, p);
+        if (rc != 0 || is_in(out, p))
+            continue;
+        bool takes = check_part(c, who, as, p, &why) == 0 &&
+                     (!keys || check_key(c, p, spec->partition_key, &why) == 0);
+        if (takes)
+            vec_push(out, p);
+        else if (!first.code)
+            first = why;
+        if (!takes)
+            str_printf(&said, "Without partition %s: %s\n", name, why.text);
+    }
+    const char *enforce = c->conf->enforce_part_limits;
+    bool all = str_case_eq(enforce, "ALL") || str_case_eq(enforce, "YES");
+    if (rc == 0 && first.code && (all || !out->len)) {
+        *err = first;
+        rc = first.code;
+    }
+    if (rc == 0 && (first.code || twice))
+        spec->partition = join_names(out, arena);
+    if (rc == 0 && first.code) {
+        str_printf(&c->said, "%s%.*s", c->said.len ? "\n" : "", (int)said.len - 1, said.data);
+    }
+    if (rc != 0)
+        vec_done(out);
+    return rc;
 }
 
 /* --- for another user --------------------------------------------------------------------------

@@ -646,9 +646,9 @@ int control_check(const struct control *c, struct err *err)
         holding += j->ends.in;
         if (depend_check(c, j, err) != 0)
             return -ERR_INTERNAL;
-        if (j->queued.in && j->state != PB__JOB_STATE__PENDING)
+        if (several_is_queued(j) && j->state != PB__JOB_STATE__PENDING)
             return err_set(err, -ERR_INTERNAL, "job %u is queued and not pending", j->id);
-        if (j->queued.in && j->queued.key != -(int64_t)j->priority)
+        if (!several_keys_hold(j))
             return err_set(err, -ERR_INTERNAL, "job %u is not queued by its priority", j->id);
         if (job_nodes_left(j) && !j->ends.in)
             return err_set(err, -ERR_INTERNAL, "job %u holds nodes and nothing ends it", j->id);

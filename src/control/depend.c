@@ -200,7 +200,7 @@ static void tell_next(struct control *c, struct job *first)
 static void hold_named(struct control *c, struct job *j)
 {
     struct job *next = depend_next_like(c->cluster, j);
-    if (next && next->state == PB__JOB_STATE__PENDING && next->queued.in && next->waits.on)
+    if (next && next->state == PB__JOB_STATE__PENDING && several_is_queued(next) && next->waits.on)
         submit_enqueue(c, next);
 }
 
@@ -296,7 +296,7 @@ int depend_check(const struct control *c, const struct job *j, struct err *err)
 {
     if (!j->waits.on || j->state != PB__JOB_STATE__PENDING)
         return 0;
-    if (j->queued.in && j->waits.shown)
+    if (several_is_queued(j) && j->waits.shown)
         return err_set(err, -ERR_INTERNAL, "job %u is queued and waits for another", j->id);
     vec_foreach (&j->waits.on->items, item) {
         struct depend_outcome o = {0};

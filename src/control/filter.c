@@ -122,12 +122,19 @@ static bool name_matches(const struct job *j, const Pb__JobFilter *f)
     return spec && filter_has_word(f->name, f->n_name, spec->name);
 }
 
+bool filter_has_part(char *const *names, size_t count, const struct job *j)
+{
+    for (uint32_t i = 0; j->several && i < j->several->count; i++)
+        if (filter_has_word(names, count, j->several->of[i].part->conf.name))
+            return true;
+    return filter_has_word(names, count, j->part ? j->part->conf.name : j->part_name);
+}
+
 bool filter_matches(const struct filter *filter, const struct job *j)
 {
     const Pb__JobFilter *f = filter->f;
-    const char *part = j->part ? j->part->conf.name : j->part_name;
     return id_matches(filter, j) && has_number(&filter->uids, j->uid) &&
-           filter_has_word(f->partition, f->n_partition, part) && filter_uses(j, filter->nodes) &&
+           filter_has_part(f->partition, f->n_partition, j) && filter_uses(j, filter->nodes) &&
            name_matches(j, f);
 }
 

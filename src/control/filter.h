@@ -20,6 +20,7 @@ bool filter_matches(const struct filter *filter, const struct job *j); /* all bu
 /* Whether the job, or its array, or its element of it is meant. */
 bool filter_names(const Pb__StepId *id, const struct job *j);
 
+bool filter_has_part(char *const *names, size_t count, const struct job *j); /* any of its */
 bool filter_has_word(char *const *list, size_t n, const char *word); /* an empty list has all */
 
 /* The nodes an expression names, unknown ones left out; NULL without an expression. */

@@ -111,8 +111,8 @@ void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int 
     suspend_end(c, j);
     if (job_set_state(c->cluster, j, state) != 0)
         return;
-    if (j->queued.in)
-        order_remove(&j->part->queue, &j->queued);
+    several_unqueue(j);
+    several_name(j);
     j->exit_status = exit_status;
     j->end_at = control_wall(c);
     j->end_mono_ms = control_mono(c);
@@ -183,13 +183,29 @@ void finish_without(struct control *c, struct job *j, bool first)
 }
 
 /* Back to the queue as a new attempt: a node that knows the old one starts it no more. */
+/* It waits for all the partitions it was submitted to again, as they are now. */
+static void rejoin(struct control *c, struct job *j)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+    struct err err = {0};
+    job_set_sharing(c->cluster, j);
+    if (!spec->partition || !strchr(spec->partition, ',') ||
+        !several_resolve(c->cluster, j, spec->partition))
+        return;
+    if (job_read_spec(c->cluster, j, spec, &err) != 0)
+        control_log(c, LOG_LVL_ERROR, "job %u: %s", j->id, err.text);
+    free(take_ptr(j->part_name));
+}
+
 void finish_requeue(struct control *c, struct job *j)
 {
     j->requeue_after = false;
     alloc_clear(c->cluster, j);
     if (job_set_state(c->cluster, j, PB__JOB_STATE__PENDING) != 0)
         return;
-    job_set_sharing(c->cluster, j); /* of its partition as it is now */
+    rejoin(c, j);
     j->restarts++;
     j->exit_status = j->derived_status = 0;
     j->next_step = 0;

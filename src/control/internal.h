@@ -117,13 +117,20 @@ bool control_owns(const struct caller *who,
                   const struct job *j); /* owner, operator or administrator */
 
 /* access.c */
+struct part_list { /* used as a VEC */
+    struct part **data;
+    size_t len, room;
+};
 /* The partition asked for, or the default one, when the caller may use it, for himself or as 'as'
  * (NULL: himself). */
 int access_find_part(struct control *c, const struct caller *who, const struct caller *as,
                      const Pb__JobSpec *spec, struct part **out, struct err *err);
-/* A partition with a key takes new jobs only with it (CORE-080). */
-int access_check_key(const struct control *c, const struct part *p, const char *given,
-                     struct err *err);
+/* The same of each one of a list: those that do not take the job are left out of spec->partition,
+ * with a word to the user in c->said; when none does, that is why. 'keys': a partition with a key
+ * takes the job only with it (CORE-080). The caller frees out->data. */
+int access_find_parts(struct control *c, const struct caller *who, const struct caller *as,
+                      Pb__JobSpec *spec, bool keys, struct part_list *out, struct arena *arena,
+                      struct err *err);
 /* Whose job it will be: the caller's, or that of the user an administrator names. */
 int access_identity(struct control *c, const struct caller *who, const Pb__JobSpec *spec,
                     struct caller *as, struct err *err);
@@ -132,7 +139,7 @@ int access_identity(struct control *c, const struct caller *who, const Pb__JobSp
 void submit_enqueue(struct control *c,
                     struct job *j); /* pending: into its queue, or out of it with a reason */
 int submit_check_limits(struct control *c, struct job *j, bool refuse, struct err *err);
-int submit_check_time_min(const Pb__JobSpec *spec, int64_t limit_sec, const struct conf_part *p,
+int submit_check_time_min(struct job *j, const Pb__JobSpec *spec, int64_t limit_sec,
                           struct err *err);
 int submit_check_possible(struct control *c, struct job *j, struct err *err);
 /* Under which a repeated request is found: of the caller's own. 0 stands for none. */

@@ -94,6 +94,18 @@ void priority_set(struct control *c, struct job *j)
     j->priority = r->incr_only && f.priority < j->priority ? j->priority : f.priority;
 }
 
+void priority_set_all(struct control *c, struct job *j)
+{
+    uint32_t given = j->priority;
+    bool one = !rule(c)->multifactor || j->rank.given; /* the same in all of them */
+    for (uint32_t i = 0; i < several_count(j); i++) {
+        several_enter(j, i);
+        j->priority = one ? given : j->priority;
+        priority_set(c, j);
+    }
+    several_leave(j);
+}
+
 int64_t priority_unbounded(struct control *c, const struct job *j)
 {
     struct prio_factors f;
@@ -169,7 +181,7 @@ void priority_tick(struct control *c)
 }
 
 /* The next one of the queues, which may be others than those that were next before. */
-static struct job *next_job(struct control *c)
+static struct order_link *next_link(struct control *c)
 {
     struct ranking *r = &c->ranking;
     for (; r->part < c->cluster->parts.len; r->part++, r->looked = false) {
@@ -180,19 +192,26 @@ static struct job *next_job(struct control *c)
         r->looked = true;
         r->key = l->key;
         r->tie = l->tie;
-        return order_item(l, struct job, queued);
+        return l;
     }
     return NULL;
 }
 
 /* Seen by everybody, and made again after a restart: not worth a write. */
-static bool move(struct control *c, struct job *j)
+static bool move(struct control *c, struct order_link *link)
 {
+    struct job *j = several_job_of(link);
+    several_enter_part(j, c->cluster->parts.data[c->ranking.part]);
     uint32_t before = j->priority;
     priority_set(c, j);
-    if (j->priority == before)
+    bool moves = j->priority != before;
+    if (moves) {
+        order_remove(&j->part->queue, link);
+        several_queue(j);
+    }
+    several_leave(j);
+    if (!moves)
         return false;
-    order_move(&j->part->queue, &j->queued, -(int64_t)j->priority, j->queued.tie);
     j->stamp = ++c->cluster->stamp;
     if (!j->dirty)
         job_pack_live(c->cluster, j);
@@ -203,9 +222,9 @@ void priority_turn(struct control *c)
 {
     struct ranking *r = &c->ranking;
     for (unsigned i = 0; r->moving && i < JOBS_A_TURN; i++) {
-        struct job *j = next_job(c);
-        if (j) {
-            r->moved |= move(c, j);
+        struct order_link *l = next_link(c);
+        if (l) {
+            r->moved |= move(c, l);
             continue;
         }
         r->moving = false;
@@ -250,8 +269,9 @@ static bool is_ranked(struct control *c, const struct job *j)
 {
     if (j->state != PB__JOB_STATE__PENDING || j->held || j->admin_hold || control_is_on_trial(j))
         return false;
-    return j->queued.in || (j->begin_at <= control_wall(c) && !str_eq(j->reason, "Dependency") &&
-                            !str_eq(j->reason, "DependencyNeverSatisfied"));
+    return several_is_queued(j) ||
+           (j->begin_at <= control_wall(c) && !str_eq(j->reason, "Dependency") &&
+            !str_eq(j->reason, "DependencyNeverSatisfied"));
 }
 
 static bool is_asked(const struct job *j, const Pb__PrioFilter *f)
@@ -259,8 +279,7 @@ static bool is_asked(const struct job *j, const Pb__PrioFilter *f)
     bool found = f->n_uid == 0;
     for (size_t i = 0; i < f->n_uid; i++)
         found = found || f->uid[i] == j->uid;
-    if (!found ||
-        !filter_has_word(f->partition, f->n_partition, j->part ? j->part->conf.name : j->part_name))
+    if (!found || !filter_has_part(f->partition, f->n_partition, j))
         return false;
     found = f->n_job_id == 0;
     for (size_t i = 0; i < f->n_job_id; i++)
@@ -268,7 +287,8 @@ static bool is_asked(const struct job *j, const Pb__PrioFilter *f)
     return found;
 }
 
-static void put_job(struct control *c, const struct job *j, struct str *packed, struct str *out)
+/* As one of the partition that it has. */
+static void put_face(struct control *c, const struct job *j, struct str *packed, struct str *out)
 {
     const struct prio_rule *r = rule(c);
     struct prio_factors f;
@@ -296,6 +316,17 @@ static void put_job(struct control *c, const struct job *j, struct str *packed, 
     pb_pack_field(2, packed->data, packed->len, out);
 }
 
+static void put_job(struct control *c, struct job *j, const Pb__PrioFilter *f, struct str *packed,
+                    struct str *out)
+{
+    for (uint32_t i = 0; i < several_count(j); i++) {
+        several_enter(j, i);
+        if (!j->several || filter_has_word(f->partition, f->n_partition, j->part->conf.name))
+            put_face(c, j, packed, out);
+    }
+    several_leave(j);
+}
+
 bool control_list_prio(struct control *c, const struct caller *who, const Pb__PrioFilter *f,
                        uint64_t *cursor, size_t budget, struct str *out)
 {
@@ -304,9 +335,9 @@ bool control_list_prio(struct control *c, const struct caller *who, const Pb__Pr
         put_rule(c, out);
     size_t start = out->len, i = filter_first_job(c->cluster, *cursor);
     for (; i < c->cluster->jobs.len && out->len - start <= budget; i++) {
-        const struct job *j = c->cluster->jobs.data[i];
+        struct job *j = c->cluster->jobs.data[i];
         if (is_ranked(c, j) && is_asked(j, f))
-            put_job(c, j, &packed, out);
+            put_job(c, j, f, &packed, out);
         *cursor = (uint64_t)j->id + 1;
     }
     return i < c->cluster->jobs.len;

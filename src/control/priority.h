@@ -25,7 +25,8 @@ int priority_check(const struct caller *who, const Pb__JobSpec *spec, struct err
 void priority_start(struct control *c);
 void priority_done(struct control *c);
 void priority_forget(struct control *c); /* partitions or the configuration have changed */
-void priority_set(struct control *c, struct job *j); /* of a pending job, before it is queued */
+void priority_set(struct control *c, struct job *j);     /* of a pending job, before it is queued */
+void priority_set_all(struct control *c, struct job *j); /* in each of its partitions */
 /* What its factors make of it, before it is bounded by 1 and UINT32_MAX. */
 int64_t priority_unbounded(struct control *c, const struct job *j);
 /* It is as somebody says from now on, until it is held and released (priority/multifactor). */

@@ -43,7 +43,7 @@ static void pick_account(const struct job *j, struct str *out)
 
 static bool is_of_kind(const struct job *j, const struct kind *kind, struct str *scratch)
 {
-    if (j->uid != kind->uid || j->part != kind->part)
+    if (j->uid != kind->uid || j->part != kind->part || j->several)
         return false;
     pick_account(j, scratch);
     return scratch->len == kind->account.len &&
@@ -70,6 +70,8 @@ static int check_top(struct control *c, const struct caller *who, uint32_t id, s
         return no(err, job_is_final(j) ? ERR_JOB_DONE : ERR_TRANSITION, "it is not pending");
     if (j->held || j->admin_hold)
         return no(err, ERR_JOB_HELD, NULL);
+    if (j->several)
+        return no(err, ERR_TRANSITION, "it is in the queues of several partitions");
     return 0;
 }
 
@@ -108,7 +110,7 @@ static int collect(const struct kind *kind, size_t left, struct top *t, struct e
     struct order_link *l = order_first(&kind->part->queue);
     int rc = 0;
     for (; l && left && rc == 0; l = order_next(l)) {
-        struct job *j = order_item(l, struct job, queued);
+        struct job *j = several_job_of(l);
         bool moves = is_chosen(t, j);
         left -= moves;
         if (moves || is_of_kind(j, kind, &scratch))
@@ -117,7 +119,7 @@ static int collect(const struct kind *kind, size_t left, struct top *t, struct e
     if (rc == 0)
         lower(t);
     for (; l && rc == 0; l = order_next(l)) {
-        struct job *j = order_item(l, struct job, queued);
+        struct job *j = several_job_of(l);
         if (!is_of_kind(j, kind, &scratch))
             continue;
         uint32_t most = most_of(t, t->after.len, j);
@@ -275,9 +277,25 @@ static int check_place(struct control *c, const struct caller *who, struct job *
     int rc = who->is_operator ? check_waits(j, err) : no(err, ERR_ACCESS, NULL);
     if (rc == 0 && c->announced)
         rc = no(err, ERR_SHUTDOWN, "nothing starts any more");
-    if (rc == 0 && !j->queued.in)
+    if (rc == 0 && !several_is_queued(j))
         rc = err_set(err, -ERR_TRANSITION, "%s: %s", err_text(ERR_TRANSITION),
                      j->reason ? j->reason : "it is in no queue");
+    return rc;
+}
+
+/* In the first of its partitions that has them; it keeps that one. */
+static int find_place(struct control *c, struct job *j, struct bitset *nodes,
+                      struct selection *where, struct err *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < several_count(j); i++) {
+        several_enter(j, i);
+        if (j->several && !j->several->of[i].queued.in)
+            continue;
+        rc = place_find(c->cluster, j, nodes, where, err);
+        if (rc == 0)
+            break;
+    }
     return rc;
 }
 
@@ -292,9 +310,11 @@ void control_job_place(struct control *c, uint64_t call, const struct caller *wh
     if (rc == 0)
         rc = cluster_node_set(c->cluster, r->nodes, &nodes, &err);
     if (rc == 0)
-        rc = place_find(c->cluster, j, nodes, &where, &err);
+        rc = find_place(c, j, nodes, &where, &err);
     if (rc == 0)
         rc = start_placed(c, j, &where, &err);
+    if (rc != 0 && j)
+        several_leave(j);
     select_done(&where);
     if (rc != 0)
         control_refuse(c, call, &err);

@@ -218,6 +218,8 @@ void start_configured(struct control *c, struct job *j)
 /* False: it does not start. */
 static bool start_job(struct control *c, struct job *group, const struct decision *d)
 {
+    const struct part *part = group->part;
+    several_leave(group);
     if (depend_reason(c, group)) { /* another of its name has started in this pass */
         submit_enqueue(c, group);
         return false;
@@ -225,13 +227,16 @@ static bool start_job(struct control *c, struct job *group, const struct decisio
     if (!license_fits(c->cluster, group))
         return false;
     struct job *j = split_first(c, group);
+    if (j)
+        several_enter_part(j, part);
     if (!j || take_nodes(c, j, &d->where) != 0) {
         c->plan.again = 0;
         if (j && j != group)
             array_merge(c->cluster, group, j);
+        several_leave(group);
         return false;
     }
-    order_remove(&j->part->queue, &j->queued);
+    several_end(j);
     job_set_state(c->cluster, j, PB__JOB_STATE__RUNNING);
     start_clocks(c, j);
     depend_set(c->cluster, j, NULL);
@@ -262,8 +267,11 @@ int start_placed(struct control *c, struct job *j, const struct selection *where
 
 static void end_pass(struct control *c)
 {
-    if (c->planning)
-        plan_end(&c->plan);
+    if (!c->planning)
+        return;
+    c->cluster->pool.freed += c->plan.gave_up;
+    c->plan_wanted = c->plan_wanted || c->plan.gave_up;
+    plan_end(&c->plan);
     c->planning = false;
 }
 
@@ -296,6 +304,8 @@ static void begin_or_resume(struct control *c)
 
 static void follow(struct control *c, struct decision *d)
 {
+    if (d->kind == PLAN_WAIT)
+        several_leave(d->job);
     if (d->kind == PLAN_START)
         start_job(c, d->job, d);
     else

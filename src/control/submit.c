@@ -54,10 +54,17 @@ int submit_check_limits(struct control *c, struct job *j, bool refuse, struct er
     return code != 0;
 }
 
-int submit_check_time_min(const Pb__JobSpec *spec, int64_t limit_sec, const struct conf_part *p,
+int submit_check_time_min(struct job *j, const Pb__JobSpec *spec, int64_t limit_sec,
                           struct err *err)
 {
-    int64_t most = limit_sec < p->max_time_sec ? limit_sec : p->max_time_sec;
+    int64_t most = 0;
+    for (uint32_t i = 0; i < several_count(j); i++) {
+        several_enter(j, i);
+        int64_t of_part = j->part->conf.max_time_sec;
+        most = of_part > most ? of_part : most;
+    }
+    several_leave(j);
+    most = limit_sec < most ? limit_sec : most;
     bool too_long = spec->has_time_min_sec && spec->time_min_sec > most;
     return too_long ? no(err, ERR_TIME_MIN, NULL) : 0;
 }
@@ -65,23 +72,71 @@ int submit_check_time_min(const Pb__JobSpec *spec, int64_t limit_sec, const stru
 int submit_check_possible(struct control *c, struct job *j, struct err *err)
 {
     const char *enforce = c->conf->enforce_part_limits;
-    bool refuse =
-        str_case_eq(enforce, "ALL") || str_case_eq(enforce, "ANY") || str_case_eq(enforce, "YES");
-    int rc = license_possible(c->cluster, j, err);
-    if (rc == 0)
-        rc = select_possible(c->cluster, j, err);
-    if (rc == 0 && refuse)
-        rc = submit_check_limits(c, j, true, err);
-    return rc;
+    bool all = str_case_eq(enforce, "ALL") || str_case_eq(enforce, "YES");
+    bool any = all || str_case_eq(enforce, "ANY");
+    struct err why;
+    int wrong = license_possible(c->cluster, j, err); /* of the first partition that does not do */
+    bool possible = false;
+    if (wrong != 0)
+        return wrong;
+    for (uint32_t i = 0; i < several_count(j); i++) {
+        several_enter(j, i);
+        int rc = select_possible(c->cluster, j, &why);
+        int limits = rc == 0 && any ? submit_check_limits(c, j, true, &why) : 0;
+        possible = possible || (rc == 0 && limits == 0);
+        if (wrong == 0 && (rc != 0 || limits != 0)) {
+            wrong = rc ? rc : limits;
+            *err = why;
+        }
+        if (limits != 0 && all) {
+            possible = false;
+            break;
+        }
+    }
+    several_leave(j);
+    return possible ? 0 : wrong;
 }
 
-/* Out of every queue; into its partition's when nothing but resources is missing. */
+/* What keeps the job out of the queue of the partition that it has; NULL: nothing. */
+static const char *part_reason(struct control *c, struct job *j)
+{
+    struct face *f = j->several ? &j->several->of[j->several->at] : NULL;
+    if (!j->part || j->part->conf.state == CONF_PART_DOWN)
+        return "PartitionDown";
+    if (j->part->conf.state == CONF_PART_INACTIVE)
+        return "PartitionInactive";
+    if (submit_check_limits(c, j, false, NULL) != 0)
+        return j->reason;
+    if (f && !f->judged) {
+        f->never = select_possible(c->cluster, j, NULL) != 0;
+        f->judged = true;
+    }
+    return f && f->never ? "BadConstraints" : NULL; /* else it would block those behind it */
+}
+
+/* Into the queues of its partitions. NULL, or what keeps it out of all of them. */
+static const char *queue_in_parts(struct control *c, struct job *j)
+{
+    const char *reason = NULL;
+    bool any = false;
+    for (uint32_t i = 0; i < several_count(j); i++) {
+        several_enter(j, i);
+        const char *why = part_reason(c, j);
+        if (!why)
+            several_queue(j);
+        any = any || !why;
+        reason = why ? why : reason;
+    }
+    several_leave(j);
+    return any ? NULL : reason;
+}
+
+/* Out of every queue; into those of its partitions when nothing but resources is missing. */
 void submit_enqueue(struct control *c, struct job *j)
 {
-    const char *reason = "Priority", *waits = depend_reason(c, j);
-    if (j->queued.in)
-        order_remove(&j->part->queue, &j->queued);
-    priority_set(c, j);
+    const char *reason = "Priority", *waits = depend_reason(c, j), *kept = NULL;
+    several_unqueue(j);
+    priority_set_all(c, j);
     bool ready = false;
     if (j->admin_hold)
         reason = "JobHeldAdmin";
@@ -91,12 +146,8 @@ void submit_enqueue(struct control *c, struct job *j)
         reason = waits;
     else if (j->begin_at > control_wall(c))
         reason = "BeginTime";
-    else if (!j->part || j->part->conf.state == CONF_PART_DOWN)
-        reason = "PartitionDown";
-    else if (j->part->conf.state == CONF_PART_INACTIVE)
-        reason = "PartitionInactive";
-    else if (submit_check_limits(c, j, false, NULL) != 0)
-        reason = j->reason;
+    else if ((kept = queue_in_parts(c, j)) != NULL)
+        reason = kept;
     else
         ready = true;
     priority_accrue(c, j, ready);
@@ -105,17 +156,15 @@ void submit_enqueue(struct control *c, struct job *j)
         free(take_ptr(j->reason_detail));
         job_touch(c->cluster, j);
     }
-    if (ready) {
-        order_insert(&j->part->queue, &j->queued, -(int64_t)j->priority, j->id);
-        c->plan_wanted = true;
-    }
+    c->plan_wanted = c->plan_wanted || ready;
     control_schedule(c, j);
 }
 
 /* What the partition gives to jobs that state no memory is theirs from now on, and shown. */
 static void fill_memory(const struct control *c, const struct job *j, Pb__JobSpec *spec)
 {
-    if (spec->has_mem_per_node_mib || spec->has_mem_per_cpu_mib || !(c->conf->cr & CONF_CR_MEMORY))
+    if (spec->has_mem_per_node_mib || spec->has_mem_per_cpu_mib || j->several ||
+        !(c->conf->cr & CONF_CR_MEMORY))
         return;
     const struct request *r = &j->want;
     spec->has_mem_per_cpu_mib = r->mem_cpu_mib > 0;
@@ -129,16 +178,14 @@ static int apply_spec(struct control *c, const struct caller *who, const struct 
 {
     Pb__JobSpec spec = *given;
     const struct conf_part *p = &j->part->conf;
-    int rc = job_read_spec(c->cluster, j, &spec, err);
-    if (rc != 0)
-        return rc;
-    rc = mail_check(&spec, err);
-    if (rc != 0)
-        return rc;
     int64_t fallback = p->default_time_sec > 0 ? p->default_time_sec : p->max_time_sec;
     j->limit_sec =
         spec.has_time_limit_sec && spec.time_limit_sec > 0 ? spec.time_limit_sec : fallback;
-    rc = submit_check_time_min(&spec, j->limit_sec, p, err);
+    int rc = job_read_spec(c->cluster, j, &spec, err);
+    if (rc == 0)
+        rc = mail_check(&spec, err);
+    if (rc == 0)
+        rc = submit_check_time_min(j, &spec, j->limit_sec, err);
     rc = rc == 0 ? deadline_check(c, j, err) : rc;
     if (rc != 0)
         return rc;
@@ -206,7 +253,7 @@ static int check_given(const struct caller *who, const Pb__JobSpec *spec, struct
 static int make_job(struct control *c, const struct caller *who, const Pb__JobSpec *given,
                     const Pb__JobPayload *payload, struct job **out, struct err *err)
 {
-    struct part *p;
+    struct part_list parts = {0};
     struct caller as;
     struct idset tasks = {0};
     uint32_t throttle = 0;
@@ -222,20 +269,22 @@ static int make_job(struct control *c, const struct caller *who, const Pb__JobSp
     if (rc == 0)
         rc = access_identity(c, who, spec, &as, err);
     if (rc == 0)
-        rc = access_find_part(c, who, &as, spec, &p, err);
-    if (rc == 0)
-        rc = access_check_key(c, p, spec->partition_key, err);
+        rc = access_find_parts(c, who, &as, &asked, true, &parts, &arena, err);
     if (rc == 0 && spec->array_inx)
         rc = array_parse(spec->array_inx, c->conf->max_array_size, &tasks, &throttle, err);
-    if (rc != 0)
+    if (rc != 0) {
+        vec_done(&parts);
         return rc;
+    }
     size_t more = tasks.count ? tasks.count : 1; /* each element counts as a job */
     if (c->cluster->jobs.len + c->cluster->folded + more > c->conf->max_job_count) {
         idset_done(&tasks);
+        vec_done(&parts);
         return no(err, ERR_JOB_LIMIT, NULL);
     }
     struct job *j = cluster_add_job(c->cluster, submit_next_id(c));
-    j->part = p;
+    several_set(j, parts.data, parts.len);
+    vec_done(&parts);
     if (tasks.count)
         array_make(c->cluster, j, &tasks, throttle);
     rc = apply_spec(c, who, &as, j, spec, err);
@@ -260,17 +309,40 @@ static void remember(struct control *c, struct job *j, uint64_t key)
     submit_enqueue(c, j);
 }
 
+/* Where it begins first of all its partitions: it keeps the face of that one. */
+static int64_t find_first(struct control *c, struct job *j, struct selection *where)
+{
+    int64_t first = 0;
+    uint32_t best = 0;
+    for (uint32_t i = 0; i < several_count(j); i++) {
+        struct selection there = {0};
+        several_enter(j, i);
+        _cleanup_bitset_ struct bitset *set = select_candidates(c->cluster, j);
+        bitset_and(set, c->cluster->pool.usable);
+        int64_t at = timeline_earliest(c->cluster, j, set, control_wall(c), &there);
+        bool beyond = submit_check_limits(c, j, false, NULL) != 0;
+        if (i == 0 || (at < first && !beyond)) {
+            struct selection worse = *where;
+            *where = there;
+            there = worse;
+            best = i;
+            first = at;
+        }
+        select_done(&there);
+    }
+    several_enter(j, best);
+    return first;
+}
+
 static void reply_test(struct control *c, uint64_t call, struct job *j)
 {
     Pb__SubmitReply r = PB__SUBMIT_REPLY__INIT;
     struct selection where = {0};
-    struct bitset *set = select_candidates(c->cluster, j);
-    bitset_and(set, c->cluster->pool.usable);
     r.has_start_at = r.has_job_id = r.has_num_cpus = true;
     r.job_id = j->id;
     uint64_t work = 0;
     int64_t licensed_at = license_earliest(c->cluster, j, control_wall(c), &work);
-    r.start_at = timeline_earliest(c->cluster, j, set, control_wall(c), &where);
+    r.start_at = find_first(c, j, &where);
     r.start_at = licensed_at > r.start_at ? licensed_at : r.start_at;
     struct str nodes = STR_INIT;
     _cleanup_hostlist_ struct hostlist *names = hostlist_new();
@@ -284,7 +356,6 @@ static void reply_test(struct control *c, uint64_t call, struct job *j)
     c->env->reply(c->env->ctx, call, &r.base);
     select_done(&where);
     str_done(&nodes);
-    bitset_free(set);
     cluster_remove_job(c->cluster, j);
 }
 

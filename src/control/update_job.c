@@ -187,6 +187,54 @@ static int read_dependency(struct control *c, const struct job *j, const Pb__Job
     return rc;
 }
 
+/* Those it is to have from now on; none: it keeps what it has. */
+static int find_parts(struct control *c, const struct caller *who, const struct job *j,
+                      Pb__JobSpec *set, struct part_list *out, struct arena *arena, struct err *err)
+{
+    if (set->partition)
+        return access_find_parts(c, who, NULL, set, false, out, arena, err);
+    if (j->part)
+        return 0;
+    return err_set(err, -ERR_NO_PARTITION,
+                   "%s: %s is no more; give it another with Partition=", err_text(ERR_NO_PARTITION),
+                   j->part_name ? j->part_name : "its partition");
+}
+
+struct moved { /* what a job had before it was moved to other partitions */
+    struct part *part;
+    struct several *several;
+    int64_t limit_sec;
+    bool moved;
+};
+
+/* The list is freed. */
+static struct moved move_to(struct job *j, struct part_list *parts)
+{
+    struct moved before = {j->part, j->several, j->limit_sec, parts->len > 0};
+    if (before.moved) {
+        j->several = NULL;
+        several_set(j, parts->data, parts->len);
+    }
+    vec_done(parts);
+    return before;
+}
+
+static void settle_move(struct job *j, struct moved *before, bool done)
+{
+    if (!before->moved)
+        return;
+    struct several *other = before->several;
+    if (!done) {
+        other = j->several;
+        j->part = before->part;
+        j->limit_sec = before->limit_sec;
+    }
+    struct several *kept = done ? j->several : before->several;
+    j->several = other;
+    several_free(j);
+    j->several = kept;
+}
+
 /* The spec with the fields replaced, taken only when the job could still run with it. */
 static int apply_spec(struct control *c, const struct caller *who, struct job *j,
                       const Pb__JobSpec *set, struct err *err)
@@ -194,20 +242,20 @@ static int apply_spec(struct control *c, const struct caller *who, struct job *j
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     Pb__JobSpec *spec = job_unpack_spec(j, &arena);
-    struct part *before = j->part, *after = before;
-    int rc = set->partition ? access_find_part(c, who, NULL, set, &after, err) : 0;
-    if (rc == 0 && !after)
-        rc = err_set(err, -ERR_NO_PARTITION, "%s: %s is no more; give it another with Partition=",
-                     err_text(ERR_NO_PARTITION), j->part_name ? j->part_name : "its partition");
+    struct part_list parts = {0};
+    Pb__JobSpec taken = *set;
+    int rc = find_parts(c, who, j, &taken, &parts, &arena, err);
     if (rc != 0)
         return rc;
     const Pb__JobSpec old = *spec;
     struct depend *depend = NULL;
     rc = read_dependency(c, j, set, &depend, err);
     if (rc != 0) {
+        vec_done(&parts);
         depend_free(depend);
         return rc;
     }
+    set = &taken;
     pb_each_field (set->base.descriptor, field)
         if (pb_has(&set->base, field))
             pb_copy_field(&spec->base, &set->base, field);
@@ -218,16 +266,15 @@ static int apply_spec(struct control *c, const struct caller *who, struct job *j
         spec->has_mem_per_cpu_mib = false;
     else if (set->has_mem_per_cpu_mib)
         spec->has_mem_per_node_mib = false;
-    if (j->queued.in)
-        order_remove(&before->queue, &j->queued);
-    j->part = after;
+    several_unqueue(j);
+    struct moved before = move_to(j, &parts);
     rc = job_read_spec(c->cluster, j, spec, err);
     if (rc == 0 && (set->has_time_min_sec || set->has_time_limit_sec))
-        rc = submit_check_time_min(spec, limit_of(set, j), &after->conf, err);
+        rc = submit_check_time_min(j, spec, limit_of(set, j), err);
     if (rc == 0 && j->state == PB__JOB_STATE__PENDING)
         rc = submit_check_possible(c, j, err);
+    settle_move(j, &before, rc == 0);
     if (rc != 0) {
-        j->part = before;
         job_read_spec(c->cluster, j, &old, NULL);
         depend_free(depend);
         return rc;
@@ -246,6 +293,8 @@ static int apply_spec(struct control *c, const struct caller *who, struct job *j
 static void set_limit(struct control *c, struct job *j, int64_t limit_sec)
 {
     j->limit_sec = limit_sec;
+    for (uint32_t i = 0; j->several && i < j->several->count; i++)
+        j->several->of[i].limit_sec = limit_sec;
     if (j->state == PB__JOB_STATE__PENDING || job_is_final(j))
         return;
     control_set_end(c, j);

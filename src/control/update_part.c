@@ -264,7 +264,7 @@ static int create(struct control *c, const Pb__PartRecord *set, struct err *err)
 static int remove_part(struct control *c, struct part *p, struct err *err)
 {
     vec_foreach (&c->cluster->jobs, j)
-        if ((*j)->part == p && (!job_is_final(*j) || (*j)->completing))
+        if (several_has(*j, p) && (!job_is_final(*j) || (*j)->completing))
             return err_set(err, -ERR_PART_IN_USE, "%s: %s has job %u", err_text(ERR_PART_IN_USE),
                            p->conf.name, (*j)->id);
     _cleanup_arena_ struct arena arena;
@@ -311,7 +311,7 @@ static void settle(struct control *c, struct part *p)
     save(c, p);
     for (size_t i = 0; i < c->cluster->jobs.len; i++) {
         struct job *j = c->cluster->jobs.data[i];
-        if (j->part == p && j->state == PB__JOB_STATE__PENDING)
+        if (several_has(j, p) && j->state == PB__JOB_STATE__PENDING)
             submit_enqueue(c, j);
     }
 }

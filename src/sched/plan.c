@@ -4,12 +4,13 @@
 #include <string.h>
 
 #include "base/hostlist.h"
+#include "sched/ahead.h"
 #include "sched/select.h"
 #include "sched/shadow.h"
 #include "sched/timeline.h"
 
 #define LOOK_WORK 100 /* of a job, in looks at a node */
-#define LAY_WORK 20   /* of a place on the timeline, for each node */
+#define LAY_WORK 20   /* of a shadow, for each node */
 
 static void add_part(struct plan *p, struct part *part)
 {
@@ -49,14 +50,8 @@ void plan_resume(struct plan *p, int64_t now_sec)
 
 void plan_end(struct plan *p)
 {
-    if (p->ahead)
-        timeline_done(p->ahead);
-    free(p->ahead);
-    if (p->shadow)
-        shadow_done(p->shadow);
-    free(p->shadow);
+    ahead_done(p);
     vec_done(&p->order);
-    vec_done(&p->heads);
     vec_done(&p->failed);
     vec_done(&p->claims.list);
 }
@@ -95,32 +90,11 @@ static bool has_failed(const struct plan *p, const struct job *j)
     return false;
 }
 
-static struct bitset *allowed_nodes(const struct plan *p, const struct job *j)
+struct bitset *plan_allowed(const struct plan *p, const struct job *j)
 {
     struct bitset *set = select_candidates(p->cluster, j);
     bitset_and(set, p->cluster->pool.usable);
     return set;
-}
-
-/* Gives the job its place on the timeline; 0: its start can not be foreseen, because it waits for
- * nodes that are down, and it keeps nothing. */
-static int64_t lay(struct plan *p, const struct job *j)
-{
-    struct selection where = {0};
-    p->work += LAY_WORK * p->cluster->nodes.len;
-    _cleanup_bitset_ struct bitset *allowed = allowed_nodes(p, j);
-    int64_t at = timeline_find(p->ahead, j, allowed, &where);
-    if (where.shares.len)
-        timeline_reserve(p->ahead, j, &where, at);
-    at = where.shares.len ? at : 0;
-    select_done(&where);
-    return at;
-}
-
-static const struct job *head_of(const struct plan *p, size_t i)
-{
-    const struct job *j = cluster_find_job(p->cluster, p->heads.data[i]);
-    return j && j->state == PB__JOB_STATE__PENDING && j->part ? j : NULL;
 }
 
 /* The timeline with all heads on it, and when the last one is to start. It is made when something
@@ -135,24 +109,25 @@ static int64_t lay_out(struct plan *p)
         p->ahead = mem_new(struct timeline);
         timeline_init(p->ahead, p->cluster, p->now_sec);
     }
-    for (; p->laid < p->heads.len; p->laid++) {
-        const struct job *j = head_of(p, p->laid);
-        at = j ? lay(p, j) : 0;
-    }
+    while (p->laid < p->heads.len)
+        at = ahead_lay(p);
     return at;
 }
 
 /* One head casts a shadow; more need the timeline. */
 static int64_t look_ahead(struct plan *p)
 {
-    const struct job *j = p->heads.len == 1 && !p->ahead ? head_of(p, 0) : NULL;
+    uint32_t face;
+    struct job *j = p->heads.len == 1 && !p->ahead ? ahead_job(p, p->heads.data, &face) : NULL;
     if (!p->shadow && j && shadow_serves(p->cluster, j)) {
-        _cleanup_bitset_ struct bitset *allowed = allowed_nodes(p, j);
+        _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j);
         p->shadow = mem_new(struct shadow);
         p->work += LAY_WORK * p->cluster->nodes.len;
         if (!shadow_make(p->shadow, p->cluster, j, allowed, p->now_sec))
             free(take_ptr(p->shadow));
     }
+    if (j)
+        several_enter(j, face);
     if (p->shadow && p->heads.len == 1)
         return p->shadow->at_sec == INT64_MAX ? 0 : p->shadow->at_sec;
     return lay_out(p);
@@ -199,6 +174,8 @@ static bool leaves_room(struct plan *p, const struct job *j, const struct bitset
         return fits;
     }
     lay_out(p);
+    if (ahead_has(p, j))
+        return ahead_leaves_room(p, j, allowed, where);
     if (!timeline_fits_now(p->ahead, j, allowed, where))
         return false;
     timeline_start(p->ahead, j, where);
@@ -241,10 +218,10 @@ static bool can_start(struct plan *p, struct job *j, struct selection *where)
         j->unfit_stamp = freed;
         return false;
     }
-    if (p->heads.len && !might_leave_room(p, j))
+    if (ahead_others(p, j) && !might_leave_room(p, j))
         return false;
     p->work += p->cluster->nodes.len;
-    _cleanup_bitset_ struct bitset *allowed = allowed_nodes(p, j);
+    _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j);
     if (!j->want.shared)
         bitset_and(allowed, p->cluster->pool.spare.open);
     if (select_nodes(p->cluster, j, allowed, NULL, where) != 0 &&
@@ -252,21 +229,17 @@ static bool can_start(struct plan *p, struct job *j, struct selection *where)
         j->unfit_stamp = j->switches_since ? 0 : freed;
         return false;
     }
-    if (!p->heads.len)
-        return true;
-    return leaves_room(p, j, allowed, where);
+    return !ahead_others(p, j) || leaves_room(p, j, allowed, where);
 }
 
 /* What was foreseen for it holds while nothing becomes free before its time. */
 static void reserve(struct plan *p, struct decision *d)
 {
     struct job *j = d->job;
-    bool known = j->ahead_stamp == p->cluster->pool.freed &&
-                 (j->expected_at == 0 || j->expected_at > p->now_sec);
     if (p->heads.len == PLAN_RESERVATIONS)
         return;
-    vec_push(&p->heads, j->id);
-    d->start_at = known ? j->expected_at : look_ahead(p);
+    vec_push(&p->heads, ((struct plan_head){.id = j->id, .part = j->part}));
+    d->start_at = ahead_is_known(p, j) ? ahead_found(j) : look_ahead(p);
     j->ahead_stamp = p->cluster->pool.freed;
 }
 
@@ -286,7 +259,7 @@ static char *say_unavailable(const struct plan *p, const struct job *j)
 /* Would it fit if everything that is up were idle? */
 static bool fits_on_usable(const struct plan *p, const struct job *j)
 {
-    _cleanup_bitset_ struct bitset *set = allowed_nodes(p, j);
+    _cleanup_bitset_ struct bitset *set = plan_allowed(p, j);
     return select_fits_idle(p->cluster, j, set);
 }
 
@@ -325,10 +298,12 @@ static bool look_at(struct plan *p, struct job *j, struct decision *d)
         start = can_start(p, j, &d->where);
         if (!start) {
             select_done(&d->where);
-            vec_push(&p->failed, j);
+            if (!j->several) /* it is another one in each partition */
+                vec_push(&p->failed, j);
         }
     }
     if (start) {
+        ahead_remove(p, j);
         license_begin(&p->claims, j, p->now_sec);
         d->kind = PLAN_START;
         d->reason = NULL;
@@ -353,7 +328,7 @@ static struct job *next_job(struct plan *p)
     const struct order *queue = &p->order.data[p->part]->queue;
     struct job *j = p->again ? cluster_find_job(p->cluster, p->again) : NULL;
     p->again = 0;
-    if (j && j->queued.in && j->part == p->order.data[p->part])
+    if (j && several_enter_part(j, p->order.data[p->part]) && several_is_queued(j))
         return j;
     struct order_link *l = p->looked ? order_after(queue, p->key, p->tie) : order_first(queue);
     if (!l)
@@ -361,7 +336,9 @@ static struct job *next_job(struct plan *p)
     p->looked = true;
     p->key = l->key;
     p->tie = l->tie;
-    return order_item(l, struct job, queued);
+    j = several_job_of(l);
+    several_enter_part(j, p->order.data[p->part]);
+    return j;
 }
 
 bool plan_next(struct plan *p, struct decision *d)
@@ -375,7 +352,9 @@ bool plan_next(struct plan *p, struct decision *d)
             continue;
         p->depth += p->blocked && !more;
         p->work += LOOK_WORK;
-        return look_at(p, j, d);
+        bool decided = look_at(p, j, d);
+        d->start_at = ahead_earliest(p, j, d->start_at);
+        return decided;
     }
     return false;
 }

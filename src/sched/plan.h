@@ -53,6 +53,14 @@ struct decision {
     int64_t start_at; /* PLAN_WAIT: expected, 0: unknown; the caller puts it in job->expected_at */
 };
 
+struct plan_head { /* a place on the timeline, ahead.c: of the first that waits in a partition */
+    uint32_t id;
+    const struct part *part;
+    bool placed; /* it was looked for, and found: */
+    int64_t at_sec;
+    struct selection where; /* empty: it can not be foreseen */
+};
+
 struct plan {
     const struct cluster *cluster;
     int64_t now_sec;
@@ -66,13 +74,14 @@ struct plan {
     bool blocked;   /* its head waits */
     size_t depth;
     VEC(const struct job *) failed; /* shapes that did not fit in this pass */
-    VEC(uint32_t) heads;            /* ids of those that wait, in the order of their places */
+    VEC(struct plan_head) heads;    /* in their order */
     struct shadow *shadow;          /* of the first alone; NULL: not made, or not of use */
-    size_t laid;                    /* so many of them have theirs on: */
-    struct timeline *ahead;         /* NULL: nothing has */
-    struct license_claims claims;   /* on licences */
-    uint64_t work;                  /* done so far, in looks at a node; who asks for decisions may
-                                       count from 0 again */
+    bool gave_up; /* one that started had places elsewhere: pool.freed is to rise after the pass */
+    size_t laid;  /* so many of them have theirs on: */
+    struct timeline *ahead;       /* NULL: nothing has */
+    struct license_claims claims; /* on licences */
+    uint64_t work;                /* done so far, in looks at a node; who asks for decisions may
+                                     count from 0 again */
 };
 
 void plan_begin(struct plan *p, const struct cluster *c, int64_t now_sec, bool backfill);
@@ -85,6 +94,9 @@ bool plan_next(struct plan *p, struct decision *d); /* false: the pass is over *
  * not. */
 int64_t plan_switches_until(const struct cluster *c, const struct job *j);
 void plan_end(struct plan *p);
+
+/* Nodes it may use that are usable now. The caller frees. */
+struct bitset *plan_allowed(const struct plan *p, const struct job *j);
 
 /* What the choice of nodes needs at least. */
 struct spare_need plan_need(const struct job *j);

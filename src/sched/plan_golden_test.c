@@ -92,7 +92,6 @@ static void add_running(const struct golden *g, struct cluster *c, char *line)
 static void add_waiting(const struct golden *g, struct cluster *c, char *line)
 {
     struct str words = STR_INIT;
-    struct part *part = c->parts.data[0];
     int64_t limit = LIMIT_SEC;
     uint32_t id = (uint32_t)strtoul(line, &line, 10), priority = 1000000 - id;
     char *save = NULL;
@@ -100,7 +99,7 @@ static void add_waiting(const struct golden *g, struct cluster *c, char *line)
         wrong(g, "a job without a number", line);
     for (char *w = strtok_r(line, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
         if (str_starts(w, "part="))
-            part = cluster_find_part(c, w + 5);
+            str_printf(&words, "%sp=%s", words.len ? " " : "", w + 5);
         else if (str_starts(w, "time="))
             limit = str_eq(w, "time=UNLIMITED") ? INT64_MAX : strtoll(w + 5, NULL, 10);
         else if (str_starts(w, "priority="))
@@ -109,12 +108,13 @@ static void add_waiting(const struct golden *g, struct cluster *c, char *line)
             str_printf(&words, "%s%s", words.len ? " " : "", w);
     }
     struct job *j = test_job(c, id, str_cstr(&words));
-    assert_non_null(part);
-    j->part = part;
-    job_set_sharing(c, j);
-    j->limit_sec = limit;
-    j->priority = priority;
-    order_insert(&part->queue, &j->queued, -(int64_t)priority, id);
+    for (uint32_t i = 0; i < several_count(j); i++) {
+        several_enter(j, i);
+        j->limit_sec = limit;
+        j->priority = priority;
+        several_queue(j);
+    }
+    several_leave(j);
     str_done(&words);
 }
 
@@ -152,7 +152,7 @@ static void begin(struct cluster *c, const struct decision *d)
         struct alloc_want want = share_want(&d->where, share);
         assert_int_equal(alloc_place(c, j, &want, NULL), 0);
     }
-    order_remove(&j->part->queue, &j->queued);
+    several_end(j);
     assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING), 0);
     order_insert(&c->ends, &j->ends, NOW + limit, j->id);
 }

@@ -17,7 +17,7 @@ struct life {
     struct cluster *c;
     uint64_t seed;
     int64_t now_sec;
-    bool backfill, rests;
+    bool backfill, rests, several; /* several: jobs may run in more than one partition */
     size_t parts, backfilled, ended;
     int64_t promised[JOBS + 1]; /* to job i; 0: nothing yet */
     struct order_link last[3];  /* the last that was started, by partition */
@@ -29,6 +29,26 @@ static void wrong(const struct life *l, uint32_t id, const char *what)
              (long long)l->now_sec, what);
 }
 
+/* Two thirds of the jobs may run in others too, in any order; in one of them for less time. */
+static struct job *with_parts(struct life *l, uint64_t *chance, struct job *j, const char *words)
+{
+    struct str all = STR_INIT;
+    uint32_t id = j->id;
+    int64_t limit_sec = j->limit_sec;
+
+    str_printf(&all, "%s p=%s", words, j->part->conf.name);
+    for (size_t i = 0; i < l->parts; i++)
+        if (l->c->parts.data[i] != j->part && test_between(chance, 0, 1))
+            str_printf(&all, ",%s", l->c->parts.data[i]->conf.name);
+    cluster_remove_job(l->c, j);
+    j = test_job(l->c, id, str_cstr(&all));
+    str_done(&all);
+    j->limit_sec = limit_sec;
+    for (uint32_t i = 1; j->several && i < j->several->count; i++)
+        j->several->of[i].limit_sec = test_between(chance, 0, 2) ? limit_sec : 30;
+    return j;
+}
+
 static void add_job(struct life *l, uint64_t *chance, uint32_t id)
 {
     static const char *const specs[] = {
@@ -36,17 +56,26 @@ static void add_job(struct life *l, uint64_t *chance, uint32_t id)
         "N=2 n=7", "exclusive",     "exclusive N=2", "mem=350", "mem-per-cpu=90 n=4", "c=2 n=3",
         "N=5",     "N=3 contiguous"};
     struct job *j;
+    const char *words;
 
     for (;;) { /* one that its partition can hold */
-        j = test_job(l->c, id, specs[test_between(chance, 0, COUNT(specs) - 1)]);
+        words = specs[test_between(chance, 0, COUNT(specs) - 1)];
+        j = test_job(l->c, id, words);
         j->part = l->c->parts.data[test_between(chance, 0, (uint32_t)l->parts - 1)];
         if (select_possible(l->c, j, NULL) == 0)
             break;
         cluster_remove_job(l->c, j);
     }
     j->limit_sec = test_between(chance, 0, 30) ? test_between(chance, 1, 40) * 10 : INT64_MAX;
-    int64_t priority = test_between(chance, 0, 3);
-    order_insert(&j->part->queue, &j->queued, -priority, id);
+    if (l->several)
+        j = with_parts(l, chance, j, words);
+    for (uint32_t i = 0; i < several_count(j); i++) {
+        several_enter(j, i);
+        j->priority = test_between(chance, 0, 3);
+        if (select_possible(l->c, j, NULL) == 0)
+            several_queue(j);
+    }
+    several_leave(j);
 }
 
 /* Without backfill a partition's jobs start in the order of its queue. */
@@ -71,18 +100,18 @@ static void start(struct life *l, struct decision *d)
 
     if (!l->backfill)
         keep_order(l, j);
-    order_remove(&j->part->queue, &j->queued);
+    several_end(j);
     test_run_job(l->c, j, where, l->now_sec + limit);
     l->backfilled += d->backfilled;
 }
 
-/* A job of a higher tier may come before a promise to one of a lower: no promise is held to that.
- */
+/* A job of a higher tier may come before a promise to one of a lower: no promise is held to that,
+ * and one that starts in another partition makes room for such. */
 static void keep_promise(struct life *l, const struct decision *d)
 {
     int64_t *promised = &l->promised[d->job->id];
 
-    if (!d->start_at || l->parts > 1)
+    if (!d->start_at || l->parts > 1 || d->job->several)
         return;
     if (d->start_at < l->now_sec)
         wrong(l, d->job->id, "is to start in the past");
@@ -91,12 +120,29 @@ static void keep_promise(struct life *l, const struct decision *d)
     *promised = d->start_at;
 }
 
+/* In any of its partitions. */
+static int64_t earliest(struct life *l, struct job *j)
+{
+    int64_t first = INT64_MAX;
+
+    for (uint32_t i = 0; i < several_count(j); i++) {
+        several_enter(j, i);
+        _cleanup_bitset_ struct bitset *allowed = select_candidates(l->c, j);
+        struct selection s = {0};
+        int64_t at = timeline_earliest(l->c, j, allowed, l->now_sec, &s);
+        first = at < first ? at : first;
+        select_done(&s);
+    }
+    several_leave(j);
+    return first;
+}
+
 static void pass(struct life *l)
 {
     struct plan p;
     struct decision d;
-    struct job *heads[4];
-    int64_t told[4];
+    uint32_t heads[JOBS * 3]; /* looked at in each partition */
+    int64_t told[JOBS * 3];
     size_t n = 0;
 
     plan_begin(&p, l->c, l->now_sec, l->backfill);
@@ -108,22 +154,22 @@ static void pass(struct life *l)
         } else {
             keep_promise(l, &d);
             if (d.start_at) {
-                heads[n] = d.job;
+                heads[n] = d.job->id;
                 told[n++] = d.start_at;
             }
         }
         d.job->expected_at = d.start_at;
+        several_leave(d.job);
         select_done(&d.where);
         free(d.detail);
     }
+    l->c->pool.freed += p.gave_up;
     plan_end(&p);
     test_sound(l->c);
     for (size_t i = 0; i < n; i++) { /* what started after the promise has not moved it */
-        _cleanup_bitset_ struct bitset *allowed = select_candidates(l->c, heads[i]);
-        struct selection s = {0};
-        if (timeline_earliest(l->c, heads[i], allowed, l->now_sec, &s) > told[i])
-            wrong(l, heads[i]->id, "is delayed by a job behind it");
-        select_done(&s);
+        struct job *j = cluster_find_job(l->c, heads[i]);
+        if (j->state == PB__JOB_STATE__PENDING && earliest(l, j) > told[i])
+            wrong(l, j->id, "is delayed by a job behind it");
     }
 }
 
@@ -133,18 +179,26 @@ static void nothing_overlooked(struct life *l)
 {
     struct plan p;
     struct decision d;
+    int64_t told[JOBS + 1] = {0};
 
-    vec_foreach (&l->c->jobs, j)
-        (*j)->unfit_stamp = (*j)->ahead_stamp = 0;
+    vec_foreach (&l->c->jobs, at) {
+        struct job *j = *at;
+        j->unfit_stamp = j->ahead_stamp = 0;
+        for (uint32_t i = 0; j->several && i < j->several->count; i++)
+            j->several->of[i].unfit_stamp = j->several->of[i].ahead_stamp = 0;
+    }
     plan_begin(&p, l->c, l->now_sec, l->backfill);
     while (plan_next(&p, &d)) {
         if (d.kind == PLAN_START)
             wrong(l, d.job->id, "was overlooked");
-        if (d.start_at && d.start_at != d.job->expected_at)
-            wrong(l, d.job->id, "was told another start");
+        told[d.job->id] = d.start_at; /* the last one is that of all its partitions */
+        several_leave(d.job);
         free(d.detail);
     }
     plan_end(&p);
+    vec_foreach (&l->c->jobs, at)
+        if (!l->several && told[(*at)->id] && told[(*at)->id] != (*at)->expected_at)
+            wrong(l, (*at)->id, "was told another start");
 }
 
 /* To the next end of a job: at its limit, or before. */
@@ -181,7 +235,8 @@ static void live(struct life *l)
     pass(l);
     for (int turn = 0; turn < DONE && pass_time(l, &chance); turn++) {
         pass(l);
-        pass(l); /* as after a submission: nothing has become free */
+        for (uint64_t freed = 0; freed != l->c->pool.freed; pass(l)) /* as after a submission */
+            freed = l->c->pool.freed;
         nothing_overlooked(l);
     }
     if (l->ended != JOBS || l->c->pending || l->c->running)
@@ -213,6 +268,20 @@ static void three_partitions(void **state)
     }
 }
 
+static void of_several_partitions(void **state)
+{
+    size_t backfilled = 0;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        struct life l = {
+            .seed = seed, .parts = 3, .backfill = true, .rests = seed % 2, .several = true};
+        live(&l);
+        backfilled += l.backfilled;
+    }
+    assert_true(backfilled > 300 * JOBS / 20);
+}
+
 static void in_order(void **state)
 {
     (void)state;
@@ -228,6 +297,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_partition),
         cmocka_unit_test(three_partitions),
+        cmocka_unit_test(of_several_partitions),
         cmocka_unit_test(in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -243,6 +243,23 @@ void sim_check_listing(struct sim *s, const char *when)
     str_done(&out);
 }
 
+static bool has_name(const char *list, const char *name, size_t len)
+{
+    for (; *list; list += strcspn(list, ","), list += *list == ',')
+        if (strcspn(list, ",") == len && strncmp(list, name, len) == 0)
+            return true;
+    return false;
+}
+
+/* It is of those that were asked for: of all of them that take it, or runs in one. */
+static bool is_of_parts(const char *has, const char *asked)
+{
+    for (; *has; has += strcspn(has, ","), has += *has == ',')
+        if (!has_name(asked, has, strcspn(has, ",")))
+            return false;
+    return true;
+}
+
 void sim_check_claims(struct sim *s, const struct sim_client *c, const struct sim_view *v,
                       const char *where)
 {
@@ -266,7 +283,7 @@ void sim_check_claims(struct sim *s, const struct sim_client *c, const struct si
              strcmp(v->features, (const char *)(intptr_t)claims[SIM_CLAIM_FEATURES].value) != 0)
         wrong = "a constraint";
     else if (claims[SIM_CLAIM_PART].made &&
-             strcmp(v->part, (const char *)(intptr_t)claims[SIM_CLAIM_PART].value) != 0)
+             !is_of_parts(v->part, (const char *)(intptr_t)claims[SIM_CLAIM_PART].value))
         wrong = "a partition";
     if (wrong)
         sim_break(s, "a change was answered and is not so", "%s of job %u, %s", wrong, c->job_id,

@@ -630,6 +630,21 @@ static void draw_licenses(struct draw *d)
     }
 }
 
+/* Jobs that may run in several partitions, or are moved to such. */
+static void draw_several(struct draw *d)
+{
+    if (d->parts < 2 || !chance(d, 50))
+        return;
+    vec_foreach (&d->plan->items, j) {
+        bool moves = j->kind == SIM_ITEM_DO && j->what == SIM_DO_MOVE;
+        if ((j->kind != SIM_ITEM_JOB && !moves) || !chance(d, 40))
+            continue;
+        int64_t first = between(d, 1, d->parts), second = between(d, 1, d->parts);
+        PUT(j->name, "p%lld,p%lld%s", (long long)first, (long long)second,
+            chance(d, 20) ? ",p1" : "");
+    }
+}
+
 void sim_plan_draw(struct sim_plan *p, uint64_t seed)
 {
     struct draw d = {.plan = p, .rng = {seed}};
@@ -655,6 +670,7 @@ void sim_plan_draw(struct sim_plan *p, uint64_t seed)
     if (chance(&d, 30))
         draw_priorities(&d);
     draw_licenses(&d);
+    draw_several(&d);
 }
 
 /* --- one kind of world --------------------------------------------------------------------------

@@ -127,6 +127,19 @@ static const char *fraction(uint32_t priority, struct str *out)
     return str_cstr(out);
 }
 
+/* Sorted as jobs are considered: by their partitions' tiers, where these are known, and then by
+ * themselves. */
+static int64_t precedence(const struct fields_view *view)
+{
+    return (int64_t)((uint64_t)(view->tier & INT32_MAX) << 32 | view->job->live->priority);
+}
+
+static const char *decimal(uint32_t number, struct str *out)
+{
+    str_printf(out, "%u", number);
+    return str_cstr(out);
+}
+
 static const char *partition(const Pb__JobRecord *job)
 {
     return job->live->partition ? job->live->partition : job->spec->partition;

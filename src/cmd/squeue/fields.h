@@ -14,6 +14,7 @@ struct fields_view {
     const Pb__StepRecord *step;
     int64_t now;
     const char *cluster;
+    uint32_t tier; /* with --priority: its partition's, by which it is sorted first */
 };
 
 extern const struct listing_table fields_jobs, fields_steps;

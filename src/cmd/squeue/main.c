@@ -22,10 +22,16 @@
 #define FORMAT_STEPS "%.15i %.8j %.9P %.8u %.9M %N"
 #define FORMAT_START "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R"
 
+struct tier { /* of a partition */
+    char *part;
+    uint32_t tier;
+};
+
 struct list {
     const struct options *options;
     struct listing listing;
     json_t *json;
+    VEC(struct tier) tiers; /* with --priority */
     size_t seen;
     bool bad_sort; /* listed all the same, but not in the order asked for */
 };
@@ -65,6 +71,51 @@ static void add_each(struct list *l, struct fields_view *view)
     idset_done(&tasks);
 }
 
+static uint32_t tier_of(const struct list *l, const char *part)
+{
+    vec_foreach (&l->tiers, t)
+        if (str_eq(t->part, part))
+            return t->tier;
+    return 0;
+}
+
+static void add_record(struct list *l, struct fields_view *view)
+{
+    view->tier = tier_of(l, view->job->live->partition);
+    if (l->options->each && view->job->live->array_tasks)
+        add_each(l, view);
+    else
+        listing_add(&l->listing, view);
+}
+
+static bool is_listed(const struct options *o, const char *part)
+{
+    bool found = o->partitions.len == 0;
+    vec_foreach (&o->partitions, p)
+        found = found || str_eq(*p, part);
+    return found;
+}
+
+/* With --priority a line for each of its partitions. */
+static void add_parts(struct list *l, struct fields_view *view)
+{
+    Pb__JobLive *live = view->job->live;
+    char *names = live->partition, *tasks = live->array_tasks;
+    uint32_t priority = live->priority;
+    for (size_t i = 0; i < live->n_part_priority && names && *names; i++) {
+        size_t len = strcspn(names, ",");
+        char *name = mem_strndup(names, len);
+        live->partition = name;
+        live->priority = priority ? live->part_priority[i] : 0; /* 0: it is held */
+        live->array_tasks = tasks;
+        live->has_array_task_id = live->has_array_task_id && !tasks;
+        if (is_listed(l->options, name))
+            add_record(l, view);
+        free(name);
+        names += len + (names[len] == ',');
+    }
+}
+
 static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     _cleanup_arena_ struct arena arena;
@@ -83,12 +134,28 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
         job_ids_trim(l->options->ids.data, l->options->ids.len, view.job->live, &arena);
         if (l->json)
             json_array_append_new(l->json, records_job(view.job, view.cluster));
-        else if (l->options->each && view.job->live->array_tasks)
-            add_each(l, &view);
+        else if (l->options->priority && view.job->live->n_part_priority)
+            add_parts(l, &view);
         else
-            listing_add(&l->listing, &view);
+            add_record(l, &view);
     }
     return 0;
+}
+
+static int on_parts(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    struct list *l = ctx;
+    const Pb__PartList *part = (const Pb__PartList *)message;
+    for (size_t i = 0; i < part->n_parts; i++)
+        vec_push(&l->tiers,
+                 ((struct tier){mem_strdup(part->parts[i]->name), part->parts[i]->priority_tier}));
+    return 0;
+}
+
+static int list_tiers(struct list *l, struct err *err)
+{
+    Pb__PartFilter filter = PB__PART_FILTER__INIT;
+    return rpc_call_stream(cmd_client(), RPC_PART_LIST, &filter.base, on_parts, l, err);
 }
 
 static int on_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
@@ -127,7 +194,7 @@ static void put_states(const struct options *o, Pb__JobFilter *filter, Pb__JobSt
 static void put_needs(const struct list *l, Pb__JobFilter *filter)
 {
     struct needs n;
-    if (l->json || !needs_of(&l->listing, &n))
+    if (l->json || l->options->priority || !needs_of(&l->listing, &n))
         return;
     filter->has_spec_fields = filter->has_live_fields = 1;
     filter->spec_fields = n.spec;
@@ -221,6 +288,8 @@ static int list_once(const struct options *o)
     else
         set_format(&l);
     int r = check_nodes(o, &err);
+    if (r == 0 && o->priority && !json)
+        r = list_tiers(&l, &err);
     if (r == 0 && !o->nobody)
         r = o->steps ? list_steps(&l, &err) : list_jobs(&l, &err);
     if (r < 0)
@@ -242,6 +311,9 @@ static int list_once(const struct options *o)
     }
     if (!json)
         listing_done(&l.listing);
+    vec_foreach (&l.tiers, t)
+        free(t->part);
+    vec_done(&l.tiers);
     int status = cmd_flush();
     return r < 0 || l.bad_sort ? 1 : status;
 }

@@ -175,6 +175,9 @@ static void set_flag(struct options *o, int id)
     case ID_notme:
         o->not_me = true;
         break;
+    case ID_priority:
+        o->priority = true;
+        break;
     case ID_array:
         o->each = true;
         break;

@@ -13,8 +13,9 @@
 struct options {
     bool noheader, long_format, steps, start, not_me;
     bool json, yaml;
-    bool each; /* element of an array on a line of its own */
-    bool bare; /* -j or -s without a list, which may follow as an operand */
+    bool priority; /* a line for each partition of a pending job */
+    bool each;     /* element of an array on a line of its own */
+    bool bare;     /* -j or -s without a list, which may follow as an operand */
     struct args_common common;
     const char *format, *format_long, *sort, *nodes;     /* borrowed from argv */
     const char *accounts, *qos, *licenses, *reservation; /* comma lists; NULL: any */

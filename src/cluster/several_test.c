@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/cluster_test_util.h"
+
+static const char conf[] =
+    CONS "NodeName=n[1-3] CPUs=4 RealMemory=1000\n"
+         "PartitionName=a Nodes=ALL MaxTime=10 DefMemPerCPU=10\n"
+         "PartitionName=b Nodes=n2 MaxTime=20 DefaultTime=15 DefMemPerCPU=20\n"
+         "PartitionName=c Nodes=n3 OverSubscribe=EXCLUSIVE\n";
+
+static struct part *part(struct cluster *c, const char *name)
+{
+    struct part *p = cluster_find_part(c, name);
+    assert_non_null(p);
+    return p;
+}
+
+static void names_are(const struct job *j, const char *expected)
+{
+    _cleanup_str_ struct str out = STR_INIT;
+    several_format(j, &out);
+    assert_string_equal(str_cstr(&out), expected);
+}
+
+static void names_that_are_none(void **state)
+{
+    struct cluster *c = test_cluster(conf);
+    struct job *j = test_job(c, 1, "");
+    struct part *before = j->part;
+
+    (void)state;
+    static const char *const none[] = {"", ",", "x", "x,y", ",,"};
+    for (size_t i = 0; i < COUNT(none); i++) {
+        assert_false(several_resolve(c, j, none[i]));
+        assert_ptr_equal(j->part, before);
+        assert_null(j->several);
+    }
+    static const char *const one[] = {"b", "b,b", ",b,", "x,b,y"};
+    for (size_t i = 0; i < COUNT(one); i++) {
+        assert_true(several_resolve(c, j, one[i]));
+        assert_ptr_equal(j->part, part(c, "b"));
+        assert_null(j->several);
+        names_are(j, "");
+        assert_int_equal(several_count(j), 1);
+        assert_true(several_enter_part(j, part(c, "b")));
+        assert_false(several_enter_part(j, part(c, "a")));
+    }
+    test_cluster_free(c);
+}
+
+static void each_has_what_its_partition_gives(void **state)
+{
+    struct cluster *c = test_cluster(conf);
+    struct job *j = test_job(c, 1, "p=a,x,b,c,a n=2");
+
+    (void)state;
+    names_are(j, "a,b,c");
+    assert_ptr_equal(j->part, part(c, "a"));
+    assert_int_equal(j->want.mem_cpu_mib, 10);
+    assert_false(j->want.exclusive);
+    j->priority = 7;
+    assert_true(several_enter_part(j, part(c, "b")));
+    assert_int_equal(j->want.mem_cpu_mib, 20);
+    assert_int_equal(j->limit_sec, 15 * 60);
+    j->priority = 8;
+    several_enter(j, 2);
+    assert_ptr_equal(j->part, part(c, "c"));
+    assert_true(j->want.exclusive);
+    assert_int_equal(j->want.mem_cpu_mib, 0);
+    assert_false(several_enter_part(j, NULL));
+    several_leave(j);
+    assert_int_equal(j->priority, 7);
+    assert_int_equal(j->limit_sec, 10 * 60);
+    assert_int_equal(j->want.tasks, 2);
+    several_enter(j, 1);
+    assert_int_equal(j->priority, 8);
+    several_end(j); /* it keeps what it has */
+    assert_ptr_equal(j->part, part(c, "b"));
+    assert_int_equal(j->want.mem_cpu_mib, 20);
+    assert_null(j->several);
+    test_cluster_free(c);
+}
+
+static void queues(void **state)
+{
+    struct cluster *c = test_cluster(conf);
+    struct job *j = test_job(c, 1, "p=a,b"), *plain = test_job(c, 2, "");
+
+    (void)state;
+    plain->priority = 5;
+    several_queue(plain);
+    for (uint32_t i = 0; i < 2; i++) {
+        several_enter(j, i);
+        j->priority = 10 + i;
+        several_queue(j);
+    }
+    assert_false(several_keys_hold(j)); /* a face is left on */
+    several_leave(j);
+    assert_true(several_keys_hold(j) && several_is_queued(j));
+    struct order_link *first = order_first(&part(c, "a")->queue);
+    assert_ptr_equal(several_job_of(first), j);
+    assert_ptr_equal(several_face_of(first)->part, part(c, "a"));
+    assert_ptr_equal(several_job_of(order_next(first)), plain);
+    assert_null(several_face_of(order_next(first)));
+    assert_null(several_face_of(NULL));
+    assert_null(several_job_of(NULL));
+    j->priority = 11;
+    assert_false(several_keys_hold(j));
+    several_unqueue(j);
+    assert_false(several_is_queued(j));
+    assert_int_equal(part(c, "a")->queue.count, 1);
+    assert_int_equal(part(c, "b")->queue.count, 0);
+    several_name(j);
+    assert_null(j->part);
+    assert_string_equal(j->part_name, "a,b");
+    test_cluster_free(c);
+}
+
+/* Its place in the others' queues stays, whichever goes. */
+static void a_partition_goes(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a", "b", "c"};
+    for (size_t gone = 0; gone < 3; gone++) {
+        struct cluster *c = test_cluster(conf);
+        struct job *j = test_job(c, 1, "p=a,b,c");
+        for (uint32_t i = 0; i < 3; i++) {
+            several_enter(j, i);
+            j->priority = 10 + i;
+            if (i < 2)
+                several_queue(j);
+        }
+        several_leave(j);
+        cluster_remove_part(c, part(c, names[gone]));
+        names_are(j, gone == 0 ? "b,c" : gone == 1 ? "a,c" : "a,b");
+        for (uint32_t i = 0; i < 3; i++) {
+            struct part *p = cluster_find_part(c, names[i]);
+            assert_int_equal(several_has(j, p), i != gone);
+            if (p) {
+                assert_int_equal(p->queue.count, i < 2);
+                assert_true(several_enter_part(j, p));
+                assert_int_equal(j->priority, 10 + i);
+            }
+        }
+        several_leave(j);
+        assert_true(several_keys_hold(j));
+        cluster_remove_part(c, part(c, names[(gone + 1) % 3]));
+        assert_null(j->several);
+        assert_ptr_equal(j->part, part(c, names[(gone + 2) % 3]));
+        assert_int_equal(j->part->queue.count, (gone + 2) % 3 < 2);
+        test_cluster_free(c);
+    }
+}
+
+/* A record says where it may start; one that waits says all of them. */
+static void records(void **state)
+{
+    struct cluster *c = test_cluster(conf);
+    _cleanup_arena_ struct arena arena;
+    struct job *j = test_job(c, 1, "p=a,b");
+
+    (void)state;
+    arena_init(&arena, 0);
+    const Pb__JobSpec spec = test_spec(&arena, "p=a,b");
+    pb_pack(&spec.base, &j->spec);
+    for (uint32_t i = 0; i < 2; i++) {
+        several_enter(j, i);
+        j->priority = 10 + i;
+    }
+    several_leave(j);
+    job_pack_live(c, j);
+    const Pb__JobLive *live =
+        arena_unpack(&arena, &pb__job_live__descriptor, j->live.data, j->live.len);
+    assert_string_equal(live->partition, "a,b");
+    assert_int_equal(live->n_part_priority, 2);
+    assert_int_equal(live->part_priority[0], 10);
+    assert_int_equal(live->part_priority[1], 11);
+    Pb__JobRecord r = PB__JOB_RECORD__INIT;
+    r.spec = (Pb__JobSpec *)&spec;
+    r.live = (Pb__JobLive *)live;
+    cluster_remove_job(c, j);
+    j = cluster_add_job(c, 1);
+    assert_int_equal(job_restore(c, j, &r, NULL), 0);
+    names_are(j, "a,b");
+    assert_false(j->dirty);
+    cluster_remove_job(c, j);
+    cluster_remove_part(c, part(c, "b")); /* as another file may say */
+    j = cluster_add_job(c, 1);
+    assert_int_equal(job_restore(c, j, &r, NULL), 0);
+    assert_ptr_equal(j->part, part(c, "a"));
+    assert_null(j->several);
+    assert_true(j->dirty);
+    cluster_remove_job(c, j);
+    cluster_remove_part(c, part(c, "a"));
+    j = cluster_add_job(c, 1);
+    assert_int_equal(job_restore(c, j, &r, NULL), 0);
+    assert_null(j->part);
+    assert_string_equal(j->part_name, "a,b");
+    test_cluster_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_that_are_none),
+        cmocka_unit_test(each_has_what_its_partition_gives),
+        cmocka_unit_test(queues),
+        cmocka_unit_test(a_partition_goes),
+        cmocka_unit_test(records),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sched/ahead.h"
+
+#include "sched/shadow.h"
+
+#define LAY_WORK 20 /* of a place on the timeline, for each node */
+
+struct job *ahead_job(const struct plan *p, const struct plan_head *h, uint32_t *face)
+{
+    struct job *j = cluster_find_job(p->cluster, h->id);
+    if (!j || j->state != PB__JOB_STATE__PENDING || !j->part)
+        return NULL;
+    *face = j->several ? j->several->at : 0;
+    if (several_enter_part(j, h->part))
+        return j;
+    several_enter(j, *face);
+    return NULL;
+}
+
+static void keep(struct timeline *t, const struct plan *p, const struct plan_head *h)
+{
+    uint32_t face;
+    struct job *j = h->where.shares.len ? ahead_job(p, h, &face) : NULL;
+    if (!j)
+        return;
+    timeline_reserve(t, j, &h->where, h->at_sec);
+    several_enter(j, face);
+}
+
+/* What those before it keep, without what the job keeps itself. */
+static void lay_others(struct plan *p, struct timeline *t, uint32_t id, size_t count)
+{
+    timeline_init(t, p->cluster, p->now_sec);
+    p->work += LAY_WORK * p->cluster->nodes.len;
+    for (size_t i = 0; i < count; i++)
+        if (p->heads.data[i].id != id)
+            keep(t, p, &p->heads.data[i]);
+}
+
+static bool has_before(const struct plan *p, uint32_t id, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (p->heads.data[i].id == id)
+            return true;
+    return false;
+}
+
+static void find(struct plan *p, struct plan_head *h)
+{
+    struct timeline without, *t = p->ahead;
+    uint32_t face;
+    struct job *j = ahead_job(p, h, &face);
+    bool again = has_before(p, h->id, p->laid);
+    h->placed = true;
+    if (!j)
+        return;
+    if (again)
+        lay_others(p, t = &without, h->id, p->laid);
+    p->work += LAY_WORK * p->cluster->nodes.len;
+    _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j);
+    h->at_sec = timeline_find(t, j, allowed, &h->where);
+    if (again)
+        timeline_done(t);
+    several_enter(j, face);
+}
+
+int64_t ahead_lay(struct plan *p)
+{
+    struct plan_head *h = &p->heads.data[p->laid];
+    if (!h->placed)
+        find(p, h);
+    keep(p->ahead, p, h);
+    p->laid++;
+    return h->where.shares.len ? h->at_sec : 0;
+}
+
+void ahead_forget(struct plan *p)
+{
+    if (p->shadow)
+        shadow_done(p->shadow);
+    free(take_ptr(p->shadow));
+    if (p->ahead)
+        timeline_done(p->ahead);
+    free(take_ptr(p->ahead));
+    p->laid = 0;
+}
+
+void ahead_done(struct plan *p)
+{
+    ahead_forget(p);
+    vec_foreach (&p->heads, h)
+        select_done(&h->where);
+    vec_done(&p->heads);
+}
+
+bool ahead_has(const struct plan *p, const struct job *j)
+{
+    return j->several && has_before(p, j->id, p->heads.len);
+}
+
+size_t ahead_others(const struct plan *p, const struct job *j)
+{
+    size_t own = 0;
+    if (j->several)
+        vec_foreach (&p->heads, h)
+            own += h->id == j->id;
+    return p->heads.len - own;
+}
+
+bool ahead_leaves_room(struct plan *p, const struct job *j, const struct bitset *allowed,
+                       struct selection *where)
+{
+    struct timeline t;
+    lay_others(p, &t, j->id, p->heads.len);
+    bool fits = timeline_fits_now(&t, j, allowed, where);
+    timeline_done(&t);
+    return fits;
+}
+
+void ahead_remove(struct plan *p, const struct job *j)
+{
+    if (!ahead_has(p, j))
+        return;
+    ahead_forget(p);
+    size_t left = 0;
+    vec_foreach (&p->heads, h) {
+        if (h->id == j->id)
+            select_done(&h->where);
+        else
+            p->heads.data[left++] = *h;
+    }
+    p->heads.len = left;
+    p->gave_up = true;
+}
+
+int64_t ahead_found(const struct job *j)
+{
+    return j->several ? j->several->of[j->several->at].expected_at : j->expected_at;
+}
+
+bool ahead_is_known(const struct plan *p, const struct job *j)
+{
+    int64_t at = ahead_found(j);
+    return j->ahead_stamp == p->cluster->pool.freed && (at == 0 || at > p->now_sec);
+}
+
+int64_t ahead_earliest(const struct plan *p, struct job *j, int64_t found)
+{
+    struct several *s = j->several;
+    int64_t first = 0;
+    if (!s)
+        return found;
+    s->of[s->at].expected_at = found;
+    for (uint32_t i = 0; i < s->count; i++) {
+        uint64_t stamp = i == s->at ? p->cluster->pool.freed : s->of[i].ahead_stamp;
+        int64_t at = stamp == p->cluster->pool.freed ? s->of[i].expected_at : 0;
+        first = at && (!first || at < first) ? at : first;
+    }
+    return first;
+}

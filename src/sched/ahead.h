@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The jobs that wait and have a place on the timeline, and what they keep for themselves. One that
+ * may run in several partitions can be the first of several queues: then it has a place in each,
+ * and starts at the first one that comes. None of them is in the way of the job itself.
+ */
+#pragma once
+
+#include "sched/plan.h"
+#include "sched/timeline.h"
+
+/* The job of a place, with the face of that partition; NULL: it waits no more. 'face': the one it
+ * had, for several_enter(). */
+struct job *ahead_job(const struct plan *p, const struct plan_head *h, uint32_t *face);
+/* What p->ahead keeps of the next one that is not laid out yet, and when that one starts; 0: it can
+ * not be foreseen, because it waits for nodes that are down, and it keeps nothing. */
+int64_t ahead_lay(struct plan *p);
+void ahead_forget(struct plan *p); /* what was laid out; it is made again when it is needed */
+void ahead_done(struct plan *p);
+
+/* How many places there are of others than this job. */
+size_t ahead_others(const struct plan *p, const struct job *j);
+bool ahead_has(const struct plan *p, const struct job *j); /* it has one itself */
+/* All being laid out: whether the job can begin beside those of others. It has none any more when
+ * it can. */
+bool ahead_leaves_room(struct plan *p, const struct job *j, const struct bitset *allowed,
+                       struct selection *where);
+void ahead_remove(struct plan *p, const struct job *j); /* its own */
+
+/* Its start in the partition that it has as it was found last, and whether that still holds. */
+int64_t ahead_found(const struct job *j);
+bool ahead_is_known(const struct plan *p, const struct job *j);
+/* The earliest of its partitions; 0: none is known. 'found': of the present one. */
+int64_t ahead_earliest(const struct plan *p, struct job *j, int64_t found);

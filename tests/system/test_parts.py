@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A job that may run in several partitions (--partition=a,b): CORE-014."""
+import pytest
+
+from harness import Cluster, eventually, many
+
+PARTITIONS = ["PartitionName=a Nodes=n1 Default=YES MaxTime=60 DefaultTime=10 PriorityJobFactor=1",
+              "PartitionName=b Nodes=n2 MaxTime=UNLIMITED DefaultTime=20 PriorityJobFactor=5",
+              "PartitionName=c Nodes=n3 MaxTime=UNLIMITED PriorityTier=5 PriorityJobFactor=3",
+              "PartitionName=drained Nodes=n3 State=DRAIN", "PartitionName=off Nodes=n3 State=DOWN"]
+CONF = "PriorityType=priority/multifactor\nPriorityWeightPartition=1000\n"
+
+
+@pytest.fixture()
+def cluster():
+    with many(Cluster) as make:
+        yield make(nodes=3, conf=CONF, partitions=PARTITIONS)
+
+
+def submit(c, *options, env=None):
+    return c.sbatch("-o", "/dev/null", *options, wrap="sleep 1000", env=env)
+
+
+def show(c, job, *keys):
+    text = c.run(f"scontrol -o show job {job}").ok()
+    words = dict(w.split("=", 1) for w in text.split() if "=" in w)
+    return tuple(words[k] for k in keys)
+
+
+def fill(c, part, nodes=1):
+    job = submit(c, f"-p{part}", f"-N{nodes}", "--exclusive", "-t50")
+    eventually(lambda: c.state(job) == "RUNNING", f"partition {part} is full")
+    return job
+
+
+def test_a_job_starts_where_there_is_room(cluster):
+    c = cluster
+    fill(c, "a")
+    job = c.sbatch("-p", "a,b", wrap='echo $SLURM_JOB_PARTITION; sleep 1000')
+    eventually(lambda: c.state(job) == "RUNNING", "there is room in b")
+    assert show(c, job, "Partition", "TimeLimit", "NodeList") == ("b", "00:20:00", "n2")
+    eventually(lambda: (c.work / f"slurm-{job}.out").exists() and c.output(job) == "b\n", "its environment names the one where it runs")
+    assert c.run(f"squeue -h -j {job} -o %P").ok() == "b"
+
+
+def test_one_that_waits_is_in_all_of_them(cluster):
+    c = cluster
+    running = {p: fill(c, p) for p in "abc"}
+    job = submit(c, env={"SBATCH_PARTITION": "a,b"})
+    eventually(lambda: show(c, job, "Reason")[0] in ("Resources", "Priority"), "it was looked at")
+    assert show(c, job, "Partition", "TimeLimit") == ("a,b", "00:10:00")
+    assert c.run(f"squeue -h -j {job} -o %P|%Q").ok() == "a,b|200"
+    assert c.run(f"squeue -h -P -S P -j {job} -o %P|%Q").ok() == "a|200\nb|1000"
+    assert c.run(f"squeue -h -P -p b -j {job} -o %P|%Q").ok() == "b|1000"
+    assert c.run("sprio -h -o %i|%r|%Y").ok().splitlines() == [f"{job}|a|200", f"{job}|b|1000"]
+    assert c.run(f"sprio -h -p b -o %i|%r|%Y").ok() == f"{job}|b|1000"
+    for part, found in (("a", True), ("b", True), ("c", False), ("b,c", True)):
+        assert (str(job) in c.run(f"squeue -h -p {part} -o %i").ok().split()) == found
+    c.run(f"scontrol update JobId={job} Partition=c,b").ok()
+    assert show(c, job, "Partition") == ("c,b",)
+    c.run(f"scontrol update JobId={job} Partition=a,nowhere").fails("Invalid partition name specified")
+    assert show(c, job, "Partition") == ("c,b",)
+    c.run(f"scancel {running['b']}").ok()
+    eventually(lambda: c.state(job) == "RUNNING", "b is free")
+    assert show(c, job, "Partition") == ("b",)
+    c.run("scontrol update PartitionName=b State=DOWN").ok()
+    c.run(f"scontrol requeue {job}").ok()
+    eventually(lambda: c.state(job) == "PENDING", "it is queued again")
+    assert show(c, job, "Partition") == ("c,b",)
+    c.run(f"scancel {running['c']}").ok()
+    eventually(lambda: c.state(job) == "RUNNING", "it takes the other one")
+    assert show(c, job, "Partition") == ("c",)
+    second = submit(c, "-pc,b", "--hold")
+    c.run(f"scancel {second}").ok()
+    assert show(c, second, "Partition", "JobState") == ("c,b", "CANCELLED")
+
+
+def test_partitions_in_order_of_precedence(cluster):
+    c = cluster
+    for part in "abc":
+        fill(c, part)
+    jobs = [submit(c, "-pa,c"), submit(c, "-pb")]
+    assert c.run("squeue -h -P --sort=-p,i --states=PD -o %i|%P").ok().splitlines() == \
+        [f"{jobs[0]}|c", f"{jobs[1]}|b", f"{jobs[0]}|a"]
+
+
+def test_limits_are_those_of_each_partition(cluster):
+    c = cluster
+    job = submit(c, "-pa,b", "-t100")
+    eventually(lambda: c.state(job) == "RUNNING", "b has no limit")
+    assert show(c, job, "Partition") == ("b",)
+    many_hours = submit(c, "-pa", "-t100")
+    eventually(lambda: show(c, many_hours, "Reason") == ("PartitionTimeLimit",), "a has one")
+    wide = submit(c, "-pc,a", "-wn1")
+    eventually(lambda: c.state(wide) == "RUNNING", "n1 is of a")
+    assert show(c, wide, "Partition") == ("a",)
+    c.run(["sbatch", "-p", "a,b", "-N2", "--wrap=true"]).fails("Node count specification invalid")
+    c.run(["sbatch", "-p", "a,nowhere", "--wrap=true"]).fails("Invalid partition name specified")
+    c.run(["sbatch", "-p", ",", "--wrap=true"]).fails("Invalid partition name specified")
+    c.run(["sbatch", "-p", "drained", "--wrap=true"]).fails("inactive or drain")
+
+
+def test_one_that_takes_no_jobs_is_left_out(cluster):
+    c = cluster
+    done = c.run(["sbatch", "-p", "drained,b", "-o", "/dev/null", "--wrap=sleep 1000"])
+    assert "Without partition drained" in done.stderr
+    job = int(done.ok().split()[-1])
+    eventually(lambda: c.state(job) == "RUNNING", "b takes it")
+    waits = submit(c, "-poff,a", "-wn1")
+    eventually(lambda: c.state(waits) == "RUNNING", "a partition that is down delays nobody")
+
+
+@pytest.mark.parametrize("word,limits,access", [("NO", True, True), ("ANY", True, True), ("ALL", False, False)])
+def test_limits_that_refuse(word, limits, access):
+    with many(Cluster) as make:
+        c = make(nodes=3, conf=f"EnforcePartLimits={word}", partitions=PARTITIONS)
+        for options, taken in ((["-pa,b", "-t100"], limits), (["-pdrained,b"], access), (["-pa", "-t100"], word == "NO")):
+            done = c.run(["sbatch", *options, "-o", "/dev/null", "--hold", "--wrap=true"])
+            assert (done.returncode == 0) == taken, options
+
+
+def test_test_only_says_the_first(cluster):
+    c = cluster
+    fill(c, "a")
+    done = c.run(["sbatch", "--test-only", "-p", "a,b", "--wrap=true"])
+    assert "in partition b" in done.stderr and "n2" in done.stderr
+
+
+def test_arrays_spread_over_partitions(cluster):
+    c = cluster
+    array = c.sbatch("-pa,b", "--array=0-3", "--exclusive", "-t5", "-o", "/dev/null", wrap="sleep 1000")
+    eventually(lambda: sorted(c.run(f"squeue -h -j {array} -t R -o %i|%P").ok().splitlines()) ==
+               [f"{array}_0|a", f"{array}_1|b"], "an element in each")
+    assert c.run(f"squeue -h -j {array} -t PD -o %i|%P").ok() == f"{array}_[2-3]|a,b"
+    c.run(f"scancel {array}_0").ok()
+    eventually(lambda: f"{array}_2|a" in c.run(f"squeue -h -j {array} -t R -o %i|%P").ok(), "the next one")
+
+
+def test_a_restart_keeps_it(cluster):
+    c = cluster
+    for part in "ab":
+        fill(c, part)
+    job = submit(c, "-pa,b")
+    runs = submit(c, "-pc,a")
+    eventually(lambda: c.state(runs) == "RUNNING", "c is free")
+    c.kill("slurmctld")
+    c.start_controller()
+    eventually(lambda: show(c, job, "Partition", "JobState") == ("a,b", "PENDING"), "it waits for both")
+    assert show(c, runs, "Partition") == ("c",)
+    assert c.run(f"squeue -h -P -S P -j {job} -o %P|%Q").ok() == "a|200\nb|1000"
+    c.run("scontrol delete PartitionName=b").fails("Partition is in use")
