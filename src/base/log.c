@@ -31,6 +31,8 @@ static struct {
     atomic_int syslog_fd;
     atomic_int file_level, stderr_level, syslog_level;
     atomic_bool journal; /* is what stderr goes to */
+    atomic_int sink_level;
+    void (*_Atomic sink)(enum log_level level, const char *room, const char *text);
 } sinks = {
     .file_fd = -1,
     .syslog_fd = -1,
@@ -106,12 +108,15 @@ int log_open(const struct log_options *options)
     atomic_store(&sinks.journal, is_journal());
     atomic_store(&sinks.stderr_level, options->stderr_level);
     atomic_store(&sinks.syslog_level, options->syslog_level);
+    atomic_store(&sinks.sink, options->sink);
+    atomic_store(&sinks.sink_level, options->sink ? options->sink_level : LOG_LVL_QUIET);
     return 0;
 }
 
 void log_close(void)
 {
     atomic_store(&sinks.file_level, LOG_LVL_QUIET);
+    atomic_store(&sinks.sink_level, LOG_LVL_QUIET);
     atomic_store(&sinks.syslog_level, LOG_LVL_QUIET);
     replace_fd(&sinks.file_fd, -1);
     replace_fd(&sinks.syslog_fd, -1);
@@ -149,6 +154,7 @@ bool log_wants(enum log_level level)
     int wanted = (int)level;
     return wanted > LOG_LVL_QUIET &&
            (wanted <= atomic_load_explicit(&sinks.file_level, memory_order_relaxed) ||
+            wanted <= atomic_load_explicit(&sinks.sink_level, memory_order_relaxed) ||
             wanted <= atomic_load_explicit(&sinks.stderr_level, memory_order_relaxed) ||
             wanted <= atomic_load_explicit(&sinks.syslog_level, memory_order_relaxed));
 }
@@ -248,6 +254,9 @@ void log_write(enum log_level level, const char *room, const char *fmt, ...)
         write_stderr(levels[level].priority, text);
     if ((int)level <= atomic_load(&sinks.syslog_level) && syslog_fd >= 0)
         write_syslog(syslog_fd, levels[level].priority, text);
+    void (*sink)(enum log_level, const char *, const char *) = atomic_load(&sinks.sink);
+    if (sink && (int)level <= atomic_load(&sinks.sink_level))
+        sink(level, room, text + len);
     errno = saved;
 }
 

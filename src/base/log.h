@@ -33,6 +33,9 @@ struct log_options {
     enum log_level file_level;
     enum log_level stderr_level;
     enum log_level syslog_level;
+    /* NULL, or each line without time and severity goes here too: a helper hands them on. */
+    void (*sink)(enum log_level level, const char *room, const char *text);
+    enum log_level sink_level;
 };
 
 /* Opens or, called again, reopens. Returns 0 or -errno of the file, in which case the old log stays

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
 #include "conf/conf_internal.h"
+
+#define SITE_NAME_MAX 64
 
 struct plugin {
     enum conf_key_id key;
@@ -54,7 +57,8 @@ static void known_names(size_t key, struct str *out)
             str_printf(out, "%s%s", out->len ? ", " : "", plugins[i].value);
 }
 
-/* Each name of the list has a say of its own: those that can be had keep theirs. */
+/* Each name of the list has a say of its own: those that can be had keep theirs, and a name that
+ * nobody has heard of is a plugin of the site's. */
 static bool filters(size_t key)
 {
     return key == CONF_KEY_job_submit_plugins;
@@ -92,8 +96,8 @@ static void key_check(struct conf_loader *l, size_t key, const char **member)
         size_t len = strcspn(name, ",");
         if (len) {
             const char *found = name_check(l, key, name, len);
-            used = found ? found : filters(key) ? used : NULL;
-            fallback |= !found && !filters(key);
+            used = found;
+            fallback |= !found;
         }
         name += len;
         name += *name == ',';
@@ -101,6 +105,47 @@ static void key_check(struct conf_loader *l, size_t key, const char **member)
     if (fallback || !used)
         used = *conf_keys[key].def ? conf_keys[key].def : NULL;
     *member = used;
+}
+
+static bool is_name(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (!isalnum((unsigned char)text[i]) && text[i] != '_' && text[i] != '-')
+            return false;
+    return len > 0 && len < SITE_NAME_MAX;
+}
+
+/* "job_submit/NAME" of the site's own plugin, whose file the controller looks for. */
+static const char *site_plugin(struct conf_loader *l, const char *name, size_t len)
+{
+    static const char prefix[] = "job_submit/";
+    size_t skip = sizeof prefix - 1;
+
+    if (len > skip && strncasecmp(name, prefix, skip) == 0) {
+        name += skip;
+        len -= skip;
+    }
+    return is_name(name, len) ? arena_printf(&l->priv->arena, "%s%.*s", prefix, (int)len, name)
+                              : NULL;
+}
+
+/* The list in full names, in its order. */
+static void filters_check(struct conf_loader *l, size_t key, const char **member)
+{
+    _cleanup_str_ struct str all = STR_INIT;
+
+    for (const char *name = *member; *name;) {
+        size_t len = strcspn(name, ",");
+        bool known = !len || plugin_find(key, name, len);
+        const char *used = known ? NULL : site_plugin(l, name, len);
+        if (len && !used)
+            used = name_check(l, key, name, len);
+        if (used && !str_eq(used, "job_submit/none"))
+            str_printf(&all, "%s%s", all.len ? "," : "", used);
+        name += len;
+        name += *name == ',';
+    }
+    *member = all.len ? arena_strdup(&l->priv->arena, str_cstr(&all)) : NULL;
 }
 
 void conf_plugin_check(struct conf_loader *l)
@@ -111,6 +156,6 @@ void conf_plugin_check(struct conf_loader *l)
         if (i > 0 && plugins[i - 1].key == key)
             continue; /* rows of a key stand together */
         if (l->priv->written[key].text && *member)
-            key_check(l, key, member);
+            (filters(key) ? filters_check : key_check)(l, key, member);
     }
 }

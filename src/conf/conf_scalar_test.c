@@ -74,7 +74,10 @@ static void filters_stay(void **state)
         const char *list, *used;
     } cases[] = {{"lua", "job_submit/lua"},
                  {"lua,throttle", "job_submit/lua"},
-                 {"throttle,lua,magic", "job_submit/lua"},
+                 {"throttle,lua,magic", "job_submit/lua,job_submit/magic"},
+                 {"job_submit/site-2,LUA,,none", "job_submit/site-2,job_submit/lua"},
+                 {"../../tmp/x,a/b,lua", "job_submit/lua"},
+                 {"none", NULL},
                  {"throttle", NULL}};
 
     (void)state;

@@ -53,6 +53,8 @@ struct env_part { /* a partition that the user of a job may use */
     int64_t max_time_sec, default_time_sec; /* INT64_MAX: unlimited; negative: none */
 };
 
+#define ENV_SUBMIT_LATER 1
+
 struct env_submit {                /* what job_submit plugins are asked */
     Pb__JobSpec *spec;             /* to be changed: what is asked for, before defaults are set */
     const Pb__JobSpec *before;     /* of a change, the job as it is; NULL: it is submitted */
@@ -112,7 +114,8 @@ struct env {
     void (*stop)(void *ctx, const Pb__ScriptRun *script); /* kind, job_id, restarts say which */
 
     /* The site's job_submit plugins, within a bounded time. 0; or minus a code, and why: refused.
-     * asks_submit: whether there are any. The functions NULL: there are none. */
+     * ENV_SUBMIT_LATER: they have been asked; the request is given up without an answer, and comes
+     * again. asks_submit: whether there are any. The functions NULL: there are none. */
     bool (*asks_submit)(void *ctx);
     int (*submit)(void *ctx, struct env_submit *ask, struct err *err);
 };

@@ -250,6 +250,7 @@ static int check_given(const struct caller *who, const Pb__JobSpec *spec, struct
     return priority_check(who, spec, err);
 }
 
+/* Or ENV_SUBMIT_LATER. */
 static int make_job(struct control *c, const struct caller *who, const Pb__JobSpec *given,
                     const Pb__JobPayload *payload, struct job **out, struct err *err)
 {
@@ -374,10 +375,11 @@ void control_submit(struct control *c, uint64_t call, const struct caller *who,
         }
         Pb__JobSpec spec = *r->spec;
         spec.has_batch = spec.batch = true;
-        if (make_job(c, who, &spec, r->payload, &j, &err) != 0) {
+        int rc = make_job(c, who, &spec, r->payload, &j, &err);
+        if (rc < 0)
             control_refuse(c, call, &err);
+        if (rc != 0)
             return;
-        }
         if (test) {
             reply_test(c, call, j);
             return;
@@ -430,10 +432,11 @@ void control_alloc(struct control *c, uint64_t call, const struct caller *who,
         Pb__JobSpec spec = *r->spec;
         spec.has_batch = true;
         spec.batch = false;
-        if (make_job(c, who, &spec, NULL, &j, &err) != 0) {
+        int rc = make_job(c, who, &spec, NULL, &j, &err);
+        if (rc < 0)
             control_refuse(c, call, &err);
+        if (rc != 0)
             return;
-        }
         if (test) {
             reply_test(c, call, j);
             return;

@@ -337,19 +337,26 @@ static void give_priority(struct job *j, const Pb__JobUpdate *r)
     priority_give(j, r->priority);
 }
 
+/* What is asked of one record, as the site's plugins would have it, in the arena. */
+static int ask_change(struct control *c, const struct caller *who, const struct job *j,
+                      const Pb__JobUpdate *r, Pb__JobSpec **set, struct arena *arena,
+                      struct err *err)
+{
+    *set = NULL;
+    if (!r->set)
+        return 0;
+    *set = arena_alloc(arena, sizeof **set);
+    **set = *r->set;
+    int rc = check_fields(who, j, *set, err);
+    return rc == 0 ? ask_modify(c, who, j, *set, arena, err) : rc;
+}
+
 static int update_job(struct control *c, const struct caller *who, struct job *j,
-                      const Pb__JobUpdate *r, struct err *err)
+                      const Pb__JobUpdate *r, const Pb__JobSpec *set, struct err *err)
 {
     int32_t nice_before = j->nice;
-    Pb__JobSpec asked = PB__JOB_SPEC__INIT, *set = r->set ? &asked : NULL;
-    _cleanup_arena_ struct arena arena;
-    arena_init(&arena, 0);
-    if (r->set)
-        asked = *r->set;
-    int rc = set ? check_fields(who, j, set, err) : 0;
-    if (rc == 0 && set)
-        rc = ask_modify(c, who, j, set, &arena, err);
-    if (rc == 0 && set) /* a script may set what the caller may not, but no more than can be set */
+    int rc = 0;
+    if (set) /* a script may set what the caller may not, but no more than can be set */
         rc = check_settable(j, set, err);
     if (rc == 0)
         rc = check_hold(who, j, r, err);
@@ -405,16 +412,52 @@ static bool is_throttle_only(const Pb__JobUpdate *r)
            !r->has_requeue;
 }
 
-/* Each record is changed or not; the first thing that went wrong, or 0. */
+struct change { /* of one record */
+    Pb__JobSpec *set;
+    int rc; /* of asking about it */
+    struct err *why;
+};
+
+/* All are asked about before any is changed. ENV_SUBMIT_LATER or 0. */
+static int ask_changes(struct control *c, const struct caller *who, const Pb__JobUpdate *r,
+                       const struct split_list *parts, struct change *changes, struct arena *arena)
+{
+    int later = 0;
+    for (size_t i = 0; i < parts->len; i++) {
+        const struct job *j = cluster_find_job(c->cluster, parts->data[i].job_id);
+        struct err why = {0};
+        struct change *one = &changes[i];
+        one->rc = ask_change(c, who, j, r, &one->set, arena, &why);
+        if (one->rc > 0)
+            later = one->rc;
+        if (one->rc < 0) {
+            one->why = arena_alloc(arena, sizeof why);
+            *one->why = why;
+        }
+    }
+    return later;
+}
+
+/* Each record is changed or not; the first thing that went wrong, or 0. ENV_SUBMIT_LATER: none is.
+ */
 static int update_parts(struct control *c, const struct caller *who, const Pb__JobUpdate *r,
                         const struct split_list *parts, struct err *err)
 {
     int wrong = 0;
     bool any = false;
-    vec_foreach (parts, part) {
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    struct change *changes = arena_alloc(&arena, parts->len * sizeof *changes);
+    int later = ask_changes(c, who, r, parts, changes, &arena);
+    for (size_t i = 0; i < parts->len; i++) {
+        const struct split_part *part = &parts->data[i];
         struct job *j = cluster_find_job(c->cluster, part->job_id);
         struct err why = {0};
-        int rc = update_job(c, who, j, r, &why);
+        int rc = later ? later : changes[i].rc;
+        if (rc == 0)
+            rc = update_job(c, who, j, r, changes[i].set, &why);
+        else if (rc < 0)
+            why = *changes[i].why;
         split_settle(c, part, rc == 0);
         any = any || rc == 0;
         if (rc != 0 && (wrong == 0 || (is_of_state(wrong) && !is_of_state(rc)))) {
@@ -425,25 +468,33 @@ static int update_parts(struct control *c, const struct caller *who, const Pb__J
     return any && is_of_state(wrong) ? 0 : wrong;
 }
 
-void control_job_update(struct control *c, uint64_t call, const struct caller *who,
-                        const Pb__JobUpdate *r)
+static int change(struct control *c, const struct caller *who, const Pb__JobUpdate *r,
+                  struct err *err)
 {
-    struct err err = {0};
     struct split_list parts = {0};
     const struct array *a = array_find(c->cluster, r->job_id);
     struct job *j = a ? array_first(a) : cluster_find_job(c->cluster, r->job_id);
     if (!j)
-        control_refuse_code(c, call, ERR_NO_JOB, NULL);
-    else if (!control_owns(who, j))
-        control_refuse_code(c, call, ERR_ACCESS, NULL);
-    else if (set_throttle(c, j, r, &err) != 0)
-        control_refuse(c, call, &err);
-    else if (is_throttle_only(r))
-        control_done(c, call);
-    else if (split_targets(c, r->job_id, r->array_tasks, &parts, &err) != 0 ||
-             update_parts(c, who, r, &parts, &err) != 0)
-        control_refuse(c, call, &err);
-    else
-        control_done(c, call);
+        return err_set(err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
+    if (!control_owns(who, j))
+        return err_set(err, -ERR_ACCESS, "%s", err_text(ERR_ACCESS));
+    int rc = set_throttle(c, j, r, err);
+    if (rc != 0 || is_throttle_only(r))
+        return rc;
+    rc = split_targets(c, r->job_id, r->array_tasks, &parts, err);
+    if (rc == 0)
+        rc = update_parts(c, who, r, &parts, err);
     vec_done(&parts);
+    return rc;
+}
+
+void control_job_update(struct control *c, uint64_t call, const struct caller *who,
+                        const Pb__JobUpdate *r)
+{
+    struct err err = {0};
+    int rc = change(c, who, r, &err);
+    if (rc < 0)
+        control_refuse(c, call, &err);
+    else if (rc == 0)
+        control_done(c, call);
 }

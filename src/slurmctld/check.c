@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "conf/conf_submit.h"
 #include "slurmctld/start.h"
 
 static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
@@ -93,6 +94,8 @@ int check_host(const struct conf *conf, const char *as, size_t *me, struct err *
 static int check_surroundings(const struct conf *conf, struct err *err)
 {
     int rc = conf_trust_files(conf, err);
+    if (rc == 0)
+        rc = conf_submit_check(conf, err);
     if (rc)
         return rc;
     _cleanup_free_ char *dir =

@@ -93,6 +93,7 @@ static void on_gone(void *ctx, uint64_t call)
     struct ctld *c = ctx;
     backup_call_gone(c, call);
     unnamed_drop(c, call);
+    submit_wait_drop(c, call);
     answers_forget(c->answers, call);
     listing_drop(c, call);
     if (c->control)
@@ -242,6 +243,7 @@ void ctld_close(struct ctld *c)
     peers_end(c);
     listing_drop_all(c);
     unnamed_drop_all(c);
+    submit_env_done(c);
     made_done(c);
     nodes_forget(c);
     scripts_free(c->scripts);
@@ -261,7 +263,6 @@ void ctld_close(struct ctld *c)
     auth_signer_free(c->signer);
     auth_key_done(&c->key);
     loop_free(c->loop);
-    submit_env_done(c);
     free(c->conf_path);
     free(c->host);
     free(c->name);

@@ -14,6 +14,7 @@
 #include "control/env.h"
 #include "control/outbox.h"
 #include "loop/loop.h"
+#include "proto/submit.pb-c.h"
 #include "rpc/server.h"
 #include "rpc/session.h"
 #include "slurmctld/names.h"
@@ -78,8 +79,10 @@ struct ctld {
     int64_t conf_sent_at; /* a moment, and how much configless nodes were sent in its second */
     size_t conf_sent;
     struct listing *listings;
-    struct lua_submit *lua; /* the site's script; NULL: not read yet */
-    uint64_t conf_changes;  /* how often the configuration in force was replaced */
+    struct submit_env *submit;       /* the site's job_submit plugins; NULL: there are none */
+    struct submit_line *submit_line; /* to their helper; NULL: they need none */
+    struct submit_waits *submit_waits;
+    uint64_t conf_changes; /* how often the configuration in force was replaced */
     struct made_change *made_changes;
     bool made_running;
     struct comer *comers; /* sessions of nodes that are not known yet */
@@ -192,9 +195,18 @@ void unnamed_continue(void *ctx);                                     /* names h
 void unnamed_drop(struct ctld *c, uint64_t call);
 void unnamed_drop_all(struct ctld *c);
 
-/* submit_env.c: job_submit.lua. */
+/* submit_env.c: job_submit plugins. */
 void submit_env_init(struct env *env);
+void submit_env_begin(struct ctld *c); /* as the configuration in force says; loads them anew */
 void submit_env_done(struct ctld *c);
+
+/* submit_wait.c: requests that wait for them. */
+int submit_wait_ask(struct ctld *c, struct env_submit *ask, struct err *err); /* ENV_SUBMIT_LATER */
+void submit_wait_keep(struct ctld *c, const struct rpc_request *r); /* it was dispatched */
+void submit_wait_answer(void *ctx, const Pb__SubmitAnswer *a);
+void submit_wait_again(struct ctld *c); /* those who are to answer are others now */
+void submit_wait_drop(struct ctld *c, uint64_t call);
+void submit_wait_done(struct ctld *c);
 
 /* listing.c: answers that go out in slices. */
 typedef bool listing_fn(struct control *c, const struct caller *who, const ProtobufCMessage *filter,

@@ -439,4 +439,5 @@ void dispatch_request(void *ctx, const struct rpc_request *r)
     c->serving = r;
     handler(c, r, &who);
     c->serving = NULL;
+    submit_wait_keep(c, r);
 }

@@ -186,45 +186,104 @@ static int access_memory_cpu(Pb__JobSpec *s, const struct job_desc_value *set,
     return 0;
 }
 
-static const struct {
+struct field {
     const char *name;
     access_fn *access;
-} fields[] = {
-#define DESC(name, kind, member) {name, NAME1(kind, member, __LINE__)},
-#include "slurmctld/job_desc.def"
-#undef DESC
-    {"min_mem_per_cpu", access_memory_cpu},
-    {"min_mem_per_node", access_memory},
-    {"pn_min_memory", access_memory},
-    {"shared", access_shared},
+    enum kind kind;
 };
 
-static access_fn *find(const char *name)
+static const struct field fields[] = {
+#define DESC(name, kind, member) {name, NAME1(kind, member, __LINE__), kind},
+#include "slurmctld/job_desc.def"
+#undef DESC
+    {"min_mem_per_cpu", access_memory_cpu, MIB64},
+    {"min_mem_per_node", access_memory, MIB64},
+    {"pn_min_memory", access_memory, MIB64},
+    {"shared", access_shared, BOOL},
+};
+
+static const struct field *find(const char *name)
 {
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
         if (strcmp(fields[i].name, name) == 0)
-            return fields[i].access;
+            return &fields[i];
     return NULL;
 }
 
 int job_desc_get(const Pb__JobSpec *spec, const char *name, struct job_desc_value *out)
 {
-    access_fn *access = find(name);
+    const struct field *f = find(name);
 
-    return access ? access((Pb__JobSpec *)spec, NULL, out, NULL) : -ERR_NOT_SUPPORTED;
+    return f ? f->access((Pb__JobSpec *)spec, NULL, out, NULL) : -ERR_NOT_SUPPORTED;
+}
+
+static int no_field(const char *name, struct err *err)
+{
+    return err_set(err, -ERR_NOT_SUPPORTED, "a job has no field '%s' that can be set", name);
 }
 
 int job_desc_set(Pb__JobSpec *spec, const char *name, const struct job_desc_value *value,
                  struct arena *arena, struct err *err)
 {
-    access_fn *access = find(name);
-    int rc = access ? access(spec, value, NULL, arena) : -ERR_NOT_SUPPORTED;
+    const struct field *f = find(name);
+    int rc = f ? f->access(spec, value, NULL, arena) : no_field(name, err);
 
-    if (rc == -ERR_NOT_SUPPORTED)
-        return err_set(err, rc, "a job has no field '%s' that can be set", name);
+    if (!f)
+        return rc;
     if (rc == -ERR_ACCESS)
         return err_set(err, rc, "'%s' can be read only", name);
     if (rc != 0 && value->is_text)
         return err_set(err, rc, "'%s' cannot be \"%.60s\"", name, value->text ? value->text : "");
     return rc ? err_set(err, rc, "'%s' cannot be %g", name, value->number) : 0;
+}
+
+static bool is_text(enum kind kind)
+{
+    return kind == TEXT || kind == FIXED;
+}
+
+int job_desc_number(const Pb__JobSpec *spec, const char *name, int64_t *out)
+{
+    const struct field *f = find(name);
+    struct job_desc_value v;
+
+    if (!f || is_text(f->kind))
+        return f ? -ERR_RANGE : -ERR_NOT_SUPPORTED;
+    f->access((Pb__JobSpec *)spec, NULL, &v, NULL);
+    if (is_none(f->kind, v.number) || (f->kind == MIB64 && v.number >= JOB_DESC_MEM_PER_CPU))
+        return 1;
+    if (f->kind == NICE)
+        v.number -= JOB_DESC_NICE_OFFSET;
+    bool endless = f->kind == MINUTES && v.number == JOB_DESC_INFINITE;
+    *out = endless ? INT64_MAX : (int64_t)v.number;
+    return 0;
+}
+
+int job_desc_set_number(Pb__JobSpec *spec, const char *name, int64_t number, struct err *err)
+{
+    const struct field *f = find(name);
+    struct job_desc_value v = {.number = (double)number};
+    bool endless = f && f->kind == MINUTES && number == INT64_MAX;
+
+    if (!f)
+        return no_field(name, err);
+    if (endless)
+        v.number = JOB_DESC_INFINITE;
+    else if (f->kind == NICE)
+        v.number += JOB_DESC_NICE_OFFSET;
+    /* Numbers that mean something in Lua mean nothing here. */
+    if (!endless && f->kind != TIME &&
+        (is_none(f->kind, v.number) || (f->kind == MINUTES && v.number == JOB_DESC_INFINITE)))
+        return err_set(err, -ERR_RANGE, "'%s' cannot be %lld", name, (long long)number);
+    return job_desc_set(spec, name, &v, NULL, err);
+}
+
+int job_desc_clear(Pb__JobSpec *spec, const char *name, struct err *err)
+{
+    const struct field *f = find(name);
+    struct job_desc_value v = {.is_text = f && is_text(f->kind)};
+
+    if (f && !v.is_text)
+        v.number = none_of(f->kind);
+    return f ? job_desc_set(spec, name, &v, NULL, err) : no_field(name, err);
 }

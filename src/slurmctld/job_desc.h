@@ -21,6 +21,11 @@ struct job_desc_value {
 
 /* -ERR_NOT_SUPPORTED: no such field. */
 int job_desc_get(const Pb__JobSpec *spec, const char *name, struct job_desc_value *out);
+/* The same for those who have no numbers of a meaning of their own: 1: not given; 0: *out is its
+ * value, INT64_MAX: without limit. -ERR_NOT_SUPPORTED: no such field, -ERR_RANGE: it is a text. */
+int job_desc_number(const Pb__JobSpec *spec, const char *name, int64_t *out);
+int job_desc_set_number(Pb__JobSpec *spec, const char *name, int64_t number, struct err *err);
+int job_desc_clear(Pb__JobSpec *spec, const char *name, struct err *err);
 /* Texts are copied to the arena. -ERR_NOT_SUPPORTED, -ERR_RANGE with what is wrong. */
 int job_desc_set(Pb__JobSpec *spec, const char *name, const struct job_desc_value *value,
                  struct arena *arena, struct err *err);

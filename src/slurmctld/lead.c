@@ -35,6 +35,7 @@ static void on_store_lost(void *ctx, const struct err *why)
         log_error("%s; going back to standby, without having changed anything since", why->text);
         scripts_free(c->scripts);
         scripts_free(c->programs);
+        submit_env_done(c);
         again_exec(c->options, c->conf_path, AGAIN_YIELDED);
     }
     log_write(LOG_LVL_FATAL, LOG_ROOM, "%s; ending, without having changed anything since",
@@ -206,6 +207,7 @@ static int state_restore(struct ctld *c, struct err *err)
     if (rc)
         return rc;
     auth_signer_public(c->signer, c->cred_public_key);
+    submit_env_begin(c);
     control_start(c->control);
     lead_watch(c);
     return 0;

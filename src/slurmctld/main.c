@@ -10,8 +10,10 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "conf/conf_submit.h"
 #include "slurmctld/scriptd.h"
 #include "slurmctld/start.h"
+#include "slurmctld/submitd.h"
 
 #define DESCRIPTORS_MAX 65536 /* beyond this a process table only costs memory */
 
@@ -90,6 +92,8 @@ static int start(struct ctld *c, int *pid_fd, char **pid_path, struct err *err)
     if (rc == 0)
         rc = conf_trust_files(conf, err);
     if (rc == 0)
+        rc = conf_submit_check(conf, err);
+    if (rc == 0)
         rc = files_prepare(conf, c->options->log_file, err);
     if (rc == 0) {
         logging_open(c, conf, true);
@@ -121,6 +125,8 @@ int main(int argc, char **argv)
     int status;
     if (scriptd_is_wanted(argv[0]))
         return scriptd_main();
+    if (submitd_is_wanted(argv[0]))
+        return submitd_main();
     if (fd_begin(STDERR_FILENO + 1)) {
         fputs("slurmctld: error: cannot set up the standard descriptors\n", stderr);
         return 1;
@@ -150,6 +156,8 @@ int main(int argc, char **argv)
         status = failed(&err);
         if (c.loop)
             ctld_close(&c);
+        else
+            free(c.conf_path);
         return status;
     }
     ctld_run(&c);

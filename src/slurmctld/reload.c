@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "conf/conf_submit.h"
 #include "slurmctld/ctld.h"
 
 #define LANE 2
@@ -26,7 +27,7 @@ static void on_run(void *arg)
     struct reload *r = arg;
     if (conf_load_with(r->path, str_cstr(&r->made), CONF_FULL, NULL, &r->conf, &r->report,
                        &r->err) == 0 &&
-        conf_trust_files(r->conf, &r->err))
+        (conf_trust_files(r->conf, &r->err) || conf_submit_check(r->conf, &r->err)))
         conf_free(take_ptr(r->conf));
 }
 
@@ -85,6 +86,7 @@ static void apply(struct reload *r)
     control_reconfigure(c->control, r->call, r->conf, str_cstr(&note));
     outbox_add(c->outbox, outbox_item_new(OUTBOX_UNKNOWN, NULL, 0));
     names_forget(c->names);
+    submit_env_begin(c);
     ctld_limit_rate(c);
     c->debug_given = false;
     logging_open(c, control_conf(c->control), false);

@@ -9,27 +9,39 @@
 
 #define HEADER 4
 
-void scriptwire_put(struct str *out, const Pb__ScriptMessage *m)
+void scriptwire_put_any(struct str *out, const ProtobufCMessage *m)
 {
-    uint32_t len = htole32((uint32_t)protobuf_c_message_get_packed_size(&m->base));
+    uint32_t len = htole32((uint32_t)protobuf_c_message_get_packed_size(m));
     str_append(out, &len, HEADER);
-    pb_pack(&m->base, out);
+    pb_pack(m, out);
 }
 
-int scriptwire_take(struct str *in, struct arena *arena, Pb__ScriptMessage **m)
+int scriptwire_take_any(struct str *in, struct arena *arena, const ProtobufCMessageDescriptor *type,
+                        size_t most, ProtobufCMessage **m)
 {
     uint32_t len;
     if (in->len < HEADER)
         return 0;
     memcpy(&len, in->data, HEADER);
     len = le32toh(len);
-    if (len > SCRIPTWIRE_MAX)
+    if (len > most)
         return -1;
     if (in->len < HEADER + len)
         return 0;
-    *m = arena_unpack(arena, &pb__script_message__descriptor, in->data + HEADER, len);
+    *m = arena_unpack(arena, type, in->data + HEADER, len);
     str_consume(in, HEADER + len);
     return *m ? 1 : -1;
+}
+
+void scriptwire_put(struct str *out, const Pb__ScriptMessage *m)
+{
+    scriptwire_put_any(out, &m->base);
+}
+
+int scriptwire_take(struct str *in, struct arena *arena, Pb__ScriptMessage **m)
+{
+    return scriptwire_take_any(in, arena, &pb__script_message__descriptor, SCRIPTWIRE_MAX,
+                               (ProtobufCMessage **)(void *)m);
 }
 
 int scriptwire_read(int fd, struct str *in)

@@ -1,72 +1,37 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The site's job_submit.lua, as control/ asks it. It lies beside slurm.conf, is read when it is
- * first asked, and again when it has changed; one that cannot be read leaves the last one that
- * could, and without that every job is refused. */
-#define LOG_ROOM "slurmctld"
-#include <errno.h>
-#include <string.h>
+/* The site's job_submit plugins, as control/ asks them: the script alone in this thread, which it
+ * can neither stop nor break; with one in C, all of them in a helper process. */
+#define LOG_ROOM "job_submit"
+#include <stdlib.h>
 
+#include "base/log.h"
 #include "base/mem.h"
-#include "base/trust.h"
+#include "base/str.h"
+#include "conf/conf_submit.h"
+#include "proto/submit.pb-c.h"
 #include "slurmctld/ctld.h"
-#include "slurmctld/lua_submit.h"
+#include "slurmctld/lua_site.h"
+#include "slurmctld/submit_line.h"
 
-#define SCRIPT "job_submit.lua"
+struct submit_env {
+    bool script;         /* it alone: */
+    struct lua_site lua; /* else those of the line */
+    char *fault;         /* NULL: none */
+};
 
 static bool asks(void *ctx)
 {
-    const struct ctld *c = ctx;
-    return str_eq(control_conf(c->control)->job_submit_plugins, "job_submit/lua");
-}
-
-static char *script_path(const struct ctld *c)
-{
-    const char *slash = strrchr(c->conf_path, '/');
-    return mem_printf("%.*s%s", slash ? (int)(slash - c->conf_path + 1) : 0, c->conf_path, SCRIPT);
-}
-
-static struct lua_submit *open_script(struct ctld *c, struct err *err)
-{
-    _cleanup_free_ char *path = script_path(c);
-    const uid_t owners[] = {control_conf(c->control)->slurm_uid};
-    int rc = trust_check(path, owners, 1, err);
-    if (rc == -ENOENT)
-        err_set(err, -ERR_CONFIG, "%s is not there", path);
-    return rc == 0 ? lua_submit_open(path, err) : NULL;
-}
-
-static int refresh(struct ctld *c, struct err *err)
-{
-    struct err why = {0};
-    if (c->lua && !lua_submit_is_stale(c->lua))
-        return 0;
-    struct lua_submit *next = open_script(c, &why);
-    if (next) {
-        lua_submit_close(c->lua);
-        c->lua = next;
-        log_info("job_submit: %s is read", SCRIPT);
-        return 0;
-    }
-    if (c->lua) { /* told once for each version of the file */
-        log_error("job_submit: %s; the one before it serves", why.text);
-        lua_submit_seen(c->lua);
-        return 0;
-    }
-    log_error("job_submit: %s; no job is taken", why.text);
-    return err_set(err, why.code, "the site's job_submit script cannot be used: %s", why.text);
+    return ((const struct ctld *)ctx)->submit != NULL;
 }
 
 static int submit(void *ctx, struct env_submit *ask, struct err *err)
 {
     struct ctld *c = ctx;
-    _cleanup_str_ struct str fault = STR_INIT;
-    int rc = refresh(c, err);
-    if (rc != 0)
-        return rc;
-    rc = lua_submit_ask(c->lua, ask, &fault, err);
-    if (fault.len)
-        log_error("job_submit: %s", str_cstr(&fault));
-    return rc;
+    if (c->submit->fault)
+        return err_set(err, -ERR_CONFIG, "the site's job_submit plugins cannot be used: %s",
+                       c->submit->fault);
+    return c->submit->script ? lua_site_ask(&c->submit->lua, ask, err)
+                             : submit_wait_ask(c, ask, err);
 }
 
 void submit_env_init(struct env *env)
@@ -75,8 +40,63 @@ void submit_env_init(struct env *env)
     env->submit = submit;
 }
 
+static struct submit_line *line_new(struct ctld *c, const struct conf_submits *all)
+{
+    Pb__SubmitSetup s = PB__SUBMIT_SETUP__INIT;
+    s.plugin = mem_new_array(char *, all->len);
+    s.path = mem_new_array(char *, all->len);
+    s.place = mem_new_array(char *, all->len);
+    s.n_plugin = s.n_path = s.n_place = all->len;
+    s.owner = control_conf(c->control)->slurm_uid;
+    for (size_t i = 0; i < all->len; i++) {
+        s.plugin[i] = all->data[i].plugin;
+        s.path[i] = all->data[i].path;
+        s.place[i] = all->data[i].place;
+    }
+    struct submit_line *line = submit_line_new(c->loop, &s, submit_wait_answer, c);
+    free(s.plugin);
+    free(s.path);
+    free(s.place);
+    return line;
+}
+
+static void env_free(struct ctld *c, bool wait)
+{
+    submit_line_free(take_ptr(c->submit_line), wait);
+    if (!c->submit)
+        return;
+    lua_site_done(&c->submit->lua);
+    free(c->submit->fault);
+    free(take_ptr(c->submit));
+}
+
+void submit_env_begin(struct ctld *c)
+{
+    const struct conf *conf = control_conf(c->control);
+    struct conf_submits all = {0};
+    struct err err = {0};
+    env_free(c, false);
+    int rc = conf_submit_list(conf, &all, &err);
+    if (rc == 0 && all.len == 0) {
+        submit_wait_again(c);
+        return;
+    }
+    c->submit = mem_new(struct submit_env);
+    if (rc < 0) { /* it was as it should be when the configuration was read */
+        log_error("%s; no job is taken", err.text);
+        c->submit->fault = mem_strdup(err.text);
+    } else if (all.len == 1 && str_eq(all.data[0].plugin, "job_submit/lua")) {
+        c->submit->script = true;
+        lua_site_init(&c->submit->lua, all.data[0].path, conf->slurm_uid);
+    } else {
+        c->submit_line = line_new(c, &all);
+    }
+    conf_submits_done(&all);
+    submit_wait_again(c);
+}
+
 void submit_env_done(struct ctld *c)
 {
-    lua_submit_close(c->lua);
-    c->lua = NULL;
+    env_free(c, true);
+    submit_wait_done(c);
 }
