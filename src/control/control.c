@@ -30,6 +30,7 @@ void control_free(struct control *c)
     start_drop_plan(c);
     priority_done(c);
     str_done(&c->said);
+    why_done(c);
     cluster_free(c->cluster);
     conf_free(c->conf);
     idmap_done(&c->calls);
@@ -526,7 +527,7 @@ static void set_wake(struct control *c)
         at = shutdown_due_ms(c);
     if (priority_due_ms(c) < at)
         at = priority_due_ms(c);
-    if (c->planning || c->plan_wanted || c->ranking.moving || c->told.len)
+    if (c->planning || c->plan_wanted || c->ranking.moving || c->told.len || why_is_due(c))
         at = control_mono(c);
     if (at == INT64_MAX || at == c->wake_at_ms)
         return;
@@ -563,6 +564,7 @@ void control_turn(struct control *c)
     priority_turn(c);
     start_plan(c);
     start_answer_fresh(c);
+    why_turn(c);
     if (c->forgetful) /* they stay stale, and are made when they are shown */
         vec_clear(&c->cluster->dirty);
     if (c->cluster->dirty.len)
@@ -596,7 +598,7 @@ static void waiter_gone(struct control *c, struct job *j, uint64_t call)
 void control_call_gone(struct control *c, uint64_t call)
 {
     uint32_t id;
-    if (!idmap_get(&c->calls, call, &id))
+    if (why_call_gone(c, call) || !idmap_get(&c->calls, call, &id))
         return;
     idmap_remove(&c->calls, call);
     split_call_gone(c, id, call);

@@ -29,6 +29,7 @@
 #include "proto/prio.pb-c.h"
 #include "proto/script.pb-c.h"
 #include "proto/step.pb-c.h"
+#include "proto/why.pb-c.h"
 
 struct control;
 
@@ -113,6 +114,9 @@ void control_job_suspend(struct control *c, uint64_t call, const struct caller *
                          const Pb__JobSuspend *r);
 void control_job_top(struct control *c, uint64_t call, const struct caller *who,
                      const Pb__JobTop *r);
+/* Of a record; answered in one of the next turns. */
+void control_job_why(struct control *c, uint64_t call, const struct caller *who,
+                     const Pb__WhyRequest *r);
 void control_job_wait_end(struct control *c, uint64_t call, const struct caller *who,
                           const Pb__JobIdRequest *r);
 void control_node_update(struct control *c, uint64_t call, const struct caller *who,

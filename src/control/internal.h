@@ -12,6 +12,7 @@
 #include "control/priority.h"
 #include "control/split.h"
 #include "control/step.h"
+#include "control/why.h"
 #include "sched/plan.h"
 
 #define CONTROL_ID_BLOCK 1000       /* job ids reserved on disk at a time */
@@ -55,6 +56,7 @@ struct control {
     uint64_t plan_work;                       /* a turn's share of a pass, in looks at a node */
     VEC(struct fresh) fresh; /* allocations asked for: answered when a pass has looked at them */
     struct ranking ranking;
+    struct why_line why;
     struct str said;          /* by the site's job_submit, to the user of the present request */
     const char *failed_node;  /* for whose failure a job is being ended; NULL: for another reason */
     uint64_t nonce;           /* of signals */

@@ -279,6 +279,7 @@ void start_drop_plan(struct control *c)
 {
     c->plan_wanted = c->plan_wanted || c->planning;
     end_pass(c);
+    why_begin_anew(c);
 }
 
 /* What has become free since the pass began is for the first in the queue, not for the next: then

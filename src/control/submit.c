@@ -4,6 +4,7 @@
 
 #include "base/hostlist.h"
 #include "control/ask.h"
+#include "sched/bounds.h"
 
 static int no(struct err *err, int code, const char *detail)
 {
@@ -25,32 +26,13 @@ uint32_t submit_next_id(struct control *c)
     }
 }
 
-static bool exceeds_memory(const struct control *c, const struct job *j)
-{
-    const struct conf_part *p = &j->part->conf;
-    bool own = p->max_mem_per_cpu_mib || p->max_mem_per_node_mib;
-    uint64_t most = own ? p->max_mem_per_node_mib : c->conf->max_mem_per_node_mib;
-    uint64_t wanted = j->want.mem_node_mib;
-    return most && wanted != UINT64_MAX && wanted > most;
-}
-
 int submit_check_limits(struct control *c, struct job *j, bool refuse, struct err *err)
 {
-    const struct conf_part *p = &j->part->conf;
-    const struct request *r = &j->want;
-    int code = 0;
-    if (j->limit_sec > p->max_time_sec) {
-        code = ERR_TIME_LIMIT;
-        j->reason = refuse ? j->reason : "PartitionTimeLimit";
-    } else if (r->min_nodes > p->max_nodes || r->max_nodes < p->min_nodes) {
-        code = ERR_NODE_COUNT;
-        j->reason = refuse ? j->reason : "PartitionNodeLimit";
-    } else if (exceeds_memory(c, j)) {
-        code = ERR_MEMORY;
-        j->reason = refuse ? j->reason : "MaxMemPerLimit";
-    }
+    const char *reason = j->reason;
+    int code = bounds_breach(c->conf, j, &reason);
     if (code && refuse)
-        return no(err, code, p->name);
+        return no(err, code, j->part->conf.name);
+    j->reason = reason;
     return code != 0;
 }
 
@@ -105,8 +87,9 @@ static const char *part_reason(struct control *c, struct job *j)
         return "PartitionDown";
     if (j->part->conf.state == CONF_PART_INACTIVE)
         return "PartitionInactive";
-    if (submit_check_limits(c, j, false, NULL) != 0)
-        return j->reason;
+    const char *reason;
+    if (bounds_breach(c->conf, j, &reason) != 0)
+        return reason;
     if (f && !f->judged) {
         f->never = select_possible(c->cluster, j, NULL) != 0;
         f->judged = true;

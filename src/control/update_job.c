@@ -262,6 +262,8 @@ static int apply_spec(struct control *c, const struct caller *who, struct job *j
     if (set->has_min_nodes && !set->has_max_nodes && spec->has_max_nodes &&
         spec->max_nodes < spec->min_nodes)
         spec->max_nodes = spec->min_nodes;
+    if (set->has_oversubscribe && set->oversubscribe)
+        spec->has_exclusive = false;
     if (set->has_mem_per_node_mib)
         spec->has_mem_per_cpu_mib = false;
     else if (set->has_mem_per_cpu_mib)

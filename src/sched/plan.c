@@ -169,7 +169,7 @@ static bool leaves_room(struct plan *p, const struct job *j, const struct bitset
     look_ahead(p);
     if (p->shadow && shadow_serves(p->cluster, j)) {
         bool fits = shadow_fits_now(p->shadow, j, allowed, p->now_sec, where);
-        if (fits)
+        if (fits && !p->asks)
             shadow_start(p->shadow, j, where, p->now_sec);
         return fits;
     }
@@ -178,7 +178,8 @@ static bool leaves_room(struct plan *p, const struct job *j, const struct bitset
         return ahead_leaves_room(p, j, allowed, where);
     if (!timeline_fits_now(p->ahead, j, allowed, where))
         return false;
-    timeline_start(p->ahead, j, where);
+    if (!p->asks)
+        timeline_start(p->ahead, j, where);
     return true;
 }
 
@@ -357,4 +358,68 @@ bool plan_next(struct plan *p, struct decision *d)
         return decided;
     }
     return false;
+}
+
+/* --- a question about another job ----------------------------------------------------------------
+ */
+
+/* The pass has done with this partition, and with all that it would look at after it. */
+static bool is_past(const struct plan *p, const struct part *part)
+{
+    const struct part *at = p->order.data[p->part];
+    if (at == part || p->looked || at->conf.priority_tier != part->conf.priority_tier)
+        return at->conf.priority_tier < part->conf.priority_tier;
+    vec_foreach (&p->cluster->parts, first)
+        if (*first == at || *first == part)
+            return *first == part;
+    return false;
+}
+
+bool plan_is_before(struct plan *p, const struct part *part, int64_t key, uint64_t tie)
+{
+    for (; p->part < p->order.len; p->part++, enter_part(p)) {
+        const struct part *at = p->order.data[p->part];
+        if (is_past(p, part))
+            return false;
+        bool over = p->blocked && (!p->backfill || p->depth >= PLAN_DEPTH);
+        struct order_link *l = over        ? NULL
+                               : p->looked ? order_after(&at->queue, p->key, p->tie)
+                                           : order_first(&at->queue);
+        if (at == part && (!l || l->key > key || (l->key == key && l->tie >= tie)))
+            return false;
+        if (l)
+            return true;
+    }
+    return false;
+}
+
+void plan_ask(struct plan *p, struct job *j, struct decision *d)
+{
+    struct plan saved = *p;
+    struct license_claims claims = {0};
+    *d = (struct decision){.kind = PLAN_WAIT, .job = j, .reason = "Priority"};
+    if (p->blocked && (!p->backfill || p->depth >= PLAN_DEPTH))
+        return;
+    vec_foreach (&p->claims.list, claim)
+        vec_push(&claims.list, *claim);
+    memset(&p->failed, 0, sizeof p->failed);
+    p->asks = p->blocked = true; /* it gets no place of its own */
+    look_at(p, j, d);
+    vec_done(&p->failed);
+    vec_done(&p->claims.list);
+    p->failed = saved.failed;
+    p->claims = claims;
+    p->asks = false;
+    p->blocked = saved.blocked;
+    p->again = saved.again;
+    d->start_at = 0;
+}
+
+void plan_suppose(struct plan *p, struct decision *d)
+{
+    struct plan_head started = {d->job->id, d->job->part, true, p->now_sec, d->where};
+    vec_push(&p->heads, started);
+    d->where = (struct selection){0};
+    p->again = 0;
+    lay_out(p);
 }

@@ -72,6 +72,7 @@ struct plan {
     uint64_t tie;
     uint32_t again; /* an array of which an element starts: looked at again; 0: none */
     bool blocked;   /* its head waits */
+    bool asks;      /* the present look is a question: nothing is taken by it */
     size_t depth;
     VEC(const struct job *) failed; /* shapes that did not fit in this pass */
     VEC(struct plan_head) heads;    /* in their order */
@@ -89,6 +90,16 @@ void plan_begin(struct plan *p, const struct cluster *c, int64_t now_sec, bool b
  * must not while partitions come or go, nor over a change of the configuration. */
 void plan_resume(struct plan *p, int64_t now_sec);
 bool plan_next(struct plan *p, struct decision *d); /* false: the pass is over */
+
+/* Whether a job is to be looked at before one of this place in the part's queue (which may have no
+ * jobs at all): false, a pass has come to that place. */
+bool plan_is_before(struct plan *p, const struct part *part, int64_t key, uint64_t tie);
+/* What plan_next() would say at the place it has come to about this job, which need be in no queue;
+ * the pass goes on as if nobody had asked. PLAN_WAIT: with no start, and no more than a word. */
+void plan_ask(struct plan *p, struct job *j, struct decision *d);
+
+/* A PLAN_START that nobody commits is taken to have been. Takes d->where. */
+void plan_suppose(struct plan *p, struct decision *d);
 
 /* Until then a job that could start on more switches than it asked for waits for fewer; 0: it does
  * not. */

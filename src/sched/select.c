@@ -232,22 +232,30 @@ uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const st
     return r->ntasks_per_node;
 }
 
-/* How many tasks fit on the node in this view; 0: none. 'sharing': units that others have, too. */
-static uint32_t tasks_on(const struct cluster *c, const struct job *j, const struct free_view *view,
-                         uint32_t node, bool sharing, uint64_t *more)
+struct select_room select_room_of(const struct cluster *c, const struct job *j,
+                                  const struct free_view *view, uint32_t node, bool sharing)
 {
     const struct node_kind *k = &c->pool.kinds.data[c->pool.kind[node]];
     struct select_room room = {view->units[node], part_cpus_left(j, view, node),
                                view->mem_mib[node], view->whole[node],
                                view->gres ? view->gres + node * c->pool.gres_kinds : NULL};
-    if (view->users && !alloc_user_may(&view->users[node], j))
-        return 0;
     if (view->present && j->want.tasks_per_socket)
         room.node = c->nodes.data[node];
     if (sharing)
         room.units += share_room(k->units, view->use[node], j);
     if (j->want.exclusive && j->want.shared)
         room.whole = room.units == k->units;
+    return room;
+}
+
+/* How many tasks fit on the node in this view; 0: none. 'sharing': units that others have, too. */
+static uint32_t tasks_on(const struct cluster *c, const struct job *j, const struct free_view *view,
+                         uint32_t node, bool sharing, uint64_t *more)
+{
+    const struct node_kind *k = &c->pool.kinds.data[c->pool.kind[node]];
+    if (view->users && !alloc_user_may(&view->users[node], j))
+        return 0;
+    struct select_room room = select_room_of(c, j, view, node, sharing);
     return select_tasks_fit(c, j, k, &room, more);
 }
 

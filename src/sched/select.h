@@ -22,6 +22,10 @@ bool select_kind_could(const struct cluster *c, const struct job *j, const struc
 uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const struct node_kind *k,
                           const struct select_room *room, uint64_t *more);
 
+/* What there is on the node in this view. 'sharing': units that others have, too. */
+struct select_room select_room_of(const struct cluster *c, const struct job *j,
+                                  const struct free_view *view, uint32_t node, bool sharing);
+
 /* Without the nodes of kinds that are not good. */
 void select_keep_kinds(const struct cluster *c, const bool *good, struct bitset *set);
 

@@ -202,9 +202,12 @@ bool select_fits_idle(const struct cluster *c, const struct job *j, const struct
            (r->preferred && fits_constrained(c, j, r->preferred, set));
 }
 
-/* On the empty cluster, every node up. */
+/* On the empty cluster, every node up. What its partition allows may change: until then it waits.
+ */
 static int check_together(const struct cluster *c, const struct job *j, struct err *err)
 {
+    if (j->want.min_nodes > j->part->conf.max_nodes || j->want.max_nodes < j->part->conf.min_nodes)
+        return 0;
     _cleanup_bitset_ struct bitset *candidates = select_candidates(c, j);
     return select_fits_idle(c, j, candidates)
                ? 0

@@ -33,6 +33,7 @@ TO_CONTROL(job_top, Pb__JobTop)
 TO_CONTROL(job_suspend, Pb__JobSuspend)
 TO_CONTROL(queue_order, Pb__QueueOrder)
 TO_CONTROL(job_place, Pb__JobPlace)
+TO_CONTROL(job_why, Pb__WhyRequest)
 
 static void on_node_update(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
@@ -324,6 +325,7 @@ static handler_fn *const handlers[] = {
     [RPC_JOB_SUSPEND] = on_job_suspend,
     [RPC_QUEUE_ORDER] = on_queue_order,
     [RPC_JOB_PLACE] = on_job_place,
+    [RPC_JOB_WHY] = on_job_why,
     [RPC_JOB_LIST] = on_job_list,
     [RPC_STEP_LIST] = on_list_steps,
     [RPC_NODE_LIST] = on_node_list,

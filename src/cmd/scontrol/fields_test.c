@@ -24,7 +24,7 @@ static void test_bad_values(void **state)
         {fields_job, "MinMemoryNode", "4Z"}, {fields_job, "StartTime", "never"},
         {fields_job, "ReqNodeList", "n[1-"}, {fields_part, "MaxNodes", "-2"},
         {fields_part, "MaxTime", "1:2:3:4"}, {fields_node, "Weight", "heavy"},
-        {fields_job, "Gres", "gpu:1"},       {fields_job, "ReservationName", "r"},
+        {fields_job, "ReqSwitch", "-1"},     {fields_job, "ReservationName", "r"},
     };
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
         _cleanup_arena_ struct arena arena;
@@ -92,13 +92,15 @@ static void test_values(void **state)
     set(fields_job, "Nice", "-5", &job, &arena);
     set(fields_job, "TimeLimit", "5", &job, &arena);
     set(fields_job, "ReservationName", "", &job, &arena);
-    set(fields_job, "Gres", "none", &job, &arena);
+    set(fields_job, "ReservationName", "none", &job, &arena);
+    set(fields_job, "Gres", "gpu:1", &job, &arena);
     set(fields_job, "MinMemoryNode", "2G", &job, &arena);
     assert_string_equal(job.name, "a b");
     assert_true(job.has_nice && job.nice == -5);
     assert_true(job.has_time_limit_sec && job.time_limit_sec == 300);
     assert_true(job.has_mem_per_node_mib && job.mem_per_node_mib == 2048);
-    assert_false(job.has_hold || job.has_contiguous || job.reservation || job.gres);
+    assert_false(job.has_hold || job.has_contiguous || job.reservation);
+    assert_string_equal(job.gres, "gpu:1");
     set(fields_part, "MaxTime", "UNLIMITED", &part, &arena);
     set(fields_part, "MaxNodes", "INFINITE", &part, &arena);
     set(fields_part, "Default", "yes", &part, &arena);

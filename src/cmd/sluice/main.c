@@ -25,6 +25,11 @@ static const char help[] =
     "  record     'record FILE': what the cluster was asked, as a trace for slurmsim: shapes, "
     "times\n"
     "             and limits of jobs, with numbers for users, no names and no commands\n"
+    "  why        'why JOBID': why the job waits: the rule, what is missing and who has it, the "
+    "jobs\n"
+    "             before it, when it is expected to start, and which changes would let it start, "
+    "each\n"
+    "             with its command. Of the cluster of --dir, else of $SLURM_CONF\n"
     "  env        print what makes a shell use it:  eval \"$(sluice env)\"\n"
     "  version    print the version\n\n"
     "Of every verb:\n"
@@ -51,6 +56,8 @@ static const char help[] =
     "Of 'record':\n"
     "      --for=SECONDS     go on for so long, or until it is interrupted, and write what came\n"
     "      --names           the names of users as well\n\n"
+    "Of 'why':\n"
+    "      --json            as JSON\n\n"
     "Of 'state import':\n"
     "      --edited          the file is not as it was written, and that is meant\n";
 
@@ -64,6 +71,7 @@ enum {
     OPT_USAGE_CLEAR,
     OPT_EDITED,
     OPT_FOR,
+    OPT_JSON,
     OPT_NAMES,
     OPT_VERSION
 };
@@ -76,6 +84,7 @@ static const struct option long_options[] = {
     {"edited", no_argument, NULL, OPT_EDITED},
     {"for", required_argument, NULL, OPT_FOR},
     {"help", no_argument, NULL, 'h'},
+    {"json", no_argument, NULL, OPT_JSON},
     {"keep-jobs", no_argument, NULL, OPT_KEEP_JOBS},
     {"memory", required_argument, NULL, 'm'},
     {"name", required_argument, NULL, OPT_NAME},
@@ -164,6 +173,9 @@ static int parse_one(int opt, struct sluice_options *o)
         return 0;
     case OPT_FOR:
         return parse_number("for", optarg, 31622400, &o->for_sec);
+    case OPT_JSON:
+        o->json = true;
+        return 0;
     case OPT_NAMES:
         o->names = true;
         return 0;
@@ -203,6 +215,8 @@ static int run(const char *verb, const char *operand, const char *further,
         return sluice_usage(o, operand);
     if (str_eq(verb, "record"))
         return sluice_record(o, operand);
+    if (str_eq(verb, "why"))
+        return sluice_why(o, operand);
     if (operand) {
         cmd_error("unexpected argument '%s'", operand);
         return 1;
@@ -219,7 +233,8 @@ static int run(const char *verb, const char *operand, const char *further,
         print_version();
         return 0;
     }
-    cmd_error("unknown verb '%s': up, down, status, usage, record, state, env or version; see "
+    cmd_error("unknown verb '%s': up, down, status, usage, record, why, state, env or version; "
+              "see "
               "sluice --help",
               verb);
     return 1;

@@ -38,6 +38,7 @@ struct sluice_options {
     bool clean;            /* forget the saved state */
     bool keep_jobs;        /* down: leave running jobs running */
     bool clear;            /* usage: begin to count from zero */
+    bool json;             /* why */
     bool names;            /* record: users by their names, too */
     unsigned for_sec;      /* record: go on for so long; 0: what is there now */
     bool edited;           /* state import: of a file that is not as it was written */
@@ -51,6 +52,8 @@ int sluice_status(const struct sluice_options *o);
 int sluice_usage(const struct sluice_options *o, const char *nodes);
 /* To the file, "-": standard output; NULL: none was named. */
 int sluice_record(const struct sluice_options *o, const char *path);
+/* Of the job that the text names; NULL: none was named. */
+int sluice_why(const struct sluice_options *o, const char *job);
 int sluice_env(const struct sluice_options *o);
 /* 'what': export or import, of the file at path; NULL: there is none, "-": a standard stream. */
 int sluice_state(const struct sluice_options *o, const char *what, const char *path);

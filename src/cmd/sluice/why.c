@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* sluice why: of a pending job the controller is asked; all else is in its record. */
+#include "cmd/sluice/why.h"
+
+#include "base/arena.h"
+#include "cmd/common/cmd.h"
+#include "cmd/common/job_ids.h"
+#include "cmd/common/job_state.h"
+#include "cmd/sluice/sluice.h"
+#include "rpc/client.h"
+
+#define TRIES 3 /* a job may start between two questions */
+
+struct found {
+    struct arena arena;
+    const Pb__JobRecord *job; /* a pending one, if there is one */
+    int64_t now;
+};
+
+static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    struct found *f = ctx;
+    const Pb__JobList *part = (const Pb__JobList *)message;
+    for (size_t i = 0; i < part->n_jobs; i++) {
+        const Pb__JobRecord *j = part->jobs[i];
+        bool pending = j->live && j->live->state == PB__JOB_STATE__PENDING;
+        if (!j->live || !j->spec ||
+            (f->job && (!pending || f->job->live->state == PB__JOB_STATE__PENDING)))
+            continue;
+        struct str bytes = STR_INIT;
+        pb_pack(&j->base, &bytes); /* it is gone when we return */
+        f->job = arena_unpack(&f->arena, &pb__job_record__descriptor, bytes.data, bytes.len);
+        str_done(&bytes);
+    }
+    if (part->has_now)
+        f->now = part->now;
+    return 0;
+}
+
+static int find(struct found *f, const Pb__StepId *id, struct err *err)
+{
+    Pb__JobFilter filter = PB__JOB_FILTER__INIT;
+    f->job = NULL;
+    job_ids_filter(id, 1, &filter, &f->arena);
+    filter.has_all_states = filter.all_states = true;
+    int rc = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_jobs, f, err);
+    if (rc == 0 && !f->job)
+        rc = err_set(err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
+    return rc;
+}
+
+static int ask(struct found *f, const Pb__StepId *id, const Pb__WhyReply **why, struct err *err)
+{
+    int rc = 0;
+    for (int i = 0; i < TRIES; i++) {
+        Pb__WhyRequest request = PB__WHY_REQUEST__INIT;
+        Pb__WhyReply *reply = NULL;
+        *why = NULL;
+        rc = find(f, id, err);
+        if (rc != 0 || f->job->live->state != PB__JOB_STATE__PENDING)
+            return rc;
+        request.job_id = f->job->live->job_id;
+        rc = cmd_call(RPC_JOB_WHY, &request.base, &reply, err);
+        *why = reply;
+        if (rc != -ERR_TRANSITION && rc != -ERR_NO_JOB)
+            break;
+    }
+    return rc;
+}
+
+int sluice_why(const struct sluice_options *o, const char *text)
+{
+    struct found f = {0};
+    Pb__StepId id = PB__STEP_ID__INIT;
+    const Pb__WhyReply *why = NULL;
+    struct err err = {0};
+    if (!text || job_state_parse_id(text, &id, &err) < 0 || id.has_step_id) {
+        cmd_error("why: %s%s%s", text ? "Invalid job id: " : "a job id is needed", text ? text : "",
+                  "");
+        return 1;
+    }
+    sluice_choose(o);
+    arena_init(&f.arena, 0);
+    int rc = ask(&f, &id, &why, &err);
+    if (rc != 0)
+        cmd_error("why %s: %s", text, err.text);
+    else if (o->json)
+        why_put_json(f.job, why, f.now, cmd_out());
+    else
+        why_put_text(f.job, why, f.now, cmd_out());
+    arena_done(&f.arena);
+    int status = cmd_flush();
+    return rc == 0 ? status : 1;
+}

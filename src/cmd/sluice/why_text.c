@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/mem.h"
+#include "base/size.h"
+#include "base/timefmt.h"
+#include "cmd/common/job_ids.h"
+#include "cmd/common/job_state.h"
+#include "cmd/common/names.h"
+#include "cmd/sluice/why.h"
+
+#define AHEAD_SHOWN 10
+
+static const struct {
+    const char *word, *sentence;
+} rules[] = {
+#define WHY(id, word_, slurm, kinds, sentence_) {word_, sentence_},
+#include "sched/why.def"
+#undef WHY
+};
+
+const char *why_sentence(const char *rule)
+{
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        if (str_eq(rules[i].word, rule))
+            return rules[i].sentence;
+    return NULL;
+}
+
+static void put_date(const char *before, int64_t at, struct str *out)
+{
+    char date[TIME_TEXT_MAX];
+    str_printf(out, "%s%s", before, time_format_date(at, "Unknown", date));
+}
+
+static void put_title(const Pb__JobRecord *job, struct str *out)
+{
+    const Pb__JobLive *live = job->live;
+    _cleanup_str_ struct str id = STR_INIT;
+    job_ids_put(live, &id);
+    str_printf(out, "Job %s (%s, partition %s): %s", str_cstr(&id), names_user(job->spec->uid),
+               live->partition ? live->partition : "(null)", job_state_word(live));
+}
+
+/* --- a job that does not wait --------------------------------------------------------------------
+ */
+
+static void put_running(const Pb__JobRecord *job, int64_t now, struct str *out)
+{
+    const Pb__JobLive *live = job->live;
+    char left[TIME_TEXT_MAX];
+    put_date("\n  It does not wait: it began ", live->start_at, out);
+    str_printf(out, " on %s.\n", live->nodes ? live->nodes : "no node");
+    int64_t sec = job_state_left_sec(live, now);
+    if (sec == TIME_UNLIMITED)
+        str_puts(out, "  It has no time limit.\n");
+    else
+        str_printf(out, "  Its time limit is over in %s.\n", time_format_short(sec, left));
+}
+
+static void put_ended(const Pb__JobRecord *job, struct str *out)
+{
+    const Pb__JobLive *live = job->live;
+    put_date("\n  It has ended: ", live->end_at, out);
+    str_puts(out, live->has_exit_status ? ", exit code " : "");
+    if (live->has_exit_status)
+        job_state_put_exit(live->exit_status, out);
+    str_puts(out, live->completing ? ". Its nodes are still being cleaned up.\n" : ".\n");
+}
+
+/* --- one that waits ------------------------------------------------------------------------------
+ */
+
+static const char *size_text(uint64_t mib, char buf[SIZE_TEXT_MAX])
+{
+    return size_format_mib(mib, buf);
+}
+
+/* What the record knows of the rule. */
+static void put_facts(const Pb__JobRecord *job, const Pb__WhyReply *why, struct str *out)
+{
+    const Pb__JobLive *live = job->live;
+    if (live->dependency && *live->dependency)
+        str_printf(out, "  Dependency: %s\n", live->dependency);
+    if (str_eq(why->rule, "begin") && job->spec->has_begin_at_sec) {
+        put_date("  It is to begin at ", job->spec->begin_at_sec, out);
+        str_puts(out, " or later.\n");
+    }
+    if (job->spec->has_deadline_at_sec && job->spec->deadline_at_sec > 0) {
+        put_date("  Its deadline: ", job->spec->deadline_at_sec, out);
+        str_puts(out, "; when it could not end before that, it is ended.\n");
+    }
+    if (live->reason_detail && *live->reason_detail)
+        str_printf(out, "  %s\n", live->reason_detail);
+}
+
+static void put_need(const Pb__JobRecord *job, const Pb__WhyReply *why, struct str *out)
+{
+    char mem[SIZE_TEXT_MAX], limit[TIME_TEXT_MAX];
+    str_printf(out, "  It needs %u%s node%s, %u task%s with %u CPU%s each", why->nodes,
+               why->whole_nodes ? " whole" : "", why->nodes == 1 ? "" : "s", why->tasks,
+               why->tasks == 1 ? "" : "s", why->cpus_per_task, why->cpus_per_task == 1 ? "" : "s");
+    if (why->has_mem_node_mib)
+        str_printf(out, ", %s of memory on each node", size_text(why->mem_node_mib, mem));
+    if (why->has_mem_cpu_mib)
+        str_printf(out, ", %s of memory for each CPU", size_text(why->mem_cpu_mib, mem));
+    if (job->spec->gres && *job->spec->gres)
+        str_printf(out, ", %s on each node", job->spec->gres);
+    if (job->spec->licenses && *job->spec->licenses)
+        str_printf(out, ", licences %s", job->spec->licenses);
+    if (job->spec->features && *job->spec->features)
+        str_printf(out, ", constraint %s", job->spec->features);
+    if (job->spec->req_nodes && *job->spec->req_nodes)
+        str_printf(out, ", nodes %s", job->spec->req_nodes);
+    str_printf(out, ", for %s.\n", time_format_short(job->live->time_limit_sec, limit));
+}
+
+static const char *cause_text(const char *cause)
+{
+    static const struct {
+        const char *cause, *text;
+    } texts[] = {{"free", "free"},
+                 {"cpus", "too few CPUs free"},
+                 {"memory", "too little memory free"},
+                 {"gres", "too few generic resources free"},
+                 {"whole", "not idle"},
+                 {"user", "kept for another user"},
+                 {"several", "too little of several things free"},
+                 {"drained", "drained"},
+                 {"down", "down"}};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (str_eq(texts[i].cause, cause))
+            return texts[i].text;
+    return cause;
+}
+
+static void put_group(const Pb__WhyNodes *g, struct str *out)
+{
+    str_printf(out, "    %6u  %s: %s", g->count, cause_text(g->cause), g->nodes ? g->nodes : "");
+    if (g->reason && *g->reason)
+        str_printf(out, " (%s)", g->reason);
+    for (size_t i = 0; i < g->n_holders; i++) {
+        str_printf(out, "%s%u", i ? ", " : "; jobs ", g->holders[i]->job_id);
+        if (g->holders[i]->has_end_at)
+            put_date(" until ", g->holders[i]->end_at, out);
+    }
+    str_putc(out, '\n');
+}
+
+static void put_nodes(const Pb__WhyReply *why, struct str *out)
+{
+    if (why->resource)
+        str_printf(out, "  Short of: %s (%llu of %llu).\n", why->resource,
+                   (unsigned long long)why->have, (unsigned long long)why->need);
+    if (!why->n_groups)
+        return;
+    str_printf(out, "  Of %u node%s that could ever serve:\n", why->could_ever,
+               why->could_ever == 1 ? "" : "s");
+    for (size_t i = 0; i < why->n_groups; i++)
+        put_group(why->groups[i], out);
+}
+
+static void put_ahead(const Pb__WhyReply *why, struct str *out)
+{
+    if (!why->before && !why->n_ahead)
+        return;
+    str_printf(out, "  Before it in the queue: %u job%s%s.", why->before,
+               why->before == 1 ? "" : "s", why->before_more ? " or more" : "");
+    str_puts(out, why->n_ahead ? " With a place on the timeline:\n" : "\n");
+    for (size_t i = 0; i < why->n_ahead && i < AHEAD_SHOWN; i++) {
+        const Pb__WhyAhead *a = why->ahead[i];
+        str_printf(out, "    %6u  priority %u, %u node%s, partition %s", a->job_id, a->priority,
+                   a->nodes, a->nodes == 1 ? "" : "s", a->partition ? a->partition : "");
+        if (a->has_start_at)
+            put_date(", expected ", a->start_at, out);
+        str_putc(out, '\n');
+    }
+    if (why->n_ahead > AHEAD_SHOWN)
+        str_printf(out, "    and %zu more\n", why->n_ahead - AHEAD_SHOWN);
+}
+
+static void put_changes(const Pb__WhyReply *why, struct str *out)
+{
+    if (why->n_changes)
+        str_puts(out, "  It would start\n");
+    for (size_t i = 0; i < why->n_changes; i++) {
+        const Pb__WhyChange *c = why->changes[i];
+        char date[TIME_TEXT_MAX];
+        str_printf(out, "    %-19s  with %s%s\n      %s\n",
+                   c->now ? "now" : time_format_date(c->start_at, "some time", date), c->what,
+                   c->by_operator ? ", which an operator may give it" : "", c->command);
+    }
+}
+
+static void put_waiting(const Pb__JobRecord *job, const Pb__WhyReply *why, struct str *out)
+{
+    const char *sentence = why_sentence(why->rule);
+    str_printf(out, ", %s\n  %s\n", why->reason, sentence ? sentence : why->rule);
+    put_facts(job, why, out);
+    put_need(job, why, out);
+    put_nodes(why, out);
+    put_ahead(why, out);
+    if (why->has_start_at)
+        put_date("  Expected start: ", why->start_at, out);
+    str_puts(out, why->has_start_at ? "\n"
+                  : why->starts_now ? ""
+                                    : "  Expected start: not foreseeable\n");
+    put_changes(why, out);
+}
+
+void why_put_text(const Pb__JobRecord *job, const Pb__WhyReply *why, int64_t now, struct str *out)
+{
+    put_title(job, out);
+    if (why)
+        put_waiting(job, why, out);
+    else if (job_state_is_final(job->live))
+        put_ended(job, out);
+    else
+        put_running(job, now, out);
+}

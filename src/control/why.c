@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "control/why.h"
+
+#include "control/internal.h"
+
+#define LINE_MOST 64     /* questions that wait */
+#define OF_USER 2        /* of these, of one user */
+#define TURN_LOOKS 10000 /* at nodes, of a question in a turn; */
+#define TURN_STEPS 50    /* and no more steps than that */
+#define WAIT_TURNS 100   /* for a pass over the queue to end */
+
+static void call_done(struct why_call *call)
+{
+    free(call->host);
+}
+
+static void drop_first(struct control *c)
+{
+    why_free(take_ptr(c->why.now));
+    c->why.waited = 0;
+    call_done(&c->why.calls.data[0]);
+    vec_remove(&c->why.calls, 0);
+}
+
+void why_begin_anew(struct control *c)
+{
+    why_free(take_ptr(c->why.now));
+}
+
+void why_done(struct control *c)
+{
+    while (c->why.calls.len)
+        drop_first(c);
+    vec_done(&c->why.calls);
+}
+
+bool why_is_due(const struct control *c)
+{
+    return c->why.calls.len > 0;
+}
+
+bool why_call_gone(struct control *c, uint64_t call)
+{
+    for (size_t i = 0; i < c->why.calls.len; i++) {
+        if (c->why.calls.data[i].call != call)
+            continue;
+        if (i == 0) {
+            drop_first(c);
+        } else {
+            call_done(&c->why.calls.data[i]);
+            vec_remove(&c->why.calls, i);
+        }
+        return true;
+    }
+    return false;
+}
+
+void control_job_why(struct control *c, uint64_t call, const struct caller *who,
+                     const Pb__WhyRequest *r)
+{
+    const struct job *j = cluster_find_job(c->cluster, r->job_id);
+    size_t own = 0;
+    vec_foreach (&c->why.calls, other)
+        own += other->uid == who->uid;
+    if (!j || control_is_on_trial(j))
+        control_refuse_code(c, call, ERR_NO_JOB, NULL);
+    else if (j->state != PB__JOB_STATE__PENDING)
+        control_refuse_code(c, call, ERR_TRANSITION, "it is not pending");
+    else if (own >= OF_USER || c->why.calls.len >= LINE_MOST)
+        control_refuse_code(c, call, ERR_BACKOFF, NULL);
+    else
+        vec_push(&c->why.calls,
+                 ((struct why_call){call, who->uid, who->gid, r->job_id, who->is_operator,
+                                    who->is_admin, mem_strdup(who->host)}));
+}
+
+/* Other partitions that the one who asks may give the job to. */
+static void find_parts(struct control *c, const struct why_call *call, const struct job *j,
+                       struct why_question *q)
+{
+    const struct caller who = {.uid = call->uid,
+                               .gid = call->gid,
+                               .is_operator = call->is_operator,
+                               .is_admin = call->is_admin,
+                               .host = call->host};
+    vec_foreach (&c->cluster->parts, at) {
+        Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+        struct part *p;
+        spec.partition = (char *)(*at)->conf.name;
+        if (!several_has(j, *at) && (*at)->conf.state == CONF_PART_UP &&
+            access_find_part(c, &who, NULL, &spec, &p, NULL) == 0)
+            vec_push(&q->may, p);
+    }
+}
+
+/* Where it would be in the queue. */
+static int64_t place_of(struct control *c, const struct job *j)
+{
+    int64_t priority = j->priority;
+    if (several_is_queued(j))
+        return priority; /* not asked for */
+    if (!j->rank.given)
+        priority = priority_unbounded(c, j);
+    priority = priority < 1 ? 1 : priority > UINT32_MAX ? UINT32_MAX : priority;
+    return -priority;
+}
+
+static void begin(struct control *c, const struct job *j)
+{
+    const struct why_call *call = &c->why.calls.data[0];
+    struct why_question q = {.job_id = j->id,
+                             .backfill = !str_case_eq(c->conf->scheduler_type, "sched/builtin"),
+                             .announced = c->announced,
+                             .is_operator = call->is_operator,
+                             .key = place_of(c, j)};
+    find_parts(c, call, j, &q);
+    c->why.now = why_new(c->cluster, &q);
+}
+
+static void answer(struct control *c)
+{
+    uint64_t call = c->why.calls.data[0].call;
+    const Pb__WhyReply *reply = why_answer(c->why.now);
+    if (reply)
+        c->env->reply(c->env->ctx, call, &reply->base);
+    else
+        control_refuse_code(c, call, ERR_TRANSITION, "it is not pending any more");
+    drop_first(c);
+}
+
+void why_turn(struct control *c)
+{
+    if (!c->why.calls.len)
+        return;
+    /* What a pass has not looked at yet would be explained by what was before. */
+    if ((c->planning || c->plan_wanted) && c->why.waited++ < WAIT_TURNS)
+        return;
+    const struct job *j = cluster_find_job(c->cluster, c->why.calls.data[0].job_id);
+    if (!j) {
+        control_refuse_code(c, c->why.calls.data[0].call, ERR_NO_JOB, NULL);
+        drop_first(c);
+        return;
+    }
+    if (!c->why.now)
+        begin(c, j);
+    size_t steps = TURN_LOOKS / (c->cluster->nodes.len + 1) + 1;
+    for (size_t i = 0; i < steps && i < TURN_STEPS; i++)
+        if (!why_step(c->why.now, control_wall(c))) {
+            answer(c);
+            return;
+        }
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Questions why a job waits. They cost what a look at the queue costs, so that one is answered
+ * after the other, a share of each in a turn, and a user has few of them in the line.
+ */
+#pragma once
+
+#include "base/vec.h"
+#include "cluster/cluster.h"
+#include "control/control.h"
+#include "sched/why.h"
+
+struct why_call {
+    uint64_t call;
+    uint32_t uid, gid, job_id;
+    bool is_operator, is_admin;
+    char *host;
+};
+
+struct why_line {
+    VEC(struct why_call) calls; /* the first one is being looked at */
+    struct why *now;            /* its question; NULL: not begun */
+    uint32_t waited;            /* turns, for the planner to have seen the queue */
+};
+
+void why_turn(struct control *c);
+bool why_is_due(const struct control *c);             /* in the next turn */
+void why_begin_anew(struct control *c);               /* partitions or the configuration change */
+bool why_call_gone(struct control *c, uint64_t call); /* false: it is of no question */
+void why_done(struct control *c);

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Questions why a job waits, beside all that goes on: each is answered once, whatever becomes of
+ * the job and its caller. */
+#include "control/fixture.h"
+
+#include "control/internal.h"
+
+#define NODES                                                                                      \
+    "NodeName=n[1-2] CPUs=2 RealMemory=1000\nPartitionName=p Nodes=ALL Default=YES\n"              \
+    "PartitionName=q Nodes=n2 AllowGroups=nobody_is_in\n"
+
+static uint64_t ask(struct fixture *f, const struct caller *who, int64_t job)
+{
+    Pb__WhyRequest r = PB__WHY_REQUEST__INIT;
+    r.job_id = (uint32_t)job;
+    control_job_why(f->control, ++f->last_call, who, &r);
+    return f->last_call;
+}
+
+static const Pb__WhyReply *reply(struct fixture *f, struct arena *arena, uint64_t call)
+{
+    for (int i = 0; i < 200 && fixture_code(f, call) < 0; i++)
+        fixture_turn(f);
+    assert_int_equal(fixture_code(f, call), 0);
+    vec_foreach (&f->replies, r)
+        if (r->call == call)
+            return arena_unpack(arena, &pb__why_reply__descriptor, r->data.data, r->data.len);
+    return NULL;
+}
+
+static struct fixture *full(int64_t *runs, int64_t *waits)
+{
+    struct fixture *f = fixture_new(NODES);
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    spec.has_min_nodes = spec.has_exclusive = spec.exclusive = spec.has_time_limit_sec = true;
+    spec.min_nodes = 2;
+    spec.time_limit_sec = 600;
+    fixture_register(f, "n1", "a");
+    fixture_register(f, "n2", "a");
+    *runs = fixture_submit(f, &FIXTURE_USER, &spec);
+    *waits = fixture_submit(f, &FIXTURE_USER, &spec);
+    assert_int_equal(fixture_state(f, (uint32_t)*runs), PB__JOB_STATE__RUNNING);
+    assert_int_equal(fixture_state(f, (uint32_t)*waits), PB__JOB_STATE__PENDING);
+    return f;
+}
+
+static void refused(void **state)
+{
+    int64_t runs, waits;
+    struct fixture *f = full(&runs, &waits);
+    (void)state;
+    assert_int_equal(fixture_code(f, ask(f, &FIXTURE_USER, 77)), ERR_NO_JOB);
+    assert_int_equal(fixture_code(f, ask(f, &FIXTURE_USER, runs)), ERR_TRANSITION);
+    uint64_t first = ask(f, &FIXTURE_USER, waits), second = ask(f, &FIXTURE_USER, waits);
+    assert_int_equal(fixture_code(f, ask(f, &FIXTURE_USER, waits)), ERR_BACKOFF);
+    uint64_t other = ask(f, &FIXTURE_OTHER, waits);
+    assert_int_equal(fixture_code(f, other), -1);
+    control_call_gone(f->control, second);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    assert_non_null(reply(f, &arena, first));
+    assert_non_null(reply(f, &arena, other));
+    assert_int_equal(fixture_code(f, second), -1);
+    fixture_free(f);
+}
+
+static void answered(void **state)
+{
+    int64_t runs, waits;
+    struct fixture *f = full(&runs, &waits);
+    _cleanup_arena_ struct arena arena;
+    (void)state;
+    arena_init(&arena, 0);
+    const Pb__WhyReply *m = reply(f, &arena, ask(f, &FIXTURE_USER, waits));
+    assert_string_equal(m->rule, "resources");
+    assert_string_equal(m->reason, "Resources");
+    assert_string_equal(m->resource, "idle nodes");
+    assert_int_equal(m->need, 2);
+    assert_int_equal(m->start_at, f->wall_ms / 1000 + 600);
+    assert_int_equal(m->n_groups, 1);
+    assert_int_equal(m->groups[0]->holders[0]->job_id, runs);
+    for (size_t i = 0; i < m->n_changes; i++)
+        assert_string_not_equal(m->changes[i]->kind, "partition");
+    fixture_free(f);
+}
+
+/* The job goes, the controller reads another configuration, the caller goes. */
+static void between(void **state)
+{
+    int64_t runs, waits;
+    struct fixture *f = full(&runs, &waits);
+    _cleanup_arena_ struct arena arena;
+    (void)state;
+    arena_init(&arena, 0);
+    uint64_t call = ask(f, &FIXTURE_USER, waits);
+    fixture_reconfigure(f, NODES "PartitionName=more Nodes=n1\n");
+    assert_non_null(reply(f, &arena, call));
+    call = ask(f, &FIXTURE_USER, waits);
+    Pb__JobSignal cancel = PB__JOB_SIGNAL__INIT;
+    Pb__StepId id = PB__STEP_ID__INIT, *target = &id;
+    id.job_id = (uint32_t)waits;
+    cancel.target = &target;
+    cancel.n_target = 1;
+    control_job_signal(f->control, ++f->last_call, &FIXTURE_USER, &cancel);
+    for (int i = 0; i < 5; i++)
+        fixture_turn(f);
+    assert_int_equal(fixture_code(f, call), ERR_TRANSITION);
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refused),
+        cmocka_unit_test(answered),
+        cmocka_unit_test(between),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sched/relax.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/timefmt.h"
+#include "sched/bounds.h"
+#include "sched/plan.h"
+
+#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
+#define TASKS_SHOWN 64 /* bytes of the elements of an array in a command */
+
+static const struct {
+    const char *word;
+    bool by_operator;
+} kinds[RELAX_KINDS] = {
+#define RELAX(id, word_, operator_) [RELAX_##id] = {word_, operator_},
+#include "sched/relax.def"
+#undef RELAX
+};
+
+const char *relax_word(enum relax_kind kind)
+{
+    return kinds[kind].word;
+}
+
+bool relax_by_operator(enum relax_kind kind)
+{
+    return kinds[kind].by_operator;
+}
+
+/* --- generic resources, as they are written ------------------------------------------------------
+ */
+
+/* A word of "gpu:a100:2": its name, its type and its count, where there are. */
+struct gres_word {
+    char name[64], type[64];
+    uint64_t count;
+    bool counted;
+};
+
+/* False: not such a word, or another follows it. */
+static bool read_gres(const char *text, size_t len, struct gres_word *w)
+{
+    char copy[192], *save = NULL;
+    *w = (struct gres_word){.count = 1};
+    if (len >= sizeof copy)
+        return false;
+    memcpy(copy, text, len);
+    copy[len] = 0;
+    char *at = str_starts(copy, "gres:") || str_starts(copy, "gres/") ? copy + 5 : copy;
+    const char *name = strtok_r(at, ":", &save), *second = strtok_r(NULL, ":", &save),
+               *third = strtok_r(NULL, ":", &save);
+    if (!name || strtok_r(NULL, ":", &save) || strlen(name) >= sizeof w->name)
+        return false;
+    snprintf(w->name, sizeof w->name, "%s", name);
+    const char *count = third ? third : second && isdigit((unsigned char)*second) ? second : NULL;
+    const char *type = second == count ? NULL : second;
+    long long n;
+    if (count && str_parse_i64(count, 0, INT32_MAX, &n) != 0)
+        return false;
+    if (type && strlen(type) >= sizeof w->type)
+        return false;
+    if (type)
+        snprintf(w->type, sizeof w->type, "%s", type);
+    w->counted = count;
+    w->count = count ? (uint64_t)n : 1;
+    return true;
+}
+
+static bool has_gres_type(const char *text)
+{
+    struct gres_word w;
+    for (const char *s = text; s && *s; s += strcspn(s, ","), s += *s == ',')
+        if (read_gres(s, strcspn(s, ","), &w) && *w.type)
+            return true;
+    return false;
+}
+
+static char *without_types(struct arena *arena, const char *text)
+{
+    struct gres_word w;
+    struct str out = STR_INIT;
+    for (const char *s = text; *s; s += strcspn(s, ","), s += *s == ',') {
+        size_t len = strcspn(s, ",");
+        str_puts(&out, out.len ? "," : "");
+        if (read_gres(s, len, &w) && *w.type)
+            str_printf(&out, "%s:%llu", w.name, (unsigned long long)w.count);
+        else
+            str_append(&out, s, len);
+    }
+    char *taken = arena_strdup(arena, str_cstr(&out));
+    str_done(&out);
+    return taken;
+}
+
+/* Of one kind of resource, so many. */
+static char *with_count(struct arena *arena, const char *text, uint64_t count)
+{
+    struct gres_word w;
+    if (!read_gres(text, strlen(text), &w))
+        return NULL;
+    return arena_printf(arena, "%s%s%s:%llu", w.name, *w.type ? ":" : "", w.type,
+                        (unsigned long long)count);
+}
+
+/* --- which there are -----------------------------------------------------------------------------
+ */
+
+static void offer(struct relax_list *out, enum relax_kind kind)
+{
+    vec_push(&out->list, ((struct relax){.kind = kind}));
+}
+
+/* A number below what was asked for. */
+static void offer_less(struct relax_list *out, enum relax_kind kind, uint64_t least, uint64_t asked)
+{
+    if (asked <= least)
+        return;
+    uint64_t half = asked / 2 > least ? asked / 2 : least;
+    vec_push(&out->list,
+             ((struct relax){.kind = kind, .least = least, .most = asked - 1, .guess = half}));
+}
+
+static void find_limit(const struct job *j, struct relax_list *out)
+{
+    int64_t most = j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec,
+            allowed = j->part->conf.max_time_sec;
+    uint64_t least = j->time_min_sec > 60 ? (uint64_t)(j->time_min_sec + 59) / 60 : 1;
+    uint64_t asked = (uint64_t)(most + 59) / 60;
+    bool breach = j->limit_sec > allowed;
+    if (breach)
+        asked = (uint64_t)allowed / 60 + 1;
+    offer_less(out, RELAX_TIME_LIMIT, least, asked);
+    if (breach && out->list.len)
+        vec_last(&out->list).guess = vec_last(&out->list).most;
+}
+
+static void find_nodes(const struct job *j, struct relax_list *out)
+{
+    const struct request *r = &j->want;
+    uint32_t asked = r->min_nodes, allowed = j->part->conf.max_nodes, least = 1;
+    uint32_t named = r->req ? (uint32_t)bitset_count(r->req) : 0;
+    bool breach = asked > allowed;
+    if (named > least)
+        least = named;
+    if (r->constraint && constraint_least_nodes(r->constraint) > least)
+        least = constraint_least_nodes(r->constraint);
+    if (breach)
+        asked = allowed + 1;
+    size_t before = out->list.len;
+    offer_less(out, RELAX_NODES, least, asked);
+    if (breach && out->list.len > before)
+        vec_last(&out->list).guess = vec_last(&out->list).most;
+}
+
+static void find_memory(const struct cluster *c, const struct job *j, const Pb__JobSpec *s,
+                        struct relax_list *out)
+{
+    uint64_t asked = s->has_mem_per_node_mib  ? s->mem_per_node_mib
+                     : s->has_mem_per_cpu_mib ? s->mem_per_cpu_mib
+                                              : 0;
+    if (!(c->conf->cr & CONF_CR_MEMORY))
+        return;
+    if (s->has_mem_per_node_mib && asked == 0) /* all that a node has */
+        vec_foreach (&c->pool.kinds, k)
+            asked = k->nodes && k->mem_mib > asked ? k->mem_mib : asked;
+    size_t before = out->list.len;
+    const struct conf_part *p = &j->part->conf;
+    bool own = p->max_mem_per_cpu_mib || p->max_mem_per_node_mib;
+    uint64_t allowed = own ? p->max_mem_per_node_mib : c->conf->max_mem_per_node_mib;
+    bool breach = s->has_mem_per_node_mib && allowed && asked > allowed;
+    offer_less(out, RELAX_MEMORY, 1, breach ? allowed + 1 : asked);
+    if (breach && out->list.len > before)
+        vec_last(&out->list).guess = vec_last(&out->list).most;
+}
+
+static bool has_text(const char *text)
+{
+    return text && *text;
+}
+
+static void find_texts(const struct job *j, const Pb__JobSpec *s, struct relax_list *out)
+{
+    struct gres_word w;
+    if (s->contiguous)
+        offer(out, RELAX_CONTIGUOUS);
+    if (s->req_switches)
+        offer(out, RELAX_SWITCHES);
+    if (has_text(s->req_nodes))
+        offer(out, RELAX_NODELIST);
+    if (has_text(s->exc_nodes))
+        offer(out, RELAX_EXCLUDE);
+    if (has_text(s->features))
+        offer(out, RELAX_FEATURES);
+    if (has_text(s->licenses))
+        offer(out, RELAX_LICENSES);
+    if (s->exclusive && j->want.exclusive)
+        offer(out, RELAX_EXCLUSIVE);
+    if (has_gres_type(s->gres))
+        offer(out, RELAX_GRES_TYPE);
+    if (has_text(s->gres) && read_gres(s->gres, strlen(s->gres), &w))
+        offer_less(out, RELAX_GRES, 1, w.count);
+}
+
+static bool is_of_rules(enum relax_kind kind)
+{
+    return kind == RELAX_HOLD || kind == RELAX_BEGIN || kind == RELAX_DEPENDENCY ||
+           kind == RELAX_THROTTLE;
+}
+
+void relax_find(const struct cluster *c, const struct job *j, const Pb__JobSpec *spec,
+                uint32_t wanted, struct relax_list *out)
+{
+    size_t left = 0;
+    for (int kind = 0; kind < RELAX_KINDS; kind++)
+        if (is_of_rules((enum relax_kind)kind))
+            offer(out, (enum relax_kind)kind);
+    find_limit(j, out);
+    find_texts(j, spec, out);
+    find_memory(c, j, spec, out);
+    find_nodes(j, out);
+    if (spec->has_cpus_per_task)
+        offer_less(out, RELAX_CPUS, 1, spec->cpus_per_task);
+    if (j->want.tasks_given && spec->num_tasks > j->want.min_nodes)
+        offer_less(out, RELAX_TASKS, j->want.min_nodes, spec->num_tasks);
+    vec_foreach (&out->list, r)
+        if (wanted & UINT32_C(1) << r->kind)
+            out->list.data[left++] = *r;
+    out->list.len = left;
+}
+
+/* --- the job as it would be ----------------------------------------------------------------------
+ */
+
+/* With so many nodes as many tasks fewer, where a number of them was given. */
+static uint32_t tasks_of(const struct job *j, const Pb__JobSpec *spec, uint64_t nodes)
+{
+    uint64_t tasks = spec->num_tasks * nodes, of = j->want.min_nodes;
+    return (uint32_t)((tasks + of - 1) / of);
+}
+
+static void change(const struct job *j, Pb__JobSpec *s, const struct relax *r, uint64_t number,
+                   struct arena *arena)
+{
+    switch (r->kind) {
+    case RELAX_CONTIGUOUS:
+        s->has_contiguous = false;
+        break;
+    case RELAX_SWITCHES:
+        s->has_req_switches = false;
+        break;
+    case RELAX_NODELIST:
+        s->req_nodes = NULL;
+        break;
+    case RELAX_EXCLUDE:
+        s->exc_nodes = NULL;
+        break;
+    case RELAX_FEATURES:
+        s->features = NULL;
+        break;
+    case RELAX_LICENSES:
+        s->licenses = NULL;
+        break;
+    case RELAX_GRES_TYPE:
+        s->gres = without_types(arena, s->gres);
+        break;
+    case RELAX_GRES:
+        s->gres = with_count(arena, s->gres, number);
+        break;
+    case RELAX_EXCLUSIVE:
+        s->has_exclusive = false;
+        SET(s, oversubscribe, true);
+        break;
+    case RELAX_MEMORY:
+        if (s->has_mem_per_node_mib)
+            s->mem_per_node_mib = number;
+        else
+            s->mem_per_cpu_mib = number;
+        break;
+    case RELAX_CPUS:
+        SET(s, cpus_per_task, (uint32_t)number);
+        break;
+    case RELAX_TASKS:
+        SET(s, num_tasks, (uint32_t)number);
+        break;
+    case RELAX_NODES:
+        if (j->want.tasks_given)
+            s->num_tasks = tasks_of(j, s, number);
+        SET(s, min_nodes, (uint32_t)number);
+        SET(s, max_nodes, (uint32_t)number);
+        break;
+    case RELAX_PARTITION:
+        s->partition = (char *)r->part->conf.name;
+        break;
+    default: /* not of the request, or its limit */
+        break;
+    }
+}
+
+static int64_t limit_of(const struct job *j, const Pb__JobSpec *spec, const struct relax *r,
+                        uint64_t number)
+{
+    if (r && r->kind == RELAX_TIME_LIMIT)
+        return (int64_t)number * 60;
+    if (r && r->kind == RELAX_PARTITION && !spec->has_time_limit_sec &&
+        j->limit_sec > r->part->conf.max_time_sec)
+        return r->part->conf.max_time_sec;
+    return j->limit_sec;
+}
+
+int relax_make(const struct cluster *c, const struct job *j, const Pb__JobSpec *spec,
+               const struct relax *r, uint64_t number, struct job *out)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__JobSpec changed = *spec;
+    const char *reason;
+    *out = (struct job){.id = j->id,
+                        .uid = j->uid,
+                        .gid = j->gid,
+                        .array = j->array,
+                        .part = j->part,
+                        .switches_since = j->switches_since,
+                        .switches_waived = j->switches_waived};
+    if (r)
+        change(j, &changed, r, number, &arena);
+    if (r && r->kind == RELAX_PARTITION)
+        out->part = r->part;
+    if (r && r->kind == RELAX_THROTTLE)
+        out->array = NULL;
+    int rc = job_read_spec(c, out, &changed, NULL);
+    out->state = PB__JOB_STATE__PENDING;
+    out->limit_sec = limit_of(j, spec, r, number);
+    if (rc == 0 && r)
+        rc = bounds_breach(c->conf, out, &reason) ? -ERR_RANGE : 0;
+    if (rc == 0 && r)
+        rc = select_possible(c, out, NULL);
+    if (rc == 0 && r)
+        rc = license_possible(c, out, NULL);
+    if (rc != 0)
+        relax_done(out);
+    return rc;
+}
+
+void relax_done(struct job *out)
+{
+    request_done(&out->want);
+    free(take_ptr(out->waits.name));
+}
+
+/* --- as people say it ----------------------------------------------------------------------------
+ */
+
+static void put_id(const struct job *j, struct str *out)
+{
+    _cleanup_str_ struct str tasks = STR_INIT;
+    if (j->array && j->tasks.count)
+        idset_format(&j->tasks, &tasks);
+    if (!j->array)
+        str_printf(out, "%u", j->id);
+    else if (!j->tasks.count)
+        str_printf(out, "%u_%u", j->array->id, j->task);
+    else if (tasks.len <= TASKS_SHOWN)
+        str_printf(out, "%u_[%s]", j->array->id, str_cstr(&tasks));
+    else
+        str_printf(out, "%u", j->array->id);
+}
+
+static void put_key(const struct job *j, const char *key, const char *value, struct str *command)
+{
+    str_puts(command, "scontrol update JobId=");
+    put_id(j, command);
+    str_printf(command, " %s=%s", key, value);
+}
+
+struct saying {
+    const char *key, *value, *what;
+};
+
+static void say_number(const struct job *j, const Pb__JobSpec *spec, const struct relax *r,
+                       unsigned long long n, struct str *what, struct str *command)
+{
+    const char *key = "TimeLimit", *plural = n == 1 ? "" : "s";
+    char value[TIME_TEXT_MAX];
+    snprintf(value, sizeof value, "%llu", n);
+    if (r->kind == RELAX_TIME_LIMIT) {
+        time_format_short((int64_t)n * 60, value);
+        str_printf(what, "a time limit of %s", value);
+    } else if (r->kind == RELAX_NODES) {
+        key = "NumNodes";
+        str_printf(what, "%llu node%s", n, plural);
+    } else if (r->kind == RELAX_TASKS) {
+        key = "NumTasks";
+        str_printf(what, "%llu task%s", n, plural);
+    } else if (r->kind == RELAX_CPUS) {
+        key = "CPUsPerTask";
+        str_printf(what, "%llu CPU%s for a task", n, plural);
+    } else if (r->kind == RELAX_MEMORY) {
+        key = spec->has_mem_per_node_mib ? "MinMemoryNode" : "MinMemoryCPU";
+        str_printf(what, "%llu MiB of memory for a %s", n,
+                   spec->has_mem_per_node_mib ? "node" : "CPU");
+    } else {
+        key = "Priority";
+        str_printf(what, "a priority of %llu", n);
+    }
+    put_key(j, key, value, command);
+    if (r->kind == RELAX_NODES && j->want.tasks_given) {
+        str_printf(what, " and %u tasks", tasks_of(j, spec, n));
+        str_printf(command, " NumTasks=%u", tasks_of(j, spec, n));
+    }
+}
+
+static void say_gres(const struct job *j, const Pb__JobSpec *spec, const struct relax *r,
+                     uint64_t number, struct str *what, struct str *command)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const char *text = r->kind == RELAX_GRES_TYPE ? without_types(&arena, spec->gres)
+                                                  : with_count(&arena, spec->gres, number);
+    str_printf(what, "--gres=%s", text);
+    put_key(j, "Gres", text, command);
+}
+
+static void say_partition(const struct job *j, const Pb__JobSpec *spec, const struct relax *r,
+                          struct str *what, struct str *command)
+{
+    char limit[TIME_TEXT_MAX];
+    int64_t sec = limit_of(j, spec, r, 0);
+    str_printf(what, "partition %s", r->part->conf.name);
+    put_key(j, "Partition", r->part->conf.name, command);
+    if (sec == j->limit_sec)
+        return;
+    time_format_short(sec, limit);
+    str_printf(what, " and a time limit of %s", limit);
+    str_printf(command, " TimeLimit=%s", limit);
+}
+
+/* What has no number. */
+static const struct saying sayings[RELAX_KINDS] = {
+    [RELAX_HOLD] = {NULL, NULL, "a release"},
+    [RELAX_BEGIN] = {"StartTime", "now", "no time to begin at"},
+    [RELAX_DEPENDENCY] = {"Dependency", "", "no dependency"},
+    [RELAX_CONTIGUOUS] = {"Contiguous", "no", "nodes that need not be in a row"},
+    [RELAX_SWITCHES] = {"ReqSwitch", "0", "any number of switches"},
+    [RELAX_NODELIST] = {"ReqNodeList", "", "no node that it requires"},
+    [RELAX_EXCLUDE] = {"ExcNodeList", "", "no node that it excludes"},
+    [RELAX_FEATURES] = {"Features", "", "no feature that it requires"},
+    [RELAX_EXCLUSIVE] = {"OverSubscribe", "YES", "nodes that it shares"},
+    [RELAX_LICENSES] = {"Licenses", "", "no licences"},
+};
+
+void relax_say(const struct job *j, const Pb__JobSpec *spec, const struct relax *r, uint64_t number,
+               struct str *what, struct str *command)
+{
+    const struct saying *s = &sayings[r->kind];
+    if (s->what) {
+        str_puts(what, s->what);
+        if (s->key) {
+            put_key(j, s->key, s->value, command);
+        } else {
+            str_puts(command, "scontrol release ");
+            put_id(j, command);
+        }
+    } else if (r->kind == RELAX_THROTTLE) {
+        str_printf(what, "%u elements of the array at a time", j->array->throttle + 1);
+        str_printf(command, "scontrol update JobId=%u ArrayTaskThrottle=%u", j->array->id,
+                   j->array->throttle + 1);
+    } else if (r->kind == RELAX_PARTITION) {
+        say_partition(j, spec, r, what, command);
+    } else if (r->kind == RELAX_GRES || r->kind == RELAX_GRES_TYPE) {
+        say_gres(j, spec, r, number, what, command);
+    } else {
+        say_number(j, spec, r, number, what, command);
+    }
+}

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""sluice why: what it says of each cause is so, and what it proposes does what it promises: X-08, X-10, X-13."""
+import json
+import pathlib
+import re
+import shlex
+import time
+
+import pytest
+
+from harness import ROOT, Cluster, eventually, many
+
+GUIDE = pathlib.Path(__file__).parents[2] / "docs/scheduling.md"
+CONF = """GresTypes=gpu
+Licenses=lic:2
+MaxArraySize=100
+"""
+GRES = "NodeName=n[1-2] Name=gpu Type=a Count=2\nNodeName=n3 Name=gpu Type=b Count=2\n"
+PARTITIONS = ["PartitionName=main Nodes=n[1-3] Default=YES MaxTime=UNLIMITED", "PartitionName=spare Nodes=n4 MaxTime=UNLIMITED",
+              "PartitionName=short Nodes=n[1-3] MaxTime=10 MaxNodes=1", "PartitionName=secret Nodes=n4 AllowGroups=no_such_group"]
+LONG = "sleep 1000"
+
+
+@pytest.fixture(scope="module")
+def shared():
+    with many(Cluster) as make:
+        c = make(nodes=4, memory=4000, conf=CONF, partitions=PARTITIONS, start=False)
+        text = c.conf_file.read_text()
+        for name, more in [("n1", "Gres=gpu:a:2 Feature=fast"), ("n2", "Gres=gpu:a:2 Feature=slow"), ("n3", "Gres=gpu:b:2 Feature=slow")]:
+            text = re.sub(rf"(?m)^(NodeName={name} .*)$", rf"\1 {more}", text)
+        c.conf_file.write_text(text)
+        (c.dir / "gres.conf").write_text(GRES)
+        c.start()
+        yield c
+
+
+@pytest.fixture
+def c(shared):
+    yield shared
+    shared.run("scancel -t PD,R,S --me").ok()
+    eventually(lambda: not shared.run("squeue -h").ok(), "all jobs are gone")
+
+
+def run(c, *options):
+    """A job that runs."""
+    job = c.sbatch("-o", "/dev/null", *options, wrap=LONG)
+    eventually(lambda: c.state(job) == "RUNNING", f"{options} runs")
+    return job
+
+
+def wait(c, *options, **more):
+    """One that waits."""
+    return c.sbatch("-o", "/dev/null", *options, wrap=LONG, **more)
+
+
+def why(c, job, user=None):
+    said = json.loads(c.run(["sluice", "why", "--json", str(job)], user=user).ok())["why"][0]
+    text = c.run(["sluice", "why", str(job)], user=user).ok()
+    assert said["sentence"] is None or said["sentence"] in text
+    for change in said["changes"]:
+        assert change["command"] in text and change["what"] in text
+    return said
+
+
+def change_of(said, kind, text=""):
+    found = [change for change in said["changes"] if change["kind"] == kind and text in change["command"]]
+    assert len(found) == 1, (kind, said)
+    return found[0]
+
+
+def apply(c, change):
+    c.run(shlex.split(change["command"])).ok()
+
+
+def fill(c, *nodes):
+    for node in nodes:
+        run(c, "-w", node, "--exclusive", "-t60")
+
+
+CASES = {  # kind: nodes that are full, further jobs that run, jobs that wait before it, the job, what its command says
+    "time_limit": (["n1", "n2"], [], ["-N3 --exclusive -t60"], "-n1 -t300", "TimeLimit="),
+    "partition": (["n1", "n2", "n3"], [], [], "-n1 -t10", "Partition=spare"),
+    "contiguous": (["n2"], [], [], "-N2 --contiguous -t10", "Contiguous=no"),
+    "nodelist": (["n1"], [], [], "-w n1 -n1 -t10", "ReqNodeList="),
+    "exclude": (["n1"], [], [], "-x n2,n3 -n1 -t10", "ExcNodeList="),
+    "gres_type": ([], ["--gres=gpu:a:2 -w n1", "--gres=gpu:a:2 -w n2"], [], "--gres=gpu:a:1 -n1 -t10", "Gres=gpu:1"),
+    "exclusive": ([], ["-n1 -w n1", "-n1 -w n2", "-n1 -w n3"], [], "--exclusive -n1 -t10", "OverSubscribe=YES"),
+    "features": (["n1"], [], [], "-C fast -n1 -t10", "Features="),
+    "licenses": ([], ["-L lic:2 -n1"], [], "-L lic -n1 -t10", "Licenses="),
+    "memory": ([], ["-n1 --mem=3000 -w n1", "-n1 --mem=3000 -w n2", "-n1 --mem=3000 -w n3"], [], "-n1 --mem=2000 -t10", "MinMemoryNode=1000"),
+    "cpus_per_task": ([], ["-n2 -w n1", "-n2 -w n2", "-n2 -w n3"], [], "-n1 -c4 -t10", "CPUsPerTask=2"),
+    "tasks": (["n1"], [], [], "-n12 -t10", "NumTasks=8"),
+    "nodes": (["n1"], [], [], "-N3 -t10", "NumNodes=2"),
+    "gres": ([], ["--gres=gpu:1 -w n1", "--gres=gpu:1 -w n2", "--gres=gpu:1 -w n3"], [], "--gres=gpu:2 -n1 -t10", "Gres=gpu:1"),
+    "priority": (["n1", "n2"], [], ["-N3 --exclusive -t60"], "-n1 -t300", "Priority="),
+    "hold": ([], [], [], "-H -n1", "scontrol release"),
+    "begin": ([], [], [], "-b now+1hour -n1", "StartTime=now"),
+    "dependency": (["n1"], [], [], "-d afterok:{} -n1", "Dependency="),
+}
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_what_is_proposed_starts_it(c, kind):
+    full, others, before, options, text = CASES[kind]
+    fill(c, *full)
+    last = 0
+    for line in others:
+        last = run(c, *line.split())
+    for line in before:
+        wait(c, *line.split())
+    last = last or int(c.run("squeue -h -t R -o %i").ok().split()[0]) if "{}" in options else 0
+    job = wait(c, *options.format(last).split())
+    said = why(c, job)
+    assert said["state"] == "PENDING" and said["reason"] == c.job(job)["Reason"] and not said["starts_now"]
+    change = change_of(said, kind, text)
+    assert change["now"], said
+    assert change["by_operator"] == (kind == "priority")
+    apply(c, change)
+    eventually(lambda: c.state(job) == "RUNNING", f"{kind}: {change}")
+
+
+def test_shorter_limits_fill_the_gap(c):
+    """The longest limit with which it starts now: a minute more and it waits."""
+    fill(c, "n1", "n2")
+    head = wait(c, "-N3", "--exclusive", "-t60")
+    job = wait(c, "-n1", "-t300")
+    said = why(c, job)
+    assert said["rule"] == "kept" and [a["job_id"] for a in said["ahead"]] == [head]
+    limit = re.fullmatch(r"a time limit of (\d+):00", change_of(said, "time_limit")["what"])
+    minutes = int(limit[1])
+    assert 50 <= minutes < 60
+    c.run(f"scontrol update JobId={job} TimeLimit={minutes + 2}").ok()
+    assert c.state(job) == "PENDING" and why(c, job)["rule"] == "kept"
+    c.run(f"scontrol update JobId={job} TimeLimit={minutes}").ok()
+    eventually(lambda: c.state(job) == "RUNNING", "it fills the gap")
+
+
+def test_a_start_that_is_told_comes(c):
+    """What does not start it now moves its start to where it was told."""
+    first = run(c, "-w", "n1", "--exclusive", "-t30")
+    run(c, "-w", "n2,n3", "--exclusive", "-t60")
+    job = wait(c, "-N2", "-t5")
+    said = why(c, job)
+    end = {j["job_id"]: j["end_at"] for group in said["nodes"] for j in group["jobs"]}
+    assert said["rule"] == "resources" and (said["have"], said["need"]) == (0, 2) and said["resource"] == "nodes with enough CPUs"
+    assert said["start_at"] == max(end.values())
+    change = change_of(said, "nodes")
+    assert not change["now"] and change["start_at"] == end[first] < said["start_at"]
+    apply(c, change)
+    told = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(change["start_at"]))
+    eventually(lambda: c.job(job)["StartTime"] == told, "its start has moved")
+    again = why(c, job)
+    assert again["start_at"] == change["start_at"]
+    c.run(f"scancel {first}").ok()
+    eventually(lambda: c.state(job) == "RUNNING", "it starts")
+
+
+def test_array_elements(c):
+    job = wait(c, "--array=0-5%1", "-n1")
+    eventually(lambda: c.run(["squeue", "-h", "-t", "R", "-o", "%F_%K"]).ok() == f"{job}_0", "the first one runs")
+    said = why(c, f"{job}_3")
+    assert (said["rule"], said["resource"], said["have"], said["need"]) == ("array_throttle", "elements of the array", 0, 1)
+    assert said["job"] == f"{job}_[1-5%1]" and said["reason"] == "JobArrayTaskLimit"
+    apply(c, change_of(said, "array_throttle"))
+    eventually(lambda: c.run("squeue -h -t R -o %K").ok().split() == ["0", "1"] or
+               sorted(c.run("squeue -h -t R -o %K").ok().split()) == ["0", "1"], "another one runs")
+    running = why(c, f"{job}_0")
+    assert running["state"] == "RUNNING" and running["rule"] is None and running["changes"] == []
+    c.run(f"scontrol hold {job}_4").ok()
+    held = why(c, f"{job}_4")
+    assert held["rule"] == "held" and change_of(held, "hold")["command"] == f"scontrol release {job}_4"
+    c.run(f"sluice why {job}_77").fails("Invalid job id specified")
+
+
+def test_jobs_that_do_not_wait(c):
+    job = run(c, "-t30")
+    assert "It does not wait: it began" in c.run(f"sluice why {job}").ok()
+    done = c.sbatch("-o", "/dev/null", wrap="exit 3")
+    c.wait(done)
+    assert "It has ended" in c.run(f"sluice why {done}").ok() and "exit code 3:0" in c.run(f"sluice why {done}").ok()
+    assert why(c, done)["state"] == "FAILED"
+
+
+def test_bad_input(c):
+    c.run("sluice why").fails("sluice: error: why: a job id is needed")
+    c.run("sluice why x").fails("sluice: error: why: Invalid job id: x")
+    c.run("sluice why 99999").fails("sluice: error: why 99999: Invalid job id specified")
+    c.run("sluice why 7.0").fails("Invalid job id: 7.0")
+    c.run("sluice why 1 2").fails("unexpected argument '2'")
+
+
+def test_rules_outside_of_the_queue(c):
+    """Each is named, and what lifts it is proposed where there is such a thing."""
+    long = wait(c, "-pshort", "-t60", "-n1")
+    said = why(c, long)
+    assert (said["rule"], said["reason"]) == ("partition_time", "PartitionTimeLimit")
+    assert change_of(said, "time_limit")["command"].endswith("TimeLimit=10:00") and \
+        change_of(said, "partition", "=main")["now"]
+    apply(c, change_of(said, "time_limit"))
+    eventually(lambda: c.state(long) == "RUNNING", "it is short enough")
+    wide = wait(c, "-pshort", "-t5", "-N2")
+    said = why(c, wide)
+    assert said["rule"] == "partition_nodes" and change_of(said, "nodes")["command"].endswith("NumNodes=1")
+    apply(c, change_of(said, "nodes"))
+    eventually(lambda: c.state(wide) == "RUNNING", "it is small enough")
+    c.run("scontrol update PartitionName=spare State=DOWN").ok()
+    stuck = wait(c, "-pspare", "-n1")
+    said = why(c, stuck)
+    assert said["rule"] == "partition_down" and change_of(said, "partition", "=main")["now"]
+    apply(c, change_of(said, "partition", "=main"))
+    eventually(lambda: c.state(stuck) == "RUNNING", "in another partition")
+    c.run("scontrol update PartitionName=spare State=UP").ok()
+    never = wait(c, "-d", f"afternotok:{c.sbatch('-o', '/dev/null', wrap='true')}", "-n1")
+    eventually(lambda: c.job(never)["Reason"] == "DependencyNeverSatisfied", "it can never start")
+    assert why(c, never)["rule"] == "dependency_never"
+
+
+def test_nodes_that_are_not_there(c):
+    c.run(["scontrol", "update", "NodeName=n2", "State=DRAIN", "Reason=bad disk"]).ok()
+    job = wait(c, "-N3", "-t10")
+    said = why(c, job)
+    drained = [g for g in said["nodes"] if g["cause"] == "drained"]
+    assert said["rule"] == "unusable" and [(g["nodes"], g["reason"]) for g in drained] == [("n2", "bad disk")]
+    assert change_of(said, "nodes")["command"].endswith("NumNodes=2")
+    named = wait(c, "-w", "n2", "-n1", "-t10")
+    said = why(c, named)
+    assert (said["rule"], said["reason"]) in [("required_nodes", "ReqNodeNotAvail"), ("required_nodes", "Priority")]
+    c.run("scontrol update NodeName=n2 State=RESUME").ok()
+    eventually(lambda: c.state(job) == "RUNNING", "the node is back")
+
+
+def test_licences(c):
+    run(c, "-L", "lic:2", "-n1", "-t20")
+    job = wait(c, "-L", "lic:1", "-n1")
+    said = why(c, job)
+    assert (said["rule"], said["resource"], said["have"], said["need"]) == ("licenses", "license:lic", 0, 1)
+
+
+def test_partitions_of_others_are_not_proposed(c, nobody):
+    fill(c, "n1", "n2", "n3")
+    (c.work / "n").mkdir(exist_ok=True)
+    job = wait(c, "-n1", "-t10", user="nobody")
+    kinds = [(change["kind"], change["command"]) for change in why(c, job, user="nobody")["changes"]]
+    assert ("partition", f"scontrol update JobId={job} Partition=spare") in kinds
+    assert not any("secret" in command for _, command in kinds)
+    assert why(c, job)["rule"] == "resources"
+    c.run(f"scancel {job}").ok()
+
+
+@pytest.mark.skipif(not ROOT, reason="users are those of root")
+def test_many_at_once(c):
+    """Each is answered, though a user has few questions in the line, and others are not kept."""
+    fill(c, "n1", "n2", "n3")
+    job = wait(c, "-N2", "-t10")
+    asked = [c.popen(["sluice", "why", str(job)]) for _ in range(12)]
+    for process in asked:
+        out, said = process.communicate(timeout=60)
+        assert process.returncode == 0 and "It is the first of its partition" in out, said
+
+
+def same_times(text):
+    """Moments of two runs differ, and limits of running jobs by the second."""
+    return re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", "TIME", text)
+
+
+@pytest.mark.skipif(not ROOT, reason="the guide's user is root")
+def test_guide(make_cluster):
+    """What docs/scheduling.md shows is so."""
+    c = make_cluster(nodes=3)
+    block = re.search(r"^```console\n(.*?)^```$", GUIDE.read_text(), re.M | re.S)[1]
+    said = ""
+    for command in re.findall(r"^\$ (.*)$", block, re.M):
+        if command.startswith("squeue"):
+            eventually(lambda: c.state(3) == "RUNNING", "it has started")
+        done = c.run(["sh", "-c", command])
+        said += f"$ {command}\n{done.stdout}{done.stderr}"
+    assert same_times(said) == same_times(block)
