@@ -183,6 +183,17 @@ void finish_without(struct control *c, struct job *j, bool first)
 }
 
 /* Back to the queue as a new attempt: a node that knows the old one starts it no more. */
+/* Its limit before it was shortened. */
+static int64_t limit_asked(const struct job *j, const Pb__JobSpec *spec)
+{
+    if (spec->has_time_limit_sec)
+        return spec->time_limit_sec > 0 ? spec->time_limit_sec : INT64_MAX;
+    if (!j->part)
+        return j->limit_sec;
+    const struct conf_part *p = &j->part->conf;
+    return p->default_time_sec > 0 ? p->default_time_sec : p->max_time_sec;
+}
+
 /* It waits for all the partitions it was submitted to again, as they are now. */
 static void rejoin(struct control *c, struct job *j)
 {
@@ -191,6 +202,8 @@ static void rejoin(struct control *c, struct job *j)
     const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
     struct err err = {0};
     job_set_sharing(c->cluster, j);
+    if (j->time_min_sec)
+        j->limit_sec = limit_asked(j, spec);
     if (!spec->partition || !strchr(spec->partition, ',') ||
         !several_resolve(c->cluster, j, spec->partition))
         return;

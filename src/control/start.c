@@ -237,6 +237,12 @@ static bool start_job(struct control *c, struct job *group, const struct decisio
         return false;
     }
     several_end(j);
+    if (d->limit_sec) {
+        control_log(c, LOG_LVL_INFO,
+                    "job %u: its limit is %lld s (--time-min), so that it starts now", j->id,
+                    (long long)d->limit_sec);
+        j->limit_sec = d->limit_sec;
+    }
     job_set_state(c->cluster, j, PB__JOB_STATE__RUNNING);
     start_clocks(c, j);
     depend_set(c->cluster, j, NULL);

@@ -133,6 +133,40 @@ void ahead_remove(struct plan *p, const struct job *j)
     p->gave_up = true;
 }
 
+/* The last moment before 'until' at which somebody's place begins; INT64_MIN: none. */
+static int64_t place_before(const struct plan *p, int64_t until)
+{
+    int64_t last = INT64_MIN;
+    if (p->shadow)
+        return p->shadow->at_sec < until ? p->shadow->at_sec : last;
+    vec_foreach (&p->heads, h)
+        if (h->placed && h->where.shares.len && h->at_sec < until && h->at_sec > last)
+            last = h->at_sec;
+    return last;
+}
+
+/* What others keep begins at few moments, and less of it is touched the sooner it is over: so one
+ * of these moments is the end of the longest limit. */
+int64_t ahead_shorten(struct plan *p, struct job *j, const struct bitset *allowed,
+                      struct selection *where)
+{
+    int64_t full = j->limit_sec, until = INT64_MAX, limit = 0;
+    if (full < INT64_MAX - p->now_sec)
+        until = p->now_sec + full;
+    while (!limit) {
+        until = place_before(p, until);
+        if (until == INT64_MIN || until - p->now_sec < j->time_min_sec)
+            break;
+        select_clear(where);
+        j->limit_sec = until - p->now_sec;
+        if (select_nodes(p->cluster, j, allowed, NULL, where) == 0 &&
+            plan_leaves_room(p, j, allowed, where))
+            limit = j->limit_sec;
+    }
+    j->limit_sec = full;
+    return limit;
+}
+
 int64_t ahead_found(const struct job *j)
 {
     return j->several ? j->several->of[j->several->at].expected_at : j->expected_at;

@@ -84,6 +84,8 @@ static bool same_shape(const struct job *a, const struct job *b)
 
 static bool has_failed(const struct plan *p, const struct job *j)
 {
+    if (j->time_min_sec) /* it may be shorter than the other one */
+        return false;
     vec_foreach (&p->failed, f)
         if (same_shape(j, *f) && (!p->cluster->pool.locked || j->uid == (*f)->uid))
             return true;
@@ -147,6 +149,11 @@ struct spare_need plan_need(const struct job *j)
                                .whole = r->exclusive};
 }
 
+static bool can_shorten(const struct job *j)
+{
+    return j->time_min_sec && j->time_min_sec < j->limit_sec;
+}
+
 /* Without a look at the nodes: false, it fits on no choice of them. */
 static bool might_fit(const struct plan *p, const struct job *j)
 {
@@ -155,16 +162,20 @@ static bool might_fit(const struct plan *p, const struct job *j)
 }
 
 /* The same of those that have a place before it. */
-static bool might_leave_room(struct plan *p, const struct job *j)
+static bool might_leave_room(struct plan *p, struct job *j)
 {
     look_ahead(p);
-    return !p->shadow || !shadow_serves(p->cluster, j) ||
-           shadow_might_fit(p->shadow, j, p->now_sec);
+    if (!p->shadow || !shadow_serves(p->cluster, j))
+        return true;
+    int64_t limit = j->limit_sec;
+    j->limit_sec = can_shorten(j) ? j->time_min_sec : limit;
+    bool might = shadow_might_fit(p->shadow, j, p->now_sec);
+    j->limit_sec = limit;
+    return might;
 }
 
-/* Whether it can run to its limit beside those that have a place before it. */
-static bool leaves_room(struct plan *p, const struct job *j, const struct bitset *allowed,
-                        struct selection *where)
+bool plan_leaves_room(struct plan *p, const struct job *j, const struct bitset *allowed,
+                      struct selection *where)
 {
     look_ahead(p);
     if (p->shadow && shadow_serves(p->cluster, j)) {
@@ -210,8 +221,9 @@ int64_t plan_switches_until(const struct cluster *c, const struct job *j)
 }
 
 /* Whether it fits now, and would be over before what it takes is needed by a job before it. */
-static bool can_start(struct plan *p, struct job *j, struct selection *where)
+static bool can_start(struct plan *p, struct job *j, struct decision *d)
 {
+    struct selection *where = &d->where;
     uint64_t freed = p->cluster->pool.freed;
     if (j->unfit_stamp == freed)
         return false;
@@ -230,7 +242,11 @@ static bool can_start(struct plan *p, struct job *j, struct selection *where)
         j->unfit_stamp = j->switches_since ? 0 : freed;
         return false;
     }
-    return !ahead_others(p, j) || leaves_room(p, j, allowed, where);
+    if (!ahead_others(p, j) || plan_leaves_room(p, j, allowed, where))
+        return true;
+    if (can_shorten(j))
+        d->limit_sec = ahead_shorten(p, j, allowed, where);
+    return d->limit_sec;
 }
 
 /* What was foreseen for it holds while nothing becomes free before its time. */
@@ -296,7 +312,7 @@ static bool look_at(struct plan *p, struct job *j, struct decision *d)
     }
     bool start = false;
     if (!has_failed(p, j)) {
-        start = can_start(p, j, &d->where);
+        start = can_start(p, j, d);
         if (!start) {
             select_done(&d->where);
             if (!j->several) /* it is another one in each partition */
@@ -308,7 +324,7 @@ static bool look_at(struct plan *p, struct job *j, struct decision *d)
         license_begin(&p->claims, j, p->now_sec);
         d->kind = PLAN_START;
         d->reason = NULL;
-        d->backfilled = p->blocked;
+        d->backfilled = p->blocked || d->limit_sec;
         p->again = j->tasks.count ? j->id : 0;
         return true;
     }

@@ -48,6 +48,7 @@ struct decision {
     struct job *job;
     struct selection where; /* PLAN_START */
     bool backfilled;
+    int64_t limit_sec;  /* PLAN_START: it fits with this limit, --time-min; 0: with its own */
     const char *reason; /* PLAN_WAIT: Slurm's word */
     char *detail;       /* the sentence behind it, or NULL; the caller frees */
     int64_t start_at; /* PLAN_WAIT: expected, 0: unknown; the caller puts it in job->expected_at */
@@ -106,6 +107,10 @@ void plan_suppose(struct plan *p, struct decision *d);
 int64_t plan_switches_until(const struct cluster *c, const struct job *j);
 void plan_end(struct plan *p);
 
+/* Whether it can run to its limit beside those that have a place before it; it begins then.
+ * 'where': where it fits now. */
+bool plan_leaves_room(struct plan *p, const struct job *j, const struct bitset *allowed,
+                      struct selection *where);
 /* Nodes it may use that are usable now. The caller frees. */
 struct bitset *plan_allowed(const struct plan *p, const struct job *j);
 

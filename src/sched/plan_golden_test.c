@@ -92,7 +92,7 @@ static void add_running(const struct golden *g, struct cluster *c, char *line)
 static void add_waiting(const struct golden *g, struct cluster *c, char *line)
 {
     struct str words = STR_INIT;
-    int64_t limit = LIMIT_SEC;
+    int64_t limit = LIMIT_SEC, time_min = 0;
     uint32_t id = (uint32_t)strtoul(line, &line, 10), priority = 1000000 - id;
     char *save = NULL;
     if (!id)
@@ -102,12 +102,15 @@ static void add_waiting(const struct golden *g, struct cluster *c, char *line)
             str_printf(&words, "%sp=%s", words.len ? " " : "", w + 5);
         else if (str_starts(w, "time="))
             limit = str_eq(w, "time=UNLIMITED") ? INT64_MAX : strtoll(w + 5, NULL, 10);
+        else if (str_starts(w, "time-min="))
+            time_min = strtoll(w + 9, NULL, 10);
         else if (str_starts(w, "priority="))
             priority = (uint32_t)strtoul(w + 9, NULL, 10);
         else
             str_printf(&words, "%s%s", words.len ? " " : "", w);
     }
     struct job *j = test_job(c, id, str_cstr(&words));
+    j->time_min_sec = time_min;
     for (uint32_t i = 0; i < several_count(j); i++) {
         several_enter(j, i);
         j->limit_sec = limit;
@@ -136,6 +139,8 @@ static void put_decision(const struct cluster *c, const struct decision *d, stru
     if (d->kind == PLAN_START) {
         str_puts(out, d->backfilled ? "slips in on" : "starts on");
         put_places(c, &d->where, out);
+        if (d->limit_sec)
+            str_printf(out, " for %lld", (long long)d->limit_sec);
     } else {
         str_printf(out, "waits: %s", d->detail ? d->detail : d->reason);
         if (d->start_at)
@@ -147,6 +152,7 @@ static void put_decision(const struct cluster *c, const struct decision *d, stru
 static void begin(struct cluster *c, const struct decision *d)
 {
     struct job *j = d->job;
+    j->limit_sec = d->limit_sec ? d->limit_sec : j->limit_sec;
     int64_t limit = j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec;
     vec_foreach (&d->where.shares, share) {
         struct alloc_want want = share_want(&d->where, share);
