@@ -27,7 +27,7 @@ def clear(c):
 
 @pytest.mark.parametrize("select", ["cons_tres", "linear"])
 def test_no_yes_force(make_cluster, select):
-    """The report's node of two CPUs, with whole nodes as in 2002 and with CPUs."""
+    """The report's node of two CPUs, with whole nodes as in 2002 and with CPUs (GANG-09, 24)."""
     c = make_cluster(nodes=1, cpus=2, conf=f"SelectType=select/{select}\n", partitions=PARTITIONS)
     n = ["-n1"] if select == "linear" else ["-n2"]  # what fills the node
     first, second = submit(c, *n), submit(c, *n)
@@ -54,6 +54,11 @@ def test_no_yes_force(make_cluster, select):
     runs(c, forced[2])
     c.run("scontrol update PartitionName=force OverSubscribe=FORCE:0").fails("the number of jobs is 1 to 65533")
     assert "OverSubscribe=FORCE:3" in c.run("scontrol show partition force").ok()
+    clear(c)
+    c.run("scontrol update PartitionName=force OverSubscribe=FORCE:1").ok()
+    forced = [submit(c, "-pforce", *n, "-s") for _ in range(2)]
+    runs(c, forced[0])
+    assert states(c, *forced) == ["RUNNING", "PENDING"]
     clear(c)
 
 

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which nodes a job gets of many: their order, runs of neighbours, all conditions together: CORE-128, 134 to 142, 150, HET-18."""
+import pytest
+
+from harness import eventually
+
+
+@pytest.fixture(scope="module")
+def twelve(request):
+    import harness
+    c = harness.Cluster(nodes=12, cpus=2, memory=2000, node_conf="TmpDisk=1",
+                        partitions=["PartitionName=main Nodes=ALL Default=YES", "PartitionName=few Nodes=n[1-8] MaxNodes=4 MaxTime=60"])
+    yield c
+    c.destroy()
+
+
+def submit(c, *options):
+    return c.sbatch("-o", "/dev/null", *options, wrap="sleep 1000")
+
+
+def runs_on(c, job):
+    eventually(lambda: c.state(job) == "RUNNING", f"job {job} runs")
+    return c.job(job)["NodeList"]
+
+
+def fill(c, nodes):
+    """Other jobs on these; what is left are holes."""
+    for node in nodes:
+        runs_on(c, submit(c, "-w", f"n{node}", "--exclusive"))
+
+
+@pytest.fixture(autouse=True)
+def empty(twelve):
+    yield
+    twelve.run("scancel --me").ok()
+    eventually(lambda: twelve.run("squeue -h").stdout == "", "nothing runs")
+
+
+@pytest.mark.parametrize("busy, options, expected", [
+    ((3, 6), ["-N3"], "n[7-9]"),                         # CORE-139: a run of three: 1-2, 4-5, 7-12
+    ((1, 6), ["-N3"], "n[2-4]"),                         # CORE-142: the hole of four, not that of six
+    ((3, 7, 9, 10, 11, 12), ["-N5"], "n[1-2,4-6]"),      # CORE-141: holes of 2, 3 and 1: two of them
+    ((2, 4, 6, 8, 10), ["-N2"], "n[11-12]"),
+    ((2, 4, 6, 8, 10, 12), ["-N3"], "n[1,3,5]"),         # position, when there is nothing else
+])
+def test_neighbours(twelve, busy, options, expected):
+    """CORE-137, 139, 141, 142."""
+    fill(twelve, busy)
+    assert runs_on(twelve, submit(twelve, "--exclusive", *options)) == expected
+
+
+def test_contiguous_is_a_condition(twelve):
+    """CORE-140: it waits although there are nodes enough."""
+    fill(twelve, (3, 6, 9, 11, 12))
+    job = submit(twelve, "-N3", "--contiguous", "--exclusive")
+    assert twelve.job(job)["Reason"] == "Resources"
+    scattered = submit(twelve, "-N3", "--exclusive", "-t1")
+    assert twelve.state(job) == "PENDING" and twelve.job(scattered)["Reason"] in ("Priority", "None")
+    blocker = twelve.run("squeue -h -w n6 -o %i").ok()
+    twelve.run(f"scancel {blocker}").ok()
+    assert runs_on(twelve, job) in ("n[4-6]", "n[5-7]", "n[6-8]")
+
+
+def test_all_conditions_at_once(twelve):
+    """CORE-134, 136: partition, numbers of nodes, tasks and CPUs, neighbours, named nodes, and what each node must have."""
+    job = submit(twelve, "-pfew", "-N3", "-n6", "-c1", "--contiguous", "-w", "n5", "-x", "n4", "--mincpus=2", "--mem=500", "--tmp=1")
+    assert runs_on(twelve, job) == "n[5-7]"
+    shown = twelve.job(job)
+    assert (shown["Partition"], shown["NumNodes"], shown["NumCPUs"], shown["NumTasks"]) == ("few", "3", "6", "6")
+    assert shown["MinCPUsNode"] == "2" and shown["MinTmpDiskNode"] == "1M" and shown["Contiguous"] == "1"
+
+
+@pytest.mark.parametrize("options, why", [
+    (["-pfew", "-w", "n9"], "Requested node configuration is not available"),
+    (["-c3"], "Requested node configuration is not available"),
+    (["--mincpus=3"], "Requested node configuration is not available"),
+    (["-N13"], "Node count specification invalid: 13 nodes asked, 12 in partition main"),
+    (["-w", "n1", "-x", "n1"], "Requested node configuration is not available"),
+    (["--mem=3000"], "Memory specification can not be satisfied"),
+])
+def test_what_could_never_run_is_refused(twelve, options, why):
+    """CORE-134: all of it must hold; --test-only says the same (CORE-150)."""
+    for more in ([], ["--test-only"]):
+        done = twelve.run(["sbatch", *more, *options, "--wrap=true"])
+        assert done.returncode == 1 and why in done.stderr and done.stdout == "", (options, more, done.stderr)
+
+
+@pytest.mark.parametrize("option, reason", [("-N5", "PartitionNodeLimit"), ("-t61", "PartitionTimeLimit")])
+def test_beyond_the_limits_of_a_partition_it_waits(twelve, option, reason):
+    """CORE-128: which may be changed."""
+    job = submit(twelve, "-pfew", option, "-n5")
+    assert (twelve.state(job), twelve.job(job)["Reason"]) == ("PENDING", reason)
+
+
+def test_test_only_tells_when_and_where(twelve):
+    """CORE-150: nothing is queued."""
+    done = twelve.run(["sbatch", "--test-only", "-N2", "--wrap=true"])
+    assert done.returncode == 0
+    assert "using 2 processors on nodes n[1-2] in partition main" in done.stderr
+    assert twelve.run("squeue -h").ok() == ""
+
+
+def test_memory_comes_with_processors(twelve):
+    """HET-18: one task of two CPUs with 300 MB each has 600 MB."""
+    job = submit(twelve, "-n1", "-c2", "--mem-per-cpu=300")
+    runs_on(twelve, job)
+    assert ",mem=600M," in twelve.job(job)["AllocTRES"] and twelve.job(job)["MinMemoryCPU"] == "300M"
+
+
+def test_what_a_partition_says_of_itself(twelve):
+    """CORE-128."""
+    shown = twelve.run("scontrol show partition few").ok()
+    for text in ("PartitionName=few", "AllowGroups=ALL", "Default=NO", "MaxNodes=4 MaxTime=01:00:00", "Nodes=n[1-8]",
+                 "OverSubscribe=NO", "State=UP"):
+        assert text in shown
