@@ -2,7 +2,7 @@
 /*
  * How long planning takes on a large cluster, in time of one core: what else runs does not count.
  *
- * usage: sched_bench [NODES [RUNNING [PENDING [LEAF]]]]   (10000 5000 10000 0)
+ * usage: sched_bench [NODES [RUNNING [PENDING [LEAF [RESERVATIONS]]]]]   (10000 5000 10000 0 0)
  *
  * First the decision about one more job while RUNNING others run: checked as at its submission,
  * planned, allocated, and ended again. Then one pass over PENDING waiting jobs of different
@@ -79,6 +79,28 @@ static struct cluster *make_cluster(unsigned nodes, unsigned leaf)
         pool_update(c, *n);
     }
     return c;
+}
+
+/* Reservations of some nodes in a row, for others: begun, to come, daily, and of four cores a node.
+ */
+static void add_reservations(struct cluster *c, unsigned count, uint64_t *seed)
+{
+    for (unsigned i = 0; i < count; i++) {
+        _cleanup_free_ char *name = mem_printf("r%u", i);
+        struct resv *r = resv_new(name);
+        _cleanup_bitset_ struct bitset *set = bitset_new(c->nodes.len);
+        uint32_t last = (uint32_t)c->nodes.len - 1, first = between(seed, 0, last);
+        for (uint32_t n = 0, nodes = between(seed, 1, 1 + last / 200); n < nodes; n++) {
+            bitset_set(set, first + n <= last ? first + n : first + n - last - 1);
+            if (i % 10 == 0)
+                vec_push(&r->cores, 4);
+        }
+        r->start_at = NOW + (int64_t)between(seed, 0, 72) * 3600 - 7200;
+        r->end_at = r->start_at + (int64_t)between(seed, 1, 24) * 3600;
+        r->flags = i % 3 == 0 ? RESV_DAILY : 0;
+        resv_set_nodes(c, r, set);
+        resv_add(c, r);
+    }
 }
 
 /* A job of a drawn request: most are small, one in ten takes several nodes. */
@@ -228,9 +250,10 @@ int main(int argc, char **argv)
     uint32_t id = 0;
     uint64_t seed = 7;
     unsigned leaf = argc > 4 ? (unsigned)strtoul(argv[4], NULL, 10) : 0;
-    if (nodes < 64 || argc > 5) {
-        fprintf(stderr,
-                "usage: sched_bench [NODES [RUNNING [PENDING [LEAF]]]], at least 64 nodes\n");
+    unsigned reservations = argc > 5 ? (unsigned)strtoul(argv[5], NULL, 10) : 0;
+    if (nodes < 64 || argc > 6) {
+        fprintf(stderr, "usage: sched_bench [NODES [RUNNING [PENDING [LEAF [RESERVATIONS]]]]], at "
+                        "least 64 nodes\n");
         return 2;
     }
     struct cluster *c = make_cluster(nodes, leaf);
@@ -239,7 +262,8 @@ int main(int argc, char **argv)
         if (!pass(c))
             break;
     }
-    printf("%u nodes, %zu running jobs\n", nodes, c->running);
+    add_reservations(c, reservations, &seed);
+    printf("%u nodes, %zu running jobs, %zu reservations\n", nodes, c->running, c->resvs.len);
     one_more(c, &id, &seed);
     array(c, id, &seed);
     while (c->pending == 0 || pass(c) > 0)

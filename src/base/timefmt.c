@@ -334,3 +334,15 @@ int time_parse_date(const char *text, int64_t now_sec, int64_t *at_sec, struct e
     *at_sec = at;
     return 0;
 }
+
+int64_t time_shift_days(int64_t at_sec, int days, int *week_day)
+{
+    time_t t = (time_t)at_sec;
+    struct tm tm;
+    localtime_r(&t, &tm);
+    tm.tm_mday += days;
+    tm.tm_isdst = -1;
+    t = mktime(&tm);
+    *week_day = tm.tm_wday;
+    return t;
+}

@@ -29,3 +29,7 @@ const char *time_format_date(int64_t at_sec, const char *when_zero, char buf[TIM
 /* now, now+10minutes, HH:MM[:SS], MMDD[YY], YYYY-MM-DD[THH:MM[:SS]], midnight, noon, today,
  * tomorrow, uts<seconds>. */
 int time_parse_date(const char *text, int64_t now_sec, int64_t *at_sec, struct err *err);
+
+/* The same time by the local clock so many days later, some of which have 23 or 25 hours, and which
+ * day of the week that is (0: Sunday). */
+int64_t time_shift_days(int64_t at_sec, int days, int *week_day);

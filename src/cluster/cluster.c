@@ -61,6 +61,8 @@ static void job_free(struct job *j)
     free(j->reason_detail);
     free(j->part_name);
     job_forget_past(j);
+    free(j->resv_name);
+    vec_done(&j->resvs);
     depend_free(j->waits.on);
     free(j->waits.links);
     free(j->waits.shown);
@@ -162,6 +164,9 @@ void cluster_free(struct cluster *c)
     topo_free(c->topo);
     vec_foreach (&c->parts, p)
         part_free(*p);
+    vec_foreach (&c->resvs, r)
+        resv_free(*r);
+    vec_done(&c->resvs);
     vec_done(&c->jobs);
     vec_done(&c->nodes);
     vec_foreach (&c->removed_parts, packed)
@@ -248,6 +253,8 @@ void cluster_remove_job(struct cluster *c, struct job *j)
     depend_leave(c, j);
     order_remove(&c->due, &j->due);
     order_remove(&c->ends, &j->ends);
+    resv_unbind(j);
+    resv_leave(j);
     if (j->request_key)
         idmap_remove(&c->requests, j->request_key);
     job_load_state(c, j, PB__JOB_STATE__CANCELLED); /* it counts for nothing any more */

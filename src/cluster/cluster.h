@@ -23,6 +23,7 @@
 #include "cluster/part.h"
 #include "cluster/pool.h"
 #include "cluster/request.h"
+#include "cluster/resv.h"
 #include "cluster/several.h"
 #include "cluster/share.h"
 #include "conf/conf.h"
@@ -182,6 +183,10 @@ struct job {
     struct array *array;                 /* NULL: it is in none */
     struct idset tasks;                  /* a group: the elements that this record has */
     struct order_link of_array;          /* in array.records */
+    struct resv *resv;                   /* it runs in; NULL: none */
+    VEC(struct resv *) resvs;            /* while it waits: where it may run, in this order, */
+    bool resv_asked, resv_gone;          /* and nowhere else; held because that one is no more */
+    char *resv_name;                     /* it runs, or ran, in */
     struct order_link queued, due, ends; /* in part.queue, cluster.due, cluster.ends */
     int64_t switches_since; /* it could have started then, on more switches; 0: never yet */
     uint64_t unfit_stamp, ahead_stamp; /* plan.c: pool.freed, when it last did not fit, and when
@@ -197,6 +202,7 @@ struct cluster {
     struct topo *topo;        /* NULL: the network is flat */
     VEC(struct gres_kind) gres_kinds;
     VEC(struct part *) parts;    /* in order of the configuration */
+    VEC(struct resv *) resvs;    /* in the order of their creation */
     VEC(struct job *) jobs;      /* by rising id, once all are loaded */
     VEC(struct array *) arrays;  /* by rising id */
     VEC(uint32_t) dirty_arrays;  /* ids of those with a record to be written */

@@ -243,6 +243,7 @@ int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, 
     read_warning(j, s->signal);
     j->deadline_at = OR(s, deadline_at_sec, 0) > 0 ? s->deadline_at_sec : 0;
     j->time_min_sec = OR(s, time_min_sec, 0) > 0 ? s->time_min_sec : 0;
+    j->resv_asked = s->reservation && *s->reservation;
     j->begin_at = OR(s, begin_at_sec, 0);
     if (j->begin_at < 0) /* long ago is now; sums with the clock must not overflow */
         j->begin_at = 0;
@@ -490,6 +491,9 @@ void job_pack_live(const struct cluster *c, struct job *j)
     if (j->rank.accrued_sec)
         SET(&m, accrued_sec, j->rank.accrued_sec);
     pack_parts(j, &m, &arena);
+    m.reservation = j->resv_name;
+    if (j->resv_gone)
+        SET(&m, resv_gone, true);
     pack_times(j, &m);
     pack_where(c, j, &m, &arena);
     pack_sharing(j, &m);
@@ -648,6 +652,8 @@ static void restore_live(struct job *j, const Pb__JobLive *m)
     j->warned = OR(m, warned, 0);
     j->configuring = OR(m, configuring, 0);
     j->epilog_due = OR(m, epilog_due, 0);
+    j->resv_name = mem_strdup(m->reservation);
+    j->resv_gone = OR(m, resv_gone, 0);
     j->reason = j->stored_reason = mem_strdup(m->reason);
     j->reason_detail = mem_strdup(m->reason_detail);
     if (m->usage) {

@@ -38,16 +38,12 @@ static void count(struct cluster *c, enum _Pb__JobState state, int by)
         c->running += (size_t)by;
 }
 
-static bool runs(enum _Pb__JobState state)
-{
-    return state == PB__JOB_STATE__RUNNING || state == PB__JOB_STATE__SUSPENDED;
-}
-
 static void change(struct cluster *c, struct job *j, enum _Pb__JobState to)
 {
-    if (runs(to) && !runs(j->state))
+    bool runs = to == PB__JOB_STATE__RUNNING || to == PB__JOB_STATE__SUSPENDED;
+    if (runs && !license_held(j))
         license_take(c, j);
-    else if (!runs(to) && runs(j->state))
+    else if (!runs && license_held(j))
         license_give_back(c, j);
     count(c, j->state, -1);
     if (j->array)

@@ -58,7 +58,12 @@ void license_needs_done(struct license_needs *n)
 
 int license_possible(const struct cluster *c, const struct job *j, struct err *err)
 {
-    vec_foreach (&j->want.licenses.list, need) {
+    return license_needs_possible(c, &j->want.licenses, err);
+}
+
+int license_needs_possible(const struct cluster *c, const struct license_needs *n, struct err *err)
+{
+    vec_foreach (&n->list, need) {
         if (need->at < 0)
             return err_set(err, -ERR_LICENSE, "%s: the cluster has none of %s",
                            err_text(ERR_LICENSE), need->name);
@@ -70,14 +75,46 @@ int license_possible(const struct cluster *c, const struct job *j, struct err *e
     return 0;
 }
 
-bool license_fits(const struct cluster *c, const struct job *j)
+uint64_t license_kept(const struct cluster *c, int32_t at, const struct resv *in, int64_t from,
+                      int64_t until)
 {
+    uint64_t sum = 0;
+    vec_foreach (&c->resvs, r) {
+        if (*r == in || !(*r)->stock.len)
+            continue;
+        vec_foreach (&(*r)->stock, s)
+            if (s->at == at && s->used < s->count && resv_overlaps(*r, from, until))
+                sum += s->count - s->used;
+    }
+    return sum;
+}
+
+uint32_t license_beyond(const struct license_need *need, const struct resv *in)
+{
+    if (in)
+        vec_foreach (&in->stock, s)
+            if (s->at == need->at && s->used < s->count)
+                return need->count > s->count - s->used ? need->count - (s->count - s->used) : 0;
+    return need->count;
+}
+
+bool license_fits(const struct cluster *c, const struct job *j, const struct resv *in,
+                  int64_t now_sec)
+{
+    int64_t limit = j->limit_sec < CLUSTER_NO_LIMIT_SEC ? j->limit_sec : CLUSTER_NO_LIMIT_SEC;
     bool fits = true;
     vec_foreach (&j->want.licenses.list, need) {
         const struct license *l = need->at < 0 ? NULL : &c->licenses.list.data[need->at];
-        fits = fits && l && l->used + need->count <= l->total;
+        fits = fits && l &&
+               l->used + need->count + license_kept(c, need->at, in, now_sec, now_sec + limit) <=
+                   l->total;
     }
     return fits;
+}
+
+bool license_held(const struct job *j)
+{
+    return j->state == PB__JOB_STATE__RUNNING || j->state == PB__JOB_STATE__SUSPENDED;
 }
 
 void license_take(struct cluster *c, const struct job *j)
@@ -85,6 +122,8 @@ void license_take(struct cluster *c, const struct job *j)
     vec_foreach (&j->want.licenses.list, need)
         if (need->at >= 0)
             c->licenses.list.data[need->at].used += need->count;
+    if (j->resv)
+        resv_use_licenses(j->resv, j, 1);
 }
 
 void license_give_back(struct cluster *c, const struct job *j)
@@ -92,6 +131,8 @@ void license_give_back(struct cluster *c, const struct job *j)
     vec_foreach (&j->want.licenses.list, need)
         if (need->at >= 0)
             c->licenses.list.data[need->at].used -= need->count;
+    if (j->resv)
+        resv_use_licenses(j->resv, j, -1);
     if (j->want.licenses.list.len)
         c->pool.freed++;
 }
@@ -102,7 +143,7 @@ int license_check(const struct cluster *c, struct err *err)
     _cleanup_free_ uint64_t *used = mem_new_array(uint64_t, n + 1);
     vec_foreach (&c->jobs, at) {
         const struct job *j = *at;
-        if (j->state != PB__JOB_STATE__RUNNING && j->state != PB__JOB_STATE__SUSPENDED)
+        if (!license_held(j))
             continue;
         vec_foreach (&j->want.licenses.list, need)
             if (need->at >= 0)

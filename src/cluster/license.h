@@ -13,6 +13,7 @@
 
 struct cluster;
 struct job;
+struct resv;
 
 struct license {
     char *name;
@@ -41,10 +42,19 @@ int license_read(const struct cluster *c, const char *text, struct license_needs
                  struct err *err);
 void license_needs_done(struct license_needs *n);
 /* Whether there are ever as many; -ERR_LICENSE. */
+int license_needs_possible(const struct cluster *c, const struct license_needs *n, struct err *err);
 int license_possible(const struct cluster *c, const struct job *j, struct err *err);
 
-/* Whether so many are free now. */
-bool license_fits(const struct cluster *c, const struct job *j);
+/* What reservations keep of a licence from a job in 'in' (NULL: outside of all) that would have it
+ * for that time. */
+uint64_t license_kept(const struct cluster *c, int32_t at, const struct resv *in, int64_t from,
+                      int64_t until);
+/* Of a need, what the reservation does not give. */
+uint32_t license_beyond(const struct license_need *need, const struct resv *in);
+/* Whether so many are free now, for a job that begins there. */
+bool license_fits(const struct cluster *c, const struct job *j, const struct resv *in,
+                  int64_t now_sec);
+bool license_held(const struct job *j); /* it has begun, and not ended */
 /* The job's are in use from now on, or not any more. */
 void license_take(struct cluster *c, const struct job *j);
 void license_give_back(struct cluster *c, const struct job *j);

@@ -363,6 +363,13 @@ void node_view_set(struct node_view *v, const struct cluster *c, const struct no
         gres_held_format_node(c, n, true, &v->gres);
         m->gres_used = (char *)str_cstr(&v->gres);
     }
+    vec_foreach (&c->resvs, r)
+        if ((*r)->active && bitset_test((*r)->nodes, n->index)) {
+            SET(m, reserved, true);
+            if ((*r)->flags & RESV_MAINT)
+                SET(m, maint, true);
+            m->reservation = (*r)->name;
+        }
     if (n->seen.len && wants_registered(fields)) {
         arena_reset(&v->arena, 0);
         pack_registered(n, m, &v->arena);

@@ -175,16 +175,22 @@ bool several_is_queued(const struct job *j)
     return j->queued.in;
 }
 
+/* Those that ask for a reservation are before all that do not. */
+static int64_t key_of(const struct job *j, uint32_t priority)
+{
+    return -(int64_t)priority - (j->resv_asked ? INT64_C(1) << 32 : 0);
+}
+
 bool several_keys_hold(const struct job *j)
 {
     const struct several *s = j->several;
     for (uint32_t i = 0; s && i < s->count; i++) {
         uint32_t priority = i == s->at ? j->priority : s->of[i].priority;
-        if (s->of[i].queued.in && s->of[i].queued.key != -(int64_t)priority)
+        if (s->of[i].queued.in && s->of[i].queued.key != key_of(j, priority))
             return false;
     }
     return (!s || (!j->queued.in && s->at == 0)) &&
-           (!j->queued.in || j->queued.key == -(int64_t)j->priority);
+           (!j->queued.in || j->queued.key == key_of(j, j->priority));
 }
 
 void several_unqueue(struct job *j)
@@ -198,7 +204,7 @@ void several_unqueue(struct job *j)
 void several_queue(struct job *j)
 {
     struct order_link *link = j->several ? &j->several->of[j->several->at].queued : &j->queued;
-    order_insert(&j->part->queue, link, -(int64_t)j->priority, j->id);
+    order_insert(&j->part->queue, link, key_of(j, j->priority), j->id);
     link->of_face = j->several != NULL;
 }
 

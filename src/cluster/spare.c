@@ -59,3 +59,16 @@ bool spare_might_do(const struct spare *s, const struct spare_need *need)
     }
     return false;
 }
+
+void spare_count_without(struct spare *counts, const struct spare *s, const struct bitset *nodes)
+{
+    vec_clear(&counts->by_cpus);
+    vec_foreach (&s->by_cpus, count)
+        vec_push(&counts->by_cpus, *count);
+    counts->whole = s->whole;
+    bitset_foreach (nodes, i) {
+        const struct spare_node *n = &s->nodes[i];
+        counts->by_cpus.data[n->cpus]--;
+        counts->whole -= n->whole;
+    }
+}

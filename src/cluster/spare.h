@@ -38,3 +38,6 @@ struct spare_need {
 uint32_t spare_tasks(const struct spare_need *need, uint32_t cpus);
 /* False: no choice of nodes can do, whatever else is wanted of them. */
 bool spare_might_do(const struct spare *s, const struct spare_need *need);
+/* What there is without these nodes, for spare_might_do() alone: 'counts' (zero, or made before)
+ * has no nodes. */
+void spare_count_without(struct spare *counts, const struct spare *s, const struct bitset *nodes);

@@ -51,6 +51,7 @@ void control_allowed_groups(const struct control *c, void (*fn)(void *ctx, const
         while (next_group(&list, name))
             fn(ctx, name);
     }
+    resv_each_group(c, fn, ctx);
 }
 
 /* AllocNodes: the hosts it may be used from. The host is that of the caller's token. */

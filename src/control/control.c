@@ -248,6 +248,8 @@ static int restore(struct control *c, enum record_kind kind, uint64_t number, co
         return shutdown_restore(c, data, len, err);
     case RECORD_ARRAY:
         return array_restore(c->cluster, number, data, len, err);
+    case RECORD_RESV:
+        return resv_take_record(c, data, len, err);
     case RECORD_PAYLOAD:
         return 0;
     }
@@ -292,6 +294,7 @@ static void resume_clock(struct control *c, struct job *j)
 static void resume_job(struct control *c, struct job *j)
 {
     int64_t now = control_mono(c), wall = control_wall(c);
+    resv_resume_job(c, j);
     if (j->state == PB__JOB_STATE__PENDING) {
         depend_resume(c, j);
         submit_enqueue(c, j);
@@ -338,6 +341,7 @@ void control_start(struct control *c)
         resume_job(c, c->cluster->jobs.data[i]);
     vec_foreach (&c->cluster->nodes, n)
         node_heard(c, *n);
+    resv_tick(c);
     c->plan_wanted = true;
 }
 
@@ -390,6 +394,8 @@ void control_set_end(struct control *c, struct job *j)
     int64_t limit_at = j->start_mono_ms + bounded_limit_sec(j) * 1000;
     bool never = j->limit_sec == INT64_MAX || over >= CLUSTER_NO_LIMIT_SEC;
     j->limit_mono_ms = never ? INT64_MAX : limit_at + over * 1000;
+    int64_t resv_ms = resv_limit_ms(c, j);
+    j->limit_mono_ms = resv_ms < j->limit_mono_ms ? resv_ms : j->limit_mono_ms;
     if (j->limit_mono_ms < now)
         j->limit_mono_ms = now;
     mail_schedule(c, j);
@@ -514,6 +520,7 @@ void control_tick(struct control *c)
         node_fail_silent(c, order_item(l, struct node, silence));
     shutdown_tick(c);
     priority_tick(c);
+    resv_tick(c);
 }
 
 static void set_wake(struct control *c)
@@ -527,6 +534,8 @@ static void set_wake(struct control *c)
         at = shutdown_due_ms(c);
     if (priority_due_ms(c) < at)
         at = priority_due_ms(c);
+    if (resv_due_ms(c) < at)
+        at = resv_due_ms(c);
     if (c->planning || c->plan_wanted || c->ranking.moving || c->told.len || why_is_due(c))
         at = control_mono(c);
     if (at == INT64_MAX || at == c->wake_at_ms)
@@ -642,6 +651,9 @@ void control_stats(const struct control *c, Pb__CtlStats *s)
 int control_check(const struct control *c, struct err *err)
 {
     size_t pending = 0, holding = 0;
+    int rc = resv_check(c, err);
+    if (rc != 0)
+        return rc;
     vec_foreach (&c->cluster->jobs, at) {
         const struct job *j = *at;
         pending += j->state == PB__JOB_STATE__PENDING;
@@ -657,7 +669,7 @@ int control_check(const struct control *c, struct err *err)
     }
     if (pending != c->cluster->pending || holding != c->cluster->ends.count)
         return err_set(err, -ERR_INTERNAL, "the counts of jobs are wrong");
-    int rc = array_check(c->cluster, err);
+    rc = array_check(c->cluster, err);
     if (rc == 0)
         rc = license_check(c->cluster, err);
     return rc ? rc : alloc_check(c->cluster, err);

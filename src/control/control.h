@@ -27,6 +27,7 @@
 #include "proto/node.pb-c.h"
 #include "proto/part.pb-c.h"
 #include "proto/prio.pb-c.h"
+#include "proto/resv.pb-c.h"
 #include "proto/script.pb-c.h"
 #include "proto/step.pb-c.h"
 #include "proto/why.pb-c.h"
@@ -88,8 +89,8 @@ void control_alloc(struct control *c, uint64_t call, const struct caller *who,
 /* The present key of a partition that demands one; -ERR_NO_PARTITION, -ERR_RANGE (it has none). */
 int control_part_key(const struct control *c, const char *name, char key[CONTROL_PART_KEY_SIZE],
                      struct err *err);
-/* Every group that the AllowGroups of a partition names, some of them more than once: env's
- * user_in_group() will be asked of them. */
+/* Every group that the AllowGroups of a partition, or a reservation, names, some of them more than
+ * once: env's user_in_group() will be asked of them. */
 void control_allowed_groups(const struct control *c, void (*fn)(void *ctx, const char *group),
                             void *ctx);
 void control_alloc_wait(struct control *c, uint64_t call, const struct caller *who,
@@ -123,6 +124,8 @@ void control_node_update(struct control *c, uint64_t call, const struct caller *
                          const Pb__NodeUpdate *r);
 void control_part_update(struct control *c, uint64_t call, const struct caller *who,
                          const Pb__PartUpdate *r);
+void control_resv_update(struct control *c, uint64_t call, const struct caller *who,
+                         const Pb__ResvUpdate *m);
 void control_call_gone(struct control *c,
                        uint64_t call); /* the caller of an open call has closed */
 
@@ -187,6 +190,8 @@ bool control_list_parts(struct control *c, const struct caller *who, const Pb__P
 /* Pending jobs and what their priorities are made of: PrioList. */
 bool control_list_prio(struct control *c, const struct caller *who, const Pb__PrioFilter *f,
                        uint64_t *cursor, size_t budget, struct str *out);
+bool control_list_resvs(struct control *c, const struct caller *who, const Pb__ResvFilter *f,
+                        uint64_t *cursor, size_t budget, struct str *out);
 /* True when nothing matching could have changed since the stamp: answer ERR_NO_CHANGE. */
 bool control_unchanged_since(const struct control *c, int64_t stamp);
 

@@ -44,6 +44,7 @@ enum record_kind {                      /* stored; numbers are for ever */
                                            nothing of it need be kept any more */
                    RECORD_SHUTDOWN = 8, /* number 0: Announced, while a shutdown is */
                    RECORD_ARRAY = 10,   /* number array's id: ArrayRecord */
+                   RECORD_RESV = 9,     /* name: ResvRecord */
 };
 
 struct env_part { /* a partition that the user of a job may use */

@@ -81,6 +81,7 @@ void finish_clean(struct control *c, struct job *j)
     if (job_nodes_left(j) || hook_holds(j))
         return;
     j->completing = false;
+    resv_leave(j);
     j->repeat_mono_ms = 0;
     j->purge_mono_ms = control_mono(c) + c->conf->min_job_age_sec * 1000;
     order_remove(&c->cluster->ends, &j->ends);
@@ -113,6 +114,7 @@ void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int 
         return;
     several_unqueue(j);
     several_name(j);
+    resv_unbind(j);
     j->exit_status = exit_status;
     j->end_at = control_wall(c);
     j->end_mono_ms = control_mono(c);
@@ -218,6 +220,7 @@ void finish_requeue(struct control *c, struct job *j)
     alloc_clear(c->cluster, j);
     if (job_set_state(c->cluster, j, PB__JOB_STATE__PENDING) != 0)
         return;
+    resv_enter(j, NULL);
     rejoin(c, j);
     j->restarts++;
     j->exit_status = j->derived_status = 0;

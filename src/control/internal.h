@@ -10,6 +10,7 @@
 #include "control/depend.h"
 #include "control/hook.h"
 #include "control/priority.h"
+#include "control/resv.h"
 #include "control/split.h"
 #include "control/step.h"
 #include "control/why.h"
@@ -23,6 +24,7 @@
 #define CONTROL_WAITING_STEPS 256
 #define CONTROL_PARTS_MAX 10000
 #define QUEUE_MOST 1000 /* jobs in one request about their order */
+#define CONTROL_RESVS_MAX 1000
 
 struct made_node { /* in no file, see made.c */
     char *name, *keys;
@@ -65,6 +67,7 @@ struct control {
     bool shutdown_passed;     /* or were */
     bool shutdown_over;       /* its record is gone: it has come */
     int64_t start_mono_ms;    /* of this controller */
+    uint32_t resv_number;     /* of the last reservation */
     VEC(struct made_node) made;
     VEC(struct aside) asides;
     VEC(struct told) told;
@@ -152,8 +155,8 @@ uint32_t submit_next_id(struct control *c); /* of a new job */
 /* start.c */
 void start_plan(struct control *c);
 void start_drop_plan(struct control *c); /* before partitions or the configuration change */
-/* On the nodes that somebody has chosen. */
-int start_placed(struct control *c, struct job *j, const struct selection *where, struct err *err);
+/* On the nodes that somebody has chosen. The decision stays the caller's. */
+int start_placed(struct control *c, const struct decision *d, struct err *err);
 void start_answer_fresh(struct control *c);
 void start_send_batch(struct control *c, struct job *j);
 void start_send_prepare(struct control *c, struct job *j,

@@ -4,6 +4,16 @@
 
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 
+/* By reservations that are active. */
+static uint64_t reserved(const struct control *c, int32_t at)
+{
+    uint64_t sum = 0;
+    vec_foreach (&c->cluster->resvs, r)
+        vec_foreach (&(*r)->stock, s)
+            sum += s->at == at && resv_is_now(*r, control_wall(c)) ? s->count : 0;
+    return sum;
+}
+
 void control_list_licenses(struct control *c, uint64_t call)
 {
     _cleanup_arena_ struct arena arena;
@@ -17,7 +27,7 @@ void control_list_licenses(struct control *c, uint64_t call)
         r->name = l->name;
         SET(r, total, l->total);
         SET(r, used, l->used);
-        SET(r, reserved, 0);
+        SET(r, reserved, reserved(c, (int32_t)(l - c->cluster->licenses.list.data)));
         list.licenses[list.n_licenses++] = r;
     }
     c->env->reply(c->env->ctx, call, &list.base);

@@ -31,6 +31,7 @@ struct top {
 struct kind {
     uint32_t uid;
     const struct part *part;
+    bool reserved;      /* they are before all others in the queue */
     struct str account; /* and QOS: as they are packed */
 };
 
@@ -43,7 +44,8 @@ static void pick_account(const struct job *j, struct str *out)
 
 static bool is_of_kind(const struct job *j, const struct kind *kind, struct str *scratch)
 {
-    if (j->uid != kind->uid || j->part != kind->part || j->several)
+    if (j->uid != kind->uid || j->part != kind->part || j->several ||
+        j->resv_asked != kind->reserved)
         return false;
     pick_account(j, scratch);
     return scratch->len == kind->account.len &&
@@ -174,7 +176,7 @@ static void choose(struct top *t, struct job *const *jobs, size_t count, const s
 
 static int put_on_top(struct control *c, struct job **jobs, size_t count, struct err *err)
 {
-    struct kind kind = {jobs[0]->uid, jobs[0]->part, STR_INIT};
+    struct kind kind = {jobs[0]->uid, jobs[0]->part, jobs[0]->resv_asked, STR_INIT};
     struct top t = {0};
     pick_account(jobs[0], &kind.account);
     choose(&t, jobs, count, &kind);
@@ -284,15 +286,15 @@ static int check_place(struct control *c, const struct caller *who, struct job *
 }
 
 /* In the first of its partitions that has them; it keeps that one. */
-static int find_place(struct control *c, struct job *j, struct bitset *nodes,
-                      struct selection *where, struct err *err)
+static int find_place(struct control *c, struct job *j, struct bitset *nodes, struct decision *d,
+                      struct err *err)
 {
     int rc = 0;
     for (uint32_t i = 0; i < several_count(j); i++) {
         several_enter(j, i);
         if (j->several && !j->several->of[i].queued.in)
             continue;
-        rc = place_find(c->cluster, j, nodes, where, err);
+        rc = place_find(c->cluster, j, nodes, control_wall(c), &d->where, &d->in, err);
         if (rc == 0)
             break;
     }
@@ -303,19 +305,20 @@ void control_job_place(struct control *c, uint64_t call, const struct caller *wh
                        const Pb__JobPlace *r)
 {
     struct err err = {0};
-    struct selection where = {0};
+    struct decision d = {.kind = PLAN_START};
     _cleanup_bitset_ struct bitset *nodes = NULL;
     struct job *j = cluster_find_job(c->cluster, r->job_id);
     int rc = check_place(c, who, j, &err);
     if (rc == 0)
         rc = cluster_node_set(c->cluster, r->nodes, &nodes, &err);
     if (rc == 0)
-        rc = find_place(c, j, nodes, &where, &err);
+        rc = find_place(c, j, nodes, &d, &err);
+    d.job = j;
     if (rc == 0)
-        rc = start_placed(c, j, &where, &err);
+        rc = start_placed(c, &d, &err);
     if (rc != 0 && j)
         several_leave(j);
-    select_done(&where);
+    select_done(&d.where);
     if (rc != 0)
         control_refuse(c, call, &err);
     else

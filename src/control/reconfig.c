@@ -116,6 +116,7 @@ static void build(struct control *c, struct cluster *old, struct conf *conf, str
     c->conf = conf;
     update_carry_parts(c, old, report);
     array_carry(next, old);
+    resv_carry(c, old);
     for (size_t i = 0; i < old->jobs.len; i++)
         take_in(c, old, next, old->jobs.data[i]);
     priority_forget(c);
@@ -145,6 +146,7 @@ static void settle_running(struct control *c, const struct cluster *old, struct 
 
 static void settle(struct control *c, const struct cluster *old, struct job *j)
 {
+    resv_resume_job(c, j);
     if (j->state == PB__JOB_STATE__PENDING)
         submit_enqueue(c, j);
     else if (j->completing && job_nodes_left(j) == 0)

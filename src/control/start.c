@@ -219,12 +219,13 @@ void start_configured(struct control *c, struct job *j)
 static bool start_job(struct control *c, struct job *group, const struct decision *d)
 {
     const struct part *part = group->part;
+    bool licensed = license_fits(c->cluster, group, d->in, control_wall(c));
     several_leave(group);
     if (depend_reason(c, group)) { /* another of its name has started in this pass */
         submit_enqueue(c, group);
         return false;
     }
-    if (!license_fits(c->cluster, group))
+    if (!licensed)
         return false;
     struct job *j = split_first(c, group);
     if (j)
@@ -237,6 +238,8 @@ static bool start_job(struct control *c, struct job *group, const struct decisio
         return false;
     }
     several_end(j);
+    resv_unbind(j);
+    resv_enter(j, d->in);
     if (d->limit_sec) {
         control_log(c, LOG_LVL_INFO,
                     "job %u: its limit is %lld s (--time-min), so that it starts now", j->id,
@@ -259,10 +262,9 @@ static bool start_job(struct control *c, struct job *group, const struct decisio
     return true;
 }
 
-int start_placed(struct control *c, struct job *j, const struct selection *where, struct err *err)
+int start_placed(struct control *c, const struct decision *d, struct err *err)
 {
-    struct decision d = {.kind = PLAN_START, .job = j, .where = *where};
-    if (!start_job(c, j, &d))
+    if (!start_job(c, d->job, d))
         return err_set(err, -ERR_NODES_BUSY, "%s", err_text(ERR_NODES_BUSY));
     c->plan_wanted = true;
     return 0;
@@ -299,6 +301,7 @@ static void begin_or_resume(struct control *c)
     if (c->planning) {
         plan_resume(&c->plan, control_wall(c));
     } else {
+        resv_refill(c);
         c->plan_wanted = false;
         c->planning = true;
         c->plan_freed = c->cluster->pool.freed;

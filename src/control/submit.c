@@ -121,14 +121,18 @@ void submit_enqueue(struct control *c, struct job *j)
     several_unqueue(j);
     priority_set_all(c, j);
     bool ready = false;
+    const char *resv_waits = resv_bind_job(c, j);
+    j->resv_gone = j->resv_gone && j->held;
     if (j->admin_hold)
         reason = "JobHeldAdmin";
     else if (j->held)
-        reason = "JobHeldUser";
+        reason = j->resv_gone ? "ReservationDeleted" : "JobHeldUser";
     else if (waits)
         reason = waits;
     else if (j->begin_at > control_wall(c))
         reason = "BeginTime";
+    else if (resv_waits)
+        reason = resv_waits;
     else if ((kept = queue_in_parts(c, j)) != NULL)
         reason = kept;
     else
@@ -195,7 +199,8 @@ static int apply_spec(struct control *c, const struct caller *who, const struct 
     size_t len = protobuf_c_message_get_packed_size(&spec.base);
     str_reserve(&j->spec, len);
     pb_pack(&spec.base, &j->spec);
-    return submit_check_possible(c, j, err);
+    rc = submit_check_possible(c, j, err);
+    return rc == 0 ? resv_check_job(c, j, &spec, err) : rc;
 }
 
 uint64_t submit_request_key(const uint8_t id[16], uint32_t uid)
@@ -322,6 +327,7 @@ static void reply_test(struct control *c, uint64_t call, struct job *j)
 {
     Pb__SubmitReply r = PB__SUBMIT_REPLY__INIT;
     struct selection where = {0};
+    resv_bind_job(c, j);
     r.has_start_at = r.has_job_id = r.has_num_cpus = true;
     r.job_id = j->id;
     uint64_t work = 0;

@@ -61,20 +61,11 @@ static const struct {
     {"reservation", "ReservationName", false},
 };
 
-/* Known to the record and not to the planner: to set it would be a promise not kept. */
-static bool is_unplanned(const char *field)
-{
-    return strcmp(field, "reservation") == 0;
-}
-
 static int check_field(const struct job *j, const char *field, struct err *err)
 {
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         if (strcmp(fields[i].field, field) != 0)
             continue;
-        if (is_unplanned(field))
-            return err_set(err, -ERR_NOT_SUPPORTED, "%s: %s is not available in this version",
-                           err_text(ERR_NOT_SUPPORTED), fields[i].shown);
         if (!fields[i].while_running && j->state != PB__JOB_STATE__PENDING)
             return err_set(err, -ERR_CANNOT_UPDATE, "%s: %s of a job that is not pending any more",
                            err_text(ERR_CANNOT_UPDATE), fields[i].shown);
@@ -275,6 +266,10 @@ static int apply_spec(struct control *c, const struct caller *who, struct job *j
         rc = submit_check_time_min(j, spec, limit_of(set, j), err);
     if (rc == 0 && j->state == PB__JOB_STATE__PENDING)
         rc = submit_check_possible(c, j, err);
+    if (rc == 0 && set->reservation)
+        rc = resv_check_job(c, j, spec, err);
+    if (set->reservation && !*set->reservation)
+        spec->reservation = NULL;
     settle_move(j, &before, rc == 0);
     if (rc != 0) {
         job_read_spec(c->cluster, j, &old, NULL);

@@ -309,6 +309,7 @@ static void settle(struct control *c, struct part *p)
     if (p->conf.is_default)
         unset_default(c, p);
     save(c, p);
+    resv_follow(c);
     for (size_t i = 0; i < c->cluster->jobs.len; i++) {
         struct job *j = c->cluster->jobs.data[i];
         if (several_has(j, p) && j->state == PB__JOB_STATE__PENDING)

@@ -48,7 +48,7 @@ static void job_changes_that_are_refused_change_nothing(void **state)
         {"dependency", {.dependency = (char *)"afterok:1"}, ERR_DEPENDENCY},
         {"licenses", {.licenses = (char *)"x:1"}, ERR_LICENSE},
         {"gres", {.gres = (char *)"gpu:1"}, ERR_GRES},
-        {"reservation", {.reservation = (char *)"r"}, ERR_NOT_SUPPORTED},
+        {"reservation", {.reservation = (char *)"r"}, ERR_RESV_INVALID},
         {"not a field of update", {.submit_line = (char *)"x"}, ERR_CANNOT_UPDATE},
         {"whose job it is", {.has_uid = true, .uid = 0}, ERR_CANNOT_UPDATE},
     };

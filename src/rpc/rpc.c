@@ -11,6 +11,7 @@
 #include "proto/node.pb-c.h"
 #include "proto/part.pb-c.h"
 #include "proto/prio.pb-c.h"
+#include "proto/resv.pb-c.h"
 #include "proto/step.pb-c.h"
 #include "proto/usage.pb-c.h"
 #include "proto/why.pb-c.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sched/ahead.h"
 
+#include "sched/resv.h"
 #include "sched/shadow.h"
 
 #define LAY_WORK 20 /* of a place on the timeline, for each node */
@@ -31,6 +32,7 @@ static void keep(struct timeline *t, const struct plan *p, const struct plan_hea
 static void lay_others(struct plan *p, struct timeline *t, uint32_t id, size_t count)
 {
     timeline_init(t, p->cluster, p->now_sec);
+    timeline_set_resv(t, p->resv);
     p->work += LAY_WORK * p->cluster->nodes.len;
     for (size_t i = 0; i < count; i++)
         if (p->heads.data[i].id != id)
@@ -57,7 +59,8 @@ static void find(struct plan *p, struct plan_head *h)
     if (again)
         lay_others(p, t = &without, h->id, p->laid);
     p->work += LAY_WORK * p->cluster->nodes.len;
-    _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j);
+    _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, resv_home(j));
+    t->in = resv_home(j);
     h->at_sec = timeline_find(t, j, allowed, &h->where);
     if (again)
         timeline_done(t);
@@ -107,11 +110,12 @@ size_t ahead_others(const struct plan *p, const struct job *j)
     return p->heads.len - own;
 }
 
-bool ahead_leaves_room(struct plan *p, const struct job *j, const struct bitset *allowed,
-                       struct selection *where)
+bool ahead_leaves_room(struct plan *p, const struct job *j, const struct resv *in,
+                       const struct bitset *allowed, struct selection *where)
 {
     struct timeline t;
     lay_others(p, &t, j->id, p->heads.len);
+    t.in = in;
     bool fits = timeline_fits_now(&t, j, allowed, where);
     timeline_done(&t);
     return fits;
@@ -147,8 +151,8 @@ static int64_t place_before(const struct plan *p, int64_t until)
 
 /* What others keep begins at few moments, and less of it is touched the sooner it is over: so one
  * of these moments is the end of the longest limit. */
-int64_t ahead_shorten(struct plan *p, struct job *j, const struct bitset *allowed,
-                      struct selection *where)
+int64_t ahead_shorten(struct plan *p, struct job *j, const struct resv *in,
+                      const struct bitset *allowed, struct selection *where)
 {
     int64_t full = j->limit_sec, until = INT64_MAX, limit = 0;
     if (full < INT64_MAX - p->now_sec)
@@ -159,8 +163,9 @@ int64_t ahead_shorten(struct plan *p, struct job *j, const struct bitset *allowe
             break;
         select_clear(where);
         j->limit_sec = until - p->now_sec;
-        if (select_nodes(p->cluster, j, allowed, NULL, where) == 0 &&
-            plan_leaves_room(p, j, allowed, where))
+        const struct free_view *view = resv_view(p->resv, j, in, p->now_sec, &p->cluster->pool.now);
+        if (select_nodes(p->cluster, j, allowed, view, where) == 0 &&
+            plan_leaves_room(p, j, in, allowed, where))
             limit = j->limit_sec;
     }
     j->limit_sec = full;

@@ -23,14 +23,14 @@ size_t ahead_others(const struct plan *p, const struct job *j);
 bool ahead_has(const struct plan *p, const struct job *j); /* it has one itself */
 /* All being laid out: whether the job can begin beside those of others. It has none any more when
  * it can. */
-bool ahead_leaves_room(struct plan *p, const struct job *j, const struct bitset *allowed,
-                       struct selection *where);
+bool ahead_leaves_room(struct plan *p, const struct job *j, const struct resv *in,
+                       const struct bitset *allowed, struct selection *where);
 void ahead_remove(struct plan *p, const struct job *j); /* its own */
 
 /* With --time-min: the job, which fits now, begins at once with the longest limit that touches
  * nothing of what others keep; 0: there is none, and nothing has changed. */
-int64_t ahead_shorten(struct plan *p, struct job *j, const struct bitset *allowed,
-                      struct selection *where);
+int64_t ahead_shorten(struct plan *p, struct job *j, const struct resv *in,
+                      const struct bitset *allowed, struct selection *where);
 
 /* Its start in the partition that it has as it was found last, and whether that still holds. */
 int64_t ahead_found(const struct job *j);

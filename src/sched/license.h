@@ -20,15 +20,21 @@ struct license_claims {
     VEC(struct license_claim) list;
 };
 
-/* Whether the job may have what it needs from now to its limit. */
+/* Whether the job may have what it needs from now to its limit, in this reservation or (NULL)
+ * outside of all. */
 bool license_may_start(const struct license_claims *l, const struct cluster *c, const struct job *j,
-                       int64_t now_sec);
+                       const struct resv *in, int64_t now_sec);
+/* The same, in one of those it may run in, or outside. */
+bool license_may_start_somewhere(const struct license_claims *l, const struct cluster *c,
+                                 const struct job *j, int64_t now_sec);
 /* It has begun; 'l' only: the cluster counts when its state changes. */
-void license_begin(struct license_claims *l, const struct job *j, int64_t now_sec);
+void license_begin(struct license_claims *l, const struct job *j, const struct resv *in,
+                   int64_t now_sec);
 /* It waits, until 'not_before' (0: nothing said) for other reasons. When it is to have them; 0: not
  * foreseeable. Adds what was looked at to *work. */
 int64_t license_claim(struct license_claims *l, const struct cluster *c, const struct job *j,
                       int64_t now_sec, int64_t not_before, uint64_t *work);
-/* When running jobs will have given back as many, by their limits; 0: not foreseeable. */
+/* When running jobs will have given back as many, by their limits, and no reservation keeps them;
+ * 0: not foreseeable. */
 int64_t license_earliest(const struct cluster *c, const struct job *j, int64_t now_sec,
                          uint64_t *work);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sched/place.h"
 
+#include "sched/resv.h"
+
 static const char *first_outside(const struct cluster *c, const struct bitset *nodes,
                                  const struct bitset *set)
 {
@@ -29,19 +31,43 @@ static int check(const struct cluster *c, const struct job *j, const struct bits
     return 0;
 }
 
-int place_find(const struct cluster *c, struct job *j, struct bitset *nodes, struct selection *out,
-               struct err *err)
+/* In a reservation of its, or outside: where it may have all of these nodes now, and fits. */
+static int find_place(const struct cluster *c, const struct job *j, const struct bitset *nodes,
+                      struct resv_plan *resv, struct selection *out, struct resv **into,
+                      struct err *err)
+{
+    const struct resv *in;
+    size_t open = 0;
+    for (size_t i = 0; resv_place(j, i, &in); i++) {
+        _cleanup_bitset_ struct bitset *set = bitset_dup(nodes);
+        resv_restrict(in, set);
+        if (!resv_narrow(resv, j, in, resv->now_sec, set) || !bitset_equal(set, nodes))
+            continue;
+        open++;
+        const struct free_view *view = resv_view(resv, j, in, resv->now_sec, &c->pool.now);
+        if (select_nodes(c, j, nodes, view, out) != 0)
+            continue;
+        *into = (struct resv *)in;
+        return 0;
+    }
+    return err_set(err, -ERR_NODES_BUSY, open ? "%s" : "%s: reservations keep it from there",
+                   err_text(ERR_NODES_BUSY));
+}
+
+int place_find(const struct cluster *c, struct job *j, struct bitset *nodes, int64_t now_sec,
+               struct selection *out, struct resv **into, struct err *err)
 {
     struct request asked = j->want;
+    struct resv_plan resv;
     int rc = check(c, j, nodes, err);
 
     if (rc != 0)
         return rc;
     j->want.req = nodes;
     j->want.min_nodes = j->want.max_nodes = j->want.good_nodes = (uint32_t)bitset_count(nodes);
-    rc = select_nodes(c, j, nodes, NULL, out);
+    resv_plan_init(&resv, c, now_sec);
+    rc = find_place(c, j, nodes, &resv, out, into, err);
+    resv_plan_done(&resv);
     j->want = asked;
-    if (rc != 0)
-        return err_set(err, -ERR_NODES_BUSY, "%s", err_text(ERR_NODES_BUSY));
-    return 0;
+    return rc;
 }

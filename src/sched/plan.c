@@ -5,6 +5,7 @@
 
 #include "base/hostlist.h"
 #include "sched/ahead.h"
+#include "sched/resv.h"
 #include "sched/select.h"
 #include "sched/shadow.h"
 #include "sched/timeline.h"
@@ -35,6 +36,8 @@ static void enter_part(struct plan *p)
 void plan_begin(struct plan *p, const struct cluster *c, int64_t now_sec, bool backfill)
 {
     *p = (struct plan){.cluster = c, .now_sec = now_sec, .backfill = backfill};
+    p->resv = mem_new(struct resv_plan);
+    resv_plan_init(p->resv, c, now_sec);
     vec_foreach (&c->parts, part)
         add_part(p, *part);
     enter_part(p);
@@ -44,6 +47,7 @@ void plan_resume(struct plan *p, int64_t now_sec)
 {
     p->now_sec = now_sec;
     vec_clear(&p->failed); /* they may be gone */
+    resv_plan_resume(p->resv, now_sec);
     if (p->ahead)
         p->ahead->now_sec = now_sec;
 }
@@ -51,6 +55,8 @@ void plan_resume(struct plan *p, int64_t now_sec)
 void plan_end(struct plan *p)
 {
     ahead_done(p);
+    resv_plan_done(p->resv);
+    free(p->resv);
     vec_done(&p->order);
     vec_done(&p->failed);
     vec_done(&p->claims.list);
@@ -79,7 +85,8 @@ static bool same_shape(const struct job *a, const struct job *b)
            x->spec_cores == y->spec_cores && x->cpus_per_gpu == y->cpus_per_gpu &&
            x->mem_gpu_mib == y->mem_gpu_mib && gres_wants_equal(&x->gres, &y->gres) &&
            str_eq(x->features, y->features) && str_eq(x->prefer, y->prefer) &&
-           x->good_nodes == y->good_nodes && same_set(x->req, y->req) && same_set(x->exc, y->exc);
+           x->good_nodes == y->good_nodes && same_set(x->req, y->req) && same_set(x->exc, y->exc) &&
+           resv_same_places(a, b);
 }
 
 static bool has_failed(const struct plan *p, const struct job *j)
@@ -92,10 +99,11 @@ static bool has_failed(const struct plan *p, const struct job *j)
     return false;
 }
 
-struct bitset *plan_allowed(const struct plan *p, const struct job *j)
+struct bitset *plan_allowed(const struct plan *p, const struct job *j, const struct resv *in)
 {
     struct bitset *set = select_candidates(p->cluster, j);
     bitset_and(set, p->cluster->pool.usable);
+    resv_restrict(in, set);
     return set;
 }
 
@@ -110,6 +118,7 @@ static int64_t lay_out(struct plan *p)
     if (!p->ahead) {
         p->ahead = mem_new(struct timeline);
         timeline_init(p->ahead, p->cluster, p->now_sec);
+        timeline_set_resv(p->ahead, p->resv);
     }
     while (p->laid < p->heads.len)
         at = ahead_lay(p);
@@ -122,10 +131,10 @@ static int64_t look_ahead(struct plan *p)
     uint32_t face;
     struct job *j = p->heads.len == 1 && !p->ahead ? ahead_job(p, p->heads.data, &face) : NULL;
     if (!p->shadow && j && shadow_serves(p->cluster, j)) {
-        _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j);
+        _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, resv_home(j));
         p->shadow = mem_new(struct shadow);
         p->work += LAY_WORK * p->cluster->nodes.len;
-        if (!shadow_make(p->shadow, p->cluster, j, allowed, p->now_sec))
+        if (!shadow_make(p->shadow, p->cluster, p->resv, j, allowed, p->now_sec))
             free(take_ptr(p->shadow));
     }
     if (j)
@@ -158,7 +167,7 @@ static bool can_shorten(const struct job *j)
 static bool might_fit(const struct plan *p, const struct job *j)
 {
     struct spare_need need = plan_need(j);
-    return j->want.shared || j->want.overcommit || spare_might_do(&p->cluster->pool.spare, &need);
+    return j->want.shared || j->want.overcommit || resv_might_fit(p->resv, j, &need);
 }
 
 /* The same of those that have a place before it. */
@@ -174,19 +183,22 @@ static bool might_leave_room(struct plan *p, struct job *j)
     return might;
 }
 
-bool plan_leaves_room(struct plan *p, const struct job *j, const struct bitset *allowed,
-                      struct selection *where)
+bool plan_leaves_room(struct plan *p, const struct job *j, const struct resv *in,
+                      const struct bitset *allowed, struct selection *where)
 {
+    if (!ahead_others(p, j))
+        return true;
     look_ahead(p);
     if (p->shadow && shadow_serves(p->cluster, j)) {
-        bool fits = shadow_fits_now(p->shadow, j, allowed, p->now_sec, where);
+        bool fits = shadow_fits_now(p->shadow, j, in, allowed, p->now_sec, where);
         if (fits && !p->asks)
             shadow_start(p->shadow, j, where, p->now_sec);
         return fits;
     }
     lay_out(p);
     if (ahead_has(p, j))
-        return ahead_leaves_room(p, j, allowed, where);
+        return ahead_leaves_room(p, j, in, allowed, where);
+    p->ahead->in = in;
     if (!timeline_fits_now(p->ahead, j, allowed, where))
         return false;
     if (!p->asks)
@@ -197,12 +209,13 @@ bool plan_leaves_room(struct plan *p, const struct job *j, const struct bitset *
 /* One that asked for few switches and could have more has waited for them long enough. Until then
  * it is looked at in each pass. */
 static bool has_waited_for_switches(const struct plan *p, struct job *j,
-                                    const struct bitset *allowed, struct selection *where)
+                                    const struct bitset *allowed, const struct free_view *view,
+                                    struct selection *where)
 {
     if (!j->want.switches || j->switches_waived || !select_topo(p->cluster, j))
         return false;
     j->switches_waived = true;
-    bool fits = select_nodes(p->cluster, j, allowed, NULL, where) == 0;
+    bool fits = select_nodes(p->cluster, j, allowed, view, where) == 0;
     if (fits && !j->switches_since)
         j->switches_since = p->now_sec;
     j->switches_waived = false;
@@ -220,33 +233,50 @@ int64_t plan_switches_until(const struct cluster *c, const struct job *j)
     return j->switches_since + (asked < most ? asked : most);
 }
 
+/* Whether it fits there now, whatever is planned for others. */
+static bool fits_in(struct plan *p, struct job *j, const struct resv *in, struct bitset *allowed,
+                    struct selection *where)
+{
+    p->work += p->cluster->nodes.len;
+    if (!j->want.shared)
+        bitset_and(allowed, p->cluster->pool.spare.open);
+    if (!resv_narrow(p->resv, j, in, p->now_sec, allowed))
+        return false;
+    const struct free_view *view = resv_view(p->resv, j, in, p->now_sec, &p->cluster->pool.now);
+    return select_nodes(p->cluster, j, allowed, view, where) == 0 ||
+           has_waited_for_switches(p, j, allowed, view, where);
+}
+
 /* Whether it fits now, and would be over before what it takes is needed by a job before it. */
 static bool can_start(struct plan *p, struct job *j, struct decision *d)
 {
-    struct selection *where = &d->where;
+    const struct resv *in;
     uint64_t freed = p->cluster->pool.freed;
+    bool fits = false;
     if (j->unfit_stamp == freed)
         return false;
-    if (!might_fit(p, j)) {
-        j->unfit_stamp = freed;
+    bool might = might_fit(p, j);
+    if (might && ahead_others(p, j) && !might_leave_room(p, j))
         return false;
+    for (size_t i = 0; might && resv_place(j, i, &in); i++) {
+        _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, in);
+        bool licensed = license_may_start(&p->claims, p->cluster, j, in, p->now_sec);
+        fits = fits || !licensed;
+        if (!licensed || !fits_in(p, j, in, allowed, &d->where))
+            continue;
+        fits = true;
+        d->in = (struct resv *)in;
+        if (plan_leaves_room(p, j, in, allowed, &d->where))
+            return true;
+        if (can_shorten(j))
+            d->limit_sec = ahead_shorten(p, j, in, allowed, &d->where);
+        if (d->limit_sec)
+            return true;
+        select_clear(&d->where);
     }
-    if (ahead_others(p, j) && !might_leave_room(p, j))
-        return false;
-    p->work += p->cluster->nodes.len;
-    _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j);
-    if (!j->want.shared)
-        bitset_and(allowed, p->cluster->pool.spare.open);
-    if (select_nodes(p->cluster, j, allowed, NULL, where) != 0 &&
-        !has_waited_for_switches(p, j, allowed, where)) {
+    if (!fits)
         j->unfit_stamp = j->switches_since ? 0 : freed;
-        return false;
-    }
-    if (!ahead_others(p, j) || plan_leaves_room(p, j, allowed, where))
-        return true;
-    if (can_shorten(j))
-        d->limit_sec = ahead_shorten(p, j, allowed, where);
-    return d->limit_sec;
+    return false;
 }
 
 /* What was foreseen for it holds while nothing becomes free before its time. */
@@ -273,24 +303,23 @@ static char *say_unavailable(const struct plan *p, const struct job *j)
     return str_take(&text);
 }
 
-/* Would it fit if everything that is up were idle? */
-static bool fits_on_usable(const struct plan *p, const struct job *j)
+/* Why the head of a partition waits. True: for a reservation, of which those behind it may know
+ * nothing. */
+static bool explain_blocked(const struct plan *p, const struct job *j, struct decision *d)
 {
-    _cleanup_bitset_ struct bitset *set = plan_allowed(p, j);
-    return select_fits_idle(p->cluster, j, set);
-}
-
-/* Why the head of a partition waits. */
-static void explain_blocked(const struct plan *p, const struct job *j, struct decision *d)
-{
+    const struct resv *in = resv_home(j);
+    _cleanup_bitset_ struct bitset *set = plan_allowed(p, j, in);
     d->reason = "Resources";
     if (j->want.req && !bitset_contains(p->cluster->pool.usable, j->want.req)) {
         d->reason = "ReqNodeNotAvail";
         d->detail = say_unavailable(p, j);
-    } else if (!fits_on_usable(p, j)) {
+    } else if (resv_explain(p->resv, j, set, d)) {
+        return true;
+    } else if (!select_fits_idle(p->cluster, j, set)) {
         d->detail = mem_strdup("Nodes required for job are DOWN, DRAINED or reserved for jobs in "
                                "higher priority partitions");
     }
+    return false;
 }
 
 /* Looks at one job. True: there is a decision about it. */
@@ -305,36 +334,39 @@ static bool look_at(struct plan *p, struct job *j, struct decision *d)
         d->reason = "JobArrayTaskLimit";
         return true;
     }
-    if (!license_may_start(&p->claims, p->cluster, j, p->now_sec)) {
+    if (!license_may_start_somewhere(&p->claims, p->cluster, j, p->now_sec)) {
         d->reason = "Licenses"; /* it blocks nobody who needs none of them */
         d->start_at = license_claim(&p->claims, p->cluster, j, p->now_sec, 0, &p->work);
         return true;
     }
     bool start = false;
-    if (!has_failed(p, j)) {
+    bool behind = !p->backfill && resv_is_blocked(p->resv, j);
+    if (!behind && !has_failed(p, j)) {
         start = can_start(p, j, d);
         if (!start) {
             select_done(&d->where);
-            if (!j->several) /* it is another one in each partition */
+            /* In each partition, and by the licences of each reservation, it is another one. */
+            if (!j->several && !(j->want.licenses.list.len && p->cluster->resvs.len))
                 vec_push(&p->failed, j);
         }
     }
     if (start) {
         ahead_remove(p, j);
-        license_begin(&p->claims, j, p->now_sec);
+        license_begin(&p->claims, j, d->in, p->now_sec);
         d->kind = PLAN_START;
         d->reason = NULL;
         d->backfilled = p->blocked || d->limit_sec;
         p->again = j->tasks.count ? j->id : 0;
         return true;
     }
-    if (!p->blocked) {
-        p->blocked = true;
-        explain_blocked(p, j, d);
-        if (p->backfill)
-            reserve(p, d);
-        license_claim(&p->claims, p->cluster, j, p->now_sec, d->start_at, &p->work);
-    }
+    bool first = j->resv_asked ? !p->asks && resv_block(p->resv, j) : !p->blocked;
+    if (!first)
+        return true;
+    bool kept_out = explain_blocked(p, j, d);
+    p->blocked = p->blocked || (!j->resv_asked && (p->backfill || !kept_out));
+    if (p->backfill)
+        reserve(p, d);
+    license_claim(&p->claims, p->cluster, j, p->now_sec, d->start_at, &p->work);
     return true;
 }
 

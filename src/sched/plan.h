@@ -19,6 +19,7 @@
 
 struct shadow;
 struct timeline;
+struct resv_plan;
 
 struct share { /* of one node */
     uint32_t node, units;
@@ -47,6 +48,7 @@ struct decision {
     enum plan_kind kind;
     struct job *job;
     struct selection where; /* PLAN_START */
+    struct resv *in;        /* PLAN_START: the reservation it runs in; NULL: none */
     bool backfilled;
     int64_t limit_sec;  /* PLAN_START: it fits with this limit, --time-min; 0: with its own */
     const char *reason; /* PLAN_WAIT: Slurm's word */
@@ -82,6 +84,7 @@ struct plan {
     size_t laid;  /* so many of them have theirs on: */
     struct timeline *ahead;       /* NULL: nothing has */
     struct license_claims claims; /* on licences */
+    struct resv_plan *resv;       /* resv.h */
     uint64_t work;                /* done so far, in looks at a node; who asks for decisions may
                                      count from 0 again */
 };
@@ -109,10 +112,10 @@ void plan_end(struct plan *p);
 
 /* Whether it can run to its limit beside those that have a place before it; it begins then.
  * 'where': where it fits now. */
-bool plan_leaves_room(struct plan *p, const struct job *j, const struct bitset *allowed,
-                      struct selection *where);
+bool plan_leaves_room(struct plan *p, const struct job *j, const struct resv *in,
+                      const struct bitset *allowed, struct selection *where);
 /* Nodes it may use that are usable now. The caller frees. */
-struct bitset *plan_allowed(const struct plan *p, const struct job *j);
+struct bitset *plan_allowed(const struct plan *p, const struct job *j, const struct resv *in);
 
 /* What the choice of nodes needs at least. */
 struct spare_need plan_need(const struct job *j);

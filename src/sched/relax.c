@@ -331,6 +331,8 @@ int relax_make(const struct cluster *c, const struct job *j, const Pb__JobSpec *
         out->part = r->part;
     if (r && r->kind == RELAX_THROTTLE)
         out->array = NULL;
+    vec_foreach (&j->resvs, in)
+        vec_push(&out->resvs, *in);
     int rc = job_read_spec(c, out, &changed, NULL);
     out->state = PB__JOB_STATE__PENDING;
     out->limit_sec = limit_of(j, spec, r, number);
@@ -348,6 +350,7 @@ int relax_make(const struct cluster *c, const struct job *j, const Pb__JobSpec *
 void relax_done(struct job *out)
 {
     request_done(&out->want);
+    vec_done(&out->resvs);
     free(take_ptr(out->waits.name));
 }
 

@@ -241,6 +241,10 @@ struct select_room select_room_of(const struct cluster *c, const struct job *j,
                                view->gres ? view->gres + node * c->pool.gres_kinds : NULL};
     if (view->present && j->want.tasks_per_socket)
         room.node = c->nodes.data[node];
+    if (view->most && room.units > view->most[node]) {
+        room.units = view->most[node];
+        room.whole = false;
+    }
     if (sharing)
         room.units += share_room(k->units, view->use[node], j);
     if (j->want.exclusive && j->want.shared)

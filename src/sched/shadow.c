@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sched/later.h"
+#include "sched/resv.h"
 #include "sched/timeline.h"
 
 #define TRIES 12 /* moments at which there is enough in all, and yet no choice does */
@@ -108,6 +109,26 @@ static void take(const struct cluster *c, struct free_view *v, const struct sele
     }
 }
 
+/* It fits then as far as running jobs go. False: reservations keep it from there. */
+static bool place(struct shadow *s, const struct job *j, const struct bitset *allowed,
+                  struct selection *where)
+{
+    const struct cluster *c = s->cluster;
+    const struct resv *in = resv_home(j);
+    _cleanup_bitset_ struct bitset *set = bitset_dup(allowed);
+    const struct free_view *view = &s->then;
+    if (c->resvs.len) {
+        select_clear(where);
+        if (!resv_narrow(s->resv, j, in, s->at_sec, set))
+            return false;
+        view = resv_view(s->resv, j, in, s->at_sec, view);
+        if (select_nodes(c, j, set, view, where) != 0)
+            return false;
+    }
+    later_choose(c, j, set, view, where);
+    return true;
+}
+
 /* The first moment at which it fits. True: found, or there is none. */
 static bool find(struct shadow *s, const struct job *j, const struct bitset *allowed,
                  int64_t now_sec, struct selection *where)
@@ -116,6 +137,8 @@ static bool find(struct shadow *s, const struct job *j, const struct bitset *all
     struct spare_need need = plan_need(j);
     unsigned tries = 0;
     bool shared = false;
+    if (c->resvs.len && select_nodes(c, j, allowed, &s->then, where) == 0)
+        return false; /* it waits for reservations */
     for (struct order_link *l = order_first(&c->ends); l;) {
         int64_t at;
         l = pass_moment(s, l, now_sec, &at, &shared);
@@ -125,7 +148,7 @@ static bool find(struct shadow *s, const struct job *j, const struct bitset *all
             continue;
         if (select_nodes(c, j, allowed, &s->then, where) == 0) {
             s->at_sec = at;
-            return true;
+            return place(s, j, allowed, where);
         }
         select_clear(where);
         if (++tries == TRIES)
@@ -153,16 +176,14 @@ static void see_beside(struct shadow *s)
         count_least(s, (uint32_t)i, 0);
 }
 
-bool shadow_make(struct shadow *s, const struct cluster *c, const struct job *j,
-                 const struct bitset *allowed, int64_t now_sec)
+bool shadow_make(struct shadow *s, const struct cluster *c, struct resv_plan *resv,
+                 const struct job *j, const struct bitset *allowed, int64_t now_sec)
 {
     struct selection where = {0};
-    *s = (struct shadow){.cluster = c, .at_sec = INT64_MAX};
+    *s = (struct shadow){.cluster = c, .resv = resv, .at_sec = INT64_MAX};
     copy_view(c, &s->then);
     copy_spare(c, &s->spare);
     bool made = find(s, j, allowed, now_sec, &where);
-    if (made && s->at_sec != INT64_MAX)
-        later_choose(c, j, allowed, &s->then, &where);
     if (made && s->at_sec != INT64_MAX)
         take(c, &s->then, &where);
     if (made)
@@ -215,14 +236,15 @@ static void see_least(struct shadow *s, const struct bitset *allowed)
     s->least.present = true;
 }
 
-bool shadow_fits_now(struct shadow *s, const struct job *j, const struct bitset *allowed,
-                     int64_t now_sec, struct selection *where)
+bool shadow_fits_now(struct shadow *s, const struct job *j, const struct resv *in,
+                     const struct bitset *allowed, int64_t now_sec, struct selection *where)
 {
     if (!touches(s, j, now_sec))
         return true;
     see_least(s, allowed);
     select_clear(where);
-    return select_nodes(s->cluster, j, allowed, &s->least, where) == 0;
+    const struct free_view *view = resv_view(s->resv, j, in, now_sec, &s->least);
+    return select_nodes(s->cluster, j, allowed, view, where) == 0;
 }
 
 void shadow_start(struct shadow *s, const struct job *j, const struct selection *where,

@@ -3,6 +3,8 @@
 #include "sched/shadow.h"
 
 #include "sched/later.h"
+#include "sched/resv.h"
+#include "sched/resv_pick.h"
 #include "sched/sched_test_util.h"
 #include "sched/timeline.h"
 
@@ -73,15 +75,34 @@ static void fill(struct cluster *c, uint64_t *chance)
 
 struct both {
     struct cluster *c;
+    struct resv_plan resv;
     struct shadow shadow;
     struct timeline timeline;
     uint64_t seed;
     size_t yes, no;
+    bool reserved; /* where there are reservations, both were asked */
 };
 
 static void wrong(const struct both *b, const struct job *j, const char *what)
 {
     fail_msg("seed %llu, job %u: %s", (unsigned long long)b->seed, j->id, what);
+}
+
+/* Of whole nodes or of parts, with begins and ends among those of the jobs. */
+static void reserve(struct cluster *c, uint64_t *chance)
+{
+    char name[] = "r0";
+    for (uint32_t n = test_between(chance, 0, 3); n > 0; n--, name[1]++) {
+        struct resv *r = resv_new(name);
+        uint32_t first = test_between(chance, 1, 4), parts = test_between(chance, 0, 1);
+        r->start_at = NOW + test_between(chance, 0, 30) * 10 - 50;
+        r->end_at = r->start_at + 10 + test_between(chance, 0, 20) * 10;
+        r->node_names = mem_printf("n%u", first);
+        if (parts)
+            assert_true(resv_parse_cores("1", r));
+        resv_resolve(c, r);
+        resv_add(c, r);
+    }
 }
 
 /* The same question to both; who may begin does, in both. */
@@ -90,9 +111,14 @@ static void ask(struct both *b, struct job *j)
     _cleanup_bitset_ struct bitset *allowed = select_candidates(b->c, j);
     struct selection one = {0}, other = {0};
     bitset_and(allowed, b->c->pool.usable);
-    if (select_nodes(b->c, j, allowed, NULL, &one) == 0) {
+    const struct free_view *now = &b->c->pool.now;
+    resv_narrow(&b->resv, j, NULL, NOW, allowed);
+    if (select_nodes(b->c, j, allowed, resv_view(&b->resv, j, NULL, NOW, now), &one) == 0) {
+        struct spare_need need = plan_need(j);
+        if (!resv_might_fit(&b->resv, j, &need))
+            wrong(b, j, "a glance beside reservations says no");
         bool fits = timeline_fits_now(&b->timeline, j, allowed, &other);
-        if (shadow_fits_now(&b->shadow, j, allowed, NOW, &one) != fits)
+        if (shadow_fits_now(&b->shadow, j, NULL, allowed, NOW, &one) != fits)
             wrong(b, j, fits ? "the shadow says no" : "the shadow says yes");
         if (fits && !shadow_might_fit(&b->shadow, j, NOW))
             wrong(b, j, "a glance at the shadow says no");
@@ -118,21 +144,29 @@ static void compare(struct both *b, uint64_t *chance)
 {
     struct job *head = draw(b->c, chance, 100);
     _cleanup_bitset_ struct bitset *allowed = select_candidates(b->c, head);
+    const struct free_view *now = &b->c->pool.now;
     struct selection where = {0};
     bitset_and(allowed, b->c->pool.usable);
-    bool waits = select_nodes(b->c, head, allowed, NULL, &where) != 0;
+    _cleanup_bitset_ struct bitset *set = bitset_dup(allowed);
+    resv_narrow(&b->resv, head, NULL, NOW, set);
+    bool waits = select_nodes(b->c, head, set, resv_view(&b->resv, head, NULL, NOW, now), &where);
     select_clear(&where);
-    if (waits && shadow_make(&b->shadow, b->c, head, allowed, NOW)) {
+    if (waits && shadow_make(&b->shadow, b->c, &b->resv, head, allowed, NOW)) {
         timeline_init(&b->timeline, b->c, NOW);
+        timeline_set_resv(&b->timeline, &b->resv);
         int64_t at = timeline_find(&b->timeline, head, allowed, &where);
         if (where.shares.len ? b->shadow.at_sec != at : b->shadow.at_sec != INT64_MAX)
             wrong(b, head, "begins at another time");
+        bitset_copy(set, allowed);
+        resv_narrow(&b->resv, head, NULL, at, set);
         if (where.shares.len)
-            later_choose(b->c, head, allowed, &b->timeline.view, &where);
+            later_choose(b->c, head, set, resv_view(&b->resv, head, NULL, at, &b->timeline.view),
+                         &where);
         if (where.shares.len)
             timeline_reserve(&b->timeline, head, &where, at);
         for (uint32_t id = 200; id < 200 + ASKED; id++)
             ask(b, draw(b->c, chance, id));
+        b->reserved = b->c->resvs.len > 0;
         timeline_done(&b->timeline);
         shadow_done(&b->shadow);
     }
@@ -141,7 +175,7 @@ static void compare(struct both *b, uint64_t *chance)
 
 static void as_the_timeline(void **state)
 {
-    size_t yes = 0, no = 0;
+    size_t yes = 0, no = 0, reserved = 0;
     (void)state;
     for (uint64_t seed = 1; seed <= STATES; seed++) {
         uint64_t chance = seed;
@@ -152,13 +186,18 @@ static void as_the_timeline(void **state)
             test_changed(b.c);
         }
         fill(b.c, &chance);
+        if (seed % 2 == 0)
+            reserve(b.c, &chance);
+        resv_plan_init(&b.resv, b.c, NOW);
         compare(&b, &chance);
+        resv_plan_done(&b.resv);
         test_sound(b.c);
         yes += b.yes;
         no += b.no;
+        reserved += b.reserved;
         test_cluster_free(b.c);
     }
-    assert_true(yes > STATES / 5 && no > STATES / 5);
+    assert_true(yes > STATES / 5 && no > STATES / 5 && reserved > STATES / 50);
 }
 
 /* Where jobs share cores it does not know. */

@@ -3,7 +3,10 @@
 
 #include <string.h>
 
+#include "sched/resv.h"
+
 #define SPANS_FREE 2 /* room for a reservation's ends, beyond those of running jobs */
+#define RESV_AHEAD 8 /* occurrences of a reservation that repeats */
 #define TRIES 32     /* moments behind the first possible one that are looked at one by one */
 
 /* --- making it ---------------------------------------------------------------------------------
@@ -153,6 +156,25 @@ void timeline_init(struct timeline *t, const struct cluster *c, int64_t now_sec)
     forget_use(t);
 }
 
+/* Their next begins and ends, of those that repeat some more: a start lies at one of these. */
+void timeline_set_resv(struct timeline *t, struct resv_plan *resv)
+{
+    t->resv = resv;
+    vec_foreach (&t->cluster->resvs, r) {
+        struct resv_time when;
+        int64_t at = t->now_sec;
+        for (int i = 0; i < RESV_AHEAD && resv_occurs(*r, at, &when); i++, at = when.end) {
+            if ((*r)->flags & RESV_TIME_FLOAT)
+                break;
+            if (when.begin > t->now_sec)
+                add_moment(t, when.begin);
+            if (when.end == RESV_NEVER)
+                break;
+            add_moment(t, when.end);
+        }
+    }
+}
+
 void timeline_done(struct timeline *t)
 {
     if (!t->cluster)
@@ -240,10 +262,10 @@ static void view_shared(struct timeline *t, const struct job *j, int64_t at)
 }
 
 static bool choose(struct timeline *t, const struct job *j, const struct bitset *allowed,
-                   struct selection *where)
+                   const struct free_view *view, struct selection *where)
 {
     select_clear(where);
-    bool fits = select_nodes(t->cluster, j, allowed, &t->view, where) == 0;
+    bool fits = select_nodes(t->cluster, j, allowed, view, where) == 0;
     if (j->want.shared)
         forget_use(t);
     return fits;
@@ -257,12 +279,23 @@ static int64_t ends_at(const struct job *j, int64_t from)
 static bool fits_from(struct timeline *t, const struct job *j, const struct bitset *allowed,
                       int64_t from, struct selection *where)
 {
-    int64_t until = ends_at(j, from == TIMELINE_NOW ? t->now_sec : from);
+    int64_t at = from == TIMELINE_NOW ? t->now_sec : from, until = ends_at(j, at);
+    _cleanup_bitset_ struct bitset *set = NULL;
+    const struct free_view *view = &t->view;
+    if (t->resv && t->cluster->resvs.len) {
+        set = bitset_dup(allowed);
+        select_clear(where);
+        if (!resv_narrow(t->resv, j, t->in, at, set))
+            return false;
+        allowed = set;
+    }
     bitset_foreach (allowed, i)
         view_between(t, (uint32_t)i, from, until);
     view_shared(t, j, from);
     t->view.present = from == TIMELINE_NOW;
-    return choose(t, j, allowed, where);
+    if (set)
+        view = resv_view(t->resv, j, t->in, at, view);
+    return choose(t, j, allowed, view, where);
 }
 
 static bool is_foreseen(struct timeline *t, const struct job *j, const struct bitset *allowed,
@@ -272,7 +305,7 @@ static bool is_foreseen(struct timeline *t, const struct job *j, const struct bi
         view_foreseen(t, (uint32_t)i, at);
     view_shared(t, j, at);
     t->view.present = false;
-    return choose(t, j, allowed, where);
+    return choose(t, j, allowed, &t->view, where);
 }
 
 bool timeline_fits_now(struct timeline *t, const struct job *j, const struct bitset *allowed,
@@ -408,8 +441,25 @@ int64_t timeline_earliest(const struct cluster *c, const struct job *j,
                           const struct bitset *allowed, int64_t now_sec, struct selection *where)
 {
     struct timeline t;
+    struct resv_plan resv;
+    struct selection there = {0};
+    int64_t first = INT64_MAX;
     timeline_init(&t, c, now_sec);
-    int64_t at = timeline_find(&t, j, allowed, where);
+    resv_plan_init(&resv, c, now_sec);
+    timeline_set_resv(&t, &resv);
+    for (size_t i = 0; resv_place(j, i, &t.in); i++) {
+        _cleanup_bitset_ struct bitset *set = bitset_dup(allowed);
+        resv_restrict(t.in, set);
+        int64_t at = timeline_find(&t, j, set, &there);
+        if (at >= first)
+            continue;
+        first = at;
+        struct selection other = *where;
+        *where = there;
+        there = other;
+    }
+    select_done(&there);
+    resv_plan_done(&resv);
     timeline_done(&t);
-    return at;
+    return first < now_sec + CLUSTER_NO_LIMIT_SEC ? first : now_sec + CLUSTER_NO_LIMIT_SEC;
 }

@@ -21,8 +21,12 @@ struct timeline_node { /* where its spans are */
     uint32_t first, len, room;
 };
 
+struct resv_plan;
+
 struct timeline {
     const struct cluster *cluster;
+    struct resv_plan *resv; /* NULL: reservations are not asked */
+    const struct resv *in;  /* the one in which a job is looked at; NULL: outside of all */
     int64_t now_sec;
     struct timeline_span *spans; /* of each node in a row; its first begins at TIMELINE_NOW */
     uint64_t *gres; /* of each span: what is free of each kind, and then what is foreseen to be */
@@ -36,6 +40,8 @@ struct timeline {
 
 void timeline_init(struct timeline *t, const struct cluster *c, int64_t now_sec);
 void timeline_done(struct timeline *t);
+/* Reservations, too: what they keep from a job at what time. Before anything is looked at. */
+void timeline_set_resv(struct timeline *t, struct resv_plan *resv);
 
 /* Whether the job can begin at once and run to its limit on these nodes without touching what is
  * reserved. 'where' must be empty and gets the choice. */

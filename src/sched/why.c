@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "sched/plan.h"
+#include "sched/resv.h"
 #include "sched/select.h"
 #include "sched/timeline.h"
 #include "sched/why_nodes.h"
@@ -70,6 +71,7 @@ struct why {
     bool walking;
     struct why_nodes nodes;
     struct timeline *ahead; /* with those before it; NULL: not made */
+    struct resv_plan resv;  /* of the timeline */
     VEC(struct laid) lay;   /* who is to be on it; */
     size_t laid;            /* so many are */
     bool too_many;
@@ -88,8 +90,10 @@ static void forget_place(struct why *w)
     if (w->walking)
         plan_end(&w->plan);
     w->walking = false;
-    if (w->ahead)
+    if (w->ahead) {
         timeline_done(w->ahead);
+        resv_plan_done(&w->resv);
+    }
     free(take_ptr(w->ahead));
     vec_clear(&w->lay);
     w->laid = 0;
@@ -240,7 +244,23 @@ static struct bitset *allowed_nodes(const struct why *w, const struct job *j)
 {
     struct bitset *set = select_candidates(w->cluster, j);
     bitset_and(set, w->cluster->pool.usable);
+    resv_restrict(resv_home(j), set);
     return set;
+}
+
+/* It fits on these nodes. What keeps it are reservations, or it is something else. */
+static enum why_rule rule_of_reservations(const struct why *w, const struct job *j,
+                                          struct bitset *allowed, enum why_rule otherwise)
+{
+    struct selection where = {0};
+    const struct resv *in = resv_home(j);
+    struct resv_plan *r = w->plan.resv;
+    if (!resv_narrow(r, j, in, w->now_sec, allowed))
+        return WHY_RESERVATION;
+    const struct free_view *view = resv_view(r, j, in, w->now_sec, &w->cluster->pool.now);
+    bool fits = select_nodes(w->cluster, j, allowed, view, &where) == 0;
+    select_done(&where);
+    return fits ? otherwise : WHY_RESERVED;
 }
 
 /* Of one that waits for what it needs, and for nothing else. */
@@ -264,7 +284,7 @@ static enum why_rule rule_of_needs(const struct why *w, struct job *j)
     j->switches_waived = waived;
     select_done(&where);
     if (fits)
-        return WHY_KEPT;
+        return rule_of_reservations(w, j, allowed, WHY_KEPT);
     return otherwise ? WHY_SWITCHES : w->head ? WHY_BEHIND : WHY_RESOURCES;
 }
 
@@ -542,6 +562,7 @@ static void put_ahead(struct why *w, const struct job *j, int64_t start_at)
 static int64_t find_place(struct why *w, const struct job *j, struct selection *where)
 {
     _cleanup_bitset_ struct bitset *allowed = allowed_nodes(w, j);
+    w->ahead->in = resv_home(j);
     int64_t at = timeline_find(w->ahead, j, allowed, where);
     return w->not_before > at ? w->not_before : at;
 }
@@ -563,6 +584,8 @@ static bool lay_one(struct why *w)
         list_before(w);
         w->ahead = mem_new(struct timeline);
         timeline_init(w->ahead, w->cluster, w->now_sec);
+        resv_plan_init(&w->resv, w->cluster, w->now_sec);
+        timeline_set_resv(w->ahead, &w->resv);
         return w->laid < w->lay.len;
     }
     const struct laid *next = &w->lay.data[w->laid++];

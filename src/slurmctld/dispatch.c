@@ -34,6 +34,7 @@ TO_CONTROL(job_suspend, Pb__JobSuspend)
 TO_CONTROL(queue_order, Pb__QueueOrder)
 TO_CONTROL(job_place, Pb__JobPlace)
 TO_CONTROL(job_why, Pb__WhyRequest)
+TO_CONTROL(resv_update, Pb__ResvUpdate)
 
 static void on_node_update(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
@@ -83,6 +84,7 @@ TO_LISTING(steps, Pb__StepFilter)
 TO_LISTING(nodes, Pb__NodeFilter)
 TO_LISTING(parts, Pb__PartFilter)
 TO_LISTING(prio, Pb__PrioFilter)
+TO_LISTING(resvs, Pb__ResvFilter)
 
 /* Answered in a few bytes. */
 static bool is_unchanged(struct ctld *c, const struct rpc_request *r, bool asks, int64_t since)
@@ -334,6 +336,8 @@ static handler_fn *const handlers[] = {
     [RPC_CONFIG_SHOW] = on_config_show,
     [RPC_NODE_UPDATE] = on_node_update,
     [RPC_PART_UPDATE] = on_part_update,
+    [RPC_RESV_LIST] = on_list_resvs,
+    [RPC_RESV_UPDATE] = on_resv_update,
     [RPC_RECONFIGURE] = on_reconfigure,
     [RPC_SHUTDOWN] = on_shutdown,
     [RPC_JOB_WAIT_END] = on_job_wait_end,

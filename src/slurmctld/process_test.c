@@ -155,6 +155,7 @@ REFUSE(job_why, Pb__WhyRequest)
 REFUSE(job_wait_end, Pb__JobIdRequest)
 REFUSE(node_update, Pb__NodeUpdate)
 REFUSE(part_update, Pb__PartUpdate)
+REFUSE(resv_update, Pb__ResvUpdate)
 
 void control_call_gone(struct control *c, uint64_t call)
 {
@@ -347,6 +348,12 @@ bool control_list_parts(struct control *c, const struct caller *who, const Pb__P
 
 bool control_list_prio(struct control *c, const struct caller *who, const Pb__PrioFilter *f,
                        uint64_t *cursor, size_t budget, struct str *out)
+{
+    return false;
+}
+
+bool control_list_resvs(struct control *c, const struct caller *who, const Pb__ResvFilter *f,
+                        uint64_t *cursor, size_t budget, struct str *out)
 {
     return false;
 }

@@ -7,7 +7,6 @@ import pytest
 from harness import eventually
 
 UNSAFE = {
-    "--reservation": ("maintenance", "SLURM_RESERVATION", "SBATCH_RESERVATION"),
     "--resources": ("flat:2", None, None),
     "--bb": ("capacity=1", "SLURM_BURST_BUFFER", None),
     "--container": ("/x", "SRUN_CONTAINER", "SBATCH_CONTAINER"),
@@ -46,13 +45,6 @@ def test_components_are_refused(cluster):
         cluster.run(line).fails("heterogeneous jobs are not available in this version")
     cluster.run("sbatch", stdin="#!/bin/sh\n#SBATCH -J refused\n#SBATCH hetjob\n").fails("heterogeneous jobs")
     assert cluster.run("squeue -h -t all -n refused").ok() == ""
-
-
-def test_an_update_cannot_bring_them_either(cluster):
-    job = cluster.sbatch("-H", wrap="true")
-    for key in ("ReservationName=r",):
-        cluster.run(f"scontrol update JobId={job} {key}").fails(key, "not available in this version")
-    cluster.run(f"scancel {job}").ok()
 
 
 def test_what_has_no_effect_is_said_once(cluster):

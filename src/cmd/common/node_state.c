@@ -9,6 +9,7 @@
 #include "base/size.h"
 
 /* Weights of the flags in the order of listings: Slurm's state numbers. */
+#define RANK_MAINT 0x100
 #define RANK_DRAIN 0x200
 #define RANK_COMPLETING 0x400
 #define RANK_NO_RESPOND 0x800
@@ -42,6 +43,19 @@ bool node_state_is_usable(const Pb__NodeRecord *n)
     return !n->drain && (n->state == PB__NODE_BASE__NODE_IDLE || node_state_is_allocated(n));
 }
 
+/* One word hides what is reserved: that of a node that nobody else has, or has lost. */
+static bool is_maint(const Pb__NodeRecord *n)
+{
+    return n->maint && !n->drain && !n->fail && !n->completing &&
+           n->state == PB__NODE_BASE__NODE_IDLE;
+}
+
+static bool is_reserved(const Pb__NodeRecord *n)
+{
+    return n->reserved && !n->drain && !n->fail && !n->completing &&
+           n->state == PB__NODE_BASE__NODE_IDLE;
+}
+
 static bool busy(const Pb__NodeRecord *n)
 {
     return node_state_is_allocated(n) || n->completing;
@@ -56,7 +70,12 @@ static bool is_failing(const Pb__NodeRecord *n)
 /* The state as one word of each length. */
 static void words(const Pb__NodeRecord *n, const char **full, const char **brief)
 {
-    if (n->drain) {
+    if (is_maint(n)) {
+        *full = *brief = "maint";
+    } else if (is_reserved(n)) {
+        *full = "reserved";
+        *brief = "resv";
+    } else if (n->drain) {
         *full = busy(n) ? "draining" : "drained";
         *brief = busy(n) ? "drng" : "drain";
     } else if (n->fail) {
@@ -125,6 +144,10 @@ void node_state_put_flags(const Pb__NodeRecord *n, struct str *out)
         str_puts(out, "+DRAIN");
     if (n->fail)
         str_puts(out, "+FAIL");
+    if (n->maint)
+        str_puts(out, "+MAINTENANCE");
+    else if (n->reserved)
+        str_puts(out, "+RESERVED");
     if (n->no_respond)
         str_puts(out, "+NOT_RESPONDING");
 }
@@ -146,6 +169,7 @@ int64_t node_state_rank(const Pb__NodeRecord *n)
     else if (n->completing && base != order[PB__NODE_BASE__NODE_ALLOCATED])
         base = 2;
     return base + (n->drain ? RANK_DRAIN : 0) + (n->completing && !n->drain ? RANK_COMPLETING : 0) +
+           (is_maint(n) || is_reserved(n) ? RANK_MAINT : 0) +
            (n->no_respond ? RANK_NO_RESPOND : 0) + (n->fail && !n->drain ? RANK_FAIL : 0);
 }
 
@@ -210,6 +234,8 @@ enum wanted {
     WANT_FUTURE = 1 << 11,
     WANT_UNKNOWN = 1 << 12,
     WANT_ERROR = 1 << 13,
+    WANT_MAINT = 1 << 15,
+    WANT_RESERVED = 1 << 16,
     WANT_NOTHING = 1 << 14, /* states no node of ours is ever in */
 };
 
@@ -237,7 +263,7 @@ static const struct {
     {"futr", WANT_FUTURE},
     {"idle", WANT_IDLE},
     {"inval", WANT_NOTHING},
-    {"maint", WANT_NOTHING},
+    {"maint", WANT_MAINT},
     {"mix", WANT_MIXED},
     {"mixed", WANT_MIXED},
     {"no_respond", WANT_NO_RESPOND},
@@ -252,8 +278,8 @@ static const struct {
     {"reboot", WANT_NOTHING},
     {"reboot_issued", WANT_NOTHING},
     {"reboot_requested", WANT_NOTHING},
-    {"resv", WANT_NOTHING},
-    {"reserved", WANT_NOTHING},
+    {"resv", WANT_RESERVED},
+    {"reserved", WANT_RESERVED},
     {"run", WANT_ALLOC},
     {"unk", WANT_UNKNOWN},
     {"unknown", WANT_UNKNOWN},
@@ -290,6 +316,8 @@ bool node_states_match(const struct node_states *states, const Pb__NodeRecord *n
     is |= n->completing ? WANT_COMPLETING : 0;
     is |= n->no_respond ? WANT_NO_RESPOND : 0;
     is |= n->fail ? WANT_FAIL : 0;
+    is |= n->maint ? WANT_MAINT : 0;
+    is |= n->reserved && !n->maint ? WANT_RESERVED : 0;
     is |= n->drain ? WANT_DRAIN : 0;
     is |= n->drain ? (node_state_is_allocated(n) ? WANT_DRAINING : WANT_DRAINED) : 0;
     switch (n->state) {

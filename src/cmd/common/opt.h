@@ -67,7 +67,7 @@ struct opt {
     char *account, *array, *comment, *constraint, *dependency, *licenses, *distribution, *exclude,
         *extra, *job_name, *mail_type;
     char *mail_user, *nodelist, *partition, *partition_key, *qos, *signal, *wckey, *clusters;
-    char *prefer, *chdir, *std_in, *std_out, *std_err, *export_env, *propagate;
+    char *prefer, *reservation, *chdir, *std_in, *std_out, *std_err, *export_env, *propagate;
     char *gres, *gpus, *gpus_per_node, *gpus_per_socket, *gpus_per_task, *tres_per_task;
     char *node_gres, *task_gres; /* these together; made by opt_finish() */
     uint32_t cpus_per_gpu, ntasks_per_gpu;

@@ -101,6 +101,7 @@ static void put_strings(const struct opt *o, Pb__JobSpec *spec)
     spec->account = o->account;
     spec->qos = o->qos;
     spec->array_inx = o->array;
+    spec->reservation = o->reservation && *o->reservation ? o->reservation : NULL;
     spec->features = o->constraint;
     spec->prefer = o->prefer;
     spec->req_nodes = o->nodelist;

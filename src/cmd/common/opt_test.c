@@ -119,9 +119,9 @@ static void test_refused(void **state)
         {OPT_SBATCH, "#!/bin/sh\n#SBATCH --container=x\n", "", "sbatch", OPT_FAIL_ERROR, 1,
          "option --container is not available in this version; run again without it (job.sh, line "
          "2)"},
-        {OPT_SRUN, NULL, "SLURM_RESERVATION=x", "srun", OPT_FAIL_ERROR, 1,
-         "option --reservation is not available in this version; run again without it (from "
-         "SLURM_RESERVATION)"},
+        {OPT_SRUN, NULL, "SRUN_CONTAINER=x", "srun", OPT_FAIL_ERROR, 1,
+         "option --container is not available in this version; run again without it (from "
+         "SRUN_CONTAINER)"},
         {OPT_SRUN, NULL, "", "srun|-a7", OPT_FAIL_ERROR, 1,
          "option --attach is not available yet: nothing can be attached to job 7 while it runs; "
          "\"scontrol show job 7\" names the files of its output"},

@@ -122,7 +122,7 @@ static void put_job_request(json_t *o, const Pb__JobRecord *job)
     put_text(o, "qos", spec->qos);
     put_bool(o, "requeue", spec->has_requeue ? spec->requeue : spec->batch);
     put_text(o, "required_nodes", spec->req_nodes);
-    put_text(o, "resv_name", spec->reservation);
+    put_text(o, "resv_name", job->live->reservation ? job->live->reservation : spec->reservation);
     put(o, "shared", spec->exclusive ? json_pack("[s]", "none") : json_array());
     put_text(o, "submit_line", spec->submit_line);
     put_maybe(o, "tasks_per_core", spec->has_ntasks_per_core, spec->ntasks_per_core);
@@ -325,5 +325,51 @@ json_t *records_part(const Pb__PartRecord *p, const char *cluster)
     put_bool(o, "default", p->is_default);
     put_bool(o, "hidden", p->hidden);
     put_bool(o, "root_only", p->root_only);
+    return o;
+}
+
+static json_t *core_specs(const Pb__ResvRecord *r)
+{
+    json_t *all = json_array();
+    for (size_t i = 0; i < r->n_cores; i++) {
+        _cleanup_str_ struct str ids = STR_INIT;
+        str_puts(&ids, "0");
+        if (r->cores[i]->count > 1)
+            str_printf(&ids, "-%u", r->cores[i]->count - 1);
+        json_array_append_new(all, json_pack("{s:o, s:o}", "node", json_out_text(r->cores[i]->node),
+                                             "core", json_out_text(str_cstr(&ids))));
+    }
+    return all;
+}
+
+json_t *records_resv(const Pb__ResvRecord *r)
+{
+    _cleanup_str_ struct str tres = STR_INIT;
+    json_t *o = json_object(), *purge = json_object();
+    if (r->total_cpus)
+        str_printf(&tres, "cpu=%u", r->total_cpus);
+    put_text(o, "accounts", r->accounts);
+    put_text(o, "burst_buffer", NULL);
+    put_int(o, "core_count", r->total_cores);
+    put(o, "core_specializations", core_specs(r));
+    put(o, "end_time",
+        json_out_number(true, r->end_at >= TIME_UNLIMITED,
+                        r->end_at >= TIME_UNLIMITED ? 0 : r->end_at));
+    put_text(o, "features", r->features);
+    put(o, "flags", json_out_list(r->flags));
+    put_text(o, "groups", r->groups);
+    put_text(o, "licenses", r->licenses);
+    put_int(o, "max_start_delay", r->max_start_delay_sec);
+    put_text(o, "name", r->name);
+    put_int(o, "node_count", r->node_count);
+    put_text(o, "node_list", r->nodes);
+    put_text(o, "partition", r->partition);
+    put(purge, "time", json_out_number(r->has_purge_sec, false, r->purge_sec));
+    put(o, "purge_completed", purge);
+    put(o, "start_time", json_out_number(true, false, r->start_at));
+    put(o, "watts", json_out_number(false, false, 0));
+    put_text(o, "tres", str_cstr(&tres));
+    put_text(o, "users", r->users);
+    put_text(o, "state", r->active ? "ACTIVE" : "INACTIVE");
     return o;
 }

@@ -7,6 +7,7 @@
 #include "proto/job.pb-c.h"
 #include "proto/node.pb-c.h"
 #include "proto/part.pb-c.h"
+#include "proto/resv.pb-c.h"
 #include "proto/step.pb-c.h"
 
 json_t *records_job(const Pb__JobRecord *job, const char *cluster); /* spec and live are there */
@@ -14,3 +15,4 @@ json_t *records_step(const Pb__StepRecord *step);
 json_t *records_node(const Pb__NodeRecord *node, const char *cluster);
 json_t *records_node_states(const Pb__NodeRecord *node); /* ["IDLE", "DRAIN"] */
 json_t *records_part(const Pb__PartRecord *part, const char *cluster);
+json_t *records_resv(const Pb__ResvRecord *resv);

@@ -21,6 +21,7 @@
 #include "proto/license.pb-c.h"
 #include "proto/node.pb-c.h"
 #include "proto/part.pb-c.h"
+#include "proto/resv.pb-c.h"
 #include "rpc/server.h"
 
 #define JOBS 3
@@ -217,6 +218,35 @@ static void list_parts(const struct rpc_request *r)
     rpc_reply(c.server, r->call, &list.base);
 }
 
+static void list_resvs(const struct rpc_request *r)
+{
+    Pb__ResvList list = PB__RESV_LIST__INIT;
+    rpc_reply(c.server, r->call, &list.base);
+}
+
+static const char *text_or(const char *s)
+{
+    return s ? s : "-";
+}
+
+static void update_resv(const struct rpc_request *r)
+{
+    const Pb__ResvUpdate *m = (const Pb__ResvUpdate *)r->body;
+    Pb__ResvReply reply = PB__RESV_REPLY__INIT;
+    note("resv=%s create=%d remove=%d skip=%d nodes=%s count=%u cores=%s flags=%s users=%s add=%s "
+         "take=%s length=%lld licenses=%s",
+         m->set->name, m->create, m->remove, m->skip, text_or(m->set->nodes), m->set->node_count,
+         text_or(m->set->core_count), text_or(m->set->flags), text_or(m->set->users),
+         text_or(m->add), text_or(m->take), (long long)m->set->duration_sec,
+         text_or(m->set->licenses));
+    if (str_eq(m->set->name, "ghost")) {
+        refuse(r, ERR_RESV_INVALID);
+        return;
+    }
+    reply.name = *m->set->name ? m->set->name : (char *)"root_1";
+    rpc_reply(c.server, r->call, &reply.base);
+}
+
 static void submit(const struct rpc_request *r)
 {
     const Pb__SubmitRequest *m = (const Pb__SubmitRequest *)r->body;
@@ -347,6 +377,12 @@ static void on_request(void *ctx, const struct rpc_request *r)
         break;
     case RPC_NODE_UPDATE:
         update_node(r);
+        break;
+    case RPC_RESV_LIST:
+        list_resvs(r);
+        break;
+    case RPC_RESV_UPDATE:
+        update_resv(r);
         break;
     case RPC_PART_UPDATE:
         update_part(r);

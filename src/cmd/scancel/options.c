@@ -171,6 +171,8 @@ bool options_match(const struct options *o, const Pb__JobRecord *job)
 {
     const Pb__JobSpec *spec = job->spec;
     return !job_state_is_final(job->live) && is(o->account, spec->account) &&
-           is(o->qos, spec->qos) && is(o->reservation, spec->reservation) &&
+           is(o->qos, spec->qos) &&
+           is(o->reservation,
+              job->live->reservation ? job->live->reservation : spec->reservation) &&
            is(o->wckey, spec->wckey);
 }

@@ -10,6 +10,7 @@
 #include "proto/job.pb-c.h"
 #include "proto/node.pb-c.h"
 #include "proto/part.pb-c.h"
+#include "proto/resv.pb-c.h"
 
 #define KEY_LEAST 3 /* letters of an abbreviated key */
 
@@ -43,6 +44,11 @@ const struct field fields_part[] = {
 const struct field fields_node[] = {
 #define MESSAGE Pb__NodeUpdate
 #include "cmd/scontrol/update_node.def"
+#undef MESSAGE
+    {NULL, FIELD_TEXT, 0, 0}};
+const struct field fields_resv[] = {
+#define MESSAGE Pb__ResvRecord
+#include "cmd/scontrol/update_resv.def"
 #undef MESSAGE
     {NULL, FIELD_TEXT, 0, 0}};
 

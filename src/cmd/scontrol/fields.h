@@ -29,7 +29,8 @@ struct field {
     enum field_type type;
     size_t offset, has_offset; /* of the member and its has_ flag; 0: none */
 };
-extern const struct field fields_job[], fields_part[], fields_node[]; /* end with key NULL */
+extern const struct field fields_job[], fields_part[], fields_node[],
+    fields_resv[]; /* end with key NULL */
 
 /* The row of a key: the whole one, or of three letters and more the beginning of one. NULL:
  * unknown. */

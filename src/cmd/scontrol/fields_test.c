@@ -24,7 +24,7 @@ static void test_bad_values(void **state)
         {fields_job, "MinMemoryNode", "4Z"}, {fields_job, "StartTime", "never"},
         {fields_job, "ReqNodeList", "n[1-"}, {fields_part, "MaxNodes", "-2"},
         {fields_part, "MaxTime", "1:2:3:4"}, {fields_node, "Weight", "heavy"},
-        {fields_job, "ReqSwitch", "-1"},     {fields_job, "ReservationName", "r"},
+        {fields_job, "ReqSwitch", "-1"},     {fields_resv, "BurstBuffer", "1G"},
     };
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
         _cleanup_arena_ struct arena arena;
@@ -99,8 +99,9 @@ static void test_values(void **state)
     assert_true(job.has_nice && job.nice == -5);
     assert_true(job.has_time_limit_sec && job.time_limit_sec == 300);
     assert_true(job.has_mem_per_node_mib && job.mem_per_node_mib == 2048);
-    assert_false(job.has_hold || job.has_contiguous || job.reservation);
+    assert_false(job.has_hold || job.has_contiguous);
     assert_string_equal(job.gres, "gpu:1");
+    assert_string_equal(job.reservation, "none");
     set(fields_part, "MaxTime", "UNLIMITED", &part, &arena);
     set(fields_part, "MaxNodes", "INFINITE", &part, &arena);
     set(fields_part, "Default", "yes", &part, &arena);

@@ -328,22 +328,37 @@ static int show_hostlistsorted(const char *text)
     return print_hostlist(text, true);
 }
 
-/* A kind of records of which there are none yet. */
-static int show_nothing(const char *kind, const char *what)
+static int on_resvs(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
-    if (scontrol.json || scontrol.yaml)
-        json_out_print(kind, json_array(), scontrol.yaml, cmd_out());
-    else
-        say_nothing(what);
+    struct show *s = ctx;
+    const Pb__ResvList *part = (const Pb__ResvList *)message;
+    for (size_t i = 0; i < part->n_resvs; i++) {
+        s->seen++;
+        if (s->json)
+            json_array_append_new(s->json, records_resv(part->resvs[i]));
+        else
+            text_resv(part->resvs[i], s->style, cmd_out());
+    }
     return 0;
 }
 
 static int show_reservation(const char *name)
 {
-    if (!name || scontrol.json || scontrol.yaml)
-        return show_nothing("reservations", "No reservations in the system");
-    cmd_line("Reservation %s not found", name);
-    return 1;
+    struct show s = {.name = name};
+    struct err err = {0};
+    Pb__ResvFilter filter = PB__RESV_FILTER__INIT;
+    filter.name = (char **)&name;
+    filter.n_name = name != NULL;
+    begin(&s);
+    int r = rpc_call_stream(cmd_client(), RPC_RESV_LIST, &filter.base, on_resvs, &s, &err);
+    if (r == 0 && !name && !s.seen && !s.json)
+        say_nothing("No reservations in the system");
+    int status = finish(&s, "reservations", r, &err);
+    if (r == 0 && name && !s.seen) {
+        cmd_line("Reservation %s not found", name);
+        status = 1;
+    }
+    return status;
 }
 
 static void put_license(const Pb__LicenseRecord *l, struct show *s)

@@ -292,9 +292,10 @@ static void put_request(const struct job_view *v)
     text_break(v->style, v->out);
     text_pair(v->out, "Features", s->features);
     str_puts(v->out, " DelayBoot=00:00:00");
-    if (s->reservation) {
+    const char *resv = v->live->reservation ? v->live->reservation : s->reservation;
+    if (resv) {
         text_break(v->style, v->out);
-        text_pair(v->out, "Reservation", s->reservation);
+        text_pair(v->out, "Reservation", resv);
     }
     text_break(v->style, v->out);
     str_printf(v->out, "OverSubscribe=%s Contiguous=%d",

@@ -170,6 +170,10 @@ void text_node(const Pb__NodeRecord *n, struct text_style style, struct str *out
     text_break(style, out);
     put_node_tres(n, style, out);
     put_reason(n, style, out);
+    if (n->reservation) {
+        text_break(style, out);
+        text_pair(out, "ReservationName", n->reservation);
+    }
     if (n->comment) {
         text_break(style, out);
         text_pair(out, "Comment", n->comment);

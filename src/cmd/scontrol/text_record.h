@@ -12,6 +12,7 @@
 #include "proto/job.pb-c.h"
 #include "proto/node.pb-c.h"
 #include "proto/part.pb-c.h"
+#include "proto/resv.pb-c.h"
 #include "proto/step.pb-c.h"
 
 struct text_style {
@@ -22,6 +23,7 @@ void text_job(const Pb__JobRecord *job, int64_t now, struct text_style style, st
 void text_step(const Pb__StepRecord *step, struct text_style style, struct str *out);
 void text_node(const Pb__NodeRecord *node, struct text_style style, struct str *out);
 void text_part(const Pb__PartRecord *part, struct text_style style, struct str *out);
+void text_resv(const Pb__ResvRecord *resv, struct text_style style, struct str *out);
 
 /* Between lines of a record, and after it. */
 void text_break(struct text_style style, struct str *out);

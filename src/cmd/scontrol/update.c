@@ -12,6 +12,7 @@
 #include "cmd/common/cmd.h"
 #include "cmd/common/job_ids.h"
 #include "cmd/scontrol/fields.h"
+#include "cmd/scontrol/resv.h"
 #include "cmd/scontrol/scontrol.h"
 #include "proto/job.pb-c.h"
 #include "proto/node.pb-c.h"
@@ -335,12 +336,23 @@ static int make_node(struct update *u, const char *names, enum part_how how)
     return 0;
 }
 
+/* Whether it is about a reservation: the word, or the key that names one. */
+static bool means_resv(int argc, char **argv)
+{
+    for (int i = 0; i < argc; i++)
+        if (resv_is_meant(argv[i]) && (i == 0 || strchr(argv[i], '=')))
+            return true;
+    return false;
+}
+
 /* Which of the two it is says the key that is there; a partition's Nodes= is none. */
 static int make_one(int argc, char **argv, enum part_how how)
 {
     struct update u = {.argc = argc, .argv = argv};
     const char *value;
     int status = -1;
+    if (means_resv(argc, argv))
+        return resv_command(argc, argv, how == PART_CREATE ? RESV_CREATE : RESV_DELETE);
     arena_init(&u.arena, 0);
     for (int i = 0; status < 0 && i < argc; i++) {
         if ((value = value_of(argv[i], "PartitionName", 3)))
@@ -351,8 +363,8 @@ static int make_one(int argc, char **argv, enum part_how how)
     arena_done(&u.arena);
     if (status >= 0)
         return status;
-    cmd_line("No valid entity in %s command\nInput line must include \"NodeName\" or "
-             "\"PartitionName\"",
+    cmd_line("No valid entity in %s command\nInput line must include \"NodeName\", "
+             "\"PartitionName\" or \"Reservation\"",
              how == PART_CREATE ? "create" : "delete");
     return 1;
 }
@@ -380,6 +392,8 @@ int run_update(int argc, char **argv)
         else if ((value = value_of(argv[i], "NodeName", 3)))
             status = update_node(&u, value);
     }
+    if (status < 0 && means_resv(argc, argv))
+        status = resv_command(argc, argv, RESV_CHANGE);
     for (int i = 0; status < 0 && i < argc; i++)
         if ((value = value_of(argv[i], "PartitionName", 3)))
             status = update_part(&u, value, PART_CHANGE);
@@ -390,6 +404,6 @@ int run_update(int argc, char **argv)
     if (status >= 0)
         return status;
     cmd_line("No valid entity in update command\nInput line must include \"NodeName\", "
-             "\"PartitionName\", \"JobId\" or \"SlurmctldDebug\"");
+             "\"PartitionName\", \"Reservation\", \"JobId\" or \"SlurmctldDebug\"");
     return 1;
 }

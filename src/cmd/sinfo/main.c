@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "cmd/common/cmd.h"
-#include "cmd/common/json_out.h"
 #include "cmd/sinfo/options.h"
+#include "cmd/sinfo/resvs.h"
 #include "cmd/sinfo/table.h"
 
 static int on_parts(void *ctx, const ProtobufCMessage *message, struct err *err)
@@ -48,6 +48,8 @@ static int list_once(const struct options *o)
     return r < 0 ? 1 : status;
 }
 
+typedef int list_fn(const struct options *o);
+
 int main(int argc, char **argv)
 {
     struct options o;
@@ -55,18 +57,12 @@ int main(int argc, char **argv)
     int status = options_parse(&o, argc, argv);
     if (args_leave(&options_table, &o.common, &status))
         return status;
-    if (o.reservations) {
-        if (o.json || o.yaml)
-            json_out_print("reservations", json_array(), o.yaml, cmd_out());
-        else
-            str_puts(cmd_out(), "No reservations in the system\n");
-        return cmd_flush();
-    }
-    status = list_once(&o);
+    list_fn *list = o.reservations ? resvs_list : list_once;
+    status = list(&o);
     while (o.iterate_sec) {
         sleep(o.iterate_sec);
         str_putc(cmd_out(), '\n');
-        status = list_once(&o);
+        status = list(&o);
     }
     return status;
 }

@@ -13,7 +13,7 @@
 enum field_class { OF_PART, OF_NODE, OF_NAME, OF_RANGE, OF_SUM };
 
 /* By these sinfo chooses and groups, whatever it shows. */
-#define ROWS_NEEDS "state drain completing no_respond fail reason partitions"
+#define ROWS_NEEDS "state drain completing no_respond fail reason partitions reserved maint"
 
 struct row_index {
     struct row *row;

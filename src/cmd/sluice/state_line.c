@@ -11,6 +11,7 @@
 #include "proto/job.pb-c.h"
 #include "proto/node.pb-c.h"
 #include "proto/part.pb-c.h"
+#include "proto/resv.pb-c.h"
 
 static const struct {
     enum record_kind kind;
@@ -26,6 +27,7 @@ static const struct {
     {RECORD_GIVEN_UP, "given_up", &pb__empty__descriptor},
     {RECORD_SHUTDOWN, "shutdown", &pb__announced__descriptor},
     {RECORD_ARRAY, "array", &pb__array_record__descriptor},
+    {RECORD_RESV, "reservation", &pb__resv_record__descriptor},
 };
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 

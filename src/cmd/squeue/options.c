@@ -241,5 +241,7 @@ bool options_match(const struct options *o, const Pb__JobRecord *job)
     if (job_states_given(&o->states) && !job_states_match(&o->states, job->live))
         return false;
     return listed(o->accounts, spec->account) && listed(o->qos, spec->qos) &&
-           listed(o->licenses, spec->licenses) && listed(o->reservation, spec->reservation);
+           listed(o->licenses, spec->licenses) &&
+           listed(o->reservation,
+                  job->live->reservation ? job->live->reservation : spec->reservation);
 }

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A reservation's record, and how listings show it. */
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "base/pb.h"
+#include "cluster/cluster.h"
+
+#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
+#define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
+
+static void describe(const struct resv *r, Pb__ResvRecord *m, struct arena *arena)
+{
+    _cleanup_str_ struct str flags = STR_INIT;
+    pb__resv_record__init(m);
+    resv_format_flags(r, &flags);
+    m->name = r->name;
+    SET(m, start_at, r->start_at);
+    SET(m, end_at, r->end_at);
+    m->nodes = r->node_names;
+    SET(m, node_count, r->node_count);
+    m->core_count = r->core_count;
+    m->features = r->features;
+    m->partition = r->part;
+    m->flags = arena_strdup(arena, str_cstr(&flags));
+    m->users = r->users;
+    m->accounts = r->accounts;
+    m->groups = r->groups;
+    m->licenses = r->licenses;
+    if (r->delay_sec)
+        SET(m, max_start_delay_sec, r->delay_sec);
+    SET(m, number, r->number);
+    if (r->flags & RESV_TIME_FLOAT) {
+        SET(m, float_sec, r->float_sec);
+        SET(m, float_length_sec, r->float_length_sec);
+    }
+}
+
+static void describe_cores(const struct resv *r, Pb__ResvRecord *m, struct arena *arena)
+{
+    _cleanup_hostlist_ struct hostlist *names = NULL;
+    char name[HOSTLIST_NAME_MAX + 1];
+    if (!r->cores.len || hostlist_parse(r->node_names, &names, NULL) != 0)
+        return;
+    m->cores = arena_alloc(arena, (r->cores.len + 1) * sizeof(*m->cores));
+    for (size_t i = 0; i < r->cores.len && i < hostlist_count(names); i++) {
+        Pb__ResvCores *at = arena_alloc(arena, sizeof(*at));
+        pb__resv_cores__init(at);
+        at->node = arena_strdup(arena, hostlist_nth(names, i, name));
+        at->count = r->cores.data[i];
+        m->cores[m->n_cores++] = at;
+    }
+}
+
+void resv_pack(const struct resv *r, struct str *out)
+{
+    _cleanup_arena_ struct arena arena;
+    Pb__ResvRecord m;
+    arena_init(&arena, 0);
+    describe(r, &m, &arena);
+    describe_cores(r, &m, &arena);
+    if (r->idle_at)
+        SET(&m, idle_at, r->idle_at);
+    pb_pack(&m.base, out);
+    str_append(out, r->newer.data, r->newer.len);
+}
+
+void resv_pack_shown(const struct cluster *c, const struct resv *r, int64_t now, struct str *out)
+{
+    _cleanup_arena_ struct arena arena;
+    struct resv_time t;
+    uint32_t cores, cpus;
+    Pb__ResvRecord m;
+    arena_init(&arena, 0);
+    describe(r, &m, &arena);
+    describe_cores(r, &m, &arena);
+    if (resv_occurs(r, now, &t)) {
+        SET(&m, start_at, t.begin);
+        SET(&m, end_at, t.end);
+    }
+    resv_count(c, r, &cores, &cpus);
+    SET(&m, active, resv_is_now(r, now));
+    SET(&m, node_count, (uint32_t)bitset_count(r->nodes));
+    SET(&m, total_cores, cores);
+    SET(&m, total_cpus, cpus);
+    if (r->flags & RESV_PURGE_COMP)
+        SET(&m, purge_sec, (uint32_t)r->purge_sec);
+    pb_pack(&m.base, out);
+}
+
+static char *text_of(const char *s)
+{
+    return s && *s ? mem_strdup(s) : NULL;
+}
+
+struct resv *resv_restore(const struct cluster *c, const Pb__ResvRecord *m, struct err *err)
+{
+    uint32_t flags = 0;
+    int64_t purge = 0;
+    if (!*m->name || !m->has_start_at || !m->has_end_at || m->end_at <= m->start_at) {
+        err_set(err, -ERR_STORE_DAMAGED, "reservation %s: its record has no name, or no time",
+                m->name);
+        return NULL;
+    }
+    if (resv_parse_flags(m->flags ? m->flags : "", &flags, &purge, err) != 0)
+        return NULL;
+    struct resv *r = resv_new(m->name);
+    r->number = OR(m, number, 0);
+    r->flags = flags;
+    r->purge_sec = purge;
+    r->start_at = m->start_at;
+    r->end_at = m->end_at;
+    r->float_sec = OR(m, float_sec, 0);
+    r->float_length_sec = OR(m, float_length_sec, 0);
+    r->delay_sec = OR(m, max_start_delay_sec, 0);
+    r->idle_at = OR(m, idle_at, 0);
+    r->node_names = text_of(m->nodes);
+    r->node_count = OR(m, node_count, 0);
+    r->core_count = text_of(m->core_count);
+    r->features = text_of(m->features);
+    r->part = text_of(m->partition);
+    r->users = text_of(m->users);
+    r->accounts = text_of(m->accounts);
+    r->groups = text_of(m->groups);
+    r->licenses = text_of(m->licenses);
+    for (size_t i = 0; i < m->n_cores; i++)
+        vec_push(&r->cores, m->cores[i]->count);
+    pb_pick_unknown(&m->base, &r->newer);
+    resv_resolve(c, r);
+    return r;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Reservations and their jobs, for the files of this room. */
+#pragma once
+
+#include "cluster/cluster.h"
+
+struct control;
+
+/* resv.c */
+int resv_take_record(struct control *c, const void *data, size_t len, struct err *err);
+void resv_carry(struct control *c, const struct cluster *from); /* c->cluster is new */
+void resv_changed(struct control *c, const struct resv *r); /* to be written, and planned with */
+void resv_follow(struct control *c);                        /* a partition has other nodes */
+void resv_refill(struct control *c); /* nodes that are to be replaced in reservations */
+
+/* resv_job.c */
+/* Whether the reservations it asks for are there, and for it. */
+int resv_check_job(struct control *c, struct job *j, const Pb__JobSpec *spec, struct err *err);
+/* Finds those it may run in. NULL, or why it is not to be planned now. */
+const char *resv_bind_job(struct control *c, struct job *j);
+void resv_drop(struct control *c, struct resv *r);                   /* it is over, or deleted */
+void resv_tell_jobs(struct control *c, struct resv *r);              /* it has been changed */
+void resv_resume_job(struct control *c, struct job *j);              /* after a restart */
+int64_t resv_limit_ms(const struct control *c, const struct job *j); /* by the clock that can not be
+                                                                        set; INT64_MAX: none */
+int64_t resv_due_ms(const struct control *c);
+void resv_tick(struct control *c);
+int resv_check(const struct control *c, struct err *err); /* jobs and reservations agree */
+void resv_each_group(const struct control *c, void (*fn)(void *ctx, const char *group), void *ctx);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What reservations mean for the planner: where a job may run when, in a reservation or outside of
+ * all. Whole nodes are taken from the set of nodes that a job may have; of nodes that are reserved
+ * in parts a job gets no more units than are not reserved, or those that are.
+ */
+#pragma once
+
+#include "sched/plan.h"
+
+struct resv_begin { /* of the next occurrence */
+    int64_t at;
+    struct bitset *nodes; /* of this one and those that begin before */
+    struct spare rest;    /* what is free now on others; counts only, */
+    uint64_t freed;       /* one more than pool.freed then; 0: not made */
+};
+
+struct resv_plan { /* of one pass */
+    const struct cluster *cluster;
+    int64_t now_sec;
+    VEC(struct resv_begin) begins; /* of those that take whole nodes, rising */
+    bool made;
+    VEC(const struct resv *)
+    blocked;               /* a job that runs in it waits: those behind it must not pass */
+    struct free_view view; /* with 'most' */
+    uint32_t *most;
+};
+
+void resv_plan_init(struct resv_plan *p, const struct cluster *c, int64_t now_sec);
+void resv_plan_done(struct resv_plan *p);
+/* Later, reservations may have come and gone. */
+void resv_plan_resume(struct resv_plan *p, int64_t now_sec);
+
+/* The n-th place where the job may run: a reservation, or (NULL) outside. False: no more. */
+bool resv_place(const struct job *j, size_t n, const struct resv **in);
+
+/* Where it is planned for when it waits: the first one that it asks for. */
+const struct resv *resv_home(const struct job *j);
+
+/* Of 'set' what the job may use there at all, whenever. */
+void resv_restrict(const struct resv *in, struct bitset *set);
+
+/* Without a look at the nodes: false, what it could have now and to its limit does not do. */
+bool resv_might_fit(struct resv_plan *p, const struct job *j, const struct spare_need *need);
+
+/* Of 'set' what it may use from then to its limit. False: nothing, it is not the time. */
+bool resv_narrow(struct resv_plan *p, const struct job *j, const struct resv *in, int64_t from,
+                 struct bitset *set);
+
+/* 'view' with no more units than the job may have there then; 'view' itself when nothing is
+ * reserved in parts. Good until the next call. */
+const struct free_view *resv_view(struct resv_plan *p, const struct job *j, const struct resv *in,
+                                  int64_t from, const struct free_view *view);
+
+/* Two jobs that may run in the same reservations. */
+bool resv_same_places(const struct job *a, const struct job *b);
+
+/* A job that runs in a reservation or nowhere cannot start. True: it is the first one there in this
+ * pass. */
+bool resv_block(struct resv_plan *p, const struct job *j);
+bool resv_is_blocked(const struct resv_plan *p, const struct job *j);
+
+/* True: it is a reservation for which it waits, and the decision says so. 'set': nodes that it
+ * could have, whenever. */
+bool resv_explain(struct resv_plan *p, const struct job *j, const struct bitset *set,
+                  struct decision *d);

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sched/resv_pick.h"
+
+#include <string.h>
+
+#include "cluster/constraint.h"
+#include "sched/choose.h"
+
+#define LOOK_AHEAD 16 /* occurrences that are compared, of two reservations that repeat */
+#define CORES_MAX 1000000
+
+/* --- others --------------------------------------------------------------------------------------
+ */
+
+static bool meets(const struct resv *a, const struct resv *b, int64_t now)
+{
+    struct resv_time t;
+    int64_t at = now;
+    for (int i = 0; i < LOOK_AHEAD && resv_occurs(a, at, &t); i++, at = t.end) {
+        if (resv_overlaps(b, t.begin > now ? t.begin : now, t.end))
+            return true;
+        if (t.end == RESV_NEVER || a->flags & RESV_TIME_FLOAT)
+            break;
+    }
+    return false;
+}
+
+static bool may_overlap(const struct resv *a, const struct resv *b)
+{
+    return (a->flags | b->flags) & RESV_FIRST;
+}
+
+/* The first other one that has a node of the set at a time of this one. */
+static const struct resv *find_conflict(const struct resv_pick *p, const struct resv *r,
+                                        const struct bitset *nodes)
+{
+    vec_foreach (&p->cluster->resvs, other) {
+        if (*other == p->self || may_overlap(*other, r) ||
+            !bitset_intersects((*other)->nodes, nodes) ||
+            (!meets(r, *other, p->now_sec) && !meets(*other, r, p->now_sec)))
+            continue;
+        bool shared = r->units && (*other)->units;
+        bitset_foreach (nodes, i)
+            shared = shared && r->units[i] + (*other)->units[i] <= p->cluster->nodes.data[i]->units;
+        if (!shared)
+            return *other;
+    }
+    return NULL;
+}
+
+static void remove_taken(const struct resv_pick *p, const struct resv *r, struct bitset *set)
+{
+    vec_foreach (&p->cluster->resvs, other)
+        if (*other != p->self && !may_overlap(*other, r) &&
+            (meets(r, *other, p->now_sec) || meets(*other, r, p->now_sec)))
+            bitset_andnot(set, (*other)->nodes);
+}
+
+/* Nodes where a job may still run when it begins. */
+static struct bitset *busy_nodes(const struct resv_pick *p, const struct resv *r)
+{
+    const struct cluster *c = p->cluster;
+    struct bitset *set = bitset_new(c->nodes.len);
+    struct resv_time t;
+    if (r->flags & RESV_IGNORE_JOBS || !resv_occurs(r, p->now_sec, &t))
+        return set;
+    for (struct order_link *l = order_first(&c->ends); l; l = order_next(l)) {
+        const struct job *j = order_item(l, struct job, ends);
+        if ((l->key <= t.begin && l->key > p->now_sec) ||
+            (j->resv && j->resv == p->self && !(r->flags & RESV_REPLACE)))
+            continue;
+        vec_foreach (&j->alloc, a)
+            if (!a->released)
+                bitset_set(set, a->node);
+    }
+    return set;
+}
+
+/* --- named nodes -------------------------------------------------------------------------------
+ */
+
+static int check_named(const struct resv_pick *p, struct resv *r, struct err *err)
+{
+    size_t count = bitset_count(r->nodes);
+    if (r->cores.len && r->cores.len != count)
+        return err_set(err, -ERR_RESV_INVALID, "%s: CoreCnt has %zu numbers for %zu nodes",
+                       err_text(ERR_RESV_INVALID), r->cores.len, count);
+    resv_resolve(p->cluster, r);
+    const struct resv *other = find_conflict(p, r, r->nodes);
+    if (other)
+        return err_set(err, -ERR_RESV_OVERLAP, "%s: %s", err_text(ERR_RESV_OVERLAP), other->name);
+    _cleanup_bitset_ struct bitset *busy = busy_nodes(p, r);
+    if (p->self)
+        bitset_andnot(busy, p->self->nodes);
+    if (!r->units && bitset_intersects(busy, r->nodes))
+        return err_set(err, -ERR_NODES_BUSY, "%s", err_text(ERR_NODES_BUSY));
+    return 0;
+}
+
+/* --- any nodes ---------------------------------------------------------------------------------
+ */
+
+static uint32_t cores_of(const struct cluster *c, long node)
+{
+    const struct node *n = c->nodes.data[node];
+    uint32_t threads = n->row->threads ? n->row->threads : 1;
+    uint32_t cores = n->units * n->cpus_per_unit / threads;
+    return cores ? cores : 1;
+}
+
+static int keep_features(const struct cluster *c, const char *features, struct bitset *set,
+                         struct err *err)
+{
+    struct constraint *con = NULL;
+    int rc = features ? constraint_parse(features, "Features", &con, err) : 0;
+    if (rc == 0 && con)
+        rc = constraint_check(c, con, err);
+    if (rc == 0 && con)
+        bitset_foreach (set, i)
+            if (!constraint_match_any(con, c->pool.kinds.data[c->pool.kind[i]].features))
+                bitset_unset(set, (size_t)i);
+    constraint_free(con);
+    return rc;
+}
+
+/* What it could have, of its partition. */
+static int find_candidates(const struct resv_pick *p, struct resv *r, struct bitset **out,
+                           struct err *err)
+{
+    const struct cluster *c = p->cluster;
+    const struct part *part = r->part ? cluster_find_part(c, r->part) : cluster_default_part(c);
+    if (!part)
+        return err_set(err, -ERR_NO_PARTITION, "%s: %s", err_text(ERR_NO_PARTITION),
+                       r->part ? r->part : "there is no default one");
+    if (!r->part)
+        r->part = mem_strdup(part->conf.name);
+    struct bitset *set = bitset_dup(part->nodes);
+    _cleanup_bitset_ struct bitset *busy = busy_nodes(p, r);
+    remove_taken(p, r, set);
+    bitset_andnot(set, busy);
+    bitset_and(set, c->pool.usable);
+    int rc = keep_features(c, r->features, set, err);
+    if (rc == 0)
+        *out = set;
+    else
+        bitset_free(set);
+    return rc;
+}
+
+/* So many cores, on as few nodes as it takes from the first on. */
+static bool take_cores(const struct resv_pick *p, struct resv *r, const struct bitset *from,
+                       struct bitset *chosen)
+{
+    uint32_t left = r->cores.data[0];
+    vec_clear(&r->cores);
+    bitset_foreach (from, i) {
+        uint32_t here = cores_of(p->cluster, i);
+        here = here < left ? here : left;
+        if (!here)
+            break;
+        bitset_set(chosen, (size_t)i);
+        vec_push(&r->cores, here);
+        left -= here;
+    }
+    return left == 0;
+}
+
+/* The total dealt out evenly, unless each node has its own number. */
+static void deal_cores(struct resv *r, uint32_t nodes)
+{
+    if (!r->cores.len || r->cores.len == nodes)
+        return;
+    uint32_t total = r->cores.data[0];
+    vec_clear(&r->cores);
+    for (uint32_t i = 0; i < nodes; i++)
+        vec_push(&r->cores, total / nodes + (i < total % nodes));
+}
+
+/* Lightest nodes, and such that lie together. */
+static bool take_nodes(const struct resv_pick *p, uint32_t count, const struct bitset *keep,
+                       const struct bitset *from, struct bitset *chosen)
+{
+    size_t n = p->cluster->nodes.len;
+    struct chooser ch = {.fits = bitset_dup(from),
+                         .chosen = chosen,
+                         .tasks = mem_new_array(uint32_t, n + 1),
+                         .weight = p->cluster->pool.weight,
+                         .required = keep,
+                         .min = count,
+                         .max = count,
+                         .good = count};
+    if (keep)
+        bitset_or(ch.fits, keep);
+    bitset_foreach (ch.fits, i)
+        ch.tasks[i] = 1;
+    bool found = choose_nodes(&ch);
+    bitset_free(ch.fits);
+    free(ch.tasks);
+    return found;
+}
+
+static int find_nodes(const struct resv_pick *p, struct resv *r, const struct bitset *keep,
+                      struct err *err)
+{
+    const struct cluster *c = p->cluster;
+    _cleanup_bitset_ struct bitset *from = NULL, *chosen = bitset_new(c->nodes.len);
+    int rc = find_candidates(p, r, &from, err);
+    if (rc != 0)
+        return rc;
+    if (!r->core_count)
+        vec_clear(&r->cores);
+    else if (!resv_parse_cores(r->core_count, r))
+        return err_set(err, -ERR_RESV_INVALID, "%s: CoreCnt=%s", err_text(ERR_RESV_INVALID),
+                       r->core_count);
+    bool found;
+    if (r->node_count) {
+        if (r->cores.len > 1 && r->cores.len != r->node_count)
+            return err_set(err, -ERR_RESV_INVALID, "%s: CoreCnt=%s for %u nodes",
+                           err_text(ERR_RESV_INVALID), r->core_count, r->node_count);
+        deal_cores(r, r->node_count);
+        uint32_t most = 0;
+        vec_foreach (&r->cores, n)
+            most = *n > most ? *n : most;
+        bitset_foreach (from, i)
+            if (cores_of(c, i) < most)
+                bitset_unset(from, (size_t)i);
+        found = take_nodes(p, r->node_count, keep, from, chosen);
+    } else if (r->cores.len) {
+        found = take_cores(p, r, from, chosen);
+    } else {
+        bitset_copy(chosen, from);
+        found = !bitset_empty(from);
+    }
+    if (!found)
+        return err_set(err, -ERR_NODES_BUSY, "%s", err_text(ERR_NODES_BUSY));
+    resv_set_nodes(c, r, chosen);
+    return 0;
+}
+
+static uint64_t stock_of(const struct resv *r, int32_t at)
+{
+    vec_foreach (&r->stock, s)
+        if (s->at == at)
+            return s->count;
+    return 0;
+}
+
+int resv_pick_licenses(const struct resv_pick *p, struct resv *r, struct err *err)
+{
+    resv_resolve(p->cluster, r);
+    vec_foreach (&r->stock, s) {
+        const struct license *l = &p->cluster->licenses.list.data[s->at];
+        const struct resv *last = NULL;
+        uint64_t sum = s->count;
+        vec_foreach (&p->cluster->resvs, other) {
+            uint64_t theirs = *other == p->self ? 0 : stock_of(*other, s->at);
+            if (!theirs || may_overlap(*other, r) ||
+                (!meets(r, *other, p->now_sec) && !meets(*other, r, p->now_sec)))
+                continue;
+            sum += theirs;
+            last = *other;
+        }
+        if (last && sum > l->total)
+            return err_set(err, -ERR_RESV_OVERLAP, "%s: %s, and %llu of %s are no more",
+                           err_text(ERR_RESV_OVERLAP), last->name, (unsigned long long)l->total,
+                           l->name);
+    }
+    return 0;
+}
+
+int resv_pick(const struct resv_pick *p, struct resv *r, const struct bitset *keep, struct err *err)
+{
+    int rc = resv_pick_licenses(p, r, err);
+    if (rc != 0 || r->flags & RESV_ANY_NODES)
+        return rc;
+    return r->flags & RESV_SPEC_NODES ? check_named(p, r, err) : find_nodes(p, r, keep, err);
+}
+
+bool resv_parse_cores(const char *text, struct resv *r)
+{
+    vec_clear(&r->cores);
+    for (const char *s = text; *s;) {
+        size_t len = strcspn(s, ",");
+        _cleanup_free_ char *word = mem_strndup(s, len);
+        long long n;
+        if (str_parse_i64(word, 1, CORES_MAX, &n) < 0)
+            return false;
+        vec_push(&r->cores, (uint32_t)n);
+        s += len + (s[len] == ',');
+    }
+    return r->cores.len > 0;
+}
+
+struct bitset *resv_keepers(const struct cluster *c, const struct resv *r)
+{
+    bool down = !(r->flags & (RESV_STATIC | RESV_SPEC_NODES | RESV_ANY_NODES | RESV_PART_NODES));
+    if (!down || !r->node_count || r->cores.len)
+        return NULL;
+    struct bitset *keep = bitset_dup(r->nodes);
+    bitset_and(keep, c->pool.usable);
+    if (r->flags & RESV_REPLACE)
+        bitset_foreach (keep, i)
+            if (c->nodes.data[i]->jobs)
+                bitset_unset(keep, (size_t)i);
+    if (bitset_count(keep) == r->node_count) {
+        bitset_free(keep);
+        return NULL;
+    }
+    return keep;
+}

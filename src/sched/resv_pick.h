@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which nodes a reservation gets, when it is made, changed, or some of its nodes are to be
+ * replaced. */
+#pragma once
+
+#include "cluster/cluster.h"
+
+struct resv_pick {
+    const struct cluster *cluster;
+    const struct resv *self; /* which it is to replace; NULL: it is new */
+    int64_t now_sec;
+};
+
+/* Checks the nodes it names, or finds as many as it wants and sets them. 'keep': of its nodes those
+ * that it is to have anyhow; NULL: none. -ERR_RESV_OVERLAP, -ERR_NODES_BUSY, -ERR_NODE_COUNT,
+ * -ERR_FEATURE, -ERR_NO_PARTITION, -ERR_RESV_INVALID. */
+int resv_pick(const struct resv_pick *p, struct resv *r, const struct bitset *keep,
+              struct err *err);
+
+/* Its licences alone: those that keep one at the same time keep no more than there are, or
+ * -ERR_RESV_OVERLAP. */
+int resv_pick_licenses(const struct resv_pick *p, struct resv *r, struct err *err);
+
+/* "2,4" or "12": false: not that. */
+bool resv_parse_cores(const char *text, struct resv *r);
+
+/* Nodes that are to be replaced in it, if others are there; NULL: none. The caller frees what is
+ * left. */
+struct bitset *resv_keepers(const struct cluster *c, const struct resv *r);

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Advance reservations with real daemons: what scontrol, sinfo and squeue say, and who runs where. X-04, CORE-072."""
+import json
+import re
+import time
+
+from harness import eventually
+
+LATER = "StartTime=now+2hours"
+
+
+def submit(c, *options):
+    return c.sbatch("-o", "/dev/null", *options, wrap="sleep 1000")
+
+
+def runs(c, job):
+    eventually(lambda: c.state(job) == "RUNNING", f"job {job} runs")
+
+
+def reason(c, job):
+    return c.run(["squeue", "-h", "-j", str(job), "-o", "%R"]).ok().strip()
+
+
+def waits(c, job, why):
+    eventually(lambda: reason(c, job) == f"({why})", f"job {job} waits for {why}")
+
+
+def show(c, name):
+    return c.run(["scontrol", "show", "reservation", name]).ok()
+
+
+def test_create_show_update_delete(make_cluster):
+    c = make_cluster(nodes=4, cpus=2)
+    assert c.run("scontrol show reservation").ok() == "No reservations in the system"
+    assert c.run("sinfo -T").ok() == "No reservations in the system"
+    made = c.run("scontrol create reservation StartTime=2037-02-06T16:00:00 Duration=120 User=root "
+                 "flags=maint,ignore_jobs Nodes=ALL").ok()
+    assert made == "Reservation created: root_1"
+    assert show(c, "root_1") == """\
+ReservationName=root_1 StartTime=2037-02-06T16:00:00 EndTime=2037-02-06T18:00:00 Duration=02:00:00
+   Nodes=n[1-4] NodeCnt=4 CoreCnt=8 Features=(null) PartitionName=(null) Flags=MAINT,IGNORE_JOBS,SPEC_NODES,ALL_NODES
+   TRES=cpu=8
+   Users=root Groups=(null) Accounts=(null) Licenses=(null) State=INACTIVE BurstBuffer=(null) Watts=n/a
+   MaxStartDelay=(null)"""
+    line = c.run("scontrol -o show res root_1").ok()
+    assert "\n" not in line and " TRES=cpu=8 Users=root Groups=(null) " in line
+    c.run("scontrol create reservationname=some start=2037-02-06T10:00 end=2037-02-06T11:30 user=-root "
+          "tres=cpu=3,node=2 flags=daily,PURGE_COMP=10 MaxStartDelay=5").ok()
+    text = show(c, "some")
+    assert "   Nodes=n[1-2] NodeCnt=2 CoreCnt=3 Features=(null) PartitionName=main Flags=DAILY,PURGE_COMP=00:10:00\n" in text
+    assert "     NodeName=n1 CoreIDs=0-1\n     NodeName=n2 CoreIDs=0\n   TRES=cpu=3\n" in text
+    assert "Users=-root " in text and "MaxStartDelay=00:05:00" in text
+    table = c.run("sinfo -T").ok().splitlines()
+    assert table == ["RESV_NAME     STATE           START_TIME             END_TIME     DURATION  NODELIST",
+                     "root_1     INACTIVE  2037-02-06T16:00:00  2037-02-06T18:00:00     02:00:00  n[1-4]",
+                     "some       INACTIVE  2037-02-06T10:00:00  2037-02-06T11:30:00     01:30:00  n[1-2]"]
+    listed = json.loads(c.run("scontrol show reservation --json").ok())["reservations"]
+    assert [r["name"] for r in listed] == ["root_1", "some"]
+    assert listed[0]["flags"] == ["MAINT", "IGNORE_JOBS", "SPEC_NODES", "ALL_NODES"] and listed[1]["core_count"] == 3
+    assert json.loads(c.run("sinfo -T --json").ok())["reservations"] == listed
+    assert c.run("scontrol update ReservationName=root_1 Duration=150 Users+=nobody Flags-=MAINT").ok() == "Reservation updated."
+    text = show(c, "root_1")
+    assert "Duration=02:30:00" in text and "Users=root,nobody " in text and "Flags=IGNORE_JOBS,SPEC_NODES,ALL_NODES\n" in text
+    c.kill("slurmctld")
+    c.start_controller()
+    assert show(c, "root_1") == text
+    assert c.run("scontrol delete ReservationName=root_1").ok() == ""
+    c.run("scontrol show reservation root_1").fails("Reservation root_1 not found")
+    c.run("scontrol delete reservation some").ok()
+    assert c.run("sinfo -T").ok() == "No reservations in the system"
+
+
+def test_bad_input(make_cluster):
+    c = make_cluster(nodes=2)
+    for words, said in {
+        "Nodes=n1 Duration=10 Users=root": "Error creating the reservation: Requested reservation is invalid: it needs StartTime",
+        "Nodes=n1 StartTime=soon Duration=10 Users=root": "Invalid value: StartTime=soon",
+        "Nodes=n9 StartTime=now Duration=10 Users=root": "Error creating the reservation: Invalid node name specified: n9",
+        "Nodes=n1 StartTime=now Duration=10 Users=nosuch": "Invalid user id: nosuch",
+        "Nodes=n1 StartTime=now Duration=10 Users=root Flags=WHAT": "there is no flag WHAT",
+        "NodeCnt=0 StartTime=now Duration=10 Users=root": "not a number of nodes",
+        "Nodes=n1 StartTime=now Duration=10 Users=root TRES=bb/cray=4": "TRES of a reservation are cpu, node and license/NAME",
+        "Nodes=n1 StartTime=now Duration=10 Users=root BurstBuffer=4G": "BurstBuffer=4G is not available in this version",
+        "Nodes=n1 StartTime=now Duration=10 Users=root Colour=red": "Update of this parameter is not supported",
+        "Nodes=n1 StartTime=now Duration+=10 Users=root": "only lists can be added to or taken from",
+    }.items():
+        c.run(f"scontrol create reservation {words}").fails(said)
+    c.run("scontrol update reservation").fails("which? ReservationName=NAME")
+    c.run("scontrol update ReservationName=ghost Duration=5").fails("Error updating the reservation: Requested reservation is invalid: ghost")
+    c.run("scontrol delete ReservationName=ghost").fails("Requested reservation is invalid: ghost")
+    c.run("sbatch --reservation=ghost --wrap true").fails("Requested reservation is invalid: ghost")
+    c.run(f"scontrol create reservation ReservationName=x {LATER} Duration=10 Users=nobody Nodes=n1").ok()
+    c.run(f"scontrol create reservation ReservationName=x {LATER} Duration=10 Users=root Nodes=n2").fails("Duplicate reservation name: x")
+    c.run(f"scontrol create reservation {LATER} Duration=10 Users=root Nodes=n[1-2]").fails("overlaps with another one: x")
+    c.run("srun --reservation=x true").fails("Access denied to requested reservation: x")
+    submit(c, "-w", "n2")
+    c.run("scontrol create reservation StartTime=now Duration=10 Users=root Nodes=n2").fails("Requested nodes are busy")
+    assert [r["name"] for r in json.loads(c.run("scontrol show res --json").ok())["reservations"]] == ["x"]
+
+
+def test_in_and_out(make_cluster):
+    """Jobs outside end before it, jobs inside have its nodes and no others, and the nodes say whose they are."""
+    c = make_cluster(nodes=3, cpus=2)
+    c.run("scontrol create reservation ReservationName=r StartTime=now Duration=60 Users=root Nodes=n1").ok()
+    c.run("scontrol create reservation ReservationName=m StartTime=now+30minutes Duration=60 Users=root Nodes=n2 Flags=MAINT").ok()
+    assert c.run("sinfo -h -n n1 -o %t").ok() == "resv"
+    assert c.run("sinfo -h -n n1 -o %T").ok() == "reserved"
+    assert c.run("sinfo -h -t resv -o %N").ok() == "n1"
+    assert "State=IDLE+RESERVED " in c.run("scontrol show node n1").ok()
+    assert "ReservationName=r" in c.run("scontrol show node n1").ok()
+    inside = submit(c, "--reservation=r", "-t30", "-n2")
+    second = submit(c, "--reservation=r", "-t30", "-n1")
+    outside = submit(c, "-w", "n1", "-t1")
+    long_one, short = submit(c, "-w", "n2", "-t40"), submit(c, "-w", "n2", "-t20")
+    runs(c, inside)
+    runs(c, short)
+    waits(c, outside, "ReqNodeNotAvail, May be reserved for other job")
+    waits(c, second, "Resources")
+    assert reason(c, long_one) in ("(Priority)", "(ReqNodeNotAvail, Reserved for maintenance)")
+    assert c.run(["squeue", "-h", "-j", str(inside), "-o", "%N %v"]).ok() == "n1 r"
+    assert "Reservation=r\n" in c.run(f"scontrol show job {inside}").ok()
+    assert {int(i) for i in c.run("squeue -h -R r -o %i").ok().split()} == {inside, second}
+    c.run("scontrol delete ReservationName=r").fails("Requested reservation is in use")
+    begin = c.run(f"squeue -h --start -j {long_one} -o %S").ok().strip()
+    end = re.search(r"EndTime=(\S+)", show(c, "m")).group(1)
+    assert begin >= end
+    c.run(f"scancel {outside}").ok()
+    waits(c, long_one, "ReqNodeNotAvail, Reserved for maintenance")
+    c.run(f"scancel {long_one}").ok()
+    # The environment of a job knows; srun and its variable ask as sbatch does.
+    c.run(f"scancel {inside} {second}").ok()
+    eventually(lambda: c.state(second) == "CANCELLED", "it is gone")
+    assert c.run("srun -t1 --reservation=r printenv SLURM_JOB_RESERVATION").ok() == "r"
+    assert c.run("srun -t1 printenv SLURMD_NODENAME", env={"SLURM_RESERVATION": "r"}).ok() == "n1"
+    # One that is no more holds those that wait for it.
+    c.run(f"scontrol create reservation ReservationName=s {LATER} Duration=60 Users=root Nodes=n3").ok()
+    held = submit(c, "--reservation=s", "-t1")
+    waits(c, held, "Reservation")
+    c.run("scontrol delete ReservationName=s").ok()
+    waits(c, held, "ReservationDeleted")
+    c.run(f"scontrol release {held}").ok()
+    runs(c, held)
+    moved = submit(c, "-w", "n1", "-t1")
+    waits(c, moved, "ReqNodeNotAvail, May be reserved for other job")
+    c.run(f"scontrol update JobId={moved} ReservationName=r").ok()
+    runs(c, moved)
+
+
+def test_it_begins_by_itself(make_cluster):
+    c = make_cluster(nodes=1, cpus=2)
+    c.run("scontrol create reservation ReservationName=r StartTime=now+4seconds Duration=60 Users=root Nodes=n1").ok()
+    job, other = submit(c, "--reservation=r", "-t5"), submit(c, "-t5")
+    waits(c, job, "Reservation")
+    c.kill("slurmctld")
+    c.start_controller()
+    assert c.state(other) == "PENDING"
+    runs(c, job)
+    assert c.run("sinfo -h -o %T").ok() == "mixed"
+    c.run("scontrol update ReservationName=r EndTime=now+2seconds").ok()
+    eventually(lambda: c.state(job) == "TIMEOUT", "it ends with its reservation")
+    runs(c, other)
+    assert c.run("scontrol show reservation").ok() == "No reservations in the system"
+
+
+def test_only_operators(make_cluster):
+    c = make_cluster(nodes=1)
+    user = "nobody"
+    c.run("scontrol create reservation StartTime=now Duration=60 Users=root Nodes=n1", user=user).fails("Access/permission denied")
+    c.run(f"scontrol create reservation StartTime=now Duration=60 Users={user} Nodes=n1 ReservationName=r").ok()
+    c.run("scontrol update ReservationName=r Duration=61", user=user).fails("Access/permission denied")
+    c.run("scontrol delete ReservationName=r", user=user).fails("Access/permission denied")
+    assert "Users=" in c.run("scontrol show reservation r", user=user).ok()
+    c.run("srun --reservation=r true").fails("Access denied to requested reservation: r")
+    c.run("srun --reservation=r true", user=user).fails("reservation r is shorter than that; ask for less (--time)")
+    c.run("srun -t1 --reservation=r true", user=user).ok()
+
+
+def test_licences(make_cluster):
+    c = make_cluster(nodes=2, cpus=2, conf="Licenses=disk:3,matlab\n")
+    for words, said in {"Licenses=other": "Invalid license specification", "Licenses=disk:4": "Invalid license specification",
+                        "Licenses=disk:1": "of licenses alone, it needs Flags=LICENSE_ONLY",
+                        "Flags=LICENSE_ONLY": "ANY_NODES needs Licenses",
+                        "Flags=LICENSE_ONLY NodeCnt=1 Licenses=disk": "ANY_NODES is for licenses alone"}.items():
+        c.run(f"scontrol create reservation StartTime=now Duration=60 Users=root {words}").fails(said)
+    c.run("scontrol create reservation ReservationName=r StartTime=now Duration=60 Users=root Flags=LICENSE_ONLY TRES=license/disk=2").ok()
+    assert "Nodes=(null) NodeCnt=0 CoreCnt=0 " in show(c, "r") and " Licenses=disk:2 " in show(c, "r") and "Flags=ANY_NODES" in show(c, "r")
+    assert c.run("scontrol -o show lic disk").ok().strip() == "LicenseName=disk Total=3 Used=0 Free=3 Reserved=2 Remote=no"
+    c.run(f"scontrol create reservation {LATER} Duration=60 Users=root Flags=LICENSE_ONLY Licenses=disk:3 ReservationName=later").ok()
+    outside, inside = submit(c, "-t5", "-L", "disk:2"), submit(c, "-t5", "--reservation=r", "-N2", "-L", "disk:3")
+    runs(c, inside)
+    waits(c, outside, "Licenses")
+    c.run(f"scancel {inside}").ok()
+    eventually(lambda: c.state(inside) == "CANCELLED", "it is gone")
+    waits(c, outside, "Licenses")
+    c.run("scontrol update ReservationName=r Licenses=disk:1").ok()
+    runs(c, outside)
+    c.run("scontrol delete ReservationName=later").ok()
