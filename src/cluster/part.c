@@ -30,8 +30,10 @@ static void part_pack_limits(const struct conf_part *p, Pb__PartRecord *m)
     SET(m, priority_job_factor, p->priority_job_factor);
     SET(m, def_mem_per_cpu_mib, p->def_mem_per_cpu_mib);
     SET(m, def_mem_per_node_mib, p->def_mem_per_node_mib);
-    SET(m, def_cpu_per_gpu, p->def_cpu_per_gpu);
-    SET(m, def_mem_per_gpu_mib, p->def_mem_per_gpu_mib);
+    if (p->def_cpu_per_gpu) /* what older records do not know is absent unless it is there */
+        SET(m, def_cpu_per_gpu, p->def_cpu_per_gpu);
+    if (p->def_mem_per_gpu_mib)
+        SET(m, def_mem_per_gpu_mib, p->def_mem_per_gpu_mib);
     SET(m, max_mem_per_cpu_mib, p->max_mem_per_cpu_mib);
     SET(m, max_mem_per_node_mib, p->max_mem_per_node_mib);
     SET(m, grace_time_sec, p->grace_time_sec < 0 ? 0 : p->grace_time_sec);
