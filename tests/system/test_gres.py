@@ -30,7 +30,7 @@ def test_a_job_gets_cards_of_its_own(gpus):
     first = c.run(["srun", "--gres=gpu:a100:1", "sh", "-c", SHOW]).ok()
     assert first == "0/0/0/0/1"
     assert c.run(["srun", "--gpus-per-node=v100:1", "sh", "-c", SHOW]).ok() == "7/7/7/7/1"
-    assert c.run(["srun", "-G3", "sh", "-c", SHOW]).ok() == "0,1,7/0,1,7/0,1,7/0,1,7/3"
+    assert c.run(["srun", "-N1", "-G3", "sh", "-c", SHOW]).ok() == "0,1,7/0,1,7/0,1,7/0,1,7/3"
     # none asked for, none seen
     assert c.run(["srun", "sh", "-c", SHOW], env={"CUDA_VISIBLE_DEVICES": "5"}).ok().startswith("5///")
     holder = c.sbatch("--gres=gpu:a100:2", "-w", "n1", wrap="sleep 100")
