@@ -48,7 +48,7 @@ def test_programs_follow_the_lead(make_cluster, tmp_path):
     c.run("scontrol takeover").ok()
     p.leads("backup")
     more("backup on", "localhost off")
-    assert "SlurmctldPrimaryOffProg has ended well" in p.log("slurmctld")
+    eventually(lambda: "SlurmctldPrimaryOffProg has ended well" in p.log("slurmctld"), "its end is logged")
     c.run("scontrol shutdown slurmctld").ok()
     for name in ("slurmctld", p.backup):
         assert c.daemons.pop(name).wait(60) == 0
