@@ -201,6 +201,7 @@ void start_ready(struct control *c, struct job *j)
 static void start_configuring(struct control *c, struct job *j)
 {
     bool asked = j->alloc_call != 0;
+    j->reason = "Prolog";
     answer_alloc(c, j);
     j->gone_mono_ms = asked ? control_mono(c) : 0; /* until it asks again */
 }

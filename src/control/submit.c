@@ -137,6 +137,8 @@ void submit_enqueue(struct control *c, struct job *j)
         reason = kept;
     else
         ready = true;
+    if (ready && c->announced) /* a shutdown is, and no pass will say so */
+        reason = "ReqNodeNotAvail";
     priority_accrue(c, j, ready);
     if (!j->reason || !str_eq(j->reason, reason)) {
         j->reason = reason;

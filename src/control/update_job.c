@@ -317,6 +317,7 @@ static int requeue(struct control *c, const struct caller *who, struct job *j,
         finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, NULL, "REQUEUE");
     } else if (j->completing) {
         j->requeue_after = true;
+        j->reason = "Cleaning";
         job_touch(c->cluster, j);
         mail_event(c, j, JOB_MAIL_REQUEUE);
     } else {

@@ -303,6 +303,16 @@ static char *say_unavailable(const struct plan *p, const struct job *j)
     return str_take(&text);
 }
 
+/* A node that it requires is not usable: so it is, wherever in the queue it is. */
+static bool explain_required(const struct plan *p, const struct job *j, struct decision *d)
+{
+    if (!j->want.req || bitset_contains(p->cluster->pool.usable, j->want.req))
+        return false;
+    d->reason = "ReqNodeNotAvail";
+    d->detail = say_unavailable(p, j);
+    return true;
+}
+
 /* Why the head of a partition waits. True: for a reservation, of which those behind it may know
  * nothing. */
 static bool explain_blocked(const struct plan *p, const struct job *j, struct decision *d)
@@ -310,15 +320,17 @@ static bool explain_blocked(const struct plan *p, const struct job *j, struct de
     const struct resv *in = resv_home(j);
     _cleanup_bitset_ struct bitset *set = plan_allowed(p, j, in);
     d->reason = "Resources";
-    if (j->want.req && !bitset_contains(p->cluster->pool.usable, j->want.req)) {
-        d->reason = "ReqNodeNotAvail";
-        d->detail = say_unavailable(p, j);
-    } else if (resv_explain(p->resv, j, set, d)) {
+    if (explain_required(p, j, d))
+        return false;
+    if (resv_explain(p->resv, j, set, d))
         return true;
-    } else if (!select_fits_idle(p->cluster, j, set)) {
+    if (select_fits_idle(p->cluster, j, set))
+        return false;
+    if (select_possible(p->cluster, j, NULL) != 0)
+        d->reason = "BadConstraints";
+    else
         d->detail = mem_strdup("Nodes required for job are DOWN, DRAINED or reserved for jobs in "
                                "higher priority partitions");
-    }
     return false;
 }
 
@@ -360,9 +372,13 @@ static bool look_at(struct plan *p, struct job *j, struct decision *d)
         return true;
     }
     bool first = j->resv_asked ? !p->asks && resv_block(p->resv, j) : !p->blocked;
-    if (!first)
+    if (!first) {
+        explain_required(p, j, d);
         return true;
+    }
     bool kept_out = explain_blocked(p, j, d);
+    if (str_eq(d->reason, "BadConstraints")) /* till another configuration: in nobody's way */
+        return true;
     p->blocked = p->blocked || (!j->resv_asked && (p->backfill || !kept_out));
     if (p->backfill)
         reserve(p, d);

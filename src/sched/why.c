@@ -274,7 +274,7 @@ static enum why_rule rule_of_needs(const struct why *w, struct job *j)
     if (p->blocked && p->depth >= PLAN_DEPTH)
         return WHY_DEPTH;
     if (!select_fits_idle(w->cluster, j, allowed))
-        return WHY_UNUSABLE;
+        return select_possible(w->cluster, j, NULL) != 0 ? WHY_BAD : WHY_UNUSABLE;
     bool fits = select_nodes(w->cluster, j, allowed, NULL, &where) == 0;
     bool waived = j->switches_waived;
     j->switches_waived = true;
