@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Whole passes over random queues, each decision against a model that tries everything: a job that
+ * is told to wait could not have started, for the reason that it is told; one that starts delays no
+ * start that was promised before it; and what is promised is the earliest. The model knows sizes of
+ * nodes and jobs, and nothing of how the planner finds them out.
+ */
+#include "sched/sched_test_util.h"
+
+enum { NODES = 5, CPUS = 4, MEM = 400, PARTS = 3, STATES = 10000, NOW = 1000, HEADS = PARTS };
+
+static const char conf[] = CONS "Licenses=lic:2\nNodeName=n[1-5] CPUs=4 RealMemory=400\n"
+                                "PartitionName=p Nodes=ALL\nPartitionName=q Nodes=n[3-5] "
+                                "PriorityTier=2\nPartitionName=r Nodes=n[1-3]\n";
+static const uint32_t part_nodes[PARTS] = {0x1f, 0x1c, 0x07};
+
+struct need { /* of a job: it takes the same of each of its nodes */
+    uint32_t count, cpus, mem, licences;
+    uint32_t required, excluded; /* sets of nodes */
+    bool whole;
+    int64_t limit;
+    uint32_t part, priority;
+};
+
+struct held { /* by a job that runs, or from then on by one that waits */
+    uint32_t id, nodes;
+    int64_t from, until;
+};
+
+struct world {
+    struct cluster *c;
+    uint64_t seed;
+    bool backfill;
+    uint32_t usable;
+    VEC(struct need) needs; /* by job id - 1 */
+    VEC(struct held) held;  /* by those that run */
+    VEC(struct held) heads; /* promises, in their order; nodes: not known */
+    VEC(uint32_t) waiting;  /* ids that were told to, in the order of the pass */
+    bool blocked[PARTS];
+};
+
+static size_t seen_starts, seen_behind, seen_kept; /* of all worlds: decisions of each sort */
+static struct {
+    const char *word;
+    size_t seen;
+} seen_words[] = {
+    {"Resources"}, {"Priority"}, {"Licenses"}, {"ReqNodeNotAvail"}, {"BadConstraints"}};
+
+static void wrong(const struct world *w, uint32_t id, const char *reason, const char *what)
+{
+    fail_msg("seed %llu, job %u, %s: %s", (unsigned long long)w->seed, id,
+             reason ? reason : "start", what);
+}
+
+static const struct need *need_of(const struct world *w, uint32_t id)
+{
+    return &w->needs.data[id - 1];
+}
+
+/* --- the model: what is free, and every choice of nodes
+ * -------------------------------------------
+ */
+
+static bool fits_at(const struct world *w, const struct held *more, size_t n_more, uint32_t node,
+                    int64_t at, const struct need *need)
+{
+    uint32_t cpus = 0, mem = 0;
+    size_t all = w->held.len + n_more;
+    for (size_t i = 0; i < all; i++) {
+        const struct held *h = i < w->held.len ? &w->held.data[i] : &more[i - w->held.len];
+        const struct need *of = need_of(w, h->id);
+        if (!(h->nodes >> node & 1) || at < h->from || at >= h->until)
+            continue;
+        cpus += of->whole ? CPUS : of->cpus;
+        mem += of->mem;
+    }
+    return cpus + (need->whole ? CPUS : need->cpus) <= CPUS && mem + need->mem <= MEM;
+}
+
+/* All the time: what is held changes where something begins. */
+static bool fits_during(const struct world *w, const struct held *more, size_t n_more,
+                        uint32_t node, const struct held *h)
+{
+    const struct need *need = need_of(w, h->id);
+    if (!fits_at(w, more, n_more, node, h->from, need))
+        return false;
+    for (size_t i = 0; i < n_more; i++)
+        if (more[i].from > h->from && more[i].from < h->until &&
+            !fits_at(w, more, n_more, node, more[i].from, need))
+            return false;
+    return true;
+}
+
+static uint32_t allowed(const struct world *w, const struct need *need)
+{
+    return part_nodes[need->part] & w->usable & ~need->excluded;
+}
+
+static bool is_choice(const struct need *need, uint32_t set, uint32_t among)
+{
+    return (set & ~among) == 0 && (need->required & ~set) == 0 &&
+           (uint32_t)__builtin_popcount(set) == need->count;
+}
+
+/* Whether it can be there from then to its limit. 'among': where it would fit. */
+static bool can_be(const struct world *w, const struct held *more, size_t n_more, struct held *h)
+{
+    const struct need *need = need_of(w, h->id);
+    uint32_t among = 0, ok = allowed(w, need);
+    h->until = h->from + need->limit;
+    for (uint32_t i = 0; i < NODES; i++)
+        if (ok >> i & 1 && fits_during(w, more, n_more, i, h))
+            among |= 1u << i;
+    h->nodes = among;
+    return (need->required & ~among) == 0 && (uint32_t)__builtin_popcount(among) >= need->count;
+}
+
+/* Whether some way to keep all promises satisfies 'good'. */
+static bool some_keeping(const struct world *w, struct held *placed, size_t n, const struct held *j,
+                         bool beside)
+{
+    if (n == w->heads.len) {
+        struct held h = *j;
+        return j->id == 0 || can_be(w, placed, n, &h) == beside;
+    }
+    struct held h = w->heads.data[n];
+    if (!can_be(w, placed, n, &h))
+        return false;
+    uint32_t among = h.nodes;
+    for (uint32_t set = 0; set < 1u << NODES; set++) {
+        if (!is_choice(need_of(w, h.id), set, among))
+            continue;
+        placed[n] = h;
+        placed[n].nodes = set;
+        if (some_keeping(w, placed, n + 1, j, beside))
+            return true;
+    }
+    return false;
+}
+
+static bool promises_can_be_kept(const struct world *w)
+{
+    struct held placed[HEADS + 1];
+    return some_keeping(w, placed, 0, &(struct held){0}, true);
+}
+
+/* Whether promises may be kept in such a way that it does not fit beside them now. */
+static bool may_be_in_the_way(const struct world *w, uint32_t id)
+{
+    struct held placed[HEADS + 1];
+    return some_keeping(w, placed, 0, &(struct held){.id = id, .from = NOW}, false);
+}
+
+static bool fits_now(const struct world *w, uint32_t id)
+{
+    return can_be(w, NULL, 0, &(struct held){.id = id, .from = NOW});
+}
+
+/* By ends of running jobs alone; 0: never. */
+static int64_t earliest(const struct world *w, uint32_t id)
+{
+    int64_t best = 0;
+    for (size_t i = 0; i <= w->held.len; i++) {
+        int64_t at = i < w->held.len ? w->held.data[i].until : NOW;
+        if ((!best || at < best) && can_be(w, NULL, 0, &(struct held){.id = id, .from = at}))
+            best = at;
+    }
+    return best;
+}
+
+static uint32_t licences_free(const struct world *w)
+{
+    uint32_t used = 0;
+    vec_foreach (&w->held, h)
+        used += need_of(w, h->id)->licences;
+    return 2 - used;
+}
+
+/* --- each decision
+ * ---------------------------------------------------------------------------------
+ */
+
+static void check_start(struct world *w, const struct decision *d)
+{
+    const struct need *need = need_of(w, d->job->id);
+    struct held h = {.id = d->job->id, .from = NOW, .until = NOW + need->limit};
+    vec_foreach (&d->where.shares, s) {
+        h.nodes |= 1u << s->node;
+        if (s->units != (need->whole ? CPUS : need->cpus) || s->mem_mib != need->mem)
+            wrong(w, h.id, NULL, "gets another amount");
+        if (!fits_at(w, NULL, 0, s->node, NOW, need))
+            wrong(w, h.id, NULL, "gets what is not free");
+    }
+    if (!is_choice(need, h.nodes, allowed(w, need)))
+        wrong(w, h.id, NULL, "gets nodes that are not for it");
+    if (need->licences > licences_free(w))
+        wrong(w, h.id, NULL, "gets licences that are not free");
+    if (w->blocked[need->part] && !w->backfill)
+        wrong(w, h.id, NULL, "overtakes another");
+    vec_push(&w->held, h);
+    seen_starts++;
+    seen_behind += w->heads.len > 0;
+    if (!promises_can_be_kept(w))
+        wrong(w, h.id, NULL, "delays a start that was promised before");
+}
+
+static bool earlier_needs_licences(const struct world *w)
+{
+    vec_foreach (&w->waiting, id)
+        if (need_of(w, *id)->licences)
+            return true;
+    return false;
+}
+
+/* It waits for what it needs: it does not fit, or what it would take may be kept for others. */
+static void check_needs(const struct world *w, uint32_t id, const char *reason)
+{
+    bool fits = fits_now(w, id);
+    seen_kept += fits;
+    if (fits && !may_be_in_the_way(w, id))
+        wrong(w, id, reason, "it could start");
+}
+
+static void promise(struct world *w, const struct decision *d)
+{
+    uint32_t id = d->job->id;
+    int64_t first = earliest(w, id);
+    if (!d->start_at) {
+        if (first)
+            wrong(w, id, d->reason, "is told no start, and has one");
+        return;
+    }
+    if (d->start_at < first || !first)
+        wrong(w, id, d->reason, "is told a start that can not be");
+    if (!w->heads.len && d->start_at != first)
+        wrong(w, id, d->reason, "is told a later start than the first");
+    vec_push(&w->heads, ((struct held){.id = id, .from = d->start_at}));
+    if (!promises_can_be_kept(w))
+        wrong(w, id, d->reason, "is told a start that is another's");
+}
+
+/* The first that waits in a partition keeps the others behind it. */
+static void block(struct world *w, const struct decision *d, uint32_t part)
+{
+    w->blocked[part] = true;
+    if (w->backfill)
+        promise(w, d);
+}
+
+static void check_wait(struct world *w, const struct decision *d)
+{
+    uint32_t id = d->job->id;
+    const struct need *need = need_of(w, id);
+    bool behind = w->blocked[need->part];
+    for (size_t i = 0; i < COUNT(seen_words); i++)
+        seen_words[i].seen += str_eq(seen_words[i].word, d->reason);
+    if (str_eq(d->reason, "Licenses")) {
+        if (need->licences <= licences_free(w) && !earlier_needs_licences(w))
+            wrong(w, id, d->reason, "there are enough");
+        if (!need->licences)
+            wrong(w, id, d->reason, "it needs none");
+    } else if (str_eq(d->reason, "ReqNodeNotAvail")) {
+        if ((need->required & ~w->usable) == 0)
+            wrong(w, id, d->reason, "all are available");
+        if (!behind)
+            block(w, d, need->part);
+    } else if (str_eq(d->reason, "Resources")) {
+        if (behind)
+            wrong(w, id, d->reason, "it is not the first");
+        check_needs(w, id, d->reason);
+        block(w, d, need->part);
+    } else if (str_eq(d->reason, "Priority")) {
+        if (!behind)
+            wrong(w, id, d->reason, "nobody is before it");
+        if (need->required & ~w->usable)
+            wrong(w, id, d->reason, "a node that it requires is down");
+        if (w->backfill)
+            check_needs(w, id, d->reason);
+    } else if (str_eq(d->reason, "BadConstraints")) {
+        VEC(struct held) none = {0};
+        struct world idle = *w;
+        memcpy(&idle.held, &none, sizeof none);
+        idle.usable = (1u << NODES) - 1;
+        if (fits_now(&idle, id))
+            wrong(w, id, d->reason, "it could ever run");
+    } else {
+        wrong(w, id, d->reason, "what is this?");
+    }
+    vec_push(&w->waiting, id);
+}
+
+/* --- random worlds
+ * ---------------------------------------------------------------------------------
+ */
+
+static struct need random_need(uint64_t *chance, bool runs)
+{
+    struct need n = {.count = test_between(chance, 1, 3),
+                     .cpus = test_between(chance, 1, 4),
+                     .mem = test_between(chance, 0, 3) * 100 + 50,
+                     .part = test_between(chance, 0, PARTS - 1),
+                     .priority = test_between(chance, 1, 5),
+                     .limit = test_between(chance, 1, 12) * 100};
+    n.whole = test_between(chance, 0, 5) == 0;
+    n.licences = test_between(chance, 0, 5) == 0 ? test_between(chance, 1, 2) : 0;
+    if (!runs && test_between(chance, 0, 30) == 0)
+        n.count = 4; /* two partitions are too small for it */
+    uint32_t of_part = part_nodes[n.part], node = 1u << test_between(chance, 0, NODES - 1);
+    if (!runs && test_between(chance, 0, 7) == 0 && of_part & node)
+        n.required = node;
+    else if (!runs && test_between(chance, 0, 7) == 0 &&
+             (uint32_t)__builtin_popcount(of_part & ~node) >= n.count)
+        n.excluded = node;
+    return n;
+}
+
+static struct job *make_job(struct world *w, uint32_t id)
+{
+    const struct need *n = need_of(w, id);
+    struct str words = STR_INIT;
+    str_printf(&words, "N=%u per-node=%u mem=%u", n->count, n->cpus, n->mem);
+    if (n->whole)
+        str_puts(&words, " exclusive");
+    if (n->required)
+        str_printf(&words, " w=n%d", __builtin_ctz(n->required) + 1);
+    if (n->excluded)
+        str_printf(&words, " x=n%d", __builtin_ctz(n->excluded) + 1);
+    struct job *j = test_job(w->c, id, str_cstr(&words));
+    j->part = w->c->parts.data[n->part];
+    j->limit_sec = n->limit;
+    j->priority = n->priority;
+    if (n->licences)
+        assert_int_equal(
+            license_read(w->c, n->licences == 2 ? "lic:2" : "lic:1", &j->want.licenses, NULL), 0);
+    str_done(&words);
+    return j;
+}
+
+/* Runs where it fits in the model, if it does. */
+static void run_job(struct world *w, uint32_t id, uint64_t *chance)
+{
+    struct held h = {.id = id, .from = NOW};
+    const struct need *need = need_of(w, id);
+    bool fits = can_be(w, NULL, 0, &h) && need->licences <= licences_free(w);
+    uint32_t among = h.nodes, set, tries = 0;
+    do
+        set = test_between(chance, 0, (1u << NODES) - 1);
+    while (fits && !is_choice(need, set, among) && ++tries < 1000);
+    if (!fits || tries == 1000)
+        return;
+    h.nodes = set;
+    vec_push(&w->held, h);
+}
+
+static void put_running(struct world *w, const struct held *h)
+{
+    const struct need *need = need_of(w, h->id);
+    struct job *j = make_job(w, h->id);
+    for (uint32_t i = 0; i < NODES; i++)
+        if (h->nodes >> i & 1)
+            assert_int_equal(
+                alloc_take(w->c, j, i, need->whole ? CPUS : need->cpus, need->mem, NULL), 0);
+    assert_int_equal(job_set_state(w->c, j, PB__JOB_STATE__RUNNING), 0);
+    order_insert(&w->c->ends, &j->ends, h->until, j->id);
+}
+
+/* What runs and what waits, put together in that order, or the other way round. */
+static void build(struct world *w, bool backwards)
+{
+    w->c = test_cluster(conf);
+    for (uint32_t i = 0; i < NODES; i++)
+        w->c->nodes.data[i]->drain = !(w->usable >> i & 1);
+    test_up(w->c);
+    for (size_t i = 0; i < w->held.len; i++)
+        put_running(w, &w->held.data[backwards ? w->held.len - 1 - i : i]);
+    for (size_t i = 0; i < w->needs.len; i++) {
+        uint32_t id = (uint32_t)(backwards ? w->needs.len - i : i + 1);
+        if (cluster_find_job(w->c, id))
+            continue;
+        struct job *j = make_job(w, id);
+        order_insert(&j->part->queue, &j->queued, -(int64_t)j->priority, id);
+    }
+}
+
+static void draw(struct world *w, uint64_t seed)
+{
+    uint64_t chance = seed;
+    *w = (struct world){.seed = seed, .usable = (1u << NODES) - 1, .backfill = seed % 4 != 0};
+    uint32_t runs = test_between(&chance, 0, 6), waits = test_between(&chance, 1, 14);
+    for (uint32_t id = 1; id <= runs + waits; id++) {
+        vec_push(&w->needs, random_need(&chance, id <= runs));
+        if (id <= runs)
+            run_job(w, id, &chance);
+    }
+    if (seed % 3 == 0)
+        w->usable &= ~(1u << test_between(&chance, 0, NODES - 1));
+}
+
+static void put_decision(struct world *w, const struct decision *d, struct str *said)
+{
+    _cleanup_free_ char *where = test_selection(w->c, &d->where);
+    str_printf(said, "%u %s %s %lld\n", d->job->id, d->reason ? d->reason : "start", where,
+               (long long)d->start_at);
+}
+
+static void commit(struct world *w, struct decision *d)
+{
+    struct job *j = d->job;
+    order_remove(&j->part->queue, &j->queued);
+    vec_foreach (&d->where.shares, share) {
+        struct alloc_want want = share_want(&d->where, share);
+        assert_int_equal(alloc_place(w->c, j, &want, NULL), 0);
+    }
+    assert_int_equal(job_set_state(w->c, j, PB__JOB_STATE__RUNNING), 0);
+    order_insert(&w->c->ends, &j->ends, NOW + j->limit_sec, j->id);
+}
+
+/* A pass, and all that it says. */
+static char *pass(struct world *w, bool check)
+{
+    struct str said = STR_INIT;
+    struct plan p;
+    struct decision d;
+    plan_begin(&p, w->c, NOW, w->backfill);
+    while (plan_next(&p, &d)) {
+        put_decision(w, &d, &said);
+        if (check && d.kind == PLAN_START)
+            check_start(w, &d);
+        else if (check)
+            check_wait(w, &d);
+        if (d.kind == PLAN_START)
+            commit(w, &d);
+        d.job->expected_at = d.kind == PLAN_WAIT ? d.start_at : 0;
+        select_done(&d.where);
+        free(d.detail);
+    }
+    plan_end(&p);
+    test_sound(w->c);
+    test_cluster_free(w->c);
+    return str_take(&said);
+}
+
+static void world_done(struct world *w)
+{
+    vec_done(&w->needs);
+    vec_done(&w->held);
+    vec_done(&w->heads);
+    vec_done(&w->waiting);
+}
+
+static void reasons_are_true(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= STATES; seed++) {
+        struct world w;
+        draw(&w, seed);
+        build(&w, false);
+        free(pass(&w, true));
+        world_done(&w);
+    }
+    assert_true(seen_starts > STATES && seen_behind > STATES / 10 && seen_kept > STATES / 20);
+    for (size_t i = 0; i < COUNT(seen_words); i++)
+        if (seen_words[i].seen < STATES / 50)
+            fail_msg("%s was seen %zu times only", seen_words[i].word, seen_words[i].seen);
+}
+
+/* The same state gives the same decisions, in whatever order it came to be. */
+static void equal_states(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= STATES / 4; seed++) {
+        char *said[3];
+        for (size_t i = 0; i < 3; i++) {
+            struct world w;
+            draw(&w, seed);
+            build(&w, i == 2);
+            said[i] = pass(&w, false);
+            world_done(&w);
+        }
+        if (!str_eq(said[0], said[1]) || !str_eq(said[0], said[2]))
+            fail_msg("seed %llu:\n%s--\n%s--\n%s", (unsigned long long)seed, said[0], said[1],
+                     said[2]);
+        for (size_t i = 0; i < 3; i++)
+            free(said[i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reasons_are_true),
+        cmocka_unit_test(equal_states),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
