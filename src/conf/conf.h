@@ -21,6 +21,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "conf/conf_rows.h"
+#include "conf/conf_sched.h"
 #include "conf/conf_topo.h"
 
 #define CONF_NODES_MAX 200000
@@ -107,8 +108,7 @@ struct conf {
     VEC(struct conf_node_row) node_rows;
     VEC(struct conf_node) nodes; /* in order of the file; CONF_NODE: the one; CONF_CLIENT: empty */
     VEC(struct conf_part) parts;
-    bool pack_serial_at_end;     /* SchedulerParameters */
-    int64_t max_switch_wait_sec; /* SchedulerParameters=max_switch_wait, or its default */
+    struct conf_sched sched; /* SchedulerParameters */
     struct conf_network network;
     VEC(struct conf_gres_set) gres_sets; /* nodes that have the same have the same one */
 
@@ -126,11 +126,13 @@ struct conf_warning {
     int line;
     char *text;
     bool no_effect; /* of a key that is known, and not used */
+    bool fault;     /* a check of the file fails for it; a daemon does without it */
 };
 struct conf_report { /* what to tell the administrator besides the first error */
     VEC(struct conf_warning) warnings;
 };
 void conf_report_done(struct conf_report *report);
+bool conf_report_fails(const struct conf_report *report); /* any of them is a fault */
 /* A line each, "warning: FILE:LINE: text"; keys without effect are one line together. */
 void conf_report_format(const struct conf_report *report, struct str *out);
 

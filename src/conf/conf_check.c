@@ -383,24 +383,6 @@ static void prolog_flags_check(struct conf_loader *l)
             l->conf->prolog_at_alloc = true;
 }
 
-#define MAX_SWITCH_WAIT_SEC 300 /* without max_switch_wait */
-#define SWITCH_WAIT_TOP_SEC (365 * 86400)
-
-static int sched_check(struct conf_loader *l, struct err *err)
-{
-    struct conf *c = l->conf;
-    const char *list = c->scheduler_parameters;
-    _cleanup_free_ char *text = conf_list_value(list, "max_switch_wait");
-    long long wait = MAX_SWITCH_WAIT_SEC;
-    if (text && str_parse_i64(text, 0, SWITCH_WAIT_TOP_SEC, &wait) < 0)
-        return conf_fail(written(l, CONF_KEY_scheduler_parameters)->at, err,
-                         "SchedulerParameters: max_switch_wait=%s: expected seconds, %d at most",
-                         text, SWITCH_WAIT_TOP_SEC);
-    c->max_switch_wait_sec = wait;
-    c->pack_serial_at_end = conf_list_has(list, "pack_serial_at_end");
-    return 0;
-}
-
 static int rate_check(struct conf_loader *l, struct err *err)
 {
     const char *list = l->conf->slurmctld_parameters;
@@ -426,6 +408,12 @@ static int rate_check(struct conf_loader *l, struct err *err)
         *numbers[i].to = (uint32_t)value;
     }
     return 0;
+}
+
+static int sched_check(struct conf_loader *l, struct err *err)
+{
+    return conf_sched_read(l, l->conf->scheduler_parameters,
+                           written(l, CONF_KEY_scheduler_parameters)->at, &l->conf->sched, err);
 }
 
 int conf_check(struct conf_loader *l, struct err *err)

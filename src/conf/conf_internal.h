@@ -175,6 +175,12 @@ int conf_fail(struct conf_place at, struct err *err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void conf_warn(struct conf_loader *l, struct conf_place at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same, and a check of the file fails for it. */
+void conf_fault(struct conf_loader *l, struct conf_place at, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* SchedulerParameters; -ERR_CONFIG: a value. */
+int conf_sched_read(struct conf_loader *l, const char *list, struct conf_place at,
+                    struct conf_sched *out, struct err *err);
 /* A key that has no effect; of: the key that begins its line, or NULL. */
 void conf_warn_no_effect(struct conf_loader *l, struct conf_place at, const char *key,
                          const char *of);

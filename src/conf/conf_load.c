@@ -18,20 +18,45 @@ int conf_fail(struct conf_place at, struct err *err, const char *fmt, ...)
     return -ERR_CONFIG;
 }
 
-void conf_warn(struct conf_loader *l, struct conf_place at, const char *fmt, ...)
+static void add_warning(struct conf_loader *l, struct conf_place at, bool fault, const char *fmt,
+                        va_list ap)
 {
     _cleanup_str_ struct str text = STR_INIT;
-    struct conf_warning warning = {.line = at.line};
-    va_list ap;
+    struct conf_warning warning = {.line = at.line, .fault = fault};
 
     if (!l->report)
         return;
-    va_start(ap, fmt);
     str_vprintf(&text, fmt, ap);
-    va_end(ap);
     warning.file = mem_strdup(at.file);
     warning.text = str_take(&text);
     vec_push(&l->report->warnings, warning);
+}
+
+void conf_warn(struct conf_loader *l, struct conf_place at, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    add_warning(l, at, false, fmt, ap);
+    va_end(ap);
+}
+
+void conf_fault(struct conf_loader *l, struct conf_place at, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    add_warning(l, at, true, fmt, ap);
+    va_end(ap);
+}
+
+bool conf_report_fails(const struct conf_report *report)
+{
+    bool fails = false;
+
+    vec_foreach (&report->warnings, w)
+        fails = fails || w->fault;
+    return fails;
 }
 
 void conf_warn_no_effect(struct conf_loader *l, struct conf_place at, const char *key,

@@ -74,8 +74,6 @@ static const struct {
 } option_keys[] = {
     {CONF_KEY_auth_info, "socketdir ttl"},
     {CONF_KEY_dependency_parameters, "kill_invalid_depend max_depend_depth"},
-    {CONF_KEY_scheduler_parameters, "enable_user_top max_switch_wait nohold_on_prolog_fail "
-                                    "pack_serial_at_end"},
     {CONF_KEY_topology_param, "TopoOptional"},
     {CONF_KEY_slurmctld_parameters, "enable_configless rl_enable rl_bucket_size rl_refill_rate "
                                     "rl_refill_period rl_table_size"},

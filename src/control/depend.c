@@ -65,7 +65,10 @@ static size_t search_depth(const struct control *c)
 {
     _cleanup_free_ char *text = conf_list_value(c->conf->dependency_parameters, "max_depend_depth");
     long long depth;
-    return text && str_parse_i64(text, 0, 1000000, &depth) == 0 ? (size_t)depth : DEPTH;
+    int64_t other = c->conf->sched.max_depend_depth;
+    if (text && str_parse_i64(text, 0, 1000000, &depth) == 0)
+        return (size_t)depth;
+    return other ? (size_t)other : DEPTH;
 }
 
 /* A job found on the way is looked at once; 'seen' holds those to come too. */
@@ -175,9 +178,9 @@ const char *depend_reason(struct control *c, struct job *j)
 
 bool depend_is_doomed(const struct control *c, const struct job *j)
 {
-    return j->waits.never && (j->waits.kill_given ? j->waits.kill
-                                                  : conf_list_has(c->conf->dependency_parameters,
-                                                                  "kill_invalid_depend"));
+    bool kill = c->conf->sched.kill_invalid_depend ||
+                conf_list_has(c->conf->dependency_parameters, "kill_invalid_depend");
+    return j->waits.never && (j->waits.kill_given ? j->waits.kill : kill);
 }
 
 int64_t depend_wait_sec(const struct control *c, const struct job *j)

@@ -154,7 +154,8 @@ uint32_t submit_next_id(struct control *c); /* of a new job */
 
 /* start.c */
 void start_plan(struct control *c);
-void start_drop_plan(struct control *c); /* before partitions or the configuration change */
+bool start_backfills(const struct control *c); /* jobs may start before one that waits */
+void start_drop_plan(struct control *c);       /* before partitions or the configuration change */
 /* On the nodes that somebody has chosen. The decision stays the caller's. */
 int start_placed(struct control *c, const struct decision *d, struct err *err);
 void start_answer_fresh(struct control *c);

@@ -327,7 +327,7 @@ static void prolog_failed(struct control *c, struct node *n, struct job *j, cons
 {
     drain_for(c, n, "Prolog error", text, j->id);
     j->requeue_after = j->may_requeue;
-    if (j->requeue_after && !conf_list_has(c->conf->scheduler_parameters, "nohold_on_prolog_fail"))
+    if (j->requeue_after && !c->conf->sched.nohold_on_prolog_fail)
         j->held = true;
     finish_job(c, j, PB__JOB_STATE__FAILED, 1 << 8, "JobLaunchFailure", NULL);
 }

@@ -65,7 +65,7 @@ static int check_top(struct control *c, const struct caller *who, uint32_t id, s
         return no(err, ERR_NO_JOB, NULL);
     if (!control_owns(who, j))
         return no(err, ERR_ACCESS, NULL);
-    if (!who->is_operator && !conf_list_has(c->conf->scheduler_parameters, "enable_user_top"))
+    if (!who->is_operator && !c->conf->sched.enable_user_top)
         return no(err, ERR_ACCESS,
                   "scontrol top of ordinary users needs SchedulerParameters=enable_user_top");
     if (j->state != PB__JOB_STATE__PENDING)

@@ -284,6 +284,12 @@ static void end_pass(struct control *c)
     c->planning = false;
 }
 
+bool start_backfills(const struct control *c)
+{
+    return !str_case_eq(c->conf->scheduler_type, "sched/builtin") &&
+           c->conf->sched.bf_interval != -1;
+}
+
 void start_drop_plan(struct control *c)
 {
     c->plan_wanted = c->plan_wanted || c->planning;
@@ -307,8 +313,7 @@ static void begin_or_resume(struct control *c)
         c->planning = true;
         c->plan_freed = c->cluster->pool.freed;
         c->passes++;
-        plan_begin(&c->plan, c->cluster, control_wall(c),
-                   !str_case_eq(c->conf->scheduler_type, "sched/builtin"));
+        plan_begin(&c->plan, c->cluster, control_wall(c), start_backfills(c));
     }
     c->plan.work = 0;
 }

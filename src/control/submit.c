@@ -57,7 +57,10 @@ int submit_check_possible(struct control *c, struct job *j, struct err *err)
     bool all = str_case_eq(enforce, "ALL") || str_case_eq(enforce, "YES");
     bool any = all || str_case_eq(enforce, "ANY");
     struct err why;
-    int wrong = license_possible(c->cluster, j, err); /* of the first partition that does not do */
+    int wrong =
+        c->conf->sched.allow_zero_lic
+            ? 0
+            : license_possible(c->cluster, j, err); /* of the first partition that does not do */
     bool possible = false;
     if (wrong != 0)
         return wrong;
@@ -241,6 +244,12 @@ static int check_given(const struct caller *who, const Pb__JobSpec *spec, struct
 }
 
 /* Or ENV_SUBMIT_LATER. */
+static bool is_too_long(const struct control *c, const Pb__JobPayload *payload)
+{
+    int64_t most = c->conf->sched.max_script_size;
+    return most && payload && payload->has_script && payload->script.len > (size_t)most;
+}
+
 static int make_job(struct control *c, const struct caller *who, const Pb__JobSpec *given,
                     const Pb__JobPayload *payload, struct job **out, struct err *err)
 {
@@ -250,6 +259,9 @@ static int make_job(struct control *c, const struct caller *who, const Pb__JobSp
     uint32_t throttle = 0;
     if (c->store_low)
         return no(err, ERR_STORE_FULL, "new jobs are refused until there is space again");
+    if (is_too_long(c, payload))
+        return err_set(err, -ERR_SCRIPT, "%s: more than %lld bytes (max_script_size)",
+                       err_text(ERR_SCRIPT), (long long)c->conf->sched.max_script_size);
     Pb__JobSpec asked = *given;
     const Pb__JobSpec *spec = &asked;
     _cleanup_arena_ struct arena arena;
@@ -266,6 +278,13 @@ static int make_job(struct control *c, const struct caller *who, const Pb__JobSp
     if (rc != 0) {
         vec_done(&parts);
         return rc;
+    }
+    int64_t most = c->conf->sched.max_array_tasks;
+    if (most && (int64_t)tasks.count > most) {
+        idset_done(&tasks);
+        vec_done(&parts);
+        return err_set(err, -ERR_ARRAY, "%s: more than %lld elements (max_array_tasks)",
+                       err_text(ERR_ARRAY), (long long)most);
     }
     size_t more = tasks.count ? tasks.count : 1; /* each element counts as a job */
     if (c->cluster->jobs.len + c->cluster->folded + more > c->conf->max_job_count) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sched/ahead.h"
 
+#include "sched/depth.h"
 #include "sched/resv.h"
 #include "sched/shadow.h"
 
@@ -62,6 +63,8 @@ static void find(struct plan *p, struct plan_head *h)
     _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, resv_home(j));
     t->in = resv_home(j);
     h->at_sec = timeline_find(t, j, allowed, &h->where);
+    if (depth_is_beyond(p, h->at_sec))
+        select_clear(&h->where);
     if (again)
         timeline_done(t);
     several_enter(j, face);

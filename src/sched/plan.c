@@ -5,6 +5,7 @@
 
 #include "base/hostlist.h"
 #include "sched/ahead.h"
+#include "sched/depth.h"
 #include "sched/resv.h"
 #include "sched/select.h"
 #include "sched/shadow.h"
@@ -30,7 +31,7 @@ static void enter_part(struct plan *p)
 {
     p->blocked = p->looked = false;
     p->again = 0;
-    p->depth = 0;
+    depth_enter_part(p);
 }
 
 void plan_begin(struct plan *p, const struct cluster *c, int64_t now_sec, bool backfill)
@@ -55,6 +56,7 @@ void plan_resume(struct plan *p, int64_t now_sec)
 void plan_end(struct plan *p)
 {
     ahead_done(p);
+    depth_done(p);
     resv_plan_done(p->resv);
     free(p->resv);
     vec_done(&p->order);
@@ -139,7 +141,7 @@ static int64_t look_ahead(struct plan *p)
     }
     if (j)
         several_enter(j, face);
-    if (p->shadow && p->heads.len == 1)
+    if (p->shadow && p->heads.len == 1 && !depth_is_beyond(p, p->shadow->at_sec))
         return p->shadow->at_sec == INT64_MAX ? 0 : p->shadow->at_sec;
     return lay_out(p);
 }
@@ -227,7 +229,7 @@ static bool has_waited_for_switches(const struct plan *p, struct job *j,
 
 int64_t plan_switches_until(const struct cluster *c, const struct job *j)
 {
-    int64_t most = c->conf->max_switch_wait_sec, asked = j->want.switches_sec;
+    int64_t most = c->conf->sched.max_switch_wait, asked = j->want.switches_sec;
     if (!j->switches_since || j->switches_waived)
         return 0;
     return j->switches_since + (asked < most ? asked : most);
@@ -283,8 +285,7 @@ static bool can_start(struct plan *p, struct job *j, struct decision *d)
 static void reserve(struct plan *p, struct decision *d)
 {
     struct job *j = d->job;
-    if (p->heads.len == PLAN_RESERVATIONS)
-        return;
+    p->depth.places += !j->resv_asked;
     vec_push(&p->heads, ((struct plan_head){.id = j->id, .part = j->part}));
     d->start_at = ahead_is_known(p, j) ? ahead_found(j) : look_ahead(p);
     j->ahead_stamp = p->cluster->pool.freed;
@@ -334,8 +335,9 @@ static bool explain_blocked(const struct plan *p, const struct job *j, struct de
     return false;
 }
 
-/* Looks at one job. True: there is a decision about it. */
-static bool look_at(struct plan *p, struct job *j, struct decision *d)
+/* Looks at one job. True: there is a decision about it. 'counts': it is behind one that waits, and
+ * another one than that before it. */
+static bool look_at(struct plan *p, struct job *j, bool counts, struct decision *d)
 {
     *d = (struct decision){.kind = PLAN_WAIT, .job = j, .reason = "Priority"};
     if (j->want.req_gone) { /* nobody waits for it */
@@ -351,6 +353,8 @@ static bool look_at(struct plan *p, struct job *j, struct decision *d)
         d->start_at = license_claim(&p->claims, p->cluster, j, p->now_sec, 0, &p->work);
         return true;
     }
+    if (counts && !depth_takes(p, j))
+        return true;
     bool start = false;
     bool behind = !p->backfill && resv_is_blocked(p->resv, j);
     if (!behind && !has_failed(p, j)) {
@@ -371,18 +375,20 @@ static bool look_at(struct plan *p, struct job *j, struct decision *d)
         p->again = j->tasks.count ? j->id : 0;
         return true;
     }
+    bool served = depth_is_served(p, j);
     bool first = j->resv_asked ? !p->asks && resv_block(p->resv, j) : !p->blocked;
-    if (!first) {
+    bool kept_out = first && explain_blocked(p, j, d);
+    if (first &&
+        str_eq(d->reason, "BadConstraints")) /* till another configuration: in nobody's way */
+        return true;
+    if (!first)
         explain_required(p, j, d);
-        return true;
-    }
-    bool kept_out = explain_blocked(p, j, d);
-    if (str_eq(d->reason, "BadConstraints")) /* till another configuration: in nobody's way */
-        return true;
-    p->blocked = p->blocked || (!j->resv_asked && (p->backfill || !kept_out));
-    if (p->backfill)
+    if (first && !j->resv_asked)
+        p->blocked = p->backfill || (served && !kept_out);
+    if (p->backfill && served && !p->asks && (first || !j->resv_asked) && depth_has_place(p, j))
         reserve(p, d);
-    license_claim(&p->claims, p->cluster, j, p->now_sec, d->start_at, &p->work);
+    if (first && served)
+        license_claim(&p->claims, p->cluster, j, p->now_sec, d->start_at, &p->work);
     return true;
 }
 
@@ -409,15 +415,14 @@ static struct job *next_job(struct plan *p)
 bool plan_next(struct plan *p, struct decision *d)
 {
     for (; p->part < p->order.len; p->part++, enter_part(p)) {
-        if (p->blocked && (!p->backfill || p->depth >= PLAN_DEPTH))
+        if (depth_is_reached(p))
             continue;
         bool more = p->again; /* of an array: one entry, however many start */
         struct job *j = next_job(p);
         if (!j)
             continue;
-        p->depth += p->blocked && !more;
         p->work += LOOK_WORK;
-        bool decided = look_at(p, j, d);
+        bool decided = look_at(p, j, !more && p->blocked, d);
         d->start_at = ahead_earliest(p, j, d->start_at);
         return decided;
     }
@@ -445,7 +450,7 @@ bool plan_is_before(struct plan *p, const struct part *part, int64_t key, uint64
         const struct part *at = p->order.data[p->part];
         if (is_past(p, part))
             return false;
-        bool over = p->blocked && (!p->backfill || p->depth >= PLAN_DEPTH);
+        bool over = depth_is_reached(p);
         struct order_link *l = over        ? NULL
                                : p->looked ? order_after(&at->queue, p->key, p->tie)
                                            : order_first(&at->queue);
@@ -462,13 +467,13 @@ void plan_ask(struct plan *p, struct job *j, struct decision *d)
     struct plan saved = *p;
     struct license_claims claims = {0};
     *d = (struct decision){.kind = PLAN_WAIT, .job = j, .reason = "Priority"};
-    if (p->blocked && (!p->backfill || p->depth >= PLAN_DEPTH))
+    if (depth_is_reached(p))
         return;
     vec_foreach (&p->claims.list, claim)
         vec_push(&claims.list, *claim);
     memset(&p->failed, 0, sizeof p->failed);
     p->asks = p->blocked = true; /* it gets no place of its own */
-    look_at(p, j, d);
+    look_at(p, j, false, d);
     vec_done(&p->failed);
     vec_done(&p->claims.list);
     p->failed = saved.failed;

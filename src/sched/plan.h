@@ -14,8 +14,9 @@
 #include "cluster/cluster.h"
 #include "sched/license.h"
 
-#define PLAN_RESERVATIONS 16 /* blocked heads that get a place on the timeline in one pass */
-#define PLAN_DEPTH 200       /* jobs behind a blocked head that one pass looks at, per partition */
+#define PLAN_RESERVATIONS 16        /* blocked heads that get a place on the timeline in one pass */
+#define PLAN_RESERVATIONS_MOST 1000 /* the same where SchedulerParameters asks for more of them */
+#define PLAN_DEPTH 200 /* jobs behind a blocked head that one pass looks at, per partition */
 
 struct shadow;
 struct timeline;
@@ -64,6 +65,12 @@ struct plan_head { /* a place on the timeline, ahead.c: of the first that waits 
     struct selection where; /* empty: it can not be foreseen */
 };
 
+struct plan_depth { /* of what was looked at behind one that waits, depth.c */
+    uint64_t part, all;
+    size_t places;                  /* on the timeline, of the present partition's */
+    struct idmap part_users, users; /* uids to how many of theirs */
+};
+
 struct plan {
     const struct cluster *cluster;
     int64_t now_sec;
@@ -76,7 +83,7 @@ struct plan {
     uint32_t again; /* an array of which an element starts: looked at again; 0: none */
     bool blocked;   /* its head waits */
     bool asks;      /* the present look is a question: nothing is taken by it */
-    size_t depth;
+    struct plan_depth depth;
     VEC(const struct job *) failed; /* shapes that did not fit in this pass */
     VEC(struct plan_head) heads;    /* in their order */
     struct shadow *shadow;          /* of the first alone; NULL: not made, or not of use */

@@ -28,7 +28,7 @@ void select_place_init(struct select_place *p, const struct cluster *c, const st
     ch->topo = select_topo(c, j);
     ch->max_leaves = j->switches_waived || !ch->topo ? 0 : j->want.switches;
     ch->spread = j->want.spread;
-    ch->from_end = c->conf->pack_serial_at_end && is_serial(&j->want);
+    ch->from_end = c->conf->sched.pack_serial_at_end && is_serial(&j->want);
     if (!least_loaded(c, j))
         return;
     p->idle = mem_new_array(uint32_t, c->nodes.len + 1);

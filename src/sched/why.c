@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sched/why.h"
+#include "sched/depth.h"
 
 #include <stdlib.h>
 
@@ -271,7 +272,7 @@ static enum why_rule rule_of_needs(const struct why *w, struct job *j)
     _cleanup_bitset_ struct bitset *allowed = allowed_nodes(w, j);
     if (p->blocked && !p->backfill)
         return WHY_ORDER;
-    if (p->blocked && p->depth >= PLAN_DEPTH)
+    if (p->backfill && depth_is_reached(p))
         return WHY_DEPTH;
     if (!select_fits_idle(w->cluster, j, allowed))
         return select_possible(w->cluster, j, NULL) != 0 ? WHY_BAD : WHY_UNUSABLE;

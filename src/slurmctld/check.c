@@ -130,13 +130,15 @@ int check_run(const struct ctld_options *o)
     if (rc == 0)
         rc = check_elsewhere(conf) ? 0 : check_surroundings(conf, &err);
     vec_foreach (&report.warnings, w)
-        fprintf(stderr, "%s:%d: warning: %s\n", w->file, w->line, w->text);
+        fprintf(stderr, "%s:%d: %s: %s\n", w->file, w->line, w->fault ? "error" : "warning",
+                w->text);
     if (rc)
         fprintf(stderr, "error: %s\n", err.text);
     else
         fprintf(stderr, "%s: %zu nodes, %zu partitions, %zu warnings\n", path, conf->nodes.len,
                 conf->parts.len, report.warnings.len);
+    bool fails = rc || conf_report_fails(&report);
     conf_report_done(&report);
     conf_free(conf);
-    return rc ? 1 : 0;
+    return fails;
 }

@@ -342,13 +342,14 @@ int run_check(int argc, char **argv)
     struct err err = {0};
     int r = conf_load(path, CONF_FULL, NULL, &conf, &report, &err);
     vec_foreach (&report.warnings, w)
-        cmd_line("warning: %s:%d: %s", w->file, w->line, w->text);
+        cmd_line("%s: %s:%d: %s", w->fault ? "error" : "warning", w->file, w->line, w->text);
     if (r < 0)
         cmd_error("%s", err.text);
     else if (!scontrol.quiet)
         str_printf(cmd_out(), "%s: %zu nodes, %zu partitions, %zu warnings\n", path,
                    conf->nodes.len, conf->parts.len, report.warnings.len);
+    bool fails = r < 0 || conf_report_fails(&report);
     conf_report_done(&report);
     conf_free(conf);
-    return r < 0 ? 1 : 0;
+    return fails;
 }

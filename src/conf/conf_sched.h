@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* SchedulerParameters as it is read: conf_sched.def has a row for each. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct conf_sched {
+#define SCHED_FLAG(name, text) bool name;
+#define SCHED_NUMBER(name, least, most, otherwise, text) int64_t name;
+#define SCHED_NOTE(name, text)
+#include "conf/conf_sched.def"
+#undef SCHED_FLAG
+#undef SCHED_NUMBER
+#undef SCHED_NOTE
+};

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* SchedulerParameters: what is read, what is told, and what is refused. */
+#include "conf/conf_test_util.h"
+
+static struct conf *load(const char *list, struct conf_report *report, struct err *err)
+{
+    _cleanup_free_ char *text = mem_printf("ClusterName=c\nSlurmctldHost=h\n"
+                                           "SchedulerParameters=%s\n"
+                                           "NodeName=n CPUs=1\nPartitionName=p Nodes=n\n",
+                                           list);
+    struct conf *conf = NULL;
+    conf_load_text(text, strlen(text), "t.conf", CONF_FULL, NULL, &conf, report, err);
+    return conf;
+}
+
+static void refused(void **state)
+{
+    static const struct {
+        const char *list, *says;
+    } cases[] = {
+        {"bf_max_job_test", "bf_max_job_test="},
+        {"bf_max_job_test=", "bf_max_job_test="},
+        {"bf_max_job_test=x", "bf_max_job_test=x: expected a number from 0 to 1000000"},
+        {"bf_max_job_test=-1", "bf_max_job_test=-1"},
+        {"bf_max_job_test=1000001", "bf_max_job_test=1000001"},
+        {"bf_interval=-2", "bf_interval=-2: expected a number from -1 to 10800"},
+        {"bf_min_prio_reserve=99999999999999999999", "bf_min_prio_reserve"},
+        {"enable_user_top=yes", "enable_user_top=yes: it takes no value"},
+        {"defer,bf_window=a,x", "bf_window=a"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct conf_report report = {0};
+        struct err err = {0};
+        struct conf *conf = load(cases[i].list, &report, &err);
+        assert_null(conf);
+        if (!strstr(err.text, cases[i].says) || !strstr(err.text, ":3: "))
+            fail_msg("%s: %s", cases[i].list, err.text);
+        conf_report_done(&report);
+    }
+}
+
+static void told(void **state)
+{
+    static const struct {
+        const char *list, *says;
+        bool fault;
+    } cases[] = {
+        {"bf_max_job_tests=1", "'bf_max_job_tests' is no parameter of Slurm's", true},
+        {"x", "'x' is no parameter", true},
+        {"=3", "'' is no parameter", true},
+        {"defer", "'defer' has no effect: a pass begins at once", false},
+        {"bf_resolution=60", "'bf_resolution' has no effect: the timeline is exact", false},
+        {"BF_Continue", "'bf_continue' has no effect", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct conf_report report = {0};
+        struct err err = {0};
+        struct conf *conf = load(cases[i].list, &report, &err);
+        assert_non_null(conf);
+        assert_int_equal(report.warnings.len, 1);
+        if (!strstr(report.warnings.data[0].text, cases[i].says))
+            fail_msg("%s: %s", cases[i].list, report.warnings.data[0].text);
+        assert_int_equal(report.warnings.data[0].line, 3);
+        assert_int_equal(conf_report_fails(&report), cases[i].fault);
+        conf_report_done(&report);
+        conf_free(conf);
+    }
+}
+
+static void read_as_given(void **state)
+{
+    struct conf_report report = {0};
+    struct err err = {0};
+
+    (void)state;
+    struct conf *conf = load("", &report, &err);
+    assert_int_equal(conf->sched.max_switch_wait, 300);
+    assert_int_equal(conf->sched.bf_interval, 30);
+    assert_false(conf->sched.enable_user_top);
+    conf_free(conf);
+    conf = load("bf_window=1440,Enable_User_Top,,bf_max_job_user=7,max_switch_wait=0,"
+                "bf_min_prio_reserve=9223372036854775807",
+                &report, &err);
+    if (!conf)
+        fail_msg("%s", err.text);
+    assert_int_equal(conf->sched.bf_window, 1440);
+    assert_true(conf->sched.enable_user_top);
+    assert_false(conf->sched.pack_serial_at_end);
+    assert_int_equal(conf->sched.bf_max_job_user, 7);
+    assert_int_equal(conf->sched.max_switch_wait, 0);
+    assert_int_equal(conf->sched.bf_min_prio_reserve, INT64_MAX);
+    assert_int_equal(report.warnings.len, 0);
+    conf_report_done(&report);
+    conf_free(conf);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refused),
+        cmocka_unit_test(told),
+        cmocka_unit_test(read_as_given),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

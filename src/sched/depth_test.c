@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* SchedulerParameters: how much of a queue is looked at, and who has a place on the timeline. */
+#include "sched/sched_test_util.h"
+
+enum { NOW = 1000 };
+
+static const struct queued {
+    uint32_t id, uid;
+    const char *part, *words;
+    int64_t limit_sec, eligible_at;
+} queue[] = {
+    {2, 1, "p", "N=2 exclusive", 60, NOW - 10}, /* does not fit */
+    {3, 1, "p", "N=2 exclusive", 70, NOW - 50}, /* nor this one, and it would be behind 2 */
+    {4, 1, "p", "", 20, NOW},                   /* fits, and is over before 2 */
+    {5, 2, "p", "", 90, NOW},                   /* fits, and would not be */
+    {6, 1, "p", "", 30, NOW},
+    {7, 2, "p", "", 30, NOW},
+    {8, 1, "q", "N=1 exclusive", 60, NOW}, /* does not fit, too */
+    {9, 2, "q", "", 10, NOW},
+};
+
+/* What a pass does with them: who starts, and who has a place, "2@100", or was looked at, "5". */
+static char *plan_with(const char *parameters, bool backfill)
+{
+    _cleanup_free_ char *conf =
+        mem_printf(CONS "%s%s\nNodeName=n[1-2] CPUs=4\nNodeName=m CPUs=4\nPartitionName=p "
+                        "Nodes=n[1-2]\nPartitionName=q Nodes=m\n",
+                   *parameters ? "SchedulerParameters=" : "", parameters);
+    struct cluster *c = test_cluster(conf);
+    struct str out = STR_INIT;
+    struct plan p;
+    struct decision d;
+    test_up(c);
+    test_run(c, 1, "n1:1 m:1", NOW + 40);
+    for (size_t i = 0; i < COUNT(queue); i++) {
+        _cleanup_free_ char *words = mem_printf("%s p=%s", queue[i].words, queue[i].part);
+        struct job *j = test_job(c, queue[i].id, words);
+        j->uid = queue[i].uid;
+        j->limit_sec = queue[i].limit_sec;
+        j->eligible_at = queue[i].eligible_at;
+        j->priority = 100 - queue[i].id;
+        several_queue(j);
+    }
+    plan_begin(&p, c, NOW, backfill);
+    while (plan_next(&p, &d)) {
+        str_printf(&out, "%s%s%u", out.len ? " " : "", d.kind == PLAN_START ? "+" : "", d.job->id);
+        if (d.start_at)
+            str_printf(&out, "@%lld", (long long)(d.start_at - NOW));
+        if (d.kind == PLAN_START) {
+            _cleanup_free_ char *where = test_selection(c, &d.where);
+            several_end(d.job);
+            test_run_job(c, d.job, where, NOW + d.job->limit_sec);
+        }
+        select_done(&d.where);
+        free(d.detail);
+    }
+    plan_end(&p);
+    test_sound(c);
+    test_cluster_free(c);
+    return str_take(&out);
+}
+
+static void parameters(void **state)
+{
+    static const struct {
+        const char *parameters, *plan;
+    } cases[] = {
+        {"", "2@40 3 +4 5 +6 +7 8@40 +9"},
+        {"bf_max_job_part=2", "2@40 3 +4 8@40 +9"},
+        {"partition_job_depth=1", "2@40 3 8@40 +9"},
+        {"bf_max_job_part=3,partition_job_depth=1", "2@40 3 +4 5 8@40 +9"},
+        {"bf_max_job_test=3", "2@40 3 +4 5 8@40"}, /* the first of q is no matter of depth */
+        {"bf_max_job_test=5", "2@40 3 +4 5 +6 +7 8@40"},
+        {"default_queue_depth=3", "2@40 3 +4 5 8@40"},
+        {"bf_max_job_test=6,default_queue_depth=1", "2@40 3 +4 5 +6 +7 8@40 +9"},
+        {"bf_max_job_user=2", "2@40 3 +4 5 6 +7 8@40 9"},
+        {"bf_max_job_user=1", "2@40 3 4 5 6 7 8@40 9"},
+        {"bf_max_job_user_part=1", "2@40 3 4 5 6 7 8@40 +9"},
+        {"bf_job_part_count_reserve=1", "2@40 3 +4 5 +6 +7 8@40 +9"},
+        {"bf_job_part_count_reserve=2", "2@40 3@100 +4 5 +6 +7 8@40 +9"},
+        {"bf_min_age_reserve=11", "2 3@40 +4 5 +6 +7 8 +9"},
+        {"bf_min_age_reserve=51", "2 3 +4 +5 +6 +7 8 +9"},
+        {"bf_min_prio_reserve=98", "2@40 3 +4 5 +6 +7 8 +9"},
+        {"bf_min_prio_reserve=99", "2 3 +4 +5 +6 +7 8 +9"},
+        {"bf_window=1", "2@40 3 +4 5 +6 +7 8@40 +9"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        _cleanup_free_ char *plan = plan_with(cases[i].parameters, true);
+        if (!str_eq(plan, cases[i].plan))
+            fail_msg("%s: expected '%s'\n     got '%s'", cases[i].parameters, cases[i].plan, plan);
+    }
+}
+
+/* Without backfill, too, a job that is too young keeps nobody back. */
+static void in_order(void **state)
+{
+    (void)state;
+    _cleanup_free_ char *none = plan_with("", false);
+    assert_string_equal(none, "2 8");
+    _cleanup_free_ char *young = plan_with("bf_min_age_reserve=11", false);
+    assert_string_equal(young, "2 3 8 +9");
+}
+
+/* A place behind the window is none: who would have been in its way starts. */
+static void window(void **state)
+{
+    static const struct {
+        const char *parameters;
+        int64_t at;
+        bool starts;
+    } cases[] = {{"", NOW + 120, false},
+                 {"SchedulerParameters=bf_window=2\n", NOW + 120, false},
+                 {"SchedulerParameters=bf_window=1\n", 0, true}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        _cleanup_free_ char *conf =
+            mem_printf(CONS "%sNodeName=n CPUs=4\nPartitionName=p Nodes=n\n", cases[i].parameters);
+        struct cluster *c = test_cluster(conf);
+        struct plan p;
+        struct decision d;
+        test_up(c);
+        test_run(c, 1, "n:1", NOW + 120);
+        struct job *j = test_job(c, 2, "exclusive"), *k = test_job(c, 3, "");
+        j->limit_sec = 60;
+        k->limit_sec = 600;
+        j->priority = 2;
+        several_queue(j);
+        several_queue(k);
+        plan_begin(&p, c, NOW, true);
+        assert_true(plan_next(&p, &d));
+        assert_int_equal(d.job->id, 2);
+        assert_int_equal(d.start_at, cases[i].at);
+        free(d.detail);
+        assert_true(plan_next(&p, &d));
+        assert_int_equal(d.kind, cases[i].starts ? PLAN_START : PLAN_WAIT);
+        select_done(&d.where);
+        plan_end(&p);
+        test_cluster_free(c);
+    }
+}
+
+/* Of a job that may run in two partitions. */
+static void one_place(void **state)
+{
+    (void)state;
+    for (int one = 0; one < 2; one++) {
+        _cleanup_free_ char *conf =
+            mem_printf(CONS "%sNodeName=n CPUs=4\nNodeName=m CPUs=4\nPartitionName=p Nodes=n\n"
+                            "PartitionName=q Nodes=m\n",
+                       one ? "SchedulerParameters=bf_one_resv_per_job\n" : "");
+        struct cluster *c = test_cluster(conf);
+        struct plan p;
+        struct decision d;
+        test_up(c);
+        test_run(c, 1, "n:1", NOW + 120);
+        test_run(c, 2, "m:1", NOW + 60);
+        struct job *j = test_job(c, 3, "exclusive p=p,q");
+        several_queue(j);
+        several_enter(j, 1);
+        several_queue(j);
+        several_leave(j);
+        int64_t at[2];
+        plan_begin(&p, c, NOW, true);
+        for (int i = 0; i < 2; i++) {
+            assert_true(plan_next(&p, &d));
+            at[i] = d.start_at;
+            free(d.detail);
+        }
+        assert_int_equal(at[0], NOW + 120);
+        assert_int_equal(at[1], one ? NOW + 120 : NOW + 60);
+        assert_int_equal(p.heads.len, one ? 1 : 2);
+        plan_end(&p);
+        test_cluster_free(c);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parameters),
+        cmocka_unit_test(in_order),
+        cmocka_unit_test(window),
+        cmocka_unit_test(one_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
