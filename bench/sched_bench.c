@@ -16,12 +16,14 @@
 #include "cluster/cluster.h"
 #include "conf/conf.h"
 #include "sched/plan.h"
+#include "sched/why.h"
 
 #define ARRAYS 200
 #define NOW INT64_C(1000000000)
 #define CORES 32
 #define ONE_MORE 2000
 #define PASSES 21
+#define QUESTIONS 20
 
 static uint32_t between(uint64_t *seed, uint32_t first, uint32_t last)
 {
@@ -242,6 +244,39 @@ static void array(struct cluster *c, uint32_t id, uint64_t *seed)
         took[ARRAYS / 2], took[ARRAYS * 99 / 100], bytes, sizeof(struct job), record);
 }
 
+/* Why the first ones of the queue wait: the controller answers others between two steps. */
+static void questions(struct cluster *c)
+{
+    VEC(double) steps = {0};
+    double took[QUESTIONS];
+    size_t n = 0, changes = 0;
+    for (struct order_link *l = order_first(&c->parts.data[0]->queue); l && n < QUESTIONS;
+         l = order_next(l)) {
+        struct why_question q = {.job_id = several_job_of(l)->id, .backfill = true};
+        double begin = now_us();
+        struct why *w = why_new(c, &q);
+        bool more = true;
+        while (more) {
+            double from = now_us();
+            more = why_step(w, NOW);
+            vec_push(&steps, now_us() - from);
+        }
+        took[n++] = now_us() - begin;
+        changes += why_answer(w) ? why_answer(w)->n_changes : 0;
+        why_free(w);
+    }
+    if (!n)
+        return;
+    qsort(took, n, sizeof *took, by_size);
+    qsort(steps.data, steps.len, sizeof *steps.data, by_size);
+    printf(
+        "%zu questions why: median %.1f ms, most %.1f ms; of their %zu steps the median %.0f us, "
+        "99th percentile %.0f us, most %.0f us (%zu changes found)\n",
+        n, took[n / 2] / 1e3, took[n - 1] / 1e3, steps.len, steps.data[steps.len / 2],
+        steps.data[steps.len * 99 / 100], steps.data[steps.len - 1], changes);
+    vec_done(&steps);
+}
+
 int main(int argc, char **argv)
 {
     unsigned nodes = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 10000;
@@ -272,6 +307,7 @@ int main(int argc, char **argv)
     while (c->pending < pending)
         add_job(c, ++id, &seed);
     passes(c);
+    questions(c);
     struct conf *conf = (struct conf *)c->conf;
     cluster_free(c);
     conf_free(conf);

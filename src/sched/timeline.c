@@ -314,44 +314,81 @@ bool timeline_fits_now(struct timeline *t, const struct job *j, const struct bit
     return fits_from(t, j, allowed, TIMELINE_NOW, where);
 }
 
-/* The first moment when it fits as far as running jobs go; the number of moments: none. Once it
- * fits it does so from then on, for nothing but ends is foreseen: so the steps double, and the last
- * one is halved. */
-static size_t first_foreseen(struct timeline *t, const struct job *j, const struct bitset *allowed,
-                             struct selection *where)
+/* The first moment when it fits as far as running jobs go is searched first. Once it fits it does
+ * so from then on, for nothing but ends is foreseen: so the steps double, and the last one is
+ * halved.
+ */
+static void double_step(struct timeline_search *s, bool fits, size_t last)
 {
-    size_t last = t->moments.len - 1, low = 0, high = 0; /* below 'low' it does not fit */
-    while (!is_foreseen(t, j, allowed, t->moments.data[high], where)) {
-        if (high == last)
-            return t->moments.len;
-        low = high + 1;
-        high = high * 2 + 1 < last ? high * 2 + 1 : last;
+    if (fits) {
+        s->phase = s->low < s->high ? SEARCH_HALVE : SEARCH_AGAIN;
+    } else if (s->high == last) {
+        s->phase = SEARCH_NONE;
+    } else {
+        s->low = s->high + 1;
+        s->high = s->high * 2 + 1 < last ? s->high * 2 + 1 : last;
     }
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (is_foreseen(t, j, allowed, t->moments.data[middle], where))
-            high = middle;
-        else
-            low = middle + 1;
+}
+
+static void halve_step(struct timeline_search *s, bool fits)
+{
+    size_t middle = (s->low + s->high) / 2;
+    if (fits)
+        s->high = middle;
+    else
+        s->low = middle + 1;
+    if (s->low == s->high)
+        s->phase = SEARCH_AGAIN;
+}
+
+/* Reservations may keep it from there. It fits at the last moment: all of them are over. */
+static void again_step(struct timeline_search *s, bool fits, size_t last)
+{
+    if (fits) {
+        s->phase = SEARCH_FOUND;
+    } else if (s->high == last) {
+        s->phase = SEARCH_NONE;
+    } else {
+        s->step = s->tries++ < TRIES ? 1 : s->step * 2;
+        s->high = s->high + s->step < last ? s->high + s->step : last;
     }
-    return high;
+}
+
+bool timeline_search_step(struct timeline *t, const struct job *j, const struct bitset *allowed,
+                          struct timeline_search *s, struct selection *where)
+{
+    size_t last = t->moments.len - 1, middle = (s->low + s->high) / 2;
+    switch (s->phase) {
+    case SEARCH_DOUBLE:
+        double_step(s, is_foreseen(t, j, allowed, t->moments.data[s->high], where), last);
+        break;
+    case SEARCH_HALVE:
+        halve_step(s, is_foreseen(t, j, allowed, t->moments.data[middle], where));
+        break;
+    case SEARCH_AGAIN:
+        again_step(s, fits_from(t, j, allowed, t->moments.data[s->high], where), last);
+        break;
+    case SEARCH_FOUND:
+    case SEARCH_NONE:
+        break;
+    }
+    return s->phase != SEARCH_FOUND && s->phase != SEARCH_NONE;
+}
+
+int64_t timeline_search_found(const struct timeline *t, const struct timeline_search *s)
+{
+    if (s->phase != SEARCH_FOUND)
+        return t->now_sec + CLUSTER_NO_LIMIT_SEC;
+    return s->high == 0 ? t->now_sec : t->moments.data[s->high];
 }
 
 int64_t timeline_find(struct timeline *t, const struct job *j, const struct bitset *allowed,
                       struct selection *where)
 {
-    size_t last = t->moments.len - 1, step = 1;
-    size_t at = first_foreseen(t, j, allowed, where);
-    if (at > last)
-        return t->now_sec + CLUSTER_NO_LIMIT_SEC;
-    /* Reservations may keep it from there. It fits at the last moment: all of them are over. */
-    for (size_t tries = 0; !fits_from(t, j, allowed, t->moments.data[at], where); tries++) {
-        if (at == last)
-            return t->now_sec + CLUSTER_NO_LIMIT_SEC;
-        step = tries < TRIES ? 1 : step * 2;
-        at = at + step < last ? at + step : last;
-    }
-    return at == 0 ? t->now_sec : t->moments.data[at];
+    struct timeline_search s = {0};
+    while (timeline_search_step(t, j, allowed, &s, where))
+        ;
+    return timeline_search_found(t, &s);
 }
 
 /* --- reserving ---------------------------------------------------------------------------------

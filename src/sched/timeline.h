@@ -53,6 +53,16 @@ bool timeline_fits_now(struct timeline *t, const struct job *j, const struct bit
 int64_t timeline_find(struct timeline *t, const struct job *j, const struct bitset *allowed,
                       struct selection *where);
 
+/* The same in steps, of a look at each node: begun with zeroes, nothing of the timeline may change
+ * until a step says false. Then where is chosen, if found. */
+struct timeline_search {
+    enum { SEARCH_DOUBLE, SEARCH_HALVE, SEARCH_AGAIN, SEARCH_FOUND, SEARCH_NONE } phase;
+    size_t low, high, step, tries; /* moments; below 'low' it does not fit */
+};
+bool timeline_search_step(struct timeline *t, const struct job *j, const struct bitset *allowed,
+                          struct timeline_search *s, struct selection *where);
+int64_t timeline_search_found(const struct timeline *t, const struct timeline_search *s);
+
 /* Nobody else gets this from then to the job's limit. */
 void timeline_reserve(struct timeline *t, const struct job *j, const struct selection *where,
                       int64_t from);

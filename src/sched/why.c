@@ -12,7 +12,7 @@
 
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 #define STEP_JOBS 100     /* looks at jobs in a step */
-#define LAY_MOST 100      /* jobs before it that get a place on the timeline; more: none is told */
+#define LAY_MOST 50       /* jobs before it that get a place on the timeline; more: none is told */
 #define BEFORE_MOST 10000 /* of them that are counted */
 #define PARTS_MOST 8      /* other partitions that are tried */
 #define CHANGES_MOST 6    /* that are told */
@@ -52,7 +52,7 @@ struct laid { /* a job, in one of its partitions */
     const struct part *part;
 };
 
-enum phase { WALK, ARRIVE, LOOK, ASK, LAY, ESTIMATE, LEAVE, OVER };
+enum phase { WALK, ARRIVE, LOOK, ASK, LAY, OWN, ESTIMATE, LEAVE, OVER };
 
 struct why {
     const struct cluster *cluster;
@@ -76,6 +76,9 @@ struct why {
     VEC(struct laid) lay;   /* who is to be on it; */
     size_t laid;            /* so many are */
     bool too_many;
+    bool searching; /* a place on it: */
+    struct timeline_search search;
+    struct selection where;
     int64_t not_before;
     uint32_t head, head_priority; /* of its partition, before it; 0: none */
     enum why_rule rule;
@@ -99,7 +102,8 @@ static void forget_place(struct why *w)
     vec_clear(&w->lay);
     w->laid = 0;
     w->not_before = 0;
-    w->too_many = false;
+    w->too_many = w->searching = false;
+    select_done(&w->where);
 }
 
 static void forget(struct why *w)
@@ -151,8 +155,9 @@ static void begin(struct why *w, const struct job *j)
     w->answer = arena_alloc(&w->arena, sizeof(*w->answer));
     pb__why_reply__init(w->answer);
     w->spec = job_unpack_spec(j, &w->arena);
-    bool queued = several_is_queued(j);
-    vec_push(&w->places, ((struct place){j->part, queued ? -(int64_t)j->priority : w->q.key}));
+    const struct order_link *queued =
+        j->several ? &j->several->of[j->several->at].queued : &j->queued;
+    vec_push(&w->places, ((struct place){j->part, queued->in ? queued->key : w->q.key}));
     if (!j->part)
         w->phase = ARRIVE;
 }
@@ -559,23 +564,45 @@ static void put_ahead(struct why *w, const struct job *j, int64_t start_at)
     m->ahead[m->n_ahead++] = a;
 }
 
-/* As the planner lays it, by nodes alone. */
-static int64_t find_place(struct why *w, const struct job *j, struct selection *where)
+/* One look for its place, as the planner lays it, by nodes alone. True: there are more to come;
+ * else it has w->where from *at on. */
+static bool search(struct why *w, const struct job *j, int64_t *at)
 {
     _cleanup_bitset_ struct bitset *allowed = allowed_nodes(w, j);
     w->ahead->in = resv_home(j);
-    int64_t at = timeline_find(w->ahead, j, allowed, where);
-    return w->not_before > at ? w->not_before : at;
+    if (!w->searching) {
+        w->search = (struct timeline_search){0};
+        select_clear(&w->where);
+    }
+    w->searching = timeline_search_step(w->ahead, j, allowed, &w->search, &w->where);
+    *at = w->searching ? 0 : timeline_search_found(w->ahead, &w->search);
+    *at = w->not_before > *at ? w->not_before : *at;
+    return w->searching;
 }
 
-static int64_t find_start(const struct why *w, const struct job *j, const struct selection *where,
-                          int64_t at)
+/* With its licences; 0: not foreseeable. */
+static int64_t find_start(const struct why *w, const struct job *j, int64_t at)
 {
     uint64_t work = 0;
     int64_t licensed = license_earliest(w->cluster, j, w->now_sec, &work);
-    if (!where->shares.len || !licensed)
+    if (!w->where.shares.len || !licensed)
         return 0;
     return licensed > at ? licensed : at;
+}
+
+static bool lay_job(struct why *w, const struct job *j)
+{
+    int64_t at;
+    if (search(w, j, &at))
+        return true;
+    if (w->where.shares.len)
+        timeline_reserve(w->ahead, j, &w->where, at);
+    at = find_start(w, j, at);
+    if (!w->q.backfill)
+        w->not_before = at > w->not_before ? at : w->not_before;
+    if (w->place == 0)
+        put_ahead(w, j, at);
+    return false;
 }
 
 /* True: there are more to be laid. */
@@ -587,49 +614,50 @@ static bool lay_one(struct why *w)
         timeline_init(w->ahead, w->cluster, w->now_sec);
         resv_plan_init(&w->resv, w->cluster, w->now_sec);
         timeline_set_resv(w->ahead, &w->resv);
-        return w->laid < w->lay.len;
+        return true;
     }
-    const struct laid *next = &w->lay.data[w->laid++];
+    if (w->laid == w->lay.len)
+        return false;
+    const struct laid *next = &w->lay.data[w->laid];
     struct job *j = cluster_find_job(w->cluster, next->id);
-    if (j && j->state == PB__JOB_STATE__PENDING && j->part && several_enter_part(j, next->part)) {
-        struct selection where = {0};
-        int64_t at = find_place(w, j, &where);
-        if (where.shares.len)
-            timeline_reserve(w->ahead, j, &where, at);
-        at = find_start(w, j, &where, at);
-        if (!w->q.backfill)
-            w->not_before = at > w->not_before ? at : w->not_before;
-        if (w->place == 0)
-            put_ahead(w, j, at);
-        select_done(&where);
-    }
+    bool more = false;
+    if (j && j->state == PB__JOB_STATE__PENDING && j->part && several_enter_part(j, next->part))
+        more = lay_job(w, j);
     if (j)
         several_leave(j);
-    return w->laid < w->lay.len;
+    w->searching = more;
+    w->laid += !more;
+    return true;
 }
 
-static int64_t estimate(struct why *w, const struct job *j, const struct relax *r, uint64_t number)
+/* True: there is more to be done for it. */
+static bool estimate(struct why *w, const struct job *j, const struct relax *r, uint64_t number,
+                     int64_t *at)
 {
     struct job as;
-    struct selection where = {0};
+    *at = 0;
     if (relax_make(w->cluster, j, w->spec, r, number, &as) != 0)
-        return 0;
-    int64_t at = find_place(w, &as, &where);
-    at = find_start(w, &as, &where, at);
-    select_done(&where);
+        return w->searching = false;
+    bool more = search(w, &as, at);
+    *at = more ? 0 : find_start(w, &as, *at);
     relax_done(&as);
-    return at > w->now_sec ? at : 0; /* what keeps it now is nothing that a timeline knows */
+    if (*at <= w->now_sec) /* what keeps it now is nothing that a timeline knows */
+        *at = 0;
+    return more;
 }
 
-static void estimate_own(struct why *w, const struct job *j)
+static bool estimate_own(struct why *w, const struct job *j)
 {
     Pb__WhyReply *m = w->answer;
     bool told = j->ahead_stamp == w->cluster->pool.freed && j->expected_at > w->now_sec;
-    int64_t at = told && w->rule != WHY_BEGIN ? j->expected_at : estimate(w, j, NULL, 0);
+    int64_t at = j->expected_at;
+    if ((!told || w->rule == WHY_BEGIN) && estimate(w, j, NULL, 0, &at))
+        return true;
     if (w->rule == WHY_BEGIN && j->begin_at > at)
         at = j->begin_at;
     m->has_start_at = at > 0 && !w->too_many;
     m->start_at = m->has_start_at ? at : 0;
+    return false;
 }
 
 /* --- the answer
@@ -698,9 +726,8 @@ static enum phase step_estimate(struct why *w, const struct job *j)
     struct trial *t = next_trial(w);
     if (!t)
         return LEAVE;
-    w->at++;
-    if (!t->now && !w->too_many)
-        t->start_at = estimate(w, j, &t->r, t->number);
+    bool wanted = !t->now && !w->too_many;
+    w->at += !wanted || !estimate(w, j, &t->r, t->number, &t->start_at);
     return ESTIMATE;
 }
 
@@ -721,9 +748,7 @@ static enum phase step_lay(struct why *w, const struct job *j)
     if (lay_one(w))
         return LAY;
     w->at = 0;
-    if (w->place == 0 && is_foreseeable(w))
-        estimate_own(w, j);
-    return ESTIMATE;
+    return w->place == 0 && is_foreseeable(w) ? OWN : ESTIMATE;
 }
 
 static enum phase leave(struct why *w)
@@ -747,6 +772,8 @@ static enum phase step(struct why *w, struct job *j)
         return step_ask(w, j);
     case LAY:
         return step_lay(w, j);
+    case OWN:
+        return estimate_own(w, j) ? OWN : ESTIMATE;
     case ESTIMATE:
         return step_estimate(w, j);
     case LEAVE:
