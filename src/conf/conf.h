@@ -102,6 +102,7 @@ struct conf {
     bool schedule_actual;         /* FastSchedule=0: by what nodes report */
     bool enable_configless;       /* SlurmctldParameters=enable_configless */
     int64_t job_acct_gather_sec;  /* of tasks, in JobAcctGatherFrequency; 0: none */
+    bool over_memory_kill;        /* JobAcctGatherParams; there is memory to be over, too */
     struct conf_rate rate;        /* SlurmctldParameters=rl_... */
     bool prolog_at_alloc;         /* PrologFlags=Alloc, or what implies it */
 

@@ -383,6 +383,19 @@ static void prolog_flags_check(struct conf_loader *l)
             l->conf->prolog_at_alloc = true;
 }
 
+static void over_memory_check(struct conf_loader *l)
+{
+    const char *list = l->conf->job_acct_gather_params;
+    bool wanted = conf_list_has(list, "OverMemoryKill") && !conf_list_has(list, "NoOverMemoryKill");
+
+    l->conf->over_memory_kill = wanted && l->conf->cr & CONF_CR_MEMORY;
+    if (wanted && !l->conf->over_memory_kill)
+        conf_warn(l, written(l, CONF_KEY_job_acct_gather_params)->at,
+                  "JobAcctGatherParams=OverMemoryKill: no job is given memory that it could exceed "
+                  "without one of CR_Memory, CR_CPU_Memory, CR_Core_Memory, CR_Socket_Memory in "
+                  "SelectTypeParameters");
+}
+
 static int rate_check(struct conf_loader *l, struct err *err)
 {
     const char *list = l->conf->slurmctld_parameters;
@@ -433,5 +446,6 @@ int conf_check(struct conf_loader *l, struct err *err)
     overrides_check(l);
     l->conf->enable_configless = conf_list_has(l->conf->slurmctld_parameters, "enable_configless");
     prolog_flags_check(l);
+    over_memory_check(l);
     return 0;
 }

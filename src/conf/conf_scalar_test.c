@@ -3,6 +3,8 @@
 
 #include "conf/conf_test_util.h"
 
+#define CORES "SelectTypeParameters=CR_Core_Memory\n"
+
 static void bad_values(void **state)
 {
     static const struct test_refusal cases[] = {
@@ -51,6 +53,7 @@ static void bad_values(void **state)
         {HEAD "PrologFlags=Alloc,Contian\n", "t.conf:2: ", "'Contian'"},
         {HEAD "SelectTypeParameters=CR_Core,CR_Cpu_Memory\n", "t.conf:2: ", "only"},
         {HEAD "SelectTypeParameters=CR_Node\n", "t.conf:2: ", "'CR_Node' is unknown"},
+        {HEAD "JobAcctGatherParams=OverMemoryKil\n", "t.conf:2: ", "'OverMemoryKil' is not one of"},
         {HEAD "JobAcctGatherFrequency=often\n", "t.conf:2: ", "'often' is not a number"},
         {HEAD "JobAcctGatherFrequency=task=\n", "t.conf:2: ", "'task=' is not"},
         {HEAD "JobAcctGatherFrequency=30,tasks=5\n", "t.conf:2: ", "'tasks=5'"},
@@ -146,6 +149,10 @@ static void warnings(void **state)
         {HEAD "SelectTypeParameters=CR_Core,LL_SHARED_GRES\n",
          "t.conf:2: ", "SelectTypeParameters: 'LL_SHARED_GRES' has no effect"},
         {HEAD "PrologFlags=Alloc,Serial\n", "t.conf:2: ", "'Serial' has no effect"},
+        {HEAD CORES "JobAcctGatherParams=overmemorykill,UsePss\n",
+         "t.conf:3: ", "'UsePss' has no effect"},
+        {HEAD "SelectTypeParameters=CR_Core\nJobAcctGatherParams=OverMemoryKill\n",
+         "t.conf:3: ", "no job is given memory"},
         {HEAD "PrivateData=usage,jobs\n", "t.conf:2: ", "'jobs' has no effect"},
         {HEAD "ControlMachine=old\n", "t.conf:2: ", "SlurmctldHost is given"},
         {HEAD "SlurmdPort=6817\n", "t.conf:2: ", "SlurmctldPort"},
@@ -173,10 +180,39 @@ static void silent(void **state)
         HEAD "PrologFlags=alloc,NoHold\nPrivateData=Usage\n",
         HEAD "JobAcctGatherType=jobacct_gather/linux\nJobAcctGatherFrequency=10\n",
         HEAD "JobAcctGatherType=jobacct_gather/cgroup\n",
+        HEAD CORES "JobAcctGatherParams=OverMemoryKill\n",
+        HEAD "JobAcctGatherParams=NoOverMemoryKill,OverMemoryKill\n",
     };
 
     (void)state;
     test_silent(texts, COUNT(texts));
+}
+
+static void over_memory(void **state)
+{
+    static const struct {
+        const char *text;
+        bool kill;
+    } cases[] = {
+        {CORES, false},
+        {CORES "JobAcctGatherParams=OverMemoryKill\n", true},
+        {CORES "JobAcctGatherParams=NoShared,overmemorykill\n", true},
+        {CORES "JobAcctGatherParams=OverMemoryKill,NoOverMemoryKill\n", false},
+        {"SelectType=select/linear\nSelectTypeParameters=CR_Memory\n"
+         "JobAcctGatherParams=OverMemoryKill\n",
+         true},
+        {"SelectTypeParameters=CR_Core\nJobAcctGatherParams=OverMemoryKill\n", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        _cleanup_free_ char *text = mem_printf(HEAD "%s", cases[i].text);
+        struct conf *c = test_load(text, NULL);
+
+        print_message("%s\n", text);
+        assert_int_equal(c->over_memory_kill, cases[i].kill);
+        conf_free(c);
+    }
 }
 
 static void gather_interval(void **state)
@@ -366,19 +402,13 @@ static void lists(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_values),
-        cmocka_unit_test(bad_hosts),
-        cmocka_unit_test(warnings),
-        cmocka_unit_test(silent),
-        cmocka_unit_test(gather_interval),
-        cmocka_unit_test(defaults),
-        cmocka_unit_test(by_which_resources),
-        cmocka_unit_test(values),
-        cmocka_unit_test(last_one_holds),
-        cmocka_unit_test(old_hosts),
-        cmocka_unit_test(filters_stay),
-        cmocka_unit_test(table),
-        cmocka_unit_test(lists),
+        cmocka_unit_test(bad_values),  cmocka_unit_test(bad_hosts),
+        cmocka_unit_test(warnings),    cmocka_unit_test(silent),
+        cmocka_unit_test(over_memory), cmocka_unit_test(gather_interval),
+        cmocka_unit_test(defaults),    cmocka_unit_test(by_which_resources),
+        cmocka_unit_test(values),      cmocka_unit_test(last_one_holds),
+        cmocka_unit_test(old_hosts),   cmocka_unit_test(filters_stay),
+        cmocka_unit_test(table),       cmocka_unit_test(lists),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,6 +71,18 @@ void cancel_repeat_steps(struct control *c, struct job *j)
     }
 }
 
+void cancel_step(struct control *c, struct job *j, struct step *s)
+{
+    int64_t again = control_mono(c) + CONTROL_REPEAT_STEP_MS;
+    vec_foreach (&s->nodes, n)
+        if (!n->ended)
+            end_step(c, j, &j->alloc.data[n->at], s->id);
+    s->ending = true;
+    if (!j->repeat_mono_ms || again < j->repeat_mono_ms)
+        j->repeat_mono_ms = again;
+    control_schedule(c, j);
+}
+
 /* A step that the request names, or the batch script. */
 static int touch_step(struct control *c, struct job *j, const Pb__JobSignal *r,
                       const Pb__StepId *id)
@@ -94,19 +106,10 @@ static int touch_step(struct control *c, struct job *j, const Pb__JobSignal *r,
     struct step *s = step_find(j, id->step_id);
     if (!s)
         return ERR_NO_STEP;
-    vec_foreach (&s->nodes, n) {
-        if (ends)
-            end_step(c, j, &j->alloc.data[n->at], s->id);
-        else
-            send_signal(c, j, &j->alloc.data[n->at], r, id, 0);
-    }
-    if (ends) {
-        int64_t again = control_mono(c) + CONTROL_REPEAT_STEP_MS;
-        s->ending = true;
-        if (!j->repeat_mono_ms || again < j->repeat_mono_ms)
-            j->repeat_mono_ms = again;
-        control_schedule(c, j);
-    }
+    if (ends)
+        cancel_step(c, j, s);
+    for (size_t i = 0; i < s->nodes.len && !ends; i++)
+        send_signal(c, j, &j->alloc.data[s->nodes.data[i].at], r, id, 0);
     return 0;
 }
 

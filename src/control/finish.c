@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/status.h"
 #include "control/internal.h"
 
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
@@ -264,6 +265,17 @@ static bool lists(const char *codes, int code)
     return false;
 }
 
+/* By the wait status of what it ran. */
+void finish_ran(struct control *c, struct job *j, int status)
+{
+    if (status_is_out_of_memory(status))
+        finish_job(c, j, PB__JOB_STATE__OUT_OF_MEMORY, status, "OutOfMemory", NULL);
+    else if (status)
+        finish_job(c, j, PB__JOB_STATE__FAILED, status, "NonZeroExitCode", NULL);
+    else
+        finish_job(c, j, PB__JOB_STATE__COMPLETED, 0, NULL, NULL);
+}
+
 void finish_batch(struct control *c, struct job *j, int status)
 {
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -271,8 +283,7 @@ void finish_batch(struct control *c, struct job *j, int status)
     j->requeue_after = hold || (j->may_requeue && lists(c->conf->requeue_exit, code));
     j->held = j->held || hold;
     j->special_exit = hold;
-    finish_job(c, j, status ? PB__JOB_STATE__FAILED : PB__JOB_STATE__COMPLETED, status,
-               status ? "NonZeroExitCode" : NULL, NULL);
+    finish_ran(c, j, status);
 }
 
 void control_job_complete(struct control *c, uint64_t call, const struct caller *who,
@@ -297,8 +308,7 @@ void control_job_complete(struct control *c, uint64_t call, const struct caller 
     if (j->state == PB__JOB_STATE__PENDING)
         finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, NULL, NULL);
     else if (!job_is_final(j) && !j->batch)
-        finish_job(c, j, status ? PB__JOB_STATE__FAILED : PB__JOB_STATE__COMPLETED, status,
-                   status ? "NonZeroExitCode" : NULL, NULL);
+        finish_ran(c, j, status);
     control_done(c, call);
 }
 

@@ -195,6 +195,7 @@ Pb__JobFacts *facts_make(struct control *c, const struct job *j, struct arena *a
 void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int exit_status,
                 const char *reason, const char *why); /* why: for Terminate, NULL: a normal end */
 /* Its script has ended by itself. */
+void finish_ran(struct control *c, struct job *j, int status);
 void finish_batch(struct control *c, struct job *j, int status);
 void finish_node(struct control *c, struct job *j,
                  struct alloc_node *a); /* nothing of it is left there */
@@ -224,6 +225,8 @@ void shutdown_tick(struct control *c);
 
 /* cancel.c */
 void cancel_warn(struct control *c, struct job *j); /* --signal: its time has come */
+/* What is left of it ends everywhere. */
+void cancel_step(struct control *c, struct job *j, struct step *s);
 void cancel_repeat_steps(struct control *c,
                          struct job *j); /* ending steps are ordered to end again */
 

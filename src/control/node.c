@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/status.h"
 #include "cluster/usage.h"
 #include "control/internal.h"
 
@@ -437,7 +438,7 @@ static void on_batch_ended(struct control *c, struct node *n, const Pb__BatchEnd
     }
     if (gone)
         alloc_release(c->cluster, j, a);
-    int status = e->exit_status;
+    int status = e->has_out_of_memory && e->out_of_memory ? STATUS_OUT_OF_MEMORY : e->exit_status;
     bool late = e->has_timed_out && e->timed_out;
     if (status && e->text && *e->text) {
         free(j->reason_detail);
@@ -489,9 +490,12 @@ static void on_event(struct control *c, struct node *n, const Pb__NodeEvent *e)
     if (e->batch_ended)
         on_batch_ended(c, n, e->batch_ended);
     if (e->step_ended) {
-        struct job *j = find_attempt(c, e->step_ended->job_id, e->step_ended->restarts);
+        const Pb__StepEnded *s = e->step_ended;
+        struct job *j = find_attempt(c, s->job_id, s->restarts);
+        bool memory = s->has_out_of_memory && s->out_of_memory;
         if (j)
-            step_ended_on(c, j, e->step_ended->step_id, n->index, e->step_ended->exit_status);
+            step_ended_on(c, j, s->step_id, n->index,
+                          memory ? STATUS_OUT_OF_MEMORY : s->exit_status);
     }
     if (e->job_gone)
         on_gone(c, n, e->job_gone);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hostlist.h"
+#include "base/status.h"
 #include "control/internal.h"
 
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
@@ -515,8 +516,7 @@ static void step_over(struct control *c, struct job *j, struct step *s)
     bool last = j->interactive_step && s->id == 0;
     step_remove(c, j, s);
     if (last && !job_is_final(j))
-        finish_job(c, j, status ? PB__JOB_STATE__FAILED : PB__JOB_STATE__COMPLETED, status,
-                   status ? "NonZeroExitCode" : NULL, NULL);
+        finish_ran(c, j, status);
     else
         step_retry_waiting(c, j);
 }
@@ -537,7 +537,8 @@ void step_ended_on(struct control *c, struct job *j, uint32_t step_id, uint32_t 
     size_t left = 0;
     if (!s)
         return;
-    if (exit_status > s->exit_status)
+    bool memory = status_is_out_of_memory(exit_status);
+    if (memory || (exit_status > s->exit_status && !status_is_out_of_memory(s->exit_status)))
         s->exit_status = exit_status;
     vec_foreach (&s->nodes, n) {
         n->ended = n->ended || j->alloc.data[n->at].node == node;
@@ -545,6 +546,8 @@ void step_ended_on(struct control *c, struct job *j, uint32_t step_id, uint32_t 
     }
     if (left == 0)
         step_over(c, j, s);
+    else if (memory)
+        cancel_step(c, j, s);
 }
 
 void control_step_complete(struct control *c, uint64_t call, const struct caller *who,

@@ -468,13 +468,11 @@ static void gpus_done(struct gpus *g)
 }
 
 /* Which GPUs of this node are the job's, and the step's. */
-static void fill_gpus(struct slurmd *d, const struct launch *l, Pb__StepdStart *m, struct gpus *g)
+static void fill_gpus(struct slurmd *d, const struct launch *l, const Pb__Cred *cred,
+                      Pb__StepdStart *m, struct gpus *g)
 {
-    _cleanup_arena_ struct arena arena;
     unsigned env = 0;
 
-    arena_init(&arena, 0);
-    const Pb__Cred *cred = arena_unpack(&arena, &pb__cred__descriptor, l->cred.data, l->cred.len);
     for (size_t i = 0; cred && i < cred->n_job_nodes; i++)
         if (str_eq(cred->job_nodes[i]->node, d->name))
             devices_gpus(d->conf, cred->job_nodes[i]->gres, cred->job_nodes[i]->n_gres, &g->job,
@@ -497,12 +495,15 @@ static void start(struct job *j, struct launch *l, const struct user *user)
     Pb__StepdStart m = PB__STEPD_START__INIT;
     _cleanup_(gpus_done) struct gpus gpus = {STR_INIT, STR_INIT};
     _cleanup_free_ uint32_t *gids = mem_new_array(uint32_t, user->group_count + 1);
+    _cleanup_arena_ struct arena arena;
     struct err err = {0};
     struct step *s;
     int rc;
 
+    arena_init(&arena, 0);
+    const Pb__Cred *cred = arena_unpack(&arena, &pb__cred__descriptor, l->cred.data, l->cred.len);
     fill_start(d, l, user, &m, gids);
-    fill_gpus(d, l, &m, &gpus);
+    fill_gpus(d, l, cred, &m, &gpus);
     if (l->is_batch)
         rc = job_note_first(j, &err, NOTE_BATCH);
     else
@@ -517,6 +518,7 @@ static void start(struct job *j, struct launch *l, const struct user *user)
         launch_fail(d, l, -rc, err.text, false);
         return;
     }
+    memory_read_grant(s, cred);
     s->call = l->call;
     launch_free(l);
 }

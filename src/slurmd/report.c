@@ -48,6 +48,8 @@ void report_batch_ended(struct slurmd *d, const Pb__StepdEnded *end, bool gone)
     m.gone = gone;
     m.has_timed_out = end->has_timed_out;
     m.timed_out = end->timed_out;
+    m.has_out_of_memory = end->has_out_of_memory;
+    m.out_of_memory = end->out_of_memory;
     m.text = end->text;
     event.batch_ended = &m;
     events_push(d->events, &event);
@@ -63,6 +65,8 @@ void report_step_ended(struct slurmd *d, const Pb__StepdEnded *end)
     m.step_id = end->step_id;
     m.exit_status = end->has_launch_code && end->launch_code ? 1 << 8 : end->exit_status;
     m.usage = end->usage;
+    m.has_out_of_memory = end->has_out_of_memory;
+    m.out_of_memory = end->out_of_memory;
     event.step_ended = &m;
     events_push(d->events, &event);
 }

@@ -154,9 +154,16 @@ static void on_started(struct step *s, const Pb__StepdStarted *m)
     }
 }
 
+/* What it was given is in the credential that it keeps, of whatever daemon started it. */
 static void on_state(struct step *s, const Pb__StepdState *m)
 {
+    _cleanup_arena_ struct arena arena;
+
+    arena_init(&arena, 0);
     s->pid = (pid_t)m->pid;
+    if (m->has_cred)
+        memory_read_grant(s,
+                          arena_unpack(&arena, &pb__cred__descriptor, m->cred.data, m->cred.len));
     if (!s->ended)
         usage_step_runs(s->job, s->id, s->pid, m->task_pid, m->n_task_pid, m->task_id,
                         m->n_task_id);
@@ -293,5 +300,14 @@ void step_terminate(struct step *s, uint32_t grace_sec, const char *why)
     m.has_grace_sec = true;
     m.grace_sec = grace_sec;
     m.why = (char *)why;
+    rpc_link_send(s->link, RPC_STEPD_SIGNAL, false, 4, &m.base);
+}
+
+void step_end_for_memory(struct step *s, const Pb__OverMemory *why)
+{
+    Pb__StepdSignal m = PB__STEPD_SIGNAL__INIT;
+
+    m.signal = SIGKILL;
+    m.over_memory = (Pb__OverMemory *)why;
     rpc_link_send(s->link, RPC_STEPD_SIGNAL, false, 4, &m.base);
 }

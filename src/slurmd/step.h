@@ -13,6 +13,7 @@
 #include "proto/io.pb-c.h"
 #include "rpc/link.h"
 #include "slurmd/job.h"
+#include "slurmd/memory.h"
 
 struct step {
     struct job *job;
@@ -24,6 +25,7 @@ struct step {
     bool answered;        /* whoever asked for the launch knows what became of it */
     uint64_t call;        /* srun's, to be answered when started; 0: none */
     uint32_t halt_number; /* of the last order of halt.h that it has carried out */
+    struct memory_grant memory;
 };
 
 struct step *step_find(const struct job *j, uint32_t id);
@@ -42,6 +44,7 @@ void step_signal(struct step *s, int signo, bool leader_only, uint64_t nonce);
  * halt_step_did(); 0: it does not. */
 void step_halt(struct step *s, bool stop, int signo, uint32_t number);
 void step_terminate(struct step *s, uint32_t grace_sec, const char *why);
+void step_end_for_memory(struct step *s, const Pb__OverMemory *why);
 
 /* What is on disk of it. */
 char *step_file(const struct slurmd *d, uint32_t job_id, uint32_t restarts, uint32_t step_id,

@@ -10,6 +10,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "slurmd/hw.h"
+#include "slurmd/memory.h"
 #include "slurmd/pids.h"
 #include "slurmd/step.h"
 #include "slurmd/tally.h"
@@ -42,6 +43,7 @@ struct usage {
     bool armed, looking, closing, changed, told_cut;
     bool again; /* this look is for a step that began during the last one */
     bool stale; /* a step runs that no look has seen */
+    bool sure;  /* this look is to make sure of what the last one has found over its memory */
     VEC(struct answer) answers;
 };
 
@@ -121,11 +123,14 @@ static void on_looked(void *ctx)
     }
     tally_take(u->tally, &u->snapshot);
     save(u);
+    u->sure = memory_check(u->d, u->tally, &u->snapshot) && !u->sure;
     u->again = u->stale && u->answers.len && !u->again; /* once: others may start all the time */
     if (u->again)
         look(u);
     else
         answer_all(u);
+    if (u->sure)
+        look(u);
 }
 
 static void look(struct usage *u)

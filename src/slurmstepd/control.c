@@ -64,6 +64,8 @@ static void on_signal(struct step *step, const Pb__StepdSignal *m)
 {
     if (m->has_halt)
         control_halt(step, m->halt, m->signal);
+    else if (m->over_memory)
+        finish_over_memory(step, m->over_memory);
     else if (m->has_terminate && m->terminate)
         finish_terminate(step, m->has_grace_sec ? m->grace_sec : step->kill_wait_sec,
                          m->why ? m->why : "");

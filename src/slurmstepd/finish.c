@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/status.h"
 #include "base/timefmt.h"
 #include "slurmstepd/control.h"
 #include "slurmstepd/drain.h"
@@ -21,6 +22,7 @@
 #include "slurmstepd/stream.h"
 #include "slurmstepd/task.h"
 
+#define KIB_PER_MIB 1024
 #define BLOCK_BYTES 512 /* of getrusage() */
 #define RETRY_MS 100    /* between looks for descendants that nothing else tells us of */
 #define HELD_MS 2000    /* a tracer may hold what was killed for so long, and no longer */
@@ -101,6 +103,7 @@ static void gone(struct step *step)
     m.exit_status = step->exit_status;
     m.usage = &usage;
     m.has_timed_out = m.timed_out = step->timed_out;
+    m.has_out_of_memory = m.out_of_memory = status_is_out_of_memory(step->exit_status);
     remove_script(step);
     record_end(step, &m);
     step->phase = STEP_DRAINING;
@@ -300,4 +303,35 @@ void finish_terminate(struct step *step, uint32_t grace_sec, const char *why)
         set_patience(step, (int64_t)grace_sec * 1000);
     }
     step->terminating = true;
+}
+
+void finish_format_memory(const struct step *step, const Pb__OverMemory *m, struct str *out)
+{
+    uint64_t peak_kib = m->has_peak_kib && m->peak_kib > m->used_kib ? m->peak_kib : m->used_kib;
+
+    if (m->has_of_job && m->of_job)
+        str_printf(out, "slurmstepd: error: Job %u", step->job_id);
+    else
+        str_printf(out, "slurmstepd: error: Step %s", step->name);
+    str_printf(out, " exceeded memory limit (%llu > %llu), being killed\n",
+               (unsigned long long)m->used_kib, (unsigned long long)m->limit_kib);
+    str_printf(out, "slurmstepd: error: %s: limit %lluM, peak %lluM", step->node,
+               (unsigned long long)m->limit_kib / KIB_PER_MIB,
+               (unsigned long long)(peak_kib + KIB_PER_MIB - 1) / KIB_PER_MIB);
+    if (m->most && *m->most)
+        str_printf(out, ", most of it: %s", m->most);
+    str_putc(out, '\n');
+}
+
+void finish_over_memory(struct step *step, const Pb__OverMemory *m)
+{
+    bool running = step->phase == STEP_RUNNING;
+    _cleanup_str_ struct str text = STR_INIT;
+
+    finish_format_memory(step, m, &text);
+    if (running && !step->out_of_memory)
+        task_say(step, str_cstr(&text));
+    if (running && !step->terminating)
+        step->out_of_memory = true;
+    finish_terminate(step, 0, "");
 }

@@ -145,7 +145,8 @@ struct step {
     int64_t kill_at_ms, killed_at_ms, next_round_ms;
     bool halted; /* suspended: what there is stands still */
     bool terminating, killed, timed_out, unkillable, srun_told;
-    bool held;       /* nothing lives; what is left is for tracers to wait for */
-    char *stuck;     /* unkillable: which processes */
-    int exit_status; /* worst wait status */
+    bool out_of_memory; /* ended for it: tasks that SIGKILL ends ran out of memory */
+    bool held;          /* nothing lives; what is left is for tracers to wait for */
+    char *stuck;        /* unkillable: which processes */
+    int exit_status;    /* worst wait status */
 };

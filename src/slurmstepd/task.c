@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/status.h"
 #include "slurmstepd/child.h"
 #include "slurmstepd/finish.h"
 #include "slurmstepd/hook.h"
@@ -27,14 +28,9 @@
 #define DESCRIPTORS_PER_TASK 6 /* three streams, a report, PMI, an output kept for epilogs */
 #define DESCRIPTORS_OF_OURS 64
 
-static int weight(int status)
-{
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
 int task_worse(int a, int b)
 {
-    return weight(b) > weight(a) ? b : a;
+    return status_weight(b) > status_weight(a) ? b : a;
 }
 
 void task_done(struct task *t)
@@ -59,6 +55,8 @@ void task_report_exit(struct task *t, int wait_status)
 {
     struct step *step = t->step;
 
+    if (step->out_of_memory && WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL)
+        wait_status = STATUS_OUT_OF_MEMORY;
     t->ended = true;
     t->wait_status = wait_status;
     t->last_pid = t->pid;

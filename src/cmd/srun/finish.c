@@ -23,7 +23,8 @@ struct finish {
  * output may still be on its way. */
 static bool is_violent(const struct Pb__JobEnd *end)
 {
-    return end->state != PB__JOB_STATE__COMPLETED && end->state != PB__JOB_STATE__FAILED;
+    return end->state != PB__JOB_STATE__COMPLETED && end->state != PB__JOB_STATE__FAILED &&
+           end->state != PB__JOB_STATE__OUT_OF_MEMORY;
 }
 
 static void on_job_end(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)

@@ -74,6 +74,7 @@ static const struct vector {
     {"-n4 exit:3:0x100 exit:0:0x100 exit:1:0x100 exit:2:0x100 done", "", 1, "",
      "srun: error: n1: tasks 0-3: Exited with exit code 1\n"},
     {"exit:0:9 done", "", 137, "", "srun: error: n1: task 0: Killed\n"},
+    {"exit:0:125 done", "", 253, "", "srun: error: n1: task 0: Out Of Memory\n"},
     {"-K -N2 0.exit:0:0x500 0.done 1.wait", "", 143, "",
      "srun: error: n1: task 0: Exited with exit code 5\nsrun: Terminating StepId=7.0\n" ABORTED
      "srun: error: n2: task 1: Terminated\n"},

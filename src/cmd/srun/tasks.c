@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include "base/mem.h"
+#include "base/status.h"
 #include "base/vec.h"
 
 struct end {
@@ -19,7 +20,7 @@ struct tasks {
     uint32_t *node_of;
     char **node_names;
     uint8_t *state; /* enum tasks_state */
-    int worst_status, worst_code;
+    int worst_status;
     VEC(struct end) untold;
 };
 
@@ -66,21 +67,14 @@ bool tasks_started(struct tasks *t, uint32_t task)
     return true;
 }
 
-static int code_of(int wait_status)
-{
-    return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
-}
-
 static bool end_task(struct tasks *t, uint32_t task, int wait_status, enum tasks_state state)
 {
     if (task >= t->count || over(t->state[task]))
         return false;
     t->state[task] = (uint8_t)state;
     t->ended++;
-    if (code_of(wait_status) > t->worst_code) {
-        t->worst_code = code_of(wait_status);
+    if (status_weight(wait_status) > status_weight(t->worst_status))
         t->worst_status = wait_status;
-    }
     if (state != TASKS_LOST)
         vec_push(&t->untold, ((struct end){task, t->node_of[task], wait_status, false}));
     return true;
@@ -128,12 +122,16 @@ int tasks_worst_status(const struct tasks *t)
 
 int tasks_exit_code(const struct tasks *t)
 {
-    return t->worst_code;
+    int status = t->worst_status;
+
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 void tasks_describe(int status, struct str *out)
 {
-    if (WIFSIGNALED(status)) {
+    if (status_is_out_of_memory(status)) {
+        str_puts(out, "Out Of Memory");
+    } else if (WIFSIGNALED(status)) {
         const char *name = sigdescr_np(WTERMSIG(status));
 
         if (name != NULL)

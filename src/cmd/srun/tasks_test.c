@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "base/status.h"
+
 #define EXIT(code) ((code) << 8)
 #define CORE 0x80
 
@@ -63,6 +65,11 @@ static void test_ends(void **state)
          "! n1: task 2: Segmentation fault\n! n1: task 3: Terminated\n! n2: task 4: Killed\n"
          "! n2: task 5: Exited with exit code 127\n",
          143},
+        {"out of memory is the worst there is",
+         {EXIT(255), STATUS_OUT_OF_MEMORY, STATUS_OUT_OF_MEMORY, SIGKILL, EXIT(254), 0},
+         "! n1: task 0: Exited with exit code 255\n! n1: tasks 1-2: Out Of Memory\n"
+         "! n1: task 3: Killed\n! n2: task 4: Exited with exit code 254\nn2: task 5: Completed\n",
+         253},
     };
 
     (void)state;

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Jobs and steps that were ended for their memory. */
+#include <string.h>
+
+#include "base/status.h"
+#include "control/fixture.h"
+
+#define CONF                                                                                       \
+    "NodeName=n[1-2] CPUs=4 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES\n"              \
+    "SlurmdTimeout=0\nRequeueExit=125\n"
+
+static struct fixture *make(void)
+{
+    struct fixture *f = fixture_new(CONF);
+    fixture_register(f, "n1", "i1");
+    fixture_register(f, "n2", "i2");
+    return f;
+}
+
+static void batch_ended(struct fixture *f, int64_t id, int status, bool late, bool memory)
+{
+    Pb__NodeEvent e = PB__NODE_EVENT__INIT;
+    Pb__BatchEnded m = PB__BATCH_ENDED__INIT;
+    m.job_id = (uint32_t)id;
+    m.exit_status = status;
+    m.has_timed_out = m.timed_out = late;
+    m.has_out_of_memory = m.out_of_memory = memory;
+    e.batch_ended = &m;
+    fixture_event(f, "n1", &e);
+}
+
+static void step_ended(struct fixture *f, const char *node, int64_t id, int status, bool memory)
+{
+    Pb__NodeEvent e = PB__NODE_EVENT__INIT;
+    Pb__StepEnded m = PB__STEP_ENDED__INIT;
+    m.job_id = (uint32_t)id;
+    m.exit_status = status;
+    m.has_out_of_memory = m.out_of_memory = memory;
+    e.step_ended = &m;
+    fixture_event(f, node, &e);
+}
+
+static void make_step(struct fixture *f, int64_t id, uint32_t nodes)
+{
+    Pb__StepSpec s = PB__STEP_SPEC__INIT;
+    struct caller user = FIXTURE_USER;
+    s.has_job_id = s.has_min_nodes = true;
+    s.job_id = (uint32_t)id;
+    s.min_nodes = nodes;
+    control_step_create(f->control, ++f->last_call, &user, &s);
+    fixture_turn(f);
+    assert_int_equal(fixture_code(f, f->last_call), 0);
+}
+
+static void state_of_a_script(void **state)
+{
+    static const struct {
+        int status;
+        bool late, memory;
+        enum _Pb__JobState end;
+        int exit_status;
+        const char *reason;
+    } v[] = {
+        {0, false, false, PB__JOB_STATE__COMPLETED, 0, NULL},
+        {125 << 8, false, false, PB__JOB_STATE__RUNNING, 0, NULL}, /* again: a mere exit code */
+        {9, false, false, PB__JOB_STATE__FAILED, 9, "NonZeroExitCode"},
+        {9, false, true, PB__JOB_STATE__OUT_OF_MEMORY, 125, "OutOfMemory"},
+        {125, false, true, PB__JOB_STATE__OUT_OF_MEMORY, 125, "OutOfMemory"},
+        {9, true, true, PB__JOB_STATE__TIMEOUT, 125, "TimeLimit"},
+    };
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    (void)state;
+    for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
+        struct fixture *f = make();
+        int64_t id = fixture_submit(f, &FIXTURE_USER, NULL);
+        fixture_launched(f, "n1", (uint32_t)id, 0);
+        batch_ended(f, id, v[i].status, v[i].late, v[i].memory);
+        fixture_gone(f, "n1", (uint32_t)id, 0);
+        fixture_restart(f);
+        const Pb__JobLive *l = fixture_job(f, &arena, (uint32_t)id)->live;
+        print_message("status %x\n", (unsigned)v[i].status);
+        assert_int_equal(l->state, v[i].end);
+        assert_int_equal(l->exit_status, v[i].exit_status);
+        if (v[i].reason)
+            assert_string_equal(l->reason, v[i].reason);
+        fixture_free(f);
+    }
+}
+
+static void script_outlives_its_step(void **state)
+{
+    struct fixture *f = make();
+    int64_t id = fixture_submit(f, &FIXTURE_USER, NULL);
+    (void)state;
+    fixture_launched(f, "n1", (uint32_t)id, 0);
+    make_step(f, id, 1);
+    step_ended(f, "n1", id, 9, true);
+    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
+    batch_ended(f, id, 0, false, false);
+    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__COMPLETED);
+    fixture_free(f);
+}
+
+/* What one node has ended ends on the others. */
+static void step_of_two_nodes(void **state)
+{
+    struct fixture *f = make();
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    (void)state;
+    spec.has_min_nodes = true;
+    spec.min_nodes = 2;
+    int64_t id = fixture_submit(f, &FIXTURE_USER, &spec);
+    fixture_launched(f, "n1", (uint32_t)id, 0);
+    make_step(f, id, 2);
+    fixture_clear(f);
+    step_ended(f, "n2", id, 125, true);
+    assert_int_equal(fixture_terminates(f, "n1", (uint32_t)id), 1);
+    assert_int_equal(fixture_terminates(f, "n2", (uint32_t)id), 0);
+    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(state_of_a_script),
+        cmocka_unit_test(script_outlives_its_step),
+        cmocka_unit_test(step_of_two_nodes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Memory limits, enforced by looking: after each look at all processes, what a step uses is held
+ * against what it was given on this node, and what all steps of a job use against what the job was
+ * given. What is over is ended at once, with JobAcctGatherParams=OverMemoryKill.
+ *
+ * What is used is the sum of resident sets of all processes below a shepherd, as the tally has it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/step.pb-c.h"
+
+struct slurmd;
+struct snapshot;
+struct step;
+struct tally;
+
+/* What a step may use; 0: no limit. And at the last look. */
+struct memory_grant {
+    uint64_t step_kib, job_kib; /* the job's on this node; all of it is a step's that asked for none
+                                   of its own */
+    uint64_t used_kib, peak_kib;
+    bool was_over; /* at the last look */
+    bool ended;    /* its shepherd was told */
+};
+
+enum memory_verdict { MEMORY_FITS, MEMORY_DOUBTED, MEMORY_STEP_OVER, MEMORY_JOB_OVER };
+
+/* The steps of one job. A step over its own limit is to end; if what the others use is too much for
+ * the job, all of them are. Steps that are ending already count for nothing. Only what is over at
+ * two looks is to end: between fork and exec a process seems to be there twice. Returns what the
+ * others use. */
+uint64_t memory_judge(struct memory_grant *steps, size_t count, enum memory_verdict *out);
+
+/* By the credential of its launch; NULL: unreadable, no limit is known. */
+void memory_read_grant(struct step *s, const Pb__Cred *cred);
+
+/* After a look. True: another one, at once, will show what is to end. */
+bool memory_check(struct slurmd *d, const struct tally *t, const struct snapshot *seen);
