@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "sched/why.h"
-#include "sched/depth.h"
-
 #include <stdlib.h>
 
-#include "sched/plan.h"
-#include "sched/resv.h"
+#include "sched/depth.h"
 #include "sched/select.h"
-#include "sched/timeline.h"
-#include "sched/why_nodes.h"
+#include "sched/why_state.h"
 
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
-#define STEP_JOBS 100     /* looks at jobs in a step */
-#define LAY_MOST 50       /* jobs before it that get a place on the timeline; more: none is told */
-#define BEFORE_MOST 10000 /* of them that are counted */
-#define PARTS_MOST 8      /* other partitions that are tried */
-#define CHANGES_MOST 6    /* that are told */
-#define CHANGES_PARTS 2   /* of these, other partitions */
-#define TRIES 3           /* to find the cluster the same at the end as at the begin */
+#define STEP_JOBS 100 /* looks at jobs in a step */
+#define LAY_MOST 50   /* jobs before it that get a place on the timeline; more: none is told */
+#define PARTS_MOST 8  /* other partitions that are tried */
+#define TRIES 3       /* to find the cluster the same at the end as at the begin */
 #define ANYTHING (RELAX_OF_REQUEST | RELAX_BIT(PARTITION) | RELAX_BIT(PRIORITY))
 
 static const struct {
@@ -33,57 +25,6 @@ const char *why_word(enum why_rule rule)
 {
     return rules[rule].word;
 }
-
-struct trial { /* of a job with one constraint less */
-    struct relax r;
-    size_t place;               /* where in which queue it would be */
-    uint64_t number, low, high; /* the best one that starts it; the next ones are between */
-    bool begun, done, now;
-    int64_t start_at; /* 0: not foreseeable */
-};
-
-struct place { /* in a queue: the first one is the job's own */
-    struct part *part;
-    int64_t key;
-};
-
-struct laid { /* a job, in one of its partitions */
-    uint32_t id;
-    const struct part *part;
-};
-
-enum phase { WALK, ARRIVE, LOOK, ASK, LAY, OWN, ESTIMATE, LEAVE, OVER };
-
-struct why {
-    const struct cluster *cluster;
-    struct why_question q;
-    struct arena arena; /* of the answer and the spec */
-    Pb__WhyReply *answer;
-    const Pb__JobSpec *spec;
-    int64_t now_sec;
-    uint64_t stamp;
-    unsigned tries;
-    enum phase phase;
-    bool begun, gone;
-    VEC(struct place) places;
-    VEC(struct trial) trials;
-    size_t place, at; /* what is being looked at */
-    struct plan plan;
-    bool walking;
-    struct why_nodes nodes;
-    struct timeline *ahead; /* with those before it; NULL: not made */
-    struct resv_plan resv;  /* of the timeline */
-    VEC(struct laid) lay;   /* who is to be on it; */
-    size_t laid;            /* so many are */
-    bool too_many;
-    bool searching; /* a place on it: */
-    struct timeline_search search;
-    struct selection where;
-    int64_t not_before;
-    uint32_t head, head_priority; /* of its partition, before it; 0: none */
-    enum why_rule rule;
-    bool now; /* it is about to start */
-};
 
 /* --- a question begins, perhaps anew
  * --------------------------------------------------------------
@@ -157,7 +98,7 @@ static void begin(struct why *w, const struct job *j)
     w->spec = job_unpack_spec(j, &w->arena);
     const struct order_link *queued =
         j->several ? &j->several->of[j->several->at].queued : &j->queued;
-    vec_push(&w->places, ((struct place){j->part, queued->in ? queued->key : w->q.key}));
+    vec_push(&w->places, ((struct why_place){j->part, queued->in ? queued->key : w->q.key}));
     if (!j->part)
         w->phase = ARRIVE;
 }
@@ -189,7 +130,7 @@ static void pass_by(struct why *w, struct decision *d)
 
 static bool walk_on(struct why *w)
 {
-    const struct place *to = &w->places.data[w->place];
+    const struct why_place *to = &w->places.data[w->place];
     struct decision d;
     if (!w->walking)
         plan_begin(&w->plan, w->cluster, w->now_sec, w->q.backfill);
@@ -321,117 +262,25 @@ static enum why_rule find_rule(struct why *w, const struct job *j)
     return rule;
 }
 
-/* --- what it needs
- * ---------------------------------------------------------------------------------
- */
-
-static void put_need(const struct why *w, const struct job *j)
-{
-    const struct request *r = &j->want;
-    Pb__WhyReply *m = w->answer;
-    m->job_id = j->id;
-    m->reason = arena_strdup(&((struct why *)w)->arena, j->reason ? j->reason : "None");
-    m->rule = (char *)why_word(w->rule);
-    SET(m, now, w->now_sec);
-    SET(m, nodes, r->min_nodes);
-    SET(m, tasks, r->tasks);
-    SET(m, cpus_per_task, r->cpus_per_task);
-    SET(m, mem_node_mib, r->mem_node_mib);
-    SET(m, mem_cpu_mib, r->mem_cpu_mib);
-    m->has_mem_node_mib = r->mem_node_mib && r->mem_node_mib != UINT64_MAX;
-    m->has_mem_cpu_mib = r->mem_cpu_mib > 0;
-    m->has_whole_nodes = m->whole_nodes = r->exclusive;
-    m->has_starts_now = m->starts_now = w->rule == WHY_NOW;
-}
-
-static void put_before(const struct why *w, const struct job *j)
-{
-    const struct place *own = &w->places.data[0];
-    uint32_t count = 0;
-    for (struct order_link *l = own->part ? order_first(&own->part->queue) : NULL; l;
-         l = order_next(l), count++)
-        if (l->key > own->key || (l->key == own->key && l->tie >= j->id) || count == BEFORE_MOST)
-            break;
-    SET(w->answer, before, count);
-    w->answer->has_before_more = w->answer->before_more = count == BEFORE_MOST;
-}
-
-static void put_short(const struct why *w, const char *what, uint64_t have, uint64_t need)
-{
-    w->answer->resource = (char *)what;
-    SET(w->answer, have, have);
-    SET(w->answer, need, need);
-}
-
-static void put_licence(struct why *w, const struct job *j)
-{
-    vec_foreach (&j->want.licenses.list, need) {
-        const struct license *l = need->at >= 0 ? &w->cluster->licenses.list.data[need->at] : NULL;
-        uint64_t have = l && l->total > l->used ? l->total - l->used : 0;
-        if (have >= need->count && need != &vec_last(&j->want.licenses.list))
-            continue;
-        put_short(w, arena_printf(&w->arena, "license:%s", need->name), have, need->count);
-        return;
-    }
-}
-
-/* What most of the nodes that do not do are short of. */
-static const char *scarce(const struct why_nodes *n)
-{
-    static const struct {
-        enum why_cause cause;
-        const char *what;
-    } of[] = {{WHY_CPUS, "nodes with enough CPUs"}, {WHY_MEMORY, "nodes with enough memory"},
-              {WHY_GRES, "nodes with enough gres"}, {WHY_WHOLE, "idle nodes"},
-              {WHY_USER, "nodes of one user"},      {WHY_DOWN, "nodes that are up"},
-              {WHY_DRAINED, "nodes that are up"}};
-    uint32_t most = 0;
-    const char *what = "nodes";
-    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++)
-        if (why_nodes_count(n, of[i].cause) > most) {
-            most = why_nodes_count(n, of[i].cause);
-            what = of[i].what;
-        }
-    return what;
-}
-
-static void put_scarce(struct why *w, const struct job *j)
-{
-    const struct request *r = &j->want;
-    uint32_t have = why_nodes_count(&w->nodes, WHY_FREE);
-    if (w->rule == WHY_LICENSES)
-        put_licence(w, j);
-    else if (w->rule == WHY_THROTTLE && j->array)
-        put_short(
-            w, "elements of the array",
-            j->array->throttle > j->array->running ? j->array->throttle - j->array->running : 0, 1);
-    else if (w->rule > WHY_UNUSABLE)
-        return;
-    else if (have < r->min_nodes)
-        put_short(w, scarce(&w->nodes), have, r->min_nodes);
-    else if (w->nodes.free_tasks < r->tasks && !r->overcommit)
-        put_short(w, "places for tasks", w->nodes.free_tasks, r->tasks);
-}
-
 /* --- what is tried
  * ---------------------------------------------------------------------------------
  */
 
 static void try_place(struct why *w, const struct relax *r, struct part *part, int64_t key)
 {
-    vec_push(&w->trials, ((struct trial){.r = *r, .place = w->places.len}));
-    vec_push(&w->places, ((struct place){part, key}));
+    vec_push(&w->trials, ((struct why_trial){.r = *r, .place = w->places.len}));
+    vec_push(&w->places, ((struct why_place){part, key}));
 }
 
 static void find_trials(struct why *w, const struct job *j)
 {
     uint32_t kinds = rules[w->rule].kinds;
-    const struct place own = w->places.data[0];
+    const struct why_place own = w->places.data[0];
     struct relax_list found = {0};
     if (j->part)
         relax_find(w->cluster, j, w->spec, kinds, &found);
     vec_foreach (&found.list, r)
-        vec_push(&w->trials, ((struct trial){.r = *r}));
+        vec_push(&w->trials, ((struct why_trial){.r = *r}));
     vec_done(&found.list);
     if (kinds & RELAX_BIT(PRIORITY) && w->head) {
         uint64_t most = (uint64_t)w->head_priority + 1;
@@ -450,15 +299,15 @@ static void find_trials(struct why *w, const struct job *j)
 static void arrive(struct why *w, const struct job *j)
 {
     w->rule = find_rule(w, j);
-    put_need(w, j);
-    put_before(w, j);
+    why_put_need(w, j);
+    why_put_before(w, j);
     find_trials(w, j);
     if (j->part)
         why_nodes_init(&w->nodes, w->cluster, j);
     SET(w->answer, could_ever, w->nodes.could_ever);
 }
 
-static bool starts(struct why *w, const struct job *j, const struct trial *t, uint64_t number)
+static bool starts(struct why *w, const struct job *j, const struct why_trial *t, uint64_t number)
 {
     struct job as;
     struct decision d;
@@ -475,7 +324,7 @@ static bool starts(struct why *w, const struct job *j, const struct trial *t, ui
 }
 
 /* One look: at what asks for least first, then between that and what was asked for. */
-static void ask(struct why *w, const struct job *j, struct trial *t)
+static void ask(struct why *w, const struct job *j, struct why_trial *t)
 {
     if (!t->begun) {
         t->begun = true;
@@ -499,7 +348,7 @@ static void ask(struct why *w, const struct job *j, struct trial *t)
 }
 
 /* The next trial at this place, from w->at on; NULL: no more. */
-static struct trial *next_trial(struct why *w)
+static struct why_trial *next_trial(struct why *w)
 {
     while (w->at < w->trials.len && w->trials.data[w->at].place != w->place)
         w->at++;
@@ -518,9 +367,9 @@ static bool is_foreseeable(const struct why *w)
 
 static void list_before(struct why *w)
 {
-    const struct place *at = &w->places.data[w->place];
+    const struct why_place *at = &w->places.data[w->place];
     vec_foreach (&w->plan.heads, head)
-        vec_push(&w->lay, ((struct laid){head->id, head->part}));
+        vec_push(&w->lay, ((struct why_laid){head->id, head->part}));
     size_t heads = w->lay.len;
     if (!w->plan.blocked) /* it is the first there, and those that wait otherwise block nobody */
         return;
@@ -536,7 +385,7 @@ static void list_before(struct why *w)
         w->too_many = w->lay.len >= LAY_MOST;
         if (w->too_many)
             break;
-        vec_push(&w->lay, ((struct laid){j->id, at->part}));
+        vec_push(&w->lay, ((struct why_laid){j->id, at->part}));
     }
 }
 
@@ -618,7 +467,7 @@ static bool lay_one(struct why *w)
     }
     if (w->laid == w->lay.len)
         return false;
-    const struct laid *next = &w->lay.data[w->laid];
+    const struct why_laid *next = &w->lay.data[w->laid];
     struct job *j = cluster_find_job(w->cluster, next->id);
     bool more = false;
     if (j && j->state == PB__JOB_STATE__PENDING && j->part && several_enter_part(j, next->part))
@@ -660,70 +509,13 @@ static bool estimate_own(struct why *w, const struct job *j)
     return false;
 }
 
-/* --- the answer
- * --------------------------------------------------------------------------------------
- */
-
-static int by_worth(const void *a, const void *b)
-{
-    const struct trial *x = a, *y = b;
-    if (x->now != y->now)
-        return x->now ? -1 : 1;
-    if (!x->now && x->start_at != y->start_at)
-        return x->start_at && (!y->start_at || x->start_at < y->start_at) ? -1 : 1;
-    return x->r.kind < y->r.kind ? -1 : x->r.kind > y->r.kind;
-}
-
-static bool is_worth(const struct why *w, const struct trial *t)
-{
-    const Pb__WhyReply *m = w->answer;
-    bool lifts =
-        w->rule >= WHY_LICENSES; /* what keeps it out of the queue, without which nothing */
-    return t->now || lifts || (t->start_at && (!m->has_start_at || t->start_at < m->start_at));
-}
-
-static void put_change(struct why *w, const struct job *j, const struct trial *t)
-{
-    _cleanup_str_ struct str what = STR_INIT, command = STR_INIT;
-    Pb__WhyChange *m = arena_alloc(&w->arena, sizeof *m);
-    pb__why_change__init(m);
-    relax_say(j, w->spec, &t->r, t->number, &what, &command);
-    m->kind = (char *)relax_word(t->r.kind);
-    m->what = arena_strdup(&w->arena, str_cstr(&what));
-    m->command = arena_strdup(&w->arena, str_cstr(&command));
-    m->has_now = m->now = t->now;
-    m->has_start_at = t->now || t->start_at;
-    m->start_at = t->now ? w->now_sec : t->start_at;
-    m->has_by_operator = m->by_operator =
-        relax_by_operator(t->r.kind) || (t->r.kind == RELAX_HOLD && w->rule == WHY_HELD_ADMIN);
-    w->answer->changes[w->answer->n_changes++] = m;
-}
-
-static void finish(struct why *w, const struct job *j)
-{
-    size_t parts = 0;
-    put_scarce(w, j);
-    why_nodes_put(&w->nodes, w->cluster, w->answer, &w->arena);
-    w->answer->changes = arena_alloc(&w->arena, CHANGES_MOST * sizeof(*w->answer->changes));
-    if (w->trials.len)
-        qsort(w->trials.data, w->trials.len, sizeof(*w->trials.data), by_worth);
-    vec_foreach (&w->trials, t) {
-        bool part = t->r.kind == RELAX_PARTITION;
-        if (!is_worth(w, t) || w->answer->n_changes == CHANGES_MOST ||
-            (part && parts == CHANGES_PARTS))
-            continue;
-        parts += part;
-        put_change(w, j, t);
-    }
-}
-
 /* --- step by step
  * ------------------------------------------------------------------------------------
  */
 
-static enum phase step_estimate(struct why *w, const struct job *j)
+static enum why_phase step_estimate(struct why *w, const struct job *j)
 {
-    struct trial *t = next_trial(w);
+    struct why_trial *t = next_trial(w);
     if (!t)
         return LEAVE;
     bool wanted = !t->now && !w->too_many;
@@ -731,9 +523,9 @@ static enum phase step_estimate(struct why *w, const struct job *j)
     return ESTIMATE;
 }
 
-static enum phase step_ask(struct why *w, const struct job *j)
+static enum why_phase step_ask(struct why *w, const struct job *j)
 {
-    struct trial *t = next_trial(w);
+    struct why_trial *t = next_trial(w);
     if (!t) {
         w->at = 0;
         return needs_timeline(w) ? LAY : LEAVE;
@@ -743,7 +535,7 @@ static enum phase step_ask(struct why *w, const struct job *j)
     return ASK;
 }
 
-static enum phase step_lay(struct why *w, const struct job *j)
+static enum why_phase step_lay(struct why *w, const struct job *j)
 {
     if (lay_one(w))
         return LAY;
@@ -751,14 +543,14 @@ static enum phase step_lay(struct why *w, const struct job *j)
     return w->place == 0 && is_foreseeable(w) ? OWN : ESTIMATE;
 }
 
-static enum phase leave(struct why *w)
+static enum why_phase leave(struct why *w)
 {
     forget_place(w);
     w->at = 0;
     return ++w->place < w->places.len ? WALK : OVER;
 }
 
-static enum phase step(struct why *w, struct job *j)
+static enum why_phase step(struct why *w, struct job *j)
 {
     switch (w->phase) {
     case WALK:
@@ -805,7 +597,7 @@ static bool go_on(struct why *w, struct job *j)
         forget(w);
         return true;
     }
-    finish(w, j);
+    why_finish(w, j);
     return false;
 }
 
