@@ -210,8 +210,10 @@ static void rejoin(struct control *c, struct job *j)
     if (!spec->partition || !strchr(spec->partition, ',') ||
         !several_resolve(c->cluster, j, spec->partition))
         return;
-    if (job_read_spec(c->cluster, j, spec, &err) != 0)
+    if (job_read_spec(c->cluster, j, spec, &err) != 0) { /* it asks for what it had */
         control_log(c, LOG_LVL_ERROR, "job %u: %s", j->id, err.text);
+        several_end(j);
+    }
     free(take_ptr(j->part_name));
 }
 

@@ -297,6 +297,8 @@ static void send(struct sim *s, unsigned index, const struct sim_item *a)
         send_made(s, index, a);
     else if (a->what <= SIM_DO_PART_REMOVE)
         send_part_update(s, index, a);
+    else if (a->what <= SIM_DO_RESV_DELETE)
+        sim_resv_send(s, index, a);
     else if (a->what <= SIM_DO_CALL_OFF)
         sim_announce_send(s, index, a);
     else

@@ -157,6 +157,7 @@ static const struct {
     HANDLER(SIM_JOB_UPDATE, control_job_update, pb__job_update__descriptor),
     HANDLER(SIM_NODE_UPDATE, control_node_update, pb__node_update__descriptor),
     HANDLER(SIM_PART_UPDATE, control_part_update, pb__part_update__descriptor),
+    HANDLER(SIM_RESV_UPDATE, control_resv_update, pb__resv_update__descriptor),
     [SIM_ANNOUNCE] = {NULL, &pb__shutdown_request__descriptor},
 };
 
@@ -264,6 +265,7 @@ static void spec_of(const struct sim *s, const struct sim_client *c, char *name,
     spec->exc_nodes = text_or_null(item->excluded);
     spec->signal = text_or_null(item->signal);
     spec->licenses = text_or_null(item->licenses);
+    spec->reservation = text_or_null(item->resv);
     spec->has_batch = true;
     spec->batch = item->what == SIM_JOB_BATCH;
 }

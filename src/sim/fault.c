@@ -216,6 +216,7 @@ void sim_fault_settle(struct sim *s)
         act(s, &resume_all);
         return;
     }
+    sim_resv_settle(s, new_call);
     while (control_list_jobs(s->c->control, &root, &filter, &cursor, 1 << 20, &out))
         ;
     const Pb__JobList *list = arena_unpack(&arena, &pb__job_list__descriptor, out.data, out.len);

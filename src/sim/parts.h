@@ -176,6 +176,14 @@ void sim_give_check(struct sim *s, const struct sim_watch *w);
 /* Whether a job has something of it, by the records of the last turn. */
 bool sim_give_is_held(const struct sim *s, unsigned node);
 
+/* resv.c */
+void sim_resv_put(struct sim *s, const struct sim_record *r);
+void sim_resv_clear(struct sim *s);
+void sim_resv_check(struct sim *s, const struct sim_watch *w); /* that has just started */
+void sim_resv_send(struct sim *s, unsigned index, const struct sim_item *a);
+/* Deletes all in which nothing runs. */
+void sim_resv_settle(struct sim *s, uint64_t (*new_call)(struct sim *s));
+
 /* check.c: promises */
 void sim_check_start(struct sim *s, unsigned node, struct sim_key key, bool batch);
 void sim_check_node(struct sim *s, unsigned node);

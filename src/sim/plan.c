@@ -16,8 +16,8 @@ static const char *const dos[] = {
     "move",        "drain",       "resume",      "undrain",      "down",        "idle",
     "future",      "weight",      "features",    "node-comment", "fail",        "node-create",
     "node-delete", "part-state",  "part-time",   "part-nodes",   "part-cpus",   "part-share",
-    "part-create", "part-remove", "announce",    "call-off",     "reconfigure", "preview",
-    "edit",        NULL};
+    "part-create", "part-remove", "resv",        "resv-change",  "resv-delete", "announce",
+    "call-off",    "reconfigure", "preview",     "edit",         NULL};
 static const char *const faults[] = {
     "crash", "break", "kill", "reboot", "stop", "slow", "repeat", "lie",  "client", "clock",
     "disk",  "net",   "skew", "pause",  "cut",  "down", "order",  "lose", "forget", NULL};
@@ -73,7 +73,7 @@ static const struct field {
     NUMBER(NODE, "mem", mem_mib, 1000),
     NUMBER(NODE, "weight", weight, 1),
     NUMBER(NODE, "dynamic", dynamic, 0),
-    NUMBER(JOB, "uid", uid, 1000),
+    NUMBER(JOB | DO, "uid", uid, 1000),
     NUMBER(JOB, "tasks", tasks, 0),
     NUMBER(JOB, "min-nodes", min_nodes, 0),
     NUMBER(JOB, "max-nodes", max_nodes, 0),
@@ -110,9 +110,10 @@ static const struct field {
     TEXT(JOB, "signal", signal),
     TEXT(JOB, "depend", depend),
     TEXT(JOB, "licenses", licenses),
+    TEXT(JOB, "reservation", resv),
     NUMBER(DO | FAULT, "node", node, 0),
     NUMBER(DO | FAULT, "value", value, 0),
-    NUMBER(FAULT, "for", for_ms, 0),
+    NUMBER(FAULT | DO, "for", for_ms, 0),
     NUMBER(FAULT, "cpus", cpus, 0),
     NUMBER(FAULT, "keep", keep, 0),
     NUMBER(FAULT, "boot", boot, 0),

@@ -77,6 +77,9 @@ enum sim_do {
     SIM_DO_PART_SHARE,
     SIM_DO_PART_CREATE,
     SIM_DO_PART_REMOVE,
+    SIM_DO_RESV_CREATE, /* 'job': so many nodes; 0: those named */
+    SIM_DO_RESV_CHANGE, /* its user, and its end */
+    SIM_DO_RESV_DELETE,
     SIM_DO_ANNOUNCE, /* a shutdown, in 'value' seconds */
     SIM_DO_CALL_OFF,
     SIM_DO_RECONFIGURE,
@@ -146,7 +149,7 @@ struct sim_item {
         stubborn, launch_fails, prolog_fails, epilog_fails;
     int64_t after;         /* the job that it waits for; 0: none */
     char depend[SIM_NAME]; /* how: "afterok" */
-    char licenses[SIM_NAME];
+    char licenses[SIM_NAME], resv[SIM_NAME];
     char features[SIM_NAME], required[SIM_NAME], excluded[SIM_NAME], signal[SIM_NAME];
     /* do, fault */
     int64_t node, value, for_ms, point, keep, then, root, cpus, boot;

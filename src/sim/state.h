@@ -164,6 +164,7 @@ enum sim_request {
     SIM_JOB_SUSPEND,
     SIM_NODE_UPDATE,
     SIM_PART_UPDATE,
+    SIM_RESV_UPDATE,
     SIM_ANNOUNCE,
     SIM_RECONFIGURE,
     SIM_PREVIEW
@@ -284,7 +285,8 @@ struct sim {
     VEC(const struct sim_item *) acts; /* 'do' and 'fault', by index */
     VEC(struct sim_node_view) node_views;
     struct sim_watch *watches;
-    VEC(uint32_t) allocated; /* jobs started in this turn */
+    VEC(struct sim_stored_resv) resvs; /* as their records are put */
+    VEC(uint32_t) allocated;           /* jobs started in this turn */
     struct sim_start *ledger;
     struct sim_hook *hooks;
     uint64_t hook_runs;

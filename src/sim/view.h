@@ -23,7 +23,12 @@ struct sim_view { /* what a job's record says */
     int64_t comment;
     uint64_t mem_node_mib;
     char features[SIM_NAME];
-    char part[SIM_NAME], name[SIM_NAME], reason[SIM_NAME];
+    char part[SIM_NAME], name[SIM_NAME], reason[SIM_NAME], resv[SIM_NAME];
+};
+
+struct sim_stored_resv {
+    char name[SIM_NAME];
+    struct str data; /* the packed ResvRecord */
 };
 
 struct sim_share { /* a node's part of an allocation, by the record */

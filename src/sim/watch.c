@@ -127,6 +127,9 @@ static void scan_live(struct cursor c, struct sim_view *v)
         case 26:
             v->launched = c.number;
             break;
+        case 96:
+            copy_text(v->resv, sizeof v->resv, &c);
+            break;
         case 70:
             v->priority_given = c.number;
             break;
@@ -319,6 +322,7 @@ void sim_watch_turn(struct sim *s)
         const struct sim_watch *w = sim_watch_find(s, *id);
         if (w->view.there && w->view.state == PB__JOB_STATE__RUNNING) {
             sim_give_check(s, w);
+            sim_resv_check(s, w);
             sim_announce_check_given(s, *id);
         }
     }
@@ -329,7 +333,7 @@ void sim_watch_turn(struct sim *s)
 static void check_limit(struct sim *s, const struct sim_watch *w)
 {
     if (w->view.state != PB__JOB_STATE__TIMEOUT || w->ran.restarts != w->view.restarts ||
-        w->untimed)
+        w->untimed || *w->view.resv) /* it ends with its reservation */
         return;
     int64_t ran_ms = s->now_ms - w->ran_from_ms;
     if (ran_ms < w->view.limit_sec * 1000 - 1000)
@@ -419,6 +423,8 @@ void sim_watch_put(struct sim *s, const struct sim_record *r)
         put_job(s, r);
     } else if (r->kind == RECORD_JOB) {
         purge_job(s, r);
+    } else if (r->kind == RECORD_RESV) {
+        sim_resv_put(s, r);
     } else if (r->kind == RECORD_NODE) {
         long index = sim_node_index(s, r->name);
         if (index >= 0)
@@ -463,6 +469,7 @@ void sim_watch_restart(struct sim *s)
         w->view = (struct sim_view){0};
     vec_foreach (&s->node_views, v)
         *v = (struct sim_node_view){0};
+    sim_resv_clear(s);
     s->next_id = 0;
     s->epoch = 0;
     for (struct sim_stored *at = s->store; at; at = at->hh.next) {
@@ -476,6 +483,8 @@ void sim_watch_restart(struct sim *s)
 void sim_watch_done(struct sim *s)
 {
     struct sim_watch *w, *next;
+    sim_resv_clear(s);
+    vec_done(&s->resvs);
     HASH_ITER (hh, s->watches, w, next) {
         HASH_DEL(s->watches, w);
         vec_done(&w->shares);
