@@ -6,7 +6,8 @@
  *
  * First the decision about one more job while RUNNING others run: checked as at its submission,
  * planned, allocated, and ended again. Then one pass over PENDING waiting jobs of different
- * requests on a full cluster. In between, what a job array of a million elements costs.
+ * requests on a full cluster, each of which is looked at (bf_max_job_part). In between, what a job
+ * array of a million elements costs.
  */
 #include <malloc.h>
 #include <stdio.h>
@@ -67,6 +68,7 @@ static struct cluster *make_cluster(unsigned nodes, unsigned leaf)
     struct err err = {0};
     _cleanup_free_ char *text = mem_printf(
         "SlurmctldHost=ctl\nSelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\n"
+        "SchedulerParameters=bf_max_job_part=1000000\n"
         "NodeName=n[1-%u] CPUs=%u RealMemory=128000 Weight=1 Feature=a\n"
         "NodeName=m[1-%u] CPUs=%u RealMemory=512000 Weight=5 Feature=a,b\n"
         "PartitionName=p Nodes=ALL Default=YES MaxTime=INFINITE\n%s",
