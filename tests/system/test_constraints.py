@@ -88,7 +88,7 @@ def test_a_feature_that_is_not_active(painted):
     c.run(["scontrol", "update", f"JobId={job}", "Features=x&rack1&(x|blue)"]).ok()
     c.run("scontrol update NodeName=n2 ActiveFeatures=x").ok()
     c.run(f"scontrol release {job}").ok()
-    eventually(lambda: "DRAINED" in c.run(f"squeue -h -j {job} -o %R").ok(), "no nodes have the feature now")
+    eventually(lambda: c.run(f"squeue -h -j {job} -o %R").ok() == "(BadConstraints)", "no nodes have the feature now")
     for node in ("n1", "n2"):
         c.run(f"scontrol update NodeName={node} ActiveFeatures={FEATURES[node]},x").ok()
     assert c.wait(job)["NodeList"] == "n[1-2]"
