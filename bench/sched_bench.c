@@ -19,6 +19,7 @@
 #include "sched/plan.h"
 #include "sched/why.h"
 
+#define DISPLACED 500
 #define ARRAYS 200
 #define NOW INT64_C(1000000000)
 #define CORES 32
@@ -71,7 +72,9 @@ static struct cluster *make_cluster(unsigned nodes, unsigned leaf)
         "SchedulerParameters=bf_max_job_part=1000000\n"
         "NodeName=n[1-%u] CPUs=%u RealMemory=128000 Weight=1 Feature=a\n"
         "NodeName=m[1-%u] CPUs=%u RealMemory=512000 Weight=5 Feature=a,b\n"
-        "PartitionName=p Nodes=ALL Default=YES MaxTime=INFINITE\n%s",
+        "PreemptType=preempt/partition_prio\nPreemptMode=CANCEL\n"
+        "PartitionName=p Nodes=ALL Default=YES MaxTime=INFINITE\n"
+        "PartitionName=q Nodes=ALL PriorityTier=2 MaxTime=INFINITE\n%s",
         nodes - nodes / 4, CORES, nodes / 4, CORES * 2, str_cstr(&network));
     if (conf_load_text(text, strlen(text), "bench.conf", CONF_FULL, NULL, &conf, NULL, &err) != 0) {
         fprintf(stderr, "sched_bench: %s\n", err.text);
@@ -279,6 +282,36 @@ static void questions(struct cluster *c)
     vec_done(&steps);
 }
 
+/* A decision about a job of a higher tier on the full cluster: whom it displaces. */
+static void displace(struct cluster *c, uint32_t id, uint64_t *seed)
+{
+    double took[DISPLACED];
+    size_t victims = 0, asked = 0;
+    for (int i = 0; i < DISPLACED; i++) {
+        struct decision d;
+        struct plan p;
+        struct job *j = add_job(c, ++id, seed);
+        order_remove(&j->part->queue, &j->queued);
+        j->part = c->parts.data[1];
+        order_insert(&j->part->queue, &j->queued, 0, id);
+        double at = now_us();
+        plan_begin(&p, c, NOW, true);
+        bool any = plan_next(&p, &d);
+        took[i] = now_us() - at;
+        victims += any ? d.n_victims : 0;
+        asked += any && d.n_victims;
+        select_done(&d.where);
+        free(d.detail);
+        plan_end(&p);
+        order_remove(&j->part->queue, &j->queued);
+        cluster_remove_job(c, j);
+    }
+    qsort(took, DISPLACED, sizeof took[0], by_size);
+    printf("whom to displace, of %zu jobs: median %.0f us, 99th percentile %.0f us (%zu of %d "
+           "displace %zu)\n",
+           c->running, took[DISPLACED / 2], took[DISPLACED * 99 / 100], asked, DISPLACED, victims);
+}
+
 int main(int argc, char **argv)
 {
     unsigned nodes = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 10000;
@@ -310,6 +343,7 @@ int main(int argc, char **argv)
         add_job(c, ++id, &seed);
     passes(c);
     questions(c);
+    displace(c, id, &seed);
     struct conf *conf = (struct conf *)c->conf;
     cluster_free(c);
     conf_free(conf);

@@ -51,6 +51,8 @@ int alloc_check(const struct cluster *c, struct err *err); /* nothing over-alloc
 void park_leave(struct cluster *c, struct job *j, struct alloc_node *a);
 /* 0, or -ERR_NODES_BUSY and who has units that the job is to have back. */
 int park_check_return(const struct cluster *c, const struct job *j, struct err *err);
+/* Whether it makes room for others: it ends soon, or is suspended and goes on by itself. */
+void park_yield(struct cluster *c, struct job *j, bool yields);
 /* It has all of them again; they must be free. */
 void park_return(struct cluster *c, struct job *j);
 

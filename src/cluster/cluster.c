@@ -177,6 +177,8 @@ void cluster_free(struct cluster *c)
     vec_done(&c->gone_nodes);
     vec_done(&c->parts);
     vec_done(&c->gres_kinds);
+    vec_done(&c->yielded);
+    vec_done(&c->begun.list);
     vec_done(&c->dirty);
     vec_done(&c->dirty_arrays);
     idmap_done(&c->requests);

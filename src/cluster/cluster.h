@@ -13,6 +13,7 @@
 #include "base/vec.h"
 #include "cluster/alloc.h"
 #include "cluster/array.h"
+#include "cluster/begun.h"
 #include "cluster/cores.h"
 #include "cluster/depend_index.h"
 #include "cluster/gres_held.h"
@@ -157,8 +158,13 @@ struct job {
     uint64_t boot;   /* that this clock counts from */
     int64_t suspended_sec, suspended_at; /* in all, up to now; when it was, or was resumed, last */
     int64_t ran_ms;                      /* before it was last suspended: its clock, while it is */
-    uint32_t halts;                    /* how often it was suspended and resumed, in this attempt */
-    int64_t limit_sec;                 /* INT64_MAX: unlimited */
+    int64_t preempted_at;                /* it was told to make room then; 0: it was not */
+    int64_t grace_mono_ms;               /* and ends then; 0: at its limit */
+    int64_t preempt_look_at; /* waiting: from then on it could displace more; 0: never mind */
+    uint64_t prey_stamp;     /* pool.freed, when nobody's end would have made room for it */
+    bool yielded;            /* in cluster.yielded */
+    uint32_t halts;          /* how often it was suspended and resumed, in this attempt */
+    int64_t limit_sec;       /* INT64_MAX: unlimited */
     int64_t time_min_sec, deadline_at; /* 0: none */
     const char *reason;                /* static words, or the stored one; NULL: None */
     char *stored_reason, *reason_detail;
@@ -214,6 +220,10 @@ struct cluster {
     struct order silent;         /* nodes that do not answer */
     struct depend_index waiting; /* who waits for whom */
     struct licenses licenses;
+    struct begun begun;
+    VEC(uint32_t)
+    yielded; /* ids of jobs that make room for others: they end soon, or are suspended and
+                go on by themselves */
     VEC(struct str)
     removed_parts; /* packed PartChange: lines of slurm.conf that scontrol removed */
     VEC(struct str)

@@ -425,6 +425,10 @@ static void pack_times(const struct job *j, Pb__JobLive *m)
         SET(m, suspended_at, j->suspended_at);
         SET(m, ran_ms, j->ran_ms);
     }
+    if (j->yielded)
+        SET(m, yielded, true);
+    if (j->preempted_at)
+        SET(m, preempted_at, j->preempted_at);
     if (j->start_mono_ms)
         SET(m, start_mono_ms, j->start_mono_ms);
     if (j->end_mono_ms)
@@ -635,6 +639,7 @@ static void restore_live(struct job *j, const Pb__JobLive *m)
     j->suspended_at = bounded_time(OR(m, suspended_at, 0));
     j->ran_ms = bounded_time(OR(m, ran_ms, 0));
     j->halts = OR(m, halts, 0);
+    j->preempted_at = bounded_time(OR(m, preempted_at, 0));
     j->start_mono_ms = OR(m, start_mono_ms, 0);
     j->end_mono_ms = OR(m, end_mono_ms, 0);
     j->boot = OR(m, boot, 0);
@@ -800,6 +805,7 @@ int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, s
         j->want.user_alone = OR(m, user_alone, false);
     }
     job_load_state(c, j, m->state);
+    park_yield(c, j, OR(m, yielded, false) && !job_is_final(j));
     depend_place_name(c, j);
     restore_depend(c, j, record->spec, m);
     bool past = false;

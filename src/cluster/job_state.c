@@ -40,11 +40,16 @@ static void count(struct cluster *c, enum _Pb__JobState state, int by)
 
 static void change(struct cluster *c, struct job *j, enum _Pb__JobState to)
 {
+    bool ran = j->state == PB__JOB_STATE__RUNNING || j->state == PB__JOB_STATE__SUSPENDED;
     bool runs = to == PB__JOB_STATE__RUNNING || to == PB__JOB_STATE__SUSPENDED;
     if (runs && !license_held(j))
         license_take(c, j);
     else if (!runs && license_held(j))
         license_give_back(c, j);
+    if (runs && !ran)
+        begun_add(c, j);
+    if (j->part)
+        j->part->running += (uint32_t)runs - (uint32_t)ran;
     count(c, j->state, -1);
     if (j->array)
         array_count(j->array, j, -1);
@@ -68,6 +73,7 @@ int job_set_state(struct cluster *c, struct job *j, enum _Pb__JobState to)
 void job_load_state(struct cluster *c, struct job *j, enum _Pb__JobState state)
 {
     change(c, j, state);
+    c->begun.mixed = true;
 }
 
 bool job_is_final(const struct job *j)

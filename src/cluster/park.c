@@ -102,3 +102,15 @@ void park_return(struct cluster *c, struct job *j)
     }
     job_touch(c, j);
 }
+
+void park_yield(struct cluster *c, struct job *j, bool yields)
+{
+    if (j->yielded == yields)
+        return;
+    j->yielded = yields;
+    if (yields)
+        vec_push(&c->yielded, j->id);
+    for (size_t i = c->yielded.len; !yields && i-- > 0;)
+        if (c->yielded.data[i] == j->id)
+            vec_remove(&c->yielded, i);
+}

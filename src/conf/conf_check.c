@@ -432,10 +432,10 @@ static int sched_check(struct conf_loader *l, struct err *err)
 int conf_check(struct conf_loader *l, struct err *err)
 {
     static int (*const checks[])(struct conf_loader *, struct err *) = {
-        cluster_check,    hosts_check,       users_check,      ports_check,
-        select_check,     paths_check,       limits_check,     socket_dir_check,
-        conf_words_check, state_store_check, exit_codes_check, licenses_check,
-        gather_check,     rate_check,        conf_tres_check,  sched_check,
+        cluster_check,    hosts_check,        users_check,      ports_check,      select_check,
+        paths_check,      limits_check,       socket_dir_check, conf_words_check, state_store_check,
+        exit_codes_check, licenses_check,     gather_check,     rate_check,       conf_tres_check,
+        sched_check,      conf_preempt_check,
     };
 
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {

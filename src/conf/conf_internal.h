@@ -258,6 +258,10 @@ const char *conf_part_share_text(enum conf_oversubscribe share);
 
 /* Values of keys and lists that are chosen from a set of words. */
 int conf_tres_check(struct conf_loader *l, struct err *err);
+int conf_preempt_check(struct conf_loader *l, struct err *err);
+/* PreemptMode of a partition. */
+int conf_preempt_part_check(struct conf_loader *l, const struct conf_value *v, const char *part,
+                            struct err *err);
 int conf_words_check(struct conf_loader *l, struct err *err);
 /* JobDefaults: what it says of DefCpuPerGPU and DefMemPerGPU; -ERR_CONFIG. */
 int conf_job_defaults_parse(const char *list, struct conf_place at, uint32_t *cpus,

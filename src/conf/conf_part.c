@@ -237,6 +237,9 @@ static int part_check(struct conf_loader *l, const struct conf_row *row, struct 
                   p->name);
         p->max_mem_per_node_mib = 0;
     }
+    int wrong = conf_preempt_part_check(l, &row->value[CONF_PART_KEY_preempt_mode], p->name, err);
+    if (wrong < 0)
+        return wrong;
     if (p->job_defaults) {
         int rc = conf_job_defaults_parse(p->job_defaults, row->value[CONF_PART_KEY_job_defaults].at,
                                          &p->def_cpu_per_gpu, &p->def_mem_per_gpu_mib, err);

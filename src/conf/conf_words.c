@@ -23,7 +23,8 @@ static const struct {
      "DisableGPUAcct NoShared UsePss"},
     {CONF_KEY_log_time_format, true,
      "iso8601 iso8601_ms rfc5424 rfc5424_ms rfc3339 clock short thread_id format_stderr", NULL},
-    {CONF_KEY_preempt_mode, true, "OFF CANCEL GANG REQUEUE SUSPEND WITHIN PRIORITY", NULL},
+    {CONF_KEY_preempt_mode, true, "OFF CANCEL GANG REQUEUE SUSPEND WITHIN PRIORITY",
+     "WITHIN PRIORITY"},
     {CONF_KEY_priority_flags, true,
      "ACCRUE_ALWAYS CALCULATE_RUNNING DEPTH_OBLIVIOUS NO_FAIR_TREE INCR_ONLY MAX_TRES "
      "NO_NORMAL_ALL "
@@ -77,6 +78,8 @@ static const struct {
 } option_keys[] = {
     {CONF_KEY_auth_info, "socketdir ttl"},
     {CONF_KEY_dependency_parameters, "kill_invalid_depend max_depend_depth"},
+    {CONF_KEY_preempt_parameters,
+     "min_exempt_priority send_user_signal strict_order suspend_grace_time youngest_first"},
     {CONF_KEY_topology_param, "TopoOptional"},
     {CONF_KEY_slurmctld_parameters, "enable_configless rl_enable rl_bucket_size rl_refill_rate "
                                     "rl_refill_period rl_table_size"},

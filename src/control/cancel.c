@@ -144,6 +144,15 @@ static int touch_job(struct control *c, const struct caller *who, struct job *j,
     return 0;
 }
 
+void cancel_notify(struct control *c, struct job *j, int signo)
+{
+    Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
+    SET(&r, signal, signo);
+    vec_foreach (&j->alloc, a)
+        if (!a->released && (a->touched || !j->batch))
+            send_signal(c, j, a, &r, NULL, 0);
+}
+
 /* A node that does not answer now may be told later: the number of the signal stays the same, so
  * that nobody gets it twice. */
 void cancel_warn(struct control *c, struct job *j)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The machine as a whole: its life, its deadlines, and the end of each turn. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -302,6 +303,7 @@ static void resume_job(struct control *c, struct job *j)
     } else if (!job_is_final(j)) {
         if (j->state == PB__JOB_STATE__RUNNING)
             resume_clock(c, j);
+        preempt_restored(c, j);
         control_set_end(c, j);
         order_insert(&c->cluster->ends, &j->ends, wall + control_left_sec(c, j), j->id);
         j->repeat_mono_ms =
@@ -396,6 +398,8 @@ void control_set_end(struct control *c, struct job *j)
     j->limit_mono_ms = never ? INT64_MAX : limit_at + over * 1000;
     int64_t resv_ms = resv_limit_ms(c, j);
     j->limit_mono_ms = resv_ms < j->limit_mono_ms ? resv_ms : j->limit_mono_ms;
+    if (j->grace_mono_ms && j->grace_mono_ms < j->limit_mono_ms)
+        j->limit_mono_ms = j->grace_mono_ms;
     if (j->limit_mono_ms < now)
         j->limit_mono_ms = now;
     mail_schedule(c, j);
@@ -429,6 +433,9 @@ void control_schedule(struct control *c, struct job *j)
         if (depend_is_doomed(c, j))
             earlier(&due, control_mono(c));
         earlier(&due, deadline_due_ms(c, j));
+        wait = j->preempt_look_at - control_wall(c);
+        if (wait > 0)
+            earlier(&due, control_mono(c) + (wait < BEGIN_LOOK_SEC ? wait : BEGIN_LOOK_SEC) * 1000);
         wait = plan_switches_until(c->cluster, j) - control_wall(c);
         if (wait > 0)
             earlier(&due, control_mono(c) + (wait < BEGIN_LOOK_SEC ? wait : BEGIN_LOOK_SEC) * 1000);
@@ -494,6 +501,8 @@ static void job_due(struct control *c, struct job *j)
         finish_job(c, j, PB__JOB_STATE__DEADLINE, 0, "DeadLine", NULL);
     else if (j->state == PB__JOB_STATE__PENDING)
         submit_enqueue(c, j);
+    else if (runs && now >= j->limit_mono_ms && j->grace_mono_ms && now >= j->grace_mono_ms)
+        finish_job(c, j, PB__JOB_STATE__PREEMPTED, SIGTERM, NULL, "PREEMPTION");
     else if (runs && now >= j->limit_mono_ms)
         finish_job(c, j, PB__JOB_STATE__TIMEOUT, 0, "TimeLimit", "TIME LIMIT");
     runs = runs && j->state == PB__JOB_STATE__RUNNING;
@@ -569,6 +578,7 @@ static void write_dirty(struct control *c)
 void control_turn(struct control *c)
 {
     c->turns++;
+    begun_sort(c->cluster);
     depend_turn(c);
     priority_turn(c);
     start_plan(c);

@@ -111,6 +111,7 @@ void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int 
 {
     bool ran = j->state != PB__JOB_STATE__PENDING;
     suspend_end(c, j);
+    park_yield(c->cluster, j, false);
     if (job_set_state(c->cluster, j, state) != 0)
         return;
     several_unqueue(j);
@@ -234,6 +235,7 @@ void finish_requeue(struct control *c, struct job *j)
     j->start_mono_ms = j->end_mono_ms = 0;
     j->suspended_sec = j->suspended_at = j->ran_ms = 0;
     j->halts = 0;
+    j->preempted_at = j->grace_mono_ms = 0;
     j->eligible_at = control_wall(c); /* a begin time that is still to come holds */
     if (j->begin_at > j->eligible_at)
         j->eligible_at = j->begin_at;

@@ -224,7 +224,8 @@ int64_t shutdown_due_ms(const struct control *c); /* INT64_MAX: nothing is */
 void shutdown_tick(struct control *c);
 
 /* cancel.c */
-void cancel_warn(struct control *c, struct job *j); /* --signal: its time has come */
+void cancel_notify(struct control *c, struct job *j, int signo); /* all its steps */
+void cancel_warn(struct control *c, struct job *j);              /* --signal: its time has come */
 /* What is left of it ends everywhere. */
 void cancel_step(struct control *c, struct job *j, struct step *s);
 void cancel_repeat_steps(struct control *c,
@@ -240,6 +241,12 @@ void suspend_remind(struct control *c, struct job *j,
 void suspend_halted(struct control *c, const struct node *n, const Pb__Halted *e);
 void suspend_end(struct control *c, struct job *j);      /* it is about to end */
 void suspend_restored(struct control *c, struct job *j); /* after a restart */
+
+/* preempt.c */
+/* It makes room for the other one. */
+void preempt_displace(struct control *c, struct job *j, const struct job *by);
+void preempt_resume(struct control *c, struct job *j);
+void preempt_restored(struct control *c, struct job *j); /* after a restart: its time of grace */
 
 /* node.c */
 void node_send_orders(struct control *c, const struct node *n, Pb__NodeOrder *order);

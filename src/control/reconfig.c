@@ -70,6 +70,7 @@ static void carry_job(const struct cluster *old, const struct cluster *next, str
     to->script = from->script;
     to->alloc_step = take_ptr(from->alloc_step);
     to->limit_mono_ms = from->limit_mono_ms;
+    to->grace_mono_ms = from->grace_mono_ms;
     to->warn_mono_ms = from->warn_mono_ms;
     to->mail_mono_ms = from->mail_mono_ms;
     to->repeat_mono_ms = from->repeat_mono_ms;

@@ -320,13 +320,19 @@ static void begin_or_resume(struct control *c)
 
 static void follow(struct control *c, struct decision *d)
 {
+    if (d->kind == PLAN_RESUME) {
+        preempt_resume(c, d->job);
+        return;
+    }
     if (d->kind == PLAN_WAIT)
         several_leave(d->job);
     if (d->kind == PLAN_START)
         start_job(c, d->job, d);
     else
         control_reason(c, d->job, d->reason, d->detail);
-    if (d->kind == PLAN_WAIT && d->job->switches_since)
+    for (size_t i = 0; i < d->n_victims; i++)
+        preempt_displace(c, cluster_find_job(c->cluster, d->victims[i]), d->job);
+    if (d->kind == PLAN_WAIT && (d->job->switches_since || d->job->preempt_look_at))
         control_schedule(c, d->job);
     d->job->sched_at = control_wall(c);
     d->job->expected_at = d->kind == PLAN_WAIT ? d->start_at : 0;

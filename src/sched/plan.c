@@ -6,6 +6,7 @@
 #include "base/hostlist.h"
 #include "sched/ahead.h"
 #include "sched/depth.h"
+#include "sched/preempt.h"
 #include "sched/resv.h"
 #include "sched/select.h"
 #include "sched/shadow.h"
@@ -41,6 +42,7 @@ void plan_begin(struct plan *p, const struct cluster *c, int64_t now_sec, bool b
     resv_plan_init(p->resv, c, now_sec);
     vec_foreach (&c->parts, part)
         add_part(p, *part);
+    preempt_begin(p);
     enter_part(p);
 }
 
@@ -49,6 +51,7 @@ void plan_resume(struct plan *p, int64_t now_sec)
     p->now_sec = now_sec;
     vec_clear(&p->failed); /* they may be gone */
     resv_plan_resume(p->resv, now_sec);
+    vec_clear(&p->no_prey);
     if (p->ahead)
         p->ahead->now_sec = now_sec;
 }
@@ -62,6 +65,7 @@ void plan_end(struct plan *p)
     vec_done(&p->order);
     vec_done(&p->failed);
     vec_done(&p->claims.list);
+    preempt_end(p);
 }
 
 static bool same_set(const struct bitset *a, const struct bitset *b)
@@ -70,7 +74,7 @@ static bool same_set(const struct bitset *a, const struct bitset *b)
 }
 
 /* Equal requests meet the same answer: array-like loads are looked at once. */
-static bool same_shape(const struct job *a, const struct job *b)
+bool plan_same_shape(const struct job *a, const struct job *b)
 {
     const struct request *x = &a->want, *y = &b->want;
     return a->part == b->part && x->min_nodes == y->min_nodes && x->max_nodes == y->max_nodes &&
@@ -96,7 +100,7 @@ static bool has_failed(const struct plan *p, const struct job *j)
     if (j->time_min_sec) /* it may be shorter than the other one */
         return false;
     vec_foreach (&p->failed, f)
-        if (same_shape(j, *f) && (!p->cluster->pool.locked || j->uid == (*f)->uid))
+        if (plan_same_shape(j, *f) && (!p->cluster->pool.locked || j->uid == (*f)->uid))
             return true;
     return false;
 }
@@ -106,6 +110,8 @@ struct bitset *plan_allowed(const struct plan *p, const struct job *j, const str
     struct bitset *set = select_candidates(p->cluster, j);
     bitset_and(set, p->cluster->pool.usable);
     resv_restrict(in, set);
+    if (p->kept)
+        bitset_andnot(set, p->kept);
     return set;
 }
 
@@ -277,7 +283,7 @@ static bool can_start(struct plan *p, struct job *j, struct decision *d)
         select_clear(&d->where);
     }
     if (!fits)
-        j->unfit_stamp = j->switches_since ? 0 : freed;
+        j->unfit_stamp = j->switches_since || p->kept ? 0 : freed;
     return false;
 }
 
@@ -289,6 +295,8 @@ static void reserve(struct plan *p, struct decision *d)
     vec_push(&p->heads, ((struct plan_head){.id = j->id, .part = j->part}));
     d->start_at = ahead_is_known(p, j) ? ahead_found(j) : look_ahead(p);
     j->ahead_stamp = p->cluster->pool.freed;
+    if (d->start_at && d->start_at < p->head_at)
+        p->head_at = d->start_at;
 }
 
 /* "ReqNodeNotAvail, UnavailableNodes:n[1-2]" */
@@ -376,6 +384,14 @@ static bool look_at(struct plan *p, struct job *j, bool counts, struct decision 
         return true;
     }
     bool served = depth_is_served(p, j);
+    if (!p->asks && served && preempt_look(p, j)) {
+        d->reason = "Resources";
+        d->victims = p->victims.data;
+        d->n_victims = p->victims.len;
+        license_claim(&p->claims, p->cluster, j, p->now_sec, p->now_sec, &p->work);
+        p->blocked = p->blocked || !p->backfill;
+        return true;
+    }
     bool first = j->resv_asked ? !p->asks && resv_block(p->resv, j) : !p->blocked;
     bool kept_out = first && explain_blocked(p, j, d);
     if (first &&
@@ -412,9 +428,18 @@ static struct job *next_job(struct plan *p)
     return j;
 }
 
+static bool resumes(struct plan *p, int64_t tier, struct decision *d)
+{
+    struct job *j = preempt_next_resumed(p, tier);
+    *d = (struct decision){.kind = PLAN_RESUME, .job = j};
+    return j;
+}
+
 bool plan_next(struct plan *p, struct decision *d)
 {
     for (; p->part < p->order.len; p->part++, enter_part(p)) {
+        if (resumes(p, p->order.data[p->part]->conf.priority_tier, d))
+            return true;
         if (depth_is_reached(p))
             continue;
         bool more = p->again; /* of an array: one entry, however many start */
@@ -426,7 +451,7 @@ bool plan_next(struct plan *p, struct decision *d)
         d->start_at = ahead_earliest(p, j, d->start_at);
         return decided;
     }
-    return false;
+    return resumes(p, INT64_MIN, d);
 }
 
 /* --- a question about another job ----------------------------------------------------------------

@@ -43,7 +43,7 @@ static inline struct alloc_want share_want(const struct selection *s, const stru
         share->gres_len, share->per_socket};
 }
 
-enum plan_kind { PLAN_START, PLAN_WAIT };
+enum plan_kind { PLAN_START, PLAN_WAIT, PLAN_RESUME };
 
 struct decision {
     enum plan_kind kind;
@@ -51,9 +51,11 @@ struct decision {
     struct selection where; /* PLAN_START */
     struct resv *in;        /* PLAN_START: the reservation it runs in; NULL: none */
     bool backfilled;
-    int64_t limit_sec;  /* PLAN_START: it fits with this limit, --time-min; 0: with its own */
-    const char *reason; /* PLAN_WAIT: Slurm's word */
-    char *detail;       /* the sentence behind it, or NULL; the caller frees */
+    int64_t limit_sec;       /* PLAN_START: it fits with this limit, --time-min; 0: with its own */
+    const char *reason;      /* PLAN_WAIT: Slurm's word */
+    char *detail;            /* the sentence behind it, or NULL; the caller frees */
+    const uint32_t *victims; /* PLAN_WAIT: jobs that are to make room for it, until the next one */
+    size_t n_victims;
     int64_t start_at; /* PLAN_WAIT: expected, 0: unknown; the caller puts it in job->expected_at */
 };
 
@@ -91,9 +93,18 @@ struct plan {
     size_t laid;  /* so many of them have theirs on: */
     struct timeline *ahead;       /* NULL: nothing has */
     struct license_claims claims; /* on licences */
-    struct resv_plan *resv;       /* resv.h */
-    uint64_t work;                /* done so far, in looks at a node; who asks for decisions may
-                                     count from 0 again */
+    int64_t head_at;              /* the first start that is planned for one of the heads */
+    /* preempt.c: */
+    int64_t prey_tier;        /* the lowest whose jobs make room; INT64_MAX: none do */
+    uint64_t exempt_priority; /* jobs of this or a higher priority do not */
+    struct bitset *kept;      /* nodes that jobs wait for; NULL: none */
+    VEC(uint32_t) victims;    /* of the last decision */
+    VEC(uint32_t) yielded;    /* suspended for others, in the order in which they may go on */
+    size_t yielded_at;
+    VEC(const struct job *) no_prey; /* shapes that nobody could make room for in this pass */
+    struct resv_plan *resv;          /* resv.h */
+    uint64_t work;                   /* done so far, in looks at a node; who asks for decisions may
+                                        count from 0 again */
 };
 
 void plan_begin(struct plan *p, const struct cluster *c, int64_t now_sec, bool backfill);
@@ -121,8 +132,9 @@ void plan_end(struct plan *p);
  * 'where': where it fits now. */
 bool plan_leaves_room(struct plan *p, const struct job *j, const struct resv *in,
                       const struct bitset *allowed, struct selection *where);
-/* Nodes it may use that are usable now. The caller frees. */
+/* Nodes it may use that are usable now and not kept for others. The caller frees. */
 struct bitset *plan_allowed(const struct plan *p, const struct job *j, const struct resv *in);
+bool plan_same_shape(const struct job *a, const struct job *b); /* equal requests */
 
 /* What the choice of nodes needs at least. */
 struct spare_need plan_need(const struct job *j);

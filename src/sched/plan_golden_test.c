@@ -77,7 +77,8 @@ static void read_golden(struct golden *g, char *text)
         wrong(g, "a queue and a plan are needed", "");
 }
 
-/* "7 n1:2 n2:2/100 until 50": cores of nodes, with MiB, and the end from now on. */
+/* "7 n1:2 n2:2/100 until 50": cores of nodes, with MiB, and the end from now on; then perhaps
+ * " part=q since=20", its partition and for how long it has run. */
 static void add_running(const struct golden *g, struct cluster *c, char *line)
 {
     char *where, *until = strstr(line, " until ");
@@ -85,7 +86,19 @@ static void add_running(const struct golden *g, struct cluster *c, char *line)
     if (!id || !until || *where != ' ')
         wrong(g, "not of the form 'ID NODE:CORES... until SECONDS'", line);
     *until = '\0';
-    test_run(c, id, where + 1, NOW + strtoll(until + 7, NULL, 10));
+    char *more;
+    int64_t end_at = NOW + strtoll(until + 7, &more, 10);
+    struct job *j = test_job(c, id, "");
+    for (char *save = NULL, *w = strtok_r(more, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
+        if (str_starts(w, "part="))
+            j->part = cluster_find_part(c, w + 5);
+        else if (str_starts(w, "since="))
+            j->start_at = NOW - strtoll(w + 6, NULL, 10);
+        else
+            wrong(g, "neither part= nor since=", w);
+    }
+    assert_non_null(j->part);
+    test_run_job(c, j, where + 1, end_at);
 }
 
 /* "8 part=q time=100 N=2 n=4": what is not of this list is a word of sched_test_util.h. */
@@ -143,6 +156,8 @@ static void put_decision(const struct cluster *c, const struct decision *d, stru
             str_printf(out, " for %lld", (long long)d->limit_sec);
     } else {
         str_printf(out, "waits: %s", d->detail ? d->detail : d->reason);
+        for (size_t i = 0; i < d->n_victims; i++)
+            str_printf(out, "%s%u", i ? " " : ", has room made by ", d->victims[i]);
         if (d->start_at)
             str_printf(out, ", to start in %lld", (long long)(d->start_at - NOW));
     }

@@ -314,8 +314,9 @@ static void add_share(const struct cluster *c, const struct job *j, const struct
     if (r->tasks_per_socket && !r->exclusive)
         s.per_socket = units_per_socket(r, n);
     s.mem_mib = node_mem_wanted(r, n, s.units * n->cpus_per_unit) + gpus * r->mem_gpu_mib;
-    if (r->exclusive && s.mem_mib > n->mem_mib)
-        s.mem_mib = n->mem_mib; /* a whole node has no more than it has */
+    uint64_t most = view->mem_mib[p->node] > 0 ? (uint64_t)view->mem_mib[p->node] : 0;
+    if (r->exclusive && s.mem_mib > most)
+        s.mem_mib = most; /* a whole node has no more than suspended jobs leave of it */
     s.gres_at = (uint32_t)out->gres.len;
     s.gres_len = add_gres(c, r, view, p, out);
     vec_push(&out->shares, s);

@@ -14,7 +14,7 @@ struct draw {
     struct rng rng;
     int64_t nodes, files, span_ms, jobs, parts;
     int64_t made; /* the first of the nodes that are made; 0: none */
-    bool files_differ;
+    bool files_differ, preempts;
     bool storm; /* nodes are given up and come back all the time, with much under way */
 };
 
@@ -124,6 +124,20 @@ static void draw_conf(struct draw *d)
         conf(d, "BatchStartTimeout=%lld", (long long)ONE_OF(d, 5, 10, 60));
 }
 
+static void draw_preemption(struct draw *d)
+{
+    if (!chance(d, 35))
+        return;
+    d->preempts = true;
+    conf(d, "PreemptType=preempt/partition_prio");
+    conf(d, "PreemptMode=%s",
+         WORD(d, "CANCEL,GANG", "REQUEUE,GANG", "REQUEUE,GANG", "SUSPEND,GANG", "SUSPEND,GANG"));
+    if (chance(d, 30))
+        conf(d, "PreemptExemptTime=%s", WORD(d, "0:05", "0:30"));
+    if (chance(d, 30))
+        conf(d, "PreemptParameters=%s", WORD(d, "youngest_first", "strict_order"));
+}
+
 /* In which versions of the file it is: all, but for some. The first version has most. */
 static int64_t some_files(struct draw *d, unsigned percent_first)
 {
@@ -205,8 +219,12 @@ static void draw_part_options(struct draw *d, char text[static SIM_TEXT])
         put(text, SIM_TEXT, ";MaxNodes=%lld", (long long)skewed(d, 1, 8));
     if (chance(d, 30))
         put(text, SIM_TEXT, ";MaxCPUsPerNode=%lld", (long long)skewed(d, 1, 8));
-    if (chance(d, 30))
+    if (chance(d, d->preempts ? 80 : 30))
         put(text, SIM_TEXT, ";PriorityTier=%lld", (long long)between(d, 1, 5));
+    if (d->preempts && chance(d, 30))
+        put(text, SIM_TEXT, ";PreemptMode=%s", WORD(d, "OFF", "CANCEL", "REQUEUE", "SUSPEND"));
+    if (d->preempts && chance(d, 30))
+        put(text, SIM_TEXT, ";GraceTime=%lld", (long long)ONE_OF(d, 1, 10));
     if (chance(d, 20))
         put(text, SIM_TEXT, ";OverTimeLimit=%lld", (long long)between(d, 0, 2));
     if (chance(d, 25))
@@ -715,6 +733,7 @@ void sim_plan_draw(struct sim_plan *p, uint64_t seed)
     d.span_ms =
         d.jobs * (d.storm ? ONE_OF(&d, 1000, 3000) : ONE_OF(&d, 300, 1000, 3000, 10000, 30000));
     draw_conf(&d);
+    draw_preemption(&d);
     draw_nodes(&d);
     draw_parts(&d);
     for (int64_t i = 1; i <= d.jobs; i++)

@@ -33,18 +33,25 @@ struct sim_sharing { /* of a partition, now */
     unsigned most; /* jobs that may have a core */
 };
 
-static struct sim_sharing sharing_of(struct sim *s, const char *part)
+static const Pb__PartList *parts_now(struct sim *s, struct arena *arena)
 {
     static const struct caller root = {.is_operator = true, .is_admin = true};
     Pb__PartFilter filter = PB__PART_FILTER__INIT;
-    struct sim_sharing r = {.most = 1};
     struct str out = STR_INIT;
     uint64_t cursor = 0;
-    _cleanup_arena_ struct arena arena;
-    arena_init(&arena, 0);
     while (control_list_parts(s->c->control, &root, &filter, &cursor, 1 << 20, &out))
         ;
-    const Pb__PartList *list = arena_unpack(&arena, &pb__part_list__descriptor, out.data, out.len);
+    const Pb__PartList *list = arena_unpack(arena, &pb__part_list__descriptor, out.data, out.len);
+    str_done(&out);
+    return list;
+}
+
+static struct sim_sharing sharing_of(struct sim *s, const char *part)
+{
+    struct sim_sharing r = {.most = 1};
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__PartList *list = parts_now(s, &arena);
     for (size_t i = 0; list && i < list->n_parts; i++) {
         const Pb__PartRecord *p = list->parts[i];
         if (strcmp(p->name, part) != 0 || !p->share)
@@ -55,7 +62,6 @@ static struct sim_sharing sharing_of(struct sim *s, const char *part)
         if (r.force || r.yes)
             r.most = (unsigned)strtoul(strchr(p->share, ':') + 1, NULL, 10);
     }
-    str_done(&out);
     return r;
 }
 
@@ -176,4 +182,38 @@ void sim_give_check(struct sim *s, const struct sim_watch *w)
         check_node_shares(s, w, share->node);
         check_node_free(s, w, share->node);
     }
+}
+
+static bool names(const char *parts, const char *part)
+{
+    size_t len = strlen(part);
+    for (const char *at = parts; *at; at += strcspn(at, ","), at += *at == ',')
+        if (strcspn(at, ",") == len && strncmp(at, part, len) == 0)
+            return true;
+    return false;
+}
+
+/* The highest of these partitions. */
+static int64_t tier_of(const Pb__PartList *list, const char *parts)
+{
+    int64_t tier = -1;
+    for (size_t i = 0; list && i < list->n_parts; i++)
+        if (names(parts, list->parts[i]->name) && list->parts[i]->priority_tier > tier)
+            tier = list->parts[i]->priority_tier;
+    return tier;
+}
+
+void sim_give_check_displaced(struct sim *s, const struct sim_watch *w)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__PartList *list = parts_now(s, &arena);
+    int64_t own = tier_of(list, w->view.part);
+    for (const struct sim_watch *by = s->watches; by; by = by->hh.next)
+        if (by->view.there &&
+            (tier_of(list, by->view.part) > own || tier_of(list, by->view.asked_parts) > own) &&
+            (by->view.state == PB__JOB_STATE__PENDING || by->view.state == PB__JOB_STATE__RUNNING))
+            return;
+    sim_break(s, "a job made room for nobody", "job %u of %s, tier %lld", w->job_id, w->view.part,
+              (long long)own);
 }

@@ -172,6 +172,8 @@ void sim_watch_node(const struct sim_record *r, struct sim_node_view *view);
 void sim_watch_done(struct sim *s);
 
 /* give.c: what is given away of nodes */
+/* Only for a job of a higher tier, that waits or has just begun. */
+void sim_give_check_displaced(struct sim *s, const struct sim_watch *w);
 void sim_give_check(struct sim *s, const struct sim_watch *w);
 /* Whether a job has something of it, by the records of the last turn. */
 bool sim_give_is_held(const struct sim *s, unsigned node);

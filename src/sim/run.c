@@ -344,6 +344,7 @@ static void world_done(struct sim *s)
     vec_done(&s->calls);
     vec_done(&s->acts);
     vec_done(&s->allocated);
+    vec_done(&s->displaced);
 }
 
 static int begin(struct sim *s, struct err *err)

@@ -285,8 +285,8 @@ struct sim {
     VEC(const struct sim_item *) acts; /* 'do' and 'fault', by index */
     VEC(struct sim_node_view) node_views;
     struct sim_watch *watches;
-    VEC(struct sim_stored_resv) resvs; /* as their records are put */
-    VEC(uint32_t) allocated;           /* jobs started in this turn */
+    VEC(struct sim_stored_resv) resvs;  /* as their records are put */
+    VEC(uint32_t) allocated, displaced; /* jobs started in this turn; those told to make room */
     struct sim_start *ledger;
     struct sim_hook *hooks;
     uint64_t hook_runs;

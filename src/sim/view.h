@@ -15,7 +15,7 @@ struct sim_key { /* an attempt */
 
 struct sim_view { /* what a job's record says */
     bool there, completing, held, admin_held, requeue_after, launched, configuring, epilog_due;
-    bool priority_given;
+    bool priority_given, displaced; /* told to make room for another job */
     uint32_t job_id, restarts;
     int state;
     int64_t limit_sec, begin_at, start_at;
@@ -24,6 +24,7 @@ struct sim_view { /* what a job's record says */
     uint64_t mem_node_mib;
     char features[SIM_NAME];
     char part[SIM_NAME], name[SIM_NAME], reason[SIM_NAME], resv[SIM_NAME];
+    char asked_parts[SIM_TEXT]; /* "p1,p2" */
 };
 
 struct sim_stored_resv {

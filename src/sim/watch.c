@@ -75,6 +75,8 @@ static void scan_spec(struct cursor c, struct sim_view *v)
     while (next_field(&c)) {
         if (c.field == 1)
             copy_text(v->name, sizeof v->name, &c);
+        else if (c.field == 2)
+            copy_text(v->asked_parts, sizeof v->asked_parts, &c);
         else if (c.field == 17)
             v->mem_node_mib = c.number;
         else if (c.field == 20)
@@ -144,6 +146,10 @@ static void scan_live(struct cursor c, struct sim_view *v)
             break;
         case 49:
             v->epilog_due = c.number;
+            break;
+        case 103:
+        case 104:
+            v->displaced = c.number != 0;
             break;
         }
     }
@@ -327,6 +333,9 @@ void sim_watch_turn(struct sim *s)
         }
     }
     vec_clear(&s->allocated);
+    vec_foreach (&s->displaced, id)
+        sim_give_check_displaced(s, sim_watch_find(s, *id));
+    vec_clear(&s->displaced);
 }
 
 /* Ended for its time limit, though that was not over by the clock that cannot be set. */
@@ -382,6 +391,8 @@ static void put_job(struct sim *s, const struct sim_record *r)
         sim_break(s, "an id was used that is not reserved", "%u", w->job_id);
     if (before.there)
         check_step(s, w, &before);
+    if (before.there && now.displaced && !before.displaced)
+        vec_push(&s->displaced, w->job_id);
     if (strcmp(now.reason, "SystemShutdown") == 0 && strcmp(before.reason, now.reason) != 0)
         sim_announce_check_end(s, w->job_id);
     time_attempt(s, w);

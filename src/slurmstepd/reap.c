@@ -22,7 +22,7 @@
 
 #define CHILDREN_MAX (4u << 20) /* bytes of one list of children */
 #define PROCESSES_MAX 1000000   /* a cycle by reused numbers ends here */
-#define STOP_ROUNDS 8
+#define STOP_ROUNDS 50
 #define STOP_COMPARED 4000 /* beyond that all of them are signalled in each round */
 #define DESCRIBED_MAX 3    /* of many that hang, the first tell enough */
 

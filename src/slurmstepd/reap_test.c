@@ -102,26 +102,31 @@ static int stands(void *ctx, pid_t pid, pid_t parent)
     return 0;
 }
 
-/* The same chain stands when it was stopped, whatever it forked meanwhile; and goes on. */
+/* One that forks all the time, as shells do, stands when it was stopped, with all of its children.
+ */
 static int stopped_target(void)
 {
     unsigned running = 0;
+    int ends[2];
+    char byte;
 
     reap_become_subreaper();
-    if (fork() == 0) {
-        for (;;)
-            if (fork() != 0)
+    if (pipe(ends))
+        return 3;
+    if (fork() == 0)
+        for (bool told = false;; told = told || write(ends[1], "a", 1) == 1) {
+            pid_t pid = fork();
+
+            if (pid == 0)
                 _exit(0);
-    }
-    for (int i = 0; i < 100; i++)
-        waitpid(-1, NULL, WNOHANG);
+            waitpid(pid, NULL, 0);
+        }
+    if (read(ends[0], &byte, 1) != 1)
+        return 3;
     reap_stop_all();
-    while (waitpid(-1, NULL, WNOHANG) > 0)
-        ;
     reap_each(stands, &running);
-    if (running || reap_signal_all(0) != 1)
+    if (running || !reap_have_children())
         return 1;
-    reap_signal_all(SIGCONT);
     for (int i = 0; i < 100000 && reap_have_children(); i++) {
         reap_signal_all(SIGKILL);
         while (waitpid(-1, NULL, WNOHANG) > 0)

@@ -52,10 +52,13 @@ def suspended(cluster, *options, **more):
 
 
 def test_stops_and_goes_on(cluster):
-    c = suspended(cluster, "-w", "n1", "-t5")
+    c = Counter(cluster, "-w", "n1", "-t5")
+    eventually(lambda: cluster.run(f"squeue -h -j {c.job} -o %M").ok() != "0:00", "it has run for a second")
+    cluster.run(f"scontrol suspend {c.job}").ok()
+    eventually(c.stands, "it stands")
     value = c.value()
     line = cluster.run(f"squeue -h -j {c.job} -o %t|%T|%M|%R|%N").ok()
-    assert re.fullmatch(r"S\|SUSPENDED\|0:\d\d\|n1\|n1", line), line
+    assert re.fullmatch(r"S\|SUSPENDED\|0:0[1-9]\|n1\|n1", line), line
     fields = cluster.job(c.job)
     assert fields["SuspendTime"].startswith("20") and fields["EndTime"] == "Unknown"
     assert fields["SecsPreSuspend"] == str(int(fields["RunTime"].split(":")[-1]))

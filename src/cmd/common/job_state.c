@@ -157,9 +157,9 @@ int64_t job_state_used_sec(const Pb__JobLive *live, int64_t now)
 {
     if (live->state == PB__JOB_STATE__PENDING || !live->start_at)
         return 0;
-    if (live->state == PB__JOB_STATE__SUSPENDED)
-        return live->ran_ms / 1000;
-    int64_t end = job_state_is_final(live) ? live->end_at : now;
+    int64_t end = job_state_is_final(live)                  ? live->end_at
+                  : live->state == PB__JOB_STATE__SUSPENDED ? live->suspended_at
+                                                            : now;
     int64_t used = end - live->start_at - live->suspended_sec;
     return used > 0 ? used : 0;
 }

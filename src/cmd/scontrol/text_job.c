@@ -101,12 +101,18 @@ static void put_times(const struct job_view *v)
         put_date(v->out, " Deadline", v->spec->deadline_at_sec);
     else
         str_puts(v->out, " Deadline=N/A");
+    if (l->preempted_at) {
+        text_break(v->style, v->out);
+        put_date(v->out, "PreemptTime", l->preempted_at);
+    }
     text_break(v->style, v->out);
     if (l->suspended_at)
         put_date(v->out, "SuspendTime", l->suspended_at);
     else
         str_puts(v->out, "SuspendTime=None");
-    str_printf(v->out, " SecsPreSuspend=%lld", (long long)(l->ran_ms / 1000));
+    str_printf(v->out, " SecsPreSuspend=%lld",
+               (long long)(l->state == PB__JOB_STATE__SUSPENDED ? job_state_used_sec(l, v->now)
+                                                                : l->ran_ms / 1000));
     put_date(v->out, " LastSchedEval", l->last_sched_at);
     str_printf(v->out, " Scheduler=%s", l->scheduled_by_backfill ? "Backfill" : "Main");
 }

@@ -5,7 +5,7 @@
 #include "base/pb.h"
 
 #define STATE "state completing configuring special_exit "
-#define USED STATE "start_at end_at suspended_sec "
+#define USED STATE "start_at end_at suspended_sec suspended_at "
 #define ARRAY "array_job_id array_task_id array_tasks array_throttle"
 #define LIMIT "time_limit_sec "
 #define START STATE "start_at priority submit_at "

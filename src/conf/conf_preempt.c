@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the keys of preemption say together. */
+#include <string.h>
+
+#include "base/size.h"
+#include "conf/conf_internal.h"
+
+static size_t count_modes(const char *list)
+{
+    return (size_t)(conf_list_has(list, "CANCEL") + conf_list_has(list, "REQUEUE") +
+                    conf_list_has(list, "SUSPEND"));
+}
+
+static int number_check(struct conf_loader *l, const char *option, struct err *err)
+{
+    const struct conf_value *v = &l->priv->written[CONF_KEY_preempt_parameters];
+    _cleanup_free_ char *text = conf_list_value(l->conf->preempt_parameters, option);
+    long long value;
+    if (text && str_parse_i64(text, 0, UINT32_MAX, &value) < 0)
+        return conf_fail(v->at, err, "PreemptParameters: %s=%s: a number is expected", option,
+                         text);
+    return 0;
+}
+
+int conf_preempt_check(struct conf_loader *l, struct err *err)
+{
+    const struct conf *c = l->conf;
+    const struct conf_value *mode = &l->priv->written[CONF_KEY_preempt_mode],
+                            *type = &l->priv->written[CONF_KEY_preempt_type];
+    bool on = !strcasecmp(c->preempt_type, "preempt/partition_prio");
+    if (count_modes(c->preempt_mode) > 1)
+        return conf_fail(mode->at, err, "PreemptMode=%s: one of CANCEL, REQUEUE and SUSPEND",
+                         c->preempt_mode);
+    if (on && !count_modes(c->preempt_mode))
+        return conf_fail(type->at, err,
+                         "PreemptType=preempt/partition_prio needs PreemptMode=CANCEL, REQUEUE or "
+                         "SUSPEND,GANG; it is %s",
+                         c->preempt_mode);
+    if (conf_list_has(c->preempt_mode, "SUSPEND") && !conf_list_has(c->preempt_mode, "GANG"))
+        return conf_fail(mode->at, err,
+                         "PreemptMode=%s: SUSPEND needs GANG, by which suspended jobs go on: write "
+                         "SUSPEND,GANG",
+                         c->preempt_mode);
+    if (conf_list_has(c->preempt_mode, "GANG") && !conf_list_has(c->preempt_mode, "SUSPEND"))
+        conf_warn(l, mode->at, "PreemptMode: 'GANG' has no effect: jobs do not take turns");
+    if (on && conf_list_has(c->preempt_mode, "SUSPEND") && !(c->cr & CONF_CR_MEMORY))
+        conf_warn(l, mode->at,
+                  "PreemptMode=%s: suspended jobs stay in memory, which SelectTypeParameters "
+                  "without _Memory does not count",
+                  c->preempt_mode);
+    int rc = number_check(l, "min_exempt_priority", err);
+    return rc < 0 ? rc : number_check(l, "suspend_grace_time", err);
+}
+
+int conf_preempt_part_check(struct conf_loader *l, const struct conf_value *v, const char *part,
+                            struct err *err)
+{
+    static const char *const words[] = {"OFF", "CANCEL", "REQUEUE", "SUSPEND"};
+    bool known = !v->text || !*v->text;
+    if (!known && conf_list_has(v->text, "GANG"))
+        return conf_fail(v->at, err,
+                         "partition %s: PreemptMode=%s: GANG is of the whole cluster only", part,
+                         v->text);
+    for (size_t i = 0; !known && i < sizeof(words) / sizeof(words[0]); i++)
+        known = !strcasecmp(v->text, words[i]);
+    if (!known)
+        return conf_fail(v->at, err,
+                         "partition %s: PreemptMode=%s: expected OFF, CANCEL, REQUEUE or SUSPEND",
+                         part, v->text);
+    if (v->text && !strcasecmp(v->text, "SUSPEND") && !conf_list_has(l->conf->preempt_mode, "GANG"))
+        return conf_fail(v->at, err,
+                         "partition %s: PreemptMode=SUSPEND needs GANG in the PreemptMode of the "
+                         "cluster",
+                         part);
+    return 0;
+}

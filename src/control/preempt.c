@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Preemption, as the planner has decided it: who makes room is ended, queued again or suspended, as
+ * its partition's PreemptMode says. Whoever it is for starts when there is room; until then the
+ * planner keeps the nodes. What is suspended goes on by itself.
+ */
+#include <signal.h>
+
+#include "control/internal.h"
+#include "sched/preempt.h"
+
+static int64_t grace_sec(const struct job *j)
+{
+    return j->part && j->part->conf.grace_time_sec > 0 ? j->part->conf.grace_time_sec : 0;
+}
+
+/* What it is told when it has a time of grace. */
+static void notify(struct control *c, struct job *j)
+{
+    bool own = j->warn_signal && preempt_has(c->conf, "send_user_signal");
+    cancel_notify(c, j, SIGCONT);
+    cancel_notify(c, j, own ? (int)j->warn_signal : SIGTERM);
+}
+
+static void end(struct control *c, struct job *j)
+{
+    int64_t grace = grace_sec(j);
+    j->preempted_at = control_wall(c);
+    if (!grace || j->configuring) {
+        finish_job(c, j, PB__JOB_STATE__PREEMPTED, SIGTERM, NULL, "PREEMPTION");
+        return;
+    }
+    j->grace_mono_ms = control_mono(c) + grace * 1000;
+    park_yield(c->cluster, j, true);
+    notify(c, j);
+    control_set_end(c, j);
+    job_touch(c->cluster, j);
+    control_schedule(c, j);
+}
+
+static void queue_again(struct control *c, struct job *j)
+{
+    j->preempted_at = control_wall(c);
+    j->requeue_after = true;
+    finish_job(c, j, PB__JOB_STATE__PREEMPTED, SIGTERM, NULL, "PREEMPTION");
+}
+
+static void halt(struct control *c, struct job *j)
+{
+    if (suspend_job(c, j, NULL) == 0)
+        park_yield(c->cluster, j, true);
+}
+
+void preempt_displace(struct control *c, struct job *j, const struct job *by)
+{
+    enum preempt_mode mode = j->part ? preempt_mode_of(c->conf, &j->part->conf) : PREEMPT_OFF;
+    if (j->state != PB__JOB_STATE__RUNNING || mode == PREEMPT_OFF)
+        return;
+    const char *how = mode == PREEMPT_SUSPEND                     ? "suspended"
+                      : mode == PREEMPT_REQUEUE && j->may_requeue ? "queued again"
+                                                                  : "ended";
+    control_log(c, LOG_LVL_INFO, "job %u is %s to make room for job %u", j->id, how, by->id);
+    if (mode == PREEMPT_SUSPEND)
+        halt(c, j);
+    else if (mode == PREEMPT_REQUEUE && j->may_requeue)
+        queue_again(c, j);
+    else
+        end(c, j);
+    c->plan_wanted = true;
+}
+
+void preempt_resume(struct control *c, struct job *j)
+{
+    struct err err = {0};
+    if (suspend_resume(c, j, &err) != 0)
+        control_log(c, LOG_LVL_ERROR, "job %u cannot go on: %s", j->id, err.text);
+    else
+        control_log(c, LOG_LVL_INFO, "job %u goes on", j->id);
+}
+
+void preempt_restored(struct control *c, struct job *j)
+{
+    if (!j->preempted_at || job_is_final(j) || j->state == PB__JOB_STATE__PENDING)
+        return;
+    int64_t left = j->preempted_at + grace_sec(j) - control_wall(c);
+    left = left < 0 ? 0 : left > grace_sec(j) ? grace_sec(j) : left;
+    j->grace_mono_ms = control_mono(c) + left * 1000;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Who makes room for whom (PreemptType=preempt/partition_prio): a job that waits may have jobs of
+ * partitions of a lower PriorityTier end, go back to the queue or be suspended, as their
+ * partition's PreemptMode says. Part of the planner, and as pure.
+ *
+ * A decision keeps nothing in mind: jobs that are about to leave, for whatever reason, count as
+ * gone before anybody is chosen, and the nodes that a job waits for in this way are kept from all
+ * that come after it in the pass. So nobody is chosen in vain while others are on their way out.
+ */
+#pragma once
+
+#include "sched/plan.h"
+
+enum preempt_mode { PREEMPT_OFF, PREEMPT_CANCEL, PREEMPT_REQUEUE, PREEMPT_SUSPEND };
+
+enum preempt_mode preempt_mode_of(const struct conf *conf, const struct conf_part *p);
+/* An option: NAME of PreemptParameters, or preempt_NAME of SchedulerParameters. */
+bool preempt_has(const struct conf *conf, const char *name);
+
+void preempt_begin(struct plan *p);
+void preempt_end(struct plan *p);
+
+/* Whether it can wait for others to make room, those in p->victims first of all: they are chosen
+ * now, or none is needed because enough are leaving. Then its nodes are kept, see p->kept. */
+bool preempt_look(struct plan *p, struct job *j);
+
+/* The next job that was suspended for others and can go on before the pass looks at partitions of
+ * this tier. Of one that cannot the nodes are kept, unless jobs of a higher tier have them. */
+struct job *preempt_next_resumed(struct plan *p, int64_t tier);

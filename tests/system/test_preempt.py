@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Preemption by PriorityTier: X-12, GANG-02, GANG-18."""
+import time
+
+import pytest
+
+from harness import eventually
+
+
+@pytest.fixture
+def tiers(make_cluster):
+    """Two partitions over the same nodes; what is displaced is so in this way."""
+    def make(mode, low="", high="", conf="", nodes=1, cpus=4):
+        names = ",".join(f"n{i}" for i in range(1, nodes + 1))
+        return make_cluster(nodes=nodes, cpus=cpus, conf=f"PreemptType=preempt/partition_prio\nPreemptMode={mode}\n{conf}", partitions=[
+            f"PartitionName=low Nodes={names} Default=YES {low}",
+            f"PartitionName=high Nodes={names} PriorityTier=10 {high}"])
+    return make
+
+
+def running(c, *options, wrap="sleep 300"):
+    job = c.sbatch("-o", "slurm-%j.out", *options, wrap=wrap)
+    eventually(lambda: c.state(job) == "RUNNING", "it runs")
+    eventually((c.work / f"slurm-{job}.out").exists, "its script has begun")
+    return job
+
+
+def test_cancel(tiers):
+    c = tiers("CANCEL")
+    victim = running(c, "-n4")
+    urgent = c.sbatch("-p", "high", "-n1", "-o", "/dev/null", wrap="true")
+    assert c.wait(victim)["JobState"] == "PREEMPTED"
+    assert "DUE TO PREEMPTION" in c.output(victim)
+    assert c.wait(urgent)["JobState"] == "COMPLETED"
+    assert c.run(f"squeue -h -j {victim} -t all -o %t").ok() == "PR"
+    assert f"job {victim} is ended to make room for job {urgent}" in c.tail("slurmctld", 300)
+
+
+def test_nobody_of_the_same_tier_or_a_higher_one(tiers):
+    c = tiers("CANCEL")
+    low, more = running(c, "-n2"), running(c, "-n2")
+    waits = c.sbatch("-n1", wrap="true")
+    assert c.state(waits) == "PENDING"
+    high = running(c, "-p", "high", "-n2")
+    assert sorted([c.state(low), c.state(more)]) in (["PREEMPTED", "RUNNING"], ["COMPLETING", "RUNNING"])
+    other = c.sbatch("-p", "high", "-n4", wrap="true")  # high's own job stays
+    eventually(lambda: c.job(other)["Reason"] == "Resources", "it waits")
+    assert c.state(high) == "RUNNING"
+
+
+def test_the_youngest_and_no_more_than_needed(tiers):
+    c = tiers("CANCEL")
+    first = running(c, "-n1")
+    older = running(c, "-n1")
+    rest = [running(c, "-n1") for _ in range(2)]
+    urgent = running(c, "-p", "high", "-n1")
+    states = {job: c.state(job) for job in [first, older, *rest]}
+    assert sorted(states.values()) == ["PREEMPTED", "RUNNING", "RUNNING", "RUNNING"], states
+    assert states[rest[-1]] == "PREEMPTED", states
+    c.run(f"scancel {urgent}").ok()
+
+
+def test_requeue(tiers):
+    c = tiers("REQUEUE")
+    gate = c.work / "gate"
+    victim = running(c, "-n4", wrap=f"echo run $SLURM_RESTART_COUNT; until [ -e {gate} ]; do sleep 0.05; done")
+    final = running(c, "-p", "high", "-n4")
+    eventually(lambda: c.state(victim) == "PENDING", "it is queued again")
+    assert c.job(victim)["Restarts"] == "1"
+    gate.touch()
+    c.run(f"scancel {final}").ok()
+    assert c.wait(victim)["JobState"] == "COMPLETED"
+    stays = running(c, "-n4", "--no-requeue")
+    running(c, "-p", "high", "-n1")
+    assert c.wait(stays)["JobState"] == "PREEMPTED"
+
+
+def test_suspend(tiers):
+    c = tiers("SUSPEND,GANG", low="OverSubscribe=FORCE:1", high="OverSubscribe=FORCE:1")
+    count = c.work / "count"
+    victim = running(c, "-n4", "--mem=10", "-t5", wrap=f"i=0; while :; do i=$((i+1)); echo $i > {count}; sleep 0.05; done")
+    eventually(count.exists, "it counts")
+    urgent = running(c, "-p", "high", "-n4", "--mem=10")
+    assert c.state(victim) == "SUSPENDED"
+    value = count.read_text()
+    greedy = c.sbatch("-n1", "--mem=10", wrap="true")
+    assert c.state(greedy) == "PENDING" and count.read_text() == value
+    c.kill("slurmctld")
+    c.start_controller()
+    assert c.state(victim) == "SUSPENDED"
+    c.run(f"scancel {urgent}").ok()
+    eventually(lambda: c.state(victim) == "RUNNING", "it goes on by itself")
+    eventually(lambda: count.read_text() not in ("", value), "it counts on")
+    assert c.state(greedy) == "PENDING"
+
+
+def test_suspended_memory_stays(tiers):
+    c = tiers("SUSPEND,GANG", nodes=1)
+    victim = running(c, "-n4", "--mem=3000")
+    urgent = c.sbatch("-p", "high", "-n4", "--mem=2000", wrap="true")  # its memory would not be free
+    eventually(lambda: c.job(urgent)["Reason"] == "Resources", "it waits")
+    assert c.state(victim) == "RUNNING"
+    small = c.sbatch("-p", "high", "-n4", "--mem=500", "-o", "/dev/null", wrap="true")
+    c.run(f"scancel {urgent}").ok()
+    assert c.wait(small)["JobState"] == "COMPLETED"
+    eventually(lambda: c.state(victim) == "RUNNING", "it goes on")
+
+
+def test_mode_of_a_partition(tiers):
+    c = tiers("CANCEL", low="PreemptMode=OFF")
+    victim = running(c, "-n4")
+    urgent = c.sbatch("-p", "high", "-n1", wrap="true")
+    eventually(lambda: c.job(urgent)["Reason"] == "Resources", "it waits")
+    assert c.state(victim) == "RUNNING"
+
+
+def test_grace_time(tiers):
+    c = tiers("CANCEL", low="GraceTime=2")
+    wrap = "srun -n1 sh -c \"trap 'echo warned; exit 0' TERM; echo up; while :; do sleep 0.05; done\"; echo went on; sleep 300"
+    victim = running(c, "-n4", wrap=wrap)
+    eventually(lambda: "up" in c.output(victim), "its step runs")
+    urgent = c.sbatch("-p", "high", "-n4", "-o", "/dev/null", wrap="true")
+    eventually(lambda: "warned" in c.output(victim) and "went on" in c.output(victim), "its tasks are told")
+    third = c.sbatch("-n1", "-o", "/dev/null", wrap="true")
+    assert c.wait(victim)["JobState"] == "PREEMPTED"
+    assert c.wait(urgent)["JobState"] == "COMPLETED" and c.wait(third)["JobState"] == "COMPLETED"
+
+
+def test_exempt_time(tiers):
+    c = tiers("CANCEL", conf="PreemptExemptTime=0:04\n")
+    victim = running(c, "-n4")
+    began = c.job(victim)["StartTime"]
+    urgent = c.sbatch("-p", "high", "-n1", "-o", "/dev/null", wrap="true")
+    eventually(lambda: c.job(urgent)["Reason"] == "Resources", "it waits")
+    assert c.state(victim) == "RUNNING"
+    fields = c.wait(victim)
+    assert fields["JobState"] == "PREEMPTED"
+    at = [time.mktime(time.strptime(text, "%Y-%m-%dT%H:%M:%S")) for text in (began, fields["EndTime"])]
+    assert at[1] - at[0] >= 4
+    assert c.wait(urgent)["JobState"] == "COMPLETED"
+
+
+def test_two_that_displace_take_no_more_than_two_need(tiers):
+    c = tiers("CANCEL", nodes=2, cpus=2)
+    low = [running(c, "-n2") for _ in range(2)]
+    first = c.sbatch("-p", "high", "-n1", "-c2", "-o", "/dev/null", wrap="sleep 300")
+    eventually(lambda: c.state(first) == "RUNNING", "the first runs")
+    assert sorted(c.state(job) for job in low) == ["PREEMPTED", "RUNNING"]
+    second = c.sbatch("-p", "high", "-n1", "-c2", "-o", "/dev/null", wrap="sleep 300")
+    eventually(lambda: c.state(second) == "RUNNING", "the second runs")
+    assert [c.state(job) for job in low] == ["PREEMPTED"] * 2
+
+
+def test_refused_and_noted(make_cluster):
+    c = make_cluster(nodes=1)
+    def check(*lines):
+        file = c.dir / "other.conf"
+        file.write_text(c.conf_file.read_text() + "\n".join(lines) + "\n")
+        return c.run(f"scontrol check {file}")
+    check("PreemptType=preempt/partition_prio").fails(
+        "PreemptType=preempt/partition_prio needs PreemptMode=CANCEL, REQUEUE or SUSPEND,GANG; it is OFF")
+    check("PreemptType=preempt/partition_prio", "PreemptMode=SUSPEND").fails("SUSPEND needs GANG")
+    check("PreemptMode=CANCEL,REQUEUE").fails("one of CANCEL, REQUEUE and SUSPEND")
+    check("PartitionName=x Nodes=n1 PreemptMode=GANG").fails("GANG is of the whole cluster only")
+    check("PartitionName=x Nodes=n1 PreemptMode=NEVER").fails("expected OFF, CANCEL, REQUEUE or SUSPEND")
+    check("PreemptParameters=min_exempt_priority=many").fails("a number is expected")
+    for line, text in (("PreemptType=preempt/qos", "preempt/qos: this plugin is not built in; using preempt/none"),
+                       ("PreemptMode=CANCEL,WITHIN", "'WITHIN' has no effect"),
+                       ("PreemptParameters=reorder_count=2", "'reorder_count' has no effect")):
+        done = check(line)
+        done.ok()
+        assert text in done.stderr, done.stderr
