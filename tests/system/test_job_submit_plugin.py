@@ -12,6 +12,7 @@ from test_api import EXAMPLE, flags
 
 GUIDE = pathlib.Path(__file__).parents[2] / "docs/job_submit.md"
 PROBE = r"""
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +26,9 @@ static void await(void)
     FILE *f = fopen("DIR/inside", "w");
     if (f)
         fclose(f);
-    while (access("DIR/go", F_OK) != 0)
-        usleep(1000);
+    int gate = open("DIR/go", O_RDONLY); /* a pipe: until somebody opens its other end */
+    if (gate >= 0)
+        close(gate);
 }
 static int begin(char *why, size_t room)
 {
@@ -132,6 +134,7 @@ def make(make_cluster):
     """A cluster with these plugins, of which all but lua and site are probes."""
     def new(names, *, start=True, **options):
         c = make_cluster(start=False, **options)
+        os.mkfifo(c.dir / "go")
         configure(c, names)
         for name in names.split(","):
             if name == "lua":
@@ -252,19 +255,20 @@ def test_a_slow_one_holds_nobody_else(make):
     gone.kill()
     gone.wait()
     assert c.job(held)["Comment"] == "probe1"
-    (c.dir / "go").touch()
+    gate = os.open(c.dir / "go", os.O_RDWR)
     assert update.communicate(timeout=60) and update.returncode == 0
     assert c.job(held)["Comment"] == "later of held"
-    (c.dir / "go").unlink()
+    os.close(gate)
     (c.dir / "inside").unlink()
     waits = c.popen(["sbatch", "-o", "/dev/null", "-J", "hang", "--wrap", "true"])
     old = helper(c)
     eventually((c.dir / "inside").exists, "it hangs")
     c.kill("slurmctld")
     eventually(lambda: not alive(old), "it ends with the controller")
-    (c.dir / "go").touch()
+    gate = os.open(c.dir / "go", os.O_RDWR)
     c.start_controller()
     out, err = waits.communicate(timeout=60)
+    os.close(gate)
     assert waits.returncode == 0, err
     assert c.run("squeue -h -t all -n hang -o %i").ok().split() == [out.split()[-1]]
 

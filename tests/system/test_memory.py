@@ -10,7 +10,7 @@ from harness import eventually
 CONF = ("JobAcctGatherType=jobacct_gather/linux\nJobAcctGatherFrequency=1\n"
         "JobAcctGatherParams=OverMemoryKill")
 # Two processes: the shell, and its child, which holds so many MiB, says so in a file and waits.
-HOG = "python3 -c 'import time; b = bytearray({0} << 20); open(\"{1}\", \"w\").close(); time.sleep(1000)'; echo $?"
+HOG = "python3 -c 'import signal; b = bytearray({0} << 20); open(\"{1}\", \"w\").close(); signal.pause()'; echo $?"
 OVER = re.compile(r"slurmstepd: error: Step (\S+) exceeded memory limit \((\d+) > (\d+)\), being killed\n"
                   r"slurmstepd: error: (\S+): limit (\d+)M, peak (\d+)M, most of it: ((?:\S+\[\d+\] \d+M(?:, )?)+)\n"
                   r"slurmstepd: error: \*\*\* (\S+ \S+) ON (\S+) CANCELLED AT \S+ \*\*\*\n")

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One job for each reason that a job can wait for: squeue shows it at once, in Slurm's word, and what ends it ends it."""
+import getpass
 import pathlib
 import re
 
 import pytest
 
-from harness import ROOT, Cluster, eventually, many
+from harness import Cluster, eventually, many
 
 GUIDE = pathlib.Path(__file__).parents[2] / "docs/scheduling.md"
 CONF = "Licenses=lic:1\nMaxMemPerNode=3000\n"
@@ -16,8 +17,6 @@ LONG = "sleep 1000"
 
 @pytest.fixture(scope="module")
 def shared():
-    if not ROOT:
-        pytest.skip("operators, and reservations of root")
     with many(Cluster) as make:
         c = make(nodes=3, memory=4000, conf=CONF, partitions=PARTITIONS, node_conf="Feature=f")
         yield c
@@ -162,7 +161,8 @@ def announced(c):
 
 
 def reserve(c):
-    c.run("scontrol create reservation ReservationName=later StartTime=now+60minutes Duration=60 Users=root Nodes=n3").ok()
+    c.run("scontrol create reservation ReservationName=later StartTime=now+60minutes Duration=60 "
+          f"Users={getpass.getuser()} Nodes=n3").ok()
     return submit(c, "--reservation=later", "-n1", "-t5")
 
 

@@ -37,7 +37,7 @@ def test_packed_distribution(cluster, make_cluster):
     """CR_Pack_Nodes, and the last word of --distribution."""
     where = ["sh", "-c", "echo $SLURM_PROCID $SLURMD_NODENAME $SLURM_JOB_NUM_NODES $SLURM_TASKS_PER_NODE"]
     packed, even = ["0 n1 2 3,1", "1 n1 2 3,1", "2 n1 2 3,1", "3 n2 2 3,1"], [f"{i} n{1 + i // 2} 2 2(x2)" for i in range(4)]
-    run = ["srun", "--exclusive", "-N2", "-n4"]
+    run = ["srun", "--exclusive", "-w", "n1,n2", "-n4"]
     assert lines(cluster.run([*run, "-m", "*,pack", *where]).ok()) == packed
     assert lines(cluster.run([*run, "-m", "block,Pack", *where]).ok()) == packed
     assert lines(cluster.run([*run, *where]).ok()) == even

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from harness import ROOT, eventually
+from harness import eventually
 
 COUNT = "i=0; while :; do i=$((i+1)); echo $i > {}; sleep 0.05; done"
 
@@ -110,11 +110,10 @@ def test_what_cannot_be_suspended(cluster):
         f"Requested operation is presently disabled: it is suspended for job {running.job}\n")
 
 
-@pytest.mark.skipif(not ROOT, reason="another user is needed")
-def test_users_may_not(cluster):
+def test_users_may_not(cluster, nobody):
     c = Counter(cluster, "-w", "n1")
     for verb in "suspend", "resume":
-        cluster.run(f"scontrol {verb} {c.job}", user="nobody").fails(
+        cluster.run([*nobody, "scontrol", verb, c.job]).fails(
             f"Access/permission denied for job {c.job}\n")
     assert cluster.state(c.job) == "RUNNING"
 
