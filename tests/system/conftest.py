@@ -47,6 +47,14 @@ def server():
 
 
 @pytest.fixture(autouse=True)
+def settled():
+    """A test that shares a cluster finds the nodes free that those before it have used."""
+    for c in Cluster.living:
+        if "slurmctld" in c.daemons and c.daemons["slurmctld"].poll() is None:
+            c.settle()
+
+
+@pytest.fixture(autouse=True)
 def on_failure_show_logs(request):
     yield
     report = getattr(request.node, "report_call", None)

@@ -16,6 +16,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import weakref
 
 PREFIX = pathlib.Path(os.environ.get("SLUICE_PREFIX", pathlib.Path(__file__).parents[2] / "build/prefix")).resolve()
 DEADLINE = 60.0  # seconds until something that must happen counts as not happening
@@ -92,6 +93,7 @@ class Result(subprocess.CompletedProcess):
 
 
 class Cluster:
+    living = weakref.WeakSet()  # those not destroyed
     def __init__(self, nodes=4, cpus=4, memory=4000, conf="", node_conf="", partitions=None, name="test", start=True):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="sluice-test."))
         self.dir.chmod(0o755)
@@ -114,6 +116,8 @@ class Cluster:
             "SlurmctldDebug=debug", "SlurmdDebug=debug",
         ]
         lines.append(conf)
+        if os.environ.get("SLUICE_TEST_LATE") and not re.search("^Epilog=", conf, re.M):
+            lines.append(f"Epilog={self.late()}")
         self.names = [f"n{i}" for i in range(1, nodes + 1)]
         for node, port in zip(self.names, ports[1:]):
             lines.append(f"NodeName={node} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory={memory} {node_conf}")
@@ -123,6 +127,7 @@ class Cluster:
         key.write_bytes(os.urandom(64))
         key.chmod(0o600)
         self.daemons = {}  # name -> Popen
+        Cluster.living.add(self)
         self.preload = {}  # name of a daemon -> the library that it loads first
         if start:
             try:
@@ -130,6 +135,13 @@ class Cluster:
             except BaseException:
                 self.destroy()
                 raise
+
+    def late(self):
+        """An epilog that takes up to a second: whatever a test expects right after a command must hold with it, too."""
+        path = self.dir / "late"
+        path.write_text("#!/bin/sh\nsleep 0.$(od -An -N1 -tu1 /dev/urandom | tr -d ' ')\n")
+        path.chmod(0o755)
+        return path
 
     # --- commands ---------------------------------------------------------------------------------------------------
     def environment(self, **more):
@@ -176,6 +188,10 @@ class Cluster:
             fields = self.job(job)
             return fields if fields["JobState"] not in ("PENDING", "RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED") else None
         return eventually(ended, f"end of job {job}", deadline)
+
+    def settle(self):
+        """Until the nodes of all that has ended are free: they are so some time after the command has."""
+        eventually(lambda: self.run("squeue -h -t completing -o %i").ok() == "", "every end is confirmed")
 
     def job(self, job):
         return fields_of(self.run(f"scontrol show job -o {job}").ok())
@@ -261,6 +277,7 @@ class Cluster:
         assert not left, f"sockets left behind: {left}"
 
     def destroy(self):
+        Cluster.living.discard(self)
         for process in self.daemons.values():
             if process.poll() is None:
                 process.kill()

@@ -132,6 +132,7 @@ def test_what_is_too_long_is_refused(cluster):
     cluster.run(["sbatch", "--comment", "x" * 40000, "--wrap", "true"]).fails("exceeds its limit", "comment")
     cluster.run(["scancel", "-u", "root", "-s", "CONT", "-w", ",".join(["n[1-2]"] * 15000)]).fails("exceeds its limit", "nodes")
     cluster.run(["salloc", "-Q", "-N1", "srun", "-O", "-n", "1000000000", "true"]).fails("More processors requested than permitted")
+    cluster.settle()
     assert cluster.run("squeue -h").ok() == ""
 
 

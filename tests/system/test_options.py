@@ -103,6 +103,7 @@ def test_more_named_than_wanted(cluster):
     nodes, said = where(cluster, "-w", "n2,n3", "-N1")
     assert nodes == ["n2"] and said == ("srun: error: Required nodelist includes more nodes than permitted by max-node "
                                         "count (2 > 1). Eliminating nodes from the nodelist.\n")
+    cluster.settle()
     assert where(cluster, "-w", "n2,n3", "-n1") == (
         ["n2"], "srun: Warning: can't run 1 processes on 2 nodes, setting nnodes to 1\n")
     cluster.run(["sbatch", "-w", "n2,n3", "-N1", "--wrap", "true"]).fails("invalid number of nodes (-N 2-1)")

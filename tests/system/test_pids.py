@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from harness import ROOT, eventually
+from harness import ROOT, eventually, processes_of
 
 HEAD = "PID      JOBID    STEPID   LOCALID GLOBALID"
 SCRIPT = """#!/bin/sh
@@ -41,10 +41,7 @@ def lines(c, words):
 
 
 def pid_of(c, command):
-    from harness import processes_of
-    found = [pid for pid, line in processes_of(c.dir).items() if line.strip() == command]
-    assert found, command
-    return found[0]
+    return eventually(lambda: [pid for pid, line in processes_of(c.dir).items() if line.strip() == command], command)[0]
 
 
 def test_processes_of_steps(busy):

@@ -154,7 +154,7 @@ def test_config(cluster):
 
 def test_json_of_what_there_is_none_of(cluster):
     config = cluster.json("scontrol show config")["config"]
-    assert config["ClusterName"] == "test" and config["Epilog"] is None and config["MaxNodeCount"] == "4"
+    assert config["ClusterName"] == "test" and config["TaskEpilog"] is None and config["MaxNodeCount"] == "4"
     assert cluster.json("scontrol show reservation")["reservations"] == []
     assert cluster.json("scontrol show license")["licenses"] == []
     assert "reservations: []" in cluster.run("scontrol show reservation --yaml").ok()
