@@ -166,7 +166,8 @@ static enum depend_state decided(enum depend_kind kind, const struct depend_outc
 bool depend_apply(struct depend_item *item, const struct depend_outcome *o)
 {
     bool fixed = item->state != DEPEND_UNFULFILLED && item->kind != DEPEND_EXPAND;
-    if (fixed || item->job_id != o->job_id || item->element != DEPEND_WHOLE)
+    uint32_t element = o->of_element ? o->element : DEPEND_WHOLE;
+    if (fixed || item->job_id != o->job_id || item->element != element)
         return false;
     enum depend_state state = decided(item->kind, o);
     if (state == item->state || item->state == DEPEND_FAILED)
@@ -247,6 +248,8 @@ static void put_item(const struct depend_item *item, enum depend_state state, st
         str_printf(out, ":%u", item->job_id);
     if (item->element != DEPEND_WHOLE)
         str_printf(out, "_%u", item->element);
+    else if (item->of_array)
+        str_puts(out, "_*");
     if (item->delay_min)
         str_printf(out, "+%u", item->delay_min);
     str_printf(out, "(%s)", states[state].word);

@@ -38,6 +38,7 @@ struct depend_item {
     enum depend_kind kind;
     enum depend_state state;
     uint32_t job_id, element, delay_min;
+    bool of_array;   /* the job is a job array, and shown as such */
     int64_t from_at; /* AFTER with a delay: wall seconds it counts from; 0: it does not yet */
 };
 
@@ -48,6 +49,8 @@ struct depend {
 
 struct depend_outcome { /* of a job that others may wait for */
     uint32_t job_id;
+    bool of_element; /* of an array: this one of it */
+    uint32_t element;
     bool begun, over; /* it has started, or was ended before; it is over, and its nodes are clean */
     enum _Pb__JobState state;
     int64_t begun_at; /* wall seconds */

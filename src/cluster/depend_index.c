@@ -13,6 +13,12 @@ static uint64_t tie_of(const struct job *j, size_t item)
     return (uint64_t)j->id << 32 | item;
 }
 
+/* Those of an array's elements are together, behind those of the whole of it. */
+static int64_t key_of(uint32_t job_id, uint32_t element)
+{
+    return (int64_t)((uint64_t)job_id << 32 | (element == DEPEND_WHOLE ? 0 : element + 1));
+}
+
 static void unlink_all(struct cluster *c, struct job *j)
 {
     for (size_t i = 0; j->waits.on && i < j->waits.on->items.len; i++)
@@ -29,14 +35,27 @@ void depend_reindex(struct cluster *c, struct job *j)
         if (!open || j->state != PB__JOB_STATE__PENDING || item->kind == DEPEND_SINGLETON)
             order_remove(&c->waiting.dependents, link);
         else if (!link->in)
-            order_insert(&c->waiting.dependents, link, item->job_id, tie_of(j, i));
+            order_insert(&c->waiting.dependents, link, key_of(item->job_id, item->element),
+                         tie_of(j, i));
     }
 }
 
-struct job *depend_next_dependent(const struct cluster *c, uint32_t on, uint64_t *cursor)
+bool depend_next_element(const struct cluster *c, uint32_t on, uint32_t *element)
 {
-    const struct order_link *l = order_after(&c->waiting.dependents, on, *cursor);
-    if (!l || l->key != on)
+    const struct order_link *l =
+        order_after(&c->waiting.dependents, key_of(on, *element), UINT64_MAX);
+    if (!l || (uint64_t)l->key >> 32 != on)
+        return false;
+    *element = (uint32_t)((uint64_t)l->key & UINT32_MAX) - 1;
+    return true;
+}
+
+struct job *depend_next_dependent(const struct cluster *c, uint32_t on, uint32_t element,
+                                  uint64_t *cursor)
+{
+    int64_t key = key_of(on, element);
+    const struct order_link *l = order_after(&c->waiting.dependents, key, *cursor);
+    if (!l || l->key != key)
         return NULL;
     *cursor = l->tie | UINT32_MAX; /* all of its items at once */
     return cluster_find_job(c,
@@ -76,6 +95,32 @@ bool depend_find_outcome(const struct cluster *c, uint32_t job_id, struct depend
     if (j)
         *out = a ? depend_outcome_of_array(a) : depend_outcome_of(j);
     return j != NULL;
+}
+
+struct depend_outcome depend_outcome_of_element(const struct job *j, uint32_t element)
+{
+    struct depend_outcome o = depend_outcome_of(j);
+    o.job_id = j->array->id;
+    o.of_element = true;
+    o.element = element;
+    return o;
+}
+
+bool depend_find_item(const struct cluster *c, const struct depend_item *item,
+                      struct depend_outcome *out)
+{
+    if (item->element == DEPEND_WHOLE)
+        return depend_find_outcome(c, item->job_id, out);
+    const struct array *a = array_find(c, item->job_id);
+    const struct job *j = a ? array_element(c, a, item->element) : NULL;
+    if (j)
+        *out = depend_outcome_of_element(j, item->element);
+    else if (a && !a->gone_badly && idset_has(&a->all, item->element)) /* it ended well */
+        *out = (struct depend_outcome){
+            item->job_id, true, item->element, true, true, PB__JOB_STATE__COMPLETED, 0};
+    else
+        return false;
+    return true;
 }
 
 static int64_t name_key(uint32_t uid, const char *name)

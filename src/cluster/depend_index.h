@@ -44,13 +44,24 @@ void depend_set(struct cluster *c, struct job *j, struct depend *d);
 void depend_leave(struct cluster *c, struct job *j);
 /* Items that are decided, and those of a job that is not pending, are waited for no more. */
 void depend_reindex(struct cluster *c, struct job *j);
-/* The next one that waits for the job 'on'; *cursor begins at 0. NULL: there is none. */
-struct job *depend_next_dependent(const struct cluster *c, uint32_t on, uint64_t *cursor);
+/* The next one that waits for the job 'on', or for this element of it (DEPEND_WHOLE: for all of
+ * it); *cursor begins at 0. NULL: there is none. */
+struct job *depend_next_dependent(const struct cluster *c, uint32_t on, uint32_t element,
+                                  uint64_t *cursor);
+/* The next element of the array that is waited for by its number; *element begins at DEPEND_WHOLE.
+ * False: there is none. */
+bool depend_next_element(const struct cluster *c, uint32_t on, uint32_t *element);
 /* What there is to know of a job for those that wait for it. */
 struct depend_outcome depend_outcome_of(const struct job *j);
 /* The same of a job array as a whole: it has begun when all of it has, and is COMPLETED when all of
  * it is. */
 struct depend_outcome depend_outcome_of_array(const struct array *a);
+/* Of what an item names. Of an element whose record is purged as far as the array knows. False: it
+ * is not known. */
+bool depend_find_item(const struct cluster *c, const struct depend_item *item,
+                      struct depend_outcome *out);
+/* Of one element, which this record has. */
+struct depend_outcome depend_outcome_of_element(const struct job *j, uint32_t element);
 /* Of what an item names: the array where the number is one's. False: it is not known. */
 bool depend_find_outcome(const struct cluster *c, uint32_t job_id, struct depend_outcome *out);
 /* Its place among the jobs of its name and user, after its state has changed. They have none before

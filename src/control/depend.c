@@ -20,7 +20,7 @@ static int no(struct err *err, const char *what, uint32_t job_id)
  */
 
 static int check_item(const struct control *c, const struct job *j, const struct depend *d,
-                      const struct depend_item *item, struct err *err)
+                      struct depend_item *item, struct err *err)
 {
     const struct array *a = array_find(c->cluster, item->job_id);
     const struct job *on = a ? array_first(a) : cluster_find_job(c->cluster, item->job_id);
@@ -32,10 +32,11 @@ static int check_item(const struct control *c, const struct job *j, const struct
         return no(err, "can not wait for itself", item->job_id);
     if (item->element != DEPEND_WHOLE && !a)
         return no(err, "is no job array", item->job_id);
-    if (item->element != DEPEND_WHOLE)
-        return no(err, "is a job array: an element of it can be waited for by its own job id only",
-                  item->job_id);
-    if (a && (item->kind == DEPEND_AFTERCORR || item->kind == DEPEND_EXPAND))
+    if (item->element != DEPEND_WHOLE && !idset_has(&a->all, item->element))
+        return no(err, "has no such element", item->job_id);
+    item->of_array = a != NULL;
+    bool corr = item->kind == DEPEND_AFTERCORR && item->element == DEPEND_WHOLE;
+    if (a && (corr || item->kind == DEPEND_EXPAND))
         return no(err, "is a job array: aftercorr and expand are not available for it",
                   item->job_id);
     if (item->kind != DEPEND_EXPAND)
@@ -111,7 +112,8 @@ static bool look(struct control *c, struct job *j)
     vec_foreach (&j->waits.on->items, item) {
         struct depend_outcome o;
         enum depend_state before = item->state;
-        if (depend_find_outcome(c->cluster, item->job_id, &o)) {
+        item->of_array = item->of_array || array_find(c->cluster, item->job_id);
+        if (depend_find_item(c->cluster, item, &o)) {
             depend_apply(item, &o);
         } else if (item->kind != DEPEND_SINGLETON && !aside_holds(c, item->job_id)) {
             depend_apply_unknown(item);
@@ -207,6 +209,15 @@ static void hold_named(struct control *c, struct job *j)
         submit_enqueue(c, next);
 }
 
+/* Those of the record that are waited for by their numbers. */
+static void tell_of_elements(struct control *c, const struct job *j)
+{
+    uint32_t element = DEPEND_WHOLE;
+    while (depend_next_element(c->cluster, j->array->id, &element))
+        if (j->tasks.count ? idset_has(&j->tasks, element) : j->task == element)
+            vec_push(&c->told, ((struct told){.outcome = depend_outcome_of_element(j, element)}));
+}
+
 void depend_changed(struct control *c, struct job *j)
 {
     uint64_t cursor = 0;
@@ -216,10 +227,12 @@ void depend_changed(struct control *c, struct job *j)
     else
         tell_next(c, depend_first_like(c->cluster, j));
     bool of_array = j->array && j->array->id == j->id; /* its number is the array's */
-    if (!of_array && depend_next_dependent(c->cluster, j->id, &cursor))
+    if (!of_array && depend_next_dependent(c->cluster, j->id, DEPEND_WHOLE, &cursor))
         vec_push(&c->told, ((struct told){.outcome = depend_outcome_of(j)}));
     cursor = 0;
-    if (j->array && depend_next_dependent(c->cluster, j->array->id, &cursor))
+    if (j->array)
+        tell_of_elements(c, j);
+    if (j->array && depend_next_dependent(c->cluster, j->array->id, DEPEND_WHOLE, &cursor))
         vec_push(&c->told, ((struct told){.outcome = depend_outcome_of_array(j->array)}));
 }
 
@@ -248,7 +261,9 @@ void depend_turn(struct control *c)
     size_t left = SHARE, done = 0;
     vec_foreach (&c->told, t) {
         struct job *j = NULL;
-        while (left && (j = depend_next_dependent(c->cluster, t->outcome.job_id, &t->cursor))) {
+        uint32_t element = t->outcome.of_element ? t->outcome.element : DEPEND_WHOLE;
+        while (left &&
+               (j = depend_next_dependent(c->cluster, t->outcome.job_id, element, &t->cursor))) {
             tell(c, j, &t->outcome);
             left--;
         }
@@ -303,7 +318,7 @@ int depend_check(const struct control *c, const struct job *j, struct err *err)
         return err_set(err, -ERR_INTERNAL, "job %u is queued and waits for another", j->id);
     vec_foreach (&j->waits.on->items, item) {
         struct depend_outcome o = {0};
-        depend_find_outcome(c->cluster, item->job_id, &o);
+        depend_find_item(c->cluster, item, &o);
         if (o.over && item->state == DEPEND_UNFULFILLED && !depend_is_telling(c, item->job_id))
             return err_set(err, -ERR_INTERNAL, "job %u waits for job %u, which is over", j->id,
                            item->job_id);

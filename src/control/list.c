@@ -123,6 +123,19 @@ static bool step_matches(const struct job *j, uint32_t step_id, const Pb__StepFi
     return found;
 }
 
+/* Behind what else there is of the step: of one of a job array's element, which. */
+static void put_element(const struct job *j, uint32_t step_id, struct str *out)
+{
+    Pb__StepRecord r = PB__STEP_RECORD__INIT;
+    if (!j->array || j->tasks.count)
+        return;
+    r.job_id = j->id;
+    r.step_id = step_id;
+    SET(&r, array_job_id, j->array->id);
+    SET(&r, array_task_id, j->task);
+    pb_pack(&r.base, out);
+}
+
 static void add_batch_step(struct control *c, const struct job *j, struct str *out)
 {
     const struct node *n = c->cluster->nodes.data[j->alloc.data[0].node];
@@ -151,14 +164,16 @@ static void add_batch_step(struct control *c, const struct job *j, struct str *o
     SET(&r, time_limit_sec, j->limit_sec);
     r.partition = j->part ? (char *)j->part->conf.name : NULL;
     pb_pack(&r.base, &packed);
+    put_element(j, CLUSTER_BATCH_STEP, &packed);
     pb_pack_field(1, packed.data, packed.len, out);
     str_done(&packed);
 }
 
-static void add_step(const struct step *s, struct str *out)
+static void add_step(const struct job *j, const struct step *s, struct str *out)
 {
     _cleanup_str_ struct str packed = STR_INIT;
     job_pack_step(s, &packed);
+    put_element(j, s->id, &packed);
     pb_pack_field(1, packed.data, packed.len, out);
 }
 
@@ -178,7 +193,7 @@ bool control_list_steps(struct control *c, const struct caller *who, const Pb__S
             add_batch_step(c, j, out);
         vec_foreach (&j->steps, s)
             if (step_matches(j, s->id, f))
-                add_step(s, out);
+                add_step(j, s, out);
     }
     bitset_free(nodes);
     if (i < c->cluster->jobs.len)

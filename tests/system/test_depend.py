@@ -134,3 +134,35 @@ def test_what_a_whole_cluster_ends(make_cluster):
     assert shown(c, stays) == f"afterok:{bad}(failed)|DependencyNeverSatisfied"
     c.run(f"scancel {stays}").ok()
     c.stop()
+
+
+def test_elements_of_an_array(cluster):
+    """-d afterok:123_4 waits for that element alone, whole arrays are shown as Slurm shows them."""
+    gate = cluster.work / "element"
+    gate.unlink(missing_ok=True)
+    array = cluster.sbatch("-o", "/dev/null", "--array=1-3",
+                           wrap=f"srun true; while [ ! -e {gate}$SLURM_ARRAY_TASK_ID ]; do sleep 0.05; done; "
+                                "exit $((SLURM_ARRAY_TASK_ID == 2))")
+    first, second = (waiting(cluster, f"afterok:{array}_{i}") for i in (1, 2))
+    badly, corr = waiting(cluster, f"afternotok:{array}_2"), waiting(cluster, f"aftercorr:{array}_1")
+    every, same = waiting(cluster, f"afterany:{array}"), waiting(cluster, f"afterany:{array}_*")
+    assert shown(cluster, first) == f"afterok:{array}_1(unfulfilled)|Dependency"
+    assert shown(cluster, every) == shown(cluster, same) == f"afterany:{array}_*(unfulfilled)|Dependency"
+    assert f"Dependency=afterok:{array}_1(unfulfilled)" in cluster.run(f"scontrol show job {first}").ok()
+    cluster.run(["sbatch", "-d", f"afterok:{array}_4", "--wrap", "true"]).fails("has no such element")
+    cluster.run(["sbatch", "-d", f"afterok:{first}_1", "--wrap", "true"]).fails("is no job array")
+    eventually(lambda: f"{array}_2.batch" in cluster.run("squeue -h -s -o %i").ok().split(), "steps name their elements")
+    (cluster.work / "element1").touch()
+    is_over(cluster, first)
+    is_over(cluster, corr)
+    assert shown(cluster, second) == f"afterok:{array}_2(unfulfilled)|Dependency"
+    (cluster.work / "element2").touch()
+    eventually(lambda: shown(cluster, second) == f"afterok:{array}_2(failed)|DependencyNeverSatisfied", "its element has failed")
+    is_over(cluster, badly)
+    assert shown(cluster, every).startswith("afterany")
+    late = waiting(cluster, f"afterok:{array}_1")
+    is_over(cluster, late)
+    (cluster.work / "element3").touch()
+    is_over(cluster, every)
+    is_over(cluster, same)
+    cluster.run(f"scancel {second}").ok()

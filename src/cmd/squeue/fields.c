@@ -235,7 +235,12 @@ static const char *task_id(const Pb__JobLive *live, struct str *out)
 static const char *step_id_text(const Pb__StepRecord *step, struct str *out)
 {
     char buf[JOB_STATE_ID_TEXT_MAX];
-    str_puts(out, job_state_step_id(step->job_id, step->step_id, buf));
+    const char *text = job_state_step_id(step->job_id, step->step_id, buf);
+    const char *rest = strchr(text, '.');
+    if (step->has_array_job_id && rest)
+        str_printf(out, "%u_%u%s", step->array_job_id, step->array_task_id, rest);
+    else
+        str_puts(out, text);
     return str_cstr(out);
 }
 
