@@ -101,6 +101,11 @@ uint32_t array_weight(const struct job *j)
     return j->tasks.count ? j->tasks.count : 1;
 }
 
+bool array_record_has(const struct job *j, uint32_t task)
+{
+    return j->tasks.count ? idset_has(&j->tasks, task) : j->task == task;
+}
+
 /* --- counts -------------------------------------------------------------------------------------
  */
 

@@ -71,6 +71,7 @@ struct job *array_first(const struct array *a);
 struct job *array_after(const struct job *j); /* NULL for NULL */
 
 uint32_t array_weight(const struct job *j); /* elements of a record; 1 of a job in no array */
+bool array_record_has(const struct job *j, uint32_t task); /* of its array */
 
 /* --- changes ------------------------------------------------------------------------------------
  */

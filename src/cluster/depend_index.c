@@ -199,8 +199,10 @@ void depend_set(struct cluster *c, struct job *j, struct depend *d)
     if (!c->waiting.names && depend_is_singleton(d))
         place_all_names(c);
     j->waits.links = mem_new_array(struct depend_link, d->items.len + 1);
-    for (size_t i = 0; i < d->items.len; i++)
+    for (size_t i = 0; i < d->items.len; i++) {
         j->waits.links[i].job_id = j->id;
+        d->items.data[i].of_array |= array_find(c, d->items.data[i].job_id) != NULL;
+    }
     depend_reindex(c, j);
 }
 

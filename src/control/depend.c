@@ -72,33 +72,70 @@ static size_t search_depth(const struct control *c)
     return other ? (size_t)other : DEPTH;
 }
 
-/* A job found on the way is looked at once; 'seen' holds those to come too. */
+/* A search for a circle; what it has found is looked at once. */
+struct search {
+    VEC(uint32_t) todo; /* records */
+    struct idmap seen, arrays;
+    size_t most;
+};
+
+static void find_record(struct search *s, const struct job *j)
+{
+    uint32_t unused;
+    if (!j || s->todo.len > s->most || idmap_get(&s->seen, j->id, &unused))
+        return;
+    idmap_set(&s->seen, j->id, 0);
+    vec_push(&s->todo, j->id);
+}
+
+/* Of an array all records, or the one of the element. */
+static void find_records(struct search *s, const struct control *c, const struct depend_item *item)
+{
+    const struct array *a = array_find(c->cluster, item->job_id);
+    uint32_t unused;
+    if (!a) {
+        find_record(s, cluster_find_job(c->cluster, item->job_id));
+    } else if (item->element != DEPEND_WHOLE) {
+        find_record(s, array_element(c->cluster, a, item->element));
+    } else if (!idmap_get(&s->arrays, a->id, &unused)) {
+        idmap_set(&s->arrays, a->id, 0);
+        for (const struct job *j = array_first(a); j && s->todo.len <= s->most; j = array_after(j))
+            find_record(s, j);
+    }
+}
+
+/* Whether the item names the job, or an array or an element that it has a part in. */
+static bool names(const struct depend_item *item, const struct job *j)
+{
+    bool of_array = j->array && j->array->id == item->job_id;
+    if (item->element == DEPEND_WHOLE)
+        return of_array || item->job_id == j->id;
+    return of_array && array_record_has(j, item->element);
+}
+
 int depend_check_circle(const struct control *c, const struct job *j, const struct depend *d,
                         struct err *err)
 {
-    VEC(uint32_t) todo = {0};
-    struct idmap seen = {0};
-    size_t most = search_depth(c);
+    struct search s = {.most = search_depth(c)};
     int rc = 0;
     for (size_t at = 0; d && rc == 0; at++) {
         vec_foreach (&d->items, item) {
-            uint32_t unused;
-            if (item->state != DEPEND_UNFULFILLED || item->kind == DEPEND_SINGLETON ||
-                idmap_get(&seen, item->job_id, &unused))
+            if (item->state != DEPEND_UNFULFILLED || item->kind == DEPEND_SINGLETON)
                 continue;
-            if (item->job_id == j->id)
+            if (names(item, j))
                 rc = no(err, "would wait for itself", j->id);
-            idmap_set(&seen, item->job_id, 0);
-            vec_push(&todo, item->job_id);
+            find_records(&s, c, item);
         }
         do { /* the next one that waits for something */
-            const struct job *next =
-                at < todo.len && at < most ? cluster_find_job(c->cluster, todo.data[at]) : NULL;
+            const struct job *next = at < s.todo.len && at < s.most
+                                         ? cluster_find_job(c->cluster, s.todo.data[at])
+                                         : NULL;
             d = next ? next->waits.on : NULL;
-        } while (!d && at < todo.len && at < most && ++at);
+        } while (!d && at < s.todo.len && at < s.most && ++at);
     }
-    vec_done(&todo);
-    idmap_done(&seen);
+    vec_done(&s.todo);
+    idmap_done(&s.seen);
+    idmap_done(&s.arrays);
     return rc;
 }
 
@@ -209,13 +246,24 @@ static void hold_named(struct control *c, struct job *j)
         submit_enqueue(c, next);
 }
 
+static void tell_of(struct control *c, const struct job *j, uint32_t element)
+{
+    vec_push(&c->told, ((struct told){.outcome = depend_outcome_of_element(j, element)}));
+}
+
 /* Those of the record that are waited for by their numbers. */
 static void tell_of_elements(struct control *c, const struct job *j)
 {
     uint32_t element = DEPEND_WHOLE;
+    uint64_t cursor = 0;
+    if (!j->tasks.count) {
+        if (depend_next_dependent(c->cluster, j->array->id, j->task, &cursor))
+            tell_of(c, j, j->task);
+        return;
+    }
     while (depend_next_element(c->cluster, j->array->id, &element))
-        if (j->tasks.count ? idset_has(&j->tasks, element) : j->task == element)
-            vec_push(&c->told, ((struct told){.outcome = depend_outcome_of_element(j, element)}));
+        if (array_record_has(j, element))
+            tell_of(c, j, element);
 }
 
 void depend_changed(struct control *c, struct job *j)
