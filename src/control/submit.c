@@ -352,7 +352,7 @@ static void reply_test(struct control *c, uint64_t call, struct job *j)
     r.has_start_at = r.has_job_id = r.has_num_cpus = true;
     r.job_id = j->id;
     uint64_t work = 0;
-    int64_t licensed_at = license_earliest(c->cluster, j, control_wall(c), &work);
+    int64_t licensed_at = license_earliest(NULL, c->cluster, j, control_wall(c), &work);
     r.start_at = find_first(c, j, &where);
     r.start_at = licensed_at > r.start_at ? licensed_at : r.start_at;
     struct str nodes = STR_INIT;

@@ -6,6 +6,8 @@
 #include "sched/shadow.h"
 
 #define LAY_WORK 20 /* of a place on the timeline, for each node */
+/* Jobs without a limit count as if they had CLUSTER_NO_LIMIT_SEC; so far nobody waits for them. */
+#define LICENSED_SEC (CLUSTER_NO_LIMIT_SEC / 2)
 
 struct job *ahead_job(const struct plan *p, const struct plan_head *h, uint32_t *face)
 {
@@ -48,6 +50,12 @@ static bool has_before(const struct plan *p, uint32_t id, size_t count)
     return false;
 }
 
+int64_t ahead_licensed(struct plan *p, const struct job *j)
+{
+    int64_t at = license_earliest(&p->claims, p->cluster, j, p->now_sec, &p->work);
+    return at - p->now_sec < LICENSED_SEC ? at : 0;
+}
+
 static void find(struct plan *p, struct plan_head *h)
 {
     struct timeline without, *t = p->ahead;
@@ -62,7 +70,10 @@ static void find(struct plan *p, struct plan_head *h)
     p->work += LAY_WORK * p->cluster->nodes.len;
     _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, resv_home(j));
     t->in = resv_home(j);
-    h->at_sec = timeline_find(t, j, allowed, &h->where);
+    int64_t due = ahead_licensed(p, j);
+    timeline_set_licenses(t, &p->claims, due);
+    if (due)
+        h->at_sec = timeline_find(t, j, allowed, &h->where);
     if (depth_is_beyond(p, h->at_sec))
         select_clear(&h->where);
     if (again)

@@ -12,6 +12,9 @@
 /* The job of a place, with the face of that partition; NULL: it waits no more. 'face': the one it
  * had, for several_enter(). */
 struct job *ahead_job(const struct plan *p, const struct plan_head *h, uint32_t *face);
+/* When the licences of one that has a place are due; 0: not to be foreseen, or so far away that it
+ * is to be in nobody's way on the nodes. */
+int64_t ahead_licensed(struct plan *p, const struct job *j);
 /* What p->ahead keeps of the next one that is not laid out yet, and when that one starts; 0: it can
  * not be foreseen, because it waits for nodes that are down, and it keeps nothing. */
 int64_t ahead_lay(struct plan *p);

@@ -58,13 +58,29 @@ bool depth_is_served(const struct plan *p, const struct job *j)
            j->priority >= rules(p)->bf_min_prio_reserve;
 }
 
-bool depth_has_place(const struct plan *p, const struct job *j)
+static bool is_licensed(const struct job *j)
+{
+    return j->want.licenses.list.len;
+}
+
+bool depth_has_place(const struct plan *p, const struct job *j, bool first)
 {
     uint64_t in_part = first_of(rules(p)->bf_job_part_count_reserve, 0, 1);
     size_t in_all = in_part > 1 ? PLAN_RESERVATIONS_MOST : PLAN_RESERVATIONS;
-    if (rules(p)->bf_one_resv_per_job && ahead_has(p, j))
+    if (p->heads.len >= in_all || (rules(p)->bf_one_resv_per_job && ahead_has(p, j)))
         return false;
-    return (j->resv_asked || p->depth.places < in_part) && p->heads.len < in_all;
+    if (first)
+        return true;
+    if (is_licensed(j) && p->depth.licensed >= in_all / 2)
+        return false;
+    return (!j->resv_asked && p->depth.places[is_licensed(j)] < in_part) ||
+           license_is_first(&p->claims, j);
+}
+
+void depth_count_place(struct plan *p, const struct job *j)
+{
+    p->depth.places[is_licensed(j)] += !j->resv_asked;
+    p->depth.licensed += is_licensed(j);
 }
 
 bool depth_is_beyond(const struct plan *p, int64_t at_sec)
@@ -77,7 +93,7 @@ void depth_enter_part(struct plan *p)
 {
     idmap_done(&p->depth.part_users);
     p->depth.part_users = (struct idmap){0};
-    p->depth.part = p->depth.places = 0;
+    p->depth.part = p->depth.places[0] = p->depth.places[1] = 0;
 }
 
 void depth_done(struct plan *p)

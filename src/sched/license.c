@@ -5,6 +5,11 @@
 
 #define STEPS_MAX 100000 /* moments that are looked at */
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 static int64_t ends_at(const struct job *j, int64_t from)
 {
     return from + (j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec);
@@ -54,7 +59,7 @@ void license_begin(struct license_claims *l, const struct job *j, const struct r
     vec_foreach (&j->want.licenses.list, need)
         vec_foreach (&l->list, claim)
             if (claim->at == need->at && claim->by != j->id && ends_at(j, now_sec) > claim->from)
-                claim->spare -= license_beyond(need, in);
+                claim->spare -= least(claim->spare, license_beyond(need, in));
 }
 
 static uint32_t count_of(const struct job *j, int32_t at)
@@ -91,26 +96,88 @@ static int64_t next_resv_end(const struct cluster *c, int32_t license, int64_t a
     return first;
 }
 
-/* When it is free for this need. What jobs in reservations give back counts as if others had it:
- * the time is late at worst. */
-static int64_t free_at(const struct cluster *c, const struct job *j,
-                       const struct license_need *need, int64_t now_sec, uint64_t *work)
+/* What others have a claim on at that time, or the job itself. */
+static uint64_t claimed_at(const struct license_claims *l, const struct job *j, bool others,
+                           int32_t license, int64_t at)
 {
-    const struct resv *in = resv_home(j);
-    struct order_link *l = order_first(&c->ends);
+    uint64_t sum = 0;
+    for (size_t i = 0; l && i < l->list.len; i++) {
+        const struct license_claim *claim = &l->list.data[i];
+        if (claim->at == license && (claim->by != j->id) == others && claim->from <= at &&
+            claim->until > at)
+            sum += claim->count;
+    }
+    return sum;
+}
+
+/* Whether it leaves the others what they are to have after it has begun. What is left to it is
+ * beside its own claim, which it has no more then. */
+static bool leaves_claims(const struct license_claims *l, const struct job *j,
+                          const struct license_need *need, int64_t at)
+{
+    for (size_t i = 0; l && i < l->list.len; i++) {
+        const struct license_claim *claim = &l->list.data[i];
+        if (claim->at != need->at || claim->by == j->id || claim->from <= at ||
+            claim->from >= ends_at(j, at))
+            continue;
+        uint64_t own = claimed_at(l, j, false, need->at, claim->from);
+        if (claim->spare + own < license_beyond(need, resv_home(j)))
+            return false;
+    }
+    return true;
+}
+
+/* 'back': what running jobs have given back by then. What jobs in reservations give back counts as
+ * if others had it: the time is late at worst. */
+static bool is_due(const struct license_claims *l, const struct cluster *c, const struct job *j,
+                   const struct license_need *need, uint64_t back, int64_t at)
+{
+    if (need->at < 0)
+        return false;
+    struct license_need with = *need;
+    with.count += (uint32_t)claimed_at(l, j, true, need->at, at);
+    return is_free(c, j, resv_home(j), &with, back, at) && leaves_claims(l, j, need, at);
+}
+
+bool license_is_due(const struct license_claims *l, const struct cluster *c, const struct job *j,
+                    int64_t at, uint64_t *work)
+{
+    vec_foreach (&j->want.licenses.list, need)
+        if (need->at < 0 || !is_due(l, c, j, need, given_back(c, need->at, at, work), at))
+            return false;
+    return true;
+}
+
+static int64_t next_claim_end(const struct license_claims *l, int32_t license, int64_t at)
+{
+    int64_t first = INT64_MAX;
+    for (size_t i = 0; l && i < l->list.len; i++) {
+        const struct license_claim *claim = &l->list.data[i];
+        if (claim->at == license && claim->until > at && claim->until < first)
+            first = claim->until;
+    }
+    return first;
+}
+
+/* The first moment at which it is due for this need. */
+static int64_t due_at(const struct license_claims *l, const struct cluster *c, const struct job *j,
+                      const struct license_need *need, int64_t now_sec, uint64_t *work)
+{
+    struct order_link *end = order_first(&c->ends);
     uint64_t sum = 0;
     int64_t at = now_sec;
     for (unsigned steps = 0; need->at >= 0 && steps < STEPS_MAX; steps++) {
-        if (is_free(c, j, in, need, sum, at))
+        if (is_due(l, c, j, need, sum, at))
             return at;
         *work += 1 + c->resvs.len;
-        at = next_resv_end(c, need->at, at);
-        if (l && l->key < at)
-            at = l->key > now_sec ? l->key : now_sec;
+        int64_t resv = next_resv_end(c, need->at, at), claim = next_claim_end(l, need->at, at);
+        at = resv < claim ? resv : claim;
+        if (end && end->key < at)
+            at = end->key > now_sec ? end->key : now_sec;
         if (at == INT64_MAX)
             return 0;
-        for (; l && l->key <= at; l = order_next(l)) {
-            const struct job *other = order_item(l, struct job, ends);
+        for (; end && end->key <= at; end = order_next(end)) {
+            const struct job *other = order_item(end, struct job, ends);
             ++*work;
             sum += job_is_final(other) ? 0 : count_of(other, need->at);
         }
@@ -118,12 +185,12 @@ static int64_t free_at(const struct cluster *c, const struct job *j,
     return 0;
 }
 
-int64_t license_earliest(const struct cluster *c, const struct job *j, int64_t now_sec,
-                         uint64_t *work)
+int64_t license_earliest(const struct license_claims *l, const struct cluster *c,
+                         const struct job *j, int64_t now_sec, uint64_t *work)
 {
     int64_t latest = now_sec;
     vec_foreach (&j->want.licenses.list, need) {
-        int64_t at = free_at(c, j, need, now_sec, work);
+        int64_t at = due_at(l, c, j, need, now_sec, work);
         if (!at)
             return 0;
         latest = at > latest ? at : latest;
@@ -131,39 +198,69 @@ int64_t license_earliest(const struct cluster *c, const struct job *j, int64_t n
     return latest;
 }
 
-static bool is_claimed(const struct license_claims *l, int32_t at)
+/* 'by': 0, anybody. */
+static bool is_claimed(const struct license_claims *l, int32_t at, uint32_t by)
 {
     vec_foreach (&l->list, claim)
-        if (claim->at == at)
+        if (claim->at == at && (!by || claim->by == by))
             return true;
     return false;
 }
 
-static bool wants_unclaimed(const struct license_claims *l, const struct job *j)
+bool license_is_first(const struct license_claims *l, const struct job *j)
 {
     vec_foreach (&j->want.licenses.list, need)
-        if (!is_claimed(l, need->at))
+        if (!is_claimed(l, need->at, 0))
             return true;
     return false;
+}
+
+bool license_is_alone(const struct license_claims *l, const struct cluster *c, const struct job *j)
+{
+    vec_foreach (&l->list, claim)
+        if (claim->by != j->id)
+            vec_foreach (&j->want.licenses.list, need)
+                if (need->at == claim->at)
+                    return false;
+    return !j->want.licenses.list.len || !c->resvs.len;
+}
+
+static void add_claim(struct license_claims *l, const struct cluster *c, const struct job *j,
+                      const struct license_need *need, int64_t from, uint64_t *work)
+{
+    const struct license *of = &c->licenses.list.data[need->at];
+    struct license_claim new = {
+        need->at, j->id, from, ends_at(j, from), license_beyond(need, resv_home(j)), 0};
+    uint64_t taken = of->used - given_back(c, need->at, from, work) + need->count +
+                     claimed_at(l, j, true, need->at, from) +
+                     license_kept(c, need->at, resv_home(j), from, new.until);
+    new.spare = of->total > taken ? of->total - taken : 0;
+    vec_foreach (&l->list, claim)
+        if (claim->at == need->at && claim->by != j->id && claim->from >= from &&
+            claim->from < new.until)
+            claim->spare -= least(claim->spare, new.count);
+    vec_push(&l->list, new);
 }
 
 int64_t license_claim(struct license_claims *l, const struct cluster *c, const struct job *j,
                       int64_t now_sec, int64_t not_before, uint64_t *work)
 {
-    if (!wants_unclaimed(l, j))
+    if (!license_is_first(l, j))
         return 0;
-    int64_t from = license_earliest(c, j, now_sec, work);
+    int64_t from = license_earliest(l, c, j, now_sec, work);
     if (!from)
         return 0;
     from = not_before > from ? not_before : from;
-    vec_foreach (&j->want.licenses.list, need) {
-        const struct license *of = &c->licenses.list.data[need->at];
-        if (is_claimed(l, need->at))
-            continue;
-        uint64_t taken = of->used - given_back(c, need->at, from, work) + need->count +
-                         license_kept(c, need->at, resv_home(j), from, ends_at(j, from));
-        vec_push(&l->list, ((struct license_claim){need->at, j->id, from,
-                                                   of->total > taken ? of->total - taken : 0}));
-    }
+    vec_foreach (&j->want.licenses.list, need)
+        if (!is_claimed(l, need->at, 0))
+            add_claim(l, c, j, need, from, work);
     return from;
+}
+
+void license_keep(struct license_claims *l, const struct cluster *c, const struct job *j,
+                  int64_t from, uint64_t *work)
+{
+    vec_foreach (&j->want.licenses.list, need)
+        if (need->at >= 0 && !is_claimed(l, need->at, j->id))
+            add_claim(l, c, j, need, from, work);
 }

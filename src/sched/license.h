@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Licences in a pass over the queue. The first job that waits for one, or that has a place on the
- * timeline and needs one, has a claim on it: others get it only where they are over before, or
- * where enough is left. So a job that needs many is not passed by for ever. Claims are made anew in
- * each pass, one for each licence.
+ * Licences in a pass over the queue. A job that has a place on the timeline has a claim on the
+ * licences that it is to have there, and without a place the first one that waits for a licence has
+ * one on that: others get it only where they are over before, or where enough is left. So a job
+ * that needs many is not passed by for ever. Claims are made anew in each pass.
  */
 #pragma once
 
 #include "cluster/cluster.h"
 
 struct license_claim {
-    int32_t at;     /* the licence, in cluster.licenses */
-    uint32_t by;    /* id of the job */
-    int64_t from;   /* wall seconds */
-    uint64_t spare; /* left to others beyond that time */
+    int32_t at;          /* the licence, in cluster.licenses */
+    uint32_t by;         /* id of the job */
+    int64_t from, until; /* wall seconds */
+    uint64_t count;
+    uint64_t spare; /* left to others when it begins */
 };
 
 struct license_claims {
@@ -30,11 +31,22 @@ bool license_may_start_somewhere(const struct license_claims *l, const struct cl
 /* It has begun; 'l' only: the cluster counts when its state changes. */
 void license_begin(struct license_claims *l, const struct job *j, const struct resv *in,
                    int64_t now_sec);
-/* It waits, until 'not_before' (0: nothing said) for other reasons. When it is to have them; 0: not
- * foreseeable. Adds what was looked at to *work. */
+/* Whether it is the first that waits for one of its licences. */
+bool license_is_first(const struct license_claims *l, const struct job *j);
+/* It waits, until 'not_before' (0: nothing said) for other reasons, and claims those of which it is
+ * the first. When it is to have all; 0: it claims none, or it is not foreseeable. Adds what was
+ * looked at to *work. */
 int64_t license_claim(struct license_claims *l, const struct cluster *c, const struct job *j,
                       int64_t now_sec, int64_t not_before, uint64_t *work);
-/* When running jobs will have given back as many, by their limits, and no reservation keeps them;
- * 0: not foreseeable. */
-int64_t license_earliest(const struct cluster *c, const struct job *j, int64_t now_sec,
-                         uint64_t *work);
+/* It has a place from then on, with all its licences. */
+void license_keep(struct license_claims *l, const struct cluster *c, const struct job *j,
+                  int64_t from, uint64_t *work);
+/* When running jobs will have given back as many, by their limits, and neither reservations keep
+ * them nor (NULL: nobody has any) others have a claim; 0: not foreseeable. */
+int64_t license_earliest(const struct license_claims *l, const struct cluster *c,
+                         const struct job *j, int64_t now_sec, uint64_t *work);
+/* Whether that is all that its licences can say about when it may begin: from then on it may. */
+bool license_is_alone(const struct license_claims *l, const struct cluster *c, const struct job *j);
+/* Whether it could begin at that moment. */
+bool license_is_due(const struct license_claims *l, const struct cluster *c, const struct job *j,
+                    int64_t at, uint64_t *work);

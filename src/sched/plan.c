@@ -133,18 +133,24 @@ static int64_t lay_out(struct plan *p)
     return at;
 }
 
+static void make_shadow(struct plan *p, const struct job *j)
+{
+    _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, resv_home(j));
+    int64_t due = ahead_licensed(p, j);
+    p->shadow = mem_new(struct shadow);
+    p->work += LAY_WORK * p->cluster->nodes.len;
+    if (!shadow_make(p->shadow, p->cluster, p->resv, j, allowed, p->now_sec, due ? due : INT64_MAX))
+        free(take_ptr(p->shadow));
+}
+
 /* One head casts a shadow; more need the timeline. */
 static int64_t look_ahead(struct plan *p)
 {
     uint32_t face;
     struct job *j = p->heads.len == 1 && !p->ahead ? ahead_job(p, p->heads.data, &face) : NULL;
-    if (!p->shadow && j && shadow_serves(p->cluster, j)) {
-        _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, resv_home(j));
-        p->shadow = mem_new(struct shadow);
-        p->work += LAY_WORK * p->cluster->nodes.len;
-        if (!shadow_make(p->shadow, p->cluster, p->resv, j, allowed, p->now_sec))
-            free(take_ptr(p->shadow));
-    }
+    if (!p->shadow && j && shadow_serves(p->cluster, j) &&
+        license_is_alone(&p->claims, p->cluster, j))
+        make_shadow(p, j);
     if (j)
         several_enter(j, face);
     if (p->shadow && p->heads.len == 1 && !depth_is_beyond(p, p->shadow->at_sec))
@@ -291,12 +297,38 @@ static bool can_start(struct plan *p, struct job *j, struct decision *d)
 static void reserve(struct plan *p, struct decision *d)
 {
     struct job *j = d->job;
-    p->depth.places += !j->resv_asked;
+    depth_count_place(p, j);
     vec_push(&p->heads, ((struct plan_head){.id = j->id, .part = j->part}));
     d->start_at = ahead_is_known(p, j) ? ahead_found(j) : look_ahead(p);
     j->ahead_stamp = p->cluster->pool.freed;
     if (d->start_at && d->start_at < p->head_at)
         p->head_at = d->start_at;
+}
+
+/* It waits, and has its licences kept: all of them with its place, or those of which it is the
+ * first, and when it is to have these. For nodes that are down it keeps neither. */
+static int64_t keep_licenses(struct plan *p, struct job *j, bool placed, int64_t start_at)
+{
+    if (start_at)
+        license_keep(&p->claims, p->cluster, j, start_at, &p->work);
+    else if (!placed || !ahead_licensed(p, j))
+        return license_claim(&p->claims, p->cluster, j, p->now_sec, 0, &p->work);
+    return start_at;
+}
+
+static bool may_have_place(const struct plan *p, const struct job *j, bool first)
+{
+    return p->backfill && !p->asks && depth_is_served(p, j) && depth_has_place(p, j, first);
+}
+
+/* It blocks nobody who needs none of them, and has its nodes kept for when they are due. */
+static void wait_for_licenses(struct plan *p, struct job *j, struct decision *d)
+{
+    bool place = may_have_place(p, j, false);
+    d->reason = "Licenses";
+    if (place)
+        reserve(p, d);
+    d->start_at = keep_licenses(p, j, place, d->start_at);
 }
 
 /* "ReqNodeNotAvail, UnavailableNodes:n[1-2]" */
@@ -357,8 +389,7 @@ static bool look_at(struct plan *p, struct job *j, bool counts, struct decision 
         return true;
     }
     if (!license_may_start_somewhere(&p->claims, p->cluster, j, p->now_sec)) {
-        d->reason = "Licenses"; /* it blocks nobody who needs none of them */
-        d->start_at = license_claim(&p->claims, p->cluster, j, p->now_sec, 0, &p->work);
+        wait_for_licenses(p, j, d);
         return true;
     }
     if (counts && !depth_takes(p, j))
@@ -401,10 +432,11 @@ static bool look_at(struct plan *p, struct job *j, bool counts, struct decision 
         explain_required(p, j, d);
     if (first && !j->resv_asked)
         p->blocked = p->backfill || (served && !kept_out);
-    if (p->backfill && served && !p->asks && (first || !j->resv_asked) && depth_has_place(p, j))
+    bool place = may_have_place(p, j, first);
+    if (place)
         reserve(p, d);
-    if (first && served)
-        license_claim(&p->claims, p->cluster, j, p->now_sec, d->start_at, &p->work);
+    if (served && (first || place))
+        keep_licenses(p, j, place, d->start_at);
     return true;
 }
 
@@ -447,7 +479,10 @@ bool plan_next(struct plan *p, struct decision *d)
         if (!j)
             continue;
         p->work += LOOK_WORK;
+        size_t places = p->heads.len;
         bool decided = look_at(p, j, !more && p->blocked, d);
+        if (d->kind == PLAN_WAIT && p->heads.len == places) /* what it is told is not a place */
+            j->ahead_stamp = 0;
         d->start_at = ahead_earliest(p, j, d->start_at);
         return decided;
     }

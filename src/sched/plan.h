@@ -69,7 +69,8 @@ struct plan_head { /* a place on the timeline, ahead.c: of the first that waits 
 
 struct plan_depth { /* of what was looked at behind one that waits, depth.c */
     uint64_t part, all;
-    size_t places;                  /* on the timeline, of the present partition's */
+    size_t places[2]; /* on the timeline, of the present partition's; [1]: that need licences */
+    size_t licensed;  /* of the latter, in all partitions */
     struct idmap part_users, users; /* uids to how many of theirs */
 };
 

@@ -78,7 +78,7 @@ static void read_golden(struct golden *g, char *text)
 }
 
 /* "7 n1:2 n2:2/100 until 50": cores of nodes, with MiB, and the end from now on; then perhaps
- * " part=q since=20", its partition and for how long it has run. */
+ * " part=q since=20 L=x:1", its partition, for how long it has run, and its licences. */
 static void add_running(const struct golden *g, struct cluster *c, char *line)
 {
     char *where, *until = strstr(line, " until ");
@@ -94,8 +94,8 @@ static void add_running(const struct golden *g, struct cluster *c, char *line)
             j->part = cluster_find_part(c, w + 5);
         else if (str_starts(w, "since="))
             j->start_at = NOW - strtoll(w + 6, NULL, 10);
-        else
-            wrong(g, "neither part= nor since=", w);
+        else if (!str_starts(w, "L=") || license_read(c, w + 2, &j->want.licenses, NULL) != 0)
+            wrong(g, "neither part= nor since= nor L=, licences", w);
     }
     assert_non_null(j->part);
     test_run_job(c, j, where + 1, end_at);

@@ -9,7 +9,8 @@
 enum { JOBS = 40, DONE = JOBS * 50 };
 
 static const char conf[] =
-    CONS "NodeName=n[1-4] CPUs=4 RealMemory=400\nNodeName=big CPUs=8 RealMemory=1600 Weight=3\n"
+    CONS "Licenses=x:3,y:1\nNodeName=n[1-4] CPUs=4 RealMemory=400\nNodeName=big CPUs=8 "
+         "RealMemory=1600 Weight=3\n"
          "PartitionName=p Nodes=ALL\nPartitionName=q Nodes=n[3-4],big PriorityTier=2\n"
          "PartitionName=r Nodes=n[1-2]\n";
 
@@ -19,6 +20,7 @@ struct life {
     int64_t now_sec;
     bool backfill, rests, several; /* several: jobs may run in more than one partition */
     bool shorter;                  /* some may be shorter than they ask to be */
+    bool licensed;                 /* some need licences */
     size_t parts, backfilled, shortened, ended;
     int64_t promised[JOBS + 1]; /* to job i; 0: nothing yet */
     struct order_link last[3];  /* the last that was started, by partition */
@@ -56,6 +58,7 @@ static void add_job(struct life *l, uint64_t *chance, uint32_t id)
         "",        "n=3",           "N=2",           "N=4",     "N=1-3 n=6",          "c=4",
         "N=2 n=7", "exclusive",     "exclusive N=2", "mem=350", "mem-per-cpu=90 n=4", "c=2 n=3",
         "N=5",     "N=3 contiguous"};
+    static const char *const needs[] = {NULL, "x:1", NULL, "x:2", "y:1", "x:1,y:1", "x:3"};
     struct job *j;
     const char *words;
 
@@ -72,6 +75,8 @@ static void add_job(struct life *l, uint64_t *chance, uint32_t id)
         j->time_min_sec = test_between(chance, 1, 20) * 10;
     if (l->several)
         j = with_parts(l, chance, j, words);
+    if (l->licensed && needs[id % COUNT(needs)])
+        assert_int_equal(license_read(l->c, needs[id % COUNT(needs)], &j->want.licenses, NULL), 0);
     for (uint32_t i = 0; i < several_count(j); i++) {
         several_enter(j, i);
         j->priority = test_between(chance, 0, 3);
@@ -115,8 +120,9 @@ static void start(struct life *l, struct decision *d)
 }
 
 /* A job of a higher tier may come before a promise to one of a lower: no promise is held to that,
- * and one that starts in another partition makes room for such. */
-static void keep_promise(struct life *l, const struct decision *d)
+ * and one that starts in another partition makes room for such. 'first':
+ * nobody before it waits; who does may come to start earlier, and move it. */
+static void keep_promise(struct life *l, const struct decision *d, bool first)
 {
     int64_t *promised = &l->promised[d->job->id];
 
@@ -126,7 +132,7 @@ static void keep_promise(struct life *l, const struct decision *d)
         wrong(l, d->job->id, "is to start in the past");
     if (*promised && d->start_at > *promised)
         wrong(l, d->job->id, "is put off");
-    *promised = d->start_at;
+    *promised = first ? d->start_at : *promised;
 }
 
 /* In any of its partitions. */
@@ -146,6 +152,13 @@ static int64_t earliest(struct life *l, struct job *j)
     return first;
 }
 
+/* One whose licences are due in a year has none. */
+static bool has_place(const struct life *l, const struct decision *d)
+{
+    bool far = l->licensed && d->start_at - l->now_sec >= CLUSTER_NO_LIMIT_SEC / 2;
+    return d->start_at && !far;
+}
+
 static void pass(struct life *l)
 {
     struct plan p;
@@ -153,6 +166,7 @@ static void pass(struct life *l)
     uint32_t heads[JOBS * 3]; /* looked at in each partition */
     int64_t told[JOBS * 3];
     size_t n = 0;
+    bool first = true;
 
     plan_begin(&p, l->c, l->now_sec, l->backfill);
     while (plan_next(&p, &d)) {
@@ -161,8 +175,9 @@ static void pass(struct life *l)
         if (d.kind == PLAN_START) {
             start(l, &d);
         } else {
-            keep_promise(l, &d);
-            if (d.start_at) {
+            keep_promise(l, &d, first);
+            first = false;
+            if (has_place(l, &d)) {
                 heads[n] = d.job->id;
                 told[n++] = d.start_at;
             }
@@ -175,6 +190,8 @@ static void pass(struct life *l)
     l->c->pool.freed += p.gave_up;
     plan_end(&p);
     test_sound(l->c);
+    vec_foreach (&l->c->licenses.list, of)
+        assert_true(of->used <= of->total);
     for (size_t i = 0; i < n; i++) { /* what started after the promise has not moved it */
         struct job *j = cluster_find_job(l->c, heads[i]);
         if (j->state == PB__JOB_STATE__PENDING && earliest(l, j) > told[i])
@@ -183,7 +200,7 @@ static void pass(struct life *l)
 }
 
 /* What is remembered from look to look hides nothing: who is looked at anew does not start either.
- */
+ * Of several places in a row one may be found earlier anew, and move those behind it. */
 static void nothing_overlooked(struct life *l)
 {
     struct plan p;
@@ -206,7 +223,7 @@ static void nothing_overlooked(struct life *l)
     }
     plan_end(&p);
     vec_foreach (&l->c->jobs, at)
-        if (!l->several && told[(*at)->id] && told[(*at)->id] != (*at)->expected_at)
+        if (!l->several && !l->licensed && told[(*at)->id] && told[(*at)->id] != (*at)->expected_at)
             wrong(l, (*at)->id, "was told another start");
 }
 
@@ -310,6 +327,21 @@ static void shorter(void **state)
     assert_true(shortened > 200);
 }
 
+/* Who waits for licences is not put off either, by those who need none of them. */
+static void with_licenses(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        struct life l = {.seed = seed,
+                         .parts = seed % 3 ? 1 : 3,
+                         .backfill = true,
+                         .rests = seed % 2,
+                         .several = seed % 6 == 0,
+                         .licensed = true};
+        live(&l);
+    }
+}
+
 static void in_order(void **state)
 {
     (void)state;
@@ -323,11 +355,9 @@ static void in_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_partition),
-        cmocka_unit_test(three_partitions),
-        cmocka_unit_test(of_several_partitions),
-        cmocka_unit_test(shorter),
-        cmocka_unit_test(in_order),
+        cmocka_unit_test(one_partition),         cmocka_unit_test(three_partitions),
+        cmocka_unit_test(of_several_partitions), cmocka_unit_test(shorter),
+        cmocka_unit_test(with_licenses),         cmocka_unit_test(in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

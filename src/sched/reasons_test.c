@@ -7,7 +7,16 @@
  */
 #include "sched/sched_test_util.h"
 
-enum { NODES = 5, CPUS = 4, MEM = 400, PARTS = 3, STATES = 10000, NOW = 1000, HEADS = PARTS };
+enum {
+    NODES = 5,
+    CPUS = 4,
+    MEM = 400,
+    PARTS = 3,
+    LICENCES = 2,
+    STATES = 10000,
+    NOW = 1000,
+    HEADS = PARTS * 3
+};
 
 static const char conf[] = CONS "Licenses=lic:2\nNodeName=n[1-5] CPUs=4 RealMemory=400\n"
                                 "PartitionName=p Nodes=ALL\nPartitionName=q Nodes=n[3-5] "
@@ -91,6 +100,28 @@ static bool fits_during(const struct world *w, const struct held *more, size_t n
     return true;
 }
 
+static uint32_t licences_at(const struct world *w, const struct held *more, size_t n_more,
+                            int64_t at)
+{
+    uint32_t used = 0;
+    for (size_t i = 0; i < w->held.len + n_more; i++) {
+        const struct held *h = i < w->held.len ? &w->held.data[i] : &more[i - w->held.len];
+        used += at >= h->from && at < h->until ? need_of(w, h->id)->licences : 0;
+    }
+    return used;
+}
+
+static bool has_licences(const struct world *w, const struct held *more, size_t n_more,
+                         const struct held *h)
+{
+    uint32_t wants = need_of(w, h->id)->licences;
+    bool has = !wants || licences_at(w, more, n_more, h->from) + wants <= LICENCES;
+    for (size_t i = 0; i < n_more; i++)
+        if (wants && more[i].from > h->from && more[i].from < h->until)
+            has = has && licences_at(w, more, n_more, more[i].from) + wants <= LICENCES;
+    return has;
+}
+
 static uint32_t allowed(const struct world *w, const struct need *need)
 {
     return part_nodes[need->part] & w->usable & ~need->excluded;
@@ -112,6 +143,8 @@ static bool can_be(const struct world *w, const struct held *more, size_t n_more
         if (ok >> i & 1 && fits_during(w, more, n_more, i, h))
             among |= 1u << i;
     h->nodes = among;
+    if (!has_licences(w, more, n_more, h))
+        return false;
     return (need->required & ~among) == 0 && (uint32_t)__builtin_popcount(among) >= need->count;
 }
 
@@ -170,10 +203,7 @@ static int64_t earliest(const struct world *w, uint32_t id)
 
 static uint32_t licences_free(const struct world *w)
 {
-    uint32_t used = 0;
-    vec_foreach (&w->held, h)
-        used += need_of(w, h->id)->licences;
-    return 2 - used;
+    return LICENCES - licences_at(w, NULL, 0, NOW);
 }
 
 /* --- each decision
@@ -243,7 +273,7 @@ static void promise(struct world *w, const struct decision *d)
 static void block(struct world *w, const struct decision *d, uint32_t part)
 {
     w->blocked[part] = true;
-    if (w->backfill)
+    if (w->backfill && !d->start_at) /* the others see check_wait() */
         promise(w, d);
 }
 
@@ -286,6 +316,8 @@ static void check_wait(struct world *w, const struct decision *d)
     } else {
         wrong(w, id, d->reason, "what is this?");
     }
+    if (w->backfill && d->start_at)
+        promise(w, d);
     vec_push(&w->waiting, id);
 }
 

@@ -131,7 +131,7 @@ static bool place(struct shadow *s, const struct job *j, const struct bitset *al
 
 /* The first moment at which it fits. True: found, or there is none. */
 static bool find(struct shadow *s, const struct job *j, const struct bitset *allowed,
-                 int64_t now_sec, struct selection *where)
+                 int64_t now_sec, int64_t not_before, struct selection *where)
 {
     const struct cluster *c = s->cluster;
     struct spare_need need = plan_need(j);
@@ -144,7 +144,7 @@ static bool find(struct shadow *s, const struct job *j, const struct bitset *all
         l = pass_moment(s, l, now_sec, &at, &shared);
         if (shared)
             return false;
-        if (!spare_might_do(&s->spare, &need))
+        if (at < not_before || !spare_might_do(&s->spare, &need))
             continue;
         if (select_nodes(c, j, allowed, &s->then, where) == 0) {
             s->at_sec = at;
@@ -177,13 +177,14 @@ static void see_beside(struct shadow *s)
 }
 
 bool shadow_make(struct shadow *s, const struct cluster *c, struct resv_plan *resv,
-                 const struct job *j, const struct bitset *allowed, int64_t now_sec)
+                 const struct job *j, const struct bitset *allowed, int64_t now_sec,
+                 int64_t not_before)
 {
     struct selection where = {0};
     *s = (struct shadow){.cluster = c, .resv = resv, .at_sec = INT64_MAX};
     copy_view(c, &s->then);
     copy_spare(c, &s->spare);
-    bool made = find(s, j, allowed, now_sec, &where);
+    bool made = find(s, j, allowed, now_sec, not_before, &where);
     if (made && s->at_sec != INT64_MAX)
         take(c, &s->then, &where);
     if (made)

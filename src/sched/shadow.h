@@ -23,9 +23,11 @@ struct shadow {
 /* Whether one may be made for it at all. */
 bool shadow_serves(const struct cluster *c, const struct job *j);
 /* False: use the timeline; so where reservations make it begin later. 'allowed': nodes that it may
- * have where it is planned for, whenever. 'resv' must outlive it. */
+ * have where it is planned for, whenever. 'resv' must outlive it. 'not_before': its
+ * licences are due then. */
 bool shadow_make(struct shadow *s, const struct cluster *c, struct resv_plan *resv,
-                 const struct job *j, const struct bitset *allowed, int64_t now_sec);
+                 const struct job *j, const struct bitset *allowed, int64_t now_sec,
+                 int64_t not_before);
 void shadow_done(struct shadow *s);
 
 /* Without a look at the nodes: false, it can not begin at once. */

@@ -151,7 +151,7 @@ static void compare(struct both *b, uint64_t *chance)
     resv_narrow(&b->resv, head, NULL, NOW, set);
     bool waits = select_nodes(b->c, head, set, resv_view(&b->resv, head, NULL, NOW, now), &where);
     select_clear(&where);
-    if (waits && shadow_make(&b->shadow, b->c, &b->resv, head, allowed, NOW)) {
+    if (waits && shadow_make(&b->shadow, b->c, &b->resv, head, allowed, NOW, 0)) {
         timeline_init(&b->timeline, b->c, NOW);
         timeline_set_resv(&b->timeline, &b->resv);
         int64_t at = timeline_find(&b->timeline, head, allowed, &where);

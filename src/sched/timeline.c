@@ -175,6 +175,16 @@ void timeline_set_resv(struct timeline *t, struct resv_plan *resv)
     }
 }
 
+void timeline_set_licenses(struct timeline *t, const struct license_claims *claims, int64_t due)
+{
+    t->claims = claims;
+    t->not_before = due;
+    if (due > t->now_sec)
+        add_moment(t, due);
+    vec_foreach (&claims->list, claim)
+        add_moment(t, claim->until);
+}
+
 void timeline_done(struct timeline *t)
 {
     if (!t->cluster)
@@ -354,19 +364,47 @@ static void again_step(struct timeline_search *s, bool fits, size_t last)
     }
 }
 
+/* The first moment at which its licences are due. */
+static size_t first_moment(const struct timeline *t)
+{
+    size_t low = 0, high = t->moments.len - 1;
+    if (t->not_before <= t->now_sec)
+        return 0;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (t->moments.data[middle] < t->not_before)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* From there to its limit, beside what others have a claim on. */
+static bool has_licenses(struct timeline *t, const struct job *j, int64_t from)
+{
+    uint64_t work = 0;
+    return !t->claims || license_is_due(t->claims, t->cluster, j,
+                                        from == TIMELINE_NOW ? t->now_sec : from, &work);
+}
+
 bool timeline_search_step(struct timeline *t, const struct job *j, const struct bitset *allowed,
                           struct timeline_search *s, struct selection *where)
 {
-    size_t last = t->moments.len - 1, middle = (s->low + s->high) / 2;
+    size_t last = t->moments.len - 1, first = first_moment(t);
+    if (s->phase == SEARCH_DOUBLE && s->high < first)
+        s->low = s->high = first;
+    size_t middle = (s->low + s->high) / 2;
+    int64_t high = t->moments.data[s->high];
     switch (s->phase) {
     case SEARCH_DOUBLE:
-        double_step(s, is_foreseen(t, j, allowed, t->moments.data[s->high], where), last);
+        double_step(s, is_foreseen(t, j, allowed, high, where), last);
         break;
     case SEARCH_HALVE:
         halve_step(s, is_foreseen(t, j, allowed, t->moments.data[middle], where));
         break;
     case SEARCH_AGAIN:
-        again_step(s, fits_from(t, j, allowed, t->moments.data[s->high], where), last);
+        again_step(s, has_licenses(t, j, high) && fits_from(t, j, allowed, high, where), last);
         break;
     case SEARCH_FOUND:
     case SEARCH_NONE:

@@ -27,7 +27,9 @@ struct timeline {
     const struct cluster *cluster;
     struct resv_plan *resv; /* NULL: reservations are not asked */
     const struct resv *in;  /* the one in which a job is looked at; NULL: outside of all */
+    const struct license_claims *claims; /* NULL: licences are not asked */
     int64_t now_sec;
+    int64_t not_before;          /* of the job that is looked for: its licences are due then */
     struct timeline_span *spans; /* of each node in a row; its first begins at TIMELINE_NOW */
     uint64_t *gres; /* of each span: what is free of each kind, and then what is foreseen to be */
     size_t kinds;   /* of generic resources */
@@ -42,6 +44,10 @@ void timeline_init(struct timeline *t, const struct cluster *c, int64_t now_sec)
 void timeline_done(struct timeline *t);
 /* Reservations, too: what they keep from a job at what time. Before anything is looked at. */
 void timeline_set_resv(struct timeline *t, struct resv_plan *resv);
+
+/* Before a place is looked for: what others have a claim on, and when the job's licences are due.
+ */
+void timeline_set_licenses(struct timeline *t, const struct license_claims *claims, int64_t due);
 
 /* Whether the job can begin at once and run to its limit on these nodes without touching what is
  * reserved. 'where' must be empty and gets the choice. */

@@ -413,40 +413,44 @@ static void put_ahead(struct why *w, const struct job *j, int64_t start_at)
     m->ahead[m->n_ahead++] = a;
 }
 
-/* One look for its place, as the planner lays it, by nodes alone. True: there are more to come;
- * else it has w->where from *at on. */
+static bool begin_search(struct why *w, const struct job *j)
+{
+    const struct license_claims *claims = &w->plan.claims;
+    uint64_t work = 0;
+    int64_t due = license_earliest(claims, w->cluster, j, w->now_sec, &work);
+    timeline_set_licenses(w->ahead, claims, due);
+    w->search = (struct timeline_search){0};
+    select_clear(&w->where);
+    return due;
+}
+
+/* One look for its place, as the planner lays it. True: there are more to come; else it has
+ * w->where from *at on. */
 static bool search(struct why *w, const struct job *j, int64_t *at)
 {
     _cleanup_bitset_ struct bitset *allowed = allowed_nodes(w, j);
+    *at = 0;
     w->ahead->in = resv_home(j);
-    if (!w->searching) {
-        w->search = (struct timeline_search){0};
-        select_clear(&w->where);
-    }
+    if (!w->searching && !begin_search(w, j))
+        return false;
     w->searching = timeline_search_step(w->ahead, j, allowed, &w->search, &w->where);
     *at = w->searching ? 0 : timeline_search_found(w->ahead, &w->search);
     *at = w->not_before > *at ? w->not_before : *at;
     return w->searching;
 }
 
-/* With its licences; 0: not foreseeable. */
-static int64_t find_start(const struct why *w, const struct job *j, int64_t at)
-{
-    uint64_t work = 0;
-    int64_t licensed = license_earliest(w->cluster, j, w->now_sec, &work);
-    if (!w->where.shares.len || !licensed)
-        return 0;
-    return licensed > at ? licensed : at;
-}
-
 static bool lay_job(struct why *w, const struct job *j)
 {
     int64_t at;
+    uint64_t work = 0;
     if (search(w, j, &at))
         return true;
-    if (w->where.shares.len)
+    if (!w->where.shares.len)
+        at = 0;
+    else
         timeline_reserve(w->ahead, j, &w->where, at);
-    at = find_start(w, j, at);
+    if (at)
+        license_keep(&w->plan.claims, w->cluster, j, at, &work);
     if (!w->q.backfill)
         w->not_before = at > w->not_before ? at : w->not_before;
     if (w->place == 0)
@@ -488,7 +492,8 @@ static bool estimate(struct why *w, const struct job *j, const struct relax *r, 
     if (relax_make(w->cluster, j, w->spec, r, number, &as) != 0)
         return w->searching = false;
     bool more = search(w, &as, at);
-    *at = more ? 0 : find_start(w, &as, *at);
+    if (more || !w->where.shares.len)
+        *at = 0;
     relax_done(&as);
     if (*at <= w->now_sec) /* what keeps it now is nothing that a timeline knows */
         *at = 0;

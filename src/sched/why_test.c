@@ -95,6 +95,13 @@ static void run(struct life *l, const struct decision *d)
     order_insert(&l->c->ends, &j->ends, NOW + j->limit_sec, j->id);
 }
 
+/* What was found for them is not what would be: others may be before them now, or not any more. */
+static void forget_starts(struct life *l)
+{
+    vec_foreach (&l->jobs, j)
+        (*j)->ahead_stamp = 0;
+}
+
 /* A pass; the decision about 'id'. 'starts': what starts does; 'change': by it others may start. */
 static struct decision pass(struct life *l, uint32_t id, bool starts, bool change)
 {
@@ -221,7 +228,9 @@ static void keep_word(struct life *l, struct job *j, const Pb__WhyChange *change
     order_remove(&j->part->queue, &j->queued);
     obey(l, j, &changed, arena_strdup(&arena, change->command));
     place(l, j, &changed);
+    forget_starts(l);
     struct decision d = pass(l, j->id, false, true);
+    forget_starts(l);
     if (change->now && d.kind != PLAN_START)
         wrong(l, j->id, change->command, "it does not start it");
     if (!change->now && d.job && d.kind == PLAN_START)
