@@ -147,6 +147,8 @@ int submit_check_limits(struct control *c, struct job *j, bool refuse, struct er
 int submit_check_time_min(struct job *j, const Pb__JobSpec *spec, int64_t limit_sec,
                           struct err *err);
 int submit_check_possible(struct control *c, struct job *j, struct err *err);
+/* How long it waits for few switches: no longer than max_switch_wait lets. */
+void submit_fill_switches(const struct control *c, Pb__JobSpec *spec);
 /* Under which a repeated request is found: of the caller's own. 0 stands for none. */
 uint64_t submit_request_key(const uint8_t id[16], uint32_t uid);
 

@@ -152,6 +152,15 @@ void submit_enqueue(struct control *c, struct job *j)
     control_schedule(c, j);
 }
 
+void submit_fill_switches(const struct control *c, Pb__JobSpec *spec)
+{
+    int64_t most = c->conf->max_switch_wait_sec;
+    if (!spec->req_switches || (spec->has_wait_switch_sec && spec->wait_switch_sec <= most))
+        return;
+    spec->has_wait_switch_sec = true;
+    spec->wait_switch_sec = most;
+}
+
 /* What the partition gives to jobs that state no memory is theirs from now on, and shown. */
 static void fill_memory(const struct control *c, const struct job *j, Pb__JobSpec *spec)
 {
@@ -195,6 +204,7 @@ static int apply_spec(struct control *c, const struct caller *who, const struct 
         spec.dependency = d ? spec.dependency : NULL;
     }
     fill_memory(c, j, &spec);
+    submit_fill_switches(c, &spec);
     spec.has_uid = spec.has_gid = true;
     spec.uid = as->uid;
     spec.gid = as->gid;

@@ -259,6 +259,7 @@ static int apply_spec(struct control *c, const struct caller *who, struct job *j
         spec->has_mem_per_cpu_mib = false;
     else if (set->has_mem_per_cpu_mib)
         spec->has_mem_per_node_mib = false;
+    submit_fill_switches(c, spec);
     several_unqueue(j);
     struct moved before = move_to(j, &parts);
     rc = job_read_spec(c->cluster, j, spec, err);

@@ -7,6 +7,7 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/timefmt.h"
+#include "cluster/job_env.h"
 #include "conf/conf.h"
 #include "slurmstepd/layout.h"
 
@@ -135,44 +136,16 @@ static void put_gpus(struct envlist *env, const Pb__StepdStart *start, bool step
         }
 }
 
-/* "gres:gpu:a100:2,gres:nic:1" as --gpus has it: "a100:2". */
-static void put_short(struct envlist *env, const char *name, const char *gres)
+static void put_variable(void *ctx, const char *name, const char *value)
 {
-    _cleanup_str_ struct str text = STR_INIT;
-
-    for (const char *at = gres ? gres : ""; *at;) {
-        size_t len = strcspn(at, ",");
-        if (len > 9 && strncmp(at, "gres:gpu:", 9) == 0)
-            str_printf(&text, "%s%.*s", text.len ? "," : "", (int)(len - 9), at + 9);
-        at += len + (at[len] == ',');
-    }
-    if (text.len)
-        envlist_set(env, name, str_cstr(&text));
+    envlist_set(ctx, name, value);
 }
 
 static void put_spec(struct envlist *env, const Pb__JobSpec *spec)
 {
-    envlist_set(env, "SLURM_JOB_NAME", spec->name);
-    envlist_set(env, "SLURM_JOB_ACCOUNT", spec->account);
-    envlist_set(env, "SLURM_JOB_QOS", spec->qos);
-    envlist_set(env, "SLURM_JOB_RESERVATION", spec->reservation);
-    envlist_set(env, "SLURM_JOB_DEPENDENCY", spec->dependency);
-    envlist_set(env, "SLURM_JOB_GROUP", spec->group_name);
-    envlist_set(env, "SLURM_DISTRIBUTION", spec->distribution);
+    job_env_each(spec, put_variable, env);
     envlist_default(env, "SLURM_SUBMIT_DIR", spec->work_dir);
     envlist_default(env, "SLURM_SUBMIT_HOST", spec->alloc_host);
-    put_if(env, "SLURM_CPUS_PER_TASK", spec->has_cpus_per_task, spec->cpus_per_task);
-    put_if(env, "SLURM_NTASKS_PER_NODE", spec->has_ntasks_per_node, spec->ntasks_per_node);
-    put_short(env, "SLURM_GPUS", spec->tres_per_job);
-    put_short(env, "SLURM_GPUS_PER_NODE", spec->gpus_per_node);
-    put_short(env, "SLURM_GPUS_PER_TASK", spec->tres_per_task);
-    put_short(env, "SLURM_GPUS_PER_SOCKET", spec->tres_per_socket);
-    put_if(env, "SLURM_CPUS_PER_GPU", spec->has_cpus_per_gpu, spec->cpus_per_gpu);
-    put_if(env, "SLURM_MEM_PER_GPU", spec->has_mem_per_gpu_mib, spec->mem_per_gpu_mib);
-    put_if(env, "SLURM_NTASKS_PER_GPU", spec->has_ntasks_per_gpu, spec->ntasks_per_gpu);
-    put_if(env, "SLURM_MEM_PER_NODE", spec->has_mem_per_node_mib, spec->mem_per_node_mib);
-    put_if(env, "SLURM_MEM_PER_CPU", spec->has_mem_per_cpu_mib && !spec->has_mem_per_node_mib,
-           spec->mem_per_cpu_mib);
 }
 
 static void put_times(struct envlist *env, const Pb__LaunchBatch *batch, const Pb__Cred *cred)
@@ -198,8 +171,6 @@ static void put_job_tasks(struct envlist *env, const Pb__LaunchBatch *batch, con
     layout_spread(cpus, nodes, tasks ? tasks : (uint32_t)nodes, spec->cpus_per_task,
                   spec->ntasks_per_node, counts);
     put_counts(env, "SLURM_TASKS_PER_NODE", counts, nodes);
-    if (spec->has_num_tasks)
-        put_both_numbers(env, "SLURM_NTASKS", "SLURM_NPROCS", spec->num_tasks);
 }
 
 void vars_batch(struct envlist *env, const Pb__StepdStart *start, const Pb__LaunchBatch *batch,

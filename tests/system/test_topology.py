@@ -81,7 +81,7 @@ def test_waiting_for_switches(tree):
     eventually(lambda: c.state(holder) == "RUNNING", "n4 is taken")
     job = c.sbatch("-N3", "--switches=1@30", "-o", "/dev/null", wrap="true")
     eventually(lambda: c.job(job)["Reason"] == "Resources", "it waits for one switch")
-    assert c.run(f"squeue -h -j {job} -O reqswitch:10,wait4switch:10").ok().split() == ["1", "30:00"]
+    assert c.run(f"squeue -h -j {job} -O reqswitch:10,wait4switch:10").ok().split() == ["1", "10:00"]  # max_switch_wait
     # Others need not wait, and it needs not when it is to wait no longer.
     assert nodes(c, "-N3") == ["n1", "n2", "n6"]
     assert nodes(c, "-N3", "--switches=2") == ["n1", "n2", "n6"]

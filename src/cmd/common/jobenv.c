@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cmd/common/jobenv.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hostlist.h"
 #include "base/mem.h"
+#include "cluster/job_env.h"
 #include "rpc/frame.h"
 
 void jobenv_counts(const uint32_t *counts, size_t n, struct str *out)
@@ -56,40 +56,14 @@ static void set_counts(struct envlist *e, const char *name, const uint32_t *coun
     str_done(&text);
 }
 
+static void put_variable(void *ctx, const char *name, const char *value)
+{
+    envlist_set(ctx, name, value);
+}
+
 static void set_requested(struct envlist *e, const struct Pb__JobSpec *spec)
 {
-    if (spec->has_num_tasks) {
-        envlist_setf(e, "SLURM_NTASKS", "%u", spec->num_tasks);
-        envlist_setf(e, "SLURM_NPROCS", "%u", spec->num_tasks);
-    }
-    if (spec->has_cpus_per_task)
-        envlist_setf(e, "SLURM_CPUS_PER_TASK", "%u", spec->cpus_per_task);
-    if (spec->has_ntasks_per_node)
-        envlist_setf(e, "SLURM_NTASKS_PER_NODE", "%u", spec->ntasks_per_node);
-    if (spec->has_ntasks_per_core)
-        envlist_setf(e, "SLURM_NTASKS_PER_CORE", "%u", spec->ntasks_per_core);
-    if (spec->has_ntasks_per_socket)
-        envlist_setf(e, "SLURM_NTASKS_PER_SOCKET", "%u", spec->ntasks_per_socket);
-    if (spec->has_mem_per_node_mib)
-        envlist_setf(e, "SLURM_MEM_PER_NODE", "%" PRIu64, spec->mem_per_node_mib);
-    if (spec->has_mem_per_cpu_mib)
-        envlist_setf(e, "SLURM_MEM_PER_CPU", "%" PRIu64, spec->mem_per_cpu_mib);
-    if (spec->has_overcommit && spec->overcommit)
-        envlist_set(e, "SLURM_OVERCOMMIT", "1");
-    if (spec->has_threads_per_core)
-        envlist_setf(e, "SLURM_THREADS_PER_CORE", "%u", spec->threads_per_core);
-    if (spec->distribution != NULL)
-        envlist_set(e, "SLURM_DISTRIBUTION", spec->distribution);
-    if (spec->account != NULL)
-        envlist_set(e, "SLURM_JOB_ACCOUNT", spec->account);
-    if (spec->qos != NULL)
-        envlist_set(e, "SLURM_JOB_QOS", spec->qos);
-    if (spec->reservation != NULL)
-        envlist_set(e, "SLURM_JOB_RESERVATION", spec->reservation);
-    if (spec->dependency != NULL)
-        envlist_set(e, "SLURM_JOB_DEPENDENCY", spec->dependency);
-    if (spec->name != NULL)
-        envlist_set(e, "SLURM_JOB_NAME", spec->name);
+    job_env_each(spec, put_variable, e);
     if (spec->alloc_host != NULL)
         envlist_set(e, "SLURM_SUBMIT_HOST", spec->alloc_host);
     if (spec->work_dir != NULL)

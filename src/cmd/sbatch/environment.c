@@ -6,8 +6,10 @@
 #include <sys/resource.h>
 
 #include "base/str.h"
+#include "cluster/job_env.h"
 
-/* Variables that describe one job, step or task. Prefixes end in '*'. */
+/* Variables that describe one job, step or task, beside those of cluster/job_env.def. Prefixes end
+ * in '*'. */
 static const char *const of_a_job[] = {
     "PMI_*",
     "PMIX_*",
@@ -15,23 +17,17 @@ static const char *const of_a_job[] = {
     "SLURM_ARRAY_*",
     "SLURM_CLUSTER_NAME",
     "SLURM_CPUS_ON_NODE",
-    "SLURM_CPUS_PER_TASK",
     "SLURM_CPU_BIND*",
-    "SLURM_DISTRIBUTION",
     "SLURM_GTIDS",
     "SLURM_HET_*",
     "SLURM_JOBID",
     "SLURM_JOB_*",
     "SLURM_LAUNCH_*",
     "SLURM_LOCALID",
-    "SLURM_MEM_PER_*",
     "SLURM_NNODES",
     "SLURM_NODEID",
     "SLURM_NODELIST",
     "SLURM_NODE_ALIASES",
-    "SLURM_NPROCS",
-    "SLURM_NTASKS*",
-    "SLURM_OVERCOMMIT",
     "SLURM_PRIO_PROCESS",
     "SLURM_PROCID",
     "SLURM_RESTART_COUNT",
@@ -41,7 +37,6 @@ static const char *const of_a_job[] = {
     "SLURM_SUBMIT_*",
     "SLURM_TASKS_PER_NODE",
     "SLURM_TASK_PID",
-    "SLURM_THREADS_PER_CORE",
     "SLURM_TOPOLOGY_*",
     "SLURM_TRES_PER_TASK",
 };
@@ -57,7 +52,7 @@ static bool is_of_a_job(const char *var)
         if (!strncmp(var, of_a_job[i], len - prefix) && (prefix || var[len] == '='))
             return true;
     }
-    return false;
+    return job_env_has(var, strcspn(var, "="));
 }
 
 static void drop_outer_job(struct envlist *e)
@@ -97,14 +92,6 @@ void environment_make(struct envlist *e, const struct opt *o, char *const *from,
     envlist_setf(e, "SLURM_PRIO_PROCESS", "%d", getpriority(PRIO_PROCESS, 0));
     if (o->export_env)
         envlist_set(e, "SLURM_EXPORT_ENV", o->export_env);
-    if (o->overcommit)
-        envlist_set(e, "SLURM_OVERCOMMIT", "1");
     if (opt_given(o, OPT_ID_open_mode))
         envlist_set(e, "SLURM_OPEN_MODE", o->open_append ? "a" : "t");
-    if (opt_given(o, OPT_ID_ntasks_per_core))
-        envlist_setf(e, "SLURM_NTASKS_PER_CORE", "%u", o->ntasks_per_core);
-    if (opt_given(o, OPT_ID_ntasks_per_socket))
-        envlist_setf(e, "SLURM_NTASKS_PER_SOCKET", "%u", o->ntasks_per_socket);
-    if (opt_given(o, OPT_ID_threads_per_core))
-        envlist_setf(e, "SLURM_THREADS_PER_CORE", "%u", o->threads_per_core);
 }

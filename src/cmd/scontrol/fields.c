@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/hostlist.h"
+#include "base/mem.h"
 #include "base/size.h"
 #include "base/timefmt.h"
 #include "proto/job.pb-c.h"
@@ -28,6 +29,7 @@
 #define LIMIT(member) FLAGGED(FIELD_LIMIT, member)
 #define SECONDS(member) FLAGGED(FIELD_SECONDS, member)
 #define DATE(member) FLAGGED(FIELD_DATE, member)
+#define SWITCHES(member) FLAGGED(FIELD_SWITCHES, member)
 #define UNAVAILABLE FIELD_UNAVAILABLE, 0, 0
 #define UPDATE(key, action) {key, action},
 
@@ -135,6 +137,23 @@ static int set_number(const struct field *f, const char *value, void *at)
     }
 }
 
+/* Without a time as long as the site lets jobs wait at the most. */
+static int set_switches(const char *value, Pb__JobSpec *spec)
+{
+    size_t len = strcspn(value, "@");
+    _cleanup_free_ char *count = mem_strndup(value, len);
+    long long n = 0;
+    int64_t sec = TIME_UNLIMITED;
+
+    if (parse_number(count, 0, UINT32_MAX - 2, &n) < 0 ||
+        (value[len] && time_parse_limit(value + len + 1, &sec, NULL) < 0))
+        return -ERR_PARSE;
+    spec->req_switches = (uint32_t)n;
+    spec->has_wait_switch_sec = true;
+    spec->wait_switch_sec = sec;
+    return 0;
+}
+
 int field_set(const struct field *f, const char *value, void *message, struct arena *arena,
               struct err *err)
 {
@@ -157,6 +176,8 @@ int field_set(const struct field *f, const char *value, void *message, struct ar
         *(char **)at = copy;
     } else if (f->type == FIELD_BOOL) {
         r = parse_bool(value, at);
+    } else if (f->type == FIELD_SWITCHES) {
+        r = set_switches(value, message);
     } else {
         r = set_number(f, value, at);
     }

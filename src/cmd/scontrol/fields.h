@@ -22,6 +22,7 @@ enum field_type {
     FIELD_LIMIT,       /* int64_t, seconds out of minutes; NONE: 0 */
     FIELD_SECONDS,     /* int64_t, seconds */
     FIELD_DATE,        /* int64_t, wall seconds */
+    FIELD_SWITCHES,    /* of a job: "count[@time]", in two members */
     FIELD_UNAVAILABLE, /* known, and refused unless empty or "none": it would change what runs */
 };
 struct field {

@@ -284,6 +284,14 @@ static void put_resources(const struct job_view *v)
     }
 }
 
+static void put_optional(const struct job_view *v, const char *key, const char *value)
+{
+    if (!value || !*value)
+        return;
+    text_break(v->style, v->out);
+    text_pair(v->out, key, value);
+}
+
 static void put_request(const struct job_view *v)
 {
     char size[SIZE_TEXT_MAX], tmp[SIZE_TEXT_MAX];
@@ -298,6 +306,7 @@ static void put_request(const struct job_view *v)
     text_break(v->style, v->out);
     text_pair(v->out, "Features", s->features);
     str_puts(v->out, " DelayBoot=00:00:00");
+    put_optional(v, "Prefer", s->prefer);
     const char *resv = v->live->reservation ? v->live->reservation : s->reservation;
     if (resv) {
         text_break(v->style, v->out);
@@ -314,18 +323,20 @@ static void put_request(const struct job_view *v)
     str_puts(v->out, " Network=(null)");
 }
 
-static void put_optional(const struct job_view *v, const char *key, const char *value)
-{
-    if (!value || !*value)
-        return;
-    text_break(v->style, v->out);
-    text_pair(v->out, key, value);
-}
-
 static void put_counted(const struct job_view *v, const char *key, uint64_t count)
 {
     text_break(v->style, v->out);
     str_printf(v->out, "%s=gres:gpu:%llu", key, (unsigned long long)count);
+}
+
+static void put_switches(const struct job_view *v)
+{
+    char wait[TIME_TEXT_MAX];
+    if (!v->spec->req_switches)
+        return;
+    text_break(v->style, v->out);
+    str_printf(v->out, "Switches=%u@%s", v->spec->req_switches,
+               time_format_limit(v->spec->wait_switch_sec, wait));
 }
 
 static void put_command(const struct job_view *v)
@@ -347,6 +358,7 @@ static void put_command(const struct job_view *v)
         text_break(v->style, v->out);
         text_pair(v->out, streams[i].key, str_cstr(&path));
     }
+    put_switches(v);
     if (v->spec->cpus_per_gpu)
         put_counted(v, "CpusPerTres", v->spec->cpus_per_gpu);
     if (v->spec->mem_per_gpu_mib)

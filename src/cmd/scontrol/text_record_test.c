@@ -87,6 +87,28 @@ static void test_running_job(void **state)
         "\n");
 }
 
+/* The lines that are there only when they say something, in their places. */
+static void test_job_with_wishes(void **state)
+{
+    Pb__JobRecord job;
+    Pb__JobSpec spec;
+    Pb__JobLive live;
+    _cleanup_str_ struct str out = STR_INIT;
+    fill_job(&job, &spec, &live);
+    spec.prefer = "fast&new";
+    spec.has_req_switches = spec.has_wait_switch_sec = true;
+    spec.req_switches = 1;
+    spec.wait_switch_sec = 300;
+    spec.mail_user = "ann";
+    text_job(&job, 1000000015, lines, &out);
+    assert_non_null(strstr(str_cstr(&out), "   Features=(null) DelayBoot=00:00:00\n"
+                                           "   Prefer=fast&new\n"
+                                           "   OverSubscribe=OK "));
+    assert_non_null(strstr(str_cstr(&out), "   StdOut=/w/slurm-1.out\n"
+                                           "   Switches=1@00:05:00\n"
+                                           "   MailUser=ann\n"));
+}
+
 static void test_pending_job_on_one_line(void **state)
 {
     Pb__JobRecord job;
@@ -242,9 +264,13 @@ static void test_step(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_running_job), cmocka_unit_test(test_pending_job_on_one_line),
-        cmocka_unit_test(test_shares),      cmocka_unit_test(test_node),
-        cmocka_unit_test(test_partition),   cmocka_unit_test(test_step),
+        cmocka_unit_test(test_running_job),
+        cmocka_unit_test(test_job_with_wishes),
+        cmocka_unit_test(test_pending_job_on_one_line),
+        cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_node),
+        cmocka_unit_test(test_partition),
+        cmocka_unit_test(test_step),
     };
     setenv("TZ", "UTC", 1);
     tzset();

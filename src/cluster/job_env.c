@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/job_env.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+
+static void put_number(job_env_fn *put, void *ctx, const char *name, bool given, uint64_t number)
+{
+    char text[24];
+
+    if (!given)
+        return;
+    snprintf(text, sizeof text, "%" PRIu64, number);
+    put(ctx, name, text);
+}
+
+static void put_text(job_env_fn *put, void *ctx, const char *name, const char *text)
+{
+    if (text)
+        put(ctx, name, text);
+}
+
+static void put_gpus(job_env_fn *put, void *ctx, const char *name, const char *gres)
+{
+    static const char prefix[] = "gres:gpu:";
+    size_t skip = sizeof prefix - 1;
+    _cleanup_str_ struct str text = STR_INIT;
+
+    for (const char *at = gres ? gres : ""; *at;) {
+        size_t len = strcspn(at, ",");
+        if (len > skip && strncmp(at, prefix, skip) == 0)
+            str_printf(&text, "%s%.*s", text.len ? "," : "", (int)(len - skip), at + skip);
+        at += len + (at[len] == ',');
+    }
+    if (text.len)
+        put(ctx, name, str_cstr(&text));
+}
+
+#define PUT_TEXT(name, member) put_text(put, ctx, name, s->member);
+#define PUT_GPUS(name, member) put_gpus(put, ctx, name, s->member);
+#define PUT_NUMBER(name, member) put_number(put, ctx, name, s->has_##member, s->member);
+#define PUT_FLAG(name, member) put_number(put, ctx, name, s->has_##member && s->member, 1);
+#define PUT_CPU(name, member)                                                                      \
+    put_number(put, ctx, name, s->has_##member && !s->has_mem_per_node_mib, s->member);
+
+void job_env_each(const Pb__JobSpec *s, job_env_fn *put, void *ctx)
+{
+#define ENV(name, kind, member) PUT_##kind(name, member)
+#include "cluster/job_env.def"
+#undef ENV
+}
+
+bool job_env_has(const char *name, size_t len)
+{
+    static const char *const names[] = {
+#define ENV(name, kind, member) name,
+#include "cluster/job_env.def"
+#undef ENV
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strlen(names[i]) == len && strncmp(names[i], name, len) == 0)
+            return true;
+    return false;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a job's environment says of its request. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "cluster/job_env.h"
+
+static void put(void *ctx, const char *name, const char *value)
+{
+    str_printf(ctx, "%s=%s ", name, value);
+}
+
+static void check(const Pb__JobSpec *s, const char *wanted)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+
+    job_env_each(s, put, &text);
+    assert_string_equal(str_cstr(&text), wanted);
+}
+
+static void test_what_is_not_given_is_not_said(void **state)
+{
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+
+    s.has_overcommit = true;
+    s.tres_per_job = "gres:nic:2,gres:gpu:";
+    check(&s, "");
+}
+
+static void test_what_is_given(void **state)
+{
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+
+    s.name = "job";
+    s.tres_per_job = "gres:gpu:a100:2,gres:nic:1,gres:gpu:1";
+    s.gpu_bind = "closest";
+    s.licenses = "foo:2";
+    s.has_num_tasks = s.has_overcommit = s.overcommit = s.has_mem_per_cpu_mib = true;
+    s.num_tasks = 3;
+    s.mem_per_cpu_mib = 70;
+    check(&s, "SLURM_GPUS=a100:2,1 SLURM_GPU_BIND=closest SLURM_JOB_LICENSES=foo:2 "
+              "SLURM_JOB_NAME=job SLURM_MEM_PER_CPU=70 SLURM_NPROCS=3 SLURM_NTASKS=3 "
+              "SLURM_OVERCOMMIT=1 ");
+    s = (Pb__JobSpec)PB__JOB_SPEC__INIT;
+    s.has_mem_per_node_mib = s.has_mem_per_cpu_mib = true;
+    s.mem_per_node_mib = 80;
+    check(&s, "SLURM_MEM_PER_NODE=80 ");
+}
+
+static void test_names(void **state)
+{
+    assert_true(job_env_has("SLURM_GPUS=2", 10));
+    assert_false(job_env_has("SLURM_GPUS", 9));
+    assert_false(job_env_has("SLURM_GPUS_X", 12));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_not_given_is_not_said),
+        cmocka_unit_test(test_what_is_given),
+        cmocka_unit_test(test_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
