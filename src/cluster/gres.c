@@ -146,10 +146,6 @@ static int parse_word(const struct cluster *c, char *word, enum gres_scope scope
     if (n == 0 || n > 2)
         return refuse(whole, "expected name[:type][:count]", err);
     const char *type = n == 2 ? part[1] : NULL;
-    if (!mask_of(c, part[0], NULL))
-        return refuse(whole, "no node has this resource", err);
-    if (!mask_of(c, part[0], type))
-        return refuse(whole, "no node has this type of it", err);
     if (wants->list.len == GRES_WANTS_MAX)
         return refuse(whole, "too many resources in one request", err);
     if (count) {
@@ -190,6 +186,22 @@ uint64_t gres_wanted(const struct gres_wants *wants, const char *name, enum gres
         if (same_text(w->name, name))
             sum += *count_of(w, scope);
     return sum;
+}
+
+int gres_check_known(const struct cluster *c, const struct gres_wants *wants, struct err *err)
+{
+    vec_foreach (&wants->list, w) {
+        if (w->mask)
+            continue;
+        uint64_t count = w->per_node + w->per_task + w->per_job;
+        _cleanup_free_ char *word = mem_printf("gres:%s%s%s:%llu", w->name, w->type ? ":" : "",
+                                               w->type ? w->type : "", (unsigned long long)count);
+        return refuse(word,
+                      gres_known(c, w->name) ? "no node has this type of it"
+                                             : "no node has this resource",
+                      err);
+    }
+    return 0;
 }
 
 void gres_want(const struct cluster *c, struct gres_wants *wants, const char *name,

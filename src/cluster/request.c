@@ -116,6 +116,28 @@ static void read_total(struct request *r, struct gpus *g)
     g->job = 0;
 }
 
+/* How much of which type each of several nodes gives is no choice by numbers: a total of several
+ * types is had from one node. */
+static int read_mixed_total(struct request *r, struct gpus *g, struct err *err)
+{
+    size_t types = 0;
+    vec_foreach (&r->gres.list, w)
+        types += w->per_job > 0;
+    if (types < 2)
+        return 0;
+    if (r->min_nodes > 1)
+        return no(err, "a total of several types is had from one node: --nodes=1, or give them of "
+                       "each node with --gpus-per-node");
+    vec_foreach (&r->gres.list, w) {
+        w->per_node += w->per_job;
+        w->per_job = 0;
+    }
+    r->max_nodes = 1;
+    g->node += g->job;
+    g->job = 0;
+    return 0;
+}
+
 /* Of each GPU; what the job does not say comes from its partition, or the cluster. */
 static void read_gpu_share(const struct cluster *c, const struct job *j, struct request *r,
                            const Pb__JobSpec *s, bool any)
@@ -162,5 +184,6 @@ int request_read_gres(const struct cluster *c, const struct job *j, struct reque
     struct gpus g = count_gpus(r);
     rc = read_tasks_per_gpu(c, r, s, &g, err);
     read_total(r, &g);
+    rc = rc == 0 ? read_mixed_total(r, &g, err) : rc;
     return rc == 0 ? read_per_gpu(c, j, r, s, &g, err) : rc;
 }

@@ -134,6 +134,8 @@ void submit_enqueue(struct control *c, struct job *j)
         reason = waits;
     else if (j->begin_at > control_wall(c))
         reason = "BeginTime";
+    else if (deadline_missed(c, j)) /* it is ended for that, in a moment */
+        reason = "DeadLine";
     else if (resv_waits)
         reason = resv_waits;
     else if ((kept = queue_in_parts(c, j)) != NULL)
@@ -154,7 +156,7 @@ void submit_enqueue(struct control *c, struct job *j)
 
 void submit_fill_switches(const struct control *c, Pb__JobSpec *spec)
 {
-    int64_t most = c->conf->max_switch_wait_sec;
+    int64_t most = c->conf->sched.max_switch_wait;
     if (!spec->req_switches || (spec->has_wait_switch_sec && spec->wait_switch_sec <= most))
         return;
     spec->has_wait_switch_sec = true;

@@ -406,10 +406,37 @@ static bool choose_alone(struct chooser *ch, struct bitset *set)
     return found;
 }
 
+static bool on_few_leaves(const struct chooser *ch)
+{
+    const struct topo *t = ch->topo;
+    _cleanup_free_ bool *used = mem_new_array(bool, t->leaves + 1);
+    uint32_t count = 0;
+    bitset_foreach (ch->chosen, i) {
+        count += !used[t->leaf[i]];
+        used[t->leaf[i]] = true;
+    }
+    return count <= ch->max_leaves;
+}
+
+/* Below the lowest switch where a choice without a look at them is yet on so few of the leaves. */
+static bool choose_few_leaves(struct chooser *ch, struct bitset *set)
+{
+    const struct topo *t = ch->topo;
+    for (size_t i = 0; i < t->switches.len; i++) {
+        bitset_zero(set);
+        add_below(ch, &t->switches.data[i], set);
+        if (!bitset_empty(set) && choose_among(ch, set) && on_few_leaves(ch))
+            return true;
+    }
+    return false;
+}
+
 bool choose_in_fabric(struct chooser *ch)
 {
     _cleanup_bitset_ struct bitset *set = bitset_new(ch->fits->size);
     const struct topo *t = ch->topo;
+    if (ch->max_leaves)
+        return choose_few_leaves(ch, set);
     for (size_t i = t->switches.len; i-- > 0;) {
         const struct topo_switch *s = &t->switches.data[i];
         if (!s->root || (s->from == CONF_NO_SWITCH && s->level == 0))

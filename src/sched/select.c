@@ -134,6 +134,15 @@ static uint64_t units_of(const struct request *r, const struct node_kind *k, uin
     return units > apart ? units : apart;
 }
 
+/* Of the tasks that an idle socket may have, those that it has the units for. */
+static uint64_t tasks_in_socket(const struct request *r, const struct node_kind *k)
+{
+    uint64_t tasks = r->tasks_per_socket < k->cpus ? r->tasks_per_socket : k->cpus;
+    while (tasks && units_together(r, k, tasks, tasks * r->cpus_per_task) > k->units / k->sockets)
+        tasks--;
+    return tasks;
+}
+
 /* Tasks that --ntasks-per-core and --ntasks-per-socket allow. Of sockets in another view it is only
  * known how many there are. */
 static uint32_t tasks_by_cores(const struct request *r, const struct node_kind *k,
@@ -144,7 +153,7 @@ static uint32_t tasks_by_cores(const struct request *r, const struct node_kind *
     if (r->tasks_per_core && k->cpus_per_unit < k->threads) /* CPUs are handed out */
         tasks = (uint64_t)r->tasks_per_core * room->units / k->threads;
     if (r->tasks_per_socket) {
-        uint64_t by_socket = (uint64_t)r->tasks_per_socket * k->sockets;
+        uint64_t by_socket = tasks_in_socket(r, k) * k->sockets;
         if (room->node)
             by_socket =
                 cores_tasks(room->node, r->tasks_per_socket, cpus_used(r, k), r->cpus_per_task);
@@ -173,6 +182,17 @@ static uint32_t cpus_fit(const struct request *r, const struct node_kind *k,
         units = by_mem < units ? (uint32_t)by_mem : units;
     }
     return units * cpus_used(r, k);
+}
+
+/* Of the tasks that cores and sockets hold, those whose units there are the CPUs and the memory
+ * for: tasks that do not share cores have more units than their CPUs would. */
+static uint32_t tasks_paid_for(const struct request *r, const struct node_kind *k, uint32_t cpus,
+                               uint32_t tasks)
+{
+    uint32_t units = cpus / cpus_used(r, k);
+    while (tasks && units_of(r, k, tasks, (uint64_t)tasks * r->cpus_per_task) > units)
+        tasks--;
+    return tasks;
 }
 
 /* GPUs of the job's total that so many CPUs and so much memory go with. */
@@ -222,9 +242,11 @@ uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const st
     uint32_t tasks = r->overcommit ? r->tasks : cpus / r->cpus_per_task;
     uint32_t by_gres = r->gres.list.len ? gres_fit(c, r, room, cpus, more) : tasks;
     tasks = by_gres < tasks ? by_gres : tasks;
-    uint32_t by_cores =
-        r->tasks_per_core || r->tasks_per_socket ? tasks_by_cores(r, k, room) : tasks;
-    tasks = by_cores < tasks ? by_cores : tasks;
+    if (r->tasks_per_core || r->tasks_per_socket) {
+        uint32_t by_cores = tasks_by_cores(r, k, room);
+        tasks = by_cores < tasks ? by_cores : tasks;
+        tasks = r->exclusive ? tasks : tasks_paid_for(r, k, cpus, tasks);
+    }
     if (tasks > c->conf->max_tasks_per_node)
         tasks = c->conf->max_tasks_per_node;
     if (!r->ntasks_per_node || tasks < r->ntasks_per_node)
@@ -400,6 +422,9 @@ struct alike { /* what the last node had, when that is all there is to it, and w
 static uint32_t tasks_again(struct alike *last, const struct cluster *c, const struct job *j,
                             const struct free_view *view, uint32_t node)
 {
+    if (view->users && view->users[node].who != USERS_NONE &&
+        !alloc_user_may(&view->users[node], j))
+        return 0;
     if (!last->known || last->kind != c->pool.kind[node] || last->units != view->units[node] ||
         last->mem_mib != view->mem_mib[node] || last->whole != view->whole[node])
         *last = (struct alike){.known = true,

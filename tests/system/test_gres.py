@@ -175,3 +175,14 @@ def test_what_comes_with_a_gpu(make_cluster):
     job = c.sbatch("--gpus=2", "-pother", wrap="sleep 100")
     eventually(lambda: c.state(job) == "RUNNING", "it")
     assert c.job(job)["AllocTRES"].startswith("cpu=2,mem=200M,")
+
+
+def test_a_total_of_several_types(gpus):
+    """Each type in its number, and so from one node."""
+    c = gpus
+    show = ["sh", "-c", "echo $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES"]
+    assert c.run(["srun", "--gpus=a100:1,v100:1", *show]).ok() == "n1 0,7"
+    assert c.run(["srun", "--gpus=v100:1,a100:2", *show]).ok() == "n1 0,1,7"
+    c.run(["sbatch", "--gpus=a100:1,v100:2", "--wrap", "true"]).fails("Requested node configuration is not available")
+    c.run(["sbatch", "-N2", "--gpus=a100:1,v100:1", "--wrap", "true"]).fails(
+        "a total of several types is had from one node: --nodes=1")
