@@ -107,6 +107,14 @@ static const struct {
      "fault at=60712 what=crash point=lost\n"
      "ctl count=3\n"
      "fault at=27561 what=down\n"},
+    {"a job that was released before its reservation was over",
+     "run seed=1403 share=501\n"
+     "node id=4 count=4\n"
+     "part part=p1 options=Default=YES nodes=ALL\n"
+     "job at=3 kind=batch id=3 uid=1002 reservation=r1\n"
+     "do at=3 what=part-state part=p1 to=INACTIVE nodes=n[5-7]\n"
+     "do at=16 what=release job=3\n"
+     "do at=1 what=resv part=r1 to=,IGNORE_JOBS nodes=n[6-7] uid=1002 for=88750\n"},
 };
 
 static void what_was_found_stays_mended(void **state)

@@ -22,12 +22,23 @@ static const Pb__ResvRecord *read_record(const struct sim_stored_resv *r, struct
 /* --- records ------------------------------------------------------------------------------------
  */
 
+/* Jobs that have asked for it are held now. */
+static void expect_holds(struct sim *s, const char *name)
+{
+    vec_foreach (&s->clients, c)
+        if (strcmp(c->item->resv, name) == 0) {
+            c->asked[SIM_CLAIM_HELD]++;
+            c->claims[SIM_CLAIM_HELD].made = false;
+        }
+}
+
 void sim_resv_put(struct sim *s, const struct sim_record *r)
 {
     size_t at = 0;
     while (at < s->resvs.len && strcmp(s->resvs.data[at].name, r->name) != 0)
         at++;
     if (at < s->resvs.len && !r->data) {
+        expect_holds(s, r->name);
         str_done(&s->resvs.data[at].data);
         vec_remove(&s->resvs, at);
         return;
