@@ -84,6 +84,8 @@ struct resv_time {
 bool resv_occurs(const struct resv *r, int64_t at, struct resv_time *out);
 /* Whether it takes something of the time from 'from' to 'until'. */
 bool resv_overlaps(const struct resv *r, int64_t from, int64_t until);
+/* Whether it is at the time 'at', as it is foreseen at 'from'. */
+bool resv_is_at(const struct resv *r, int64_t from, int64_t at);
 /* The next occurrence takes the place of one that is over. False: it was the last one. */
 bool resv_advance(struct resv *r, int64_t now);
 int64_t resv_period(const struct resv *r); /* RESV_NEVER: it does not repeat */

@@ -167,6 +167,21 @@ static void floats(void **state)
     assert_false(resv_is_now(&r, 1700));
 }
 
+static void at_a_time(void **state)
+{
+    struct resv once = {.start_at = 1000, .end_at = 2000};
+    struct resv hourly = {.flags = RESV_HOURLY, .start_at = 1000, .end_at = 2000};
+    struct resv floating = {
+        .flags = RESV_TIME_FLOAT, .start_at = 1000, .end_at = 2000, .float_sec = 60};
+    assert_false(resv_is_at(&once, 0, 999));
+    assert_true(resv_is_at(&once, 0, 1000) && resv_is_at(&once, 0, 1999));
+    assert_false(resv_is_at(&once, 0, 2000));
+    assert_true(resv_is_at(&hourly, 0, 4600) && resv_is_at(&hourly, 0, 5599));
+    assert_false(resv_is_at(&hourly, 0, 4599) || resv_is_at(&hourly, 0, 5600));
+    assert_true(resv_is_at(&floating, 1500, 1560));
+    assert_false(resv_is_at(&floating, 1500, 1559) || resv_is_at(&floating, 1500, 2000));
+}
+
 /* --- records --- */
 
 #define CONF CONS "NodeName=n[1-4] CPUs=4 RealMemory=100\nPartitionName=p Nodes=ALL\n"
@@ -221,9 +236,13 @@ static void a_record_there_and_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(flags_that_are_none),     cmocka_unit_test(flags_there_and_back),
-        cmocka_unit_test(flags_that_stay),         cmocka_unit_test(occurrences),
-        cmocka_unit_test(skipping_is_stepping),    cmocka_unit_test(floats),
+        cmocka_unit_test(flags_that_are_none),
+        cmocka_unit_test(flags_there_and_back),
+        cmocka_unit_test(flags_that_stay),
+        cmocka_unit_test(occurrences),
+        cmocka_unit_test(skipping_is_stepping),
+        cmocka_unit_test(floats),
+        cmocka_unit_test(at_a_time),
         cmocka_unit_test(a_record_there_and_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

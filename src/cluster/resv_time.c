@@ -58,6 +58,13 @@ bool resv_overlaps(const struct resv *r, int64_t from, int64_t until)
     return resv_occurs(r, from, &t) && t.begin < until;
 }
 
+bool resv_is_at(const struct resv *r, int64_t from, int64_t at)
+{
+    struct resv_time t;
+    return resv_occurs(r, r->flags & RESV_TIME_FLOAT ? from : at, &t) && t.begin <= at &&
+           at < t.end;
+}
+
 bool resv_advance(struct resv *r, int64_t now)
 {
     struct resv_time t;

@@ -23,6 +23,7 @@ void resv_plan_done(struct resv_plan *p)
     forget(p);
     vec_done(&p->begins);
     vec_done(&p->blocked);
+    vec_done(&p->parts);
     free(p->most);
 }
 
@@ -180,16 +181,54 @@ static uint32_t units_inside(const struct cluster *c, const struct resv *r, uint
     return units;
 }
 
-static void bound(struct resv_plan *p, const struct resv *r, bool inside, int64_t from,
-                  const struct free_view *view)
+static uint32_t units_left(const struct cluster *c, const struct resv *r, uint32_t node, int64_t at)
 {
+    uint32_t used = r->running ? units_inside(c, r, node, at) : 0;
+    return r->units[node] > used ? r->units[node] - used : 0;
+}
+
+static void bound(struct resv_plan *p, uint32_t node, uint32_t most)
+{
+    if (most < p->most[node])
+        p->most[node] = most;
+}
+
+/* A job of it has what others of its do not have. */
+static void bound_inside(struct resv_plan *p, const struct resv *r, int64_t from)
+{
+    bitset_foreach (r->nodes, i)
+        bound(p, (uint32_t)i, units_left(p->cluster, r, (uint32_t)i, from));
+}
+
+/* A job of another, or of none, leaves it that, and to the others what they keep at the same time.
+ */
+static void bound_outside(struct resv_plan *p, const struct resv *r, int64_t from, int64_t at,
+                          const struct free_view *view)
+{
+    VEC(const struct resv *) others = {0};
+    vec_foreach (&p->parts, other)
+        if (*other != r && bitset_intersects((*other)->nodes, r->nodes) &&
+            resv_is_at(*other, from, at))
+            vec_push(&others, *other);
     bitset_foreach (r->nodes, i) {
-        uint32_t used = r->running ? units_inside(p->cluster, r, (uint32_t)i, from) : 0;
-        uint32_t left = r->units[i] > used ? r->units[i] - used : 0, most = left;
-        if (!inside)
-            most = view->units[i] > left ? view->units[i] - left : 0;
-        if (most < p->most[i])
-            p->most[i] = most;
+        uint32_t node = (uint32_t)i, kept = units_left(p->cluster, r, node, from);
+        vec_foreach (&others, other)
+            kept += (*other)->units[i] ? units_left(p->cluster, *other, node, from) : 0;
+        bound(p, node, view->units[i] > kept ? view->units[i] - kept : 0);
+    }
+    vec_done(&others);
+}
+
+/* Most is kept when one of them begins. */
+static void bound_times(struct resv_plan *p, const struct resv *r, int64_t from, int64_t until,
+                        const struct free_view *view)
+{
+    struct resv_time t;
+    int64_t at = from;
+    for (int i = 0; i < RESV_AHEAD && resv_occurs(r, at, &t) && t.begin < until; i++, at = t.end) {
+        bound_outside(p, r, from, t.begin > from ? t.begin : from, view);
+        if (p->parts.len < 2 || t.end == RESV_NEVER || r->flags & RESV_TIME_FLOAT)
+            return;
     }
 }
 
@@ -198,22 +237,21 @@ const struct free_view *resv_view(struct resv_plan *p, const struct job *j, cons
 {
     const struct cluster *c = p->cluster;
     int64_t until = ends_at(j, from);
-    bool any = false;
-    vec_foreach (&c->resvs, at) {
-        const struct resv *r = *at;
-        bool inside = r == in && !reaches_out(r);
-        if (!r->units || (r == in && !inside) ||
-            (!inside && (!is_over(r, in) || !resv_overlaps(r, from, until))))
-            continue;
-        if (!any && !p->most)
-            p->most = mem_new_array(uint32_t, c->nodes.len + 1);
-        for (size_t i = 0; i < c->nodes.len && !any; i++)
-            p->most[i] = UINT32_MAX;
-        any = true;
-        bound(p, r, inside, from, view);
-    }
-    if (!any)
+    bool inside = in && in->units && !reaches_out(in);
+    vec_clear(&p->parts);
+    vec_foreach (&c->resvs, r)
+        if ((*r)->units && *r != in && is_over(*r, in) && resv_overlaps(*r, from, until))
+            vec_push(&p->parts, *r);
+    if (!inside && !p->parts.len)
         return view;
+    if (!p->most)
+        p->most = mem_new_array(uint32_t, c->nodes.len + 1);
+    for (size_t i = 0; i < c->nodes.len; i++)
+        p->most[i] = UINT32_MAX;
+    if (inside)
+        bound_inside(p, in, from);
+    vec_foreach (&p->parts, r)
+        bound_times(p, *r, from, until, view);
     p->view = *view;
     p->view.most = p->most;
     return &p->view;

@@ -8,6 +8,8 @@
 
 #include "sched/plan.h"
 
+#define RESV_AHEAD 8 /* occurrences that are looked at, of a reservation that repeats */
+
 struct resv_begin { /* of the next occurrence */
     int64_t at;
     struct bitset *nodes; /* of this one and those that begin before */
@@ -21,8 +23,9 @@ struct resv_plan { /* of one pass */
     VEC(struct resv_begin) begins; /* of those that take whole nodes, rising */
     bool made;
     VEC(const struct resv *)
-    blocked;               /* a job that runs in it waits: those behind it must not pass */
-    struct free_view view; /* with 'most' */
+    blocked;                        /* a job that runs in it waits: those behind it must not pass */
+    VEC(const struct resv *) parts; /* of nodes, that are kept from the present job */
+    struct free_view view;          /* with 'most' */
     uint32_t *most;
 };
 

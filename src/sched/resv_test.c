@@ -299,6 +299,37 @@ static void no_more_than_its_cores_later(void **state)
     test_cluster_free(c);
 }
 
+/* Who is outside leaves all of them what they keep at one time, and no more than that. */
+static void cores_of_several(void **state)
+{
+    struct cluster *c =
+        with((struct given[]){{"a", 0, 600, 0, "n1", "1"}, {"b", 300, 900, 0, "n1", "1"}, {0}});
+    queue(c, 1, 3600, "N=1 w=n1 n=3", NULL, false);
+    queue(c, 2, 600, "N=1 w=n1 n=2", NULL, false);
+    expect(c, true, "1: Resources@600, 2: n1:2/0");
+    test_cluster_free(c);
+    c = with((struct given[]){{"a", 0, 600, 0, "n1", "2"}, {"b", 600, 900, 0, "n1", "2"}, {0}});
+    queue(c, 1, 3600, "N=1 w=n1 n=2", NULL, false);
+    expect(c, true, "1: n1:2/0");
+    test_cluster_free(c);
+}
+
+static void cores_of_several_that_repeat(void **state)
+{
+    struct cluster *c = with((struct given[]){
+        {"a", -3600, -1800, RESV_DAILY, "n1", "2"}, {"b", -7200, 600, RESV_DAILY, "n1", "2"}, {0}});
+    queue(c, 1, 7200, "N=1 w=n1 n=2", NULL, false);
+    queue(c, 2, 79200, "w=n1 n=1", NULL, false); /* they meet tomorrow, from 82800 to 84600 */
+    expect(c, true, "1: n1:2/0, 2: Resources@84600");
+    test_cluster_free(c);
+    c = with((struct given[]){
+        {"a", 600, 1200, RESV_TIME_FLOAT, "n1", "2"}, {"b", 900, 1000, 0, "n1", "2"}, {0}});
+    queue(c, 1, 901, "w=n1 n=1", NULL, false); /* they meet at 900, or at 1500 not any more */
+    queue(c, 2, 900, "N=1 w=n1 n=2", NULL, false);
+    expect(c, true, "1: Resources@900, 2: n1:2/0");
+    test_cluster_free(c);
+}
+
 /* --- what is chosen for one --- */
 
 static void pick(struct cluster *c, struct resv *r, const char *nodes, int code)
@@ -392,6 +423,8 @@ int main(void)
         cmocka_unit_test(one_over_another),
         cmocka_unit_test(some_cores_of_a_node),
         cmocka_unit_test(no_more_than_its_cores_later),
+        cmocka_unit_test(cores_of_several),
+        cmocka_unit_test(cores_of_several_that_repeat),
         cmocka_unit_test(nodes_for_one),
         cmocka_unit_test(nodes_for_one_that_repeats),
     };

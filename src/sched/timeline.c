@@ -6,7 +6,6 @@
 #include "sched/resv.h"
 
 #define SPANS_FREE 2 /* room for a reservation's ends, beyond those of running jobs */
-#define RESV_AHEAD 8 /* occurrences of a reservation that repeats */
 #define TRIES 32     /* moments behind the first possible one that are looked at one by one */
 
 /* --- making it ---------------------------------------------------------------------------------
