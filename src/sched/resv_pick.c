@@ -30,29 +30,77 @@ static bool may_overlap(const struct resv *a, const struct resv *b)
     return (a->flags | b->flags) & RESV_FIRST;
 }
 
-/* The first other one that has a node of the set at a time of this one. */
+/* Whether it stands in the way of the new one, in time and in kind. */
+static bool is_beside(const struct resv_pick *p, const struct resv *r, const struct resv *other)
+{
+    return other != p->self && !may_overlap(other, r) &&
+           (meets(r, other, p->now_sec) || meets(other, r, p->now_sec));
+}
+
+struct beside { /* others that have some cores of the nodes */
+    VEC(const struct resv *) list;
+};
+
+/* With all that are there then. */
+static bool fits_at(const struct resv_pick *p, const struct resv *r, const struct beside *others,
+                    int64_t at)
+{
+    struct beside there = {0};
+    bool fits = true;
+    vec_foreach (&others->list, other)
+        if (resv_is_at(*other, p->now_sec, at))
+            vec_push(&there.list, *other);
+    bitset_foreach (r->nodes, i) {
+        uint64_t sum = r->units[i];
+        vec_foreach (&there.list, other)
+            sum += (*other)->units[i];
+        fits = fits && sum <= p->cluster->nodes.data[i]->units;
+    }
+    vec_done(&there.list);
+    return fits;
+}
+
+/* Whether all of them have their cores at once: most are wanted when one of them begins. */
+static bool fits_beside(const struct resv_pick *p, const struct resv *r,
+                        const struct beside *others, const struct resv *one)
+{
+    struct resv_time t;
+    int64_t at = p->now_sec;
+    for (int i = 0; i < LOOK_AHEAD && resv_occurs(one, at, &t); i++, at = t.end) {
+        int64_t begin = t.begin > p->now_sec ? t.begin : p->now_sec;
+        if (resv_is_at(r, p->now_sec, begin) && !fits_at(p, r, others, begin))
+            return false;
+        if (t.end == RESV_NEVER || one->flags & RESV_TIME_FLOAT)
+            break;
+    }
+    return true;
+}
+
+/* The first other one with which it would have more of a node of the set than there is. */
 static const struct resv *find_conflict(const struct resv_pick *p, const struct resv *r,
                                         const struct bitset *nodes)
 {
+    const struct resv *found = NULL;
+    struct beside others = {0};
     vec_foreach (&p->cluster->resvs, other) {
-        if (*other == p->self || may_overlap(*other, r) ||
-            !bitset_intersects((*other)->nodes, nodes) ||
-            (!meets(r, *other, p->now_sec) && !meets(*other, r, p->now_sec)))
+        if (!bitset_intersects((*other)->nodes, nodes) || !is_beside(p, r, *other))
             continue;
-        bool shared = r->units && (*other)->units;
-        bitset_foreach (nodes, i)
-            shared = shared && r->units[i] + (*other)->units[i] <= p->cluster->nodes.data[i]->units;
-        if (!shared)
-            return *other;
+        if (!found && (!r->units || !(*other)->units))
+            found = *other;
+        vec_push(&others.list, *other);
     }
-    return NULL;
+    for (size_t i = 0; i < others.list.len && !found; i++)
+        if (!fits_beside(p, r, &others, others.list.data[i]) ||
+            (i == 0 && !fits_beside(p, r, &others, r)))
+            found = others.list.data[i];
+    vec_done(&others.list);
+    return found;
 }
 
 static void remove_taken(const struct resv_pick *p, const struct resv *r, struct bitset *set)
 {
     vec_foreach (&p->cluster->resvs, other)
-        if (*other != p->self && !may_overlap(*other, r) &&
-            (meets(r, *other, p->now_sec) || meets(*other, r, p->now_sec)))
+        if (is_beside(p, r, *other))
             bitset_andnot(set, (*other)->nodes);
 }
 

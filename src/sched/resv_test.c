@@ -393,6 +393,22 @@ static void nodes_for_one(void **state)
     test_cluster_free(c);
 }
 
+/* All that are there at one time count together. */
+static void cores_for_one_beside_others(void **state)
+{
+    struct cluster *c = with((struct given[]){{"a", 0, 150, 0, "n[1-2]", "2,1"},
+                                              {"b", 0, 150, 0, "n[1-2]", "1,1"},
+                                              {"c", 150, 1000, 0, "n[1-2]", "2,1"},
+                                              {"d", 100, 200, 0, "n4", "1"},
+                                              {0}});
+    pick(c, draft(c, 1, "1", "n1"), "n1", 0);
+    pick(c, draft(c, 1, "2", "n1"), NULL, ERR_RESV_OVERLAP);
+    pick(c, draft(c, 1, "2", "n2"), "n2", 0);
+    pick(c, draft(c, 1, "4", "n3"), "n3", 0);
+    pick(c, draft(c, 1, "4", "n4"), NULL, ERR_RESV_OVERLAP);
+    test_cluster_free(c);
+}
+
 static void nodes_for_one_that_repeats(void **state)
 {
     struct cluster *c =
@@ -426,6 +442,7 @@ int main(void)
         cmocka_unit_test(cores_of_several),
         cmocka_unit_test(cores_of_several_that_repeat),
         cmocka_unit_test(nodes_for_one),
+        cmocka_unit_test(cores_for_one_beside_others),
         cmocka_unit_test(nodes_for_one_that_repeats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
