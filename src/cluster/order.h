@@ -17,7 +17,7 @@ struct order_link {
     int64_t key;
     uint64_t tie; /* unique within an order */
     bool in;
-    bool of_face; /* several.h: what it is embedded in; no matter to the order */
+    bool of_face; /* several.h: what it is embedded in, in an order or not; the order keeps it */
 };
 
 struct order {

@@ -15,8 +15,11 @@ void several_set(struct job *j, struct part *const *parts, size_t count)
     struct several *s = mem_alloc(sizeof(*s) + count * sizeof(s->of[0]));
     *s = (struct several){.count = (uint32_t)count};
     for (size_t i = 0; i < count; i++)
-        s->of[i] = (struct face){
-            .job = j, .part = parts[i], .priority = j->priority, .limit_sec = j->limit_sec};
+        s->of[i] = (struct face){.job = j,
+                                 .part = parts[i],
+                                 .queued.of_face = true,
+                                 .priority = j->priority,
+                                 .limit_sec = j->limit_sec};
     j->several = s;
 }
 
@@ -205,7 +208,6 @@ void several_queue(struct job *j)
 {
     struct order_link *link = j->several ? &j->several->of[j->several->at].queued : &j->queued;
     order_insert(&j->part->queue, link, key_of(j, j->priority), j->id);
-    link->of_face = j->several != NULL;
 }
 
 void several_format(const struct job *j, struct str *out)

@@ -333,10 +333,36 @@ static void ended(void **state)
     test_cluster_free(c);
 }
 
+/* It is taken out of its queues while they are walked, and is then where it was. */
+static void in_several_partitions(void **state)
+{
+    struct cluster *c = test_cluster(conf);
+    (void)state;
+    test_up(c);
+    struct job *j = test_job(c, 5, "p=p,q");
+    for (uint32_t i = 0; i < 2; i++) {
+        several_enter(j, i);
+        several_queue(j);
+    }
+    several_leave(j);
+    struct why *w = why_new(c, &(struct why_question){.job_id = 5, .backfill = true});
+    while (why_step(w, NOW))
+        for (uint32_t i = 0; i < 2; i++) {
+            struct order_link *l = order_first(&j->several->of[i].part->queue);
+            assert_ptr_equal(several_face_of(l), &j->several->of[i]);
+            assert_ptr_equal(several_job_of(l), j);
+        }
+    assert_true(why_answer(w)->starts_now);
+    why_free(w);
+    assert_true(several_keys_hold(j));
+    test_cluster_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ended),
+        cmocka_unit_test(in_several_partitions),
         cmocka_unit_test(with_backfill),
         cmocka_unit_test(in_order),
     };
