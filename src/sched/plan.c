@@ -447,7 +447,7 @@ static struct job *next_job(struct plan *p)
     const struct order *queue = &p->order.data[p->part]->queue;
     struct job *j = p->again ? cluster_find_job(p->cluster, p->again) : NULL;
     p->again = 0;
-    if (j && several_enter_part(j, p->order.data[p->part]) && several_is_queued(j))
+    if (j && several_is_queued(j) && several_enter_part(j, p->order.data[p->part]))
         return j;
     struct order_link *l = p->looked ? order_after(queue, p->key, p->tie) : order_first(queue);
     if (!l)

@@ -419,6 +419,38 @@ static void refused_by_the_caller(void **state)
 /* --- equal requests --- */
 
 /* Of requests that are not equal, the second runs though the first does not. */
+/* An array of which an element has started in its second partition is held while the pass rests: it
+ * has its first one again. */
+static void held_between_elements(void **state)
+{
+    struct cluster *c = test_cluster(FOUR "PartitionName=p Nodes=ALL\nPartitionName=q Nodes=ALL\n");
+    struct job *j = test_job(c, 1, "p=p,q");
+    struct idset tasks = {0};
+    struct decision d;
+    struct plan p;
+
+    (void)state;
+    test_up(c);
+    assert_int_equal(idset_parse("1-9", 10, &tasks, NULL), 0);
+    array_make(c, j, &tasks, 0);
+    several_enter(j, 1);
+    several_queue(j);
+    several_leave(j);
+    plan_begin(&p, c, NOW, true);
+    assert_true(plan_next(&p, &d));
+    assert_int_equal(d.kind, PLAN_START);
+    assert_string_equal(j->part->conf.name, "q");
+    select_done(&d.where);
+    several_leave(j);
+    several_unqueue(j);
+    plan_resume(&p, NOW + 1);
+    assert_false(plan_next(&p, &d));
+    assert_string_equal(j->part->conf.name, "p");
+    assert_true(several_keys_hold(j));
+    plan_end(&p);
+    test_cluster_free(c);
+}
+
 static void unequal_requests(void **state)
 {
     static const struct {
@@ -503,6 +535,7 @@ int main(void)
         cmocka_unit_test(depth),
         cmocka_unit_test(many_heads),
         cmocka_unit_test(refused_by_the_caller),
+        cmocka_unit_test(held_between_elements),
         cmocka_unit_test(unequal_requests),
         cmocka_unit_test(equal_requests),
     };
