@@ -30,26 +30,30 @@ bool job_state_may_become(enum _Pb__JobState from, enum _Pb__JobState to)
     return (unsigned)from < known && (unsigned)to < known && allowed[from] >> to & 1;
 }
 
+static bool runs(enum _Pb__JobState state)
+{
+    return state == PB__JOB_STATE__RUNNING || state == PB__JOB_STATE__SUSPENDED;
+}
+
 static void count(struct cluster *c, enum _Pb__JobState state, int by)
 {
     if (state == PB__JOB_STATE__PENDING)
         c->pending += (size_t)by;
-    if (state == PB__JOB_STATE__RUNNING || state == PB__JOB_STATE__SUSPENDED)
+    if (runs(state))
         c->running += (size_t)by;
 }
 
 static void change(struct cluster *c, struct job *j, enum _Pb__JobState to)
 {
-    bool ran = j->state == PB__JOB_STATE__RUNNING || j->state == PB__JOB_STATE__SUSPENDED;
-    bool runs = to == PB__JOB_STATE__RUNNING || to == PB__JOB_STATE__SUSPENDED;
-    if (runs && !license_held(j))
+    bool begins = runs(to) && !runs(j->state), ends = runs(j->state) && !runs(to);
+    if (begins) {
         license_take(c, j);
-    else if (!runs && license_held(j))
-        license_give_back(c, j);
-    if (runs && !ran)
         begun_add(c, j);
+    } else if (ends) {
+        license_give_back(c, j);
+    }
     if (j->part)
-        j->part->running += (uint32_t)runs - (uint32_t)ran;
+        j->part->running += (uint32_t)begins - (uint32_t)ends;
     count(c, j->state, -1);
     if (j->array)
         array_count(j->array, j, -1);
