@@ -77,7 +77,7 @@ int job_set_state(struct cluster *c, struct job *j, enum _Pb__JobState to)
 void job_load_state(struct cluster *c, struct job *j, enum _Pb__JobState state)
 {
     change(c, j, state);
-    c->begun.mixed = true;
+    c->begun.mixed = c->begun.mixed || runs(state);
 }
 
 bool job_is_final(const struct job *j)
