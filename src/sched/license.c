@@ -3,7 +3,7 @@
 
 #include "sched/resv.h"
 
-#define STEPS_MAX 100000 /* moments that are looked at */
+#define RESV_ENDS 200 /* moments that are looked at because a reservation gives back then */
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
@@ -15,16 +15,22 @@ static int64_t ends_at(const struct job *j, int64_t from)
     return from + (j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec);
 }
 
+/* As far as jobs go: there are as many when so many have been given back. */
+static bool is_left(const struct cluster *c, const struct license_need *need, uint64_t given_back)
+{
+    const struct license *l = &c->licenses.list.data[need->at];
+    return l->used - given_back + need->count <= l->total;
+}
+
 /* For a job that begins there at that time. */
 static bool is_free(const struct cluster *c, const struct job *j, const struct resv *in,
                     const struct license_need *need, uint64_t given_back, int64_t at)
 {
-    if (need->at < 0)
+    if (need->at < 0 || !is_left(c, need, given_back))
         return false;
     const struct license *l = &c->licenses.list.data[need->at];
-    uint64_t taken = l->used - given_back + need->count;
-    return taken <= l->total &&
-           taken + license_kept(c, need->at, in, at, ends_at(j, at)) <= l->total;
+    return l->used - given_back + need->count + license_kept(c, need->at, in, at, ends_at(j, at)) <=
+           l->total;
 }
 
 bool license_may_start(const struct license_claims *l, const struct cluster *c, const struct job *j,
@@ -165,12 +171,16 @@ static int64_t due_at(const struct license_claims *l, const struct cluster *c, c
 {
     struct order_link *end = order_first(&c->ends);
     uint64_t sum = 0;
+    unsigned looks = 0;
     int64_t at = now_sec;
-    for (unsigned steps = 0; need->at >= 0 && steps < STEPS_MAX; steps++) {
+    while (need->at >= 0) {
+        bool left = is_left(c, need, sum);
+        *work += left ? 1 + c->resvs.len : 1;
         if (is_due(l, c, j, need, sum, at))
             return at;
-        *work += 1 + c->resvs.len;
-        int64_t resv = next_resv_end(c, need->at, at), claim = next_claim_end(l, need->at, at);
+        int64_t claim = left ? next_claim_end(l, need->at, at) : INT64_MAX;
+        int64_t resv = left && looks < RESV_ENDS ? next_resv_end(c, need->at, at) : INT64_MAX;
+        looks += resv < claim;
         at = resv < claim ? resv : claim;
         if (end && end->key < at)
             at = end->key > now_sec ? end->key : now_sec;

@@ -330,6 +330,64 @@ static void cores_of_several_that_repeat(void **state)
     test_cluster_free(c);
 }
 
+/* --- licences --- */
+
+/* Again and again it keeps so many that the job can never begin: that is seen after some of them.
+ */
+static void licences_that_are_never_free(void **state)
+{
+    struct cluster *c = test_cluster("Licenses=lic:10\n" CONF);
+    struct given g = {"r", 0, 3600, RESV_HOURLY | RESV_ANY_NODES, "", NULL};
+    uint64_t work = 0;
+    test_up(c);
+    struct resv *r = reserve(c, &g);
+    r->licenses = mem_strdup("lic:8");
+    resv_resolve(c, r);
+    struct job *j = test_job(c, 1, "");
+    j->limit_sec = 60;
+    assert_int_equal(license_read(c, "lic:5", &j->want.licenses, NULL), 0);
+    assert_int_equal(license_earliest(NULL, c, j, NOW, &work), 0);
+    assert_true(work < 1000);
+    test_cluster_free(c);
+}
+
+/* Jobs give them back at their ends, and a reservation that comes again takes some for a while. */
+static void licences_between(void **state)
+{
+    struct cluster *c = test_cluster("Licenses=lic:10\n" CONF);
+    struct given g = {"r", -60, 3000, RESV_HOURLY | RESV_ANY_NODES, "", NULL};
+    uint64_t work = 0;
+    test_up(c);
+    struct resv *r = reserve(c, &g);
+    r->licenses = mem_strdup("lic:4");
+    resv_resolve(c, r);
+    for (uint32_t id = 1; id <= 200; id++) {
+        struct job *j = test_job(c, id, "");
+        assert_int_equal(license_read(c, "lic:1", &j->want.licenses, NULL), 0);
+        if (id % 100)
+            license_needs_done(&j->want.licenses);
+        test_run_job(c, j, "", NOW + id * 3600 - 10);
+    }
+    static const struct {
+        const char *wants;
+        int64_t limit_sec, at;
+    } cases[] = {
+        {"lic:4", 100, 0},       {"lic:5", 100, 3000},
+        {"lic:8", 540, 3000},    {"lic:8", 541, -NOW}, /* never for so long */
+        {"lic:9", 540, 363000},  /* after the end of the first one that has some */
+        {"lic:10", 540, 723000}, /* and of the second one */
+        {"lic:6", 3600, 719990}, /* beside it */
+        {"nosuch:1", 100, -NOW},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct job *j = test_job(c, 1000 + (uint32_t)i, "");
+        j->limit_sec = cases[i].limit_sec;
+        assert_int_equal(license_read(c, cases[i].wants, &j->want.licenses, NULL), 0);
+        assert_int_equal(license_earliest(NULL, c, j, NOW, &work), NOW + cases[i].at);
+    }
+    test_cluster_free(c);
+}
+
 /* --- what is chosen for one --- */
 
 static void pick(struct cluster *c, struct resv *r, const char *nodes, int code)
@@ -441,6 +499,8 @@ int main(void)
         cmocka_unit_test(no_more_than_its_cores_later),
         cmocka_unit_test(cores_of_several),
         cmocka_unit_test(cores_of_several_that_repeat),
+        cmocka_unit_test(licences_between),
+        cmocka_unit_test(licences_that_are_never_free),
         cmocka_unit_test(nodes_for_one),
         cmocka_unit_test(cores_for_one_beside_others),
         cmocka_unit_test(nodes_for_one_that_repeats),
