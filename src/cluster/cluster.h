@@ -257,6 +257,10 @@ void job_touch(struct cluster *c, struct job *j);
 
 /* --- job.c: requests and records ------------------------------------------------------------- */
 
+/* How long it may run, and when it is over at the latest if it begins then; one without a limit
+ * after as long as the planner takes that to be. */
+int64_t job_limit_sec(const struct job *j);
+int64_t job_ends_at(const struct job *j, int64_t from);
 /* Fills in what the planner needs from the spec; -ERR_NO_NODE, -ERR_NODE_COUNT. */
 int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *spec, struct err *err);
 /* By its request and OverSubscribe of its partition (CORE-130 to 132): again when that changes. */

@@ -834,3 +834,13 @@ void job_touch(struct cluster *c, struct job *j)
     j->dirty = true;
     vec_push(&c->dirty, j->id);
 }
+
+int64_t job_limit_sec(const struct job *j)
+{
+    return j->limit_sec < CLUSTER_NO_LIMIT_SEC ? j->limit_sec : CLUSTER_NO_LIMIT_SEC;
+}
+
+int64_t job_ends_at(const struct job *j, int64_t from)
+{
+    return from + job_limit_sec(j);
+}

@@ -101,12 +101,12 @@ uint32_t license_beyond(const struct license_need *need, const struct resv *in)
 bool license_fits(const struct cluster *c, const struct job *j, const struct resv *in,
                   int64_t now_sec)
 {
-    int64_t limit = j->limit_sec < CLUSTER_NO_LIMIT_SEC ? j->limit_sec : CLUSTER_NO_LIMIT_SEC;
     bool fits = true;
     vec_foreach (&j->want.licenses.list, need) {
         const struct license *l = need->at < 0 ? NULL : &c->licenses.list.data[need->at];
         fits = fits && l &&
-               l->used + need->count + license_kept(c, need->at, in, now_sec, now_sec + limit) <=
+               l->used + need->count +
+                       license_kept(c, need->at, in, now_sec, job_ends_at(j, now_sec)) <=
                    l->total;
     }
     return fits;

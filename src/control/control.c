@@ -372,16 +372,11 @@ static int64_t over_limit_sec(const struct control *c, const struct job *j)
     return of_part >= 0 ? of_part : c->conf->over_time_limit_sec;
 }
 
-static int64_t bounded_limit_sec(const struct job *j)
-{
-    return j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec;
-}
-
 int64_t control_left_sec(const struct control *c, const struct job *j)
 {
     if (j->state == PB__JOB_STATE__SUSPENDED) /* nobody knows when it goes on */
         return CLUSTER_NO_LIMIT_SEC;
-    int64_t left = bounded_limit_sec(j) - (control_mono(c) - j->start_mono_ms) / 1000;
+    int64_t left = job_limit_sec(j) - (control_mono(c) - j->start_mono_ms) / 1000;
     return left > 0 ? left : 0;
 }
 
@@ -393,7 +388,7 @@ void control_set_end(struct control *c, struct job *j)
         j->warn_mono_ms = j->mail_mono_ms = 0;
         return;
     }
-    int64_t limit_at = j->start_mono_ms + bounded_limit_sec(j) * 1000;
+    int64_t limit_at = j->start_mono_ms + job_limit_sec(j) * 1000;
     bool never = j->limit_sec == INT64_MAX || over >= CLUSTER_NO_LIMIT_SEC;
     j->limit_mono_ms = never ? INT64_MAX : limit_at + over * 1000;
     int64_t resv_ms = resv_limit_ms(c, j);

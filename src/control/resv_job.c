@@ -109,8 +109,8 @@ static int check_one(struct control *c, struct job *j, const struct user *u, con
 /* A job without a limit has a whole year. */
 static bool is_long_enough(const struct resv *r, const struct job *j)
 {
-    int64_t limit = j->limit_sec < CLUSTER_NO_LIMIT_SEC ? j->limit_sec : CLUSTER_NO_LIMIT_SEC;
-    return r->flags & RESV_FLEX || r->end_at == RESV_NEVER || r->end_at - r->start_at >= limit;
+    return r->flags & RESV_FLEX || r->end_at == RESV_NEVER ||
+           r->end_at - r->start_at >= job_limit_sec(j);
 }
 
 int resv_check_job(struct control *c, struct job *j, const Pb__JobSpec *spec, struct err *err)

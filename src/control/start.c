@@ -142,7 +142,6 @@ static int take_nodes(struct control *c, struct job *j, const struct selection *
 static void start_clocks(struct control *c, struct job *j)
 {
     deadline_limit(c, j);
-    int64_t limit = j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec;
     j->start_at = j->sched_at = control_wall(c);
     j->start_mono_ms = control_mono(c);
     j->boot = control_boot(c);
@@ -150,7 +149,7 @@ static void start_clocks(struct control *c, struct job *j)
     j->gone_mono_ms = 0;
     j->reason = NULL;
     control_set_end(c, j);
-    order_move(&c->cluster->ends, &j->ends, j->start_at + limit, j->id);
+    order_move(&c->cluster->ends, &j->ends, job_ends_at(j, j->start_at), j->id);
 }
 
 bool start_step(struct control *c, struct job *j)

@@ -10,11 +10,6 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static int64_t ends_at(const struct job *j, int64_t from)
-{
-    return from + (j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec);
-}
-
 /* As far as jobs go: there are as many when so many have been given back. */
 static bool is_left(const struct cluster *c, const struct license_need *need, uint64_t given_back)
 {
@@ -29,7 +24,8 @@ static bool is_free(const struct cluster *c, const struct job *j, const struct r
     if (need->at < 0 || !is_left(c, need, given_back))
         return false;
     const struct license *l = &c->licenses.list.data[need->at];
-    return l->used - given_back + need->count + license_kept(c, need->at, in, at, ends_at(j, at)) <=
+    return l->used - given_back + need->count +
+               license_kept(c, need->at, in, at, job_ends_at(j, at)) <=
            l->total;
 }
 
@@ -41,7 +37,7 @@ bool license_may_start(const struct license_claims *l, const struct cluster *c, 
             return false;
         vec_foreach (&l->list, claim)
             if (claim->at == need->at && claim->by != j->id &&
-                claim->spare < license_beyond(need, in) && ends_at(j, now_sec) > claim->from)
+                claim->spare < license_beyond(need, in) && job_ends_at(j, now_sec) > claim->from)
                 return false;
     }
     return true;
@@ -64,7 +60,8 @@ void license_begin(struct license_claims *l, const struct job *j, const struct r
 {
     vec_foreach (&j->want.licenses.list, need)
         vec_foreach (&l->list, claim)
-            if (claim->at == need->at && claim->by != j->id && ends_at(j, now_sec) > claim->from)
+            if (claim->at == need->at && claim->by != j->id &&
+                job_ends_at(j, now_sec) > claim->from)
                 claim->spare -= least(claim->spare, license_beyond(need, in));
 }
 
@@ -124,7 +121,7 @@ static bool leaves_claims(const struct license_claims *l, const struct job *j,
     for (size_t i = 0; l && i < l->list.len; i++) {
         const struct license_claim *claim = &l->list.data[i];
         if (claim->at != need->at || claim->by == j->id || claim->from <= at ||
-            claim->from >= ends_at(j, at))
+            claim->from >= job_ends_at(j, at))
             continue;
         uint64_t own = claimed_at(l, j, false, need->at, claim->from);
         if (claim->spare + own < license_beyond(need, resv_home(j)))
@@ -240,7 +237,7 @@ static void add_claim(struct license_claims *l, const struct cluster *c, const s
 {
     const struct license *of = &c->licenses.list.data[need->at];
     struct license_claim new = {
-        need->at, j->id, from, ends_at(j, from), license_beyond(need, resv_home(j)), 0};
+        need->at, j->id, from, job_ends_at(j, from), license_beyond(need, resv_home(j)), 0};
     uint64_t taken = of->used - given_back(c, need->at, from, work) + need->count +
                      claimed_at(l, j, true, need->at, from) +
                      license_kept(c, need->at, resv_home(j), from, new.until);

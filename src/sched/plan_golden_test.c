@@ -168,7 +168,7 @@ static void begin(struct cluster *c, const struct decision *d)
 {
     struct job *j = d->job;
     j->limit_sec = d->limit_sec ? d->limit_sec : j->limit_sec;
-    int64_t limit = j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec;
+    int64_t limit = job_limit_sec(j);
     vec_foreach (&d->where.shares, share) {
         struct alloc_want want = share_want(&d->where, share);
         assert_int_equal(alloc_place(c, j, &want, NULL), 0);

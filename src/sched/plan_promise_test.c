@@ -109,7 +109,7 @@ static void start(struct life *l, struct decision *d)
         j->limit_sec = d->limit_sec;
         l->shortened++;
     }
-    int64_t limit = j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec;
+    int64_t limit = job_limit_sec(j);
     _cleanup_free_ char *where = test_selection(l->c, &d->where);
 
     if (!l->backfill)

@@ -24,10 +24,8 @@ static struct job *queue(struct cluster *c, uint32_t id, int64_t limit_sec, cons
 static void commit(struct cluster *c, const struct decision *d)
 {
     _cleanup_free_ char *where = test_selection(c, &d->where);
-    int64_t limit = d->job->limit_sec;
-    limit = limit > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : limit;
     order_remove(&d->job->part->queue, &d->job->queued);
-    test_run_job(c, d->job, where, NOW + limit);
+    test_run_job(c, d->job, where, job_ends_at(d->job, NOW));
 }
 
 /* "3: n1:2/0 n2:1/0" starts, "3: +n1:2/0" is backfilled, "3: Resources@1100" waits. */

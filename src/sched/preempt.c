@@ -105,8 +105,7 @@ static void keep(struct plan *p, uint32_t node)
 /* It must not be in the way of those before it that wait for their time. */
 static bool is_over_before(const struct plan *p, const struct job *j)
 {
-    int64_t limit = j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec;
-    return p->head_at == INT64_MAX || p->now_sec + limit <= p->head_at;
+    return p->head_at == INT64_MAX || job_ends_at(j, p->now_sec) <= p->head_at;
 }
 
 static bool has_none(const struct plan *p, const struct job *j)

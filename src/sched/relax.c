@@ -126,8 +126,7 @@ static void offer_less(struct relax_list *out, enum relax_kind kind, uint64_t le
 
 static void find_limit(const struct job *j, struct relax_list *out)
 {
-    int64_t most = j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec,
-            allowed = j->part->conf.max_time_sec;
+    int64_t most = job_limit_sec(j), allowed = j->part->conf.max_time_sec;
     uint64_t least = j->time_min_sec > 60 ? (uint64_t)(j->time_min_sec + 59) / 60 : 1;
     uint64_t asked = (uint64_t)(most + 59) / 60;
     bool breach = j->limit_sec > allowed;

@@ -93,11 +93,6 @@ static size_t begun(const struct resv_plan *p, int64_t until)
     return low;
 }
 
-static int64_t ends_at(const struct job *j, int64_t from)
-{
-    return from + (j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec);
-}
-
 /* What is free gets less while jobs start, and is counted anew when something has become free. */
 bool resv_might_fit(struct resv_plan *p, const struct job *j, const struct spare_need *need)
 {
@@ -106,7 +101,7 @@ bool resv_might_fit(struct resv_plan *p, const struct job *j, const struct spare
         return spare_might_do(&pool->spare, need);
     if (!p->made)
         make(p);
-    size_t n = begun(p, ends_at(j, p->now_sec));
+    size_t n = begun(p, job_ends_at(j, p->now_sec));
     if (!n)
         return spare_might_do(&pool->spare, need);
     struct resv_begin *b = &p->begins.data[n - 1];
@@ -144,7 +139,7 @@ static void take_reserved(struct resv_plan *p, const struct resv *in, int64_t fr
 bool resv_narrow(struct resv_plan *p, const struct job *j, const struct resv *in, int64_t from,
                  struct bitset *set)
 {
-    int64_t until = ends_at(j, from);
+    int64_t until = job_ends_at(j, from);
     struct resv_time t;
     if (!p->cluster->resvs.len)
         return true;
@@ -236,7 +231,7 @@ const struct free_view *resv_view(struct resv_plan *p, const struct job *j, cons
                                   int64_t from, const struct free_view *view)
 {
     const struct cluster *c = p->cluster;
-    int64_t until = ends_at(j, from);
+    int64_t until = job_ends_at(j, from);
     bool inside = in && in->units && !reaches_out(in);
     vec_clear(&p->parts);
     vec_foreach (&c->resvs, r)
@@ -302,7 +297,7 @@ static bool is_for_maint(const struct resv_plan *p, const struct job *j, const s
 {
     vec_foreach (&p->cluster->resvs, r)
         if ((*r)->flags & RESV_MAINT && bitset_intersects((*r)->nodes, set) &&
-            resv_overlaps(*r, p->now_sec, ends_at(j, p->now_sec)))
+            resv_overlaps(*r, p->now_sec, job_ends_at(j, p->now_sec)))
             return true;
     return false;
 }

@@ -52,13 +52,11 @@ static struct job *queue(struct cluster *c, uint32_t id, int64_t limit_sec, cons
 static void commit(struct cluster *c, struct decision *d, struct str *out)
 {
     _cleanup_free_ char *where = test_selection(c, &d->where);
-    int64_t limit = d->job->limit_sec;
-    limit = limit > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : limit;
     str_printf(out, "%s%s%s", d->in ? d->in->name : "", d->in ? "/" : "", where);
     order_remove(&d->job->part->queue, &d->job->queued);
     resv_unbind(d->job);
     resv_enter(d->job, d->in);
-    test_run_job(c, d->job, where, NOW + limit);
+    test_run_job(c, d->job, where, job_ends_at(d->job, NOW));
 }
 
 /* "1: r/n1:1/0" starts in r, "2: Reservation@60" waits until then. */

@@ -9,11 +9,6 @@
 
 #define TRIES 12 /* moments at which there is enough in all, and yet no choice does */
 
-static int64_t ends_at(const struct job *j, int64_t from)
-{
-    return from + (j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec);
-}
-
 bool shadow_serves(const struct cluster *c, const struct job *j)
 {
     return !j->want.shared && !j->want.overcommit && j->part->conf.max_cpus_per_node == UINT32_MAX;
@@ -210,7 +205,7 @@ void shadow_done(struct shadow *s)
 
 static bool touches(const struct shadow *s, const struct job *j, int64_t now_sec)
 {
-    return s->at_sec != INT64_MAX && ends_at(j, now_sec) > s->at_sec;
+    return s->at_sec != INT64_MAX && job_ends_at(j, now_sec) > s->at_sec;
 }
 
 bool shadow_might_fit(const struct shadow *s, const struct job *j, int64_t now_sec)

@@ -131,9 +131,7 @@ static void ask(struct both *b, struct job *j)
                 wrong(b, j, "other nodes");
             shadow_start(&b->shadow, j, &one, NOW);
             timeline_start(&b->timeline, j, &other);
-            test_run_job(
-                b->c, j, a,
-                NOW + (j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec));
+            test_run_job(b->c, j, a, job_ends_at(j, NOW));
         }
     }
     select_done(&one);

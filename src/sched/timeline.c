@@ -280,15 +280,10 @@ static bool choose(struct timeline *t, const struct job *j, const struct bitset 
     return fits;
 }
 
-static int64_t ends_at(const struct job *j, int64_t from)
-{
-    return from + (j->limit_sec > CLUSTER_NO_LIMIT_SEC ? CLUSTER_NO_LIMIT_SEC : j->limit_sec);
-}
-
 static bool fits_from(struct timeline *t, const struct job *j, const struct bitset *allowed,
                       int64_t from, struct selection *where)
 {
-    int64_t at = from == TIMELINE_NOW ? t->now_sec : from, until = ends_at(j, at);
+    int64_t at = from == TIMELINE_NOW ? t->now_sec : from, until = job_ends_at(j, at);
     _cleanup_bitset_ struct bitset *set = NULL;
     const struct free_view *view = &t->view;
     if (t->resv && t->cluster->resvs.len) {
@@ -500,15 +495,15 @@ void timeline_reserve(struct timeline *t, const struct job *j, const struct sele
                       int64_t from)
 {
     vec_foreach (&where->shares, s)
-        take(t, where, s, from, ends_at(j, from), false);
-    add_moment(t, ends_at(j, from));
+        take(t, where, s, from, job_ends_at(j, from), false);
+    add_moment(t, job_ends_at(j, from));
 }
 
 void timeline_start(struct timeline *t, const struct job *j, const struct selection *where)
 {
     vec_foreach (&where->shares, s)
-        take(t, where, s, TIMELINE_NOW, ends_at(j, t->now_sec), true);
-    add_moment(t, ends_at(j, t->now_sec));
+        take(t, where, s, TIMELINE_NOW, job_ends_at(j, t->now_sec), true);
+    add_moment(t, job_ends_at(j, t->now_sec));
 }
 
 int64_t timeline_earliest(const struct cluster *c, const struct job *j,
