@@ -7,6 +7,7 @@
 #include "cluster/cluster.h"
 
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
+#define FAR_SEC (INT64_C(1) << 40) /* sums of such times do not overflow */
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 
 static void describe(const struct resv *r, Pb__ResvRecord *m, struct arena *arena)
@@ -93,17 +94,30 @@ static char *text_of(const char *s)
     return s && *s ? mem_strdup(s) : NULL;
 }
 
+/* What no request could have made; NULL: nothing. */
+static const char *contradiction(const Pb__ResvRecord *m, uint32_t flags)
+{
+    int64_t length = OR(m, float_length_sec, 0);
+    if (!*m->name || !m->has_start_at || !m->has_end_at || m->end_at <= m->start_at)
+        return "it has no name, or no time";
+    if (m->start_at < 0 || m->start_at > FAR_SEC || (flags & RESV_REPEATS && m->end_at > FAR_SEC) ||
+        OR(m, float_sec, 0) < 0 || OR(m, float_sec, 0) > FAR_SEC || length < 0 ||
+        (length > FAR_SEC && length != RESV_NEVER))
+        return "its time is out of range";
+    return (flags & RESV_REPEATS) & ((flags & RESV_REPEATS) - 1) ? "it repeats in two ways" : NULL;
+}
+
 struct resv *resv_restore(const struct cluster *c, const Pb__ResvRecord *m, struct err *err)
 {
     uint32_t flags = 0;
     int64_t purge = 0;
-    if (!*m->name || !m->has_start_at || !m->has_end_at || m->end_at <= m->start_at) {
-        err_set(err, -ERR_STORE_DAMAGED, "reservation %s: its record has no name, or no time",
-                m->name);
-        return NULL;
-    }
     if (resv_parse_flags(m->flags ? m->flags : "", &flags, &purge, err) != 0)
         return NULL;
+    const char *wrong = contradiction(m, flags);
+    if (wrong) {
+        err_set(err, -ERR_STORE_DAMAGED, "the record of reservation %s: %s", m->name, wrong);
+        return NULL;
+    }
     struct resv *r = resv_new(m->name);
     r->number = OR(m, number, 0);
     r->flags = flags;

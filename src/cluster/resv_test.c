@@ -219,17 +219,53 @@ static void a_record_there_and_back(void **state)
     assert_int_equal(again->units[2], 3);
     resv_count(c, again, &cores, &cpus);
     assert_int_equal(cores, 5);
-    m->end_at = 500; /* damaged */
-    assert_null(resv_restore(c, m, &err));
-    m->end_at = 5000;
-    free(m->flags);
-    m->flags = strdup("WHAT");
-    assert_null(resv_restore(c, m, &err));
     pb__resv_record__free_unpacked(m, NULL);
     str_done(&first);
     str_done(&second);
     resv_free(r);
     resv_free(again);
+    test_cluster_free(c);
+}
+
+/* Nor does one that never comes to an end of looking for its next time. */
+static void records_that_are_none(void **state)
+{
+    static const struct {
+        const char *name, *flags;
+        int64_t start_at, end_at, float_sec, length_sec;
+        const char *says;
+    } cases[] = {
+        {"", "", 1000, 5000, 0, 0, "no name"},
+        {"x", "", 1000, 500, 0, 0, "no time"},
+        {"x", "WHAT", 1000, 5000, 0, 0, "WHAT"},
+        {"x", "WEEKDAY,WEEKEND", 1000, 5000, 0, 0, "two ways"},
+        {"x", "WEEKLY,WEEKEND", 1000, 5000, 0, 0, "two ways"},
+        {"x", "DAILY", INT64_MIN, 5000, 0, 0, "out of range"},
+        {"x", "DAILY", 1000, INT64_MAX, 0, 0, "out of range"},
+        {"x", "", INT64_MAX - 1, INT64_MAX, 0, 0, "out of range"},
+        {"x", "TIME_FLOAT", 1000, 5000, INT64_MAX, 0, "out of range"},
+        {"x", "TIME_FLOAT", 1000, 5000, -1, 0, "out of range"},
+        {"x", "TIME_FLOAT", 1000, 5000, 60, INT64_MAX - 1, "out of range"},
+        {"x", "TIME_FLOAT", 1000, 5000, 60, INT64_MAX, NULL},
+        {"x", "WEEKEND", 1000, 5000, 0, 0, NULL},
+    };
+    struct cluster *c = test_cluster(CONF);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        Pb__ResvRecord m = PB__RESV_RECORD__INIT;
+        struct err err = {0};
+        m.name = (char *)cases[i].name;
+        m.flags = (char *)cases[i].flags;
+        m.has_start_at = m.has_end_at = m.has_float_sec = m.has_float_length_sec = true;
+        m.start_at = cases[i].start_at;
+        m.end_at = cases[i].end_at;
+        m.float_sec = cases[i].float_sec;
+        m.float_length_sec = cases[i].length_sec;
+        struct resv *r = resv_restore(c, &m, &err);
+        assert_int_equal(r != NULL, cases[i].says == NULL);
+        if (!r && !strstr(err.text, cases[i].says))
+            fail_msg("case %zu: %s", i, err.text);
+        resv_free(r);
+    }
     test_cluster_free(c);
 }
 
@@ -244,6 +280,7 @@ int main(void)
         cmocka_unit_test(floats),
         cmocka_unit_test(at_a_time),
         cmocka_unit_test(a_record_there_and_back),
+        cmocka_unit_test(records_that_are_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
