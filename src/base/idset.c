@@ -268,16 +268,38 @@ static struct bitset *bits_for(const struct idset *a, const struct idset *b)
     return bitset_new((size_t)last + 1);
 }
 
+/* Runs of neighbours become longer. */
+static void put_before(struct idset *s, size_t at, uint32_t number)
+{
+    struct idset_run *next = &s->runs.data[at], *before = at ? next - 1 : NULL;
+    bool follows = before && before->step == 1 && before->last + 1 == number;
+    bool precedes = next->step == 1 && number + 1 == next->first;
+    s->count++;
+    if (follows && precedes) {
+        before->last = next->last;
+        vec_remove(&s->runs, at);
+    } else if (follows) {
+        before->last = number;
+    } else if (precedes) {
+        next->first = number;
+    } else {
+        insert(s, at, (struct idset_run){number, number, 1});
+    }
+}
+
 void idset_add(struct idset *s, uint32_t number)
 {
     struct idset_run r = {number, number, 1};
     struct idset one = {.runs = {&r, 1, 1}, .count = 1};
     if (idset_has(s, number))
         return;
-    if (!s->count || number > idset_last(s))
+    size_t at = find_run(s, number);
+    if (at == s->runs.len)
         append(s, r);
-    else
+    else if (s->runs.data[at].first < number) /* between the numbers of a run */
         idset_unite(s, &one);
+    else
+        put_before(s, at, number);
 }
 
 void idset_unite(struct idset *to, const struct idset *with)
@@ -286,6 +308,13 @@ void idset_unite(struct idset *to, const struct idset *with)
     to_bits(to, bits);
     to_bits(with, bits);
     from_bits(to, bits);
+}
+
+void idset_intersect(struct idset *s, const struct idset *other)
+{
+    struct idset both = {0};
+    idset_split(s, other, &both);
+    idset_move(s, &both);
 }
 
 void idset_split(struct idset *s, const struct idset *wanted, struct idset *both)

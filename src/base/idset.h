@@ -13,7 +13,9 @@
 #include "base/str.h"
 #include "base/vec.h"
 
-#define IDSET_TEXT_MAX (256u << 10) /* bytes of a text: as much as a command line has and more */
+#define IDSET_TEXT_MAX                                                                             \
+    (32u << 20) /* bytes of a text: of four million numbers, apart from others                     \
+                 */
 
 struct idset_run {
     uint32_t first, last, step; /* last = first + n * step; step 1 of a single number */
@@ -47,6 +49,8 @@ void idset_add(struct idset *s, uint32_t number);
 void idset_remove(struct idset *s, uint32_t number); /* nothing when it is not in */
 /* Takes out of 's' what 'wanted' has too, and puts that into 'both', which must be empty. */
 void idset_split(struct idset *s, const struct idset *wanted, struct idset *both);
+/* 's' is what it has in common with 'other'. */
+void idset_intersect(struct idset *s, const struct idset *other);
 void idset_unite(struct idset *to, const struct idset *with);
 
 #define idset_foreach(s, number)                                                                   \

@@ -42,7 +42,7 @@ static void bad_texts(void **state)
     struct idset s = {0};
     struct err err = {0};
     assert_int_equal(idset_parse(lots, LIMIT, &s, &err), -ERR_PARSE);
-    assert_non_null(strstr(err.text, "262144"));
+    assert_non_null(strstr(err.text, "33554432"));
     free(lots);
 }
 

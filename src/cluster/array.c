@@ -129,6 +129,14 @@ void array_count(struct array *a, const struct job *j, int by)
     }
 }
 
+static void add_tasks(struct idset *to, const struct job *j)
+{
+    if (j->tasks.count)
+        idset_unite(to, &j->tasks);
+    else
+        idset_add(to, j->task);
+}
+
 static void forget_group(struct array *a, uint32_t id)
 {
     for (size_t i = 0; i < a->groups.len; i++)
@@ -182,6 +190,7 @@ static struct array *add(struct cluster *c, uint32_t id)
 static void array_free(struct array *a)
 {
     idset_done(&a->all);
+    idset_done(&a->gone_failed);
     idmap_done(&a->singles);
     vec_done(&a->groups);
     vec_done(&a->end_calls);
@@ -292,6 +301,8 @@ void array_leave(struct cluster *c, struct job *j)
     a->gone_well += well ? n : 0;
     a->ended_badly += well ? 0 : n;
     a->gone_badly += well ? 0 : n;
+    if (!well)
+        add_tasks(&a->gone_failed, j);
     a->gone_exit = j->exit_status > a->gone_exit ? j->exit_status : a->gone_exit;
     mark(c, a);
 }
@@ -379,7 +390,9 @@ struct job *array_split(struct cluster *c, struct job *j, const struct idset *wa
     idset_split(&rest, wanted, &both);
     set_tasks(c, j, &rest);
     struct job *e = copy(c, j, id, &both, err);
-    if (!e) {
+    if (e) {
+        depend_corr_deal(c, j, e);
+    } else {
         idset_copy(&rest, &j->tasks);
         if (!j->tasks.count)
             idset_add(&rest, j->task);
@@ -391,22 +404,17 @@ struct job *array_split(struct cluster *c, struct job *j, const struct idset *wa
     return e;
 }
 
-static void add_tasks(struct idset *to, const struct job *j)
-{
-    if (j->tasks.count)
-        idset_unite(to, &j->tasks);
-    else
-        idset_add(to, j->task);
-}
-
 void array_merge(struct cluster *c, struct job *j, struct job *from)
 {
     struct idset all = {0};
     add_tasks(&all, j);
     add_tasks(&all, from);
+    depend_corr_gather(j, from);
     delist(c, from); /* it never was: nothing of it is purged */
     cluster_remove_job(c, from);
     set_tasks(c, j, &all);
+    if (j->waits.on)
+        depend_corr_fit(c, j);
     idset_done(&all);
 }
 
@@ -416,6 +424,7 @@ void array_merge(struct cluster *c, struct job *j, struct job *from)
 void array_pack(const struct array *a, struct str *out)
 {
     Pb__ArrayRecord m = PB__ARRAY_RECORD__INIT;
+    _cleanup_str_ struct str failed = STR_INIT;
     m.job_id = a->id;
     m.has_throttle = m.has_gone_well = m.has_gone_badly = m.has_gone_exit = m.has_begun = true;
     m.throttle = a->throttle;
@@ -423,6 +432,8 @@ void array_pack(const struct array *a, struct str *out)
     m.gone_badly = a->gone_badly;
     m.gone_exit = a->gone_exit;
     m.begun = a->begun;
+    idset_format(&a->gone_failed, &failed);
+    m.gone_failed = failed.len ? (char *)str_cstr(&failed) : NULL;
     pb_pack(&m.base, out);
 }
 
@@ -439,8 +450,13 @@ int array_restore(struct cluster *c, uint64_t id, const void *data, size_t len, 
                        "job array %u: its record was written by a newer version, with what this "
                        "one does not know and could not keep",
                        m->job_id);
+    struct idset failed = {0};
+    if (m->gone_failed && idset_parse(m->gone_failed, ARRAY_SIZE_MAX, &failed, NULL) != 0)
+        return err_set(err, -ERR_STORE_DAMAGED, "job array %u: which elements failed is unreadable",
+                       m->job_id);
     struct array *a = array_find(c, m->job_id);
     a = a ? a : add(c, m->job_id);
+    idset_move(&a->gone_failed, &failed);
     a->stored = true;
     a->throttle = m->throttle;
     a->gone_well = m->gone_well;
@@ -464,6 +480,7 @@ void array_carry(struct cluster *to, const struct cluster *from)
         b->ended_well = b->gone_well = a->gone_well;
         b->ended_badly = b->gone_badly = a->gone_badly;
         b->gone_exit = a->gone_exit;
+        idset_copy(&b->gone_failed, &a->gone_failed);
         b->begun = a->begun;
         b->missing = a->missing;
         vec_foreach (&a->end_calls, call)

@@ -37,6 +37,7 @@ struct array {
     /* of elements; the ended ones too whose records are purged */
     uint32_t pending, running, ended_well, ended_badly;
     uint32_t gone_well, gone_badly; /* of the ended ones, those that are purged */
+    struct idset gone_failed;       /* which these are */
     int gone_exit;                  /* the highest wait status among these */
     uint32_t missing;               /* elements whose records were lost when all was restored */
     bool begun;                     /* an element has started, and its owner wants to know */

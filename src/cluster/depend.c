@@ -25,6 +25,8 @@ static const struct {
     [DEPEND_FAILED] = {'x', "failed"},
 };
 
+#define CORR_LETTER 'c'
+
 /* --- the text ----------------------------------------------------------------------------------
  */
 
@@ -58,7 +60,7 @@ static bool read_job(const char **s, struct depend_item *item)
         ++*s;
         if (**s == '*')
             ++*s;
-        else if (!read_number(s, &item->element) || item->element == DEPEND_WHOLE)
+        else if (!read_number(s, &item->element) || item->element >= DEPEND_CORR)
             return false;
     }
     if (**s == '+') {
@@ -134,6 +136,12 @@ void depend_free(struct depend *d)
 {
     if (!d)
         return;
+    vec_foreach (&d->items, item) {
+        idset_done(&item->good);
+        idset_done(&item->bad);
+    }
+    idset_done(&d->ready);
+    idset_done(&d->failed);
     vec_done(&d->items);
     free(d);
 }
@@ -167,7 +175,7 @@ bool depend_apply(struct depend_item *item, const struct depend_outcome *o)
 {
     bool fixed = item->state != DEPEND_UNFULFILLED && item->kind != DEPEND_EXPAND;
     uint32_t element = o->of_element ? o->element : DEPEND_WHOLE;
-    if (fixed || item->job_id != o->job_id || item->element != element)
+    if (fixed || depend_is_parted(item) || item->job_id != o->job_id || item->element != element)
         return false;
     enum depend_state state = decided(item->kind, o);
     if (state == item->state || item->state == DEPEND_FAILED)
@@ -205,18 +213,45 @@ static enum depend_state item_state(const struct depend_item *item, int64_t now_
     return depend_item_at(item, now_sec);
 }
 
-enum depend_state depend_at(const struct depend *d, int64_t now_sec, bool alone)
+/* What is so of the whole record, whatever its elements wait for each on its own. */
+static enum depend_state common_at(const struct depend *d, int64_t now_sec, bool alone)
 {
-    size_t count[3] = {0};
-    vec_foreach (&d->items, item)
+    size_t count[3] = {0}, all = 0;
+    vec_foreach (&d->items, item) {
+        if (depend_is_parted(item))
+            continue;
         count[item_state(item, now_sec, alone)]++;
+        all++;
+    }
     if (d->any)
         return count[DEPEND_FULFILLED] || !d->items.len ? DEPEND_FULFILLED
-               : count[DEPEND_FAILED] == d->items.len   ? DEPEND_FAILED
+               : count[DEPEND_FAILED] == all            ? DEPEND_FAILED
                                                         : DEPEND_UNFULFILLED;
     return count[DEPEND_FAILED]        ? DEPEND_FAILED
            : count[DEPEND_UNFULFILLED] ? DEPEND_UNFULFILLED
                                        : DEPEND_FULFILLED;
+}
+
+enum depend_state depend_at(const struct depend *d, int64_t now_sec, bool alone)
+{
+    enum depend_state common = common_at(d, now_sec, alone);
+    bool all_ready = d->ready.count == d->of, all_failed = d->failed.count == d->of;
+    if (!d->parted)
+        return common;
+    if (d->any)
+        return common == DEPEND_FULFILLED || all_ready ? DEPEND_FULFILLED
+               : common == DEPEND_FAILED && all_failed ? DEPEND_FAILED
+                                                       : DEPEND_UNFULFILLED;
+    return common == DEPEND_FAILED || all_failed     ? DEPEND_FAILED
+           : common == DEPEND_FULFILLED && all_ready ? DEPEND_FULFILLED
+                                                     : DEPEND_UNFULFILLED;
+}
+
+bool depend_is_partly_met(const struct depend *d, int64_t now_sec, bool alone)
+{
+    if (!d->parted || !d->ready.count)
+        return false;
+    return d->any || common_at(d, now_sec, alone) == DEPEND_FULFILLED;
 }
 
 int64_t depend_next_at(const struct depend *d, int64_t now_sec)
@@ -246,7 +281,7 @@ static void put_item(const struct depend_item *item, enum depend_state state, st
     str_puts(out, words[item->kind]);
     if (item->kind != DEPEND_SINGLETON)
         str_printf(out, ":%u", item->job_id);
-    if (item->element != DEPEND_WHOLE)
+    if (item->element != DEPEND_WHOLE && !item->corr)
         str_printf(out, "_%u", item->element);
     else if (item->of_array)
         str_puts(out, "_*");
@@ -275,16 +310,20 @@ void depend_format(const struct depend *d, int64_t now_sec, bool alone, struct s
 void depend_pack(const struct depend *d, struct str *out)
 {
     vec_foreach (&d->items, item)
-        str_putc(out, states[item->state].letter);
+        str_putc(out, item->corr && item->state == DEPEND_UNFULFILLED ? CORR_LETTER
+                                                                      : states[item->state].letter);
 }
 
 bool depend_unpack(struct depend *d, const char *letters)
 {
     if (strlen(letters) != d->items.len)
         return false;
-    vec_foreach (&d->items, item)
+    vec_foreach (&d->items, item) {
+        char letter = letters[item - d->items.data];
+        item->corr = item->of_array = letter == CORR_LETTER;
         for (size_t s = 0; s < sizeof states / sizeof states[0]; s++)
-            if (states[s].letter == letters[item - d->items.data])
+            if (states[s].letter == letter)
                 item->state = (enum depend_state)s;
+    }
     return true;
 }

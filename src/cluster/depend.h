@@ -10,12 +10,14 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/idset.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "proto/job.pb-c.h"
 
-#define DEPEND_WHOLE UINT32_MAX /* the element of an item that names a whole job */
-#define DEPEND_ITEMS_MAX 10000  /* of one job */
+#define DEPEND_WHOLE UINT32_MAX      /* the element of an item that names a whole job */
+#define DEPEND_CORR (UINT32_MAX - 2) /* the one of its own number, of each element */
+#define DEPEND_ITEMS_MAX 10000       /* of one job */
 
 enum depend_kind {
     DEPEND_AFTER,
@@ -38,14 +40,26 @@ struct depend_item {
     enum depend_kind kind;
     enum depend_state state;
     uint32_t job_id, element, delay_min;
-    bool of_array;   /* the job is a job array, and shown as such */
+    bool of_array; /* the job is a job array, and shown as such */
+    bool corr;     /* each element waits for the one of its number: see depend_corr.h. 'element' is
+                    * that of a record of one; of one of several there are these sets of them */
+    struct idset good, bad;
     int64_t from_at; /* AFTER with a delay: wall seconds it counts from; 0: it does not yet */
 };
 
 struct depend {
     VEC(struct depend_item) items;
     bool any; /* one of them is enough */
+
+    bool parted; /* an item is: of so many elements these are met, or failed, by such items */
+    uint32_t of;
+    struct idset ready, failed;
 };
+
+static inline bool depend_is_parted(const struct depend_item *item)
+{
+    return item->corr && item->element == DEPEND_WHOLE;
+}
 
 struct depend_outcome { /* of a job that others may wait for */
     uint32_t job_id;
@@ -70,6 +84,8 @@ void depend_apply_unknown(struct depend_item *item);
 enum depend_state depend_item_at(const struct depend_item *item, int64_t now_sec);
 /* Of all of them. 'alone': no other job of its name and user is in the way of a singleton. */
 enum depend_state depend_at(const struct depend *d, int64_t now_sec, bool alone);
+/* Of one that is unfulfilled: some elements of the record could start. */
+bool depend_is_partly_met(const struct depend *d, int64_t now_sec, bool alone);
 /* When the next delay is over; 0: none runs. */
 int64_t depend_next_at(const struct depend *d, int64_t now_sec);
 bool depend_is_singleton(const struct depend *d);
@@ -78,6 +94,7 @@ bool depend_is_singleton(const struct depend *d);
  * never be met. Nothing is left: nothing is put. */
 void depend_format(const struct depend *d, int64_t now_sec, bool alone, struct str *out);
 
-/* A letter an item, for its record: u f x; and back. A text of another length: false. */
+/* A letter an item, for its record: u f x, c of one that is 'corr' and unfulfilled; and back. A
+ * text of another length: false. */
 void depend_pack(const struct depend *d, struct str *out);
 bool depend_unpack(struct depend *d, const char *states);

@@ -19,6 +19,11 @@ static int64_t key_of(uint32_t job_id, uint32_t element)
     return (int64_t)((uint64_t)job_id << 32 | (element == DEPEND_WHOLE ? 0 : element + 1));
 }
 
+static uint32_t named(const struct depend_item *item)
+{
+    return depend_is_parted(item) ? DEPEND_CORR : item->element;
+}
+
 static void unlink_all(struct cluster *c, struct job *j)
 {
     for (size_t i = 0; j->waits.on && i < j->waits.on->items.len; i++)
@@ -35,9 +40,15 @@ void depend_reindex(struct cluster *c, struct job *j)
         if (!open || j->state != PB__JOB_STATE__PENDING || item->kind == DEPEND_SINGLETON)
             order_remove(&c->waiting.dependents, link);
         else if (!link->in)
-            order_insert(&c->waiting.dependents, link, key_of(item->job_id, item->element),
+            order_insert(&c->waiting.dependents, link, key_of(item->job_id, named(item)),
                          tie_of(j, i));
     }
+}
+
+void depend_relink(struct cluster *c, struct job *j)
+{
+    unlink_all(c, j);
+    depend_reindex(c, j);
 }
 
 bool depend_next_element(const struct cluster *c, uint32_t on, uint32_t *element)
@@ -115,11 +126,17 @@ bool depend_find_item(const struct cluster *c, const struct depend_item *item,
     const struct job *j = a ? array_element(c, a, item->element) : NULL;
     if (j)
         *out = depend_outcome_of_element(j, item->element);
-    else if (a && !a->gone_badly && idset_has(&a->all, item->element)) /* it ended well */
-        *out = (struct depend_outcome){
-            item->job_id, true, item->element, true, true, PB__JOB_STATE__COMPLETED, 0};
-    else
+    else if (!a || !idset_has(&a->all, item->element) || a->missing)
         return false;
+    else
+        *out = (struct depend_outcome){.job_id = item->job_id,
+                                       .of_element = true,
+                                       .element = item->element,
+                                       .begun = true,
+                                       .over = true,
+                                       .state = idset_has(&a->gone_failed, item->element)
+                                                    ? PB__JOB_STATE__FAILED
+                                                    : PB__JOB_STATE__COMPLETED};
     return true;
 }
 
@@ -193,7 +210,7 @@ void depend_set(struct cluster *c, struct job *j, struct depend *d)
     j->waits.on = d;
     if (!d) {
         free(take_ptr(j->waits.shown));
-        j->waits.never = false;
+        j->waits.never = j->waits.partly = false;
         return;
     }
     if (!c->waiting.names && depend_is_singleton(d))
@@ -204,6 +221,7 @@ void depend_set(struct cluster *c, struct job *j, struct depend *d)
         d->items.data[i].of_array |= array_find(c, d->items.data[i].job_id) != NULL;
     }
     depend_reindex(c, j);
+    depend_corr_fit(c, j);
 }
 
 /* The first of them behind 'tie'; other names may have the same key. */

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "cluster/depend.h"
+#include "cluster/depend_corr.h"
 #include "cluster/order.h"
 
 struct array;
@@ -34,6 +35,7 @@ struct job_waits {
     struct depend_link *links; /* of its items, in dependents; as many */
     char *shown;               /* what is left of it, as text; NULL: nothing */
     bool never;                /* it can not be met any more */
+    bool partly;               /* it is met by some of its elements, which may start */
     bool kill, kill_given;     /* then the job is ended; not given: as configured */
     struct depend_name *name;  /* NULL: while it was not asked for */
 };
@@ -42,6 +44,8 @@ struct job_waits {
 void depend_set(struct cluster *c, struct job *j, struct depend *d);
 /* It is taken out of all that is here. */
 void depend_leave(struct cluster *c, struct job *j);
+/* The same, of items that name others than before. */
+void depend_relink(struct cluster *c, struct job *j);
 /* Items that are decided, and those of a job that is not pending, are waited for no more. */
 void depend_reindex(struct cluster *c, struct job *j);
 /* The next one that waits for the job 'on', or for this element of it (DEPEND_WHOLE: for all of

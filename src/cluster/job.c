@@ -389,6 +389,21 @@ static void pack_where(const struct cluster *c, const struct job *j, Pb__JobLive
     SET(m, num_tasks, j->want.tasks);
 }
 
+static void pack_failed(const struct depend *d, Pb__JobLive *m, struct arena *arena)
+{
+    bool any = false;
+    vec_foreach (&d->items, item)
+        any = any || item->bad.count;
+    if (!any)
+        return;
+    m->depend_failed = arena_alloc(arena, sizeof(*m->depend_failed) * d->items.len);
+    vec_foreach (&d->items, item) {
+        _cleanup_str_ struct str text = STR_INIT;
+        idset_format(&item->bad, &text);
+        m->depend_failed[m->n_depend_failed++] = arena_strdup(arena, str_cstr(&text));
+    }
+}
+
 static void pack_depend(const struct job *j, Pb__JobLive *m, struct arena *arena)
 {
     _cleanup_str_ struct str states = STR_INIT;
@@ -397,6 +412,7 @@ static void pack_depend(const struct job *j, Pb__JobLive *m, struct arena *arena
         return;
     depend_pack(j->waits.on, &states);
     m->depend_states = arena_strdup(arena, str_cstr(&states));
+    pack_failed(j->waits.on, m, arena);
     m->depend_from_at =
         arena_alloc(arena, sizeof(*m->depend_from_at) * (j->waits.on->items.len + 1));
     vec_foreach (&j->waits.on->items, item)
@@ -737,6 +753,8 @@ static void restore_depend(struct cluster *c, struct job *j, const Pb__JobSpec *
     }
     for (size_t i = 0; i < m->n_depend_from_at && i < d->items.len; i++)
         d->items.data[i].from_at = m->depend_from_at[i];
+    for (size_t i = 0; i < m->n_depend_failed && i < d->items.len; i++)
+        idset_parse(m->depend_failed[i], ARRAY_SIZE_MAX, &d->items.data[i].bad, NULL);
     j->waits.shown = mem_strdup(m->dependency);
     depend_set(c, j, d);
 }

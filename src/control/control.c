@@ -38,7 +38,7 @@ void control_free(struct control *c)
     made_free(c);
     str_done(&c->newer);
     vec_done(&c->asides);
-    vec_done(&c->told);
+    depend_forget_told(c);
     vec_done(&c->fresh);
     arena_done(&c->restored);
     free(c);
@@ -425,7 +425,7 @@ void control_schedule(struct control *c, struct job *j)
         wait = depend_wait_sec(c, j);
         if (wait > 0)
             earlier(&due, control_mono(c) + (wait < BEGIN_LOOK_SEC ? wait : BEGIN_LOOK_SEC) * 1000);
-        if (depend_is_doomed(c, j))
+        if (depend_is_doomed(c, j) || depend_has_doomed_part(c, j))
             earlier(&due, control_mono(c));
         earlier(&due, deadline_due_ms(c, j));
         wait = j->preempt_look_at - control_wall(c);
@@ -492,6 +492,8 @@ static void job_due(struct control *c, struct job *j)
         finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, NULL, NULL);
     else if (j->state == PB__JOB_STATE__PENDING && depend_is_doomed(c, j))
         finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, "DependencyNeverSatisfied", NULL);
+    else if (j->state == PB__JOB_STATE__PENDING && depend_has_doomed_part(c, j))
+        depend_part(c, j);
     else if (j->state == PB__JOB_STATE__PENDING && deadline_missed(c, j))
         finish_job(c, j, PB__JOB_STATE__DEADLINE, 0, "DeadLine", NULL);
     else if (j->state == PB__JOB_STATE__PENDING)

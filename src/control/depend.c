@@ -8,7 +8,9 @@
 
 #include "control/internal.h"
 
-#define SHARE 250  /* of dependents told in one turn */
+#define SHARE 250 /* of dependents told in one turn */
+#define APART                                                                                      \
+    50 /* records of several elements of an array, that failed elements make one more of */
 #define DEPTH 1000 /* of a search for circles, in jobs, when DependencyParameters says nothing */
 
 static int no(struct err *err, const char *what, uint32_t job_id)
@@ -35,10 +37,9 @@ static int check_item(const struct control *c, const struct job *j, const struct
     if (item->element != DEPEND_WHOLE && !idset_has(&a->all, item->element))
         return no(err, "has no such element", item->job_id);
     item->of_array = a != NULL;
-    bool corr = item->kind == DEPEND_AFTERCORR && item->element == DEPEND_WHOLE;
-    if (a && (corr || item->kind == DEPEND_EXPAND))
-        return no(err, "is a job array: aftercorr and expand are not available for it",
-                  item->job_id);
+    item->corr = a && j->array && item->kind == DEPEND_AFTERCORR && item->element == DEPEND_WHOLE;
+    if (a && item->kind == DEPEND_EXPAND)
+        return no(err, "is a job array, which can not be expanded", item->job_id);
     if (item->kind != DEPEND_EXPAND)
         return 0;
     if (d->items.len > 1)
@@ -149,14 +150,19 @@ static bool look(struct control *c, struct job *j)
     vec_foreach (&j->waits.on->items, item) {
         struct depend_outcome o;
         enum depend_state before = item->state;
-        item->of_array = item->of_array || array_find(c->cluster, item->job_id);
-        if (depend_find_item(c->cluster, item, &o)) {
+        const struct array *a = array_find(c->cluster, item->job_id);
+        item->of_array = item->of_array || a;
+        if (depend_is_parted(item)) {
+            if (a || !aside_holds(c, item->job_id))
+                depend_corr_look(j, item, a);
+        } else if (depend_find_item(c->cluster, item, &o)) {
             depend_apply(item, &o);
         } else if (item->kind != DEPEND_SINGLETON && !aside_holds(c, item->job_id)) {
             depend_apply_unknown(item);
         }
         changed = changed || item->state != before;
     }
+    depend_corr_fit(c->cluster, j);
     depend_reindex(c->cluster, j);
     return changed;
 }
@@ -203,11 +209,18 @@ const char *depend_reason(struct control *c, struct job *j)
     bool alone = is_alone(c, j), waited = j->waits.shown != NULL;
     enum depend_state state = depend_at(j->waits.on, control_wall(c), alone);
     j->waits.never = state == DEPEND_FAILED;
+    bool partly =
+        state == DEPEND_UNFULFILLED && depend_is_partly_met(j->waits.on, control_wall(c), alone);
+    bool begins = waited && !j->waits.partly;
     show(c, j, alone);
-    if (state == DEPEND_FULFILLED) {
+    j->waits.partly = partly;
+    if (begins && (partly || state == DEPEND_FULFILLED)) {
         int64_t now = control_wall(c);
-        if (waited)
-            j->eligible_at = j->begin_at > now ? j->begin_at : now;
+        j->eligible_at = j->begin_at > now ? j->begin_at : now;
+    }
+    if (partly)
+        return NULL;
+    if (state == DEPEND_FULFILLED) {
         if (!may_wait_again(j->waits.on))
             depend_begin(c, j, NULL);
         return NULL;
@@ -215,11 +228,51 @@ const char *depend_reason(struct control *c, struct job *j)
     return j->waits.never ? "DependencyNeverSatisfied" : "Dependency";
 }
 
-bool depend_is_doomed(const struct control *c, const struct job *j)
+static bool is_killed(const struct control *c, const struct job *j)
 {
     bool kill = c->conf->sched.kill_invalid_depend ||
                 conf_list_has(c->conf->dependency_parameters, "kill_invalid_depend");
-    return j->waits.never && (j->waits.kill_given ? j->waits.kill : kill);
+    return j->waits.kill_given ? j->waits.kill : kill;
+}
+
+bool depend_is_doomed(const struct control *c, const struct job *j)
+{
+    return j->waits.never && is_killed(c, j);
+}
+
+/* --- elements that can never start -------------------------------------------------------------
+ */
+
+/* Those that are ended, in any case; else while that makes few records. The others are with what
+ * still waits, and say that they never can when nothing else is left there. */
+bool depend_has_doomed_part(const struct control *c, const struct job *j)
+{
+    const struct depend *d = j->waits.on;
+    struct idset doomed = {0};
+    if (!d || !d->failed.count || j->waits.never || control_is_on_trial(j))
+        return false;
+    if (!is_killed(c, j) && j->array->groups.len >= APART)
+        return false;
+    depend_corr_doomed(d, &doomed);
+    bool part = doomed.count && doomed.count < d->of;
+    idset_done(&doomed);
+    return part;
+}
+
+void depend_part(struct control *c, struct job *j)
+{
+    struct idset doomed = {0};
+    struct err err = {0};
+    depend_corr_doomed(j->waits.on, &doomed);
+    struct job *e = array_split(c->cluster, j, &doomed, submit_next_id(c), &err);
+    if (e) {
+        submit_enqueue(c, e);
+    } else { /* they stay, until more is known */
+        control_log(c, LOG_LVL_ERROR, "job %u: %s", j->id, err.text);
+        idset_done(&j->waits.on->failed);
+    }
+    submit_enqueue(c, j);
+    idset_done(&doomed);
 }
 
 int64_t depend_wait_sec(const struct control *c, const struct job *j)
@@ -266,6 +319,18 @@ static void tell_of_elements(struct control *c, const struct job *j)
             tell_of(c, j, element);
 }
 
+/* To those whose elements wait each for its own number. */
+static void tell_of_numbers(struct control *c, const struct job *j)
+{
+    struct told t = {.outcome = depend_outcome_of_element(j, DEPEND_CORR)};
+    if (!t.outcome.over)
+        return;
+    idset_copy(&t.elements, &j->tasks);
+    if (!j->tasks.count)
+        idset_add(&t.elements, j->task);
+    vec_push(&c->told, t);
+}
+
 void depend_changed(struct control *c, struct job *j)
 {
     uint64_t cursor = 0;
@@ -280,6 +345,9 @@ void depend_changed(struct control *c, struct job *j)
     cursor = 0;
     if (j->array)
         tell_of_elements(c, j);
+    if (j->array && depend_next_dependent(c->cluster, j->array->id, DEPEND_CORR, &cursor))
+        tell_of_numbers(c, j);
+    cursor = 0;
     if (j->array && depend_next_dependent(c->cluster, j->array->id, DEPEND_WHOLE, &cursor))
         vec_push(&c->told, ((struct told){.outcome = depend_outcome_of_array(j->array)}));
 }
@@ -289,6 +357,25 @@ void depend_renamed(struct control *c, struct job *j, const char *before)
     depend_replace_name(c->cluster, j);
     tell_next(c, depend_first_named(c->cluster, j->uid, before));
     hold_named(c, j);
+}
+
+/* To one that waits for the same numbers. What failed is stored, and what is met is found again. */
+static void tell_numbers(struct control *c, struct job *j, const struct told *t)
+{
+    bool well = t->outcome.state == PB__JOB_STATE__COMPLETED, any = false, settled = false;
+    vec_foreach (&j->waits.on->items, item) {
+        if (item->job_id != t->outcome.job_id || !depend_corr_apply(j, item, &t->elements, well))
+            continue;
+        any = true;
+        settled = settled || item->state != DEPEND_UNFULFILLED;
+    }
+    if (!any)
+        return;
+    depend_reindex(c->cluster, j);
+    if (settled || !well)
+        job_touch(c->cluster, j);
+    if (j->state == PB__JOB_STATE__PENDING && (settled || !well || !several_is_queued(j)))
+        submit_enqueue(c, j);
 }
 
 static void tell(struct control *c, struct job *j, const struct depend_outcome *o)
@@ -312,11 +399,15 @@ void depend_turn(struct control *c)
         uint32_t element = t->outcome.of_element ? t->outcome.element : DEPEND_WHOLE;
         while (left &&
                (j = depend_next_dependent(c->cluster, t->outcome.job_id, element, &t->cursor))) {
-            tell(c, j, &t->outcome);
+            if (element == DEPEND_CORR)
+                tell_numbers(c, j, t);
+            else
+                tell(c, j, &t->outcome);
             left--;
         }
         if (j || !left)
             break;
+        idset_done(&t->elements);
         done++;
     }
     for (size_t i = done; i < c->told.len; i++)
@@ -358,14 +449,43 @@ void depend_requeue(struct control *c, struct job *j)
     depend_begin(c, j, d);
 }
 
+void depend_forget_told(struct control *c)
+{
+    vec_foreach (&c->told, t)
+        idset_done(&t->elements);
+    vec_done(&c->told);
+}
+
+/* What is over is known of each of its elements. */
+static int check_numbers(const struct control *c, const struct job *j,
+                         const struct depend_item *item, struct err *err)
+{
+    const struct array *a = array_find(c->cluster, item->job_id);
+    if (!a || depend_is_telling(c, a->id))
+        return 0;
+    for (const struct job *r = array_first(a); r; r = array_after(r)) {
+        uint32_t element = r->tasks.count ? idset_first(&r->tasks) : r->task;
+        if (depend_outcome_of(r).over && idset_has(&j->tasks, element) &&
+            !idset_has(&item->good, element) && !idset_has(&item->bad, element))
+            return err_set(err, -ERR_INTERNAL, "job %u: its element %u waits for one that is over",
+                           j->id, element);
+    }
+    return 0;
+}
+
 int depend_check(const struct control *c, const struct job *j, struct err *err)
 {
     if (!j->waits.on || j->state != PB__JOB_STATE__PENDING)
         return 0;
-    if (several_is_queued(j) && j->waits.shown)
+    if (several_is_queued(j) && j->waits.shown && !j->waits.partly)
         return err_set(err, -ERR_INTERNAL, "job %u is queued and waits for another", j->id);
     vec_foreach (&j->waits.on->items, item) {
         struct depend_outcome o = {0};
+        if (depend_is_parted(item)) {
+            if (check_numbers(c, j, item, err) != 0)
+                return -ERR_INTERNAL;
+            continue;
+        }
         depend_find_item(c->cluster, item, &o);
         if (o.over && item->state == DEPEND_UNFULFILLED && !depend_is_telling(c, item->job_id))
             return err_set(err, -ERR_INTERNAL, "job %u waits for job %u, which is over", j->id,

@@ -9,6 +9,7 @@ struct control;
 struct told { /* a change of a job, and who of those that wait for it has heard */
     struct depend_outcome outcome;
     uint64_t cursor;
+    struct idset elements; /* those that are over, to who waits for his own number's */
 };
 
 /* --dependency as it was given: *out is for depend_begin(), NULL: nothing. -ERR_DEPENDENCY. */
@@ -20,13 +21,17 @@ int depend_check_circle(const struct control *c, const struct job *j, const stru
 void depend_begin(struct control *c, struct job *j, struct depend *d); /* d is taken, may be NULL */
 /* Why a pending job is in no queue: Slurm's word; NULL: not for this. */
 const char *depend_reason(struct control *c, struct job *j);
-bool depend_is_doomed(const struct control *c, const struct job *j);   /* it is to be ended */
+bool depend_is_doomed(const struct control *c, const struct job *j); /* it is to be ended */
+/* Elements of it are to leave its record, because they can never start: for depend_part(). */
+bool depend_has_doomed_part(const struct control *c, const struct job *j);
+void depend_part(struct control *c, struct job *j);
 int64_t depend_wait_sec(const struct control *c, const struct job *j); /* a delay; 0: none */
 /* It has begun, is over, or is pending again. */
 void depend_changed(struct control *c, struct job *j);
 void depend_renamed(struct control *c, struct job *j, const char *before);
 void depend_turn(struct control *c); /* a turn's share of telling those that wait */
 bool depend_is_telling(const struct control *c, uint32_t job_id); /* it is not to be purged yet */
+void depend_forget_told(struct control *c);
 int depend_check(const struct control *c, const struct job *j, struct err *err); /* it is sound */
 void depend_resume(struct control *c, struct job *j);  /* after a restart */
 void depend_requeue(struct control *c, struct job *j); /* what it waits for again */

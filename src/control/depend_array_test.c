@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* --dependency between job arrays and their elements. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -144,12 +145,229 @@ static void circles_over_elements_are_found(void **state)
     fixture_free(f);
 }
 
+/* Every record of the array: "7:[3-9] P Dependency 8:1 R". */
+static const char *records(struct fixture *f, uint32_t array)
+{
+    static char text[2000];
+    struct caller root = FIXTURE_ROOT;
+    struct str out = STR_INIT, joined = STR_INIT;
+    _cleanup_arena_ struct arena arena;
+    uint64_t cursor = 0;
+    Pb__JobFilter filter = PB__JOB_FILTER__INIT;
+    filter.has_all_states = filter.all_states = true;
+    while (control_list_jobs(f->control, &root, &filter, &cursor, 100000, &out))
+        ;
+    arena_init(&arena, 0);
+    const Pb__JobList *list = arena_unpack(&arena, &pb__job_list__descriptor, out.data, out.len);
+    for (size_t i = 0; i < list->n_jobs; i++) {
+        const Pb__JobLive *l = list->jobs[i]->live;
+        if (l->array_job_id != array)
+            continue;
+        str_puts(&joined, joined.len ? " " : "");
+        if (l->array_tasks)
+            str_printf(&joined, "[%s]", l->array_tasks);
+        else
+            str_printf(&joined, "%u", l->array_task_id);
+        str_printf(&joined, " %c", "PRSCXF"[l->state]);
+        if (l->state == PB__JOB_STATE__PENDING)
+            str_printf(&joined, " %s", l->reason);
+    }
+    snprintf(text, sizeof text, "%s", str_cstr(&joined));
+    str_done(&joined);
+    str_done(&out);
+    return text;
+}
+
+/* The record of an element. */
+static uint32_t element(struct fixture *f, uint32_t array, uint32_t task)
+{
+    struct caller root = FIXTURE_ROOT;
+    struct str out = STR_INIT;
+    _cleanup_arena_ struct arena arena;
+    uint64_t cursor = 0;
+    uint32_t id = 0;
+    Pb__JobFilter filter = PB__JOB_FILTER__INIT;
+    filter.has_all_states = filter.all_states = true;
+    while (control_list_jobs(f->control, &root, &filter, &cursor, 100000, &out))
+        ;
+    arena_init(&arena, 0);
+    const Pb__JobList *list = arena_unpack(&arena, &pb__job_list__descriptor, out.data, out.len);
+    for (size_t i = 0; i < list->n_jobs; i++) {
+        const Pb__JobLive *l = list->jobs[i]->live;
+        if (l->array_job_id == array && !l->array_tasks && l->array_task_id == task)
+            id = l->job_id;
+    }
+    str_done(&out);
+    return id;
+}
+
+static void cancel(struct fixture *f, uint32_t id, const char *tasks)
+{
+    Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
+    Pb__StepId target = PB__STEP_ID__INIT, *targets = &target;
+    target.job_id = id;
+    target.array_tasks = (char *)tasks;
+    r.target = &targets;
+    r.n_target = 1;
+    control_job_signal(f->control, ++f->last_call, &FIXTURE_USER, &r);
+    fixture_turn(f);
+}
+
+/* Each begins when the one of its number has ended well, in whatever order, over restarts. */
+static void each_waits_for_its_number(void **state)
+{
+    struct fixture *f = make(CONF);
+    assert_int_equal(submit(f, "0-7", NULL), 1);
+    uint32_t b = (uint32_t)submit(f, "0-9", "aftercorr:1");
+    assert_waits(f, b, "Dependency", "aftercorr:1_*(unfulfilled)");
+    fixture_pass(f, 100); /* 8 and 9 have nobody to wait for */
+    assert_string_equal(records(f, b), "[0-7] P Dependency [8-9] P DependencyNeverSatisfied");
+    end(f, element(f, 1, 5), 0);
+    assert_string_equal(records(f, b),
+                        "[0-4,6-7] P Dependency [8-9] P DependencyNeverSatisfied 5 R");
+    fixture_restart(f);
+    register_all(f);
+    assert_string_equal(records(f, b),
+                        "[0-4,6-7] P Dependency [8-9] P DependencyNeverSatisfied 5 R");
+    end(f, element(f, 1, 2), 1 << 8);
+    fixture_pass(f, 100);
+    assert_int_equal(fixture_state(f, element(f, b, 5)), PB__JOB_STATE__RUNNING);
+    assert_waits(f, element(f, b, 2), "DependencyNeverSatisfied", "aftercorr:1_*(failed)");
+    fixture_reconfigure(f, CONF "DefMemPerCPU=10\n");
+    register_all(f);
+    end(f, element(f, 1, 0), 0);
+    end(f, element(f, 1, 7), 0);
+    assert_int_equal(fixture_state(f, element(f, b, 0)), PB__JOB_STATE__RUNNING);
+    assert_int_equal(fixture_state(f, element(f, b, 7)), PB__JOB_STATE__RUNNING);
+    assert_non_null(strstr(records(f, b), "[1,3-4,6] P Dependency"));
+    for (uint32_t i = 1; i < 7; i++)
+        if (i != 2 && i != 5)
+            end(f, element(f, 1, i), 0);
+    fixture_pass(f, 100);
+    for (uint32_t i = 0; i < 8; i++)
+        if (i != 2)
+            assert_int_equal(fixture_state(f, element(f, b, i)), PB__JOB_STATE__RUNNING);
+    fixture_free(f);
+}
+
+/* Those that may start wait for room beside those that may not, and what a hold parts keeps what is
+ * known of it. */
+static void what_may_start_waits_for_room(void **state)
+{
+    struct fixture *f = make("MinJobAge=2\n" CONF);
+    assert_int_equal(submit(f, "0-7", NULL), 1);
+    int64_t others = submit(f, "0-6", NULL); /* they come before */
+    uint32_t b = (uint32_t)submit(f, "0-7", "aftercorr:1");
+    for (uint32_t i = 0; i < 5; i++)
+        end(f, element(f, 1, i), 0);
+    fixture_pass(f, 5000); /* and their records are gone */
+    assert_string_equal(records(f, b), "[0-7] P Priority");
+    assert_int_equal(hold(f, b, "3,5", true), 0);
+    assert_int_equal(hold(f, b, "4", true), 0);
+    assert_int_equal(hold(f, b, "6", true), 0);
+    fixture_restart(f);
+    register_all(f);
+    assert_int_equal(hold(f, b, NULL, false), 0);
+    fixture_pass(f, 100);
+    assert_non_null(strstr(records(f, b), "[0-2,7] P Priority"));
+    assert_non_null(strstr(records(f, b), "[3,5] P Priority"));
+    assert_waits(f, element(f, b, 4), "Priority", "");
+    assert_waits(f, element(f, b, 6), "Dependency", "aftercorr:1_*(unfulfilled)");
+    cancel(f, (uint32_t)others, NULL);
+    for (uint32_t i = 0; i < 7; i++)
+        end(f, element(f, (uint32_t)others, i), 0);
+    fixture_pass(f, 100);
+    for (uint32_t i = 0; i < 5; i++)
+        assert_int_equal(fixture_state(f, element(f, b, i)), PB__JOB_STATE__RUNNING);
+    for (uint32_t i = 5; i < 8; i++)
+        assert_waits(f, element(f, b, i), "Dependency", "aftercorr:1_*(unfulfilled)");
+    fixture_free(f);
+}
+
+/* What can never start is ended when that is asked for; and of several lists all must be so, or one
+ * must. */
+static void what_can_never_start(void **state)
+{
+    struct fixture *f = make(CONF "DependencyParameters=kill_invalid_depend\n");
+    assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "test"), 0);
+    assert_int_equal(submit(f, "0-9", NULL), 1);
+    uint32_t b = (uint32_t)submit(f, "0-9", "aftercorr:1"),
+             c = (uint32_t)submit(f, "0-9", "afterany:1_9,aftercorr:1:1"),
+             d = (uint32_t)submit(f, "4-12", "aftercorr:1?afterok:1_9");
+    cancel(f, 1, "2-5");
+    fixture_pass(f, 100);
+    assert_string_equal(records(f, b), "[0-1,6-9] P Dependency [2-5] X");
+    assert_string_equal(records(f, c), "[0-1,6-9] P Dependency [2-5] X");
+    assert_string_equal(records(f, d), "[4-12] P Dependency"); /* 1_9 could still go well */
+    cancel(f, 1, "9");
+    fixture_pass(f, 100);
+    assert_string_equal(records(f, d), "[6-8] P Dependency [4-5,9-12] X");
+    fixture_restart(f);
+    register_all(f);
+    assert_int_equal(fixture_update_node(f, "n[1-2]", "RESUME", NULL), 0);
+    end(f, element(f, 1, 6), 0);
+    fixture_pass(f, 100);
+    assert_int_equal(fixture_state(f, element(f, b, 6)), PB__JOB_STATE__RUNNING);
+    assert_int_equal(fixture_state(f, element(f, c, 6)), PB__JOB_STATE__RUNNING);
+    cancel(f, 1, NULL);
+    assert_non_null(strstr(records(f, b), "[0-1,7-8] P Dependency")); /* they are being ended */
+    for (uint32_t i = 0; i < 9; i++)
+        if (i < 2 || i > 6)
+            end(f, element(f, 1, i), SIGTERM);
+    fixture_pass(f, 100);
+    assert_null(strstr(records(f, b), " P"));
+    fixture_free(f);
+}
+
+/* One that is no array waits for all of one, and an array for all of a job that is none. */
+static void aftercorr_of_others_is_afterok(void **state)
+{
+    struct fixture *f = make(CONF);
+    assert_int_equal(submit(f, "0-1", NULL), 1);
+    uint32_t plain = (uint32_t)submit(f, NULL, "aftercorr:1"),
+             all = (uint32_t)submit(f, "0-1", "aftercorr:1,aftercorr:3");
+    assert_int_equal(plain, 3);
+    assert_waits(f, all, "Dependency", "aftercorr:1_*(unfulfilled),aftercorr:3(unfulfilled)");
+    end(f, element(f, 1, 0), 0);
+    assert_waits(f, plain, "Dependency", "aftercorr:1_*(unfulfilled)");
+    end(f, element(f, 1, 1), 0);
+    assert_int_equal(fixture_state(f, plain), PB__JOB_STATE__RUNNING);
+    assert_waits(f, all, "Dependency", "aftercorr:3(unfulfilled)");
+    end(f, plain, 0);
+    assert_string_equal(records(f, all), "1 R 0 R");
+    fixture_free(f);
+}
+
+/* A million that wait for a million are two records, and few when some have failed. */
+static void a_million_wait_for_a_million(void **state)
+{
+    struct fixture *f = make("MaxArraySize=1000001\nMaxJobCount=3000000\n"
+                             "NodeName=n[1-2] CPUs=4 RealMemory=4000\n"
+                             "PartitionName=a Nodes=ALL Default=YES\nSlurmdTimeout=0\n");
+    assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "test"), 0);
+    assert_int_equal(submit(f, "0-999999", NULL), 1);
+    assert_int_equal(submit(f, "0-999999", "aftercorr:1"), 2);
+    cancel(f, 1, "1-999998:2");
+    fixture_pass(f, 100);
+    assert_string_equal(records(f, 2),
+                        "[0-999998:2,999999] P Dependency [1-999997:2] P DependencyNeverSatisfied");
+    cancel(f, 1, NULL);
+    fixture_pass(f, 100);
+    assert_waits(f, 2, "DependencyNeverSatisfied", "aftercorr:1_*(failed)");
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_element_is_waited_for),
         cmocka_unit_test(elements_of_a_group_are_told_of),
         cmocka_unit_test(circles_over_elements_are_found),
+        cmocka_unit_test(each_waits_for_its_number),
+        cmocka_unit_test(what_may_start_waits_for_room),
+        cmocka_unit_test(what_can_never_start),
+        cmocka_unit_test(aftercorr_of_others_is_afterok),
+        cmocka_unit_test(a_million_wait_for_a_million),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -148,9 +148,10 @@ static void settle_running(struct control *c, const struct cluster *old, struct 
 static void settle(struct control *c, const struct cluster *old, struct job *j)
 {
     resv_resume_job(c, j);
-    if (j->state == PB__JOB_STATE__PENDING)
+    if (j->state == PB__JOB_STATE__PENDING) {
+        depend_resume(c, j);
         submit_enqueue(c, j);
-    else if (j->completing && job_nodes_left(j) == 0)
+    } else if (j->completing && job_nodes_left(j) == 0)
         finish_clean(c, j);
     else if (!job_is_final(j))
         settle_running(c, old, j);

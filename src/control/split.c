@@ -15,7 +15,7 @@ struct job *split_first(struct control *c, struct job *j)
     if (!j->tasks.count)
         return j;
     struct idset first = {0};
-    idset_add(&first, idset_first(&j->tasks));
+    idset_add(&first, depend_first_ready(j));
     struct job *e = array_split(c->cluster, j, &first, submit_next_id(c), &err);
     if (!e)
         control_log(c, LOG_LVL_ERROR, "job %u: its element %u cannot be started: %s", j->id,

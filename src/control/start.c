@@ -259,6 +259,8 @@ static bool start_job(struct control *c, struct job *group, const struct decisio
     else
         start_ready(c, j);
     control_schedule(c, j);
+    if (group != j && group->waits.partly && !group->waits.on->ready.count)
+        submit_enqueue(c, group); /* its others wait for others, each for its own */
     return true;
 }
 

@@ -120,10 +120,12 @@ static void ask_made(struct sim *s, const struct sim_item *a, unsigned act)
 /* --- requests -----------------------------------------------------------------------------------
  */
 
+/* What becomes of an array is a matter of its elements: those are left alone. */
 static uint32_t target(const struct sim *s, const struct sim_item *a)
 {
     long index = sim_client_find(s, a->id);
-    return index < 0 ? 0 : s->clients.data[index].job_id;
+    bool one = index >= 0 && !s->clients.data[index].item->array;
+    return one ? s->clients.data[index].job_id : 0;
 }
 
 /* scancel --user */
@@ -348,7 +350,7 @@ static void cancelled_one(struct sim *s, const Pb__JobSignalReply__Result *r, un
     struct sim_client *c = &s->clients.data[w->client];
     if (r->code != 0 || w->purged || (c->requeues_asked && c->cancel_last != act + 1))
         return;
-    c->cancelled = true;
+    c->cancelled = !c->item->array;
     if (!sim_watch_stored(s, r->job_id, &v) || !is_final(v.state) || v.requeue_after)
         sim_break(s, "a cancelled job that goes on", "job %u is in state %d on disk%s", r->job_id,
                   v.state, v.requeue_after ? ", to be requeued" : "");

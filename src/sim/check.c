@@ -33,6 +33,43 @@ static void enter_ledger(struct sim *s, unsigned node, struct sim_key key)
     HASH_ADD(hh, s->ledger, key, sizeof start->key, start);
 }
 
+struct sums { /* of an array's elements, what they have ever come to */
+    uint32_t begun, well, badly;
+};
+
+/* Of all of them, or of one. */
+static struct sums sums_of(const struct sim *s, uint32_t array, int64_t task)
+{
+    struct sums sums = {0};
+    for (const struct sim_watch *w = s->watches; w; w = w->hh.next) {
+        if (w->array_id != array || (task >= 0 && (w->tasks || w->task != task)))
+            continue;
+        uint32_t n = w->tasks ? w->tasks : 1;
+        sums.begun += w->begun ? n : 0;
+        sums.well += w->done_well ? n : 0;
+        sums.badly += w->done_badly ? n : 0;
+    }
+    return sums;
+}
+
+/* The same of an array, as far as it concerns the job. */
+static void check_depend_array(struct sim *s, const struct sim_watch *w, const struct sim_client *c,
+                               uint32_t all)
+{
+    const char *kind = c->item->depend;
+    bool corr = strcmp(kind, "aftercorr") == 0 && w->array_id;
+    struct sums is = sums_of(s, c->waits_for, corr ? (int64_t)w->task : -1);
+    bool met = corr                             ? is.well > 0
+               : strcmp(kind, "after") == 0     ? is.begun >= all
+               : strcmp(kind, "afterok") == 0   ? is.well >= all
+               : strcmp(kind, "aftercorr") == 0 ? is.well >= all
+                                                : is.well + is.badly >= all;
+    if (!met || (strcmp(kind, "afternotok") == 0 && !is.badly))
+        sim_break(s, "a job did not wait for an array",
+                  "job %u, %s: %u begun, %u and %u ended of %u", w->job_id, c->depend, is.begun,
+                  is.well, is.badly, all);
+}
+
 /* What it was to wait for has come, at some time. */
 static void check_depend(struct sim *s, struct sim_key key)
 {
@@ -40,10 +77,16 @@ static void check_depend(struct sim *s, struct sim_key key)
     const struct sim_client *c = w && w->client != UINT32_MAX ? &s->clients.data[w->client] : NULL;
     const struct sim_watch *on = c && c->waits_for ? sim_watch_find(s, c->waits_for) : NULL;
     const char *kind = c ? c->item->depend : "";
+    long array = c && c->waits_for ? sim_client_find(s, c->item->after) : -1;
+    if (array >= 0 && s->clients.data[array].item->array) {
+        check_depend_array(s, w, c, (uint32_t)s->clients.data[array].item->array);
+        return;
+    }
     if (!on)
         return;
     bool met = strcmp(kind, "after") == 0        ? on->begun
                : strcmp(kind, "afterok") == 0    ? on->done_well
+               : strcmp(kind, "aftercorr") == 0  ? on->done_well
                : strcmp(kind, "afternotok") == 0 ? on->done_badly
                                                  : on->done_well || on->done_badly;
     if (!met)

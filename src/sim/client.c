@@ -282,17 +282,28 @@ static char *dependency_of(struct sim *s, struct sim_client *c)
     return text_or_null(c->depend);
 }
 
+static char *array_of(const struct sim_item *item, char text[SIM_NAME])
+{
+    if (!item->array)
+        return NULL;
+    int len = snprintf(text, SIM_NAME, "0-%lld", (long long)item->array - 1);
+    if (item->throttle)
+        snprintf(text + len, SIM_NAME - (size_t)len, "%%%lld", (long long)item->throttle);
+    return text;
+}
+
 static void submit(struct sim *s, unsigned index, enum sim_owner owner)
 {
     struct sim_client *c = &s->clients.data[index];
     Pb__JobSpec spec;
     Pb__StepSpec step;
-    char name[SIM_NAME];
+    char name[SIM_NAME], array[SIM_NAME];
     uint8_t id[16] = {2};
     uint64_t call;
     memcpy(id + 1, &c->item->id, sizeof c->item->id);
     spec_of(s, c, name, &spec);
     spec.dependency = dependency_of(s, c);
+    spec.array_inx = array_of(c->item, array);
     spec.has_kill_invalid_dep = spec.kill_invalid_dep = spec.dependency != NULL;
     spec.has_request_id = true;
     spec.request_id = (ProtobufCBinaryData){sizeof id, id};

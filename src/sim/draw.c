@@ -633,6 +633,24 @@ static void draw_dependencies(struct draw *d)
     }
 }
 
+/* Arrays, of which some wait for others, each element for the one of its number. */
+static void draw_arrays(struct draw *d)
+{
+    int64_t share = chance(d, 35) ? ONE_OF(d, 10, 30, 70) : 0;
+    vec_foreach (&d->plan->items, j) {
+        if (j->kind != SIM_ITEM_JOB || j->what != SIM_JOB_BATCH || !chance(d, (unsigned)share))
+            continue;
+        j->array = skewed(d, 1, 12);
+        j->throttle = chance(d, 20) ? between(d, 1, 4) : 0;
+        j->waits = 0;
+        if (j->id < 2 || !chance(d, 60))
+            continue;
+        j->after = between(d, j->id > 5 ? j->id - 5 : 1, j->id - 1);
+        *j->depend = 0;
+        PUT(j->depend, "%s", WORD(d, "aftercorr", "aftercorr", "aftercorr", "afterok"));
+    }
+}
+
 static void draw_licenses(struct draw *d)
 {
     if (!chance(d, 25))
@@ -750,6 +768,7 @@ void sim_plan_draw(struct sim_plan *p, uint64_t seed)
     draw_licenses(&d);
     draw_several(&d);
     draw_reservations(&d);
+    draw_arrays(&d);
 }
 
 /* --- one kind of world --------------------------------------------------------------------------

@@ -103,6 +103,8 @@ static const struct field {
     NUMBER(JOB, "launch-fails", launch_fails, 0),
     NUMBER(JOB, "prolog-fails", prolog_fails, 0),
     NUMBER(JOB, "epilog-fails", epilog_fails, 0),
+    NUMBER(JOB, "array", array, 0),
+    NUMBER(JOB, "throttle", throttle, 0),
     NUMBER(JOB, "after", after, 0),
     TEXT(JOB, "constraint", features),
     TEXT(JOB, "nodelist", required),

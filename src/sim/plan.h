@@ -147,8 +147,9 @@ struct sim_item {
         begin_sec, nice, run_ms, exit_code, steps, step_ms, step_tasks, dies_ms, again_ms;
     int64_t exclusive, shares, contiguous, held, requeue, no_kill, immediate, waits, overlap,
         stubborn, launch_fails, prolog_fails, epilog_fails;
-    int64_t after;         /* the job that it waits for; 0: none */
-    char depend[SIM_NAME]; /* how: "afterok" */
+    int64_t array, throttle; /* so many elements, and so many at a time; 0: no array, any number */
+    int64_t after;           /* the job that it waits for; 0: none */
+    char depend[SIM_NAME];   /* how: "afterok" */
     char licenses[SIM_NAME], resv[SIM_NAME];
     char features[SIM_NAME], required[SIM_NAME], excluded[SIM_NAME], signal[SIM_NAME];
     /* do, fault */

@@ -17,6 +17,7 @@ struct sim_view { /* what a job's record says */
     bool there, completing, held, admin_held, requeue_after, launched, configuring, epilog_due;
     bool priority_given, displaced; /* told to make room for another job */
     uint32_t job_id, restarts;
+    uint32_t array_id, task, tasks; /* 0: of no array; its element, or of how many it is */
     int state;
     int64_t limit_sec, begin_at, start_at;
     uint32_t priority, nice;
@@ -54,6 +55,7 @@ struct sim_watch { /* of a job's records */
     bool untimed;                      /* which was set, and there was nothing else across a boot */
     bool ran_configuring;              /* its time has not begun yet */
     bool begun, done_well, done_badly; /* ever, whatever came of it then */
+    uint32_t array_id, task, tasks;    /* as in the view, which is lost with the record */
     bool stored, purged; /* it was on disk at a restart; it was forgotten long after its end */
     UT_hash_handle hh;
 };

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/idset.h"
 #include "base/mem.h"
+#include "cluster/array.h"
 #include "sim/parts.h"
 
 /* --- packed messages, field by field ------------------------------------------------------------
@@ -92,6 +94,17 @@ static void scan_spec(struct cursor c, struct sim_view *v)
     }
 }
 
+/* Of "1-4,7". */
+static uint32_t count_of(const struct cursor *c)
+{
+    _cleanup_free_ char *text = mem_strndup((const char *)c->data, c->len);
+    struct idset tasks = {0};
+    idset_parse(text, ARRAY_SIZE_MAX, &tasks, NULL);
+    uint32_t count = tasks.count;
+    idset_done(&tasks);
+    return count;
+}
+
 static void scan_live(struct cursor c, struct sim_view *v)
 {
     while (next_field(&c)) {
@@ -128,6 +141,15 @@ static void scan_live(struct cursor c, struct sim_view *v)
             break;
         case 26:
             v->launched = c.number;
+            break;
+        case 60:
+            v->array_id = (uint32_t)c.number;
+            break;
+        case 61:
+            v->task = (uint32_t)c.number;
+            break;
+        case 62:
+            v->tasks = count_of(&c);
             break;
         case 96:
             copy_text(v->resv, sizeof v->resv, &c);
@@ -365,6 +387,9 @@ static void note_end(struct sim_watch *w)
 {
     const struct sim_view *v = &w->view;
     bool over = is_final(v->state) && !v->completing && !v->requeue_after;
+    w->array_id = v->array_id;
+    w->task = v->task;
+    w->tasks = v->tasks;
     w->begun = w->begun || v->state != PB__JOB_STATE__PENDING;
     w->done_well = w->done_well || (over && v->state == PB__JOB_STATE__COMPLETED);
     w->done_badly = w->done_badly || (over && v->state != PB__JOB_STATE__COMPLETED);

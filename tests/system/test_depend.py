@@ -166,3 +166,43 @@ def test_elements_of_an_array(cluster):
     is_over(cluster, every)
     is_over(cluster, same)
     cluster.run(f"scancel {second}").ok()
+
+
+def test_each_element_waits_for_its_own(make_cluster):
+    """-d aftercorr between arrays: element by element, and those that never can say so."""
+    cluster = make_cluster()
+    gate = cluster.work / "corr"
+    script = f"while [ ! -e {gate}$SLURM_ARRAY_TASK_ID ]; do sleep 0.05; done; exit $((SLURM_ARRAY_TASK_ID == 2))"
+    first = cluster.sbatch("-o", "/dev/null", "--array=1-4", wrap=script)
+    second = cluster.sbatch("-o", "/dev/null", "--array=1-5", "-d", f"aftercorr:{first}", wrap="true")
+
+    def state(element):
+        """Of the record that has it: state, reason, what it waits for."""
+        for line in cluster.run(f"squeue -h -r -t all -j {second} -o %i|%T|%r|%E").ok().splitlines():
+            name, *rest = line.split("|")
+            if name == f"{second}_{element}":
+                return rest
+        return None
+
+    never = ["PENDING", "DependencyNeverSatisfied", f"aftercorr:{first}_*(failed)"]
+    waits = ["PENDING", "Dependency", f"aftercorr:{first}_*(unfulfilled)"]
+    eventually(lambda: state(5) == never, "the first array has no fifth element")
+    (cluster.work / "corr3").touch()
+    eventually(lambda: state(3) and state(3)[0] == "COMPLETED", "the third goes on alone")
+    assert state(1) == state(2) == state(4) == waits
+    (cluster.work / "corr2").touch()
+    eventually(lambda: state(2) == never, "what it waited for has failed")
+    assert state(1) == state(4) == waits
+    cluster.kill("slurmctld")
+    cluster.start_controller()
+    cluster.wait_ready()
+    (cluster.work / "corr1").touch()
+    (cluster.work / "corr4").touch()
+    eventually(lambda: [state(i) and state(i)[0] for i in (1, 3, 4)] == ["COMPLETED"] * 3, "the others go on")
+    assert state(2) == state(5) == never
+    cluster.run(f"scancel {second}").ok()
+    ends = cluster.sbatch("-o", "/dev/null", "--array=2-3", "-d", f"aftercorr:{first}", "--kill-on-invalid-dep=yes", wrap="true")
+    eventually(lambda: sorted(cluster.run(f"squeue -h -t all -j {ends} -o %T").ok().split()) == ["CANCELLED", "COMPLETED"],
+               "what can never be is ended")
+    cluster.run(["sbatch", "-d", "aftercorr:999999", "--wrap=true"]).fails("is not known")
+    cluster.stop()
