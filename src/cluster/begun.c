@@ -29,11 +29,19 @@ static void drop_old(struct cluster *c)
     c->begun.list.len = left;
 }
 
+static uint32_t cpus_of(const struct job *j)
+{
+    uint64_t cpus = 0;
+    vec_foreach (&j->alloc, a)
+        cpus += a->cpus;
+    return cpus < UINT32_MAX ? (uint32_t)cpus : UINT32_MAX;
+}
+
 void begun_add(struct cluster *c, const struct job *j)
 {
     if (c->begun.list.len > 2 * c->running + OLD_MOST)
         drop_old(c);
-    vec_push(&c->begun.list, ((struct begun_job){j->id, j->restarts}));
+    vec_push(&c->begun.list, ((struct begun_job){j->id, j->restarts, cpus_of(j)}));
 }
 
 static int by_start(const void *a, const void *b)
@@ -53,7 +61,9 @@ void begun_sort(struct cluster *c)
     _cleanup_free_ struct dated *dated = mem_new_array(struct dated, n + 1);
     for (size_t i = 0; i < n; i++) {
         dated[i].job = c->begun.list.data[i];
-        dated[i].start_at = begun_job(c, &dated[i].job)->start_at;
+        const struct job *j = begun_job(c, &dated[i].job);
+        dated[i].start_at = j->start_at;
+        dated[i].job.cpus = cpus_of(j);
     }
     qsort(dated, n, sizeof(*dated), by_start);
     for (size_t i = 0; i < n; i++)

@@ -13,6 +13,7 @@ struct job;
 
 struct begun_job {
     uint32_t id, restarts;
+    uint32_t cpus; /* that it began with */
 };
 struct begun {
     VEC(struct begun_job) list;

@@ -6,11 +6,15 @@
 
 #include "sched/preempt.h"
 #include "sched/resv.h"
+#include "sched/select.h"
 
 #define LEAVING_SEC 60 /* beyond KillWait: who takes longer to end may never do */
 #define SPARED_MOST 64 /* of those that were found, so many are tried without */
 #define IDEAL_MOST 64  /* of those who are alone enough, so many youngest are looked at */
+#define FEW 3          /* while so many do that have their share, or three times as many, */
+#define FEW_MOST 9     /* nobody is looked at who has less */
 #define SINGLES_MOST 8 /* of those that come first, so many are tried alone */
+#define TRY_WORK 200   /* besides the nodes that are looked at */
 #define GATHER_WORK 2  /* for each job that runs, in looks at a node */
 
 struct prey {
@@ -18,7 +22,7 @@ struct prey {
     int64_t tier, start_at;
     uint32_t priority;
     uint64_t useful; /* CPUs that are there for the other job when it has gone */
-    uint32_t cpus;
+    uint32_t cpus;   /* that it began with */
     bool spared;
 };
 
@@ -30,11 +34,14 @@ struct hunt {
     struct free_view view; /* what is free when some have gone */
     struct unit_use **use; /* by node: what view.use holds of its own */
     uint32_t *gone;        /* by node: so many of its jobs have */
-    VEC(uint32_t) touched; /* nodes where the view is not the present */
+    VEC(uint32_t) touched; /* nodes where the view is not the present; of all others, */
+    struct bitset *useful; /* those where a task of the job fits; NULL: not looked at */
     VEC(const struct job *) leaving;
     VEC(struct prey) prey;
     size_t seen, ideal; /* of those that run, the youngest first; and good ones among them */
-    int64_t look_at;    /* somebody may be chosen only from then on; 0: nobody */
+    uint32_t
+        least_cpus;  /* who has less is passed by, as is who is not of the lowest tier; 0: none */
+    int64_t look_at; /* somebody may be chosen only from then on; 0: nobody */
 };
 
 static int64_t tier_of(const struct job *j)
@@ -88,6 +95,7 @@ static void hunt_done(struct hunt *h)
     vec_done(&h->touched);
     vec_done(&h->leaving);
     vec_done(&h->prey);
+    bitset_free(h->useful);
     pool_view_done(&h->view);
     free(h->use);
     free(h->gone);
@@ -154,6 +162,24 @@ static void give_back_all(struct hunt *h, const struct job *v)
             give_back(h, v, a);
 }
 
+/* Nodes that it may have and where a task fits as it is. Most of a full cluster has nothing to give
+ * in any of the many tries, but for the nodes of those who are to go. */
+static struct bitset *useful_nodes(const struct hunt *h)
+{
+    const struct pool *pool = &h->c->pool;
+    struct bitset *set = bitset_dup(h->allowed);
+    h->p->work += h->c->nodes.len;
+    if (!h->j->want.shared)
+        bitset_and(set, pool->spare.open);
+    bitset_foreach (set, i) {
+        uint32_t node = (uint32_t)i;
+        struct select_room room = select_room_of(h->c, h->j, &pool->now, node, h->j->want.shared);
+        if (!select_tasks_fit(h->c, h->j, &pool->kinds.data[pool->kind[node]], &room, NULL))
+            bitset_unset(set, node);
+    }
+    return set;
+}
+
 /* Whether it fits when those that leave have left, and the first ones of the prey that are not
  * spared. */
 static bool fits_without(struct hunt *h, size_t count, struct selection *where)
@@ -164,11 +190,16 @@ static bool fits_without(struct hunt *h, size_t count, struct selection *where)
     for (size_t i = 0; i < count; i++)
         if (!h->prey.data[i].spared)
             give_back_all(h, h->prey.data[i].job);
-    h->p->work += h->c->nodes.len;
+    if (!h->useful)
+        h->useful = useful_nodes(h);
+    _cleanup_bitset_ struct bitset *set = bitset_dup(h->useful);
+    vec_foreach (&h->touched, node)
+        bitset_set(set, *node);
+    h->p->work += TRY_WORK + bitset_count(set);
     select_clear(where);
     const struct free_view *view =
         resv_view(h->p->resv, h->j, resv_home(h->j), h->p->now_sec, &h->view);
-    return select_nodes(h->c, h->j, h->allowed, view, where) == 0;
+    return select_nodes(h->c, h->j, set, view, where) == 0;
 }
 
 /* --- who ---------------------------------------------------------------------------------------
@@ -221,13 +252,12 @@ static void weigh(const struct hunt *h, struct prey *prey)
 {
     const struct request *r = &h->j->want;
     uint64_t want = (uint64_t)r->tasks * r->cpus_per_task;
-    vec_foreach (&prey->job->alloc, a) {
-        const struct node *n = h->c->nodes.data[a->node];
-        if (a->released)
-            continue;
-        prey->cpus += a->cpus;
-        if (bitset_test(h->allowed, a->node))
-            prey->useful += a->cpus + (uint64_t)h->c->pool.now.units[a->node] * n->cpus_per_unit;
+    for (size_t i = 0; i < prey->job->alloc.len && (r->exclusive || prey->useful < want); i++) {
+        const struct alloc_node *a = &prey->job->alloc.data[i];
+        const struct pool *pool = &h->c->pool;
+        if (!a->released && bitset_test(h->allowed, a->node))
+            prey->useful += a->cpus + (uint64_t)pool->now.units[a->node] *
+                                          pool->kinds.data[pool->kind[a->node]].cpus_per_unit;
     }
     if (prey->useful > want && !r->exclusive)
         prey->useful = want;
@@ -242,12 +272,15 @@ static bool is_ideal(const struct hunt *h, const struct prey *prey)
     return enough && prey->tier == h->p->prey_tier;
 }
 
-static void consider(struct hunt *h, const struct job *v)
+static void consider(struct hunt *h, const struct job *v, uint32_t cpus)
 {
     if (!is_prey(h, v))
         return;
-    struct prey prey = {
-        .job = v, .tier = tier_of(v), .start_at = v->start_at, .priority = v->priority};
+    struct prey prey = {.job = v,
+                        .tier = tier_of(v),
+                        .start_at = v->start_at,
+                        .priority = v->priority,
+                        .cpus = cpus};
     weigh(h, &prey);
     h->ideal += is_ideal(h, &prey);
     vec_push(&h->prey, prey);
@@ -276,11 +309,27 @@ static void gather(struct hunt *h, size_t ideal)
 {
     const struct begun *begun = &h->c->begun;
     for (; h->seen < begun->list.len && h->ideal < ideal; h->seen++) {
-        const struct job *v = begun_job(h->c, &begun->list.data[begun->list.len - 1 - h->seen]);
+        const struct begun_job *b = &begun->list.data[begun->list.len - 1 - h->seen];
+        if (b->cpus < h->least_cpus)
+            continue;
+        const struct job *v = begun_job(h->c, b);
         h->p->work += GATHER_WORK;
-        if (v)
-            consider(h, v);
+        if (v && (!h->least_cpus || tier_of(v) == h->p->prey_tier))
+            consider(h, v, b->cpus);
     }
+}
+
+/* Those of whom so many would do come before all others of the lowest tier, in the order that is to
+ * be kept when nothing else is asked for: who has less than a share of these CPUs is not looked at
+ * as long as they do. */
+static uint32_t share_of(const struct hunt *h, uint32_t few)
+{
+    const struct request *r = &h->j->want;
+    const struct conf *conf = h->c->conf;
+    uint64_t want = r->exclusive ? r->min_nodes : (uint64_t)r->tasks * r->cpus_per_task;
+    if (few > FEW_MOST || preempt_has(conf, "strict_order") || preempt_has(conf, "youngest_first"))
+        return 0;
+    return want / few < UINT32_MAX ? (uint32_t)(want / few) : UINT32_MAX;
 }
 
 static int by_tier(const struct prey *x, const struct prey *y)
@@ -407,6 +456,14 @@ static size_t choose(struct hunt *h, struct selection *where)
     return count > 1 ? one_or(h, count, where) : count;
 }
 
+static size_t choose_among(struct hunt *h, size_t ideal, struct selection *where)
+{
+    h->seen = h->ideal = 0;
+    vec_clear(&h->prey);
+    gather(h, ideal);
+    return choose(h, where);
+}
+
 static bool find(struct hunt *h, struct selection *where)
 {
     const struct job *j = h->j;
@@ -418,12 +475,15 @@ static bool find(struct hunt *h, struct selection *where)
     gather_leaving(h);
     if (h->leaving.len && fits_without(h, 0, where))
         return true;
-    gather(h, IDEAL_MOST);
-    size_t count = choose(h, where);
-    if (!count && h->seen < h->c->begun.list.len) {
-        gather(h, SIZE_MAX);
-        count = choose(h, where);
+    size_t count = 0;
+    for (uint32_t few = FEW; !count; few *= FEW) {
+        h->least_cpus = share_of(h, few);
+        count = choose_among(h, IDEAL_MOST, where);
+        if (!h->least_cpus)
+            break;
     }
+    if (!count && h->seen < h->c->begun.list.len)
+        count = choose_among(h, SIZE_MAX, where);
     if (count)
         spare(h, count, where);
     return count;
