@@ -44,8 +44,8 @@ static void look(void *ctx, const struct sluice_job *j)
     struct seen *seen = ctx;
     seen->changed = strcmp(seen->state, j->state) != 0;
     if (seen->changed)
-        printf("job %u %s on %s, reason %s\n", j->id, j->state, *j->node_list ? j->node_list : "-",
-               j->reason);
+        printf("job %s %s on %s, reason %s\n", j->full_id, j->state,
+               *j->node_list ? j->node_list : "-", j->reason);
     snprintf(seen->state, sizeof(seen->state), "%s", j->state);
     seen->start_time = j->start_time;
     seen->over = strcmp(j->state, "PENDING") && strcmp(j->state, "CONFIGURING") &&

@@ -60,7 +60,7 @@ static int order(struct sluice *s, struct queue *q)
     struct sluice_error e;
     qsort(q->jobs, q->count, sizeof(q->jobs[0]), shorter);
     for (size_t i = 0; i < q->count; i++) {
-        places[i] = (struct sluice_place){q->jobs[i].id, (uint32_t)(FIRST - i)};
+        places[i] = (struct sluice_place){q->jobs[i].id, (uint32_t)(FIRST - i), NULL};
         printf("%zu. job %u\n", i + 1, q->jobs[i].id);
     }
     return sluice_order(s, places, q->count, refused, NULL, &e) ? failed("the order", &e) : 0;

@@ -61,9 +61,11 @@ struct sluice_submit {  /* zeroed: the defaults of sbatch */
     uint32_t uid, gid;
     const char *const *args; /* of the script, NULL at the end; NULL: none */
     const char *const *env;  /* NAME=value, NULL at the end; NULL: the program's own */
+    const char *array;       /* "0-15:4,20%3": a job array; NULL: one job */
 };
 
-/* The job is recorded on disk when this returns 0. #SBATCH lines of the script are not read. */
+/* The job is recorded on disk when this returns 0. #SBATCH lines of the script are not read. Of an
+ * array the id is that of all of it. */
 int sluice_submit(struct sluice *s, const struct sluice_submit *r, uint32_t *job_id,
                   struct sluice_error *e);
 
@@ -79,10 +81,18 @@ struct sluice_job {
     uint32_t priority;                                         /* 0: it is held */
     int held;
     int64_t eligible_time; /* since when it could start, or from when on */
+
+    /* Of a job array. Elements that wait and differ in nothing are one record. */
+    uint32_t array_job_id;  /* of the array; 0: it is of none */
+    uint32_t array_task_id; /* its element; SLUICE_NO_TASK: it is several, or of no array */
+    const char *elements;   /* the several ones, "5-9,12"; "": it is not several */
+    const char *full_id;    /* as it is shown: "123", "123_4", "123_[5-9,12]" */
 };
+#define SLUICE_NO_TASK 0xfffffffeu
 typedef void sluice_job_fn(void *ctx, const struct sluice_job *job);
 
-/* Each job that waits, runs or has ended not long ago; id 0: all of them. *stamp (NULL: none): of
+/* Each job that waits, runs or has ended not long ago; id 0: all of them; an array's: all of its
+ * records. *stamp (NULL: none): of
  * an earlier answer; when nothing in the cluster has changed since, SLUICE_NO_CHANGE comes, in a
  * few bytes, else the answer's stamp is stored there. Begin with 0. */
 int sluice_jobs(struct sluice *s, uint32_t id, int64_t *stamp, sluice_job_fn *each, void *ctx,
@@ -93,6 +103,7 @@ struct sluice_step {
     const char *name, *node_list;
     uint32_t nodes, tasks, cpus;
     int64_t start_time;
+    uint32_t array_job_id, array_task_id; /* 0, SLUICE_NO_TASK: of no array */
 };
 #define SLUICE_BATCH 0xfffffffbu
 #define SLUICE_WHOLE_JOB 0xffffffffu
@@ -101,18 +112,28 @@ typedef void sluice_step_fn(void *ctx, const struct sluice_step *step);
 int sluice_steps(struct sluice *s, uint32_t job_id, sluice_step_fn *each, void *ctx,
                  struct sluice_error *e);
 
-/* signal 0: it is cancelled. step: a step's number, SLUICE_BATCH or SLUICE_WHOLE_JOB. */
+/* signal 0: it is cancelled. step: a step's number, SLUICE_BATCH or SLUICE_WHOLE_JOB. An array's id
+ * is all of it, here and below. */
 int sluice_signal(struct sluice *s, uint32_t job_id, uint32_t step, int signal,
                   struct sluice_error *e);
+/* The same of some elements of an array, "4" or "0-7:2,9"; what is left of them. */
+int sluice_signal_elements(struct sluice *s, uint32_t array_job_id, const char *elements,
+                           int signal, struct sluice_error *e);
 
 /* --- for external schedulers: the queue ------------------------------------------------------ */
 
 /* As scontrol does: an operator's hold is not released by the job's owner. */
 int sluice_hold(struct sluice *s, uint32_t job_id, struct sluice_error *e);
 int sluice_release(struct sluice *s, uint32_t job_id, struct sluice_error *e);
+/* Some elements of an array. */
+int sluice_hold_elements(struct sluice *s, uint32_t array_job_id, const char *elements,
+                         struct sluice_error *e);
+int sluice_release_elements(struct sluice *s, uint32_t array_job_id, const char *elements,
+                            struct sluice_error *e);
 
 struct sluice_place {
     uint32_t job_id, priority; /* 1 and above; jobs with the higher one are looked at first */
+    const char *elements;      /* of an array these only; NULL: all that wait */
 };
 typedef void sluice_refused_fn(void *ctx, uint32_t job_id, int code, const char *text);
 /* The priorities of many jobs that wait, which are then kept: with priority/multifactor until a job
@@ -122,7 +143,7 @@ int sluice_order(struct sluice *s, const struct sluice_place *list, size_t count
                  sluice_refused_fn *refused, void *ctx, struct sluice_error *e);
 
 /* Starts a job that waits on all of these nodes, a host list, and no others; now, whatever is
- * before it in the queue, or not at all. For operators. */
+ * before it in the queue, or not at all. Of an array its next element. For operators. */
 int sluice_start(struct sluice *s, uint32_t job_id, const char *nodes, struct sluice_error *e);
 
 #define SLUICE_KEY_SIZE 33

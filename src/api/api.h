@@ -16,6 +16,9 @@ struct sluice {
 /* The code without its sign, the text into e; 0 stays 0. */
 int api_fail(struct sluice_error *e, int rc, const struct err *err);
 
+/* Elements of an array were named; else e says so. */
+int api_check_elements(const char *elements, struct sluice_error *e);
+
 /* A call whose effect must not happen twice: its request has an id, and it is repeated while it is
  * not known whether it arrived. */
 int api_call(struct sluice *s, enum rpc_number rpc, const ProtobufCMessage *request,

@@ -56,6 +56,7 @@ static void fill_spec(const struct sluice_submit *r, const char *cwd, Pb__JobSpe
     if (r->time_limit_sec)
         SET(m, time_limit_sec, r->time_limit_sec);
     m->partition_key = (char *)r->partition_key;
+    m->array_inx = (char *)r->array;
     if (r->as_user) {
         SET(m, uid, r->uid);
         SET(m, gid, r->gid);
@@ -124,8 +125,21 @@ struct each_job {
     struct api_stamp stamp;
 };
 
+/* "123", "123_4" or "123_[5-9]". */
+static void format_id(const Pb__JobLive *live, struct str *out)
+{
+    if (!live->has_array_job_id)
+        str_printf(out, "%u", live->job_id);
+    else if (live->array_tasks)
+        str_printf(out, "%u_[%s]", live->array_job_id, live->array_tasks);
+    else
+        str_printf(out, "%u_%u", live->array_job_id, live->array_task_id);
+}
+
 static void give_job(const struct each_job *each, const Pb__JobSpec *spec, const Pb__JobLive *live)
 {
+    _cleanup_str_ struct str full_id = STR_INIT;
+    format_id(live, &full_id);
     struct sluice_job job = {
         .id = live->job_id,
         .uid = spec->uid,
@@ -149,6 +163,11 @@ static void give_job(const struct each_job *each, const Pb__JobSpec *spec, const
         .priority = live->priority,
         .held = live->user_hold || live->admin_hold,
         .eligible_time = live->eligible_at,
+        .array_job_id = live->array_job_id,
+        .array_task_id =
+            live->has_array_job_id && !live->array_tasks ? live->array_task_id : SLUICE_NO_TASK,
+        .elements = or_empty(live->array_tasks),
+        .full_id = str_cstr(&full_id),
     };
 
     each->fn(each->ctx, &job);
@@ -205,6 +224,8 @@ static int on_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
             .tasks = r->num_tasks,
             .cpus = r->num_cpus,
             .start_time = r->start_at,
+            .array_job_id = r->array_job_id,
+            .array_task_id = r->has_array_job_id ? r->array_task_id : SLUICE_NO_TASK,
         };
         each->fn(each->ctx, &step);
     }
@@ -228,8 +249,18 @@ API int sluice_steps(struct sluice *s, uint32_t job_id, sluice_step_fn *fn, void
 
 /* --- signals, the end ------------------------------------------------------------------------ */
 
-API int sluice_signal(struct sluice *s, uint32_t job_id, uint32_t step, int signal,
-                      struct sluice_error *e)
+int api_check_elements(const char *elements, struct sluice_error *e)
+{
+    struct err err = {0};
+
+    if (elements && *elements)
+        return 0;
+    return api_fail(e, err_set(&err, -ERR_RANGE, "elements: a list such as 4 or 0-7:2,9"), &err);
+}
+
+/* elements NULL: all. */
+static int send_signal(struct sluice *s, uint32_t job_id, const char *elements, uint32_t step,
+                       int signal, struct sluice_error *e)
 {
     Pb__JobSignal request = PB__JOB_SIGNAL__INIT;
     Pb__JobSignalReply *reply = NULL;
@@ -239,6 +270,7 @@ API int sluice_signal(struct sluice *s, uint32_t job_id, uint32_t step, int sign
 
     arena_init(&arena, 0);
     id.job_id = job_id;
+    id.array_tasks = (char *)elements;
     if (step == SLUICE_BATCH)
         SET(&request, batch_only, true);
     else if (step != SLUICE_WHOLE_JOB)
@@ -251,6 +283,20 @@ API int sluice_signal(struct sluice *s, uint32_t job_id, uint32_t step, int sign
     if (rc == 0 && reply->n_results && reply->results[0]->code)
         rc = err_set(&err, -reply->results[0]->code, "%s", or_empty(reply->results[0]->text));
     return api_fail(e, rc, &err);
+}
+
+API int sluice_signal(struct sluice *s, uint32_t job_id, uint32_t step, int signal,
+                      struct sluice_error *e)
+{
+    return send_signal(s, job_id, NULL, step, signal, e);
+}
+
+API int sluice_signal_elements(struct sluice *s, uint32_t array_job_id, const char *elements,
+                               int signal, struct sluice_error *e)
+{
+    int rc = api_check_elements(elements, e);
+
+    return rc ? rc : send_signal(s, array_job_id, elements, SLUICE_WHOLE_JOB, signal, e);
 }
 
 API int sluice_wait(struct sluice *s, uint32_t job_id, int *exit_status, struct sluice_error *e)

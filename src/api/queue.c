@@ -23,22 +23,43 @@ static int update(struct sluice *s, const Pb__JobUpdate *request, struct sluice_
                     &err);
 }
 
-API int sluice_hold(struct sluice *s, uint32_t job_id, struct sluice_error *e)
+/* elements NULL: all. */
+static int set_hold(struct sluice *s, uint32_t job_id, const char *elements, bool hold,
+                    struct sluice_error *e)
 {
     Pb__JobUpdate request = PB__JOB_UPDATE__INIT;
 
     request.job_id = job_id;
-    request.has_hold = request.hold = true;
+    request.array_tasks = (char *)elements;
+    request.has_hold = true;
+    request.hold = hold;
     return update(s, &request, e);
+}
+
+API int sluice_hold(struct sluice *s, uint32_t job_id, struct sluice_error *e)
+{
+    return set_hold(s, job_id, NULL, true, e);
 }
 
 API int sluice_release(struct sluice *s, uint32_t job_id, struct sluice_error *e)
 {
-    Pb__JobUpdate request = PB__JOB_UPDATE__INIT;
+    return set_hold(s, job_id, NULL, false, e);
+}
 
-    request.job_id = job_id;
-    request.has_hold = true;
-    return update(s, &request, e);
+API int sluice_hold_elements(struct sluice *s, uint32_t array_job_id, const char *elements,
+                             struct sluice_error *e)
+{
+    int rc = api_check_elements(elements, e);
+
+    return rc ? rc : set_hold(s, array_job_id, elements, true, e);
+}
+
+API int sluice_release_elements(struct sluice *s, uint32_t array_job_id, const char *elements,
+                                struct sluice_error *e)
+{
+    int rc = api_check_elements(elements, e);
+
+    return rc ? rc : set_hold(s, array_job_id, elements, false, e);
 }
 
 static int order_some(struct sluice *s, const struct sluice_place *list, size_t count,
@@ -55,6 +76,7 @@ static int order_some(struct sluice *s, const struct sluice_place *list, size_t 
         pb__job_priority__init(&jobs[i]);
         jobs[i].job_id = list[i].job_id;
         jobs[i].priority = list[i].priority;
+        jobs[i].array_tasks = (char *)list[i].elements;
         pointers[i] = &jobs[i];
     }
     request.jobs = pointers;

@@ -228,19 +228,38 @@ static int check_waits(const struct job *j, struct err *err)
     return j->held || j->admin_hold ? no(err, ERR_JOB_HELD, NULL) : 0;
 }
 
-static int order_one(struct control *c, const Pb__JobPriority *want, struct err *err)
+static int order_record(struct control *c, struct job *j, uint32_t priority, struct err *err)
 {
-    struct job *j = cluster_find_job(c->cluster, want->job_id);
     int rc = check_waits(j, err);
-    if (rc == 0 && want->priority == 0)
+    if (rc == 0 && priority == 0)
         rc = err_set(err, -ERR_RANGE, "a priority of 0 is a hold, which is asked for as such");
     if (rc != 0)
         return rc;
     priority_set_nice(j, 0);
-    priority_give(j, want->priority);
+    priority_give(j, priority);
     job_touch(c->cluster, j);
     submit_enqueue(c, j);
     return 0;
+}
+
+/* Of an array all that wait, or those of the elements that do. */
+static int order_one(struct control *c, const Pb__JobPriority *want, struct err *err)
+{
+    struct split_list parts = {0};
+    struct err why = {0};
+    bool any = false;
+    int rc = split_targets(c, want->job_id, want->array_tasks, &parts, err);
+    vec_foreach (&parts, part) {
+        struct job *j = cluster_find_job(c->cluster, part->job_id);
+        int one = order_record(c, j, want->priority, &why);
+        split_settle(c, part, one == 0);
+        any = any || one == 0;
+        rc = one;
+    }
+    vec_done(&parts);
+    if (why.code)
+        *err = why;
+    return any ? 0 : rc;
 }
 
 static Pb__QueueRefusal *refuse_one(uint32_t id, const struct err *err, struct arena *arena)
@@ -301,13 +320,23 @@ static int find_place(struct control *c, struct job *j, struct bitset *nodes, st
     return rc;
 }
 
+/* Of an array one that could start: which element that is its record says. */
+static struct job *find_waiting(struct control *c, uint32_t id)
+{
+    const struct array *a = array_find(c->cluster, id);
+    for (struct job *j = a ? array_first(a) : NULL; j; j = array_after(j))
+        if (j->state == PB__JOB_STATE__PENDING && several_is_queued(j))
+            return j;
+    return cluster_find_job(c->cluster, id);
+}
+
 void control_job_place(struct control *c, uint64_t call, const struct caller *who,
                        const Pb__JobPlace *r)
 {
     struct err err = {0};
     struct decision d = {.kind = PLAN_START};
     _cleanup_bitset_ struct bitset *nodes = NULL;
-    struct job *j = cluster_find_job(c->cluster, r->job_id);
+    struct job *j = find_waiting(c, r->job_id);
     int rc = check_place(c, who, j, &err);
     if (rc == 0)
         rc = cluster_node_set(c->cluster, r->nodes, &nodes, &err);

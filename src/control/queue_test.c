@@ -259,6 +259,63 @@ static void an_order_is_taken_but_for_those_it_cannot_be(void **state)
     fixture_free(f);
 }
 
+static int order_elements(struct fixture *f, uint32_t array, const char *tasks, uint32_t priority)
+{
+    struct caller root = FIXTURE_ROOT;
+    Pb__QueueOrder r = PB__QUEUE_ORDER__INIT;
+    Pb__JobPriority one = PB__JOB_PRIORITY__INIT, *list[] = {&one};
+
+    one.job_id = array;
+    one.priority = priority;
+    one.array_tasks = (char *)tasks;
+    r.jobs = list;
+    r.n_jobs = 1;
+    control_queue_order(f->control, ++f->last_call, &root, &r);
+    fixture_turn(f);
+    vec_foreach (&f->replies, reply) {
+        if (reply->call != f->last_call)
+            continue;
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        const Pb__QueueReply *m =
+            arena_unpack(&arena, &pb__queue_reply__descriptor, reply->data.data, reply->data.len);
+        return m->n_refused ? m->refused[0]->code : 0;
+    }
+    return -1;
+}
+
+/* Elements get a place of their own, and an array's id means all that wait. */
+static void elements_are_ordered_and_placed(void **state)
+{
+    struct fixture *f = fixture_new("MaxArraySize=100\n" NODES);
+    struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    _cleanup_arena_ struct arena arena;
+
+    arena_init(&arena, 0);
+    fixture_register(f, "n1", "i");
+    submit(f, &user, "a", 4, NULL);
+    s.array_inx = (char *)"0-5";
+    s.has_num_tasks = true;
+    s.num_tasks = 4;
+    uint32_t array = (uint32_t)fixture_submit(f, &user, &s);
+    assert_int_equal(order_elements(f, array, "9", 5), ERR_NO_JOB);
+    assert_int_equal(order_elements(f, array, "4", 0), ERR_RANGE);
+    assert_string_equal(job(f, &arena, array)->live->array_tasks, "0-5");
+    assert_int_equal(order_elements(f, array, "4", UINT32_MAX), 0); /* a refusal used up an id */
+    assert_string_equal(job(f, &arena, array)->live->array_tasks, "0-3,5");
+    assert_int_equal(job(f, &arena, array + 2)->live->array_task_id, 4);
+    assert_int_equal(job(f, &arena, array + 2)->live->priority, UINT32_MAX);
+    assert_int_equal(order_elements(f, array, NULL, 500), 0);
+    assert_int_equal(job(f, &arena, array)->live->priority, 500);
+    assert_int_equal(job(f, &arena, array + 2)->live->priority, 500);
+    fixture_register(f, "n2", "i"); /* the first one starts there */
+    assert_int_equal(fixture_state(f, array + 3), PB__JOB_STATE__RUNNING);
+    assert_int_equal(order_elements(f, array, "0", 500), ERR_TRANSITION);
+    assert_int_equal(place(f, &root, array, "n2"), ERR_NODES_BUSY);
+    fixture_free(f);
+}
+
 static void a_job_is_placed_or_refused(void **state)
 {
     struct fixture *f = fixture_new(NODES);
@@ -307,6 +364,7 @@ int main(void)
         cmocka_unit_test(equal_ones_are_reordered),
         cmocka_unit_test(nobody_gains),
         cmocka_unit_test(an_order_is_taken_but_for_those_it_cannot_be),
+        cmocka_unit_test(elements_are_ordered_and_placed),
         cmocka_unit_test(a_job_is_placed_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

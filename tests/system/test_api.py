@@ -147,6 +147,111 @@ def test_refusals_and_stamps(make_cluster, tmp_path):
     assert p.returncode == 0, err
 
 
+ARRAYS = r"""
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <sluice/sluice.h>
+static char list[4000], refusals[1000];
+static void job(void *ctx, const struct sluice_job *j)
+{
+    uint32_t id = *(uint32_t *)ctx;
+    if (j->array_job_id != id)
+        return;
+    char plain[100];
+    if (*j->elements)
+        snprintf(plain, sizeof plain, "%u_[%s]", id, j->elements);
+    else
+        snprintf(plain, sizeof plain, "%u_%u", id, j->array_task_id);
+    assert(strcmp(plain, j->full_id) == 0);
+    assert((j->array_task_id == SLUICE_NO_TASK) == (*j->elements != 0));
+    snprintf(list + strlen(list), 200, "%s%s %s %d %u\n", j->full_id, j->completing ? "+" : "", j->state, j->held,
+             j->priority == 77 ? 77 : 0);
+}
+static int has(struct sluice *s, uint32_t id, const char *line)
+{
+    int64_t stamp = 0;
+    *list = 0;
+    assert(sluice_jobs(s, id, &stamp, job, &id, NULL) == 0);
+    return strstr(list, line) != NULL;
+}
+static void plain(void *ctx, const struct sluice_job *j)
+{
+    assert(j->array_job_id == 0 && j->array_task_id == SLUICE_NO_TASK && !*j->elements);
+    snprintf(ctx, 20, "%s", j->full_id);
+}
+static void refused(void *ctx, uint32_t id, int code, const char *text)
+{
+    snprintf(refusals + strlen(refusals), 300, "%u %s\n", id, text);
+}
+int main(int argc, char **argv)
+{
+    struct sluice_error e;
+    struct sluice *s = sluice_open(NULL, &e);
+    struct sluice_submit r = {.script = "#!/bin/sh\nexit $SLURM_ARRAY_TASK_ID\n", .output = "/dev/null", .error = "/dev/null"};
+    uint32_t id = 0, one = 0;
+    int status = -1;
+    char line[200], text[20];
+    assert(s);
+    r.array = "1-";
+    assert(sluice_submit(s, &r, &id, &e) && strstr(e.text, "--array"));
+    r.array = NULL;
+    assert(sluice_submit(s, &r, &one, &e) == 0);
+    assert(sluice_jobs(s, one, NULL, plain, text, &e) == 0);
+    snprintf(line, sizeof line, "%u", one);
+    assert(strcmp(text, line) == 0);
+    assert(sluice_hold_elements(s, one, "1", &e) == SLUICE_NO_JOB);
+    assert(sluice_wait(s, one, &status, &e) == 0);
+    assert(sluice_node_state(s, "n1", "DRAIN", "test", &e) == 0);
+    r.array = "0-5";
+    assert(sluice_submit(s, &r, &id, &e) == 0);
+    assert(sluice_hold_elements(s, id, NULL, &e) == SLUICE_RANGE && strstr(e.text, "elements"));
+    assert(sluice_hold_elements(s, id, "9", &e) == SLUICE_NO_JOB);
+    assert(sluice_hold_elements(s, id, "x", &e));
+    assert(sluice_hold_elements(s, id, "1,3", &e) == 0);
+    snprintf(line, sizeof line, "%u_[1,3] PENDING 1 0\n", id);
+    assert(has(s, id, line));
+    snprintf(line, sizeof line, "%u_[0,2,4-5] PENDING 0 0\n", id);
+    assert(has(s, id, line));
+    assert(sluice_release_elements(s, id, "3", &e) == 0);
+    snprintf(line, sizeof line, "%u_3 PENDING 0 0\n", id);
+    assert(has(s, id, line));
+    struct sluice_place places[] = {{id, 77, "4"}, {id, 77, "1"}, {id, 77, "8"}, {id, 0, "5"}};
+    assert(sluice_order(s, places, 4, refused, NULL, &e) == 0);
+    snprintf(line, sizeof line, "%u_4 PENDING 0 77\n", id);
+    assert(has(s, id, line));
+    snprintf(line, sizeof line, "%u_[0,2,5] PENDING 0 0\n", id); /* what is refused is split off nowhere */
+    assert(has(s, id, line));
+    assert(strstr(refusals, "held") && strstr(refusals, "priority of 0"));
+    places[0].elements = NULL; /* all that wait; what is held stays */
+    assert(sluice_order(s, places, 1, refused, NULL, &e) == 0);
+    snprintf(line, sizeof line, "%u_[0,2,5] PENDING 0 77\n", id);
+    assert(has(s, id, line));
+    assert(sluice_signal_elements(s, id, "0,5", 0, &e) == 0);
+    snprintf(line, sizeof line, "%u_[0,5] CANCELLED", id);
+    assert(has(s, id, line));
+    assert(sluice_signal_elements(s, id, "0", 0, &e) == SLUICE_JOB_DONE);
+    assert(sluice_hold(s, id, &e) == 0);
+    assert(sluice_node_state(s, "n1", "RESUME", NULL, &e) == 0);
+    assert(sluice_release(s, id, &e) == 0);
+    assert(sluice_wait(s, id, &status, &e) == 0 && status == 4 << 8);
+    snprintf(line, sizeof line, "%u_1 FAILED", id);
+    assert(has(s, id, line));
+    sluice_close(s);
+    return 0;
+}
+"""
+
+
+def test_job_arrays(make_cluster, tmp_path):
+    """Named 123_4, and held, released, put in order and ended by elements or as a whole."""
+    (tmp_path / "arrays.c").write_text(ARRAYS)
+    program = build(tmp_path / "arrays.c", tmp_path / "arrays")
+    c = make_cluster(nodes=1)
+    c.run([program], env={"LD_LIBRARY_PATH": str(LIB)}).ok()
+    c.stop()
+
+
 WAITS = r"""
 #include <assert.h>
 #include <stdio.h>
