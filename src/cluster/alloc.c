@@ -62,7 +62,7 @@ static bool has_gres(const struct node *n, const struct alloc_want *want)
 {
     for (size_t i = 0; i < want->gres_len; i++) {
         const struct gres_stock *s = gres_find(n, want->gres[i].kind);
-        if (!s || s->used > s->count || want->gres[i].count > s->count - s->used)
+        if (!s || want->gres[i].count > gres_left(s))
             return false;
     }
     return true;

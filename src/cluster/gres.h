@@ -34,6 +34,12 @@ struct gres_stock { /* of a node, of a kind */
     const struct conf_gres *conf;
 };
 
+/* What nobody has; it may have come to have less than is in use. */
+static inline uint64_t gres_left(const struct gres_stock *s)
+{
+    return s->count > s->used ? s->count - s->used : 0;
+}
+
 struct gres_want {
     char *name, *type; /* type NULL: any */
     uint64_t mask;     /* kinds that do */

@@ -80,7 +80,7 @@ static bool copy_gres(struct pool *p, const struct node *n)
     bool more = false;
     vec_foreach (&n->gres, s) {
         uint64_t *to = &p->now.gres[n->index * p->gres_kinds + s->kind];
-        uint64_t left = n->exclusive || s->used > s->count ? 0 : s->count - s->used;
+        uint64_t left = n->exclusive ? 0 : gres_left(s);
         more = more || left > *to;
         *to = left;
     }
@@ -204,7 +204,7 @@ uint32_t *pool_count_kinds(const struct pool *p, const struct bitset *set)
 static bool gres_agrees(const struct pool *p, const struct node *n)
 {
     vec_foreach (&n->gres, s) {
-        uint64_t left = n->exclusive || s->used > s->count ? 0 : s->count - s->used;
+        uint64_t left = n->exclusive ? 0 : gres_left(s);
         if (p->now.gres[n->index * p->gres_kinds + s->kind] != left ||
             (s->busy && bitset_count(s->busy) != s->used))
             return false;
