@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Generic resources in the choice of nodes, now and on the timeline. */
+#include "sched/resv.h"
 #include "sched/sched_test_util.h"
+#include "sched/shadow.h"
 #include "sched/timeline.h"
 
 #define CONF                                                                                       \
@@ -230,6 +232,44 @@ static void ahead(void **state)
     test_cluster_free(c);
 }
 
+/* A suspended job keeps its cards beside a job that has the node for itself, and when that ends. */
+static void beside_a_suspended_job(void **state)
+{
+    static const struct {
+        const char *words;
+        int64_t suspended_until, at;
+    } cases[] = {{"w=a1 gres=gpu:a100:4", 500, 500},
+                 {"w=a1 gres=gpu:a100:2", 500, 100},
+                 {"w=a1 gres=gpu:a100:4", 50, 100},
+                 {"w=a1 gres=nic:2", 500, 100}};
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct cluster *c = test_cluster(CONF);
+        struct selection s = {0};
+        struct resv_plan resv;
+        struct timeline t;
+        struct shadow shadow;
+        test_up(c);
+        struct job *held = start(c, 1, "w=a1 gres=gpu:2", cases[i].suspended_until);
+        job_set_state(c, held, PB__JOB_STATE__SUSPENDED);
+        park_leave(c, held, &held->alloc.data[0]);
+        start(c, 2, "w=a1 exclusive", 100);
+        struct job *j = test_job(c, 3, cases[i].words);
+        j->limit_sec = 10;
+        _cleanup_bitset_ struct bitset *set = select_candidates(c, j);
+        timeline_init(&t, c, 10);
+        assert_int_equal(timeline_find(&t, j, set, &s), cases[i].at);
+        resv_plan_init(&resv, c, 10);
+        assert_true(shadow_make(&shadow, c, &resv, j, set, 10, 0));
+        assert_int_equal(shadow.at_sec, cases[i].at);
+        shadow_done(&shadow);
+        resv_plan_done(&resv);
+        timeline_done(&t);
+        select_done(&s);
+        test_cluster_free(c);
+    }
+}
+
 /* Chance: what is chosen is free, is enough, and the ledger agrees; what is refused does not fit.
  */
 static void never_twice(void **state)
@@ -280,8 +320,9 @@ static void never_twice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(choices), cmocka_unit_test(devices),     cmocka_unit_test(records),
-        cmocka_unit_test(ahead),   cmocka_unit_test(never_twice),
+        cmocka_unit_test(choices),     cmocka_unit_test(devices),
+        cmocka_unit_test(records),     cmocka_unit_test(ahead),
+        cmocka_unit_test(never_twice), cmocka_unit_test(beside_a_suspended_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

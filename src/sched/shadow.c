@@ -40,11 +40,12 @@ static void copy_spare(const struct cluster *c, struct spare *to)
     to->whole = now->whole;
 }
 
+/* Of a node that was a job's alone, but for what suspended jobs have of it. */
 static void free_all(struct shadow *s, const struct node *n, uint64_t *gres)
 {
     s->then.units[n->index] = n->units;
     vec_foreach (&n->gres, stock)
-        gres[stock->kind] = stock->count;
+        gres[stock->kind] += gres_left(stock);
 }
 
 /* False: others have the same units. */
@@ -54,16 +55,14 @@ static bool give_back(struct shadow *s, const struct alloc_node *a)
     const struct node *n = c->nodes.data[a->node];
     struct free_view *v = &s->then;
     uint64_t *gres = v->gres + a->node * c->pool.gres_kinds;
-    bool all = n->exclusive && !a->parked;
     if (n->use)
         return false;
-    if (all)
+    if (n->exclusive && !a->parked)
         free_all(s, n, gres);
     else
         v->units[a->node] += a->parked ? 0 : a->units;
-    if (!all)
-        vec_foreach (&a->gres, held)
-            gres[held->kind] += held->count;
+    vec_foreach (&a->gres, held)
+        gres[held->kind] += held->count;
     v->mem_mib[a->node] += (int64_t)a->mem_mib;
     v->whole[a->node] = v->units[a->node] == n->units;
     if (v->whole[a->node])

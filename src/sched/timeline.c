@@ -84,12 +84,11 @@ static void give_back_gres(struct timeline *t, const struct node *n, const struc
 {
     if (!t->kinds)
         return;
-    if (n->exclusive && !a->parked)
+    if (n->exclusive && !a->parked) /* what suspended jobs have of it is theirs */
         vec_foreach (&n->gres, s)
-            gres[s->kind] = s->count;
-    else
-        vec_foreach (&a->gres, held)
-            gres[held->kind] += held->count;
+            gres[s->kind] += gres_left(s);
+    vec_foreach (&a->gres, held)
+        gres[held->kind] += held->count;
     memcpy(gres + t->kinds, gres, t->kinds * sizeof(*gres));
 }
 
