@@ -118,8 +118,8 @@ struct resv *resv_restore(const struct cluster *c, const Pb__ResvRecord *m, stru
 
 /* --- its jobs --------------------------------------------------------------------------------- */
 
-/* A job's spec names reservations, or it is drawn by some: 'list' is what it may run in. */
 void resv_unbind(struct job *j); /* it waits for none any more */
+/* Its spec names it, or it is drawn by it: it may run there, after those it was bound to before. */
 void resv_bind(struct job *j, struct resv *r);
 /* Where it runs; NULL: outside. */
 void resv_enter(struct job *j, struct resv *r);

@@ -24,6 +24,6 @@ int resv_pick_licenses(const struct resv_pick *p, struct resv *r, struct err *er
 /* "2,4" or "12": false: not that. */
 bool resv_parse_cores(const char *text, struct resv *r);
 
-/* Nodes that are to be replaced in it, if others are there; NULL: none. The caller frees what is
- * left. */
+/* Of one of whose nodes some are to be replaced, if others are there, those that stay; NULL: all
+ * do. The caller frees. */
 struct bitset *resv_keepers(const struct cluster *c, const struct resv *r);
