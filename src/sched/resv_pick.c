@@ -247,32 +247,51 @@ static bool take_nodes(const struct resv_pick *p, uint32_t count, const struct b
     return found;
 }
 
+/* What it wants of each node, or in all. */
+static int read_wish(const struct resv_pick *p, struct resv *r, struct err *err)
+{
+    size_t nodes = p->cluster->nodes.len;
+    if (r->node_count > nodes)
+        return err_set(err, -ERR_NODE_COUNT, "%s: NodeCnt=%u of %zu nodes",
+                       err_text(ERR_NODE_COUNT), r->node_count, nodes);
+    if (!r->core_count)
+        vec_clear(&r->cores);
+    else if (!resv_parse_cores(r->core_count, r))
+        return err_set(err, -ERR_RESV_INVALID, "%s: CoreCnt=%s", err_text(ERR_RESV_INVALID),
+                       r->core_count);
+    if (r->node_count && r->cores.len > 1 && r->cores.len != r->node_count)
+        return err_set(err, -ERR_RESV_INVALID, "%s: CoreCnt=%s for %u nodes",
+                       err_text(ERR_RESV_INVALID), r->core_count, r->node_count);
+    return 0;
+}
+
+/* As many nodes as it wants. */
+static bool take_count(const struct resv_pick *p, struct resv *r, const struct bitset *keep,
+                       struct bitset *from, struct bitset *chosen)
+{
+    uint32_t most = 0;
+    deal_cores(r, r->node_count);
+    vec_foreach (&r->cores, n)
+        most = *n > most ? *n : most;
+    bitset_foreach (from, i)
+        if (cores_of(p->cluster, i) < most)
+            bitset_unset(from, (size_t)i);
+    return take_nodes(p, r->node_count, keep, from, chosen);
+}
+
 static int find_nodes(const struct resv_pick *p, struct resv *r, const struct bitset *keep,
                       struct err *err)
 {
     const struct cluster *c = p->cluster;
     _cleanup_bitset_ struct bitset *from = NULL, *chosen = bitset_new(c->nodes.len);
     int rc = find_candidates(p, r, &from, err);
+    if (rc == 0)
+        rc = read_wish(p, r, err);
     if (rc != 0)
         return rc;
-    if (!r->core_count)
-        vec_clear(&r->cores);
-    else if (!resv_parse_cores(r->core_count, r))
-        return err_set(err, -ERR_RESV_INVALID, "%s: CoreCnt=%s", err_text(ERR_RESV_INVALID),
-                       r->core_count);
     bool found;
     if (r->node_count) {
-        if (r->cores.len > 1 && r->cores.len != r->node_count)
-            return err_set(err, -ERR_RESV_INVALID, "%s: CoreCnt=%s for %u nodes",
-                           err_text(ERR_RESV_INVALID), r->core_count, r->node_count);
-        deal_cores(r, r->node_count);
-        uint32_t most = 0;
-        vec_foreach (&r->cores, n)
-            most = *n > most ? *n : most;
-        bitset_foreach (from, i)
-            if (cores_of(c, i) < most)
-                bitset_unset(from, (size_t)i);
-        found = take_nodes(p, r->node_count, keep, from, chosen);
+        found = take_count(p, r, keep, from, chosen);
     } else if (r->cores.len) {
         found = take_cores(p, r, from, chosen);
     } else {
