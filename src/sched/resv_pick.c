@@ -259,7 +259,7 @@ static int read_wish(const struct resv_pick *p, struct resv *r, struct err *err)
     else if (!resv_parse_cores(r->core_count, r))
         return err_set(err, -ERR_RESV_INVALID, "%s: CoreCnt=%s", err_text(ERR_RESV_INVALID),
                        r->core_count);
-    if (r->node_count && r->cores.len > 1 && r->cores.len != r->node_count)
+    if (r->cores.len > 1 && r->cores.len != r->node_count)
         return err_set(err, -ERR_RESV_INVALID, "%s: CoreCnt=%s for %u nodes",
                        err_text(ERR_RESV_INVALID), r->core_count, r->node_count);
     return 0;

@@ -432,6 +432,7 @@ static void nodes_for_one(void **state)
     pick(c, draft(c, 2, "3", NULL), "n[2,4]", 0);
     pick(c, draft(c, 2, "9", NULL), NULL, ERR_NODES_BUSY);
     pick(c, draft(c, 2, "1,2,3", NULL), NULL, ERR_RESV_INVALID);
+    pick(c, draft(c, 0, "1,2", NULL), NULL, ERR_RESV_INVALID);
     pick(c, draft(c, 5, NULL, NULL), NULL, ERR_NODE_COUNT);
     pick(c, draft(c, UINT32_MAX, "1", NULL), NULL, ERR_NODE_COUNT); /* none is dealt out to */
     pick(c, draft(c, 0, "6", NULL), "n[2,4]", 0);
