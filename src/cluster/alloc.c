@@ -221,6 +221,32 @@ void alloc_clear(struct cluster *c, struct job *j)
     job_forget_past(j);
 }
 
+/* A step's nodes are named by their place in the job. */
+static void drop_of_step(struct step *s, uint32_t at)
+{
+    for (size_t i = s->nodes.len; i-- > 0;) {
+        struct step_node *n = &s->nodes.data[i];
+        if (n->at == at) {
+            vec_foreach (&n->gres, held)
+                gres_held_done(held);
+            vec_done(&n->gres);
+            vec_remove(&s->nodes, i);
+        } else if (n->at > at) {
+            n->at--;
+        }
+    }
+}
+
+void alloc_drop(struct cluster *c, struct job *j, uint32_t at)
+{
+    struct alloc_node *a = &j->alloc.data[at];
+    alloc_release(c, j, a);
+    alloc_node_done(a);
+    vec_remove(&j->alloc, at);
+    vec_foreach (&j->steps, s)
+        drop_of_step(s, at);
+}
+
 struct alloc_node *alloc_find(struct job *j, uint32_t node)
 {
     vec_foreach (&j->alloc, a)

@@ -34,7 +34,9 @@ static inline int alloc_take(struct cluster *c, struct job *j, uint32_t node, ui
 int alloc_retake(struct cluster *c, struct job *j,
                  const Pb__NodeAlloc *stored); /* after a restart */
 void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a);
-void alloc_clear(struct cluster *c, struct job *j);            /* releases and forgets everything */
+void alloc_clear(struct cluster *c, struct job *j); /* releases and forgets everything */
+/* The same with one node of several; no step of the job may be left with no node but this one. */
+void alloc_drop(struct cluster *c, struct job *j, uint32_t at);
 void alloc_begin_completing(struct cluster *c, struct job *j); /* it ended and holds nodes still */
 /* Counts used_cpus again, after the partition's limit has changed. */
 void alloc_count_part(struct cluster *c, struct part *p);

@@ -244,6 +244,13 @@ void suspend_halted(struct control *c, const struct node *n, const Pb__Halted *e
 void suspend_end(struct control *c, struct job *j);      /* it is about to end */
 void suspend_restored(struct control *c, struct job *j); /* after a restart */
 
+/* shrink.c */
+/* The places in the allocation of a running job that go when it keeps these nodes, or (nodes: NULL)
+ * the first 'count'; to be freed. Or why it can not be. */
+int shrink_find(const struct control *c, struct job *j, const char *nodes, uint32_t count,
+                struct bitset **out, struct err *err);
+void shrink_job(struct control *c, struct job *j, const struct bitset *dropped);
+
 /* preempt.c */
 /* It makes room for the other one. */
 void preempt_displace(struct control *c, struct job *j, const struct job *by);
@@ -257,6 +264,8 @@ void node_fail_silent(struct control *c, struct node *n); /* its time is over */
 void node_lose_jobs(struct control *c, struct node *n);   /* those that hold something of it */
 
 void node_drain(struct control *c, struct node *n, const char *reason); /* unless it is */
+/* The job goes on without it: it ends what it has of it, and until it has it takes no work. */
+void node_give_back(struct control *c, struct node *n, struct job *j, const char *why);
 /* It is to end what it has of this attempt, and to begin nothing of it. */
 void node_send_banish(struct control *c, const struct node *n, uint32_t job_id, uint32_t restarts);
 

@@ -90,6 +90,16 @@ static void banish(struct control *c, struct node *n, uint32_t job_id, uint32_t 
         node_send_banish(c, n, job_id, restarts);
 }
 
+void node_give_back(struct control *c, struct node *n, struct job *j, const char *why)
+{
+    if (has_ghost(n, j->id, j->restarts))
+        return;
+    vec_push(&n->ghosts, ((struct node_ghost){j->id, j->restarts}));
+    control_save_node(c, n);
+    if (n->connected)
+        finish_send_terminate_to(c, j, n, why, (uint32_t)c->conf->kill_wait_sec);
+}
+
 /* A node that was given up may have it still, or get it from a srun that has the credential. */
 static void lose(struct control *c, struct job *j, struct node *n)
 {

@@ -35,8 +35,8 @@ static const struct {
     {"exc_nodes", "ExcNodeList", false},
     {"mail_type", "MailType", true},
     {"mail_user", "MailUser", true},
-    {"min_nodes", "MinNodes", false},
-    {"max_nodes", "MaxNodes", false},
+    {"min_nodes", "NumNodes", true}, /* shrink.c */
+    {"max_nodes", "NumNodes", true},
     {"num_tasks", "NumTasks", false},
     {"cpus_per_task", "CPUs/Task", false},
     {"ntasks_per_node", "TasksPerNode", false},
@@ -350,12 +350,27 @@ static int ask_change(struct control *c, const struct caller *who, const struct 
     return rc == 0 ? ask_modify(c, who, j, *set, arena, err) : rc;
 }
 
+/* What a running job gives back, which is then no matter of its spec: queued again it asks for what
+ * it was submitted with. */
+static int find_dropped(struct control *c, struct job *j, const Pb__JobUpdate *r, Pb__JobSpec *set,
+                        struct bitset **dropped, struct err *err)
+{
+    bool counted = set && set->has_min_nodes && j->state != PB__JOB_STATE__PENDING;
+    if (!counted && !r->keep_nodes)
+        return 0;
+    int rc = shrink_find(c, j, r->keep_nodes, counted ? set->min_nodes : 0, dropped, err);
+    if (counted)
+        set->has_min_nodes = set->has_max_nodes = false;
+    return rc;
+}
+
 static int update_job(struct control *c, const struct caller *who, struct job *j,
-                      const Pb__JobUpdate *r, const Pb__JobSpec *set, struct err *err)
+                      const Pb__JobUpdate *r, Pb__JobSpec *set, struct err *err)
 {
     int32_t nice_before = j->nice;
-    int rc = 0;
-    if (set) /* a script may set what the caller may not, but no more than can be set */
+    _cleanup_bitset_ struct bitset *dropped = NULL;
+    int rc = find_dropped(c, j, r, set, &dropped, err);
+    if (rc == 0 && set) /* a script may set what the caller may not, but no more than can be set */
         rc = check_settable(j, set, err);
     if (rc == 0)
         rc = check_hold(who, j, r, err);
@@ -363,6 +378,8 @@ static int update_job(struct control *c, const struct caller *who, struct job *j
         rc = check_priority(who, j, r, err);
     if (rc == 0 && set)
         rc = apply_spec(c, who, j, set, err);
+    if (rc == 0 && dropped)
+        shrink_job(c, j, dropped);
     if (rc == 0 && r->has_requeue && r->requeue)
         return requeue(c, who, j, r, err);
     if (rc == 0 && set && set->has_time_limit_sec)
@@ -408,7 +425,7 @@ static bool is_throttle_only(const Pb__JobUpdate *r)
             if (pb_has(&r->set->base, field))
                 return false;
     return r->has_array_throttle && !r->has_priority && !r->has_hold && !r->has_user_hold &&
-           !r->has_requeue;
+           !r->has_requeue && !r->keep_nodes;
 }
 
 struct change { /* of one record */

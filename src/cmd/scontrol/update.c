@@ -12,6 +12,7 @@
 #include "cmd/common/cmd.h"
 #include "cmd/common/job_ids.h"
 #include "cmd/scontrol/fields.h"
+#include "cmd/scontrol/resize.h"
 #include "cmd/scontrol/resv.h"
 #include "cmd/scontrol/scontrol.h"
 #include "proto/job.pb-c.h"
@@ -162,6 +163,9 @@ static int apply_special(struct update *u, const char *arg, Pb__JobUpdate *chang
         r = set_throttle(change, value);
     } else if ((value = value_of(arg, "NumNodes", 8)) || (value = value_of(arg, "ReqNodes", 8))) {
         r = set_node_count(change->set, value);
+    } else if ((value = value_of(arg, "NodeList", 8))) {
+        change->keep_nodes = (char *)value;
+        r = 0;
     } else if ((value = value_of(arg, "TimeLimit", 5)) && (*value == '+' || *value == '-')) {
         limit->text = value;
         r = 0;
@@ -169,6 +173,24 @@ static int apply_special(struct update *u, const char *arg, Pb__JobUpdate *chang
         return 1;
     }
     u->changes += r == 0;
+    return r;
+}
+
+/* One of those named. */
+static int change_job(const Pb__StepId *job, Pb__JobUpdate *change, struct relative *limit,
+                      struct err *err)
+{
+    int r = limit->text ? resolve_relative(limit, job, err) : 0;
+    if (limit->text) {
+        change->set->has_time_limit_sec = 1;
+        change->set->time_limit_sec = limit->limit_sec;
+    }
+    change->job_id = job->job_id;
+    change->array_tasks = job->array_tasks;
+    if (r == 0)
+        r = cmd_call(RPC_JOB_UPDATE, &change->base, NULL, err);
+    if (r == 0 && (change->keep_nodes || change->set->has_min_nodes))
+        r = resize_tell(job, err);
     return r;
 }
 
@@ -193,16 +215,7 @@ static int update_job(struct update *u, char *ids_arg)
         return 1;
     vec_foreach (&jobs, job) {
         struct err err = {0};
-        int r = limit.text ? resolve_relative(&limit, job, &err) : 0;
-        if (limit.text) {
-            set.has_time_limit_sec = 1;
-            set.time_limit_sec = limit.limit_sec;
-        }
-        change.job_id = job->job_id;
-        change.array_tasks = job->array_tasks;
-        if (r == 0)
-            r = cmd_call(RPC_JOB_UPDATE, &change.base, NULL, &err);
-        if (r == 0)
+        if (change_job(job, &change, &limit, &err) == 0)
             continue;
         _cleanup_str_ struct str name = STR_INIT;
         job_ids_put_asked(job, &name);

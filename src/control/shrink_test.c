@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A running job gives nodes back: its steps there, a node that is away, restart. */
+#include "control/fixture.h"
+
+#define CONF                                                                                       \
+    "NodeName=n[1-3] CPUs=4 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES\n"              \
+    "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\nSlurmdTimeout=0\n"
+
+static int64_t start(struct fixture *f)
+{
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.has_min_nodes = s.has_max_nodes = s.has_exclusive = s.exclusive = true;
+    s.min_nodes = s.max_nodes = 3;
+    int64_t id = fixture_submit(f, &FIXTURE_USER, &s);
+    assert_true(id > 0);
+    fixture_launched(f, "n1", (uint32_t)id, 0);
+    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
+    return id;
+}
+
+static int keep(struct fixture *f, int64_t id, const char *nodes)
+{
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    r.job_id = (uint32_t)id;
+    r.keep_nodes = (char *)nodes;
+    return fixture_update_job(f, &FIXTURE_USER, &r);
+}
+
+static const char *nodes_of(struct fixture *f, struct arena *arena, int64_t id)
+{
+    return fixture_job(f, arena, (uint32_t)id)->live->nodes;
+}
+
+static void test_nobody_has_a_node_before_it_has_ended_its_part(void **state)
+{
+    struct fixture *f = fixture_new(CONF);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    for (const char *n = "123"; *n; n++)
+        fixture_register(f, (char[]){'n', *n, 0}, "i1");
+    int64_t id = start(f);
+    assert_int_equal(keep(f, id, "n[1,3]"), 0);
+    assert_string_equal(nodes_of(f, &arena, id), "n[1,3]");
+    assert_int_equal(fixture_terminates(f, "n2", (uint32_t)id), 1);
+    assert_int_equal(fixture_terminates(f, "n3", (uint32_t)id), 0);
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.req_nodes = (char *)"n2";
+    int64_t other = fixture_submit(f, &FIXTURE_USER, &s);
+    assert_int_equal(fixture_state(f, (uint32_t)other), PB__JOB_STATE__PENDING);
+    fixture_restart(f);
+    assert_string_equal(nodes_of(f, &arena, id), "n[1,3]");
+    assert_int_equal(fixture_state(f, (uint32_t)other), PB__JOB_STATE__PENDING);
+    fixture_register(f, "n2", "i1"); /* it is told again */
+    assert_int_equal(fixture_terminates(f, "n2", (uint32_t)id), 1);
+    fixture_gone(f, "n2", (uint32_t)id, 0);
+    assert_int_equal(fixture_state(f, (uint32_t)other), PB__JOB_STATE__RUNNING);
+    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
+    fixture_free(f);
+}
+
+static void test_checked_before_anything_is_changed(void **state)
+{
+    struct fixture *f = fixture_new(CONF);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    for (const char *n = "123"; *n; n++)
+        fixture_register(f, (char[]){'n', *n, 0}, "i1");
+    int64_t id = start(f);
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    Pb__JobSpec set = PB__JOB_SPEC__INIT;
+    r.job_id = (uint32_t)id;
+    r.set = &set;
+    set.partition = (char *)"a"; /* of a running job it can not be changed */
+    set.has_min_nodes = true;
+    set.min_nodes = 1;
+    assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &r), ERR_CANNOT_UPDATE);
+    assert_string_equal(nodes_of(f, &arena, id), "n[1-3]");
+    set.partition = NULL;
+    r.keep_nodes = (char *)"n2,n3"; /* the list counts, and lacks the script's node */
+    assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &r), ERR_CANNOT_UPDATE);
+    assert_string_equal(nodes_of(f, &arena, id), "n[1-3]");
+    r.keep_nodes = NULL;
+    assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &r), 0);
+    assert_string_equal(nodes_of(f, &arena, id), "n1");
+    assert_int_equal(fixture_job(f, &arena, (uint32_t)id)->spec->min_nodes, 3);
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nobody_has_a_node_before_it_has_ended_its_part),
+        cmocka_unit_test(test_checked_before_anything_is_changed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
