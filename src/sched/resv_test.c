@@ -328,6 +328,58 @@ static void cores_of_several_that_repeat(void **state)
     test_cluster_free(c);
 }
 
+/* Whether it is there at that time, as it looks at NOW. */
+static bool is_there(const struct resv *r, int64_t at)
+{
+    int64_t length = r->end_at - r->start_at, since = at - r->start_at;
+    if (r->flags & RESV_TIME_FLOAT)
+        return at >= NOW + r->float_sec && at < NOW + r->float_sec + r->float_length_sec;
+    if (r->flags & RESV_HOURLY)
+        return since >= 0 && since % 3600 < length;
+    return since >= 0 && since < length;
+}
+
+/* What is left beside reservations by chance is what is left at the worst moment of the job. */
+static void cores_at_any_moment(void **state)
+{
+    static const uint32_t kinds[] = {0, 0, RESV_HOURLY, RESV_TIME_FLOAT};
+    size_t bound = 0;
+    for (uint64_t seed = 1; seed <= 2000; seed++) {
+        uint64_t chance = seed;
+        struct cluster *c = cluster_up();
+        struct resv_plan plan;
+        for (uint32_t n = test_between(&chance, 1, 4); n > 0; n--) {
+            int64_t from = 600 * (int64_t)test_between(&chance, 0, 12) - 1800;
+            uint32_t kind = kinds[test_between(&chance, 0, 3)];
+            int64_t until = from + 600 * (int64_t)test_between(&chance, 1, 5);
+            from = kind == RESV_TIME_FLOAT && from <= 0 ? 600 : from;
+            until = until <= from ? from + 600 : until;
+            reserve(c, &(struct given){(const char[]){(char)('a' + n), 0}, from, until, kind,
+                                       test_between(&chance, 0, 1) ? "n[1-2]" : "n[2-3]", "1,2"});
+        }
+        struct job *j = test_job(c, 1, "");
+        j->limit_sec = 600 * test_between(&chance, 1, 30);
+        resv_plan_init(&plan, c, NOW);
+        const struct free_view *view = resv_view(&plan, j, NULL, NOW, &c->pool.now);
+        for (uint32_t node = 0; node < 4; node++) {
+            uint32_t left = 4, got = view->most && view->most[node] < 4 ? view->most[node] : 4;
+            for (int64_t at = NOW; at < NOW + j->limit_sec; at += 600) {
+                uint32_t kept = 0;
+                vec_foreach (&c->resvs, r)
+                    kept += is_there(*r, at) ? (*r)->units[node] : 0;
+                left = kept >= 4 ? 0 : 4 - kept < left ? 4 - kept : left;
+            }
+            if (got != left)
+                fail_msg("seed %llu, node %u: %u, not %u", (unsigned long long)seed, node, got,
+                         left);
+            bound += left < 4;
+        }
+        resv_plan_done(&plan);
+        test_cluster_free(c);
+    }
+    assert_true(bound > 2000);
+}
+
 /* --- licences --- */
 
 /* Again and again it keeps so many that the job can never begin: that is seen after some of them.
@@ -500,6 +552,7 @@ int main(void)
         cmocka_unit_test(no_more_than_its_cores_later),
         cmocka_unit_test(cores_of_several),
         cmocka_unit_test(cores_of_several_that_repeat),
+        cmocka_unit_test(cores_at_any_moment),
         cmocka_unit_test(licences_between),
         cmocka_unit_test(licences_that_are_never_free),
         cmocka_unit_test(nodes_for_one),
