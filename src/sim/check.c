@@ -103,6 +103,7 @@ void sim_check_start(struct sim *s, unsigned node, struct sim_key key, bool batc
         (v.restarts == key.restarts && v.state == PB__JOB_STATE__PENDING))
         sim_break(s, "a payload was started before that was on disk", "job %u restart %u on %s",
                   key.job_id, key.restarts, s->nodes.data[node].name);
+    sim_array_check_start(s, key, &v);
     sim_hook_check_start(s, key);
     check_depend(s, key);
     sim_check_node(s, node);
@@ -134,6 +135,7 @@ static void check_late(struct sim *s)
     if (s->over_ms == INT64_MAX)
         return;
     for (const struct sim_watch *w = s->watches; w; w = w->hh.next) {
+        sim_wish_check_late(s, w);
         if (!w->view.there || w->view.state != PB__JOB_STATE__RUNNING || !w->ran_from_ms ||
             w->view.configuring || w->view.limit_sec > 1000000 ||
             s->now_ms - w->put_at_ms < LATE_MS || w->untimed)
@@ -308,10 +310,12 @@ void sim_check_claims(struct sim *s, const struct sim_client *c, const struct si
 {
     const struct sim_claim *claims = c->claims;
     bool held = v->held || v->admin_held;
+    int64_t limit = claims[SIM_CLAIM_LIMIT].value;
     const char *wrong = NULL;
     if (claims[SIM_CLAIM_HELD].made && held != (claims[SIM_CLAIM_HELD].value != 0))
         wrong = "a hold or release";
-    else if (claims[SIM_CLAIM_LIMIT].made && v->limit_sec != claims[SIM_CLAIM_LIMIT].value)
+    else if (claims[SIM_CLAIM_LIMIT].made && v->limit_sec != limit &&
+             !(v->deadline_at && v->limit_sec < limit)) /* it may be cut to what is left */
         wrong = "a time limit";
     else if (claims[SIM_CLAIM_NICE].made && (int32_t)v->nice != claims[SIM_CLAIM_NICE].value)
         wrong = "a nice value";
@@ -416,7 +420,9 @@ void sim_check_end(struct sim *s)
 {
     sim_check_listing(s, "at the end");
     vec_foreach (&s->clients, c)
-        if (c->job_id)
+        if (c->job_id && c->item->array)
+            sim_array_check_end(s, (unsigned)(c - s->clients.data));
+        else if (c->job_id)
             check_job(s, c);
     vec_foreach (&s->nodes, n)
         vec_foreach (&n->jobs, j) {

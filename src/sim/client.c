@@ -237,6 +237,17 @@ static void spec_counts(const struct sim_item *item, Pb__JobSpec *spec)
     COUNT(hold, item->held);
     COUNT(no_kill, item->no_kill);
     COUNT(immediate, item->immediate);
+    COUNT(ntasks_per_node, item->node_tasks);
+    COUNT(ntasks_per_socket, item->socket_tasks);
+    COUNT(ntasks_per_core, item->core_tasks);
+    COUNT(threads_per_core, item->threads_wanted);
+    COUNT(sockets_per_node, item->sockets_wanted);
+    COUNT(cores_per_socket, item->cores_wanted);
+    COUNT(core_spec, item->core_spec);
+    COUNT(min_cpus_per_node, item->min_cpus);
+    COUNT(exclusive_user, item->user_alone);
+    COUNT(req_switches, item->switches);
+    COUNT(wait_switch_sec, item->switch_wait_sec);
 #undef COUNT
 }
 
@@ -266,6 +277,12 @@ static void spec_of(const struct sim *s, const struct sim_client *c, char *name,
     spec->signal = text_or_null(item->signal);
     spec->licenses = text_or_null(item->licenses);
     spec->reservation = text_or_null(item->resv);
+    spec->has_deadline_at_sec = item->deadline_sec != 0;
+    spec->deadline_at_sec = sim_wall_ms(s) / 1000 + item->deadline_sec;
+    spec->gres = text_or_null(item->gres);
+    spec->tres_per_job = text_or_null(item->gpus);
+    spec->tres_per_task = text_or_null(item->task_gres);
+    spec->prefer = text_or_null(item->prefer);
     spec->has_batch = true;
     spec->batch = item->what == SIM_JOB_BATCH;
 }

@@ -193,6 +193,8 @@ static void settle_list(struct sim *s, const Pb__JobList *list, bool running)
             strncpy(v.reason, live->reason, sizeof v.reason - 1);
         if (waits_for_somebody(s, &v))
             cancel(s, live->job_id);
+        else if (sim_wish_waits(s))
+            continue;
         else if (!running)
             sim_break(s, "a job waits for nothing", "job %u, for %s", live->job_id,
                       *v.reason ? v.reason : "no reason");

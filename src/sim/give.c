@@ -6,13 +6,13 @@
 
 #include "sim/parts.h"
 
-static bool holds(const struct sim_watch *w)
+bool sim_give_holds(const struct sim_watch *w)
 {
     return w->view.there && (w->view.state == PB__JOB_STATE__RUNNING ||
                              w->view.state == PB__JOB_STATE__SUSPENDED || w->view.completing);
 }
 
-static const struct sim_share *share_on(const struct sim_watch *w, unsigned node)
+const struct sim_share *sim_give_share(const struct sim_watch *w, unsigned node)
 {
     vec_foreach (&w->shares, share)
         if (share->node == node && !share->released)
@@ -23,7 +23,7 @@ static const struct sim_share *share_on(const struct sim_watch *w, unsigned node
 bool sim_give_is_held(const struct sim *s, unsigned node)
 {
     for (const struct sim_watch *w = s->watches; w; w = w->hh.next)
-        if (holds(w) && share_on(w, node))
+        if (sim_give_holds(w) && sim_give_share(w, node))
             return true;
     return false;
 }
@@ -91,10 +91,20 @@ static void check_shared(struct sim *s, const struct sim_watch *by, const struct
                   by->job_id);
 }
 
+/* Of a user who wants no other one beside him. */
+static void check_users(struct sim *s, const struct sim_watch *by, const struct sim_watch *other,
+                        const struct sim_node *n)
+{
+    const struct sim_item *a = asked_by(s, by), *b = asked_by(s, other);
+    if (a->uid != b->uid && (a->user_alone || (b->user_alone && !s->shares_change)))
+        sim_break(s, "a node is not a user's alone", "%s, job %u and job %u", n->name,
+                  other->job_id, by->job_id);
+}
+
 /* What the records give away of a node: to a job that has just got it, and to those before. */
 static void check_node_shares(struct sim *s, const struct sim_watch *by, unsigned node)
 {
-    const struct sim_share *own = share_on(by, node);
+    const struct sim_share *own = sim_give_share(by, node);
     struct sim_sharing part = sharing_of(s, by->view.part);
     struct sim_node *n = &s->nodes.data[node];
     unsigned uses[8 * sizeof own->cores] = {0};
@@ -103,7 +113,7 @@ static void check_node_shares(struct sim *s, const struct sim_watch *by, unsigne
     bool shared = false, alone = wants_all(s, by, &part);
     for (size_t i = n->holders.len; i-- > 0;) {
         struct sim_watch *w = sim_watch_find(s, n->holders.data[i]);
-        const struct sim_share *share = w && holds(w) ? share_on(w, node) : NULL;
+        const struct sim_share *share = w && sim_give_holds(w) ? sim_give_share(w, node) : NULL;
         if (!share) {
             vec_remove(&n->holders, i);
             continue;
@@ -125,6 +135,8 @@ static void check_node_shares(struct sim *s, const struct sim_watch *by, unsigne
                                   strcmp(w->view.part, by->view.part) == 0)))
             sim_break(s, "a node is not a job's alone", "%s, job %u and job %u", n->name, w->job_id,
                       by->job_id);
+        if (w != by && !part.force && strcmp(w->view.part, by->view.part) == 0)
+            check_users(s, by, w, n);
         mem_mib += share->mem_mib;
         cpus += share->cpus;
     }
@@ -151,7 +163,8 @@ static void check_node_free(struct sim *s, const struct sim_watch *by, unsigned 
     const struct sim_node *n = &s->nodes.data[node];
     vec_foreach (&n->jobs, j) {
         const struct sim_watch *w = sim_watch_find(s, j->key.job_id);
-        bool has = w && w->view.restarts == j->key.restarts && holds(w) && share_on(w, node);
+        bool has = w && w->view.restarts == j->key.restarts && sim_give_holds(w) &&
+                   sim_give_share(w, node);
         if (!has && sim_node_runs(j))
             sim_break(s, "a node was given work before what it lost was over there",
                       "%s, job %u; it has job %u restart %u", n->name, by->job_id, j->key.job_id,
@@ -182,6 +195,7 @@ void sim_give_check(struct sim *s, const struct sim_watch *w)
         check_node_shares(s, w, share->node);
         check_node_free(s, w, share->node);
     }
+    sim_wish_check(s, w);
 }
 
 static bool names(const char *parts, const char *part)

@@ -177,6 +177,20 @@ void sim_give_check_displaced(struct sim *s, const struct sim_watch *w);
 void sim_give_check(struct sim *s, const struct sim_watch *w);
 /* Whether a job has something of it, by the records of the last turn. */
 bool sim_give_is_held(const struct sim *s, unsigned node);
+bool sim_give_holds(const struct sim_watch *w); /* nodes, or what it still has of them */
+const struct sim_share *sim_give_share(const struct sim_watch *w, unsigned node); /* or NULL */
+
+/* wish.c: what a job that has just got its nodes asked for beside cores and memory */
+void sim_wish_check(struct sim *s, const struct sim_watch *w);
+bool sim_wish_waits(struct sim *s); /* some job does, for switches, and may */
+void sim_wish_check_late(struct sim *s, const struct sim_watch *w); /* deadlines */
+
+/* array.c: elements of job arrays */
+uint64_t sim_array_elements(const char *text); /* "1-9:2": bits */
+void sim_array_check_start(struct sim *s, struct sim_key key, const struct sim_view *v);
+void sim_array_check_given(struct sim *s, const struct sim_watch *w);
+void sim_array_check_end(struct sim *s, unsigned client);
+void sim_array_done(struct sim *s);
 
 /* resv.c */
 void sim_resv_put(struct sim *s, const struct sim_record *r);

@@ -113,6 +113,22 @@ static const struct field {
     TEXT(JOB, "depend", depend),
     TEXT(JOB, "licenses", licenses),
     TEXT(JOB, "reservation", resv),
+    NUMBER(JOB, "tasks-per-node", node_tasks, 0),
+    NUMBER(JOB, "tasks-per-socket", socket_tasks, 0),
+    NUMBER(JOB, "tasks-per-core", core_tasks, 0),
+    NUMBER(JOB, "threads-per-core", threads_wanted, 0),
+    NUMBER(JOB, "sockets-per-node", sockets_wanted, 0),
+    NUMBER(JOB, "cores-per-socket", cores_wanted, 0),
+    NUMBER(JOB, "core-spec", core_spec, 0),
+    NUMBER(JOB, "min-cpus", min_cpus, 0),
+    NUMBER(JOB, "user-alone", user_alone, 0),
+    NUMBER(JOB, "deadline", deadline_sec, 0),
+    NUMBER(JOB, "switches", switches, 0),
+    NUMBER(JOB, "switch-wait", switch_wait_sec, 0),
+    TEXT(NODE | JOB, "gres", gres),
+    TEXT(JOB, "gpus", gpus),
+    TEXT(JOB, "gres-per-task", task_gres),
+    TEXT(JOB, "prefer", prefer),
     NUMBER(DO | FAULT, "node", node, 0),
     NUMBER(DO | FAULT, "value", value, 0),
     NUMBER(FAULT | DO, "for", for_ms, 0),
@@ -335,12 +351,17 @@ static bool has_node(const struct sim_plan *p, unsigned file, long long number)
     return false;
 }
 
+static void put_words(const char *words, struct str *out)
+{
+    for (const char *c = words; *c; c++)
+        str_putc(out, *c == ';' ? ' ' : *c);
+}
+
 static void put_options(const char *options, struct str *out)
 {
     if (*options)
         str_putc(out, ' ');
-    for (const char *c = options; *c; c++)
-        str_putc(out, *c == ';' ? ' ' : *c);
+    put_words(options, out);
 }
 
 /* Only nodes that this version has: others would make it refused. */
@@ -372,6 +393,8 @@ void sim_plan_keys(const struct sim_item *n, struct str *out)
                (long long)n->mem_mib, (long long)n->weight);
     if (*n->features)
         str_printf(out, " Features=%s", n->features);
+    if (*n->gres)
+        str_printf(out, " Gres=%s", n->gres);
 }
 
 static void put_node(const struct sim_item *n, struct str *out)
@@ -389,9 +412,11 @@ void sim_plan_conf(const struct sim_plan *p, unsigned file, struct str *out)
     vec_foreach (&p->items, item) {
         if (!in_file(item, file))
             continue;
-        if (item->kind == SIM_ITEM_CONF)
-            str_printf(out, "%s\n", item->text);
-        else if (item->kind == SIM_ITEM_NODE)
+        if (item->kind == SIM_ITEM_CONF) {
+            put_words(item->text, out);
+            str_putc(out, '\n');
+        }
+        if (item->kind == SIM_ITEM_NODE)
             put_node(item, out);
         else if (item->kind == SIM_ITEM_PART && strcmp(item->nodes, "ALL") == 0)
             str_printf(out, "PartitionName=%s Nodes=ALL", item->name);

@@ -147,6 +147,10 @@ struct sim_item {
         begin_sec, nice, run_ms, exit_code, steps, step_ms, step_tasks, dies_ms, again_ms;
     int64_t exclusive, shares, contiguous, held, requeue, no_kill, immediate, waits, overlap,
         stubborn, launch_fails, prolog_fails, epilog_fails;
+    int64_t node_tasks, socket_tasks, core_tasks, threads_wanted, sockets_wanted, cores_wanted,
+        core_spec, min_cpus, user_alone, deadline_sec, switches, switch_wait_sec;
+    char gres[SIM_NAME]; /* of each node; of a node, what it has */
+    char gpus[SIM_NAME], task_gres[SIM_NAME], prefer[SIM_NAME];
     int64_t array, throttle; /* so many elements, and so many at a time; 0: no array, any number */
     int64_t after;           /* the job that it waits for; 0: none */
     char depend[SIM_NAME];   /* how: "afterok" */

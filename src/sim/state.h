@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "sim/client.h"
 #include "sim/leader.h"
 #include "sim/plan.h"
 #include "sim/rng.h"
@@ -183,45 +184,6 @@ struct sim_call { /* number i + 1; never reused */
     int64_t asked_ms, arrived_ms;
 };
 
-enum sim_client_state { SIM_SUBMITTING, SIM_WAITING, SIM_HOLDING, SIM_RELEASING, SIM_OVER };
-
-/* What a command was told is so. It holds until somebody asks for something else. */
-struct sim_claim {
-    bool made;
-    int64_t value;
-};
-enum sim_claimed {
-    SIM_CLAIM_HELD,
-    SIM_CLAIM_LIMIT,
-    SIM_CLAIM_NICE,
-    SIM_CLAIM_COMMENT,
-    SIM_CLAIM_PART,
-    SIM_CLAIM_FEATURES,
-    SIM_CLAIM_MEMORY,
-    SIM_CLAIM_BEGIN,
-    SIM_CLAIMS
-};
-
-struct sim_client { /* the owner of one job */
-    const struct sim_item *item;
-    struct rng rng;
-    enum sim_client_state state;
-    uint64_t call, watch;      /* open requests, 0: none */
-    uint32_t job_id;           /* acknowledged; 0: not yet */
-    uint32_t waits_for;        /* by its dependency; 0: nothing */
-    char depend[2 * SIM_NAME]; /* as it is said, each time */
-    unsigned next_step;
-    bool dead, watching, refused, configuring, asked_once;
-    struct sim_claim claims[SIM_CLAIMS];
-    unsigned asked[SIM_CLAIMS]; /* requests that touch it, so far */
-    bool cancelled;             /* told that it is; until a requeue is asked for */
-    int cancelled_state;        /* on disk, then */
-    bool end_told;              /* the owner was told how it ended */
-    int end_state;
-    unsigned requeues_asked, requeues_answered, cancels_asked;
-    unsigned cancel_last; /* act + 1: every requeue was answered before it was asked; 0: none is */
-};
-
 enum sim_srun_state { SIM_SRUN_CREATING, SIM_SRUN_RUNNING, SIM_SRUN_TELLING, SIM_SRUN_OVER };
 
 struct sim_srun {
@@ -288,6 +250,8 @@ struct sim {
     VEC(struct sim_stored_resv) resvs;  /* as their records are put */
     VEC(uint32_t) allocated, displaced; /* jobs started in this turn; those told to make room */
     struct sim_start *ledger;
+    struct sim_element *elements;
+    struct sim_facts facts;
     struct sim_hook *hooks;
     uint64_t hook_runs;
     bool no_prolog, no_epilog; /* some configuration in force had none */

@@ -23,7 +23,10 @@ struct sim_view { /* what a job's record says */
     uint32_t priority, nice;
     int64_t comment;
     uint64_t mem_node_mib;
-    char features[SIM_NAME];
+    int64_t deadline_at;
+    uint32_t throttle;
+    uint64_t elements; /* bits: those that its record has */
+    char features[SIM_NAME], prefer[SIM_NAME];
     char part[SIM_NAME], name[SIM_NAME], reason[SIM_NAME], resv[SIM_NAME];
     char asked_parts[SIM_TEXT]; /* "p1,p2" */
 };
@@ -33,12 +36,21 @@ struct sim_stored_resv {
     struct str data; /* the packed ResvRecord */
 };
 
+#define SIM_GRES 4 /* kinds on a node */
+
+struct sim_gres {
+    char name[8], type[8];
+    uint64_t count, devices; /* devices: bits; none: they are only counted */
+};
+
 struct sim_share { /* a node's part of an allocation, by the record */
     unsigned node;
     uint32_t cpus;
     uint64_t mem_mib;
     bool released, parked;
     uint8_t cores[32];
+    struct sim_gres gres[SIM_GRES];
+    unsigned n_gres;
 };
 
 struct sim_watch { /* of a job's records */
@@ -47,11 +59,11 @@ struct sim_watch { /* of a job's records */
     unsigned listed; /* the last listing it was in */
     struct sim_view view;
     VEC(struct sim_share) shares;
-    struct sim_key ran; /* the attempt that is timed, and when it began */
-    int64_t ran_from_ms, put_at_ms;
-    int64_t stood_from_ms;             /* it is suspended since; 0: it is not */
-    unsigned ran_boot;                 /* of the machine by whose clock that is, */
-    int64_t ran_offset_ms;             /* and its wall clock when it began */
+    struct sim_key ran;                       /* the attempt that is timed, and when it began */
+    int64_t ran_from_ms, put_at_ms, first_ms; /* first_ms: it was there first */
+    int64_t stood_from_ms;                    /* it is suspended since; 0: it is not */
+    unsigned ran_boot;                        /* of the machine by whose clock that is, */
+    int64_t ran_offset_ms;                    /* and its wall clock when it began */
     bool untimed;                      /* which was set, and there was nothing else across a boot */
     bool ran_configuring;              /* its time has not begun yet */
     bool begun, done_well, done_badly; /* ever, whatever came of it then */
@@ -64,4 +76,15 @@ struct sim_node_view {
     bool drain, fail, down;
     uint32_t weight;
     char features[SIM_NAME], comment[SIM_NAME];
+};
+
+struct sim_element {    /* of an array: as which job it was started */
+    struct sim_key key; /* the array's id and the element */
+    uint32_t job_id;
+    UT_hash_handle hh;
+};
+
+struct sim_facts { /* of the plan as a whole */
+    bool known, features_change, clock_set, suspends;
+    unsigned leaf_nodes; /* of each leaf switch; 0: there is no network */
 };

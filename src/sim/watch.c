@@ -83,6 +83,10 @@ static void scan_spec(struct cursor c, struct sim_view *v)
             v->mem_node_mib = c.number;
         else if (c.field == 20)
             copy_text(v->features, sizeof v->features, &c);
+        else if (c.field == 116)
+            copy_text(v->prefer, sizeof v->prefer, &c);
+        else if (c.field == 92)
+            v->deadline_at = (int64_t)c.number;
         else if (c.field == 29)
             v->begin_at = (int64_t)c.number;
         else if (c.field == 30)
@@ -107,6 +111,7 @@ static uint32_t count_of(const struct cursor *c)
 
 static void scan_live(struct cursor c, struct sim_view *v)
 {
+    char text[SIM_TEXT];
     while (next_field(&c)) {
         switch (c.field) {
         case 1:
@@ -147,9 +152,12 @@ static void scan_live(struct cursor c, struct sim_view *v)
             break;
         case 61:
             v->task = (uint32_t)c.number;
+            v->elements |= c.number < 64 ? UINT64_C(1) << c.number : 0;
             break;
         case 62:
             v->tasks = count_of(&c);
+            copy_text(text, sizeof text, &c);
+            v->elements = sim_array_elements(text);
             break;
         case 96:
             copy_text(v->resv, sizeof v->resv, &c);
@@ -162,6 +170,9 @@ static void scan_live(struct cursor c, struct sim_view *v)
             break;
         case 35:
             v->held = c.number;
+            break;
+        case 63:
+            v->throttle = (uint32_t)c.number;
             break;
         case 48:
             v->configuring = c.number;
@@ -189,6 +200,20 @@ void sim_watch_scan(const void *data, size_t len, struct sim_view *v)
     }
 }
 
+static void scan_gres(struct cursor c, struct sim_gres *g)
+{
+    while (next_field(&c)) {
+        if (c.field == 1)
+            copy_text(g->name, sizeof g->name, &c);
+        else if (c.field == 2)
+            copy_text(g->type, sizeof g->type, &c);
+        else if (c.field == 3)
+            g->count = c.number;
+        for (struct cursor d = over(c.data, c.len); c.field == 4 && d.at < d.end;)
+            g->devices |= UINT64_C(1) << (varint(&d) % 64);
+    }
+}
+
 static void scan_share(const struct sim *s, struct cursor c, struct sim_share *share)
 {
     char name[SIM_NAME];
@@ -205,6 +230,8 @@ static void scan_share(const struct sim *s, struct cursor c, struct sim_share *s
             share->mem_mib = c.number;
         } else if (c.field == 5) {
             share->released = c.number;
+        } else if (c.field == 8 && share->n_gres < SIM_GRES) {
+            scan_gres(over(c.data, c.len), &share->gres[share->n_gres++]);
         } else if (c.field == 9) {
             share->parked = c.number;
         }
@@ -297,6 +324,7 @@ static struct sim_watch *add_watch(struct sim *s, uint32_t job_id, const struct 
     struct sim_watch *w = mem_new(struct sim_watch);
     w->job_id = job_id;
     w->client = client_of(s, v);
+    w->first_ms = s->now_ms;
     HASH_ADD(hh, s->watches, job_id, sizeof w->job_id, w);
     return w;
 }
