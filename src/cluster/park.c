@@ -60,7 +60,8 @@ static bool has_units(const struct node *n, const struct job *j, const struct al
         if (is_taken(n, j, (size_t)i))
             return false;
     const struct part *p = j->part;
-    return !p || !p->used_cpus || p->used_cpus[n->index] + a->cpus <= p->conf.max_cpus_per_node;
+    uint32_t used = p && p->used_cpus ? p->used_cpus[n->index] : 0;
+    return !used || used + a->cpus <= p->conf.max_cpus_per_node; /* alone it keeps what it has */
 }
 
 static bool is_in_the_way(const struct job *j, const struct alloc_node *a, const struct job *other)

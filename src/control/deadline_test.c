@@ -84,9 +84,59 @@ static void cut_short(void **state)
     fixture_free(f);
 }
 
+/* Its time begins when PrologSlurmctld is over: less than it was, or none. */
+static void a_prolog_takes_its_time(void **state)
+{
+    _cleanup_arena_ struct arena arena;
+    struct fixture *f = fixture_new(CONF "PrologSlurmctld=/p\n");
+
+    (void)state;
+    arena_init(&arena, 0);
+    fixture_register(f, "n1", "i1");
+    assert_int_equal(submit(f, 100, 100, 0), 1);
+    fixture_pass(f, 40 * 1000);
+    fixture_script_ended(f, PB__SCRIPT_KIND__SCRIPT_PROLOG, 1, 0);
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING);
+    assert_int_equal(fixture_job(f, &arena, 1)->live->time_limit_sec, 60);
+    fixture_batch_ended(f, "n1", 1, 0, 0);
+    fixture_gone(f, "n1", 1, 0);
+    assert_int_equal(submit(f, 20, 10, 0), 2);
+    fixture_pass(f, 20 * 1000);
+    fixture_script_ended(f, PB__SCRIPT_KIND__SCRIPT_PROLOG, 2, 0);
+    assert_int_equal(fixture_state(f, 2), PB__JOB_STATE__DEADLINE);
+    assert_string_equal(fixture_job(f, &arena, 2)->live->reason, "DeadLine");
+    assert_int_equal(submit(f, 0, 10, 0), 3);
+    fixture_script_ended(f, PB__SCRIPT_KIND__SCRIPT_PROLOG, 3, 0);
+    assert_int_equal(fixture_state(f, 3), PB__JOB_STATE__RUNNING);
+    fixture_free(f);
+}
+
+/* It would be given up again at once, so nobody is told that it was done. */
+static void not_queued_again(void **state)
+{
+    struct fixture *f = make();
+    Pb__JobUpdate again = PB__JOB_UPDATE__INIT;
+    struct caller user = FIXTURE_USER;
+
+    (void)state;
+    assert_int_equal(submit(f, 0, 7200, 0), 1);
+    assert_int_equal(submit(f, 60, 60, 0), 2);
+    fixture_pass(f, 3000);
+    assert_int_equal(fixture_state(f, 2), PB__JOB_STATE__DEADLINE);
+    again.job_id = 2;
+    again.has_requeue = again.requeue = again.has_hold = again.hold = true;
+    assert_int_equal(fixture_update_job(f, &user, &again), ERR_DEADLINE);
+    fixture_restart(f);
+    assert_int_equal(fixture_state(f, 2), PB__JOB_STATE__DEADLINE);
+    fixture_free(f);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(refused), cmocka_unit_test(given_up),
-                                       cmocka_unit_test(cut_short)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refused),          cmocka_unit_test(given_up),
+        cmocka_unit_test(cut_short),        cmocka_unit_test(a_prolog_takes_its_time),
+        cmocka_unit_test(not_queued_again),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -208,6 +208,10 @@ static void start_configuring(struct control *c, struct job *j)
 void start_configured(struct control *c, struct job *j)
 {
     j->configuring = false;
+    if (j->deadline_at && control_wall(c) >= j->deadline_at) { /* the script took so long */
+        finish_job(c, j, PB__JOB_STATE__DEADLINE, 0, "DeadLine", NULL);
+        return;
+    }
     start_clocks(c, j);
     job_touch(c->cluster, j);
     start_ready(c, j);

@@ -79,11 +79,12 @@ void suspend_halted(struct control *c, const struct node *n, const Pb__Halted *e
     c->plan_wanted = true;
 }
 
-/* Its clock goes on from where it stood. */
+/* Its clock goes on from where it stood. Not the sum of what it stood, in full seconds each time:
+ * another machine goes by this. */
 static void start_clock(struct control *c, struct job *j)
 {
-    int64_t slept_sec = control_wall(c) - j->suspended_at;
-    j->suspended_sec += slept_sec > 0 ? slept_sec : 0;
+    int64_t stood_sec = control_wall(c) - j->start_at - j->ran_ms / 1000;
+    j->suspended_sec = stood_sec > 0 ? stood_sec : 0;
     j->start_mono_ms = control_mono(c) - j->ran_ms;
     j->boot = control_boot(c);
     park_yield(c->cluster, j, false);

@@ -161,6 +161,104 @@ static void clocks_stand_still(void **state)
     fixture_free(f);
 }
 
+/* Parts of seconds do not add up, for another machine that takes over. */
+static void it_is_stopped_again_and_again(void **state)
+{
+    struct fixture *f = make();
+    (void)state;
+    int64_t id = start(f, 1, 100);
+    for (uint32_t i = 0; i < 20; i++) {
+        fixture_pass(f, 1900);
+        assert_int_equal(ask(f, id, false), 0);
+        halted(f, "n1", id, 2 * i + 1);
+        fixture_pass(f, 1100);
+        assert_int_equal(ask(f, id, true), 0);
+    }
+    f->boot++;
+    f->mono_ms = 5000;
+    fixture_restart(f);
+    fixture_pass(f, (600 - 38 - 2) * 1000);
+    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
+    fixture_pass(f, 4000);
+    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__TIMEOUT);
+    fixture_free(f);
+}
+
+/* What suspended jobs keep of a node is not for who takes the rest of it. */
+static void a_whole_node_beside_a_suspended_job(void **state)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    struct fixture *f = make();
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    (void)state;
+    int64_t id = start(f, 1, 100);
+    assert_int_equal(ask(f, id, false), 0);
+    halted(f, "n1", id, 1);
+    s.has_exclusive = s.exclusive = s.has_mem_per_cpu_mib = true;
+    s.mem_per_cpu_mib = 1100; /* more than there is of it for four CPUs */
+    s.req_nodes = (char *)"n1";
+    int64_t whole = fixture_submit(f, &FIXTURE_USER, &s);
+    assert_int_equal(fixture_state(f, (uint32_t)whole), PB__JOB_STATE__RUNNING);
+    assert_int_equal(fixture_node(f, &arena, "n1")->alloc_mem_mib, 4000);
+    fixture_free(f);
+}
+
+/* Nor is a node on which one of another user is suspended for who wants to be alone, when what is
+ * kept for a job that waits is reckoned with. */
+static void a_user_alone_beside_a_suspended_job(void **state)
+{
+    struct fixture *f = fixture_new(CONF "PartitionName=b Nodes=ALL MaxCPUsPerNode=4\n"
+                                         "NodeName=n3 CPUs=4 RealMemory=4000\n");
+    struct caller other = FIXTURE_USER;
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    (void)state;
+    for (const char *const *name = (const char *const[]){"n1", "n2", "n3", NULL}; *name; name++)
+        fixture_register(f, *name, "i1");
+    int64_t id = start(f, 1, 100);
+    assert_int_equal(ask(f, id, false), 0);
+    halted(f, "n1", id, 1);
+    s.partition = (char *)"b";
+    s.has_time_limit_sec = s.has_num_tasks = true;
+    s.time_limit_sec = 600;
+    s.num_tasks = 2;
+    s.req_nodes = (char *)"n2";
+    assert_true(fixture_submit(f, &FIXTURE_USER, &s) > 0);
+    s.req_nodes = NULL;
+    s.num_tasks = 12;
+    int64_t head = fixture_submit(f, &FIXTURE_USER, &s);
+    assert_int_equal(fixture_state(f, (uint32_t)head), PB__JOB_STATE__PENDING);
+    other.uid++;
+    s.num_tasks = 1;
+    s.time_limit_sec = 60;
+    s.has_exclusive_user = s.exclusive_user = true;
+    int64_t alone = fixture_submit(f, &other, &s);
+    assert_int_equal(fixture_state(f, (uint32_t)alone), PB__JOB_STATE__RUNNING);
+    fixture_free(f);
+}
+
+/* A limit that is lowered concerns others, not what has its CPUs. */
+static void its_partition_has_a_lower_limit(void **state)
+{
+    struct fixture *f = make();
+    Pb__PartRecord set = PB__PART_RECORD__INIT;
+    (void)state;
+    int64_t id = start(f, 2, 100), other = start(f, 1, 100);
+    set.name = (char *)"a";
+    set.has_max_cpus_per_node = true;
+    set.max_cpus_per_node = 1;
+    assert_int_equal(fixture_update_part(f, &set), 0);
+    assert_int_equal(ask(f, id, false), 0);
+    halted(f, "n1", id, 1);
+    assert_int_equal(ask(f, id, true), ERR_NODES_BUSY);
+    assert_int_equal(ask(f, other, false), 0);
+    halted(f, "n1", other, 1);
+    assert_int_equal(ask(f, id, true), 0);
+    assert_int_equal(cpus_used(f, "n1"), 2);
+    assert_int_equal(ask(f, other, true), ERR_NODES_BUSY);
+    fixture_free(f);
+}
+
 static void a_lost_order_is_repeated(void **state)
 {
     struct fixture *f = make();
@@ -221,6 +319,10 @@ int main(void)
         cmocka_unit_test(what_is_refused),
         cmocka_unit_test(cores_are_free_when_the_node_says_so),
         cmocka_unit_test(clocks_stand_still),
+        cmocka_unit_test(it_is_stopped_again_and_again),
+        cmocka_unit_test(a_whole_node_beside_a_suspended_job),
+        cmocka_unit_test(a_user_alone_beside_a_suspended_job),
+        cmocka_unit_test(its_partition_has_a_lower_limit),
         cmocka_unit_test(a_lost_order_is_repeated),
         cmocka_unit_test(it_ends_without_having_its_cores),
     };

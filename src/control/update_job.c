@@ -308,6 +308,8 @@ static int requeue(struct control *c, const struct caller *who, struct job *j,
         return no(err, ERR_NO_REQUEUE, "it was submitted with --no-requeue, or JobRequeue=0");
     if (j->state == PB__JOB_STATE__PENDING)
         return no(err, ERR_JOB_PENDING, NULL);
+    if (j->state == PB__JOB_STATE__DEADLINE)
+        return no(err, ERR_DEADLINE, "it could not end before it");
     Pb__JobUpdate held = *r;
     if (j->state == PB__JOB_STATE__SUSPENDED) /* as in Slurm: somebody did not want it to run */
         held.has_hold = held.hold = true;

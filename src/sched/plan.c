@@ -230,7 +230,8 @@ static bool has_waited_for_switches(const struct plan *p, struct job *j,
         return false;
     j->switches_waived = true;
     bool fits = select_nodes(p->cluster, j, allowed, view, where) == 0;
-    if (fits && !j->switches_since)
+    bool new = !j->switches_since || j->switches_since > p->now_sec; /* the clock was set back */
+    if (fits && new)
         j->switches_since = p->now_sec;
     j->switches_waived = false;
     j->switches_waived = fits && p->now_sec >= plan_switches_until(p->cluster, j);

@@ -65,7 +65,7 @@ static bool give_back(struct shadow *s, const struct alloc_node *a)
         gres[held->kind] += held->count;
     v->mem_mib[a->node] += (int64_t)a->mem_mib;
     v->whole[a->node] = v->units[a->node] == n->units;
-    if (v->whole[a->node])
+    if (v->whole[a->node] && !n->parked)
         v->users[a->node] = (struct node_users){0};
     if (bitset_test(c->pool.usable, a->node))
         spare_set(&s->spare, a->node, v->units[a->node] * n->cpus_per_unit, v->whole[a->node]);

@@ -212,8 +212,8 @@ static void set_view(struct timeline *t, uint32_t node, uint32_t units, int64_t 
     t->view.units[node] = units;
     t->view.mem_mib[node] = mem_mib;
     t->view.whole[node] = units == kind_of(t, node)->units;
-    t->view.users[node] =
-        t->view.whole[node] ? (struct node_users){0} : t->cluster->pool.now.users[node];
+    bool empty = t->view.whole[node] && !t->cluster->nodes.data[node]->parked;
+    t->view.users[node] = empty ? (struct node_users){0} : t->cluster->pool.now.users[node];
 }
 
 static void view_gres_between(struct timeline *t, uint32_t node, int64_t from, int64_t until)

@@ -3,6 +3,23 @@
  */
 #include "sim/draw.h"
 
+static bool some_node_has(const struct draw *d, const char *word)
+{
+    vec_foreach (&d->plan->items, i)
+        if (i->kind == SIM_ITEM_NODE && (strstr(i->features, word) || strstr(i->gres, word)))
+            return true;
+    return false;
+}
+
+/* What no node has is refused, and most requests are to be taken. */
+static void drop_unknown(struct draw *d, char *wish)
+{
+    static const char *const words[] = {"gpu", "gpu:a", "gpu:b", "nic"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strstr(wish, words[i]) && !some_node_has(d, words[i]) && chance(d, 95))
+            wish[0] = 0;
+}
+
 static void draw_gres(struct draw *d)
 {
     if (!chance(d, 30))
@@ -20,6 +37,12 @@ static void draw_gres(struct draw *d)
         else
             PUT(i->task_gres, "%s", WORD(d, "gpu:1", "gpu:a:1", "nic:1"));
     }
+    vec_foreach (&d->plan->items, j)
+        if (j->kind == SIM_ITEM_JOB) {
+            drop_unknown(d, j->gres);
+            drop_unknown(d, j->gpus);
+            drop_unknown(d, j->task_gres);
+        }
 }
 
 /* How tasks lie on sockets and cores. */
@@ -40,7 +63,7 @@ static void draw_layout(struct draw *d)
 
 static void draw_constraints(struct draw *d)
 {
-    if (!chance(d, 40))
+    if (!chance(d, 60) || !some_node_has(d, "red") || !some_node_has(d, "blue"))
         return;
     vec_foreach (&d->plan->items, j) {
         if (j->kind != SIM_ITEM_JOB || !chance(d, 15))

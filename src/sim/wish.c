@@ -311,7 +311,7 @@ void sim_wish_check_late(struct sim *s, const struct sim_watch *w)
     const struct sim_view *v = &w->view;
     const struct sim_client *c = w->client == UINT32_MAX ? NULL : &s->clients.data[w->client];
     if (!v->there || v->state != PB__JOB_STATE__RUNNING || !v->deadline_at || f->clock_set ||
-        f->suspends || !c || c->asked[SIM_CLAIM_LIMIT])
+        f->suspends || v->configuring || !c || c->asked[SIM_CLAIM_LIMIT])
         return;
     if (sim_wall_ms(s) > (v->deadline_at + LATE_SEC) * 1000 + s->over_ms)
         sim_break(s, "a deadline is not kept", "job %u", w->job_id);
