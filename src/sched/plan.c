@@ -422,6 +422,7 @@ static bool look_at(struct plan *p, struct job *j, bool counts, struct decision 
         d->n_victims = p->victims.len;
         license_claim(&p->claims, p->cluster, j, p->now_sec, p->now_sec, &p->work);
         p->blocked = p->blocked || !p->backfill;
+        p->again = preempt_goes_on(p, j) ? j->id : 0;
         return true;
     }
     bool first = j->resv_asked ? !p->asks && resv_block(p->resv, j) : !p->blocked;

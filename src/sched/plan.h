@@ -83,7 +83,8 @@ struct plan {
     bool looked;              /* at one of the part's queue, the last one there: */
     int64_t key;
     uint64_t tie;
-    uint32_t again; /* an array of which an element starts: looked at again; 0: none */
+    uint32_t again; /* an array of which an element starts, or others make room for one: looked at
+                       again; 0: none */
     bool blocked;   /* its head waits */
     bool asks;      /* the present look is a question: nothing is taken by it */
     struct plan_depth depth;
@@ -99,6 +100,8 @@ struct plan {
     int64_t prey_tier;        /* the lowest whose jobs make room; INT64_MAX: none do */
     uint64_t exempt_priority; /* jobs of this or a higher priority do not */
     struct bitset *kept;      /* nodes that jobs wait for; NULL: none */
+    uint32_t room_for;        /* the record of several for whose elements room was last made, */
+    uint32_t room;            /* and for how many of them */
     VEC(uint32_t) victims;    /* of the last decision */
     VEC(uint32_t) yielded;    /* suspended for others, in the order in which they may go on */
     size_t yielded_at;

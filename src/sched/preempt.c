@@ -7,7 +7,8 @@
 #include "sched/hunt.h"
 #include "sched/resv.h"
 
-#define HUNTS_MOST 32 /* in vain, in one pass */
+#define HUNTS_MOST 32    /* in vain, in one pass */
+#define ELEMENTS_MOST 64 /* of an array that have room made, in one pass */
 #define EXEMPT_PRIORITY_NONE UINT64_MAX
 
 /* --- rules -------------------------------------------------------------------------------------
@@ -125,6 +126,36 @@ static bool may_look(const struct plan *p, const struct job *j)
            is_over_before(p, j) && !has_none(p, j);
 }
 
+/* Whether each of the nodes has room for one such part only. */
+static bool takes_most(const struct plan *p, const struct selection *where)
+{
+    vec_foreach (&where->shares, s)
+        if (s->units * 2 <= p->cluster->nodes.data[s->node]->units)
+            return false;
+    return true;
+}
+
+static uint32_t may_start(const struct job *j)
+{
+    const struct depend *d = j->waits.on;
+    uint32_t n = d && d->parted ? d->ready.count : j->tasks.count;
+    uint32_t most = j->array ? j->array->throttle : 0;
+    if (most && most - j->array->running < n)
+        n = most - j->array->running;
+    return n < ELEMENTS_MOST ? n : ELEMENTS_MOST;
+}
+
+static void count_room(struct plan *p, const struct job *j, const struct selection *where)
+{
+    p->room = p->room_for == j->id ? p->room + 1 : 1;
+    p->room_for = takes_most(p, where) ? j->id : 0;
+}
+
+bool preempt_goes_on(struct plan *p, const struct job *j)
+{
+    return p->room_for == j->id && p->room < may_start(j);
+}
+
 bool preempt_look(struct plan *p, struct job *j)
 {
     struct selection where = {0};
@@ -145,6 +176,8 @@ bool preempt_look(struct plan *p, struct job *j)
         vec_push(&p->no_prey, j);
     for (size_t i = 0; found && i < where.shares.len; i++)
         keep(p, where.shares.data[i].node);
+    if (found)
+        count_room(p, j, &where);
     select_done(&where);
     return found;
 }

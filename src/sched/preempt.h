@@ -25,6 +25,10 @@ void preempt_end(struct plan *p);
  * now, or none is needed because enough are leaving. Then its nodes are kept, see p->kept. */
 bool preempt_look(struct plan *p, struct job *j);
 
+/* After that, the nodes being kept: whether another element of its record is to have room made,
+ * too. Only where no two of them would share a node; else it might have gone with the first one. */
+bool preempt_goes_on(struct plan *p, const struct job *j);
+
 /* The next job that was suspended for others and can go on before the pass looks at partitions of
  * this tier. Of one that cannot the nodes are kept, unless jobs of a higher tier have them. */
 struct job *preempt_next_resumed(struct plan *p, int64_t tier);

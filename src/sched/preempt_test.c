@@ -223,6 +223,34 @@ static void one_round(void **state)
     test_cluster_free(c);
 }
 
+/* Each element has its nodes kept, as many as there are elements; where two share a node one has.
+ */
+static void elements_have_room_made(void **state)
+{
+    static const struct {
+        const char *tasks, *request, *expected;
+        uint32_t throttle;
+    } rows[] = {
+        {"0-4", "c=2", "3 waits for 2 3 waits for 1 3 waits", 0},
+        {"0-1", "c=2", "3 waits for 2 3 waits for 1", 0},
+        {"0-4", "c=2", "3 waits for 2", 1},
+        {"0-4", "", "3 waits for 2", 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct cluster *c = test_cluster(TWO);
+        struct idset tasks = {0};
+        test_up(c);
+        test_run(c, 1, "n1:2", NOW + 100);
+        test_run(c, 2, "n2:2", NOW + 100);
+        struct job *j = waits(c, 3, "high", rows[i].request);
+        assert_int_equal(idset_parse(rows[i].tasks, 10, &tasks, NULL), 0);
+        array_make(c, j, &tasks, rows[i].throttle);
+        pass(c, false, rows[i].expected);
+        test_cluster_free(c);
+    }
+}
+
 /* Who is suspended comes before who waits in its tier, once nobody of a higher one is there. */
 static void goes_on_first(void **state)
 {
@@ -253,6 +281,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_who_must),
         cmocka_unit_test(one_round),
+        cmocka_unit_test(elements_have_room_made),
         cmocka_unit_test(goes_on_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -126,6 +126,23 @@ def test_grace_time(tiers):
     assert c.wait(urgent)["JobState"] == "COMPLETED" and c.wait(third)["JobState"] == "COMPLETED"
 
 
+def test_elements_have_room_made_together(tiers):
+    """Not the next one when the first has started: all victims are told while none of them has gone."""
+    c = tiers("CANCEL", nodes=3, low="GraceTime=60")
+    wrap = "srun -n1 sh -c \"trap 'echo warned' TERM; echo up; while :; do sleep 0.05; done\""
+    victims = [running(c, "-n4", wrap=wrap) for _ in range(3)]
+    for victim in victims:
+        eventually(lambda: "up" in c.output(victim), "its step runs")
+    array = c.sbatch("-p", "high", "-n4", "--array=0-1", "-o", "/dev/null", wrap="true")
+    eventually(lambda: sum("warned" in c.output(victim) for victim in victims) == 2, "two are told, for two elements")
+    assert {c.state(victim) for victim in victims} == {"RUNNING"}
+    for victim in victims:
+        if "warned" in c.output(victim):
+            c.run(f"scancel {victim}").ok()
+    eventually(lambda: c.run(f"squeue -h -t all -j {array} -o %T").ok().split() == ["COMPLETED"] * 2, "both run")
+    assert sum("warned" in c.output(victim) for victim in victims) == 2
+
+
 def test_exempt_time(tiers):
     c = tiers("CANCEL", conf="PreemptExemptTime=0:04\n")
     victim = running(c, "-n4")
