@@ -310,10 +310,32 @@ void idset_unite(struct idset *to, const struct idset *with)
     from_bits(to, bits);
 }
 
+static bool has_steps(const struct idset *s)
+{
+    vec_foreach (&s->runs, r)
+        if (r->step > 1)
+            return true;
+    return false;
+}
+
 void idset_intersect(struct idset *s, const struct idset *other)
 {
     struct idset both = {0};
-    idset_split(s, other, &both);
+    if (has_steps(s) || has_steps(other)) {
+        idset_split(s, other, &both);
+    } else {
+        for (size_t i = 0, k = 0; i < s->runs.len && k < other->runs.len;) {
+            const struct idset_run *x = &s->runs.data[i], *y = &other->runs.data[k];
+            uint32_t first = x->first > y->first ? x->first : y->first;
+            uint32_t last = x->last < y->last ? x->last : y->last;
+            if (first <= last)
+                append(&both, (struct idset_run){first, last, 1});
+            if (x->last == last)
+                i++;
+            else
+                k++;
+        }
+    }
     idset_move(s, &both);
 }
 

@@ -115,7 +115,7 @@ static void draw_set(uint32_t *seed, struct idset *s, struct bitset *bits)
     struct str text = STR_INIT;
     for (uint32_t n = 1 + draw(seed, 5); n-- > 0;) {
         uint32_t first = draw(seed, LIMIT), last = first + draw(seed, LIMIT - first),
-                 step = 1 + draw(seed, 7);
+                 step = draw(seed, 2) ? 1 : 1 + draw(seed, 7);
         str_printf(&text, "%s%u-%u:%u", text.len ? "," : "", first, last, step);
         for (uint32_t i = first; i <= last; i += step)
             bitset_set(bits, i);
@@ -146,6 +146,13 @@ static void as_a_bitset(void **state)
         }
         common = bitset_dup(x);
         bitset_and(common, y);
+        idset_copy(&both, &a);
+        idset_intersect(&both, &b);
+        agrees(&both, common);
+        idset_copy(&both, &b);
+        idset_intersect(&both, &a);
+        agrees(&both, common);
+        idset_done(&both);
         idset_split(&a, &b, &both);
         agrees(&both, common);
         idset_unite(&b, &both);

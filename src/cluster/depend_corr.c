@@ -58,7 +58,9 @@ static void sum_up(struct job *j)
             idset_copy(all, of_all);
         else
             idset_intersect(all, of_all);
-        if (of_some->count)
+        if (!some->count)
+            idset_copy(some, of_some);
+        else if (of_some->count)
             idset_unite(some, of_some);
         first = false;
     }
