@@ -98,6 +98,20 @@ static const char *other_keys(const struct conf_part *p, struct arena *arena)
     return text;
 }
 
+/* What becomes of its jobs when others need their place, as listings show it. */
+static const char *preempt_in_force(const struct conf *conf, const struct conf_part *p)
+{
+    static const char *const modes[][2] = {
+        {"SUSPEND", "GANG,SUSPEND"}, {"REQUEUE", "GANG,REQUEUE"}, {"CANCEL", "GANG,CANCEL"}};
+    bool own = p->preempt_mode && *p->preempt_mode;
+    const char *mode = own ? p->preempt_mode : conf->preempt_mode;
+    bool gang = conf_list_has(mode, "GANG");
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
+        if (conf_list_has(mode, modes[i][0]))
+            return modes[i][gang];
+    return gang ? "GANG" : "OFF";
+}
+
 void part_pack(const struct cluster *c, const struct part *p, struct str *out)
 {
     _cleanup_arena_ struct arena arena;
@@ -117,6 +131,7 @@ void part_pack(const struct cluster *c, const struct part *p, struct str *out)
     m.nodes = (char *)str_cstr(&nodes);
     if (str_case_eq(p->conf.nodes, "ALL"))
         SET(&m, all_nodes, true);
+    m.preempt_in_force = (char *)preempt_in_force(c->conf, &p->conf);
     m.other_keys = (char *)other_keys(&p->conf, &arena);
     SET(&m, total_nodes, (uint32_t)bitset_count(p->nodes));
     SET(&m, total_cpus, cpus);

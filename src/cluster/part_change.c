@@ -44,15 +44,16 @@ static const struct {
     {"alloc_nodes", "AllocNodes", true},
     {"alternate", "Alternate", false},
     {"qos", "QoS", false},
-    {"preempt_mode", "PreemptMode", false},
+    {"preempt_mode", "PreemptMode", true},
     {"exclusive_user", "ExclusiveUser", false},
     {"lln", "LLN", false},
-    {"grace_time_sec", "GraceTime", false},
+    {"grace_time_sec", "GraceTime", true},
     {"total_nodes", "TotalNodes", false},
     {"total_cpus", "TotalCPUs", false},
     {"total_mem_mib", "TotalMem", false},
     {"all_nodes", "Nodes=ALL", false},
     {"other_keys", "other keys", false},
+    {"preempt_in_force", "PreemptMode in force", false},
 };
 
 bool part_may_change(const char *field, const char **shown)
@@ -109,6 +110,7 @@ static void take_numbers(struct conf_part *to, const Pb__PartRecord *m)
     TAKE(max_cpus_per_node)
     TAKE(priority_tier)
     TAKE(priority_job_factor)
+    TAKE(grace_time_sec)
     TAKE(def_mem_per_cpu_mib)
     TAKE(def_mem_per_node_mib)
     TAKE(def_cpu_per_gpu)
@@ -143,6 +145,16 @@ static int check_numbers(const struct conf_part *p, struct err *err)
     return 0;
 }
 
+static int check_preemption(const struct cluster *c, const Pb__PartRecord *m, struct err *err)
+{
+    const char *fault = conf_part_preempt_fault(c->conf, m->preempt_mode);
+    if (fault)
+        return err_set(err, -ERR_PARSE, "PreemptMode=%s: %s", m->preempt_mode, fault);
+    if (m->has_grace_time_sec && (m->grace_time_sec < 0 || m->grace_time_sec > UINT32_MAX))
+        return err_set(err, -ERR_RANGE, "GraceTime is 0 to %u seconds", UINT32_MAX);
+    return 0;
+}
+
 /* As a value in quotes holds it: "scontrol write config" makes one of it. */
 static int check_list(const char *key, const char *list, struct err *err)
 {
@@ -165,6 +177,8 @@ static void keep(struct part *p, const Pb__PartRecord *changes, struct conf_part
         next->allow_groups = arena_strdup(&p->strings, changes->allow_groups);
     if (changes->alloc_nodes)
         next->allow_alloc_nodes = arena_strdup(&p->strings, changes->alloc_nodes);
+    if (changes->preempt_mode)
+        next->preempt_mode = arena_strdup(&p->strings, changes->preempt_mode);
     p->conf = *next;
 }
 
@@ -178,6 +192,8 @@ int part_change(struct cluster *c, struct part *p, const Pb__PartRecord *changes
     take_numbers(&next, changes);
     if (rc == 0)
         rc = check_numbers(&next, err);
+    if (rc == 0)
+        rc = check_preemption(c, changes, err);
     if (rc == 0)
         rc = check_list("AllowGroups", changes->allow_groups, err);
     if (rc == 0)

@@ -88,7 +88,8 @@ static Pb__PartRecord changes(void)
 static void same_but(const Pb__PartRecord *a, const Pb__PartRecord *b, const char *but)
 {
     pb_each_field (&pb__part_record__descriptor, field) {
-        if (field->label == PROTOBUF_C_LABEL_REQUIRED || str_starts(field->name, "total_"))
+        if (field->label == PROTOBUF_C_LABEL_REQUIRED || str_starts(field->name, "total_") ||
+            str_eq(field->name, "preempt_in_force"))
             continue;
         bool expected = !str_eq(field->name, but);
         if (pb_same_field(&a->base, &b->base, field) != expected)
@@ -129,6 +130,14 @@ static void bad_changes(void **state)
         refused(c, &m, ERR_PARSE, "partition state");
         m = changes(), m.share = (char *)"FORCE:0";
         refused(c, &m, ERR_PARSE, "FORCE:0");
+        m = changes(), m.preempt_mode = (char *)"GANG";
+        refused(c, &m, ERR_PARSE, "GANG is of the whole cluster");
+        m = changes(), m.preempt_mode = (char *)"CANCEL,REQUEUE";
+        refused(c, &m, ERR_PARSE, "expected OFF, CANCEL, REQUEUE or SUSPEND");
+        m = changes(), m.preempt_mode = (char *)"suspend";
+        refused(c, &m, ERR_PARSE, "needs GANG");
+        m = changes(), m.has_grace_time_sec = true, m.grace_time_sec = -1;
+        refused(c, &m, ERR_RANGE, "GraceTime");
         m = changes(), m.nodes = (char *)"n[1-5]";
         refused(c, &m, ERR_NO_NODE, "n5");
         m = changes(), m.nodes = (char *)"n[1-";
@@ -157,7 +166,7 @@ static void set_other(Pb__PartRecord *m, const Pb__PartRecord *now,
 {
     static const char *const texts[][2] = {
         {"nodes", "n1,m"},       {"state", "DRAIN"},       {"share", "EXCLUSIVE"},
-        {"allow_groups", "a,b"}, {"alloc_nodes", "login"},
+        {"allow_groups", "a,b"}, {"alloc_nodes", "login"}, {"preempt_mode", "REQUEUE"},
     };
     char *to = (char *)m + field->offset;
     const char *from = (const char *)now + field->offset;

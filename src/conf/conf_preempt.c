@@ -52,25 +52,26 @@ int conf_preempt_check(struct conf_loader *l, struct err *err)
     return rc < 0 ? rc : number_check(l, "suspend_grace_time", err);
 }
 
+const char *conf_part_preempt_fault(const struct conf *c, const char *mode)
+{
+    static const char *const words[] = {"OFF", "CANCEL", "REQUEUE", "SUSPEND"};
+    bool known = !mode || !*mode;
+    if (!known && conf_list_has(mode, "GANG"))
+        return "GANG is of the whole cluster only";
+    for (size_t i = 0; !known && i < sizeof(words) / sizeof(words[0]); i++)
+        known = !strcasecmp(mode, words[i]);
+    if (!known)
+        return "expected OFF, CANCEL, REQUEUE or SUSPEND";
+    if (mode && !strcasecmp(mode, "SUSPEND") && !conf_list_has(c->preempt_mode, "GANG"))
+        return "SUSPEND needs GANG in the PreemptMode of the cluster";
+    return NULL;
+}
+
 int conf_preempt_part_check(struct conf_loader *l, const struct conf_value *v, const char *part,
                             struct err *err)
 {
-    static const char *const words[] = {"OFF", "CANCEL", "REQUEUE", "SUSPEND"};
-    bool known = !v->text || !*v->text;
-    if (!known && conf_list_has(v->text, "GANG"))
-        return conf_fail(v->at, err,
-                         "partition %s: PreemptMode=%s: GANG is of the whole cluster only", part,
-                         v->text);
-    for (size_t i = 0; !known && i < sizeof(words) / sizeof(words[0]); i++)
-        known = !strcasecmp(v->text, words[i]);
-    if (!known)
-        return conf_fail(v->at, err,
-                         "partition %s: PreemptMode=%s: expected OFF, CANCEL, REQUEUE or SUSPEND",
-                         part, v->text);
-    if (v->text && !strcasecmp(v->text, "SUSPEND") && !conf_list_has(l->conf->preempt_mode, "GANG"))
-        return conf_fail(v->at, err,
-                         "partition %s: PreemptMode=SUSPEND needs GANG in the PreemptMode of the "
-                         "cluster",
-                         part);
-    return 0;
+    const char *fault = conf_part_preempt_fault(l->conf, v->text);
+    if (!fault)
+        return 0;
+    return conf_fail(v->at, err, "partition %s: PreemptMode=%s: %s", part, v->text, fault);
 }

@@ -109,3 +109,6 @@ void conf_part_init(struct conf_part *p, const char *name);
 const char *conf_part_name_fault(const char *name);
 /* OverSubscribe= as it is written; NULL or "" changes nothing. */
 int conf_part_set_share(struct conf_part *p, const char *text, struct err *err);
+struct conf;
+/* NULL, or what is wrong with it as the PreemptMode of a partition; "" is the cluster's. */
+const char *conf_part_preempt_fault(const struct conf *c, const char *mode);

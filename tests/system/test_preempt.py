@@ -114,6 +114,38 @@ def test_mode_of_a_partition(tiers):
     assert c.state(victim) == "RUNNING"
 
 
+def shown(c, part):
+    text = c.run(f"scontrol -o show partition {part}").ok()
+    words = dict(w.split("=", 1) for w in text.split() if "=" in w)
+    return words["PreemptMode"], words["GraceTime"]
+
+
+def test_mode_and_grace_time_change_live_and_stay(tiers):
+    c = tiers("CANCEL", low="PreemptMode=OFF")
+    assert shown(c, "low") == ("OFF", "0") and shown(c, "high") == ("CANCEL", "0")
+    for change, text in (("PreemptMode=GANG", "GANG is of the whole cluster only"), ("PreemptMode=NO", "expected OFF, CANCEL, REQUEUE or SUSPEND"),
+                         ("PreemptMode=SUSPEND", "SUSPEND needs GANG"), ("GraceTime=-1", "GraceTime"), ("GraceTime=soon", "GraceTime")):
+        c.run(f"scontrol update PartitionName=low {change}").fails(text)
+    assert shown(c, "low") == ("OFF", "0")
+    victim = running(c, "-n4")
+    urgent = c.sbatch("-p", "high", "-n1", wrap="sleep 300")
+    eventually(lambda: c.job(urgent)["Reason"] == "Resources", "it waits")
+    c.run("scontrol update PartitionName=low PreemptMode=requeue GraceTime=600").ok()
+    eventually(lambda: c.state(victim) == "PENDING" and c.job(victim)["Restarts"] == "1", "it is queued again")
+    eventually(lambda: c.state(urgent) == "RUNNING", "the other one runs")
+    assert shown(c, "low") == ("REQUEUE", "600") and c.run("sinfo -h -p low -O PreemptMode").ok().strip() == "REQUEUE"
+    c.kill("slurmctld")
+    c.start_controller()
+    assert shown(c, "low") == ("REQUEUE", "600")
+    c.run("scontrol update PartitionName=low PreemptMode=").ok()
+    assert shown(c, "low") == ("CANCEL", "600")
+    c.run(f"scancel {urgent} {victim}").ok()
+    graced = running(c, "-n4")
+    c.sbatch("-p", "high", "-n1", "-o", "/dev/null", wrap="true")
+    eventually(lambda: c.job(graced).get("PreemptTime", "None") != "None", "it is told to make room")
+    assert c.state(graced) == "RUNNING"
+
+
 def test_grace_time(tiers):
     c = tiers("CANCEL", low="GraceTime=2")
     wrap = "srun -n1 sh -c \"trap 'echo warned; exit 0' TERM; echo up; while :; do sleep 0.05; done\"; echo went on; sleep 300"

@@ -266,7 +266,7 @@ void text_part(const Pb__PartRecord *p, struct text_style style, struct str *out
         str_printf(out, "OverTimeLimit=%lld", (long long)p->over_time_limit_sec / 60);
     else
         str_puts(out, "OverTimeLimit=NONE");
-    text_pair(out, " PreemptMode", p->preempt_mode ? p->preempt_mode : "OFF");
+    text_pair(out, " PreemptMode", p->preempt_in_force ? p->preempt_in_force : "OFF");
     text_break(style, out);
     text_pair(out, "State", p->state ? p->state : "UP");
     str_printf(out, " TotalCPUs=%u TotalNodes=%u SelectTypeParameters=NONE", p->total_cpus,
