@@ -46,11 +46,9 @@ static void lay_out(struct timeline *t)
     const struct cluster *c = t->cluster;
     const struct free_view *now = &c->pool.now;
     uint32_t at = 0;
-    for (struct order_link *l = order_first(&c->ends); l; l = order_next(l))
-        vec_foreach (&order_item(l, struct job, ends)->alloc, a)
-            t->nodes[a->node].room += !a->released;
     for (uint32_t i = 0; i < c->nodes.len; i++) {
-        t->nodes[i] = (struct timeline_node){at, 1, t->nodes[i].room + 1 + SPANS_FREE};
+        uint32_t jobs = (uint32_t)c->nodes.data[i]->holders.len;
+        t->nodes[i] = (struct timeline_node){at, 1, jobs + 1 + SPANS_FREE};
         at += t->nodes[i].room;
     }
     add_spans(t, at);
@@ -89,7 +87,21 @@ static void give_back_gres(struct timeline *t, const struct node *n, const struc
             gres[s->kind] += gres_left(s);
     vec_foreach (&a->gres, held)
         gres[held->kind] += held->count;
+    vec_foreach (&n->gres, s)
+        gres[s->kind] = gres[s->kind] < s->count ? gres[s->kind] : s->count;
     memcpy(gres + t->kinds, gres, t->kinds * sizeof(*gres));
+}
+
+/* Room for another span of the node: its spans move to the end when there is none. */
+static void make_room(struct timeline *t, struct timeline_node *n)
+{
+    if (n->len < n->room)
+        return;
+    uint32_t to = add_spans(t, n->room * 2);
+    memcpy(&t->spans[to], &t->spans[n->first], n->len * sizeof(*t->spans));
+    copy_gres(t, &t->spans[to], &t->spans[n->first], n->len);
+    n->first = to;
+    n->room *= 2;
 }
 
 /* What a running job holds of a node becomes free: jobs come in the order of their ends. */
@@ -97,12 +109,15 @@ static void give_back(struct timeline *t, const struct alloc_node *a, int64_t at
 {
     const struct node *n = t->cluster->nodes.data[a->node];
     struct timeline_node *node = &t->nodes[a->node];
+    make_room(t, node);
     struct timeline_span *last = &t->spans[node->first + node->len - 1];
     struct timeline_span next = *last;
     next.from = at;
     next.units =
         n->exclusive && !a->parked ? n->units : next.units + units_freed(&t->use[a->node], n, a);
+    next.units = next.units < n->units ? next.units : n->units;
     next.mem_mib += (int64_t)a->mem_mib;
+    next.mem_mib = next.mem_mib < (int64_t)n->mem_mib ? next.mem_mib : (int64_t)n->mem_mib;
     next.foreseen_units = next.units;
     next.foreseen_mem_mib = next.mem_mib;
     if (last->from != at) {
@@ -135,7 +150,7 @@ static void add_moment(struct timeline *t, int64_t at)
     t->moments.data[place] = at;
 }
 
-void timeline_init(struct timeline *t, const struct cluster *c, int64_t now_sec)
+void timeline_begin(struct timeline *t, const struct cluster *c, int64_t now_sec)
 {
     size_t n = c->nodes.len + 1;
     *t = (struct timeline){.cluster = c, .now_sec = now_sec, .kinds = c->pool.gres_kinds};
@@ -144,14 +159,35 @@ void timeline_init(struct timeline *t, const struct cluster *c, int64_t now_sec)
     pool_view_init(&t->view, c->nodes.len, t->kinds);
     lay_out(t);
     add_moment(t, TIMELINE_NOW);
-    for (struct order_link *l = order_first(&c->ends); l; l = order_next(l)) {
-        int64_t at = l->key > now_sec ? l->key : now_sec;
-        vec_foreach (&order_item(l, struct job, ends)->alloc, a)
+}
+
+bool timeline_fill(struct timeline *t, size_t work)
+{
+    const struct order *ends = &t->cluster->ends;
+    struct order_link *l =
+        t->filling ? order_after(ends, t->last.key, t->last.tie) : order_first(ends);
+    size_t done = 0;
+    for (; l && done < work; l = order_next(l)) {
+        const struct job *j = order_item(l, struct job, ends);
+        int64_t at = l->key > t->now_sec ? l->key : t->now_sec;
+        vec_foreach (&j->alloc, a)
             if (!a->released)
                 give_back(t, a, at);
         add_moment(t, at);
+        done += 1 + j->alloc.len;
+        t->filling = true;
+        t->last.key = l->key;
+        t->last.tie = l->tie;
     }
-    forget_use(t);
+    if (!l)
+        forget_use(t);
+    return l;
+}
+
+void timeline_init(struct timeline *t, const struct cluster *c, int64_t now_sec)
+{
+    timeline_begin(t, c, now_sec);
+    timeline_fill(t, SIZE_MAX);
 }
 
 /* Their next begins and ends, of those that repeat some more: a start lies at one of these. */
@@ -424,18 +460,6 @@ int64_t timeline_find(struct timeline *t, const struct job *j, const struct bits
 
 /* --- reserving ---------------------------------------------------------------------------------
  */
-
-/* Room for another span of the node: its spans move to the end when there is none. */
-static void make_room(struct timeline *t, struct timeline_node *n)
-{
-    if (n->len < n->room)
-        return;
-    uint32_t to = add_spans(t, n->room * 2);
-    memcpy(&t->spans[to], &t->spans[n->first], n->len * sizeof(*t->spans));
-    copy_gres(t, &t->spans[to], &t->spans[n->first], n->len);
-    n->first = to;
-    n->room *= 2;
-}
 
 /* A span of the node begins then. */
 static void split(struct timeline *t, uint32_t node, int64_t at)

@@ -38,9 +38,19 @@ struct timeline {
     VEC(int64_t) moments; /* TIMELINE_NOW, and when something becomes free, rising */
     struct free_view view;
     struct unit_use **use; /* by node: what view.use holds of its own */
+    bool filling;          /* there are ends of jobs up to this one, and perhaps more: */
+    struct {
+        int64_t key;
+        uint64_t tie;
+    } last;
 };
 
 void timeline_init(struct timeline *t, const struct cluster *c, int64_t now_sec);
+/* The same in steps of about so many nodes of jobs: true, there are more. The cluster may go on
+ * between them; then it says what was true of each job at another time, and never that a node has
+ * more than all of it. */
+void timeline_begin(struct timeline *t, const struct cluster *c, int64_t now_sec);
+bool timeline_fill(struct timeline *t, size_t work);
 void timeline_done(struct timeline *t);
 /* Reservations, too: what they keep from a job at what time. Before anything is looked at. */
 void timeline_set_resv(struct timeline *t, struct resv_plan *resv);

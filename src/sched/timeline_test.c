@@ -37,6 +37,47 @@ static struct cluster *cluster_up(void)
     return c;
 }
 
+static void in_steps(void **state)
+{
+    struct cluster *c = cluster_up();
+    struct timeline t, once;
+    struct selection s = {0};
+
+    (void)state;
+    test_run(c, 1, "n1:4 n2:4", NOW + 50);
+    test_run(c, 2, "n3:3", NOW + 50);
+    test_run(c, 3, "t:1 n3:1", NOW + 90);
+    struct job *j = test_job(c, 9, "n=14");
+    _cleanup_bitset_ struct bitset *allowed = all_up(c, j);
+    timeline_init(&once, c, NOW);
+    timeline_begin(&t, c, NOW);
+    int steps = 1;
+    while (timeline_fill(&t, 1))
+        steps++;
+    assert_int_equal(steps, 3);
+    assert_int_equal(timeline_find(&once, j, allowed, &s), NOW + 90);
+    assert_int_equal(timeline_find(&t, j, allowed, &s), NOW + 90);
+    assert_int_equal(once.moments.len, t.moments.len);
+    timeline_done(&t);
+    timeline_done(&once);
+    /* Others come in between, and more of them than there was room for. */
+    timeline_begin(&t, c, NOW);
+    assert_true(timeline_fill(&t, 1));
+    alloc_clear(c, cluster_find_job(c, 2));
+    order_remove(&c->ends, &cluster_find_job(c, 2)->ends);
+    job_set_state(c, cluster_find_job(c, 2), PB__JOB_STATE__COMPLETED);
+    for (uint32_t id = 20; id < 23; id++)
+        test_run(c, id, "n3:1", NOW + 60 + id);
+    while (timeline_fill(&t, 1))
+        ;
+    j->want.tasks = 5; /* of one node, which none will ever have */
+    j->want.min_nodes = j->want.max_nodes = 1;
+    assert_int_equal(timeline_find(&t, j, allowed, &s), NOW + CLUSTER_NO_LIMIT_SEC);
+    timeline_done(&t);
+    select_done(&s);
+    test_cluster_free(c);
+}
+
 static void never(void **state)
 {
     struct cluster *c = cluster_up();
@@ -453,17 +494,12 @@ static void shared(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shared),
-        cmocka_unit_test(reservations),
-        cmocka_unit_test(part_of_a_node),
-        cmocka_unit_test(never),
-        cmocka_unit_test(empty),
-        cmocka_unit_test(releases),
-        cmocka_unit_test(at_the_same_time),
-        cmocka_unit_test(infinite),
-        cmocka_unit_test(exclusive),
-        cmocka_unit_test(parts_released),
-        cmocka_unit_test(memory),
+        cmocka_unit_test(shared),         cmocka_unit_test(reservations),
+        cmocka_unit_test(part_of_a_node), cmocka_unit_test(in_steps),
+        cmocka_unit_test(never),          cmocka_unit_test(empty),
+        cmocka_unit_test(releases),       cmocka_unit_test(at_the_same_time),
+        cmocka_unit_test(infinite),       cmocka_unit_test(exclusive),
+        cmocka_unit_test(parts_released), cmocka_unit_test(memory),
         cmocka_unit_test(comes_true),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

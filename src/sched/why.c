@@ -6,10 +6,11 @@
 #include "sched/why_state.h"
 
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
-#define STEP_JOBS 100 /* looks at jobs in a step */
-#define LAY_MOST 50   /* jobs before it that get a place on the timeline; more: none is told */
-#define PARTS_MOST 8  /* other partitions that are tried */
-#define TRIES 3       /* to find the cluster the same at the end as at the begin */
+#define STEP_JOBS 100   /* looks at jobs in a step */
+#define FILL_NODES 1000 /* of running jobs, put on the timeline in a step */
+#define LAY_MOST 50     /* jobs before it that get a place on the timeline; more: none is told */
+#define PARTS_MOST 8    /* other partitions that are tried */
+#define TRIES 3         /* to find the cluster the same at the end as at the begin */
 #define ANYTHING (RELAX_OF_REQUEST | RELAX_BIT(PARTITION) | RELAX_BIT(PRIORITY))
 
 static const struct {
@@ -43,7 +44,7 @@ static void forget_place(struct why *w)
     vec_clear(&w->lay);
     w->laid = 0;
     w->not_before = 0;
-    w->too_many = w->searching = false;
+    w->too_many = w->searching = w->filling = false;
     select_done(&w->where);
 }
 
@@ -464,9 +465,15 @@ static bool lay_one(struct why *w)
     if (!w->ahead) {
         list_before(w);
         w->ahead = mem_new(struct timeline);
-        timeline_init(w->ahead, w->cluster, w->now_sec);
+        timeline_begin(w->ahead, w->cluster, w->now_sec);
         resv_plan_init(&w->resv, w->cluster, w->now_sec);
-        timeline_set_resv(w->ahead, &w->resv);
+        w->filling = true;
+        return true;
+    }
+    if (w->filling) {
+        w->filling = timeline_fill(w->ahead, FILL_NODES);
+        if (!w->filling)
+            timeline_set_resv(w->ahead, &w->resv);
         return true;
     }
     if (w->laid == w->lay.len)

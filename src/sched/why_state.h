@@ -49,8 +49,8 @@ struct why {
     struct resv_plan resv;    /* of the timeline */
     VEC(struct why_laid) lay; /* who is to be on it; */
     size_t laid;              /* so many are */
-    bool too_many;
-    bool searching; /* a place on it: */
+    bool too_many, filling;   /* what runs is being put on the timeline */
+    bool searching;           /* a place on it: */
     struct timeline_search search;
     struct selection where;
     int64_t not_before;
