@@ -209,7 +209,7 @@ def test_update_job(cluster):
     cluster.run(f"scontrol update JobId={job} JobName=after TimeLimit=5 Nice=10").ok()
     fields = cluster.job(job)
     assert (fields["JobName"], fields["TimeLimit"], fields["Nice"]) == ("after", "00:05:00", "10")
-    cluster.run(f"scontrol update JobId={job} NodeList=n1").fails("NodeList")
+    cluster.run(f"scontrol update JobId={job} BatchHost=n1").fails("BatchHost")
     cluster.run(f"scontrol update JobId={job} Frob=1").fails("Frob")
     cluster.run(f"scancel {job}")
 
