@@ -182,6 +182,9 @@ static void silent(void **state)
         HEAD "JobAcctGatherType=jobacct_gather/cgroup\n",
         HEAD CORES "JobAcctGatherParams=OverMemoryKill\n",
         HEAD "JobAcctGatherParams=NoOverMemoryKill,OverMemoryKill\n",
+        HEAD "ResvOverRun=5\nPreemptType=preempt/partition_prio\nPreemptMode=REQUEUE\n"
+             "PreemptExemptTime=5\nPreemptParameters=youngest_first\n"
+             "PartitionName=p Nodes=ALL GraceTime=5 PreemptMode=CANCEL\n",
     };
 
     (void)state;
