@@ -243,8 +243,8 @@ void control_resv_update(struct control *c, uint64_t call, const struct caller *
         resv_changed(c, r);
         resv_tell_jobs(c, r);
     }
-    resv_tick(c);
     c->env->reply(c->env->ctx, call, &reply.base);
+    resv_tick(c); /* it may be over by this */
 }
 
 bool control_list_resvs(struct control *c, const struct caller *who, const Pb__ResvFilter *f,

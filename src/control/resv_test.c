@@ -480,6 +480,18 @@ static void it_is_purged_when_idle(void **state)
     fixture_free(f);
 }
 
+/* A change may be its end: it was idle for longer than it may be now. */
+static void it_is_purged_by_a_change(void **state)
+{
+    struct fixture *f = make();
+    done(f, "create name=r start=+0 length=6000 nodes=n1 users=ann flags=PURGE_COMP=60");
+    fixture_pass(f, 600000);
+    assert_true(exists(f, "r"));
+    done(f, "name=r flags=PURGE_COMP=5");
+    assert_false(exists(f, "r"));
+    fixture_free(f);
+}
+
 /* --- nodes --- */
 
 static void node_shows(struct fixture *f, const char *node, bool reserved, bool maint)
@@ -809,6 +821,7 @@ int main(void)
         cmocka_unit_test(a_shorter_one_ends_its_jobs),
         cmocka_unit_test(it_comes_every_hour),
         cmocka_unit_test(it_is_purged_when_idle),
+        cmocka_unit_test(it_is_purged_by_a_change),
         cmocka_unit_test(nodes_say_so),
         cmocka_unit_test(a_lost_node_is_replaced),
         cmocka_unit_test(idle_ones_are_had_ready),
