@@ -193,6 +193,7 @@ struct job {
     VEC(struct resv *) resvs;            /* while it waits: where it may run, in this order, */
     bool resv_asked, resv_gone;          /* and nowhere else; held because that one is no more */
     char *resv_name;                     /* it runs, or ran, in */
+    int64_t resv_end_at;                 /* of that; 0: it may run on */
     struct order_link queued, due, ends; /* in part.queue, cluster.due, cluster.ends */
     int64_t switches_since; /* it could have started then, on more switches; 0: never yet */
     uint64_t unfit_stamp, ahead_stamp; /* plan.c: pool.freed, when it last did not fit, and when

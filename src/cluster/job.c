@@ -514,6 +514,8 @@ void job_pack_live(const struct cluster *c, struct job *j)
     m.reservation = j->resv_name;
     if (j->resv_gone)
         SET(&m, resv_gone, true);
+    if (j->resv_end_at)
+        SET(&m, resv_end_at, j->resv_end_at);
     pack_times(j, &m);
     pack_where(c, j, &m, &arena);
     pack_sharing(j, &m);
@@ -675,6 +677,7 @@ static void restore_live(struct job *j, const Pb__JobLive *m)
     j->epilog_due = OR(m, epilog_due, 0);
     j->resv_name = mem_strdup(m->reservation);
     j->resv_gone = OR(m, resv_gone, 0);
+    j->resv_end_at = bounded_time(OR(m, resv_end_at, 0));
     j->reason = j->stored_reason = mem_strdup(m->reason);
     j->reason_detail = mem_strdup(m->reason_detail);
     if (m->usage) {

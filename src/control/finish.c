@@ -224,7 +224,7 @@ void finish_requeue(struct control *c, struct job *j)
     alloc_clear(c->cluster, j);
     if (job_set_state(c->cluster, j, PB__JOB_STATE__PENDING) != 0)
         return;
-    resv_enter(j, NULL);
+    resv_begin_job(j, NULL);
     rejoin(c, j);
     j->restarts++;
     j->exit_status = j->derived_status = 0;

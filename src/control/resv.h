@@ -18,11 +18,12 @@ void resv_refill(struct control *c); /* nodes that are to be replaced in reserva
 int resv_check_job(struct control *c, struct job *j, const Pb__JobSpec *spec, struct err *err);
 /* Finds those it may run in. NULL, or why it is not to be planned now. */
 const char *resv_bind_job(struct control *c, struct job *j);
-void resv_drop(struct control *c, struct resv *r);                   /* it is over, or deleted */
-void resv_tell_jobs(struct control *c, struct resv *r);              /* it has been changed */
-void resv_resume_job(struct control *c, struct job *j);              /* after a restart */
-int64_t resv_limit_ms(const struct control *c, const struct job *j); /* by the clock that can not be
-                                                                        set; INT64_MAX: none */
+void resv_drop(struct control *c, struct resv *r);      /* it is over, or deleted */
+void resv_tell_jobs(struct control *c, struct resv *r); /* it has been changed */
+void resv_begin_job(struct job *j, struct resv *r);     /* it starts in it; NULL: outside */
+void resv_resume_job(struct control *c, struct job *j); /* after a restart */
+/* The end of its time in there, by the clock that can not be set; INT64_MAX: none. */
+int64_t resv_limit_ms(const struct control *c, const struct job *j);
 int64_t resv_due_ms(const struct control *c);
 void resv_tick(struct control *c);
 int resv_check(const struct control *c, struct err *err); /* jobs and reservations agree */

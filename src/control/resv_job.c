@@ -254,6 +254,13 @@ void resv_drop(struct control *c, struct resv *r)
     c->plan_wanted = true;
 }
 
+/* It is the job's own from then on: the reservation may go, or come again. */
+static void set_end(struct job *j, const struct resv *r)
+{
+    bool ends = r && !(r->flags & (RESV_FLEX | RESV_TIME_FLOAT)) && r->end_at != RESV_NEVER;
+    j->resv_end_at = ends ? r->end_at : 0;
+}
+
 void resv_tell_jobs(struct control *c, struct resv *r)
 {
     bool drawn = draws(c->cluster);
@@ -263,6 +270,9 @@ void resv_tell_jobs(struct control *c, struct resv *r)
             submit_enqueue(c, j);
         if (j->resv != r || job_is_final(j))
             continue;
+        if (!j->resv_end_at || j->resv_end_at > r->start_at) /* else that was another time of it */
+            set_end(j, r);
+        job_touch(c->cluster, j);
         control_set_end(c, j);
         control_schedule(c, j);
     }
@@ -278,6 +288,12 @@ static void tell_waiting(struct control *c, const struct resv *r)
     }
 }
 
+void resv_begin_job(struct job *j, struct resv *r)
+{
+    resv_enter(j, r);
+    set_end(j, r);
+}
+
 void resv_resume_job(struct control *c, struct job *j)
 {
     struct resv *r = j->resv_name ? resv_find(c->cluster, j->resv_name) : NULL;
@@ -288,12 +304,10 @@ void resv_resume_job(struct control *c, struct job *j)
 
 int64_t resv_limit_ms(const struct control *c, const struct job *j)
 {
-    const struct resv *r = j->resv;
     int64_t over = c->conf->resv_over_run_sec;
-    if (!r || r->flags & (RESV_FLEX | RESV_TIME_FLOAT) || r->end_at == RESV_NEVER ||
-        over >= CLUSTER_NO_LIMIT_SEC)
+    if (!j->resv_end_at || over >= CLUSTER_NO_LIMIT_SEC)
         return INT64_MAX;
-    return control_mono(c) + (r->end_at + over - control_wall(c)) * 1000;
+    return control_mono(c) + (j->resv_end_at + over - control_wall(c)) * 1000;
 }
 
 /* --- time --------------------------------------------------------------------------------------

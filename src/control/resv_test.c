@@ -428,6 +428,39 @@ static void a_shorter_one_ends_its_jobs(void **state)
     fixture_free(f);
 }
 
+/* What a job has after the end of its reservation, it has once, and not until another end. */
+static void its_jobs_run_over_it_for_so_long(void **state)
+{
+    static const char *const flags[] = {"IGNORE_JOBS", "HOURLY"};
+    struct caller ann = FIXTURE_USER;
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        struct fixture *f = fixture_new(LINES "ResvOverRun=5\n");
+        _cleanup_free_ char *words =
+            mem_printf("create name=r start=+0 length=600 nodes=n1 users=ann flags=%s", flags[i]);
+        up(f);
+        done(f, words);
+        int64_t job = submit(f, &ann, "r", 10, NULL);
+        runs(f, job, "n1", "r");
+        Pb__JobUpdate longer = PB__JOB_UPDATE__INIT;
+        Pb__JobSpec set = PB__JOB_SPEC__INIT;
+        longer.job_id = (uint32_t)job;
+        longer.set = &set;
+        set.has_time_limit_sec = true;
+        set.time_limit_sec = 36000;
+        struct caller root = FIXTURE_ROOT;
+        assert_int_equal(fixture_update_job(f, &root, &longer), 0);
+        fixture_pass(f, 610000);
+        runs(f, job, "n1", "r");
+        fixture_restart(f);
+        up(f);
+        fixture_pass(f, 280000);
+        runs(f, job, "n1", "r");
+        fixture_pass(f, 10000);
+        assert_int_equal(fixture_state(f, (uint32_t)job), PB__JOB_STATE__TIMEOUT);
+        fixture_free(f);
+    }
+}
+
 static void it_comes_every_hour(void **state)
 {
     struct fixture *f = make();
@@ -819,6 +852,7 @@ int main(void)
         cmocka_unit_test(it_begins_and_ends),
         cmocka_unit_test(jobs_go_on_without_it),
         cmocka_unit_test(a_shorter_one_ends_its_jobs),
+        cmocka_unit_test(its_jobs_run_over_it_for_so_long),
         cmocka_unit_test(it_comes_every_hour),
         cmocka_unit_test(it_is_purged_when_idle),
         cmocka_unit_test(it_is_purged_by_a_change),

@@ -243,7 +243,7 @@ static bool start_job(struct control *c, struct job *group, const struct decisio
     }
     several_end(j);
     resv_unbind(j);
-    resv_enter(j, d->in);
+    resv_begin_job(j, d->in);
     if (d->limit_sec) {
         control_log(c, LOG_LVL_INFO,
                     "job %u: its limit is %lld s (--time-min), so that it starts now", j->id,
