@@ -186,7 +186,6 @@ void finish_without(struct control *c, struct job *j, bool first)
     finish_job(c, j, PB__JOB_STATE__NODE_FAIL, 0, "NodeDown", "NODE FAILURE");
 }
 
-/* Back to the queue as a new attempt: a node that knows the old one starts it no more. */
 /* Its limit before it was shortened. */
 static int64_t limit_asked(const struct job *j, const Pb__JobSpec *spec)
 {
@@ -218,6 +217,7 @@ static void rejoin(struct control *c, struct job *j)
     free(take_ptr(j->part_name));
 }
 
+/* Back to the queue as a new attempt: a node that knows the old one starts it no more. */
 void finish_requeue(struct control *c, struct job *j)
 {
     j->requeue_after = false;

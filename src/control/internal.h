@@ -196,8 +196,8 @@ Pb__JobFacts *facts_make(struct control *c, const struct job *j, struct arena *a
 /* finish.c */
 void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int exit_status,
                 const char *reason, const char *why); /* why: for Terminate, NULL: a normal end */
-/* Its script has ended by itself. */
-void finish_ran(struct control *c, struct job *j, int status);
+void finish_ran(struct control *c, struct job *j, int status); /* by itself, with this status */
+/* Its script has. */
 void finish_batch(struct control *c, struct job *j, int status);
 void finish_node(struct control *c, struct job *j,
                  struct alloc_node *a); /* nothing of it is left there */

@@ -7,6 +7,7 @@
 #include "sched/resv_pick.h"
 
 #define PAST_SEC 300 /* a begin may be so long ago: commands take time */
+#define TIME_MOST_SEC (CLUSTER_NO_LIMIT_SEC * 100)
 #define NODES_ALL "ALL"
 
 struct ask {
@@ -186,7 +187,7 @@ static int apply_flags(const struct ask *a)
 
 static int64_t whole_minutes(int64_t sec)
 {
-    return sec > CLUSTER_NO_LIMIT_SEC * 100 ? RESV_NEVER : (sec + 59) / 60 * 60;
+    return sec > TIME_MOST_SEC ? RESV_NEVER : (sec + 59) / 60 * 60;
 }
 
 static int apply_float(const struct ask *a, int64_t now, int64_t duration)
@@ -232,8 +233,10 @@ static int apply_times(const struct ask *a)
         return no(a, "it needs EndTime or Duration");
     if (a->self && s->has_start_at && resv_is_now(a->self, now) && s->start_at != r->start_at)
         return no(a, "StartTime of one that is active");
-    if (s->has_start_at && (s->start_at <= 0 || s->start_at > now + CLUSTER_NO_LIMIT_SEC * 100))
+    if (s->has_start_at && (s->start_at <= 0 || s->start_at > now + TIME_MOST_SEC))
         return no(a, "StartTime");
+    if (s->has_end_at && s->end_at > now + TIME_MOST_SEC && s->end_at != RESV_NEVER)
+        return no(a, "EndTime");
     if (s->has_start_at)
         r->start_at = s->start_at;
     if (s->has_end_at && !s->has_duration_sec)

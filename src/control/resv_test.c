@@ -202,6 +202,7 @@ static void what_can_not_be(void **state)
         {"create start=+10 length=600 users=ann", ERR_RESV_INVALID}, /* what? */
         {"create start=+10 length=0 nodes=n1 users=ann", ERR_RESV_INVALID},
         {"create start=+10 end=+5 nodes=n1 users=ann", ERR_RESV_INVALID},
+        {"create start=+10 end=9223372036854775806 nodes=n1 users=ann", ERR_RESV_INVALID},
         {"create start=-7200 length=9000 nodes=n1 users=ann", ERR_RESV_INVALID}, /* long ago */
         {"create start=-7200 length=60 nodes=n1 users=ann", ERR_RESV_INVALID},
         {"create start=+10 length=600 nodes=n9 users=ann", ERR_NO_NODE},

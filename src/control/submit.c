@@ -255,13 +255,13 @@ static int check_given(const struct caller *who, const Pb__JobSpec *spec, struct
     return priority_check(who, spec, err);
 }
 
-/* Or ENV_SUBMIT_LATER. */
 static bool is_too_long(const struct control *c, const Pb__JobPayload *payload)
 {
     int64_t most = c->conf->sched.max_script_size;
     return most && payload && payload->has_script && payload->script.len > (size_t)most;
 }
 
+/* Or ENV_SUBMIT_LATER. */
 static int make_job(struct control *c, const struct caller *who, const Pb__JobSpec *given,
                     const Pb__JobPayload *payload, struct job **out, struct err *err)
 {
