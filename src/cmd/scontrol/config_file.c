@@ -100,7 +100,8 @@ void config_file_put_keys(const char *shown, size_t nodes, struct str *out)
             str_printf(out, "#%s=\n", line.key);
         } else if (key) { /* what is no key is for the eye alone: BOOT_TIME */
             strip(key, line.value);
-            if (is_derived(key, line.value, nodes) || (!key->effect && is_default(key, line.value)))
+            bool unset = !key->effect || *key->def == '-'; /* -1 is shown as another value is */
+            if (is_derived(key, line.value, nodes) || (unset && is_default(key, line.value)))
                 str_putc(out, '#');
             put_value(line.key, line.value, out);
         }
