@@ -246,6 +246,12 @@ static void a_failing_prolog_ends_what_may_not_go_back(void **state)
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__CANCELLED);
     assert_int_equal(fixture_code(f, call), ERR_JOB_DONE);
     assert_non_null(strstr(fixture_text(f, call), "PrologSlurmctld /p exited with status 1"));
+    /* Its command asks again when it is over already. */
+    id = grant(f, false);
+    fixture_script_ended(f, PROLOG, id, FAILS);
+    call = wait_ready(f, id, false);
+    assert_int_equal(fixture_code(f, call), ERR_JOB_DONE);
+    assert_non_null(strstr(fixture_text(f, call), "PrologSlurmctld /p exited with status 1"));
     fixture_free(f);
 }
 

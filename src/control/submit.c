@@ -494,7 +494,8 @@ void control_alloc_wait(struct control *c, uint64_t call, const struct caller *w
     } else if (!control_owns(who, j)) {
         control_refuse_code(c, call, ERR_ACCESS, NULL);
     } else if (job_is_final(j)) {
-        control_refuse_code(c, call, ERR_JOB_DONE, NULL);
+        bool failed = str_eq(j->reason, "JobLaunchFailure");
+        control_refuse_code(c, call, ERR_JOB_DONE, failed ? j->reason_detail : NULL);
     } else if (j->state != PB__JOB_STATE__PENDING && !(j->configuring && r->ready)) {
         answer_granted(c, j, call, r->step);
     } else {
