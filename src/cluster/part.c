@@ -51,6 +51,8 @@ static void part_pack_access(const struct conf_part *p, Pb__PartRecord *m)
     SET(m, exclusive_user, p->exclusive_user);
     SET(m, lln, p->lln);
     SET(m, disable_root, p->disable_root);
+    if (p->req_resv)
+        SET(m, req_resv, true);
     m->allow_groups = (char *)p->allow_groups;
     m->allow_accounts = (char *)p->allow_accounts;
     m->allow_qos = (char *)p->allow_qos;

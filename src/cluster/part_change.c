@@ -18,6 +18,7 @@ static const struct {
     {"is_default", "Default", true},
     {"hidden", "Hidden", true},
     {"root_only", "RootOnly", true},
+    {"req_resv", "ReqResv", true},
     {"key", "Key", true},
     {"key_number", "Key", true},
     {"disable_root", "DisableRootJobs", true},
@@ -99,6 +100,7 @@ static void take_numbers(struct conf_part *to, const Pb__PartRecord *m)
     TAKE(is_default)
     TAKE(hidden)
     TAKE(root_only)
+    TAKE(req_resv)
     TAKE(key)
     TAKE(key_number)
     TAKE(disable_root)

@@ -80,7 +80,7 @@ struct conf_part {
     const char *nodes;       /* the expression as written, "ALL" included; never NULL */
     struct bitset *node_set; /* the same over node indexes; NULL with CONF_CLIENT */
     bool is_default, hidden, root_only, key, exclusive_user, lln, disable_root, exclusive_topo,
-        power_down_on_idle;
+        power_down_on_idle, req_resv;
     enum conf_part_state state;
     uint64_t key_number; /* set live: another one, another key */
     enum conf_oversubscribe share;

@@ -90,13 +90,24 @@ static int find_named(struct control *c, const char *name, struct part **out, st
     return *name ? no(err, ERR_NO_PARTITION, name) : no(err, ERR_NO_DEFAULT_PARTITION, NULL);
 }
 
+int access_check_resv(const struct part *p, const char *reservation, struct err *err)
+{
+    if (!p->conf.req_resv || (reservation && *reservation))
+        return 0;
+    return err_set(err, -ERR_ACCESS,
+                   "%s: partition %s takes jobs of reservations only: "
+                   "--reservation",
+                   err_text(ERR_ACCESS), p->conf.name);
+}
+
 static int check_part(struct control *c, const struct caller *who, const struct caller *as,
-                      const struct part *p, struct err *err)
+                      const Pb__JobSpec *spec, const struct part *p, struct err *err)
 {
     const struct conf_part *conf = &p->conf;
     if (conf->state == CONF_PART_DRAIN || conf->state == CONF_PART_INACTIVE)
         return no(err, ERR_PARTITION_DOWN, conf->name);
-    return check_access(c, who, as ? as : who, conf, err);
+    int rc = check_access(c, who, as ? as : who, conf, err);
+    return rc == 0 ? access_check_resv(p, spec->reservation, err) : rc;
 }
 
 int access_find_part(struct control *c, const struct caller *who, const struct caller *as,
@@ -105,7 +116,7 @@ int access_find_part(struct control *c, const struct caller *who, const struct c
     struct part *p;
     int rc = find_named(c, spec->partition ? spec->partition : "", &p, err);
     if (rc == 0)
-        rc = check_part(c, who, as, p, err);
+        rc = check_part(c, who, as, spec, p, err);
     if (rc == 0)
         *out = p;
     return rc;
@@ -206,7 +217,7 @@ int access_find_parts(struct control *c, const struct caller *who, const struct 
         twice = twice || is_in(out, p);
         if (rc != 0 || is_in(out, p))
             continue;
-        bool takes = check_part(c, who, as, p, &why) == 0 &&
+        bool takes = check_part(c, who, as, spec, p, &why) == 0 &&
                      (!keys || check_key(c, p, spec->partition_key, &why) == 0);
         if (takes)
             vec_push(out, p);

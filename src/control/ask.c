@@ -17,7 +17,7 @@ static void put_part(const struct part *p, struct env_part *out)
     };
 }
 
-/* Those that the caller may use. */
+/* Those that the caller may use, also those for jobs of reservations: he may be given one. */
 static size_t list_parts(struct control *c, const struct caller *who, struct env_part **out,
                          struct arena *arena)
 {
@@ -27,6 +27,7 @@ static size_t list_parts(struct control *c, const struct caller *who, struct env
         Pb__JobSpec in = PB__JOB_SPEC__INIT;
         struct part *found;
         in.partition = (char *)(*p)->conf.name;
+        in.reservation = (char *)"any";
         if (access_find_part(c, who, NULL, &in, &found, NULL) == 0)
             put_part(*p, &(*out)[count++]);
     }

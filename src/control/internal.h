@@ -136,6 +136,8 @@ int access_find_part(struct control *c, const struct caller *who, const struct c
 int access_find_parts(struct control *c, const struct caller *who, const struct caller *as,
                       Pb__JobSpec *spec, bool keys, struct part_list *out, struct arena *arena,
                       struct err *err);
+/* A partition with ReqResv=YES takes jobs that name a reservation; NULL, "": it names none. */
+int access_check_resv(const struct part *p, const char *reservation, struct err *err);
 /* Whose job it will be: the caller's, or that of the user an administrator names. */
 int access_identity(struct control *c, const struct caller *who, const Pb__JobSpec *spec,
                     struct caller *as, struct err *err);

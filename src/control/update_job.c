@@ -178,14 +178,32 @@ static int read_dependency(struct control *c, const struct job *j, const Pb__Job
     return rc;
 }
 
-/* Those it is to have from now on; none: it keeps what it has. */
-static int find_parts(struct control *c, const struct caller *who, const struct job *j,
-                      Pb__JobSpec *set, struct part_list *out, struct arena *arena, struct err *err)
+/* Those of a job that is to be in no reservation any more. */
+static int check_without_resv(struct job *j, struct err *err)
 {
-    if (set->partition)
-        return access_find_parts(c, who, NULL, set, false, out, arena, err);
+    int rc = 0;
+    for (uint32_t i = 0; i < several_count(j) && rc == 0; i++) {
+        several_enter(j, i);
+        rc = access_check_resv(j->part, NULL, err);
+    }
+    several_leave(j);
+    return rc;
+}
+
+/* Those it is to have from now on; none: it keeps what it has. */
+static int find_parts(struct control *c, const struct caller *who, struct job *j,
+                      const char *reservation, Pb__JobSpec *set, struct part_list *out,
+                      struct arena *arena, struct err *err)
+{
+    char *asked = set->reservation;
+    if (set->partition) {
+        set->reservation = asked ? asked : (char *)reservation;
+        int rc = access_find_parts(c, who, NULL, set, false, out, arena, err);
+        set->reservation = asked;
+        return rc;
+    }
     if (j->part)
-        return 0;
+        return asked && !*asked ? check_without_resv(j, err) : 0;
     return err_set(err, -ERR_NO_PARTITION,
                    "%s: %s is no more; give it another with Partition=", err_text(ERR_NO_PARTITION),
                    j->part_name ? j->part_name : "its partition");
@@ -235,7 +253,7 @@ static int apply_spec(struct control *c, const struct caller *who, struct job *j
     Pb__JobSpec *spec = job_unpack_spec(j, &arena);
     struct part_list parts = {0};
     Pb__JobSpec taken = *set;
-    int rc = find_parts(c, who, j, &taken, &parts, &arena, err);
+    int rc = find_parts(c, who, j, spec->reservation, &taken, &parts, &arena, err);
     if (rc != 0)
         return rc;
     const Pb__JobSpec old = *spec;

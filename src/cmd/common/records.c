@@ -324,6 +324,7 @@ json_t *records_part(const Pb__PartRecord *p, const char *cluster)
     put(o, "partition", json_pack("{s:o}", "state", json_out_list(p->state)));
     put_bool(o, "default", p->is_default);
     put_bool(o, "hidden", p->hidden);
+    put_bool(o, "req_resv", p->req_resv);
     put_bool(o, "root_only", p->root_only);
     return o;
 }

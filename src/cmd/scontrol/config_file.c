@@ -210,6 +210,7 @@ static void put_part_access(const Pb__PartRecord *p, bool root_jobs_disabled, st
     put_flag(out, "ExclusiveUser", p->exclusive_user);
     put_flag(out, "Hidden", p->hidden);
     put_flag(out, "Key", p->key);
+    put_flag(out, "ReqResv", p->req_resv);
     put_flag(out, "RootOnly", p->root_only && !p->key); /* a key implies it */
 }
 

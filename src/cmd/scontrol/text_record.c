@@ -258,8 +258,8 @@ void text_part(const Pb__PartRecord *p, struct text_style style, struct str *out
     text_break(style, out);
     text_pair(out, "Nodes", p->nodes);
     text_break(style, out);
-    str_printf(out, "PriorityJobFactor=%u PriorityTier=%u RootOnly=%s ReqResv=NO",
-               p->priority_job_factor, p->priority_tier, yes_no(p->root_only));
+    str_printf(out, "PriorityJobFactor=%u PriorityTier=%u RootOnly=%s ReqResv=%s",
+               p->priority_job_factor, p->priority_tier, yes_no(p->root_only), yes_no(p->req_resv));
     text_pair(out, " OverSubscribe", p->share ? p->share : "NO");
     text_break(style, out);
     if (p->has_over_time_limit_sec && p->over_time_limit_sec >= 0)
