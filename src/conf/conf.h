@@ -192,6 +192,8 @@ const struct conf_host *conf_find_controller(const struct conf *c, const char *n
  * (caller frees). */
 bool conf_list_has(const char *list, const char *word);
 char *conf_list_value(const char *list, const char *word);
+/* PrivateData: whether ordinary users are not to see this of others: "jobs", "usage"... */
+bool conf_is_private(const struct conf *c, const char *what);
 
 /* Path of a daemon's local socket: SOCKET_DIR/slurmctld or SOCKET_DIR/slurmd-NODE. SOCKET_DIR is
  * AuthInfo's "socketdir=..." or /run/sluice/CLUSTER-PORT. The caller frees. */

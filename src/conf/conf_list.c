@@ -42,6 +42,11 @@ char *conf_list_value(const char *list, const char *word)
     return mem_strndup(element + n + 1, len - n - 1);
 }
 
+bool conf_is_private(const struct conf *c, const char *what)
+{
+    return conf_list_has(c->private_data, what) || conf_list_has(c->private_data, "all");
+}
+
 long conf_count_numbers(const char *list)
 {
     long count = 0;

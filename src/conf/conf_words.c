@@ -34,7 +34,7 @@ static const struct {
      NULL},
     {CONF_KEY_private_data, true,
      "none accounts cloud events jobs nodes partitions reservations usage users all",
-     "accounts cloud events jobs nodes partitions reservations users"},
+     "accounts cloud events users"},
     {CONF_KEY_prolog_flags, true,
      "Alloc Contain DeferBatch ForceRequeueOnFail NoHold RunInJob Serial X11",
      "Contain DeferBatch ForceRequeueOnFail RunInJob Serial X11"},

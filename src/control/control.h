@@ -190,8 +190,12 @@ bool control_list_parts(struct control *c, const struct caller *who, const Pb__P
 /* Pending jobs and what their priorities are made of: PrioList. */
 bool control_list_prio(struct control *c, const struct caller *who, const Pb__PrioFilter *f,
                        uint64_t *cursor, size_t budget, struct str *out);
+/* Those that the caller may see; with PrivateData=reservations, by his name in who->user_name. */
 bool control_list_resvs(struct control *c, const struct caller *who, const Pb__ResvFilter *f,
                         uint64_t *cursor, size_t budget, struct str *out);
+/* Whether PrivateData keeps this from the caller: "nodes" and "partitions", whose listings are then
+ * to be refused; of jobs and reservations they have what he may see. */
+bool control_hides(const struct control *c, const struct caller *who, const char *what);
 /* True when nothing matching could have changed since the stamp: answer ERR_NO_CHANGE. */
 bool control_unchanged_since(const struct control *c, int64_t stamp);
 

@@ -9,9 +9,10 @@
 #include "base/pb.h"
 #include "cluster/node_list.h"
 #include "control/filter.h"
-#include "control/internal.h"
+#include "control/private.h"
 
 #define EPOCH_SHIFT 40
+#define RESV_FIELD (UINT64_C(1) << 63) /* of a NodeRecord: the reservation it is in */
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 
 static bool state_matches(const struct job *j, const Pb__JobFilter *f)
@@ -83,7 +84,8 @@ bool control_list_jobs(struct control *c, const struct caller *who, const Pb__Jo
     size_t start = out->len, i = filter_first_job(c->cluster, *cursor);
     for (; i < c->cluster->jobs.len && out->len - start <= budget; i++) {
         struct job *j = c->cluster->jobs.data[i];
-        if (!control_is_on_trial(j) && state_matches(j, f) && filter_matches(&filter, j))
+        bool shown = !control_is_on_trial(j) && private_shows_job(c, who, j);
+        if (shown && state_matches(j, f) && filter_matches(&filter, j))
             add_job(c, j, f, &pieces, out);
         *cursor = (uint64_t)j->id + 1;
     }
@@ -185,6 +187,8 @@ bool control_list_steps(struct control *c, const struct caller *who, const Pb__S
     for (; i < c->cluster->jobs.len && out->len - start <= budget; i++) {
         const struct job *j = c->cluster->jobs.data[i];
         *cursor = (uint64_t)j->id + 1;
+        if (!private_shows_job(c, who, j))
+            continue;
         if (j->state == PB__JOB_STATE__PENDING || job_is_final(j) || !has_uid(f, j->uid) ||
             !filter_uses(j, nodes) ||
             !filter_has_word(f->partition, f->n_partition, j->part ? j->part->conf.name : NULL))
@@ -232,6 +236,8 @@ bool control_list_nodes(struct control *c, const struct caller *who, const Pb__N
         .fields = f->has_fields ? f->fields : UINT64_MAX,
         .group = f->has_group && f->group,
     };
+    if (control_hides(c, who, "reservations"))
+        query.fields &= ~RESV_FIELD;
     Pb__NodeList first = PB__NODE_LIST__INIT;
     if (!*cursor) {
         SET(&first, stamp, stamp_now(c));

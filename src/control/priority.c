@@ -9,7 +9,7 @@
 
 #include "base/pb.h"
 #include "control/filter.h"
-#include "control/internal.h"
+#include "control/private.h"
 
 #define JOBS_A_TURN 500
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
@@ -336,7 +336,7 @@ bool control_list_prio(struct control *c, const struct caller *who, const Pb__Pr
     size_t start = out->len, i = filter_first_job(c->cluster, *cursor);
     for (; i < c->cluster->jobs.len && out->len - start <= budget; i++) {
         struct job *j = c->cluster->jobs.data[i];
-        if (is_ranked(c, j) && is_asked(j, f))
+        if (private_shows_job(c, who, j) && is_ranked(c, j) && is_asked(j, f))
             put_job(c, j, f, &packed, out);
         *cursor = (uint64_t)j->id + 1;
     }

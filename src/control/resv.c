@@ -5,6 +5,7 @@
 
 #include "base/pb.h"
 #include "control/filter.h"
+#include "control/private.h"
 #include "control/resv_ask.h"
 #include "sched/resv_pick.h"
 
@@ -255,7 +256,7 @@ bool control_list_resvs(struct control *c, const struct caller *who, const Pb__R
     int64_t now = control_wall(c);
     for (; *cursor < c->cluster->resvs.len && out->len - start <= budget; ++*cursor) {
         const struct resv *r = c->cluster->resvs.data[*cursor];
-        if (!filter_has_word(f->name, f->n_name, r->name))
+        if (!filter_has_word(f->name, f->n_name, r->name) || !private_shows_resv(c, who, r))
             continue;
         str_clear(&packed);
         resv_pack_shown(c->cluster, r, now, &packed);

@@ -16,6 +16,8 @@ void resv_refill(struct control *c); /* nodes that are to be replaced in reserva
 /* resv_job.c */
 /* Whether the reservations it asks for are there, and for it. */
 int resv_check_job(struct control *c, struct job *j, const Pb__JobSpec *spec, struct err *err);
+/* Whether some job of the caller may use it: of which account it is, the job says. */
+bool resv_is_for(struct control *c, const struct caller *who, const struct resv *r);
 /* Finds those it may run in. NULL, or why it is not to be planned now. */
 const char *resv_bind_job(struct control *c, struct job *j);
 void resv_drop(struct control *c, struct resv *r);      /* it is over, or deleted */

@@ -46,12 +46,23 @@ static bool in_groups(struct control *c, const struct user *u, const char *list)
     return false;
 }
 
-static bool may_use(struct control *c, const struct resv *r, const struct user *u)
+/* In some account. */
+static bool is_for(struct control *c, const struct resv *r, const struct user *u)
 {
     char number[16];
     snprintf(number, sizeof number, "%u", u->uid);
-    return listed(r->users, u->name, number) && listed(r->accounts, u->account, NULL) &&
-           (!r->groups || in_groups(c, u, r->groups));
+    return listed(r->users, u->name, number) && (!r->groups || in_groups(c, u, r->groups));
+}
+
+static bool may_use(struct control *c, const struct resv *r, const struct user *u)
+{
+    return listed(r->accounts, u->account, NULL) && is_for(c, r, u);
+}
+
+bool resv_is_for(struct control *c, const struct caller *who, const struct resv *r)
+{
+    struct user u = {who->uid, who->gid, who->user_name, NULL};
+    return is_for(c, r, &u);
 }
 
 static struct user user_of(const struct job *j, const Pb__JobSpec *spec)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/why.h"
 
-#include "control/internal.h"
+#include "base/pb.h"
+#include "control/private.h"
 
 #define LINE_MOST 64     /* questions that wait */
 #define OF_USER 2        /* of these, of one user */
@@ -62,7 +63,7 @@ void control_job_why(struct control *c, uint64_t call, const struct caller *who,
     size_t own = 0;
     vec_foreach (&c->why.calls, other)
         own += other->uid == who->uid;
-    if (!j || control_is_on_trial(j))
+    if (!j || control_is_on_trial(j) || !private_shows_job(c, who, j))
         control_refuse_code(c, call, ERR_NO_JOB, NULL);
     else if (j->state != PB__JOB_STATE__PENDING)
         control_refuse_code(c, call, ERR_TRANSITION, "it is not pending");
@@ -74,15 +75,20 @@ void control_job_why(struct control *c, uint64_t call, const struct caller *who,
                                     who->is_admin, mem_strdup(who->host)}));
 }
 
+static struct caller caller_of(const struct why_call *call)
+{
+    return (struct caller){.uid = call->uid,
+                           .gid = call->gid,
+                           .is_operator = call->is_operator,
+                           .is_admin = call->is_admin,
+                           .host = call->host};
+}
+
 /* Other partitions that the one who asks may give the job to. */
 static void find_parts(struct control *c, const struct why_call *call, const struct job *j,
                        struct why_question *q)
 {
-    const struct caller who = {.uid = call->uid,
-                               .gid = call->gid,
-                               .is_operator = call->is_operator,
-                               .is_admin = call->is_admin,
-                               .host = call->host};
+    const struct caller who = caller_of(call);
     vec_foreach (&c->cluster->parts, at) {
         Pb__JobSpec spec = PB__JOB_SPEC__INIT;
         struct part *p;
@@ -117,10 +123,45 @@ static void begin(struct control *c, const struct job *j)
     c->why.now = why_new(c->cluster, &q);
 }
 
+static bool is_shown(const struct control *c, const struct caller *who, uint32_t job_id)
+{
+    const struct job *j = cluster_find_job(c->cluster, job_id);
+    return j && private_shows_job(c, who, j);
+}
+
+/* A copy that names no jobs but those that the caller may see. */
+static const Pb__WhyReply *censor(const struct control *c, const struct caller *who,
+                                  const Pb__WhyReply *all, struct arena *arena)
+{
+    _cleanup_str_ struct str packed = STR_INIT;
+    pb_pack(&all->base, &packed);
+    Pb__WhyReply *m = arena_unpack(arena, &pb__why_reply__descriptor, packed.data, packed.len);
+    size_t kept = 0;
+    for (size_t i = 0; m && i < m->n_ahead; i++)
+        if (is_shown(c, who, m->ahead[i]->job_id))
+            m->ahead[kept++] = m->ahead[i];
+    if (m)
+        m->n_ahead = kept;
+    for (size_t g = 0; m && g < m->n_groups; g++) {
+        Pb__WhyNodes *of = m->groups[g];
+        kept = 0;
+        for (size_t i = 0; i < of->n_holders; i++)
+            if (is_shown(c, who, of->holders[i]->job_id))
+                of->holders[kept++] = of->holders[i];
+        of->n_holders = kept;
+    }
+    return m;
+}
+
 static void answer(struct control *c)
 {
     uint64_t call = c->why.calls.data[0].call;
+    const struct caller who = caller_of(&c->why.calls.data[0]);
     const Pb__WhyReply *reply = why_answer(c->why.now);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    if (reply && control_hides(c, &who, "jobs"))
+        reply = censor(c, &who, reply, &arena);
     if (reply)
         c->env->reply(c->env->ctx, call, &reply->base);
     else

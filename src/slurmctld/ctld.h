@@ -190,6 +190,7 @@ void dispatch_announced(struct ctld *c); /* after a turn: an announced shutdown 
 void dispatch_request(void *ctx, const struct rpc_request *request);
 
 /* unnamed.c: requests that wait for the name service. */
+bool unnamed_needs(const struct ctld *c, unsigned rpc);               /* the caller's name */
 bool unnamed_keep(struct ctld *c, const struct rpc_request *request); /* dispatched again, later */
 void unnamed_continue(void *ctx);                                     /* names have come */
 void unnamed_drop(struct ctld *c, uint64_t call);

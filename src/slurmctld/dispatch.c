@@ -104,10 +104,27 @@ static void on_job_list(struct ctld *c, const struct rpc_request *r, const struc
         on_list_jobs(c, r, who);
 }
 
+/* PrivateData: there is nothing of it that the caller may see. */
+static bool is_hidden(struct ctld *c, const struct rpc_request *r, const struct caller *who,
+                      const char *what)
+{
+    bool hidden = control_hides(c->control, who, what);
+    if (hidden)
+        rpc_reply_error(c->server, r->call, -ERR_ACCESS, err_text(ERR_ACCESS));
+    return hidden;
+}
+
+static void on_part_list(struct ctld *c, const struct rpc_request *r, const struct caller *who)
+{
+    if (!is_hidden(c, r, who, "partitions"))
+        on_list_parts(c, r, who);
+}
+
 static void on_node_list(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
     const Pb__NodeFilter *f = (const Pb__NodeFilter *)r->body;
-    if (!is_unchanged(c, r, f->has_changed_since, f->changed_since))
+    if (!is_hidden(c, r, who, "nodes") &&
+        !is_unchanged(c, r, f->has_changed_since, f->changed_since))
         on_list_nodes(c, r, who);
 }
 
@@ -331,7 +348,7 @@ static handler_fn *const handlers[] = {
     [RPC_JOB_LIST] = on_job_list,
     [RPC_STEP_LIST] = on_list_steps,
     [RPC_NODE_LIST] = on_node_list,
-    [RPC_PART_LIST] = on_list_parts,
+    [RPC_PART_LIST] = on_part_list,
     [RPC_PRIO_LIST] = on_list_prio,
     [RPC_CONFIG_SHOW] = on_config_show,
     [RPC_NODE_UPDATE] = on_node_update,
@@ -432,7 +449,7 @@ void dispatch_request(void *ctx, const struct rpc_request *r)
     }
     if (unnamed_keep(c, r))
         return;
-    bool named = number == RPC_SUBMIT || number == RPC_ALLOC;
+    bool named = unnamed_needs(c, number);
     struct caller who = {
         .uid = r->who.uid,
         .gid = r->who.gid,

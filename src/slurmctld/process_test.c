@@ -358,6 +358,11 @@ bool control_list_resvs(struct control *c, const struct caller *who, const Pb__R
     return false;
 }
 
+bool control_hides(const struct control *c, const struct caller *who, const char *what)
+{
+    return false;
+}
+
 bool control_unchanged_since(const struct control *c, int64_t stamp)
 {
     return stamp == 4711;

@@ -53,15 +53,25 @@ static bool is_named(struct ctld *c, const struct rpc_request *r)
     return look.all;
 }
 
-static bool needs_names(unsigned number)
+/* Who may see which reservation goes by names. */
+bool unnamed_needs(const struct ctld *c, unsigned number)
 {
-    return number == RPC_SUBMIT || number == RPC_ALLOC || number == RPC_JOB_UPDATE;
+    switch (number) {
+    case RPC_SUBMIT:
+    case RPC_ALLOC:
+    case RPC_JOB_UPDATE:
+        return true;
+    case RPC_RESV_LIST:
+        return conf_is_private(control_conf(c->control), "reservations");
+    default:
+        return false;
+    }
 }
 
 bool unnamed_keep(struct ctld *c, const struct rpc_request *r)
 {
     struct unnamed *u;
-    if (!needs_names(r->rpc->number) || is_named(c, r))
+    if (!unnamed_needs(c, r->rpc->number) || is_named(c, r))
         return false;
     u = mem_new(struct unnamed);
     u->request = *r;

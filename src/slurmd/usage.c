@@ -26,7 +26,7 @@
 struct answer {
     uint64_t call;
     uid_t uid;
-    bool all;                 /* of every user */
+    bool all, all_jobs;       /* of every user; lines of jobs too */
     uint32_t job_id, step_id; /* job_id 0: of the node */
     bool one_step;
     bool collect;
@@ -382,7 +382,7 @@ static void reply_node(struct usage *u, const struct answer *a)
     arena_init(&arena, 0);
     view_node(u, &arena, &m);
     for (size_t i = 0; i < m.n_rows; i++)
-        if (a->all || m.rows[i]->uid == a->uid)
+        if (m.rows[i]->uid == a->uid || (a->all && (a->all_jobs || !m.rows[i]->job_id)))
             m.rows[kept++] = m.rows[i];
     m.n_rows = kept;
     rpc_reply(u->d->server, a->call, &m.base);
@@ -504,9 +504,8 @@ void usage_answer_node(struct slurmd *d, const struct rpc_request *r)
     struct answer a = {.call = r->call,
                        .uid = r->who.uid,
                        .collect = m->has_collect && m->collect,
-                       .all = may_see_all(r) || !d->conf->private_data ||
-                              !(conf_list_has(d->conf->private_data, "usage") ||
-                                conf_list_has(d->conf->private_data, "all"))};
+                       .all = may_see_all(r) || !conf_is_private(d->conf, "usage"),
+                       .all_jobs = may_see_all(r) || !conf_is_private(d->conf, "jobs")};
 
     if ((a.collect || m->has_have) && !(r->roles & RPC_WHO_ADMIN))
         rpc_reply_error(d->server, r->call, ERR_ACCESS, NULL);

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* PrivateData: which records a caller may see. */
+#pragma once
+
+#include "control/internal.h"
+
+bool private_shows_job(const struct control *c, const struct caller *who, const struct job *j);
+bool private_shows_resv(struct control *c, const struct caller *who, const struct resv *r);
