@@ -126,6 +126,9 @@ void control_part_update(struct control *c, uint64_t call, const struct caller *
                          const Pb__PartUpdate *r);
 void control_resv_update(struct control *c, uint64_t call, const struct caller *who,
                          const Pb__ResvUpdate *m);
+/* Who has his name in who->user_name may delete one with USER_DELETE that he may use. */
+void control_resv_delete(struct control *c, uint64_t call, const struct caller *who,
+                         const Pb__ResvDelete *m);
 void control_call_gone(struct control *c,
                        uint64_t call); /* the caller of an open call has closed */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* scontrol create, update and delete reservation; how reservations survive. */
+/* scontrol create, update, delete and show reservation; how reservations survive. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -201,15 +201,6 @@ static int skip(struct control *c, struct resv *r, struct err *err)
     return 0;
 }
 
-static int remove_one(struct control *c, struct resv *r, struct err *err)
-{
-    if (r->running)
-        return err_set(err, -ERR_RESV_BUSY, "%s: %s has running jobs", err_text(ERR_RESV_BUSY),
-                       r->name);
-    resv_drop(c, r);
-    return 0;
-}
-
 static int update(struct control *c, const Pb__ResvUpdate *m, struct resv **r, struct err *err)
 {
     if (m->has_create && m->create)
@@ -217,8 +208,6 @@ static int update(struct control *c, const Pb__ResvUpdate *m, struct resv **r, s
     *r = resv_find(c->cluster, m->set->name);
     if (!*r)
         return err_set(err, -ERR_RESV_INVALID, "%s: %s", err_text(ERR_RESV_INVALID), m->set->name);
-    if (m->has_remove && m->remove)
-        return remove_one(c, *r, err);
     return m->has_skip && m->skip ? skip(c, *r, err) : change(c, m, *r, err);
 }
 
@@ -227,25 +216,44 @@ void control_resv_update(struct control *c, uint64_t call, const struct caller *
 {
     struct err err = {0};
     struct resv *r = NULL;
-    bool removes = m->has_remove && m->remove;
     start_drop_plan(c);
     if (update(c, m, &r, &err) != 0) {
         control_refuse(c, call, &err);
         return;
     }
     Pb__ResvReply reply = PB__RESV_REPLY__INIT;
-    reply.name = removes ? m->set->name : r->name;
-    control_log(c, LOG_LVL_INFO, "reservation %s %s by uid %u", reply.name,
-                removes                      ? "deleted"
-                : m->has_create && m->create ? "created"
-                                             : "changed",
-                who->uid);
-    if (!removes) {
-        resv_changed(c, r);
-        resv_tell_jobs(c, r);
-    }
+    reply.name = r->name;
+    control_log(c, LOG_LVL_INFO, "reservation %s %s by uid %u", r->name,
+                m->has_create && m->create ? "created" : "changed", who->uid);
+    resv_changed(c, r);
+    resv_tell_jobs(c, r);
     c->env->reply(c->env->ctx, call, &reply.base);
     resv_tick(c); /* it may be over by this */
+}
+
+static bool may_delete(struct control *c, const struct caller *who, const struct resv *r)
+{
+    return who->is_operator || (r->flags & RESV_USER_DELETE && resv_is_for(c, who, r));
+}
+
+void control_resv_delete(struct control *c, uint64_t call, const struct caller *who,
+                         const Pb__ResvDelete *m)
+{
+    struct resv *r = resv_find(c->cluster, m->name);
+    if (!r || !private_shows_resv(c, who, r)) {
+        control_refuse_code(c, call, ERR_RESV_INVALID, m->name);
+    } else if (!may_delete(c, who, r)) {
+        control_refuse_code(c, call, ERR_ACCESS, NULL);
+    } else if (r->running) {
+        control_refuse_code(c, call, ERR_RESV_BUSY, m->name);
+    } else {
+        Pb__ResvReply reply = PB__RESV_REPLY__INIT;
+        reply.name = m->name;
+        start_drop_plan(c);
+        control_log(c, LOG_LVL_INFO, "reservation %s deleted by uid %u", m->name, who->uid);
+        resv_drop(c, r);
+        c->env->reply(c->env->ctx, call, &reply.base);
+    }
 }
 
 bool control_list_resvs(struct control *c, const struct caller *who, const Pb__ResvFilter *f,

@@ -218,15 +218,37 @@ static int check_time(const struct ask *a, int64_t now)
     return 0;
 }
 
+/* What it is to be long; 0: that is not asked for. */
+static int find_duration(const struct ask *a, int64_t length, int64_t *out)
+{
+    bool add = has_word(a->m->add, "duration"), take = has_word(a->m->take, "duration");
+    if (!a->set->has_duration_sec)
+        return 0;
+    int64_t given = whole_minutes(a->set->duration_sec);
+    if (given <= 0)
+        return no(a, "Duration");
+    if ((add || take) && !a->self)
+        return no(a, "Duration+= and Duration-= are for one that is there");
+    if ((add || take) && (length == RESV_NEVER || given == RESV_NEVER))
+        return no(a, "Duration without an end can not be added to or taken from");
+    if (take && given >= length)
+        return no(a, "Duration-= takes all of its time");
+    *out = add ? whole_minutes(length + given) : take ? length - given : given;
+    return 0;
+}
+
 static int apply_times(const struct ask *a)
 {
     const Pb__ResvRecord *s = a->set;
     struct resv *r = a->r;
     int64_t now = control_wall(a->c),
             length = r->end_at == RESV_NEVER ? RESV_NEVER : r->end_at - r->start_at;
-    int64_t duration = s->has_duration_sec ? whole_minutes(s->duration_sec) : 0;
-    if (s->has_duration_sec && duration <= 0)
-        return no(a, "Duration");
+    int64_t duration = 0;
+    if (r->flags & RESV_TIME_FLOAT && r->float_length_sec)
+        length = r->float_length_sec;
+    int wrong = find_duration(a, length, &duration);
+    if (wrong != 0)
+        return wrong;
     if (!a->self && !s->has_start_at)
         return no(a, "it needs StartTime");
     if (!a->self && !s->has_duration_sec && !s->has_end_at)

@@ -75,6 +75,15 @@ static void set_word(const struct fixture *f, Pb__ResvUpdate *m, const char *key
         fail_msg("a test asks for '%s'", key);
 }
 
+static int delete_as(struct fixture *f, const struct caller *who, char *name)
+{
+    Pb__ResvDelete m = PB__RESV_DELETE__INIT;
+    m.name = name;
+    control_resv_delete(f->control, ++f->last_call, who, &m);
+    fixture_turn(f);
+    return fixture_code(f, f->last_call);
+}
+
 /* The code of the answer. */
 static int ask(struct fixture *f, const char *words)
 {
@@ -83,6 +92,7 @@ static int ask(struct fixture *f, const char *words)
     Pb__ResvRecord set = PB__RESV_RECORD__INIT;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
+    bool removes = false;
     set.name = (char *)"";
     m.set = &set;
     for (char *at = arena_strdup(&arena, words); *at;) {
@@ -92,13 +102,15 @@ static int ask(struct fixture *f, const char *words)
         word[len] = 0;
         if (key == len) {
             m.has_create = m.create = m.create || str_eq(word, "create");
-            m.has_remove = m.remove = m.remove || str_eq(word, "remove");
+            removes = removes || str_eq(word, "remove");
             m.has_skip = m.skip = m.skip || str_eq(word, "skip");
             continue;
         }
         word[key] = 0;
         set_word(f, &m, word, word + key + 1);
     }
+    if (removes)
+        return delete_as(f, &root, set.name);
     control_resv_update(f->control, ++f->last_call, &root, &m);
     fixture_turn(f);
     return fixture_code(f, f->last_call);
@@ -234,6 +246,7 @@ static void what_can_not_be(void **state)
         {"create start=+10 length=600 nodes=n1 users=-", ERR_RESV_INVALID},
         {"create start=+10 length=600 nodes=n1 groups=-g", ERR_RESV_INVALID},
         {"create start=+10 length=600 nodes=n1 users=ann name=a/b", ERR_RESV_INVALID},
+        {"create start=+10 length=600 add=duration nodes=n1 users=ann", ERR_RESV_INVALID},
         {"name=ghost length=600", ERR_RESV_INVALID},
         {"remove name=ghost", ERR_RESV_INVALID},
         {"skip name=ghost", ERR_RESV_INVALID},
@@ -357,6 +370,77 @@ static void who_may_use_it(void **state)
     fixture_free(f);
 }
 
+static void its_users_may_delete_it(void **state)
+{
+    struct fixture *f = make();
+    struct caller ann = FIXTURE_USER, bob = FIXTURE_OTHER;
+    done(f, "create name=r start=+0 length=600 nodes=n1 users=ann");
+    assert_int_equal(delete_as(f, &ann, (char *)"r"), ERR_ACCESS);
+    done(f, "name=r flags=USER_DELETE add=flags");
+    assert_int_equal(delete_as(f, &bob, (char *)"r"), ERR_ACCESS);
+    int64_t job = submit(f, &ann, "r", 5, NULL);
+    runs(f, job, "n1", "r");
+    assert_int_equal(delete_as(f, &ann, (char *)"r"), ERR_RESV_BUSY);
+    end_job(f, job, "n1");
+    fixture_restart(f);
+    up(f);
+    assert_int_equal(delete_as(f, &ann, (char *)"r"), 0);
+    assert_int_equal(delete_as(f, &ann, (char *)"r"), ERR_RESV_INVALID);
+    assert_false(exists(f, "r"));
+    fixture_free(f);
+}
+
+static int change_job(struct fixture *f, int64_t job, const char *part, const char *resv)
+{
+    struct caller ann = FIXTURE_USER;
+    Pb__JobUpdate m = PB__JOB_UPDATE__INIT;
+    Pb__JobSpec set = PB__JOB_SPEC__INIT;
+    m.job_id = (uint32_t)job;
+    m.set = &set;
+    set.partition = (char *)part;
+    set.reservation = (char *)resv;
+    return fixture_update_job(f, &ann, &m);
+}
+
+/* ReqResv=YES */
+static void a_partition_asks_for_one(void **state)
+{
+    struct fixture *f = fixture_new(LINES "PartitionName=q Nodes=n1 ReqResv=YES\n");
+    struct caller ann = FIXTURE_USER;
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    up(f);
+    done(f, "create name=r start=+600 length=6000 nodes=n1 users=ann");
+    spec.partition = (char *)"q";
+    spec.has_time_limit_sec = true;
+    spec.time_limit_sec = 60;
+    assert_int_equal(fixture_submit(f, &ann, &spec), -ERR_ACCESS);
+    spec.reservation = (char *)"";
+    assert_int_equal(fixture_submit(f, &ann, &spec), -ERR_ACCESS);
+    spec.reservation = (char *)"r";
+    int64_t in_q = fixture_submit(f, &ann, &spec);
+    assert_true(in_q > 0);
+    spec.partition = (char *)"a";
+    int64_t in_a = fixture_submit(f, &ann, &spec);
+    spec.reservation = NULL;
+    spec.partition = (char *)"q,a"; /* without the one that does not take it */
+    int64_t in_both = fixture_submit(f, &ann, &spec);
+    assert_string_equal(fixture_job(f, &arena, (uint32_t)in_both)->live->partition, "a");
+    assert_int_equal(change_job(f, in_q, NULL, ""), ERR_ACCESS);
+    assert_int_equal(change_job(f, in_a, "q", ""), ERR_ACCESS);
+    assert_int_equal(change_job(f, in_a, "q", NULL), 0);
+    assert_int_equal(change_job(f, in_q, "a", ""), 0);
+    Pb__PartRecord set = PB__PART_RECORD__INIT;
+    set.name = (char *)"q";
+    set.has_req_resv = true;
+    assert_int_equal(fixture_update_part(f, &set), 0);
+    fixture_restart(f);
+    spec.partition = (char *)"q";
+    assert_true(fixture_submit(f, &ann, &spec) > 0);
+    fixture_free(f);
+}
+
 /* --- time --- */
 
 static void it_begins_and_ends(void **state)
@@ -426,6 +510,35 @@ static void a_shorter_one_ends_its_jobs(void **state)
     runs(f, job, "n1", "r");
     fixture_pass(f, 1000);
     assert_int_equal(fixture_state(f, (uint32_t)job), PB__JOB_STATE__TIMEOUT);
+    fixture_free(f);
+}
+
+static void lasts(struct fixture *f, const char *name, int64_t sec)
+{
+    _cleanup_arena_ struct arena arena;
+    const Pb__ResvRecord *r = look(f, &arena, name);
+    assert_int_equal(r->end_at - r->start_at, sec);
+}
+
+static void it_is_made_longer_and_shorter(void **state)
+{
+    struct fixture *f = make();
+    done(f, "create name=r start=+0 length=3600 nodes=n1 users=ann");
+    done(f, "create name=next start=+7200 length=600 nodes=n1 users=bob");
+    done(f, "create name=ever start=+0 length=9000000000000 nodes=n2 users=ann");
+    done(f, "create name=float start=+600 length=600 nodes=n3 users=ann flags=TIME_FLOAT");
+    done(f, "name=r length=600 add=duration");
+    lasts(f, "r", 4200);
+    done(f, "name=r length=1200 take=duration");
+    lasts(f, "r", 3000);
+    done(f, "name=float length=300 add=duration");
+    lasts(f, "float", 900);
+    assert_int_equal(ask(f, "name=r length=3000 take=duration"), ERR_RESV_INVALID);
+    assert_int_equal(ask(f, "name=r length=0 add=duration"), ERR_RESV_INVALID);
+    assert_int_equal(ask(f, "name=r length=9000000000000 add=duration"), ERR_RESV_INVALID);
+    assert_int_equal(ask(f, "name=ever length=60 take=duration"), ERR_RESV_INVALID);
+    assert_int_equal(ask(f, "name=r length=6000 add=duration"), ERR_RESV_OVERLAP);
+    lasts(f, "r", 3000);
     fixture_free(f);
 }
 
@@ -850,7 +963,10 @@ int main(void)
         cmocka_unit_test(changes_that_are_refused_change_nothing),
         cmocka_unit_test(names_and_lists),
         cmocka_unit_test(who_may_use_it),
+        cmocka_unit_test(its_users_may_delete_it),
+        cmocka_unit_test(a_partition_asks_for_one),
         cmocka_unit_test(it_begins_and_ends),
+        cmocka_unit_test(it_is_made_longer_and_shorter),
         cmocka_unit_test(jobs_go_on_without_it),
         cmocka_unit_test(a_shorter_one_ends_its_jobs),
         cmocka_unit_test(its_jobs_run_over_it_for_so_long),

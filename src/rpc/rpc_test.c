@@ -68,6 +68,7 @@ static const struct {
     {RPC_PRIO_LIST, ANYONE},      {RPC_JOB_TOP, ANYONE},        {RPC_JOB_SUSPEND, OPERATORS},
     {RPC_QUEUE_ORDER, OPERATORS}, {RPC_JOB_PLACE, OPERATORS},   {RPC_LICENSE_LIST, ANYONE},
     {RPC_JOB_WHY, ANYONE},        {RPC_RESV_LIST, ANYONE},      {RPC_RESV_UPDATE, OPERATORS},
+    {RPC_RESV_DELETE, ANYONE},
 };
 
 static void rights(void **state)

@@ -158,6 +158,7 @@ static const struct {
     HANDLER(SIM_NODE_UPDATE, control_node_update, pb__node_update__descriptor),
     HANDLER(SIM_PART_UPDATE, control_part_update, pb__part_update__descriptor),
     HANDLER(SIM_RESV_UPDATE, control_resv_update, pb__resv_update__descriptor),
+    HANDLER(SIM_RESV_DELETE, control_resv_delete, pb__resv_delete__descriptor),
     [SIM_ANNOUNCE] = {NULL, &pb__shutdown_request__descriptor},
 };
 

@@ -126,9 +126,8 @@ struct sim_node {
     bool filed;                  /* some version of the file has it */
     /* of being made: requests, and the act (+ 1) asked last, when the others were answered */
     unsigned made_asked, made_answered, made_last;
-    enum sim_made made; /* what was answered */
-    unsigned listed;    /* the last listing it was in */
-    unsigned incarnation;
+    enum sim_made made;           /* what was answered */
+    unsigned incarnation, listed; /* the last listing it was in */
     uint64_t epoch;
     bool welcome;
     int64_t skew_until_ms, skew_ms;
@@ -166,6 +165,7 @@ enum sim_request {
     SIM_NODE_UPDATE,
     SIM_PART_UPDATE,
     SIM_RESV_UPDATE,
+    SIM_RESV_DELETE,
     SIM_ANNOUNCE,
     SIM_RECONFIGURE,
     SIM_PREVIEW

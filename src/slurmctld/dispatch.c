@@ -35,6 +35,7 @@ TO_CONTROL(queue_order, Pb__QueueOrder)
 TO_CONTROL(job_place, Pb__JobPlace)
 TO_CONTROL(job_why, Pb__WhyRequest)
 TO_CONTROL(resv_update, Pb__ResvUpdate)
+TO_CONTROL(resv_delete, Pb__ResvDelete)
 
 static void on_node_update(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
@@ -355,6 +356,7 @@ static handler_fn *const handlers[] = {
     [RPC_PART_UPDATE] = on_part_update,
     [RPC_RESV_LIST] = on_list_resvs,
     [RPC_RESV_UPDATE] = on_resv_update,
+    [RPC_RESV_DELETE] = on_resv_delete,
     [RPC_RECONFIGURE] = on_reconfigure,
     [RPC_SHUTDOWN] = on_shutdown,
     [RPC_JOB_WAIT_END] = on_job_wait_end,

@@ -156,6 +156,7 @@ REFUSE(job_wait_end, Pb__JobIdRequest)
 REFUSE(node_update, Pb__NodeUpdate)
 REFUSE(part_update, Pb__PartUpdate)
 REFUSE(resv_update, Pb__ResvUpdate)
+REFUSE(resv_delete, Pb__ResvDelete)
 
 void control_call_gone(struct control *c, uint64_t call)
 {

@@ -53,13 +53,14 @@ static bool is_named(struct ctld *c, const struct rpc_request *r)
     return look.all;
 }
 
-/* Who may see which reservation goes by names. */
+/* Who may see or delete which reservation goes by names. */
 bool unnamed_needs(const struct ctld *c, unsigned number)
 {
     switch (number) {
     case RPC_SUBMIT:
     case RPC_ALLOC:
     case RPC_JOB_UPDATE:
+    case RPC_RESV_DELETE:
         return true;
     case RPC_RESV_LIST:
         return conf_is_private(control_conf(c->control), "reservations");

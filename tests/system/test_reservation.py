@@ -4,7 +4,9 @@ import json
 import re
 import time
 
-from harness import eventually
+import pytest
+
+from harness import ROOT, eventually
 
 LATER = "StartTime=now+2hours"
 
@@ -61,6 +63,13 @@ ReservationName=root_1 StartTime=2037-02-06T16:00:00 EndTime=2037-02-06T18:00:00
     assert c.run("scontrol update ReservationName=root_1 Duration=150 Users+=nobody Flags-=MAINT").ok() == "Reservation updated."
     text = show(c, "root_1")
     assert "Duration=02:30:00" in text and "Users=root,nobody " in text and "Flags=IGNORE_JOBS,SPEC_NODES,ALL_NODES\n" in text
+    c.run("scontrol update ReservationName=root_1 Duration+=30").ok()
+    assert "EndTime=2037-02-06T19:00:00 Duration=03:00:00" in show(c, "root_1")
+    c.run("scontrol update ReservationName=root_1 Duration-=60").ok()
+    assert "EndTime=2037-02-06T18:00:00 Duration=02:00:00" in show(c, "root_1")
+    c.run("scontrol update ReservationName=root_1 Duration-=120").fails("takes all of its time")
+    c.run("scontrol update ReservationName=root_1 EndTime=2037-02-06T18:30:00").ok()
+    assert show(c, "root_1") == text
     c.kill("slurmctld")
     c.start_controller()
     assert show(c, "root_1") == text
@@ -82,7 +91,8 @@ def test_bad_input(make_cluster):
         "Nodes=n1 StartTime=now Duration=10 Users=root TRES=bb/cray=4": "TRES of a reservation are cpu, node and license/NAME",
         "Nodes=n1 StartTime=now Duration=10 Users=root BurstBuffer=4G": "BurstBuffer=4G is not available in this version",
         "Nodes=n1 StartTime=now Duration=10 Users=root Colour=red": "Update of this parameter is not supported",
-        "Nodes=n1 StartTime=now Duration+=10 Users=root": "only lists can be added to or taken from",
+        "Nodes=n1 StartTime=now Duration+=10 Users=root": "Duration+= and Duration-= are for one that is there",
+        "Nodes=n1 StartTime=now EndTime+=10 Users=root": "only lists and Duration can be added to or taken from",
     }.items():
         c.run(f"scontrol create reservation {words}").fails(said)
     c.run("scontrol update reservation").fails("which? ReservationName=NAME")
@@ -195,3 +205,27 @@ def test_licences(make_cluster):
     c.run("scontrol update ReservationName=r Licenses=disk:1").ok()
     runs(c, outside)
     c.run("scontrol delete ReservationName=later").ok()
+
+
+@pytest.mark.skipif(not ROOT, reason="becomes other users")
+def test_users_delete_their_own(make_cluster):
+    c = make_cluster(nodes=2)
+    c.run("scontrol create reservation ReservationName=kept StartTime=now Duration=60 Users=nobody Nodes=n1").ok()
+    c.run("scontrol create reservation ReservationName=own StartTime=now Duration=60 Users=nobody Nodes=n2 Flags=USER_DELETE").ok()
+    assert "Flags=SPEC_NODES,USER_DELETE\n" in show(c, "own")
+    c.run("scontrol delete ReservationName=kept", user="nobody").fails("Access/permission denied")
+    c.run("scontrol update ReservationName=own Duration=90", user="nobody").fails("Access/permission denied")
+    c.run("scontrol delete ReservationName=own", user="daemon").fails("Access/permission denied")
+    assert c.run("scontrol delete ReservationName=own", user="nobody").ok() == ""
+    c.run("scontrol delete ReservationName=own", user="nobody").fails("Requested reservation is invalid: own")
+    assert [r["name"] for r in json.loads(c.run("scontrol show res --json").ok())["reservations"]] == ["kept"]
+
+
+def test_a_partition_for_reservations(make_cluster):
+    c = make_cluster(nodes=2, partitions=["PartitionName=main Nodes=ALL Default=YES", "PartitionName=kept Nodes=ALL ReqResv=YES"])
+    assert " ReqResv=YES " in c.run("scontrol show partition kept").ok()
+    c.run("srun -p kept true").fails("partition kept takes jobs of reservations only: --reservation")
+    c.run("scontrol create reservation ReservationName=r StartTime=now Duration=60 Users=root Nodes=n1 PartitionName=kept").ok()
+    assert c.run("srun -p kept -t1 --reservation=r printenv SLURMD_NODENAME").ok() == "n1"
+    c.run("scontrol update PartitionName=kept ReqResv=NO").ok()
+    assert c.run("srun -p kept -t1 printenv SLURM_JOB_PARTITION").ok() == "kept"

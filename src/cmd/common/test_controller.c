@@ -233,9 +233,9 @@ static void update_resv(const struct rpc_request *r)
 {
     const Pb__ResvUpdate *m = (const Pb__ResvUpdate *)r->body;
     Pb__ResvReply reply = PB__RESV_REPLY__INIT;
-    note("resv=%s create=%d remove=%d skip=%d nodes=%s count=%u cores=%s flags=%s users=%s add=%s "
+    note("resv=%s create=%d skip=%d nodes=%s count=%u cores=%s flags=%s users=%s add=%s "
          "take=%s length=%lld licenses=%s",
-         m->set->name, m->create, m->remove, m->skip, text_or(m->set->nodes), m->set->node_count,
+         m->set->name, m->create, m->skip, text_or(m->set->nodes), m->set->node_count,
          text_or(m->set->core_count), text_or(m->set->flags), text_or(m->set->users),
          text_or(m->add), text_or(m->take), (long long)m->set->duration_sec,
          text_or(m->set->licenses));
@@ -245,6 +245,18 @@ static void update_resv(const struct rpc_request *r)
     }
     reply.name = *m->set->name ? m->set->name : (char *)"root_1";
     rpc_reply(c.server, r->call, &reply.base);
+}
+
+static void delete_resv(const struct rpc_request *r)
+{
+    const Pb__ResvDelete *m = (const Pb__ResvDelete *)r->body;
+    Pb__ResvReply reply = PB__RESV_REPLY__INIT;
+    note("resv=%s delete", m->name);
+    reply.name = m->name;
+    if (str_eq(m->name, "ghost"))
+        refuse(r, ERR_RESV_INVALID);
+    else
+        rpc_reply(c.server, r->call, &reply.base);
 }
 
 static void submit(const struct rpc_request *r)
@@ -383,6 +395,9 @@ static void on_request(void *ctx, const struct rpc_request *r)
         break;
     case RPC_RESV_UPDATE:
         update_resv(r);
+        break;
+    case RPC_RESV_DELETE:
+        delete_resv(r);
         break;
     case RPC_PART_UPDATE:
         update_part(r);

@@ -107,14 +107,14 @@ static void note(struct str *list, const char *field)
 /* "Users+=a": which field it is. */
 static int set_sign(struct request *r, const char *arg, const struct field *f, char sign)
 {
-    static const char *const lists[] = {"Users", "Accounts", "Groups", "Flags"};
-    static const char *const fields[] = {"users", "accounts", "groups", "flags"};
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
-        if (str_eq(f->key, lists[i])) {
+    static const char *const keys[] = {"Users", "Accounts", "Groups", "Flags", "Duration"};
+    static const char *const fields[] = {"users", "accounts", "groups", "flags", "duration"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (str_eq(f->key, keys[i])) {
             note(sign == '+' ? &r->add : &r->take, fields[i]);
             return 0;
         }
-    return bad(arg, "only lists can be added to or taken from");
+    return bad(arg, "only lists and Duration can be added to or taken from");
 }
 
 static int set_one(struct request *r, const char *arg)
@@ -187,26 +187,35 @@ static int read_arguments(struct request *r, int argc, char **argv, enum resv_ho
     return check_users(r->set.users);
 }
 
+static int send_delete(struct request *r)
+{
+    Pb__ResvDelete m = PB__RESV_DELETE__INIT;
+    struct err err = {0};
+    m.name = r->set.name;
+    if (cmd_call(RPC_RESV_DELETE, &m.base, NULL, &err) == 0)
+        return 0;
+    cmd_line("slurm_delete_reservation error: %s", err.text);
+    return 1;
+}
+
 static int send_request(struct request *r, enum resv_how how)
 {
     Pb__ResvReply *reply = NULL;
     struct err err = {0};
+    if (how == RESV_DELETE)
+        return send_delete(r);
     r->update.set = &r->set;
     r->update.has_create = r->update.create = how == RESV_CREATE;
-    r->update.has_remove = r->update.remove = how == RESV_DELETE;
     r->update.add = r->add.len ? (char *)str_cstr(&r->add) : NULL;
     r->update.take = r->take.len ? (char *)str_cstr(&r->take) : NULL;
     if (cmd_call(RPC_RESV_UPDATE, &r->update.base, &reply, &err) < 0) {
-        if (how == RESV_DELETE)
-            cmd_line("slurm_delete_reservation error: %s", err.text);
-        else
-            cmd_line("Error %s the reservation: %s", how == RESV_CREATE ? "creating" : "updating",
-                     err.text);
+        cmd_line("Error %s the reservation: %s", how == RESV_CREATE ? "creating" : "updating",
+                 err.text);
         return 1;
     }
     if (how == RESV_CREATE)
         str_printf(cmd_out(), "Reservation created: %s\n", reply->name);
-    else if (how == RESV_CHANGE)
+    else
         str_puts(cmd_out(), "Reservation updated.\n");
     return 0;
 }
