@@ -31,6 +31,7 @@ _Static_assert(SUBMIT_LINE_LIMIT_MS == SLUICE_JOB_SUBMIT_SECONDS * 1000, "as the
 struct waiting {
     struct waiting *next, *prev;
     uint64_t number;
+    uint32_t uid;
     struct str packed; /* SubmitMessage */
 };
 
@@ -50,7 +51,7 @@ struct submit_line {
     int64_t started_ms;
     struct str in, out, setup;
     struct waiting *all; /* the first is with the helper when 'asked' */
-    size_t count;
+    size_t count, bytes;
     bool ready, asked, timed_out;
     char *inside; /* whose code the helper runs */
     char *fault;  /* it cannot be used until the configuration is read again, and why */
@@ -62,6 +63,7 @@ static void waiting_free(struct submit_line *l, struct waiting *w)
 {
     DL_DELETE(l->all, w);
     l->count--;
+    l->bytes -= w->packed.len;
     str_done(&w->packed);
     free(w);
 }
@@ -341,17 +343,41 @@ void submit_line_free(struct submit_line *l, bool wait)
     free(l);
 }
 
+static bool is_too_much(size_t count, size_t bytes, size_t more, size_t share)
+{
+    return count && (count >= SUBMIT_LINE_MOST / share || bytes + more > SUBMIT_LINE_BYTES / share);
+}
+
+/* Those of one caller are counted only where they can be too many. */
+static bool has_room(const struct submit_line *l, uint32_t uid, size_t more)
+{
+    const struct waiting *w;
+    size_t count = 0, bytes = 0;
+    if (is_too_much(l->count, l->bytes, more, 1))
+        return false;
+    if (!is_too_much(l->count, l->bytes, more, SUBMIT_LINE_SHARE))
+        return true;
+    DL_FOREACH(l->all, w)
+    if (w->uid == uid) {
+        count++;
+        bytes += w->packed.len;
+    }
+    return !is_too_much(count, bytes, more, SUBMIT_LINE_SHARE);
+}
+
 bool submit_line_ask(struct submit_line *l, const Pb__SubmitQuestion *q)
 {
     Pb__SubmitMessage m = PB__SUBMIT_MESSAGE__INIT;
-    if (l->count >= SUBMIT_LINE_MOST)
+    m.question = (Pb__SubmitQuestion *)(uintptr_t)q;
+    if (!has_room(l, q->uid, protobuf_c_message_get_packed_size(&m.base)))
         return false;
     struct waiting *w = mem_new(struct waiting);
     w->number = q->number;
-    m.question = (Pb__SubmitQuestion *)(uintptr_t)q;
+    w->uid = q->uid;
     scriptwire_put_any(&w->packed, &m.base);
     DL_APPEND(l->all, w);
     l->count++;
+    l->bytes += w->packed.len;
     if (l->fault)
         loop_timer_set(l->again, 0); /* refused later, not from within this call */
     else

@@ -9,9 +9,11 @@
 #include "loop/loop.h"
 #include "proto/submit.pb-c.h"
 
-#define SUBMIT_LINE_LIMIT_MS 5000 /* SLUICE_JOB_SUBMIT_SECONDS */
-#define SUBMIT_LINE_AGAIN_MS 1000 /* before a helper that did not live long is replaced */
-#define SUBMIT_LINE_MOST 10000    /* questions; more are refused */
+#define SUBMIT_LINE_LIMIT_MS 5000      /* SLUICE_JOB_SUBMIT_SECONDS */
+#define SUBMIT_LINE_AGAIN_MS 1000      /* before a helper that did not live long is replaced */
+#define SUBMIT_LINE_MOST 10000         /* questions, */
+#define SUBMIT_LINE_BYTES (128u << 20) /* and bytes of them; of one caller no more than */
+#define SUBMIT_LINE_SHARE 4            /* the fourth part of either, but for a single one */
 
 struct submit_line;
 
@@ -22,6 +24,6 @@ struct submit_line *submit_line_new(struct loop *loop, const Pb__SubmitSetup *se
                                     void *ctx);
 /* What was not answered never is. wait: the helper has ended when this returns. */
 void submit_line_free(struct submit_line *l, bool wait);
-/* Packed. false: too many wait. */
+/* Packed. false: too many wait, or too many of this caller. */
 bool submit_line_ask(struct submit_line *l, const Pb__SubmitQuestion *q);
 void submit_line_forget(struct submit_line *l, uint64_t number); /* nobody waits for it any more */

@@ -144,10 +144,12 @@ static int ask_line(struct ctld *c, struct submit_wait *w, const struct env_subm
     q->asked = *asked;
     *asked = (struct str)STR_INIT;
     HASH_ADD(hh, c->submit_waits->by_number, number, sizeof q->number, q);
-    if (w->rounds >= ROUNDS || !send_question(c, ask, q->number)) {
+    bool again = w->rounds < ROUNDS;
+    if (!again || !send_question(c, ask, q->number)) {
         question_free(c, q);
-        return err_set(err, -ERR_BUSY, "%s: the site's job_submit plugins have too much to do",
-                       err_text(ERR_BUSY));
+        return again ? err_set(err, -ERR_BACKOFF, "%s", err_text(ERR_BACKOFF))
+                     : err_set(err, -ERR_BUSY, "%s: what is asked about changes all the time",
+                               err_text(ERR_BUSY));
     }
     LL_PREPEND(w->questions, q);
     return ENV_SUBMIT_LATER;

@@ -273,6 +273,26 @@ def test_a_slow_one_holds_nobody_else(make):
     assert c.run("squeue -h -t all -n hang -o %i").ok().split() == [out.split()[-1]]
 
 
+def test_one_user_does_not_fill_the_line(make):
+    """Scripts that wait are in the controller's memory: a user's further ones wait in his commands."""
+    c = make("probe", nodes=1)
+    script = c.work / "large"
+    script.write_text("#!/bin/sh\n#" + "x" * (3 << 20) + "\n")
+    script.chmod(0o755)
+    files = [c.work / f"said.{i}" for i in range(14)]
+    many = []
+    for file in files:
+        with open(file, "w") as said:
+            many.append(c.popen(["sbatch", "-v", "-J", "hang", "-o", "/dev/null", str(script)], stderr=said))
+    eventually(lambda: any("then asking again" in f.read_text() for f in files), "one of them waits")
+    gate = os.open(c.dir / "go", os.O_RDWR)
+    for p, file in zip(many, files):
+        p.communicate(timeout=60)
+        assert p.returncode == 0 or "has not answered within 5 s" in file.read_text()
+    os.close(gate)
+    assert any(p.returncode == 0 for p in many)
+
+
 def test_elements_of_an_array(make):
     c = make("probe", nodes=1)
     job = int(c.run(["sbatch", "-o", "/dev/null", "-H", "-J", "many", "-a", "0-999", "--wrap", "true"]).ok().split()[-1])
