@@ -64,3 +64,25 @@ void why_put_need(const struct why *w, const struct job *j);
 void why_put_before(const struct why *w, const struct job *j);
 /* The same of all else, when all is known. */
 void why_finish(struct why *w, const struct job *j);
+
+/* --- why_rule.c ------------------------------------------------------------------------------- */
+
+/* At the job's own place in the queue. */
+enum why_rule why_find_rule(struct why *w, const struct job *j);
+uint32_t why_kinds(enum why_rule rule); /* what may be asked for less of then */
+/* Usable nodes that it may have. The caller frees. */
+struct bitset *why_allowed_nodes(const struct why *w, const struct job *j);
+
+/* --- why_start.c ------------------------------------------------------------------------------ */
+
+bool why_is_foreseeable(const struct why *w); /* its own start, as it is */
+/* Something is to be foreseen at this place. */
+bool why_start_is_needed(const struct why *w);
+/* A step of what is laid out. True: there are more. */
+bool why_start_lay(struct why *w);
+/* One of the search for the start of the job as it would be, and as it is: the answer has it then.
+ * True: there are more. *at: 0, not foreseeable. */
+bool why_start_estimate(struct why *w, const struct job *j, const struct relax *r, uint64_t number,
+                        int64_t *at);
+bool why_start_own(struct why *w, const struct job *j);
+void why_start_forget(struct why *w);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Preemption by PriorityTier: X-12, GANG-02, GANG-18."""
+import json
 import time
 
 import pytest
@@ -112,6 +113,28 @@ def test_mode_of_a_partition(tiers):
     urgent = c.sbatch("-p", "high", "-n1", wrap="true")
     eventually(lambda: c.job(urgent)["Reason"] == "Resources", "it waits")
     assert c.state(victim) == "RUNNING"
+
+
+def rule(c, job):
+    return json.loads(c.run(f"sluice why --json {job}").ok())["why"][0]["rule"]
+
+
+def test_why_says_that_others_make_room(tiers):
+    c = tiers("CANCEL", low="GraceTime=600", conf="PreemptExemptTime=1:00\n")
+    victim = running(c, "-n4")
+    urgent = c.sbatch("-p", "high", "-n1", wrap="sleep 300")
+    eventually(lambda: c.job(urgent)["Reason"] == "Resources", "it waits")
+    assert rule(c, urgent) == "exempt"
+    c.run(f"scancel {victim}").ok()
+    eventually(lambda: c.state(urgent) == "RUNNING", "there is room")
+    c = tiers("CANCEL", low="GraceTime=600")
+    running(c, "-n4")
+    urgent = c.sbatch("-p", "high", "-n1", wrap="sleep 300")
+    eventually(lambda: rule(c, urgent) == "making_room", "the other one has its time of grace")
+    assert "they are ending, or stop" in c.run(f"sluice why {urgent}").ok()
+    other = c.sbatch("-n1", wrap="sleep 300")
+    eventually(lambda: c.job(other)["Reason"] != "None", "it was looked at")
+    assert rule(c, other) != "making_room"
 
 
 def shown(c, part):

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* When a job would start that cannot start now: on a timeline with those before it. */
+#include <stdlib.h>
+
+#include "sched/why_state.h"
+
+#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
+#define FILL_NODES 1000 /* of running jobs, put on the timeline in a step */
+#define LAY_MOST 50     /* jobs before it that get a place on the timeline; more: none is told */
+
+void why_start_forget(struct why *w)
+{
+    if (w->ahead) {
+        timeline_done(w->ahead);
+        resv_plan_done(&w->resv);
+    }
+    free(take_ptr(w->ahead));
+    vec_clear(&w->lay);
+    w->laid = 0;
+    w->not_before = 0;
+    w->too_many = w->searching = w->filling = false;
+    select_done(&w->where);
+}
+
+bool why_is_foreseeable(const struct why *w)
+{
+    return w->rule <= WHY_SWITCHES || w->rule == WHY_LICENSES || w->rule == WHY_BEGIN;
+}
+
+static void list_before(struct why *w)
+{
+    const struct why_place *at = &w->places.data[w->place];
+    vec_foreach (&w->plan.heads, head)
+        vec_push(&w->lay, ((struct why_laid){head->id, head->part}));
+    size_t heads = w->lay.len;
+    if (!w->plan.blocked) /* it is the first there, and those that wait otherwise block nobody */
+        return;
+    for (struct order_link *l = order_first(&at->part->queue); l; l = order_next(l)) {
+        const struct job *j = several_job_of(l);
+        bool known = false;
+        if (l->key > at->key || (l->key == at->key && l->tie >= w->q.job_id))
+            break;
+        for (size_t i = 0; i < heads && !known; i++)
+            known = w->lay.data[i].id == j->id;
+        if (known || j->id == w->q.job_id || !array_has_room(j->array) || j->want.req_gone)
+            continue;
+        w->too_many = w->lay.len >= LAY_MOST;
+        if (w->too_many)
+            break;
+        vec_push(&w->lay, ((struct why_laid){j->id, at->part}));
+    }
+}
+
+bool why_start_is_needed(const struct why *w)
+{
+    bool needs = w->place == 0 && w->rule != WHY_NOW && why_is_foreseeable(w);
+    vec_foreach (&w->trials, t)
+        needs = needs || (t->place == w->place && !t->now);
+    return needs && w->places.data[w->place].part;
+}
+
+static void put_ahead(struct why *w, const struct job *j, int64_t start_at)
+{
+    Pb__WhyReply *m = w->answer;
+    Pb__WhyAhead *a = arena_alloc(&w->arena, sizeof *a);
+    pb__why_ahead__init(a);
+    if (!m->ahead)
+        m->ahead = arena_alloc(&w->arena, (w->lay.len + 1) * sizeof(*m->ahead));
+    a->job_id = j->id;
+    a->partition = (char *)j->part->conf.name;
+    SET(a, priority, j->priority);
+    SET(a, nodes, j->want.min_nodes);
+    a->has_start_at = start_at > 0;
+    a->start_at = start_at;
+    m->ahead[m->n_ahead++] = a;
+}
+
+static bool begin_search(struct why *w, const struct job *j)
+{
+    const struct license_claims *claims = &w->plan.claims;
+    uint64_t work = 0;
+    int64_t due = license_earliest(claims, w->cluster, j, w->now_sec, &work);
+    timeline_set_licenses(w->ahead, claims, due);
+    w->search = (struct timeline_search){0};
+    select_clear(&w->where);
+    return due;
+}
+
+/* One look for its place, as the planner lays it. True: there are more to come; else it has
+ * w->where from *at on. */
+static bool search(struct why *w, const struct job *j, int64_t *at)
+{
+    _cleanup_bitset_ struct bitset *allowed = why_allowed_nodes(w, j);
+    *at = 0;
+    w->ahead->in = resv_home(j);
+    if (!w->searching && !begin_search(w, j))
+        return false;
+    w->searching = timeline_search_step(w->ahead, j, allowed, &w->search, &w->where);
+    *at = w->searching ? 0 : timeline_search_found(w->ahead, &w->search);
+    *at = w->not_before > *at ? w->not_before : *at;
+    return w->searching;
+}
+
+static bool lay_job(struct why *w, const struct job *j)
+{
+    int64_t at;
+    uint64_t work = 0;
+    if (search(w, j, &at))
+        return true;
+    if (!w->where.shares.len)
+        at = 0;
+    else
+        timeline_reserve(w->ahead, j, &w->where, at);
+    if (at)
+        license_keep(&w->plan.claims, w->cluster, j, at, &work);
+    if (!w->q.backfill)
+        w->not_before = at > w->not_before ? at : w->not_before;
+    if (w->place == 0)
+        put_ahead(w, j, at);
+    return false;
+}
+
+bool why_start_lay(struct why *w)
+{
+    if (!w->ahead) {
+        list_before(w);
+        w->ahead = mem_new(struct timeline);
+        timeline_begin(w->ahead, w->cluster, w->now_sec);
+        resv_plan_init(&w->resv, w->cluster, w->now_sec);
+        w->filling = true;
+        return true;
+    }
+    if (w->filling) {
+        w->filling = timeline_fill(w->ahead, FILL_NODES);
+        if (!w->filling)
+            timeline_set_resv(w->ahead, &w->resv);
+        return true;
+    }
+    if (w->laid == w->lay.len)
+        return false;
+    const struct why_laid *next = &w->lay.data[w->laid];
+    struct job *j = cluster_find_job(w->cluster, next->id);
+    bool more = false;
+    if (j && j->state == PB__JOB_STATE__PENDING && j->part && several_enter_part(j, next->part))
+        more = lay_job(w, j);
+    if (j)
+        several_leave(j);
+    w->searching = more;
+    w->laid += !more;
+    return true;
+}
+
+bool why_start_estimate(struct why *w, const struct job *j, const struct relax *r, uint64_t number,
+                        int64_t *at)
+{
+    struct job as;
+    *at = 0;
+    if (relax_make(w->cluster, j, w->spec, r, number, &as) != 0)
+        return w->searching = false;
+    bool more = search(w, &as, at);
+    if (more || !w->where.shares.len)
+        *at = 0;
+    relax_done(&as);
+    if (*at <= w->now_sec) /* what keeps it now is nothing that a timeline knows */
+        *at = 0;
+    return more;
+}
+
+bool why_start_own(struct why *w, const struct job *j)
+{
+    Pb__WhyReply *m = w->answer;
+    bool told = j->ahead_stamp == w->cluster->pool.freed && j->expected_at > w->now_sec;
+    int64_t at = j->expected_at;
+    if ((!told || w->rule == WHY_BEGIN) && why_start_estimate(w, j, NULL, 0, &at))
+        return true;
+    if (w->rule == WHY_BEGIN && j->begin_at > at)
+        at = j->begin_at;
+    m->has_start_at = at > 0 && !w->too_many;
+    m->start_at = m->has_start_at ? at : 0;
+    return false;
+}
