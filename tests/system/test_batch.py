@@ -209,6 +209,7 @@ def test_warning_before_the_limit(make_cluster):
 def test_deadline(cluster):
     cluster.run(["sbatch", "--deadline=now+1minute", "-t5", "--wrap", "true"]).fails("Requested deadline can not be met")
     cluster.run(["sbatch", "--deadline=soon", "--wrap", "true"]).fails("Invalid --deadline specification: soon")
+    cluster.run(["sbatch", "--deadline=1970-01-01", "--wrap", "true"]).fails("Invalid --deadline specification: 1970-01-01")
     job = cluster.sbatch("-H", "--deadline=2030-01-02T03:04:05", wrap="true")
     assert cluster.job(job)["Deadline"] == "2030-01-02T03:04:05"
     assert cluster.run(f"squeue -h -O Deadline:30 -j {job}").ok().strip() == "2030-01-02T03:04:05"

@@ -98,6 +98,16 @@ def test_test_only_tells_when_and_where(twelve):
     assert done.returncode == 0
     assert "using 2 processors on nodes n[1-2] in partition main" in done.stderr
     assert twelve.run("squeue -h").ok() == ""
+    done = twelve.run(["sbatch", "--test-only", "-N2", "--begin=2035-01-02T03:04:05", "--wrap=true"])
+    assert "to start at 2035-01-02T03:04:05 using 2 processors on nodes n[1-2]" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["-N5", "-t61"])
+def test_test_only_tells_of_limits(twelve, option):
+    """What waits for other limits of its partition is not promised a start; of several partitions those do that let it run."""
+    twelve.run(["sbatch", "--test-only", "-pfew", option, "-n5", "--wrap=true"]).fails("allocation failure", "few")
+    done = twelve.run(["sbatch", "--test-only", "-pfew,main", option, "-n5", "--wrap=true"])
+    assert done.returncode == 0 and "in partition main" in done.stderr
 
 
 def test_memory_comes_with_processors(twelve):

@@ -144,7 +144,7 @@ int opt_set_begin(struct opt *o, const char *arg, struct err *err)
 
 int opt_set_deadline(struct opt *o, const char *arg, struct err *err)
 {
-    if (time_parse_date(arg, o->now_sec, &o->deadline_at_sec, NULL) < 0)
+    if (time_parse_date(arg, o->now_sec, &o->deadline_at_sec, NULL) < 0 || o->deadline_at_sec <= 0)
         return opt_fail(o, OPT_FAIL_ERROR, 255, err, "Invalid --deadline specification: %s", arg);
     return 0;
 }
