@@ -19,4 +19,4 @@ enum { /* --mail-type */
 
 /* A comma list of --mail-type; false: it has an unknown word. Those of what no job of ours does
  * (INVALID_DEPEND, STAGE_OUT) are known and say nothing. */
-bool job_mail_parse(const char *list, unsigned *mail);
+bool mail_parse(const char *list, unsigned *mail);

@@ -49,7 +49,7 @@ int mail_check(const Pb__JobSpec *spec, struct err *err)
 {
     const char *user = spec->mail_user;
     unsigned mail;
-    if (spec->mail_type && !job_mail_parse(spec->mail_type, &mail))
+    if (spec->mail_type && !mail_parse(spec->mail_type, &mail))
         return err_set(err, -ERR_PARSE, "--mail-type=%s: an unknown type of event",
                        spec->mail_type);
     for (const char *s = user; s && *s; s++)

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A job's record, made from its state. */
+#include "base/pb.h"
+#include "cluster/cluster.h"
+
+#define LIVE_USAGE 25 /* numbers of fields */
+#define STEP_USAGE 26
+
+#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
+
+static void pack_alloc(const struct cluster *c, const struct job *j, Pb__JobLive *m,
+                       struct arena *arena)
+{
+    m->alloc = arena_alloc(arena, sizeof(*m->alloc) * (j->alloc.len + 1));
+    uint64_t mem = 0;
+    vec_foreach (&j->alloc, a) {
+        const struct node *n = c->nodes.data[a->node];
+        Pb__NodeAlloc *p = arena_alloc(arena, sizeof(*p));
+        pb__node_alloc__init(p);
+        p->node = (char *)n->name;
+        p->cpus = a->cpus;
+        size_t bytes = (a->busy->size + 7) / 8;
+        uint8_t *bits = arena_alloc(arena, bytes + 1);
+        bitset_foreach (a->busy, i)
+            bits[i / 8] |= (uint8_t)(1u << (i % 8));
+        SET(p, cores, ((ProtobufCBinaryData){bytes, bits}));
+        SET(p, mem_mib, a->mem_mib);
+        if (a->released)
+            SET(p, released, true);
+        if (a->parked)
+            SET(p, parked, true);
+        p->incarnation = a->incarnation;
+        if (a->usage_seq)
+            SET(p, usage_seq, a->usage_seq);
+        p->n_gres = a->gres.len;
+        p->gres = gres_held_pack(c, a->gres.data, a->gres.len, arena);
+        m->alloc[m->n_alloc++] = p;
+        mem += a->mem_mib;
+    }
+    if (mem)
+        SET(m, mem_mib, mem);
+}
+
+/* Of what it holds: it stays so, whatever its partition says later. */
+static void pack_sharing(const struct job *j, Pb__JobLive *m)
+{
+    if (!j->alloc.len)
+        return;
+    SET(m, shares, j->want.shared);
+    SET(m, alone, j->want.exclusive);
+    if (j->want.user_alone)
+        SET(m, user_alone, true);
+}
+
+static void pack_where(const struct cluster *c, const struct job *j, Pb__JobLive *m,
+                       struct arena *arena)
+{
+    if (j->past) {
+        m->nodes = j->past->nodes;
+        m->batch_host = j->past->batch_host;
+        SET(m, num_nodes, j->past->num_nodes);
+        SET(m, num_cpus, j->past->num_cpus);
+        pack_alloc(c, j, m, arena);
+    } else if (j->alloc.len) {
+        struct str nodes = STR_INIT;
+        job_format_nodes(c, j, &nodes);
+        m->nodes = arena_strdup(arena, str_cstr(&nodes));
+        str_done(&nodes);
+        m->batch_host = (char *)c->nodes.data[j->alloc.data[0].node]->name;
+        SET(m, num_nodes, (uint32_t)j->alloc.len);
+        SET(m, num_cpus, job_alloc_cpus(j));
+        pack_alloc(c, j, m, arena);
+    } else {
+        SET(m, num_nodes, j->want.min_nodes);
+        uint32_t cpus = j->want.tasks * j->want.cpus_per_task;
+        SET(m, num_cpus, cpus > j->want.min_nodes ? cpus : j->want.min_nodes);
+    }
+    SET(m, num_tasks, j->want.tasks);
+}
+
+static void pack_failed(const struct depend *d, Pb__JobLive *m, struct arena *arena)
+{
+    bool any = false;
+    vec_foreach (&d->items, item)
+        any = any || item->bad.count;
+    if (!any)
+        return;
+    m->depend_failed = arena_alloc(arena, sizeof(*m->depend_failed) * d->items.len);
+    vec_foreach (&d->items, item) {
+        _cleanup_str_ struct str text = STR_INIT;
+        idset_format(&item->bad, &text);
+        m->depend_failed[m->n_depend_failed++] = arena_strdup(arena, str_cstr(&text));
+    }
+}
+
+static void pack_depend(const struct job *j, Pb__JobLive *m, struct arena *arena)
+{
+    _cleanup_str_ struct str states = STR_INIT;
+    m->dependency = j->waits.shown;
+    if (!j->waits.on)
+        return;
+    depend_pack(j->waits.on, &states);
+    m->depend_states = arena_strdup(arena, str_cstr(&states));
+    pack_failed(j->waits.on, m, arena);
+    m->depend_from_at =
+        arena_alloc(arena, sizeof(*m->depend_from_at) * (j->waits.on->items.len + 1));
+    vec_foreach (&j->waits.on->items, item)
+        if (item->from_at)
+            m->n_depend_from_at = j->waits.on->items.len;
+    vec_foreach (&j->waits.on->items, item)
+        m->depend_from_at[item - j->waits.on->items.data] = item->from_at;
+}
+
+static void pack_times(const struct job *j, Pb__JobLive *m)
+{
+    SET(m, submit_at, j->submit_at);
+    SET(m, eligible_at, j->eligible_at);
+    int64_t expected = j->expected_at ? j->expected_at : j->begin_at;
+    int64_t start = j->state == PB__JOB_STATE__PENDING ? expected : j->start_at;
+    if (start)
+        SET(m, start_at, start);
+    if (j->end_at)
+        SET(m, end_at, j->end_at);
+    else if (j->state == PB__JOB_STATE__RUNNING && j->limit_sec != INT64_MAX)
+        SET(m, end_at, j->start_at + j->limit_sec + j->suspended_sec);
+    if (j->suspended_sec)
+        SET(m, suspended_sec, j->suspended_sec);
+    if (j->halts) {
+        SET(m, halts, j->halts);
+        SET(m, suspended_at, j->suspended_at);
+        SET(m, ran_ms, j->ran_ms);
+    }
+    if (j->yielded)
+        SET(m, yielded, true);
+    if (j->preempted_at)
+        SET(m, preempted_at, j->preempted_at);
+    if (j->start_mono_ms)
+        SET(m, start_mono_ms, j->start_mono_ms);
+    if (j->end_mono_ms)
+        SET(m, end_mono_ms, j->end_mono_ms);
+    if (j->boot && (j->start_mono_ms || j->end_mono_ms))
+        SET(m, boot, j->boot);
+    if (j->sched_at)
+        SET(m, last_sched_at, j->sched_at);
+    SET(m, time_limit_sec, j->limit_sec);
+}
+
+static void pack_array(const struct job *j, Pb__JobLive *m, struct str *tasks)
+{
+    if (!j->array)
+        return;
+    SET(m, array_job_id, j->array->id);
+    if (j->array->throttle)
+        SET(m, array_throttle, j->array->throttle);
+    idset_format(&j->tasks, tasks);
+    if (j->tasks.count)
+        m->array_tasks = (char *)str_cstr(tasks);
+    else
+        SET(m, array_task_id, j->task);
+}
+
+static void pack_parts(const struct job *j, Pb__JobLive *m, struct arena *arena)
+{
+    const struct several *s = j->several;
+    m->partition = j->part ? (char *)j->part->conf.name : j->part_name;
+    if (!s)
+        return;
+    struct str names = STR_INIT;
+    several_format(j, &names);
+    m->partition = arena_strdup(arena, str_cstr(&names));
+    str_done(&names);
+    m->part_priority = arena_alloc(arena, s->count * sizeof(*m->part_priority));
+    m->n_part_priority = s->count;
+    for (uint32_t i = 0; i < s->count; i++)
+        m->part_priority[i] = i == s->at ? j->priority : s->of[i].priority;
+}
+
+void job_pack_live(const struct cluster *c, struct job *j)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__JobLive m = PB__JOB_LIVE__INIT;
+    m.job_id = j->id;
+    m.state = j->state;
+    if (j->completing)
+        SET(&m, completing, true);
+    if (j->restarts)
+        SET(&m, restarts, j->restarts);
+    m.reason = (char *)j->reason;
+    m.reason_detail = j->reason_detail;
+    SET(&m, priority, j->held || j->admin_hold ? 0 : j->priority);
+    if (j->held)
+        SET(&m, user_hold, true);
+    if (j->admin_hold)
+        SET(&m, admin_hold, true);
+    if (j->rank.given)
+        SET(&m, priority_given, true);
+    if (j->rank.accrue_at)
+        SET(&m, accrue_at, j->rank.accrue_at);
+    if (j->rank.accrued_sec)
+        SET(&m, accrued_sec, j->rank.accrued_sec);
+    pack_parts(j, &m, &arena);
+    m.reservation = j->resv_name;
+    if (j->resv_gone)
+        SET(&m, resv_gone, true);
+    if (j->resv_end_at)
+        SET(&m, resv_end_at, j->resv_end_at);
+    pack_times(j, &m);
+    pack_where(c, j, &m, &arena);
+    pack_sharing(j, &m);
+    pack_depend(j, &m, &arena);
+    SET(&m, exit_status, j->exit_status);
+    SET(&m, derived_status, j->derived_status);
+    SET(&m, next_step, j->next_step);
+    if (j->launched)
+        SET(&m, launched, true);
+    if (j->cancelled_by)
+        SET(&m, cancelled_by, j->cancelled_by);
+    if (j->backfilled)
+        SET(&m, scheduled_by_backfill, true);
+    if (j->interactive_step)
+        SET(&m, interactive_step, true);
+    if (j->requeue_after)
+        SET(&m, requeue_after, true);
+    if (j->special_exit)
+        SET(&m, special_exit, true);
+    if (j->warned)
+        SET(&m, warned, true);
+    if (j->configuring)
+        SET(&m, configuring, true);
+    if (j->epilog_due)
+        SET(&m, epilog_due, true);
+    struct str tasks = STR_INIT;
+    pack_array(j, &m, &tasks);
+    j->shown_sched_at = j->sched_at;
+    size_t len = protobuf_c_message_get_packed_size(&m.base);
+    str_clear(&j->live);
+    str_reserve(&j->live, len);
+    pb_pack(&m.base, &j->live);
+    str_done(&tasks);
+    if (j->usage)
+        pb_pack_field(LIVE_USAGE, j->usage->data, j->usage->len, &j->live);
+    if (j->newer)
+        str_append(&j->live, j->newer->live.data, j->newer->live.len);
+}
+
+void job_pack_step(const struct step *s, struct str *out)
+{
+    str_append(out, s->record.data, s->record.len);
+    if (s->usage.len)
+        pb_pack_field(STEP_USAGE, s->usage.data, s->usage.len, out);
+}
+
+void job_pack_record(const struct job *j, struct str *out)
+{
+    pb_pack_field(1, j->spec.data, j->spec.len, out);
+    pb_pack_field(2, j->live.data, j->live.len, out);
+    vec_foreach (&j->steps, s) {
+        _cleanup_str_ struct str step = STR_INIT;
+
+        job_pack_step(s, &step);
+        pb_pack_field(3, step.data, step.len, out);
+    }
+    if (j->newer)
+        str_append(out, j->newer->record.data, j->newer->record.len);
+}
