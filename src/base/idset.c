@@ -130,10 +130,21 @@ static int refuse(const char *word, uint32_t limit, struct err *err)
                    len < 40 ? len : 40, word, limit - 1);
 }
 
+/* Each run costs what it counts, whatever is new of it. */
+static int check_again(uint64_t named, uint32_t limit, struct err *err)
+{
+    if (named <= (uint64_t)limit + IDSET_AGAIN)
+        return 0;
+    return err_set(err, -ERR_PARSE,
+                   "the same numbers again and again: more than %llu named, of 0 to %u",
+                   (unsigned long long)limit + IDSET_AGAIN, limit - 1);
+}
+
 int idset_parse(const char *text, uint32_t limit, struct idset *out, struct err *err)
 {
     struct idset set = {0};
     VEC(struct idset_run) across = {0}; /* of runs that do not follow the ones before */
+    uint64_t named = 0;
     int rc = strlen(text) > IDSET_TEXT_MAX || !limit
                  ? err_set(err, -ERR_PARSE, "more than %u bytes", IDSET_TEXT_MAX)
                  : 0;
@@ -141,11 +152,15 @@ int idset_parse(const char *text, uint32_t limit, struct idset *out, struct err 
         struct idset_run r;
         if (!read_run(&at, limit, &r) || (*at && *at != ','))
             rc = refuse(word, limit, err);
-        else if (set.runs.len && r.first <= vec_last(&set.runs).last)
+        else
+            rc = check_again(named += run_count(&r), limit, err);
+        if (rc != 0)
+            break;
+        if (set.runs.len && r.first <= vec_last(&set.runs).last)
             vec_push(&across, r);
         else
             append(&set, r);
-        if (rc != 0 || !*at)
+        if (!*at)
             break;
     }
     if (rc == 0 && across.len) {

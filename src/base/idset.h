@@ -17,6 +17,8 @@
     (32u << 20) /* bytes of a text: of four million numbers, apart from others                     \
                  */
 
+#define IDSET_AGAIN 65536u /* numbers that a text may name in excess of all that there are */
+
 struct idset_run {
     uint32_t first, last, step; /* last = first + n * step; step 1 of a single number */
 };
@@ -32,8 +34,8 @@ void idset_move(struct idset *to, struct idset *from);       /* the same; 'from'
 
 /*
  * "N", "N-M", "N-M:STEP" and commas between them, of numbers below 'limit' (at most 2^31). Numbers
- * may come twice and in any order. -ERR_PARSE says which word is wrong and what is allowed; 'out'
- * is untouched then.
+ * may come twice and in any order, 'limit' + IDSET_AGAIN of them in all. -ERR_PARSE says which word
+ * is wrong and what is allowed; 'out' is untouched then.
  */
 int idset_parse(const char *text, uint32_t limit, struct idset *out, struct err *err);
 /* As parsed: "0-15:4,20". */

@@ -79,6 +79,26 @@ static void good_texts(void **state)
     }
 }
 
+/* A short text must not cost the work of as many sets as it has words. */
+static void again_and_again(void **state)
+{
+    struct str text = STR_INIT;
+    struct idset s = {0};
+    struct err err = {0};
+    str_puts(&text, "0-199");
+    for (uint32_t named = LIMIT; named + 100 <= LIMIT + IDSET_AGAIN; named += 100)
+        str_puts(&text, ",0-198:2");
+    assert_int_equal(idset_parse(str_cstr(&text), LIMIT, &s, &err), 0);
+    assert_int_equal(s.count, LIMIT);
+    idset_done(&s);
+    str_puts(&text, ",0-198:2");
+    assert_int_equal(idset_parse(str_cstr(&text), LIMIT, &s, &err), -ERR_PARSE);
+    assert_string_equal(err.text, "the same numbers again and again: more than 65736 named, of 0 "
+                                  "to 199");
+    assert_int_equal(s.count, 0);
+    str_done(&text);
+}
+
 static uint32_t draw(uint32_t *seed, uint32_t below)
 {
     *seed = *seed * 1664525 + 1013904223;
@@ -188,9 +208,8 @@ static void memory_is_runs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_texts),
-        cmocka_unit_test(good_texts),
-        cmocka_unit_test(as_a_bitset),
+        cmocka_unit_test(bad_texts),       cmocka_unit_test(good_texts),
+        cmocka_unit_test(again_and_again), cmocka_unit_test(as_a_bitset),
         cmocka_unit_test(memory_is_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
