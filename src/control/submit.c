@@ -5,6 +5,7 @@
 #include "base/hostlist.h"
 #include "control/ask.h"
 #include "sched/bounds.h"
+#include "sched/relax.h"
 
 static int no(struct err *err, int code, const char *detail)
 {
@@ -217,7 +218,9 @@ static int apply_spec(struct control *c, const struct caller *who, const struct 
     str_reserve(&j->spec, len);
     pb_pack(&spec.base, &j->spec);
     rc = submit_check_possible(c, j, err);
-    return rc == 0 ? resv_check_job(c, j, &spec, err) : rc;
+    if (rc != 0)
+        return relax_explain_misfit(c->cluster, j, &spec, err);
+    return resv_check_job(c, j, &spec, err);
 }
 
 uint64_t submit_request_key(const uint8_t id[16], uint32_t uid)

@@ -284,7 +284,7 @@ static int apply_spec(struct control *c, const struct caller *who, struct job *j
     if (rc == 0 && (set->has_time_min_sec || set->has_time_limit_sec))
         rc = submit_check_time_min(j, spec, limit_of(set, j), err);
     if (rc == 0 && j->state == PB__JOB_STATE__PENDING)
-        rc = submit_check_possible(c, j, err);
+        rc = submit_check_possible(c, j, err) ? relax_explain_misfit(c->cluster, j, spec, err) : 0;
     if (rc == 0 && set->reservation)
         rc = resv_check_job(c, j, spec, err);
     if (set->reservation && !*set->reservation)

@@ -202,6 +202,18 @@ static void find_texts(const struct job *j, const Pb__JobSpec *s, struct relax_l
         offer(out, RELAX_GRES_TYPE);
     if (has_text(s->gres) && read_gres(s->gres, strlen(s->gres), &w))
         offer_less(out, RELAX_GRES, 1, w.count);
+    if (has_text(s->tres_per_job) && read_gres(s->tres_per_job, strlen(s->tres_per_job), &w))
+        offer_less(out, RELAX_GPUS, 1, w.count);
+}
+
+static void find_cores(const Pb__JobSpec *s, struct relax_list *out)
+{
+    if (s->has_sockets_per_node || s->has_cores_per_socket || s->has_threads_per_core)
+        offer(out, RELAX_SHAPE);
+    if (s->has_core_spec)
+        offer(out, RELAX_CORE_SPEC);
+    if (s->has_ntasks_per_node || s->has_ntasks_per_socket || s->has_ntasks_per_core)
+        offer(out, RELAX_TASKS_PER);
 }
 
 static bool is_of_rules(enum relax_kind kind)
@@ -225,6 +237,7 @@ void relax_find(const struct cluster *c, const struct job *j, const Pb__JobSpec 
         offer_less(out, RELAX_CPUS, 1, spec->cpus_per_task);
     if (j->want.tasks_given && spec->num_tasks > j->want.min_nodes)
         offer_less(out, RELAX_TASKS, j->want.min_nodes, spec->num_tasks);
+    find_cores(spec, out);
     vec_foreach (&out->list, r)
         if (wanted & UINT32_C(1) << r->kind)
             out->list.data[left++] = *r;
@@ -268,6 +281,18 @@ static void change(const struct job *j, Pb__JobSpec *s, const struct relax *r, u
         break;
     case RELAX_GRES:
         s->gres = with_count(arena, s->gres, number);
+        break;
+    case RELAX_GPUS:
+        s->tres_per_job = with_count(arena, s->tres_per_job, number);
+        break;
+    case RELAX_SHAPE:
+        s->has_sockets_per_node = s->has_cores_per_socket = s->has_threads_per_core = false;
+        break;
+    case RELAX_CORE_SPEC:
+        s->has_core_spec = false;
+        break;
+    case RELAX_TASKS_PER:
+        s->has_ntasks_per_node = s->has_ntasks_per_socket = s->has_ntasks_per_core = false;
         break;
     case RELAX_EXCLUSIVE:
         s->has_exclusive = false;
@@ -420,6 +445,11 @@ static void say_gres(const struct job *j, const Pb__JobSpec *spec, const struct 
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
+    if (r->kind == RELAX_GPUS) {
+        const char *gpus = with_count(&arena, spec->tres_per_job, number);
+        str_printf(what, "--gpus=%s", str_starts(gpus, "gpu:") ? gpus + 4 : gpus);
+        return;
+    }
     const char *text = r->kind == RELAX_GRES_TYPE ? without_types(&arena, spec->gres)
                                                   : with_count(&arena, spec->gres, number);
     str_printf(what, "--gres=%s", text);
@@ -452,6 +482,9 @@ static const struct saying sayings[RELAX_KINDS] = {
     [RELAX_FEATURES] = {"Features", "", "no feature that it requires"},
     [RELAX_EXCLUSIVE] = {"OverSubscribe", "YES", "nodes that it shares"},
     [RELAX_LICENSES] = {"Licenses", "", "no licences"},
+    [RELAX_SHAPE] = {NULL, NULL, "any number of sockets, cores and threads"},
+    [RELAX_CORE_SPEC] = {NULL, NULL, "no cores kept for the system"},
+    [RELAX_TASKS_PER] = {NULL, NULL, "any number of tasks on a node, a socket and a core"},
 };
 
 void relax_say(const struct job *j, const Pb__JobSpec *spec, const struct relax *r, uint64_t number,
@@ -462,7 +495,7 @@ void relax_say(const struct job *j, const Pb__JobSpec *spec, const struct relax 
         str_puts(what, s->what);
         if (s->key) {
             put_key(j, s->key, s->value, command);
-        } else {
+        } else if (r->kind == RELAX_HOLD) {
             str_puts(command, "scontrol release ");
             put_id(j, command);
         }
@@ -472,7 +505,7 @@ void relax_say(const struct job *j, const Pb__JobSpec *spec, const struct relax 
                    j->array->throttle + 1);
     } else if (r->kind == RELAX_PARTITION) {
         say_partition(j, spec, r, what, command);
-    } else if (r->kind == RELAX_GRES || r->kind == RELAX_GRES_TYPE) {
+    } else if (r->kind == RELAX_GRES || r->kind == RELAX_GRES_TYPE || r->kind == RELAX_GPUS) {
         say_gres(j, spec, r, number, what, command);
     } else {
         say_number(j, spec, r, number, what, command);

@@ -21,6 +21,10 @@ enum relax_kind {
      RELAX_BIT(EXCLUDE) | RELAX_BIT(GRES_TYPE) | RELAX_BIT(EXCLUSIVE) | RELAX_BIT(FEATURES) |      \
      RELAX_BIT(LICENSES) | RELAX_BIT(MEMORY) | RELAX_BIT(CPUS) | RELAX_BIT(TASKS) |                \
      RELAX_BIT(NODES) | RELAX_BIT(GRES))
+/* Those by which a request may fit on no nodes at all; the last ones are in no command. */
+#define RELAX_OF_FIT                                                                               \
+    ((RELAX_OF_REQUEST & ~(RELAX_BIT(TIME_LIMIT) | RELAX_BIT(LICENSES))) | RELAX_BIT(GPUS) |       \
+     RELAX_BIT(SHAPE) | RELAX_BIT(CORE_SPEC) | RELAX_BIT(TASKS_PER))
 
 #define RELAX_SLACK_SEC 30 /* a shorter limit still serves when it is given so much later */
 
@@ -49,6 +53,12 @@ void relax_find(const struct cluster *c, const struct job *j, const Pb__JobSpec 
 int relax_make(const struct cluster *c, const struct job *j, const Pb__JobSpec *spec,
                const struct relax *r, uint64_t number, struct job *out);
 void relax_done(struct job *out);
+
+/* relax_fit.c: after select_possible() refused the request without a detail (ERR_NODE_CONFIG), adds
+ * the first change of an option by which it would be possible. Returns err->code; other refusals
+ * stay as they are. It costs 64 looks at most, as anybody may ask. */
+int relax_explain_misfit(const struct cluster *c, const struct job *j, const Pb__JobSpec *spec,
+                         struct err *err);
 
 /* "a time limit of 10:00", "scontrol update JobId=7 TimeLimit=10:00". */
 void relax_say(const struct job *j, const Pb__JobSpec *spec, const struct relax *r, uint64_t number,

@@ -50,11 +50,11 @@ def test_one_task_of_each_core(make_cluster):
 
 
 @pytest.mark.parametrize("options, words", [
-    (["-B3"], "Requested node configuration is not available"),
+    (["-B3"], "Requested node configuration is not available: it would fit with any number of sockets, cores and threads"),
     (["--cores-per-socket=5"], "Requested node configuration is not available"),
     (["--threads-per-core=4"], "Requested node configuration is not available"),
-    (["-n3", "--ntasks-per-socket=1", "-N1"], "Requested node configuration is not available"),
-    (["--core-spec=2", "-n13", "-N1"], "Requested node configuration is not available"),
+    (["-n3", "--ntasks-per-socket=1", "-N1"], "it would fit with 2 tasks"),
+    (["--core-spec=2", "-n13", "-N1"], "it would fit with 12 tasks"),
     (["-B2:x"], "Invalid --extra-node-info specification: 2:x"),
     (["--sockets-per-node=0"], "Invalid --sockets-per-node specification: 0"),
     (["--hint=fast"], "Invalid --hint specification: fast"),

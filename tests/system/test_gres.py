@@ -118,8 +118,8 @@ def test_it_survives_a_restart(gpus):
     ("--gpus-per-node=", "accepted"),
     ("--cpus-per-gpu=2", "need a number of GPUs"),
     ("--gpus-per-socket=1", "need --sockets-per-node"),
-    ("--gres=gpu:4", "Requested node configuration is not available"),
-    ("--gpus=7", "Requested node configuration is not available"),
+    ("--gres=gpu:4", "it would fit with --gres=gpu:3"),
+    ("--gpus=7", "it would fit with --gpus=6"),
     ("--mem-per-gpu=lots", "Invalid --mem-per-gpu specification"),
 ])
 def test_what_cannot_be_is_refused(gpus, option, words):
