@@ -15,6 +15,8 @@
 #include "slurmctld/start.h"
 #include "slurmctld/submitd.h"
 
+#define LEAD_WAIT_MS 5000
+#define LEAD_LOOK_MS 50
 #define DESCRIPTORS_MAX 65536 /* beyond this a process table only costs memory */
 
 static int failed(const struct err *err)
@@ -54,13 +56,29 @@ static void on_settled(struct ctld *c)
     log_info("ready");
 }
 
+/* One that was killed, or told to stop, has the state until it has died, which is a moment after
+ * the command that did it. */
+static int lead_at_once(struct ctld *c, struct err *err)
+{
+    int64_t until = loop_mono_ms() + LEAD_WAIT_MS;
+    bool told = false, taken = false;
+    for (;;) {
+        int rc = lead_take(c, &taken, err);
+        if (rc != -ERR_LEAD || taken || loop_mono_ms() > until)
+            return rc;
+        if (!told)
+            log_info("%s; waiting %d s for it to end", err->text, LEAD_WAIT_MS / 1000);
+        told = true;
+        usleep(LEAD_LOOK_MS * 1000);
+    }
+}
+
 /* One that is alone leads from its start. */
 static int begin(struct ctld *c, struct conf *conf, size_t me, struct err *err)
 {
-    bool taken;
     ctld_open(c, conf, me);
     c->on_settled = on_settled;
-    int rc = ctld_is_alone(c) ? lead_take(c, &taken, err) : 0;
+    int rc = ctld_is_alone(c) ? lead_at_once(c, err) : 0;
     if (rc == 0)
         rc = ctld_listen(c, err);
     if (rc)

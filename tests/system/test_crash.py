@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Nothing acknowledged is lost, nothing runs twice: CORE-006, 016, 043, 077, 111, 183; RELIABILITY A1, B1, B4, D1."""
+import fcntl
 import os
 import random
 import select
 import signal
+import struct
 import subprocess
 
 import pytest
@@ -26,6 +28,34 @@ def test_kill_right_after_acknowledgement(make_cluster):
     for job in [*held, after]:
         assert c.wait(job)["JobState"] == "COMPLETED"
     check_ledger(c, held)
+
+
+def test_start_right_after_kill(make_cluster):
+    """What was killed has the state until it has died; nobody has to wait for that before the next start."""
+    c = make_cluster(nodes=1)
+    for _ in range(5):
+        job = c.sbatch("-o", "/dev/null", "--hold", wrap="true")
+        old = c.daemons.pop("slurmctld")
+        old.kill()
+        c.start_controller()
+        assert old.wait() == -signal.SIGKILL and c.state(job) == "PENDING"
+        assert int((c.dir / "slurmctld.pid").read_text()) == c.daemons["slurmctld"].pid
+
+
+def test_start_while_the_last_one_dies(make_cluster):
+    """As long as dying may take, and no longer."""
+    c = make_cluster(nodes=1)
+    c.kill("slurmctld")
+    with open(c.dir / "state/lock", "r+") as dying:
+        fcntl.fcntl(dying, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0))  # F_OFD_SETLK
+        c.start_controller(wait=False)
+        said = c.dir / "slurmctld.stderr"
+        eventually(lambda: "waiting 5 s for it to end" in said.read_text(), "it waits")
+        assert "ready" not in said.read_text().split("waiting 5 s")[1]
+    eventually(lambda: c.running("slurmctld") and c.run("scontrol ping").returncode == 0, "it leads")
+    second = c.run(f"slurmctld -D -f {c.conf_file}")
+    assert second.returncode == 1 and second.stderr.count("in use by another controller") == 2
+    assert "stop it first" in second.stderr
 
 
 def test_running_jobs_outlive_the_controller(make_cluster):
