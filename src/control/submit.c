@@ -27,6 +27,13 @@ uint32_t submit_next_id(struct control *c)
     }
 }
 
+/* Of a job that nobody has been told of: its number is the next one's. */
+static void forget(struct control *c, struct job *j)
+{
+    c->next_id = j->id;
+    cluster_remove_job(c->cluster, j);
+}
+
 int submit_check_limits(struct control *c, struct job *j, bool refuse, struct err *err)
 {
     const char *reason = j->reason;
@@ -314,7 +321,7 @@ static int make_job(struct control *c, const struct caller *who, const Pb__JobSp
         array_make(c->cluster, j, &tasks, throttle);
     rc = apply_spec(c, who, &as, j, spec, err);
     if (rc != 0) {
-        cluster_remove_job(c->cluster, j);
+        forget(c, j);
         return rc;
     }
     j->submit_at = j->eligible_at = control_wall(c);
@@ -379,7 +386,7 @@ static void reply_test(struct control *c, uint64_t call, struct job *j)
     resv_bind_job(c, j);
     if (find_first(c, j, &where, &r.start_at, &err) != 0) {
         control_refuse(c, call, &err);
-        cluster_remove_job(c->cluster, j);
+        forget(c, j);
         return;
     }
     r.has_start_at = r.has_job_id = r.has_num_cpus = true;
@@ -399,7 +406,7 @@ static void reply_test(struct control *c, uint64_t call, struct job *j)
     c->env->reply(c->env->ctx, call, &r.base);
     select_done(&where);
     str_done(&nodes);
-    cluster_remove_job(c->cluster, j);
+    forget(c, j);
 }
 
 void control_submit(struct control *c, uint64_t call, const struct caller *who,

@@ -106,6 +106,16 @@ def test_test_only_tells_when_and_where(twelve):
     assert "to start at 2035-01-02T03:04:05 using 2 processors on nodes n[1-2]" in done.stderr
 
 
+def test_test_only_takes_no_number(twelve):
+    """It names the number that the next job has; nor does a job that is refused take one."""
+    before = submit(twelve, "-n1")
+    for command in ("sbatch --test-only --wrap=true", "sbatch --test-only --array=1-3 --wrap=true", "srun --test-only true"):
+        assert f"Job {before + 1} to start at" in twelve.run(command).stderr
+    twelve.run("sbatch -n1 --mem=3000 --wrap=true").fails("Memory")
+    twelve.run("sbatch --test-only -pfew -t61 --wrap=true").fails("few")
+    assert submit(twelve, "-n1") == before + 1
+
+
 @pytest.mark.parametrize("option", ["-N5", "-t61"])
 def test_test_only_tells_of_limits(twelve, option):
     """What waits for other limits of its partition is not promised a start; of several partitions those do that let it run."""
