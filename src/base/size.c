@@ -78,8 +78,8 @@ int size_parse_mib(const char *text, uint64_t *mib, struct err *err)
     unsigned __int128 nano_kib = ((unsigned __int128)whole * NANO + nano) * unit_kib;
     unsigned __int128 nano_mib = (unsigned __int128)NANO * 1024;
     unsigned __int128 sum = (nano_kib + nano_mib - 1) / nano_mib;
-    if (sum > INT64_MAX)
-        return err_set(err, -ERR_RANGE, "size \"%s\" is too large", text);
+    if (sum > SIZE_MIB_MAX)
+        return err_set(err, -ERR_RANGE, "size \"%s\" is too large: no node has that much", text);
     *mib = (uint64_t)sum;
     return 0;
 }

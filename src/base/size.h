@@ -10,9 +10,10 @@
 #include "base/err.h"
 
 #define SIZE_TEXT_MAX 24
+#define SIZE_MIB_MAX (UINT64_C(1) << 44) /* 2^64 bytes: no node has more */
 
 /* Memory in MiB; a bare number is MiB; suffix K M G T (any case, optional B); fractions of a MiB
- * round up. */
+ * round up. -ERR_RANGE: above SIZE_MIB_MAX. */
 int size_parse_mib(const char *text, uint64_t *mib, struct err *err);
 
 /* Slurm's short form of MiB, in the largest unit without a fraction: "4G", "1536M"; zero is "0". */

@@ -36,6 +36,9 @@ static void bad_sizes(void **state)
         {"18446744073709551616", -ERR_RANGE},
         {"9223372036854775808", -ERR_RANGE},
         {"18446744073709551615T", -ERR_RANGE},
+        {"17592186044417", -ERR_RANGE},
+        {"16777216.000001T", -ERR_RANGE},
+        {"99999999999T", -ERR_RANGE},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct err err = {0};
@@ -70,7 +73,8 @@ static void good_sizes(void **state)
         {"0.25G", 256},
         {"1MB", 1},
         {"1.0000000000000001", 2},
-        {"9223372036854775807", INT64_MAX},
+        {"17592186044416", SIZE_MIB_MAX},
+        {"16777216T", SIZE_MIB_MAX},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         uint64_t mib = 4711;

@@ -51,13 +51,6 @@ static int read_sets(const struct cluster *c, struct request *r, const Pb__JobSp
     return rc;
 }
 
-#define MEM_TOP (UINT64_C(1) << 44) /* MiB: more than any node has, and products do not wrap */
-
-static uint64_t bounded(uint64_t mib)
-{
-    return mib < MEM_TOP ? mib : MEM_TOP;
-}
-
 static void read_memory(const struct cluster *c, const struct job *j, struct request *r,
                         const Pb__JobSpec *s)
 {
@@ -65,10 +58,9 @@ static void read_memory(const struct cluster *c, const struct job *j, struct req
     if (!(c->conf->cr & CONF_CR_MEMORY))
         return;
     if (s->has_mem_per_node_mib)
-        r->mem_node_mib =
-            s->mem_per_node_mib ? bounded(s->mem_per_node_mib) : UINT64_MAX; /* --mem=0: all */
+        r->mem_node_mib = s->mem_per_node_mib ? s->mem_per_node_mib : UINT64_MAX; /* 0: all */
     else if (s->has_mem_per_cpu_mib)
-        r->mem_cpu_mib = bounded(s->mem_per_cpu_mib);
+        r->mem_cpu_mib = s->mem_per_cpu_mib;
     else if (p && p->def_mem_per_cpu_mib)
         r->mem_cpu_mib = p->def_mem_per_cpu_mib;
     else if (p && p->def_mem_per_node_mib)
@@ -163,6 +155,8 @@ static int read_request(const struct cluster *c, struct job *j, const Pb__JobSpe
     int rc = read_sets(c, &r, s, err);
     if (rc == 0)
         rc = request_read_place(&r, s, err);
+    if (rc == 0)
+        rc = request_check_memory(s, err);
     if (rc != 0) {
         request_done(&r);
         return rc;

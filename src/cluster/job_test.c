@@ -34,6 +34,8 @@ static void refused(void **state)
         {"w=n[1-3] N=2", ERR_NODE_COUNT, "Node count specification invalid"},
         {"w=n[1-3] N=1-2", ERR_NODE_COUNT, "Node count specification invalid"},
         {"N=3-2", ERR_NODE_COUNT, "Node count specification invalid"},
+        {"mem=17592186044417", ERR_NODE_CONFIG, "17592186044417M asked, no node has more than"},
+        {"mem-per-cpu=18446744073709551615", ERR_NODE_CONFIG, "18446744073709551615M per CPU"},
         {"N=1 n=4 per-node=2", ERR_NODE_COUNT, "Node count specification invalid"},
     };
     struct cluster *c = test_cluster(conf);
@@ -198,10 +200,10 @@ static void memory_paid_in_cpus(void **state)
         {"mem=101", 1, 2},
         {"mem=950 mincpus=3", 1, 10},
         {"mem=150 mincpus=3", 1, 3},
-        {"mem-per-cpu=18446744073709551615", 1, 0},
-        {"mem=18446744073709551614", 1, UINT32_MAX},
+        {"mem-per-cpu=17592186044416", 1, 0},
+        {"mem=17592186044416", 1, UINT32_MAX},
         {"mem-per-cpu=429496729500", UINT32_MAX, 0},
-        {"mem-per-cpu=18446744073709551615 c=4294967295", UINT32_MAX, 0},
+        {"mem-per-cpu=17592186044416 c=4294967295", UINT32_MAX, 0},
     };
     struct cluster *c = test_cluster(conf);
 

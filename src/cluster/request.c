@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "base/size.h"
 #include "cluster/cluster.h"
 
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
@@ -32,6 +33,24 @@ void request_read_cores(const struct cluster *c, struct request *r, const Pb__Jo
     const char *word = s->distribution ? strrchr(s->distribution, ',') : NULL;
     r->pack = word ? str_case_eq(word, ",pack") : c->conf->cr & CONF_CR_PACK;
     r->ask_user_alone = OR(s, exclusive_user, 0);
+}
+
+int request_check_memory(const Pb__JobSpec *s, struct err *err)
+{
+    const struct {
+        uint64_t mib;
+        const char *of;
+    } asked[] = {{OR(s, mem_per_node_mib, 0), ""},
+                 {OR(s, mem_per_cpu_mib, 0), " per CPU"},
+                 {OR(s, mem_per_gpu_mib, 0), " per GPU"}};
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
+        if (asked[i].mib > SIZE_MIB_MAX)
+            return err_set(err, -ERR_NODE_CONFIG,
+                           "%s: Memory specification can not be satisfied: %lluM%s asked, no node "
+                           "has more than %lluT",
+                           err_text(ERR_NODE_CONFIG), (unsigned long long)asked[i].mib, asked[i].of,
+                           (unsigned long long)(SIZE_MIB_MAX >> 20));
+    return 0;
 }
 
 static int no(struct err *err, const char *why)
@@ -145,7 +164,7 @@ static void read_gpu_share(const struct cluster *c, const struct job *j, struct 
     const struct conf_part *p = j->part ? &j->part->conf : NULL;
     bool mem = s->has_mem_per_node_mib || s->has_mem_per_cpu_mib || s->has_mem_per_gpu_mib;
     r->cpus_per_gpu = OR(s, cpus_per_gpu, 0);
-    r->mem_gpu_mib = OR(s, mem_per_gpu_mib, 0) < GRES_COUNT_MAX ? OR(s, mem_per_gpu_mib, 0) : 0;
+    r->mem_gpu_mib = OR(s, mem_per_gpu_mib, 0);
     if (any && !r->cpus_per_gpu && !s->has_cpus_per_task)
         r->cpus_per_gpu = p && p->def_cpu_per_gpu ? p->def_cpu_per_gpu : c->conf->def_cpu_per_gpu;
     if (any && !mem && c->conf->cr & CONF_CR_MEMORY)

@@ -53,6 +53,8 @@ struct request {
 
 void request_done(struct request *r);
 
+/* More memory than any node can have: with less, products do not wrap. -ERR_NODE_CONFIG. */
+int request_check_memory(const Pb__JobSpec *s, struct err *err);
 /* Sockets, cores and threads. */
 void request_read_cores(const struct cluster *c, struct request *r, const Pb__JobSpec *s);
 /* What says of what kind its nodes are and where they lie (request_place.c). -ERR_FEATURE. */

@@ -12,6 +12,7 @@ NEVER = [
     (["-N", "5"], "Node count specification invalid", None),
     (["-n", "17"], "More processors requested than permitted", None),
     (["--mem", "5000"], "Requested node configuration is not available: Memory specification can not be satisfied", "5000M"),
+    (["--mem", "16777216T"], "Memory specification can not be satisfied", "17592186044416M asked, at most 4000M"),
     (["-c", "5"], "Requested node configuration is not available: CPU count per node can not be satisfied", "5 asked"),
     (["--tmp", "99T"], "Requested node configuration is not available: Temporary disk specification", "main"),
     (["-w", "ghost"], "Invalid node name specified", "ghost"),
@@ -35,6 +36,17 @@ def test_what_can_never_run_is_refused(cluster, options, text, thing):
 def test_unknown_option_is_named(cluster, tool):
     said = cluster.run([tool, "--no-such-option"]).fails("no-such-option")
     assert said.startswith(tool + ":")
+
+
+@pytest.mark.parametrize("option", ["mem", "mem-per-cpu", "mem-per-gpu", "tmp"])
+def test_more_than_any_node_can_have(cluster, option):
+    """As it was typed, and nothing is cut off."""
+    for command in (["sbatch", "--wrap=true"], ["srun", "true"]):
+        said = cluster.run([command[0], f"--{option}=99999999999T", *command[1:]]).fails(f"{command[0]}: error: ")
+        assert f"Invalid --{option} specification: 99999999999T: no node has more than 16777216T" in said
+    job = cluster.sbatch("--hold", wrap="true")
+    cluster.run(f"scontrol update JobId={job} MinMemoryNode=99999999999T").fails("99999999999T")
+    cluster.run(f"scancel {job}").ok()
 
 
 @pytest.mark.parametrize("options", [["-N", "x"], ["-n", "-1"], ["-t", "soon"], ["--mem", "lots"], ["-c", "0"],

@@ -79,6 +79,17 @@ static int refuse(struct opt *o, const struct opt_row *row, struct err *err)
                     row->name);
 }
 
+static int set_size(struct opt *o, const char *name, const char *arg, uint64_t *mib,
+                    struct err *err)
+{
+    int rc = size_parse_mib(arg, mib, NULL);
+    if (rc == -ERR_RANGE)
+        return opt_fail(o, OPT_FAIL_ERROR, 255, err,
+                        "Invalid --%s specification: %s: no node has more than %lluT", name, arg,
+                        (unsigned long long)(SIZE_MIB_MAX >> 20));
+    return rc < 0 ? opt_bad_spec(o, name, arg, err) : 0;
+}
+
 static int set_member(struct opt *o, const struct opt_row *row, const char *arg, struct err *err)
 {
     void *member = (char *)o + row->offset;
@@ -94,7 +105,7 @@ static int set_member(struct opt *o, const struct opt_row *row, const char *arg,
         opt_set_string(member, arg ? arg : "");
         return 0;
     case OPT_T_MEMORY:
-        return size_parse_mib(arg, member, NULL) < 0 ? opt_bad_spec(o, row->name, arg, err) : 0;
+        return set_size(o, row->name, arg, member, err);
     case OPT_T_LIMIT:
         if (time_parse_limit(arg, member, NULL) < 0)
             return opt_bad_spec(o, row->name, arg, err);
@@ -269,8 +280,9 @@ static int set_memory(struct opt *o, enum opt_id id, const char *name, const cha
 {
     static const enum opt_id ways[] = {OPT_ID_mem, OPT_ID_mem_per_cpu, OPT_ID_mem_per_gpu};
     uint64_t mib;
-    if (size_parse_mib(arg, &mib, NULL) < 0)
-        return opt_bad_spec(o, name, arg, err);
+    int rc = set_size(o, name, arg, &mib, err);
+    if (rc < 0)
+        return rc;
     for (size_t i = 0; i < 3; i++)
         if (ways[i] != id && o->from[ways[i]] == o->source && o->source != OPT_FROM_ENV)
             return opt_fail(o, OPT_FAIL_FATAL, 1, err,
