@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/proc.h"
+#include "slurmd/job.h"
 
 #define DEPTH_MAX 10000 /* of parents; a process may end meanwhile and its number be used again */
 
@@ -71,6 +72,26 @@ void pids_view(const struct tally *t, const Pb__NodePidsRequest *ask, struct are
     }
     if (m->n_steps)
         qsort(m->steps, m->n_steps, sizeof(*m->steps), by_id);
+}
+
+static bool is_his(const struct slurmd *d, uid_t uid, uint32_t job_id)
+{
+    for (const struct job *j = d->jobs; j; j = j->hh.next)
+        if (j->key.id == job_id)
+            return (uid_t)j->note.about->uid == uid;
+    return false;
+}
+
+void pids_hide(const struct slurmd *d, uid_t uid, Pb__NodePids *m)
+{
+    size_t kept = 0;
+
+    if (!conf_is_private(d->conf, "jobs"))
+        return;
+    for (size_t i = 0; i < m->n_steps; i++)
+        if (is_his(d, uid, m->steps[i]->job_id))
+            m->steps[kept++] = m->steps[i];
+    m->n_steps = kept;
 }
 
 pid_t pids_parent(pid_t pid)

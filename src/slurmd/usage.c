@@ -400,6 +400,8 @@ static void reply_pids(struct usage *u, const struct answer *a)
     ask.has_step_id = a->one_step;
     ask.step_id = a->step_id;
     pids_view(u->tally, &ask, &arena, &m);
+    if (!a->all)
+        pids_hide(u->d, a->uid, &m);
     rpc_reply(u->d->server, a->call, &m.base);
 }
 
@@ -468,6 +470,8 @@ static void answer_pid(struct slurmd *d, const struct rpc_request *r, pid_t pid)
         m.steps = &steps;
         m.n_steps = 1;
     }
+    if (!may_see_all(r))
+        pids_hide(d, r->who.uid, &m);
     rpc_reply(d->server, r->call, &m.base);
 }
 
@@ -475,6 +479,8 @@ void usage_answer_pids(struct slurmd *d, const struct rpc_request *r)
 {
     const Pb__NodePidsRequest *m = (const Pb__NodePidsRequest *)r->body;
     struct answer a = {.call = r->call,
+                       .uid = r->who.uid,
+                       .all = may_see_all(r),
                        .pids = true,
                        .one_job = m->has_job_id,
                        .job_id = m->job_id,

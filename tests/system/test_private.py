@@ -46,6 +46,13 @@ def test_jobs(make_cluster):
     assert named <= {theirs}
     told = json.loads(c.run(f"sluice why {theirs_waits} --json").ok())["why"][0]
     assert ours in {h["job_id"] for g in told["nodes"] for h in g["jobs"]}
+    # Nor which processes are whose.
+    listed = {line.split()[1] for line in c.run("scontrol listpids", user="nobody").ok().splitlines()[1:]}
+    assert listed == {str(theirs)}
+    c.run(f"scontrol listpids {ours}", user="nobody").fails(f"There are no steps for job {ours} on ")
+    pid = next(line.split()[0] for line in c.run("scontrol listpids").ok().splitlines() if line.split()[1] == str(ours))
+    c.run(f"scontrol pidinfo {pid}", user="nobody").fails("Failed to locate job for requested pid")
+    assert f"JobId={ours}" in c.run(f"scontrol pidinfo {pid}").ok()
     # Lines of jobs on a node: everybody's processes are there, the jobs of others are not.
     eventually(lambda: str(ours) in c.run("sluice usage").ok().split(), "its line")
     jobs = {line.split()[2] for line in c.run("sluice usage", user="nobody").ok().splitlines()[1:-1]}
