@@ -103,6 +103,7 @@ def test_several_of_which_some_are_unknown(cluster):
 
 
 def test_hold_release_requeue(cluster):
+    """X-11: and how often it was started again is counted."""
     job = cluster.sbatch("-H", "-o", "/dev/null", wrap="true")
     assert (cluster.job(job)["JobState"], cluster.job(job)["Reason"]) == ("PENDING", "JobHeldUser")
     cluster.run(f"scontrol release {job}").ok()

@@ -53,6 +53,7 @@ def test_a_special_exit(cluster):
 
 
 def test_exit_codes_that_queue_a_job_again(make_cluster):
+    """X-11."""
     c = make_cluster(nodes=1, conf="RequeueExit=3-5,9\nRequeueExitHold=7\n")
     code = c.work / "code"
     code.write_text("4")

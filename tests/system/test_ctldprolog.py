@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PrologSlurmctld and EpilogSlurmctld, and the helper process that runs them: CORE-029, 181, 188."""
+"""PrologSlurmctld and EpilogSlurmctld, and the helper process that runs them: CORE-029, 181, 188, X-20."""
 import fcntl
 import json
 import os

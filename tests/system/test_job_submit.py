@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""job_submit.lua: the site's script changes, refuses and orders jobs: CORE-051."""
+"""job_submit.lua: the site's script changes, refuses and orders jobs: CORE-051, CORE-154, X-20."""
 import os
 
 from harness import ROOT, eventually

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""job_submit plugins in C: what they decide, beside Lua and in order, and that they can break nothing: CORE-051."""
+"""job_submit plugins in C: what they decide, beside Lua and in order, and that they can break nothing: CORE-051, CORE-154, X-20."""
 import os
 import pathlib
 import re

@@ -77,6 +77,7 @@ def test_requeue(tiers):
 
 
 def test_suspend(tiers):
+    """GANG-24: FORCE:1 keeps jobs of one partition apart, and lets those of a higher one have the CPUs."""
     c = tiers("SUSPEND,GANG", low="OverSubscribe=FORCE:1", high="OverSubscribe=FORCE:1")
     count = c.work / "count"
     victim = running(c, "-n4", "--mem=10", "-t5", wrap=f"i=0; while :; do i=$((i+1)); echo $i > {count}; sleep 0.05; done")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Priorities: what they are made of, as sprio shows it, who may change them, and in which order jobs start: CORE-049 to 052."""
+"""Priorities: what they are made of, as sprio shows it, who may change them, and in which order jobs start: CORE-049, 050, 051, 052."""
 import pytest
 
 from harness import ROOT, Cluster, eventually, many
@@ -108,6 +108,25 @@ def test_what_users_may(full, nobody):
     assert order(c)[0] == second
     c.run("scancel -t PD").ok()
     c.run("scontrol update PartitionName=main PriorityJobFactor=5").ok()
+
+
+def test_a_priority_is_changed_later(make_cluster):
+    """CORE-052: of a job that waits, over a restart, until somebody says otherwise."""
+    c = make_cluster(nodes=1, cpus=1)
+    first = submit(c)
+    eventually(lambda: c.state(first) == "RUNNING", "the node is full")
+    ids = [c.sbatch("-o", "order", "--open-mode=append", wrap="echo $SLURM_JOB_ID") for _ in range(3)]
+    c.run(f"scontrol update JobId={ids[2]} Priority=4294901760").ok()
+    c.run(f"scontrol update JobId={ids[0]} Priority=10").ok()
+    c.run(f"scontrol update JobId={ids[0]} Priority=ten").fails("Priority")
+    c.kill("slurmctld")
+    c.start_controller()
+    assert [c.job(ids[k])["Priority"] for k in (0, 2)] == ["10", "4294901760"]
+    assert c.run("squeue -h -t PD -S -p -o %i").ok().split() == [str(ids[k]) for k in (2, 1, 0)]
+    c.run(f"scancel {first}").ok()
+    for job in ids:
+        c.wait(job)
+    assert (c.work / "order").read_text().split() == [str(ids[k]) for k in (2, 1, 0)]
 
 
 def test_first_in_first_out(make_cluster):

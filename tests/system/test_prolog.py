@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The site's programs around jobs: CORE-029, 100, 156, 181, 188, 223; RELIABILITY G7."""
+"""The site's programs around jobs: CORE-029, 100, 156, 181, 188, 223; X-20; RELIABILITY G7."""
 import json
 import os
 import pwd

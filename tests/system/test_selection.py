@@ -50,7 +50,7 @@ def test_neighbours(twelve, busy, options, expected):
 
 
 def test_contiguous_is_a_condition(twelve):
-    """CORE-140: it waits although there are nodes enough."""
+    """CORE-140, X-31: it waits although there are nodes enough."""
     fill(twelve, (3, 6, 9, 11, 12))
     job = submit(twelve, "-N3", "--contiguous", "--exclusive")
     assert twelve.job(job)["Reason"] == "Resources"
@@ -83,7 +83,7 @@ def test_all_conditions_at_once(twelve):
     (["--mem=3000"], "Memory specification can not be satisfied"),
 ])
 def test_what_could_never_run_is_refused(twelve, options, why):
-    """CORE-134: all of it must hold; --test-only says the same (CORE-150)."""
+    """CORE-134, 138: all of it must hold; --test-only says the same (CORE-150)."""
     for more in ([], ["--test-only"]):
         done = twelve.run(["sbatch", *more, *options, "--wrap=true"])
         assert done.returncode == 1 and why in done.stderr and done.stdout == "", (options, more, done.stderr)
@@ -122,6 +122,29 @@ def test_test_only_tells_of_limits(twelve, option):
     twelve.run(["sbatch", "--test-only", "-pfew", option, "-n5", "--wrap=true"]).fails("allocation failure", "few")
     done = twelve.run(["sbatch", "--test-only", "-pfew,main", option, "-n5", "--wrap=true"])
     assert done.returncode == 0 and "in partition main" in done.stderr
+
+
+MIXED = """NodeName=a[0001-4000] NodeAddr=127.0.0.1 CPUs=4 RealMemory=1024 Weight=4 Feature=Linux
+NodeName=b[0001-3000] NodeAddr=127.0.0.1 CPUs=16 RealMemory=4096 Weight=8 Feature=Linux,1200MHz
+NodeName=c[0001-2000] NodeAddr=127.0.0.1 CPUs=32 RealMemory=9000 Weight=40 Feature=16GB_Swap
+NodeName=d[0001-1000] NodeAddr=127.0.0.1 CPUs=64 RealMemory=16000 Weight=50 Feature=16GB_Swap,1200MHz
+"""
+
+
+def test_a_large_mixed_cluster_in_four_lines(make_cluster):
+    """CORE-120, 138: and what could serve a job is the nodes of its partition and of its configuration together."""
+    c = make_cluster(nodes=0, start=False, conf=MIXED, partitions=["PartitionName=all Nodes=ALL Default=YES",
+                                                                   "PartitionName=some Nodes=b[1000-2000],c0001,d[0001-0100]"])
+    assert "10000 nodes, 2 partitions" in c.run("slurmctld --check").stderr
+    c.start_controller()
+    kinds = c.run(["sinfo", "-h", "-p", "all", "-o", "%D %c %m %f"]).ok().splitlines()
+    assert sorted(line.rstrip() for line in kinds) == [
+        "1000 64 16000 16GB_Swap,1200MHz", "2000 32 9000 16GB_Swap", "3000 16 4096 Linux,1200MHz", "4000 4 1024 Linux"]
+    for options, count in ((["-p", "some", "-C", "1200MHz"], 1101), (["-p", "some", "-C", "1200MHz", "-c17"], 100),
+                           (["-C", "16GB_Swap", "--mem=9000"], 3000), (["-C", "1200MHz", "-x", "b[0001-2999],d0001"], 1000)):
+        job = submit(c, *options)
+        assert f"Of {count} nodes that could ever serve" in c.run(f"sluice why {job}").ok(), options
+    c.run("sbatch -N101 -p some -C 1200MHz -c17 --wrap=true").fails("Requested node configuration is not available")
 
 
 def test_memory_comes_with_processors(twelve):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Jobs that share nodes, and features that all nodes of a job have in common: CORE-018, 122, 123, 130 to 132, 136."""
+"""Jobs that share nodes, and features that all nodes of a job have in common: CORE-018, 122, 123, 130, 131, 132."""
 import pytest
 
 from harness import eventually
@@ -27,7 +27,9 @@ def clear(c):
 
 @pytest.mark.parametrize("select", ["cons_tres", "linear"])
 def test_no_yes_force(make_cluster, select):
-    """The report's node of two CPUs, with whole nodes as in 2002 and with CPUs (GANG-09, 24)."""
+    """The report's node of two CPUs, with whole nodes as in 2002 and with CPUs.
+
+    CORE-130, CORE-131, CORE-132, GANG-09, GANG-24: NO, YES for those that ask, FORCE for all, FORCE:1 for none."""
     c = make_cluster(nodes=1, cpus=2, conf=f"SelectType=select/{select}\n", partitions=PARTITIONS)
     n = ["-n1"] if select == "linear" else ["-n2"]  # what fills the node
     first, second = submit(c, *n), submit(c, *n)
@@ -63,6 +65,7 @@ def test_no_yes_force(make_cluster, select):
 
 
 def test_nodes_of_a_job_share_a_feature(make_cluster):
+    """CORE-122, CORE-123: a feature may hold a number; in brackets it is the same on all nodes, without on each."""
     c = make_cluster(nodes=4, conf="NodeName=DEFAULT Feature=x\n")
     for node, features in {"n1": "1200MHz,fs1", "n2": "fs2,16GB_Swap", "n3": "fs1,fs2", "n4": "fs1,fs2"}.items():
         c.run(f"scontrol update NodeName={node} AvailableFeatures={features} ActiveFeatures={features}").ok()

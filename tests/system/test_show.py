@@ -64,6 +64,28 @@ def test_sinfo_and_steps_as_json(cluster, sleeper):
     assert f"{sleeper}.batch" in [s["id"] for s in steps] and all(s["state"] == ["RUNNING"] for s in steps)
 
 
+def test_nodes_partitions_jobs_and_steps(make_cluster):
+    """CORE-020, 021, 162: each has its record, jobs of a partition start until its nodes are used up, steps have their facts."""
+    c = make_cluster(nodes=3, partitions=["PartitionName=a Nodes=n[1-2] Default=YES", "PartitionName=b Nodes=n[2-3]"])
+    first = c.sbatch("-N1", "-n4", "-o", "/dev/null", wrap="srun -n4 -m cyclic -J wide sleep 1000 & srun --overlap -n1 sleep 1001 & wait")
+    others = [c.sbatch("-N1", "--exclusive", "-o", "/dev/null", wrap="sleep 1000") for _ in range(2)]
+    eventually(lambda: c.state(others[0]) == "RUNNING" and c.job(others[1])["Reason"] == "Resources", "two run, the third waits")
+    assert c.run("srun -p b -w n3 hostname").ok()  # the other partition has a node of its own
+    assert c.node("n1")["Partitions"] == "a" and c.node("n2")["Partitions"] == "a,b"
+    assert "Nodes=n[2-3]" in c.run("scontrol show partition b").ok()
+    eventually(lambda: len(c.run(f"squeue -h -s -j {first} -o %i").ok().split()) == 3, "its steps")
+    listed = c.run(["squeue", "-h", "-s", "-j", str(first), "-o", "%j %i"]).ok()
+    names = dict(line.split() for line in listed.splitlines())
+    wide = c.run(f"scontrol show step {names['wide']}").ok()
+    for fact in (f"StepId={names['wide']} ", "State=RUNNING Partition=a NodeList=n1", "Nodes=1 CPUs=4 Tasks=4 Name=wide", "Dist=Cyclic"):
+        assert fact in wide, wide
+    c.run(f"scancel {names['wide']}").ok()
+    eventually(lambda: c.run(f"scontrol show step {names['wide']}").returncode != 0, "one step is signalled")
+    assert c.state(first) == "RUNNING" and names["sleep"] in c.run("squeue -h -s -o %i").ok()
+    c.run(f"scancel {first}").ok()
+    eventually(lambda: c.state(others[1]) == "RUNNING", "the third has its node")
+
+
 def test_a_drained_node_is_idle_too(cluster):
     """sinfo -t idle asks for the base state, as Slurm's does."""
     cluster.run("scontrol update NodeName=n4 State=DRAIN Reason=test").ok()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""scontrol suspend and resume: GANG-39, 46, 59, 61; CORE-151."""
+"""scontrol suspend and resume: GANG-39, 46, 59, 61; CORE-151, X-11."""
 import re
 
 import pytest

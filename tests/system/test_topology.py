@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where a job's nodes lie in the network: topology.conf, topology.yaml, blocks, --switches, the least loaded nodes."""
+"""Where a job's nodes lie in the network: topology.conf, topology.yaml, blocks, --switches, the least loaded nodes: X-31."""
 import pytest
 
 from harness import Cluster, eventually
