@@ -55,12 +55,21 @@ static void forget_message(struct step *step)
     step->argv = NULL;
 }
 
+/* Its srun reads which task failed, and why, before it sees us go. */
 static void failed(struct step *step, int code, const char *text)
 {
-    step->phase = STEP_KILLING;
+    bool heard = step->srun && step->srun_was_up;
+
+    step->phase = heard ? STEP_DRAINING : STEP_KILLING;
     finish_never_started(step, code, text);
     answer(step, code, text);
-    loop_stop(step->loop);
+    if (!heard) {
+        loop_stop(step->loop);
+        return;
+    }
+    step->srun_told = true; /* no end is told of what has not begun */
+    rpc_session_finish(step->srun);
+    drain_begin(step);
 }
 
 /* A single task may run by now, and have processes of its own. */
