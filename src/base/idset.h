@@ -24,8 +24,8 @@ struct idset_run {
 };
 
 struct idset {
-    VEC(struct idset_run) runs; /* rising, none begins before the last of the one before */
-    uint32_t count;             /* of numbers */
+    VEC32(struct idset_run) runs; /* rising, none begins before the last of the one before */
+    uint32_t count;               /* of numbers */
 };
 
 void idset_done(struct idset *s);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Typed growable arrays:   VEC(struct job *) jobs = {0};   vec_push(&jobs, j);   vec_foreach(&jobs,
- * p) use(*p); Elements move when it grows: never keep a pointer to one across a push.
+ * p) use(*p); Elements move when it grows: never keep a pointer to one across a push. VEC32 is the
+ * same with smaller lengths, for structs of which there are very many.
  */
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -17,13 +19,21 @@
         size_t room;                                                                               \
     }
 
-/* Internal: room for one more element. */
-void vec_grow(void **data, size_t *room, size_t len, size_t size);
+#define VEC32(type)                                                                                \
+    struct {                                                                                       \
+        type *data;                                                                                \
+        uint32_t len;                                                                              \
+        uint32_t room;                                                                             \
+    }
+
+/* Internal: makes room for one more element, and returns for how many there is room then. */
+size_t vec_grow(void **data, size_t len, size_t size, size_t most);
 
 #define vec_push(v, x)                                                                             \
     ({                                                                                             \
         if ((v)->len == (v)->room)                                                                 \
-            vec_grow((void **)&(v)->data, &(v)->room, (v)->len, sizeof(*(v)->data));               \
+            (v)->room = (typeof((v)->room))vec_grow((void **)&(v)->data, (v)->len,                 \
+                                                    sizeof(*(v)->data), (typeof((v)->room))-1);    \
         (v)->data[(v)->len++] = (x);                                                               \
         (void)0;                                                                                   \
     })

@@ -49,11 +49,26 @@ static void push_pop_remove(void **state)
     assert_null(v.data);
 }
 
+/* As many as its lengths can count, and no more. */
+static void small_lengths(void **state)
+{
+    VEC32(char) v = {0};
+    for (int i = 0; i < 100; i++)
+        vec_push(&v, (char)i);
+    assert_int_equal(v.len, 100);
+    assert_int_equal(v.data[99], 99);
+    assert_int_equal(sizeof v, sizeof(char *) + 8);
+    void *data = v.data;
+    assert_int_equal(vec_grow(&data, 128, 1, 200), 200);
+    free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(empty),
         cmocka_unit_test(push_pop_remove),
+        cmocka_unit_test(small_lengths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

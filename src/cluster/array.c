@@ -67,14 +67,25 @@ struct job *array_element(const struct cluster *c, const struct array *a, uint32
     return NULL;
 }
 
+struct array_record { /* of a job that is in one */
+    struct order_link link;
+    struct job *job;
+};
+
+static struct job *record_job(struct order_link *l)
+{
+    struct array_record *r = order_item(l, struct array_record, link);
+    return r ? r->job : NULL;
+}
+
 struct job *array_first(const struct array *a)
 {
-    return order_item(order_first(&a->records), struct job, of_array);
+    return record_job(order_first(&a->records));
 }
 
 struct job *array_after(const struct job *j)
 {
-    return j ? order_item(order_next(&j->of_array), struct job, of_array) : NULL;
+    return j ? record_job(order_next(&j->of_array->link)) : NULL;
 }
 
 bool array_is_over(const struct array *a)
@@ -150,7 +161,9 @@ static void forget_group(struct array *a, uint32_t id)
 static void enlist(struct cluster *c, struct array *a, struct job *j)
 {
     j->array = a;
-    order_insert(&a->records, &j->of_array, 0, j->id);
+    j->of_array = mem_new(struct array_record);
+    j->of_array->job = j;
+    order_insert(&a->records, &j->of_array->link, 0, j->id);
     if (j->tasks.count)
         vec_push(&a->groups, j->id);
     else
@@ -162,7 +175,8 @@ static void enlist(struct cluster *c, struct array *a, struct job *j)
 static void delist(struct cluster *c, struct job *j)
 {
     struct array *a = j->array;
-    order_remove(&a->records, &j->of_array);
+    order_remove(&a->records, &j->of_array->link);
+    free(take_ptr(j->of_array));
     if (j->tasks.count)
         forget_group(a, j->id);
     else

@@ -42,17 +42,15 @@ static void node_free(struct node *n)
     free(n);
 }
 
-static void job_free(struct job *j)
+static void job_free(struct cluster *c, struct job *j)
 {
     vec_foreach (&j->alloc, a)
         alloc_node_done(a);
     vec_foreach (&j->steps, s)
         job_step_done(s);
-    vec_foreach (&j->waiting_steps, w)
-        str_done(&w->spec);
     vec_done(&j->alloc);
     vec_done(&j->steps);
-    vec_done(&j->waiting_steps);
+    job_forget_run(c, j);
     vec_done(&j->end_calls);
     idset_done(&j->tasks);
     request_done(&j->want);
@@ -61,15 +59,14 @@ static void job_free(struct job *j)
     free(j->reason_detail);
     free(j->part_name);
     job_forget_past(j);
-    free(j->resv_name);
     vec_done(&j->resvs);
     depend_free(j->waits.on);
     free(j->waits.links);
     free(j->waits.shown);
     free(j->waits.name);
     str_free(j->alloc_step);
-    str_done(&j->spec);
-    str_done(&j->live);
+    job_packed_done(&j->spec);
+    job_packed_done(&j->live);
     str_free(j->usage);
     if (j->newer) {
         str_done(&j->newer->record);
@@ -155,7 +152,7 @@ void cluster_free(struct cluster *c)
     if (!c)
         return;
     vec_foreach (&c->jobs, j)
-        job_free(*j);
+        job_free(c, *j);
     array_free_all(c);
     vec_foreach (&c->nodes, n)
         node_free(*n);
@@ -254,14 +251,13 @@ void cluster_remove_job(struct cluster *c, struct job *j)
     several_end(j);
     depend_leave(c, j);
     order_remove(&c->due, &j->due);
-    order_remove(&c->ends, &j->ends);
     resv_unbind(j);
     resv_leave(j);
     if (j->request_key)
         idmap_remove(&c->requests, j->request_key);
     job_load_state(c, j, PB__JOB_STATE__CANCELLED); /* it counts for nothing any more */
     vec_remove(&c->jobs, at);
-    job_free(j);
+    job_free(c, j);
     c->stamp++;
 }
 

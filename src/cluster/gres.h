@@ -60,7 +60,7 @@ struct gres_held { /* by a job, on a node */
 };
 
 struct gres_wants {
-    VEC(struct gres_want) list;
+    VEC32(struct gres_want) list;
 };
 
 /* "gpu:2,gpu:a100:1,nic", each perhaps behind "gres:" or "gres/"; counts with k, m, g, t, p. */

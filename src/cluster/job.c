@@ -49,6 +49,48 @@ void job_forget_past(struct job *j)
     free(take_ptr(j->past));
 }
 
+const struct job_run job_no_run;
+
+struct job_run *job_make_run(struct job *j)
+{
+    if (!j->run) {
+        j->run = mem_new(struct job_run);
+        j->run->job = j;
+    }
+    return j->run;
+}
+
+void job_forget_run(struct cluster *c, struct job *j)
+{
+    if (!j->run)
+        return;
+    order_remove(&c->ends, &j->run->ends);
+    vec_foreach (&j->run->waiting_steps, w)
+        str_done(&w->spec);
+    vec_done(&j->run->waiting_steps);
+    free(j->run->resv_name);
+    free(take_ptr(j->run));
+}
+
+struct job *job_of_end(struct order_link *link)
+{
+    struct job_run *run = order_item(link, struct job_run, ends);
+    return run ? run->job : NULL;
+}
+
+void job_repack(struct job_packed *p, const ProtobufCMessage *m)
+{
+    size_t len = protobuf_c_message_get_packed_size(m);
+    p->data = mem_realloc(p->data, len);
+    p->len = (uint32_t)protobuf_c_message_pack(m, p->data);
+}
+
+void job_packed_done(struct job_packed *p)
+{
+    free(p->data);
+    *p = (struct job_packed){0};
+}
+
 void job_touch(struct cluster *c, struct job *j)
 {
     j->stamp = ++c->stamp;

@@ -69,6 +69,32 @@ struct job_past { /* where a job has run that is over, and whose nodes are not a
     uint32_t num_nodes, num_cpus;
 };
 
+/* Of its attempt, from its start on; a job that has none is as one of zeroes. */
+struct job_run {
+    struct job *job;
+    struct order_link ends;              /* in cluster.ends */
+    int64_t start_mono_ms, end_mono_ms;  /* when, by the clock that cannot be set; 0: it did not */
+    uint64_t boot;                       /* that this clock counts from */
+    int64_t suspended_sec, suspended_at; /* in all, up to now; when it was, or was resumed, last */
+    int64_t ran_ms;                      /* before it was last suspended: its clock, while it is */
+    int64_t preempted_at;                /* it was told to make room then; 0: it was not */
+    int64_t grace_mono_ms;               /* and ends then; 0: at its limit */
+    int64_t limit_mono_ms;               /* when its time limit is over */
+    int64_t warn_mono_ms;                /* when --signal is due; 0: it is not, or was sent */
+    int64_t mail_mono_ms;                /* a share of its limit that is to be told; 0: none */
+    int64_t repeat_mono_ms;              /* unanswered orders are sent again; 0: none */
+    int64_t purge_mono_ms;               /* 0: not ended */
+    char *resv_name;                     /* it runs, or ran, in */
+    int64_t resv_end_at;                 /* of that; 0: it may run on */
+    uint32_t halts;                      /* how often it was suspended and resumed */
+    VEC32(struct waiting_step) waiting_steps;
+};
+
+struct job_packed { /* of that very size: there is one of each job, and it seldom changes */
+    uint8_t *data;
+    uint32_t len;
+};
+
 struct job {
     uint32_t id, restarts, uid, gid, next_step, cancelled_by, priority;
     enum _Pb__JobState state; /* only job_state.c writes it */
@@ -83,6 +109,9 @@ struct job {
     bool switches_waived;       /* it has waited for them long enough */
     bool dirty;                 /* in cluster.dirty */
     bool lost_node, lost_first; /* of its record: nodes that are not configured now; its script's */
+    bool yielded;               /* in cluster.yielded */
+    bool resv_asked, resv_gone; /* see resvs; held because that one is no more */
+    struct job_run *run;        /* NULL: it has not started since it was queued */
     struct job_past *past;      /* NULL: its nodes are all there */
     struct part *part;
     struct several *several; /* NULL: there is but one partition for it, or it runs */
@@ -92,50 +121,34 @@ struct job {
     uint32_t task; /* its element of the array; of a group ARRAY_NO_TASK */
     struct job_rank rank;
     int64_t submit_at, eligible_at, begin_at, start_at, end_at, sched_at, expected_at,
-        shown_sched_at; /* wall seconds; shown: as packed in 'live' */
-    int64_t start_mono_ms,
-        end_mono_ms; /* the same by the clock that cannot be set; 0: it did not */
-    uint64_t boot;   /* that this clock counts from */
-    int64_t suspended_sec, suspended_at; /* in all, up to now; when it was, or was resumed, last */
-    int64_t ran_ms;                      /* before it was last suspended: its clock, while it is */
-    int64_t preempted_at;                /* it was told to make room then; 0: it was not */
-    int64_t grace_mono_ms;               /* and ends then; 0: at its limit */
+        shown_sched_at;      /* wall seconds; shown: as packed in 'live' */
     int64_t preempt_look_at; /* waiting: from then on it could displace more; 0: never mind */
     uint64_t prey_stamp;     /* pool.freed, when nobody's end would have made room for it */
-    bool yielded;            /* in cluster.yielded */
-    uint32_t halts;          /* how often it was suspended and resumed, in this attempt */
     int64_t limit_sec;       /* INT64_MAX: unlimited */
     int64_t time_min_sec, deadline_at; /* 0: none */
     const char *reason;                /* static words, or the stored one; NULL: None */
     char *stored_reason, *reason_detail;
     int exit_status, derived_status;
-    VEC(struct alloc_node) alloc;
-    VEC(struct step) steps;
-    VEC(struct waiting_step) waiting_steps;
-    VEC(uint64_t) end_calls;             /* of those who wait for its end */
-    uint64_t alloc_call;                 /* of the one who waits for its allocation; 0: none */
-    struct str *alloc_step;              /* packed StepSpec to be created with it; NULL: none */
-    uint64_t request_key;                /* in cluster.requests; 0: none */
-    int64_t limit_mono_ms;               /* when its time limit is over, when running */
-    int64_t warn_mono_ms;                /* when --signal is due; 0: it is not, or was sent */
-    uint32_t warn_signal, warn_sec;      /* --signal: so many seconds before the limit; 0: none */
-    int64_t mail_mono_ms;                /* a share of its limit that is to be told; 0: none */
-    int64_t repeat_mono_ms;              /* unanswered orders are sent again; 0: none */
-    int64_t gone_mono_ms;                /* its waiter went away; 0: it did not */
-    int64_t purge_mono_ms;               /* 0: not ended */
-    struct str spec, live;               /* packed JobSpec and JobLive */
-    struct str *usage;                   /* packed Usage, in 'live' too; NULL: none */
-    struct job_newer *newer;             /* NULL: nothing */
-    struct array *array;                 /* NULL: it is in none */
-    struct idset tasks;                  /* a group: the elements that this record has */
-    struct order_link of_array;          /* in array.records */
-    struct resv *resv;                   /* it runs in; NULL: none */
-    VEC(struct resv *) resvs;            /* while it waits: where it may run, in this order, */
-    bool resv_asked, resv_gone;          /* and nowhere else; held because that one is no more */
-    char *resv_name;                     /* it runs, or ran, in */
-    int64_t resv_end_at;                 /* of that; 0: it may run on */
-    struct order_link queued, due, ends; /* in part.queue, cluster.due, cluster.ends */
-    int64_t switches_since; /* it could have started then, on more switches; 0: never yet */
+    VEC32(struct alloc_node) alloc;
+    VEC32(struct step) steps;
+    VEC32(uint64_t) end_calls;      /* of those who wait for its end */
+    uint64_t alloc_call;            /* of the one who waits for its allocation; 0: none */
+    struct str *alloc_step;         /* packed StepSpec to be created with it; NULL: none */
+    uint64_t request_key;           /* in cluster.requests; 0: none */
+    uint32_t warn_signal, warn_sec; /* --signal: so many seconds before the limit; 0: none */
+    int64_t gone_mono_ms;           /* its waiter went away; 0: it did not */
+    struct job_packed spec, live;   /* JobSpec and JobLive */
+    struct str *usage;              /* packed Usage, in 'live' too; NULL: none */
+    struct job_newer *newer;        /* NULL: nothing */
+    struct array *array;            /* NULL: it is in none */
+    struct idset tasks;             /* a group: the elements that this record has */
+    struct array_record *of_array;  /* in array.records; NULL: in none */
+    struct resv *resv;              /* it runs in; NULL: none */
+    VEC32(struct resv *)
+    resvs;                         /* while it waits: where it may run, in this order, and
+                                      with resv_asked nowhere else */
+    struct order_link queued, due; /* in part.queue, cluster.due */
+    int64_t switches_since;        /* it could have started then, on more switches; 0: never yet */
     uint64_t unfit_stamp, ahead_stamp; /* plan.c: pool.freed, when it last did not fit, and when
                                           its start was last looked for */
     struct job_waits waits;            /* for other jobs; and its name */
@@ -156,6 +169,18 @@ uint32_t job_alloc_cpus(const struct job *j);
 uint32_t job_nodes_left(const struct job *j); /* not released */
 void job_step_done(struct step *s);
 void job_forget_past(struct job *j);
+
+extern const struct job_run job_no_run;
+static inline const struct job_run *job_run(const struct job *j)
+{
+    return j->run ? j->run : &job_no_run;
+}
+struct job_run *job_make_run(struct job *j); /* for changes of it; made when there is none */
+void job_forget_run(struct cluster *c, struct job *j);
+struct job *job_of_end(struct order_link *link); /* of a link in cluster.ends; NULL for NULL */
+/* Packs a message; what 'p' had is gone. */
+void job_repack(struct job_packed *p, const ProtobufCMessage *m);
+void job_packed_done(struct job_packed *p);
 
 /* --- job_spec.c: its request ------------------------------------------------------------------ */
 

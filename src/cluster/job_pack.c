@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A job's record, made from its state. */
+#include <string.h>
+
 #include "base/pb.h"
 #include "cluster/cluster.h"
 
@@ -111,6 +113,25 @@ static void pack_depend(const struct job *j, Pb__JobLive *m, struct arena *arena
         m->depend_from_at[item - j->waits.on->items.data] = item->from_at;
 }
 
+static void pack_run(const struct job_run *r, Pb__JobLive *m)
+{
+    if (r->suspended_sec)
+        SET(m, suspended_sec, r->suspended_sec);
+    if (r->halts) {
+        SET(m, halts, r->halts);
+        SET(m, suspended_at, r->suspended_at);
+        SET(m, ran_ms, r->ran_ms);
+    }
+    if (r->preempted_at)
+        SET(m, preempted_at, r->preempted_at);
+    if (r->start_mono_ms)
+        SET(m, start_mono_ms, r->start_mono_ms);
+    if (r->end_mono_ms)
+        SET(m, end_mono_ms, r->end_mono_ms);
+    if (r->boot && (r->start_mono_ms || r->end_mono_ms))
+        SET(m, boot, r->boot);
+}
+
 static void pack_times(const struct job *j, Pb__JobLive *m)
 {
     SET(m, submit_at, j->submit_at);
@@ -122,24 +143,10 @@ static void pack_times(const struct job *j, Pb__JobLive *m)
     if (j->end_at)
         SET(m, end_at, j->end_at);
     else if (j->state == PB__JOB_STATE__RUNNING && j->limit_sec != INT64_MAX)
-        SET(m, end_at, j->start_at + j->limit_sec + j->suspended_sec);
-    if (j->suspended_sec)
-        SET(m, suspended_sec, j->suspended_sec);
-    if (j->halts) {
-        SET(m, halts, j->halts);
-        SET(m, suspended_at, j->suspended_at);
-        SET(m, ran_ms, j->ran_ms);
-    }
+        SET(m, end_at, j->start_at + j->limit_sec + job_run(j)->suspended_sec);
     if (j->yielded)
         SET(m, yielded, true);
-    if (j->preempted_at)
-        SET(m, preempted_at, j->preempted_at);
-    if (j->start_mono_ms)
-        SET(m, start_mono_ms, j->start_mono_ms);
-    if (j->end_mono_ms)
-        SET(m, end_mono_ms, j->end_mono_ms);
-    if (j->boot && (j->start_mono_ms || j->end_mono_ms))
-        SET(m, boot, j->boot);
+    pack_run(job_run(j), m);
     if (j->sched_at)
         SET(m, last_sched_at, j->sched_at);
     SET(m, time_limit_sec, j->limit_sec);
@@ -175,6 +182,22 @@ static void pack_parts(const struct job *j, Pb__JobLive *m, struct arena *arena)
         m->part_priority[i] = i == s->at ? j->priority : s->of[i].priority;
 }
 
+/* What there is in packed form only. */
+static void add_as_packed(struct job *j)
+{
+    struct str more = STR_INIT;
+    if (j->usage)
+        pb_pack_field(LIVE_USAGE, j->usage->data, j->usage->len, &more);
+    if (j->newer)
+        str_append(&more, j->newer->live.data, j->newer->live.len);
+    if (!more.len)
+        return;
+    j->live.data = mem_realloc(j->live.data, j->live.len + more.len);
+    memcpy(j->live.data + j->live.len, more.data, more.len);
+    j->live.len += (uint32_t)more.len;
+    str_done(&more);
+}
+
 void job_pack_live(const struct cluster *c, struct job *j)
 {
     _cleanup_arena_ struct arena arena;
@@ -200,11 +223,11 @@ void job_pack_live(const struct cluster *c, struct job *j)
     if (j->rank.accrued_sec)
         SET(&m, accrued_sec, j->rank.accrued_sec);
     pack_parts(j, &m, &arena);
-    m.reservation = j->resv_name;
+    m.reservation = job_run(j)->resv_name;
     if (j->resv_gone)
         SET(&m, resv_gone, true);
-    if (j->resv_end_at)
-        SET(&m, resv_end_at, j->resv_end_at);
+    if (job_run(j)->resv_end_at)
+        SET(&m, resv_end_at, job_run(j)->resv_end_at);
     pack_times(j, &m);
     pack_where(c, j, &m, &arena);
     pack_sharing(j, &m);
@@ -233,15 +256,9 @@ void job_pack_live(const struct cluster *c, struct job *j)
     struct str tasks = STR_INIT;
     pack_array(j, &m, &tasks);
     j->shown_sched_at = j->sched_at;
-    size_t len = protobuf_c_message_get_packed_size(&m.base);
-    str_clear(&j->live);
-    str_reserve(&j->live, len);
-    pb_pack(&m.base, &j->live);
+    job_repack(&j->live, &m.base);
     str_done(&tasks);
-    if (j->usage)
-        pb_pack_field(LIVE_USAGE, j->usage->data, j->usage->len, &j->live);
-    if (j->newer)
-        str_append(&j->live, j->newer->live.data, j->newer->live.len);
+    add_as_packed(j);
 }
 
 void job_pack_step(const struct step *s, struct str *out)

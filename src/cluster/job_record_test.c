@@ -19,7 +19,7 @@ static struct job *job_of(struct cluster *c, uint32_t id, const char *words)
     spec.has_uid = spec.has_gid = true;
     spec.uid = j->uid = 1000 + id;
     spec.gid = j->gid = 100;
-    pb_pack(&spec.base, &j->spec);
+    job_repack(&j->spec, &spec.base);
     return j;
 }
 

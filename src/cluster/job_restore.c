@@ -59,6 +59,24 @@ static int64_t bounded_time(int64_t sec)
     return sec < 0 ? 0 : sec > CLUSTER_TIME_MAX_SEC ? CLUSTER_TIME_MAX_SEC : sec;
 }
 
+/* One that waits has none, whatever an older version wrote. */
+static void restore_run(struct job *j, const Pb__JobLive *m)
+{
+    if (m->state == PB__JOB_STATE__PENDING)
+        return;
+    struct job_run *r = job_make_run(j);
+    r->suspended_sec = bounded_time(OR(m, suspended_sec, 0));
+    r->suspended_at = bounded_time(OR(m, suspended_at, 0));
+    r->ran_ms = bounded_time(OR(m, ran_ms, 0));
+    r->halts = OR(m, halts, 0);
+    r->preempted_at = bounded_time(OR(m, preempted_at, 0));
+    r->start_mono_ms = OR(m, start_mono_ms, 0);
+    r->end_mono_ms = OR(m, end_mono_ms, 0);
+    r->boot = OR(m, boot, 0);
+    r->resv_name = mem_strdup(m->reservation);
+    r->resv_end_at = bounded_time(OR(m, resv_end_at, 0));
+}
+
 static void restore_live(struct job *j, const Pb__JobLive *m)
 {
     j->completing = OR(m, completing, 0);
@@ -74,14 +92,7 @@ static void restore_live(struct job *j, const Pb__JobLive *m)
     j->start_at = m->state == PB__JOB_STATE__PENDING ? 0 : OR(m, start_at, 0);
     bool runs = m->state == PB__JOB_STATE__RUNNING || m->state == PB__JOB_STATE__SUSPENDED;
     j->end_at = runs || m->state == PB__JOB_STATE__PENDING ? 0 : OR(m, end_at, 0);
-    j->suspended_sec = bounded_time(OR(m, suspended_sec, 0));
-    j->suspended_at = bounded_time(OR(m, suspended_at, 0));
-    j->ran_ms = bounded_time(OR(m, ran_ms, 0));
-    j->halts = OR(m, halts, 0);
-    j->preempted_at = bounded_time(OR(m, preempted_at, 0));
-    j->start_mono_ms = OR(m, start_mono_ms, 0);
-    j->end_mono_ms = OR(m, end_mono_ms, 0);
-    j->boot = OR(m, boot, 0);
+    restore_run(j, m);
     j->sched_at = OR(m, last_sched_at, 0);
     j->limit_sec = OR(m, time_limit_sec, INT64_MAX);
     j->exit_status = OR(m, exit_status, 0);
@@ -96,9 +107,7 @@ static void restore_live(struct job *j, const Pb__JobLive *m)
     j->warned = OR(m, warned, 0);
     j->configuring = OR(m, configuring, 0);
     j->epilog_due = OR(m, epilog_due, 0);
-    j->resv_name = mem_strdup(m->reservation);
     j->resv_gone = OR(m, resv_gone, 0);
-    j->resv_end_at = bounded_time(OR(m, resv_end_at, 0));
     j->reason = j->stored_reason = mem_strdup(m->reason);
     j->reason_detail = mem_strdup(m->reason_detail);
     if (m->usage) {
@@ -228,7 +237,7 @@ int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, s
     find_parts(c, j, record);
     j->uid = OR(record->spec, uid, 0);
     j->gid = OR(record->spec, gid, 0);
-    pb_pack(&record->spec->base, &j->spec);
+    job_repack(&j->spec, &record->spec->base);
     keep_newer(j, record);
     rc = read_stored_spec(c, j, record->spec, err);
     restore_live(j, m);

@@ -371,6 +371,29 @@ static void requeue(void **state)
     test_cluster_free(d);
 }
 
+/* A controller may have a million of them: what only jobs need that have started is elsewhere. */
+static void small_while_it_waits(void **state)
+{
+    struct cluster *c = test_cluster(conf);
+    struct job *j = test_job(c, 1, "");
+    struct job_run *run;
+
+    assert_in_range(sizeof *j, 1, 848);
+    assert_null(j->run);
+    assert_int_equal(job_run(j)->start_mono_ms, 0);
+    assert_null(j->run);
+    run = job_make_run(j);
+    assert_ptr_equal(job_make_run(j), run);
+    assert_ptr_equal(job_run(j), run);
+    order_insert(&c->ends, &run->ends, 5, 1);
+    assert_ptr_equal(job_of_end(order_first(&c->ends)), j);
+    job_forget_run(c, j);
+    assert_null(order_first(&c->ends));
+    assert_null(job_of_end(order_first(&c->ends)));
+    assert_null(j->run);
+    test_cluster_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -386,6 +409,7 @@ int main(void)
         cmocka_unit_test(the_rest),
         cmocka_unit_test(warnings),
         cmocka_unit_test(requeue),
+        cmocka_unit_test(small_while_it_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ struct license_need {
 };
 
 struct license_needs {
-    VEC(struct license_need) list;
+    VEC32(struct license_need) list;
 };
 
 void license_init(struct cluster *c); /* from its configuration */

@@ -15,9 +15,9 @@
 struct order_link {
     struct order_link *up, *left, *right;
     int64_t key;
-    uint64_t tie; /* unique within an order */
-    bool in;
-    bool of_face; /* several.h: what it is embedded in, in an order or not; the order keeps it */
+    uint64_t tie : 62; /* unique within an order */
+    uint64_t in : 1;
+    uint64_t of_face : 1; /* several.h: what it is in, in an order or not; the order keeps it */
 };
 
 struct order {

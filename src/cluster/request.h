@@ -24,29 +24,28 @@ struct job_rank { /* what its priority is made of besides */
 
 struct request {
     uint32_t min_nodes, max_nodes, tasks, cpus_per_task, ntasks_per_node, min_cpus;
-    uint64_t mem_node_mib, mem_cpu_mib, tmp_mib;
-    uint32_t good_nodes; /* as many as that when they are free now, if not min_nodes */
-    bool exclusive;      /* takes whole nodes; alone, unless it shares */
-    bool shared;         /* its units may be those of other jobs of its partition that share */
-    bool ask_exclusive, ask_shared; /* what the two above follow from, and from the partition */
-    bool contiguous, overcommit, tasks_given;
-    bool req_gone;                    /* a node it requires is not configured any more: it waits */
-    struct bitset *req, *exc;         /* NULL: none */
-    bool user_alone, ask_user_alone;  /* only this user's jobs may be on its nodes; see above */
+    uint32_t good_nodes;              /* as many as that when they are free now, if not min_nodes */
     uint32_t sockets, cores, threads; /* nodes have that many at least: sockets, cores of each,
                                          threads of a core */
     uint32_t use_threads;             /* of a core, at most; 0: all */
     uint32_t tasks_per_socket, tasks_per_core; /* at most; 0: any number */
     uint32_t spec_cores;                       /* of each node, of no task */
+    uint32_t cpus_per_gpu;
+    uint32_t switches; /* so many leaves of the network at most; 0: any number */
+    uint64_t mem_node_mib, mem_cpu_mib, mem_gpu_mib, tmp_mib;
+    int64_t switches_sec;     /* after waiting that long for so few switches, any number, too */
+    struct bitset *req, *exc; /* NULL: none */
     struct gres_wants gres;
     struct license_needs licenses;
-    uint32_t cpus_per_gpu;
-    uint64_t mem_gpu_mib;
     char *features; /* NULL: none */
     char *prefer;   /* features instead of those, where that fits; NULL: none */
     struct constraint *constraint, *preferred; /* the two, as read */
-    uint32_t switches;          /* so many leaves of the network at most; 0: any number */
-    int64_t switches_sec;       /* and after waiting that long for it, any number, too */
+    bool exclusive;                            /* takes whole nodes; alone, unless it shares */
+    bool shared; /* its units may be those of other jobs of its partition that share */
+    bool ask_exclusive, ask_shared;  /* what the two above follow from, and from the partition */
+    bool user_alone, ask_user_alone; /* only this user's jobs may be on its nodes; see above */
+    bool contiguous, overcommit, tasks_given;
+    bool req_gone;              /* a node it requires is not configured any more: it waits */
     bool pack;                  /* its tasks fill one node before the next */
     bool spread, use_min_nodes; /* of a range of node counts: as many as possible, or as few */
 };

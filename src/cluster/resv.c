@@ -155,11 +155,12 @@ void resv_enter(struct job *j, struct resv *r)
 {
     resv_leave(j);
     j->resv = r;
-    free(take_ptr(j->resv_name));
+    if (j->run)
+        free(take_ptr(j->run->resv_name));
     if (!r)
         return;
     r->running++;
-    j->resv_name = mem_strdup(r->name);
+    job_make_run(j)->resv_name = mem_strdup(r->name);
     if (license_held(j))
         resv_use_licenses(r, j, 1);
 }
@@ -186,7 +187,7 @@ void resv_count_licenses(const struct cluster *c, struct resv *r)
     vec_foreach (&r->stock, s)
         s->used = 0;
     for (struct order_link *l = order_first(&c->ends); l && r->stock.len; l = order_next(l)) {
-        const struct job *j = order_item(l, struct job, ends);
+        const struct job *j = job_of_end(l);
         if (j->resv == r && license_held(j))
             resv_use_licenses(r, j, 1);
     }

@@ -161,7 +161,7 @@ static void records(void **state)
     (void)state;
     arena_init(&arena, 0);
     const Pb__JobSpec spec = test_spec(&arena, "p=a,b");
-    pb_pack(&spec.base, &j->spec);
+    job_repack(&j->spec, &spec.base);
     for (uint32_t i = 0; i < 2; i++) {
         several_enter(j, i);
         j->priority = 10 + i;

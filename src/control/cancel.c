@@ -67,7 +67,7 @@ void cancel_repeat_steps(struct control *c, struct job *j)
             if (!s->nodes.data[i].ended)
                 end_step(c, j, &j->alloc.data[s->nodes.data[i].at], s->id);
         if (s->ending)
-            j->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_STEP_MS;
+            job_make_run(j)->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_STEP_MS;
     }
 }
 
@@ -78,8 +78,8 @@ void cancel_step(struct control *c, struct job *j, struct step *s)
         if (!n->ended)
             end_step(c, j, &j->alloc.data[n->at], s->id);
     s->ending = true;
-    if (!j->repeat_mono_ms || again < j->repeat_mono_ms)
-        j->repeat_mono_ms = again;
+    if (!job_run(j)->repeat_mono_ms || again < job_run(j)->repeat_mono_ms)
+        job_make_run(j)->repeat_mono_ms = again;
     control_schedule(c, j);
 }
 
@@ -171,7 +171,7 @@ void cancel_warn(struct control *c, struct job *j)
             send_signal(c, j, a, &r, NULL, nonce);
     }
     j->warned = all;
-    j->warn_mono_ms = all ? 0 : control_mono(c) + CONTROL_REPEAT_MS;
+    job_make_run(j)->warn_mono_ms = all ? 0 : control_mono(c) + CONTROL_REPEAT_MS;
     job_touch(c->cluster, j);
 }
 

@@ -275,7 +275,7 @@ static int64_t since_ms(const struct control *c, const struct job *j, int64_t mo
                         int64_t wall_sec)
 {
     int64_t ms = (control_wall(c) - wall_sec) * 1000;
-    if (mono_ms && j->boot && j->boot == control_boot(c))
+    if (mono_ms && job_run(j)->boot && job_run(j)->boot == control_boot(c))
         ms = control_mono(c) - mono_ms;
     return ms > 0 ? ms : 0;
 }
@@ -284,11 +284,12 @@ static int64_t since_ms(const struct control *c, const struct job *j, int64_t mo
  * wall clock may be set before the next start. */
 static void resume_clock(struct control *c, struct job *j)
 {
-    if (j->boot != control_boot(c))
+    struct job_run *run = job_make_run(j);
+    int64_t ran_ms = since_ms(c, j, run->start_mono_ms, j->start_at + run->suspended_sec);
+    if (run->boot != control_boot(c))
         job_touch(c->cluster, j);
-    j->start_mono_ms =
-        control_mono(c) - since_ms(c, j, j->start_mono_ms, j->start_at + j->suspended_sec);
-    j->boot = control_boot(c);
+    run->start_mono_ms = control_mono(c) - ran_ms;
+    run->boot = control_boot(c);
 }
 
 /* The clocks of a job go on where they were. */
@@ -305,8 +306,9 @@ static void resume_job(struct control *c, struct job *j)
             resume_clock(c, j);
         preempt_restored(c, j);
         control_set_end(c, j);
-        order_insert(&c->cluster->ends, &j->ends, wall + control_left_sec(c, j), j->id);
-        j->repeat_mono_ms =
+        order_insert(&c->cluster->ends, &job_make_run(j)->ends, wall + control_left_sec(c, j),
+                     j->id);
+        job_make_run(j)->repeat_mono_ms =
             j->batch && !j->launched && !j->configuring ? now + CONTROL_REPEAT_MS : 0;
         j->gone_mono_ms = j->configuring && !j->batch ? now : 0;
         suspend_restored(c, j);
@@ -317,14 +319,14 @@ static void resume_job(struct control *c, struct job *j)
         }
         hook_resume(c, j);
     } else if (j->completing) {
-        order_insert(&c->cluster->ends, &j->ends, wall, j->id);
-        j->repeat_mono_ms = now + CONTROL_REPEAT_MS;
+        order_insert(&c->cluster->ends, &job_make_run(j)->ends, wall, j->id);
+        job_make_run(j)->repeat_mono_ms = now + CONTROL_REPEAT_MS;
         hook_resume(c, j);
         finish_clean(c, j); /* its last node may not be in the configuration any more */
     } else {
         int64_t age_ms = c->conf->min_job_age_sec * 1000,
-                over_ms = since_ms(c, j, j->end_mono_ms, j->end_at);
-        j->purge_mono_ms = now + (over_ms < age_ms ? age_ms - over_ms : 0);
+                over_ms = since_ms(c, j, job_run(j)->end_mono_ms, j->end_at);
+        job_make_run(j)->purge_mono_ms = now + (over_ms < age_ms ? age_ms - over_ms : 0);
     }
     control_schedule(c, j);
 }
@@ -376,36 +378,37 @@ int64_t control_left_sec(const struct control *c, const struct job *j)
 {
     if (j->state == PB__JOB_STATE__SUSPENDED) /* nobody knows when it goes on */
         return CLUSTER_NO_LIMIT_SEC;
-    int64_t left = job_limit_sec(j) - (control_mono(c) - j->start_mono_ms) / 1000;
+    int64_t left = job_limit_sec(j) - (control_mono(c) - job_run(j)->start_mono_ms) / 1000;
     return left > 0 ? left : 0;
 }
 
 void control_set_end(struct control *c, struct job *j)
 {
+    struct job_run *run = job_make_run(j);
     int64_t over = over_limit_sec(c, j), now = control_mono(c);
     if (j->state == PB__JOB_STATE__SUSPENDED) {
-        j->limit_mono_ms = INT64_MAX;
-        j->warn_mono_ms = j->mail_mono_ms = 0;
+        run->limit_mono_ms = INT64_MAX;
+        run->warn_mono_ms = run->mail_mono_ms = 0;
         return;
     }
-    int64_t limit_at = j->start_mono_ms + job_limit_sec(j) * 1000;
+    int64_t limit_at = run->start_mono_ms + job_limit_sec(j) * 1000;
     bool never = j->limit_sec == INT64_MAX || over >= CLUSTER_NO_LIMIT_SEC;
-    j->limit_mono_ms = never ? INT64_MAX : limit_at + over * 1000;
+    run->limit_mono_ms = never ? INT64_MAX : limit_at + over * 1000;
     int64_t resv_ms = resv_limit_ms(c, j);
-    j->limit_mono_ms = resv_ms < j->limit_mono_ms ? resv_ms : j->limit_mono_ms;
-    if (j->grace_mono_ms && j->grace_mono_ms < j->limit_mono_ms)
-        j->limit_mono_ms = j->grace_mono_ms;
-    if (j->limit_mono_ms < now)
-        j->limit_mono_ms = now;
+    run->limit_mono_ms = resv_ms < run->limit_mono_ms ? resv_ms : run->limit_mono_ms;
+    if (run->grace_mono_ms && run->grace_mono_ms < run->limit_mono_ms)
+        run->limit_mono_ms = run->grace_mono_ms;
+    if (run->limit_mono_ms < now)
+        run->limit_mono_ms = now;
     mail_schedule(c, j);
-    j->warn_mono_ms = 0;
+    run->warn_mono_ms = 0;
     if (j->limit_sec == INT64_MAX)
         limit_at = INT64_MAX;
     if (c->announced && c->shutdown_mono_ms < limit_at)
         limit_at = c->shutdown_mono_ms;
     if (j->warn_signal && !j->warned && limit_at != INT64_MAX) {
         int64_t at = limit_at - (int64_t)j->warn_sec * 1000;
-        j->warn_mono_ms = at > now ? at : now;
+        run->warn_mono_ms = at > now ? at : now;
     }
 }
 
@@ -417,6 +420,7 @@ static void earlier(int64_t *due, int64_t at)
 
 void control_schedule(struct control *c, struct job *j)
 {
+    const struct job_run *run = job_run(j);
     int64_t due = INT64_MAX;
     if (j->state == PB__JOB_STATE__PENDING) {
         int64_t wait = j->begin_at - control_wall(c);
@@ -440,12 +444,12 @@ void control_schedule(struct control *c, struct job *j)
         if (j->configuring && j->gone_mono_ms)
             earlier(&due, j->gone_mono_ms + CONTROL_WAITER_MS);
         if (!job_is_final(j) && !j->configuring) {
-            earlier(&due, j->limit_mono_ms);
-            earlier(&due, j->warn_mono_ms);
-            earlier(&due, j->mail_mono_ms);
+            earlier(&due, run->limit_mono_ms);
+            earlier(&due, run->warn_mono_ms);
+            earlier(&due, run->mail_mono_ms);
         }
-        earlier(&due, j->repeat_mono_ms);
-        earlier(&due, j->purge_mono_ms);
+        earlier(&due, run->repeat_mono_ms);
+        earlier(&due, run->purge_mono_ms);
     }
     if (due == INT64_MAX)
         order_remove(&c->cluster->due, &j->due);
@@ -455,15 +459,16 @@ void control_schedule(struct control *c, struct job *j)
 
 static void repeat_orders(struct control *c, struct job *j)
 {
-    j->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
+    struct job_run *run = job_make_run(j);
+    run->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
     if (j->completing && job_nodes_left(j))
         finish_send_remaining(c, j, NULL, (uint32_t)c->conf->kill_wait_sec);
     else if (j->state == PB__JOB_STATE__RUNNING && j->batch && !j->launched && !j->configuring)
         start_send_batch(c, j);
     else
-        j->repeat_mono_ms = 0;
+        run->repeat_mono_ms = 0;
     if (suspend_repeat(c, j))
-        j->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
+        run->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
     if (!job_is_final(j) && j->state != PB__JOB_STATE__PENDING)
         cancel_repeat_steps(c, j);
 }
@@ -477,12 +482,13 @@ static void purge(struct control *c, struct job *j)
 
 static void job_due(struct control *c, struct job *j)
 {
+    const struct job_run *run = job_run(j);
     int64_t now = control_mono(c);
     bool telling = depend_is_telling(c, j->id) ||
                    (j->array && depend_is_telling(c, j->array->id)); /* its part is needed still */
-    if (j->purge_mono_ms && now >= j->purge_mono_ms && telling)
-        j->purge_mono_ms = now + PURGE_LATER_MS;
-    if (j->purge_mono_ms && now >= j->purge_mono_ms) {
+    if (run->purge_mono_ms && now >= run->purge_mono_ms && telling)
+        job_make_run(j)->purge_mono_ms = now + PURGE_LATER_MS;
+    if (run->purge_mono_ms && now >= run->purge_mono_ms) {
         purge(c, j);
         return;
     }
@@ -498,16 +504,16 @@ static void job_due(struct control *c, struct job *j)
         finish_job(c, j, PB__JOB_STATE__DEADLINE, 0, "DeadLine", NULL);
     else if (j->state == PB__JOB_STATE__PENDING)
         submit_enqueue(c, j);
-    else if (runs && now >= j->limit_mono_ms && j->grace_mono_ms && now >= j->grace_mono_ms)
+    else if (runs && now >= run->limit_mono_ms && run->grace_mono_ms && now >= run->grace_mono_ms)
         finish_job(c, j, PB__JOB_STATE__PREEMPTED, SIGTERM, NULL, "PREEMPTION");
-    else if (runs && now >= j->limit_mono_ms)
+    else if (runs && now >= run->limit_mono_ms)
         finish_job(c, j, PB__JOB_STATE__TIMEOUT, 0, "TimeLimit", "TIME LIMIT");
     runs = runs && j->state == PB__JOB_STATE__RUNNING;
-    if (runs && j->warn_mono_ms && now >= j->warn_mono_ms)
+    if (runs && job_run(j)->warn_mono_ms && now >= job_run(j)->warn_mono_ms)
         cancel_warn(c, j);
-    if (runs && j->mail_mono_ms && now >= j->mail_mono_ms)
+    if (runs && job_run(j)->mail_mono_ms && now >= job_run(j)->mail_mono_ms)
         mail_due(c, j);
-    if (j->repeat_mono_ms && now >= j->repeat_mono_ms)
+    if (job_run(j)->repeat_mono_ms && now >= job_run(j)->repeat_mono_ms)
         repeat_orders(c, j);
     control_schedule(c, j);
 }
@@ -603,10 +609,11 @@ static void waiter_gone(struct control *c, struct job *j, uint64_t call)
     for (size_t i = j->end_calls.len; i-- > 0;)
         if (j->end_calls.data[i] == call)
             vec_remove(&j->end_calls, i);
-    for (size_t i = j->waiting_steps.len; i-- > 0;)
-        if (j->waiting_steps.data[i].call == call) {
-            str_done(&j->waiting_steps.data[i].spec);
-            vec_remove(&j->waiting_steps, i);
+    struct job_run *run = j->run;
+    for (size_t i = run ? run->waiting_steps.len : 0; i-- > 0;)
+        if (run->waiting_steps.data[i].call == call) {
+            str_done(&run->waiting_steps.data[i].spec);
+            vec_remove(&run->waiting_steps, i);
         }
     control_schedule(c, j);
 }
@@ -664,14 +671,14 @@ int control_check(const struct control *c, struct err *err)
     vec_foreach (&c->cluster->jobs, at) {
         const struct job *j = *at;
         pending += j->state == PB__JOB_STATE__PENDING;
-        holding += j->ends.in;
+        holding += job_run(j)->ends.in;
         if (depend_check(c, j, err) != 0)
             return -ERR_INTERNAL;
         if (several_is_queued(j) && j->state != PB__JOB_STATE__PENDING)
             return err_set(err, -ERR_INTERNAL, "job %u is queued and not pending", j->id);
         if (!several_keys_hold(j))
             return err_set(err, -ERR_INTERNAL, "job %u is not queued by its priority", j->id);
-        if (job_nodes_left(j) && !j->ends.in)
+        if (job_nodes_left(j) && !job_run(j)->ends.in)
             return err_set(err, -ERR_INTERNAL, "job %u holds nodes and nothing ends it", j->id);
     }
     if (pending != c->cluster->pending || holding != c->cluster->ends.count)

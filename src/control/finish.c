@@ -50,8 +50,8 @@ static void end_steps(struct control *c, struct job *j)
 {
     while (j->steps.len)
         step_remove(c, j, &vec_last(&j->steps));
-    while (j->waiting_steps.len) {
-        struct waiting_step w = vec_pop(&j->waiting_steps);
+    while (job_run(j)->waiting_steps.len) {
+        struct waiting_step w = vec_pop(&j->run->waiting_steps);
         control_refuse_code(c, w.call, ERR_JOB_DONE, NULL);
         str_done(&w.spec);
     }
@@ -83,9 +83,9 @@ void finish_clean(struct control *c, struct job *j)
         return;
     j->completing = false;
     resv_leave(j);
-    j->repeat_mono_ms = 0;
-    j->purge_mono_ms = control_mono(c) + c->conf->min_job_age_sec * 1000;
-    order_remove(&c->cluster->ends, &j->ends);
+    job_make_run(j)->repeat_mono_ms = 0;
+    job_make_run(j)->purge_mono_ms = control_mono(c) + c->conf->min_job_age_sec * 1000;
+    order_remove(&c->cluster->ends, &job_make_run(j)->ends);
     job_touch(c->cluster, j);
     c->plan_wanted = true;
     depend_reindex(c->cluster, j); /* what it waited for it waits for again when it is requeued */
@@ -117,10 +117,11 @@ void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int 
     several_unqueue(j);
     several_name(j);
     resv_unbind(j);
+    struct job_run *run = job_make_run(j);
     j->exit_status = exit_status;
     j->end_at = control_wall(c);
-    j->end_mono_ms = control_mono(c);
-    j->boot = control_boot(c);
+    run->end_mono_ms = control_mono(c);
+    run->boot = control_boot(c);
     if (!ran)
         j->start_at = j->end_at;
     j->reason = reason ? reason : j->requeue_after ? "Cleaning" : NULL;
@@ -133,8 +134,8 @@ void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int 
     finish_release_untouched(c, j);
     if (job_nodes_left(j) > 0 || hook_holds(j)) {
         alloc_begin_completing(c->cluster, j);
-        order_move(&c->cluster->ends, &j->ends, j->end_at, j->id);
-        j->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
+        order_move(&c->cluster->ends, &run->ends, j->end_at, j->id);
+        job_make_run(j)->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
         finish_send_remaining(c, j, why, (uint32_t)c->conf->kill_wait_sec);
         control_schedule(c, j);
     } else {
@@ -230,16 +231,11 @@ void finish_requeue(struct control *c, struct job *j)
     j->exit_status = j->derived_status = 0;
     j->next_step = 0;
     j->launched = j->backfilled = j->warned = j->configuring = j->epilog_due = false;
-    j->warn_mono_ms = 0;
     j->start_at = j->end_at = 0;
-    j->start_mono_ms = j->end_mono_ms = 0;
-    j->suspended_sec = j->suspended_at = j->ran_ms = 0;
-    j->halts = 0;
-    j->preempted_at = j->grace_mono_ms = 0;
+    job_forget_run(c->cluster, j);
     j->eligible_at = control_wall(c); /* a begin time that is still to come holds */
     if (j->begin_at > j->eligible_at)
         j->eligible_at = j->begin_at;
-    j->purge_mono_ms = j->repeat_mono_ms = 0;
     j->cancelled_by = 0;
     str_free(take_ptr(j->usage));
     bool launch_failed = str_eq(j->reason, "JobLaunchFailure");

@@ -77,8 +77,9 @@ static char *format_time(struct arena *arena, int64_t sec)
 
 static char *run_time(const struct control *c, const struct job *j, struct arena *arena)
 {
-    int64_t until = job_is_final(j) ? j->end_mono_ms : control_mono(c);
-    return format_time(arena, j->start_mono_ms ? (until - j->start_mono_ms) / 1000 : 0);
+    int64_t until = job_is_final(j) ? job_run(j)->end_mono_ms : control_mono(c);
+    return format_time(arena,
+                       job_run(j)->start_mono_ms ? (until - job_run(j)->start_mono_ms) / 1000 : 0);
 }
 
 static char *receiver(const struct control *c, const Pb__JobSpec *spec, struct arena *arena)
@@ -220,7 +221,7 @@ void mail_end(struct control *c, struct job *j)
 
 static int64_t reached_at(const struct job *j, size_t event)
 {
-    return j->start_mono_ms + j->limit_sec * 10 * events[event].percent;
+    return job_run(j)->start_mono_ms + j->limit_sec * 10 * events[event].percent;
 }
 
 static bool is_share(const struct job *j, size_t event)
@@ -231,20 +232,22 @@ static bool is_share(const struct job *j, size_t event)
 /* When the next share of its limit is reached; one that was reached before is not told. */
 void mail_schedule(struct control *c, struct job *j)
 {
-    j->mail_mono_ms = 0;
+    struct job_run *run = job_make_run(j);
+    run->mail_mono_ms = 0;
     if (!(j->mail & JOB_MAIL_SHARES) || j->limit_sec > CLUSTER_NO_LIMIT_SEC)
         return;
     for (size_t i = 0; i < EVENTS; i++) {
         int64_t at = reached_at(j, i);
-        if (is_share(j, i) && at > control_mono(c) && (!j->mail_mono_ms || at < j->mail_mono_ms))
-            j->mail_mono_ms = at;
+        if (is_share(j, i) && at > control_mono(c) &&
+            (!run->mail_mono_ms || at < run->mail_mono_ms))
+            run->mail_mono_ms = at;
     }
 }
 
 void mail_due(struct control *c, struct job *j)
 {
     for (size_t i = 0; i < EVENTS; i++)
-        if (is_share(j, i) && reached_at(j, i) == j->mail_mono_ms)
+        if (is_share(j, i) && reached_at(j, i) == job_run(j)->mail_mono_ms)
             send(c, j, i, false);
     mail_schedule(c, j);
 }

@@ -380,7 +380,7 @@ static void on_launched(struct control *c, struct node *n, const Pb__Launched *e
         if (!j->launched)
             job_touch(c->cluster, j);
         j->launched = true;
-        j->repeat_mono_ms = 0;
+        job_make_run(j)->repeat_mono_ms = 0;
         control_schedule(c, j);
         return;
     }

@@ -147,8 +147,7 @@ void priority_set_nice(struct job *j, int32_t nice)
         return;
     Pb__JobSpec *spec = job_unpack_spec(j, &arena);
     SET(spec, nice, nice);
-    str_clear(&j->spec);
-    pb_pack(&spec->base, &j->spec);
+    job_repack(&j->spec, &spec->base);
     j->nice = nice;
 }
 

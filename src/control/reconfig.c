@@ -57,25 +57,31 @@ static void carry_node(struct cluster *next, struct node *to, struct node *from)
     pool_update(next, to);
 }
 
-/* What only memory knows of a job moves to its new record: who waits for it, and its clocks. */
-static void carry_job(const struct cluster *old, const struct cluster *next, struct job *to,
-                      struct job *from)
+static void carry_run(struct job_run *to, struct job_run *from)
 {
     memcpy(&to->waiting_steps, &from->waiting_steps, sizeof to->waiting_steps);
-    memcpy(&to->end_calls, &from->end_calls, sizeof to->end_calls);
     memset(&from->waiting_steps, 0, sizeof from->waiting_steps);
-    memset(&from->end_calls, 0, sizeof from->end_calls);
-    to->alloc_call = from->alloc_call;
-    to->trial = from->trial;
-    to->script = from->script;
-    to->alloc_step = take_ptr(from->alloc_step);
     to->limit_mono_ms = from->limit_mono_ms;
     to->grace_mono_ms = from->grace_mono_ms;
     to->warn_mono_ms = from->warn_mono_ms;
     to->mail_mono_ms = from->mail_mono_ms;
     to->repeat_mono_ms = from->repeat_mono_ms;
-    to->gone_mono_ms = from->gone_mono_ms;
     to->purge_mono_ms = from->purge_mono_ms;
+}
+
+/* What only memory knows of a job moves to its new record: who waits for it, and its clocks. */
+static void carry_job(const struct cluster *old, const struct cluster *next, struct job *to,
+                      struct job *from)
+{
+    memcpy(&to->end_calls, &from->end_calls, sizeof to->end_calls);
+    memset(&from->end_calls, 0, sizeof from->end_calls);
+    to->alloc_call = from->alloc_call;
+    to->trial = from->trial;
+    to->script = from->script;
+    to->alloc_step = take_ptr(from->alloc_step);
+    if (from->run)
+        carry_run(job_make_run(to), from->run);
+    to->gone_mono_ms = from->gone_mono_ms;
     vec_foreach (&from->alloc, a) {
         struct node *n = cluster_find_node(next, old->nodes.data[a->node]->name);
         struct alloc_node *b = n ? alloc_find(to, n->index) : NULL;
@@ -101,8 +107,8 @@ static void take_in(struct control *c, struct cluster *old, struct cluster *next
     to->request_key = from->request_key;
     if (to->request_key)
         idmap_set(&next->requests, to->request_key, to->id);
-    if (from->ends.in)
-        order_insert(&next->ends, &to->ends, from->ends.key, to->id);
+    if (job_run(from)->ends.in)
+        order_insert(&next->ends, &job_make_run(to)->ends, from->run->ends.key, to->id);
     str_done(&packed);
 }
 

@@ -183,8 +183,7 @@ static void forget_asked(struct job *j)
     arena_init(&arena, 0);
     Pb__JobSpec *spec = job_unpack_spec(j, &arena);
     spec->reservation = NULL;
-    str_clear(&j->spec);
-    pb_pack(&spec->base, &j->spec);
+    job_repack(&j->spec, &spec->base);
     j->resv_asked = false;
 }
 
@@ -269,7 +268,7 @@ void resv_drop(struct control *c, struct resv *r)
 static void set_end(struct job *j, const struct resv *r)
 {
     bool ends = r && !(r->flags & (RESV_FLEX | RESV_TIME_FLOAT)) && r->end_at != RESV_NEVER;
-    j->resv_end_at = ends ? r->end_at : 0;
+    job_make_run(j)->resv_end_at = ends ? r->end_at : 0;
 }
 
 void resv_tell_jobs(struct control *c, struct resv *r)
@@ -281,7 +280,8 @@ void resv_tell_jobs(struct control *c, struct resv *r)
             submit_enqueue(c, j);
         if (j->resv != r || job_is_final(j))
             continue;
-        if (!j->resv_end_at || j->resv_end_at > r->start_at) /* else that was another time of it */
+        if (!job_run(j)->resv_end_at ||
+            job_run(j)->resv_end_at > r->start_at) /* else that was another time of it */
             set_end(j, r);
         job_touch(c->cluster, j);
         control_set_end(c, j);
@@ -307,7 +307,7 @@ void resv_begin_job(struct job *j, struct resv *r)
 
 void resv_resume_job(struct control *c, struct job *j)
 {
-    struct resv *r = j->resv_name ? resv_find(c->cluster, j->resv_name) : NULL;
+    struct resv *r = job_run(j)->resv_name ? resv_find(c->cluster, job_run(j)->resv_name) : NULL;
     bool holds = (!job_is_final(j) || j->completing) && j->state != PB__JOB_STATE__PENDING;
     if (r && holds)
         resv_enter(j, r);
@@ -316,9 +316,9 @@ void resv_resume_job(struct control *c, struct job *j)
 int64_t resv_limit_ms(const struct control *c, const struct job *j)
 {
     int64_t over = c->conf->resv_over_run_sec;
-    if (!j->resv_end_at || over >= CLUSTER_NO_LIMIT_SEC)
+    if (!job_run(j)->resv_end_at || over >= CLUSTER_NO_LIMIT_SEC)
         return INT64_MAX;
-    return control_mono(c) + (j->resv_end_at + over - control_wall(c)) * 1000;
+    return control_mono(c) + (job_run(j)->resv_end_at + over - control_wall(c)) * 1000;
 }
 
 /* --- time --------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ static void each_holding(struct control *c, void (*act)(struct control *, struct
 {
     VEC(uint32_t) ids = {0};
     for (struct order_link *l = order_first(&c->cluster->ends); l; l = order_next(l))
-        vec_push(&ids, order_item(l, struct job, ends)->id);
+        vec_push(&ids, job_of_end(l)->id);
     vec_foreach (&ids, id) {
         struct job *j = cluster_find_job(c->cluster, *id);
         if (j)

@@ -141,15 +141,16 @@ static int take_nodes(struct control *c, struct job *j, const struct selection *
 
 static void start_clocks(struct control *c, struct job *j)
 {
+    struct job_run *run = job_make_run(j);
     deadline_limit(c, j);
     j->start_at = j->sched_at = control_wall(c);
-    j->start_mono_ms = control_mono(c);
-    j->boot = control_boot(c);
-    j->end_at = j->end_mono_ms = j->expected_at = 0;
+    run->start_mono_ms = control_mono(c);
+    run->boot = control_boot(c);
+    j->end_at = run->end_mono_ms = j->expected_at = 0;
     j->gone_mono_ms = 0;
     j->reason = NULL;
     control_set_end(c, j);
-    order_move(&c->cluster->ends, &j->ends, job_ends_at(j, j->start_at), j->id);
+    order_move(&c->cluster->ends, &run->ends, job_ends_at(j, j->start_at), j->id);
 }
 
 bool start_step(struct control *c, struct job *j)
@@ -188,7 +189,7 @@ void start_ready(struct control *c, struct job *j)
     if (j->batch) {
         j->launched = false;
         j->alloc.data[0].touched = true;
-        j->repeat_mono_ms = control_mono(c) + c->conf->batch_start_timeout_sec * 1000;
+        job_make_run(j)->repeat_mono_ms = control_mono(c) + c->conf->batch_start_timeout_sec * 1000;
         start_send_batch(c, j);
     } else if (!start_step(c, j)) {
         return;

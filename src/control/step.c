@@ -446,12 +446,12 @@ static void create(struct control *c, struct job *j, uint64_t call, const Pb__St
                  : step_make(c, j, spec, &s, &err);
     if (rc == 0) {
         answer(c, j, s, call);
-    } else if (rc == -ERR_NODES_BUSY && j->waiting_steps.len >= CONTROL_WAITING_STEPS) {
+    } else if (rc == -ERR_NODES_BUSY && job_run(j)->waiting_steps.len >= CONTROL_WAITING_STEPS) {
         control_refuse_code(c, call, ERR_BUSY, "too many steps of this job wait");
     } else if (rc == -ERR_NODES_BUSY && !OR(spec, immediate, 0)) {
         struct waiting_step w = {.call = call};
         pb_pack(&spec->base, &w.spec);
-        vec_push(&j->waiting_steps, w);
+        vec_push(&job_make_run(j)->waiting_steps, w);
         control_hold(c, call, j);
     } else {
         control_refuse(c, call, &err);
@@ -478,11 +478,11 @@ void control_step_create(struct control *c, uint64_t call, const struct caller *
 
 void step_retry_waiting(struct control *c, struct job *j)
 {
-    for (size_t waiting = j->waiting_steps.len; waiting-- > 0 && !job_is_final(j);) {
+    for (size_t waiting = job_run(j)->waiting_steps.len; waiting-- > 0 && !job_is_final(j);) {
         _cleanup_arena_ struct arena arena;
         arena_init(&arena, 0);
-        struct waiting_step w = j->waiting_steps.data[0];
-        vec_remove(&j->waiting_steps, 0);
+        struct waiting_step w = j->run->waiting_steps.data[0];
+        vec_remove(&j->run->waiting_steps, 0);
         const Pb__StepSpec *spec =
             arena_unpack(&arena, &pb__step_spec__descriptor, w.spec.data, w.spec.len);
         create(c, j, w.call, spec);

@@ -221,9 +221,7 @@ static int apply_spec(struct control *c, const struct caller *who, const struct 
     spec.user_name = (char *)as->user_name;
     spec.group_name = (char *)as->group_name;
     spec.partition_key = NULL; /* records are shown to everybody */
-    size_t len = protobuf_c_message_get_packed_size(&spec.base);
-    str_reserve(&j->spec, len);
-    pb_pack(&spec.base, &j->spec);
+    job_repack(&j->spec, &spec.base);
     rc = submit_check_possible(c, j, err);
     if (rc != 0)
         return relax_explain_misfit(c->cluster, j, &spec, err);

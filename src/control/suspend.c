@@ -22,7 +22,7 @@ static void send_halt(struct control *c, struct job *j, struct alloc_node *a)
     Pb__NodeOrder order = PB__NODE_ORDER__INIT;
     m.job_id = j->id;
     m.restarts = j->restarts;
-    m.number = j->halts;
+    m.number = job_run(j)->halts;
     m.stop = j->state == PB__JOB_STATE__SUSPENDED;
     m.uid = j->uid;
     m.gid = j->gid;
@@ -44,13 +44,13 @@ static void tell(struct control *c, struct job *j)
         else if (j->state == PB__JOB_STATE__SUSPENDED)
             park_leave(c->cluster, j, a);
     }
-    j->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
+    job_make_run(j)->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
 }
 
 bool suspend_repeat(struct control *c, struct job *j)
 {
     bool more = false;
-    if (job_is_final(j) || !j->halts)
+    if (job_is_final(j) || !job_run(j)->halts)
         return false;
     vec_foreach (&j->alloc, a)
         if (!a->released && !a->halt_told) {
@@ -62,7 +62,7 @@ bool suspend_repeat(struct control *c, struct job *j)
 
 void suspend_remind(struct control *c, struct job *j, struct alloc_node *a)
 {
-    if (j->halts && a->touched)
+    if (job_run(j)->halts && a->touched)
         send_halt(c, j, a);
 }
 
@@ -70,7 +70,7 @@ void suspend_halted(struct control *c, const struct node *n, const Pb__Halted *e
 {
     struct job *j = cluster_find_job(c->cluster, e->job_id);
     struct alloc_node *a = j && j->restarts == e->restarts ? alloc_find(j, n->index) : NULL;
-    if (!a || a->released || job_is_final(j) || e->number != j->halts)
+    if (!a || a->released || job_is_final(j) || e->number != job_run(j)->halts)
         return;
     a->halt_told = true;
     if (j->state != PB__JOB_STATE__SUSPENDED || a->parked)
@@ -83,10 +83,11 @@ void suspend_halted(struct control *c, const struct node *n, const Pb__Halted *e
  * another machine goes by this. */
 static void start_clock(struct control *c, struct job *j)
 {
-    int64_t stood_sec = control_wall(c) - j->start_at - j->ran_ms / 1000;
-    j->suspended_sec = stood_sec > 0 ? stood_sec : 0;
-    j->start_mono_ms = control_mono(c) - j->ran_ms;
-    j->boot = control_boot(c);
+    struct job_run *run = job_make_run(j);
+    int64_t stood_sec = control_wall(c) - j->start_at - run->ran_ms / 1000;
+    run->suspended_sec = stood_sec > 0 ? stood_sec : 0;
+    run->start_mono_ms = control_mono(c) - run->ran_ms;
+    run->boot = control_boot(c);
     park_yield(c->cluster, j, false);
 }
 
@@ -99,12 +100,12 @@ void suspend_end(struct control *c, struct job *j)
 void suspend_restored(struct control *c, struct job *j)
 {
     int64_t now = control_mono(c);
-    if (!j->halts)
+    if (!job_run(j)->halts)
         return;
     vec_foreach (&j->alloc, a)
         a->halt_told = a->parked;
-    if (!j->repeat_mono_ms || j->repeat_mono_ms > now + CONTROL_REPEAT_MS)
-        j->repeat_mono_ms = now + CONTROL_REPEAT_MS;
+    if (!job_run(j)->repeat_mono_ms || job_run(j)->repeat_mono_ms > now + CONTROL_REPEAT_MS)
+        job_make_run(j)->repeat_mono_ms = now + CONTROL_REPEAT_MS;
 }
 
 static int check_state(const struct job *j, enum _Pb__JobState wanted, struct err *err)
@@ -124,12 +125,13 @@ int suspend_job(struct control *c, struct job *j, struct err *err)
     int rc = check_state(j, PB__JOB_STATE__RUNNING, err);
     if (rc != 0)
         return rc;
-    j->ran_ms = control_mono(c) - j->start_mono_ms;
-    j->suspended_at = control_wall(c);
+    struct job_run *run = job_make_run(j);
+    run->ran_ms = control_mono(c) - run->start_mono_ms;
+    run->suspended_at = control_wall(c);
     job_set_state(c->cluster, j, PB__JOB_STATE__SUSPENDED);
-    j->halts++;
+    run->halts++;
     control_set_end(c, j);
-    order_move(&c->cluster->ends, &j->ends, control_wall(c) + control_left_sec(c, j), j->id);
+    order_move(&c->cluster->ends, &run->ends, control_wall(c) + control_left_sec(c, j), j->id);
     tell(c, j);
     c->plan_wanted = true;
     control_schedule(c, j);
@@ -143,13 +145,14 @@ int suspend_resume(struct control *c, struct job *j, struct err *err)
         rc = park_check_return(c->cluster, j, err);
     if (rc != 0)
         return rc;
+    struct job_run *run = job_make_run(j);
     park_return(c->cluster, j);
     start_clock(c, j);
-    j->suspended_at = control_wall(c);
+    run->suspended_at = control_wall(c);
     job_set_state(c->cluster, j, PB__JOB_STATE__RUNNING);
-    j->halts++;
+    run->halts++;
     control_set_end(c, j);
-    order_move(&c->cluster->ends, &j->ends, control_wall(c) + control_left_sec(c, j), j->id);
+    order_move(&c->cluster->ends, &run->ends, control_wall(c) + control_left_sec(c, j), j->id);
     tell(c, j);
     step_retry_waiting(c, j);
     control_schedule(c, j);

@@ -299,8 +299,7 @@ static int apply_spec(struct control *c, const struct caller *who, struct job *j
         spec->dependency = depend ? spec->dependency : NULL;
         depend_begin(c, j, depend);
     }
-    str_clear(&j->spec);
-    pb_pack(&spec->base, &j->spec);
+    job_repack(&j->spec, &spec->base);
     if (!str_eq(old.name, spec->name))
         depend_renamed(c, j, old.name);
     return 0;
@@ -314,7 +313,8 @@ static void set_limit(struct control *c, struct job *j, int64_t limit_sec)
     if (j->state == PB__JOB_STATE__PENDING || job_is_final(j))
         return;
     control_set_end(c, j);
-    order_move(&c->cluster->ends, &j->ends, control_wall(c) + control_left_sec(c, j), j->id);
+    order_move(&c->cluster->ends, &job_make_run(j)->ends, control_wall(c) + control_left_sec(c, j),
+               j->id);
 }
 
 static int requeue(struct control *c, const struct caller *who, struct job *j,

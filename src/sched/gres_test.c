@@ -53,7 +53,7 @@ static struct job *start(struct cluster *c, uint32_t id, const char *words, int6
             fail_msg("%s: %s", words, err.text);
     }
     assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING), 0);
-    order_insert(&c->ends, &j->ends, end_at, id);
+    order_insert(&c->ends, &job_make_run(j)->ends, end_at, id);
     bitset_free(set);
     select_done(&s);
     test_sound(c);
@@ -301,7 +301,7 @@ static void never_twice(void **state)
                     total += g->count;
                 assert_true(total >= gres_wanted(&j->want.gres, "gpu", GRES_PER_JOB));
                 assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING), 0);
-                order_insert(&c->ends, &j->ends, test_between(&random, 10, 1000), id);
+                order_insert(&c->ends, &job_make_run(j)->ends, test_between(&random, 10, 1000), id);
             } else {
                 cluster_remove_job(c, j);
             }

@@ -120,7 +120,7 @@ static uint32_t units_of(struct hunt *h, const struct node *n, const struct allo
 /* Whether its memory and devices stay its own when it has made room. */
 static bool keeps(const struct job *v)
 {
-    bool halts = v->state == PB__JOB_STATE__RUNNING && !v->preempted_at && v->part &&
+    bool halts = v->state == PB__JOB_STATE__RUNNING && !job_run(v)->preempted_at && v->part &&
                  v->part->prey_mode == PREEMPT_SUSPEND;
     return v->state == PB__JOB_STATE__SUSPENDED || halts;
 }
@@ -219,7 +219,7 @@ static bool leaves(const struct hunt *h, const struct job *v)
     if (v->completing)
         return h->p->now_sec - v->end_at <= h->c->conf->kill_wait_sec + LEAVING_SEC;
     if (v->state == PB__JOB_STATE__RUNNING)
-        return v->preempted_at != 0;
+        return job_run(v)->preempted_at != 0;
     vec_foreach (&v->alloc, a)
         if (!a->released && !a->parked)
             return true;
@@ -229,7 +229,7 @@ static bool leaves(const struct hunt *h, const struct job *v)
 static bool is_exempt(struct hunt *h, const struct job *v)
 {
     int64_t exempt = h->c->conf->preempt_exempt_time_sec;
-    int64_t from = v->start_at + v->suspended_sec + exempt;
+    int64_t from = v->start_at + job_run(v)->suspended_sec + exempt;
     if (exempt <= 0 || v->part->prey_mode == PREEMPT_SUSPEND || from <= h->p->now_sec)
         return false;
     if (!h->look_at || from < h->look_at)
@@ -239,7 +239,7 @@ static bool is_exempt(struct hunt *h, const struct job *v)
 
 static bool is_prey(struct hunt *h, const struct job *v)
 {
-    if (v->state != PB__JOB_STATE__RUNNING || v->preempted_at || !v->part ||
+    if (v->state != PB__JOB_STATE__RUNNING || job_run(v)->preempted_at || !v->part ||
         tier_of(v) >= tier_of(h->j) || v->part->prey_mode == PREEMPT_OFF)
         return false;
     if (v->configuring && v->part->prey_mode == PREEMPT_SUSPEND)
@@ -291,7 +291,7 @@ static void gather_leaving(struct hunt *h)
 {
     struct order_link *l = order_first(&h->c->ends);
     for (; l && l->key <= h->p->now_sec; l = order_next(l)) {
-        const struct job *v = order_item(l, struct job, ends);
+        const struct job *v = job_of_end(l);
         if (leaves(h, v))
             vec_push(&h->leaving, v);
         h->p->work += GATHER_WORK;

@@ -78,7 +78,7 @@ static uint64_t given_back(const struct cluster *c, int32_t at, int64_t until, u
 {
     uint64_t sum = 0;
     for (struct order_link *l = order_first(&c->ends); l && l->key <= until; l = order_next(l)) {
-        const struct job *j = order_item(l, struct job, ends);
+        const struct job *j = job_of_end(l);
         ++*work;
         if (!job_is_final(j))
             sum += count_of(j, at);
@@ -184,7 +184,7 @@ static int64_t due_at(const struct license_claims *l, const struct cluster *c, c
         if (at == INT64_MAX)
             return 0;
         for (; end && end->key <= at; end = order_next(end)) {
-            const struct job *other = order_item(end, struct job, ends);
+            const struct job *other = job_of_end(end);
             ++*work;
             sum += job_is_final(other) ? 0 : count_of(other, need->at);
         }

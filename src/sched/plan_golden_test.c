@@ -175,7 +175,7 @@ static void begin(struct cluster *c, const struct decision *d)
     }
     several_end(j);
     assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING), 0);
-    order_insert(&c->ends, &j->ends, NOW + limit, j->id);
+    order_insert(&c->ends, &job_make_run(j)->ends, NOW + limit, j->id);
 }
 
 static void plan_all(struct cluster *c, bool backfill, struct str *out)

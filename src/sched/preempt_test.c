@@ -45,7 +45,7 @@ static void place(struct world *w, uint64_t *chance, uint32_t id)
             assert_int_equal(alloc_place(w->c, j, &want, NULL), 0);
         }
         assert_int_equal(job_set_state(w->c, j, PB__JOB_STATE__RUNNING), 0);
-        order_insert(&w->c->ends, &j->ends, NOW + 100, id);
+        order_insert(&w->c->ends, &job_make_run(j)->ends, NOW + 100, id);
     } else {
         cluster_remove_job(w->c, j);
     }
@@ -79,7 +79,7 @@ static void leave(struct cluster *c, uint32_t id)
             park_leave(c, j, a);
         return;
     }
-    order_remove(&c->ends, &j->ends);
+    order_remove(&c->ends, &j->run->ends);
     job_set_state(c, j, PB__JOB_STATE__PREEMPTED);
     alloc_clear(c, j);
 }
@@ -268,7 +268,7 @@ static void goes_on_first(void **state)
     pass(c, false, "3 starts"); /* the job above will be there for long */
     job_set_state(c, above, PB__JOB_STATE__COMPLETED);
     alloc_clear(c, above);
-    order_remove(&c->ends, &above->ends);
+    order_remove(&c->ends, &above->run->ends);
     pass(c, false, "1 goes on 3 starts");
     struct job *beside = test_run(c, 5, "n1:1", NOW + 100); /* of its own tier */
     pass(c, false, "3 waits");                              /* the rest of the node is kept */

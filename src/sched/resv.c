@@ -168,7 +168,7 @@ static uint32_t units_inside(const struct cluster *c, const struct resv *r, uint
     uint32_t units = 0;
     vec_foreach (&c->nodes.data[node]->holders, id) {
         const struct job *j = cluster_find_job(c, *id);
-        if (!j || j->resv != r || j->ends.key <= at)
+        if (!j || j->resv != r || job_run(j)->ends.key <= at)
             continue;
         vec_foreach (&j->alloc, a)
             units += a->node == node && !a->released && !a->parked ? a->units : 0;

@@ -113,7 +113,7 @@ static struct bitset *busy_nodes(const struct resv_pick *p, const struct resv *r
     if (r->flags & RESV_IGNORE_JOBS || !resv_occurs(r, p->now_sec, &t))
         return set;
     for (struct order_link *l = order_first(&c->ends); l; l = order_next(l)) {
-        const struct job *j = order_item(l, struct job, ends);
+        const struct job *j = job_of_end(l);
         if ((l->key <= t.begin && l->key > p->now_sec) ||
             (j->resv && j->resv == p->self && !(r->flags & RESV_REPLACE)))
             continue;

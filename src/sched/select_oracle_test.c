@@ -112,7 +112,8 @@ static void random_state(struct cluster *c, uint64_t *seed)
             continue;
         }
         job_set_state(c, j, PB__JOB_STATE__RUNNING);
-        order_insert(&c->ends, &j->ends, NOW + (int64_t)test_between(seed, 1, 5) * 100, id++);
+        order_insert(&c->ends, &job_make_run(j)->ends,
+                     NOW + (int64_t)test_between(seed, 1, 5) * 100, id++);
     }
     vec_foreach (&c->nodes, n)
         (*n)->drain = chance(seed, 4);

@@ -78,7 +78,7 @@ static struct order_link *pass_moment(struct shadow *s, struct order_link *l, in
 {
     *at = l->key > now_sec ? l->key : now_sec;
     for (; l && (l->key <= *at); l = order_next(l))
-        vec_foreach (&order_item(l, struct job, ends)->alloc, a)
+        vec_foreach (&job_of_end(l)->alloc, a)
             if (!a->released && !give_back(s, a)) {
                 *shared = true;
                 return NULL;

@@ -168,7 +168,7 @@ bool timeline_fill(struct timeline *t, size_t work)
         t->filling ? order_after(ends, t->last.key, t->last.tie) : order_first(ends);
     size_t done = 0;
     for (; l && done < work; l = order_next(l)) {
-        const struct job *j = order_item(l, struct job, ends);
+        const struct job *j = job_of_end(l);
         int64_t at = l->key > t->now_sec ? l->key : t->now_sec;
         vec_foreach (&j->alloc, a)
             if (!a->released)
@@ -298,7 +298,7 @@ static void view_shared(struct timeline *t, const struct job *j, int64_t at)
         return;
     forget_use(t);
     for (struct order_link *l = order_first(&c->ends); l && l->key <= at; l = order_next(l))
-        vec_foreach (&order_item(l, struct job, ends)->alloc, a)
+        vec_foreach (&job_of_end(l)->alloc, a)
             if (!a->released && c->pool.now.use[a->node])
                 units_freed(&t->use[a->node], c->nodes.data[a->node], a);
     for (size_t i = 0; i < c->nodes.len; i++)

@@ -64,7 +64,7 @@ static void in_steps(void **state)
     timeline_begin(&t, c, NOW);
     assert_true(timeline_fill(&t, 1));
     alloc_clear(c, cluster_find_job(c, 2));
-    order_remove(&c->ends, &cluster_find_job(c, 2)->ends);
+    order_remove(&c->ends, &cluster_find_job(c, 2)->run->ends);
     job_set_state(c, cluster_find_job(c, 2), PB__JOB_STATE__COMPLETED);
     for (uint32_t id = 20; id < 23; id++)
         test_run(c, id, "n3:1", NOW + 60 + id);
@@ -253,7 +253,7 @@ static int64_t by_waiting(struct cluster *c, const struct job *j, struct selecti
             return NOW + CLUSTER_NO_LIMIT_SEC;
         at = l->key > NOW ? l->key : NOW; /* those that are late end at once */
         while ((l = order_first(&c->ends)) && l->key <= at) {
-            alloc_clear(c, order_item(l, struct job, ends));
+            alloc_clear(c, job_of_end(l));
             order_remove(&c->ends, l);
         }
     }
@@ -327,7 +327,7 @@ static void claim_running(const struct cluster *c, struct claims *all)
     vec_foreach (&c->jobs, j)
         vec_foreach (&(*j)->alloc, a)
             if (!a->released) {
-                int64_t end = (*j)->ends.key > NOW ? (*j)->ends.key : NOW;
+                int64_t end = (*j)->run->ends.key > NOW ? (*j)->run->ends.key : NOW;
                 uint32_t units = (*j)->want.exclusive ? c->nodes.data[a->node]->units : a->units;
                 vec_push(&all->list,
                          ((struct claim){a->node, units, a->mem_mib, TIMELINE_NOW, end}));

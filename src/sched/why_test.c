@@ -73,7 +73,7 @@ static void add_job(struct life *l, uint32_t id)
         job_read_spec(l->c, j, &spec, NULL);
         spec.has_time_limit_sec = true;
         spec.time_limit_sec = j->limit_sec;
-        pb_pack(&spec.base, &j->spec);
+        job_repack(&j->spec, &spec.base);
         if (select_possible(l->c, j, NULL) == 0) {
             order_insert(&j->part->queue, &j->queued, -(int64_t)j->priority, id);
             vec_push(&l->jobs, j);
@@ -92,7 +92,7 @@ static void run(struct life *l, const struct decision *d)
         assert_int_equal(alloc_place(l->c, j, &want, NULL), 0);
     }
     assert_int_equal(job_set_state(l->c, j, PB__JOB_STATE__RUNNING), 0);
-    order_insert(&l->c->ends, &j->ends, NOW + j->limit_sec, j->id);
+    order_insert(&l->c->ends, &job_make_run(j)->ends, NOW + j->limit_sec, j->id);
 }
 
 /* What was found for them is not what would be: others may be before them now, or not any more. */
