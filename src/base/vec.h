@@ -53,5 +53,13 @@ size_t vec_grow(void **data, size_t len, size_t size, size_t most);
         memmove(&(v)->data[at_], &(v)->data[at_ + 1], ((v)->len - at_ - 1) * sizeof(*(v)->data));  \
         (v)->len--;                                                                                \
     })
+/* Removes the first n elements. */
+#define vec_drop(v, n)                                                                             \
+    ({                                                                                             \
+        size_t n_ = (n);                                                                           \
+        if (n_)                                                                                    \
+            memmove((v)->data, (v)->data + n_, ((v)->len - n_) * sizeof(*(v)->data));              \
+        (v)->len -= n_;                                                                            \
+    })
 #define vec_foreach(v, p)                                                                          \
     for (typeof((v)->data + 0) p = (v)->data; p && p < (v)->data + (v)->len; p++)

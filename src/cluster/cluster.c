@@ -61,7 +61,7 @@ static void job_free(struct cluster *c, struct job *j)
     job_forget_past(j);
     vec_done(&j->resvs);
     depend_free(j->waits.on);
-    free(j->waits.links);
+    free(j->waits.kept);
     free(j->waits.shown);
     free(j->waits.name);
     str_free(j->alloc_step);
@@ -179,6 +179,7 @@ void cluster_free(struct cluster *c)
     vec_done(&c->dirty);
     vec_done(&c->dirty_arrays);
     idmap_done(&c->requests);
+    idmap_done(&c->waiting.of_user);
     free(c);
 }
 

@@ -87,15 +87,25 @@ static bool read_kind(const char **s, enum depend_kind *kind)
     return false;
 }
 
+/* One more, or one too many. */
+static void take(struct depend *d, const struct depend_item *item, size_t most, size_t *count)
+{
+    if (++*count <= most)
+        vec_push(&d->items, *item);
+}
+
 /* "type:job:job", up to a separator. */
-static int read_clause(const char **s, const char *text, struct depend *d, struct err *err)
+static int read_clause(const char **s, struct depend *d, size_t most, size_t *count,
+                       struct err *err)
 {
     struct depend_item item = {.element = DEPEND_WHOLE};
+    enum depend_kind kind;
     const char *start = *s;
-    if (!read_kind(s, &item.kind))
+    if (!read_kind(s, &kind))
         return no(err, "no such kind of dependency", start);
+    item.kind = (uint8_t)kind;
     if (item.kind == DEPEND_SINGLETON) {
-        vec_push(&d->items, item);
+        take(d, &item, most, count);
         return 0;
     }
     if (*s != start && *(*s)++ != ':')
@@ -103,21 +113,20 @@ static int read_clause(const char **s, const char *text, struct depend *d, struc
     for (;;) {
         if (!read_job(s, &item))
             return no(err, "not a job id, or a delay where none can be", start);
-        if (d->items.len == DEPEND_ITEMS_MAX)
-            return no(err, "too many jobs", text);
-        vec_push(&d->items, item);
+        take(d, &item, most, count);
         if (**s != ':')
             return 0;
         ++*s;
     }
 }
 
-int depend_parse(const char *text, struct depend *out, struct err *err)
+int depend_parse(const char *text, size_t most, struct depend *out, struct err *err)
 {
     char separator = 0;
+    size_t count = 0;
     *out = (struct depend){0};
     for (const char *s = text; *s;) {
-        int rc = read_clause(&s, text, out, err);
+        int rc = read_clause(&s, out, most, &count, err);
         if (rc != 0)
             return rc;
         if (!*s)
@@ -128,26 +137,80 @@ int depend_parse(const char *text, struct depend *out, struct err *err)
             return no(err, "',' and '?' can not both be used", text);
         separator = *s++;
     }
+    if (count > most)
+        return err_set(err, -ERR_DEPENDENCY,
+                       "%s: it names %zu jobs, and a job may wait for %zu at most: wait for a job "
+                       "that waits for them, for a job array as a whole, or use singleton",
+                       err_text(ERR_DEPENDENCY), count, most);
     out->any = separator == '?';
+    depend_count(out);
     return 0;
+}
+
+static void free_sets(struct depend_item *item)
+{
+    if (!item->sets)
+        return;
+    idset_done(&item->sets->good);
+    idset_done(&item->sets->bad);
+    free(take_ptr(item->sets));
+}
+
+void depend_done(struct depend *d)
+{
+    vec_foreach (&d->items, item)
+        free_sets(item);
+    idset_done(&d->ready);
+    idset_done(&d->failed);
+    vec_done(&d->items);
 }
 
 void depend_free(struct depend *d)
 {
-    if (!d)
-        return;
-    vec_foreach (&d->items, item) {
-        idset_done(&item->good);
-        idset_done(&item->bad);
-    }
-    idset_done(&d->ready);
-    idset_done(&d->failed);
-    vec_done(&d->items);
+    if (d)
+        depend_done(d);
     free(d);
+}
+
+void depend_set_corr(struct depend_item *item)
+{
+    item->corr = item->of_array = true;
+    if (!item->sets)
+        item->sets = mem_new(struct depend_sets);
 }
 
 /* --- what became of them -----------------------------------------------------------------------
  */
+
+static int64_t due_at(const struct depend_item *item)
+{
+    return item->from_at + (int64_t)item->delay_min * 60;
+}
+
+static void count_one(struct depend *d, const struct depend_item *item)
+{
+    if (item->kind == DEPEND_SINGLETON) {
+        d->singletons++;
+        return;
+    }
+    d->by_state[item->state]++;
+    if (item->state != DEPEND_FULFILLED || !item->from_at)
+        return;
+    int64_t due = due_at(item);
+    d->delayed++;
+    d->last_due = due > d->last_due ? due : d->last_due;
+    d->first_due = !d->first_due || due < d->first_due ? due : d->first_due;
+}
+
+void depend_count(struct depend *d)
+{
+    memset(d->by_state, 0, sizeof d->by_state);
+    d->singletons = d->delayed = 0;
+    d->first_due = d->last_due = 0;
+    vec_foreach (&d->items, item)
+        if (!depend_is_parted(item))
+            count_one(d, item);
+}
 
 static enum depend_state decided(enum depend_kind kind, const struct depend_outcome *o)
 {
@@ -171,39 +234,44 @@ static enum depend_state decided(enum depend_kind kind, const struct depend_outc
     return DEPEND_UNFULFILLED;
 }
 
-bool depend_apply(struct depend_item *item, const struct depend_outcome *o)
+/* What is fulfilled with a delay stays so: the times of the counts only grow. */
+static void become(struct depend *d, struct depend_item *item, enum depend_state state,
+                   int64_t from_at)
+{
+    d->by_state[item->state]--;
+    item->state = (uint8_t)state;
+    item->from_at = from_at;
+    count_one(d, item);
+}
+
+bool depend_apply(struct depend *d, struct depend_item *item, const struct depend_outcome *o)
 {
     bool fixed = item->state != DEPEND_UNFULFILLED && item->kind != DEPEND_EXPAND;
     uint32_t element = o->of_element ? o->element : DEPEND_WHOLE;
     if (fixed || depend_is_parted(item) || item->job_id != o->job_id || item->element != element)
         return false;
-    enum depend_state state = decided(item->kind, o);
+    enum depend_state state = decided((enum depend_kind)item->kind, o);
     if (state == item->state || item->state == DEPEND_FAILED)
         return false;
-    item->state = state;
-    item->from_at = item->delay_min ? o->begun_at : 0;
+    become(d, item, state, item->delay_min ? o->begun_at : 0);
     return true;
 }
 
-void depend_apply_unknown(struct depend_item *item)
+void depend_apply_unknown(struct depend *d, struct depend_item *item)
 {
-    if (item->state != DEPEND_UNFULFILLED || item->kind == DEPEND_SINGLETON)
+    if (item->state != DEPEND_UNFULFILLED || item->kind == DEPEND_SINGLETON ||
+        depend_is_parted(item))
         return;
     bool over_is_enough = item->kind == DEPEND_AFTER || item->kind == DEPEND_AFTERANY ||
                           item->kind == DEPEND_AFTERBURSTBUFFER;
-    item->state = over_is_enough ? DEPEND_FULFILLED : DEPEND_FAILED;
-}
-
-static int64_t due_at(const struct depend_item *item)
-{
-    return item->from_at + (int64_t)item->delay_min * 60;
+    become(d, item, over_is_enough ? DEPEND_FULFILLED : DEPEND_FAILED, 0);
 }
 
 enum depend_state depend_item_at(const struct depend_item *item, int64_t now_sec)
 {
     if (item->state == DEPEND_FULFILLED && item->from_at && due_at(item) > now_sec)
         return DEPEND_UNFULFILLED;
-    return item->state;
+    return (enum depend_state)item->state;
 }
 
 static enum depend_state item_state(const struct depend_item *item, int64_t now_sec, bool alone)
@@ -216,20 +284,15 @@ static enum depend_state item_state(const struct depend_item *item, int64_t now_
 /* What is so of the whole record, whatever its elements wait for each on its own. */
 static enum depend_state common_at(const struct depend *d, int64_t now_sec, bool alone)
 {
-    size_t count[3] = {0}, all = 0;
-    vec_foreach (&d->items, item) {
-        if (depend_is_parted(item))
-            continue;
-        count[item_state(item, now_sec, alone)]++;
-        all++;
+    const uint32_t *n = d->by_state;
+    if (d->any) {
+        bool met = n[DEPEND_FULFILLED] > d->delayed || (d->delayed && d->first_due <= now_sec) ||
+                   (d->singletons && alone) || !d->items.len;
+        bool open = n[DEPEND_UNFULFILLED] || n[DEPEND_FULFILLED] || d->singletons;
+        return met ? DEPEND_FULFILLED : open ? DEPEND_UNFULFILLED : DEPEND_FAILED;
     }
-    if (d->any)
-        return count[DEPEND_FULFILLED] || !d->items.len ? DEPEND_FULFILLED
-               : count[DEPEND_FAILED] == all            ? DEPEND_FAILED
-                                                        : DEPEND_UNFULFILLED;
-    return count[DEPEND_FAILED]        ? DEPEND_FAILED
-           : count[DEPEND_UNFULFILLED] ? DEPEND_UNFULFILLED
-                                       : DEPEND_FULFILLED;
+    bool open = n[DEPEND_UNFULFILLED] || d->last_due > now_sec || (d->singletons && !alone);
+    return n[DEPEND_FAILED] ? DEPEND_FAILED : open ? DEPEND_UNFULFILLED : DEPEND_FULFILLED;
 }
 
 enum depend_state depend_at(const struct depend *d, int64_t now_sec, bool alone)
@@ -256,21 +319,14 @@ bool depend_is_partly_met(const struct depend *d, int64_t now_sec, bool alone)
 
 int64_t depend_next_at(const struct depend *d, int64_t now_sec)
 {
-    int64_t next = 0;
-    vec_foreach (&d->items, item) {
-        bool runs = item->state == DEPEND_FULFILLED && item->from_at && due_at(item) > now_sec;
-        if (runs && (!next || due_at(item) < next))
-            next = due_at(item);
-    }
-    return next;
+    int64_t next = d->any ? d->first_due : d->last_due;
+    return next > now_sec ? next : 0;
 }
 
-bool depend_is_singleton(const struct depend *d)
+bool depend_may_wait_again(const struct depend *d)
 {
-    vec_foreach (&d->items, item)
-        if (item->kind == DEPEND_SINGLETON)
-            return true;
-    return false;
+    bool expands = d->items.len == 1 && d->items.data[0].kind == DEPEND_EXPAND;
+    return d->singletons || expands;
 }
 
 /* --- to be shown and stored --------------------------------------------------------------------
@@ -320,10 +376,12 @@ bool depend_unpack(struct depend *d, const char *letters)
         return false;
     vec_foreach (&d->items, item) {
         char letter = letters[item - d->items.data];
-        item->corr = item->of_array = letter == CORR_LETTER;
+        if (letter == CORR_LETTER)
+            depend_set_corr(item);
         for (size_t s = 0; s < sizeof states / sizeof states[0]; s++)
             if (states[s].letter == letter)
-                item->state = (enum depend_state)s;
+                item->state = (uint8_t)s;
     }
+    depend_count(d);
     return true;
 }

@@ -15,28 +15,28 @@ static void own_elements(const struct job *j, struct idset *out)
 
 static void enter_single(struct depend_item *item, uint32_t task)
 {
-    item->state = idset_has(&item->good, task)  ? DEPEND_FULFILLED
-                  : idset_has(&item->bad, task) ? DEPEND_FAILED
-                                                : DEPEND_UNFULFILLED;
+    item->state = idset_has(&item->sets->good, task)  ? DEPEND_FULFILLED
+                  : idset_has(&item->sets->bad, task) ? DEPEND_FAILED
+                                                      : DEPEND_UNFULFILLED;
     item->element = task;
-    idset_done(&item->good);
-    idset_done(&item->bad);
+    idset_done(&item->sets->good);
+    idset_done(&item->sets->bad);
 }
 
 static void leave_single(struct depend_item *item)
 {
     if (item->state == DEPEND_FULFILLED)
-        idset_add(&item->good, item->element);
+        idset_add(&item->sets->good, item->element);
     else if (item->state == DEPEND_FAILED)
-        idset_add(&item->bad, item->element);
+        idset_add(&item->sets->bad, item->element);
     item->element = DEPEND_WHOLE;
 }
 
 static void settle(const struct job *j, struct depend_item *item)
 {
-    item->state = item->good.count == j->tasks.count  ? DEPEND_FULFILLED
-                  : item->bad.count == j->tasks.count ? DEPEND_FAILED
-                                                      : DEPEND_UNFULFILLED;
+    item->state = item->sets->good.count == j->tasks.count  ? DEPEND_FULFILLED
+                  : item->sets->bad.count == j->tasks.count ? DEPEND_FAILED
+                                                            : DEPEND_UNFULFILLED;
 }
 
 /* What all items say of an element. */
@@ -52,8 +52,8 @@ static void sum_up(struct job *j)
             continue;
         struct idset *all = d->any ? &d->failed : &d->ready,
                      *some = d->any ? &d->ready : &d->failed;
-        const struct idset *of_all = d->any ? &item->bad : &item->good,
-                           *of_some = d->any ? &item->good : &item->bad;
+        const struct idset *of_all = d->any ? &item->sets->bad : &item->sets->good,
+                           *of_some = d->any ? &item->sets->good : &item->sets->bad;
         if (first)
             idset_copy(all, of_all);
         else
@@ -65,6 +65,7 @@ static void sum_up(struct job *j)
         first = false;
     }
     d->parted = !first;
+    depend_count(d);
 }
 
 void depend_corr_fit(struct cluster *c, struct job *j)
@@ -81,8 +82,8 @@ void depend_corr_fit(struct cluster *c, struct job *j)
         any = true;
         if (!depend_is_parted(item))
             continue;
-        idset_intersect(&item->good, &j->tasks);
-        idset_intersect(&item->bad, &j->tasks);
+        idset_intersect(&item->sets->good, &j->tasks);
+        idset_intersect(&item->sets->bad, &j->tasks);
         settle(j, item);
     }
     if (!any)
@@ -98,8 +99,8 @@ void depend_corr_deal(struct cluster *c, struct job *j, struct job *e)
         struct depend_item *x = &from->items.data[i], *y = &to->items.data[i];
         if (!depend_is_parted(x) || !y->corr)
             continue;
-        idset_copy(&y->good, &x->good);
-        idset_copy(&y->bad, &x->bad);
+        idset_copy(&y->sets->good, &x->sets->good);
+        idset_copy(&y->sets->bad, &x->sets->bad);
         y->element = DEPEND_WHOLE;
     }
     if (to)
@@ -120,9 +121,16 @@ void depend_corr_gather(struct job *j, const struct job *from)
             continue;
         if (y->element != DEPEND_WHOLE)
             leave_single(y);
-        bool parted = depend_is_parted(x);
-        idset_unite(&y->good, parted ? &x->good : x->state == DEPEND_FULFILLED ? &own : &y->good);
-        idset_unite(&y->bad, parted ? &x->bad : x->state == DEPEND_FAILED ? &own : &y->bad);
+        const struct idset *good = x->state == DEPEND_FULFILLED ? &own : NULL,
+                           *bad = x->state == DEPEND_FAILED ? &own : NULL;
+        if (depend_is_parted(x)) {
+            good = &x->sets->good;
+            bad = &x->sets->bad;
+        }
+        if (good)
+            idset_unite(&y->sets->good, good);
+        if (bad)
+            idset_unite(&y->sets->bad, bad);
     }
     idset_done(&own);
 }
@@ -132,7 +140,7 @@ void depend_corr_gather(struct job *j, const struct job *from)
 
 static bool is_decided(const struct depend_item *item, uint32_t element)
 {
-    return idset_has(&item->good, element) || idset_has(&item->bad, element);
+    return idset_has(&item->sets->good, element) || idset_has(&item->sets->bad, element);
 }
 
 static bool apply_one(struct job *j, struct depend_item *item, uint32_t element, bool well)
@@ -140,7 +148,7 @@ static bool apply_one(struct job *j, struct depend_item *item, uint32_t element,
     struct depend *d = j->waits.on;
     if (!idset_has(&j->tasks, element) || is_decided(item, element))
         return false;
-    idset_add(well ? &item->good : &item->bad, element);
+    idset_add(well ? &item->sets->good : &item->sets->bad, element);
     settle(j, item);
     if (d->items.len == 1) /* as sum_up() would say */
         idset_add(well ? &d->ready : &d->failed, element);
@@ -157,12 +165,12 @@ bool depend_corr_apply(struct job *j, struct depend_item *item, const struct ids
         return apply_one(j, item, idset_first(elements), well);
     idset_copy(&fresh, &j->tasks);
     idset_intersect(&fresh, elements);
-    idset_split(&fresh, &item->good, &decided);
+    idset_split(&fresh, &item->sets->good, &decided);
     idset_done(&decided);
-    idset_split(&fresh, &item->bad, &decided);
+    idset_split(&fresh, &item->sets->bad, &decided);
     bool any = fresh.count > 0;
     if (any) {
-        idset_unite(well ? &item->good : &item->bad, &fresh);
+        idset_unite(well ? &item->sets->good : &item->sets->bad, &fresh);
         settle(j, item);
         sum_up(j);
     }
@@ -187,7 +195,7 @@ void depend_corr_look(struct job *j, struct depend_item *item, const struct arra
         idset_copy(&none, &j->tasks);
         take_out(&none, &a->all);
         idset_unite(&none, &a->gone_failed);
-        idset_unite(&item->bad, &none);
+        idset_unite(&item->sets->bad, &none);
         idset_done(&none);
     }
     for (const struct job *r = a ? array_first(a) : NULL; r; r = array_after(r)) {
@@ -201,7 +209,7 @@ void depend_corr_look(struct job *j, struct depend_item *item, const struct arra
             depend_corr_apply(j, item, &own, false);
         idset_done(&own);
     }
-    take_out(&good, &item->bad);
+    take_out(&good, &item->sets->bad);
     bool lost = a && a->missing; /* nobody knows how those ended */
     if (good.count && !lost)
         depend_corr_apply(j, item, &good, true);
@@ -217,11 +225,8 @@ uint32_t depend_first_ready(const struct job *j)
     return idset_first(d && d->parted && d->ready.count ? &d->ready : &j->tasks);
 }
 
-void depend_corr_doomed(const struct depend *d, struct idset *out)
+const struct idset *depend_corr_doomed(const struct depend *d)
 {
-    bool others = false;
-    vec_foreach (&d->items, item)
-        others = others || (!depend_is_parted(item) && item->state != DEPEND_FAILED);
-    if (d->parted && !(d->any && others))
-        idset_copy(out, &d->failed);
+    bool others = d->by_state[DEPEND_UNFULFILLED] || d->by_state[DEPEND_FULFILLED] || d->singletons;
+    return d->parted && !(d->any && others) ? &d->failed : NULL;
 }

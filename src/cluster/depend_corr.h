@@ -30,5 +30,5 @@ void depend_corr_look(struct job *j, struct depend_item *item, const struct arra
 
 /* The element of a record that can start next, when any can. */
 uint32_t depend_first_ready(const struct job *j);
-/* The elements that never can, where others of the record may; to be freed. */
-void depend_corr_doomed(const struct depend *d, struct idset *out);
+/* The elements that never can, where others of the record may. NULL: there are none. */
+const struct idset *depend_corr_doomed(const struct depend *d);

@@ -24,31 +24,65 @@ static uint32_t named(const struct depend_item *item)
     return depend_is_parted(item) ? DEPEND_CORR : item->element;
 }
 
+static void take_out(struct cluster *c, struct depend_item *item)
+{
+    if (item->link.in)
+        order_remove(item->owed ? &c->waiting.owed : &c->waiting.dependents, &item->link);
+    item->owed = false;
+}
+
 static void unlink_all(struct cluster *c, struct job *j)
 {
-    for (size_t i = 0; j->waits.on && i < j->waits.on->items.len; i++)
-        order_remove(&c->waiting.dependents, &j->waits.links[i].link);
+    if (!j->waits.on)
+        return;
+    vec_foreach (&j->waits.on->items, item)
+        take_out(c, item);
+    c->waiting.looks += j->waits.on->items.len;
+}
+
+void depend_reindex_item(struct cluster *c, struct job *j, struct depend_item *item, bool owed)
+{
+    bool open = item->state == DEPEND_UNFULFILLED ||
+                (item->kind == DEPEND_EXPAND && item->state == DEPEND_FULFILLED);
+    size_t at = (size_t)(item - j->waits.on->items.data);
+    bool pending = j->state == PB__JOB_STATE__PENDING;
+    c->waiting.looks++;
+    if (item->link.in && open && pending && !item->owed)
+        return;
+    take_out(c, item);
+    item->owed = !open && owed;
+    if (pending && item->kind != DEPEND_SINGLETON && (open || owed))
+        order_insert(owed && !open ? &c->waiting.owed : &c->waiting.dependents, &item->link,
+                     key_of(item->job_id, named(item)), tie_of(j, at));
 }
 
 void depend_reindex(struct cluster *c, struct job *j)
 {
-    for (size_t i = 0; j->waits.on && i < j->waits.on->items.len; i++) {
-        const struct depend_item *item = &j->waits.on->items.data[i];
-        struct order_link *link = &j->waits.links[i].link;
-        bool open = item->state == DEPEND_UNFULFILLED ||
-                    (item->kind == DEPEND_EXPAND && item->state == DEPEND_FULFILLED);
-        if (!open || j->state != PB__JOB_STATE__PENDING || item->kind == DEPEND_SINGLETON)
-            order_remove(&c->waiting.dependents, link);
-        else if (!link->in)
-            order_insert(&c->waiting.dependents, link, key_of(item->job_id, named(item)),
-                         tie_of(j, i));
-    }
+    for (size_t i = 0; j->waits.on && i < j->waits.on->items.len; i++)
+        depend_reindex_item(c, j, &j->waits.on->items.data[i], j->waits.on->items.data[i].owed);
 }
 
 void depend_relink(struct cluster *c, struct job *j)
 {
     unlink_all(c, j);
     depend_reindex(c, j);
+}
+
+void depend_written(struct cluster *c, struct job *j)
+{
+    j->waits.late = false;
+    if (!j->waits.on)
+        return;
+    vec_foreach (&j->waits.on->items, item)
+        if (item->owed)
+            take_out(c, item);
+    c->waiting.looks += j->waits.on->items.len;
+}
+
+bool depend_is_owed(const struct cluster *c, uint32_t on)
+{
+    const struct order_link *l = order_after(&c->waiting.owed, key_of(on, DEPEND_WHOLE), 0);
+    return l && (uint64_t)l->key >> 32 == on;
 }
 
 bool depend_next_element(const struct cluster *c, uint32_t on, uint32_t *element)
@@ -61,16 +95,23 @@ bool depend_next_element(const struct cluster *c, uint32_t on, uint32_t *element
     return true;
 }
 
-struct job *depend_next_dependent(const struct cluster *c, uint32_t on, uint32_t element,
-                                  uint64_t *cursor)
+struct depend_item *depend_next_item(const struct cluster *c, uint32_t on, uint32_t element,
+                                     uint64_t *cursor, struct job **dependent)
 {
     int64_t key = key_of(on, element);
-    const struct order_link *l = order_after(&c->waiting.dependents, key, *cursor);
+    struct order_link *l = order_after(&c->waiting.dependents, key, *cursor);
     if (!l || l->key != key)
         return NULL;
-    *cursor = l->tie | UINT32_MAX; /* all of its items at once */
-    return cluster_find_job(c,
-                            order_item((struct order_link *)l, struct depend_link, link)->job_id);
+    *cursor = l->tie;
+    *dependent = cluster_find_job(c, (uint32_t)(l->tie >> 32));
+    return order_item(l, struct depend_item, link);
+}
+
+bool depend_is_awaited(const struct cluster *c, uint32_t on, uint32_t element)
+{
+    int64_t key = key_of(on, element);
+    const struct order_link *l = order_after(&c->waiting.dependents, key, 0);
+    return l && l->key == key;
 }
 
 struct depend_outcome depend_outcome_of(const struct job *j)
@@ -202,26 +243,63 @@ static void place_all_names(struct cluster *c)
             depend_place_name(c, *j);
 }
 
+/* So many items are the user's, more or fewer. */
+static void charge(struct cluster *c, uint32_t uid, int64_t more)
+{
+    int64_t count = (int64_t)depend_count_of_user(c, uid) + more;
+    c->waiting.items += (uint64_t)more;
+    if (count > 0)
+        idmap_set(&c->waiting.of_user, uid, (uint32_t)count);
+    else
+        idmap_remove(&c->waiting.of_user, uid);
+}
+
+uint32_t depend_count_of_user(const struct cluster *c, uint32_t uid)
+{
+    uint32_t count = 0;
+    return idmap_get(&c->waiting.of_user, uid, &count) ? count : 0;
+}
+
+static void drop_items(struct cluster *c, struct job *j)
+{
+    if (!j->waits.on)
+        return;
+    unlink_all(c, j);
+    charge(c, j->uid, -(int64_t)j->waits.on->items.len);
+    depend_free(take_ptr(j->waits.on));
+}
+
 void depend_set(struct cluster *c, struct job *j, struct depend *d)
 {
-    unlink_all(c, j);
-    depend_free(j->waits.on);
-    free(take_ptr(j->waits.links));
-    j->waits.on = d;
+    drop_items(c, j);
+    free(take_ptr(j->waits.kept));
+    j->waits.late = false;
     if (!d) {
         free(take_ptr(j->waits.shown));
         j->waits.never = j->waits.partly = false;
         return;
     }
+    j->waits.on = d;
+    j->waits.stale = true;
+    charge(c, j->uid, (int64_t)d->items.len);
     if (!c->waiting.names && depend_is_singleton(d))
         place_all_names(c);
-    j->waits.links = mem_new_array(struct depend_link, d->items.len + 1);
-    for (size_t i = 0; i < d->items.len; i++) {
-        j->waits.links[i].job_id = j->id;
-        d->items.data[i].of_array |= array_find(c, d->items.data[i].job_id) != NULL;
-    }
+    vec_foreach (&d->items, item)
+        item->of_array = item->of_array || array_find(c, item->job_id);
     depend_reindex(c, j);
     depend_corr_fit(c, j);
+}
+
+void depend_shelve(struct cluster *c, struct job *j)
+{
+    struct str states = STR_INIT;
+    if (!j->waits.on || j->waits.on->parted)
+        return;
+    depend_pack(j->waits.on, &states);
+    drop_items(c, j);
+    j->waits.late = false;
+    free(j->waits.kept);
+    j->waits.kept = str_take(&states);
 }
 
 /* The first of them behind 'tie'; other names may have the same key. */

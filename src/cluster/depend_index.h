@@ -7,21 +7,22 @@
 
 #include "cluster/depend.h"
 #include "cluster/depend_corr.h"
+#include "cluster/idmap.h"
 #include "cluster/order.h"
 
 struct array;
 struct cluster;
 struct job;
 
-struct depend_link {
-    struct order_link link;
-    uint32_t job_id; /* whose item it is */
-};
-
 struct depend_index {
     struct order dependents; /* items of pending jobs, by the job that they wait for */
+    struct order owed;       /* those that are decided, and whose job's record does not say so yet:
+                              * of the job that is named, what is known must not go before */
+    uint64_t items;          /* of all jobs, */
+    struct idmap of_user;    /* and by user */
     struct order named;      /* jobs that are not over, by name and user, those that run first */
     bool names;              /* 'named' is kept: since there was a singleton */
+    uint64_t looks;          /* at items, since the start: what all of this costs */
 };
 
 struct depend_name {        /* of a job */
@@ -31,13 +32,16 @@ struct depend_name {        /* of a job */
 };
 
 struct job_waits {
-    struct depend *on;         /* NULL: nothing, or it is met */
-    struct depend_link *links; /* of its items, in dependents; as many */
-    char *shown;               /* what is left of it, as text; NULL: nothing */
-    bool never;                /* it can not be met any more */
-    bool partly;               /* it is met by some of its elements, which may start */
-    bool kill, kill_given;     /* then the job is ended; not given: as configured */
-    struct depend_name *name;  /* NULL: while it was not asked for */
+    struct depend *on;     /* NULL: nothing, or it is met */
+    char *shown;           /* what is left of it, as text; NULL: nothing */
+    char *kept;            /* of one that was ended before it began: its items' states, as packed */
+    bool stale;            /* 'shown' is of other items, or of other states than now */
+    bool late;             /* its record is: see depend_owe() */
+    bool alone;            /* none of its name was in its way */
+    bool never;            /* it can not be met any more */
+    bool partly;           /* it is met by some of its elements, which may start */
+    bool kill, kill_given; /* then the job is ended; not given: as configured */
+    struct depend_name *name; /* NULL: while it was not asked for */
 };
 
 /* What the job waits for from now on; 'd' is taken, NULL: nothing. */
@@ -48,10 +52,22 @@ void depend_leave(struct cluster *c, struct job *j);
 void depend_relink(struct cluster *c, struct job *j);
 /* Items that are decided, and those of a job that is not pending, are waited for no more. */
 void depend_reindex(struct cluster *c, struct job *j);
-/* The next one that waits for the job 'on', or for this element of it (DEPEND_WHOLE: for all of
- * it); *cursor begins at 0. NULL: there is none. */
-struct job *depend_next_dependent(const struct cluster *c, uint32_t on, uint32_t element,
-                                  uint64_t *cursor);
+/* The same of one item, which has changed. 'owed': what it has come to is to be written later, and
+ * until depend_written() the job that it names is known as one that is still needed. */
+void depend_reindex_item(struct cluster *c, struct job *j, struct depend_item *item, bool owed);
+void depend_written(struct cluster *c, struct job *j);
+bool depend_is_owed(const struct cluster *c,
+                    uint32_t on); /* of the job, or elements of the array */
+/* The job was ended before it began: it needs its items no more, unless it is queued again. */
+void depend_shelve(struct cluster *c, struct job *j);
+/* Of all jobs of a user, the ended ones too whose items are kept. */
+uint32_t depend_count_of_user(const struct cluster *c, uint32_t uid);
+/* The next item that names the job 'on', or this element of it (DEPEND_WHOLE: all of it), and is
+ * not decided; *cursor begins at 0. NULL: there is none. */
+struct depend_item *depend_next_item(const struct cluster *c, uint32_t on, uint32_t element,
+                                     uint64_t *cursor, struct job **dependent);
+/* Whether there is one. */
+bool depend_is_awaited(const struct cluster *c, uint32_t on, uint32_t element);
 /* The next element of the array that is waited for by its number; *element begins at DEPEND_WHOLE.
  * False: there is none. */
 bool depend_next_element(const struct cluster *c, uint32_t on, uint32_t *element);

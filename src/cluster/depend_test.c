@@ -44,17 +44,17 @@ static void bad_texts_are_refused(void **state)
         struct depend d;
         struct err err = {0};
         print_message("%s\n", texts[i]);
-        assert_int_equal(depend_parse(texts[i], &d, &err), -ERR_DEPENDENCY);
+        assert_int_equal(depend_parse(texts[i], DEPEND_ITEMS_MAX, &d, &err), -ERR_DEPENDENCY);
         assert_non_null(strstr(err.text, "Job dependency problem: "));
-        vec_done(&d.items);
+        depend_done(&d);
     }
     struct str many = STR_INIT;
     struct depend d;
     str_puts(&many, "afterok:1");
     for (size_t i = 0; i < DEPEND_ITEMS_MAX; i++)
         str_puts(&many, ":1");
-    assert_int_equal(depend_parse(str_cstr(&many), &d, NULL), -ERR_DEPENDENCY);
-    vec_done(&d.items);
+    assert_int_equal(depend_parse(str_cstr(&many), DEPEND_ITEMS_MAX, &d, NULL), -ERR_DEPENDENCY);
+    depend_done(&d);
     str_done(&many);
 }
 
@@ -77,11 +77,11 @@ static void texts_are_shown_as_they_stand(void **state)
     for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
         struct depend d;
         struct str out = STR_INIT;
-        assert_int_equal(depend_parse(v[i].text, &d, NULL), 0);
+        assert_int_equal(depend_parse(v[i].text, DEPEND_ITEMS_MAX, &d, NULL), 0);
         depend_format(&d, 0, false, &out);
         assert_string_equal(str_cstr(&out), v[i].shown);
         str_done(&out);
-        vec_done(&d.items);
+        depend_done(&d);
     }
 }
 
@@ -120,11 +120,11 @@ static void kinds_mean_what_they_say(void **state)
         };
         for (size_t s = 0; s < sizeof steps / sizeof steps[0]; s++) {
             struct depend d;
-            depend_parse(v[i].text, &d, NULL);
-            depend_apply(&d.items.data[0], &steps[s].o);
+            depend_parse(v[i].text, DEPEND_ITEMS_MAX, &d, NULL);
+            depend_apply(&d, &d.items.data[0], &steps[s].o);
             print_message("%s, step %zu\n", v[i].text, s);
             assert_int_equal(depend_at(&d, 0, false), steps[s].want);
-            vec_done(&d.items);
+            depend_done(&d);
         }
     }
 }
@@ -137,11 +137,12 @@ static void what_is_decided_stays(void **state)
     struct depend_outcome good = bad;
     (void)state;
     good.state = PB__JOB_STATE__COMPLETED;
-    depend_parse("afterok:7", &d, NULL);
-    assert_true(depend_apply(&d.items.data[0], &bad));
-    assert_false(depend_apply(&d.items.data[0], &good)); /* it was queued again, and did better */
+    depend_parse("afterok:7", DEPEND_ITEMS_MAX, &d, NULL);
+    assert_true(depend_apply(&d, &d.items.data[0], &bad));
+    assert_false(
+        depend_apply(&d, &d.items.data[0], &good)); /* it was queued again, and did better */
     assert_int_equal(depend_at(&d, 0, false), DEPEND_FAILED);
-    vec_done(&d.items);
+    depend_done(&d);
 }
 
 static void all_or_any(void **state)
@@ -163,7 +164,7 @@ static void all_or_any(void **state)
     for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
         struct depend d;
         struct str out = STR_INIT, packed = STR_INIT;
-        depend_parse(v[i].text, &d, NULL);
+        depend_parse(v[i].text, DEPEND_ITEMS_MAX, &d, NULL);
         assert_true(depend_unpack(&d, v[i].states));
         depend_pack(&d, &packed);
         assert_string_equal(str_cstr(&packed), v[i].states);
@@ -173,7 +174,7 @@ static void all_or_any(void **state)
         assert_false(depend_unpack(&d, "u"));
         str_done(&out);
         str_done(&packed);
-        vec_done(&d.items);
+        depend_done(&d);
     }
 }
 
@@ -184,9 +185,9 @@ static void a_delay_counts_from_the_start(void **state)
     struct depend_outcome o = {
         .job_id = 7, .begun = true, .state = PB__JOB_STATE__RUNNING, .begun_at = 1000};
     (void)state;
-    depend_parse("after:7+2", &d, NULL);
+    depend_parse("after:7+2", DEPEND_ITEMS_MAX, &d, NULL);
     assert_int_equal(depend_next_at(&d, 1000), 0);
-    depend_apply(&d.items.data[0], &o);
+    depend_apply(&d, &d.items.data[0], &o);
     assert_int_equal(depend_next_at(&d, 1000), 1120);
     assert_int_equal(depend_at(&d, 1119, false), DEPEND_UNFULFILLED);
     depend_format(&d, 1119, false, &out);
@@ -194,7 +195,7 @@ static void a_delay_counts_from_the_start(void **state)
     assert_int_equal(depend_at(&d, 1120, false), DEPEND_FULFILLED);
     assert_int_equal(depend_next_at(&d, 1120), 0);
     str_done(&out);
-    vec_done(&d.items);
+    depend_done(&d);
 }
 
 static void of_an_unknown_job_no_success_is_believed(void **state)
@@ -215,10 +216,10 @@ static void of_an_unknown_job_no_success_is_believed(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
         struct depend d;
-        depend_parse(v[i].text, &d, NULL);
-        depend_apply_unknown(&d.items.data[0]);
+        depend_parse(v[i].text, DEPEND_ITEMS_MAX, &d, NULL);
+        depend_apply_unknown(&d, &d.items.data[0]);
         assert_int_equal(d.items.data[0].state, v[i].want);
-        vec_done(&d.items);
+        depend_done(&d);
     }
 }
 

@@ -80,17 +80,24 @@ static void pack_where(const struct cluster *c, const struct job *j, Pb__JobLive
     SET(m, num_tasks, j->want.tasks);
 }
 
-static void pack_failed(const struct depend *d, Pb__JobLive *m, struct arena *arena)
+/* Elements that items have failed for, and from when delays count. */
+static void pack_items(const struct depend *d, Pb__JobLive *m, struct arena *arena)
 {
-    bool any = false;
-    vec_foreach (&d->items, item)
-        any = any || item->bad.count;
-    if (!any)
+    bool failed = false;
+    m->depend_from_at = arena_alloc(arena, sizeof(*m->depend_from_at) * (d->items.len + 1));
+    vec_foreach (&d->items, item) {
+        size_t i = (size_t)(item - d->items.data);
+        m->depend_from_at[i] = item->from_at;
+        m->n_depend_from_at = item->from_at ? d->items.len : m->n_depend_from_at;
+        failed = failed || (item->sets && item->sets->bad.count);
+    }
+    if (!failed)
         return;
     m->depend_failed = arena_alloc(arena, sizeof(*m->depend_failed) * d->items.len);
     vec_foreach (&d->items, item) {
         _cleanup_str_ struct str text = STR_INIT;
-        idset_format(&item->bad, &text);
+        if (item->sets)
+            idset_format(&item->sets->bad, &text);
         m->depend_failed[m->n_depend_failed++] = arena_strdup(arena, str_cstr(&text));
     }
 }
@@ -99,18 +106,12 @@ static void pack_depend(const struct job *j, Pb__JobLive *m, struct arena *arena
 {
     _cleanup_str_ struct str states = STR_INIT;
     m->dependency = j->waits.shown;
+    m->depend_states = j->waits.kept;
     if (!j->waits.on)
         return;
     depend_pack(j->waits.on, &states);
     m->depend_states = arena_strdup(arena, str_cstr(&states));
-    pack_failed(j->waits.on, m, arena);
-    m->depend_from_at =
-        arena_alloc(arena, sizeof(*m->depend_from_at) * (j->waits.on->items.len + 1));
-    vec_foreach (&j->waits.on->items, item)
-        if (item->from_at)
-            m->n_depend_from_at = j->waits.on->items.len;
-    vec_foreach (&j->waits.on->items, item)
-        m->depend_from_at[item - j->waits.on->items.data] = item->from_at;
+    pack_items(j->waits.on, m, arena);
 }
 
 static void pack_run(const struct job_run *r, Pb__JobLive *m)

@@ -164,6 +164,16 @@ static void keep_past(struct job *j, const Pb__JobLive *m)
     j->past->num_cpus = m->num_cpus;
 }
 
+static void restore_items(struct depend *d, const Pb__JobLive *m)
+{
+    for (size_t i = 0; i < m->n_depend_from_at && i < d->items.len; i++)
+        d->items.data[i].from_at = m->depend_from_at[i];
+    for (size_t i = 0; i < m->n_depend_failed && i < d->items.len; i++)
+        if (d->items.data[i].sets)
+            idset_parse(m->depend_failed[i], ARRAY_SIZE_MAX, &d->items.data[i].sets->bad, NULL);
+    depend_count(d);
+}
+
 /* What it waits for, as far as that was known: control/ looks at the jobs it names again. */
 static void restore_depend(struct cluster *c, struct job *j, const Pb__JobSpec *spec,
                            const Pb__JobLive *m)
@@ -171,16 +181,16 @@ static void restore_depend(struct cluster *c, struct job *j, const Pb__JobSpec *
     if (!m->depend_states || !spec->dependency)
         return;
     struct depend *d = mem_new(struct depend);
-    if (depend_parse(spec->dependency, d, NULL) != 0 || !depend_unpack(d, m->depend_states)) {
+    if (depend_parse(spec->dependency, DEPEND_ITEMS_MAX, d, NULL) != 0 ||
+        !depend_unpack(d, m->depend_states)) {
         depend_free(d);
         return;
     }
-    for (size_t i = 0; i < m->n_depend_from_at && i < d->items.len; i++)
-        d->items.data[i].from_at = m->depend_from_at[i];
-    for (size_t i = 0; i < m->n_depend_failed && i < d->items.len; i++)
-        idset_parse(m->depend_failed[i], ARRAY_SIZE_MAX, &d->items.data[i].bad, NULL);
+    restore_items(d, m);
     j->waits.shown = mem_strdup(m->dependency);
     depend_set(c, j, d);
+    if (job_is_final(j))
+        depend_shelve(c, j);
 }
 
 static void keep_newer(struct job *j, const Pb__JobRecord *record)

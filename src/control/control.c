@@ -484,9 +484,7 @@ static void job_due(struct control *c, struct job *j)
 {
     const struct job_run *run = job_run(j);
     int64_t now = control_mono(c);
-    bool telling = depend_is_telling(c, j->id) ||
-                   (j->array && depend_is_telling(c, j->array->id)); /* its part is needed still */
-    if (run->purge_mono_ms && now >= run->purge_mono_ms && telling)
+    if (run->purge_mono_ms && now >= run->purge_mono_ms && depend_needs(c, j))
         job_make_run(j)->purge_mono_ms = now + PURGE_LATER_MS;
     if (run->purge_mono_ms && now >= run->purge_mono_ms) {
         purge(c, j);
@@ -548,7 +546,9 @@ static void set_wake(struct control *c)
         at = priority_due_ms(c);
     if (resv_due_ms(c) < at)
         at = resv_due_ms(c);
-    if (c->planning || c->plan_wanted || c->ranking.moving || c->told.len || why_is_due(c))
+    if (depend_due_ms(c) < at)
+        at = depend_due_ms(c);
+    if (c->planning || c->plan_wanted || c->ranking.moving || why_is_due(c))
         at = control_mono(c);
     if (at == INT64_MAX || at == c->wake_at_ms)
         return;

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs that wait for others (--dependency). A change of a job is told to those that wait for it, so
- * many in a turn, out of what was true of it then: it may be queued again, or be changed once more,
- * before the last of them has heard. It is not purged before, so a restart finds it as it ended.
+ * Jobs that wait for others (--dependency): what is asked for, and what it has come to.
+ * depend_tell.c has how they hear of it.
  */
 #include <string.h>
 
 #include "control/internal.h"
 
-#define SHARE 250 /* of dependents told in one turn */
+#define ITEMS_MOST 1000 /* that a job may name */
+#define CORR_MOST 16    /* of them job arrays whose elements are waited for one by one */
+#define USER_SHARE 20   /* items of a user's jobs, in jobs that there may be (MaxJobCount), */
+#define USER_MOST 1000000
+#define ALL_SHARES 4 /* of all users, in such shares */
 #define APART                                                                                      \
     50 /* records of several elements of an array, that failed elements make one more of */
 #define DEPTH 1000 /* of a search for circles, in jobs, when DependencyParameters says nothing */
+#define SEARCH_MOST 20000 /* items that a search looks at */
 
 static int no(struct err *err, const char *what, uint32_t job_id)
 {
@@ -37,7 +41,8 @@ static int check_item(const struct control *c, const struct job *j, const struct
     if (item->element != DEPEND_WHOLE && !idset_has(&a->all, item->element))
         return no(err, "has no such element", item->job_id);
     item->of_array = a != NULL;
-    item->corr = a && j->array && item->kind == DEPEND_AFTERCORR && item->element == DEPEND_WHOLE;
+    if (a && j->array && item->kind == DEPEND_AFTERCORR && item->element == DEPEND_WHOLE)
+        depend_set_corr(item);
     if (a && item->kind == DEPEND_EXPAND)
         return no(err, "is a job array, which can not be expanded", item->job_id);
     if (item->kind != DEPEND_EXPAND)
@@ -49,13 +54,46 @@ static int check_item(const struct control *c, const struct job *j, const struct
     return 0;
 }
 
+static int check_corr(const struct depend *d, struct err *err)
+{
+    size_t count = 0;
+    vec_foreach (&d->items, item)
+        count += item->corr;
+    return count <= CORR_MOST
+               ? 0
+               : err_set(err, -ERR_DEPENDENCY,
+                         "%s: aftercorr names %zu job arrays, and %d is the most: wait for others "
+                         "of them as a whole, with afterok",
+                         err_text(ERR_DEPENDENCY), count, CORR_MOST);
+}
+
+int depend_check_room(const struct control *c, const struct job *j, size_t more, struct err *err)
+{
+    uint64_t most = (uint64_t)c->conf->max_job_count * USER_SHARE;
+    uint64_t own = depend_count_of_user(c->cluster, j->uid), all = c->cluster->waiting.items;
+    most = most < USER_MOST ? most : USER_MOST;
+    bool room = all + more <= most * ALL_SHARES;
+    if (!more || (own + more <= most && room))
+        return 0;
+    return err_set(err, -ERR_DEPENDENCY,
+                   "%s: it names %zu jobs; %s name %llu already, of %llu that they may: submit it "
+                   "when some of them have started, or name fewer jobs",
+                   err_text(ERR_DEPENDENCY), more, room ? "your jobs" : "the jobs of all users",
+                   (unsigned long long)(room ? own : all),
+                   (unsigned long long)(room ? most : most * ALL_SHARES));
+}
+
 int depend_read(struct control *c, const struct job *j, const char *text, struct depend **out,
                 struct err *err)
 {
     struct depend *d = mem_new(struct depend);
-    int rc = depend_parse(text, d, err);
+    int rc = depend_parse(text, ITEMS_MOST, d, err);
+    size_t had = j->waits.on ? j->waits.on->items.len : 0;
+    if (rc == 0 && d->items.len > had)
+        rc = depend_check_room(c, j, d->items.len - had, err);
     for (size_t i = 0; rc == 0 && i < d->items.len; i++)
         rc = check_item(c, j, d, &d->items.data[i], err);
+    rc = rc == 0 ? check_corr(d, err) : rc;
     if (rc != 0 || !d->items.len)
         depend_free(take_ptr(d));
     if (rc == 0)
@@ -77,7 +115,7 @@ static size_t search_depth(const struct control *c)
 struct search {
     VEC(uint32_t) todo; /* records */
     struct idmap seen, arrays;
-    size_t most;
+    size_t most, looks;
 };
 
 static void find_record(struct search *s, const struct job *j)
@@ -121,6 +159,8 @@ int depend_check_circle(const struct control *c, const struct job *j, const stru
     int rc = 0;
     for (size_t at = 0; d && rc == 0; at++) {
         vec_foreach (&d->items, item) {
+            if (s.looks++ >= SEARCH_MOST)
+                s.most = 0;
             if (item->state != DEPEND_UNFULFILLED || item->kind == DEPEND_SINGLETON)
                 continue;
             if (names(item, j))
@@ -143,27 +183,57 @@ int depend_check_circle(const struct control *c, const struct job *j, const stru
 /* --- what became of it -------------------------------------------------------------------------
  */
 
+/* What was found of job arrays as a whole: many items may name one of many records. */
+struct finds {
+    struct idmap at;
+    VEC(struct depend_outcome) of;
+};
+
+static bool find(const struct control *c, const struct depend_item *item, struct finds *before,
+                 struct depend_outcome *out)
+{
+    uint32_t at;
+    bool whole = item->of_array && item->element == DEPEND_WHOLE;
+    if (whole && idmap_get(&before->at, item->job_id, &at)) {
+        *out = before->of.data[at];
+        return true;
+    }
+    bool known = depend_find_item(c->cluster, item, out);
+    if (whole && known) {
+        idmap_set(&before->at, item->job_id, (uint32_t)before->of.len);
+        vec_push(&before->of, *out);
+    }
+    return known;
+}
+
 /* Looks at the jobs it names as they are now. */
 static bool look(struct control *c, struct job *j)
 {
     bool changed = false;
-    vec_foreach (&j->waits.on->items, item) {
+    struct depend *d = j->waits.on;
+    struct finds before = {0};
+    vec_foreach (&d->items, item) {
         struct depend_outcome o;
-        enum depend_state before = item->state;
+        uint8_t was = item->state;
         const struct array *a = array_find(c->cluster, item->job_id);
         item->of_array = item->of_array || a;
         if (depend_is_parted(item)) {
             if (a || !aside_holds(c, item->job_id))
                 depend_corr_look(j, item, a);
-        } else if (depend_find_item(c->cluster, item, &o)) {
-            depend_apply(item, &o);
+        } else if (find(c, item, &before, &o)) {
+            depend_apply(d, item, &o);
         } else if (item->kind != DEPEND_SINGLETON && !aside_holds(c, item->job_id)) {
-            depend_apply_unknown(item);
+            depend_apply_unknown(d, item);
         }
-        changed = changed || item->state != before;
+        changed = changed || item->state != was;
     }
+    idmap_done(&before.at);
+    vec_done(&before.of);
+    depend_count(d);
     depend_corr_fit(c->cluster, j);
     depend_reindex(c->cluster, j);
+    c->cluster->waiting.looks += d->items.len;
+    j->waits.stale = true;
     return changed;
 }
 
@@ -175,26 +245,23 @@ void depend_begin(struct control *c, struct job *j, struct depend *d)
     job_touch(c->cluster, j);
 }
 
-/* How a waiting job can still be held back once it was let go: by one of its name, or because the
- * one that it expands has ended. */
-static bool may_wait_again(const struct depend *d)
-{
-    bool again = false;
-    vec_foreach (&d->items, item)
-        again = again || item->kind == DEPEND_SINGLETON || item->kind == DEPEND_EXPAND;
-    return again;
-}
-
-static void show(struct control *c, struct job *j, bool alone)
+void depend_show(struct control *c, struct job *j)
 {
     struct str text = STR_INIT;
-    depend_format(j->waits.on, control_wall(c), alone, &text);
+    depend_format(j->waits.on, control_wall(c), j->waits.alone, &text);
+    c->cluster->waiting.looks += j->waits.on->items.len;
     char *shown = text.len ? str_take(&text) : NULL;
     str_done(&text);
     if (!str_eq(shown, j->waits.shown))
         job_touch(c->cluster, j);
     free(j->waits.shown);
     j->waits.shown = shown;
+    j->waits.stale = false;
+}
+
+bool depend_is_short(const struct depend *d)
+{
+    return d->items.len <= DEPEND_SHORT;
 }
 
 static bool is_alone(const struct control *c, struct job *j)
@@ -208,11 +275,16 @@ const char *depend_reason(struct control *c, struct job *j)
         return NULL;
     bool alone = is_alone(c, j), waited = j->waits.shown != NULL;
     enum depend_state state = depend_at(j->waits.on, control_wall(c), alone);
-    j->waits.never = state == DEPEND_FAILED;
+    bool never = state == DEPEND_FAILED, met = state == DEPEND_FULFILLED;
     bool partly =
         state == DEPEND_UNFULFILLED && depend_is_partly_met(j->waits.on, control_wall(c), alone);
     bool begins = waited && !j->waits.partly;
-    show(c, j, alone);
+    bool stale = j->waits.stale || met == waited || alone != j->waits.alone ||
+                 never != j->waits.never || depend_is_short(j->waits.on);
+    j->waits.never = never;
+    j->waits.alone = alone;
+    if (stale)
+        depend_show(c, j);
     j->waits.partly = partly;
     if (begins && (partly || state == DEPEND_FULFILLED)) {
         int64_t now = control_wall(c);
@@ -221,7 +293,7 @@ const char *depend_reason(struct control *c, struct job *j)
     if (partly)
         return NULL;
     if (state == DEPEND_FULFILLED) {
-        if (!may_wait_again(j->waits.on))
+        if (!depend_may_wait_again(j->waits.on))
             depend_begin(c, j, NULL);
         return NULL;
     }
@@ -248,22 +320,19 @@ bool depend_is_doomed(const struct control *c, const struct job *j)
 bool depend_has_doomed_part(const struct control *c, const struct job *j)
 {
     const struct depend *d = j->waits.on;
-    struct idset doomed = {0};
     if (!d || !d->failed.count || j->waits.never || control_is_on_trial(j))
         return false;
     if (!is_killed(c, j) && j->array->groups.len >= APART)
         return false;
-    depend_corr_doomed(d, &doomed);
-    bool part = doomed.count && doomed.count < d->of;
-    idset_done(&doomed);
-    return part;
+    const struct idset *doomed = depend_corr_doomed(d);
+    return doomed && doomed->count && doomed->count < d->of;
 }
 
 void depend_part(struct control *c, struct job *j)
 {
     struct idset doomed = {0};
     struct err err = {0};
-    depend_corr_doomed(j->waits.on, &doomed);
+    idset_copy(&doomed, depend_corr_doomed(j->waits.on));
     struct job *e = array_split(c->cluster, j, &doomed, submit_next_id(c), &err);
     if (e) {
         submit_enqueue(c, e);
@@ -281,152 +350,22 @@ int64_t depend_wait_sec(const struct control *c, const struct job *j)
     return at ? at - now : 0;
 }
 
-/* --- a job has changed -------------------------------------------------------------------------
- */
-
-/* The one of a name that is next may be let go, or not any more. */
-static void tell_next(struct control *c, struct job *first)
-{
-    if (first && first->state == PB__JOB_STATE__PENDING && first->waits.on)
-        submit_enqueue(c, first);
-}
-
-/* It runs now: who was let go before is held back again. Such a one is the oldest that waits. */
-static void hold_named(struct control *c, struct job *j)
-{
-    struct job *next = depend_next_like(c->cluster, j);
-    if (next && next->state == PB__JOB_STATE__PENDING && several_is_queued(next) && next->waits.on)
-        submit_enqueue(c, next);
-}
-
-static void tell_of(struct control *c, const struct job *j, uint32_t element)
-{
-    vec_push(&c->told, ((struct told){.outcome = depend_outcome_of_element(j, element)}));
-}
-
-/* Those of the record that are waited for by their numbers. */
-static void tell_of_elements(struct control *c, const struct job *j)
-{
-    uint32_t element = DEPEND_WHOLE;
-    uint64_t cursor = 0;
-    if (!j->tasks.count) {
-        if (depend_next_dependent(c->cluster, j->array->id, j->task, &cursor))
-            tell_of(c, j, j->task);
-        return;
-    }
-    while (depend_next_element(c->cluster, j->array->id, &element))
-        if (array_record_has(j, element))
-            tell_of(c, j, element);
-}
-
-/* To those whose elements wait each for its own number. */
-static void tell_of_numbers(struct control *c, const struct job *j)
-{
-    struct told t = {.outcome = depend_outcome_of_element(j, DEPEND_CORR)};
-    if (!t.outcome.over)
-        return;
-    idset_copy(&t.elements, &j->tasks);
-    if (!j->tasks.count)
-        idset_add(&t.elements, j->task);
-    vec_push(&c->told, t);
-}
-
-void depend_changed(struct control *c, struct job *j)
-{
-    uint64_t cursor = 0;
-    depend_place_name(c->cluster, j);
-    if (j->state == PB__JOB_STATE__RUNNING || j->state == PB__JOB_STATE__SUSPENDED)
-        hold_named(c, j);
-    else
-        tell_next(c, depend_first_like(c->cluster, j));
-    bool of_array = j->array && j->array->id == j->id; /* its number is the array's */
-    if (!of_array && depend_next_dependent(c->cluster, j->id, DEPEND_WHOLE, &cursor))
-        vec_push(&c->told, ((struct told){.outcome = depend_outcome_of(j)}));
-    cursor = 0;
-    if (j->array)
-        tell_of_elements(c, j);
-    if (j->array && depend_next_dependent(c->cluster, j->array->id, DEPEND_CORR, &cursor))
-        tell_of_numbers(c, j);
-    cursor = 0;
-    if (j->array && depend_next_dependent(c->cluster, j->array->id, DEPEND_WHOLE, &cursor))
-        vec_push(&c->told, ((struct told){.outcome = depend_outcome_of_array(j->array)}));
-}
-
-void depend_renamed(struct control *c, struct job *j, const char *before)
-{
-    depend_replace_name(c->cluster, j);
-    tell_next(c, depend_first_named(c->cluster, j->uid, before));
-    hold_named(c, j);
-}
-
-/* To one that waits for the same numbers. What failed is stored, and what is met is found again. */
-static void tell_numbers(struct control *c, struct job *j, const struct told *t)
-{
-    bool well = t->outcome.state == PB__JOB_STATE__COMPLETED, any = false, settled = false;
-    vec_foreach (&j->waits.on->items, item) {
-        if (item->job_id != t->outcome.job_id || !depend_corr_apply(j, item, &t->elements, well))
-            continue;
-        any = true;
-        settled = settled || item->state != DEPEND_UNFULFILLED;
-    }
-    if (!any)
-        return;
-    depend_reindex(c->cluster, j);
-    if (settled || !well)
-        job_touch(c->cluster, j);
-    if (j->state == PB__JOB_STATE__PENDING && (settled || !well || !several_is_queued(j)))
-        submit_enqueue(c, j);
-}
-
-static void tell(struct control *c, struct job *j, const struct depend_outcome *o)
-{
-    bool changed = false;
-    vec_foreach (&j->waits.on->items, item)
-        changed = depend_apply(item, o) || changed;
-    if (!changed)
-        return;
-    depend_reindex(c->cluster, j);
-    job_touch(c->cluster, j);
-    if (j->state == PB__JOB_STATE__PENDING)
-        submit_enqueue(c, j);
-}
-
-void depend_turn(struct control *c)
-{
-    size_t left = SHARE, done = 0;
-    vec_foreach (&c->told, t) {
-        struct job *j = NULL;
-        uint32_t element = t->outcome.of_element ? t->outcome.element : DEPEND_WHOLE;
-        while (left &&
-               (j = depend_next_dependent(c->cluster, t->outcome.job_id, element, &t->cursor))) {
-            if (element == DEPEND_CORR)
-                tell_numbers(c, j, t);
-            else
-                tell(c, j, &t->outcome);
-            left--;
-        }
-        if (j || !left)
-            break;
-        idset_done(&t->elements);
-        done++;
-    }
-    for (size_t i = done; i < c->told.len; i++)
-        c->told.data[i - done] = c->told.data[i];
-    c->told.len -= done;
-}
-
-bool depend_is_telling(const struct control *c, uint32_t job_id)
-{
-    vec_foreach (&c->told, t)
-        if (t->outcome.job_id == job_id)
-            return true;
-    return false;
-}
-
 void depend_resume(struct control *c, struct job *j)
 {
     if (j->waits.on && look(c, j))
         job_touch(c->cluster, j);
+}
+
+/* As it was when it was ended before it began; else what a singleton waits for, again. */
+static bool take_back(const struct job *j, struct depend *d)
+{
+    if (j->waits.kept)
+        return depend_unpack(d, j->waits.kept);
+    vec_foreach (&d->items, item)
+        if (item->kind != DEPEND_SINGLETON)
+            item->state = DEPEND_FULFILLED;
+    depend_count(d);
+    return depend_is_singleton(d);
 }
 
 void depend_requeue(struct control *c, struct job *j)
@@ -439,21 +378,10 @@ void depend_requeue(struct control *c, struct job *j)
     arena_init(&arena, 0);
     const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
     struct depend *d = mem_new(struct depend);
-    if (!spec || !spec->dependency || depend_parse(spec->dependency, d, NULL) != 0 ||
-        !depend_is_singleton(d)) {
-        depend_free(d);
-        return;
-    }
-    vec_foreach (&d->items, item)
-        item->state = item->kind == DEPEND_SINGLETON ? item->state : DEPEND_FULFILLED;
-    depend_begin(c, j, d);
-}
-
-void depend_forget_told(struct control *c)
-{
-    vec_foreach (&c->told, t)
-        idset_done(&t->elements);
-    vec_done(&c->told);
+    if (spec && spec->dependency &&
+        depend_parse(spec->dependency, DEPEND_ITEMS_MAX, d, NULL) == 0 && take_back(j, d))
+        depend_begin(c, j, take_ptr(d));
+    depend_free(d);
 }
 
 /* What is over is known of each of its elements. */
@@ -466,7 +394,7 @@ static int check_numbers(const struct control *c, const struct job *j,
     for (const struct job *r = array_first(a); r; r = array_after(r)) {
         uint32_t element = r->tasks.count ? idset_first(&r->tasks) : r->task;
         if (depend_outcome_of(r).over && idset_has(&j->tasks, element) &&
-            !idset_has(&item->good, element) && !idset_has(&item->bad, element))
+            !idset_has(&item->sets->good, element) && !idset_has(&item->sets->bad, element))
             return err_set(err, -ERR_INTERNAL, "job %u: its element %u waits for one that is over",
                            j->id, element);
     }

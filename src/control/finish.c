@@ -88,7 +88,8 @@ void finish_clean(struct control *c, struct job *j)
     order_remove(&c->cluster->ends, &job_make_run(j)->ends);
     job_touch(c->cluster, j);
     c->plan_wanted = true;
-    depend_reindex(c->cluster, j); /* what it waited for it waits for again when it is requeued */
+    depend_shelve(c->cluster, j); /* what it waited for it waits for again when it is requeued */
+    depend_reindex(c->cluster, j);
     depend_changed(c, j);
     if (j->requeue_after)
         finish_requeue(c, j);

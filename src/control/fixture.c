@@ -45,6 +45,8 @@ static void on_put(void *ctx, enum record_kind kind, uint64_t number, const char
     }
     str_clear(&r->data);
     str_append(&r->data, data, len);
+    f->puts++;
+    f->put_bytes += len;
 }
 
 static void on_del(void *ctx, enum record_kind kind, uint64_t number, const char *name)

@@ -57,6 +57,7 @@ struct fixture {
     uint64_t last_call, last_seq, boot;
     char path[64]; /* of its slurm.conf */
     VEC(struct fixture_record) records;
+    size_t puts, put_bytes; /* of records, since the start */
     VEC(struct fixture_reply) replies;
     VEC(struct fixture_order *) orders;
     VEC(struct fixture_script) scripts;

@@ -70,7 +70,7 @@ struct control {
     uint32_t resv_number;     /* of the last reservation */
     VEC(struct made_node) made;
     VEC(struct aside) asides;
-    VEC(struct told) told;
+    struct news news;
     bool meta_read;        /* RECORD_META was restored */
     bool lost;             /* records were, nobody knows which */
     size_t records;        /* others that were restored */

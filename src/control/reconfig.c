@@ -185,7 +185,7 @@ static void carry_over(struct control *c, struct cluster *old)
     vec_foreach (&old->jobs, from) {
         struct job *to = cluster_find_job(c->cluster, (*from)->id);
         carry_job(old, c->cluster, to, *from);
-        if ((*from)->dirty)
+        if ((*from)->dirty || (*from)->waits.late)
             job_touch(c->cluster, to);
     }
     vec_foreach (&c->cluster->nodes, n)

@@ -504,6 +504,17 @@ static int update_parts(struct control *c, const struct caller *who, const Pb__J
     return any && is_of_state(wrong) ? 0 : wrong;
 }
 
+/* Elements that get records of their own wait there for all that they waited for before. */
+static int check_room(const struct control *c, const struct array *a, struct err *err)
+{
+    size_t more = 0;
+    vec_foreach (&a->groups, id) {
+        const struct job *j = cluster_find_job(c->cluster, *id);
+        more += j->waits.on ? j->waits.on->items.len : 0;
+    }
+    return depend_check_room(c, array_first(a), more, err);
+}
+
 static int change(struct control *c, const struct caller *who, const Pb__JobUpdate *r,
                   struct err *err)
 {
@@ -517,7 +528,10 @@ static int change(struct control *c, const struct caller *who, const Pb__JobUpda
     int rc = set_throttle(c, j, r, err);
     if (rc != 0 || is_throttle_only(r))
         return rc;
-    rc = split_targets(c, r->job_id, r->array_tasks, &parts, err);
+    if (a && r->array_tasks)
+        rc = check_room(c, a, err);
+    if (rc == 0)
+        rc = split_targets(c, r->job_id, r->array_tasks, &parts, err);
     if (rc == 0)
         rc = update_parts(c, who, r, &parts, err);
     vec_done(&parts);

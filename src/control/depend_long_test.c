@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Jobs that wait for many others: what that costs, counted, and that it comes to the same. */
+#include <stdio.h>
+#include <string.h>
+
+#include "control/fixture.h"
+#include "control/internal.h"
+
+#define CONF                                                                                       \
+    "MinJobAge=2\nNodeName=n[1-2] CPUs=4 RealMemory=4000\nSlurmdTimeout=0\n"                       \
+    "PartitionName=a Nodes=ALL Default=YES\n"
+
+enum { NAMED = 200, WAITING = 50 };
+
+/* Nothing starts there. */
+static struct fixture *make(const char *lines)
+{
+    struct fixture *f = fixture_new(lines);
+    fixture_register(f, "n1", "i1");
+    fixture_register(f, "n2", "i1");
+    assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "test"), 0);
+    return f;
+}
+
+static int64_t submit(struct fixture *f, const char *dependency)
+{
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.dependency = (char *)dependency;
+    return fixture_submit(f, &FIXTURE_USER, &s);
+}
+
+/* Jobs 1 to 'count', and what names them: "afterok:1:2...", or "afterok:1?afterok:2...". */
+static void submit_named(struct fixture *f, uint32_t count)
+{
+    for (uint32_t i = 1; i <= count; i++)
+        assert_int_equal(submit(f, NULL), i);
+}
+
+static const char *all_of(struct str *out, const char *kind, char separator, uint32_t from,
+                          uint32_t to)
+{
+    str_clear(out);
+    for (uint32_t i = from; i <= to; i++)
+        if (separator == ':')
+            str_printf(out, "%s:%u", i == from ? kind : "", i);
+        else
+            str_printf(out, "%s%s:%u", i == from ? "" : "?", kind, i);
+    return str_cstr(out);
+}
+
+static void cancel(struct fixture *f, uint32_t id, const char *tasks)
+{
+    Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
+    Pb__StepId target = PB__STEP_ID__INIT, *targets = &target;
+    target.job_id = id;
+    target.array_tasks = (char *)tasks;
+    r.target = &targets;
+    r.n_target = 1;
+    control_job_signal(f->control, ++f->last_call, &FIXTURE_USER, &r);
+    fixture_turn(f);
+}
+
+static const struct depend_index *index_of(const struct fixture *f)
+{
+    return &f->control->cluster->waiting;
+}
+
+static void assert_waits(struct fixture *f, uint32_t id, const char *reason, size_t shown)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobLive *l = fixture_job(f, &arena, id)->live;
+    size_t items = l->dependency ? 1 : 0;
+    for (const char *s = l->dependency; s && *s; s++)
+        items += *s == ',' || *s == '?';
+    assert_int_equal(l->state, PB__JOB_STATE__PENDING);
+    assert_string_equal(l->reason, reason);
+    assert_int_equal(items, shown);
+}
+
+static void an_end_costs_what_names_it(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct str text = STR_INIT;
+    submit_named(f, NAMED);
+    for (uint32_t i = 1; i <= WAITING; i++)
+        assert_int_equal(submit(f, all_of(&text, "afterany", ':', 1, NAMED)), NAMED + i);
+    assert_int_equal(index_of(f)->dependents.count, NAMED * WAITING);
+    fixture_pass(f, 5000);
+    uint64_t looks = index_of(f)->looks;
+    size_t puts = f->puts;
+    cancel(f, 7, NULL);
+    fixture_pass(f, 100);
+    assert_in_range(index_of(f)->looks - looks, WAITING, 2 * WAITING); /* not all that they have */
+    assert_in_range(f->puts - puts, 1, 2);                             /* the job that has ended */
+    assert_int_equal(index_of(f)->dependents.count, (NAMED - 1) * WAITING);
+    assert_int_equal(index_of(f)->owed.count, WAITING);
+    for (uint32_t i = 8; i < 58; i++) /* what comes soon after is written with it */
+        cancel(f, i, NULL);
+    puts = f->puts;
+    fixture_pass(f, 1100);
+    assert_int_equal(f->puts - puts, WAITING);
+    assert_int_equal(index_of(f)->owed.count, 0);
+    assert_waits(f, NAMED + 1, "Dependency", NAMED - 51);
+    str_done(&text);
+    fixture_free(f);
+}
+
+/* Of what a record does not say yet the job that it names is kept, whenever the controller dies. */
+static void nothing_is_forgotten(void **state)
+{
+    struct str text = STR_INIT;
+    for (int64_t ms = 0; ms < 6000; ms += 500) {
+        struct fixture *f = make(CONF);
+        submit_named(f, NAMED);
+        uint32_t id = (uint32_t)submit(f, all_of(&text, "afternotok", ':', 1, NAMED));
+        for (uint32_t i = 1; i <= 100; i++)
+            cancel(f, i, NULL);
+        fixture_pass(f, ms);
+        fixture_restart(f);
+        fixture_pass(f, 5000);
+        assert_null(cluster_find_job(f->control->cluster, 1));
+        assert_waits(f, id, "Dependency", 100);
+        assert_int_equal(index_of(f)->dependents.count, 100);
+        fixture_restart(f);
+        assert_waits(f, id, "Dependency", 100);
+        fixture_free(f);
+    }
+    str_done(&text);
+}
+
+static void jobs_are_purged_although_many_wait(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct str text = STR_INIT;
+    submit_named(f, NAMED);
+    for (uint32_t i = 1; i <= WAITING; i++)
+        submit(f, all_of(&text, "afterany", ':', 1, NAMED));
+    int owing = 0;
+    for (uint32_t i = 1; i <= 100; i++) {
+        cancel(f, i, NULL);
+        fixture_pass(f, 100);
+        owing += index_of(f)->owed.count > 0;
+    }
+    assert_null(cluster_find_job(f->control->cluster, 40));
+    assert_true(owing > 80); /* nearly always is something to be written */
+    str_done(&text);
+    fixture_free(f);
+}
+
+static void long_lists_mean_what_short_ones_do(void **state)
+{
+    static const struct {
+        const char *kind;
+        char separator;
+        uint32_t ends; /* so many of the jobs are cancelled */
+        const char *reason;
+    } v[] = {
+        {"afterany", ':', NAMED - 1, "Dependency"},
+        {"afterany", ':', NAMED, "Resources"},
+        {"afterok", ':', 1, "DependencyNeverSatisfied"},
+        {"afternotok", ':', NAMED, "Resources"},
+        {"afterany", '?', 1, "Resources"},
+        {"afterok", '?', NAMED - 1, "Dependency"},
+        {"afterok", '?', NAMED, "DependencyNeverSatisfied"},
+    };
+    struct str text = STR_INIT;
+    for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        print_message("%s %c %u\n", v[i].kind, v[i].separator, v[i].ends);
+        struct fixture *f = make(CONF);
+        submit_named(f, NAMED);
+        uint32_t id = (uint32_t)submit(f, all_of(&text, v[i].kind, v[i].separator, 1, NAMED));
+        for (uint32_t k = 1; k <= v[i].ends; k++)
+            cancel(f, k, NULL);
+        fixture_pass(f, 100);
+        const char *reason = fixture_job(f, &arena, id)->live->reason;
+        bool waits = strstr(v[i].reason, "Dependency") == v[i].reason;
+        assert_string_equal(waits ? reason : v[i].reason, v[i].reason);
+        assert_int_equal(strncmp(reason, "Dependency", 10) == 0, waits);
+        fixture_restart(f);
+        reason = fixture_job(f, &arena, id)->live->reason;
+        assert_int_equal(strncmp(reason, "Dependency", 10) == 0, waits);
+        fixture_free(f);
+    }
+    str_done(&text);
+}
+
+static void a_delay_holds_a_long_list(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct str text = STR_INIT;
+    submit_named(f, 40);
+    all_of(&text, "after", ':', 1, 39);
+    str_puts(&text, ":40+2");
+    uint32_t id = (uint32_t)submit(f, str_cstr(&text));
+    for (uint32_t i = 1; i <= 40; i++)
+        cancel(f, i, NULL);
+    fixture_pass(f, 100 * 1000);
+    assert_waits(f, id, "Dependency", 1);
+    fixture_pass(f, 21 * 1000);
+    assert_int_equal(index_of(f)->dependents.count, 0);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    assert_null(fixture_job(f, &arena, id)->live->dependency);
+    str_done(&text);
+    fixture_free(f);
+}
+
+static int requeue(struct fixture *f, uint32_t id)
+{
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    r.job_id = id;
+    r.has_requeue = r.requeue = true;
+    return fixture_update_job(f, &FIXTURE_USER, &r);
+}
+
+/* It is ended before it begins, and waits again for what was open then. */
+static void an_ended_job_costs_little_and_may_come_back(void **state)
+{
+    struct fixture *f = make("MinJobAge=1000\n" CONF);
+    struct str text = STR_INIT;
+    submit_named(f, NAMED);
+    uint32_t id = (uint32_t)submit(f, all_of(&text, "afternotok", ':', 1, NAMED));
+    for (uint32_t i = 1; i <= 50; i++)
+        cancel(f, i, NULL);
+    cancel(f, id, NULL);
+    assert_int_equal(depend_count_of_user(f->control->cluster, FIXTURE_USER.uid), 0);
+    assert_int_equal(index_of(f)->dependents.count + index_of(f)->owed.count, 0);
+    fixture_restart(f);
+    assert_int_equal(depend_count_of_user(f->control->cluster, FIXTURE_USER.uid), 0);
+    assert_int_equal(requeue(f, id), 0);
+    assert_waits(f, id, "Dependency", NAMED - 50);
+    assert_int_equal(depend_count_of_user(f->control->cluster, FIXTURE_USER.uid), NAMED);
+    str_done(&text);
+    fixture_free(f);
+}
+
+static const char *refusal(struct fixture *f, const char *dependency)
+{
+    assert_int_equal(submit(f, dependency), -ERR_DEPENDENCY);
+    return fixture_text(f, f->last_call);
+}
+
+static void too_many_are_refused(void **state)
+{
+    struct fixture *f = make("MaxJobCount=200\n" CONF);
+    struct str text = STR_INIT;
+    submit_named(f, 100);
+    str_puts(&text, "afterok:1");
+    for (int i = 1; i < 1000; i++)
+        str_puts(&text, ":1");
+    assert_int_equal(submit(f, str_cstr(&text)), 101);
+    str_puts(&text, ":1");
+    const char *why = refusal(f, str_cstr(&text));
+    assert_non_null(strstr(why, "it names 1001 jobs, and a job may wait for 1000 at most"));
+    for (int i = 0; i < 30; i++)
+        submit(f, all_of(&text, "afterok", ':', 1, 100));
+    why = refusal(f, all_of(&text, "afterok", ':', 1, 3));
+    assert_non_null(strstr(why, "it names 3 jobs; your jobs name 4000 already, of 4000 that"));
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.dependency = (char *)str_cstr(&text);
+    assert_true(fixture_submit(f, &FIXTURE_OTHER, &s) > 0); /* that is his own */
+    f->control->cluster->waiting.items += 12000;            /* of many others */
+    s.dependency = (char *)"afterany:1";
+    assert_int_equal(fixture_submit(f, &FIXTURE_OTHER, &s), -ERR_DEPENDENCY);
+    why = fixture_text(f, f->last_call);
+    assert_non_null(strstr(why, "the jobs of all users name 16003 already, of 16000"));
+    f->control->cluster->waiting.items -= 12000;
+    cancel(f, 101, NULL);
+    assert_true(submit(f, str_cstr(&text)) > 0);
+    str_done(&text);
+    fixture_free(f);
+}
+
+/* Parts of an array that are made records of their own wait for all of it each. */
+static void parts_of_an_array_are_bounded(void **state)
+{
+    struct fixture *f = make("MaxJobCount=100\n" CONF);
+    struct str text = STR_INIT;
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    s.array_inx = (char *)"0-49";
+    submit_named(f, 1);
+    str_puts(&text, "afterok:1");
+    for (int i = 1; i < 800; i++)
+        str_puts(&text, ":1");
+    s.dependency = (char *)str_cstr(&text);
+    r.job_id = (uint32_t)fixture_submit(f, &FIXTURE_USER, &s);
+    r.has_hold = r.hold = true;
+    r.array_tasks = (char *)"3";
+    assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &r), 0);
+    r.array_tasks = (char *)"5";
+    assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &r), ERR_DEPENDENCY);
+    cancel(f, r.job_id, "5"); /* what ends is never refused */
+    assert_int_equal(depend_count_of_user(f->control->cluster, FIXTURE_USER.uid), 1600);
+    str_done(&text);
+    fixture_free(f);
+}
+
+static void aftercorr_of_many_arrays_is_refused(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct str text = STR_INIT;
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.array_inx = (char *)"0-3";
+    for (int i = 1; i <= 17; i++)
+        assert_int_equal(fixture_submit(f, &FIXTURE_USER, &s), i);
+    s.dependency = (char *)all_of(&text, "aftercorr", ':', 1, 17);
+    assert_int_equal(fixture_submit(f, &FIXTURE_USER, &s), -ERR_DEPENDENCY);
+    assert_non_null(strstr(fixture_text(f, f->last_call), "names 17 job arrays, and 16 is"));
+    s.dependency = (char *)all_of(&text, "aftercorr", ':', 1, 16);
+    assert_true(fixture_submit(f, &FIXTURE_USER, &s) > 0);
+    str_done(&text);
+    fixture_free(f);
+}
+
+static void an_item_is_small(void **state)
+{
+    assert_in_range(sizeof(struct depend_item), 1, 88);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_end_costs_what_names_it),
+        cmocka_unit_test(nothing_is_forgotten),
+        cmocka_unit_test(jobs_are_purged_although_many_wait),
+        cmocka_unit_test(long_lists_mean_what_short_ones_do),
+        cmocka_unit_test(a_delay_holds_a_long_list),
+        cmocka_unit_test(an_ended_job_costs_little_and_may_come_back),
+        cmocka_unit_test(too_many_are_refused),
+        cmocka_unit_test(parts_of_an_array_are_bounded),
+        cmocka_unit_test(aftercorr_of_many_arrays_is_refused),
+        cmocka_unit_test(an_item_is_small),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
