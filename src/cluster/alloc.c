@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cluster/cluster.h"
+#include "cluster/gres_bind.h"
 #include "cluster/park.h"
 
 static struct alloc_node *append(struct job *j, struct node *n, struct bitset *units,
@@ -84,12 +85,29 @@ static bool has_room(const struct node *n, const struct job *j, const struct all
            has_gres(n, want);
 }
 
-static void take_gres(struct node *n, struct alloc_node *a, const struct alloc_want *want)
+static void take_gres(struct node *n, struct alloc_node *a, const struct alloc_want *want,
+                      struct bitset **devices)
 {
     for (size_t i = 0; i < want->gres_len; i++) {
         vec_push(&a->gres, ((struct gres_held){0}));
-        gres_held_take(n, &want->gres[i], a->busy, &vec_last(&a->gres));
+        gres_held_take(n, &want->gres[i], a->busy, devices[i], &vec_last(&a->gres));
     }
+}
+
+/* Units of its own, and devices where they have to go together. */
+static bool choose_units(const struct node *n, const struct job *j, const struct alloc_want *want,
+                         uint32_t own, struct bitset *set, struct bitset **devices)
+{
+    struct cores_want cores = {.units = own, .per_socket = want->per_socket};
+    if (request_is_bound(&j->want) && own == want->units) {
+        const struct gres_bind bind = {want->gres, want->gres_len, own};
+        return gres_bind_choose(n, &bind, &cores, set, devices);
+    }
+    _cleanup_bitset_ struct bitset *near = j->want.gres_binding == GRES_BINDING_ANY
+                                               ? NULL
+                                               : gres_held_near(n, want->gres, want->gres_len);
+    cores.near = near;
+    return cores_choose(n, &cores, set);
 }
 
 int alloc_place(struct cluster *c, struct job *j, const struct alloc_want *want, struct err *err)
@@ -98,17 +116,16 @@ int alloc_place(struct cluster *c, struct job *j, const struct alloc_want *want,
     if (!has_room(n, j, want))
         return err_set(err, -ERR_NODES_BUSY, "%s: %s", err_text(ERR_NODES_BUSY), n->name);
     struct bitset *set = bitset_new(n->units);
-    _cleanup_bitset_ struct bitset *near = gres_held_near(n, want->gres, want->gres_len);
+    struct bitset *devices[GRES_KINDS_MAX] = {NULL};
     uint32_t own = want->units < n->free_units ? want->units : n->free_units;
-    const struct cores_want cores = {own, want->per_socket, near};
-    if (!cores_choose(n, &cores, set)) {
+    if (!choose_units(n, j, want, own, set, devices)) {
         bitset_free(set);
         return err_set(err, -ERR_NODES_BUSY, "%s: %s: sockets", err_text(ERR_NODES_BUSY), n->name);
     }
     share_choose(n, j, want->units - own, set);
     struct alloc_node *a = append(j, n, set, want->mem_mib);
     a->incarnation = mem_strdup(n->incarnation);
-    take_gres(n, a, want);
+    take_gres(n, a, want, devices);
     occupy(c, n, j, a);
     return 0;
 }

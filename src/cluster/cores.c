@@ -20,10 +20,11 @@ struct socket {
     bool near;
 };
 
-static void look(const struct node *n, const struct cores_want *want, struct socket *sockets)
+/* 'busy': of the node, those that are not to be had. */
+static void look(const struct node *n, const struct cores_want *want, const struct bitset *busy,
+                 struct socket *sockets)
 {
-    for (long i = bitset_next_clear(n->busy, 0); i >= 0;
-         i = bitset_next_clear(n->busy, (size_t)i + 1)) {
+    for (long i = bitset_next_clear(busy, 0); i >= 0; i = bitset_next_clear(busy, (size_t)i + 1)) {
         struct socket *s = &sockets[cores_socket(n, (size_t)i)];
         s->near = s->near || (want->near && bitset_test(want->near, (size_t)i));
         if (!want->per_socket || s->room < want->per_socket)
@@ -52,13 +53,13 @@ static long best_socket(const struct socket *sockets, size_t count, uint32_t lef
 }
 
 /* Up to so many free units of the range, near ones first; how many. */
-static uint32_t take_range(const struct node *n, const struct bitset *near, size_t first,
+static uint32_t take_range(const struct bitset *busy, const struct bitset *near, size_t first,
                            size_t end, uint32_t most, struct bitset *out)
 {
     uint32_t taken = 0;
     for (int far = near ? 0 : 1; far < 2; far++)
-        for (long i = bitset_next_clear(n->busy, first); i >= 0 && (size_t)i < end && taken < most;
-             i = bitset_next_clear(n->busy, (size_t)i + 1))
+        for (long i = bitset_next_clear(busy, first); i >= 0 && (size_t)i < end && taken < most;
+             i = bitset_next_clear(busy, (size_t)i + 1))
             if ((far || bitset_test(near, (size_t)i)) && !bitset_test(out, (size_t)i)) {
                 bitset_set(out, (size_t)i);
                 taken++;
@@ -74,29 +75,42 @@ static bool is_plain(const struct node *n, const struct cores_want *want)
                                  want->units == n->free_units);
 }
 
-bool cores_choose(const struct node *n, const struct cores_want *want, struct bitset *out)
+/* Socket by socket. */
+static bool choose(const struct node *n, const struct cores_want *want, const struct bitset *busy,
+                   struct bitset *out)
 {
     uint32_t left = want->units;
-    if (want->units > n->free_units)
-        return false;
-    if (is_plain(n, want)) {
-        take_range(n, want->near, 0, n->units, left, out);
-        return true;
-    }
     size_t count = socket_count(n);
     _cleanup_free_ struct socket *sockets = mem_new_array(struct socket, count + 1);
     _cleanup_bitset_ struct bitset *chosen = bitset_new(n->units);
-    look(n, want, sockets);
+    look(n, want, busy, sockets);
     while (left) {
         long best = best_socket(sockets, count, left);
         if (best < 0)
             return false;
         size_t first = (size_t)best * n->units_per_socket, end = first + n->units_per_socket;
         uint32_t most = sockets[best].room < left ? sockets[best].room : left;
-        left -= take_range(n, want->near, first, end < n->units ? end : n->units, most, chosen);
+        left -= take_range(busy, want->near, first, end < n->units ? end : n->units, most, chosen);
         sockets[best].room = 0;
     }
     bitset_or(out, chosen);
+    return true;
+}
+
+bool cores_choose(const struct node *n, const struct cores_want *want, struct bitset *out)
+{
+    if (want->units > n->free_units)
+        return false;
+    if (want->only) {
+        _cleanup_bitset_ struct bitset *busy = bitset_new(n->units);
+        bitset_fill(busy);
+        bitset_andnot(busy, want->only);
+        bitset_or(busy, n->busy);
+        return choose(n, want, busy, out);
+    }
+    if (!is_plain(n, want))
+        return choose(n, want, n->busy, out);
+    take_range(n->busy, want->near, 0, n->units, want->units, out);
     return true;
 }
 
@@ -105,7 +119,7 @@ uint32_t cores_tasks(const struct node *n, uint32_t per_socket, uint32_t used, u
     size_t count = socket_count(n);
     _cleanup_free_ struct socket *sockets = mem_new_array(struct socket, count + 1);
     uint32_t sum = 0;
-    look(n, &(struct cores_want){0}, sockets);
+    look(n, &(struct cores_want){0}, n->busy, sockets);
     for (size_t i = 0; i < count; i++) {
         uint64_t tasks = (uint64_t)sockets[i].room * used / cpus;
         sum += tasks < per_socket ? (uint32_t)tasks : per_socket;

@@ -16,6 +16,7 @@ struct cores_want {
     uint32_t units;
     uint32_t per_socket;       /* at most; 0: any number */
     const struct bitset *near; /* better ones; NULL: none */
+    const struct bitset *only; /* no others; NULL: any */
 };
 
 uint32_t cores_socket(const struct node *n, size_t unit);

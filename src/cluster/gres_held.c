@@ -68,21 +68,28 @@ struct bitset *gres_held_near(const struct node *n, const struct gres_amount *am
     return near;
 }
 
+static struct bitset *best_devices(const struct node *n, const struct gres_stock *s,
+                                   const struct bitset *units, uint64_t count)
+{
+    struct bitset *devices = bitset_new(s->busy->size);
+    for (; count; count--) {
+        long best = best_device(n, s, units, devices);
+        if (best < 0)
+            break;
+        bitset_set(devices, (size_t)best);
+    }
+    return devices;
+}
+
 void gres_held_take(struct node *n, const struct gres_amount *amount, const struct bitset *units,
-                    struct gres_held *out)
+                    struct bitset *devices, struct gres_held *out)
 {
     struct gres_stock *s = gres_find(n, amount->kind);
     *out = (struct gres_held){.kind = amount->kind, .count = amount->count};
     s->used += amount->count;
     if (!s->busy)
         return;
-    out->devices = bitset_new(s->busy->size);
-    for (uint64_t left = amount->count; left; left--) {
-        long best = best_device(n, s, units, out->devices);
-        if (best < 0)
-            break;
-        bitset_set(out->devices, (size_t)best);
-    }
+    out->devices = devices ? devices : best_devices(n, s, units, amount->count);
     bitset_or(s->busy, out->devices);
 }
 

@@ -12,9 +12,10 @@ struct alloc_node;
 struct bitset *gres_held_near(const struct node *n, const struct gres_amount *amounts,
                               size_t count);
 
-/* A job's share: devices near the units first, those of the lowest numbers. They must be free. */
+/* A job's share: 'devices' (owned from now on), or with NULL those near the units first and of the
+ * lowest numbers. They must be free. */
 void gres_held_take(struct node *n, const struct gres_amount *amount, const struct bitset *units,
-                    struct gres_held *out);
+                    struct bitset *devices, struct gres_held *out);
 /* Counts it as held again, after a restart. */
 void gres_held_retake(struct node *n, const struct gres_held *held);
 void gres_held_release(struct node *n, const struct gres_held *held);

@@ -4,6 +4,8 @@
 #include "cluster/request.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 #include "base/size.h"
 #include "cluster/cluster.h"
@@ -61,6 +63,33 @@ static int no(struct err *err, const char *why)
 static uint32_t bounded(uint64_t n)
 {
     return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+}
+
+/* Who has a whole node, or shares what others have, has no choice of CPUs. */
+bool request_is_bound(const struct request *r)
+{
+    return r->gres_binding == GRES_BINDING_ENFORCED && r->gres.list.len && !r->exclusive &&
+           !r->shared;
+}
+
+/* --gres-flags: what is said last of the binding holds; the other words are about tasks, later. */
+static int read_binding(struct request *r, const char *flags, struct err *err)
+{
+    static const char *const words[] = {"enforce-binding", "disable-binding",
+                                        "multiple-tasks-per-sharing", "one-task-per-sharing",
+                                        "allow-task-sharing"};
+    for (const char *at = flags ? flags : ""; *at;) {
+        size_t len = strcspn(at, ","), i = 0;
+        while (i < 5 && (strlen(words[i]) != len || strncasecmp(at, words[i], len) != 0))
+            i++;
+        if (i == 5)
+            return err_set(err, -ERR_GRES, "%s: --gres-flags=%.*s", err_text(ERR_GRES), (int)len,
+                           at);
+        if (i < 2)
+            r->gres_binding = i == 0 ? GRES_BINDING_ENFORCED : GRES_BINDING_ANY;
+        at += len + (at[len] == ',');
+    }
+    return 0;
 }
 
 /* Those of each socket are those of each node when it is said how many sockets. */
@@ -194,7 +223,8 @@ static int read_per_gpu(const struct cluster *c, const struct job *j, struct req
 int request_read_gres(const struct cluster *c, const struct job *j, struct request *r,
                       const Pb__JobSpec *s, struct err *err)
 {
-    int rc = gres_parse(c, s->gres, GRES_PER_NODE, &r->gres, err);
+    int rc = read_binding(r, s->gres_flags, err);
+    rc = rc == 0 ? gres_parse(c, s->gres, GRES_PER_NODE, &r->gres, err) : rc;
     rc = rc == 0 ? gres_parse(c, s->tres_per_task, GRES_PER_TASK, &r->gres, err) : rc;
     rc = rc == 0 ? gres_parse(c, s->tres_per_job, GRES_PER_JOB, &r->gres, err) : rc;
     rc = rc == 0 ? read_per_socket(c, r, s, err) : rc;

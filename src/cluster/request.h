@@ -36,6 +36,7 @@ struct request {
     int64_t switches_sec;     /* after waiting that long for so few switches, any number, too */
     struct bitset *req, *exc; /* NULL: none */
     struct gres_wants gres;
+    enum { GRES_BINDING_NEAR, GRES_BINDING_ENFORCED, GRES_BINDING_ANY } gres_binding;
     struct license_needs licenses;
     char *features; /* NULL: none */
     char *prefer;   /* features instead of those, where that fits; NULL: none */
@@ -51,6 +52,8 @@ struct request {
 };
 
 void request_done(struct request *r);
+/* Its CPUs and its devices have to be near each other. */
+bool request_is_bound(const struct request *r);
 
 /* More memory than any node can have: with less, products do not wrap. -ERR_NODE_CONFIG. */
 int request_check_memory(const Pb__JobSpec *s, struct err *err);

@@ -90,9 +90,9 @@ bool plan_same_shape(const struct job *a, const struct job *b)
            x->tasks_per_socket == y->tasks_per_socket && x->tasks_per_core == y->tasks_per_core &&
            x->spec_cores == y->spec_cores && x->cpus_per_gpu == y->cpus_per_gpu &&
            x->mem_gpu_mib == y->mem_gpu_mib && gres_wants_equal(&x->gres, &y->gres) &&
-           str_eq(x->features, y->features) && str_eq(x->prefer, y->prefer) &&
-           x->good_nodes == y->good_nodes && same_set(x->req, y->req) && same_set(x->exc, y->exc) &&
-           resv_same_places(a, b);
+           x->gres_binding == y->gres_binding && str_eq(x->features, y->features) &&
+           str_eq(x->prefer, y->prefer) && x->good_nodes == y->good_nodes &&
+           same_set(x->req, y->req) && same_set(x->exc, y->exc) && resv_same_places(a, b);
 }
 
 static bool has_failed(const struct plan *p, const struct job *j)

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "cluster/gres_bind.h"
 #include "sched/select.h"
 
 void select_done(struct selection *s)
@@ -247,6 +248,8 @@ uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const st
         tasks = by_cores < tasks ? by_cores : tasks;
         tasks = r->exclusive ? tasks : tasks_paid_for(r, k, cpus, tasks);
     }
+    if (tasks && room->like)
+        tasks = select_tasks_bound(c, j, k, room, tasks, more);
     if (tasks > c->conf->max_tasks_per_node)
         tasks = c->conf->max_tasks_per_node;
     if (!r->ntasks_per_node || tasks < r->ntasks_per_node)
@@ -261,8 +264,11 @@ struct select_room select_room_of(const struct cluster *c, const struct job *j,
     struct select_room room = {view->units[node], part_cpus_left(j, view, node),
                                view->mem_mib[node], view->whole[node],
                                view->gres ? view->gres + node * c->pool.gres_kinds : NULL};
-    if (view->present && j->want.tasks_per_socket)
+    bool bound = request_is_bound(&j->want);
+    if (view->present && (j->want.tasks_per_socket || bound))
         room.node = c->nodes.data[node];
+    if (bound)
+        room.like = c->nodes.data[node];
     if (view->most && room.units > view->most[node]) {
         room.units = view->most[node];
         room.whole = false;
@@ -322,17 +328,31 @@ static uint64_t gpus_of(const struct request *r, const struct parcel *p)
            gres_wanted(&r->gres, "gpu", GRES_PER_TASK) * p->tasks;
 }
 
-static void add_share(const struct cluster *c, const struct job *j, const struct free_view *view,
+uint32_t select_units(const struct request *r, const struct node_kind *k, uint32_t tasks,
+                      uint64_t gpus)
+{
+    uint64_t cpus = r->overcommit ? 1 : (uint64_t)tasks * r->cpus_per_task;
+    cpus = cpus > r->min_cpus ? cpus : r->min_cpus;
+    cpus = cpus > gpus * r->cpus_per_gpu ? cpus : gpus * r->cpus_per_gpu;
+    uint32_t units = r->exclusive ? k->units : (uint32_t)units_of(r, k, tasks, cpus);
+    return units ? units : 1;
+}
+
+/* Fewer tasks than would fit may have fewer CPUs than there are groups of devices. */
+static bool is_bound(const struct cluster *c, const struct request *r, const struct free_view *view,
+                     const struct share *s, const struct selection *out)
+{
+    const struct gres_bind bind = {out->gres.data + s->gres_at, s->gres_len, s->units};
+    return !request_is_bound(r) || gres_bind_fits(c->nodes.data[s->node], &bind, !view->present);
+}
+
+static bool add_share(const struct cluster *c, const struct job *j, const struct free_view *view,
                       const struct parcel *p, struct selection *out)
 {
     const struct node_kind *n = &c->pool.kinds.data[c->pool.kind[p->node]];
     const struct request *r = &j->want;
     uint64_t gpus = r->cpus_per_gpu || r->mem_gpu_mib ? gpus_of(r, p) : 0;
-    uint64_t cpus = r->overcommit ? 1 : (uint64_t)p->tasks * r->cpus_per_task;
-    cpus = cpus > r->min_cpus ? cpus : r->min_cpus;
-    cpus = cpus > gpus * r->cpus_per_gpu ? cpus : gpus * r->cpus_per_gpu;
-    uint32_t units = r->exclusive ? n->units : (uint32_t)units_of(r, n, p->tasks, cpus);
-    struct share s = {.node = p->node, .units = units ? units : 1};
+    struct share s = {.node = p->node, .units = select_units(r, n, p->tasks, gpus)};
     if (r->tasks_per_socket && !r->exclusive)
         s.per_socket = units_per_socket(r, n);
     s.mem_mib = node_mem_wanted(r, n, s.units * n->cpus_per_unit) + gpus * r->mem_gpu_mib;
@@ -342,6 +362,7 @@ static void add_share(const struct cluster *c, const struct job *j, const struct
     s.gres_at = (uint32_t)out->gres.len;
     s.gres_len = add_gres(c, r, view, p, out);
     vec_push(&out->shares, s);
+    return is_bound(c, r, view, &s, out);
 }
 
 /* What the job wants in all: something of every node, then as much as it has. */
@@ -362,8 +383,8 @@ static void deal_more(const struct chooser *ch, uint64_t *give)
 
 /* Deals the tasks out one node after the other, so that every chosen node gets at least one; where
  * the number of nodes was not asked for, one node is filled before the next. */
-static void deal(const struct chooser *ch, const struct cluster *c, const struct job *j,
-                 const struct free_view *view, struct selection *out)
+static int deal(const struct chooser *ch, const struct cluster *c, const struct job *j,
+                const struct free_view *view, struct selection *out)
 {
     const struct request *r = &j->want;
     uint32_t left = r->tasks > ch->count ? r->tasks - ch->count : 0;
@@ -390,9 +411,15 @@ static void deal(const struct chooser *ch, const struct cluster *c, const struct
         ch->need_more ? mem_new_array(uint64_t, ch->fits->size + 1) : NULL;
     if (give)
         deal_more(ch, give);
-    bitset_foreach (ch->chosen, i)
-        add_share(c, j, view, &(struct parcel){(uint32_t)i, got[i], give ? give[i] : 0}, out);
+    bool good = true;
+    bitset_foreach (ch->chosen, i) {
+        const struct parcel p = {(uint32_t)i, got[i], give ? give[i] : 0};
+        good = add_share(c, j, view, &p, out) && good;
+    }
     free(got);
+    if (!good)
+        select_clear(out);
+    return good ? 0 : -ERR_NODES_BUSY;
 }
 
 void select_bounds(const struct job *j, struct chooser *ch)
@@ -462,7 +489,7 @@ static int select_from(const struct cluster *c, const struct job *j, const struc
     }
     int rc = choose_nodes(&ch) ? 0 : -ERR_NODES_BUSY;
     if (rc == 0)
-        deal(&ch, c, j, view, out);
+        rc = deal(&ch, c, j, view, out);
     bitset_free(ch.fits);
     bitset_free(ch.chosen);
     free(ch.tasks);

@@ -12,6 +12,8 @@ struct select_room { /* on a node */
     bool whole;              /* nothing runs there */
     const uint64_t *gres;    /* by kind of generic resource */
     const struct node *node; /* as it is now, to look at its sockets; NULL: not known */
+    const struct node
+        *like; /* of its kind, to look at what is near what; NULL: need not be known */
 };
 
 /* Whether a node of this kind could take a task of the job, were it idle and alone to choose. */
@@ -21,6 +23,15 @@ bool select_kind_could(const struct cluster *c, const struct job *j, const struc
  * wants in all. */
 uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const struct node_kind *k,
                           const struct select_room *room, uint64_t *more);
+
+/* Units of a node that so many tasks and GPUs of the job take. */
+uint32_t select_units(const struct request *r, const struct node_kind *k, uint32_t tasks,
+                      uint64_t gpus);
+
+/* select_bound.c: of so many tasks, and of so much more that the job wants in all, what has CPUs
+ * and devices near each other there. */
+uint32_t select_tasks_bound(const struct cluster *c, const struct job *j, const struct node_kind *k,
+                            const struct select_room *room, uint32_t tasks, uint64_t *more);
 
 /* What there is on the node in this view. 'sharing': units that others have, too. */
 struct select_room select_room_of(const struct cluster *c, const struct job *j,

@@ -69,6 +69,14 @@ struct idle {       /* a node of a kind on which nothing runs */
     uint64_t more;  /* that it has, besides, of what the job wants in all */
 };
 
+static const struct node *first_of(const struct cluster *c, size_t kind)
+{
+    for (size_t i = 0; i < c->nodes.len; i++)
+        if (c->pool.kind[i] == kind)
+            return c->nodes.data[i];
+    return NULL;
+}
+
 /* By kind, when the constraint's brackets stand for their alternative number 'which'. */
 static void look_idle(const struct cluster *c, const struct job *j, const struct constraint *con,
                       uint32_t which, struct idle *idle)
@@ -77,6 +85,7 @@ static void look_idle(const struct cluster *c, const struct job *j, const struct
         const struct node_kind *k = &c->pool.kinds.data[i];
         struct select_room room = {k->units, j->part->conf.max_cpus_per_node, (int64_t)k->mem_mib,
                                    true, k->gres_total};
+        room.like = request_is_bound(&j->want) ? first_of(c, i) : NULL;
         bool could = select_kind_could(c, j, k) && constraint_match(con, k->features, which);
         idle[i] = (struct idle){0};
         idle[i].tasks = could ? select_tasks_fit(c, j, k, &room, &idle[i].more) : 0;

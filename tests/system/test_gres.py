@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Generic resources with real daemons: GPUs made of plain files."""
 import json
+import re
 
 import pytest
 
@@ -186,3 +187,71 @@ def test_a_total_of_several_types(gpus):
     c.run(["sbatch", "--gpus=a100:1,v100:2", "--wrap", "true"]).fails("Requested node configuration is not available")
     c.run(["sbatch", "-N2", "--gpus=a100:1,v100:1", "--wrap", "true"]).fails(
         "a total of several types is had from one node: --nodes=1")
+
+
+@pytest.fixture
+def sockets(make_cluster):
+    """A node of two sockets of two cores, each with a card."""
+    c = make_cluster(nodes=1, start=False, conf="GresTypes=gpu", node_conf="Sockets=2 CoresPerSocket=2 Gres=gpu:2")
+    for number in (0, 1):
+        (c.dir / f"nvidia{number}").touch()
+    (c.dir / "gres.conf").write_text("".join(
+        f"Name=gpu File={c.dir}/nvidia{i} Cores={2 * i}-{2 * i + 1}\n" for i in (0, 1)))
+    c.start()
+    return c
+
+
+def placed(c, job):
+    """Which CPUs and cards it has."""
+    eventually(lambda: c.state(job) == "RUNNING", "it runs")
+    shown = c.run(f"scontrol show job -d {job}").ok()
+    cards = re.search(r"IDX:([0-9,-]+)", shown)
+    return re.search(r"CPU_IDs=(\S+)", shown)[1], cards and cards[1]
+
+
+def test_enforced_binding(sockets):
+    """CPUs near the cards and no others: it waits for those, and is refused what no node has."""
+    c = sockets
+
+    def submit(*options):
+        return c.sbatch("-o", "/dev/null", *options, wrap="sleep 1000")
+
+    bound = ["--gres-flags=enforce-binding", "-N1"]
+    blocker = submit("-n2")
+    assert placed(c, blocker) == ("0-1", None)
+    plain = submit("-n1", "--gres=gpu:2")
+    assert placed(c, plain) == ("2", "0-1")
+    c.run(f"scancel {plain}").ok()
+    both = submit("-n2", "--gres=gpu:2", *bound)
+    eventually(lambda: c.job(both)["Reason"] == "Resources", "no CPU near the first card is free")
+    assert "GresEnforceBind=Yes" in c.run(f"scontrol show job {both}").ok()
+    one = submit("-n1", "--gres=gpu:1", "-t1", *bound)
+    c.kill("slurmctld")
+    c.start_controller()
+    c.run(f"scontrol hold {both}").ok()
+    assert placed(c, one) == ("2", "1")
+    c.run(f"scancel {one} {blocker}").ok()
+    c.run(f"scontrol release {both}").ok()
+    assert placed(c, both) == ("0,2", "0-1")
+    c.run(f"scancel {both}").ok()
+    for options in (["-c3", "--gres=gpu:1"], ["-n1", "--gres=gpu:2"], ["-n1", "--gpus=2"]):
+        c.sbatch("--hold", "-N1", *options, wrap="true")
+        c.run(["sbatch", *bound, *options, "--wrap=true"]).fails("Requested node configuration is not available")
+
+
+def test_no_binding(sockets):
+    """CPUs wherever they are fewest, whatever cards there are."""
+    c = sockets
+    blocker = c.sbatch("-o", "/dev/null", "-n1", wrap="sleep 1000")
+    assert placed(c, blocker)[0] == "0"
+    near = c.sbatch("-o", "/dev/null", "-n1", "--gres=gpu:1", wrap="sleep 1000")
+    assert placed(c, near) == ("2", "1")
+    c.run(f"scancel {near}").ok()
+    any_ = c.sbatch("-o", "/dev/null", "-n1", "--gres=gpu:1", wrap="sleep 1000", env={"SBATCH_GRES_FLAGS": "disable-binding"})
+    assert placed(c, any_)[0] == "1" and "GresEnforceBind=No" in c.run(f"scontrol show job {any_}").ok()
+    c.run("sbatch --gres-flags=enforce --wrap=true").fails("Invalid --gres-flags specification: enforce")
+    c.run("sbatch --gres-flags=disable-binding,x --wrap=true").fails("Invalid --gres-flags specification: disable-binding,x")
+    for word in ("allow-task-sharing", "multiple-tasks-per-sharing", "one-task-per-sharing"):
+        done = c.run(["sbatch", "--hold", f"--gres-flags={word},{word}", "--gres=gpu:1", "--wrap=true"])
+        done.ok()
+        assert done.stderr.count(f"option --gres-flags={word} is accepted and has no effect") == 1

@@ -111,6 +111,26 @@ int opt_set_cpus_per_gpu(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
+/* Those about devices that tasks share are for when there are such. */
+int opt_set_gres_flags(struct opt *o, const char *arg, struct err *err)
+{
+    static const char *const words[] = {"enforce-binding",      "disable-binding",
+                                        "allow-task-sharing",   "multiple-tasks-per-sharing",
+                                        "one-task-per-sharing", NULL};
+    for (const char *at = arg; *at;) {
+        size_t len = strcspn(at, ","), i = 0;
+        while (words[i] && (strlen(words[i]) != len || strncasecmp(at, words[i], len) != 0))
+            i++;
+        if (!words[i])
+            return opt_bad_spec(o, "gres-flags", arg, err);
+        if (i > 1)
+            opt_note_ignored(o, OPT_ID_gres_flags, words[i]);
+        at += len + (at[len] == ',');
+    }
+    opt_set_string(&o->gres_flags, arg);
+    return 0;
+}
+
 /* Several lists as one; "none" adds nothing to others. NULL: none of them is given. */
 char *opt_join_gres(const char *a, const char *b)
 {

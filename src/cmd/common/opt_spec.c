@@ -124,6 +124,7 @@ static void put_strings(const struct opt *o, Pb__JobSpec *spec)
 static void put_gres(const struct opt *o, Pb__JobSpec *spec)
 {
     spec->gpu_bind = o->gpu_bind;
+    spec->gres_flags = o->gres_flags;
     spec->gpu_freq = o->gpu_freq;
     spec->gres = o->node_gres;
     spec->gpus_per_node = o->gpus_per_node;

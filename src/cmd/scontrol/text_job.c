@@ -339,6 +339,16 @@ static void put_switches(const struct job_view *v)
                time_format_limit(v->spec->wait_switch_sec, wait));
 }
 
+/* --gres-flags, as far as it is about CPUs. */
+static void put_binding(const struct job_view *v)
+{
+    const char *flags = v->spec->gres_flags ? v->spec->gres_flags : "";
+    const char *yes = strcasestr(flags, "enforce-binding"),
+               *no = strcasestr(flags, "disable-binding");
+    if (yes || no)
+        put_optional(v, "GresEnforceBind", yes > no ? "Yes" : "No"); /* the last one holds */
+}
+
 static void put_command(const struct job_view *v)
 {
     static const struct {
@@ -367,6 +377,7 @@ static void put_command(const struct job_view *v)
     put_optional(v, "TresPerNode", v->spec->gres);
     put_optional(v, "TresPerSocket", v->spec->tres_per_socket);
     put_optional(v, "TresPerTask", v->spec->tres_per_task);
+    put_binding(v);
     put_optional(v, "MailUser", v->spec->mail_user);
     put_optional(v, "MailType", v->spec->mail_type);
 }
