@@ -118,7 +118,9 @@ static void begin(struct control *c, const struct job *j)
                              .backfill = start_backfills(c),
                              .announced = c->announced,
                              .is_operator = call->is_operator,
-                             .key = place_of(c, j)};
+                             .key = place_of(c, j),
+                             .rank = &c->ranking.rule,
+                             .rank_at_sec = c->ranking.at_sec};
     find_parts(c, call, j, &q);
     c->why.now = why_new(c->cluster, &q);
 }

@@ -194,7 +194,7 @@ int64_t ahead_found(const struct job *j)
 bool ahead_is_known(const struct plan *p, const struct job *j)
 {
     int64_t at = ahead_found(j);
-    return j->ahead_stamp == p->cluster->pool.freed && (at == 0 || at > p->now_sec);
+    return !p->afresh && j->ahead_stamp == p->cluster->pool.freed && (at == 0 || at > p->now_sec);
 }
 
 int64_t ahead_earliest(const struct plan *p, struct job *j, int64_t found)

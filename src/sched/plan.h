@@ -86,6 +86,7 @@ struct plan {
     uint32_t again; /* an array of which an element starts, or others make room for one: looked at
                        again; 0: none */
     bool blocked;   /* its head waits */
+    bool afresh;    /* the queue is another than usual: starts that were found do not count */
     bool asks;      /* the present look is a question: nothing is taken by it */
     struct plan_depth depth;
     VEC(const struct job *) failed; /* shapes that did not fit in this pass */

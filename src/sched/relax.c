@@ -347,6 +347,8 @@ int relax_make(const struct cluster *c, const struct job *j, const Pb__JobSpec *
                         .gid = j->gid,
                         .array = j->array,
                         .part = j->part,
+                        .rank = j->rank,
+                        .priority = j->priority,
                         .switches_since = j->switches_since,
                         .switches_waived = j->switches_waived};
     if (r)

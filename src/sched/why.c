@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <stdlib.h>
 
+#include "sched/prio.h"
 #include "sched/why_state.h"
 
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
@@ -93,7 +94,8 @@ static void note_head(struct why *w, const struct decision *d, const struct part
  * a job's start is not told to it, so that the planner is to look for itself. */
 static void pass_by(struct why *w, struct decision *d)
 {
-    if (!d->job->several && d->start_at != d->job->expected_at)
+    bool same = w->place == 0 && d->start_at == d->job->expected_at;
+    if (!d->job->several && !same)
         d->job->ahead_stamp = 0;
     several_leave(d->job);
     if (d->kind == PLAN_START)
@@ -111,6 +113,7 @@ static bool walk_on(struct why *w)
     else
         plan_resume(&w->plan, w->now_sec);
     w->walking = true;
+    w->plan.afresh = w->place > 0; /* the job is missing from its own place */
     for (int i = 0; i < STEP_JOBS; i++) {
         if (!plan_is_before(&w->plan, to->part, to->key, w->q.job_id))
             return false;
@@ -150,6 +153,38 @@ static bool walk(struct why *w, struct job *j)
  * ---------------------------------------------------------------------------------
  */
 
+/* Where it would be in a queue once it is changed: what a job asks for may have a share in its
+ * priority. */
+static int64_t key_of(const struct why *w, const struct job *j, const struct relax *r,
+                      uint64_t number, int64_t own)
+{
+    const struct prio_rule *rank = w->q.rank;
+    struct prio_factors f;
+    struct job as;
+    if (!rank || !rank->multifactor || j->rank.given || r->kind == RELAX_PRIORITY ||
+        relax_make(w->cluster, j, w->spec, r, number, &as) != 0)
+        return own;
+    prio_find(rank, &as, w->q.rank_at_sec, &f);
+    relax_done(&as);
+    bool kept = rank->incr_only && f.priority < j->priority;
+    return kept ? own : -(int64_t)f.priority;
+}
+
+/* It is tried once more where it would be. */
+static void move_trial(struct why *w, const struct job *j, struct why_trial *t)
+{
+    const struct why_place at = w->places.data[t->place];
+    int64_t key = key_of(w, j, &t->r, t->number, at.key);
+    t->placed = true;
+    if (key == at.key)
+        return;
+    t->done = false;
+    for (t->place++; t->place < w->places.len; t->place++)
+        if (w->places.data[t->place].part == at.part && w->places.data[t->place].key == key)
+            return;
+    vec_push(&w->places, ((struct why_place){at.part, key}));
+}
+
 static void try_place(struct why *w, const struct relax *r, struct part *part, int64_t key)
 {
     vec_push(&w->trials, ((struct why_trial){.r = *r, .place = w->places.len}));
@@ -175,7 +210,7 @@ static void find_trials(struct why *w, const struct job *j)
     if (kinds & RELAX_BIT(PARTITION))
         for (size_t i = 0; i < w->q.may.len && i < PARTS_MOST; i++) {
             struct relax r = {.kind = RELAX_PARTITION, .part = w->q.may.data[i]};
-            try_place(w, &r, r.part, own.key);
+            try_place(w, &r, r.part, key_of(w, j, &r, 0, own.key));
         }
 }
 
@@ -210,6 +245,11 @@ static bool starts(struct why *w, const struct job *j, const struct why_trial *t
 /* One look: at what asks for least first, then between that and what was asked for. */
 static void ask(struct why *w, const struct job *j, struct why_trial *t)
 {
+    if (t->placed) {
+        t->now = starts(w, j, t, t->number);
+        t->done = true;
+        return;
+    }
     if (!t->begun) {
         t->begun = true;
         t->number = t->r.least;
@@ -261,7 +301,9 @@ static enum why_phase step_ask(struct why *w, const struct job *j)
         return why_start_is_needed(w) ? LAY : LEAVE;
     }
     ask(w, j, t);
-    w->at += t->done;
+    if (t->done && !t->placed)
+        move_trial(w, j, t);
+    w->at += t->done || t->place != w->place;
     return ASK;
 }
 

@@ -24,10 +24,12 @@ const char *why_word(enum why_rule rule);
 struct why_question {
     uint32_t job_id;
     bool backfill;
-    bool announced;         /* a shutdown is: nothing starts */
-    bool is_operator;       /* who asks */
-    int64_t key;            /* its place in the queue of its partition when it is in none */
-    VEC(struct part *) may; /* other partitions that it could be moved to */
+    bool announced;               /* a shutdown is: nothing starts */
+    bool is_operator;             /* who asks */
+    int64_t key;                  /* its place in the queue of its partition when it is in none */
+    VEC(struct part *) may;       /* other partitions that it could be moved to */
+    const struct prio_rule *rank; /* what a change makes of its priority; NULL: nothing */
+    int64_t rank_at_sec;
 };
 
 struct why;

@@ -118,8 +118,8 @@ static int by_worth(const void *a, const void *b)
 static bool is_worth(const struct why *w, const struct why_trial *t)
 {
     const Pb__WhyReply *m = w->answer;
-    bool lifts =
-        w->rule >= WHY_LICENSES; /* what keeps it out of the queue, without which nothing */
+    bool told = why_is_foreseeable(w) && m->has_start_at;
+    bool lifts = w->rule >= WHY_LICENSES && !told; /* what keeps it out of the queue */
     return t->now || lifts || (t->start_at && (!m->has_start_at || t->start_at < m->start_at));
 }
 

@@ -120,6 +120,22 @@ static bool lay_job(struct why *w, const struct job *j)
     return false;
 }
 
+/* The planner has given it a place in this pass: that one, though a timeline might choose others.
+ */
+static bool lay_known(struct why *w, const struct job *j)
+{
+    const struct plan_head *head =
+        w->laid < w->plan.heads.len ? &w->plan.heads.data[w->laid] : NULL;
+    if (!head || !head->placed || !head->where.shares.len)
+        return false;
+    timeline_reserve(w->ahead, j, &head->where, head->at_sec);
+    if (!w->q.backfill)
+        w->not_before = head->at_sec > w->not_before ? head->at_sec : w->not_before;
+    if (w->place == 0)
+        put_ahead(w, j, head->at_sec);
+    return true;
+}
+
 bool why_start_lay(struct why *w)
 {
     if (!w->ahead) {
@@ -142,7 +158,7 @@ bool why_start_lay(struct why *w)
     struct job *j = cluster_find_job(w->cluster, next->id);
     bool more = false;
     if (j && j->state == PB__JOB_STATE__PENDING && j->part && several_enter_part(j, next->part))
-        more = lay_job(w, j);
+        more = !lay_known(w, j) && lay_job(w, j);
     if (j)
         several_leave(j);
     w->searching = more;

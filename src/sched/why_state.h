@@ -13,6 +13,7 @@ struct why_trial { /* of a job with one constraint less */
     size_t place;               /* where in which queue it would be */
     uint64_t number, low, high; /* the best one that starts it; the next ones are between */
     bool begun, done, now;
+    bool placed;      /* that is the place it would have; the number stands */
     int64_t start_at; /* 0: not foreseeable */
 };
 

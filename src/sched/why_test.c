@@ -7,6 +7,7 @@
 #include "sched/why.h"
 
 #include "base/timefmt.h"
+#include "sched/prio.h"
 #include "sched/sched_test_util.h"
 
 enum { JOBS = 24, NOW = 100000 };
@@ -18,12 +19,16 @@ static const char conf[] =
          "NodeName=big CPUs=8 RealMemory=1600 Weight=3\n"
          "PartitionName=p Nodes=ALL\nPartitionName=q Nodes=n[3-4],big PriorityTier=2\n"
          "PartitionName=r Nodes=n[1-2],m1 MaxTime=5\n";
+static const char factors[] =
+    "PriorityType=priority/multifactor\nPriorityWeightJobSize=40\nPriorityWeightPartition=4\n"
+    "PriorityWeightTRES=cpu=9,mem=5\n";
 
 struct life {
     struct cluster *c;
     uint64_t seed, chance;
     size_t asked, begun, moved;
-    bool backfill;
+    bool backfill, ranked;
+    struct prio_rule rule;
     VEC(struct job *) jobs;
 };
 
@@ -54,6 +59,15 @@ static const char *const specs[] = {"",
                                     "w=m1 n=4",
                                     "N=7 n=9"};
 
+static void rank(struct life *l, struct job *j)
+{
+    struct prio_factors f;
+    if (!l->ranked || j->rank.given)
+        return;
+    prio_find(&l->rule, j, NOW, &f);
+    j->priority = f.priority;
+}
+
 static void add_job(struct life *l, uint32_t id)
 {
     _cleanup_arena_ struct arena arena;
@@ -70,10 +84,13 @@ static void add_job(struct life *l, uint32_t id)
             j->limit_sec = j->part->conf.max_time_sec;
         if (test_between(&l->chance, 0, 6) == 0)
             spec.licenses = (char *)"lic:2";
+        spec.has_site_factor = l->ranked;
+        spec.site_factor = (int32_t)test_between(&l->chance, 0, 9);
         job_read_spec(l->c, j, &spec, NULL);
         spec.has_time_limit_sec = true;
         spec.time_limit_sec = j->limit_sec;
         job_repack(&j->spec, &spec.base);
+        rank(l, j);
         if (select_possible(l->c, j, NULL) == 0) {
             order_insert(&j->part->queue, &j->queued, -(int64_t)j->priority, id);
             vec_push(&l->jobs, j);
@@ -135,6 +152,8 @@ static struct decision pass(struct life *l, uint32_t id, bool starts, bool chang
 static struct why *ask(struct life *l, const struct job *j)
 {
     struct why_question q = {.job_id = j->id, .backfill = l->backfill, .key = j->queued.key};
+    q.rank = l->ranked ? &l->rule : NULL;
+    q.rank_at_sec = NOW;
     vec_foreach (&l->c->parts, part)
         if (*part != j->part)
             vec_push(&q.may, *part);
@@ -160,6 +179,7 @@ static void put_key(struct life *l, struct job *j, Pb__JobSpec *s, char *key, ch
         j->part = cluster_find_part(l->c, value);
     } else if (str_eq(key, "Priority")) {
         j->priority = number;
+        j->rank.given = true;
     } else if (str_eq(key, "NumNodes")) {
         s->has_min_nodes = s->has_max_nodes = true;
         s->min_nodes = s->max_nodes = number;
@@ -210,6 +230,7 @@ static void obey(struct life *l, struct job *j, Pb__JobSpec *s, char *command)
 static void place(struct life *l, struct job *j, const Pb__JobSpec *s)
 {
     assert_int_equal(job_read_spec(l->c, j, s, NULL), 0);
+    rank(l, j);
     order_insert(&j->part->queue, &j->queued, -(int64_t)j->priority, j->id);
 }
 
@@ -243,14 +264,18 @@ static void keep_word(struct life *l, struct job *j, const Pb__WhyChange *change
     j->part = before.part;
     j->limit_sec = before.limit_sec;
     j->priority = before.priority;
+    j->rank.given = false;
     place(l, j, &before.spec);
 }
 
 static void live(struct life *l)
 {
     l->chance = l->seed;
-    l->c = test_cluster(conf);
+    _cleanup_free_ char *text = mem_printf("%s%s", l->ranked ? factors : "", conf);
+    l->c = test_cluster(text);
     test_up(l->c);
+    if (l->ranked)
+        prio_rule_init(&l->rule, l->c);
     for (uint32_t id = 1; id <= JOBS; id++)
         add_job(l, id);
     for (size_t ran = SIZE_MAX; ran != l->c->running;) {
@@ -275,15 +300,17 @@ static void live(struct life *l)
         l->asked++;
     }
     vec_done(&l->jobs);
+    if (l->ranked)
+        prio_rule_done(&l->rule);
     test_cluster_free(l->c);
 }
 
-static void promises(void **state, bool backfill)
+static void promises(void **state, bool backfill, bool ranked)
 {
     size_t asked = 0, begun = 0, moved = 0;
     (void)state;
     for (uint64_t seed = 1; seed <= 300; seed++) {
-        struct life l = {.seed = seed, .backfill = backfill};
+        struct life l = {.seed = seed, .backfill = backfill, .ranked = ranked};
         live(&l);
         asked += l.asked;
         begun += l.begun;
@@ -296,12 +323,18 @@ static void promises(void **state, bool backfill)
 
 static void with_backfill(void **state)
 {
-    promises(state, true);
+    promises(state, true, false);
 }
 
 static void in_order(void **state)
 {
-    promises(state, false);
+    promises(state, false, false);
+}
+
+/* With less of something a job may be behind others, and in another partition before them. */
+static void with_priorities(void **state)
+{
+    promises(state, true, true);
 }
 
 /* A job that is not there any more, or that starts. */
@@ -361,10 +394,9 @@ static void in_several_partitions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ended),
-        cmocka_unit_test(in_several_partitions),
-        cmocka_unit_test(with_backfill),
-        cmocka_unit_test(in_order),
+        cmocka_unit_test(ended),           cmocka_unit_test(in_several_partitions),
+        cmocka_unit_test(with_backfill),   cmocka_unit_test(in_order),
+        cmocka_unit_test(with_priorities),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
