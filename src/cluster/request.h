@@ -22,6 +22,8 @@ struct job_rank { /* what its priority is made of besides */
     int64_t accrue_at, accrued_sec; /* since when it ages, 0: it does not; and its age before */
 };
 
+enum gres_binding { GRES_BINDING_NEAR, GRES_BINDING_ENFORCED, GRES_BINDING_ANY };
+
 struct request {
     uint32_t min_nodes, max_nodes, tasks, cpus_per_task, ntasks_per_node, min_cpus;
     uint32_t good_nodes;              /* as many as that when they are free now, if not min_nodes */
@@ -36,7 +38,6 @@ struct request {
     int64_t switches_sec;     /* after waiting that long for so few switches, any number, too */
     struct bitset *req, *exc; /* NULL: none */
     struct gres_wants gres;
-    enum { GRES_BINDING_NEAR, GRES_BINDING_ENFORCED, GRES_BINDING_ANY } gres_binding;
     struct license_needs licenses;
     char *features; /* NULL: none */
     char *prefer;   /* features instead of those, where that fits; NULL: none */
@@ -45,6 +46,7 @@ struct request {
     bool shared; /* its units may be those of other jobs of its partition that share */
     bool ask_exclusive, ask_shared;  /* what the two above follow from, and from the partition */
     bool user_alone, ask_user_alone; /* only this user's jobs may be on its nodes; see above */
+    uint8_t gres_binding;            /* enum gres_binding */
     bool contiguous, overcommit, tasks_given;
     bool req_gone;              /* a node it requires is not configured any more: it waits */
     bool pack;                  /* its tasks fill one node before the next */
