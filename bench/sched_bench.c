@@ -2,38 +2,46 @@
 /*
  * How long planning takes on a large cluster, in time of one core: what else runs does not count.
  *
- * usage: sched_bench [NODES [RUNNING [PENDING [LEAF [RESERVATIONS]]]]]   (10000 5000 10000 0 0)
+ * usage: sched_bench [NAME...]                  worlds of the table below; without a name, all
+ *        sched_bench --nodes=N [--running=N] [--pending=N] [--shapes=N] [--leaf=N] [--licenses=N]
+ *                    [--reservations=N] [--small]                      one of one's own
  *
- * First the decision about one more job while RUNNING others run: checked as at its submission,
- * planned, allocated, and ended again. Then one pass over PENDING waiting jobs of different
- * requests on a full cluster, each of which is looked at (bf_max_job_part). In between, what a job
- * array of a million elements costs.
+ * In each the decision about one more job while others run: checked as at its submission, planned,
+ * allocated, and ended again. Then passes over the jobs that wait for a full cluster, each of which
+ * is looked at (bf_max_job_part): after something has become free, so that all are looked at anew,
+ * and after nothing has. Besides, what a job array of a million elements costs, questions why, and
+ * whom a job of a higher tier displaces. Aims stand beside the figures that have one.
  */
+#include <getopt.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "cluster/cluster.h"
-#include "conf/conf.h"
 #include "sched/plan.h"
 #include "sched/why.h"
+#include "world.h"
 
 #define DISPLACED 500
 #define ARRAYS 200
-#define NOW INT64_C(1000000000)
-#define CORES 32
 #define ONE_MORE 2000
-#define PASSES 21
+#define PASSES 11
 #define QUESTIONS 20
+#define NO_AIM 0
 
-static uint32_t between(uint64_t *seed, uint32_t first, uint32_t last)
-{
-    uint64_t z = *seed += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return first + (uint32_t)((z ^ z >> 31) % (last - first + UINT64_C(1)));
-}
+static const struct world_rule worlds[] = {
+    {.name = "usual", .nodes = 10000, .running = 5000, .pending = 10000},
+    {.name = "tree", .nodes = 10000, .running = 5000, .pending = 10000, .leaf = 32},
+    {.name = "licenses", .nodes = 10000, .running = 5000, .pending = 10000, .licenses = 4},
+    {.name = "reservations",
+     .nodes = 10000,
+     .running = 5000,
+     .pending = 10000,
+     .reservations = 100},
+    {.name = "full", .nodes = 10000, .running = 20000, .pending = 10000, .small = true},
+    {.name = "shapes", .nodes = 10000, .running = 5000, .pending = 100000, .shapes = 1000},
+};
+static bool missed; /* an aim */
 
 static double now_us(void)
 {
@@ -42,132 +50,31 @@ static double now_us(void)
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
-/* A tree of three levels: so many nodes on a leaf switch, and 16 leaves on each above; 0: none. */
-static void put_network(unsigned nodes, unsigned leaf, struct str *text)
+static int by_size(const void *a, const void *b)
 {
-    unsigned n = nodes - nodes / 4, leaves = 0;
-    if (!leaf)
-        return;
-    str_puts(text, "TopologyPlugin=topology/tree\n");
-    for (unsigned first = 1; first <= n; first += leaf)
-        str_printf(text, "TopologyConf=1 SwitchName=l%u Nodes=n[%u-%u]\n", leaves++, first,
-                   first + leaf - 1 < n ? first + leaf - 1 : n);
-    for (unsigned first = 1; first <= nodes / 4; first += leaf)
-        str_printf(text, "TopologyConf=1 SwitchName=l%u Nodes=m[%u-%u]\n", leaves++, first,
-                   first + leaf - 1 < nodes / 4 ? first + leaf - 1 : nodes / 4);
-    for (unsigned i = 0; i < leaves; i += 16)
-        str_printf(text, "TopologyConf=1 SwitchName=m%u Switches=l[%u-%u]\n", i / 16, i,
-                   i + 15 < leaves ? i + 15 : leaves - 1);
-    str_printf(text, "TopologyConf=1 SwitchName=top Switches=m[0-%u]\n", (leaves - 1) / 16);
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
 }
 
-static struct cluster *make_cluster(unsigned nodes, unsigned leaf)
+/* Sorts them. Aims in microseconds; NO_AIM: none. */
+static void row(const char *what, double *took, size_t n, double median_aim, double high_aim)
 {
-    _cleanup_str_ struct str network = STR_INIT;
-    put_network(nodes, leaf, &network);
-    struct conf *conf = NULL;
-    struct err err = {0};
-    _cleanup_free_ char *text = mem_printf(
-        "SlurmctldHost=ctl\nSelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\n"
-        "SchedulerParameters=bf_max_job_part=1000000\n"
-        "NodeName=n[1-%u] CPUs=%u RealMemory=128000 Weight=1 Feature=a\n"
-        "NodeName=m[1-%u] CPUs=%u RealMemory=512000 Weight=5 Feature=a,b\n"
-        "PreemptType=preempt/partition_prio\nPreemptMode=CANCEL\n"
-        "PartitionName=p Nodes=ALL Default=YES MaxTime=INFINITE\n"
-        "PartitionName=q Nodes=ALL PriorityTier=2 MaxTime=INFINITE\n%s",
-        nodes - nodes / 4, CORES, nodes / 4, CORES * 2, str_cstr(&network));
-    if (conf_load_text(text, strlen(text), "bench.conf", CONF_FULL, NULL, &conf, NULL, &err) != 0) {
-        fprintf(stderr, "sched_bench: %s\n", err.text);
-        exit(1);
+    qsort(took, n, sizeof *took, by_size);
+    double median = took[n / 2], high = took[n * 99 / 100];
+    printf("  %-44s median %9.0f us, 99%% %9.0f us, most %9.0f us", what, median, high,
+           took[n - 1]);
+    if (median_aim || high_aim) {
+        bool kept = (!median_aim || median < median_aim) && (!high_aim || high < high_aim);
+        missed = missed || !kept;
+        printf("   aim:");
+        if (median_aim)
+            printf(" median < %.0f us", median_aim);
+        if (high_aim)
+            printf("%s 99%% < %.0f us", median_aim ? "," : "", high_aim);
+        printf(": %s", kept ? "kept" : "MISSED");
     }
-    struct cluster *c = cluster_new(conf);
-    vec_foreach (&c->nodes, n) {
-        (*n)->registered = (*n)->connected = true;
-        pool_update(c, *n);
-    }
-    return c;
-}
-
-/* Reservations of some nodes in a row, for others: begun, to come, daily, and of four cores a node.
- */
-static void add_reservations(struct cluster *c, unsigned count, uint64_t *seed)
-{
-    for (unsigned i = 0; i < count; i++) {
-        _cleanup_free_ char *name = mem_printf("r%u", i);
-        struct resv *r = resv_new(name);
-        _cleanup_bitset_ struct bitset *set = bitset_new(c->nodes.len);
-        uint32_t last = (uint32_t)c->nodes.len - 1, first = between(seed, 0, last);
-        for (uint32_t n = 0, nodes = between(seed, 1, 1 + last / 200); n < nodes; n++) {
-            bitset_set(set, first + n <= last ? first + n : first + n - last - 1);
-            if (i % 10 == 0)
-                vec_push(&r->cores, 4);
-        }
-        r->start_at = NOW + (int64_t)between(seed, 0, 72) * 3600 - 7200;
-        r->end_at = r->start_at + (int64_t)between(seed, 1, 24) * 3600;
-        r->flags = i % 3 == 0 ? RESV_DAILY : 0;
-        resv_set_nodes(c, r, set);
-        resv_add(c, r);
-    }
-}
-
-/* A job of a drawn request: most are small, one in ten takes several nodes. */
-static struct job *add_job(struct cluster *c, uint32_t id, uint64_t *seed)
-{
-    Pb__JobSpec s = PB__JOB_SPEC__INIT;
-    struct err err = {0};
-    struct job *j = cluster_add_job(c, id);
-    j->part = c->parts.data[0];
-    s.has_num_tasks = s.has_mem_per_cpu_mib = true;
-    s.num_tasks = between(seed, 1, 24);
-    s.mem_per_cpu_mib = between(seed, 100, 3000);
-    if (between(seed, 0, 9) == 0) {
-        s.has_min_nodes = s.has_max_nodes = true;
-        s.min_nodes = s.max_nodes = between(seed, 2, 64);
-        s.num_tasks = s.min_nodes * between(seed, 1, 16);
-    }
-    if (between(seed, 0, 4) == 0)
-        s.features = between(seed, 0, 1) ? "a" : "b";
-    if (job_read_spec(c, j, &s, &err) != 0 || select_possible(c, j, &err) != 0) {
-        fprintf(stderr, "sched_bench: %s\n", err.text);
-        exit(1);
-    }
-    j->limit_sec = between(seed, 10, 3000) * 60;
-    order_insert(&j->part->queue, &j->queued, -(int64_t)id, id);
-    return j;
-}
-
-static bool start(struct cluster *c, const struct decision *d)
-{
-    struct err err = {0};
-    vec_foreach (&d->where.shares, s) {
-        const struct alloc_want want = share_want(&d->where, s);
-        if (alloc_place(c, d->job, &want, &err) != 0)
-            return false;
-    }
-    order_remove(&d->job->part->queue, &d->job->queued);
-    job_set_state(c, d->job, PB__JOB_STATE__RUNNING);
-    order_insert(&c->ends, &job_make_run(d->job)->ends, NOW + d->job->limit_sec, d->job->id);
-    return true;
-}
-
-/* One pass; the number of jobs that it started. */
-static unsigned pass(struct cluster *c)
-{
-    struct plan p;
-    struct decision d;
-    unsigned started = 0;
-    plan_begin(&p, c, NOW, true);
-    while (plan_next(&p, &d)) {
-        if (d.kind == PLAN_START && !start(c, &d)) {
-            fprintf(stderr, "sched_bench: job %u: the plan does not hold\n", d.job->id);
-            exit(1);
-        }
-        started += d.kind == PLAN_START;
-        select_done(&d.where);
-        free(d.detail);
-    }
-    plan_end(&p);
-    return started;
+    printf("\n");
+    fflush(stdout);
 }
 
 static void end_job(struct cluster *c, struct job *j)
@@ -176,126 +83,116 @@ static void end_job(struct cluster *c, struct job *j)
     cluster_remove_job(c, j);
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-static void one_more(struct cluster *c, uint32_t *id, uint64_t *seed)
+static void one_more(struct world *w)
 {
     _cleanup_free_ double *took = mem_new_array(double, ONE_MORE);
     unsigned started = 0;
     for (size_t i = 0; i < ONE_MORE; i++) {
         double from = now_us();
-        struct job *j = add_job(c, ++*id, seed);
-        unsigned now = pass(c);
+        struct job *j = world_add(w);
+        unsigned now = world_pass(w);
         took[i] = now_us() - from;
         started += now;
         if (!now)
             order_remove(&j->part->queue, &j->queued);
-        end_job(c, j);
+        end_job(w->c, j);
     }
-    qsort(took, ONE_MORE, sizeof *took, by_size);
-    printf(
-        "one more job: median %.0f us, 99th percentile %.0f us, most %.0f us (%u of %u started)\n",
-        took[ONE_MORE / 2], took[ONE_MORE * 99 / 100], took[ONE_MORE - 1], started, ONE_MORE);
+    _cleanup_free_ char *what = mem_printf("one more job (%u of %u start)", started, ONE_MORE);
+    bool full = started < ONE_MORE; /* what starts is planned for, beside what is full */
+    row(what, took, ONE_MORE, full ? NO_AIM : 200, 1000);
 }
 
-/* The queue stays: nothing ends, and what can start has started in the first pass. */
-static void passes(struct cluster *c)
+/* The queue stays: what can start has started in the first pass. 'freed': as if something had ended
+ * before each of them. */
+static void passes(struct world *w, bool freed)
 {
     double took[PASSES];
     unsigned started = 0;
     for (size_t i = 0; i < PASSES; i++) {
+        w->c->pool.freed += freed;
         double from = now_us();
-        started += pass(c);
+        started += world_pass(w);
         took[i] = now_us() - from;
     }
-    qsort(took, PASSES, sizeof *took, by_size);
-    printf(
-        "one pass, %zu pending and %zu running jobs: median %.1f ms, most %.1f ms (%u started)\n",
-        c->pending, c->running, took[PASSES / 2] / 1e3, took[PASSES - 1] / 1e3, started);
+    _cleanup_free_ char *what = mem_printf("a pass over %zu jobs, %s (%u start)", w->c->pending,
+                                           freed ? "all anew" : "nothing new", started);
+    row(what, took, PASSES, 1e6, 1e6);
 }
 
 /* A job array as the controller takes it, from the text to the record on disk, and what it costs in
  * memory beside the job that it is. */
-static void array(struct cluster *c, uint32_t id, uint64_t *seed)
+static void array(struct world *w)
 {
     double took[ARRAYS];
-    size_t bytes = 0, record = 0;
+    size_t bytes = 0, record = 0, most = sizeof(struct job) + 1000000 / 8;
     for (int i = 0; i < ARRAYS; i++) {
         struct idset tasks = {0};
         struct str packed = STR_INIT;
         uint32_t throttle;
-        struct job *j = add_job(c, id + 1, seed);
+        struct job *j = world_add(w);
+        order_remove(&j->part->queue, &j->queued);
         size_t before = mallinfo2().uordblks;
         double at = now_us();
         if (array_parse("0-999999", ARRAY_SIZE_MAX, &tasks, &throttle, NULL) != 0)
             exit(1);
-        array_make(c, j, &tasks, throttle);
-        job_pack_live(c, j);
+        array_make(w->c, j, &tasks, throttle);
+        job_pack_live(w->c, j);
         job_pack_record(j, &packed);
         took[i] = now_us() - at;
         record = packed.len;
         str_done(&packed);
         bytes = mallinfo2().uordblks - before;
-        cluster_remove_job(c, j);
+        cluster_remove_job(w->c, j);
     }
-    qsort(took, ARRAYS, sizeof took[0], by_size);
-    printf(
-        "array of 1,000,000 elements: made and packed in %.0f us, 99%% %.0f us; %zu bytes beside "
-        "its job of %zu, record %zu bytes\n",
-        took[ARRAYS / 2], took[ARRAYS * 99 / 100], bytes, sizeof(struct job), record);
+    row("an array of 1,000,000 elements, packed", took, ARRAYS, 5000, 5000);
+    missed = missed || bytes > most;
+    printf("  %-44s %zu bytes, and its record %zu   aim: < another job and a bitmap, %zu: %s\n",
+           "   memory beside that of its job", bytes, record, most,
+           bytes > most ? "MISSED" : "kept");
 }
 
 /* Why the first ones of the queue wait: the controller answers others between two steps. */
-static void questions(struct cluster *c)
+static void questions(struct world *w)
 {
     VEC(double) steps = {0};
     double took[QUESTIONS];
-    size_t n = 0, changes = 0;
-    for (struct order_link *l = order_first(&c->parts.data[0]->queue); l && n < QUESTIONS;
+    size_t n = 0;
+    for (struct order_link *l = order_first(&w->c->parts.data[0]->queue); l && n < QUESTIONS;
          l = order_next(l)) {
         struct why_question q = {.job_id = several_job_of(l)->id, .backfill = true};
         double begin = now_us();
-        struct why *w = why_new(c, &q);
+        struct why *why = why_new(w->c, &q);
         bool more = true;
         while (more) {
             double from = now_us();
-            more = why_step(w, NOW);
+            more = why_step(why, WORLD_NOW);
             vec_push(&steps, now_us() - from);
         }
         took[n++] = now_us() - begin;
-        changes += why_answer(w) ? why_answer(w)->n_changes : 0;
-        why_free(w);
+        why_free(why);
     }
     if (!n)
         return;
-    qsort(took, n, sizeof *took, by_size);
-    qsort(steps.data, steps.len, sizeof *steps.data, by_size);
-    printf(
-        "%zu questions why: median %.1f ms, most %.1f ms; of their %zu steps the median %.0f us, "
-        "99th percentile %.0f us, most %.0f us (%zu changes found)\n",
-        n, took[n / 2] / 1e3, took[n - 1] / 1e3, steps.len, steps.data[steps.len / 2],
-        steps.data[steps.len * 99 / 100], steps.data[steps.len - 1], changes);
+    row("a question why", took, n, NO_AIM, NO_AIM);
+    row("   a step of it", steps.data, steps.len, NO_AIM, 5000);
     vec_done(&steps);
 }
 
 /* A decision about a job of a higher tier on the full cluster: whom it displaces. */
-static void displace(struct cluster *c, uint32_t id, uint64_t *seed)
+static void displace(struct world *w)
 {
+    struct cluster *c = w->c;
     double took[DISPLACED];
     size_t victims = 0, asked = 0;
     for (int i = 0; i < DISPLACED; i++) {
         struct decision d;
         struct plan p;
-        struct job *j = add_job(c, ++id, seed);
+        struct job *j = world_add(w);
         order_remove(&j->part->queue, &j->queued);
         j->part = c->parts.data[1];
-        order_insert(&j->part->queue, &j->queued, 0, id);
+        order_insert(&j->part->queue, &j->queued, 0, j->id);
         double at = now_us();
-        plan_begin(&p, c, NOW, true);
+        plan_begin(&p, c, WORLD_NOW, true);
         bool any = plan_next(&p, &d);
         took[i] = now_us() - at;
         victims += any ? d.n_victims : 0;
@@ -306,46 +203,88 @@ static void displace(struct cluster *c, uint32_t id, uint64_t *seed)
         order_remove(&j->part->queue, &j->queued);
         cluster_remove_job(c, j);
     }
-    qsort(took, DISPLACED, sizeof took[0], by_size);
-    printf("whom to displace, of %zu jobs: median %.0f us, 99th percentile %.0f us (%zu of %d "
-           "displace %zu)\n",
-           c->running, took[DISPLACED / 2], took[DISPLACED * 99 / 100], asked, DISPLACED, victims);
+    _cleanup_free_ char *what =
+        mem_printf("whom to displace (%zu of %d: %zu)", asked, DISPLACED, victims);
+    row(what, took, DISPLACED, NO_AIM, 1000);
+}
+
+static void measure(const struct world_rule *rule, bool all)
+{
+    struct world w;
+    world_init(&w, rule);
+    world_fill(&w);
+    world_reserve(&w);
+    printf("%s: %u nodes%s, %zu jobs run, %zu reservations, %u kinds of licences\n", rule->name,
+           rule->nodes, rule->leaf ? " in a tree" : "", w.c->running, w.c->resvs.len,
+           rule->licenses);
+    one_more(&w);
+    if (all)
+        array(&w);
+    world_queue(&w);
+    passes(&w, true);
+    passes(&w, false);
+    if (all) {
+        questions(&w);
+        displace(&w);
+    }
+    world_done(&w);
+}
+
+static int usage(void)
+{
+    fprintf(stderr, "usage: sched_bench [NAME...] | --nodes=N [--running=N] [--pending=N] "
+                    "[--shapes=N] [--leaf=N] [--licenses=N] [--reservations=N] [--small]\n"
+                    "with at least 64 nodes; names:");
+    for (size_t i = 0; i < sizeof worlds / sizeof *worlds; i++)
+        fprintf(stderr, " %s", worlds[i].name);
+    fprintf(stderr, "\n");
+    return 2;
+}
+
+static bool read_options(int argc, char **argv, struct world_rule *own)
+{
+    enum { NODES, RUNNING, PENDING, SHAPES, LEAF, LICENSES, RESERVATIONS, SMALL };
+    static const struct option options[] = {{"nodes", 1, 0, NODES},
+                                            {"running", 1, 0, RUNNING},
+                                            {"pending", 1, 0, PENDING},
+                                            {"shapes", 1, 0, SHAPES},
+                                            {"leaf", 1, 0, LEAF},
+                                            {"licenses", 1, 0, LICENSES},
+                                            {"reservations", 1, 0, RESERVATIONS},
+                                            {"small", 0, 0, SMALL},
+                                            {0}};
+    unsigned *to[] = {&own->nodes, &own->running,  &own->pending,     &own->shapes,
+                      &own->leaf,  &own->licenses, &own->reservations};
+    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        if (c == '?')
+            return false;
+        if (c == SMALL)
+            own->small = true;
+        else
+            *to[c] = (unsigned)strtoul(optarg, NULL, 10);
+    }
+    return true;
 }
 
 int main(int argc, char **argv)
 {
-    unsigned nodes = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 10000;
-    unsigned running = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 5000;
-    unsigned pending = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 10000;
-    uint32_t id = 0;
-    uint64_t seed = 7;
-    unsigned leaf = argc > 4 ? (unsigned)strtoul(argv[4], NULL, 10) : 0;
-    unsigned reservations = argc > 5 ? (unsigned)strtoul(argv[5], NULL, 10) : 0;
-    if (nodes < 64 || argc > 6) {
-        fprintf(stderr, "usage: sched_bench [NODES [RUNNING [PENDING [LEAF [RESERVATIONS]]]]], at "
-                        "least 64 nodes\n");
-        return 2;
+    struct world_rule own = {.name = "own"};
+    size_t known = 0;
+    if (!read_options(argc, argv, &own) || (own.nodes && (own.nodes < 64 || optind < argc)))
+        return usage();
+    if (own.nodes)
+        measure(&own, true);
+    for (size_t i = 0; i < sizeof worlds / sizeof *worlds && !own.nodes; i++) {
+        bool asked = optind == argc;
+        for (int k = optind; k < argc; k++)
+            asked = asked || str_eq(argv[k], worlds[i].name);
+        known += asked;
+        if (asked)
+            measure(&worlds[i], i == 0);
     }
-    struct cluster *c = make_cluster(nodes, leaf);
-    while (c->running < running) {
-        add_job(c, ++id, &seed);
-        if (!pass(c))
-            break;
-    }
-    add_reservations(c, reservations, &seed);
-    printf("%u nodes, %zu running jobs, %zu reservations\n", nodes, c->running, c->resvs.len);
-    one_more(c, &id, &seed);
-    array(c, id, &seed);
-    while (c->pending == 0 || pass(c) > 0)
-        for (int i = 0; i < 1000; i++)
-            add_job(c, ++id, &seed);
-    while (c->pending < pending)
-        add_job(c, ++id, &seed);
-    passes(c);
-    questions(c);
-    displace(c, id, &seed);
-    struct conf *conf = (struct conf *)c->conf;
-    cluster_free(c);
-    conf_free(conf);
+    if (!own.nodes && !known)
+        return usage();
+    if (missed)
+        printf("an aim is MISSED\n");
     return 0;
 }

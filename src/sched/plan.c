@@ -49,7 +49,7 @@ void plan_begin(struct plan *p, const struct cluster *c, int64_t now_sec, bool b
 void plan_resume(struct plan *p, int64_t now_sec)
 {
     p->now_sec = now_sec;
-    vec_clear(&p->failed); /* they may be gone */
+    alike_clear(&p->failed); /* they may be gone */
     resv_plan_resume(p->resv, now_sec);
     vec_clear(&p->no_prey);
     if (p->ahead)
@@ -63,46 +63,16 @@ void plan_end(struct plan *p)
     resv_plan_done(p->resv);
     free(p->resv);
     vec_done(&p->order);
-    vec_done(&p->failed);
+    alike_done(&p->failed);
     vec_done(&p->claims.list);
     preempt_end(p);
-}
-
-static bool same_set(const struct bitset *a, const struct bitset *b)
-{
-    return a == b || (a && b && bitset_equal(a, b));
-}
-
-/* Equal requests meet the same answer: array-like loads are looked at once. */
-bool plan_same_shape(const struct job *a, const struct job *b)
-{
-    const struct request *x = &a->want, *y = &b->want;
-    return a->part == b->part && x->min_nodes == y->min_nodes && x->max_nodes == y->max_nodes &&
-           x->tasks == y->tasks && x->cpus_per_task == y->cpus_per_task &&
-           x->ntasks_per_node == y->ntasks_per_node && x->min_cpus == y->min_cpus &&
-           x->mem_node_mib == y->mem_node_mib && x->mem_cpu_mib == y->mem_cpu_mib &&
-           x->tmp_mib == y->tmp_mib && x->exclusive == y->exclusive && x->shared == y->shared &&
-           x->tasks_given == y->tasks_given && x->contiguous == y->contiguous &&
-           x->pack == y->pack && x->overcommit == y->overcommit && !x->switches && !y->switches &&
-           x->spread == y->spread && a->limit_sec >= b->limit_sec &&
-           x->user_alone == y->user_alone && (!x->user_alone || a->uid == b->uid) &&
-           x->sockets == y->sockets && x->cores == y->cores && x->threads == y->threads &&
-           x->tasks_per_socket == y->tasks_per_socket && x->tasks_per_core == y->tasks_per_core &&
-           x->spec_cores == y->spec_cores && x->cpus_per_gpu == y->cpus_per_gpu &&
-           x->mem_gpu_mib == y->mem_gpu_mib && gres_wants_equal(&x->gres, &y->gres) &&
-           x->gres_binding == y->gres_binding && str_eq(x->features, y->features) &&
-           str_eq(x->prefer, y->prefer) && x->good_nodes == y->good_nodes &&
-           same_set(x->req, y->req) && same_set(x->exc, y->exc) && resv_same_places(a, b);
 }
 
 static bool has_failed(const struct plan *p, const struct job *j)
 {
     if (j->time_min_sec) /* it may be shorter than the other one */
         return false;
-    vec_foreach (&p->failed, f)
-        if (plan_same_shape(j, *f) && (!p->cluster->pool.locked || j->uid == (*f)->uid))
-            return true;
-    return false;
+    return alike_has(&p->failed, j, p->cluster->pool.locked);
 }
 
 struct bitset *plan_allowed(const struct plan *p, const struct job *j, const struct resv *in)
@@ -403,7 +373,7 @@ static bool look_at(struct plan *p, struct job *j, bool counts, struct decision 
             select_done(&d->where);
             /* In each partition, and by the licences of each reservation, it is another one. */
             if (!j->several && !(j->want.licenses.list.len && p->cluster->resvs.len))
-                vec_push(&p->failed, j);
+                alike_add(&p->failed, j, p->cluster->pool.locked);
         }
     }
     if (start) {
@@ -533,10 +503,10 @@ void plan_ask(struct plan *p, struct job *j, struct decision *d)
         return;
     vec_foreach (&p->claims.list, claim)
         vec_push(&claims.list, *claim);
-    memset(&p->failed, 0, sizeof p->failed);
+    p->failed = (struct alike){0};
     p->asks = p->blocked = true; /* it gets no place of its own */
     look_at(p, j, false, d);
-    vec_done(&p->failed);
+    alike_done(&p->failed);
     vec_done(&p->claims.list);
     p->failed = saved.failed;
     p->claims = claims;

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "cluster/cluster.h"
+#include "sched/alike.h"
 #include "sched/license.h"
 
 #define PLAN_RESERVATIONS 16        /* blocked heads that get a place on the timeline in one pass */
@@ -89,9 +90,9 @@ struct plan {
     bool afresh;    /* the queue is another than usual: starts that were found do not count */
     bool asks;      /* the present look is a question: nothing is taken by it */
     struct plan_depth depth;
-    VEC(const struct job *) failed; /* shapes that did not fit in this pass */
-    VEC(struct plan_head) heads;    /* in their order */
-    struct shadow *shadow;          /* of the first alone; NULL: not made, or not of use */
+    struct alike failed;         /* what did not fit in this pass */
+    VEC(struct plan_head) heads; /* in their order */
+    struct shadow *shadow;       /* of the first alone; NULL: not made, or not of use */
     bool gave_up; /* one that started had places elsewhere: pool.freed is to rise after the pass */
     size_t laid;  /* so many of them have theirs on: */
     struct timeline *ahead;       /* NULL: nothing has */
@@ -139,7 +140,6 @@ bool plan_leaves_room(struct plan *p, const struct job *j, const struct resv *in
                       const struct bitset *allowed, struct selection *where);
 /* Nodes it may use that are usable now and not kept for others. The caller frees. */
 struct bitset *plan_allowed(const struct plan *p, const struct job *j, const struct resv *in);
-bool plan_same_shape(const struct job *a, const struct job *b); /* equal requests */
 
 /* What the choice of nodes needs at least. */
 struct spare_need plan_need(const struct job *j);

@@ -510,7 +510,7 @@ static void equal_requests(void **state)
         assert_int_equal(d.kind, id == 6 ? PLAN_START : PLAN_WAIT);
         select_done(&d.where);
     }
-    assert_int_equal(p.failed.len, 2); /* the head, and one of the three */
+    assert_int_equal(p.failed.list.len, 2); /* the head, and one of the three */
     plan_end(&p);
     test_cluster_free(c);
 }

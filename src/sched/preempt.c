@@ -112,7 +112,7 @@ static bool is_over_before(const struct plan *p, const struct job *j)
 static bool has_none(const struct plan *p, const struct job *j)
 {
     vec_foreach (&p->no_prey, other)
-        if (plan_same_shape(j, *other))
+        if (alike_covers(j, *other))
             return true;
     return false;
 }

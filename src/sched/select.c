@@ -438,7 +438,7 @@ void select_bounds(const struct job *j, struct chooser *ch)
         ch->need_more += w->per_job;
 }
 
-struct alike { /* what the last node had, when that is all there is to it, and what it takes */
+struct neighbour { /* what the last node had, when that is all there is to it, and what it takes */
     bool known;
     uint32_t kind, units, tasks;
     int64_t mem_mib;
@@ -446,7 +446,7 @@ struct alike { /* what the last node had, when that is all there is to it, and w
 };
 
 /* Neighbours are often alike. */
-static uint32_t tasks_again(struct alike *last, const struct cluster *c, const struct job *j,
+static uint32_t tasks_again(struct neighbour *last, const struct cluster *c, const struct job *j,
                             const struct free_view *view, uint32_t node)
 {
     if (view->users && view->users[node].who != USERS_NONE &&
@@ -454,12 +454,12 @@ static uint32_t tasks_again(struct alike *last, const struct cluster *c, const s
         return 0;
     if (!last->known || last->kind != c->pool.kind[node] || last->units != view->units[node] ||
         last->mem_mib != view->mem_mib[node] || last->whole != view->whole[node])
-        *last = (struct alike){.known = true,
-                               .kind = c->pool.kind[node],
-                               .units = view->units[node],
-                               .tasks = tasks_on(c, j, view, node, false, NULL),
-                               .mem_mib = view->mem_mib[node],
-                               .whole = view->whole[node]};
+        *last = (struct neighbour){.known = true,
+                                   .kind = c->pool.kind[node],
+                                   .units = view->units[node],
+                                   .tasks = tasks_on(c, j, view, node, false, NULL),
+                                   .mem_mib = view->mem_mib[node],
+                                   .whole = view->whole[node]};
     return last->tasks;
 }
 
@@ -477,7 +477,7 @@ static int select_from(const struct cluster *c, const struct job *j, const struc
     select_place_init(&place, c, j, view, &ch);
     if (ch.need_more)
         ch.more = mem_new_array(uint64_t, c->nodes.len + 1);
-    struct alike last = {0};
+    struct neighbour last = {0};
     bool plain = !sharing && !ch.need_more && !j->want.gres.list.len &&
                  j->part->conf.max_cpus_per_node == UINT32_MAX;
     bitset_foreach (allowed, i) {

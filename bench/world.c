@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "conf/conf.h"
+#include "sched/plan.h"
+
+#define CORES 32
+#define LICENSES 1000 /* of a kind */
+
+uint32_t world_between(uint64_t *seed, uint32_t first, uint32_t last)
+{
+    uint64_t z = *seed += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return first + (uint32_t)((z ^ z >> 31) % (last - first + UINT64_C(1)));
+}
+
+/* A tree of three levels: so many nodes on a leaf switch, and 16 leaves on each above; 0: none. */
+static void put_network(unsigned nodes, unsigned leaf, struct str *text)
+{
+    unsigned n = nodes - nodes / 4, leaves = 0;
+    if (!leaf)
+        return;
+    str_puts(text, "TopologyPlugin=topology/tree\n");
+    for (unsigned first = 1; first <= n; first += leaf)
+        str_printf(text, "TopologyConf=1 SwitchName=l%u Nodes=n[%u-%u]\n", leaves++, first,
+                   first + leaf - 1 < n ? first + leaf - 1 : n);
+    for (unsigned first = 1; first <= nodes / 4; first += leaf)
+        str_printf(text, "TopologyConf=1 SwitchName=l%u Nodes=m[%u-%u]\n", leaves++, first,
+                   first + leaf - 1 < nodes / 4 ? first + leaf - 1 : nodes / 4);
+    for (unsigned i = 0; i < leaves; i += 16)
+        str_printf(text, "TopologyConf=1 SwitchName=m%u Switches=l[%u-%u]\n", i / 16, i,
+                   i + 15 < leaves ? i + 15 : leaves - 1);
+    str_printf(text, "TopologyConf=1 SwitchName=top Switches=m[0-%u]\n", (leaves - 1) / 16);
+}
+
+static void put_licenses(unsigned kinds, struct str *text)
+{
+    for (unsigned i = 0; i < kinds; i++)
+        str_printf(text, "%slic%u:%u", i ? "," : "Licenses=", i, LICENSES);
+    str_puts(text, kinds ? "\n" : "");
+}
+
+void world_init(struct world *w, const struct world_rule *rule)
+{
+    _cleanup_str_ struct str more = STR_INIT;
+    struct conf *conf = NULL;
+    struct err err = {0};
+    put_network(rule->nodes, rule->leaf, &more);
+    put_licenses(rule->licenses, &more);
+    _cleanup_free_ char *text = mem_printf(
+        "SlurmctldHost=ctl\nSelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\n"
+        "SchedulerParameters=bf_max_job_part=1000000\n"
+        "NodeName=n[1-%u] CPUs=%u RealMemory=128000 Weight=1 Feature=a\n"
+        "NodeName=m[1-%u] CPUs=%u RealMemory=512000 Weight=5 Feature=a,b\n"
+        "PreemptType=preempt/partition_prio\nPreemptMode=CANCEL\n"
+        "PartitionName=p Nodes=ALL Default=YES MaxTime=INFINITE\n"
+        "PartitionName=q Nodes=ALL PriorityTier=2 MaxTime=INFINITE\n%s",
+        rule->nodes - rule->nodes / 4, CORES, rule->nodes / 4, CORES * 2, str_cstr(&more));
+    if (conf_load_text(text, strlen(text), "bench.conf", CONF_FULL, NULL, &conf, NULL, &err) != 0) {
+        fprintf(stderr, "sched_bench: %s\n", err.text);
+        exit(1);
+    }
+    *w = (struct world){.rule = rule, .c = cluster_new(conf), .seed = 7};
+    vec_foreach (&w->c->nodes, n) {
+        (*n)->registered = (*n)->connected = true;
+        pool_update(w->c, *n);
+    }
+}
+
+void world_done(struct world *w)
+{
+    struct conf *conf = (struct conf *)w->c->conf;
+    cluster_free(w->c);
+    conf_free(conf);
+}
+
+/* Reservations of some nodes in a row, for others: begun, to come, daily, and of four cores a node.
+ */
+void world_reserve(struct world *w)
+{
+    struct cluster *c = w->c;
+    uint64_t *seed = &w->seed;
+    for (unsigned i = 0; i < w->rule->reservations; i++) {
+        _cleanup_free_ char *name = mem_printf("r%u", i);
+        struct resv *r = resv_new(name);
+        _cleanup_bitset_ struct bitset *set = bitset_new(c->nodes.len);
+        uint32_t last = (uint32_t)c->nodes.len - 1, first = world_between(seed, 0, last);
+        for (uint32_t n = 0, nodes = world_between(seed, 1, 1 + last / 200); n < nodes; n++) {
+            bitset_set(set, first + n <= last ? first + n : first + n - last - 1);
+            if (i % 10 == 0)
+                vec_push(&r->cores, 4);
+        }
+        r->start_at = WORLD_NOW + (int64_t)world_between(seed, 0, 72) * 3600 - 7200;
+        r->end_at = r->start_at + (int64_t)world_between(seed, 1, 24) * 3600;
+        r->flags = i % 3 == 0 ? RESV_DAILY : 0;
+        resv_set_nodes(c, r, set);
+        resv_add(c, r);
+    }
+}
+
+/* A drawn request: most are small, one in ten takes several nodes. */
+static void draw_spec(const struct world_rule *rule, uint64_t *seed, Pb__JobSpec *s)
+{
+    s->has_num_tasks = s->has_mem_per_cpu_mib = true;
+    s->num_tasks = world_between(seed, 1, 24);
+    s->mem_per_cpu_mib = world_between(seed, 100, 3000);
+    if (world_between(seed, 0, 9) == 0) {
+        s->has_min_nodes = s->has_max_nodes = true;
+        s->min_nodes = s->max_nodes = world_between(seed, 2, rule->small ? 16 : 64);
+        s->num_tasks = s->min_nodes * world_between(seed, 1, 16);
+    }
+    if (world_between(seed, 0, 4) == 0)
+        s->features = world_between(seed, 0, 1) ? "a" : "b";
+}
+
+struct job *world_add(struct world *w)
+{
+    const struct world_rule *rule = w->rule;
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    struct err err = {0};
+    char licenses[32];
+    struct job *j = cluster_add_job(w->c, ++w->id);
+    uint64_t shape = rule->shapes ? 1000 + world_between(&w->seed, 1, rule->shapes) : 0;
+    uint64_t *seed = shape ? &shape : &w->seed;
+    j->part = w->c->parts.data[0];
+    draw_spec(rule, seed, &s);
+    if (rule->licenses && world_between(seed, 0, 2) == 0) {
+        snprintf(licenses, sizeof licenses, "lic%u:%u", world_between(seed, 0, rule->licenses - 1),
+                 world_between(seed, 1, 3));
+        s.licenses = licenses;
+    }
+    if (job_read_spec(w->c, j, &s, &err) != 0 || select_possible(w->c, j, &err) != 0) {
+        fprintf(stderr, "sched_bench: %s\n", err.text);
+        exit(1);
+    }
+    j->limit_sec = world_between(&w->seed, 10, 3000) * 60;
+    order_insert(&j->part->queue, &j->queued, -(int64_t)j->id, j->id);
+    return j;
+}
+
+static bool start(struct cluster *c, const struct decision *d)
+{
+    struct err err = {0};
+    vec_foreach (&d->where.shares, s) {
+        const struct alloc_want want = share_want(&d->where, s);
+        if (alloc_place(c, d->job, &want, &err) != 0)
+            return false;
+    }
+    order_remove(&d->job->part->queue, &d->job->queued);
+    job_set_state(c, d->job, PB__JOB_STATE__RUNNING);
+    order_insert(&c->ends, &job_make_run(d->job)->ends, WORLD_NOW + d->job->limit_sec, d->job->id);
+    return true;
+}
+
+/* One pass; the number of jobs that it started. */
+unsigned world_pass(struct world *w)
+{
+    struct cluster *c = w->c;
+    struct plan p;
+    struct decision d;
+    unsigned started = 0;
+    plan_begin(&p, c, WORLD_NOW, true);
+    while (plan_next(&p, &d)) {
+        if (d.kind == PLAN_START && !start(c, &d)) {
+            fprintf(stderr, "sched_bench: job %u: the plan does not hold\n", d.job->id);
+            exit(1);
+        }
+        started += d.kind == PLAN_START;
+        select_done(&d.where);
+        free(d.detail);
+    }
+    plan_end(&p);
+    return started;
+}
+
+void world_fill(struct world *w)
+{
+    while (w->c->running < w->rule->running) {
+        world_add(w);
+        if (!world_pass(w))
+            break;
+    }
+}
+
+void world_queue(struct world *w)
+{
+    struct cluster *c = w->c;
+    while (c->pending == 0 || world_pass(w) > 0)
+        for (int i = 0; i < 1000; i++)
+            world_add(w);
+    while (c->pending < w->rule->pending)
+        world_add(w);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A drawn cluster and drawn jobs on it, for measurements of the planner. The same seed gives the
+ * same. */
+#pragma once
+
+#include "cluster/cluster.h"
+
+#define WORLD_NOW INT64_C(1000000000)
+
+struct world_rule {
+    const char *name;
+    unsigned nodes, running, pending;
+    unsigned shapes;       /* of so many different requests; 0: all differ */
+    unsigned leaf;         /* nodes on a leaf switch of a tree; 0: the network is flat */
+    unsigned licenses;     /* how many kinds of them; one job in three wants some. 0: none */
+    unsigned reservations; /* begun, to come, daily, and of four cores a node */
+    bool small;            /* fewer jobs of several nodes: twice as many jobs fill the cluster */
+};
+
+struct world {
+    const struct world_rule *rule;
+    struct cluster *c;
+    uint64_t seed;
+    uint32_t id; /* of the last job */
+};
+
+void world_init(struct world *w, const struct world_rule *rule); /* nothing runs */
+void world_done(struct world *w);
+struct job *world_add(struct world *w); /* a pending job in its queue */
+unsigned world_pass(struct world *w);   /* one pass over the queue; so many jobs have started */
+void world_reserve(struct world *w);    /* makes the reservations */
+void world_fill(struct world *w);       /* so many jobs of the rule run, or as many as fit */
+void world_queue(struct world *w);      /* nothing else fits, and so many of the rule wait */
+uint32_t world_between(uint64_t *seed, uint32_t first, uint32_t last);
