@@ -13,6 +13,7 @@
 static void call_done(struct why_call *call)
 {
     free(call->host);
+    free(call->user_name);
 }
 
 static void drop_first(struct control *c)
@@ -70,9 +71,10 @@ void control_job_why(struct control *c, uint64_t call, const struct caller *who,
     else if (own >= OF_USER || c->why.calls.len >= LINE_MOST)
         control_refuse_code(c, call, ERR_BACKOFF, NULL);
     else
-        vec_push(&c->why.calls,
-                 ((struct why_call){call, who->uid, who->gid, r->job_id, who->is_operator,
-                                    who->is_admin, mem_strdup(who->host)}));
+        vec_push(
+            &c->why.calls,
+            ((struct why_call){call, who->uid, who->gid, r->job_id, who->is_operator, who->is_admin,
+                               mem_strdup(who->host), mem_strdup(who->user_name)}));
 }
 
 static struct caller caller_of(const struct why_call *call)
@@ -81,7 +83,8 @@ static struct caller caller_of(const struct why_call *call)
                            .gid = call->gid,
                            .is_operator = call->is_operator,
                            .is_admin = call->is_admin,
-                           .host = call->host};
+                           .host = call->host,
+                           .user_name = call->user_name};
 }
 
 /* Other partitions that the one who asks may give the job to. */
@@ -131,8 +134,8 @@ static bool is_shown(const struct control *c, const struct caller *who, uint32_t
     return j && private_shows_job(c, who, j);
 }
 
-/* A copy that names no jobs but those that the caller may see. */
-static const Pb__WhyReply *censor(const struct control *c, const struct caller *who,
+/* A copy that names no jobs and reservations but those that the caller may see. */
+static const Pb__WhyReply *censor(struct control *c, const struct caller *who,
                                   const Pb__WhyReply *all, struct arena *arena)
 {
     _cleanup_str_ struct str packed = STR_INIT;
@@ -144,6 +147,13 @@ static const Pb__WhyReply *censor(const struct control *c, const struct caller *
             m->ahead[kept++] = m->ahead[i];
     if (m)
         m->n_ahead = kept;
+    for (size_t i = kept = 0; m && i < m->n_reservations; i++) {
+        const struct resv *r = resv_find(c->cluster, m->reservations[i]->name);
+        if (r && private_shows_resv(c, who, r))
+            m->reservations[kept++] = m->reservations[i];
+    }
+    if (m)
+        m->n_reservations = kept;
     for (size_t g = 0; m && g < m->n_groups; g++) {
         Pb__WhyNodes *of = m->groups[g];
         kept = 0;
@@ -162,7 +172,7 @@ static void answer(struct control *c)
     const Pb__WhyReply *reply = why_answer(c->why.now);
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    if (reply && control_hides(c, &who, "jobs"))
+    if (reply && (control_hides(c, &who, "jobs") || control_hides(c, &who, "reservations")))
         reply = censor(c, &who, reply, &arena);
     if (reply)
         c->env->reply(c->env->ctx, call, &reply->base);

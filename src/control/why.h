@@ -14,7 +14,7 @@ struct why_call {
     uint64_t call;
     uint32_t uid, gid, job_id;
     bool is_operator, is_admin;
-    char *host;
+    char *host, *user_name;
 };
 
 struct why_line {

@@ -2,10 +2,13 @@
 /* What was found out about a job that waits, as an answer. */
 #include <stdlib.h>
 
+#include "base/hostlist.h"
+#include "sched/select.h"
 #include "sched/why_state.h"
 
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 #define BEFORE_MOST 10000 /* jobs before it that are counted */
+#define RESVS_MOST 4      /* that are named */
 #define CHANGES_MOST 6    /* that are told */
 #define CHANGES_PARTS 2   /* of these, other partitions */
 
@@ -56,6 +59,9 @@ static void put_licence(struct why *w, const struct job *j)
     vec_foreach (&j->want.licenses.list, need) {
         const struct license *l = need->at >= 0 ? &w->cluster->licenses.list.data[need->at] : NULL;
         uint64_t have = l && l->total > l->used ? l->total - l->used : 0;
+        uint64_t kept = license_kept(w->cluster, need->at, resv_home(j), w->now_sec,
+                                     job_ends_at(j, w->now_sec));
+        have = have > kept ? have - kept : 0;
         if (have >= need->count && need != &vec_last(&j->want.licenses.list))
             continue;
         put_short(w, arena_printf(&w->arena, "license:%s", need->name), have, need->count);
@@ -101,6 +107,53 @@ static void put_scarce(struct why *w, const struct job *j)
         put_short(w, "places for tasks", w->nodes.free_tasks, r->tasks);
 }
 
+/* --- reservations
+ * ------------------------------------------------------------------------------------
+ */
+
+static Pb__WhyResv *say_resv(const struct why *w, const struct resv *r)
+{
+    struct arena *arena = &((struct why *)w)->arena;
+    Pb__WhyResv *m = arena_alloc(arena, sizeof *m);
+    _cleanup_str_ struct str nodes = STR_INIT;
+    struct resv_time t;
+    pb__why_resv__init(m);
+    m->name = arena_strdup(arena, r->name);
+    _cleanup_hostlist_ struct hostlist *names = hostlist_new();
+    bitset_foreach (r->nodes, i)
+        hostlist_push(names, w->cluster->nodes.data[i]->name);
+    hostlist_format(names, &nodes);
+    m->nodes = arena_strdup(arena, str_cstr(&nodes));
+    if (resv_occurs(r, w->now_sec, &t)) {
+        SET(m, start_at, t.begin);
+        SET(m, end_at, t.end);
+    }
+    return m;
+}
+
+/* Those of others, of nodes that it could have. */
+static void put_reservations(struct why *w, const struct job *j)
+{
+    int64_t until = job_ends_at(j, w->now_sec);
+    Pb__WhyReply *m = w->answer;
+    if (w->rule != WHY_RESERVED && w->rule != WHY_REQUIRED && w->rule != WHY_RESERVATION)
+        return;
+    _cleanup_bitset_ struct bitset *could = select_candidates(w->cluster, j);
+    if (j->want.req)
+        bitset_and(could, j->want.req);
+    m->reservations = arena_alloc(&w->arena, RESVS_MOST * sizeof(*m->reservations));
+    vec_foreach (&w->cluster->resvs, at) {
+        const struct resv *r = *at;
+        bool own = r == resv_home(j);
+        if (m->n_reservations == RESVS_MOST)
+            break;
+        if (own != (w->rule == WHY_RESERVATION) || !bitset_intersects(r->nodes, could))
+            continue;
+        if (own || resv_overlaps(r, w->now_sec, until))
+            m->reservations[m->n_reservations++] = say_resv(w, r);
+    }
+}
+
 /* --- the answer
  * --------------------------------------------------------------------------------------
  */
@@ -144,6 +197,8 @@ void why_finish(struct why *w, const struct job *j)
 {
     size_t parts = 0;
     put_scarce(w, j);
+    if (j->part)
+        put_reservations(w, j);
     why_nodes_put(&w->nodes, w->cluster, w->answer, &w->arena);
     w->answer->changes = arena_alloc(&w->arena, CHANGES_MOST * sizeof(*w->answer->changes));
     if (w->trials.len)

@@ -237,6 +237,22 @@ def test_licences(c):
     assert (said["rule"], said["resource"], said["have"], said["need"]) == ("licenses", "license:lic", 0, 1)
 
 
+def test_reservations_are_named(c):
+    """Those of nodes, and of licences what is left. Whom PrivateData keeps them from: test_private.py."""
+    c.run("scontrol create reservation ReservationName=keep StartTime=now+20minutes Duration=60 Users=root Nodes=n[1-3] Licenses=lic:1").ok()
+    job = wait(c, "-n1", "-t30")
+    said = why(c, job)
+    assert said["rule"] == "reserved" and [(r["name"], r["nodes"]) for r in said["reservations"]] == [("keep", "n[1-3]")]
+    assert "  Reservation keep: nodes n[1-3], from " in c.run(f"sluice why {job}").ok()
+    assert change_of(said, "time_limit")["now"]
+    c.run(f"scancel {job}").ok()
+    needs = wait(c, "-n1", "-t30", "-L", "lic:2", "-p", "spare")
+    said = why(c, needs)
+    assert (said["rule"], said["resource"], said["have"], said["need"]) == ("licenses", "license:lic", 1, 2)
+    c.run(f"scancel {needs}").ok()
+    c.run("scontrol delete ReservationName=keep").ok()
+
+
 def test_partitions_of_others_are_not_proposed(c, nobody):
     fill(c, "n1", "n2", "n3")
     (c.work / "n").mkdir(exist_ok=True)

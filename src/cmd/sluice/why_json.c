@@ -56,6 +56,19 @@ static json_t *ahead(const Pb__WhyReply *why)
     return all;
 }
 
+static json_t *reservations(const Pb__WhyReply *why)
+{
+    json_t *all = json_array();
+    for (size_t i = 0; i < why->n_reservations; i++) {
+        const Pb__WhyResv *r = why->reservations[i];
+        json_array_append_new(all, json_pack("{s:o, s:o, s:o, s:o}", "name", json_out_text(r->name),
+                                             "nodes", text(r->nodes), "start_at",
+                                             number(r->has_start_at, r->start_at), "end_at",
+                                             number(r->has_end_at, r->end_at)));
+    }
+    return all;
+}
+
 static json_t *changes(const Pb__WhyReply *why)
 {
     json_t *all = json_array();
@@ -79,6 +92,7 @@ static void put_why(const Pb__WhyReply *why, json_t *o)
     put(o, "need", number(why->has_need, (int64_t)why->need));
     put(o, "could_ever", json_integer(why->could_ever));
     put(o, "nodes", groups(why));
+    put(o, "reservations", reservations(why));
     put(o, "before", json_integer(why->before));
     put(o, "before_more", json_boolean(why->before_more));
     put(o, "ahead", ahead(why));

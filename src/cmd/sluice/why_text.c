@@ -158,6 +158,20 @@ static void put_nodes(const Pb__WhyReply *why, struct str *out)
         put_group(why->groups[i], out);
 }
 
+static void put_reservations(const Pb__WhyReply *why, struct str *out)
+{
+    for (size_t i = 0; i < why->n_reservations; i++) {
+        const Pb__WhyResv *r = why->reservations[i];
+        str_printf(out, "  Reservation %s: nodes %s", r->name,
+                   r->nodes && *r->nodes ? r->nodes : "(null)");
+        if (r->has_start_at)
+            put_date(", from ", r->start_at, out);
+        if (r->has_end_at)
+            put_date(" until ", r->end_at, out);
+        str_putc(out, '\n');
+    }
+}
+
 static void put_ahead(const Pb__WhyReply *why, struct str *out)
 {
     if (!why->before && !why->n_ahead)
@@ -197,6 +211,7 @@ static void put_waiting(const Pb__JobRecord *job, const Pb__WhyReply *why, struc
     put_facts(job, why, out);
     put_need(job, why, out);
     put_nodes(why, out);
+    put_reservations(why, out);
     put_ahead(why, out);
     if (why->has_start_at)
         put_date("  Expected start: ", why->start_at, out);
