@@ -95,13 +95,16 @@ static void take_gres(struct node *n, struct alloc_node *a, const struct alloc_w
 }
 
 /* Units of its own, and devices where they have to go together. */
-static bool choose_units(const struct node *n, const struct job *j, const struct alloc_want *want,
-                         uint32_t own, struct bitset *set, struct bitset **devices)
+static bool choose_units(const struct cluster *c, const struct job *j,
+                         const struct alloc_want *want, uint32_t own, struct bitset *set,
+                         struct bitset **devices)
 {
-    struct cores_want cores = {.units = own, .per_socket = want->per_socket};
+    const struct node *n = c->nodes.data[want->node];
+    _cleanup_free_ uint32_t *left = j->part ? cores_part_left(c, j->part, n) : NULL;
+    struct cores_want cores = {.units = own, .per_socket = want->per_socket, .socket_left = left};
     if (request_is_bound(&j->want) && own == want->units) {
-        const struct gres_bind bind = {want->gres, want->gres_len, own};
-        return gres_bind_choose(n, &bind, &cores, set, devices);
+        const struct gres_bind bind = {want->gres, want->gres_len, cores};
+        return gres_bind_choose(n, &bind, set, devices);
     }
     _cleanup_bitset_ struct bitset *near = j->want.gres_binding == GRES_BINDING_ANY
                                                ? NULL
@@ -118,7 +121,7 @@ int alloc_place(struct cluster *c, struct job *j, const struct alloc_want *want,
     struct bitset *set = bitset_new(n->units);
     struct bitset *devices[GRES_KINDS_MAX] = {NULL};
     uint32_t own = want->units < n->free_units ? want->units : n->free_units;
-    if (!choose_units(n, j, want, own, set, devices)) {
+    if (!choose_units(c, j, want, own, set, devices)) {
         bitset_free(set);
         return err_set(err, -ERR_NODES_BUSY, "%s: %s: sockets", err_text(ERR_NODES_BUSY), n->name);
     }

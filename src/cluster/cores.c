@@ -25,9 +25,11 @@ static void look(const struct node *n, const struct cores_want *want, const stru
                  struct socket *sockets)
 {
     for (long i = bitset_next_clear(busy, 0); i >= 0; i = bitset_next_clear(busy, (size_t)i + 1)) {
-        struct socket *s = &sockets[cores_socket(n, (size_t)i)];
+        uint32_t at = cores_socket(n, (size_t)i);
+        struct socket *s = &sockets[at];
         s->near = s->near || (want->near && bitset_test(want->near, (size_t)i));
-        if (!want->per_socket || s->room < want->per_socket)
+        if ((!want->per_socket || s->room < want->per_socket) &&
+            (!want->socket_left || s->room < want->socket_left[at]))
             s->room++;
     }
 }
@@ -71,8 +73,9 @@ static uint32_t take_range(const struct bitset *busy, const struct bitset *near,
  * choice. */
 static bool is_plain(const struct node *n, const struct cores_want *want)
 {
-    return !want->per_socket && (n->units_per_socket == 1 || n->units_per_socket >= n->units ||
-                                 want->units == n->free_units);
+    return !want->per_socket && !want->socket_left &&
+           (n->units_per_socket == 1 || n->units_per_socket >= n->units ||
+            want->units == n->free_units);
 }
 
 /* Socket by socket. */
@@ -114,16 +117,27 @@ bool cores_choose(const struct node *n, const struct cores_want *want, struct bi
     return true;
 }
 
-uint32_t cores_tasks(const struct node *n, uint32_t per_socket, uint32_t used, uint32_t cpus)
+uint32_t cores_tasks(const struct node *n, const struct cores_pack *pack)
 {
     size_t count = socket_count(n);
     _cleanup_free_ struct socket *sockets = mem_new_array(struct socket, count + 1);
     uint32_t sum = 0;
-    look(n, &(struct cores_want){0}, n->busy, sockets);
+    look(n, &(struct cores_want){.socket_left = pack->socket_left}, n->busy, sockets);
     for (size_t i = 0; i < count; i++) {
-        uint64_t tasks = (uint64_t)sockets[i].room * used / cpus;
-        sum += tasks < per_socket ? (uint32_t)tasks : per_socket;
+        uint64_t tasks = (uint64_t)sockets[i].room * pack->used / pack->cpus;
+        sum += tasks < pack->per_socket ? (uint32_t)tasks : pack->per_socket;
     }
+    return sum;
+}
+
+uint32_t cores_room(const struct node *n, const uint32_t *socket_left)
+{
+    size_t count = socket_count(n);
+    _cleanup_free_ struct socket *sockets = mem_new_array(struct socket, count + 1);
+    uint32_t sum = 0;
+    look(n, &(struct cores_want){.socket_left = socket_left}, n->busy, sockets);
+    for (size_t i = 0; i < count; i++)
+        sum += sockets[i].room;
     return sum;
 }
 

@@ -10,13 +10,16 @@
 
 #include "base/bitset.h"
 
+struct cluster;
 struct node;
+struct part;
 
 struct cores_want {
     uint32_t units;
-    uint32_t per_socket;       /* at most; 0: any number */
-    const struct bitset *near; /* better ones; NULL: none */
-    const struct bitset *only; /* no others; NULL: any */
+    uint32_t per_socket;         /* at most; 0: any number */
+    const uint32_t *socket_left; /* at most, by socket; NULL: any number */
+    const struct bitset *near;   /* better ones; NULL: none */
+    const struct bitset *only;   /* no others; NULL: any */
 };
 
 uint32_t cores_socket(const struct node *n, size_t unit);
@@ -25,7 +28,21 @@ bool cores_choose(const struct node *n, const struct cores_want *want, struct bi
 
 /* How many tasks of so many CPUs the free units hold, with at most so many on a socket; 'used': of
  * a unit's CPUs, those that tasks use. */
-uint32_t cores_tasks(const struct node *n, uint32_t per_socket, uint32_t used, uint32_t cpus);
+struct cores_pack {
+    uint32_t per_socket, used, cpus;
+    const uint32_t *socket_left; /* as above */
+};
+uint32_t cores_tasks(const struct node *n, const struct cores_pack *pack);
+
+/* MaxCPUsPerSocket (cores_part.c). By socket: units that jobs of the partition may take besides
+ * those that they have; NULL: any number. The caller frees. */
+uint32_t *cores_part_left(const struct cluster *c, const struct part *p, const struct node *n);
+/* Free units that may be taken then. */
+uint32_t cores_room(const struct node *n, const uint32_t *socket_left);
+/* Whether these units may be the job's again, with those that the partition's other jobs have now.
+ * Alone it may have what it had. */
+bool cores_part_may(const struct cluster *c, const struct part *p, const struct node *n,
+                    const struct bitset *units);
 
 /* The units of the cores of a list, "0-3,8". */
 void cores_of_list(const struct node *n, const char *list, struct bitset *out);

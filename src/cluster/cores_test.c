@@ -31,7 +31,8 @@ static void choose(const char *busy, uint32_t units, uint32_t per_socket, const 
     _cleanup_bitset_ struct bitset *out = bitset_new(n->units), *list = bitset_new(n->units);
     occupy(n, busy);
     cores_of_list(n, near, list);
-    const struct cores_want want = {units, per_socket, near ? list : NULL};
+    const struct cores_want want = {
+        .units = units, .per_socket = per_socket, .near = near ? list : NULL};
     if (cores_choose(n, &want, out)) {
         for (size_t i = 0; i < n->units; i++)
             text[i] = bitset_test(out, i) ? '1' : '0';
@@ -61,6 +62,43 @@ static void choices(void **state)
     choose("00000000", 2, 0, "6", "00001010"); /* the near one, and one of its socket */
     choose("00000000", 8, 0, "6", "11111111");
     choose("00000000", 0, 0, NULL, "00000000");
+}
+
+/* At most so many of each socket. */
+static void caps(void **state)
+{
+    static const struct {
+        const char *busy;
+        uint32_t units, left[2];
+        const char *expected;
+        uint32_t room;
+    } cases[] = {
+        {"00000000", 4, {2, 3}, "10001110", 5},
+        {"00000000", 3, {2, 3}, "00001110", 5}, /* one socket that has enough */
+        {"00000000", 6, {2, 3}, "none", 5},
+        {"00000000", 5, {2, 3}, "11001110", 5},
+        {"11110000", 3, {4, 2}, "none", 2},
+        {"00000000", 8, {4, 4}, "11111111", 8},
+        {"00000000", 1, {0, 0}, "none", 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct cluster *c = test_cluster(CONF("CR_Core", TWO));
+        struct node *n = node_of(c);
+        char text[64] = "none";
+        _cleanup_bitset_ struct bitset *out = bitset_new(n->units);
+        occupy(n, cases[i].busy);
+        const struct cores_want want = {.units = cases[i].units, .socket_left = cases[i].left};
+        if (cores_choose(n, &want, out))
+            for (size_t k = 0; k < n->units; k++)
+                text[k] = bitset_test(out, k) ? '1' : '0';
+        text[strcmp(text, "none") ? n->units : 4] = 0;
+        assert_string_equal(text, cases[i].expected);
+        assert_int_equal(cores_room(n, cases[i].left), cases[i].room);
+        n->free_units = n->units;
+        bitset_zero(n->busy);
+        test_cluster_free(c);
+    }
 }
 
 static void counts(void **state)
@@ -99,13 +137,13 @@ static void tasks(void **state)
     (void)state;
     struct cluster *c = test_cluster(CONF("CR_Core", TWO));
     struct node *n = node_of(c);
-    assert_int_equal(cores_tasks(n, 1, 2, 1), 2);
-    assert_int_equal(cores_tasks(n, 9, 2, 1), 16);
-    assert_int_equal(cores_tasks(n, 9, 1, 1), 8);
-    assert_int_equal(cores_tasks(n, 9, 1, 3), 2);
+    assert_int_equal(cores_tasks(n, &(struct cores_pack){1, 2, 1, NULL}), 2);
+    assert_int_equal(cores_tasks(n, &(struct cores_pack){9, 2, 1, NULL}), 16);
+    assert_int_equal(cores_tasks(n, &(struct cores_pack){9, 1, 1, NULL}), 8);
+    assert_int_equal(cores_tasks(n, &(struct cores_pack){9, 1, 3, NULL}), 2);
     occupy(n, "11100000");
-    assert_int_equal(cores_tasks(n, 2, 1, 1), 3);
-    assert_int_equal(cores_tasks(n, 2, 1, 2), 2);
+    assert_int_equal(cores_tasks(n, &(struct cores_pack){2, 1, 1, NULL}), 3);
+    assert_int_equal(cores_tasks(n, &(struct cores_pack){2, 1, 2, NULL}), 2);
     occupy(n, "00000000");
     test_cluster_free(c);
 }
@@ -144,7 +182,8 @@ static void users(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest list[] = {cmocka_unit_test(choices), cmocka_unit_test(counts),
-                                      cmocka_unit_test(tasks), cmocka_unit_test(users)};
+    const struct CMUnitTest list[] = {cmocka_unit_test(choices), cmocka_unit_test(caps),
+                                      cmocka_unit_test(counts), cmocka_unit_test(tasks),
+                                      cmocka_unit_test(users)};
     return cmocka_run_group_tests(list, NULL, NULL);
 }

@@ -159,13 +159,13 @@ static unsigned next_set(unsigned mask)
 /* The groups that do, and take[] of them; 0: none. 'all' gets their units. */
 static unsigned find(struct search *f, struct bitset *all)
 {
-    uint64_t most = f->wanted < f->b->units ? f->wanted : f->b->units;
+    uint64_t most = f->wanted < f->b->want.units ? f->wanted : f->b->want.units;
     unsigned best = 0;
     size_t spare = SIZE_MAX;
     for (unsigned size = 1; size <= most && size <= f->groups && !best; size++)
         for (unsigned mask = (1u << size) - 1; mask < 1u << f->groups; mask = next_set(mask)) {
             size_t units = count_units(f, mask, all);
-            if (units >= f->b->units && units < spare && deal(f, mask)) {
+            if (units >= f->b->want.units && units < spare && deal(f, mask)) {
                 best = mask;
                 spare = units;
             }
@@ -175,16 +175,6 @@ static unsigned find(struct search *f, struct bitset *all)
         count_units(f, best, all);
     }
     return best;
-}
-
-bool gres_bind_fits(const struct node *n, const struct gres_bind *b, bool idle)
-{
-    struct search f;
-    search_init(&f, n, b, idle);
-    _cleanup_bitset_ struct bitset *all = bitset_new(n->units);
-    bool fits = f.wanted == 0 || find(&f, all) != 0;
-    search_done(&f);
-    return fits;
 }
 
 /* A unit that no group needs as its only one. */
@@ -220,6 +210,27 @@ static bool spread(const struct search *f, unsigned mask, struct bitset *chosen)
     return true;
 }
 
+/* Groups and units that go together, as they are now; false: there are none. */
+static bool choose(struct search *f, unsigned *mask, struct bitset *chosen)
+{
+    _cleanup_bitset_ struct bitset *all = bitset_new(f->n->units);
+    struct cores_want want = f->b->want;
+    *mask = f->wanted ? find(f, all) : 0;
+    want.only = *mask ? all : NULL;
+    return (*mask || !f->wanted) && cores_choose(f->n, &want, chosen) && spread(f, *mask, chosen);
+}
+
+bool gres_bind_fits(const struct node *n, const struct gres_bind *b, bool idle)
+{
+    struct search f;
+    unsigned mask;
+    search_init(&f, n, b, idle);
+    _cleanup_bitset_ struct bitset *units = bitset_new(n->units);
+    bool fits = idle ? f.wanted == 0 || find(&f, units) != 0 : choose(&f, &mask, units);
+    search_done(&f);
+    return fits;
+}
+
 static struct bitset *pick(struct search *f, size_t k)
 {
     const struct gres_stock *s = located(f->n, f->b->amounts[k].kind);
@@ -234,16 +245,14 @@ static struct bitset *pick(struct search *f, size_t k)
     return devices;
 }
 
-bool gres_bind_choose(const struct node *n, const struct gres_bind *b,
-                      const struct cores_want *want, struct bitset *out, struct bitset **devices)
+bool gres_bind_choose(const struct node *n, const struct gres_bind *b, struct bitset *out,
+                      struct bitset **devices)
 {
     struct search f;
+    unsigned mask;
     search_init(&f, n, b, false);
-    _cleanup_bitset_ struct bitset *all = bitset_new(n->units), *chosen = bitset_new(n->units);
-    unsigned mask = f.wanted ? find(&f, all) : 0;
-    struct cores_want near = *want;
-    near.only = mask ? all : NULL;
-    bool done = (mask || !f.wanted) && cores_choose(n, &near, chosen) && spread(&f, mask, chosen);
+    _cleanup_bitset_ struct bitset *chosen = bitset_new(n->units);
+    bool done = choose(&f, &mask, chosen);
     for (size_t k = 0; done && k < b->count; k++)
         devices[k] = pick(&f, k);
     if (done)

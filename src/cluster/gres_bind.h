@@ -17,7 +17,7 @@ struct node;
 struct gres_bind {
     const struct gres_amount *amounts;
     size_t count;
-    uint32_t units; /* of the node, that go with them */
+    struct cores_want want; /* of the node, that go with them; 'only' and 'near' are set here */
 };
 
 /* Whether the node has such units and devices; 'idle': were nothing in use. */
@@ -26,5 +26,5 @@ bool gres_bind_fits(const struct node *n, const struct gres_bind *b, bool idle);
 /* Which they are now: adds units to 'out', and puts the devices of each amount into 'devices',
  * where nothing is for those that lie nowhere. False, and nothing is touched: there are none. The
  * caller frees the sets. */
-bool gres_bind_choose(const struct node *n, const struct gres_bind *b,
-                      const struct cores_want *want, struct bitset *out, struct bitset **devices);
+bool gres_bind_choose(const struct node *n, const struct gres_bind *b, struct bitset *out,
+                      struct bitset **devices);

@@ -50,9 +50,8 @@ static void check(struct cluster *c, const struct bind_case *t)
     bits(n->busy, t->busy);
     bits(gpus->busy, t->busy_gpu);
     n->free_units = n->units - (uint32_t)bitset_count(n->busy);
-    const struct gres_bind bind = {amounts, count, t->units};
-    const struct cores_want want = {.units = t->units};
-    bool done = gres_bind_choose(n, &bind, &want, out, devices);
+    const struct gres_bind bind = {amounts, count, {.units = t->units}};
+    bool done = gres_bind_choose(n, &bind, out, devices);
     if (done != gres_bind_fits(n, &bind, false))
         fail_msg("%s %s: what fits is not what is chosen", t->busy, t->busy_gpu);
     format(out, &text);
@@ -106,12 +105,12 @@ static void idle(void **state)
     struct cluster *c = test_cluster(NODE);
     struct node *n = c->nodes.data[0];
     const struct gres_amount one = {(uint32_t)gres_kind_find(c, "gpu", NULL), 1};
-    struct gres_bind bind = {&one, 1, 4};
+    struct gres_bind bind = {&one, 1, {.units = 4}};
     (void)state;
     bits(n->busy, "11111111");
     assert_false(gres_bind_fits(n, &bind, false));
     assert_true(gres_bind_fits(n, &bind, true));
-    bind.units = 5;
+    bind.want.units = 5;
     assert_false(gres_bind_fits(n, &bind, true));
     bind.count = 0;
     assert_true(gres_bind_fits(n, &bind, true));

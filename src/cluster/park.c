@@ -7,6 +7,7 @@
 #include "cluster/park.h"
 
 #include "cluster/cluster.h"
+#include "cluster/cores.h"
 
 static bool is_alone(const struct job *j)
 {
@@ -52,7 +53,8 @@ static bool is_taken(const struct node *n, const struct job *j, size_t unit)
     return !u || !j->want.shared || u->part != j->part || u->jobs >= j->part->conf.share_max;
 }
 
-static bool has_units(const struct node *n, const struct job *j, const struct alloc_node *a)
+static bool has_units(const struct cluster *c, const struct node *n, const struct job *j,
+                      const struct alloc_node *a)
 {
     if (n->exclusive || (is_alone(j) && n->jobs > n->parked))
         return false;
@@ -60,6 +62,8 @@ static bool has_units(const struct node *n, const struct job *j, const struct al
         if (is_taken(n, j, (size_t)i))
             return false;
     const struct part *p = j->part;
+    if (!cores_part_may(c, p, n, a->busy))
+        return false;
     uint32_t used = p && p->used_cpus ? p->used_cpus[n->index] : 0;
     return !used || used + a->cpus <= p->conf.max_cpus_per_node; /* alone it keeps what it has */
 }
@@ -76,7 +80,7 @@ int park_check_return(const struct cluster *c, const struct job *j, struct err *
 {
     vec_foreach (&j->alloc, a) {
         const struct node *n = c->nodes.data[a->node];
-        if (a->released || !a->parked || has_units(n, j, a))
+        if (a->released || !a->parked || has_units(c, n, j, a))
             continue;
         vec_foreach (&n->holders, id) {
             const struct job *other = cluster_find_job(c, *id);
@@ -84,7 +88,8 @@ int park_check_return(const struct cluster *c, const struct job *j, struct err *
                 return err_set(err, -ERR_NODES_BUSY, "%s: %s: job %u has its CPUs",
                                err_text(ERR_NODES_BUSY), n->name, *id);
         }
-        return err_set(err, -ERR_NODES_BUSY, "%s: %s: its partition has MaxCPUsPerNode in use",
+        return err_set(err, -ERR_NODES_BUSY,
+                       "%s: %s: its partition has MaxCPUsPerNode or MaxCPUsPerSocket in use",
                        err_text(ERR_NODES_BUSY), n->name);
     }
     return 0;

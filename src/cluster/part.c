@@ -26,6 +26,8 @@ static void part_pack_limits(const struct conf_part *p, Pb__PartRecord *m)
     SET(m, max_nodes, p->max_nodes);
     SET(m, min_nodes, p->min_nodes);
     SET(m, max_cpus_per_node, p->max_cpus_per_node);
+    if (p->max_cpus_per_socket != UINT32_MAX)
+        SET(m, max_cpus_per_socket, p->max_cpus_per_socket);
     SET(m, priority_tier, p->priority_tier);
     SET(m, priority_job_factor, p->priority_job_factor);
     SET(m, def_mem_per_cpu_mib, p->def_mem_per_cpu_mib);
@@ -91,8 +93,6 @@ static const char *other_keys(const struct conf_part *p, struct arena *arena)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         if (texts[i].value)
             str_printf(&out, " %s=%s", texts[i].key, texts[i].value);
-    if (p->max_cpus_per_socket != UINT32_MAX)
-        str_printf(&out, " MaxCPUsPerSocket=%u", p->max_cpus_per_socket);
     str_puts(&out, p->exclusive_topo ? " ExclusiveTopo=YES" : "");
     str_puts(&out, p->power_down_on_idle ? " PowerDownOnIdle=YES" : "");
     const char *text = out.len ? arena_strdup(arena, str_cstr(&out)) : NULL;

@@ -28,6 +28,7 @@ static const struct {
     {"max_nodes", "MaxNodes", true},
     {"min_nodes", "MinNodes", true},
     {"max_cpus_per_node", "MaxCPUsPerNode", true},
+    {"max_cpus_per_socket", "MaxCPUsPerSocket", true},
     {"priority_tier", "PriorityTier", true},
     {"priority_job_factor", "PriorityJobFactor", true},
     {"share", "OverSubscribe", true},
@@ -110,6 +111,7 @@ static void take_numbers(struct conf_part *to, const Pb__PartRecord *m)
     TAKE(max_nodes)
     TAKE(min_nodes)
     TAKE(max_cpus_per_node)
+    TAKE(max_cpus_per_socket)
     TAKE(priority_tier)
     TAKE(priority_job_factor)
     TAKE(grace_time_sec)
@@ -121,6 +123,8 @@ static void take_numbers(struct conf_part *to, const Pb__PartRecord *m)
     TAKE(max_mem_per_node_mib)
     if (to->max_cpus_per_node == 0)
         to->max_cpus_per_node = UINT32_MAX;
+    if (to->max_cpus_per_socket == 0)
+        to->max_cpus_per_socket = UINT32_MAX;
     /* Of a pair only one is in force: the one that was named last. */
     if (m->has_def_mem_per_cpu_mib && m->def_mem_per_cpu_mib)
         to->def_mem_per_node_mib = 0;

@@ -22,6 +22,7 @@ struct job_rank { /* what its priority is made of besides */
     int64_t accrue_at, accrued_sec; /* since when it ages, 0: it does not; and its age before */
 };
 
+/* CPUs near devices are better ones, are the only ones, or are as good as others. */
 enum gres_binding { GRES_BINDING_NEAR, GRES_BINDING_ENFORCED, GRES_BINDING_ANY };
 
 struct request {

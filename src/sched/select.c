@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "cluster/gres_bind.h"
+#include "cluster/cores.h"
 #include "sched/select.h"
 
 void select_done(struct selection *s)
@@ -49,8 +49,9 @@ bool select_kind_could(const struct cluster *c, const struct job *j, const struc
 {
     const struct request *r = &j->want;
     uint32_t cpus = least_cpus(r);
-    return k->nodes && !k->future && k->cpus >= cpus && j->part->conf.max_cpus_per_node >= cpus &&
-           k->sockets >= r->sockets && k->cores >= r->cores &&
+    return k->nodes && !k->future && k->cpus >= cpus &&
+           select_part_cpus(&j->part->conf, k) >= cpus && k->sockets >= r->sockets &&
+           k->cores >= r->cores &&
            (k->threads >= r->threads || (r->threads == 1 && k->threads == 1)) &&
            k->tmp_mib >= r->tmp_mib && node_mem_wanted(r, k, cpus) <= k->mem_mib &&
            (constraint_match_any(r->constraint, k->features) ||
@@ -85,16 +86,6 @@ struct bitset *select_candidates(const struct cluster *c, const struct job *j)
 /* --- capacity
  * -------------------------------------------------------------------------------------- */
 
-/* CPUs of the node that the job's partition may still use: MaxCPUsPerNode counts all its jobs. What
- * they will have given back in another view is not known by partition. */
-static uint32_t part_cpus_left(const struct job *j, const struct free_view *view, uint32_t node)
-{
-    uint32_t most = j->part->conf.max_cpus_per_node, used = 0;
-    if (most != UINT32_MAX && view->present && j->part->used_cpus)
-        used = j->part->used_cpus[node];
-    return most > used ? most - used : 0;
-}
-
 /* Of a unit's CPUs, those that tasks may use: --threads-per-core. */
 static uint32_t cpus_used(const struct request *r, const struct node_kind *k)
 {
@@ -115,7 +106,7 @@ static uint64_t units_together(const struct request *r, const struct node_kind *
 }
 
 /* Units of a socket that has as many tasks as one may have; 0: any number. */
-static uint32_t units_per_socket(const struct request *r, const struct node_kind *k)
+uint32_t select_units_per_socket(const struct request *r, const struct node_kind *k)
 {
     uint64_t tasks = r->tasks_per_socket;
     uint64_t units = tasks ? units_together(r, k, tasks, tasks * r->cpus_per_task) : 0;
@@ -130,34 +121,41 @@ static uint64_t units_of(const struct request *r, const struct node_kind *k, uin
     if (!r->tasks_per_socket)
         return units;
     uint64_t rest = tasks % r->tasks_per_socket;
-    uint64_t apart = tasks / r->tasks_per_socket * units_per_socket(r, k) +
+    uint64_t apart = tasks / r->tasks_per_socket * select_units_per_socket(r, k) +
                      (rest ? units_together(r, k, rest, rest * r->cpus_per_task) : 0);
     return units > apart ? units : apart;
 }
 
 /* Of the tasks that an idle socket may have, those that it has the units for. */
-static uint64_t tasks_in_socket(const struct request *r, const struct node_kind *k)
+static uint64_t tasks_in_socket(const struct job *j, const struct node_kind *k)
 {
+    const struct request *r = &j->want;
     uint64_t tasks = r->tasks_per_socket < k->cpus ? r->tasks_per_socket : k->cpus;
-    while (tasks && units_together(r, k, tasks, tasks * r->cpus_per_task) > k->units / k->sockets)
+    uint32_t units = k->units / k->sockets,
+             most = j->part->conf.max_cpus_per_socket / k->cpus_per_unit;
+    units = units < most ? units : most;
+    while (tasks && units_together(r, k, tasks, tasks * r->cpus_per_task) > units)
         tasks--;
     return tasks;
 }
 
 /* Tasks that --ntasks-per-core and --ntasks-per-socket allow. Of sockets in another view it is only
  * known how many there are. */
-static uint32_t tasks_by_cores(const struct request *r, const struct node_kind *k,
-                               const struct select_room *room)
+static uint32_t tasks_by_cores(const struct cluster *c, const struct job *j,
+                               const struct node_kind *k, const struct select_room *room)
 {
+    const struct request *r = &j->want;
     uint64_t per_unit = (uint64_t)r->tasks_per_core * (k->cpus_per_unit / k->threads);
     uint64_t tasks = per_unit ? per_unit * room->units : UINT32_MAX;
     if (r->tasks_per_core && k->cpus_per_unit < k->threads) /* CPUs are handed out */
         tasks = (uint64_t)r->tasks_per_core * room->units / k->threads;
     if (r->tasks_per_socket) {
-        uint64_t by_socket = tasks_in_socket(r, k) * k->sockets;
+        uint64_t by_socket = tasks_in_socket(j, k) * k->sockets;
+        _cleanup_free_ uint32_t *left = room->node ? cores_part_left(c, j->part, room->node) : NULL;
         if (room->node)
             by_socket =
-                cores_tasks(room->node, r->tasks_per_socket, cpus_used(r, k), r->cpus_per_task);
+                cores_tasks(room->node, &(struct cores_pack){r->tasks_per_socket, cpus_used(r, k),
+                                                             r->cpus_per_task, left});
         tasks = by_socket < tasks ? by_socket : tasks;
     }
     return tasks < UINT32_MAX ? (uint32_t)tasks : UINT32_MAX;
@@ -244,7 +242,7 @@ uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const st
     uint32_t by_gres = r->gres.list.len ? gres_fit(c, r, room, cpus, more) : tasks;
     tasks = by_gres < tasks ? by_gres : tasks;
     if (r->tasks_per_core || r->tasks_per_socket) {
-        uint32_t by_cores = tasks_by_cores(r, k, room);
+        uint32_t by_cores = tasks_by_cores(c, j, k, room);
         tasks = by_cores < tasks ? by_cores : tasks;
         tasks = r->exclusive ? tasks : tasks_paid_for(r, k, cpus, tasks);
     }
@@ -261,7 +259,7 @@ struct select_room select_room_of(const struct cluster *c, const struct job *j,
                                   const struct free_view *view, uint32_t node, bool sharing)
 {
     const struct node_kind *k = &c->pool.kinds.data[c->pool.kind[node]];
-    struct select_room room = {view->units[node], part_cpus_left(j, view, node),
+    struct select_room room = {view->units[node], select_part_cpus_left(j, k, view, node),
                                view->mem_mib[node], view->whole[node],
                                view->gres ? view->gres + node * c->pool.gres_kinds : NULL};
     bool bound = request_is_bound(&j->want);
@@ -269,11 +267,14 @@ struct select_room select_room_of(const struct cluster *c, const struct job *j,
         room.node = c->nodes.data[node];
     if (bound)
         room.like = c->nodes.data[node];
+    bool capped = j->part->conf.max_cpus_per_socket != UINT32_MAX;
+    if (capped && view->present && !j->want.exclusive)
+        room.units = select_part_units_left(c, j, node, room.units);
     if (view->most && room.units > view->most[node]) {
         room.units = view->most[node];
         room.whole = false;
     }
-    if (sharing)
+    if (sharing && !capped)
         room.units += share_room(k->units, view->use[node], j);
     if (j->want.exclusive && j->want.shared)
         room.whole = room.units == k->units;
@@ -338,14 +339,6 @@ uint32_t select_units(const struct request *r, const struct node_kind *k, uint32
     return units ? units : 1;
 }
 
-/* Fewer tasks than would fit may have fewer CPUs than there are groups of devices. */
-static bool is_bound(const struct cluster *c, const struct request *r, const struct free_view *view,
-                     const struct share *s, const struct selection *out)
-{
-    const struct gres_bind bind = {out->gres.data + s->gres_at, s->gres_len, s->units};
-    return !request_is_bound(r) || gres_bind_fits(c->nodes.data[s->node], &bind, !view->present);
-}
-
 static bool add_share(const struct cluster *c, const struct job *j, const struct free_view *view,
                       const struct parcel *p, struct selection *out)
 {
@@ -354,7 +347,7 @@ static bool add_share(const struct cluster *c, const struct job *j, const struct
     uint64_t gpus = r->cpus_per_gpu || r->mem_gpu_mib ? gpus_of(r, p) : 0;
     struct share s = {.node = p->node, .units = select_units(r, n, p->tasks, gpus)};
     if (r->tasks_per_socket && !r->exclusive)
-        s.per_socket = units_per_socket(r, n);
+        s.per_socket = select_units_per_socket(r, n);
     s.mem_mib = node_mem_wanted(r, n, s.units * n->cpus_per_unit) + gpus * r->mem_gpu_mib;
     uint64_t most = view->mem_mib[p->node] > 0 ? (uint64_t)view->mem_mib[p->node] : 0;
     if (r->exclusive && s.mem_mib > most)
@@ -362,7 +355,7 @@ static bool add_share(const struct cluster *c, const struct job *j, const struct
     s.gres_at = (uint32_t)out->gres.len;
     s.gres_len = add_gres(c, r, view, p, out);
     vec_push(&out->shares, s);
-    return is_bound(c, r, view, &s, out);
+    return !request_is_bound(r) || select_is_bound(c, j, view, &s, out);
 }
 
 /* What the job wants in all: something of every node, then as much as it has. */
@@ -479,7 +472,8 @@ static int select_from(const struct cluster *c, const struct job *j, const struc
         ch.more = mem_new_array(uint64_t, c->nodes.len + 1);
     struct neighbour last = {0};
     bool plain = !sharing && !ch.need_more && !j->want.gres.list.len &&
-                 j->part->conf.max_cpus_per_node == UINT32_MAX;
+                 j->part->conf.max_cpus_per_node == UINT32_MAX &&
+                 j->part->conf.max_cpus_per_socket == UINT32_MAX;
     bitset_foreach (allowed, i) {
         ch.tasks[i] =
             plain ? tasks_again(&last, c, j, view, (uint32_t)i)

@@ -16,6 +16,17 @@ struct select_room { /* on a node */
         *like; /* of its kind, to look at what is near what; NULL: need not be known */
 };
 
+/* --- select_cap.c: what a partition's jobs together may have of a node ---------------------------
+ */
+
+uint32_t select_part_cpus(const struct conf_part *p, const struct node_kind *k); /* in all */
+/* CPUs that are left of it. */
+uint32_t select_part_cpus_left(const struct job *j, const struct node_kind *k,
+                               const struct free_view *view, uint32_t node);
+/* Of so many free units, those that are left of each socket. */
+uint32_t select_part_units_left(const struct cluster *c, const struct job *j, uint32_t node,
+                                uint32_t units);
+
 /* Whether a node of this kind could take a task of the job, were it idle and alone to choose. */
 bool select_kind_could(const struct cluster *c, const struct job *j, const struct node_kind *k);
 
@@ -24,14 +35,11 @@ bool select_kind_could(const struct cluster *c, const struct job *j, const struc
 uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const struct node_kind *k,
                           const struct select_room *room, uint64_t *more);
 
-/* Units of a node that so many tasks and GPUs of the job take. */
+/* Units of a node that so many tasks and GPUs of the job take; and of a socket with as many tasks
+ * as one may have, 0: any number. */
 uint32_t select_units(const struct request *r, const struct node_kind *k, uint32_t tasks,
                       uint64_t gpus);
-
-/* select_bound.c: of so many tasks, and of so much more that the job wants in all, what has CPUs
- * and devices near each other there. */
-uint32_t select_tasks_bound(const struct cluster *c, const struct job *j, const struct node_kind *k,
-                            const struct select_room *room, uint32_t tasks, uint64_t *more);
+uint32_t select_units_per_socket(const struct request *r, const struct node_kind *k);
 
 /* What there is on the node in this view. 'sharing': units that others have, too. */
 struct select_room select_room_of(const struct cluster *c, const struct job *j,
@@ -75,3 +83,15 @@ int select_check_constraint(const struct cluster *c, const struct job *j,
 
 /* The request's numbers of nodes and tasks, within those of its partition. */
 void select_bounds(const struct job *j, struct chooser *ch);
+
+/* --- select_bound.c: --gres-flags=enforce-binding ------------------------------------------------
+ */
+
+/* Of so many tasks, and of so much more that the job wants in all, what has CPUs and devices near
+ * each other there. */
+uint32_t select_tasks_bound(const struct cluster *c, const struct job *j, const struct node_kind *k,
+                            const struct select_room *room, uint32_t tasks, uint64_t *more);
+/* Whether the share, last of the selection, does: with fewer tasks than would fit there may be
+ * fewer CPUs than groups of devices. */
+bool select_is_bound(const struct cluster *c, const struct job *j, const struct free_view *view,
+                     const struct share *s, const struct selection *out);

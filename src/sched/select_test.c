@@ -411,8 +411,26 @@ static void of_the_partition(void **state)
         {"n1:2", "n=2", "n1:1/0 n2:1/0"}, {"n1:3 n2:3", "", "t:1/0"},
         {"n1:3 n2:3", "n=3", NULL},       {NULL, "w=t n=2 N=1", "t:1/0"},
     };
+    static const char of_socket[] =
+        CONS "NodeName=n[1-2] Sockets=2 CoresPerSocket=4 RealMemory=1000\nNodeName=t Sockets=2 "
+             "CoresPerSocket=4 ThreadsPerCore=2\nPartitionName=p Nodes=ALL MaxCPUsPerSocket=3\n";
+    static const struct choice_case cpus_of_sockets[] = {
+        {NULL, "n=6 N=1", "n1:6/0"},
+        {NULL, "n=7 N=1-1", NULL},
+        {NULL, "n=7", "n1:6/0 n2:1/0"},
+        {NULL, "exclusive", NULL},
+        {"n1:5", "n=2", "n1:1/0 n2:1/0"},
+        {"n1:6", "n=6", "n2:6/0"},
+        {"n1:6 n2:6", "n=2", "t:1/0"}, /* a core is two CPUs: one core of each socket */
+        {"n1:6 n2:6", "n=4", "t:2/0"},
+        {"n1:6 n2:6", "n=5", NULL},
+        {NULL, "n=4 tasks-per-socket=2 w=n1 N=1", "n1:4/0"},
+        {NULL, "n=8 tasks-per-socket=4 w=n1 N=1", NULL},
+        {"n1:3", "n=3 tasks-per-socket=3 w=n1 N=1", "n1:3/0"},
+    };
 
     (void)state;
+    check_choices(of_socket, cpus_of_sockets, COUNT(cpus_of_sockets));
     check_choices(nodes, counts_of_nodes, COUNT(counts_of_nodes));
     check_choices(three, run_of_three, COUNT(run_of_three));
     check_choices(cpus, cpus_of_nodes, COUNT(cpus_of_nodes));

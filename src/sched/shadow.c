@@ -11,7 +11,9 @@
 
 bool shadow_serves(const struct cluster *c, const struct job *j)
 {
-    return !j->want.shared && !j->want.overcommit && j->part->conf.max_cpus_per_node == UINT32_MAX;
+    return !j->want.shared && !j->want.overcommit &&
+           j->part->conf.max_cpus_per_node == UINT32_MAX &&
+           j->part->conf.max_cpus_per_socket == UINT32_MAX;
 }
 
 /* --- what is free later ------------------------------------------------------------------------

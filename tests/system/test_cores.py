@@ -83,3 +83,60 @@ def test_cores_kept_for_the_system(make_cluster):
     c.run("sbatch -n4 -N1 --wrap true").fails("More processors requested than permitted")
     c.run("sbatch -n1 --mem=3001 --wrap true").fails("Memory specification can not be satisfied")
     assert c.run("srun -n3 --mem=3000 hostname").ok()
+
+
+@pytest.fixture
+def capped(make_cluster):
+    """A node of two sockets of four cores; jobs of one partition have two CPUs of each at most."""
+    return make_cluster(nodes=1, cpus=8, node_conf="Sockets=2 CoresPerSocket=4", partitions=[
+        "PartitionName=main Nodes=ALL Default=YES", "PartitionName=few Nodes=ALL MaxCPUsPerSocket=2"])
+
+
+def test_a_partition_has_some_cpus_of_each_socket(capped):
+    """MaxCPUsPerSocket: of all its jobs together, and changed live."""
+    c = capped
+
+    def submit(*options):
+        return c.sbatch("-o", "/dev/null", *options, wrap="sleep 1000")
+
+    def runs(job, where):
+        eventually(lambda: c.state(job) == "RUNNING", "a start")
+        assert held(c, job) == where
+
+    first = submit("-pfew", "-n3")
+    runs(first, "3 0-1,4")
+    waits = submit("-pfew", "-n2")
+    eventually(lambda: c.job(waits)["Reason"] == "Resources", "one CPU is left to its partition")
+    last = submit("-pfew", "-n1", "-t1")
+    c.run(f"scontrol hold {waits}").ok()
+    runs(last, "1 5")
+    c.kill("slurmctld")
+    c.start_controller()
+    main = submit("-n4")
+    runs(main, "4 2-3,6-7")
+    c.run(f"scancel {main}").ok()
+    c.run("sbatch -pfew -n5 --wrap=true").fails("More processors requested than permitted")
+    c.run("sbatch -pfew -c5 --wrap=true").fails("More processors requested than permitted")
+    c.run("sbatch -pfew --exclusive --wrap=true").fails("Requested node configuration is not available")
+    assert "MaxCPUsPerSocket=2" in c.run("scontrol show partition few").ok()
+    assert "MaxCPUsPerSocket=UNLIMITED" in c.run("scontrol show partition main").ok()
+    c.run("scontrol update PartitionName=few MaxCPUsPerSocket=x").fails("MaxCPUsPerSocket")
+    c.run(f"scontrol release {waits}").ok()
+    c.run("scontrol update PartitionName=few MaxCPUsPerSocket=3").ok()
+    runs(waits, "2 2,6")
+    c.run("scontrol update PartitionName=few MaxCPUsPerSocket=UNLIMITED").ok()
+    whole = submit("-pfew", "-n2")
+    runs(whole, "2 3,7")
+
+
+def test_a_suspended_job_comes_back_within_its_share(capped, nobody):
+    c = capped
+    first = c.sbatch("-o", "/dev/null", "-pfew", "-n4", wrap="sleep 1000")
+    eventually(lambda: c.state(first) == "RUNNING", "a start")
+    c.run(f"scontrol suspend {first}").ok()
+    second = c.sbatch("-o", "/dev/null", "-pfew", "-n4", wrap="sleep 1000")
+    eventually(lambda: c.state(second) == "RUNNING", "its CPUs are for others")
+    c.run(f"scontrol resume {first}").fails("")
+    c.run(f"scancel {second}").ok()
+    eventually(lambda: c.run(f"scontrol resume {first}").returncode == 0, "they are free")
+    assert held(c, first) == "4 0-1,4-5"

@@ -228,6 +228,7 @@ static void put_part_limits(const Pb__PartRecord *p, struct str *out)
     put_number(out, "MinNodes", p->min_nodes, 0);
     if (p->max_cpus_per_node)
         put_number(out, "MaxCPUsPerNode", p->max_cpus_per_node, UINT32_MAX);
+    put_number(out, "MaxCPUsPerSocket", p->max_cpus_per_socket, 0);
     put_number(out, "DefMemPerCPU", p->def_mem_per_cpu_mib, 0);
     put_number(out, "DefMemPerNode", p->def_mem_per_node_mib, 0);
     put_number(out, "DefCpuPerGPU", p->def_cpu_per_gpu, 0);

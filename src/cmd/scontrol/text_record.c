@@ -231,6 +231,8 @@ static void put_part_limits(const Pb__PartRecord *p, struct text_style style, st
     str_printf(out, " MaxTime=%s MinNodes=%u LLN=%s ", time_format_limit(max_time, limit),
                p->min_nodes, yes_no(p->lln));
     put_count(out, "MaxCPUsPerNode", p->max_cpus_per_node != 0, p->max_cpus_per_node);
+    str_putc(out, ' ');
+    put_count(out, "MaxCPUsPerSocket", p->max_cpus_per_socket != 0, p->max_cpus_per_socket);
 }
 
 void text_part(const Pb__PartRecord *p, struct text_style style, struct str *out)
