@@ -2,7 +2,6 @@
 /* A request becomes a job: who may, what could ever run, and its place in the queue. */
 #include <string.h>
 
-#include "base/hostlist.h"
 #include "control/ask.h"
 #include "sched/bounds.h"
 #include "sched/relax.h"
@@ -27,8 +26,7 @@ uint32_t submit_next_id(struct control *c)
     }
 }
 
-/* Of a job that nobody has been told of: its number is the next one's. */
-static void forget(struct control *c, struct job *j)
+void submit_forget(struct control *c, struct job *j)
 {
     c->next_id = j->id;
     cluster_remove_job(c->cluster, j);
@@ -236,7 +234,7 @@ uint64_t submit_request_key(const uint8_t id[16], uint32_t uid)
 }
 
 /* A submission seen before: the same job. NULL: it is new. */
-static struct job *find_repeated(struct control *c, const struct caller *who, bool batch,
+struct job *submit_find_repeated(struct control *c, const struct caller *who, bool batch,
                                  const Pb__JobSpec *spec, uint64_t *key)
 {
     uint32_t id;
@@ -270,7 +268,7 @@ static bool is_too_long(const struct control *c, const Pb__JobPayload *payload)
 }
 
 /* Or ENV_SUBMIT_LATER. */
-static int make_job(struct control *c, const struct caller *who, const Pb__JobSpec *given,
+int submit_make_job(struct control *c, const struct caller *who, const Pb__JobSpec *given,
                     const Pb__JobPayload *payload, struct job **out, struct err *err)
 {
     struct part_list parts = {0};
@@ -319,7 +317,7 @@ static int make_job(struct control *c, const struct caller *who, const Pb__JobSp
         array_make(c->cluster, j, &tasks, throttle);
     rc = apply_spec(c, who, &as, j, spec, err);
     if (rc != 0) {
-        forget(c, j);
+        submit_forget(c, j);
         return rc;
     }
     j->submit_at = j->eligible_at = control_wall(c);
@@ -329,7 +327,7 @@ static int make_job(struct control *c, const struct caller *who, const Pb__JobSp
     return 0;
 }
 
-static void remember(struct control *c, struct job *j, uint64_t key)
+void submit_remember(struct control *c, struct job *j, uint64_t key)
 {
     j->request_key = key;
     if (key)
@@ -339,74 +337,6 @@ static void remember(struct control *c, struct job *j, uint64_t key)
     submit_enqueue(c, j);
 }
 
-/* Where it begins first of all its partitions, not before it may: it keeps the face of that one.
- * Or why the limits of none of them let it begin. */
-static int find_first(struct control *c, struct job *j, struct selection *where, int64_t *first_at,
-                      struct err *err)
-{
-    int64_t first = INT64_MAX, from = control_wall(c);
-    uint32_t best = 0;
-    int rc = 0;
-    from = j->begin_at > from ? j->begin_at : from;
-    for (uint32_t i = 0; i < several_count(j); i++) {
-        struct selection there = {0};
-        struct err why = {0};
-        several_enter(j, i);
-        int beyond = submit_check_limits(c, j, true, &why);
-        if (beyond && !rc) {
-            rc = beyond;
-            *err = why;
-        }
-        if (beyond)
-            continue;
-        _cleanup_bitset_ struct bitset *set = select_candidates(c->cluster, j);
-        bitset_and(set, c->cluster->pool.usable);
-        int64_t at = timeline_earliest(c->cluster, j, set, from, &there);
-        if (at < first) {
-            struct selection worse = *where;
-            *where = there;
-            there = worse;
-            best = i;
-            first = at;
-        }
-        select_done(&there);
-    }
-    several_enter(j, best);
-    *first_at = first;
-    return first == INT64_MAX ? rc : 0;
-}
-
-static void reply_test(struct control *c, uint64_t call, struct job *j)
-{
-    Pb__SubmitReply r = PB__SUBMIT_REPLY__INIT;
-    struct selection where = {0};
-    struct err err = {0};
-    resv_bind_job(c, j);
-    if (find_first(c, j, &where, &r.start_at, &err) != 0) {
-        control_refuse(c, call, &err);
-        forget(c, j);
-        return;
-    }
-    r.has_start_at = r.has_job_id = r.has_num_cpus = true;
-    r.job_id = j->id;
-    uint64_t work = 0;
-    int64_t licensed_at = license_earliest(NULL, c->cluster, j, control_wall(c), &work);
-    r.start_at = licensed_at > r.start_at ? licensed_at : r.start_at;
-    struct str nodes = STR_INIT;
-    _cleanup_hostlist_ struct hostlist *names = hostlist_new();
-    vec_foreach (&where.shares, s) {
-        hostlist_push(names, c->cluster->nodes.data[s->node]->name);
-        r.num_cpus += s->units * c->cluster->nodes.data[s->node]->cpus_per_unit;
-    }
-    hostlist_format(names, &nodes);
-    r.nodes = (char *)str_cstr(&nodes);
-    r.partition = (char *)j->part->conf.name;
-    c->env->reply(c->env->ctx, call, &r.base);
-    select_done(&where);
-    str_done(&nodes);
-    forget(c, j);
-}
-
 void control_submit(struct control *c, uint64_t call, const struct caller *who,
                     const Pb__SubmitRequest *r)
 {
@@ -414,7 +344,7 @@ void control_submit(struct control *c, uint64_t call, const struct caller *who,
     uint64_t key;
     bool test = r->has_test_only && r->test_only;
     str_clear(&c->said);
-    struct job *j = test ? NULL : find_repeated(c, who, true, r->spec, &key);
+    struct job *j = test ? NULL : submit_find_repeated(c, who, true, r->spec, &key);
     if (!j) {
         if (!test && (!r->payload || (!r->payload->has_script && r->payload->n_argv == 0))) {
             control_refuse_code(c, call, ERR_SCRIPT, NULL);
@@ -422,20 +352,20 @@ void control_submit(struct control *c, uint64_t call, const struct caller *who,
         }
         Pb__JobSpec spec = *r->spec;
         spec.has_batch = spec.batch = true;
-        int rc = make_job(c, who, &spec, r->payload, &j, &err);
+        int rc = submit_make_job(c, who, &spec, r->payload, &j, &err);
         if (rc < 0)
             control_refuse(c, call, &err);
         if (rc != 0)
             return;
         if (test) {
-            reply_test(c, call, j);
+            submit_reply_test(c, call, j);
             return;
         }
         struct str packed = STR_INIT;
         pb_pack(&r->payload->base, &packed);
         c->env->put(c->env->ctx, RECORD_PAYLOAD, j->id, NULL, packed.data, packed.len);
         str_done(&packed);
-        remember(c, j, key);
+        submit_remember(c, j, key);
     }
     Pb__SubmitReply reply = PB__SUBMIT_REPLY__INIT;
     reply.has_job_id = true;
@@ -443,106 +373,4 @@ void control_submit(struct control *c, uint64_t call, const struct caller *who,
     reply.partition = j->part ? (char *)j->part->conf.name : NULL;
     reply.message = c->said.len ? (char *)str_cstr(&c->said) : NULL;
     c->env->reply(c->env->ctx, call, &reply.base);
-}
-
-static void keep_step(struct job *j, const Pb__StepSpec *step)
-{
-    str_free(take_ptr(j->alloc_step));
-    if (!step)
-        return;
-    j->alloc_step = mem_new(struct str);
-    pb_pack(&step->base, j->alloc_step);
-}
-
-/* One waits for the allocation: who asked before has lost his connection, or asked twice. */
-static void await_nodes(struct control *c, struct job *j, uint64_t call)
-{
-    if (j->alloc_call)
-        control_refuse_code(c, j->alloc_call, ERR_CLOSED, "the same request came again");
-    j->alloc_call = call;
-    j->gone_mono_ms = 0;
-    control_hold(c, call, j);
-}
-
-void control_alloc(struct control *c, uint64_t call, const struct caller *who,
-                   const Pb__AllocRequest *r)
-{
-    struct err err = {0};
-    uint64_t key;
-    bool test = r->has_test_only && r->test_only;
-    struct job *j = test ? NULL : find_repeated(c, who, false, r->spec, &key);
-    if (j && j->state != PB__JOB_STATE__PENDING) {
-        start_reply_alloc(c, j, call, !job_is_final(j));
-        return;
-    }
-    if (!j) {
-        Pb__JobSpec spec = *r->spec;
-        spec.has_batch = true;
-        spec.batch = false;
-        int rc = make_job(c, who, &spec, NULL, &j, &err);
-        if (rc < 0)
-            control_refuse(c, call, &err);
-        if (rc != 0)
-            return;
-        if (test) {
-            reply_test(c, call, j);
-            return;
-        }
-        keep_step(j, r->step);
-        remember(c, j, key);
-        j->trial = spec.has_immediate && spec.immediate;
-    }
-    await_nodes(c, j, call);
-    vec_push(&c->fresh, ((struct fresh){j->id, c->passes}));
-}
-
-/* It may have started while its command was away, and with it the step that it was to have. */
-static void answer_granted(struct control *c, struct job *j, uint64_t call,
-                           const Pb__StepSpec *step)
-{
-    if (step && !j->configuring && !j->batch) {
-        keep_step(j, step);
-        j->alloc_call = call;
-        if (!start_step(c, j))
-            return;
-        j->alloc_call = 0;
-    }
-    start_reply_alloc(c, j, call, true);
-}
-
-void control_alloc_wait(struct control *c, uint64_t call, const struct caller *who,
-                        const Pb__AllocWait *r)
-{
-    struct job *j = cluster_find_job(c->cluster, r->job_id);
-    if (!j) {
-        control_refuse_code(c, call, ERR_NO_JOB, NULL);
-    } else if (!control_owns(who, j)) {
-        control_refuse_code(c, call, ERR_ACCESS, NULL);
-    } else if (job_is_final(j)) {
-        bool failed = str_eq(j->reason, "JobLaunchFailure");
-        control_refuse_code(c, call, ERR_JOB_DONE, failed ? j->reason_detail : NULL);
-    } else if (j->state != PB__JOB_STATE__PENDING && !(j->configuring && r->ready)) {
-        answer_granted(c, j, call, r->step);
-    } else {
-        /* The first step is not stored with a pending job: its command says it again. */
-        keep_step(j, r->step);
-        await_nodes(c, j, call);
-        control_schedule(c, j);
-    }
-}
-
-void control_alloc_info(struct control *c, uint64_t call, const struct caller *who,
-                        const Pb__JobIdRequest *r)
-{
-    struct job *j = cluster_find_job(c->cluster, r->job_id);
-    if (!j)
-        control_refuse_code(c, call, ERR_NO_JOB, NULL);
-    else if (!control_owns(who, j))
-        control_refuse_code(c, call, ERR_ACCESS, NULL);
-    else if (j->state == PB__JOB_STATE__PENDING)
-        control_refuse_code(c, call, ERR_JOB_PENDING, NULL);
-    else if (job_is_final(j))
-        control_refuse_code(c, call, ERR_JOB_DONE, NULL);
-    else
-        start_reply_alloc(c, j, call, true);
 }

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What is due: limits, warnings, orders that are given again, the end of what is kept. */
+#include <signal.h>
+
+#include "control/internal.h"
+
+#define BEGIN_LOOK_SEC 60
+#define PURGE_LATER_MS 1000
+
+/* Seconds that jobs of its partition may exceed their limits by. */
+static int64_t over_limit_sec(const struct control *c, const struct job *j)
+{
+    int64_t of_part = j->part ? j->part->conf.over_time_limit_sec : -1;
+    return of_part >= 0 ? of_part : c->conf->over_time_limit_sec;
+}
+
+int64_t control_left_sec(const struct control *c, const struct job *j)
+{
+    if (j->state == PB__JOB_STATE__SUSPENDED) /* nobody knows when it goes on */
+        return CLUSTER_NO_LIMIT_SEC;
+    int64_t left = job_limit_sec(j) - (control_mono(c) - job_run(j)->start_mono_ms) / 1000;
+    return left > 0 ? left : 0;
+}
+
+void control_set_end(struct control *c, struct job *j)
+{
+    struct job_run *run = job_make_run(j);
+    int64_t over = over_limit_sec(c, j), now = control_mono(c);
+    if (j->state == PB__JOB_STATE__SUSPENDED) {
+        run->limit_mono_ms = INT64_MAX;
+        run->warn_mono_ms = run->mail_mono_ms = 0;
+        return;
+    }
+    int64_t limit_at = run->start_mono_ms + job_limit_sec(j) * 1000;
+    bool never = j->limit_sec == INT64_MAX || over >= CLUSTER_NO_LIMIT_SEC;
+    run->limit_mono_ms = never ? INT64_MAX : limit_at + over * 1000;
+    int64_t resv_ms = resv_limit_ms(c, j);
+    run->limit_mono_ms = resv_ms < run->limit_mono_ms ? resv_ms : run->limit_mono_ms;
+    if (run->grace_mono_ms && run->grace_mono_ms < run->limit_mono_ms)
+        run->limit_mono_ms = run->grace_mono_ms;
+    if (run->limit_mono_ms < now)
+        run->limit_mono_ms = now;
+    mail_schedule(c, j);
+    run->warn_mono_ms = 0;
+    if (j->limit_sec == INT64_MAX)
+        limit_at = INT64_MAX;
+    if (c->announced && c->shutdown_mono_ms < limit_at)
+        limit_at = c->shutdown_mono_ms;
+    if (j->warn_signal && !j->warned && limit_at != INT64_MAX) {
+        int64_t at = limit_at - (int64_t)j->warn_sec * 1000;
+        run->warn_mono_ms = at > now ? at : now;
+    }
+}
+
+static void earlier(int64_t *due, int64_t at)
+{
+    if (at > 0 && at < *due)
+        *due = at;
+}
+
+void control_schedule(struct control *c, struct job *j)
+{
+    const struct job_run *run = job_run(j);
+    int64_t due = INT64_MAX;
+    if (j->state == PB__JOB_STATE__PENDING) {
+        int64_t wait = j->begin_at - control_wall(c);
+        if (wait > 0) /* a time of the wall clock, which may be set meanwhile */
+            earlier(&due, control_mono(c) + (wait < BEGIN_LOOK_SEC ? wait : BEGIN_LOOK_SEC) * 1000);
+        wait = depend_wait_sec(c, j);
+        if (wait > 0)
+            earlier(&due, control_mono(c) + (wait < BEGIN_LOOK_SEC ? wait : BEGIN_LOOK_SEC) * 1000);
+        if (depend_is_doomed(c, j) || depend_has_doomed_part(c, j))
+            earlier(&due, control_mono(c));
+        earlier(&due, deadline_due_ms(c, j));
+        wait = j->preempt_look_at - control_wall(c);
+        if (wait > 0)
+            earlier(&due, control_mono(c) + (wait < BEGIN_LOOK_SEC ? wait : BEGIN_LOOK_SEC) * 1000);
+        wait = plan_switches_until(c->cluster, j) - control_wall(c);
+        if (wait > 0)
+            earlier(&due, control_mono(c) + (wait < BEGIN_LOOK_SEC ? wait : BEGIN_LOOK_SEC) * 1000);
+        if (j->gone_mono_ms)
+            earlier(&due, j->gone_mono_ms + CONTROL_WAITER_MS);
+    } else {
+        if (j->configuring && j->gone_mono_ms)
+            earlier(&due, j->gone_mono_ms + CONTROL_WAITER_MS);
+        if (!job_is_final(j) && !j->configuring) {
+            earlier(&due, run->limit_mono_ms);
+            earlier(&due, run->warn_mono_ms);
+            earlier(&due, run->mail_mono_ms);
+        }
+        earlier(&due, run->repeat_mono_ms);
+        earlier(&due, run->purge_mono_ms);
+    }
+    if (due == INT64_MAX)
+        order_remove(&c->cluster->due, &j->due);
+    else
+        order_move(&c->cluster->due, &j->due, due, j->id);
+}
+
+static void repeat_orders(struct control *c, struct job *j)
+{
+    struct job_run *run = job_make_run(j);
+    run->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
+    if (j->completing && job_nodes_left(j))
+        finish_send_remaining(c, j, NULL, (uint32_t)c->conf->kill_wait_sec);
+    else if (j->state == PB__JOB_STATE__RUNNING && j->batch && !j->launched && !j->configuring)
+        start_send_batch(c, j);
+    else
+        run->repeat_mono_ms = 0;
+    if (suspend_repeat(c, j))
+        run->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
+    if (!job_is_final(j) && j->state != PB__JOB_STATE__PENDING)
+        cancel_repeat_steps(c, j);
+}
+
+static void purge(struct control *c, struct job *j)
+{
+    c->env->del(c->env->ctx, RECORD_JOB, j->id, NULL);
+    split_purge(c, j);
+    cluster_remove_job(c->cluster, j);
+}
+
+static void job_due(struct control *c, struct job *j)
+{
+    const struct job_run *run = job_run(j);
+    int64_t now = control_mono(c);
+    if (run->purge_mono_ms && now >= run->purge_mono_ms && depend_needs(c, j))
+        job_make_run(j)->purge_mono_ms = now + PURGE_LATER_MS;
+    if (run->purge_mono_ms && now >= run->purge_mono_ms) {
+        purge(c, j);
+        return;
+    }
+    bool gone = j->gone_mono_ms && now >= j->gone_mono_ms + CONTROL_WAITER_MS;
+    bool runs = !job_is_final(j) && j->state != PB__JOB_STATE__PENDING && !j->configuring;
+    if ((j->state == PB__JOB_STATE__PENDING || j->configuring) && gone)
+        finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, NULL, NULL);
+    else if (j->state == PB__JOB_STATE__PENDING && depend_is_doomed(c, j))
+        finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, "DependencyNeverSatisfied", NULL);
+    else if (j->state == PB__JOB_STATE__PENDING && depend_has_doomed_part(c, j))
+        depend_part(c, j);
+    else if (j->state == PB__JOB_STATE__PENDING && deadline_missed(c, j))
+        finish_job(c, j, PB__JOB_STATE__DEADLINE, 0, "DeadLine", NULL);
+    else if (j->state == PB__JOB_STATE__PENDING)
+        submit_enqueue(c, j);
+    else if (runs && now >= run->limit_mono_ms && run->grace_mono_ms && now >= run->grace_mono_ms)
+        finish_job(c, j, PB__JOB_STATE__PREEMPTED, SIGTERM, NULL, "PREEMPTION");
+    else if (runs && now >= run->limit_mono_ms)
+        finish_job(c, j, PB__JOB_STATE__TIMEOUT, 0, "TimeLimit", "TIME LIMIT");
+    runs = runs && j->state == PB__JOB_STATE__RUNNING;
+    if (runs && job_run(j)->warn_mono_ms && now >= job_run(j)->warn_mono_ms)
+        cancel_warn(c, j);
+    if (runs && job_run(j)->mail_mono_ms && now >= job_run(j)->mail_mono_ms)
+        mail_due(c, j);
+    if (job_run(j)->repeat_mono_ms && now >= job_run(j)->repeat_mono_ms)
+        repeat_orders(c, j);
+    control_schedule(c, j);
+}
+
+void control_tick(struct control *c)
+{
+    int64_t now = control_mono(c);
+    struct order_link *l;
+    c->wake_at_ms = INT64_MAX;
+    while ((l = order_first(&c->cluster->due)) && l->key <= now) {
+        struct job *j = order_item(l, struct job, due);
+        order_remove(&c->cluster->due, l);
+        job_due(c, j);
+    }
+    while ((l = order_first(&c->cluster->silent)) && l->key <= now)
+        node_fail_silent(c, order_item(l, struct node, silence));
+    shutdown_tick(c);
+    priority_tick(c);
+    resv_tick(c);
+}

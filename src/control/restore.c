@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The start from stored records: what was, is again, and goes on. */
+#include "base/pb.h"
+#include "control/internal.h"
+
+static int restore_job(struct control *c, uint64_t number, const void *data, size_t len,
+                       struct err *err)
+{
+    arena_reset(&c->restored, 0);
+    const Pb__JobRecord *r = arena_unpack(&c->restored, &pb__job_record__descriptor, data, len);
+    int rc = r ? job_record_check(r, number, err)
+               : err_set(err, -ERR_STORE_DAMAGED, "job %llu: its record does not decode",
+                         (unsigned long long)number);
+    if (rc)
+        return rc;
+    struct job *j = cluster_add_job(c->cluster, (uint32_t)number);
+    if (!j)
+        return err_set(err, -ERR_STORE_DAMAGED, "job %llu: stored twice",
+                       (unsigned long long)number);
+    rc = job_restore(c->cluster, j, r, err);
+    if (rc != 0) {
+        cluster_remove_job(c->cluster, j);
+        return rc;
+    }
+    bool first = !j->array || j->array->id == j->id;
+    if (r->spec->request_id.len == 16 && first) {
+        j->request_key = submit_request_key(r->spec->request_id.data, j->uid);
+        idmap_set(&c->cluster->requests, j->request_key, j->id);
+    }
+    return 0;
+}
+
+void control_set_forgetful(struct control *c)
+{
+    c->forgetful = true;
+}
+
+int control_check_format(const void *meta, size_t len, struct err *err)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__StoreMeta *m = arena_unpack(&arena, &pb__store_meta__descriptor, meta, len);
+    if (!m || m->format <= RECORD_FORMAT)
+        return 0;
+    return err_set(err, -ERR_VERSION,
+                   "its records were written by a newer version (%s%sformat %u, this program knows "
+                   "%u): start that version; nothing was changed",
+                   m->program ? m->program : "", m->program ? ", " : "", m->format, RECORD_FORMAT);
+}
+
+static int restore_meta(struct control *c, const void *data, size_t len, struct err *err)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__StoreMeta *m = arena_unpack(&arena, &pb__store_meta__descriptor, data, len);
+    if (!m)
+        return err_set(err, -ERR_STORE_DAMAGED, "the store's own record does not decode");
+    c->next_id = c->reserved_id = m->next_job_id;
+    c->epoch = m->epoch;
+    str_clear(&c->newer);
+    pb_pick_unknown(&m->base, &c->newer);
+    return 0;
+}
+
+static int restore_named(struct control *c, enum record_kind kind, const char *name,
+                         const void *data, size_t len, struct err *err)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    if (kind == RECORD_NODE) {
+        const Pb__NodeRecord *r = arena_unpack(&arena, &pb__node_record__descriptor, data, len);
+        if (r && pb_find_unknown(&r->base))
+            return err_set(err, -ERR_VERSION,
+                           "node %s: its record was written by a newer version, with what this one "
+                           "does not know and could not keep",
+                           name);
+        struct node *n = cluster_find_node(c->cluster, name);
+        if (r && n)
+            node_restore(c->cluster, n, r);
+        else if (r)
+            reconfig_keep_gone(c->cluster, data, len);
+        return r ? 0
+                 : err_set(err, -ERR_STORE_DAMAGED, "node %s: its record does not decode", name);
+    }
+    const Pb__PartChange *r = arena_unpack(&arena, &pb__part_change__descriptor, data, len);
+    return r ? update_restore_part(c, r)
+             : err_set(err, -ERR_STORE_DAMAGED, "partition %s: its record does not decode", name);
+}
+
+static int restore(struct control *c, enum record_kind kind, uint64_t number, const char *name,
+                   const void *data, size_t len, struct err *err)
+{
+    switch (kind) {
+    case RECORD_META:
+        return restore_meta(c, data, len, err);
+    case RECORD_JOB:
+        return restore_job(c, number, data, len, err);
+    case RECORD_NODE:
+    case RECORD_PART:
+        return restore_named(c, kind, name, data, len, err);
+    case RECORD_MADE:
+        return made_restore(c, data, len, err);
+    case RECORD_GIVEN_UP:
+        aside_restore(c, (uint32_t)number);
+        return 0;
+    case RECORD_SHUTDOWN:
+        return shutdown_restore(c, data, len, err);
+    case RECORD_ARRAY:
+        return array_restore(c->cluster, number, data, len, err);
+    case RECORD_RESV:
+        return resv_take_record(c, data, len, err);
+    case RECORD_PAYLOAD:
+        return 0;
+    }
+    return err_set(err, -ERR_VERSION, "a record of the kind %d, which this version does not know",
+                   (int)kind);
+}
+
+int control_restore(struct control *c, enum record_kind kind, uint64_t number, const char *name,
+                    const void *data, size_t len, struct err *err)
+{
+    int rc = restore(c, kind, number, name, data, len, err);
+    if (rc == 0 && kind == RECORD_META)
+        c->meta_read = true;
+    else if (rc == 0)
+        c->records++;
+    return rc;
+}
+
+/* How long ago something of a job's record was: by the clock that cannot be set, unless the machine
+ * was booted since, or is another one. */
+static int64_t since_ms(const struct control *c, const struct job *j, int64_t mono_ms,
+                        int64_t wall_sec)
+{
+    int64_t ms = (control_wall(c) - wall_sec) * 1000;
+    if (mono_ms && job_run(j)->boot && job_run(j)->boot == control_boot(c))
+        ms = control_mono(c) - mono_ms;
+    return ms > 0 ? ms : 0;
+}
+
+/* What was counted by another boot's clock, or another machine's, is from now on by this one's: the
+ * wall clock may be set before the next start. */
+static void resume_clock(struct control *c, struct job *j)
+{
+    struct job_run *run = job_make_run(j);
+    int64_t ran_ms = since_ms(c, j, run->start_mono_ms, j->start_at + run->suspended_sec);
+    if (run->boot != control_boot(c))
+        job_touch(c->cluster, j);
+    run->start_mono_ms = control_mono(c) - ran_ms;
+    run->boot = control_boot(c);
+}
+
+/* The clocks of a job go on where they were. */
+static void resume_job(struct control *c, struct job *j)
+{
+    int64_t now = control_mono(c), wall = control_wall(c);
+    resv_resume_job(c, j);
+    if (j->state == PB__JOB_STATE__PENDING) {
+        depend_resume(c, j);
+        submit_enqueue(c, j);
+        j->gone_mono_ms = j->batch ? 0 : now;
+    } else if (!job_is_final(j)) {
+        if (j->state == PB__JOB_STATE__RUNNING)
+            resume_clock(c, j);
+        preempt_restored(c, j);
+        control_set_end(c, j);
+        order_insert(&c->cluster->ends, &job_make_run(j)->ends, wall + control_left_sec(c, j),
+                     j->id);
+        job_make_run(j)->repeat_mono_ms =
+            j->batch && !j->launched && !j->configuring ? now + CONTROL_REPEAT_MS : 0;
+        j->gone_mono_ms = j->configuring && !j->batch ? now : 0;
+        suspend_restored(c, j);
+        if (j->lost_node) { /* the configuration is another than before */
+            control_log(c, LOG_LVL_INFO, "job %u lost nodes that are not configured any more",
+                        j->id);
+            finish_without(c, j, j->lost_first);
+        }
+        hook_resume(c, j);
+    } else if (j->completing) {
+        order_insert(&c->cluster->ends, &job_make_run(j)->ends, wall, j->id);
+        job_make_run(j)->repeat_mono_ms = now + CONTROL_REPEAT_MS;
+        hook_resume(c, j);
+        finish_clean(c, j); /* its last node may not be in the configuration any more */
+    } else {
+        int64_t age_ms = c->conf->min_job_age_sec * 1000,
+                over_ms = since_ms(c, j, job_run(j)->end_mono_ms, j->end_at);
+        job_make_run(j)->purge_mono_ms = now + (over_ms < age_ms ? age_ms - over_ms : 0);
+    }
+    control_schedule(c, j);
+}
+
+void control_start(struct control *c)
+{
+    aside_replace_meta(c);
+    c->epoch++;
+    c->started = true;
+    arena_done(&c->restored);
+    control_save_meta(c);
+    split_start(c);
+    shutdown_resume(c);
+    priority_start(c);
+    for (size_t i = 0; i < c->cluster->jobs.len; i++)
+        resume_job(c, c->cluster->jobs.data[i]);
+    vec_foreach (&c->cluster->nodes, n)
+        node_heard(c, *n);
+    resv_tick(c);
+    c->plan_wanted = true;
+}
