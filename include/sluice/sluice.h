@@ -85,7 +85,8 @@ struct sluice_job {
     /* Of a job array. Elements that wait and differ in nothing are one record. */
     uint32_t array_job_id;  /* of the array; 0: it is of none */
     uint32_t array_task_id; /* its element; SLUICE_NO_TASK: it is several, or of no array */
-    const char *elements;   /* the several ones, "5-9,12"; "": it is not several */
+    const char *elements;   /* the several ones, "5-9,12", or when they lie in more than 1000 pieces
+                             * bits, "0x1f"; "": it is not several */
     const char *full_id;    /* as it is shown: "123", "123_4", "123_[5-9,12]" */
 };
 #define SLUICE_NO_TASK 0xfffffffeu

@@ -174,3 +174,11 @@ long bitset_next_clear(const struct bitset *b, size_t from)
 {
     return next_bit(b, from, ~UINT64_C(0));
 }
+
+long bitset_last(const struct bitset *b)
+{
+    for (size_t i = words(b); i-- > 0;)
+        if (b->word[i])
+            return (long)(i * 64 + 63 - (size_t)__builtin_clzll(b->word[i]));
+    return -1;
+}

@@ -50,6 +50,7 @@ bool bitset_contains(const struct bitset *a, const struct bitset *part);
 /* The first set (clear) bit at or after 'from', or -1. */
 long bitset_next_far(const struct bitset *b, size_t from); /* the same as bitset_next */
 long bitset_next_clear(const struct bitset *b, size_t from);
+long bitset_last(const struct bitset *b); /* the last set bit, or -1 */
 static inline long bitset_next(const struct bitset *b, size_t from)
 {
     uint64_t word = from < b->size ? b->word[from / 64] >> (from % 64) : 0;

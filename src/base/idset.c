@@ -4,21 +4,25 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "base/bitset.h"
+#include "base/idset_bits.h"
 
-#define FEW 64 /* numbers that are moved one by one */
+#define LOOK_EVERY 1024 /* numbers or runs: whether the other form would do better */
+#define FEW 64          /* numbers that are moved one by one */
 
 void idset_done(struct idset *s)
 {
     vec_done(&s->runs);
+    bitset_free(take_ptr(s->bits));
     s->count = 0;
 }
 
 void idset_copy(struct idset *to, const struct idset *from)
 {
     vec_clear(&to->runs);
+    bitset_free(take_ptr(to->bits));
     vec_foreach (&from->runs, r)
         vec_push(&to->runs, *r);
+    to->bits = bitset_dup(from->bits);
     to->count = from->count;
 }
 
@@ -43,47 +47,6 @@ static void append(struct idset *s, struct idset_run r)
         before->last = r.last;
     else
         vec_push(&s->runs, r);
-}
-
-/* --- from and to bits: for sets whose runs lie across each other --------------------------------
- */
-
-static void to_bits(const struct idset *s, struct bitset *bits)
-{
-    vec_foreach (&s->runs, r) {
-        if (r->step == 1)
-            bitset_set_range(bits, r->first, r->last - r->first + 1);
-        for (uint64_t i = r->first; r->step > 1 && i <= r->last; i += r->step)
-            bitset_set(bits, i);
-    }
-}
-
-/* Three numbers or more at equal distances are a run, as are neighbours. */
-static struct idset_run run_at(const struct bitset *bits, size_t first)
-{
-    long clear = bitset_next_clear(bits, first);
-    size_t end = clear < 0 ? bits->size : (size_t)clear;
-    if (end - first > 1)
-        return (struct idset_run){(uint32_t)first, (uint32_t)end - 1, 1};
-    struct idset_run r = {(uint32_t)first, (uint32_t)first, 1};
-    long second = bitset_next(bits, first + 1);
-    long step = second < 0 ? 0 : second - (long)first;
-    long last = (long)first;
-    for (long next = second; next >= 0 && next - last == step; next = bitset_next(bits, next + 1))
-        last = next;
-    if (step && last > second)
-        r = (struct idset_run){(uint32_t)first, (uint32_t)last, (uint32_t)step};
-    return r;
-}
-
-static void from_bits(struct idset *s, const struct bitset *bits)
-{
-    idset_done(s);
-    for (long i = bitset_next(bits, 0); i >= 0;) {
-        struct idset_run r = run_at(bits, (size_t)i);
-        append(s, r);
-        i = bitset_next(bits, (size_t)r.last + 1);
-    }
 }
 
 /* --- texts --------------------------------------------------------------------------------------
@@ -143,6 +106,11 @@ static int check_again(uint64_t named, uint32_t limit, struct err *err)
 int idset_parse(const char *text, uint32_t limit, struct idset *out, struct err *err)
 {
     struct idset set = {0};
+    struct bitset *whole = idset_bits_parse(text, limit);
+    if (whole) {
+        idset_bits_give(out, whole);
+        return 0;
+    }
     VEC(struct idset_run) across = {0}; /* of runs that do not follow the ones before */
     uint64_t named = 0;
     int rc = strlen(text) > IDSET_TEXT_MAX || !limit
@@ -164,31 +132,44 @@ int idset_parse(const char *text, uint32_t limit, struct idset *out, struct err 
             break;
     }
     if (rc == 0 && across.len) {
-        _cleanup_bitset_ struct bitset *bits = bitset_new(limit);
-        to_bits(&set, bits);
-        for (size_t i = 0; i < across.len; i++) {
-            struct idset one = {.runs = {&across.data[i], 1, 1}};
-            to_bits(&one, bits);
-        }
-        from_bits(&set, bits);
+        struct bitset *bits = bitset_new(limit);
+        struct idset behind = {.runs = {across.data, across.len, across.room}};
+        idset_bits_put(&set, bits);
+        idset_bits_put(&behind, bits);
+        idset_bits_give(&set, bits);
     }
     vec_done(&across);
-    if (rc == 0)
+    if (rc == 0) {
+        idset_bits_settle(&set);
         idset_move(out, &set);
+    }
     idset_done(&set);
     return rc;
 }
 
+static void put_number(struct str *out, char before, uint32_t n)
+{
+    char text[12], *at = text + sizeof text;
+    do {
+        *--at = (char)('0' + n % 10);
+    } while (n /= 10);
+    if (before)
+        *--at = before;
+    str_append(out, at, (size_t)(text + sizeof text - at));
+}
+
 void idset_format(const struct idset *s, struct str *out)
 {
-    const char *comma = "";
+    char comma = 0;
+    if (s->bits)
+        idset_bits_format(s->bits, out);
     vec_foreach (&s->runs, r) {
-        str_printf(out, "%s%u", comma, r->first);
+        put_number(out, comma, r->first);
         if (r->last > r->first)
-            str_printf(out, "-%u", r->last);
+            put_number(out, '-', r->last);
         if (r->step > 1)
-            str_printf(out, ":%u", r->step);
-        comma = ",";
+            put_number(out, ':', r->step);
+        comma = ',';
     }
 }
 
@@ -211,6 +192,8 @@ static size_t find_run(const struct idset *s, uint64_t number)
 
 bool idset_has(const struct idset *s, uint32_t number)
 {
+    if (s->bits)
+        return number < s->bits->size && bitset_test(s->bits, number);
     size_t at = find_run(s, number);
     const struct idset_run *r = at < s->runs.len ? &s->runs.data[at] : NULL;
     return r && number >= r->first && (number - r->first) % r->step == 0;
@@ -218,16 +201,18 @@ bool idset_has(const struct idset *s, uint32_t number)
 
 uint32_t idset_first(const struct idset *s)
 {
-    return s->runs.data[0].first;
+    return s->bits ? (uint32_t)bitset_next(s->bits, 0) : s->runs.data[0].first;
 }
 
 uint32_t idset_last(const struct idset *s)
 {
-    return vec_last(&s->runs).last;
+    return s->bits ? (uint32_t)bitset_last(s->bits) : vec_last(&s->runs).last;
 }
 
 int64_t idset_next(const struct idset *s, int64_t from)
 {
+    if (s->bits)
+        return bitset_next(s->bits, (size_t)from);
     size_t at = from > UINT32_MAX ? s->runs.len : find_run(s, (uint64_t)from);
     if (at == s->runs.len)
         return -1;
@@ -235,6 +220,28 @@ int64_t idset_next(const struct idset *s, int64_t from)
     if (from <= r->first)
         return r->first;
     return r->first + ((from - r->first) + r->step - 1) / r->step * r->step;
+}
+
+bool idset_next_run(const struct idset *s, int64_t from, struct idset_run *out)
+{
+    int64_t first = idset_next(s, from);
+    if (first < 0)
+        return false;
+    *out = (struct idset_run){(uint32_t)first, (uint32_t)first, 1};
+    if (s->bits) {
+        long clear = bitset_next_clear(s->bits, (size_t)first);
+        out->last = (uint32_t)(clear < 0 ? s->bits->size : (size_t)clear) - 1;
+    } else {
+        const struct idset_run *r = &s->runs.data[find_run(s, (uint64_t)first)];
+        out->last = r->last;
+        out->step = out->first == r->last ? 1 : r->step;
+    }
+    return true;
+}
+
+size_t idset_cost(const struct idset *s)
+{
+    return s->bits ? s->bits->size / 64 + 1 : s->runs.len;
 }
 
 static void insert(struct idset *s, size_t at, struct idset_run r)
@@ -255,9 +262,15 @@ void idset_remove(struct idset *s, uint32_t number)
 {
     if (!idset_has(s, number))
         return;
+    s->count--;
+    if (s->bits) {
+        bitset_unset(s->bits, number);
+        if (!s->count || s->count % LOOK_EVERY == 0)
+            idset_bits_settle(s);
+        return;
+    }
     size_t at = find_run(s, number);
     struct idset_run *r = &s->runs.data[at];
-    s->count--;
     if (r->first == r->last) {
         vec_remove(&s->runs, at);
     } else if (number == r->first) {
@@ -273,14 +286,6 @@ void idset_remove(struct idset *s, uint32_t number)
         tidy(&behind);
         insert(s, at + 1, behind);
     }
-}
-
-static struct bitset *bits_for(const struct idset *a, const struct idset *b)
-{
-    uint32_t last = a->count ? idset_last(a) : 0;
-    if (b->count && idset_last(b) > last)
-        last = idset_last(b);
-    return bitset_new((size_t)last + 1);
 }
 
 /* Runs of neighbours become longer. */
@@ -302,27 +307,44 @@ static void put_before(struct idset *s, size_t at, uint32_t number)
     }
 }
 
+static void unite_bits(struct idset *to, const struct idset *with)
+{
+    struct bitset *bits = idset_bits_for(to, with);
+    idset_bits_put(to, bits);
+    idset_bits_put(with, bits);
+    idset_bits_give(to, bits);
+}
+
 void idset_add(struct idset *s, uint32_t number)
 {
     struct idset_run r = {number, number, 1};
     struct idset one = {.runs = {&r, 1, 1}, .count = 1};
     if (idset_has(s, number))
         return;
+    if (s->bits && number < s->bits->size) {
+        bitset_set(s->bits, number);
+        s->count++;
+        return;
+    }
     size_t at = find_run(s, number);
-    if (at == s->runs.len)
+    if (s->bits || (at < s->runs.len && s->runs.data[at].first < number))
+        unite_bits(s, &one); /* beyond the bits, or between the numbers of a run */
+    else if (at == s->runs.len)
         append(s, r);
-    else if (s->runs.data[at].first < number) /* between the numbers of a run */
-        idset_unite(s, &one);
     else
         put_before(s, at, number);
+    if (s->runs.len % LOOK_EVERY == 0)
+        idset_bits_settle(s);
 }
 
 void idset_unite(struct idset *to, const struct idset *with)
 {
-    _cleanup_bitset_ struct bitset *bits = bits_for(to, with);
-    to_bits(to, bits);
-    to_bits(with, bits);
-    from_bits(to, bits);
+    if (!to->count)
+        idset_copy(to, with);
+    else if (with->count > FEW)
+        unite_bits(to, with);
+    else
+        idset_foreach(with, i) idset_add(to, (uint32_t)i);
 }
 
 static bool has_steps(const struct idset *s)
@@ -333,11 +355,34 @@ static bool has_steps(const struct idset *s)
     return false;
 }
 
+static bool is_few(const struct idset *s)
+{
+    return s->count <= FEW || s->count < idset_last(s) / 64;
+}
+
+static void intersect_bits(struct idset *s, const struct idset *other)
+{
+    struct bitset *mine = idset_bits_for(s, other), *others = bitset_new(mine->size);
+    idset_bits_put(s, mine);
+    idset_bits_put(other, others);
+    bitset_and(mine, others);
+    bitset_free(others);
+    size_t count = bitset_count(mine);
+    if (count != s->count && count == other->count)
+        idset_copy(s, other);
+    else if (count != s->count)
+        idset_bits_give(s, take_ptr(mine));
+    bitset_free(mine);
+}
+
 void idset_intersect(struct idset *s, const struct idset *other)
 {
     struct idset both = {0};
-    if (has_steps(s) || has_steps(other)) {
+    if (other->count <= FEW || is_few(s)) {
         idset_split(s, other, &both);
+    } else if (s->bits || other->bits || has_steps(s) || has_steps(other)) {
+        intersect_bits(s, other);
+        return;
     } else {
         for (size_t i = 0, k = 0; i < s->runs.len && k < other->runs.len;) {
             const struct idset_run *x = &s->runs.data[i], *y = &other->runs.data[k];
@@ -354,24 +399,71 @@ void idset_intersect(struct idset *s, const struct idset *other)
     idset_move(s, &both);
 }
 
+/* Behind all that is in; three at equal distances are a run. */
+static void append_number(struct idset *s, uint32_t number)
+{
+    struct idset_run *r = s->runs.len ? &vec_last(&s->runs) : NULL,
+                     *before = s->runs.len > 1 ? r - 1 : NULL;
+    bool follows = r && r->last > r->first && r->last + r->step == number;
+    bool third = before && r->first == r->last && before->first == before->last &&
+                 r->first - before->first == number - r->first;
+    if (third && number - r->first > 1) {
+        before->step = number - r->first;
+        before->last = number;
+        s->runs.len--;
+        s->count++;
+    } else if (follows) {
+        r->last = number;
+        s->count++;
+    } else {
+        append(s, (struct idset_run){number, number, 1});
+    }
+}
+
+/* What is wanted is few. */
+static void pick_few(struct idset *s, const struct idset *wanted, struct idset *both)
+{
+    idset_foreach(wanted, i) if (idset_has(s, (uint32_t)i)) append_number(both, (uint32_t)i);
+    idset_foreach(both, i) idset_remove(s, (uint32_t)i);
+}
+
+/* There are few: fewer than words of bits would be. */
+static void sort_few(struct idset *s, const struct idset *wanted, struct idset *both)
+{
+    struct idset rest = {0};
+    idset_foreach(s, i) append_number(idset_has(wanted, (uint32_t)i) ? both : &rest, (uint32_t)i);
+    idset_bits_settle(both);
+    idset_bits_settle(&rest);
+    idset_move(s, &rest);
+}
+
 void idset_split(struct idset *s, const struct idset *wanted, struct idset *both)
 {
     if (wanted->count <= FEW) {
-        idset_foreach(wanted, i)
-        {
-            if (!idset_has(s, (uint32_t)i))
-                continue;
-            append(both, (struct idset_run){(uint32_t)i, (uint32_t)i, 1});
-            idset_remove(s, (uint32_t)i);
-        }
+        pick_few(s, wanted, both);
         return;
     }
-    _cleanup_bitset_ struct bitset *rest = bits_for(s, wanted);
-    _cleanup_bitset_ struct bitset *common = bitset_new(rest->size);
-    to_bits(s, rest);
-    to_bits(wanted, common);
+    if (is_few(s)) {
+        sort_few(s, wanted, both);
+        return;
+    }
+    struct bitset *rest = idset_bits_for(s, wanted), *common = bitset_new(rest->size);
+    idset_bits_put(s, rest);
+    idset_bits_put(wanted, common);
     bitset_and(common, rest);
     bitset_andnot(rest, common);
-    from_bits(s, rest);
-    from_bits(both, common);
+    size_t count = bitset_count(common);
+    if (count == 0 || count == s->count) { /* in the form that it has */
+        if (count)
+            idset_move(both, s);
+        bitset_free(common);
+        bitset_free(rest);
+    } else if (count == wanted->count) {
+        idset_copy(both, wanted);
+        bitset_free(common);
+        idset_bits_give(s, rest);
+    } else {
+        idset_bits_give(both, common);
+        idset_bits_give(s, rest);
+    }
 }

@@ -2,7 +2,9 @@
 /*
  * Sets of numbers as runs with a step, for the elements of job arrays: "0-15:4,20" is two runs,
  * whatever its length. Memory and text grow with the runs, so that a million elements in order cost
- * twelve bytes. A zeroed struct is the empty set.
+ * twelve bytes; when there are more than a thousand and bits are not much dearer, there is a bit
+ * for each number instead. An operation on sets costs their runs and the words of such bits, not
+ * their numbers: of four million at worst a few milliseconds. A zeroed struct is the empty set.
  */
 #pragma once
 
@@ -19,12 +21,15 @@
 
 #define IDSET_AGAIN 65536u /* numbers that a text may name in excess of all that there are */
 
+struct bitset;
+
 struct idset_run {
     uint32_t first, last, step; /* last = first + n * step; step 1 of a single number */
 };
 
 struct idset {
     VEC32(struct idset_run) runs; /* rising, none begins before the last of the one before */
+    struct bitset *bits;          /* NULL, or the numbers: there are no runs then */
     uint32_t count;               /* of numbers */
 };
 
@@ -38,7 +43,7 @@ void idset_move(struct idset *to, struct idset *from);       /* the same; 'from'
  * is wrong and what is allowed; 'out' is untouched then.
  */
 int idset_parse(const char *text, uint32_t limit, struct idset *out, struct err *err);
-/* As parsed: "0-15:4,20". */
+/* As parsed: "0-15:4,20"; of one that is kept as bits "0x1f", which is parsed, too. */
 void idset_format(const struct idset *s, struct str *out);
 
 bool idset_has(const struct idset *s, uint32_t number);
@@ -46,6 +51,12 @@ uint32_t idset_first(const struct idset *s); /* of a set that is not empty, as t
 uint32_t idset_last(const struct idset *s);
 /* The first number at or after 'from'; -1: none. */
 int64_t idset_next(const struct idset *s, int64_t from);
+
+/* The next run of neighbours, or of the form that it is kept in, at or after 'from'; false: none.
+ */
+bool idset_next_run(const struct idset *s, int64_t from, struct idset_run *out);
+/* Of an operation, in words and runs. */
+size_t idset_cost(const struct idset *s);
 
 void idset_add(struct idset *s, uint32_t number);
 void idset_remove(struct idset *s, uint32_t number); /* nothing when it is not in */

@@ -3,6 +3,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -190,6 +191,130 @@ static void as_a_bitset(void **state)
     }
 }
 
+enum { WIDE = 60000 };
+
+static void is_as(const struct idset *s, const struct bitset *bits)
+{
+    struct idset again = {0};
+    struct idset_run run;
+    struct str out = STR_INIT;
+    uint32_t seen = 0;
+    assert_int_equal(s->count, bitset_count(bits));
+    for (int64_t from = 0; idset_next_run(s, from, &run); from = (int64_t)run.last + 1)
+        for (uint32_t i = run.first; i <= run.last; i += run.step, seen++)
+            assert_true(bitset_test(bits, i) && idset_has(s, i));
+    assert_int_equal(seen, s->count);
+    if (!s->count)
+        return;
+    assert_int_equal(idset_first(s), bitset_next(bits, 0));
+    assert_int_equal(idset_last(s), bitset_last(bits));
+    assert_int_equal(idset_next(s, (int64_t)idset_last(s) + 1), -1);
+    idset_format(s, &out);
+    assert_int_equal(idset_parse(str_cstr(&out), WIDE, &again, NULL), 0);
+    assert_int_equal(again.count, s->count);
+    idset_foreach(&again, i) assert_true(bitset_test(bits, (size_t)i));
+    idset_done(&again);
+    str_done(&out);
+}
+
+/* One of 'of' numbers, and some runs with a step. */
+static void draw_wide(uint32_t *seed, uint32_t of, struct idset *s, struct bitset *bits)
+{
+    for (uint32_t i = 0; i < WIDE; i++)
+        if (draw(seed, of) == 0) {
+            bitset_set(bits, i);
+            idset_add(s, i);
+        }
+    for (uint32_t n = draw(seed, 3); n-- > 0;) {
+        struct idset more = {0};
+        char text[40];
+        uint32_t first = draw(seed, WIDE), last = first + draw(seed, WIDE - first),
+                 step = 1 + draw(seed, 90);
+        snprintf(text, sizeof text, "%u-%u:%u", first, last, step);
+        assert_int_equal(idset_parse(text, WIDE, &more, NULL), 0);
+        idset_unite(s, &more);
+        for (uint32_t i = first; i <= last; i += step)
+            bitset_set(bits, i);
+        idset_done(&more);
+    }
+}
+
+static void of_many_runs(void **state)
+{
+    static const uint32_t one_of[] = {2, 3, 20, 1000, 1};
+    uint32_t seed = 7, bits = 0;
+    for (int round = 0; round < 20; round++) {
+        struct idset a = {0}, b = {0}, both = {0};
+        struct bitset *x = bitset_new(WIDE), *y = bitset_new(WIDE), *common;
+        draw_wide(&seed, one_of[round % 5], &a, x);
+        draw_wide(&seed, one_of[round % 4], &b, y);
+        is_as(&a, x);
+        is_as(&b, y);
+        bits += a.bits != NULL;
+        common = bitset_dup(x);
+        bitset_and(common, y);
+        idset_copy(&both, &a);
+        idset_intersect(&both, &b);
+        is_as(&both, common);
+        idset_done(&both);
+        idset_split(&a, &b, &both);
+        is_as(&both, common);
+        bitset_andnot(x, common);
+        is_as(&a, x);
+        idset_unite(&a, &both);
+        bitset_or(x, common);
+        is_as(&a, x);
+        for (uint32_t i = 0; a.count; i++) { /* from the front, as elements start */
+            idset_remove(&a, i);
+            bitset_unset(x, i);
+            if (i % 1000 == 0)
+                is_as(&a, x);
+        }
+        assert_null(a.bits);
+        idset_done(&a);
+        idset_done(&b);
+        idset_done(&both);
+        bitset_free(x);
+        bitset_free(y);
+        bitset_free(common);
+    }
+    assert_true(bits > 5);
+}
+
+/* Of four million numbers every third is taken out: what is left is a bit each, and when every
+ * third is taken out again it is a run. */
+static void four_million_in_pieces(void **state)
+{
+    struct idset s = {0}, third = {0}, both = {0};
+    struct str text = STR_INIT;
+    assert_int_equal(idset_parse("0-3999998", 4000001, &s, NULL), 0);
+    assert_int_equal(idset_parse("0-3999998:3", 4000001, &third, NULL), 0);
+    idset_split(&s, &third, &both);
+    assert_int_equal(both.runs.len, 1);
+    assert_int_equal(s.count, 2666666);
+    assert_in_range(idset_cost(&s), 1, 62501);
+    idset_format(&s, &text);
+    assert_in_range(text.len, 1, 1000003);
+    idset_done(&third);
+    idset_done(&both);
+    assert_int_equal(idset_parse("1-3999998:3", 4000001, &third, NULL), 0);
+    idset_split(&s, &third, &both);
+    assert_int_equal(both.runs.len, 1);
+    assert_int_equal(s.runs.len, 1);
+    assert_int_equal(idset_last(&s), 3999998);
+    idset_done(&s);
+    assert_int_equal(idset_parse("0x12", 6, &s, NULL), 0);
+    assert_true(s.count == 2 && idset_has(&s, 1) && idset_has(&s, 4) && s.runs.len == 2);
+    assert_int_equal(idset_parse("0x40", 6, &s, NULL), -ERR_PARSE);
+    assert_int_equal(idset_parse("0x", 6, &s, NULL), -ERR_PARSE);
+    assert_int_equal(idset_parse("0x1g", 6, &s, NULL), -ERR_PARSE);
+    assert_int_equal(idset_parse("0x1,2", 6, &s, NULL), -ERR_PARSE);
+    idset_done(&s);
+    idset_done(&third);
+    idset_done(&both);
+    str_done(&text);
+}
+
 /* A million elements that start one after the other stay one run. */
 static void memory_is_runs(void **state)
 {
@@ -210,6 +335,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_texts),       cmocka_unit_test(good_texts),
         cmocka_unit_test(again_and_again), cmocka_unit_test(as_a_bitset),
+        cmocka_unit_test(of_many_runs),    cmocka_unit_test(four_million_in_pieces),
         cmocka_unit_test(memory_is_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -367,21 +367,41 @@ void array_settle(struct job *j)
     idset_done(&j->tasks);
 }
 
+static void swap_tasks(struct job *j, struct idset *tasks, uint32_t *task)
+{
+    struct idset own = j->tasks;
+    uint32_t one = j->task;
+    j->tasks = *tasks;
+    j->task = *task;
+    *tasks = own;
+    *task = one;
+}
+
+/* j's record as it were with these elements. */
+static void pack_with(struct cluster *c, struct job *j, struct idset *tasks, struct str *out)
+{
+    uint32_t task = tasks->count == 1 ? idset_first(tasks) : ARRAY_NO_TASK;
+    struct idset has = {0};
+    if (tasks->count > 1)
+        idset_move(&has, tasks);
+    swap_tasks(j, &has, &task);
+    job_pack_live(c, j);
+    job_pack_record(j, out);
+    swap_tasks(j, &has, &task);
+    if (has.count)
+        idset_move(tasks, &has);
+}
+
 /* A record as j's is now, of other elements. */
-static struct job *copy(struct cluster *c, struct job *j, uint32_t id, const struct idset *tasks,
+static struct job *copy(struct cluster *c, struct job *j, uint32_t id, struct idset *tasks,
                         struct err *err)
 {
     _cleanup_arena_ struct arena arena;
-    _cleanup_str_ struct str packed = STR_INIT, text = STR_INIT;
+    _cleanup_str_ struct str packed = STR_INIT;
     arena_init(&arena, 0);
-    job_pack_live(c, j);
-    job_pack_record(j, &packed);
+    pack_with(c, j, tasks, &packed);
     Pb__JobRecord *r = arena_unpack(&arena, &pb__job_record__descriptor, packed.data, packed.len);
-    idset_format(tasks, &text);
     r->live->job_id = id;
-    r->live->has_array_task_id = tasks->count == 1;
-    r->live->array_task_id = idset_first(tasks);
-    r->live->array_tasks = tasks->count > 1 ? (char *)str_cstr(&text) : NULL;
     struct job *e = cluster_add_job(c, id);
     if (e && job_restore(c, e, r, err) != 0) {
         cluster_remove_job(c, e);
@@ -399,22 +419,21 @@ static struct job *copy(struct cluster *c, struct job *j, uint32_t id, const str
 struct job *array_split(struct cluster *c, struct job *j, const struct idset *wanted, uint32_t id,
                         struct err *err)
 {
-    struct idset rest = {0}, both = {0};
-    idset_copy(&rest, &j->tasks);
-    idset_split(&rest, wanted, &both);
-    set_tasks(c, j, &rest);
+    struct array *a = j->array;
+    struct idset both = {0};
+    delist(c, j);
+    idset_split(&j->tasks, wanted, &both);
+    array_settle(j);
+    enlist(c, a, j);
+    job_touch(c, j);
     struct job *e = copy(c, j, id, &both, err);
     if (e) {
         depend_corr_deal(c, j, e);
     } else {
-        idset_copy(&rest, &j->tasks);
-        if (!j->tasks.count)
-            idset_add(&rest, j->task);
-        idset_unite(&rest, &both);
-        set_tasks(c, j, &rest);
+        add_tasks(&both, j);
+        set_tasks(c, j, &both);
     }
     idset_done(&both);
-    idset_done(&rest);
     return e;
 }
 

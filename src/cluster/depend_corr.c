@@ -92,9 +92,36 @@ void depend_corr_fit(struct cluster *c, struct job *j)
     depend_relink(c, j);
 }
 
+/* It takes its element out of what is known of j's, which has several left. */
+static void deal_one(struct cluster *c, struct job *j, struct job *e)
+{
+    struct depend *from = j->waits.on, *to = e->waits.on;
+    for (size_t i = 0; i < from->items.len && i < to->items.len; i++) {
+        struct depend_item *x = &from->items.data[i], *y = &to->items.data[i];
+        if (!depend_is_parted(x) || !y->corr)
+            continue;
+        y->state = idset_has(&x->sets->good, e->task)  ? DEPEND_FULFILLED
+                   : idset_has(&x->sets->bad, e->task) ? DEPEND_FAILED
+                                                       : DEPEND_UNFULFILLED;
+        y->element = e->task;
+        idset_remove(&x->sets->good, e->task);
+        idset_remove(&x->sets->bad, e->task);
+        settle(j, x);
+    }
+    idset_remove(&from->ready, e->task);
+    idset_remove(&from->failed, e->task);
+    from->of = j->tasks.count;
+    depend_reindex(c, j);
+    depend_corr_fit(c, e);
+}
+
 void depend_corr_deal(struct cluster *c, struct job *j, struct job *e)
 {
     struct depend *from = j->waits.on, *to = e->waits.on;
+    if (from && to && from->parted && j->tasks.count && !e->tasks.count) {
+        deal_one(c, j, e);
+        return;
+    }
     for (size_t i = 0; from && to && i < from->items.len && i < to->items.len; i++) {
         struct depend_item *x = &from->items.data[i], *y = &to->items.data[i];
         if (!depend_is_parted(x) || !y->corr)
@@ -186,9 +213,23 @@ static void take_out(struct idset *from, const struct idset *what)
     idset_done(&both);
 }
 
+/* Those of the array's elements that did not go well until now, and those that never will. */
+static void find_bad(const struct array *a, struct idset *other, struct idset *failed)
+{
+    for (const struct job *r = array_first(a); r; r = array_after(r)) {
+        struct depend_outcome o = depend_outcome_of(r);
+        struct idset own = {0};
+        if (o.over && o.state == PB__JOB_STATE__COMPLETED)
+            continue;
+        own_elements(r, &own);
+        idset_unite(o.over ? failed : other, &own);
+        idset_done(&own);
+    }
+}
+
 void depend_corr_look(struct job *j, struct depend_item *item, const struct array *a)
 {
-    struct idset good = {0};
+    struct idset good = {0}, other = {0}, failed = {0};
     idset_copy(&good, &j->tasks);
     if (a) { /* what it never had, and what is not there any more and failed */
         struct idset none = {0};
@@ -197,23 +238,19 @@ void depend_corr_look(struct job *j, struct depend_item *item, const struct arra
         idset_unite(&none, &a->gone_failed);
         idset_unite(&item->sets->bad, &none);
         idset_done(&none);
+        find_bad(a, &other, &failed);
     }
-    for (const struct job *r = a ? array_first(a) : NULL; r; r = array_after(r)) {
-        struct depend_outcome o = depend_outcome_of(r);
-        bool well = o.over && o.state == PB__JOB_STATE__COMPLETED;
-        struct idset own = {0};
-        own_elements(r, &own);
-        if (!well)
-            take_out(&good, &own);
-        if (o.over && !well)
-            depend_corr_apply(j, item, &own, false);
-        idset_done(&own);
-    }
+    take_out(&good, &other);
+    take_out(&good, &failed);
+    if (failed.count)
+        depend_corr_apply(j, item, &failed, false);
     take_out(&good, &item->sets->bad);
     bool lost = a && a->missing; /* nobody knows how those ended */
     if (good.count && !lost)
         depend_corr_apply(j, item, &good, true);
     idset_done(&good);
+    idset_done(&other);
+    idset_done(&failed);
 }
 
 /* --- what to do with them ----------------------------------------------------------------------

@@ -15,6 +15,7 @@
 #define SHARE 2000   /* of a turn: items told, */
 #define LETS_GO 10   /* as many more for a job that is queued, */
 #define SHOWN 10     /* and one for so many items that are shown and written */
+#define SETS 64      /* and one for so many words and runs of sets that are gone through; */
 #define LATE_MS 1000 /* after the first that it has heard */
 
 /* --- a job has changed -------------------------------------------------------------------------
@@ -137,16 +138,19 @@ static size_t tell_numbers(struct control *c, struct job *j, struct depend_item 
                            const struct told *t)
 {
     bool well = t->outcome.state == PB__JOB_STATE__COMPLETED;
+    size_t work = 1;
+    if (t->elements.count > 1 || j->waits.on->items.len > 1)
+        work += (idset_cost(&j->tasks) + idset_cost(&t->elements)) / SETS;
     if (!depend_corr_apply(j, item, &t->elements, well))
-        return 1;
+        return work;
     bool settled = item->state != DEPEND_UNFULFILLED;
     depend_reindex_item(c->cluster, j, item, true);
     if (settled || !well)
         owe(c, j);
     if (j->state != PB__JOB_STATE__PENDING || (!settled && well && several_is_queued(j)))
-        return 1;
+        return work;
     submit_enqueue(c, j);
-    return LETS_GO;
+    return work + LETS_GO;
 }
 
 static size_t tell(struct control *c, struct job *j, struct depend_item *item,

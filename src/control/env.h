@@ -31,7 +31,7 @@
  * field that an older version must not overlook, or one within Presence or NodeAlloc, another
  * meaning, a new kind of record or state of a job.
  */
-#define RECORD_FORMAT 2
+#define RECORD_FORMAT 3
 
 enum record_kind {                      /* stored; numbers are for ever */
                    RECORD_META = 1,     /* number 0: StoreMeta */

@@ -7,6 +7,7 @@
 
 #include "control/internal.h"
 
+#define LOOKED_UP 10000 /* looks into records of several, for elements that are looked up */
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 
 struct job *split_first(struct control *c, struct job *j)
@@ -27,16 +28,16 @@ struct job *split_first(struct control *c, struct job *j)
 /* Of one record those that are named: all of it, or a part that becomes a record of its own. */
 static void choose(struct control *c, struct job *j, struct idset *named, struct split_list *out)
 {
-    struct idset both = {0}, wanted = {0};
+    struct idset both = {0};
     struct err err = {0};
     if (!j->tasks.count) {
         if (idset_has(named, j->task))
             vec_push(out, ((struct split_part){j->id, 0}));
         return;
     }
-    idset_copy(&wanted, &j->tasks);
-    idset_split(&wanted, named, &both);
-    if (both.count && !wanted.count) {
+    idset_copy(&both, &j->tasks);
+    idset_intersect(&both, named);
+    if (both.count == j->tasks.count) {
         vec_push(out, ((struct split_part){j->id, 0}));
     } else if (both.count) {
         struct job *e = array_split(c->cluster, j, &both, submit_next_id(c), &err);
@@ -46,15 +47,15 @@ static void choose(struct control *c, struct job *j, struct idset *named, struct
             control_log(c, LOG_LVL_ERROR, "job %u: %s", j->id, err.text);
     }
     idset_done(&both);
-    idset_done(&wanted);
 }
 
-/* A few elements are looked up, more are looked for in every record. */
+/* A few elements are looked up, each in the records of several; more are looked for in every
+ * record. */
 static void choose_named(struct control *c, struct array *a, struct idset *named,
                          struct split_list *out)
 {
     VEC(uint32_t) ids = {0};
-    if (named->count <= a->groups.len + 16) {
+    if ((uint64_t)named->count * (a->groups.len + 1) <= a->records.count + LOOKED_UP) {
         idset_foreach(named, i)
         {
             const struct job *j = array_element(c->cluster, a, (uint32_t)i);

@@ -415,6 +415,33 @@ static void others_wait_for_all(void **state)
     fixture_free(f);
 }
 
+/* Elements that lie in pieces are written as a bit each, and found again; a sixth of what their
+ * numbers took. */
+static void pieces_are_bits(void **state)
+{
+    struct fixture *f =
+        make("MaxArraySize=400001\nMaxJobCount=1000000\nMinJobAge=10\n" NODES "SlurmdTimeout=0\n");
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "test"), 0);
+    assert_int_equal(submit(f, "0-399999"), 1);
+    size_t bytes = f->put_bytes;
+    cancel(f, 1, "0-399999:3");
+    assert_in_range(f->put_bytes - bytes, 100000, 101000); /* four bits a digit */
+    fixture_restart(f);
+    bytes = f->put_bytes;
+    assert_int_equal(hold(f, 1, "5-399999:7", true), 0);
+    assert_in_range(f->put_bytes - bytes, 200000, 202000);
+    fixture_restart(f);
+    cancel(f, 1, "1");
+    cancel(f, 1, "1-399999:3"); /* the third third is regular again, but for what is held */
+    cancel(f, 1, "2-399999:3");
+    assert_null(strchr(all(f), 'P'));
+    fixture_pass(f, 11000);
+    assert_null(fixture_job(f, &arena, 1));
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -429,6 +456,7 @@ int main(void)
         cmocka_unit_test(the_end_of_all_is_awaited),
         cmocka_unit_test(a_repetition_is_the_array),
         cmocka_unit_test(others_wait_for_all),
+        cmocka_unit_test(pieces_are_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

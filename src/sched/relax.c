@@ -386,13 +386,14 @@ void relax_done(struct job *out)
 static void put_id(const struct job *j, struct str *out)
 {
     _cleanup_str_ struct str tasks = STR_INIT;
-    if (j->array && j->tasks.count)
+    bool few = idset_cost(&j->tasks) <= TASKS_SHOWN;
+    if (j->array && few)
         idset_format(&j->tasks, &tasks);
     if (!j->array)
         str_printf(out, "%u", j->id);
     else if (!j->tasks.count)
         str_printf(out, "%u_%u", j->array->id, j->task);
-    else if (tasks.len <= TASKS_SHOWN)
+    else if (few && tasks.len <= TASKS_SHOWN)
         str_printf(out, "%u_[%s]", j->array->id, str_cstr(&tasks));
     else
         str_printf(out, "%u", j->array->id);

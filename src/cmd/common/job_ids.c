@@ -26,23 +26,25 @@ static size_t room(void)
     return text && str_parse_i64(text, 0, INT32_MAX, &n) == 0 ? (size_t)n : BITSTR_LEN;
 }
 
-/* Evenly spaced numbers as "0-12:4", others one by one or as ranges. */
-static void put_set(const struct idset *s, struct str *out)
+/* Evenly spaced numbers as "0-12:4", others one by one or as ranges; no more than 'most' bytes by
+ * much. */
+static void put_set(const struct idset *s, size_t most, struct str *out)
 {
+    struct idset_run r;
+    const char *comma = "";
+    size_t start = out->len;
     if (s->runs.len == 1) {
         idset_format(s, out);
         return;
     }
-    const char *comma = "";
-    vec_foreach (&s->runs, r) {
-        for (uint64_t i = r->first; i <= r->last; i += r->step) {
-            str_printf(out, "%s%u", comma, (uint32_t)i);
-            comma = ",";
-            if (r->step > 1 || r->first == r->last)
-                continue;
-            str_printf(out, "-%u", r->last);
-            break;
-        }
+    for (int64_t from = 0; idset_next_run(s, from, &r); comma = ",") {
+        bool range = r.step == 1 && r.last > r.first;
+        str_printf(out, "%s%u", comma, r.first);
+        if (range)
+            str_printf(out, "-%u", r.last);
+        from = (int64_t)(range ? r.last : r.first) + 1;
+        if (most && out->len - start > most + BITSTR_LEN)
+            return;
     }
 }
 
@@ -56,7 +58,7 @@ bool job_ids_put_tasks(const Pb__JobLive *live, struct str *out)
         return true;
     }
     size_t start = out->len, most = room();
-    put_set(&tasks, out);
+    put_set(&tasks, most, out);
     idset_done(&tasks);
     if (most && out->len - start > most) {
         size_t keep = most > 4 ? most - 4 : 1;
@@ -107,6 +109,11 @@ int64_t job_ids_rank(const Pb__JobLive *live)
 {
     uint32_t id = live->has_array_job_id ? live->array_job_id : live->job_id;
     uint64_t task = live->array_tasks ? strtoul(live->array_tasks, NULL, 10) : live->array_task_id;
+    struct idset bits = {0}; /* "0x1f" */
+    if (live->array_tasks && str_starts(live->array_tasks, "0x") &&
+        idset_parse(live->array_tasks, TASKS_BELOW, &bits, NULL) == 0)
+        task = idset_first(&bits);
+    idset_done(&bits);
     return (int64_t)((uint64_t)id << 32 | task);
 }
 
