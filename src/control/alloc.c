@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Interactive allocations: whoever asks for one waits for its nodes. */
-#include "control/internal.h"
+#include "control/submit.h"
 
 static void keep_step(struct job *j, const Pb__StepSpec *step)
 {
@@ -42,7 +42,7 @@ void control_alloc(struct control *c, uint64_t call, const struct caller *who,
         if (rc != 0)
             return;
         if (test) {
-            submit_reply_test(c, call, j);
+            test_only_reply(c, call, j);
             return;
         }
         keep_step(j, r->step);

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "control/internal.h"
+#include "control/submit.h"
 
 #define ITEMS_MOST 1000 /* that a job may name */
 #define CORR_MOST 16    /* of them job arrays whose elements are waited for one by one */

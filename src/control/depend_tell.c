@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include "control/internal.h"
+#include "control/submit.h"
 
 #define SHARE 2000   /* of a turn: items told, */
 #define LETS_GO 10   /* as many more for a job that is queued, */

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 
 #include "base/status.h"
-#include "control/internal.h"
+#include "control/submit.h"
 
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/pb.h"
-#include "control/internal.h"
+#include "control/submit.h"
 #include "sched/place.h"
 
 #define TOP_MOST 10000 /* jobs that change their places at a time: each is written */

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "control/internal.h"
+#include "control/submit.h"
 
 void reconfig_keep_gone(struct cluster *c, const void *data, size_t len)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a new configuration means for the jobs there are, said before it is done and when it is. */
-#include "control/internal.h"
+#include "control/submit.h"
 
 #define LINES_MAX 100
 

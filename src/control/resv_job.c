@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/pb.h"
-#include "control/internal.h"
+#include "control/submit.h"
 
 #define LOOK_SEC 60 /* the clock on the wall may be set */
 

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "control/internal.h"
+#include "control/submit.h"
 
 #define LOOKED_UP 10000 /* looks into records of several, for elements that are looked up */
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))

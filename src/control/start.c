@@ -3,7 +3,7 @@
  * or the waiting command. */
 #include <string.h>
 
-#include "control/internal.h"
+#include "control/submit.h"
 
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 

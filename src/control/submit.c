@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "control/ask.h"
+#include "control/submit.h"
 #include "sched/bounds.h"
 #include "sched/relax.h"
 
@@ -358,7 +359,7 @@ void control_submit(struct control *c, uint64_t call, const struct caller *who,
         if (rc != 0)
             return;
         if (test) {
-            submit_reply_test(c, call, j);
+            test_only_reply(c, call, j);
             return;
         }
         struct str packed = STR_INIT;

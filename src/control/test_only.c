@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* --test-only: when and where a job would begin, of which nothing is kept. */
 #include "base/hostlist.h"
-#include "control/internal.h"
+#include "control/submit.h"
 
 /* Where it begins first of all its partitions, not before it may: it keeps the face of that one.
  * Or why the limits of none of them let it begin. */
@@ -40,7 +40,7 @@ static int find_first(struct control *c, struct job *j, struct selection *where,
     return first == INT64_MAX ? rc : 0;
 }
 
-void submit_reply_test(struct control *c, uint64_t call, struct job *j)
+void test_only_reply(struct control *c, uint64_t call, struct job *j)
 {
     Pb__SubmitReply r = PB__SUBMIT_REPLY__INIT;
     struct selection where = {0};

@@ -5,6 +5,7 @@
 
 #include "base/pb.h"
 #include "control/ask.h"
+#include "control/submit.h"
 
 static int no(struct err *err, int code, const char *detail)
 {

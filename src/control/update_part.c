@@ -5,7 +5,7 @@
  * since. Then the file is newer, and wins.
  */
 #include "base/pb.h"
-#include "control/internal.h"
+#include "control/submit.h"
 
 static const ProtobufCMessageDescriptor *const type = &pb__part_record__descriptor;
 
