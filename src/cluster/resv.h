@@ -29,6 +29,8 @@ enum resv_flag {
 #define RESV_REPEATS (RESV_HOURLY | RESV_DAILY | RESV_WEEKDAY | RESV_WEEKEND | RESV_WEEKLY)
 #define RESV_FIRST (RESV_MAINT | RESV_OVERLAP) /* over others that have the same nodes */
 
+enum resv_hook { RESV_HOOK_PROLOG = 1, RESV_HOOK_EPILOG = 2 };
+
 struct resv_license {
     int32_t at; /* in cluster.licenses */
     uint32_t count;
@@ -54,6 +56,8 @@ struct resv {
     uint32_t pending, running;      /* jobs that are bound to it */
     uint64_t refill_stamp; /* pool.freed, when nodes were last looked for to replace some */
     bool active;           /* as what follows from it knows: see control/resv.c */
+    int64_t begun_at;      /* the start_at of the occurrence that began last; 0: none */
+    uint32_t hooks_due;    /* of enum resv_hook: programs that run, or are to be run again */
     struct str newer;      /* of its record, what only a newer version knows */
 };
 

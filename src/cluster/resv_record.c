@@ -62,6 +62,10 @@ void resv_pack(const struct resv *r, struct str *out)
     describe_cores(r, &m, &arena);
     if (r->idle_at)
         SET(&m, idle_at, r->idle_at);
+    if (r->begun_at)
+        SET(&m, begun_at, r->begun_at);
+    if (r->hooks_due)
+        SET(&m, hooks_due, r->hooks_due);
     pb_pack(&m.base, out);
     str_append(out, r->newer.data, r->newer.len);
 }
@@ -128,6 +132,8 @@ struct resv *resv_restore(const struct cluster *c, const Pb__ResvRecord *m, stru
     r->float_length_sec = OR(m, float_length_sec, 0);
     r->delay_sec = OR(m, max_start_delay_sec, 0);
     r->idle_at = OR(m, idle_at, 0);
+    r->begun_at = OR(m, begun_at, 0);
+    r->hooks_due = OR(m, hooks_due, 0);
     r->node_names = text_of(m->nodes);
     r->node_count = OR(m, node_count, 0);
     r->core_count = text_of(m->core_count);

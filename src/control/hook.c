@@ -129,6 +129,11 @@ static void epilog_ended(struct control *c, struct job *j, const Pb__ScriptEnded
 
 void control_script_ended(struct control *c, const Pb__ScriptEnded *m)
 {
+    if (m->kind == PB__SCRIPT_KIND__SCRIPT_RESV_PROLOG ||
+        m->kind == PB__SCRIPT_KIND__SCRIPT_RESV_EPILOG) {
+        resv_hook_ended(c, m);
+        return;
+    }
     struct job *j = cluster_find_job(c->cluster, m->job_id);
     if (!j || j->restarts != m->restarts || j->script != (int)m->kind)
         return;

@@ -203,6 +203,7 @@ void control_start(struct control *c)
         resume_job(c, c->cluster->jobs.data[i]);
     vec_foreach (&c->cluster->nodes, n)
         node_heard(c, *n);
+    resv_hook_resume(c);
     resv_tick(c);
     c->plan_wanted = true;
 }

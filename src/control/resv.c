@@ -196,6 +196,7 @@ static int skip(struct control *c, struct resv *r, struct err *err)
                        r->name);
     if (r->running)
         return err_set(err, -ERR_RESV_BUSY, "%s: %s", err_text(ERR_RESV_BUSY), r->name);
+    resv_hook_end(c, r);
     resv_advance(r, r->end_at);
     r->active = resv_is_now(r, control_wall(c));
     return 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cluster/cluster.h"
+#include "proto/script.pb-c.h"
 
 struct control;
 
@@ -12,6 +13,12 @@ void resv_carry(struct control *c, const struct cluster *from); /* c->cluster is
 void resv_changed(struct control *c, const struct resv *r); /* to be written, and planned with */
 void resv_follow(struct control *c);                        /* a partition has other nodes */
 void resv_refill(struct control *c); /* nodes that are to be replaced in reservations */
+
+/* resv_hook.c: ResvProlog and ResvEpilog, of an occurrence once each. The caller writes it down. */
+void resv_hook_begin(struct control *c, struct resv *r);
+void resv_hook_end(struct control *c, struct resv *r); /* it is over, or goes while it is */
+void resv_hook_resume(struct control *c);              /* after a restart */
+void resv_hook_ended(struct control *c, const Pb__ScriptEnded *m);
 
 /* resv_job.c */
 /* Whether the reservations it asks for are there, and for it. */

@@ -246,6 +246,7 @@ static void bereave(struct control *c, struct job *j, const struct resv *r)
 
 void resv_drop(struct control *c, struct resv *r)
 {
+    resv_hook_end(c, r);
     resv_take(c->cluster, r); /* so that nobody finds it any more */
     for (size_t i = 0; i < c->cluster->jobs.len; i++) {
         struct job *j = c->cluster->jobs.data[i];
@@ -360,6 +361,7 @@ static void begin(struct control *c, struct resv *r)
 {
     r->active = true;
     r->idle_at = 0;
+    resv_hook_begin(c, r);
     control_log(c, LOG_LVL_INFO, "reservation %s begins", r->name);
     resv_changed(c, r);
     tell_waiting(c, r);
@@ -368,6 +370,7 @@ static void begin(struct control *c, struct resv *r)
 /* Its time is over: it comes again, or it is no more. */
 static void end(struct control *c, struct resv *r, int64_t now)
 {
+    resv_hook_end(c, r);
     if (!resv_advance(r, now)) {
         resv_drop(c, r);
         return;

@@ -74,6 +74,8 @@ const char *scriptwire_name(Pb__ScriptKind kind)
         [PB__SCRIPT_KIND__SCRIPT_PROLOG] = "PrologSlurmctld",
         [PB__SCRIPT_KIND__SCRIPT_EPILOG] = "EpilogSlurmctld",
         [PB__SCRIPT_KIND__SCRIPT_MAIL] = "MailProg",
+        [PB__SCRIPT_KIND__SCRIPT_RESV_PROLOG] = "ResvProlog",
+        [PB__SCRIPT_KIND__SCRIPT_RESV_EPILOG] = "ResvEpilog",
     };
     unsigned k = (unsigned)kind;
     return k < sizeof names / sizeof names[0] && names[k] ? names[k] : "script";

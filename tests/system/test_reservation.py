@@ -229,3 +229,34 @@ def test_a_partition_for_reservations(make_cluster):
     assert c.run("srun -p kept -t1 --reservation=r printenv SLURMD_NODENAME").ok() == "n1"
     c.run("scontrol update PartitionName=kept ReqResv=NO").ok()
     assert c.run("srun -p kept -t1 printenv SLURM_JOB_PARTITION").ok() == "kept"
+
+
+def test_programs_of_a_reservation(make_cluster, tmp_path):
+    """ResvProlog and ResvEpilog: as it begins and ends, with its name; they may use the commands, and survive the controller."""
+    c = make_cluster(nodes=1, start=False, conf=f"ResvProlog={tmp_path}/begin\nResvEpilog={tmp_path}/end\n")
+    tmp_path.chmod(0o755)
+    log, gate = c.work / "programs", c.work / "gate"
+    for name in ("begin", "end"):
+        (tmp_path / name).write_text(f"#!/bin/sh\necho {name} \"$@\" $SLURM_CLUSTER_NAME $(id -u) >>{log}\n"
+                                     f"while [ -e {gate} ]; do sleep 0.05; done\necho {name} done >>{log}\n")
+        (tmp_path / name).chmod(0o755)
+    c.start()
+    uid = c.run("id -u").ok()
+
+    def said():
+        return log.read_text().splitlines() if log.exists() else []
+
+    c.run("scontrol create reservation ReservationName=late StartTime=now+1hour Duration=60 Nodes=n1 Users=root").ok()
+    c.run("scontrol delete ReservationName=late").ok()
+    gate.touch()
+    c.run("scontrol create reservation ReservationName=one StartTime=now Duration=60 Nodes=n1 Users=root").ok()
+    eventually(lambda: said() == [f"begin one test {uid}"], "it begins")
+    c.kill("slurmctld")  # which ends what it runs
+    gate.unlink()
+    c.start_controller()
+    eventually(lambda: said()[1:] == [f"begin one test {uid}", "begin done"], lambda: f"it is run again: {said()}")
+    c.run("scontrol delete ReservationName=one").ok()
+    eventually(lambda: said()[3:] == [f"end one test {uid}", "end done"], lambda: f"it ends: {said()}")
+    (tmp_path / "begin").write_text("#!/bin/sh\nexit 3\n")
+    c.run("scontrol create reservation ReservationName=two StartTime=now Duration=60 Nodes=n1 Users=root").ok()
+    eventually(lambda: f"reservation two: ResvProlog {tmp_path}/begin exited with status 3" in c.tail("slurmctld", 200), "it is told")

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* ResvProlog and ResvEpilog: when each is run, that a crash loses neither, and nothing runs twice.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "control/fixture.h"
+
+#define NODES                                                                                      \
+    "NodeName=n[1-2] CPUs=4 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES\n"              \
+    "SlurmdTimeout=0\n"
+#define BOTH NODES "ResvProlog=/p\nResvEpilog=/e\nPrologEpilogTimeout=30\n"
+#define PROLOG PB__SCRIPT_KIND__SCRIPT_RESV_PROLOG
+#define EPILOG PB__SCRIPT_KIND__SCRIPT_RESV_EPILOG
+#define SEC INT64_C(1000)
+
+static void create(struct fixture *f, char *name, int64_t in_sec, int64_t length_sec, char *flags)
+{
+    struct caller root = FIXTURE_ROOT;
+    Pb__ResvUpdate m = PB__RESV_UPDATE__INIT;
+    Pb__ResvRecord set = PB__RESV_RECORD__INIT;
+    m.set = &set;
+    m.has_create = m.create = true;
+    set.name = name;
+    set.nodes = (char *)"n1";
+    set.users = (char *)"root";
+    set.flags = flags;
+    set.has_start_at = set.has_duration_sec = true;
+    set.start_at = f->wall_ms / 1000 + in_sec;
+    set.duration_sec = length_sec;
+    control_resv_update(f->control, ++f->last_call, &root, &m);
+    fixture_turn(f);
+    assert_int_equal(fixture_code(f, f->last_call), 0);
+}
+
+static void skip_one(struct fixture *f, char *name)
+{
+    struct caller root = FIXTURE_ROOT;
+    Pb__ResvUpdate m = PB__RESV_UPDATE__INIT;
+    Pb__ResvRecord set = PB__RESV_RECORD__INIT;
+    m.set = &set;
+    m.has_skip = m.skip = true;
+    set.name = name;
+    control_resv_update(f->control, ++f->last_call, &root, &m);
+    fixture_turn(f);
+    assert_int_equal(fixture_code(f, f->last_call), 0);
+}
+
+static void remove_it(struct fixture *f, char *name)
+{
+    struct caller root = FIXTURE_ROOT;
+    Pb__ResvDelete m = PB__RESV_DELETE__INIT;
+    m.name = name;
+    control_resv_delete(f->control, ++f->last_call, &root, &m);
+    fixture_turn(f);
+    assert_int_equal(fixture_code(f, f->last_call), 0);
+}
+
+/* The next that is to be run is this, for this one; 0: there is none. */
+static void runs(struct fixture *f, int kind, const char *name)
+{
+    if (!kind) {
+        assert_int_equal(f->scripts.len, 0);
+        return;
+    }
+    if (f->scripts.len != 1)
+        fail_msg("%s %s: %u are to be run", kind == PROLOG ? "begin" : "end", name,
+                 (unsigned)f->scripts.len);
+    const struct fixture_script *s = &f->scripts.data[0];
+    _cleanup_free_ char *line = mem_printf("%s\n", name);
+    assert_string_equal(s->path, kind == PROLOG ? "/p" : "/e");
+    assert_string_equal(str_cstr(&s->argv), line);
+    assert_non_null(strstr(str_cstr(&s->env), "SLURM_CLUSTER_NAME=test\n"));
+    assert_int_equal(s->limit_sec, 30);
+    fixture_script_ended(f, kind, s->job_id, 0);
+}
+
+static void one_begins_and_ends(void **state)
+{
+    struct fixture *f = fixture_new(BOTH);
+    (void)state;
+    create(f, (char *)"r", 10, 100, NULL);
+    runs(f, 0, NULL);
+    fixture_pass(f, 11 * SEC);
+    runs(f, PROLOG, "r");
+    fixture_restart(f); /* it is active, and that is known */
+    fixture_turn(f);
+    runs(f, 0, NULL);
+    fixture_pass(f, 200 * SEC);
+    runs(f, EPILOG, "r");
+    fixture_pass(f, 1000 * SEC);
+    runs(f, 0, NULL);
+    create(f, (char *)"s", 0, 100, NULL); /* at once */
+    runs(f, PROLOG, "s");
+    remove_it(f, (char *)"s");
+    runs(f, EPILOG, "s");
+    create(f, (char *)"t", 100, 100, NULL);
+    remove_it(f, (char *)"t"); /* it has not begun */
+    runs(f, 0, NULL);
+    fixture_free(f);
+}
+
+static void again_and_again(void **state)
+{
+    struct fixture *f = fixture_new(BOTH);
+    (void)state;
+    create(f, (char *)"r", 0, 600, (char *)"HOURLY");
+    runs(f, PROLOG, "r");
+    fixture_pass(f, 601 * SEC);
+    runs(f, EPILOG, "r");
+    fixture_pass(f, 3000 * SEC);
+    runs(f, PROLOG, "r");
+    skip_one(f, (char *)"r");
+    runs(f, EPILOG, "r");
+    skip_one(f, (char *)"r"); /* one that has not begun */
+    runs(f, 0, NULL);
+    fixture_free(f);
+}
+
+static void a_crash_loses_neither(void **state)
+{
+    struct fixture *f = fixture_new(BOTH);
+    (void)state;
+    create(f, (char *)"r", 0, 600, (char *)"HOURLY");
+    assert_int_equal(f->scripts.len, 1);
+    fixture_clear(f);
+    fixture_restart(f); /* what ran ended with the controller */
+    fixture_turn(f);
+    runs(f, PROLOG, "r");
+    fixture_restart(f);
+    fixture_turn(f);
+    runs(f, 0, NULL);
+    fixture_pass(f, 601 * SEC);
+    assert_int_equal(f->scripts.len, 1);
+    fixture_clear(f);
+    fixture_restart(f);
+    fixture_turn(f);
+    runs(f, EPILOG, "r");
+    fixture_restart(f);
+    fixture_turn(f);
+    runs(f, 0, NULL);
+    fixture_free(f);
+}
+
+static void a_failure_is_told_and_forgotten(void **state)
+{
+    struct fixture *f = fixture_new(BOTH);
+    (void)state;
+    create(f, (char *)"r", 0, 600, NULL);
+    fixture_script_ended(f, PROLOG, 1, 1 << 8);
+    fixture_restart(f);
+    fixture_turn(f);
+    runs(f, 0, NULL);
+    remove_it(f, (char *)"r");
+    fixture_script_ended(f, EPILOG, 1, 1 << 8); /* of one that is over */
+    fixture_free(f);
+}
+
+static void one_of_the_two(void **state)
+{
+    struct fixture *f = fixture_new(NODES "ResvEpilog=/e\nPrologEpilogTimeout=30\n");
+    (void)state;
+    create(f, (char *)"r", 0, 600, NULL);
+    runs(f, 0, NULL);
+    fixture_restart(f);
+    fixture_turn(f);
+    fixture_pass(f, 700 * SEC);
+    runs(f, EPILOG, "r");
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest list[] = {
+        cmocka_unit_test(one_begins_and_ends),   cmocka_unit_test(again_and_again),
+        cmocka_unit_test(a_crash_loses_neither), cmocka_unit_test(a_failure_is_told_and_forgotten),
+        cmocka_unit_test(one_of_the_two),
+    };
+    return cmocka_run_group_tests(list, NULL, NULL);
+}
