@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "control/step_layout.h"
+
+#include <string.h>
+
+#include "control/internal.h"
+
+#define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
+
+static int no(struct err *err, int code, const char *detail)
+{
+    return err_set(err, -code, detail ? "%s: %s" : "%s", err_text(code), detail);
+}
+
+static int use_named(struct control *c, struct step_layout *l, const char *expr, bool use,
+                     struct err *err)
+{
+    struct bitset *set = NULL;
+    int rc = cluster_node_set(c->cluster, expr, &set, err);
+    if (rc != 0)
+        return rc;
+    size_t inside = 0;
+    for (size_t i = 0; i < l->j->alloc.len; i++)
+        if (bitset_test(set, l->j->alloc.data[i].node)) {
+            l->usable[i] = use;
+            inside++;
+        }
+    bool all_inside = inside == bitset_count(set);
+    bitset_free(set);
+    return use && !all_inside ? no(err, ERR_STEP_CONFIG, expr) : 0;
+}
+
+static int find_usable(struct control *c, struct step_layout *l, struct err *err)
+{
+    const Pb__StepSpec *s = l->spec;
+    size_t n = l->j->alloc.len;
+    bool named = s->nodes && *s->nodes;
+    l->nodes_given = named || s->n_relative_nodes;
+    for (size_t i = 0; i < n; i++)
+        l->usable[i] = !l->nodes_given;
+    int rc = named ? use_named(c, l, s->nodes, true, err) : 0;
+    for (size_t i = 0; i < s->n_relative_nodes && rc == 0; i++) {
+        if (s->relative_nodes[i] >= n)
+            return no(err, ERR_NODE_COUNT, "a relative node beyond the job's");
+        l->usable[s->relative_nodes[i]] = true;
+    }
+    if (rc == 0 && s->exc_nodes && *s->exc_nodes)
+        rc = use_named(c, l, s->exc_nodes, false, err);
+    l->count = 0;
+    for (size_t i = 0; i < n; i++) {
+        l->usable[i] = l->usable[i] && !l->j->alloc.data[i].released;
+        l->count += l->usable[i];
+    }
+    return rc == 0 && l->count == 0 ? no(err, ERR_STEP_CONFIG, "no node is left") : rc;
+}
+
+static uint32_t bounded(uint64_t n)
+{
+    return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+}
+
+static int find_counts(struct step_layout *l, struct err *err)
+{
+    const Pb__StepSpec *s = l->spec;
+    uint32_t per_node = OR(s, ntasks_per_node, 0);
+    bool nodes_asked = s->has_min_nodes && s->min_nodes;
+    l->wanted_nodes = nodes_asked ? s->min_nodes : l->count;
+    if (l->wanted_nodes > l->count)
+        return no(err, ERR_NODE_COUNT, "more nodes than the job has");
+    l->cpus_per_task = OR(s, cpus_per_task, l->j->want.cpus_per_task);
+    l->cpus_per_task = l->cpus_per_task ? l->cpus_per_task : 1;
+    if (s->has_num_tasks && s->num_tasks)
+        l->num_tasks = s->num_tasks;
+    else if (nodes_asked || l->nodes_given || per_node)
+        l->num_tasks = bounded((uint64_t)l->wanted_nodes * (per_node ? per_node : 1));
+    else
+        l->num_tasks = l->j->want.tasks > l->wanted_nodes ? l->j->want.tasks : l->wanted_nodes;
+    if (l->num_tasks < l->wanted_nodes)
+        l->wanted_nodes = l->num_tasks;
+    return 0;
+}
+
+uint64_t step_layout_memory(const struct step_layout *l, const struct alloc_node *a, uint32_t tasks)
+{
+    const Pb__StepSpec *s = l->spec;
+    if (!a->mem_mib)
+        return 0;
+    if (s->has_mem_per_node_mib)
+        return s->mem_per_node_mib == a->mem_mib ? 0 : s->mem_per_node_mib;
+    if (!s->has_mem_per_cpu_mib)
+        return 0;
+    uint64_t cpus = (uint64_t)tasks * l->cpus_per_task;
+    if (l->overcommit && cpus > a->cpus)
+        cpus = a->cpus; /* the job has no more of them, nor of memory */
+    bool wraps = cpus && s->mem_per_cpu_mib > UINT64_MAX / cpus;
+    return wraps ? UINT64_MAX : s->mem_per_cpu_mib * cpus;
+}
+
+/* How many of 'cap' tasks the free memory holds. */
+static uint32_t memory_fits(const struct step_layout *l, const struct alloc_node *a,
+                            uint64_t free_mib, uint32_t cap)
+{
+    uint64_t one = step_layout_memory(l, a, 1);
+    if (one == 0 || cap == 0)
+        return cap;
+    if (step_layout_memory(l, a, cap) <= free_mib)
+        return cap;
+    if (l->spec->has_mem_per_node_mib)
+        return 0;
+    return free_mib / one < cap ? (uint32_t)(free_mib / one) : cap;
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static void find_capacity(const struct control *c, struct step_layout *l, uint32_t most_tasks)
+{
+    uint32_t per_node = OR(l->spec, ntasks_per_node, UINT32_MAX);
+    per_node = per_node && per_node < most_tasks ? per_node : most_tasks;
+    for (size_t i = 0; i < l->j->alloc.len; i++) {
+        const struct alloc_node *a = &l->j->alloc.data[i];
+        uint32_t idle = l->overlap ? a->cpus : a->cpus > a->step_cpus ? a->cpus - a->step_cpus : 0;
+        uint32_t cap = l->overcommit ? l->num_tasks : idle / l->cpus_per_task;
+        uint32_t most = l->overcommit ? l->num_tasks : a->cpus / l->cpus_per_task;
+        uint64_t left = l->overlap ? a->mem_mib : a->mem_mib - a->step_mem_mib;
+        l->cap[i] = !l->usable[i] ? 0 : cap < per_node ? cap : per_node;
+        l->by_cpus[i] = !l->usable[i] ? 0 : most < per_node ? most : per_node;
+        l->most[i] = memory_fits(l, a, a->mem_mib, l->by_cpus[i]);
+        l->cap[i] = memory_fits(l, a, left, l->cap[i]);
+        l->by_gres[i] = least(l->most[i], step_gres_fits(c, &l->gres, a, true));
+        l->cap[i] = least(l->cap[i], step_gres_fits(c, &l->gres, a, l->overlap));
+    }
+}
+
+/* Picks nodes in order until count and tasks are enough; 'cap' says what each takes. */
+static bool pick(const struct step_layout *l, const uint32_t *cap, bool *picked)
+{
+    uint32_t nodes = 0, sum = 0;
+    uint32_t most_nodes = OR(l->spec, max_nodes, 0) ? l->spec->max_nodes : UINT32_MAX;
+    for (size_t i = 0; i < l->j->alloc.len; i++) {
+        picked[i] = cap[i] && nodes < most_nodes && (nodes < l->wanted_nodes || sum < l->num_tasks);
+        nodes += picked[i];
+        sum += picked[i] ? cap[i] : 0;
+    }
+    return nodes >= l->wanted_nodes && sum >= l->num_tasks;
+}
+
+/* -m pack, or as the job has it. */
+static bool is_packed(const struct step_layout *l)
+{
+    const char *word = l->spec->distribution ? strrchr(l->spec->distribution, ',') : NULL;
+    return word ? str_case_eq(word, ",pack") : l->j->want.pack;
+}
+
+/* One task a node and round, so that uneven nodes come out even. Packed: one for each node first,
+ * then one node is filled before the next. */
+static void deal(struct step_layout *l, const bool *picked)
+{
+    uint32_t left = l->num_tasks;
+    for (size_t i = 0; is_packed(l) && i < l->j->alloc.len; i++)
+        left -= l->tasks[i] = picked[i] && left;
+    for (size_t i = 0; is_packed(l) && i < l->j->alloc.len; i++) {
+        uint32_t more = picked[i] ? least(l->cap[i] - l->tasks[i], left) : 0;
+        l->tasks[i] += more;
+        left -= more;
+    }
+    while (left)
+        for (size_t i = 0; i < l->j->alloc.len && left; i++)
+            if (picked[i] && l->tasks[i] < l->cap[i]) {
+                l->tasks[i]++;
+                left--;
+            }
+}
+
+static int place(const struct control *c, struct step_layout *l, struct err *err)
+{
+    bool *picked = mem_new_array(bool, l->j->alloc.len);
+    int rc = 0;
+    if (!pick(l, l->by_cpus, picked))
+        rc = no(err, ERR_TOO_MANY_CPUS, NULL);
+    else if (!pick(l, l->most, picked))
+        rc = no(err, ERR_STEP_MEMORY, NULL);
+    else if (!pick(l, l->by_gres, picked))
+        rc = no(err, ERR_STEP_CONFIG, "the job has not so many generic resources");
+    else if (!pick(l, l->cap, picked))
+        rc = no(err, ERR_NODES_BUSY, NULL);
+    else
+        deal(l, picked);
+    free(picked);
+    if (rc == 0 && !step_gres_total_fits(c, &l->gres, l->j, l->tasks, true))
+        return no(err, ERR_STEP_CONFIG, "the job has not so many generic resources");
+    if (rc == 0 && !step_gres_total_fits(c, &l->gres, l->j, l->tasks, l->overlap))
+        return no(err, ERR_NODES_BUSY, NULL);
+    return rc;
+}
+
+int step_layout_find(struct control *c, struct job *j, const Pb__StepSpec *spec,
+                     struct arena *arena, struct step_layout *l, struct err *err)
+{
+    size_t bytes = sizeof(uint32_t) * (j->alloc.len + 1);
+    *l = (struct step_layout){.j = j,
+                              .spec = spec,
+                              .overlap = OR(spec, overlap, 0),
+                              .overcommit = OR(spec, overcommit, 0) || j->want.overcommit};
+    l->usable = arena_alloc(arena, j->alloc.len + 1);
+    l->cap = arena_alloc(arena, bytes);
+    l->most = arena_alloc(arena, bytes);
+    l->by_cpus = arena_alloc(arena, bytes);
+    l->by_gres = arena_alloc(arena, bytes);
+    l->tasks = arena_alloc(arena, bytes);
+    int rc = find_usable(c, l, err);
+    if (rc == 0)
+        rc = find_counts(l, err);
+    if (rc == 0)
+        rc = step_gres_read(c, spec, &l->gres, err);
+    if (rc != 0)
+        return rc;
+    find_capacity(c, l, c->conf->max_tasks_per_node);
+    return place(c, l, err);
+}
+
+void step_layout_done(struct step_layout *l)
+{
+    gres_wants_done(&l->gres.wants);
+}
+
+void step_layout_number(const struct step_layout *l, Pb__StepNode **nodes, const uint32_t *at,
+                        size_t count)
+{
+    bool cyclic = l->spec->distribution && strncmp(l->spec->distribution, "cyclic", 6) == 0;
+    uint32_t task = 0;
+    for (size_t i = 0; i < count && !cyclic; i++)
+        while (nodes[i]->n_task_ids < l->tasks[at[i]])
+            nodes[i]->task_ids[nodes[i]->n_task_ids++] = task++;
+    while (cyclic && task < l->num_tasks)
+        for (size_t i = 0; i < count; i++)
+            if (nodes[i]->n_task_ids < l->tasks[at[i]])
+                nodes[i]->task_ids[nodes[i]->n_task_ids++] = task++;
+}

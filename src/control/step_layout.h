@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Which tasks of a step run where in its job's allocation: on CPUs, memory and devices that no
+ * other step uses, unless it overlaps. Nothing is taken by it: step.c does that.
+ */
+#pragma once
+
+#include "control/step.h"
+
+struct step_layout { /* of one step under construction, arrays by place in the allocation */
+    struct job *j;
+    const Pb__StepSpec *spec;
+    bool *usable, overlap, overcommit;
+    uint32_t *cap, *by_cpus, *by_gres, *most,
+        *tasks; /* tasks that fit now, that could ever, that are placed */
+    uint32_t wanted_nodes, count, cpus_per_task, num_tasks;
+    struct step_gres gres;
+    bool nodes_given;
+};
+
+/* What cannot be had now is -ERR_NODES_BUSY; other codes say that it never can. The arrays are the
+ * arena's; step_layout_done() in any case. */
+int step_layout_find(struct control *c, struct job *j, const Pb__StepSpec *spec,
+                     struct arena *arena, struct step_layout *l, struct err *err);
+void step_layout_done(struct step_layout *l);
+
+/* MiB of a node for so many tasks; 0: none of its own. What comes with the environment of the job
+ * is no request of the step's: as much as the job has there is shared by its steps. */
+uint64_t step_layout_memory(const struct step_layout *l, const struct alloc_node *a,
+                            uint32_t tasks);
+/* The task numbers of each node: blocks of consecutive ones, or dealt like cards. at: the places of
+ * the nodes in the allocation. */
+void step_layout_number(const struct step_layout *l, Pb__StepNode **nodes, const uint32_t *at,
+                        size_t count);
