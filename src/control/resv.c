@@ -171,7 +171,7 @@ static int change(struct control *c, const Pb__ResvUpdate *m, struct resv *r, st
                  m->set->partition || m->set->features;
     bool moves =
         m->set->has_start_at || m->set->has_end_at || m->set->has_duration_sec || m->set->flags;
-    if (m->set->has_node_count && !m->set->nodes && !draft->core_count)
+    if (m->set->has_node_count && !m->set->nodes && !m->set->features && !draft->core_count)
         keep = keepers(r, draft);
     if (rc == 0 && moves && !again && !(draft->flags & RESV_ANY_NODES)) { /* others may have them */
         draft->flags |= RESV_SPEC_NODES;

@@ -366,10 +366,12 @@ static int apply_nodes(const struct ask *a)
         rc = apply_counts(a);
     if (rc != 0)
         return rc;
+    bool counted = s->features && strchr(s->features, '*');
     if (!a->self && !s->nodes && !s->has_node_count && !s->core_count && !s->partition &&
-        !(r->flags & RESV_ANY_NODES))
+        !counted && !(r->flags & RESV_ANY_NODES))
         return no(a, r->licenses ? "of licenses alone, it needs Flags=LICENSE_ONLY"
-                                 : "it needs Nodes, NodeCnt, CoreCnt, PartitionName or Licenses");
+                                 : "it needs Nodes, NodeCnt, CoreCnt, PartitionName, Licenses, or "
+                                   "Features with counts");
     return 0;
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cluster/constraint.h"
-#include "sched/choose.h"
+#include "sched/select.h"
 
 #define LOOK_AHEAD 16 /* occurrences that are compared, of two reservations that repeat */
 #define CORES_MAX 1000000
@@ -156,24 +156,30 @@ static uint32_t cores_of(const struct cluster *c, long node)
     return cores ? cores : 1;
 }
 
-static int keep_features(const struct cluster *c, const char *features, struct bitset *set,
-                         struct err *err)
+/* Of its partition. A count of nodes of its own it has when its features say how many. */
+static int read_features(const struct resv_pick *p, struct resv *r, const struct part *part,
+                         struct constraint **out, struct err *err)
 {
     struct constraint *con = NULL;
-    int rc = features ? constraint_parse(features, "Features", &con, err) : 0;
+    int rc = r->features ? constraint_parse(r->features, "Features", &con, err) : 0;
     if (rc == 0 && con)
-        rc = constraint_check(c, con, err);
-    if (rc == 0 && con)
-        bitset_foreach (set, i)
-            if (!constraint_match_any(con, c->pool.kinds.data[c->pool.kind[i]].features))
-                bitset_unset(set, (size_t)i);
-    constraint_free(con);
+        rc = select_check_constraint(p->cluster, part, con, err);
+    uint32_t least = rc == 0 ? constraint_least_nodes(con) : 0;
+    if (rc == 0 && constraint_counts(con) && r->node_count == 0)
+        r->node_count = least;
+    if (rc == 0 && constraint_counts(con) && r->node_count < least)
+        rc = err_set(err, -ERR_NODE_COUNT, "%s: NodeCnt=%u, and Features=%s asks for %u",
+                     err_text(ERR_NODE_COUNT), r->node_count, r->features, least);
+    if (rc == 0)
+        *out = con;
+    else
+        constraint_free(con);
     return rc;
 }
 
 /* What it could have, of its partition. */
 static int find_candidates(const struct resv_pick *p, struct resv *r, struct bitset **out,
-                           struct err *err)
+                           struct constraint **con, struct err *err)
 {
     const struct cluster *c = p->cluster;
     const struct part *part = r->part ? cluster_find_part(c, r->part) : cluster_default_part(c);
@@ -182,17 +188,15 @@ static int find_candidates(const struct resv_pick *p, struct resv *r, struct bit
                        r->part ? r->part : "there is no default one");
     if (!r->part)
         r->part = mem_strdup(part->conf.name);
-    struct bitset *set = bitset_dup(part->nodes);
+    int rc = read_features(p, r, part, con, err);
+    if (rc != 0)
+        return rc;
     _cleanup_bitset_ struct bitset *busy = busy_nodes(p, r);
-    remove_taken(p, r, set);
-    bitset_andnot(set, busy);
-    bitset_and(set, c->pool.usable);
-    int rc = keep_features(c, r->features, set, err);
-    if (rc == 0)
-        *out = set;
-    else
-        bitset_free(set);
-    return rc;
+    *out = bitset_dup(part->nodes);
+    remove_taken(p, r, *out);
+    bitset_andnot(*out, busy);
+    bitset_and(*out, c->pool.usable);
+    return 0;
 }
 
 /* So many cores, on as few nodes as it takes from the first on. */
@@ -226,7 +230,8 @@ static void deal_cores(struct resv *r, uint32_t nodes)
 
 /* Lightest nodes, and such that lie together. */
 static bool take_nodes(const struct resv_pick *p, uint32_t count, const struct bitset *keep,
-                       const struct bitset *from, struct bitset *chosen)
+                       const struct choose_counts *counts, const struct bitset *from,
+                       struct bitset *chosen)
 {
     size_t n = p->cluster->nodes.len;
     struct chooser ch = {.fits = bitset_dup(from),
@@ -234,6 +239,7 @@ static bool take_nodes(const struct resv_pick *p, uint32_t count, const struct b
                          .tasks = mem_new_array(uint32_t, n + 1),
                          .weight = p->cluster->pool.weight,
                          .required = keep,
+                         .counts = counts,
                          .min = count,
                          .max = count,
                          .good = count};
@@ -267,7 +273,8 @@ static int read_wish(const struct resv_pick *p, struct resv *r, struct err *err)
 
 /* As many nodes as it wants. */
 static bool take_count(const struct resv_pick *p, struct resv *r, const struct bitset *keep,
-                       struct bitset *from, struct bitset *chosen)
+                       const struct choose_counts *counts, struct bitset *from,
+                       struct bitset *chosen)
 {
     uint32_t most = 0;
     deal_cores(r, r->node_count);
@@ -276,32 +283,47 @@ static bool take_count(const struct resv_pick *p, struct resv *r, const struct b
     bitset_foreach (from, i)
         if (cores_of(p->cluster, i) < most)
             bitset_unset(from, (size_t)i);
-    return take_nodes(p, r->node_count, keep, from, chosen);
+    return take_nodes(p, r->node_count, keep, counts, from, chosen);
+}
+
+static bool take(const struct resv_pick *p, struct resv *r, const struct bitset *keep,
+                 const struct choose_counts *counts, struct bitset *from, struct bitset *chosen)
+{
+    if (r->node_count)
+        return take_count(p, r, keep, counts, from, chosen);
+    if (r->cores.len)
+        return take_cores(p, r, from, chosen);
+    bitset_copy(chosen, from);
+    return !bitset_empty(from);
 }
 
 static int find_nodes(const struct resv_pick *p, struct resv *r, const struct bitset *keep,
                       struct err *err)
 {
     const struct cluster *c = p->cluster;
+    struct constraint *con = NULL;
     _cleanup_bitset_ struct bitset *from = NULL, *chosen = bitset_new(c->nodes.len);
-    int rc = find_candidates(p, r, &from, err);
+    int rc = find_candidates(p, r, &from, &con, err);
     if (rc == 0)
         rc = read_wish(p, r, err);
-    if (rc != 0)
-        return rc;
-    bool found;
-    if (r->node_count) {
-        found = take_count(p, r, keep, from, chosen);
-    } else if (r->cores.len) {
-        found = take_cores(p, r, from, chosen);
-    } else {
-        bitset_copy(chosen, from);
-        found = !bitset_empty(from);
+    bool found = false;
+    struct select_counts counts;
+    select_counts_init(&counts, c, con);
+    for (uint32_t i = 0; rc == 0 && i < constraint_alternatives(con) && !found; i++) {
+        _cleanup_bitset_ struct bitset *same = bitset_dup(from);
+        select_keep_matching(c, con, i, same);
+        bitset_zero(chosen);
+        if (i > 0) /* which the last one may have dealt out */
+            rc = read_wish(p, r, err);
+        found = rc == 0 && take(p, r, keep, counts.given, same, chosen);
     }
-    if (!found)
-        return err_set(err, -ERR_NODES_BUSY, "%s", err_text(ERR_NODES_BUSY));
-    resv_set_nodes(c, r, chosen);
-    return 0;
+    select_counts_done(&counts);
+    constraint_free(con);
+    if (rc == 0 && !found)
+        rc = err_set(err, -ERR_NODES_BUSY, "%s", err_text(ERR_NODES_BUSY));
+    if (rc == 0)
+        resv_set_nodes(c, r, chosen);
+    return rc;
 }
 
 static uint64_t stock_of(const struct resv *r, int32_t at)

@@ -78,7 +78,7 @@ void select_place_init(struct select_place *p, const struct cluster *c, const st
 void select_place_done(struct select_place *p);
 
 /* -ERR_FEATURE, -ERR_NODE_CONFIG: no node has what it names, or too few have. */
-int select_check_constraint(const struct cluster *c, const struct job *j,
+int select_check_constraint(const struct cluster *c, const struct part *p,
                             const struct constraint *con, struct err *err);
 
 /* The request's numbers of nodes and tasks, within those of its partition. */

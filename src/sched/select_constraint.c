@@ -37,10 +37,10 @@ void select_counts_done(struct select_counts *s)
     free(s->of);
 }
 
-static uint32_t nodes_of_sort(const struct cluster *c, const struct job *j,
+static uint32_t nodes_of_sort(const struct cluster *c, const struct part *p,
                               const struct constraint *con, uint32_t sort)
 {
-    _cleanup_free_ uint32_t *count = pool_count_kinds(&c->pool, j->part->nodes);
+    _cleanup_free_ uint32_t *count = pool_count_kinds(&c->pool, p->nodes);
     uint32_t nodes = 0;
     for (size_t k = 0; k < c->pool.kinds.len; k++)
         if (count[k] && constraint_counted(con, c->pool.kinds.data[k].features) >> sort & 1)
@@ -48,17 +48,17 @@ static uint32_t nodes_of_sort(const struct cluster *c, const struct job *j,
     return nodes;
 }
 
-int select_check_constraint(const struct cluster *c, const struct job *j,
+int select_check_constraint(const struct cluster *c, const struct part *p,
                             const struct constraint *con, struct err *err)
 {
     int rc = constraint_check(c, con, err);
     for (uint32_t i = 0; i < constraint_counts(con) && rc == 0; i++) {
-        uint32_t asked = constraint_count(con, i), nodes = nodes_of_sort(c, j, con, i);
+        uint32_t asked = constraint_count(con, i), nodes = nodes_of_sort(c, p, con, i);
         if (asked > nodes)
             rc = err_set(err, -ERR_NODE_CONFIG,
                          "%s: count %u of the constraint asks for %u nodes, partition %s has %u "
                          "of them",
-                         err_text(ERR_NODE_CONFIG), i + 1, asked, j->part->conf.name, nodes);
+                         err_text(ERR_NODE_CONFIG), i + 1, asked, p->conf.name, nodes);
     }
     return rc;
 }

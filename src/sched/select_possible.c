@@ -229,7 +229,7 @@ int select_possible(const struct cluster *c, const struct job *j, struct err *er
     const struct part *p = j->part;
     struct most most = most_of(c, p);
     int rc = gres_check_known(c, &r->gres, err);
-    rc = rc == 0 ? select_check_constraint(c, j, r->constraint, err) : rc;
+    rc = rc == 0 ? select_check_constraint(c, j->part, r->constraint, err) : rc;
     rc = rc == 0 ? constraint_check(c, r->preferred, err) : rc;
     if (rc != 0)
         return rc;

@@ -260,3 +260,38 @@ def test_programs_of_a_reservation(make_cluster, tmp_path):
     (tmp_path / "begin").write_text("#!/bin/sh\nexit 3\n")
     c.run("scontrol create reservation ReservationName=two StartTime=now Duration=60 Nodes=n1 Users=root").ok()
     eventually(lambda: f"reservation two: ResvProlog {tmp_path}/begin exited with status 3" in c.tail("slurmctld", 200), "it is told")
+
+
+def test_features_with_counts(make_cluster):
+    """So many nodes of each sort, as with --constraint; how many in all follows when it is not said."""
+    c = make_cluster(nodes=5)
+    for node, features in {"n1": "a", "n2": "a,b", "n3": "b", "n4": "b", "n5": "d"}.items():
+        c.run(f"scontrol update NodeName={node} AvailableFeatures={features} ActiveFeatures={features}").ok()
+
+    def create(features, *more):
+        return c.run(["scontrol", "create", "reservation", "ReservationName=r", "StartTime=now+1hour", "Duration=60", "Users=root",
+                      f"Features={features}", *more])
+
+    for features, more, nodes in (
+            ("[a*1&b*2]", [], {"n1,n3,n4", "n[1,3-4]", "n[1-3]", "n[2-4]"}), ("[a*2&b*1]", [], {"n[1-3]"}),
+            ("[a*1&b*1&d*1]", ["NodeCnt=4"], {"n[1-3,5]", "n[2-5]", "n[1,3-5]"}), ("[a|b]", ["NodeCnt=3"], {"n[2-4]"}),
+            ("a*1", ["NodeCnt=3"], {"n[1-3]"}), ("[(a&b)*1&d*1]", [], {"n[2,5]"}), ("a|d", ["NodeCnt=3"], {"n[1-2,5]"}),
+            ("[a*1&b*2]", ["CoreCnt=3"], {"n[1-3]", "n[2-4]", "n[1,3-4]"})):
+        create(features, *more).ok()
+        shown = c.run("scontrol show reservation r").ok()
+        assert f"Features={features} " in shown and any(f"Nodes={n} " in shown for n in nodes), (features, shown)
+        assert ("CoreIDs=0" in shown) == bool(more and "CoreCnt" in more[0])
+        c.run("scontrol delete ReservationName=r").ok()
+    create("[a*1&b*2]", "NodeCnt=2").fails("Node count specification invalid", "NodeCnt=2, and Features=[a*1&b*2] asks for 3")
+    create("[a*3&b*1]").fails("count 1 of the constraint asks for 3 nodes, partition main has 2 of them")
+    create("[a*2").fails("Invalid feature specification")
+    create("z*2").fails("Invalid feature specification", "z")
+    create("[a|b]", "NodeCnt=4").fails("Requested nodes are busy")
+    create("[a*1&b*2]").ok()
+    c.kill("slurmctld")
+    c.start_controller()
+    c.wait_ready()
+    before = c.run("scontrol show reservation r").ok()
+    c.run("scontrol update ReservationName=r Features=d NodeCnt=1").ok()
+    after = c.run("scontrol show reservation r").ok()
+    assert "NodeCnt=3" in before and "Nodes=n5 NodeCnt=1" in after and "Features=d " in after
