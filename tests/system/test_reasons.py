@@ -198,6 +198,9 @@ CASES = {
 def test_shown_at_once(c, word):
     job, end = CASES[word](c)
     assert reason(c, job) == word.strip()
+    assert c.run(["squeue", "-h", "-j", str(job), "-O", "Reason:40"]).ok().strip() == word.strip()
+    assert word.strip() in c.run(["squeue", "-h", "-j", str(job), "-O", "ReasonList:400"]).ok()
+    assert word.strip() in c.run(["squeue", "-h", "-j", str(job), "-o", "%R"]).ok()
     assert c.job(job)["Reason"].startswith(word.strip()) and c.state(job) == "PENDING"
     if end(job) != "over":
         runs(c, job)
