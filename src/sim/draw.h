@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How plans are drawn: what draw.c and draw_wish.c share. */
+/* How plans are drawn: what the files of draw.c share. Each part is drawn in its turn, so that a
+ * new one, behind all others, leaves those as they were. */
 #pragma once
 
 #include <stdarg.h>
@@ -80,5 +81,36 @@ __attribute__((format(printf, 2, 3))) static inline void conf(struct draw *d, co
     va_end(ap);
 }
 
+/* draw_cluster.c */
+void sim_draw_conf(struct draw *d);
+void sim_draw_preemption(struct draw *d);
+void sim_draw_nodes(struct draw *d);
+void sim_draw_parts(struct draw *d);
+void sim_draw_priorities(struct draw *d);
+void sim_draw_hooks(struct draw *d);
+void sim_draw_some_nodes(struct draw *d, char *to, size_t size);
+const char *sim_draw_share(struct draw *d);
+
+/* draw_job.c */
+void sim_draw_job(struct draw *d, int64_t id);
+void sim_draw_dependencies(struct draw *d);
+void sim_draw_arrays(struct draw *d);
+void sim_draw_licenses(struct draw *d);
+void sim_draw_several(struct draw *d);
+
+/* draw_act.c */
+void sim_draw_acts(struct draw *d);
+void sim_draw_regrets(struct draw *d);
+void sim_draw_shutdowns(struct draw *d);
+void sim_draw_reservations(struct draw *d);
+int64_t sim_draw_job_at(struct draw *d, int64_t at_ms); /* one that has come by then */
+
+/* draw_fault.c */
+void sim_draw_faults(struct draw *d);
+void sim_draw_controllers(struct draw *d);
+void sim_draw_crash(struct draw *d, struct sim_item *f);
+void sim_draw_clock(struct draw *d, struct sim_item *f);
+
+/* draw_wish.c */
 /* What jobs ask for beside their size: drawn when all other items are there. */
 void sim_draw_wishes(struct draw *d);
