@@ -112,6 +112,11 @@ uint32_t array_weight(const struct job *j)
     return j->tasks.count ? j->tasks.count : 1;
 }
 
+uint32_t array_to_come(const struct job *j)
+{
+    return j->state == PB__JOB_STATE__PENDING ? array_weight(j) - 1 : 0;
+}
+
 bool array_record_has(const struct job *j, uint32_t task)
 {
     return j->tasks.count ? idset_has(&j->tasks, task) : j->task == task;
@@ -169,7 +174,7 @@ static void enlist(struct cluster *c, struct array *a, struct job *j)
     else
         idmap_set(&a->singles, j->task, j->id);
     array_count(a, j, 1);
-    c->folded += array_weight(j) - 1;
+    c->folded += array_to_come(j);
 }
 
 static void delist(struct cluster *c, struct job *j)
@@ -182,7 +187,7 @@ static void delist(struct cluster *c, struct job *j)
     else
         idmap_remove(&a->singles, j->task);
     array_count(a, j, -1);
-    c->folded -= array_weight(j) - 1;
+    c->folded -= array_to_come(j);
     j->array = NULL;
 }
 

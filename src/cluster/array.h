@@ -71,7 +71,8 @@ static inline bool array_has_room(const struct array *a) /* another one may run;
 struct job *array_first(const struct array *a);
 struct job *array_after(const struct job *j); /* NULL for NULL */
 
-uint32_t array_weight(const struct job *j); /* elements of a record; 1 of a job in no array */
+uint32_t array_weight(const struct job *j);  /* elements of a record; 1 of a job in no array */
+uint32_t array_to_come(const struct job *j); /* of them, those that may still get a record */
 bool array_record_has(const struct job *j, uint32_t task); /* of its array */
 
 /* --- changes ------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ int array_check(const struct cluster *c, struct err *err)
         rc = rc ? rc : check_counts(*at, err);
         rc = rc ? rc : check_records(c, *at, err);
         for (const struct job *j = array_first(*at); j; j = array_after(j))
-            folded += array_weight(j) - 1;
+            folded += array_to_come(j);
     }
     if (rc == 0 && folded != c->folded)
         rc = err_set(err, -ERR_INTERNAL, "the count of elements in groups is wrong");

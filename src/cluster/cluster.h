@@ -43,7 +43,7 @@ struct cluster {
     VEC(struct job *) jobs;      /* by rising id, once all are loaded */
     VEC(struct array *) arrays;  /* by rising id */
     VEC(uint32_t) dirty_arrays;  /* ids of those with a record to be written */
-    size_t folded;               /* elements in records of several, but for one of each */
+    size_t folded;               /* pending elements in records of several, but for one of each */
     struct idmap requests;       /* ids of the jobs they made */
     VEC(uint32_t) dirty;         /* ids of jobs to be written at the end of the turn */
     struct order due;            /* jobs, by the monotonic time something must happen */

@@ -43,6 +43,15 @@ static void count(struct cluster *c, enum _Pb__JobState state, int by)
         c->running += (size_t)by;
 }
 
+/* In its array, when it has one and is in its lists. */
+static void count_element(struct cluster *c, const struct job *j, int by)
+{
+    if (!j->array)
+        return;
+    array_count(j->array, j, by);
+    c->folded += (size_t)by * array_to_come(j);
+}
+
 static void change(struct cluster *c, struct job *j, enum _Pb__JobState to)
 {
     bool begins = runs(to) && !runs(j->state), ends = runs(j->state) && !runs(to);
@@ -55,12 +64,10 @@ static void change(struct cluster *c, struct job *j, enum _Pb__JobState to)
     if (j->part)
         j->part->running += (uint32_t)begins - (uint32_t)ends;
     count(c, j->state, -1);
-    if (j->array)
-        array_count(j->array, j, -1);
+    count_element(c, j, -1);
     j->state = to;
     count(c, to, 1);
-    if (j->array)
-        array_count(j->array, j, 1);
+    count_element(c, j, 1);
 }
 
 int job_set_state(struct cluster *c, struct job *j, enum _Pb__JobState to)

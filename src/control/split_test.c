@@ -415,6 +415,38 @@ static void others_wait_for_all(void **state)
     fixture_free(f);
 }
 
+/* What is cancelled before it starts will never have records of its own. */
+static void what_is_cancelled_makes_room(void **state)
+{
+    struct fixture *f = make(CONF);
+    Pb__JobUpdate requeue = PB__JOB_UPDATE__INIT;
+    requeue.has_requeue = requeue.requeue = true;
+    assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "test"), 0);
+    for (int i = 0; i < 10; i++) {
+        int64_t id = submit(f, "0-39"); /* 40 and those before are 50 at most */
+        assert_true(id > 0);
+        assert_int_equal(submit(f, "0-39"), -ERR_JOB_LIMIT);
+        assert_int_equal(cancel(f, id, "0-9"), 0);
+        assert_int_equal(cancel(f, id, NULL), 0);
+        if (i < 5)
+            continue;
+        fixture_restart(f);
+        fixture_pass(f, 400 * 1000);
+    }
+    int64_t id = submit(f, "0-49");
+    assert_int_equal(cancel(f, id, NULL), 0);
+    assert_true(submit(f, "0-39") > 0);
+    assert_int_equal(submit(f, "0-9"), -ERR_JOB_LIMIT);
+    const char *why = fixture_text(f, f->last_call);
+    assert_non_null(strstr(why, "10 asked for"));
+    assert_non_null(strstr(why, "MaxJobCount=50, of which 9 are free: ask again"));
+    assert_int_equal(submit(f, "0-98"), -ERR_JOB_LIMIT);
+    assert_non_null(strstr(fixture_text(f, f->last_call), "99 asked for"));
+    assert_non_null(strstr(fixture_text(f, f->last_call), "ask for fewer"));
+    assert_int_equal(update(f, id, NULL, requeue), ERR_JOB_LIMIT); /* they come back as 50 */
+    fixture_free(f);
+}
+
 /* Elements that lie in pieces are written as a bit each, and found again; a sixth of what their
  * numbers took. */
 static void pieces_are_bits(void **state)
@@ -456,6 +488,7 @@ int main(void)
         cmocka_unit_test(the_end_of_all_is_awaited),
         cmocka_unit_test(a_repetition_is_the_array),
         cmocka_unit_test(others_wait_for_all),
+        cmocka_unit_test(what_is_cancelled_makes_room),
         cmocka_unit_test(pieces_are_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

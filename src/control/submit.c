@@ -262,6 +262,19 @@ static int check_given(const struct caller *who, const Pb__JobSpec *spec, struct
     return priority_check(who, spec, err);
 }
 
+int submit_check_count(const struct control *c, size_t more, struct err *err)
+{
+    size_t most = c->conf->max_job_count, has = c->cluster->jobs.len + c->cluster->folded;
+    size_t room = has < most ? most - has : 0;
+    if (more <= room)
+        return 0;
+    return err_set(err, -ERR_JOB_LIMIT,
+                   "%s: %zu asked for, each element of an array counts; MaxJobCount=%zu, of which "
+                   "%zu are free: %s",
+                   err_text(ERR_JOB_LIMIT), more, most, room,
+                   more > most ? "ask for fewer at a time" : "ask again when other jobs are gone");
+}
+
 static bool is_too_long(const struct control *c, const Pb__JobPayload *payload)
 {
     int64_t most = c->conf->sched.max_script_size;
@@ -305,11 +318,11 @@ int submit_make_job(struct control *c, const struct caller *who, const Pb__JobSp
         return err_set(err, -ERR_ARRAY, "%s: more than %lld elements (max_array_tasks)",
                        err_text(ERR_ARRAY), (long long)most);
     }
-    size_t more = tasks.count ? tasks.count : 1; /* each element counts as a job */
-    if (c->cluster->jobs.len + c->cluster->folded + more > c->conf->max_job_count) {
+    rc = submit_check_count(c, tasks.count ? tasks.count : 1, err);
+    if (rc != 0) {
         idset_done(&tasks);
         vec_done(&parts);
-        return no(err, ERR_JOB_LIMIT, NULL);
+        return rc;
     }
     struct job *j = cluster_add_job(c->cluster, submit_next_id(c));
     several_set(j, parts.data, parts.len);

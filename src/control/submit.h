@@ -10,6 +10,8 @@
 /* Pending: into its queue, or out of it with a reason. */
 void submit_enqueue(struct control *c, struct job *j);
 int submit_check_limits(struct control *c, struct job *j, bool refuse, struct err *err);
+/* Whether there may be so many jobs and elements more. */
+int submit_check_count(const struct control *c, size_t more, struct err *err);
 int submit_check_time_min(struct job *j, const Pb__JobSpec *spec, int64_t limit_sec,
                           struct err *err);
 int submit_check_possible(struct control *c, struct job *j, struct err *err);

@@ -329,6 +329,9 @@ static int requeue(struct control *c, const struct caller *who, struct job *j,
         return no(err, ERR_JOB_PENDING, NULL);
     if (j->state == PB__JOB_STATE__DEADLINE)
         return no(err, ERR_DEADLINE, "it could not end before it");
+    int rc = job_is_final(j) ? submit_check_count(c, array_weight(j) - 1, err) : 0;
+    if (rc != 0)
+        return rc;
     Pb__JobUpdate held = *r;
     if (j->state == PB__JOB_STATE__SUSPENDED) /* as in Slurm: somebody did not want it to run */
         held.has_hold = held.hold = true;
