@@ -37,6 +37,15 @@ size_t vec_grow(void **data, size_t len, size_t size, size_t most);
         (v)->data[(v)->len++] = (x);                                                               \
         (void)0;                                                                                   \
     })
+/* Room for so many in all: further pushes up to there move nothing. */
+#define vec_reserve(v, count)                                                                      \
+    ({                                                                                             \
+        size_t count_ = (count);                                                                   \
+        if (count_ > (v)->room) {                                                                  \
+            (v)->data = mem_realloc((v)->data, count_ * sizeof(*(v)->data));                       \
+            (v)->room = (typeof((v)->room))count_;                                                 \
+        }                                                                                          \
+    })
 #define vec_pop(v) ((v)->data[--(v)->len])
 #define vec_last(v) ((v)->data[(v)->len - 1])
 #define vec_clear(v) ((void)((v)->len = 0))

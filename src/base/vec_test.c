@@ -49,6 +49,22 @@ static void push_pop_remove(void **state)
     assert_null(v.data);
 }
 
+static void reserve(void **state)
+{
+    VEC(int) v = {0};
+    vec_reserve(&v, 100);
+    assert_int_equal(v.len, 0);
+    int *data = v.data;
+    for (int i = 0; i < 100; i++)
+        vec_push(&v, i);
+    assert_ptr_equal(v.data, data);
+    vec_reserve(&v, 10);
+    assert_int_equal(v.room, 100);
+    vec_push(&v, 100);
+    assert_int_equal(v.data[100], 100);
+    vec_done(&v);
+}
+
 /* As many as its lengths can count, and no more. */
 static void small_lengths(void **state)
 {
@@ -68,6 +84,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(empty),
         cmocka_unit_test(push_pop_remove),
+        cmocka_unit_test(reserve),
         cmocka_unit_test(small_lengths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

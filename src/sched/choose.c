@@ -87,13 +87,15 @@ static size_t first_as_long(const struct runs *runs, size_t len)
  * one of the list is enough, one look through it costs less than the sorting. */
 static size_t best_run(struct runs *runs, size_t wanted)
 {
-    size_t best = runs->list.len;
+    size_t best = runs->list.len, best_len = SIZE_MAX;
     for (size_t i = 0; i < runs->list.len && !runs->sorted; i++) {
         size_t len = runs->list.data[i].len;
-        if (len == wanted)
-            return i;
-        if (len > wanted && (best == runs->list.len || len < runs->list.data[best].len))
+        if (len >= wanted && len < best_len) {
             best = i;
+            best_len = len;
+            if (len == wanted)
+                break;
+        }
     }
     if (best < runs->list.len)
         return best;

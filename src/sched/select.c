@@ -383,6 +383,7 @@ static int deal(const struct chooser *ch, const struct cluster *c, const struct 
     uint32_t left = r->tasks > ch->count ? r->tasks - ch->count : 0;
     bool one_by_one = (ch->min > 1 || ch->good > 1) && !r->pack;
     uint32_t *got = mem_new_array(uint32_t, ch->fits->size + 1);
+    vec_reserve(&out->shares, out->shares.len + ch->count);
     bitset_foreach (ch->chosen, i) {
         got[i] = r->ntasks_per_node && !r->tasks_given ? r->ntasks_per_node : 1;
         if (!one_by_one) {
