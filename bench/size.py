@@ -17,8 +17,9 @@ import time
 HERE = pathlib.Path(__file__).parent
 
 
-def row(what, values, unit):
-    print(f"{what:56} {statistics.median(values):>9.2f} {unit} ({max(values):.2f})", flush=True)
+def row(what, values, unit, aim=None):
+    kept = "" if aim is None else f"   aim: < {aim} {unit}: {'kept' if max(values) < aim else 'MISSED'}"
+    print(f"{what:56} {statistics.median(values):>9.2f} {unit} ({max(values):.2f}){kept}", flush=True)
 
 
 def resident_kib(cluster):
@@ -95,7 +96,7 @@ def many_jobs(jobs, rounds, store):
         ids = bulk.submit(cluster, jobs)
         row(f"{jobs} jobs: acknowledged", [jobs / (time.perf_counter() - begin)], "/s")
         cluster.run("scontrol ping").ok()
-        row("   controller memory per pending job", [(resident_kib(cluster) - before) / jobs], "KiB")
+        row("   controller memory per pending job", [(resident_kib(cluster) - before) / jobs], "KiB", 1.4)
         lists, submits, queued = [], [], len(ids)
         for _ in range(rounds):
             for values, line in ((lists, f"squeue -h -o %i -j {ids[-1]}"), (submits, "sbatch -Q -o /dev/null --wrap=true")):

@@ -68,6 +68,7 @@ void order_insert(struct order *o, struct order_link *link, int64_t key, uint64_
     while (link->up && rank(link->up) < own)
         rotate_up(o, link);
     o->count++;
+    o->changes++;
 }
 
 static struct order_link *previous(struct order_link *link)
@@ -95,6 +96,7 @@ void order_remove(struct order *o, struct order_link *link)
     replace(o, link, link->left ? link->left : link->right);
     *link = (struct order_link){.of_face = link->of_face};
     o->count--;
+    o->changes++;
 }
 
 void order_move(struct order *o, struct order_link *link, int64_t key, uint64_t tie)
@@ -142,4 +144,19 @@ struct order_link *order_after(const struct order *o, int64_t key, uint64_t tie)
         }
     }
     return found;
+}
+
+struct order_link *order_peek(const struct order *o, const struct order_place *at)
+{
+    if (!at->begun)
+        return order_first(o);
+    return at->changes == o->changes ? order_next(at->link) : order_after(o, at->key, at->tie);
+}
+
+struct order_link *order_step(const struct order *o, struct order_place *at)
+{
+    struct order_link *l = order_peek(o, at);
+    if (l)
+        *at = (struct order_place){true, l->key, l->tie, l, o->changes};
+    return l;
 }

@@ -23,6 +23,16 @@ struct order_link {
 struct order {
     struct order_link *root, *last;
     size_t count;
+    uint64_t changes; /* insertions and removals so far */
+};
+
+/* Where a walk has come to that rests while the order changes; zeroed: before the first one. */
+struct order_place {
+    bool begun;
+    int64_t key; /* of the last one: */
+    uint64_t tie;
+    const struct order_link *link; /* itself, if there were no more changes than these */
+    uint64_t changes;
 };
 
 /* The element a link is embedded in; NULL for NULL. */
@@ -43,3 +53,7 @@ struct order_link *order_first(const struct order *o);
 struct order_link *order_next(const struct order_link *link);
 /* The first one behind that place, whether an element is there or not. */
 struct order_link *order_after(const struct order *o, int64_t key, uint64_t tie);
+/* The one behind it; a walk without changes costs O(1) a step on average. */
+struct order_link *order_peek(const struct order *o, const struct order_place *at);
+/* The same, and comes to it; NULL: there is none, and the place stays. */
+struct order_link *order_step(const struct order *o, struct order_place *at);

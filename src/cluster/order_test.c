@@ -230,6 +230,37 @@ static void depth(void **state)
     free(down);
 }
 
+/* A walk over what changes meanwhile sees what is there, each once and in order. */
+static void a_walk_that_rests(void **state)
+{
+    struct order o = {0};
+    struct order_place at = {0};
+    struct item *items = mem_new_array(struct item, ITEMS);
+    uint64_t chance = 3;
+    int64_t last = -1;
+
+    (void)state;
+    for (uint32_t i = 0; i < ITEMS; i += 2)
+        order_insert(&o, &items[i].link, i, i);
+    assert_ptr_equal(order_peek(&o, &at), &items[0].link);
+    for (struct order_link *l; (l = order_step(&o, &at));) {
+        assert_true(l->key > last);
+        for (int64_t between = last + 1; between < l->key; between++)
+            assert_false(items[between].link.in);
+        last = l->key;
+        struct order_link *other = &items[test_between(&chance, 0, ITEMS - 1)].link;
+        if (test_between(&chance, 0, 2) == 0 && other->in) /* perhaps the one it stands on */
+            order_remove(&o, other);
+        else if (test_between(&chance, 0, 2) == 0 && !other->in)
+            order_insert(&o, other, item_of(other) - items, 1);
+    }
+    assert_null(order_peek(&o, &at));
+    struct item end = {0};
+    order_insert(&o, &end.link, ITEMS, 1);
+    assert_int_equal(order_peek(&o, &at)->key, ITEMS);
+    free(items);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -240,6 +271,7 @@ int main(void)
         cmocka_unit_test(follows_the_model),
         cmocka_unit_test(depth),
         cmocka_unit_test(shape),
+        cmocka_unit_test(a_walk_that_rests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

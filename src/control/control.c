@@ -5,7 +5,7 @@
 #include "base/pb.h"
 #include "control/internal.h"
 
-#define PLAN_WORK 200000 /* looks at a node: a few milliseconds */
+#define PLAN_WORK 100000 /* looks at a node: one or two milliseconds */
 
 struct control *control_new(struct conf *conf, const struct env *env)
 {

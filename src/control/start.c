@@ -340,7 +340,7 @@ static void follow(struct control *c, struct decision *d)
         preempt_displace(c, cluster_find_job(c->cluster, d->victims[i]), d->job);
     if (d->kind == PLAN_WAIT && (d->job->switches_since || d->job->preempt_look_at))
         control_schedule(c, d->job);
-    d->job->sched_at = control_wall(c);
+    d->job->sched_at = c->plan.now_sec;
     d->job->expected_at = d->kind == PLAN_WAIT ? d->start_at : 0;
     select_done(&d->where);
     free(d->detail);

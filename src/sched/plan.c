@@ -30,7 +30,8 @@ static void add_part(struct plan *p, struct part *part)
 
 static void enter_part(struct plan *p)
 {
-    p->blocked = p->looked = false;
+    p->blocked = false;
+    p->at = (struct order_place){0};
     p->again = 0;
     depth_enter_part(p);
 }
@@ -421,12 +422,9 @@ static struct job *next_job(struct plan *p)
     p->again = 0;
     if (j && several_is_queued(j) && several_enter_part(j, p->order.data[p->part]))
         return j;
-    struct order_link *l = p->looked ? order_after(queue, p->key, p->tie) : order_first(queue);
+    struct order_link *l = order_step(queue, &p->at);
     if (!l)
         return NULL;
-    p->looked = true;
-    p->key = l->key;
-    p->tie = l->tie;
     j = several_job_of(l);
     several_enter_part(j, p->order.data[p->part]);
     return j;
@@ -468,7 +466,7 @@ bool plan_next(struct plan *p, struct decision *d)
 static bool is_past(const struct plan *p, const struct part *part)
 {
     const struct part *at = p->order.data[p->part];
-    if (at == part || p->looked || at->conf.priority_tier != part->conf.priority_tier)
+    if (at == part || p->at.begun || at->conf.priority_tier != part->conf.priority_tier)
         return at->conf.priority_tier < part->conf.priority_tier;
     vec_foreach (&p->cluster->parts, first)
         if (*first == at || *first == part)
@@ -483,9 +481,7 @@ bool plan_is_before(struct plan *p, const struct part *part, int64_t key, uint64
         if (is_past(p, part))
             return false;
         bool over = depth_is_reached(p);
-        struct order_link *l = over        ? NULL
-                               : p->looked ? order_after(&at->queue, p->key, p->tie)
-                                           : order_first(&at->queue);
+        struct order_link *l = over ? NULL : order_peek(&at->queue, &p->at);
         if (at == part && (!l || l->key > key || (l->key == key && l->tie >= tie)))
             return false;
         if (l)

@@ -81,9 +81,7 @@ struct plan {
     bool backfill;
     size_t part;              /* place in 'order' */
     VEC(struct part *) order; /* by tier */
-    bool looked;              /* at one of the part's queue, the last one there: */
-    int64_t key;
-    uint64_t tie;
+    struct order_place at;    /* in its queue: the last one that was looked at */
     uint32_t again; /* an array of which an element starts, or others make room for one: looked at
                        again; 0: none */
     bool blocked;   /* its head waits */
