@@ -84,6 +84,7 @@ static void ask(struct sim *s, const struct sim_item *a, unsigned act)
         c->asked[SIM_CLAIM_HELD]++;
         c->claims[SIM_CLAIM_HELD].made = false;
     }
+    c->shrinks = c->shrinks || a->what == SIM_DO_SHRINK;
     if (requeues(a)) {
         c->requeues_asked += a->again_ms > 0 ? 2 : 1;
         c->cancelled = false;
@@ -217,6 +218,11 @@ static void send_update(struct sim *s, unsigned index, const struct sim_item *a)
         r.set = &set;
         set.features = (char *)a->text;
         break;
+    case SIM_DO_SHRINK:
+        r.set = &set;
+        SET(&set, min_nodes, (uint32_t)a->value);
+        SET(&set, max_nodes, (uint32_t)a->value);
+        break;
     default:
         r.set = &set;
         set.partition = (char *)a->name;
@@ -276,6 +282,10 @@ static void send_part_update(struct sim *s, unsigned index, const struct sim_ite
         SET(&set, max_time_sec, a->value);
     if (a->what == SIM_DO_PART_CPUS)
         SET(&set, max_cpus_per_node, a->value ? (uint32_t)a->value : UINT32_MAX);
+    if (a->what == SIM_DO_PART_SOCKET)
+        SET(&set, max_cpus_per_socket, (uint32_t)a->value); /* 0: any number */
+    if (a->what == SIM_DO_PART_PREEMPT)
+        set.preempt_mode = (char *)a->text;
     if (a->what == SIM_DO_PART_NODES || a->what == SIM_DO_PART_CREATE)
         set.nodes = (char *)a->nodes;
     if (a->what == SIM_DO_PART_CREATE)
@@ -291,13 +301,13 @@ static void send(struct sim *s, unsigned index, const struct sim_item *a)
         send_signal(s, index, a);
     else if (a->what <= SIM_DO_CONTINUE)
         send_suspend(s, index, a);
-    else if (a->what <= SIM_DO_MOVE)
+    else if (a->what <= SIM_DO_SHRINK)
         send_update(s, index, a);
     else if (a->what <= SIM_DO_FAIL)
         send_node_update(s, index, a);
     else if (a->what <= SIM_DO_NODE_DELETE)
         send_made(s, index, a);
-    else if (a->what <= SIM_DO_PART_REMOVE)
+    else if (a->what <= SIM_DO_PART_SOCKET)
         send_part_update(s, index, a);
     else if (a->what <= SIM_DO_RESV_DELETE)
         sim_resv_send(s, index, a);
@@ -311,7 +321,7 @@ static void send(struct sim *s, unsigned index, const struct sim_item *a)
 void sim_act(struct sim *s, unsigned index)
 {
     const struct sim_item *a = s->acts.data[index];
-    bool of_job = a->what <= SIM_DO_MOVE;
+    bool of_job = a->what <= SIM_DO_SHRINK;
     if (of_job && !target(s, a))
         return; /* nobody knows its id yet */
     s->result->acts++;
@@ -386,6 +396,19 @@ static void on_updated(struct sim *s, struct sim_client *c, const struct sim_ite
         sim_check_claims(s, c, &v, "on disk");
 }
 
+/* It has no more nodes than that, as it is on disk; what it gave back is not its own in any attempt
+ * that was asked for nothing else. */
+static void on_shrunk(struct sim *s, const struct sim_client *c, const struct sim_item *a)
+{
+    const struct sim_watch *w = sim_watch_find(s, c->job_id);
+    struct sim_view v;
+    bool runs = w && sim_watch_stored(s, c->job_id, &v) && v.state == PB__JOB_STATE__RUNNING;
+    if (runs && !c->requeues_asked && w->shares.len > (size_t)a->value)
+        sim_break(s, "a job gave nodes back and has them", "job %u: %zu of %lld", c->job_id,
+                  w->shares.len, (long long)a->value);
+    s->result->shrinks += runs;
+}
+
 /* What is said about a node, and not what it is. */
 static bool keeps_state(const struct sim_item *a)
 {
@@ -444,6 +467,8 @@ void sim_act_reply(struct sim *s, const struct sim_call *call, const struct sim_
     }
     if (a->what == SIM_DO_CANCEL || a->what == SIM_DO_CANCEL_USER)
         on_cancelled(s, a, call->index, e);
+    else if (a->what == SIM_DO_SHRINK && index >= 0)
+        on_shrunk(s, &s->clients.data[index], a);
     else if (call->request == SIM_JOB_UPDATE && index >= 0)
         on_updated(s, &s->clients.data[index], a);
     else if (call->request == SIM_NODE_UPDATE && !made_node(s, a))

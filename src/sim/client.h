@@ -38,6 +38,7 @@ struct sim_client { /* the owner of one job */
     unsigned next_step;
     bool dead, watching, refused, configuring, asked_once;
     struct sim_claim claims[SIM_CLAIMS];
+    bool shrinks;               /* it was to give nodes back */
     unsigned asked[SIM_CLAIMS]; /* requests that touch it, so far */
     bool cancelled;             /* told that it is; until a requeue is asked for */
     int cancelled_state;        /* on disk, then */

@@ -35,6 +35,8 @@ void sim_plan_draw(struct sim_plan *p, uint64_t seed)
     sim_draw_reservations(&d);
     sim_draw_arrays(&d);
     sim_draw_wishes(&d);
+    sim_draw_shrinks(&d);
+    sim_draw_part_acts(&d);
 }
 
 /* --- one kind of world --------------------------------------------------------------------------

@@ -103,6 +103,8 @@ void sim_draw_acts(struct draw *d);
 void sim_draw_regrets(struct draw *d);
 void sim_draw_shutdowns(struct draw *d);
 void sim_draw_reservations(struct draw *d);
+void sim_draw_shrinks(struct draw *d);
+void sim_draw_part_acts(struct draw *d);
 int64_t sim_draw_job_at(struct draw *d, int64_t at_ms); /* one that has come by then */
 
 /* draw_fault.c */

@@ -236,3 +236,47 @@ void sim_draw_reservations(struct draw *d)
             PUT(j->resv, "%s", r->name);
     }
 }
+
+static void draw_shrink(struct draw *d, const struct sim_item *j)
+{
+    int64_t at_ms = j->at_ms + skewed(d, 1, j->run_ms), nodes = j->min_nodes, id = j->id;
+    struct sim_item *a = add(d, SIM_ITEM_DO);
+    a->what = SIM_DO_SHRINK;
+    a->id = id;
+    a->at_ms = at_ms;
+    a->value = between(d, 1, nodes);
+    a->root = 1;
+    a->again_ms = chance(d, 10);
+}
+
+/* Running jobs give nodes back. */
+void sim_draw_shrinks(struct draw *d)
+{
+    int64_t share = chance(d, 40) ? ONE_OF(d, 10, 40) : 0;
+    size_t count = d->plan->items.len;
+    for (size_t i = 0; i < count; i++) {
+        const struct sim_item job = d->plan->items.data[i];
+        if (job.kind == SIM_ITEM_JOB && !job.array && job.min_nodes > 1 &&
+            chance(d, (unsigned)share))
+            draw_shrink(d, &job);
+    }
+}
+
+/* Partitions change in what they were not drawn with. */
+void sim_draw_part_acts(struct draw *d)
+{
+    if (!chance(d, 30))
+        return;
+    for (int64_t count = skewed(d, 1, 6); count > 0; count--) {
+        struct sim_item *a = add(d, SIM_ITEM_DO);
+        bool preempt = d->preempts && chance(d, 70);
+        a->what = preempt ? SIM_DO_PART_PREEMPT : SIM_DO_PART_SOCKET;
+        a->at_ms = between(d, 1, d->span_ms);
+        a->root = 1;
+        PUT(a->name, "p%lld", (long long)between(d, 1, d->parts));
+        if (preempt)
+            PUT(a->text, "%s", WORD(d, "OFF", "CANCEL", "REQUEUE", "SUSPEND"));
+        else
+            a->value = skewed(d, 0, 4);
+    }
+}

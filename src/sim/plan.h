@@ -58,6 +58,7 @@ enum sim_do {
     SIM_DO_MEMORY,
     SIM_DO_CONSTRAINT,
     SIM_DO_MOVE,
+    SIM_DO_SHRINK, /* to so many nodes */
     SIM_DO_DRAIN,
     SIM_DO_RESUME,
     SIM_DO_UNDRAIN,
@@ -77,8 +78,10 @@ enum sim_do {
     SIM_DO_PART_SHARE,
     SIM_DO_PART_CREATE,
     SIM_DO_PART_REMOVE,
-    SIM_DO_RESV_CREATE, /* 'job': so many nodes; 0: those named */
-    SIM_DO_RESV_CHANGE, /* its user, and its end */
+    SIM_DO_PART_PREEMPT, /* its PreemptMode */
+    SIM_DO_PART_SOCKET,  /* MaxCPUsPerSocket */
+    SIM_DO_RESV_CREATE,  /* 'job': so many nodes; 0: those named */
+    SIM_DO_RESV_CHANGE,  /* its user, and its end */
     SIM_DO_RESV_DELETE,
     SIM_DO_ANNOUNCE, /* a shutdown, in 'value' seconds */
     SIM_DO_CALL_OFF,

@@ -33,7 +33,7 @@ struct sim_result {
     uint64_t trace; /* hash of every message and record change, in order */
     uint64_t events, turns;
     unsigned jobs, acknowledged, refused, ended, attempts, steps, acts, restarts, crashes, reboots,
-        kills, breaks, others, takes;
+        kills, breaks, others, takes, shrinks;
     int64_t virtual_ms;
     const char *promise; /* that was broken; the same text for the same kind */
 };

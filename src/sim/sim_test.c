@@ -45,6 +45,7 @@ static void promises_hold_whatever_is_drawn(void **state)
         sum.crashes += r.crashes;
         sum.takes += r.takes;
         sum.reboots += r.reboots;
+        sum.shrinks += r.shrinks;
         sim_plan_done(&plan);
     }
     /* It is not the quiet of a world where nothing happens. */
@@ -53,6 +54,7 @@ static void promises_hold_whatever_is_drawn(void **state)
     assert_true(sum.steps > 5 * FUZZ_SEEDS && sum.restarts > FUZZ_SEEDS / 10);
     assert_true(sum.crashes > FUZZ_SEEDS && sum.reboots > FUZZ_SEEDS / 4);
     assert_true(sum.takes > FUZZ_SEEDS / 2);
+    assert_true(sum.shrinks > FUZZ_SEEDS / 20);
 }
 
 /* No kind of command, fault or point is forgotten by those who draw. */

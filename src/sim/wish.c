@@ -296,6 +296,8 @@ void sim_wish_check(struct sim *s, const struct sim_watch *w)
         sim_break(s, "a job was started after its deadline", "job %u", w->job_id);
     if (!j)
         return;
+    if (s->clients.data[w->client].shrinks) /* it asks for fewer from then on */
+        return;
     if ((j->min_nodes && w->shares.len < (size_t)j->min_nodes) ||
         (j->max_nodes && w->shares.len > (size_t)j->max_nodes))
         sim_break(s, "a job has not as many nodes as it wants", "job %u: %zu", w->job_id,
