@@ -121,12 +121,18 @@ static void ask_made(struct sim *s, const struct sim_item *a, unsigned act)
 /* --- requests -----------------------------------------------------------------------------------
  */
 
-/* What becomes of an array is a matter of its elements: those are left alone. */
+/* A job, or a whole array. */
 static uint32_t target(const struct sim *s, const struct sim_item *a)
 {
     long index = sim_client_find(s, a->id);
-    bool one = index >= 0 && !s->clients.data[index].item->array;
-    return one ? s->clients.data[index].job_id : 0;
+    return index >= 0 ? s->clients.data[index].job_id : 0;
+}
+
+/* What was asked for it went for all that it could: records of an array are in many states. */
+static bool is_of_array(const struct sim *s, const struct sim_item *a)
+{
+    long index = a->id ? sim_client_find(s, a->id) : -1;
+    return index >= 0 && s->clients.data[index].item->array;
 }
 
 /* scancel --user */
@@ -384,6 +390,17 @@ static void on_cancelled(struct sim *s, const struct sim_item *a, unsigned act,
             cancelled_one(s, r->results[i], act);
 }
 
+/* Nothing of it goes on, unless it was to be queued again. */
+static void on_array_cancelled(struct sim *s, const struct sim_client *c)
+{
+    for (const struct sim_watch *w = s->watches; w && !c->requeues_asked; w = w->hh.next) {
+        struct sim_view v;
+        if (w->array_id == c->job_id && sim_watch_stored(s, w->job_id, &v) && !is_final(v.state))
+            sim_break(s, "a cancelled array of which an element goes on",
+                      "job %u of array %u is in state %d on disk", w->job_id, c->job_id, v.state);
+    }
+}
+
 static void on_updated(struct sim *s, struct sim_client *c, const struct sim_item *a)
 {
     enum sim_claimed claim = claimed_by(a);
@@ -465,6 +482,11 @@ void sim_act_reply(struct sim *s, const struct sim_call *call, const struct sim_
         sim_say(s, "act %u is refused: %s", call->index, str_cstr(&e->body));
         return;
     }
+    bool whole = is_of_array(s, a) && a->what != SIM_DO_CANCEL_USER;
+    if (whole && a->what == SIM_DO_CANCEL)
+        on_array_cancelled(s, &s->clients.data[index]);
+    if (whole)
+        return;
     if (a->what == SIM_DO_CANCEL || a->what == SIM_DO_CANCEL_USER)
         on_cancelled(s, a, call->index, e);
     else if (a->what == SIM_DO_SHRINK && index >= 0)
