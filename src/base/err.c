@@ -2,7 +2,12 @@
 #include "base/err.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/mem.h"
+
+#define HEAD 300 /* bytes of a text that is too long which are its first ones */
 
 struct err_row {
     int number;
@@ -30,12 +35,28 @@ static int code_number(int code)
     return code < 0 ? (int)-(unsigned)code : code;
 }
 
+/* What is wrong often stands behind what it is about: both ends of a long text are kept. */
+static void keep_ends(struct err *err, size_t len, const char *fmt, va_list ap)
+{
+    static const char gap[] = "[...]";
+    size_t tail = sizeof(err->text) - HEAD - sizeof(gap);
+    char *whole = mem_alloc(len + 1);
+    vsnprintf(whole, len + 1, fmt, ap);
+    snprintf(err->text, sizeof(err->text), "%.*s%s%s", HEAD, whole, gap, whole + len - tail);
+    free(whole);
+}
+
 int err_vset(struct err *err, int code, const char *fmt, va_list ap)
 {
-    if (err) {
-        err->code = code;
-        vsnprintf(err->text, sizeof(err->text), fmt, ap);
-    }
+    va_list again;
+    if (!err)
+        return code;
+    va_copy(again, ap);
+    int len = vsnprintf(err->text, sizeof(err->text), fmt, ap);
+    if (len >= (int)sizeof(err->text))
+        keep_ends(err, (size_t)len, fmt, again);
+    va_end(again);
+    err->code = code;
     return code;
 }
 

@@ -16,7 +16,7 @@
 
 struct err {
     int code;                /* negative, as returned; 0 while nothing went wrong */
-    char text[ERR_TEXT_MAX]; /* cut at its end when longer */
+    char text[ERR_TEXT_MAX]; /* of a longer one both ends */
 };
 
 /* ERR_<NAME>, from err.def: values above every errno, so that both share one number space. */

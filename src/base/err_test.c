@@ -16,6 +16,24 @@ static void null_err_is_fine(void **state)
     assert_int_equal(err_prefix(NULL, "x"), -ERR_GENERIC);
 }
 
+/* What is wrong is said although somebody has typed a lot. */
+static void both_ends_of_a_long_text_are_kept(void **state)
+{
+    struct err err = {0};
+    char typed[30000];
+    memset(typed, '7', sizeof typed);
+    typed[sizeof typed - 1] = 0;
+    assert_int_equal(err_set(&err, -ERR_PARSE, "JobId=%s: too many jobs", typed), -ERR_PARSE);
+    assert_int_equal(strlen(err.text), ERR_TEXT_MAX - 1);
+    assert_memory_equal(err.text, "JobId=777", 9);
+    assert_string_equal(err.text + ERR_TEXT_MAX - 1 - strlen("777: too many jobs"),
+                        "777: too many jobs");
+    assert_non_null(strstr(err.text, "7[...]7"));
+    typed[ERR_TEXT_MAX - 1] = 0; /* it just fits */
+    err_set(&err, -ERR_PARSE, "%s", typed);
+    assert_string_equal(err.text, typed);
+}
+
 static void unknown_codes_have_a_text(void **state)
 {
     static const int codes[] = {999, -999, 1999, INT_MAX, INT_MIN, INT_MIN + 1};
@@ -105,6 +123,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(null_err_is_fine),
+        cmocka_unit_test(both_ends_of_a_long_text_are_kept),
         cmocka_unit_test(unknown_codes_have_a_text),
         cmocka_unit_test(numbers_and_names_are_unique),
         cmocka_unit_test(both_tables_answer_for_either_sign),

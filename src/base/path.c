@@ -95,7 +95,7 @@ int path_mkdirs(const char *path, mode_t mode, struct err *err)
     return 0;
 }
 
-int path_read_file(const char *path, size_t max, struct str *out, struct err *err)
+static int read_file(const char *path, size_t max, bool is_text, struct str *out, struct err *err)
 {
     _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
@@ -114,6 +114,8 @@ int path_read_file(const char *path, size_t max, struct str *out, struct err *er
             return fail(err, "cannot read", path);
         if (n == 0)
             break;
+        if (is_text && memchr(text.data + text.len, 0, (size_t)n))
+            return err_set(err, -ERR_PARSE, "%s: this is no text", path);
         text.len += (size_t)n;
         if (text.len > max)
             return err_set(err, -ERR_TOO_BIG, "%s is larger than %zu bytes", path, max);
@@ -130,6 +132,16 @@ int path_read_file(const char *path, size_t max, struct str *out, struct err *er
     if (out->overflow)
         return err_set(err, -ERR_TOO_BIG, "%s is larger than %zu bytes", path, (size_t)out->cap);
     return 0;
+}
+
+int path_read_file(const char *path, size_t max, struct str *out, struct err *err)
+{
+    return read_file(path, max, false, out, err);
+}
+
+int path_read_text(const char *path, size_t max, struct str *out, struct err *err)
+{
+    return read_file(path, max, true, out, err);
 }
 
 /* A new file beside the target, under a name of its own. */

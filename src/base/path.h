@@ -20,6 +20,8 @@ int path_mkdirs(const char *path, mode_t mode, struct err *err);
 
 /* The whole file, at most max bytes (-ERR_TOO_BIG). */
 int path_read_file(const char *path, size_t max, struct str *out, struct err *err);
+/* The same of a text; -ERR_PARSE at the first zero byte, so that a device is not read for long. */
+int path_read_text(const char *path, size_t max, struct str *out, struct err *err);
 
 /* Writes through a temporary name and rename(), so a reader sees the old file or the new one. No
  * fsync. */

@@ -197,6 +197,10 @@ static int find_parts(struct control *c, const struct caller *who, struct job *j
                       struct arena *arena, struct err *err)
 {
     char *asked = set->reservation;
+    if (set->partition && !*set->partition)
+        return err_set(err, -ERR_NO_PARTITION,
+                       "%s: Partition= names none; give those that it may run in",
+                       err_text(ERR_NO_PARTITION));
     if (set->partition) {
         set->reservation = asked ? asked : (char *)reservation;
         int rc = access_find_parts(c, who, NULL, set, false, out, arena, err);

@@ -39,6 +39,7 @@ static void job_changes_that_are_refused_change_nothing(void **state)
     } cases[] = {
         {"unknown node", {.req_nodes = (char *)"n9"}, ERR_NO_NODE},
         {"unknown partition", {.partition = (char *)"z"}, ERR_NO_PARTITION},
+        {"no partition", {.partition = (char *)""}, ERR_NO_PARTITION},
         {"unknown feature", {.features = (char *)"gpu"}, ERR_FEATURE},
         {"too many nodes", {.has_min_nodes = true, .min_nodes = 5}, ERR_NODE_COUNT},
         {"too much memory",

@@ -231,7 +231,7 @@ static int read_plan(const char *path, struct sim_plan *plan)
 {
     struct str text = STR_INIT;
     struct err err = {0};
-    int rc = path_read_file(path, PLAN_BYTES, &text, &err);
+    int rc = path_read_text(path, PLAN_BYTES, &text, &err);
     if (rc == 0)
         rc = sim_plan_parse(plan, str_cstr(&text), &err);
     if (rc != 0)

@@ -298,9 +298,7 @@ int trace_parse(const char *path, char *text, struct trace *t, struct err *err)
 int trace_read(const char *path, struct trace *t, struct err *err)
 {
     struct str text = STR_INIT;
-    int rc = path_read_file(path, TRACE_BYTES, &text, err);
-    if (rc == 0 && text.len && memchr(text.data, 0, text.len))
-        rc = err_set(err, -ERR_PARSE, "%s: this is no text", path);
+    int rc = path_read_text(path, TRACE_BYTES, &text, err);
     str_putc(&text, '\0');
     if (rc == 0)
         rc = trace_parse(path, text.data, t, err);

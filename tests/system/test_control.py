@@ -93,6 +93,22 @@ def test_what_is_not_there_is_refused(cluster, line):
 
 
 @pytest.mark.skipif(not ROOT, reason="a prolog runs as root")
+def test_what_would_do_nothing_is_refused(cluster):
+    job = cluster.sbatch("-H", "-t", "0", "-o", "/dev/null", wrap="true")
+    for key, said in ("TimeLimit=-100", "there is no limit to change; give one as TimeLimit=60"), \
+            ("TimeLimit=+5", "there is no limit to change"), ("Partition=", "Partition= names none; give those that it may run in"):
+        cluster.run(f"scontrol update JobId={job} {key}").fails(said)
+    assert cluster.job(job)["TimeLimit"] == "UNLIMITED"
+
+
+def test_a_refusal_repeats_no_long_list(cluster):
+    job = cluster.sbatch("-H", "--array=0-3", "-o", "/dev/null", wrap="true")
+    elements = ",".join(str(i) for i in range(100, 6000))
+    r = cluster.run(f"scontrol update JobId={job}_[{elements}] Nice=5")
+    r.fails("[...]")
+    assert r.stderr.startswith("Invalid job id specified") and len(r.stderr) < 1100
+
+
 def test_reconfigure_reaches_the_nodes(make_cluster):
     """CORE-127, CORE-029: a prolog that the file names now runs before the next job."""
     c = make_cluster(nodes=2)

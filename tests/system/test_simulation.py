@@ -33,6 +33,8 @@ def test_guide():
     (["cluster.conf", "--conf=cluster.conf"], 1, "slurmsim: error: cluster.conf:1: field 1 (job number): '#' is no number; no line"),
     (["/dev/null", "--conf=cluster.conf"], 1, "slurmsim: error: /dev/null: there is no job in it that could run"),
     ([PREFIX / "bin/slurmsim", "--conf=cluster.conf"], 1, "this is no text"),
+    (["/dev/urandom", "--conf=cluster.conf"], 1, "slurmsim: error: /dev/urandom: this is no text"),
+    (["--plan=/dev/urandom"], 2, "/dev/urandom: this is no text"),
     (["day.swf", "day.swf"], 2, "unexpected argument 'day.swf'"),
     (["day.swf", "--conf=cluster.conf", "--fuzz"], 2, "--fuzz is of random jobs, and a trace is given"),
     (["day.swf", "-s", "3"], 2, "--seed is of random jobs, and a trace is given"),

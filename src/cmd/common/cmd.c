@@ -13,6 +13,9 @@
 #include "cmd/common/opt.h"
 #include "cmd/common/text.h"
 
+#define LINE_MOST 1000 /* bytes of a line that is said, */
+#define LINE_HEAD 400  /* of which so many are its first ones when it is longer */
+
 static struct {
     const char *name;
     bool quiet;
@@ -53,6 +56,19 @@ void cmd_set_level(bool quiet, unsigned verbose)
     rpc_on_backoff(tell_backoff);
 }
 
+/* Of a line that repeats long input its beginning and its end are enough. */
+static void put_line(const char *text, size_t len, struct str *out)
+{
+    if (len <= LINE_MOST) {
+        text_escape_n(text, len, out);
+    } else {
+        text_escape_n(text, LINE_HEAD, out);
+        str_puts(out, "[...]");
+        text_escape_n(text + len - (LINE_MOST - LINE_HEAD), LINE_MOST - LINE_HEAD, out);
+    }
+    str_putc(out, '\n');
+}
+
 static void print(const char *prefix, const char *fmt, va_list ap)
 {
     _cleanup_str_ struct str raw = STR_INIT, line = STR_INIT;
@@ -61,8 +77,7 @@ static void print(const char *prefix, const char *fmt, va_list ap)
         str_printf(&line, "%s: %s", cmd.name, prefix);
     for (const char *s = str_cstr(&raw);;) { /* lines of ours are kept, controls within are not */
         size_t len = strcspn(s, "\n");
-        text_escape_n(s, len, &line);
-        str_putc(&line, '\n');
+        put_line(s, len, &line);
         s += len;
         if (!*s || !s[1])
             break;

@@ -95,15 +95,18 @@ static int resolve_relative(struct relative *r, const Pb__StepId *job, struct er
     arena_init(&arena, 0);
     job_ids_filter(job, 1, &filter, &arena);
     filter.has_all_states = filter.all_states = 1;
+    r->found = false;
     if (time_parse_limit(r->text + 1, &by, NULL) < 0 || by >= TIME_UNLIMITED)
-        return err_set(err, -ERR_PARSE, "Invalid value: TimeLimit=%s", r->text);
+        return err_set(err, -ERR_PARSE, "Invalid value: TimeLimit=%.40s", r->text);
     int code = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_job, r, err);
     if (code < 0)
         return code;
     if (!r->found)
         return err_set(err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
     if (r->limit_sec >= TIME_UNLIMITED)
-        return 0;
+        return err_set(err, -ERR_TIME_LIMIT,
+                       "%s: TimeLimit=%.20s: there is no limit to change; give one as TimeLimit=60",
+                       err_text(ERR_TIME_LIMIT), r->text);
     r->limit_sec += *r->text == '+' ? by : -by;
     if (r->limit_sec < 60)
         return err_set(err, -ERR_TIME_LIMIT, "%s", err_text(ERR_TIME_LIMIT));
