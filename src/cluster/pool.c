@@ -124,6 +124,19 @@ void pool_view_init(struct free_view *v, size_t nodes, size_t gres_kinds)
     v->gres = mem_new_array(uint64_t, nodes * gres_kinds + 1);
 }
 
+void pool_view_copy(struct free_view *v, const struct free_view *from, size_t nodes,
+                    size_t gres_kinds)
+{
+    size_t n = nodes + 1;
+    *v = (struct free_view){.present = from->present};
+    v->units = mem_dup(from->units, n * sizeof *v->units);
+    v->mem_mib = mem_dup(from->mem_mib, n * sizeof *v->mem_mib);
+    v->whole = mem_dup(from->whole, n * sizeof *v->whole);
+    v->use = mem_dup(from->use, n * sizeof *v->use);
+    v->users = mem_dup(from->users, n * sizeof *v->users);
+    v->gres = mem_dup(from->gres, (nodes * gres_kinds + 1) * sizeof *v->gres);
+}
+
 void pool_view_done(struct free_view *v)
 {
     free(v->units);

@@ -68,6 +68,9 @@ void pool_update(struct cluster *c, const struct node *n);
 
 /* With room for the nodes, all 0. */
 void pool_view_init(struct free_view *v, size_t nodes, size_t gres_kinds);
+/* As free as it is there; for views that stay as they are for the most part. */
+void pool_view_copy(struct free_view *v, const struct free_view *from, size_t nodes,
+                    size_t gres_kinds);
 void pool_view_done(struct free_view *v);
 
 /* How many nodes of the set are of each kind. The caller frees. */

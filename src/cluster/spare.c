@@ -10,6 +10,15 @@ void spare_init(struct spare *s, size_t nodes)
     vec_push(&s->by_cpus, (uint32_t)nodes);
 }
 
+void spare_copy(struct spare *s, const struct spare *from)
+{
+    *s = (struct spare){.open = bitset_dup(from->open), .whole = from->whole};
+    s->nodes = mem_dup(from->nodes, (from->open->size + 1) * sizeof *s->nodes);
+    vec_reserve(&s->by_cpus, from->by_cpus.len);
+    vec_foreach (&from->by_cpus, count)
+        vec_push(&s->by_cpus, *count);
+}
+
 void spare_done(struct spare *s)
 {
     bitset_free(s->open);

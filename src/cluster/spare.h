@@ -22,6 +22,7 @@ struct spare {
 };
 
 void spare_init(struct spare *s, size_t nodes); /* nothing is free */
+void spare_copy(struct spare *s, const struct spare *from);
 void spare_done(struct spare *s);
 /* A node that is not usable has nothing. */
 void spare_set(struct spare *s, uint32_t node, uint32_t cpus, bool whole);

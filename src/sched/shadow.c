@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sched/shadow.h"
 
-#include <string.h>
-
 #include "sched/later.h"
 #include "sched/resv.h"
 #include "sched/timeline.h"
@@ -18,29 +16,6 @@ bool shadow_serves(const struct cluster *c, const struct job *j)
 
 /* --- what is free later ------------------------------------------------------------------------
  */
-
-static void copy_view(const struct cluster *c, struct free_view *to)
-{
-    const struct free_view *now = &c->pool.now;
-    size_t n = c->nodes.len, kinds = c->pool.gres_kinds;
-    pool_view_init(to, n, kinds);
-    memcpy(to->units, now->units, n * sizeof *to->units);
-    memcpy(to->mem_mib, now->mem_mib, n * sizeof *to->mem_mib);
-    memcpy(to->whole, now->whole, n * sizeof *to->whole);
-    memcpy(to->gres, now->gres, n * kinds * sizeof *to->gres);
-    memcpy(to->users, now->users, n * sizeof *to->users);
-}
-
-static void copy_spare(const struct cluster *c, struct spare *to)
-{
-    const struct spare *now = &c->pool.spare;
-    spare_init(to, c->nodes.len);
-    vec_clear(&to->by_cpus);
-    vec_foreach (&now->by_cpus, count)
-        vec_push(&to->by_cpus, *count);
-    memcpy(to->nodes, now->nodes, c->nodes.len * sizeof *to->nodes);
-    to->whole = now->whole;
-}
 
 /* Of a node that was a job's alone, but for what suspended jobs have of it. */
 static void free_all(struct shadow *s, const struct node *n, uint64_t *gres)
@@ -178,8 +153,9 @@ bool shadow_make(struct shadow *s, const struct cluster *c, struct resv_plan *re
 {
     struct selection where = {0};
     *s = (struct shadow){.cluster = c, .resv = resv, .at_sec = INT64_MAX};
-    copy_view(c, &s->then);
-    copy_spare(c, &s->spare);
+    pool_view_copy(&s->then, &c->pool.now, c->nodes.len, c->pool.gres_kinds);
+    s->then.present = false;
+    spare_copy(&s->spare, &c->pool.spare);
     bool made = find(s, j, allowed, now_sec, not_before, &where);
     if (made && s->at_sec != INT64_MAX)
         take(c, &s->then, &where);
@@ -188,8 +164,6 @@ bool shadow_make(struct shadow *s, const struct cluster *c, struct resv_plan *re
     select_done(&where);
     if (!made)
         shadow_done(s);
-    else
-        pool_view_init(&s->least, c->nodes.len, c->pool.gres_kinds);
     return made;
 }
 
@@ -220,6 +194,8 @@ static void see_least(struct shadow *s, const struct bitset *allowed)
     const struct cluster *c = s->cluster;
     const struct free_view *now = &c->pool.now, *then = &s->then;
     size_t kinds = c->pool.gres_kinds;
+    if (!s->least.units)
+        pool_view_init(&s->least, c->nodes.len, kinds);
     bitset_foreach (allowed, i) {
         uint32_t units = now->units[i] < then->units[i] ? now->units[i] : then->units[i];
         s->least.units[i] = units;
