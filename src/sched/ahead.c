@@ -5,7 +5,7 @@
 #include "sched/resv.h"
 #include "sched/shadow.h"
 
-#define LAY_WORK 20 /* of a place on the timeline, for each node */
+#define LAY_WORK 20 /* of a place on the timeline, or of a shadow, for each node */
 /* Jobs without a limit count as if they had CLUSTER_NO_LIMIT_SEC; so far nobody waits for them. */
 #define LICENSED_SEC (CLUSTER_NO_LIMIT_SEC / 2)
 
@@ -81,7 +81,9 @@ static void find(struct plan *p, struct plan_head *h)
     several_enter(j, face);
 }
 
-int64_t ahead_lay(struct plan *p)
+/* What p->ahead keeps of the next one that is not laid out yet, and when that one starts; 0: it can
+ * not be foreseen, because it waits for nodes that are down, and it keeps nothing. */
+static int64_t lay_next(struct plan *p)
 {
     struct plan_head *h = &p->heads.data[p->laid];
     if (!h->placed)
@@ -89,6 +91,49 @@ int64_t ahead_lay(struct plan *p)
     keep(p->ahead, p, h);
     p->laid++;
     return h->where.shares.len ? h->at_sec : 0;
+}
+
+/* The timeline with all heads on it, and when the last one is to start. It is made when something
+ * could touch what they need: a full cluster has many looks at its queue, and few of them do. */
+int64_t ahead_lay_out(struct plan *p)
+{
+    int64_t at = 0;
+    if (p->shadow)
+        shadow_done(p->shadow);
+    free(take_ptr(p->shadow));
+    if (!p->ahead) {
+        p->ahead = mem_new(struct timeline);
+        timeline_init(p->ahead, p->cluster, p->now_sec);
+        timeline_set_resv(p->ahead, p->resv);
+    }
+    while (p->laid < p->heads.len)
+        at = lay_next(p);
+    return at;
+}
+
+static void make_shadow(struct plan *p, const struct job *j)
+{
+    _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, resv_home(j));
+    int64_t due = ahead_licensed(p, j);
+    p->shadow = mem_new(struct shadow);
+    p->work += LAY_WORK * p->cluster->nodes.len;
+    if (!shadow_make(p->shadow, p->cluster, p->resv, j, allowed, p->now_sec, due ? due : INT64_MAX))
+        free(take_ptr(p->shadow));
+}
+
+/* One head casts a shadow; more need the timeline. */
+int64_t ahead_look(struct plan *p)
+{
+    uint32_t face;
+    struct job *j = p->heads.len == 1 && !p->ahead ? ahead_job(p, p->heads.data, &face) : NULL;
+    if (!p->shadow && j && shadow_serves(p->cluster, j) &&
+        license_is_alone(&p->claims, p->cluster, j))
+        make_shadow(p, j);
+    if (j)
+        several_enter(j, face);
+    if (p->shadow && p->heads.len == 1 && !depth_is_beyond(p, p->shadow->at_sec))
+        return p->shadow->at_sec == INT64_MAX ? 0 : p->shadow->at_sec;
+    return ahead_lay_out(p);
 }
 
 void ahead_forget(struct plan *p)

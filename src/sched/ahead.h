@@ -15,9 +15,12 @@ struct job *ahead_job(const struct plan *p, const struct plan_head *h, uint32_t 
 /* When the licences of one that has a place are due; 0: not to be foreseen, or so far away that it
  * is to be in nobody's way on the nodes. */
 int64_t ahead_licensed(struct plan *p, const struct job *j);
-/* What p->ahead keeps of the next one that is not laid out yet, and when that one starts; 0: it can
- * not be foreseen, because it waits for nodes that are down, and it keeps nothing. */
-int64_t ahead_lay(struct plan *p);
+/* The timeline with all places on it, and when the last one is to start; 0: it can not be foreseen,
+ * because it waits for nodes that are down, and it keeps nothing. It is made when something could
+ * touch what they need: a full cluster has many looks at its queue, and few of them do. */
+int64_t ahead_lay_out(struct plan *p);
+/* The same, where one place alone may cast a shadow. */
+int64_t ahead_look(struct plan *p);
 void ahead_forget(struct plan *p); /* what was laid out; it is made again when it is needed */
 void ahead_done(struct plan *p);
 

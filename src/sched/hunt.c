@@ -44,27 +44,15 @@ struct hunt {
     int64_t look_at; /* somebody may be chosen only from then on; 0: nobody */
 };
 
-static int64_t tier_of(const struct job *j)
-{
-    return j->part ? (int64_t)j->part->conf.priority_tier : INT64_MAX;
-}
-
 /* --- what would be free ------------------------------------------------------------------------
  */
 
 static void hunt_init(struct hunt *h, struct plan *p, const struct job *j,
                       const struct bitset *allowed)
 {
-    const struct free_view *now = &p->cluster->pool.now;
-    size_t n = p->cluster->nodes.len, kinds = p->cluster->pool.gres_kinds;
+    size_t n = p->cluster->nodes.len;
     *h = (struct hunt){.p = p, .c = p->cluster, .j = j, .allowed = allowed};
-    pool_view_init(&h->view, n, kinds);
-    memcpy(h->view.units, now->units, n * sizeof *now->units);
-    memcpy(h->view.mem_mib, now->mem_mib, n * sizeof *now->mem_mib);
-    memcpy(h->view.whole, now->whole, n * sizeof *now->whole);
-    memcpy(h->view.gres, now->gres, n * kinds * sizeof *now->gres);
-    memcpy(h->view.users, now->users, n * sizeof *now->users);
-    memcpy(h->view.use, now->use, n * sizeof *now->use);
+    pool_view_copy(&h->view, &p->cluster->pool.now, n, p->cluster->pool.gres_kinds);
     h->view.present = true; /* its own partition's jobs stay */
     h->use = mem_new_array(struct unit_use *, n + 1);
     h->gone = mem_new_array(uint32_t, n + 1);
@@ -129,7 +117,7 @@ static bool keeps(const struct job *v)
 static void free_gres(const struct node *n, uint64_t *gres)
 {
     vec_foreach (&n->gres, s)
-        gres[s->kind] = s->count > s->used ? s->count - s->used : 0;
+        gres[s->kind] = gres_left(s);
 }
 
 static void give_back(struct hunt *h, const struct job *v, const struct alloc_node *a)
@@ -240,7 +228,7 @@ static bool is_exempt(struct hunt *h, const struct job *v)
 static bool is_prey(struct hunt *h, const struct job *v)
 {
     if (v->state != PB__JOB_STATE__RUNNING || job_run(v)->preempted_at || !v->part ||
-        tier_of(v) >= tier_of(h->j) || v->part->prey_mode == PREEMPT_OFF)
+        preempt_tier(v) >= preempt_tier(h->j) || v->part->prey_mode == PREEMPT_OFF)
         return false;
     if (v->configuring && v->part->prey_mode == PREEMPT_SUSPEND)
         return false;
@@ -277,7 +265,7 @@ static void consider(struct hunt *h, const struct job *v, uint32_t cpus)
     if (!is_prey(h, v))
         return;
     struct prey prey = {.job = v,
-                        .tier = tier_of(v),
+                        .tier = preempt_tier(v),
                         .start_at = v->start_at,
                         .priority = v->priority,
                         .cpus = cpus};
@@ -314,7 +302,7 @@ static void gather(struct hunt *h, size_t ideal)
             continue;
         const struct job *v = begun_job(h->c, b);
         h->p->work += GATHER_WORK;
-        if (v && (!h->least_cpus || tier_of(v) == h->p->prey_tier))
+        if (v && (!h->least_cpus || preempt_tier(v) == h->p->prey_tier))
             consider(h, v, b->cpus);
     }
 }

@@ -137,9 +137,8 @@ static bool is_due(const struct license_claims *l, const struct cluster *c, cons
 {
     if (need->at < 0)
         return false;
-    struct license_need with = *need;
-    with.count += (uint32_t)claimed_at(l, j, true, need->at, at);
-    return is_free(c, j, resv_home(j), &with, back, at) && leaves_claims(l, j, need, at);
+    back -= claimed_at(l, j, true, need->at, at); /* perhaps below 0: their sum is what counts */
+    return is_free(c, j, resv_home(j), need, back, at) && leaves_claims(l, j, need, at);
 }
 
 bool license_is_due(const struct license_claims *l, const struct cluster *c, const struct job *j,

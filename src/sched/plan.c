@@ -13,7 +13,6 @@
 #include "sched/timeline.h"
 
 #define LOOK_WORK 100 /* of a job, in looks at a node */
-#define LAY_WORK 20   /* of a shadow, for each node */
 
 static void add_part(struct plan *p, struct part *part)
 {
@@ -86,49 +85,6 @@ struct bitset *plan_allowed(const struct plan *p, const struct job *j, const str
     return set;
 }
 
-/* The timeline with all heads on it, and when the last one is to start. It is made when something
- * could touch what they need: a full cluster has many looks at its queue, and few of them do. */
-static int64_t lay_out(struct plan *p)
-{
-    int64_t at = 0;
-    if (p->shadow)
-        shadow_done(p->shadow);
-    free(take_ptr(p->shadow));
-    if (!p->ahead) {
-        p->ahead = mem_new(struct timeline);
-        timeline_init(p->ahead, p->cluster, p->now_sec);
-        timeline_set_resv(p->ahead, p->resv);
-    }
-    while (p->laid < p->heads.len)
-        at = ahead_lay(p);
-    return at;
-}
-
-static void make_shadow(struct plan *p, const struct job *j)
-{
-    _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, resv_home(j));
-    int64_t due = ahead_licensed(p, j);
-    p->shadow = mem_new(struct shadow);
-    p->work += LAY_WORK * p->cluster->nodes.len;
-    if (!shadow_make(p->shadow, p->cluster, p->resv, j, allowed, p->now_sec, due ? due : INT64_MAX))
-        free(take_ptr(p->shadow));
-}
-
-/* One head casts a shadow; more need the timeline. */
-static int64_t look_ahead(struct plan *p)
-{
-    uint32_t face;
-    struct job *j = p->heads.len == 1 && !p->ahead ? ahead_job(p, p->heads.data, &face) : NULL;
-    if (!p->shadow && j && shadow_serves(p->cluster, j) &&
-        license_is_alone(&p->claims, p->cluster, j))
-        make_shadow(p, j);
-    if (j)
-        several_enter(j, face);
-    if (p->shadow && p->heads.len == 1 && !depth_is_beyond(p, p->shadow->at_sec))
-        return p->shadow->at_sec == INT64_MAX ? 0 : p->shadow->at_sec;
-    return lay_out(p);
-}
-
 struct spare_need plan_need(const struct job *j)
 {
     const struct request *r = &j->want;
@@ -158,7 +114,7 @@ static bool might_fit(const struct plan *p, const struct job *j)
 /* The same of those that have a place before it. */
 static bool might_leave_room(struct plan *p, struct job *j)
 {
-    look_ahead(p);
+    ahead_look(p);
     if (!p->shadow || !shadow_serves(p->cluster, j))
         return true;
     int64_t limit = j->limit_sec;
@@ -173,14 +129,14 @@ bool plan_leaves_room(struct plan *p, const struct job *j, const struct resv *in
 {
     if (!ahead_others(p, j))
         return true;
-    look_ahead(p);
+    ahead_look(p);
     if (p->shadow && shadow_serves(p->cluster, j)) {
         bool fits = shadow_fits_now(p->shadow, j, in, allowed, p->now_sec, where);
         if (fits && !p->asks)
             shadow_start(p->shadow, j, where, p->now_sec);
         return fits;
     }
-    lay_out(p);
+    ahead_lay_out(p);
     if (ahead_has(p, j))
         return ahead_leaves_room(p, j, in, allowed, where);
     p->ahead->in = in;
@@ -271,7 +227,7 @@ static void reserve(struct plan *p, struct decision *d)
     struct job *j = d->job;
     depth_count_place(p, j);
     vec_push(&p->heads, ((struct plan_head){.id = j->id, .part = j->part}));
-    d->start_at = ahead_is_known(p, j) ? ahead_found(j) : look_ahead(p);
+    d->start_at = ahead_is_known(p, j) ? ahead_found(j) : ahead_look(p);
     j->ahead_stamp = p->cluster->pool.freed;
     if (d->start_at && d->start_at < p->head_at)
         p->head_at = d->start_at;
@@ -518,5 +474,5 @@ void plan_suppose(struct plan *p, struct decision *d)
     vec_push(&p->heads, started);
     d->where = (struct selection){0};
     p->again = 0;
-    lay_out(p);
+    ahead_lay_out(p);
 }

@@ -38,7 +38,7 @@ static uint64_t exempt_priority(const struct conf *conf)
     return value ? strtoull(value, NULL, 10) : EXEMPT_PRIORITY_NONE;
 }
 
-static int64_t tier_of(const struct job *j)
+int64_t preempt_tier(const struct job *j)
 {
     return j->part ? (int64_t)j->part->conf.priority_tier : INT64_MAX;
 }
@@ -47,8 +47,8 @@ static int64_t tier_of(const struct job *j)
 static int by_precedence(const void *a, const void *b)
 {
     const struct job *x = *(const struct job *const *)a, *y = *(const struct job *const *)b;
-    if (tier_of(x) != tier_of(y))
-        return tier_of(x) > tier_of(y) ? -1 : 1;
+    if (preempt_tier(x) != preempt_tier(y))
+        return preempt_tier(x) > preempt_tier(y) ? -1 : 1;
     if (x->priority != y->priority)
         return x->priority > y->priority ? -1 : 1;
     return x->id < y->id ? -1 : x->id > y->id;
@@ -121,7 +121,7 @@ static bool has_none(const struct plan *p, const struct job *j)
  * does not wait for that. */
 static bool may_look(const struct plan *p, const struct job *j)
 {
-    return tier_of(j) > p->prey_tier && j->prey_stamp != p->cluster->pool.freed &&
+    return preempt_tier(j) > p->prey_tier && j->prey_stamp != p->cluster->pool.freed &&
            p->no_prey.len < HUNTS_MOST && !j->want.tasks_per_socket && !j->trial &&
            is_over_before(p, j) && !has_none(p, j);
 }
@@ -200,7 +200,7 @@ static bool is_under(const struct plan *p, const struct job *j)
         const struct node *n = p->cluster->nodes.data[a->node];
         for (size_t i = 0; i < n->holders.len && !a->released; i++) {
             const struct job *other = cluster_find_job(p->cluster, n->holders.data[i]);
-            if (other && tier_of(other) > tier_of(j) && has_units(other, a->node))
+            if (other && preempt_tier(other) > preempt_tier(j) && has_units(other, a->node))
                 return true;
         }
     }
@@ -238,7 +238,7 @@ struct job *preempt_next_resumed(struct plan *p, int64_t tier)
     while (p->yielded_at < p->yielded.len) {
         struct job *j = cluster_find_job(p->cluster, p->yielded.data[p->yielded_at]);
         bool waits = j && j->yielded && j->state == PB__JOB_STATE__SUSPENDED;
-        if (waits && tier_of(j) < tier)
+        if (waits && preempt_tier(j) < tier)
             return NULL;
         p->yielded_at++;
         p->work += waits ? j->alloc.len : 0;

@@ -18,6 +18,8 @@ enum preempt_mode preempt_mode_of(const struct conf *conf, const struct conf_par
 /* An option: NAME of PreemptParameters, or preempt_NAME of SchedulerParameters. */
 bool preempt_has(const struct conf *conf, const char *name);
 
+int64_t preempt_tier(const struct job *j); /* of its partition; INT64_MAX: that is no more */
+
 void preempt_begin(struct plan *p);
 void preempt_end(struct plan *p);
 

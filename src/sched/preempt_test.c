@@ -207,10 +207,10 @@ static void one_round(void **state)
     struct cluster *c = test_cluster(TWO);
     (void)state;
     test_up(c);
-    struct job *v = test_run(c, 1, "n1:2", NOW + 100);
+    test_run(c, 1, "n1:2", NOW + 100);
     test_run(c, 2, "n2:2", NOW + 100);
     waits(c, 3, "high", "c=2");
-    struct job *low = waits(c, 4, "low", "");
+    waits(c, 4, "low", "");
     pass(c, false, "3 waits for 2 4 waits");
     struct job *chosen = cluster_find_job(c, 2);
     job_set_state(c, chosen, PB__JOB_STATE__SUSPENDED);
@@ -218,8 +218,6 @@ static void one_round(void **state)
     pass(c, false, "3 waits 4 waits"); /* it has not stopped yet */
     park_leave(c, chosen, &chosen->alloc.data[0]);
     pass(c, true, "3 starts 4 waits"); /* nor does the suspended one go on before */
-    (void)v;
-    (void)low;
     test_cluster_free(c);
 }
 
@@ -270,9 +268,8 @@ static void goes_on_first(void **state)
     alloc_clear(c, above);
     order_remove(&c->ends, &above->run->ends);
     pass(c, false, "1 goes on 3 starts");
-    struct job *beside = test_run(c, 5, "n1:1", NOW + 100); /* of its own tier */
-    pass(c, false, "3 waits");                              /* the rest of the node is kept */
-    (void)beside;
+    test_run(c, 5, "n1:1", NOW + 100); /* of its own tier */
+    pass(c, false, "3 waits");         /* the rest of the node is kept */
     test_cluster_free(c);
 }
 
