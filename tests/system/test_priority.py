@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Priorities: what they are made of, as sprio shows it, who may change them, and in which order jobs start: CORE-049, 050, 051, 052."""
+"""Priorities: what they are made of, as sprio shows it, who may change them, and in which order jobs start: CORE-049, 050, 051, CORE-052."""
 import pytest
 
 from harness import ROOT, Cluster, eventually, many

@@ -62,7 +62,7 @@ def test_contiguous_is_a_condition(twelve):
 
 
 def test_all_conditions_at_once(twelve):
-    """CORE-134, 136: partition, numbers of nodes, tasks and CPUs, neighbours, named nodes, and what each node must have."""
+    """CORE-134, CORE-136: partition, numbers of nodes, tasks and CPUs, neighbours, named nodes, and what each node must have."""
     job = submit(twelve, "-pfew", "-N3", "-n6", "-c1", "--contiguous", "-w", "n5", "-x", "n4", "--mincpus=2", "--mem=500", "--tmp=1")
     assert runs_on(twelve, job) == "n[5-7]"
     shown = twelve.job(job)
@@ -83,7 +83,7 @@ def test_all_conditions_at_once(twelve):
     (["--mem=3000"], "Memory specification can not be satisfied"),
 ])
 def test_what_could_never_run_is_refused(twelve, options, why):
-    """CORE-134, 138: all of it must hold; --test-only says the same (CORE-150)."""
+    """CORE-134, CORE-138: all of it must hold; --test-only says the same (CORE-150)."""
     for more in ([], ["--test-only"]):
         done = twelve.run(["sbatch", *more, *options, "--wrap=true"])
         assert done.returncode == 1 and why in done.stderr and done.stdout == "", (options, more, done.stderr)
@@ -132,7 +132,7 @@ NodeName=d[0001-1000] NodeAddr=127.0.0.1 CPUs=64 RealMemory=16000 Weight=50 Feat
 
 
 def test_a_large_mixed_cluster_in_four_lines(make_cluster):
-    """CORE-120, 138: and what could serve a job is the nodes of its partition and of its configuration together."""
+    """CORE-120, CORE-138: and what could serve a job is the nodes of its partition and of its configuration together."""
     c = make_cluster(nodes=0, start=False, conf=MIXED, partitions=["PartitionName=all Nodes=ALL Default=YES",
                                                                    "PartitionName=some Nodes=b[1000-2000],c0001,d[0001-0100]"])
     assert "10000 nodes, 2 partitions" in c.run("slurmctld --check").stderr

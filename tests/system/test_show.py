@@ -65,7 +65,7 @@ def test_sinfo_and_steps_as_json(cluster, sleeper):
 
 
 def test_nodes_partitions_jobs_and_steps(make_cluster):
-    """CORE-020, 021, 162: each has its record, jobs of a partition start until its nodes are used up, steps have their facts."""
+    """CORE-020, CORE-021, CORE-162: each has its record, jobs of a partition start until its nodes are used up, steps have their facts."""
     c = make_cluster(nodes=3, partitions=["PartitionName=a Nodes=n[1-2] Default=YES", "PartitionName=b Nodes=n[2-3]"])
     first = c.sbatch("-N1", "-n4", "-o", "/dev/null", wrap="srun -n4 -m cyclic -J wide sleep 1000 & srun --overlap -n1 sleep 1001 & wait")
     others = [c.sbatch("-N1", "--exclusive", "-o", "/dev/null", wrap="sleep 1000") for _ in range(2)]
