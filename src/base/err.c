@@ -2,10 +2,9 @@
 #include "base/err.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
+#include "base/str.h"
 
 #define HEAD 300 /* bytes of a text that is too long which are its first ones */
 
@@ -36,27 +35,25 @@ static int code_number(int code)
 }
 
 /* What is wrong often stands behind what it is about: both ends of a long text are kept. */
-static void keep_ends(struct err *err, size_t len, const char *fmt, va_list ap)
+static void keep_ends(struct err *err, const char *whole, size_t len)
 {
     static const char gap[] = "[...]";
     size_t tail = sizeof(err->text) - HEAD - sizeof(gap);
-    char *whole = mem_alloc(len + 1);
-    vsnprintf(whole, len + 1, fmt, ap);
     snprintf(err->text, sizeof(err->text), "%.*s%s%s", HEAD, whole, gap, whole + len - tail);
-    free(whole);
 }
 
 int err_vset(struct err *err, int code, const char *fmt, va_list ap)
 {
-    va_list again;
     if (!err)
         return code;
-    va_copy(again, ap);
-    int len = vsnprintf(err->text, sizeof(err->text), fmt, ap);
-    if (len >= (int)sizeof(err->text))
-        keep_ends(err, (size_t)len, fmt, again);
-    va_end(again);
+    struct str text = STR_INIT;
+    str_vprintf(&text, fmt, ap);
+    if (text.len < sizeof(err->text))
+        memcpy(err->text, str_cstr(&text), text.len + 1);
+    else
+        keep_ends(err, text.data, text.len);
     err->code = code;
+    str_done(&text);
     return code;
 }
 
