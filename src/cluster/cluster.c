@@ -64,6 +64,7 @@ static void job_free(struct cluster *c, struct job *j)
     free(j->waits.kept);
     free(j->waits.shown);
     free(j->waits.name);
+    free(j->of_array); /* NULL, or its cluster goes */
     str_free(j->alloc_step);
     job_packed_done(&j->spec);
     job_packed_done(&j->live);
