@@ -133,15 +133,45 @@ int alloc_place(struct cluster *c, struct job *j, const struct alloc_want *want,
     return 0;
 }
 
-/* The units of a stored record that the node has; without any, the first ones. */
-static struct bitset *stored_units(const struct node *n, const Pb__NodeAlloc *stored)
+/* The units that have the CPUs which unit number 'at' of 'was' CPUs had. Whether all are there. */
+static bool set_same_cpus(const struct node *n, struct bitset *set, uint64_t at, uint64_t was)
+{
+    uint64_t now = n->cpus_per_unit, first = at * was / now, end = (at * was + was + now - 1) / now;
+    for (uint64_t i = first; i < end && i < n->units; i++)
+        bitset_set(set, i);
+    return end <= n->units;
+}
+
+/* Others in the place of those that the node has lost: free ones while there are any. */
+static void replace_lost(const struct node *n, struct bitset *set, uint32_t cpus)
+{
+    uint64_t wanted = ((uint64_t)cpus + n->cpus_per_unit - 1) / n->cpus_per_unit;
+    uint64_t has = bitset_count(set);
+    for (int busy = 0; busy < 2; busy++)
+        for (uint32_t i = 0; i < n->units && has < wanted; i++)
+            if (!bitset_test(set, i) && bitset_test(n->busy, i) == busy) {
+                bitset_set(set, i);
+                has++;
+            }
+}
+
+/* The units of a stored record; without any, the first ones. Since it was written, units may have
+ * become others, and fewer: what runs keeps the CPUs that it has. */
+static struct bitset *stored_units(struct node *n, const Pb__NodeAlloc *stored)
 {
     struct bitset *set = bitset_new(n->units);
+    uint64_t was = stored->has_cpus_per_core ? stored->cpus_per_core : n->cpus_per_unit;
+    bool all = true;
+    was = was && was <= stored->cpus ? was : n->cpus_per_unit;
     if (!stored->has_cores)
         bitset_set_range(set, 0, ((size_t)stored->cpus + n->cpus_per_unit - 1) / n->cpus_per_unit);
-    for (size_t i = 0; i < n->units && i / 8 < stored->cores.len; i++)
+    for (size_t i = 0; i / 8 < stored->cores.len; i++)
         if (stored->cores.data[i / 8] >> (i % 8) & 1)
-            bitset_set(set, i);
+            all = set_same_cpus(n, set, i, was) && all;
+    if (!all)
+        replace_lost(n, set, stored->cpus);
+    bool changed = !all || was != n->cpus_per_unit;
+    n->squeezed = n->squeezed || (changed && bitset_intersects(n->busy, set));
     return set;
 }
 
@@ -202,6 +232,7 @@ void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a)
     find_users(c, n);
     n->completing -= j->completing;
     n->completing_units -= j->completing && !a->parked ? a->units : 0;
+    n->squeezed = n->squeezed && n->jobs;
     if (n->jobs == 0 && n->actual.cpus) /* it may have come to have others meanwhile */
         node_count_units(c, n);
     pool_update(c, n);
@@ -318,7 +349,7 @@ static int check_job(const struct cluster *c, const struct job *j, struct sum *s
         if (!j->want.shared)
             bitset_or(sum->own, a->busy);
         bitset_foreach (a->busy, i)
-            if (sum->uses[i]++ && bitset_test(sum->own, i))
+            if (sum->uses[i]++ && bitset_test(sum->own, i) && !n->squeezed)
                 return err_set(err, -ERR_INTERNAL, "%s: a core is allocated twice, to job %u",
                                n->name, j->id);
         bitset_or(sum->busy, a->busy);

@@ -293,6 +293,73 @@ static void check_sees(void **state)
     test_cluster_free(c);
 }
 
+/* --- another configuration under jobs --- */
+
+#define OF(cr, node)                                                                               \
+    "SelectType=select/cons_tres\nSelectTypeParameters=" cr "\nNodeName=a " node                   \
+    " RealMemory=100\nPartitionName=p Nodes=a\n"
+#define TWO_THREADS "Sockets=2 CoresPerSocket=4 ThreadsPerCore=2"
+#define ONE_THREAD "Sockets=2 CoresPerSocket=8 ThreadsPerCore=1"
+
+static const char *const ways[] = {OF("CR_CPU", TWO_THREADS),    OF("CR_Core", TWO_THREADS),
+                                   OF("CR_Socket", TWO_THREADS), OF("CR_Core", ONE_THREAD),
+                                   OF("CR_Socket", ONE_THREAD),  OF("CR_CPU", "CPUs=8"),
+                                   OF("CR_CPU", "CPUs=32")};
+
+static struct job *carry(const struct cluster *c, struct job *from, struct cluster *next)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    struct job *to = running(next, from->id, "");
+    job_pack_live(c, from);
+    const Pb__JobLive *live =
+        arena_unpack(&arena, &pb__job_live__descriptor, from->live.data, from->live.len);
+    assert_int_equal(alloc_retake(next, to, live->alloc[0]), 0);
+    assert_int_equal(job_alloc_cpus(to), job_alloc_cpus(from)); /* as it was told */
+    return to;
+}
+
+/* Two jobs with 'cpus' each of the first way, then another: nobody else gets what they have. */
+static void under_jobs(const char *before, const char *after, uint32_t cpus)
+{
+    struct cluster *c = test_cluster(before), *next = test_cluster(after);
+    struct node *n = c->nodes.data[0], *m = next->nodes.data[0];
+    struct job *jobs[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        struct job *j = running(c, i + 1, "");
+        uint32_t units = (cpus + n->cpus_per_unit - 1) / n->cpus_per_unit;
+        assert_int_equal(alloc_take(c, j, 0, units, 0, NULL), 0);
+    }
+    uint32_t held = job_alloc_cpus(c->jobs.data[0]);
+    for (uint32_t i = 0; i < 2; i++)
+        jobs[i] = carry(c, c->jobs.data[i], next);
+    test_sound(next);
+    for (uint32_t left = 2; left > 0; left--) {
+        uint32_t used = held * left < m->cpus ? held * left : m->cpus;
+        if (m->free_units * m->cpus_per_unit > m->cpus - used)
+            fail_msg("%u jobs of %u CPUs, %u of %u free: %s, then %s", left, held,
+                     m->free_units * m->cpus_per_unit, m->cpus, before, after);
+        alloc_release(next, jobs[left - 1], &jobs[left - 1]->alloc.data[0]);
+        job_load_state(next, jobs[left - 1], PB__JOB_STATE__COMPLETED);
+        test_sound(next);
+    }
+    assert_int_equal(m->free_units, m->units);
+    assert_false(m->squeezed);
+    test_cluster_free(c);
+    test_cluster_free(next);
+}
+
+static void other_units(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(ways); i++)
+        for (size_t k = 0; k < COUNT(ways); k++) {
+            under_jobs(ways[i], ways[k], 1);
+            under_jobs(ways[i], ways[k], 3);
+            under_jobs(ways[i], ways[k], strstr(ways[i], "CPUs=8") ? 4 : 8);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -300,6 +367,7 @@ int main(void)
         cmocka_unit_test(which_units),     cmocka_unit_test(release_is_once),
         cmocka_unit_test(damaged_records), cmocka_unit_test(first_cores),
         cmocka_unit_test(retaken),         cmocka_unit_test(check_sees),
+        cmocka_unit_test(other_units),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

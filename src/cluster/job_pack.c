@@ -26,6 +26,7 @@ static void pack_alloc(const struct cluster *c, const struct job *j, Pb__JobLive
         bitset_foreach (a->busy, i)
             bits[i / 8] |= (uint8_t)(1u << (i % 8));
         SET(p, cores, ((ProtobufCBinaryData){bytes, bits}));
+        SET(p, cpus_per_core, n->cpus_per_unit);
         SET(p, mem_mib, a->mem_mib);
         if (a->released)
             SET(p, released, true);

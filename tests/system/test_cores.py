@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Sockets, cores and threads with real daemons."""
+import re
+
 import pytest
 
 from harness import eventually
@@ -140,3 +142,25 @@ def test_a_suspended_job_comes_back_within_its_share(capped, nobody):
     c.run(f"scancel {second}").ok()
     eventually(lambda: c.run(f"scontrol resume {first}").returncode == 0, "they are free")
     assert held(c, first) == "4 0-1,4-5"
+
+
+def test_other_units_under_jobs(make_cluster):
+    """Cores, CPUs or sockets are handed out: what runs keeps its CPUs when that changes, over a restart as well."""
+    c = make_cluster(nodes=1, start=False, conf="SelectTypeParameters=CR_Socket")
+    c.conf_file.write_text(c.conf_file.read_text().replace("CPUs=4", "Sockets=2 CoresPerSocket=4 ThreadsPerCore=2"))
+    c.start()
+    jobs = [c.sbatch("-n8", wrap="sleep 100") for _ in range(2)]
+    for job in jobs:
+        eventually(lambda: c.state(job) == "RUNNING", "a start")
+    for way in ("CR_CPU", "CR_Core", "CR_CPU"):
+        c.conf_file.write_text(re.sub("CR_(Socket|Core|CPU)", way, c.conf_file.read_text()))
+        c.run("scontrol reconfigure").ok()
+        assert c.run("sinfo -h -o %C").ok() == "16/0/0/16"
+    c.kill("slurmctld")
+    c.start_controller()
+    assert c.run("sinfo -h -o %C").ok() == "16/0/0/16"
+    waits = c.sbatch("-n14", wrap="true")
+    eventually(lambda: c.job(waits)["Reason"] == "Resources", "it waits")
+    for job in jobs:
+        c.run(f"scancel {job}").ok()
+    assert c.wait(waits)["JobState"] == "COMPLETED"
