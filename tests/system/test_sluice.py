@@ -3,12 +3,13 @@
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
 
 import pytest
 
-from harness import PREFIX, processes_of
+from harness import PREFIX, eventually, processes_of
 
 ENV = {k: v for k, v in os.environ.items() if not k.startswith("SLURM")}
 ENV["PATH"] = f"{PREFIX}/bin:{PREFIX}/sbin:" + ENV["PATH"]
@@ -67,6 +68,29 @@ def test_two_side_by_side_and_jobs_survive_a_restart(place):
     assert run(f'eval "$(sluice env --dir {place}/a)" && squeue -h -o %i').stdout == ids[0]
     for name in "ab":
         assert run(["sluice", "down", "--dir", place / name]).returncode == 0
+
+
+def test_up_while_the_controller_goes(place):
+    """One that is ended while it is asked is no controller: another is started, and knows the jobs."""
+    up = ["sluice", "up", "--nodes", "2", "--dir", str(place / "a")]
+    assert run(up).returncode == 0
+    job = run(f'eval "$(sluice env --dir {place}/a)" && cd {place} && sbatch --parsable -H --wrap=true').stdout
+    pid = int((place / "a" / "run" / "slurmctld.pid").read_text())
+    os.kill(pid, signal.SIGSTOP)
+    with subprocess.Popen(up, env=ENV, stderr=subprocess.PIPE, text=True) as again:
+        eventually(lambda: is_connected(again.pid), "sluice up asks the controller")
+        os.kill(pid, signal.SIGKILL)
+        said = again.communicate(timeout=60)[1]
+    assert again.returncode == 0 and "2 nodes" in said, said
+    assert int((place / "a" / "run" / "slurmctld.pid").read_text()) != pid
+    assert run(f'eval "$(sluice env --dir {place}/a)" && squeue -h -o %i').stdout == job
+    assert run(["sluice", "down", "--dir", place / "a"]).returncode == 0
+
+
+def is_connected(pid):
+    """Whether the process has a socket."""
+    fds = pathlib.Path(f"/proc/{pid}/fd")
+    return any(os.readlink(fd).startswith("socket:") for fd in fds.iterdir() if fd.is_symlink())
 
 
 def test_bad_arguments_leave_nothing(place):

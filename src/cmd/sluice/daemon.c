@@ -231,7 +231,6 @@ pid_t daemon_find(const struct daemon_list *list, const char *name)
     return 0;
 }
 
-/* Waits for one process to end, be it our child or not. */
 static bool wait_gone(pid_t pid, int64_t until_ms)
 {
     _cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -246,6 +245,20 @@ static bool wait_gone(pid_t pid, int64_t until_ms)
         if (rc == 0)
             return false;
     }
+}
+
+bool daemon_ends(pid_t pid, int64_t ms)
+{
+    return wait_gone(pid, loop_mono_ms() + ms);
+}
+
+void daemon_drop_gone(struct daemon_list *list)
+{
+    for (size_t i = list->all.len; i-- > 0;)
+        if (daemon_ends(list->all.data[i].pid, 0)) {
+            free(list->all.data[i].name);
+            vec_remove(&list->all, i);
+        }
 }
 
 size_t daemon_wait_gone(const struct daemon_list *list, int64_t ms)

@@ -123,6 +123,9 @@ void daemon_list(const char *dir, struct daemon_list *list);
 void daemon_list_steps(const char *dir, struct daemon_list *list);
 void daemon_list_done(struct daemon_list *list);
 pid_t daemon_find(const struct daemon_list *list, const char *name); /* 0: it does not run */
+/* Waits for the process, be it our child or not; false: it still runs after ms. */
+bool daemon_ends(pid_t pid, int64_t ms);
+void daemon_drop_gone(struct daemon_list *list); /* those that run no more */
 /* Waits for all of them to end; how many are left after ms. */
 size_t daemon_wait_gone(const struct daemon_list *list, int64_t ms);
 void daemon_kill(const struct daemon_list *list, int signo);

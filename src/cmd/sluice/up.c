@@ -25,7 +25,7 @@ struct up {
     struct conf *conf;
     char *made_from; /* the first directory on the way that was not there; NULL: all were */
     bool made_conf;
-    struct daemon_list before;
+    struct daemon_list before, running; /* before this call, without those that went since; now */
     VEC(struct daemon_start) starts;
 };
 
@@ -44,7 +44,7 @@ static void progress_end(void)
 static int spawn_missing(struct up *u, const char *program, const char *node, struct err *err)
 {
     _cleanup_free_ char *name = node ? mem_printf("%s-%s", program, node) : mem_strdup(program);
-    if (daemon_find(&u->before, name))
+    if (daemon_find(&u->running, name))
         return 0;
     struct daemon_start d = {0};
     int rc = daemon_spawn(program, u->o->dir, node, !node && u->o->clean, &d, err);
@@ -68,6 +68,7 @@ static int wait_starts(struct up *u, struct err *err)
 /* All the daemons that do not run yet: the controller first, since the nodes would only wait. */
 static int start_daemons(struct up *u, struct err *err)
 {
+    daemon_list(u->o->dir, &u->running);
     progress("starting slurmctld");
     int rc = spawn_missing(u, "slurmctld", NULL, err);
     if (rc == 0)
@@ -77,6 +78,7 @@ static int start_daemons(struct up *u, struct err *err)
         if (rc == 0 && place_expects(u->conf, n))
             rc = spawn_missing(u, "slurmd", n->name, err);
     int ended = wait_starts(u, rc == 0 ? err : NULL);
+    daemon_list_done(&u->running);
     return rc ? rc : ended;
 }
 
@@ -163,6 +165,27 @@ static int wait_nodes(struct up *u, struct err *err)
     }
     rpc_client_free(client);
     progress_end();
+    return rc;
+}
+
+/* The controller that was there was on its way out, as after a kill, and answers no more. */
+static bool controller_went(struct up *u)
+{
+    pid_t pid = daemon_find(&u->before, "slurmctld");
+    if (!pid || !daemon_ends(pid, SLUICE_KILL_MS))
+        return false;
+    daemon_drop_gone(&u->before);
+    return true;
+}
+
+static int bring_up(struct up *u, struct err *err)
+{
+    int rc;
+    do {
+        rc = start_daemons(u, err);
+        if (rc == 0)
+            rc = wait_nodes(u, err);
+    } while (rc == -ERR_CONNECT && controller_went(u));
     return rc;
 }
 
@@ -309,9 +332,7 @@ int sluice_up(const struct sluice_options *o)
         if (rc == 0)
             rc = prepare(&u, &err);
         if (rc == 0)
-            rc = start_daemons(&u, &err);
-        if (rc == 0)
-            rc = wait_nodes(&u, &err);
+            rc = bring_up(&u, &err);
         progress_end();
         if (rc && lock >= 0)
             undo(&u);
