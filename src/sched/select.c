@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "cluster/cores.h"
 #include "sched/select.h"
 
 void select_done(struct selection *s)
@@ -86,81 +85,6 @@ struct bitset *select_candidates(const struct cluster *c, const struct job *j)
 /* --- capacity
  * -------------------------------------------------------------------------------------- */
 
-/* Of a unit's CPUs, those that tasks may use: --threads-per-core. */
-static uint32_t cpus_used(const struct request *r, const struct node_kind *k)
-{
-    if (!r->use_threads || r->use_threads >= k->threads || k->cpus_per_unit < k->threads)
-        return k->cpus_per_unit;
-    return k->cpus_per_unit / k->threads * r->use_threads;
-}
-
-/* Units that so many tasks, of so many CPUs in all, take of one socket, or where that does not
- * matter. */
-static uint64_t units_together(const struct request *r, const struct node_kind *k, uint64_t tasks,
-                               uint64_t cpus)
-{
-    uint64_t units = (cpus + cpus_used(r, k) - 1) / cpus_used(r, k);
-    uint64_t per_unit = (uint64_t)r->tasks_per_core * (k->cpus_per_unit / k->threads);
-    uint64_t by_core = per_unit ? (tasks + per_unit - 1) / per_unit : 0;
-    return units > by_core ? units : by_core;
-}
-
-/* Units of a socket that has as many tasks as one may have; 0: any number. */
-uint32_t select_units_per_socket(const struct request *r, const struct node_kind *k)
-{
-    uint64_t tasks = r->tasks_per_socket;
-    uint64_t units = tasks ? units_together(r, k, tasks, tasks * r->cpus_per_task) : 0;
-    return units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
-}
-
-/* Units that so many tasks take of a node. */
-static uint64_t units_of(const struct request *r, const struct node_kind *k, uint64_t tasks,
-                         uint64_t cpus)
-{
-    uint64_t units = units_together(r, k, tasks, cpus);
-    if (!r->tasks_per_socket)
-        return units;
-    uint64_t rest = tasks % r->tasks_per_socket;
-    uint64_t apart = tasks / r->tasks_per_socket * select_units_per_socket(r, k) +
-                     (rest ? units_together(r, k, rest, rest * r->cpus_per_task) : 0);
-    return units > apart ? units : apart;
-}
-
-/* Of the tasks that an idle socket may have, those that it has the units for. */
-static uint64_t tasks_in_socket(const struct job *j, const struct node_kind *k)
-{
-    const struct request *r = &j->want;
-    uint64_t tasks = r->tasks_per_socket < k->cpus ? r->tasks_per_socket : k->cpus;
-    uint32_t units = k->units / k->sockets,
-             most = j->part->conf.max_cpus_per_socket / k->cpus_per_unit;
-    units = units < most ? units : most;
-    while (tasks && units_together(r, k, tasks, tasks * r->cpus_per_task) > units)
-        tasks--;
-    return tasks;
-}
-
-/* Tasks that --ntasks-per-core and --ntasks-per-socket allow. Of sockets in another view it is only
- * known how many there are. */
-static uint32_t tasks_by_cores(const struct cluster *c, const struct job *j,
-                               const struct node_kind *k, const struct select_room *room)
-{
-    const struct request *r = &j->want;
-    uint64_t per_unit = (uint64_t)r->tasks_per_core * (k->cpus_per_unit / k->threads);
-    uint64_t tasks = per_unit ? per_unit * room->units : UINT32_MAX;
-    if (r->tasks_per_core && k->cpus_per_unit < k->threads) /* CPUs are handed out */
-        tasks = (uint64_t)r->tasks_per_core * room->units / k->threads;
-    if (r->tasks_per_socket) {
-        uint64_t by_socket = tasks_in_socket(j, k) * k->sockets;
-        _cleanup_free_ uint32_t *left = room->node ? cores_part_left(c, j->part, room->node) : NULL;
-        if (room->node)
-            by_socket =
-                cores_tasks(room->node, &(struct cores_pack){r->tasks_per_socket, cpus_used(r, k),
-                                                             r->cpus_per_task, left});
-        tasks = by_socket < tasks ? by_socket : tasks;
-    }
-    return tasks < UINT32_MAX ? (uint32_t)tasks : UINT32_MAX;
-}
-
 /* CPUs of 'units' free units that tasks may use: whole units, as they are paid for in memory too.
  * Of a node of one's own all CPUs are taken, and memory bounds those that get tasks. */
 static uint32_t cpus_fit(const struct request *r, const struct node_kind *k,
@@ -170,7 +94,7 @@ static uint32_t cpus_fit(const struct request *r, const struct node_kind *k,
     uint32_t units = room->units;
     if (r->exclusive) {
         uint64_t by_mem = r->mem_cpu_mib ? mem_mib / r->mem_cpu_mib : k->cpus;
-        uint32_t cpus = k->units * cpus_used(r, k), spec = r->spec_cores * k->threads;
+        uint32_t cpus = k->units * select_cpus_used(r, k), spec = r->spec_cores * k->threads;
         cpus = cpus > spec ? cpus - spec : 0;
         return room->cpus_left < k->cpus ? 0 : by_mem < cpus ? (uint32_t)by_mem : cpus;
     }
@@ -180,18 +104,7 @@ static uint32_t cpus_fit(const struct request *r, const struct node_kind *k,
         uint64_t by_mem = mem_mib / r->mem_cpu_mib / k->cpus_per_unit;
         units = by_mem < units ? (uint32_t)by_mem : units;
     }
-    return units * cpus_used(r, k);
-}
-
-/* Of the tasks that cores and sockets hold, those whose units there are the CPUs and the memory
- * for: tasks that do not share cores have more units than their CPUs would. */
-static uint32_t tasks_paid_for(const struct request *r, const struct node_kind *k, uint32_t cpus,
-                               uint32_t tasks)
-{
-    uint32_t units = cpus / cpus_used(r, k);
-    while (tasks && units_of(r, k, tasks, (uint64_t)tasks * r->cpus_per_task) > units)
-        tasks--;
-    return tasks;
+    return units * select_cpus_used(r, k);
 }
 
 /* GPUs of the job's total that so many CPUs and so much memory go with. */
@@ -242,9 +155,9 @@ uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const st
     uint32_t by_gres = r->gres.list.len ? gres_fit(c, r, room, cpus, more) : tasks;
     tasks = by_gres < tasks ? by_gres : tasks;
     if (r->tasks_per_core || r->tasks_per_socket) {
-        uint32_t by_cores = tasks_by_cores(c, j, k, room);
+        uint32_t by_cores = select_tasks_by_cores(c, j, k, room);
         tasks = by_cores < tasks ? by_cores : tasks;
-        tasks = r->exclusive ? tasks : tasks_paid_for(r, k, cpus, tasks);
+        tasks = r->exclusive ? tasks : select_tasks_paid_for(r, k, cpus, tasks);
     }
     if (tasks && room->like)
         tasks = select_tasks_bound(c, j, k, room, tasks, more);
@@ -327,16 +240,6 @@ static uint64_t gpus_of(const struct request *r, const struct parcel *p)
 {
     return p->more + gres_wanted(&r->gres, "gpu", GRES_PER_NODE) +
            gres_wanted(&r->gres, "gpu", GRES_PER_TASK) * p->tasks;
-}
-
-uint32_t select_units(const struct request *r, const struct node_kind *k, uint32_t tasks,
-                      uint64_t gpus)
-{
-    uint64_t cpus = r->overcommit ? 1 : (uint64_t)tasks * r->cpus_per_task;
-    cpus = cpus > r->min_cpus ? cpus : r->min_cpus;
-    cpus = cpus > gpus * r->cpus_per_gpu ? cpus : gpus * r->cpus_per_gpu;
-    uint32_t units = r->exclusive ? k->units : (uint32_t)units_of(r, k, tasks, cpus);
-    return units ? units : 1;
 }
 
 static bool add_share(const struct cluster *c, const struct job *j, const struct free_view *view,

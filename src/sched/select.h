@@ -35,11 +35,22 @@ bool select_kind_could(const struct cluster *c, const struct job *j, const struc
 uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const struct node_kind *k,
                           const struct select_room *room, uint64_t *more);
 
+/* --- select_units.c: units and tasks -------------------------------------------------------------
+ */
+
+/* Of a unit's CPUs, those that tasks may use: --threads-per-core. */
+uint32_t select_cpus_used(const struct request *r, const struct node_kind *k);
 /* Units of a node that so many tasks and GPUs of the job take; and of a socket with as many tasks
  * as one may have, 0: any number. */
 uint32_t select_units(const struct request *r, const struct node_kind *k, uint32_t tasks,
                       uint64_t gpus);
 uint32_t select_units_per_socket(const struct request *r, const struct node_kind *k);
+/* Tasks that --ntasks-per-core and --ntasks-per-socket allow there. */
+uint32_t select_tasks_by_cores(const struct cluster *c, const struct job *j,
+                               const struct node_kind *k, const struct select_room *room);
+/* Of these tasks, those whose units so many CPUs are enough for. */
+uint32_t select_tasks_paid_for(const struct request *r, const struct node_kind *k, uint32_t cpus,
+                               uint32_t tasks);
 
 /* What there is on the node in this view. 'sharing': units that others have, too. */
 struct select_room select_room_of(const struct cluster *c, const struct job *j,
