@@ -101,7 +101,11 @@ static bool choose_units(const struct cluster *c, const struct job *j,
 {
     const struct node *n = c->nodes.data[want->node];
     _cleanup_free_ uint32_t *left = j->part ? cores_part_left(c, j->part, n) : NULL;
-    struct cores_want cores = {.units = own, .per_socket = want->per_socket, .socket_left = left};
+    uint32_t others = want->units - own;
+    struct cores_want cores = {.units = own,
+                               .per_socket = want->per_socket,
+                               .beyond = want->beyond > others ? want->beyond - others : 0,
+                               .socket_left = left};
     if (request_is_bound(&j->want) && own == want->units) {
         const struct gres_bind bind = {want->gres, want->gres_len, cores};
         return gres_bind_choose(n, &bind, set, devices);

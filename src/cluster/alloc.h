@@ -23,6 +23,7 @@ struct alloc_want {
     const struct gres_amount *gres;
     size_t gres_len;
     uint32_t per_socket; /* units of a socket at most; 0: any number */
+    uint32_t beyond;     /* of the units, those that per_socket says nothing of */
 };
 int alloc_place(struct cluster *c, struct job *j, const struct alloc_want *want, struct err *err);
 static inline int alloc_take(struct cluster *c, struct job *j, uint32_t node, uint32_t units,

@@ -17,6 +17,7 @@ static size_t socket_count(const struct node *n)
 
 struct socket {
     uint32_t room; /* units that may be taken there now */
+    uint32_t rest; /* the same without per_socket */
     bool near;
 };
 
@@ -28,9 +29,10 @@ static void look(const struct node *n, const struct cores_want *want, const stru
         uint32_t at = cores_socket(n, (size_t)i);
         struct socket *s = &sockets[at];
         s->near = s->near || (want->near && bitset_test(want->near, (size_t)i));
-        if ((!want->per_socket || s->room < want->per_socket) &&
-            (!want->socket_left || s->room < want->socket_left[at]))
-            s->room++;
+        if (want->socket_left && s->rest >= want->socket_left[at])
+            continue;
+        s->rest++;
+        s->room += !want->per_socket || s->room < want->per_socket;
     }
 }
 
@@ -78,24 +80,39 @@ static bool is_plain(const struct node *n, const struct cores_want *want)
             want->units == n->free_units);
 }
 
-/* Socket by socket. */
-static bool choose(const struct node *n, const struct cores_want *want, const struct bitset *busy,
-                   struct bitset *out)
+/* So many more, socket by socket. */
+static bool take_sockets(const struct node *n, const struct cores_want *want,
+                         const struct bitset *busy, uint32_t left, struct socket *sockets,
+                         struct bitset *chosen)
 {
-    uint32_t left = want->units;
-    size_t count = socket_count(n);
-    _cleanup_free_ struct socket *sockets = mem_new_array(struct socket, count + 1);
-    _cleanup_bitset_ struct bitset *chosen = bitset_new(n->units);
-    look(n, want, busy, sockets);
     while (left) {
-        long best = best_socket(sockets, count, left);
+        long best = best_socket(sockets, socket_count(n), left);
         if (best < 0)
             return false;
         size_t first = (size_t)best * n->units_per_socket, end = first + n->units_per_socket;
         uint32_t most = sockets[best].room < left ? sockets[best].room : left;
-        left -= take_range(busy, want->near, first, end < n->units ? end : n->units, most, chosen);
+        most = take_range(busy, want->near, first, end < n->units ? end : n->units, most, chosen);
+        left -= most;
+        sockets[best].rest -= most;
         sockets[best].room = 0;
     }
+    return true;
+}
+
+/* Those that per_socket counts first: the others can be anywhere. */
+static bool choose(const struct node *n, const struct cores_want *want, const struct bitset *busy,
+                   struct bitset *out)
+{
+    size_t count = socket_count(n);
+    _cleanup_free_ struct socket *sockets = mem_new_array(struct socket, count + 1);
+    _cleanup_bitset_ struct bitset *chosen = bitset_new(n->units);
+    look(n, want, busy, sockets);
+    if (!take_sockets(n, want, busy, want->units - want->beyond, sockets, chosen))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        sockets[i].room = sockets[i].rest;
+    if (!take_sockets(n, want, busy, want->beyond, sockets, chosen))
+        return false;
     bitset_or(out, chosen);
     return true;
 }
@@ -125,17 +142,20 @@ uint32_t cores_tasks(const struct node *n, const struct cores_pack *pack)
     look(n, &(struct cores_want){.socket_left = pack->socket_left}, n->busy, sockets);
     for (size_t i = 0; i < count; i++) {
         uint64_t tasks = (uint64_t)sockets[i].room * pack->used / pack->cpus;
+        uint64_t by_unit = pack->per_unit ? (uint64_t)sockets[i].room * pack->per_unit : tasks;
+        tasks = by_unit < tasks ? by_unit : tasks;
         sum += tasks < pack->per_socket ? (uint32_t)tasks : pack->per_socket;
     }
     return sum;
 }
 
-uint32_t cores_room(const struct node *n, const uint32_t *socket_left)
+uint32_t cores_room(const struct node *n, uint32_t per_socket, const uint32_t *socket_left)
 {
     size_t count = socket_count(n);
     _cleanup_free_ struct socket *sockets = mem_new_array(struct socket, count + 1);
     uint32_t sum = 0;
-    look(n, &(struct cores_want){.socket_left = socket_left}, n->busy, sockets);
+    look(n, &(struct cores_want){.per_socket = per_socket, .socket_left = socket_left}, n->busy,
+         sockets);
     for (size_t i = 0; i < count; i++)
         sum += sockets[i].room;
     return sum;

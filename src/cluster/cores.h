@@ -17,6 +17,7 @@ struct part;
 struct cores_want {
     uint32_t units;
     uint32_t per_socket;         /* at most; 0: any number */
+    uint32_t beyond;             /* of the units, those that per_socket says nothing of */
     const uint32_t *socket_left; /* at most, by socket; NULL: any number */
     const struct bitset *near;   /* better ones; NULL: none */
     const struct bitset *only;   /* no others; NULL: any */
@@ -30,6 +31,7 @@ bool cores_choose(const struct node *n, const struct cores_want *want, struct bi
  * a unit's CPUs, those that tasks use. */
 struct cores_pack {
     uint32_t per_socket, used, cpus;
+    uint32_t per_unit;           /* tasks of a unit at most; 0: any number */
     const uint32_t *socket_left; /* as above */
 };
 uint32_t cores_tasks(const struct node *n, const struct cores_pack *pack);
@@ -37,8 +39,8 @@ uint32_t cores_tasks(const struct node *n, const struct cores_pack *pack);
 /* MaxCPUsPerSocket (cores_part.c). By socket: units that jobs of the partition may take besides
  * those that they have; NULL: any number. The caller frees. */
 uint32_t *cores_part_left(const struct cluster *c, const struct part *p, const struct node *n);
-/* Free units that may be taken then. */
-uint32_t cores_room(const struct node *n, const uint32_t *socket_left);
+/* Free units that may be taken then, so many of a socket (0: any number). */
+uint32_t cores_room(const struct node *n, uint32_t per_socket, const uint32_t *socket_left);
 /* Whether these units may be the job's again, with those that the partition's other jobs have now.
  * Alone it may have what it had. */
 bool cores_part_may(const struct cluster *c, const struct part *p, const struct node *n,

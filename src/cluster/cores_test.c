@@ -64,6 +64,29 @@ static void choices(void **state)
     choose("00000000", 0, 0, NULL, "00000000");
 }
 
+/* Beyond those that are spread over sockets. */
+static void beyond(void **state)
+{
+    (void)state;
+    struct cluster *c = test_cluster(CONF("CR_Core", TWO));
+    struct node *n = node_of(c);
+    _cleanup_bitset_ struct bitset *out = bitset_new(n->units);
+    assert_false(cores_choose(n, &(struct cores_want){5, 1, 2}, out)); /* three of two sockets */
+    assert_true(bitset_empty(out));
+    assert_true(cores_choose(n, &(struct cores_want){7, 1, 5}, out));
+    assert_int_equal(bitset_count(out), 7);
+    bitset_zero(out);
+    const uint32_t left[] = {2, 1};
+    assert_false(cores_choose(n, &(struct cores_want){4, 1, 3, left}, out));
+    assert_true(cores_choose(n, &(struct cores_want){3, 1, 2, left}, out));
+    assert_int_equal(bitset_count(out), 3);
+    assert_int_equal(cores_room(n, 1, NULL), 2);
+    assert_int_equal(cores_room(n, 3, left), 3);
+    /* a task for each unit of a socket that has four, not one for each of its CPUs */
+    assert_int_equal(cores_tasks(n, &(struct cores_pack){9, 2, 1, 1, NULL}), 8);
+    test_cluster_free(c);
+}
+
 /* At most so many of each socket. */
 static void caps(void **state)
 {
@@ -94,7 +117,7 @@ static void caps(void **state)
                 text[k] = bitset_test(out, k) ? '1' : '0';
         text[strcmp(text, "none") ? n->units : 4] = 0;
         assert_string_equal(text, cases[i].expected);
-        assert_int_equal(cores_room(n, cases[i].left), cases[i].room);
+        assert_int_equal(cores_room(n, 0, cases[i].left), cases[i].room);
         n->free_units = n->units;
         bitset_zero(n->busy);
         test_cluster_free(c);
@@ -137,13 +160,13 @@ static void tasks(void **state)
     (void)state;
     struct cluster *c = test_cluster(CONF("CR_Core", TWO));
     struct node *n = node_of(c);
-    assert_int_equal(cores_tasks(n, &(struct cores_pack){1, 2, 1, NULL}), 2);
-    assert_int_equal(cores_tasks(n, &(struct cores_pack){9, 2, 1, NULL}), 16);
-    assert_int_equal(cores_tasks(n, &(struct cores_pack){9, 1, 1, NULL}), 8);
-    assert_int_equal(cores_tasks(n, &(struct cores_pack){9, 1, 3, NULL}), 2);
+    assert_int_equal(cores_tasks(n, &(struct cores_pack){1, 2, 1, 0, NULL}), 2);
+    assert_int_equal(cores_tasks(n, &(struct cores_pack){9, 2, 1, 0, NULL}), 16);
+    assert_int_equal(cores_tasks(n, &(struct cores_pack){9, 1, 1, 0, NULL}), 8);
+    assert_int_equal(cores_tasks(n, &(struct cores_pack){9, 1, 3, 0, NULL}), 2);
     occupy(n, "11100000");
-    assert_int_equal(cores_tasks(n, &(struct cores_pack){2, 1, 1, NULL}), 3);
-    assert_int_equal(cores_tasks(n, &(struct cores_pack){2, 1, 2, NULL}), 2);
+    assert_int_equal(cores_tasks(n, &(struct cores_pack){2, 1, 1, 0, NULL}), 3);
+    assert_int_equal(cores_tasks(n, &(struct cores_pack){2, 1, 2, 0, NULL}), 2);
     occupy(n, "00000000");
     test_cluster_free(c);
 }
@@ -182,8 +205,8 @@ static void users(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest list[] = {cmocka_unit_test(choices), cmocka_unit_test(caps),
-                                      cmocka_unit_test(counts), cmocka_unit_test(tasks),
-                                      cmocka_unit_test(users)};
+    const struct CMUnitTest list[] = {cmocka_unit_test(choices), cmocka_unit_test(beyond),
+                                      cmocka_unit_test(caps),    cmocka_unit_test(counts),
+                                      cmocka_unit_test(tasks),   cmocka_unit_test(users)};
     return cmocka_run_group_tests(list, NULL, NULL);
 }

@@ -4,7 +4,8 @@
 
 #define NODES                                                                                      \
     "NodeName=a[1-2] Sockets=2 CoresPerSocket=4 ThreadsPerCore=2 RealMemory=8000\n"                \
-    "NodeName=b[1-2] Sockets=4 CoresPerSocket=2 ThreadsPerCore=1 RealMemory=8000\n"                \
+    "GresTypes=gpu\n"                                                                              \
+    "NodeName=b[1-2] Sockets=4 CoresPerSocket=2 ThreadsPerCore=1 RealMemory=8000 Gres=gpu:3\n"     \
     "PartitionName=all Nodes=ALL Default=YES\n"
 #define CONF(cr) "SelectType=select/cons_tres\nSelectTypeParameters=" cr "\n" NODES
 
@@ -80,6 +81,27 @@ static void by_cpu(void **state)
     expect(conf, "", "n=4 tasks-per-socket=2", "a1:4/0");
 }
 
+/* CPUs that are for no task, of --mincpus and --cpus-per-gpu, are of any socket. */
+static void beyond_tasks(void **state)
+{
+    (void)state;
+    static const char *const core = CONF("CR_Core"), *const cpu = CONF("CR_CPU");
+    expect(core, "", "tasks-per-socket=1 mincpus=3 w=b1", "b1:3/0");
+    expect(core, "", "tasks-per-socket=1 mincpus=5 w=b1", "b1:5/0");
+    expect(core, "", "n=2 tasks-per-socket=1 mincpus=6 w=b1", "b1:6/0");
+    expect(core, "", "tasks-per-socket=2 mincpus=9", "a1:5/0");
+    expect(core, "", "tasks-per-socket=1 mincpus=9", "a1:5/0");
+    expect(core, "", "tasks-per-socket=1 mincpus=17", "never");
+    expect(core, "a1:4", "tasks-per-socket=1 mincpus=9 w=a1", "busy");
+    expect(core, "a1:3", "tasks-per-socket=1 mincpus=9 w=a1", "a1:5/0");
+    expect(cpu, "", "tasks-per-socket=2 mincpus=8 w=b1", "b1:8/0");
+    expect(core, "", "tasks-per-socket=1 gres=gpu:3 cpus-per-gpu=1", "b1:3/0+gpu=3");
+    expect(core, "", "tasks-per-socket=1 per-job=gpu:2 cpus-per-gpu=2", "b1:4/0+gpu=2");
+    expect(core, "", "tasks-per-socket=1 gres=gpu:3 cpus-per-gpu=3", "never");
+    /* a core each: two of one socket and one of the other are three tasks, not four */
+    expect(core, "b1:5", "n=3 tasks-per-socket=2 tasks-per-core=1 w=b1", "b1:3/0");
+}
+
 static void by_socket(void **state)
 {
     (void)state;
@@ -116,6 +138,7 @@ static void one_user(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(by_core), cmocka_unit_test(by_cpu),
-                                       cmocka_unit_test(by_socket), cmocka_unit_test(one_user)};
+                                       cmocka_unit_test(beyond_tasks), cmocka_unit_test(by_socket),
+                                       cmocka_unit_test(one_user)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

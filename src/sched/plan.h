@@ -28,6 +28,7 @@ struct share { /* of one node */
     uint64_t mem_mib;
     uint32_t gres_at, gres_len; /* in the selection's */
     uint32_t per_socket;        /* units of a socket at most; 0: any number */
+    uint32_t beyond;            /* of the units, those that per_socket says nothing of */
 };
 
 struct selection {
@@ -41,7 +42,8 @@ static inline struct alloc_want share_want(const struct selection *s, const stru
     return (struct alloc_want){
         share->node,     share->units,
         share->mem_mib,  share->gres_len ? s->gres.data + share->gres_at : NULL,
-        share->gres_len, share->per_socket};
+        share->gres_len, share->per_socket,
+        share->beyond};
 }
 
 enum plan_kind { PLAN_START, PLAN_WAIT, PLAN_RESUME };

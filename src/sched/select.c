@@ -107,16 +107,15 @@ static uint32_t cpus_fit(const struct request *r, const struct node_kind *k,
     return units * select_cpus_used(r, k);
 }
 
-/* GPUs of the job's total that so many CPUs and so much memory go with. */
-static uint64_t gpus_served(const struct request *r, uint64_t gpus, uint32_t cpus, int64_t mem_mib)
+/* GPUs that so many CPUs and so much memory go with. */
+static uint64_t gpus_served(const struct request *r, uint32_t cpus, int64_t mem_mib)
 {
-    uint64_t by_cpus = r->cpus_per_gpu ? cpus / r->cpus_per_gpu : gpus;
-    uint64_t by_mem = r->mem_gpu_mib ? (uint64_t)mem_mib / r->mem_gpu_mib : gpus;
-    gpus = by_cpus < gpus ? by_cpus : gpus;
-    return by_mem < gpus ? by_mem : gpus;
+    uint64_t by_cpus = r->cpus_per_gpu ? cpus / r->cpus_per_gpu : GRES_COUNT_MAX;
+    uint64_t by_mem = r->mem_gpu_mib ? (uint64_t)mem_mib / r->mem_gpu_mib : GRES_COUNT_MAX;
+    return by_mem < by_cpus ? by_mem : by_cpus;
 }
 
-/* Tasks that its generic resources, and the memory that comes with GPUs, hold; 0: none. */
+/* Tasks that its generic resources, and what comes with GPUs, hold; 0: none. */
 static uint32_t gres_fit(const struct cluster *c, const struct request *r,
                          const struct select_room *room, uint32_t cpus, uint64_t *more)
 {
@@ -127,17 +126,19 @@ static uint32_t gres_fit(const struct cluster *c, const struct request *r,
             job += w->mask >> k & 1 ? left[k] : 0;
     vec_foreach (&r->gres.list, w)
         wanted += w->per_job;
-    uint64_t per_node = r->mem_gpu_mib * gres_wanted(&r->gres, "gpu", GRES_PER_NODE);
-    uint64_t per_task = r->mem_gpu_mib * gres_wanted(&r->gres, "gpu", GRES_PER_TASK);
-    if (per_node > (uint64_t)room->mem_mib)
+    uint64_t per_node = gres_wanted(&r->gres, "gpu", GRES_PER_NODE);
+    uint64_t per_task = gres_wanted(&r->gres, "gpu", GRES_PER_TASK);
+    uint64_t served = gpus_served(r, cpus, room->mem_mib);
+    if (per_node > served)
         return 0;
-    uint64_t by_mem = per_task ? ((uint64_t)room->mem_mib - per_node) / per_task : tasks;
-    job = gpus_served(r, job, cpus, room->mem_mib);
+    served -= per_node;
+    job = served < job ? served : job;
     if (wanted && !job)
         return 0;
     if (more)
         *more = job < wanted ? job : wanted;
-    return (uint32_t)(by_mem < tasks ? by_mem : tasks);
+    uint64_t most = per_task ? served / per_task : tasks;
+    return (uint32_t)(most < tasks ? most : tasks);
 }
 
 uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const struct node_kind *k,
@@ -157,7 +158,7 @@ uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const st
     if (r->tasks_per_core || r->tasks_per_socket) {
         uint32_t by_cores = select_tasks_by_cores(c, j, k, room);
         tasks = by_cores < tasks ? by_cores : tasks;
-        tasks = r->exclusive ? tasks : select_tasks_paid_for(r, k, cpus, tasks);
+        tasks = r->exclusive ? tasks : select_tasks_paid_for(c, j, k, room, cpus, tasks);
     }
     if (tasks && room->like)
         tasks = select_tasks_bound(c, j, k, room, tasks, more);
@@ -248,9 +249,11 @@ static bool add_share(const struct cluster *c, const struct job *j, const struct
     const struct node_kind *n = &c->pool.kinds.data[c->pool.kind[p->node]];
     const struct request *r = &j->want;
     uint64_t gpus = r->cpus_per_gpu || r->mem_gpu_mib ? gpus_of(r, p) : 0;
-    struct share s = {.node = p->node, .units = select_units(r, n, p->tasks, gpus)};
-    if (r->tasks_per_socket && !r->exclusive)
-        s.per_socket = select_units_per_socket(r, n);
+    const struct cores_want cores = select_units(r, n, p->tasks, gpus);
+    struct share s = {.node = p->node,
+                      .units = cores.units,
+                      .per_socket = cores.per_socket,
+                      .beyond = cores.beyond};
     s.mem_mib = node_mem_wanted(r, n, s.units * n->cpus_per_unit) + gpus * r->mem_gpu_mib;
     uint64_t most = view->mem_mib[p->node] > 0 ? (uint64_t)view->mem_mib[p->node] : 0;
     if (r->exclusive && s.mem_mib > most)

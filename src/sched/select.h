@@ -2,6 +2,7 @@
 /* What the choice of nodes and the check of what could ever run have in common. */
 #pragma once
 
+#include "cluster/cores.h"
 #include "sched/choose.h"
 #include "sched/plan.h"
 
@@ -40,17 +41,18 @@ uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const st
 
 /* Of a unit's CPUs, those that tasks may use: --threads-per-core. */
 uint32_t select_cpus_used(const struct request *r, const struct node_kind *k);
-/* Units of a node that so many tasks and GPUs of the job take; and of a socket with as many tasks
- * as one may have, 0: any number. */
-uint32_t select_units(const struct request *r, const struct node_kind *k, uint32_t tasks,
-                      uint64_t gpus);
-uint32_t select_units_per_socket(const struct request *r, const struct node_kind *k);
+/* Units of a node that so many tasks and GPUs of the job take. Those of CPUs that are for no task
+ * (--mincpus, --cpus-per-gpu) may be of any socket. */
+struct cores_want select_units(const struct request *r, const struct node_kind *k, uint32_t tasks,
+                               uint64_t gpus);
 /* Tasks that --ntasks-per-core and --ntasks-per-socket allow there. */
 uint32_t select_tasks_by_cores(const struct cluster *c, const struct job *j,
                                const struct node_kind *k, const struct select_room *room);
-/* Of these tasks, those whose units so many CPUs are enough for. */
-uint32_t select_tasks_paid_for(const struct request *r, const struct node_kind *k, uint32_t cpus,
-                               uint32_t tasks);
+/* Of these tasks, those whose units there are, of few enough of each socket, and the CPUs and the
+ * memory for: tasks that do not share cores have more units than their CPUs would. */
+uint32_t select_tasks_paid_for(const struct cluster *c, const struct job *j,
+                               const struct node_kind *k, const struct select_room *room,
+                               uint32_t cpus, uint32_t tasks);
 
 /* What there is on the node in this view. 'sharing': units that others have, too. */
 struct select_room select_room_of(const struct cluster *c, const struct job *j,

@@ -21,8 +21,7 @@ static bool fits(const struct cluster *c, const struct job *j, const struct node
     _cleanup_free_ uint32_t *left = cores_part_left(c, j->part, room->like);
     struct gres_bind bind = {.amounts = amounts};
     bind.count = gres_deal(&r->gres, kinds, rest, tasks, more, amounts);
-    bind.want.units = select_units(r, k, tasks, r->cpus_per_gpu ? gpus : 0);
-    bind.want.per_socket = r->tasks_per_socket ? select_units_per_socket(r, k) : 0;
+    bind.want = select_units(r, k, tasks, r->cpus_per_gpu ? gpus : 0);
     bind.want.socket_left = left;
     return gres_bind_fits(room->like, &bind, !room->node);
 }
@@ -33,7 +32,7 @@ bool select_is_bound(const struct cluster *c, const struct job *j, const struct 
     const struct node *n = c->nodes.data[s->node];
     _cleanup_free_ uint32_t *left = cores_part_left(c, j->part, n);
     const struct cores_want want = {
-        .units = s->units, .per_socket = s->per_socket, .socket_left = left};
+        .units = s->units, .per_socket = s->per_socket, .beyond = s->beyond, .socket_left = left};
     const struct gres_bind bind = {out->gres.data + s->gres_at, s->gres_len, want};
     return gres_bind_fits(n, &bind, !view->present);
 }

@@ -31,6 +31,6 @@ uint32_t select_part_units_left(const struct cluster *c, const struct job *j, ui
 {
     const struct node *n = c->nodes.data[node];
     _cleanup_free_ uint32_t *left = cores_part_left(c, j->part, n);
-    uint32_t room = cores_room(n, left);
+    uint32_t room = cores_room(n, 0, left);
     return room < units ? room : units;
 }

@@ -25,7 +25,7 @@ static uint64_t units_together(const struct request *r, const struct node_kind *
 }
 
 /* Units of a socket that has as many tasks as one may have; 0: any number. */
-uint32_t select_units_per_socket(const struct request *r, const struct node_kind *k)
+static uint32_t units_per_socket(const struct request *r, const struct node_kind *k)
 {
     uint64_t tasks = r->tasks_per_socket;
     uint64_t units = tasks ? units_together(r, k, tasks, tasks * r->cpus_per_task) : 0;
@@ -33,16 +33,13 @@ uint32_t select_units_per_socket(const struct request *r, const struct node_kind
 }
 
 /* Units that so many tasks take of a node. */
-static uint64_t units_of(const struct request *r, const struct node_kind *k, uint64_t tasks,
-                         uint64_t cpus)
+static uint64_t units_of(const struct request *r, const struct node_kind *k, uint64_t tasks)
 {
-    uint64_t units = units_together(r, k, tasks, cpus);
     if (!r->tasks_per_socket)
-        return units;
+        return units_together(r, k, tasks, r->overcommit ? 1 : tasks * r->cpus_per_task);
     uint64_t rest = tasks % r->tasks_per_socket;
-    uint64_t apart = tasks / r->tasks_per_socket * select_units_per_socket(r, k) +
-                     (rest ? units_together(r, k, rest, rest * r->cpus_per_task) : 0);
-    return units > apart ? units : apart;
+    return tasks / r->tasks_per_socket * units_per_socket(r, k) +
+           (rest ? units_together(r, k, rest, rest * r->cpus_per_task) : 0);
 }
 
 /* Of the tasks that an idle socket may have, those that it has the units for. */
@@ -71,32 +68,51 @@ uint32_t select_tasks_by_cores(const struct cluster *c, const struct job *j,
     if (r->tasks_per_socket) {
         uint64_t by_socket = tasks_in_socket(j, k) * k->sockets;
         _cleanup_free_ uint32_t *left = room->node ? cores_part_left(c, j->part, room->node) : NULL;
+        const struct cores_pack pack = {.per_socket = r->tasks_per_socket,
+                                        .used = select_cpus_used(r, k),
+                                        .cpus = r->cpus_per_task,
+                                        .per_unit = (uint32_t)per_unit,
+                                        .socket_left = left};
         if (room->node)
-            by_socket = cores_tasks(room->node, &(struct cores_pack){r->tasks_per_socket,
-                                                                     select_cpus_used(r, k),
-                                                                     r->cpus_per_task, left});
+            by_socket = cores_tasks(room->node, &pack);
         tasks = by_socket < tasks ? by_socket : tasks;
     }
     return tasks < UINT32_MAX ? (uint32_t)tasks : UINT32_MAX;
 }
 
-/* Of the tasks that cores and sockets hold, those whose units there are the CPUs and the memory
- * for: tasks that do not share cores have more units than their CPUs would. */
-uint32_t select_tasks_paid_for(const struct request *r, const struct node_kind *k, uint32_t cpus,
-                               uint32_t tasks)
+/* Free units of which no socket gives more than its tasks may have. */
+static uint32_t units_spread(const struct cluster *c, const struct job *j,
+                             const struct node_kind *k, const struct select_room *room)
 {
-    uint32_t units = cpus / select_cpus_used(r, k);
-    while (tasks && units_of(r, k, tasks, (uint64_t)tasks * r->cpus_per_task) > units)
+    uint32_t per_socket = units_per_socket(&j->want, k);
+    if (!per_socket || !room->node)
+        return UINT32_MAX;
+    _cleanup_free_ uint32_t *left = cores_part_left(c, j->part, room->node);
+    return cores_room(room->node, per_socket, left);
+}
+
+uint32_t select_tasks_paid_for(const struct cluster *c, const struct job *j,
+                               const struct node_kind *k, const struct select_room *room,
+                               uint32_t cpus, uint32_t tasks)
+{
+    const struct request *r = &j->want;
+    uint32_t units = cpus / select_cpus_used(r, k), most = units_spread(c, j, k, room);
+    units = units < most ? units : most;
+    while (tasks && units_of(r, k, tasks) > units)
         tasks--;
     return tasks;
 }
 
-uint32_t select_units(const struct request *r, const struct node_kind *k, uint32_t tasks,
-                      uint64_t gpus)
+struct cores_want select_units(const struct request *r, const struct node_kind *k, uint32_t tasks,
+                               uint64_t gpus)
 {
-    uint64_t cpus = r->overcommit ? 1 : (uint64_t)tasks * r->cpus_per_task;
-    cpus = cpus > r->min_cpus ? cpus : r->min_cpus;
-    cpus = cpus > gpus * r->cpus_per_gpu ? cpus : gpus * r->cpus_per_gpu;
-    uint32_t units = r->exclusive ? k->units : (uint32_t)units_of(r, k, tasks, cpus);
-    return units ? units : 1;
+    uint64_t cpus = gpus * r->cpus_per_gpu > r->min_cpus ? gpus * r->cpus_per_gpu : r->min_cpus;
+    uint64_t own = units_of(r, k, tasks), units = units_together(r, k, tasks, cpus);
+    if (r->exclusive)
+        return (struct cores_want){.units = k->units};
+    units = own > units ? own : units;
+    struct cores_want want = {.units = units ? (uint32_t)units : 1,
+                              .per_socket = units_per_socket(r, k)};
+    want.beyond = want.per_socket ? want.units - (uint32_t)own : 0;
+    return want;
 }

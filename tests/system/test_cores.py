@@ -28,6 +28,7 @@ def held(c, job):
     (["-n4", "--ntasks-per-core=1"], "8 0-3"),
     (["-n2", "--ntasks-per-socket=1", "-N1"], "4 0,4"),
     (["-n4", "--ntasks-per-socket=2", "-N1"], "4 0,4"),
+    (["--ntasks-per-socket=1", "--mincpus=11"], "12 0-1,4-7"),
     (["-B2:4:2", "-n1"], "2 0"),
     (["--sockets-per-node=2", "-n1"], "2 0"),
     (["--core-spec=2", "-n12"], "16 0-7"),

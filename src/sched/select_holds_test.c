@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The planner against the ledger: what is chosen for random requests about tasks, sockets, CPUs and
+ * GPUs can be had, and on idle nodes something is chosen for whatever is not refused at once.
+ */
+#include "sched/sched_test_util.h"
+
+enum { CASES = 20000 };
+
+#define NODES                                                                                      \
+    "GresTypes=gpu\nDefMemPerCPU=100\n"                                                            \
+    "NodeName=n[1-2] Sockets=2 CoresPerSocket=4 ThreadsPerCore=2 RealMemory=8000 "                 \
+    "Gres=gpu:tesla:2\n"                                                                           \
+    "NodeName=n[3-4] Sockets=2 CoresPerSocket=4 ThreadsPerCore=1 RealMemory=16000 "                \
+    "Gres=gpu:kepler:4\n"                                                                          \
+    "NodeName=n[5-6] CPUs=4 RealMemory=4000\n"                                                     \
+    "PartitionName=p Nodes=ALL Default=YES\n"                                                      \
+    "GresConf=1 NodeName=n[1-2] Name=gpu Type=tesla Count=1 Cores=0-3\n"                           \
+    "GresConf=1 NodeName=n[1-2] Name=gpu Type=tesla Count=1 Cores=4-7\n"                           \
+    "GresConf=1 NodeName=n[3-4] Name=gpu Type=kepler Count=4\n"
+#define CONF(cr) "SelectType=select/cons_tres\nSelectTypeParameters=" cr "\n" NODES
+
+static const char *const confs[] = {CONF("CR_Core_Memory"), CONF("CR_Socket_Memory"),
+                                    CONF("CR_CPU_Memory"), CONF("CR_CPU"), CONF("CR_Core")};
+
+static bool chance(uint64_t *seed, uint32_t in_hundred)
+{
+    return test_between(seed, 1, 100) <= in_hundred;
+}
+
+static void maybe(struct str *words, uint64_t *seed, uint32_t in_hundred, const char *fmt,
+                  uint32_t last)
+{
+    if (chance(seed, in_hundred))
+        str_printf(words, fmt, test_between(seed, 1, last));
+}
+
+static void random_request(struct str *words, uint64_t *seed)
+{
+    maybe(words, seed, 50, " n=%u", 8);
+    maybe(words, seed, 20, " N=%u", 3);
+    maybe(words, seed, 20, " c=%u", 4);
+    maybe(words, seed, 40, " mincpus=%u", 10);
+    maybe(words, seed, 60, " tasks-per-socket=%u", 4);
+    maybe(words, seed, 15, " tasks-per-core=%u", 2);
+    maybe(words, seed, 10, " threads=%u", 2);
+    maybe(words, seed, 10, " per-node=%u", 3);
+    maybe(words, seed, 10, " mem-per-cpu=%u", 2000);
+    maybe(words, seed, 20, " w=n%u", 6);
+    if (chance(seed, 10))
+        str_puts(words, " overcommit");
+    if (chance(seed, 50)) {
+        static const char *const gpus[] = {"gres=gpu", "per-job=gpu", "per-task=gpu",
+                                           "gres=gpu:tesla:1 per-task=gpu:kepler"};
+        str_printf(words, " %s:%u", gpus[test_between(seed, 0, COUNT(gpus) - 1)],
+                   test_between(seed, 1, 4));
+        maybe(words, seed, 60, " cpus-per-gpu=%u", 5);
+        maybe(words, seed, 20, " mem-per-gpu=%u", 5000);
+    }
+}
+
+/* Some cores of some nodes are taken. */
+static void random_state(struct cluster *c, uint64_t *seed)
+{
+    uint32_t jobs = test_between(seed, 1, 6);
+
+    for (uint32_t id = 1; id <= jobs; id++) {
+        const struct node *n = c->nodes.data[test_between(seed, 0, (uint32_t)c->nodes.len - 1)];
+        struct job *j = test_job(c, id, "");
+        const struct alloc_want want = {.node = n->index,
+                                        .units = test_between(seed, 1, n->units),
+                                        .per_socket = test_between(seed, 0, 3),
+                                        .mem_mib = test_between(seed, 0, 2000)};
+        if (alloc_place(c, j, &want, NULL) == 0)
+            job_set_state(c, j, PB__JOB_STATE__RUNNING);
+        else
+            cluster_remove_job(c, j);
+    }
+}
+
+static void place(struct cluster *c, struct job *j, const struct selection *s, const char *words,
+                  uint64_t seed)
+{
+    struct err err = {0};
+
+    vec_foreach (&s->shares, at) {
+        const struct alloc_want want = share_want(s, at);
+        if (alloc_place(c, j, &want, &err) != 0)
+            fail_msg("seed %llu,%s: %s", (unsigned long long)seed, words, err.text);
+    }
+}
+
+static void one_trial(uint64_t seed, uint32_t *found)
+{
+    uint64_t random = seed;
+    struct cluster *c = test_cluster(confs[seed % COUNT(confs)]);
+    struct str words = STR_INIT;
+    struct selection s = {0};
+    bool idle = seed / COUNT(confs) % 2 == 0;
+
+    test_up(c);
+    if (!idle)
+        random_state(c, &random);
+    random_request(&words, &random);
+    struct job *j = test_try_job(c, 100, str_cstr(&words));
+    if (j) {
+        _cleanup_bitset_ struct bitset *set = select_candidates(c, j);
+        bool possible = select_possible(c, j, NULL) == 0;
+        bool chosen = select_nodes(c, j, set, NULL, &s) == 0;
+        if (idle ? possible != chosen : chosen && !possible)
+            fail_msg("seed %llu,%s: %s", (unsigned long long)seed, str_cstr(&words),
+                     possible ? "is taken, and never starts" : "is refused, and could start");
+        if (chosen)
+            place(c, j, &s, str_cstr(&words), seed);
+        *found += chosen;
+        alloc_clear(c, j);
+        test_sound(c);
+    }
+    select_done(&s);
+    str_done(&words);
+    test_cluster_free(c);
+}
+
+static void what_is_chosen_holds(void **state)
+{
+    uint32_t found = 0;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= CASES; seed++)
+        one_trial(seed, &found);
+    assert_in_range(found, CASES / 5, CASES * 4 / 5); /* the requests are worth asking */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_chosen_holds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
