@@ -243,7 +243,7 @@ static void of_many_runs(void **state)
 {
     static const uint32_t one_of[] = {2, 3, 20, 1000, 1};
     uint32_t seed = 7, bits = 0;
-    for (int round = 0; round < 20; round++) {
+    for (int round = 0; round < 10; round++) {
         struct idset a = {0}, b = {0}, both = {0};
         struct bitset *x = bitset_new(WIDE), *y = bitset_new(WIDE), *common;
         draw_wide(&seed, one_of[round % 5], &a, x);
@@ -267,7 +267,7 @@ static void of_many_runs(void **state)
         for (uint32_t i = 0; a.count; i++) { /* from the front, as elements start */
             idset_remove(&a, i);
             bitset_unset(x, i);
-            if (i % 1000 == 0)
+            if (i % 10000 == 0)
                 is_as(&a, x);
         }
         assert_null(a.bits);
@@ -278,7 +278,7 @@ static void of_many_runs(void **state)
         bitset_free(y);
         bitset_free(common);
     }
-    assert_true(bits > 5);
+    assert_true(bits > 2);
 }
 
 /* Of four million numbers every third is taken out: what is left is a bit each, and when every
