@@ -147,6 +147,24 @@ void job_set_sharing(const struct cluster *c, struct job *j)
         j->several->of[0].judged = false;
 }
 
+/* It needs more nodes than it may have: of what. */
+static int refuse_count(const struct request *r, const Pb__JobSpec *s, struct err *err)
+{
+    const char *bare = err_text(ERR_NODE_COUNT);
+    uint32_t most = s->max_nodes, least = r->min_nodes;
+    if (OR(s, min_nodes, 1) == least)
+        return err_set(err, -ERR_NODE_COUNT, "%s: at least %u nodes asked, and at most %u", bare,
+                       least, most);
+    if (r->tasks_given && r->ntasks_per_node && divide_up(r->tasks, r->ntasks_per_node) == least)
+        return err_set(err, -ERR_NODE_COUNT,
+                       "%s: %u tasks, %u on a node, need %u nodes; at most "
+                       "%u asked",
+                       bare, r->tasks, r->ntasks_per_node, least, most);
+    return err_set(err, -ERR_NODE_COUNT, "%s: the %s need %u nodes; at most %u asked", bare,
+                   r->req && bitset_count(r->req) == least ? "nodes it requires" : "features",
+                   least, most);
+}
+
 /* As a job of the partition it has. */
 static int read_request(const struct cluster *c, struct job *j, const Pb__JobSpec *s,
                         struct err *err)
@@ -163,8 +181,9 @@ static int read_request(const struct cluster *c, struct job *j, const Pb__JobSpe
     }
     read_counts(&r, s);
     if (s->has_max_nodes && s->max_nodes && s->max_nodes < r.min_nodes) {
+        rc = refuse_count(&r, s, err);
         request_done(&r);
-        return err_set(err, -ERR_NODE_COUNT, "%s", err_text(ERR_NODE_COUNT));
+        return rc;
     }
     read_memory(c, j, &r, s);
     r.min_cpus = OR(s, min_cpus_per_node, 0);

@@ -31,12 +31,13 @@ static void refused(void **state)
         {"w=n1 x=nobody", ERR_NO_NODE, "Invalid node name specified: nobody"},
         {"w=n[1-", ERR_PARSE, "bracket"},
         {"x=n]", ERR_PARSE, "host list"},
-        {"w=n[1-3] N=2", ERR_NODE_COUNT, "Node count specification invalid"},
+        {"w=n[1-3] N=2", ERR_NODE_COUNT, "the nodes it requires need 3 nodes; at most 2 asked"},
         {"w=n[1-3] N=1-2", ERR_NODE_COUNT, "Node count specification invalid"},
-        {"N=3-2", ERR_NODE_COUNT, "Node count specification invalid"},
+        {"N=3-2", ERR_NODE_COUNT, "invalid: at least 3 nodes asked, and at most 2"},
         {"mem=17592186044417", ERR_NODE_CONFIG, "17592186044417M asked, no node has more than"},
         {"mem-per-cpu=18446744073709551615", ERR_NODE_CONFIG, "18446744073709551615M per CPU"},
-        {"N=1 n=4 per-node=2", ERR_NODE_COUNT, "Node count specification invalid"},
+        {"N=1 n=4 per-node=2", ERR_NODE_COUNT,
+         "4 tasks, 2 on a node, need 2 nodes; at most 1 asked"},
     };
     struct cluster *c = test_cluster(conf);
     struct job *j = test_job(c, 1, "N=2 n=3 w=n1 x=n2 C=a nice=5 begin=77 batch no-kill");

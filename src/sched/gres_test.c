@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Generic resources in the choice of nodes, now and on the timeline. */
+#include "sched/relax.h"
 #include "sched/resv.h"
 #include "sched/sched_test_util.h"
 #include "sched/shadow.h"
@@ -37,6 +38,47 @@ static void given(struct cluster *c, const char *words, const char *expected)
     }
     select_done(&s);
     cluster_remove_job(c, j);
+}
+
+/* What option stands in the way, as the options are written. */
+static void explained(void **state)
+{
+    static const char fits[] = "it would fit with ";
+    static const struct {
+        const char *words, *says;
+    } v[] = {
+        {"gres=gpu:1K", "--gres=gpu:4"},
+        {"gres=gpu:4294967296", "--gres=gpu:4"},
+        {"gres=gres:gpu:a100:9", "--gres=gpu:a100:4"},
+        {"gres=gpu:v100:2,nic:2", "--gres=gpu:2,nic:2"},
+        {"gres=nic:1,gpu:1M", "--gres=nic:1,gpu:4"},
+        {"gres=gres:gpu:9 gpus-per-node=9", "--gpus-per-node=4"},
+        {"gres=gpu,gres:gpu:9 gpus-per-node=9", "--gres=gpu:1 --gpus-per-node=3"},
+        {"gres=gres:gpu:a100:9 gpus-per-node=a100:9", "--gpus-per-node=a100:4"},
+        {"N=3 gres=gpu:3 ntasks-per-gpu=1", "--gres=gpu:2"},
+        {"N=5 gres=gpu:1 ntasks-per-gpu=2", "4 nodes"},
+        {"N=3-3 n=3 mincpus=9", "2 nodes and 2 tasks"},
+        {"N=3 mincpus=16", "2 nodes"},
+        {"N=1 threads=2", "any number of threads of a core"},
+        {"N=1 sockets=2 threads=2", "any number of sockets, threads of a core"},
+    };
+    struct cluster *c = test_cluster(CONF);
+    (void)state;
+    test_up(c);
+    for (size_t i = 0; i < COUNT(v); i++) {
+        _cleanup_arena_ struct arena arena;
+        struct err err = {0};
+        arena_init(&arena, 0);
+        const Pb__JobSpec spec = test_spec(&arena, v[i].words);
+        struct job *j = test_job(c, 1, v[i].words);
+        assert_int_equal(select_possible(c, j, &err), -ERR_NODE_CONFIG);
+        relax_explain_misfit(c, j, &spec, &err);
+        const char *said = strstr(err.text, fits);
+        if (!said || strcmp(said + strlen(fits), v[i].says) != 0)
+            fail_msg("'%s': %s", v[i].words, err.text);
+        cluster_remove_job(c, j);
+    }
+    test_cluster_free(c);
 }
 
 /* Starts it where it fits now. */
@@ -336,9 +378,13 @@ static void never_twice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(choices),     cmocka_unit_test(devices),
-        cmocka_unit_test(records),     cmocka_unit_test(ahead),
-        cmocka_unit_test(never_twice), cmocka_unit_test(beside_a_suspended_job),
+        cmocka_unit_test(explained),
+        cmocka_unit_test(choices),
+        cmocka_unit_test(devices),
+        cmocka_unit_test(records),
+        cmocka_unit_test(ahead),
+        cmocka_unit_test(never_twice),
+        cmocka_unit_test(beside_a_suspended_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/size.h"
 #include "base/timefmt.h"
 #include "sched/bounds.h"
 #include "sched/plan.h"
@@ -34,14 +35,13 @@ bool relax_by_operator(enum relax_kind kind)
 /* --- generic resources, as they are written ------------------------------------------------------
  */
 
-/* A word of "gpu:a100:2": its name, its type and its count, where there are. */
+/* A word of "gpu:a100:2": its name, its type, where there is one, and its count. */
 struct gres_word {
     char name[64], type[64];
     uint64_t count;
-    bool counted;
 };
 
-/* False: not such a word, or another follows it. */
+/* As gres_parse() does. False: not such a word. */
 static bool read_gres(const char *text, size_t len, struct gres_word *w)
 {
     char copy[192], *save = NULL;
@@ -51,23 +51,27 @@ static bool read_gres(const char *text, size_t len, struct gres_word *w)
     memcpy(copy, text, len);
     copy[len] = 0;
     char *at = str_starts(copy, "gres:") || str_starts(copy, "gres/") ? copy + 5 : copy;
-    const char *name = strtok_r(at, ":", &save), *second = strtok_r(NULL, ":", &save),
-               *third = strtok_r(NULL, ":", &save);
-    if (!name || strtok_r(NULL, ":", &save) || strlen(name) >= sizeof w->name)
+    const char *name = strtok_r(at, ":=", &save), *second = strtok_r(NULL, ":=", &save),
+               *third = strtok_r(NULL, ":=", &save);
+    if (!name || strtok_r(NULL, ":=", &save) || strlen(name) >= sizeof w->name)
         return false;
     snprintf(w->name, sizeof w->name, "%s", name);
     const char *count = third ? third : second && isdigit((unsigned char)*second) ? second : NULL;
     const char *type = second == count ? NULL : second;
-    long long n;
-    if (count && str_parse_i64(count, 0, INT32_MAX, &n) != 0)
+    if (count && size_parse_count(count, GRES_COUNT_MAX, &w->count, NULL) != 0)
         return false;
     if (type && strlen(type) >= sizeof w->type)
         return false;
     if (type)
         snprintf(w->type, sizeof w->type, "%s", type);
-    w->counted = count;
-    w->count = count ? (uint64_t)n : 1;
     return true;
+}
+
+/* The last word of a list: what --gpus-per-node adds is there. */
+static const char *last_gres(const char *text)
+{
+    const char *comma = text ? strrchr(text, ',') : NULL;
+    return comma ? comma + 1 : text;
 }
 
 static bool has_gres_type(const char *text)
@@ -79,6 +83,13 @@ static bool has_gres_type(const char *text)
     return false;
 }
 
+static void put_gres(struct str *out, const struct gres_word *w, bool typed)
+{
+    typed = typed && *w->type;
+    str_printf(out, "%s%s%s:%llu", w->name, typed ? ":" : "", typed ? w->type : "",
+               (unsigned long long)w->count);
+}
+
 static char *without_types(struct arena *arena, const char *text)
 {
     struct gres_word w;
@@ -86,8 +97,8 @@ static char *without_types(struct arena *arena, const char *text)
     for (const char *s = text; *s; s += strcspn(s, ","), s += *s == ',') {
         size_t len = strcspn(s, ",");
         str_puts(&out, out.len ? "," : "");
-        if (read_gres(s, len, &w) && *w.type)
-            str_printf(&out, "%s:%llu", w.name, (unsigned long long)w.count);
+        if (read_gres(s, len, &w))
+            put_gres(&out, &w, false);
         else
             str_append(&out, s, len);
     }
@@ -96,14 +107,25 @@ static char *without_types(struct arena *arena, const char *text)
     return taken;
 }
 
-/* Of one kind of resource, so many. */
+/* So many of the last one. */
 static char *with_count(struct arena *arena, const char *text, uint64_t count)
 {
     struct gres_word w;
-    if (!read_gres(text, strlen(text), &w))
-        return NULL;
-    return arena_printf(arena, "%s%s%s:%llu", w.name, *w.type ? ":" : "", w.type,
-                        (unsigned long long)count);
+    struct str out = STR_INIT;
+    const char *last = last_gres(text);
+    for (const char *s = text; *s; s += strcspn(s, ","), s += *s == ',') {
+        size_t len = strcspn(s, ",");
+        str_puts(&out, out.len ? "," : "");
+        if (!read_gres(s, len, &w)) {
+            str_append(&out, s, len);
+            continue;
+        }
+        w.count = s == last ? count : w.count;
+        put_gres(&out, &w, true);
+    }
+    char *taken = arena_strdup(arena, str_cstr(&out));
+    str_done(&out);
+    return taken;
 }
 
 /* --- which there are -----------------------------------------------------------------------------
@@ -200,9 +222,10 @@ static void find_texts(const struct job *j, const Pb__JobSpec *s, struct relax_l
         offer(out, RELAX_EXCLUSIVE);
     if (has_gres_type(s->gres))
         offer(out, RELAX_GRES_TYPE);
-    if (has_text(s->gres) && read_gres(s->gres, strlen(s->gres), &w))
+    const char *gres = last_gres(s->gres), *gpus = last_gres(s->tres_per_job);
+    if (has_text(gres) && read_gres(gres, strlen(gres), &w))
         offer_less(out, RELAX_GRES, 1, w.count);
-    if (has_text(s->tres_per_job) && read_gres(s->tres_per_job, strlen(s->tres_per_job), &w))
+    if (has_text(gpus) && read_gres(gpus, strlen(gpus), &w))
         offer_less(out, RELAX_GPUS, 1, w.count);
 }
 
@@ -246,6 +269,12 @@ void relax_find(const struct cluster *c, const struct job *j, const Pb__JobSpec 
 
 /* --- the job as it would be ----------------------------------------------------------------------
  */
+
+/* Given as such, and not by other options. */
+static bool counts_tasks(const Pb__JobSpec *spec)
+{
+    return spec->has_num_tasks && spec->num_tasks;
+}
 
 /* With so many nodes as many tasks fewer, where a number of them was given. */
 static uint32_t tasks_of(const struct job *j, const Pb__JobSpec *spec, uint64_t nodes)
@@ -311,7 +340,7 @@ static void change(const struct job *j, Pb__JobSpec *s, const struct relax *r, u
         SET(s, num_tasks, (uint32_t)number);
         break;
     case RELAX_NODES:
-        if (j->want.tasks_given)
+        if (counts_tasks(s))
             s->num_tasks = tasks_of(j, s, number);
         SET(s, min_nodes, (uint32_t)number);
         SET(s, max_nodes, (uint32_t)number);
@@ -437,10 +466,28 @@ static void say_number(const struct job *j, const Pb__JobSpec *spec, const struc
         str_printf(what, "a priority of %llu", n);
     }
     put_key(j, key, value, command);
-    if (r->kind == RELAX_NODES && j->want.tasks_given) {
-        str_printf(what, " and %u tasks", tasks_of(j, spec, n));
-        str_printf(command, " NumTasks=%u", tasks_of(j, spec, n));
+    if (r->kind == RELAX_NODES && counts_tasks(spec)) {
+        uint32_t tasks = tasks_of(j, spec, n);
+        str_printf(what, " and %u task%s", tasks, tasks == 1 ? "" : "s");
+        str_printf(command, " NumTasks=%u", tasks);
     }
+}
+
+/* Its words from there on without "gpu:", as the options for GPUs have them. */
+static const char *of_gpus(const char *text)
+{
+    return str_starts(text, "gpu:") ? text + 4 : text;
+}
+
+/* As the options have it that it came from: --gpus-per-node is behind what --gres says. */
+static void say_node_gres(const Pb__JobSpec *spec, const char *text, struct str *what)
+{
+    const char *gpus = has_text(spec->gpus_per_node) ? last_gres(text) : NULL;
+    size_t len = gpus ? (size_t)(gpus - text) : strlen(text);
+    if (len)
+        str_printf(what, "--gres=%.*s", (int)(gpus ? len - 1 : len), text);
+    if (gpus)
+        str_printf(what, "%s--gpus-per-node=%s", len ? " " : "", of_gpus(gpus));
 }
 
 static void say_gres(const struct job *j, const Pb__JobSpec *spec, const struct relax *r,
@@ -449,13 +496,12 @@ static void say_gres(const struct job *j, const Pb__JobSpec *spec, const struct 
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     if (r->kind == RELAX_GPUS) {
-        const char *gpus = with_count(&arena, spec->tres_per_job, number);
-        str_printf(what, "--gpus=%s", str_starts(gpus, "gpu:") ? gpus + 4 : gpus);
+        str_printf(what, "--gpus=%s", of_gpus(with_count(&arena, spec->tres_per_job, number)));
         return;
     }
     const char *text = r->kind == RELAX_GRES_TYPE ? without_types(&arena, spec->gres)
                                                   : with_count(&arena, spec->gres, number);
-    str_printf(what, "--gres=%s", text);
+    say_node_gres(spec, text, what);
     put_key(j, "Gres", text, command);
 }
 
@@ -485,10 +531,28 @@ static const struct saying sayings[RELAX_KINDS] = {
     [RELAX_FEATURES] = {"Features", "", "no feature that it requires"},
     [RELAX_EXCLUSIVE] = {"OverSubscribe", "YES", "nodes that it shares"},
     [RELAX_LICENSES] = {"Licenses", "", "no licences"},
-    [RELAX_SHAPE] = {NULL, NULL, "any number of sockets, cores and threads"},
     [RELAX_CORE_SPEC] = {NULL, NULL, "no cores kept for the system"},
     [RELAX_TASKS_PER] = {NULL, NULL, "any number of tasks on a node, a socket and a core"},
 };
+
+/* The shape that was asked for; --hint=nomultithread is one thread of a core. */
+static void say_shape(const Pb__JobSpec *spec, struct str *what)
+{
+    const struct {
+        bool given;
+        const char *word;
+    } parts[] = {
+        {spec->has_sockets_per_node, "sockets"},
+        {spec->has_cores_per_socket, "cores of a socket"},
+        {spec->has_threads_per_core, "threads of a core"},
+    };
+    const char *comma = "any number of ";
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (parts[i].given) {
+            str_printf(what, "%s%s", comma, parts[i].word);
+            comma = ", ";
+        }
+}
 
 void relax_say(const struct job *j, const Pb__JobSpec *spec, const struct relax *r, uint64_t number,
                struct str *what, struct str *command)
@@ -506,6 +570,8 @@ void relax_say(const struct job *j, const Pb__JobSpec *spec, const struct relax 
         str_printf(what, "%u elements of the array at a time", j->array->throttle + 1);
         str_printf(command, "scontrol update JobId=%u ArrayTaskThrottle=%u", j->array->id,
                    j->array->throttle + 1);
+    } else if (r->kind == RELAX_SHAPE) {
+        say_shape(spec, what);
     } else if (r->kind == RELAX_PARTITION) {
         say_partition(j, spec, r, what, command);
     } else if (r->kind == RELAX_GRES || r->kind == RELAX_GRES_TYPE || r->kind == RELAX_GPUS) {

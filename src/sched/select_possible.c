@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hostlist.h"
 #include "cluster/topo.h"
 #include "sched/choose.h"
 #include "sched/select.h"
@@ -223,6 +224,21 @@ static int check_together(const struct cluster *c, const struct job *j, struct e
                : err_set(err, -ERR_NODE_CONFIG, "%s", err_text(ERR_NODE_CONFIG));
 }
 
+static int check_excluded(const struct cluster *c, const struct request *r, struct err *err)
+{
+    _cleanup_hostlist_ struct hostlist *both = hostlist_new();
+    _cleanup_str_ struct str names = STR_INIT;
+    if (!r->req || !r->exc)
+        return 0;
+    bitset_foreach (r->req, i)
+        if (bitset_test(r->exc, (size_t)i))
+            hostlist_push(both, c->nodes.data[i]->name);
+    hostlist_format(both, &names);
+    return names.len ? err_set(err, -ERR_NODE_CONFIG, "%s: %s required and excluded, too",
+                               err_text(ERR_NODE_CONFIG), str_cstr(&names))
+                     : 0;
+}
+
 int select_possible(const struct cluster *c, const struct job *j, struct err *err)
 {
     const struct request *r = &j->want;
@@ -237,6 +253,9 @@ int select_possible(const struct cluster *c, const struct job *j, struct err *er
         return err_set(err, -ERR_NODE_COUNT, "%s: %u nodes asked, %llu in partition %s",
                        err_text(ERR_NODE_COUNT), r->min_nodes, (unsigned long long)most.nodes,
                        p->conf.name);
+    rc = check_excluded(c, r, err);
+    if (rc != 0)
+        return rc;
     if (r->req && !bitset_contains(p->nodes, r->req))
         return err_set(err, -ERR_NODE_CONFIG, "%s: a node of the list is not in partition %s",
                        err_text(ERR_NODE_CONFIG), p->conf.name);

@@ -53,7 +53,7 @@ def test_one_task_of_each_core(make_cluster):
 
 
 @pytest.mark.parametrize("options, words", [
-    (["-B3"], "Requested node configuration is not available: it would fit with any number of sockets, cores and threads"),
+    (["-B3"], "Requested node configuration is not available: it would fit with any number of sockets"),
     (["--cores-per-socket=5"], "Requested node configuration is not available"),
     (["--threads-per-core=4"], "Requested node configuration is not available"),
     (["-n3", "--ntasks-per-socket=1", "-N1"], "it would fit with 2 tasks"),

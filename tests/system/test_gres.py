@@ -120,11 +120,15 @@ def test_it_survives_a_restart(gpus):
     ("--cpus-per-gpu=2", "need a number of GPUs"),
     ("--gpus-per-socket=1", "need --sockets-per-node"),
     ("--gres=gpu:4", "it would fit with --gres=gpu:3"),
+    ("--gres=gpu:1K", "it would fit with --gres=gpu:3"),
+    ("--gres=gpu:4294967296", "it would fit with --gres=gpu:3"),
+    ("--gpus-per-node=a100:9", "it would fit with --gpus-per-node=a100:2"),
+    ("--gres=gpu --gpus-per-node=4", "it would fit with --gres=gpu:1 --gpus-per-node=2"),
     ("--gpus=7", "it would fit with --gpus=6"),
     ("--mem-per-gpu=lots", "Invalid --mem-per-gpu specification"),
 ])
 def test_what_cannot_be_is_refused(gpus, option, words):
-    done = gpus.run(["sbatch", option, "--wrap", "true"])
+    done = gpus.run(["sbatch", *option.split(), "--wrap", "true"])
     if words == "accepted":
         done.ok()
     else:

@@ -75,7 +75,7 @@ def test_all_conditions_at_once(twelve):
     (["-c3"], "Requested node configuration is not available"),
     (["--mincpus=3"], "Requested node configuration is not available"),
     (["-N13"], "Node count specification invalid: 13 nodes asked, 12 in partition main"),
-    (["-w", "n1", "-x", "n1"], "Requested node configuration is not available: it would fit with no node that it requires"),
+    (["-w", "n1", "-x", "n1"], "Requested node configuration is not available: n1 required and excluded, too"),
     (["-pfew", "-N3", "-x", "n[1-6]"], "it would fit with no node that it excludes"),
     (["-N2", "-n6"], "it would fit with 4 tasks"),
     (["-N7", "--contiguous", "-x", "n7"], "it would fit with nodes that need not be in a row"),
