@@ -210,6 +210,41 @@ void gres_want(const struct cluster *c, struct gres_wants *wants, const char *na
     *count_of(want_of(c, wants, name, NULL), scope) += count;
 }
 
+/* The only one of GPUs that has something in this scope; NULL: none, or several. */
+static struct gres_want *only_gpus(struct gres_wants *wants, enum gres_scope scope)
+{
+    struct gres_want *found = NULL;
+    vec_foreach (&wants->list, w) {
+        if (!same_text(w->name, "gpu") || !*count_of(w, scope))
+            continue;
+        if (found)
+            return NULL;
+        found = w;
+    }
+    return found;
+}
+
+int gres_join_views(struct gres_wants *wants, uint32_t *tasks, struct err *err)
+{
+    struct gres_want *node = only_gpus(wants, GRES_PER_NODE);
+    struct gres_want *task = only_gpus(wants, GRES_PER_TASK);
+    *tasks = 0;
+    if (!node || !task || (node != task && node->type && task->type))
+        return 0;
+    uint64_t count = node->per_node, times = count / task->per_task;
+    if (count % task->per_task)
+        return err_set(err, -ERR_GRES,
+                       "%s: the GPUs of a node (--gpus-per-node, --gres: %llu) are to be those of "
+                       "whole tasks (--gpus-per-task: %llu)",
+                       err_text(ERR_GRES), (unsigned long long)count,
+                       (unsigned long long)task->per_task);
+    struct gres_want *exact = task->type ? task : node;
+    node->per_node = task->per_task = 0;
+    exact->per_node = count;
+    *tasks = times < UINT32_MAX ? (uint32_t)times : UINT32_MAX;
+    return 0;
+}
+
 /* --- how much fits -----------------------------------------------------------------------------
  */
 

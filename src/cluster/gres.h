@@ -78,6 +78,11 @@ uint64_t gres_wanted(const struct gres_wants *wants, const char *name, enum gres
 void gres_want(const struct cluster *c, struct gres_wants *wants, const char *name,
                enum gres_scope scope, uint64_t count);
 
+/* GPUs asked of each node and of each task are the same ones in two views: those of a node serve
+ * '*tasks' tasks, and are asked of the node alone from then on. 0: they are not asked in both
+ * views, or are of several types, each for itself. -ERR_GRES: no number of tasks has them all. */
+int gres_join_views(struct gres_wants *wants, uint32_t *tasks, struct err *err);
+
 /* The cluster's kinds, of its configuration; and what a node has. */
 void gres_init(struct cluster *c);
 void gres_node_init(const struct cluster *c, struct node *n);

@@ -123,6 +123,30 @@ static struct gpus count_gpus(const struct request *r)
                          gres_wanted(&r->gres, "gpu", GRES_PER_JOB)};
 }
 
+/* --gpus-per-node, or --gres, beside --gpus-per-task says how many tasks a node has. */
+static int read_views(struct request *r, struct err *err)
+{
+    uint32_t most = 0;
+    int rc = gres_join_views(&r->gres, &most, err);
+    if (rc != 0 || !most)
+        return rc;
+    if (r->ntasks_per_node > most && !r->tasks_given)
+        return no(err,
+                  "--ntasks-per-node is more tasks than the GPUs of --gpus-per-node serve with "
+                  "--gpus-per-task");
+    if (!r->ntasks_per_node || r->ntasks_per_node > most)
+        r->ntasks_per_node = most;
+    uint32_t nodes = r->tasks_given ? (r->tasks - 1) / r->ntasks_per_node + 1 : r->min_nodes;
+    if (nodes > r->max_nodes)
+        return no(err, "--ntasks is more tasks than the GPUs of --gpus-per-node serve with "
+                       "--gpus-per-task on so few --nodes");
+    if (!r->tasks_given)
+        r->tasks = bounded((uint64_t)nodes * r->ntasks_per_node);
+    r->min_nodes = nodes > r->min_nodes ? nodes : r->min_nodes;
+    r->good_nodes = r->min_nodes > r->good_nodes ? r->min_nodes : r->good_nodes;
+    return 0;
+}
+
 /* --ntasks-per-gpu: the tasks follow from the GPUs, or the GPUs from the tasks. */
 static int read_tasks_per_gpu(const struct cluster *c, struct request *r, const Pb__JobSpec *s,
                               struct gpus *g, struct err *err)
@@ -231,7 +255,8 @@ int request_read_gres(const struct cluster *c, const struct job *j, struct reque
     if (rc != 0)
         return rc;
     struct gpus g = count_gpus(r);
-    rc = read_tasks_per_gpu(c, r, s, &g, err);
+    rc = read_views(r, err);
+    rc = rc == 0 ? read_tasks_per_gpu(c, r, s, &g, err) : rc;
     read_total(r, &g);
     rc = rc == 0 ? read_mixed_total(r, &g, err) : rc;
     return rc == 0 ? read_per_gpu(c, j, r, s, &g, err) : rc;

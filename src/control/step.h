@@ -23,8 +23,9 @@ void step_remove(struct control *c, struct job *j, struct step *s);
 /* step_gres.c */
 struct step_gres { /* what a step asks for */
     struct gres_wants wants;
-    uint64_t total; /* in all, not yet dealt out */
-    bool none, own; /* none: not even what the job has; own: it asks for some */
+    uint64_t total;          /* in all, not yet dealt out */
+    uint32_t tasks_per_node; /* that the GPUs of each node are for; 0: it is not said */
+    bool none, own;          /* none: not even what the job has; own: it asks for some */
 };
 int step_gres_read(const struct control *c, const Pb__StepSpec *s, struct step_gres *g,
                    struct err *err);

@@ -27,6 +27,7 @@ int step_gres_read(const struct control *c, const Pb__StepSpec *s, struct step_g
     rc = rc == 0 ? gres_parse(cl, s->tres_per_task, GRES_PER_TASK, &g->wants, err) : rc;
     rc = rc == 0 ? gres_parse(cl, s->tres_per_step, GRES_PER_JOB, &g->wants, err) : rc;
     rc = rc == 0 ? gres_check_known(cl, &g->wants, err) : rc;
+    rc = rc == 0 ? gres_join_views(&g->wants, &g->tasks_per_node, err) : rc;
     if (rc != 0)
         return rc;
     uint32_t per_gpu = s->has_ntasks_per_gpu ? s->ntasks_per_gpu : 0;

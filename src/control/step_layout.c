@@ -62,7 +62,7 @@ static uint32_t bounded(uint64_t n)
 static int find_counts(struct step_layout *l, struct err *err)
 {
     const Pb__StepSpec *s = l->spec;
-    uint32_t per_node = OR(s, ntasks_per_node, 0);
+    uint32_t per_node = OR(s, ntasks_per_node, l->gres.tasks_per_node);
     bool nodes_asked = s->has_min_nodes && s->min_nodes;
     l->wanted_nodes = nodes_asked ? s->min_nodes : l->count;
     if (l->wanted_nodes > l->count)
@@ -212,9 +212,9 @@ int step_layout_find(struct control *c, struct job *j, const Pb__StepSpec *spec,
     l->tasks = arena_alloc(arena, bytes);
     int rc = find_usable(c, l, err);
     if (rc == 0)
-        rc = find_counts(l, err);
-    if (rc == 0)
         rc = step_gres_read(c, spec, &l->gres, err);
+    if (rc == 0)
+        rc = find_counts(l, err);
     if (rc != 0)
         return rc;
     find_capacity(c, l, c->conf->max_tasks_per_node);

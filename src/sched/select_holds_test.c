@@ -51,7 +51,8 @@ static void random_request(struct str *words, uint64_t *seed)
         str_puts(words, " overcommit");
     if (chance(seed, 50)) {
         static const char *const gpus[] = {"gres=gpu", "per-job=gpu", "per-task=gpu",
-                                           "gres=gpu:tesla:1 per-task=gpu:kepler"};
+                                           "gres=gpu:tesla:1 per-task=gpu:kepler",
+                                           "gres=gpu:4 per-task=gpu"};
         str_printf(words, " %s:%u", gpus[test_between(seed, 0, COUNT(gpus) - 1)],
                    test_between(seed, 1, 4));
         maybe(words, seed, 60, " cpus-per-gpu=%u", 5);

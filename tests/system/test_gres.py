@@ -98,6 +98,18 @@ def test_what_comes_with_a_card(gpus):
     assert sorted(set(out.splitlines())) == ["n1 3", "n2 1"]
 
 
+@pytest.mark.parametrize("options, expected", [
+    (["--gpus-per-node=2", "--gpus-per-task=1"], ["n1 2", "n1 2"]),
+    (["--gpus-per-node=2", "--gpus-per-task=1", "-n2"], ["n1 2", "n1 2"]),
+    (["--gpus-per-node=3", "--gpus-per-task=1", "-N2"], ["n1 3"] * 3 + ["n2 3"] * 3),
+    (["--gres=gpu:2", "--gpus-per-node=2"], ["n1 2"]),
+])
+def test_two_views_of_the_same_cards(gpus, options, expected):
+    """--gres, --gpus-per-node and --gpus-per-task are not added to each other."""
+    out = gpus.run(["srun", *options, "sh", "-c", "echo $SLURMD_NODENAME $SLURM_GPUS_ON_NODE"]).ok()
+    assert sorted(out.splitlines()) == expected
+
+
 def test_it_survives_a_restart(gpus):
     c = gpus
     holder = c.sbatch("--gres=gpu:a100:1", "-w", "n1", wrap="sleep 100")
@@ -119,6 +131,8 @@ def test_it_survives_a_restart(gpus):
     ("--gpus-per-node=", "accepted"),
     ("--cpus-per-gpu=2", "need a number of GPUs"),
     ("--gpus-per-socket=1", "need --sockets-per-node"),
+    ("--gpus-per-node=1 --gpus-per-task=2", "of whole tasks (--gpus-per-task: 2)"),
+    ("--gres=gpu:2 --gpus-per-node=3", "--gres (gres:gpu:2) and --gpus-per-node (gres:gpu:3) contradict each other"),
     ("--gres=gpu:4", "it would fit with --gres=gpu:3"),
     ("--gres=gpu:1K", "it would fit with --gres=gpu:3"),
     ("--gres=gpu:4294967296", "it would fit with --gres=gpu:3"),

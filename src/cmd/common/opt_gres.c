@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Options about generic resources; GPUs are written as what they are short for: "gres:gpu:2". */
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -131,12 +133,78 @@ int opt_set_gres_flags(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
-/* Several lists as one; "none" adds nothing to others. NULL: none of them is given. */
-char *opt_join_gres(const char *a, const char *b)
+struct gpus { /* of a part of a list, "gres:gpu[:type][:count]" */
+    bool any;
+    char *type; /* "": any */
+    uint64_t count;
+};
+
+static struct gpus gpus_of(const char *part, size_t len)
 {
-    if (!a || !b || asks_for_nothing(a) || asks_for_nothing(b))
-        return mem_strdup(!a || (b && asks_for_nothing(a)) ? b : a);
-    return mem_printf("%s,%s", a, b);
+    _cleanup_free_ char *text = mem_strndup(part, len);
+    if (strncasecmp(text, "gres:gpu", 8) != 0 || (text[8] && !strchr(":=", text[8])))
+        return (struct gpus){0};
+    char *type = text + 8, *count = type + strcspn(type, ":=");
+    struct gpus g = {.any = true, .count = 1};
+    while (count[strcspn(count, ":=")])
+        count += strcspn(count, ":=") + 1;
+    if (isdigit((unsigned char)*count) && size_parse_count(count, COUNT_MAX, &g.count, NULL) == 0)
+        count[-1] = 0;
+    g.type = mem_strdup(*type ? type + 1 : "");
+    return g;
+}
+
+/* What of the list is about the same GPUs. */
+static struct gpus same_gpus(const char *list, const struct gpus *g)
+{
+    for (const char *at = list; *at && g->any;) {
+        size_t len = strcspn(at, ",");
+        struct gpus same = gpus_of(at, len);
+        if (same.any && (!*same.type || !*g->type || str_case_eq(same.type, g->type)))
+            return same;
+        free(same.type);
+        at += len + (at[len] == ',');
+    }
+    return (struct gpus){0};
+}
+
+/* The parts of a list but for GPUs that the other says as well: those are of the one that names a
+ * type, or else of the first. false: they are not as many. */
+static bool put_list(const char *list, const char *other, bool first, struct str *out)
+{
+    bool agree = true;
+    for (const char *at = list; *at;) {
+        size_t len = strcspn(at, ",");
+        struct gpus g = gpus_of(at, len), same = same_gpus(other, &g);
+        bool exact = g.any && same.any && *g.type && !*same.type;
+        bool less = g.any && same.any && !*g.type && *same.type;
+        agree = agree && (!same.any || g.count == same.count);
+        if (!same.any || exact || (first && !less))
+            str_printf(out, "%s%.*s", out->len ? "," : "", (int)len, at);
+        free(g.type);
+        free(same.type);
+        at += len + (at[len] == ',');
+    }
+    return agree;
+}
+
+int opt_join_gres(struct opt *o, const struct opt_lists *l, char **out, struct err *err)
+{
+    const char *a = l->list, *b = l->gpus;
+    _cleanup_str_ struct str text = STR_INIT;
+    free(*out);
+    *out = NULL;
+    if (!a || !b || asks_for_nothing(a) || asks_for_nothing(b)) {
+        *out = mem_strdup(!a || (b && asks_for_nothing(a)) ? b : a);
+        return 0;
+    }
+    bool agree = put_list(a, b, true, &text);
+    if (!put_list(b, a, false, &text) || !agree)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                        "%s (%s) and %s (%s) contradict each other: they are about the same GPUs",
+                        l->list_name, a, l->gpus_name, b);
+    *out = mem_strdup(str_cstr(&text));
+    return 0;
 }
 
 void opt_prefer_gres(struct opt *o)

@@ -77,8 +77,13 @@ int opt_bad_spec(struct opt *o, const char *name, const char *arg, struct err *e
 void opt_prefer_gres(struct opt *o);
 /* Tells once that the option has no effect with this argument. */
 void opt_note_ignored(struct opt *o, enum opt_id id, const char *arg);
-/* Two lists of generic resources as one; the caller frees. */
-char *opt_join_gres(const char *a, const char *b);
+/* Two lists of generic resources, as "gres:gpu:2", of options of these names; NULL: not given. */
+struct opt_lists {
+    const char *list, *gpus, *list_name, *gpus_name;
+};
+/* '*out', which is freed first, gets them as one: "none" adds nothing to the other, and GPUs that
+ * both say are said once. NULL: none is given. They fail when they say different numbers. */
+int opt_join_gres(struct opt *o, const struct opt_lists *l, char **out, struct err *err);
 
 /* Replaces an owned string by a copy. */
 void opt_set_string(char **member, const char *value);

@@ -56,10 +56,13 @@ int opt_finish(struct opt *o, struct err *err)
     if (r < 0)
         return r;
     opt_prefer_gres(o);
-    free(o->node_gres);
-    free(o->task_gres);
-    o->node_gres = opt_join_gres(o->gres, o->gpus_per_node);
-    o->task_gres = opt_join_gres(o->tres_per_task, o->gpus_per_task);
+    const struct opt_lists node = {o->gres, o->gpus_per_node, "--gres", "--gpus-per-node"};
+    const struct opt_lists task = {o->tres_per_task, o->gpus_per_task, "--tres-per-task",
+                                   "--gpus-per-task"};
+    r = opt_join_gres(o, &node, &o->node_gres, err);
+    r = r < 0 ? r : opt_join_gres(o, &task, &o->task_gres, err);
+    if (r < 0)
+        return r;
     fewer_nodes_than_tasks(o);
     more_tasks_than_per_node(o);
     if (!opt_given(o, OPT_ID_ntasks) && opt_given(o, OPT_ID_ntasks_per_node) &&

@@ -463,6 +463,46 @@ static void test_what_asks_for_nothing(void **state)
     }
 }
 
+/* --gres and --gpus-per-node, --tres-per-task and --gpus-per-task: GPUs of both are said once. */
+static void test_gpus_of_two_options(void **state)
+{
+    static const struct {
+        const char *argv, *node, *task; /* NULL: none; "refused" */
+    } v[] = {
+        {"sbatch|--gres=gpu:2", "gres:gpu:2", NULL},
+        {"sbatch|--gpus-per-node=2", "gres:gpu:2", NULL},
+        {"sbatch|--gres=none|--gpus-per-node=2", "gres:gpu:2", NULL},
+        {"sbatch|--gres=nic:1|--gpus-per-node=2", "gres:nic:1,gres:gpu:2", NULL},
+        {"sbatch|--gres=gpumem:1|--gpus-per-node=2", "gres:gpumem:1,gres:gpu:2", NULL},
+        {"sbatch|--gres=gpu:2,nic:1|--gpus-per-node=2", "gres:gpu:2,gres:nic:1", NULL},
+        {"sbatch|--gres=gpu|--gpus-per-node=1", "gres:gpu", NULL},
+        {"sbatch|--gres=gpu:2k|--gpus-per-node=2048", "gres:gpu:2k", NULL},
+        {"sbatch|--gres=gpu=2|--gpus-per-node=2", "gres:gpu=2", NULL},
+        {"sbatch|--gres=gpu:a:2|--gpus-per-node=2", "gres:gpu:a:2", NULL},
+        {"sbatch|--gres=gpu:2|--gpus-per-node=a:2", "gres:gpu:a:2", NULL},
+        {"sbatch|--gres=gpu:a|--gpus-per-node=a:1", "gres:gpu:a", NULL},
+        {"sbatch|--gres=gpu:a:2|--gpus-per-node=b:1", "gres:gpu:a:2,gres:gpu:b:1", NULL},
+        {"sbatch|--gres=gpu:a:2|--gpus-per-node=a:2,b:1", "gres:gpu:a:2,gres:gpu:b:1", NULL},
+        {"sbatch|--gres=gpu|--gpus-per-node=2", "refused", NULL},
+        {"sbatch|--gres=gpu:2|--gpus-per-node=3", "refused", NULL},
+        {"sbatch|--gres=gpu:a:2|--gpus-per-node=a:1", "refused", NULL},
+        {"sbatch|--gres=gpu:2|--gpus-per-node=a:1,b:2", "refused", NULL},
+        {"sbatch|-n2|--tres-per-task=gres/gpu:1|--gpus-per-task=1", NULL, "gres:gpu:1"},
+        {"sbatch|-n2|--tres-per-task=gres/gpu:1|--gpus-per-task=2", "refused", NULL},
+    };
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        struct opt o;
+        struct err err = {0};
+        bool refused = run(&o, OPT_SBATCH, NULL, "", v[i].argv, &err) != 0;
+        if (refused)
+            assert_non_null(strstr(err.text, "contradict each other"));
+        if (!str_eq(refused ? "refused" : o.node_gres, v[i].node) ||
+            (!refused && !str_eq(o.task_gres, v[i].task)))
+            fail_msg("%s: %s, %s", v[i].argv, refused ? err.text : o.node_gres, o.task_gres);
+        opt_done(&o);
+    }
+}
+
 static void test_other_notes(void **state)
 {
     static const struct {
@@ -532,6 +572,7 @@ int main(void)
         cmocka_unit_test(test_what_has_no_effect_says_so),
         cmocka_unit_test(test_what_asks_for_nothing),
         cmocka_unit_test(test_other_notes),
+        cmocka_unit_test(test_gpus_of_two_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
