@@ -3,6 +3,7 @@
 
 #include "sched/depth.h"
 #include "sched/resv.h"
+#include "sched/select.h"
 #include "sched/shadow.h"
 
 #define LAY_WORK 20 /* of a place on the timeline, or of a shadow, for each node */
@@ -121,12 +122,18 @@ static void make_shadow(struct plan *p, const struct job *j)
         free(take_ptr(p->shadow));
 }
 
+/* It has others later, without anything becoming free. */
+static bool waits_for_switches(const struct plan *p, const struct job *j)
+{
+    return j->want.switches && !j->switches_waived && select_topo(p->cluster, j);
+}
+
 /* One head casts a shadow; more need the timeline. */
 int64_t ahead_look(struct plan *p)
 {
     uint32_t face;
     struct job *j = p->heads.len == 1 && !p->ahead ? ahead_job(p, p->heads.data, &face) : NULL;
-    if (!p->shadow && j && shadow_serves(p->cluster, j) &&
+    if (!p->shadow && j && shadow_serves(p->cluster, j) && !waits_for_switches(p, j) &&
         license_is_alone(&p->claims, p->cluster, j))
         make_shadow(p, j);
     if (j)

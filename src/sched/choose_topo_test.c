@@ -215,6 +215,65 @@ static void waiting(void **state)
     }
 }
 
+/* What a pass tells of the one job's start; 0: that it can not be foreseen. */
+static int64_t told(struct cluster *c, int64_t now_sec)
+{
+    struct plan p;
+    struct decision d;
+    int64_t at = 0;
+    plan_begin(&p, c, now_sec, true);
+    while (plan_next(&p, &d)) {
+        assert_int_equal(d.kind, PLAN_WAIT);
+        at = d.start_at;
+        free(d.detail);
+    }
+    plan_end(&p);
+    return at;
+}
+
+static int64_t foreseen(struct cluster *c, struct job *j, int64_t now_sec, size_t nodes)
+{
+    struct selection s = {0};
+    _cleanup_bitset_ struct bitset *allowed = select_candidates(c, j);
+    bitset_and(allowed, c->pool.usable);
+    int64_t at = timeline_earliest(c, j, allowed, now_sec, &s);
+    assert_int_equal(s.shares.len, nodes);
+    select_done(&s);
+    return at;
+}
+
+/* The end of that time is foreseen, and nothing where no number of switches would do. */
+static void waiting_is_foreseen(void **state)
+{
+    static const struct {
+        const char *words;
+        int64_t wait;
+        size_t nodes;
+    } v[] = {
+        {"N=6 switches=1", 300, 6},
+        {"N=6 switches=1 switch-wait=20", 20, 6},
+        {"N=6 switches=1 switch-wait=0", 0, 6},
+        {"N=6 switches=3", 0, 6},
+        {"N=5 switches=1 switch-wait=20", 0, 5},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(v); i++) {
+        struct cluster *c = test_cluster(TREE HALVES WHOLE);
+        struct job *j = test_job(c, 1, v[i].words);
+        j->limit_sec = 60;
+        assert_int_equal(foreseen(c, j, 900, 0), 900 + CLUSTER_NO_LIMIT_SEC);
+        order_insert(&j->part->queue, &j->queued, 0, 1);
+        assert_int_equal(told(c, 900), 0);
+        test_up(c);
+        assert_int_equal(foreseen(c, j, 1000, v[i].nodes), 1000 + v[i].wait);
+        if (v[i].wait) {
+            assert_int_equal(told(c, 1000), 1000 + v[i].wait);
+            assert_int_equal(foreseen(c, j, 1010, v[i].nodes), 1000 + v[i].wait);
+        }
+        test_cluster_free(c);
+    }
+}
+
 /* --- addresses and shapes --- */
 
 static void addresses(void **state)
@@ -379,9 +438,15 @@ static void oracle(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tree),      cmocka_unit_test(fabrics), cmocka_unit_test(optional),
-        cmocka_unit_test(blocks),    cmocka_unit_test(loads),   cmocka_unit_test(waiting),
-        cmocka_unit_test(addresses), cmocka_unit_test(oracle),
+        cmocka_unit_test(tree),
+        cmocka_unit_test(fabrics),
+        cmocka_unit_test(optional),
+        cmocka_unit_test(blocks),
+        cmocka_unit_test(loads),
+        cmocka_unit_test(waiting),
+        cmocka_unit_test(waiting_is_foreseen),
+        cmocka_unit_test(addresses),
+        cmocka_unit_test(oracle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -167,12 +167,17 @@ static bool has_waited_for_switches(const struct plan *p, struct job *j,
     return j->switches_waived;
 }
 
-int64_t plan_switches_until(const struct cluster *c, const struct job *j)
+int64_t plan_switches_wait(const struct cluster *c, const struct job *j)
 {
     int64_t most = c->conf->sched.max_switch_wait, asked = j->want.switches_sec;
+    return asked < most ? asked : most;
+}
+
+int64_t plan_switches_until(const struct cluster *c, const struct job *j)
+{
     if (!j->switches_since || j->switches_waived)
         return 0;
-    return j->switches_since + (asked < most ? asked : most);
+    return j->switches_since + plan_switches_wait(c, j);
 }
 
 /* Whether it fits there now, whatever is planned for others. */

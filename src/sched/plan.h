@@ -129,6 +129,8 @@ void plan_ask(struct plan *p, struct job *j, struct decision *d);
 /* A PLAN_START that nobody commits is taken to have been. Takes d->where. */
 void plan_suppose(struct plan *p, struct decision *d);
 
+/* How long it waits for few switches at most, once it could start on more. */
+int64_t plan_switches_wait(const struct cluster *c, const struct job *j);
 /* Until then a job that could start on more switches than it asked for waits for fewer; 0: it does
  * not. */
 int64_t plan_switches_until(const struct cluster *c, const struct job *j);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sched/resv.h"
+#include "sched/select.h"
 
 #define SPANS_FREE 2 /* room for a reservation's ends, beyond those of running jobs */
 #define TRIES 32     /* moments behind the first possible one that are looked at one by one */
@@ -393,15 +394,17 @@ static void again_step(struct timeline_search *s, bool fits, size_t last)
     }
 }
 
-/* The first moment at which its licences are due. */
-static size_t first_moment(const struct timeline *t)
+/* The first moment at which its licences are due, and it has waited for switches. */
+static size_t first_moment(const struct timeline *t, const struct timeline_search *s)
 {
     size_t low = 0, high = t->moments.len - 1;
-    if (t->not_before <= t->now_sec)
+    int64_t from = s->switches == SWITCHES_WAITED ? s->waits_until : t->now_sec;
+    from = from > t->not_before ? from : t->not_before;
+    if (from <= t->now_sec)
         return 0;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if (t->moments.data[middle] < t->not_before)
+        if (t->moments.data[middle] < from)
             low = middle + 1;
         else
             high = middle;
@@ -417,10 +420,10 @@ static bool has_licenses(struct timeline *t, const struct job *j, int64_t from)
                                         from == TIMELINE_NOW ? t->now_sec : from, &work);
 }
 
-bool timeline_search_step(struct timeline *t, const struct job *j, const struct bitset *allowed,
-                          struct timeline_search *s, struct selection *where)
+static bool step_of_search(struct timeline *t, const struct job *j, const struct bitset *allowed,
+                           struct timeline_search *s, struct selection *where)
 {
-    size_t last = t->moments.len - 1, first = first_moment(t);
+    size_t last = t->moments.len - 1, first = first_moment(t, s);
     if (s->phase == SEARCH_DOUBLE && s->high < first)
         s->low = s->high = first;
     size_t middle = (s->low + s->high) / 2;
@@ -440,6 +443,48 @@ bool timeline_search_step(struct timeline *t, const struct job *j, const struct 
         break;
     }
     return s->phase != SEARCH_FOUND && s->phase != SEARCH_NONE;
+}
+
+/* When it could begin on any number of switches is looked for first, unless that is known. */
+static void begin_switches(const struct timeline *t, const struct job *j, struct timeline_search *s)
+{
+    if (!j->want.switches || j->switches_waived || !select_topo(t->cluster, j)) {
+        s->switches = SWITCHES_ASIDE;
+        return;
+    }
+    s->waits_until = plan_switches_until(t->cluster, j);
+    s->switches = s->waits_until ? SWITCHES_FEW : SWITCHES_ANY;
+}
+
+/* The search of one number of switches is over. True: one of another number follows. Those that it
+ * asks for are in what is searched last, too. */
+static bool next_switches(struct timeline *t, const struct job *j, struct timeline_search *s)
+{
+    bool found = s->phase == SEARCH_FOUND;
+    int64_t at = timeline_search_found(t, s);
+    if (s->switches == SWITCHES_ANY && found) {
+        *s = (struct timeline_search){.switches = SWITCHES_FEW};
+        s->waits_until = at + plan_switches_wait(t->cluster, j);
+        return true;
+    }
+    if (s->switches != SWITCHES_FEW || (found && at <= s->waits_until))
+        return false;
+    *s = (struct timeline_search){.switches = SWITCHES_WAITED, .waits_until = s->waits_until};
+    if (s->waits_until > t->now_sec)
+        add_moment(t, s->waits_until);
+    return true;
+}
+
+bool timeline_search_step(struct timeline *t, const struct job *j, const struct bitset *allowed,
+                          struct timeline_search *s, struct selection *where)
+{
+    if (s->switches == SWITCHES_UNKNOWN)
+        begin_switches(t, j, s);
+    if (s->switches == SWITCHES_ASIDE || s->switches == SWITCHES_FEW)
+        return step_of_search(t, j, allowed, s, where) || next_switches(t, j, s);
+    struct job any = *j;
+    any.switches_waived = true;
+    return step_of_search(t, &any, allowed, s, where) || next_switches(t, j, s);
 }
 
 int64_t timeline_search_found(const struct timeline *t, const struct timeline_search *s)

@@ -70,10 +70,13 @@ int64_t timeline_find(struct timeline *t, const struct job *j, const struct bits
                       struct selection *where);
 
 /* The same in steps, of a look at each node: begun with zeroes, nothing of the timeline may change
- * until a step says false. Then where is chosen, if found. */
+ * until a step says false. Then where is chosen, if found. One that asks for few switches has more
+ * of them once it has waited from when it could have begun on more. */
 struct timeline_search {
     enum { SEARCH_DOUBLE, SEARCH_HALVE, SEARCH_AGAIN, SEARCH_FOUND, SEARCH_NONE } phase;
     size_t low, high, step, tries; /* moments; below 'low' it does not fit */
+    enum { SWITCHES_UNKNOWN, SWITCHES_ANY, SWITCHES_FEW, SWITCHES_WAITED, SWITCHES_ASIDE } switches;
+    int64_t waits_until; /* for few switches; WAITED: it is looked for from then on */
 };
 bool timeline_search_step(struct timeline *t, const struct job *j, const struct bitset *allowed,
                           struct timeline_search *s, struct selection *where);
