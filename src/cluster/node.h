@@ -46,7 +46,7 @@ struct node {
     struct bitset *busy;       /* units in use */
     struct unit_use *use;      /* by unit; NULL while no job here shares */
     uint32_t free_units, jobs;
-    bool squeezed; /* units changed under its jobs: some have the same ones */
+    bool squeezed;         /* units changed under its jobs: some have the same ones */
     VEC(uint32_t) holders; /* ids of these jobs, in the order in which they got it */
     uint32_t completing, completing_units; /* of the jobs, those that have ended */
     uint32_t parked; /* of the jobs, those that are suspended and hold no units */

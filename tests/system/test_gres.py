@@ -201,6 +201,7 @@ def test_a_total_of_several_types(gpus):
     c = gpus
     show = ["sh", "-c", "echo $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES"]
     assert c.run(["srun", "--gpus=a100:1,v100:1", *show]).ok() == "n1 0,7"
+    c.settle()
     assert c.run(["srun", "--gpus=v100:1,a100:2", *show]).ok() == "n1 0,1,7"
     c.run(["sbatch", "--gpus=a100:1,v100:2", "--wrap", "true"]).fails("Requested node configuration is not available")
     c.run(["sbatch", "-N2", "--gpus=a100:1,v100:1", "--wrap", "true"]).fails(
