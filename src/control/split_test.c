@@ -474,6 +474,21 @@ static void pieces_are_bits(void **state)
     fixture_free(f);
 }
 
+/* However many elements start in a turn: what is left is written once, and each of them as one. */
+static void pieces_are_written_once(void **state)
+{
+    struct fixture *f = make("MaxArraySize=400001\nMaxJobCount=1000000\n" NODES);
+    assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "test"), 0);
+    assert_int_equal(submit(f, "0-399999"), 1);
+    cancel(f, 1, "0-399999:3");
+    size_t bytes = f->put_bytes, records = f->records.len;
+    assert_int_equal(fixture_update_node(f, "n[1-2]", "RESUME", NULL), 0);
+    fixture_turn(f);
+    assert_int_equal(f->records.len, records + 8);
+    assert_in_range(f->put_bytes - bytes, 100000, 110000);
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -490,6 +505,7 @@ int main(void)
         cmocka_unit_test(others_wait_for_all),
         cmocka_unit_test(what_is_cancelled_makes_room),
         cmocka_unit_test(pieces_are_bits),
+        cmocka_unit_test(pieces_are_written_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
