@@ -188,6 +188,26 @@ static bool put_list(const char *list, const char *other, bool first, struct str
     return agree;
 }
 
+/* As they were given, without the prefix that a request has. */
+static void put_given(const char *list, const char *prefix, struct str *out)
+{
+    for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
+        const char *word = str_starts(at, prefix) ? at + strlen(prefix) : at;
+        str_puts(out, at == list ? "" : ",");
+        str_append(out, word, strcspn(word, ","));
+    }
+}
+
+static int refuse_both(struct opt *o, const struct opt_lists *l, struct err *err)
+{
+    _cleanup_str_ struct str a = STR_INIT, b = STR_INIT;
+    put_given(l->list, "gres:", &a);
+    put_given(l->gpus, "gres:gpu:", &b);
+    return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                    "%s=%s and %s=%s contradict each other: they are about the same GPUs",
+                    l->list_name, str_cstr(&a), l->gpus_name, str_cstr(&b));
+}
+
 int opt_join_gres(struct opt *o, const struct opt_lists *l, char **out, struct err *err)
 {
     const char *a = l->list, *b = l->gpus;
@@ -200,9 +220,7 @@ int opt_join_gres(struct opt *o, const struct opt_lists *l, char **out, struct e
     }
     bool agree = put_list(a, b, true, &text);
     if (!put_list(b, a, false, &text) || !agree)
-        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
-                        "%s (%s) and %s (%s) contradict each other: they are about the same GPUs",
-                        l->list_name, a, l->gpus_name, b);
+        return refuse_both(o, l, err);
     *out = mem_strdup(str_cstr(&text));
     return 0;
 }
