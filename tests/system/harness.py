@@ -59,6 +59,25 @@ def alive(pid):
         return False
 
 
+def is_connected(pid):
+    """Whether the process has a socket now."""
+    try:
+        return any(os.readlink(link).startswith("socket:") for link in pathlib.Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:  # it closed one while this looked, or went
+        return False
+
+
+def child_named(pid, name):
+    """The number of the child process of that name, or None."""
+    for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        try:
+            if pathlib.Path(f"/proc/{child}/comm").read_text().strip() == name:
+                return int(child)
+        except OSError:  # went meanwhile
+            continue
+    return None
+
+
 def processes_of(directory):
     """Every process that has to do with a cluster's directory: by command line, environment or working directory."""
     found = {}

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from harness import PREFIX, ROOT, eventually
+from harness import PREFIX, ROOT, eventually, is_connected
 
 LIB = PREFIX / "lib"
 SANITIZED = b"__asan_init" in (LIB / "libsluice.so").read_bytes() if (LIB / "libsluice.so").exists() else False
@@ -271,13 +271,6 @@ int main(int argc, char **argv)
     return 0;
 }
 """
-
-
-def is_connected(pid):
-    try:
-        return any(os.readlink(link).startswith("socket:") for link in pathlib.Path(f"/proc/{pid}/fd").iterdir())
-    except FileNotFoundError:  # closed meanwhile
-        return False
 
 
 def test_a_wait_outlives_the_controller(make_cluster, tmp_path):

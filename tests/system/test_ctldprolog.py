@@ -9,7 +9,7 @@ import signal
 
 import pytest
 
-from harness import ROOT, Cluster, alive, eventually
+from harness import ROOT, Cluster, alive, child_named, eventually
 
 USER = "nobody" if ROOT else pwd.getpwuid(os.geteuid()).pw_name
 
@@ -99,11 +99,7 @@ def running(c, job, *contexts):
 
 
 def helper(c):
-    me = c.daemons["slurmctld"].pid
-    for child in pathlib.Path(f"/proc/{me}/task/{me}/children").read_text().split():
-        if pathlib.Path(f"/proc/{child}/comm").read_text().strip() == "slurmscriptd":
-            return int(child)
-    return 0
+    return child_named(c.daemons["slurmctld"].pid, "slurmscriptd")
 
 
 def test_a_batch_job_is_configuring_while_the_prolog_runs(new):
@@ -264,7 +260,7 @@ def test_a_killed_helper_is_replaced(new):
     os.kill(first, signal.SIGKILL)
     running(c, job, "prolog", "prolog")
     assert not alive(pid)
-    assert helper(c) not in (0, first)
+    assert helper(c) not in (None, first)
     assert "the helper that runs scripts was ended by signal 9" in (c.dir / "slurmctld.log").read_text()
     go(c)
     assert c.wait(job)["JobState"] == "COMPLETED"

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Nodes that are in no file: scontrol create and delete node, slurmd -Z (X-30)."""
-import os
 import re
 import shutil
 import signal

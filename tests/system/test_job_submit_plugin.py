@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from harness import PREFIX, alive, eventually
+from harness import PREFIX, alive, child_named, eventually
 from test_api import EXAMPLE, flags
 
 GUIDE = pathlib.Path(__file__).parents[2] / "docs/job_submit.md"
@@ -164,11 +164,7 @@ def log(c):
 
 def helper(c):
     """The process in which plugins run, or None."""
-    pid = c.daemons["slurmctld"].pid
-    for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        if pathlib.Path(f"/proc/{child}/comm").read_text().strip() == "slurmsubmitd":
-            return int(child)
-    return None
+    return child_named(c.daemons["slurmctld"].pid, "slurmsubmitd")
 
 
 def test_the_example_decides(make):

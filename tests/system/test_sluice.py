@@ -9,7 +9,7 @@ import tempfile
 
 import pytest
 
-from harness import PREFIX, eventually, processes_of
+from harness import PREFIX, eventually, is_connected, processes_of
 
 ENV = {k: v for k, v in os.environ.items() if not k.startswith("SLURM")}
 ENV["PATH"] = f"{PREFIX}/bin:{PREFIX}/sbin:" + ENV["PATH"]
@@ -85,12 +85,6 @@ def test_up_while_the_controller_goes(place):
     assert int((place / "a" / "run" / "slurmctld.pid").read_text()) != pid
     assert run(f'eval "$(sluice env --dir {place}/a)" && squeue -h -o %i').stdout == job
     assert run(["sluice", "down", "--dir", place / "a"]).returncode == 0
-
-
-def is_connected(pid):
-    """Whether the process has a socket."""
-    fds = pathlib.Path(f"/proc/{pid}/fd")
-    return any(os.readlink(fd).startswith("socket:") for fd in fds.iterdir() if fd.is_symlink())
 
 
 def test_bad_arguments_leave_nothing(place):
