@@ -70,6 +70,6 @@ int relax_explain_misfit(const struct cluster *c, const struct job *j, const Pb_
     if (find_first(c, j, spec, &what))
         return err_set(err, -ERR_NODE_CONFIG, "%s: it would fit with %s", bare, str_cstr(&what));
     return err_set(err, -ERR_NODE_CONFIG,
-                   "%s: more than one of its options would have to change to fit partition %s",
-                   bare, j->part->conf.name);
+                   "%s: no change of one option alone would make it fit partition %s", bare,
+                   j->part->conf.name);
 }

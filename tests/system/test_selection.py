@@ -79,7 +79,7 @@ def test_all_conditions_at_once(twelve):
     (["-pfew", "-N3", "-x", "n[1-6]"], "it would fit with no node that it excludes"),
     (["-N2", "-n6"], "it would fit with 4 tasks"),
     (["-N7", "--contiguous", "-x", "n7"], "it would fit with nodes that need not be in a row"),
-    (["-N2", "-n5", "-x", "n[1-11]"], "more than one of its options would have to change to fit partition main"),
+    (["-N2", "-n5", "-x", "n[1-11]"], "no change of one option alone would make it fit partition main"),
     (["--mem=3000"], "Memory specification can not be satisfied"),
 ])
 def test_what_could_never_run_is_refused(twelve, options, why):
