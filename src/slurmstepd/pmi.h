@@ -11,20 +11,14 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "slurmstepd/pmi_space.h"
 
 #define PMI_KVSNAME_MAX 256 /* sizes with their NUL, as told to the tasks */
 #define PMI_KEY_MAX 64
 #define PMI_VALUE_MAX 1024
-#define PMI_LINE_MAX 4096              /* bytes of a line without its newline */
-#define PMI_SPACE_MAX (64u << 20)      /* bytes of all keys and values */
-#define PMI_ROUND_PUTS_MAX (1u << 20)  /* pairs put by this node between two barriers, */
-#define PMI_ROUND_BYTES_MAX (8u << 20) /* and their bytes: they travel in one message */
+#define PMI_LINE_MAX 4096 /* bytes of a line without its newline */
 
 struct pmi;
-
-struct pmi_pair {
-    const char *key, *value; /* borrowed */
-};
 
 struct pmi_events {
     void (*send)(void *ctx, uint32_t local, const char *line, size_t len);
