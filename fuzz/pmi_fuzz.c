@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Bytes as what two tasks say to their shepherd over PMI_FD. The first byte of each piece says who
- * speaks and how long. Whatever they say, each answer is one line within its size, and a barrier
- * ends only when both wait.
+ * Bytes as what two tasks say to their shepherd over PMI_FD, in PMI-1 or PMI-2. The first byte of
+ * each piece says who speaks and how long. Whatever they say, each answer is one line or command
+ * within its size, and a barrier ends only when both wait.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,13 +13,19 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct pmi *pmi;
-static uint32_t wanted_round;
+static uint32_t wanted_round, asked;
 static int in_fence;
 
 static void on_send(void *ctx, uint32_t local, const char *line, size_t len)
 {
-    if (local > 1 || !len || line[len - 1] != '\n' || memchr(line, '\n', len - 1) ||
-        len > PMI_VALUE_MAX + 256)
+    char length[7] = "";
+
+    if (local > 1 || len < 7 || len > 4 * PMI_VALUE_MAX + 256)
+        abort();
+    if (line[len - 1] == '\n' && !memchr(line, '\n', len - 1))
+        return;
+    memcpy(length, line, 6);
+    if ((size_t)atoi(length) != len - 6 || line[len - 1] != ';')
         abort();
 }
 
@@ -33,23 +39,35 @@ static void on_fence(void *ctx, uint32_t round, const struct pmi_pair *put, size
     in_fence = 1;
 }
 
+static void on_name(void *ctx, uint32_t local, uint32_t id, enum pmi_name_op op, const char *name,
+                    const char *value)
+{
+    if (!*name || strlen(name) >= PMI_KEY_MAX || (op == PMI_NAME_PUBLISH) != (value != NULL) ||
+        (value && strlen(value) >= PMI_VALUE_MAX))
+        abort();
+    asked = id;
+}
+
 static void on_abort(void *ctx, uint32_t local, int exit_code, const char *text)
 {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static const uint32_t ranks[] = {0, 1};
     struct pmi_options options = {.kvs_name = "kvs",
                                   .size = 2,
                                   .local_count = 2,
+                                  .rank = ranks,
                                   .mapping = "(vector,(0,1,2))",
                                   .universe_size = 2};
-    struct pmi_events events = {on_send, on_fence, on_abort, NULL};
+    struct pmi_events events = {on_send, on_fence, on_abort, on_name, NULL};
     int closed[2] = {0};
 
     pmi = pmi_new(&options, &events);
     wanted_round = 0;
     in_fence = 0;
+    asked = 0;
     while (size) {
         uint32_t local = data[0] & 1;
         size_t len = data[0] >> 1;
@@ -62,6 +80,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             closed[local] = pmi_feed(pmi, local, data, len, NULL) != 0;
         data += len;
         size -= len;
+        if (asked)
+            pmi_name_done(pmi, asked, asked & 1, "port");
+        asked = 0;
         if (in_fence && pmi_fence_done(pmi, wanted_round, NULL, 0, NULL) == 0) {
             wanted_round++;
             in_fence = 0;

@@ -59,20 +59,51 @@ static void on_fence(void *ctx, uint32_t round, const struct pmi_pair *put, size
     free(pairs);
 }
 
+static void on_name(void *ctx, uint32_t local, uint32_t id, enum pmi_name_op op, const char *name,
+                    const char *value)
+{
+    struct step *step = ctx;
+    Pb__NameRequest m = PB__NAME_REQUEST__INIT;
+
+    m.id = id;
+    m.op = op;
+    m.name = (char *)name;
+    m.task = step->tasks[local].id;
+    m.has_value = op == PMI_NAME_PUBLISH;
+    if (m.has_value) {
+        m.value.data = (uint8_t *)value;
+        m.value.len = strlen(value);
+    }
+    srun_name(step, &m);
+}
+
+void mpi_name_done(struct step *step, const Pb__NameReply *m)
+{
+    _cleanup_free_ char *value = mem_strndup((const char *)m->value.data, m->value.len);
+
+    if (step->pmi)
+        pmi_name_done(step->pmi, m->id, m->done, m->has_value ? value : NULL);
+}
+
 bool mpi_wanted(const struct step *step)
 {
-    return step->launch && str_eq(step->launch->mpi, "pmi1");
+    const char *kind = step->launch ? step->launch->mpi : NULL;
+
+    return str_eq(kind, "pmi2") || str_eq(kind, "pmi1"); /* either serves both */
 }
 
 void mpi_open(struct step *step)
 {
-    struct pmi_events events = {on_send, on_fence, on_abort, step};
+    struct pmi_events events = {on_send, on_fence, on_abort, on_name, step};
     const Pb__Cred *cred = step->granted;
     _cleanup_str_ struct str mapping = STR_INIT;
     _cleanup_free_ char *name = NULL;
     struct pmi_options options = {.local_count = (uint32_t)step->task_count};
-    uint32_t *node_of;
+    uint32_t *node_of, *ranks = mem_new_array(uint32_t, step->task_count);
 
+    for (size_t i = 0; i < step->task_count; i++)
+        ranks[i] = step->tasks[i].id;
+    options.rank = ranks;
     for (size_t n = 0; n < cred->n_nodes; n++)
         options.size += (uint32_t)cred->nodes[n]->n_task_ids;
     node_of = mem_new_array(uint32_t, options.size);
@@ -87,6 +118,7 @@ void mpi_open(struct step *step)
     options.universe_size = options.size;
     options.mapping = mapping.len < PMI_VALUE_MAX ? str_cstr(&mapping) : NULL;
     step->pmi = pmi_new(&options, &events);
+    free(ranks);
 }
 
 void mpi_done(struct step *step)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * MPI for the tasks: carries pmi.c's lines over each task's PMI_FD and its barriers over srun.
+ * MPI for the tasks: carries what pmi.c says over each task's PMI_FD, its barriers and names over
+ * srun.
  */
 #pragma once
 
@@ -19,3 +20,4 @@ int mpi_task_open(struct task *t, struct err *err);
 void mpi_task_done(struct task *t);
 
 void mpi_fence_done(struct step *step, const Pb__KvsFence *m);
+void mpi_name_done(struct step *step, const Pb__NameReply *m);

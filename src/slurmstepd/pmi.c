@@ -8,6 +8,8 @@
 #include "base/str.h"
 #include "slurmstepd/pmi_peer.h"
 
+#define LENGTH_SIZE 6 /* digits of a command's length, with blanks around them */
+
 struct pmi *pmi_new(const struct pmi_options *options, const struct pmi_events *events)
 {
     struct pmi *p = mem_new(struct pmi);
@@ -18,9 +20,11 @@ struct pmi *pmi_new(const struct pmi_options *options, const struct pmi_events *
     p->size = options->size;
     p->universe_size = options->universe_size;
     p->local_count = options->local_count;
+    p->rank = mem_new_array(uint32_t, p->local_count);
+    memcpy(p->rank, options->rank, p->local_count * sizeof(*p->rank));
     p->peers = mem_new_array(struct pmi_peer, p->local_count);
     for (uint32_t i = 0; i < p->local_count; i++)
-        p->peers[i].in = STR_INIT_CAP(PMI_LINE_MAX);
+        p->peers[i].in = STR_INIT_CAP(PMI_LINE_MAX); /* until it speaks PMI-2 */
     return p;
 }
 
@@ -29,8 +33,13 @@ void pmi_free(struct pmi *p)
     if (!p)
         return;
     pmi_space_done(&p->space);
-    for (uint32_t i = 0; i < p->local_count; i++)
+    pmi_space_done(&p->node_attrs);
+    for (uint32_t i = 0; i < p->local_count; i++) {
+        while (p->peers[i].waits)
+            pmi_wait_done(p, i, p->peers[i].waits);
         str_done(&p->peers[i].in);
+    }
+    free(p->rank);
     free(p->peers);
     free(p->kvs_name);
     free(p->mapping);
@@ -45,6 +54,85 @@ void pmi_aborted(struct pmi *p, uint32_t local, const char *code, const char *te
         number = 1;
     p->peers[local].aborted = true;
     p->events.abort(p->events.ctx, local, (int)number, text);
+}
+
+bool pmi_is_pair(const char *key, const char *value)
+{
+    return key && value && *key && strlen(key) < PMI_KEY_MAX && strlen(value) < PMI_VALUE_MAX &&
+           !strchr(key, '\n') && !strchr(value, '\n'); /* PMI-1 could not say it */
+}
+
+int pmi_put(struct pmi *p, const char *key, const char *value, struct err *err)
+{
+    int rc = pmi_space_put(&p->space, key, value, true, NULL);
+
+    if (pmi_space_is_swamped(&p->space))
+        return err_set(err, -ERR_LIMIT, "PMI: more than %u bytes put between two barriers",
+                       PMI_ROUND_BYTES_MAX);
+    return rc ? err_set(err, -ERR_BUSY, "PMI: the key-value space is full") : 0;
+}
+
+const char *pmi_get(const struct pmi *p, const char *key)
+{
+    const char *value = pmi_space_find(&p->space, key);
+
+    return !value && !strcmp(key, "PMI_process_mapping") ? p->mapping : value;
+}
+
+struct pmi_wait *pmi_wait_new(struct pmi *p, uint32_t local, enum pmi_wait_kind kind)
+{
+    struct pmi_peer *peer = &p->peers[local];
+    struct pmi_wait *w, **end = &peer->waits;
+
+    if (peer->wait_count >= PMI_WAITS_MAX)
+        return NULL;
+    peer->wait_count++;
+    w = mem_new(struct pmi_wait);
+    w->kind = kind;
+    while (*end)
+        end = &(*end)->next;
+    *end = w;
+    return w;
+}
+
+void pmi_wait_done(struct pmi *p, uint32_t local, struct pmi_wait *w)
+{
+    struct pmi_wait **at = &p->peers[local].waits;
+
+    while (*at != w)
+        at = &(*at)->next;
+    *at = w->next;
+    p->peers[local].wait_count--;
+    free(w);
+}
+
+int pmi_ask_name(struct pmi *p, uint32_t local, const char *thread, enum pmi_name_op op,
+                 const char *name, const char *value)
+{
+    struct pmi_wait *w = pmi_wait_new(p, local, PMI_WAIT_NAME);
+
+    if (!w)
+        return -ERR_BUSY;
+    w->id = ++p->next_id;
+    w->op = op;
+    strncpy(w->thread, thread, sizeof(w->thread) - 1);
+    p->events.name(p->events.ctx, local, w->id, op, name, value);
+    return 0;
+}
+
+void pmi_name_done(struct pmi *p, uint32_t id, bool done, const char *value)
+{
+    for (uint32_t i = 0; i < p->local_count; i++)
+        for (struct pmi_wait *w = p->peers[i].waits; w; w = w->next) {
+            if (w->kind != PMI_WAIT_NAME || w->id != id)
+                continue;
+            if (p->peers[i].version == 2)
+                pmi2_named(p, i, w, done, value);
+            else
+                pmi1_named(p, i, w, done, value);
+            pmi_wait_done(p, i, w);
+            return;
+        }
 }
 
 int pmi_fence(struct pmi *p, uint32_t local, struct err *err)
@@ -78,7 +166,10 @@ int pmi_fence_done(struct pmi *p, uint32_t round, const struct pmi_pair *pairs, 
     p->waiting = 0;
     for (uint32_t i = 0; i < p->local_count; i++) {
         p->peers[i].in_barrier = false;
-        pmi1_barrier_out(p, i);
+        if (p->peers[i].version == 2)
+            pmi2_fence_out(p, i);
+        else
+            pmi1_barrier_out(p, i);
     }
     return 0;
 }
@@ -95,31 +186,84 @@ static int too_long(struct pmi *p, uint32_t local, const char *at, struct err *e
     return pmi1_handle(p, local, peer->in.data, err);
 }
 
+/* Takes a line's bytes, up to all of len; how many in *used. */
+static int feed_line(struct pmi *p, uint32_t local, const char *at, size_t len, size_t *used,
+                     struct err *err)
+{
+    struct pmi_peer *peer = &p->peers[local];
+    const char *end = memchr(at, '\n', len);
+    size_t part = end ? (size_t)(end - at) : len;
+    int rc;
+
+    *used = end ? part + 1 : len;
+    if (memchr(at, '\0', part))
+        return err_set(err, -ERR_PROTOCOL, "PMI: a NUL byte");
+    str_append(&peer->in, at, part);
+    if (peer->in.overflow) {
+        *used = len;
+        return too_long(p, local, at, err);
+    }
+    if (!end)
+        return 0;
+    if (peer->in.len && peer->in.data[peer->in.len - 1] == '\r')
+        peer->in.data[--peer->in.len] = '\0';
+    rc = peer->in.len ? pmi1_handle(p, local, peer->in.data, err) : 0;
+    str_clear(&peer->in);
+    return rc;
+}
+
+/* How many bytes of the command that has begun are missing, its length among them; -ERR_LIMIT. */
+static int command_left(const struct str *in, size_t *left, struct err *err)
+{
+    char length[LENGTH_SIZE + 1] = "";
+    long long bytes;
+
+    *left = LENGTH_SIZE - in->len;
+    if (in->len < LENGTH_SIZE)
+        return 0;
+    memcpy(length, in->data, LENGTH_SIZE);
+    if (str_parse_i64(str_trim(length), 1, PMI_COMMAND_MAX, &bytes))
+        return err_set(err, -ERR_PROTOCOL, "PMI-2: a command whose length is not 1 to %u",
+                       PMI_COMMAND_MAX);
+    *left = LENGTH_SIZE + (size_t)bytes - in->len;
+    return 0;
+}
+
+static int feed_command(struct pmi *p, uint32_t local, const char *at, size_t len, size_t *used,
+                        struct err *err)
+{
+    struct pmi_peer *peer = &p->peers[local];
+    size_t left;
+    int rc = command_left(&peer->in, &left, err);
+
+    if (rc)
+        return rc;
+    *used = len < left ? len : left;
+    if (memchr(at, '\0', *used))
+        return err_set(err, -ERR_PROTOCOL, "PMI-2: a NUL byte");
+    str_append(&peer->in, at, *used);
+    rc = command_left(&peer->in, &left, err);
+    if (rc || left)
+        return rc;
+    rc = pmi2_handle(p, local, peer->in.data + LENGTH_SIZE, err);
+    str_clear(&peer->in);
+    return rc;
+}
+
 int pmi_feed(struct pmi *p, uint32_t local, const void *data, size_t len, struct err *err)
 {
     struct pmi_peer *peer = &p->peers[local];
     const char *at = data;
 
     while (len && !peer->aborted) {
-        const char *end = memchr(at, '\n', len);
-        size_t part = end ? (size_t)(end - at) : len;
-        int rc;
+        size_t used;
+        int rc = peer->version == 2 ? feed_command(p, local, at, len, &used, err)
+                                    : feed_line(p, local, at, len, &used, err);
 
-        if (memchr(at, '\0', part))
-            return err_set(err, -ERR_PROTOCOL, "PMI: a NUL byte");
-        str_append(&peer->in, at, part);
-        if (peer->in.overflow)
-            return too_long(p, local, at, err);
-        if (!end)
-            return 0;
-        if (peer->in.len && peer->in.data[peer->in.len - 1] == '\r')
-            peer->in.data[--peer->in.len] = '\0';
-        rc = peer->in.len ? pmi1_handle(p, local, peer->in.data, err) : 0;
-        str_clear(&peer->in);
         if (rc)
             return rc;
-        at = end + 1;
-        len -= part + 1;
+        at += used;
+        len -= used;
     }
     return 0;
 }

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * PMI-1 as MPICH's processes speak it ("simple PMI", lines "cmd=put key=... value=...") over the
- * descriptor named by PMI_FD. One object per step and node: the key-value space and each local
- * task's place in the protocol. Pure: bytes in by pmi_feed(), lines out by events. What the tasks
- * send is hostile input: lines, keys, values and the whole space are bounded.
+ * PMI as MPICH's and MVAPICH's processes speak it over the descriptor named by PMI_FD. A task
+ * begins with a line that says which version it wants: PMI-1 goes on in lines ("cmd=put key=...
+ * value=..."), PMI-2 in commands of a length and that many bytes ("
+ * 34cmd=kvs-put;key=...;value=...;"). One object per step and node: the key-value space, attributes
+ * of the node, and each local task's place in its protocol. Pure: bytes in by pmi_feed(), bytes out
+ * by events. What the tasks send is hostile input: lines, commands, keys, values and the whole
+ * space are bounded.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,23 +20,31 @@
 #define PMI_KVSNAME_MAX 256 /* sizes with their NUL, as told to the tasks */
 #define PMI_KEY_MAX 64
 #define PMI_VALUE_MAX 1024
-#define PMI_LINE_MAX 4096 /* bytes of a line without its newline */
+#define PMI_LINE_MAX 4096           /* bytes of a line without its newline */
+#define PMI_COMMAND_MAX (64u << 10) /* bytes of a command of PMI-2 without its length */
+#define PMI_WAITS_MAX 64            /* questions of a task that are not answered yet */
 
 struct pmi;
 
+enum pmi_name_op { PMI_NAME_PUBLISH = 1, PMI_NAME_UNPUBLISH, PMI_NAME_LOOKUP };
+
 struct pmi_events {
-    void (*send)(void *ctx, uint32_t local, const char *line, size_t len);
+    void (*send)(void *ctx, uint32_t local, const char *bytes, size_t len);
     /* Every local task waits in the barrier. 'put' is what they put since the last one; the
      * barrier ends by pmi_fence_done(), at once or later. */
     void (*fence)(void *ctx, uint32_t round, const struct pmi_pair *put, size_t count);
     void (*abort)(void *ctx, uint32_t local, int exit_code, const char *text);
+    /* A name of the step's name service; answered by pmi_name_done() with the same id. */
+    void (*name)(void *ctx, uint32_t local, uint32_t id, enum pmi_name_op op, const char *name,
+                 const char *value);
     void *ctx;
 };
 
 struct pmi_options {
-    const char *kvs_name;
+    const char *kvs_name; /* to PMI-2 also the job's id */
     uint32_t size;        /* tasks of the step */
     uint32_t local_count; /* of them here */
+    const uint32_t *rank; /* of each of these */
     const char *mapping;  /* PMI_process_mapping, or NULL */
     uint32_t universe_size;
 };
@@ -49,3 +61,6 @@ int pmi_feed(struct pmi *p, uint32_t local, const void *data, size_t len, struct
  * waits for is ignored. -ERR_LIMIT when the space is full (the tasks stay in the barrier). */
 int pmi_fence_done(struct pmi *p, uint32_t round, const struct pmi_pair *put, size_t count,
                    struct err *err);
+
+/* What became of a name: done, or found with its value. An id nobody waits for is ignored. */
+void pmi_name_done(struct pmi *p, uint32_t id, bool done, const char *value);

@@ -62,10 +62,15 @@ static int on_init(struct pmi *p, uint32_t local, const struct line *l, struct e
 {
     const char *version = value_of(l, "pmi_version");
 
+    if (version && !strcmp(version, "2") && !p->peers[local].initialised) {
+        pmi2_welcome(p, local);
+        return 0;
+    }
     if (!version || strcmp(version, "1")) {
         say(p, local, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1");
         return 0;
     }
+    p->peers[local].version = 1;
     p->peers[local].initialised = true;
     say(p, local, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0");
     return 0;
@@ -101,14 +106,13 @@ static int on_put(struct pmi *p, uint32_t local, const struct line *l, struct er
     const char *key = value_of(l, "key"), *value = value_of(l, "value");
     int rc;
 
-    if (!key || !value || !*key || strlen(key) >= PMI_KEY_MAX || strlen(value) >= PMI_VALUE_MAX) {
+    if (!pmi_is_pair(key, value)) {
         say(p, local, "cmd=put_result rc=-1 msg=invalid_key_or_value");
         return 0;
     }
-    rc = pmi_space_put(&p->space, key, value, true, NULL);
-    if (pmi_space_is_swamped(&p->space))
-        return err_set(err, -ERR_LIMIT, "PMI: more than %u bytes put between two barriers",
-                       PMI_ROUND_BYTES_MAX);
+    rc = pmi_put(p, key, value, err);
+    if (rc == -ERR_LIMIT)
+        return rc;
     if (rc)
         say(p, local, "cmd=put_result rc=-1 msg=key_value_space_full");
     else
@@ -118,10 +122,8 @@ static int on_put(struct pmi *p, uint32_t local, const struct line *l, struct er
 
 static int on_get(struct pmi *p, uint32_t local, const struct line *l, struct err *err)
 {
-    const char *key = value_of(l, "key"), *value = key ? pmi_space_find(&p->space, key) : NULL;
+    const char *key = value_of(l, "key"), *value = key ? pmi_get(p, key) : NULL;
 
-    if (!value && key && p->mapping && !strcmp(key, "PMI_process_mapping"))
-        value = p->mapping;
     if (value)
         say(p, local, "cmd=get_result rc=0 msg=success value=%s", value);
     else
@@ -152,22 +154,55 @@ static int on_abort(struct pmi *p, uint32_t local, const struct line *l, struct 
     return 0;
 }
 
+static const char *const name_answers[] = {[PMI_NAME_PUBLISH] = "publish_result",
+                                           [PMI_NAME_UNPUBLISH] = "unpublish_result",
+                                           [PMI_NAME_LOOKUP] = "lookup_result"};
+
+static void named(struct pmi *p, uint32_t local, enum pmi_name_op op, const char *why,
+                  const char *value)
+{
+    if (why)
+        say(p, local, "cmd=%s rc=-1 info=%s", name_answers[op], why);
+    else if (op == PMI_NAME_LOOKUP)
+        say(p, local, "cmd=%s rc=0 info=ok port=%s", name_answers[op], value);
+    else
+        say(p, local, "cmd=%s rc=0 info=ok", name_answers[op]);
+}
+
+void pmi1_named(struct pmi *p, uint32_t local, const struct pmi_wait *w, bool done,
+                const char *value)
+{
+    static const char *const refusals[] = {[PMI_NAME_PUBLISH] = "name_is_taken",
+                                           [PMI_NAME_UNPUBLISH] = "name_not_found",
+                                           [PMI_NAME_LOOKUP] = "name_not_found"};
+
+    named(p, local, w->op, done ? NULL : refusals[w->op], value);
+}
+
+static int ask_name(struct pmi *p, uint32_t local, enum pmi_name_op op, const struct line *l)
+{
+    const char *name = value_of(l, "service"), *port = value_of(l, "port");
+
+    if (!pmi_is_pair(name, op == PMI_NAME_PUBLISH ? port : ""))
+        named(p, local, op, "invalid_service_or_port", NULL);
+    else if (pmi_ask_name(p, local, "", op, name, port))
+        named(p, local, op, "too_many_questions", NULL);
+    return 0;
+}
+
 static int on_publish(struct pmi *p, uint32_t local, const struct line *l, struct err *err)
 {
-    say(p, local, "cmd=publish_result rc=-1 info=error msg=not_supported");
-    return 0;
+    return ask_name(p, local, PMI_NAME_PUBLISH, l);
 }
 
 static int on_unpublish(struct pmi *p, uint32_t local, const struct line *l, struct err *err)
 {
-    say(p, local, "cmd=unpublish_result rc=-1 info=error msg=not_supported");
-    return 0;
+    return ask_name(p, local, PMI_NAME_UNPUBLISH, l);
 }
 
 static int on_lookup(struct pmi *p, uint32_t local, const struct line *l, struct err *err)
 {
-    say(p, local, "cmd=lookup_result rc=-1 info=error msg=not_supported");
-    return 0;
+    return ask_name(p, local, PMI_NAME_LOOKUP, l);
 }
 
 static const struct {

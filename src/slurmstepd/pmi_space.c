@@ -41,8 +41,7 @@ int pmi_space_put(struct pmi_space *s, const char *key, const char *value, bool 
 
     if (fresh)
         s->fresh_bytes += key_len + value_len;
-    if (s->bytes + key_len + value_len > PMI_SPACE_MAX ||
-        (fresh && s->fresh >= PMI_ROUND_PUTS_MAX))
+    if (s->bytes + key_len + value_len > PMI_SPACE_MAX || (fresh && s->fresh >= PMI_ROUND_PUTS_MAX))
         return err_set(err, -ERR_LIMIT, "the step's MPI key-value space is full (%u bytes)",
                        PMI_SPACE_MAX);
     if (e) {

@@ -15,6 +15,7 @@ struct bench {
     struct pmi *pmi;
     struct str said[2];
     struct str fences; /* "round:key=value," */
+    struct str names;  /* "id:op:name=value," */
     unsigned fence_count;
     int abort_code;
     char abort_start[17];
@@ -45,14 +46,24 @@ static void on_abort(void *ctx, uint32_t local, int exit_code, const char *text)
     snprintf(b->abort_start, sizeof(b->abort_start), "%s", text ? text : "");
 }
 
+static void on_name(void *ctx, uint32_t local, uint32_t id, enum pmi_name_op op, const char *name,
+                    const char *value)
+{
+    struct bench *b = ctx;
+
+    str_printf(&b->names, "%u:%u:%s=%s,", id, op, name, value ? value : "");
+}
+
 static void bench_init(struct bench *b)
 {
+    static const uint32_t ranks[] = {2, 3};
     struct pmi_options options = {.kvs_name = "kvs_1_0",
                                   .size = 4,
                                   .local_count = 2,
+                                  .rank = ranks,
                                   .mapping = "(vector,(0,2,2))",
                                   .universe_size = 4};
-    struct pmi_events events = {on_send, on_fence, on_abort, b};
+    struct pmi_events events = {on_send, on_fence, on_abort, on_name, b};
 
     memset(b, 0, sizeof(*b));
     b->pmi = pmi_new(&options, &events);
@@ -64,6 +75,7 @@ static void bench_done(struct bench *b)
     str_done(&b->said[0]);
     str_done(&b->said[1]);
     str_done(&b->fences);
+    str_done(&b->names);
 }
 
 static int feed(struct bench *b, uint32_t local, const char *text)
@@ -168,7 +180,8 @@ static void test_answers(void **state)
          "cmd=get_result rc=0 msg=success value=(vector,(0,2,2))\n"},
         {"cmd=put kvsname=kvs_1_0 key=a value=b c=d\n", "cmd=put_result rc=0 msg=success\n"},
         {"cmd=get kvsname=kvs_1_0 key=a\n", "cmd=get_result rc=0 msg=success value=b c=d\n"},
-        {"cmd=lookup_name service=x\n", "cmd=lookup_result rc=-1 info=error msg=not_supported\n"},
+        {"cmd=lookup_name\n", "cmd=lookup_result rc=-1 info=invalid_service_or_port\n"},
+        {"cmd=publish_name service=x\n", "cmd=publish_result rc=-1 info=invalid_service_or_port\n"},
         {"mcmd=spawn\nnprocs=1\ncmd=put\nendcmd\n",
          "cmd=spawn_result rc=-1 status=spawn_not_supported\n"},
         {"cmd=finalize\n", "cmd=finalize_ack rc=0\n"},
@@ -176,7 +189,7 @@ static void test_answers(void **state)
     struct bench b;
 
     bench_init(&b);
-    assert_int_equal(feed(&b, 0, "cmd=init pmi_version=2 pmi_subversion=0\n"), 0);
+    assert_int_equal(feed(&b, 0, "cmd=init pmi_version=3 pmi_subversion=0\n"), 0);
     assert_string_equal(str_cstr(&b.said[0]),
                         "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1\n");
     str_clear(&b.said[0]);
@@ -293,6 +306,182 @@ static void test_round_limit(void **state)
     bench_done(&b);
 }
 
+static void ask(struct bench *b, uint32_t local, const char *command, const char *answer)
+{
+    _cleanup_free_ char *framed = mem_printf("%-6zu%s", strlen(command), command);
+    _cleanup_free_ char *wanted = *answer ? mem_printf("%6zu%s", strlen(answer), answer) : NULL;
+
+    for (const char *at = framed; *at; at++) /* byte by byte */
+        assert_int_equal(pmi_feed(b->pmi, local, at, 1, NULL), 0);
+    assert_string_equal(str_cstr(&b->said[local]), wanted ? wanted : "");
+    str_clear(&b->said[local]);
+}
+
+static void init_two(struct bench *b, uint32_t local)
+{
+    assert_int_equal(feed(b, local, "cmd=init pmi_version=2 pmi_subversion=0\n"), 0);
+    assert_string_equal(str_cstr(&b->said[local]),
+                        "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n");
+    str_clear(&b->said[local]);
+    ask(b, local, "cmd=fullinit;pmirank=9;threaded=FALSE;",
+        local ? "cmd=fullinit-response;rc=0;pmi-version=2;pmi-subversion=0;rank=3;size=4;appnum=0;"
+                "debugged=FALSE;pmiverbose=FALSE;"
+              : "cmd=fullinit-response;rc=0;pmi-version=2;pmi-subversion=0;rank=2;size=4;appnum=0;"
+                "debugged=FALSE;pmiverbose=FALSE;");
+}
+
+static void test_two_hostile(void **state)
+{
+    static const struct {
+        const char *bytes;
+        int code;
+    } vectors[] = {
+        {"abcdef", -ERR_PROTOCOL},
+        {"      ", -ERR_PROTOCOL},
+        {"    -1", -ERR_PROTOCOL},
+        {"     0", -ERR_PROTOCOL},
+        {" 65537", -ERR_PROTOCOL},
+        {"999999", -ERR_PROTOCOL},
+        {"     1;", -ERR_PROTOCOL},
+        {"     4cmd=", -ERR_PROTOCOL},
+        {"     5cmd=;", -ERR_PROTOCOL},
+        {"    12key=1;cmd=a;", -ERR_PROTOCOL},
+        {"    12cmd=kvs-put;", -ERR_PROTOCOL}, /* before fullinit */
+        {"    14cmd=kvs-fence;", -ERR_PROTOCOL},
+        {"    "
+         "83cmd=x;thrid=0123456789012345678901234567890123456789012345678901234567890123456789;",
+         -ERR_LIMIT},
+    };
+
+    for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+        struct bench b;
+
+        bench_init(&b);
+        assert_int_equal(feed(&b, 0, "cmd=init pmi_version=2 pmi_subversion=0\n"), 0);
+        assert_int_equal(feed(&b, 0, vectors[i].bytes), vectors[i].code);
+        assert_int_equal(b.fence_count, 0);
+        bench_done(&b);
+    }
+}
+
+static void test_two_answers(void **state)
+{
+    static const struct {
+        const char *command, *answer;
+    } vectors[] = {
+        {"cmd=job-getid;thrid=0x7f1;", "cmd=job-getid-response;thrid=0x7f1;rc=0;jobid=kvs_1_0;"},
+        {"cmd=kvs-put;key=a;value=x;;y=z;", "cmd=kvs-put-response;rc=0;"},
+        {"cmd=kvs-get;jobid=kvs_1_0;srcid=1;key=a",
+         "cmd=kvs-get-response;rc=0;found=TRUE;value=x;;y=z;"},
+        {"cmd=kvs-get;key=b;", "cmd=kvs-get-response;rc=0;found=FALSE;"},
+        {"cmd=kvs-get;", "cmd=kvs-get-response;rc=0;found=FALSE;"},
+        {"cmd=kvs-put;key=;value=x;", "cmd=kvs-put-response;rc=3;errmsg=invalid key or value;"},
+        {"cmd=kvs-put;key=a;", "cmd=kvs-put-response;rc=3;errmsg=invalid key or value;"},
+        {"cmd=kvs-put;key=a;value=b\n;", "cmd=kvs-put-response;rc=3;errmsg=invalid key or value;"},
+        {"cmd=info-getjobattr;key=universeSize;",
+         "cmd=info-getjobattr-response;rc=0;found=TRUE;value=4;"},
+        {"cmd=info-getjobattr;key=PMI_process_mapping;",
+         "cmd=info-getjobattr-response;rc=0;found=TRUE;value=(vector,(0,2,2));"},
+        {"cmd=info-getjobattr;key=other;", "cmd=info-getjobattr-response;rc=0;found=FALSE;"},
+        {"cmd=info-getnodeattr;key=n;wait=FALSE;",
+         "cmd=info-getnodeattr-response;rc=0;found=FALSE;"},
+        {"cmd=info-putnodeattr;key=n;value=1;", "cmd=info-putnodeattr-response;rc=0;"},
+        {"cmd=info-getnodeattr;key=n;wait=TRUE;",
+         "cmd=info-getnodeattr-response;rc=0;found=TRUE;value=1;"},
+        {"cmd=name-publish;name=;port=x;",
+         "cmd=name-publish-response;rc=3;errmsg=invalid name or port;"},
+        {"cmd=spawn;thrid=7;ncmds=1;", "cmd=spawn-response;thrid=7;rc=14;errmsg=a step cannot "
+                                       "grow: start all processes with srun, "
+                                       "more of them with another srun;"},
+        {"cmd=job-connect;jobid=x;",
+         "cmd=job-connect-response;rc=14;errmsg=jobs of other steps cannot be joined;"},
+        {"cmd=ring;", "cmd=ring-response;rc=14;errmsg=this command is not known here;"},
+        {"cmd=finalize;", "cmd=finalize-response;rc=0;"},
+    };
+    struct bench b;
+
+    bench_init(&b);
+    init_two(&b, 0);
+    for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++)
+        ask(&b, 0, vectors[i].command, vectors[i].answer);
+    bench_done(&b);
+}
+
+/* Whoever asks with wait=TRUE hears when another task of the node has said it, each thread once. */
+static void test_two_waits(void **state)
+{
+    struct bench b;
+
+    bench_init(&b);
+    init_two(&b, 0);
+    init_two(&b, 1);
+    ask(&b, 0, "cmd=info-getnodeattr;thrid=1;key=n;wait=TRUE;", "");
+    ask(&b, 0, "cmd=info-getnodeattr;thrid=2;key=m;wait=TRUE;", "");
+    ask(&b, 1, "cmd=info-putnodeattr;key=n;value=v;", "cmd=info-putnodeattr-response;rc=0;");
+    assert_string_equal(str_cstr(&b.said[0]),
+                        "    62cmd=info-getnodeattr-response;thrid=1;rc=0;found=TRUE;value=v;");
+    str_clear(&b.said[0]);
+    for (int i = 1; i < PMI_WAITS_MAX; i++)
+        ask(&b, 0, "cmd=info-getnodeattr;key=never;wait=TRUE;", "");
+    ask(&b, 0, "cmd=info-getnodeattr;key=never;wait=TRUE;",
+        "cmd=info-getnodeattr-response;rc=14;errmsg=too many questions are not answered yet;");
+    bench_done(&b);
+}
+
+/* A step of both kinds: one barrier, one space, one name service. */
+static void test_both_kinds(void **state)
+{
+    struct bench b;
+    struct pmi_pair pairs[] = {{"far", "a;b"}};
+
+    bench_init(&b);
+    init_two(&b, 0);
+    assert_int_equal(feed(&b, 1, "cmd=init pmi_version=1 pmi_subversion=1\n"), 0);
+    ask(&b, 0, "cmd=kvs-put;key=k;value=v;", "cmd=kvs-put-response;rc=0;");
+    ask(&b, 0, "cmd=kvs-fence;thrid=t;", "");
+    str_clear(&b.said[1]);
+    assert_int_equal(feed(&b, 1, "cmd=barrier_in\n"), 0);
+    assert_string_equal(str_cstr(&b.fences), "0:k=v,");
+    assert_int_equal(pmi_fence_done(b.pmi, 0, pairs, 1, NULL), 0);
+    assert_string_equal(str_cstr(&b.said[1]), "cmd=barrier_out rc=0\n");
+    assert_string_equal(str_cstr(&b.said[0]), "    36cmd=kvs-fence-response;thrid=t;rc=0;");
+    str_clear(&b.said[0]);
+    ask(&b, 0, "cmd=kvs-get;key=far;", "cmd=kvs-get-response;rc=0;found=TRUE;value=a;;b;");
+    str_clear(&b.said[1]);
+    assert_int_equal(feed(&b, 1, "cmd=publish_name service=s port=p\n"), 0);
+    ask(&b, 0, "cmd=name-lookup;thrid=t;name=s;", "");
+    ask(&b, 0, "cmd=name-unpublish;name=x;", "");
+    assert_string_equal(str_cstr(&b.names), "1:1:s=p,2:3:s=,3:2:x=,");
+    pmi_name_done(b.pmi, 99, true, NULL);
+    pmi_name_done(b.pmi, 2, true, "p");
+    assert_string_equal(str_cstr(&b.said[0]),
+                        "    64cmd=name-lookup-response;thrid=t;rc=0;found=TRUE;value=p;port=p;");
+    str_clear(&b.said[0]);
+    pmi_name_done(b.pmi, 3, false, NULL);
+    assert_string_equal(str_cstr(&b.said[0]),
+                        "    63cmd=name-unpublish-response;rc=14;errmsg=there is no such name;");
+    pmi_name_done(b.pmi, 1, true, NULL);
+    assert_string_equal(str_cstr(&b.said[1]), "cmd=publish_result rc=0 info=ok\n");
+    str_clear(&b.said[1]);
+    assert_int_equal(feed(&b, 1, "cmd=lookup_name service=s\n"), 0);
+    pmi_name_done(b.pmi, 4, true, "p");
+    assert_string_equal(str_cstr(&b.said[1]), "cmd=lookup_result rc=0 info=ok port=p\n");
+    bench_done(&b);
+}
+
+static void test_two_aborts(void **state)
+{
+    struct bench b;
+
+    bench_init(&b);
+    assert_int_equal(feed(&b, 0, "cmd=init pmi_version=2 pmi_subversion=0\n"), 0);
+    str_clear(&b.said[0]);
+    ask(&b, 0, "cmd=abort;isworld=TRUE;msg=over and out;", "");
+    assert_int_equal(b.abort_code, 1);
+    assert_string_equal(b.abort_start, "over and out");
+    bench_done(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -300,6 +489,9 @@ int main(void)
         cmocka_unit_test(test_put_limits),     cmocka_unit_test(test_answers),
         cmocka_unit_test(test_barrier_merges), cmocka_unit_test(test_abort),
         cmocka_unit_test(test_long_abort),     cmocka_unit_test(test_round_limit),
+        cmocka_unit_test(test_two_hostile),    cmocka_unit_test(test_two_answers),
+        cmocka_unit_test(test_two_waits),      cmocka_unit_test(test_both_kinds),
+        cmocka_unit_test(test_two_aborts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

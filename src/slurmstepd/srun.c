@@ -75,6 +75,9 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
     case RPC_KVS_FENCE:
         mpi_fence_done(step, (const Pb__KvsFence *)body);
         break;
+    case RPC_NAME_REPLY:
+        mpi_name_done(step, (const Pb__NameReply *)body);
+        break;
     case RPC_WINDOW_SIZE:
         on_window_size(step, (const Pb__WindowSize *)body);
         break;
@@ -257,6 +260,11 @@ void srun_fence(struct step *step, uint32_t round, const Pb__KvsEntry *pairs, si
     m.n_put = count;
     send_message(step, RPC_KVS_FENCE, &m.base);
     free(list);
+}
+
+void srun_name(struct step *step, const Pb__NameRequest *m)
+{
+    send_message(step, RPC_NAME_REQUEST, &m->base);
 }
 
 void srun_finish(struct step *step, const Pb__Usage *usage)

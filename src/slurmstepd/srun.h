@@ -20,4 +20,5 @@ void srun_task_failed(struct step *step, uint32_t task, int code, const char *te
 void srun_task_exited(struct step *step, const struct task *t);
 void srun_abort(struct step *step, int exit_code, const char *text);
 void srun_fence(struct step *step, uint32_t round, const Pb__KvsEntry *pairs, size_t count);
+void srun_name(struct step *step, const Pb__NameRequest *m); /* answered by mpi_name_done() */
 void srun_finish(struct step *step, const Pb__Usage *usage); /* StepDone, then close */

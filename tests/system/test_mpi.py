@@ -21,9 +21,9 @@ def mping(cluster):
 def test_list_of_kinds(cluster):
     """Without a command and without a controller."""
     elsewhere = {"SLURM_CONF": "/nonexistent/slurm.conf"}
-    assert cluster.run("srun --mpi=list", env=elsewhere).ok() == "MPI plugin types are...\n\tnone\n\tpmi1"
-    assert "pmi1" in cluster.run("srun", env={"SLURM_MPI_TYPE": "list"}).ok()
-    for kind in ("none", "pmi1"):
+    assert cluster.run("srun --mpi=list", env=elsewhere).ok() == "MPI plugin types are...\n\tnone\n\tpmi1\n\tpmi2"
+    assert "pmi2" in cluster.run("srun", env={"SLURM_MPI_TYPE": "list"}).ok()
+    for kind in ("none", "pmi1", "pmi2"):
         cluster.run(f"srun --mpi={kind} true").ok()
     cluster.run("srun --mpi=pmix true").fails("Invalid MPI type 'pmix', --mpi=list for acceptable types")
 
@@ -80,3 +80,32 @@ def test_pmi_that_goes_wrong_ends_the_step(cluster, task, texts):
     """With a word, and no task waits for ever."""
     program = PMI + 'if os.environ["PMI_RANK"] == "0":\n    ' + task
     cluster.run(["srun", "-n2", "--mpi=pmi1", "python3", "-c", program]).fails(*texts)
+
+
+@pytest.fixture(scope="module")
+def pmi2(cluster):
+    program = cluster.dir / "pmi2"
+    subprocess.run(["gcc", "-Wall", "-Werror", "-o", program, pathlib.Path(__file__).with_name("pmi2.c")], check=True)
+    return program
+
+
+def test_pmi2(cluster, pmi2):
+    """Pairs of every task, attributes of nodes and job, names, over four nodes and over one."""
+    for options, mapping in ((["-N4", "-n7"], "(vector,(0,3,2),(3,1,1))"), (["-N1", "-n3"], "(vector,(0,1,3))")):
+        count = int(options[1][2:])
+        out = cluster.run(["srun", *options, "--mpi=pmi2", pmi2]).ok().splitlines()
+        job = r"kvs_\d+_0"
+        assert len(out) == count
+        for rank, line in enumerate(sorted(out, key=lambda line: int(line.split()[0]))):
+            assert re.fullmatch(rf"{rank} of {count}: job={job} universe={count} mapping={re.escape(mapping)} "
+                                rf"pairs={count} node=ok name=a;port", line), line
+
+
+def test_pmi2_refuses_what_it_cannot_do(cluster, pmi2):
+    assert cluster.run(["srun", "-n1", pmi2, "spawn"]).ok() == "14 a step cannot grow: start all processes with srun, " \
+        "more of them with another srun"
+
+
+def test_pmi2_abort(cluster, pmi2):
+    cluster.run(["srun", "-N2", "-n3", pmi2, "abort"]).fails("MPI_Abort with code 1: that was all")
+    cluster.run(["srun", "-N2", "-n3", pmi2, "nonsense"]).fails("PMI-2: a command whose length is not 1 to 65536")

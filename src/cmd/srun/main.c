@@ -17,6 +17,7 @@
 #include "cmd/common/origin.h"
 #include "cmd/srun/batch.h"
 #include "cmd/srun/estimate.h"
+#include "cmd/srun/mpi.h"
 #include "cmd/srun/multi.h"
 #include "cmd/srun/run.h"
 #include "cmd/srun/say.h"
@@ -66,7 +67,7 @@ static void read_options(struct setup *s, int argc, char **argv)
     s->argv = argv + operands;
     say_level(o->quiet ? -1 : (int)o->verbose);
     if (o->mpi != NULL && strcmp(o->mpi, "list") == 0) {
-        fputs("MPI plugin types are...\n\tnone\n\tpmi1\n", stdout);
+        mpi_list();
         exit(0);
     }
 }
@@ -127,17 +128,16 @@ static void read_multi_prog(struct setup *s)
     s->run.multi_prog = str_cstr(&s->multi_prog);
 }
 
-/* "pmi1" unless told otherwise: it costs a task nothing that does not use it. */
 static const char *mpi_of(const struct setup *s)
 {
-    const char *type = s->opt.mpi;
+    struct err err = {0};
+    const char *kind = NULL;
 
-    if (type == NULL || strcmp(type, "pmi1") == 0)
-        return "pmi1";
-    if (strcmp(type, "none") == 0)
-        return "none";
-    say_error("Invalid MPI type '%s', --mpi=list for acceptable types", type);
-    exit(1);
+    if (mpi_choose(s->opt.mpi, &kind, &err) < 0) {
+        say_error("%s", err.text);
+        exit(1);
+    }
+    return kind;
 }
 
 static void make_specs(struct setup *s, int argc, char **argv)

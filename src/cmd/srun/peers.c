@@ -183,6 +183,10 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
     case RPC_KVS_ABORT:
         run_on_mpi_abort(run, index_of(p), (const struct Pb__KvsAbort *)body);
         break;
+    case RPC_NAME_REQUEST:
+        if (owns(p, ((const struct Pb__NameRequest *)body)->task))
+            run_on_name(run, index_of(p), (const struct Pb__NameRequest *)body);
+        break;
     case RPC_STEP_DONE:
         on_done(p);
         break;
@@ -488,6 +492,12 @@ void peers_fence(struct peers *p, const struct Pb__KvsFence *all)
     for (uint32_t i = 0; i < p->count; i++)
         if (is_here(&p->list[i]))
             rpc_session_send(p->list[i].session, RPC_KVS_FENCE, &all->base);
+}
+
+void peers_name_reply(struct peers *p, uint32_t node, const struct Pb__NameReply *reply)
+{
+    if (is_here(&p->list[node]))
+        rpc_session_send(p->list[node].session, RPC_NAME_REPLY, &reply->base);
 }
 
 void peers_window_size(struct peers *p, uint32_t rows, uint32_t columns)

@@ -17,6 +17,7 @@
 #include "cmd/srun/multi.h"
 #include "cmd/srun/output.h"
 #include "cmd/srun/peers.h"
+#include "cmd/srun/published.h"
 #include "cmd/srun/request.h"
 #include "cmd/srun/say.h"
 #include "cmd/srun/signals.h"
@@ -366,6 +367,18 @@ void run_on_fence(struct run *run, uint32_t node, const struct Pb__KvsFence *fen
     run_abort(run);
 }
 
+static void on_name_answer(void *ctx, uint32_t node, const struct Pb__NameReply *reply)
+{
+    struct run *run = ctx;
+
+    peers_name_reply(run->peers, node, reply);
+}
+
+void run_on_name(struct run *run, uint32_t node, const struct Pb__NameRequest *request)
+{
+    published_request(run->published, node, request);
+}
+
 void run_on_mpi_abort(struct run *run, uint32_t node, const struct Pb__KvsAbort *abort)
 {
     if (run->phase != RUN_RUNNING || run->aborting)
@@ -393,6 +406,7 @@ static void begin_tasks(struct run *run)
     }
     run->tasks = tasks_new(step->num_tasks, node_of, names, (uint32_t)step->n_layout);
     run->kvs = kvs_new((uint32_t)step->n_layout);
+    run->published = published_new(on_name_answer, run);
     run->node_over = mem_new_array(bool, step->n_layout);
     run->nodes_left = (uint32_t)step->n_layout;
 }
@@ -466,6 +480,7 @@ static void free_parts(struct run *run)
     request_free(run->request);
     signals_free(run->signals);
     kvs_free(run->kvs);
+    published_free(run->published);
     tasks_free(run->tasks);
     free(run->node_over);
     str_done(&run->multi_script);
