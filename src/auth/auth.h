@@ -57,6 +57,17 @@ void auth_hash2(const void *a, size_t a_len, const void *b, size_t b_len,
 void auth_mac(const struct auth_key *key, const void *data, size_t len, uint8_t mac[AUTH_MAC_SIZE]);
 void auth_mac2(const struct auth_key *key, const void *a, size_t a_len, const void *b, size_t b_len,
                uint8_t mac[AUTH_MAC_SIZE]);
+
+/* Of much data, four times as fast: GMAC under a key that follows from this one. It says nothing
+ * alone: a number serves once, and who sees tags must not see tags of a guess of his. So a tag goes
+ * into a MAC in place of the data. */
+#define AUTH_BULK_SIZE 16
+struct auth_bulk;
+struct auth_bulk *auth_bulk_new(const struct auth_key *key);
+void auth_bulk_free(struct auth_bulk *b);
+void auth_bulk_tag(struct auth_bulk *b, uint64_t number, const void *data, size_t len,
+                   uint8_t tag[AUTH_BULK_SIZE]);
+
 int auth_equal(const void *a, const void *b, size_t len); /* 1 or 0, in constant time */
 void auth_random(void *out, size_t len);
 

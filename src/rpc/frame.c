@@ -8,7 +8,8 @@
 #include "proto/common.pb-c.h"
 #include "rpc/rpc.h"
 
-#define FLAGS_KNOWN (RPC_FLAG_REPLY | RPC_FLAG_ERROR | RPC_FLAG_MORE | RPC_FLAG_SESSION)
+#define FLAGS_KNOWN                                                                                \
+    (RPC_FLAG_REPLY | RPC_FLAG_ERROR | RPC_FLAG_MORE | RPC_FLAG_SESSION | RPC_FLAG_BULK)
 #define ERROR_TEXT_MAX 65536 /* of a reply, before it is cut to fit a struct err */
 
 static const char magic[4] = {'S', 'L', 'U', 'I'};
@@ -57,7 +58,8 @@ int rpc_header_unpack(const uint8_t in[RPC_HEADER_SIZE], uint32_t body_max, stru
     if (got.version != RPC_VERSION)
         return err_set(err, -ERR_VERSION, "message of version %u, version %d is understood here",
                        got.version, RPC_VERSION);
-    if (got.flags & ~(unsigned)FLAGS_KNOWN)
+    if (got.flags & ~(unsigned)FLAGS_KNOWN ||
+        (got.flags & RPC_FLAG_BULK && !(got.flags & RPC_FLAG_SESSION)))
         return err_set(err, -ERR_PROTOCOL, "unknown flags 0x%x in a message", got.flags);
     if (got.rpc ? !rpc_find(got.rpc) : !(got.flags & (RPC_FLAG_SESSION | RPC_FLAG_ERROR)))
         return err_set(err, -ERR_PROTOCOL, "unknown request number %u", got.rpc);

@@ -21,7 +21,13 @@
 #define RPC_HEADER_SIZE 24
 #define RPC_VERSION 1
 
-enum rpc_flags { RPC_FLAG_REPLY = 1, RPC_FLAG_ERROR = 2, RPC_FLAG_MORE = 4, RPC_FLAG_SESSION = 8 };
+enum rpc_flags {
+    RPC_FLAG_REPLY = 1,
+    RPC_FLAG_ERROR = 2,
+    RPC_FLAG_MORE = 4,
+    RPC_FLAG_SESSION = 8,
+    RPC_FLAG_BULK = 16, /* of a session: its MAC is over a tag of the body (auth_bulk_tag) */
+};
 
 struct rpc_header {
     uint16_t version, rpc, flags, token_len;

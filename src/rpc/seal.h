@@ -43,6 +43,7 @@ void rpc_seal_proof(const struct auth_key *key, const struct rpc_transcript *t, 
 
 struct rpc_seal {
     struct auth_key tx_key, rx_key;
+    struct auth_bulk *tx_bulk, *rx_bulk; /* when the first such frame is there */
     uint64_t tx_seq, rx_seq;
     uint8_t tx_direction, rx_direction;
 };
@@ -51,7 +52,7 @@ void rpc_seal_init(struct rpc_seal *s, const struct auth_key *key, const struct 
                    bool connecting);
 void rpc_seal_done(struct rpc_seal *s);
 
-/* The token of the next frame to be sent. */
+/* The token of the next frame to be sent; with RPC_FLAG_BULK in its header the fast way. */
 void rpc_seal_sign(struct rpc_seal *s, const struct rpc_header *h, const void *body,
                    uint8_t mac[AUTH_MAC_SIZE]);
 

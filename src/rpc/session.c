@@ -11,6 +11,7 @@
 
 #define DIAL_EACH_MS 5000
 #define DIAL_EACH_OF_SEVERAL_MS 2000 /* another one may be there: nodes wait for it */
+#define BULK_MIN 2048                /* bytes of a body from which on the fast MAC is faster */
 #define PEER_TEXT_MAX (AUTH_NAME_MAX + RPC_ADDR_TEXT_MAX + 8)
 
 enum state {
@@ -33,6 +34,7 @@ struct rpc_session {
     unsigned accepts;
     char address[RPC_ADDR_TEXT_MAX], peer[PEER_TEXT_MAX];
     bool paused, finishing, filled, in_close;
+    bool send_bulk;
 
     bool accepted;
     void (*opened)(void *ctx, struct rpc_session *s, const char *name);
@@ -174,6 +176,7 @@ static void on_handshake_closed(void *owner, const struct err *why)
 static void set_open(struct rpc_session *s)
 {
     rpc_seal_init(&s->seal, &s->key, &s->transcript, !s->accepted);
+    s->send_bulk = false;
     s->state = ST_OPEN;
     s->opened_at = loop_mono_ms();
     free(take_ptr(s->told));
@@ -393,7 +396,7 @@ static int on_open_head(void *owner, const struct rpc_frame *f, struct err *err)
     const struct rpc_header *h = f->header;
     const struct rpc_info *rpc = rpc_find(h->rpc);
 
-    if (!rpc || h->flags != RPC_FLAG_SESSION || h->token_len != AUTH_MAC_SIZE)
+    if (!rpc || (h->flags & ~RPC_FLAG_BULK) != RPC_FLAG_SESSION || h->token_len != AUTH_MAC_SIZE)
         return err_set(err, -ERR_PROTOCOL, "not a message of a session");
     if (!rpc_allowed(rpc, s->accepts))
         return err_set(err, -ERR_ACCESS, "%s is not for this kind of session", rpc->name);
@@ -482,10 +485,17 @@ void rpc_session_send(struct rpc_session *s, enum rpc_number number, const Proto
     if (bytes.len > RPC_BODY_MAX)
         return;
     h.body_len = (uint32_t)bytes.len;
+    if (s->send_bulk && bytes.len >= BULK_MIN)
+        h.flags |= RPC_FLAG_BULK;
     rpc_seal_sign(&s->seal, &h, bytes.data, mac);
     rpc_conn_send(s->conn, &h, mac, bytes.data);
     if (rpc_conn_backlog(s->conn) > RPC_SESSION_LOW)
         s->filled = true;
+}
+
+void rpc_session_send_bulk(struct rpc_session *s)
+{
+    s->send_bulk = true;
 }
 
 bool rpc_session_is_open(const struct rpc_session *s)

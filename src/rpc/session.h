@@ -69,6 +69,9 @@ void rpc_session_finish(struct rpc_session *s);
 /* Queues a message; without a connection it is dropped (the protocol above repeats), and so is one
  * of more than RPC_BODY_MAX bytes, which no peer would take. */
 void rpc_session_send(struct rpc_session *s, enum rpc_number rpc, const ProtobufCMessage *body);
+/* Large messages get the fast MAC from now on, until this connection is over: the other side is
+ * known to understand it. */
+void rpc_session_send_bulk(struct rpc_session *s);
 bool rpc_session_is_open(const struct rpc_session *s);
 /* The other side has closed it already, though on_close is still to come: what it said before can
  * be too old to be obeyed. */

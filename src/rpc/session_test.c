@@ -471,6 +471,38 @@ static void talk(void **state)
     rpc_server_free(v.server);
 }
 
+/* Large messages with the fast MAC and small ones without, each way, some before and some after one
+ * side has learned that the other understands it. */
+static void bulk(void **state)
+{
+    static const size_t sizes[] = {0, 100, 32768, 1, 1 << 20, 2047, 2049};
+    struct served v = {0};
+    struct end here = {0}, there = {0};
+
+    serve_end(&v, &there, true);
+    connect_to(&here, "127.0.0.1", v.port, false, RPC_WHO_KEY);
+    run_until(has_opened, &here);
+    run_until(has_session, &v);
+    for (int round = 0; round < 3; round++) {
+        size_t count = sizeof(sizes) / sizeof(sizes[0]), sum = 0;
+        here.bytes = there.bytes = 0;
+        for (size_t i = 0; i < count; i++) {
+            send_data(here.s, sizes[i]);
+            send_data(v.session, sizes[i]);
+            sum += sizes[i];
+        }
+        here.messages = there.messages = 0;
+        while (here.messages < count || there.messages < count)
+            settle();
+        assert_int_equal(here.bytes, sum);
+        assert_int_equal(there.bytes, sum);
+        rpc_session_send_bulk(round ? v.session : here.s);
+    }
+    assert_int_equal(here.closed + there.closed, 0);
+    rpc_session_free(here.s);
+    rpc_server_free(v.server);
+}
+
 /* Events take far more memory than bytes on the wire; whatever a node has to tell is taken. */
 static void many_events(void **state)
 {
@@ -892,6 +924,7 @@ int main(void)
         TEST(bent_messages),
         TEST(size_limit),
         TEST(talk),
+        TEST(bulk),
         TEST(many_events),
         TEST(classes),
         TEST(nobody_there),

@@ -49,8 +49,10 @@ static void on_window_size(struct step *step, const Pb__WindowSize *m)
 }
 
 /* srun has heard who we are, and will hear how the tasks do. */
-static void on_hello(struct step *step)
+static void on_hello(struct step *step, const Pb__IoHello *m)
 {
+    if (m->bulk == 2)
+        rpc_session_send_bulk(step->srun);
     if (step->srun_was_up)
         return;
     step->srun_was_up = true;
@@ -64,7 +66,7 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
 
     switch (rpc->number) {
     case RPC_IO_HELLO:
-        on_hello(step);
+        on_hello(step, (const Pb__IoHello *)body);
         break;
     case RPC_IO_DATA:
         on_data(step, (const Pb__IoData *)body);
@@ -93,6 +95,8 @@ static void on_open(void *ctx, struct rpc_session *s)
 
     hello.node = step->node;
     hello.node_index = step->node_index;
+    hello.has_bulk = true;
+    hello.bulk = 1;
     rpc_session_send(s, RPC_IO_HELLO, &hello.base);
 }
 

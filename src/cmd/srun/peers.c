@@ -233,6 +233,7 @@ static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
 static void welcome(struct peers *p, struct rpc_session *s, const struct Pb__IoHello *hello)
 {
     uint32_t node = hello->node_index, rows, columns;
+    Pb__IoHello answer = *hello;
 
     const struct rpc_session_events events = {.on_message = on_message,
                                               .on_drained = on_drained,
@@ -244,7 +245,10 @@ static void welcome(struct peers *p, struct rpc_session *s, const struct Pb__IoH
     p->list[node].session = s;
     p->list[node].state = PEER_GREETED;
     rpc_session_set_events(s, &events);
-    rpc_session_send(s, RPC_IO_HELLO, &hello->base);
+    answer.bulk = 2;
+    rpc_session_send(s, RPC_IO_HELLO, &answer.base);
+    if (hello->bulk == 1)
+        rpc_session_send_bulk(s);
     if (p->paused)
         rpc_session_pause(s, true);
     if (terminal_size(p->run->terminal, &rows, &columns))
