@@ -17,6 +17,9 @@ struct lines {
     bool *continued;     /* per task: a piece of its line, beyond the limit, has been sent */
 };
 
+#define LABEL_SIZE 16    /* "4294967295: " */
+#define LABEL_CHUNK 4096 /* bytes labelled at a time */
+
 struct lines *lines_new(const struct lines_options *options)
 {
     struct lines *m = mem_new(struct lines);
@@ -42,17 +45,40 @@ void lines_free(struct lines *m)
     free(m);
 }
 
-static void put_label(struct lines *m, uint32_t task)
-{
-    if (m->options.label)
-        str_printf(&m->out, "%*u: ", m->width, task);
-}
-
 static void send_out(struct lines *m)
 {
     if (m->out.len > 0)
         m->options.out(m->options.ctx, m->out.data, m->out.len);
     str_clear(&m->out);
+}
+
+/* With a label before each line but one that is 'within' already; tells whether the last lacks its
+ * end. Byte by byte: most lines are short, and calls for each would take longer. */
+static void put_labelled(struct lines *m, uint32_t task, const char *data, size_t len, bool *within)
+{
+    char label[LABEL_SIZE];
+    size_t width = (size_t)snprintf(label, sizeof(label), "%*u: ", m->width, task);
+    bool open = *within;
+
+    while (len > 0) {
+        size_t some = len < LABEL_CHUNK ? len : LABEL_CHUNK;
+        const char *end = data + some;
+
+        str_reserve(&m->out, some * (width + 1)); /* every byte may be a line */
+        char *to = m->out.data + m->out.len;
+        while (data < end) {
+            if (!open)
+                to = mempcpy(to, label, width);
+            do {
+                open = *data != '\n';
+                *to++ = *data++;
+            } while (open && data < end);
+        }
+        *to = '\0';
+        m->out.len = (size_t)(to - m->out.data);
+        len -= some;
+    }
+    *within = open;
 }
 
 /* Every piece at once; a label at each start of a line, and where the task changes within one. */
@@ -66,39 +92,18 @@ static void add_direct(struct lines *m, uint32_t task, const char *data, size_t 
         str_putc(&m->out, '\n');
         m->open = false;
     }
-    while (len > 0) {
-        const char *end = memchr(data, '\n', len);
-        size_t piece = end != NULL ? (size_t)(end - data) + 1 : len;
-
-        if (!m->open)
-            put_label(m, task);
-        str_append(&m->out, data, piece);
-        m->open = end == NULL;
-        m->open_task = task;
-        data += piece;
-        len -= piece;
-    }
+    put_labelled(m, task, data, len, &m->open);
+    m->open_task = task;
     send_out(m);
 }
 
 /* The bytes end with a newline, or are a piece of a line that has grown too long. */
 static void put_lines(struct lines *m, uint32_t task, const char *data, size_t len)
 {
-    if (!m->options.label) {
+    if (m->options.label)
+        put_labelled(m, task, data, len, &m->continued[task]);
+    else
         str_append(&m->out, data, len);
-        return;
-    }
-    while (len > 0) {
-        const char *end = memchr(data, '\n', len);
-        size_t piece = end != NULL ? (size_t)(end - data) + 1 : len;
-
-        if (!m->continued[task])
-            put_label(m, task);
-        str_append(&m->out, data, piece);
-        m->continued[task] = end == NULL;
-        data += piece;
-        len -= piece;
-    }
 }
 
 void lines_add(struct lines *m, uint32_t task, const void *bytes, size_t len)

@@ -24,6 +24,7 @@ struct sink {
     bool broken, above_high;
     struct loop_fd *watch; /* while bytes wait */
     struct str queue;
+    size_t done; /* of the queue, written */
 };
 
 /* What a pipe or a terminal takes without blocking once it is writable. */
@@ -95,6 +96,7 @@ static void break_off(struct sink *s, int code)
     s->broken = true;
     s->above_high = false;
     str_done(&s->queue);
+    s->done = 0;
     loop_fd_free(s->watch);
     s->watch = NULL;
     err_set(&why, -code, "Unable to write to %s: %s", s->name, strerror(code));
@@ -120,7 +122,7 @@ static ssize_t write_some(struct sink *s, const void *data, size_t len)
 static void on_writable(void *ctx, int fd, unsigned ready)
 {
     struct sink *s = ctx;
-    ssize_t n = write_some(s, s->queue.data, s->queue.len);
+    ssize_t n = write_some(s, s->queue.data + s->done, sink_backlog(s));
 
     (void)fd;
     (void)ready;
@@ -128,12 +130,16 @@ static void on_writable(void *ctx, int fd, unsigned ready)
         break_off(s, (int)-n);
         return;
     }
-    str_consume(&s->queue, (size_t)n);
+    s->done += (size_t)n;
+    if (s->done * 2 > s->queue.len) { /* so each byte moves once, however slow they are taken */
+        str_consume(&s->queue, s->done);
+        s->done = 0;
+    }
     if (s->queue.len == 0) {
         loop_fd_free(s->watch);
         s->watch = NULL;
     }
-    if (s->queue.len == 0 || (s->above_high && s->queue.len < SINK_LOW)) {
+    if (s->queue.len == 0 || (s->above_high && sink_backlog(s) < SINK_LOW)) {
         s->above_high = false;
         s->events.on_drained(s->events.ctx);
     }
@@ -160,7 +166,7 @@ void sink_write(struct sink *s, const void *data, size_t len)
     if (len == 0)
         return;
     str_append(&s->queue, bytes, len);
-    if (s->queue.len > SINK_HIGH)
+    if (sink_backlog(s) > SINK_HIGH)
         s->above_high = true;
     if (s->watch == NULL)
         s->watch = loop_fd_new(s->loop, s->fd, LOOP_WRITE, on_writable, s);
@@ -168,13 +174,14 @@ void sink_write(struct sink *s, const void *data, size_t len)
 
 size_t sink_backlog(const struct sink *s)
 {
-    return s->queue.len;
+    return s->queue.len - s->done;
 }
 
 void sink_drop(struct sink *s)
 {
     s->broken = true;
     str_done(&s->queue);
+    s->done = 0;
     loop_fd_free(s->watch);
     s->watch = NULL;
 }
