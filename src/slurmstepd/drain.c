@@ -2,6 +2,7 @@
 #include "slurmstepd/drain.h"
 
 #include "slurmstepd/journal.h"
+#include "slurmstepd/stream.h"
 
 #define LOOKS 10 /* within the patience */
 
@@ -19,7 +20,7 @@ static size_t on_their_way(const struct step *step)
     size_t sum = step->srun ? rpc_session_unread(step->srun) : 0;
 
     for (size_t i = 0; i < step->task_count; i++)
-        sum += step->tasks[i].out.held.len + step->tasks[i].err.held.len;
+        sum += stream_left(&step->tasks[i].out) + stream_left(&step->tasks[i].err);
     return sum;
 }
 

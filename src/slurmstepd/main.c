@@ -4,6 +4,7 @@
  * descriptor 3, over which it is told what to run; outlives slurmd.
  */
 #include <limits.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,8 @@ static void step_init(struct step *step)
 {
     long long given;
 
+    mallopt(M_MMAP_THRESHOLD, 64 << 10); /* what output was held in goes back when it is taken */
+    mallopt(M_TRIM_THRESHOLD, 128 << 10);
     step->pid = getpid();
     step->listen_fd = step->go_fd = -1;
     step->descriptors = fd_raise_limit(DESCRIPTORS_MAX);

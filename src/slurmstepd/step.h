@@ -34,6 +34,7 @@ struct stream {
     uint32_t task, number; /* rank; 1 or 2 */
     int fd;                /* -1: closed */
     struct loop_fd *watch; /* NULL while full */
+    bool deep, shallow;    /* its pipe holds STREAM_HELD_MAX; or never will */
     struct str held;       /* read, not yet handed to the session */
     bool cut;              /* every writer is gone: empty means over, */
     size_t left;           /* or so many more bytes were taken */

@@ -62,18 +62,28 @@ static void forward(struct stream *s)
     }
 }
 
-/* Reads once. False at the end of file, when the buffer is full, or when nothing is there. */
-static bool take(struct stream *s)
+/* The kernel is to hold what srun does not take: a pipe is deep when somebody waits for it, and
+ * never is any of that memory ours. Not where it can not be had, or for a terminal. */
+static bool is_deep(struct stream *s)
+{
+    if (!s->deep && !s->shallow)
+        s->deep = fcntl(s->fd, F_SETPIPE_SZ, STREAM_HELD_MAX) >= (int)STREAM_HELD_MAX;
+    s->shallow = !s->deep;
+    return s->deep;
+}
+
+static bool is_full(struct stream *s)
+{
+    return s->held.len >= STREAM_HELD_MAX || (!srun_has_room(s->step) && is_deep(s));
+}
+
+/* Reads once. False at the end of file, or when nothing is there. */
+static bool take_some(struct stream *s)
 {
     char chunk[STREAM_CHUNK];
     size_t want = s->cut && s->left < sizeof(chunk) ? s->left : sizeof(chunk);
     ssize_t n;
 
-    if (s->held.len >= STREAM_HELD_MAX) {
-        if (s->watch)
-            loop_fd_free(take_ptr(s->watch));
-        return false;
-    }
     n = want ? read(s->fd, chunk, want) : 0;
     if (n < 0 && (errno == EINTR || (errno == EAGAIN && !s->cut)))
         return false;
@@ -83,13 +93,24 @@ static bool take(struct stream *s)
         return false;
     }
     s->left -= s->cut ? (size_t)n : 0;
-    if (!s->held.len && srun_has_room(s->step)) {
+    if (!s->held.len && srun_has_room(s->step))
         srun_send_data(s->step, s->task, s->number, chunk, (size_t)n);
-    } else {
+    else
         str_append(&s->held, chunk, (size_t)n);
-        forward(s);
-    }
-    return true;
+    if (s->cut && !s->left)
+        close_fd(s);
+    forward(s);
+    return s->fd >= 0;
+}
+
+/* The same, but what srun has no room for has to wait. */
+static bool take(struct stream *s)
+{
+    if (!is_full(s))
+        return take_some(s);
+    if (s->watch)
+        loop_fd_free(take_ptr(s->watch));
+    return false;
 }
 
 static void on_readable(void *ctx, int fd, unsigned ready)
@@ -106,7 +127,7 @@ void stream_pump(struct stream *s)
     if (s->ended)
         return;
     forward(s);
-    if (s->fd >= 0 && !s->watch && s->held.len < STREAM_HELD_MAX)
+    if (s->fd >= 0 && !s->watch && !is_full(s))
         s->watch = loop_fd_new(s->step->loop, s->fd, LOOP_READ, on_readable, s);
 }
 
@@ -125,6 +146,8 @@ void stream_cut(struct stream *s)
 {
     s->cut = true;
     s->left = waiting(s);
+    if (!s->left)
+        close_fd(s);
     while (s->fd >= 0 && take(s))
         ;
     stream_pump(s);
@@ -132,7 +155,7 @@ void stream_cut(struct stream *s)
 
 void stream_say(struct stream *s, const char *line)
 {
-    for (size_t left = waiting(s); left && s->fd >= 0 && take(s);)
+    for (size_t left = waiting(s); left && s->fd >= 0 && take_some(s);)
         left -= left < STREAM_CHUNK ? left : STREAM_CHUNK;
     if (s->held.len) {
         str_puts(&s->held, line);
@@ -140,6 +163,11 @@ void stream_say(struct stream *s, const char *line)
     } else {
         srun_send_data(s->step, s->task, s->number, line, strlen(line));
     }
+}
+
+size_t stream_left(const struct stream *s)
+{
+    return s->held.len + (s->fd < 0 ? 0 : s->cut ? s->left : waiting(s));
 }
 
 bool stream_drained(const struct stream *s)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Standard streams between tasks and srun. A task never waits for srun: what srun does not take is
- * held here, STREAM_HELD_MAX bytes per stream beyond the pipe and the connection; only then the
- * pipe fills up.
+ * Standard streams between tasks and srun. A task never waits for srun before it has written
+ * STREAM_HELD_MAX bytes to a stream that srun does not take: the pipe is made that deep then, or,
+ * where it cannot be, they are held here.
  */
 #pragma once
 
@@ -15,6 +15,7 @@ void stream_open(struct stream *s, struct task *t, uint32_t number, int fd); /* 
 void stream_pump(struct stream *s); /* srun's connection has room, or has gone */
 void stream_cut(struct stream *s);  /* reads what is there, then no more: every writer is gone */
 void stream_say(struct stream *s, const char *line); /* a line of ours, behind what was written */
+size_t stream_left(const struct stream *s); /* bytes that are written and not yet handed on */
 bool stream_drained(const struct stream *s);
 void stream_done(struct stream *s);
 

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from harness import ROOT, eventually
+from harness import PREFIX, ROOT, child_named, eventually
 
 
 def lines(text):
@@ -137,6 +137,27 @@ def test_output_is_buffered_while_srun_is_stopped(cluster):
         p.send_signal(signal.SIGCONT)
     assert p.wait(60) == 0
     assert (cluster.work / "big.out").stat().st_size == 1000000
+
+
+def test_the_shepherd_stays_small(cluster):
+    """What srun does not take waits in the pipes: 4 MB are enough for a shepherd, whatever its tasks write."""
+    script = "seq 150000; seq 150000 >&2; echo >written.$SLURM_PROCID; read x; seq 150000"
+    p = cluster.popen(["srun", "-N1", "-n8", "-O", "sh", "-c", f"echo >begun.$SLURM_PROCID; {script}"], stdin=subprocess.PIPE,
+                      stdout=open(cluster.work / "small.out", "wb"), stderr=open(cluster.work / "small.err", "wb"))
+    eventually(lambda: all((cluster.work / f"begun.{i}").exists() for i in range(8)), "the tasks run")
+    p.send_signal(signal.SIGSTOP)
+    try:
+        eventually(lambda: all((cluster.work / f"written.{i}").exists() for i in range(8)), "they have written")
+        shepherd = pathlib.Path("/proc", str(child_named(cluster.daemons["n1"].pid, "slurmstepd")))
+        resident = int(re.search(r"VmRSS:\s*(\d+) kB", (shepherd / "status").read_text())[1])
+        assert resident < 4096 or b"__asan_init" in (PREFIX / "sbin/slurmstepd").read_bytes()
+    finally:
+        p.send_signal(signal.SIGCONT)
+    p.communicate("go\n", timeout=60)
+    assert p.returncode == 0
+    for name, times in (("small.out", 2), ("small.err", 1)):
+        lines = (cluster.work / name).read_text().splitlines()
+        assert sorted(map(int, lines)) == sorted(list(range(1, 150001)) * 8 * times)
 
 
 def test_a_late_reader_gets_everything(cluster):
