@@ -263,6 +263,7 @@ void alloc_node_done(struct alloc_node *a)
         gres_held_done(held);
     vec_done(&a->gres);
     bitset_free(a->busy);
+    bitset_free(a->step_busy);
     free(a->incarnation);
 }
 
@@ -282,9 +283,7 @@ static void drop_of_step(struct step *s, uint32_t at)
     for (size_t i = s->nodes.len; i-- > 0;) {
         struct step_node *n = &s->nodes.data[i];
         if (n->at == at) {
-            vec_foreach (&n->gres, held)
-                gres_held_done(held);
-            vec_done(&n->gres);
+            job_step_node_done(n);
             vec_remove(&s->nodes, i);
         } else if (n->at > at) {
             n->at--;

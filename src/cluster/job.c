@@ -28,13 +28,18 @@ uint32_t job_nodes_left(const struct job *j)
     return left;
 }
 
+void job_step_node_done(struct step_node *n)
+{
+    vec_foreach (&n->gres, held)
+        gres_held_done(held);
+    vec_done(&n->gres);
+    bitset_free(n->own);
+}
+
 void job_step_done(struct step *s)
 {
-    vec_foreach (&s->nodes, n) {
-        vec_foreach (&n->gres, held)
-            gres_held_done(held);
-        vec_done(&n->gres);
-    }
+    vec_foreach (&s->nodes, n)
+        job_step_node_done(n);
     vec_done(&s->nodes);
     str_done(&s->record);
     str_done(&s->usage);

@@ -32,10 +32,11 @@ struct cluster;
 struct alloc_node {
     uint32_t node, units, cpus, step_cpus; /* step_cpus: in use by steps that do not overlap */
     struct bitset *busy;                   /* which units */
-    uint64_t mem_mib, step_mem_mib;        /* step: of the memory, what steps have asked for */
-    bool released, touched;                /* touched: something may have run there */
-    bool parked;                           /* suspended: its units are for others */
-    bool halt_told;                        /* the last order to stop or to go on was carried out */
+    struct bitset *step_busy;       /* which CPUs such steps have; NULL: none yet (step_cpus.h) */
+    uint64_t mem_mib, step_mem_mib; /* step: of the memory, what steps have asked for */
+    bool released, touched;         /* touched: something may have run there */
+    bool parked;                    /* suspended: its units are for others */
+    bool halt_told;                 /* the last order to stop or to go on was carried out */
     VEC(struct gres_held) gres;
     uint64_t usage_seq; /* the last event whose use was counted */
     char *incarnation;
@@ -44,6 +45,7 @@ struct alloc_node {
 struct step_node {
     uint32_t at; /* index into the job's allocation */
     uint32_t cpus, tasks;
+    struct bitset *own;         /* which ones */
     uint64_t mem_mib;           /* that it asked for; 0: it shares the job's */
     VEC(struct gres_held) gres; /* the same; none: it sees all of the job's */
     bool ended;
@@ -167,6 +169,7 @@ int64_t job_ends_at(const struct job *j, int64_t from);
 void job_format_nodes(const struct cluster *c, const struct job *j, struct str *out);
 uint32_t job_alloc_cpus(const struct job *j);
 uint32_t job_nodes_left(const struct job *j); /* not released */
+void job_step_node_done(struct step_node *n);
 void job_step_done(struct step *s);
 void job_forget_past(struct job *j);
 

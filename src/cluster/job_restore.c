@@ -6,6 +6,7 @@
 #include "base/hostlist.h"
 #include "base/pb.h"
 #include "cluster/cluster.h"
+#include "cluster/step_cpus.h"
 
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 
@@ -41,6 +42,7 @@ static void restore_step(struct cluster *c, struct job *j, const Pb__StepRecord 
         sn.mem_mib = own ? r->layout[i]->mem_mib : 0;
         if (OR(r, own_gres, 0))
             restore_step_gres(c, n, a, &sn, r->layout[i], s.overlap);
+        step_cpus_retake(n, a, &sn, s.overlap, r->layout[i]);
         vec_push(&s.nodes, sn);
         a->step_cpus += s.overlap ? 0 : sn.cpus;
         a->step_mem_mib += s.overlap ? 0 : sn.mem_mib;

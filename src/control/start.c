@@ -3,9 +3,17 @@
  * or the waiting command. */
 #include <string.h>
 
+#include "cluster/step_cpus.h"
 #include "control/submit.h"
 
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
+
+static ProtobufCBinaryData pack_cpus(const struct control *c, const struct alloc_node *a,
+                                     struct arena *arena)
+{
+    _cleanup_bitset_ struct bitset *cpus = step_cpus_of_job(c->cluster->nodes.data[a->node], a);
+    return step_cpus_pack(cpus, arena);
+}
 
 void start_make_cred(struct control *c, struct job *j, const Pb__StepNode *const *nodes,
                      size_t count, uint32_t step_id, struct str *cred, uint8_t sig[64])
@@ -34,6 +42,7 @@ void start_make_cred(struct control *c, struct job *j, const Pb__StepNode *const
         s->node = (char *)c->cluster->nodes.data[a->node]->name;
         s->cpus = a->cpus;
         SET(s, mem_mib, a->mem_mib);
+        SET(s, cpu_set, pack_cpus(c, a, &arena));
         s->n_gres = a->gres.len;
         s->gres = gres_held_pack(c->cluster, a->gres.data, a->gres.len, &arena);
         m.job_nodes[m.n_job_nodes++] = s;
@@ -54,6 +63,7 @@ static void batch_node(const struct control *c, const struct job *j, Pb__StepNod
     node->task_ids = task;
     node->n_task_ids = 1;
     node->cpus = a->cpus;
+    SET(node, cpu_set, pack_cpus(c, a, arena));
     SET(node, mem_mib, a->mem_mib);
     node->n_gres = a->gres.len;
     node->gres = gres_held_pack(c->cluster, a->gres.data, a->gres.len, arena);

@@ -4,6 +4,7 @@
 
 #include "base/hostlist.h"
 #include "base/status.h"
+#include "cluster/step_cpus.h"
 #include "control/internal.h"
 #include "control/step_layout.h"
 
@@ -66,6 +67,8 @@ static size_t build_nodes(struct control *c, struct step_layout *l, struct step 
             SET(m, incarnation, str_hash(a->incarnation));
         vec_push(&s->nodes, ((struct step_node){
                                 .at = i, .cpus = m->cpus, .tasks = l->tasks[i], .mem_mib = own}));
+        step_cpus_take(n, a, &vec_last(&s->nodes), l->overlap || l->overcommit);
+        SET(m, cpu_set, step_cpus_pack(vec_last(&s->nodes).own, arena));
         build_gres(c, l, a, &vec_last(&s->nodes), m, arena);
         a->step_mem_mib += l->overlap ? 0 : own;
         a->step_cpus += l->overlap || l->overcommit ? 0 : m->cpus;
@@ -263,6 +266,7 @@ void step_remove(struct control *c, struct job *j, struct step *s)
         struct alloc_node *a = &j->alloc.data[n->at];
         a->step_cpus -= s->overlap ? 0 : n->cpus < a->step_cpus ? n->cpus : a->step_cpus;
         a->step_mem_mib -= n->mem_mib < a->step_mem_mib ? n->mem_mib : a->step_mem_mib;
+        step_cpus_give_back(a, n, s->overlap);
         vec_foreach (&n->gres, held) {
             struct gres_held *job = gres_held_find(a, held->kind);
             if (job && !s->overlap)

@@ -175,6 +175,27 @@ static bool same_gres(const Pb__NodeAlloc *a, const Pb__NodeAlloc *b)
     return str_eq(str_cstr(&x), str_cstr(&y));
 }
 
+static bool has_unit(const Pb__NodeAlloc *a, size_t unit)
+{
+    return !a->cores.len || (a->cores.data[unit / 8] >> (unit % 8) & 1);
+}
+
+/* "0-3,8": the CPUs of its units, which may be cores or sockets. */
+static void put_cpu_ids(const Pb__NodeAlloc *a, struct str *out)
+{
+    size_t each = a->has_cpus_per_core && a->cpus_per_core ? a->cpus_per_core : 1;
+    size_t units = a->cores.len ? a->cores.len * 8 : a->cpus / each, shown = 0;
+    for (size_t first = 0, end; first < units; first = end + 1) {
+        for (end = first; end < units && has_unit(a, end); end++)
+            ;
+        if (end == first)
+            continue;
+        str_printf(out, shown++ ? ",%zu" : "%zu", first * each);
+        if (end * each - first * each > 1)
+            str_printf(out, "-%zu", end * each - 1);
+    }
+}
+
 /* Nodes that got the same share are one entry, as in "Nodes=n[1-2] CPU_IDs=0-1 Mem=100 GRES=". */
 static void put_shares(const struct job_view *v)
 {
@@ -195,19 +216,7 @@ static void put_shares(const struct job_view *v)
         text_break(v->style, v->out);
         text_pair(v->out, v->style.oneliner ? "Nodes" : "  Nodes", str_cstr(&names));
         str_puts(v->out, " CPU_IDs=");
-        size_t bits = first->cores.len ? first->cores.len * 8 : first->cpus, shown = 0;
-        for (size_t b = 0; b < bits; b++) {
-            size_t end = b;
-            while (end < bits &&
-                   (!first->cores.len || (first->cores.data[end / 8] >> (end % 8) & 1)))
-                end++;
-            if (end == b)
-                continue;
-            str_printf(v->out, shown++ ? ",%zu" : "%zu", b);
-            if (end - b > 1)
-                str_printf(v->out, "-%zu", end - 1);
-            b = end;
-        }
+        put_cpu_ids(first, v->out);
         str_printf(v->out, " Mem=%llu GRES=", (unsigned long long)first->mem_mib);
         put_gres(first, true, v->out);
     }

@@ -138,7 +138,7 @@ static void test_shares(void **state)
     Pb__JobRecord job;
     Pb__JobSpec spec;
     Pb__JobLive live;
-    Pb__NodeAlloc a = PB__NODE_ALLOC__INIT, b = a, c = a, *all[] = {&a, &b, &c};
+    Pb__NodeAlloc a = PB__NODE_ALLOC__INIT, b = a, c = a, d = a, *all[] = {&a, &b, &c, &d};
     uint8_t cores[] = {0x0b};
     _cleanup_str_ struct str out = STR_INIT;
     fill_job(&job, &spec, &live);
@@ -152,11 +152,17 @@ static void test_shares(void **state)
     c.cores.data = cores;
     c.cores.len = 1;
     c.cpus = 3;
+    d = c; /* the same bits, of cores with two CPUs each */
+    d.node = "n4";
+    d.has_cpus_per_core = 1;
+    d.cpus_per_core = 2;
+    d.cpus = 6;
     live.alloc = all;
-    live.n_alloc = 3;
+    live.n_alloc = 4;
     text_job(&job, 0, details, &out);
     assert_non_null(strstr(str_cstr(&out), "\n     Nodes=n[1-2] CPU_IDs=0-1 Mem=10 GRES="
-                                           "\n     Nodes=n3 CPU_IDs=0-1,3 Mem=0 GRES=\n"));
+                                           "\n     Nodes=n3 CPU_IDs=0-1,3 Mem=0 GRES="
+                                           "\n     Nodes=n4 CPU_IDs=0-3,6-7 Mem=0 GRES=\n"));
 }
 
 static void test_node(void **state)
