@@ -22,16 +22,16 @@ def held(c, job):
 
 
 @pytest.mark.parametrize("options, expected", [
-    (["-n4"], "4 0-1"),
-    (["-n4", "--threads-per-core=1"], "8 0-3"),
-    (["-n4", "--hint=nomultithread"], "8 0-3"),
-    (["-n4", "--ntasks-per-core=1"], "8 0-3"),
-    (["-n2", "--ntasks-per-socket=1", "-N1"], "4 0,4"),
-    (["-n4", "--ntasks-per-socket=2", "-N1"], "4 0,4"),
-    (["--ntasks-per-socket=1", "--mincpus=11"], "12 0-1,4-7"),
-    (["-B2:4:2", "-n1"], "2 0"),
-    (["--sockets-per-node=2", "-n1"], "2 0"),
-    (["--core-spec=2", "-n12"], "16 0-7"),
+    (["-n4"], "4 0-3"),
+    (["-n4", "--threads-per-core=1"], "8 0-7"),
+    (["-n4", "--hint=nomultithread"], "8 0-7"),
+    (["-n4", "--ntasks-per-core=1"], "8 0-7"),
+    (["-n2", "--ntasks-per-socket=1", "-N1"], "4 0-1,8-9"),
+    (["-n4", "--ntasks-per-socket=2", "-N1"], "4 0-1,8-9"),
+    (["--ntasks-per-socket=1", "--mincpus=11"], "12 0-3,8-15"),
+    (["-B2:4:2", "-n1"], "2 0-1"),
+    (["--sockets-per-node=2", "-n1"], "2 0-1"),
+    (["--core-spec=2", "-n12"], "16 0-15"),
 ])
 def test_what_a_job_gets(sockets, options, expected):
     job = sockets.sbatch(*options, wrap="sleep 100")
