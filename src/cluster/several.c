@@ -204,10 +204,15 @@ void several_unqueue(struct job *j)
         order_remove(&j->part->queue, &j->queued);
 }
 
+int64_t several_key(const struct job *j)
+{
+    return key_of(j, j->priority);
+}
+
 void several_queue(struct job *j)
 {
     struct order_link *link = j->several ? &j->several->of[j->several->at].queued : &j->queued;
-    order_insert(&j->part->queue, link, key_of(j, j->priority), j->id);
+    order_insert(&j->part->queue, link, several_key(j), j->id);
 }
 
 void several_format(const struct job *j, struct str *out)

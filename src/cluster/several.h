@@ -67,6 +67,8 @@ uint32_t several_count(const struct job *j);
 bool several_has(const struct job *j, const struct part *p);
 bool several_is_queued(const struct job *j); /* in any queue */
 void several_unqueue(struct job *j);         /* out of all of them */
+/* Its place in the queue of the partition it has, as several_queue() would put it there. */
+int64_t several_key(const struct job *j);
 /* It is queued by what its priority is; a job that asks for a reservation before all others. */
 bool several_keys_hold(const struct job *j);
 /* Into the queue of the partition it has. */

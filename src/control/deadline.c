@@ -8,8 +8,7 @@
 
 #define LOOK_SEC 3600 /* the wall clock may be set: it is looked at again */
 
-/* The least time that is of use to the job. */
-static int64_t needed_sec(const struct job *j)
+int64_t deadline_needed_sec(const struct job *j)
 {
     if (j->time_min_sec)
         return j->time_min_sec;
@@ -18,14 +17,14 @@ static int64_t needed_sec(const struct job *j)
 
 bool deadline_missed(const struct control *c, const struct job *j)
 {
-    return j->deadline_at && control_wall(c) + needed_sec(j) > j->deadline_at;
+    return j->deadline_at && control_wall(c) + deadline_needed_sec(j) > j->deadline_at;
 }
 
 int64_t deadline_due_ms(const struct control *c, const struct job *j)
 {
     if (!j->deadline_at)
         return INT64_MAX;
-    int64_t wait = j->deadline_at - needed_sec(j) + 1 - control_wall(c);
+    int64_t wait = j->deadline_at - deadline_needed_sec(j) + 1 - control_wall(c);
     wait = wait < 0 ? 0 : wait < LOOK_SEC ? wait : LOOK_SEC;
     return control_mono(c) + wait * 1000;
 }
@@ -42,6 +41,6 @@ int deadline_check(const struct control *c, const struct job *j, struct err *err
     if (!deadline_missed(c, j))
         return 0;
     return err_set(err, -ERR_DEADLINE, "%s: the job needs %lld seconds, and has %lld",
-                   err_text(ERR_DEADLINE), (long long)needed_sec(j),
+                   err_text(ERR_DEADLINE), (long long)deadline_needed_sec(j),
                    (long long)(j->deadline_at - control_wall(c)));
 }

@@ -170,6 +170,7 @@ void mail_schedule(struct control *c, struct job *j);             /* shares of i
 void mail_due(struct control *c, struct job *j);
 
 /* deadline.c */
+int64_t deadline_needed_sec(const struct job *j); /* the least time that is of use to it */
 /* Too late even for a start now. */
 bool deadline_missed(const struct control *c, const struct job *j);
 int64_t deadline_due_ms(const struct control *c, const struct job *j); /* when to look again */

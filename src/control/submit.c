@@ -183,14 +183,21 @@ static void fill_memory(const struct control *c, const struct job *j, Pb__JobSpe
     spec->mem_per_node_mib = r->mem_node_mib;
 }
 
+void submit_fill_given(struct job *j, const Pb__JobSpec *spec)
+{
+    const struct conf_part *p = &j->part->conf;
+    int64_t fallback = p->default_time_sec > 0 ? p->default_time_sec : p->max_time_sec;
+    j->limit_sec =
+        spec->has_time_limit_sec && spec->time_limit_sec > 0 ? spec->time_limit_sec : fallback;
+    j->rank.given = spec->has_priority && spec->priority;
+    j->priority = j->rank.given ? spec->priority : 0;
+}
+
 static int apply_spec(struct control *c, const struct caller *who, const struct caller *as,
                       struct job *j, const Pb__JobSpec *given, struct err *err)
 {
     Pb__JobSpec spec = *given;
-    const struct conf_part *p = &j->part->conf;
-    int64_t fallback = p->default_time_sec > 0 ? p->default_time_sec : p->max_time_sec;
-    j->limit_sec =
-        spec.has_time_limit_sec && spec.time_limit_sec > 0 ? spec.time_limit_sec : fallback;
+    submit_fill_given(j, &spec);
     int rc = job_read_spec(c->cluster, j, &spec, err);
     if (rc == 0)
         rc = mail_check(&spec, err);
@@ -202,8 +209,6 @@ static int apply_spec(struct control *c, const struct caller *who, const struct 
     j->uid = as->uid;
     j->gid = as->gid;
     j->held = spec.has_hold && spec.hold;
-    j->rank.given = spec.has_priority && spec.priority;
-    j->priority = j->rank.given ? spec.priority : 0;
     if (spec.dependency) {
         struct depend *d = NULL;
         rc = depend_read(c, j, spec.dependency, &d, err);

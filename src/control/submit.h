@@ -9,6 +9,9 @@
 
 /* Pending: into its queue, or out of it with a reason. */
 void submit_enqueue(struct control *c, struct job *j);
+/* Its priority when it states one; its time limit, or what the partition gives to those that state
+ * none. */
+void submit_fill_given(struct job *j, const Pb__JobSpec *spec);
 int submit_check_limits(struct control *c, struct job *j, bool refuse, struct err *err);
 /* Whether there may be so many jobs and elements more. */
 int submit_check_count(const struct control *c, size_t more, struct err *err);
