@@ -26,8 +26,11 @@ void control_alloc(struct control *c, uint64_t call, const struct caller *who,
 {
     struct err err = {0};
     uint64_t key;
-    bool test = r->has_test_only && r->test_only;
-    struct job *j = test ? NULL : submit_find_repeated(c, who, false, r->spec, &key);
+    if (r->has_test_only && r->test_only) { /* its answer is a SubmitReply */
+        control_refuse_code(c, call, ERR_NOT_SUPPORTED, "test_only is for Submit");
+        return;
+    }
+    struct job *j = submit_find_repeated(c, who, false, r->spec, &key);
     if (j && j->state != PB__JOB_STATE__PENDING) {
         start_reply_alloc(c, j, call, !job_is_final(j));
         return;
@@ -41,10 +44,6 @@ void control_alloc(struct control *c, uint64_t call, const struct caller *who,
             control_refuse(c, call, &err);
         if (rc != 0)
             return;
-        if (test) {
-            test_only_reply(c, call, j);
-            return;
-        }
         keep_step(j, r->step);
         submit_remember(c, j, key);
         j->trial = spec.has_immediate && spec.immediate;

@@ -217,6 +217,15 @@ const char *resv_bind_job(struct control *c, struct job *j)
     return "Reservation";
 }
 
+const char *resv_bind_guest(struct control *c, struct job *j)
+{
+    const char *waits = resv_bind_job(c, j);
+    vec_foreach (&j->resvs, r)
+        (*r)->pending--;
+    j->expected_at = 0;
+    return waits;
+}
+
 static bool is_bound(const struct job *j, const struct resv *r)
 {
     vec_foreach (&j->resvs, of)

@@ -4,6 +4,7 @@
 
 #include "control/ask.h"
 #include "control/submit.h"
+#include "control/test_only.h"
 #include "sched/bounds.h"
 #include "sched/relax.h"
 
@@ -377,7 +378,7 @@ void control_submit(struct control *c, uint64_t call, const struct caller *who,
         if (rc != 0)
             return;
         if (test) {
-            test_only_reply(c, call, j);
+            test_only_ask(c, call, who, j);
             return;
         }
         struct str packed = STR_INIT;

@@ -30,8 +30,6 @@ int submit_make_job(struct control *c, const struct caller *who, const Pb__JobSp
 void submit_remember(struct control *c, struct job *j, uint64_t key);
 /* Of a job that nobody has been told of: its number is the next one's. */
 void submit_forget(struct control *c, struct job *j);
-/* test_only.c: answers, and the job goes. */
-void test_only_reply(struct control *c, uint64_t call, struct job *j);
 /* Under which a repeated request is found: of the caller's own. 0 stands for none. */
 uint64_t submit_request_key(const uint8_t id[16], uint32_t uid);
 

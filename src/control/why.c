@@ -3,6 +3,7 @@
 
 #include "base/pb.h"
 #include "control/private.h"
+#include "control/test_only.h"
 
 #define LINE_MOST 64     /* questions that wait */
 #define OF_USER 2        /* of these, of one user */
@@ -14,6 +15,7 @@ static void call_done(struct why_call *call)
 {
     free(call->host);
     free(call->user_name);
+    test_only_free(call->trial);
 }
 
 static void drop_first(struct control *c)
@@ -27,6 +29,8 @@ static void drop_first(struct control *c)
 void why_begin_anew(struct control *c)
 {
     why_free(take_ptr(c->why.now));
+    if (c->why.calls.len && c->why.calls.data[0].trial)
+        test_only_begin_anew(c->why.calls.data[0].trial);
 }
 
 void why_done(struct control *c)
@@ -57,24 +61,37 @@ bool why_call_gone(struct control *c, uint64_t call)
     return false;
 }
 
+void why_enter(struct control *c, const struct why_call *call)
+{
+    struct why_call own = *call;
+    size_t of_user = 0;
+    vec_foreach (&c->why.calls, other)
+        of_user += other->uid == call->uid;
+    if (of_user < OF_USER && c->why.calls.len < LINE_MOST) {
+        vec_push(&c->why.calls, own);
+        return;
+    }
+    control_refuse_code(c, call->call, ERR_BACKOFF, NULL);
+    call_done(&own);
+}
+
 void control_job_why(struct control *c, uint64_t call, const struct caller *who,
                      const Pb__WhyRequest *r)
 {
     const struct job *j = cluster_find_job(c->cluster, r->job_id);
-    size_t own = 0;
-    vec_foreach (&c->why.calls, other)
-        own += other->uid == who->uid;
     if (!j || control_is_on_trial(j) || !private_shows_job(c, who, j))
         control_refuse_code(c, call, ERR_NO_JOB, NULL);
     else if (j->state != PB__JOB_STATE__PENDING)
         control_refuse_code(c, call, ERR_TRANSITION, "it is not pending");
-    else if (own >= OF_USER || c->why.calls.len >= LINE_MOST)
-        control_refuse_code(c, call, ERR_BACKOFF, NULL);
     else
-        vec_push(
-            &c->why.calls,
-            ((struct why_call){call, who->uid, who->gid, r->job_id, who->is_operator, who->is_admin,
-                               mem_strdup(who->host), mem_strdup(who->user_name)}));
+        why_enter(c, &(struct why_call){.call = call,
+                                        .uid = who->uid,
+                                        .gid = who->gid,
+                                        .job_id = r->job_id,
+                                        .is_operator = who->is_operator,
+                                        .is_admin = who->is_admin,
+                                        .host = mem_strdup(who->host),
+                                        .user_name = mem_strdup(who->user_name)});
 }
 
 static struct caller caller_of(const struct why_call *call)
@@ -178,7 +195,22 @@ static void answer(struct control *c)
         c->env->reply(c->env->ctx, call, &reply->base);
     else
         control_refuse_code(c, call, ERR_TRANSITION, "it is not pending any more");
-    drop_first(c);
+}
+
+/* A step of why a job waits. False: it is answered. */
+static bool go_on(struct control *c, const struct why_call *call)
+{
+    const struct job *j = cluster_find_job(c->cluster, call->job_id);
+    if (!j) {
+        control_refuse_code(c, call->call, ERR_NO_JOB, NULL);
+        return false;
+    }
+    if (!c->why.now)
+        begin(c, j);
+    if (why_step(c->why.now, control_wall(c)))
+        return true;
+    answer(c);
+    return false;
 }
 
 void why_turn(struct control *c)
@@ -188,18 +220,11 @@ void why_turn(struct control *c)
     /* What a pass has not looked at yet would be explained by what was before. */
     if ((c->planning || c->plan_wanted) && c->why.waited++ < WAIT_TURNS)
         return;
-    const struct job *j = cluster_find_job(c->cluster, c->why.calls.data[0].job_id);
-    if (!j) {
-        control_refuse_code(c, c->why.calls.data[0].call, ERR_NO_JOB, NULL);
-        drop_first(c);
-        return;
-    }
-    if (!c->why.now)
-        begin(c, j);
+    const struct why_call *call = &c->why.calls.data[0];
     size_t steps = TURN_LOOKS / (c->cluster->nodes.len + 1) + 1;
     for (size_t i = 0; i < steps && i < TURN_STEPS; i++)
-        if (!why_step(c->why.now, control_wall(c))) {
-            answer(c);
+        if (!(call->trial ? test_only_step(c, call) : go_on(c, call))) {
+            drop_first(c);
             return;
         }
 }

@@ -12,7 +12,7 @@
 
 struct job *ahead_job(const struct plan *p, const struct plan_head *h, uint32_t *face)
 {
-    struct job *j = cluster_find_job(p->cluster, h->id);
+    struct job *j = h->id ? cluster_find_job(p->cluster, h->id) : p->guest;
     if (!j || j->state != PB__JOB_STATE__PENDING || !j->part)
         return NULL;
     *face = j->several ? j->several->at : 0;

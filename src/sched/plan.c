@@ -473,6 +473,17 @@ void plan_ask(struct plan *p, struct job *j, struct decision *d)
     d->start_at = 0;
 }
 
+void plan_visit(struct plan *p, struct job *guest, struct decision *d)
+{
+    *d = (struct decision){.kind = PLAN_WAIT, .job = guest, .reason = "Priority"};
+    p->guest = guest;
+    select_clear(&p->room_at);
+    if (!depth_is_reached(p))
+        look_at(p, guest, p->blocked, d);
+    if (d->start_at)
+        ahead_lay_out(p);
+}
+
 void plan_suppose(struct plan *p, struct decision *d)
 {
     struct plan_head started = {d->job->id, d->job->part, true, p->now_sec, d->where};

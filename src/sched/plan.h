@@ -89,6 +89,7 @@ struct plan {
     bool blocked;   /* its head waits */
     bool afresh;    /* the queue is another than usual: starts that were found do not count */
     bool asks;      /* the present look is a question: nothing is taken by it */
+    struct job *guest; /* in no queue, plan_visit(); NULL: none */
     struct plan_depth depth;
     struct alike failed;         /* what did not fit in this pass */
     VEC(struct plan_head) heads; /* in their order */
@@ -105,6 +106,7 @@ struct plan {
     uint32_t room_for;        /* the record of several for whose elements room was last made, */
     uint32_t room;            /* and for how many of them */
     VEC(uint32_t) victims;    /* of the last decision */
+    struct selection room_at; /* where others make room for its job; empty: nowhere */
     VEC(uint32_t) yielded;    /* suspended for others, in the order in which they may go on */
     size_t yielded_at;
     VEC(const struct job *) no_prey; /* shapes that nobody could make room for in this pass */
@@ -125,6 +127,10 @@ bool plan_is_before(struct plan *p, const struct part *part, int64_t key, uint64
 /* What plan_next() would say at the place it has come to about this job, which need be in no queue;
  * the pass goes on as if nobody had asked. PLAN_WAIT: with no start, and no more than a word. */
 void plan_ask(struct plan *p, struct job *j, struct decision *d);
+
+/* The same, and the pass takes it with it, with a place where it gets one: the last of p->heads,
+ * laid out. No other job may be looked at after it. The guest has no id: 0. */
+void plan_visit(struct plan *p, struct job *guest, struct decision *d);
 
 /* A PLAN_START that nobody commits is taken to have been. Takes d->where. */
 void plan_suppose(struct plan *p, struct decision *d);

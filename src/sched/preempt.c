@@ -88,6 +88,7 @@ void preempt_end(struct plan *p)
 {
     bitset_free(take_ptr(p->kept));
     vec_done(&p->victims);
+    select_done(&p->room_at);
     vec_done(&p->yielded);
     vec_done(&p->no_prey);
 }
@@ -178,7 +179,8 @@ bool preempt_look(struct plan *p, struct job *j)
         keep(p, where.shares.data[i].node);
     if (found)
         count_room(p, j, &where);
-    select_done(&where);
+    select_done(&p->room_at);
+    p->room_at = where;
     return found;
 }
 

@@ -26,6 +26,7 @@ static void forget(struct why *w)
 {
     forget_place(w);
     why_nodes_done(&w->nodes);
+    why_guest_forget(w);
     vec_clear(&w->places);
     vec_clear(&w->trials);
     arena_done(&w->arena);
@@ -33,7 +34,7 @@ static void forget(struct why *w)
     w->answer = NULL;
     w->place = w->at = 0;
     w->head = 0;
-    w->now = w->begun = false;
+    w->begun = false;
     w->phase = WALK;
 }
 
@@ -60,7 +61,7 @@ void why_free(struct why *w)
 
 static struct job *job_of(const struct why *w)
 {
-    struct job *j = cluster_find_job(w->cluster, w->q.job_id);
+    struct job *j = w->q.guest ? w->q.guest : cluster_find_job(w->cluster, w->q.job_id);
     return j && j->state == PB__JOB_STATE__PENDING ? j : NULL;
 }
 
@@ -115,7 +116,7 @@ static bool walk_on(struct why *w)
     w->walking = true;
     w->plan.afresh = w->place > 0; /* the job is missing from its own place */
     for (int i = 0; i < STEP_JOBS; i++) {
-        if (!plan_is_before(&w->plan, to->part, to->key, w->q.job_id))
+        if (!plan_is_before(&w->plan, to->part, to->key, why_tie(w)))
             return false;
         bool blocked = w->plan.blocked;
         uint64_t work = w->plan.work;
@@ -328,6 +329,8 @@ static enum why_phase step(struct why *w, struct job *j)
     case WALK:
         return walk(w, j) ? WALK : w->place == 0 ? ARRIVE : ASK;
     case ARRIVE:
+        if (w->q.guest)
+            return why_guest_visit(w, j) ? LAY : LEAVE;
         arrive(w, j);
         return j->part ? LOOK : LEAVE;
     case LOOK:
@@ -369,7 +372,8 @@ static bool go_on(struct why *w, struct job *j)
         forget(w);
         return true;
     }
-    why_finish(w, j);
+    if (!w->q.guest)
+        why_finish(w, j);
     return false;
 }
 

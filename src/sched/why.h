@@ -11,6 +11,7 @@
 #pragma once
 
 #include "proto/why.pb-c.h"
+#include "sched/plan.h"
 #include "sched/relax.h"
 
 enum why_rule {
@@ -23,6 +24,11 @@ const char *why_word(enum why_rule rule);
 
 struct why_question {
     uint32_t job_id;
+    /* Not NULL: one that is not there (its id is 0), of one partition, by 'key' the last of its
+     * priority, and with the reason that would keep it out of the queue. When and where it would
+     * start is all that is found then. Borrowed; without a reservation it may change between steps.
+     */
+    struct job *guest;
     bool backfill;
     bool announced;               /* a shutdown is: nothing starts */
     bool is_operator;             /* who asks */
@@ -42,3 +48,15 @@ void why_free(struct why *w);
 bool why_step(struct why *w, int64_t now_sec);
 /* The answer, once all is done; NULL: the job is not pending any more. Lives as long as 'w'. */
 const Pb__WhyReply *why_answer(const struct why *w);
+
+/* The same about a guest. */
+struct why_start {
+    enum why_rule rule;     /* what keeps it from a start now */
+    int64_t at_sec;         /* 0: no start can be foreseen */
+    bool bound;             /* not before that; its place is not known */
+    bool makes_room;        /* others do, for it: it starts when they have */
+    struct selection where; /* of which it would get the nodes; empty: at_sec is 0 */
+};
+const struct why_start *why_start(const struct why *w);      /* lives as long as 'w' */
+void why_take_where(struct why *w, struct selection *where); /* its nodes; the caller frees */
+const char *why_sentence(enum why_rule rule);

@@ -8,10 +8,10 @@
 #define ANYTHING (RELAX_OF_REQUEST | RELAX_BIT(PARTITION) | RELAX_BIT(PRIORITY))
 
 static const struct {
-    const char *word, *slurm;
+    const char *word, *slurm, *sentence;
     uint32_t kinds;
 } rules[WHY_RULES] = {
-#define WHY(id, word_, slurm_, kinds_, sentence) [WHY_##id] = {word_, slurm_, kinds_},
+#define WHY(id, word_, slurm_, kinds_, sentence_) [WHY_##id] = {word_, slurm_, sentence_, kinds_},
 #include "sched/why.def"
 #undef WHY
 };
@@ -19,6 +19,11 @@ static const struct {
 const char *why_word(enum why_rule rule)
 {
     return rules[rule].word;
+}
+
+const char *why_sentence(enum why_rule rule)
+{
+    return rules[rule].sentence;
 }
 
 uint32_t why_kinds(enum why_rule rule)
@@ -107,14 +112,15 @@ static enum why_rule rule_of_needs(struct why *w, struct job *j)
 
 enum why_rule why_find_rule(struct why *w, const struct job *j)
 {
+    bool queued = w->q.guest || several_is_queued(j);
     enum why_rule rule;
     struct job same;
     struct decision d;
-    if (rule_of_word(j->reason, &rule) && !several_is_queued(j))
+    if (rule_of_word(j->reason, &rule) && !several_is_queued(j)) /* a guest has one only then */
         return rule;
     if (w->q.announced)
         return WHY_SHUTDOWN;
-    if (!several_is_queued(j) || relax_make(w->cluster, j, w->spec, NULL, 0, &same) != 0)
+    if (!queued || relax_make(w->cluster, j, w->spec, NULL, 0, &same) != 0)
         return j->want.req_gone ? WHY_REQUIRED : WHY_OTHER;
     same.want.req_gone = j->want.req_gone;
     plan_ask(&w->plan, &same, &d);

@@ -17,14 +17,14 @@ void why_start_forget(struct why *w)
     free(take_ptr(w->ahead));
     vec_clear(&w->lay);
     w->laid = 0;
-    w->not_before = 0;
+    w->not_before = w->first_laid = 0;
     w->too_many = w->searching = w->filling = false;
     select_done(&w->where);
 }
 
 bool why_is_foreseeable(const struct why *w)
 {
-    return w->rule <= WHY_SWITCHES || w->rule == WHY_LICENSES || w->rule == WHY_BEGIN;
+    return w->q.guest || w->rule <= WHY_SWITCHES || w->rule == WHY_LICENSES || w->rule == WHY_BEGIN;
 }
 
 static void list_before(struct why *w)
@@ -38,7 +38,7 @@ static void list_before(struct why *w)
     for (struct order_link *l = order_first(&at->part->queue); l; l = order_next(l)) {
         const struct job *j = several_job_of(l);
         bool known = false;
-        if (l->key > at->key || (l->key == at->key && l->tie >= w->q.job_id))
+        if (l->key > at->key || (l->key == at->key && l->tie >= why_tie(w)))
             break;
         for (size_t i = 0; i < heads && !known; i++)
             known = w->lay.data[i].id == j->id;
@@ -80,6 +80,8 @@ static bool begin_search(struct why *w, const struct job *j)
     const struct license_claims *claims = &w->plan.claims;
     uint64_t work = 0;
     int64_t due = license_earliest(claims, w->cluster, j, w->now_sec, &work);
+    int64_t from = j->begin_at > w->not_before ? j->begin_at : w->not_before;
+    due = due && from > due ? from : due;
     timeline_set_licenses(w->ahead, claims, due);
     w->search = (struct timeline_search){0};
     select_clear(&w->where);
@@ -97,8 +99,17 @@ static bool search(struct why *w, const struct job *j, int64_t *at)
         return false;
     w->searching = timeline_search_step(w->ahead, j, allowed, &w->search, &w->where);
     *at = w->searching ? 0 : timeline_search_found(w->ahead, &w->search);
-    *at = w->not_before > *at ? w->not_before : *at;
     return w->searching;
+}
+
+static void laid(struct why *w, const struct job *j, int64_t at)
+{
+    if (!w->q.backfill)
+        w->not_before = at > w->not_before ? at : w->not_before;
+    if (at > w->now_sec && (!w->first_laid || at < w->first_laid))
+        w->first_laid = at;
+    if (w->place == 0)
+        put_ahead(w, j, at);
 }
 
 static bool lay_job(struct why *w, const struct job *j)
@@ -113,10 +124,7 @@ static bool lay_job(struct why *w, const struct job *j)
         timeline_reserve(w->ahead, j, &w->where, at);
     if (at)
         license_keep(&w->plan.claims, w->cluster, j, at, &work);
-    if (!w->q.backfill)
-        w->not_before = at > w->not_before ? at : w->not_before;
-    if (w->place == 0)
-        put_ahead(w, j, at);
+    laid(w, j, at);
     return false;
 }
 
@@ -129,10 +137,7 @@ static bool lay_known(struct why *w, const struct job *j)
     if (!head || !head->placed || !head->where.shares.len)
         return false;
     timeline_reserve(w->ahead, j, &head->where, head->at_sec);
-    if (!w->q.backfill)
-        w->not_before = head->at_sec > w->not_before ? head->at_sec : w->not_before;
-    if (w->place == 0)
-        put_ahead(w, j, head->at_sec);
+    laid(w, j, head->at_sec);
     return true;
 }
 
@@ -189,6 +194,10 @@ bool why_start_own(struct why *w, const struct job *j)
     int64_t at = j->expected_at;
     if ((!told || w->rule == WHY_BEGIN) && why_start_estimate(w, j, NULL, 0, &at))
         return true;
+    if (w->q.guest) {
+        why_guest_found(w, at);
+        return false;
+    }
     if (w->rule == WHY_BEGIN && j->begin_at > at)
         at = j->begin_at;
     m->has_start_at = at > 0 && !w->too_many;

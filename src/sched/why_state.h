@@ -57,8 +57,15 @@ struct why {
     int64_t not_before;
     uint32_t head, head_priority; /* of its partition, before it; 0: none */
     enum why_rule rule;
-    bool now; /* it is about to start */
+    struct why_start found; /* of a guest */
+    int64_t first_laid;     /* the first start of those before it, later than now; 0: none */
 };
+
+/* Its place among those of its priority. */
+static inline uint64_t why_tie(const struct why *w)
+{
+    return w->q.guest ? UINT64_MAX : w->q.job_id;
+}
 
 /* Into w->answer: what the job needs; how many jobs are before it. */
 void why_put_need(const struct why *w, const struct job *j);
@@ -87,3 +94,11 @@ bool why_start_estimate(struct why *w, const struct job *j, const struct relax *
                         int64_t *at);
 bool why_start_own(struct why *w, const struct job *j);
 void why_start_forget(struct why *w);
+
+/* --- why_guest.c ------------------------------------------------------------------------------ */
+
+/* At the guest's place in the queue. True: its start is to be looked for on a timeline. */
+bool why_guest_visit(struct why *w, struct job *j);
+/* What was looked for there: w->where, from then on, or nothing (0). */
+void why_guest_found(struct why *w, int64_t at_sec);
+void why_guest_forget(struct why *w);

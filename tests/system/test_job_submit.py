@@ -69,6 +69,9 @@ def test_the_script_decides(make_cluster):
     assert "job_submit.lua:8: attempt to index" in log(c)
     first = c.sbatch("-o", "/dev/null", "-t60", wrap="sleep 1000")
     eventually(lambda: c.state(first) == "RUNNING", "the node is full")
+    done = batch(c, "plain", "--test-only")
+    assert done.returncode == 0 and "a limit of 7 minutes is set" in done.stderr
+    assert f"to start at {c.job(first)['EndTime']} using 1 processors on nodes n1" in done.stderr
     done = batch(c, "plain")
     assert "a limit of 7 minutes is set" in done.stderr
     plain = int(done.ok().split()[-1])

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which nodes a job gets of many: their order, runs of neighbours, all conditions together: CORE-128, 134 to 142, 150, HET-18."""
+import concurrent.futures
+import datetime
+import re
+
 import pytest
 
 from harness import eventually
@@ -104,6 +108,62 @@ def test_test_only_tells_when_and_where(twelve):
     assert twelve.run("squeue -h").ok() == ""
     done = twelve.run(["sbatch", "--test-only", "-N2", "--begin=2035-01-02T03:04:05", "--wrap=true"])
     assert "to start at 2035-01-02T03:04:05 using 2 processors on nodes n[1-2]" in done.stderr
+
+
+def starts(done):
+    """Of the line that scripts know: when, and where."""
+    found = re.search(r"Job \d+ to start at (\S+) using \d+ processors on nodes (\S+) in partition (\S+)", done.stderr)
+    assert done.returncode == 0 and found, done.stderr
+    return datetime.datetime.fromisoformat(found[1]), found[2], found[3]
+
+
+@pytest.mark.parametrize("command", [["sbatch", "--wrap=true"], ["srun", "true"]])
+def test_test_only_knows_the_queue(twelve, command):
+    """CORE-150: jobs before it have their turn, wherever there is room for it otherwise."""
+    ask = lambda *options: twelve.run([command[0], "--test-only", *options, *command[1:]])  # noqa: E731
+    runs_on(twelve, submit(twelve, "-N12", "--exclusive", "-t10"))
+    ends = datetime.datetime.fromisoformat(twelve.job(twelve.run("squeue -h -o %i").ok())["EndTime"])
+    hour = datetime.timedelta(hours=1)
+    assert starts(ask("-N2", "-t10")) == (ends, "n[1-2]", "main")
+    before = submit(twelve, "-N12", "--exclusive", "-t60")
+    assert starts(ask("-N2", "-t10")) == (ends + hour, "n[1-2]", "main")
+    assert starts(ask("-N2", "-t10", "-pfew,main")) == (ends + hour, "n[1-2]", "main")
+    assert starts(ask("-N2", "-t10", f"--begin={ends:%Y-%m-%dT%H:%M:%S}")) == (ends + hour, "n[1-2]", "main")
+    assert starts(ask("-N2", "-t10", f"--deadline={ends + hour:%Y-%m-%dT%H:%M:%S}"))[0] == ends + hour
+    assert "too late for its deadline" in ask("-N2", "-t10", f"--deadline={ends + hour:%Y-%m-%dT%H:%M:%S}").stderr
+    last = submit(twelve, "-N2", "-t10")
+    eventually(lambda: twelve.job(before)["StartTime"] == ends.isoformat(), "it has its place")
+    assert twelve.state(last) == "PENDING"
+
+
+@pytest.mark.parametrize("command", [["sbatch", "--wrap=true"], ["srun", "true"]])
+def test_test_only_promises_no_start_to_what_waits(twelve, command):
+    """Held, or behind other jobs: what it waits for is said instead."""
+    first = runs = submit(twelve, "-n1")
+    runs_on(twelve, runs)
+    for option, why in (("--hold", "held until it is released"), (f"-dafterok:{first}", f"wait for other jobs (afterok:{first})")):
+        done = twelve.run([command[0], "--test-only", option, *command[1:]])
+        assert done.returncode == 0 and "no start can be foreseen" in done.stderr and why in done.stderr, done.stderr
+        assert "to start at" not in done.stderr
+    assert twelve.run("squeue -h -o %i").ok().split() == [str(first)]
+
+
+def test_test_only_on_nodes_that_are_not_there(twelve):
+    """As things are it could never start: which nodes are missing is said."""
+    twelve.run("scontrol update NodeName=n[1-8] State=DRAIN Reason=test").ok()
+    for command in (["sbatch", "--test-only", "-pfew", "--wrap=true"], ["srun", "--test-only", "-pfew", "true"]):
+        twelve.run(command).fails("allocation failure: Required node not available (down, drained or reserved): n[1-8]")
+    assert starts(twelve.run("srun --test-only -pfew,main true"))[1:] == ("n9", "main")
+    twelve.run("scontrol update NodeName=n[1-8] State=RESUME").ok()
+
+
+def test_test_only_of_many_at_a_time(twelve):
+    """A user has two questions in the line, and who asks more waits for these."""
+    for _ in range(30):
+        submit(twelve, "-N12", "--exclusive", "-t10")
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        told = [starts(done) for done in pool.map(lambda _: twelve.run("sbatch --test-only -N12 -t10 --wrap=true"), range(16))]
+    assert len({nodes for _, nodes, _ in told}) == 1 and max(told)[0] - min(told)[0] < datetime.timedelta(minutes=1)
 
 
 def test_test_only_takes_no_number(twelve):

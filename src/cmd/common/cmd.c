@@ -144,6 +144,12 @@ int cmd_call(enum rpc_number rpc, const ProtobufCMessage *request, void *reply, 
     return rpc_call(cmd_client(), rpc, request, 0, &cmd.arena, reply, err);
 }
 
+int cmd_call_long(enum rpc_number rpc, const ProtobufCMessage *request, void *reply,
+                  struct err *err)
+{
+    return rpc_call(cmd_client(), rpc, request, RPC_WAIT_FOREVER, &cmd.arena, reply, err);
+}
+
 struct str *cmd_out(void)
 {
     return &cmd.out;

@@ -36,6 +36,9 @@ struct rpc_client *cmd_client(void);
 
 /* One call, its reply in an arena that lives as long as the process. */
 int cmd_call(enum rpc_number rpc, const ProtobufCMessage *request, void *reply, struct err *err);
+/* The same for one that is answered when its turn comes. */
+int cmd_call_long(enum rpc_number rpc, const ProtobufCMessage *request, void *reply,
+                  struct err *err);
 
 /* Appends to the output; all of it leaves in one write when the process ends well. */
 struct str *cmd_out(void);

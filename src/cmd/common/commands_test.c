@@ -423,6 +423,11 @@ static void test_sbatch(void **state)
         {"sbatch", "--test-only --wrap=true", 0, NULL,
          "sbatch: Job 42 to start at 2001-09-09T01:46:40 using 1 processors on nodes n3 in "
          "partition main\n"},
+        {"sbatch", "--test-only --requeue --wrap=true", 0, NULL,
+         "sbatch: Job 42 to start at 2001-09-09T01:46:40 using 1 processors on nodes n3 in "
+         "partition main\nsbatch: Job 42: or sooner\n"},
+        {"sbatch", "--test-only --hold --wrap=true", 0, NULL,
+         "sbatch: Job 42: no start can be foreseen: it would be held\n"},
         {"sbatch", "-p nosuch --wrap=true", 1, NULL,
          "sbatch: error: Batch job submission failed: Invalid partition name specified: "
          "nosuch\n"},

@@ -280,7 +280,8 @@ static void submit(const struct rpc_request *r)
          m->spec->command ? m->spec->command : "-", (int)p->script.len, (char *)p->script.data);
     reply.has_job_id = 1;
     reply.job_id = 42;
-    reply.has_start_at = m->test_only;
+    reply.has_start_at = m->test_only && !m->spec->hold;
+    reply.start_note = m->spec->hold ? "it would be held" : m->spec->requeue ? "or sooner" : NULL;
     reply.start_at = 1000000000;
     reply.nodes = "n3";
     reply.partition = "main";

@@ -16,6 +16,7 @@
 #include "cmd/common/opt.h"
 #include "cmd/common/origin.h"
 #include "cmd/common/rlimits.h"
+#include "cmd/common/start_text.h"
 #include "cmd/sbatch/environment.h"
 #include "cmd/sbatch/script.h"
 #include "cmd/sbatch/submit.h"
@@ -161,18 +162,6 @@ static void make_payload(struct setup *s)
     p->umask = mask;
 }
 
-static int print_test(const struct setup *s, const Pb__SubmitReply *reply)
-{
-    char when[TIME_TEXT_MAX];
-    cmd_say("Job %u to start at %s using %u processors on nodes %s in partition %s", reply->job_id,
-            time_format_date(reply->start_at, "N/A", when), reply->num_cpus,
-            reply->nodes ? reply->nodes : "(null)",
-            reply->partition   ? reply->partition
-            : s->opt.partition ? s->opt.partition
-                               : "(default)");
-    return 0;
-}
-
 static int submit(struct setup *s)
 {
     Pb__SubmitRequest request = PB__SUBMIT_REQUEST__INIT;
@@ -190,8 +179,10 @@ static int submit(struct setup *s)
     }
     if (reply->message)
         cmd_say("%s", reply->message);
-    if (s->opt.test_only)
-        return print_test(s, reply);
+    if (s->opt.test_only) {
+        start_text_say(reply, s->opt.partition ? s->opt.partition : "(default)", cmd_say);
+        return 0;
+    }
     if (s->opt.parsable)
         str_printf(cmd_out(), s->opt.clusters ? "%u;%s\n" : "%u\n", reply->job_id,
                    cmd_conf()->cluster_name);

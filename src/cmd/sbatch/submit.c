@@ -16,14 +16,21 @@ static bool lost(int code)
     return code == -ERR_CLOSED || code == -ERR_TIMEOUT || code == -ERR_REPLAY;
 }
 
+/* A question stands in a line. */
+static int ask(const Pb__SubmitRequest *request, Pb__SubmitReply **reply, struct err *err)
+{
+    return request->test_only ? cmd_call_long(RPC_SUBMIT, &request->base, reply, err)
+                              : cmd_call(RPC_SUBMIT, &request->base, reply, err);
+}
+
 int submit_job(const Pb__SubmitRequest *request, Pb__SubmitReply **reply, struct err *err)
 {
-    int r = cmd_call(RPC_SUBMIT, &request->base, reply, err);
+    int r = ask(request, reply, err);
     bool again = lost(r);
     for (int i = 0; again && i < REPEATS_MAX; i++) {
         cmd_say("Slurm controller not responding, sleeping and retrying.");
         sleep(1);
-        r = cmd_call(RPC_SUBMIT, &request->base, reply, err);
+        r = ask(request, reply, err);
         again = lost(r) || r == -ERR_CONNECT;
     }
     return r;
