@@ -236,7 +236,7 @@ static int64_t foreseen(struct cluster *c, struct job *j, int64_t now_sec, size_
     struct selection s = {0};
     _cleanup_bitset_ struct bitset *allowed = select_candidates(c, j);
     bitset_and(allowed, c->pool.usable);
-    int64_t at = timeline_earliest(c, j, allowed, now_sec, &s);
+    int64_t at = test_earliest(c, j, allowed, now_sec, &s);
     assert_int_equal(s.shares.len, nodes);
     select_done(&s);
     return at;

@@ -169,8 +169,3 @@ struct bitset *select_candidates(const struct cluster *c, const struct job *j);
 int select_possible(const struct cluster *c, const struct job *j, struct err *err);
 void select_clear(struct selection *s);
 void select_done(struct selection *s);
-
-/* Earliest start on the timeline (wall seconds, CLUSTER_NO_LIMIT_SEC beyond now when not
- * foreseeable) and where. */
-int64_t timeline_earliest(const struct cluster *c, const struct job *j,
-                          const struct bitset *allowed, int64_t now_sec, struct selection *where);

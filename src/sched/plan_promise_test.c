@@ -144,7 +144,7 @@ static int64_t earliest(struct life *l, struct job *j)
         several_enter(j, i);
         _cleanup_bitset_ struct bitset *allowed = select_candidates(l->c, j);
         struct selection s = {0};
-        int64_t at = timeline_earliest(l->c, j, allowed, l->now_sec, &s);
+        int64_t at = test_earliest(l->c, j, allowed, l->now_sec, &s);
         first = at < first ? at : first;
         select_done(&s);
     }

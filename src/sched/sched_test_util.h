@@ -4,6 +4,8 @@
 
 #include "cluster/cluster_test_util.h"
 #include "sched/plan.h"
+#include "sched/resv.h"
+#include "sched/timeline.h"
 
 /* Has the job hold "n1:2/100 n2:4" (cores, and MiB when given), running until then. */
 static inline void test_run_job(struct cluster *c, struct job *j, const char *where, int64_t end_at)
@@ -55,4 +57,34 @@ static inline char *test_selection(const struct cluster *c, const struct selecti
     char *text = mem_strdup(str_cstr(&out));
     str_done(&out);
     return text;
+}
+
+/* Where nobody else waits: its first start (CLUSTER_NO_LIMIT_SEC beyond now when none is
+ * foreseeable), and where. */
+static inline int64_t test_earliest(const struct cluster *c, const struct job *j,
+                                    const struct bitset *allowed, int64_t now_sec,
+                                    struct selection *where)
+{
+    struct timeline t;
+    struct resv_plan resv;
+    struct selection there = {0};
+    int64_t first = INT64_MAX;
+    timeline_init(&t, c, now_sec);
+    resv_plan_init(&resv, c, now_sec);
+    timeline_set_resv(&t, &resv);
+    for (size_t i = 0; resv_place(j, i, &t.in); i++) {
+        _cleanup_bitset_ struct bitset *set = bitset_dup(allowed);
+        resv_restrict(t.in, set);
+        int64_t at = timeline_find(&t, j, set, &there);
+        if (at >= first)
+            continue;
+        first = at;
+        struct selection other = *where;
+        *where = there;
+        there = other;
+    }
+    select_done(&there);
+    resv_plan_done(&resv);
+    timeline_done(&t);
+    return first < now_sec + CLUSTER_NO_LIMIT_SEC ? first : now_sec + CLUSTER_NO_LIMIT_SEC;
 }

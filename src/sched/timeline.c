@@ -573,30 +573,3 @@ void timeline_start(struct timeline *t, const struct job *j, const struct select
         take(t, where, s, TIMELINE_NOW, job_ends_at(j, t->now_sec), true);
     add_moment(t, job_ends_at(j, t->now_sec));
 }
-
-int64_t timeline_earliest(const struct cluster *c, const struct job *j,
-                          const struct bitset *allowed, int64_t now_sec, struct selection *where)
-{
-    struct timeline t;
-    struct resv_plan resv;
-    struct selection there = {0};
-    int64_t first = INT64_MAX;
-    timeline_init(&t, c, now_sec);
-    resv_plan_init(&resv, c, now_sec);
-    timeline_set_resv(&t, &resv);
-    for (size_t i = 0; resv_place(j, i, &t.in); i++) {
-        _cleanup_bitset_ struct bitset *set = bitset_dup(allowed);
-        resv_restrict(t.in, set);
-        int64_t at = timeline_find(&t, j, set, &there);
-        if (at >= first)
-            continue;
-        first = at;
-        struct selection other = *where;
-        *where = there;
-        there = other;
-    }
-    select_done(&there);
-    resv_plan_done(&resv);
-    timeline_done(&t);
-    return first < now_sec + CLUSTER_NO_LIMIT_SEC ? first : now_sec + CLUSTER_NO_LIMIT_SEC;
-}

@@ -21,7 +21,7 @@ static void expect(const struct cluster *c, const struct job *j, int64_t at, con
 {
     _cleanup_bitset_ struct bitset *allowed = all_up(c, j);
     struct selection s = {0};
-    int64_t got = timeline_earliest(c, j, allowed, NOW, &s);
+    int64_t got = test_earliest(c, j, allowed, NOW, &s);
     _cleanup_free_ char *text = test_selection(c, &s);
 
     if (got != (at == NEVER ? NOW + CLUSTER_NO_LIMIT_SEC : at) || !str_eq(text, where))
@@ -110,7 +110,7 @@ static void empty(void **state)
     (void)state;
     struct job *j = test_job(c, 1, "n=2");
     expect(c, j, NOW, "n1:2/0");
-    assert_true(timeline_earliest(c, j, none, NOW, &s) == NOW + CLUSTER_NO_LIMIT_SEC);
+    assert_true(test_earliest(c, j, none, NOW, &s) == NOW + CLUSTER_NO_LIMIT_SEC);
     assert_int_equal(s.shares.len, 0);
     test_cluster_free(c);
 }
@@ -286,7 +286,7 @@ static void one_future(uint64_t seed)
     test_sound(c);
     const struct job *j = test_job(c, 100, specs[test_between(&seed, 0, COUNT(specs) - 1)]);
     _cleanup_bitset_ struct bitset *allowed = all_up(c, j);
-    int64_t told = timeline_earliest(c, j, allowed, NOW, &first);
+    int64_t told = test_earliest(c, j, allowed, NOW, &first);
     int64_t waited = by_waiting(c, j, &second);
     _cleanup_free_ char *a = test_selection(c, &first), *b = test_selection(c, &second);
     if (told != waited || !str_eq(a, b))
