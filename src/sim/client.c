@@ -146,6 +146,7 @@ static const struct {
     const ProtobufCMessageDescriptor *type;
 } handlers[] = {
     HANDLER(SIM_SUBMIT, control_submit, pb__submit_request__descriptor),
+    HANDLER(SIM_TEST_ONLY, control_submit, pb__submit_request__descriptor),
     HANDLER(SIM_ALLOC, control_alloc, pb__alloc_request__descriptor),
     HANDLER(SIM_ALLOC_WAIT, control_alloc_wait, pb__alloc_wait__descriptor),
     HANDLER(SIM_WAIT_END, control_job_wait_end, pb__job_id_request__descriptor),
@@ -310,6 +311,12 @@ static char *array_of(const struct sim_item *item, char text[SIM_NAME])
     return text;
 }
 
+/* --test-only, of which nothing may be left. */
+static bool asks_first(const struct sim_item *item)
+{
+    return item->id % 3 == 0;
+}
+
 static void submit(struct sim *s, unsigned index, enum sim_owner owner)
 {
     struct sim_client *c = &s->clients.data[index];
@@ -323,6 +330,12 @@ static void submit(struct sim *s, unsigned index, enum sim_owner owner)
     spec.dependency = dependency_of(s, c);
     spec.array_inx = array_of(c->item, array);
     spec.has_kill_invalid_dep = spec.kill_invalid_dep = spec.dependency != NULL;
+    if (asks_first(c->item)) {
+        Pb__SubmitRequest r = PB__SUBMIT_REQUEST__INIT;
+        r.spec = &spec;
+        r.has_test_only = r.test_only = true;
+        sim_call(s, SIM_OF_NOBODY, SIM_TEST_ONLY, index, &c->rng, &r.base);
+    }
     spec.has_request_id = true;
     spec.request_id = (ProtobufCBinaryData){sizeof id, id};
     if (c->item->what != SIM_JOB_BATCH) {

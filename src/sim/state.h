@@ -153,6 +153,7 @@ struct sim_node {
 enum sim_owner { SIM_OF_CLIENT, SIM_OF_WATCH, SIM_OF_SRUN, SIM_OF_ACT, SIM_OF_NOBODY };
 enum sim_request {
     SIM_SUBMIT,
+    SIM_TEST_ONLY,
     SIM_ALLOC,
     SIM_ALLOC_WAIT,
     SIM_WAIT_END,
