@@ -5,7 +5,7 @@
 usage: pass.py --prefix PREFIX --crowd PATH [--quick] [--nodes N] [--pending N] [--widest N] [--seconds N]
 The node daemons are played (bench/crowd.c), the controller and its store are real. One client asks all the time whether the
 controller is there and, beside it, another one submits jobs; meanwhile running jobs are ended one after the other, so that the
-queue is looked at all the time. Milliseconds, as the clients see them, which has the load of the machine in it; and how long the
+queue is looked at all the time. Then the other one asks when a job would start (--test-only), once and again. Milliseconds, as the clients see them, which has the load of the machine in it; and how long the
 thread that answers was on a CPU in that time, which has not.
 """
 import argparse
@@ -120,10 +120,10 @@ class Load:
         self.rng.shuffle(ids)
         return [int(i) for i in ids]
 
-    def measure(self, seconds, disturb):
+    def measure(self, seconds, disturb, other):
         """Clients are processes of their own: threads of this one would wait for each other."""
         stop, results = time.monotonic() + seconds, multiprocessing.Queue()
-        clients = [multiprocessing.Process(target=one, args=(self, stop, results)) for one in (ping, submit)]
+        clients = [multiprocessing.Process(target=one, args=(self, stop, results)) for one in (ping, other)]
         for client in clients:
             client.start()
         victims, ended = self.running() if disturb else [], 0
@@ -134,7 +134,7 @@ class Load:
         took = dict(results.get() for _ in clients)
         for client in clients:
             client.join()
-        return took["ping"], took["submit"], ended
+        return took["ping"], took["other"], ended
 
     def end(self, victims):
         some = [victims.pop() for _ in range(min(5, len(victims)))]
@@ -167,7 +167,15 @@ def submit(load, stop, results):
         spec = spec_of(b, load.rng, "one-more", str(load.cluster.work), load.options.widest)
         took.append(client.ask(b.SUBMIT, b.field(1, spec) + b.field(2, b.field(1, "#!/bin/sh\n"))))
         time.sleep(0.02)
-    results.put(("submit", took))
+    results.put(("other", took))
+
+
+def estimate(load, stop, results):
+    client, b, took = Client(load.cluster), load.bulk, []
+    while time.monotonic() < stop:
+        spec = spec_of(b, load.rng, "perhaps", str(load.cluster.work), load.options.widest)
+        took.append(client.ask(b.SUBMIT, b.field(1, spec) + b.field(3, 1)))
+    results.put(("other", took))
 
 
 def main():
@@ -190,10 +198,13 @@ def main():
     try:
         running, pending = load.fill()
         print(f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.2f}: {options.nodes} nodes, {running} jobs run, {pending} wait", flush=True)
-        show("a ping, when little ends", load.measure(options.seconds / 4, False)[0], None)
-        pings, submits, ended = load.measure(options.seconds, True)
+        show("a ping, when little ends", load.measure(options.seconds / 4, False, submit)[0], None)
+        pings, submits, ended = load.measure(options.seconds, True, submit)
         show(f"a ping during passes ({ended} jobs are ended)", pings, AIM_MS)
         percentiles("a submission during passes", submits)
+        pings, estimates, _ = load.measure(options.seconds / 2, False, estimate)
+        show("a ping during --test-only", pings, AIM_MS)
+        percentiles("--test-only, behind all", estimates)
     finally:
         load.destroy()
 
