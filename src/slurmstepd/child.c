@@ -22,7 +22,10 @@
 #include "slurmstepd/become.h"
 #include "slurmstepd/hook.h"
 #include "slurmstepd/mpi.h"
+#include "slurmstepd/pmix.h"
 #include "slurmstepd/vars.h"
+
+#define SERVER_FD 3
 
 static const char *const stream_names[] = {"input", "output", "error"};
 
@@ -191,11 +194,27 @@ static void add_task(struct task *t, pid_t pid, struct envlist *env)
     free(ids);
 }
 
+/* The user's libraries and settings count, an outer PMIx server's do not. */
+static void drop_pmix(struct envlist *env)
+{
+    for (size_t i = env->vars.len; i-- > 0;) {
+        const char *var = env->vars.data[i];
+        _cleanup_free_ char *name = mem_strndup(var, strcspn(var, "="));
+
+        if (str_starts(name, "PMIX_") && !str_starts(name, "PMIX_MCA_"))
+            envlist_unset(env, name);
+    }
+}
+
 static void finish_environment(struct task *t, const struct child_plan *plan)
 {
     struct step *step = t->step;
 
     add_task(t, getpid(), &step->env);
+    if (step->pmix) {
+        drop_pmix(&step->env);
+        pmix_put_env(t, &step->env);
+    }
     if (plan->pmi_fd >= 0) {
         size_t size = 0;
 
@@ -267,6 +286,28 @@ _Noreturn void child_run(struct task *t, struct child_plan *plan)
     if (code)
         _exit(code);
     run_program(t, plan);
+}
+
+_Noreturn void child_run_server(struct step *step, const char *path, int fd)
+{
+    char *const argv[] = {"slurmstepd-pmix", step->name, NULL};
+    const int keep[] = {fd};
+
+    close_all_but(keep, 1);
+    default_signals();
+    setsid();
+    if (become_user(step->uid, step->gid, step->groups, step->group_count, NULL))
+        _exit(126);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != step->pid)
+        _exit(126);
+    if ((fd != SERVER_FD && dup2(fd, SERVER_FD) < 0) || fcntl(SERVER_FD, F_SETFD, 0) ||
+        syscall(SYS_close_range, SERVER_FD + 1, ~0u, 0) || chdir("/"))
+        _exit(126);
+    umask(077);
+    drop_pmix(&step->env);
+    execve(path, argv, envlist_argv(&step->env));
+    _exit(127);
 }
 
 _Noreturn void child_run_epilog(struct task *t, const char *name, const char *path)

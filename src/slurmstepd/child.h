@@ -36,5 +36,8 @@ struct child_plan {
 
 _Noreturn void child_run(struct task *t, struct child_plan *plan);
 
+/* The tasks' PMIx server, with the step's environment and our socket as its descriptor 3. */
+_Noreturn void child_run_server(struct step *step, const char *path, int fd);
+
 /* An epilog of a task that has ended, with its output. name: as it is called in messages. */
 _Noreturn void child_run_epilog(struct task *t, const char *name, const char *path);

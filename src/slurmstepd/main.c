@@ -18,6 +18,7 @@
 #include "slurmstepd/finish.h"
 #include "slurmstepd/hook.h"
 #include "slurmstepd/mpi.h"
+#include "slurmstepd/pmix.h"
 #include "slurmstepd/reap.h"
 #include "slurmstepd/task.h"
 
@@ -49,6 +50,7 @@ static void step_done(struct step *step)
     for (size_t i = 0; i < step->task_count; i++)
         task_done(&step->tasks[i]);
     mpi_done(step);
+    pmix_done(step);
     control_done(step);
     loop_timer_free(step->drain.timer);
     loop_timer_free(step->srun_timer);

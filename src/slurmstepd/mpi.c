@@ -19,7 +19,13 @@ static void on_abort(void *ctx, uint32_t local, int exit_code, const char *text)
 {
     struct step *step = ctx;
 
-    srun_abort(step, exit_code, text);
+    srun_abort(step, exit_code, text, false);
+    finish_terminate(step, step->kill_wait_sec, NULL);
+}
+
+static void break_off(struct step *step, const char *text)
+{
+    srun_abort(step, 1, text, true);
     finish_terminate(step, step->kill_wait_sec, NULL);
 }
 
@@ -42,7 +48,7 @@ static void on_send(void *ctx, uint32_t local, const char *line, size_t len)
     if (e != EAGAIN || step->terminating)
         return; /* it has ended, and that is told elsewhere */
     text = mem_printf("task %u: PMI: it does not read the answers to what it asks", t->id);
-    on_abort(step, local, 1, text);
+    break_off(step, text);
 }
 
 static void on_fence(void *ctx, uint32_t round, const struct pmi_pair *put, size_t count)
@@ -149,7 +155,7 @@ static void on_readable(void *ctx, int fd, unsigned ready)
     if (n <= 0)
         return;
     err_prefix(&err, "task %u", t->id);
-    on_abort(t->step, t->local, 1, err.text);
+    break_off(t->step, err.text);
 }
 
 int mpi_task_open(struct task *t, struct err *err)

@@ -11,6 +11,7 @@
 #include "slurmstepd/control.h"
 #include "slurmstepd/finish.h"
 #include "slurmstepd/mpi.h"
+#include "slurmstepd/pmix.h"
 #include "slurmstepd/start.h"
 #include "slurmstepd/stream.h"
 #include "slurmstepd/task.h"
@@ -56,7 +57,10 @@ static void on_hello(struct step *step, const Pb__IoHello *m)
     if (step->srun_was_up)
         return;
     step->srun_was_up = true;
-    task_start_all(step);
+    if (pmix_wanted(step))
+        pmix_start(step);
+    else
+        task_start_all(step);
 }
 
 static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
@@ -78,7 +82,19 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
         mpi_fence_done(step, (const Pb__KvsFence *)body);
         break;
     case RPC_NAME_REPLY:
-        mpi_name_done(step, (const Pb__NameReply *)body);
+        if (step->pmix)
+            pmix_name_done(step, (const Pb__NameReply *)body);
+        else
+            mpi_name_done(step, (const Pb__NameReply *)body);
+        break;
+    case RPC_PMIX_FENCE:
+        pmix_fence_done(step, (const Pb__PmixFence *)body);
+        break;
+    case RPC_PMIX_GET:
+        pmix_get(step, (const Pb__PmixGet *)body);
+        break;
+    case RPC_PMIX_GOT:
+        pmix_got(step, (const Pb__PmixGot *)body);
         break;
     case RPC_WINDOW_SIZE:
         on_window_size(step, (const Pb__WindowSize *)body);
@@ -243,12 +259,13 @@ void srun_task_exited(struct step *step, const struct task *t)
     send_message(step, RPC_TASK_EXITED, &m.base);
 }
 
-void srun_abort(struct step *step, int exit_code, const char *text)
+void srun_abort(struct step *step, int exit_code, const char *text, bool broken)
 {
     Pb__KvsAbort m = PB__KVS_ABORT__INIT;
 
     m.exit_code = exit_code;
     m.text = (char *)text;
+    m.has_broken = m.broken = broken;
     send_message(step, RPC_KVS_ABORT, &m.base);
 }
 
@@ -269,6 +286,11 @@ void srun_fence(struct step *step, uint32_t round, const Pb__KvsEntry *pairs, si
 void srun_name(struct step *step, const Pb__NameRequest *m)
 {
     send_message(step, RPC_NAME_REQUEST, &m->base);
+}
+
+void srun_pmix(struct step *step, enum rpc_number rpc, const ProtobufCMessage *m)
+{
+    send_message(step, rpc, m);
 }
 
 void srun_finish(struct step *step, const Pb__Usage *usage)

@@ -18,7 +18,10 @@ void srun_send_data(struct step *step, uint32_t task, uint32_t number, const voi
 void srun_tasks_started(struct step *step);
 void srun_task_failed(struct step *step, uint32_t task, int code, const char *text);
 void srun_task_exited(struct step *step, const struct task *t);
-void srun_abort(struct step *step, int exit_code, const char *text);
+/* The step ends: a task has called MPI_Abort, or (broken) MPI can not go on. */
+void srun_abort(struct step *step, int exit_code, const char *text, bool broken);
 void srun_fence(struct step *step, uint32_t round, const Pb__KvsEntry *pairs, size_t count);
+/* A message of the PMIx server as it came. */
+void srun_pmix(struct step *step, enum rpc_number rpc, const ProtobufCMessage *m);
 void srun_name(struct step *step, const Pb__NameRequest *m); /* answered by mpi_name_done() */
 void srun_finish(struct step *step, const Pb__Usage *usage); /* StepDone, then close */

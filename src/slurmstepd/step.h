@@ -139,6 +139,7 @@ struct step {
     bool is_batch, srun_was_up, input_paused;
     struct loop_timer *input_timer;
     struct pmi *pmi;
+    struct pmix *pmix;
 
     struct drain drain;
     struct loop_timer *kill_timer;  /* grace, then the patience with SIGKILL */

@@ -21,11 +21,14 @@ def mping(cluster):
 def test_list_of_kinds(cluster):
     """Without a command and without a controller."""
     elsewhere = {"SLURM_CONF": "/nonexistent/slurm.conf"}
-    assert cluster.run("srun --mpi=list", env=elsewhere).ok() == "MPI plugin types are...\n\tnone\n\tpmi1\n\tpmi2"
+    said = cluster.run("srun --mpi=list", env=elsewhere).ok()
+    assert re.fullmatch(r"MPI plugin types are\.\.\.\n\tnone\n\tpmi1\n\tpmi2"
+                        r"(\n\tpmix\nspecific pmix plugin versions available: pmix_v[45])?", said), said
     assert "pmi2" in cluster.run("srun", env={"SLURM_MPI_TYPE": "list"}).ok()
     for kind in ("none", "pmi1", "pmi2"):
         cluster.run(f"srun --mpi={kind} true").ok()
-    cluster.run("srun --mpi=pmix true").fails("Invalid MPI type 'pmix', --mpi=list for acceptable types")
+    for kind in ("pmix_v3", "openmpi", ""):
+        cluster.run(["srun", f"--mpi={kind}", "true"]).fails(f"Invalid MPI type '{kind}', --mpi=list for acceptable types")
 
 
 def test_two_nodes(cluster, mping):
@@ -109,3 +112,12 @@ def test_pmi2_refuses_what_it_cannot_do(cluster, pmi2):
 def test_pmi2_abort(cluster, pmi2):
     cluster.run(["srun", "-N2", "-n3", pmi2, "abort"]).fails("MPI_Abort with code 1: that was all")
     cluster.run(["srun", "-N2", "-n3", pmi2, "nonsense"]).fails("PMI-2: a command whose length is not 1 to 65536")
+
+
+def test_default(make_cluster):
+    """MpiDefault holds when srun is told nothing; the variable and the option come before it."""
+    c = make_cluster(nodes=1, conf="MpiDefault=mpi/none")
+    assert "MpiDefault              = none" in c.run("scontrol show config").ok()
+    assert "PMI_FD=" not in c.run("srun env").ok()
+    assert "PMI_FD=" in c.run("srun env", env={"SLURM_MPI_TYPE": "pmi2"}).ok()
+    assert "PMI_FD=" not in c.run("srun --mpi=none env", env={"SLURM_MPI_TYPE": "pmi2"}).ok()

@@ -133,7 +133,7 @@ static const char *mpi_of(const struct setup *s)
     struct err err = {0};
     const char *kind = NULL;
 
-    if (mpi_choose(s->opt.mpi, &kind, &err) < 0) {
+    if (mpi_choose(s->opt.mpi, s->conf->mpi_default, &kind, &err) < 0) {
         say_error("%s", err.text);
         exit(1);
     }

@@ -154,6 +154,30 @@ static void on_io_data(struct peer *p, const struct Pb__IoData *m)
         peers_pause(p->peers, true);
 }
 
+static void send_to(struct peers *p, uint32_t node, enum rpc_number rpc, const ProtobufCMessage *m)
+{
+    if (node < p->count && is_here(&p->list[node]))
+        rpc_session_send(p->list[node].session, rpc, m);
+}
+
+/* From the node that asks to the one of the task, and back. */
+static void pass_get(struct peer *from, const struct Pb__PmixGet *m)
+{
+    struct Pb__PmixGet sent = *m;
+    struct peers *p = from->peers;
+
+    sent.has_node = 1;
+    sent.node = index_of(from);
+    for (uint32_t i = 0; i < p->count; i++)
+        if (owns(&p->list[i], m->task))
+            send_to(p, i, RPC_PMIX_GET, &sent.base);
+}
+
+static void pass_got(struct peer *from, const struct Pb__PmixGot *m)
+{
+    send_to(from->peers, m->node, RPC_PMIX_GOT, &m->base);
+}
+
 static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
                        const ProtobufCMessage *body)
 {
@@ -186,6 +210,15 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
     case RPC_NAME_REQUEST:
         if (owns(p, ((const struct Pb__NameRequest *)body)->task))
             run_on_name(run, index_of(p), (const struct Pb__NameRequest *)body);
+        break;
+    case RPC_PMIX_FENCE:
+        run_on_pmix_fence(run, index_of(p), (const struct Pb__PmixFence *)body);
+        break;
+    case RPC_PMIX_GET:
+        pass_get(p, (const struct Pb__PmixGet *)body);
+        break;
+    case RPC_PMIX_GOT:
+        pass_got(p, (const struct Pb__PmixGot *)body);
         break;
     case RPC_STEP_DONE:
         on_done(p);
@@ -498,10 +531,15 @@ void peers_fence(struct peers *p, const struct Pb__KvsFence *all)
             rpc_session_send(p->list[i].session, RPC_KVS_FENCE, &all->base);
 }
 
+void peers_pmix_fence(struct peers *p, const struct Pb__PmixFence *all)
+{
+    for (size_t i = 0; i < all->n_node; i++)
+        send_to(p, all->node[i], RPC_PMIX_FENCE, &all->base);
+}
+
 void peers_name_reply(struct peers *p, uint32_t node, const struct Pb__NameReply *reply)
 {
-    if (is_here(&p->list[node]))
-        rpc_session_send(p->list[node].session, RPC_NAME_REPLY, &reply->base);
+    send_to(p, node, RPC_NAME_REPLY, &reply->base);
 }
 
 void peers_window_size(struct peers *p, uint32_t rows, uint32_t columns)

@@ -36,6 +36,7 @@ void peers_send_input(struct peers *p, uint32_t task, const void *data, size_t l
 void peers_signal(struct peers *p, int signo);
 void peers_kill(struct peers *p, const char *why);
 void peers_fence(struct peers *p, const struct Pb__KvsFence *all);
+void peers_pmix_fence(struct peers *p, const struct Pb__PmixFence *all); /* to its nodes */
 void peers_name_reply(struct peers *p, uint32_t node, const struct Pb__NameReply *reply);
 void peers_window_size(struct peers *p, uint32_t rows, uint32_t columns);
 

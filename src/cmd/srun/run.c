@@ -10,6 +10,7 @@
 #include "base/timefmt.h"
 #include "cmd/common/jobenv.h"
 #include "cmd/srun/finish.h"
+#include "cmd/srun/gather.h"
 #include "cmd/srun/hook.h"
 #include "cmd/srun/input.h"
 #include "cmd/srun/kvs.h"
@@ -352,6 +353,13 @@ void run_on_exited(struct run *run, uint32_t node, const struct Pb__TaskExited *
 
 /* --- MPI -------------------------------------------------------------------------------------- */
 
+static void refuse_fence(struct run *run, uint32_t node, const struct err *why)
+{
+    say_error("%s: mpi: %s", run->step->layout[node]->node, why->text);
+    at_least(run, 1);
+    run_abort(run);
+}
+
 void run_on_fence(struct run *run, uint32_t node, const struct Pb__KvsFence *fence)
 {
     const struct Pb__KvsFence *all;
@@ -360,11 +368,20 @@ void run_on_fence(struct run *run, uint32_t node, const struct Pb__KvsFence *fen
 
     if (code > 0)
         peers_fence(run->peers, all);
-    if (code >= 0)
-        return;
-    say_error("%s: mpi: %s", run->step->layout[node]->node, err.text);
-    at_least(run, 1);
-    run_abort(run);
+    if (code < 0)
+        refuse_fence(run, node, &err);
+}
+
+void run_on_pmix_fence(struct run *run, uint32_t node, const struct Pb__PmixFence *fence)
+{
+    const struct Pb__PmixFence *all;
+    struct err err = {0};
+    int code = gather_part(run->gather, node, fence, &all, &err);
+
+    if (code > 0)
+        peers_pmix_fence(run->peers, all);
+    if (code < 0)
+        refuse_fence(run, node, &err);
 }
 
 static void on_name_answer(void *ctx, uint32_t node, const struct Pb__NameReply *reply)
@@ -383,9 +400,13 @@ void run_on_mpi_abort(struct run *run, uint32_t node, const struct Pb__KvsAbort 
 {
     if (run->phase != RUN_RUNNING || run->aborting)
         return;
-    say_error("%s: MPI_Abort with code %d%s%s", run->step->layout[node]->node, abort->exit_code,
-              abort->text != NULL && *abort->text != '\0' ? ": " : "",
-              abort->text != NULL ? abort->text : "");
+    if (abort->has_broken && abort->broken)
+        say_error("%s: mpi: %s", run->step->layout[node]->node,
+                  abort->text != NULL ? abort->text : "broken");
+    else
+        say_error("%s: MPI_Abort with code %d%s%s", run->step->layout[node]->node, abort->exit_code,
+                  abort->text != NULL && *abort->text != '\0' ? ": " : "",
+                  abort->text != NULL ? abort->text : "");
     at_least(run, abort->exit_code > 0 && abort->exit_code < 256 ? abort->exit_code : 1);
     run_abort(run);
 }
@@ -407,6 +428,7 @@ static void begin_tasks(struct run *run)
     run->tasks = tasks_new(step->num_tasks, node_of, names, (uint32_t)step->n_layout);
     run->kvs = kvs_new((uint32_t)step->n_layout);
     run->published = published_new(on_name_answer, run);
+    run->gather = gather_new((uint32_t)step->n_layout);
     run->node_over = mem_new_array(bool, step->n_layout);
     run->nodes_left = (uint32_t)step->n_layout;
 }
@@ -481,6 +503,7 @@ static void free_parts(struct run *run)
     signals_free(run->signals);
     kvs_free(run->kvs);
     published_free(run->published);
+    gather_free(run->gather);
     tasks_free(run->tasks);
     free(run->node_over);
     str_done(&run->multi_script);

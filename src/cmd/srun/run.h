@@ -77,6 +77,7 @@ struct run {
     struct finish *finish;
     struct kvs *kvs;
     struct published *published;
+    struct gather *gather;
     struct terminal *terminal; /* --pty on a terminal */
 
     char **argv; /* what the tasks run: options->argv, or made of the file of --multi-prog */
@@ -114,6 +115,7 @@ void run_on_started(struct run *run, uint32_t node, const struct Pb__TasksStarte
 void run_on_failed(struct run *run, const struct Pb__TaskFailed *failed);
 void run_on_exited(struct run *run, uint32_t node, const struct Pb__TaskExited *exited);
 void run_on_fence(struct run *run, uint32_t node, const struct Pb__KvsFence *fence);
+void run_on_pmix_fence(struct run *run, uint32_t node, const struct Pb__PmixFence *fence);
 void run_on_name(struct run *run, uint32_t node, const struct Pb__NameRequest *request);
 void run_on_mpi_abort(struct run *run, uint32_t node, const struct Pb__KvsAbort *abort);
 

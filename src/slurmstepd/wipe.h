@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Removal of a directory that a user could write to, as root: no link is followed, no other file
+ * system is entered, and there is an end to it.
+ */
+#pragma once
+
+/* What cannot be removed stays. */
+void wipe_tree(const char *path);

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Unmodified Open MPI programs under srun --mpi=pmix: X-16, CORE-109."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from harness import PREFIX, ROOT, alive, eventually, many
+from hosts import Hosts
+
+HERE = pathlib.Path(__file__).parent
+SERVER = PREFIX / "sbin/slurmstepd-pmix"
+pytestmark = pytest.mark.skipif(not SERVER.exists() or not shutil.which("mpicc.openmpi"),
+                                reason="needs Open MPI, and a build with libpmix-dev")
+
+# The nodes share a host, and the shared memory of Open MPI is the host's; few CPUs wait for many tasks.
+ONE_HOST = {"OMPI_MCA_btl": "tcp,self", "OMPI_MCA_mpi_yield_when_idle": "1"}
+PMIX = ["srun", "--mpi=pmix"]
+
+
+def build(cluster, source):
+    program = cluster.dir / source.stem
+    subprocess.run(["mpicc.openmpi", "-O2", "-o", program, source], check=True, capture_output=True)
+    return program
+
+
+@pytest.fixture(scope="module")
+def mping(cluster):
+    return build(cluster, HERE.parents[1] / "examples/mping.c")
+
+
+@pytest.fixture(scope="module")
+def mpi(cluster):
+    return build(cluster, HERE / "mpi.c")
+
+
+def no_files_left(cluster):
+    return not list((cluster.dir / "spool").glob("*/pmix.*"))
+
+
+def test_list(cluster):
+    version = subprocess.run([SERVER, "--libpmix"], check=True, capture_output=True, text=True).stdout
+    assert f"\tpmix\nspecific pmix plugin versions available: pmix_v{version[0]}" in cluster.run("srun --mpi=list").ok()
+    other = {"4": "5", "5": "4"}[version[0]]
+    cluster.run([*PMIX[:1], f"--mpi=pmix_v{other}", "true"]).fails(
+        "failed on node n1", f"--mpi=pmix_v{other}: the libpmix here is version {version.strip()}")
+
+
+def test_four_nodes(cluster, mpi):
+    """A sum over all, and a ring through all, of two tasks on each node."""
+    out = cluster.run([*PMIX, "-N4", "-n8", mpi, "sum"], env=ONE_HOST).ok().splitlines()
+    assert sorted(out) == [f"{rank} of 8: sum 28 ring 28" for rank in range(8)]
+    eventually(lambda: no_files_left(cluster), "the server's files are removed")
+
+
+def test_one_node_by_shared_memory(cluster, mpi):
+    out = cluster.run([*PMIX, "-N1", "-n3", mpi, "sum"], env={"OMPI_MCA_mpi_yield_when_idle": "1"}).ok().splitlines()
+    assert sorted(out) == [f"{rank} of 3: sum 3 ring 3" for rank in range(3)]
+
+
+def test_layout_of_another_order(cluster, mpi):
+    """Ranks that go round the nodes; and only when asked for, what tasks of other nodes have published."""
+    env = {**ONE_HOST, "OMPI_MCA_pmix_base_async_modex": "1", "OMPI_MCA_pmix_base_collect_data": "0"}
+    out = cluster.run([*PMIX, "-N3", "-n5", "-mcyclic", mpi, "sum"], env=env).ok().splitlines()
+    assert sorted(out) == [f"{rank} of 5: sum 10 ring 10" for rank in range(5)]
+
+
+def test_ping(cluster, mping):
+    out = cluster.run([*PMIX, "-N4", "-n4", mping, "1", "64"], env=ONE_HOST).ok().splitlines()
+    assert len(out) == 21
+    assert all(re.fullmatch(r"[123] pinged 0: +\d+ bytes +[\d.]+ uSec +[\d.]+ MB/s", line) for line in out)
+
+
+def test_names(cluster, mpi):
+    out = cluster.run([*PMIX, "-N2", "-n3", mpi, "names"], env=ONE_HOST).ok().splitlines()
+    assert sorted(out) == ["0 found port 4711, then nothing", "1 found port 4711, then nothing", "2 found port 4711, then nothing"]
+
+
+def test_wrong_ends(cluster, mpi):
+    """Whoever goes without MPI_Finalize takes the step along: nobody waits for ever."""
+    for how, text in (("kill", "task 1: it has ended without MPI_Finalize"), ("exit", "task 1: it has ended without MPI_Finalize"),
+                      ("abort", "MPI_Abort with code 9")):
+        cluster.run([*PMIX, "-N2", "-n3", mpi, how], env=ONE_HOST).fails(text)
+        eventually(lambda: no_files_left(cluster), "the server's files are removed")
+
+
+def test_the_server_dies(cluster):
+    """Its shepherd lives, and ends the step with a word."""
+    script = "for p in $(cat /proc/$PPID/task/$PPID/children); do " \
+             "grep -qx slurmstepd-pmix /proc/$p/comm && kill -9 $p; done; sleep 60"
+    cluster.run([*PMIX, "-N2", "-n2", "sh", "-c", script]).fails("mpi: the PMIx server of this node was ended by signal 9")
+    eventually(lambda: no_files_left(cluster), "the server's files are removed")
+
+
+def test_small_shepherd(cluster):
+    """libpmix is in a process of the user's own; the shepherd stays small, and has nothing of it."""
+    out = cluster.run([*PMIX, "sh", "-c", "grep VmRSS /proc/$PPID/status; cat /proc/$PPID/task/$PPID/children"]).ok().split()
+    assert int(out[1]) < 4096
+    assert any(not alive(int(pid)) for pid in out[3:])
+
+
+@pytest.mark.skipif(not ROOT, reason="needs root to become an ordinary user")
+def test_as_an_ordinary_user(cluster, mpi, nobody):
+    script = "for p in $(cat /proc/$PPID/task/$PPID/children); do grep -qx slurmstepd-pmix /proc/$p/comm && " \
+             "stat -c %U /proc/$p; done; stat -c '%U %a' $PMIX_SERVER_TMPDIR"
+    assert cluster.run([*nobody, *PMIX, "sh", "-c", script]).ok().split() == ["nobody", "nobody", "700"]
+    out = cluster.run([*nobody, *PMIX, "-N2", "-n2", mpi, "sum"], env=ONE_HOST).ok().splitlines()
+    assert sorted(out) == ["0 of 2: sum 1 ring 1", "1 of 2: sum 1 ring 1"]
+    eventually(lambda: no_files_left(cluster), "the server's files are removed")
+
+
+def test_a_step_within_a_step(cluster, mpi):
+    """What the outer server has told its task does not reach the inner one."""
+    out = cluster.run([*PMIX, "-n1", "srun", "--overlap", "-O", "-N1", "-n2", "--mpi=pmix", mpi, "sum"], env=ONE_HOST).ok().splitlines()
+    assert sorted(out) == ["0 of 2: sum 1 ring 1", "1 of 2: sum 1 ring 1"]
+
+
+class Named(Hosts):
+    """Hosts with names of their own."""
+
+    def hold(self, host):
+        self.holders[host] = p = subprocess.Popen(
+            ["unshare", "--net", "--uts", "sh", "-c", f"hostname {host}; echo; exec cat"], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, cwd="/")
+        p.stdout.readline()
+
+    def inside(self, host):
+        return ["nsenter", "-t", str(self.holders[host].pid), "-n", "-u"]
+
+
+def test_hosts_of_their_own():
+    """Four of them, over their network, as they come."""
+    with many(Named) as make:
+        c = make(nodes=4)
+        c.start()
+        program = build(c, HERE / "mpi.c")
+        out = c.run([*PMIX, "-N4", "-n8", program, "where"], env={"OMPI_MCA_mpi_yield_when_idle": "1"}).ok().splitlines()
+        assert sorted(out) == [f"{rank} on n{1 + rank // 2}: sum 28" for rank in range(8)]
