@@ -64,17 +64,11 @@ enum conf_value_type {
     CONF_T_MIB,
     CONF_T_PORT,
     CONF_T_LEVEL,
-    CONF_T_USER
+    CONF_T_USER,
+    CONF_T_PERCENT /* "101.5" or "101.5%" */
 };
 
-struct conf {
-    const char *path;     /* of the main file, absolute */
-    int64_t read_at;      /* wall seconds */
-    uint32_t next_job_id; /* of the controller that shows it; 0: not known */
-    int64_t boot_at; /* read_at, until a daemon that reads again copies the value of its first */
-    uint64_t hash;   /* of everything read; node daemons report it */
-
-    /* Scalars, one member per row of conf.def. */
+/* What a member of each type is. */
 #define CONF_MEMBER_CONF_T_STR const char *
 #define CONF_MEMBER_CONF_T_PATH const char *
 #define CONF_MEMBER_CONF_T_URL const char *
@@ -86,6 +80,17 @@ struct conf {
 #define CONF_MEMBER_CONF_T_PORT uint16_t
 #define CONF_MEMBER_CONF_T_LEVEL uint32_t
 #define CONF_MEMBER_CONF_T_USER const char *
+
+#include "conf/conf_cgroup.h"
+
+struct conf {
+    const char *path;     /* of the main file, absolute */
+    int64_t read_at;      /* wall seconds */
+    uint32_t next_job_id; /* of the controller that shows it; 0: not known */
+    int64_t boot_at; /* read_at, until a daemon that reads again copies the value of its first */
+    uint64_t hash;   /* of everything read; node daemons report it */
+
+    /* Scalars, one member per row of conf.def. */
 #define CONF(key, member, type, def, min, max, effect, help) CONF_MEMBER_##type member;
 #include "conf/conf.def"
 #undef CONF
@@ -111,6 +116,7 @@ struct conf {
     VEC(struct conf_part) parts;
     struct conf_sched sched; /* SchedulerParameters */
     struct conf_network network;
+    struct conf_cgroup cgroup;
     VEC(struct conf_gres_set) gres_sets; /* nodes that have the same have the same one */
 
     struct conf_private *priv; /* strings' memory, name tables */

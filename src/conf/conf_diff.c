@@ -44,6 +44,7 @@ static void scalars_diff(const struct conf *from, const struct conf *to, struct 
     _cleanup_str_ struct str a = STR_INIT, b = STR_INIT;
 
     keys_diff(conf_keys, CONF_KEYS, "", from, to, out);
+    keys_diff(conf_cgroup_keys, CONF_CGROUP_KEYS, "", &from->cgroup, &to->cgroup, out);
     hosts_text(from, &a);
     hosts_text(to, &b);
     text_diff("", "SlurmctldHost", str_cstr(&a), str_cstr(&b), out);

@@ -218,5 +218,6 @@ int conf_format(const struct conf *c, const char *key, struct str *out, struct e
         if (is_shown(c, id))
             put_key(c, id, out);
     }
+    conf_cgroup_format(c, out);
     return 0;
 }

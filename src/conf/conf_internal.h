@@ -83,6 +83,15 @@ enum conf_part_key {
 };
 extern const struct conf_key conf_part_keys[CONF_PART_KEYS];
 
+enum conf_cgroup_key {
+    CONF_CGROUP_MARK,
+#define CGROUP(key, member, type, def, min, max, effect, help) CONF_CGROUP_KEY_##member,
+#include "conf/conf_cgroup.def"
+#undef CGROUP
+    CONF_CGROUP_KEYS
+};
+extern const struct conf_key conf_cgroup_keys[CONF_CGROUP_KEYS]; /* the mark first */
+
 enum conf_down_key { CONF_DOWN_NODES, CONF_DOWN_STATE, CONF_DOWN_REASON, CONF_DOWN_KEYS };
 enum conf_gres_key {
     CONF_GRES_MARK,
@@ -124,7 +133,7 @@ struct conf_kind {
     size_t alias_count;
 };
 extern const struct conf_kind conf_kind_node, conf_kind_part, conf_kind_down, conf_kind_set,
-    conf_kind_gres, conf_kind_topo;
+    conf_kind_gres, conf_kind_topo, conf_kind_cgroup;
 
 struct conf_rows {
     const struct conf_kind *kind;
@@ -158,7 +167,7 @@ struct conf_loader {
     const char *made; /* the name of the file that made lines come from; NULL: none */
     bool no_include;  /* Include lines are errors (a buffer from elsewhere) */
     struct conf_report *report;
-    struct conf_rows nodes, parts, downs, sets, gres, topo;
+    struct conf_rows nodes, parts, downs, sets, gres, topo, cgroup;
     const char *prefix; /* of each line of the file being read: what tells its kind; or NULL */
     VEC(struct conf_value) hosts;                  /* SlurmctldHost lines */
     struct conf_value control[2], control_addr[2]; /* keys of earlier releases */
@@ -240,6 +249,12 @@ int conf_node_downs(struct conf_loader *l, struct err *err); /* applies DownNode
 int conf_gres_read(struct conf_loader *l, const char *path,
                    struct err *err);                         /* when there is one */
 int conf_gres_build(struct conf_loader *l, struct err *err); /* conf->gres_sets */
+
+/* Lines of cgroup.conf, marked like those. */
+#define CONF_CGROUP_PREFIX "CgroupConf=1 "
+int conf_cgroup_read(struct conf_loader *l, const char *path, struct err *err);
+int conf_cgroup_build(struct conf_loader *l, struct err *err); /* conf->cgroup */
+void conf_cgroup_format(const struct conf *c, struct str *out);
 
 /* Lines of topology.conf, marked like those, or made of topology.yaml. */
 #define CONF_TOPO_PREFIX "TopologyConf=1 "

@@ -30,6 +30,19 @@
 #undef PART_TEXT
 #undef PART_ALIAS
 
+#define CGROUP(key, member, type, def, min, max, effect, help)                                     \
+    CHECK_MEMBER(conf_cgroup, member, type);
+#include "conf/conf_cgroup.def"
+#undef CGROUP
+
+const struct conf_key conf_cgroup_keys[CONF_CGROUP_KEYS] = {
+    {"CgroupConf", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "a line of cgroup.conf"},
+#define CGROUP(key, member, type, def, min, max, effect, help)                                     \
+    {key, type, offsetof(struct conf_cgroup, member), def, min, max, effect, help},
+#include "conf/conf_cgroup.def"
+#undef CGROUP
+};
+
 const struct conf_key conf_keys[CONF_KEYS] = {
 #define CONF(key, member, type, def, min, max, effect, help)                                       \
     {key, type, offsetof(struct conf, member), def, min, max, effect, help},
@@ -131,6 +144,7 @@ const struct conf_kind conf_kind_set = {set_keys, CONF_SET_KEYS, NULL, 0};
 const struct conf_kind conf_kind_gres = {gres_keys, CONF_GRES_KEYS, gres_aliases,
                                          COUNT(gres_aliases)};
 
+const struct conf_kind conf_kind_cgroup = {conf_cgroup_keys, CONF_CGROUP_KEYS, NULL, 0};
 const struct conf_kind conf_kind_topo = {topo_keys, CONF_TOPO_KEYS, NULL, 0};
 
 /* conf.def is sorted, the other tables are short. */

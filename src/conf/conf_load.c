@@ -95,7 +95,8 @@ void conf_report_done(struct conf_report *report)
  * those of nodes. */
 static struct conf_rows *rows_of(struct conf_loader *l, const char *line, bool *skip)
 {
-    struct conf_rows *const all[] = {&l->nodes, &l->gres, &l->parts, &l->downs, &l->sets, &l->topo};
+    struct conf_rows *const all[] = {&l->nodes, &l->gres, &l->cgroup, &l->parts,
+                                     &l->downs, &l->sets, &l->topo};
     size_t len = 0;
 
     while (isalnum((unsigned char)line[len]) || line[len] == '_')
@@ -105,7 +106,7 @@ static struct conf_rows *rows_of(struct conf_loader *l, const char *line, bool *
         const char *name = all[i]->kind->keys[0].name;
         if (strlen(name) != len || strncasecmp(name, line, len))
             continue;
-        *skip = l->scope == CONF_CLIENT || (l->scope == CONF_NODE && i > 1);
+        *skip = l->scope == CONF_CLIENT || (l->scope == CONF_NODE && i > 2);
         return all[i];
     }
     return NULL;
@@ -149,6 +150,7 @@ static void loader_init(struct conf_loader *l, enum conf_scope scope, struct con
     l->sets.kind = &conf_kind_set;
     l->gres.kind = &conf_kind_gres;
     l->topo.kind = &conf_kind_topo;
+    l->cgroup.kind = &conf_kind_cgroup;
     l->conf = mem_new(struct conf);
     l->conf->priv = l->priv = mem_new(struct conf_private);
     arena_init(&l->priv->arena, 0);
@@ -166,6 +168,7 @@ static void loader_done(struct conf_loader *l)
     vec_done(&l->sets.row);
     vec_done(&l->gres.row);
     vec_done(&l->topo.row);
+    vec_done(&l->cgroup.row);
     vec_done(&l->hosts);
 }
 
@@ -176,6 +179,8 @@ static int finish(struct conf_loader *l, const char *node_name, struct err *err)
 
     if (rc == 0)
         rc = conf_check(l, err);
+    if (rc == 0)
+        rc = conf_cgroup_build(l, err);
     if (rc == 0 && l->scope == CONF_NODE)
         rc = conf_node_pick(l, node_name, err);
     if (rc == 0 && l->scope == CONF_NODE)
@@ -220,6 +225,8 @@ int conf_load_with(const char *path, const char *made, enum conf_scope scope, co
     int rc = conf_lines_read(&l, absolute, err);
     if (rc == 0)
         rc = conf_gres_read(&l, absolute, err);
+    if (rc == 0)
+        rc = conf_cgroup_read(&l, absolute, err);
     if (rc == 0)
         rc = conf_topo_read(&l, absolute, err);
     if (rc == 0)

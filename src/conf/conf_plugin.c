@@ -57,18 +57,17 @@ static void known_names(size_t key, struct str *out)
             str_printf(out, "%s%s", out->len ? ", " : "", plugins[i].value);
 }
 
-/* Each name of the list has a say of its own: those that can be had keep theirs, and a name that
- * nobody has heard of is a plugin of the site's. */
+/* Each name of the list has a say of its own: those that can be had keep theirs. */
 static bool filters(size_t key)
 {
-    return key == CONF_KEY_job_submit_plugins;
+    return key == CONF_KEY_job_submit_plugins || key == CONF_KEY_task_plugin;
 }
 
 /* One name of a key's list. Returns what is to be used for it, or NULL for the default. */
 static const char *name_check(struct conf_loader *l, size_t key, const char *name, size_t len)
 {
     const struct conf_key *k = &conf_keys[key];
-    const char *used = *k->def ? k->def : filters(key) ? "those that are" : "none";
+    const char *used = filters(key) ? "those that are" : *k->def ? k->def : "none";
     struct conf_place at = l->priv->written[key].at;
     const struct plugin *p = plugin_find(key, name, len);
 
@@ -116,17 +115,26 @@ static bool is_name(const char *text, size_t len)
 }
 
 /* "job_submit/NAME" of the site's own plugin, whose file the controller looks for. */
-static const char *site_plugin(struct conf_loader *l, const char *name, size_t len)
+static const char *site_plugin(struct conf_loader *l, size_t key, const char *name, size_t len)
 {
     static const char prefix[] = "job_submit/";
     size_t skip = sizeof prefix - 1;
 
+    if (key != CONF_KEY_job_submit_plugins)
+        return NULL;
     if (len > skip && strncasecmp(name, prefix, skip) == 0) {
         name += skip;
         len -= skip;
     }
     return is_name(name, len) ? arena_printf(&l->priv->arena, "%s%.*s", prefix, (int)len, name)
                               : NULL;
+}
+
+static bool is_none(const char *full)
+{
+    const char *slash = strchr(full, '/');
+
+    return slash && !strcmp(slash, "/none");
 }
 
 /* The list in full names, in its order. */
@@ -137,15 +145,16 @@ static void filters_check(struct conf_loader *l, size_t key, const char **member
     for (const char *name = *member; *name;) {
         size_t len = strcspn(name, ",");
         bool known = !len || plugin_find(key, name, len);
-        const char *used = known ? NULL : site_plugin(l, name, len);
+        const char *used = known ? NULL : site_plugin(l, key, name, len);
         if (len && !used)
             used = name_check(l, key, name, len);
-        if (used && !str_eq(used, "job_submit/none"))
+        if (used && !is_none(used))
             str_printf(&all, "%s%s", all.len ? "," : "", used);
         name += len;
         name += *name == ',';
     }
-    *member = all.len ? arena_strdup(&l->priv->arena, str_cstr(&all)) : NULL;
+    const char *otherwise = *conf_keys[key].def ? conf_keys[key].def : NULL;
+    *member = all.len ? arena_strdup(&l->priv->arena, str_cstr(&all)) : otherwise;
 }
 
 void conf_plugin_check(struct conf_loader *l)

@@ -90,13 +90,14 @@ int conf_row_take(struct conf_loader *l, struct conf_rows *rows, char *line, str
                   struct err *err)
 {
     struct conf_row row = {.at = at, .value = values_new(l, rows)};
+    bool several = rows->kind != &conf_kind_cgroup; /* there each has a line of its own */
     char *key, *text;
     int rc;
 
     if (!rows->warned)
         rows->warned = arena_alloc(&l->scratch, rows->kind->key_count);
     row.value[0] = (struct conf_value){0};
-    while ((rc = conf_token_next(&line, true, at, &key, &text, err)) > 0) {
+    while ((rc = conf_token_next(&line, several, at, &key, &text, err)) > 0) {
         rc = pair_take(l, rows, row.value, key, text, at, err);
         if (rc < 0)
             return rc;

@@ -129,12 +129,11 @@ static void warnings(void **state)
         {HEAD "FastSchedule=2\n", "t.conf:2: ", "config_overrides"},
         {HEAD "FastSchedule=0\nSlurmdParameters=config_overrides\n",
          "t.conf:2: ", "no effect with SlurmdParameters=config_overrides"},
-        {HEAD "ProctrackType=proctrack/cgroup\n", "t.conf:2: ", "using proctrack/linuxproc"},
         {HEAD "ProctrackType=proctrack/magic\n",
          "t.conf:2: ", "unknown plugin; using proctrack/linuxproc"},
         {HEAD "SelectType=select/best\n", "t.conf:2: ", "using select/cons_tres"},
         {HEAD "AuthType=auth/munge\n", "t.conf:2: ", "using auth/slurm"},
-        {HEAD "TaskPlugin=none,affinity\n", "t.conf:2: ", "using task/none"},
+        {HEAD "TaskPlugin=none,affinity\n", "t.conf:2: ", "using those that are"},
         {HEAD "JobSubmitPlugins=pbs\n", "t.conf:2: ", "using those that are"},
         {HEAD "StateSaveStore=postgresql://u:pw@h/d\n", "t.conf:2: ", "?passfile=FILE"},
         {HEAD "StateSaveStore=postgres://h/d?password=pw\n", "t.conf:2: ", "?passfile=FILE"},
@@ -324,7 +323,7 @@ static void values(void **state)
     assert_true(c->config_overrides);
     assert_null(c->mail_prog);
     assert_string_equal(c->enforce_part_limits, "ALL");
-    assert_string_equal(c->proctrack_type, "proctrack/linuxproc");
+    assert_string_equal(c->proctrack_type, "proctrack/cgroup");
     _cleanup_free_ char *ctld = conf_socket_path(c, "slurmctld", NULL);
     _cleanup_free_ char *node = conf_socket_path(c, "slurmd", "n1");
     assert_string_equal(ctld, "/tmp/s/slurmctld");

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
@@ -8,6 +9,8 @@
 #include "base/timefmt.h"
 #include "base/url.h"
 #include "conf/conf_internal.h"
+
+#define PERCENT_MAX 1000000
 
 static bool word_in(const char *text, const char *const *words)
 {
@@ -168,6 +171,28 @@ static int parse_level(const struct conf_key *key, const struct conf_value *v, u
     return 0;
 }
 
+/* Hundredths of a percent. */
+static int parse_percent(const struct conf_key *key, const struct conf_value *v, uint32_t *out,
+                         struct err *err)
+{
+    unsigned long long whole = 0;
+    unsigned part = 0, unit = 10;
+    const char *at = v->text;
+
+    if (!isdigit((unsigned char)*at))
+        return wrong(key, v, err, "a percentage such as 50, 101.5 or 100%");
+    for (; isdigit((unsigned char)*at) && whole <= PERCENT_MAX; at++)
+        whole = whole * 10 + (unsigned)(*at - '0');
+    if (*at == '.')
+        for (at++; isdigit((unsigned char)*at); at++, unit /= 10)
+            part += (unsigned)(*at - '0') * unit;
+    at += *at == '%';
+    if (*at || whole > PERCENT_MAX)
+        return wrong(key, v, err, "a percentage such as 50, 101.5 or 100%");
+    *out = (uint32_t)whole * 100 + part;
+    return 0;
+}
+
 int conf_value_parse(const struct conf_key *key, const struct conf_value *v, void *base,
                      struct err *err)
 {
@@ -200,6 +225,8 @@ int conf_value_parse(const struct conf_key *key, const struct conf_value *v, voi
         return parse_port(key, v, member, err);
     case CONF_T_LEVEL:
         return parse_level(key, v, member, err);
+    case CONF_T_PERCENT:
+        return parse_percent(key, v, member, err);
     }
     return 0;
 }
@@ -225,6 +252,7 @@ static size_t member_size(enum conf_value_type type)
         return sizeof(CONF_MEMBER_CONF_T_BOOL);
     case CONF_T_U32:
     case CONF_T_LEVEL:
+    case CONF_T_PERCENT:
         return sizeof(CONF_MEMBER_CONF_T_U32);
     case CONF_T_SEC:
     case CONF_T_MIN:
@@ -303,6 +331,10 @@ void conf_value_text(const struct conf_key *key, const void *base, struct str *o
         return;
     case CONF_T_PORT:
         str_printf(out, "%u", *(const uint16_t *)member);
+        return;
+    case CONF_T_PERCENT:
+        n = *(const uint32_t *)member;
+        str_printf(out, n % 10 ? "%u.%02u%%" : "%u.%u%%", n / 100, n % 10 ? n % 100 : n % 100 / 10);
         return;
     case CONF_T_LEVEL:
         n = *(const uint32_t *)member;
