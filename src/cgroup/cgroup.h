@@ -95,6 +95,7 @@ int cgroup_find(const struct cgroup *parent, const char *name, struct cgroup *ou
 /* With all below it, in all trees; no process may be left. -EBUSY: there is one, or the kernel has
  * not forgotten the last one yet. What is not there is no failure. */
 int cgroup_remove(const struct cgroup *parent, const char *name);
+int cgroup_remove_empty(const struct cgroup *parent, const char *name); /* if nothing is below it */
 /* The names of the directories in it, in any tree, each once. */
 typedef void cgroup_each_fn(void *ctx, const char *name);
 void cgroup_each(const struct cgroup *c, cgroup_each_fn *fn, void *ctx);

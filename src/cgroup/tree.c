@@ -221,6 +221,16 @@ static int remove_in(int parent, const char *name, int depth)
     return unlinkat(parent, name, AT_REMOVEDIR) && errno != ENOENT ? -errno : 0;
 }
 
+int cgroup_remove_empty(const struct cgroup *parent, const char *name)
+{
+    int worst = 0;
+
+    for (int i = 0; i < CGROUP_PARTS && parent->version != CGROUP_NONE; i++)
+        if (parent->fd[i] >= 0 && unlinkat(parent->fd[i], name, AT_REMOVEDIR) && errno != ENOENT)
+            worst = -errno;
+    return worst;
+}
+
 int cgroup_remove(const struct cgroup *parent, const char *name)
 {
     int worst = 0;

@@ -25,7 +25,7 @@ struct gres_line { /* in the loader's scratch */
     const char *name, *type; /* type NULL: none */
     uint64_t count;
     const char **files;
-    uint32_t n_files;
+    uint32_t n_files, n_also; /* also: those behind the first that belong to the same device */
     const char *cores;
     unsigned env;
     struct bitset *nodes; /* NULL: all */
@@ -115,7 +115,7 @@ static int line_counts(struct conf_loader *l, struct gres_line *g, struct err *e
     if (rc < 0)
         return rc;
     if (files == &v[CONF_GRES_MULTIPLE_FILES] && g->n_files > 1)
-        g->n_files = 1; /* together they are one device */
+        g->n_also = g->n_files - 1, g->n_files = 1; /* together they are one device */
     if (g->count == UINT64_MAX)
         g->count = g->n_files ? g->n_files : 1;
     if (g->n_files && g->count != g->n_files)
@@ -277,8 +277,8 @@ static void join_line(struct conf_loader *l, struct items *items, const struct g
         memcpy(more, item->devices, item->n_devices * sizeof(*more));
     item->devices = more;
     for (size_t i = 0; i < n && item->n_devices < item->count; i++)
-        more[item->n_devices++] =
-            (struct conf_gres_device){g->n_files ? g->files[i] : NULL, g->cores};
+        more[item->n_devices++] = (struct conf_gres_device){
+            g->n_files ? g->files[i] : NULL, g->cores, g->n_also ? g->files + 1 : NULL, g->n_also};
 }
 
 struct lines {

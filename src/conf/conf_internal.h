@@ -91,7 +91,6 @@ enum conf_cgroup_key {
     CONF_CGROUP_KEYS
 };
 extern const struct conf_key conf_cgroup_keys[CONF_CGROUP_KEYS]; /* the mark first */
-
 enum conf_down_key { CONF_DOWN_NODES, CONF_DOWN_STATE, CONF_DOWN_REASON, CONF_DOWN_KEYS };
 enum conf_gres_key {
     CONF_GRES_MARK,
@@ -250,12 +249,10 @@ int conf_gres_read(struct conf_loader *l, const char *path,
                    struct err *err);                         /* when there is one */
 int conf_gres_build(struct conf_loader *l, struct err *err); /* conf->gres_sets */
 
-/* Lines of cgroup.conf, marked like those. */
 #define CONF_CGROUP_PREFIX "CgroupConf=1 "
 int conf_cgroup_read(struct conf_loader *l, const char *path, struct err *err);
 int conf_cgroup_build(struct conf_loader *l, struct err *err); /* conf->cgroup */
 void conf_cgroup_format(const struct conf *c, struct str *out);
-
 /* Lines of topology.conf, marked like those, or made of topology.yaml. */
 #define CONF_TOPO_PREFIX "TopologyConf=1 "
 int conf_topo_read(struct conf_loader *l, const char *path, struct err *err);

@@ -52,6 +52,8 @@ struct conf_node_row {
 struct conf_gres_device {
     const char *file;  /* NULL: none is known */
     const char *cores; /* "0-3,8", of the node, that are near; NULL: any */
+    const char **also; /* MultipleFiles: further files of the same device */
+    uint32_t n_also;
 };
 
 struct conf_gres {           /* so many of a kind of generic resource */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void devices_count(const struct conf *c, struct str *out)
@@ -60,4 +61,55 @@ void devices_gpus(const struct conf *c, Pb__GresAlloc *const *share, size_t coun
             }
         first += g->count;
     }
+}
+
+static bool holds(Pb__GresAlloc *const *share, size_t count, const struct conf_gres *g, size_t at)
+{
+    for (size_t k = 0; k < count; k++)
+        if (same(share[k]->name, g->name) && same(share[k]->type, g->type))
+            for (size_t i = 0; i < share[k]->n_devices; i++)
+                if (share[k]->devices[i] == at)
+                    return true;
+    return false;
+}
+
+static void add_number(const char *file, struct devices_denied *out)
+{
+    struct stat st;
+    if (file && stat(file, &st) == 0 && (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode)))
+        vec_push(&out->list, ((struct devices_number){S_ISBLK(st.st_mode), st.st_rdev}));
+}
+
+/* Of the devices that the share has, or of those that it has not. */
+static void add_devices(const struct conf *c, Pb__GresAlloc *const *share, size_t count, bool has,
+                        struct devices_denied *out)
+{
+    const struct conf_gres_set *set = conf_gres_of(c, 0);
+    for (size_t i = 0; i < set->len; i++)
+        for (size_t k = 0; k < set->items[i].n_devices; k++) {
+            const struct conf_gres_device *d = &set->items[i].devices[k];
+            if (holds(share, count, &set->items[i], k) != has)
+                continue;
+            add_number(d->file, out);
+            for (uint32_t n = 0; n < d->n_also; n++)
+                add_number(d->also[n], out);
+        }
+}
+
+void devices_deny(const struct conf *c, Pb__GresAlloc *const *share, size_t count,
+                  struct devices_denied *out)
+{
+    struct devices_denied held = {0};
+    add_devices(c, share, count, true, &held);
+    add_devices(c, share, count, false, out);
+    for (size_t i = 0; i < out->list.len;) {
+        bool both = false;
+        vec_foreach (&held.list, h)
+            both |= h->block == out->list.data[i].block && h->number == out->list.data[i].number;
+        if (both)
+            vec_remove(&out->list, i);
+        else
+            i++;
+    }
+    vec_done(&held.list);
 }

@@ -2,7 +2,11 @@
 /* The device files of this node's generic resources, as its gres.conf names them. */
 #pragma once
 
+#include <stdbool.h>
+#include <sys/types.h>
+
 #include "base/str.h"
+#include "base/vec.h"
 #include "conf/conf.h"
 #include "proto/step.pb-c.h"
 
@@ -13,3 +17,15 @@ void devices_count(const struct conf *c, struct str *out);
  * names. 'env' gets how tasks are to be told, CONF_GRES_*. */
 void devices_gpus(const struct conf *c, Pb__GresAlloc *const *share, size_t count, struct str *out,
                   unsigned *env);
+
+/* The node's devices that are not in a share, by the numbers of their files; a file that is no
+ * device is left out, and so is one that a device of the share is as well. */
+struct devices_number {
+    bool block;
+    dev_t number;
+};
+struct devices_denied {
+    VEC(struct devices_number) list;
+};
+void devices_deny(const struct conf *c, Pb__GresAlloc *const *share, size_t count,
+                  struct devices_denied *out);

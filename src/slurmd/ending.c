@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "slurmd/contain.h"
 #include "slurmd/report.h"
 #include "slurmd/step.h"
 #include "slurmd/stray.h"
@@ -53,6 +54,7 @@ static void lost_is_over(struct lost *l, char *stuck)
     m.text = "slurmstepd was killed";
     m.has_unkillable = m.unkillable = stuck != NULL;
     m.stuck = stuck;
+    contain_step_over(j, l->step_id);
     ending_lost_free(l);
     job_step_ended(j, &m, NULL);
 }
@@ -60,10 +62,15 @@ static void lost_is_over(struct lost *l, char *stuck)
 static void look_for_strays(void *ctx)
 {
     _cleanup_str_ struct str left = STR_INIT;
+    _cleanup_str_ struct str stray = STR_INIT;
     struct lost *l = ctx;
     struct job *j = l->job;
+    unsigned count = contain_kill(j, l->step_id, &left);
 
-    if (!stray_kill(j->d, j->key.id, l->step_id, (uid_t)j->note.about->uid, &left))
+    count += stray_kill(j->d, j->key.id, l->step_id, (uid_t)j->note.about->uid, &stray);
+    if (!left.len)
+        str_puts(&left, str_cstr(&stray));
+    if (!count)
         lost_is_over(l, NULL);
     else if (loop_mono_ms() >= l->give_up_ms)
         lost_is_over(l, (char *)str_cstr(&left));

@@ -13,6 +13,7 @@
 #include <hwloc.h>
 
 #include "base/mem.h"
+#include "base/path.h"
 
 #define HWLOC_LIBRARY "libhwloc.so.15"
 #define CHILD_LIMIT_SEC 10 /* then the kernel's count has to do */
@@ -21,6 +22,7 @@
 struct shape { /* what the child says */
     int32_t code;
     uint32_t cpus, sockets, cores;
+    uint16_t os[HW_CPUS_MAX];
 };
 
 /* Only in the child. The library is opened by name, so that the daemon is not linked to it. */
@@ -32,6 +34,7 @@ static int ask_hwloc(struct shape *s)
     typeof(&hwloc_get_type_depth) depth_of;
     typeof(&hwloc_get_nbobjs_by_depth) count_at;
     typeof(&hwloc_topology_set_all_types_filter) filter;
+    typeof(&hwloc_get_obj_by_depth) object_at;
     void *lib = dlopen(HWLOC_LIBRARY, RTLD_NOW);
 
     if (!lib)
@@ -41,12 +44,15 @@ static int ask_hwloc(struct shape *s)
     depth_of = (typeof(depth_of))dlsym(lib, "hwloc_get_type_depth");
     count_at = (typeof(count_at))dlsym(lib, "hwloc_get_nbobjs_by_depth");
     filter = (typeof(filter))dlsym(lib, "hwloc_topology_set_all_types_filter");
-    if (!init || !load || !depth_of || !count_at || !filter || init(&t))
+    object_at = (typeof(object_at))dlsym(lib, "hwloc_get_obj_by_depth");
+    if (!init || !load || !depth_of || !count_at || !filter || !object_at || init(&t))
         return -ENOENT;
     filter(t, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
     if (load(t))
         return -EIO;
     s->cpus = (uint32_t)count_at(t, depth_of(t, HWLOC_OBJ_PU));
+    for (uint32_t i = 0; i < s->cpus && i < HW_CPUS_MAX; i++)
+        s->os[i] = (uint16_t)object_at(t, depth_of(t, HWLOC_OBJ_PU), i)->os_index % HW_CPUS_MAX;
     s->cores = (uint32_t)count_at(t, depth_of(t, HWLOC_OBJ_CORE));
     s->sockets = (uint32_t)count_at(t, depth_of(t, HWLOC_OBJ_PACKAGE));
     return 0;
@@ -64,13 +70,17 @@ static void ask_in_child(struct shape *s)
     if (pid == 0) {
         alarm(CHILD_LIMIT_SEC);
         s->code = ask_hwloc(s);
-        _exit(write(ends[1], s, sizeof(*s)) != sizeof(*s));
+        _exit(path_write_all(ends[1], s, sizeof(*s)) != 0);
     }
     close(ends[1]);
     if (pid > 0) {
         struct shape got;
+        size_t have = 0;
+        ssize_t n;
 
-        if (read(ends[0], &got, sizeof(got)) == sizeof(got))
+        while ((n = read(ends[0], (char *)&got + have, sizeof(got) - have)) > 0)
+            have += (size_t)n;
+        if (have == sizeof(got))
             *s = got;
         waitpid(pid, NULL, 0);
     }
@@ -91,6 +101,16 @@ static uint64_t tmp_mib(const char *tmp_fs)
     return statvfs(tmp_fs, &st) ? 0 : (uint64_t)st.f_blocks * st.f_frsize >> 20;
 }
 
+/* No hwloc here: what the kernel counts, as one socket. */
+static struct shape flat(long online)
+{
+    struct shape s = {.cpus = online > 0 ? (uint32_t)online : 1};
+
+    for (uint32_t i = 0; i < s.cpus && i < HW_CPUS_MAX; i++)
+        s.os[i] = (uint16_t)i;
+    return s;
+}
+
 int hw_detect(const char *tmp_fs, struct hw *hw, struct err *err)
 {
     struct shape s = {0};
@@ -98,8 +118,10 @@ int hw_detect(const char *tmp_fs, struct hw *hw, struct err *err)
 
     hw->online = online;
     ask_in_child(&s);
-    if (s.code || !s.cpus) /* no hwloc here: what the kernel counts, as one flat socket */
-        s = (struct shape){.cpus = online > 0 ? (uint32_t)online : 1};
+    if (s.code || !s.cpus)
+        s = flat(online);
+    hw->os_count = s.cpus < HW_CPUS_MAX ? s.cpus : HW_CPUS_MAX;
+    memcpy(hw->os, s.os, sizeof(hw->os));
     hw->cpus = s.cpus;
     hw->boards = 1;
     hw->sockets = s.sockets ? s.sockets : 1;

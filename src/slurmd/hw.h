@@ -11,10 +11,14 @@
 #include "base/err.h"
 #include "base/str.h"
 
+#define HW_CPUS_MAX 4096
+
 struct hw {
     uint32_t cpus, boards, sockets, cores, threads; /* cores per socket, threads per core */
     uint64_t real_memory_mib, tmp_disk_mib;
     long online; /* processors the kernel counts; may be more than are ours */
+    uint32_t os_count;
+    uint16_t os[HW_CPUS_MAX]; /* the kernel's number of each CPU, socket by socket, core by core */
 };
 
 int hw_detect(const char *tmp_fs, struct hw *hw, struct err *err);

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "slurmd/contain.h"
 #include "slurmd/ending.h"
 #include "slurmd/halt.h"
 #include "slurmd/launch.h"
@@ -292,6 +293,7 @@ static void set_gone(struct job *j, int epilog_status, const char *text)
 {
     struct slurmd *d = j->d;
 
+    contain_job_over(j);
     j->note.gone = true;
     j->note.epilog_status = epilog_status;
     if (j->batch_end)

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "rpc/client.h"
+#include "slurmd/contain.h"
 #include "slurmd/cred.h"
 #include "slurmd/devices.h"
 #include "slurmd/report.h"
@@ -504,6 +505,11 @@ static void start(struct job *j, struct launch *l, const struct user *user)
     const Pb__Cred *cred = arena_unpack(&arena, &pb__cred__descriptor, l->cred.data, l->cred.len);
     fill_start(d, l, user, &m, gids);
     fill_gpus(d, l, cred, &m, &gpus);
+    rc = contain_fill(j, cred, l->node_index, &m, &arena, &err);
+    if (rc) {
+        launch_fail(d, l, -rc, err.text, false);
+        return;
+    }
     if (l->is_batch)
         rc = job_note_first(j, &err, NOTE_BATCH);
     else

@@ -22,6 +22,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "slurmd/configless.h"
+#include "slurmd/contain.h"
 #include "slurmd/detach.h"
 #include "slurmd/dynamic.h"
 #include "slurmd/health.h"
@@ -334,12 +335,16 @@ static int set_up(struct slurmd *d, const struct options *o, struct err *err)
     if (rc)
         return rc;
     check_walkable(d);
+    rc = contain_open(d, err);
+    if (rc)
+        return rc;
     set_up_loop(d);
     rc = serve_open(d, err);
     if (rc)
         return rc;
     usage_open(d);
     spool_adopt(d, o->clean);
+    contain_sweep(d);
     usage_begin(d);
     return 0;
 }
@@ -369,6 +374,7 @@ static void tear_down(struct slurmd *d, const char *pid_file)
     rpc_server_unlisten(d->server);
     script_forget_all(d);
     job_free_all(d);
+    contain_close(d);
     usage_close(d);
     serve_close(d);
     users_free(d->users);
@@ -436,6 +442,7 @@ int main(int argc, char **argv)
     d.started_at = loop_wall_ms() / 1000;
     d.verbose = o.verbose;
     d.foreground = o.foreground;
+    d.named = o.node != NULL;
     signal(SIGPIPE, SIG_IGN);
     if (o.dynamic)
         rc = dynamic_line(&d, o.node, o.keys, &err);

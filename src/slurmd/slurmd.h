@@ -33,6 +33,7 @@
 #define SLURMD_STEP_BATCH 0xfffffffbu
 
 struct configless;
+struct contain;
 struct events;
 struct health;
 struct job;
@@ -52,6 +53,7 @@ struct slurmd {
     int null_fd, lock_fd;
     unsigned descriptors; /* how many we were given; tasks have as many */
     unsigned verbose;
+    bool named;                /* by -N: several may share this host */
     bool foreground, terminal; /* terminal: the caller's is still ours */
 
     struct configless *configless; /* NULL: the host has a slurm.conf */
@@ -73,6 +75,7 @@ struct slurmd {
     uint64_t epoch;
     char *topology_addr, *topology_pattern; /* as the controller says; NULL: the network is flat */
 
+    struct contain *contain; /* control groups; NULL: none are used */
     struct health *health;
     struct events *events;
     unsigned signals_reported; /* and not acknowledged */

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "slurmd/contain.h"
 #include "slurmd/halt.h"
 #include "slurmd/launch.h"
 #include "slurmd/usage.h"
@@ -93,6 +94,8 @@ static void on_close(void *ctx, struct rpc_link *l, const struct err *why)
 {
     struct step *s = ctx;
     struct job *j = s->job;
+    uint32_t id = s->id;
+    bool killed = false;
 
     if (!s->ended) {
         Pb__StepdEnded *m = step_read_end(j->d, j->key.id, j->key.restarts, s->id);
@@ -101,10 +104,13 @@ static void on_close(void *ctx, struct rpc_link *l, const struct err *why)
             on_ended(s, m);
             pb__stepd_ended__free_unpacked(m, NULL);
         } else {
+            killed = true;
             on_killed(s);
         }
     }
     step_free(s);
+    if (!killed) /* else there are processes in it */
+        contain_step_over(j, id);
     job_check(j);
 }
 

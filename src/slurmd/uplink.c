@@ -9,6 +9,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "slurmd/configless.h"
+#include "slurmd/contain.h"
 #include "slurmd/devices.h"
 #include "slurmd/ending.h"
 #include "slurmd/events.h"
@@ -442,6 +443,8 @@ void uplink_reconfigure(struct slurmd *d)
         if (logfile_open(d, &err))
             log_error("%s", err.text);
         log_info("read %s again", d->conf->path);
+        if (contain_open(d, &err))
+            log_error("%s; what there was stays", err.text);
         health_rearm(d);
         usage_rearm(d);
         look_at_hardware(d);

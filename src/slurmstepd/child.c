@@ -20,6 +20,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "slurmstepd/become.h"
+#include "slurmstepd/contain.h"
 #include "slurmstepd/hook.h"
 #include "slurmstepd/mpi.h"
 #include "slurmstepd/pmix.h"
@@ -255,6 +256,8 @@ _Noreturn void child_run(struct task *t, struct child_plan *plan)
                         plan->pmi_fd, plan->report_fd, plan->go_fd};
 
     plan->pass_output = hook_has_epilogs(step);
+    if (contain_enter(t, &err))
+        fail(plan, &err);
     close_all_but(keep, sizeof(keep) / sizeof(keep[0]));
     default_signals();
     setsid();
@@ -317,6 +320,8 @@ _Noreturn void child_run_epilog(struct task *t, const char *name, const char *pa
     const int keep[] = {t->out_fd, t->error_fd};
     int null;
 
+    if (contain_enter(t, NULL))
+        _exit(126);
     close_all_but(keep, sizeof(keep) / sizeof(keep[0]));
     default_signals();
     setsid();

@@ -12,8 +12,8 @@
 
 #include "auth/auth.h"
 #include "base/mem.h"
+#include "slurmstepd/contain.h"
 #include "slurmstepd/finish.h"
-#include "slurmstepd/reap.h"
 #include "slurmstepd/start.h"
 
 #define ADOPTERS_MAX 8 /* daemons connected at a time */
@@ -29,7 +29,11 @@ void control_signal(struct step *step, int signo, bool leader_only)
     if (signo == SIGCONT && step->halted) /* it is suspended: the controller alone resumes it */
         return;
     if (signo == SIGKILL && !leader_only) {
-        reap_signal_all(SIGKILL);
+        contain_signal_all(step, SIGKILL);
+        return;
+    }
+    if (!leader_only && contain_signals_all(step)) {
+        contain_signal_all(step, signo);
         return;
     }
     for (size_t i = 0; i < step->task_count; i++)
@@ -45,9 +49,11 @@ void control_halt(struct step *step, bool stop, int signo)
     if (step->phase == STEP_STARTING) /* its tasks stop before their first instruction */
         return;
     if (signo == SIGSTOP)
-        reap_stop_all();
-    else if (signo == SIGTSTP || signo == SIGCONT)
-        reap_signal_all(signo);
+        contain_stop_all(step);
+    if (signo == SIGCONT)
+        contain_go_on(step);
+    if (signo == SIGTSTP || signo == SIGCONT)
+        contain_signal_all(step, signo);
 }
 
 /* Whether this delivery was made before; remembers it. */

@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "base/status.h"
 #include "base/timefmt.h"
+#include "slurmstepd/contain.h"
 #include "slurmstepd/control.h"
 #include "slurmstepd/drain.h"
 #include "slurmstepd/held.h"
@@ -94,11 +95,12 @@ static void gone(struct step *step)
     Pb__StepdEnded m;
     Pb__Usage usage = PB__USAGE__INIT;
 
+    take_usage(&usage);
+    contain_end(step, &usage);
     for (size_t i = 0; i < step->task_count; i++) {
         stream_cut(&step->tasks[i].out);
         stream_cut(&step->tasks[i].err);
     }
-    take_usage(&usage);
     init_ended(step, &m);
     m.exit_status = step->exit_status;
     m.usage = &usage;
@@ -156,7 +158,7 @@ static void give_up(struct step *step)
 {
     struct str text = STR_INIT;
 
-    reap_describe(&text);
+    contain_describe(step, &text);
     step->unkillable = true;
     step->stuck = str_take(&text);
     for (size_t i = 0; i < step->task_count; i++)
@@ -195,7 +197,7 @@ static void kill_round(struct step *step)
 
     if (began_ms < step->next_round_ms)
         return;
-    reap_signal_all(SIGKILL);
+    contain_signal_all(step, SIGKILL);
     step->next_round_ms = loop_mono_ms() + 2 * (loop_mono_ms() - began_ms);
 }
 
@@ -233,7 +235,7 @@ void finish_check(struct step *step)
     if (step->phase == STEP_RUNNING && step->killed && !step->unkillable)
         finish_kill_all(step); /* what has been forked since */
     if (step->phase == STEP_KILLING) {
-        if (!step->unkillable && !step->held && reap_have_children()) {
+        if (!step->unkillable && !step->held && contain_has_left(step)) {
             finish_kill_all(step);
             return;
         }
@@ -292,11 +294,12 @@ void finish_terminate(struct step *step, uint32_t grace_sec, const char *why)
     if (why && !strcmp(why, "TIME LIMIT"))
         step->timed_out = true;
     step->halted = false;
+    contain_go_on(step);
     if (!grace_sec) {
         finish_kill_all(step);
     } else if (!step->terminating) {
-        reap_signal_all(SIGCONT);
-        reap_signal_all(SIGTERM);
+        contain_signal_all(step, SIGCONT);
+        contain_signal_all(step, SIGTERM);
     }
     if (!step->killed && (!step->terminating || at < step->kill_at_ms)) {
         step->kill_at_ms = at;

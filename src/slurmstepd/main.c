@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "slurmstepd/contain.h"
 #include "slurmstepd/control.h"
 #include "slurmstepd/finish.h"
 #include "slurmstepd/hook.h"
@@ -52,6 +53,7 @@ static void step_done(struct step *step)
     mpi_done(step);
     pmix_done(step);
     control_done(step);
+    contain_done(step);
     loop_timer_free(step->drain.timer);
     loop_timer_free(step->srun_timer);
     loop_timer_free(step->kill_timer);

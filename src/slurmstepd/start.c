@@ -10,11 +10,11 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "slurmstepd/contain.h"
 #include "slurmstepd/control.h"
 #include "slurmstepd/drain.h"
 #include "slurmstepd/finish.h"
 #include "slurmstepd/hook.h"
-#include "slurmstepd/reap.h"
 #include "slurmstepd/srun.h"
 #include "slurmstepd/task.h"
 #include "slurmstepd/vars.h"
@@ -75,7 +75,7 @@ static void failed(struct step *step, int code, const char *text)
 /* A single task may run by now, and have processes of its own. */
 static void give_up(struct step *step)
 {
-    if (!step->left && (step->unkillable || !reap_have_children()))
+    if (!step->left && (step->unkillable || !contain_has_left(step)))
         failed(step, step->fail_code, step->fail_text);
     else
         finish_kill_all(step);
@@ -116,7 +116,7 @@ void start_check(struct step *step)
     answer(step, 0, NULL);
     srun_tasks_started(step);
     if (step->halted)
-        reap_stop_all(); /* before their first instruction */
+        contain_stop_all(step); /* before their first instruction */
     let_go(step);
     hook_keep(step);
     for (size_t i = 0; i < step->task_count; i++)
@@ -299,6 +299,11 @@ void start_step(struct step *step, uint64_t id, const Pb__StepdStart *m)
         return;
     }
     make_environment(step);
+    rc = contain_open(step, &err);
+    if (rc) {
+        start_failed(step, -rc, err.text);
+        return;
+    }
     if (step->launch)
         srun_connect(step);
     else

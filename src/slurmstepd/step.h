@@ -66,6 +66,8 @@ struct hook {
     struct envlist env;
 };
 
+struct contain;
+
 struct task {
     struct step *step;
     uint32_t id;    /* rank in the step */
@@ -124,6 +126,7 @@ struct step {
     struct task *tasks;
     size_t task_count, left; /* left: not yet ended */
     size_t epilogs;          /* that run */
+    struct contain *contain; /* its control group; NULL: none */
     struct hook hook;
 
     struct rpc_link *daemon;         /* the inherited connection; NULL: gone */

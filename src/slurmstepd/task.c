@@ -16,6 +16,7 @@
 #include "base/path.h"
 #include "base/status.h"
 #include "slurmstepd/child.h"
+#include "slurmstepd/contain.h"
 #include "slurmstepd/finish.h"
 #include "slurmstepd/hook.h"
 #include "slurmstepd/mpi.h"
@@ -55,6 +56,7 @@ void task_report_exit(struct task *t, int wait_status)
 {
     struct step *step = t->step;
 
+    wait_status = contain_status(step, wait_status);
     if (step->out_of_memory && WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL)
         wait_status = STATUS_OUT_OF_MEMORY;
     t->ended = true;

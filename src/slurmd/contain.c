@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmd/contain.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "base/mem.h"
+#include "base/proc.h"
+#include "slurmd/devices.h"
+#include "slurmd/step.h"
+
+#define LOG_ROOM "slurmd"
+#include "base/log.h"
+
+#define REMOVE_MS 50    /* between tries, the first time; twice as long each time */
+#define REMOVE_TRIES 12 /* three minutes */
+
+/* What is to go as soon as the kernel lets it. */
+struct removal {
+    uid_t uid;
+    struct job_key job;
+    bool one_step;
+    uint32_t step_id;
+};
+
+struct contain {
+    struct slurmd *d;
+    struct cgroup base;
+    int lock_fd;
+    VEC(struct removal) removals;
+    struct loop_timer *timer;
+    unsigned tries; /* in vain, one after the other */
+};
+
+/* --- what is asked for, and what there is -------------------------------------------------------
+ */
+
+static const struct {
+    enum cgroup_part part;
+    const char *what, *then; /* who wants it, and what comes of it when it is not there */
+} wants[] = {
+    {CGROUP_PROCS, "proctrack/cgroup", "processes are found as with proctrack/linuxproc"},
+    {CGROUP_CPUACCT, "jobacct_gather/cgroup", "time is what /proc says"},
+    {CGROUP_CPUSET, "task/cgroup", "ConstrainCores has no effect"},
+    {CGROUP_MEMORY, "task/cgroup", "ConstrainRAMSpace and ConstrainSwapSpace have no effect"},
+    {CGROUP_DEVICES, "task/cgroup", "ConstrainDevices has no effect"},
+};
+#define WANTS (sizeof(wants) / sizeof(wants[0]))
+
+static unsigned wanted(const struct conf_cgroup *c)
+{
+    unsigned parts = 0;
+
+    if (c->disabled)
+        return 0;
+    parts |= c->track ? CGROUP_BIT(CGROUP_PROCS) : 0;
+    parts |= c->gather ? CGROUP_BIT(CGROUP_CPUACCT) : 0;
+    parts |= c->limit && c->constrain_cores ? CGROUP_BIT(CGROUP_CPUSET) : 0;
+    parts |= c->limit && c->constrain_devices ? CGROUP_BIT(CGROUP_DEVICES) : 0;
+    if (c->limit && (c->constrain_ram_space || c->constrain_swap_space))
+        parts |= CGROUP_BIT(CGROUP_MEMORY);
+    return parts;
+}
+
+/* Each thing once, with what to do. */
+static void say_lacks(const struct slurmd *d, const struct contain *k, const struct err *why)
+{
+    const struct conf_cgroup *c = &d->conf->cgroup;
+    bool two = k->base.version == CGROUP_V2;
+
+    for (size_t i = 0; i < WANTS; i++)
+        if (why[wants[i].part].code)
+            log_error("%s: %s: %s; %s", wants[i].what, why[wants[i].part].text, wants[i].then,
+                      !two ? "mount it, or see cgroup_enable= in the kernel's documentation"
+                           : "see EnableControllers in man cgroup.conf");
+    if (c->constrain_swap_space && cgroup_has(&k->base, CGROUP_MEMORY) && two == false &&
+        !cgroup_has_swap(&k->base))
+        log_error("task/cgroup: the kernel counts no swap (swapaccount=1 on its command line): "
+                  "ConstrainSwapSpace has no effect");
+    if (cgroup_has(&k->base, CGROUP_CPUSET) && d->hw.os_count < d->conf->node_rows.data[0].cpus)
+        log_error("task/cgroup: CPUs=%u of node %s, and this machine has %u: ConstrainCores has no "
+                  "effect; see slurmd -C",
+                  d->conf->node_rows.data[0].cpus, d->name, d->hw.os_count);
+}
+
+/* Nobody else makes and removes directories there. */
+static int lock(const struct slurmd *d, struct contain *k, struct err *err)
+{
+    int fd = -1;
+
+    for (int i = 0; i < CGROUP_PARTS && fd < 0; i++)
+        fd = k->base.fd[i];
+    k->lock_fd = dup(fd);
+    if (k->lock_fd >= 0 && flock(k->lock_fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+        return err_set(err, -EBUSY,
+                       "another slurmd uses cgroup %s of %s: start each with a -N NAME of its own",
+                       k->base.path, d->conf->cgroup.cgroup_mountpoint);
+    return 0;
+}
+
+static void contain_free(struct contain *k)
+{
+    if (!k)
+        return;
+    if (k->lock_fd >= 0)
+        close(k->lock_fd);
+    cgroup_close(&k->base);
+    vec_done(&k->removals);
+    loop_timer_free(k->timer);
+    free(k);
+}
+
+static int open_base(struct slurmd *d, struct contain *k, struct err *why, struct err *err)
+{
+    const struct conf_cgroup *c = &d->conf->cgroup;
+    struct cgroup_place place = {.mount = c->cgroup_mountpoint,
+                                 .version = (enum cgroup_version)c->version,
+                                 .parts = wanted(c),
+                                 .enable_above = c->enable_controllers || c->ignore_systemd};
+    _cleanup_free_ char *base = NULL;
+    enum cgroup_version found;
+    int rc = cgroup_detect(place.mount, place.version, &found, err);
+
+    if (rc)
+        return rc;
+    place.base = base = cgroup_base(found, d->named ? d->name : NULL);
+    return cgroup_open(&place, &k->base, why, err);
+}
+
+int contain_open(struct slurmd *d, struct err *err)
+{
+    struct contain *old = d->contain, *k;
+    struct err why[CGROUP_PARTS] = {0};
+    int rc;
+
+    if (!wanted(&d->conf->cgroup)) {
+        if (d->conf->cgroup.disabled && (d->conf->cgroup.limit || d->conf->cgroup.track))
+            log_error("CgroupPlugin=disabled in cgroup.conf: steps are not confined");
+        contain_free(take_ptr(d->contain));
+        return 0;
+    }
+    k = mem_new(struct contain);
+    k->d = d;
+    k->lock_fd = -1;
+    if (old && old->lock_fd >= 0)
+        flock(old->lock_fd, LOCK_UN);
+    rc = open_base(d, k, why, err);
+    if (!rc)
+        rc = lock(d, k, err);
+    if (rc) {
+        contain_free(k);
+        return err_prefix(err, "slurm.conf asks for cgroups");
+    }
+    say_lacks(d, k, why);
+    contain_free(old);
+    d->contain = k;
+    return 0;
+}
+
+void contain_close(struct slurmd *d)
+{
+    contain_free(take_ptr(d->contain));
+}
+
+/* --- directories of jobs ------------------------------------------------------------------------
+ */
+
+/* Version 1 has one of the user in between. */
+static int open_above(const struct contain *k, uid_t uid, bool make, struct cgroup *out,
+                      struct err *err)
+{
+    char name[CGROUP_NAME_MAX];
+
+    cgroup_name_uid(uid, name);
+    return make ? cgroup_make(&k->base, name, out, err) : cgroup_find(&k->base, name, out);
+}
+
+static int open_job(const struct contain *k, uid_t uid, struct job_key key, bool make,
+                    struct cgroup *out, struct err *err)
+{
+    _cleanup_(cgroup_close) struct cgroup above = {0};
+    const struct cgroup *in = &k->base;
+    char name[CGROUP_NAME_MAX];
+    int rc = 0;
+
+    if (k->base.version == CGROUP_V1) {
+        rc = open_above(k, uid, make, &above, err);
+        in = &above;
+    }
+    if (rc)
+        return rc;
+    cgroup_name_job(key.id, key.restarts, name);
+    return make ? cgroup_make(in, name, out, err) : cgroup_find(in, name, out);
+}
+
+static const Pb__NodeShare *share_here(const struct slurmd *d, const Pb__Cred *cred)
+{
+    for (size_t i = 0; i < cred->n_job_nodes; i++)
+        if (str_eq(cred->job_nodes[i]->node, d->name))
+            return cred->job_nodes[i];
+    return NULL;
+}
+
+/* Limits of the job, and in m those of the step. */
+static int fill_memory(const struct slurmd *d, const struct cgroup *job, const Pb__NodeShare *share,
+                       const Pb__StepNode *here, Pb__StepCgroup *m, struct err *err)
+{
+    struct cgroup_memory_limit of_job, of_step;
+    const struct conf_cgroup *c = &d->conf->cgroup;
+    bool swap = cgroup_has_swap(job);
+    int rc;
+
+    if (!cgroup_has(job, CGROUP_MEMORY))
+        return 0;
+    contain_limit(c, d->hw.real_memory_mib, share ? share->mem_mib : 0, &of_job);
+    contain_limit(c, d->hw.real_memory_mib, here->mem_mib, &of_step);
+    if (!swap)
+        of_job.with_swap = of_step.with_swap = 0;
+    rc = cgroup_set_memory(job, &of_job, err);
+    if (rc)
+        return rc;
+    m->has_soft_bytes = m->has_hard_bytes = m->has_with_swap_bytes = m->has_job_bytes = true;
+    m->soft_bytes = of_step.soft;
+    m->hard_bytes = of_step.hard;
+    m->with_swap_bytes = of_step.with_swap;
+    m->job_bytes = of_job.hard;
+    m->has_swappiness = of_step.swappiness >= 0;
+    m->swappiness = (uint32_t)of_step.swappiness;
+    return 0;
+}
+
+static int fill_cpus(const struct slurmd *d, const struct cgroup *job, const Pb__NodeShare *share,
+                     const Pb__StepNode *here, Pb__StepCgroup *m, struct arena *arena,
+                     struct err *err)
+{
+    const uint32_t cpus = d->conf->node_rows.data[0].cpus;
+    _cleanup_str_ struct str list = STR_INIT;
+    int rc;
+
+    if (!cgroup_has(job, CGROUP_CPUSET) || !share)
+        return 0;
+    if (!contain_cpus(&d->hw, cpus, share->cpu_set.data, share->cpu_set.len, &list))
+        return 0; /* said when it was opened */
+    rc = cgroup_set_cpus(job, str_cstr(&list), err);
+    str_clear(&list);
+    if (!rc && contain_cpus(&d->hw, cpus, here->cpu_set.data, here->cpu_set.len, &list))
+        m->cpus = arena_strdup(arena, str_cstr(&list));
+    return rc;
+}
+
+static void fill_devices(const struct slurmd *d, const struct cgroup *job, const Pb__StepNode *here,
+                         Pb__StepCgroup *m, struct arena *arena)
+{
+    struct devices_denied denied = {0};
+
+    if (!cgroup_has(job, CGROUP_DEVICES))
+        return;
+    devices_deny(d->conf, here->gres, here->n_gres, &denied);
+    m->denied = arena_alloc(arena, (denied.list.len + 1) * sizeof(*m->denied));
+    vec_foreach (&denied.list, number) {
+        Pb__CgroupDevice *one = arena_alloc(arena, sizeof(*one));
+
+        pb__cgroup_device__init(one);
+        one->block = number->block;
+        one->major = major(number->number);
+        one->minor = minor(number->number);
+        m->denied[m->n_denied++] = one;
+    }
+    vec_done(&denied.list);
+}
+
+int contain_fill(struct job *j, const Pb__Cred *cred, uint32_t node_index, Pb__StepdStart *start,
+                 struct arena *arena, struct err *err)
+{
+    const struct slurmd *d = j->d;
+    const struct contain *k = d->contain;
+    _cleanup_(cgroup_close) struct cgroup job = {0};
+    const Pb__StepNode *here = cred && node_index < cred->n_nodes ? cred->nodes[node_index] : NULL;
+    const Pb__NodeShare *share = here ? share_here(d, cred) : NULL;
+    Pb__StepCgroup *m;
+    int rc;
+
+    if (!k || !here)
+        return 0;
+    m = arena_alloc(arena, sizeof(*m));
+    pb__step_cgroup__init(m);
+    rc = open_job(k, (uid_t)cred->uid, j->key, true, &job, err);
+    if (!rc)
+        rc = fill_memory(d, &job, share, here, m, err);
+    if (!rc)
+        rc = fill_cpus(d, &job, share, here, m, arena, err);
+    if (rc)
+        return -ERR_NODE_FAULT;
+    fill_devices(d, &job, here, m, arena);
+    m->mount = (char *)d->conf->cgroup.cgroup_mountpoint;
+    m->version = k->base.version;
+    m->top = k->base.path;
+    m->parts = k->base.parts;
+    m->has_track = m->has_signal_all = m->has_gather = true;
+    m->track = cgroup_has(&k->base, CGROUP_PROCS) && d->conf->cgroup.track;
+    m->signal_all = d->conf->cgroup.signal_children_processes;
+    m->gather = d->conf->cgroup.gather;
+    start->cgroup = m;
+    return 0;
+}
+
+unsigned contain_kill(struct job *j, uint32_t step_id, struct str *text)
+{
+    const struct contain *k = j->d->contain;
+    _cleanup_(cgroup_close) struct cgroup job = {0}, step = {0};
+    struct cgroup_pids left = {0};
+    char name[CGROUP_NAME_MAX];
+    unsigned count;
+
+    if (!k || open_job(k, (uid_t)j->note.about->uid, j->key, false, &job, NULL) ||
+        cgroup_find(&job, cgroup_name_step(step_id, name), &step))
+        return 0;
+    cgroup_freeze(&step, false); /* who was suspended could not end */
+    cgroup_kill(&step);
+    cgroup_pids(&step, &left);
+    count = (unsigned)left.list.len;
+    if (count)
+        proc_describe(left.list.data[0], text);
+    vec_done(&left.list);
+    return count;
+}
+
+/* --- what is over -------------------------------------------------------------------------------
+ */
+
+static int remove_one(const struct contain *k, const struct removal *r)
+{
+    _cleanup_(cgroup_close) struct cgroup above = {0}, job = {0};
+    const struct cgroup *in = &k->base;
+    char name[CGROUP_NAME_MAX];
+    int rc;
+
+    if (r->one_step) {
+        if (open_job(k, r->uid, r->job, false, &job, NULL))
+            return 0;
+        return cgroup_remove(&job, cgroup_name_step(r->step_id, name));
+    }
+    if (k->base.version == CGROUP_V1) {
+        if (open_above(k, r->uid, false, &above, NULL))
+            return 0;
+        in = &above;
+    }
+    rc = cgroup_remove(in, cgroup_name_job(r->job.id, r->job.restarts, name));
+    if (!rc && in == &above)
+        cgroup_remove_empty(&k->base, cgroup_name_uid(r->uid, name)); /* others may be in it */
+    return rc;
+}
+
+/* A step that runs again by the same name is not what was to go. */
+static bool is_there_again(const struct contain *k, const struct removal *r)
+{
+    const struct job *j = job_find(k->d, r->job.id, r->job.restarts);
+
+    return j && !j->note.gone && (!r->one_step || step_find(j, r->step_id));
+}
+
+static void work_off(struct contain *k)
+{
+    for (size_t i = 0; i < k->removals.len;)
+        if (is_there_again(k, &k->removals.data[i]) || !remove_one(k, &k->removals.data[i]))
+            vec_remove(&k->removals, i);
+        else
+            i++;
+}
+
+static void on_timer(void *ctx)
+{
+    struct contain *k = ctx;
+    char job[CGROUP_NAME_MAX], step[CGROUP_NAME_MAX];
+
+    work_off(k);
+    if (k->removals.len && ++k->tries < REMOVE_TRIES) {
+        loop_timer_set(k->timer, (int64_t)REMOVE_MS << k->tries);
+        return;
+    }
+    vec_foreach (&k->removals, r)
+        log_error("cgroup %s/%s%s%s cannot be removed: something is still in it; it goes when "
+                  "slurmd starts next",
+                  k->base.path, cgroup_name_job(r->job.id, r->job.restarts, job),
+                  r->one_step ? "/" : "", r->one_step ? cgroup_name_step(r->step_id, step) : "");
+    vec_clear(&k->removals);
+}
+
+static void remove_soon(struct contain *k, struct removal r)
+{
+    if (!remove_one(k, &r))
+        return;
+    if (!k->timer)
+        k->timer = loop_timer_new(k->d->loop, on_timer, k);
+    vec_push(&k->removals, r);
+    k->tries = 0;
+    loop_timer_set(k->timer, REMOVE_MS);
+}
+
+void contain_step_over(struct job *j, uint32_t step_id)
+{
+    if (j->d->contain)
+        remove_soon(j->d->contain,
+                    (struct removal){(uid_t)j->note.about->uid, j->key, true, step_id});
+}
+
+void contain_job_over(struct job *j)
+{
+    if (j->d->contain)
+        remove_soon(j->d->contain, (struct removal){(uid_t)j->note.about->uid, j->key, false, 0});
+}
+
+/* --- what earlier daemons have left -------------------------------------------------------------
+ */
+
+struct sweep {
+    const struct contain *k;
+    const struct cgroup *in;
+    struct job *job;
+};
+
+static void sweep_step(void *ctx, const char *name)
+{
+    struct sweep *s = ctx;
+
+    for (size_t i = 0; i < s->job->steps.len; i++) {
+        char own[CGROUP_NAME_MAX];
+
+        if (!strcmp(name, cgroup_name_step(s->job->steps.data[i]->id, own)))
+            return;
+    }
+    cgroup_remove(s->in, name); /* one that is not empty stays: its end is being looked after */
+}
+
+static void sweep_unknown(const struct sweep *s, const char *name)
+{
+    _cleanup_(cgroup_close) struct cgroup job = {0};
+    struct cgroup_pids left = {0};
+
+    if (!cgroup_remove(s->in, name) || cgroup_find(s->in, name, &job))
+        return;
+    cgroup_pids(&job, &left);
+    log_error("cgroup %s holds %zu processes of a job that this node does not know; they are left "
+              "alone",
+              job.path, left.list.len);
+    vec_done(&left.list);
+}
+
+static void sweep_job(void *ctx, const char *name)
+{
+    struct sweep *s = ctx;
+    _cleanup_(cgroup_close) struct cgroup dir = {0};
+    uint32_t id, restarts;
+
+    if (cgroup_parse_job(name, &id, &restarts))
+        return;
+    s->job = job_find(s->k->d, id, restarts);
+    if (!s->job || s->job->note.gone) {
+        sweep_unknown(s, name);
+    } else if (!cgroup_find(s->in, name, &dir)) {
+        struct sweep below = {.k = s->k, .in = &dir, .job = s->job};
+
+        cgroup_each(&dir, sweep_step, &below);
+    }
+}
+
+static void sweep_user(void *ctx, const char *name)
+{
+    struct sweep *s = ctx;
+    _cleanup_(cgroup_close) struct cgroup dir = {0};
+    struct sweep below = {.k = s->k, .in = &dir};
+
+    if (!str_starts(name, "uid_") || cgroup_find(&s->k->base, name, &dir))
+        return;
+    cgroup_each(&dir, sweep_job, &below);
+    cgroup_remove_empty(&s->k->base, name);
+}
+
+void contain_sweep(struct slurmd *d)
+{
+    struct sweep s = {.k = d->contain, .in = d->contain ? &d->contain->base : NULL};
+
+    if (s.k)
+        cgroup_each(s.in, s.in->version == CGROUP_V1 ? sweep_user : sweep_job, &s);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Control groups, from the daemon's side: which there are on this machine, the job's directory with
+ * its limits, and the removal of what is over. A step's own directory is made by its shepherd
+ * (slurmstepd/contain.h) as contain_fill() tells it.
+ *
+ * What the configuration asks for and the machine cannot give is said once, when it is opened.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "cgroup/cgroup.h"
+#include "proto/io.pb-c.h"
+#include "slurmd/slurmd.h"
+
+struct job;
+
+/* As the configuration in force asks for; called again after it has changed, and then keeps what it
+ * had if that fails. Failure: nothing of it can be had, or another daemon has it. */
+int contain_open(struct slurmd *d, struct err *err);
+void contain_close(struct slurmd *d); /* what runs stays as it is */
+
+/* Makes the job's directory, and says what the shepherd is to do; the message may stay without it.
+ * cred: verified; node_index: the step's row in it. */
+int contain_fill(struct job *j, const Pb__Cred *cred, uint32_t node_index, Pb__StepdStart *m,
+                 struct arena *arena, struct err *err);
+
+/* Of a step whose shepherd was killed: ends what is in its cgroup. How many are left, and which
+ * one of them, as proc_describe() puts it. */
+unsigned contain_kill(struct job *j, uint32_t step_id, struct str *left);
+/* No process of it lives: its directory goes, now or as soon as the kernel lets go of it. */
+void contain_step_over(struct job *j, uint32_t step_id);
+void contain_job_over(struct job *j);
+/* At the start of the daemon, with its jobs known: directories of others. */
+void contain_sweep(struct slurmd *d);
+
+/* --- pure, for tests ---------------------------------------------------------------------------
+ */
+
+/* What of memory: of what was given (0: nothing) on a node that has so much. */
+void contain_limit(const struct conf_cgroup *c, uint64_t node_mib, uint64_t given_mib,
+                   struct cgroup_memory_limit *out);
+/* The kernel's numbers of CPUs that a bitmap holds, "0-3,8". 'cpus': as many as the node is
+ * configured with. False: they cannot be told, or there are none. */
+bool contain_cpus(const struct hw *hw, uint32_t cpus, const uint8_t *map, size_t len,
+                  struct str *out);

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmstepd/contain.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/proc.h"
+#include "base/status.h"
+#include "cgroup/cgroup.h"
+#include "cgroup/oom.h"
+#include "slurmstepd/reap.h"
+#include "slurmstepd/task.h"
+
+#define DESCRIBED_MAX 3
+#define MIB (1u << 20)
+
+struct contain {
+    struct cgroup job, step,
+        leaf; /* leaf: where processes are; version 1: closed, it is the step */
+    bool track, signal_all, gather;
+    uint64_t limit, job_limit; /* bytes; 0: none */
+    uint64_t oom_kills;        /* that are known of */
+    uint64_t oom_taken;        /* of those, by tasks */
+    bool oom_told;
+    int kernel_log; /* -1: not to be read */
+    char name[CGROUP_NAME_MAX];
+};
+
+/* --- made and removed ---------------------------------------------------------------------------
+ */
+
+static int find_job(const struct step *step, const Pb__StepCgroup *m, struct cgroup *out,
+                    struct err *err)
+{
+    const struct cgroup_place place = {.mount = m->mount,
+                                       .version = (enum cgroup_version)m->version,
+                                       .base = m->top,
+                                       .parts = m->parts};
+    _cleanup_(cgroup_close) struct cgroup base = {0}, user = {0};
+    char name[CGROUP_NAME_MAX];
+    int rc = cgroup_open(&place, &base, NULL, err);
+    const struct cgroup *in = &base;
+
+    if (!rc && base.parts != m->parts)
+        return err_set(err, -ENOENT, "controllers of cgroup %s have gone", base.path);
+    if (!rc && base.version == CGROUP_V1) {
+        rc = cgroup_find(&base, cgroup_name_uid(step->uid, name), &user);
+        in = &user;
+    }
+    if (!rc)
+        rc = cgroup_find(in, cgroup_name_job(step->job_id, step->restarts, name), out);
+    return rc == -ENOENT ? err_set(err, rc, "there is no cgroup of job %u", step->job_id) : rc;
+}
+
+static int set_limits(struct contain *k, const Pb__StepCgroup *m, struct arena *arena,
+                      struct err *err)
+{
+    struct cgroup_memory_limit memory = {m->soft_bytes, m->hard_bytes, m->with_swap_bytes,
+                                         m->has_swappiness ? (int)m->swappiness : -1};
+    struct cgroup_device *denied = arena_alloc(arena, (m->n_denied + 1) * sizeof(*denied));
+    int rc = 0;
+
+    if (m->cpus)
+        rc = cgroup_set_cpus(&k->step, m->cpus, err);
+    if (!rc && m->has_hard_bytes)
+        rc = cgroup_set_memory(&k->step, &memory, err);
+    for (size_t i = 0; i < m->n_denied; i++)
+        denied[i] =
+            (struct cgroup_device){m->denied[i]->block, m->denied[i]->major, m->denied[i]->minor};
+    if (!rc && m->n_denied)
+        rc = cgroup_deny(&k->step, denied, m->n_denied, err);
+    return rc;
+}
+
+int contain_open(struct step *step, struct err *err)
+{
+    const Pb__StepCgroup *m = step->start->cgroup;
+    struct contain *k;
+    int rc;
+
+    if (!m)
+        return 0;
+    k = step->contain = mem_new(struct contain);
+    k->track = m->track;
+    k->signal_all = m->signal_all;
+    k->gather = m->gather;
+    k->limit = m->hard_bytes;
+    k->job_limit = m->job_bytes;
+    k->kernel_log = m->has_hard_bytes ? cgroup_oom_open() : -1;
+    cgroup_name_step(step->step_id, k->name);
+    rc = find_job(step, m, &k->job, err);
+    if (!rc)
+        rc = cgroup_make(&k->job, k->name, &k->step, err);
+    if (!rc && k->step.version == CGROUP_V2)
+        rc = cgroup_make(&k->step, "user", &k->leaf, err);
+    if (!rc)
+        rc = set_limits(k, m, &step->arena, err);
+    if (rc)
+        err_prefix(err, "step %s cannot be confined", step->name);
+    return rc ? -ERR_NODE_FAULT : 0;
+}
+
+void contain_done(struct step *step)
+{
+    struct contain *k = step->contain;
+
+    if (!k)
+        return;
+    cgroup_remove(&k->job, k->name); /* or the daemon does, when the kernel has let go of it */
+    cgroup_close(&k->leaf);
+    cgroup_close(&k->step);
+    cgroup_close(&k->job);
+    if (k->kernel_log >= 0)
+        close(k->kernel_log);
+    free(take_ptr(step->contain));
+}
+
+int contain_enter(const struct task *t, struct err *err)
+{
+    const struct contain *k = t->step->contain;
+
+    if (!k)
+        return 0;
+    return cgroup_enter(k->leaf.version == CGROUP_NONE ? &k->step : &k->leaf, err);
+}
+
+/* --- its processes ------------------------------------------------------------------------------
+ */
+
+static const struct cgroup *tracked(const struct step *step)
+{
+    return step->contain && step->contain->track ? &step->contain->step : NULL;
+}
+
+/* Children that have not come so far are not in it; they are alone then. */
+void contain_signal_all(struct step *step, int signo)
+{
+    const struct cgroup *c = tracked(step);
+
+    if (!c || cgroup_is_empty(c)) {
+        reap_signal_all(signo);
+        return;
+    }
+    if (signo == SIGKILL)
+        cgroup_kill(c);
+    else
+        cgroup_signal(c, signo);
+    if (step->phase == STEP_STARTING)
+        reap_signal_all(signo);
+}
+
+void contain_stop_all(struct step *step)
+{
+    const struct cgroup *c = tracked(step);
+
+    if (!c || cgroup_freeze(c, true))
+        reap_stop_all();
+}
+
+void contain_go_on(struct step *step)
+{
+    const struct cgroup *c = tracked(step);
+
+    if (c)
+        cgroup_freeze(c, false);
+}
+
+bool contain_has_left(struct step *step)
+{
+    const struct cgroup *c = tracked(step);
+
+    return reap_have_children() || (c && !cgroup_is_empty(c));
+}
+
+bool contain_signals_all(const struct step *step)
+{
+    return tracked(step) && step->contain->signal_all;
+}
+
+void contain_describe(const struct step *step, struct str *out)
+{
+    const struct cgroup *c = tracked(step);
+    struct cgroup_pids pids = {0};
+    size_t before = out->len;
+
+    if (c)
+        cgroup_pids(c, &pids);
+    for (size_t i = 0; i < pids.list.len && i < DESCRIBED_MAX; i++) {
+        str_puts(out, out->len > before ? "; " : "");
+        proc_describe(pids.list.data[i], out);
+    }
+    if (pids.list.len > DESCRIBED_MAX)
+        str_printf(out, "; and %zu more", pids.list.len - DESCRIBED_MAX);
+    vec_done(&pids.list);
+    if (out->len == before)
+        reap_describe(out);
+}
+
+/* --- memory -------------------------------------------------------------------------------------
+ */
+
+/* Below its own limit it was the job's that it ran into. */
+static uint64_t limit_hit(const struct contain *k, const struct cgroup_memory *m)
+{
+    bool of_job = k->job_limit && (!k->limit || m->peak + MIB < k->limit);
+
+    return of_job ? k->job_limit : k->limit;
+}
+
+static void tell(struct step *step, const struct cgroup_memory *m)
+{
+    struct contain *k = step->contain;
+    struct cgroup_oom oom = {.path = k->step.path};
+    _cleanup_str_ struct str line = STR_INIT, most = STR_INIT;
+
+    str_printf(&line,
+               "slurmstepd: error: Detected %llu oom_kill event%s in StepId=%s. Some of the step "
+               "tasks have been OOM Killed.\n",
+               (unsigned long long)m->oom_kills, m->oom_kills == 1 ? "" : "s", step->name);
+    str_printf(&line, "slurmstepd: error: %s: limit %lluM, peak %lluM", step->node,
+               (unsigned long long)(limit_hit(k, m) / MIB),
+               (unsigned long long)((m->peak + MIB - 1) / MIB));
+    if (k->kernel_log >= 0)
+        cgroup_oom_read(k->kernel_log, &oom);
+    cgroup_oom_format(&oom, &most);
+    if (most.len)
+        str_printf(&line, ", most of it: %s", str_cstr(&most));
+    str_putc(&line, '\n');
+    task_say(step, str_cstr(&line));
+}
+
+/* Counts those that were ended since; says so the first time, while there is somebody to tell. */
+static void look(struct step *step)
+{
+    struct contain *k = step->contain;
+    struct cgroup_memory m = {0};
+
+    if (!k || !cgroup_has(&k->step, CGROUP_MEMORY) || cgroup_read_memory(&k->step, &m) ||
+        m.oom_kills <= k->oom_kills)
+        return;
+    k->oom_kills = m.oom_kills;
+    if (!k->oom_told)
+        tell(step, &m);
+    k->oom_told = true;
+}
+
+int contain_status(struct step *step, int wait_status)
+{
+    struct contain *k = step->contain;
+    bool last = step->left <= 1;
+
+    look(step);
+    if (!k || k->oom_taken >= k->oom_kills || (!wait_status && !last))
+        return wait_status;
+    k->oom_taken++;
+    return STATUS_OUT_OF_MEMORY;
+}
+
+void contain_end(struct step *step, Pb__Usage *usage)
+{
+    struct contain *k = step->contain;
+    uint64_t user, sys;
+
+    if (!k)
+        return;
+    look(step);
+    if (k->oom_kills)
+        step->exit_status = STATUS_OUT_OF_MEMORY;
+    if (k->gather && !cgroup_read_cpu(&k->step, &user, &sys)) {
+        usage->user_usec = user;
+        usage->sys_usec = sys;
+    }
+    cgroup_remove(&k->job, k->name);
+}

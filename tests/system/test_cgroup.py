@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Steps in control groups of the kernel: X-15, CORE-037, CORE-152, GANG-58, GANG-61."""
+import os
+import pathlib
+import re
+import signal
+import subprocess
+
+import pytest
+
+import cgroups
+from harness import alive, child_named, eventually
+
+TRACK = "ProctrackType=proctrack/cgroup\n"
+ALL = TRACK + "TaskPlugin=task/cgroup\n"
+LIMITS = "ConstrainRAMSpace=yes\nConstrainSwapSpace=yes\n"
+OOM = ("OUT_OF_MEMORY", "0:125", "OutOfMemory")
+SAID = re.compile(r"slurmstepd: error: Detected (\d+) oom_kill events? in StepId=(\S+)\. Some of the step tasks have been OOM Killed\.\n"
+                  r"slurmstepd: error: (\S+): limit (\d+)M, peak (\d+)M(?:, most of it: ((?:\S+\[\d+\] \d+M(?:, )?)+))?\n")
+HOG = "python3 -c 'bytearray(300 << 20)'"
+both = pytest.mark.parametrize("version", [1, 2])
+
+
+@pytest.fixture
+def cluster_of():
+    """A function that makes clusters whose slurmd uses a version of control groups; skips where there is none."""
+    made = []
+
+    def make(version, *args, needs=("freezer",), **more):
+        why = cgroups.lacks(version, *(needs if version == 1 else [n for n in needs if n in ("memory", "cpuset")]))
+        if why:
+            pytest.skip(why)
+        context = cgroups.cluster(version, *args, **more)
+        made.append(context)
+        return context.__enter__()
+
+    yield make
+    for context in made:
+        context.__exit__(None, None, None)
+
+
+def numbers(path):
+    return [int(word) for word in path.read_text().split()] if path.exists() else []
+
+
+def ended(c, job):
+    c.wait(job)
+    fields = c.job(job)
+    return fields["JobState"], fields["ExitCode"], fields["Reason"]
+
+
+# Forgets who it is and whose it is, as far as a process can, and writes down its number.
+AWAY = """python3 -c '
+import os, signal, sys
+if os.fork(): os._exit(0)
+os.setsid()
+if os.fork(): os._exit(0)
+os.setsid()
+for fd in range(3): os.close(fd)
+for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT): signal.signal(number, signal.SIG_IGN)
+os.execve("/bin/sh", ["sh", "-c", "trap \\"\\" TERM HUP INT; echo $$ >{0}.new; mv {0}.new {0}; while :; do sleep 100; done"], dict(PATH="/bin:/usr/bin"))
+'
+"""
+
+
+# --- processes -------------------------------------------------------------------------------------------------------
+@both
+def test_who_runs_away_is_ended_with_the_step(cluster_of, version):
+    c = cluster_of(version, conf=TRACK)
+    script = "#!/bin/sh\n" + AWAY.format("away") + "while [ ! -e away ]; do sleep 0.05; done\ncat /proc/$(cat away)/cgroup\n"
+    job = c.sbatch("--job-name=../../../../tmp/x", script=script)
+    assert ended(c, job)[0] == "COMPLETED"
+    where = f"slurm_n1/uid_{os.getuid()}/job_{job}/step_batch" if version == 1 else f"n1_slurmstepd.scope/job_{job}/step_batch/user"
+    assert re.search(rf"{where}$", c.output(job), re.M), c.output(job)
+    (pid,) = numbers(c.work / "away")
+    assert not alive(pid)
+    eventually(lambda: not c.groups.jobs(), "its directories are gone")
+
+
+@both
+def test_a_fork_bomb_is_ended(cluster_of, version):
+    c = cluster_of(version, conf=TRACK)
+    bomb = ("import os\nfor i in range(50):\n if os.fork() == 0: break\nopen('up', 'w').close()\n"
+            "while True:\n  if os.fork(): os._exit(0)\n")
+    job = c.sbatch(wrap=f'python3 -c "{bomb}"; sleep 1000')
+    eventually(lambda: (c.work / "up").exists(), "it runs")
+    c.run(f"scancel -s KILL {job}").ok()
+    c.wait(job)
+    assert not c.groups.processes()
+
+
+@both
+def test_signals_to_all(cluster_of, version):
+    """SignalChildrenProcesses: those in sessions of their own have it as well; without it they have not."""
+    c = cluster_of(version, "SignalChildrenProcesses=yes\n", conf=TRACK)
+    catch = "trap 'echo {0} >>heard' USR1; echo >{0}; while :; do sleep 0.05; done"
+    job = c.sbatch(wrap=f"setsid sh -c \"{catch.format('far')}\" & {catch.format('near')}")
+    eventually(lambda: (c.work / "far").exists() and (c.work / "near").exists(), "both listen")
+    c.run(f"scancel -f -s USR1 {job}").ok()
+    heard = c.work / "heard"
+    eventually(lambda: heard.exists() and sorted(heard.read_text().split()) == ["far", "near"], "both have heard")
+    c.run(f"scancel {job}").ok()
+    c.wait(job)
+
+
+@both
+def test_daemons_that_are_killed(cluster_of, version):
+    """The shepherd's death, and the daemon's with it: what ran away from both is found by its directory."""
+    c = cluster_of(version, conf=TRACK)
+    script = "#!/bin/sh\n" + AWAY.format("{0}") + "sleep 1000\n"
+    job = c.sbatch(script=script.format("one"))
+    one = eventually(lambda: numbers(c.work / "one"), "it has run away")[0]
+    os.kill(child_named(c.daemons["n1"].pid, "slurmstepd"), signal.SIGKILL)
+    c.wait(job)
+    assert not alive(one)
+    eventually(lambda: not c.groups.jobs(), "its directories are gone")
+    job = c.sbatch(script=script.format("two"))
+    two = eventually(lambda: numbers(c.work / "two"), "it has run away")[0]
+    shepherd = child_named(c.daemons["n1"].pid, "slurmstepd")
+    c.kill("n1")
+    os.kill(shepherd, signal.SIGKILL)
+    assert alive(two)
+    c.start_node("n1")
+    c.wait(job)
+    assert not alive(two)
+    eventually(lambda: not c.groups.jobs(), "its directories are gone")
+
+
+@both
+def test_a_daemon_that_is_killed_leaves_steps_alone(cluster_of, version):
+    c = cluster_of(version, conf=TRACK)
+    job = c.sbatch(wrap="while [ ! -e go ]; do sleep 0.05; done")
+    eventually(lambda: c.state(job) == "RUNNING" and c.groups.processes(), "it runs")
+    c.kill("n1")
+    (c.groups.base / (f"uid_{os.getuid()}" if version == 1 else "") / "job_4711/step_0").mkdir(parents=True)
+    c.start_node("n1")
+    eventually(lambda: not [j for j in c.groups.jobs() if "4711" in j], "an empty directory is swept")
+    assert len(c.groups.jobs()) == 1
+    (c.work / "go").touch()
+    assert ended(c, job)[0] == "COMPLETED"
+
+
+@both
+def test_what_is_not_ours_is_left_alone(cluster_of, version):
+    c = cluster_of(version, conf=TRACK)
+    c.kill("n1", signal.SIGTERM)
+    other = c.groups.base / (f"uid_{os.getuid()}" if version == 1 else "") / "job_4711/step_0"
+    other.mkdir(parents=True)
+    sleeper = subprocess.Popen(["sleep", "1000"])
+    try:
+        (other / "cgroup.procs").write_text(str(sleeper.pid))
+        c.start_node("n1")
+        c.wait_ready()
+        assert "job_4711 holds 1 processes of a job that this node does not know; they are left alone" in c.tail("n1", 100)
+        assert sleeper.poll() is None
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+    c.kill("n1", signal.SIGTERM)
+    c.start_node("n1")
+    eventually(lambda: not c.groups.jobs(), "it is swept when it is empty")
+
+
+@both
+def test_suspended_they_are_frozen(cluster_of, version):
+    """Also who would not stop: a session of its own that catches SIGTSTP."""
+    c = cluster_of(version, conf=TRACK + "PreemptParameters=suspend_grace_time=0\n")
+    count = "trap '' TSTP; i=0; while :; do i=$((i+1)); echo $i >count; done"
+    job = c.sbatch(wrap=f"setsid sh -c \"{count.replace('$', chr(92) + '$')}\" & wait")
+    number = lambda: (numbers(c.work / "count") or [0])[0]
+    eventually(lambda: number() > 10, "it counts")
+    c.run(f"scontrol suspend {job}").ok()
+    step = next(c.groups.base.glob("**/step_batch"))
+    if version == 1:
+        eventually(lambda: (step / "freezer.state").read_text() == "FROZEN\n", "it is frozen")
+    else:
+        eventually(lambda: "frozen 1" in (step / "cgroup.events").read_text(), "it is frozen")
+    before = number()
+    assert c.state(job) == "SUSPENDED"
+    assert number() == before
+    c.run(f"scontrol resume {job}").ok()
+    eventually(lambda: number() > before, "it goes on")
+    c.run(f"scontrol suspend {job}").ok()
+    eventually(lambda: c.state(job) == "SUSPENDED", "it stands")
+    c.run(f"scancel {job}").ok()
+    c.wait(job)
+    assert not c.groups.processes()
+
+
+# --- limits ----------------------------------------------------------------------------------------------------------
+@both
+def test_cores(cluster_of, version):
+    c = cluster_of(version, "ConstrainCores=yes\n", conf=ALL, needs=("freezer", "cpuset"))
+    if c.cpus < 2:
+        pytest.skip("one CPU here: nothing to tell apart")
+    show = "echo $(taskset -cp $$ | sed 's/.*: //')"
+    assert c.run(["srun", "-n1", "-c2", "sh", "-c", show]).ok() == "0,1"
+    first = c.sbatch("-n1", wrap=f"{show}; while [ ! -e go ]; do sleep 0.05; done; taskset -cp 0-1 $$; {show}")
+    eventually(lambda: c.state(first) == "RUNNING", "it runs")
+    second = c.run(["srun", "-n1", "sh", "-c", show]).ok()
+    (c.work / "go").touch()
+    c.wait(first)
+    lines = c.output(first).splitlines()
+    assert {lines[0], second} == {"0", "1"}
+    assert lines[-1] == lines[0]  # it cannot have more by asking for it
+
+
+def memory(cluster_of, version, conf=LIMITS, **more):
+    return cluster_of(version, conf, conf=ALL, needs=("freezer", "memory"), memory=2000, **more)
+
+
+@both
+def test_memory_of_scripts_and_steps(cluster_of, version):
+    c = memory(cluster_of, version)
+    job = c.sbatch("--mem=100", wrap=f"{HOG}; exit 0")
+    assert ended(c, job) == OOM
+    said = SAID.search(c.output(job))
+    assert said, c.output(job)
+    kills, step, node, limit, peak, most = said.groups()
+    assert (kills, step, node, limit) == ("1", f"{job}.batch", "n1", "100") and 98 <= int(peak) <= 100
+    assert re.match(r"python3\[\d+\] \d+M", most or "python3[1] 1M")
+    assert c.run(["squeue", "-h", "-tall", f"-j{job}", "-o%t %T %r"]).ok().split() == ["OOM", "OUT_OF_MEMORY", "OutOfMemory"]
+    got = c.run(["srun", "-n1", "--mem=100", "sh", "-c", f"exec {HOG}"])
+    assert got.returncode == 253
+    assert SAID.search(got.stderr) and "srun: error: n1: task 0: Out Of Memory\n" in got.stderr, got.stderr
+    job = int(re.search(r"StepId=(\d+)\.0", got.stderr).group(1))
+    assert ended(c, job) == OOM
+    # who stays within has what it was given
+    assert c.run(["srun", "-n1", "--mem=400", "sh", "-c", f"{HOG}; echo $?"]).ok() == "0"
+
+
+@both
+def test_memory_of_a_step_of_its_own(cluster_of, version):
+    """Its script goes on; the job has not run out of memory by a step that did."""
+    c = memory(cluster_of, version)
+    job = c.sbatch("--mem=600", wrap=f"srun -n1 --mem=100 sh -c \"exec {HOG}\"; echo srun $?; {HOG}; echo own $?; exit 3")
+    assert ended(c, job) == ("FAILED", "3:0", "NonZeroExitCode")
+    text = c.output(job)
+    assert f"StepId={job}.0." in text and "limit 100M" in text and "srun 253\n" in text and "own 0\n" in text, text
+
+
+@both
+def test_memory_of_the_job_together(cluster_of, version):
+    """Neither step is over its own limit, and both together are over the job's."""
+    c = memory(cluster_of, version)
+    hold = ("python3 -c 'import os, time\nb = bytearray(180 << 20)\nopen(\"up\", \"w\").close()\n"
+            "while not os.path.exists(\"over\"): time.sleep(0.05)'")
+    script = f"#!/bin/sh\nsrun -n1 --overlap {hold} &\nwhile [ ! -e up ]; do sleep 0.05; done\npython3 -c 'bytearray(180 << 20)'\ntouch over\nwait\n"
+    job = c.sbatch("--mem=300", script=script)
+    c.wait(job)
+    assert "limit 300M" in c.output(job), c.output(job)
+
+
+@both
+def test_percentages(cluster_of, version):
+    c = memory(cluster_of, version, "ConstrainRAMSpace=yes\nAllowedRAMSpace=150\nMinRAMSpace=40\n")
+    group = "cat /sys/fs/cgroup/memory$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)/memory.limit_in_bytes"
+    if version == 2:
+        group = "cat $(find /sys/fs/cgroup -maxdepth 0)$(sed -n 's/^0:://p' /proc/self/cgroup)/../memory.max"
+    assert int(c.run(["srun", "-n1", "--mem=100", "sh", "-c", group]).ok()) == 150 << 20
+    assert int(c.run(["srun", "-n1", "--mem=10", "sh", "-c", group]).ok()) == 40 << 20
+
+
+@both
+def test_devices(cluster_of, version):
+    """Cards made of /dev/full and /dev/zero: a step opens its own, and nothing else has changed."""
+    c = cluster_of(version, "ConstrainDevices=yes\n", conf=ALL + "GresTypes=gpu\n", node_conf="Gres=gpu:2", needs=("freezer", "devices"),
+                   start=False)
+    cards = [c.dir / f"card{n}" for n in (0, 1)]
+    for card, minor in zip(cards, (7, 5)):
+        os.mknod(card, 0o666 | 0o020000, os.makedev(1, minor))
+        card.chmod(0o666)
+    (c.dir / "gres.conf").write_text(f"Name=gpu File={c.dir}/card[0-1]\n")
+    c.start()
+    look = f"for f in {cards[0]} {cards[1]} /dev/null /dev/urandom; do (exec <$f) 2>/dev/null && echo yes || echo no; done"
+    run = lambda *options: c.run(["srun", "-n1", *options, "sh", "-c", look]).ok().split()
+    assert run() == ["no", "no", "yes", "yes"]
+    assert run("--gres=gpu:1") == ["yes", "no", "yes", "yes"]
+    assert run("--gres=gpu:2") == ["yes", "yes", "yes", "yes"]
+    job = c.sbatch("--gres=gpu:2", wrap=f"{look}; srun -n1 --gres=gpu:1 sh -c '{look}'; srun -n1 --gres=none sh -c '{look}'")
+    c.wait(job)
+    words = c.output(job).split()
+    assert words[:4] == ["yes"] * 4 and sorted(words[4:6]) == ["no", "yes"] and words[8:10] == ["no", "no"], words
+
+
+@both
+def test_an_ordinary_user(cluster_of, version, nobody):
+    """Neither leaves its group nor changes what holds in it."""
+    c = cluster_of(version, conf=TRACK)
+    tree = c.groups.base
+    attempt = (f"d=$(find {tree} -name step_0); for f in {tree}/cgroup.procs $d/cgroup.procs $d/freezer.state $d/cgroup.freeze; do "
+               "(echo $$ >$f) 2>/dev/null && echo $f; done; mkdir $d/mine 2>/dev/null && echo $d/mine; echo over")
+    assert c.run(["srun", "-n1", "sh", "-c", attempt], user="nobody").ok() == "over"
+
+
+# --- what is missing, and what is said -------------------------------------------------------------------------------
+def test_figures(cluster_of):
+    """Time that a process used which nobody has waited for."""
+    c = cluster_of(1, conf=TRACK + "JobAcctGatherType=jobacct_gather/cgroup\n", needs=("freezer", "cpuacct"))
+    shown = c.run("scontrol show config").ok()
+    assert "JobAcctGatherType       = jobacct_gather/cgroup\n" in shown
+    assert "\nCgroup Support Configuration:\n" in shown and f"CgroupMountpoint        = {c.groups.mount}" in shown
+    job = c.sbatch(wrap="(trap '' HUP; i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done) & sleep 0.5")
+    assert ended(c, job)[0] == "COMPLETED"
+
+
+def test_nothing_there(make_cluster):
+    """slurmd does not start without what is asked for, and says what is missing."""
+    c = make_cluster(nodes=1, start=False, conf=ALL)
+    (c.dir / "cgroup.conf").write_text(f"CgroupMountpoint={c.dir}/none\nConstrainRAMSpace=yes\n")
+    c.start_controller()
+    c.start_node("n1")
+    eventually(lambda: c.daemons["n1"].poll() is not None, "it ends")
+    said = c.tail("n1")
+    assert f"slurm.conf asks for cgroups: no cgroup file system is mounted at {c.dir}/none" in said, said
+    c.daemons.pop("n1")
+    (c.dir / "cgroup.conf").write_text(f"CgroupMountpoint={c.dir}/none\nCgroupPlugin=disabled\n")
+    c.start_node("n1")
+    c.wait_ready()
+    assert "CgroupPlugin=disabled in cgroup.conf: steps are not confined" in c.tail("n1")
+    assert c.run("srun -n1 echo yes").ok() == "yes"
+
+
+def test_some_are_missing(cluster_of):
+    c = cluster_of(1, LIMITS + "ConstrainCores=yes\n", conf=ALL, start=False)
+    (c.groups.mount / "memory").unlink()
+    c.start()
+    said = c.tail("n1")
+    assert said.count(f"task/cgroup: no memory controller at {c.groups.mount}/memory: No such file or directory: "
+                      "ConstrainRAMSpace and ConstrainSwapSpace have no effect; mount it") == 2, said  # log and terminal
+    assert c.run("srun -n1 echo yes").ok() == "yes"
+
+
+def test_two_daemons_of_one_name(cluster_of):
+    c = cluster_of(1, conf=TRACK)
+    other = c.dir / "other.conf"
+    other.write_text(re.sub(r"Port=(\d+)", lambda m: f"Port={int(m[1]) + 1}", c.conf_file.read_text()).replace(f"{c.dir}/spool", f"{c.dir}/spool2"))
+    got = c.run(["slurmd", "-D", "-N", "n1", "-f", str(other)])
+    assert got.returncode == 1 and "another slurmd uses cgroup slurm_n1" in got.stderr, got.stderr
+
+
+def test_more_is_asked_for_later(cluster_of):
+    """scontrol reconfigure: what starts from then on is confined, what runs stays as it is."""
+    c = cluster_of(1, needs=("freezer", "memory"))
+    job = c.sbatch("--mem=100", wrap="cat /proc/self/cgroup; touch up; while [ ! -e go ]; do sleep 0.05; done")
+    eventually(lambda: (c.work / "up").exists(), "it runs")
+    with c.conf_file.open("a") as f:
+        f.write(ALL)
+    c.run("scontrol reconfigure").ok()
+    inside = lambda: "slurm_n1" in c.run("srun -n1 --mem=100 cat /proc/self/cgroup").ok()
+    eventually(inside, "a step is in a group")
+    (c.work / "go").touch()
+    assert ended(c, job)[0] == "COMPLETED"
+    assert "slurm_n1" not in c.output(job)
