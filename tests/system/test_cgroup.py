@@ -205,6 +205,21 @@ def test_cores(cluster_of, version):
     assert lines[-1] == lines[0]  # it cannot have more by asking for it
 
 
+@both
+def test_cores_of_steps(cluster_of, version):
+    """Two steps of a job at a time have cores of their own; the script has all of them."""
+    c = cluster_of(version, "ConstrainCores=yes\n", conf=ALL, needs=("freezer", "cpuset"))
+    if c.cpus < 2:
+        pytest.skip("one CPU here: nothing to tell apart")
+    own = c.work / "own"
+    own.write_text("#!/bin/sh\ntaskset -cp $$ | sed 's/.*: //' >$1\nwhile [ ! -e $2 ]; do sleep 0.05; done\n")
+    own.chmod(0o755)
+    step = f"srun -n1 --exact --mem=50 {own}"
+    job = c.sbatch("-n2", wrap=f"touch none; {own} all none; {step} one two & {step} two one & wait; cat all one two")
+    assert ended(c, job)[0] == "COMPLETED"
+    assert c.output(job).split()[0] == "0,1" and sorted(c.output(job).split()[1:]) == ["0", "1"], c.output(job)
+
+
 def memory(cluster_of, version, conf=LIMITS, **more):
     return cluster_of(version, conf, conf=ALL, needs=("freezer", "memory"), memory=2000, **more)
 
