@@ -256,7 +256,7 @@ _Noreturn void child_run(struct task *t, struct child_plan *plan)
                         plan->pmi_fd, plan->report_fd, plan->go_fd};
 
     plan->pass_output = hook_has_epilogs(step);
-    if (contain_enter(t, &err))
+    if (contain_enter(step, &err))
         fail(plan, &err);
     close_all_but(keep, sizeof(keep) / sizeof(keep[0]));
     default_signals();
@@ -296,6 +296,8 @@ _Noreturn void child_run_server(struct step *step, const char *path, int fd)
     char *const argv[] = {"slurmstepd-pmix", step->name, NULL};
     const int keep[] = {fd};
 
+    if (contain_enter(step, NULL))
+        _exit(126);
     close_all_but(keep, 1);
     default_signals();
     setsid();
@@ -320,7 +322,7 @@ _Noreturn void child_run_epilog(struct task *t, const char *name, const char *pa
     const int keep[] = {t->out_fd, t->error_fd};
     int null;
 
-    if (contain_enter(t, NULL))
+    if (contain_enter(step, NULL))
         _exit(126);
     close_all_but(keep, sizeof(keep) / sizeof(keep[0]));
     default_signals();

@@ -118,9 +118,9 @@ void contain_done(struct step *step)
     free(take_ptr(step->contain));
 }
 
-int contain_enter(const struct task *t, struct err *err)
+int contain_enter(const struct step *step, struct err *err)
 {
-    const struct contain *k = t->step->contain;
+    const struct contain *k = step->contain;
 
     if (!k)
         return 0;

@@ -18,8 +18,8 @@
 int contain_open(struct step *step, struct err *err);
 void contain_done(struct step *step);
 
-/* In the child, as root. */
-int contain_enter(const struct task *t, struct err *err);
+/* In a child that is to become the user, as root. */
+int contain_enter(const struct step *step, struct err *err);
 
 /* As reap_signal_all() and its like, of all processes of the step. */
 void contain_signal_all(struct step *step, int signo);
