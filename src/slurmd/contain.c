@@ -307,16 +307,33 @@ int contain_fill(struct job *j, const Pb__Cred *cred, uint32_t node_index, Pb__S
     return 0;
 }
 
-unsigned contain_kill(struct job *j, uint32_t step_id, struct str *text)
+static int open_step(const struct job *j, uint32_t step_id, struct cgroup *out)
 {
     const struct contain *k = j->d->contain;
-    _cleanup_(cgroup_close) struct cgroup job = {0}, step = {0};
-    struct cgroup_pids left = {0};
+    _cleanup_(cgroup_close) struct cgroup job = {0};
     char name[CGROUP_NAME_MAX];
+    int rc = k ? open_job(k, (uid_t)j->note.about->uid, j->key, false, &job, NULL) : -ENOENT;
+
+    return rc ? rc : cgroup_find(&job, cgroup_name_step(step_id, name), out);
+}
+
+bool contain_time(struct job *j, uint32_t step_id, Pb__Usage *out)
+{
+    _cleanup_(cgroup_close) struct cgroup step = {0};
+
+    if (open_step(j, step_id, &step) || cgroup_read_cpu(&step, &out->user_usec, &out->sys_usec))
+        return false;
+    out->has_user_usec = out->has_sys_usec = true;
+    return true;
+}
+
+unsigned contain_kill(struct job *j, uint32_t step_id, struct str *text)
+{
+    _cleanup_(cgroup_close) struct cgroup step = {0};
+    struct cgroup_pids left = {0};
     unsigned count;
 
-    if (!k || open_job(k, (uid_t)j->note.about->uid, j->key, false, &job, NULL) ||
-        cgroup_find(&job, cgroup_name_step(step_id, name), &step))
+    if (open_step(j, step_id, &step))
         return 0;
     cgroup_freeze(&step, false); /* who was suspended could not end */
     cgroup_kill(&step);

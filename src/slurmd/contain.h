@@ -31,6 +31,8 @@ int contain_fill(struct job *j, const Pb__Cred *cred, uint32_t node_index, Pb__S
 /* Of a step whose shepherd was killed: ends what is in its cgroup. How many are left, and which
  * one of them, as proc_describe() puts it. */
 unsigned contain_kill(struct job *j, uint32_t step_id, struct str *left);
+/* The time that its processes have used, where cgroups count it; false: nobody knows. */
+bool contain_time(struct job *j, uint32_t step_id, Pb__Usage *out);
 /* No process of it lives: its directory goes, now or as soon as the kernel lets go of it. */
 void contain_step_over(struct job *j, uint32_t step_id);
 void contain_job_over(struct job *j);

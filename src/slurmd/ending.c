@@ -45,6 +45,7 @@ void ending_lost_free(struct lost *l)
 static void lost_is_over(struct lost *l, char *stuck)
 {
     Pb__StepdEnded m = PB__STEPD_ENDED__INIT;
+    Pb__Usage usage = PB__USAGE__INIT;
     struct job *j = l->job;
 
     m.job_id = j->key.id;
@@ -54,6 +55,7 @@ static void lost_is_over(struct lost *l, char *stuck)
     m.text = "slurmstepd was killed";
     m.has_unkillable = m.unkillable = stuck != NULL;
     m.stuck = stuck;
+    m.usage = contain_time(j, l->step_id, &usage) ? &usage : NULL;
     contain_step_over(j, l->step_id);
     ending_lost_free(l);
     job_step_ended(j, &m, NULL);

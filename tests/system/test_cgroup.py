@@ -9,7 +9,8 @@ import subprocess
 import pytest
 
 import cgroups
-from harness import alive, child_named, eventually
+from harness import PREFIX, alive, child_named, eventually
+from test_usage import seconds
 
 TRACK = "ProctrackType=proctrack/cgroup\n"
 ALL = TRACK + "TaskPlugin=task/cgroup\n"
@@ -187,6 +188,35 @@ def test_suspended_they_are_frozen(cluster_of, version):
     assert not c.groups.processes()
 
 
+def test_who_cannot_be_killed(cluster_of):
+    """Frozen from above, as by a file server that does not answer: the node is drained, and told who it is; when it ends at last,
+    its directories go without a word."""
+    c = cluster_of(1, conf=TRACK + "UnkillableStepTimeout=1\n")
+    job = c.sbatch(wrap="touch up; exec sleep 1000")
+    eventually(lambda: (c.work / "up").exists(), "it runs")
+    state = c.groups.base / "freezer.state"
+    state.write_text("FROZEN")
+    eventually(lambda: state.read_text() == "FROZEN\n", "it stands")
+    c.run(f"scancel {job}").ok()
+    eventually(lambda: "DRAIN" in c.node("n1")["State"], "the node is drained")
+    assert re.search(rf"Kill task failed: step {job}\.batch: pid \d+ \((sleep|slurm_script)\) state D", c.run("scontrol show node n1").ok())
+    c.wait(job)
+    assert len(c.groups.processes()) == 1
+    state.write_text("THAWED")
+    eventually(lambda: not c.groups.jobs(), "its directories are gone")
+    assert "cannot be removed" not in c.tail("n1", 1000)
+
+
+@pytest.mark.skipif(not (PREFIX / "sbin/slurmstepd-pmix").exists(), reason="needs a build with libpmix-dev")
+@both
+def test_the_pmix_server_is_in_it(cluster_of, version):
+    """It is the user's process, and loads the user's libraries."""
+    c = cluster_of(version, conf=TRACK)
+    look = "for p in $(cat $(find /proc/$PPID/task/$PPID/children)); do cat /proc/$p/comm; grep -c slurm /proc/$p/cgroup; done"
+    words = c.run(["srun", "-n1", "--mpi=pmix", "sh", "-c", look]).ok().split()
+    assert "slurmstepd-pmix" in words and "0" not in words, words
+
+
 # --- limits ----------------------------------------------------------------------------------------------------------
 @both
 def test_cores(cluster_of, version):
@@ -308,15 +338,83 @@ def test_an_ordinary_user(cluster_of, version, nobody):
     assert c.run(["srun", "-n1", "sh", "-c", attempt], user="nobody").ok() == "over"
 
 
+FAKE = {"cgroup.procs": "", "cgroup.controllers": "cpuset memory\n", "cgroup.subtree_control": "cpuset memory\n", "cgroup.kill": "",
+        "cgroup.freeze": "", "cgroup.events": "populated 0\nfrozen 0\n", "cpu.stat": "usage_usec 0\nuser_usec 0\nsystem_usec 0\n",
+        "cpuset.cpus": "", "memory.max": "", "memory.high": "", "memory.swap.max": "", "memory.current": "0\n",
+        "memory.peak": f"{99 << 20}\n", "memory.stat": "anon 0\n", "memory.events": "oom_kill 0\n"}
+
+
+def test_version_2_with_every_controller(make_cluster):
+    """On plain directories, since no machine of ours has it: what is written where, and what is made of what is read."""
+    c = make_cluster(nodes=1, cpus=min(2, os.cpu_count()), start=False, conf=ALL + "JobAcctGatherType=jobacct_gather/cgroup\n")
+    top = c.dir / "cgroup"
+    scope = top / "system.slice/n1_slurmstepd.scope"
+    user = scope / "job_1/step_batch/user"
+    user.mkdir(parents=True)
+    for place in [user, *user.parents]:
+        if place == c.dir:
+            break
+        for name, text in FAKE.items():
+            (place / name).write_text(text)
+    (c.dir / "cgroup.conf").write_text(f"CgroupMountpoint={top}\nConstrainCores=yes\n{LIMITS}AllowedSwapSpace=50\n")
+    c.start()
+    assert "error: slurmd: task" not in c.tail("n1", 100)
+    step = user.parent
+    job = c.sbatch("-n1", "--mem=100", wrap="while [ ! -e go ]; do sleep 0.05; done")
+    eventually(lambda: (user / "cgroup.procs").read_text() == "0", "it has entered")
+    for place in (step.parent, step):
+        assert (place / "cpuset.cpus").read_text() == "0"
+        assert int((place / "memory.max").read_text()) == 100 << 20
+        assert int((place / "memory.swap.max").read_text()) == 50 << 20
+        assert (place / "memory.high").read_text() == ""
+    (step / "cpu.stat").write_text("usage_usec 9000000\nuser_usec 7000000\nsystem_usec 2000000\n")
+    (step / "memory.events").write_text("oom 2\noom_kill 2\n")
+    (c.work / "go").touch()
+    assert ended(c, job) == OOM
+    assert time_of_all(c) >= 9
+    said = SAID.search(c.output(job))
+    assert said and said.groups()[:5] == ("2", f"{job}.batch", "n1", "100", "99"), c.output(job)
+    # a directory that cannot be made for it: nothing runs outside
+    job = c.sbatch("--mem=100", wrap="touch ran")
+    eventually(lambda: "DRAIN" in c.node("n1")["State"], "the node is drained")
+    assert "cannot" in c.node("n1")["Reason"] and "job_2" in c.node("n1")["Reason"]
+    c.run(f"scancel {job}").ok()
+    c.wait(job)
+    assert not (c.work / "ran").exists()
+
+
 # --- what is missing, and what is said -------------------------------------------------------------------------------
-def test_figures(cluster_of):
-    """Time that a process used which nobody has waited for."""
-    c = cluster_of(1, conf=TRACK + "JobAcctGatherType=jobacct_gather/cgroup\n", needs=("freezer", "cpuacct"))
+GATHER = TRACK + "JobAcctGatherType=jobacct_gather/cgroup\nJobAcctGatherFrequency=0\n"
+
+
+def test_what_is_shown(cluster_of):
+    c = cluster_of(1, "ConstrainDevices=no\n", conf=GATHER, needs=("freezer", "cpuacct"))
     shown = c.run("scontrol show config").ok()
-    assert "JobAcctGatherType       = jobacct_gather/cgroup\n" in shown
-    assert "\nCgroup Support Configuration:\n" in shown and f"CgroupMountpoint        = {c.groups.mount}" in shown
-    job = c.sbatch(wrap="(trap '' HUP; i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done) & sleep 0.5")
-    assert ended(c, job)[0] == "COMPLETED"
+    assert "JobAcctGatherType       = jobacct_gather/cgroup\n" in shown and "ProctrackType           = proctrack/cgroup\n" in shown
+    assert "\nCgroup Support Configuration:\n" in shown and f"CgroupMountpoint        = {c.groups.mount}\n" in shown
+    (c.dir / "cgroup.conf").write_text("ConstrainCore=yes\n")
+    checked = c.run(f"slurmctld --check -f {c.conf_file}")
+    assert f"{c.dir}/cgroup.conf:1: warning: unknown key ConstrainCore" in checked.stdout + checked.stderr
+    (c.dir / "cgroup.conf").write_text("\nConstrainCores=perhaps\n")
+    c.run(f"slurmctld --check -f {c.conf_file}").fails(f"{c.dir}/cgroup.conf:2: ConstrainCores=perhaps: expected YES or NO")
+
+
+def time_of_all(c):
+    """CPU seconds of everybody on n1."""
+    rows = [line.split() for line in c.run("sluice usage n1").ok().splitlines()[1:] if " CPUs since " not in line]
+    return sum(seconds(row[4]) for row in rows if row[2] == "-")
+
+
+@both
+def test_time_of_a_step_whose_shepherd_was_killed(cluster_of, version):
+    """Its processes were not looked at, and nobody has waited for them."""
+    c = cluster_of(version, conf=GATHER, needs=("freezer", "cpuacct"))
+    burn = "import os\nwhile os.times().user < 2: pass\nopen('up', 'w').close()\nimport signal; signal.pause()"
+    job = c.sbatch(wrap=f'exec python3 -c "{burn}"')
+    eventually(lambda: (c.work / "up").exists(), "it has worked")
+    os.kill(child_named(c.daemons["n1"].pid, "slurmstepd"), signal.SIGKILL)
+    c.wait(job)
+    assert time_of_all(c) >= 1.9
 
 
 def test_nothing_there(make_cluster):
