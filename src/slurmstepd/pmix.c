@@ -2,6 +2,7 @@
 #include "slurmstepd/pmix.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -314,6 +315,10 @@ void pmix_done(struct step *step)
     if (!p)
         return;
     rpc_link_free(p->link);
+    if (p->pid > 0) {
+        kill(p->pid, SIGKILL);
+        waitpid(p->pid, NULL, 0);
+    }
     HASH_ITER (hh, p->questions, q, next) {
         HASH_DEL(p->questions, q);
         free(q);
