@@ -21,6 +21,7 @@
 #include "base/path.h"
 #include "slurmstepd/become.h"
 #include "slurmstepd/contain.h"
+#include "slurmstepd/debug.h"
 #include "slurmstepd/hook.h"
 #include "slurmstepd/mpi.h"
 #include "slurmstepd/pmix.h"
@@ -280,6 +281,8 @@ _Noreturn void child_run(struct task *t, struct child_plan *plan)
     if (chdir_error)
         say("couldn't chdir to `%s': %s: going to /tmp instead", plan->work_dir,
             strerror(chdir_error));
+    if (debug_wanted(step))
+        debug_allow();
     report(plan, 0, "");
     if (plan->go_fd >= 0 && read(plan->go_fd, &byte, 1) != 1)
         _exit(1); /* the shepherd has gone, or given up */

@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "slurmstepd/contain.h"
 #include "slurmstepd/control.h"
+#include "slurmstepd/debug.h"
 #include "slurmstepd/drain.h"
 #include "slurmstepd/finish.h"
 #include "slurmstepd/hook.h"
@@ -114,7 +115,10 @@ void start_check(struct step *step)
             return;
     step->phase = STEP_RUNNING;
     answer(step, 0, NULL);
-    srun_tasks_started(step);
+    if (debug_wanted(step))
+        debug_hold(step);
+    else
+        srun_tasks_started(step);
     if (step->halted)
         contain_stop_all(step); /* before their first instruction */
     let_go(step);

@@ -17,6 +17,7 @@
 #include "base/status.h"
 #include "slurmstepd/child.h"
 #include "slurmstepd/contain.h"
+#include "slurmstepd/debug.h"
 #include "slurmstepd/finish.h"
 #include "slurmstepd/hook.h"
 #include "slurmstepd/mpi.h"
@@ -265,7 +266,7 @@ void task_start_all(struct step *step)
     }
     if (mpi_wanted(step))
         mpi_open(step);
-    if (step->task_count > 1 && pipe2(go, O_CLOEXEC))
+    if ((step->task_count > 1 || debug_wanted(step)) && pipe2(go, O_CLOEXEC))
         rc = err_set(&err, -errno, "cannot make a pipe: %s", strerror(errno));
     step->go_fd = go[1];
     for (size_t i = 0; i < step->task_count && !rc; i++) {

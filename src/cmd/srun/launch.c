@@ -17,6 +17,7 @@
 #include "cmd/common/jobenv.h"
 #include "cmd/common/rlimits.h"
 #include "cmd/srun/input.h"
+#include "cmd/srun/mpir.h"
 #include "cmd/srun/output.h"
 #include "cmd/srun/peers.h"
 #include "cmd/srun/run.h"
@@ -252,6 +253,7 @@ static void fill(struct run *run, struct Pb__LaunchTasks *m)
         m->partition = run->alloc->partition;
     m->has_overcommit = 1;
     m->overcommit = o->step->has_overcommit && o->step->overcommit;
+    m->has_debug = m->debug = mpir_is_debugged();
     m->has_preserve_env = 1;
     m->preserve_env = o->preserve_env;
 }

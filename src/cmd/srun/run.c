@@ -15,6 +15,7 @@
 #include "cmd/srun/input.h"
 #include "cmd/srun/kvs.h"
 #include "cmd/srun/launch.h"
+#include "cmd/srun/mpir.h"
 #include "cmd/srun/multi.h"
 #include "cmd/srun/output.h"
 #include "cmd/srun/peers.h"
@@ -332,6 +333,8 @@ void run_on_started(struct run *run, uint32_t node, const struct Pb__TasksStarte
                 run->step->layout[node]->node, started->n_task);
     for (size_t i = 0; i < started->n_task; i++)
         tasks_started(run->tasks, started->task[i]);
+    if (mpir_started(run, node, started) && mpir_is_debugged())
+        peers_signal(run->peers, SIGCONT);
 }
 
 void run_on_failed(struct run *run, const struct Pb__TaskFailed *failed)
@@ -400,6 +403,7 @@ void run_on_mpi_abort(struct run *run, uint32_t node, const struct Pb__KvsAbort 
 {
     if (run->phase != RUN_RUNNING || run->aborting)
         return;
+    mpir_aborted(abort->text);
     if (abort->has_broken && abort->broken)
         say_error("%s: mpi: %s", run->step->layout[node]->node,
                   abort->text != NULL ? abort->text : "broken");
