@@ -151,7 +151,7 @@ static int open_v1(const struct cgroup_place *p, enum cgroup_part part, struct c
 
     if (root < 0)
         return root;
-    dir = walk(dup(root), p->base, 0);
+    dir = walk(fcntl(root, F_DUPFD_CLOEXEC, 0), p->base, 0);
     if (dir >= 0 && part == CGROUP_CPUSET)
         cgroup_fill_cpuset(root, dir);
     close(root);

@@ -2,6 +2,7 @@
 #include "slurmd/contain.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -29,6 +30,8 @@ struct removal {
 struct contain {
     struct slurmd *d;
     struct cgroup base;
+    unsigned use; /* of its parts: those of steps that start now */
+    char *mount;
     int lock_fd;
     VEC(struct removal) removals;
     struct loop_timer *timer;
@@ -93,7 +96,7 @@ static int lock(const struct slurmd *d, struct contain *k, struct err *err)
 
     for (int i = 0; i < CGROUP_PARTS && fd < 0; i++)
         fd = k->base.fd[i];
-    k->lock_fd = dup(fd);
+    k->lock_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (k->lock_fd >= 0 && flock(k->lock_fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
         return err_set(err, -EBUSY,
                        "another slurmd uses cgroup %s of %s: start each with a -N NAME of its own",
@@ -108,55 +111,92 @@ static void contain_free(struct contain *k)
     if (k->lock_fd >= 0)
         close(k->lock_fd);
     cgroup_close(&k->base);
+    free(k->mount);
     vec_done(&k->removals);
     loop_timer_free(k->timer);
     free(k);
 }
 
-static int open_base(struct slurmd *d, struct contain *k, struct err *why, struct err *err)
+/* Where, and of which version, the configuration in force has them. */
+static int find_place(const struct slurmd *d, struct cgroup_place *place, struct err *err)
 {
     const struct conf_cgroup *c = &d->conf->cgroup;
-    struct cgroup_place place = {.mount = c->cgroup_mountpoint,
-                                 .version = (enum cgroup_version)c->version,
-                                 .parts = wanted(c),
-                                 .enable_above = c->enable_controllers || c->ignore_systemd};
-    _cleanup_free_ char *base = NULL;
-    enum cgroup_version found;
-    int rc = cgroup_detect(place.mount, place.version, &found, err);
 
-    if (rc)
-        return rc;
-    place.base = base = cgroup_base(found, d->named ? d->name : NULL);
-    return cgroup_open(&place, &k->base, why, err);
+    *place = (struct cgroup_place){.mount = c->cgroup_mountpoint,
+                                   .enable_above = c->enable_controllers || c->ignore_systemd};
+    return cgroup_detect(place->mount, (enum cgroup_version)c->version, &place->version, err);
 }
 
-int contain_open(struct slurmd *d, struct err *err)
+static int open_base(const struct slurmd *d, struct cgroup_place *place, struct contain *k,
+                     struct err *err)
 {
-    struct contain *old = d->contain, *k;
+    _cleanup_free_ char *base = cgroup_base(place->version, d->named ? d->name : NULL);
     struct err why[CGROUP_PARTS] = {0};
+    struct cgroup fresh = {0};
     int rc;
 
-    if (!wanted(&d->conf->cgroup)) {
-        if (d->conf->cgroup.disabled && (d->conf->cgroup.limit || d->conf->cgroup.track))
-            log_error("CgroupPlugin=disabled in cgroup.conf: steps are not confined");
-        contain_free(take_ptr(d->contain));
-        return 0;
-    }
-    k = mem_new(struct contain);
+    place->parts =
+        wanted(&d->conf->cgroup) | k->base.parts; /* what is there is to be removed, too */
+    place->base = base;
+    rc = cgroup_open(place, &fresh, why, err);
+    if (rc)
+        return rc;
+    cgroup_close(&k->base);
+    k->base = fresh;
+    k->use = fresh.parts & wanted(&d->conf->cgroup);
+    say_lacks(d, k, why);
+    return 0;
+}
+
+static int open_first(struct slurmd *d, struct err *err)
+{
+    struct contain *k = mem_new(struct contain);
+    struct cgroup_place place;
+    int rc;
+
     k->d = d;
     k->lock_fd = -1;
-    if (old && old->lock_fd >= 0)
-        flock(old->lock_fd, LOCK_UN);
-    rc = open_base(d, k, why, err);
+    rc = find_place(d, &place, err);
+    if (!rc)
+        rc = open_base(d, &place, k, err);
     if (!rc)
         rc = lock(d, k, err);
     if (rc) {
         contain_free(k);
         return err_prefix(err, "slurm.conf asks for cgroups");
     }
-    say_lacks(d, k, why);
-    contain_free(old);
+    k->mount = mem_strdup(place.mount);
     d->contain = k;
+    return 0;
+}
+
+/* Steps that run are where they are: what holds them does not move. */
+static int open_again(struct slurmd *d, struct err *err)
+{
+    struct contain *k = d->contain;
+    struct cgroup_place place;
+    int rc = find_place(d, &place, err);
+
+    if (rc)
+        return rc;
+    if (place.version != k->base.version || !str_eq(place.mount, k->mount))
+        return err_set(err, -EBUSY,
+                       "cgroup.conf: CgroupMountpoint=%s and CgroupPlugin hold when slurmd is "
+                       "started again",
+                       place.mount);
+    return open_base(d, &place, k, err);
+}
+
+int contain_open(struct slurmd *d, struct err *err)
+{
+    const struct conf_cgroup *c = &d->conf->cgroup;
+
+    if (c->disabled && (c->limit || c->track || c->gather))
+        log_error("CgroupPlugin=disabled in cgroup.conf: steps are not confined");
+    if (wanted(c))
+        return d->contain ? open_again(d, err) : open_first(d, err);
+    if (d->contain)
+        d->contain->use = 0; /* it removes what is there */
     return 0;
 }
 
@@ -213,7 +253,7 @@ static int fill_memory(const struct slurmd *d, const struct cgroup *job, const P
     bool swap = cgroup_has_swap(job);
     int rc;
 
-    if (!cgroup_has(job, CGROUP_MEMORY))
+    if (!(d->contain->use & CGROUP_BIT(CGROUP_MEMORY)))
         return 0;
     contain_limit(c, d->hw.real_memory_mib, share ? share->mem_mib : 0, &of_job);
     contain_limit(c, d->hw.real_memory_mib, here->mem_mib, &of_step);
@@ -240,7 +280,7 @@ static int fill_cpus(const struct slurmd *d, const struct cgroup *job, const Pb_
     _cleanup_str_ struct str list = STR_INIT;
     int rc;
 
-    if (!cgroup_has(job, CGROUP_CPUSET) || !share)
+    if (!(d->contain->use & CGROUP_BIT(CGROUP_CPUSET)) || !share)
         return 0;
     if (!contain_cpus(&d->hw, cpus, share->cpu_set.data, share->cpu_set.len, &list))
         return 0; /* said when it was opened */
@@ -256,7 +296,7 @@ static void fill_devices(const struct slurmd *d, const struct cgroup *job, const
 {
     struct devices_denied denied = {0};
 
-    if (!cgroup_has(job, CGROUP_DEVICES))
+    if (!(d->contain->use & CGROUP_BIT(CGROUP_DEVICES)))
         return;
     devices_deny(d->conf, here->gres, here->n_gres, &denied);
     m->denied = arena_alloc(arena, (denied.list.len + 1) * sizeof(*m->denied));
@@ -283,7 +323,7 @@ int contain_fill(struct job *j, const Pb__Cred *cred, uint32_t node_index, Pb__S
     Pb__StepCgroup *m;
     int rc;
 
-    if (!k || !here)
+    if (!k || !k->use || !here)
         return 0;
     m = arena_alloc(arena, sizeof(*m));
     pb__step_cgroup__init(m);
@@ -298,9 +338,9 @@ int contain_fill(struct job *j, const Pb__Cred *cred, uint32_t node_index, Pb__S
     m->mount = (char *)d->conf->cgroup.cgroup_mountpoint;
     m->version = k->base.version;
     m->top = k->base.path;
-    m->parts = k->base.parts;
+    m->parts = k->use;
     m->has_track = m->has_signal_all = m->has_gather = true;
-    m->track = cgroup_has(&k->base, CGROUP_PROCS) && d->conf->cgroup.track;
+    m->track = k->use & CGROUP_BIT(CGROUP_PROCS) && d->conf->cgroup.track;
     m->signal_all = d->conf->cgroup.signal_children_processes;
     m->gather = d->conf->cgroup.gather;
     start->cgroup = m;

@@ -19,7 +19,8 @@
 struct job;
 
 /* As the configuration in force asks for; called again after it has changed, and then keeps what it
- * had if that fails. Failure: nothing of it can be had, or another daemon has it. */
+ * had if that fails. Failure: nothing of it can be had, another daemon has it, or it is to be
+ * elsewhere while there are steps here. */
 int contain_open(struct slurmd *d, struct err *err);
 void contain_close(struct slurmd *d); /* what runs stays as it is */
 

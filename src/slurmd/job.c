@@ -283,6 +283,8 @@ void job_step_ended(struct job *j, const Pb__StepdEnded *said, struct step *s)
     }
     if (m->has_unkillable && m->unkillable)
         on_unkillable(j, m);
+    if (m->memory)
+        memory_tell(j, m);
     log_verbose("step %u.%u has ended, status 0x%x", j->key.id, m->step_id,
                 (unsigned)m->exit_status);
     job_check(j);

@@ -110,17 +110,34 @@ static void put_most(const struct snapshot *seen, const struct job *j, const str
         put_process(most[i], out);
 }
 
+static const char *step_name(uint32_t id, char buf[16])
+{
+    if (id == SLURMD_STEP_BATCH)
+        snprintf(buf, 16, "batch");
+    else
+        snprintf(buf, 16, "%u", id);
+    return buf;
+}
+
+void memory_tell(const struct job *j, const Pb__StepdEnded *m)
+{
+    char id[16];
+
+    log_info("step %u.%s: the kernel has ended processes of it: %s was given %llu KiB of memory, "
+             "peak %llu%s%s",
+             j->key.id, step_name(m->step_id, id), m->memory->of_job ? "its job" : "it",
+             (unsigned long long)m->memory->limit_kib, (unsigned long long)m->memory->peak_kib,
+             m->memory->most && *m->memory->most ? ": " : "",
+             m->memory->most ? m->memory->most : "");
+}
+
 static void end_step(struct step *s, Pb__OverMemory *why)
 {
     char id[16];
 
-    if (s->id == SLURMD_STEP_BATCH)
-        snprintf(id, sizeof(id), "batch");
-    else
-        snprintf(id, sizeof(id), "%u", s->id);
     log_info("step %u.%s is ended: %s uses %llu KiB of memory, and was given %llu: %s",
-             s->job->key.id, id, why->of_job ? "its job" : "it", (unsigned long long)why->used_kib,
-             (unsigned long long)why->limit_kib, why->most);
+             s->job->key.id, step_name(s->id, id), why->of_job ? "its job" : "it",
+             (unsigned long long)why->used_kib, (unsigned long long)why->limit_kib, why->most);
     step_end_for_memory(s, why);
 }
 

@@ -12,8 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "proto/io.pb-c.h"
 #include "proto/step.pb-c.h"
 
+struct job;
 struct slurmd;
 struct snapshot;
 struct step;
@@ -37,6 +39,8 @@ enum memory_verdict { MEMORY_FITS, MEMORY_DOUBTED, MEMORY_STEP_OVER, MEMORY_JOB_
 uint64_t memory_judge(struct memory_grant *steps, size_t count, enum memory_verdict *out);
 
 /* By the credential of its launch; NULL: unreadable, no limit is known. */
+/* Of a step some of whose processes the kernel has ended: in the log. */
+void memory_tell(const struct job *j, const Pb__StepdEnded *m);
 void memory_read_grant(struct step *s, const Pb__Cred *cred);
 
 /* After a look. True: another one, at once, will show what is to end. */

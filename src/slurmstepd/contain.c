@@ -16,6 +16,7 @@
 
 #define DESCRIBED_MAX 3
 #define MIB (1u << 20)
+#define KIB 1024
 
 struct contain {
     struct cgroup job, step,
@@ -25,6 +26,8 @@ struct contain {
     uint64_t oom_kills;        /* that are known of */
     uint64_t oom_taken;        /* of those, by tasks */
     bool oom_told;
+    Pb__OverMemory over; /* the first time */
+    char *most;
     int kernel_log; /* -1: not to be read */
     char name[CGROUP_NAME_MAX];
 };
@@ -115,6 +118,7 @@ void contain_done(struct step *step)
     cgroup_close(&k->job);
     if (k->kernel_log >= 0)
         close(k->kernel_log);
+    free(k->most);
     free(take_ptr(step->contain));
 }
 
@@ -230,6 +234,12 @@ static void tell(struct step *step, const struct cgroup_memory *m)
         str_printf(&line, ", most of it: %s", str_cstr(&most));
     str_putc(&line, '\n');
     task_say(step, str_cstr(&line));
+    pb__over_memory__init(&k->over);
+    k->over.limit_kib = limit_hit(k, m) / KIB;
+    k->over.has_peak_kib = k->over.has_of_job = true;
+    k->over.used_kib = k->over.peak_kib = m->peak / KIB;
+    k->over.of_job = limit_hit(k, m) != k->limit;
+    k->over.most = k->most = str_take(&most);
 }
 
 /* Counts those that were ended since; says so the first time, while there is somebody to tell. */
@@ -259,7 +269,7 @@ int contain_status(struct step *step, int wait_status)
     return STATUS_OUT_OF_MEMORY;
 }
 
-void contain_end(struct step *step, Pb__Usage *usage)
+void contain_end(struct step *step, Pb__Usage *usage, Pb__StepdEnded *m)
 {
     struct contain *k = step->contain;
     uint64_t user, sys;
@@ -267,8 +277,10 @@ void contain_end(struct step *step, Pb__Usage *usage)
     if (!k)
         return;
     look(step);
-    if (k->oom_kills)
+    if (k->oom_kills) {
         step->exit_status = STATUS_OUT_OF_MEMORY;
+        m->memory = &k->over;
+    }
     if (k->gather && !cgroup_read_cpu(&k->step, &user, &sys)) {
         usage->user_usec = user;
         usage->sys_usec = sys;

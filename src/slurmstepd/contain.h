@@ -33,4 +33,4 @@ void contain_describe(const struct step *step, struct str *out); /* as reap_desc
 /* The status of a task that has ended, or that of one that ran out of memory. */
 int contain_status(struct step *step, int wait_status);
 /* Nothing lives any more: what was used, whether memory was short; the directory goes. */
-void contain_end(struct step *step, Pb__Usage *usage);
+void contain_end(struct step *step, Pb__Usage *usage, Pb__StepdEnded *m);

@@ -96,12 +96,12 @@ static void gone(struct step *step)
     Pb__Usage usage = PB__USAGE__INIT;
 
     take_usage(&usage);
-    contain_end(step, &usage);
+    init_ended(step, &m);
+    contain_end(step, &usage, &m);
     for (size_t i = 0; i < step->task_count; i++) {
         stream_cut(&step->tasks[i].out);
         stream_cut(&step->tasks[i].err);
     }
-    init_ended(step, &m);
     m.exit_status = step->exit_status;
     m.usage = &usage;
     m.has_timed_out = m.timed_out = step->timed_out;

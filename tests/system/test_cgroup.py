@@ -264,6 +264,7 @@ def test_memory_of_scripts_and_steps(cluster_of, version):
     kills, step, node, limit, peak, most = said.groups()
     assert (kills, step, node, limit) == ("1", f"{job}.batch", "n1", "100") and 98 <= int(peak) <= 100
     assert re.match(r"python3\[\d+\] \d+M", most or "python3[1] 1M")
+    assert f"step {job}.batch: the kernel has ended processes of it: it was given 102400 KiB of memory, peak " in c.tail("n1", 100)
     assert c.run(["squeue", "-h", "-tall", f"-j{job}", "-o%t %T %r"]).ok().split() == ["OOM", "OUT_OF_MEMORY", "OutOfMemory"]
     got = c.run(["srun", "-n1", "--mem=100", "sh", "-c", f"exec {HOG}"])
     assert got.returncode == 253
@@ -465,3 +466,18 @@ def test_more_is_asked_for_later(cluster_of):
     (c.work / "go").touch()
     assert ended(c, job)[0] == "COMPLETED"
     assert "slurm_n1" not in c.output(job)
+    # back to what it was, and nothing is left of what began before
+    job = c.sbatch("--mem=100", wrap="touch there; while [ ! -e on ]; do sleep 0.05; done")
+    eventually(lambda: (c.work / "there").exists(), "it runs")
+    c.conf_file.write_text(c.conf_file.read_text().replace(ALL, ""))
+    c.run("scontrol reconfigure").ok()
+    eventually(lambda: not inside(), "a step is in no group")
+    (c.work / "on").touch()
+    assert ended(c, job)[0] == "COMPLETED"
+    eventually(lambda: not c.groups.jobs(), "its directories are gone")
+    # elsewhere: not while it runs
+    with c.conf_file.open("a") as f:
+        f.write(ALL)
+    (c.dir / "cgroup.conf").write_text(f"CgroupMountpoint={cgroups.TOP}\n")
+    c.run("scontrol reconfigure").ok()
+    eventually(lambda: "hold when slurmd is started again; what there was stays" in c.tail("n1"), "it says so")
