@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sched/elements.h"
 #include "sched/hunt.h"
 #include "sched/resv.h"
 
@@ -138,11 +139,7 @@ static bool takes_most(const struct plan *p, const struct selection *where)
 
 static uint32_t may_start(const struct job *j)
 {
-    const struct depend *d = j->waits.on;
-    uint32_t n = d && d->parted ? d->ready.count : j->tasks.count;
-    uint32_t most = j->array ? j->array->throttle : 0;
-    if (most && most - j->array->running < n)
-        n = most - j->array->running;
+    uint32_t n = elements_may_start(j);
     return n < ELEMENTS_MOST ? n : ELEMENTS_MOST;
 }
 
