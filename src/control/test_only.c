@@ -9,6 +9,7 @@
 #include "control/submit.h"
 #include "sched/relax.h"
 
+#define PARTS_MOST 32 /* that are looked at, of one job */
 #define NAMES_MOST 60 /* bytes of the names of nodes in a refusal; more: none are told */
 #define FAR_SEC (CLUSTER_NO_LIMIT_SEC / 2) /* nobody says so: it is behind jobs without a limit */
 
@@ -19,6 +20,7 @@ struct trial {
     char *said;             /* by the site's job_submit; NULL: nothing */
     char *waits;            /* for something else than its turn; NULL: for nothing */
     size_t next;            /* where in the names of its partitions the next one is; */
+    unsigned asked;         /* so many have been looked at */
     struct job guest;       /* in the one before */
     bool is_guest;
     /* The best of its partitions so far; at_sec 0: none. */
@@ -43,7 +45,7 @@ void test_only_begin_anew(struct trial *t)
     t->best = (struct why_start){0};
     t->refusal.code = 0;
     t->unforeseen = NULL;
-    t->next = 0;
+    t->next = t->asked = 0;
 }
 
 void test_only_free(struct trial *t)
@@ -106,7 +108,7 @@ static void refuse_first(struct trial *t, const struct err *err)
 static struct part *next_part(struct control *c, struct trial *t, const char *names)
 {
     struct part *p = NULL;
-    while (names[t->next] && !p) {
+    while (names[t->next] && !p && t->asked < PARTS_MOST) {
         const char *at = names + t->next;
         size_t len = strcspn(at, ",");
         _cleanup_free_ char *name = mem_strndup(at, len);
@@ -176,6 +178,7 @@ static bool begin_next(struct control *c, struct trial *t)
             break;
     }
     ask(c, t);
+    t->asked++;
     return true;
 }
 
@@ -247,6 +250,8 @@ static const char *note_of(const struct control *c, const struct trial *t, const
         return "not before that; how much later depends on the jobs that wait before it";
     if (t->best.makes_room)
         return "as soon as jobs of a lower tier have made room for it";
+    if (spec->partition[t->next] && at > control_wall(c))
+        return "or sooner, in another one of so many partitions";
     if (at - control_wall(c) > FAR_SEC)
         return "or sooner: jobs before it have no time limit";
     return NULL;

@@ -84,6 +84,31 @@ static void answered(void **state)
     fixture_free(f);
 }
 
+/* Each of its elements has its turn, and it is named once. */
+static void behind_an_array(void **state)
+{
+    int64_t runs, waits;
+    struct fixture *f = full(&runs, &waits);
+    _cleanup_arena_ struct arena arena;
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    (void)state;
+    arena_init(&arena, 0);
+    spec.has_min_nodes = spec.has_exclusive = spec.exclusive = spec.has_time_limit_sec = true;
+    spec.min_nodes = 2;
+    spec.time_limit_sec = 600;
+    spec.array_inx = (char *)"0-3";
+    int64_t array = fixture_submit(f, &FIXTURE_USER, &spec);
+    spec.array_inx = NULL;
+    int64_t last = fixture_submit(f, &FIXTURE_USER, &spec);
+    const Pb__WhyReply *m = reply(f, &arena, ask(f, &FIXTURE_USER, last));
+    assert_int_equal(m->start_at, f->wall_ms / 1000 + 600 * 6);
+    assert_int_equal(m->n_ahead, 2);
+    assert_int_equal(m->ahead[0]->job_id, waits);
+    assert_int_equal(m->ahead[1]->job_id, array);
+    assert_int_equal(m->ahead[1]->start_at, f->wall_ms / 1000 + 600 * 2);
+    fixture_free(f);
+}
+
 /* The job goes, the controller reads another configuration, the caller goes. */
 static void between(void **state)
 {
@@ -113,6 +138,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refused),
         cmocka_unit_test(answered),
+        cmocka_unit_test(behind_an_array),
         cmocka_unit_test(between),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

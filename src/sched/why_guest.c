@@ -78,7 +78,7 @@ void why_guest_found(struct why *w, int64_t at_sec)
 {
     bool any = w->where.shares.len;
     int64_t at = at_sec ? at_sec : w->first_laid ? w->first_laid : w->now_sec;
-    w->found.bound = any && (w->too_many || !at_sec);
+    w->found.bound = any && (w->too_many || w->partly || !at_sec);
     if (any)
         found(w, at, &w->where);
 }

@@ -2,11 +2,14 @@
 /* When a job would start that cannot start now: on a timeline with those before it. */
 #include <stdlib.h>
 
+#include "sched/elements.h"
 #include "sched/why_state.h"
 
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
-#define FILL_NODES 1000 /* of running jobs, put on the timeline in a step */
-#define LAY_MOST 50     /* jobs before it that get a place on the timeline; more: none is told */
+#define FILL_NODES 1000    /* of running jobs, put on the timeline in a step */
+#define LAY_MOST 50        /* jobs before it that get a place on the timeline; more: none is told */
+#define GUEST_MOST 1000    /* the same of a guest, */
+#define GUEST_LOOKS 500000 /* on so many nodes together */
 
 void why_start_forget(struct why *w)
 {
@@ -18,13 +21,32 @@ void why_start_forget(struct why *w)
     vec_clear(&w->lay);
     w->laid = 0;
     w->not_before = w->first_laid = 0;
-    w->too_many = w->searching = w->filling = false;
+    w->too_many = w->partly = w->searching = w->filling = false;
     select_done(&w->where);
 }
 
 bool why_is_foreseeable(const struct why *w)
 {
     return w->q.guest || w->rule <= WHY_SWITCHES || w->rule == WHY_LICENSES || w->rule == WHY_BEGIN;
+}
+
+/* About a guest nothing else is asked: on a small machine more is looked at for it. */
+static size_t lay_most(const struct why *w)
+{
+    size_t most = w->q.guest ? GUEST_LOOKS / (w->cluster->nodes.len + 1) : LAY_MOST;
+    return most < LAY_MOST ? LAY_MOST : most > GUEST_MOST ? GUEST_MOST : most;
+}
+
+/* In its turn, each element of an array that may start; others follow when these have ended. */
+static void list_job(struct why *w, const struct job *j, const struct part *part, bool known)
+{
+    uint32_t n = elements_may_start(j);
+    for (uint32_t i = known; i < n && !w->too_many; i++) {
+        w->too_many = w->lay.len >= lay_most(w);
+        if (!w->too_many)
+            vec_push(&w->lay, ((struct why_laid){j->id, part}));
+    }
+    w->partly |= n < j->tasks.count;
 }
 
 static void list_before(struct why *w)
@@ -35,19 +57,17 @@ static void list_before(struct why *w)
     size_t heads = w->lay.len;
     if (!w->plan.blocked) /* it is the first there, and those that wait otherwise block nobody */
         return;
-    for (struct order_link *l = order_first(&at->part->queue); l; l = order_next(l)) {
+    for (struct order_link *l = order_first(&at->part->queue); l && !w->too_many;
+         l = order_next(l)) {
         const struct job *j = several_job_of(l);
         bool known = false;
         if (l->key > at->key || (l->key == at->key && l->tie >= why_tie(w)))
             break;
         for (size_t i = 0; i < heads && !known; i++)
             known = w->lay.data[i].id == j->id;
-        if (known || j->id == w->q.job_id || !array_has_room(j->array) || j->want.req_gone)
+        if (j->id == w->q.job_id || !array_has_room(j->array) || j->want.req_gone)
             continue;
-        w->too_many = w->lay.len >= LAY_MOST;
-        if (w->too_many)
-            break;
-        vec_push(&w->lay, ((struct why_laid){j->id, at->part}));
+        list_job(w, j, at->part, known);
     }
 }
 
@@ -108,7 +128,8 @@ static void laid(struct why *w, const struct job *j, int64_t at)
         w->not_before = at > w->not_before ? at : w->not_before;
     if (at > w->now_sec && (!w->first_laid || at < w->first_laid))
         w->first_laid = at;
-    if (w->place == 0)
+    bool first = !w->laid || w->lay.data[w->laid - 1].id != j->id; /* of an array */
+    if (w->place == 0 && !w->q.guest && first)
         put_ahead(w, j, at);
 }
 

@@ -51,6 +51,7 @@ struct why {
     VEC(struct why_laid) lay; /* who is to be on it; */
     size_t laid;              /* so many are */
     bool too_many, filling;   /* what runs is being put on the timeline */
+    bool partly;              /* of arrays before it not all elements are: they have a throttle */
     bool searching;           /* a place on it: */
     struct timeline_search search;
     struct selection where;
