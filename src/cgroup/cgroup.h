@@ -4,8 +4,8 @@
  * each controller) or 2 (one for all). This room knows the file systems, and nothing of jobs but
  * the names of their directories:
  *
- *   v1   MOUNT/CONTROLLER/BASE/uid_1000/job_42/step_0[/task_0]       BASE: slurm
- *   v2   MOUNT/BASE/job_42/step_0/user[/task_0]                      BASE: system.slice/...scope
+ *   v1   MOUNT/CONTROLLER/BASE/uid_1000/job_42/step_0       BASE: slurm
+ *   v2   MOUNT/BASE/job_42/step_0/user                      BASE: system.slice/...scope
  *
  * A struct cgroup is a directory held open in each tree that is in use; files are reached from
  * there alone, never by a path, and none is ever created. Names are made here of numbers.
@@ -83,7 +83,6 @@ static inline bool cgroup_has(const struct cgroup *c, enum cgroup_part part)
 const char *cgroup_name_uid(uid_t uid, char buf[CGROUP_NAME_MAX]);
 const char *cgroup_name_job(uint32_t job_id, uint32_t restarts, char buf[CGROUP_NAME_MAX]);
 const char *cgroup_name_step(uint32_t step_id, char buf[CGROUP_NAME_MAX]);
-const char *cgroup_name_task(uint32_t task, char buf[CGROUP_NAME_MAX]);
 /* -ERR_PARSE: it is not the name of a job's directory. */
 int cgroup_parse_job(const char *name, uint32_t *job_id, uint32_t *restarts);
 
@@ -133,9 +132,8 @@ int cgroup_set_memory(const struct cgroup *c, const struct cgroup_memory_limit *
 bool cgroup_has_swap(const struct cgroup *c); /* the kernel counts what is swapped out */
 
 struct cgroup_memory {
-    uint64_t limit, usage, peak; /* bytes; 0: not known; limit UINT64_MAX: none */
-    uint64_t resident;           /* of usage, what is no cache */
-    uint64_t oom_kills;          /* processes of it that the kernel ended for memory */
+    uint64_t limit, peak; /* bytes; limit UINT64_MAX: none; peak 0: the kernel does not say */
+    uint64_t oom_kills;   /* processes of it that the kernel ended for memory */
 };
 int cgroup_read_memory(const struct cgroup *c, struct cgroup_memory *out);
 int cgroup_read_cpu(const struct cgroup *c, uint64_t *user_usec, uint64_t *sys_usec);

@@ -89,18 +89,14 @@ int cgroup_read_memory(const struct cgroup *c, struct cgroup_memory *out)
         return -ENOENT;
     if (c->version == CGROUP_V2) {
         read_number(dir, "memory.max", NULL, &out->limit);
-        read_number(dir, "memory.current", NULL, &out->usage);
         read_number(dir, "memory.peak", NULL, &out->peak);
-        read_number(dir, "memory.stat", "anon", &out->resident);
         read_number(dir, "memory.events", "oom_kill", &out->oom_kills);
         return 0;
     }
     read_number(dir, "memory.limit_in_bytes", NULL, &out->limit);
     if (out->limit >= UNLIMITED_V1)
         out->limit = UINT64_MAX;
-    read_number(dir, "memory.usage_in_bytes", NULL, &out->usage);
     read_number(dir, "memory.max_usage_in_bytes", NULL, &out->peak);
-    read_number(dir, "memory.stat", "total_rss", &out->resident);
     read_number(dir, "memory.oom_control", "oom_kill", &out->oom_kills);
     return 0;
 }

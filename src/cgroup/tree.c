@@ -39,12 +39,6 @@ const char *cgroup_name_step(uint32_t step_id, char buf[CGROUP_NAME_MAX])
     return buf;
 }
 
-const char *cgroup_name_task(uint32_t task, char buf[CGROUP_NAME_MAX])
-{
-    snprintf(buf, CGROUP_NAME_MAX, "task_%u", task);
-    return buf;
-}
-
 int cgroup_parse_job(const char *name, uint32_t *job_id, uint32_t *restarts)
 {
     char again[CGROUP_NAME_MAX];

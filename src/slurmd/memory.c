@@ -121,14 +121,16 @@ static const char *step_name(uint32_t id, char buf[16])
 
 void memory_tell(const struct job *j, const Pb__StepdEnded *m)
 {
+    const Pb__OverMemory *o = m->memory;
+    _cleanup_free_ char *limit =
+        mem_printf("%s was given %llu KiB of memory", o->of_job ? "its job" : "it",
+                   (unsigned long long)o->limit_kib);
     char id[16];
 
-    log_info("step %u.%s: the kernel has ended processes of it: %s was given %llu KiB of memory, "
-             "peak %llu%s%s",
-             j->key.id, step_name(m->step_id, id), m->memory->of_job ? "its job" : "it",
-             (unsigned long long)m->memory->limit_kib, (unsigned long long)m->memory->peak_kib,
-             m->memory->most && *m->memory->most ? ": " : "",
-             m->memory->most ? m->memory->most : "");
+    log_info("step %u.%s: the kernel has ended processes of it: %s, peak %llu%s%s", j->key.id,
+             step_name(m->step_id, id), o->limit_kib ? limit : "the node had no memory left",
+             (unsigned long long)o->peak_kib, o->most && *o->most ? ": " : "",
+             o->most ? o->most : "");
 }
 
 static void end_step(struct step *s, Pb__OverMemory *why)

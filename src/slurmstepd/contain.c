@@ -2,8 +2,10 @@
 #include "slurmstepd/contain.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -17,6 +19,8 @@
 #define DESCRIBED_MAX 3
 #define MIB (1u << 20)
 #define KIB 1024
+#define SHELL_SIGNAL 128 /* and the signal: as which exit code a shell tells it */
+#define FREEZE_MS 100    /* those that wait for a device stand still when they have it */
 
 struct contain {
     struct cgroup job, step,
@@ -160,8 +164,12 @@ void contain_stop_all(struct step *step)
 {
     const struct cgroup *c = tracked(step);
 
-    if (!c || cgroup_freeze(c, true))
+    if (!c || cgroup_freeze(c, true)) {
         reap_stop_all();
+        return;
+    }
+    for (int i = 0; i < FREEZE_MS && !cgroup_is_frozen(c); i++)
+        poll(NULL, 0, 1); /* its CPUs are for others as soon as we have answered */
 }
 
 void contain_go_on(struct step *step)
@@ -206,40 +214,56 @@ void contain_describe(const struct step *step, struct str *out)
 /* --- memory -------------------------------------------------------------------------------------
  */
 
-/* Below its own limit it was the job's that it ran into. */
-static uint64_t limit_hit(const struct contain *k, const struct cgroup_memory *m)
+/* What it ran into: its own limit, its job's, or (0) the end of the node's memory. */
+static uint64_t limit_hit(const struct contain *k, const struct cgroup_memory *own)
 {
-    bool of_job = k->job_limit && (!k->limit || m->peak + MIB < k->limit);
+    struct cgroup_memory job = {0};
 
-    return of_job ? k->job_limit : k->limit;
+    if (!own->peak || own->peak + MIB >= k->limit)
+        return k->limit;
+    cgroup_read_memory(&k->job, &job);
+    return job.peak + MIB >= k->job_limit ? k->job_limit : 0;
 }
 
-static void tell(struct step *step, const struct cgroup_memory *m)
+static void format_hit(const struct step *step, const struct cgroup_memory *own, struct str *out)
+{
+    const struct contain *k = step->contain;
+
+    str_printf(out, "slurmstepd: error: %s: ", step->node);
+    if (k->over.limit_kib)
+        str_printf(out, "limit %lluM", (unsigned long long)(k->over.limit_kib / KIB));
+    else
+        str_printf(out, "the node had no memory left, limit %lluM",
+                   (unsigned long long)(k->limit / MIB));
+    if (own->peak)
+        str_printf(out, ", peak %lluM", (unsigned long long)((own->peak + MIB - 1) / MIB));
+    if (*k->over.most)
+        str_printf(out, ", most of it: %s", k->over.most);
+    str_putc(out, '\n');
+}
+
+static void tell(struct step *step, const struct cgroup_memory *own)
 {
     struct contain *k = step->contain;
     struct cgroup_oom oom = {.path = k->step.path};
     _cleanup_str_ struct str line = STR_INIT, most = STR_INIT;
+    uint64_t hit = limit_hit(k, own);
 
-    str_printf(&line,
-               "slurmstepd: error: Detected %llu oom_kill event%s in StepId=%s. Some of the step "
-               "tasks have been OOM Killed.\n",
-               (unsigned long long)m->oom_kills, m->oom_kills == 1 ? "" : "s", step->name);
-    str_printf(&line, "slurmstepd: error: %s: limit %lluM, peak %lluM", step->node,
-               (unsigned long long)(limit_hit(k, m) / MIB),
-               (unsigned long long)((m->peak + MIB - 1) / MIB));
     if (k->kernel_log >= 0)
         cgroup_oom_read(k->kernel_log, &oom);
     cgroup_oom_format(&oom, &most);
-    if (most.len)
-        str_printf(&line, ", most of it: %s", str_cstr(&most));
-    str_putc(&line, '\n');
-    task_say(step, str_cstr(&line));
     pb__over_memory__init(&k->over);
-    k->over.limit_kib = limit_hit(k, m) / KIB;
+    k->over.limit_kib = hit / KIB;
+    k->over.used_kib = k->over.peak_kib = own->peak / KIB;
     k->over.has_peak_kib = k->over.has_of_job = true;
-    k->over.used_kib = k->over.peak_kib = m->peak / KIB;
-    k->over.of_job = limit_hit(k, m) != k->limit;
+    k->over.of_job = hit && hit != k->limit;
     k->over.most = k->most = str_take(&most);
+    str_printf(&line,
+               "slurmstepd: error: Detected %llu oom_kill event%s in StepId=%s. Some of the step "
+               "tasks have been OOM Killed.\n",
+               (unsigned long long)own->oom_kills, own->oom_kills == 1 ? "" : "s", step->name);
+    format_hit(step, own, &line);
+    task_say(step, str_cstr(&line));
 }
 
 /* Counts those that were ended since; says so the first time, while there is somebody to tell. */
@@ -257,13 +281,20 @@ static void look(struct step *step)
     k->oom_told = true;
 }
 
+/* So ends who was killed, or a shell that waited for who was. */
+static bool was_killed(int wait_status)
+{
+    return WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) == SIGKILL
+                                    : WEXITSTATUS(wait_status) == SHELL_SIGNAL + SIGKILL;
+}
+
 int contain_status(struct step *step, int wait_status)
 {
     struct contain *k = step->contain;
-    bool last = step->left <= 1;
+    bool last = step->left <= 1; /* takes what is left over */
 
     look(step);
-    if (!k || k->oom_taken >= k->oom_kills || (!wait_status && !last))
+    if (!k || k->oom_taken >= k->oom_kills || (!was_killed(wait_status) && !last))
         return wait_status;
     k->oom_taken++;
     return STATUS_OUT_OF_MEMORY;

@@ -4,8 +4,8 @@
  * at its end. Where processes are tracked by it (proctrack/cgroup), that is how they are found,
  * signalled, stopped and ended; else, and for children that are not in it yet, by reap.h.
  *
- * Out of memory: the kernel counts the processes that it ended. A task that failed takes one of
- * them on itself, and has run out of memory; what no task takes is the step's.
+ * Out of memory: the kernel counts the processes that it ended. A task that was killed takes one
+ * of them on itself, and has run out of memory; so has the last one, if some are left.
  */
 #pragma once
 

@@ -29,6 +29,9 @@ class Groups:
             except OSError:
                 continue  # lacks() tells
             self.trees[name] = tree
+            for word in ("+cpuset", "+memory") if version == 2 else ():
+                with contextlib.suppress(OSError):  # lacks() tells
+                    (real / "cgroup.subtree_control").write_text(word)
             (self.mount / name).symlink_to(tree)
             if name == "cpuset":
                 for file in ("cpuset.mems", "cpuset.cpus"):
@@ -93,7 +96,7 @@ def cluster(version, cgroup_conf="", conf="", start=True, **more):
     groups = Groups(c, version)
     c.groups = groups
     try:
-        (c.dir / "cgroup.conf").write_text(f"CgroupMountpoint={groups.mount}\nCgroupPlugin=cgroup/v{version}\n{cgroup_conf}")
+        (c.dir / "cgroup.conf").write_text(f"CgroupMountpoint={groups.mount}\nCgroupPlugin=cgroup/v{version}\nEnableControllers=yes\n{cgroup_conf}")
         if start:
             c.start()
         yield c

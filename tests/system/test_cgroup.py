@@ -276,6 +276,24 @@ def test_memory_of_scripts_and_steps(cluster_of, version):
 
 
 @both
+def test_memory_of_one_task_of_several(cluster_of, version):
+    """The others go on: who fails of its own is not said to have run out of memory."""
+    c = memory(cluster_of, version)
+    task = c.work / "task"
+    task.write_text(f"#!/bin/sh\n[ $SLURM_PROCID = 1 ] && exec {HOG}\nwhile [ ! -e over ]; do sleep 0.05; done\nexit 3\n")
+    task.chmod(0o755)
+    srun = c.popen(["srun", "-n2", "--overcommit", "--mem=100", task])
+    top = c.groups.of("memory") if version == 1 else c.groups.base
+    group = eventually(lambda: next(top.glob("**/step_0"), None), "it runs")
+    counts = group / ("memory.oom_control" if version == 1 else "memory.events")
+    eventually(lambda: "oom_kill 1\n" in counts.read_text(), "one is ended")
+    (c.work / "over").touch()
+    said = srun.communicate(timeout=60)[1]
+    assert srun.returncode == 253
+    assert "srun: error: n1: task 1: Out Of Memory\n" in said and "srun: error: n1: task 0: Exited with exit code 3\n" in said, said
+
+
+@both
 def test_memory_of_a_step_of_its_own(cluster_of, version):
     """Its script goes on; the job has not run out of memory by a step that did."""
     c = memory(cluster_of, version)
