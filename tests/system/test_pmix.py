@@ -12,6 +12,7 @@ from harness import PREFIX, ROOT, alive, eventually, many
 from hosts import Hosts
 
 HERE = pathlib.Path(__file__).parent
+TOP = HERE.parents[1]
 SERVER = PREFIX / "sbin/slurmstepd-pmix"
 pytestmark = pytest.mark.skipif(not SERVER.exists() or not shutil.which("mpicc.openmpi"),
                                 reason="needs Open MPI, and a build with libpmix-dev")
@@ -29,7 +30,7 @@ def build(cluster, source):
 
 @pytest.fixture(scope="module")
 def mping(cluster):
-    return build(cluster, HERE.parents[1] / "examples/mping.c")
+    return build(cluster, TOP / "examples/mping.c")
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +117,14 @@ def test_a_step_within_a_step(cluster, mpi):
     """What the outer server has told its task does not reach the inner one."""
     out = cluster.run([*PMIX, "-n1", "srun", "--overlap", "-O", "-N1", "-n2", "--mpi=pmix", mpi, "sum"], env=ONE_HOST).ok().splitlines()
     assert sorted(out) == ["0 of 2: sum 1 ring 1", "1 of 2: sum 1 ring 1"]
+
+
+def test_the_guide_is_as_it_is(cluster):
+    version = subprocess.run([SERVER, "--libpmix"], check=True, capture_output=True, text=True).stdout.strip()
+    if version != "4.2.2":
+        pytest.skip(f"the guide is of libpmix 4.2.2, this is {version}")
+    argv = [TOP / "tools/transcript", TOP / "docs/mpi.md", TOP / "examples/mpi"]
+    cluster.run(argv, env={**ONE_HOST, "TMPDIR": str(cluster.work)}).ok()
 
 
 class Named(Hosts):

@@ -16,6 +16,7 @@
 #include "cmd/common/opt.h"
 #include "cmd/common/origin.h"
 #include "cmd/srun/batch.h"
+#include "cmd/srun/doctor.h"
 #include "cmd/srun/estimate.h"
 #include "cmd/srun/mpi.h"
 #include "cmd/srun/multi.h"
@@ -226,6 +227,8 @@ static int run(struct setup *s, int argc, char **argv)
         fprintf(stderr, "srun: fatal: No command given to execute.\n");
         return 1;
     }
+    if (str_eq(s->opt.mpi, "doctor"))
+        return doctor_run(s->argv[0]);
     opt_print_notes(&s->opt);
     opt_print_defined(&s->opt);
     arena_init(&s->arena, 0);
