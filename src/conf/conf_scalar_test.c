@@ -133,7 +133,7 @@ static void warnings(void **state)
          "t.conf:2: ", "unknown plugin; using proctrack/linuxproc"},
         {HEAD "SelectType=select/best\n", "t.conf:2: ", "using select/cons_tres"},
         {HEAD "AuthType=auth/munge\n", "t.conf:2: ", "using auth/slurm"},
-        {HEAD "TaskPlugin=none,affinity\n", "t.conf:2: ", "using those that are"},
+        {HEAD "TaskPlugin=affinity,magic\n", "t.conf:2: ", "using those that are"},
         {HEAD "JobSubmitPlugins=pbs\n", "t.conf:2: ", "using those that are"},
         {HEAD "StateSaveStore=postgresql://u:pw@h/d\n", "t.conf:2: ", "?passfile=FILE"},
         {HEAD "StateSaveStore=postgres://h/d?password=pw\n", "t.conf:2: ", "?passfile=FILE"},

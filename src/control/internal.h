@@ -153,8 +153,8 @@ void start_send_batch(struct control *c, struct job *j);
 void start_send_prepare(struct control *c, struct job *j,
                         const struct alloc_node *a); /* with PrologFlags=Alloc */
 void start_reply_alloc(struct control *c, struct job *j, uint64_t call, bool granted);
-void start_make_cred(struct control *c, struct job *j, const Pb__StepNode *const *nodes,
-                     size_t count, uint32_t step_id, struct str *cred, uint8_t sig[64]);
+void start_make_cred(struct control *c, struct job *j, const Pb__StepRecord *step, struct str *cred,
+                     uint8_t sig[64]);
 
 /* It has its nodes and may use them. */
 void start_ready(struct control *c, struct job *j);

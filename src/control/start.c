@@ -15,20 +15,22 @@ static ProtobufCBinaryData pack_cpus(const struct control *c, const struct alloc
     return step_cpus_pack(cpus, arena);
 }
 
-void start_make_cred(struct control *c, struct job *j, const Pb__StepNode *const *nodes,
-                     size_t count, uint32_t step_id, struct str *cred, uint8_t sig[64])
+void start_make_cred(struct control *c, struct job *j, const Pb__StepRecord *step, struct str *cred,
+                     uint8_t sig[64])
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
     Pb__Cred m = PB__CRED__INIT;
     m.job_id = j->id;
-    m.step_id = step_id;
+    m.step_id = step->step_id;
     m.restarts = j->restarts;
     m.uid = j->uid;
     m.gid = j->gid;
-    m.nodes = (Pb__StepNode **)nodes;
-    m.n_nodes = count;
+    m.nodes = step->layout;
+    m.n_nodes = step->n_layout;
+    m.has_exact = step->has_exact;
+    m.exact = step->exact;
     m.issued_at_ms = c->env->wall_ms(c->env->ctx);
     m.expires_at_ms = m.issued_at_ms + CONTROL_CRED_MS;
     m.cluster = (char *)c->conf->cluster_name;
@@ -76,12 +78,16 @@ void start_send_batch(struct control *c, struct job *j)
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     Pb__StepNode node;
-    const Pb__StepNode *nodes[] = {&node};
+    Pb__StepNode *nodes[] = {&node};
+    Pb__StepRecord batch = PB__STEP_RECORD__INIT;
     uint32_t task = 0;
     struct str cred = STR_INIT, names = STR_INIT;
     uint8_t sig[64];
     batch_node(c, j, &node, &task, &arena);
-    start_make_cred(c, j, nodes, 1, CLUSTER_BATCH_STEP, &cred, sig);
+    batch.step_id = CLUSTER_BATCH_STEP;
+    batch.layout = nodes;
+    batch.n_layout = 1;
+    start_make_cred(c, j, &batch, &cred, sig);
     job_format_nodes(c->cluster, j, &names);
 
     Pb__LaunchBatch launch = PB__LAUNCH_BATCH__INIT;

@@ -104,6 +104,8 @@ static void build_record(struct control *c, struct step_layout *l, struct step *
     SET(&r, overlap, l->overlap || l->overcommit);
     if (l->gres.own)
         SET(&r, own_gres, true);
+    if (OR(l->spec, exact, 0))
+        SET(&r, exact, true);
     SET(&r, own_memory, l->spec->has_mem_per_node_mib || l->spec->has_mem_per_cpu_mib);
     SET(&r, time_limit_sec, OR(l->spec, time_limit_sec, INT64_MAX));
     r.has_request_id = l->spec->request_id.len == sizeof s->request_id;
@@ -167,8 +169,7 @@ Pb__StepReply *step_reply(struct control *c, struct job *j, const struct step *s
     r->step_id = s->id;
     r->layout = record->layout;
     r->n_layout = record->n_layout;
-    start_make_cred(c, j, (const Pb__StepNode *const *)record->layout, record->n_layout, s->id,
-                    &cred, sig);
+    start_make_cred(c, j, record, &cred, sig);
     uint8_t *copy = arena_alloc(arena, cred.len);
     memcpy(copy, cred.data, cred.len);
     SET(r, cred, ((ProtobufCBinaryData){cred.len, copy}));

@@ -83,10 +83,10 @@ static void say_lacks(const struct slurmd *d, const struct contain *k, const str
         !cgroup_has_swap(&k->base))
         log_error("task/cgroup: the kernel counts no swap (swapaccount=1 on its command line): "
                   "ConstrainSwapSpace has no effect");
-    if (cgroup_has(&k->base, CGROUP_CPUSET) && d->hw.os_count < d->conf->node_rows.data[0].cpus)
+    if (cgroup_has(&k->base, CGROUP_CPUSET) && d->hw.mapped < d->conf->node_rows.data[0].cpus)
         log_error("task/cgroup: CPUs=%u of node %s, and this machine has %u: ConstrainCores has no "
                   "effect; see slurmd -C",
-                  d->conf->node_rows.data[0].cpus, d->name, d->hw.os_count);
+                  d->conf->node_rows.data[0].cpus, d->name, d->hw.mapped);
 }
 
 /* Nobody else makes and removes directories there. */
@@ -272,8 +272,9 @@ static int fill_memory(const struct slurmd *d, const struct cgroup *job, const P
     return 0;
 }
 
+/* All that its job has here, or what is the step's own. */
 static int fill_cpus(const struct slurmd *d, const struct cgroup *job, const Pb__NodeShare *share,
-                     const Pb__StepNode *here, Pb__StepCgroup *m, struct arena *arena,
+                     const Pb__StepNode *own, Pb__StepCgroup *m, struct arena *arena,
                      struct err *err)
 {
     const uint32_t cpus = d->conf->node_rows.data[0].cpus;
@@ -285,8 +286,9 @@ static int fill_cpus(const struct slurmd *d, const struct cgroup *job, const Pb_
     if (!contain_cpus(&d->hw, cpus, share->cpu_set.data, share->cpu_set.len, &list))
         return 0; /* said when it was opened */
     rc = cgroup_set_cpus(job, str_cstr(&list), err);
-    str_clear(&list);
-    if (!rc && contain_cpus(&d->hw, cpus, here->cpu_set.data, here->cpu_set.len, &list))
+    if (own)
+        str_clear(&list);
+    if (!rc && (!own || contain_cpus(&d->hw, cpus, own->cpu_set.data, own->cpu_set.len, &list)))
         m->cpus = arena_strdup(arena, str_cstr(&list));
     return rc;
 }
@@ -331,7 +333,7 @@ int contain_fill(struct job *j, const Pb__Cred *cred, uint32_t node_index, Pb__S
     if (!rc)
         rc = fill_memory(d, &job, share, here, m, err);
     if (!rc)
-        rc = fill_cpus(d, &job, share, here, m, arena, err);
+        rc = fill_cpus(d, &job, share, cred->exact ? here : NULL, m, arena, err);
     if (rc)
         return -ERR_NODE_FAULT;
     fill_devices(d, &job, here, m, arena);

@@ -65,11 +65,11 @@ bool contain_cpus(const struct hw *hw, uint32_t cpus, const uint8_t *map, size_t
     /* A node that counts its cores as CPUs hands out all threads of each. */
     uint32_t each = hw->threads > 1 && cpus * hw->threads == hw->cpus ? hw->threads : 1;
 
-    if (cpus > hw->os_count || cpus > hw->cpus)
+    if (cpus > hw->mapped || cpus > hw->cpus)
         return false;
     for (uint32_t i = 0; i < cpus && i / 8 < len; i++)
         for (uint32_t k = 0; k < each && map[i / 8] >> (i % 8) & 1; k++)
-            in[hw->os[i * each + k]] = true;
+            in[hw->cpu[i * each + k].number] = true;
     put_set(in, HW_CPUS_MAX, out);
     return out->len > 0;
 }

@@ -100,9 +100,9 @@ static void test_cpus(void **state)
         _cleanup_str_ struct str list = STR_INIT;
         bool told;
 
-        hw = (struct hw){.cpus = 8, .threads = rows[i].threads, .os_count = 8};
+        hw = (struct hw){.cpus = 8, .threads = rows[i].threads, .mapped = 8};
         for (uint16_t k = 0; k < 8; k++)
-            hw.os[k] = rows[i].threads == 1 ? k : (uint16_t)(k / 2 + k % 2 * 4);
+            hw.cpu[k].number = rows[i].threads == 1 ? k : (uint16_t)(k / 2 + k % 2 * 4);
         told = contain_cpus(&hw, rows[i].cpus, &rows[i].map, 1, &list);
         assert_int_equal(told, rows[i].list != NULL);
         if (told)

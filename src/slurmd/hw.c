@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <sys/sysinfo.h>
@@ -21,8 +22,8 @@
 
 struct shape { /* what the child says */
     int32_t code;
-    uint32_t cpus, sockets, cores;
-    uint16_t os[HW_CPUS_MAX];
+    uint32_t cpus, sockets, cores, mapped;
+    struct hw_cpu cpu[HW_CPUS_MAX];
 };
 
 /* Only in the child. The library is opened by name, so that the daemon is not linked to it. */
@@ -34,7 +35,8 @@ static int ask_hwloc(struct shape *s)
     typeof(&hwloc_get_type_depth) depth_of;
     typeof(&hwloc_get_nbobjs_by_depth) count_at;
     typeof(&hwloc_topology_set_all_types_filter) filter;
-    typeof(&hwloc_get_obj_by_depth) object_at;
+    typeof(&hwloc_get_obj_by_depth) object;
+    typeof(&hwloc_bitmap_first) first;
     void *lib = dlopen(HWLOC_LIBRARY, RTLD_NOW);
 
     if (!lib)
@@ -44,18 +46,49 @@ static int ask_hwloc(struct shape *s)
     depth_of = (typeof(depth_of))dlsym(lib, "hwloc_get_type_depth");
     count_at = (typeof(count_at))dlsym(lib, "hwloc_get_nbobjs_by_depth");
     filter = (typeof(filter))dlsym(lib, "hwloc_topology_set_all_types_filter");
-    object_at = (typeof(object_at))dlsym(lib, "hwloc_get_obj_by_depth");
-    if (!init || !load || !depth_of || !count_at || !filter || !object_at || init(&t))
+    object = (typeof(object))dlsym(lib, "hwloc_get_obj_by_depth");
+    first = (typeof(first))dlsym(lib, "hwloc_bitmap_first");
+    if (!init || !load || !depth_of || !count_at || !filter || !object || !first || init(&t))
         return -ENOENT;
     filter(t, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
     if (load(t))
         return -EIO;
     s->cpus = (uint32_t)count_at(t, depth_of(t, HWLOC_OBJ_PU));
-    for (uint32_t i = 0; i < s->cpus && i < HW_CPUS_MAX; i++)
-        s->os[i] = (uint16_t)object_at(t, depth_of(t, HWLOC_OBJ_PU), i)->os_index % HW_CPUS_MAX;
     s->cores = (uint32_t)count_at(t, depth_of(t, HWLOC_OBJ_CORE));
     s->sockets = (uint32_t)count_at(t, depth_of(t, HWLOC_OBJ_PACKAGE));
+    for (; s->mapped < s->cpus && s->mapped < HW_CPUS_MAX; s->mapped++) {
+        hwloc_obj_t pu = object(t, depth_of(t, HWLOC_OBJ_PU), s->mapped);
+        int numa = pu->nodeset ? first(pu->nodeset) : 0;
+        if (pu->os_index >= HW_CPUS_MAX)
+            break;
+        s->cpu[s->mapped].number = (uint16_t)pu->os_index;
+        s->cpu[s->mapped].numa = (uint16_t)(numa > 0 ? numa : 0);
+    }
     return 0;
+}
+
+static bool read_all(int fd, void *data, size_t size)
+{
+    size_t done = 0;
+    ssize_t n = 1;
+
+    while (done < size && n > 0) {
+        n = read(fd, (char *)data + done, size - done);
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return done == size;
+}
+
+/* Without hwloc: those that we may run on, as the kernel numbers them. */
+static void map_flat(struct shape *s)
+{
+    cpu_set_t mine[HW_CPUS_MAX / CPU_SETSIZE];
+
+    if (sched_getaffinity(0, sizeof(mine), mine) < 0)
+        return;
+    for (size_t i = 0; i < HW_CPUS_MAX && s->mapped < s->cpus; i++)
+        if (CPU_ISSET_S(i, sizeof(mine), mine))
+            s->cpu[s->mapped++].number = (uint16_t)i;
 }
 
 static void ask_in_child(struct shape *s)
@@ -70,18 +103,12 @@ static void ask_in_child(struct shape *s)
     if (pid == 0) {
         alarm(CHILD_LIMIT_SEC);
         s->code = ask_hwloc(s);
-        _exit(path_write_all(ends[1], s, sizeof(*s)) != 0);
+        _exit(path_write_all(ends[1], (char *)s, sizeof(*s)) != 0);
     }
     close(ends[1]);
     if (pid > 0) {
-        struct shape got;
-        size_t have = 0;
-        ssize_t n;
-
-        while ((n = read(ends[0], (char *)&got + have, sizeof(got) - have)) > 0)
-            have += (size_t)n;
-        if (have == sizeof(got))
-            *s = got;
+        if (!read_all(ends[0], s, sizeof(*s)))
+            s->code = -EIO;
         waitpid(pid, NULL, 0);
     }
     close(ends[0]);
@@ -101,27 +128,19 @@ static uint64_t tmp_mib(const char *tmp_fs)
     return statvfs(tmp_fs, &st) ? 0 : (uint64_t)st.f_blocks * st.f_frsize >> 20;
 }
 
-/* No hwloc here: what the kernel counts, as one socket. */
-static struct shape flat(long online)
-{
-    struct shape s = {.cpus = online > 0 ? (uint32_t)online : 1};
-
-    for (uint32_t i = 0; i < s.cpus && i < HW_CPUS_MAX; i++)
-        s.os[i] = (uint16_t)i;
-    return s;
-}
-
 int hw_detect(const char *tmp_fs, struct hw *hw, struct err *err)
 {
-    struct shape s = {0};
+    static struct shape s; /* large; the daemon has one thread */
     long online = sysconf(_SC_NPROCESSORS_ONLN);
 
     hw->online = online;
+    memset(&s, 0, sizeof(s));
     ask_in_child(&s);
-    if (s.code || !s.cpus)
-        s = flat(online);
-    hw->os_count = s.cpus < HW_CPUS_MAX ? s.cpus : HW_CPUS_MAX;
-    memcpy(hw->os, s.os, sizeof(hw->os));
+    if (s.code || !s.cpus) { /* no hwloc here: what the kernel counts, as one flat socket */
+        memset(&s, 0, sizeof(s));
+        s.cpus = online > 0 ? (uint32_t)online : 1;
+        map_flat(&s);
+    }
     hw->cpus = s.cpus;
     hw->boards = 1;
     hw->sockets = s.sockets ? s.sockets : 1;
@@ -129,6 +148,8 @@ int hw_detect(const char *tmp_fs, struct hw *hw, struct err *err)
     hw->threads = s.cpus / (hw->sockets * hw->cores);
     if (!hw->threads)
         hw->threads = 1;
+    hw->mapped = s.mapped;
+    memcpy(hw->cpu, s.cpu, sizeof(hw->cpu));
     hw->real_memory_mib = memory_mib();
     hw->tmp_disk_mib = tmp_mib(tmp_fs);
     if (!hw->real_memory_mib)

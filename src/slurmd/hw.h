@@ -11,14 +11,18 @@
 #include "base/err.h"
 #include "base/str.h"
 
-#define HW_CPUS_MAX 4096
+#define HW_CPUS_MAX 4096 /* of which we know where they are */
+
+struct hw_cpu {
+    uint16_t number, numa; /* the kernel's, below HW_CPUS_MAX; of the memory that is near */
+};
 
 struct hw {
     uint32_t cpus, boards, sockets, cores, threads; /* cores per socket, threads per core */
     uint64_t real_memory_mib, tmp_disk_mib;
-    long online; /* processors the kernel counts; may be more than are ours */
-    uint32_t os_count;
-    uint16_t os[HW_CPUS_MAX]; /* the kernel's number of each CPU, socket by socket, core by core */
+    long online;                    /* processors the kernel counts; may be more than are ours */
+    uint32_t mapped;                /* of cpus: */
+    struct hw_cpu cpu[HW_CPUS_MAX]; /* by sockets, cores and threads */
 };
 
 int hw_detect(const char *tmp_fs, struct hw *hw, struct err *err);

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "rpc/client.h"
 #include "slurmd/contain.h"
+#include "slurmd/cpus.h"
 #include "slurmd/cred.h"
 #include "slurmd/devices.h"
 #include "slurmd/report.h"
@@ -510,6 +511,7 @@ static void start(struct job *j, struct launch *l, const struct user *user)
         launch_fail(d, l, -rc, err.text, false);
         return;
     }
+    cpus_fill(d, &m, &arena);
     if (l->is_batch)
         rc = job_note_first(j, &err, NOTE_BATCH);
     else

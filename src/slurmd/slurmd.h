@@ -63,6 +63,7 @@ struct slurmd {
     int64_t timeout_sec; /* SlurmdTimeout, as the controller has told it; negative: not yet */
 
     struct hw hw;
+    bool cpus_told; /* why no task is bound to CPUs */
     struct auth_key key;
     struct rpc_server *server;
 

@@ -19,6 +19,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "slurmstepd/affinity.h"
 #include "slurmstepd/become.h"
 #include "slurmstepd/contain.h"
 #include "slurmstepd/debug.h"
@@ -246,6 +247,15 @@ static _Noreturn void run_program(struct task *t, const struct child_plan *plan)
     _exit(code);
 }
 
+static void bind_task(const struct task *t)
+{
+    _cleanup_str_ struct str said = STR_INIT;
+
+    affinity_apply(t, &said);
+    if (said.len)
+        path_write_all(STDERR_FILENO, said.data, said.len);
+}
+
 _Noreturn void child_run(struct task *t, struct child_plan *plan)
 {
     struct step *step = t->step;
@@ -287,6 +297,7 @@ _Noreturn void child_run(struct task *t, struct child_plan *plan)
     if (plan->go_fd >= 0 && read(plan->go_fd, &byte, 1) != 1)
         _exit(1); /* the shepherd has gone, or given up */
     finish_environment(t, plan);
+    bind_task(t);
     set_limits(step, plan);
     code = hook_prologs(t, plan);
     if (code)

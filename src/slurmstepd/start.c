@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "slurmstepd/affinity.h"
 #include "slurmstepd/contain.h"
 #include "slurmstepd/control.h"
 #include "slurmstepd/debug.h"
@@ -45,6 +46,7 @@ static void answer(struct step *step, int code, const char *text)
 /* What was only needed for starting goes; the message may have held a large script. */
 static void forget_message(struct step *step)
 {
+    affinity_done(step);
     arena_done(&step->arena);
     arena_init(&step->arena, ARENA_MAX);
     envlist_done(&step->env);
@@ -304,6 +306,8 @@ void start_step(struct step *step, uint64_t id, const Pb__StepdStart *m)
     }
     make_environment(step);
     rc = contain_open(step, &err);
+    if (rc == 0)
+        rc = affinity_prepare(step, &err);
     if (rc) {
         start_failed(step, -rc, err.text);
         return;

@@ -26,6 +26,8 @@
 #define STEP_BATCH 0xfffffffbu
 #define STEP_NONCES 32 /* deliveries remembered, so that a repeat is not delivered again */
 
+struct affinity;
+
 enum step_phase { STEP_STARTING, STEP_RUNNING, STEP_KILLING, STEP_DRAINING };
 
 /* A task's output on its way to srun. */
@@ -115,9 +117,10 @@ struct step {
     const Pb__LaunchTasks *launch;
     const Pb__Cred *granted;
     struct envlist env;
-    char *script; /* path of a batch job's script; kept for its removal */
-    char **argv;  /* what the tasks run, NULL-terminated; in the arena */
-    int go_fd;    /* a byte per task lets them run; -1 */
+    struct affinity *affinity; /* in the arena; NULL: tasks are not bound */
+    char *script;              /* path of a batch job's script; kept for its removal */
+    char **argv;               /* what the tasks run, NULL-terminated; in the arena */
+    int go_fd;                 /* a byte per task lets them run; -1 */
     uint64_t start_id;
     uint32_t failed; /* tasks that could not be set up */
     char *fail_text;

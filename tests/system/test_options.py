@@ -57,7 +57,7 @@ def test_what_has_no_effect_is_said_once(cluster):
     done = cluster.run("sbatch -o /dev/null", stdin="#!/bin/sh\n#SBATCH --gres=none --delay-boot=5\ntrue\n")
     assert done.returncode == 0 and "--delay-boot is accepted and has no effect" in done.stderr and "gres" not in done.stderr
     done = cluster.run("srun true", env={"SLURM_CPU_BIND": "cores"})
-    assert done.stderr == "srun: warning: option --cpu-bind is accepted and has no effect (from SLURM_CPU_BIND)\n"
+    assert done.stderr == "srun: warning: --cpu-bind has no effect: TaskPlugin=task/none does not bind tasks, task/affinity does\n"
 
 
 def test_preserve_env(cluster):

@@ -69,7 +69,8 @@ struct opt {
     char *mail_user, *nodelist, *partition, *partition_key, *qos, *signal, *wckey, *clusters;
     char *prefer, *reservation, *chdir, *std_in, *std_out, *std_err, *export_env, *propagate;
     char *gres, *gpus, *gpus_per_node, *gpus_per_socket, *gpus_per_task, *tres_per_task;
-    char *gpu_bind, *gpu_freq, *gres_flags;
+    char *gpu_bind, *gpu_freq, *gres_flags, *cpu_bind, *mem_bind;
+    unsigned socket_order;       /* how tasks go to sockets: 0 cyclic, 1 block, 2 fcyclic */
     char *node_gres, *task_gres; /* these together; made by opt_finish() */
     uint32_t cpus_per_gpu, ntasks_per_gpu;
     uint64_t mem_per_gpu_mib;

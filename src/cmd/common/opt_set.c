@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Setting one option: values by type, and the options that need a function of their own. */
+#include <ctype.h>
 #include <grp.h>
 #include <pwd.h>
 #include <signal.h>
@@ -194,11 +195,16 @@ int opt_set_distribution(struct opt *o, const char *arg, struct err *err)
             return opt_bad_spec(o, "distribution", arg, err);
         first = len += 1 + digits;
     }
+    unsigned levels = 0, order = 0;
     for (s += len; *s == ':'; s += len) {
         s++;
         len = strcspn(s, ":,");
-        if (!is_word(s, len, inner))
+        if (!is_word(s, len, inner) || ++levels > 2)
             return opt_bad_spec(o, "distribution", arg, err);
+        if (levels == 1)
+            order = tolower((unsigned char)*s) == 'b'   ? 1
+                    : tolower((unsigned char)*s) == 'f' ? 2
+                                                        : 0;
     }
     if (*s == ',') {
         s++;
@@ -209,10 +215,16 @@ int opt_set_distribution(struct opt *o, const char *arg, struct err *err)
     }
     if (is_plane)
         return opt_fail(o, OPT_FAIL_ERROR, 1, err, OPT_NO_DISTRIBUTION, arg);
-    if (arg[first] == ':')
+    if (levels && o->command != OPT_SRUN)
+        note(
+            o, OPT_ID_distribution,
+            "of --distribution=%s what is said of sockets and cores is accepted and has no effect: "
+            "it is for srun",
+            arg);
+    else if (levels == 2)
         note(o, OPT_ID_distribution,
-             "of --distribution=%s what is said of sockets and cores is accepted and has no effect",
-             arg);
+             "of --distribution=%s what is said of cores is accepted and has no effect", arg);
+    o->socket_order = order;
     free(o->distribution);
     bool given = first && *arg != '*';
     o->distribution = given || *s ? mem_printf("%.*s%s%s", given ? (int)first : 5,

@@ -243,7 +243,7 @@ int opt_to_step_spec(const struct opt *o, struct arena *arena, Pb__StepSpec *spe
     PUT_TRUE(overcommit);
     PUT_TRUE(immediate);
     PUT_TRUE(whole);
-    if (o->exact || o->exclusive)
+    if (o->exact || o->exclusive || opt_given(o, OPT_ID_cpus_per_task))
         spec->has_exact = spec->exact = 1;
     spec->exc_nodes = o->exclude;
     spec->distribution = o->distribution;

@@ -102,6 +102,8 @@ static void test_refused(void **state)
          "Invalid --distribution specification: foo"},
         {OPT_SBATCH, NULL, "", "sbatch|-m|block:foo", OPT_FAIL_ERROR, 255,
          "Invalid --distribution specification: block:foo"},
+        {OPT_SRUN, NULL, "", "srun|-m|block:block:block:block", OPT_FAIL_ERROR, 255,
+         "Invalid --distribution specification: block:block:block:block"},
         {OPT_SBATCH, NULL, "", "sbatch|--nice=99999999999", OPT_FAIL_ERROR, 255,
          "Invalid --nice value, out of range (+/- 2147483645): 99999999999"},
         {OPT_SBATCH, NULL, "", "sbatch|--signal=FOO", OPT_FAIL_ERROR, 255,
@@ -511,7 +513,10 @@ static void test_other_notes(void **state)
     } v[] = {
         {OPT_SBATCH, "", "sbatch|-mblock:cyclic|-mcyclic:block",
          "warning: of --distribution=block:cyclic what is said of sockets and cores is accepted "
-         "and has "
+         "and has no effect: it is for srun\n"},
+        {OPT_SRUN, "", "srun|-mblock:fcyclic|x", ""},
+        {OPT_SRUN, "", "srun|-mblock:cyclic:block|x",
+         "warning: of --distribution=block:cyclic:block what is said of cores is accepted and has "
          "no effect\n"},
         {OPT_SBATCH, "", "sbatch|--exclusive=mcs",
          "warning: option --exclusive=mcs keeps all other jobs away, as --exclusive does\n"},
@@ -522,10 +527,10 @@ static void test_other_notes(void **state)
         {OPT_SALLOC, "", "salloc|--mail-type=INVALID_DEPEND",
          "warning: --mail-type=INVALID_DEPEND is accepted and has no effect\n"},
         {OPT_SALLOC, "", "salloc|--mail-type=ALL,TIME_LIMIT_80,REQUEUE", ""},
-        {OPT_SRUN, "SLURM_CPU_BIND=cores", "srun|x",
-         "warning: option --cpu-bind is accepted and has no effect (from SLURM_CPU_BIND)\n"},
-        {OPT_SRUN, "SLURM_CPU_BIND=cores", "srun|--cpu-bind=cores|x",
-         "warning: option --cpu-bind is accepted and has no effect (from SLURM_CPU_BIND)\n"},
+        {OPT_SBATCH, "SBATCH_MEM_BIND=local", "sbatch",
+         "warning: option --mem-bind is accepted and has no effect (from SBATCH_MEM_BIND)\n"},
+        {OPT_SBATCH, "SBATCH_MEM_BIND=local", "sbatch|--mem-bind=local",
+         "warning: option --mem-bind is accepted and has no effect (from SBATCH_MEM_BIND)\n"},
     };
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
         struct opt o;

@@ -256,6 +256,11 @@ static void fill(struct run *run, struct Pb__LaunchTasks *m)
     m->has_debug = m->debug = mpir_is_debugged();
     m->has_preserve_env = 1;
     m->preserve_env = o->preserve_env;
+    m->cpu_bind = o->cpu_bind;
+    m->mem_bind = o->mem_bind;
+    m->has_socket_order = m->has_cpus_per_task = 1;
+    m->socket_order = o->socket_order;
+    m->cpus_per_task = step->has_cpus_per_task ? step->cpus_per_task : 1;
 }
 
 /* A descriptor per node, and as many for strangers who call meanwhile: what we may have, after the

@@ -16,6 +16,7 @@
 #include "cmd/common/opt.h"
 #include "cmd/common/origin.h"
 #include "cmd/srun/batch.h"
+#include "cmd/srun/bind.h"
 #include "cmd/srun/doctor.h"
 #include "cmd/srun/estimate.h"
 #include "cmd/srun/mpi.h"
@@ -69,6 +70,14 @@ static void read_options(struct setup *s, int argc, char **argv)
     say_level(o->quiet ? -1 : (int)o->verbose);
     if (o->mpi != NULL && strcmp(o->mpi, "list") == 0) {
         mpi_list();
+        exit(0);
+    }
+    if (o->cpu_bind != NULL && strcmp(o->cpu_bind, "help") == 0) {
+        fputs(bind_help_cpu(), stdout);
+        exit(0);
+    }
+    if (o->mem_bind != NULL && strcmp(o->mem_bind, "help") == 0) {
+        fputs(bind_help_memory(), stdout);
         exit(0);
     }
 }
@@ -170,7 +179,43 @@ static void make_specs(struct setup *s, int argc, char **argv)
         count_named_nodes(s);
     } else {
         s->step.nodes = NULL; /* the job may get more than these, and the step has them all */
+        s->step.exact = s->opt.exact || opt_given(&s->opt, OPT_ID_cpus_per_task); /* its --exclusive
+                                                                                   * is the job's */
     }
+}
+
+/* A variable that srun has made for the tasks of a step is no wish of theirs for further steps. */
+static bool is_inherited(const char *variable, const char *made)
+{
+    const char *now = getenv(variable), *then = getenv(made);
+
+    return now && then && str_eq(now, then);
+}
+
+/* Help that was asked for ends srun. */
+static void read_binding(struct setup *s)
+{
+    const struct opt *o = &s->opt;
+    struct err err = {0};
+    bool old = o->cpu_bind && str_eq(o->cpu_bind, getenv("SLURM_CPU_BIND")) &&
+               is_inherited("SLURM_CPU_BIND", "SLUICE_CPU_BIND");
+    int cpu =
+        o->cpu_bind && !old ? bind_read_cpu(o->cpu_bind, &s->arena, &s->run.cpu_bind, &err) : 0;
+    int memory = cpu == 0 && o->mem_bind
+                     ? bind_read_memory(o->mem_bind, &s->arena, &s->run.mem_bind, &err)
+                     : 0;
+
+    if (cpu < 0 || memory < 0)
+        fail(err.text);
+    if (s->run.cpu_bind && s->run.cpu_bind->kind > PB__BIND_KIND__BIND_NONE &&
+        !strstr(s->conf->task_plugin, "affinity"))
+        say_info("warning: --cpu-bind has no effect: TaskPlugin=%s does not bind tasks, "
+                 "task/affinity does",
+                 s->conf->task_plugin);
+    if (cpu == 0 && memory == 0)
+        return;
+    fputs(cpu ? bind_help_cpu() : bind_help_memory(), stdout);
+    exit(0);
 }
 
 static void make_run(struct setup *s)
@@ -209,7 +254,9 @@ static void make_run(struct setup *s)
         .wait_sec = opt_given(o, OPT_ID_wait_sec) ? o->wait_sec : s->conf->wait_time_sec,
         .immediate_ms = -1,
         .verbose = o->quiet ? -1 : (int)o->verbose,
+        .socket_order = o->socket_order,
     };
+    read_binding(s);
     if (o->immediate) {
         r->immediate_ms = o->immediate_sec > 1 ? o->immediate_sec * INT64_C(1000) : 0;
         s->job.immediate = s->job.has_immediate = r->immediate_ms == 0;

@@ -43,6 +43,8 @@ struct run_options {
     const char *multi_prog; /* text of the file that names each task's program, or NULL */
     bool append, label, unbuffered, pty, no_kill;
     bool quit_on_interrupt, disable_status, kill_on_bad_exit, preserve_env;
+    struct Pb__Bind *cpu_bind, *mem_bind; /* NULL: nothing was asked for */
+    unsigned socket_order;                /* as LaunchTasks has it */
     int64_t wait_sec;     /* after the first task ended; 0: for ever, with a warning */
     int64_t immediate_ms; /* -1: wait; 0: at once or not at all */
     int verbose;          /* -1 with --quiet */

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* --cpu-bind and --mem-bind: words into what the nodes are told. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "proto/step.pb-c.h"
+
+/* "[quiet|verbose,]TYPE[:LIST]". Lives in the arena. -ERR_BIND names what is not understood; 1:
+ * help was asked for. */
+int bind_read_cpu(const char *text, struct arena *arena, Pb__Bind **out, struct err *err);
+int bind_read_memory(const char *text, struct arena *arena, Pb__Bind **out, struct err *err);
+
+const char *bind_help_cpu(void);
+const char *bind_help_memory(void);
