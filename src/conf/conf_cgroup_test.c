@@ -36,8 +36,6 @@ static void doubtful(void **state)
          "t.conf:2: ", "no effect without TaskPlugin=task/cgroup"},
         {TASK LINE "CgroupPlugin=disabled\n",
          "t.conf:3: ", "what slurm.conf asks of cgroups is not done"},
-        {HEAD "TaskPlugin=task/affinity,task/cgroup\n",
-         "t.conf:2: ", "task/affinity: this plugin is not built in"},
     };
 
     test_warned(cases, COUNT(cases));
