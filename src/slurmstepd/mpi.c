@@ -158,6 +158,26 @@ static void on_readable(void *ctx, int fd, unsigned ready)
     break_off(t->step, err.text);
 }
 
+/* What it said last has not been read yet, maybe. */
+void mpi_task_ended(struct task *t)
+{
+    struct step *step = t->step;
+    struct err err = {0};
+    char chunk[4096];
+    ssize_t n;
+
+    if (!step->pmi)
+        return;
+    while (t->pmi_fd >= 0 && (n = read(t->pmi_fd, chunk, sizeof(chunk))) > 0)
+        if (pmi_feed(step->pmi, t->local, chunk, (size_t)n, NULL))
+            break;
+    if (!step->terminating && !step->killed &&
+        pmi_ended(step->pmi, t->local, t->wait_status != 0, &err)) {
+        err_prefix(&err, "task %u", t->id);
+        break_off(step, err.text);
+    }
+}
+
 int mpi_task_open(struct task *t, struct err *err)
 {
     int pair[2], size = SEND_BUFFER;

@@ -18,6 +18,7 @@ void mpi_done(struct step *step);
 /* A pair of descriptors for a task: ours is watched, the returned one is the child's. */
 int mpi_task_open(struct task *t, struct err *err);
 void mpi_task_done(struct task *t);
+void mpi_task_ended(struct task *t); /* while the step runs */
 
 void mpi_fence_done(struct step *step, const Pb__KvsFence *m);
 void mpi_name_done(struct step *step, const Pb__NameReply *m);

@@ -142,6 +142,11 @@ int pmi_fence(struct pmi *p, uint32_t local, struct err *err)
 
     if (p->peers[local].in_barrier)
         return err_set(err, -ERR_PROTOCOL, "PMI: task entered the barrier twice");
+    for (uint32_t i = 0; i < p->local_count; i++)
+        if (p->peers[i].gone)
+            return err_set(err, -ERR_PROTOCOL,
+                           "it would wait for task %u, which has ended without MPI_Finalize",
+                           p->rank[i]);
     p->peers[local].in_barrier = true;
     if (++p->waiting < p->local_count)
         return 0;
@@ -149,6 +154,19 @@ int pmi_fence(struct pmi *p, uint32_t local, struct err *err)
     p->events.fence(p->events.ctx, p->round, pairs, count);
     free(pairs);
     return 0;
+}
+
+int pmi_ended(struct pmi *p, uint32_t local, bool failed, struct err *err)
+{
+    struct pmi_peer *peer = &p->peers[local];
+
+    if (!peer->initialised || peer->aborted || p->size == 1)
+        return 0;
+    peer->gone = true;
+    if (!failed && !p->waiting)
+        return 0;
+    return err_set(err, -ERR_PROTOCOL,
+                   "it has ended without MPI_Finalize, and the others would wait for it");
 }
 
 int pmi_fence_done(struct pmi *p, uint32_t round, const struct pmi_pair *pairs, size_t count,

@@ -57,6 +57,11 @@ void pmi_free(struct pmi *p);
  * what fits into a line is kept. */
 int pmi_feed(struct pmi *p, uint32_t local, const void *data, size_t len, struct err *err);
 
+/* The task has ended, all it said has been fed. -ERR_PROTOCOL: it was still one of the program's
+ * processes, and has failed, or others wait for it already: end the step. If it has not failed, the
+ * next one that would wait for it gets that error. */
+int pmi_ended(struct pmi *p, uint32_t local, bool failed, struct err *err);
+
 /* The pairs of every node after barrier number 'round'; frees the waiting tasks. A round nobody
  * waits for is ignored. -ERR_LIMIT when the space is full (the tasks stay in the barrier). */
 int pmi_fence_done(struct pmi *p, uint32_t round, const struct pmi_pair *put, size_t count,

@@ -29,6 +29,7 @@ struct pmi_peer {
     struct str in;    /* an unfinished line or command */
     unsigned version; /* 0: has not begun */
     bool initialised, in_barrier, in_mcmd;
+    bool gone;                         /* ended, and had not said that it would */
     bool aborted;                      /* says nothing more that counts */
     char fence_thread[PMI_THREAD_MAX]; /* which one is in the barrier */
     struct pmi_wait *waits;

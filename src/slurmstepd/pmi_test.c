@@ -482,6 +482,34 @@ static void test_two_aborts(void **state)
     bench_done(&b);
 }
 
+/* Whoever goes without a word is waited for, by those who come to the barrier and those who are. */
+static void test_ended(void **state)
+{
+    struct err err = {0};
+    struct bench b;
+
+    bench_init(&b);
+    assert_int_equal(pmi_ended(b.pmi, 0, true, NULL), 0); /* never one of them */
+    init_both(&b);
+    assert_int_equal(feed(&b, 0, "cmd=finalize\n"), 0);
+    assert_int_equal(pmi_ended(b.pmi, 0, true, NULL), 0);
+    assert_int_equal(pmi_ended(b.pmi, 1, true, &err), -ERR_PROTOCOL);
+    bench_done(&b);
+
+    bench_init(&b);
+    init_both(&b);
+    assert_int_equal(feed(&b, 1, "cmd=barrier_in\n"), 0);
+    assert_int_equal(pmi_ended(b.pmi, 0, false, NULL), -ERR_PROTOCOL);
+    bench_done(&b);
+
+    bench_init(&b);
+    init_two(&b, 0);
+    init_two(&b, 1);
+    assert_int_equal(pmi_ended(b.pmi, 0, false, NULL), 0);
+    assert_int_equal(feed(&b, 1, "    14cmd=kvs-fence;"), -ERR_PROTOCOL);
+    bench_done(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -491,7 +519,7 @@ int main(void)
         cmocka_unit_test(test_long_abort),     cmocka_unit_test(test_round_limit),
         cmocka_unit_test(test_two_hostile),    cmocka_unit_test(test_two_answers),
         cmocka_unit_test(test_two_waits),      cmocka_unit_test(test_both_kinds),
-        cmocka_unit_test(test_two_aborts),
+        cmocka_unit_test(test_two_aborts),     cmocka_unit_test(test_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

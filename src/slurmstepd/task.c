@@ -137,6 +137,7 @@ static void on_exit_of(void *ctx, pid_t pid, int wait_status)
         start_check(step);
         return;
     }
+    mpi_task_ended(t);
     hook_epilogs(t);
     finish_check(step);
 }

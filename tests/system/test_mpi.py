@@ -61,6 +61,16 @@ def test_abort_ends_every_task(cluster, tmp_path):
     eventually(lambda: not cluster.run("squeue -h").ok(), "the job's end on its nodes")
 
 
+def test_whoever_goes_without_a_word_takes_the_step_along(cluster):
+    """A process of MPICH's that is killed, and one that leaves while the others wait: nobody waits for ever."""
+    program = cluster.dir / "wrong"
+    subprocess.run(["mpicc.mpich", "-o", program, pathlib.Path(__file__).with_name("mpi.c")], check=True, capture_output=True)
+    for how in ("kill", "exit"):
+        cluster.run(["srun", "-N2", "-n3", program, how]).fails("mpi: task 1: it has ended without MPI_Finalize")
+    leaves = PMI + "if os.environ['PMI_RANK'] == '0':\n    sys.exit(0)"
+    cluster.run(["srun", "-n2", "python3", "-c", leaves]).fails("ended without MPI_Finalize")
+
+
 PMI = """import os, socket, sys
 s = socket.socket(fileno=os.dup(int(os.environ["PMI_FD"])))
 def ask(line):

@@ -88,6 +88,18 @@ def test_wrong_ends(cluster, mpi):
         eventually(lambda: no_files_left(cluster), "the server's files are removed")
 
 
+def test_a_library_that_is_missing(cluster):
+    """The node, the file and the package are named; who does not ask for it is not bothered."""
+    place = cluster.dir / "without"
+    place.mkdir()
+    (place / "libpmix.so.2").write_text("")
+    env = {"LD_LIBRARY_PATH": str(place)}
+    cluster.run([*PMIX, "-w", "n2", "true"], env=env).fails(
+        "failed on node n2", "PMIx needs the library libpmix.so.2 (Debian: package libpmix2)", str(place / "libpmix.so.2"))
+    assert "pmix" not in cluster.run("srun --mpi=list", env=env).ok()
+    cluster.run("srun true", env=env).ok()
+
+
 def test_the_server_dies(cluster):
     """Its shepherd lives, and ends the step with a word."""
     script = "for p in $(cat /proc/$PPID/task/$PPID/children); do " \
