@@ -23,6 +23,24 @@ static void put_text(job_env_fn *put, void *ctx, const char *name, const char *t
         put(ctx, name, text);
 }
 
+/* Of "plane=4" the word; of other words all. */
+static void put_word(job_env_fn *put, void *ctx, const char *name, const char *text)
+{
+    const char *equals = text ? strchr(text, '=') : NULL;
+    _cleanup_str_ struct str word = STR_INIT;
+
+    if (equals)
+        str_printf(&word, "%.*s", (int)(equals - text), text);
+    put_text(put, ctx, name, equals ? str_cstr(&word) : text);
+}
+
+static void put_size(job_env_fn *put, void *ctx, const char *name, const char *text)
+{
+    const char *equals = text ? strchr(text, '=') : NULL;
+
+    put_text(put, ctx, name, equals ? equals + 1 : NULL);
+}
+
 static void put_gpus(job_env_fn *put, void *ctx, const char *name, const char *gres)
 {
     static const char prefix[] = "gres:gpu:";
@@ -40,6 +58,8 @@ static void put_gpus(job_env_fn *put, void *ctx, const char *name, const char *g
 }
 
 #define PUT_TEXT(name, member) put_text(put, ctx, name, s->member);
+#define PUT_WORD(name, member) put_word(put, ctx, name, s->member);
+#define PUT_SIZE(name, member) put_size(put, ctx, name, s->member);
 #define PUT_GPUS(name, member) put_gpus(put, ctx, name, s->member);
 #define PUT_NUMBER(name, member) put_number(put, ctx, name, s->has_##member, s->member);
 #define PUT_FLAG(name, member) put_number(put, ctx, name, s->has_##member && s->member, 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/step_layout.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "control/internal.h"
@@ -154,7 +155,15 @@ static bool is_packed(const struct step_layout *l)
     return word ? str_case_eq(word, ",pack") : l->j->want.pack;
 }
 
-/* One task a node and round, so that uneven nodes come out even. Packed: one for each node first,
+/* Tasks that a node gets in a round: of a plane as many as it has, else one. */
+static uint32_t plane_of(const struct step_layout *l)
+{
+    const char *word = l->spec->distribution;
+    long size = word && strncmp(word, "plane=", 6) == 0 ? strtol(word + 6, NULL, 10) : 1;
+    return size < 1 ? 1 : size > UINT16_MAX ? UINT16_MAX : (uint32_t)size;
+}
+
+/* So many a node and round, so that uneven nodes come out even. Packed: one for each node first,
  * then one node is filled before the next. */
 static void deal(struct step_layout *l, const bool *picked)
 {
@@ -166,12 +175,17 @@ static void deal(struct step_layout *l, const bool *picked)
         l->tasks[i] += more;
         left -= more;
     }
+    uint32_t empty = 0; /* nodes that have none yet, each of which gets one */
+    for (size_t i = 0; i < l->j->alloc.len; i++)
+        empty += picked[i] && !l->tasks[i];
     while (left)
-        for (size_t i = 0; i < l->j->alloc.len && left; i++)
-            if (picked[i] && l->tasks[i] < l->cap[i]) {
-                l->tasks[i]++;
-                left--;
-            }
+        for (size_t i = 0; i < l->j->alloc.len && left; i++) {
+            uint32_t room = picked[i] ? l->cap[i] - l->tasks[i] : 0;
+            empty -= picked[i] && !l->tasks[i];
+            uint32_t more = least(least(room, plane_of(l)), left - empty);
+            l->tasks[i] += more;
+            left -= more;
+        }
 }
 
 static int place(const struct control *c, struct step_layout *l, struct err *err)
@@ -229,13 +243,11 @@ void step_layout_done(struct step_layout *l)
 void step_layout_number(const struct step_layout *l, Pb__StepNode **nodes, const uint32_t *at,
                         size_t count)
 {
-    bool cyclic = l->spec->distribution && strncmp(l->spec->distribution, "cyclic", 6) == 0;
-    uint32_t task = 0;
-    for (size_t i = 0; i < count && !cyclic; i++)
-        while (nodes[i]->n_task_ids < l->tasks[at[i]])
-            nodes[i]->task_ids[nodes[i]->n_task_ids++] = task++;
-    while (cyclic && task < l->num_tasks)
+    const char *word = l->spec->distribution;
+    bool rounds = word && (strncmp(word, "cyclic", 6) == 0 || strncmp(word, "plane=", 6) == 0);
+    uint32_t task = 0, most = rounds ? plane_of(l) : UINT32_MAX;
+    while (task < l->num_tasks)
         for (size_t i = 0; i < count; i++)
-            if (nodes[i]->n_task_ids < l->tasks[at[i]])
+            for (uint32_t n = 0; n < most && nodes[i]->n_task_ids < l->tasks[at[i]]; n++)
                 nodes[i]->task_ids[nodes[i]->n_task_ids++] = task++;
 }

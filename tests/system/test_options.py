@@ -10,7 +10,6 @@ UNSAFE = {
     "--resources": ("flat:2", None, None),
     "--bb": ("capacity=1", "SLURM_BURST_BUFFER", None),
     "--container": ("/x", "SRUN_CONTAINER", "SBATCH_CONTAINER"),
-    "--distribution": ("plane=2", "SLURM_DISTRIBUTION", "SBATCH_DISTRIBUTION"),
 }
 
 

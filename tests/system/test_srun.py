@@ -33,6 +33,27 @@ def test_cyclic_distribution(cluster):
     assert lines(out) == ["0 n1", "1 n2", "2 n1", "3 n2"]
 
 
+@pytest.mark.parametrize("size, expected", [
+    (4, [[0, 1, 2, 3, 16, 17, 18, 19], [4, 5, 6, 7, 20], [8, 9, 10, 11], [12, 13, 14, 15]]),
+    (2, [[0, 1, 8, 9, 16, 17], [2, 3, 10, 11, 18, 19], [4, 5, 12, 13, 20], [6, 7, 14, 15]]),
+    (100, [list(range(18)), [18], [19], [20]])])
+def test_planes(cluster, size, expected):
+    """The layouts of the guide to plane distribution: 21 tasks on four nodes."""
+    line = ["srun", "-O", "-n21", "sh", "-c", "echo $SLURMD_NODENAME $SLURM_PROCID $SLURM_DISTRIBUTION $SLURM_DIST_PLANESIZE"]
+    for more, env in ((["-N4", "-m", f"plane={size}"], {}), (["-N4", "-m", "plane"], {"SLURM_DIST_PLANESIZE": str(size)})):
+        rows = [row.split() for row in cluster.run([line[0], *more, *line[1:]], env=env).ok().splitlines()]
+        assert {(row[2], row[3]) for row in rows} == {("plane", str(size))}
+        got = [sorted(int(rank) for node, rank, *_ in rows if node == f"n{i}") for i in range(1, 5)]
+        assert got == expected
+
+
+def test_a_plane_of_the_job(cluster):
+    """What the job was given its steps take from its environment."""
+    script = "srun -O -n12 sh -c 'echo $SLURMD_NODENAME $SLURM_PROCID' | sort -k2n | cut -d' ' -f1 | uniq -c | tr -s ' \n' ' '"
+    out = cluster.run(["salloc", "-Q", "-N2", "-n2", "-m", "plane=3", "sh", "-c", f"echo $SLURM_DISTRIBUTION; {script}"]).ok()
+    assert out.split() == "plane 3 n1 3 n2 3 n1 3 n2".split()
+
+
 def test_packed_distribution(cluster, make_cluster):
     """CR_Pack_Nodes, and the last word of --distribution."""
     where = ["sh", "-c", "echo $SLURM_PROCID $SLURMD_NODENAME $SLURM_JOB_NUM_NODES $SLURM_TASKS_PER_NODE"]

@@ -178,6 +178,22 @@ static bool is_word(const char *s, size_t len, const char *const *words)
     return false;
 }
 
+/* "plane=4"; a size that is not there is in the environment. */
+static int set_plane(struct opt *o, const char *arg, struct err *err)
+{
+    const char *size = arg[5] == '=' ? arg + 6 : getenv("SLURM_DIST_PLANESIZE");
+    size_t digits = size ? strspn(size, "0123456789") : 0;
+
+    if (!digits || digits > 9 || strspn(size, "0") == digits || (arg[5] != '=' && size[digits]))
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                        "--distribution=%s: a plane needs its size, as in plane=4, or in "
+                        "SLURM_DIST_PLANESIZE",
+                        arg);
+    free(o->distribution);
+    o->distribution = mem_printf("plane=%.*s", (int)digits, size);
+    return 0;
+}
+
 int opt_set_distribution(struct opt *o, const char *arg, struct err *err)
 {
     static const char *const nodes[] = {"block", "cyclic", "plane", "arbitrary", NULL};
@@ -213,8 +229,9 @@ int opt_set_distribution(struct opt *o, const char *arg, struct err *err)
     } else if (*s) {
         return opt_bad_spec(o, "distribution", arg, err);
     }
-    if (is_plane)
-        return opt_fail(o, OPT_FAIL_ERROR, 1, err, OPT_NO_DISTRIBUTION, arg);
+    if (is_plane && (levels || *s))
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                        "--distribution=%s: nothing can be said beside a plane", arg);
     if (levels && o->command != OPT_SRUN)
         note(
             o, OPT_ID_distribution,
@@ -225,6 +242,8 @@ int opt_set_distribution(struct opt *o, const char *arg, struct err *err)
         note(o, OPT_ID_distribution,
              "of --distribution=%s what is said of cores is accepted and has no effect", arg);
     o->socket_order = order;
+    if (is_plane)
+        return set_plane(o, arg, err);
     free(o->distribution);
     bool given = first && *arg != '*';
     o->distribution = given || *s ? mem_printf("%.*s%s%s", given ? (int)first : 5,

@@ -56,15 +56,30 @@ static int run(struct opt *o, enum opt_command command, const char *script, cons
     return r;
 }
 
+struct refusal {
+    enum opt_command command;
+    const char *script, *env, *argv;
+    enum opt_failure how;
+    int status;
+    const char *text;
+};
+
+static void expect_refusals(const struct refusal *v, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct opt o;
+        struct err err = {0};
+        assert_true(run(&o, v[i].command, v[i].script, v[i].env, v[i].argv, &err) < 0);
+        assert_string_equal(err.text, v[i].text);
+        assert_int_equal(o.failure, v[i].how);
+        assert_int_equal(o.exit_status, v[i].status);
+        opt_done(&o);
+    }
+}
+
 static void test_refused(void **state)
 {
-    static const struct {
-        enum opt_command command;
-        const char *script, *env, *argv;
-        enum opt_failure how;
-        int status;
-        const char *text;
-    } v[] = {
+    static const struct refusal v[] = {
         {OPT_SBATCH, NULL, "", "sbatch|--foo", OPT_FAIL_SYNTAX, 255, "unrecognized option '--foo'"},
         {OPT_SBATCH, NULL, "", "sbatch|-Y", OPT_FAIL_SYNTAX, 255, "invalid option -- 'Y'"},
         {OPT_SBATCH, NULL, "", "sbatch|-:", OPT_FAIL_SYNTAX, 255, "invalid option -- ':'"},
@@ -98,12 +113,6 @@ static void test_refused(void **state)
          "--mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive."},
         {OPT_SBATCH, NULL, "", "sbatch|--exclusive=foo", OPT_FAIL_ERROR, 255,
          "Invalid --exclusive specification: foo"},
-        {OPT_SBATCH, NULL, "", "sbatch|-m|foo", OPT_FAIL_ERROR, 255,
-         "Invalid --distribution specification: foo"},
-        {OPT_SBATCH, NULL, "", "sbatch|-m|block:foo", OPT_FAIL_ERROR, 255,
-         "Invalid --distribution specification: block:foo"},
-        {OPT_SRUN, NULL, "", "srun|-m|block:block:block:block", OPT_FAIL_ERROR, 255,
-         "Invalid --distribution specification: block:block:block:block"},
         {OPT_SBATCH, NULL, "", "sbatch|--nice=99999999999", OPT_FAIL_ERROR, 255,
          "Invalid --nice value, out of range (+/- 2147483645): 99999999999"},
         {OPT_SBATCH, NULL, "", "sbatch|--signal=FOO", OPT_FAIL_ERROR, 255,
@@ -127,8 +136,6 @@ static void test_refused(void **state)
         {OPT_SRUN, NULL, "", "srun|-a7", OPT_FAIL_ERROR, 1,
          "option --attach is not available yet: nothing can be attached to job 7 while it runs; "
          "\"scontrol show job 7\" names the files of its output"},
-        {OPT_SRUN, NULL, "", "srun|-m|plane=2", OPT_FAIL_ERROR, 1,
-         "option --distribution=plane=2 is not available in this version; block and cyclic are"},
         {OPT_SRUN, NULL, "", "srun|-v|-Q", OPT_FAIL_ERROR, 1,
          "don't specify both --verbose (-v) and --quiet (-Q)"},
         {OPT_SRUN, NULL, "", "srun|-n1|hostname|:|hostname", OPT_FAIL_ERROR, 1, COMPONENTS},
@@ -147,15 +154,29 @@ static void test_refused(void **state)
         {OPT_SBATCH, "#SBATCH -J a -- --foo\n", "", "sbatch", OPT_FAIL_ERROR, 255,
          "Invalid directive found in batch script: --foo (job.sh, line 1)"},
     };
-    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
-        struct opt o;
-        struct err err = {0};
-        assert_true(run(&o, v[i].command, v[i].script, v[i].env, v[i].argv, &err) < 0);
-        assert_string_equal(err.text, v[i].text);
-        assert_int_equal(o.failure, v[i].how);
-        assert_int_equal(o.exit_status, v[i].status);
-        opt_done(&o);
-    }
+    expect_refusals(v, sizeof(v) / sizeof(v[0]));
+}
+
+static void test_distributions(void **state)
+{
+    static const struct refusal v[] = {
+        {OPT_SBATCH, NULL, "", "sbatch|-m|foo", OPT_FAIL_ERROR, 255,
+         "Invalid --distribution specification: foo"},
+        {OPT_SBATCH, NULL, "", "sbatch|-m|block:foo", OPT_FAIL_ERROR, 255,
+         "Invalid --distribution specification: block:foo"},
+        {OPT_SRUN, NULL, "", "srun|-m|block:block:block:block", OPT_FAIL_ERROR, 255,
+         "Invalid --distribution specification: block:block:block:block"},
+        {OPT_SRUN, NULL, "", "srun|-m|plane", OPT_FAIL_ERROR, 1,
+         "--distribution=plane: a plane needs its size, as in plane=4, or in SLURM_DIST_PLANESIZE"},
+        {OPT_SRUN, NULL, "", "srun|-m|plane=0", OPT_FAIL_ERROR, 1,
+         "--distribution=plane=0: a plane needs its size, as in plane=4, or in "
+         "SLURM_DIST_PLANESIZE"},
+        {OPT_SRUN, NULL, "", "srun|-m|plane=2x", OPT_FAIL_ERROR, 255,
+         "Invalid --distribution specification: plane=2x"},
+        {OPT_SRUN, NULL, "", "srun|-m|plane=2:block", OPT_FAIL_ERROR, 1,
+         "--distribution=plane=2:block: nothing can be said beside a plane"},
+    };
+    expect_refusals(v, sizeof(v) / sizeof(v[0]));
 }
 
 static void test_words_of_a_script_line(void **state)
@@ -563,6 +584,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_distributions),
         cmocka_unit_test(test_words_of_a_script_line),
         cmocka_unit_test(test_sources_by_rank),
         cmocka_unit_test(test_operands_end_the_options),

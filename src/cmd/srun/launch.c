@@ -181,8 +181,13 @@ static void put_requested(const struct run_options *o, struct envlist *env)
 
     if (o->label)
         envlist_set(env, "SLURM_LABELIO", "1");
-    if (spec->distribution != NULL)
-        envlist_set(env, "SLURM_DISTRIBUTION", spec->distribution);
+    if (spec->distribution != NULL) {
+        const char *size = strchr(spec->distribution, '=');
+        size_t len = strcspn(spec->distribution, "=");
+        envlist_setf(env, "SLURM_DISTRIBUTION", "%.*s", (int)len, spec->distribution);
+        if (size != NULL)
+            envlist_set(env, "SLURM_DIST_PLANESIZE", size + 1);
+    }
     if (spec->has_ntasks_per_node)
         envlist_setf(env, "SLURM_NTASKS_PER_NODE", "%u", spec->ntasks_per_node);
     if (spec->has_overcommit && spec->overcommit)
