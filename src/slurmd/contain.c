@@ -16,8 +16,8 @@
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
 
-#define REMOVE_MS 50    /* between tries, the first time; twice as long each time */
-#define REMOVE_TRIES 12 /* three minutes */
+#define REMOVE_MS 200    /* between tries */
+#define REMOVE_TRIES 300 /* a minute */
 
 /* What is to go as soon as the kernel lets it. */
 struct removal {
@@ -25,6 +25,7 @@ struct removal {
     struct job_key job;
     bool one_step;
     uint32_t step_id;
+    unsigned tries;
 };
 
 struct contain {
@@ -35,7 +36,6 @@ struct contain {
     int lock_fd;
     VEC(struct removal) removals;
     struct loop_timer *timer;
-    unsigned tries; /* in vain, one after the other */
 };
 
 /* --- what is asked for, and what there is -------------------------------------------------------
@@ -79,10 +79,11 @@ static void say_lacks(const struct slurmd *d, const struct contain *k, const str
             log_error("%s: %s: %s; %s", wants[i].what, why[wants[i].part].text, wants[i].then,
                       !two ? "mount it, or see cgroup_enable= in the kernel's documentation"
                            : "see EnableControllers in man cgroup.conf");
-    if (c->constrain_swap_space && cgroup_has(&k->base, CGROUP_MEMORY) && two == false &&
+    if (c->constrain_swap_space && cgroup_has(&k->base, CGROUP_MEMORY) &&
         !cgroup_has_swap(&k->base))
-        log_error("task/cgroup: the kernel counts no swap (swapaccount=1 on its command line): "
-                  "ConstrainSwapSpace has no effect");
+        log_error("task/cgroup: the kernel counts no swap of %s: ConstrainSwapSpace has no effect; "
+                  "put swapaccount=1 on its command line",
+                  k->base.path);
     if (cgroup_has(&k->base, CGROUP_CPUSET) && d->hw.mapped < d->conf->node_rows.data[0].cpus)
         log_error("task/cgroup: CPUs=%u of node %s, and this machine has %u: ConstrainCores has no "
                   "effect; see slurmd -C",
@@ -421,31 +422,35 @@ static bool is_there_again(const struct contain *k, const struct removal *r)
     return j && !j->note.gone && (!r->one_step || step_find(j, r->step_id));
 }
 
-static void work_off(struct contain *k)
+static void give_up(const struct contain *k, const struct removal *r)
 {
-    for (size_t i = 0; i < k->removals.len;)
-        if (is_there_again(k, &k->removals.data[i]) || !remove_one(k, &k->removals.data[i]))
-            vec_remove(&k->removals, i);
-        else
-            i++;
+    char job[CGROUP_NAME_MAX], step[CGROUP_NAME_MAX];
+
+    log_error("cgroup %s/%s%s%s cannot be removed: something is still in it; it goes when slurmd "
+              "starts next",
+              k->base.path, cgroup_name_job(r->job.id, r->job.restarts, job),
+              r->one_step ? "/" : "", r->one_step ? cgroup_name_step(r->step_id, step) : "");
 }
 
 static void on_timer(void *ctx)
 {
     struct contain *k = ctx;
-    char job[CGROUP_NAME_MAX], step[CGROUP_NAME_MAX];
 
-    work_off(k);
-    if (k->removals.len && ++k->tries < REMOVE_TRIES) {
-        loop_timer_set(k->timer, (int64_t)REMOVE_MS << k->tries);
-        return;
+    for (size_t i = 0; i < k->removals.len;) {
+        struct removal *r = &k->removals.data[i];
+        bool over = is_there_again(k, r) || !remove_one(k, r);
+
+        if (!over && ++r->tries >= REMOVE_TRIES) {
+            give_up(k, r);
+            over = true;
+        }
+        if (over)
+            vec_remove(&k->removals, i);
+        else
+            i++;
     }
-    vec_foreach (&k->removals, r)
-        log_error("cgroup %s/%s%s%s cannot be removed: something is still in it; it goes when "
-                  "slurmd starts next",
-                  k->base.path, cgroup_name_job(r->job.id, r->job.restarts, job),
-                  r->one_step ? "/" : "", r->one_step ? cgroup_name_step(r->step_id, step) : "");
-    vec_clear(&k->removals);
+    if (k->removals.len)
+        loop_timer_set(k->timer, REMOVE_MS);
 }
 
 static void remove_soon(struct contain *k, struct removal r)
@@ -455,8 +460,8 @@ static void remove_soon(struct contain *k, struct removal r)
     if (!k->timer)
         k->timer = loop_timer_new(k->d->loop, on_timer, k);
     vec_push(&k->removals, r);
-    k->tries = 0;
-    loop_timer_set(k->timer, REMOVE_MS);
+    if (k->removals.len == 1)
+        loop_timer_set(k->timer, REMOVE_MS);
 }
 
 void contain_step_over(struct job *j, uint32_t step_id)
