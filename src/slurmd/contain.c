@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/proc.h"
+#include "slurmd/cpus.h"
 #include "slurmd/devices.h"
 #include "slurmd/step.h"
 
@@ -72,8 +73,12 @@ static unsigned wanted(const struct conf_cgroup *c)
 static void say_lacks(const struct slurmd *d, const struct contain *k, const struct err *why)
 {
     const struct conf_cgroup *c = &d->conf->cgroup;
+    const struct conf_node_row *row = &d->conf->node_rows.data[d->node->row];
     bool two = k->base.version == CGROUP_V2;
+    _cleanup_arena_ struct arena arena;
+    struct err err = {0};
 
+    arena_init(&arena, 0);
     for (size_t i = 0; i < WANTS; i++)
         if (why[wants[i].part].code)
             log_error("%s: %s: %s; %s", wants[i].what, why[wants[i].part].text, wants[i].then,
@@ -84,10 +89,9 @@ static void say_lacks(const struct slurmd *d, const struct contain *k, const str
         log_error("task/cgroup: the kernel counts no swap of %s: ConstrainSwapSpace has no effect; "
                   "put swapaccount=1 on its command line",
                   k->base.path);
-    if (cgroup_has(&k->base, CGROUP_CPUSET) && d->hw.mapped < d->conf->node_rows.data[0].cpus)
-        log_error("task/cgroup: CPUs=%u of node %s, and this machine has %u: ConstrainCores has no "
-                  "effect; see slurmd -C",
-                  d->conf->node_rows.data[0].cpus, d->name, d->hw.mapped);
+    if (cgroup_has(&k->base, CGROUP_CPUSET) && !cpus_map(&d->hw, row, &arena, &err))
+        log_error("task/cgroup: node %s: %s: ConstrainCores has no effect; see slurmd -C", d->name,
+                  err.text);
 }
 
 /* Nobody else makes and removes directories there. */
@@ -278,18 +282,20 @@ static int fill_cpus(const struct slurmd *d, const struct cgroup *job, const Pb_
                      const Pb__StepNode *own, Pb__StepCgroup *m, struct arena *arena,
                      struct err *err)
 {
-    const uint32_t cpus = d->conf->node_rows.data[0].cpus;
+    const struct conf_node_row *row = &d->conf->node_rows.data[d->node->row];
     _cleanup_str_ struct str list = STR_INIT;
+    const Pb__CpuMap *map;
     int rc;
 
     if (!(d->contain->use & CGROUP_BIT(CGROUP_CPUSET)) || !share)
         return 0;
-    if (!contain_cpus(&d->hw, cpus, share->cpu_set.data, share->cpu_set.len, &list))
+    map = cpus_map(&d->hw, row, arena, NULL);
+    if (!map || !contain_cpus(map, share->cpu_set, &list))
         return 0; /* said when it was opened */
     rc = cgroup_set_cpus(job, str_cstr(&list), err);
     if (own)
         str_clear(&list);
-    if (!rc && (!own || contain_cpus(&d->hw, cpus, own->cpu_set.data, own->cpu_set.len, &list)))
+    if (!rc && (!own || contain_cpus(map, own->cpu_set, &list)))
         m->cpus = arena_strdup(arena, str_cstr(&list));
     return rc;
 }

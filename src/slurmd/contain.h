@@ -46,7 +46,5 @@ void contain_sweep(struct slurmd *d);
 /* What of memory: of what was given (0: nothing) on a node that has so much. */
 void contain_limit(const struct conf_cgroup *c, uint64_t node_mib, uint64_t given_mib,
                    struct cgroup_memory_limit *out);
-/* The kernel's numbers of CPUs that a bitmap holds, "0-3,8". 'cpus': as many as the node is
- * configured with. False: they cannot be told, or there are none. */
-bool contain_cpus(const struct hw *hw, uint32_t cpus, const uint8_t *map, size_t len,
-                  struct str *out);
+/* The kernel's numbers of CPUs that a credential names, "0-3,8". False: there are none. */
+bool contain_cpus(const Pb__CpuMap *map, ProtobufCBinaryData cpu_set, struct str *out);

@@ -58,18 +58,16 @@ static void put_set(const bool *in, size_t count, struct str *out)
     }
 }
 
-bool contain_cpus(const struct hw *hw, uint32_t cpus, const uint8_t *map, size_t len,
-                  struct str *out)
+bool contain_cpus(const Pb__CpuMap *map, ProtobufCBinaryData cpu_set, struct str *out)
 {
     bool in[HW_CPUS_MAX] = {false};
-    /* A node that counts its cores as CPUs hands out all threads of each. */
-    uint32_t each = hw->threads > 1 && cpus * hw->threads == hw->cpus ? hw->threads : 1;
 
-    if (cpus > hw->mapped || cpus > hw->cpus)
-        return false;
-    for (uint32_t i = 0; i < cpus && i / 8 < len; i++)
-        for (uint32_t k = 0; k < each && map[i / 8] >> (i % 8) & 1; k++)
-            in[hw->cpu[i * each + k].number] = true;
+    for (size_t i = 0; i < map->n_number; i++) {
+        size_t cpu = i / (map->each ? map->each : 1);
+
+        if (map->number[i] < HW_CPUS_MAX && cpu / 8 < cpu_set.len)
+            in[map->number[i]] = cpu_set.data[cpu / 8] >> (cpu % 8) & 1;
+    }
     put_set(in, HW_CPUS_MAX, out);
     return out->len > 0;
 }

@@ -78,37 +78,41 @@ static void test_memory_beyond_all_measure(void **state)
 }
 
 struct cpu_row {
-    uint32_t cpus;    /* of the configuration */
-    uint32_t threads; /* of a core of a machine with eight */
-    uint8_t map;
-    const char *list; /* NULL: it cannot be told */
+    uint32_t each; /* CPUs of the machine in one of the configuration */
+    uint32_t count;
+    uint8_t set[2];
+    const char *list; /* NULL: there are none */
 };
 
-/* The kernel counts the second threads of all cores behind the first ones. */
+/* The kernel counts the second threads of all four cores behind the first ones. */
 static void test_cpus(void **state)
 {
     static const struct cpu_row rows[] = {
-        {8, 1, 0xff, "0-7"}, {8, 1, 0x01, "0"},       {8, 1, 0x0a, "1,3"},
-        {8, 2, 0x03, "0,4"}, {8, 2, 0x0f, "0-1,4-5"}, {8, 2, 0xc0, "3,7"},
-        {4, 2, 0x01, "0,4"}, {4, 2, 0x0a, "1,3,5,7"}, /* CPUs= counts cores */
-        {2, 1, 0x02, "1"},   {2, 1, 0xfe, "1"},       /* fewer than there are, and no more */
-        {16, 1, 0x01, NULL}, {8, 1, 0x00, NULL},
+        {1, 8, {0xff}, "0-7"},      {1, 8, {0x01}, "0"},       {1, 8, {0x03}, "0,4"},
+        {1, 8, {0x0f}, "0-1,4-5"},  {1, 8, {0xc0}, "3,7"},     {2, 8, {0x01}, "0,4"},
+        {2, 8, {0x0a}, "1,3,5,7"},  {1, 2, {0xfe, 0xff}, "4"}, {1, 8, {0x00}, NULL},
+        {1, 8, {0x00, 0xff}, NULL}, {0, 8, {0x01}, "0"},
     };
+    uint32_t numbers[8];
 
+    for (uint32_t i = 0; i < 8; i++)
+        numbers[i] = i / 2 + i % 2 * 4;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        static struct hw hw;
+        Pb__CpuMap map = PB__CPU_MAP__INIT;
         _cleanup_str_ struct str list = STR_INIT;
-        bool told;
 
-        hw = (struct hw){.cpus = 8, .threads = rows[i].threads, .mapped = 8};
-        for (uint16_t k = 0; k < 8; k++)
-            hw.cpu[k].number = rows[i].threads == 1 ? k : (uint16_t)(k / 2 + k % 2 * 4);
-        told = contain_cpus(&hw, rows[i].cpus, &rows[i].map, 1, &list);
-        assert_int_equal(told, rows[i].list != NULL);
-        if (told)
+        map.number = numbers;
+        map.n_number = rows[i].count;
+        map.each = rows[i].each;
+        assert_int_equal(
+            contain_cpus(&map, (ProtobufCBinaryData){2, (uint8_t *)rows[i].set}, &list),
+            rows[i].list != NULL);
+        if (rows[i].list)
             assert_string_equal(str_cstr(&list), rows[i].list);
     }
-    assert_false(contain_cpus(&(struct hw){.cpus = 1, .threads = 1}, 1, NULL, 0, &(struct str){0}));
+    numbers[0] = UINT32_MAX;
+    assert_false(contain_cpus(&(Pb__CpuMap){.number = numbers, .n_number = 1},
+                              (ProtobufCBinaryData){1, (uint8_t *)"\xff"}, &(struct str){0}));
 }
 
 int main(void)

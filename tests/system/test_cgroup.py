@@ -248,6 +248,31 @@ def test_cores_of_steps(cluster_of, version):
     job = c.sbatch("-n2", wrap=f"touch none; {own} all none; {step} one two & {step} two one & wait; cat all one two")
     assert ended(c, job)[0] == "COMPLETED"
     assert c.output(job).split()[0] == "0,1" and sorted(c.output(job).split()[1:]) == ["0", "1"], c.output(job)
+    # without --exact those of the job
+    job = c.sbatch("-n2", wrap=f"srun -n1 --mem=50 --cpu-bind=none {own} wide none; cat wide")
+    assert ended(c, job)[0] == "COMPLETED" and c.output(job) == "0,1\n", c.output(job)
+
+
+def test_cores_and_binding(cluster_of):
+    """Both plugins count the same CPUs: what a task is bound to is among what its step may use."""
+    c = cluster_of(1, "ConstrainCores=yes\n", conf=TRACK + "TaskPlugin=task/affinity,task/cgroup\n", needs=("freezer", "cpuset"))
+    if c.cpus < 2:
+        pytest.skip("one CPU here: nothing to tell apart")
+    show = "taskset -cp $$ | sed 's/.*: //'"
+    assert sorted(c.run(["srun", "-n2", "--cpu-bind=threads", "sh", "-c", show]).ok().split()) == ["0", "1"]
+    first = c.sbatch("-n1", wrap="touch up; while [ ! -e over ]; do sleep 0.05; done")
+    eventually(lambda: (c.work / "up").exists(), "it has the first CPU")
+    got = c.run(["srun", "-n1", "--cpu-bind=threads", "sh", "-c", show])
+    (c.work / "over").touch()
+    assert got.ok() == "1" and "error" not in got.stderr, got.stderr
+    c.wait(first)
+
+
+def test_more_cores_than_there_are(cluster_of):
+    cpus = os.cpu_count() + 1
+    c = cluster_of(1, "ConstrainCores=yes\n", conf=ALL, needs=("freezer", "cpuset"), cpus=cpus)
+    assert f"this machine has {cpus - 1} CPUs, and {cpus} are configured: no task is bound to any: ConstrainCores has no effect" in c.tail("n1")
+    assert c.run(f"srun -n{cpus} true").returncode == 0
 
 
 def memory(cluster_of, version, conf=LIMITS, **more):
