@@ -54,6 +54,34 @@ def test_environment_directory_and_options_arrive(cluster):
     assert (place / "env.txt").read_text() == f"{place}\nhi there\n{job} {job}\n"
 
 
+def test_export_file(cluster):
+    """The job's variables come from the file, with bytes that --export cannot have; --export chooses among them."""
+    (cluster.work / "vars").write_bytes(b"GREETING=two\nlines, and=more\0OTHER=o\0")
+    show = 'echo "[$GREETING][$OTHER][$OWN][$SLURM_OWN]"'
+    own = {"OWN": "mine", "SLURM_OWN": "kept", "GREETING": "not this"}
+    job = cluster.sbatch("--export-file=vars", env=own, wrap=show)
+    cluster.wait(job)
+    assert cluster.output(job) == "[two\nlines, and=more][o][][kept]\n"
+    job = cluster.sbatch("--export-file=vars", "--export=OTHER,OWN=said", env=own, wrap=show)
+    cluster.wait(job)
+    assert cluster.output(job) == "[][o][said][kept]\n"
+    line = f"sbatch --parsable --export-file=7 --wrap '{show}' 7<vars"
+    job = int(cluster.run(["bash", "-c", line]).ok())
+    cluster.wait(job)
+    assert cluster.output(job) == "[two\nlines, and=more][o][][]\n"
+
+
+def test_export_file_that_is_bad(cluster, nobody):
+    before = cluster.run("squeue -h -t all -o %i").ok()
+    (cluster.work / "lines").write_text("A=1\0not a variable\n")
+    for where, *said in (("lines", "entry 2 of lines is not NAME=VALUE"), ("/etc", "/etc: Is a directory"),
+                         ("missing", "cannot open missing: No such file"), ("9", "file descriptor 9: Bad file descriptor"),
+                         ("/dev/zero", "/dev/zero has more than 4194304 bytes")):
+        cluster.run(["sbatch", f"--export-file={where}", "--wrap", "true"]).fails("sbatch: error: --export-file: ", *said)
+    cluster.run([*nobody, "sbatch", "--export-file=/etc/shadow", "--wrap", "true"]).fails("/etc/shadow: Permission denied")
+    assert cluster.run("squeue -h -t all -o %i").ok() == before
+
+
 def test_export_none_and_list(cluster):
     job = cluster.sbatch("--export=NONE", env={"SECRET": "x"}, wrap='echo "[$SECRET]"')
     cluster.wait(job)

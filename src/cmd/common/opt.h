@@ -67,7 +67,8 @@ struct opt {
     char *account, *array, *comment, *constraint, *dependency, *licenses, *distribution, *exclude,
         *extra, *job_name, *mail_type;
     char *mail_user, *nodelist, *partition, *partition_key, *qos, *signal, *wckey, *clusters;
-    char *prefer, *reservation, *chdir, *std_in, *std_out, *std_err, *export_env, *propagate;
+    char *prefer, *reservation, *chdir, *std_in, *std_out, *std_err, *export_env, *export_file,
+        *propagate;
     char *gres, *gpus, *gpus_per_node, *gpus_per_socket, *gpus_per_task, *tres_per_task;
     char *gpu_bind, *gpu_freq, *gres_flags, *cpu_bind, *mem_bind;
     unsigned socket_order;       /* how tasks go to sockets: 0 cyclic, 1 block, 2 fcyclic */

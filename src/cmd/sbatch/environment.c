@@ -70,7 +70,7 @@ static void drop_outer_job(struct envlist *e)
     e->vars[kept] = NULL;
 }
 
-static void keep_always(struct envlist *e, char *const *from)
+void environment_keep_needed(struct envlist *e, char *const *from)
 {
     for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++) {
         size_t len = strlen(always[i]);
@@ -86,7 +86,7 @@ void environment_make(struct envlist *e, const struct opt *o, char *const *from,
     envlist_init(e, NULL);
     envlist_export(e, o->export_env, from);
     drop_outer_job(e);
-    keep_always(e, from);
+    environment_keep_needed(e, from);
     envlist_set(e, "SLURM_SUBMIT_DIR", cwd);
     envlist_set(e, "SLURM_SUBMIT_HOST", host);
     envlist_setf(e, "SLURM_PRIO_PROCESS", "%d", getpriority(PRIO_PROCESS, 0));

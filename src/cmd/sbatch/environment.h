@@ -9,3 +9,6 @@
  * the options tell the commands within the job. host and cwd: of the submission. */
 void environment_make(struct envlist *e, const struct opt *o, char *const *from, const char *host,
                       const char *cwd);
+
+/* Of 'from', what programs hardly run without and e lacks: PATH, HOME... */
+void environment_keep_needed(struct envlist *e, char *const *from);

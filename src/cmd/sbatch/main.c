@@ -18,6 +18,7 @@
 #include "cmd/common/rlimits.h"
 #include "cmd/common/start_text.h"
 #include "cmd/sbatch/environment.h"
+#include "cmd/sbatch/export_file.h"
 #include "cmd/sbatch/script.h"
 #include "cmd/sbatch/submit.h"
 
@@ -136,11 +137,26 @@ static void make_spec(struct setup *s, int argc, char **argv)
         spec->name = default_name(s);
 }
 
+/* The variables of the job, out of those of this process, or of --export-file. */
+static void make_environment(struct setup *s)
+{
+    _cleanup_free_ char *cwd = getcwd(NULL, 0);
+    struct envlist file = {0};
+    struct err err = {0};
+    if (s->opt.export_file && export_file_load(&file, s->opt.export_file, environ, &err) < 0) {
+        cmd_error("%s", err.text);
+        exit(cmd_exit_error());
+    }
+    environment_make(&s->env, &s->opt, s->opt.export_file ? file.vars : environ, s->spec.alloc_host,
+                     cwd ? cwd : s->spec.work_dir);
+    jobenv_cluster(&s->env, cmd_conf());
+    envlist_done(&file);
+}
+
 static void make_payload(struct setup *s)
 {
     Pb__JobPayload *p = &s->payload;
     const struct conf *conf = cmd_conf();
-    _cleanup_free_ char *cwd = getcwd(NULL, 0);
     mode_t mask = umask(0);
     umask(mask);
     pb__job_payload__init(p);
@@ -151,8 +167,7 @@ static void make_payload(struct setup *s)
         p->argv = s->argv + 1;
         p->n_argv = (size_t)s->argc - 1;
     }
-    environment_make(&s->env, &s->opt, environ, s->spec.alloc_host, cwd ? cwd : s->spec.work_dir);
-    jobenv_cluster(&s->env, conf);
+    make_environment(s);
     p->env = s->env.vars;
     p->n_env = s->env.count;
     rlimits_init(&s->limits, s->opt.propagate ? s->opt.propagate : conf->propagate_resource_limits);

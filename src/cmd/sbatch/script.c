@@ -11,25 +11,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "cmd/common/opt.h"
-
-#define CHUNK 65536
-
-/* Reads to the end, at most a byte more than is allowed. */
-static int read_all(int fd, const char *name, struct str *text, struct err *err)
-{
-    for (;;) {
-        str_reserve(text, CHUNK);
-        ssize_t n = read(fd, text->data + text->len, CHUNK - 1);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return err_set(err, -errno, "Unable to read %s: %s", name, strerror(errno));
-        if (n == 0 || text->len > OPT_SCRIPT_MAX)
-            return 0;
-        text->len += (size_t)n;
-        text->data[text->len] = 0;
-    }
-}
+#include "cmd/sbatch/input.h"
 
 static bool is_file(const char *path)
 {
@@ -56,7 +38,7 @@ static char *find_in_path(const char *file)
 int script_read(const char *file, struct str *text, char **path, struct err *err)
 {
     if (!file)
-        return read_all(STDIN_FILENO, "standard input", text, err);
+        return input_read(STDIN_FILENO, "standard input", OPT_SCRIPT_MAX, text, err);
     _cleanup_free_ char *found = NULL;
     if (!strchr(file, '/') && !is_file(file))
         found = find_in_path(file);
@@ -64,7 +46,7 @@ int script_read(const char *file, struct str *text, char **path, struct err *err
     _cleanup_close_ int fd = open(name, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return err_set(err, -errno, "Unable to open file %s: %s", name, strerror(errno));
-    int r = read_all(fd, name, text, err);
+    int r = input_read(fd, name, OPT_SCRIPT_MAX, text, err);
     if (r == 0)
         *path = path_absolute(name, NULL);
     return r;
