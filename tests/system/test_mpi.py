@@ -61,6 +61,14 @@ def test_abort_ends_every_task(cluster, tmp_path):
     eventually(lambda: not cluster.run("squeue -h").ok(), "the job's end on its nodes")
 
 
+def test_names(cluster):
+    """MPICH's, by PMI-1, whose words hold no blanks."""
+    program = cluster.dir / "names"
+    subprocess.run(["mpicc.mpich", "-o", program, pathlib.Path(__file__).with_name("mpi.c")], check=True, capture_output=True)
+    out = cluster.run(["srun", "-N2", "-n3", program, "names"]).ok().splitlines()
+    assert sorted(out) == [f"{rank} found port, then nothing" for rank in range(3)]
+
+
 def test_whoever_goes_without_a_word_takes_the_step_along(cluster):
     """A process of MPICH's that is killed, and one that leaves while the others wait: nobody waits for ever."""
     program = cluster.dir / "wrong"
