@@ -64,8 +64,8 @@ static const char world[] =
     "PartitionName=r Nodes=n[1-2],m1\n";
 static const char *const rules[] = {
     "", "SchedulerType=sched/builtin\n", "SchedulerParameters=bf_job_part_count_reserve=5\n",
-    "PriorityType=priority/multifactor\nPriorityWeightJobSize=1000\nPriorityWeightPartition=40\n"
-    "SchedulerParameters=bf_job_part_count_reserve=100\n"};
+    ("PriorityType=priority/multifactor\nPriorityWeightJobSize=1000\nPriorityWeightPartition=40\n"
+     "SchedulerParameters=bf_job_part_count_reserve=100\n")};
 
 struct kind { /* of a world */
     bool several, licensed, arrays;
