@@ -199,7 +199,7 @@ static int place(const struct control *c, struct step_layout *l, struct err *err
     else if (!pick(l, l->by_gres, picked))
         rc = no(err, ERR_STEP_CONFIG, "the job has not so many generic resources");
     else if (!pick(l, l->cap, picked))
-        rc = no(err, ERR_NODES_BUSY, NULL);
+        rc = step_layout_busy(c, l, err);
     else
         deal(l, picked);
     free(picked);

@@ -28,6 +28,8 @@ void step_layout_done(struct step_layout *l);
  * is no request of the step's: as much as the job has there is shared by its steps. */
 uint64_t step_layout_memory(const struct step_layout *l, const struct alloc_node *a,
                             uint32_t tasks);
+/* step_busy.c: -ERR_NODES_BUSY, with what is held by which other steps, and which option helps. */
+int step_layout_busy(const struct control *c, const struct step_layout *l, struct err *err);
 /* The task numbers of each node: blocks of consecutive ones, or dealt like cards. at: the places of
  * the nodes in the allocation. */
 void step_layout_number(const struct step_layout *l, Pb__StepNode **nodes, const uint32_t *at,

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import random
+import re
 import select
 import signal
 import struct
@@ -102,7 +103,8 @@ def test_step_waits_for_the_controller(make_cluster):
     first = c.popen(f"srun --jobid={job} sleep 100")
     eventually(lambda: c.run("squeue -h -s -o %j").stdout.split().count("sleep") == 1, "the first step")
     second, said = wait_for("busy", "echo three")
-    assert said == f"srun: Job {job} step creation temporarily disabled, retrying (Requested nodes are busy)\n"
+    assert re.fullmatch(rf"srun: Job {job} step creation temporarily disabled, retrying \(Requested nodes are busy: n1: \d of \d CPUs "
+                        rf"are held by StepId={job}.\d+; --overlap shares them\)\n", said), said
     first.send_signal(signal.SIGTERM)
     assert second.wait(60) == 0 and second.stdout.read() == "three\n"
     first.wait(60)

@@ -3,6 +3,8 @@
 import os
 import pwd
 
+import pytest
+
 from harness import ROOT, eventually
 
 
@@ -88,3 +90,26 @@ def test_what_a_node_serves(make_cluster):
     (c.work / "go").touch()
     assert c.wait(job)["ExitCode"] == "5:0"
     assert c.run(f"scontrol pidinfo {pid}").returncode != 0
+
+
+@pytest.mark.parametrize("holds, wants, why", [
+    ("-n4 --mem=0", "-n1", "n1: 4 of 4 CPUs are held by StepId={job}.0; --overlap shares them"),
+    ("-n1 --mem=300", "-n2 --mem=200", "n1: 300 of 400 MiB of memory are held by StepId={job}.0; --mem leaves each step a part"),
+    ("-n1 --mem=0 --gres=tape:2", "-n1 --mem=0 --gres=tape:1",
+     "n1: generic resources are held by StepId={job}.0; --overlap shares them"),
+])
+def test_why_a_step_waits(make_cluster, holds, wants, why):
+    """What is held by whom, and what helps; in Slurm's words first."""
+    c = make_cluster(nodes=1, conf="GresTypes=tape", node_conf="Gres=tape:2")
+    job = c.sbatch("-n4", "--mem=400", "--gres=tape:2", wrap="sleep 1000")
+    eventually(lambda: c.state(job) == "RUNNING", "a start")
+    first = c.popen(f"srun --jobid={job} {holds} sleep 1000")
+    eventually(lambda: c.run("squeue -h -s -o %j").stdout.split().count("sleep") == 1, "the first step")
+    why = f"Requested nodes are busy: {why.format(job=job)}"
+    c.run(f"srun -I --jobid={job} {wants} true").fails(f"Unable to create step for job {job}: {why}")
+    second = c.popen(f"srun --jobid={job} {wants} echo on")
+    assert second.stderr.readline() == f"srun: Job {job} step creation temporarily disabled, retrying ({why})\n"
+    first.terminate()
+    assert "on" in second.communicate(timeout=60)[0] and second.returncode == 0
+    first.wait(60)
+    c.run(f"scancel {job}").ok()

@@ -12,14 +12,14 @@
 
 #define TELL_AFTER_MS 1000 /* before srun says that it waits for other steps */
 #define RETRY_MS 500
-#define PING_MS 2000
+#define PROBE_MS 2000
 
 struct request {
     struct run *run;
     struct Pb__AllocRequest ask;
     struct alloc *alloc;
     struct rpc_async *step;
-    struct rpc_async *ping;   /* whether it is the controller that keeps us waiting */
+    struct rpc_async *probe;  /* what keeps us waiting */
     struct loop_timer *tell;  /* a step that is not granted at once */
     struct loop_timer *retry; /* the controller is away */
     struct loop_timer *limit; /* --immediate=SECONDS */
@@ -151,51 +151,70 @@ static void step_refused(struct request *r, const struct err *err)
     refused(r, err);
 }
 
-/* A controller that answers has a reason to let the step wait. */
-static void on_ping(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
+/* Nothing more is told of waiting. */
+static void stop_telling(struct request *r)
+{
+    loop_timer_set(r->tell, -1);
+    if (r->probe != NULL)
+        rpc_async_drop(r->probe);
+    r->probe = NULL;
+}
+
+static void granted(struct request *r, const ProtobufCMessage *reply)
+{
+    struct run *run = r->run;
+
+    stop_telling(r);
+    loop_timer_set(r->limit, -1);
+    if (r->told)
+        say_info("Step created for job %u", run->job_id);
+    run->step = keep(run, reply);
+    run_on_step(run);
+}
+
+/* What it waits for: the same request, that does not wait, says so; should it be granted just now,
+ * that is the step. */
+static void on_probe(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
 {
     struct request *r = ctx;
 
-    (void)reply;
-    r->ping = NULL;
-    if (code < 0) {
+    r->probe = NULL;
+    if (code < 0 && alloc_is_transient(code)) {
         if (!r->told_lost)
             on_lost(r, err);
         r->told_lost = true;
         loop_timer_set(r->tell, TELL_AFTER_MS);
         return;
     }
-    r->told_lost = false;
-    r->told = true;
-    say_info("Job %u step creation temporarily disabled, retrying (%s)", r->run->job_id,
-             err_text(ERR_NODES_BUSY));
+    if (code < 0) { /* what else it may be, the request that waits is told */
+        r->told_lost = false;
+        r->told = true;
+        say_info("Job %u step creation temporarily disabled, retrying (%s)", r->run->job_id,
+                 err->text);
+        return;
+    }
+    if (r->step != NULL)
+        rpc_async_drop(r->step);
+    r->step = NULL;
+    granted(r, reply);
 }
 
 static void on_tell(void *ctx)
 {
     struct request *r = ctx;
-    struct Pb__Empty ping = PB__EMPTY__INIT;
+    struct Pb__StepSpec now = *r->run->options->step;
 
+    now.has_immediate = now.immediate = 1;
     if (r->step == NULL) /* away, which was told; the request is about to be repeated */
         loop_timer_set(r->tell, TELL_AFTER_MS);
     else
-        r->ping = rpc_async_controller(r->run->loop, r->run->conf, RPC_PING, &ping.base, PING_MS,
-                                       on_ping, r);
-}
-
-/* Nothing more is told of waiting. */
-static void stop_telling(struct request *r)
-{
-    loop_timer_set(r->tell, -1);
-    if (r->ping != NULL)
-        rpc_async_drop(r->ping);
-    r->ping = NULL;
+        r->probe = rpc_async_controller(r->run->loop, r->run->conf, RPC_STEP_CREATE, &now.base,
+                                        PROBE_MS, on_probe, r);
 }
 
 static void on_step(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
 {
     struct request *r = ctx;
-    struct run *run = r->run;
 
     r->step = NULL;
     if (code < 0 && alloc_is_transient(code) && loop_mono_ms() < r->give_up_at_ms) {
@@ -205,16 +224,13 @@ static void on_step(void *ctx, int code, const ProtobufCMessage *reply, const st
         loop_timer_set(r->retry, RETRY_MS);
         return;
     }
-    stop_telling(r);
-    loop_timer_set(r->limit, -1);
-    if (code < 0) {
-        step_refused(r, err);
+    if (code >= 0) {
+        granted(r, reply);
         return;
     }
-    if (r->told)
-        say_info("Step created for job %u", run->job_id);
-    run->step = keep(run, reply);
-    run_on_step(run);
+    stop_telling(r);
+    loop_timer_set(r->limit, -1);
+    step_refused(r, err);
 }
 
 static void send_step(struct request *r)
@@ -293,8 +309,8 @@ void request_free(struct request *r)
     alloc_free(r->alloc);
     if (r->step != NULL)
         rpc_async_drop(r->step);
-    if (r->ping != NULL)
-        rpc_async_drop(r->ping);
+    if (r->probe != NULL)
+        rpc_async_drop(r->probe);
     loop_timer_free(r->tell);
     loop_timer_free(r->retry);
     loop_timer_free(r->limit);

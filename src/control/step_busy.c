@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What keeps a step from starting now: which resource, of which node, held by which steps, and what
+ * would help. */
+#include "control/step_layout.h"
+
+#include "control/internal.h"
+
+#define HOLDERS_MOST 3 /* that are named */
+
+enum lack { LACK_CPUS, LACK_MEMORY, LACK_GRES };
+
+static uint32_t idle_cpus(const struct alloc_node *a)
+{
+    return a->cpus > a->step_cpus ? a->cpus - a->step_cpus : 0;
+}
+
+static enum lack find_lack(const struct step_layout *l, size_t at)
+{
+    const struct alloc_node *a = &l->j->alloc.data[at];
+    uint32_t room = a->cpus / l->cpus_per_task; /* tasks, when nothing else runs */
+    uint64_t one = step_layout_memory(l, a, 1), left = a->mem_mib - a->step_mem_mib;
+
+    room = room > l->num_tasks ? l->num_tasks : room;
+    if (!l->overlap && !l->overcommit && idle_cpus(a) / l->cpus_per_task < room)
+        return LACK_CPUS;
+    return one > left ? LACK_MEMORY : LACK_GRES;
+}
+
+static bool holds(const struct step *s, size_t at, enum lack lack)
+{
+    vec_foreach (&s->nodes, n)
+        if (n->at == at)
+            return lack == LACK_CPUS ? n->cpus : lack == LACK_MEMORY ? n->mem_mib : n->gres.len;
+    return false;
+}
+
+static void put_holders(const struct job *j, size_t at, enum lack lack, struct str *out)
+{
+    size_t count = 0;
+
+    vec_foreach (&j->steps, s) {
+        if (s->overlap || !holds(s, at, lack))
+            continue;
+        if (count++ < HOLDERS_MOST)
+            str_printf(out, "%sStepId=%u.%u", count > 1 ? ", " : "", j->id, s->id);
+    }
+    if (count > HOLDERS_MOST)
+        str_printf(out, " and %zu more", count - HOLDERS_MOST);
+}
+
+static void put_amount(const struct alloc_node *a, enum lack lack, struct str *out)
+{
+    if (lack == LACK_CPUS)
+        str_printf(out, "%u of %u CPUs are held by ", a->cpus - idle_cpus(a), a->cpus);
+    else if (lack == LACK_MEMORY)
+        str_printf(out, "%llu of %llu MiB of memory are held by ",
+                   (unsigned long long)a->step_mem_mib, (unsigned long long)a->mem_mib);
+    else
+        str_puts(out, "generic resources are held by ");
+}
+
+int step_layout_busy(const struct control *c, const struct step_layout *l, struct err *err)
+{
+    static const char *const help[] = {
+        [LACK_CPUS] = "--overlap shares them",
+        [LACK_MEMORY] = "--mem leaves each step a part",
+        [LACK_GRES] = "--overlap shares them",
+    };
+    _cleanup_str_ struct str text = STR_INIT;
+
+    for (size_t i = 0; i < l->j->alloc.len; i++) {
+        const struct alloc_node *a = &l->j->alloc.data[i];
+        if (!l->usable[i] || l->cap[i] >= l->by_gres[i])
+            continue;
+        enum lack lack = find_lack(l, i);
+        str_printf(&text, "%s: ", c->cluster->nodes.data[a->node]->name);
+        put_amount(a, lack, &text);
+        put_holders(l->j, i, lack, &text);
+        return err_set(err, -ERR_NODES_BUSY, "%s: %s; %s", err_text(ERR_NODES_BUSY),
+                       str_cstr(&text), help[lack]);
+    }
+    return err_set(err, -ERR_NODES_BUSY, "%s", err_text(ERR_NODES_BUSY));
+}
