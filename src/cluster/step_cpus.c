@@ -90,10 +90,16 @@ void step_cpus_retake(const struct node *n, struct alloc_node *a, struct step_no
         step_cpus_take(n, a, s, shares);
         return;
     }
+    _cleanup_bitset_ struct bitset *all = step_cpus_of_job(n, a);
     s->own = bitset_new(n->cpus);
     for (size_t i = 0; i < n->cpus && i / 8 < stored->cpu_set.len; i++)
-        if (stored->cpu_set.data[i / 8] >> (i % 8) & 1)
+        if (stored->cpu_set.data[i / 8] >> (i % 8) & 1 && bitset_test(all, i))
             bitset_set(s->own, i);
+    if (bitset_empty(s->own)) { /* the node has changed, and its job has others */
+        bitset_free(s->own);
+        step_cpus_take(n, a, s, shares);
+        return;
+    }
     own(n, a, s, shares);
 }
 

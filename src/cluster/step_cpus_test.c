@@ -111,10 +111,15 @@ static void after_a_restart(void **state)
     step_cpus_retake(b.n, b.a, &old, false, &m);
     assert_string_equal(show(old.own), "....xx..");
     m.has_cpu_set = true;
-    m.cpu_set = (ProtobufCBinaryData){4, (uint8_t *)"\x80\xff\xff\xff"};
+    m.cpu_set =
+        (ProtobufCBinaryData){4, (uint8_t *)"\x88\xff\xff\xff"}; /* some are not the job's */
     step_cpus_retake(b.n, b.a, &large, false, &m);
-    assert_string_equal(show(large.own), ".......x");
-    assert_string_equal(show(b.a->step_busy), "xxx.xx.x");
+    assert_string_equal(show(large.own), "...x....");
+    step_cpus_give_back(b.a, &large, false);
+    m.cpu_set = (ProtobufCBinaryData){1, (uint8_t *)"\xc0"}; /* none is */
+    step_cpus_retake(b.n, b.a, &large, false, &m);
+    assert_string_equal(show(large.own), "..xx....");
+    assert_string_equal(show(b.a->step_busy), "xxxxxx..");
     step_cpus_give_back(b.a, &is, false);
     step_cpus_give_back(b.a, &old, false);
     step_cpus_give_back(b.a, &large, false);
