@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hostlist.h"
 #include "control/internal.h"
 
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
@@ -210,6 +211,43 @@ static int place(const struct control *c, struct step_layout *l, struct err *err
     return rc;
 }
 
+/* -m arbitrary: the n-th task to the n-th node of the list, however many CPUs it has. */
+static int place_listed(const struct control *c, struct step_layout *l, struct arena *arena,
+                        struct err *err)
+{
+    _cleanup_hostlist_ struct hostlist *hosts = NULL;
+    char name[HOSTLIST_NAME_MAX + 1];
+    int rc = hostlist_parse(l->spec->nodes ? l->spec->nodes : "", &hosts, err);
+    if (rc == 0 && hostlist_count(hosts) < l->num_tasks)
+        rc = no(err, ERR_STEP_CONFIG, "fewer nodes are listed than there are tasks");
+    if (rc != 0)
+        return rc;
+    l->order = arena_alloc(arena, sizeof(*l->order) * (l->num_tasks + (size_t)1));
+    for (uint32_t t = 0; t < l->num_tasks; t++) {
+        struct node *n = cluster_find_node(c->cluster, hostlist_nth(hosts, t, name));
+        struct alloc_node *a = n ? alloc_find(l->j, n->index) : NULL;
+        size_t at = a ? (size_t)(a - l->j->alloc.data) : 0;
+        if (!a || !l->usable[at])
+            return no(err, ERR_STEP_CONFIG, name);
+        l->tasks[at]++;
+        l->order[t] = (uint32_t)at;
+    }
+    for (size_t i = 0; i < l->j->alloc.len; i++) {
+        if (l->tasks[i] > l->most[i])
+            return no(err, ERR_STEP_MEMORY, NULL);
+        if (l->tasks[i] > l->by_gres[i])
+            return no(err, ERR_STEP_CONFIG, "the job has not so many generic resources");
+        if (l->tasks[i] > l->cap[i])
+            return step_layout_busy(c, l, err);
+    }
+    return 0;
+}
+
+static bool is_arbitrary(const Pb__StepSpec *spec)
+{
+    return spec->distribution && str_eq(spec->distribution, "arbitrary");
+}
+
 int step_layout_find(struct control *c, struct job *j, const Pb__StepSpec *spec,
                      struct arena *arena, struct step_layout *l, struct err *err)
 {
@@ -217,7 +255,8 @@ int step_layout_find(struct control *c, struct job *j, const Pb__StepSpec *spec,
     *l = (struct step_layout){.j = j,
                               .spec = spec,
                               .overlap = OR(spec, overlap, 0),
-                              .overcommit = OR(spec, overcommit, 0) || j->want.overcommit};
+                              .overcommit = OR(spec, overcommit, 0) || j->want.overcommit ||
+                                            is_arbitrary(spec)};
     l->usable = arena_alloc(arena, j->alloc.len + 1);
     l->cap = arena_alloc(arena, bytes);
     l->most = arena_alloc(arena, bytes);
@@ -232,7 +271,7 @@ int step_layout_find(struct control *c, struct job *j, const Pb__StepSpec *spec,
     if (rc != 0)
         return rc;
     find_capacity(c, l, c->conf->max_tasks_per_node);
-    return place(c, l, err);
+    return is_arbitrary(spec) ? place_listed(c, l, arena, err) : place(c, l, err);
 }
 
 void step_layout_done(struct step_layout *l)
@@ -246,6 +285,12 @@ void step_layout_number(const struct step_layout *l, Pb__StepNode **nodes, const
     const char *word = l->spec->distribution;
     bool rounds = word && (strncmp(word, "cyclic", 6) == 0 || strncmp(word, "plane=", 6) == 0);
     uint32_t task = 0, most = rounds ? plane_of(l) : UINT32_MAX;
+    for (size_t i = 0; l->order && i < count; i++)
+        l->by_cpus[at[i]] = (uint32_t)i; /* done with; from the place in the job to that here */
+    for (; l->order && task < l->num_tasks; task++) {
+        Pb__StepNode *n = nodes[l->by_cpus[l->order[task]]];
+        n->task_ids[n->n_task_ids++] = task;
+    }
     while (task < l->num_tasks)
         for (size_t i = 0; i < count; i++)
             for (uint32_t n = 0; n < most && nodes[i]->n_task_ids < l->tasks[at[i]]; n++)

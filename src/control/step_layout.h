@@ -15,6 +15,7 @@ struct step_layout { /* of one step under construction, arrays by place in the a
         *tasks; /* tasks that fit now, that could ever, that are placed */
     uint32_t wanted_nodes, count, cpus_per_task, num_tasks;
     struct step_gres gres;
+    uint32_t *order; /* arbitrary distribution: the place of each task; NULL */
     bool nodes_given;
 };
 

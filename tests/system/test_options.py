@@ -113,12 +113,38 @@ def test_more_wanted_than_named(cluster):
     assert len(set(nodes)) == 3 and "n2" in nodes and said == ""
 
 
+def ranks(done):
+    return [row.split()[1] for row in sorted(done.ok().splitlines(), key=lambda row: int(row.split()[0]))]
+
+
+SAY = ["sh", "-c", "echo $SLURM_PROCID $SLURMD_NODENAME"]
+
+
 def test_arbitrary_distribution(cluster):
+    """A task for each name in turn, in a job of its own and in one that is there, out of the option and out of a file."""
     for tool in (["srun", "true"], ["salloc", "true"], ["sbatch", "--wrap", "true"]):
         cluster.run([tool[0], "-m", "arbitrary", *tool[1:]]).fails(
             "With Arbitrary distribution you need to specify a nodelist or hostfile with the -w option")
-        cluster.run([tool[0], "-m", "arbitrary", "-w", "n2,n1,n2", *tool[1:]]).fails("not available in this version")
-        cluster.run(tool, env={"SLURM_HOSTFILE": "hosts"}).fails("SLURM_HOSTFILE asks for --distribution=arbitrary")
+        cluster.run(tool, env={"SLURM_HOSTFILE": "/no/such"}).fails("Invalid SLURM_HOSTFILE: ", "/no/such")
+    line = ["n3", "n1", "n3", "n3", "n2", "n3", "n3"]
+    listed = ["-m", "arbitrary", "-w", ",".join(line)]
+    (cluster.work / "order").write_text("n3 # the first\nn1\nn3,n3\n\nn2\nn[3]\nn3\n")
+    file = {"SLURM_HOSTFILE": str(cluster.work / "order")}
+    assert ranks(cluster.run(["srun", *listed, *SAY])) == line
+    assert ranks(cluster.run(["srun", *SAY], env=file)) == line
+    assert ranks(cluster.run(["srun", "-n3", *SAY], env=file)) == line[:3]
+    assert ranks(cluster.run(["salloc", "-Q", "-N4", "-n4", "srun", *listed, *SAY])) == line
+    assert ranks(cluster.run(["salloc", "-Q", "-w", "n[1-3]", "-N3", "srun", "-n2", *listed, *SAY])) == line[:2]
+    nodes = cluster.run(["salloc", "-Q", *listed, "sh", "-c", "echo $SLURM_JOB_NODELIST $SLURM_NTASKS x$SLURM_DISTRIBUTION"]).ok()
+    assert nodes == "n[1-3] 7 x"
+
+
+def test_what_an_arbitrary_distribution_cannot_have(cluster):
+    cluster.run("srun -n4 -m arbitrary -w n1,n2 true").fails("4 tasks, and the list names 2 nodes for them")
+    cluster.run("srun -m arbitrary -w [0-1] true").fails("need to specify a nodelist")
+    cluster.run("srun -m arbitrary -w n1,n99 true").fails("n99")
+    cluster.run("salloc -Q -N1 -w n1 srun -m arbitrary -w n1,n2 true").fails("n2")
+    cluster.run("salloc -Q -w n1,n2 -N2 -n2 --mem=100 srun -m arbitrary -w n1,n1,n2 --mem=101 true").fails("Memory required by task")
 
 
 @pytest.mark.parametrize("tool", ["srun", "salloc", "sbatch"])

@@ -352,9 +352,6 @@ int opt_apply_env(struct opt *o, char *const envp[], struct err *err)
     o->variable = NULL;
     const char *file = env_value(envp, "SLURM_HOSTFILE", strlen("SLURM_HOSTFILE"));
     if (file && *file)
-        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
-                        "SLURM_HOSTFILE asks for --distribution=arbitrary, which is not available "
-                        "in this version; unset it, or name the nodes with --nodefile=%s",
-                        file);
+        return opt_apply_hostfile(o, file, err);
     return 0;
 }

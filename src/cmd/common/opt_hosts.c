@@ -50,7 +50,6 @@ static int read_hosts(const char *path, struct hostlist *hosts, struct err *err)
     }
     if (!hostlist_count(hosts))
         return err_set(err, -ERR_PARSE, "%s names no node", path);
-    hostlist_uniq(hosts);
     return 0;
 }
 
@@ -63,8 +62,70 @@ static int set_hosts_file(struct opt *o, const char *what, const char *path, cha
     struct err why = {0};
     if (read_hosts(path, hosts, &why) < 0)
         return opt_fail(o, OPT_FAIL_ERROR, 255, err, "Invalid %s: %s", what, why.text);
+    hostlist_uniq(hosts);
     hostlist_format(hosts, &list);
     opt_set_string(member, str_cstr(&list));
+    return 0;
+}
+
+int opt_apply_hostfile(struct opt *o, const char *path, struct err *err)
+{
+    _cleanup_hostlist_ struct hostlist *hosts = hostlist_new();
+    _cleanup_str_ struct str list = STR_INIT;
+    struct err why = {0};
+    if (read_hosts(path, hosts, &why) < 0)
+        return opt_fail(o, OPT_FAIL_ERROR, 255, err, "Invalid SLURM_HOSTFILE: %s", why.text);
+    hostlist_format(hosts, &list);
+    opt_set_string(&o->nodelist, str_cstr(&list));
+    opt_set_string(&o->distribution, "arbitrary");
+    o->from[OPT_ID_nodelist] = o->from[OPT_ID_distribution] = OPT_FROM_ENV;
+    return 0;
+}
+
+/* The first of the list; an index list ("[0,2]") stays one. */
+static void cut(struct opt *o, struct hostlist *hosts, size_t count)
+{
+    _cleanup_hostlist_ struct hostlist *kept = hostlist_new();
+    _cleanup_str_ struct str list = STR_INIT;
+    char name[HOSTLIST_NAME_MAX + 1];
+    for (size_t i = 0; i < count; i++)
+        hostlist_push(kept, hostlist_nth(hosts, i, name));
+    hostlist_format(kept, &list);
+    bool index = *o->nodelist == '[' && *str_cstr(&list) != '[';
+    _cleanup_free_ char *text = mem_printf(index ? "[%s]" : "%s", str_cstr(&list));
+    opt_set_string(&o->nodelist, text);
+}
+
+/* A task for each name in turn: as many as there are names, or are asked for. A job gets these
+ * nodes, and nothing more is said of its tasks. */
+int opt_fit_arbitrary(struct opt *o, struct err *err)
+{
+    _cleanup_hostlist_ struct hostlist *hosts = NULL;
+    if (!o->nodelist || *o->nodelist == '[')
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                        "With Arbitrary distribution you need to specify a nodelist or hostfile "
+                        "with the -w option");
+    if (hostlist_parse(o->nodelist, &hosts, err) < 0)
+        return -ERR_PARSE;
+    size_t count = hostlist_count(hosts);
+    /* As with nodes below: what is inherited from the allocation is no wish. */
+    bool given =
+        opt_given(o, OPT_ID_ntasks) && !(o->from[OPT_ID_ntasks] == OPT_FROM_ENV && o->in_job);
+    if (given && o->ntasks > count)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                        "--distribution=arbitrary: %u tasks, and the list names %zu nodes for them",
+                        o->ntasks, count);
+    if (given && o->ntasks < count)
+        cut(o, hosts, o->ntasks);
+    o->ntasks = given ? o->ntasks : (uint32_t)count;
+    hostlist_free(take_ptr(hosts));
+    if (hostlist_parse(o->nodelist, &hosts, err) < 0)
+        return -ERR_PARSE;
+    hostlist_uniq(hosts);
+    o->min_nodes = o->max_nodes = (uint32_t)hostlist_count(hosts);
+    o->from[OPT_ID_nodes] = o->from[OPT_ID_ntasks] = OPT_FROM_ARGV;
+    if (o->command != OPT_SRUN)
+        opt_set_string(&o->distribution, NULL);
     return 0;
 }
 
@@ -85,20 +146,6 @@ int opt_set_nodelist(struct opt *o, const char *arg, struct err *err)
 int opt_set_nodefile(struct opt *o, const char *arg, struct err *err)
 {
     return set_hosts_file(o, "--nodefile node file", arg, &o->nodelist, err);
-}
-
-/* The first of the list; an index list ("[0,2]") stays one. */
-static void cut(struct opt *o, struct hostlist *hosts, size_t count)
-{
-    _cleanup_hostlist_ struct hostlist *kept = hostlist_new();
-    _cleanup_str_ struct str list = STR_INIT;
-    char name[HOSTLIST_NAME_MAX + 1];
-    for (size_t i = 0; i < count; i++)
-        hostlist_push(kept, hostlist_nth(hosts, i, name));
-    hostlist_format(kept, &list);
-    bool index = *o->nodelist == '[' && *str_cstr(&list) != '[';
-    _cleanup_free_ char *text = mem_printf(index ? "[%s]" : "%s", str_cstr(&list));
-    opt_set_string(&o->nodelist, text);
 }
 
 int opt_fit_nodelist(struct opt *o, struct err *err)

@@ -165,7 +165,7 @@ static void test_counts(void **state)
 static void test_arbitrary(void **state)
 {
     static const enum opt_command all[] = {OPT_SRUN, OPT_SBATCH, OPT_SALLOC};
-    char *const host_file[] = {"SLURM_HOSTFILE=hosts", NULL};
+    char *const host_file[] = {"SLURM_HOSTFILE=/no/such", NULL};
     for (size_t i = 0; i < 3; i++) {
         struct opt o;
         struct err err = {0};
@@ -173,10 +173,15 @@ static void test_arbitrary(void **state)
             all[i], "-m arbitrary", 1,
             "With Arbitrary distribution you need to specify a nodelist or hostfile with the "
             "-w option");
-        expect_bad(all[i], "-m Arbitrary -w n2,n1", 1,
-                   "option --distribution=arbitrary is not available in this version");
+        expect_bad(all[i], "-m Arbitrary -w n2,n1 -n3", 1,
+                   "--distribution=arbitrary: 3 tasks, and the list names 2 nodes for them");
         assert_true(run(&o, all[i], "-n1", host_file, &err) < 0);
-        assert_non_null(strstr(err.text, "SLURM_HOSTFILE asks for --distribution=arbitrary"));
+        assert_non_null(strstr(err.text, "Invalid SLURM_HOSTFILE: "));
+        opt_done(&o);
+        assert_int_equal(run(&o, all[i], "-m arbitrary -w n2,n1,n2,n2", NULL, &err), 0);
+        assert_int_equal(o.ntasks, 4);
+        assert_int_equal(o.min_nodes, 2);
+        assert_int_equal(o.max_nodes, 2);
         opt_done(&o);
     }
 }

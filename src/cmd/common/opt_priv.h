@@ -70,8 +70,6 @@ int opt_fail(struct opt *o, enum opt_failure how, int status, struct err *err, c
 
 /* "Invalid --NAME specification: ARGUMENT". */
 int opt_bad_spec(struct opt *o, const char *name, const char *arg, struct err *err);
-#define OPT_NO_DISTRIBUTION                                                                        \
-    "option --distribution=%s is not available in this version; block and cyclic are"
 
 /* Who says --gres himself does not mean what the environment of the job has of GPUs, too. */
 void opt_prefer_gres(struct opt *o);
@@ -90,6 +88,9 @@ void opt_set_string(char **member, const char *value);
 
 /* Cuts --nodelist to what the counts of nodes and tasks leave room for, and tells. */
 int opt_fit_nodelist(struct opt *o, struct err *err);
+/* -m arbitrary: tasks in the order of a list of nodes, or of the file that SLURM_HOSTFILE names. */
+int opt_fit_arbitrary(struct opt *o, struct err *err);
+int opt_apply_hostfile(struct opt *o, const char *path, struct err *err);
 
 /* The functions of CALL rows. */
 #define FLAG(member)

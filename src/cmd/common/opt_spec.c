@@ -46,13 +46,8 @@ int opt_finish(struct opt *o, struct err *err)
         o->job_name = NULL;
         o->from[OPT_ID_job_name] = OPT_FROM_NONE;
     }
-    if (o->distribution && str_eq(o->distribution, "arbitrary"))
-        return opt_given(o, OPT_ID_nodelist) || opt_given(o, OPT_ID_nodefile)
-                   ? opt_fail(o, OPT_FAIL_ERROR, 1, err, OPT_NO_DISTRIBUTION, o->distribution)
-                   : opt_fail(o, OPT_FAIL_ERROR, 1, err,
-                              "With Arbitrary distribution you need to specify a nodelist or "
-                              "hostfile with the -w option");
-    int r = opt_fit_nodelist(o, err);
+    bool arbitrary = o->distribution && str_eq(o->distribution, "arbitrary");
+    int r = arbitrary ? opt_fit_arbitrary(o, err) : opt_fit_nodelist(o, err);
     if (r < 0)
         return r;
     opt_prefer_gres(o);

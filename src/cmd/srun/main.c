@@ -112,6 +112,11 @@ static _Noreturn void become_salloc(struct opt *o, int argc, char **argv)
     exit(1);
 }
 
+static bool is_arbitrary(const struct setup *s)
+{
+    return s->opt.distribution != NULL && str_eq(s->opt.distribution, "arbitrary");
+}
+
 /* In an allocation a list of nodes says how many, unless the command line does. */
 static void count_named_nodes(struct setup *s)
 {
@@ -119,7 +124,7 @@ static void count_named_nodes(struct setup *s)
     _cleanup_hostlist_ struct hostlist *nodes = NULL;
     size_t count = step->n_relative_nodes;
 
-    if (s->opt.from[OPT_ID_nodes] == OPT_FROM_ARGV)
+    if (s->opt.from[OPT_ID_nodes] == OPT_FROM_ARGV || is_arbitrary(s))
         return;
     if (step->nodes != NULL && hostlist_parse(step->nodes, &nodes, NULL) == 0)
         count = hostlist_count(nodes);
@@ -178,7 +183,8 @@ static void make_specs(struct setup *s, int argc, char **argv)
         s->step.has_restarts = jobenv_attempt(s->step.job_id, &s->step.restarts);
         count_named_nodes(s);
     } else {
-        s->step.nodes = NULL; /* the job may get more than these, and the step has them all */
+        if (!is_arbitrary(s))
+            s->step.nodes = NULL; /* the job may get more than these, the step has them all */
         s->step.exact = s->opt.exact || opt_given(&s->opt, OPT_ID_cpus_per_task); /* its --exclusive
                                                                                    * is the job's */
     }
