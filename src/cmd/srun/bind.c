@@ -80,7 +80,8 @@ static bool read_list(const char *text, struct arena *arena, Pb__Bind *b)
             return false;
         while (b->n_list + times > room) {
             char **more = arena_alloc(arena, (room = room * 2 + 64) * sizeof(*more));
-            memcpy(more, b->list, b->n_list * sizeof(*more));
+            for (size_t i = 0; i < b->n_list; i++)
+                more[i] = b->list[i];
             b->list = more;
         }
         char *entry = arena_printf(arena, "%.*s", (int)name, at);
