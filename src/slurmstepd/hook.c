@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "slurmstepd/collect.h"
 #include "slurmstepd/directive.h"
 #include "slurmstepd/finish.h"
 #include "slurmstepd/journal.h"
@@ -52,43 +53,6 @@ static int spawn(const char *path, char **env, int out, bool has_pmi, pid_t *pid
     return rc;
 }
 
-/* Reads what is there. False at the end of file. */
-static bool take(int fd, struct str *text, bool *cut)
-{
-    char chunk[4096];
-    ssize_t n;
-
-    while ((n = read(fd, chunk, sizeof(chunk))) > 0) {
-        size_t room = HOOK_OUTPUT_MAX - text->len;
-
-        *cut |= (size_t)n > room;
-        str_append(text, chunk, (size_t)n < room ? (size_t)n : room);
-    }
-    return n < 0 && (errno == EAGAIN || errno == EINTR);
-}
-
-/* Until the program has ended: what it left in the background may hold its output open for long. */
-static int collect(pid_t pid, int fd, struct str *text, bool *cut)
-{
-    int handle = (int)syscall(SYS_pidfd_open, pid, 0), status;
-    struct pollfd watched[2] = {{fd, POLLIN, 0}, {handle, POLLIN, 0}};
-    bool ended = false;
-
-    fcntl(fd, F_SETFL, O_NONBLOCK);
-    while (!ended && (watched[0].fd >= 0 || handle >= 0)) {
-        if (poll(watched, 2, -1) < 0)
-            continue;
-        ended = watched[1].revents != 0;
-        if (watched[0].fd >= 0 && !take(fd, text, cut))
-            watched[0].fd = -1;
-    }
-    if (handle >= 0)
-        close(handle);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return status;
-}
-
 static void say_error(const char *text, size_t len)
 {
     _cleanup_str_ struct str line = STR_INIT;
@@ -117,6 +81,7 @@ static void use_output(const char *name, const char *path, const struct str *tex
 static int run_prolog(const char *name, const char *path, struct envlist *env, bool has_pmi)
 {
     _cleanup_str_ struct str text = STR_INIT, why = STR_INIT;
+    const struct collect_limits limits = {.bytes = HOOK_OUTPUT_MAX};
     bool cut = false;
     int ends[2], rc, status = 0;
     pid_t pid;
@@ -127,7 +92,7 @@ static int run_prolog(const char *name, const char *path, struct envlist *env, b
         rc = spawn(path, envlist_argv(env), ends[1], has_pmi, &pid);
         close(ends[1]);
         if (!rc)
-            status = collect(pid, ends[0], &text, &cut);
+            status = collect(pid, ends[0], &limits, &text, &cut);
         close(ends[0]);
     }
     envlist_unset(env, CONTEXT);
