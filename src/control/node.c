@@ -343,6 +343,14 @@ static void prolog_failed(struct control *c, struct node *n, struct job *j, cons
     finish_job(c, j, PB__JOB_STATE__FAILED, 1 << 8, "JobLaunchFailure", NULL);
 }
 
+/* The job has not run. It would go the same way elsewhere, or again, until somebody has looked. */
+static void user_env_failed(struct control *c, struct job *j)
+{
+    j->requeue_after = j->may_requeue;
+    j->held = j->held || j->requeue_after;
+    finish_job(c, j, PB__JOB_STATE__FAILED, 1 << 8, "JobLaunchFailure", NULL);
+}
+
 static struct job *find_attempt(struct control *c, uint32_t id, uint32_t restarts)
 {
     struct job *j = cluster_find_job(c->cluster, id);
@@ -394,6 +402,8 @@ static void on_launched(struct control *c, struct node *n, const Pb__Launched *e
         node_at_fault(c, n, j, "Clock skew", e->text);
     else if (e->code == ERR_NODE_FAULT)
         node_at_fault(c, n, j, "Launch failure", e->text);
+    else if (e->code == ERR_USER_ENV)
+        user_env_failed(c, j);
     else if (e->has_drain && e->drain)
         prolog_failed(c, n, j, e->text);
     else

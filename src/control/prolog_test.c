@@ -105,6 +105,24 @@ static void why_it_is_held_is_told(void **state)
     fixture_free(f);
 }
 
+/* --get-user-env: the node is not to blame, and the job has not run. */
+static void without_its_users_environment_it_is_held(void **state)
+{
+    struct fixture *f = make(NODES);
+    struct caller user = FIXTURE_USER;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    uint32_t id = (uint32_t)fixture_submit(f, &user, NULL);
+    fail_launch_by(f, id, ERR_USER_ENV, "the shell took more than 2 seconds", false);
+    assert_false(fixture_node(f, &arena, "n1")->drain);
+    const Pb__JobLive *live = fixture_job(f, &arena, id)->live;
+    assert_int_equal(live->state, PB__JOB_STATE__PENDING);
+    assert_string_equal(live->reason, "JobHeldUser");
+    assert_string_equal(live->reason_detail,
+                        "launch failed requeued held: the shell took more than 2 seconds");
+    fixture_free(f);
+}
+
 static void not_held_when_configured_so(void **state)
 {
     struct fixture *f = make(NODES "SchedulerParameters=nohold_on_prolog_fail\n");
@@ -238,6 +256,7 @@ int main(void)
         cmocka_unit_test(a_failing_prolog_drains_and_requeues_held),
         cmocka_unit_test(a_node_at_fault_is_drained_and_the_job_runs_elsewhere),
         cmocka_unit_test(why_it_is_held_is_told),
+        cmocka_unit_test(without_its_users_environment_it_is_held),
         cmocka_unit_test(not_held_when_configured_so),
         cmocka_unit_test(one_that_may_not_be_requeued_fails),
         cmocka_unit_test(a_failing_epilog_drains),

@@ -455,6 +455,8 @@ static void fill_start(struct slurmd *d, const struct launch *l, const struct us
     m->log_file = d->log_file;
     m->has_file_append = true;
     m->file_append = d->conf->job_file_append != 0;
+    m->has_user_env_sec = true;
+    m->user_env_sec = (uint32_t)d->conf->get_env_timeout_sec;
     m->task_prolog = (char *)d->conf->task_prolog;
     m->task_epilog = (char *)d->conf->task_epilog;
 }

@@ -26,6 +26,7 @@
 #include "slurmstepd/hook.h"
 #include "slurmstepd/mpi.h"
 #include "slurmstepd/pmix.h"
+#include "slurmstepd/userenv.h"
 #include "slurmstepd/vars.h"
 
 #define SERVER_FD 3
@@ -291,6 +292,10 @@ _Noreturn void child_run(struct task *t, struct child_plan *plan)
     if (chdir_error)
         say("couldn't chdir to `%s': %s: going to /tmp instead", plan->work_dir,
             strerror(chdir_error));
+    if (userenv_wanted(step) && userenv_load(step, &err)) {
+        say("%s", err.text);
+        fail(plan, &err);
+    }
     if (debug_wanted(step))
         debug_allow();
     report(plan, 0, "");

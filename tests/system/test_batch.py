@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Batch jobs from submission to purge: CORE-081 to 102, 082, 087, 097, 111, 220."""
+import os
+import pwd
 import re
+import subprocess
 
 import pytest
 
-from harness import ROOT, eventually
+from harness import PREFIX, ROOT, eventually
 
 
 def test_submit_message_and_output(cluster):
@@ -80,6 +83,42 @@ def test_export_file_that_is_bad(cluster, nobody):
         cluster.run(["sbatch", f"--export-file={where}", "--wrap", "true"]).fails("sbatch: error: --export-file: ", *said)
     cluster.run([*nobody, "sbatch", "--export-file=/etc/shadow", "--wrap", "true"]).fails("/etc/shadow: Permission denied")
     assert cluster.run("squeue -h -t all -o %i").ok() == before
+
+
+def test_environment_of_a_login_shell(cluster):
+    """--get-user-env: what a login shell has on the node, under what comes along with the job."""
+    me = pwd.getpwuid(os.geteuid())
+    if me.pw_shell.endswith(("nologin", "false")):
+        pytest.skip("this user has no shell")
+    clean = {"HOME": me.pw_dir, "SHELL": me.pw_shell, "USER": me.pw_name, "LOGNAME": me.pw_name, "PATH": "/usr/local/bin:/usr/bin:/bin"}
+    shell = subprocess.run(["-" + os.path.basename(me.pw_shell), "-c", "/usr/bin/env -0"], executable=me.pw_shell, env=clean,
+                           cwd=me.pw_dir, capture_output=True, check=True).stdout.decode().split("\0")
+    want = {v for v in shell if v.partition("=")[0] not in ("", "_", "PWD", "OLDPWD", "SHLVL")}
+    for option in ("--get-user-env", "--get-user-env=60L"):
+        job = cluster.sbatch("--export=OWN=x", option, env={"LEFT": "behind"}, wrap="exec /usr/bin/env -0")
+        cluster.wait(job)
+        has = set(cluster.output(job).split("\0"))
+        assert want <= has and "OWN=x" in has and "LEFT=behind" not in has
+    assert str(PREFIX) not in "".join(v for v in want if v.startswith("PATH="))  # so it is not the submission's
+    job = cluster.sbatch("--get-user-env", env={"LEFT": "taken", "HOME": "/mine"}, wrap='echo "$LEFT $HOME"')
+    cluster.wait(job)
+    assert cluster.output(job) == "taken /mine\n"
+    for bad in ("x", "0", "10X", "LL", "-1", "70000"):
+        cluster.run(["sbatch", f"--get-user-env={bad}", "--wrap", "true"]).fails(f"Invalid --get-user-env specification: {bad}")
+
+
+def test_a_job_without_its_users_environment_is_held(cluster, nobody):
+    shell = pwd.getpwnam("nobody").pw_shell
+    if not os.path.exists(shell) or not shell.endswith("nologin"):
+        pytest.skip("nobody has a shell")
+    job = cluster.sbatch("--uid=nobody", "--get-user-env", "-o", "/dev/null", wrap="true")
+    def held():
+        fields = cluster.job(job)
+        return fields if fields["JobState"] == "PENDING" and fields["Restarts"] == "1" else None
+    said = eventually(held, "the job back in the queue")["Reason"].replace("_", " ")
+    assert said == f"launch failed requeued held: --get-user-env: {shell} on n1 exited with status 1"
+    assert cluster.node("n1")["State"] == "IDLE"
+    cluster.run(["scancel", str(job)]).ok()
 
 
 def test_export_none_and_list(cluster):

@@ -101,6 +101,8 @@ struct opt {
     bool allocate, batch, bell, no_bell, no_shell, disable_status, exact, whole, overlap, label;
     bool multi_prog, parsable, preserve_env, pty, quit_on_interrupt, test_only, unbuffered;
     bool wait_end, kill_on_bad_exit, ignore_pbs;
+    bool user_env_not_login;
+    uint32_t user_env_sec; /* of --get-user-env; 0: as configured */
     bool help, usage, version, quiet;
     unsigned verbose;
 };

@@ -17,6 +17,7 @@
 
 #define NICE_MAX 2147483645
 #define PRIORITY_TOP 0xfffffffdu
+#define USER_ENV_SEC_MAX 65533
 #define SIGNAL_SEC_MAX 65535
 
 static const char *const limit_names[] = {"AS",      "CORE",   "CPU",   "DATA", "FSIZE",
@@ -519,6 +520,20 @@ int opt_set_signal(struct opt *o, const char *arg, struct err *err)
         (s[len] && str_parse_i64(s + len + 1, 0, SIGNAL_SEC_MAX, &sec) < 0))
         return opt_bad_spec(o, "signal", arg, err);
     opt_set_string(&o->signal, arg);
+    return 0;
+}
+
+/* "[SECONDS][L|S]" */
+int opt_set_get_user_env(struct opt *o, const char *arg, struct err *err)
+{
+    const char *mode = arg ? arg + strspn(arg, "0123456789") : "";
+    long long sec = 0;
+    _cleanup_free_ char *number = mem_strndup(arg ? arg : "", arg ? (size_t)(mode - arg) : 0);
+    if ((*number && str_parse_i64(number, 1, USER_ENV_SEC_MAX, &sec) < 0) ||
+        (*mode && (!strchr("LlSs", *mode) || mode[1])))
+        return opt_bad_spec(o, "get-user-env", arg, err);
+    o->user_env_sec = (uint32_t)sec;
+    o->user_env_not_login = *mode == 'S' || *mode == 's';
     return 0;
 }
 

@@ -80,13 +80,19 @@ void environment_keep_needed(struct envlist *e, char *const *from)
     }
 }
 
+bool environment_of_user(const struct opt *o)
+{
+    return opt_given(o, OPT_ID_get_user_env) && !str_case_eq(o->export_env, "NONE");
+}
+
 void environment_make(struct envlist *e, const struct opt *o, char *const *from, const char *host,
                       const char *cwd)
 {
     envlist_init(e, NULL);
     envlist_export(e, o->export_env, from);
     drop_outer_job(e);
-    environment_keep_needed(e, from);
+    if (!environment_of_user(o)) /* whose shell has them */
+        environment_keep_needed(e, from);
     envlist_set(e, "SLURM_SUBMIT_DIR", cwd);
     envlist_set(e, "SLURM_SUBMIT_HOST", host);
     envlist_setf(e, "SLURM_PRIO_PROCESS", "%d", getpriority(PRIO_PROCESS, 0));

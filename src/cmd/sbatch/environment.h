@@ -5,6 +5,11 @@
 #include "cmd/common/envlist.h"
 #include "cmd/common/opt.h"
 
+/* The variables of a shell of the user's on the node are added: --get-user-env, unless
+ * --export=NONE.
+ */
+bool environment_of_user(const struct opt *o);
+
 /* What --export takes of 'from', less what described the job sbatch itself may run in, plus what
  * the options tell the commands within the job. host and cwd: of the submission. */
 void environment_make(struct envlist *e, const struct opt *o, char *const *from, const char *host,

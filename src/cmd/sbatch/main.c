@@ -35,6 +35,7 @@ struct setup {
     struct rlimits limits;
     Pb__JobSpec spec;
     Pb__JobPayload payload;
+    Pb__UserEnv user_env;
 };
 
 static void read_script(struct setup *s, int operands)
@@ -153,6 +154,16 @@ static void make_environment(struct setup *s)
     envlist_done(&file);
 }
 
+static void make_user_env(struct setup *s)
+{
+    pb__user_env__init(&s->user_env);
+    s->user_env.has_limit_sec = s->opt.user_env_sec > 0;
+    s->user_env.limit_sec = s->opt.user_env_sec;
+    s->user_env.has_not_login = s->user_env.not_login = s->opt.user_env_not_login;
+    if (environment_of_user(&s->opt))
+        s->payload.user_env = &s->user_env;
+}
+
 static void make_payload(struct setup *s)
 {
     Pb__JobPayload *p = &s->payload;
@@ -168,6 +179,7 @@ static void make_payload(struct setup *s)
         p->n_argv = (size_t)s->argc - 1;
     }
     make_environment(s);
+    make_user_env(s);
     p->env = s->env.vars;
     p->n_env = s->env.count;
     rlimits_init(&s->limits, s->opt.propagate ? s->opt.propagate : conf->propagate_resource_limits);
