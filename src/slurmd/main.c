@@ -336,8 +336,11 @@ static int set_up(struct slurmd *d, const struct options *o, struct err *err)
         return rc;
     check_walkable(d);
     rc = contain_open(d, err);
-    if (rc)
+    if (rc) {
+        spool_close(d);
+        free(take_ptr(d->log_file));
         return rc;
+    }
     set_up_loop(d);
     rc = serve_open(d, err);
     if (rc)
