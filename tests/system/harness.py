@@ -117,6 +117,7 @@ class Cluster:
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="sluice-test."))
         self.dir.chmod(0o755)
         self.work = self.dir / "work"  # where jobs run
+        self.groups = None  # control groups that its steps are in
         self.work.mkdir()
         self.work.chmod(0o1777)
         self.count, self.cpus, self.memory = nodes, cpus, memory
@@ -134,6 +135,8 @@ class Cluster:
             "SelectTypeParameters=CR_Core_Memory", "KillWait=1", "ReturnToService=2", "DefMemPerCPU=100",
             "SlurmctldDebug=debug", "SlurmdDebug=debug",
         ]
+        if os.environ.get("SLUICE_TEST_CGROUP") and "cgroup" not in conf:
+            lines.append(self.in_cgroups(int(os.environ["SLUICE_TEST_CGROUP"])))
         lines.append(conf)
         if os.environ.get("SLUICE_TEST_LATE") and not re.search("^Epilog=", conf, re.M):
             lines.append(f"Epilog={self.late()}")
@@ -154,6 +157,13 @@ class Cluster:
             except BaseException:
                 self.destroy()
                 raise
+
+    def in_cgroups(self, version):
+        """Control groups of that version for every step: whatever a test expects must hold with them, too."""
+        from cgroups import Groups
+        self.groups = Groups(self, version)
+        (self.dir / "cgroup.conf").write_text(f"CgroupMountpoint={self.groups.mount}\nCgroupPlugin=cgroup/v{version}\n")
+        return "ProctrackType=proctrack/cgroup"
 
     def late(self):
         """An epilog that takes up to a second: whatever a test expects right after a command must hold with it, too."""
@@ -285,6 +295,8 @@ class Cluster:
             eventually(lambda: not self.run("squeue -h -t all -o %T").stdout.split() or all(
                 t not in ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING") for t in
                 self.run("squeue -h -t all -o %T").stdout.split()), "an empty queue")
+        if self.groups and all(name in self.daemons for name in self.names):
+            eventually(lambda: not self.groups.jobs(), lambda: f"no control group left: {self.groups.jobs()}", 20)
         for name in list(self.daemons):
             self.daemons[name].send_signal(signal.SIGTERM)
         for name, process in list(self.daemons.items()):
@@ -306,6 +318,8 @@ class Cluster:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
+        if self.groups:
+            self.groups.destroy()
         shutil.rmtree(self.dir, ignore_errors=True)
 
 

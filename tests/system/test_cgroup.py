@@ -340,6 +340,17 @@ def test_memory_of_the_job_together(cluster_of, version):
     assert "limit 300M" in c.output(job), c.output(job)
 
 
+def test_limits_without_tracking(cluster_of):
+    """TaskPlugin alone: processes are the shepherd's descendants, and the directories go all the same."""
+    c = cluster_of(1, LIMITS, conf="TaskPlugin=task/cgroup\n", memory=2000, needs=("memory",))
+    script = "#!/bin/sh\n" + AWAY.format("away") + f"while [ ! -e away ]; do sleep 0.05; done\ncat /proc/$(cat away)/cgroup\n{HOG}\n"
+    job = c.sbatch("--mem=100", script=script)
+    assert ended(c, job) == OOM
+    text = c.output(job)
+    assert SAID.search(text) and re.search(rf":memory:.*/job_{job}/step_batch$", text, re.M) and not re.search(r":freezer:.*job_", text), text
+    assert not alive(numbers(c.work / "away")[0])
+
+
 @both
 def test_percentages(cluster_of, version):
     c = memory(cluster_of, version, "ConstrainRAMSpace=yes\nAllowedRAMSpace=150\nMinRAMSpace=40\n")
