@@ -10,7 +10,12 @@ def value(name):
 
 
 def state(pid):
-    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    """T, as soon as the signal has reached it, which was sent before the table was whole."""
+    for _ in range(100000):
+        now = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        if now == "T":
+            break
+    return now
 
 
 def program(pid):
