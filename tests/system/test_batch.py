@@ -19,6 +19,32 @@ def test_submit_message_and_output(cluster):
 
 def test_parsable_and_cluster_name(cluster):
     assert re.fullmatch(r"\d+", cluster.run(["sbatch", "--parsable", "--wrap=true"]).ok())
+    assert re.fullmatch(r"\d+;test", cluster.run(["sbatch", "--parsable", "-M", "test", "--wrap=true"]).ok())
+    assert re.fullmatch(r"\d+;test", cluster.run(["sbatch", "--parsable", "--wrap=true"], env={"SLURM_CLUSTERS": "test"}).ok())
+
+
+def test_wrap_takes_no_script(cluster):
+    (cluster.work / "job.sh").write_text("#!/bin/sh\n")
+    for words in (["job.sh"], ["job.sh", "x"], ["--", "job.sh"]):
+        cluster.run(["sbatch", "--wrap", "true", *words]).fails("Script arguments not permitted with --wrap option")
+
+
+def test_pbs_lines(cluster):
+    """They are read where they mean something, below #SBATCH lines, unless --ignore-pbs says not to."""
+    text = "#!/bin/sh\n#PBS -N theirs -l nodes=2:ppn=2,walltime=90\n#PBS -o pbs.out -p 5\n{}echo $SLURM_JOB_NAME $SLURM_NNODES\n"
+    def submitted(line="", options=(), env=None):
+        done = cluster.run(["sbatch", "--parsable", *options], stdin=text.format(line), env=env)
+        fields = cluster.wait(int(done.ok()))
+        return fields["JobName"], fields["NumNodes"], fields["TimeLimit"], done.stderr
+    told = "sbatch: warning: #PBS -p 5 has no effect (standard input, line 3)\n"
+    assert submitted() == ("theirs", "2", "00:01:30", told)
+    assert (cluster.work / "pbs.out").read_text() == "theirs 2\n"
+    assert submitted("#SBATCH -J ours -o /dev/null\n") == ("ours", "2", "00:01:30", told)
+    assert submitted(options=["-J", "said", "-t2"]) == ("said", "2", "00:02:00", told)
+    for how in ({"line": "#SBATCH --ignore-pbs -o /dev/null\n"}, {"options": ["--ignore-pbs", "-o", "/dev/null"]},
+                {"options": ["-o", "/dev/null"], "env": {"SBATCH_IGNORE_PBS": "1"}}):
+        name, nodes, _, said = submitted(**how)
+        assert (name, nodes, said) == ("sbatch", "1", "")
 
 
 def test_ids_are_unique_and_rise(cluster):
@@ -148,6 +174,11 @@ def test_exit_status_reaches_the_record(cluster):
 def test_wait_option_gives_the_jobs_status(cluster):
     assert cluster.run(["sbatch", "--wait", "-o", "/dev/null", "--wrap", "exit 7"]).returncode == 7
     assert cluster.run(["sbatch", "--wait", "-o", "/dev/null", "--wrap", "true"]).returncode == 0
+    assert cluster.run(["sbatch", "--wait", "-o", "/dev/null", "--wrap", "kill -9 $$"]).returncode == 1
+    with cluster.popen(["sbatch", "--wait", "--parsable", "-H", "-o", "/dev/null", "--wrap", "true"]) as p:
+        job = int(p.stdout.readline())
+        cluster.run(["scancel", str(job)]).ok()
+        assert p.wait() == 1
 
 
 def test_output_patterns(cluster):

@@ -128,6 +128,10 @@ int opt_apply_env(struct opt *o, char *const envp[], struct err *err);
 int opt_apply_script(struct opt *o, const char *name, const void *script, size_t len,
                      struct err *err);
 
+/* The "#PBS" lines of the same, in what has a meaning here; what has none is told once. Options
+ * that are given already stay. */
+int opt_apply_pbs(struct opt *o, const char *name, const void *script, size_t len, struct err *err);
+
 /* For a command that becomes another (srun --allocate): the words to run that with, its name first,
  * this line's options as it spells them, then the operands. 'because' is left out; what the other
  * command does not have is left out as well, and the notes are about that alone. The words are the

@@ -71,6 +71,17 @@ int opt_fail(struct opt *o, enum opt_failure how, int status, struct err *err, c
 /* "Invalid --NAME specification: ARGUMENT". */
 int opt_bad_spec(struct opt *o, const char *name, const char *arg, struct err *err);
 
+/* A script, and what is done with the words of one of its lines. */
+struct opt_text {
+    const char *name;
+    const void *data;
+    size_t len;
+};
+typedef int opt_words_fn(struct opt *o, int argc, char *const *argv, struct err *err);
+/* For each line that begins with 'prefix', up to the first command. */
+int opt_each_directive(struct opt *o, const struct opt_text *text, const char *prefix,
+                       opt_words_fn *apply, struct err *err);
+
 /* Who says --gres himself does not mean what the environment of the job has of GPUs, too. */
 void opt_prefer_gres(struct opt *o);
 /* Tells once that the option has no effect with this argument. */

@@ -55,9 +55,9 @@ static char split(char *text, struct words *w)
     }
 }
 
-static int apply_words(struct opt *o, struct words *w, struct err *err)
+static int apply_words(struct opt *o, int argc, char *const *argv, struct err *err)
 {
-    struct opt_cursor c = {.argv = w->list.data, .argc = (int)w->list.len};
+    struct opt_cursor c = {.argv = argv, .argc = argc};
     struct opt_word word;
     int r;
     while ((r = opt_next(o, &c, &word, err)) > 0) {
@@ -76,7 +76,8 @@ static int apply_words(struct opt *o, struct words *w, struct err *err)
     return r;
 }
 
-static int apply_line(struct opt *o, const char *line, size_t len, struct err *err)
+static int apply_line(struct opt *o, const char *line, size_t len, opt_words_fn *apply,
+                      struct err *err)
 {
     _cleanup_(words_done) struct words w = {.text = mem_strndup(line, len)};
     _cleanup_free_ char *whole = mem_strdup(w.text);
@@ -87,15 +88,16 @@ static int apply_line(struct opt *o, const char *line, size_t len, struct err *e
         return opt_fail(o, OPT_FAIL_FATAL, 1, err, "%s: line %d: Unmatched `%c` in [%s]", o->script,
                         number, quote, whole);
     }
-    return apply_words(o, &w, err);
+    return apply(o, (int)w.list.len, w.list.data, err);
 }
 
-int opt_apply_script(struct opt *o, const char *name, const void *script, size_t len,
-                     struct err *err)
+int opt_each_directive(struct opt *o, const struct opt_text *text, const char *prefix,
+                       opt_words_fn *apply, struct err *err)
 {
-    const char *at = script, *end = at + len;
+    const char *at = text->data, *end = at + text->len;
+    size_t prefix_len = strlen(prefix);
     o->source = OPT_FROM_SCRIPT;
-    o->script = name;
+    o->script = text->name;
     o->line = 0;
     int r = 0;
     while (at < end && r == 0) {
@@ -107,11 +109,18 @@ int opt_apply_script(struct opt *o, const char *name, const void *script, size_t
         o->line++;
         if (first < at + line_len && *first != '#')
             break;
-        if (line_len > strlen(PREFIX) && !memcmp(at, PREFIX, strlen(PREFIX)))
-            r = apply_line(o, at + strlen(PREFIX), line_len - strlen(PREFIX), err);
+        if (line_len > prefix_len && !memcmp(at, prefix, prefix_len))
+            r = apply_line(o, at + prefix_len, line_len - prefix_len, apply, err);
         at += line_len + 1;
     }
     o->script = NULL;
     o->line = 0;
     return r;
+}
+
+int opt_apply_script(struct opt *o, const char *name, const void *script, size_t len,
+                     struct err *err)
+{
+    const struct opt_text text = {name, script, len};
+    return opt_each_directive(o, &text, PREFIX, apply_words, err);
 }

@@ -65,6 +65,17 @@ static void read_script(struct setup *s, int operands)
     }
 }
 
+static int apply_script(struct setup *s, bool ignore_pbs, struct err *err)
+{
+    const char *name = s->path ? s->path : "standard input";
+    if (s->opt.wrap)
+        return 0;
+    int r = opt_apply_script(&s->opt, name, s->script.data, s->script.len, err);
+    if (r < 0 || ignore_pbs || s->opt.ignore_pbs)
+        return r;
+    return opt_apply_pbs(&s->opt, name, s->script.data, s->script.len, err);
+}
+
 /* The options of all sources; exits when there is nothing to submit. */
 static void read_options(struct setup *s, int argc, char **argv)
 {
@@ -78,18 +89,17 @@ static void read_options(struct setup *s, int argc, char **argv)
         exit(0);
     s->argc = argc - operands;
     s->argv = argv + operands;
-    /* The command line is read once for --wrap, and once more with the rank it has. */
+    /* What the script is read for or not, is read first, and once more with the rank it has. */
     struct opt first;
     opt_init(&first, OPT_SBATCH);
-    if (opt_apply_argv(&first, argc, argv, &err) < 0)
+    if (opt_apply_env(&first, environ, &err) < 0 || opt_apply_argv(&first, argc, argv, &err) < 0)
         exit(opt_print_failure(&first, &err));
     o->wrap = take_ptr(first.wrap);
+    bool ignore_pbs = first.ignore_pbs;
     opt_done(&first);
     read_script(s, s->argc);
-    if ((!o->wrap && opt_apply_script(o, s->path ? s->path : "standard input", s->script.data,
-                                      s->script.len, &err) < 0) ||
-        opt_apply_env(o, environ, &err) < 0 || opt_apply_argv(o, argc, argv, &err) < 0 ||
-        opt_finish(o, &err) < 0)
+    if (apply_script(s, ignore_pbs, &err) < 0 || opt_apply_env(o, environ, &err) < 0 ||
+        opt_apply_argv(o, argc, argv, &err) < 0 || opt_finish(o, &err) < 0)
         exit(opt_print_failure(o, &err));
     cmd_set_level(o->quiet, o->verbose);
     opt_print_notes(o);
