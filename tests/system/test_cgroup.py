@@ -464,12 +464,12 @@ def time_of_all(c):
 def test_time_of_a_step_whose_shepherd_was_killed(cluster_of, version):
     """Its processes were not looked at, and nobody has waited for them."""
     c = cluster_of(version, conf=GATHER, needs=("freezer", "cpuacct"))
-    burn = "import os\nwhile os.times().user < 2: pass\nopen('up', 'w').close()\nimport signal; signal.pause()"
+    burn = "import os\nwhile sum(os.times()[:2]) < 1.3: pass\nopen('up', 'w').close()\nimport signal; signal.pause()"
     job = c.sbatch(wrap=f'exec python3 -c "{burn}"')
     eventually(lambda: (c.work / "up").exists(), "it has worked")
     os.kill(child_named(c.daemons["n1"].pid, "slurmstepd"), signal.SIGKILL)
     c.wait(job)
-    assert time_of_all(c) >= 1.9
+    assert time_of_all(c) >= 1  # whole seconds
 
 
 def test_nothing_there(make_cluster):
