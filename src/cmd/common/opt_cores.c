@@ -56,16 +56,15 @@ int opt_set_extra_node_info(struct opt *o, const char *arg, struct err *err)
 /* Of the hints, one says what to allocate; the others are about binding. */
 int opt_set_hint(struct opt *o, const char *arg, struct err *err)
 {
-    static const char *const binding[] = {"none", "compute_bound", "memory_bound", "multithread"};
-    if (str_case_eq(arg, "nomultithread")) {
-        o->threads_per_core = 1;
+    bool memory = str_case_eq(arg, "memory_bound");
+    if (str_case_eq(arg, "none") || str_case_eq(arg, "multithread"))
         return 0;
+    if (!memory && !str_case_eq(arg, "nomultithread") && !str_case_eq(arg, "compute_bound"))
+        return opt_bad_spec(o, "hint", arg, err);
+    o->threads_per_core = 1;
+    if (memory && !opt_given(o, OPT_ID_ntasks_per_socket)) {
+        o->ntasks_per_socket = 1;
+        o->from[OPT_ID_ntasks_per_socket] = o->source;
     }
-    for (size_t i = 0; i < sizeof(binding) / sizeof(binding[0]); i++)
-        if (str_case_eq(arg, binding[i])) {
-            if (i == 1 || i == 2)
-                opt_note_ignored(o, OPT_ID_hint, arg);
-            return 0;
-        }
-    return opt_bad_spec(o, "hint", arg, err);
+    return 0;
 }

@@ -198,6 +198,16 @@ static bool is_inherited(const char *variable, const char *made)
     return now && then && str_eq(now, then);
 }
 
+/* Of each core, by --threads-per-core or --hint. */
+static void use_one_thread(struct setup *s)
+{
+    if (s->run.cpu_bind == NULL) {
+        s->run.cpu_bind = arena_alloc(&s->arena, sizeof(*s->run.cpu_bind));
+        pb__bind__init(s->run.cpu_bind);
+    }
+    s->run.cpu_bind->has_one_thread = s->run.cpu_bind->one_thread = 1;
+}
+
 /* Help that was asked for ends srun. */
 static void read_binding(struct setup *s)
 {
@@ -213,6 +223,8 @@ static void read_binding(struct setup *s)
 
     if (cpu < 0 || memory < 0)
         fail(err.text);
+    if (cpu == 0 && o->threads_per_core == 1)
+        use_one_thread(s);
     if (s->run.cpu_bind && s->run.cpu_bind->kind > PB__BIND_KIND__BIND_NONE &&
         !strstr(s->conf->task_plugin, "affinity"))
         say_info("warning: --cpu-bind has no effect: TaskPlugin=%s does not bind tasks, "
