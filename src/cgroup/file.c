@@ -63,8 +63,9 @@ int cgroup_file_number(int dir, const char *file, const char *word, uint64_t *ou
         return rc;
     while (word && (strncmp(at, word, len) != 0 || at[len] != ' ')) {
         at = strchr(at, '\n');
-        if (!at++)
+        if (!at)
             return -ENOENT;
+        at++;
     }
     at += word ? len + 1 : 0;
     if (str_starts(at, "max")) {

@@ -131,8 +131,9 @@ void cgroup_oom_line(struct cgroup_oom *o, const char *record)
 {
     const char *text = strchr(record, ';');
 
-    if (!text++)
+    if (!text)
         return;
+    text++;
     if (!strncmp(text, "[  pid  ]", 9))
         take_head(o, text);
     else if (text[0] == '[')
