@@ -199,7 +199,7 @@ static int read_request(const struct cluster *c, struct job *j, const Pb__JobSpe
     r.tmp_mib = OR(s, tmp_per_node_mib, 0);
     r.overcommit = OR(s, overcommit, 0);
     r.contiguous = OR(s, contiguous, 0);
-    r.ask_exclusive = OR(s, exclusive, 0) || r.spec_cores;
+    r.ask_exclusive = OR(s, exclusive, 0) || r.spec;
     r.ask_shared = OR(s, oversubscribe, 0);
     r.shared = j->want.shared;
     r.exclusive = j->want.exclusive;

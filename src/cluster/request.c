@@ -31,7 +31,8 @@ void request_read_cores(const struct cluster *c, struct request *r, const Pb__Jo
     r->use_threads = r->threads = OR(s, threads_per_core, 0);
     r->tasks_per_socket = OR(s, ntasks_per_socket, 0);
     r->tasks_per_core = OR(s, ntasks_per_core, c->conf->cr & CONF_CR_ONE_TASK ? 1 : 0);
-    r->spec_cores = OR(s, core_spec, 0);
+    r->spec_in_threads = OR(s, thread_spec, 0) > 0;
+    r->spec = r->spec_in_threads ? s->thread_spec : OR(s, core_spec, 0);
     const char *word = s->distribution ? strrchr(s->distribution, ',') : NULL;
     r->pack = word ? str_case_eq(word, ",pack") : c->conf->cr & CONF_CR_PACK;
     r->ask_user_alone = OR(s, exclusive_user, 0);

@@ -32,7 +32,7 @@ struct request {
                                          threads of a core */
     uint32_t use_threads;             /* of a core, at most; 0: all */
     uint32_t tasks_per_socket, tasks_per_core; /* at most; 0: any number */
-    uint32_t spec_cores;                       /* of each node, of no task */
+    uint32_t spec;                             /* cores of each node that no task gets */
     uint32_t cpus_per_gpu;
     uint32_t switches; /* so many leaves of the network at most; 0: any number */
     uint64_t mem_node_mib, mem_cpu_mib, mem_gpu_mib, tmp_mib;
@@ -48,6 +48,7 @@ struct request {
     bool ask_exclusive, ask_shared;  /* what the two above follow from, and from the partition */
     bool user_alone, ask_user_alone; /* only this user's jobs may be on its nodes; see above */
     uint8_t gres_binding;            /* enum gres_binding */
+    bool spec_in_threads;            /* these are counted so */
     bool contiguous, overcommit, tasks_given;
     bool req_gone;              /* a node it requires is not configured any more: it waits */
     bool pack;                  /* its tasks fill one node before the next */

@@ -233,7 +233,7 @@ static void find_cores(const Pb__JobSpec *s, struct relax_list *out)
 {
     if (s->has_sockets_per_node || s->has_cores_per_socket || s->has_threads_per_core)
         offer(out, RELAX_SHAPE);
-    if (s->has_core_spec)
+    if (s->has_core_spec || s->has_thread_spec)
         offer(out, RELAX_CORE_SPEC);
     if (s->has_ntasks_per_node || s->has_ntasks_per_socket || s->has_ntasks_per_core)
         offer(out, RELAX_TASKS_PER);
@@ -318,7 +318,7 @@ static void change(const struct job *j, Pb__JobSpec *s, const struct relax *r, u
         s->has_sockets_per_node = s->has_cores_per_socket = s->has_threads_per_core = false;
         break;
     case RELAX_CORE_SPEC:
-        s->has_core_spec = false;
+        s->has_core_spec = s->has_thread_spec = false;
         break;
     case RELAX_TASKS_PER:
         s->has_ntasks_per_node = s->has_ntasks_per_socket = s->has_ntasks_per_core = false;

@@ -94,8 +94,9 @@ static uint32_t cpus_fit(const struct request *r, const struct node_kind *k,
     uint32_t units = room->units;
     if (r->exclusive) {
         uint64_t by_mem = r->mem_cpu_mib ? mem_mib / r->mem_cpu_mib : k->cpus;
-        uint32_t cpus = k->units * select_cpus_used(r, k), spec = r->spec_cores * k->threads;
-        cpus = cpus > spec ? cpus - spec : 0;
+        uint32_t cpus = k->units * select_cpus_used(r, k);
+        uint64_t spec = (uint64_t)r->spec * (r->spec_in_threads ? 1 : k->threads);
+        cpus = cpus > spec ? cpus - (uint32_t)spec : 0;
         return room->cpus_left < k->cpus ? 0 : by_mem < cpus ? (uint32_t)by_mem : cpus;
     }
     if (room->cpus_left / k->cpus_per_unit < units)

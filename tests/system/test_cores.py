@@ -35,6 +35,7 @@ def held(c, job):
     (["-B2:4:2", "-n1"], "2 0-1"),
     (["--sockets-per-node=2", "-n1"], "2 0-1"),
     (["--core-spec=2", "-n12"], "16 0-15"),
+    (["--thread-spec=3", "-n13"], "16 0-15"),
 ])
 def test_what_a_job_gets(sockets, options, expected):
     job = sockets.sbatch(*options, wrap="sleep 100")
@@ -61,6 +62,8 @@ def test_one_task_of_each_core(make_cluster):
     (["--threads-per-core=4"], "Requested node configuration is not available"),
     (["-n3", "--ntasks-per-socket=1", "-N1"], "it would fit with 2 tasks"),
     (["--core-spec=2", "-n13", "-N1"], "it would fit with 12 tasks"),
+    (["--thread-spec=3", "-n14", "-N1"], "it would fit with 13 tasks"),
+    (["--thread-spec=3", "--core-spec=2"], "--core-spec and --thread-spec are mutually exclusive."),
     (["-B2:x"], "Invalid --extra-node-info specification: 2:x"),
     (["--sockets-per-node=0"], "Invalid --sockets-per-node specification: 0"),
     (["--hint=fast"], "Invalid --hint specification: fast"),

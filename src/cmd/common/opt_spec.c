@@ -34,6 +34,19 @@ static void more_tasks_than_per_node(struct opt *o)
     o->from[OPT_ID_ntasks_per_node] = OPT_FROM_NONE;
 }
 
+/* Cores or threads that are kept for the system: of two sources the one of the higher rank. */
+static int choose_spec(struct opt *o, struct err *err)
+{
+    uint8_t *cores = &o->from[OPT_ID_core_spec], *threads = &o->from[OPT_ID_thread_spec];
+    if (!*cores || !*threads)
+        return 0;
+    if (*cores == *threads)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                        "--core-spec and --thread-spec are mutually exclusive.");
+    *(*cores < *threads ? cores : threads) = OPT_FROM_NONE;
+    return 0;
+}
+
 int opt_finish(struct opt *o, struct err *err)
 {
     if (o->from[OPT_ID_verbose] == OPT_FROM_ARGV && o->from[OPT_ID_quiet] == OPT_FROM_ARGV)
@@ -46,6 +59,8 @@ int opt_finish(struct opt *o, struct err *err)
         o->job_name = NULL;
         o->from[OPT_ID_job_name] = OPT_FROM_NONE;
     }
+    if (choose_spec(o, err) < 0)
+        return -ERR_PARSE;
     bool arbitrary = o->distribution && str_eq(o->distribution, "arbitrary");
     int r = arbitrary ? opt_fit_arbitrary(o, err) : opt_fit_nodelist(o, err);
     if (r < 0)
@@ -151,6 +166,7 @@ void opt_to_job_spec(const struct opt *o, Pb__JobSpec *spec)
     PUT_NUMBER(sockets_per_node, o->sockets_per_node);
     PUT_NUMBER(cores_per_socket, o->cores_per_socket);
     PUT_NUMBER(core_spec, o->core_spec);
+    PUT_NUMBER(thread_spec, o->thread_spec);
     PUT_TRUE(exclusive_user);
     PUT(min_cpus_per_node, mincpus, o->min_cpus_per_node);
     PUT(mem_per_node_mib, mem, o->mem_per_node_mib);

@@ -283,8 +283,8 @@ static void put_resources(const struct job_view *v)
     put_or_star(v->out, s->ntasks_per_socket);
     str_putc(v->out, ':');
     put_or_star(v->out, s->ntasks_per_core);
-    str_puts(v->out, " CoreSpec=");
-    put_or_star(v->out, s->core_spec);
+    str_puts(v->out, s->thread_spec ? " ThreadSpec=" : " CoreSpec=");
+    put_or_star(v->out, s->thread_spec ? s->thread_spec : s->core_spec);
     if (v->style.details) {
         text_break(v->style, v->out);
         str_puts(v->out, "JOB_GRES=");
