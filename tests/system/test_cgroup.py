@@ -192,7 +192,7 @@ def test_who_cannot_be_killed(cluster_of):
     """Frozen from above, as by a file server that does not answer: the node is drained, and told who it is; when it ends at last,
     its directories go without a word."""
     c = cluster_of(1, conf=TRACK + "UnkillableStepTimeout=1\n")
-    job = c.sbatch(wrap="touch up; exec sleep 1000")
+    job = c.sbatch(wrap=": >up; exec sleep 1000")
     eventually(lambda: (c.work / "up").exists(), "it runs")
     state = c.groups.base / "freezer.state"
     state.write_text("FROZEN")
