@@ -111,7 +111,7 @@ static struct world *need(void **state, unsigned parts)
     struct world *w = *state;
 
     if ((w->job.version == CGROUP_NONE ? 0 : w->job.parts & parts) != parts)
-        skip(); /* said above */
+        skip(); /* the kernel here has no such controller; which, setup() has said */
     return w;
 }
 
