@@ -6,14 +6,12 @@ usage: bench.py --prefix PREFIX [--quick] [--alone] [--nodes N] [--pending N] [-
 --alone leaves Slurm out; it is left out, with the reason, where its packages can not be fetched or started.
 """
 import argparse
-import os
-import pathlib
 import statistics
 import subprocess
 import sys
 import time
 
-from systems import Pair, Table, commands, cpu_of, cpu_of_machine, drain, rss_kib
+from systems import Pair, Table, commands, cpu_of, cpu_of_machine, drain, rss_kib, shepherds
 
 
 def throughput(table, jobs):
@@ -78,25 +76,16 @@ def listing(table, pending, rounds):
 def memory(table):
     table.row("controller memory, idle", [rss_kib(s.pid("slurmctld")) / 1024 for s in table.systems], "MB")
     table.row("node daemon memory, idle", [rss_kib(s.pid("n1")) / 1024 for s in table.systems], "MB")
-    shepherds = []
+    sizes = []
     for system in table.systems:
+        before = shepherds()
         job = system.run(["sbatch", "--parsable", "-o", "/dev/null", "--wrap", "exec sleep 1000"]).stdout.strip()
-        found = None
-        while found is None:
-            for entry in pathlib.Path("/proc").iterdir():
-                try:
-                    if entry.name.isdigit() and b"slurmstepd" in (entry / "cmdline").read_bytes():
-                        environment = (entry / "environ").read_bytes() + (entry / "cmdline").read_bytes()
-                        exe = os.readlink(entry / "exe")
-                        if str(system.environment()["PATH"].split(":")[0]).rsplit("/", 1)[0] in exe or \
-                                str(system.work.parent).encode() in environment or system.name == "slurm" and "wlm" in exe:
-                            found = rss_kib(entry.name)
-                except OSError:
-                    continue
-        shepherds.append(found / 1024)
+        while not (new := [size for pid, size in shepherds().items() if pid not in before and size]):
+            time.sleep(0.01)
+        sizes.append(max(new) / 1024)
         system.run(["scancel", job])
         drain(system)
-    table.row("step shepherd memory", shepherds, "MB")
+    table.row("step shepherd memory", sizes, "MB")
 
 
 def idle(table, seconds):

@@ -6,13 +6,12 @@ usage: launch.py --prefix PREFIX [--quick] [--alone] [--wide N]
 --wide N   node daemons for the wide step (64), which is measured without Slurm; 0: none
 """
 import argparse
-import pathlib
 import statistics
 import subprocess
 import sys
 import time
 
-from systems import Pair, Table, commands, cpu_of_machine, drain, rss_kib
+from systems import Pair, Table, commands, cpu_of_machine, drain, shepherds
 
 MANY_LOOPS = 8  # sruns at a time
 
@@ -47,18 +46,6 @@ def output(table, what, line, size, rounds):
             if child.returncode or (count != size and k == 0):
                 sys.exit(f"launch: {system.name}: {line}: exit {child.returncode}, {count} of {size} bytes")
     table.row(f"{what} (median of {rounds})", [statistics.median(s) for s in speeds], "MB/s", False)
-
-
-def shepherds():
-    """Of every slurmstepd: its number and what is resident of it."""
-    found = {}
-    for entry in pathlib.Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and b"slurmstepd" in (entry / "cmdline").read_bytes().split(b"\0", 1)[0]:
-                found[int(entry.name)] = rss_kib(entry.name)
-        except OSError:
-            continue
-    return found
 
 
 def memory(table):

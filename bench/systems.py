@@ -49,6 +49,18 @@ def rss_kib(pid):
             return int(line.split()[1])
 
 
+def shepherds():
+    """Of every slurmstepd: its number and what is resident of it."""
+    found = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and b"slurmstepd" in (entry / "cmdline").read_bytes().split(b"\0", 1)[0]:
+                found[int(entry.name)] = rss_kib(entry.name)
+        except OSError:
+            continue
+    return found
+
+
 def timed(system, line):
     """Wall and CPU milliseconds of one command as a process."""
     env = system.environment()
