@@ -310,21 +310,28 @@ _Noreturn void child_run(struct task *t, struct child_plan *plan)
     run_program(t, plan);
 }
 
-_Noreturn void child_run_server(struct step *step, const char *path, int fd)
+/* The user's, in the step's control group, and gone with its shepherd; for what runs beside tasks.
+ */
+static void become_child(const struct step *step, const int *keep, size_t count)
 {
-    char *const argv[] = {"slurmstepd-pmix", step->name, NULL};
-    const int keep[] = {fd};
-
     if (contain_enter(step, NULL))
         _exit(126);
-    close_all_but(keep, 1);
+    close_all_but(keep, count);
     default_signals();
     setsid();
     if (become_user(step->uid, step->gid, step->groups, step->group_count, NULL))
         _exit(126);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != step->pid)
-        _exit(126);
+        _exit(126); /* it died before the request above */
+}
+
+_Noreturn void child_run_server(struct step *step, const char *path, int fd)
+{
+    char *const argv[] = {"slurmstepd-pmix", step->name, NULL};
+    const int keep[] = {fd};
+
+    become_child(step, keep, 1);
     if ((fd != SERVER_FD && dup2(fd, SERVER_FD) < 0) || fcntl(SERVER_FD, F_SETFD, 0) ||
         syscall(SYS_close_range, SERVER_FD + 1, ~0u, 0) || chdir("/"))
         _exit(126);
@@ -341,16 +348,7 @@ _Noreturn void child_run_epilog(struct task *t, const char *name, const char *pa
     const int keep[] = {t->out_fd, t->error_fd};
     int null;
 
-    if (contain_enter(step, NULL))
-        _exit(126);
-    close_all_but(keep, sizeof(keep) / sizeof(keep[0]));
-    default_signals();
-    setsid();
-    if (become_user(step->uid, step->gid, step->groups, step->group_count, NULL))
-        _exit(126);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != step->pid)
-        _exit(126);
+    become_child(step, keep, sizeof(keep) / sizeof(keep[0]));
     umask(step->hook.umask & 0777);
     null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0 || dup2(null, STDIN_FILENO) < 0 ||
