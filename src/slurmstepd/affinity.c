@@ -107,6 +107,22 @@ static void near_memory(const Pb__CpuMap *map, const struct bitset *cpus, struct
             bitset_set(nodes, map->numa[i]);
 }
 
+/* The n-th of the NUMA nodes that there are, and again. */
+static void memory_by_rank(const Pb__CpuMap *map, uint32_t rank, struct bitset *nodes)
+{
+    _cleanup_bitset_ struct bitset *all = bitset_new(nodes->size);
+
+    for (size_t i = 0; i < map->n_numa; i++)
+        if (map->numa[i] < all->size)
+            bitset_set(all, map->numa[i]);
+    size_t count = bitset_count(all);
+    long at = count ? bitset_next(all, 0) : -1;
+    for (size_t left = count ? rank % count : 0; left > 0; left--)
+        at = bitset_next(all, (size_t)at + 1);
+    if (at >= 0)
+        bitset_set(nodes, (size_t)at);
+}
+
 /* Of the task, or of its list: NUMA nodes. False: it is not to be bound. */
 static bool memory_of(const struct task *t, const struct affinity *a, struct bitset *nodes)
 {
@@ -119,8 +135,8 @@ static bool memory_of(const struct task *t, const struct affinity *a, struct bit
             near_memory(a->map, a->cpus.cpus[t->local], nodes);
         return !bitset_empty(nodes);
     case PB__BIND_KIND__BIND_RANK:
-        bitset_set(nodes, a->map->n_numa ? a->map->numa[t->local % a->map->n_numa] : 0);
-        return true;
+        memory_by_rank(a->map, t->local, nodes);
+        return !bitset_empty(nodes);
     case PB__BIND_KIND__BIND_MAP: {
         unsigned long number = entry ? strtoul(entry, NULL, 0) : nodes->size;
         if (number < nodes->size)

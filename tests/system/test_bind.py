@@ -109,6 +109,8 @@ def test_memory(bound):
     done = bound.run(["srun", "-N1", "--mem-bind=map_mem:0", "sh", "-c", "grep -c 'bind:0' /proc/self/numa_maps"])
     assert int(done.ok()) > 0
     assert int(bound.run(["srun", "-N1", "--mem-bind=local", "sh", "-c", "grep -c 'bind:' /proc/self/numa_maps"]).ok()) > 0
+    ranks = bound.run(["srun", "-N1", "-n2", "-O", "--mem-bind=rank", "sh", "-c", "grep -c 'bind:' /proc/self/numa_maps"]).ok()
+    assert len(ranks.split()) == 2 and "0" not in ranks.split()
     done = bound.run("srun -N1 --mem-bind=map_mem:900 true")
     assert done.returncode == 0 and "mem-bind: cannot bind to 0x" in done.stderr
 
