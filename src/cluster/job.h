@@ -55,6 +55,8 @@ struct step {
     uint32_t id;
     VEC(struct step_node) nodes;
     bool overlap, ending; /* ending: ordered to end, until its nodes say that it did */
+    bool asked;           /* its nodes were, whether they have anything of it */
+    int64_t made_mono_ms; /* when, or when the records were read */
     int exit_status;
     uint8_t request_id[16];
     struct str record; /* packed StepRecord, without: */
@@ -85,10 +87,11 @@ struct job_run {
     int64_t warn_mono_ms;                /* when --signal is due; 0: it is not, or was sent */
     int64_t mail_mono_ms;                /* a share of its limit that is to be told; 0: none */
     int64_t repeat_mono_ms;              /* unanswered orders are sent again; 0: none */
-    int64_t purge_mono_ms;               /* 0: not ended */
-    char *resv_name;                     /* it runs, or ran, in */
-    int64_t resv_end_at;                 /* of that; 0: it may run on */
-    uint32_t halts;                      /* how often it was suspended and resumed */
+    int64_t unlaunched_mono_ms; /* nodes are asked for steps that none was told of; 0: none */
+    int64_t purge_mono_ms;      /* 0: not ended */
+    char *resv_name;            /* it runs, or ran, in */
+    int64_t resv_end_at;        /* of that; 0: it may run on */
+    uint32_t halts;             /* how often it was suspended and resumed */
     VEC32(struct waiting_step) waiting_steps;
 };
 

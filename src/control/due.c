@@ -87,6 +87,7 @@ void control_schedule(struct control *c, struct job *j)
             earlier(&due, run->limit_mono_ms);
             earlier(&due, run->warn_mono_ms);
             earlier(&due, run->mail_mono_ms);
+            earlier(&due, run->unlaunched_mono_ms);
         }
         earlier(&due, run->repeat_mono_ms);
         earlier(&due, run->purge_mono_ms);
@@ -151,6 +152,8 @@ static void job_due(struct control *c, struct job *j)
         cancel_warn(c, j);
     if (runs && job_run(j)->mail_mono_ms && now >= job_run(j)->mail_mono_ms)
         mail_due(c, j);
+    if (!job_is_final(j) && job_run(j)->unlaunched_mono_ms && now >= job_run(j)->unlaunched_mono_ms)
+        step_ask_unlaunched(c, j);
     if (job_run(j)->repeat_mono_ms && now >= job_run(j)->repeat_mono_ms)
         repeat_orders(c, j);
     control_schedule(c, j);

@@ -235,6 +235,7 @@ static void reconcile(struct control *c, struct job *j, struct node *n, const Pb
         return;
     }
     suspend_remind(c, j, a);
+    step_ask_again(c, j, a, present);
     if (script && !j->launched)
         start_send_batch(c, j);
     else if (!script && !present)

@@ -163,6 +163,8 @@ static void resume_job(struct control *c, struct job *j)
         if (j->state == PB__JOB_STATE__RUNNING)
             resume_clock(c, j);
         preempt_restored(c, j);
+        vec_foreach (&j->steps, s)
+            step_watch(c, j, s);
         control_set_end(c, j);
         order_insert(&c->cluster->ends, &job_make_run(j)->ends, wall + control_left_sec(c, j),
                      j->id);

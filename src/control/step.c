@@ -149,8 +149,9 @@ int step_make(struct control *c, struct job *j, const Pb__StepSpec *spec, struct
             memcpy(s.request_id, spec->request_id.data, sizeof s.request_id);
         build_record(c, &l, &s);
         vec_push(&j->steps, s);
-        job_touch(c->cluster, j);
         *out = &vec_last(&j->steps);
+        step_watch(c, j, *out);
+        job_touch(c->cluster, j);
     }
     step_layout_done(&l);
     return rc;

@@ -18,6 +18,18 @@ int step_make(struct control *c, struct job *j, const Pb__StepSpec *spec, struct
 Pb__StepReply *step_reply(struct control *c, struct job *j, const struct step *s,
                           struct arena *arena);
 void step_retry_waiting(struct control *c, struct job *j);
+
+/* step_unlaunched.c */
+/* It was made, or read from its record. */
+void step_watch(struct control *c, struct job *j, struct step *s);
+/* When unlaunched_mono_ms of its run has come. */
+void step_ask_unlaunched(struct control *c, struct job *j);
+/* The node of 'a' registers, which may not have heard that it was asked. present: what it has of
+ * the job, or NULL. */
+void step_ask_again(struct control *c, struct job *j, const struct alloc_node *a,
+                    const Pb__Presence *present);
+
+/* step.c */
 void step_remove(struct control *c, struct job *j, struct step *s);
 
 /* step_gres.c */

@@ -449,10 +449,25 @@ static void prepare(struct sim *s, unsigned index, const Pb__Prepare *order)
     push_work(s, index, key, WORK_PROLOG_ENDS, 0, rng_between(&n->rng, 0, 400));
 }
 
+/* A step that the node has nothing of: its launch will be refused. */
+static void cancel_absent(struct sim *s, unsigned index, struct sim_key key, uint32_t step_id)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    const struct sim_node_job *j = sim_order_find(n, key);
+    struct sim_key step = {key.job_id, step_id};
+    if ((j && j->gone) || (!j && is_revoked(n, key)))
+        return;
+    vec_foreach (&n->cancelled, k)
+        if (same(*k, step))
+            return;
+    vec_push(&n->cancelled, step);
+    tell_step_ended(s, index, key, step_id, KILLED_STATUS);
+}
+
 static void terminate_step(struct sim *s, unsigned index, const Pb__Terminate *order)
 {
     struct sim_node *n = &s->nodes.data[index];
-    struct sim_key key = {order->job_id, order->restarts}, step = {order->job_id, order->step_id};
+    struct sim_key key = {order->job_id, order->restarts};
     struct sim_node_job *j = sim_order_find(n, key);
     if (order->step_id == SIM_BATCH_STEP) {
         if (j && j->batch_running && !j->terminating) {
@@ -469,13 +484,17 @@ static void terminate_step(struct sim *s, unsigned index, const Pb__Terminate *o
                           rng_between(&n->rng, 0, 50));
             return;
         }
-    if ((j && j->gone) || (!j && is_revoked(n, key)))
-        return;
-    vec_foreach (&n->cancelled, k)
-        if (same(*k, step))
+    cancel_absent(s, index, key, order->step_id);
+}
+
+static void look(struct sim *s, unsigned index, const Pb__StepLook *order)
+{
+    struct sim_key key = {order->job_id, order->restarts};
+    struct sim_node_job *j = sim_order_find(&s->nodes.data[index], key);
+    for (size_t i = 0; j && i < j->steps.len; i++)
+        if (j->steps.data[i].id == order->step_id)
             return;
-    vec_push(&n->cancelled, step);
-    tell_step_ended(s, index, key, order->step_id, KILLED_STATUS);
+    cancel_absent(s, index, key, order->step_id);
 }
 
 static void terminate(struct sim *s, unsigned index, const Pb__Terminate *order)
@@ -537,6 +556,8 @@ static void take(struct sim *s, unsigned index, const Pb__NodeOrder *o, bool clo
         prepare(s, index, o->prepare);
     if (o->terminate)
         terminate(s, index, o->terminate);
+    if (o->look)
+        look(s, index, o->look);
     if (o->reconfigure || o->report)
         sim_node_register(s, index);
     if (o->shutdown && n->up)

@@ -380,6 +380,14 @@ static struct launch *take_waiting(struct job *j, uint32_t step_id)
     return NULL;
 }
 
+bool launch_waits(const struct job *j, uint32_t step_id)
+{
+    vec_foreach (&j->waiting, l)
+        if ((*l)->step_id == step_id)
+            return true;
+    return false;
+}
+
 static bool was_launched(const struct job *j, uint32_t step_id)
 {
     return step_id == SLURMD_STEP_BATCH ? j->note.batch_started

@@ -37,6 +37,8 @@ void launch_fail(struct slurmd *d, struct launch *l, int code, const char *text,
  * here. */
 void launch_cancel(struct slurmd *d, struct job *j, const struct cancelled_step *s);
 
+bool launch_waits(const struct job *j, uint32_t step_id); /* for its prolog, or its user's data */
+
 void launch_answer(struct step *s, int code, const char *text);
 void launch_refuse(struct slurmd *d, uint64_t call, int code,
                    const char *text); /* call 0: nobody */

@@ -27,6 +27,16 @@ static void end_step(struct slurmd *d, const Pb__Terminate *m)
         launch_cancel(d, j, &key);
 }
 
+/* Whoever was to launch it may be gone. */
+static void on_look(struct slurmd *d, const Pb__StepLook *m)
+{
+    struct cancelled_step key = {m->job_id, m->restarts, m->step_id};
+    struct job *j = job_find(d, m->job_id, m->restarts);
+
+    if (!j || !(step_find(j, m->step_id) || launch_waits(j, m->step_id)))
+        launch_cancel(d, j, &key);
+}
+
 static Pb__JobFacts *copy_facts(const Pb__JobFacts *m)
 {
     _cleanup_str_ struct str bytes = STR_INIT;
@@ -185,6 +195,8 @@ static void take(struct slurmd *d, const Pb__NodeOrder *o, bool closed)
         on_terminate(d, o->terminate);
     if (o->prepare)
         on_prepare(d, o->prepare);
+    if (o->look)
+        on_look(d, o->look);
     if (o->signal)
         on_signal(d, o->signal);
     if (o->forget)

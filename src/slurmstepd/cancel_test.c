@@ -126,12 +126,55 @@ static void test_cancelled_while_it_connects(void **state)
     fake_end(&b, &f, 5);
 }
 
+static void look_for(struct bench *b, uint32_t job_id, uint32_t step_id)
+{
+    Pb__NodeOrder order = PB__NODE_ORDER__INIT;
+    Pb__StepLook m = PB__STEP_LOOK__INIT;
+
+    m.job_id = job_id;
+    m.step_id = step_id;
+    order.look = &m;
+    bench_order(b, &order);
+}
+
+/* The controller asks for a step whose srun may have died before it launched it. */
+static void test_looked_for(void **state)
+{
+    struct bench_cred c = {.job_id = 5, .step_id = 1, .tasks = 1};
+    Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT, late = m;
+    Pb__IoData end_of_input = PB__IO_DATA__INIT;
+    struct bench b;
+    struct fake f;
+
+    fake_begin(&b, &f, programs);
+    fake_launch(&f, &c, &m, "echo up; read line; exit 7");
+    assert_true(bench_until(&b, fake_has_output, &f));
+    look_for(&b, 5, 1); /* runs */
+    look_for(&b, 5, 2);
+    look_for(&b, 6, 0); /* nothing of this job is here */
+    assert_int_equal(bench_step_ended(&b, 5, 2)->exit_status, SIGTERM);
+    assert_int_equal(bench_step_ended(&b, 6, 0)->exit_status, SIGTERM);
+    end_of_input.has_data = true;
+    rpc_session_send(f.session, RPC_IO_DATA, &end_of_input.base);
+    assert_true(bench_until(&b, fake_is_done, &f));
+    look_for(&b, 5, 1); /* is over */
+    assert_int_equal(bench_step_ended(&b, 5, 1)->exit_status, 7 << 8);
+    c.step_id = 2;
+    fake_launch(&f, &c, &late, "echo >ran");
+    assert_true(bench_until(&b, fake_is_answered, &f));
+    assert_int_equal(f.code, ERR_CREDENTIAL_REVOKED);
+    bench_terminate(&b, 6, 0, 0, NULL);
+    assert_non_null(bench_job_gone(&b, 6));
+    fake_end(&b, &f, 5);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cancelled_before_its_launch),
         cmocka_unit_test(test_cancelled_in_the_prolog),
         cmocka_unit_test(test_cancelled_while_it_connects),
+        cmocka_unit_test(test_looked_for),
     };
 
     if (argc < 2) {

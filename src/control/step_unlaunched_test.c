@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Steps that were given and that nobody launches. */
+#include <string.h>
+
+#include "control/fixture.h"
+
+#define CONF                                                                                       \
+    "SelectTypeParameters=CR_Core\nSlurmdTimeout=0\nNodeName=n[1-2] CPUs=2\n"                      \
+    "PartitionName=a Nodes=ALL Default=YES\n"
+#define OLD_MS 131000 /* no credential of that age starts anything */
+
+static struct fixture *make(void)
+{
+    struct fixture *f = fixture_new(CONF);
+    fixture_register(f, "n1", "i1");
+    fixture_register(f, "n2", "i1");
+    return f;
+}
+
+/* An srun of its own on both nodes has been given job 1 and step 1.0. */
+static void grant(struct fixture *f)
+{
+    struct caller user = FIXTURE_USER;
+    Pb__AllocRequest r = PB__ALLOC_REQUEST__INIT;
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    Pb__StepSpec step = PB__STEP_SPEC__INIT;
+    spec.has_min_nodes = spec.has_max_nodes = true;
+    spec.min_nodes = spec.max_nodes = 2;
+    spec.has_num_tasks = step.has_num_tasks = true;
+    spec.num_tasks = step.num_tasks = 2;
+    r.spec = &spec;
+    r.step = &step;
+    control_alloc(f->control, ++f->last_call, &user, &r);
+    fixture_turn(f);
+    assert_int_equal(fixture_code(f, f->last_call), 0);
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING);
+    fixture_clear(f);
+}
+
+static size_t looks(const struct fixture *f, const char *node)
+{
+    size_t count = 0;
+    vec_foreach (&f->orders, o)
+        for (size_t i = 0; i < (*o)->orders->n_orders; i++) {
+            const Pb__StepLook *m = (*o)->orders->orders[i]->look;
+            count += strcmp((*o)->node, node) == 0 && m && m->job_id == 1 && m->step_id == 0;
+        }
+    return count;
+}
+
+static void ended(struct fixture *f, const char *node, int exit_status)
+{
+    Pb__NodeEvent e = PB__NODE_EVENT__INIT;
+    Pb__StepEnded m = PB__STEP_ENDED__INIT;
+    m.job_id = 1;
+    m.exit_status = exit_status;
+    e.step_ended = &m;
+    fixture_event(f, node, &e);
+}
+
+static void registers(struct fixture *f, const char *node, bool has_step)
+{
+    Pb__NodeRegister r = PB__NODE_REGISTER__INIT;
+    Pb__Presence p = PB__PRESENCE__INIT, *list = &p;
+    uint32_t id = 0;
+    r.name = (char *)node;
+    r.version = (char *)"test";
+    r.incarnation = (char *)"i1";
+    r.present = &list;
+    r.n_present = 1;
+    p.job_id = 1;
+    p.step_ids = &id;
+    p.n_step_ids = has_step;
+    control_node_register(f->control, node, &r);
+    fixture_turn(f);
+}
+
+static void its_nodes_are_asked_once(void **state)
+{
+    struct fixture *f = make();
+    grant(f);
+    fixture_pass(f, 120000); /* it may still begin */
+    assert_int_equal(looks(f, "n1"), 0);
+    fixture_pass(f, OLD_MS - 120000);
+    assert_int_equal(looks(f, "n1"), 1);
+    assert_int_equal(looks(f, "n2"), 1);
+    fixture_pass(f, 10 * OLD_MS);
+    assert_int_equal(looks(f, "n1"), 1);
+    ended(f, "n1", 15);
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING); /* as long as n2 says nothing */
+    ended(f, "n2", 15);
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__FAILED);
+    fixture_free(f);
+}
+
+static void one_that_has_ended_is_not_asked_for(void **state)
+{
+    struct fixture *f = make();
+    grant(f);
+    ended(f, "n1", 0);
+    fixture_pass(f, OLD_MS);
+    assert_int_equal(looks(f, "n1"), 0);
+    assert_int_equal(looks(f, "n2"), 1);
+    fixture_free(f);
+}
+
+static void a_node_that_was_away_is_asked_when_it_comes(void **state)
+{
+    struct fixture *f = make();
+    grant(f);
+    registers(f, "n2", false);
+    assert_int_equal(looks(f, "n2"), 0); /* its launch may be on its way */
+    control_node_lost(f->control, "n2");
+    fixture_pass(f, OLD_MS);
+    fixture_clear(f);
+    registers(f, "n2", true);
+    assert_int_equal(looks(f, "n2"), 0);
+    registers(f, "n2", false);
+    assert_int_equal(looks(f, "n2"), 1);
+    fixture_free(f);
+}
+
+static void a_controller_that_begins_anew_gives_it_the_whole_time(void **state)
+{
+    struct fixture *f = make();
+    grant(f);
+    fixture_pass(f, 100000);
+    fixture_restart(f);
+    registers(f, "n1", false);
+    registers(f, "n2", false);
+    fixture_pass(f, 100000);
+    assert_int_equal(looks(f, "n1"), 0);
+    fixture_pass(f, OLD_MS - 100000);
+    assert_int_equal(looks(f, "n1"), 1);
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(its_nodes_are_asked_once),
+        cmocka_unit_test(one_that_has_ended_is_not_asked_for),
+        cmocka_unit_test(a_node_that_was_away_is_asked_when_it_comes),
+        cmocka_unit_test(a_controller_that_begins_anew_gives_it_the_whole_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
