@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "cmd/srun/libs.h"
 #include "cmd/srun/mpi.h"
+#include "cmd/srun/program.h"
 #include "cmd/srun/say.h"
 
 #define SCAN_MAX (1ull << 30) /* bytes of a file that are looked through */
@@ -191,25 +192,6 @@ static int tell(const char *program, const struct libs *libs)
     return fit ? 0 : 1;
 }
 
-/* Where the shell would find it. The caller frees. */
-static char *find_program(const char *name)
-{
-    const char *path = getenv("PATH");
-
-    if (strchr(name, '/') != NULL)
-        return mem_strdup(name);
-    while (path != NULL && *path != '\0') {
-        size_t len = strcspn(path, ":");
-        char *full = mem_printf("%.*s/%s", (int)len, path, name);
-
-        if (access(full, X_OK) == 0)
-            return full;
-        free(full);
-        path += len + (path[len] == ':');
-    }
-    return mem_strdup(name);
-}
-
 /* What to say of a file that is no program of the machine. */
 static void tell_why_not(const char *path, const struct err *why)
 {
@@ -226,7 +208,7 @@ static void tell_why_not(const char *path, const struct err *why)
 
 int doctor_run(const char *program)
 {
-    _cleanup_free_ char *path = find_program(program);
+    _cleanup_free_ char *path = program_find(program, NULL);
     struct libs libs = {0};
     struct err err = {0};
     int status = 1;

@@ -3,10 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
-#include "base/path.h"
+#include "cmd/srun/program.h"
 #include "cmd/srun/run.h"
 
 /* Names, types and values are the interface's. */
@@ -42,29 +41,11 @@ bool mpir_is_debugged(void)
     return MPIR_being_debugged != 0;
 }
 
-/* As the tasks will find it, when this host has the same programs. */
-static char *find_program(const struct run *run)
-{
-    const char *name = run->argv[0], *path = getenv("PATH");
-
-    if (strchr(name, '/') != NULL)
-        return path_absolute(name, run->options->work_dir);
-    while (path != NULL && *path != '\0') {
-        size_t len = strcspn(path, ":");
-        char *full = mem_printf("%.*s/%s", (int)len, path, name);
-
-        if (*full == '/' && access(full, X_OK) == 0)
-            return full;
-        free(full);
-        path += len + (path[len] == ':');
-    }
-    return mem_strdup(name);
-}
-
 static void begin(const struct run *run)
 {
     const struct Pb__StepReply *step = run->step;
-    char *program = find_program(run);
+    /* As the tasks will find it, when this host has the same programs. */
+    char *program = program_find(run->argv[0], run->options->work_dir);
 
     MPIR_proctable = mem_new_array(MPIR_PROCDESC, step->num_tasks);
     for (size_t n = 0; n < step->n_layout; n++)
