@@ -386,6 +386,18 @@ int opt_set_no_requeue(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
+/* Whatever the job's variables say; options behind it do as they say. */
+int opt_set_interactive(struct opt *o, const char *arg, struct err *err)
+{
+    o->overlap = true;
+    o->ntasks = o->min_nodes = o->max_nodes = 1;
+    o->relative = 0;
+    o->from[OPT_ID_overlap] = o->from[OPT_ID_ntasks] = o->from[OPT_ID_nodes] =
+        o->from[OPT_ID_relative] = OPT_FROM_ARGV;
+    o->from[OPT_ID_ntasks_per_node] = OPT_FROM_NONE;
+    return 0;
+}
+
 int opt_set_nodes(struct opt *o, const char *arg, struct err *err)
 {
     _cleanup_free_ char *min_text = mem_strndup(arg, strcspn(arg, "-"));

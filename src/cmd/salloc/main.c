@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/mem.h"
+#include "base/path.h"
 #include "cmd/common/opt.h"
 #include "cmd/common/origin.h"
 #include "cmd/salloc/run.h"
@@ -42,6 +44,19 @@ static char *user_shell(void)
     return shell != NULL && *shell != '\0' ? shell : "/bin/sh";
 }
 
+/* LaunchParameters=use_interactive_step: the shell is a step on the job's first node. The words of
+ * InteractiveStepOptions are the shell's, which has to know $SHELL for them. */
+static char *interactive_step(const struct conf *conf)
+{
+    char *prefix = path_prefix();
+    char *words = mem_printf("exec %s%ssrun %s", prefix != NULL ? prefix : "",
+                             prefix != NULL ? "/bin/" : "", conf->interactive_step_options);
+
+    setenv("SHELL", user_shell(), 0);
+    free(prefix);
+    return words;
+}
+
 static int fail(const struct err *err)
 {
     fprintf(stderr, "salloc: error: %s\n", err->text);
@@ -57,7 +72,7 @@ int main(int argc, char **argv)
     struct Pb__JobSpec job = PB__JOB_SPEC__INIT;
     struct run_options run = {.job = &job, .immediate_ms = -1};
     int operands = read_options(&o, argc, argv);
-    char *shell[] = {user_shell(), NULL};
+    char *shell[] = {user_shell(), NULL}, *step[] = {"/bin/sh", "-c", NULL, NULL};
     int status;
 
     arena_init(&arena, 0);
@@ -67,6 +82,10 @@ int main(int argc, char **argv)
         origin_fill(&arena, argc, argv, o.chdir, &job, &err) < 0)
         return fail(&err);
     run.argv = operands < argc ? argv + operands : shell;
+    if (operands == argc && conf_list_has(conf->launch_parameters, "use_interactive_step")) {
+        step[2] = interactive_step(conf);
+        run.argv = step;
+    }
     run.work_dir = o.chdir;
     run.kill_signal = o.kill_signal;
     run.bell = o.no_bell ? RUN_BELL_NEVER : o.bell ? RUN_BELL_ALWAYS : RUN_BELL_LATE;
@@ -79,6 +98,7 @@ int main(int argc, char **argv)
         job.immediate = job.has_immediate = run.immediate_ms == 0;
     }
     status = run_to_end(conf, &run);
+    free(step[2]);
     conf_free(conf);
     arena_done(&arena);
     opt_done(&o);

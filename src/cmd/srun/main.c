@@ -21,6 +21,7 @@
 #include "cmd/srun/estimate.h"
 #include "cmd/srun/mpi.h"
 #include "cmd/srun/multi.h"
+#include "cmd/srun/program.h"
 #include "cmd/srun/run.h"
 #include "cmd/srun/say.h"
 
@@ -284,6 +285,20 @@ static void make_run(struct setup *s)
         read_multi_prog(s);
 }
 
+/* LaunchParameters=test_exec: better here than once for each task. */
+static void check_program(const struct setup *s)
+{
+    _cleanup_free_ char *path = program_find(s->argv[0], s->run.work_dir);
+
+    if (s->opt.multi_prog || program_is_there(path) ||
+        !conf_list_has(s->conf->launch_parameters, "test_exec"))
+        return;
+    say_error("%s: no such program here, or it may not be executed; nothing was launched "
+              "(LaunchParameters=test_exec)",
+              s->argv[0]);
+    exit(1);
+}
+
 static int run(struct setup *s, int argc, char **argv)
 {
     struct err err = {0};
@@ -307,6 +322,7 @@ static int run(struct setup *s, int argc, char **argv)
     if (s->opt.batch)
         return batch_submit(s->conf, &s->opt, &s->job, s->argc, s->argv);
     make_run(s);
+    check_program(s);
     return run_to_end(s->conf, &s->run);
 }
 

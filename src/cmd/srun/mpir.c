@@ -45,14 +45,18 @@ static void begin(const struct run *run)
 {
     const struct Pb__StepReply *step = run->step;
     /* As the tasks will find it, when this host has the same programs. */
+    bool by_address = conf_list_has(run->conf->launch_parameters, "mpir_use_nodeaddr");
     char *program = program_find(run->argv[0], run->options->work_dir);
 
     MPIR_proctable = mem_new_array(MPIR_PROCDESC, step->num_tasks);
-    for (size_t n = 0; n < step->n_layout; n++)
-        for (size_t i = 0; i < step->layout[n]->n_task_ids; i++)
-            if (step->layout[n]->task_ids[i] < step->num_tasks)
-                MPIR_proctable[step->layout[n]->task_ids[i]] =
-                    (MPIR_PROCDESC){step->layout[n]->node, program, 0};
+    for (size_t n = 0; n < step->n_layout; n++) {
+        const struct Pb__StepNode *node = step->layout[n];
+
+        for (size_t i = 0; i < node->n_task_ids; i++)
+            if (node->task_ids[i] < step->num_tasks)
+                MPIR_proctable[node->task_ids[i]] =
+                    (MPIR_PROCDESC){by_address ? node->addr : node->node, program, 0};
+    }
     totalview_jobid = mem_printf("%u.%u", run->job_id, run->step_id);
 }
 

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Interactive work: salloc's shell as a step on the job's first node, and programs that are looked for before a launch. X-33."""
+import pytest
+
+from harness import eventually
+from terminal import Terminal
+
+
+@pytest.fixture(scope="module")
+def cluster(request):
+    from harness import Cluster
+    c = Cluster(nodes=2, conf="LaunchParameters=use_interactive_step,test_exec")
+    try:
+        yield c
+        c.stop()
+    finally:
+        c.destroy()
+
+
+def test_salloc_shell_is_a_step_on_the_first_node(cluster):
+    """X-33: with a terminal, resources left for other steps, and the shell's status as salloc's."""
+    with Terminal(cluster, "salloc -N2 -n2 --exclusive", SHELL="/bin/sh", PS1="> ") as t:
+        t.until("> ")
+        t.type("echo on $SLURMD_NODENAME of $SLURM_JOB_NUM_NODES, step $SLURM_STEP_ID; tty\n")
+        t.until("on n1 of 2, step 0")
+        t.until("/dev/pts/")
+        t.type("srun -n2 --mem=100 sh -c 'echo $SLURM_PROCID of $SLURM_NNODES at work'\n")
+        t.until("of 2 at work")
+        t.until("of 2 at work")
+        t.until("> ")  # the inner srun has read what was typed before
+        t.type("exit 3\n")
+        assert t.end() == 3
+        assert t.restored()
+    eventually(lambda: not cluster.run("squeue -h").ok(), "the job ends with its shell")
+
+
+def test_salloc_with_a_command_runs_it_here(cluster):
+    assert cluster.run(["salloc", "sh", "-c", "echo ${SLURMD_NODENAME:-here}"]).ok() == "here"
+
+
+def test_options_of_the_interactive_step(make_cluster):
+    """Words as the shell has them."""
+    c = make_cluster(nodes=1, conf="LaunchParameters=use_interactive_step\n"
+                     "InteractiveStepOptions=\"--interactive -l --export=ALL,A='one two' $SHELL -c 'echo it is $A; exit 4'\"")
+    done = c.run("salloc", env={"SHELL": "/bin/sh"})  # the outer shell does not know $A
+    assert done.returncode == 4 and done.stdout == "0: it is one two\n"
+
+
+def test_a_program_that_is_not_there_is_not_launched(cluster):
+    """LaunchParameters=test_exec."""
+    (cluster.work / "plain").write_text("")
+    before = cluster.run("squeue -h -t all").ok()
+    for name in ("no-such-program", "./plain", "/"):
+        cluster.run(["srun", name]).fails(f"srun: error: {name}: no such program here, or it may not be executed")
+    assert cluster.run("squeue -h -t all").ok() == before  # nothing was asked for
+    assert cluster.run("srun true").ok() == ""
