@@ -103,6 +103,18 @@ void auth_answer_key(const struct auth_key *key, const uint8_t token[AUTH_TOKEN_
     auth_mac2(key, label, sizeof(label), token, AUTH_TOKEN_SIZE, answers->mac_key);
 }
 
+void auth_origin_seal(const struct auth_key *key, const uint8_t token[AUTH_TOKEN_SIZE],
+                      const char *origin, uint8_t seal[AUTH_MAC_SIZE])
+{
+    static const char label[] = "sluice origin of a token"; /* no token begins so */
+    uint8_t hash[AUTH_HASH_SIZE], message[sizeof(label) + AUTH_HASH_SIZE];
+
+    auth_hash(origin, strlen(origin), hash);
+    memcpy(message, label, sizeof(label));
+    memcpy(message + sizeof(label), hash, sizeof(hash));
+    auth_mac2(key, message, sizeof(message), token, AUTH_TOKEN_SIZE, seal);
+}
+
 /* Printable, not empty, NUL-terminated, and nothing after the NUL. */
 static bool name_is_good(const uint8_t *field)
 {

@@ -94,6 +94,36 @@ static void answers(void **state)
     assert_memory_equal(got.mac_key, want.mac_key, sizeof(want.mac_key));
 }
 
+/* A daemon's word about an address: for one token, one address, one cluster; no key that is handed
+ * out makes it. */
+static void origins(void **state)
+{
+    uint8_t token[AUTH_TOKEN_SIZE], want[AUTH_MAC_SIZE], got[AUTH_MAC_SIZE];
+    struct auth_key answer_key, other;
+
+    mint(token);
+    auth_origin_seal(&key, token, "10.0.0.1:4711", want);
+    auth_origin_seal(&key, token, "10.0.0.1:4711", got);
+    assert_memory_equal(got, want, sizeof(want));
+    auth_origin_seal(&key, token, "10.0.0.1:471", got);
+    assert_memory_not_equal(got, want, sizeof(want));
+    auth_origin_seal(&key, token, "", got);
+    assert_memory_not_equal(got, want, sizeof(want));
+    auth_answer_key(&key, token, &answer_key);
+    assert_memory_not_equal(answer_key.mac_key, want, sizeof(want));
+    auth_origin_seal(&answer_key, token, "10.0.0.1:4711", got);
+    assert_memory_not_equal(got, want, sizeof(want));
+    auth_key_from_bytes("another key of the same length..", 32, &other);
+    auth_origin_seal(&other, token, "10.0.0.1:4711", got);
+    assert_memory_not_equal(got, want, sizeof(want));
+    for (size_t bit = 0; bit < sizeof(token) * 8; bit++) {
+        token[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        auth_origin_seal(&key, token, "10.0.0.1:4711", got);
+        assert_memory_not_equal(got, want, sizeof(want));
+        token[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+}
+
 /* For its user and its audience, however old. */
 static void secrets(void **state)
 {
@@ -372,6 +402,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_bit_counts),
         cmocka_unit_test(answers),
+        cmocka_unit_test(origins),
         cmocka_unit_test(secrets),
         cmocka_unit_test(length),
         cmocka_unit_test(other_key),

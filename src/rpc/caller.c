@@ -169,6 +169,21 @@ static int begin_session(struct rpc_caller *c, const struct rpc_frame *f, struct
 
 /* Requests. */
 
+/* More of a request: under the key that its token gave. Of one that is over meanwhile it is read
+ * and forgotten, if this is a user at all. */
+static int on_more_head(struct rpc_caller *c, const struct rpc_header *h, struct err *err)
+{
+    const struct rpc_call *call = rpc_call_of(c, h->id);
+
+    if (!c->server->events.on_more || h->flags != RPC_FLAG_MORE)
+        return err_set(err, -ERR_PROTOCOL, "an answer where a request was expected");
+    if (h->token_len != (c->local ? 0 : AUTH_MAC_SIZE))
+        return err_set(err, -ERR_AUTH, "more of a request needs a seal");
+    if (!call && !c->counted)
+        return err_set(err, -ERR_PROTOCOL, "more of a request that was not made here");
+    return 0;
+}
+
 static int on_head(void *owner, const struct rpc_frame *f, struct err *err)
 {
     struct rpc_caller *c = owner;
@@ -182,7 +197,7 @@ static int on_head(void *owner, const struct rpc_frame *f, struct err *err)
     if (s->opt.refuse_plain)
         return err_set(err, -ERR_ACCESS, "only the step's own daemons are served here");
     if (h->flags)
-        return err_set(err, -ERR_PROTOCOL, "an answer where a request was expected");
+        return on_more_head(c, h, err);
     if (c->local && h->token_len)
         return err_set(err, -ERR_PROTOCOL, "a token on the local socket");
     if (c->local)
@@ -241,6 +256,7 @@ static void handle(struct rpc_caller *c, const struct rpc_frame *f, unsigned rol
         .who = c->who,
         .roles = roles,
         .peer = c->text,
+        .frame = f,
     };
 
     s->events.on_request(s->events.ctx, &request);
@@ -257,6 +273,27 @@ static bool is_too_often(struct rpc_server *s, const struct rpc_info *rpc, unsig
     return true;
 }
 
+static int on_more(struct rpc_caller *c, const struct rpc_frame *f, struct err *err)
+{
+    const struct rpc_header *h = f->header;
+    struct rpc_server *s = c->server;
+    struct rpc_call *call = rpc_call_of(c, h->id);
+    struct rpc_more more = {.rpc = rpc_find(h->rpc)};
+    struct arena arena;
+
+    if (!call)
+        return 0;
+    if (call->seal && rpc_seal_check(call->seal, h, f->body, f->token, err) < 0)
+        return err->code;
+    more.call = call->number;
+    arena_init(&arena, (size_t)h->body_len * RPC_ARENA_FACTOR + RPC_ARENA_EXTRA);
+    more.body = arena_unpack(&arena, more.rpc->request, f->body, h->body_len);
+    if (more.body)
+        s->events.on_more(s->events.ctx, &more);
+    arena_done(&arena);
+    return more.body ? 0 : err_set(err, -ERR_PROTOCOL, "malformed body of %s", more.rpc->name);
+}
+
 static int on_frame(void *owner, const struct rpc_frame *f, struct err *err)
 {
     struct rpc_caller *c = owner;
@@ -269,6 +306,8 @@ static int on_frame(void *owner, const struct rpc_frame *f, struct err *err)
 
     if (h->flags & RPC_FLAG_SESSION)
         return begin_session(c, f, err);
+    if (h->flags & RPC_FLAG_MORE)
+        return on_more(c, f, err);
     rc = identify(c, f, &roles, err);
     if (rc < 0)
         return rc;

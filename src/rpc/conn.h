@@ -30,12 +30,6 @@ struct rpc_share {
     size_t held;
 };
 
-struct rpc_frame {
-    const struct rpc_header *header;
-    const uint8_t *head; /* the header's bytes */
-    const uint8_t *token, *body;
-};
-
 struct rpc_conn_ops {
     /* Header and token are here, the body is not: worth reading? Negative refuses. May be NULL. */
     int (*on_head)(void *owner, const struct rpc_frame *f, struct err *err);

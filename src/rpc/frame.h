@@ -6,7 +6,8 @@
  * id u64
  *
  * The token authenticates header and body: over TCP an auth token over hash(header, body), and in
- * the answers a MAC under a key that follows from that token (seal.h); in a
+ * the answers, and in what the caller sends after the request (RPC_FLAG_MORE, with its request id),
+ * a MAC under a key that follows from that token (seal.h); in a
  * session a MAC under the session's key over (direction, sequence, header, body); over a local
  * socket none is needed, the kernel names the peer.
  */
@@ -33,6 +34,13 @@ struct rpc_header {
     uint16_t version, rpc, flags, token_len;
     uint32_t body_len;
     uint64_t id;
+};
+
+/* One that came; valid in the callback that hands it over. */
+struct rpc_frame {
+    const struct rpc_header *header;
+    const uint8_t *head; /* the header's bytes */
+    const uint8_t *token, *body;
 };
 
 void rpc_header_pack(const struct rpc_header *h, uint8_t out[RPC_HEADER_SIZE]);

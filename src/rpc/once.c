@@ -32,7 +32,7 @@ struct rpc_once *rpc_once_start(struct rpc_io *io, int fd, const struct rpc_head
     o->conn = rpc_conn_new(io, fd, RPC_BODY_MAX, &ops, o);
     o->sealed = minted != NULL;
     if (minted)
-        rpc_seal_answers(&o->answers, &minted->answers);
+        rpc_seal_answers(&o->answers, &minted->answers, true);
     rpc_conn_send(o->conn, h, minted ? minted->token : NULL, body);
     return o;
 }

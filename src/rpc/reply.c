@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Open calls and their answers. */
+#include <string.h>
+
 #include <utlist.h>
 
 #include "base/mem.h"
@@ -10,29 +12,47 @@ static void seal_of(const struct rpc_caller *c, const struct rpc_frame *f, struc
     struct auth_key answers;
 
     auth_answer_key(c->server->opt.key, f->token, &answers);
-    rpc_seal_answers(seal, &answers);
+    rpc_seal_answers(seal, &answers, false);
     auth_key_done(&answers);
 }
 
-struct rpc_call *rpc_call_new(struct rpc_caller *c, const struct rpc_frame *f)
+static struct rpc_call *add_call(struct rpc_caller *c, const struct rpc_info *rpc)
 {
-    const struct rpc_header *h = f->header;
     struct rpc_server *s = c->server;
     struct rpc_call *call = mem_new(struct rpc_call);
 
     call->number = ++s->last_call;
     call->caller = c;
-    call->rpc = rpc_find(h->rpc);
-    call->request_id = h->id;
-    if (!c->local) {
-        call->seal = mem_new(struct rpc_seal);
-        seal_of(c, f, call->seal);
-    }
+    call->rpc = rpc;
     DL_APPEND(c->calls, call);
     HASH_ADD(hh, s->calls, number, sizeof(call->number), call);
     if (c->open++ == 0 && !c->local)
         rpc_conn_expire(c->conn, -1);
     return call;
+}
+
+struct rpc_call *rpc_call_new(struct rpc_caller *c, const struct rpc_frame *f)
+{
+    struct rpc_call *call = add_call(c, rpc_find(f->header->rpc));
+
+    call->request_id = f->header->id;
+    if (!c->local) {
+        call->seal = mem_new(struct rpc_seal);
+        seal_of(c, f, call->seal);
+    }
+    return call;
+}
+
+struct rpc_call *rpc_call_of(struct rpc_caller *c, uint64_t request_id)
+{
+    struct rpc_call *call;
+
+    DL_FOREACH(c->calls, call)
+    {
+        if (!call->inner && call->request_id == request_id)
+            return call;
+    }
+    return NULL;
 }
 
 static struct rpc_call *find_call(struct rpc_server *s, uint64_t number)
@@ -53,6 +73,7 @@ static void free_call(struct rpc_call *call)
     if (call->seal)
         rpc_seal_done(call->seal);
     free(call->seal);
+    free(call->inner);
     free(call);
 }
 
@@ -143,6 +164,54 @@ static void end_call(struct rpc_call *call)
         rpc_conn_expire(c->conn, RPC_IDLE_TIMEOUT_MS);
 }
 
+/* The answer of a request that came inside another one. */
+static void end_inner(struct rpc_call *call, int code, const void *answer, size_t len)
+{
+    struct rpc_inner inner = *call->inner;
+
+    end_call(call);
+    inner.answered(inner.ctx, code, answer, len);
+}
+
+static int check_inner(const struct rpc_inner *inner, const struct rpc_info *rpc,
+                       struct arena *arena, ProtobufCMessage **body, struct err *err)
+{
+    if (!rpc)
+        return err_set(err, -ERR_PROTOCOL, "unknown request number %u", inner->rpc);
+    if (!rpc_allowed(rpc, inner->roles))
+        return err_set(err, -ERR_ACCESS, "%s", err_text(ERR_ACCESS));
+    *body = arena_unpack(arena, rpc->request, inner->body, inner->len);
+    return *body ? 0 : err_set(err, -ERR_PROTOCOL, "malformed body of %s", rpc->name);
+}
+
+void rpc_call_inner(struct rpc_server *s, const struct rpc_inner *inner)
+{
+    const struct rpc_info *rpc = rpc_find(inner->rpc);
+    struct rpc_call *outer = find_call(s, inner->outer), *call;
+    struct arena arena;
+    ProtobufCMessage *body;
+    struct err err;
+
+    if (!outer)
+        return;
+    arena_init(&arena, inner->len * RPC_ARENA_FACTOR + RPC_ARENA_EXTRA);
+    if (check_inner(inner, rpc, &arena, &body, &err) < 0) {
+        inner->answered(inner->ctx, -err.code, err.text, strlen(err.text));
+    } else {
+        call = add_call(outer->caller, rpc);
+        call->inner = mem_dup(inner, sizeof(*inner));
+        struct rpc_request request = {.call = call->number,
+                                      .rpc = rpc,
+                                      .body = body,
+                                      .arena = &arena,
+                                      .who = inner->who,
+                                      .roles = inner->roles,
+                                      .peer = inner->peer};
+        s->events.on_request(s->events.ctx, &request);
+    }
+    arena_done(&arena);
+}
+
 void rpc_reply_error(struct rpc_server *s, uint64_t number, int code, const char *text)
 {
     struct rpc_call *call = find_call(s, number);
@@ -150,6 +219,11 @@ void rpc_reply_error(struct rpc_server *s, uint64_t number, int code, const char
 
     if (!call)
         return;
+    if (call->inner) {
+        text = text && *text ? text : err_text(code);
+        end_inner(call, code < 0 ? -code : code, text, strlen(text));
+        return;
+    }
     rpc_error_pack(code, text, &body);
     send_answer(call->caller, call->seal, call->rpc->number, RPC_FLAG_ERROR, call->request_id,
                 body.data, body.len);
@@ -164,6 +238,15 @@ void rpc_reply_bytes(struct rpc_server *s, uint64_t number, const void *data, si
         return;
     if (len > RPC_BODY_MAX) {
         rpc_reply_error(s, number, -ERR_TOO_BIG, "the answer is larger than a message may be");
+        return;
+    }
+    if (call->inner && more) {
+        rpc_reply_error(s, number, -ERR_NOT_SUPPORTED,
+                        "an answer in parts does not fit in another");
+        return;
+    }
+    if (call->inner) {
+        end_inner(call, 0, data, len);
         return;
     }
     send_answer(call->caller, call->seal, call->rpc->number, more ? RPC_FLAG_MORE : 0,

@@ -13,6 +13,7 @@
 #include "proto/prio.pb-c.h"
 #include "proto/resv.pb-c.h"
 #include "proto/step.pb-c.h"
+#include "proto/tree.pb-c.h"
 #include "proto/usage.pb-c.h"
 #include "proto/why.pb-c.h"
 

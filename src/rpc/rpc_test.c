@@ -72,6 +72,7 @@ static const struct {
     {RPC_PMIX_FENCE, KEYS},       {RPC_PMIX_GET, KEYS},         {RPC_PMIX_GOT, KEYS},
     {RPC_PMIXD_START, DAEMONS},   {RPC_PMIXD_FENCE, DAEMONS},   {RPC_PMIXD_GET, DAEMONS},
     {RPC_PMIXD_GOT, DAEMONS},     {RPC_PMIXD_NAME, DAEMONS},    {RPC_PMIXD_ABORT, DAEMONS},
+    {RPC_TREE, ANYONE},           {RPC_TREE_PART, ANYONE},      {RPC_TREE_COMMIT, ANYONE},
 };
 
 static void rights(void **state)

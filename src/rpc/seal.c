@@ -110,10 +110,12 @@ int rpc_seal_check(struct rpc_seal *s, const struct rpc_header *h, const void *b
     return 0;
 }
 
-void rpc_seal_answers(struct rpc_seal *s, const struct auth_key *answers)
+void rpc_seal_answers(struct rpc_seal *s, const struct auth_key *answers, bool asks)
 {
-    *s = (struct rpc_seal){
-        .tx_key = *answers, .rx_key = *answers, .tx_direction = 3, .rx_direction = 3};
+    *s = (struct rpc_seal){.tx_key = *answers,
+                           .rx_key = *answers,
+                           .tx_direction = asks ? 4 : 3,
+                           .rx_direction = asks ? 3 : 4};
 }
 
 /* What a server says to a stranger. Who listens in its place could say so, too; it can also hang

@@ -61,8 +61,8 @@ void rpc_seal_sign(struct rpc_seal *s, const struct rpc_header *h, const void *b
 int rpc_seal_check(struct rpc_seal *s, const struct rpc_header *h, const void *body,
                    const uint8_t mac[AUTH_MAC_SIZE], struct err *err);
 
-/* Of the answers to one request, on either side. */
-void rpc_seal_answers(struct rpc_seal *s, const struct auth_key *answers);
+/* Of the answers to one request, and of what its caller sends after it. asks: the caller's side. */
+void rpc_seal_answers(struct rpc_seal *s, const struct auth_key *answers, bool asks);
 
 /* Whether an answer is from who was asked: 0, or -ERR_UNPROVEN. A server that refuses a request
  * before it has checked the token proves nothing: such a refusal passes, for what it is. s NULL:

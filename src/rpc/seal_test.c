@@ -128,8 +128,8 @@ static int refusal(int code, bool sealed, const struct auth_key *with)
 
     rpc_error_pack(code, "no", &body);
     h.body_len = (uint32_t)body.len;
-    rpc_seal_answers(&server, with);
-    rpc_seal_answers(&caller, &key);
+    rpc_seal_answers(&server, with, false);
+    rpc_seal_answers(&caller, &key, true);
     rpc_seal_sign(&server, &h, body.data, mac);
     return rpc_seal_check_answer(&caller, &h, body.data, mac, NULL);
 }
@@ -171,8 +171,8 @@ static void answers(void **state)
 
     last.flags = RPC_FLAG_REPLY;
     bare.token_len = 0;
-    rpc_seal_answers(&server, &key);
-    rpc_seal_answers(&caller, &key);
+    rpc_seal_answers(&server, &key, false);
+    rpc_seal_answers(&caller, &key, true);
     rpc_seal_sign(&server, &more, body, first);
     rpc_seal_sign(&server, &last, body, second);
     assert_int_equal(rpc_seal_check_answer(&caller, &bare, body, NULL, NULL), -ERR_UNPROVEN);

@@ -32,10 +32,20 @@ struct rpc_request {
     struct auth_identity who;
     unsigned roles;   /* RPC_WHO_* of the caller */
     const char *peer; /* "10.0.0.1:4711" or "local uid 1000", for messages */
+    const struct rpc_frame
+        *frame; /* that it came in, until the handler returns; NULL: in another */
+};
+
+/* More of a request that is not answered yet: what its caller sends after it. */
+struct rpc_more {
+    uint64_t call;
+    const struct rpc_info *rpc;
+    const ProtobufCMessage *body; /* until the handler returns */
 };
 
 struct rpc_server_events {
     void (*on_request)(void *ctx, const struct rpc_request *request);
+    void (*on_more)(void *ctx, const struct rpc_more *more); /* NULL: such frames are refused */
     void (*on_gone)(void *ctx, uint64_t call);    /* the caller of an unanswered call has closed */
     void (*on_drained)(void *ctx, uint64_t call); /* a streamed call may send more */
     void (*on_session)(void *ctx, struct rpc_session *s,
@@ -84,6 +94,23 @@ void rpc_server_fail_calls(struct rpc_server *s, int code, const char *text);
 
 /* Answers a MINT call: tokens for its caller, whom the kernel named, for each audience. */
 void rpc_answer_mint(struct rpc_server *s, const struct rpc_request *request, int64_t ttl_ms);
+
+/* A request that came inside another one: handled as though its caller had sent it on a connection
+ * of its own, on_request() being called before this returns. Its answer goes to answered(), whoever
+ * answers it and however; unless the outer call is gone before. */
+struct rpc_inner {
+    uint64_t outer; /* the call that it came in, not answered yet */
+    unsigned rpc;
+    const void *body;
+    size_t len;
+    struct auth_identity who; /* as proved by the outer one */
+    unsigned roles;
+    const char *peer;
+    /* code 0: 'answer' is the packed reply; else the text of the error. */
+    void (*answered)(void *ctx, int code, const void *answer, size_t len);
+    void *ctx;
+};
+void rpc_call_inner(struct rpc_server *s, const struct rpc_inner *inner);
 
 void rpc_reply(struct rpc_server *s, uint64_t call, const ProtobufCMessage *reply);
 void rpc_reply_error(struct rpc_server *s, uint64_t call, int code, const char *text);

@@ -62,8 +62,9 @@ struct rpc_call {
     struct rpc_caller *caller;
     const struct rpc_info *rpc;
     uint64_t request_id;
-    bool wants_drain;      /* parts were sent since on_drained */
-    struct rpc_seal *seal; /* of its answers; NULL: local */
+    bool wants_drain;        /* parts were sent since on_drained */
+    struct rpc_seal *seal;   /* of its answers; NULL: local */
+    struct rpc_inner *inner; /* who gets the answer instead of the caller; NULL: the caller does */
     struct rpc_call *prev, *next;
     UT_hash_handle hh;
 };
@@ -115,7 +116,8 @@ void rpc_server_refused(struct rpc_server *s, const char *peer, const char *why)
 
 /* reply.c */
 struct rpc_call *rpc_call_new(struct rpc_caller *c, const struct rpc_frame *f);
-void rpc_calls_drop(struct rpc_caller *c); /* on_gone for each */
+struct rpc_call *rpc_call_of(struct rpc_caller *c, uint64_t request_id); /* NULL: it is over */
+void rpc_calls_drop(struct rpc_caller *c);                               /* on_gone for each */
 void rpc_calls_drained(struct rpc_caller *c);
 void rpc_caller_answer_error(struct rpc_caller *c, const struct rpc_header *h, int code,
                              const char *text);

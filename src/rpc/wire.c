@@ -152,7 +152,7 @@ int rpc_wire_send(struct rpc_wire *w, const struct rpc_header *h, const struct r
 
     w->sealed = minted != NULL;
     if (minted)
-        rpc_seal_answers(&w->answers, &minted->answers);
+        rpc_seal_answers(&w->answers, &minted->answers, true);
     rpc_frame_append(&out, h, minted ? minted->token : NULL, body);
     while (pos < out.len) {
         ssize_t n = send(w->fd, out.data + pos, out.len - pos, MSG_NOSIGNAL);

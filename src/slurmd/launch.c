@@ -88,7 +88,7 @@ void launch_answer(struct step *s, int code, const char *text)
     s->call = 0;
 }
 
-static int check_cred(struct slurmd *d, ProtobufCBinaryData data, ProtobufCBinaryData signature,
+int launch_check_cred(struct slurmd *d, ProtobufCBinaryData data, ProtobufCBinaryData signature,
                       struct arena *arena, Pb__Cred **cred, uint32_t *node_index, struct err *err)
 {
     struct cred_checker checker = {.public_key = d->have_public_key ? d->public_key : NULL,
@@ -173,7 +173,7 @@ static bool is_waiting(const struct job *j, uint32_t step_id, struct launch **ou
 static int check_batch(struct slurmd *d, const Pb__LaunchBatch *m, struct arena *arena,
                        Pb__Cred **cred, uint32_t *index, struct err *err)
 {
-    int rc = check_cred(d, m->cred, m->signature, arena, cred, index, err);
+    int rc = launch_check_cred(d, m->cred, m->signature, arena, cred, index, err);
 
     if (rc)
         return rc;
@@ -250,7 +250,7 @@ void launch_batch(struct slurmd *d, const Pb__LaunchBatch *m)
 static int check_tasks(struct slurmd *d, const struct rpc_request *r, const Pb__LaunchTasks *m,
                        struct arena *arena, Pb__Cred **cred, uint32_t *index, struct err *err)
 {
-    int rc = check_cred(d, m->cred, m->signature, arena, cred, index, err);
+    int rc = launch_check_cred(d, m->cred, m->signature, arena, cred, index, err);
 
     if (rc)
         return rc;

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "slurmd/launch.h"
+#include "slurmd/tree.h"
 #include "slurmd/uplink.h"
 #include "slurmd/usage.h"
 
@@ -44,6 +45,9 @@ static void on_request(void *ctx, const struct rpc_request *r)
     case RPC_LAUNCH_TASKS:
         launch_tasks(d, r);
         break;
+    case RPC_TREE:
+        tree_take(d, r);
+        break;
     case RPC_MINT:
         rpc_answer_mint(d->server, r, AUTH_TTL_MS);
         break;
@@ -69,6 +73,16 @@ static void on_request(void *ctx, const struct rpc_request *r)
     }
 }
 
+static void on_more(void *ctx, const struct rpc_more *more)
+{
+    tree_more(ctx, more);
+}
+
+static void on_gone(void *ctx, uint64_t call)
+{
+    tree_gone(ctx, call);
+}
+
 static void on_refused(void *ctx, const char *peer, const char *why)
 {
     static struct log_limit limit = {.burst = 60};
@@ -85,7 +99,12 @@ int serve_open(struct slurmd *d, struct err *err)
                                          .admin_uid = d->conf->slurm_uid,
                                          .node_uid = d->conf->slurmd_uid};
     struct rpc_server_events events = {
-        .on_request = on_request, .on_refused = on_refused, .ctx = d};
+        .on_request = on_request,
+        .on_more = on_more,
+        .on_gone = on_gone,
+        .on_refused = on_refused,
+        .ctx = d,
+    };
     _cleanup_free_ char *path = conf_socket_path(d->conf, "slurmd", d->name);
     int rc;
 
@@ -98,5 +117,6 @@ int serve_open(struct slurmd *d, struct err *err)
 
 void serve_close(struct slurmd *d)
 {
+    tree_free_all(d);
     rpc_server_free(take_ptr(d->server));
 }

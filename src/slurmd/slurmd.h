@@ -38,6 +38,7 @@ struct events;
 struct health;
 struct job;
 struct revoked;
+struct tree;
 struct usage;
 struct user_cache;
 
@@ -86,4 +87,5 @@ struct slurmd {
     struct user_cache *users;
     struct job *jobs; /* by (id, restarts) */
     uint64_t next_launch;
+    struct tree *trees; /* requests that are passed on, see tree.h */
 };

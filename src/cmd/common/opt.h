@@ -97,7 +97,8 @@ struct opt {
     /* The command itself. */
     char *wrap, *mpi, *epilog, *prolog, *task_epilog, *task_prolog;
     uint32_t job_id, relative, threads, wait_sec, wait_all_nodes;
-    int kill_signal; /* salloc --kill-command; 0: none asked for */
+    uint32_t tree_width; /* 0: as configured */
+    int kill_signal;     /* salloc --kill-command; 0: none asked for */
     bool allocate, batch, bell, no_bell, no_shell, disable_status, exact, whole, overlap, label;
     bool multi_prog, parsable, preserve_env, pty, quit_on_interrupt, test_only, unbuffered;
     bool wait_end, kill_on_bad_exit, ignore_pbs;
@@ -106,6 +107,8 @@ struct opt {
     bool help, usage, version, quiet;
     unsigned verbose;
 };
+
+#define OPT_TREE_WIDTH_MAX 65533 /* as of TreeWidth */
 
 void opt_init(struct opt *o, enum opt_command command);
 void opt_done(struct opt *o);

@@ -296,6 +296,17 @@ int opt_set_kill_bad_exit(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
+/* 0 and "off": nobody passes anything on. */
+int opt_set_tree_width(struct opt *o, const char *arg, struct err *err)
+{
+    long long width = 0;
+
+    if (!str_case_eq(arg, "off") && str_parse_i64(arg, 0, OPT_TREE_WIDTH_MAX, &width) < 0)
+        return opt_bad_spec(o, "treewidth", arg, err);
+    o->tree_width = width ? (uint32_t)width : OPT_TREE_WIDTH_MAX;
+    return 0;
+}
+
 int opt_set_kill_command(struct opt *o, const char *arg, struct err *err)
 {
     int number = arg && *arg ? signame_parse(arg) : SIGTERM;

@@ -23,7 +23,7 @@
 #include "cmd/srun/run.h"
 #include "cmd/srun/say.h"
 #include "cmd/srun/tell.h"
-#include "rpc/client.h"
+#include "rpc/tree.h"
 
 #define ADDRESSES_MAX 4
 #define RETRY_MS 250
@@ -35,7 +35,7 @@ extern char **environ;
 struct attempt {
     struct launch *launch;
     struct attempt *next;
-    struct rpc_fanout *fanout;
+    struct rpc_tree *tree;
     struct rpc_node_target *targets;
     uint32_t *nodes; /* of each target, the index in the step */
     size_t count;
@@ -134,11 +134,21 @@ static void on_node(void *ctx, size_t index, int code, const ProtobufCMessage *r
     peers_expect(l->run->peers, node);
 }
 
+static void on_told(void *ctx, const char *text)
+{
+    say_debug("%s", text);
+}
+
 /* No limit of time: a prolog may take long, and a repeat gets the answer to the first. */
 static void attempt_start(struct launch *l, const uint32_t *nodes, size_t count)
 {
     struct attempt *a = mem_new(struct attempt);
     struct run *run = l->run;
+    struct rpc_tree_request request = {.rpc = RPC_LAUNCH_TASKS,
+                                       .message = &l->request->base,
+                                       .timeout_ms = RPC_WAIT_FOREVER,
+                                       .width = run->options->tree_width,
+                                       .tell = on_told};
 
     a->launch = l;
     a->next = l->attempts;
@@ -152,8 +162,7 @@ static void attempt_start(struct launch *l, const uint32_t *nodes, size_t count)
         a->nodes[i] = nodes[i];
         a->targets[i] = (struct rpc_node_target){n->node, n->addr, (uint16_t)n->port};
     }
-    a->fanout = rpc_fanout_start(run->loop, run->conf, a->targets, count, RPC_LAUNCH_TASKS,
-                                 &l->request->base, RPC_WAIT_FOREVER, on_node, a);
+    a->tree = rpc_tree_start(run->loop, run->conf, a->targets, count, &request, on_node, a);
 }
 
 static void on_retry(void *ctx)
@@ -341,7 +350,7 @@ void launch_free(struct launch *l)
         struct attempt *a = l->attempts;
 
         l->attempts = a->next;
-        rpc_fanout_free(a->fanout);
+        rpc_tree_free(a->tree);
         free(a->targets);
         free(a->nodes);
         free(a);

@@ -274,6 +274,7 @@ static void make_run(struct setup *s)
         .immediate_ms = -1,
         .verbose = o->quiet ? -1 : (int)o->verbose,
         .socket_order = o->socket_order,
+        .tree_width = o->tree_width,
     };
     read_binding(s);
     if (o->immediate) {

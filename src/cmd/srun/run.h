@@ -45,6 +45,7 @@ struct run_options {
     bool quit_on_interrupt, disable_status, kill_on_bad_exit, preserve_env;
     struct Pb__Bind *cpu_bind, *mem_bind; /* NULL: nothing was asked for */
     unsigned socket_order;                /* as LaunchTasks has it */
+    unsigned tree_width;                  /* 0: TreeWidth */
     int64_t wait_sec;     /* after the first task ended; 0: for ever, with a warning */
     int64_t immediate_ms; /* -1: wait; 0: at once or not at all */
     int verbose;          /* -1 with --quiet */

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "rpc/relay.h"
+
+#include <utlist.h>
+
+#include "base/mem.h"
+#include "base/vec.h"
+#include "proto/common.pb-c.h"
+#include "rpc/client.h"
+#include "rpc/dial.h"
+#include "rpc/talk.h"
+
+#define PARALLEL 256    /* heads at a time: well below the usual limit of descriptors */
+#define PART_MAX 40000u /* targets of one head: their tokens fit in a message */
+
+struct goal {
+    char *node, *addr;
+    uint16_t port;
+    bool answered, prepared;
+    uint8_t token[AUTH_TOKEN_SIZE];
+};
+
+/* A head and those below it. */
+struct branch {
+    struct rpc_relay *relay;
+    uint32_t *members; /* goals; the first is the head */
+    size_t count;
+    struct rpc_dial *dial;
+    struct rpc_talk *talk;
+    struct loop_timer *ear; /* while it has others below it */
+    struct branch *prev, *next;
+};
+
+struct rpc_relay {
+    struct rpc_relay_options o;
+    struct rpc_io *io;
+    struct goal *goals;
+    size_t count, left;
+    struct branch *waiting, *active;
+    unsigned active_count;
+    struct loop_timer *step;
+    bool committed;
+    unsigned telling; /* callbacks of the owner on the stack */
+    bool dead;        /* freed in one of them */
+};
+
+static void on_step(void *ctx);
+
+/* Branches. */
+
+static void branch_add(struct rpc_relay *r, const uint32_t *members, size_t count)
+{
+    struct branch *b = mem_new(struct branch);
+
+    b->relay = r;
+    b->members = mem_dup(members, count * sizeof(*members));
+    b->count = count;
+    DL_APPEND(r->waiting, b);
+    loop_timer_set(r->step, 0);
+}
+
+/* Even parts, neighbours together. */
+static void divide(struct rpc_relay *r, const uint32_t *members, size_t count)
+{
+    size_t parts = r->o.width, least = (count + PART_MAX - 1) / PART_MAX;
+
+    if (parts < least)
+        parts = least;
+    if (parts > count)
+        parts = count;
+    for (size_t i = 0; i < parts; i++) {
+        size_t from = count * i / parts, to = count * (i + 1) / parts;
+
+        branch_add(r, members + from, to - from);
+    }
+}
+
+static void branch_stop(struct branch *b)
+{
+    rpc_dial_drop(take_ptr(b->dial));
+    rpc_talk_drop(take_ptr(b->talk));
+    if (b->ear)
+        loop_timer_free(take_ptr(b->ear));
+}
+
+static void branch_free(struct branch *b)
+{
+    branch_stop(b);
+    free(b->members);
+    free(b);
+}
+
+/* It was active. */
+static void branch_over(struct branch *b)
+{
+    struct rpc_relay *r = b->relay;
+
+    DL_DELETE(r->active, b);
+    r->active_count--;
+    branch_free(b);
+    if (r->waiting)
+        loop_timer_set(r->step, 0);
+}
+
+static size_t unanswered(const struct branch *b, size_t from)
+{
+    size_t found = 0;
+
+    for (size_t i = from; i < b->count; i++)
+        found += !b->relay->goals[b->members[i]].answered;
+    return found;
+}
+
+/* Telling the owner, who may free the relay meanwhile. */
+
+static void destroy(struct rpc_relay *r)
+{
+    loop_timer_free(r->step);
+    rpc_io_free(r->io);
+    for (size_t i = 0; i < r->count; i++) {
+        free(r->goals[i].node);
+        free(r->goals[i].addr);
+    }
+    free(r->goals);
+    free(r);
+}
+
+static void enter(struct rpc_relay *r)
+{
+    r->telling++;
+}
+
+static void leave(struct rpc_relay *r)
+{
+    if (--r->telling == 0 && r->dead)
+        destroy(r);
+}
+
+static void tell(struct rpc_relay *r, const struct rpc_relay_answer *a)
+{
+    struct goal *g = &r->goals[a->index];
+
+    if (r->dead || g->answered || (a->prepared && g->prepared))
+        return;
+    g->prepared |= a->prepared;
+    if (!a->prepared) {
+        g->answered = true;
+        r->left--;
+    }
+    r->o.on_answer(r->o.ctx, a);
+}
+
+static void tell_failure(struct rpc_relay *r, size_t index, const struct err *why)
+{
+    struct rpc_relay_answer a = {.index = index, .code = -why->code, .text = why->text};
+
+    if (a.code <= 0) /* closed without a reason */
+        a.code = ERR_CLOSED;
+    if (!a.text[0])
+        a.text = err_text(a.code);
+    tell(r, &a);
+}
+
+/* Those below a head that is one no more. */
+static void take_over(struct branch *b, const char *why)
+{
+    struct rpc_relay *r = b->relay;
+    _cleanup_free_ uint32_t *rest = mem_new_array(uint32_t, b->count);
+    size_t count = 0;
+
+    for (size_t i = 1; i < b->count; i++)
+        if (!r->goals[b->members[i]].answered)
+            rest[count++] = b->members[i];
+    b->count = 1;
+    if (count == 0)
+        return;
+    if (r->o.on_lost)
+        r->o.on_lost(r->o.ctx, r->goals[b->members[0]].node, count, why);
+    divide(r, rest, count);
+}
+
+static void branch_lost(struct branch *b, const struct err *why)
+{
+    struct rpc_relay *r = b->relay;
+    uint32_t head = b->members[0];
+
+    take_over(b, why->text[0] ? why->text : err_text(ERR_CLOSED));
+    branch_over(b);
+    enter(r);
+    tell_failure(r, head, why);
+    leave(r);
+}
+
+static void on_silence(void *ctx)
+{
+    struct branch *b = ctx;
+
+    loop_timer_free(take_ptr(b->ear));
+    take_over(b, "it says nothing");
+    if (!unanswered(b, 0))
+        branch_over(b);
+}
+
+/* Answers. */
+
+static void listen_to(struct branch *b)
+{
+    if (b->ear)
+        loop_timer_set(b->ear, b->relay->o.silence_ms);
+}
+
+static void take_answer(struct branch *b, const Pb__TreeAnswer *m)
+{
+    struct rpc_relay_answer a = {
+        .prepared = m->has_prepared && m->prepared,
+        .code = m->has_code ? (int)m->code : 0,
+        .text = m->text ? m->text : "",
+        .reply = m->reply.data,
+        .len = m->reply.len,
+    };
+
+    if (m->index >= b->count) /* of a head no more: they were given to another */
+        return;
+    a.index = b->members[m->index];
+    if (a.code && !a.text[0])
+        a.text = err_text(a.code);
+    tell(b->relay, &a);
+}
+
+static void on_answer(void *ctx, const ProtobufCMessage *answer, bool last)
+{
+    struct branch *b = ctx;
+    struct rpc_relay *r = b->relay;
+    const Pb__TreeAnswers *m = (const Pb__TreeAnswers *)answer;
+    struct err early = {0};
+
+    if (last)
+        b->talk = NULL;
+    listen_to(b);
+    enter(r);
+    for (size_t i = 0; i < m->n_answers && !r->dead; i++)
+        take_answer(b, m->answers[i]);
+    if (!r->dead && !unanswered(b, 0)) {
+        branch_over(b);
+    } else if (!r->dead && last) {
+        err_set(&early, -ERR_PROTOCOL, "it has ended before all below it had answered");
+        branch_lost(b, &early);
+    }
+    leave(r);
+}
+
+static void on_failed(void *ctx, const struct err *why)
+{
+    struct branch *b = ctx;
+
+    b->talk = NULL;
+    branch_lost(b, why);
+}
+
+/* The way down. */
+
+static void send_part(struct branch *b)
+{
+    struct rpc_relay *r = b->relay;
+    Pb__TreePart part = PB__TREE_PART__INIT;
+    Pb__Empty nothing = PB__EMPTY__INIT;
+    size_t below = b->count - 1;
+    _cleanup_free_ Pb__TreeTarget *rows = mem_new_array(Pb__TreeTarget, below + 1);
+    _cleanup_free_ Pb__TreeTarget **targets = mem_new_array(Pb__TreeTarget *, below + 1);
+
+    for (size_t i = 0; i < below; i++) {
+        struct goal *g = &r->goals[b->members[i + 1]];
+
+        pb__tree_target__init(&rows[i]);
+        rows[i].node = g->node;
+        rows[i].token = (ProtobufCBinaryData){AUTH_TOKEN_SIZE, g->token};
+        targets[i] = &rows[i];
+    }
+    part.targets = targets;
+    part.n_targets = below;
+    if (r->o.origin)
+        r->o.origin(r->o.ctx, r->goals[b->members[0]].token, &part);
+    rpc_talk_send(b->talk, RPC_TREE_PART, &part.base);
+    if (r->committed)
+        rpc_talk_send(b->talk, RPC_TREE_COMMIT, &nothing.base);
+}
+
+static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *addr,
+                       const struct err *err)
+{
+    struct branch *b = ctx;
+    struct rpc_relay *r = b->relay;
+    struct rpc_talk_events events = {.on_answer = on_answer, .on_failed = on_failed, .ctx = b};
+    struct goal *head = &r->goals[b->members[0]];
+    struct auth_key answers;
+    struct err why;
+
+    b->dial = NULL;
+    if (fd < 0) {
+        why = *err;
+        why.code = -ERR_CONNECT;
+        branch_lost(b, &why);
+        return;
+    }
+    r->o.key(r->o.ctx, b->members[0], head->token, &answers);
+    b->talk = rpc_talk_start(r->io, fd, &r->o.header, head->token, &answers, r->o.body, &events);
+    auth_key_done(&answers);
+    if (b->count > 1)
+        b->ear = loop_timer_new(r->o.loop, on_silence, b);
+    if (r->o.on_head)
+        r->o.on_head(r->o.ctx, head->node, b->count - 1);
+    listen_to(b);
+    send_part(b);
+}
+
+static void on_step(void *ctx)
+{
+    struct rpc_relay *r = ctx;
+
+    while (r->waiting && r->active_count < PARALLEL) {
+        struct branch *b = r->waiting;
+        struct goal *head = &r->goals[b->members[0]];
+        struct rpc_target to = {head->addr, head->port};
+
+        DL_DELETE(r->waiting, b);
+        DL_APPEND(r->active, b);
+        r->active_count++;
+        b->dial = rpc_dial_start(r->o.loop, &to, 1, r->o.connect_ms, on_dialled, b);
+    }
+}
+
+struct rpc_relay *rpc_relay_start(const struct rpc_relay_options *options,
+                                  const struct rpc_relay_target *targets, size_t count)
+{
+    struct rpc_relay *r = mem_new(struct rpc_relay);
+    _cleanup_free_ uint32_t *all = mem_new_array(uint32_t, count + 1);
+
+    r->o = *options;
+    r->io = rpc_io_new(options->loop);
+    r->step = loop_timer_new(options->loop, on_step, r);
+    r->goals = mem_new_array(struct goal, count);
+    r->count = r->left = count;
+    for (size_t i = 0; i < count; i++) {
+        struct goal *g = &r->goals[i];
+
+        g->node = mem_strdup(targets[i].node);
+        g->addr = mem_strdup(targets[i].addr);
+        g->port = targets[i].port;
+        memcpy(g->token, targets[i].token, AUTH_TOKEN_SIZE);
+        all[i] = (uint32_t)i;
+    }
+    divide(r, all, count);
+    return r;
+}
+
+void rpc_relay_free(struct rpc_relay *r)
+{
+    struct branch *b, *next;
+
+    if (!r || r->dead)
+        return;
+    DL_FOREACH_SAFE(r->waiting, b, next)
+    branch_free(b);
+    DL_FOREACH_SAFE(r->active, b, next)
+    branch_free(b);
+    r->waiting = r->active = NULL;
+    r->dead = true;
+    if (r->telling == 0)
+        destroy(r);
+}
+
+void rpc_relay_commit(struct rpc_relay *r)
+{
+    Pb__Empty nothing = PB__EMPTY__INIT;
+    struct branch *b;
+
+    if (r->committed)
+        return;
+    r->committed = true;
+    DL_FOREACH(r->active, b)
+    {
+        if (b->talk)
+            rpc_talk_send(b->talk, RPC_TREE_COMMIT, &nothing.base);
+    }
+}
+
+size_t rpc_relay_left(const struct rpc_relay *r)
+{
+    return r->left;
+}

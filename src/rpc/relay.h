@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * One level of the fan-out tree (CORE-225, docs/adr/0017): a request of RPC_TREE and those that it
+ * is still to reach. The list is divided in 'width' parts; the first node of each, its head, gets
+ * the request with the rest of the part, and answers for all of them as answers come. The origin of
+ * a request and every node that has others below it do this alike.
+ *
+ * A head that can not be reached, refuses or breaks off costs its own answer (CORE-229): those
+ * below it that have not answered are divided anew. One that is silent for too long is a head no
+ * more, but its own answer is waited for. Whoever had the request from a lost head may refuse it as
+ * seen before (ERR_REPLAY): only the origin can make another token.
+ */
+#pragma once
+
+#include "auth/auth.h"
+#include "loop/loop.h"
+#include "proto/tree.pb-c.h"
+#include "rpc/frame.h"
+
+#define RPC_TREE_WIDTH_MIN 2
+#define RPC_TREE_WIDTH_MAX 65533
+
+struct rpc_relay;
+
+struct rpc_relay_target { /* texts are copied */
+    const char *node, *addr;
+    uint16_t port;
+    uint8_t token[AUTH_TOKEN_SIZE]; /* its own, over the frame */
+};
+
+struct rpc_relay_answer {
+    size_t index;
+    bool prepared; /* the answer proper is still to come; once at most for each target */
+    int code;      /* 0, or a positive code of an error, whose text it is */
+    const char *text;
+    const void *reply; /* packed */
+    size_t len;
+};
+
+struct rpc_relay_options {
+    struct loop *loop;
+    struct rpc_header header; /* of the RPC_TREE that the tokens are over */
+    const void *body;         /* borrowed while the relay is there */
+    unsigned width;
+    int64_t silence_ms, connect_ms;
+
+    /* The key for the answers to a target's token. */
+    void (*key)(void *ctx, size_t index, const uint8_t *token, struct auth_key *answers);
+    /* What a head is to know of the origin; NULL: we are the origin. What it puts into the part is
+     * borrowed until the next call. */
+    void (*origin)(void *ctx, const uint8_t *token, Pb__TreePart *part);
+    /* Never from within rpc_relay_start(). The relay may be freed in it. Once for each target with
+     * prepared false. */
+    void (*on_answer)(void *ctx, const struct rpc_relay_answer *answer);
+    /* For logs: one is asked, with so many below it; it is lost with so many unanswered. May be
+     * NULL, and may not free the relay. */
+    void (*on_head)(void *ctx, const char *node, size_t below);
+    void (*on_lost)(void *ctx, const char *node, size_t below, const char *why);
+    void *ctx;
+};
+
+struct rpc_relay *rpc_relay_start(const struct rpc_relay_options *options,
+                                  const struct rpc_relay_target *targets, size_t count);
+void rpc_relay_free(struct rpc_relay *r); /* those below learn that nobody wants their answers */
+
+/* All who have prepared, and whoever is still to, are to do it. */
+void rpc_relay_commit(struct rpc_relay *r);
+size_t rpc_relay_left(const struct rpc_relay *r); /* without an answer */

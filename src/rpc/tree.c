@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "rpc/tree.h"
+
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "base/pb.h"
+#include "base/vec.h"
+#include "rpc/mint.h"
+#include "rpc/relay.h"
+
+#define ID_SIZE 16
+#define MINT_PATIENCE_MS 5000
+#define ROUNDS_MAX 4      /* of those whose token was used up on a way that broke */
+#define ROUND_PAUSE_MS 50 /* others of the same way come soon */
+
+struct target {
+    char *node, *addr;
+    uint16_t port;
+    bool done;
+    unsigned rounds;
+};
+
+/* Those that got the same frame. */
+struct round {
+    struct rpc_tree *tree;
+    struct round *next;
+    struct rpc_relay *relay;
+    struct str body;
+    uint32_t *targets;
+    struct rpc_minted *minted;
+};
+
+struct rpc_tree {
+    struct loop *loop;
+    const struct conf *conf;
+    const struct rpc_info *rpc;
+    Pb__TreeRequest request; /* packed anew, with another id, for each round */
+    struct str message, cred, signature;
+    struct target *targets;
+    size_t count;
+    VEC(uint32_t) again; /* targets of the next round */
+    struct round *rounds;
+    struct rpc_fanout *direct;
+    struct loop_timer *step, *limit;
+    rpc_node_done_fn *done;
+    void (*tell)(void *ctx, const char *text);
+    void *ctx;
+    unsigned telling; /* done() is on the stack */
+    bool dead;
+};
+
+static void destroy(struct rpc_tree *t)
+{
+    loop_timer_free(t->step);
+    loop_timer_free(t->limit);
+    for (size_t i = 0; i < t->count; i++) {
+        free(t->targets[i].node);
+        free(t->targets[i].addr);
+    }
+    free(t->targets);
+    vec_done(&t->again);
+    str_done(&t->message);
+    str_done(&t->cred);
+    str_done(&t->signature);
+    free(t);
+}
+
+void rpc_tree_free(struct rpc_tree *t)
+{
+    if (!t || t->dead)
+        return;
+    rpc_fanout_free(take_ptr(t->direct));
+    while (t->rounds) {
+        struct round *r = t->rounds;
+
+        t->rounds = r->next;
+        rpc_relay_free(r->relay);
+        str_done(&r->body);
+        free(r->targets);
+        free(r->minted);
+        free(r);
+    }
+    t->dead = true;
+    if (!t->telling)
+        destroy(t);
+}
+
+static void leave(struct rpc_tree *t)
+{
+    if (--t->telling == 0 && t->dead)
+        destroy(t);
+}
+
+/* Once for each; calls done(). */
+static void finish(struct rpc_tree *t, size_t index, int code, const ProtobufCMessage *reply,
+                   const struct err *err)
+{
+    struct target *to = &t->targets[index];
+    struct err why = *err;
+
+    if (t->dead || to->done)
+        return;
+    to->done = true;
+    why.code = code;
+    if (code < 0)
+        err_prefix(&why, "%s (%s:%u)", to->node, to->addr, to->port);
+    t->done(t->ctx, index, code, reply, &why);
+}
+
+static void fail_all(struct rpc_tree *t, const uint32_t *targets, size_t count,
+                     const struct err *err)
+{
+    t->telling++;
+    for (size_t i = 0; i < count && !t->dead; i++)
+        finish(t, targets ? targets[i] : i, err->code, NULL, err);
+    leave(t);
+}
+
+static void on_limit(void *ctx)
+{
+    struct err err;
+
+    err_set(&err, -ERR_TIMEOUT, "%s", err_text(ERR_TIMEOUT));
+    fail_all(ctx, NULL, ((struct rpc_tree *)ctx)->count, &err);
+}
+
+/* Answers. */
+
+/* Its token was used up, or too old, when the request came to it by another way: a new one is
+ * needed, and the answer will be that to the first. */
+static bool is_stale(const struct target *to, int code)
+{
+    return (code == ERR_REPLAY || code == ERR_SKEW) && to->rounds < ROUNDS_MAX;
+}
+
+static void finish_with(struct rpc_tree *t, size_t index, const struct rpc_relay_answer *a)
+{
+    struct err err = {0};
+    struct arena arena;
+    ProtobufCMessage *reply = NULL;
+
+    arena_init(&arena, a->len * RPC_REPLY_FACTOR + RPC_ARENA_EXTRA);
+    if (a->code)
+        err_set(&err, -a->code, "%s", a->text);
+    else
+        reply = arena_unpack(&arena, t->rpc->reply, a->reply, a->len);
+    if (!a->code && !reply)
+        err_set(&err, -ERR_PROTOCOL, "malformed answer to %s", t->rpc->name);
+    rpc_text_clean(err.text);
+    finish(t, index, err.code, reply, &err);
+    arena_done(&arena);
+}
+
+static void on_answer(void *ctx, const struct rpc_relay_answer *a)
+{
+    struct round *r = ctx;
+    struct rpc_tree *t = r->tree;
+    uint32_t index = r->targets[a->index];
+
+    if (a->prepared || t->targets[index].done)
+        return;
+    if (is_stale(&t->targets[index], a->code)) {
+        vec_push(&t->again, index);
+        loop_timer_set(t->step, ROUND_PAUSE_MS);
+        return;
+    }
+    t->telling++;
+    finish_with(t, index, a);
+    leave(t);
+}
+
+static void on_direct(void *ctx, size_t index, int code, const ProtobufCMessage *reply,
+                      const struct err *err)
+{
+    struct rpc_tree *t = ctx;
+
+    t->telling++;
+    t->done(t->ctx, index, code, reply, err);
+    leave(t);
+}
+
+static void tell(struct rpc_tree *t, const char *node, size_t count, const char *what,
+                 const char *why)
+{
+    _cleanup_free_ char *text = mem_printf("node %s %s %zu other%s%s%s", node, what, count,
+                                           count == 1 ? "" : "s", why ? ": " : "", why ? why : "");
+
+    if (t->tell)
+        t->tell(t->ctx, text);
+}
+
+static void on_head(void *ctx, const char *node, size_t below)
+{
+    if (below)
+        tell(((struct round *)ctx)->tree, node, below, "passes the request on to", NULL);
+}
+
+static void on_lost(void *ctx, const char *node, size_t below, const char *why)
+{
+    tell(((struct round *)ctx)->tree, node, below, "is lost on the way to", why);
+}
+
+/* Rounds. */
+
+static void answer_key(void *ctx, size_t index, const uint8_t *token, struct auth_key *answers)
+{
+    *answers = ((struct round *)ctx)->minted[index].answers;
+}
+
+static int mint(struct round *r, const struct rpc_header *header, size_t count, struct err *err)
+{
+    struct rpc_tree *t = r->tree;
+    _cleanup_free_ const char **audiences = mem_new_array(const char *, count);
+    uint8_t hash[AUTH_HASH_SIZE];
+
+    if (r->body.len > RPC_BODY_MAX)
+        return err_set(err, -ERR_TOO_BIG, "the request has %zu bytes, at most %u can be sent",
+                       r->body.len, RPC_BODY_MAX);
+    for (size_t i = 0; i < count; i++)
+        audiences[i] = t->targets[r->targets[i]].node;
+    rpc_frame_hash(header, r->body.data, hash);
+    return rpc_mint(t->conf, hash, audiences, count, rpc_wire_now_ms() + MINT_PATIENCE_MS,
+                    &r->minted, err);
+}
+
+static unsigned width_of(const struct conf *conf, const struct rpc_tree_request *request)
+{
+    unsigned width = request->width ? request->width : conf->tree_width;
+
+    return width < RPC_TREE_WIDTH_MIN ? RPC_TREE_WIDTH_MIN : width;
+}
+
+static void start_relay(struct round *r, const struct rpc_header *header, size_t count)
+{
+    struct rpc_tree *t = r->tree;
+    struct rpc_relay_options o = {
+        .loop = t->loop,
+        .header = *header,
+        .body = r->body.data,
+        .width = t->request.width,
+        .silence_ms = t->request.silence_ms,
+        .connect_ms = t->conf->message_timeout_sec * 1000,
+        .key = answer_key,
+        .on_answer = on_answer,
+        .on_head = on_head,
+        .on_lost = on_lost,
+        .ctx = r,
+    };
+    struct rpc_relay_target *targets = mem_new_array(struct rpc_relay_target, count);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct target *to = &t->targets[r->targets[i]];
+
+        targets[i].node = to->node;
+        targets[i].addr = to->addr;
+        targets[i].port = to->port;
+        memcpy(targets[i].token, r->minted[i].token, AUTH_TOKEN_SIZE);
+    }
+    r->relay = rpc_relay_start(&o, targets, count);
+    free(targets);
+}
+
+static void pack(struct rpc_tree *t, struct str *body, struct rpc_header *header)
+{
+    uint8_t id[ID_SIZE];
+
+    auth_random(id, sizeof(id));
+    t->request.id = (ProtobufCBinaryData){sizeof(id), id};
+    pb_pack(&t->request.base, body);
+    *header = (struct rpc_header){
+        .version = RPC_VERSION,
+        .rpc = RPC_TREE,
+        .token_len = AUTH_TOKEN_SIZE,
+        .body_len = (uint32_t)body->len,
+        .id = 1,
+    };
+}
+
+/* Takes t->again. */
+static void on_step(void *ctx)
+{
+    struct rpc_tree *t = ctx;
+    struct round *r;
+    struct rpc_header header;
+    size_t count = t->again.len;
+    struct err err = {0};
+
+    if (count == 0)
+        return;
+    r = mem_new(struct round);
+    r->tree = t;
+    r->next = t->rounds;
+    t->rounds = r;
+    r->targets = mem_dup(t->again.data, count * sizeof(uint32_t));
+    vec_clear(&t->again);
+    for (size_t i = 0; i < count; i++)
+        t->targets[r->targets[i]].rounds++;
+    pack(t, &r->body, &header);
+    if (mint(r, &header, count, &err) < 0) /* nobody can be asked: everyone's answer is the same */
+        fail_all(t, r->targets, count, &err);
+    else
+        start_relay(r, &header, count);
+}
+
+/* The start. */
+
+static bool has_cred(const struct rpc_tree_request *request)
+{
+    return request->cred || pb_find_field(request->message->descriptor, "cred");
+}
+
+static void fill_request(struct rpc_tree *t, const struct rpc_tree_request *request)
+{
+    Pb__TreeRequest *m = &t->request;
+
+    pb__tree_request__init(m);
+    pb_pack(request->message, &t->message);
+    m->width = width_of(t->conf, request);
+    m->rpc = request->rpc;
+    m->body = (ProtobufCBinaryData){t->message.len, (uint8_t *)t->message.data};
+    m->silence_ms = (uint32_t)(t->conf->message_timeout_sec * 1000);
+    if (!request->cred)
+        return;
+    str_append(&t->cred, request->cred, request->cred_len);
+    str_append(&t->signature, request->signature, request->signature_len);
+    m->has_cred = m->has_signature = true;
+    m->cred = (ProtobufCBinaryData){t->cred.len, (uint8_t *)t->cred.data};
+    m->signature = (ProtobufCBinaryData){t->signature.len, (uint8_t *)t->signature.data};
+}
+
+static void start_tree(struct rpc_tree *t, const struct rpc_node_target *targets, size_t count,
+                       const struct rpc_tree_request *request)
+{
+    int64_t limit_ms =
+        request->timeout_ms ? request->timeout_ms : t->conf->message_timeout_sec * 1000;
+
+    fill_request(t, request);
+    t->targets = mem_new_array(struct target, count);
+    t->count = count;
+    for (size_t i = 0; i < count; i++) {
+        t->targets[i] = (struct target){.node = mem_strdup(targets[i].node),
+                                        .addr = mem_strdup(targets[i].addr),
+                                        .port = targets[i].port};
+        vec_push(&t->again, (uint32_t)i);
+    }
+    loop_timer_set(t->step, 0);
+    if (limit_ms > 0)
+        loop_timer_set(t->limit, limit_ms);
+}
+
+struct rpc_tree *rpc_tree_start(struct loop *l, const struct conf *conf,
+                                const struct rpc_node_target *targets, size_t count,
+                                const struct rpc_tree_request *request, rpc_node_done_fn *done,
+                                void *ctx)
+{
+    struct rpc_tree *t = mem_new(struct rpc_tree);
+
+    t->loop = l;
+    t->conf = conf;
+    t->rpc = rpc_find(request->rpc);
+    t->done = done;
+    t->tell = request->tell;
+    t->ctx = ctx;
+    t->step = loop_timer_new(l, on_step, t);
+    t->limit = loop_timer_new(l, on_limit, t);
+    if (count <= width_of(conf, request) || !has_cred(request))
+        t->direct = rpc_fanout_start(l, conf, targets, count, request->rpc, request->message,
+                                     request->timeout_ms, on_direct, t);
+    else
+        start_tree(t, targets, count, request);
+    return t;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * One request to many node daemons, through some of them (CORE-225..229, docs/adr/0017). The
+ * contract is that of rpc_fanout_start(): every target is answered exactly once, and what it
+ * answers is what it would have answered directly. Up to TreeWidth targets are asked directly; of
+ * more than that, TreeWidth get the request to pass on.
+ *
+ * Every node gets a token of its own and does the request for its caller; a node in between adds
+ * and decides nothing. It connects to addresses only that the controller has signed: the request
+ * has a job credential in its fields 'cred' and 'signature' which names all targets, or one is
+ * given beside it.
+ *
+ * What goes down the tree is idempotent: when a node in between breaks off, those below it may get
+ * the request twice.
+ */
+#pragma once
+
+#include "rpc/client.h"
+
+struct rpc_tree;
+
+struct rpc_tree_request {
+    enum rpc_number rpc;
+    const ProtobufCMessage *message;
+    const void *cred, *signature; /* when the message has none; else NULL */
+    size_t cred_len, signature_len;
+    unsigned width;     /* 0: TreeWidth */
+    int64_t timeout_ms; /* for all; 0: MessageTimeout; or RPC_WAIT_FOREVER */
+    /* For a person who asks for detail: who passes it on to how many, who was lost. May be NULL. */
+    void (*tell)(void *ctx, const char *text);
+};
+
+/* The request is packed, conf is borrowed, until the tree is freed: in done(), or after the last.
+ */
+struct rpc_tree *rpc_tree_start(struct loop *l, const struct conf *conf,
+                                const struct rpc_node_target *targets, size_t count,
+                                const struct rpc_tree_request *request, rpc_node_done_fn *done,
+                                void *ctx);
+void rpc_tree_free(struct rpc_tree *t);

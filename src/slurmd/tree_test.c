@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The fan-out tree from end to end (CORE-225..229): node daemons' parts of it on one loop, each
+ * with a server of its own; some are gone, break off, or say nothing. The daemon that mints tokens
+ * runs on a thread and a loop of its own. */
+#include "rpc/rpc_test_util.h"
+
+#include <pthread.h>
+#include <sys/stat.h>
+
+#include "proto/step.pb-c.h"
+#include "rpc/tree.h"
+#include "slurmd/tree.h"
+#include "slurmd/tree_part.h"
+
+#define NODES 60
+#define NOW_MS loop_wall_ms()
+
+enum mood {
+    WELL,
+    GONE,   /* nobody listens */
+    MUTE,   /* takes a request and says nothing */
+    BREAKS, /* ends when the request has come to it */
+    LATE,   /* ends when it has passed the request on and an answer has come through */
+    DENIES, /* its answer is an error */
+};
+
+static struct node {
+    struct slurmd d;
+    char name[16];
+    enum mood mood;
+    int port;
+    unsigned asked, effects;
+    char peer[64];
+    struct loop_timer *end;
+} nodes[NODES];
+
+static struct conf conf;
+static struct auth_signer *signer;
+static char key_path[100];
+static Pb__Cred cred;
+static Pb__StepNode rows[NODES], *row_list[NODES];
+static struct str packed;
+static uint8_t signature[AUTH_CRED_SIG_SIZE];
+static unsigned heads, lost;
+
+/* The local node daemon. */
+static struct {
+    pthread_t thread;
+    struct loop *loop;
+    struct rpc_server *server;
+    char path[160];
+    int stop[2];
+} minter;
+
+static void minter_request(void *ctx, const struct rpc_request *r)
+{
+    rpc_answer_mint(minter.server, r, 60000);
+}
+
+static void minter_stop(void *ctx, int fd, unsigned ready)
+{
+    loop_stop(minter.loop);
+}
+
+static void *minter_run(void *arg)
+{
+    struct loop_fd *watch = loop_fd_new(minter.loop, minter.stop[0], LOOP_READ, minter_stop, NULL);
+
+    loop_run(minter.loop);
+    loop_fd_free(watch);
+    return NULL;
+}
+
+static void minter_start(void)
+{
+    struct rpc_server_options o = {.key = &key, .audience = "local"};
+    struct rpc_server_events e = {.on_request = minter_request};
+
+    o.loop = minter.loop = loop_new(0);
+    minter.server = rpc_server_new(&o, &e);
+    snprintf(minter.path, sizeof(minter.path), "%s/slurmd-local", dir);
+    assert_int_equal(rpc_server_listen_unix(minter.server, minter.path, 0666, NULL), 0);
+    assert_int_equal(pipe(minter.stop), 0);
+    assert_int_equal(pthread_create(&minter.thread, NULL, minter_run, NULL), 0);
+}
+
+static void minter_end(void)
+{
+    assert_int_equal(write(minter.stop[1], "x", 1), 1);
+    pthread_join(minter.thread, NULL);
+    rpc_server_free(minter.server);
+    loop_free(minter.loop);
+    close(minter.stop[0]);
+    close(minter.stop[1]);
+}
+
+/* Nodes. */
+
+static void node_stop(void *ctx)
+{
+    struct node *n = ctx;
+
+    if (!n->d.server)
+        return;
+    tree_free_all(&n->d);
+    rpc_server_free(take_ptr(n->d.server));
+}
+
+static void node_request(void *ctx, const struct rpc_request *r)
+{
+    struct node *n = ctx;
+    Pb__LaunchReply reply = PB__LAUNCH_REPLY__INIT;
+
+    if (n->mood == MUTE)
+        return;
+    if (n->mood == BREAKS) {
+        loop_timer_set(n->end, 0);
+        return;
+    }
+    if (r->rpc->number == RPC_TREE) {
+        tree_take(&n->d, r);
+        return;
+    }
+    assert_int_equal(r->rpc->number, RPC_LAUNCH_TASKS);
+    assert_int_equal(r->who.uid, geteuid());
+    n->effects = 1; /* as launches are: a repeat is answered as the first was */
+    n->asked++;
+    snprintf(n->peer, sizeof(n->peer), "%s", r->peer);
+    reply.local_pid = (uint32_t)(n - nodes) + 1;
+    if (n->mood == DENIES)
+        rpc_reply_error(n->d.server, r->call, -ERR_LAUNCH, "not here");
+    else
+        rpc_reply(n->d.server, r->call, &reply.base);
+    if (n->mood == LATE)
+        loop_timer_set(n->end, 3);
+}
+
+static void node_more(void *ctx, const struct rpc_more *more)
+{
+    struct node *n = ctx;
+
+    if (n->mood != MUTE && n->mood != BREAKS)
+        tree_more(&n->d, more);
+}
+
+static void node_gone(void *ctx, uint64_t call)
+{
+    tree_gone(&((struct node *)ctx)->d, call);
+}
+
+static void node_start(size_t i)
+{
+    struct node *n = &nodes[i];
+    struct rpc_server_events events = {
+        .on_request = node_request, .on_more = node_more, .on_gone = node_gone, .ctx = n};
+    struct rpc_server_options o = {.loop = loop, .key = &key, .audience = n->name};
+
+    *n = (struct node){0};
+    snprintf(n->name, sizeof(n->name), "n%zu", i + 1);
+    o.audience = n->name;
+    n->d.loop = loop;
+    n->d.conf = &conf;
+    n->d.name = n->name;
+    n->d.key = key;
+    n->d.have_public_key = true;
+    auth_signer_public(signer, n->d.public_key);
+    n->end = loop_timer_new(loop, node_stop, n);
+    n->d.server = rpc_server_new(&o, &events);
+    n->port = rpc_server_listen_tcp(n->d.server, "127.0.0.1", 0, NULL);
+    assert_true(n->port > 0);
+    rows[i] = (Pb__StepNode)PB__STEP_NODE__INIT;
+    rows[i].node = n->name;
+    rows[i].addr = "127.0.0.1";
+    rows[i].port = (uint32_t)n->port;
+    row_list[i] = &rows[i];
+}
+
+static void sign(void)
+{
+    str_clear(&packed);
+    pb_pack(&cred.base, &packed);
+    assert_int_equal(auth_sign(signer, packed.data, packed.len, signature), 0);
+}
+
+static int setup(void **state)
+{
+    if (world_setup(state) < 0)
+        return -1;
+    snprintf(key_path, sizeof(key_path), "%s/sign", dir);
+    if (auth_signer_load(key_path, geteuid(), &signer, NULL))
+        return -1;
+    conf = (struct conf){.message_timeout_sec = 1, .socket_dir = dir, .cluster_name = "here"};
+    conf.slurm_uid = conf.slurmd_uid = geteuid();
+    minter_start();
+    for (size_t i = 0; i < NODES; i++)
+        node_start(i);
+    pb__cred__init(&cred);
+    cred.job_id = 42;
+    cred.uid = geteuid();
+    cred.cluster = "here";
+    cred.issued_at_ms = NOW_MS;
+    cred.expires_at_ms = NOW_MS + 100000;
+    cred.nodes = row_list;
+    cred.n_nodes = NODES;
+    heads = lost = 0;
+    sign();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    for (size_t i = 0; i < NODES; i++) {
+        node_stop(&nodes[i]);
+        loop_timer_free(nodes[i].end);
+    }
+    minter_end();
+    auth_signer_free(signer);
+    str_done(&packed);
+    unlink(key_path);
+    return world_teardown(state);
+}
+
+/* A request to them. */
+
+struct asked {
+    struct rpc_tree *tree;
+    size_t count, done, free_after;
+    unsigned counts[NODES];
+    int codes[NODES];
+    struct err err[NODES];
+};
+
+static void on_told(void *ctx, const char *text)
+{
+    heads += strstr(text, "passes the request on") != NULL;
+    lost += strstr(text, "is lost") != NULL;
+}
+
+static void on_done(void *ctx, size_t index, int code, const ProtobufCMessage *reply,
+                    const struct err *err)
+{
+    struct asked *a = ctx;
+
+    a->done++;
+    a->counts[index]++;
+    a->codes[index] = code;
+    a->err[index] = *err;
+    if (code == 0)
+        assert_int_equal(((const Pb__LaunchReply *)reply)->local_pid, index + 1);
+    if (a->done == a->free_after)
+        rpc_tree_free(take_ptr(a->tree));
+}
+
+static bool all_done(void *ctx)
+{
+    struct asked *a = ctx;
+
+    return a->done >= (a->free_after ? a->free_after : a->count);
+}
+
+static void ask(struct asked *a, size_t count, unsigned width)
+{
+    Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
+    struct rpc_node_target targets[NODES];
+    struct rpc_tree_request request = {.rpc = RPC_LAUNCH_TASKS,
+                                       .message = &m.base,
+                                       .timeout_ms = RPC_WAIT_FOREVER,
+                                       .tell = on_told};
+
+    m.cred = (ProtobufCBinaryData){packed.len, (uint8_t *)packed.data};
+    m.signature = (ProtobufCBinaryData){sizeof(signature), signature};
+    m.work_dir = "/";
+    m.io_port = 1;
+    for (size_t i = 0; i < count; i++)
+        targets[i] = (struct rpc_node_target){nodes[i].name, "127.0.0.1", (uint16_t)nodes[i].port};
+    conf.tree_width = width;
+    a->count = count;
+    a->tree = rpc_tree_start(loop, &conf, targets, count, &request, on_done, a);
+    run_until(all_done, a);
+}
+
+static void run_tree(struct asked *a, size_t count, unsigned width)
+{
+    *a = (struct asked){0};
+    ask(a, count, width);
+    settle();
+    rpc_tree_free(a->tree);
+    settle();
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(a->counts[i], 1);
+}
+
+static bool is_clean(void *ctx)
+{
+    for (size_t i = 0; i < NODES; i++)
+        if (nodes[i].d.trees)
+            return false;
+    return true;
+}
+
+/* CORE-225: whatever the width, each is asked once and answers once; few are asked by the origin.
+ */
+static void everybody(void **state)
+{
+    static const unsigned widths[] = {1, 2, 3, 7, 16, 59, 60, 65533};
+
+    for (size_t w = 0; w < sizeof(widths) / sizeof(widths[0]); w++)
+        for (size_t count = 1; count <= NODES; count += count < 4 ? 1 : 19) {
+            struct asked a;
+            unsigned width = widths[w] < 2 ? 2 : widths[w];
+
+            heads = 0;
+            run_tree(&a, count, widths[w]);
+            for (size_t i = 0; i < count; i++) {
+                assert_int_equal(a.codes[i], 0);
+                assert_int_equal(nodes[i].asked, 1);
+                assert_true(strncmp(nodes[i].peer, "127.0.0.1:", 10) == 0);
+                nodes[i].asked = 0;
+            }
+            assert_true(count <= width ? heads == 0 : heads >= 1 && heads <= width);
+            run_until(is_clean, NULL);
+        }
+}
+
+/* An error is the answer of the one that gives it, with its name. */
+static void errors(void **state)
+{
+    struct asked a;
+
+    nodes[0].mood = nodes[3].mood = nodes[29].mood = DENIES;
+    run_tree(&a, 30, 2);
+    for (size_t i = 0; i < 30; i++)
+        assert_int_equal(a.codes[i], nodes[i].mood == DENIES ? -ERR_LAUNCH : 0);
+    assert_non_null(strstr(a.err[3].text, "n4 (127.0.0.1:"));
+    assert_non_null(strstr(a.err[3].text, "not here"));
+}
+
+/* CORE-229: who is lost costs only itself. */
+static void check_losses(size_t count, unsigned width)
+{
+    struct asked a;
+
+    run_tree(&a, count, width);
+    for (size_t i = 0; i < count; i++) {
+        enum mood m = nodes[i].mood;
+
+        if (m == WELL)
+            assert_int_equal(a.codes[i], 0);
+        else if (m == GONE)
+            assert_int_equal(a.codes[i], -ERR_CONNECT);
+        else if (m == BREAKS) /* when it is asked again, nobody is there any more */
+            assert_true(a.codes[i] == -ERR_CLOSED || a.codes[i] == -ECONNRESET ||
+                        a.codes[i] == -ERR_CONNECT);
+        if (m != LATE)
+            assert_true(nodes[i].effects == (m == WELL));
+    }
+    run_until(is_clean, NULL);
+}
+
+static void first_of_each(void **state)
+{
+    nodes[0].mood = BREAKS;
+    node_stop(&nodes[15]);
+    nodes[15].mood = GONE;
+    nodes[16].mood = LATE;
+    check_losses(30, 2);
+    assert_true(lost >= 2);
+}
+
+static void at_random(void **state)
+{
+    const char *seed_text = getenv("SLUICE_SEED");
+    unsigned seed = seed_text ? (unsigned)atoi(seed_text) : 7;
+
+    for (unsigned turn = 0; turn < 25; turn++) {
+        for (size_t i = 0; i < NODES; i++) {
+            static const enum mood moods[] = {WELL, WELL, WELL, GONE, BREAKS, LATE};
+
+            node_stop(&nodes[i]);
+            loop_timer_free(nodes[i].end);
+            node_start(i);
+            nodes[i].mood = moods[(unsigned)rand_r(&seed) % 6];
+        }
+        for (size_t i = 0; i < NODES; i++) /* when no other one can get its port */
+            if (nodes[i].mood == GONE)
+                node_stop(&nodes[i]);
+        sign();
+        check_losses(2 + (size_t)rand_r(&seed) % (NODES - 2), 2 + (unsigned)rand_r(&seed) % 5);
+    }
+}
+
+/* Who takes the request and is silent is a head no more; its own answer is waited for. */
+static void silence(void **state)
+{
+    struct asked a = {.free_after = 38};
+
+    nodes[0].mood = nodes[30].mood = MUTE;
+    ask(&a, 40, 2);
+    settle();
+    assert_int_equal(a.done, 38);
+    assert_int_equal(a.counts[0] + a.counts[30], 0);
+}
+
+/* Freed while answers are on their way. */
+static void freed_early(void **state)
+{
+    struct asked a = {.free_after = 5};
+
+    ask(&a, NODES, 3);
+    settle();
+    assert_int_equal(a.done, 5);
+    run_until(is_clean, NULL);
+}
+
+/* A node is only connected to where the controller has said it is, for a job of the caller. */
+static void not_signed(void **state)
+{
+    struct asked a;
+
+    cred.uid = geteuid() + 1;
+    sign();
+    if (geteuid() != 0) {
+        run_tree(&a, 9, 2);
+        assert_int_equal(a.codes[1], -ERR_CREDENTIAL);
+    }
+    cred.uid = geteuid();
+    cred.n_nodes = 4; /* of the second part nobody is covered */
+    sign();
+    run_tree(&a, 9, 2);
+    assert_int_equal(a.codes[0], 0);
+    assert_int_equal(a.codes[3], 0);
+    for (size_t i = 5; i < 9; i++)
+        assert_int_equal(a.codes[i], -ERR_CREDENTIAL);
+    signature[3] ^= 1;
+    run_tree(&a, 9, 2);
+    assert_int_equal(a.codes[1], -ERR_CREDENTIAL);
+}
+
+/* Lists that a user may send. */
+static unsigned refused[8];
+static int refused_code[8];
+
+static void count_refused(void *ctx, uint32_t index, const struct err *err)
+{
+    refused[index]++;
+    refused_code[index] = err->code;
+}
+
+static void lists(void **state)
+{
+    static const char *names[] = {"n2", "n1", "n2", "elsewhere", "n3", "n4"};
+    Pb__TreeTarget rows_[6], *list[6];
+    Pb__TreePart m = PB__TREE_PART__INIT;
+    uint8_t token[AUTH_TOKEN_SIZE] = {0};
+    struct tree_part part;
+
+    for (size_t i = 0; i < 6; i++) {
+        pb__tree_target__init(&rows_[i]);
+        rows_[i].node = (char *)names[i];
+        rows_[i].token = (ProtobufCBinaryData){i == 4 ? 7 : sizeof(token), token};
+        list[i] = &rows_[i];
+    }
+    m.targets = list;
+    m.n_targets = 6;
+    rows[3].port = 70000;
+    tree_part_read(&m, &cred, "n1", count_refused, NULL, &part);
+    assert_int_equal(part.count, 1);
+    assert_int_equal(part.index[0], 1);
+    assert_string_equal(part.targets[0].node, "n2");
+    tree_part_done(&part);
+    for (size_t i = 2; i < 7; i++)
+        assert_int_equal(refused[i], 1);
+    assert_int_equal(refused_code[2], -ERR_RANGE); /* itself */
+    assert_int_equal(refused_code[3], -ERR_RANGE); /* twice */
+    assert_int_equal(refused_code[4], -ERR_CREDENTIAL);
+    assert_int_equal(refused_code[5], -ERR_AUTH);
+    assert_int_equal(refused_code[6], -ERR_CREDENTIAL);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(everybody), TEST(errors),      TEST(first_of_each), TEST(at_random),
+        TEST(silence),   TEST(freed_early), TEST(not_signed),    TEST(lists),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
