@@ -28,6 +28,8 @@ static void take_spec(const Pb__JobSpec *spec, Pb__JobFacts *m)
     m->comment = spec->comment;
     m->constraints = spec->features;
     m->reservation = spec->reservation;
+    m->spank_env = spec->spank_env;
+    m->n_spank_env = spec->n_spank_env;
 }
 
 static void put_array(const struct job *j, Pb__JobFacts *m)

@@ -139,8 +139,10 @@ static void put_ends(struct list *l, const struct job *j)
 size_t hook_env_make(struct control *c, struct job *j, enum _Pb__ScriptKind kind, size_t more,
                      char ***env, struct arena *arena)
 {
-    struct list l = {.at = arena_alloc(arena, sizeof(char *) * (VARIABLES + more)), .arena = arena};
     const Pb__JobSpec *spec = job_unpack_spec(j, arena);
+    size_t plugins = spec ? spec->n_spank_env : 0;
+    struct list l = {.at = arena_alloc(arena, sizeof(char *) * (VARIABLES + plugins + more)),
+                     .arena = arena};
     put(&l, "PATH", PATH);
     put(&l, "SLURM_CONF", c->conf->path);
     put(&l, "SLURM_CLUSTER_NAME", c->conf->cluster_name);
@@ -157,6 +159,8 @@ size_t hook_env_make(struct control *c, struct job *j, enum _Pb__ScriptKind kind
     if (spec) {
         put(&l, "SLURM_WCKEY", spec->wckey);
         put_streams(&l, c, j, spec);
+        for (size_t i = 0; i < plugins; i++)
+            l.at[l.count++] = arena_printf(arena, "SPANK_%s", spec->spank_env[i]);
     }
     if (job_is_final(j))
         put_ends(&l, j);

@@ -8,6 +8,8 @@
 #include "sched/bounds.h"
 #include "sched/relax.h"
 
+#define SCRIPT_ENV_MAX (128u << 10) /* bytes of variables that plugins make for scripts */
+
 static int no(struct err *err, int code, const char *detail)
 {
     return err_set(err, -code, detail ? "%s: %s" : "%s", err_text(code), detail);
@@ -268,6 +270,28 @@ static int check_given(const struct caller *who, const Pb__JobSpec *spec, struct
     return priority_check(who, spec, err);
 }
 
+/* Root's scripts get these, behind SPANK_: names that are names, and not more than they can take.
+ */
+static int check_script_env(const Pb__JobSpec *spec, struct err *err)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < spec->n_spank_env; i++) {
+        const char *var = spec->spank_env[i];
+        size_t name =
+            strspn(var, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+        if (!name || var[name] != '=')
+            return err_set(err, -ERR_PARSE, "\"%.80s\" is no variable for prologs and epilogs",
+                           var);
+        bytes += strlen(var) + 1;
+    }
+    if (bytes <= SCRIPT_ENV_MAX)
+        return 0;
+    return err_set(err, -ERR_TOO_BIG,
+                   "options of plugins, and their variables for prologs and epilogs, have %zu "
+                   "bytes, at most %u are taken",
+                   bytes, SCRIPT_ENV_MAX);
+}
+
 int submit_check_count(const struct control *c, size_t more, struct err *err)
 {
     size_t most = c->conf->max_job_count, has = c->cluster->jobs.len + c->cluster->folded;
@@ -305,6 +329,8 @@ int submit_make_job(struct control *c, const struct caller *who, const Pb__JobSp
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     int rc = check_given(who, given, err);
+    if (rc == 0)
+        rc = check_script_env(given, err);
     if (rc == 0)
         rc = ask_submit(c, who, payload, &asked, &arena, err);
     if (rc == 0)

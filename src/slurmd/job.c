@@ -10,6 +10,7 @@
 #include "slurmd/ending.h"
 #include "slurmd/halt.h"
 #include "slurmd/launch.h"
+#include "slurmd/plugins.h"
 #include "slurmd/report.h"
 #include "slurmd/revoked.h"
 #include "slurmd/script.h"
@@ -166,11 +167,12 @@ static void on_old_prolog(void *ctx, uint32_t job_id, uint32_t restarts, int wai
     job_check(j);
 }
 
-static void run_prolog(struct job *j)
+static void run_prolog(struct job *j, const char *host)
 {
     struct slurmd *d = j->d;
     struct script script = {.what = "Prolog",
                             .path = d->conf->prolog,
+                            .host = host,
                             .limit_sec = script_limit_sec(d->conf, false),
                             .job_id = j->key.id,
                             .restarts = j->key.restarts};
@@ -181,16 +183,32 @@ static void run_prolog(struct job *j)
     job_note(j, NOTE_PROLOG, (int)pid);
 }
 
+/* The prolog is due, by itself or behind plugins; or why it cannot be. */
+static bool needs_prolog(struct job *j, const char **host)
+{
+    struct err err = {0};
+
+    if (j->note.prolog_done || j->prolog_error)
+        return false;
+    if (plugins_beside_script(j->d, host, &err) < 0) {
+        log_error("job %u: %s", j->key.id, err.text);
+        prolog_failed(j, err.text);
+        return false;
+    }
+    return *host || j->d->conf->prolog;
+}
+
 void job_prepare(struct job *j)
 {
-    struct slurmd *d = j->d;
+    const char *host = NULL;
+    bool due = !j->prolog_running && needs_prolog(j, &host);
 
     if (j->prolog_running)
         return;
     if (j->prolog_error) {
         fail_waiting(j, ERR_LAUNCH, j->prolog_error, true);
-    } else if (d->conf->prolog && !j->note.prolog_done) {
-        run_prolog(j);
+    } else if (due) {
+        run_prolog(j, host);
     } else if (!j->note.halted) {
         start_waiting(j);
     }
@@ -319,11 +337,13 @@ static void on_epilog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_st
     set_gone(j, wait_status, text);
 }
 
-static void run_epilog(struct job *j)
+static void run_epilog(struct job *j, const char *host)
 {
     struct slurmd *d = j->d;
     struct script script = {.what = "Epilog",
                             .path = d->conf->epilog,
+                            .host = host,
+                            .is_epilog = true,
                             .limit_sec = script_limit_sec(d->conf, true),
                             .job_id = j->key.id,
                             .restarts = j->key.restarts};
@@ -339,8 +359,21 @@ static void run_epilog(struct job *j)
     job_note(j, NOTE_EPILOG, (int)j->note.epilog_pid);
 }
 
+/* Plugins that cannot be read now are no reason to leave out the epilog. */
+static const char *plugins_beside_epilog(struct job *j)
+{
+    const char *host = NULL;
+    struct err err = {0};
+
+    if (plugins_beside_script(j->d, &host, &err) < 0)
+        log_error("job %u: its epilog runs without plugins: %s", j->key.id, err.text);
+    return host;
+}
+
 void job_check(struct job *j)
 {
+    const char *host;
+
     halt_check(j);
     if (j->note.gone || j->epilog_running || (!j->note.terminating && !j->batch_end))
         return;
@@ -358,8 +391,11 @@ void job_check(struct job *j)
     if (j->note.epilog_begun) {
         j->epilog_running = true;
         ending_watch_script(j, true, on_epilog);
-    } else if (j->d->conf->epilog)
-        run_epilog(j);
+        return;
+    }
+    host = plugins_beside_epilog(j);
+    if (host || j->d->conf->epilog)
+        run_epilog(j, host);
     else
         set_gone(j, 0, NULL);
 }

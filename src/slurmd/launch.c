@@ -12,6 +12,7 @@
 #include "slurmd/cpus.h"
 #include "slurmd/cred.h"
 #include "slurmd/devices.h"
+#include "slurmd/plugins.h"
 #include "slurmd/report.h"
 #include "slurmd/revoked.h"
 #include "slurmd/users.h"
@@ -506,6 +507,7 @@ static void start(struct job *j, struct launch *l, const struct user *user)
     struct slurmd *d = j->d;
     Pb__StepdStart m = PB__STEPD_START__INIT;
     _cleanup_(gpus_done) struct gpus gpus = {STR_INIT, STR_INIT};
+    _cleanup_(plugstack_done) struct plugstack plugins = {0};
     _cleanup_free_ uint32_t *gids = mem_new_array(uint32_t, user->group_count + 1);
     _cleanup_arena_ struct arena arena;
     struct err err = {0};
@@ -516,7 +518,9 @@ static void start(struct job *j, struct launch *l, const struct user *user)
     const Pb__Cred *cred = arena_unpack(&arena, &pb__cred__descriptor, l->cred.data, l->cred.len);
     fill_start(d, l, user, &m, gids);
     fill_gpus(d, l, cred, &m, &gpus);
-    rc = contain_fill(j, cred, l->node_index, &m, &arena, &err);
+    rc = plugins_fill(d, &m, &plugins, &err);
+    if (!rc)
+        rc = contain_fill(j, cred, l->node_index, &m, &arena, &err);
     if (rc) {
         launch_fail(d, l, -rc, err.text, false);
         return;

@@ -28,6 +28,7 @@
 #include "slurmd/health.h"
 #include "slurmd/job.h"
 #include "slurmd/logfile.h"
+#include "slurmd/plugins.h"
 #include "slurmd/script.h"
 #include "slurmd/serve.h"
 #include "slurmd/slurmd.h"
@@ -251,6 +252,7 @@ static int find_stepd(struct slurmd *d, struct err *err)
     exe[n] = '\0';
     *strrchr(exe, '/') = '\0';
     d->stepd_path = mem_printf("%s/slurmstepd", exe);
+    d->stepd_spank_path = mem_printf("%s/slurmstepd-spank", exe);
     if (access(d->stepd_path, X_OK))
         return err_set(err, -errno, "cannot run %s: %s", d->stepd_path, strerror(errno));
     return 0;
@@ -336,7 +338,10 @@ static int set_up(struct slurmd *d, const struct options *o, struct err *err)
         return rc;
     check_walkable(d);
     rc = contain_open(d, err);
+    if (!rc)
+        rc = plugins_begin(d, err);
     if (rc) {
+        contain_close(d);
         spool_close(d);
         free(take_ptr(d->log_file));
         return rc;
@@ -366,6 +371,7 @@ static void forget(struct slurmd *d)
     free(d->dynamic);
     free(d->own_line);
     free(d->stepd_path);
+    free(d->stepd_spank_path);
 }
 
 static void tear_down(struct slurmd *d, const char *pid_file)
@@ -376,6 +382,7 @@ static void tear_down(struct slurmd *d, const char *pid_file)
     uplink_close(d);
     rpc_server_unlisten(d->server);
     script_forget_all(d);
+    plugins_end(d);
     job_free_all(d);
     contain_close(d);
     usage_close(d);

@@ -2,6 +2,7 @@
 #include "slurmd/script.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -37,18 +38,20 @@ struct run {
 static char *describe(const struct run *r, int status)
 {
     const struct script *s = &r->script;
+    const char *path = s->path ? s->path : "of plugins";
 
     if (r->refused)
         return mem_strdup(r->refused);
     if (r->spawn_error)
-        return mem_printf("%s %s cannot be run: %s", s->what, s->path, strerror(r->spawn_error));
+        return mem_printf("%s %s cannot be run: %s", s->what, s->host ? s->host : path,
+                          strerror(r->spawn_error));
     if (r->timed_out)
-        return mem_printf("%s %s did not end within %lld s", s->what, s->path,
+        return mem_printf("%s %s did not end within %lld s", s->what, path,
                           (long long)s->limit_sec);
     if (WIFSIGNALED(status))
-        return mem_printf("%s %s was ended by signal %d", s->what, s->path, WTERMSIG(status));
+        return mem_printf("%s %s was ended by signal %d", s->what, path, WTERMSIG(status));
     if (WEXITSTATUS(status))
-        return mem_printf("%s %s exited with status %d", s->what, s->path, WEXITSTATUS(status));
+        return mem_printf("%s %s exited with status %d", s->what, path, WEXITSTATUS(status));
     return NULL;
 }
 
@@ -58,6 +61,7 @@ static void run_free(struct run *r)
     loop_timer_free(r->timer);
     free((char *)r->script.what);
     free((char *)r->script.path);
+    free((char *)r->script.host);
     free(r->refused);
     free(r);
 }
@@ -84,7 +88,8 @@ static void on_exit_of(void *ctx, pid_t pid, int wait_status)
 static void remind(struct run *r)
 {
     log_info("%s %s has been running for %lld s, and has no time limit", r->script.what,
-             r->script.path, (long long)(loop_mono_ms() - r->began_ms) / 1000);
+             r->script.path ? r->script.path : "of plugins",
+             (long long)(loop_mono_ms() - r->began_ms) / 1000);
     loop_timer_set(r->timer, REMIND_SEC * 1000);
 }
 
@@ -110,7 +115,8 @@ static int check(const struct slurmd *d, struct run *r)
 {
     struct err err = {0};
 
-    if (conf_trust_path(d->conf, r->script.what, r->script.path, &err) != -ERR_ACCESS)
+    if (!r->script.path ||
+        conf_trust_path(d->conf, r->script.what, r->script.path, &err) != -ERR_ACCESS)
         return 0;
     r->refused = mem_strdup(err.text);
     return EACCES;
@@ -118,15 +124,22 @@ static int check(const struct slurmd *d, struct run *r)
 
 static int spawn(const struct slurmd *d, struct run *r, char **env)
 {
-    char *const argv[] = {(char *)r->script.path, NULL};
+    const struct script *s = &r->script;
+    char *path = (char *)s->path;
+    char *const plain[] = {path, NULL};
+    char *const hosted[] = {(char *)s->host, s->is_epilog ? "epilog" : "prolog", path, NULL};
     posix_spawn_file_actions_t actions;
 
     posix_spawn_file_actions_init(&actions);
     for (int fd = 0; fd < 3; fd++)
         posix_spawn_file_actions_adddup2(&actions, d->null_fd, fd);
+    if (s->host && d->log_file) /* where plugins say what they have to say */
+        posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, d->log_file, O_WRONLY | O_APPEND,
+                                         0);
     posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
     posix_spawn_file_actions_addchdir_np(&actions, "/");
-    return child_start(&r->pid, r->script.path, &actions, true, argv, env);
+    return child_start(&r->pid, s->host ? s->host : path, &actions, true, s->host ? hosted : plain,
+                       env);
 }
 
 pid_t script_run(struct slurmd *d, const struct script *script, char **env, script_fn *done,
@@ -140,6 +153,7 @@ pid_t script_run(struct slurmd *d, const struct script *script, char **env, scri
     r->script = *script;
     r->script.what = mem_strdup(script->what);
     r->script.path = mem_strdup(script->path);
+    r->script.host = mem_strdup(script->host);
     r->done = done;
     r->ctx = ctx;
     r->began_ms = loop_mono_ms();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmd/scriptenv.h"
 
+#include <string.h>
 #include <sys/wait.h>
 
 #include "base/mem.h"
@@ -70,6 +71,9 @@ static void put_facts(struct names *n, const Pb__JobFacts *f)
         put_number(n, "SLURM_JOB_NUM_NODES", f->num_nodes);
     if (f->has_num_tasks)
         put_number(n, "SLURM_NTASKS", f->num_tasks);
+    for (size_t i = 0; i < f->n_spank_env; i++) /* a name of theirs is never one of ours */
+        if (strchr(f->spank_env[i], '='))
+            vec_push(&n->list, mem_printf("SPANK_%s", f->spank_env[i]));
 }
 
 static void put_job(struct names *n, const Pb__Terminate *about)

@@ -39,6 +39,7 @@ struct health;
 struct job;
 struct revoked;
 struct tree;
+struct stack;
 struct usage;
 struct user_cache;
 
@@ -47,8 +48,8 @@ struct slurmd {
     struct conf *conf;
     const struct conf_node *node; /* our row, in conf */
     char *name, *host;
-    char *spool, *stepd_path;
-    char *log_file; /* in use; NULL: none */
+    char *spool, *stepd_path, *stepd_spank_path; /* the latter loads plugins */
+    char *log_file;                              /* in use; NULL: none */
     char incarnation[96];
     int64_t started_at; /* wall seconds */
     int null_fd, lock_fd;
@@ -78,6 +79,7 @@ struct slurmd {
     char *topology_addr, *topology_pattern; /* as the controller says; NULL: the network is flat */
 
     struct contain *contain; /* control groups; NULL: none are used */
+    struct stack *plugins;   /* of the site; NULL: none */
     struct health *health;
     struct events *events;
     unsigned signals_reported; /* and not acknowledged */

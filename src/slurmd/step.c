@@ -202,7 +202,7 @@ static struct step *step_new(struct job *j, uint32_t id, int fd)
     return s;
 }
 
-static int spawn(const struct slurmd *d, const char *title, int fd, pid_t *pid)
+static int spawn(const struct slurmd *d, const char *path, const char *title, int fd, pid_t *pid)
 {
     _cleanup_free_ char *tz = getenv("TZ") ? mem_printf("TZ=%s", getenv("TZ")) : NULL;
     char *const argv[] = {(char *)title, NULL};
@@ -215,7 +215,7 @@ static int spawn(const struct slurmd *d, const char *title, int fd, pid_t *pid)
         posix_spawn_file_actions_adddup2(&actions, d->null_fd, i);
     posix_spawn_file_actions_adddup2(&actions, fd, STEPD_FD);
     posix_spawn_file_actions_addclosefrom_np(&actions, STEPD_FD + 1);
-    return -child_start(pid, d->stepd_path, &actions, true, argv, env);
+    return -child_start(pid, path, &actions, true, argv, env);
 }
 
 static void on_exit_of(void *ctx, pid_t pid, int wait_status)
@@ -230,17 +230,18 @@ int step_start(struct job *j, uint32_t id, const Pb__StepdStart *start, struct s
     _cleanup_free_ char *title = id == SLURMD_STEP_BATCH
                                      ? mem_printf("slurmstepd: [%u.batch]", j->key.id)
                                      : mem_printf("slurmstepd: [%u.%u]", j->key.id, id);
+    const char *path = start->n_spank_plugins ? d->stepd_spank_path : d->stepd_path;
     struct step *s;
     int pair[2], rc;
     pid_t pid;
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
         return err_set(err, -ERR_NODE_FAULT, "cannot make a socket pair: %s", strerror(errno));
-    rc = spawn(d, title, pair[1], &pid);
+    rc = spawn(d, path, title, pair[1], &pid);
     close(pair[1]);
     if (rc) {
         close(pair[0]);
-        return err_set(err, -ERR_NODE_FAULT, "cannot run %s: %s", d->stepd_path, strerror(-rc));
+        return err_set(err, -ERR_NODE_FAULT, "cannot run %s: %s", path, strerror(-rc));
     }
     loop_child(d->loop, pid, on_exit_of, NULL);
     s = step_new(j, id, pair[0]);

@@ -25,6 +25,7 @@
 #include "slurmstepd/debug.h"
 #include "slurmstepd/hook.h"
 #include "slurmstepd/mpi.h"
+#include "slurmstepd/plugin.h"
 #include "slurmstepd/pmix.h"
 #include "slurmstepd/userenv.h"
 #include "slurmstepd/vars.h"
@@ -166,6 +167,23 @@ static void close_all_but(const int *keep, size_t count)
     }
 }
 
+static void close_what_is_not_mine(const struct step *step, const struct child_plan *plan)
+{
+    const int own[] = {plan->fd[0],  plan->fd[1],     plan->fd[2],
+                       plan->pmi_fd, plan->report_fd, plan->go_fd};
+    size_t count = sizeof(own) / sizeof(own[0]), more;
+    const int *plugins = plugin_descriptors(step, &more);
+    _cleanup_free_ int *keep = more ? mem_new_array(int, count + more) : NULL;
+
+    if (!more) {
+        close_all_but(own, count);
+        return;
+    }
+    memcpy(keep, own, sizeof(own));
+    memcpy(keep + count, plugins, more * sizeof(*plugins));
+    close_all_but(keep, count + more);
+}
+
 /* Out of the way of the number that PMI_FD takes. */
 static int move_up(int fd)
 {
@@ -264,16 +282,14 @@ _Noreturn void child_run(struct task *t, struct child_plan *plan)
     int chdir_error = 0, code;
     char byte;
 
-    const int keep[] = {plan->fd[0],  plan->fd[1],     plan->fd[2],
-                        plan->pmi_fd, plan->report_fd, plan->go_fd};
-
     plan->pass_output = hook_has_epilogs(step);
     if (contain_enter(step, &err))
         fail(plan, &err);
-    close_all_but(keep, sizeof(keep) / sizeof(keep[0]));
+    close_what_is_not_mine(step, plan);
     default_signals();
     setsid();
-    if (become_user(step->uid, step->gid, step->groups, step->group_count, &err))
+    if (plugin_task_privileged(t, plan, &err) ||
+        become_user(step->uid, step->gid, step->groups, step->group_count, &err))
         fail(plan, &err);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != step->pid)
@@ -307,6 +323,10 @@ _Noreturn void child_run(struct task *t, struct child_plan *plan)
     code = hook_prologs(t, plan);
     if (code)
         _exit(code);
+    if (plugin_task_init(t, plan, &err)) {
+        say("%s", err.text);
+        _exit(1);
+    }
     run_program(t, plan);
 }
 

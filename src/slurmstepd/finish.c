@@ -17,6 +17,7 @@
 #include "slurmstepd/drain.h"
 #include "slurmstepd/held.h"
 #include "slurmstepd/journal.h"
+#include "slurmstepd/plugin.h"
 #include "slurmstepd/reap.h"
 #include "slurmstepd/srun.h"
 #include "slurmstepd/start.h"
@@ -82,6 +83,7 @@ void finish_never_started(struct step *step, int code, const char *text)
 {
     Pb__StepdEnded m;
 
+    plugin_exit(step);
     init_ended(step, &m);
     m.has_launch_code = true;
     m.launch_code = code;
@@ -95,6 +97,7 @@ static void gone(struct step *step)
     Pb__StepdEnded m;
     Pb__Usage usage = PB__USAGE__INIT;
 
+    plugin_exit(step);
     take_usage(&usage);
     init_ended(step, &m);
     contain_end(step, &usage, &m);

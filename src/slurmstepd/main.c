@@ -19,6 +19,7 @@
 #include "slurmstepd/finish.h"
 #include "slurmstepd/hook.h"
 #include "slurmstepd/mpi.h"
+#include "slurmstepd/plugin.h"
 #include "slurmstepd/pmix.h"
 #include "slurmstepd/reap.h"
 #include "slurmstepd/task.h"
@@ -54,6 +55,7 @@ static void step_done(struct step *step)
     pmix_done(step);
     control_done(step);
     contain_done(step);
+    plugin_done(step);
     loop_timer_free(step->drain.timer);
     loop_timer_free(step->srun_timer);
     loop_timer_free(step->kill_timer);
@@ -86,6 +88,8 @@ int main(int argc, char **argv)
         puts("slurm " SLURM_VERSION);
         return 0;
     }
+    if (argc > 1 && (!strcmp(argv[1], "prolog") || !strcmp(argv[1], "epilog")))
+        return plugin_script(argc, argv);
     if (fd_begin(DAEMON_FD + 1) || fstat(DAEMON_FD, &st) || !S_ISSOCK(st.st_mode)) {
         fputs("slurmstepd: error: this program is started by slurmd, one process per step\n",
               stderr);

@@ -17,6 +17,7 @@
 #include "slurmstepd/drain.h"
 #include "slurmstepd/finish.h"
 #include "slurmstepd/hook.h"
+#include "slurmstepd/plugin.h"
 #include "slurmstepd/srun.h"
 #include "slurmstepd/task.h"
 #include "slurmstepd/vars.h"
@@ -49,7 +50,8 @@ static void forget_message(struct step *step)
     affinity_done(step);
     arena_done(&step->arena);
     arena_init(&step->arena, ARENA_MAX);
-    envlist_done(&step->env);
+    if (!plugin_is_open(step)) /* plugins may still ask for it */
+        envlist_done(&step->env);
     free(take_ptr(step->fail_text));
     step->start = NULL;
     step->batch = NULL;
@@ -116,6 +118,7 @@ void start_check(struct step *step)
         if (!step->tasks[i].ready)
             return;
     step->phase = STEP_RUNNING;
+    plugin_started(step);
     answer(step, 0, NULL);
     if (debug_wanted(step))
         debug_hold(step);
@@ -128,6 +131,7 @@ void start_check(struct step *step)
     for (size_t i = 0; i < step->task_count; i++)
         if (step->tasks[i].ended) { /* a single task does not wait for our leave */
             srun_task_exited(step, &step->tasks[i]);
+            plugin_task_ended(&step->tasks[i]);
             hook_epilogs(&step->tasks[i]);
         }
     forget_message(step);
@@ -308,6 +312,8 @@ void start_step(struct step *step, uint64_t id, const Pb__StepdStart *m)
     rc = contain_open(step, &err);
     if (rc == 0)
         rc = affinity_prepare(step, &err);
+    if (rc == 0)
+        rc = plugin_open(step, &err);
     if (rc) {
         start_failed(step, -rc, err.text);
         return;

@@ -69,6 +69,7 @@ struct hook {
 };
 
 struct contain;
+struct plugin_state;
 
 struct task {
     struct step *step;
@@ -131,6 +132,7 @@ struct step {
     size_t epilogs;          /* that run */
     struct contain *contain; /* its control group; NULL: none */
     struct hook hook;
+    struct plugin_state *plugin; /* see plugin.h; NULL: none is loaded */
 
     struct rpc_link *daemon;         /* the inherited connection; NULL: gone */
     VEC(struct rpc_link *) adopters; /* connections through our socket */

@@ -23,6 +23,7 @@
 #include "slurmstepd/mpi.h"
 #include "slurmstepd/pattern.h"
 #include "slurmstepd/plan.h"
+#include "slurmstepd/plugin.h"
 #include "slurmstepd/srun.h"
 #include "slurmstepd/start.h"
 #include "slurmstepd/stream.h"
@@ -138,6 +139,7 @@ static void on_exit_of(void *ctx, pid_t pid, int wait_status)
         return;
     }
     mpi_task_ended(t);
+    plugin_task_ended(t);
     hook_epilogs(t);
     finish_check(step);
 }
@@ -237,7 +239,7 @@ static int start_one(struct task *t, struct child_plan *plan, int go_end, struct
     step->left++;
     t->report_watch = loop_fd_new(step->loop, t->report_fd, LOOP_READ, on_report, t);
     loop_child(step->loop, pid, on_exit_of, t);
-    return 0;
+    return plugin_task_forked(t, err);
 }
 
 /* Better said now than when the last of them is gone. */
@@ -261,13 +263,16 @@ void task_start_all(struct step *step)
     int rc = 0;
 
     rc = check_descriptors(step, &err);
+    if (!rc)
+        rc = plugin_user_init(step, &err);
     if (rc) {
         start_failed(step, -rc, err.text);
         return;
     }
     if (mpi_wanted(step))
         mpi_open(step);
-    if ((step->task_count > 1 || debug_wanted(step)) && pipe2(go, O_CLOEXEC))
+    if ((step->task_count > 1 || debug_wanted(step) || plugin_is_open(step)) &&
+        pipe2(go, O_CLOEXEC))
         rc = err_set(&err, -errno, "cannot make a pipe: %s", strerror(errno));
     step->go_fd = go[1];
     for (size_t i = 0; i < step->task_count && !rc; i++) {
