@@ -132,6 +132,13 @@ const struct conf *cmd_conf(void)
     return cmd.conf;
 }
 
+const struct conf *cmd_conf_if_any(void)
+{
+    if (!cmd.conf)
+        conf_load_own(&cmd.conf, NULL);
+    return cmd.conf;
+}
+
 struct rpc_client *cmd_client(void)
 {
     if (!cmd.client)

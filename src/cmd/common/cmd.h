@@ -31,6 +31,8 @@ void cmd_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* The configuration, read at the first call. When it cannot be read the process ends with a
  * message. */
 const struct conf *cmd_conf(void);
+/* The same, or NULL when it cannot be read, which is not said. */
+const struct conf *cmd_conf_if_any(void);
 /* The client, made at the first call; lives as long as the process. */
 struct rpc_client *cmd_client(void);
 

@@ -56,6 +56,25 @@ void opt_init(struct opt *o, enum opt_command command)
     *o = (struct opt){.command = command, .now_sec = time(NULL)};
 }
 
+void opt_offer(struct opt *o, const struct opt_extras *extras)
+{
+    static const enum opt_argument arguments[] = {OPT_ARG_NO, OPT_ARG_REQ, OPT_ARG_MAY};
+
+    free(o->extra_rows);
+    o->extras = extras;
+    o->extra_rows = mem_new_array(struct opt_row, extras->count + 1);
+    for (size_t i = 0; i < extras->count; i++)
+        o->extra_rows[i] = (struct opt_row){.id = OPT_ID_COUNT,
+                                            .name = extras->list[i].name,
+                                            .argument = arguments[extras->list[i].has_arg],
+                                            .type = OPT_T_EXTRA,
+                                            .offset = i,
+                                            .commands = OPT_ALL,
+                                            .env = "",
+                                            .metavar = extras->list[i].arginfo,
+                                            .help = extras->list[i].usage};
+}
+
 static void *member_of(struct opt *o, const struct opt_row *row)
 {
     return (char *)o + row->offset;
@@ -83,6 +102,7 @@ void opt_done(struct opt *o)
         *called[i] = NULL;
     }
     str_done(&o->notes);
+    free(take_ptr(o->extra_rows));
 }
 
 const char *opt_program(const struct opt *o)
@@ -119,7 +139,7 @@ static const struct opt_row *find_letter(const struct opt *o, char letter)
     return NULL;
 }
 
-/* All names of this command's options, rows first, then aliases; NULL after the last. */
+/* All names of this command's options: rows, aliases, those of plugins; NULL after the last. */
 static const char *nth_name(const struct opt *o, size_t i, const struct opt_row **row)
 {
     if (i < opt_row_count) {
@@ -127,10 +147,27 @@ static const char *nth_name(const struct opt *o, size_t i, const struct opt_row 
         return (*row)->commands & o->command ? (*row)->name : "";
     }
     i -= opt_row_count;
-    if (i >= opt_alias_count)
-        return NULL;
+    if (i >= opt_alias_count) {
+        i -= opt_alias_count;
+        if (!o->extras || i >= o->extras->count)
+            return NULL;
+        *row = &o->extra_rows[i];
+        return (*row)->name;
+    }
     *row = &opt_rows[opt_aliases[i].id];
     return opt_aliases[i].commands & o->command ? opt_aliases[i].name : "";
+}
+
+bool opt_knows(enum opt_command command, const char *name)
+{
+    const struct opt o = {.command = command};
+    const struct opt_row *row;
+    const char *known;
+
+    for (size_t i = 0; (known = nth_name(&o, i, &row)); i++)
+        if (str_eq(known, name))
+            return true;
+    return false;
 }
 
 /* By its whole name, or by a beginning that only one option has. */
@@ -350,6 +387,8 @@ int opt_apply_env(struct opt *o, char *const envp[], struct err *err)
         }
     }
     o->variable = NULL;
+    if (o->extras && o->extras->set && o->extras->environment(o->extras->ctx, envp, err) < 0)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err, "%s", err->text);
     const char *file = env_value(envp, "SLURM_HOSTFILE", strlen("SLURM_HOSTFILE"));
     if (file && *file)
         return opt_apply_hostfile(o, file, err);

@@ -48,20 +48,38 @@ enum opt_source { OPT_FROM_NONE, OPT_FROM_SCRIPT, OPT_FROM_ENV, OPT_FROM_ARGV };
  * "sbatch: fatal: TEXT". */
 enum opt_failure { OPT_FAIL_NONE, OPT_FAIL_SYNTAX, OPT_FAIL_ERROR, OPT_FAIL_FATAL };
 
+/* Options that are not in the table: those that plugins of the site have. */
+struct opt_extra {
+    const char *name, *arginfo, *usage, *plugin;
+    int has_arg; /* 0 none, 1 one, 2 optional */
+};
+struct opt_extras {
+    struct opt_extra *list;
+    size_t count;
+    /* Called as each is read, in rising rank; NULL: only their syntax counts. arg NULL: none. */
+    int (*set)(void *ctx, size_t index, const char *arg, struct err *err);
+    int (*environment)(void *ctx, char *const *envp, struct err *err);
+    void *ctx;
+};
+
+struct opt_row;
+
 struct opt {
     enum opt_command command;
-    enum opt_source source;     /* being applied */
-    const char *variable;       /* of the environment, being applied; ends at a blank or NUL */
-    uint8_t from[OPT_ID_COUNT]; /* enum opt_source of each option's value */
-    uint8_t told[OPT_ID_COUNT]; /* the note about an option without effect was written */
-    char *given[OPT_ID_COUNT];  /* its text; NULL: none */
-    enum opt_failure failure;   /* of the last call that failed */
-    int exit_status;            /* for it */
-    struct str notes;           /* lines for the user: what has no effect */
-    const char *script;         /* name of the script whose lines are applied; borrowed */
-    bool in_job;                /* the environment is that of a job */
-    int line;                   /* in it */
-    int64_t now_sec;            /* wall, for --begin=now+1hour; set by opt_init */
+    enum opt_source source;          /* being applied */
+    const char *variable;            /* of the environment, being applied; ends at a blank or NUL */
+    uint8_t from[OPT_ID_COUNT];      /* enum opt_source of each option's value */
+    uint8_t told[OPT_ID_COUNT];      /* the note about an option without effect was written */
+    char *given[OPT_ID_COUNT];       /* its text; NULL: none */
+    enum opt_failure failure;        /* of the last call that failed */
+    int exit_status;                 /* for it */
+    struct str notes;                /* lines for the user: what has no effect */
+    const char *script;              /* name of the script whose lines are applied; borrowed */
+    bool in_job;                     /* the environment is that of a job */
+    int line;                        /* in it */
+    const struct opt_extras *extras; /* see opt_offer(); NULL: none */
+    struct opt_row *extra_rows;
+    int64_t now_sec; /* wall, for --begin=now+1hour; set by opt_init */
 
     /* The job. NULL, 0 and false are "not given" unless from[] says otherwise. */
     char *account, *array, *comment, *constraint, *dependency, *licenses, *distribution, *exclude,
@@ -113,6 +131,11 @@ struct opt {
 void opt_init(struct opt *o, enum opt_command command);
 void opt_done(struct opt *o);
 
+/* Further options, before any is read; borrowed. */
+void opt_offer(struct opt *o, const struct opt_extras *extras);
+/* Whether the table has an option of this name for the command. */
+bool opt_knows(enum opt_command command, const char *name);
+
 /* "srun", "sbatch", "salloc". */
 const char *opt_program(const struct opt *o);
 
@@ -159,6 +182,7 @@ void opt_print_notes(const struct opt *o);
 void opt_print_defined(const struct opt *o);
 void opt_format_defined(const struct opt *o, struct str *out);
 void opt_format_help(enum opt_command command, struct str *out);
+void opt_format_extras(const struct opt_extras *extras, struct str *out);
 void opt_format_usage(enum opt_command command, struct str *out);
 
 /* Fills the fields of an initialised message that were asked for. Its strings are borrowed from o.

@@ -75,6 +75,25 @@ void opt_format_help(enum opt_command command, struct str *out)
     str_putc(out, '\n');
 }
 
+void opt_format_extras(const struct opt_extras *extras, struct str *out)
+{
+    if (!extras || !extras->count)
+        return;
+    str_puts(out, "\nOptions provided by plugins:\n");
+    for (size_t i = 0; i < extras->count; i++) {
+        const struct opt_extra *e = &extras->list[i];
+        size_t start = out->len;
+
+        str_printf(out, "      --%s", e->name);
+        if (e->has_arg)
+            str_printf(out, e->has_arg == 1 ? "=%s" : "[=%s]", e->arginfo);
+        do
+            str_putc(out, ' ');
+        while (out->len - start < HELP_COLUMN);
+        str_printf(out, "[%s] %s\n", e->plugin, e->usage);
+    }
+}
+
 void opt_format_usage(enum opt_command command, struct str *out)
 {
     int indent = (int)strlen(program_name(command)) + 7;
@@ -103,9 +122,10 @@ bool opt_print_info(const struct opt *o)
     _cleanup_str_ struct str out = STR_INIT;
     if (o->version)
         str_puts(&out, "slurm " SLURM_VERSION "\n");
-    else if (o->help)
+    else if (o->help) {
         opt_format_help(o->command, &out);
-    else
+        opt_format_extras(o->extras, &out);
+    } else
         opt_format_usage(o->command, &out);
     fputs(str_cstr(&out), stdout);
     fflush(stdout);

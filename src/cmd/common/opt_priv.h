@@ -16,6 +16,7 @@ enum opt_type {
     OPT_T_IGNORED,
     OPT_T_REFUSED,
     OPT_T_NONE_ONLY,
+    OPT_T_EXTRA, /* of a plugin: its id is OPT_ID_COUNT, its offset the place in the list */
 };
 
 #define OPT_ALL (OPT_SRUN | OPT_SBATCH | OPT_SALLOC)

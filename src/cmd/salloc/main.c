@@ -11,17 +11,20 @@
 #include "base/path.h"
 #include "cmd/common/opt.h"
 #include "cmd/common/origin.h"
+#include "cmd/common/plugins.h"
 #include "cmd/salloc/run.h"
 
 extern char **environ;
 
 /* Exits when there is nothing to do, or nothing can be done. Returns the first operand's index. */
-static int read_options(struct opt *o, int argc, char **argv)
+static int read_options(struct opt *o, const struct conf *conf, struct plugins **plugins, int argc,
+                        char **argv)
 {
     struct err err = {0};
     int operands = argc;
 
     opt_init(o, OPT_SALLOC);
+    *plugins = plugins_begin(conf, o);
     if (opt_scan(o, argc, argv, &operands, &err) < 0)
         exit(opt_print_failure(o, &err));
     if (opt_print_info(o))
@@ -69,16 +72,17 @@ int main(int argc, char **argv)
     struct err err = {0};
     struct arena arena;
     struct conf *conf = NULL;
+    struct plugins *plugins;
     struct Pb__JobSpec job = PB__JOB_SPEC__INIT;
     struct run_options run = {.job = &job, .immediate_ms = -1};
-    int operands = read_options(&o, argc, argv);
+    int unread = conf_load_own(&conf, &err); /* said when the options are understood */
+    int operands = read_options(&o, conf, &plugins, argc, argv);
     char *shell[] = {user_shell(), NULL}, *step[] = {"/bin/sh", "-c", NULL, NULL};
     int status;
 
     arena_init(&arena, 0);
     opt_to_job_spec(&o, &job);
-    if (conf_load_own(&conf, &err) < 0 ||
-        opt_check_clusters(o.clusters, conf->cluster_name, &err) < 0 ||
+    if (unread < 0 || opt_check_clusters(o.clusters, conf->cluster_name, &err) < 0 ||
         origin_fill(&arena, argc, argv, o.chdir, &job, &err) < 0)
         return fail(&err);
     run.argv = operands < argc ? argv + operands : shell;
@@ -97,7 +101,9 @@ int main(int argc, char **argv)
         run.immediate_ms = o.immediate_sec > 1 ? o.immediate_sec * INT64_C(1000) : 0;
         job.immediate = job.has_immediate = run.immediate_ms == 0;
     }
+    plugins_ready(plugins, &job);
     status = run_to_end(conf, &run);
+    plugins_end(plugins);
     free(step[2]);
     conf_free(conf);
     arena_done(&arena);

@@ -15,6 +15,7 @@
 #include "cmd/common/jobenv.h"
 #include "cmd/common/opt.h"
 #include "cmd/common/origin.h"
+#include "cmd/common/plugins.h"
 #include "cmd/common/rlimits.h"
 #include "cmd/common/start_text.h"
 #include "cmd/sbatch/environment.h"
@@ -26,6 +27,7 @@ extern char **environ;
 
 struct setup {
     struct opt opt;
+    struct plugins *plugins; /* of the site; NULL: none */
     struct arena arena;
     struct str script;
     char *path; /* of the script; NULL: none */
@@ -83,6 +85,7 @@ static void read_options(struct setup *s, int argc, char **argv)
     struct err err = {0};
     int operands = argc;
     opt_init(o, OPT_SBATCH);
+    s->plugins = plugins_begin(cmd_conf_if_any(), o);
     if (opt_scan(o, argc, argv, &operands, &err) < 0)
         exit(opt_print_failure(o, &err));
     if (opt_print_info(o))
@@ -92,6 +95,11 @@ static void read_options(struct setup *s, int argc, char **argv)
     /* What the script is read for or not, is read first, and once more with the rank it has. */
     struct opt first;
     opt_init(&first, OPT_SBATCH);
+    struct opt_extras silent = {0};
+    if (o->extras) { /* of plugins only the syntax */
+        silent = (struct opt_extras){.list = o->extras->list, .count = o->extras->count};
+        opt_offer(&first, &silent);
+    }
     if (opt_apply_env(&first, environ, &err) < 0 || opt_apply_argv(&first, argc, argv, &err) < 0)
         exit(opt_print_failure(&first, &err));
     o->wrap = take_ptr(first.wrap);
@@ -161,6 +169,12 @@ static void make_environment(struct setup *s)
     environment_make(&s->env, &s->opt, s->opt.export_file ? file.vars : environ, s->spec.alloc_host,
                      cwd ? cwd : s->spec.work_dir);
     jobenv_cluster(&s->env, cmd_conf());
+    size_t count;
+    char **own = plugins_env(s->plugins, &count);
+    for (size_t i = 0; i < count; i++) {
+        _cleanup_free_ char *name = mem_strndup(own[i], strcspn(own[i], "="));
+        envlist_set(&s->env, name, strchr(own[i], '=') + 1);
+    }
     envlist_done(&file);
 }
 
@@ -193,6 +207,7 @@ static void make_payload(struct setup *s)
     p->env = s->env.vars;
     p->n_env = s->env.count;
     rlimits_init(&s->limits, s->opt.propagate ? s->opt.propagate : conf->propagate_resource_limits);
+    p->spank_options = plugins_options(s->plugins, &p->n_spank_options);
     p->rlimits = s->limits.list;
     p->n_rlimits = s->limits.count;
     p->has_umask = 1;
@@ -241,6 +256,9 @@ int main(int argc, char **argv)
     arena_init(&s.arena, 0);
     read_options(&s, argc, argv);
     make_spec(&s, argc, argv);
+    plugins_ready(s.plugins, &s.spec);
     make_payload(&s);
-    return submit(&s);
+    int status = submit(&s);
+    plugins_end(s.plugins);
+    return status;
 }

@@ -68,11 +68,11 @@ static void add_step_options(struct batch *b, const struct opt *o)
         vec_push(&b->argv, mem_strdup("-v"));
 }
 
-static void fill(struct batch *b, const struct opt *o, struct Pb__JobSpec *spec, int argc,
-                 char **argv)
+static void fill(struct batch *b, const struct opt *o, struct Pb__JobSpec *spec,
+                 const struct batch_command *command)
 {
     struct Pb__JobPayload *p = &b->payload;
-    bool script = read_script(b, argv[0]);
+    bool script = read_script(b, command->argv[0]);
     mode_t mask = umask(0);
 
     umask(mask);
@@ -84,14 +84,16 @@ static void fill(struct batch *b, const struct opt *o, struct Pb__JobSpec *spec,
     } else {
         add_step_options(b, o);
     }
-    for (int i = script ? 1 : 0; i < argc; i++)
-        vec_push(&b->argv, mem_strdup(argv[i]));
+    for (int i = script ? 1 : 0; i < command->argc; i++)
+        vec_push(&b->argv, mem_strdup(command->argv[i]));
     p->argv = b->argv.data;
     p->n_argv = b->argv.len;
     envlist_init(&b->env, NULL);
     envlist_export(&b->env, o->export_env, environ);
     p->env = b->env.vars;
     p->n_env = b->env.count;
+    p->spank_options = command->spank_options;
+    p->n_spank_options = command->spank_option_count;
     rlimits_init(&b->limits, o->propagate);
     p->rlimits = b->limits.list;
     p->n_rlimits = b->limits.count;
@@ -122,8 +124,8 @@ static bool never_runs(int code)
            code != -ERR_STANDBY && code != -ERR_AUTH && code != -ERR_SKEW;
 }
 
-int batch_submit(const struct conf *conf, const struct opt *o, struct Pb__JobSpec *spec, int argc,
-                 char **argv)
+int batch_submit(const struct conf *conf, const struct opt *o, struct Pb__JobSpec *spec,
+                 const struct batch_command *command)
 {
     struct batch b = {0};
     struct Pb__SubmitRequest request = PB__SUBMIT_REQUEST__INIT;
@@ -133,7 +135,7 @@ int batch_submit(const struct conf *conf, const struct opt *o, struct Pb__JobSpe
     struct err err = {0};
     int code;
 
-    fill(&b, o, spec, argc, argv);
+    fill(&b, o, spec, command);
     request.spec = spec;
     request.payload = &b.payload;
     arena_init(&arena, 0);

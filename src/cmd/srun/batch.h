@@ -9,6 +9,13 @@
 #include "cmd/common/opt.h"
 #include "conf/conf.h"
 
+struct batch_command {
+    int argc;
+    char **argv;
+    Pb__SpankOption **spank_options; /* of plugins */
+    size_t spank_option_count;
+};
+
 /* spec is filled with what the options say. Returns srun's exit status. */
-int batch_submit(const struct conf *conf, const struct opt *o, struct Pb__JobSpec *spec, int argc,
-                 char **argv);
+int batch_submit(const struct conf *conf, const struct opt *o, struct Pb__JobSpec *spec,
+                 const struct batch_command *command);

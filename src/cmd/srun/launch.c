@@ -270,6 +270,8 @@ static void fill(struct run *run, struct Pb__LaunchTasks *m)
     m->has_debug = m->debug = mpir_is_debugged();
     m->has_preserve_env = 1;
     m->preserve_env = o->preserve_env;
+    m->spank_options = o->spank_options;
+    m->n_spank_options = o->spank_option_count;
     m->cpu_bind = o->cpu_bind;
     m->mem_bind = o->mem_bind;
     m->has_socket_order = m->has_cpus_per_task = 1;

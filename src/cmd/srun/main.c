@@ -15,6 +15,7 @@
 #include "cmd/common/jobenv.h"
 #include "cmd/common/opt.h"
 #include "cmd/common/origin.h"
+#include "cmd/common/plugins.h"
 #include "cmd/srun/batch.h"
 #include "cmd/srun/bind.h"
 #include "cmd/srun/doctor.h"
@@ -31,6 +32,8 @@ struct setup {
     struct opt opt;
     struct arena arena;
     struct conf *conf;
+    struct err unread;       /* why there is none */
+    struct plugins *plugins; /* of the site; NULL: none */
     struct Pb__JobSpec job;
     struct Pb__StepSpec step;
     struct run_options run;
@@ -59,6 +62,8 @@ static void read_options(struct setup *s, int argc, char **argv)
     int operands = argc;
 
     opt_init(o, OPT_SRUN);
+    conf_load_own(&s->conf, &s->unread);
+    s->plugins = plugins_begin(s->conf, o);
     if (opt_scan(o, argc, argv, &operands, &err) < 0)
         exit(opt_print_failure(o, &err));
     if (opt_print_info(o))
@@ -237,6 +242,14 @@ static void read_binding(struct setup *s)
     exit(0);
 }
 
+static int before_launch(void *ctx, const struct Pb__StepReply *step, int argc, char **argv,
+                         struct err *err)
+{
+    const struct setup *s = ctx;
+
+    return plugins_started(s->plugins, step, argc, argv, err);
+}
+
 static void make_run(struct setup *s)
 {
     const struct opt *o = &s->opt;
@@ -277,6 +290,9 @@ static void make_run(struct setup *s)
         .tree_width = o->tree_width,
     };
     read_binding(s);
+    r->spank_options = plugins_options(s->plugins, &r->spank_option_count);
+    r->before_launch = before_launch;
+    r->ctx = s;
     if (o->immediate) {
         r->immediate_ms = o->immediate_sec > 1 ? o->immediate_sec * INT64_C(1000) : 0;
         s->job.immediate = s->job.has_immediate = r->immediate_ms == 0;
@@ -300,6 +316,14 @@ static void check_program(const struct setup *s)
     exit(1);
 }
 
+static int submit_batch(struct setup *s)
+{
+    struct batch_command command = {.argc = s->argc, .argv = s->argv};
+
+    command.spank_options = plugins_options(s->plugins, &command.spank_option_count);
+    return batch_submit(s->conf, &s->opt, &s->job, &command);
+}
+
 static int run(struct setup *s, int argc, char **argv)
 {
     struct err err = {0};
@@ -313,15 +337,16 @@ static int run(struct setup *s, int argc, char **argv)
     opt_print_notes(&s->opt);
     opt_print_defined(&s->opt);
     arena_init(&s->arena, 0);
-    if (conf_load_own(&s->conf, &err) < 0)
-        fail(err.text);
+    if (s->conf == NULL)
+        fail(s->unread.text);
     if (opt_check_clusters(s->opt.clusters, s->conf->cluster_name, &err) < 0)
         fail(err.text);
     make_specs(s, argc, argv);
     if (s->opt.test_only)
         return estimate_tell(s->conf, &s->job);
+    plugins_ready(s->plugins, &s->job);
     if (s->opt.batch)
-        return batch_submit(s->conf, &s->opt, &s->job, s->argc, s->argv);
+        return submit_batch(s);
     make_run(s);
     check_program(s);
     return run_to_end(s->conf, &s->run);
@@ -337,6 +362,7 @@ int main(int argc, char **argv)
     if (s.opt.allocate)
         become_salloc(&s.opt, argc, argv);
     status = run(&s, argc, argv);
+    plugins_end(s.plugins);
     str_done(&s.multi_prog);
     conf_free(s.conf);
     arena_done(&s.arena);

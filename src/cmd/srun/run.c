@@ -476,6 +476,13 @@ void run_on_step(struct run *run)
         begin_end(run);
         return;
     }
+    if (run->options->before_launch != NULL &&
+        run->options->before_launch(run->options->ctx, run->step, run->argc, run->argv, &err) < 0) {
+        say_error("%s", err.text);
+        at_least(run, 1);
+        begin_end(run);
+        return;
+    }
     if (run->options->pty)
         run->terminal = terminal_start(run);
     hook_run(run, run->options->prolog);

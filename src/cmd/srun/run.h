@@ -32,7 +32,13 @@ struct run_options {
     struct Pb__StepSpec *step; /* job_id given: a step in that job */
     char **argv;
     int argc;
-    const char *export_spec; /* --export, NULL: all */
+    const char *export_spec;                /* --export, NULL: all */
+    struct Pb__SpankOption **spank_options; /* of plugins, for the nodes */
+    size_t spank_option_count;
+    /* The step is there, its tasks are not: a failure ends it. */
+    int (*before_launch)(void *ctx, const struct Pb__StepReply *step, int argc, char **argv,
+                         struct err *err);
+    void *ctx;
     const char *input, *output, *error;
     const char *work_dir; /* absolute */
     const char *job_name;
