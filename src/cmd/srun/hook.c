@@ -9,9 +9,9 @@
 
 #include "cmd/common/envlist.h"
 #include "cmd/common/jobenv.h"
+#include "cmd/common/tasks.h"
 #include "cmd/srun/run.h"
 #include "cmd/srun/say.h"
-#include "cmd/srun/tasks.h"
 
 extern char **environ;
 

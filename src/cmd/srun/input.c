@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "cmd/srun/feed.h"
+#include "cmd/common/feed.h"
 #include "cmd/srun/names.h"
 #include "cmd/srun/peers.h"
 #include "cmd/srun/run.h"

@@ -15,9 +15,9 @@
 #include "cmd/common/alloc.h"
 #include "cmd/common/envlist.h"
 #include "cmd/common/jobenv.h"
+#include "cmd/common/proctable.h"
 #include "cmd/common/rlimits.h"
 #include "cmd/srun/input.h"
-#include "cmd/srun/mpir.h"
 #include "cmd/srun/output.h"
 #include "cmd/srun/peers.h"
 #include "cmd/srun/run.h"
@@ -267,7 +267,7 @@ static void fill(struct run *run, struct Pb__LaunchTasks *m)
         m->partition = run->alloc->partition;
     m->has_overcommit = 1;
     m->overcommit = o->step->has_overcommit && o->step->overcommit;
-    m->has_debug = m->debug = mpir_is_debugged();
+    m->has_debug = m->debug = proctable_is_debugged();
     m->has_preserve_env = 1;
     m->preserve_env = o->preserve_env;
     m->spank_options = o->spank_options;

@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "cmd/srun/lines.h"
+#include "cmd/common/lines.h"
+#include "cmd/common/sink.h"
 #include "cmd/srun/names.h"
 #include "cmd/srun/run.h"
 #include "cmd/srun/say.h"
-#include "cmd/srun/sink.h"
 
 struct stream {
     struct output *output;

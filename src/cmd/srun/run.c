@@ -9,6 +9,8 @@
 #include "base/mem.h"
 #include "base/timefmt.h"
 #include "cmd/common/jobenv.h"
+#include "cmd/common/proctable.h"
+#include "cmd/common/tasks.h"
 #include "cmd/srun/finish.h"
 #include "cmd/srun/gather.h"
 #include "cmd/srun/hook.h"
@@ -23,7 +25,6 @@
 #include "cmd/srun/request.h"
 #include "cmd/srun/say.h"
 #include "cmd/srun/signals.h"
-#include "cmd/srun/tasks.h"
 #include "cmd/srun/tell.h"
 #include "cmd/srun/terminal.h"
 
@@ -333,7 +334,7 @@ void run_on_started(struct run *run, uint32_t node, const struct Pb__TasksStarte
                 run->step->layout[node]->node, started->n_task);
     for (size_t i = 0; i < started->n_task; i++)
         tasks_started(run->tasks, started->task[i]);
-    if (mpir_started(run, node, started) && mpir_is_debugged())
+    if (mpir_started(run, node, started) && proctable_is_debugged())
         peers_signal(run->peers, SIGCONT);
 }
 
@@ -403,7 +404,7 @@ void run_on_mpi_abort(struct run *run, uint32_t node, const struct Pb__KvsAbort 
 {
     if (run->phase != RUN_RUNNING || run->aborting)
         return;
-    mpir_aborted(abort->text);
+    proctable_aborted(abort->text);
     if (abort->has_broken && abort->broken)
         say_error("%s: mpi: %s", run->step->layout[node]->node,
                   abort->text != NULL ? abort->text : "broken");

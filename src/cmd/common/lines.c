@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cmd/srun/lines.h"
+#include "cmd/common/lines.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cmd/srun/tasks.h"
+#include "cmd/common/tasks.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cmd/srun/sink.h"
+#include "cmd/common/sink.h"
 
 #include <errno.h>
 #include <fcntl.h>

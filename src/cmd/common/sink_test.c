@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cmd/srun/sink.h"
+#include "cmd/common/sink.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "cmd/srun/feed.h"
+#include "cmd/common/feed.h"
 
 #define BYTES (3u << 20)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cmd/srun/feed.h"
+#include "cmd/common/feed.h"
 
 #include <errno.h>
 #include <sys/epoll.h>
