@@ -7,6 +7,7 @@
 
 #include "auth/auth.h"
 #include "base/mem.h"
+#include "cmd/common/ioport.h"
 #include "cmd/srun/input.h"
 #include "cmd/srun/output.h"
 #include "cmd/srun/run.h"
@@ -379,33 +380,6 @@ static void on_patience(void *ctx)
     }
 }
 
-static bool all_loopback(const struct Pb__StepReply *step)
-{
-    for (size_t i = 0; i < step->n_layout; i++)
-        if (strncmp(step->layout[i]->addr, "127.", 4) != 0 &&
-            strcmp(step->layout[i]->addr, "localhost") != 0)
-            return false;
-    return true;
-}
-
-/* Any port, or the first free one of SrunPortRange=FIRST-LAST. */
-static int listen_somewhere(struct peers *p, struct err *err)
-{
-    const char *addr = all_loopback(p->run->step) ? "127.0.0.1" : NULL;
-    const char *range = p->run->conf->srun_port_range;
-    unsigned first = 0, last = 0;
-    int port = -EADDRINUSE;
-
-    if (range == NULL || sscanf(range, "%u-%u", &first, &last) != 2 || first == 0 || last > 65535 ||
-        first > last)
-        return rpc_server_listen_tcp(p->server, addr, 0, err);
-    for (unsigned n = first; n <= last && port < 0; n++)
-        port = rpc_server_listen_tcp(p->server, addr, (uint16_t)n, err);
-    if (port < 0)
-        err_prefix(err, "no free port in SrunPortRange=%s", range);
-    return port;
-}
-
 int peers_open(struct run *run, struct peers **out, struct err *err)
 {
     struct peers *p = mem_new(struct peers);
@@ -434,7 +408,7 @@ int peers_open(struct run *run, struct peers **out, struct err *err)
         p->list[i].peers = p;
     p->patience = loop_timer_new(run->loop, on_patience, p);
     p->server = rpc_server_new(&options, &events);
-    port = listen_somewhere(p, err);
+    port = ioport_listen(p->server, run->conf, run->step->layout, run->step->n_layout, err);
     if (port < 0) {
         peers_free(p);
         return port;

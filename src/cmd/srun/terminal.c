@@ -2,29 +2,21 @@
 #include "cmd/srun/terminal.h"
 
 #include <signal.h>
-#include <sys/ioctl.h>
-#include <termios.h>
-#include <unistd.h>
 
 #include "base/mem.h"
+#include "cmd/common/rawtty.h"
 #include "cmd/srun/peers.h"
 #include "cmd/srun/run.h"
 #include "cmd/srun/say.h"
 
 struct terminal {
     struct run *run;
-    struct termios before;
+    struct rawtty *tty;
 };
 
 bool terminal_size(const struct terminal *t, uint32_t *rows, uint32_t *columns)
 {
-    struct winsize size;
-
-    if (t == NULL || ioctl(STDIN_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_row == 0)
-        return false;
-    *rows = size.ws_row;
-    *columns = size.ws_col;
-    return true;
+    return t != NULL && rawtty_size(rows, columns);
 }
 
 static void on_resize(void *ctx, int signo)
@@ -39,16 +31,14 @@ static void on_resize(void *ctx, int signo)
 
 struct terminal *terminal_start(struct run *run)
 {
+    struct rawtty *tty = rawtty_begin();
     struct terminal *t;
-    struct termios raw;
 
-    if (tcgetattr(STDIN_FILENO, &raw) < 0)
+    if (tty == NULL)
         return NULL;
     t = mem_new(struct terminal);
     t->run = run;
-    t->before = raw;
-    cfmakeraw(&raw);
-    tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+    t->tty = tty;
     say_raw(true);
     loop_signal(run->loop, SIGWINCH, on_resize, run);
     return t;
@@ -58,7 +48,7 @@ void terminal_free(struct terminal *t)
 {
     if (t == NULL)
         return;
-    tcsetattr(STDIN_FILENO, TCSADRAIN, &t->before);
+    rawtty_end(t->tty);
     say_raw(false);
     free(t);
 }
