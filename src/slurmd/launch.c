@@ -314,9 +314,8 @@ static int job_for_tasks(struct slurmd *d, const Pb__Cred *cred, struct job **ou
     return job_new(d, &about, "", out, err);
 }
 
-/* Where a shepherd, which is root, connects to: back to the host that the launch came from,
- * whatever address it names (docs/adr/0004). "10.0.0.1:4711", "[::1]:4711", or a local caller. */
-static char *return_address(const char *peer)
+/* "10.0.0.1:4711", "[::1]:4711", or a local caller. */
+char *launch_return_address(const char *peer)
 {
     const char *from = peer[0] == '[' ? peer + 1 : peer;
     const char *end = peer[0] == '[' ? strchr(peer, ']') : strrchr(peer, ':');
@@ -327,7 +326,7 @@ static char *return_address(const char *peer)
 void launch_tasks(struct slurmd *d, const struct rpc_request *r)
 {
     const Pb__LaunchTasks *m = (const Pb__LaunchTasks *)r->body;
-    _cleanup_free_ char *back = return_address(r->peer);
+    _cleanup_free_ char *back = launch_return_address(r->peer);
     Pb__LaunchTasks kept = *m;
     struct auth_key secret;
     _cleanup_arena_ struct arena arena;

@@ -46,3 +46,7 @@ bool launch_waits(const struct job *j, uint32_t step_id); /* for its prolog, or 
 void launch_answer(struct step *s, int code, const char *text);
 void launch_refuse(struct slurmd *d, uint64_t call, int code,
                    const char *text); /* call 0: nobody */
+
+/* Where a shepherd, which is root, connects to: back to the host that a request came from, whatever
+ * address it names (docs/adr/0004). Caller frees. */
+char *launch_return_address(const char *peer);

@@ -2,6 +2,7 @@
 #include "slurmd/serve.h"
 
 #include "base/mem.h"
+#include "slurmd/attach.h"
 #include "slurmd/launch.h"
 #include "slurmd/tree.h"
 #include "slurmd/uplink.h"
@@ -47,6 +48,9 @@ static void on_request(void *ctx, const struct rpc_request *r)
         break;
     case RPC_TREE:
         tree_take(d, r);
+        break;
+    case RPC_STEP_ATTACH:
+        attach_step(d, r);
         break;
     case RPC_MINT:
         rpc_answer_mint(d->server, r, AUTH_TTL_MS);

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "slurmd/attach.h"
 #include "slurmd/contain.h"
 #include "slurmd/halt.h"
 #include "slurmd/launch.h"
@@ -64,6 +65,7 @@ void step_free(struct step *s)
 {
     struct job *j = s->job;
 
+    attach_fail(s);
     for (size_t i = 0; i < j->steps.len; i++)
         if (j->steps.data[i] == s) {
             vec_remove(&j->steps, i);
@@ -188,6 +190,8 @@ static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h
         halt_step_did(s, (uint32_t)(h->id - HALT_ID));
     else if (h->rpc == RPC_STEPD_QUERY && h->flags & RPC_FLAG_REPLY)
         on_state(s, (const Pb__StepdState *)body);
+    else if (h->rpc == RPC_STEPD_ATTACH && h->flags & RPC_FLAG_REPLY)
+        attach_done(s, h->id, (const Pb__StepdAttached *)body);
 }
 
 static struct step *step_new(struct job *j, uint32_t id, int fd)

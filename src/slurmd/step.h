@@ -26,6 +26,7 @@ struct step {
     uint64_t call;        /* srun's, to be answered when started; 0: none */
     uint32_t halt_number; /* of the last order of halt.h that it has carried out */
     struct memory_grant memory;
+    VEC(uint64_t) attaching; /* calls that its shepherd is to answer, see attach.h */
 };
 
 struct step *step_find(const struct job *j, uint32_t id);

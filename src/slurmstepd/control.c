@@ -15,6 +15,7 @@
 #include "slurmstepd/contain.h"
 #include "slurmstepd/finish.h"
 #include "slurmstepd/start.h"
+#include "slurmstepd/watch.h"
 
 #define ADOPTERS_MAX 8 /* daemons connected at a time */
 
@@ -106,6 +107,16 @@ static void on_query(struct step *step, struct rpc_link *l, uint64_t id)
     free(ranks);
 }
 
+static void on_attach(struct step *step, struct rpc_link *l, uint64_t id, const Pb__StepdAttach *m)
+{
+    Pb__StepdAttached done = PB__STEPD_ATTACHED__INIT;
+    struct err err = {0};
+
+    done.code = -watch_add(step, m, &err);
+    done.text = done.code ? err.text : NULL;
+    rpc_link_send(l, RPC_STEPD_ATTACH, true, id, &done.base);
+}
+
 /* The daemon ends the job here, and knows our part of it: the node need not wait until srun has
  * taken the last output. */
 static void let_go(struct step *step)
@@ -137,6 +148,10 @@ static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h
     case RPC_STEPD_QUERY:
         if (step->node)
             on_query(step, l, h->id);
+        break;
+    case RPC_STEPD_ATTACH:
+        if (step->node)
+            on_attach(step, l, h->id, (const Pb__StepdAttach *)body);
         break;
     default:
         break;

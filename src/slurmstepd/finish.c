@@ -23,6 +23,7 @@
 #include "slurmstepd/start.h"
 #include "slurmstepd/stream.h"
 #include "slurmstepd/task.h"
+#include "slurmstepd/watch.h"
 
 #define KIB_PER_MIB 1024
 #define BLOCK_BYTES 512 /* of getrusage() */
@@ -247,13 +248,14 @@ void finish_check(struct step *step)
     }
     if (step->phase != STEP_DRAINING || !output_is_sent(step))
         return;
+    watch_finish(step);
     if (step->srun && !step->srun_told) {
         step->srun_told = true;
         take_usage(&usage);
         srun_finish(step, &usage);
     }
-    if (step->srun)
-        return; /* its end brings us here again */
+    if (step->srun || !watch_is_over(step))
+        return; /* the end of the last brings us here again */
     if (control_idle(step))
         loop_stop(step->loop);
     else

@@ -23,6 +23,7 @@
 #include "slurmstepd/pmix.h"
 #include "slurmstepd/reap.h"
 #include "slurmstepd/task.h"
+#include "slurmstepd/watch.h"
 
 #define DAEMON_FD 3
 #define DESCRIPTORS_MAX 65536
@@ -51,6 +52,7 @@ static void step_done(struct step *step)
         rpc_session_free(take_ptr(step->srun));
     for (size_t i = 0; i < step->task_count; i++)
         task_done(&step->tasks[i]);
+    watch_done(step);
     mpi_done(step);
     pmix_done(step);
     control_done(step);

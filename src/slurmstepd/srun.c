@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <sys/ioctl.h>
-#include <termios.h>
 
 #include "auth/auth.h"
 #include "base/mem.h"
@@ -16,21 +14,8 @@
 #include "slurmstepd/stream.h"
 #include "slurmstepd/task.h"
 
-#define EVERY_TASK 0xffffffffu
 #define TRIES 6 /* to be heard by srun, before any task runs */
 #define RETRY_MIN_MS 50
-
-static void on_data(struct step *step, const Pb__IoData *m)
-{
-    const void *data = m->has_data ? m->data.data : NULL;
-    size_t len = m->has_data ? m->data.len : 0;
-
-    if (m->stream != 0)
-        return;
-    for (size_t i = 0; i < step->task_count; i++)
-        if (m->task == EVERY_TASK || m->task == step->tasks[i].id)
-            stream_input(&step->tasks[i], data, len);
-}
 
 static void on_signal(struct step *step, const Pb__IoSignal *m)
 {
@@ -38,15 +23,6 @@ static void on_signal(struct step *step, const Pb__IoSignal *m)
         finish_terminate(step, step->kill_wait_sec, m->why);
     else if (m->signal > 0 && m->signal < NSIG)
         control_signal(step, m->signal, false);
-}
-
-static void on_window_size(struct step *step, const Pb__WindowSize *m)
-{
-    struct winsize size = {.ws_row = (unsigned short)m->rows, .ws_col = (unsigned short)m->columns};
-
-    for (size_t i = 0; i < step->task_count; i++)
-        if (step->tasks[i].is_pty && step->tasks[i].out.fd >= 0)
-            ioctl(step->tasks[i].out.fd, TIOCSWINSZ, &size);
 }
 
 /* srun has heard who we are, and will hear how the tasks do. */
@@ -73,7 +49,7 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
         on_hello(step, (const Pb__IoHello *)body);
         break;
     case RPC_IO_DATA:
-        on_data(step, (const Pb__IoData *)body);
+        stream_take_input(step, (const Pb__IoData *)body);
         break;
     case RPC_IO_SIGNAL:
         on_signal(step, (const Pb__IoSignal *)body);
@@ -97,7 +73,7 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
         pmix_got(step, (const Pb__PmixGot *)body);
         break;
     case RPC_WINDOW_SIZE:
-        on_window_size(step, (const Pb__WindowSize *)body);
+        stream_resize(step, (const Pb__WindowSize *)body);
         break;
     default:
         break;
@@ -222,7 +198,7 @@ void srun_send_data(struct step *step, uint32_t task, uint32_t number, const voi
     send_message(step, RPC_IO_DATA, &m.base);
 }
 
-void srun_tasks_started(struct step *step)
+void srun_tell_started(struct step *step, struct rpc_session *to)
 {
     Pb__TasksStarted m = PB__TASKS_STARTED__INIT;
     uint32_t *ids = mem_new_array(uint32_t, step->task_count);
@@ -230,14 +206,20 @@ void srun_tasks_started(struct step *step)
 
     for (size_t i = 0; i < step->task_count; i++) {
         ids[i] = step->tasks[i].id;
-        pids[i] = (uint32_t)step->tasks[i].pid;
+        pids[i] = (uint32_t)(step->tasks[i].pid ? step->tasks[i].pid : step->tasks[i].last_pid);
     }
     m.task = ids;
     m.pid = pids;
     m.n_task = m.n_pid = step->task_count;
-    send_message(step, RPC_TASKS_STARTED, &m.base);
+    rpc_session_send(to, RPC_TASKS_STARTED, &m.base);
     free(ids);
     free(pids);
+}
+
+void srun_tasks_started(struct step *step)
+{
+    if (step->srun)
+        srun_tell_started(step, step->srun);
 }
 
 void srun_task_failed(struct step *step, uint32_t task, int code, const char *text)

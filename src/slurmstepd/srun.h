@@ -16,6 +16,7 @@ bool srun_has_room(const struct step *step); /* true also when it is gone: bytes
 void srun_send_data(struct step *step, uint32_t task, uint32_t number, const void *data,
                     size_t len); /* len 0: end of file */
 void srun_tasks_started(struct step *step);
+void srun_tell_started(struct step *step, struct rpc_session *to); /* or a watcher */
 void srun_task_failed(struct step *step, uint32_t task, int code, const char *text);
 void srun_task_exited(struct step *step, const struct task *t);
 /* The step ends: a task has called MPI_Abort, or (broken) MPI can not go on. */

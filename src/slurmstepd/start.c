@@ -21,6 +21,7 @@
 #include "slurmstepd/srun.h"
 #include "slurmstepd/task.h"
 #include "slurmstepd/vars.h"
+#include "slurmstepd/watch.h"
 
 #define ARENA_MAX (512u << 20) /* the message was bounded when it came in */
 
@@ -303,6 +304,8 @@ void start_step(struct step *step, uint64_t id, const Pb__StepdStart *m)
         return;
     }
     make_tasks(step);
+    if (step->launch)
+        watch_prepare(step);
     rc = make_argv(step, &err);
     if (rc) {
         start_failed(step, -rc, err.text);

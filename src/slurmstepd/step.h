@@ -22,6 +22,7 @@
 #include "rpc/link.h"
 #include "rpc/session.h"
 #include "slurmstepd/envlist.h"
+#include "slurmstepd/tail.h"
 
 #define STEP_BATCH 0xfffffffbu
 #define STEP_NONCES 32 /* deliveries remembered, so that a repeat is not delivered again */
@@ -33,14 +34,15 @@ enum step_phase { STEP_STARTING, STEP_RUNNING, STEP_KILLING, STEP_DRAINING };
 /* A task's output on its way to srun. */
 struct stream {
     struct step *step;
-    uint32_t task, number; /* rank; 1 or 2 */
-    int fd;                /* -1: closed */
-    struct loop_fd *watch; /* NULL while full */
-    bool deep, shallow;    /* its pipe holds STREAM_HELD_MAX; or never will */
-    struct str held;       /* read, not yet handed to the session */
-    bool cut;              /* every writer is gone: empty means over, */
-    size_t left;           /* or so many more bytes were taken */
-    bool ended;            /* end of file was sent, or there never was a stream */
+    uint32_t task, local, number; /* rank; index of the task here; 1 or 2 */
+    int fd;                       /* -1: closed */
+    struct loop_fd *watch;        /* NULL while full */
+    bool deep, shallow;           /* its pipe holds STREAM_HELD_MAX; or never will */
+    struct str held;              /* read, not yet handed to the session */
+    bool cut;                     /* every writer is gone: empty means over, */
+    size_t left;                  /* or so many more bytes were taken */
+    bool ended;                   /* end of file was sent, or there never was a stream */
+    struct tail tail;             /* what was read last, for watchers that come later */
 };
 
 /* srun's bytes on their way to a task's standard input. */
@@ -148,6 +150,7 @@ struct step {
     struct loop_timer *input_timer;
     struct pmi *pmi;
     struct pmix *pmix;
+    struct watch *watch; /* NULL: there is nothing to be watched */
 
     struct drain drain;
     struct loop_timer *kill_timer;  /* grace, then the patience with SIGKILL */

@@ -5,11 +5,14 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "slurmstepd/finish.h"
 #include "slurmstepd/srun.h"
+#include "slurmstepd/watch.h"
 
+#define EVERY_TASK 0xffffffffu
 #define INPUT_HELD_MAX (1u << 20) /* of one task, then srun is asked to wait */
 #define INPUT_TRICKLE_MS 500      /* how often a waiting srun is heard, so that its signals pass */
 
@@ -24,6 +27,7 @@ void stream_open(struct stream *s, struct task *t, uint32_t number, int fd)
 {
     s->step = t->step;
     s->task = t->id;
+    s->local = t->local;
     s->number = number;
     s->fd = fd;
     s->ended = false;
@@ -59,6 +63,7 @@ static void forward(struct stream *s)
     if (s->fd < 0 && !s->held.len && !s->ended) {
         s->ended = true;
         srun_send_data(s->step, s->task, s->number, NULL, 0);
+        watch_data(s, NULL, 0);
     }
 }
 
@@ -93,6 +98,7 @@ static bool take_some(struct stream *s)
         return false;
     }
     s->left -= s->cut ? (size_t)n : 0;
+    watch_data(s, chunk, (size_t)n);
     if (!s->held.len && srun_has_room(s->step))
         srun_send_data(s->step, s->task, s->number, chunk, (size_t)n);
     else
@@ -157,6 +163,7 @@ void stream_say(struct stream *s, const char *line)
 {
     for (size_t left = waiting(s); left && s->fd >= 0 && take_some(s);)
         left -= left < STREAM_CHUNK ? left : STREAM_CHUNK;
+    watch_data(s, line, strlen(line));
     if (s->held.len) {
         str_puts(&s->held, line);
         forward(s);
@@ -179,6 +186,7 @@ void stream_done(struct stream *s)
 {
     close_fd(s);
     str_done(&s->held);
+    tail_done(&s->tail);
     s->ended = true;
 }
 
@@ -190,24 +198,30 @@ static bool inputs_are_full(const struct step *step, size_t limit)
     return false;
 }
 
+static void pause_input(struct step *step, bool paused)
+{
+    step->input_paused = paused;
+    if (step->srun)
+        rpc_session_pause(step->srun, paused);
+    watch_pause_input(step, paused);
+}
+
 static void on_trickle(void *ctx)
 {
     struct step *step = ctx;
 
-    if (step->input_paused && step->srun)
-        rpc_session_pause(step->srun, false); /* the next message decides again */
-    step->input_paused = false;
+    if (step->input_paused)
+        pause_input(step, false); /* the next message decides again */
 }
 
-/* Stops and resumes srun's sending by what the slowest task holds. */
+/* Stops and resumes the sending of srun and watchers by what the slowest task holds. */
 static void balance(struct step *step)
 {
     bool full = inputs_are_full(step, step->input_paused ? INPUT_HELD_MAX / 4 : INPUT_HELD_MAX);
 
-    if (!step->srun || full == step->input_paused)
+    if (full == step->input_paused)
         return;
-    step->input_paused = full;
-    rpc_session_pause(step->srun, full);
+    pause_input(step, full);
     if (!full)
         return;
     if (!step->input_timer)
@@ -274,4 +288,25 @@ void stream_input(struct task *t, const void *data, size_t len)
         str_append(&t->in.held, &end_of_file, 1);
     t->in.eof = !len;
     on_writable(t, t->in.fd, LOOP_WRITE);
+}
+
+void stream_take_input(struct step *step, const Pb__IoData *m)
+{
+    const void *data = m->has_data ? m->data.data : NULL;
+    size_t len = m->has_data ? m->data.len : 0;
+
+    if (m->stream != 0)
+        return;
+    for (size_t i = 0; i < step->task_count; i++)
+        if (m->task == EVERY_TASK || m->task == step->tasks[i].id)
+            stream_input(&step->tasks[i], data, len);
+}
+
+void stream_resize(struct step *step, const Pb__WindowSize *m)
+{
+    struct winsize size = {.ws_row = (unsigned short)m->rows, .ws_col = (unsigned short)m->columns};
+
+    for (size_t i = 0; i < step->task_count; i++)
+        if (step->tasks[i].is_pty && step->tasks[i].out.fd >= 0)
+            ioctl(step->tasks[i].out.fd, TIOCSWINSZ, &size);
 }

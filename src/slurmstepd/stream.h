@@ -22,3 +22,5 @@ void stream_done(struct stream *s);
 void stream_input_open(struct task *t, int fd);                  /* takes fd */
 void stream_input(struct task *t, const void *data, size_t len); /* len 0: end of file */
 void stream_input_done(struct task *t);
+void stream_take_input(struct step *step, const Pb__IoData *m); /* for one task, or for all */
+void stream_resize(struct step *step, const Pb__WindowSize *m);

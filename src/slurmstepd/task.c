@@ -27,6 +27,7 @@
 #include "slurmstepd/srun.h"
 #include "slurmstepd/start.h"
 #include "slurmstepd/stream.h"
+#include "slurmstepd/watch.h"
 
 #define DESCRIPTORS_PER_TASK 6 /* three streams, a report, PMI, an output kept for epilogs */
 #define DESCRIPTORS_OF_OURS 64
@@ -70,6 +71,7 @@ void task_report_exit(struct task *t, int wait_status)
     stream_input_done(t);
     if (step->phase != STEP_STARTING)
         srun_task_exited(step, t);
+    watch_task_exited(step, t);
 }
 
 /* Takes the descriptors that came with a report. */

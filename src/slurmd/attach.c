@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmd/attach.h"
+
+#include "base/mem.h"
+#include "rpc/client.h"
+#include "slurmd/job.h"
+#include "slurmd/launch.h"
+
+#define LOG_ROOM "slurmd"
+#include "base/log.h"
+
+static struct log_limit refusals = {.burst = 60};
+
+/* The attempt that runs, of those that are known. */
+static struct job *find_job(struct slurmd *d, uint32_t id)
+{
+    struct job *found = NULL;
+
+    for (struct job *j = d->jobs; j; j = j->hh.next)
+        if (j->key.id == id && (!found || j->key.restarts > found->key.restarts))
+            found = j;
+    return found;
+}
+
+/* Of others' jobs nobody learns here which steps they have. */
+static int check_caller(const struct rpc_request *r, const struct job *j, struct err *err)
+{
+    if (r->who.uid == (uid_t)j->note.about->uid || r->roles & RPC_WHO_ADMIN)
+        return 0;
+    return err_set(err, -ERR_ACCESS, "%s: job %u is not yours", err_text(ERR_ACCESS), j->key.id);
+}
+
+static int find_step(struct slurmd *d, const struct rpc_request *r, const Pb__StepAttach *m,
+                     struct step **out, struct err *err)
+{
+    struct job *j = find_job(d, m->job_id);
+    int rc = j ? check_caller(r, j, err)
+               : err_set(err, -ERR_NO_JOB, "job %u is not on node %s", m->job_id, d->name);
+
+    if (rc)
+        return rc;
+    if (m->step_id == SLURMD_STEP_BATCH)
+        return err_set(err, -ERR_NOT_SUPPORTED,
+                       "the batch script of job %u writes to files, and is not attached to",
+                       m->job_id);
+    if (m->io_port < 1 || m->io_port > 65535 || m->io_key.len != AUTH_TOKEN_SIZE)
+        return err_set(err, -ERR_PROTOCOL, "the request does not say where the output is to go");
+    *out = step_find(j, m->step_id);
+    if (!*out && note_find_step(&j->note, m->step_id))
+        return err_set(err, -ERR_JOB_DONE, "step %u.%u has ended", m->job_id, m->step_id);
+    if (!*out)
+        return err_set(err, -ERR_NO_STEP, "step %u.%u is not on node %s", m->job_id, m->step_id,
+                       d->name);
+    if ((*out)->ended)
+        return err_set(err, -ERR_JOB_DONE, "step %u.%u has ended", m->job_id, m->step_id);
+    if (!(*out)->started)
+        return err_set(err, -ERR_TRANSITION, "step %u.%u is not running yet", m->job_id,
+                       m->step_id);
+    return step_is_swamped(*out) ? err_set(err, -ERR_BUSY, "%s", err_text(ERR_BUSY)) : 0;
+}
+
+void attach_step(struct slurmd *d, const struct rpc_request *r)
+{
+    const Pb__StepAttach *m = (const Pb__StepAttach *)r->body;
+    Pb__StepdAttach told = PB__STEPD_ATTACH__INIT;
+    struct auth_key secret;
+    struct err err = {0};
+    struct step *s = NULL;
+    int rc = find_step(d, r, m, &s, &err);
+
+    if (!rc) /* what the message holds is no secret to whoever sees it */
+        rc = auth_secret_of(&d->key, m->io_key.data, m->io_key.len, RPC_SECRET_AUDIENCE, r->who.uid,
+                            &secret, &err);
+    if (rc) {
+        if (rc == -ERR_ACCESS && log_allow(&refusals))
+            log_error("refused to show step %u.%u to user %u at %s: %s", m->job_id, m->step_id,
+                      (unsigned)r->who.uid, r->peer, err.text);
+        rpc_reply_error(d->server, r->call, -rc, err.text);
+        return;
+    }
+    log_verbose("step %u.%u: user %u at %s watches", m->job_id, m->step_id, (unsigned)r->who.uid,
+                r->peer);
+    vec_push(&s->attaching, r->call);
+    told.addr = launch_return_address(r->peer);
+    told.port = m->io_port;
+    told.key = (ProtobufCBinaryData){sizeof(secret.mac_key), secret.mac_key};
+    rpc_link_send(s->link, RPC_STEPD_ATTACH, false, r->call, &told.base);
+    auth_key_done(&secret);
+    free(told.addr);
+}
+
+void attach_done(struct step *s, uint64_t number, const Pb__StepdAttached *m)
+{
+    Pb__StepAttached reply = PB__STEP_ATTACHED__INIT;
+
+    for (size_t i = 0; i < s->attaching.len; i++) {
+        if (s->attaching.data[i] != number)
+            continue;
+        vec_remove(&s->attaching, i);
+        reply.local_pid = (uint32_t)s->pid;
+        if (m->code)
+            rpc_reply_error(s->job->d->server, number, m->code, m->text);
+        else
+            rpc_reply(s->job->d->server, number, &reply.base);
+        return;
+    }
+}
+
+void attach_fail(struct step *s)
+{
+    _cleanup_free_ char *text = mem_printf("step %u.%u has ended", s->job->key.id, s->id);
+
+    vec_foreach (&s->attaching, call)
+        rpc_reply_error(s->job->d->server, *call, ERR_JOB_DONE, text);
+    vec_done(&s->attaching);
+}
