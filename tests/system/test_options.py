@@ -68,12 +68,6 @@ def test_preserve_env(cluster):
     assert cluster.run(["srun", "-E", "-N1", "-n2", *show]).ok() == "1 2 1 2\n1 2 1 2"
 
 
-def test_attach_is_refused(cluster):
-    for form in (["--attach", "7"], ["--attach=7"], ["-a", "7"], ["-a7"]):
-        cluster.run(["srun", *form]).fails("error: option --attach is not available yet", "job 7")
-        cluster.run(["srun", *form, "true"]).fails("not available yet")
-
-
 def test_other_clusters_are_not_this_one(cluster):
     for line in (["srun", "true"], ["salloc", "true"], ["sbatch", "--wrap", "true"]):
         cluster.run([line[0], "-M", "elsewhere", *line[1:]]).fails("No cluster 'elsewhere'")

@@ -153,14 +153,6 @@ int opt_set(struct opt *o, const struct opt_row *row, const char *arg, struct er
     return 0;
 }
 
-int opt_set_attach(struct opt *o, const char *arg, struct err *err)
-{
-    return opt_fail(o, OPT_FAIL_ERROR, 1, err,
-                    "option --attach is not available yet: nothing can be attached to job %s while "
-                    "it runs; \"scontrol show job %s\" names the files of its output",
-                    arg, arg);
-}
-
 int opt_set_begin(struct opt *o, const char *arg, struct err *err)
 {
     if (time_parse_date(arg, o->now_sec, &o->begin_at_sec, NULL) < 0)

@@ -133,9 +133,6 @@ static void test_refused(void **state)
         {OPT_SRUN, NULL, "SRUN_CONTAINER=x", "srun", OPT_FAIL_ERROR, 1,
          "option --container is not available in this version; run again without it (from "
          "SRUN_CONTAINER)"},
-        {OPT_SRUN, NULL, "", "srun|-a7", OPT_FAIL_ERROR, 1,
-         "option --attach is not available yet: nothing can be attached to job 7 while it runs; "
-         "\"scontrol show job 7\" names the files of its output"},
         {OPT_SRUN, NULL, "", "srun|-v|-Q", OPT_FAIL_ERROR, 1,
          "don't specify both --verbose (-v) and --quiet (-Q)"},
         {OPT_SRUN, NULL, "", "srun|-n1|hostname|:|hostname", OPT_FAIL_ERROR, 1, COMPONENTS},

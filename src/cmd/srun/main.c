@@ -17,6 +17,7 @@
 #include "cmd/common/origin.h"
 #include "cmd/common/plugins.h"
 #include "cmd/srun/batch.h"
+#include "cmd/srun/become.h"
 #include "cmd/srun/bind.h"
 #include "cmd/srun/doctor.h"
 #include "cmd/srun/estimate.h"
@@ -97,25 +98,6 @@ static _Noreturn void fail(const char *text)
     if (wanted != NULL)
         str_parse_i64(wanted, 0, 255, &status);
     exit((int)status);
-}
-
-/* srun --allocate is salloc by another name, and with names of its own for some options. */
-static _Noreturn void become_salloc(struct opt *o, int argc, char **argv)
-{
-    struct err err = {0};
-    char **words = opt_translate(o, OPT_ID_allocate, OPT_SALLOC, argc, argv, &err);
-    char *prefix = path_prefix();
-    char *program = mem_printf("%s/bin/salloc", prefix != NULL ? prefix : "");
-
-    if (words == NULL)
-        exit(opt_print_failure(o, &err));
-    opt_print_notes(o);
-    unsetenv("SLURM_JOB_ID");
-    unsetenv("SLURM_JOBID");
-    execv(program, words);
-    execvp("salloc", words);
-    say_error("%s: %s", program, strerror(errno));
-    exit(1);
 }
 
 static bool is_arbitrary(const struct setup *s)
@@ -361,6 +343,8 @@ int main(int argc, char **argv)
     read_options(&s, argc, argv);
     if (s.opt.allocate)
         become_salloc(&s.opt, argc, argv);
+    if (s.opt.attach != NULL)
+        become_sattach(&s.opt, s.argc);
     status = run(&s, argc, argv);
     plugins_end(s.plugins);
     str_done(&s.multi_prog);

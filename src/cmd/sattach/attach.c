@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/sattach/attach.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cmd/common/cmd.h"
+#include "cmd/common/escape.h"
+#include "cmd/common/feed.h"
+#include "cmd/common/lines.h"
+#include "cmd/common/proctable.h"
+#include "cmd/common/rawtty.h"
+#include "cmd/common/sink.h"
+#include "cmd/common/tasks.h"
+#include "cmd/sattach/nodes.h"
+
+#define TWICE_MS 1000
+
+struct attach {
+    const struct options *options;
+    const Pb__StepRecord *step;
+    struct loop *loop;
+    struct nodes *nodes;
+    struct tasks *tasks;
+    struct sink *sinks[2]; /* standard output and error */
+    struct lines *lines[2];
+    struct feed *feed;
+    struct escape escape;
+    bool escapes; /* standard input is a terminal */
+    struct rawtty *tty;
+    uint32_t here, over;
+    uint32_t known; /* nodes that are here, or never will be */
+    bool *is_known;
+    bool leaving, failed;
+    bool told_file[2]; /* that a stream goes to files */
+    bool pty;          /* of the step */
+    struct err refused;
+    int64_t interrupted_ms;
+};
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static bool is_written(const struct attach *a)
+{
+    return (!a->sinks[0] || !sink_backlog(a->sinks[0])) &&
+           (!a->sinks[1] || !sink_backlog(a->sinks[1]));
+}
+
+static void check_over(struct attach *a)
+{
+    if (a->leaving || (a->over == a->step->n_layout && is_written(a)))
+        loop_stop(a->loop);
+}
+
+static void leave(struct attach *a)
+{
+    a->leaving = true;
+    check_over(a);
+}
+
+/* --- output ----------------------------------------------------------------------------------- */
+
+static void on_drained(void *ctx)
+{
+    struct attach *a = ctx;
+
+    for (int i = 0; i < 2; i++)
+        if (a->sinks[i] && sink_backlog(a->sinks[i]) > SINK_HIGH)
+            return;
+    if (a->nodes)
+        nodes_pause(a->nodes, false);
+    check_over(a);
+}
+
+/* Nobody reads any more: there is nothing to watch for. */
+static void on_broken(void *ctx, const struct err *why)
+{
+    struct attach *a = ctx;
+
+    if (why->code != -EPIPE) {
+        cmd_error("%s", why->text);
+        a->failed = true;
+    }
+    leave(a);
+}
+
+static void on_lines(void *ctx, const void *data, size_t len)
+{
+    sink_write(ctx, data, len);
+}
+
+static void open_stream(struct attach *a, int number)
+{
+    const struct sink_events events = {.on_drained = on_drained, .on_broken = on_broken, .ctx = a};
+    bool alone = a->step->num_tasks == 1 || a->options->filter[number] != EVERY_TASK;
+
+    a->sinks[number - 1] = sink_of_fd(a->loop, number, number == 1 ? "stdout" : "stderr", &events);
+    a->lines[number - 1] = lines_new(&(struct lines_options){
+        .tasks = a->step->num_tasks,
+        .label = a->options->label,
+        .direct = alone || a->options->pty,
+        .out = on_lines,
+        .ctx = a->sinks[number - 1],
+    });
+}
+
+static bool is_shown(const struct attach *a, uint32_t node, uint32_t task, uint32_t stream)
+{
+    return (stream == 1 || stream == 2) && nodes_has_task(a->nodes, node, task) &&
+           (a->options->filter[stream] == EVERY_TASK || a->options->filter[stream] == task);
+}
+
+static void on_data(struct attach *a, uint32_t node, const Pb__IoData *m)
+{
+    if (!is_shown(a, node, m->task, m->stream))
+        return;
+    if (m->has_data && m->data.len)
+        lines_add(a->lines[m->stream - 1], m->task, m->data.data, m->data.len);
+    else
+        lines_end(a->lines[m->stream - 1], m->task);
+    if (sink_backlog(a->sinks[m->stream - 1]) > SINK_HIGH)
+        nodes_pause(a->nodes, true);
+}
+
+/* A line of ours stands where the bytes would have been; in the stream that they are missing of. */
+static void on_lost(struct attach *a, uint32_t node, const Pb__IoLost *m)
+{
+    _cleanup_str_ struct str line = STR_INIT;
+
+    if (!is_shown(a, node, m->task, m->stream))
+        return;
+    lines_end(a->lines[m->stream - 1], m->task);
+    str_printf(&line,
+               "%s: %llu bytes of standard %s of task %u are left out here: they came faster than "
+               "they were taken%s\n",
+               cmd_name(), (unsigned long long)m->bytes, m->stream == 1 ? "output" : "error",
+               m->task, a->tty ? "\r" : "");
+    sink_write(a->sinks[1], line.data, line.len);
+}
+
+/* --- input ------------------------------------------------------------------------------------ */
+
+static uint32_t input_task(const struct attach *a)
+{
+    return a->pty && a->options->filter[0] == EVERY_TASK ? 0 : a->options->filter[0];
+}
+
+static void send_input(struct attach *a, const void *data, size_t len)
+{
+    if (len && !nodes_send_input(a->nodes, input_task(a), data, len))
+        feed_pause(a->feed, true);
+}
+
+/* The end of our input is not that of the tasks', which their srun has. */
+static void on_input(void *ctx, const void *data, size_t len)
+{
+    struct attach *a = ctx;
+    _cleanup_str_ struct str rest = STR_INIT;
+
+    if (!a->escapes) {
+        send_input(a, data, len);
+        return;
+    }
+    if (len == 0)
+        escape_end(&a->escape, &rest);
+    else if (escape_take(&a->escape, data, len, &rest) == ESCAPE_DETACH)
+        leave(a);
+    send_input(a, rest.data, rest.len);
+}
+
+static void on_room(void *ctx)
+{
+    struct attach *a = ctx;
+
+    if (a->feed && nodes_has_room(a->nodes))
+        feed_pause(a->feed, false);
+}
+
+/* /dev/null, or closed: nobody types. */
+static bool is_nothing(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) < 0 || (S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3));
+}
+
+/* When every node that there is hears us: what is typed before would reach some of the tasks. */
+static void start_input(struct attach *a, uint32_t node)
+{
+    a->known += !a->is_known[node];
+    a->is_known[node] = true;
+    if (a->feed || a->here == 0 || a->known < a->step->n_layout || is_nothing(STDIN_FILENO))
+        return;
+    a->escapes = isatty(STDIN_FILENO);
+    escape_init(&a->escape, ESCAPE_DETACH_ONLY, a->tty != NULL);
+    a->feed = feed_new(a->loop, STDIN_FILENO, on_input, a);
+    feed_pause(a->feed, false);
+}
+
+/* --- the terminal of task 0 ------------------------------------------------------------------- */
+
+static void send_size(const struct attach *a)
+{
+    uint32_t rows, columns;
+
+    if (a->tty && rawtty_size(&rows, &columns))
+        nodes_window_size(a->nodes, rows, columns);
+}
+
+static void on_resize(void *ctx, int signo)
+{
+    send_size(ctx);
+}
+
+static void start_terminal(struct attach *a)
+{
+    if (!a->options->pty)
+        return;
+    if (!a->pty) {
+        cmd_say("step %s has no terminal: it was not started with --pty", a->options->id_text);
+        return;
+    }
+    a->tty = rawtty_begin();
+    if (a->tty)
+        loop_signal(a->loop, SIGWINCH, on_resize, a);
+}
+
+/* --- what nodes say --------------------------------------------------------------------------- */
+
+static void tell_file(struct attach *a, int stream, const char *file)
+{
+    if (!file || a->told_file[stream - 1])
+        return;
+    a->told_file[stream - 1] = true;
+    cmd_say("standard %s of the tasks goes to a file on their nodes, and is not shown: %s",
+            stream == 1 ? "output" : "error", file);
+}
+
+static void on_here(void *ctx, uint32_t node, const Pb__IoHello *hello)
+{
+    struct attach *a = ctx;
+
+    tell_file(a, 1, hello->std_out_file);
+    tell_file(a, 2, hello->std_err_file);
+    if (a->here++ == 0) {
+        _cleanup_free_ char *step = mem_printf("%u.%u", a->step->job_id, a->step->step_id);
+
+        a->pty = hello->has_pty && hello->pty;
+        proctable_open(a->step->num_tasks, hello->program ? hello->program : "", step);
+        start_terminal(a);
+    }
+    start_input(a, node);
+}
+
+static void on_started(struct attach *a, uint32_t node, const Pb__TasksStarted *m)
+{
+    const Pb__StepNode *n = a->step->layout[node];
+    bool by_address = conf_list_has(cmd_conf()->launch_parameters, "mpir_use_nodeaddr");
+
+    for (size_t i = 0; i < m->n_task && i < m->n_pid; i++)
+        if (nodes_has_task(a->nodes, node, m->task[i])) {
+            tasks_started(a->tasks, m->task[i]);
+            proctable_put(m->task[i], by_address ? n->addr : n->node, m->pid[i]);
+        }
+    proctable_check();
+    send_size(a); /* the shepherd hears us now */
+}
+
+static void on_message(void *ctx, uint32_t node, unsigned rpc, const ProtobufCMessage *body)
+{
+    struct attach *a = ctx;
+    const Pb__TaskExited *end = (const Pb__TaskExited *)body;
+
+    switch (rpc) {
+    case RPC_TASKS_STARTED:
+        on_started(a, node, (const Pb__TasksStarted *)body);
+        break;
+    case RPC_IO_DATA:
+        on_data(a, node, (const Pb__IoData *)body);
+        break;
+    case RPC_IO_LOST:
+        on_lost(a, node, (const Pb__IoLost *)body);
+        break;
+    case RPC_TASK_EXITED:
+        if (nodes_has_task(a->nodes, node, end->task))
+            tasks_exited(a->tasks, end->task, end->exit_status);
+        break;
+    default:
+        break;
+    }
+}
+
+static void say_task(void *ctx, bool failed, const char *text)
+{
+    cmd_detail(1, "%s", text);
+}
+
+static void on_over(void *ctx, uint32_t node, const struct err *why)
+{
+    struct attach *a = ctx;
+
+    if (why && why->code == -ERR_JOB_DONE) {
+        a->refused = *why; /* of several nodes some may be over */
+    } else if (why) {
+        cmd_error("Node %s: %s", a->step->layout[node]->node, why->text);
+        a->failed = true;
+    }
+    if (++a->over < a->step->n_layout) {
+        start_input(a, node);
+        return;
+    }
+    if (!a->here && a->refused.code) {
+        cmd_error("%s", a->refused.text);
+        a->failed = true;
+    }
+    tasks_tell_ends(a->tasks, say_task, a);
+    for (uint32_t i = 0; i < a->step->num_tasks; i++)
+        for (int k = 0; k < 2; k++)
+            lines_end(a->lines[k], i);
+    check_over(a);
+}
+
+/* --- signals ---------------------------------------------------------------------------------- */
+
+static void say_state(void *ctx, bool failed, const char *text)
+{
+    cmd_say("%s", text);
+}
+
+/* As srun: once for a look at the tasks, twice for them. */
+static void on_interrupt(struct attach *a)
+{
+    int64_t now = loop_mono_ms();
+
+    if (a->interrupted_ms && now - a->interrupted_ms <= TWICE_MS) {
+        cmd_say("sending Ctrl-C to step %s", a->options->id_text);
+        nodes_signal(a->nodes, SIGINT);
+        return;
+    }
+    a->interrupted_ms = now;
+    cmd_say("interrupt (one more within 1 sec to send it to the tasks)");
+    tasks_tell_states(a->tasks, a->options->id_text, say_state, a);
+}
+
+static void on_signal(void *ctx, int signo)
+{
+    struct attach *a = ctx;
+
+    if (signo == SIGTERM || signo == SIGHUP || (!a->options->as_srun && signo == SIGINT))
+        leave(a);
+    else if (signo == SIGINT)
+        on_interrupt(a);
+    else
+        nodes_signal(a->nodes, signo);
+}
+
+static void watch_signals(struct attach *a)
+{
+    static const int watched[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM};
+
+    for (size_t i = 0; i < sizeof(watched) / sizeof(watched[0]); i++) {
+        struct sigaction now;
+
+        /* What was ignored when we were started stays so, as under nohup. */
+        if (sigaction(watched[i], NULL, &now) == 0 && now.sa_handler == SIG_IGN)
+            continue;
+        loop_signal(a->loop, watched[i], on_signal, a);
+    }
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGTTIN, SIG_IGN); /* feed.h looks again when the terminal is ours */
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+static struct tasks *make_tasks(const Pb__StepRecord *step)
+{
+    _cleanup_free_ uint32_t *node_of = mem_new_array(uint32_t, step->num_tasks);
+    _cleanup_free_ const char **names = mem_new_array(const char *, step->n_layout);
+
+    for (uint32_t i = 0; i < step->n_layout; i++) {
+        names[i] = step->layout[i]->node;
+        for (size_t k = 0; k < step->layout[i]->n_task_ids; k++)
+            if (step->layout[i]->task_ids[k] < step->num_tasks)
+                node_of[step->layout[i]->task_ids[k]] = i;
+    }
+    return tasks_new(step->num_tasks, node_of, names, (uint32_t)step->n_layout);
+}
+
+static void done(struct attach *a)
+{
+    rawtty_end(a->tty);
+    feed_free(a->feed);
+    nodes_free(a->nodes);
+    for (int i = 0; i < 2; i++) {
+        lines_free(a->lines[i]);
+        sink_free(a->sinks[i]);
+    }
+    tasks_free(a->tasks);
+    free(a->is_known);
+    loop_free(a->loop);
+}
+
+int attach_run(const struct options *o, const Pb__StepRecord *step)
+{
+    struct attach a = {.options = o, .step = step, .loop = loop_new(0)};
+    const struct nodes_events events = {.on_here = on_here,
+                                        .on_message = on_message,
+                                        .on_over = on_over,
+                                        .on_drained = on_room,
+                                        .ctx = &a};
+    struct err err = {0};
+    int status;
+
+    a.tasks = make_tasks(step);
+    a.is_known = mem_new_array(bool, step->n_layout);
+    open_stream(&a, 1);
+    open_stream(&a, 2);
+    if (nodes_open(a.loop, step, &events, &a.nodes, &err) < 0) {
+        cmd_error("%s", err.text);
+        done(&a);
+        return cmd_exit_error();
+    }
+    watch_signals(&a);
+    loop_run(a.loop);
+    status = a.failed ? cmd_exit_error() : a.leaving ? 0 : tasks_exit_code(a.tasks);
+    done(&a);
+    if (a.leaving && !a.failed)
+        cmd_detail(1, "detached from step %s", o->id_text);
+    return status;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * sattach: watches a step that runs. The controller knows where it runs; its nodes let us see.
+ */
+#include "base/mem.h"
+#include "cmd/common/cmd.h"
+#include "cmd/common/job_state.h"
+#include "cmd/sattach/attach.h"
+#include "cmd/sattach/layout.h"
+#include "cmd/sattach/options.h"
+
+#define STEP_SPECIAL 0xfffffffau /* scripts and shells of jobs, from here on */
+
+struct found {
+    struct arena arena;
+    bool any; /* no step was named: those that srun has started count */
+    VEC(Pb__StepRecord *) steps;
+};
+
+static int on_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    struct found *f = ctx;
+    const Pb__StepList *part = (const Pb__StepList *)message;
+
+    for (size_t i = 0; i < part->n_steps; i++) {
+        _cleanup_str_ struct str bytes = STR_INIT;
+
+        if (f->any && part->steps[i]->step_id >= STEP_SPECIAL)
+            continue;
+        pb_pack(&part->steps[i]->base, &bytes);
+        vec_push(&f->steps,
+                 arena_unpack(&f->arena, &pb__step_record__descriptor, bytes.data, bytes.len));
+    }
+    return 0;
+}
+
+static int ask(struct found *f, Pb__StepId *id, struct err *err)
+{
+    Pb__StepFilter filter = PB__STEP_FILTER__INIT;
+
+    f->any = !id->has_step_id;
+    filter.ids = &id;
+    filter.n_ids = 1;
+    return rpc_call_stream(cmd_client(), RPC_STEP_LIST, &filter.base, on_steps, f, err);
+}
+
+static void refuse_several(const struct options *o, const struct found *f)
+{
+    _cleanup_str_ struct str list = STR_INIT;
+    char text[JOB_STATE_ID_TEXT_MAX];
+
+    vec_foreach (&f->steps, s)
+        str_printf(&list, " %s", job_state_step_id((*s)->job_id, (*s)->step_id, text));
+    cmd_error("Job %s runs several steps; name one of:%s", o->id_text, str_cstr(&list));
+}
+
+static int find(const struct options *o, struct found *f, const Pb__StepRecord **step)
+{
+    Pb__StepId id = o->id;
+    struct err err = {0};
+
+    if (ask(f, &id, &err) < 0) {
+        cmd_error("Could not get job step info: %s", err.text);
+        return -1;
+    }
+    if (f->steps.len > 1) {
+        refuse_several(o, f);
+        return -1;
+    }
+    if (f->steps.len == 0 || f->steps.data[0]->n_layout == 0 || !f->steps.data[0]->num_tasks) {
+        cmd_error(o->id.has_step_id ? "Job step %s is not running" : "Job %s has no running step",
+                  o->id_text);
+        return -1;
+    }
+    *step = f->steps.data[0];
+    return 0;
+}
+
+static int run(const struct options *o)
+{
+    struct found found = {0};
+    const Pb__StepRecord *step;
+    int status = cmd_exit_error();
+
+    arena_init(&found.arena, 0);
+    if (find(o, &found, &step) == 0) {
+        bool bad = false;
+
+        for (int i = 0; i < 3; i++)
+            if (o->filter[i] != EVERY_TASK && o->filter[i] >= step->num_tasks) {
+                cmd_error("There is no task %u: step %s has %u", o->filter[i], o->id_text,
+                          step->num_tasks);
+                bad = true;
+            }
+        if (o->layout) {
+            layout_format(step, cmd_out());
+            status = cmd_flush();
+        } else if (!bad) {
+            status = attach_run(o, step);
+        }
+    }
+    vec_done(&found.steps);
+    arena_done(&found.arena);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+    int status;
+
+    cmd_start("sattach");
+    status = options_parse(&o, argc, argv);
+    if (args_leave(&options_table, &o.common, &status))
+        return status;
+    cmd_set_level(o.quiet, o.common.verbose);
+    return run(&o);
+}

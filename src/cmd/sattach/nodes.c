@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/sattach/nodes.h"
+
+#include "auth/auth.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "cmd/common/alloc.h"
+#include "cmd/common/cmd.h"
+#include "cmd/common/ioport.h"
+#include "cmd/sattach/options.h"
+#include "rpc/client.h"
+#include "rpc/server.h"
+#include "rpc/session.h"
+
+#define RETRY_MS 250
+
+struct node {
+    struct nodes *all;
+    struct rpc_session *session; /* NULL: not connected */
+    bool asked;                  /* its daemon has said yes */
+    bool done, over;             /* done: the shepherd has said so */
+};
+
+/* A session that has not said hello. */
+struct guest {
+    struct nodes *all;
+    struct rpc_session *session;
+    struct guest *next;
+};
+
+struct request {
+    struct nodes *all;
+    struct rpc_fanout *fanout;
+    struct rpc_node_target *targets;
+    uint32_t *index; /* of each target, in the layout */
+};
+
+struct nodes {
+    struct loop *loop;
+    const Pb__StepRecord *step;
+    struct nodes_events events;
+    struct rpc_server *server;
+    struct auth_key key;
+    uint8_t token[AUTH_TOKEN_SIZE];
+    uint16_t port;
+    struct node *list;
+    uint32_t count;
+    struct guest *guests;
+    VEC(struct request *) requests;
+    VEC(uint32_t) again; /* those to be asked again */
+    struct loop_timer *retry, *patience;
+    int64_t give_up_at_ms;
+    bool paused;
+};
+
+static uint32_t index_of(const struct node *n)
+{
+    return (uint32_t)(n - n->all->list);
+}
+
+static const char *name_of(const struct node *n)
+{
+    return n->all->step->layout[index_of(n)]->node;
+}
+
+static void over(struct node *n, const struct err *why)
+{
+    if (n->over)
+        return;
+    n->over = true;
+    n->all->events.on_over(n->all->events.ctx, index_of(n), n->done ? NULL : why);
+}
+
+/* --- sessions --------------------------------------------------------------------------------- */
+
+static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
+                       const ProtobufCMessage *body)
+{
+    struct node *n = ctx;
+
+    if (rpc->number == RPC_STEP_DONE)
+        n->done = true; /* over when it closes */
+    else if (!n->over)
+        n->all->events.on_message(n->all->events.ctx, index_of(n), rpc->number, body);
+}
+
+static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
+{
+    struct node *n = ctx;
+
+    n->session = NULL;
+    over(n, why);
+}
+
+static void on_drained(void *ctx, struct rpc_session *s)
+{
+    struct node *n = ctx;
+
+    n->all->events.on_drained(n->all->events.ctx);
+}
+
+static void drop_guest(struct guest *g)
+{
+    struct guest **at = &g->all->guests;
+
+    while (*at != g)
+        at = &(*at)->next;
+    *at = g->next;
+    free(g);
+}
+
+static void welcome(struct node *n, struct rpc_session *s, const Pb__IoHello *hello)
+{
+    const struct rpc_session_events events = {
+        .on_message = on_message, .on_drained = on_drained, .on_close = on_close, .ctx = n};
+    Pb__IoHello answer = PB__IO_HELLO__INIT;
+
+    n->session = s;
+    rpc_session_set_events(s, &events);
+    rpc_session_pause(s, n->all->paused);
+    answer.node = hello->node;
+    answer.node_index = hello->node_index;
+    answer.has_bulk = true;
+    answer.bulk = 2;
+    if (hello->bulk == 1)
+        rpc_session_send_bulk(s);
+    n->all->events.on_here(n->all->events.ctx, index_of(n), hello);
+    rpc_session_send(s, RPC_IO_HELLO, &answer.base);
+}
+
+static void on_guest_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
+                             const ProtobufCMessage *body)
+{
+    struct guest *g = ctx;
+    struct nodes *all = g->all;
+    const Pb__IoHello *hello = (const Pb__IoHello *)body;
+
+    if (rpc->number != RPC_IO_HELLO || hello->node_index >= all->count ||
+        !str_eq(hello->node, all->step->layout[hello->node_index]->node) ||
+        all->list[hello->node_index].session || all->list[hello->node_index].over) {
+        cmd_detail(2, "Refused a connection from %s", rpc_session_peer(s));
+        rpc_session_finish(s);
+        return;
+    }
+    drop_guest(g);
+    cmd_detail(2, "Node %s is connected", hello->node);
+    welcome(&all->list[hello->node_index], s, hello);
+}
+
+static void on_guest_close(void *ctx, struct rpc_session *s, const struct err *why)
+{
+    drop_guest(ctx);
+}
+
+static void on_session(void *ctx, struct rpc_session *s, const char *peer_name)
+{
+    struct guest *g = mem_new(struct guest);
+    const struct rpc_session_events events = {
+        .on_message = on_guest_message, .on_close = on_guest_close, .ctx = g};
+
+    g->all = ctx;
+    g->session = s;
+    g->next = g->all->guests;
+    g->all->guests = g;
+    rpc_session_set_events(s, &events);
+}
+
+static void on_refused(void *ctx, const char *peer, const char *why)
+{
+    cmd_detail(2, "Refused a connection from %s: %s", peer, why);
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+static void on_patience(void *ctx)
+{
+    struct nodes *all = ctx;
+    struct err why = {0};
+
+    err_set(&why, -ERR_TIMEOUT,
+            "its slurmstepd has not connected to port %u of this host; a firewall between them? "
+            "(SrunPortRange in slurm.conf limits the ports)",
+            all->port);
+    for (uint32_t i = 0; i < all->count; i++)
+        if (all->list[i].asked && !all->list[i].session)
+            over(&all->list[i], &why);
+}
+
+static void on_answer(void *ctx, size_t index, int code, const ProtobufCMessage *reply,
+                      const struct err *err)
+{
+    struct request *r = ctx;
+    struct nodes *all = r->all;
+    struct node *n = &all->list[r->index[index]];
+
+    if (code == 0) {
+        cmd_detail(2, "Node %s: slurmstepd has process id %u", name_of(n),
+                   ((const Pb__StepAttached *)reply)->local_pid);
+        n->asked = true;
+        loop_timer_set(all->patience, cmd_conf()->message_timeout_sec * 1000);
+        return;
+    }
+    if ((code == -ERR_TRANSITION || alloc_is_transient(code)) &&
+        loop_mono_ms() < all->give_up_at_ms) {
+        vec_push(&all->again, index_of(n));
+        loop_timer_set(all->retry, RETRY_MS);
+        return;
+    }
+    over(n, err);
+}
+
+static void ask(struct nodes *all, const uint32_t *index, size_t count)
+{
+    struct request *r = mem_new(struct request);
+    Pb__StepAttach m = PB__STEP_ATTACH__INIT;
+
+    r->all = all;
+    r->index = mem_new_array(uint32_t, count);
+    r->targets = mem_new_array(struct rpc_node_target, count);
+    for (size_t i = 0; i < count; i++) {
+        const Pb__StepNode *n = all->step->layout[index[i]];
+
+        r->index[i] = index[i];
+        r->targets[i] = (struct rpc_node_target){n->node, n->addr, (uint16_t)n->port};
+    }
+    m.job_id = all->step->job_id;
+    m.step_id = all->step->step_id;
+    m.io_port = all->port;
+    m.io_key = (ProtobufCBinaryData){sizeof(all->token), all->token};
+    vec_push(&all->requests, r);
+    r->fanout = rpc_fanout_start(all->loop, cmd_conf(), r->targets, count, RPC_STEP_ATTACH, &m.base,
+                                 0, on_answer, r);
+}
+
+static void on_retry(void *ctx)
+{
+    struct nodes *all = ctx;
+
+    ask(all, all->again.data, all->again.len);
+    vec_clear(&all->again);
+}
+
+static void ask_all(struct nodes *all)
+{
+    _cleanup_free_ uint32_t *index = mem_new_array(uint32_t, all->count);
+
+    for (uint32_t i = 0; i < all->count; i++)
+        index[i] = i;
+    ask(all, index, all->count);
+}
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
+int nodes_open(struct loop *loop, const Pb__StepRecord *step, const struct nodes_events *events,
+               struct nodes **out, struct err *err)
+{
+    struct nodes *all = mem_new(struct nodes);
+    const struct rpc_server_events server_events = {
+        .on_session = on_session, .on_refused = on_refused, .ctx = all};
+    struct rpc_server_options options = {.loop = loop,
+                                         .key = &all->key,
+                                         .audience = "srun",
+                                         .refuse_plain = true,
+                                         .sessions = (unsigned)step->n_layout};
+    struct auth_key secret;
+    int port = rpc_secret_new(cmd_conf(), all->token, &secret, err);
+
+    if (port < 0) {
+        free(all);
+        return port;
+    }
+    auth_key_from_bytes(secret.mac_key, sizeof(secret.mac_key), &all->key);
+    auth_key_done(&secret);
+    all->loop = loop;
+    all->step = step;
+    all->events = *events;
+    all->count = (uint32_t)step->n_layout;
+    all->list = mem_new_array(struct node, all->count);
+    for (uint32_t i = 0; i < all->count; i++)
+        all->list[i].all = all;
+    all->retry = loop_timer_new(loop, on_retry, all);
+    all->patience = loop_timer_new(loop, on_patience, all);
+    all->give_up_at_ms = loop_mono_ms() + cmd_conf()->message_timeout_sec * 1000;
+    all->server = rpc_server_new(&options, &server_events);
+    port = ioport_listen(all->server, cmd_conf(), step->layout, step->n_layout, err);
+    if (port < 0) {
+        nodes_free(all);
+        return port;
+    }
+    all->port = (uint16_t)port;
+    ask_all(all);
+    *out = all;
+    return 0;
+}
+
+void nodes_free(struct nodes *all)
+{
+    if (!all)
+        return;
+    vec_foreach (&all->requests, r) {
+        rpc_fanout_free((*r)->fanout);
+        free((*r)->targets);
+        free((*r)->index);
+        free(*r);
+    }
+    vec_done(&all->requests);
+    vec_done(&all->again);
+    rpc_server_free(all->server); /* its sessions too */
+    while (all->guests)
+        drop_guest(all->guests);
+    loop_timer_free(all->retry);
+    loop_timer_free(all->patience);
+    auth_key_done(&all->key);
+    free(all->list);
+    free(all);
+}
+
+void nodes_pause(struct nodes *all, bool paused)
+{
+    all->paused = paused;
+    for (uint32_t i = 0; i < all->count; i++)
+        if (all->list[i].session)
+            rpc_session_pause(all->list[i].session, paused);
+}
+
+bool nodes_has_task(const struct nodes *all, uint32_t node, uint32_t task)
+{
+    const Pb__StepNode *where = all->step->layout[node];
+
+    for (size_t i = 0; i < where->n_task_ids; i++)
+        if (where->task_ids[i] == task)
+            return true;
+    return false;
+}
+
+bool nodes_has_room(const struct nodes *all)
+{
+    for (uint32_t i = 0; i < all->count; i++)
+        if (all->list[i].session && rpc_session_backlog(all->list[i].session) > RPC_SESSION_HIGH)
+            return false;
+    return true;
+}
+
+static void send_all(struct nodes *all, uint32_t task, enum rpc_number rpc,
+                     const ProtobufCMessage *m)
+{
+    for (uint32_t i = 0; i < all->count; i++)
+        if (all->list[i].session && (task == EVERY_TASK || nodes_has_task(all, i, task)))
+            rpc_session_send(all->list[i].session, rpc, m);
+}
+
+bool nodes_send_input(struct nodes *all, uint32_t task, const void *data, size_t len)
+{
+    Pb__IoData m = PB__IO_DATA__INIT;
+
+    m.task = task;
+    m.has_data = true;
+    m.data.data = (uint8_t *)data;
+    m.data.len = len;
+    send_all(all, task, RPC_IO_DATA, &m.base);
+    return nodes_has_room(all);
+}
+
+void nodes_signal(struct nodes *all, int signo)
+{
+    Pb__IoSignal m = PB__IO_SIGNAL__INIT;
+
+    m.signal = signo;
+    send_all(all, EVERY_TASK, RPC_IO_SIGNAL, &m.base);
+}
+
+void nodes_window_size(struct nodes *all, uint32_t rows, uint32_t columns)
+{
+    Pb__WindowSize m = PB__WINDOW_SIZE__INIT;
+
+    m.rows = rows;
+    m.columns = columns;
+    send_all(all, EVERY_TASK, RPC_WINDOW_SIZE, &m.base);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/sattach/options.h"
+
+#include <string.h>
+
+#include "cmd/common/cmd.h"
+#include "cmd/common/job_state.h"
+
+#define ARGS_DEF "cmd/sattach/sattach.def"
+#include "cmd/common/args_rows.h"
+
+const struct args_table options_table = ARGS_TABLE("sattach", "job.step");
+
+static int refused(void)
+{
+    return cmd_exit_error() + 1;
+}
+
+static int set_filter(struct options *o, int stream, const char *name, const char *value)
+{
+    long long task;
+
+    if (str_parse_i64(value, 0, EVERY_TASK - 1, &task) < 0) {
+        cmd_error("Invalid argument --%s=%s: it is no number of a task", name, value);
+        return refused();
+    }
+    o->filter[stream] = (uint32_t)task;
+    return 0;
+}
+
+static int set_option(void *ctx, int id, const char *value)
+{
+    struct options *o = ctx;
+
+    switch (id) {
+    case ID_as_srun:
+        o->as_srun = true;
+        cmd_start("srun");
+        break;
+    case ID_input_filter:
+        return set_filter(o, 0, "input-filter", value);
+    case ID_output_filter:
+        return set_filter(o, 1, "output-filter", value);
+    case ID_error_filter:
+        return set_filter(o, 2, "error-filter", value);
+    case ID_label:
+        o->label = true;
+        break;
+    case ID_layout:
+        o->layout = true;
+        break;
+    case ID_pty:
+        o->pty = true;
+        break;
+    case ID_quiet:
+        o->quiet = true;
+        break;
+    default:
+        break;
+    }
+    return 0;
+}
+
+static int set_id(struct options *o, int count, char **operands)
+{
+    struct err err = {0};
+
+    if (count != 1) {
+        cmd_error(count == 0 ? "No job step was named: give it as JOB.STEP"
+                             : "One job step at a time: \"%s\" is one too many",
+                  count == 0 ? "" : operands[1]);
+        return refused();
+    }
+    o->id_text = operands[0];
+    pb__step_id__init(&o->id);
+    if (job_state_parse_id(o->id_text, &o->id, &err) < 0 ||
+        (o->id.array_tasks && strpbrk(o->id.array_tasks, ",-"))) {
+        cmd_error("Invalid job step id %s: it is JOB.STEP, or JOB_ELEMENT.STEP of a job array",
+                  o->id_text);
+        return refused();
+    }
+    return 0;
+}
+
+int options_parse(struct options *o, int argc, char **argv)
+{
+    int first, status;
+
+    *o = (struct options){.filter = {EVERY_TASK, EVERY_TASK, EVERY_TASK}};
+    status = args_parse(&options_table, argc, argv, set_option, o, &o->common, &first);
+    if (status || args_is_info(&o->common))
+        return status;
+    if (o->pty && (o->filter[0] & o->filter[1] & o->filter[2]) != EVERY_TASK) {
+        cmd_error("--pty is the terminal of task 0: it does not go with a filter");
+        return refused();
+    }
+    return set_id(o, argc - first, argv + first);
+}

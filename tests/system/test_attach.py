@@ -1,0 +1,416 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""sattach and srun --attach: a step seen by others than its srun. CORE-201, 204, 205, 210, 236, X-18, HET-101 for one component."""
+import os
+import pathlib
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from harness import DEADLINE, PREFIX, ROOT, eventually
+
+GATE = "mkfifo last.$SLURM_PROCID gate.$SLURM_PROCID; echo ready; read x <gate.$SLURM_PROCID; "
+WAIT = "read x <last.$SLURM_PROCID"  # a second one: the writer of the first may still have it open
+
+
+class Step:
+    """An srun whose tasks wait at a fifo each, in a directory of their own."""
+
+    def __init__(self, cluster, body, *options, tasks=1, user=None, **more):
+        self.cluster, self.tasks = cluster, tasks
+        self.dir = pathlib.Path(cluster.run(["mktemp", "-d", "-p", str(cluster.work), "step.XXXXXX"], user=user).ok())
+        self.srun = cluster.popen(["srun", f"-n{tasks}", *options, "sh", "-c", GATE + body], user=user, cwd=self.dir, **more)
+        eventually(lambda: len(list(self.dir.glob("gate.*"))) == tasks, "the tasks wait")
+        self.id = eventually(lambda: self.find(user), "the step is listed")
+
+    def find(self, user):
+        me = user or "root"
+        steps = self.cluster.run(["squeue", "-s", "-h", "-u", me if ROOT else str(os.getuid()), "-o", "%i %j"]).ok().splitlines()
+        numbers = [line.split()[0] for line in steps if line.endswith(" sh")]
+        return max(numbers, key=lambda i: int(i.split(".")[0])) if numbers else None
+
+    def go(self, gate="gate"):
+        for i in range(self.tasks):
+            (self.dir / f"{gate}.{i}").write_text("\n")
+
+    def end(self):
+        out, err = self.srun.communicate(timeout=DEADLINE)
+        return self.srun.returncode, out, err
+
+
+def watch(step, *options, user=None, program=("sattach",), **more):
+    """A watcher that has seen what was written before it came."""
+    w = step.cluster.popen([*program, *options, step.id] if program[0] == "sattach" else [*program, *options], user=user, **more)
+    return w
+
+
+def read_until(stream, text):
+    """What a pipe says up to and with this."""
+    got, end = "", time.monotonic() + DEADLINE
+    while text not in got:
+        assert time.monotonic() < end, got
+        ready, _, _ = select.select([stream], [], [], 1)
+        if ready:
+            piece = os.read(stream.fileno(), 65536).decode(errors="replace")
+            assert piece, f"{text!r} is not in {got!r}"
+            got += piece
+    return got
+
+
+def test_two_watchers_see_what_srun_sees(cluster):
+    """CORE-204: also what was written before they came, and the exit status."""
+    step = Step(cluster, "echo out; echo err >&2; exit 3")
+    watchers = [watch(step) for _ in range(2)]
+    for w in watchers:
+        assert read_until(w.stdout, "ready\n") == "ready\n"
+    step.go()
+    status, out, err = step.end()
+    assert (status, out) == (3, "ready\nout\n") and err.startswith("err\n")
+    for w in watchers:
+        out, err = w.communicate(timeout=DEADLINE)
+        assert (w.returncode, out, err) == (3, "out\n", "err\n")
+
+
+def test_labels_and_filters(cluster):
+    step = Step(cluster, "echo out; echo err >&2", "-N2", tasks=4)
+    label = watch(step, "--label")
+    second = watch(step, "-l", "--output-filter=2", "--error-filter", "1")
+    seen = ""
+    while seen.count("ready\n") < 4:  # both nodes show it
+        seen += read_until(label.stdout, "\n")
+    assert read_until(second.stdout, "ready\n") == "2: ready\n"
+    step.go()
+    assert step.end()[0] == 0
+    out, err = label.communicate(timeout=DEADLINE)
+    assert sorted(line for line in out.splitlines() if "out" in line) == [f"{i}: out" for i in range(4)]
+    assert sorted(err.splitlines()) == [f"{i}: err" for i in range(4)]
+    assert second.communicate(timeout=DEADLINE) == ("2: out\n", "1: err\n")
+
+
+def test_layout(cluster):
+    step = Step(cluster, "", "-N2", tasks=3)
+    want = "Job step layout:\n\t3 tasks, 2 nodes (n[1-2])\n\n\tNode 0 (n1), 2 task(s): 0 1 \n\tNode 1 (n2), 1 task(s): 2 \n"
+    assert cluster.run(["sattach", "--layout", step.id]).stdout == want
+    batch = cluster.sbatch(wrap="sleep 1000")
+    eventually(lambda: cluster.state(batch) == "RUNNING", "the script runs")
+    assert "1 tasks, 1 nodes" in cluster.run(["sattach", "--layout", f"{batch}.batch"]).ok()
+    cluster.run(["sattach", f"{batch}.batch"]).fails("the batch script of job", "writes to files")
+    cluster.run(f"scancel {batch}").ok()
+    step.go()
+    assert step.end()[0] == 0
+
+
+def test_input_goes_to_the_tasks(cluster):
+    """And its end is not theirs: srun has that."""
+    step = Step(cluster, "while read line; do echo got $line; done", "-N2", tasks=2, stdin=subprocess.PIPE)
+    step.go()
+    one = watch(step, "-l", "--input-filter=1", stdin=subprocess.PIPE)
+    read_until(one.stdout, "1: ready\n")
+    one.stdin.write("for one\n")
+    one.stdin.close()
+    assert "1: got for one\n" in read_until(one.stdout, "got for one\n")
+    both = watch(step, "-l", stdin=subprocess.PIPE)
+    read_until(both.stdout, "ready\n")
+    both.stdin.write("for both\n")
+    both.stdin.flush()
+    seen = ""
+    while not ("0: got for both\n" in seen and "1: got for both\n" in seen):
+        seen += read_until(both.stdout, "\n")
+    step.srun.stdin.write("of srun\n")
+    step.srun.stdin.close()
+    step.srun.stdin = None
+    status, out, _ = step.end()
+    assert status == 0 and out.count("got of srun\n") == 2 and out.count("got for both\n") == 2
+    assert out.count("got for one\n") == 1
+    for w in (one, both):
+        w.stdin = None
+        assert "got of srun\n" in w.communicate(timeout=DEADLINE)[0] and w.returncode == 0
+
+
+@pytest.mark.parametrize("how", (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL))
+def test_leaving_ends_nothing(cluster, how):
+    """CORE-205."""
+    step = Step(cluster, "echo end")
+    leaver, other = watch(step), watch(step)
+    read_until(leaver.stdout, "ready\n")
+    read_until(other.stdout, "ready\n")
+    leaver.send_signal(how)
+    assert leaver.wait(DEADLINE) == (-9 if how == signal.SIGKILL else 0)
+    leaver.communicate()
+    step.go()
+    assert step.end()[:2] == (0, "ready\nend\n")
+    assert other.communicate(timeout=DEADLINE)[0] == "end\n"
+
+
+@pytest.mark.parametrize("frozen", (True, False))
+def test_a_slow_watcher_slows_nobody_down(cluster, frozen):
+    """50 MB pass a watcher that stands still, and one that is killed in between: srun has all of it, in order."""
+    lines = 6_400_000
+    step = Step(cluster, f"seq {lines}; {WAIT}", stdout=open(cluster.work / "whole", "wb"))
+    slow, quick = watch(step), watch(step, stdout=open(cluster.work / "seen", "wb"))
+    read_until(slow.stdout, "ready\n")
+    eventually(lambda: (cluster.work / "seen").read_text() == "ready\n", "the other watches")
+    slow.send_signal(signal.SIGSTOP if frozen else signal.SIGKILL)
+    shepherd = shepherd_of(cluster, step.id)
+    step.go()
+    whole = cluster.work / "whole"
+    size = 6 + sum(len(str(10 ** k)) * min(9 * 10 ** k, lines - 10 ** k + 1) + min(9 * 10 ** k, lines - 10 ** k + 1)
+                   for k in range(7))
+    eventually(lambda: whole.stat().st_size == size, lambda: f"all {size} bytes: {whole.stat().st_size}")
+    assert resident_kib(shepherd) < 4096
+    step.go("last")
+    assert step.end()[0] == 0
+    check = subprocess.run(f"(echo ready; seq {lines}) | cmp - {whole}", shell=True, capture_output=True, text=True)
+    assert check.returncode == 0, check.stdout
+    if frozen:
+        slow.send_signal(signal.SIGCONT)
+    out, err = slow.communicate(timeout=DEADLINE)
+    if frozen:  # what it has is in order; what it has not it is told
+        assert re.search(r"sattach: \d+ bytes of standard output of task 0 are left out here", err), err
+        lost = sum(int(n) for n in re.findall(r"sattach: (\d+) bytes of standard output of task 0 are left out", err))
+        assert len(out) + lost == size - 6, (len(out), lost, size)
+    quick.wait(DEADLINE)
+    assert quick.returncode == 0
+    quick.communicate()
+
+
+def shepherd_of(cluster, step):
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if (entry / "cmdline").read_bytes().startswith(b"slurmstepd: [" + step.encode() + b"]") and \
+                    str(cluster.dir).encode() in b" ".join(os.fsencode(os.readlink(f)) for f in (entry / "fd").iterdir()):
+                return int(entry.name)
+        except OSError:
+            continue
+    found = [e for e in pathlib.Path("/proc").glob("[0-9]*/cmdline") if e.read_bytes().startswith(b"slurmstepd: [" + step.encode())]
+    return int(found[0].parts[2])
+
+
+def resident_kib(pid):
+    return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text()).group(1))
+
+
+def test_a_late_watcher_sees_the_last_lines(cluster):
+    """Whole ones, of 64 KiB at most."""
+    step = Step(cluster, f"seq 100000; {WAIT}")
+    step.go()
+    read_until(step.srun.stdout, "100000\n")
+    late = watch(step)
+    seen = read_until(late.stdout, "100000\n").splitlines()
+    first = int(seen[0])
+    assert seen == [str(i) for i in range(first, 100001)] and 60000 < sum(len(s) + 1 for s in seen) <= 65536
+    step.go("last")
+    step.end()
+    late.communicate(timeout=DEADLINE)
+
+
+def test_only_the_owner_may(cluster):
+    """And administrators: the daemon of the node decides."""
+    if not ROOT:
+        pytest.skip("needs two users")
+    step = Step(cluster, "echo secret", user="nobody")
+    refused = cluster.run(["sattach", step.id], user="daemon")
+    assert refused.returncode == 1 and "Access/permission denied" in refused.stderr and refused.stdout == ""
+    assert "refused to show step" in cluster.tail("n1")
+    owner, root = watch(step, user="nobody"), watch(step)
+    for w in (owner, root):
+        read_until(w.stdout, "ready\n")
+    step.go()
+    step.end()
+    for w in (owner, root):
+        assert w.communicate(timeout=DEADLINE)[0] == "secret\n"
+
+
+def test_what_is_not_there(cluster):
+    cluster.run("sattach").fails("No job step was named")
+    cluster.run("sattach 1.0 2.0").fails('"2.0" is one too many')
+    for bad in ("x", "1.x", "1.0.0", "7_1-3.0"):
+        cluster.run(["sattach", bad]).fails(f"Invalid job step id {bad}")
+    cluster.run("sattach 4711.0").fails("Job step 4711.0 is not running")
+    cluster.run("sattach 4711").fails("Job 4711 has no running step")
+    assert cluster.run("sattach 4711.0", env={"SLURM_EXIT_ERROR": "77"}).returncode == 77
+    cluster.run("sattach --pty --output-filter=1 1.0").fails("does not go with a filter")
+    cluster.run("sattach --output-filter=x 1.0").fails("--output-filter=x: it is no number of a task")
+    step = Step(cluster, "")
+    cluster.run(["sattach", "-o", "1", step.id]).fails("There is no task 1", "has 1")
+    job, number = step.id.split(".")
+    cluster.run(["sattach", f"{job}.{int(number) + 1}"]).fails("is not running")
+    step.go()
+    step.end()
+    eventually(lambda: cluster.run(["sattach", step.id]).returncode == 1, "it has ended")
+
+
+def test_so_many_and_no_more(cluster):
+    """Memory of a shepherd is bounded; one that leaves makes room."""
+    step = Step(cluster, "")
+    watchers = [watch(step) for _ in range(8)]
+    for w in watchers:
+        read_until(w.stdout, "ready\n")
+    cluster.run(["sattach", step.id]).fails(f"step {step.id} has 8 watchers on node n1, and may have no more")
+    watchers[0].terminate()
+    watchers[0].communicate()
+
+    def another():
+        w = watch(step)
+        if select.select([w.stdout], [], [], 5)[0] and w.stdout.read(1):
+            return w
+        w.communicate()
+    watchers[0] = eventually(another, "there is room again")
+    step.go()
+    assert step.end()[0] == 0
+    for w in watchers:
+        w.communicate(timeout=DEADLINE)
+        assert w.returncode == 0
+
+
+def test_a_new_daemon_knows_its_steps(make_cluster):
+    """Rule 8: the shepherd and its watchers outlive slurmd."""
+    c = make_cluster(nodes=1)
+    step = Step(c, "echo end")
+    before = watch(step)
+    read_until(before.stdout, "ready\n")
+    c.kill("n1")
+    c.start_node("n1")
+    after = eventually(lambda: attached(step), "the new daemon has found the step")
+    step.go()
+    assert step.end()[0] == 0
+    assert before.communicate(timeout=DEADLINE)[0] == "end\n"
+    assert after.communicate(timeout=DEADLINE)[0].endswith("end\n")
+
+
+def attached(step):
+    """A watcher that has seen what was written, or nothing."""
+    w = watch(step)
+    if w.stdout.read(1) == "r":
+        return w
+    w.communicate()
+
+
+def test_files_of_nodes_are_named(cluster):
+    """What never passes the shepherd cannot be shown, and that is said."""
+    step = Step(cluster, f"echo err >&2; {WAIT}", "-o", "out.%t")
+    step.go()
+    w = watch(step)
+    seen = read_until(w.stderr, "standard error of the tasks goes to a file on their nodes, and is not shown: out.%t\n")
+    assert seen.startswith("sattach: standard output of the tasks goes to a file on their nodes, and is not shown: out.%t\n")
+    step.go("last")
+    step.end()
+    w.communicate(timeout=DEADLINE)
+
+
+def test_steps_of_an_array(cluster):
+    job = cluster.sbatch("--array=3", wrap="srun sh -c 'echo hello; sleep 1000'")
+    eventually(lambda: "hello" in (cluster.work / f"slurm-{job}_3.out").read_text()
+               if (cluster.work / f"slurm-{job}_3.out").exists() else False, "its step runs")
+    w = cluster.popen(["sattach", f"{job}_3.0"])
+    read_until(w.stdout, "hello\n")
+    cluster.run(f"scancel {job}").ok()
+    w.communicate(timeout=DEADLINE)
+    assert w.returncode != 0
+
+
+def test_srun_attach(cluster):
+    """CORE-201, 204, 210: the name of 2002, by job; signals go on as srun sends them."""
+    step = Step(cluster, "trap 'echo int' INT; trap 'echo usr1' USR1; while :; do read x <last.0; done")
+    job = step.id.split(".")[0]
+    step.go()
+    for form in (["--attach", job], [f"--attach={step.id}"], ["-a", job]):
+        w = cluster.popen(["srun", *form])
+        read_until(w.stdout, "ready\n")
+        w.send_signal(signal.SIGTERM)
+        assert w.wait(DEADLINE) == 0
+        w.communicate()
+    w = cluster.popen(["srun", "-l", "--attach", job])
+    read_until(w.stdout, "0: ready\n")
+    w.send_signal(signal.SIGUSR1)
+    read_until(w.stdout, "0: usr1\n")
+    w.send_signal(signal.SIGINT)
+    read_until(w.stderr, "srun: interrupt (one more within 1 sec to send it to the tasks)\n")
+    w.send_signal(signal.SIGINT)
+    read_until(w.stdout, "0: int\n")
+    cluster.run(["srun", "--attach", job, "true"]).fails("--attach takes no command")
+    cluster.run(f"scancel {job}").ok()
+    w.communicate(timeout=DEADLINE)
+    step.end()
+
+
+def test_a_job_with_several_steps(cluster):
+    script = "for i in 1 2; do srun -n1 --exact --mem=10 sh -c 'echo $SLURM_STEP_ID >>steps; exec sleep 1000' & done; wait"
+    job = cluster.sbatch("-n2", wrap=script)
+    eventually(lambda: (cluster.work / "steps").exists() and len((cluster.work / "steps").read_text().split()) == 2, "both run")
+    cluster.run(f"sattach {job}").fails(f"Job {job} runs several steps; name one of: {job}.0 {job}.1")
+    cluster.run(f"scancel {job}").ok()
+
+
+class Terminal:
+    """A command on a terminal of its own, in a session of its own."""
+
+    def __init__(self, cluster, argv, user=None, cwd=None):
+        self.master, slave = pty.openpty()
+        self.process = subprocess.Popen(["setsid", "-c", "-w", *cluster.argv(argv, user)], stdin=slave, stdout=slave,
+                                        stderr=slave, env=cluster.environment(), cwd=cwd or cluster.work)
+        os.close(slave)
+        self.seen = ""
+
+    def type(self, text):
+        os.write(self.master, text.encode())
+
+    def until(self, text):
+        end = time.monotonic() + DEADLINE
+        while text not in self.seen:
+            assert time.monotonic() < end, self.seen
+            if select.select([self.master], [], [], 1)[0]:
+                self.seen += os.read(self.master, 65536).decode(errors="replace")
+        before, _, self.seen = self.seen.partition(text)
+        return before + text
+
+    def close(self):
+        status = self.process.wait(DEADLINE)
+        os.close(self.master)
+        return status
+
+
+def test_a_shared_terminal(cluster):
+    """--pty of a step with --pty: both see it, both type, and ~. leaves."""
+    first = Terminal(cluster, ["srun", "--pty", "--job-name=shared", "sh", "-c", "stty -echo; echo on $((40+2)); "
+                               "while read line; do echo got $line; stty size; done"])
+    first.until("on 42")
+    job = eventually(lambda: cluster.run("squeue -h -n shared -t R -o %i").ok(), "the job runs")
+    second = Terminal(cluster, ["sattach", "--pty", f"{job}.0"])
+    second.until("on 42")
+    second.type("second\r")
+    first.until("got second")
+    second.until("got second")
+    first.type("first\r")
+    second.until("got first")
+    second.type("~.")
+    assert second.close() == 0
+    first.type("still\r")
+    first.until("got still")
+    first.type("\x04")
+    assert first.close() == 0
+
+
+@pytest.mark.skipif(not shutil.which("gdb"), reason="needs gdb")
+def test_debuggers_read_the_table(cluster):
+    """CORE-236, of a step that has been running for long."""
+    step = Step(cluster, "", "-N2", tasks=2)
+    w = watch(step)
+    read_until(w.stdout, "ready\n")
+    show = ["-ex", "printf \"%d %d %s %s\\n\", MPIR_proctable_size, MPIR_proctable[1].pid, MPIR_proctable[1].host_name, "
+            "MPIR_proctable[1].executable_name"]
+
+    def table():
+        out = cluster.run(["gdb", "-nx", "-batch", "-p", w.pid, *show]).stdout
+        found = re.search(r"^2 (\d+) n2 sh$", out, re.M)
+        return found and int(found.group(1))
+    pid = eventually(table, "the table is whole")
+    assert pathlib.Path(f"/proc/{pid}/cwd").resolve() == step.dir
+    step.go()
+    step.end()
+    w.communicate(timeout=DEADLINE)
