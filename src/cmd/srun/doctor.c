@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "cmd/srun/libs.h"
+#include "cmd/common/libs.h"
 #include "cmd/srun/mpi.h"
 #include "cmd/srun/program.h"
 #include "cmd/srun/say.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cmd/srun/libs.h"
+#include "cmd/common/libs.h"
 
 #include <stdbool.h>
 #include <stdint.h>

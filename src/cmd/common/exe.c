@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cmd/srun/exe.h"
+#include "cmd/common/exe.h"
 
 #include <elf.h>
 #include <errno.h>

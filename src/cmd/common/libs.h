@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
-#include "cmd/srun/exe.h"
+#include "cmd/common/exe.h"
 
 #define LIBS_MAX 1024
 
