@@ -104,6 +104,7 @@ void cgroup_each(const struct cgroup *c, cgroup_each_fn *fn, void *ctx);
 
 /* The calling process moves into it, in all trees. */
 int cgroup_enter(const struct cgroup *c, struct err *err);
+int cgroup_add(const struct cgroup *c, pid_t pid, struct err *err); /* another one; 0: the caller */
 struct cgroup_pids {
     VEC(pid_t) list;
 };

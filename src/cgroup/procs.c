@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,9 +26,17 @@ int cgroup_dir_procs(const struct cgroup *c)
 
 int cgroup_enter(const struct cgroup *c, struct err *err)
 {
+    return cgroup_add(c, 0, err);
+}
+
+int cgroup_add(const struct cgroup *c, pid_t pid, struct err *err)
+{
+    char number[16];
+
+    snprintf(number, sizeof(number), "%d", (int)pid);
     for (int i = 0; i < CGROUP_PARTS && c->version != CGROUP_NONE; i++)
         if (c->fd[i] >= 0) {
-            int rc = cgroup_file_write(c->fd[i], "cgroup.procs", "0");
+            int rc = cgroup_file_write(c->fd[i], "cgroup.procs", number);
 
             if (rc)
                 return err_set(err, rc, "cannot enter %s cgroup %s: %s",

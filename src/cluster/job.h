@@ -25,6 +25,7 @@
 struct cluster;
 
 #define CLUSTER_BATCH_STEP 0xfffffffbu
+#define CLUSTER_ALLOC_STEP 0xfffffffcu             /* the allocation itself, on all its nodes */
 #define CLUSTER_TIME_MAX_SEC INT64_C(253402300799) /* the end of the year 9999 */
 #define CLUSTER_NO_LIMIT_SEC                                                                       \
     (INT64_C(365) * 86400) /* how long the planner takes "unlimited" to be */

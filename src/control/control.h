@@ -21,6 +21,7 @@
 #include "base/str.h"
 #include "conf/conf.h"
 #include "control/env.h"
+#include "proto/cast.pb-c.h"
 #include "proto/ctl.pb-c.h"
 #include "proto/job.pb-c.h"
 #include "proto/license.pb-c.h"
@@ -97,6 +98,9 @@ void control_alloc_wait(struct control *c, uint64_t call, const struct caller *w
                         const Pb__AllocWait *r);
 void control_alloc_info(struct control *c, uint64_t call, const struct caller *who,
                         const Pb__JobIdRequest *r);
+/* A credential for files to its nodes. */
+void control_cast_ask(struct control *c, uint64_t call, const struct caller *who,
+                      const Pb__CastAsk *r);
 void control_step_create(struct control *c, uint64_t call, const struct caller *who,
                          const Pb__StepSpec *r);
 void control_step_complete(struct control *c, uint64_t call, const struct caller *who,

@@ -31,6 +31,7 @@ void start_make_cred(struct control *c, struct job *j, const Pb__StepRecord *ste
     m.n_nodes = step->n_layout;
     m.has_exact = step->has_exact;
     m.exact = step->exact;
+    m.has_cast = m.cast = step->step_id == CLUSTER_ALLOC_STEP;
     m.issued_at_ms = c->env->wall_ms(c->env->ctx);
     m.expires_at_ms = m.issued_at_ms + CONTROL_CRED_MS;
     m.cluster = (char *)c->conf->cluster_name;

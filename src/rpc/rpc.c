@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "proto/cast.pb-c.h"
 #include "proto/common.pb-c.h"
 #include "proto/ctl.pb-c.h"
 #include "proto/io.pb-c.h"

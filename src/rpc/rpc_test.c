@@ -74,6 +74,9 @@ static const struct {
     {RPC_STEP_ATTACH, ANYONE},    {RPC_IO_LOST, KEYS},          {RPC_STEPD_ATTACH, DAEMONS},
     {RPC_PMIXD_GOT, DAEMONS},     {RPC_PMIXD_NAME, DAEMONS},    {RPC_PMIXD_ABORT, DAEMONS},
     {RPC_TREE, ANYONE},           {RPC_TREE_PART, ANYONE},      {RPC_TREE_COMMIT, ANYONE},
+    {RPC_CAST_ASK, ANYONE},       {RPC_CAST_RECEIVE, ANYONE},   {RPC_CASTD_START, DAEMONS},
+    {RPC_CAST_HELLO, KEYS},       {RPC_CAST_STATUS, KEYS},      {RPC_CAST_DATA, KEYS},
+    {RPC_CAST_SUM, KEYS},         {RPC_CAST_ORDER, KEYS},       {RPC_CAST_BEAT, KEYS},
 };
 
 static void rights(void **state)

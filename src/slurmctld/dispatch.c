@@ -22,6 +22,7 @@ typedef void handler_fn(struct ctld *c, const struct rpc_request *r, const struc
     }
 TO_CONTROL(alloc_wait, Pb__AllocWait)
 TO_CONTROL(alloc_info, Pb__JobIdRequest)
+TO_CONTROL(cast_ask, Pb__CastAsk)
 TO_CONTROL(step_create, Pb__StepSpec)
 TO_CONTROL(step_complete, Pb__StepComplete)
 TO_CONTROL(job_complete, Pb__JobComplete)
@@ -365,6 +366,7 @@ static handler_fn *const handlers[] = {
     [RPC_LICENSE_LIST] = on_license_list,
     [RPC_STATS] = on_stats,
     [RPC_ALLOC_INFO] = on_alloc_info,
+    [RPC_CAST_ASK] = on_cast_ask,
     [RPC_SET_DEBUG] = on_set_debug,
     [RPC_CTLD_YIELD] = on_yield,
     [RPC_CTLD_TAKEOVER] = on_takeover,

@@ -142,6 +142,7 @@ void control_submit(struct control *c, uint64_t call, const struct caller *who,
 REFUSE(alloc, Pb__AllocRequest)
 REFUSE(alloc_wait, Pb__AllocWait)
 REFUSE(alloc_info, Pb__JobIdRequest)
+REFUSE(cast_ask, Pb__CastAsk)
 REFUSE(step_create, Pb__StepSpec)
 REFUSE(step_complete, Pb__StepComplete)
 REFUSE(job_complete, Pb__JobComplete)

@@ -356,6 +356,29 @@ int contain_fill(struct job *j, const Pb__Cred *cred, uint32_t node_index, Pb__S
     return 0;
 }
 
+/* Below the job's own, which holds no process where others are below it. */
+int contain_add(struct job *j, const Pb__Cred *cred, uint32_t node_index, pid_t pid,
+                struct err *err)
+{
+    _cleanup_(cgroup_close) struct cgroup job = {0}, files = {0};
+    Pb__StepdStart m = PB__STEPD_START__INIT;
+    _cleanup_arena_ struct arena arena;
+    int rc;
+
+    arena_init(&arena, 0);
+    rc = contain_fill(j, cred, node_index, &m, &arena, err);
+    if (rc || !m.cgroup)
+        return rc;
+    rc = open_job(j->d->contain, (uid_t)cred->uid, j->key, false, &job, err);
+    if (!rc)
+        rc = cgroup_make(&job, "files", &files, err);
+    if (!rc)
+        rc = cgroup_add(&files, pid, err);
+    return rc ? err_set(err, -ERR_NODE_FAULT, "a receiver of files for job %u cannot be confined",
+                        j->key.id)
+              : 0;
+}
+
 static int open_step(const struct job *j, uint32_t step_id, struct cgroup *out)
 {
     const struct contain *k = j->d->contain;

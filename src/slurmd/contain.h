@@ -29,6 +29,10 @@ void contain_close(struct slurmd *d); /* what runs stays as it is */
 int contain_fill(struct job *j, const Pb__Cred *cred, uint32_t node_index, Pb__StepdStart *m,
                  struct arena *arena, struct err *err);
 
+/* A process that belongs to no step, in the job's directory with its limits, where there is one. */
+int contain_add(struct job *j, const Pb__Cred *cred, uint32_t node_index, pid_t pid,
+                struct err *err);
+
 /* Of a step whose shepherd was killed: ends what is in its cgroup. How many are left, and which
  * one of them, as proc_describe() puts it. */
 unsigned contain_kill(struct job *j, uint32_t step_id, struct str *left);

@@ -11,6 +11,7 @@
 #include "slurmd/halt.h"
 #include "slurmd/launch.h"
 #include "slurmd/plugins.h"
+#include "slurmd/receive.h"
 #include "slurmd/report.h"
 #include "slurmd/revoked.h"
 #include "slurmd/script.h"
@@ -385,8 +386,9 @@ void job_check(struct job *j)
         j->ending_sent = true;
         vec_foreach (&j->steps, s)
             step_terminate(*s, grace, j->note.why);
+        receive_end(j);
     }
-    if (j->steps.len || j->lost.len || j->prolog_running)
+    if (j->steps.len || j->lost.len || j->receivers.len || j->prolog_running)
         return;
     if (j->note.epilog_begun) {
         j->epilog_running = true;
@@ -409,6 +411,7 @@ static void job_free(struct job *j)
     while (j->lost.len)
         ending_lost_free(j->lost.data[0]);
     vec_done(&j->lost);
+    receive_forget(j);
     fail_waiting(j, ERR_SHUTDOWN, err_text(ERR_SHUTDOWN), false);
     vec_done(&j->waiting);
     if (j->batch_end)

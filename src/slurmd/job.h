@@ -26,6 +26,7 @@
 
 struct launch;
 struct lost;
+struct receiver;
 struct step;
 
 struct job_key {
@@ -37,13 +38,14 @@ struct job {
     struct job_key key;
     struct note note; /* as on disk */
     bool prolog_running, epilog_running;
-    char *prolog_error;            /* it failed: nothing starts here */
-    VEC(struct step *) steps;      /* shepherds that live, or have ended and not gone yet */
-    VEC(struct lost *) lost;       /* steps without a shepherd, whose processes are being ended */
-    VEC(struct launch *) waiting;  /* for the prolog */
-    Pb__StepdEnded *batch_end;     /* held back until the node is clean; single-node jobs */
-    bool batch_ended, ending_sent; /* ending_sent: the shepherds were told */
-    bool halt_settling, halt_told; /* the last order of halt.h: the last signal; its answer */
+    char *prolog_error;       /* it failed: nothing starts here */
+    VEC(struct step *) steps; /* shepherds that live, or have ended and not gone yet */
+    VEC(struct lost *) lost;  /* steps without a shepherd, whose processes are being ended */
+    VEC(struct receiver *) receivers; /* of files, see receive.h */
+    VEC(struct launch *) waiting;     /* for the prolog */
+    Pb__StepdEnded *batch_end;        /* held back until the node is clean; single-node jobs */
+    bool batch_ended, ending_sent;    /* ending_sent: the shepherds were told */
+    bool halt_settling, halt_told;    /* the last order of halt.h: the last signal; its answer */
     struct loop_timer *halt_timer;
     uint64_t nonces[JOB_NONCES];
     size_t nonce_next;

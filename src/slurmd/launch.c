@@ -13,6 +13,7 @@
 #include "slurmd/cred.h"
 #include "slurmd/devices.h"
 #include "slurmd/plugins.h"
+#include "slurmd/receive.h"
 #include "slurmd/report.h"
 #include "slurmd/revoked.h"
 #include "slurmd/users.h"
@@ -24,7 +25,7 @@
 
 static struct log_limit refusals = {.burst = 60};
 
-static void launch_free(struct launch *l)
+void launch_free(struct launch *l)
 {
     str_done(&l->message);
     str_done(&l->cred);
@@ -53,7 +54,10 @@ static void check_fault(struct slurmd *d, uint32_t job_id, int code, const char 
 
 void launch_fail(struct slurmd *d, struct launch *l, int code, const char *text, bool drain)
 {
-    log_error("launch of %u.%u: %s", l->job.id, l->step_id, text);
+    if (l->is_receive)
+        log_error("a receiver of files for job %u was not started: %s", l->job.id, text);
+    else
+        log_error("launch of %u.%u: %s", l->job.id, l->step_id, text);
     if (l->is_batch) {
         report_launched(d, l->job.id, l->job.restarts, code, text, drain);
     } else {
@@ -113,7 +117,7 @@ static void say_cancelled(const struct slurmd *d, uint32_t job_id, uint32_t step
             err_text(ERR_CREDENTIAL_REVOKED), name, d->name);
 }
 
-static int check_not_over(struct slurmd *d, const Pb__Cred *cred, struct err *err)
+int launch_check_not_over(struct slurmd *d, const Pb__Cred *cred, struct err *err)
 {
     uint32_t id = cred->job_id, restarts = cred->restarts;
     struct job *j = job_find(d, id, restarts);
@@ -182,7 +186,7 @@ static int check_batch(struct slurmd *d, const Pb__LaunchBatch *m, struct arena 
         (*cred)->step_id != SLURMD_STEP_BATCH || (m->spec->has_uid && m->spec->uid != (*cred)->uid))
         return err_set(err, -ERR_CREDENTIAL, "%s: it is not the one of this batch script",
                        err_text(ERR_CREDENTIAL));
-    return check_not_over(d, *cred, err);
+    return launch_check_not_over(d, *cred, err);
 }
 
 /* The same order again. */
@@ -258,14 +262,15 @@ static int check_tasks(struct slurmd *d, const struct rpc_request *r, const Pb__
     if (r->who.uid != (*cred)->uid && r->who.uid != 0)
         return err_set(err, -ERR_CREDENTIAL, "%s: it is of user %u, the caller is user %u",
                        err_text(ERR_CREDENTIAL), (*cred)->uid, (unsigned)r->who.uid);
-    if ((*cred)->step_id == SLURMD_STEP_BATCH || !(*cred)->nodes[*index]->n_task_ids)
+    if ((*cred)->step_id == SLURMD_STEP_BATCH || (*cred)->cast ||
+        !(*cred)->nodes[*index]->n_task_ids)
         return err_set(err, -ERR_CREDENTIAL, "%s: it grants no tasks on node %s",
                        err_text(ERR_CREDENTIAL), d->name);
     if (!m->n_argv || !m->n_io_addr || m->io_port < 1 || m->io_port > 65535 ||
         m->io_key.len != AUTH_TOKEN_SIZE)
         return err_set(err, -ERR_LAUNCH, "%s: the request lacks a program or where its output goes",
                        err_text(ERR_LAUNCH));
-    return check_not_over(d, *cred, err);
+    return launch_check_not_over(d, *cred, err);
 }
 
 /* Whether this step was asked for before; then the call is answered, now or with the first. */
@@ -293,12 +298,12 @@ static bool is_repeat(struct job *j, uint32_t step_id, uint64_t key, uint64_t ca
     return true;
 }
 
-static uint64_t key_of(const Pb__LaunchTasks *m)
+uint64_t launch_key_of(ProtobufCBinaryData token)
 {
     uint8_t hash[AUTH_HASH_SIZE];
     uint64_t key;
 
-    auth_hash(m->io_key.data, m->io_key.len, hash);
+    auth_hash(token.data, token.len, hash);
     memcpy(&key, hash, sizeof(key));
     return key;
 }
@@ -351,20 +356,39 @@ void launch_tasks(struct slurmd *d, const struct rpc_request *r)
         rpc_reply_error(d->server, r->call, -rc, err.text);
         return;
     }
-    if (is_repeat(j, cred->step_id, key_of(m), r->call))
+    if (is_repeat(j, cred->step_id, launch_key_of(m->io_key), r->call))
         return;
     kept.io_key = (ProtobufCBinaryData){sizeof(secret.mac_key), secret.mac_key};
     kept.io_addr = &back;
     kept.n_io_addr = 1;
     l = launch_new(d, cred, m->cred, &kept.base, index);
     auth_key_done(&secret);
-    l->key = key_of(m);
+    l->key = launch_key_of(m->io_key);
     l->call = r->call;
     vec_push(&j->waiting, l);
     job_prepare(j);
 }
 
-/* Both. */
+/* All. */
+
+int launch_queue(struct slurmd *d, const Pb__Cred *cred, ProtobufCBinaryData packed,
+                 const ProtobufCMessage *message, uint32_t node_index, uint64_t key, uint64_t call,
+                 struct err *err)
+{
+    struct launch *l;
+    struct job *j;
+    int rc = job_for_tasks(d, cred, &j, err);
+
+    if (rc)
+        return rc;
+    l = launch_new(d, cred, packed, message, node_index);
+    l->is_receive = true;
+    l->key = key;
+    l->call = call;
+    vec_push(&j->waiting, l);
+    job_prepare(j);
+    return 0;
+}
 
 /* Takes the one that waits for this step off the list. */
 static struct launch *take_waiting(struct job *j, uint32_t step_id)
@@ -501,7 +525,7 @@ static void fill_gpus(struct slurmd *d, const struct launch *l, const Pb__Cred *
 }
 
 /* On record first: whatever happens now, this is never started a second time. */
-static void start(struct job *j, struct launch *l, const struct user *user)
+static void start_step(struct job *j, struct launch *l, const struct user *user)
 {
     struct slurmd *d = j->d;
     Pb__StepdStart m = PB__STEPD_START__INIT;
@@ -555,8 +579,10 @@ static void on_user(void *ctx, uint64_t number, const struct user *user, const s
     if (!l)
         return;
     vec_remove(&j->waiting, place);
-    if (user)
-        start(j, l, user);
+    if (user && l->is_receive)
+        receive_start(j, l, user);
+    else if (user)
+        start_step(j, l, user);
     else
         launch_fail(d, l, -why->code, why->text, false);
 }

@@ -20,9 +20,10 @@ struct launch {
     uid_t uid;
     gid_t gid;
     bool is_batch, asked;     /* asked: who the user is */
+    bool is_receive;          /* a receiver of files, see receive.h: no step */
     struct str message, cred; /* packed */
     uint64_t call;
-    uint64_t key; /* of srun's connections: tells a repeat from another launch */
+    uint64_t key; /* of srun's or sbcast's connections: tells a repeat from another launch */
 };
 
 /* A job credential that covers this node, which is nodes[*node_index] of it. */
@@ -31,6 +32,15 @@ int launch_check_cred(struct slurmd *d, ProtobufCBinaryData data, ProtobufCBinar
 
 void launch_batch(struct slurmd *d, const Pb__LaunchBatch *m); /* ordered by the controller */
 void launch_tasks(struct slurmd *d, const struct rpc_request *request); /* by an srun */
+
+/* For receive.c. That the job has not ended here; what tells a repeat; and a launch for the job,
+ * which starts when that is ready: nothing of its message but the bytes is looked at. */
+int launch_check_not_over(struct slurmd *d, const Pb__Cred *cred, struct err *err);
+uint64_t launch_key_of(ProtobufCBinaryData token);
+int launch_queue(struct slurmd *d, const Pb__Cred *cred, ProtobufCBinaryData packed,
+                 const ProtobufCMessage *message, uint32_t node_index, uint64_t key, uint64_t call,
+                 struct err *err);
+void launch_free(struct launch *l);
 
 void launch_go(struct slurmd *d, struct launch *l); /* its job is ready */
 /* Tells who asked, once; drain: this node is at fault. Frees it. */

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "slurmd/attach.h"
 #include "slurmd/launch.h"
+#include "slurmd/receive.h"
 #include "slurmd/tree.h"
 #include "slurmd/uplink.h"
 #include "slurmd/usage.h"
@@ -51,6 +52,9 @@ static void on_request(void *ctx, const struct rpc_request *r)
         break;
     case RPC_STEP_ATTACH:
         attach_step(d, r);
+        break;
+    case RPC_CAST_RECEIVE:
+        receive_request(d, r);
         break;
     case RPC_MINT:
         rpc_answer_mint(d->server, r, AUTH_TTL_MS);

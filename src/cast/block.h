@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Pieces of a file, as they travel: read once for all who are at the same place, compressed once.
+ * A piece ends at a multiple of the block size, or with the file.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define CAST_BLOCK (512u << 10) /* fits a processor's cache, and a tree's depth costs little */
+#define CAST_BLOCK_MIN (64u << 10)
+#define CAST_BLOCK_MAX (4u << 20)
+
+/* To a size that pieces may have: a multiple of the smallest, within the limits. */
+uint32_t cast_block_round(uint64_t wanted);
+
+/* Fills buf with len bytes of the file; fewer are a failure. */
+typedef int cast_read_fn(void *ctx, uint64_t at, void *buf, size_t len, struct err *err);
+
+struct cast_piece {
+    const void *data; /* until the next call */
+    size_t len, raw_len;
+    bool packed;
+};
+
+struct cast_blocks;
+struct cast_blocks *cast_blocks_new(uint32_t block, bool pack, cast_read_fn *read, void *ctx);
+void cast_blocks_free(struct cast_blocks *b);
+
+/* The piece that begins at 'at' of a file of 'size' bytes, at < size. */
+size_t cast_blocks_len(const struct cast_blocks *b, uint64_t at, uint64_t size);
+int cast_blocks_get(struct cast_blocks *b, uint64_t at, size_t len, struct cast_piece *out,
+                    struct err *err);
+/* What came in compressed need not be compressed again. */
+void cast_blocks_keep(struct cast_blocks *b, uint64_t at, size_t raw_len, const void *data,
+                      size_t len);
+
+/* Whether this build knows the compression. */
+bool cast_block_can_pack(void);
+/* Exactly raw_len bytes into out; -ERR_PROTOCOL. */
+int cast_block_unpack(const void *data, size_t len, void *out, size_t raw_len, struct err *err);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What sbcast was asked for. */
+#pragma once
+
+#include "cmd/common/args.h"
+#include "cmd/common/bcast.h"
+#include "proto/step.pb-c.h"
+
+struct options {
+    struct args_common common;
+    struct bcast_settings settings;
+    Pb__StepId id;
+    const char *source;
+    char *dest; /* absolute */
+};
+
+extern const struct args_table options_table;
+
+/* 0; or the status to exit with, plus 1, after a message. */
+int options_parse(struct options *o, int argc, char **argv);
+void options_done(struct options *o);

@@ -1,0 +1,469 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""sbcast: a file to the nodes of a job (X-18; the tree CORE-225, commit CORE-227, faults CORE-228 and CORE-229)."""
+import contextlib
+import hashlib
+import os
+import pathlib
+import pwd
+import random
+import signal
+import stat
+import subprocess
+
+import pytest
+
+from harness import ROOT, Cluster, alive, eventually
+
+pytestmark = pytest.mark.skipif(not ROOT, reason="nodes get file systems of their own")
+MIB = 1 << 20
+
+
+class Private(Cluster):
+    """Nodes of one host, each of which has a directory 'local' of its own, a small disk."""
+
+    def __init__(self, nodes=4, size="64m", **more):
+        self.size = size
+        super().__init__(nodes=nodes, **more)
+
+    def spawn(self, name, argv):
+        local = self.dir / "local"
+        local.mkdir(exist_ok=True)
+        if name in self.names:
+            line = f'mount -t tmpfs -o size={self.size},mode=1777 tmpfs {local} && exec "$@"'
+            argv = ["unshare", "-m", "--propagation", "private", "sh", "-c", line, "sh", *argv]
+        super().spawn(name, argv)
+
+    def at(self, node, path=""):
+        """The path below that directory, as that node sees it."""
+        return pathlib.Path(f"/proc/{self.daemons[node].pid}/root{self.dir}/local/{path}")
+
+    def sums(self, path):
+        """Of the file of each node; None: it has none."""
+        return [digest(self.at(n, path)) if self.at(n, path).exists() else None for n in self.names]
+
+    def left(self):
+        """What lies in the directories of the nodes."""
+        return sorted({p.name for n in self.names for p in self.at(n).iterdir()})
+
+    def receivers(self):
+        """Node to process, of those that receive."""
+        return {n: pid for n in self.names for pid in children(self.daemons[n].pid, "slurmstepd-cast")}
+
+    def put(self, path, data):
+        for node in self.names:
+            self.at(node, path).write_bytes(data)
+
+
+def children(pid, name):
+    found = []
+    for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        with contextlib.suppress(OSError):
+            if pathlib.Path(f"/proc/{child}/cmdline").read_text().startswith(name):
+                found.append(int(child))
+    return found
+
+
+def digest(path):
+    return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
+
+
+@contextlib.contextmanager
+def running(make, **options):
+    c = make(**options)
+    try:
+        yield c
+        c.stop()
+    finally:
+        c.destroy()
+
+
+@pytest.fixture(scope="module")
+def nodes():
+    with running(Private, nodes=7) as c:
+        c.source = c.dir / "source"
+        c.source.write_bytes(random.Random(7).randbytes(5 * MIB + 12345))
+        c.source.chmod(0o644)
+        yield c
+
+
+@contextlib.contextmanager
+def job(c, user=None, nodes=None):
+    """A job that has all nodes and does nothing."""
+    number = c.sbatch("-N", str(nodes or c.count), "-o", "/dev/null", wrap="sleep 600", user=user)
+    eventually(lambda: c.state(number) == "RUNNING", "it runs")
+    try:
+        yield number
+    finally:
+        c.run(f"scancel {number}").ok()
+        c.wait(number)
+
+
+@pytest.fixture
+def mine(nodes):
+    with job(nodes) as number:
+        nodes.job_id = number
+        yield nodes
+    eventually(lambda: not nodes.receivers(), "no receiver is left")
+    for node in nodes.names:
+        for path in nodes.at(node).iterdir():
+            subprocess.run(["rm", "-rf", path], check=True)
+
+
+def sbcast(c, *words, **more):
+    return c.run(["sbcast", "-j", str(c.job_id), *map(str, words)], **more)
+
+
+def test_a_file_comes_to_every_node(mine):
+    """X-18, CORE-225: with every width of the tree."""
+    for width in (1, 2, 3, 8):
+        dest = f"{mine.dir}/local/w{width}"
+        sbcast(mine, "-F", width, mine.source, dest).ok()
+        assert mine.sums(f"w{width}") == [digest(mine.source)] * 7
+    assert mine.left() == ["w1", "w2", "w3", "w8"]
+
+
+def test_lengths_at_the_edges_of_pieces(mine):
+    source = mine.dir / "edge"
+    for length in (0, 1, 65535, 65536, 65537, 4 * 65536):
+        source.write_bytes(random.Random(length).randbytes(length))
+        sbcast(mine, "-f", "-s", "64k", source, f"{mine.dir}/local/edge").ok()
+        assert mine.sums("edge") == [digest(source)] * 7, length
+
+
+def test_inside_an_allocation(mine):
+    """The job is that of SLURM_JOB_ID; a relative DEST is where sbcast is."""
+    env = {"SLURM_JOB_ID": str(mine.job_id)}
+    mine.run(["sbcast", mine.source, "here"], env=env, cwd=mine.dir / "local").ok()
+    assert mine.sums("here") == [digest(mine.source)] * 7
+    mine.run(["sbcast", mine.source, f"{mine.dir}/local/"], env=env).ok()
+    assert mine.sums("source") == [digest(mine.source)] * 7
+
+
+def test_mode_and_times(mine):
+    source = mine.dir / "program"
+    source.write_bytes(b"#!/bin/sh\necho here\n")
+    source.chmod(0o775)
+    os.utime(source, ns=(10**18 + 1, 10**18 + 7))
+    sbcast(mine, source, f"{mine.dir}/local/plain").ok()
+    sbcast(mine, "-p", source, f"{mine.dir}/local/kept").ok()
+    for node in mine.names:
+        plain, kept = mine.at(node, "plain").stat(), mine.at(node, "kept").stat()
+        assert stat.S_IMODE(plain.st_mode) == 0o755 and plain.st_mtime_ns != 10**18 + 7
+        assert stat.S_IMODE(kept.st_mode) == 0o775 and kept.st_mtime_ns == 10**18 + 7
+
+
+def test_what_is_there_stays_without_force(mine):
+    mine.put("there", b"old")
+    said = sbcast(mine, mine.source, f"{mine.dir}/local/there").fails()
+    for node in mine.names:
+        assert f"sbcast: error: REQUEST_FILE_BCAST({node}): File exists" in said
+        assert mine.at(node, "there").read_bytes() == b"old"
+    sbcast(mine, "-f", mine.source, f"{mine.dir}/local/there").ok()
+    assert mine.sums("there") == [digest(mine.source)] * 7
+    assert mine.left() == ["there"]
+
+
+def test_all_or_none(mine):
+    """CORE-227: one node cannot, so nobody has it."""
+    mine.at("n5", "one").write_bytes(b"old")
+    said = sbcast(mine, mine.source, f"{mine.dir}/local/one").fails("(n5): File exists", "no node has it")
+    assert "(n4)" not in said
+    assert [s is not None for s in mine.sums("one")] == [n == "n5" for n in mine.names]
+    assert mine.at("n5", "one").read_bytes() == b"old"
+
+
+def test_a_full_disk(mine):
+    """CORE-227: told before anything is written, with the place."""
+    big = mine.dir / "big"
+    with open(big, "wb") as f:
+        f.truncate(65 * MIB)
+    sbcast(mine, big, f"{mine.dir}/local/big").fails("REQUEST_FILE_BCAST(n1): No space left on device",
+                                                      "REQUEST_FILE_BCAST(n7): No space left on device")
+    assert mine.left() == []
+
+
+def test_a_disk_that_fills_on_one_node(mine):
+    mine.at("n2", "filler").write_bytes(bytes(62 * MIB))
+    said = sbcast(mine, mine.source, f"{mine.dir}/local/x").fails("REQUEST_FILE_BCAST(n2): No space left on device")
+    assert said.count("REQUEST_FILE_BCAST") == 1
+    assert mine.left() == ["filler"]
+
+
+def test_links_are_not_followed(mine):
+    """G6: what a link at the end of the path points to stays as it is."""
+    secret = mine.dir / "secret"
+    secret.write_text("not yours")
+    for node in mine.names:
+        mine.at(node, "link").symlink_to(secret)
+    sbcast(mine, mine.source, f"{mine.dir}/local/link").fails("File exists")
+    sbcast(mine, "-f", mine.source, f"{mine.dir}/local/link").ok()
+    assert secret.read_text() == "not yours"
+    for node in mine.names:
+        assert not mine.at(node, "link").is_symlink()
+    assert mine.sums("link") == [digest(mine.source)] * 7
+
+
+def test_places_that_cannot_be(mine):
+    where = f"{mine.dir}/local"
+    sbcast(mine, mine.source, f"{where}/no/such").fails("(n3): No such file or directory")
+    sbcast(mine, "-f", mine.source, where).fails("(n3): Is a directory")
+    sbcast(mine, mine.source, f"{where}/" + "x" * 300).fails("(n3): File name too long")
+    sbcast(mine, mine.source, f"{where}/a\nb").ok()
+    assert mine.left() == ["a\nb"]
+
+
+def test_one_directory_for_all_nodes(mine):
+    """Nodes that share a file system: they agree on the file, with and without force."""
+    dest = mine.work / "shared"
+    sbcast(mine, mine.source, dest).ok()
+    assert digest(dest) == digest(mine.source)
+    sbcast(mine, mine.source, dest).fails("File exists")
+    sbcast(mine, "-f", mine.source, dest).ok()
+    assert [p.name for p in mine.work.iterdir()] == ["shared"]
+    dest.unlink()
+
+
+def test_compression(mine):
+    """X-18: what can be made smaller, and what cannot."""
+    text = mine.dir / "text"
+    text.write_bytes(b"all work and no play\n" * 300000)
+    for name, source in (("t", text), ("r", mine.source)):
+        sbcast(mine, "--compress", "-F", "1", source, f"{mine.dir}/local/{name}").ok()
+        assert mine.sums(name) == [digest(source)] * 7
+    sbcast(mine, "-f", "-C=lz4", text, f"{mine.dir}/local/t").ok()
+    done = sbcast(mine, "-f", "--compress=rot13", text, f"{mine.dir}/local/t")
+    assert done.returncode == 0
+    assert done.stderr == "sbcast: error: Compression type 'rot13' unknown, disabling compression support.\n"
+    assert mine.sums("t") == [digest(text)] * 7
+
+
+def test_it_is_the_users_own_file(nodes):
+    """The receiver is the job's user in all that it does: what he may not write stays."""
+    c = nodes
+    user = pwd.getpwnam("nobody")
+    with job(c, user="nobody") as number:
+        c.job_id = number
+        for node in c.names:
+            c.at(node, "roots").mkdir(0o755)
+            c.at(node, "shut").mkdir(0o700)
+            c.at(node, "rootfile").write_text("root's")
+        sbcast(c, c.source, f"{c.dir}/local/mine", user="nobody").ok()
+        for node in c.names:
+            assert c.at(node, "mine").stat().st_uid == user.pw_uid
+            assert c.at(node, "mine").stat().st_gid == user.pw_gid
+        sbcast(c, c.source, f"{c.dir}/local/roots/x", user="nobody").fails("(n1): Permission denied")
+        sbcast(c, c.source, f"{c.dir}/local/shut/x", user="nobody").fails("(n1): Permission denied")
+        sbcast(c, "-f", c.source, f"{c.dir}/local/rootfile", user="nobody").fails("(n1): Operation not permitted")
+        for node in c.names:
+            assert c.at(node, "rootfile").read_text() == "root's"
+        # root may, and writes as the job's user.
+        sbcast(c, "-f", c.source, f"{c.dir}/local/mine").ok()
+        sbcast(c, c.source, f"{c.dir}/local/roots/x").fails("(n1): Permission denied")
+        assert c.at("n1", "mine").stat().st_uid == user.pw_uid
+        sbcast(c, c.source, f"{c.dir}/local/other", user="daemon").fails("Access/permission denied")
+    assert all("other" not in os.listdir(c.at(n)) for n in c.names)
+    for node in c.names:
+        subprocess.run(f"rm -rf {c.at(node)}/*", shell=True, check=True)
+
+
+def test_refusals(mine):
+    """As Slurm says it, with its exit status."""
+    done = mine.run("sbcast one")
+    assert done.returncode == 1
+    assert done.stderr == 'Need two file names, have 1 names\nTry "sbcast --help" for more information\n'
+    done = mine.run("sbcast a b")
+    assert done.returncode == 1
+    assert done.stderr == ("sbcast: error: Need a job id to run this command.  "
+                           "Run from within a Slurm job or use the --jobid option.\n")
+    done = sbcast(mine, "/no/such", "/tmp/x")
+    assert (done.returncode, done.stderr) == (255, "sbcast: error: Can't open `/no/such`: No such file or directory\n")
+    assert sbcast(mine, "/dev/zero", "/tmp/x").returncode == 255
+    mine.run("sbcast -j 999 /etc/passwd /tmp/x").fails("Invalid job id specified")
+    mine.run(f"sbcast -j {mine.job_id}.9 /etc/passwd /tmp/x").fails("Invalid job step id specified")
+    mine.run("sbcast -j nonsense /etc/passwd /tmp/x").fails("Invalid job id specified: nonsense")
+    assert mine.run("sbcast --version").ok().startswith("slurm ")
+    assert "--send-libs" in mine.run("sbcast --help").ok()
+
+
+def test_a_job_that_waits_or_is_over(nodes):
+    number = nodes.sbatch("-H", "-N", "1", wrap="true")
+    nodes.run(f"sbcast -j {number} /etc/passwd {nodes.dir}/local/x").fails("Job is pending execution")
+    nodes.run(f"scancel {number}").ok()
+    nodes.run(f"sbcast -j {number} /etc/passwd {nodes.dir}/local/x").fails("Job/step already completing or completed")
+
+
+def test_only_the_nodes_of_a_step(mine):
+    step = mine.popen(["srun", "--overlap", f"--jobid={mine.job_id}", "-N2", "-n2", "-w", "n2,n4", "sleep", "600"])
+    eventually(lambda: "0" in mine.run(f"squeue -h -s -j {mine.job_id} -o %i").stdout, "the step")
+    mine.run(f"sbcast -j {mine.job_id}.0 {mine.source} {mine.dir}/local/s").ok()
+    mine.run(f"sbcast -j {mine.job_id}.batch {mine.source} {mine.dir}/local/b").ok()
+    assert [s is not None for s in mine.sums("s")] == [n in ("n2", "n4") for n in mine.names]
+    assert [s is not None for s in mine.sums("b")] == [n == "n1" for n in mine.names]
+    step.send_signal(signal.SIGKILL)
+    step.communicate()
+    mine.run(f"scancel {mine.job_id}.0")
+
+
+# --- faults: a transfer that stands still until the fault is there ------------------------------------------------------
+
+def written(pid):
+    """Bytes that the process has written to anything."""
+    return int(pathlib.Path(f"/proc/{pid}/io").read_text().split("wchar: ")[1].split()[0])
+
+
+class Midway:
+    """A transfer that was stopped when every node had something and none had all; down a chain, n1 first."""
+
+    def __init__(self, c, *options, source=None, dest=None):
+        self.c, self.source = c, source or c.large
+        self.size = self.source.stat().st_size
+        for self.tries in range(20):
+            self.run = c.popen(["sbcast", "-j", str(c.job_id), "-f", "-F1", "-s64k", "-t3", *options, str(self.source),
+                                dest or f"{c.dir}/local/half"])
+            if self.stop():
+                return
+            self.finish()
+        raise AssertionError("it was never seen midway")
+
+    def stop(self):
+        def all_receive():
+            self.pids = self.c.receivers()
+            return len(self.pids) == self.c.count or self.run.poll() is not None
+        eventually(all_receive, "all of them receive")
+        with contextlib.suppress(OSError, ValueError):  # it is over
+            eventually(lambda: min(map(written, self.pids.values())) > 65536, "all of them have something")
+            self.run.send_signal(signal.SIGSTOP)
+            return max(written(p) for p in self.pids.values()) < self.size * 9 // 10
+        return False
+
+    def kill(self, node, how=signal.SIGKILL):
+        os.kill(self.pids[node], how)
+
+    def finish(self):
+        self.run.send_signal(signal.SIGCONT)
+        out, said = self.run.communicate(timeout=60)
+        return self.run.returncode, said
+
+    def gone(self):
+        eventually(lambda: not any(map(alive, self.pids.values())), "no receiver is left")
+
+
+@pytest.fixture
+def large(mine):
+    mine.large = mine.dir / "large"
+    if not mine.large.exists():
+        mine.large.write_bytes(random.Random(9).randbytes(48 * MIB))
+    yield mine
+
+
+@pytest.mark.parametrize("which", ["n1", "n4", "n7"])
+def test_a_node_that_dies_midway(large, which):
+    """CORE-228, CORE-229: it costs only itself; those behind it go on from where they are."""
+    m = Midway(large)
+    m.kill(which)
+    status, said = m.finish()
+    assert status == 1
+    assert f"sbcast: error: REQUEST_FILE_BCAST({which}): " in said and said.count("REQUEST") == 1, said
+    assert large.sums("half") == [None if n == which else digest(large.large) for n in large.names]
+    m.gone()
+
+
+def test_several_nodes_that_die_midway(large):
+    """CORE-229: neighbours, too."""
+    m = Midway(large)
+    for node in ("n2", "n3", "n6"):
+        m.kill(node)
+    status, said = m.finish()
+    assert status == 1 and said.count("REQUEST") == 3, said
+    assert large.sums("half") == [None if n in ("n2", "n3", "n6") else digest(large.large) for n in large.names]
+    m.gone()
+
+
+def test_a_node_that_stands_still_midway(large):
+    """CORE-229: it is given up after --timeout, and does no harm when it wakes."""
+    m = Midway(large)
+    m.kill("n3", signal.SIGSTOP)
+    status, said = m.finish()
+    assert status == 1
+    assert "REQUEST_FILE_BCAST(n3): it has been silent for too long (--timeout)" in said and said.count("REQUEST") == 1, said
+    m.kill("n3", signal.SIGCONT)
+    m.gone()
+    assert large.sums("half") == [None if n == "n3" else digest(large.large) for n in large.names]
+
+
+def test_the_sender_that_dies_midway(large):
+    """CORE-227: nobody has a part of it."""
+    m = Midway(large)
+    m.run.kill()
+    m.run.communicate()
+    m.gone()
+    assert large.left() == []
+
+
+def test_the_job_that_ends_midway(large):
+    m = Midway(large)
+    large.run(f"scancel {large.job_id}").ok()
+    m.gone()
+    status, said = m.finish()
+    assert status == 1 and "the job has ended" in said, said
+    assert large.left() == []
+    large.wait(large.job_id)
+
+
+def test_a_source_that_changes_midway(large):
+    """What was read is not what is there now: nobody gets a mixture."""
+    source = large.dir / "changes"
+    source.write_bytes(large.large.read_bytes())
+    m = Midway(large, source=source)
+    with open(source, "r+b") as f:
+        f.seek(47 * MIB)
+        f.write(b"new")
+    status, said = m.finish()
+    assert status == 1 and f"`{source}` was changed while it was read" in said, said
+    m = Midway(large, source=source)
+    with open(source, "r+b") as f:
+        f.truncate(47 * MIB)
+    status, said = m.finish()
+    assert status == 1 and f"`{source}` became shorter while it was read" in said, said
+    assert large.left() == []
+
+
+def test_a_directory_that_vanishes_midway(large):
+    for node in large.names:
+        large.at(node, "dir").mkdir()
+    m = Midway(large, dest=f"{large.dir}/local/dir/x")
+    large.at("n4", "dir").rmdir()
+    status, said = m.finish()
+    assert status == 1 and "REQUEST_FILE_BCAST(n4): No such file or directory" in said, said
+    assert said.count("REQUEST") == 1
+    m.gone()
+
+
+def test_the_node_daemon_that_is_killed_midway(large):
+    """Receivers outlive it, as steps do."""
+    m = Midway(large)
+    where = large.at("n3")
+    held = os.open(where, os.O_PATH)
+    large.kill("n3")
+    status, said = m.finish()
+    assert (status, said) == (0, "")
+    assert digest(f"/proc/self/fd/{held}/half") == digest(large.large)
+    os.close(held)
+    large.start_node("n3")
+    large.wait_ready()
+
+
+def test_nodes_that_are_gone_before(mine):
+    """CORE-229: a daemon that is not there, and one that does not answer."""
+    mine.kill("n6")
+    os.kill(mine.daemons["n2"].pid, signal.SIGSTOP)
+    try:
+        done = sbcast(mine, "-t", "2", mine.source, f"{mine.dir}/local/g")
+        said = done.fails("REQUEST_FILE_BCAST(n2)", "REQUEST_FILE_BCAST(n6)")
+        assert said.count("REQUEST") == 2
+        living = [n for n in mine.names if n != "n6"]
+        assert [n for n in living if mine.at(n, "g").exists()] == [n for n in living if n != "n2"]
+    finally:
+        os.kill(mine.daemons["n2"].pid, signal.SIGCONT)
+        mine.start_node("n6")
+        mine.wait_ready()
