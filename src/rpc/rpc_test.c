@@ -77,6 +77,7 @@ static const struct {
     {RPC_CAST_ASK, ANYONE},       {RPC_CAST_RECEIVE, ANYONE},   {RPC_CASTD_START, DAEMONS},
     {RPC_CAST_HELLO, KEYS},       {RPC_CAST_STATUS, KEYS},      {RPC_CAST_DATA, KEYS},
     {RPC_CAST_SUM, KEYS},         {RPC_CAST_ORDER, KEYS},       {RPC_CAST_BEAT, KEYS},
+    {RPC_TUNNEL_DATA, KEYS},
 };
 
 static void rights(void **state)

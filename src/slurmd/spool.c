@@ -116,6 +116,7 @@ static void wipe_all(struct slurmd *d)
     }
     for (char prefix[] = "job0"; prefix[3] <= '9'; prefix[3]++)
         wipe(d->spool, prefix);
+    wipe(d->spool, "x11.");
 }
 
 static int read_line(const char *path, char *out, size_t size, struct err *err)

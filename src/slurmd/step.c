@@ -34,7 +34,9 @@ char *step_file(const struct slurmd *d, uint32_t job_id, uint32_t restarts, uint
 void step_forget_files(const struct slurmd *d, uint32_t job_id, uint32_t restarts, uint32_t step_id)
 {
     static const char *const suffixes[] = {"exit", "sock"};
+    _cleanup_free_ char *x11 = mem_printf("%s/x11.%u.%u", d->spool, job_id, step_id);
 
+    unlink(x11); /* of a shepherd that was killed */
     for (int i = 0; i < 2; i++) {
         _cleanup_free_ char *path = step_file(d, job_id, restarts, step_id, suffixes[i]);
 

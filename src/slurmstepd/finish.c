@@ -24,6 +24,7 @@
 #include "slurmstepd/stream.h"
 #include "slurmstepd/task.h"
 #include "slurmstepd/watch.h"
+#include "slurmstepd/x11.h"
 
 #define KIB_PER_MIB 1024
 #define BLOCK_BYTES 512 /* of getrusage() */
@@ -90,6 +91,7 @@ void finish_never_started(struct step *step, int code, const char *text)
     m.launch_code = code;
     m.text = (char *)text;
     remove_script(step);
+    x11_end(step);
     record_end(step, &m);
 }
 
@@ -111,6 +113,7 @@ static void gone(struct step *step)
     m.has_timed_out = m.timed_out = step->timed_out;
     m.has_out_of_memory = m.out_of_memory = status_is_out_of_memory(step->exit_status);
     remove_script(step);
+    x11_end(step);
     record_end(step, &m);
     step->phase = STEP_DRAINING;
     drain_begin(step);

@@ -13,6 +13,7 @@
 #include "slurmstepd/start.h"
 #include "slurmstepd/stream.h"
 #include "slurmstepd/task.h"
+#include "slurmstepd/x11.h"
 
 #define TRIES 6 /* to be heard by srun, before any task runs */
 #define RETRY_MIN_MS 50
@@ -71,6 +72,9 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
         break;
     case RPC_PMIX_GOT:
         pmix_got(step, (const Pb__PmixGot *)body);
+        break;
+    case RPC_TUNNEL_DATA:
+        x11_message(step, (const Pb__TunnelData *)body);
         break;
     case RPC_WINDOW_SIZE:
         stream_resize(step, (const Pb__WindowSize *)body);
@@ -268,6 +272,11 @@ void srun_fence(struct step *step, uint32_t round, const Pb__KvsEntry *pairs, si
 void srun_name(struct step *step, const Pb__NameRequest *m)
 {
     send_message(step, RPC_NAME_REQUEST, &m->base);
+}
+
+void srun_tunnel(struct step *step, const Pb__TunnelData *m)
+{
+    send_message(step, RPC_TUNNEL_DATA, &m->base);
 }
 
 void srun_pmix(struct step *step, enum rpc_number rpc, const ProtobufCMessage *m)

@@ -24,5 +24,6 @@ void srun_abort(struct step *step, int exit_code, const char *text, bool broken)
 void srun_fence(struct step *step, uint32_t round, const Pb__KvsEntry *pairs, size_t count);
 /* A message of the PMIx server as it came. */
 void srun_pmix(struct step *step, enum rpc_number rpc, const ProtobufCMessage *m);
+void srun_tunnel(struct step *step, const Pb__TunnelData *m);
 void srun_name(struct step *step, const Pb__NameRequest *m); /* answered by mpi_name_done() */
 void srun_finish(struct step *step, const Pb__Usage *usage); /* StepDone, then close */

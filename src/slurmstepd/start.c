@@ -22,6 +22,7 @@
 #include "slurmstepd/task.h"
 #include "slurmstepd/vars.h"
 #include "slurmstepd/watch.h"
+#include "slurmstepd/x11.h"
 
 #define ARENA_MAX (512u << 20) /* the message was bounded when it came in */
 
@@ -315,6 +316,8 @@ void start_step(struct step *step, uint64_t id, const Pb__StepdStart *m)
     rc = contain_open(step, &err);
     if (rc == 0)
         rc = affinity_prepare(step, &err);
+    if (rc == 0)
+        rc = x11_start(step, &err);
     if (rc == 0)
         rc = plugin_open(step, &err);
     if (rc) {

@@ -151,6 +151,7 @@ struct step {
     struct pmi *pmi;
     struct pmix *pmix;
     struct watch *watch; /* NULL: there is nothing to be watched */
+    struct x11 *x11;     /* NULL: none */
 
     struct drain drain;
     struct loop_timer *kill_timer;  /* grace, then the patience with SIGKILL */

@@ -113,6 +113,7 @@ struct opt {
     uint32_t immediate_sec; /* 0: at once */
 
     /* The command itself. */
+    char *x11; /* "all", "first", "last" */
     char *attach, *wrap, *mpi, *epilog, *prolog, *task_epilog, *task_prolog;
     uint32_t job_id, relative, threads, wait_sec, wait_all_nodes;
     uint32_t tree_width; /* 0: as configured */

@@ -402,6 +402,15 @@ int opt_set_no_requeue(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
+int opt_set_x11(struct opt *o, const char *arg, struct err *err)
+{
+    const char *where = arg && *arg ? arg : "all";
+    if (!str_case_eq(where, "all") && !str_case_eq(where, "first") && !str_case_eq(where, "last"))
+        return opt_bad_spec(o, "x11", arg, err);
+    opt_set_string(&o->x11, where);
+    return 0;
+}
+
 /* Whatever the job's variables say; options behind it do as they say. */
 int opt_set_interactive(struct opt *o, const char *arg, struct err *err)
 {

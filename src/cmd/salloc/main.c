@@ -60,6 +60,20 @@ static char *interactive_step(const struct conf *conf)
     return words;
 }
 
+/* The steps of the job forward it: the display is theirs to reach. */
+static int pass_x11(const struct opt *o, struct err *err)
+{
+    const char *display = getenv("DISPLAY");
+
+    if (o->x11 == NULL)
+        return 0;
+    if (display == NULL || *display == '\0')
+        return err_set(err, -ERR_NOT_SUPPORTED,
+                       "No DISPLAY variable set, cannot setup x11 forwarding.");
+    setenv("SLUICE_X11", o->x11, 1);
+    return 0;
+}
+
 static int fail(const struct err *err)
 {
     fprintf(stderr, "salloc: error: %s\n", err->text);
@@ -83,7 +97,7 @@ int main(int argc, char **argv)
     arena_init(&arena, 0);
     opt_to_job_spec(&o, &job);
     if (unread < 0 || opt_check_clusters(o.clusters, conf->cluster_name, &err) < 0 ||
-        origin_fill(&arena, argc, argv, o.chdir, &job, &err) < 0)
+        pass_x11(&o, &err) < 0 || origin_fill(&arena, argc, argv, o.chdir, &job, &err) < 0)
         return fail(&err);
     run.argv = operands < argc ? argv + operands : shell;
     if (operands == argc && conf_list_has(conf->launch_parameters, "use_interactive_step")) {

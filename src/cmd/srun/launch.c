@@ -23,6 +23,7 @@
 #include "cmd/srun/run.h"
 #include "cmd/srun/say.h"
 #include "cmd/srun/tell.h"
+#include "cmd/srun/x11.h"
 #include "rpc/tree.h"
 
 #define ADDRESSES_MAX 4
@@ -254,6 +255,7 @@ static void fill(struct run *run, struct Pb__LaunchTasks *m)
     m->has_open_append = 1;
     m->open_append = o->append;
     m->mpi = (char *)o->mpi;
+    m->x11 = x11_request(run->x11);
     m->job_name = (char *)o->job_name;
     m->has_kill_on_bad_exit = 1;
     m->kill_on_bad_exit = o->kill_on_bad_exit;

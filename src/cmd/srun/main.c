@@ -249,6 +249,7 @@ static void make_run(struct setup *s)
         .work_dir = s->job.work_dir,
         .job_name = s->job.name,
         .mpi = mpi_of(s),
+        .x11 = o->x11,
         .propagate =
             opt_given(o, OPT_ID_propagate) ? o->propagate : s->conf->propagate_resource_limits,
         .prolog = o->prolog,

@@ -13,6 +13,7 @@
 #include "cmd/srun/run.h"
 #include "cmd/srun/say.h"
 #include "cmd/srun/terminal.h"
+#include "cmd/srun/x11.h"
 #include "rpc/client.h"
 #include "rpc/server.h"
 #include "rpc/session.h"
@@ -220,6 +221,9 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
         break;
     case RPC_PMIX_GOT:
         pass_got(p, (const struct Pb__PmixGot *)body);
+        break;
+    case RPC_TUNNEL_DATA:
+        x11_message(run->x11, index_of(p), (const struct Pb__TunnelData *)body);
         break;
     case RPC_STEP_DONE:
         on_done(p);
@@ -514,6 +518,11 @@ void peers_pmix_fence(struct peers *p, const struct Pb__PmixFence *all)
 void peers_name_reply(struct peers *p, uint32_t node, const struct Pb__NameReply *reply)
 {
     send_to(p, node, RPC_NAME_REPLY, &reply->base);
+}
+
+void peers_tunnel(struct peers *p, uint32_t node, const struct Pb__TunnelData *m)
+{
+    send_to(p, node, RPC_TUNNEL_DATA, &m->base);
 }
 
 void peers_window_size(struct peers *p, uint32_t rows, uint32_t columns)

@@ -38,6 +38,7 @@ void peers_kill(struct peers *p, const char *why);
 void peers_fence(struct peers *p, const struct Pb__KvsFence *all);
 void peers_pmix_fence(struct peers *p, const struct Pb__PmixFence *all); /* to its nodes */
 void peers_name_reply(struct peers *p, uint32_t node, const struct Pb__NameReply *reply);
+void peers_tunnel(struct peers *p, uint32_t node, const struct Pb__TunnelData *m);
 void peers_window_size(struct peers *p, uint32_t rows, uint32_t columns);
 
 /* A node that can not be launched or is lost: its session, if any, is closed and not missed. */

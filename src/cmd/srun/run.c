@@ -27,6 +27,7 @@
 #include "cmd/srun/signals.h"
 #include "cmd/srun/tell.h"
 #include "cmd/srun/terminal.h"
+#include "cmd/srun/x11.h"
 
 #define TELL_MS 250         /* ends of tasks within this time make one message */
 #define WAIT_WARNING_SEC 60 /* --wait=0 */
@@ -200,6 +201,7 @@ static void node_over(struct run *run, uint32_t node, int wait_status)
     if (run->phase != RUN_RUNNING || run->node_over[node])
         return;
     run->node_over[node] = true;
+    x11_node_gone(run->x11, node);
     for (size_t i = 0; i < n->n_task_ids; i++)
         lost |= tasks_lost(run->tasks, n->task_ids[i], wait_status);
     if (lost && !run->aborting)
@@ -506,6 +508,7 @@ void run_on_refused(struct run *run, int exit_code)
 static void free_parts(struct run *run)
 {
     terminal_free(run->terminal);
+    x11_free(run->x11);
     finish_free(run->finish);
     launch_free(run->launch);
     peers_free(run->peers);
@@ -530,6 +533,7 @@ static void free_parts(struct run *run)
 int run_to_end(const struct conf *conf, const struct run_options *options)
 {
     struct run run = {.conf = conf, .options = options, .loop = loop_new(0)};
+    struct err err = {0};
     int code;
 
     arena_init(&run.arena, 0);
@@ -537,9 +541,14 @@ int run_to_end(const struct conf *conf, const struct run_options *options)
     run.wait_timer = loop_timer_new(run.loop, on_wait_timer, &run);
     run.abort_timer = loop_timer_new(run.loop, on_abort_timer, &run);
     run.tell_timer = loop_timer_new(run.loop, on_tell_timer, &run);
-    run.signals = signals_start(&run);
-    run.request = request_start(&run);
-    loop_run(run.loop);
+    if (options->x11 != NULL && x11_open(&run, options->x11, &run.x11, &err) < 0) {
+        say_error("%s", err.text);
+        run.exit_code = 1;
+    } else {
+        run.signals = signals_start(&run);
+        run.request = request_start(&run);
+        loop_run(run.loop);
+    }
     code = run.tasks != NULL ? tasks_exit_code(run.tasks) : 0;
     if (code < run.exit_code)
         code = run.exit_code;

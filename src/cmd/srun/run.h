@@ -43,6 +43,7 @@ struct run_options {
     const char *work_dir; /* absolute */
     const char *job_name;
     const char *mpi;
+    const char *x11; /* "all", "first", "last"; NULL: none */
     const char *propagate;
     const char *prolog, *epilog; /* run by srun, here */
     const char *task_prolog, *task_epilog;
@@ -88,6 +89,7 @@ struct run {
     struct published *published;
     struct gather *gather;
     struct terminal *terminal; /* --pty on a terminal */
+    struct x11 *x11;           /* --x11 */
 
     char **argv; /* what the tasks run: options->argv, or made of the file of --multi-prog */
     int argc;

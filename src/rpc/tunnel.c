@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "rpc/tunnel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/vec.h"
+
+#define CHUNK 32768
+
+struct stream {
+    struct tunnel *tunnel;
+    uint32_t id;
+    int fd;
+    struct loop_fd *watch;
+    struct str held; /* from the other side, not yet written */
+    size_t room;     /* bytes that the other side takes now */
+    size_t taken;    /* written, and not yet told */
+    bool looked_at;  /* its beginning is let pass */
+    bool over;       /* the other side has closed it: what is held is written, then it goes */
+};
+
+struct tunnel {
+    struct loop *loop;
+    struct tunnel_events events;
+    VEC(struct stream *) streams;
+    uint32_t next_id;
+};
+
+struct tunnel *tunnel_new(struct loop *l, const struct tunnel_events *events)
+{
+    struct tunnel *t = mem_new(struct tunnel);
+
+    t->loop = l;
+    t->events = *events;
+    return t;
+}
+
+static void drop(struct stream *s)
+{
+    struct tunnel *t = s->tunnel;
+
+    for (size_t i = 0; i < t->streams.len; i++)
+        if (t->streams.data[i] == s) {
+            vec_remove(&t->streams, i);
+            break;
+        }
+    loop_fd_free(s->watch);
+    close(s->fd);
+    str_done(&s->held);
+    free(s);
+}
+
+void tunnel_free(struct tunnel *t)
+{
+    if (t == NULL)
+        return;
+    while (t->streams.len > 0)
+        drop(vec_last(&t->streams));
+    vec_done(&t->streams);
+    free(t);
+}
+
+size_t tunnel_count(const struct tunnel *t)
+{
+    return t->streams.len;
+}
+
+static void say(struct tunnel *t, uint32_t id, Pb__TunnelData *m)
+{
+    m->id = id;
+    t->events.send(t->events.ctx, m);
+}
+
+static void say_over(struct tunnel *t, uint32_t id)
+{
+    Pb__TunnelData m = PB__TUNNEL_DATA__INIT;
+
+    m.has_over = m.over = true;
+    say(t, id, &m);
+}
+
+/* Our end is gone, or the other side has broken the rules. */
+static void end(struct stream *s)
+{
+    if (!s->over)
+        say_over(s->tunnel, s->id);
+    drop(s);
+}
+
+static void set_events(struct stream *s)
+{
+    bool reads = !s->over && s->room > 0, writes = s->held.len > 0 && s->looked_at;
+
+    loop_fd_events(s->watch, (reads ? LOOP_READ : 0) | (writes ? LOOP_WRITE : 0));
+}
+
+/* Told when half of the window is free: not after every byte. */
+static void tell_taken(struct stream *s)
+{
+    Pb__TunnelData m = PB__TUNNEL_DATA__INIT;
+
+    if (s->over || s->taken < TUNNEL_WINDOW / 2)
+        return;
+    m.has_taken = true;
+    m.taken = (uint32_t)s->taken;
+    s->taken = 0;
+    say(s->tunnel, s->id, &m);
+}
+
+/* False: the stream is gone. */
+static bool write_held(struct stream *s)
+{
+    while (s->held.len > 0 && s->looked_at) {
+        ssize_t n = send(s->fd, s->held.data, s->held.len, MSG_NOSIGNAL);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            break;
+        if (n < 0) {
+            end(s);
+            return false;
+        }
+        str_consume(&s->held, (size_t)n);
+        s->taken += (size_t)n;
+    }
+    if (s->over && s->held.len == 0) {
+        drop(s);
+        return false;
+    }
+    tell_taken(s);
+    set_events(s);
+    return true;
+}
+
+static void read_some(struct stream *s)
+{
+    static uint8_t buffer[CHUNK];
+    Pb__TunnelData m = PB__TUNNEL_DATA__INIT;
+    ssize_t n = recv(s->fd, buffer, s->room < CHUNK ? s->room : CHUNK, 0);
+
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (n <= 0) {
+        end(s);
+        return;
+    }
+    m.has_data = true;
+    m.data = (ProtobufCBinaryData){(size_t)n, buffer};
+    s->room -= (size_t)n;
+    say(s->tunnel, s->id, &m);
+    set_events(s);
+}
+
+static void on_ready(void *ctx, int fd, unsigned ready)
+{
+    struct stream *s = ctx;
+
+    (void)fd;
+    if (ready & LOOP_WRITE && !write_held(s))
+        return;
+    if (ready & LOOP_READ && !s->over && s->room > 0)
+        read_some(s);
+}
+
+static struct stream *add(struct tunnel *t, uint32_t id, int fd)
+{
+    struct stream *s = mem_new(struct stream);
+
+    s->tunnel = t;
+    s->id = id;
+    s->fd = fd;
+    s->room = TUNNEL_WINDOW;
+    s->watch = loop_fd_new(t->loop, fd, LOOP_READ, on_ready, s);
+    vec_push(&t->streams, s);
+    return s;
+}
+
+static struct stream *find(struct tunnel *t, uint32_t id)
+{
+    vec_foreach (&t->streams, s)
+        if ((*s)->id == id)
+            return *s;
+    return NULL;
+}
+
+void tunnel_take(struct tunnel *t, int fd)
+{
+    Pb__TunnelData m = PB__TUNNEL_DATA__INIT;
+
+    if (t->streams.len >= TUNNEL_MOST) {
+        close(fd);
+        return;
+    }
+    do
+        t->next_id++;
+    while (find(t, t->next_id) != NULL);
+    add(t, t->next_id, fd)->looked_at = true; /* what comes back is from whom we chose */
+    m.has_opens = m.opens = true;
+    say(t, t->next_id, &m);
+}
+
+static void on_opens(struct tunnel *t, uint32_t id)
+{
+    int fd = -1;
+
+    if (t->events.open != NULL && t->streams.len < TUNNEL_MOST && find(t, id) == NULL)
+        fd = t->events.open(t->events.ctx);
+    if (fd < 0)
+        say_over(t, id);
+    else
+        add(t, id, fd)->looked_at = t->events.look == NULL;
+}
+
+/* False: the stream is gone. */
+static bool look_at(struct stream *s)
+{
+    struct tunnel *t = s->tunnel;
+    enum tunnel_look look = t->events.look(t->events.ctx, &s->held);
+
+    if (look == TUNNEL_MORE && s->held.len <= TUNNEL_HEAD_MOST && !s->over)
+        return true;
+    s->looked_at = true;
+    if (look == TUNNEL_PASS)
+        return true;
+    end(s);
+    return false;
+}
+
+static void on_data(struct stream *s, const Pb__TunnelData *m)
+{
+    if (m->data.len > TUNNEL_WINDOW || s->held.len + s->taken + m->data.len > TUNNEL_WINDOW) {
+        end(s);
+        return;
+    }
+    str_append(&s->held, m->data.data, m->data.len);
+    if (s->looked_at || look_at(s))
+        write_held(s);
+}
+
+void tunnel_message(struct tunnel *t, const Pb__TunnelData *m)
+{
+    struct stream *s;
+
+    if (m->has_opens && m->opens) {
+        on_opens(t, m->id);
+        return;
+    }
+    s = find(t, m->id);
+    if (s == NULL || s->over) /* it has ended here meanwhile */
+        return;
+    if (m->has_taken) {
+        size_t room = s->room + m->taken;
+
+        s->room = room < TUNNEL_WINDOW ? room : TUNNEL_WINDOW;
+        set_events(s);
+    }
+    if (m->has_over && m->over) {
+        s->over = true;
+        if (s->looked_at || look_at(s))
+            write_held(s);
+    } else if (m->has_data) {
+        on_data(s, m);
+    }
+}

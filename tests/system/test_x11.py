@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""X11 forwarding, with a display and programs that speak the beginning of the protocol: X-33."""
+import os
+import pathlib
+import socket
+import struct
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from harness import PREFIX, ROOT, eventually
+
+REAL = bytes(range(16))
+
+CLIENT = r"""
+import os, socket, struct, sys
+host, _, rest = os.environ["DISPLAY"].rpartition(":")
+number, _, screen = rest.partition(".")
+entry = open(os.environ["XAUTHORITY"], "rb").read()
+cookie = bytes.fromhex(sys.argv[1]) if len(sys.argv) > 1 and sys.argv[1] else entry[-16:]
+family = int(sys.argv[2]) if len(sys.argv) > 2 else socket.AF_INET
+s = socket.socket(family)
+s.connect(("::1" if family == socket.AF_INET6 else "127.0.0.1", 6000 + int(number)))
+name = b"MIT-MAGIC-COOKIE-1"
+got = b""
+try:
+    s.sendall(struct.pack("<BxHHHHxx", ord("l"), 11, 0, len(name), len(cookie)) + name + b"\0\0" + cookie)
+    s.sendall(b"request of " + os.environ["SLURM_PROCID"].encode())
+    while not got.endswith(b"."):
+        more = s.recv(65536)
+        if not more:
+            break
+        got += more
+except OSError: # closed, with bytes of ours that nobody has read
+    pass
+print(host, screen, len(got), got[:40].decode())
+"""
+
+
+class Display:
+    """Takes connections on a socket of this host; answers each when it has shown the right cookie and asked something."""
+
+    def __init__(self, path, answer=b"windows."):
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(path))
+        path.chmod(0o777)
+        self.listener.listen(50)
+        self.answer, self.path = answer, path
+        self.cookies, self.asked = [], []
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                s = self.listener.accept()[0]
+            except OSError:
+                return
+            threading.Thread(target=self.one, args=(s,), daemon=True).start()
+
+    def one(self, s):
+        with s:
+            got = b""
+            while b"request of " not in got or len(got) < 60:
+                more = s.recv(4096)
+                if not more:
+                    return
+                got += more
+            name, data = struct.unpack("<HH", got[6:10])
+            self.cookies.append(got[12 + name + -name % 4:][:data])
+            self.asked.append(got[got.index(b"request of "):].decode())
+            if self.cookies[-1] == REAL:
+                s.sendall(self.answer)
+
+
+def authority(path):
+    host = socket.gethostname().encode()
+    name = b"MIT-MAGIC-COOKIE-1"
+    path.write_bytes(struct.pack(">H", 256) + b"".join(struct.pack(">H", len(x)) + x for x in (host, b"0", name, REAL)))
+    path.chmod(0o644)
+    return path
+
+
+@pytest.fixture(scope="module")
+def display(cluster):
+    d = Display(cluster.dir / "X")
+    d.env = {"DISPLAY": f"{d.path}:0", "XAUTHORITY": str(authority(cluster.dir / "authority"))}
+    (cluster.work / "client.py").write_text(CLIENT)
+    yield d
+    d.listener.close()
+
+
+def client(*args):
+    return [sys.executable, "client.py", *args]
+
+
+@pytest.mark.parametrize("user", (None, pytest.param("nobody", marks=pytest.mark.skipif(not ROOT, reason="needs root"))))
+def test_windows_of_every_task(cluster, display, user):
+    """X-33: through each node's own display, with a cookie that is not the real one; the display sees the real one."""
+    display.cookies.clear(), display.asked.clear()
+    out = cluster.run(["srun", "-N2", "-n4", "--x11", *client()], env=display.env, user=user).ok()
+    assert out.splitlines() == ["localhost 0 8 windows."] * 4
+    assert sorted(display.asked) == [f"request of {i}" for i in range(4)]
+    assert display.cookies == [REAL] * 4
+    seen = cluster.run(["srun", "-N2", "-n2", "--x11", "sh", "-c", "echo $DISPLAY; ls -l $XAUTHORITY; cat $XAUTHORITY | od -An -tx1"],
+                       env=display.env, user=user).ok()
+    assert REAL.hex(" ", 1)[:23] not in seen
+    assert seen.count("-rw------- 1 " + (user or "root" if ROOT else "")) == 2
+    assert len({line for line in seen.splitlines() if line.startswith("localhost:")}) == 2  # of nodes of one host: two displays
+    eventually(lambda: not list(cluster.dir.glob("spool/*/x11.*")), "the files of the cookies go with the steps")
+
+
+def test_over_ipv6(cluster, display):
+    """Programs try both addresses of localhost, so both are ours."""
+    if not pathlib.Path("/proc/net/if_inet6").exists():
+        pytest.skip("this host has no IPv6")
+    out = cluster.run(["srun", "-n1", "--x11", *client("", str(int(socket.AF_INET6)))], env=display.env).ok()
+    assert out == "localhost 0 8 windows."
+
+
+def test_a_wrong_cookie_is_refused(cluster, display):
+    """Other users of the node reach the port; srun lets in those who know the cookie."""
+    display.cookies.clear()
+    done = cluster.run(["srun", "-n1", "--x11", *client("ff" * 16)], env=display.env)
+    assert done.stdout == "localhost 0 0 \n"
+    assert "srun: error: X11: refused a program on node n1: it does not know the cookie of this step" in done.stderr
+    done = cluster.run(["srun", "-n1", "--x11", *client(REAL.hex())], env=display.env)
+    assert done.stdout == "localhost 0 0 \n" and not display.cookies
+
+
+@pytest.mark.parametrize("where, nodes", (("first", ["n1"]), ("last", ["n3"]), ("all", ["n1", "n2", "n3"])))
+def test_nodes(cluster, display, where, nodes):
+    out = cluster.run(["srun", "-N3", "-n3", f"--x11={where}", "sh", "-c", "echo $SLURMD_NODENAME $DISPLAY"], env=display.env).ok()
+    assert sorted(line.split()[0] for line in out.splitlines() if " localhost:" in line) == nodes
+    assert out.count(str(display.path)) == 3 - len(nodes)
+
+
+def test_much_data_and_the_end_of_a_stream(cluster, display):
+    """An answer of many windows' size arrives whole; what a program sent before it closed does, too."""
+    big = Display(cluster.dir / "X-big", b"x" * 20_000_000 + b".")
+    env = {**display.env, "DISPLAY": f"{big.path}:0"}
+    out = cluster.run(["srun", "-N2", "-n4", "--x11", *client()], env=env).ok()
+    assert out.splitlines() == [f"localhost 0 20000001 {'x' * 40}"] * 4
+    big.listener.close()
+
+
+def test_in_an_allocation(cluster, display):
+    """salloc --x11: steps of it forward without being told."""
+    out = cluster.run(["salloc", "-N1", "--x11=first", "srun", *client()], env=display.env).ok()
+    assert out == "localhost 0 8 windows."
+
+
+def test_what_cannot_be_forwarded(cluster, display):
+    none = {"XAUTHORITY": display.env["XAUTHORITY"]}
+    unset = ["env", "-u", "DISPLAY"]
+    for command in ("srun", "salloc"):
+        cluster.run([*unset, command, "--x11", "true"], env=none).fails(
+            f"{command}: error: No DISPLAY variable set, cannot setup x11 forwarding.")
+        cluster.run([command, "--x11=some", "true"], env=display.env).fails("Invalid --x11 specification: some")
+    cluster.run("srun --x11 true", env={**none, "DISPLAY": "nonsense"}).fails(
+        "srun: error: DISPLAY=nonsense is not of the form HOST:NUMBER.SCREEN")
+    done = cluster.run(["srun", "--x11", *client()], env={**none, "DISPLAY": f"{cluster.dir}/gone:0"})
+    assert done.stdout == "localhost 0 0 \n"
+    assert f"srun: error: X11: display {cluster.dir}/gone:0 cannot be reached: No such file or directory" in done.stderr
+    done = cluster.run("srun --x11 true", env={**display.env, "XAUTHORITY": str(cluster.dir / "none")})
+    assert "has no cookie for display 0: it may refuse windows" in done.stderr and done.returncode == 0
+
+
+def test_programs_that_stay_open_end_with_the_step(cluster, display):
+    """A program that is killed leaves no listener, no file and no connection."""
+    slow = Display(cluster.dir / "X-slow", b"never whole")
+    env = cluster.environment(**{**display.env, "DISPLAY": f"{slow.path}:0"})
+    srun = subprocess.Popen([PREFIX / "bin/srun", "--x11", *client()], env=env, cwd=cluster.work, stderr=subprocess.DEVNULL)
+    eventually(lambda: slow.cookies, "the program is connected")
+    srun.kill()
+    srun.wait()
+    eventually(lambda: not list(cluster.dir.glob("spool/*/x11.*")), "the step has ended")
+    eventually(lambda: not cluster.run("squeue -h").ok(), "and its job")
+    slow.listener.close()
