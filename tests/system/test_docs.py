@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from harness import PREFIX
+from harness import DEADLINE, PREFIX
 
 TOP = pathlib.Path(__file__).parents[2]
 
@@ -40,6 +40,14 @@ def test_pages_name_every_variable(cluster, name, line):
     certain = {head for head, what in re.findall(r"^\.TP\n(\w+)\n(.*)$", given, re.M)
                if not re.search(r"where it|if it was|where one|given for each|with --", what)}
     assert not certain - found - {"SLURM_MEM_PER_NODE"}, name
+
+
+def test_the_guide_to_running_jobs_is_as_it_is(make_cluster):
+    """Each command when what the one before left behind is gone, on a cluster where nothing has run."""
+    settled = "while sinfo -h -o %t | grep -qv '^idle$'; do sleep 0.02; done"
+    c = make_cluster()
+    c.run([TOP / "tools/transcript", "--before", settled, TOP / "docs/running-jobs.md", TOP / "examples/jobs"],
+          env={"TMPDIR": str(c.work)}, timeout=2 * DEADLINE).ok()
 
 
 def test_readme_tells_what_scontrol_refuses(cluster):
