@@ -76,6 +76,12 @@ void loop_stop(struct loop *l)
     event_base_loopbreak(l->base);
 }
 
+void loop_forked(struct loop *l)
+{
+    if (event_reinit(l->base) < 0)
+        abort();
+}
+
 void loop_on_turn(struct loop *l, loop_fn *fn, void *ctx)
 {
     l->turn = fn;

@@ -30,6 +30,10 @@ void loop_free(struct loop *l);
 bool loop_has_workers(const struct loop *l);
 void loop_run(struct loop *l);  /* until loop_stop() */
 void loop_stop(struct loop *l); /* from a callback */
+/* In a forked child that goes on with the loop in its parent's place, which ends: before anything
+ * else, with signals blocked, and not from a callback. A loop with workers can not be taken along.
+ */
+void loop_forked(struct loop *l);
 void loop_on_turn(struct loop *l, loop_fn *fn, void *ctx);
 
 /* Milliseconds, of the monotonic clock (CLOCK_BOOTTIME) and of the wall clock; the loop caches

@@ -215,6 +215,39 @@ static void signals_arrive(void **state)
     loop_free(t.loop);
 }
 
+/* A child that goes on with the loop gets its own signals, and its timers and descriptors work. */
+static void a_fork_takes_the_loop_along(void **state)
+{
+    struct trace t = {.loop = loop_new(0), .stop_at = 2};
+    struct loop_timer *a = loop_timer_new(t.loop, note_a, &t);
+    sigset_t every, before;
+    int status;
+    pid_t pid;
+
+    loop_signal(t.loop, SIGUSR1, on_signal, &t);
+    raise(SIGUSR1);
+    loop_timer_set(a, 0);
+    loop_run(t.loop); /* all of it was in use */
+    memset(t.text, 0, sizeof(t.text));
+    loop_timer_set(a, 50);
+    sigfillset(&every);
+    sigprocmask(SIG_BLOCK, &every, &before);
+    pid = fork();
+    if (pid == 0) {
+        raise(SIGUSR1);
+        loop_forked(t.loop);
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        loop_run(t.loop);
+        _exit(strcmp(t.text, "1a") != 0);
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_string_equal(t.text, "");
+    loop_timer_free(a);
+    loop_free(t.loop);
+}
+
 enum { CHILDREN = 8 };
 
 struct nursery {
@@ -398,6 +431,7 @@ int main(void)
         cmocka_unit_test(descriptor_is_level_triggered),
         cmocka_unit_test(silent_descriptor_is_not_watched),
         cmocka_unit_test(signals_arrive),
+        cmocka_unit_test(a_fork_takes_the_loop_along),
         cmocka_unit_test(children_are_reported_once),
         cmocka_unit_test(stranger_is_left_alone),
         cmocka_unit_test(subreaper_gets_orphans),
