@@ -2,17 +2,16 @@
 """sattach and srun --attach: a step seen by others than its srun. CORE-201, 204, 205, 210, 236, X-18, HET-101 for one component."""
 import os
 import pathlib
-import pty
 import re
 import select
 import shutil
 import signal
 import subprocess
-import time
 
 import pytest
 
-from harness import DEADLINE, PREFIX, ROOT, eventually
+from harness import DEADLINE, ROOT, eventually
+from terminal import Terminal, read_until
 
 GATE = "mkfifo last.$SLURM_PROCID gate.$SLURM_PROCID; echo ready; read x <gate.$SLURM_PROCID; "
 WAIT = "read x <last.$SLURM_PROCID"  # a second one: the writer of the first may still have it open
@@ -49,19 +48,6 @@ def watch(step, *options, user=None, program=("sattach",), **more):
     return w
 
 
-def read_until(stream, text):
-    """What a pipe says up to and with this."""
-    got, end = "", time.monotonic() + DEADLINE
-    while text not in got:
-        assert time.monotonic() < end, got
-        ready, _, _ = select.select([stream], [], [], 1)
-        if ready:
-            piece = os.read(stream.fileno(), 65536).decode(errors="replace")
-            assert piece, f"{text!r} is not in {got!r}"
-            got += piece
-    return got
-
-
 def test_two_watchers_see_what_srun_sees(cluster):
     """CORE-204: also what was written before they came, and the exit status."""
     step = Step(cluster, "echo out; echo err >&2; exit 3")
@@ -79,7 +65,7 @@ def test_two_watchers_see_what_srun_sees(cluster):
 def test_labels_and_filters(cluster):
     step = Step(cluster, "echo out; echo err >&2", "-N2", tasks=4)
     label = watch(step, "--label")
-    second = watch(step, "-l", "--output-filter=2", "--error-filter", "1")
+    second = watch(step, "-l", "--output-filter=2", "--error-filter", "3")  # of one node
     seen = ""
     while seen.count("ready\n") < 4:  # both nodes show it
         seen += read_until(label.stdout, "\n")
@@ -89,7 +75,7 @@ def test_labels_and_filters(cluster):
     out, err = label.communicate(timeout=DEADLINE)
     assert sorted(line for line in out.splitlines() if "out" in line) == [f"{i}: out" for i in range(4)]
     assert sorted(err.splitlines()) == [f"{i}: err" for i in range(4)]
-    assert second.communicate(timeout=DEADLINE) == ("2: out\n", "1: err\n")
+    assert second.communicate(timeout=DEADLINE) == ("2: out\n", "3: err\n")
 
 
 def test_layout(cluster):
@@ -345,34 +331,6 @@ def test_a_job_with_several_steps(cluster):
     eventually(lambda: (cluster.work / "steps").exists() and len((cluster.work / "steps").read_text().split()) == 2, "both run")
     cluster.run(f"sattach {job}").fails(f"Job {job} runs several steps; name one of: {job}.0 {job}.1")
     cluster.run(f"scancel {job}").ok()
-
-
-class Terminal:
-    """A command on a terminal of its own, in a session of its own."""
-
-    def __init__(self, cluster, argv, user=None, cwd=None):
-        self.master, slave = pty.openpty()
-        self.process = subprocess.Popen(["setsid", "-c", "-w", *cluster.argv(argv, user)], stdin=slave, stdout=slave,
-                                        stderr=slave, env=cluster.environment(), cwd=cwd or cluster.work)
-        os.close(slave)
-        self.seen = ""
-
-    def type(self, text):
-        os.write(self.master, text.encode())
-
-    def until(self, text):
-        end = time.monotonic() + DEADLINE
-        while text not in self.seen:
-            assert time.monotonic() < end, self.seen
-            if select.select([self.master], [], [], 1)[0]:
-                self.seen += os.read(self.master, 65536).decode(errors="replace")
-        before, _, self.seen = self.seen.partition(text)
-        return before + text
-
-    def close(self):
-        status = self.process.wait(DEADLINE)
-        os.close(self.master)
-        return status
 
 
 def test_a_shared_terminal(cluster):

@@ -172,6 +172,33 @@ void sink_write(struct sink *s, const void *data, size_t len)
         s->watch = loop_fd_new(s->loop, s->fd, LOOP_WRITE, on_writable, s);
 }
 
+void sink_move(struct sink *s, int fd, const char *name)
+{
+    bool waited = s->queue.len > 0;
+
+    loop_fd_free(s->watch);
+    s->watch = NULL;
+    if (s->own_fd)
+        close(s->fd);
+    free(s->name);
+    s->name = mem_strdup(name);
+    s->fd = fd;
+    s->own_fd = true;
+    s->is_socket = s->may_block = s->above_high = false;
+    while (!s->broken && sink_backlog(s) > 0) {
+        ssize_t n = write_some(s, s->queue.data + s->done, sink_backlog(s));
+
+        if (n <= 0)
+            break_off(s, n < 0 ? (int)-n : EIO);
+        else
+            s->done += (size_t)n;
+    }
+    str_done(&s->queue);
+    s->done = 0;
+    if (waited && !s->broken)
+        s->events.on_drained(s->events.ctx);
+}
+
 size_t sink_backlog(const struct sink *s)
 {
     return s->queue.len - s->done;

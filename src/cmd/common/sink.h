@@ -30,6 +30,9 @@ struct sink *sink_of_fd(struct loop *l, int fd, const char *name, const struct s
 int sink_of_file(struct loop *l, const char *path, bool append, const struct sink_events *events,
                  struct sink **out, struct err *err);
 
+/* Goes on with a file, which it takes and which gets what waits first. name is copied. */
+void sink_move(struct sink *s, int fd, const char *name);
+
 void sink_write(struct sink *s, const void *data, size_t len);
 size_t sink_backlog(const struct sink *s);
 void sink_drop(struct sink *s); /* forgets what waits: later bytes are dropped too */

@@ -182,13 +182,50 @@ static void test_files(void **state)
     close(fd);
 }
 
+/* What a pipe has not taken is in the file, and what comes after. */
+static void test_move(void **state)
+{
+    static char path[] = "/tmp/sink_move.XXXXXX";
+    struct world w;
+    struct sink_events events;
+    _cleanup_free_ char *data = mem_alloc(BYTES), *back = mem_alloc(BYTES);
+    int fds[2], file = mkstemp(path);
+    size_t taken;
+
+    (void)state;
+    begin(&w);
+    events = events_of(&w);
+    fill(data);
+    assert_int_equal(pipe(fds), 0);
+    w.sink = sink_of_fd(w.loop, fds[1], "it", &events);
+    sink_write(w.sink, data, BYTES - 5);
+    taken = BYTES - 5 - sink_backlog(w.sink);
+    assert_true(taken > 0 && taken < BYTES - 5);
+    sink_move(w.sink, dup(file), path);
+    assert_int_equal(sink_backlog(w.sink), 0);
+    assert_int_equal(w.drained, 1);
+    sink_write(w.sink, data + BYTES - 5, 5);
+    for (size_t at = 0; at < taken;) {
+        ssize_t n = read(fds[0], back + at, taken - at);
+
+        assert_true(n > 0);
+        at += (size_t)n;
+    }
+    assert_int_equal(pread(file, back + taken, BYTES - taken, 0), BYTES - taken);
+    assert_memory_equal(back, data, BYTES);
+    end(&w);
+    unlink(path);
+    close(file);
+    close(fds[0]);
+    close(fds[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pipe),
-        cmocka_unit_test(test_socket),
-        cmocka_unit_test(test_no_reader),
-        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_pipe),      cmocka_unit_test(test_socket),
+        cmocka_unit_test(test_no_reader), cmocka_unit_test(test_files),
+        cmocka_unit_test(test_move),
     };
 
     signal(SIGPIPE, SIG_IGN);

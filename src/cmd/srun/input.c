@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "cmd/common/escape.h"
 #include "cmd/common/feed.h"
+#include "cmd/srun/background.h"
 #include "cmd/srun/names.h"
 #include "cmd/srun/peers.h"
 #include "cmd/srun/run.h"
@@ -23,6 +25,8 @@ struct input {
     char mode[16];
     int fd; /* of a file */
     struct feed *feed;
+    bool escapes; /* a terminal, where commands may be typed */
+    struct escape escape;
     bool started, paused, ended;
 };
 
@@ -98,12 +102,34 @@ void input_free(struct input *in)
     free(in);
 }
 
+static void send_data(struct input *in, const void *data, size_t len)
+{
+    in->ended = len == 0;
+    peers_send_input(in->run->peers, in->task, data, len);
+}
+
+static void on_typed(struct input *in, const void *data, size_t len)
+{
+    _cleanup_str_ struct str rest = STR_INIT;
+
+    if (len == 0)
+        escape_end(&in->escape, &rest);
+    else if (escape_take(&in->escape, data, len, &rest) == ESCAPE_BACKGROUND)
+        background_ask(in->run);
+    if (rest.len > 0)
+        send_data(in, rest.data, rest.len);
+    if (len == 0)
+        send_data(in, NULL, 0);
+}
+
 static void on_data(void *ctx, const void *data, size_t len)
 {
     struct input *in = ctx;
 
-    in->ended = len == 0;
-    peers_send_input(in->run->peers, in->task, data, len);
+    if (in->escapes)
+        on_typed(in, data, len);
+    else
+        send_data(in, data, len);
 }
 
 void input_start(struct input *in)
@@ -111,6 +137,8 @@ void input_start(struct input *in)
     if (in->started || in->ended || in->kind == NAMES_NONE || in->kind == NAMES_ON_NODE)
         return;
     in->started = true;
+    in->escapes = in->fd < 0 && isatty(STDIN_FILENO);
+    escape_init(&in->escape, ESCAPE_BACKGROUND_ONLY, in->run->terminal != NULL);
     in->feed = feed_new(in->run->loop, in->fd >= 0 ? in->fd : STDIN_FILENO, on_data, in);
     feed_pause(in->feed, in->paused);
 }
@@ -127,6 +155,17 @@ void input_stop(struct input *in)
     feed_free(in->feed);
     in->feed = NULL;
     in->ended = true;
+}
+
+void input_leave(struct input *in)
+{
+    bool was_typed = in->fd < 0 && in->started && !in->ended;
+
+    if (!was_typed)
+        return;
+    if (!in->run->options->pty)
+        peers_send_input(in->run->peers, in->task, NULL, 0);
+    input_stop(in);
 }
 
 uint32_t input_task(const struct input *in)

@@ -23,6 +23,8 @@ void input_free(struct input *in);
 void input_start(struct input *in);              /* every node has said hello */
 void input_pause(struct input *in, bool paused); /* a node's session is full */
 void input_stop(struct input *in);               /* nobody reads any more */
+/* Nobody types any more: the tasks' input ends. The terminal of --pty has no end; it is silent. */
+void input_leave(struct input *in);
 
 /* The task that gets it, or INPUT_ALL_TASKS. */
 uint32_t input_task(const struct input *in);

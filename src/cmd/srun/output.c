@@ -158,6 +158,16 @@ void output_task_end(struct output *o, uint32_t task)
         output_data(o, task, stream, NULL, 0);
 }
 
+void output_move(struct output *o, int number, int fd, const char *name)
+{
+    struct stream *s = &o->streams[number - 1];
+
+    if (s->sink == NULL || s->borrowed || s->kind == NAMES_FILE)
+        close(fd);
+    else
+        sink_move(s->sink, fd, name);
+}
+
 bool output_is_full(const struct output *o)
 {
     for (int i = 0; i < 2; i++)

@@ -24,6 +24,10 @@ void output_data(struct output *o, uint32_t task, uint32_t stream, const void *d
 /* What a task has left unfinished, on both streams. */
 void output_task_end(struct output *o, uint32_t task);
 
+/* What goes to srun's standard output or error goes to this file from now on, which is taken, what
+ * waits first; nothing else does. */
+void output_move(struct output *o, int number, int fd, const char *name);
+
 bool output_is_full(const struct output *o); /* stop the senders: run_on_output_drained() follows */
 bool output_is_empty(const struct output *o);
 void output_drop(struct output *o); /* waits for nobody any more */

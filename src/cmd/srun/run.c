@@ -11,6 +11,7 @@
 #include "cmd/common/jobenv.h"
 #include "cmd/common/proctable.h"
 #include "cmd/common/tasks.h"
+#include "cmd/srun/background.h"
 #include "cmd/srun/finish.h"
 #include "cmd/srun/gather.h"
 #include "cmd/srun/hook.h"
@@ -547,7 +548,9 @@ int run_to_end(const struct conf *conf, const struct run_options *options)
     } else {
         run.signals = signals_start(&run);
         run.request = request_start(&run);
-        loop_run(run.loop);
+        do
+            loop_run(run.loop);
+        while (background_pass(&run));
     }
     code = run.tasks != NULL ? tasks_exit_code(run.tasks) : 0;
     if (code < run.exit_code)

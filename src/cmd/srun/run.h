@@ -9,6 +9,7 @@
  *   peers.c     the sessions with the step's shepherds
  *   output.c    what the tasks write, input.c what they read
  *   signals.c   Ctrl-C and its kin, terminal.c --pty
+ *   background.c  another srun in place of this one
  *   hook.c      --prolog, --epilog
  *   finish.c    the report at the end
  *   run.c       what happens when: it owns struct run and gets the on_ calls of the others
@@ -96,6 +97,7 @@ struct run {
     struct str multi_script;
     uint32_t nodes_left;   /* of the step, where something may still run */
     bool *node_over;       /* by node: it is not one of them any more */
+    bool to_background;    /* it was asked for, see background.h */
     bool aborting;         /* the step was told to end */
     bool launch_failed;    /* on some node; told */
     bool reported;         /* the controller knows of the end, or does not answer */

@@ -52,3 +52,12 @@ void terminal_free(struct terminal *t)
     say_raw(false);
     free(t);
 }
+
+void terminal_forget(struct terminal *t)
+{
+    if (t == NULL)
+        return;
+    rawtty_forget(t->tty);
+    say_raw(false);
+    free(t);
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/srun/background.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "cmd/srun/input.h"
+#include "cmd/srun/output.h"
+#include "cmd/srun/run.h"
+#include "cmd/srun/say.h"
+#include "cmd/srun/terminal.h"
+
+/* What takes the place of standard output and error. */
+struct files {
+    int fd[2]; /* -1: the stream stays where it is */
+    char *name[2];
+};
+
+void background_ask(struct run *run)
+{
+    if (run->phase != RUN_RUNNING)
+        return;
+    run->to_background = true;
+    loop_stop(run->loop);
+}
+
+/* A file stays; a terminal is to be left, and at the other end of a pipe the shell waits for us. */
+static bool is_left(int number)
+{
+    struct stat st;
+
+    return fstat(number, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
+static void files_done(struct files *f)
+{
+    for (int i = 0; i < 2; i++) {
+        if (f->fd[i] >= 0)
+            close(f->fd[i]);
+        free(f->name[i]);
+    }
+}
+
+static int files_open(const struct run *run, struct files *f, struct err *err)
+{
+    static const char *const suffixes[] = {"out", "err"};
+
+    for (int i = 0; i < 2; i++) {
+        if (!is_left(i + 1))
+            continue;
+        f->name[i] = mem_printf("slurm-%u.%u.%s", run->job_id, run->step_id, suffixes[i]);
+        f->fd[i] = open(f->name[i], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
+        if (f->fd[i] < 0)
+            return err_set(err, -errno, "Could not open %s: %s", f->name[i], strerror(errno));
+    }
+    return 0;
+}
+
+/* In the srun that goes on: nothing of it holds the terminal. */
+static void let_go(struct run *run, struct files *f)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    terminal_forget(run->terminal);
+    run->terminal = NULL;
+    input_leave(run->input);
+    for (int i = 0; i < 2; i++) {
+        if (f->fd[i] < 0)
+            continue;
+        output_move(run->output, i + 1, fcntl(f->fd[i], F_DUPFD_CLOEXEC, 3), f->name[i]);
+        dup2(f->fd[i], i + 1);
+    }
+    if (null >= 0) {
+        dup2(null, STDIN_FILENO);
+        close(null);
+    }
+}
+
+/* The other one has the step, and nothing of the terminal any more. */
+static bool has_taken_over(int word_fd)
+{
+    char word;
+    ssize_t n;
+
+    do
+        n = read(word_fd, &word, 1);
+    while (n < 0 && errno == EINTR);
+    return n == 1;
+}
+
+static _Noreturn void leave(struct run *run, const struct files *f, pid_t pid, int word_fd)
+{
+    const char *out = f->name[0] != NULL ? f->name[0] : f->name[1];
+    bool done = has_taken_over(word_fd);
+
+    terminal_free(run->terminal);
+    if (!done)
+        say_error("the srun that was to go on with step %u.%u, process %d, has ended", run->job_id,
+                  run->step_id, (int)pid);
+    else if (out == NULL)
+        say_info("step %u.%u goes on in the background, by process %d", run->job_id, run->step_id,
+                 (int)pid);
+    else
+        say_info("step %u.%u goes on in the background, by process %d; its output goes to %s%s%s",
+                 run->job_id, run->step_id, (int)pid, out,
+                 f->name[0] != NULL && f->name[1] != NULL ? " and " : "",
+                 f->name[0] != NULL && f->name[1] != NULL ? f->name[1] : "");
+    _exit(!done); /* nothing is flushed or closed here: it is the other one's */
+}
+
+/* A signal that comes before the loop is the child's own waits until then. */
+static pid_t fork_with_loop(struct run *run)
+{
+    sigset_t every, before;
+    pid_t pid;
+
+    sigfillset(&every);
+    sigprocmask(SIG_BLOCK, &every, &before);
+    pid = fork();
+    if (pid == 0) {
+        setsid();
+        loop_forked(run->loop);
+    }
+    if (pid <= 0)
+        sigprocmask(SIG_SETMASK, &before, NULL);
+    return pid;
+}
+
+bool background_pass(struct run *run)
+{
+    struct files f = {.fd = {-1, -1}};
+    struct err err = {0};
+    int word[2] = {-1, -1};
+    pid_t pid = -1;
+
+    if (!run->to_background || run->phase == RUN_OVER)
+        return false;
+    run->to_background = false;
+    if (files_open(run, &f, &err) == 0) {
+        pid = pipe2(word, O_CLOEXEC) < 0 ? -1 : fork_with_loop(run);
+        if (pid < 0)
+            err_set(&err, -errno, "Could not start another srun: %s", strerror(errno));
+    }
+    if (pid > 0) {
+        close(word[1]);
+        leave(run, &f, pid, word[0]);
+    }
+    if (pid < 0)
+        say_error("%s; staying here", err.text);
+    else
+        let_go(run, &f);
+    if (word[1] >= 0) {
+        path_write_all(word[1], "d", pid == 0);
+        close(word[0]);
+        close(word[1]);
+    }
+    files_done(&f);
+    return true;
+}
