@@ -16,6 +16,7 @@
 
 #define NAME_TRIES 16
 #define COMPARE_SIZE (256u << 10)
+#define SELF_MAX 32
 #define NS_PER_SEC INT64_C(1000000000)
 
 struct cast_sink {
@@ -32,6 +33,12 @@ struct cast_sink {
 static int fail(struct err *err, int code, const char *path)
 {
     return err_set(err, -code, "%s: %s", strerror(code), path);
+}
+
+static const char *self_of(const struct cast_sink *s, char out[SELF_MAX])
+{
+    snprintf(out, SELF_MAX, "/proc/self/fd/%d", s->fd);
+    return out;
 }
 
 /* --- where --------------------------------------------------------------------------------------
@@ -254,14 +261,34 @@ int cast_sink_read(struct cast_sink *s, uint64_t at, void *buf, size_t len, stru
     return rc ? fail(err, -rc, s->path) : 0;
 }
 
+/* A program that somebody has open for writing cannot be run. */
+static int stop_writing(struct cast_sink *s)
+{
+    char self[SELF_MAX];
+    int fd = open(self_of(s, self), O_RDONLY | O_NOATIME | O_CLOEXEC);
+
+    if (fd < 0 && errno == EPERM) /* a file system that gives files to others */
+        fd = open(self_of(s, self), O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    close(s->fd);
+    s->fd = fd;
+    return 0;
+}
+
 int cast_sink_check(struct cast_sink *s, uint32_t crc, struct err *err)
 {
+    int rc;
+
     if (s->at != s->size || s->crc != crc)
         return err_set(err, -EIO, "what has come is not what was sent: %s", s->path);
-    if (fchmod(s->fd, s->mode) || futimens(s->fd, s->times))
-        return fail(err, errno, s->path);
     /* Where room was promised no later write fails for want of it; elsewhere this tells. */
     if (!s->promised && s->size && fsync(s->fd))
+        return fail(err, errno, s->path);
+    rc = stop_writing(s);
+    if (rc)
+        return fail(err, -rc, s->path);
+    if (fchmod(s->fd, s->mode) || futimens(s->fd, s->times))
         return fail(err, errno, s->path);
     return 0;
 }
@@ -297,12 +324,11 @@ static bool is_same(const struct cast_sink *s)
 /* Gives the file a name that is not taken. */
 static int link_as(struct cast_sink *s, const char *name)
 {
-    char self[32];
+    char self[SELF_MAX];
 
     if (s->temp)
         return linkat(s->dir_fd, s->temp, s->dir_fd, name, 0);
-    snprintf(self, sizeof(self), "/proc/self/fd/%d", s->fd);
-    return linkat(AT_FDCWD, self, s->dir_fd, name, AT_SYMLINK_FOLLOW);
+    return linkat(AT_FDCWD, self_of(s, self), s->dir_fd, name, AT_SYMLINK_FOLLOW);
 }
 
 static int place_new(struct cast_sink *s, struct err *err)

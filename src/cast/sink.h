@@ -30,7 +30,8 @@ uint64_t cast_sink_at(const struct cast_sink *s); /* bytes that are there */
 int cast_sink_write(struct cast_sink *s, const void *data, size_t len, struct err *err);
 int cast_sink_read(struct cast_sink *s, uint64_t at, void *buf, size_t len, struct err *err);
 
-/* All of it is there: whether it is what was sent, and safe from a full disk. */
+/* All of it is there: whether it is what was sent, and safe from a full disk. Once; nothing is
+ * written from then on, and what is a program can be run as soon as it has its name. */
 int cast_sink_check(struct cast_sink *s, uint32_t crc, struct err *err);
 /* Under its name, once; again is no failure. Without 'force' a file that has come there since it
  * was opened is left alone, unless it is the same one (a directory that several nodes share). */

@@ -257,7 +257,20 @@ static int make_argv(struct step *step, struct err *err)
     }
     for (size_t i = 0; i < count; i++)
         step->argv[at++] = given[i];
+    if (count && step->launch && step->launch->has_program_per_node &&
+        step->launch->program_per_node)
+        step->argv[0] = arena_printf(&step->arena, "%s_%s", given[0], step->node);
     return at ? 0 : err_set(err, -ERR_LAUNCH, "no program given");
+}
+
+/* Where srun --bcast --send-libs has put them. */
+static void find_libs(struct step *step)
+{
+    const char *before = envlist_get(&step->env, "LD_LIBRARY_PATH");
+    bool more = before && *before;
+
+    envlist_setf(&step->env, "LD_LIBRARY_PATH", "%s_libs%s%s", step->argv[0], more ? ":" : "",
+                 more ? before : "");
 }
 
 static void make_environment(struct step *step)
@@ -271,6 +284,8 @@ static void make_environment(struct step *step)
     } else {
         envlist_load(&step->env, step->launch->env, step->launch->n_env);
         vars_step(&step->env, step->start, step->launch, step->granted);
+        if (step->launch->has_program_libs && step->launch->program_libs)
+            find_libs(step);
     }
 }
 

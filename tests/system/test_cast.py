@@ -467,3 +467,152 @@ def test_nodes_that_are_gone_before(mine):
         os.kill(mine.daemons["n2"].pid, signal.SIGCONT)
         mine.start_node("n6")
         mine.wait_ready()
+
+
+# --- srun --bcast --------------------------------------------------------------------------------------------------------
+
+def compile_program(c):
+    """A program with a library of its own, which says where both are."""
+    where = c.dir / "built"
+    if not where.exists():
+        (where / "lib").mkdir(parents=True)
+        (where / "l.c").write_text('const char *word(void) { return "library"; }\n')
+        (where / "p.c").write_text('#include <stdio.h>\n#include <stdlib.h>\nconst char *word(void);\n'
+                                   'int main(int argc, char **argv) { char *l = getenv("LD_LIBRARY_PATH");\n'
+                                   'printf("%s %s %s %s\\n", argv[0], argv[1], word(), l ? l : "none"); return 0; }\n')
+        subprocess.run(["gcc", "-shared", "-fPIC", "-o", "lib/libword.so", "l.c"], cwd=where, check=True)
+        subprocess.run(["gcc", "-o", "prog", "p.c", "-Llib", "-lword", f"-Wl,-rpath,{where}/lib"], cwd=where, check=True)
+    return where
+
+
+def test_srun_runs_the_copy(nodes):
+    """X-18, HET-60: by the name that was asked for, on the nodes of the step alone."""
+    c, where = nodes, f"{nodes.dir}/local"
+    built = compile_program(c)
+    out = c.run(["srun", "-N3", f"--bcast={where}/mine", "--export=PATH", built / "prog", "a"]).ok().splitlines()
+    assert out == [f"{where}/mine a library none"] * 3
+    assert sum(c.at(n, "mine").exists() for n in c.names) == 3
+    assert c.run(["srun", "-N7", f"--bcast={where}/mine", built / "prog", "a"]).returncode == 0  # replaced
+    for node in c.names:
+        assert c.at(node, "mine").stat().st_mode & 0o777 == (built / "prog").stat().st_mode & 0o777
+        c.at(node, "mine").unlink()
+
+
+def test_srun_sends_libraries(nodes):
+    """X-18: into the directory beside the copy, where the program finds them; system's directories stay."""
+    c, where = nodes, f"{nodes.dir}/local"
+    built = compile_program(c)
+    line = ["srun", "-N2", "-w", "n2,n3", f"--bcast={where}/p", "--send-libs", "--compress", "--export=PATH"]
+    assert c.run([*line, built / "prog", "b"]).ok().splitlines() == [f"{where}/p b library {where}/p_libs"] * 2
+    for node in ("n2", "n3"):
+        assert [p.name for p in c.at(node, "p_libs").iterdir()] == ["libword.so"]
+        assert digest(c.at(node, "p_libs/libword.so")) == digest(built / "lib/libword.so")
+    apart = f"{built},/lib,/lib64,/usr"
+    out = c.run([*line, f"--bcast-exclude={apart}", built / "prog", "b"], env={"LD_LIBRARY_PATH": "/x"}).ok()
+    assert out.splitlines() == [f"{where}/p b library none"] * 2
+    out = c.run([*line[:-1], "--export=ALL", built / "prog", "b"], env={"LD_LIBRARY_PATH": "/x"}).ok()
+    assert out.splitlines() == [f"{where}/p b library {where}/p_libs:/x"] * 2
+    # NONE: the C library and the loader's own file go, too.
+    c.run([*line, "--bcast-exclude=NONE", built / "prog", "b"]).ok()
+    assert {"libc.so.6", "libword.so"} < {p.name for p in c.at("n2", "p_libs").iterdir()}
+    for node in c.names:
+        subprocess.run(f"rm -rf {c.at(node)}/*", shell=True, check=True)
+
+
+def test_srun_names_of_copies(nodes):
+    """A directory, --chdir, or what SLURM_BCAST says: with the job, the step and the node."""
+    c, where = nodes, nodes.dir / "local"
+    built = compile_program(c)
+    line = ["-N2", "-w", "n1,n2", "--send-libs=no", built / "prog", "c"]
+    for out in (c.run(["srun", f"--bcast={where}/", *line]).ok(), c.run(["srun", "--bcast", f"--chdir={where}", *line]).ok(),
+                c.run(["srun", *line], env={"SLURM_BCAST": f"{where}/"}).ok(),
+                c.run(["srun", "--bcast", *line], cwd=where).ok()):
+        names = sorted(pathlib.Path(w.split()[0]).name for w in out.splitlines())
+        job = names[0].split("_")[2]
+        assert names == [f"slurm_bcast_{job}_n1", f"slurm_bcast_{job}_n2"] and job.endswith(".0")
+        assert c.at("n1", names[0]).exists() and not c.at("n1", names[1]).exists()
+    out = c.run(["srun", f"--bcast={where}/", "--send-libs", "--export=PATH", "-N2", "-w", "n1,n2", built / "prog", "c"]).ok()
+    for word in out.splitlines():
+        assert word.split()[3] == word.split()[0] + "_libs"
+    for node in c.names:
+        subprocess.run(f"rm -rf {c.at(node)}/*", shell=True, check=True)
+
+
+def test_srun_whose_copy_fails(nodes):
+    """Nothing is launched, and the job is over."""
+    c, where = nodes, nodes.dir / "local"
+    built = compile_program(c)
+    c.run(["srun", "-N2", f"--bcast={where}/no/such", built / "prog", "d"]).fails("REQUEST_FILE_BCAST(n1): No such file")
+    c.run(["srun", "-N2", f"--bcast={where}/x", "/no/such"]).fails("Can't open `/no/such`")
+    c.run(["srun", "-N2", "--multi-prog", f"--bcast={where}/x", "/dev/null"]).fails("--bcast copies one program")
+    eventually(lambda: c.run("squeue -h").ok() == "", "no job is left")
+    done = c.run(["srun", "--compress", "true"])
+    assert "warning: option --compress has no effect without --bcast" in done.stderr and done.returncode == 0
+
+
+def test_srun_that_is_interrupted_while_it_copies(nodes):
+    c, where = nodes, nodes.dir / "local"
+    os.kill(c.daemons["n2"].pid, signal.SIGSTOP)
+    try:
+        run = c.popen(["srun", "-N2", "-w", "n1,n2", "-Q", f"--bcast={where}/x", compile_program(c) / "prog"])
+        eventually(lambda: children(c.daemons["n1"].pid, "slurmstepd-cast"), "it copies")
+        run.send_signal(signal.SIGTERM)
+        run.communicate(timeout=30)
+        assert run.returncode != 0
+    finally:
+        os.kill(c.daemons["n2"].pid, signal.SIGCONT)
+    eventually(lambda: c.run("squeue -h").ok() == "" and not c.receivers(), "nothing is left")
+    assert c.left() == []
+
+
+def test_sbcast_sends_libraries(mine):
+    built = compile_program(mine)
+    sbcast(mine, "--send-libs", built / "prog", f"{mine.dir}/local/p").ok()
+    for node in mine.names:
+        assert [p.name for p in mine.at(node, "p_libs").iterdir()] == ["libword.so"]
+    for node in mine.names:  # somebody else's directory is not one to load libraries from
+        os.chmod(mine.at(node, "p_libs"), 0o777)
+    sbcast(mine, "-f", "--send-libs", built / "prog", f"{mine.dir}/local/p").fails("Operation not permitted")
+    sbcast(mine, "-f", "--send-libs", "--exclude", f"{built}/,/lib,/usr/lib", built / "prog", f"{mine.dir}/local/p").ok()
+    done = sbcast(mine, "-f", "--send-libs=perhaps", built / "prog", f"{mine.dir}/local/p")
+    assert done.stderr == "sbcast: error: Ignoring unrecognized --send-libs value 'perhaps'\n" and done.returncode == 0
+    sbcast(mine, "--send-libs", mine.source, f"{mine.dir}/local/data").ok()  # no program
+    assert mine.left() == ["data", "p", "p_libs"]
+
+
+def test_what_the_configuration_says(make_cluster):
+    """BcastParameters and BcastExclude are what is meant where nothing is said."""
+    with running(Private, nodes=2) as c:
+        built = compile_program(c)
+        local = c.dir / "local"
+        c.conf_file.write_text(c.conf_file.read_text() + f"BcastParameters=DestDir={local},Compression=lz4,send_libs,what\n"
+                               f"BcastExclude=/usr,/lib,/lib64\n")
+        with job(c) as number:
+            c.job_id = number
+            done = sbcast(c, "-v", built / "prog", "rel")
+            assert "BcastParameters=what is not known, ignored" in done.stderr and "compress   = 1" in done.stderr
+            assert done.returncode == 0
+            assert c.left() == ["rel", "rel_libs"]
+            sbcast(c, "--send-libs=no", "--compress=none", built / "prog", "alone").ok()
+            assert c.left() == ["alone", "rel", "rel_libs"]
+        out = c.run(["srun", "-N2", "--bcast", built / "prog", "x"]).ok()
+        assert all(w.startswith(f"{local}/slurm_bcast_") for w in out.splitlines())
+
+
+def test_a_prolog_comes_first_and_an_epilog_last(make_cluster):
+    """A receiver is the first that a job has on a node."""
+    with running(Private, nodes=2, start=False) as c:
+        for name in ("prolog", "epilog"):
+            script = c.dir / name
+            script.write_text(f"#!/bin/sh\necho $SLURM_JOB_ID >> {c.dir}/{name}.$SLURMD_NODENAME\n"
+                              + (f"mkdir {c.dir}/local/made && chmod 777 {c.dir}/local/made\n" if name == "prolog" else ""))
+            script.chmod(0o755)
+        c.conf_file.write_text(c.conf_file.read_text() + f"Prolog={c.dir}/prolog\nEpilog={c.dir}/epilog\n")
+        c.start()
+        with job(c) as number:
+            c.job_id = number
+            sbcast(c, "/etc/passwd", f"{c.dir}/local/made/x").ok()
+            assert c.sums("made/x") == [digest("/etc/passwd")] * 2
+            assert not (c.dir / "epilog.n2").exists()
+        eventually(lambda: (c.dir / "epilog.n2").exists(), "its epilog on the node that had nothing but a file")
+        assert (c.dir / "prolog.n2").read_text() == f"{number}\n" == (c.dir / "epilog.n2").read_text()

@@ -48,10 +48,10 @@ struct bcast_request {
 };
 
 struct bcast;
+#define BCAST_LIBS "_libs" /* is added to dest for the directory of the libraries */
+
 /* NULL after a message: the source cannot be read. What is given is borrowed until done(). */
 struct bcast *bcast_start(const struct bcast_request *r);
 void bcast_free(struct bcast *b); /* before its end: nobody gets what is under way */
 
-/* What is added to dest for the directory of the libraries. */
-#define BCAST_LIBS "_libs"
 bool bcast_has_libs(const struct bcast *b); /* there are some beside the program */

@@ -97,7 +97,7 @@ void opt_done(struct opt *o)
         &o->x11,           &o->gres,          &o->gpus,      &o->gpus_per_node, &o->gpus_per_socket,
         &o->gpus_per_task, &o->tres_per_task, &o->node_gres, &o->task_gres,     &o->clusters,
         &o->distribution,  &o->exclude,       &o->mail_type, &o->nodelist,      &o->propagate,
-        &o->signal,        &o->gres_flags};
+        &o->signal,        &o->gres_flags,    &o->bcast,     &o->compress,      &o->send_libs};
     for (size_t i = 0; i < sizeof(called) / sizeof(called[0]); i++) {
         free(*called[i]);
         *called[i] = NULL;

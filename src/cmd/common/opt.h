@@ -113,6 +113,8 @@ struct opt {
     uint32_t immediate_sec; /* 0: at once */
 
     /* The command itself. */
+    char *bcast, *compress, *send_libs; /* "": without a value; NULL: not given */
+    char *bcast_exclude;
     char *x11; /* "all", "first", "last" */
     char *attach, *wrap, *mpi, *epilog, *prolog, *task_epilog, *task_prolog;
     uint32_t job_id, relative, threads, wait_sec, wait_all_nodes;

@@ -160,6 +160,24 @@ int opt_set_begin(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
+int opt_set_bcast(struct opt *o, const char *arg, struct err *err)
+{
+    opt_set_string(&o->bcast, arg ? arg : "");
+    return 0;
+}
+
+int opt_set_compress(struct opt *o, const char *arg, struct err *err)
+{
+    opt_set_string(&o->compress, arg ? arg : "");
+    return 0;
+}
+
+int opt_set_send_libs(struct opt *o, const char *arg, struct err *err)
+{
+    opt_set_string(&o->send_libs, arg ? arg : "");
+    return 0;
+}
+
 int opt_set_deadline(struct opt *o, const char *arg, struct err *err)
 {
     if (time_parse_date(arg, o->now_sec, &o->deadline_at_sec, NULL) < 0 || o->deadline_at_sec <= 0)

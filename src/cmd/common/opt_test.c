@@ -464,7 +464,7 @@ static void test_what_has_no_effect_says_so(void **state)
         }
         checked++;
     }
-    assert_true(checked > 60);
+    assert_true(checked > 80);
 }
 
 static void test_what_asks_for_nothing(void **state)

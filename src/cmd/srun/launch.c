@@ -272,6 +272,9 @@ static void fill(struct run *run, struct Pb__LaunchTasks *m)
     m->has_debug = m->debug = proctable_is_debugged();
     m->has_preserve_env = 1;
     m->preserve_env = o->preserve_env;
+    m->has_program_per_node = m->has_program_libs = 1;
+    m->program_per_node = run->program_per_node;
+    m->program_libs = run->program_libs;
     m->spank_options = o->spank_options;
     m->n_spank_options = o->spank_option_count;
     m->cpu_bind = o->cpu_bind;

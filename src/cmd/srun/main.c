@@ -12,6 +12,8 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "cmd/common/bcast.h"
+#include "cmd/common/cmd.h"
 #include "cmd/common/jobenv.h"
 #include "cmd/common/opt.h"
 #include "cmd/common/origin.h"
@@ -38,6 +40,7 @@ struct setup {
     struct Pb__JobSpec job;
     struct Pb__StepSpec step;
     struct run_options run;
+    struct bcast_settings bcast;
     struct str multi_prog;
     int argc; /* the command */
     char **argv;
@@ -232,6 +235,46 @@ static int before_launch(void *ctx, const struct Pb__StepReply *step, int argc, 
     return plugins_started(s->plugins, step, argc, argv, err);
 }
 
+/* What is said of a broadcast says nothing where there is none; a variable may be set for others.
+ */
+static void check_no_bcast(const struct setup *s)
+{
+    static const struct {
+        enum opt_id id;
+        const char *name;
+    } options[] = {{OPT_ID_compress, "compress"},
+                   {OPT_ID_send_libs, "send-libs"},
+                   {OPT_ID_bcast_exclude, "bcast-exclude"}};
+
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+        if (s->opt.from[options[i].id] == OPT_FROM_ARGV)
+            say_info("warning: option --%s has no effect without --bcast", options[i].name);
+}
+
+static void read_bcast(struct setup *s)
+{
+    const struct opt *o = &s->opt;
+
+    if (o->bcast == NULL) {
+        check_no_bcast(s);
+        return;
+    }
+    if (o->multi_prog)
+        fail("--bcast copies one program, and --multi-prog names several");
+    cmd_start("srun");
+    cmd_set_level(o->quiet, o->verbose);
+    bcast_settings_init(&s->bcast, s->conf);
+    if (o->compress != NULL)
+        bcast_set_compress(&s->bcast, o->compress);
+    if (o->send_libs != NULL)
+        bcast_set_libs(&s->bcast, o->send_libs);
+    if (o->bcast_exclude != NULL)
+        bcast_set_exclude(&s->bcast, o->bcast_exclude);
+    s->bcast.force = s->bcast.preserve = true;
+    s->run.bcast = &s->bcast;
+    s->run.bcast_dest = o->bcast;
+}
+
 static void make_run(struct setup *s)
 {
     const struct opt *o = &s->opt;
@@ -273,6 +316,7 @@ static void make_run(struct setup *s)
         .tree_width = o->tree_width,
     };
     read_binding(s);
+    read_bcast(s);
     r->spank_options = plugins_options(s->plugins, &r->spank_option_count);
     r->before_launch = before_launch;
     r->ctx = s;
@@ -349,6 +393,7 @@ int main(int argc, char **argv)
     status = run(&s, argc, argv);
     plugins_end(s.plugins);
     str_done(&s.multi_prog);
+    bcast_settings_done(&s.bcast);
     conf_free(s.conf);
     arena_done(&s.arena);
     opt_done(&s.opt);

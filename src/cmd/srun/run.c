@@ -12,6 +12,7 @@
 #include "cmd/common/proctable.h"
 #include "cmd/common/tasks.h"
 #include "cmd/srun/background.h"
+#include "cmd/srun/copy.h"
 #include "cmd/srun/finish.h"
 #include "cmd/srun/gather.h"
 #include "cmd/srun/hook.h"
@@ -163,6 +164,12 @@ void run_abort(struct run *run)
     if (run->aborting || run->phase != RUN_RUNNING)
         return;
     run->aborting = true;
+    if (run->copy != NULL) { /* nothing runs yet */
+        copy_free(take_ptr(run->copy));
+        at_least(run, 1);
+        begin_end(run);
+        return;
+    }
     say_info("Job step aborted: Waiting up to %lld seconds for job step to finish.",
              (long long)patience);
     peers_kill(run->peers, NULL);
@@ -463,6 +470,15 @@ static int make_argv(struct run *run, struct err *err)
     return 0;
 }
 
+static void launch(struct run *run)
+{
+    if (run->options->pty)
+        run->terminal = terminal_start(run);
+    hook_run(run, run->options->prolog);
+    run->launch = launch_start(run);
+    start_limit(run);
+}
+
 void run_on_step(struct run *run)
 {
     struct err err = {0};
@@ -487,11 +503,24 @@ void run_on_step(struct run *run)
         begin_end(run);
         return;
     }
-    if (run->options->pty)
-        run->terminal = terminal_start(run);
-    hook_run(run, run->options->prolog);
-    run->launch = launch_start(run);
-    start_limit(run);
+    if (run->options->bcast == NULL) {
+        launch(run);
+        return;
+    }
+    run->copy = copy_start(run);
+    if (run->copy == NULL)
+        run_on_copied(run, false);
+}
+
+void run_on_copied(struct run *run, bool all)
+{
+    copy_free(take_ptr(run->copy));
+    if (all) {
+        launch(run);
+        return;
+    }
+    at_least(run, 1);
+    begin_end(run);
 }
 
 void run_on_refused(struct run *run, int exit_code)
@@ -511,6 +540,7 @@ static void free_parts(struct run *run)
     terminal_free(run->terminal);
     x11_free(run->x11);
     finish_free(run->finish);
+    copy_free(run->copy);
     launch_free(run->launch);
     peers_free(run->peers);
     input_free(run->input);

@@ -4,6 +4,7 @@
  * loop; the parts are
  *
  *   request.c   allocation and step, with the waiting
+ *   copy.c      --bcast: the program goes to the nodes first
  *   launch.c    the request to the nodes
  *   tell.c      what --verbose says of the request's answer
  *   peers.c     the sessions with the step's shepherds
@@ -27,6 +28,8 @@
 #include "proto/job.pb-c.h"
 #include "proto/step.pb-c.h"
 
+struct bcast_settings;
+
 /* What the options say, beside the two specifications. Strings are borrowed. */
 struct run_options {
     struct Pb__JobSpec *job;   /* for a job of its own */
@@ -40,6 +43,8 @@ struct run_options {
     int (*before_launch)(void *ctx, const struct Pb__StepReply *step, int argc, char **argv,
                          struct err *err);
     void *ctx;
+    const struct bcast_settings *bcast; /* NULL: the program is there */
+    const char *bcast_dest;             /* as --bcast has it; "": nothing */
     const char *input, *output, *error;
     const char *work_dir; /* absolute */
     const char *job_name;
@@ -80,6 +85,7 @@ struct run {
 
     struct tasks *tasks;
     struct request *request;
+    struct copy *copy; /* while it is under way */
     struct launch *launch;
     struct peers *peers;
     struct output *output;
@@ -94,6 +100,7 @@ struct run {
 
     char **argv; /* what the tasks run: options->argv, or made of the file of --multi-prog */
     int argc;
+    bool program_per_node, program_libs; /* as LaunchTasks has them */
     struct str multi_script;
     uint32_t nodes_left;   /* of the step, where something may still run */
     bool *node_over;       /* by node: it is not one of them any more */
@@ -118,6 +125,9 @@ int run_to_end(const struct conf *conf, const struct run_options *options);
 /* From request.c: the step is there, its replies are in run->arena; or it will never be. */
 void run_on_step(struct run *run);
 void run_on_refused(struct run *run, int exit_code);
+
+/* From copy.c: all nodes have the program, and run->argv names it there; or not, which was told. */
+void run_on_copied(struct run *run, bool all);
 
 /* From launch.c and peers.c, node being its index in step->layout. */
 void run_on_launch_failed(struct run *run, uint32_t node, const struct err *why);
