@@ -9,6 +9,7 @@
 #include "slurmd/contain.h"
 #include "slurmd/ending.h"
 #include "slurmd/halt.h"
+#include "slurmd/jobtmp.h"
 #include "slurmd/launch.h"
 #include "slurmd/plugins.h"
 #include "slurmd/receive.h"
@@ -174,6 +175,7 @@ static void run_prolog(struct job *j, const char *host)
     struct script script = {.what = "Prolog",
                             .path = d->conf->prolog,
                             .host = host,
+                            .verb = "prolog",
                             .limit_sec = script_limit_sec(d->conf, false),
                             .job_id = j->key.id,
                             .restarts = j->key.restarts};
@@ -324,6 +326,39 @@ static void set_gone(struct job *j, int epilog_status, const char *text)
     log_verbose("job %u is over on this node", j->key.id);
 }
 
+/* Behind the epilog: an earlier failure counts, and its text. */
+static void on_removed(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
+                       const char *text)
+{
+    struct job *j = job_find(ctx, job_id, restarts);
+    _cleanup_free_ char *before = NULL;
+
+    if (!j)
+        return;
+    j->epilog_running = false;
+    if (text)
+        log_error("job %u: %s", job_id, text);
+    before = take_ptr(j->epilog_error);
+    if (j->note.epilog_status)
+        wait_status = j->note.epilog_status;
+    job_note(j, NOTE_GONE, wait_status);
+    set_gone(j, wait_status, before ? before : text);
+}
+
+/* The job's own directories go before it does; that is done again when a restart comes between. */
+static void leave(struct job *j, int epilog_status, const char *text)
+{
+    if (jobtmp_remove(j, on_removed)) {
+        j->epilog_running = true;
+        j->note.epilog_status = epilog_status;
+        j->epilog_error = mem_strdup(text);
+        return;
+    }
+    if (j->note.epilog_begun)
+        job_note(j, NOTE_GONE, epilog_status);
+    set_gone(j, epilog_status, text);
+}
+
 static void on_epilog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
                       const char *text)
 {
@@ -334,8 +369,7 @@ static void on_epilog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_st
     j->epilog_running = false;
     if (text)
         log_error("job %u: %s", job_id, text);
-    job_note(j, NOTE_GONE, wait_status);
-    set_gone(j, wait_status, text);
+    leave(j, wait_status, text);
 }
 
 static void run_epilog(struct job *j, const char *host)
@@ -344,7 +378,7 @@ static void run_epilog(struct job *j, const char *host)
     struct script script = {.what = "Epilog",
                             .path = d->conf->epilog,
                             .host = host,
-                            .is_epilog = true,
+                            .verb = "epilog",
                             .limit_sec = script_limit_sec(d->conf, true),
                             .job_id = j->key.id,
                             .restarts = j->key.restarts};
@@ -399,7 +433,7 @@ void job_check(struct job *j)
     if (host || j->d->conf->epilog)
         run_epilog(j, host);
     else
-        set_gone(j, 0, NULL);
+        leave(j, 0, NULL);
 }
 
 static void job_free(struct job *j)
@@ -419,6 +453,7 @@ static void job_free(struct job *j)
     loop_timer_free(j->script_watch);
     loop_timer_free(j->halt_timer);
     free(j->prolog_error);
+    free(j->epilog_error);
     note_done(&j->note);
     free(j);
 }

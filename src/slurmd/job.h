@@ -38,6 +38,7 @@ struct job {
     struct job_key key;
     struct note note; /* as on disk */
     bool prolog_running, epilog_running;
+    char *epilog_error;       /* how it went, while directories are removed */
     char *prolog_error;       /* it failed: nothing starts here */
     VEC(struct step *) steps; /* shepherds that live, or have ended and not gone yet */
     VEC(struct lost *) lost;  /* steps without a shepherd, whose processes are being ended */

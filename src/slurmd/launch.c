@@ -12,6 +12,7 @@
 #include "slurmd/cpus.h"
 #include "slurmd/cred.h"
 #include "slurmd/devices.h"
+#include "slurmd/jobtmp.h"
 #include "slurmd/plugins.h"
 #include "slurmd/receive.h"
 #include "slurmd/report.h"
@@ -548,6 +549,7 @@ static void start_step(struct job *j, struct launch *l, const struct user *user)
         launch_fail(d, l, -rc, err.text, false);
         return;
     }
+    m.tmp = jobtmp_order(d, j->key.id, user, &arena);
     cpus_fill(d, &m, &arena);
     if (l->is_batch)
         rc = job_note_first(j, &err, NOTE_BATCH);

@@ -27,6 +27,7 @@
 #include "slurmd/dynamic.h"
 #include "slurmd/health.h"
 #include "slurmd/job.h"
+#include "slurmd/jobtmp.h"
 #include "slurmd/logfile.h"
 #include "slurmd/plugins.h"
 #include "slurmd/script.h"
@@ -339,6 +340,8 @@ static int set_up(struct slurmd *d, const struct options *o, struct err *err)
     check_walkable(d);
     rc = contain_open(d, err);
     if (!rc)
+        rc = jobtmp_open(d, err);
+    if (!rc)
         rc = plugins_begin(d, err);
     if (rc) {
         contain_close(d);
@@ -353,6 +356,7 @@ static int set_up(struct slurmd *d, const struct options *o, struct err *err)
     usage_open(d);
     spool_adopt(d, o->clean);
     contain_sweep(d);
+    jobtmp_sweep(d);
     usage_begin(d);
     return 0;
 }
@@ -385,6 +389,7 @@ static void tear_down(struct slurmd *d, const char *pid_file)
     plugins_end(d);
     job_free_all(d);
     contain_close(d);
+    jobtmp_close(d);
     usage_close(d);
     serve_close(d);
     users_free(d->users);

@@ -14,6 +14,7 @@
 #include "rpc/client.h"
 #include "rpc/link.h"
 #include "slurmd/contain.h"
+#include "slurmd/jobtmp.h"
 
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
@@ -166,6 +167,7 @@ static struct receiver *receiver_new(struct job *j, pid_t pid, int fd, uint64_t 
 static void send_start(struct receiver *r, const Pb__CastReceive *m, const struct launch *l,
                        const struct user *user)
 {
+    _cleanup_arena_ struct arena arena;
     const struct slurmd *d = r->job->d;
     Pb__CastStart start = PB__CAST_START__INIT;
     _cleanup_free_ uint32_t *gids = mem_new_array(uint32_t, user->group_count + 1);
@@ -182,6 +184,8 @@ static void send_start(struct receiver *r, const Pb__CastReceive *m, const struc
     start.addr = str_starts(d->node->addr, "127.") ? (char *)d->node->addr : NULL;
     start.timeout_ms = m->timeout_ms;
     start.wait_ms = m->wait_ms;
+    arena_init(&arena, 0);
+    start.tmp = jobtmp_order(d, r->job->key.id, user, &arena);
     rpc_link_send(r->link, RPC_CASTD_START, false, 1, &start.base);
 }
 

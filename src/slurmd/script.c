@@ -62,6 +62,7 @@ static void run_free(struct run *r)
     free((char *)r->script.what);
     free((char *)r->script.path);
     free((char *)r->script.host);
+    free((char *)r->script.verb);
     free(r->refused);
     free(r);
 }
@@ -127,7 +128,7 @@ static int spawn(const struct slurmd *d, struct run *r, char **env)
     const struct script *s = &r->script;
     char *path = (char *)s->path;
     char *const plain[] = {path, NULL};
-    char *const hosted[] = {(char *)s->host, s->is_epilog ? "epilog" : "prolog", path, NULL};
+    char *const hosted[] = {(char *)s->host, (char *)s->verb, path, NULL};
     posix_spawn_file_actions_t actions;
 
     posix_spawn_file_actions_init(&actions);
@@ -154,6 +155,7 @@ pid_t script_run(struct slurmd *d, const struct script *script, char **env, scri
     r->script.what = mem_strdup(script->what);
     r->script.path = mem_strdup(script->path);
     r->script.host = mem_strdup(script->host);
+    r->script.verb = mem_strdup(script->verb);
     r->done = done;
     r->ctx = ctx;
     r->began_ms = loop_mono_ms();

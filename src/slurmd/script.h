@@ -18,7 +18,7 @@ typedef void script_fn(void *ctx, uint32_t job_id, uint32_t restarts, int wait_s
 struct script {
     const char *what, *path; /* what: "Prolog", for messages; path NULL: the plugins alone */
     const char *host;        /* runs the plugins and then it, see plugins.h; NULL: none */
-    bool is_epilog;          /* for the host */
+    const char *verb;        /* what the host is to do with it */
     int64_t limit_sec;       /* then SIGTERM, and SIGKILL to the session 5 s later; 0: none */
     uint32_t job_id, restarts;
 };

@@ -141,6 +141,18 @@ char **scriptenv_health(const struct slurmd *d)
     return finish(&n);
 }
 
+char **scriptenv_add(char **env, char *var)
+{
+    size_t count = 0;
+
+    while (env[count])
+        count++;
+    env = mem_realloc(env, (count + 2) * sizeof(*env));
+    env[count] = var;
+    env[count + 1] = NULL;
+    return env;
+}
+
 void scriptenv_free(char **env)
 {
     for (char **p = env; p && *p; p++)

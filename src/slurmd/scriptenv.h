@@ -14,4 +14,6 @@ char **scriptenv_prolog(const struct slurmd *d, const Pb__Terminate *about);
 char **scriptenv_epilog(const struct slurmd *d, const Pb__Terminate *about);
 char **scriptenv_unkillable(const struct slurmd *d, const Pb__Terminate *about, uint32_t step_id);
 char **scriptenv_health(const struct slurmd *d); /* our own commands are on its PATH, last */
+/* With one more, "NAME=value", which it takes over. */
+char **scriptenv_add(char **env, char *var);
 void scriptenv_free(char **env);

@@ -37,6 +37,7 @@ struct contain;
 struct events;
 struct health;
 struct job;
+struct jobtmp;
 struct revoked;
 struct tree;
 struct stack;
@@ -79,6 +80,7 @@ struct slurmd {
     char *topology_addr, *topology_pattern; /* as the controller says; NULL: the network is flat */
 
     struct contain *contain; /* control groups; NULL: none are used */
+    struct jobtmp *jobtmp;   /* directories of jobs; NULL: they have none of their own */
     struct stack *plugins;   /* of the site; NULL: none */
     struct health *health;
     struct events *events;

@@ -26,6 +26,7 @@
 #include "rpc/link.h"
 #include "rpc/server.h"
 #include "slurmstepd/become.h"
+#include "slurmstepd/jobtmp.h"
 
 #define DAEMON_FD 3
 #define DESCRIPTORS_MAX 65536
@@ -448,12 +449,18 @@ static void on_beat(void *ctx)
 /* --- the beginning ------------------------------------------------------------------------------
  */
 
-/* The one place before any path is looked at: what the job sees as its file systems belongs here,
- * too, once jobs have some of their own. */
+/* The one place before any path is looked at: also of the directories that the job has for itself.
+ */
 static int become(const Pb__CastStart *m, struct err *err)
 {
     _cleanup_free_ gid_t *groups = mem_new_array(gid_t, m->n_gids + 1);
+    _cleanup_close_ int tmp_fd = -1;
+    int rc = jobtmp_open(m->tmp, &tmp_fd, err);
 
+    if (!rc)
+        rc = jobtmp_enter(tmp_fd, err);
+    if (rc)
+        return rc;
     for (size_t i = 0; i < m->n_gids; i++)
         groups[i] = m->gids[i];
     return become_user(m->uid, m->gid, groups, m->n_gids, err);

@@ -24,6 +24,7 @@
 #include "slurmstepd/contain.h"
 #include "slurmstepd/debug.h"
 #include "slurmstepd/hook.h"
+#include "slurmstepd/jobtmp.h"
 #include "slurmstepd/mpi.h"
 #include "slurmstepd/plugin.h"
 #include "slurmstepd/pmix.h"
@@ -283,7 +284,7 @@ _Noreturn void child_run(struct task *t, struct child_plan *plan)
     char byte;
 
     plan->pass_output = hook_has_epilogs(step);
-    if (contain_enter(step, &err))
+    if (contain_enter(step, &err) || jobtmp_enter(step->tmp_fd, &err))
         fail(plan, &err);
     close_what_is_not_mine(step, plan);
     default_signals();
@@ -334,7 +335,7 @@ _Noreturn void child_run(struct task *t, struct child_plan *plan)
  */
 static void become_child(const struct step *step, const int *keep, size_t count)
 {
-    if (contain_enter(step, NULL))
+    if (contain_enter(step, NULL) || jobtmp_enter(step->tmp_fd, NULL))
         _exit(126);
     close_all_but(keep, count);
     default_signals();

@@ -18,6 +18,7 @@
 #include "slurmstepd/control.h"
 #include "slurmstepd/finish.h"
 #include "slurmstepd/hook.h"
+#include "slurmstepd/jobtmp.h"
 #include "slurmstepd/mpi.h"
 #include "slurmstepd/plugin.h"
 #include "slurmstepd/pmix.h"
@@ -40,7 +41,7 @@ static void step_init(struct step *step)
     mallopt(M_MMAP_THRESHOLD, 64 << 10); /* what output was held in goes back when it is taken */
     mallopt(M_TRIM_THRESHOLD, 128 << 10);
     step->pid = getpid();
-    step->listen_fd = step->go_fd = -1;
+    step->listen_fd = step->go_fd = step->tmp_fd = -1;
     step->descriptors = fd_raise_limit(DESCRIPTORS_MAX);
     if (getenv("DESCRIPTORS") && !str_parse_i64(getenv("DESCRIPTORS"), 1, UINT_MAX, &given))
         step->descriptors = (unsigned)given; /* the daemon has raised its own */
@@ -57,6 +58,8 @@ static void step_done(struct step *step)
     pmix_done(step);
     control_done(step);
     contain_done(step);
+    if (step->tmp_fd >= 0)
+        close(step->tmp_fd);
     plugin_done(step);
     loop_timer_free(step->drain.timer);
     loop_timer_free(step->srun_timer);
@@ -92,6 +95,8 @@ int main(int argc, char **argv)
     }
     if (argc > 1 && (!strcmp(argv[1], "prolog") || !strcmp(argv[1], "epilog")))
         return plugin_script(argc, argv);
+    if (argc == 3 && !strcmp(argv[1], "remove"))
+        return jobtmp_remove_main(argv[2]);
     if (fd_begin(DAEMON_FD + 1) || fstat(DAEMON_FD, &st) || !S_ISSOCK(st.st_mode)) {
         fputs("slurmstepd: error: this program is started by slurmd, one process per step\n",
               stderr);

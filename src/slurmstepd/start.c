@@ -17,6 +17,7 @@
 #include "slurmstepd/drain.h"
 #include "slurmstepd/finish.h"
 #include "slurmstepd/hook.h"
+#include "slurmstepd/jobtmp.h"
 #include "slurmstepd/plugin.h"
 #include "slurmstepd/srun.h"
 #include "slurmstepd/task.h"
@@ -331,6 +332,8 @@ void start_step(struct step *step, uint64_t id, const Pb__StepdStart *m)
     rc = contain_open(step, &err);
     if (rc == 0)
         rc = affinity_prepare(step, &err);
+    if (rc == 0)
+        rc = jobtmp_open(step->start->tmp, &step->tmp_fd, &err);
     if (rc == 0)
         rc = x11_start(step, &err);
     if (rc == 0)

@@ -132,6 +132,7 @@ struct step {
     struct task *tasks;
     size_t task_count, left; /* left: not yet ended */
     size_t epilogs;          /* that run */
+    int tmp_fd;              /* the job's mount namespace; -1: none, see jobtmp.h */
     struct contain *contain; /* its control group; NULL: none */
     struct hook hook;
     struct plugin_state *plugin; /* see plugin.h; NULL: none is loaded */

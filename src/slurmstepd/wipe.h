@@ -7,3 +7,5 @@
 
 /* What cannot be removed stays. */
 void wipe_tree(const char *path);
+/* However deep it is and however much it holds; the directory and the one above it are root's. */
+void wipe_tree_whole(const char *path);

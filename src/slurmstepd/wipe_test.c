@@ -42,9 +42,35 @@ static void test_links_are_not_followed(void **state)
     assert_int_equal(unlink("link") + chdir("/") + rmdir(top), 0);
 }
 
+/* Deeper than one way down goes. */
+static void test_deep_trees_go_whole(void **state)
+{
+    char top[] = "/tmp/wipe.XXXXXX";
+
+    assert_non_null(mkdtemp(top));
+    assert_int_equal(chdir(top), 0);
+    assert_int_equal(mkdir("job", 0700) + mkdir("other", 0700), 0);
+    touch("other/kept");
+    assert_int_equal(chdir("job"), 0);
+    for (int i = 0; i < 300; i++) {
+        touch("lifted.0"); /* as what is lifted is called there */
+        assert_int_equal(mkdir("deep", 0700) + chdir("deep"), 0);
+    }
+    assert_int_equal(chdir(top) + symlink("../../../other", "job/deep/deep/link"), 0);
+    wipe_tree_whole("job");
+    assert_int_not_equal(access("job", F_OK), 0);
+    assert_int_equal(symlink("other", "link"), 0);
+    wipe_tree_whole("link");
+    wipe_tree_whole("absent");
+    assert_int_equal(access("other/kept", F_OK), 0);
+    wipe_tree_whole("other");
+    assert_int_equal(unlink("link") + chdir("/") + rmdir(top), 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_links_are_not_followed)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_links_are_not_followed),
+                                       cmocka_unit_test(test_deep_trees_go_whole)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
