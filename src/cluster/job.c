@@ -73,6 +73,7 @@ void job_forget_run(struct cluster *c, struct job *j)
     vec_foreach (&j->run->waiting_steps, w)
         str_done(&w->spec);
     vec_done(&j->run->waiting_steps);
+    notice_board_free(j->run->board);
     free(j->run->resv_name);
     free(take_ptr(j->run));
 }

@@ -15,6 +15,7 @@
 #include "cluster/gres_held.h"
 #include "cluster/job_record.h"
 #include "cluster/mail.h"
+#include "cluster/notice.h"
 #include "cluster/order.h"
 #include "cluster/part.h"
 #include "cluster/request.h"
@@ -94,6 +95,7 @@ struct job_run {
     int64_t resv_end_at;        /* of that; 0: it may run on */
     uint32_t halts;             /* how often it was suspended and resumed */
     VEC32(struct waiting_step) waiting_steps;
+    struct notice_board *board; /* messages to its srun or salloc; NULL: there is nothing */
 };
 
 struct job_packed { /* of that very size: there is one of each job, and it seldom changes */

@@ -233,6 +233,7 @@ static void waiter_gone(struct control *c, struct job *j, uint64_t call)
         if (j->end_calls.data[i] == call)
             vec_remove(&j->end_calls, i);
     struct job_run *run = j->run;
+    notice_drop_wait(run ? run->board : NULL, call);
     for (size_t i = run ? run->waiting_steps.len : 0; i-- > 0;)
         if (run->waiting_steps.data[i].call == call) {
             str_done(&run->waiting_steps.data[i].spec);

@@ -109,6 +109,9 @@ void control_job_complete(struct control *c, uint64_t call, const struct caller 
                           const Pb__JobComplete *r);
 void control_job_signal(struct control *c, uint64_t call, const struct caller *who,
                         const Pb__JobSignal *r);
+/* A message to those who look at a running job. */
+void control_job_notify(struct control *c, uint64_t call, const struct caller *who,
+                        const Pb__JobNotify *r);
 void control_job_update(struct control *c, uint64_t call, const struct caller *who,
                         const Pb__JobUpdate *r);
 void control_queue_order(struct control *c, uint64_t call, const struct caller *who,

@@ -69,6 +69,8 @@ void finish_answer_waiters(struct control *c, struct job *j)
         c->env->reply(c->env->ctx, *call, &end.base);
     }
     vec_clear(&j->end_calls);
+    if (j->run && j->run->board)
+        vec_clear(&j->run->board->waits);
     if (j->array)
         split_answer_waiters(c, j->array);
     if (j->alloc_call) {
@@ -327,6 +329,7 @@ void control_job_wait_end(struct control *c, uint64_t call, const struct caller 
     } else {
         vec_push(&j->end_calls, call);
         control_hold(c, call, j);
+        notify_await(c, j, call, r);
         if (job_is_final(j) && !j->requeue_after)
             finish_answer_waiters(c, j);
     }

@@ -215,6 +215,8 @@ int64_t shutdown_due_ms(const struct control *c); /* INT64_MAX: nothing is */
 void shutdown_tick(struct control *c);
 
 /* cancel.c */
+/* One who waits for the job's end hears messages until then, when it asks for them. */
+void notify_await(struct control *c, struct job *j, uint64_t call, const Pb__JobIdRequest *r);
 void cancel_notify(struct control *c, struct job *j, int signo); /* all its steps */
 void cancel_warn(struct control *c, struct job *j);              /* --signal: its time has come */
 /* What is left of it ends everywhere. */

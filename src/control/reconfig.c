@@ -61,6 +61,7 @@ static void carry_run(struct job_run *to, struct job_run *from)
 {
     memcpy(&to->waiting_steps, &from->waiting_steps, sizeof to->waiting_steps);
     memset(&from->waiting_steps, 0, sizeof from->waiting_steps);
+    to->board = take_ptr(from->board);
     to->limit_mono_ms = from->limit_mono_ms;
     to->grace_mono_ms = from->grace_mono_ms;
     to->warn_mono_ms = from->warn_mono_ms;

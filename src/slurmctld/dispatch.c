@@ -27,6 +27,7 @@ TO_CONTROL(step_create, Pb__StepSpec)
 TO_CONTROL(step_complete, Pb__StepComplete)
 TO_CONTROL(job_complete, Pb__JobComplete)
 TO_CONTROL(job_signal, Pb__JobSignal)
+TO_CONTROL(job_notify, Pb__JobNotify)
 TO_CONTROL(job_update, Pb__JobUpdate)
 TO_CONTROL(job_wait_end, Pb__JobIdRequest)
 TO_CONTROL(part_update, Pb__PartUpdate)
@@ -343,6 +344,7 @@ static handler_fn *const handlers[] = {
     [RPC_JOB_SIGNAL] = on_job_signal,
     [RPC_JOB_UPDATE] = on_job_update,
     [RPC_JOB_TOP] = on_job_top,
+    [RPC_JOB_NOTIFY] = on_job_notify,
     [RPC_JOB_SUSPEND] = on_job_suspend,
     [RPC_QUEUE_ORDER] = on_queue_order,
     [RPC_JOB_PLACE] = on_job_place,

@@ -143,7 +143,10 @@ static void on_signal(struct slurmd *d, const Pb__SignalJob *m)
                 code = ERR_BUSY;
                 continue;
             }
-            step_signal(*s, m->signal, leader_only, m->nonce);
+            if (m->say)
+                step_say(*s, m->say, m->nonce);
+            else
+                step_signal(*s, m->signal, leader_only, m->nonce);
             code = 0;
         }
     } else if (j) {

@@ -294,6 +294,16 @@ void step_signal(struct step *s, int signo, bool leader_only, uint64_t nonce)
     rpc_link_send(s->link, RPC_STEPD_SIGNAL, false, 3, &m.base);
 }
 
+void step_say(struct step *s, const char *line, uint64_t nonce)
+{
+    Pb__StepdSignal m = PB__STEPD_SIGNAL__INIT;
+
+    m.say = (char *)line;
+    m.has_nonce = true;
+    m.nonce = nonce;
+    rpc_link_send(s->link, RPC_STEPD_SIGNAL, false, 3, &m.base);
+}
+
 void step_halt(struct step *s, bool stop, int signo, uint32_t number)
 {
     Pb__StepdSignal m = PB__STEPD_SIGNAL__INIT;

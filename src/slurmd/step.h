@@ -41,6 +41,7 @@ bool step_adopt(struct job *j, uint32_t id);
 /* Its shepherd does not take what it is told: no more signals for now. */
 bool step_is_swamped(const struct step *s);
 void step_signal(struct step *s, int signo, bool leader_only, uint64_t nonce);
+void step_say(struct step *s, const char *line, uint64_t nonce); /* on its standard error */
 /* All its processes get the signal and are kept stopped, or go on. number: it answers with
  * halt_step_did(); 0: it does not. */
 void step_halt(struct step *s, bool stop, int signo, uint32_t number);

@@ -15,6 +15,7 @@
 #include "slurmstepd/contain.h"
 #include "slurmstepd/finish.h"
 #include "slurmstepd/start.h"
+#include "slurmstepd/task.h"
 #include "slurmstepd/watch.h"
 
 #define ADOPTERS_MAX 8 /* daemons connected at a time */
@@ -67,9 +68,17 @@ static bool seen(struct step *step, uint64_t nonce)
     return false;
 }
 
+static void on_say(struct step *step, const Pb__StepdSignal *m)
+{
+    if (step->phase == STEP_RUNNING && !(m->has_nonce && seen(step, m->nonce)))
+        task_say(step, m->say);
+}
+
 static void on_signal(struct step *step, const Pb__StepdSignal *m)
 {
-    if (m->has_halt)
+    if (m->say)
+        on_say(step, m);
+    else if (m->has_halt)
         control_halt(step, m->halt, m->signal);
     else if (m->over_memory)
         finish_over_memory(step, m->over_memory);

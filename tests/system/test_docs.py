@@ -53,11 +53,11 @@ def test_the_guide_to_running_jobs_is_as_it_is(make_cluster):
 def test_readme_tells_what_scontrol_refuses(cluster):
     help_text = cluster.run("scontrol help").ok()
     missing = help_text.partition("not available in this version:")[2].split()
-    assert "notify" in missing and missing == page("scontrol.1").partition("refused:\n")[2].partition(".\n")[0].split(", ")
+    assert "reboot" in missing and missing == page("scontrol.1").partition("refused:\n")[2].partition(".\n")[0].split(", ")
     rows = (TOP / "README.md").read_text().partition("Not there:")[2].partition("\n\n| | ")[2].partition("\n\n")[0]
-    row = next(line for line in rows.splitlines() if "scontrol notify" in line)
+    row = next(line for line in rows.splitlines() if "scontrol reboot" in line)
     named = re.findall(r"`(?:scontrol )?(\w+)`", row.partition("are refused")[0])
-    assert len(named) >= 3 and set(named) <= set(missing)
+    assert len(named) >= 2 and set(named) <= set(missing)
     for word in missing:
         cluster.run(f"scontrol {word} 1").fails(f"{word} is not available in this version")
     job = cluster.sbatch("-H", wrap="true")

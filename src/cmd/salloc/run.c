@@ -16,6 +16,7 @@
 #include "base/timefmt.h"
 #include "cmd/common/alloc.h"
 #include "cmd/common/jobenv.h"
+#include "cmd/common/text.h"
 #include "cmd/salloc/session.h"
 #include "rpc/client.h"
 
@@ -36,6 +37,7 @@ struct run {
     struct rpc_async *watch, *report;
     struct loop_timer *watch_timer, *report_timer;
     int64_t queued_at_ms, give_up_at_ms;
+    uint64_t seen; /* the last message to us */
     uint32_t job_id;
     int exit_code, wait_status;
     bool queued, configuring, granted, revoked, interrupted, ending;
@@ -152,6 +154,8 @@ static void on_command_end(void *ctx, int wait_status)
 
 /* --- while the command runs ------------------------------------------------------------------- */
 
+static void send_watch(void *ctx);
+
 static void on_job_end(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
 {
     struct run *run = ctx;
@@ -166,6 +170,15 @@ static void on_job_end(void *ctx, int code, const ProtobufCMessage *reply, const
     }
     if (run->ending)
         return;
+    if (code == 0 && end->notice != NULL) {
+        _cleanup_str_ struct str text = STR_INIT;
+
+        text_escape_n(end->notice, strlen(end->notice), &text);
+        say(run, 0, "%s", str_cstr(&text));
+        run->seen = end->notice_number;
+        send_watch(run);
+        return;
+    }
     run->revoked = true;
     if (code == 0 && end->state == PB__JOB_STATE__TIMEOUT)
         say(run, 0, "Job %u has exceeded its time limit and its allocation has been revoked.",
@@ -183,6 +196,8 @@ static void send_watch(void *ctx)
     struct Pb__JobIdRequest m = PB__JOB_ID_REQUEST__INIT;
 
     m.job_id = run->job_id;
+    m.has_notices_seen = m.has_of_job = m.of_job = 1;
+    m.notices_seen = run->seen;
     run->watch = rpc_async_controller(run->loop, run->conf, RPC_JOB_WAIT_END, &m.base,
                                       RPC_WAIT_FOREVER, on_job_end, run);
 }

@@ -187,6 +187,27 @@ int run_release(int argc, char **argv)
     return update_named(argc, argv, &change);
 }
 
+/* The words of the message are one line. */
+int run_notify(int argc, char **argv)
+{
+    Pb__JobNotify request = PB__JOB_NOTIFY__INIT;
+    Pb__StepId id = PB__STEP_ID__INIT;
+    _cleanup_str_ struct str text = STR_INIT;
+    struct err err = {0};
+    if (job_state_parse_id(argv[0], &id, &err) < 0) {
+        cmd_line("%s", err.text);
+        return 1;
+    }
+    for (int i = 1; i < argc; i++)
+        str_printf(&text, "%s%s", i > 1 ? " " : "", argv[i]);
+    request.target = &id;
+    request.text = (char *)str_cstr(&text);
+    if (cmd_call(RPC_JOB_NOTIFY, &request.base, NULL, &err) == 0)
+        return 0;
+    cmd_line("%s for job %s", err.text, argv[0]);
+    return 1;
+}
+
 /* One that fails does not spare the others. */
 static int suspend(int argc, char **argv, bool resume)
 {

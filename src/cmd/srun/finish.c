@@ -15,6 +15,7 @@ struct finish {
     struct rpc_async *watch, *report;
     struct loop_timer *watch_timer, *retry_timer;
     int64_t give_up_at_ms;
+    uint64_t seen; /* the last message to us */
     int wait_status;
     bool reporting;
 };
@@ -27,6 +28,8 @@ static bool is_violent(const struct Pb__JobEnd *end)
            end->state != PB__JOB_STATE__OUT_OF_MEMORY;
 }
 
+static void ask(struct finish *f);
+
 static void on_job_end(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
 {
     struct finish *f = ctx;
@@ -36,6 +39,15 @@ static void on_job_end(void *ctx, int code, const ProtobufCMessage *reply, const
     f->watch = NULL;
     if (code < 0 && alloc_is_transient(code)) {
         loop_timer_set(f->watch_timer, WATCH_AFTER_MS);
+        return;
+    }
+    if (code == 0 && ((const struct Pb__JobEnd *)reply)->notice != NULL) {
+        const struct Pb__JobEnd *m = (const struct Pb__JobEnd *)reply;
+
+        say_info("%s", m->notice);
+        f->seen = m->notice_number;
+        if (!f->reporting)
+            ask(f);
         return;
     }
     if (code < 0 || f->reporting || run->phase != RUN_RUNNING ||
@@ -50,14 +62,25 @@ static void on_job_end(void *ctx, int code, const ProtobufCMessage *reply, const
     run_abort(run);
 }
 
-static void on_watch_timer(void *ctx)
+static void ask(struct finish *f)
 {
-    struct finish *f = ctx;
     struct Pb__JobIdRequest m = PB__JOB_ID_REQUEST__INIT;
 
     m.job_id = f->run->job_id;
+    m.has_notices_seen = m.has_of_job = 1;
+    m.notices_seen = f->seen;
+    m.of_job = f->run->own_job;
+    if (f->run->step != NULL) {
+        m.has_step_id = 1;
+        m.step_id = f->run->step_id;
+    }
     f->watch = rpc_async_controller(f->run->loop, f->run->conf, RPC_JOB_WAIT_END, &m.base,
                                     RPC_WAIT_FOREVER, on_job_end, f);
+}
+
+static void on_watch_timer(void *ctx)
+{
+    ask(ctx);
 }
 
 static void send_report(struct finish *f);

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * scontrol notify: a line for whoever looks at a running job. A batch script's goes to its node and
+ * into the file of its standard error; that of salloc and srun is the early answer to the call by
+ * which they wait for the job's end, after which they ask again.
+ */
+#include <string.h>
+
+#include "control/internal.h"
+#include "control/split.h"
+
+#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
+#define TEXT_MAX 1024
+
+/* Bytes of the character that begins here, 0: none does. */
+static size_t utf8_length(const unsigned char *s)
+{
+    size_t len = *s < 0x80                  ? 1
+                 : *s >= 0xc2 && *s < 0xe0  ? 2
+                 : *s >= 0xe0 && *s < 0xf0  ? 3
+                 : *s >= 0xf0 && *s <= 0xf4 ? 4
+                                            : 0;
+    for (size_t i = 1; i < len; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    return len;
+}
+
+static bool is_control(const unsigned char *s)
+{
+    return *s < 0x20 || *s == 0x7f || (*s == 0xc2 && s[1] < 0xa0);
+}
+
+/* It goes to terminals: one line, and nothing in it that a terminal obeys. */
+static void put_harmless(const char *text, struct str *out)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    while (*s) {
+        size_t len = utf8_length(s);
+        if (len && !is_control(s))
+            str_append(out, s, len);
+        else
+            str_putc(out, len == 1 ? ' ' : '?');
+        s += len ? len : 1;
+    }
+}
+
+static uint64_t next_number(struct control *c)
+{
+    return c->epoch << 40 | ++c->nonce;
+}
+
+static int tell_script(struct control *c, struct job *j, const char *text)
+{
+    const struct alloc_node *a = &j->alloc.data[0];
+    struct node *n = c->cluster->nodes.data[a->node];
+    _cleanup_free_ char *line = mem_printf("slurmstepd: error: %s\n", text);
+    Pb__SignalJob s = PB__SIGNAL_JOB__INIT;
+    Pb__NodeOrder order = PB__NODE_ORDER__INIT;
+    if (a->released)
+        return ERR_JOB_DONE;
+    if (!n->connected)
+        return ERR_NODES_DOWN;
+    s.job_id = j->id;
+    s.restarts = j->restarts;
+    SET(&s, step_id, CLUSTER_BATCH_STEP);
+    s.nonce = next_number(c);
+    s.say = line;
+    order.signal = &s;
+    node_send_orders(c, n, &order);
+    return 0;
+}
+
+static struct notice_board *board_of(struct job *j)
+{
+    struct job_run *run = job_make_run(j);
+    if (!run->board)
+        run->board = mem_new(struct notice_board);
+    return run->board;
+}
+
+static void drop_end_call(struct job *j, uint64_t call)
+{
+    for (size_t i = j->end_calls.len; i-- > 0;)
+        if (j->end_calls.data[i] == call)
+            vec_remove(&j->end_calls, i);
+}
+
+/* To those who have not heard it: each asks again, and gets the next one then. */
+static void deliver(struct control *c, struct job *j)
+{
+    struct notice_board *b = board_of(j);
+    for (size_t i = b->waits.len; i-- > 0;) {
+        const struct notice *n = notice_next(b, &b->waits.data[i]);
+        uint64_t call = b->waits.data[i].call;
+        Pb__JobEnd m = PB__JOB_END__INIT;
+        if (!n)
+            continue;
+        m.job_id = j->id;
+        m.state = j->state;
+        m.notice = n->text;
+        SET(&m, notice_number, n->number);
+        vec_remove(&b->waits, i);
+        drop_end_call(j, call);
+        control_release(c, call);
+        c->env->reply(c->env->ctx, call, &m.base);
+    }
+}
+
+void notify_await(struct control *c, struct job *j, uint64_t call, const Pb__JobIdRequest *r)
+{
+    struct notice_wait w = {.call = call,
+                            .seen = r->notices_seen,
+                            .step_id = r->has_step_id ? r->step_id : NOTICE_OF_JOB,
+                            .of_job = r->has_of_job && r->of_job};
+    if (!r->has_notices_seen || job_is_final(j) || j->state == PB__JOB_STATE__PENDING)
+        return;
+    vec_push(&board_of(j)->waits, w);
+    deliver(c, j);
+}
+
+static int notify(struct control *c, struct job *j, const Pb__StepId *id, const char *text)
+{
+    if (j->state == PB__JOB_STATE__PENDING || j->configuring)
+        return ERR_JOB_PENDING;
+    if (job_is_final(j))
+        return ERR_JOB_DONE;
+    bool script = id->has_step_id ? id->step_id == CLUSTER_BATCH_STEP : j->batch;
+    if (script)
+        return j->batch ? tell_script(c, j, text) : ERR_NO_STEP;
+    if (id->has_step_id && !step_find(j, id->step_id))
+        return ERR_NO_STEP;
+    notice_add(board_of(j), next_number(c), id->has_step_id ? id->step_id : NOTICE_OF_JOB, text);
+    deliver(c, j);
+    return 0;
+}
+
+static int notify_parts(struct control *c, const Pb__StepId *id, const char *text)
+{
+    struct split_list parts = {0};
+    bool any = false;
+    int first = split_targets(c, id->job_id, id->array_tasks, &parts, NULL) ? ERR_NO_JOB : 0;
+    vec_foreach (&parts, part) {
+        int code = notify(c, cluster_find_job(c->cluster, part->job_id), id, text);
+        split_settle(c, part, code == 0);
+        any = any || code == 0;
+        first = first ? first : code;
+    }
+    vec_done(&parts);
+    return any ? 0 : first;
+}
+
+void control_job_notify(struct control *c, uint64_t call, const struct caller *who,
+                        const Pb__JobNotify *r)
+{
+    const struct array *a = array_find(c->cluster, r->target->job_id);
+    const struct job *j = a ? array_first(a) : cluster_find_job(c->cluster, r->target->job_id);
+    _cleanup_str_ struct str text = STR_INIT;
+    int code = !j ? ERR_NO_JOB : control_owns(who, j) ? 0 : ERR_ACCESS;
+    if (!code && (!*r->text || strlen(r->text) > TEXT_MAX)) {
+        control_refuse_code(c, call, ERR_LIMIT, "a message has 1 to 1024 bytes");
+        return;
+    }
+    put_harmless(r->text, &text);
+    if (!code)
+        code = notify_parts(c, r->target, str_cstr(&text));
+    if (code)
+        control_refuse_code(c, call, code, NULL);
+    else
+        control_done(c, call);
+}
