@@ -186,6 +186,7 @@ void bench_init(struct bench *b, const char *programs, const char *conf)
     signal(SIGPIPE, SIG_IGN);
     copy_program(b, programs, "slurmd", "slurmd");
     copy_program(b, programs, "slurmstepd", "slurmstepd");
+    copy_program(b, programs, "slurmstepd", "slurmstepd-cast");
     make_keys(b);
     b->loop = loop_new(1);
     b->deadline = loop_timer_new(b->loop, on_deadline, b);
@@ -372,6 +373,7 @@ void bench_sign(struct bench *b, const struct bench_cred *c, ProtobufCBinaryData
     shares[0].node = BENCH_NODE;
     shares[1].node = "n2";
     shares[0].cpus = shares[1].cpus = 4;
+    m.has_cast = m.cast = c->cast;
     m.job_nodes = share_list;
     m.n_job_nodes = c->nodes ? c->nodes : 1;
     pb_pack(&m.base, &bytes);

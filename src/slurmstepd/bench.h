@@ -57,6 +57,7 @@ struct bench_cred {
     const char *cluster, *node; /* NULL: right ones */
     int64_t life_ms;            /* 0: a minute */
     unsigned nodes;             /* of the job; 0: 1 */
+    bool cast;                  /* for files */
 };
 void bench_sign(struct bench *b, const struct bench_cred *c, ProtobufCBinaryData *cred,
                 ProtobufCBinaryData *signature);

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Credentials for files: who gets one, for which nodes, and what the controller does at the end. */
+#include <string.h>
+
+#include "cluster/job.h"
+#include "control/fixture.h"
+#include "proto/cast.pb-c.h"
+
+#define CONF                                                                                       \
+    "NodeName=n[1-3] CPUs=4 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES\n"              \
+    "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\n"
+
+static struct fixture *make(void)
+{
+    struct fixture *f = fixture_new(CONF);
+
+    fixture_register(f, "n1", "i1");
+    fixture_register(f, "n2", "i1");
+    fixture_register(f, "n3", "i1");
+    return f;
+}
+
+/* A batch job of all nodes. */
+static uint32_t start(struct fixture *f)
+{
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+
+    s.has_min_nodes = s.has_num_tasks = true;
+    s.min_nodes = 3;
+    s.num_tasks = 12;
+    int64_t id = fixture_submit(f, &FIXTURE_USER, &s);
+    assert_true(id > 0);
+    if (fixture_state(f, (uint32_t)id) == PB__JOB_STATE__RUNNING)
+        fixture_launched(f, "n1", (uint32_t)id, 0);
+    return (uint32_t)id;
+}
+
+static int ask(struct fixture *f, const struct caller *who, uint32_t job, int64_t step,
+               const char *tasks)
+{
+    Pb__CastAsk r = PB__CAST_ASK__INIT;
+    Pb__StepId id = PB__STEP_ID__INIT;
+
+    id.job_id = job;
+    id.has_step_id = step >= 0;
+    id.step_id = (uint32_t)step;
+    id.array_tasks = (char *)tasks;
+    r.id = &id;
+    control_cast_ask(f->control, ++f->last_call, who, &r);
+    fixture_turn(f);
+    return fixture_code(f, f->last_call);
+}
+
+static const Pb__CastGrant *granted(struct fixture *f, struct arena *arena)
+{
+    vec_foreach (&f->replies, r)
+        if (r->call == f->last_call)
+            return arena_unpack(arena, &pb__cast_grant__descriptor, r->data.data, r->data.len);
+    return NULL;
+}
+
+static void who_may(void **state)
+{
+    struct fixture *f = make();
+    const struct caller operator= {.uid = 7, .is_operator = true, .user_name = "op"};
+    uint32_t id = start(f), waits = start(f);
+    (void)state;
+
+    assert_int_equal(ask(f, &FIXTURE_USER, id, -1, NULL), 0);
+    assert_int_equal(ask(f, &FIXTURE_ROOT, id, -1, NULL), 0);
+    assert_int_equal(ask(f, &FIXTURE_OTHER, id, -1, NULL), ERR_ACCESS);
+    assert_int_equal(ask(f, &operator, id, -1, NULL), ERR_ACCESS); /* it would write as the owner */
+    assert_int_equal(ask(f, &FIXTURE_USER, 4711, -1, NULL), ERR_NO_JOB);
+    assert_int_equal(ask(f, &FIXTURE_USER, waits, -1, NULL), ERR_JOB_PENDING);
+    assert_int_equal(ask(f, &FIXTURE_USER, id, 9, NULL), ERR_NO_STEP);
+    assert_int_equal(ask(f, &FIXTURE_USER, id, -1, "1-3"), ERR_NO_JOB);
+    assert_int_equal(ask(f, &FIXTURE_USER, id, -1, "1"), ERR_NO_JOB);
+    fixture_batch_ended(f, "n1", id, 0, 0);
+    assert_int_equal(ask(f, &FIXTURE_USER, id, -1, NULL), ERR_JOB_DONE);
+    fixture_free(f);
+}
+
+static void what_is_granted(void **state)
+{
+    struct fixture *f = make();
+    uint32_t id = start(f);
+    _cleanup_arena_ struct arena arena;
+    const Pb__CastGrant *g;
+    const Pb__Cred *cred;
+    (void)state;
+
+    arena_init(&arena, 0);
+    assert_int_equal(ask(f, &FIXTURE_ROOT, id, -1, NULL), 0);
+    g = granted(f, &arena);
+    assert_int_equal(g->n_nodes, 3);
+    assert_string_equal(g->nodes[2]->node, "n3");
+    cred = arena_unpack(&arena, &pb__cred__descriptor, g->cred.data, g->cred.len);
+    assert_true(cred->cast);
+    assert_int_equal(cred->uid, 1000); /* the owner, whoever asks */
+    assert_int_equal(cred->n_nodes, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(cred->nodes[i]->n_task_ids, 0); /* it starts nothing */
+        assert_true(cred->nodes[i]->has_incarnation);
+    }
+    assert_true(cred->expires_at_ms > cred->issued_at_ms);
+    /* Only where the script is. */
+    assert_int_equal(ask(f, &FIXTURE_USER, id, CLUSTER_BATCH_STEP, NULL), 0);
+    g = granted(f, &arena);
+    assert_int_equal(g->n_nodes, 1);
+    assert_string_equal(g->nodes[0]->node, "n1");
+    fixture_free(f);
+}
+
+/* Something may be there: only then they are told of the end. */
+static void nodes_are_told_of_the_end(void **state)
+{
+    struct fixture *f = make();
+    (void)state;
+
+    for (int asked = 0; asked < 2; asked++) {
+        uint32_t id = start(f);
+
+        if (asked)
+            assert_int_equal(ask(f, &FIXTURE_USER, id, -1, NULL), 0);
+        fixture_clear(f);
+        fixture_batch_ended(f, "n1", id, 0, 0);
+        assert_int_equal(fixture_terminates(f, "n2", id) > 0, asked);
+        assert_int_equal(fixture_terminates(f, "n3", id) > 0, asked);
+        fixture_gone(f, "n1", id, 0);
+        if (asked) {
+            fixture_gone(f, "n2", id, 0);
+            fixture_gone(f, "n3", id, 0);
+        }
+    }
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_may),
+        cmocka_unit_test(what_is_granted),
+        cmocka_unit_test(nodes_are_told_of_the_end),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
