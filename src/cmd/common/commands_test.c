@@ -278,9 +278,9 @@ static void test_scontrol_refuses(void **state)
 {
     static const struct vector v[] = {
         {"scontrol", "foo", 1, NULL, "invalid keyword: foo\n"},
-        {"scontrol", "notify 1", 1, NULL,
+        {"scontrol", "token 1", 1, NULL,
          "scontrol: error: token is not available in this version\n"},
-        {"scontrol", "notify 1 hello", 1, NULL,
+        {"scontrol", "token 1 hello", 1, NULL,
          "scontrol: error: token is not available in this version\n"},
         {"scontrol", "setdebugflags +backfill", 1, NULL,
          "scontrol: error: setdebugflags is not available in this version\n"},
