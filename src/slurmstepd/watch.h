@@ -10,9 +10,9 @@
 #include "slurmstepd/step.h"
 
 #define WATCHERS_MAX 8
-#define WATCH_QUEUES_MAX (1536u << 10) /* bytes queued for all of them, */
-#define WATCH_QUEUE_MAX (384u << 10)   /* and for one */
-#define WATCH_TAILS_MAX (256u << 10)   /* kept of what was written last, of all streams, */
+#define WATCH_QUEUES_MAX (1024u << 10) /* bytes queued for all of them, */
+#define WATCH_QUEUE_MAX (256u << 10)   /* and for one */
+#define WATCH_TAILS_MAX (128u << 10)   /* kept of what was written last, of all streams, */
 #define WATCH_TAIL_MAX (64u << 10)     /* and of one */
 
 /* Once, with the start message. */

@@ -148,7 +148,7 @@ def test_a_slow_watcher_slows_nobody_down(cluster, frozen):
     size = 6 + sum(len(str(10 ** k)) * min(9 * 10 ** k, lines - 10 ** k + 1) + min(9 * 10 ** k, lines - 10 ** k + 1)
                    for k in range(7))
     eventually(lambda: whole.stat().st_size == size, lambda: f"all {size} bytes: {whole.stat().st_size}")
-    assert resident_kib(shepherd) < 4096
+    assert peak_kib(shepherd) < 4096
     step.go("last")
     assert step.end()[0] == 0
     check = subprocess.run(f"(echo ready; seq {lines}) | cmp - {whole}", shell=True, capture_output=True, text=True)
@@ -177,8 +177,8 @@ def shepherd_of(cluster, step):
     return int(found[0].parts[2])
 
 
-def resident_kib(pid):
-    return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text()).group(1))
+def peak_kib(pid):
+    return int(re.search(r"VmHWM:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text()).group(1))
 
 
 def test_a_late_watcher_sees_the_last_lines(cluster):
