@@ -63,6 +63,27 @@ void devices_gpus(const struct conf *c, Pb__GresAlloc *const *share, size_t coun
     }
 }
 
+size_t devices_gpu_cores(const struct conf *c, Pb__GresAlloc *const *share, size_t count,
+                         char **out, size_t most)
+{
+    const struct conf_gres_set *set = conf_gres_of(c, 0);
+    size_t n = 0;
+    for (size_t i = 0; i < set->len; i++) {
+        const struct conf_gres *g = &set->items[i];
+        for (size_t k = 0; k < count && strcasecmp(g->name, "gpu") == 0; k++) {
+            if (!same(share[k]->name, g->name) || !same(share[k]->type, g->type))
+                continue;
+            for (size_t d = 0; d < share[k]->n_devices && n < most; d++) {
+                uint32_t at = share[k]->devices[d];
+                const char *cores = at < g->n_devices ? g->devices[at].cores : NULL;
+                if (at < g->count)
+                    out[n++] = (char *)(cores ? cores : "");
+            }
+        }
+    }
+    return n;
+}
+
 static bool holds(Pb__GresAlloc *const *share, size_t count, const struct conf_gres *g, size_t at)
 {
     for (size_t k = 0; k < count; k++)

@@ -17,6 +17,10 @@ void devices_count(const struct conf *c, struct str *out);
  * names. 'env' gets how tasks are to be told, CONF_GRES_*. */
 void devices_gpus(const struct conf *c, Pb__GresAlloc *const *share, size_t count, struct str *out,
                   unsigned *env);
+/* Of each of these, in the same order, the cores near to it ("0-3,8"; "" for any); the
+ * configuration's texts. Returns how many, at most 'most'. */
+size_t devices_gpu_cores(const struct conf *c, Pb__GresAlloc *const *share, size_t count,
+                         char **out, size_t most);
 
 /* The node's devices that are not in a share, by the numbers of their files; a file that is no
  * device is left out, and so is one that a device of the share is as well. */

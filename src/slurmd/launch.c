@@ -494,8 +494,11 @@ static void fill_start(struct slurmd *d, const struct launch *l, const struct us
     m->task_epilog = (char *)d->conf->task_epilog;
 }
 
+#define GPUS_MOST 64 /* of a node, whose cores a shepherd is told */
+
 struct gpus { /* texts for fill_gpus() */
     struct str job, step;
+    char *cores[GPUS_MOST];
 };
 
 static void gpus_done(struct gpus *g)
@@ -514,9 +517,13 @@ static void fill_gpus(struct slurmd *d, const struct launch *l, const Pb__Cred *
         if (str_eq(cred->job_nodes[i]->node, d->name))
             devices_gpus(d->conf, cred->job_nodes[i]->gres, cred->job_nodes[i]->n_gres, &g->job,
                          &env);
-    if (cred && l->node_index < cred->n_nodes)
-        devices_gpus(d->conf, cred->nodes[l->node_index]->gres, cred->nodes[l->node_index]->n_gres,
-                     &g->step, &env);
+    if (cred && l->node_index < cred->n_nodes) {
+        const Pb__StepNode *here = cred->nodes[l->node_index];
+
+        devices_gpus(d->conf, here->gres, here->n_gres, &g->step, &env);
+        m->n_gpu_cores = devices_gpu_cores(d->conf, here->gres, here->n_gres, g->cores, GPUS_MOST);
+        m->gpu_cores = g->cores;
+    }
     if (!g->job.len)
         return;
     m->job_gpus = (char *)str_cstr(&g->job);
@@ -530,7 +537,7 @@ static void start_step(struct job *j, struct launch *l, const struct user *user)
 {
     struct slurmd *d = j->d;
     Pb__StepdStart m = PB__STEPD_START__INIT;
-    _cleanup_(gpus_done) struct gpus gpus = {STR_INIT, STR_INIT};
+    _cleanup_(gpus_done) struct gpus gpus = {.job = STR_INIT, .step = STR_INIT};
     _cleanup_(plugstack_done) struct plugstack plugins = {0};
     _cleanup_free_ uint32_t *gids = mem_new_array(uint32_t, user->group_count + 1);
     _cleanup_arena_ struct arena arena;

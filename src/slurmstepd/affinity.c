@@ -92,6 +92,13 @@ int affinity_prepare(struct step *step, struct err *err)
     return 0;
 }
 
+const struct bitset *affinity_cpus(const struct task *t)
+{
+    const struct affinity *a = t->step->affinity;
+
+    return a && a->cpus.bound && t->local < a->cpus.tasks ? a->cpus.cpus[t->local] : NULL;
+}
+
 void affinity_done(struct step *step)
 {
     if (step->affinity)

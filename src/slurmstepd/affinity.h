@@ -11,6 +11,9 @@
 int affinity_prepare(struct step *step, struct err *err);
 void affinity_done(struct step *step);
 
+/* What it is bound to, by the kernel's numbers; NULL: it runs where it likes. */
+const struct bitset *affinity_cpus(const struct task *t);
+
 /* In the child, before it runs anything of the user's, once its standard error is there: 'said'
  * gets what is to be written to it, lines about the binding when they were asked for, and about
  * what could not be. */

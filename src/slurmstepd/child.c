@@ -23,6 +23,7 @@
 #include "slurmstepd/become.h"
 #include "slurmstepd/contain.h"
 #include "slurmstepd/debug.h"
+#include "slurmstepd/gpus.h"
 #include "slurmstepd/hook.h"
 #include "slurmstepd/jobtmp.h"
 #include "slurmstepd/mpi.h"
@@ -267,10 +268,11 @@ static _Noreturn void run_program(struct task *t, const struct child_plan *plan)
     _exit(code);
 }
 
-static void bind_task(const struct task *t)
+static void bind_task(struct task *t)
 {
     _cleanup_str_ struct str said = STR_INIT;
 
+    gpus_bind(t, &t->step->env, &said);
     affinity_apply(t, &said);
     if (said.len)
         path_write_all(STDERR_FILENO, said.data, said.len);

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/timefmt.h"
 #include "cluster/job_env.h"
-#include "conf/conf.h"
+#include "slurmstepd/gpus.h"
 #include "slurmstepd/layout.h"
 
 #define STEP_BATCH 0xfffffffbu
@@ -104,38 +104,6 @@ static void put_job(struct envlist *env, const Pb__StepdStart *start, const Pb__
     envlist_setf(env, "SLUICE_ATTEMPT", "%u.%u", cred->job_id, cred->restarts);
 }
 
-/* Which GPUs are to be used, in the words of those who make them. */
-static void put_gpus(struct envlist *env, const Pb__StepdStart *start, bool step)
-{
-    static const struct {
-        unsigned flag;
-        const char *name;
-    } makers[] = {{CONF_GRES_NVIDIA, "CUDA_VISIBLE_DEVICES"},
-                  {CONF_GRES_AMD, "ROCR_VISIBLE_DEVICES"},
-                  {CONF_GRES_INTEL, "ZE_AFFINITY_MASK"},
-                  {CONF_GRES_OPENCL, "GPU_DEVICE_ORDINAL"}};
-    unsigned all = CONF_GRES_NVIDIA | CONF_GRES_AMD | CONF_GRES_INTEL | CONF_GRES_OPENCL;
-    unsigned told = start->gpu_env & (all | CONF_GRES_NO_ENV);
-    const char *mine = start->step_gpus ? start->step_gpus : "";
-    size_t count = *mine != 0;
-
-    if (!start->job_gpus)
-        return;
-    for (const char *at = mine; *at; at++)
-        count += *at == ',';
-    envlist_set(env, "SLURM_JOB_GPUS", start->job_gpus);
-    if (step && *mine)
-        envlist_set(env, "SLURM_STEP_GPUS", mine);
-    put_if(env, "SLURM_GPUS_ON_NODE", count > 0, count);
-    for (size_t i = 0; i < sizeof makers / sizeof makers[0]; i++)
-        if ((told ? told : all) & makers[i].flag) {
-            if (*mine)
-                envlist_set(env, makers[i].name, mine);
-            else
-                envlist_unset(env, makers[i].name);
-        }
-}
-
 static void put_variable(void *ctx, const char *name, const char *value)
 {
     envlist_set(ctx, name, value);
@@ -181,7 +149,7 @@ void vars_batch(struct envlist *env, const Pb__StepdStart *start, const Pb__Laun
     put_spec(env, batch->spec);
     put_times(env, batch, cred);
     put_job_tasks(env, batch, cred);
-    put_gpus(env, start, false);
+    gpus_put(env, start, false);
     envlist_set(env, "SLURM_JOB_PARTITION", batch->partition);
     envlist_set(env, "SLURM_NODELIST", envlist_get(env, "SLURM_JOB_NODELIST"));
     put_number(env, "SLURM_NNODES", cred->n_job_nodes);
@@ -237,7 +205,7 @@ void vars_step(struct envlist *env, const Pb__StepdStart *start, const Pb__Launc
     put_user(env, start);
     put_job(env, start, cred);
     put_layout(env, start, cred);
-    put_gpus(env, start, true);
+    gpus_put(env, start, true);
     envlist_default(env, "SLURM_JOB_NAME", launch->job_name);
     envlist_default(env, "SLURM_JOB_PARTITION", launch->partition);
     envlist_default(env, "SLURM_JOB_ACCOUNT", launch->account);

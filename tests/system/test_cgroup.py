@@ -377,6 +377,11 @@ def test_devices(cluster_of, version):
     assert run() == ["no", "no", "yes", "yes"]
     assert run("--gres=gpu:1") == ["yes", "no", "yes", "yes"]
     assert run("--gres=gpu:2") == ["yes", "yes", "yes", "yes"]
+    told = ["srun", "-n1", "--gres=gpu:1", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES of $SLURM_STEP_GPUS; exec sleep ${1:-0}", "-"]
+    holder = c.popen([*told, "1000"])  # programs count the cards that they can open from 0
+    assert holder.stdout.readline() == "0 of 0\n" and c.run(told).ok() == "0 of 1"
+    c.run("scancel --me").ok()
+    holder.communicate()
     job = c.sbatch("--gres=gpu:2", wrap=f"{look}; srun -n1 --gres=gpu:1 sh -c '{look}'; srun -n1 --gres=none sh -c '{look}'")
     c.wait(job)
     words = c.output(job).split()

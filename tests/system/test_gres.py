@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Generic resources with real daemons: GPUs made of plain files."""
 import json
+import os
 import re
 
 import pytest
@@ -274,3 +275,55 @@ def test_no_binding(sockets):
         done = c.run(["sbatch", "--hold", f"--gres-flags={word},{word}", "--gres=gpu:1", "--wrap=true"])
         done.ok()
         assert done.stderr.count(f"option --gres-flags={word} is accepted and has no effect") == 1
+
+
+ASK = ["-l", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES of $SLURM_STEP_GPUS"]
+
+
+def told(c, *options, env=None):
+    """What each task was told, in order."""
+    out = c.run(["srun", "-N1", *options, *ASK], env=env).ok()
+    return [line.split(": ")[1] for line in sorted(out.splitlines())]
+
+
+def test_tasks_with_gpus_of_their_own(gpus):
+    """--gpus-per-task gives each task its own, --ntasks-per-gpu lets some share one; a single task has all of its step. X-14."""
+    c = gpus
+    assert told(c, "-n2", "--gpus-per-task=1") == ["0 of 0,1", "1 of 0,1"]
+    assert told(c, "-n3", "--gpus-per-task=1") == ["0 of 0,1,7", "1 of 0,1,7", "7 of 0,1,7"]
+    assert told(c, "-n2", "--gpus-per-task=1", "--gpu-bind=none") == ["0,1 of 0,1"] * 2
+    assert told(c, "-n1", "--gpus-per-task=2") == ["0,1 of 0,1"]
+    assert told(c, "-n4", "-G2", "--ntasks-per-gpu=2") == ["0 of 0,1", "0 of 0,1", "1 of 0,1", "1 of 0,1"]
+    job = c.sbatch("-N1", "-n2", "--gpus-per-task=1", wrap="srun -l sh -c 'echo $CUDA_VISIBLE_DEVICES' | sort")
+    assert c.wait(job)["JobState"] == "COMPLETED" and c.output(job) == "0: 0\n1: 1\n"
+
+
+def test_gpu_bind(gpus):
+    c = gpus
+    all_of = ["-n3", "--gres=gpu:3"]
+    assert told(c, *all_of) == ["0,1,7 of 0,1,7"] * 3
+    for how, got in (("per_task:1", ["0", "1", "7"]), ("single:2", ["0", "0", "1"]), ("map_gpu:7,0", ["7", "0", "7"]),
+                     ("mask_gpu:0x81,2*2", ["0,7", "1", "1"]), ("none", ["0,1,7"] * 3)):
+        assert told(c, *all_of, f"--gpu-bind={how}") == [f"{mine} of 0,1,7" for mine in got], how
+    assert told(c, *all_of, env={"SLURM_GPU_BIND": "single:1"}) == ["0 of 0,1,7", "1 of 0,1,7", "7 of 0,1,7"]
+    done = c.run(["srun", "-N1", *all_of, "--gpu-bind=verbose,per_task:1", "true"])
+    told_so = sorted(line for line in done.stderr.splitlines() if not line.startswith("srun: job"))  # it may have waited
+    assert told_so == [f"gpu-bind: n1, task  {i}  {i}: GPUs {gpu}" for i, gpu in enumerate("017")]
+    done = c.run(["srun", "-N1", *all_of, "--gpu-bind=map_gpu:3", *ASK])
+    assert "0,1,7 of 0,1,7" in done.stdout
+    assert "slurmstepd: error: --gpu-bind: 3: not all of it are GPUs of this step; the task may use all of the step's" in done.stderr
+    c.run(["srun", "--gpu-bind=nearest", "true"]).fails("srun: error: Invalid --gpu-bind argument: nearest: not a type")
+
+
+def test_gpus_near_to_a_tasks_cpus(make_cluster):
+    """closest and single go by the Cores of gres.conf and the CPUs that the task is bound to."""
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("needs two CPUs")
+    c = make_cluster(nodes=1, cpus=2, start=False, conf="GresTypes=gpu\nTaskPlugin=task/affinity", node_conf="Gres=gpu:4")
+    for number in range(4):
+        (c.dir / f"card{number}").touch()
+    (c.dir / "gres.conf").write_text(f"Name=gpu File={c.dir}/card[0-1] Cores=0\nName=gpu File={c.dir}/card[2-3] Cores=1\n")
+    c.start()
+    assert told(c, "-n2", "--gres=gpu:4", "--cpu-bind=cores", "--gpu-bind=closest") == ["0,1 of 0,1,2,3", "2,3 of 0,1,2,3"]
+    assert told(c, "-n2", "--gres=gpu:4", "--cpu-bind=cores", "--gpu-bind=single:1") == ["0 of 0,1,2,3", "3 of 0,1,2,3"]
+    assert told(c, "-n2", "--gres=gpu:4", "--cpu-bind=none", "--gpu-bind=closest") == ["0,1,2,3 of 0,1,2,3"] * 2

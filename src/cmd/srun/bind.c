@@ -63,11 +63,9 @@ static int refuse(struct err *err, const char *option, const char *text, const c
                    option, text, why, option);
 }
 
-/* "0x0f*4,3": each entry as often as it says. False: a repetition that is no number, or too many.
- */
-static bool read_list(const char *text, struct arena *arena, Pb__Bind *b)
+bool bind_read_list(const char *text, struct arena *arena, char ***list, size_t *count)
 {
-    size_t room = 0;
+    size_t room = 0, n = 0;
 
     for (const char *at = text; *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ',')) {
         size_t len = strcspn(at, ","), name = strcspn(at, "*,");
@@ -76,19 +74,20 @@ static bool read_list(const char *text, struct arena *arena, Pb__Bind *b)
 
         if (!name || end != at + len || (at[name] == '*' && !isdigit((unsigned char)at[name + 1])))
             return false;
-        if (times > LIST_MAX - b->n_list)
+        if (times > LIST_MAX - n)
             return false;
-        while (b->n_list + times > room) {
+        while (n + times > room) {
             char **more = arena_alloc(arena, (room = room * 2 + 64) * sizeof(*more));
-            for (size_t i = 0; i < b->n_list; i++)
-                more[i] = b->list[i];
-            b->list = more;
+            for (size_t i = 0; i < n; i++)
+                more[i] = (*list)[i];
+            *list = more;
         }
         char *entry = arena_printf(arena, "%.*s", (int)name, at);
         while (times-- > 0)
-            b->list[b->n_list++] = entry;
+            (*list)[n++] = entry;
     }
-    return b->n_list > 0;
+    *count = n;
+    return n > 0;
 }
 
 static int apply(const struct word *w, const char *option, const char *text, const char *list,
@@ -115,7 +114,7 @@ static int apply(const struct word *w, const char *option, const char *text, con
         return refuse(err, option, text, "two types");
     b->has_kind = true;
     b->kind = w->kind;
-    if (w->list && (!list || !read_list(list, arena, b)))
+    if (w->list && (!list || !bind_read_list(list, arena, &b->list, &b->n_list)))
         return refuse(err, option, text, "a list is missing, or is none");
     return 0;
 }

@@ -2,6 +2,8 @@
 /* --cpu-bind and --mem-bind: words into what the nodes are told. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/arena.h"
 #include "base/err.h"
 #include "proto/step.pb-c.h"
@@ -10,6 +12,10 @@
  * help was asked for. */
 int bind_read_cpu(const char *text, struct arena *arena, Pb__Bind **out, struct err *err);
 int bind_read_memory(const char *text, struct arena *arena, Pb__Bind **out, struct err *err);
+
+/* "0x0f*4,3": each entry as often as it says. False: a repetition that is no number, or too many.
+ */
+bool bind_read_list(const char *text, struct arena *arena, char ***list, size_t *count);
 
 const char *bind_help_cpu(void);
 const char *bind_help_memory(void);

@@ -279,6 +279,7 @@ static void fill(struct run *run, struct Pb__LaunchTasks *m)
     m->n_spank_options = o->spank_option_count;
     m->cpu_bind = o->cpu_bind;
     m->mem_bind = o->mem_bind;
+    m->gpu_bind = o->gpu_bind;
     m->has_socket_order = m->has_cpus_per_task = 1;
     m->socket_order = o->socket_order;
     m->cpus_per_task = step->has_cpus_per_task ? step->cpus_per_task : 1;

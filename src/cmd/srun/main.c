@@ -23,6 +23,7 @@
 #include "cmd/srun/bind.h"
 #include "cmd/srun/doctor.h"
 #include "cmd/srun/estimate.h"
+#include "cmd/srun/gpu_bind.h"
 #include "cmd/srun/mpi.h"
 #include "cmd/srun/multi.h"
 #include "cmd/srun/program.h"
@@ -199,6 +200,17 @@ static void use_one_thread(struct setup *s)
     s->run.cpu_bind->has_one_thread = s->run.cpu_bind->one_thread = 1;
 }
 
+static void read_gpu_binding(struct setup *s)
+{
+    const struct opt *o = &s->opt;
+    struct err err = {0};
+
+    if (o->gpu_bind == NULL)
+        s->run.gpu_bind = gpu_bind_implied(s->step.tres_per_task, o->ntasks_per_gpu, &s->arena);
+    else if (gpu_bind_read(o->gpu_bind, &s->arena, &s->run.gpu_bind, &err) < 0)
+        fail(err.text);
+}
+
 /* Help that was asked for ends srun. */
 static void read_binding(struct setup *s)
 {
@@ -221,6 +233,7 @@ static void read_binding(struct setup *s)
         say_info("warning: --cpu-bind has no effect: TaskPlugin=%s does not bind tasks, "
                  "task/affinity does",
                  s->conf->task_plugin);
+    read_gpu_binding(s);
     if (cpu == 0 && memory == 0)
         return;
     fputs(cpu ? bind_help_cpu() : bind_help_memory(), stdout);

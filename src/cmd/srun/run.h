@@ -57,6 +57,7 @@ struct run_options {
     bool append, label, unbuffered, pty, no_kill;
     bool quit_on_interrupt, disable_status, kill_on_bad_exit, preserve_env;
     struct Pb__Bind *cpu_bind, *mem_bind; /* NULL: nothing was asked for */
+    struct Pb__GpuBind *gpu_bind;         /* NULL: every task is told of all */
     unsigned socket_order;                /* as LaunchTasks has it */
     unsigned tree_width;                  /* 0: TreeWidth */
     int64_t wait_sec;     /* after the first task ended; 0: for ever, with a warning */
