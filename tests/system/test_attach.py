@@ -138,47 +138,54 @@ def test_a_slow_watcher_slows_nobody_down(cluster, frozen):
     """50 MB pass a watcher that stands still, and one that is killed in between: srun has all of it, in order."""
     lines = 6_400_000
     step = Step(cluster, f"seq {lines}; {WAIT}", stdout=open(cluster.work / "whole", "wb"))
-    slow, quick = watch(step), watch(step, stdout=open(cluster.work / "seen", "wb"))
-    read_until(slow.stdout, "ready\n")
-    eventually(lambda: (cluster.work / "seen").read_text() == "ready\n", "the other watches")
+    slow = watch(step, stdout=open(cluster.work / "slow", "wb"))
+    quick = watch(step, stdout=open(cluster.work / "seen", "wb"))
+    for seen in ("slow", "seen"):
+        eventually(lambda: (cluster.work / seen).read_text() == "ready\n", "both watch")
     slow.send_signal(signal.SIGSTOP if frozen else signal.SIGKILL)
-    shepherd = shepherd_of(cluster, step.id)
     step.go()
     whole = cluster.work / "whole"
     size = 6 + sum(len(str(10 ** k)) * min(9 * 10 ** k, lines - 10 ** k + 1) + min(9 * 10 ** k, lines - 10 ** k + 1)
                    for k in range(7))
     eventually(lambda: whole.stat().st_size == size, lambda: f"all {size} bytes: {whole.stat().st_size}")
-    assert peak_kib(shepherd) < 4096
-    step.go("last")
-    assert step.end()[0] == 0
+    slow.send_signal(signal.SIGCONT)
     check = subprocess.run(f"(echo ready; seq {lines}) | cmp - {whole}", shell=True, capture_output=True, text=True)
     assert check.returncode == 0, check.stdout
-    if frozen:
-        slow.send_signal(signal.SIGCONT)
-    out, err = slow.communicate(timeout=DEADLINE)
+    step.go("last")
+    assert step.end()[0] == 0
+    err = slow.communicate(timeout=DEADLINE)[1]
     if frozen:  # what it has is in order; what it has not it is told
-        assert re.search(r"sattach: \d+ bytes of standard output of task 0 are left out here", err), err
-        lost = sum(int(n) for n in re.findall(r"sattach: (\d+) bytes of standard output of task 0 are left out", err))
-        assert len(out) + lost == size - 6, (len(out), lost, size)
-    quick.wait(DEADLINE)
-    assert quick.returncode == 0
+        lost = [int(n) for n in re.findall(r"sattach: (\d+) bytes of standard output of task 0 are left out here", err)]
+        got = (cluster.work / "slow").read_bytes()
+        assert lost and len(got) + sum(lost) == size, (len(got), lost, size)
+    assert quick.wait(DEADLINE) == 0
     quick.communicate()
 
 
+@pytest.mark.allocator
+def test_what_watchers_cost_the_shepherd(cluster):
+    """Less than 4 MiB with as many as there may be, all of them standing still."""
+    step = Step(cluster, f"seq 1000000; {WAIT}", stdout=open(cluster.work / "whole", "wb"))
+    watchers = [watch(step) for _ in range(8)]
+    for w in watchers:
+        read_until(w.stdout, "ready\n")
+        w.send_signal(signal.SIGSTOP)
+    shepherd = shepherd_of(cluster, step.id)
+    step.go()
+    eventually(lambda: (cluster.work / "whole").stat().st_size == 6888902, "all of it")
+    assert int(re.search(r"VmHWM:\s+(\d+)", pathlib.Path(f"/proc/{shepherd}/status").read_text())[1]) < 4096
+    step.go("last")
+    assert step.end()[0] == 0
+    for w in watchers:
+        w.send_signal(signal.SIGCONT)
+        w.communicate(timeout=DEADLINE)
+
+
 def shepherd_of(cluster, step):
-    for entry in pathlib.Path("/proc").iterdir():
-        try:
-            if (entry / "cmdline").read_bytes().startswith(b"slurmstepd: [" + step.encode() + b"]") and \
-                    str(cluster.dir).encode() in b" ".join(os.fsencode(os.readlink(f)) for f in (entry / "fd").iterdir()):
-                return int(entry.name)
-        except OSError:
-            continue
-    found = [e for e in pathlib.Path("/proc").glob("[0-9]*/cmdline") if e.read_bytes().startswith(b"slurmstepd: [" + step.encode())]
-    return int(found[0].parts[2])
-
-
-def peak_kib(pid):
-    return int(re.search(r"VmHWM:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text()).group(1))
+    """By its title; it is a child of the node's daemon."""
+    return next(pid for name in cluster.names for pid in
+                map(int, pathlib.Path(f"/proc/{cluster.daemons[name].pid}/task/{cluster.daemons[name].pid}/children").read_text().split())
+                if pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"slurmstepd: [" + step.encode() + b"]"))
 
 
 def test_a_late_watcher_sees_the_last_lines(cluster):

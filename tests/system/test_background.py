@@ -200,3 +200,14 @@ def test_where_it_may_not_write_it_stays(cluster, place):
     t.until("prompt> ")
     t.type("exit\n")
     t.close()
+
+
+def test_the_command_of_salloc_stays(cluster, place):
+    """Its allocation would end with it."""
+    t = Terminal(cluster, ["salloc", "srun", "--pty", "sh", "-c", "stty -echo; echo on $((40+2)); read x; echo got $x"], cwd=place)
+    t.until("on 42\r\n")
+    t.type("~&")
+    t.until("srun: error: this srun is the command of salloc, whose allocation ends with it; staying here\r\n")
+    t.type("it\r")
+    t.until("got it\r\n")
+    assert t.close() == 0

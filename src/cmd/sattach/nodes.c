@@ -2,6 +2,7 @@
 #include "cmd/sattach/nodes.h"
 
 #include "auth/auth.h"
+#include "base/fd.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "cmd/common/alloc.h"
@@ -13,6 +14,7 @@
 #include "rpc/session.h"
 
 #define RETRY_MS 250
+#define SPARE_DESCRIPTORS 1024
 
 struct node {
     struct nodes *all;
@@ -281,6 +283,7 @@ int nodes_open(struct loop *loop, const Pb__StepRecord *step, const struct nodes
     all->retry = loop_timer_new(loop, on_retry, all);
     all->patience = loop_timer_new(loop, on_patience, all);
     all->give_up_at_ms = loop_mono_ms() + cmd_conf()->message_timeout_sec * 1000;
+    fd_raise_limit(4 * all->count + SPARE_DESCRIPTORS); /* strangers may call meanwhile */
     all->server = rpc_server_new(&options, &server_events);
     port = ioport_listen(all->server, cmd_conf(), step->layout, step->n_layout, err);
     if (port < 0) {

@@ -16,16 +16,32 @@
 #include "cmd/srun/say.h"
 #include "cmd/srun/terminal.h"
 
+#define COMM_MAX 64
+
 /* What takes the place of standard output and error. */
 struct files {
     int fd[2]; /* -1: the stream stays where it is */
     char *name[2];
 };
 
+/* Its allocation would end with this process, and the step with that. */
+static bool is_command_of_salloc(void)
+{
+    _cleanup_free_ char *path = mem_printf("/proc/%d/comm", (int)getppid());
+    _cleanup_str_ struct str name = STR_INIT;
+
+    return path_read_file(path, COMM_MAX, &name, NULL) == 0 && str_eq(str_cstr(&name), "salloc\n");
+}
+
 void background_ask(struct run *run)
 {
     if (run->phase != RUN_RUNNING)
         return;
+    if (is_command_of_salloc()) {
+        say_error("this srun is the command of salloc, whose allocation ends with it; staying "
+                  "here");
+        return;
+    }
     run->to_background = true;
     loop_stop(run->loop);
 }
