@@ -345,6 +345,7 @@ static int set_up(struct slurmd *d, const struct options *o, struct err *err)
         rc = plugins_begin(d, err);
     if (rc) {
         contain_close(d);
+        jobtmp_close(d);
         spool_close(d);
         free(take_ptr(d->log_file));
         return rc;

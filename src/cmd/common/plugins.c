@@ -136,7 +136,7 @@ void plugins_ready(struct plugins *p, Pb__JobSpec *spec)
     p->given = stack_options_given(p->stack, &p->arena, &p->given_count);
     p->env = stack_options_env(p->stack, &p->arena, &p->env_count);
     for (size_t i = 0; i < p->env_count; i++)
-        putenv(p->env[i]); /* lives as long as the process */
+        putenv(p->env[i]); /* until plugins_end() */
     spec->spank_env = stack_job_env(p->stack, &p->arena, &spec->n_spank_env);
 }
 
@@ -180,5 +180,14 @@ void plugins_end(struct plugins *p)
         return;
     if (stack_call(p->stack, STACK_EXIT, NULL, &err) < 0)
         on_say(p, STACK_ERROR, err.text);
-    stack_close(take_ptr(p->stack));
+    for (size_t i = 0; i < p->env_count; i++) {
+        _cleanup_free_ char *name = mem_strndup(p->env[i], strcspn(p->env[i], "="));
+
+        unsetenv(name);
+    }
+    stack_close(p->stack);
+    p->opt->extras = NULL;
+    arena_done(&p->arena);
+    free(p->groups);
+    free(p);
 }

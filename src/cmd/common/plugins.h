@@ -32,4 +32,5 @@ char **plugins_env(const struct plugins *p, size_t *count);
 int plugins_started(struct plugins *p, const Pb__StepReply *step, int argc, char **argv,
                     struct err *err);
 
-void plugins_end(struct plugins *p); /* exit */
+/* exit; what was borrowed of them goes. */
+void plugins_end(struct plugins *p);
