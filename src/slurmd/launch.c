@@ -556,6 +556,7 @@ static void start_step(struct job *j, struct launch *l, const struct user *user)
         launch_fail(d, l, -rc, err.text, false);
         return;
     }
+    m.has_pam = m.pam = d->conf->use_pam != 0;
     m.tmp = jobtmp_order(d, j->key.id, user, &arena);
     cpus_fill(d, &m, &arena);
     if (l->is_batch)

@@ -236,7 +236,8 @@ int step_start(struct job *j, uint32_t id, const Pb__StepdStart *start, struct s
     _cleanup_free_ char *title = id == SLURMD_STEP_BATCH
                                      ? mem_printf("slurmstepd: [%u.batch]", j->key.id)
                                      : mem_printf("slurmstepd: [%u.%u]", j->key.id, id);
-    const char *path = start->n_spank_plugins ? d->stepd_spank_path : d->stepd_path;
+    bool loads = start->n_spank_plugins || (start->has_pam && start->pam);
+    const char *path = loads ? d->stepd_spank_path : d->stepd_path;
     struct step *s;
     int pair[2], rc;
     pid_t pid;

@@ -29,6 +29,7 @@
 #include "slurmstepd/mpi.h"
 #include "slurmstepd/plugin.h"
 #include "slurmstepd/pmix.h"
+#include "slurmstepd/session.h"
 #include "slurmstepd/userenv.h"
 #include "slurmstepd/vars.h"
 
@@ -291,6 +292,7 @@ _Noreturn void child_run(struct task *t, struct child_plan *plan)
     close_what_is_not_mine(step, plan);
     default_signals();
     setsid();
+    session_limit(step);
     if (plugin_task_privileged(t, plan, &err) ||
         become_user(step->uid, step->gid, step->groups, step->group_count, &err))
         fail(plan, &err);

@@ -19,6 +19,7 @@
 #include "slurmstepd/journal.h"
 #include "slurmstepd/plugin.h"
 #include "slurmstepd/reap.h"
+#include "slurmstepd/session.h"
 #include "slurmstepd/srun.h"
 #include "slurmstepd/start.h"
 #include "slurmstepd/stream.h"
@@ -86,6 +87,7 @@ void finish_never_started(struct step *step, int code, const char *text)
     Pb__StepdEnded m;
 
     plugin_exit(step);
+    session_close(step);
     init_ended(step, &m);
     m.has_launch_code = true;
     m.launch_code = code;
@@ -101,6 +103,7 @@ static void gone(struct step *step)
     Pb__Usage usage = PB__USAGE__INIT;
 
     plugin_exit(step);
+    session_close(step);
     take_usage(&usage);
     init_ended(step, &m);
     contain_end(step, &usage, &m);

@@ -19,6 +19,7 @@
 #include "slurmstepd/hook.h"
 #include "slurmstepd/jobtmp.h"
 #include "slurmstepd/plugin.h"
+#include "slurmstepd/session.h"
 #include "slurmstepd/srun.h"
 #include "slurmstepd/task.h"
 #include "slurmstepd/vars.h"
@@ -336,6 +337,8 @@ void start_step(struct step *step, uint64_t id, const Pb__StepdStart *m)
         rc = jobtmp_open(step->start->tmp, &step->tmp_fd, &err);
     if (rc == 0)
         rc = x11_start(step, &err);
+    if (rc == 0)
+        rc = session_open(step, &err);
     if (rc == 0)
         rc = plugin_open(step, &err);
     if (rc) {

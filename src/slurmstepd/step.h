@@ -72,6 +72,7 @@ struct hook {
 
 struct contain;
 struct plugin_state;
+struct session;
 
 struct task {
     struct step *step;
@@ -135,6 +136,7 @@ struct step {
     int tmp_fd;              /* the job's mount namespace; -1: none, see jobtmp.h */
     struct contain *contain; /* its control group; NULL: none */
     struct hook hook;
+    struct session *session;     /* of PAM; NULL: none */
     struct plugin_state *plugin; /* see plugin.h; NULL: none is loaded */
 
     struct rpc_link *daemon;         /* the inherited connection; NULL: gone */
