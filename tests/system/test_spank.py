@@ -320,8 +320,9 @@ def test_a_script_callback_that_fails_drains_the_node(make_cluster, callback):
         f.write(f"Epilog={epilog}\n")
     s.probe(f"fail={callback}")
     c.start()
-    c.sbatch("-o", "/dev/null", wrap="true")
+    job = c.sbatch("-o", "/dev/null", wrap="true")
     eventually(lambda: "DRAIN" in c.node("n1")["State"], lambda: c.node("n1"))
+    eventually(lambda: c.state(job) == ("PENDING" if callback == "job_prolog" else "COMPLETED"), lambda: c.job(job))
     assert ("Prolog error" if callback == "job_prolog" else "Epilog error") in c.node("n1")["Reason"]
     assert f"{callback}() failed with rc=42" in c.tail("n1", 200)
     eventually((c.dir / "cleaned").exists, "the epilog runs all the same")
