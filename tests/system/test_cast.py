@@ -13,6 +13,7 @@ import subprocess
 import pytest
 
 from harness import ROOT, Cluster, alive, eventually
+from preload import library
 
 pytestmark = pytest.mark.skipif(not ROOT, reason="nodes get file systems of their own")
 MIB = 1 << 20
@@ -311,36 +312,51 @@ def written(pid):
     return int(pathlib.Path(f"/proc/{pid}/io").read_text().split("wchar: ")[1].split()[0])
 
 
+# The sender reads on only when the file 'hold' has gone: half of the file is under way until then.
+HOLD = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+#include <unistd.h>
+
+static ssize_t held_pread(int fd, void *buf, size_t len, off64_t at)
+{
+    ssize_t (*real)(int, void *, size_t, off64_t) = dlsym(RTLD_NEXT, "pread64");
+
+    while (at == 24 << 20 && access(DIR "/hold", F_OK) == 0)
+        nanosleep(&(struct timespec){0, 2000000}, NULL);
+    return real(fd, buf, len, at);
+}
+ssize_t pread64(int fd, void *buf, size_t len, off64_t at)
+{
+    return held_pread(fd, buf, len, at);
+}
+ssize_t __pread64_chk(int fd, void *buf, size_t len, off64_t at, size_t room)
+{
+    return held_pread(fd, buf, len, at);
+}
+"""
+
+
 class Midway:
-    """A transfer that was stopped when every node had something and none had all; down a chain, n1 first."""
+    """A transfer that is held when every node has something and none has all; down a chain, n1 first."""
 
     def __init__(self, c, *options, source=None, dest=None):
-        self.c, self.source = c, source or c.large
-        self.size = self.source.stat().st_size
-        for self.tries in range(20):
-            self.run = c.popen(["sbcast", "-j", str(c.job_id), "-f", "-F1", "-s64k", "-t3", *options, str(self.source),
-                                dest or f"{c.dir}/local/half"])
-            if self.stop():
-                return
-            self.finish()
-        raise AssertionError("it was never seen midway")
-
-    def stop(self):
-        def all_receive():
-            self.pids = self.c.receivers()
-            return len(self.pids) == self.c.count or self.run.poll() is not None
-        eventually(all_receive, "all of them receive")
-        with contextlib.suppress(OSError, ValueError):  # it is over
-            eventually(lambda: min(map(written, self.pids.values())) > 65536, "all of them have something")
-            self.run.send_signal(signal.SIGSTOP)
-            return max(written(p) for p in self.pids.values()) < self.size * 9 // 10
-        return False
+        eventually(lambda: not c.receivers(), "those of the one before have ended")
+        self.hold = c.holding.parent / "hold"
+        self.hold.touch()
+        self.run = c.popen(["sbcast", "-j", str(c.job_id), "-f", "-F1", "-s64k", "-t5", *options, str(source or c.large),
+                            dest or f"{c.dir}/local/half"], env={"LD_PRELOAD": str(c.holding)})
+        eventually(lambda: len(c.receivers()) == c.count, "all of them receive")
+        self.pids = c.receivers()
+        eventually(lambda: min(map(written, self.pids.values())) > MIB, "all of them have something")
+        assert max(map(written, self.pids.values())) < 25 * MIB
 
     def kill(self, node, how=signal.SIGKILL):
         os.kill(self.pids[node], how)
 
     def finish(self):
-        self.run.send_signal(signal.SIGCONT)
+        self.hold.unlink()
         out, said = self.run.communicate(timeout=60)
         return self.run.returncode, said
 
@@ -353,6 +369,9 @@ def large(mine):
     mine.large = mine.dir / "large"
     if not mine.large.exists():
         mine.large.write_bytes(random.Random(9).randbytes(48 * MIB))
+        where = mine.dir / "held"
+        where.mkdir()
+        mine.holding = pathlib.Path(library(where, HOLD))
     yield mine
 
 
@@ -381,7 +400,7 @@ def test_several_nodes_that_die_midway(large):
 
 def test_a_node_that_stands_still_midway(large):
     """CORE-229: it is given up after --timeout, and does no harm when it wakes."""
-    m = Midway(large)
+    m = Midway(large, "-t3")
     m.kill("n3", signal.SIGSTOP)
     status, said = m.finish()
     assert status == 1

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A compressed piece of a file, as another node sends it: how long it is said to be, then its
+ * bytes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cast/block.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    _cleanup_free_ char *out = NULL;
+    uint32_t said;
+
+    if (size < sizeof(said))
+        return 0;
+    memcpy(&said, data, sizeof(said));
+    if (said > CAST_BLOCK_MAX)
+        return 0;
+    out = mem_alloc(said ? said : 1);
+    cast_block_unpack(data + sizeof(said), size - sizeof(said), out, said, NULL);
+    return 0;
+}
