@@ -6,14 +6,17 @@ usage: launch.py --prefix PREFIX [--quick] [--alone] [--wide N]
 --wide N   node daemons for the wide step (64), which is measured without Slurm; 0: none
 """
 import argparse
+import os
+import re
 import statistics
 import subprocess
 import sys
 import time
 
-from systems import Pair, Table, commands, cpu_of_machine, drain, shepherds
+from systems import Ours, Pair, Table, commands, cpu_of_machine, drain, shepherds, timed
 
 MANY_LOOPS = 8  # sruns at a time
+WIDTHS = ("off", "64", "16", "8", "2")  # of the tree
 
 
 def in_allocation(system, script, options=("-N4", "-n16")):
@@ -66,12 +69,44 @@ def memory(table):
     table.row("slurmstepd, 4 tasks that wrote 10 MB each", sizes, "MB")
 
 
+def shape(system, nodes):
+    """How many nodes srun itself asked in its last launch, and in how many levels it came to the last, by the nodes' logs."""
+    above = {}
+    for node in system.cluster.names:
+        log = (system.cluster.dir / f"slurmd-{node}.log").read_text()
+        above.update((child, node) for child in re.findall(r"tree: a request of user \d+ goes to node (n\d+)", log))
+
+    def level(node):
+        return 1 + level(above[node]) if node in above else 1
+
+    return nodes - len(above), max(level(node) for node in system.cluster.names)
+
+
+def tree(table, nodes, rounds):
+    """The same step by trees of several widths, in turn; their shapes by logs, which the timed ones do without."""
+    took = {width: [] for width in WIDTHS}
+    line = {width: ["srun", f"--treewidth={width}", f"-N{nodes}", f"-n{nodes}", "true"] for width in WIDTHS}
+    for _ in range(rounds + 1):
+        for width in WIDTHS:
+            took[width].append(timed(table.systems[0], line[width]))
+    told = Ours(nodes, 1, 500, debug="debug")
+    for width in WIDTHS:
+        for node in told.cluster.names:
+            os.truncate(told.cluster.dir / f"slurmd-{node}.log", 0)
+        timed(told, line[width])
+        asked, levels = shape(told, nodes)
+        table.row(f"--treewidth={width}: srun asks {asked}, levels: {levels}, wall", [statistics.median(w for w, _ in took[width][1:])], "ms")
+        table.row("   CPU of srun", [statistics.mean(c for _, c in took[width][1:])], "ms")
+    told.stop()
+
+
 def wide(prefix, nodes, rounds):
     """A step on many node daemons, and on 8 of them."""
     with Pair(prefix, nodes, 1, 500, alone=True) as systems:
         table = Table(systems)
         for n in (8, nodes):
             commands(table, f"srun -N{n} -n{n} true, of {nodes} nodes", ["srun", f"-N{n}", f"-n{n}", "true"], rounds)
+        tree(table, nodes, rounds)
 
 
 def main():

@@ -13,10 +13,10 @@ import time
 class Ours:
     name = "sluice"
 
-    def __init__(self, nodes, cpus, memory):
+    def __init__(self, nodes, cpus, memory, debug="info"):
         import harness
         self.cluster = harness.Cluster(nodes=nodes, cpus=cpus, memory=memory,
-                                       conf="MaxJobCount=1000000\nSlurmctldDebug=info\nSlurmdDebug=info")
+                                       conf=f"MaxJobCount=1000000\nSlurmctldDebug={debug}\nSlurmdDebug={debug}")
         self.work, self.nodes = self.cluster.work, nodes
 
     def environment(self):
