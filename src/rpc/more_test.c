@@ -267,17 +267,70 @@ static void inside(void **state)
     made_done(&m);
 }
 
+/* Calls that ask for the same are answered alike, whoever of them is left. */
+static void same(void **state)
+{
+    struct rpc_seal seal;
+    struct raw r;
+    struct made m;
+    uint64_t outer, calls[20];
+
+    begin(&r, &m, &seal);
+    outer = t.v.last_call;
+    for (unsigned kind = 0; kind < 3; kind++) {
+        for (size_t i = 0; i < 20; i++)
+            calls[i] = rpc_call_inner(t.v.server, &(struct rpc_inner){.outer = outer,
+                                                                      .rpc = RPC_PING,
+                                                                      .roles = RPC_WHO_USER,
+                                                                      .peer = "x",
+                                                                      .answered = on_answered});
+        for (size_t i = 1; i < 4; i++)
+            rpc_call_join(t.v.server, calls[0], calls[i]);
+        assert_true(rpc_call_is_joined(t.v.server, calls[0], calls[3]));
+        assert_false(rpc_call_is_joined(t.v.server, calls[0], calls[4]));
+        got.count = 0;
+        if (kind == 0) {
+            rpc_reply_bytes(t.v.server, calls[0], NULL, 0, false);
+            assert_int_equal(got.count, 4);
+        } else if (kind == 1) { /* the first is over already */
+            rpc_drop_inner(t.v.server, calls[0]);
+            rpc_reply_error(t.v.server, calls[0], -ERR_BUSY, "no");
+            assert_int_equal(got.count, 3);
+            assert_int_equal(got.code, ERR_BUSY);
+        } else {
+            rpc_drop_inner(t.v.server, calls[0]);
+            rpc_drop_inner(t.v.server, calls[1]);
+            assert_int_equal(rpc_call_heir(t.v.server, calls[0]), calls[2]);
+            assert_int_equal(rpc_call_heir(t.v.server, calls[0]), 0);
+            rpc_reply_bytes(t.v.server, calls[2], NULL, 0, false);
+            assert_int_equal(got.count, 2);
+        }
+        got.count = 0;
+        for (size_t i = 5; i < 20; i++) /* more than are kept */
+            for (unsigned twice = 0; twice < 2; twice++)
+                rpc_call_join(t.v.server, calls[4], calls[i]);
+        rpc_reply_bytes(t.v.server, calls[4], NULL, 0, false);
+        assert_true(got.count > 1 && got.count <= 16);
+        for (size_t i = 0; i < 20; i++)
+            rpc_drop_inner(t.v.server, calls[i]);
+    }
+    raw_close(&r);
+    made_done(&m);
+}
+
 /* The calling side. */
 
 static unsigned answers, lasts, failures;
+static bool was_refused;
 
 static void talk_answer(void *ctx, const ProtobufCMessage *answer, bool last)
 {
     answers++;
     lasts += last;
 }
-static void talk_failed(void *ctx, const struct err *why)
+static void talk_failed(void *ctx, const struct err *why, bool refused)
 {
+    was_refused = refused;
     failures++;
 }
 static bool talk_over(void *ctx)
@@ -320,6 +373,7 @@ static void talks(void **state)
         run_until(talk_over, NULL);
         assert_int_equal(lasts, kind == 0);
         assert_int_equal(failures, kind != 0);
+        assert_int_equal(was_refused, kind != 0);
         assert_int_equal(answers, kind == 0 ? 2 : kind == 1);
         made_done(&m);
         settle();
@@ -332,7 +386,7 @@ static void talks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(in_order), TEST(forged), TEST(not_wanted), TEST(inside), TEST(talks),
+        TEST(in_order), TEST(forged), TEST(not_wanted), TEST(inside), TEST(same), TEST(talks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

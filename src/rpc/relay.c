@@ -10,8 +10,7 @@
 #include "rpc/dial.h"
 #include "rpc/talk.h"
 
-#define PARALLEL 256    /* heads at a time: well below the usual limit of descriptors */
-#define PART_MAX 40000u /* targets of one head: their tokens fit in a message */
+#define PARALLEL 256 /* heads at a time: well below the usual limit of descriptors */
 
 struct goal {
     char *node, *addr;
@@ -35,7 +34,7 @@ struct rpc_relay {
     struct rpc_relay_options o;
     struct rpc_io *io;
     struct goal *goals;
-    size_t count, left;
+    size_t count;
     struct branch *waiting, *active;
     unsigned active_count;
     struct loop_timer *step;
@@ -62,7 +61,7 @@ static void branch_add(struct rpc_relay *r, const uint32_t *members, size_t coun
 /* Even parts, neighbours together. */
 static void divide(struct rpc_relay *r, const uint32_t *members, size_t count)
 {
-    size_t parts = r->o.width, least = (count + PART_MAX - 1) / PART_MAX;
+    size_t parts = r->o.width, least = (count + RPC_TREE_DELEGATE_MAX - 1) / RPC_TREE_DELEGATE_MAX;
 
     if (parts < least)
         parts = least;
@@ -143,10 +142,7 @@ static void tell(struct rpc_relay *r, const struct rpc_relay_answer *a)
     if (r->dead || g->answered || (a->prepared && g->prepared))
         return;
     g->prepared |= a->prepared;
-    if (!a->prepared) {
-        g->answered = true;
-        r->left--;
-    }
+    g->answered |= !a->prepared;
     r->o.on_answer(r->o.ctx, a);
 }
 
@@ -161,32 +157,39 @@ static void tell_failure(struct rpc_relay *r, size_t index, const struct err *wh
     tell(r, &a);
 }
 
-/* Those below a head that is one no more. */
-static void take_over(struct branch *b, const char *why)
+/* Those below a head that is one no more, and have not answered. Where they can not have got the
+ * request their tokens are good, and they are divided anew; else only the origin can have others
+ * made. */
+static void give_up(struct branch *b, const char *why, bool passed_on)
 {
     struct rpc_relay *r = b->relay;
     _cleanup_free_ uint32_t *rest = mem_new_array(uint32_t, b->count);
+    const char *head = r->goals[b->members[0]].node;
+    struct err stale;
     size_t count = 0;
 
     for (size_t i = 1; i < b->count; i++)
         if (!r->goals[b->members[i]].answered)
             rest[count++] = b->members[i];
     b->count = 1;
-    if (count == 0)
-        return;
-    if (r->o.on_lost)
-        r->o.on_lost(r->o.ctx, r->goals[b->members[0]].node, count, why);
-    divide(r, rest, count);
+    if (count && r->o.on_lost)
+        r->o.on_lost(r->o.ctx, head, count, why);
+    if (count && !passed_on)
+        divide(r, rest, count);
+    err_set(&stale, -ERR_REPLAY, "node %s, which was to pass it on, is lost: %s", head, why);
+    for (size_t i = 0; passed_on && i < count; i++)
+        tell_failure(r, rest[i], &stale);
 }
 
-static void branch_lost(struct branch *b, const struct err *why)
+static void branch_lost(struct branch *b, const struct err *why, bool passed_on)
 {
     struct rpc_relay *r = b->relay;
     uint32_t head = b->members[0];
 
-    take_over(b, why->text[0] ? why->text : err_text(ERR_CLOSED));
-    branch_over(b);
     enter(r);
+    give_up(b, why->text[0] ? why->text : err_text(ERR_CLOSED), passed_on);
+    if (!r->dead)
+        branch_over(b);
     tell_failure(r, head, why);
     leave(r);
 }
@@ -194,11 +197,14 @@ static void branch_lost(struct branch *b, const struct err *why)
 static void on_silence(void *ctx)
 {
     struct branch *b = ctx;
+    struct rpc_relay *r = b->relay;
 
     loop_timer_free(take_ptr(b->ear));
-    take_over(b, "it says nothing");
-    if (!unanswered(b, 0))
+    enter(r);
+    give_up(b, "it says nothing", true);
+    if (!r->dead && !unanswered(b, 0))
         branch_over(b);
+    leave(r);
 }
 
 /* Answers. */
@@ -244,17 +250,18 @@ static void on_answer(void *ctx, const ProtobufCMessage *answer, bool last)
         branch_over(b);
     } else if (!r->dead && last) {
         err_set(&early, -ERR_PROTOCOL, "it has ended before all below it had answered");
-        branch_lost(b, &early);
+        branch_lost(b, &early, true);
     }
     leave(r);
 }
 
-static void on_failed(void *ctx, const struct err *why)
+static void on_failed(void *ctx, const struct err *why, bool refused)
 {
     struct branch *b = ctx;
+    bool used_up = why->code == -ERR_REPLAY || why->code == -ERR_SKEW;
 
     b->talk = NULL;
-    branch_lost(b, why);
+    branch_lost(b, why, !refused || used_up);
 }
 
 /* The way down. */
@@ -299,7 +306,7 @@ static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *
     if (fd < 0) {
         why = *err;
         why.code = -ERR_CONNECT;
-        branch_lost(b, &why);
+        branch_lost(b, &why, false);
         return;
     }
     r->o.key(r->o.ctx, b->members[0], head->token, &answers);
@@ -339,7 +346,7 @@ struct rpc_relay *rpc_relay_start(const struct rpc_relay_options *options,
     r->io = rpc_io_new(options->loop);
     r->step = loop_timer_new(options->loop, on_step, r);
     r->goals = mem_new_array(struct goal, count);
-    r->count = r->left = count;
+    r->count = count;
     for (size_t i = 0; i < count; i++) {
         struct goal *g = &r->goals[i];
 
@@ -384,7 +391,7 @@ void rpc_relay_commit(struct rpc_relay *r)
     }
 }
 
-size_t rpc_relay_left(const struct rpc_relay *r)
+const char *rpc_relay_node(const struct rpc_relay *r, size_t index)
 {
-    return r->left;
+    return r->goals[index].node;
 }

@@ -5,10 +5,11 @@
  * the request with the rest of the part, and answers for all of them as answers come. The origin of
  * a request and every node that has others below it do this alike.
  *
- * A head that can not be reached, refuses or breaks off costs its own answer (CORE-229): those
- * below it that have not answered are divided anew. One that is silent for too long is a head no
- * more, but its own answer is waited for. Whoever had the request from a lost head may refuse it as
- * seen before (ERR_REPLAY): only the origin can make another token.
+ * A head that can not be reached or refuses costs its own answer (CORE-229): those below it are
+ * divided anew. Of one that breaks off with the list in its hands, those who have not answered may
+ * have the request, with which their token is used up: their answer is ERR_REPLAY, and the origin,
+ * which alone can have other tokens made, asks them again. One that is silent for too long is a
+ * head no more, but its own answer is waited for.
  */
 #pragma once
 
@@ -19,6 +20,7 @@
 
 #define RPC_TREE_WIDTH_MIN 2
 #define RPC_TREE_WIDTH_MAX 65533
+#define RPC_TREE_DELEGATE_MAX 40000 /* targets of one head: their tokens fit in a message */
 
 struct rpc_relay;
 
@@ -65,4 +67,4 @@ void rpc_relay_free(struct rpc_relay *r); /* those below learn that nobody wants
 
 /* All who have prepared, and whoever is still to, are to do it. */
 void rpc_relay_commit(struct rpc_relay *r);
-size_t rpc_relay_left(const struct rpc_relay *r); /* without an answer */
+const char *rpc_relay_node(const struct rpc_relay *r, size_t index);

@@ -55,7 +55,7 @@ struct rpc_call *rpc_call_of(struct rpc_caller *c, uint64_t request_id)
     return NULL;
 }
 
-static struct rpc_call *find_call(struct rpc_server *s, uint64_t number)
+struct rpc_call *rpc_call_find(struct rpc_server *s, uint64_t number)
 {
     struct rpc_call *call;
 
@@ -105,7 +105,7 @@ void rpc_calls_drained(struct rpc_caller *c)
         }
     }
     for (unsigned i = 0; i < count; i++)
-        if (s->events.on_drained && find_call(s, ready[i]))
+        if (s->events.on_drained && rpc_call_find(s, ready[i]))
             s->events.on_drained(s->events.ctx, ready[i]);
 }
 
@@ -184,37 +184,70 @@ static int check_inner(const struct rpc_inner *inner, const struct rpc_info *rpc
     return *body ? 0 : err_set(err, -ERR_PROTOCOL, "malformed body of %s", rpc->name);
 }
 
-void rpc_call_inner(struct rpc_server *s, const struct rpc_inner *inner)
+uint64_t rpc_call_inner(struct rpc_server *s, const struct rpc_inner *inner)
 {
     const struct rpc_info *rpc = rpc_find(inner->rpc);
-    struct rpc_call *outer = find_call(s, inner->outer), *call;
+    struct rpc_call *outer = rpc_call_find(s, inner->outer), *call;
     struct arena arena;
     ProtobufCMessage *body;
+    uint64_t number = 0;
     struct err err;
 
     if (!outer)
-        return;
+        return 0;
     arena_init(&arena, inner->len * RPC_ARENA_FACTOR + RPC_ARENA_EXTRA);
     if (check_inner(inner, rpc, &arena, &body, &err) < 0) {
         inner->answered(inner->ctx, -err.code, err.text, strlen(err.text));
     } else {
         call = add_call(outer->caller, rpc);
         call->inner = mem_dup(inner, sizeof(*inner));
-        struct rpc_request request = {.call = call->number,
+        number = call->number;
+        struct rpc_request request = {.call = number,
                                       .rpc = rpc,
                                       .body = body,
                                       .arena = &arena,
                                       .who = inner->who,
                                       .roles = inner->roles,
-                                      .peer = inner->peer};
+                                      .peer = inner->peer,
+                                      .prepare = inner->prepare};
         s->events.on_request(s->events.ctx, &request);
     }
     arena_done(&arena);
+    return rpc_call_find(s, number) ? number : 0;
 }
 
-void rpc_reply_error(struct rpc_server *s, uint64_t number, int code, const char *text)
+void rpc_drop_inner(struct rpc_server *s, uint64_t number)
 {
-    struct rpc_call *call = find_call(s, number);
+    struct rpc_call *call = rpc_call_find(s, number);
+
+    if (!call || !call->inner)
+        return;
+    end_call(call);
+    if (s->events.on_gone)
+        s->events.on_gone(s->events.ctx, number);
+}
+
+static void prepared(struct rpc_server *s, uint64_t number)
+{
+    struct rpc_call *call = rpc_call_find(s, number);
+
+    if (call && call->inner && call->inner->prepared)
+        call->inner->prepared(call->inner->ctx);
+}
+
+void rpc_prepared(struct rpc_server *s, uint64_t number)
+{
+    uint64_t others[RPC_SAME_MAX];
+    size_t count = rpc_same_list(s, number, others, false);
+
+    prepared(s, number);
+    for (size_t i = 0; i < count; i++)
+        prepared(s, others[i]);
+}
+
+static void reply_error(struct rpc_server *s, uint64_t number, int code, const char *text)
+{
+    struct rpc_call *call = rpc_call_find(s, number);
     _cleanup_str_ struct str body = STR_INIT;
 
     if (!call)
@@ -230,19 +263,29 @@ void rpc_reply_error(struct rpc_server *s, uint64_t number, int code, const char
     end_call(call);
 }
 
-void rpc_reply_bytes(struct rpc_server *s, uint64_t number, const void *data, size_t len, bool more)
+void rpc_reply_error(struct rpc_server *s, uint64_t number, int code, const char *text)
 {
-    struct rpc_call *call = find_call(s, number);
+    uint64_t others[RPC_SAME_MAX];
+    size_t count = rpc_same_list(s, number, others, true);
+
+    reply_error(s, number, code, text);
+    for (size_t i = 0; i < count; i++)
+        reply_error(s, others[i], code, text);
+}
+
+static void reply_bytes(struct rpc_server *s, uint64_t number, const void *data, size_t len,
+                        bool more)
+{
+    struct rpc_call *call = rpc_call_find(s, number);
 
     if (!call)
         return;
     if (len > RPC_BODY_MAX) {
-        rpc_reply_error(s, number, -ERR_TOO_BIG, "the answer is larger than a message may be");
+        reply_error(s, number, -ERR_TOO_BIG, "the answer is larger than a message may be");
         return;
     }
     if (call->inner && more) {
-        rpc_reply_error(s, number, -ERR_NOT_SUPPORTED,
-                        "an answer in parts does not fit in another");
+        reply_error(s, number, -ERR_NOT_SUPPORTED, "an answer in parts does not fit in another");
         return;
     }
     if (call->inner) {
@@ -257,11 +300,21 @@ void rpc_reply_bytes(struct rpc_server *s, uint64_t number, const void *data, si
         end_call(call);
 }
 
+void rpc_reply_bytes(struct rpc_server *s, uint64_t number, const void *data, size_t len, bool more)
+{
+    uint64_t others[RPC_SAME_MAX];
+    size_t count = rpc_same_list(s, number, others, !more);
+
+    reply_bytes(s, number, data, len, more);
+    for (size_t i = 0; i < count; i++)
+        reply_bytes(s, others[i], data, len, more);
+}
+
 void rpc_reply(struct rpc_server *s, uint64_t number, const ProtobufCMessage *reply)
 {
     _cleanup_str_ struct str body = STR_INIT;
 
-    if (!find_call(s, number))
+    if (!rpc_call_find(s, number) && !s->same)
         return;
     pb_pack(reply, &body);
     rpc_reply_bytes(s, number, body.data, body.len, false);
@@ -269,7 +322,7 @@ void rpc_reply(struct rpc_server *s, uint64_t number, const ProtobufCMessage *re
 
 size_t rpc_backlog(struct rpc_server *s, uint64_t number)
 {
-    struct rpc_call *call = find_call(s, number);
+    struct rpc_call *call = rpc_call_find(s, number);
 
     return call ? rpc_conn_backlog(call->caller->conn) : 0;
 }

@@ -41,6 +41,7 @@ void rpc_server_free(struct rpc_server *s)
     rpc_io_free(s->io);
     auth_replay_free(s->replay);
     rpc_rate_free(s->rate);
+    rpc_same_forget_all(s);
     free(s);
 }
 

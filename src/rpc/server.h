@@ -32,6 +32,8 @@ struct rpc_request {
     struct auth_identity who;
     unsigned roles;   /* RPC_WHO_* of the caller */
     const char *peer; /* "10.0.0.1:4711" or "local uid 1000", for messages */
+    bool prepare;     /* only: rpc_prepared() when all that can fail is done; then the owner of the
+                         outer call says when, or on_gone() that it is not wanted */
     const struct rpc_frame
         *frame; /* that it came in, until the handler returns; NULL: in another */
 };
@@ -106,11 +108,23 @@ struct rpc_inner {
     struct auth_identity who; /* as proved by the outer one */
     unsigned roles;
     const char *peer;
+    bool prepare;
+    void (*prepared)(void *ctx); /* NULL where nothing is to be prepared only */
     /* code 0: 'answer' is the packed reply; else the text of the error. */
     void (*answered)(void *ctx, int code, const void *answer, size_t len);
     void *ctx;
 };
-void rpc_call_inner(struct rpc_server *s, const struct rpc_inner *inner);
+/* Its call; 0: it is answered. */
+uint64_t rpc_call_inner(struct rpc_server *s, const struct rpc_inner *inner);
+void rpc_drop_inner(struct rpc_server *s, uint64_t call); /* on_gone(); its answer is nobody's */
+void rpc_prepared(struct rpc_server *s, uint64_t call);
+
+/* The other call asks for the same as the first, which need not be open any more: it gets what the
+ * first gets, by rpc_reply(), rpc_reply_error() and rpc_prepared(). */
+void rpc_call_join(struct rpc_server *s, uint64_t first, uint64_t other);
+bool rpc_call_is_joined(struct rpc_server *s, uint64_t first, uint64_t other);
+/* The first is not wanted any more: one of the others, in its place; 0: there is none. */
+uint64_t rpc_call_heir(struct rpc_server *s, uint64_t first);
 
 void rpc_reply(struct rpc_server *s, uint64_t call, const ProtobufCMessage *reply);
 void rpc_reply_error(struct rpc_server *s, uint64_t call, int code, const char *text);

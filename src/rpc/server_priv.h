@@ -84,6 +84,7 @@ struct rpc_server {
     struct rpc_caller *callers;
     struct rpc_call *calls; /* by number */
     uint64_t last_call;
+    struct rpc_same *same; /* calls that others have joined */
     struct rpc_rate *rate; /* NULL: none */
     uint64_t rate_refused;
     struct err no_sessions; /* why none may begin; code 0: they may */
@@ -116,6 +117,7 @@ void rpc_server_refused(struct rpc_server *s, const char *peer, const char *why)
 
 /* reply.c */
 struct rpc_call *rpc_call_new(struct rpc_caller *c, const struct rpc_frame *f);
+struct rpc_call *rpc_call_find(struct rpc_server *s, uint64_t number);   /* NULL: it is over */
 struct rpc_call *rpc_call_of(struct rpc_caller *c, uint64_t request_id); /* NULL: it is over */
 void rpc_calls_drop(struct rpc_caller *c);                               /* on_gone for each */
 void rpc_calls_drained(struct rpc_caller *c);
@@ -123,3 +125,9 @@ void rpc_caller_answer_error(struct rpc_caller *c, const struct rpc_header *h, i
                              const char *text);
 /* The same, to who has proved who he is. */
 void rpc_caller_deny(struct rpc_caller *c, const struct rpc_frame *f, int code, const char *text);
+
+/* same.c: those that have joined a call; take: there are none then. */
+#define RPC_SAME_MAX 16 /* the oldest of more are answered by nobody */
+size_t rpc_same_list(struct rpc_server *s, uint64_t first, uint64_t others[RPC_SAME_MAX],
+                     bool take);
+void rpc_same_forget_all(struct rpc_server *s);

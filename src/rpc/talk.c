@@ -11,6 +11,7 @@ struct rpc_talk {
     uint64_t id;
     struct rpc_seal seal;
     struct rpc_talk_events events;
+    bool refused;
 };
 
 static const struct rpc_conn_ops ops;
@@ -85,8 +86,10 @@ static int on_frame(void *owner, const struct rpc_frame *f, struct err *err)
 
     if (rc < 0)
         return rc;
-    if (h->flags == (RPC_FLAG_REPLY | RPC_FLAG_ERROR) && (h->id == t->id || h->id == 0))
+    if (h->flags == (RPC_FLAG_REPLY | RPC_FLAG_ERROR) && (h->id == t->id || h->id == 0)) {
+        t->refused = true;
         return rpc_error_unpack(f->body, h->body_len, err);
+    }
     if ((h->flags | RPC_FLAG_MORE) != (RPC_FLAG_REPLY | RPC_FLAG_MORE) || h->id != t->id ||
         h->rpc != t->rpc->number)
         return err_set(err, -ERR_PROTOCOL, "an answer that does not belong to the request");
@@ -97,9 +100,10 @@ static void fail(struct rpc_talk *t, const struct err *err)
 {
     struct rpc_talk_events events = t->events;
     struct err why = *err; /* the connection's own goes with it */
+    bool refused = t->refused;
 
     rpc_talk_drop(t);
-    events.on_failed(events.ctx, &why);
+    events.on_failed(events.ctx, &why, refused);
 }
 
 static void on_refused(void *owner, const struct rpc_frame *f, const struct err *err)

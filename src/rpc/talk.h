@@ -12,8 +12,8 @@ struct rpc_talk;
 struct rpc_talk_events {
     /* The talk is over, and gone, when it was the last. */
     void (*on_answer)(void *ctx, const ProtobufCMessage *answer, bool last);
-    /* Refused, broken or closed before the last answer; the talk is gone. */
-    void (*on_failed)(void *ctx, const struct err *why);
+    /* Refused by the other side, or broken or closed before the last answer; the talk is gone. */
+    void (*on_failed)(void *ctx, const struct err *why, bool refused);
     void *ctx;
 };
 

@@ -10,14 +10,15 @@
 #include "rpc/relay.h"
 
 #define ID_SIZE 16
+#define NAMED_MAX 4
 #define MINT_PATIENCE_MS 5000
-#define ROUNDS_MAX 4      /* of those whose token was used up on a way that broke */
+#define ROUNDS_MAX 16     /* of those whose token was used up on a way that broke */
 #define ROUND_PAUSE_MS 50 /* others of the same way come soon */
 
 struct target {
     char *node, *addr;
     uint16_t port;
-    bool done;
+    bool done, accepted;
     unsigned rounds;
 };
 
@@ -29,6 +30,7 @@ struct round {
     struct str body;
     uint32_t *targets;
     struct rpc_minted *minted;
+    bool stale; /* a token of it was used up */
 };
 
 struct rpc_tree {
@@ -38,13 +40,16 @@ struct rpc_tree {
     Pb__TreeRequest request; /* packed anew, with another id, for each round */
     struct str message, cred, signature;
     struct target *targets;
-    size_t count;
+    size_t count, accepted;
+    bool undecided; /* whether they are to do what they prepare */
+    enum rpc_tree_commit commit;
     VEC(uint32_t) again; /* targets of the next round */
     struct round *rounds;
     struct rpc_fanout *direct;
-    struct loop_timer *step, *limit;
+    struct loop_timer *step, *limit, *slow;
     rpc_node_done_fn *done;
     void (*tell)(void *ctx, const char *text);
+    void (*waits)(void *ctx, const char *nodes);
     void *ctx;
     unsigned telling; /* done() is on the stack */
     bool dead;
@@ -54,6 +59,7 @@ static void destroy(struct rpc_tree *t)
 {
     loop_timer_free(t->step);
     loop_timer_free(t->limit);
+    loop_timer_free(t->slow);
     for (size_t i = 0; i < t->count; i++) {
         free(t->targets[i].node);
         free(t->targets[i].addr);
@@ -108,12 +114,16 @@ static void finish(struct rpc_tree *t, size_t index, int code, const ProtobufCMe
     t->done(t->ctx, index, code, reply, &why);
 }
 
-static void fail_all(struct rpc_tree *t, const uint32_t *targets, size_t count,
-                     const struct err *err)
+/* Whoever has not answered: what they prepare is not wanted. */
+static void fail_rest(struct rpc_tree *t, const struct err *err)
 {
     t->telling++;
-    for (size_t i = 0; i < count && !t->dead; i++)
-        finish(t, targets ? targets[i] : i, err->code, NULL, err);
+    t->undecided = false;
+    for (struct round *r = t->rounds; r; r = r->next)
+        rpc_relay_free(take_ptr(r->relay));
+    vec_clear(&t->again);
+    for (size_t i = 0; i < t->count && !t->dead; i++)
+        finish(t, i, err->code, NULL, err);
     leave(t);
 }
 
@@ -122,16 +132,70 @@ static void on_limit(void *ctx)
     struct err err;
 
     err_set(&err, -ERR_TIMEOUT, "%s", err_text(ERR_TIMEOUT));
-    fail_all(ctx, NULL, ((struct rpc_tree *)ctx)->count, &err);
+    fail_rest(ctx, &err);
+}
+
+static void fail_round(struct round *r, size_t count, const struct err *err)
+{
+    struct rpc_tree *t = r->tree;
+
+    t->telling++;
+    if (t->undecided)
+        fail_rest(t, err);
+    for (size_t i = 0; i < count && !t->dead; i++)
+        finish(t, r->targets[i], err->code, NULL, err);
+    leave(t);
+}
+
+/* The decision, where it is ours. */
+
+static void agree(struct rpc_tree *t, size_t index)
+{
+    if (!t->undecided || t->targets[index].accepted)
+        return;
+    t->targets[index].accepted = true;
+    if (++t->accepted < t->count)
+        return;
+    t->undecided = false;
+    for (struct round *r = t->rounds; r; r = r->next)
+        if (r->relay)
+            rpc_relay_commit(r->relay);
+}
+
+static void on_slow(void *ctx)
+{
+    struct rpc_tree *t = ctx;
+    _cleanup_str_ struct str nodes = STR_INIT;
+    size_t found = 0;
+
+    if (!t->undecided || !t->waits)
+        return;
+    for (size_t i = 0; i < t->count; i++)
+        if (!t->targets[i].accepted && found++ < NAMED_MAX)
+            str_printf(&nodes, "%s%s", nodes.len ? ", " : "", t->targets[i].node);
+    if (found > NAMED_MAX)
+        str_printf(&nodes, " and %zu more", found - NAMED_MAX);
+    t->waits(t->ctx, str_cstr(&nodes));
+}
+
+static void abandon(struct rpc_tree *t, const char *node, const char *why)
+{
+    struct err err;
+
+    err_set(&err, -ERR_NOT_BEGUN, "%s: node %s: %s", err_text(ERR_NOT_BEGUN), node, why);
+    fail_rest(t, &err);
 }
 
 /* Answers. */
 
 /* Its token was used up, or too old, when the request came to it by another way: a new one is
  * needed, and the answer will be that to the first. */
-static bool is_stale(const struct target *to, int code)
+static bool is_stale(struct round *r, const struct target *to, int code)
 {
-    return (code == ERR_REPLAY || code == ERR_SKEW) && to->rounds < ROUNDS_MAX;
+    bool stale = code == ERR_REPLAY || code == ERR_SKEW;
+
+    r->stale |= stale; /* what a delegate then answers for the others has no other cause */
+    return (stale || (code == ERR_NOT_BEGUN && r->stale)) && to->rounds < ROUNDS_MAX;
 }
 
 static void finish_with(struct rpc_tree *t, size_t index, const struct rpc_relay_answer *a)
@@ -150,6 +214,8 @@ static void finish_with(struct rpc_tree *t, size_t index, const struct rpc_relay
     rpc_text_clean(err.text);
     finish(t, index, err.code, reply, &err);
     arena_done(&arena);
+    if (err.code && !t->dead && t->undecided)
+        abandon(t, t->targets[index].node, err.text);
 }
 
 static void on_answer(void *ctx, const struct rpc_relay_answer *a)
@@ -158,15 +224,18 @@ static void on_answer(void *ctx, const struct rpc_relay_answer *a)
     struct rpc_tree *t = r->tree;
     uint32_t index = r->targets[a->index];
 
-    if (a->prepared || t->targets[index].done)
+    if (t->targets[index].done)
         return;
-    if (is_stale(&t->targets[index], a->code)) {
+    if (!a->prepared && is_stale(r, &t->targets[index], a->code)) {
         vec_push(&t->again, index);
         loop_timer_set(t->step, ROUND_PAUSE_MS);
         return;
     }
     t->telling++;
-    finish_with(t, index, a);
+    if (a->code == 0)
+        agree(t, index);
+    if (!a->prepared)
+        finish_with(t, index, a);
     leave(t);
 }
 
@@ -238,7 +307,7 @@ static void start_relay(struct round *r, const struct rpc_header *header, size_t
         .loop = t->loop,
         .header = *header,
         .body = r->body.data,
-        .width = t->request.width,
+        .width = t->commit == RPC_TREE_DELEGATED ? 1 : t->request.width,
         .silence_ms = t->request.silence_ms,
         .connect_ms = t->conf->message_timeout_sec * 1000,
         .key = answer_key,
@@ -258,6 +327,8 @@ static void start_relay(struct round *r, const struct rpc_header *header, size_t
         memcpy(targets[i].token, r->minted[i].token, AUTH_TOKEN_SIZE);
     }
     r->relay = rpc_relay_start(&o, targets, count);
+    if (t->commit == RPC_TREE_TOGETHER && !t->undecided)
+        rpc_relay_commit(r->relay);
     free(targets);
 }
 
@@ -298,7 +369,7 @@ static void on_step(void *ctx)
         t->targets[r->targets[i]].rounds++;
     pack(t, &r->body, &header);
     if (mint(r, &header, count, &err) < 0) /* nobody can be asked: everyone's answer is the same */
-        fail_all(t, r->targets, count, &err);
+        fail_round(r, count, &err);
     else
         start_relay(r, &header, count);
 }
@@ -332,10 +403,18 @@ static void fill_request(struct rpc_tree *t, const struct rpc_tree_request *requ
 static void start_tree(struct rpc_tree *t, const struct rpc_node_target *targets, size_t count,
                        const struct rpc_tree_request *request)
 {
+    static const Pb__TreeCommit commits[] = {
+        [RPC_TREE_AT_ONCE] = PB__TREE_COMMIT__TREE_COMMIT_NO,
+        [RPC_TREE_TOGETHER] = PB__TREE_COMMIT__TREE_COMMIT_YES,
+        [RPC_TREE_DELEGATED] = PB__TREE_COMMIT__TREE_COMMIT_DELEGATE,
+    };
     int64_t limit_ms =
         request->timeout_ms ? request->timeout_ms : t->conf->message_timeout_sec * 1000;
 
     fill_request(t, request);
+    t->request.has_commit = t->commit != RPC_TREE_AT_ONCE;
+    t->request.commit = commits[t->commit];
+    t->undecided = t->commit == RPC_TREE_TOGETHER;
     t->targets = mem_new_array(struct target, count);
     t->count = count;
     for (size_t i = 0; i < count; i++) {
@@ -347,6 +426,7 @@ static void start_tree(struct rpc_tree *t, const struct rpc_node_target *targets
     loop_timer_set(t->step, 0);
     if (limit_ms > 0)
         loop_timer_set(t->limit, limit_ms);
+    loop_timer_set(t->slow, t->request.silence_ms);
 }
 
 struct rpc_tree *rpc_tree_start(struct loop *l, const struct conf *conf,
@@ -361,10 +441,15 @@ struct rpc_tree *rpc_tree_start(struct loop *l, const struct conf *conf,
     t->rpc = rpc_find(request->rpc);
     t->done = done;
     t->tell = request->tell;
+    t->waits = request->waits;
     t->ctx = ctx;
     t->step = loop_timer_new(l, on_step, t);
     t->limit = loop_timer_new(l, on_limit, t);
-    if (count <= width_of(conf, request) || !has_cred(request))
+    t->slow = loop_timer_new(l, on_slow, t);
+    t->commit = count > 1 ? request->commit : RPC_TREE_AT_ONCE; /* one decides for itself */
+    if (t->commit == RPC_TREE_DELEGATED && count > RPC_TREE_DELEGATE_MAX)
+        t->commit = RPC_TREE_TOGETHER;
+    if (!t->commit && (count <= width_of(conf, request) || !has_cred(request)))
         t->direct = rpc_fanout_start(l, conf, targets, count, request->rpc, request->message,
                                      request->timeout_ms, on_direct, t);
     else

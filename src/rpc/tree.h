@@ -19,15 +19,28 @@
 
 struct rpc_tree;
 
+/* Whether the nodes do it at once, or all of them or none (CORE-227): they prepare, say so, and do
+ * it when all have. When one can not, its own error is its answer, and -ERR_NOT_BEGUN that of every
+ * other one. After the decision each answers for itself. */
+enum rpc_tree_commit {
+    RPC_TREE_AT_ONCE,
+    RPC_TREE_TOGETHER,  /* decided here */
+    RPC_TREE_DELEGATED, /* by one of the nodes, which gets all the others below it (CORE-228); when
+                           it is lost before, another one decides for the others */
+};
+
 struct rpc_tree_request {
     enum rpc_number rpc;
     const ProtobufCMessage *message;
     const void *cred, *signature; /* when the message has none; else NULL */
     size_t cred_len, signature_len;
-    unsigned width;     /* 0: TreeWidth */
-    int64_t timeout_ms; /* for all; 0: MessageTimeout; or RPC_WAIT_FOREVER */
+    enum rpc_tree_commit commit; /* only where the handler of the request heeds 'prepare' */
+    unsigned width;              /* 0: TreeWidth */
+    int64_t timeout_ms;          /* for all; 0: MessageTimeout; or RPC_WAIT_FOREVER */
     /* For a person who asks for detail: who passes it on to how many, who was lost. May be NULL. */
     void (*tell)(void *ctx, const char *text);
+    /* Once, after MessageTimeout without a decision: "n3, n7 and 4 more". May be NULL. */
+    void (*waits)(void *ctx, const char *nodes);
 };
 
 /* The request is packed, conf is borrowed, until the tree is freed: in done(), or after the last.

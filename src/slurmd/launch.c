@@ -14,6 +14,7 @@
 #include "slurmd/devices.h"
 #include "slurmd/jobtmp.h"
 #include "slurmd/plugins.h"
+#include "slurmd/prepare.h"
 #include "slurmd/receive.h"
 #include "slurmd/report.h"
 #include "slurmd/revoked.h"
@@ -274,19 +275,32 @@ static int check_tasks(struct slurmd *d, const struct rpc_request *r, const Pb__
     return launch_check_not_over(d, *cred, err);
 }
 
-/* Whether this step was asked for before; then the call is answered, now or with the first. */
-static bool is_repeat(struct job *j, uint32_t step_id, uint64_t key, uint64_t call)
+void launch_join(struct slurmd *d, uint64_t *first, uint64_t call)
 {
+    if (*first)
+        rpc_call_join(d->server, *first, call);
+    else
+        *first = call;
+}
+
+/* Whether this step was asked for before; then the call is answered, now or with the first. */
+static bool is_repeat(struct job *j, uint32_t step_id, uint64_t key, const struct rpc_request *r)
+{
+    uint64_t call = r->call;
     struct step *s = step_find(j, step_id);
     struct note_step *known = note_find_step(&j->note, step_id);
     struct launch *l;
 
     if (is_waiting(j, step_id, &l) && l->key == key) {
-        l->call = call;
+        launch_join(j->d, &l->call, call);
+        if (l->held && !r->prepare)
+            prepare_commit(j->d, call);
+        else if (l->held && l->ready)
+            rpc_prepared(j->d->server, call);
         return true;
     }
     if (s && known && known->key == key) {
-        s->call = call;
+        launch_join(j->d, &s->call, call);
         if (s->started) {
             s->answered = false;
             launch_answer(s, 0, NULL);
@@ -357,7 +371,7 @@ void launch_tasks(struct slurmd *d, const struct rpc_request *r)
         rpc_reply_error(d->server, r->call, -rc, err.text);
         return;
     }
-    if (is_repeat(j, cred->step_id, launch_key_of(m->io_key), r->call))
+    if (is_repeat(j, cred->step_id, launch_key_of(m->io_key), r))
         return;
     kept.io_key = (ProtobufCBinaryData){sizeof(secret.mac_key), secret.mac_key};
     kept.io_addr = &back;
@@ -366,6 +380,7 @@ void launch_tasks(struct slurmd *d, const struct rpc_request *r)
     auth_key_done(&secret);
     l->key = launch_key_of(m->io_key);
     l->call = r->call;
+    l->held = r->prepare;
     vec_push(&j->waiting, l);
     job_prepare(j);
 }
@@ -588,6 +603,12 @@ static void on_user(void *ctx, uint64_t number, const struct user *user, const s
     l = find(d, number, &j, &place);
     if (!l)
         return;
+    if (user && l->held) {
+        l->ready = true;
+        log_verbose("step %u.%u is prepared", l->job.id, l->step_id);
+        rpc_prepared(d->server, l->call);
+        return;
+    }
     vec_remove(&j->waiting, place);
     if (user && l->is_receive)
         receive_start(j, l, user);

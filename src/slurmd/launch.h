@@ -21,6 +21,7 @@ struct launch {
     gid_t gid;
     bool is_batch, asked;     /* asked: who the user is */
     bool is_receive;          /* a receiver of files, see receive.h: no step */
+    bool held, ready;         /* until prepare_commit(); ready: nothing else is missing */
     struct str message, cred; /* packed */
     uint64_t call;
     uint64_t key; /* of srun's or sbcast's connections: tells a repeat from another launch */
@@ -40,7 +41,11 @@ uint64_t launch_key_of(ProtobufCBinaryData token);
 int launch_queue(struct slurmd *d, const Pb__Cred *cred, ProtobufCBinaryData packed,
                  const ProtobufCMessage *message, uint32_t node_index, uint64_t key, uint64_t call,
                  struct err *err);
-void launch_free(struct launch *l);
+
+/* Another call for what a call is open for already, or was (0): it gets the same answer. */
+void launch_join(struct slurmd *d, uint64_t *first, uint64_t call);
+
+void launch_free(struct launch *l); /* tells nobody */
 
 void launch_go(struct slurmd *d, struct launch *l); /* its job is ready */
 /* Tells who asked, once; drain: this node is at fault. Frees it. */

@@ -290,12 +290,12 @@ static bool is_repeat(struct slurmd *d, const Pb__Cred *cred, uint64_t key, uint
 
     for (size_t i = 0; j && i < j->waiting.len; i++)
         if (j->waiting.data[i]->is_receive && j->waiting.data[i]->key == key) {
-            j->waiting.data[i]->call = call;
+            launch_join(d, &j->waiting.data[i]->call, call);
             return true;
         }
     for (size_t i = 0; j && i < j->receivers.len; i++)
         if (j->receivers.data[i]->key == key) {
-            j->receivers.data[i]->call = call;
+            launch_join(d, &j->receivers.data[i]->call, call);
             if (j->receivers.data[i]->port)
                 answer_port(j->receivers.data[i]);
             return true;

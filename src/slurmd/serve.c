@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "slurmd/attach.h"
 #include "slurmd/launch.h"
+#include "slurmd/prepare.h"
 #include "slurmd/receive.h"
 #include "slurmd/tree.h"
 #include "slurmd/uplink.h"
@@ -89,6 +90,7 @@ static void on_more(void *ctx, const struct rpc_more *more)
 static void on_gone(void *ctx, uint64_t call)
 {
     tree_gone(ctx, call);
+    prepare_gone(ctx, call);
 }
 
 static void on_refused(void *ctx, const char *peer, const char *why)

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "rpc/frame.h"
 #include "slurmd/launch.h"
+#include "slurmd/prepare.h"
 #include "slurmd/tree_part.h"
 
 #define LOG_ROOM "slurmd"
@@ -27,6 +28,8 @@
 #define ANSWERS_MAX (1u << 20) /* bytes that wait for the end of the turn */
 #define CRED_ARENA (64u << 20)
 
+enum answer_state { OPEN, ACCEPTED, ANSWERED };
+
 struct tree {
     struct slurmd *d;
     uint64_t call;
@@ -42,8 +45,11 @@ struct tree {
     uint32_t *index; /* of the relay's targets, in answers */
     uint8_t seal[AUTH_MAC_SIZE];
     struct str answers; /* that wait */
-    size_t left;        /* answers that are still to come */
-    bool has_part;
+    uint8_t *state;     /* of each answer, enum answer_state */
+    size_t count, left; /* answers; those that are still to come */
+    size_t accepted;
+    uint64_t own; /* call of the own part; 0: none is open */
+    bool has_part, wants_commit, decides, committed;
     struct loop_timer *flush, *beat;
     UT_hash_handle hh;
 };
@@ -57,6 +63,7 @@ static void tree_free(struct tree *t)
     str_done(&t->frame);
     str_done(&t->answers);
     free(t->index);
+    free(t->state);
     free(t->peer);
     free(t->origin);
     free(t);
@@ -128,8 +135,10 @@ static void add_answer(struct tree *t, const Pb__TreeAnswer *m)
 
     pb_pack(&m->base, &packed);
     pb_pack_field(1, packed.data, packed.len, &t->answers);
-    if (!m->prepared)
+    if (!m->prepared) {
+        t->state[m->index] = ANSWERED;
         t->left--;
+    }
     loop_timer_set(t->flush, 0);
 }
 
@@ -144,9 +153,81 @@ static void add_error(struct tree *t, uint32_t index, int code, const char *text
     add_answer(t, &m);
 }
 
+/* The decision. */
+
+static void commit(struct tree *t)
+{
+    t->committed = true;
+    if (t->relay)
+        rpc_relay_commit(t->relay);
+    if (t->own)
+        prepare_commit(t->d, t->own);
+}
+
+/* One that we decide for will do it, or has done it in an earlier try. */
+static void accept(struct tree *t, uint32_t index)
+{
+    if (!t->decides || t->committed || t->state[index] != OPEN)
+        return;
+    t->state[index] = ACCEPTED;
+    if (++t->accepted == t->count)
+        commit(t);
+}
+
+/* One can not: none does. */
+static void abandon(struct tree *t, const char *node, const char *why)
+{
+    _cleanup_free_ char *text = mem_printf("%s: node %s: %s", err_text(ERR_NOT_BEGUN), node, why);
+
+    t->decides = false;
+    rpc_relay_free(take_ptr(t->relay));
+    if (t->own)
+        rpc_drop_inner(t->d->server, t->own);
+    t->own = 0;
+    for (size_t i = 0; i < t->count; i++)
+        if (t->state[i] != ANSWERED)
+            add_error(t, (uint32_t)i, ERR_NOT_BEGUN, text);
+}
+
+static void fail(struct tree *t, uint32_t index, int code, const char *node, const char *text)
+{
+    if (t->state[index] == ANSWERED)
+        return;
+    add_error(t, index, code, text);
+    if (t->decides && !t->committed)
+        abandon(t, node, text);
+}
+
+static void prepared(struct tree *t, uint32_t index)
+{
+    Pb__TreeAnswer m = PB__TREE_ANSWER__INIT;
+
+    if (t->decides) {
+        accept(t, index);
+        return;
+    }
+    m.index = index;
+    m.has_prepared = m.prepared = true;
+    add_answer(t, &m);
+}
+
+struct refusal { /* the first of a list */
+    struct tree *tree;
+    bool any;
+    uint32_t index;
+    struct err err;
+};
+
 static void refuse_one(void *ctx, uint32_t index, const struct err *err)
 {
-    add_error(ctx, index, err->code, err->text);
+    struct refusal *r = ctx;
+
+    if (!r->any) {
+        r->index = index;
+        r->err = *err;
+    }
+    r->any = true;
+    add_error(r->tree, index, err->code, err->text);
 }
 
 static void add_reply(struct tree *t, uint32_t index, const void *reply, size_t len)
@@ -162,25 +243,38 @@ static void add_reply(struct tree *t, uint32_t index, const void *reply, size_t 
         add_answer(t, &m);
 }
 
+static void on_own_prepared(void *ctx)
+{
+    prepared(ctx, 0);
+}
+
 static void on_own_answer(void *ctx, int code, const void *answer, size_t len)
 {
     struct tree *t = ctx;
     _cleanup_free_ char *text = code ? mem_strndup(answer, len) : NULL;
 
-    if (code)
-        add_error(t, 0, code, text);
-    else
+    t->own = 0;
+    if (code) {
+        fail(t, 0, code, t->d->name, text);
+    } else {
+        accept(t, 0);
         add_reply(t, 0, answer, len);
+    }
 }
 
 static void on_answer(void *ctx, const struct rpc_relay_answer *a)
 {
     struct tree *t = ctx;
+    uint32_t index = t->index[a->index];
 
-    if (a->code)
-        add_error(t, t->index[a->index], a->code, a->text);
-    else if (!a->prepared)
-        add_reply(t, t->index[a->index], a->reply, a->len);
+    if (a->prepared) {
+        prepared(t, index);
+    } else if (a->code) {
+        fail(t, index, a->code, rpc_relay_node(t->relay, a->index), a->text);
+    } else {
+        accept(t, index);
+        add_reply(t, index, a->reply, a->len);
+    }
 }
 
 /* The way down. */
@@ -289,6 +383,7 @@ static int check_cred(struct tree *t, const Pb__TreeRequest *m, struct arena *ar
 
 static void pass_on(struct tree *t, const Pb__TreeRequest *m, const Pb__TreePart *list)
 {
+    struct refusal refused = {.tree = t};
     struct tree_part part = {0};
     _cleanup_arena_ struct arena arena;
     struct err err = {0};
@@ -296,14 +391,16 @@ static void pass_on(struct tree *t, const Pb__TreeRequest *m, const Pb__TreePart
 
     arena_init(&arena, CRED_ARENA);
     if (check_cred(t, m, &arena, &cred, &err) == 0) {
-        tree_part_read(list, cred, t->d->name, refuse_one, t, &part);
+        tree_part_read(list, cred, t->d->name, refuse_one, &refused, &part);
         if (part.count)
             start_relay(t, &part);
         tree_part_done(&part);
-        return;
+    } else {
+        for (size_t i = 0; i < list->n_targets; i++) /* those below would say the same */
+            refuse_one(&refused, (uint32_t)i + 1, &err);
     }
-    for (size_t i = 0; i < list->n_targets; i++) /* those below would say the same */
-        add_error(t, (uint32_t)i + 1, err.code, err.text);
+    if (refused.any && t->decides)
+        abandon(t, list->targets[refused.index - 1]->node, refused.err.text);
 }
 
 static void do_own_part(struct tree *t, const Pb__TreeRequest *m)
@@ -316,11 +413,20 @@ static void do_own_part(struct tree *t, const Pb__TreeRequest *m)
         .who = t->who,
         .roles = t->roles,
         .peer = t->origin,
+        .prepare = t->wants_commit,
+        .prepared = on_own_prepared,
         .answered = on_own_answer,
         .ctx = t,
     };
+    uint64_t call;
 
-    rpc_call_inner(t->d->server, &inner);
+    if (t->state[0] == ANSWERED) /* it is decided already */
+        return;
+    call = rpc_call_inner(t->d->server, &inner);
+    if (t->state[0] != ANSWERED)
+        t->own = call;
+    if (t->committed && t->own)
+        prepare_commit(t->d, t->own);
 }
 
 /* What the tree says of where it comes from; the sender itself, when it says nothing. */
@@ -382,7 +488,11 @@ static void take_part(struct tree *t, const Pb__TreePart *list)
         return;
     }
     t->has_part = true;
-    t->left = list->n_targets + 1;
+    t->left = t->count = list->n_targets + 1;
+    t->state = mem_new_array(uint8_t, t->count);
+    t->wants_commit = m->has_commit && m->commit != PB__TREE_COMMIT__TREE_COMMIT_NO;
+    t->decides =
+        m->has_commit && m->commit == PB__TREE_COMMIT__TREE_COMMIT_DELEGATE && !list->origin;
     loop_timer_set(t->beat, list->n_targets ? t->silence_ms / BEATS : -1);
     if (list->n_targets)
         pass_on(t, m, list);
@@ -399,9 +509,17 @@ void tree_more(struct slurmd *d, const struct rpc_more *more)
 
     if (t && more->rpc->number == RPC_TREE_PART)
         take_part(t, (const Pb__TreePart *)more->body);
+    else if (t && more->rpc->number == RPC_TREE_COMMIT && !t->decides)
+        commit(t);
 }
 
 /* The beginning. */
+
+/* Handlers that heed rpc_request.prepare. */
+static bool can_prepare(const struct rpc_info *rpc)
+{
+    return rpc->number == RPC_LAUNCH_TASKS;
+}
 
 static int check_request(const Pb__TreeRequest *m, struct err *err)
 {
@@ -416,6 +534,11 @@ static int check_request(const Pb__TreeRequest *m, struct err *err)
     if (!rpc || rpc->number == RPC_TREE || rpc->number == RPC_TREE_PART ||
         rpc->number == RPC_TREE_COMMIT)
         return err_set(err, -ERR_PROTOCOL, "request %u does not go down a tree", m->rpc);
+    if (m->has_commit && (unsigned)m->commit > PB__TREE_COMMIT__TREE_COMMIT_DELEGATE)
+        return err_set(err, -ERR_RANGE, "commit %u of a tree is not known", (unsigned)m->commit);
+    if (m->has_commit && m->commit != PB__TREE_COMMIT__TREE_COMMIT_NO && !can_prepare(rpc))
+        return err_set(err, -ERR_NOT_SUPPORTED, "%s can not be prepared without being done",
+                       rpc->name);
     return 0;
 }
 

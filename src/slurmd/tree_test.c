@@ -9,6 +9,7 @@
 
 #include "proto/step.pb-c.h"
 #include "rpc/tree.h"
+#include "slurmd/prepare.h"
 #include "slurmd/tree.h"
 #include "slurmd/tree_part.h"
 
@@ -22,6 +23,7 @@ enum mood {
     BREAKS, /* ends when the request has come to it */
     LATE,   /* ends when it has passed the request on and an answer has come through */
     DENIES, /* its answer is an error */
+    SLOW,   /* prepares until it is WELL */
 };
 
 static struct node {
@@ -30,6 +32,7 @@ static struct node {
     enum mood mood;
     int port;
     unsigned asked, effects;
+    uint64_t held; /* call of what is prepared */
     char peer[64];
     struct loop_timer *end;
 } nodes[NODES];
@@ -42,6 +45,8 @@ static Pb__StepNode rows[NODES], *row_list[NODES];
 static struct str packed;
 static uint8_t signature[AUTH_CRED_SIG_SIZE];
 static unsigned heads, lost;
+static enum rpc_tree_commit mode;
+static int64_t limit_ms;
 
 /* The local node daemon. */
 static struct {
@@ -106,10 +111,37 @@ static void node_stop(void *ctx)
     rpc_server_free(take_ptr(n->d.server));
 }
 
+/* As launches are: a repeat is answered as the first was. */
+static void act(struct node *n, uint64_t call)
+{
+    Pb__LaunchReply reply = PB__LAUNCH_REPLY__INIT;
+
+    n->effects = 1;
+    n->held = 0;
+    reply.local_pid = (uint32_t)(n - nodes) + 1;
+    rpc_reply(n->d.server, call, &reply.base);
+    if (n->mood == LATE)
+        loop_timer_set(n->end, 3);
+}
+
+/* In place of those of prepare.c. */
+void prepare_commit(struct slurmd *d, uint64_t call)
+{
+    for (size_t i = 0; i < NODES; i++)
+        if (&nodes[i].d == d && nodes[i].held && rpc_call_is_joined(d->server, nodes[i].held, call))
+            act(&nodes[i], nodes[i].held);
+}
+
+void prepare_gone(struct slurmd *d, uint64_t call)
+{
+    for (size_t i = 0; i < NODES; i++)
+        if (&nodes[i].d == d && nodes[i].held == call)
+            nodes[i].held = rpc_call_heir(d->server, call);
+}
+
 static void node_request(void *ctx, const struct rpc_request *r)
 {
     struct node *n = ctx;
-    Pb__LaunchReply reply = PB__LAUNCH_REPLY__INIT;
 
     if (n->mood == MUTE)
         return;
@@ -123,16 +155,20 @@ static void node_request(void *ctx, const struct rpc_request *r)
     }
     assert_int_equal(r->rpc->number, RPC_LAUNCH_TASKS);
     assert_int_equal(r->who.uid, geteuid());
-    n->effects = 1; /* as launches are: a repeat is answered as the first was */
     n->asked++;
     snprintf(n->peer, sizeof(n->peer), "%s", r->peer);
-    reply.local_pid = (uint32_t)(n - nodes) + 1;
-    if (n->mood == DENIES)
+    if (n->mood == DENIES) {
         rpc_reply_error(n->d.server, r->call, -ERR_LAUNCH, "not here");
-    else
-        rpc_reply(n->d.server, r->call, &reply.base);
-    if (n->mood == LATE)
-        loop_timer_set(n->end, 3);
+    } else if (r->prepare && !n->effects) {
+        if (n->held)
+            rpc_call_join(n->d.server, n->held, r->call);
+        else
+            n->held = r->call;
+        if (n->mood != SLOW)
+            rpc_prepared(n->d.server, r->call);
+    } else {
+        act(n, r->call);
+    }
 }
 
 static void node_more(void *ctx, const struct rpc_more *more)
@@ -146,6 +182,7 @@ static void node_more(void *ctx, const struct rpc_more *more)
 static void node_gone(void *ctx, uint64_t call)
 {
     tree_gone(&((struct node *)ctx)->d, call);
+    prepare_gone(&((struct node *)ctx)->d, call);
 }
 
 static void node_start(size_t i)
@@ -203,6 +240,8 @@ static int setup(void **state)
     cred.nodes = row_list;
     cred.n_nodes = NODES;
     heads = lost = 0;
+    mode = RPC_TREE_AT_ONCE;
+    limit_ms = RPC_WAIT_FOREVER;
     sign();
     return 0;
 }
@@ -258,13 +297,14 @@ static bool all_done(void *ctx)
     return a->done >= (a->free_after ? a->free_after : a->count);
 }
 
-static void ask(struct asked *a, size_t count, unsigned width)
+static void begin(struct asked *a, size_t count, unsigned width)
 {
     Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
     struct rpc_node_target targets[NODES];
     struct rpc_tree_request request = {.rpc = RPC_LAUNCH_TASKS,
                                        .message = &m.base,
-                                       .timeout_ms = RPC_WAIT_FOREVER,
+                                       .timeout_ms = limit_ms,
+                                       .commit = mode,
                                        .tell = on_told};
 
     m.cred = (ProtobufCBinaryData){packed.len, (uint8_t *)packed.data};
@@ -276,6 +316,11 @@ static void ask(struct asked *a, size_t count, unsigned width)
     conf.tree_width = width;
     a->count = count;
     a->tree = rpc_tree_start(loop, &conf, targets, count, &request, on_done, a);
+}
+
+static void ask(struct asked *a, size_t count, unsigned width)
+{
+    begin(a, count, width);
     run_until(all_done, a);
 }
 
@@ -436,6 +481,155 @@ static void not_signed(void **state)
     assert_int_equal(a.codes[1], -ERR_CREDENTIAL);
 }
 
+/* CORE-227: nobody acts before the last has prepared; then all do. */
+static size_t acted(size_t count)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < count; i++)
+        found += nodes[i].effects;
+    return found;
+}
+
+static size_t held(size_t count)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < count; i++)
+        found += nodes[i].held != 0;
+    return found;
+}
+
+static size_t wanted;
+
+static bool all_held(void *ctx)
+{
+    return held(wanted) == wanted;
+}
+static bool none_held(void *ctx)
+{
+    return held(NODES) == 0;
+}
+
+static const enum rpc_tree_commit both[] = {RPC_TREE_TOGETHER, RPC_TREE_DELEGATED};
+
+static void together(void **state)
+{
+    static const size_t counts[] = {2, 3, 8, 31, NODES};
+
+    for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]) * 2; c++) {
+        struct asked a = {0};
+        size_t slow = counts[c / 2] - 1 - c / 4;
+
+        mode = both[c % 2];
+        wanted = counts[c / 2];
+        for (size_t i = 0; i < NODES; i++)
+            nodes[i].effects = 0;
+        nodes[slow].mood = SLOW;
+        begin(&a, wanted, 3);
+        run_until(all_held, NULL);
+        settle();
+        assert_int_equal(acted(wanted), 0);
+        assert_int_equal(a.done, 0);
+        nodes[slow].mood = WELL;
+        rpc_prepared(nodes[slow].d.server, nodes[slow].held);
+        run_until(all_done, &a);
+        settle();
+        assert_int_equal(acted(wanted), wanted);
+        for (size_t i = 0; i < wanted; i++)
+            assert_true(a.counts[i] == 1 && a.codes[i] == 0);
+        rpc_tree_free(a.tree);
+        run_until(is_clean, NULL);
+    }
+}
+
+/* One can not: none does, and each is told why. */
+static void none_of_them(void **state)
+{
+    for (size_t c = 0; c < 2 * 4; c++) {
+        static const enum mood moods[] = {DENIES, GONE, BREAKS, DENIES};
+        static const size_t at[] = {20, 29, 7, 0};
+        struct asked a;
+
+        for (size_t i = 0; i < NODES; i++)
+            nodes[i].mood = WELL;
+        mode = both[c % 2];
+        nodes[at[c / 2]].mood = moods[c / 2];
+        if (moods[c / 2] == GONE)
+            node_stop(&nodes[at[c / 2]]);
+        run_tree(&a, 30, 3);
+        assert_int_equal(acted(NODES), 0);
+        run_until(none_held, NULL);
+        run_until(is_clean, NULL);
+        for (size_t i = 0; i < 30; i++)
+            if (i != at[c / 2]) {
+                assert_int_equal(a.codes[i], -ERR_NOT_BEGUN);
+                assert_non_null(strstr(a.err[i].text, nodes[at[c / 2]].name));
+            }
+        assert_true(a.codes[at[c / 2]] != 0 && a.codes[at[c / 2]] != -ERR_NOT_BEGUN);
+        if (moods[c / 2] != DENIES) {
+            node_stop(&nodes[at[c / 2]]);
+            loop_timer_free(nodes[at[c / 2]].end);
+            node_start(at[c / 2]);
+            sign();
+        }
+    }
+}
+
+/* CORE-228: the delegate is lost before it has decided; the next one decides for the others. */
+static bool has_lost_one(void *ctx)
+{
+    return ((struct asked *)ctx)->done == 1;
+}
+
+static void delegate_fails(void **state)
+{
+    struct asked a = {0};
+
+    mode = RPC_TREE_DELEGATED;
+    nodes[29].mood = SLOW;
+    wanted = 30;
+    begin(&a, 30, 3);
+    run_until(all_held, NULL);
+    assert_int_equal(heads, 1);
+    node_stop(&nodes[0]);
+    nodes[0].held = 0;
+    run_until(has_lost_one, &a);
+    assert_true(a.codes[0] != 0);
+    nodes[29].mood = WELL;
+    run_until(all_done, &a);
+    assert_int_equal(acted(30), 29);
+    for (size_t i = 0; i < 30; i++) {
+        assert_int_equal(a.counts[i], 1);
+        assert_int_equal(a.codes[i] == 0, i != 0);
+    }
+    assert_int_equal(lost, 1);
+    rpc_tree_free(a.tree);
+}
+
+/* Whoever asked goes away, or has waited enough, before the decision: nothing has happened. */
+static void not_decided(void **state)
+{
+    for (size_t c = 0; c < 4; c++) {
+        struct asked a = {0};
+
+        mode = both[c % 2];
+        nodes[17].mood = SLOW;
+        wanted = 30;
+        limit_ms = c < 2 ? RPC_WAIT_FOREVER : 300;
+        begin(&a, 30, 3);
+        run_until(all_held, NULL);
+        if (c >= 2)
+            run_until(all_done, &a);
+        for (size_t i = 0; i < a.done; i++)
+            assert_int_equal(a.codes[i], -ERR_TIMEOUT);
+        rpc_tree_free(a.tree);
+        run_until(none_held, NULL);
+        run_until(is_clean, NULL);
+        assert_int_equal(acted(NODES), 0);
+    }
+}
+
 /* Lists that a user may send. */
 static unsigned refused[8];
 static int refused_code[8];
@@ -482,8 +676,9 @@ static void lists(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(everybody), TEST(errors),      TEST(first_of_each), TEST(at_random),
-        TEST(silence),   TEST(freed_early), TEST(not_signed),    TEST(lists),
+        TEST(everybody), TEST(errors),       TEST(first_of_each),  TEST(at_random),
+        TEST(silence),   TEST(freed_early),  TEST(not_signed),     TEST(lists),
+        TEST(together),  TEST(none_of_them), TEST(delegate_fails), TEST(not_decided),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,17 +53,34 @@ def test_width_of_one_launch(wide):
     wide.run("srun --treewidth=65534 true").fails("--treewidth")
 
 
-def test_a_dead_inner_node_costs_itself(wide):
-    """CORE-229: the first node below srun is gone: it alone is what the launch fails for, and the others had it."""
+def begun(c):
+    ledger = c.work / "ledger"
+    return sorted(ledger.read_text().split()) if ledger.exists() else []
+
+
+def note(c):
+    return ["sh", "-c", f"echo $SLURMD_NODENAME >>{c.work}/ledger"]
+
+
+def prepared(c):
+    """Nodes that have accepted a step and wait for the word that all have."""
+    return {n for n in c.names if re.search(r"step \S+ is prepared", (c.dir / f"slurmd-{n}.log").read_text())}
+
+
+def forgotten(c):
+    """Those of them that have given it up: their caller has, or the job has ended before they heard of that."""
+    return {n for n in c.names if re.search(r"is not wanted any more|error: slurmd: launch of ", (c.dir / f"slurmd-{n}.log").read_text())}
+
+
+def test_a_dead_node_is_named_alone(wide):
+    """CORE-227, CORE-229: the first node below srun is gone: the launch fails for it alone, and no task has begun elsewhere."""
     c = wide
     job = c.sbatch(f"-N{NODES}", "--no-kill", "-o", "/dev/null", wrap="sleep 1000")
     eventually(lambda: c.state(job) == "RUNNING", "an allocation")
     c.kill("n8")
-    said = c.run(["srun", "-vv", f"--jobid={job}", "--overlap", f"-N{NODES}", "sh", "-c", "echo $SLURMD_NODENAME; sleep 1000"])
-    failed = said.fails("n8")
-    assert re.search(r"node n8 is lost on the way to 6 others|n8 .*127.0.0.1", failed), failed
-    launched = set(re.findall(r"launched StepId=\S+ on host (n\d+)", failed))
-    assert launched == set(c.names) - {"n8"}, failed
+    failed = c.run(["srun", "-vv", f"--jobid={job}", "--overlap", f"-N{NODES}", *note(c)]).fails("n8")
+    assert set(re.findall(r"Task launch for \S+ failed on node (n\d+)", failed)) == {"n8"}, failed
+    assert begun(c) == []
     c.start_node("n8")
     c.run(f"scancel {job}").ok()
     c.wait(job)
@@ -71,41 +88,76 @@ def test_a_dead_inner_node_costs_itself(wide):
 
 @pytest.mark.parametrize("stopped", ["n1", "n8"])
 def test_a_silent_inner_node_costs_itself(wide, stopped):
-    """CORE-229: a node daemon that hangs with a launch in its hands: the others start; and it does when it goes on, once."""
+    """CORE-229: a node daemon hangs with a launch in its hands: those below it get it by another way; when it goes on, all begin, once."""
     c = wide
     c.daemons[stopped].send_signal(signal.SIGSTOP)
     eventually(lambda: c.stopped(stopped), "stopped")
-    step = c.popen(["srun", "-vv", f"-N{NODES}", "sh", "-c", f"echo $SLURMD_NODENAME >>{c.work}/ledger"])
-    started = lambda: sorted((c.work / "ledger").read_text().split()) if (c.work / "ledger").exists() else []
-    eventually(lambda: started() == sorted(set(c.names) - {stopped}), started)
+    step = c.popen(["srun", "-vv", f"-N{NODES}", *note(c)])
+    eventually(lambda: prepared(c) == set(c.names) - {stopped}, lambda: prepared(c))
+    assert begun(c) == []
     c.daemons[stopped].send_signal(signal.SIGCONT)
     out, err = step.communicate(timeout=60)
     assert step.returncode == 0, err
-    assert f"node {stopped} is lost on the way to" in err
-    assert started() == sorted(c.names)
+    assert f"node {stopped} is lost on the way to 6 others: it says nothing" in err
+    assert re.search(rf"srun: StepId=\S+ waits to be accepted by {stopped}\b", err)
+    assert begun(c) == sorted(c.names)
 
 
-def test_a_node_dies_while_others_wait_below_it(make_cluster):
-    """CORE-228, CORE-229: killed with a prolog still running below it: the repeat finds the launch that is there, and nothing runs twice."""
+@pytest.fixture
+def gated(make_cluster):
+    """A prolog that waits for a file on n3, and ends there with what the file says."""
     c = make_cluster(nodes=NODES, cpus=2, conf="TreeWidth=2\nMessageTimeout=3\nProlog=/bin/true", start=False)
-    gate = c.dir / "gate"
+    c.gate = c.dir / "gate"
     prolog = c.dir / "prolog"
-    prolog.write_text(f"#!/bin/sh\n[ $SLURMD_NODENAME = n3 ] || exit 0\nwhile [ ! -e {gate} ]; do sleep 0.05; done\n")
+    prolog.write_text(f"#!/bin/sh\n[ $SLURMD_NODENAME = n3 ] || exit 0\nwhile [ ! -s {c.gate} ]; do sleep 0.05; done\n"
+                      f"exit $(cat {c.gate})\n")
     prolog.chmod(0o755)
     c.conf_file.write_text(c.conf_file.read_text().replace("/bin/true", str(prolog)))
     c.start()
-    step = c.popen(["srun", "-vv", "--no-kill", f"-N{NODES}", "sh", "-c", f"echo $SLURMD_NODENAME >>{c.work}/ledger"])
-    started = lambda: (c.work / "ledger").read_text().split() if (c.work / "ledger").exists() else []
-    eventually(lambda: sorted(started()) == sorted(set(c.names) - {"n3"}), started)
+    return c
+
+
+def test_a_node_dies_while_others_wait_below_it(gated):
+    """CORE-228, CORE-229: killed with a prolog still running below it: the repeat finds the launch that is there, and nothing runs twice."""
+    c = gated
+    step = c.popen(["srun", "-vv", f"-N{NODES}", *note(c)])
+    eventually(lambda: prepared(c) == set(c.names) - {"n3"}, lambda: prepared(c))
     parent = passed_on(c)["n3"]
-    c.kill(parent)  # it passes on the answer of n3, and has given its own
+    c.kill(parent)  # it has said that it is prepared, and would pass on the word of n3
     c.start_node(parent)
-    gate.touch()
+    eventually(lambda: f"tree: node {parent} is lost with 2 below it" in (c.dir / f"slurmd-{passed_on(c)[parent]}.log").read_text(),
+               "its loss is seen")
+    c.gate.write_text("0")
     out, err = step.communicate(timeout=60)
-    assert sorted(started()) == sorted(c.names), err
-    above = passed_on(c)[parent]
-    assert f"tree: node {parent} is lost with 1 below it" in (c.dir / f"slurmd-{above}.log").read_text()
     assert step.returncode == 0, err
+    assert begun(c) == sorted(c.names)
+
+
+def test_no_task_begins_when_one_node_refuses(gated):
+    """CORE-227: all have prepared but one, whose prolog then fails: no task has begun anywhere, and what was prepared is forgotten."""
+    c = gated
+    step = c.popen(["srun", "-vv", f"-N{NODES}", *note(c)])
+    eventually(lambda: prepared(c) == set(c.names) - {"n3"}, lambda: prepared(c))
+    assert begun(c) == []
+    c.gate.write_text("1")
+    out, err = step.communicate(timeout=60)
+    assert step.returncode != 0
+    assert set(re.findall(r"Task launch for \S+ failed on node (n\d+)", err)) <= {"n3"}, err
+    assert begun(c) == []
+    eventually(lambda: forgotten(c) >= set(c.names) - {"n3"}, lambda: forgotten(c))
+
+
+def test_interrupted_before_it_is_decided(gated):
+    """CORE-227: srun goes while nodes wait for its word: they forget the step."""
+    c = gated
+    step = c.popen(["srun", "-vv", f"-N{NODES}", *note(c)])
+    eventually(lambda: prepared(c) == set(c.names) - {"n3"}, lambda: prepared(c))
+    step.kill()
+    step.communicate()
+    c.gate.write_text("0")
+    eventually(lambda: forgotten(c) >= set(c.names) - {"n3"}, lambda: forgotten(c))
+    assert begun(c) == []
+    c.run("scancel --me" if ROOT else "scancel -t RUNNING")
 
 
 @pytest.mark.skipif(not ROOT, reason="needs root to become an ordinary user")

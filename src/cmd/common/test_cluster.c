@@ -24,6 +24,7 @@
 #include "proto/job.pb-c.h"
 #include "proto/node.pb-c.h"
 #include "proto/step.pb-c.h"
+#include "proto/tree.pb-c.h"
 #include "rpc/client.h"
 #include "rpc/server.h"
 #include "rpc/session.h"
@@ -40,12 +41,21 @@ struct shepherd {
     struct Pb__LaunchTasks *launch;
     struct arena arena;
     uint64_t late_call; /* the launch, not answered; 0: answered */
-    uint64_t shy_call;
+    uint64_t shy_call, held_call;
     bool shy;     /* its first connection is still to end */
     char waiting; /* the first letter of the word that waits for srun, or 0 */
 };
 
+/* A request that came down a tree, of which each node is a leaf. */
+struct leaf {
+    uint64_t call;
+    struct Pb__TreeRequest *request;
+    struct arena arena;
+    struct shepherd *held; /* prepared */
+};
+
 static struct {
+    struct leaf leaf[NODES];
     struct loop *loop;
     struct auth_key key;
     struct rpc_server *controller, *node[NODES];
@@ -255,9 +265,22 @@ static void call_back(struct shepherd *s)
     rpc_session_connect(c.loop, &key, name, &target, 1, false, &events);
 }
 
-static void on_launch(const struct rpc_request *request, uint32_t node)
+static void launch_go(struct shepherd *s, uint64_t call)
 {
     struct Pb__LaunchReply reply = PB__LAUNCH_REPLY__INIT;
+
+    reply.local_pid = 4711;
+    if (strcmp(s->launch->argv[0], "late") == 0 && s->node == 1)
+        s->late_call = call;
+    else if (s->shy)
+        s->shy_call = call;
+    else
+        rpc_reply(c.node[s->node], call, &reply.base);
+    call_back(s);
+}
+
+static void on_launch(const struct rpc_request *request, uint32_t node)
+{
     struct shepherd *s = mem_new(struct shepherd);
     const char *how = ((struct Pb__LaunchTasks *)request->body)->argv[0];
     bool refuses = strcmp(how, "refuse") == 0, late = strcmp(how, "late") == 0;
@@ -272,14 +295,94 @@ static void on_launch(const struct rpc_request *request, uint32_t node)
         return;
     }
     rpc_request_take(request, &s->arena);
-    reply.local_pid = 4711;
-    if (late && node == 1)
-        s->late_call = request->call;
-    else if (s->shy)
-        s->shy_call = request->call;
-    else
-        rpc_reply(c.node[node], request->call, &reply.base);
-    call_back(s);
+    if (request->prepare) {
+        s->held_call = request->call;
+        c.leaf[node].held = s;
+        rpc_prepared(c.node[node], request->call);
+    } else {
+        launch_go(s, request->call);
+    }
+}
+
+static void answer_tree(uint32_t node, struct Pb__TreeAnswer *answer)
+{
+    struct Pb__TreeAnswers m = PB__TREE_ANSWERS__INIT;
+    struct str bytes = STR_INIT;
+
+    m.answers = &answer;
+    m.n_answers = 1;
+    pb_pack(&m.base, &bytes);
+    rpc_reply_bytes(c.node[node], c.leaf[node].call, bytes.data, bytes.len, answer->has_prepared);
+    str_done(&bytes);
+}
+
+static void on_prepared(void *ctx)
+{
+    struct Pb__TreeAnswer m = PB__TREE_ANSWER__INIT;
+
+    m.has_prepared = m.prepared = 1;
+    answer_tree((uint32_t)(uintptr_t)ctx, &m);
+}
+
+static void on_answered(void *ctx, int code, const void *answer, size_t len)
+{
+    struct Pb__TreeAnswer m = PB__TREE_ANSWER__INIT;
+    char *text = code != 0 ? mem_strndup(answer, len) : NULL;
+
+    m.has_code = code != 0;
+    m.code = (uint32_t)code;
+    m.text = text;
+    m.has_reply = code == 0;
+    m.reply.data = (uint8_t *)answer;
+    m.reply.len = code == 0 ? len : 0;
+    answer_tree((uint32_t)(uintptr_t)ctx, &m);
+    free(text);
+}
+
+static void on_tree(const struct rpc_request *request, uint32_t node)
+{
+    struct leaf *leaf = &c.leaf[node];
+
+    leaf->call = request->call;
+    leaf->request = (struct Pb__TreeRequest *)request->body;
+    rpc_request_take(request, &leaf->arena);
+}
+
+/* Who is below is nobody; or the word to do what was prepared. */
+static void on_more(void *ctx, const struct rpc_more *more)
+{
+    uint32_t node = (uint32_t)(uintptr_t)ctx;
+    struct leaf *leaf = &c.leaf[node];
+    struct shepherd *held = take_ptr(leaf->held);
+    struct rpc_inner inner = {.outer = more->call,
+                              .roles = RPC_WHO_USER,
+                              .peer = "127.0.0.1:1",
+                              .prepared = on_prepared,
+                              .answered = on_answered,
+                              .ctx = ctx};
+
+    if (held != NULL) {
+        launch_go(held, held->held_call);
+        return;
+    }
+    inner.rpc = leaf->request->rpc;
+    inner.body = leaf->request->body.data;
+    inner.len = leaf->request->body.len;
+    inner.prepare = leaf->request->has_commit;
+    rpc_call_inner(c.node[node], &inner);
+    arena_done(&leaf->arena);
+}
+
+static void on_gone(void *ctx, uint64_t call)
+{
+    struct leaf *leaf = &c.leaf[(uintptr_t)ctx];
+    struct shepherd *held = leaf->held;
+
+    if (held == NULL || held->held_call != call)
+        return;
+    leaf->held = NULL;
+    arena_done(&held->arena);
+    free(held);
 }
 
 static void reply_granted(uint64_t call)
@@ -388,7 +491,10 @@ static void on_controller(void *ctx, const struct rpc_request *request)
 
 static void on_node(void *ctx, const struct rpc_request *request)
 {
-    on_launch(request, (uint32_t)(uintptr_t)ctx);
+    if (request->rpc->number == RPC_TREE)
+        on_tree(request, (uint32_t)(uintptr_t)ctx);
+    else
+        on_launch(request, (uint32_t)(uintptr_t)ctx);
 }
 
 static void cluster_serve(int ready)
@@ -412,6 +518,8 @@ static void cluster_serve(int ready)
         int port;
 
         events.on_request = on_node;
+        events.on_more = on_more;
+        events.on_gone = on_gone;
         events.ctx = (void *)i;
         options.audience = names[i];
         c.node[i] = rpc_server_new(&options, &events);

@@ -40,6 +40,7 @@ struct attempt {
     struct rpc_node_target *targets;
     uint32_t *nodes; /* of each target, the index in the step */
     size_t count;
+    bool transient; /* one could not be reached: none has begun, and all may another time */
 };
 
 struct launch {
@@ -120,8 +121,9 @@ static void on_node(void *ctx, size_t index, int code, const ProtobufCMessage *r
     struct launch *l = a->launch;
     uint32_t node = a->nodes[index];
 
-    if (code < 0 && alloc_is_transient(code) && !l->run->aborting &&
-        loop_mono_ms() < l->give_up_at_ms) {
+    a->transient |= alloc_is_transient(code);
+    if (code < 0 && (alloc_is_transient(code) || (a->transient && code == -ERR_NOT_BEGUN)) &&
+        !l->run->aborting && loop_mono_ms() < l->give_up_at_ms) {
         vec_push(&l->again, node);
         loop_timer_set(l->retry_timer, RETRY_MS);
         return;
@@ -140,7 +142,14 @@ static void on_told(void *ctx, const char *text)
     say_debug("%s", text);
 }
 
-/* No limit of time: a prolog may take long, and a repeat gets the answer to the first. */
+static void on_waits(void *ctx, const char *nodes)
+{
+    say_info("%s waits to be accepted by %s", ((struct attempt *)ctx)->launch->run->step_name,
+             nodes);
+}
+
+/* All of them or none: no task begins while a node can still refuse its part. No limit of time: a
+ * prolog may take long, and a repeat gets the answer to the first. */
 static void attempt_start(struct launch *l, const uint32_t *nodes, size_t count)
 {
     struct attempt *a = mem_new(struct attempt);
@@ -148,8 +157,10 @@ static void attempt_start(struct launch *l, const uint32_t *nodes, size_t count)
     struct rpc_tree_request request = {.rpc = RPC_LAUNCH_TASKS,
                                        .message = &l->request->base,
                                        .timeout_ms = RPC_WAIT_FOREVER,
+                                       .commit = RPC_TREE_TOGETHER,
                                        .width = run->options->tree_width,
-                                       .tell = on_told};
+                                       .tell = on_told,
+                                       .waits = on_waits};
 
     a->launch = l;
     a->next = l->attempts;

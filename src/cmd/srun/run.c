@@ -236,6 +236,12 @@ void run_on_launch_failed(struct run *run, uint32_t node, const struct err *why)
 {
     if (run->phase != RUN_RUNNING || run->node_over[node])
         return;
+    if (why->code == -ERR_NOT_BEGUN) { /* for another node, which is told */
+        say_debug("%s: %s", run->step->layout[node]->node, why->text);
+        peers_drop(run->peers, node);
+        node_over(run, node, 1 << 8);
+        return;
+    }
     if (run->aborting) {
         node_ended(run, node, why);
         return;

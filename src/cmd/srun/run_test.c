@@ -37,7 +37,7 @@ static const struct vector {
     {"-J busy x", "", 1, "",
      "srun: error: Unable to allocate resources: Requested nodes are busy\n"},
     {"refuse exit:0:0 done", "", 1, "", REFUSED},
-    {"-N2 refuse wait", "", 143, "", REFUSED ABORTED "srun: error: n2: task 1: Terminated\n"},
+    {"-N2 refuse wait", "", 1, "", REFUSED ABORTED}, /* CORE-227: no task has begun */
     {"-N2 late 0.wait 1.vanish", "", 143, "",
      REVOKED ABORTED "srun: error: n1: task 0: Terminated\n"},
     {"failed:0 done", "", 2, "",

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmd/prepare.h"
+
+#include "slurmd/launch.h"
+
+#define LOG_ROOM "slurmd"
+#include "base/log.h"
+
+static struct launch *find_held(struct slurmd *d, uint64_t call, struct job **job, size_t *place)
+{
+    for (struct job *j = d->jobs; j; j = j->hh.next)
+        for (size_t i = 0; i < j->waiting.len; i++) {
+            struct launch *l = j->waiting.data[i];
+
+            if (l->held && rpc_call_is_joined(d->server, l->call, call)) {
+                *job = j;
+                *place = i;
+                return l;
+            }
+        }
+    return NULL;
+}
+
+void prepare_commit(struct slurmd *d, uint64_t call)
+{
+    struct job *j;
+    size_t place;
+    struct launch *l = find_held(d, call, &j, &place);
+
+    if (!l)
+        return;
+    l->held = false;
+    if (l->ready) { /* the user is looked up again: it may have been long ago */
+        l->asked = false;
+        launch_go(d, l);
+    }
+}
+
+void prepare_gone(struct slurmd *d, uint64_t call)
+{
+    struct job *j;
+    size_t place;
+    struct launch *l = find_held(d, call, &j, &place);
+
+    if (!l || l->call != call) /* of several who have asked one is gone */
+        return;
+    l->call = rpc_call_heir(d->server, call);
+    if (l->call)
+        return;
+    log_verbose("step %u.%u was prepared, and is not wanted any more", l->job.id, l->step_id);
+    vec_remove(&j->waiting, place);
+    launch_free(l);
+}
