@@ -243,12 +243,13 @@ static void on_done(void *ctx, size_t failed, bool committed, const struct err *
 {
     struct bcast *b = ctx;
     const struct item *item = &b->items.data[b->next];
+    const struct err why = *err; /* it goes with what is sent */
 
     cast_send_free(take_ptr(b->send));
     cast_source_close(&b->source);
-    if (err->code)
-        cmd_error("%s", err->text);
-    if (err->code || failed) {
+    if (why.code)
+        cmd_error("%s", why.text);
+    if (why.code || failed) {
         if (!committed)
             cmd_error("`%s` was not copied: no node has it", item->source);
         finish(b, 1);
