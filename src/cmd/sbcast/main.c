@@ -72,8 +72,10 @@ int main(int argc, char **argv)
 
     cmd_start("sbcast");
     status = options_parse(&o, argc, argv);
-    if (args_leave(&options_table, &o.common, &status))
+    if (args_leave(&options_table, &o.common, &status)) {
+        options_done(&o);
         return status;
+    }
     tell(&o);
     status = send_all(&o);
     options_done(&o);
