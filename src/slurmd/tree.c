@@ -338,6 +338,8 @@ static void start_relay(struct tree *t, const struct tree_part *part)
 
     t->index = mem_dup(part->index, (part->count + 1) * sizeof(*part->index));
     t->relay = rpc_relay_start(&o, part->targets, part->count);
+    if (t->committed)
+        rpc_relay_commit(t->relay);
 }
 
 /* The credential of the request: beside what it carries, or in it. */
@@ -470,15 +472,20 @@ static int count_bytes(struct tree *t, size_t more, struct err *err)
 
 static void take_part(struct tree *t, const Pb__TreePart *list)
 {
-    _cleanup_arena_ struct arena arena;
+    _cleanup_arena_ struct arena arena = {0};
     struct err err = {0};
     const Pb__TreeRequest *m;
     int rc = 0;
 
+    if (t->has_part) { /* the request itself may be gone by now */
+        err_set(&err, -ERR_PROTOCOL, "it is said twice who is to get it");
+        refuse(t, &err);
+        return;
+    }
     arena_init(&arena, 0);
     m = arena_unpack(&arena, &pb__tree_request__descriptor, t->frame.data, t->header.body_len);
-    if (t->has_part || !m)
-        rc = err_set(&err, -ERR_PROTOCOL, "it is said twice who is to get it");
+    if (!m)
+        rc = err_set(&err, -ERR_PROTOCOL, "malformed body of TREE");
     if (!rc)
         rc = count_bytes(t, list->n_targets * sizeof(struct rpc_relay_target), &err);
     if (!rc)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "proto/step.pb-c.h"
+#include "rpc/talk.h"
 #include "rpc/tree.h"
 #include "slurmd/prepare.h"
 #include "slurmd/tree.h"
@@ -671,6 +672,118 @@ static void lists(void **state)
     assert_int_equal(refused_code[6], -ERR_CREDENTIAL);
 }
 
+/* What a user with a good token may send, and a node refuses with a reason, before it has connected
+ * to anybody. */
+static struct {
+    unsigned over;
+    int code;
+    char text[200];
+} said;
+
+static void said_answer(void *ctx, const ProtobufCMessage *answer, bool last)
+{
+    const Pb__TreeAnswers *m = (const Pb__TreeAnswers *)answer;
+
+    if (m->n_answers) {
+        said.code = -(int)m->answers[0]->code;
+        snprintf(said.text, sizeof(said.text), "%s",
+                 m->answers[0]->text ? m->answers[0]->text : "");
+    }
+    said.over += last;
+}
+
+static void said_failed(void *ctx, const struct err *why, bool refused_)
+{
+    said.over++;
+    said.code = why->code;
+    snprintf(said.text, sizeof(said.text), "%.199s", why->text);
+}
+
+static bool has_said(void *ctx)
+{
+    return said.over > 0;
+}
+
+static void say(const Pb__TreeRequest *m, const Pb__TreePart *part, unsigned parts)
+{
+    struct rpc_talk_events events = {.on_answer = said_answer, .on_failed = said_failed};
+    struct auth_identity who = {.uid = geteuid(), .host = "test"};
+    _cleanup_str_ struct str body = STR_INIT;
+    struct rpc_header header = {
+        .version = RPC_VERSION, .rpc = RPC_TREE, .token_len = AUTH_TOKEN_SIZE, .id = 1};
+    uint8_t hash[AUTH_HASH_SIZE], token[AUTH_TOKEN_SIZE];
+    struct rpc_io *io = rpc_io_new(loop);
+    struct auth_key answers;
+    struct rpc_talk *talk;
+    struct rpc_addr addr;
+    bool pending;
+
+    pb_pack(&m->base, &body);
+    header.body_len = (uint32_t)body.len;
+    rpc_frame_hash(&header, body.data, hash);
+    auth_token_mint(&key, &who, "n1", hash, loop_wall_ms(), 60000, token);
+    auth_answer_key(&key, token, &answers);
+    said.over = 0;
+    said.code = 0;
+    assert_int_equal(rpc_net_resolve("127.0.0.1", (uint16_t)nodes[0].port, true, &addr, NULL), 1);
+    talk = rpc_talk_start(io, rpc_net_connect(&addr, &pending), &header, token, &answers, body.data,
+                          &events);
+    for (unsigned i = 0; i < parts; i++)
+        rpc_talk_send(talk, RPC_TREE_PART, &part->base);
+    run_until(has_said, NULL);
+    settle();
+    rpc_io_free(io);
+    run_until(is_clean, NULL);
+}
+
+static void hostile(void **state)
+{
+    static const struct {
+        unsigned width, silence_ms, rpc, commit, parts;
+        const char *origin;
+        int code;
+        const char *text;
+    } v[] = {
+        {1, 1000, RPC_LAUNCH_TASKS, 0, 1, NULL, -ERR_RANGE, "2 to 65533 parts, not 1"},
+        {0, 1000, RPC_LAUNCH_TASKS, 0, 1, NULL, -ERR_RANGE, "parts, not 0"},
+        {65534, 1000, RPC_LAUNCH_TASKS, 0, 1, NULL, -ERR_RANGE, "not 65534"},
+        {2, 0, RPC_LAUNCH_TASKS, 0, 1, NULL, -ERR_RANGE, "silence of 0 ms"},
+        {2, 3600001, RPC_LAUNCH_TASKS, 0, 1, NULL, -ERR_RANGE, "silence of 3600001 ms"},
+        {2, 1000, RPC_TREE, 0, 1, NULL, -ERR_PROTOCOL, "does not go down a tree"},
+        {2, 1000, 9999, 0, 1, NULL, -ERR_PROTOCOL, "does not go down a tree"},
+        {2, 1000, RPC_MINT, 0, 1, NULL, -ERR_ACCESS, ""},
+        {2, 1000, RPC_NODE_STATUS, 1, 1, NULL, -ERR_NOT_SUPPORTED, "can not be prepared"},
+        {2, 1000, RPC_LAUNCH_TASKS, 0, 1, "10.0.0.1:4711", -ERR_AUTH, "seal of a node daemon"},
+        {2, 1000, RPC_LAUNCH_TASKS, 0, 1, "", -ERR_AUTH, "seal of a node daemon"},
+        {2, 1000, RPC_LAUNCH_TASKS, 1, 2, NULL, -ERR_PROTOCOL, "said twice"},
+    };
+
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        Pb__LaunchTasks launch = PB__LAUNCH_TASKS__INIT;
+        Pb__TreeRequest m = PB__TREE_REQUEST__INIT;
+        Pb__TreePart part = PB__TREE_PART__INIT;
+        _cleanup_str_ struct str body = STR_INIT;
+        uint8_t seal[AUTH_MAC_SIZE] = {0};
+
+        launch.work_dir = "/";
+        if (v[i].rpc == RPC_LAUNCH_TASKS)
+            pb_pack(&launch.base, &body);
+        m.width = v[i].width;
+        m.silence_ms = v[i].silence_ms;
+        m.rpc = v[i].rpc;
+        m.has_commit = true;
+        m.commit = v[i].commit;
+        m.body = (ProtobufCBinaryData){body.len, (uint8_t *)body.data};
+        part.origin = (char *)v[i].origin;
+        part.has_origin_seal = v[i].origin != NULL;
+        part.origin_seal = (ProtobufCBinaryData){sizeof(seal), seal};
+        say(&m, &part, v[i].parts);
+        assert_int_equal(said.code, v[i].code);
+        assert_non_null(strstr(said.text, v[i].text));
+        assert_int_equal(nodes[0].effects, 0);
+    }
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -679,6 +792,7 @@ int main(void)
         TEST(everybody), TEST(errors),       TEST(first_of_each),  TEST(at_random),
         TEST(silence),   TEST(freed_early),  TEST(not_signed),     TEST(lists),
         TEST(together),  TEST(none_of_them), TEST(delegate_fails), TEST(not_decided),
+        TEST(hostile),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
