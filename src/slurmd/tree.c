@@ -28,6 +28,8 @@
 #define ANSWERS_MAX (1u << 20) /* bytes that wait for the end of the turn */
 #define CRED_ARENA (64u << 20)
 
+static struct log_limit refusals = {.burst = 60}, losses = {.burst = 60};
+
 enum answer_state { OPEN, ACCEPTED, ANSWERED };
 
 struct tree {
@@ -93,8 +95,9 @@ void tree_free_all(struct slurmd *d)
 
 static void refuse(struct tree *t, const struct err *err)
 {
-    log_error("a request of user %u from %s is not passed on: %s", (unsigned)t->who.uid, t->peer,
-              err->text);
+    if (log_allow(&refusals))
+        log_error("a request of user %u from %s is not passed on: %s", (unsigned)t->who.uid,
+                  t->peer, err->text);
     rpc_reply_error(t->d->server, t->call, -err->code, err->text);
     tree_free(t);
 }
@@ -315,8 +318,9 @@ static void on_head(void *ctx, const char *node, size_t below)
 
 static void on_lost(void *ctx, const char *node, size_t below, const char *why)
 {
-    log_error("tree: node %s is lost with %zu below it, who are asked in another way: %s", node,
-              below, why);
+    if (log_allow(&losses))
+        log_error("tree: node %s is lost with %zu below it, who are asked in another way: %s", node,
+                  below, why);
 }
 
 static void start_relay(struct tree *t, const struct tree_part *part)
