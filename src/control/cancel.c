@@ -197,8 +197,8 @@ static void touch_matching(struct control *c, const struct caller *who, const Pb
     }
     for (size_t i = 0; i < c->cluster->jobs.len; i++) {
         struct job *j = c->cluster->jobs.data[i];
-        if (job_is_final(j) || !control_owns(who, j) || !state_matches(j, r->filter) ||
-            !filter_matches(&filter, j))
+        if ((job_is_final(j) && !j->requeue_after) || !control_owns(who, j) ||
+            !state_matches(j, r->filter) || !filter_matches(&filter, j))
             continue;
         out->matched++;
         int code = touch_job(c, who, j, r);

@@ -80,6 +80,34 @@ static void who_must_not_be_requeued_is_not(void **state)
     fixture_free(f);
 }
 
+static void cancel(struct fixture *f, int64_t id, bool by_filter)
+{
+    Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
+    Pb__JobFilter all = PB__JOB_FILTER__INIT;
+    Pb__StepId target = PB__STEP_ID__INIT, *targets = &target;
+    target.job_id = (uint32_t)id;
+    r.filter = by_filter ? &all : NULL;
+    r.target = &targets;
+    r.n_target = !by_filter;
+    control_job_signal(f->control, ++f->last_call, &FIXTURE_USER, &r);
+    fixture_turn(f);
+}
+
+/* Between its end and its way back there is the epilog. */
+static void on_its_way_back_it_can_be_cancelled(void **state)
+{
+    for (int by_filter = 0; by_filter < 2; by_filter++) {
+        struct fixture *f = make();
+        int64_t id = fixture_submit(f, &FIXTURE_USER, NULL);
+        fixture_launched(f, "n1", (uint32_t)id, 0);
+        fixture_batch_ended(f, "n1", (uint32_t)id, 0, 3 << 8);
+        cancel(f, id, by_filter);
+        fixture_gone(f, "n1", (uint32_t)id, 0);
+        assert_int_not_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__PENDING);
+        fixture_free(f);
+    }
+}
+
 static void a_special_exit_lasts_until_the_release(void **state)
 {
     struct fixture *f = make();
@@ -131,6 +159,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exit_codes_decide),
         cmocka_unit_test(who_must_not_be_requeued_is_not),
+        cmocka_unit_test(on_its_way_back_it_can_be_cancelled),
         cmocka_unit_test(a_special_exit_lasts_until_the_release),
         cmocka_unit_test(a_job_that_runs_can_be_held),
     };
