@@ -209,7 +209,8 @@ static int on_head(void *owner, const struct rpc_frame *f, struct err *err)
     if (rc < 0)
         return rc;
     rpc_quota_payer(c, payer);
-    rpc_conn_expire(c->conn, RPC_IDLE_TIMEOUT_MS); /* the message has a deadline of its own */
+    if (c->open == 0) /* the message has a deadline of its own */
+        rpc_conn_expire(c->conn, RPC_IDLE_TIMEOUT_MS);
     return 0;
 }
 

@@ -193,6 +193,31 @@ static void who_waits_stays(void **state)
     rpc_server_free(v.server);
 }
 
+/* Nor when it has asked for something else meanwhile. */
+static void who_waits_for_two_stays(void **state)
+{
+    struct served v = {.hold = true};
+    struct raw idle, user;
+
+    serve(&v, NULL);
+    raw_tcp(&user, v.port);
+    request(&user, 1000);
+    settle();
+    request(&user, 1000);
+    settle();
+    clock_ahead_ms = RPC_IDLE_TIMEOUT_MS;
+    raw_tcp(&idle, v.port);
+    clock_ahead_ms += RPC_STRANGER_TIMEOUT_MS;
+    run_until(raw_ended, &idle); /* by now others are swept away */
+    settle();
+    assert_false(user.eof);
+    clock_ahead_ms = 0;
+    raw_close(&idle);
+    raw_close(&user);
+    settle();
+    rpc_server_free(v.server);
+}
+
 static void refused_for_now(struct raw *r, uid_t uid)
 {
     struct rpc_header h;
@@ -518,17 +543,12 @@ static void half_frames(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(shares),
-        TEST(too_often),
-        TEST(per_user),
-        TEST(the_idle_give_way),
-        TEST(who_waits_stays),
-        TEST(few_descriptors),
-        TEST(strangers),
-        TEST(addresses),
-        TEST(stranger_deadline),
-        TEST(last_descriptor),
-        TEST(half_frames),
+        TEST(shares),          TEST(too_often),
+        TEST(per_user),        TEST(the_idle_give_way),
+        TEST(who_waits_stays), TEST(who_waits_for_two_stays),
+        TEST(few_descriptors), TEST(strangers),
+        TEST(addresses),       TEST(stranger_deadline),
+        TEST(last_descriptor), TEST(half_frames),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
