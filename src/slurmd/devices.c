@@ -29,6 +29,8 @@ static unsigned long number_of(const char *file, unsigned long place)
     return len < end ? strtoul(file + len, NULL, 10) : place;
 }
 
+#define GPUS_MOST 64 /* of a node, whose cores a shepherd is told */
+
 static bool same(const char *a, const char *b)
 {
     return a == b || (a && b && strcasecmp(a, b) == 0);
@@ -45,10 +47,12 @@ static void put_share(const struct conf_gres *g, const Pb__GresAlloc *share, uns
     }
 }
 
-void devices_gpus(const struct conf *c, Pb__GresAlloc *const *share, size_t count, struct str *out,
-                  unsigned *env)
+/* "0,1": of a share; 'env' gets how tasks are to be told, CONF_GRES_*. */
+static char *numbers_of(const struct conf *c, Pb__GresAlloc *const *share, size_t count,
+                        unsigned *env, struct arena *arena)
 {
     const struct conf_gres_set *set = conf_gres_of(c, 0);
+    _cleanup_str_ struct str out = STR_INIT;
     unsigned long first = 0;
     for (size_t i = 0; i < set->len; i++) {
         const struct conf_gres *g = &set->items[i];
@@ -56,15 +60,16 @@ void devices_gpus(const struct conf *c, Pb__GresAlloc *const *share, size_t coun
             continue;
         for (size_t k = 0; k < count; k++)
             if (same(share[k]->name, g->name) && same(share[k]->type, g->type)) {
-                put_share(g, share[k], first, out);
+                put_share(g, share[k], first, &out);
                 *env |= g->flags;
             }
         first += g->count;
     }
+    return arena_strdup(arena, str_cstr(&out));
 }
 
-size_t devices_gpu_cores(const struct conf *c, Pb__GresAlloc *const *share, size_t count,
-                         char **out, size_t most)
+/* In the order of their numbers above. */
+static size_t cores_of(const struct conf *c, Pb__GresAlloc *const *share, size_t count, char **out)
 {
     const struct conf_gres_set *set = conf_gres_of(c, 0);
     size_t n = 0;
@@ -73,7 +78,7 @@ size_t devices_gpu_cores(const struct conf *c, Pb__GresAlloc *const *share, size
         for (size_t k = 0; k < count && strcasecmp(g->name, "gpu") == 0; k++) {
             if (!same(share[k]->name, g->name) || !same(share[k]->type, g->type))
                 continue;
-            for (size_t d = 0; d < share[k]->n_devices && n < most; d++) {
+            for (size_t d = 0; d < share[k]->n_devices && n < GPUS_MOST; d++) {
                 uint32_t at = share[k]->devices[d];
                 const char *cores = at < g->n_devices ? g->devices[at].cores : NULL;
                 if (at < g->count)
@@ -82,6 +87,26 @@ size_t devices_gpu_cores(const struct conf *c, Pb__GresAlloc *const *share, size
         }
     }
     return n;
+}
+
+void devices_fill(const struct conf *c, const char *node, const Pb__Cred *cred, uint32_t node_index,
+                  Pb__StepdStart *m, struct arena *arena)
+{
+    const Pb__StepNode *here = node_index < cred->n_nodes ? cred->nodes[node_index] : NULL;
+    unsigned env = 0;
+    for (size_t i = 0; i < cred->n_job_nodes; i++)
+        if (str_eq(cred->job_nodes[i]->node, node))
+            m->job_gpus =
+                numbers_of(c, cred->job_nodes[i]->gres, cred->job_nodes[i]->n_gres, &env, arena);
+    if (!m->job_gpus || !*m->job_gpus) {
+        m->job_gpus = NULL;
+        return;
+    }
+    m->step_gpus = here ? numbers_of(c, here->gres, here->n_gres, &env, arena) : (char *)"";
+    m->gpu_cores = arena_alloc(arena, GPUS_MOST * sizeof(char *));
+    m->n_gpu_cores = here ? cores_of(c, here->gres, here->n_gres, m->gpu_cores) : 0;
+    m->has_gpu_env = true;
+    m->gpu_env = env;
 }
 
 static bool holds(Pb__GresAlloc *const *share, size_t count, const struct conf_gres *g, size_t at)

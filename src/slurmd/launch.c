@@ -509,50 +509,11 @@ static void fill_start(struct slurmd *d, const struct launch *l, const struct us
     m->task_epilog = (char *)d->conf->task_epilog;
 }
 
-#define GPUS_MOST 64 /* of a node, whose cores a shepherd is told */
-
-struct gpus { /* texts for fill_gpus() */
-    struct str job, step;
-    char *cores[GPUS_MOST];
-};
-
-static void gpus_done(struct gpus *g)
-{
-    str_done(&g->job);
-    str_done(&g->step);
-}
-
-/* Which GPUs of this node are the job's, and the step's. */
-static void fill_gpus(struct slurmd *d, const struct launch *l, const Pb__Cred *cred,
-                      Pb__StepdStart *m, struct gpus *g)
-{
-    unsigned env = 0;
-
-    for (size_t i = 0; cred && i < cred->n_job_nodes; i++)
-        if (str_eq(cred->job_nodes[i]->node, d->name))
-            devices_gpus(d->conf, cred->job_nodes[i]->gres, cred->job_nodes[i]->n_gres, &g->job,
-                         &env);
-    if (cred && l->node_index < cred->n_nodes) {
-        const Pb__StepNode *here = cred->nodes[l->node_index];
-
-        devices_gpus(d->conf, here->gres, here->n_gres, &g->step, &env);
-        m->n_gpu_cores = devices_gpu_cores(d->conf, here->gres, here->n_gres, g->cores, GPUS_MOST);
-        m->gpu_cores = g->cores;
-    }
-    if (!g->job.len)
-        return;
-    m->job_gpus = (char *)str_cstr(&g->job);
-    m->step_gpus = (char *)str_cstr(&g->step);
-    m->has_gpu_env = true;
-    m->gpu_env = env;
-}
-
 /* On record first: whatever happens now, this is never started a second time. */
 static void start_step(struct job *j, struct launch *l, const struct user *user)
 {
     struct slurmd *d = j->d;
     Pb__StepdStart m = PB__STEPD_START__INIT;
-    _cleanup_(gpus_done) struct gpus gpus = {.job = STR_INIT, .step = STR_INIT};
     _cleanup_(plugstack_done) struct plugstack plugins = {0};
     _cleanup_free_ uint32_t *gids = mem_new_array(uint32_t, user->group_count + 1);
     _cleanup_arena_ struct arena arena;
@@ -563,7 +524,8 @@ static void start_step(struct job *j, struct launch *l, const struct user *user)
     arena_init(&arena, 0);
     const Pb__Cred *cred = arena_unpack(&arena, &pb__cred__descriptor, l->cred.data, l->cred.len);
     fill_start(d, l, user, &m, gids);
-    fill_gpus(d, l, cred, &m, &gpus);
+    if (cred)
+        devices_fill(d->conf, d->name, cred, l->node_index, &m, &arena);
     rc = plugins_fill(d, &m, &plugins, &err);
     if (!rc)
         rc = contain_fill(j, cred, l->node_index, &m, &arena, &err);
