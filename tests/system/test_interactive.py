@@ -19,18 +19,17 @@ def cluster(request):
 
 def test_salloc_shell_is_a_step_on_the_first_node(cluster):
     """X-33: with a terminal, resources left for other steps, and the shell's status as salloc's."""
-    with Terminal(cluster, "salloc -N2 -n2 --exclusive", SHELL="/bin/sh", PS1="> ") as t:
-        t.until("> ")
-        t.type("echo on $SLURMD_NODENAME of $SLURM_JOB_NUM_NODES, step $SLURM_STEP_ID; tty\n")
-        t.until("on n1 of 2, step 0")
-        t.until("/dev/pts/")
-        t.type("srun -n2 --mem=100 sh -c 'echo $SLURM_PROCID of $SLURM_NNODES at work'\n")
-        t.until("of 2 at work")
-        t.until("of 2 at work")
-        t.until("> ")  # the inner srun has read what was typed before
-        t.type("exit 3\n")
-        assert t.end() == 3
-        assert t.restored()
+    t = Terminal(cluster, "salloc -N2 -n2 --exclusive", env={"SHELL": "/bin/sh", "PS1": "> "})
+    t.until("> ")
+    t.type("echo on $SLURMD_NODENAME of $SLURM_JOB_NUM_NODES, step $SLURM_STEP_ID; tty\n")
+    t.until("on n1 of 2, step 0")
+    t.until("/dev/pts/")
+    t.type("srun -n2 --mem=100 sh -c 'echo $SLURM_PROCID of $SLURM_NNODES at work'\n")
+    t.until("of 2 at work")
+    t.until("of 2 at work")
+    t.until("> ")  # the inner srun has read what was typed before
+    t.type("exit 3\n")
+    assert t.close() == 3
     eventually(lambda: not cluster.run("squeue -h").ok(), "the job ends with its shell")
 
 
