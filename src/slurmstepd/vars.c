@@ -190,8 +190,8 @@ static void put_layout(struct envlist *env, const Pb__StepdStart *start, const P
 }
 
 /* What srun --preserve-env hands on as it found it. */
-static const char *const preserved[] = {"SLURM_JOB_NUM_NODES", "SLURM_NNODES", "SLURM_NTASKS",
-                                        "SLURM_NPROCS"};
+static const char *const preserved[] = {"SLURM_JOB_NUM_NODES",  "SLURM_NNODES", "SLURM_NTASKS",
+                                        "SLURM_TASKS_PER_NODE", "SLURM_NPROCS", "SLURM_NODELIST"};
 #define PRESERVED_COUNT (sizeof(preserved) / sizeof(preserved[0]))
 
 void vars_step(struct envlist *env, const Pb__StepdStart *start, const Pb__LaunchTasks *launch,
@@ -214,6 +214,8 @@ void vars_step(struct envlist *env, const Pb__StepdStart *start, const Pb__Launc
     for (size_t i = 0; i < PRESERVED_COUNT; i++) {
         if (given[i])
             envlist_set(env, preserved[i], given[i]);
+        else if (launch->preserve_env)
+            envlist_unset(env, preserved[i]);
         free(given[i]);
     }
 }

@@ -195,12 +195,13 @@ static void test_step(void **state)
     envlist_done(&env);
 }
 
-/* --preserve-env: what was given stays, what was not is made. */
+/* --preserve-env: what was given stays, and what was not is not there. */
 static void test_preserved(void **state)
 {
     static const struct pair pairs[] = {
-        {"SLURM_NTASKS", "31"},       {"SLURM_NNODES", "17"},        {"SLURM_NPROCS", "4"},
-        {"SLURM_JOB_NUM_NODES", "3"}, {"SLURM_STEP_NUM_NODES", "2"},
+        {"SLURM_NTASKS", "31"},
+        {"SLURM_NNODES", "17"},
+        {"SLURM_STEP_NUM_NODES", "2"},
     };
     char *given[] = {"SLURM_NNODES=17", "SLURM_NTASKS=31", "SLURM_STEP_NUM_NODES=9"};
     Pb__LaunchTasks launch = PB__LAUNCH_TASKS__INIT;
@@ -211,6 +212,8 @@ static void test_preserved(void **state)
     envlist_load(&env, given, 3);
     vars_step(&env, &start, &launch, &cred);
     check(&env, pairs, sizeof(pairs) / sizeof(pairs[0]));
+    assert_null(envlist_get(&env, "SLURM_NPROCS"));
+    assert_null(envlist_get(&env, "SLURM_TASKS_PER_NODE"));
     envlist_done(&env);
 }
 

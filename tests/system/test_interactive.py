@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Interactive work: salloc's shell as a step on the job's first node, and programs that are looked for before a launch. X-33."""
+import re
+
 import pytest
 
 from harness import eventually
@@ -31,6 +33,25 @@ def test_salloc_shell_is_a_step_on_the_first_node(cluster):
     t.type("exit 3\n")
     assert t.close() == 3
     eventually(lambda: not cluster.run("squeue -h").ok(), "the job ends with its shell")
+
+
+def test_what_its_steps_count_is_the_job(cluster):
+    """The shell is one task; what a srun or mpirun in it finds is the allocation's."""
+    names = "SLURM_NNODES SLURM_NODELIST SLURM_TASKS_PER_NODE SLURM_NTASKS"
+    show = "; ".join(f"echo {name}=${{{name}-none}}" for name in names.split())
+    here = cluster.run(["salloc", "-N2", "sh", "-c", show]).ok().splitlines()
+    assert "SLURM_NNODES=2" in here and "SLURM_NTASKS=none" in here
+    t = Terminal(cluster, "salloc -N2", env={"SHELL": "/bin/sh", "PS1": "> "})
+    t.until("> ")
+    t.type(f"stty -echo; {show}\n")
+    shown = t.until("> ")
+    assert [line for line in shown.replace("\r", "").splitlines() if re.match(r"SLURM_\w+=", line)] == here, shown
+    t.type("srun -l sh -c 'echo ran'\n")
+    t.until(": ran")
+    t.until(": ran")
+    t.until("> ")
+    t.type("exit\n")
+    assert t.close() == 0
 
 
 def test_salloc_with_a_command_runs_it_here(cluster):

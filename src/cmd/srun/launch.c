@@ -186,13 +186,15 @@ static void on_retry(void *ctx)
 }
 
 /* --preserve-env: what the nodes then hand on as we found it. */
-static void restore_counts(struct envlist *env)
+static void restore_counts(const struct run *run, struct envlist *env)
 {
-    static const char *const names[] = {"SLURM_JOB_NUM_NODES", "SLURM_NNODES", "SLURM_NTASKS",
-                                        "SLURM_NPROCS"};
+    static const char *const names[] = {"SLURM_JOB_NUM_NODES",  "SLURM_NNODES", "SLURM_NTASKS",
+                                        "SLURM_TASKS_PER_NODE", "SLURM_NPROCS", "SLURM_NODELIST"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        envlist_set(env, names[i], getenv(names[i]));
+        if (getenv(names[i]) != NULL ||
+            run->alloc == NULL) /* of a job: what it has not is not there */
+            envlist_set(env, names[i], getenv(names[i]));
 }
 
 /* What was asked of the step, also where the job had asked for something else. */
@@ -243,7 +245,7 @@ static void build_env(const struct run *run, const char *address, struct envlist
     envlist_set(env, "SLURM_SRUN_COMM_HOST", address);
     envlist_set(env, "SLURM_LAUNCH_NODE_IPADDR", address);
     if (o->preserve_env)
-        restore_counts(env);
+        restore_counts(run, env);
 }
 
 static void fill(struct run *run, struct Pb__LaunchTasks *m)
