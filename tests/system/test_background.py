@@ -202,6 +202,34 @@ def test_where_it_may_not_write_it_stays(cluster, place):
     t.close()
 
 
+@pytest.mark.parametrize("trap", ("link", "pipe", pytest.param("foreign", marks=pytest.mark.skipif(not ROOT, reason="needs root"))))
+def test_what_others_have_put_there_is_not_written_to(cluster, place, trap):
+    """Names are easy to guess: a link, a pipe that blocks, a file of another user."""
+    t = shell(cluster, place)
+    t.type("srun sh -c 'echo on $((40+2)) of $SLURM_JOB_ID.; sleep 100'\n")
+    t.until("on 42 of ")
+    job = t.until(".")[:-1]
+    out, target = place / f"slurm-{job}.0.out", place / "target"
+    target.write_text("mine")
+    if trap == "link":
+        out.symlink_to(target)
+    elif trap == "pipe":
+        os.mkfifo(out, 0o666)
+    else:
+        out.touch()
+        out.chmod(0o666)
+        os.chown(out, 65534, 65534)
+    t.until("\r\n")
+    t.type("~&\n")
+    t.until(f"srun: error: Could not open slurm-{job}.0.out: ")
+    t.until("staying here\r\n")
+    assert target.read_text() == "mine"
+    cluster.run(f"scancel {job}").ok()
+    t.until("prompt> ")
+    t.hang_up()
+    t.process.wait(DEADLINE)
+
+
 def test_the_command_of_salloc_stays(cluster, place):
     """Its allocation would end with it."""
     t = Terminal(cluster, ["salloc", "srun", "--pty", "sh", "-c", "stty -echo; echo on $((40+2)); read x; echo got $x"], cwd=place)

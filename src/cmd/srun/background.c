@@ -63,6 +63,22 @@ static void files_done(struct files *f)
     }
 }
 
+/* Others may have put something under a name that is easy to guess, where they may write: a link, a
+ * pipe, a file of theirs. */
+static int open_own(const char *name, struct err *err)
+{
+    int fd = open(
+        name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0666);
+    struct stat st;
+
+    if (fd < 0)
+        return err_set(err, -errno, "Could not open %s: %s", name, strerror(errno));
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid())
+        return fd;
+    close(fd);
+    return err_set(err, -EPERM, "Could not open %s: it is there, and is no file of yours", name);
+}
+
 static int files_open(const struct run *run, struct files *f, struct err *err)
 {
     static const char *const suffixes[] = {"out", "err"};
@@ -71,9 +87,9 @@ static int files_open(const struct run *run, struct files *f, struct err *err)
         if (!is_left(i + 1))
             continue;
         f->name[i] = mem_printf("slurm-%u.%u.%s", run->job_id, run->step_id, suffixes[i]);
-        f->fd[i] = open(f->name[i], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
+        f->fd[i] = open_own(f->name[i], err);
         if (f->fd[i] < 0)
-            return err_set(err, -errno, "Could not open %s: %s", f->name[i], strerror(errno));
+            return f->fd[i];
     }
     return 0;
 }
