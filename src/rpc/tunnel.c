@@ -14,13 +14,14 @@
 struct stream {
     struct tunnel *tunnel;
     uint32_t id;
-    int fd;
-    struct loop_fd *watch;
-    struct str held; /* from the other side, not yet written */
-    size_t room;     /* bytes that the other side takes now */
-    size_t taken;    /* written, and not yet told */
-    bool looked_at;  /* its beginning is let pass */
-    bool over;       /* the other side has closed it: what is held is written, then it goes */
+    int fd;                /* -1: it is opened when the beginning is let pass */
+    struct loop_fd *watch; /* NULL then */
+    struct str held;       /* from the other side, not yet written */
+    size_t room;           /* bytes that the other side takes now */
+    size_t taken;          /* written, and not yet told */
+    bool looked_at;        /* its beginning is let pass */
+    bool answered;         /* somebody has said something to it */
+    bool over;             /* the other side has closed it: what is held is written, then it goes */
 };
 
 struct tunnel {
@@ -48,8 +49,10 @@ static void drop(struct stream *s)
             vec_remove(&t->streams, i);
             break;
         }
-    loop_fd_free(s->watch);
-    close(s->fd);
+    if (s->watch != NULL)
+        loop_fd_free(s->watch);
+    if (s->fd >= 0)
+        close(s->fd);
     str_done(&s->held);
     free(s);
 }
@@ -95,7 +98,8 @@ static void set_events(struct stream *s)
 {
     bool reads = !s->over && s->room > 0, writes = s->held.len > 0 && s->looked_at;
 
-    loop_fd_events(s->watch, (reads ? LOOP_READ : 0) | (writes ? LOOP_WRITE : 0));
+    if (s->watch != NULL)
+        loop_fd_events(s->watch, (reads ? LOOP_READ : 0) | (writes ? LOOP_WRITE : 0));
 }
 
 /* Told when half of the window is free: not after every byte. */
@@ -175,7 +179,8 @@ static struct stream *add(struct tunnel *t, uint32_t id, int fd)
     s->id = id;
     s->fd = fd;
     s->room = TUNNEL_WINDOW;
-    s->watch = loop_fd_new(t->loop, fd, LOOP_READ, on_ready, s);
+    if (fd >= 0)
+        s->watch = loop_fd_new(t->loop, fd, LOOP_READ, on_ready, s);
     vec_push(&t->streams, s);
     return s;
 }
@@ -188,10 +193,24 @@ static struct stream *find(struct tunnel *t, uint32_t id)
     return NULL;
 }
 
+/* Connections are anybody's, and most may be of one who says nothing: the oldest that nothing has
+ * been said to goes for a new one. */
+static void make_room(struct tunnel *t)
+{
+    if (t->streams.len < TUNNEL_MOST)
+        return;
+    vec_foreach (&t->streams, s)
+        if (!(*s)->answered) {
+            end(*s);
+            return;
+        }
+}
+
 void tunnel_take(struct tunnel *t, int fd)
 {
     Pb__TunnelData m = PB__TUNNEL_DATA__INIT;
 
+    make_room(t);
     if (t->streams.len >= TUNNEL_MOST) {
         close(fd);
         return;
@@ -206,14 +225,17 @@ void tunnel_take(struct tunnel *t, int fd)
 
 static void on_opens(struct tunnel *t, uint32_t id)
 {
+    bool may, looks = t->events.look != NULL;
     int fd = -1;
 
-    if (t->events.open != NULL && t->streams.len < TUNNEL_MOST && find(t, id) == NULL)
+    make_room(t);
+    may = t->events.open != NULL && t->streams.len < TUNNEL_MOST && find(t, id) == NULL;
+    if (may && !looks)
         fd = t->events.open(t->events.ctx);
-    if (fd < 0)
+    if (!may || (!looks && fd < 0))
         say_over(t, id);
     else
-        add(t, id, fd)->looked_at = t->events.look == NULL;
+        add(t, id, fd)->looked_at = !looks;
 }
 
 /* False: the stream is gone. */
@@ -226,7 +248,12 @@ static bool look_at(struct stream *s)
         return true;
     s->looked_at = true;
     if (look == TUNNEL_PASS)
+        s->fd = t->events.open(t->events.ctx);
+    if (s->fd >= 0) {
+        s->answered = true;
+        s->watch = loop_fd_new(t->loop, s->fd, LOOP_READ, on_ready, s);
         return true;
+    }
     end(s);
     return false;
 }
@@ -238,6 +265,7 @@ static void on_data(struct stream *s, const Pb__TunnelData *m)
         return;
     }
     str_append(&s->held, m->data.data, m->data.len);
+    s->answered = s->answered || s->looked_at;
     if (s->looked_at || look_at(s))
         write_held(s);
 }

@@ -17,7 +17,8 @@
 #include "loop/loop.h"
 #include "proto/io.pb-c.h"
 
-#define TUNNEL_MOST 256          /* streams at a time; further ones are closed at once */
+#define TUNNEL_MOST                                                                                \
+    256 /* streams at a time: then the oldest without an answer goes for a new one */
 #define TUNNEL_WINDOW (1u << 18) /* bytes on their way in one direction */
 #define TUNNEL_HEAD_MOST 4096    /* of a stream whose beginning is looked at */
 
@@ -27,8 +28,8 @@ enum tunnel_look { TUNNEL_MORE, TUNNEL_PASS, TUNNEL_REFUSE };
 
 struct tunnel_events {
     void (*send)(void *ctx, const Pb__TunnelData *m);
-    /* The other side has accepted a connection: one of ours for it, non-blocking, or -1. Absent:
-     * none is wanted from that side. */
+    /* The other side has accepted a connection: one of ours for it, non-blocking, or -1; with
+     * look() not before the beginning is let pass. Absent: none is wanted from that side. */
     int (*open)(void *ctx);
     /* The beginning of what the other side sends on a stream that it opened, until it is let pass;
      * it may be changed then. Absent: all passes. */

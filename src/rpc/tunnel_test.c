@@ -249,15 +249,44 @@ static void test_looked_at(void **state)
     assert_int_equal(write(client, "GET", 3), 3);
     settle();
     assert_true(is_closed(client));
-    assert_true(is_closed(b.server));
-    close(take_fd(&b.server));
+    assert_int_equal(b.server, -1); /* nothing was opened for it */
     close(client);
     client = connect_client(); /* it goes before its beginning was whole */
     assert_int_equal(write(client, "ke", 2), 2);
     close(client);
     settle();
-    assert_true(is_closed(b.server));
+    assert_int_equal(b.server, -1);
     assert_int_equal(tunnel_count(a.tunnel) + tunnel_count(b.tunnel), 0);
+    end();
+}
+
+/* Who only connects takes nobody's place for long. */
+static void test_the_silent_give_way(void **state)
+{
+    int silent[TUNNEL_MOST + 20], client, server;
+    char text[8];
+
+    begin(true);
+    client = connect_client();
+    assert_int_equal(write(client, "key1", 4), 4);
+    settle();
+    server = take_fd(&b.server);
+    assert_int_equal(write(server, "yes", 3), 3);
+    settle();
+    for (int i = 0; i < TUNNEL_MOST + 20; i++)
+        silent[i] = connect_client();
+    assert_int_equal(tunnel_count(a.tunnel), TUNNEL_MOST);
+    assert_int_equal(tunnel_count(b.tunnel), TUNNEL_MOST);
+    assert_true(is_closed(silent[0]));
+    assert_int_equal(read(client, text, sizeof(text)), 3); /* the one at work is still there */
+    assert_int_equal(read(client, text, sizeof(text)), -1);
+    assert_int_equal(write(silent[TUNNEL_MOST + 19], "key2", 4), 4); /* and so is the newest */
+    settle();
+    assert_int_equal(read(b.server, text, sizeof(text)), 5);
+    for (int i = 0; i < TUNNEL_MOST + 20; i++)
+        close(silent[i]);
+    close(client);
+    close(server);
     end();
 }
 
@@ -313,8 +342,11 @@ static void test_rules_are_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_both_ways),      cmocka_unit_test(test_the_other_end_closes),
-        cmocka_unit_test(test_window),         cmocka_unit_test(test_looked_at),
+        cmocka_unit_test(test_both_ways),
+        cmocka_unit_test(test_the_other_end_closes),
+        cmocka_unit_test(test_window),
+        cmocka_unit_test(test_looked_at),
+        cmocka_unit_test(test_the_silent_give_way),
         cmocka_unit_test(test_rules_are_kept),
     };
 

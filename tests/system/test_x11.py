@@ -167,6 +167,24 @@ def test_what_cannot_be_forwarded(cluster, display):
     assert "has no cookie for display 0: it may refuse windows" in done.stderr and done.returncode == 0
 
 
+@pytest.mark.skipif(not ROOT, reason="needs root to become another user")
+def test_a_display_of_somebody_else_is_not_told_the_cookie(cluster, display):
+    """Anyone can listen under the abstract name of a display that is not there."""
+    number = 7000 + cluster.port % 1000
+    listen = (f"import socket; s = socket.socket(socket.AF_UNIX); s.bind('\\0/tmp/.X11-unix/X{number}'); s.listen(5); "
+              "print('on', flush=True); c = s.accept()[0]; print('got', c.recv(4096), flush=True)")
+    thief = cluster.popen([sys.executable, "-c", listen], user="nobody")
+    assert thief.stdout.readline() == "on\n"
+    other = cluster.dir / "authority2"
+    other.write_bytes(pathlib.Path(display.env["XAUTHORITY"]).read_bytes().replace(
+        b"\0\x010", struct.pack(">H", len(str(number))) + str(number).encode()))
+    done = cluster.run(["srun", "-n1", "--x11", *client()], env={"DISPLAY": f":{number}", "XAUTHORITY": str(other)})
+    assert done.stdout == "localhost 0 0 \n" and "cannot be reached: Operation not permitted" in done.stderr
+    assert "has no cookie" not in done.stderr
+    thief.kill()
+    assert REAL.hex() not in thief.communicate()[0].encode().hex()
+
+
 def test_programs_that_stay_open_end_with_the_step(cluster, display):
     """A program that is killed leaves no listener, no file and no connection."""
     slow = Display(cluster.dir / "X-slow", b"never whole")

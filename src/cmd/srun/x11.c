@@ -115,13 +115,34 @@ static void send_data(void *ctx, const Pb__TunnelData *m)
     peers_tunnel(n->x11->run->peers, (uint32_t)(n - n->x11->nodes), m);
 }
 
+/* Whoever listens is shown the display's cookie: on this host only the system, or the user. */
+static bool is_trusted(int fd, int family)
+{
+    struct ucred peer;
+    socklen_t len = sizeof(peer);
+
+    if (family != AF_UNIX)
+        return true;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
+           (peer.uid == 0 || peer.uid == geteuid());
+}
+
+/* -1 with errno. */
 static int dial(const struct sockaddr_storage *to, socklen_t len)
 {
-    int fd = socket(to->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = socket(to->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), why = 0;
 
-    if (fd >= 0 && connect(fd, (const struct sockaddr *)to, len) < 0 && errno != EINPROGRESS)
-        close(take_fd(&fd));
-    return fd;
+    if (fd < 0)
+        return -1;
+    if (connect(fd, (const struct sockaddr *)to, len) < 0 && errno != EINPROGRESS)
+        why = errno;
+    else if (!is_trusted(fd, to->ss_family))
+        why = EPERM; /* somebody else's */
+    if (why == 0)
+        return fd;
+    close(fd);
+    errno = why;
+    return -1;
 }
 
 static int open_display(void *ctx)

@@ -91,8 +91,8 @@ int xauth_parse_display(const char *name, struct xauth_display *out, struct err 
         return add_host(out, host, err);
     out->local = true;
     path = mem_printf(SOCKETS "%u", out->number);
+    add_path(out, false, path); /* only its owner can make it; anyone the other */
     add_path(out, true, path);
-    add_path(out, false, path);
     return 0;
 }
 
