@@ -42,6 +42,15 @@ static Pb__GpuBind *make(Pb__GpuBindKind kind, uint32_t count, struct arena *are
     return b;
 }
 
+static bool is_entry(const char *text, bool mask)
+{
+    const char *digits = mask ? "0123456789abcdefABCDEF" : "0123456789";
+
+    if (mask && text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
+        text += 2;
+    return *text != '\0' && text[strspn(text, digits)] == '\0';
+}
+
 static int read_value(const struct word *w, const char *value, const char *text,
                       struct arena *arena, Pb__GpuBind *b, struct err *err)
 {
@@ -49,10 +58,14 @@ static int read_value(const struct word *w, const char *value, const char *text,
 
     if (w->value == ALONE)
         return value ? refuse(text, "it takes no value", err) : 0;
-    if (w->value == LIST)
-        return value && bind_read_list(value, arena, &b->list, &b->n_list)
-                   ? 0
-                   : refuse(text, "a list is missing, or is none", err);
+    if (w->value == LIST) {
+        if (!value || !bind_read_list(value, arena, &b->list, &b->n_list))
+            return refuse(text, "a list is missing, or is none", err);
+        for (size_t i = 0; i < b->n_list; i++)
+            if (!is_entry(b->list[i], w->kind == PB__GPU_BIND_KIND__GPU_MASK))
+                return refuse(text, "an entry is no number", err);
+        return 0;
+    }
     if (value && str_parse_i64(value, 1, COUNT_MAX, &count) < 0)
         return refuse(text, "a number from 1 to 65535 is missing", err);
     b->has_count = true;

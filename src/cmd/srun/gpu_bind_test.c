@@ -24,10 +24,11 @@ static void test_read(void **state)
         {"map_gpu:0*4,1*4", PB__GPU_BIND_KIND__GPU_MAP, 0, 8, false},
         {"VERBOSE,mask_gpu:0x0f,f0", PB__GPU_BIND_KIND__GPU_MASK, 0, 2, true},
     };
-    static const char *const bad[] = {"",         "verbose",     "verbose,",         "nearest",
-                                      "none:1",   "per_task:0",  "single:x",         "map_gpu",
-                                      "map_gpu:", "map_gpu:0*x", "mask_gpu:1*65537", "single:65536",
-                                      "closest:0"};
+    static const char *const bad[] = {
+        "",          "verbose",     "verbose,",         "nearest",
+        "none:1",    "per_task:0",  "single:x",         "map_gpu",
+        "map_gpu:",  "map_gpu:0*x", "mask_gpu:1*65537", "single:65536",
+        "closest:0", "mask_gpu:zz", "mask_gpu:0x",      "map_gpu:0,f"};
     _cleanup_arena_ struct arena arena;
     Pb__GpuBind *b;
     struct err err;
