@@ -202,10 +202,9 @@ def test_a_late_watcher_sees_the_last_lines(cluster):
     late.communicate(timeout=DEADLINE)
 
 
+@pytest.mark.skipif(not ROOT, reason="needs root to be two other users")
 def test_only_the_owner_may(cluster):
     """And administrators: the daemon of the node decides."""
-    if not ROOT:
-        pytest.skip("needs two users")
     step = Step(cluster, "echo secret", user="nobody")
     refused = cluster.run(["sattach", step.id], user="daemon")
     assert refused.returncode == 1 and "Access/permission denied" in refused.stderr and refused.stdout == ""

@@ -187,10 +187,8 @@ def test_what_is_no_command(cluster, place):
 
 
 def test_where_it_may_not_write_it_stays(cluster, place):
-    if not ROOT:
-        pytest.skip("needs an ordinary user's limits")
-    place.chmod(0o755)
-    t = shell(cluster, place, user="nobody")
+    place.chmod(0o555)
+    t = shell(cluster, place, user="nobody" if ROOT else None)  # what root may not write to is hard to find
     t.type("srun cat\n")
     t.until("srun cat\r\n")
     t.type("~&\n")

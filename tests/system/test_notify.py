@@ -81,7 +81,7 @@ def test_a_new_controller_can_say_something(make_cluster):
     p.communicate(timeout=DEADLINE)
 
 
-def test_who_may(cluster):
+def test_what_cannot_be_told(cluster):
     cluster.run("scontrol notify 4711 x").fails("Invalid job id specified for job 4711")
     cluster.run("scontrol notify x y").fails("Invalid job id x")
     waits = cluster.sbatch("-H", wrap="true")
@@ -89,8 +89,10 @@ def test_who_may(cluster):
     cluster.run(["scontrol", "notify", str(waits), "x" * 1025]).fails("a message has 1 to 1024 bytes")
     cluster.run(f"scancel {waits}").ok()
     cluster.run(f"scontrol notify {waits} x").fails("Job/step already completing or completed")
-    if not ROOT:
-        pytest.skip("needs two users")
+
+
+@pytest.mark.skipif(not ROOT, reason="needs root to be two other users")
+def test_who_may_to_whom(cluster):
     job = cluster.sbatch("-o", "/dev/null", wrap="sleep 1000", user="nobody")
     eventually(lambda: cluster.state(job) == "RUNNING", "it runs")
     cluster.run(f"scontrol notify {job} x", user="daemon").fails("Access/permission denied")
