@@ -41,6 +41,20 @@ struct tasks *tasks_new(uint32_t count, const uint32_t *node_of, const char *con
     return t;
 }
 
+struct tasks *tasks_of_layout(Pb__StepNode *const *layout, size_t nodes, uint32_t count)
+{
+    _cleanup_free_ uint32_t *node_of = mem_new_array(uint32_t, count);
+    _cleanup_free_ const char **names = mem_new_array(const char *, nodes);
+
+    for (uint32_t i = 0; i < nodes; i++) {
+        names[i] = layout[i]->node;
+        for (size_t k = 0; k < layout[i]->n_task_ids; k++)
+            if (layout[i]->task_ids[k] < count)
+                node_of[layout[i]->task_ids[k]] = i;
+    }
+    return tasks_new(count, node_of, names, (uint32_t)nodes);
+}
+
 void tasks_free(struct tasks *t)
 {
     if (t == NULL)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "proto/step.pb-c.h"
 
 enum tasks_state {
     TASKS_STARTING,
@@ -26,6 +27,8 @@ struct tasks;
 /* node_of[i] is the index of task i's node, node_names[...] its name; both are copied. */
 struct tasks *tasks_new(uint32_t count, const uint32_t *node_of, const char *const *node_names,
                         uint32_t nodes);
+/* The tasks of a step as it is laid out on its nodes. */
+struct tasks *tasks_of_layout(Pb__StepNode *const *layout, size_t nodes, uint32_t count);
 void tasks_free(struct tasks *t);
 
 /* Each returns whether this was news: a repeat, or a number beyond the tasks, is not. A task that

@@ -376,20 +376,6 @@ static void watch_signals(struct attach *a)
 
 /* ---------------------------------------------------------------------------------------------- */
 
-static struct tasks *make_tasks(const Pb__StepRecord *step)
-{
-    _cleanup_free_ uint32_t *node_of = mem_new_array(uint32_t, step->num_tasks);
-    _cleanup_free_ const char **names = mem_new_array(const char *, step->n_layout);
-
-    for (uint32_t i = 0; i < step->n_layout; i++) {
-        names[i] = step->layout[i]->node;
-        for (size_t k = 0; k < step->layout[i]->n_task_ids; k++)
-            if (step->layout[i]->task_ids[k] < step->num_tasks)
-                node_of[step->layout[i]->task_ids[k]] = i;
-    }
-    return tasks_new(step->num_tasks, node_of, names, (uint32_t)step->n_layout);
-}
-
 static void done(struct attach *a)
 {
     rawtty_end(a->tty);
@@ -415,7 +401,7 @@ int attach_run(const struct options *o, const Pb__StepRecord *step)
     struct err err = {0};
     int status;
 
-    a.tasks = make_tasks(step);
+    a.tasks = tasks_of_layout(step->layout, step->n_layout, step->num_tasks);
     a.is_known = mem_new_array(bool, step->n_layout);
     open_stream(&a, 1);
     open_stream(&a, 2);

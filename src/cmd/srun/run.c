@@ -437,16 +437,8 @@ void run_on_mpi_abort(struct run *run, uint32_t node, const struct Pb__KvsAbort 
 static void begin_tasks(struct run *run)
 {
     const struct Pb__StepReply *step = run->step;
-    _cleanup_free_ uint32_t *node_of = mem_new_array(uint32_t, step->num_tasks);
-    _cleanup_free_ const char **names = mem_new_array(const char *, step->n_layout);
 
-    for (uint32_t i = 0; i < step->n_layout; i++) {
-        names[i] = step->layout[i]->node;
-        for (size_t k = 0; k < step->layout[i]->n_task_ids; k++)
-            if (step->layout[i]->task_ids[k] < step->num_tasks)
-                node_of[step->layout[i]->task_ids[k]] = i;
-    }
-    run->tasks = tasks_new(step->num_tasks, node_of, names, (uint32_t)step->n_layout);
+    run->tasks = tasks_of_layout(step->layout, step->n_layout, step->num_tasks);
     run->kvs = kvs_new((uint32_t)step->n_layout);
     run->published = published_new(on_name_answer, run);
     run->gather = gather_new((uint32_t)step->n_layout);
