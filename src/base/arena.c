@@ -10,6 +10,8 @@
 
 #define CHUNK_FIRST 4096
 #define CHUNK_LAST (256 * 1024)
+#define APART_MIN 1024 /* the first table of protobuf-c that is not on its stack */
+#define APART_COUNT 64 /* so that each is found soon */
 
 struct arena_chunk {
     struct arena_chunk *next;
@@ -17,13 +19,55 @@ struct arena_chunk {
     _Alignas(16) unsigned char data[];
 };
 
+/* By its size it may be a table of protobuf-c's, which are 32 times a power of two and freed soon;
+ * if it is not, it lives here as long as anywhere. */
+struct arena_apart {
+    struct arena_apart *next;
+    size_t size;
+    _Alignas(16) unsigned char data[];
+};
+
+static bool is_apart(const struct arena *a, size_t size)
+{
+    return size >= APART_MIN && !(size & (size - 1)) && a->apart_count < APART_COUNT &&
+           size <= ARENA_APART_MAX - a->apart_used;
+}
+
 static void *pb_alloc(void *arena, size_t size)
 {
-    return arena_alloc(arena, size);
+    struct arena *a = arena;
+    struct arena_apart *one;
+
+    if (!is_apart(a, size))
+        return arena_alloc(a, size);
+    one = mem_realloc(NULL, sizeof(*one) + size); /* not zeroed: whoever asked fills it */
+    one->size = size;
+    one->next = a->apart;
+    a->apart = one;
+    a->apart_count++;
+    a->apart_used += size;
+    return one->data;
+}
+
+static void apart_remove(struct arena *a, struct arena_apart **at)
+{
+    struct arena_apart *one = *at;
+
+    *at = one->next;
+    a->apart_count--;
+    a->apart_used -= one->size;
+    free(one);
 }
 
 static void pb_free(void *arena, void *p)
 {
+    struct arena *a = arena;
+
+    for (struct arena_apart **at = &a->apart; *at; at = &(*at)->next)
+        if ((*at)->data == p) {
+            apart_remove(a, at);
+            return;
+        }
 }
 
 void arena_init(struct arena *a, size_t budget)
@@ -47,6 +91,8 @@ void arena_done(struct arena *a)
 {
     free_all(&a->chunks);
     free_all(&a->spare);
+    while (a->apart)
+        apart_remove(a, &a->apart);
     a->used = 0;
 }
 
@@ -60,8 +106,11 @@ void arena_reset(struct arena *a, size_t budget)
         chunk->next = a->spare;
         a->spare = chunk;
     }
+    while (a->apart)
+        apart_remove(a, &a->apart);
     a->used = 0;
     a->budget = budget;
+    a->exceeded = false;
 }
 
 /* A chunk with room for size bytes becomes the first one. Each is twice as large as the one before,
@@ -91,8 +140,10 @@ void *arena_alloc(struct arena *a, size_t size)
     if (size > SIZE_MAX / 2)
         return NULL;
     size = size ? (size + 15) & ~(size_t)15 : 16;
-    if (a->budget && (size > a->budget || a->used > a->budget - size))
+    if (a->budget && (size > a->budget || a->used > a->budget - size)) {
+        a->exceeded = true;
         return NULL;
+    }
     struct arena_chunk *chunk = a->chunks;
     if (!chunk || chunk->size - chunk->used < size)
         chunk = chunk_add(a, size);

@@ -13,11 +13,19 @@
 
 #include "base/str.h"
 
+/* What protobuf-c needs while it unpacks, about 32 bytes for each field of the message, is beside
+ * the budget and freed when it is done: short strings would not fit into any budget that is of use
+ * against others. */
+#define ARENA_APART_MAX (64u << 20) /* bytes */
+
 struct arena {
     struct arena_chunk *chunks, *spare;
-    size_t used;                  /* bytes handed out */
-    size_t budget;                /* 0: none */
-    ProtobufCAllocator allocator; /* for protobuf-c: allocates here, frees nothing */
+    size_t used;   /* bytes handed out */
+    size_t budget; /* 0: none */
+    struct arena_apart *apart;
+    size_t apart_count, apart_used;
+    bool exceeded;                /* something was refused for the budget */
+    ProtobufCAllocator allocator; /* for protobuf-c */
 };
 
 void arena_init(struct arena *a, size_t budget);

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "proto/common.pb-c.h"
+#include "proto/step.pb-c.h"
 
 static void budget_is_kept(void **state)
 {
@@ -109,6 +110,60 @@ static void unpack_respects_the_budget(void **state)
     arena_done(&a);
 }
 
+/* Many short strings, as of a long command line: what is kept is in the budget, and the rest goes.
+ */
+static void tables_are_beside_the_budget(void **state)
+{
+    static const char *const texts[] = {"", "a", "abcdef"};
+    enum { MANY = 200000 };
+    _cleanup_free_ char **strings = mem_new_array(char *, MANY);
+
+    for (size_t i = 0; i < 3; i++) {
+        _cleanup_str_ struct str bytes = STR_INIT;
+        _cleanup_arena_ struct arena a;
+        Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT, *back;
+
+        for (size_t k = 0; k < MANY; k++)
+            strings[k] = (char *)texts[i];
+        m.argv = strings;
+        m.n_argv = MANY;
+        pb_pack(&m.base, &bytes);
+        arena_init(&a, bytes.len * 16 + 65536);
+        back = arena_unpack(&a, &pb__launch_tasks__descriptor, bytes.data, bytes.len);
+        assert_non_null(back);
+        assert_int_equal(back->n_argv, MANY);
+        assert_string_equal(back->argv[MANY - 1], texts[i]);
+        assert_int_equal(a.apart_used, 0);
+    }
+}
+
+/* Beyond their own bound they count as all else does; what only looks like one lives on. */
+static void tables_are_bounded(void **state)
+{
+    _cleanup_arena_ struct arena a;
+    unsigned char *kept[100];
+
+    arena_init(&a, 4096);
+    for (size_t i = 0; i < 100; i++) {
+        kept[i] = a.allocator.alloc(&a, 1024);
+        assert_true(i >= 68 ? !kept[i] : !!kept[i]);
+        if (kept[i])
+            memset(kept[i], (int)i, 1024);
+    }
+    assert_int_equal(a.apart_used, 64 * 1024);
+    a.allocator.free(&a, kept[7]);
+    a.allocator.free(&a, kept[66]);
+    a.allocator.free(&a, NULL);
+    assert_int_equal(a.apart_used, 63 * 1024);
+    for (size_t i = 0; i < 68; i++)
+        assert_true(i == 7 || kept[i][1023] == i);
+    arena_reset(&a, 4096);
+    assert_int_equal(a.apart_used, 0);
+    assert_null(a.allocator.alloc(&a, ARENA_APART_MAX * 2ul));
+    assert_non_null(a.allocator.alloc(&a, ARENA_APART_MAX));
+    assert_null(a.allocator.alloc(&a, 8192));
+}
+
 static void pack_respects_the_cap(void **state)
 {
     _cleanup_str_ struct str out = STR_INIT_CAP(10);
@@ -190,6 +245,8 @@ int main(void)
         cmocka_unit_test(a_reset_keeps_memory),
         cmocka_unit_test(unpack_takes_all_or_nothing),
         cmocka_unit_test(unpack_respects_the_budget),
+        cmocka_unit_test(tables_are_beside_the_budget),
+        cmocka_unit_test(tables_are_bounded),
         cmocka_unit_test(pack_respects_the_cap),
         cmocka_unit_test(fields_are_concatenated),
     };

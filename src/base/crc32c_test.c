@@ -52,11 +52,29 @@ static void both_ways_agree_in_pieces(void **state)
         }
 }
 
+/* Where much is summed in stripes, to the byte. */
+static void both_ways_agree_on_much(void **state)
+{
+    size_t most = (200u << 10) + 17;
+    unsigned char *data = malloc(most);
+
+    assert_non_null(data);
+    srandom(2);
+    for (size_t i = 0; i < most; i++)
+        data[i] = (unsigned char)random();
+    for (size_t len = 65530; len < 65546; len++)
+        assert_int_equal(crc32c(7, data + len % 3, len), crc32c_portable(7, data + len % 3, len));
+    for (size_t len = most; len > 100; len = len * 7 / 8)
+        assert_int_equal(crc32c(0, data, len), crc32c_portable(0, data, len));
+    free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_vectors),
         cmocka_unit_test(both_ways_agree_in_pieces),
+        cmocka_unit_test(both_ways_agree_on_much),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

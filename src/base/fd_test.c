@@ -1,32 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "base/base_test_util.h"
 #include "base/fd.h"
 
 static bool is_open(int fd)
 {
     return fcntl(fd, F_GETFD) >= 0;
-}
-
-/* In a process of its own, which says where it failed. */
-static void run_apart(int (*fn)(void))
-{
-    int status;
-    pid_t pid = fork();
-
-    if (pid == 0)
-        _exit(fn());
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
 }
 
 static int leave_none(void)
@@ -78,15 +61,15 @@ static int raise_limit(void)
 
 static void test_leave_none(void **state)
 {
-    run_apart(leave_none);
+    test_run_apart(leave_none);
 }
 static void test_fill_standard(void **state)
 {
-    run_apart(fill_standard);
+    test_run_apart(fill_standard);
 }
 static void test_raise_limit(void **state)
 {
-    run_apart(raise_limit);
+    test_run_apart(raise_limit);
 }
 
 int main(void)

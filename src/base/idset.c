@@ -179,15 +179,7 @@ void idset_format(const struct idset *s, struct str *out)
 /* The first run that ends at or after the number. */
 static size_t find_run(const struct idset *s, uint64_t number)
 {
-    size_t low = 0, high = s->runs.len;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (s->runs.data[middle].last < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return vec_lower(&s->runs, run, run->last < number);
 }
 
 bool idset_has(const struct idset *s, uint32_t number)

@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+#include "base/mem.h"
+
+#define LENT_MIN 4096 /* bytes: a shorter field is copied sooner than looked for */
+
 const ProtobufCFieldDescriptor *pb_find_field(const ProtobufCMessageDescriptor *type,
                                               const char *name)
 {
@@ -168,6 +172,60 @@ void pb_pick_fields(const void *data, size_t len, uint64_t wanted, struct str *o
             str_append(out, at, head + size);
         at += head + size;
     }
+}
+
+struct lent {
+    const ProtobufCFieldDescriptor *field; /* NULL: none */
+    const uint8_t *length, *at;            /* where its length is, and its bytes begin */
+    size_t len;
+};
+
+/* Of several values of a field the last one counts: one with another behind it is not lent. */
+static bool find_lent(const ProtobufCMessageDescriptor *type, const uint8_t *at, const uint8_t *end,
+                      struct lent *out)
+{
+    for (size_t head, size; at < end; at += head + size) {
+        uint64_t tag, n;
+
+        head = varint(at, end, &tag);
+        size = head ? wire_size(tag & 7, at + head, end) : 0;
+        if (!size || size > (size_t)(end - at) - head || tag >> 3 > UINT32_MAX)
+            return false;
+        if (out->field && (out->field->id == tag >> 3 || size >= LENT_MIN))
+            return false;
+        if ((tag & 7) != 2 || size < LENT_MIN)
+            continue;
+        out->field = protobuf_c_message_descriptor_get_field(type, (unsigned)(tag >> 3));
+        if (!out->field || out->field->type != PROTOBUF_C_TYPE_BYTES ||
+            out->field->label == PROTOBUF_C_LABEL_REPEATED)
+            return false;
+        out->length = at + head;
+        out->at = out->length + varint(out->length, end, &n);
+        out->len = (size_t)n;
+    }
+    return out->field;
+}
+
+/* The same message with nothing in that field. */
+void *pb_unpack_lent(struct arena *a, const ProtobufCMessageDescriptor *type, const void *data,
+                     size_t len)
+{
+    _cleanup_str_ struct str rest = STR_INIT;
+    const uint8_t *bytes = data, *behind;
+    struct lent lent = {0};
+    ProtobufCMessage *m;
+
+    if (len < LENT_MIN || !find_lent(type, bytes, bytes + len, &lent))
+        return arena_unpack(a, type, data, len);
+    behind = lent.at + lent.len;
+    str_append(&rest, bytes, (size_t)(lent.length - bytes));
+    str_putc(&rest, 0);
+    str_append(&rest, behind, (size_t)(bytes + len - behind));
+    m = arena_unpack(a, type, rest.data, rest.len);
+    if (m)
+        *(ProtobufCBinaryData *)((char *)m + lent.field->offset) =
+            (ProtobufCBinaryData){lent.len, (uint8_t *)lent.at};
+    return m;
 }
 
 static void put_varint(struct str *out, uint64_t n)

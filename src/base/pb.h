@@ -10,6 +10,7 @@
 
 #include <protobuf-c/protobuf-c.h>
 
+#include "base/arena.h"
 #include "base/str.h"
 
 /* The field of a message type, or NULL. */
@@ -41,6 +42,11 @@ const ProtobufCFieldDescriptor *pb_find_oversized(const ProtobufCMessage *m, siz
 /* Appends of a packed message the fields whose bit is set in 'wanted' (numbers below 64), whole and
  * unchanged. What does not parse ends it. */
 void pb_pick_fields(const void *data, size_t len, uint64_t wanted, struct str *out);
+
+/* As arena_unpack(), but a bytes field of the message itself that is long, and the only one, stays
+ * where it came: it points into data, and is valid as long as that. What is much is not copied. */
+void *pb_unpack_lent(struct arena *a, const ProtobufCMessageDescriptor *type, const void *data,
+                     size_t len);
 
 /* Appends the fields of a message that its type does not know, as they came. */
 void pb_pick_unknown(const ProtobufCMessage *m, struct str *out);

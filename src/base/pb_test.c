@@ -5,10 +5,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 #include "base/arena.h"
+#include "base/mem.h"
 #include "proto/job.pb-c.h"
 
 static const ProtobufCMessageDescriptor *const type = &pb__job_spec__descriptor;
@@ -177,9 +180,87 @@ static void unknown_fields_are_found_and_picked(void **state)
     str_done(&picked);
 }
 
+/* A value as on the wire: tag, length, bytes. */
+static void put(unsigned field, size_t len, char fill, struct str *out)
+{
+    char *bytes = malloc(len + 1);
+
+    memset(bytes, fill, len);
+    pb_pack_field(field, bytes, len, out);
+    free(bytes);
+}
+
+static unsigned number_of(const char *field)
+{
+    return pb_find_field(type, field)->id;
+}
+
+/* What is lent is not copied, and all else is as without. */
+static void a_long_field_is_lent(void **state)
+{
+    static const struct {
+        const char *field[3];
+        size_t len[3];
+        bool lent;
+    } rows[] = {
+        {{"request_id"}, {5000}, true},
+        {{"name", "request_id", "work_dir"}, {3, 100000, 5}, true},
+        {{"request_id", "name"}, {5000, 20}, true},
+        {{"request_id"}, {100}, false},
+        {{"name"}, {5000}, false},                        /* a text ends with a NUL */
+        {{"request_id", "name"}, {5000, 6000}, false},    /* two */
+        {{"request_id", "request_id"}, {5000, 3}, false}, /* the last one counts */
+        {{"request_id", "request_id"}, {3, 5000}, true},
+        {{"request_id", "request_id"}, {5000, 0}, false},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        _cleanup_arena_ struct arena plain, lends;
+        _cleanup_str_ struct str wire = STR_INIT, again = STR_INIT, same = STR_INIT;
+        const Pb__JobSpec *a, *b;
+
+        for (size_t k = 0; k < 3 && rows[i].field[k]; k++)
+            put(number_of(rows[i].field[k]), rows[i].len[k], (char)('a' + k), &wire);
+        arena_init(&plain, 0);
+        arena_init(&lends, 0);
+        a = arena_unpack(&plain, type, wire.data, wire.len);
+        b = pb_unpack_lent(&lends, type, wire.data, wire.len);
+        assert_non_null(a);
+        assert_non_null(b);
+        pb_pack(&a->base, &same);
+        pb_pack(&b->base, &again);
+        assert_int_equal(same.len, again.len);
+        assert_memory_equal(same.data, again.data, same.len);
+        assert_true(rows[i].lent == ((const char *)b->request_id.data >= wire.data &&
+                                     (const char *)b->request_id.data < wire.data + wire.len));
+    }
+}
+
+/* Bytes that are cut anywhere are refused as without, and nothing behind them is read. */
+static void a_lent_field_ends_where_the_bytes_do(void **state)
+{
+    _cleanup_str_ struct str wire = STR_INIT;
+
+    put(number_of("name"), 3, 'n', &wire);
+    put(number_of("request_id"), 5000, 'r', &wire);
+    put(number_of("work_dir"), 3, 'w', &wire);
+    for (size_t len = 0; len <= wire.len; len += len < 4990 ? 7 : 1) {
+        char *cut = len ? mem_dup(wire.data, len) : NULL; /* a sanitizer sees its end */
+        _cleanup_arena_ struct arena plain, lends;
+
+        arena_init(&plain, 0);
+        arena_init(&lends, 0);
+        assert_int_equal(arena_unpack(&plain, type, cut, len) != NULL,
+                         pb_unpack_lent(&lends, type, cut, len) != NULL);
+        free(cut);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_long_field_is_lent),
+        cmocka_unit_test(a_lent_field_ends_where_the_bytes_do),
         cmocka_unit_test(unknown_fields_are_not_found),
         cmocka_unit_test(fields_are_found_copied_and_compared),
         cmocka_unit_test(values_that_differ_are_not_the_same),

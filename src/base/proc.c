@@ -14,9 +14,11 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/path.h"
 
 #define STAT_MAX 1024   /* bytes of /proc/PID/stat, with room */
 #define STATUS_MAX 8192 /* of /proc/PID/status that are looked at */
+#define ENVIRONMENT_MAX (4u << 20)
 #define TRACER "\nTracerPid:\t"
 
 int proc_parse(const char *text, struct proc *out)
@@ -159,6 +161,25 @@ static int tracer_of(pid_t pid)
         return 0;
     at = strstr(text, TRACER);
     return at ? atoi(at + strlen(TRACER)) : 0;
+}
+
+int proc_environ(pid_t pid, struct str *out)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+    return path_read_file(path, ENVIRONMENT_MAX, out, NULL);
+}
+
+bool proc_environ_has(const struct str *environment, const char *var, bool whole)
+{
+    size_t len = strlen(var) + (whole ? 1 : 0); /* with its NUL */
+
+    for (const char *at = environment->data; at && at < environment->data + environment->len;
+         at += strlen(at) + 1)
+        if (!strncmp(at, var, len))
+            return true;
+    return false;
 }
 
 void proc_describe(pid_t pid, struct str *out)

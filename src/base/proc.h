@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -39,6 +40,11 @@ void proc_parse_io(const char *text, uint64_t *read_bytes, uint64_t *write_bytes
 
 /* -errno: -EACCES for other users' unless we are root. */
 int proc_read_io(pid_t pid, uint64_t *read_bytes, uint64_t *write_bytes);
+
+/* The variables that a process began with, each with its NUL; -errno. */
+int proc_environ(pid_t pid, struct str *out);
+/* Whether "NAME=value" is among them; not whole: "NAME=" with whatever value. */
+bool proc_environ_has(const struct str *environment, const char *var, bool whole);
 
 /* Every process there is. A non-zero return of fn ends the walk and is returned. */
 typedef int proc_fn(void *ctx, pid_t pid);

@@ -70,5 +70,20 @@ size_t vec_grow(void **data, size_t len, size_t size, size_t most);
             memmove((v)->data, (v)->data + n_, ((v)->len - n_) * sizeof(*(v)->data));              \
         (v)->len -= n_;                                                                            \
     })
+/* The place of the first element of a sorted one that is not 'before' something, an expression of
+ * the pointer p to an element; its length: all are. */
+#define vec_lower(v, p, before)                                                                    \
+    ({                                                                                             \
+        size_t low_ = 0, high_ = (v)->len;                                                         \
+        while (low_ < high_) {                                                                     \
+            size_t middle_ = (low_ + high_) / 2;                                                   \
+            typeof((v)->data + 0) p = &(v)->data[middle_];                                         \
+            if (before)                                                                            \
+                low_ = middle_ + 1;                                                                \
+            else                                                                                   \
+                high_ = middle_;                                                                   \
+        }                                                                                          \
+        low_;                                                                                      \
+    })
 #define vec_foreach(v, p)                                                                          \
     for (typeof((v)->data + 0) p = (v)->data; p && p < (v)->data + (v)->len; p++)

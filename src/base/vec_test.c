@@ -65,6 +65,22 @@ static void reserve(void **state)
     vec_done(&v);
 }
 
+static void lower(void **state)
+{
+    static const struct {
+        int number;
+        size_t at;
+    } vectors[] = {{-1, 0}, {0, 0}, {1, 1}, {2, 1}, {7, 3}, {8, 5}, {9, 6}};
+    VEC(int) v = {0};
+    assert_int_equal(vec_lower(&v, p, *p < 5), 0);
+    static const int sorted[] = {0, 2, 6, 7, 7, 8};
+    for (size_t i = 0; i < sizeof sorted / sizeof sorted[0]; i++)
+        vec_push(&v, sorted[i]);
+    for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++)
+        assert_int_equal(vec_lower(&v, p, *p < vectors[i].number), vectors[i].at);
+    vec_done(&v);
+}
+
 /* As many as its lengths can count, and no more. */
 static void small_lengths(void **state)
 {
@@ -82,10 +98,8 @@ static void small_lengths(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(empty),
-        cmocka_unit_test(push_pop_remove),
-        cmocka_unit_test(reserve),
-        cmocka_unit_test(small_lengths),
+        cmocka_unit_test(empty), cmocka_unit_test(push_pop_remove), cmocka_unit_test(reserve),
+        cmocka_unit_test(lower), cmocka_unit_test(small_lengths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

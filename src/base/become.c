@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/become.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+static int refuse(struct err *err, const char *what, uid_t uid)
+{
+    return err_set(err, -EPERM, "cannot become user %u: %s", (unsigned)uid, what);
+}
+
+/* The supplementary groups are the given ones; the kernel sorts them and may add the main one. */
+static bool groups_hold(gid_t gid, const gid_t *groups, size_t count)
+{
+    int n = getgroups(0, NULL);
+    gid_t *have = mem_new_array(gid_t, n > 0 ? (size_t)n : 1);
+    bool same = n >= 0 && getgroups(n, have) == n;
+
+    for (int i = 0; same && i < n; i++) {
+        bool known = have[i] == gid;
+
+        for (size_t j = 0; j < count && !known; j++)
+            known = groups[j] == have[i];
+        same = known;
+    }
+    free(have);
+    return same;
+}
+
+static bool without_capabilities(void)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[2] = {{0}};
+
+    if (syscall(SYS_capget, &head, data))
+        return false;
+    return !data[0].effective && !data[1].effective && !data[0].permitted && !data[1].permitted;
+}
+
+static int verify(uid_t uid, gid_t gid, struct err *err)
+{
+    uid_t ru, eu, su;
+    gid_t rg, eg, sg;
+
+    if (getresuid(&ru, &eu, &su) || ru != uid || eu != uid || su != uid)
+        return refuse(err, "the user ids were not taken over", uid);
+    if (getresgid(&rg, &eg, &sg) || rg != gid || eg != gid || sg != gid)
+        return refuse(err, "the group ids were not taken over", uid);
+    return 0;
+}
+
+int become_user(uid_t uid, gid_t gid, const gid_t *groups, size_t count, struct err *err)
+{
+    int rc;
+
+    if (geteuid() != 0) {
+        if (uid != geteuid())
+            return refuse(err, "this process does not run as root", uid);
+        return verify(uid, getegid(), err);
+    }
+    if (setgroups(count, groups))
+        return refuse(err, strerror(errno), uid);
+    if (setresgid(gid, gid, gid))
+        return refuse(err, strerror(errno), uid);
+    if (setresuid(uid, uid, uid))
+        return refuse(err, strerror(errno), uid);
+    rc = verify(uid, gid, err);
+    if (rc)
+        return rc;
+    if (!groups_hold(gid, groups, count))
+        return refuse(err, "the supplementary groups were not taken over", uid);
+    if (uid != 0 && !without_capabilities())
+        return refuse(err, "capabilities are left", uid);
+    return 0;
+}

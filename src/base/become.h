@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Giving up rights, in the one place that does it: node daemons and the controller's helper run
+ * programs of users.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+/* Becomes the user for good: groups, then group ids, then user ids, each call checked, and the
+ * result read back (getresuid, getresgid, getgroups, capget). A process without root's rights can
+ * only become itself. On failure the caller must end: nothing may run in a half-way state. */
+int become_user(uid_t uid, gid_t gid, const gid_t *groups, size_t count, struct err *err);

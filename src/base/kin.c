@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/kin.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/proc.h"
+#include "base/str.h"
+
+#define CHILDREN_MAX (4u << 20) /* bytes of one list of children */
+#define PROCESSES_MAX 1000000   /* a cycle by reused numbers ends here */
+
+static void add_children(struct kin_list *k, pid_t parent, const char *path)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    char *at, *end;
+
+    if (path_read_file(path, CHILDREN_MAX, &text, NULL))
+        return;
+    for (at = (char *)str_cstr(&text); *at; at = end) {
+        long pid = strtol(at, &end, 10);
+
+        if (end == at)
+            break;
+        if (pid > 0 && k->list.len < PROCESSES_MAX)
+            vec_push(&k->list, ((struct kin){(pid_t)pid, parent}));
+    }
+}
+
+/* A child belongs to the thread that made it. */
+void kin_children(struct kin_list *k, pid_t parent)
+{
+    char dir[64], path[128];
+    struct dirent *entry;
+    DIR *threads;
+
+    snprintf(dir, sizeof(dir), "/proc/%d/task", (int)parent);
+    threads = opendir(dir);
+    if (!threads)
+        return;
+    while ((entry = readdir(threads))) {
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(path, sizeof(path), "%s/%.20s/children", dir, entry->d_name);
+        add_children(k, parent, path);
+    }
+    closedir(threads);
+}
+
+static pid_t parent_of(pid_t pid)
+{
+    struct proc p;
+
+    return proc_read(pid, &p) ? -1 : p.parent;
+}
+
+/* The number may have passed to a stranger since it was read: a handle first, then another look. */
+bool kin_signal(const struct kin *k, pid_t root, int signo)
+{
+    _cleanup_close_ int handle = (int)syscall(SYS_pidfd_open, k->pid, 0);
+    pid_t parent;
+
+    if (handle < 0)
+        return false;
+    parent = parent_of(k->pid);
+    if (parent != k->parent && parent != root)
+        return false;
+    return !syscall(SYS_pidfd_send_signal, handle, signo, NULL, 0);
+}
+
+void kin_below(struct kin_list *k, pid_t root)
+{
+    kin_children(k, root);
+    for (size_t i = 0; i < k->list.len; i++)
+        kin_children(k, k->list.data[i].pid);
+}

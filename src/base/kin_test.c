@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/kin.h"
+#include "base/mem.h"
+
+/* A child with a child of its own, which has written its number. */
+static pid_t family(pid_t *grandchild)
+{
+    int ends[2];
+    pid_t child;
+
+    assert_int_equal(pipe(ends), 0);
+    child = fork();
+    if (child == 0) {
+        pid_t below = fork();
+
+        if (below > 0 && write(ends[1], &below, sizeof(below)) != sizeof(below))
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    assert_int_equal(read(ends[0], grandchild, sizeof(*grandchild)), sizeof(*grandchild));
+    close(ends[0]);
+    close(ends[1]);
+    return child;
+}
+
+static void test_below(void **state)
+{
+    struct kin_list all = {0}, children = {0};
+    pid_t below, child = family(&below);
+
+    kin_below(&all, getpid());
+    kin_children(&children, getpid());
+    assert_int_equal(all.list.len, 2);
+    assert_int_equal(all.list.data[0].pid, child);
+    assert_int_equal(all.list.data[0].parent, getpid());
+    assert_int_equal(all.list.data[1].pid, below);
+    assert_int_equal(all.list.data[1].parent, child);
+    assert_int_equal(children.list.len, 1);
+
+    assert_true(kin_signal(&all.list.data[0], getpid(), SIGKILL));
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    /* Its parent has gone: it is the root's, and no stranger. */
+    assert_true(kin_signal(&all.list.data[1], getpid(), SIGKILL));
+    assert_int_equal(waitpid(below, NULL, 0), below);
+    assert_false(kin_signal(&all.list.data[1], getpid(), SIGKILL));
+    vec_done(&all.list);
+    vec_done(&children.list);
+}
+
+static void test_strangers(void **state)
+{
+    pid_t below, child = family(&below);
+    struct kin other = {below, getppid()};
+
+    assert_false(kin_signal(&other, getppid(), SIGKILL));
+    assert_int_equal(kill(below, 0), 0);
+    kill(below, SIGKILL);
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    waitpid(below, NULL, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_below),
+                                       cmocka_unit_test(test_strangers)};
+
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
