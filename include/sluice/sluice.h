@@ -114,7 +114,8 @@ int sluice_steps(struct sluice *s, uint32_t job_id, sluice_step_fn *each, void *
                  struct sluice_error *e);
 
 /* signal 0: it is cancelled. step: a step's number, SLUICE_BATCH or SLUICE_WHOLE_JOB. An array's id
- * is all of it, here and below. */
+ * is all of it, here and below. A signal that does not reach all nodes fails, and names the ones
+ * that it did not reach. */
 int sluice_signal(struct sluice *s, uint32_t job_id, uint32_t step, int signal,
                   struct sluice_error *e);
 /* The same of some elements of an array, "4" or "0-7:2,9"; what is left of them. */

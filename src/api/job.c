@@ -282,6 +282,9 @@ static int send_signal(struct sluice *s, uint32_t job_id, const char *elements, 
     int rc = rpc_call(s->client, RPC_JOB_SIGNAL, &request.base, 0, &arena, &reply, &err);
     if (rc == 0 && reply->n_results && reply->results[0]->code)
         rc = err_set(&err, -reply->results[0]->code, "%s", or_empty(reply->results[0]->text));
+    else if (rc == 0 && reply->n_results && reply->results[0]->unreached)
+        rc = err_set(&err, -ERR_NODES_DOWN, "%s: %s; the other nodes have the signal",
+                     err_text(ERR_NODES_DOWN), reply->results[0]->unreached);
     return api_fail(e, rc, &err);
 }
 

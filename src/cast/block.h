@@ -35,6 +35,8 @@ void cast_blocks_free(struct cast_blocks *b);
 size_t cast_blocks_len(const struct cast_blocks *b, uint64_t at, uint64_t size);
 int cast_blocks_get(struct cast_blocks *b, uint64_t at, size_t len, struct cast_piece *out,
                     struct err *err);
+/* A piece that is there until the next call of this: it is not read. len 0: none. */
+void cast_blocks_lend(struct cast_blocks *b, uint64_t at, const void *data, size_t len);
 /* What came in compressed need not be compressed again. */
 void cast_blocks_keep(struct cast_blocks *b, uint64_t at, size_t raw_len, const void *data,
                       size_t len);

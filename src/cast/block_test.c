@@ -77,6 +77,34 @@ static void a_piece_is_read_once_for_all(void **state)
     cast_blocks_free(b);
 }
 
+/* The very piece, while it is lent, and nothing that is to be compressed. */
+static void what_is_lent_is_not_read(void **state)
+{
+    _cleanup_free_ char *data = mem_alloc(2 * CAST_BLOCK_MIN);
+    struct source s = {data, 2 * CAST_BLOCK_MIN, 0};
+
+    for (int pack = 0; pack < 2; pack++) {
+        struct cast_blocks *b = cast_blocks_new(CAST_BLOCK_MIN, pack, read_source, &s);
+        bool packs = pack && cast_block_can_pack();
+        struct cast_piece piece;
+        struct err err = {0};
+
+        s.reads = 0;
+        cast_blocks_lend(b, CAST_BLOCK_MIN, data + CAST_BLOCK_MIN, CAST_BLOCK_MIN);
+        assert_int_equal(cast_blocks_get(b, CAST_BLOCK_MIN, CAST_BLOCK_MIN, &piece, &err), 0);
+        assert_int_equal(s.reads, packs);
+        assert_int_equal(piece.data == data + CAST_BLOCK_MIN, !packs);
+        assert_int_equal(piece.raw_len, CAST_BLOCK_MIN);
+        assert_int_equal(cast_blocks_get(b, 0, CAST_BLOCK_MIN, &piece, &err), 0);
+        assert_int_equal(cast_blocks_get(b, CAST_BLOCK_MIN, 5, &piece, &err), 0);
+        assert_int_equal(s.reads, 2 + packs);
+        cast_blocks_lend(b, 0, NULL, 0);
+        assert_int_equal(cast_blocks_get(b, CAST_BLOCK_MIN, CAST_BLOCK_MIN, &piece, &err), 0);
+        assert_int_equal(s.reads, 3);
+        cast_blocks_free(b);
+    }
+}
+
 static void what_is_packed_comes_back(void **state)
 {
     _cleanup_free_ char *data = mem_alloc(2 * CAST_BLOCK_MIN), *out = mem_alloc(CAST_BLOCK_MIN);
@@ -133,6 +161,7 @@ int main(void)
         cmocka_unit_test(sizes_are_rounded),
         cmocka_unit_test(where_pieces_end),
         cmocka_unit_test(a_piece_is_read_once_for_all),
+        cmocka_unit_test(what_is_lent_is_not_read),
         cmocka_unit_test(what_is_packed_comes_back),
         cmocka_unit_test(what_came_packed_is_passed_on),
     };

@@ -476,6 +476,13 @@ void cast_feed_has(struct cast_feed *f, uint64_t bytes)
         pump(c);
 }
 
+void cast_feed_piece(struct cast_feed *f, uint64_t at, const void *data, size_t len)
+{
+    cast_blocks_lend(f->blocks, at, data, len);
+    cast_feed_has(f, at + len);
+    cast_blocks_lend(f->blocks, 0, NULL, 0);
+}
+
 void cast_feed_sum(struct cast_feed *f, uint32_t crc)
 {
     f->has_sum = true;

@@ -52,7 +52,9 @@ struct cast_feed *cast_feed_new(struct loop *l, const struct cast_plan *plan,
 void cast_feed_free(struct cast_feed *f); /* closes: who was fed waits for another one */
 
 void cast_feed_has(struct cast_feed *f, uint64_t bytes); /* so much can be read */
-void cast_feed_sum(struct cast_feed *f, uint32_t crc);   /* once known */
+/* The same, with the last of it: who has all that is before gets it from there. */
+void cast_feed_piece(struct cast_feed *f, uint64_t at, const void *data, size_t len);
+void cast_feed_sum(struct cast_feed *f, uint32_t crc); /* once known */
 void cast_feed_commit(struct cast_feed *f);
 void cast_feed_end(struct cast_feed *f, const char *why); /* whoever has not committed drops it */
 

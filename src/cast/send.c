@@ -4,15 +4,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/crc32c.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "cast/feed.h"
 #include "cast/tree.h"
 #include "rpc/tree.h"
 
 #define PROLOG_MS 300000 /* of a node's first launch, where the configuration sets no limit */
+#define UNSURE_MAX                                                                                 \
+    65536 /* bytes: a file without blocks that says it has no more may have others                 \
+           */
+#define COPY_MAX (256 << 20) /* bytes */
 #define NS_PER_SEC INT64_C(1000000000)
 
 struct receiver {
@@ -36,6 +42,51 @@ struct cast_send {
     struct err err;
 };
 
+/* All that can be read. */
+static int fill(int from, int to, const char *path, struct err *err)
+{
+    char buf[65536];
+    uint64_t size = 0;
+    ssize_t n;
+
+    while ((n = read(from, buf, sizeof(buf))) != 0) {
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_set(err, -errno, "Can't read `%s`: %s", path, strerror(errno));
+        size += (uint64_t)n;
+        if (size > COPY_MAX)
+            return err_set(err, -EFBIG,
+                           "`%s` does not say how long it is, and is longer than %d MiB: copy it "
+                           "to a file first",
+                           path, COPY_MAX >> 20);
+        if (path_write_all(to, buf, (size_t)n))
+            return err_set(err, -ENOMEM, "Can't keep a copy of `%s`", path);
+    }
+    return 0;
+}
+
+/* What has it in memory, with the mode and the times of the file. */
+static int copy_source(int fd, const char *path, const struct stat *st, struct cast_source *out,
+                       struct err *err)
+{
+    const struct timespec times[2] = {st->st_atim, st->st_mtim};
+    _cleanup_close_ int copy = memfd_create("cast", MFD_CLOEXEC);
+    struct stat own;
+    int rc;
+
+    if (copy < 0)
+        return err_set(err, -errno, "Can't keep a copy of `%s`: %s", path, strerror(errno));
+    rc = fill(fd, copy, path, err);
+    if (rc)
+        return rc;
+    if (futimens(copy, times) || fstat(copy, &own))
+        return err_set(err, -errno, "Can't keep a copy of `%s`: %s", path, strerror(errno));
+    own.st_mode = st->st_mode;
+    *out = (struct cast_source){take_fd(&copy), path, own};
+    return 0;
+}
+
 int cast_source_open(const char *path, struct cast_source *out, struct err *err)
 {
     _cleanup_close_ int fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
@@ -45,6 +96,8 @@ int cast_source_open(const char *path, struct cast_source *out, struct err *err)
         return err_set(err, -errno, "Can't open `%s`: %s", path, strerror(errno));
     if (!S_ISREG(st.st_mode))
         return err_set(err, -EINVAL, "`%s` is not a regular file", path);
+    if (!st.st_blocks && st.st_size <= UNSURE_MAX) /* of /proc and /sys no size is true */
+        return copy_source(fd, path, &st, out, err);
     *out = (struct cast_source){take_fd(&fd), path, st};
     return 0;
 }
@@ -236,6 +289,13 @@ static const char *without_node(const Pb__CastNode *n, const char *text)
     return text + (str_starts(text, prefix) ? strlen(prefix) : 0);
 }
 
+static void set_receiver(struct cast_send *s, size_t i, const Pb__CastReceiving *m)
+{
+    s->list[i].node.port = m->port;
+    if (i < s->o.grant->n_bcast_addr) /* the network for files, if there is one */
+        s->list[i].node.addr = s->o.grant->bcast_addr[i];
+}
+
 static void on_node(void *ctx, size_t i, int code, const ProtobufCMessage *reply,
                     const struct err *err)
 {
@@ -245,7 +305,7 @@ static void on_node(void *ctx, size_t i, int code, const ProtobufCMessage *reply
         set_phase(s, i, is_gone(-code) ? PB__CAST_PHASE__CAST_LOST : PB__CAST_PHASE__CAST_REFUSED,
                   -code, without_node(&s->list[i].node, err->text));
     else
-        s->list[i].node.port = ((const Pb__CastReceiving *)reply)->port;
+        set_receiver(s, i, (const Pb__CastReceiving *)reply);
     if (++s->answered == s->count)
         loop_timer_set(s->step, 0);
 }
@@ -320,7 +380,7 @@ struct cast_send *cast_send_start(const struct cast_send_options *o)
         n->port = o->grant->nodes[i]->port;
     }
     fill_request(s);
-    if (s->count == 0 || rpc_secret_new(o->conf, s->token, &secret, &s->err)) {
+    if (s->count == 0 || rpc_secret_new(o->conf, NULL, s->token, &secret, NULL, &s->err)) {
         s->ended = true;
         loop_timer_set(s->step, 0);
         return s;
@@ -329,6 +389,13 @@ struct cast_send *cast_send_start(const struct cast_send_options *o)
     auth_key_done(&secret);
     ask_nodes(s);
     return s;
+}
+
+void cast_send_placed(const struct cast_send *s, struct hostlist *nodes)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (s->list[i].phase == PB__CAST_PHASE__CAST_PLACED)
+            hostlist_push(nodes, s->list[i].node.node);
 }
 
 void cast_send_free(struct cast_send *s)

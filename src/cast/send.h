@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "base/hostlist.h"
 #include "conf/conf.h"
 #include "loop/loop.h"
 #include "proto/cast.pb-c.h"
@@ -46,6 +47,8 @@ struct cast_send_options {
 struct cast_send;
 /* What the options point to is borrowed until on_done(), which is never called from within this. */
 struct cast_send *cast_send_start(const struct cast_send_options *o);
+/* Adds the nodes that have said that it is in its place. */
+void cast_send_placed(const struct cast_send *s, struct hostlist *nodes);
 void cast_send_free(struct cast_send *s); /* before the end: nobody gets it */
 
 #define CAST_TIMEOUT_MAX_MS INT64_C(3600000)

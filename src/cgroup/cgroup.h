@@ -79,7 +79,7 @@ static inline bool cgroup_has(const struct cgroup *c, enum cgroup_part part)
 #define CGROUP_NAME_MAX 48
 
 /* Names of directories: "uid_1000", "job_42" (of a job that was restarted twice "job_42.2"),
- * "step_0", "step_batch", "task_3". */
+ * "step_0", "step_batch", "step_extern", "task_3". */
 const char *cgroup_name_uid(uid_t uid, char buf[CGROUP_NAME_MAX]);
 const char *cgroup_name_job(uint32_t job_id, uint32_t restarts, char buf[CGROUP_NAME_MAX]);
 const char *cgroup_name_step(uint32_t step_id, char buf[CGROUP_NAME_MAX]);
@@ -134,6 +134,7 @@ bool cgroup_has_swap(const struct cgroup *c); /* the kernel counts what is swapp
 
 struct cgroup_memory {
     uint64_t limit, peak; /* bytes; limit UINT64_MAX: none; peak 0: the kernel does not say */
+    uint64_t used;        /* by processes now; of the peak files that the kernel keeps are a part */
     uint64_t oom_kills;   /* processes of it that the kernel ended for memory */
 };
 int cgroup_read_memory(const struct cgroup *c, struct cgroup_memory *out);

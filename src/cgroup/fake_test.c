@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "base/path.h"
+#include "base/step_id.h"
 #include "cgroup/internal.h"
 
 #define ALL (CGROUP_BIT(CGROUP_PARTS) - 1)
@@ -176,7 +177,8 @@ static void test_names(void **state)
     assert_int_equal(cgroup_parse_job(cgroup_name_job(42, 3, buf), &id, &restarts), 0);
     assert_string_equal(buf, "job_42.3");
     assert_int_equal(restarts, 3);
-    assert_string_equal(cgroup_name_step(0xfffffffbu, buf), "step_batch");
+    assert_string_equal(cgroup_name_step(STEP_ID_BATCH, buf), "step_batch");
+    assert_string_equal(cgroup_name_step(STEP_ID_EXTERN, buf), "step_extern");
     assert_string_equal(cgroup_name_step(7, buf), "step_7");
 }
 
@@ -211,6 +213,7 @@ static void test_v1(void **state)
     assert_int_equal(cgroup_read_memory(&step, &m), 0);
     assert_int_equal(m.oom_kills, 3);
     assert_int_equal(m.peak, 1 << 20);
+    assert_int_equal(m.used, 4242);
     assert_int_equal(cgroup_read_cpu(&step, &user, &sys), 0);
     assert_int_equal(user, 250 * 1000000 / sysconf(_SC_CLK_TCK));
     assert_int_equal(cgroup_freeze(&step, true), 0);

@@ -90,6 +90,7 @@ int cgroup_read_memory(const struct cgroup *c, struct cgroup_memory *out)
     if (c->version == CGROUP_V2) {
         read_number(dir, "memory.max", NULL, &out->limit);
         read_number(dir, "memory.peak", NULL, &out->peak);
+        read_number(dir, "memory.stat", "anon", &out->used);
         read_number(dir, "memory.events", "oom_kill", &out->oom_kills);
         return 0;
     }
@@ -97,6 +98,7 @@ int cgroup_read_memory(const struct cgroup *c, struct cgroup_memory *out)
     if (out->limit >= UNLIMITED_V1)
         out->limit = UINT64_MAX;
     read_number(dir, "memory.max_usage_in_bytes", NULL, &out->peak);
+    read_number(dir, "memory.stat", "total_rss", &out->used);
     read_number(dir, "memory.oom_control", "oom_kill", &out->oom_kills);
     return 0;
 }

@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cgroup/internal.h"
+#include "base/step_id.h"
 
-#define STEP_BATCH 0xfffffffbu
+#include "cgroup/internal.h"
 
 /* --- names --------------------------------------------------------------------------------------
  */
@@ -32,10 +32,8 @@ const char *cgroup_name_job(uint32_t job_id, uint32_t restarts, char buf[CGROUP_
 
 const char *cgroup_name_step(uint32_t step_id, char buf[CGROUP_NAME_MAX])
 {
-    if (step_id == STEP_BATCH)
-        snprintf(buf, CGROUP_NAME_MAX, "step_batch");
-    else
-        snprintf(buf, CGROUP_NAME_MAX, "step_%u", step_id);
+    char name[STEP_ID_NAME_MAX];
+    snprintf(buf, CGROUP_NAME_MAX, "step_%s", step_id_name(step_id, name));
     return buf;
 }
 

@@ -105,7 +105,8 @@ static bool choose_units(const struct cluster *c, const struct job *j,
     struct cores_want cores = {.units = own,
                                .per_socket = want->per_socket,
                                .beyond = want->beyond > others ? want->beyond - others : 0,
-                               .socket_left = left};
+                               .socket_left = left,
+                               .cyclic = j->want.cyclic};
     if (request_is_bound(&j->want) && own == want->units) {
         const struct gres_bind bind = {want->gres, want->gres_len, cores};
         return gres_bind_choose(n, &bind, set, devices);
@@ -274,6 +275,8 @@ void alloc_clear(struct cluster *c, struct job *j)
         alloc_node_done(a);
     }
     vec_clear(&j->alloc);
+    if (j->run)
+        j->run->host_at = 0;
     job_forget_past(j);
 }
 
@@ -297,6 +300,10 @@ void alloc_drop(struct cluster *c, struct job *j, uint32_t at)
     alloc_release(c, j, a);
     alloc_node_done(a);
     vec_remove(&j->alloc, at);
+    if (j->run && j->run->host_at == at)
+        j->run->host_at = 0;
+    else if (j->run && j->run->host_at > at)
+        j->run->host_at--;
     vec_foreach (&j->steps, s)
         drop_of_step(s, at);
 }

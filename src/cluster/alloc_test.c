@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cluster/cluster_test_util.h"
+#include "cluster/cores.h"
 
 static const char conf[] = CONS "NodeName=a CPUs=1 RealMemory=100\n"
                                 "NodeName=b CPUs=4 RealMemory=1000\n"
@@ -75,6 +76,40 @@ static void alone(void **state)
     test_cluster_free(c);
 }
 
+/* Of all sockets in turn, while they have some; those near to devices first. */
+static void units_in_turn(void **state)
+{
+    static const struct {
+        const char *busy, *near, *expect;
+        uint32_t units, per_socket;
+    } v[] = {
+        {"", "", "0,4", 2, 0},         {"", "", "0-1,4", 3, 0},   {"", "", "0-2,4-5", 5, 0},
+        {"0-2", "", "3-6", 4, 0},      {"0-3", "", "4-5", 2, 0},  {"", "4-7", "4-6", 3, 0},
+        {"5-7", "4-7", "0-1,4", 3, 0}, {"", "", "0-1,4-5", 4, 2}, {"", "", "", 5, 2},
+        {"0-6", "", "", 2, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(v); i++) {
+        struct cluster *c = test_cluster(CONS "NodeName=a Sockets=2 CoresPerSocket=4\n"
+                                              "PartitionName=p Nodes=ALL\n");
+        struct node *n = c->nodes.data[0];
+        _cleanup_bitset_ struct bitset *near = bitset_new(n->units), *got = bitset_new(n->units),
+                                       *expect = bitset_new(n->units);
+        cores_of_list(n, v[i].busy, n->busy);
+        n->free_units -= bitset_count(n->busy);
+        cores_of_list(n, v[i].near, near);
+        cores_of_list(n, v[i].expect, expect);
+        const struct cores_want want = {.units = v[i].units,
+                                        .per_socket = v[i].per_socket,
+                                        .cyclic = true,
+                                        .near = *v[i].near ? near : NULL};
+        assert_int_equal(cores_choose(n, &want, got), *v[i].expect != 0);
+        if (!bitset_equal(got, expect))
+            fail_msg("row %zu", i);
+        test_cluster_free(c);
+    }
+}
+
 /* Of the fullest socket that has enough, else of the emptiest first; and CPUs by the threads of a
  * core. */
 static void which_units(void **state)
@@ -83,6 +118,7 @@ static void which_units(void **state)
     struct job *j = running(c, 1, ""), *k = running(c, 2, ""), *l = running(c, 3, "");
 
     (void)state;
+    j->want.cyclic = k->want.cyclic = l->want.cyclic = false;
     c->nodes.data[2]->incarnation = mem_strdup("boot-1");
     assert_int_equal(alloc_take(c, j, 2, 3, 70, NULL), 0);
     assert_int_equal(alloc_take(c, k, 2, 60, 0, NULL), 0);
@@ -296,8 +332,8 @@ static void check_sees(void **state)
 /* --- another configuration under jobs --- */
 
 #define OF(cr, node)                                                                               \
-    "SelectType=select/cons_tres\nSelectTypeParameters=" cr "\nNodeName=a " node                   \
-    " RealMemory=100\nPartitionName=p Nodes=a\n"
+    "SelectType=select/cons_tres\nSelectTypeParameters=" cr                                        \
+    ",CR_CORE_DEFAULT_DIST_BLOCK\nNodeName=a " node " RealMemory=100\nPartitionName=p Nodes=a\n"
 #define TWO_THREADS "Sockets=2 CoresPerSocket=4 ThreadsPerCore=2"
 #define ONE_THREAD "Sockets=2 CoresPerSocket=8 ThreadsPerCore=1"
 
@@ -364,10 +400,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(too_much),        cmocka_unit_test(alone),
-        cmocka_unit_test(which_units),     cmocka_unit_test(release_is_once),
-        cmocka_unit_test(damaged_records), cmocka_unit_test(first_cores),
-        cmocka_unit_test(retaken),         cmocka_unit_test(check_sees),
-        cmocka_unit_test(other_units),
+        cmocka_unit_test(units_in_turn),   cmocka_unit_test(which_units),
+        cmocka_unit_test(release_is_once), cmocka_unit_test(damaged_records),
+        cmocka_unit_test(first_cores),     cmocka_unit_test(retaken),
+        cmocka_unit_test(check_sees),      cmocka_unit_test(other_units),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,15 +37,7 @@ int array_parse(const char *text, uint32_t size, struct idset *tasks, uint32_t *
 
 static size_t position(const struct cluster *c, uint32_t id)
 {
-    size_t low = 0, high = c->arrays.len;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (c->arrays.data[middle]->id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return vec_lower(&c->arrays, a, (*a)->id < id);
 }
 
 struct array *array_find(const struct cluster *c, uint32_t id)

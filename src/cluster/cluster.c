@@ -33,6 +33,7 @@ static void node_free(struct node *n)
     free(n->active);
     free(n->comment);
     free(n->extra);
+    free(n->cpu_bind);
     free(n->incarnation);
     vec_done(&n->ghosts);
     vec_done(&n->holders);
@@ -209,17 +210,10 @@ struct part *cluster_default_part(const struct cluster *c)
 /* Where the job of this id is, or would be put: ids normally rise, so the end comes first. */
 static size_t position(const struct cluster *c, uint32_t id)
 {
-    size_t low = 0, high = c->jobs.len;
-    if (high && c->jobs.data[high - 1]->id < id)
-        return high;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (c->jobs.data[middle]->id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t count = c->jobs.len;
+    if (count && c->jobs.data[count - 1]->id < id)
+        return count;
+    return vec_lower(&c->jobs, j, (*j)->id < id);
 }
 
 struct job *cluster_find_job(const struct cluster *c, uint32_t id)

@@ -359,3 +359,41 @@ int constraint_check(const struct cluster *c, const struct constraint *con, stru
         rc = check_names(c, con->parts.data[i].ops.data, con->parts.data[i].ops.len, err);
     return rc;
 }
+
+/* --- of one node -------------------------------------------------------------------------------
+ */
+
+static bool has_name(const struct op *ops, size_t count, const struct op *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (ops[i].kind == OP_NAME && ops[i].len == name->len &&
+            strncmp(ops[i].name, name->name, name->len) == 0)
+            return true;
+    return false;
+}
+
+static bool names(const struct constraint *con, const struct op *name)
+{
+    if (!con)
+        return false;
+    bool found = has_name(con->ops.data, con->ops.len, name);
+    vec_foreach (&con->parts, p)
+        found = found || has_name(p->ops.data, p->ops.len, name);
+    return found;
+}
+
+int constraint_check_host(const struct constraint *con, const struct constraint *all,
+                          struct err *err)
+{
+    if (con->counts || con->brackets)
+        return err_set(err, -ERR_FEATURE,
+                       "%s: --batch=%.*s: it is about one node: no counts and no [ ]",
+                       err_text(ERR_FEATURE), SHOWN_MAX, con->text);
+    vec_foreach (&con->ops, op)
+        if (op->kind == OP_NAME && !names(all, op))
+            return err_set(err, -ERR_FEATURE,
+                           "%s: --batch=%.*s: %.*s is not among the features of --constraint",
+                           err_text(ERR_FEATURE), SHOWN_MAX, con->text,
+                           op->len > SHOWN_MAX ? SHOWN_MAX : (int)op->len, op->name);
+    return 0;
+}

@@ -26,6 +26,10 @@ struct constraint;
 int constraint_parse(const char *expr, const char *option, struct constraint **out,
                      struct err *err);
 void constraint_free(struct constraint *con);
+/* Of --batch, one node: -ERR_FEATURE, it has counts or brackets, or a name that the --constraint
+ * (NULL: there is none) does not have. */
+int constraint_check_host(const struct constraint *con, const struct constraint *all,
+                          struct err *err);
 /* -ERR_FEATURE: it names what no node has. */
 int constraint_check(const struct cluster *c, const struct constraint *con, struct err *err);
 

@@ -80,11 +80,36 @@ static bool is_plain(const struct node *n, const struct cores_want *want)
             want->units == n->free_units);
 }
 
+/* So many more, of each socket in turn; of those near first. */
+static bool take_turns(const struct node *n, const struct cores_want *want,
+                       const struct bitset *busy, uint32_t left, struct socket *sockets,
+                       struct bitset *chosen)
+{
+    size_t count = socket_count(n);
+    for (int far = 0; far < 2; far++)
+        for (bool more = true; more && left;) {
+            more = false;
+            for (size_t i = 0; i < count && left; i++) {
+                size_t first = i * n->units_per_socket, end = first + n->units_per_socket;
+                if (!sockets[i].room || !(far || sockets[i].near))
+                    continue;
+                take_range(busy, want->near, first, end < n->units ? end : n->units, 1, chosen);
+                sockets[i].room--;
+                sockets[i].rest--;
+                left--;
+                more = true;
+            }
+        }
+    return left == 0;
+}
+
 /* So many more, socket by socket. */
 static bool take_sockets(const struct node *n, const struct cores_want *want,
                          const struct bitset *busy, uint32_t left, struct socket *sockets,
                          struct bitset *chosen)
 {
+    if (want->cyclic)
+        return take_turns(n, want, busy, left, sockets, chosen);
     while (left) {
         long best = best_socket(sockets, socket_count(n), left);
         if (best < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which units of a node a job gets: units of as few sockets as do, of the fullest one that has
- * enough, so that large gaps stay; near the devices that it gets, too.
+ * Which units of a node a job gets: of as few sockets as do, of the fullest one that has enough, so
+ * that large gaps stay; or of all sockets in turn. Near the devices that it gets, too.
  */
 #pragma once
 
@@ -19,6 +19,7 @@ struct cores_want {
     uint32_t per_socket;         /* at most; 0: any number */
     uint32_t beyond;             /* of the units, those that per_socket says nothing of */
     const uint32_t *socket_left; /* at most, by socket; NULL: any number */
+    bool cyclic;                 /* of all sockets in turn */
     const struct bitset *near;   /* better ones; NULL: none */
     const struct bitset *only;   /* no others; NULL: any */
 };

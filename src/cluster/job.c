@@ -3,6 +3,7 @@
 
 #include "base/hostlist.h"
 #include "cluster/cluster.h"
+#include "cluster/constraint.h"
 
 void job_format_nodes(const struct cluster *c, const struct job *j, struct str *out)
 {
@@ -18,6 +19,28 @@ uint32_t job_alloc_cpus(const struct job *j)
     vec_foreach (&j->alloc, a)
         sum += a->cpus;
     return sum;
+}
+
+static bool is_asked_host(const struct cluster *c, const struct constraint *con,
+                          const struct alloc_node *a)
+{
+    return constraint_match_any(con, node_active_features(c->nodes.data[a->node]));
+}
+
+void job_choose_host(const struct cluster *c, struct job *j)
+{
+    struct constraint *con = NULL;
+    if (!j->batch || !j->want.chooses_host)
+        return;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+    if (constraint_parse(spec->batch_features, "", &con, NULL) != 0)
+        return;
+    for (uint32_t i = j->alloc.len; i-- > 0;)
+        if (is_asked_host(c, con, &j->alloc.data[i]))
+            job_make_run(j)->host_at = i;
+    constraint_free(con);
 }
 
 uint32_t job_nodes_left(const struct job *j)
@@ -41,6 +64,7 @@ void job_step_done(struct step *s)
     vec_foreach (&s->nodes, n)
         job_step_node_done(n);
     vec_done(&s->nodes);
+    vec_done(&s->ports);
     str_done(&s->record);
     str_done(&s->usage);
 }
@@ -73,8 +97,10 @@ void job_forget_run(struct cluster *c, struct job *j)
     vec_foreach (&j->run->waiting_steps, w)
         str_done(&w->spec);
     vec_done(&j->run->waiting_steps);
+    vec_done(&j->run->late_ports);
     notice_board_free(j->run->board);
     free(j->run->resv_name);
+    free(j->run->held_up);
     free(take_ptr(j->run));
 }
 

@@ -25,8 +25,6 @@
 
 struct cluster;
 
-#define CLUSTER_BATCH_STEP 0xfffffffbu
-#define CLUSTER_ALLOC_STEP 0xfffffffcu             /* the allocation itself, on all its nodes */
 #define CLUSTER_TIME_MAX_SEC INT64_C(253402300799) /* the end of the year 9999 */
 #define CLUSTER_NO_LIMIT_SEC                                                                       \
     (INT64_C(365) * 86400) /* how long the planner takes "unlimited" to be */
@@ -37,6 +35,7 @@ struct alloc_node {
     struct bitset *step_busy;       /* which CPUs such steps have; NULL: none yet (step_cpus.h) */
     uint64_t mem_mib, step_mem_mib; /* step: of the memory, what steps have asked for */
     bool released, touched;         /* touched: something may have run there */
+    bool ready;                     /* it said so, see control/ready.c */
     bool parked;                    /* suspended: its units are for others */
     bool halt_told;                 /* the last order to stop or to go on was carried out */
     VEC(struct gres_held) gres;
@@ -57,12 +56,14 @@ struct step {
     uint32_t id;
     VEC(struct step_node) nodes;
     bool overlap, ending; /* ending: ordered to end, until its nodes say that it did */
+    bool spares_others;   /* its end for memory on one node is no reason to end it on others */
     bool asked;           /* its nodes were, whether they have anything of it */
     int64_t made_mono_ms; /* when, or when the records were read */
     int exit_status;
     uint8_t request_id[16];
-    struct str record; /* packed StepRecord, without: */
-    struct str usage;  /* packed Usage, of the nodes where it has ended */
+    VEC32(uint16_t) ports; /* of its own, rising (step_ports.h) */
+    struct str record;     /* packed StepRecord, without: */
+    struct str usage;      /* packed Usage, of the nodes where it has ended */
 };
 
 struct waiting_step {
@@ -91,10 +92,14 @@ struct job_run {
     int64_t repeat_mono_ms;              /* unanswered orders are sent again; 0: none */
     int64_t unlaunched_mono_ms; /* nodes are asked for steps that none was told of; 0: none */
     int64_t purge_mono_ms;      /* 0: not ended */
+    int64_t left_mono_ms;       /* since when no srun or salloc listens; 0: one does */
     char *resv_name;            /* it runs, or ran, in */
     int64_t resv_end_at;        /* of that; 0: it may run on */
     uint32_t halts;             /* how often it was suspended and resumed */
+    uint32_t host_at;           /* the place in alloc of its job_host() */
     VEC32(struct waiting_step) waiting_steps;
+    VEC32(uint16_t) late_ports; /* of steps that ended with it, until its nodes are clean */
+    char *held_up;              /* by what on which node, for people; NULL: by nothing known */
     struct notice_board *board; /* messages to its srun or salloc; NULL: there is nothing */
 };
 
@@ -113,11 +118,13 @@ struct job {
     bool configuring; /* PrologSlurmctld is not known to have ended; its nodes are not used yet */
     bool epilog_due;  /* EpilogSlurmctld is not known to have ended; it is completing until then */
     int script;       /* of the site's, that runs for it now: enum _Pb__ScriptKind; 0: none */
-    bool warn_batch, warned;    /* to the script alone; it was sent */
-    bool switches_waived;       /* it has waited for them long enough */
-    bool dirty;                 /* in cluster.dirty */
-    bool lost_node, lost_first; /* of its record: nodes that are not configured now; its script's */
-    bool yielded;               /* in cluster.yielded */
+    bool warn_batch, warned;   /* to the script alone; it was sent */
+    bool had_shell;            /* a step STEP_ID_INTERACTIVE was made in this attempt */
+    bool switches_waived;      /* it has waited for them long enough */
+    bool dirty;                /* in cluster.dirty */
+    bool lost_node, lost_host; /* of its record: nodes that are not configured now; its host */
+    bool yielded;              /* in cluster.yielded */
+    bool readying; /* it is configuring, and its nodes are asked whether they are ready */
     bool resv_asked, resv_gone; /* see resvs; held because that one is no more */
     struct job_run *run;        /* NULL: it has not started since it was queued */
     struct job_past *past;      /* NULL: its nodes are all there */
@@ -185,6 +192,13 @@ static inline const struct job_run *job_run(const struct job *j)
     return j->run ? j->run : &job_no_run;
 }
 struct job_run *job_make_run(struct job *j); /* for changes of it; made when there is none */
+/* The node of its script; of a job without one the first. It has nodes. */
+static inline struct alloc_node *job_host(const struct job *j)
+{
+    return &j->alloc.data[job_run(j)->host_at];
+}
+/* Of its nodes the first one that --batch asks for, or else the first one. */
+void job_choose_host(const struct cluster *c, struct job *j);
 void job_forget_run(struct cluster *c, struct job *j);
 struct job *job_of_end(struct order_link *link); /* of a link in cluster.ends; NULL for NULL */
 /* Packs a message; what 'p' had is gone. */

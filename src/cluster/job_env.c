@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/str.h"
 
@@ -57,6 +58,70 @@ static void put_gpus(job_env_fn *put, void *ctx, const char *name, const char *g
         put(ctx, name, str_cstr(&text));
 }
 
+/* --- memory of tasks, as bind_read_memory() of srun reads it -------------------------------------
+ */
+
+static bool is_word(const char *at, size_t len, const char *word)
+{
+    return strlen(word) == len && strncasecmp(at, word, len) == 0;
+}
+
+/* Of words that exclude each other the last one; NULL: none is there. */
+static const char *last_of(const char *text, const char *const *words)
+{
+    const char *found = NULL;
+
+    for (const char *at = text; *at;) {
+        size_t len = strcspn(at, ",:");
+
+        for (size_t i = 0; words[i]; i++)
+            if (is_word(at, len, words[i]))
+                found = words[i];
+        if (at[len] == ':') /* a list, up to the end */
+            break;
+        at += len + (at[len] == ',');
+    }
+    return found;
+}
+
+static void put_bind_type(job_env_fn *put, void *ctx, const char *name, const char *text)
+{
+    static const char *const words[] = {"none", "rank", "local", "map_mem", "mask_mem", NULL};
+    _cleanup_str_ struct str type = STR_INIT;
+
+    if (!text)
+        return;
+    const char *word = last_of(text, words);
+    str_printf(&type, "%s%s", word ? word : "none", word && strchr(word, '_') ? ":" : "");
+    put(ctx, name, str_cstr(&type));
+}
+
+static void put_bind_list(job_env_fn *put, void *ctx, const char *name, const char *text)
+{
+    const char *colon = text ? strchr(text, ':') : NULL;
+
+    if (text)
+        put(ctx, name, colon ? colon + 1 : "");
+}
+
+/* One of the words, or what holds when it is not there. */
+static void put_bind_word(job_env_fn *put, void *ctx, const char *name, const char *text,
+                          const char *const *words, const char *otherwise)
+{
+    if (text)
+        put(ctx, name, last_of(text, words) ? words[0] : otherwise);
+}
+
+static const char *const verbose_words[] = {"verbose", "v", NULL};
+static const char *const prefer_words[] = {"prefer", "p", NULL};
+static const char *const sort_words[] = {"sort", NULL};
+
+#define PUT_BIND_TYPE(name, member) put_bind_type(put, ctx, name, s->member);
+#define PUT_BIND_LIST(name, member) put_bind_list(put, ctx, name, s->member);
+#define PUT_BIND_VERBOSE(name, member)                                                             \
+    put_bind_word(put, ctx, name, s->member, verbose_words, "quiet");
+#define PUT_BIND_PREFER(name, member) put_bind_word(put, ctx, name, s->member, prefer_words, "");
+#define PUT_BIND_SORT(name, member) put_bind_word(put, ctx, name, s->member, sort_words, "");
 #define PUT_TEXT(name, member) put_text(put, ctx, name, s->member);
 #define PUT_WORD(name, member) put_word(put, ctx, name, s->member);
 #define PUT_SIZE(name, member) put_size(put, ctx, name, s->member);

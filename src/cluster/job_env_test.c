@@ -53,6 +53,30 @@ static void test_what_is_given(void **state)
     check(&s, "SLURM_MEM_PER_NODE=80 ");
 }
 
+static void test_memory(void **state)
+{
+    static const struct {
+        const char *given, *list, *prefer, *sort, *type, *verbose;
+    } cases[] = {{"local", "", "", "", "local", "quiet"},
+                 {"v,prefer,map_mem:0,1", "0,1", "prefer", "", "map_mem:", "verbose"},
+                 {"Verbose,sort,MASK_MEM:0x1*2", "0x1*2", "", "sort", "mask_mem:", "verbose"},
+                 {"q,p,rank", "", "prefer", "", "rank", "quiet"},
+                 {"nosort", "", "", "", "none", "quiet"}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        _cleanup_str_ struct str wanted = STR_INIT;
+        Pb__JobSpec s = PB__JOB_SPEC__INIT;
+
+        s.mem_bind = (char *)cases[i].given;
+        str_printf(&wanted,
+                   "SLURM_MEM_BIND=%s SLURM_MEM_BIND_LIST=%s SLURM_MEM_BIND_PREFER=%s "
+                   "SLURM_MEM_BIND_SORT=%s SLURM_MEM_BIND_TYPE=%s SLURM_MEM_BIND_VERBOSE=%s ",
+                   cases[i].given, cases[i].list, cases[i].prefer, cases[i].sort, cases[i].type,
+                   cases[i].verbose);
+        check(&s, str_cstr(&wanted));
+    }
+}
+
 static void test_names(void **state)
 {
     assert_true(job_env_has("SLURM_GPUS=2", 10));
@@ -65,6 +89,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_not_given_is_not_said),
         cmocka_unit_test(test_what_is_given),
+        cmocka_unit_test(test_memory),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

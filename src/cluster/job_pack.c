@@ -69,7 +69,7 @@ static void pack_where(const struct cluster *c, const struct job *j, Pb__JobLive
         job_format_nodes(c, j, &nodes);
         m->nodes = arena_strdup(arena, str_cstr(&nodes));
         str_done(&nodes);
-        m->batch_host = (char *)c->nodes.data[j->alloc.data[0].node]->name;
+        m->batch_host = (char *)c->nodes.data[job_host(j)->node]->name;
         SET(m, num_nodes, (uint32_t)j->alloc.len);
         SET(m, num_cpus, job_alloc_cpus(j));
         pack_alloc(c, j, m, arena);
@@ -200,6 +200,15 @@ static void add_as_packed(struct job *j)
     str_done(&more);
 }
 
+static void pack_late_ports(const struct job *j, Pb__JobLive *m, struct arena *arena)
+{
+    if (!job_run(j)->late_ports.len)
+        return;
+    m->late_ports = arena_alloc(arena, sizeof(*m->late_ports) * j->run->late_ports.len);
+    vec_foreach (&j->run->late_ports, p)
+        m->late_ports[m->n_late_ports++] = *p;
+}
+
 void job_pack_live(const struct cluster *c, struct job *j)
 {
     _cleanup_arena_ struct arena arena;
@@ -226,6 +235,7 @@ void job_pack_live(const struct cluster *c, struct job *j)
         SET(&m, accrued_sec, j->rank.accrued_sec);
     pack_parts(j, &m, &arena);
     m.reservation = job_run(j)->resv_name;
+    m.held_up = job_run(j)->held_up;
     if (j->resv_gone)
         SET(&m, resv_gone, true);
     if (job_run(j)->resv_end_at)
@@ -249,12 +259,17 @@ void job_pack_live(const struct cluster *c, struct job *j)
         SET(&m, requeue_after, true);
     if (j->special_exit)
         SET(&m, special_exit, true);
+    if (j->had_shell)
+        SET(&m, had_shell, true);
     if (j->warned)
         SET(&m, warned, true);
     if (j->configuring)
         SET(&m, configuring, true);
+    if (j->readying)
+        SET(&m, readying, true);
     if (j->epilog_due)
         SET(&m, epilog_due, true);
+    pack_late_ports(j, &m, &arena);
     struct str tasks = STR_INIT;
     pack_array(j, &m, &tasks);
     j->shown_sched_at = j->sched_at;

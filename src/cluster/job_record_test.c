@@ -271,8 +271,8 @@ static int64_t some_time(uint64_t *seed)
 static void random_facts(struct job *j, uint64_t *seed)
 {
     static const char *const reasons[] = {NULL, "TimeLimit", "NonZeroExitCode", "JobHeldUser"};
-    bool *const flags[] = {&j->held,          &j->admin_hold, &j->launched,        &j->backfilled,
-                           &j->requeue_after, &j->warned,     &j->interactive_step};
+    bool *const flags[] = {&j->held,          &j->admin_hold, &j->launched,         &j->backfilled,
+                           &j->requeue_after, &j->warned,     &j->interactive_step, &j->had_shell};
 
     for (size_t i = 0; i < COUNT(flags); i++)
         *flags[i] = test_between(seed, 0, 3) == 0;
@@ -319,7 +319,8 @@ static void same_job(const struct job *a, const struct job *b)
     assert_true(a->held == b->held && a->admin_hold == b->admin_hold);
     assert_true(a->launched == b->launched && a->backfilled == b->backfilled);
     assert_true(a->completing == b->completing && a->requeue_after == b->requeue_after);
-    assert_true(a->interactive_step == b->interactive_step && a->warned == b->warned);
+    assert_true(a->interactive_step == b->interactive_step && a->warned == b->warned &&
+                a->had_shell == b->had_shell);
     assert_int_equal(a->cancelled_by, b->cancelled_by);
     assert_int_equal(a->priority, b->priority);
     assert_int_equal(a->restarts, b->restarts);

@@ -47,6 +47,9 @@ static void restore_step(struct cluster *c, struct job *j, const Pb__StepRecord 
         a->step_cpus += s.overlap ? 0 : sn.cpus;
         a->step_mem_mib += s.overlap ? 0 : sn.mem_mib;
     }
+    s.spares_others = r->has_oom_kill_step && !r->oom_kill_step;
+    for (size_t i = 0; i < r->n_resv_ports; i++)
+        vec_push(&s.ports, (uint16_t)r->resv_ports[i]);
     Pb__StepRecord record = *r;
     if (r->usage)
         pb_pack(&r->usage->base, &s.usage);
@@ -75,7 +78,10 @@ static void restore_run(struct job *j, const Pb__JobLive *m)
     r->start_mono_ms = OR(m, start_mono_ms, 0);
     r->end_mono_ms = OR(m, end_mono_ms, 0);
     r->boot = OR(m, boot, 0);
+    for (size_t i = 0; i < m->n_late_ports; i++)
+        vec_push(&r->late_ports, (uint16_t)m->late_ports[i]);
     r->resv_name = mem_strdup(m->reservation);
+    r->held_up = mem_strdup(m->held_up);
     r->resv_end_at = bounded_time(OR(m, resv_end_at, 0));
 }
 
@@ -106,8 +112,10 @@ static void restore_live(struct job *j, const Pb__JobLive *m)
     j->interactive_step = OR(m, interactive_step, 0);
     j->requeue_after = OR(m, requeue_after, 0);
     j->special_exit = OR(m, special_exit, 0);
+    j->had_shell = OR(m, had_shell, 0);
     j->warned = OR(m, warned, 0);
     j->configuring = OR(m, configuring, 0);
+    j->readying = j->configuring && OR(m, readying, 0);
     j->epilog_due = OR(m, epilog_due, 0);
     j->resv_gone = OR(m, resv_gone, 0);
     j->reason = j->stored_reason = mem_strdup(m->reason);
@@ -267,7 +275,10 @@ int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, s
         bool held = !m->alloc[i]->has_released || !m->alloc[i]->released;
         bool gone = alloc_retake(c, j, m->alloc[i]) != 0;
         j->lost_node = j->lost_node || (gone && held);
-        j->lost_first = j->lost_first || (gone && i == 0);
+        bool host = m->batch_host ? str_eq(m->alloc[i]->node, m->batch_host) : i == 0;
+        j->lost_host = j->lost_host || (gone && host);
+        if (host && !gone && j->alloc.len > 1)
+            job_make_run(j)->host_at = (uint32_t)j->alloc.len - 1;
         past = past || (gone && !held);
     }
     if (past && job_is_final(j))

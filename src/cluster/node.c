@@ -137,6 +137,13 @@ static Pb__NodeBase base_state(const struct node *n)
                                                         : PB__NODE_BASE__NODE_MIXED;
 }
 
+const char *node_cpu_bind(const struct node *n)
+{
+    if (n->cpu_bind)
+        return str_case_eq(n->cpu_bind, "off") ? NULL : n->cpu_bind;
+    return n->row->cpu_bind;
+}
+
 static void pack_admin(const struct node *n, Pb__NodeRecord *m)
 {
     if (n->drain)
@@ -152,6 +159,7 @@ static void pack_admin(const struct node *n, Pb__NodeRecord *m)
     m->features = n->features;
     m->comment = n->comment;
     m->extra = n->extra;
+    m->cpu_bind = n->cpu_bind;
 }
 
 static void pack_ghosts(const struct node *n, Pb__NodeRecord *m, struct arena *arena)
@@ -228,8 +236,10 @@ void node_restore(struct cluster *c, struct node *n, const Pb__NodeRecord *r)
     n->active = mem_strdup(r->active_features);
     free(n->comment);
     free(n->extra);
+    free(n->cpu_bind);
     n->comment = mem_strdup(r->comment);
     n->extra = mem_strdup(r->extra);
+    n->cpu_bind = mem_strdup(r->cpu_bind);
     str_clear(&n->newer);
     pb_pick_unknown(&r->base, &n->newer);
     pool_update(c, n);
@@ -281,6 +291,8 @@ static void pack_config(const struct node *n, Pb__NodeRecord *m)
 {
     m->hostname = (char *)n->conf->hostname;
     m->addr = (char *)n->conf->addr;
+    if (!str_eq(n->conf->bcast_addr, n->conf->addr))
+        m->bcast_addr = (char *)n->conf->bcast_addr;
     SET(m, port, n->conf->port);
     SET(m, cpus, n->cpus + n->spec_cpus);
     if (n->spec_cpus)
@@ -303,6 +315,7 @@ static void pack_config(const struct node *n, Pb__NodeRecord *m)
         m->comment = (char *)n->row->comment;
     if (!m->extra)
         m->extra = (char *)n->row->extra;
+    m->cpu_bind = (char *)node_cpu_bind(n);
 }
 
 static void pack_live(const struct node *n, Pb__NodeRecord *m)

@@ -33,6 +33,8 @@ static void list(const struct cluster *c, const char *fields, bool group, size_t
             if (n->has_count)
                 str_printf(out, "*%u", n->count);
             pb_each_field (type, field)
+                assert_in_range(field->id, 1, 63); /* a bit of NodeFilter.fields */
+            pb_each_field (type, field)
                 if (fields && field->id != 1 && field->id != 55 && pb_has(&n->base, field) &&
                     !(q.fields >> field->id & 1))
                     fail_msg("%s has %s, which nobody asked for", n->name, field->name);

@@ -485,6 +485,8 @@ static void random_node(struct node *n, uint64_t *seed)
     }
     free(n->comment);
     free(n->extra);
+    free(n->cpu_bind);
+    n->cpu_bind = random_text(seed);
     n->comment = random_text(seed);
     n->extra = random_text(seed);
 }
@@ -519,6 +521,7 @@ static void survives(void **state)
         assert_true(a->down == b->down && a->drain == b->drain && a->fail == b->fail);
         assert_int_equal(a->admin_down, b->admin_down);
         assert_true(str_eq(a->reason, b->reason) && str_eq(a->comment, b->comment));
+        assert_true(str_eq(a->cpu_bind, b->cpu_bind));
         assert_true(str_eq(a->extra, b->extra) && str_eq(a->features, b->features));
         assert_int_equal(a->weight, b->weight);
         assert_int_equal(a->reason_uid, b->reason ? b->reason_uid : a->reason_uid);

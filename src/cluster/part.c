@@ -64,6 +64,7 @@ static void part_pack_access(const struct conf_part *p, Pb__PartRecord *m)
     m->alternate = (char *)p->alternate;
     m->qos = (char *)p->qos;
     m->preempt_mode = (char *)p->preempt_mode;
+    m->cpu_bind = (char *)p->cpu_bind;
 }
 
 static const char *state_text(enum conf_part_state state)

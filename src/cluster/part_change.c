@@ -47,6 +47,7 @@ static const struct {
     {"alternate", "Alternate", false},
     {"qos", "QoS", false},
     {"preempt_mode", "PreemptMode", true},
+    {"cpu_bind", "CpuBind", true},
     {"exclusive_user", "ExclusiveUser", false},
     {"lln", "LLN", false},
     {"grace_time_sec", "GraceTime", true},
@@ -161,6 +162,19 @@ static int check_preemption(const struct cluster *c, const Pb__PartRecord *m, st
     return 0;
 }
 
+static bool is_off(const char *word)
+{
+    return !*word || str_case_eq(word, "off");
+}
+
+static int check_cpu_bind(const char *word, struct err *err)
+{
+    if (!word || is_off(word) || conf_cpu_bind_known(word))
+        return 0;
+    return err_set(err, -ERR_PARSE, "CpuBind=%.64s: it is none, socket, ldom, core, thread or off",
+                   word);
+}
+
 /* As a value in quotes holds it: "scontrol write config" makes one of it. */
 static int check_list(const char *key, const char *list, struct err *err)
 {
@@ -185,6 +199,9 @@ static void keep(struct part *p, const Pb__PartRecord *changes, struct conf_part
         next->allow_alloc_nodes = arena_strdup(&p->strings, changes->alloc_nodes);
     if (changes->preempt_mode)
         next->preempt_mode = arena_strdup(&p->strings, changes->preempt_mode);
+    if (changes->cpu_bind)
+        next->cpu_bind =
+            is_off(changes->cpu_bind) ? NULL : arena_strdup(&p->strings, changes->cpu_bind);
     p->conf = *next;
 }
 
@@ -200,6 +217,8 @@ int part_change(struct cluster *c, struct part *p, const Pb__PartRecord *changes
         rc = check_numbers(&next, err);
     if (rc == 0)
         rc = check_preemption(c, changes, err);
+    if (rc == 0)
+        rc = check_cpu_bind(changes->cpu_bind, err);
     if (rc == 0)
         rc = check_list("AllowGroups", changes->allow_groups, err);
     if (rc == 0)

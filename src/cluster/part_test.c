@@ -167,6 +167,7 @@ static void set_other(Pb__PartRecord *m, const Pb__PartRecord *now,
     static const char *const texts[][2] = {
         {"nodes", "n1,m"},       {"state", "DRAIN"},       {"share", "EXCLUSIVE"},
         {"allow_groups", "a,b"}, {"alloc_nodes", "login"}, {"preempt_mode", "REQUEUE"},
+        {"cpu_bind", "core"},
     };
     char *to = (char *)m + field->offset;
     const char *from = (const char *)now + field->offset;

@@ -9,6 +9,7 @@
 
 #include "base/size.h"
 #include "cluster/cluster.h"
+#include "cluster/dist.h"
 
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 
@@ -33,8 +34,10 @@ void request_read_cores(const struct cluster *c, struct request *r, const Pb__Jo
     r->tasks_per_core = OR(s, ntasks_per_core, c->conf->cr & CONF_CR_ONE_TASK ? 1 : 0);
     r->spec_in_threads = OR(s, thread_spec, 0) > 0;
     r->spec = r->spec_in_threads ? s->thread_spec : OR(s, core_spec, 0);
-    const char *word = s->distribution ? strrchr(s->distribution, ',') : NULL;
-    r->pack = word ? str_case_eq(word, ",pack") : c->conf->cr & CONF_CR_PACK;
+    struct dist d = {0};
+    dist_parse(s->distribution, &d); /* what makes no sense was refused */
+    r->pack = dist_is_packed(&d, c->conf->cr & CONF_CR_PACK);
+    r->cyclic = d.sockets ? d.sockets != DIST_BLOCK : !(c->conf->cr & CONF_CR_BLOCK);
     r->ask_user_alone = OR(s, exclusive_user, 0);
 }
 

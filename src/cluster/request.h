@@ -50,9 +50,13 @@ struct request {
     uint8_t gres_binding;            /* enum gres_binding */
     bool spec_in_threads;            /* these are counted so */
     bool contiguous, overcommit, tasks_given;
-    bool req_gone;              /* a node it requires is not configured any more: it waits */
-    bool pack;                  /* its tasks fill one node before the next */
-    bool spread, use_min_nodes; /* of a range of node counts: as many as possible, or as few */
+    bool req_gone; /* a node it requires is not configured any more: it waits */
+    bool pack;     /* its tasks fill one node before the next */
+    bool cyclic;   /* its CPUs are of all sockets of a node in turn */
+    bool spread : 1, use_min_nodes : 1; /* of a range of node counts: as many as possible, or as
+                                           few */
+    bool unattended : 1;                /* salloc --no-shell: nobody stays with it */
+    bool chooses_host : 1;              /* --batch was given */
 };
 
 void request_done(struct request *r);

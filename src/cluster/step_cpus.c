@@ -37,25 +37,62 @@ static uint32_t move(struct bitset *from, struct bitset *to, size_t first, size_
     return count;
 }
 
-/* Whole cores; what is left, of the core with the fewest that are enough; else wherever some are.
- * Tells how many there are not. */
-static uint32_t choose(const struct node *n, uint32_t count, struct bitset *from, struct bitset *to)
+/* The first CPU of the n-th core: one socket after the other, or of each in turn. */
+static size_t nth_core(const struct node *n, uint32_t threads, size_t nth, bool cyclic)
+{
+    size_t sockets = n->sockets ? n->sockets : 1, cores = n->cores ? n->cores : 1;
+    if (cyclic && nth < sockets * cores)
+        nth = nth % sockets * cores + nth / sockets;
+    return nth * threads;
+}
+
+/* Whole cores; what is left, of the core with the fewest that are enough. Tells how many there are
+ * not. */
+static uint32_t choose_cores(const struct node *n, uint32_t count, bool cyclic, struct bitset *from,
+                             struct bitset *to)
 {
     uint32_t threads = n->threads ? n->threads : 1, fewest = UINT32_MAX;
-    size_t tightest = 0;
-    for (size_t core = 0; core < from->size && count >= threads; core += threads)
+    size_t tightest = 0, cores = (from->size + threads - 1) / threads;
+    for (size_t i = 0; i < cores && count >= threads; i++) {
+        size_t core = nth_core(n, threads, i, cyclic);
         if (count_in_core(from, core, threads) == threads)
             count = move(from, to, core, core + threads, count);
-    for (size_t core = 0; core < from->size && count && count < threads; core += threads) {
+    }
+    for (size_t i = 0; i < cores && count && count < threads; i++) {
+        size_t core = nth_core(n, threads, i, cyclic);
         uint32_t has = count_in_core(from, core, threads);
         if (has < count || has >= fewest)
             continue;
         fewest = has;
         tightest = core;
     }
-    if (fewest != UINT32_MAX)
-        count = move(from, to, tightest, tightest + threads, count);
-    return move(from, to, 0, from->size, count);
+    return fewest == UINT32_MAX ? count : move(from, to, tightest, tightest + threads, count);
+}
+
+/* So many of each core that is idle; what is left, of any in turn. */
+static uint32_t choose_spread(const struct node *n, uint32_t count, struct step_cpus_way way,
+                              struct bitset *from, struct bitset *to)
+{
+    uint32_t threads = n->threads ? n->threads : 1, before = 0;
+    size_t cores = (from->size + threads - 1) / threads;
+    for (bool idle = true; count && (idle || count != before); idle = false) {
+        before = count;
+        for (size_t i = 0; i < cores && count; i++) {
+            size_t core = nth_core(n, threads, i, way.cyclic);
+            uint32_t some = way.spread < count ? way.spread : count;
+            if (!idle || count_in_core(from, core, threads) == threads)
+                count -= some - move(from, to, core, core + threads, some);
+        }
+    }
+    return count;
+}
+
+static uint32_t choose(const struct node *n, uint32_t count, struct step_cpus_way way,
+                       struct bitset *from, struct bitset *to)
+{
+    count = way.spread ? choose_spread(n, count, way, from, to)
+                       : choose_cores(n, count, way.cyclic, from, to);
+    return move(from, to, 0, from->size, count); /* wherever some are */
 }
 
 static struct bitset *busy(const struct node *n, struct alloc_node *a)
@@ -71,15 +108,17 @@ static void own(const struct node *n, struct alloc_node *a, const struct step_no
         bitset_or(busy(n, a), s->own);
 }
 
-void step_cpus_take(const struct node *n, struct alloc_node *a, struct step_node *s, bool shares)
+void step_cpus_take(const struct node *n, struct alloc_node *a, struct step_node *s, bool shares,
+                    struct step_cpus_way way)
 {
     _cleanup_bitset_ struct bitset *all = step_cpus_of_job(n, a), *idle = bitset_dup(all);
     s->own = bitset_new(n->cpus);
     if (a->step_busy)
         bitset_andnot(idle, a->step_busy);
-    uint32_t left = choose(n, s->cpus, idle, s->own);
+    uint32_t left = choose(n, s->cpus, way, idle, s->own);
     bitset_andnot(all, s->own);
-    choose(n, left, all, s->own); /* it shares, or its job has fewer than when steps were counted */
+    choose(n, left, way, all,
+           s->own); /* it shares, or its job has fewer than when steps were counted */
     own(n, a, s, shares);
 }
 
@@ -87,7 +126,7 @@ void step_cpus_retake(const struct node *n, struct alloc_node *a, struct step_no
                       const Pb__StepNode *stored)
 {
     if (!stored->has_cpu_set) { /* of an older version */
-        step_cpus_take(n, a, s, shares);
+        step_cpus_take(n, a, s, shares, (struct step_cpus_way){0});
         return;
     }
     _cleanup_bitset_ struct bitset *all = step_cpus_of_job(n, a);
@@ -97,7 +136,7 @@ void step_cpus_retake(const struct node *n, struct alloc_node *a, struct step_no
             bitset_set(s->own, i);
     if (bitset_empty(s->own)) { /* the node has changed, and its job has others */
         bitset_free(s->own);
-        step_cpus_take(n, a, s, shares);
+        step_cpus_take(n, a, s, shares, (struct step_cpus_way){0});
         return;
     }
     own(n, a, s, shares);

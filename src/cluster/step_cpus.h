@@ -17,9 +17,16 @@ struct step_node;
 struct bitset *step_cpus_of_job(const struct node *n, const struct alloc_node *a); /* freed by the
                                                                                       caller */
 
-/* The step gets s->cpus of the job's: whole cores first, and none that another step has, as long as
- * there are others; then no other step gets these. With 'shares' it takes them from nobody. */
-void step_cpus_take(const struct node *n, struct alloc_node *a, struct step_node *s, bool shares);
+struct step_cpus_way {
+    bool cyclic;     /* of all sockets in turn */
+    uint32_t spread; /* so many of a core, while some are idle; 0: all of it */
+};
+
+/* The step gets s->cpus of the job's: whole cores first, or some of each, and none that another
+ * step has, as long as there are others; then no other step gets these. With 'shares' it takes them
+ * from nobody. */
+void step_cpus_take(const struct node *n, struct alloc_node *a, struct step_node *s, bool shares,
+                    struct step_cpus_way way);
 /* The same after a restart: those of the record. */
 void step_cpus_retake(const struct node *n, struct alloc_node *a, struct step_node *s, bool shares,
                       const Pb__StepNode *stored);

@@ -48,7 +48,7 @@ static void of_job(void **state)
         const char *conf;
         uint32_t units;
         const char *expect;
-    } v[] = {{cores, 1, "xx......"},   {cores, 4, "xxxxxxxx"}, {cpus, 3, "xxx....."},
+    } v[] = {{cores, 1, "xx......"},   {cores, 4, "xxxxxxxx"}, {cpus, 3, "xx..x..."},
              {sockets, 1, "xxxx...."}, {cpus, 8, "xxxxxxxx"},  {sockets, 2, "xxxxxxxx"}};
     for (size_t i = 0; i < COUNT(v); i++) {
         struct bench b = begin(v[i].conf, v[i].units);
@@ -83,7 +83,7 @@ static void one_after_another(void **state)
         if (v[i].gives_back >= 0)
             step_cpus_give_back(b.a, &s[v[i].gives_back], v[v[i].gives_back].shares);
         s[i].cpus = v[i].cpus;
-        step_cpus_take(b.n, b.a, &s[i], v[i].shares);
+        step_cpus_take(b.n, b.a, &s[i], v[i].shares, (struct step_cpus_way){0});
         if (!str_eq(show(s[i].own), v[i].expect))
             fail_msg("%s: %s", v[i].what, show(s[i].own));
     }
@@ -101,7 +101,7 @@ static void after_a_restart(void **state)
     Pb__StepNode m = PB__STEP_NODE__INIT;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    step_cpus_take(b.n, b.a, &was, false);
+    step_cpus_take(b.n, b.a, &was, false, (struct step_cpus_way){0});
     m.has_cpu_set = true;
     m.cpu_set = step_cpus_pack(was.own, &arena);
     step_cpus_give_back(b.a, &was, false);
@@ -139,12 +139,41 @@ static void packed(void **state)
     assert_memory_equal(d.data, "\x08\0\0\0\0\0\0\0\x40", 9);
 }
 
+static void other_ways(void **state)
+{
+    static const struct {
+        uint32_t before, cpus; /* what another step has had, whole cores first */
+        struct step_cpus_way way;
+        const char *expect;
+    } v[] = {
+        {0, 1, {true, 0}, "x......."},  {0, 2, {true, 0}, "xx......"},
+        {0, 3, {true, 0}, "xx..x..."},  {0, 4, {true, 0}, "xx..xx.."},
+        {0, 6, {true, 0}, "xxxxxx.."},  {0, 9, {true, 0}, "xxxxxxxx"},
+        {0, 2, {false, 1}, "x.x....."}, {0, 2, {true, 1}, "x...x..."},
+        {0, 4, {true, 1}, "x.x.x.x."},  {0, 5, {true, 1}, "xxx.x.x."},
+        {0, 6, {true, 1}, "xxx.xxx."},  {0, 8, {true, 1}, "xxxxxxxx"},
+        {0, 4, {true, 2}, "xx..xx.."},  {0, 3, {true, 2}, "xx..x..."},
+        {1, 2, {true, 1}, "..x.x..."},                                 /* one after the idle ones */
+        {1, 4, {true, 1}, ".xx.x.x."},  {6, 3, {true, 1}, "x.....xx"}, /* one is shared */
+    };
+    for (size_t i = 0; i < COUNT(v); i++) {
+        struct bench b = begin(cores, 4);
+        struct step_node was = {.cpus = v[i].before}, s = {.cpus = v[i].cpus};
+        step_cpus_take(b.n, b.a, &was, false, (struct step_cpus_way){0});
+        step_cpus_take(b.n, b.a, &s, false, v[i].way);
+        if (strcmp(show(s.own), v[i].expect) != 0)
+            fail_msg("row %zu: %s", i, show(s.own));
+        step_cpus_give_back(b.a, &s, false);
+        step_cpus_give_back(b.a, &was, false);
+        test_cluster_free(b.c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_job),
-        cmocka_unit_test(one_after_another),
-        cmocka_unit_test(after_a_restart),
+        cmocka_unit_test(of_job),     cmocka_unit_test(one_after_another),
+        cmocka_unit_test(other_ways), cmocka_unit_test(after_a_restart),
         cmocka_unit_test(packed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

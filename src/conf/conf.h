@@ -35,10 +35,11 @@ enum conf_cr {
     CONF_CR_CORE = 2,
     CONF_CR_SOCKET = 4,
     CONF_CR_MEMORY = 8,
-    CONF_CR_LLN = 16,     /* the least loaded nodes first */
-    CONF_CR_PACK = 32,    /* tasks fill one node before the next */
-    CONF_CR_ONE_TASK = 64 /* of a core, unless the job says */
-};                        /* bits */
+    CONF_CR_LLN = 16,      /* the least loaded nodes first */
+    CONF_CR_PACK = 32,     /* tasks fill one node before the next */
+    CONF_CR_ONE_TASK = 64, /* of a core, unless the job says */
+    CONF_CR_BLOCK = 128    /* cores of one socket before those of the next, unless the job says */
+};                         /* bits */
 
 struct conf_rate { /* of a user's requests */
     bool enable;
@@ -106,10 +107,14 @@ struct conf {
     bool config_overrides;        /* SlurmdParameters=config_overrides */
     bool schedule_actual;         /* FastSchedule=0: by what nodes report */
     bool enable_configless;       /* SlurmctldParameters=enable_configless */
+    bool allow_user_triggers;     /* SlurmctldParameters=allow_user_triggers */
     int64_t job_acct_gather_sec;  /* of tasks, in JobAcctGatherFrequency; 0: none */
-    bool over_memory_kill;        /* JobAcctGatherParams; there is memory to be over, too */
-    struct conf_rate rate;        /* SlurmctldParameters=rl_... */
-    bool prolog_at_alloc;         /* PrologFlags=Alloc, or what implies it */
+    uint32_t mpi_port_low, mpi_port_high; /* MpiParams=ports=LOW-HIGH; 0: none */
+    bool over_memory_kill;                /* JobAcctGatherParams; there is memory to be over, too */
+    struct conf_rate rate;                /* SlurmctldParameters=rl_... */
+    bool prolog_at_alloc;                 /* PrologFlags=Alloc, or what implies it */
+    bool prolog_contain;                  /* PrologFlags=Contain, or what implies it */
+    bool prolog_serial;                   /* PrologFlags=Serial */
 
     VEC(struct conf_node_row) node_rows;
     VEC(struct conf_node) nodes; /* in order of the file; CONF_NODE: the one; CONF_CLIENT: empty */
@@ -178,6 +183,11 @@ int conf_load_text(const char *text, size_t len, const char *name, enum conf_sco
  * same and has the same hash. Kept with CONF_FULL only, and only with enable_configless,
  * MaxNodeCount or made lines; else NULL. */
 const char *conf_flat_text(const struct conf *c, size_t *len);
+/* Files that other rooms read beside slurm.conf, as the controller sends them with it to configless
+ * nodes: the name of one of CONF_EXTRA_FILES, and its text (NULL: it is not there), which stays
+ * with the configuration. plugstack.conf has what it includes by relative names. */
+enum { CONF_EXTRA_PLUGSTACK, CONF_EXTRA_CONTAINER, CONF_EXTRA_FILES };
+const char *conf_extra_file(const struct conf *c, size_t which, const char **text, size_t *len);
 /* For daemons of root: refuses what others than root, SlurmUser and SlurmdUser can change (see
  * base/trust.h), the files that it was read from, or a program or directory that it names (NULL: no
  * such is set). -ERR_ACCESS; nothing is asked of a daemon of another user. */
@@ -193,6 +203,11 @@ long conf_find_part(const struct conf *c, const char *name);
 
 /* NULL: SlurmctldHost does not name it. */
 const struct conf_host *conf_find_controller(const struct conf *c, const char *name);
+
+#define CONF_GATHER_MAX_SEC 86400
+/* "30" or "task=30,energy=60", of which the seconds for tasks are set, if they are there.
+ * -ERR_PARSE names the wrong word. */
+int conf_gather_parse(const char *text, int64_t *sec, struct err *err);
 
 /* Whether a comma list such as SchedulerParameters holds the word, and the value of "word=value"
  * (caller frees). */

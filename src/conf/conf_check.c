@@ -4,12 +4,13 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/mem.h"
 #include "base/url.h"
+#include "conf/conf_freq.h"
 #include "conf/conf_internal.h"
 #include "conf/conf_license.h"
 
 #define GATHER_DEFAULT_SEC 30
-#define GATHER_MAX_SEC 86400
 #define SOCKET_DIR_MAX 90 /* bytes: with "/slurmd-NODE" it must fit a socket address */
 
 static const struct conf_value *written(const struct conf_loader *l, enum conf_key_id key)
@@ -280,33 +281,41 @@ static int licenses_check(struct conf_loader *l, struct err *err)
     return 0;
 }
 
-/* "30", or "task=30,energy=60" with words that are without effect here. */
 static int gather_check(struct conf_loader *l, struct err *err)
 {
-    static const char *const types[] = {"task", "energy", "network", "filesystem"};
     const struct conf_value *v = written(l, CONF_KEY_job_acct_gather_frequency);
     const char *text = l->conf->job_acct_gather_frequency;
+    struct err inner = {0};
 
     l->conf->job_acct_gather_sec = GATHER_DEFAULT_SEC;
-    while (text && *text) {
-        size_t len = strcspn(text, ",");
-        _cleanup_free_ char *word = mem_strndup(text, len);
-        char *equals = strchr(word, '=');
-        bool known = !equals;
-        long long sec;
+    if (conf_gather_parse(text, &l->conf->job_acct_gather_sec, &inner) < 0)
+        return conf_fail(v->at, err, "JobAcctGatherFrequency=%s: %s", text, inner.text);
+    return 0;
+}
 
-        for (size_t i = 0; equals && i < sizeof(types) / sizeof(types[0]); i++)
-            known |= !strncasecmp(word, types[i], (size_t)(equals - word)) &&
-                     strlen(types[i]) == (size_t)(equals - word);
-        if (!known || str_parse_i64(equals ? equals + 1 : word, 0, GATHER_MAX_SEC, &sec))
-            return conf_fail(v->at, err,
-                             "JobAcctGatherFrequency=%s: '%s' is not a number of seconds up to %d, "
-                             "or task=SECONDS; energy=, network= and filesystem= are known, too",
-                             l->conf->job_acct_gather_frequency, word, GATHER_MAX_SEC);
-        if (!equals || !strncasecmp(word, "task=", 5))
-            l->conf->job_acct_gather_sec = sec;
-        text += len;
-        text += *text == ',';
+/* "ports=12000-12999"; options of other MPIs are known and have no effect. */
+static int mpi_params_check(struct conf_loader *l, struct err *err)
+{
+    const struct conf_value *v = written(l, CONF_KEY_mpi_params);
+    const char *text = l->conf->mpi_params;
+    long long low, high;
+
+    l->conf->mpi_port_low = l->conf->mpi_port_high = 0;
+    for (; text && *text; text += strcspn(text, ","), text += *text == ',') {
+        _cleanup_free_ char *word = mem_strndup(text, strcspn(text, ","));
+        char *dash = strchr(word, '-');
+        if (strncasecmp(word, "ports=", 6) != 0) {
+            conf_warn(l, v->at, "MpiParams: '%s' has no effect", word);
+            continue;
+        }
+        if (dash)
+            *dash = '\0';
+        if (!dash || str_parse_i64(word + 6, 1, UINT16_MAX, &low) ||
+            str_parse_i64(dash + 1, low, UINT16_MAX, &high))
+            return conf_fail(v->at, err, "MpiParams=%s: expected ports=LOW-HIGH, up to %d",
+                             l->conf->mpi_params, UINT16_MAX);
+        l->conf->mpi_port_low = (uint32_t)low;
+        l->conf->mpi_port_high = (uint32_t)high;
     }
     return 0;
 }
@@ -376,11 +385,16 @@ static void overrides_check(struct conf_loader *l)
 
 static void prolog_flags_check(struct conf_loader *l)
 {
-    static const char *const words[] = {"Alloc", "Contain", "NoHold", "X11"};
+    struct conf *c = l->conf;
+    bool x11 = conf_list_has(c->prolog_flags, "X11");
 
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (conf_list_has(l->conf->prolog_flags, words[i]))
-            l->conf->prolog_at_alloc = true;
+    c->prolog_serial = conf_list_has(c->prolog_flags, "Serial");
+    c->prolog_contain = x11 || conf_list_has(c->prolog_flags, "Contain");
+    c->prolog_at_alloc = c->prolog_contain || conf_list_has(c->prolog_flags, "Alloc") ||
+                         conf_list_has(c->prolog_flags, "NoHold");
+    if (x11)
+        conf_warn(l, written(l, CONF_KEY_prolog_flags)->at,
+                  "PrologFlags: 'X11' is taken for 'Contain': srun --x11 needs nothing of it");
 }
 
 static void over_memory_check(struct conf_loader *l)
@@ -394,6 +408,21 @@ static void over_memory_check(struct conf_loader *l)
                   "JobAcctGatherParams=OverMemoryKill: no job is given memory that it could exceed "
                   "without one of CR_Memory, CR_CPU_Memory, CR_Core_Memory, CR_Socket_Memory in "
                   "SelectTypeParameters");
+}
+
+static int freq_check(struct conf_loader *l, struct err *err)
+{
+    const char *given = l->conf->cpu_freq_def;
+    _cleanup_free_ char *path = conf_list_value(l->conf->slurmd_parameters, "cpufreq_path");
+    struct conf_freq f;
+    struct err why = {0};
+
+    if (given && *given && conf_freq_parse(given, &f, &why) < 0)
+        return conf_fail(written(l, CONF_KEY_cpu_freq_def)->at, err, "CpuFreqDef=%s", why.text);
+    if (path && *path != '/')
+        return conf_fail(written(l, CONF_KEY_slurmd_parameters)->at, err,
+                         "SlurmdParameters=cpufreq_path=%s: it is an absolute path", path);
+    return 0;
 }
 
 static int rate_check(struct conf_loader *l, struct err *err)
@@ -432,10 +461,10 @@ static int sched_check(struct conf_loader *l, struct err *err)
 int conf_check(struct conf_loader *l, struct err *err)
 {
     static int (*const checks[])(struct conf_loader *, struct err *) = {
-        cluster_check,    hosts_check,        users_check,      ports_check,      select_check,
-        paths_check,      limits_check,       socket_dir_check, conf_words_check, state_store_check,
-        exit_codes_check, licenses_check,     gather_check,     rate_check,       conf_tres_check,
-        sched_check,      conf_preempt_check,
+        cluster_check,    hosts_check,    users_check,        ports_check,      select_check,
+        paths_check,      limits_check,   socket_dir_check,   conf_words_check, state_store_check,
+        exit_codes_check, licenses_check, gather_check,       mpi_params_check, rate_check,
+        conf_tres_check,  sched_check,    conf_preempt_check, freq_check,
     };
 
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
@@ -445,6 +474,8 @@ int conf_check(struct conf_loader *l, struct err *err)
     }
     overrides_check(l);
     l->conf->enable_configless = conf_list_has(l->conf->slurmctld_parameters, "enable_configless");
+    l->conf->allow_user_triggers =
+        conf_list_has(l->conf->slurmctld_parameters, "allow_user_triggers");
     prolog_flags_check(l);
     over_memory_check(l);
     return 0;

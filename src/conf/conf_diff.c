@@ -133,11 +133,14 @@ static void nodes_diff(const struct conf *from, const struct conf *to, struct st
         const struct conf_node *a = &from->nodes.data[at];
         struct change change = {a->row, b->row, (uint32_t)i};
         vec_push(&both, change);
-        if (str_eq(a->hostname, b->hostname) && str_eq(a->addr, b->addr) && a->port == b->port)
+        if (str_eq(a->hostname, b->hostname) && str_eq(a->addr, b->addr) &&
+            str_eq(a->bcast_addr, b->bcast_addr) && a->port == b->port)
             continue;
         _cleanup_free_ char *what = mem_printf("node %s: ", b->name);
         text_diff(what, "NodeHostname", a->hostname, b->hostname, out);
         text_diff(what, "NodeAddr", a->addr, b->addr, out);
+        if (a->bcast_addr != a->addr || b->bcast_addr != b->addr)
+            text_diff(what, "BcastAddr", a->bcast_addr, b->bcast_addr, out);
         number_diff(what, "Port", a->port, b->port, out);
     }
     rows_diff(from, to, both.data, both.len, out);

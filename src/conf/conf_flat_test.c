@@ -70,6 +70,41 @@ static void means_the_same(void **state)
     }
 }
 
+/* Lines of files beside it are of the flat text, and whole again behind it. */
+static void other_files(void **state)
+{
+    static const char *const bad[] = {"FileConf=x.conf y",
+                                      "FileConf=/etc/plugstack.conf y",
+                                      "FileConf=plugstack.conf %",
+                                      "FileConf=plugstack.conf %2",
+                                      "FileConf=plugstack.conf %zz",
+                                      "FileConf=plugstack.conf %00",
+                                      "FileConf=",
+                                      "FileConf= plugstack.conf"};
+    const char *text;
+    size_t len;
+    struct conf *c = test_load(ON "FileConf=plugstack.conf required%20%09x%5c\n"
+                                  "FileConf=plugstack.conf\n"
+                                  "FileConf=plugstack.conf a  b%20 # not of it\n",
+                               NULL);
+
+    (void)state;
+    assert_string_equal(conf_extra_file(c, CONF_EXTRA_PLUGSTACK, &text, &len), "plugstack.conf");
+    assert_string_equal(text, "required \tx\\\n\na  b \n");
+    assert_int_equal(strlen(text), len);
+    conf_extra_file(c, CONF_EXTRA_CONTAINER, &text, &len);
+    assert_true(!text && !len);
+    conf_free(c);
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        _cleanup_free_ char *whole = mem_printf(ON "%s\n", bad[i]);
+        struct err err = {0};
+        assert_int_equal(
+            conf_load_text(whole, strlen(whole), "t.conf", CONF_FULL, NULL, &c, NULL, &err),
+            -ERR_CONFIG);
+        assert_non_null(strstr(err.text, "FileConf"));
+    }
+}
+
 /* Include files stand in their places: DEFAULT lines of one hold for the lines behind it. */
 static void includes(void **state)
 {
@@ -107,6 +142,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(not_kept),
         cmocka_unit_test(means_the_same),
+        cmocka_unit_test(other_files),
         cmocka_unit_test(includes),
     };
 

@@ -154,6 +154,7 @@ struct conf_private {
     struct conf_value written[CONF_KEYS]; /* what the file says; text NULL: the default holds */
     struct conf_index node_index, part_index;
     struct str flat;                                /* see conf_flat_text() */
+    struct str extra[CONF_EXTRA_FILES];             /* see conf_extra_file() */
     const char *slurm_user_name, *slurmd_user_name; /* as the user database has them */
 };
 
@@ -245,8 +246,7 @@ int conf_node_downs(struct conf_loader *l, struct err *err); /* applies DownNode
 /* Lines of gres.conf are told from those of slurm.conf by a word before them, also in a flat text.
  */
 #define CONF_GRES_PREFIX "GresConf=1 "
-int conf_gres_read(struct conf_loader *l, const char *path,
-                   struct err *err);                         /* when there is one */
+int conf_gres_read(struct conf_loader *l, const char *path, struct err *err);
 int conf_gres_build(struct conf_loader *l, struct err *err); /* conf->gres_sets */
 
 #define CONF_CGROUP_PREFIX "CgroupConf=1 "
@@ -275,23 +275,22 @@ int conf_preempt_check(struct conf_loader *l, struct err *err);
 int conf_preempt_part_check(struct conf_loader *l, const struct conf_value *v, const char *part,
                             struct err *err);
 int conf_words_check(struct conf_loader *l, struct err *err);
+/* CpuBind of a line. */
+int conf_cpu_bind_check(const struct conf_value *v, const char *of, struct err *err);
 /* JobDefaults: what it says of DefCpuPerGPU and DefMemPerGPU; -ERR_CONFIG. */
 int conf_job_defaults_parse(const char *list, struct conf_place at, uint32_t *cpus,
                             uint64_t *mem_mib, struct err *err);
 
-/* The CONF_CR_* bits of a SelectTypeParameters list, or -ERR_CONFIG. */
-void conf_cr_warn(struct conf_loader *l, const char *list,
-                  struct conf_place at); /* what has no effect */
+/* The CONF_CR_* bits of a list, or -ERR_CONFIG; warn: what has no effect. */
+void conf_cr_warn(struct conf_loader *l, const char *list, struct conf_place at);
 int conf_cr_parse(const char *list, struct conf_place at, struct err *err);
 
 /* How many "0-3,8" names; -1: it is no such list. */
 long conf_count_numbers(const char *list);
-
 /* Hosts, users, ports, select, sockets: all that follows from scalars. */
 int conf_check(struct conf_loader *l, struct err *err);
 
-/* Names to numbers. The names are the first members of an array's elements: base, and their size.
- */
+/* Names to numbers. They are the first members of an array's elements: base, and their size. */
 void conf_index_done(struct conf_index *index);
 void conf_index_reserve(struct conf_index *index, size_t count); /* empties it, too */
 /* Adds element 'number'. -1, or the number that has this name already. */

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/path.h"
-#include "conf/conf_internal.h"
+#include "conf/conf_extra.h"
 
 /* Whether a '"' at 'quote' opens a quoted value: it is closed on the same line. */
 static bool quote_closes(const char *quote, const char *end)
@@ -49,7 +49,7 @@ static char *line_strip(const char *from, const char *end, char *to, bool *more)
 }
 
 /* Mixes a line into the hash of everything read, eight bytes at a time. */
-static void hash_line(struct conf *c, const char *line, size_t len)
+void conf_line_hash(struct conf *c, const char *line, size_t len)
 {
     const uint64_t prime = UINT64_C(0x9e3779b97f4a7c15);
     uint64_t h = c->hash ^ (len * prime), word;
@@ -134,7 +134,7 @@ static int line_done(struct conf_loader *l, char *line, char *end, struct conf_p
         end = whole + len;
     }
     if (!l->made)
-        hash_line(l->conf, line, (size_t)(end - line));
+        conf_line_hash(l->conf, line, (size_t)(end - line));
     conf_flat_line(l, line, (size_t)(end - line));
     return conf_load_line(l, line, at, err);
 }

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/path.h"
+#include "conf/conf_extra.h"
 #include "conf/conf_internal.h"
 
 int conf_fail(struct conf_place at, struct err *err, const char *fmt, ...)
@@ -131,6 +132,10 @@ int conf_load_line(struct conf_loader *l, char *line, struct conf_place at, stru
 
     if (skip || is_frontend(l, line, at))
         return 0;
+    if (!strncmp(line, CONF_EXTRA_PREFIX, strlen(CONF_EXTRA_PREFIX)))
+        return l->scope == CONF_CLIENT
+                   ? 0
+                   : conf_extra_line(l, line + strlen(CONF_EXTRA_PREFIX), at, err);
     if (rows)
         return conf_row_take(l, rows, line, at, err);
     while ((rc = conf_token_next(&line, false, at, &key, &value, err)) > 0) {
@@ -230,6 +235,8 @@ int conf_load_with(const char *path, const char *made, enum conf_scope scope, co
     if (rc == 0)
         rc = conf_topo_read(&l, absolute, err);
     if (rc == 0)
+        rc = conf_extra_read(&l, absolute, err);
+    if (rc == 0)
         rc = take_made(&l, made, err);
     if (rc == 0)
         rc = finish(&l, node_name, err);
@@ -303,6 +310,7 @@ void conf_free(struct conf *c)
     vec_done(&c->priv->buffers);
     vec_done(&c->priv->files);
     str_done(&c->priv->flat);
+    conf_extra_done(c->priv);
     conf_index_done(&c->priv->node_index);
     conf_index_done(&c->priv->part_index);
     arena_done(&c->priv->arena);

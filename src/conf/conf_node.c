@@ -38,7 +38,7 @@ static int state_parse(const struct conf_value *v, enum conf_node_state *out, st
 
 /* The names that one line gives to its nodes, in parallel. */
 struct names {
-    struct hostlist *name, *host, *addr, *port; /* host, addr, port: NULL when not given */
+    struct hostlist *name, *host, *addr, *bcast, *port; /* all but name: NULL when not given */
 };
 
 static void names_done(struct names *n)
@@ -46,6 +46,7 @@ static void names_done(struct names *n)
     hostlist_free(n->name);
     hostlist_free(n->host);
     hostlist_free(n->addr);
+    hostlist_free(n->bcast);
     hostlist_free(n->port);
 }
 
@@ -103,6 +104,8 @@ static int names_parse(const struct conf_row *row, struct names *n, struct err *
     if (rc == 0)
         rc = list_parse(row, CONF_NODE_ADDR, &n->addr, err);
     if (rc == 0)
+        rc = list_parse(row, CONF_NODE_BCAST_ADDR, &n->bcast, err);
+    if (rc == 0)
         rc = ports_parse(row, &n->port, err);
     if (rc < 0)
         return rc;
@@ -113,6 +116,8 @@ static int names_parse(const struct conf_row *row, struct names *n, struct err *
     rc = count_check(row, CONF_NODE_HOSTNAME, n->host, count, err);
     if (rc == 0)
         rc = count_check(row, CONF_NODE_ADDR, n->addr, count, err);
+    if (rc == 0)
+        rc = count_check(row, CONF_NODE_BCAST_ADDR, n->bcast, count, err);
     if (rc == 0)
         rc = count_check(row, CONF_NODE_PORT, n->port, count, err);
     return rc;
@@ -158,6 +163,7 @@ static int node_add(struct conf_loader *l, const struct conf_row *row, const str
     node.name = keep(l, buf, NULL);
     node.hostname = n->host ? keep(l, nth(n->host, i, buf), node.name) : node.name;
     node.addr = n->addr ? keep(l, nth(n->addr, i, buf), node.hostname) : node.hostname;
+    node.bcast_addr = n->bcast ? keep(l, nth(n->bcast, i, buf), node.addr) : node.addr;
     if (n->port) {
         nth(n->port, i, buf);
         if (str_parse_i64(buf, 1, 65535, &port) < 0)
@@ -207,6 +213,9 @@ static int row_build(struct conf_loader *l, const struct conf_row *row, struct e
         rc = state_parse(&row->value[CONF_NODE_STATE], &out.state, err);
     if (rc == 0)
         rc = spec_check(row, &out, err);
+    if (rc == 0)
+        rc = conf_cpu_bind_check(&row->value[CONF_NODE_KEY_cpu_bind],
+                                 row->value[CONF_NODE_NAME].text, err);
     if (rc == 0)
         vec_push(&l->conf->node_rows, out);
     return rc;

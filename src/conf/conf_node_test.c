@@ -24,6 +24,7 @@ static void bad_rows(void **state)
         {HEAD "NodeName=a[1-3] NodeAddr=b[1-2]\n", "t.conf:2: ", "NodeAddr=b[1-2] has 2 entries"},
         {HEAD "NodeName=a[1-3] NodeHostname=b[1-4]\n", "t.conf:2: ", "for the 3 nodes"},
         {HEAD "NodeName=a[1-3] Port=[7001-7002]\n", "t.conf:2: ", "Port=[7001-7002]"},
+        {HEAD "NodeName=a[1-3] BcastAddr=b[1-2]\n", "t.conf:2: ", "BcastAddr=b[1-2] has 2 entries"},
         {HEAD "NodeName=a Port=0\n", "t.conf:2: ", "'0' is not a port"},
         {HEAD "NodeName=a[1-2] Port=[65535-65536]\n", "t.conf:2: ", "'65536' is not a port"},
         {HEAD "NodeName=a Port=ssh\n", "t.conf:2: ", "'ssh' is not a port"},
@@ -197,7 +198,7 @@ static void default_lines(void **state)
 static void parallel(void **state)
 {
     struct conf *c = LOAD("NodeName=n[01-03] NodeHostname=localhost NodeAddr=127.0.0.[1-3] "
-                          "Port=[6821-6823]\n"
+                          "Port=[6821-6823] BcastAddr=ib[1-3]\n"
                           "NodeName=p1,p2 Port=7000-7001\n"
                           "NodeName=q1,q2 NodeHostname=x,y Port=8000\n");
     static const struct {
@@ -224,6 +225,8 @@ static void parallel(void **state)
         assert_int_equal(n->row, expect[i].row);
         assert_int_equal(conf_find_node(c, expect[i].name), i);
     }
+    assert_string_equal(c->nodes.data[1].bcast_addr, "ib2");
+    assert_string_equal(c->nodes.data[5].bcast_addr, "x");
     assert_int_equal(conf_find_node(c, "n1"), -1);
     assert_int_equal(conf_find_node(c, "N01"), -1);
     assert_int_equal(conf_find_node(c, ""), -1);

@@ -237,6 +237,8 @@ static int part_check(struct conf_loader *l, const struct conf_row *row, struct 
                   p->name);
         p->max_mem_per_node_mib = 0;
     }
+    if (conf_cpu_bind_check(&row->value[CONF_PART_KEY_cpu_bind], p->name, err) < 0)
+        return -ERR_CONFIG;
     int wrong = conf_preempt_part_check(l, &row->value[CONF_PART_KEY_preempt_mode], p->name, err);
     if (wrong < 0)
         return wrong;

@@ -35,7 +35,7 @@ struct conf_node_row {
     const char *cpu_spec_list; /* NULL: none */
     uint32_t weight;           /* default 1 */
     const char *features;      /* "a,b" or NULL */
-    const char *gres, *reason, *comment, *extra, *arch;
+    const char *gres, *reason, *comment, *extra, *arch, *cpu_bind;
     enum conf_node_state state;
     bool made; /* of a line that is in no file, see conf_load_with() */
     const char *file;
@@ -71,10 +71,11 @@ struct conf_gres_set {
 
 struct conf_node {
     const char *name, *hostname,
-        *addr;     /* NodeHostname and NodeAddr default to the name, the hostname */
-    uint16_t port; /* of its slurmd; default SlurmdPort */
-    uint32_t row;  /* index into conf.node_rows */
-    uint32_t gres; /* index into conf.gres_sets; 0: it has none */
+        *addr;              /* NodeHostname and NodeAddr default to the name, the hostname */
+    const char *bcast_addr; /* where receivers of files listen; default NodeAddr */
+    uint16_t port;          /* of its slurmd; default SlurmdPort */
+    uint32_t row;           /* index into conf.node_rows */
+    uint32_t gres;          /* index into conf.gres_sets; 0: it has none */
 };
 
 struct conf_part {
@@ -99,7 +100,7 @@ struct conf_part {
     const char *allow_groups, *allow_accounts, *allow_qos, *allow_alloc_nodes, *deny_accounts,
         *deny_qos;
     const char *alternate, *qos, *preempt_mode, *select_type_parameters, *tres_billing_weights,
-        *job_defaults;
+        *job_defaults, *cpu_bind;
     const char *file;
     int line;
 };
@@ -113,4 +114,6 @@ const char *conf_part_name_fault(const char *name);
 int conf_part_set_share(struct conf_part *p, const char *text, struct err *err);
 struct conf;
 /* NULL, or what is wrong with it as the PreemptMode of a partition; "" is the cluster's. */
+/* Whether it is a word of CpuBind. */
+bool conf_cpu_bind_known(const char *word);
 const char *conf_part_preempt_fault(const struct conf *c, const char *mode);

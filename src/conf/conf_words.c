@@ -15,6 +15,8 @@ static const struct {
 } word_keys[] = {
     {CONF_KEY_accounting_storage_enforce, true,
      "none associations limits nojobs nosteps qos safe wckeys all 0 1", NULL},
+    {CONF_KEY_cpu_freq_governors, true,
+     "Conservative OnDemand Performance PowerSave SchedUtil UserSpace", NULL},
     {CONF_KEY_enforce_part_limits, false, "ALL ANY NO YES", NULL},
     {CONF_KEY_health_check_node_state, true,
      "ANY ALLOC CYCLE DRAINED_IDLE IDLE MIXED NONDRAINED_IDLE START_ONLY", NULL},
@@ -23,6 +25,10 @@ static const struct {
      "DisableGPUAcct NoShared UsePss"},
     {CONF_KEY_log_time_format, true,
      "iso8601 iso8601_ms rfc5424 rfc5424_ms rfc3339 clock short thread_id format_stderr", NULL},
+    {CONF_KEY_task_plugin_param, true,
+     "Cores None Sockets Threads Verbose Autobind=Cores Autobind=Sockets Autobind=Threads "
+     "SlurmdOffSpec SlurmdSpecOverride OOMKillStep",
+     "SlurmdOffSpec SlurmdSpecOverride"},
     {CONF_KEY_preempt_mode, true, "OFF CANCEL GANG REQUEUE SUSPEND WITHIN PRIORITY",
      "WITHIN PRIORITY"},
     {CONF_KEY_priority_flags, true,
@@ -37,7 +43,7 @@ static const struct {
      "accounts cloud events users"},
     {CONF_KEY_prolog_flags, true,
      "Alloc Contain DeferBatch ForceRequeueOnFail NoHold RunInJob Serial X11",
-     "Contain DeferBatch ForceRequeueOnFail RunInJob Serial X11"},
+     "DeferBatch RunInJob"},
 };
 
 /* Whether the word (len bytes, any case) is among words separated by blanks. */
@@ -78,13 +84,15 @@ static const struct {
 } option_keys[] = {
     {CONF_KEY_auth_info, "socketdir ttl"},
     {CONF_KEY_dependency_parameters, "kill_invalid_depend max_depend_depth"},
-    {CONF_KEY_launch_parameters, "mpir_use_nodeaddr test_exec use_interactive_step"},
+    {CONF_KEY_launch_parameters, "batch_step_set_cpu_freq mpir_use_nodeaddr slurmstepd_memlock "
+                                 "slurmstepd_memlock_all test_exec use_interactive_step"},
     {CONF_KEY_preempt_parameters,
      "min_exempt_priority send_user_signal strict_order suspend_grace_time youngest_first"},
     {CONF_KEY_topology_param, "TopoOptional"},
-    {CONF_KEY_slurmctld_parameters, "enable_configless rl_enable rl_bucket_size rl_refill_rate "
-                                    "rl_refill_period rl_table_size"},
-    {CONF_KEY_slurmd_parameters, "config_overrides"},
+    {CONF_KEY_slurmctld_parameters,
+     "allow_user_triggers enable_configless rl_enable rl_bucket_size rl_refill_rate "
+     "rl_refill_period rl_table_size"},
+    {CONF_KEY_slurmd_parameters, "config_overrides cpufreq_path"},
 };
 
 static void options_check(struct conf_loader *l, size_t i, const struct conf_value *v)
@@ -97,6 +105,38 @@ static void options_check(struct conf_loader *l, size_t i, const struct conf_val
         word += len;
         word += *word == ',';
     }
+}
+
+bool conf_cpu_bind_known(const char *word)
+{
+    return word_known("none socket sockets ldom ldoms core cores thread threads", word,
+                      strlen(word));
+}
+
+int conf_cpu_bind_check(const struct conf_value *v, const char *of, struct err *err)
+{
+    if (!v->text || conf_cpu_bind_known(v->text))
+        return 0;
+    return conf_fail(v->at, err, "%s: CpuBind=%s: it is none, socket, ldom, core or thread", of,
+                     v->text);
+}
+
+/* Only one binding can be the default. */
+static int task_params_check(const struct conf_loader *l, struct err *err)
+{
+    const struct conf_value *v = &l->priv->written[CONF_KEY_task_plugin_param];
+    int count = 0;
+
+    for (const char *word = v->text ? v->text : ""; *word;) {
+        size_t len = strcspn(word, ",");
+        count += word_known("Cores None Sockets Threads", word, len);
+        word += len + (word[len] == ',');
+    }
+    return count < 2 ? 0
+                     : conf_fail(v->at, err,
+                                 "TaskPluginParam=%s: Cores, None, Sockets and Threads exclude "
+                                 "each other",
+                                 v->text);
 }
 
 int conf_words_check(struct conf_loader *l, struct err *err)
@@ -112,7 +152,7 @@ int conf_words_check(struct conf_loader *l, struct err *err)
         if (rc < 0)
             return rc;
     }
-    return 0;
+    return task_params_check(l, err);
 }
 
 static const struct {
@@ -127,7 +167,7 @@ static const struct {
     {"CR_Socket_Memory", CONF_CR_SOCKET | CONF_CR_MEMORY},
     {"CR_Memory", CONF_CR_MEMORY},
     {"CR_ONE_TASK_PER_CORE", CONF_CR_ONE_TASK},
-    {"CR_CORE_DEFAULT_DIST_BLOCK", 0},
+    {"CR_CORE_DEFAULT_DIST_BLOCK", CONF_CR_BLOCK},
     {"CR_LLN", CONF_CR_LLN},
     {"CR_Pack_Nodes", CONF_CR_PACK},
     {"LL_SHARED_GRES", 0},

@@ -73,14 +73,28 @@ static struct task *take_task(struct loop_workers *w)
     return NULL;
 }
 
+/* By a worker that then looks for a task itself: the one that may run now needs nobody else. */
 static void free_lane(struct loop_workers *w, unsigned lane)
 {
     for (size_t i = 0; i < w->busy_lanes.len; i++)
         if (w->busy_lanes.data[i] == lane) {
             vec_remove(&w->busy_lanes, i);
-            pthread_cond_broadcast(&w->wake);
             return;
         }
+}
+
+/* Nobody is woken to wait for the lock. */
+static void finish(struct loop_workers *w, struct task *t)
+{
+    bool first = !w->finished.first;
+
+    free_lane(w, t->lane);
+    list_append(&w->finished, t);
+    if (!first) /* the loop has been told, and has not come yet */
+        return;
+    pthread_mutex_unlock(&w->mutex);
+    eventfd_write(w->fd, 1);
+    pthread_mutex_lock(&w->mutex);
 }
 
 static void *worker(void *arg)
@@ -98,9 +112,7 @@ static void *worker(void *arg)
         pthread_mutex_unlock(&w->mutex);
         t->run(t->arg);
         pthread_mutex_lock(&w->mutex);
-        free_lane(w, t->lane);
-        list_append(&w->finished, t);
-        eventfd_write(w->fd, 1);
+        finish(w, t);
     }
     pthread_mutex_unlock(&w->mutex);
     return NULL;
@@ -181,12 +193,15 @@ void loop_work_post(struct loop *l, unsigned lane, loop_fn *run, loop_fn *done, 
 {
     struct loop_workers *w = l->workers;
     struct task *t = mem_new(struct task);
+    bool busy;
     t->lane = lane;
     t->run = run;
     t->done = done;
     t->arg = arg;
     pthread_mutex_lock(&w->mutex);
     list_append(&w->waiting, t);
-    pthread_cond_signal(&w->wake);
+    busy = lane_is_busy(w, lane); /* its worker will look */
     pthread_mutex_unlock(&w->mutex);
+    if (!busy)
+        pthread_cond_signal(&w->wake);
 }

@@ -2,54 +2,12 @@
 /* Calls and fan-out on the loop. The daemon that mints runs on a thread and a loop of its own. */
 #include "rpc/rpc_test_server.h"
 
-#include <pthread.h>
-
 #include "rpc/client.h"
+#include "rpc/rpc_test_minter.h"
 
 static struct conf conf;
 static struct conf_host hosts[2];
 static const Pb__Empty nothing = PB__EMPTY__INIT;
-
-/* The local node daemon. */
-static struct {
-    pthread_t thread;
-    struct loop *loop;
-    struct rpc_server *server;
-    char path[160];
-    int stop[2];
-    bool runs;
-} minter;
-
-static void minter_request(void *ctx, const struct rpc_request *r)
-{
-    rpc_answer_mint(minter.server, r, 60000);
-}
-static void minter_stop(void *ctx, int fd, unsigned ready)
-{
-    loop_stop(minter.loop);
-}
-static void *minter_run(void *arg)
-{
-    struct loop_fd *watch = loop_fd_new(minter.loop, minter.stop[0], LOOP_READ, minter_stop, NULL);
-
-    loop_run(minter.loop);
-    loop_fd_free(watch);
-    return NULL;
-}
-
-static void start_minter(void)
-{
-    struct rpc_server_options o = {.key = &key, .audience = "n0"};
-    struct rpc_server_events e = {.on_request = minter_request};
-
-    o.loop = minter.loop = loop_new(0);
-    minter.server = rpc_server_new(&o, &e);
-    snprintf(minter.path, sizeof(minter.path), "%s/slurmd-n0", dir);
-    assert_int_equal(rpc_server_listen_unix(minter.server, minter.path, 0666, NULL), 0);
-    assert_int_equal(pipe(minter.stop), 0);
-    assert_int_equal(pthread_create(&minter.thread, NULL, minter_run, NULL), 0);
-    minter.runs = true;
-}
 
 static int setup(void **state)
 {
@@ -67,16 +25,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    if (minter.runs) {
-        if (write(minter.stop[1], "x", 1) < 0)
-            return -1;
-        pthread_join(minter.thread, NULL);
-        rpc_server_free(minter.server);
-        loop_free(minter.loop);
-        close(minter.stop[0]);
-        close(minter.stop[1]);
-        minter.runs = false;
-    }
+    minter_end();
     return world_teardown(state);
 }
 
@@ -148,7 +97,7 @@ static void local_and_tcp(void **state)
     struct served v = {0};
     struct result r;
 
-    start_minter();
+    minter_start("n0");
     serve(&v, NULL);
     conf.slurmctld_port = (uint16_t)v.port;
     ping(&r);
@@ -177,7 +126,7 @@ static void standby(void **state)
 
     serve(&backup, NULL);
     unlink(socket_path);
-    start_minter();
+    minter_start("n0");
     conf.slurmctld_port = (uint16_t)backup.port;
     conf.message_timeout_sec = 1;
     ping(&r);
@@ -261,7 +210,7 @@ static void hangs(void **state)
 
     serve(&first, NULL);
     unlink(socket_path);
-    start_minter();
+    minter_start("n0");
     conf.slurmctld_port = (uint16_t)first.port;
     conf.controllers.len = 2;
     conf.message_timeout_sec = 1;
@@ -327,7 +276,7 @@ static void limits_and_drops(void **state)
 
     /* Dropped at once, and while it waits: done() is not called, the server is told. Over TCP
      * too, where an end alone could be that of a caller who waits for the answer. */
-    start_minter();
+    minter_start("n0");
     conf.slurmctld_port = (uint16_t)v.port;
     for (int tcp = 0; tcp < 2; tcp++) {
         if (tcp)
@@ -436,7 +385,7 @@ static void fan_out(void **state)
     struct rpc_node_target *targets = mem_new_array(struct rpc_node_target, NODES);
     struct fanned x = {0};
 
-    start_minter();
+    minter_start("n0");
     serve(&v, &bend);
     for (unsigned i = 0; i < NODES; i++)
         targets[i] = (struct rpc_node_target){"n0", "127.0.0.1", (uint16_t)v.port};
@@ -478,6 +427,67 @@ static void fan_out_without_tokens(void **state)
     assert_int_equal(x.done, 2);
 }
 
+/* An only target of this host is asked by its socket, where the kernel tells who asks; any other
+ * way is as before. */
+static void fan_out_here(void **state)
+{
+    struct rpc_server_options bend = {.audience = "n1"};
+    struct served v = {.answer = answer_status};
+    struct rpc_node_target here = {"n1", "127.0.0.1", 1, .here = true};
+    _cleanup_free_ char *path = mem_printf("%s/slurmd-n1", dir);
+    struct fanned x = {0};
+    int fd;
+
+    serve(&v, &bend);
+    assert_int_equal(rpc_server_listen_unix(v.server, path, 0666, NULL), 0);
+    fan(&x, &here, 1, 0);
+    run_until(all_done, &x);
+    assert_int_equal(x.codes[0], 0);
+    assert_true(str_starts(v.peer, "local uid "));
+    assert_int_equal(v.who.uid, geteuid());
+    rpc_fanout_free(x.f);
+
+    x = (struct fanned){0}; /* by a connection that is open already, and is taken */
+    fd = rpc_net_connect_unix(path);
+    assert_true(fd >= 0);
+    here.fd = &fd;
+    unlink(path);
+    fan(&x, &here, 1, 0);
+    assert_int_equal(fd, -1);
+    run_until(all_done, &x);
+    assert_int_equal(x.codes[0], 0);
+    assert_true(str_starts(v.peer, "local uid "));
+    rpc_fanout_free(x.f);
+
+    /* It is not there: by TCP. */
+    unlink(socket_path);
+    minter_start("n0");
+    x = (struct fanned){0};
+    here = (struct rpc_node_target){"n1", "127.0.0.1", (uint16_t)v.port, .here = true};
+    fan(&x, &here, 1, 0);
+    run_until(all_done, &x);
+    assert_int_equal(x.codes[0], 0);
+    assert_true(str_starts(v.peer, "127.0.0.1:"));
+    rpc_fanout_free(x.f);
+    rpc_server_free(v.server);
+}
+
+/* A secret comes from the daemon that will be asked next, and its connection stays; or from any. */
+static void secrets_of_a_node(void **state)
+{
+    uint8_t token[AUTH_TOKEN_SIZE];
+    struct auth_key secret;
+    int fd = -1;
+
+    minter_start("n0");
+    assert_int_equal(rpc_secret_new(&conf, "n0", token, &secret, &fd, NULL), 0);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(rpc_secret_new(&conf, "n9", token, &secret, &fd, NULL), 0);
+    assert_int_equal(fd, -1);
+    assert_int_equal(rpc_secret_new(&conf, NULL, token, &secret, NULL, NULL), 0);
+}
+
 static void fan_out_times_out(void **state)
 {
     struct rpc_server_options bend = {.audience = "n0"};
@@ -485,7 +495,7 @@ static void fan_out_times_out(void **state)
     struct rpc_node_target targets[4];
     struct fanned x = {0};
 
-    start_minter();
+    minter_start("n0");
     serve(&v, &bend);
     unlink(socket_path);
     for (unsigned i = 0; i < 4; i++)
@@ -527,6 +537,8 @@ int main(void)
         TEST(limits_and_drops),
         TEST(hangs),
         TEST(fan_out),
+        TEST(fan_out_here),
+        TEST(secrets_of_a_node),
         TEST(fan_out_without_tokens),
         TEST(fan_out_times_out),
     };

@@ -287,12 +287,11 @@ static int on_more(struct rpc_caller *c, const struct rpc_frame *f, struct err *
     if (call->seal && rpc_seal_check(call->seal, h, f->body, f->token, err) < 0)
         return err->code;
     more.call = call->number;
-    arena_init(&arena, (size_t)h->body_len * RPC_ARENA_FACTOR + RPC_ARENA_EXTRA);
-    more.body = arena_unpack(&arena, more.rpc->request, f->body, h->body_len);
+    more.body = rpc_unpack(more.rpc, f->body, h->body_len, RPC_ARENA_FACTOR, &arena, err);
     if (more.body)
         s->events.on_more(s->events.ctx, &more);
     arena_done(&arena);
-    return more.body ? 0 : err_set(err, -ERR_PROTOCOL, "malformed body of %s", more.rpc->name);
+    return more.body ? 0 : err->code;
 }
 
 static int on_frame(void *owner, const struct rpc_frame *f, struct err *err)
@@ -325,14 +324,11 @@ static int on_frame(void *owner, const struct rpc_frame *f, struct err *err)
         deny(c, f, -ERR_BUSY, "too many open requests on one connection");
         return 0;
     }
-    arena_init(&arena, (size_t)h->body_len * RPC_ARENA_FACTOR + RPC_ARENA_EXTRA);
-    body = arena_unpack(&arena, rpc->request, f->body, h->body_len);
+    body = rpc_unpack(rpc, f->body, h->body_len, RPC_ARENA_FACTOR, &arena, err);
     if (body)
         handle(c, f, roles, body, &arena);
-    else
-        rc = err_set(err, -ERR_PROTOCOL, "malformed body of %s", rpc->name);
     arena_done(&arena);
-    return rc;
+    return body ? 0 : err->code;
 }
 
 /* A frame that does not fit the protocol: answered, told, and nothing more is read here. */

@@ -21,9 +21,9 @@
 
 struct rpc_client; /* to the controllers of one cluster; keeps one connection open between calls */
 
-/* False with SLUICE_NO_LOCAL_SOCKET=1 in the environment: requests to the controller go over TCP
- * even where its local socket is (tests and the bench compare the two ways). Tokens still come from
- * the local daemon. */
+/* False with SLUICE_NO_LOCAL_SOCKET=1 in the environment: requests to the controller and to nodes
+ * go over TCP even where their local socket is (tests and the bench compare the two ways). Tokens
+ * still come from the local daemon. */
 bool rpc_local_socket_wanted(void);
 
 /* A controller may ask for patience (ERR_BACKOFF: too many requests of this user): the request is
@@ -66,10 +66,13 @@ int rpc_here_call(const struct conf *conf, const char *node, enum rpc_number rpc
                   const ProtobufCMessage *request, struct arena *arena, void *reply,
                   struct err *err);
 
-/* A secret that the daemons of the cluster can make of the token, and nobody else who sees it. */
+/* A secret that the daemons of the cluster can make of the token, and nobody else who sees it.
+ * node: whose daemon is asked first, where it is on this host, NULL: any. *fd is the connection to
+ * that one then, for rpc_node_target, and -1 when another one has answered; NULL: it is not kept.
+ */
 #define RPC_SECRET_AUDIENCE "srun"
-int rpc_secret_new(const struct conf *conf, uint8_t token[AUTH_TOKEN_SIZE], struct auth_key *secret,
-                   struct err *err);
+int rpc_secret_new(const struct conf *conf, const char *node, uint8_t token[AUTH_TOKEN_SIZE],
+                   struct auth_key *secret, int *fd, struct err *err);
 
 /* The same on a loop. done() is called once, from the loop, with 0 and the reply (valid until it
  * returns) or with a failure; never when the call was dropped. */
@@ -87,6 +90,9 @@ void rpc_async_drop(struct rpc_async *a);
 struct rpc_node_target {
     const char *node, *addr;
     uint16_t port;
+    bool here; /* Its address is this host's. An only target gets the request by its local socket
+                  when that is open: without a token, and without minting one. */
+    int *fd;   /* With 'here': such a connection, which is taken; NULL or -1: none. */
 };
 typedef void rpc_node_done_fn(void *ctx, size_t index, int code, const ProtobufCMessage *reply,
                               const struct err *err);

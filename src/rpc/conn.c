@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "rpc/conn.h"
-
 #include <errno.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
@@ -14,61 +12,13 @@
 #include <utlist.h>
 
 #include "base/mem.h"
+#include "rpc/conn_priv.h"
 #include "rpc/rpc.h"
 #include "rpc/session.h"
 
-#define SCRATCH_SIZE (64u << 10)
-#define READS_PER_EVENT 4 /* then the others have their turn */
-#define SWEEP_MS 500
-#define LINGER_MS 2000       /* for the other side to read why it was refused, */
-#define LINGER_LONG_MS 60000 /* or what must not be lost */
 #define OUT_KEEP (16u << 10) /* an empty output buffer up to this size is kept */
 
-struct rpc_io {
-    struct loop *loop;
-    uint8_t *scratch; /* everybody reads into this; only incomplete frames are kept elsewhere */
-    struct loop_timer *flush_timer, *sweep_timer;
-    struct rpc_conn *pending; /* have output, or input that was held back; served once per turn */
-    struct rpc_conn *timed;   /* have some deadline */
-    struct rpc_conn *cursor;  /* the next one of a sweep */
-    bool flush_armed, sweep_armed;
-    unsigned refs;       /* its owner, its connections, and the functions at work on it */
-    size_t held, queued; /* bytes of all incomplete frames in shares; of all outputs */
-};
-
-struct rpc_conn {
-    struct rpc_io *io;
-    struct loop_fd *watch;
-    int fd;
-    unsigned events;
-    const struct rpc_conn_ops *ops;
-    void *owner;
-    uint32_t body_max;
-
-    struct str in; /* an incomplete frame, empty between frames */
-    struct rpc_share *share;
-    size_t held; /* of 'in', as counted in share and io */
-    struct rpc_header header;
-    bool header_ok, token_ok;
-    int64_t frame_deadline, expire_at, stalled_since, linger_until; /* mono ms; 0: none */
-
-    struct str out;
-    size_t out_pos;
-
-    bool dead;      /* freed by its owner while 'busy' */
-    bool refused;   /* takes no more frames */
-    bool finishing; /* writes, then lingers */
-    bool ended;     /* the other side sends nothing more, and was not gone when last looked */
-    bool shut;      /* lingers */
-    bool paused, is_pending, is_timed, may_stall;
-    unsigned busy;                            /* frames of this file on the stack that use it */
-    struct rpc_conn *prev, *next;             /* in io->pending */
-    struct rpc_conn *timed_prev, *timed_next; /* in io->timed */
-};
-
 static void on_flush(void *ctx);
-static void on_sweep(void *ctx);
-static void feed(struct rpc_conn *c, const uint8_t *data, size_t len);
 
 struct rpc_io *rpc_io_new(struct loop *l)
 {
@@ -80,11 +30,11 @@ struct rpc_io *rpc_io_new(struct loop *l)
     if (!io->scratch)
         io->scratch = mem_alloc(SCRATCH_SIZE);
     io->flush_timer = loop_timer_new(l, on_flush, io);
-    io->sweep_timer = loop_timer_new(l, on_sweep, io);
+    io->sweep_timer = loop_timer_new(l, rpc_conn_sweep, io);
     return io;
 }
 
-static void io_unref(struct rpc_io *io)
+void rpc_io_unref(struct rpc_io *io)
 {
     if (--io->refs)
         return;
@@ -97,7 +47,7 @@ static void io_unref(struct rpc_io *io)
 void rpc_io_free(struct rpc_io *io)
 {
     if (io)
-        io_unref(io);
+        rpc_io_unref(io);
 }
 
 struct loop *rpc_io_loop(struct rpc_io *io)
@@ -126,30 +76,6 @@ static void clear_pending(struct rpc_conn *c)
     c->is_pending = false;
 }
 
-static void set_timed(struct rpc_conn *c)
-{
-    struct rpc_io *io = c->io;
-
-    if (c->is_timed || c->dead)
-        return;
-    c->is_timed = true;
-    DL_APPEND2(io->timed, c, timed_prev, timed_next);
-    if (!io->sweep_armed) {
-        io->sweep_armed = true;
-        loop_timer_set(io->sweep_timer, SWEEP_MS);
-    }
-}
-
-static void clear_timed(struct rpc_conn *c)
-{
-    if (!c->is_timed)
-        return;
-    if (c->io->cursor == c)
-        c->io->cursor = c->timed_next;
-    DL_DELETE2(c->io->timed, c, timed_prev, timed_next);
-    c->is_timed = false;
-}
-
 size_t rpc_conn_backlog(const struct rpc_conn *c)
 {
     return c->out.len - c->out_pos;
@@ -173,7 +99,7 @@ bool rpc_conn_is_stuck(const struct rpc_conn *c, int64_t ms)
            info.tcpi_last_ack_recv >= ms;
 }
 
-static void set_events(struct rpc_conn *c)
+void rpc_conn_set_events(struct rpc_conn *c)
 {
     unsigned events = 0;
 
@@ -216,35 +142,10 @@ void rpc_conn_body_max(struct rpc_conn *c, uint32_t body_max)
     c->body_max = body_max;
 }
 
-static void set_held(struct rpc_conn *c, size_t bytes)
-{
-    if (!c->share)
-        return;
-    c->io->held += bytes - c->held;
-    c->share->held += bytes - c->held;
-    c->held = bytes;
-}
-
-void rpc_conn_share(struct rpc_conn *c, struct rpc_share *share)
-{
-    set_held(c, 0);
-    c->share = share;
-    set_held(c, c->in.len);
-}
-
-/* A share never has more than what is left for the others: so there is always something left. */
-static bool holds_too_much(const struct rpc_conn *c)
-{
-    size_t all = c->io->held;
-
-    return c->share && (c->share->held > RPC_HELD_PER_PEER || all > RPC_HELD_MAX ||
-                        c->share->held > RPC_HELD_MAX - all);
-}
-
 static void close_fd(struct rpc_conn *c)
 {
     clear_pending(c);
-    clear_timed(c);
+    rpc_conn_sweep_remove(c);
     if (c->watch)
         loop_fd_free(take_ptr(c->watch));
     if (c->fd >= 0)
@@ -256,7 +157,7 @@ static void conn_destroy(struct rpc_conn *c)
     c->io->queued -= rpc_conn_backlog(c);
     str_done(&c->in);
     str_done(&c->out);
-    io_unref(c->io);
+    rpc_io_unref(c->io);
     free(c);
 }
 
@@ -271,13 +172,7 @@ void rpc_conn_free(struct rpc_conn *c)
         conn_destroy(c);
 }
 
-static void enter(struct rpc_conn *c)
-{
-    c->busy++;
-}
-
-/* False: it is gone. */
-static bool leave(struct rpc_conn *c)
+bool rpc_conn_leave(struct rpc_conn *c)
 {
     if (--c->busy || !c->dead)
         return !c->dead;
@@ -285,8 +180,7 @@ static bool leave(struct rpc_conn *c)
     return false;
 }
 
-/* The last word about a connection; the owner frees it. */
-static void report_closed(struct rpc_conn *c, int code, const char *text)
+void rpc_conn_report_closed(struct rpc_conn *c, int code, const char *text)
 {
     struct err why = {0};
 
@@ -298,8 +192,6 @@ static void report_closed(struct rpc_conn *c, int code, const char *text)
     c->ops->on_closed(c->owner, &why);
 }
 
-/* Output. */
-
 static void out_sent(struct rpc_conn *c, size_t n)
 {
     c->out_pos += n;
@@ -310,10 +202,17 @@ static void out_sent(struct rpc_conn *c, size_t n)
             str_done(&c->out);
         else
             str_clear(&c->out);
-    } else if (c->out_pos > c->out.len / 2) {
+    }
+}
+
+/* What has gone makes room before more is taken. */
+static void out_reserve(struct rpc_conn *c, size_t more)
+{
+    if (c->out_pos && c->out.room - c->out.len <= more) {
         str_consume(&c->out, c->out_pos);
         c->out_pos = 0;
     }
+    str_reserve(&c->out, more);
 }
 
 /* Everything that was queued is with the kernel: say so to the other side, and wait for its end. */
@@ -321,10 +220,10 @@ static void start_linger(struct rpc_conn *c)
 {
     c->shut = true;
     c->linger_until = loop_mono_ms() + (c->may_stall ? LINGER_LONG_MS : LINGER_MS);
-    set_timed(c);
-    set_events(c);
+    rpc_conn_sweep_add(c);
+    rpc_conn_set_events(c);
     if (shutdown(c->fd, SHUT_WR) < 0 || c->ended)
-        report_closed(c, 0, NULL);
+        rpc_conn_report_closed(c, 0, NULL);
 }
 
 static void flush(struct rpc_conn *c)
@@ -339,7 +238,8 @@ static void flush(struct rpc_conn *c)
             continue;
         if (n < 0 && errno != EAGAIN) {
             int e = errno;
-            report_closed(c, e == EPIPE || e == ECONNRESET ? -ERR_CLOSED : -e, strerror(e));
+            rpc_conn_report_closed(c, e == EPIPE || e == ECONNRESET ? -ERR_CLOSED : -e,
+                                   strerror(e));
             return;
         }
         if (n < 0)
@@ -351,37 +251,50 @@ static void flush(struct rpc_conn *c)
         c->stalled_since = 0;
     } else if (moved || !c->stalled_since) {
         c->stalled_since = loop_mono_ms();
-        set_timed(c);
+        rpc_conn_sweep_add(c);
     }
-    set_events(c);
+    rpc_conn_set_events(c);
     if (c->finishing && rpc_conn_backlog(c) == 0)
         start_linger(c);
     else if (moved && c->ops->on_drained && rpc_conn_backlog(c) <= RPC_SESSION_LOW)
         c->ops->on_drained(c->owner);
 }
 
-void rpc_conn_send(struct rpc_conn *c, const struct rpc_header *h, const void *token,
-                   const void *body)
+uint8_t *rpc_conn_room(struct rpc_conn *c, size_t token_len, size_t body_len)
 {
-    size_t before = c->out.len;
+    size_t head = RPC_HEADER_SIZE + token_len;
 
     if (c->dead || c->fd < 0 || c->finishing)
-        return;
-    rpc_frame_append(&c->out, h, token, body);
-    c->io->queued += c->out.len - before;
+        return NULL;
+    out_reserve(c, head + body_len);
+    return (uint8_t *)c->out.data + c->out.len + head;
+}
+
+void rpc_conn_filled(struct rpc_conn *c, const struct rpc_header *h, const void *token)
+{
+    size_t all = RPC_HEADER_SIZE + h->token_len + (size_t)h->body_len;
+    uint8_t *at = (uint8_t *)c->out.data + c->out.len;
+
+    rpc_header_pack(h, at);
+    if (h->token_len)
+        memcpy(at + RPC_HEADER_SIZE, token, h->token_len);
+    c->out.len += all;
+    c->out.data[c->out.len] = '\0';
+    c->io->queued += all;
     if (!c->stalled_since)
         set_pending(c);
 }
 
-/* What was read of a frame that will not become complete. */
-static void drop_rest(struct rpc_conn *c)
+void rpc_conn_send(struct rpc_conn *c, const struct rpc_header *h, const void *token,
+                   const void *body)
 {
-    set_held(c, 0);
-    c->frame_deadline = 0;
-    if (!c->busy)
-        str_done(&c->in);
-    else
-        c->in.len = 0;
+    uint8_t *room = rpc_conn_room(c, h->token_len, h->body_len);
+
+    if (!room)
+        return;
+    if (h->body_len)
+        memcpy(room, body, h->body_len);
+    rpc_conn_filled(c, h, token);
 }
 
 void rpc_conn_finish(struct rpc_conn *c)
@@ -390,109 +303,12 @@ void rpc_conn_finish(struct rpc_conn *c)
         return;
     c->finishing = true;
     c->paused = false;
-    drop_rest(c);
-    set_events(c);
+    rpc_conn_read_drop(c);
+    rpc_conn_set_events(c);
     set_pending(c);
 }
 
-/* Input. */
-
-static void refuse(struct rpc_conn *c, const struct rpc_frame *f, const struct err *err)
-{
-    c->refused = true;
-    c->ops->on_refused(c->owner, f, err);
-}
-
-/* One frame of the bytes: how many it took; 0: it is not complete, or was refused. */
-static size_t feed_one(struct rpc_conn *c, const uint8_t *data, size_t len)
-{
-    struct err err = {0};
-    struct rpc_frame f = {.header = &c->header, .head = data, .token = data + RPC_HEADER_SIZE};
-    size_t with_token, all;
-
-    if (len < RPC_HEADER_SIZE)
-        return 0;
-    if (!c->header_ok && rpc_header_unpack(data, c->body_max, &c->header, &err) < 0) {
-        refuse(c, NULL, &err);
-        return 0;
-    }
-    c->header_ok = true;
-    with_token = RPC_HEADER_SIZE + c->header.token_len;
-    if (len < with_token)
-        return 0;
-    if (!c->token_ok && c->ops->on_head && c->ops->on_head(c->owner, &f, &err) < 0) {
-        if (!c->dead)
-            refuse(c, &f, &err);
-        return 0;
-    }
-    c->token_ok = true;
-    all = with_token + c->header.body_len;
-    if (len < all)
-        return 0;
-    f.body = data + with_token;
-    c->header_ok = c->token_ok = false;
-    c->frame_deadline = 0;
-    if (c->ops->on_frame(c->owner, &f, &err) < 0 && !c->dead) {
-        refuse(c, &f, &err);
-        return 0;
-    }
-    return all;
-}
-
-static bool takes_frames(const struct rpc_conn *c)
-{
-    return !c->dead && !c->refused && !c->finishing && !c->paused && c->fd >= 0;
-}
-
-/* Keeps what is left of an incomplete frame, and starts its deadline. */
-static void keep_rest(struct rpc_conn *c, const uint8_t *data, size_t taken, size_t len)
-{
-    if (c->in.len)
-        str_consume(&c->in, taken);
-    else if (len > taken)
-        str_append(&c->in, data + taken, len - taken);
-    set_held(c, c->in.len);
-    if (c->in.len == 0)
-        str_done(&c->in);
-    if (c->in.len && !c->paused && !c->frame_deadline) {
-        c->frame_deadline = loop_mono_ms() + RPC_READ_TIMEOUT_MS;
-        set_timed(c);
-    }
-    if (holds_too_much(c) && takes_frames(c)) {
-        struct err err;
-        err_set(&err, -ERR_BUSY, "too many bytes of incomplete messages; try again later");
-        refuse(c, NULL, &err);
-        if (!c->dead && c->finishing)
-            str_done(&c->in); /* it lingers a while, and what it was refused for goes now */
-    }
-}
-
-static void feed(struct rpc_conn *c, const uint8_t *data, size_t len)
-{
-    size_t pos = 0;
-
-    if (c->in.len) {
-        if (len)
-            str_append(&c->in, data, len);
-        set_held(c, c->in.len);
-        data = (const uint8_t *)c->in.data;
-        len = c->in.len;
-    }
-    enter(c);
-    while (takes_frames(c)) {
-        size_t n = feed_one(c, data + pos, len - pos);
-        if (n == 0)
-            break;
-        pos += n;
-    }
-    if (!c->dead && !c->refused && !c->finishing && c->fd >= 0)
-        keep_rest(c, data, pos, len);
-    leave(c);
-}
-
-/* Whether the other side has closed altogether: a local one shows it at once, one over TCP when it
- * answers a probe or our bytes with a reset. */
-static bool hung_up(const struct rpc_conn *c)
+bool rpc_conn_hung_up(const struct rpc_conn *c)
 {
     struct pollfd p = {.fd = c->fd};
 
@@ -515,58 +331,11 @@ bool rpc_conn_has_ended(const struct rpc_conn *c)
            (poll(&p, 1, 0) > 0 && p.revents & (POLLRDHUP | POLLHUP | POLLERR));
 }
 
-/* The end of what the other side sends (e: or an error). */
-static void on_end(struct rpc_conn *c, int e)
-{
-    /* What a pause held back came before the end; paused anew, the end is found later. */
-    if (c->in.len && takes_frames(c))
-        feed(c, NULL, 0);
-    if (c->dead || c->fd < 0 || (c->paused && c->in.len))
-        return;
-    if (c->shut) {
-        report_closed(c, 0, NULL);
-    } else if (e && e != ECONNRESET) {
-        report_closed(c, -e, strerror(e));
-    } else if (!e && !c->refused && c->ops->on_ended && !hung_up(c)) {
-        c->ended = true;
-        drop_rest(c);
-        if (!c->ops->on_ended(c->owner)) {
-            report_closed(c, -ERR_CLOSED, err_text(ERR_CLOSED));
-            return;
-        }
-        set_events(c);
-        set_timed(c);
-    } else {
-        report_closed(c, -ERR_CLOSED, err_text(ERR_CLOSED));
-    }
-}
-
-static void on_readable(struct rpc_conn *c)
-{
-    for (unsigned i = 0; i < READS_PER_EVENT && !c->dead && c->fd >= 0 && (c->events & LOOP_READ);
-         i++) {
-        ssize_t n = recv(c->fd, c->io->scratch, SCRATCH_SIZE, 0);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0 && errno == EAGAIN)
-            return;
-        if (n <= 0) {
-            on_end(c, n < 0 ? errno : 0);
-            return;
-        }
-        if (!c->refused && !c->finishing)
-            feed(c, c->io->scratch, (size_t)n);
-        if ((size_t)n < SCRATCH_SIZE)
-            return;
-    }
-}
-
 /* What a connection has to do besides reading. */
 static void serve(struct rpc_conn *c)
 {
     clear_pending(c);
-    if (c->in.len && takes_frames(c)) /* held back while it was paused */
-        feed(c, NULL, 0);
+    rpc_conn_read_held(c);
     if (!c->dead && c->fd >= 0)
         flush(c);
 }
@@ -575,13 +344,13 @@ static void on_ready(void *ctx, int fd, unsigned ready)
 {
     struct rpc_conn *c = ctx;
 
-    enter(c);
+    rpc_conn_enter(c);
     if (ready & LOOP_READ && c->events & LOOP_READ)
-        on_readable(c);
+        rpc_conn_read(c);
     /* What the handlers answered goes at once, in one write. */
     if (ready & LOOP_WRITE || c->is_pending)
         serve(c);
-    leave(c);
+    rpc_conn_leave(c);
 }
 
 void rpc_conn_pause(struct rpc_conn *c, bool paused)
@@ -593,10 +362,10 @@ void rpc_conn_pause(struct rpc_conn *c, bool paused)
         c->frame_deadline = 0;
     } else if (c->in.len) {
         c->frame_deadline = loop_mono_ms() + RPC_READ_TIMEOUT_MS;
-        set_timed(c);
+        rpc_conn_sweep_add(c);
         set_pending(c); /* complete frames may wait among the bytes held */
     }
-    set_events(c);
+    rpc_conn_set_events(c);
 }
 
 static void on_flush(void *ctx)
@@ -611,81 +380,13 @@ static void on_flush(void *ctx)
     DL_COUNT(io->pending, c, count);
     while (count-- && io->pending) {
         c = io->pending;
-        enter(c);
+        rpc_conn_enter(c);
         serve(c);
-        leave(c);
+        rpc_conn_leave(c);
     }
     if (io->pending && !io->flush_armed) {
         io->flush_armed = true;
         loop_timer_set(io->flush_timer, 0);
     }
-    io_unref(io);
-}
-
-/* Deadlines. */
-
-void rpc_conn_expire(struct rpc_conn *c, int64_t after_ms)
-{
-    c->expire_at = after_ms < 0 ? 0 : loop_mono_ms() + after_ms;
-    if (c->expire_at)
-        set_timed(c);
-}
-
-void rpc_conn_may_stall(struct rpc_conn *c, bool may)
-{
-    c->may_stall = may;
-}
-
-/* Deadlines are kept by closing before the sweep that would be too late. */
-static bool is_due(int64_t at, int64_t now)
-{
-    return at && at < now + SWEEP_MS;
-}
-
-static void sweep_one(struct rpc_conn *c, int64_t now)
-{
-    int64_t patience = c->finishing && !c->ended           ? LINGER_MS
-                       : c->io->queued > RPC_STALL_PRESSED ? RPC_STALL_PRESSED_MS
-                                                           : RPC_STALL_TIMEOUT_MS;
-
-    if (c->shut) {
-        /* Closed now, what the other host has not taken would be lost after a few minutes. */
-        if (c->may_stall && rpc_conn_unread(c))
-            c->linger_until = now + LINGER_LONG_MS;
-        if (is_due(c->linger_until, now))
-            report_closed(c, 0, NULL);
-        return;
-    }
-    if (c->ended && hung_up(c))
-        report_closed(c, -ERR_CLOSED, err_text(ERR_CLOSED));
-    else if (is_due(c->frame_deadline, now))
-        report_closed(c, -ERR_TIMEOUT, "a message came too slowly");
-    else if (c->stalled_since && !c->may_stall && is_due(c->stalled_since + patience, now))
-        report_closed(c, -ERR_TIMEOUT, "the other side does not read what it is sent");
-    else if (is_due(c->expire_at, now))
-        report_closed(c, -ERR_TIMEOUT, "nothing was asked for too long");
-    else if (!c->frame_deadline && !c->stalled_since && !c->expire_at && !c->ended)
-        clear_timed(c);
-}
-
-static void on_sweep(void *ctx)
-{
-    struct rpc_io *io = ctx;
-    int64_t now = loop_mono_ms();
-
-    io->refs++;
-    io->sweep_armed = false;
-    io->cursor = io->timed;
-    while (io->cursor) {
-        struct rpc_conn *c = io->cursor;
-        io->cursor = c->timed_next;
-        enter(c);
-        sweep_one(c, now);
-        leave(c);
-    }
-    if (io->timed && !io->sweep_armed) {
-        io->sweep_armed = true;
-        loop_timer_set(io->sweep_timer, SWEEP_MS);
-    }
-    io_unref(io);
+    rpc_io_unref(io);
 }

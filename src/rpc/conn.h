@@ -65,6 +65,10 @@ void rpc_conn_share(struct rpc_conn *c, struct rpc_share *share);
 
 void rpc_conn_send(struct rpc_conn *c, const struct rpc_header *h, const void *token,
                    const void *body);
+/* The same in two steps: room for the body in the place that it is sent from, NULL when nothing is
+ * sent any more; and, when that is filled, what goes before it. The lengths are the same. */
+uint8_t *rpc_conn_room(struct rpc_conn *c, size_t token_len, size_t body_len);
+void rpc_conn_filled(struct rpc_conn *c, const struct rpc_header *h, const void *token);
 size_t rpc_conn_backlog(const struct rpc_conn *c);
 size_t
 rpc_conn_unread(const struct rpc_conn *c); /* and what the kernel has, but not the other host */

@@ -16,6 +16,8 @@ struct target {
     struct rpc_fanout *fanout;
     char *node, *addr;
     uint16_t port;
+    bool here;
+    int fd; /* to its local socket; -1: none */
     struct rpc_dial *dial;
     struct rpc_once *once;
     struct loop_timer *limit; /* while it is being worked on */
@@ -62,6 +64,8 @@ struct rpc_fanout *rpc_fanout_start(struct loop *l, const struct conf *conf,
             .node = mem_strdup(targets[i].node),
             .addr = mem_strdup(targets[i].addr),
             .port = targets[i].port,
+            .here = targets[i].here,
+            .fd = targets[i].here && targets[i].fd ? take_fd(targets[i].fd) : -1,
         };
     pb_pack(request, &f->body);
     f->header = (struct rpc_header){
@@ -82,6 +86,8 @@ static void stop(struct target *t)
     rpc_once_drop(take_ptr(t->once));
     if (t->limit)
         loop_timer_free(take_ptr(t->limit));
+    if (t->fd >= 0)
+        close(take_fd(&t->fd));
 }
 
 void rpc_fanout_free(struct rpc_fanout *f)
@@ -152,14 +158,52 @@ static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *
                                  on_answer, t);
 }
 
-static void begin(struct rpc_fanout *f, struct target *t)
+static void enter(struct rpc_fanout *f, struct target *t)
 {
-    struct rpc_target to = {t->addr, t->port};
-
     f->active++;
     t->limit = loop_timer_new(f->loop, on_limit, t);
     if (f->timeout_ms > 0)
         loop_timer_set(t->limit, f->timeout_ms);
+}
+
+/* The one that is open, as long as it is, or a new one; -1: none. */
+static int connection_here(struct rpc_fanout *f, struct target *t)
+{
+    _cleanup_free_ char *path = conf_socket_path(f->conf, "slurmd", t->node);
+    struct rpc_wire w = {.fd = t->fd};
+    uid_t trusted[RPC_TRUSTED_COUNT];
+    struct err err;
+
+    if (rpc_wire_is_fresh(&w))
+        return take_fd(&t->fd);
+    w.fd = -1;
+    rpc_trusted_uids(f->conf, trusted);
+    rpc_wire_open_local(&w, path, trusted, RPC_TRUSTED_COUNT, 0, &err);
+    return w.fd;
+}
+
+/* False: it is to be asked as any other. */
+static bool begin_here(struct rpc_fanout *f, struct target *t)
+{
+    struct rpc_header header = f->header;
+    int fd;
+
+    if (!t->here || f->body.len > RPC_BODY_MAX || !rpc_local_socket_wanted())
+        return false;
+    fd = connection_here(f, t);
+    if (fd < 0)
+        return false;
+    header.token_len = 0;
+    enter(f, t);
+    t->once = rpc_once_start(f->io, fd, &header, NULL, f->body.data, on_answer, t);
+    return true;
+}
+
+static void begin(struct rpc_fanout *f, struct target *t)
+{
+    struct rpc_target to = {t->addr, t->port};
+
+    enter(f, t);
     t->dial = rpc_dial_start(f->loop, &to, 1, f->conf->message_timeout_sec * 1000, on_dialled, t);
 }
 
@@ -183,7 +227,11 @@ static void on_step(void *ctx)
     struct rpc_fanout *f = ctx;
     struct err err;
 
-    if (!f->minted && f->count && mint_all(f, &err) < 0) {
+    if (f->count == 1 && f->next == 0 && begin_here(f, f->targets)) {
+        f->next = 1;
+        return;
+    }
+    if (!f->minted && f->next < f->count && mint_all(f, &err) < 0) {
         /* Nobody can be asked: everyone's answer is the same. */
         f->in_step = true;
         for (; f->next < f->count && !f->dead; f->next++)

@@ -16,7 +16,7 @@
 
 struct rpc_link {
     int fd;
-    bool closed;
+    bool closed, paused;
     bool *freed; /* set by rpc_link_free() while a callback runs */
     struct loop_fd *watch;
     struct str in, out;
@@ -65,6 +65,19 @@ static void shut(struct rpc_link *l, const struct err *why)
     l->events.on_close(l->events.ctx, l, why);
 }
 
+static void set_events(struct rpc_link *l)
+{
+    loop_fd_events(l->watch, (l->paused ? 0 : LOOP_READ) | (l->out.len ? LOOP_WRITE : 0));
+}
+
+void rpc_link_pause(struct rpc_link *l, bool pause)
+{
+    if (l->closed || l->paused == pause)
+        return;
+    l->paused = pause;
+    set_events(l);
+}
+
 /* Returns 0, or a failure that means the other end is gone. */
 static int flush(struct rpc_link *l, struct err *err)
 {
@@ -82,7 +95,7 @@ static int flush(struct rpc_link *l, struct err *err)
         done += (size_t)n;
     }
     str_consume(&l->out, done);
-    loop_fd_events(l->watch, LOOP_READ | (l->out.len ? LOOP_WRITE : 0));
+    set_events(l);
     if (!l->out.len && l->out.room > KEEP_ROOM)
         str_done(&l->out);
     return 0;
@@ -113,7 +126,7 @@ static int deliver(struct rpc_link *l, const struct rpc_header *h, const uint8_t
     ProtobufCMessage *message;
     bool reply = h->flags & RPC_FLAG_REPLY;
 
-    arena_init(&arena, (size_t)h->body_len * RPC_ARENA_FACTOR + 65536);
+    arena_init(&arena, (size_t)h->body_len * RPC_ARENA_FACTOR + RPC_ARENA_EXTRA);
     if (!info || info->who != RPC_WHO_LOCAL || h->token_len || (h->flags & ~RPC_FLAG_REPLY))
         return err_set(err, -ERR_PROTOCOL, "message %u does not belong on a local link", h->rpc);
     message = arena_unpack(&arena, reply ? info->reply : info->request, body, h->body_len);

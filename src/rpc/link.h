@@ -39,4 +39,6 @@ void rpc_link_free(struct rpc_link *l); /* also from inside its callbacks; unsen
  * close it is dropped. */
 void rpc_link_send(struct rpc_link *l, enum rpc_number rpc, bool reply, uint64_t id,
                    const ProtobufCMessage *body);
+/* Whether what the other end sends is taken; what has arrived already is still handed on. */
+void rpc_link_pause(struct rpc_link *l, bool pause);
 size_t rpc_link_backlog(const struct rpc_link *l); /* bytes not yet written */

@@ -61,7 +61,7 @@ static int mint_batch(struct rpc_wire *w, const uint8_t hash[AUTH_HASH_SIZE],
 
 static int mint_at(const struct conf *conf, const char *path, const uint8_t hash[AUTH_HASH_SIZE],
                    const char *const *audiences, size_t count, int64_t deadline_ms,
-                   struct rpc_minted *made, struct err *err)
+                   struct rpc_minted *made, int *kept, struct err *err)
 {
     struct rpc_wire w = {.fd = -1};
     uid_t trusted[RPC_TRUSTED_COUNT];
@@ -73,6 +73,8 @@ static int mint_at(const struct conf *conf, const char *path, const uint8_t hash
         size_t n = count - i < MINT_BATCH ? count - i : MINT_BATCH;
         rc = mint_batch(&w, hash, audiences + i, n, deadline_ms, made + i, err);
     }
+    if (rc == 0 && kept)
+        *kept = take_fd(&w.fd);
     rpc_wire_close(&w);
     return rc;
 }
@@ -127,7 +129,7 @@ int rpc_mint(const struct conf *conf, const uint8_t hash[AUTH_HASH_SIZE],
     for (size_t at = 0; at < paths.len; at += strlen(paths.data + at) + 1) {
         const char *path = paths.data + at;
         struct err why = {0};
-        if (mint_at(conf, path, hash, audiences, count, share_of(deadline_ms, left--), made,
+        if (mint_at(conf, path, hash, audiences, count, share_of(deadline_ms, left--), made, NULL,
                     &why) == 0) {
             *out = made;
             return 0;
@@ -140,15 +142,35 @@ int rpc_mint(const struct conf *conf, const uint8_t hash[AUTH_HASH_SIZE],
                    str_cstr(&tried));
 }
 
-int rpc_secret_new(const struct conf *conf, uint8_t token[AUTH_TOKEN_SIZE], struct auth_key *secret,
-                   struct err *err)
+/* NULL: it is not here, or has not answered in half of the time. */
+static struct rpc_minted *secret_of(const struct conf *conf, const char *node,
+                                    const uint8_t hash[AUTH_HASH_SIZE], int64_t deadline_ms,
+                                    int *fd)
+{
+    _cleanup_free_ char *path = conf_socket_path(conf, "slurmd", node);
+    struct rpc_minted *made = mem_new(struct rpc_minted);
+    const char *audience = RPC_SECRET_AUDIENCE;
+
+    if (mint_at(conf, path, hash, &audience, 1, share_of(deadline_ms, 2), made, fd, NULL) == 0)
+        return made;
+    free(made);
+    return NULL;
+}
+
+int rpc_secret_new(const struct conf *conf, const char *node, uint8_t token[AUTH_TOKEN_SIZE],
+                   struct auth_key *secret, int *fd, struct err *err)
 {
     static const uint8_t of_nothing[AUTH_HASH_SIZE];
     const char *audience = RPC_SECRET_AUDIENCE;
-    struct rpc_minted *minted = NULL;
     int64_t deadline_ms = rpc_wire_now_ms() + conf->message_timeout_sec * 1000;
-    int rc = rpc_mint(conf, of_nothing, &audience, 1, deadline_ms, &minted, err);
+    struct rpc_minted *minted;
+    int rc = 0;
 
+    if (fd)
+        *fd = -1;
+    minted = node ? secret_of(conf, node, of_nothing, deadline_ms, fd) : NULL;
+    if (!minted)
+        rc = rpc_mint(conf, of_nothing, &audience, 1, deadline_ms, &minted, err);
     if (rc == 0) {
         memcpy(token, minted->token, AUTH_TOKEN_SIZE);
         *secret = minted->answers;

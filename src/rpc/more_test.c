@@ -267,39 +267,65 @@ static void inside(void **state)
     made_done(&m);
 }
 
+/* A connection, and a request on it that waits. */
+struct asker {
+    struct raw raw;
+    struct made made;
+    uint64_t outer;
+};
+
+static void asker_open(struct asker *a)
+{
+    struct rpc_seal seal;
+
+    t.v.requests = 0;
+    begin(&a->raw, &a->made, &seal);
+    a->outer = t.v.last_call;
+}
+
+/* It goes, and what waits inside of its request with it. */
+static void asker_close(struct asker *a)
+{
+    unsigned gone = t.v.gone;
+
+    rpc_net_reset_on_close(a->raw.fd);
+    raw_close(&a->raw);
+    settle();
+    assert_true(t.v.gone > gone);
+    made_done(&a->made);
+}
+
 /* Calls that ask for the same are answered alike, whoever of them is left. */
 static void same(void **state)
 {
-    struct rpc_seal seal;
-    struct raw r;
-    struct made m;
-    uint64_t outer, calls[20];
+    struct asker stays, goes;
+    uint64_t calls[20];
 
-    begin(&r, &m, &seal);
-    outer = t.v.last_call;
     for (unsigned kind = 0; kind < 3; kind++) {
+        asker_open(&stays);
+        asker_open(&goes);
         for (size_t i = 0; i < 20; i++)
-            calls[i] = rpc_call_inner(t.v.server, &(struct rpc_inner){.outer = outer,
-                                                                      .rpc = RPC_PING,
-                                                                      .roles = RPC_WHO_USER,
-                                                                      .peer = "x",
-                                                                      .answered = on_answered});
+            calls[i] = rpc_call_inner(
+                t.v.server, &(struct rpc_inner){.outer = i < kind ? goes.outer : stays.outer,
+                                                .rpc = RPC_PING,
+                                                .roles = RPC_WHO_USER,
+                                                .peer = "x",
+                                                .answered = on_answered});
         for (size_t i = 1; i < 4; i++)
             rpc_call_join(t.v.server, calls[0], calls[i]);
         assert_true(rpc_call_is_joined(t.v.server, calls[0], calls[3]));
         assert_false(rpc_call_is_joined(t.v.server, calls[0], calls[4]));
         got.count = 0;
+        asker_close(&goes);
+        assert_int_equal(got.count, 0);
         if (kind == 0) {
             rpc_reply_bytes(t.v.server, calls[0], NULL, 0, false);
             assert_int_equal(got.count, 4);
         } else if (kind == 1) { /* the first is over already */
-            rpc_drop_inner(t.v.server, calls[0]);
             rpc_reply_error(t.v.server, calls[0], -ERR_BUSY, "no");
             assert_int_equal(got.count, 3);
             assert_int_equal(got.code, ERR_BUSY);
         } else {
-            rpc_drop_inner(t.v.server, calls[0]);
-            rpc_drop_inner(t.v.server, calls[1]);
             assert_int_equal(rpc_call_heir(t.v.server, calls[0]), calls[2]);
             assert_int_equal(rpc_call_heir(t.v.server, calls[0]), 0);
             rpc_reply_bytes(t.v.server, calls[2], NULL, 0, false);
@@ -311,11 +337,8 @@ static void same(void **state)
                 rpc_call_join(t.v.server, calls[4], calls[i]);
         rpc_reply_bytes(t.v.server, calls[4], NULL, 0, false);
         assert_true(got.count > 1 && got.count <= 16);
-        for (size_t i = 0; i < 20; i++)
-            rpc_drop_inner(t.v.server, calls[i]);
+        asker_close(&stays);
     }
-    raw_close(&r);
-    made_done(&m);
 }
 
 /* The calling side. */

@@ -61,7 +61,7 @@ static void branch_add(struct rpc_relay *r, const uint32_t *members, size_t coun
 /* Even parts, neighbours together. */
 static void divide(struct rpc_relay *r, const uint32_t *members, size_t count)
 {
-    size_t parts = r->o.width, least = (count + RPC_TREE_DELEGATE_MAX - 1) / RPC_TREE_DELEGATE_MAX;
+    size_t parts = r->o.width, least = (count + RPC_TREE_HEAD_MAX - 1) / RPC_TREE_HEAD_MAX;
 
     if (parts < least)
         parts = least;
@@ -389,9 +389,4 @@ void rpc_relay_commit(struct rpc_relay *r)
         if (b->talk)
             rpc_talk_send(b->talk, RPC_TREE_COMMIT, &nothing.base);
     }
-}
-
-const char *rpc_relay_node(const struct rpc_relay *r, size_t index)
-{
-    return r->goals[index].node;
 }

@@ -20,7 +20,7 @@
 
 #define RPC_TREE_WIDTH_MIN 2
 #define RPC_TREE_WIDTH_MAX 65533
-#define RPC_TREE_DELEGATE_MAX 40000 /* targets of one head: their tokens fit in a message */
+#define RPC_TREE_HEAD_MAX 40000 /* targets of one head: their tokens fit in a message */
 
 struct rpc_relay;
 
@@ -67,4 +67,3 @@ void rpc_relay_free(struct rpc_relay *r); /* those below learn that nobody wants
 
 /* All who have prepared, and whoever is still to, are to do it. */
 void rpc_relay_commit(struct rpc_relay *r);
-const char *rpc_relay_node(const struct rpc_relay *r, size_t index);

@@ -176,12 +176,13 @@ static void end_inner(struct rpc_call *call, int code, const void *answer, size_
 static int check_inner(const struct rpc_inner *inner, const struct rpc_info *rpc,
                        struct arena *arena, ProtobufCMessage **body, struct err *err)
 {
+    arena_init(arena, 0);
     if (!rpc)
         return err_set(err, -ERR_PROTOCOL, "unknown request number %u", inner->rpc);
     if (!rpc_allowed(rpc, inner->roles))
         return err_set(err, -ERR_ACCESS, "%s", err_text(ERR_ACCESS));
-    *body = arena_unpack(arena, rpc->request, inner->body, inner->len);
-    return *body ? 0 : err_set(err, -ERR_PROTOCOL, "malformed body of %s", rpc->name);
+    *body = rpc_unpack(rpc, inner->body, inner->len, RPC_ARENA_FACTOR, arena, err);
+    return *body ? 0 : err->code;
 }
 
 uint64_t rpc_call_inner(struct rpc_server *s, const struct rpc_inner *inner)
@@ -195,7 +196,6 @@ uint64_t rpc_call_inner(struct rpc_server *s, const struct rpc_inner *inner)
 
     if (!outer)
         return 0;
-    arena_init(&arena, inner->len * RPC_ARENA_FACTOR + RPC_ARENA_EXTRA);
     if (check_inner(inner, rpc, &arena, &body, &err) < 0) {
         inner->answered(inner->ctx, -err.code, err.text, strlen(err.text));
     } else {
@@ -214,17 +214,6 @@ uint64_t rpc_call_inner(struct rpc_server *s, const struct rpc_inner *inner)
     }
     arena_done(&arena);
     return rpc_call_find(s, number) ? number : 0;
-}
-
-void rpc_drop_inner(struct rpc_server *s, uint64_t number)
-{
-    struct rpc_call *call = rpc_call_find(s, number);
-
-    if (!call || !call->inner)
-        return;
-    end_call(call);
-    if (s->events.on_gone)
-        s->events.on_gone(s->events.ctx, number);
 }
 
 static void prepared(struct rpc_server *s, uint64_t number)

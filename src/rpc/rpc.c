@@ -3,6 +3,9 @@
 
 #include <stddef.h>
 
+#include "base/pb.h"
+
+#include "proto/adopt.pb-c.h"
 #include "proto/cast.pb-c.h"
 #include "proto/common.pb-c.h"
 #include "proto/ctl.pb-c.h"
@@ -13,8 +16,10 @@
 #include "proto/part.pb-c.h"
 #include "proto/prio.pb-c.h"
 #include "proto/resv.pb-c.h"
+#include "proto/spawn.pb-c.h"
 #include "proto/step.pb-c.h"
 #include "proto/tree.pb-c.h"
+#include "proto/trigger.pb-c.h"
 #include "proto/usage.pb-c.h"
 #include "proto/why.pb-c.h"
 
@@ -44,6 +49,30 @@ const struct rpc_info *rpc_find(unsigned number)
     if (number >= sizeof(table) / sizeof(table[0]) || !table[number].name)
         return NULL;
     return &table[number];
+}
+
+static ProtobufCMessage *check_unpacked(const struct rpc_info *rpc, ProtobufCMessage *message,
+                                        size_t len, const struct arena *arena, struct err *err)
+{
+    if (!message && arena->exceeded)
+        err_set(err, -ERR_TOO_BIG, "%s: too many parts in %zu bytes", rpc->name, len);
+    else if (!message)
+        err_set(err, -ERR_PROTOCOL, "malformed body of %s", rpc->name);
+    return message;
+}
+
+ProtobufCMessage *rpc_unpack(const struct rpc_info *rpc, const void *bytes, size_t len,
+                             size_t factor, struct arena *arena, struct err *err)
+{
+    arena_init(arena, len * factor + RPC_ARENA_EXTRA);
+    return check_unpacked(rpc, arena_unpack(arena, rpc->request, bytes, len), len, arena, err);
+}
+
+ProtobufCMessage *rpc_unpack_lent(const struct rpc_info *rpc, const void *bytes, size_t len,
+                                  size_t factor, struct arena *arena, struct err *err)
+{
+    arena_init(arena, len * factor + RPC_ARENA_EXTRA);
+    return check_unpacked(rpc, pb_unpack_lent(arena, rpc->request, bytes, len), len, arena, err);
 }
 
 bool rpc_allowed(const struct rpc_info *rpc, unsigned roles)

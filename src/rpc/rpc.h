@@ -9,6 +9,9 @@
 
 #include <protobuf-c/protobuf-c.h>
 
+#include "base/arena.h"
+#include "base/err.h"
+
 enum rpc_number {
 #define RPC(number, name, request, reply, who, lane, help) RPC_##name = number,
 #include "rpc/rpc.def"
@@ -37,6 +40,15 @@ struct rpc_info {
 
 const struct rpc_info *rpc_find(unsigned number); /* NULL: unknown */
 
+/* The request out of its bytes, in the arena, which is begun here and for the caller to end, also
+ * after a failure. factor: how many times its bytes it may take. NULL: -ERR_PROTOCOL or
+ * -ERR_TOO_BIG, with the name of the RPC. */
+ProtobufCMessage *rpc_unpack(const struct rpc_info *rpc, const void *bytes, size_t len,
+                             size_t factor, struct arena *arena, struct err *err);
+/* The same, but what is long in it may be in 'bytes' still: valid as long as both. */
+ProtobufCMessage *rpc_unpack_lent(const struct rpc_info *rpc, const void *bytes, size_t len,
+                                  size_t factor, struct arena *arena, struct err *err);
+
 /* Whether a caller with these roles may call. Nothing given is nothing allowed. A row with LOCAL
  * asks for the local socket, and there for one of its other roles, or DAEMON when it has none. Rows
  * of lane SESSION ask for NODE or KEY, which only sessions have; the other rows are never for
@@ -51,8 +63,8 @@ bool rpc_allowed(const struct rpc_info *rpc, unsigned roles);
 #define RPC_HELD_PER_PEER                                                                          \
     (64u << 20)                     /* of one of them, and never more than are left for others     \
                                      */
-#define RPC_ARENA_FACTOR 8          /* an unpacked message may take this many times its bytes, */
-#define RPC_ARENA_EXTRA (64u << 10) /* and these */
+#define RPC_ARENA_FACTOR 16         /* an unpacked message may take this many times its bytes: an */
+#define RPC_ARENA_EXTRA (64u << 10) /* empty string takes 12 times its two; and these */
 #define RPC_NODE_FACTOR 64  /* of a daemon that knows the cluster's key: all it has to tell */
 #define RPC_REPLY_FACTOR 24 /* of a reply: an allocation of many nodes packs tightly, */
 #define RPC_REPLY_EXTRA (8u << 20) /* and so does a slice of a listing that asks for few fields */

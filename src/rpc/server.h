@@ -116,7 +116,6 @@ struct rpc_inner {
 };
 /* Its call; 0: it is answered. */
 uint64_t rpc_call_inner(struct rpc_server *s, const struct rpc_inner *inner);
-void rpc_drop_inner(struct rpc_server *s, uint64_t call); /* on_gone(); its answer is nobody's */
 void rpc_prepared(struct rpc_server *s, uint64_t call);
 
 /* The other call asks for the same as the first, which need not be open any more: it gets what the

@@ -317,6 +317,64 @@ static void pieces(void **state)
     rpc_server_free(v.server);
 }
 
+#define LONG_KEY 300000u
+
+static char *long_key(void)
+{
+    char *text = mem_alloc(LONG_KEY + 1);
+
+    for (unsigned i = 0; i < LONG_KEY; i++)
+        text[i] = (char)('a' + i * 7 % 26 * (i % 3 != 0));
+    return text;
+}
+
+static void compare_key(struct served *v, const struct rpc_request *r)
+{
+    _cleanup_free_ char *text = long_key();
+
+    if (r->rpc->number == RPC_CONFIG_SHOW)
+        assert_string_equal(((const Pb__ConfigRequest *)r->body)->key, text);
+    rpc_reply_bytes(v->server, r->call, NULL, 0, false);
+}
+
+/* They are put together where they are read to, and what follows one in the same packet is not
+ * part of it. */
+static void long_frames(void **state)
+{
+    static const size_t steps[] = {1, 1000, 65535, 65536, 65537, 100000, 262144, 262145, 700000};
+    Pb__ConfigRequest ask = PB__CONFIG_REQUEST__INIT;
+    struct served v = {.answer = compare_key};
+    _cleanup_free_ char *text = long_key();
+
+    serve(&v, NULL);
+    ask.key = text;
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        _cleanup_str_ struct str all = STR_INIT;
+        struct rpc_header h;
+        struct raw r;
+
+        for (int k = 0; k < 3; k++) { /* a long one, a short one, a long one */
+            struct made m;
+            make_request(&m, k == 1 ? RPC_PING : RPC_CONFIG_SHOW,
+                         k == 1 ? &nothing.base : &ask.base, 1000, true);
+            str_append(&all, m.bytes.data, m.bytes.len);
+            made_done(&m);
+        }
+        v.requests = 0;
+        raw_tcp(&r, v.port);
+        for (size_t at = 0; at < all.len; at += steps[i] == 1 && at > 2000 ? 150000 : steps[i]) {
+            size_t step = steps[i] == 1 && at > 2000 ? 150000 : steps[i];
+            raw_send(&r, all.data + at, all.len - at < step ? all.len - at : step);
+            settle();
+        }
+        for (int k = 0; k < 3; k++)
+            raw_frame(&r, &h, NULL);
+        assert_int_equal(v.requests, 3);
+        raw_close(&r);
+    }
+    rpc_server_free(v.server);
+}
+
 static void slow_sender(void **state)
 {
     struct served v = {0};
@@ -873,6 +931,7 @@ int main(void)
         TEST(body_limit),
         TEST(strangers_send_no_body),
         TEST(pieces),
+        TEST(long_frames),
         TEST(slow_sender),
         TEST(idle_callers),
         TEST(rights),

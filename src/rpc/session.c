@@ -415,14 +415,11 @@ static int on_open_frame(void *owner, const struct rpc_frame *f, struct err *err
 
     if (rc < 0)
         return rc;
-    arena_init(&arena, (size_t)h->body_len * factor + RPC_ARENA_EXTRA);
-    body = arena_unpack(&arena, rpc->request, f->body, h->body_len);
-    if (!body)
-        rc = err_set(err, -ERR_PROTOCOL, "malformed body of %s", rpc->name);
-    else if (s->events.on_message)
+    body = rpc_unpack_lent(rpc, f->body, h->body_len, factor, &arena, err);
+    if (body && s->events.on_message)
         s->events.on_message(s->events.ctx, s, rpc, body);
     arena_done(&arena);
-    return rc;
+    return body ? 0 : err->code;
 }
 
 static void on_drained(void *owner)
@@ -470,25 +467,28 @@ void rpc_session_finish(struct rpc_session *s)
 
 void rpc_session_send(struct rpc_session *s, enum rpc_number number, const ProtobufCMessage *body)
 {
-    _cleanup_str_ struct str bytes = STR_INIT;
-    uint8_t mac[AUTH_MAC_SIZE];
+    uint8_t mac[AUTH_MAC_SIZE], *bytes = NULL;
     struct rpc_header h = {
         .version = RPC_VERSION,
         .rpc = (uint16_t)number,
         .flags = RPC_FLAG_SESSION,
         .token_len = AUTH_MAC_SIZE,
     };
+    size_t len;
 
     if (s->state != ST_OPEN || s->finishing)
         return;
-    pb_pack(body, &bytes);
-    if (bytes.len > RPC_BODY_MAX)
+    len = protobuf_c_message_get_packed_size(body);
+    if (len <= RPC_BODY_MAX)
+        bytes = rpc_conn_room(s->conn, h.token_len, len);
+    if (!bytes)
         return;
-    h.body_len = (uint32_t)bytes.len;
-    if (s->send_bulk && bytes.len >= BULK_MIN)
+    protobuf_c_message_pack(body, bytes);
+    h.body_len = (uint32_t)len;
+    if (s->send_bulk && len >= BULK_MIN)
         h.flags |= RPC_FLAG_BULK;
-    rpc_seal_sign(&s->seal, &h, bytes.data, mac);
-    rpc_conn_send(s->conn, &h, mac, bytes.data);
+    rpc_seal_sign(&s->seal, &h, bytes, mac);
+    rpc_conn_filled(s->conn, &h, mac);
     if (rpc_conn_backlog(s->conn) > RPC_SESSION_LOW)
         s->filled = true;
 }

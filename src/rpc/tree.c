@@ -30,7 +30,6 @@ struct round {
     struct str body;
     uint32_t *targets;
     struct rpc_minted *minted;
-    bool stale; /* a token of it was used up */
 };
 
 struct rpc_tree {
@@ -190,12 +189,9 @@ static void abandon(struct rpc_tree *t, const char *node, const char *why)
 
 /* Its token was used up, or too old, when the request came to it by another way: a new one is
  * needed, and the answer will be that to the first. */
-static bool is_stale(struct round *r, const struct target *to, int code)
+static bool is_stale(const struct target *to, int code)
 {
-    bool stale = code == ERR_REPLAY || code == ERR_SKEW;
-
-    r->stale |= stale; /* what a delegate then answers for the others has no other cause */
-    return (stale || (code == ERR_NOT_BEGUN && r->stale)) && to->rounds < ROUNDS_MAX;
+    return (code == ERR_REPLAY || code == ERR_SKEW) && to->rounds < ROUNDS_MAX;
 }
 
 static void finish_with(struct rpc_tree *t, size_t index, const struct rpc_relay_answer *a)
@@ -226,7 +222,7 @@ static void on_answer(void *ctx, const struct rpc_relay_answer *a)
 
     if (t->targets[index].done)
         return;
-    if (!a->prepared && is_stale(r, &t->targets[index], a->code)) {
+    if (!a->prepared && is_stale(&t->targets[index], a->code)) {
         vec_push(&t->again, index);
         loop_timer_set(t->step, ROUND_PAUSE_MS);
         return;
@@ -307,7 +303,7 @@ static void start_relay(struct round *r, const struct rpc_header *header, size_t
         .loop = t->loop,
         .header = *header,
         .body = r->body.data,
-        .width = t->commit == RPC_TREE_DELEGATED ? 1 : t->request.width,
+        .width = t->request.width,
         .silence_ms = t->request.silence_ms,
         .connect_ms = t->conf->message_timeout_sec * 1000,
         .key = answer_key,
@@ -406,7 +402,6 @@ static void start_tree(struct rpc_tree *t, const struct rpc_node_target *targets
     static const Pb__TreeCommit commits[] = {
         [RPC_TREE_AT_ONCE] = PB__TREE_COMMIT__TREE_COMMIT_NO,
         [RPC_TREE_TOGETHER] = PB__TREE_COMMIT__TREE_COMMIT_YES,
-        [RPC_TREE_DELEGATED] = PB__TREE_COMMIT__TREE_COMMIT_DELEGATE,
     };
     int64_t limit_ms =
         request->timeout_ms ? request->timeout_ms : t->conf->message_timeout_sec * 1000;
@@ -447,8 +442,6 @@ struct rpc_tree *rpc_tree_start(struct loop *l, const struct conf *conf,
     t->limit = loop_timer_new(l, on_limit, t);
     t->slow = loop_timer_new(l, on_slow, t);
     t->commit = count > 1 ? request->commit : RPC_TREE_AT_ONCE; /* one decides for itself */
-    if (t->commit == RPC_TREE_DELEGATED && count > RPC_TREE_DELEGATE_MAX)
-        t->commit = RPC_TREE_TOGETHER;
     if (!t->commit && (count <= width_of(conf, request) || !has_cred(request)))
         t->direct = rpc_fanout_start(l, conf, targets, count, request->rpc, request->message,
                                      request->timeout_ms, on_direct, t);

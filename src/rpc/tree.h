@@ -24,9 +24,7 @@ struct rpc_tree;
  * other one. After the decision each answers for itself. */
 enum rpc_tree_commit {
     RPC_TREE_AT_ONCE,
-    RPC_TREE_TOGETHER,  /* decided here */
-    RPC_TREE_DELEGATED, /* by one of the nodes, which gets all the others below it (CORE-228); when
-                           it is lost before, another one decides for the others */
+    RPC_TREE_TOGETHER, /* decided here */
 };
 
 struct rpc_tree_request {

@@ -94,9 +94,19 @@ static void end(struct stream *s)
     drop(s);
 }
 
+static bool has_room(const struct tunnel *t)
+{
+    return t->events.has_room == NULL || t->events.has_room(t->events.ctx);
+}
+
+static bool may_read(const struct stream *s)
+{
+    return !s->over && s->room > 0 && has_room(s->tunnel);
+}
+
 static void set_events(struct stream *s)
 {
-    bool reads = !s->over && s->room > 0, writes = s->held.len > 0 && s->looked_at;
+    bool reads = may_read(s), writes = s->held.len > 0 && s->looked_at;
 
     if (s->watch != NULL)
         loop_fd_events(s->watch, (reads ? LOOP_READ : 0) | (writes ? LOOP_WRITE : 0));
@@ -167,8 +177,16 @@ static void on_ready(void *ctx, int fd, unsigned ready)
     (void)fd;
     if (ready & LOOP_WRITE && !write_held(s))
         return;
-    if (ready & LOOP_READ && !s->over && s->room > 0)
+    if (ready & LOOP_READ && may_read(s))
         read_some(s);
+    else
+        set_events(s);
+}
+
+void tunnel_drained(struct tunnel *t)
+{
+    vec_foreach (&t->streams, s)
+        set_events(*s);
 }
 
 static struct stream *add(struct tunnel *t, uint32_t id, int fd)

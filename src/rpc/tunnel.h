@@ -28,6 +28,9 @@ enum tunnel_look { TUNNEL_MORE, TUNNEL_PASS, TUNNEL_REFUSE };
 
 struct tunnel_events {
     void (*send)(void *ctx, const Pb__TunnelData *m);
+    /* Whether the session takes more; absent: always. While it does not, nothing is read, and
+     * tunnel_drained() goes on: what closed streams have left with the session is in no window. */
+    bool (*has_room)(void *ctx);
     /* The other side has accepted a connection: one of ours for it, non-blocking, or -1; with
      * look() not before the beginning is let pass. Absent: none is wanted from that side. */
     int (*open)(void *ctx);
@@ -45,5 +48,7 @@ void tunnel_take(struct tunnel *t, int fd);
 
 /* What the other side sent. Whatever it is: what breaks the rules ends its stream. */
 void tunnel_message(struct tunnel *t, const Pb__TunnelData *m);
+
+void tunnel_drained(struct tunnel *t); /* the session takes more again */
 
 size_t tunnel_count(const struct tunnel *t); /* streams that are open */

@@ -24,7 +24,7 @@ struct side {
     VEC(struct str) sent; /* packed */
     size_t data;          /* bytes of streams, in all */
     int server;           /* the other end of what open() made; -1 */
-    bool refuse;
+    bool refuse, full;
 };
 
 static struct loop *loop;
@@ -38,6 +38,13 @@ static void on_send(void *ctx, const Pb__TunnelData *m)
     pb_pack(&m->base, &bytes);
     vec_push(&s->sent, bytes);
     s->data += m->has_data ? m->data.len : 0;
+}
+
+static bool on_room(void *ctx)
+{
+    const struct side *s = ctx;
+
+    return !s->full;
 }
 
 static int on_open(void *ctx)
@@ -108,7 +115,7 @@ static void settle(void)
 
 static int begin(bool looks)
 {
-    struct tunnel_events here = {.send = on_send, .ctx = &a};
+    struct tunnel_events here = {.send = on_send, .has_room = on_room, .ctx = &a};
     struct tunnel_events there = {
         .send = on_send, .open = on_open, .look = looks ? on_look : NULL, .ctx = &b};
 
@@ -229,6 +236,28 @@ static void test_window(void **state)
     end();
 }
 
+/* While the session has no room, nothing is read, and nothing of it is lost. */
+static void test_no_room(void **state)
+{
+    char text[16];
+    int client;
+
+    begin(false);
+    client = connect_client();
+    settle();
+    a.full = true;
+    assert_int_equal(write(client, "waits", 5), 5);
+    settle();
+    assert_int_equal(a.data, 0);
+    a.full = false;
+    tunnel_drained(a.tunnel);
+    settle();
+    assert_int_equal(a.data, 5);
+    assert_int_equal(read(b.server, text, sizeof(text)), 5);
+    close(client);
+    end();
+}
+
 static void test_looked_at(void **state)
 {
     char text[32];
@@ -342,11 +371,9 @@ static void test_rules_are_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_both_ways),
-        cmocka_unit_test(test_the_other_end_closes),
-        cmocka_unit_test(test_window),
-        cmocka_unit_test(test_looked_at),
-        cmocka_unit_test(test_the_silent_give_way),
+        cmocka_unit_test(test_both_ways),      cmocka_unit_test(test_the_other_end_closes),
+        cmocka_unit_test(test_window),         cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_looked_at),      cmocka_unit_test(test_the_silent_give_way),
         cmocka_unit_test(test_rules_are_kept),
     };
 

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Input: bytes become frames, and what is kept of one that is not complete is bounded. */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "rpc/conn_priv.h"
+#include "rpc/rpc.h"
+
+#define READ_MAX (256u << 10) /* at a time, of a long frame */
+#define READS_PER_EVENT 4     /* then the others have their turn */
+
+static void set_held(struct rpc_conn *c, size_t bytes)
+{
+    if (!c->share)
+        return;
+    c->io->held += bytes - c->held;
+    c->share->held += bytes - c->held;
+    c->held = bytes;
+}
+
+void rpc_conn_share(struct rpc_conn *c, struct rpc_share *share)
+{
+    set_held(c, 0);
+    c->share = share;
+    set_held(c, c->in.len);
+}
+
+/* A share never has more than what is left for the others: so there is always something left. */
+static bool holds_too_much(const struct rpc_conn *c)
+{
+    size_t all = c->io->held;
+
+    return c->share && (c->share->held > RPC_HELD_PER_PEER || all > RPC_HELD_MAX ||
+                        c->share->held > RPC_HELD_MAX - all);
+}
+
+void rpc_conn_read_drop(struct rpc_conn *c)
+{
+    set_held(c, 0);
+    c->frame_deadline = 0;
+    if (!c->busy)
+        str_done(&c->in);
+    else
+        c->in.len = 0;
+}
+
+static void refuse(struct rpc_conn *c, const struct rpc_frame *f, const struct err *err)
+{
+    c->refused = true;
+    c->ops->on_refused(c->owner, f, err);
+}
+
+/* One frame of the bytes: how many it took; 0: it is not complete, or was refused. */
+static size_t feed_one(struct rpc_conn *c, const uint8_t *data, size_t len)
+{
+    struct err err = {0};
+    struct rpc_frame f = {.header = &c->header, .head = data, .token = data + RPC_HEADER_SIZE};
+    size_t with_token, all;
+
+    if (len < RPC_HEADER_SIZE)
+        return 0;
+    if (!c->header_ok && rpc_header_unpack(data, c->body_max, &c->header, &err) < 0) {
+        refuse(c, NULL, &err);
+        return 0;
+    }
+    c->header_ok = true;
+    with_token = RPC_HEADER_SIZE + c->header.token_len;
+    if (len < with_token)
+        return 0;
+    if (!c->token_ok && c->ops->on_head && c->ops->on_head(c->owner, &f, &err) < 0) {
+        if (!c->dead)
+            refuse(c, &f, &err);
+        return 0;
+    }
+    c->token_ok = true;
+    all = with_token + c->header.body_len;
+    if (len < all)
+        return 0;
+    f.body = data + with_token;
+    c->header_ok = c->token_ok = false;
+    c->frame_deadline = 0;
+    if (c->ops->on_frame(c->owner, &f, &err) < 0 && !c->dead) {
+        refuse(c, &f, &err);
+        return 0;
+    }
+    return all;
+}
+
+/* What is still to come of a long frame that was let in: it is read to where it is put together. No
+ * memory is used for it before it comes. */
+static size_t rest_of_long_frame(const struct rpc_conn *c)
+{
+    size_t all = RPC_HEADER_SIZE + c->header.token_len + (size_t)c->header.body_len;
+
+    return c->token_ok && rpc_conn_takes_frames(c) && all > SCRATCH_SIZE && all > c->in.len
+               ? all - c->in.len
+               : 0;
+}
+
+/* Keeps what is left of an incomplete frame, and starts its deadline. */
+static void keep_rest(struct rpc_conn *c, const uint8_t *data, size_t taken, size_t len)
+{
+    size_t all = c->in.len ? 0 : rest_of_long_frame(c);
+
+    if (c->in.len) {
+        str_consume(&c->in, taken);
+    } else if (len > taken) {
+        str_reserve(&c->in, all > len - taken ? all : len - taken);
+        str_append(&c->in, data + taken, len - taken);
+    }
+    set_held(c, c->in.len);
+    if (c->in.len == 0)
+        str_done(&c->in);
+    if (c->in.len && !c->paused && !c->frame_deadline) {
+        c->frame_deadline = loop_mono_ms() + RPC_READ_TIMEOUT_MS;
+        rpc_conn_sweep_add(c);
+    }
+    if (holds_too_much(c) && rpc_conn_takes_frames(c)) {
+        struct err err;
+        err_set(&err, -ERR_BUSY, "too many bytes of incomplete messages; try again later");
+        refuse(c, NULL, &err);
+        if (!c->dead && c->finishing)
+            str_done(&c->in); /* it lingers a while, and what it was refused for goes now */
+    }
+}
+
+static void feed(struct rpc_conn *c, const uint8_t *data, size_t len)
+{
+    size_t pos = 0;
+
+    if (c->in.len) {
+        if (len)
+            str_append(&c->in, data, len);
+        set_held(c, c->in.len);
+        data = (const uint8_t *)c->in.data;
+        len = c->in.len;
+    }
+    rpc_conn_enter(c);
+    while (rpc_conn_takes_frames(c)) {
+        size_t n = feed_one(c, data + pos, len - pos);
+        if (n == 0)
+            break;
+        pos += n;
+    }
+    if (!c->dead && !c->refused && !c->finishing && c->fd >= 0)
+        keep_rest(c, data, pos, len);
+    rpc_conn_leave(c);
+}
+
+void rpc_conn_read_held(struct rpc_conn *c)
+{
+    if (c->in.len && rpc_conn_takes_frames(c))
+        feed(c, NULL, 0);
+}
+
+/* The end of what the other side sends (e: or an error). */
+static void on_end(struct rpc_conn *c, int e)
+{
+    /* What a pause held back came before the end; paused anew, the end is found later. */
+    rpc_conn_read_held(c);
+    if (c->dead || c->fd < 0 || (c->paused && c->in.len))
+        return;
+    if (c->shut) {
+        rpc_conn_report_closed(c, 0, NULL);
+    } else if (e && e != ECONNRESET) {
+        rpc_conn_report_closed(c, -e, strerror(e));
+    } else if (!e && !c->refused && c->ops->on_ended && !rpc_conn_hung_up(c)) {
+        c->ended = true;
+        rpc_conn_read_drop(c);
+        if (!c->ops->on_ended(c->owner)) {
+            rpc_conn_report_closed(c, -ERR_CLOSED, err_text(ERR_CLOSED));
+            return;
+        }
+        rpc_conn_set_events(c);
+        rpc_conn_sweep_add(c);
+    } else {
+        rpc_conn_report_closed(c, -ERR_CLOSED, err_text(ERR_CLOSED));
+    }
+}
+
+/* As recv(); *into: where to, NULL: what is kept. */
+static ssize_t read_some(struct rpc_conn *c, const uint8_t **into)
+{
+    size_t rest = rest_of_long_frame(c);
+    ssize_t n;
+
+    if (!rest) {
+        *into = c->io->scratch;
+        return recv(c->fd, c->io->scratch, SCRATCH_SIZE, 0);
+    }
+    *into = NULL;
+    str_reserve(&c->in, rest);
+    n = recv(c->fd, c->in.data + c->in.len, rest < READ_MAX ? rest : READ_MAX, 0);
+    if (n > 0)
+        c->in.len += (size_t)n;
+    return n;
+}
+
+void rpc_conn_read(struct rpc_conn *c)
+{
+    for (unsigned i = 0; i < READS_PER_EVENT && !c->dead && c->fd >= 0 && (c->events & LOOP_READ);
+         i++) {
+        const uint8_t *into;
+        ssize_t n = read_some(c, &into);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return;
+        if (n <= 0) {
+            on_end(c, n < 0 ? errno : 0);
+            return;
+        }
+        if (!c->refused && !c->finishing)
+            feed(c, into, into ? (size_t)n : 0);
+        if ((size_t)n < SCRATCH_SIZE)
+            return;
+    }
+}
