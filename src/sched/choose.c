@@ -72,15 +72,7 @@ static int by_length(const void *a, const void *b)
 /* The first one of the sorted list that is as long. */
 static size_t first_as_long(const struct runs *runs, size_t len)
 {
-    size_t low = 0, high = runs->list.len;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (runs->list.data[middle].len < len)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return vec_lower(&runs->list, run, run->len < len);
 }
 
 /* The run closest in size to what is missing: the smallest that is enough, else the largest. Where

@@ -68,8 +68,10 @@ static void by_core(void **state)
     expect(conf, "", "core-spec=1 n=14", "a1:8/0");
     expect(conf, "", "core-spec=1 n=15 N=1", "never");
     /* one socket is full: with one task each, there is room for one */
-    expect(conf, "a1:4", "n=2 tasks-per-socket=1 w=a1 N=1", "busy");
-    expect(conf, "a1:3", "n=2 tasks-per-socket=1 w=a1 N=1", "a1:2/0");
+    static const char *const block = CONF("CR_Core,CR_CORE_DEFAULT_DIST_BLOCK");
+    expect(block, "a1:4", "n=2 tasks-per-socket=1 w=a1 N=1", "busy");
+    expect(conf, "a1:4", "n=2 tasks-per-socket=1 w=a1 N=1", "a1:2/0");
+    expect(block, "a1:3", "n=2 tasks-per-socket=1 w=a1 N=1", "a1:2/0");
 }
 
 static void by_cpu(void **state)
@@ -92,7 +94,7 @@ static void beyond_tasks(void **state)
     expect(core, "", "tasks-per-socket=2 mincpus=9", "a1:5/0");
     expect(core, "", "tasks-per-socket=1 mincpus=9", "a1:5/0");
     expect(core, "", "tasks-per-socket=1 mincpus=17", "never");
-    expect(core, "a1:4", "tasks-per-socket=1 mincpus=9 w=a1", "busy");
+    expect(core, "a1:4", "tasks-per-socket=1 mincpus=9 w=a1", "busy"); /* too few are left */
     expect(core, "a1:3", "tasks-per-socket=1 mincpus=9 w=a1", "a1:5/0");
     expect(cpu, "", "tasks-per-socket=2 mincpus=8 w=b1", "b1:8/0");
     expect(core, "", "tasks-per-socket=1 gres=gpu:3 cpus-per-gpu=1", "b1:3/0+gpu=3");

@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "sched/relax.h"
-
-#include <ctype.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/size.h"
-#include "base/timefmt.h"
 #include "sched/bounds.h"
 #include "sched/plan.h"
+#include "sched/relax_priv.h"
 
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
-#define TASKS_SHOWN 64 /* bytes of the elements of an array in a command */
 
 static const struct {
     const char *word;
@@ -30,102 +22,6 @@ const char *relax_word(enum relax_kind kind)
 bool relax_by_operator(enum relax_kind kind)
 {
     return kinds[kind].by_operator;
-}
-
-/* --- generic resources, as they are written ------------------------------------------------------
- */
-
-/* A word of "gpu:a100:2": its name, its type, where there is one, and its count. */
-struct gres_word {
-    char name[64], type[64];
-    uint64_t count;
-};
-
-/* As gres_parse() does. False: not such a word. */
-static bool read_gres(const char *text, size_t len, struct gres_word *w)
-{
-    char copy[192], *save = NULL;
-    *w = (struct gres_word){.count = 1};
-    if (len >= sizeof copy)
-        return false;
-    memcpy(copy, text, len);
-    copy[len] = 0;
-    char *at = str_starts(copy, "gres:") || str_starts(copy, "gres/") ? copy + 5 : copy;
-    const char *name = strtok_r(at, ":=", &save), *second = strtok_r(NULL, ":=", &save),
-               *third = strtok_r(NULL, ":=", &save);
-    if (!name || strtok_r(NULL, ":=", &save) || strlen(name) >= sizeof w->name)
-        return false;
-    snprintf(w->name, sizeof w->name, "%s", name);
-    const char *count = third ? third : second && isdigit((unsigned char)*second) ? second : NULL;
-    const char *type = second == count ? NULL : second;
-    if (count && size_parse_count(count, GRES_COUNT_MAX, &w->count, NULL) != 0)
-        return false;
-    if (type && strlen(type) >= sizeof w->type)
-        return false;
-    if (type)
-        snprintf(w->type, sizeof w->type, "%s", type);
-    return true;
-}
-
-/* The last word of a list: what --gpus-per-node adds is there. */
-static const char *last_gres(const char *text)
-{
-    const char *comma = text ? strrchr(text, ',') : NULL;
-    return comma ? comma + 1 : text;
-}
-
-static bool has_gres_type(const char *text)
-{
-    struct gres_word w;
-    for (const char *s = text; s && *s; s += strcspn(s, ","), s += *s == ',')
-        if (read_gres(s, strcspn(s, ","), &w) && *w.type)
-            return true;
-    return false;
-}
-
-static void put_gres(struct str *out, const struct gres_word *w, bool typed)
-{
-    typed = typed && *w->type;
-    str_printf(out, "%s%s%s:%llu", w->name, typed ? ":" : "", typed ? w->type : "",
-               (unsigned long long)w->count);
-}
-
-static char *without_types(struct arena *arena, const char *text)
-{
-    struct gres_word w;
-    struct str out = STR_INIT;
-    for (const char *s = text; *s; s += strcspn(s, ","), s += *s == ',') {
-        size_t len = strcspn(s, ",");
-        str_puts(&out, out.len ? "," : "");
-        if (read_gres(s, len, &w))
-            put_gres(&out, &w, false);
-        else
-            str_append(&out, s, len);
-    }
-    char *taken = arena_strdup(arena, str_cstr(&out));
-    str_done(&out);
-    return taken;
-}
-
-/* So many of the last one. */
-static char *with_count(struct arena *arena, const char *text, uint64_t count)
-{
-    struct gres_word w;
-    struct str out = STR_INIT;
-    const char *last = last_gres(text);
-    for (const char *s = text; *s; s += strcspn(s, ","), s += *s == ',') {
-        size_t len = strcspn(s, ",");
-        str_puts(&out, out.len ? "," : "");
-        if (!read_gres(s, len, &w)) {
-            str_append(&out, s, len);
-            continue;
-        }
-        w.count = s == last ? count : w.count;
-        put_gres(&out, &w, true);
-    }
-    char *taken = arena_strdup(arena, str_cstr(&out));
-    str_done(&out);
-    return taken;
 }
 
 /* --- which there are -----------------------------------------------------------------------------
@@ -205,7 +101,7 @@ static bool has_text(const char *text)
 
 static void find_texts(const struct job *j, const Pb__JobSpec *s, struct relax_list *out)
 {
-    struct gres_word w;
+    uint64_t count;
     if (s->contiguous)
         offer(out, RELAX_CONTIGUOUS);
     if (s->req_switches)
@@ -220,13 +116,12 @@ static void find_texts(const struct job *j, const Pb__JobSpec *s, struct relax_l
         offer(out, RELAX_LICENSES);
     if (s->exclusive && j->want.exclusive)
         offer(out, RELAX_EXCLUSIVE);
-    if (has_gres_type(s->gres))
+    if (relax_gres_is_typed(s->gres))
         offer(out, RELAX_GRES_TYPE);
-    const char *gres = last_gres(s->gres), *gpus = last_gres(s->tres_per_job);
-    if (has_text(gres) && read_gres(gres, strlen(gres), &w))
-        offer_less(out, RELAX_GRES, 1, w.count);
-    if (has_text(gpus) && read_gres(gpus, strlen(gpus), &w))
-        offer_less(out, RELAX_GPUS, 1, w.count);
+    if (relax_gres_count(s->gres, &count))
+        offer_less(out, RELAX_GRES, 1, count);
+    if (relax_gres_count(s->tres_per_job, &count))
+        offer_less(out, RELAX_GPUS, 1, count);
 }
 
 static void find_cores(const Pb__JobSpec *s, struct relax_list *out)
@@ -270,58 +165,67 @@ void relax_find(const struct cluster *c, const struct job *j, const Pb__JobSpec 
 /* --- the job as it would be ----------------------------------------------------------------------
  */
 
-/* Given as such, and not by other options. */
-static bool counts_tasks(const Pb__JobSpec *spec)
+bool relax_counts_tasks(const Pb__JobSpec *spec)
 {
     return spec->has_num_tasks && spec->num_tasks;
 }
 
-/* With so many nodes as many tasks fewer, where a number of them was given. */
-static uint32_t tasks_of(const struct job *j, const Pb__JobSpec *spec, uint64_t nodes)
+uint32_t relax_tasks(const struct job *j, const Pb__JobSpec *spec, uint64_t nodes)
 {
     uint64_t tasks = spec->num_tasks * nodes, of = j->want.min_nodes;
     return (uint32_t)((tasks + of - 1) / of);
 }
 
+/* What goes altogether; false: it is none of these. */
+static bool leave_out(Pb__JobSpec *s, enum relax_kind kind)
+{
+    switch (kind) {
+    case RELAX_CONTIGUOUS:
+        s->has_contiguous = false;
+        return true;
+    case RELAX_SWITCHES:
+        s->has_req_switches = false;
+        return true;
+    case RELAX_NODELIST:
+        s->req_nodes = NULL;
+        return true;
+    case RELAX_EXCLUDE:
+        s->exc_nodes = NULL;
+        return true;
+    case RELAX_FEATURES:
+        s->features = NULL;
+        return true;
+    case RELAX_LICENSES:
+        s->licenses = NULL;
+        return true;
+    case RELAX_SHAPE:
+        s->has_sockets_per_node = s->has_cores_per_socket = s->has_threads_per_core = false;
+        return true;
+    case RELAX_CORE_SPEC:
+        s->has_core_spec = s->has_thread_spec = false;
+        return true;
+    case RELAX_TASKS_PER:
+        s->has_ntasks_per_node = s->has_ntasks_per_socket = s->has_ntasks_per_core = false;
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void change(const struct job *j, Pb__JobSpec *s, const struct relax *r, uint64_t number,
                    struct arena *arena)
 {
+    if (leave_out(s, r->kind))
+        return;
     switch (r->kind) {
-    case RELAX_CONTIGUOUS:
-        s->has_contiguous = false;
-        break;
-    case RELAX_SWITCHES:
-        s->has_req_switches = false;
-        break;
-    case RELAX_NODELIST:
-        s->req_nodes = NULL;
-        break;
-    case RELAX_EXCLUDE:
-        s->exc_nodes = NULL;
-        break;
-    case RELAX_FEATURES:
-        s->features = NULL;
-        break;
-    case RELAX_LICENSES:
-        s->licenses = NULL;
-        break;
     case RELAX_GRES_TYPE:
-        s->gres = without_types(arena, s->gres);
+        s->gres = relax_gres_untyped(arena, s->gres);
         break;
     case RELAX_GRES:
-        s->gres = with_count(arena, s->gres, number);
+        s->gres = relax_gres_with(arena, s->gres, number);
         break;
     case RELAX_GPUS:
-        s->tres_per_job = with_count(arena, s->tres_per_job, number);
-        break;
-    case RELAX_SHAPE:
-        s->has_sockets_per_node = s->has_cores_per_socket = s->has_threads_per_core = false;
-        break;
-    case RELAX_CORE_SPEC:
-        s->has_core_spec = s->has_thread_spec = false;
-        break;
-    case RELAX_TASKS_PER:
-        s->has_ntasks_per_node = s->has_ntasks_per_socket = s->has_ntasks_per_core = false;
+        s->tres_per_job = relax_gres_with(arena, s->tres_per_job, number);
         break;
     case RELAX_EXCLUSIVE:
         s->has_exclusive = false;
@@ -340,8 +244,8 @@ static void change(const struct job *j, Pb__JobSpec *s, const struct relax *r, u
         SET(s, num_tasks, (uint32_t)number);
         break;
     case RELAX_NODES:
-        if (counts_tasks(s))
-            s->num_tasks = tasks_of(j, s, number);
+        if (relax_counts_tasks(s))
+            s->num_tasks = relax_tasks(j, s, number);
         SET(s, min_nodes, (uint32_t)number);
         SET(s, max_nodes, (uint32_t)number);
         break;
@@ -353,7 +257,7 @@ static void change(const struct job *j, Pb__JobSpec *s, const struct relax *r, u
     }
 }
 
-static int64_t limit_of(const struct job *j, const Pb__JobSpec *spec, const struct relax *r,
+int64_t relax_limit_sec(const struct job *j, const Pb__JobSpec *spec, const struct relax *r,
                         uint64_t number)
 {
     if (r && r->kind == RELAX_TIME_LIMIT)
@@ -390,7 +294,7 @@ int relax_make(const struct cluster *c, const struct job *j, const Pb__JobSpec *
         vec_push(&out->resvs, *in);
     int rc = job_read_spec(c, out, &changed, NULL);
     out->state = PB__JOB_STATE__PENDING;
-    out->limit_sec = limit_of(j, spec, r, number);
+    out->limit_sec = relax_limit_sec(j, spec, r, number);
     if (rc == 0 && r)
         rc = bounds_breach(c->conf, out, &reason) ? -ERR_RANGE : 0;
     if (rc == 0 && r)
@@ -407,176 +311,4 @@ void relax_done(struct job *out)
     request_done(&out->want);
     vec_done(&out->resvs);
     free(take_ptr(out->waits.name));
-}
-
-/* --- as people say it ----------------------------------------------------------------------------
- */
-
-static void put_id(const struct job *j, struct str *out)
-{
-    _cleanup_str_ struct str tasks = STR_INIT;
-    bool few = idset_cost(&j->tasks) <= TASKS_SHOWN;
-    if (j->array && few)
-        idset_format(&j->tasks, &tasks);
-    if (!j->array)
-        str_printf(out, "%u", j->id);
-    else if (!j->tasks.count)
-        str_printf(out, "%u_%u", j->array->id, j->task);
-    else if (few && tasks.len <= TASKS_SHOWN)
-        str_printf(out, "%u_[%s]", j->array->id, str_cstr(&tasks));
-    else
-        str_printf(out, "%u", j->array->id);
-}
-
-static void put_key(const struct job *j, const char *key, const char *value, struct str *command)
-{
-    str_puts(command, "scontrol update JobId=");
-    put_id(j, command);
-    str_printf(command, " %s=%s", key, value);
-}
-
-struct saying {
-    const char *key, *value, *what;
-};
-
-static void say_number(const struct job *j, const Pb__JobSpec *spec, const struct relax *r,
-                       unsigned long long n, struct str *what, struct str *command)
-{
-    const char *key = "TimeLimit", *plural = n == 1 ? "" : "s";
-    char value[TIME_TEXT_MAX];
-    snprintf(value, sizeof value, "%llu", n);
-    if (r->kind == RELAX_TIME_LIMIT) {
-        time_format_short((int64_t)n * 60, value);
-        str_printf(what, "a time limit of %s", value);
-    } else if (r->kind == RELAX_NODES) {
-        key = "NumNodes";
-        str_printf(what, "%llu node%s", n, plural);
-    } else if (r->kind == RELAX_TASKS) {
-        key = "NumTasks";
-        str_printf(what, "%llu task%s", n, plural);
-    } else if (r->kind == RELAX_CPUS) {
-        key = "CPUsPerTask";
-        str_printf(what, "%llu CPU%s for a task", n, plural);
-    } else if (r->kind == RELAX_MEMORY) {
-        key = spec->has_mem_per_node_mib ? "MinMemoryNode" : "MinMemoryCPU";
-        str_printf(what, "%llu MiB of memory for a %s", n,
-                   spec->has_mem_per_node_mib ? "node" : "CPU");
-    } else {
-        key = "Priority";
-        str_printf(what, "a priority of %llu", n);
-    }
-    put_key(j, key, value, command);
-    if (r->kind == RELAX_NODES && counts_tasks(spec)) {
-        uint32_t tasks = tasks_of(j, spec, n);
-        str_printf(what, " and %u task%s", tasks, tasks == 1 ? "" : "s");
-        str_printf(command, " NumTasks=%u", tasks);
-    }
-}
-
-/* Its words from there on without "gpu:", as the options for GPUs have them. */
-static const char *of_gpus(const char *text)
-{
-    return str_starts(text, "gpu:") ? text + 4 : text;
-}
-
-/* As the options have it that it came from: --gpus-per-node is behind what --gres says. */
-static void say_node_gres(const Pb__JobSpec *spec, const char *text, struct str *what)
-{
-    const char *gpus = has_text(spec->gpus_per_node) ? last_gres(text) : NULL;
-    size_t len = gpus ? (size_t)(gpus - text) : strlen(text);
-    if (len)
-        str_printf(what, "--gres=%.*s", (int)(gpus ? len - 1 : len), text);
-    if (gpus)
-        str_printf(what, "%s--gpus-per-node=%s", len ? " " : "", of_gpus(gpus));
-}
-
-static void say_gres(const struct job *j, const Pb__JobSpec *spec, const struct relax *r,
-                     uint64_t number, struct str *what, struct str *command)
-{
-    _cleanup_arena_ struct arena arena;
-    arena_init(&arena, 0);
-    if (r->kind == RELAX_GPUS) {
-        str_printf(what, "--gpus=%s", of_gpus(with_count(&arena, spec->tres_per_job, number)));
-        return;
-    }
-    const char *text = r->kind == RELAX_GRES_TYPE ? without_types(&arena, spec->gres)
-                                                  : with_count(&arena, spec->gres, number);
-    say_node_gres(spec, text, what);
-    put_key(j, "Gres", text, command);
-}
-
-static void say_partition(const struct job *j, const Pb__JobSpec *spec, const struct relax *r,
-                          struct str *what, struct str *command)
-{
-    char limit[TIME_TEXT_MAX];
-    int64_t sec = limit_of(j, spec, r, 0);
-    str_printf(what, "partition %s", r->part->conf.name);
-    put_key(j, "Partition", r->part->conf.name, command);
-    if (sec == j->limit_sec)
-        return;
-    time_format_short(sec, limit);
-    str_printf(what, " and a time limit of %s", limit);
-    str_printf(command, " TimeLimit=%s", limit);
-}
-
-/* What has no number. */
-static const struct saying sayings[RELAX_KINDS] = {
-    [RELAX_HOLD] = {NULL, NULL, "a release"},
-    [RELAX_BEGIN] = {"StartTime", "now", "no time to begin at"},
-    [RELAX_DEPENDENCY] = {"Dependency", "", "no dependency"},
-    [RELAX_CONTIGUOUS] = {"Contiguous", "no", "nodes that need not be in a row"},
-    [RELAX_SWITCHES] = {"ReqSwitch", "0", "any number of switches"},
-    [RELAX_NODELIST] = {"ReqNodeList", "", "no node that it requires"},
-    [RELAX_EXCLUDE] = {"ExcNodeList", "", "no node that it excludes"},
-    [RELAX_FEATURES] = {"Features", "", "no feature that it requires"},
-    [RELAX_EXCLUSIVE] = {"OverSubscribe", "YES", "nodes that it shares"},
-    [RELAX_LICENSES] = {"Licenses", "", "no licences"},
-    [RELAX_CORE_SPEC] = {NULL, NULL, "no cores kept for the system"},
-    [RELAX_TASKS_PER] = {NULL, NULL, "any number of tasks on a node, a socket and a core"},
-};
-
-/* The shape that was asked for; --hint=nomultithread is one thread of a core. */
-static void say_shape(const Pb__JobSpec *spec, struct str *what)
-{
-    const struct {
-        bool given;
-        const char *word;
-    } parts[] = {
-        {spec->has_sockets_per_node, "sockets"},
-        {spec->has_cores_per_socket, "cores of a socket"},
-        {spec->has_threads_per_core, "threads of a core"},
-    };
-    const char *comma = "any number of ";
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        if (parts[i].given) {
-            str_printf(what, "%s%s", comma, parts[i].word);
-            comma = ", ";
-        }
-}
-
-void relax_say(const struct job *j, const Pb__JobSpec *spec, const struct relax *r, uint64_t number,
-               struct str *what, struct str *command)
-{
-    const struct saying *s = &sayings[r->kind];
-    if (s->what) {
-        str_puts(what, s->what);
-        if (s->key) {
-            put_key(j, s->key, s->value, command);
-        } else if (r->kind == RELAX_HOLD) {
-            str_puts(command, "scontrol release ");
-            put_id(j, command);
-        }
-    } else if (r->kind == RELAX_THROTTLE) {
-        str_printf(what, "%u elements of the array at a time", j->array->throttle + 1);
-        str_printf(command, "scontrol update JobId=%u ArrayTaskThrottle=%u", j->array->id,
-                   j->array->throttle + 1);
-    } else if (r->kind == RELAX_SHAPE) {
-        say_shape(spec, what);
-    } else if (r->kind == RELAX_PARTITION) {
-        say_partition(j, spec, r, what, command);
-    } else if (r->kind == RELAX_GRES || r->kind == RELAX_GRES_TYPE || r->kind == RELAX_GPUS) {
-        say_gres(j, spec, r, number, what, command);
-    } else {
-        say_number(j, spec, r, number, what, command);
-    }
 }

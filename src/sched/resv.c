@@ -82,15 +82,7 @@ static void make(struct resv_plan *p)
 /* How many of them begin before. */
 static size_t begun(const struct resv_plan *p, int64_t until)
 {
-    size_t low = 0, high = p->begins.len;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (p->begins.data[middle].at < until)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return vec_lower(&p->begins, b, b->at < until);
 }
 
 /* What is free gets less while jobs start, and is counted anew when something has become free. */

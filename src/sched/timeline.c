@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "sched/timeline.h"
-
 #include <string.h>
 
 #include "sched/resv.h"
 #include "sched/select.h"
+#include "sched/timeline_priv.h"
 
 #define SPANS_FREE 2 /* room for a reservation's ends, beyond those of running jobs */
-#define TRIES 32     /* moments behind the first possible one that are looked at one by one */
 
 /* --- making it ---------------------------------------------------------------------------------
  */
@@ -138,7 +136,7 @@ static void forget_use(struct timeline *t)
     }
 }
 
-static void add_moment(struct timeline *t, int64_t at)
+void timeline_add_moment(struct timeline *t, int64_t at)
 {
     size_t place = t->moments.len;
     while (place > 0 && t->moments.data[place - 1] > at)
@@ -159,7 +157,7 @@ void timeline_begin(struct timeline *t, const struct cluster *c, int64_t now_sec
     t->use = mem_new_array(struct unit_use *, n);
     pool_view_init(&t->view, c->nodes.len, t->kinds);
     lay_out(t);
-    add_moment(t, TIMELINE_NOW);
+    timeline_add_moment(t, TIMELINE_NOW);
 }
 
 bool timeline_fill(struct timeline *t, size_t work)
@@ -174,7 +172,7 @@ bool timeline_fill(struct timeline *t, size_t work)
         vec_foreach (&j->alloc, a)
             if (!a->released)
                 give_back(t, a, at);
-        add_moment(t, at);
+        timeline_add_moment(t, at);
         done += 1 + j->alloc.len;
         t->filling = true;
         t->last.key = l->key;
@@ -202,10 +200,10 @@ void timeline_set_resv(struct timeline *t, struct resv_plan *resv)
             if ((*r)->flags & RESV_TIME_FLOAT)
                 break;
             if (when.begin > t->now_sec)
-                add_moment(t, when.begin);
+                timeline_add_moment(t, when.begin);
             if (when.end == RESV_NEVER)
                 break;
-            add_moment(t, when.end);
+            timeline_add_moment(t, when.end);
         }
     }
 }
@@ -215,9 +213,9 @@ void timeline_set_licenses(struct timeline *t, const struct license_claims *clai
     t->claims = claims;
     t->not_before = due;
     if (due > t->now_sec)
-        add_moment(t, due);
+        timeline_add_moment(t, due);
     vec_foreach (&claims->list, claim)
-        add_moment(t, claim->until);
+        timeline_add_moment(t, claim->until);
 }
 
 void timeline_done(struct timeline *t)
@@ -316,8 +314,8 @@ static bool choose(struct timeline *t, const struct job *j, const struct bitset 
     return fits;
 }
 
-static bool fits_from(struct timeline *t, const struct job *j, const struct bitset *allowed,
-                      int64_t from, struct selection *where)
+bool timeline_fits_from(struct timeline *t, const struct job *j, const struct bitset *allowed,
+                        int64_t from, struct selection *where)
 {
     int64_t at = from == TIMELINE_NOW ? t->now_sec : from, until = job_ends_at(j, at);
     _cleanup_bitset_ struct bitset *set = NULL;
@@ -338,8 +336,8 @@ static bool fits_from(struct timeline *t, const struct job *j, const struct bits
     return choose(t, j, allowed, view, where);
 }
 
-static bool is_foreseen(struct timeline *t, const struct job *j, const struct bitset *allowed,
-                        int64_t at, struct selection *where)
+bool timeline_is_foreseen(struct timeline *t, const struct job *j, const struct bitset *allowed,
+                          int64_t at, struct selection *where)
 {
     bitset_foreach (allowed, i)
         view_foreseen(t, (uint32_t)i, at);
@@ -351,156 +349,7 @@ static bool is_foreseen(struct timeline *t, const struct job *j, const struct bi
 bool timeline_fits_now(struct timeline *t, const struct job *j, const struct bitset *allowed,
                        struct selection *where)
 {
-    return fits_from(t, j, allowed, TIMELINE_NOW, where);
-}
-
-/* The first moment when it fits as far as running jobs go is searched first. Once it fits it does
- * so from then on, for nothing but ends is foreseen: so the steps double, and the last one is
- * halved.
- */
-static void double_step(struct timeline_search *s, bool fits, size_t last)
-{
-    if (fits) {
-        s->phase = s->low < s->high ? SEARCH_HALVE : SEARCH_AGAIN;
-    } else if (s->high == last) {
-        s->phase = SEARCH_NONE;
-    } else {
-        s->low = s->high + 1;
-        s->high = s->high * 2 + 1 < last ? s->high * 2 + 1 : last;
-    }
-}
-
-static void halve_step(struct timeline_search *s, bool fits)
-{
-    size_t middle = (s->low + s->high) / 2;
-    if (fits)
-        s->high = middle;
-    else
-        s->low = middle + 1;
-    if (s->low == s->high)
-        s->phase = SEARCH_AGAIN;
-}
-
-/* Reservations may keep it from there. It fits at the last moment: all of them are over. */
-static void again_step(struct timeline_search *s, bool fits, size_t last)
-{
-    if (fits) {
-        s->phase = SEARCH_FOUND;
-    } else if (s->high == last) {
-        s->phase = SEARCH_NONE;
-    } else {
-        s->step = s->tries++ < TRIES ? 1 : s->step * 2;
-        s->high = s->high + s->step < last ? s->high + s->step : last;
-    }
-}
-
-/* The first moment at which its licences are due, and it has waited for switches. */
-static size_t first_moment(const struct timeline *t, const struct timeline_search *s)
-{
-    size_t low = 0, high = t->moments.len - 1;
-    int64_t from = s->switches == SWITCHES_WAITED ? s->waits_until : t->now_sec;
-    from = from > t->not_before ? from : t->not_before;
-    if (from <= t->now_sec)
-        return 0;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (t->moments.data[middle] < from)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* From there to its limit, beside what others have a claim on. */
-static bool has_licenses(struct timeline *t, const struct job *j, int64_t from)
-{
-    uint64_t work = 0;
-    return !t->claims || license_is_due(t->claims, t->cluster, j,
-                                        from == TIMELINE_NOW ? t->now_sec : from, &work);
-}
-
-static bool step_of_search(struct timeline *t, const struct job *j, const struct bitset *allowed,
-                           struct timeline_search *s, struct selection *where)
-{
-    size_t last = t->moments.len - 1, first = first_moment(t, s);
-    if (s->phase == SEARCH_DOUBLE && s->high < first)
-        s->low = s->high = first;
-    size_t middle = (s->low + s->high) / 2;
-    int64_t high = t->moments.data[s->high];
-    switch (s->phase) {
-    case SEARCH_DOUBLE:
-        double_step(s, is_foreseen(t, j, allowed, high, where), last);
-        break;
-    case SEARCH_HALVE:
-        halve_step(s, is_foreseen(t, j, allowed, t->moments.data[middle], where));
-        break;
-    case SEARCH_AGAIN:
-        again_step(s, has_licenses(t, j, high) && fits_from(t, j, allowed, high, where), last);
-        break;
-    case SEARCH_FOUND:
-    case SEARCH_NONE:
-        break;
-    }
-    return s->phase != SEARCH_FOUND && s->phase != SEARCH_NONE;
-}
-
-/* When it could begin on any number of switches is looked for first, unless that is known. */
-static void begin_switches(const struct timeline *t, const struct job *j, struct timeline_search *s)
-{
-    if (!j->want.switches || j->switches_waived || !select_topo(t->cluster, j)) {
-        s->switches = SWITCHES_ASIDE;
-        return;
-    }
-    s->waits_until = plan_switches_until(t->cluster, j);
-    s->switches = s->waits_until ? SWITCHES_FEW : SWITCHES_ANY;
-}
-
-/* The search of one number of switches is over. True: one of another number follows. Those that it
- * asks for are in what is searched last, too. */
-static bool next_switches(struct timeline *t, const struct job *j, struct timeline_search *s)
-{
-    bool found = s->phase == SEARCH_FOUND;
-    int64_t at = timeline_search_found(t, s);
-    if (s->switches == SWITCHES_ANY && found) {
-        *s = (struct timeline_search){.switches = SWITCHES_FEW};
-        s->waits_until = at + plan_switches_wait(t->cluster, j);
-        return true;
-    }
-    if (s->switches != SWITCHES_FEW || (found && at <= s->waits_until))
-        return false;
-    *s = (struct timeline_search){.switches = SWITCHES_WAITED, .waits_until = s->waits_until};
-    if (s->waits_until > t->now_sec)
-        add_moment(t, s->waits_until);
-    return true;
-}
-
-bool timeline_search_step(struct timeline *t, const struct job *j, const struct bitset *allowed,
-                          struct timeline_search *s, struct selection *where)
-{
-    if (s->switches == SWITCHES_UNKNOWN)
-        begin_switches(t, j, s);
-    if (s->switches == SWITCHES_ASIDE || s->switches == SWITCHES_FEW)
-        return step_of_search(t, j, allowed, s, where) || next_switches(t, j, s);
-    struct job any = *j;
-    any.switches_waived = true;
-    return step_of_search(t, &any, allowed, s, where) || next_switches(t, j, s);
-}
-
-int64_t timeline_search_found(const struct timeline *t, const struct timeline_search *s)
-{
-    if (s->phase != SEARCH_FOUND)
-        return t->now_sec + CLUSTER_NO_LIMIT_SEC;
-    return s->high == 0 ? t->now_sec : t->moments.data[s->high];
-}
-
-int64_t timeline_find(struct timeline *t, const struct job *j, const struct bitset *allowed,
-                      struct selection *where)
-{
-    struct timeline_search s = {0};
-    while (timeline_search_step(t, j, allowed, &s, where))
-        ;
-    return timeline_search_found(t, &s);
+    return timeline_fits_from(t, j, allowed, TIMELINE_NOW, where);
 }
 
 /* --- reserving ---------------------------------------------------------------------------------
@@ -564,12 +413,12 @@ void timeline_reserve(struct timeline *t, const struct job *j, const struct sele
 {
     vec_foreach (&where->shares, s)
         take(t, where, s, from, job_ends_at(j, from), false);
-    add_moment(t, job_ends_at(j, from));
+    timeline_add_moment(t, job_ends_at(j, from));
 }
 
 void timeline_start(struct timeline *t, const struct job *j, const struct selection *where)
 {
     vec_foreach (&where->shares, s)
         take(t, where, s, TIMELINE_NOW, job_ends_at(j, t->now_sec), true);
-    add_moment(t, job_ends_at(j, t->now_sec));
+    timeline_add_moment(t, job_ends_at(j, t->now_sec));
 }

@@ -137,9 +137,9 @@ int store_get(struct store *s, uint32_t kind, uint64_t number, void **data, size
     return s->driver->get(s, kind, number, data, len, err);
 }
 
-bool store_low(const struct store *s)
+bool store_low(const struct store *s, uint64_t more)
 {
-    return s->driver->low(s);
+    return s->driver->low(s, s->under_way + more);
 }
 
 bool store_is_stuck(const struct store *s)

@@ -25,7 +25,10 @@
  * Full disk, SQLite: a reserve file of STORE_RESERVE bytes lies beside the database. When a commit
  * finds no space, the reserve is given up and the commit repeated, so that running jobs can be
  * brought to their end; store_low() is true from then on (and whenever less than STORE_RESERVE is
- * free) until the reserve could be made again, and new submissions must be refused.
+ * free) until the reserve could be made again, and new submissions must be refused. What the log
+ * still has to bring into the database is not counted as free, nor is what a submission adds, once
+ * for the log and once for the database. Deleting needs next to nothing: the bytes of what is
+ * deleted are not written again, and stay in the file until they are overwritten.
  */
 #pragma once
 
@@ -116,6 +119,7 @@ int store_get(struct store *s, uint32_t kind, uint64_t number, void **data, size
 struct store_batch *store_batch_new(void);
 void store_batch_free(struct store_batch *b);
 bool store_batch_empty(const struct store_batch *b);
+uint64_t store_batch_bytes(const struct store_batch *b);
 void store_put(struct store_batch *b, uint32_t kind, uint64_t number, const char *name,
                const void *data, size_t len);
 void store_delete(struct store_batch *b, uint32_t kind, uint64_t number, const char *name);
@@ -128,7 +132,8 @@ void store_set_aside(struct store_batch *b, uint32_t kind, uint64_t number, cons
  * the caller to decide; -ERR_LEAD: the lead is lost, or was never taken. */
 void store_commit(struct store *s, struct store_batch *b, loop_fn *done, void *ctx);
 int store_commit_sync(struct store *s, struct store_batch *b, struct err *err);
-bool store_low(const struct store *s);
+/* 'more': bytes of records that are to be added; what is being committed counts as well. */
+bool store_low(const struct store *s, uint64_t more);
 /* A commit has failed and is being repeated, or gets no answer: what is asked for now would wait
  * without end. */
 bool store_is_stuck(const struct store *s);

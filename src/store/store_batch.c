@@ -104,6 +104,11 @@ static struct store_change *change_of(struct store_batch *b, uint32_t kind, uint
     return &b->changes.data[*slot - 1];
 }
 
+uint64_t store_batch_bytes(const struct store_batch *b)
+{
+    return b->bytes.len;
+}
+
 void store_put(struct store_batch *b, uint32_t kind, uint64_t number, const char *name,
                const void *data, size_t len)
 {

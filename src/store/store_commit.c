@@ -143,6 +143,7 @@ static void task_run(void *arg)
         t->rest_due = rc == 0 && s->driver->rest_due && s->driver->rest_due(s);
         if (t->lost)
             commits_end(s, &err);
+        s->under_way -= store_batch_bytes(t->batch);
         store_batch_free(take_ptr(t->batch));
     }
     pthread_mutex_lock(&s->lock);
@@ -197,6 +198,7 @@ void store_commit(struct store *s, struct store_batch *b, loop_fn *done, void *c
 {
     struct task *t = mem_new(struct task);
     t->batch = b;
+    s->under_way += store_batch_bytes(b);
     t->done = done;
     t->ctx = ctx;
     task_post(s, t);

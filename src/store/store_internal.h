@@ -47,7 +47,8 @@ struct store_driver {
     int (*load_aside)(struct store *s, store_aside_fn *each, void *ctx, struct err *err);
     int (*get)(struct store *s, uint32_t kind, uint64_t number, void **data, size_t *len,
                struct err *err);
-    bool (*low)(const struct store *s);
+    /* There is no room for so many bytes of records. */
+    bool (*low)(const struct store *s, uint64_t more);
 };
 extern const struct store_driver store_sqlite_driver, store_pg_driver;
 
@@ -60,7 +61,8 @@ struct store {
     uint64_t epoch; /* 0: it does not lead */
     bool was_damaged;
     atomic_bool stuck, closing;
-    unsigned refs; /* the owner's, and one per posted task; of the owner's thread */
+    _Atomic uint64_t under_way; /* bytes of the batches that were posted and are not durable */
+    unsigned refs;              /* the owner's, and one per posted task; of the owner's thread */
 
     pthread_mutex_t lock; /* everything below */
     pthread_cond_t wake;  /* ends the pause between two attempts, and store_close()'s wait */

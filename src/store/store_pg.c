@@ -141,7 +141,7 @@ static int pg_lead(const struct store_where *where, uint64_t *epoch, char **hold
 }
 
 /* The server's disk is the server's matter: a full one makes commits fail, and store_is_stuck(). */
-static bool pg_low(const struct store *s)
+static bool pg_low(const struct store *s, uint64_t more)
 {
     return false;
 }

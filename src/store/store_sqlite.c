@@ -69,7 +69,7 @@ static int format_check(const char *path, bool damage_is_ours, struct err *err)
     return 0;
 }
 
-static int pragma_number(sqlite3 *db, const char *sql, int *value)
+int store_db_number(sqlite3 *db, const char *sql, int *value)
 {
     sqlite3_stmt *st;
     int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
@@ -93,6 +93,8 @@ static const char schema_sql[] = "PRAGMA application_id = " TEXT(
                     "PRAGMA user_version = " TEXT(STORE_FORMAT) ";"
                                                                 "COMMIT;";
 
+/* secure_delete, which distributions build in, writes all of what is deleted into the log once
+ * more, so that deleting would need the most space when there is none. */
 static int db_configure(sqlite3 *db)
 {
     sqlite3_extended_result_codes(db, 1);
@@ -105,13 +107,14 @@ static int db_configure(sqlite3 *db)
             STORE_CACHE_KIB) ";"
                              "PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;"
                              "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864;"
-                             "PRAGMA wal_autocheckpoint = 0;",
+                             "PRAGMA wal_autocheckpoint = 0;"
+                             "PRAGMA secure_delete = OFF;",
         NULL, NULL, NULL);
     int format = 0, tables = 0;
     if (rc == SQLITE_OK)
-        rc = pragma_number(db, "PRAGMA user_version", &format);
+        rc = store_db_number(db, "PRAGMA user_version", &format);
     if (rc == SQLITE_OK)
-        rc = pragma_number(db, "SELECT count(*) FROM sqlite_master", &tables);
+        rc = store_db_number(db, "SELECT count(*) FROM sqlite_master", &tables);
     if (rc == SQLITE_OK && format == 0 && tables == 0)
         rc = sqlite3_exec(db, schema_sql, NULL, NULL, NULL);
     if (rc == SQLITE_OK)
@@ -167,6 +170,8 @@ static int on_wal(void *ctx, sqlite3 *db, const char *name, int pages)
 {
     struct store_sqlite *q = ctx;
     q->wal_pages = (unsigned)pages;
+    if (q->log_pages < q->wal_pages)
+        q->log_pages = q->wal_pages;
     return SQLITE_OK;
 }
 
@@ -207,6 +212,7 @@ static int open_files(struct store *s, struct store_sqlite *q, const struct stor
     _cleanup_free_ char *log = mem_printf("%s-wal", q->path);
     struct stat st;
     q->had_log = stat(log, &st) == 0 && st.st_size > 0;
+    q->log_pages = q->wal_pages = q->had_log ? (unsigned)(st.st_size / STORE_PAGE) : 0;
     if (rc == 0)
         rc = store_db_open(q->path, &q->db, err);
     if (rc)
@@ -214,6 +220,7 @@ static int open_files(struct store *s, struct store_sqlite *q, const struct stor
     directory_sync(q->dir);
     sqlite3_wal_hook(q->db, on_wal, q);
     q->space = mem_new(struct store_space);
+    store_space_measure(q->space, q->db, q->path);
     store_space_open(q->space, q->dir);
     return 0;
 }
@@ -272,10 +279,10 @@ static int sqlite_lead(const struct store_where *where, uint64_t *epoch, char **
     return rc;
 }
 
-static bool sqlite_low(const struct store *s)
+static bool sqlite_low(const struct store *s, uint64_t more)
 {
     const struct store_sqlite *q = s->own;
-    return store_space_low(q->space);
+    return store_space_low(q->space, more);
 }
 
 const struct store_driver store_sqlite_driver = {

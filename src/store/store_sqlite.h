@@ -17,11 +17,19 @@
 #define STORE_CACHE_KIB 1024
 /* Of the log, 16 MiB: each page goes home once per so many. */
 #define STORE_CHECKPOINT_PAGES 4096u
+/* The same while space is scarce, 1 MiB. */
+#define STORE_SCARCE_PAGES 256u
+#define STORE_PAGE 4096u
+/* Of the log's file. */
+#define STORE_LOG_HEAD 32u
+#define STORE_LOG_FRAME (STORE_PAGE + 24u)
 
 /* Free space and the reserve file. Own lock, because it is asked for while a commit runs. */
 struct store_space {
     char *dir, *reserve;
     atomic_bool low;
+    _Atomic uint64_t free, owed, spare; /* bytes: on the disk; by which the log's way home makes the
+                                           database grow; unused within the database */
     pthread_mutex_t lock;
     bool have_reserve;
     int64_t checked_at_ms;
@@ -30,7 +38,10 @@ void store_space_open(struct store_space *sp, const char *dir);
 void store_space_done(struct store_space *sp);
 void store_space_check(struct store_space *sp);   /* looks again; makes the reserve when it can */
 bool store_space_release(struct store_space *sp); /* gives the reserve up; false: there was none */
-bool store_space_low(struct store_space *sp);
+bool store_space_low(struct store_space *sp, uint64_t more);
+bool store_space_is_scarce(const struct store_space *sp); /* the log gives back what it can */
+/* After a commit or a checkpoint, under the connection's lock: what the database will need. */
+void store_space_measure(struct store_space *sp, sqlite3 *db, const char *path);
 
 /* Prepared statements of one numbered kind. */
 struct store_kind {
@@ -47,7 +58,9 @@ struct store_sqlite {
     bool dead;            /* a sync failed, nothing is written any more */
     bool had_log, wrote;  /* a log that was there stays, unless something was written */
     bool was_low;
-    unsigned wal_pages;
+    unsigned wal_pages; /* of the log, since it was last brought home */
+    unsigned log_pages; /* at most so many of its file are in use */
+    bool rest_told;     /* that the log does not go home */
     sqlite3 *db;
     sqlite3_stmt *begin, *commit, *put_named, *del_named;
     VEC(struct store_kind) kinds;
@@ -60,6 +73,7 @@ int store_lock_look(const char *dir, char **holder, struct err *err);
 
 /* Opens the file, with our settings; the statements are made when first used. */
 int store_db_open(const char *path, sqlite3 **db, struct err *err);
+int store_db_number(sqlite3 *db, const char *sql, int *value); /* SQLite's code */
 /* rc SQLITE_OK: the connection's last error. */
 int store_db_error(sqlite3 *db, int rc, const char *path, const char *doing, struct err *err);
 int store_db_tables(sqlite3 *db, uint32_t **kinds, size_t *count); /* numbered kinds, rising */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -189,18 +191,46 @@ static void space_report(struct store *s, struct store_sqlite *q)
     store_trouble(s, &why);
 }
 
-/* A second attempt has the reserve's space. */
+/* Brings the log's pages home; 'give_back': and its file's space, first of all what a transaction
+ * without success has left behind its end. SQLite's code. */
+static int log_home(struct store_sqlite *q, bool give_back)
+{
+    if (give_back) {
+        _cleanup_free_ char *log = mem_printf("%s-wal", q->path);
+        off_t used = STORE_LOG_HEAD + (off_t)q->log_pages * STORE_LOG_FRAME;
+        struct stat st;
+        if (stat(log, &st) == 0 && st.st_size > used && truncate(log, used))
+            return SQLITE_IOERR_TRUNCATE;
+    }
+    int rc = sqlite3_wal_checkpoint_v2(
+        q->db, NULL, give_back ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE, NULL,
+        NULL);
+    q->wal_pages = 0; /* so that a failure is repeated after the next commit that makes it grow */
+    if (rc == SQLITE_OK && give_back)
+        q->log_pages = 0;
+    return rc;
+}
+
+/* No space: the reserve's is given up, then the log's, however often that has failed before, and
+ * the batch written once more. */
+static int write_with_less(struct store *s, struct store_sqlite *q, const struct store_batch *b)
+{
+    batch_undo(q);
+    store_space_release(q->space);
+    space_report(s, q);
+    int rc = log_home(q, true);
+    return rc == SQLITE_OK || may_pass(rc) ? batch_write(q, b) : rc;
+}
+
 static int commit_locked(struct store *s, struct store_sqlite *q, const struct store_batch *b,
                          struct err *err)
 {
     q->wrote = true;
     int rc = batch_write(q, b);
-    if ((rc & 0xff) == SQLITE_FULL && store_space_release(q->space)) {
-        batch_undo(q);
-        space_report(s, q);
-        rc = batch_write(q, b);
-    }
+    if ((rc & 0xff) == SQLITE_FULL)
+        rc = write_with_less(s, q, b);
     if (rc == SQLITE_OK) {
+        store_space_measure(q->space, q->db, q->path);
         store_space_check(q->space);
         space_report(s, q);
         return 0;
@@ -229,24 +259,40 @@ int store_sqlite_commit(struct store *s, const struct store_batch *b, uint64_t n
 bool store_sqlite_rest_due(const struct store *s)
 {
     const struct store_sqlite *q = s->own;
+    if (store_space_is_scarce(q->space) && q->log_pages >= STORE_SCARCE_PAGES)
+        return true;
     return q->wal_pages >= STORE_CHECKPOINT_PAGES;
 }
 
-/* Brings the log's pages home. SQLite's automatic one would keep a failed sync to itself. */
+/* 0: the caller need not hear of it, or not again. */
+static int rest_failed(struct store_sqlite *q, int rc, struct err *err)
+{
+    store_db_error(q->db, rc, q->path, "move the log into it", err);
+    int code = may_pass(rc) ? 1 : err->code;
+    q->dead = q->dead || code < 0;
+    if ((rc & 0xff) == SQLITE_FULL)
+        store_space_release(q->space);
+    if (code > 0 && q->rest_told)
+        return 0;
+    q->rest_told = true;
+    return code;
+}
+
+/* SQLite's automatic checkpoint would keep a failed sync to itself. */
 int store_sqlite_rest(struct store *s, struct err *err)
 {
     struct store_sqlite *q = s->own;
     pthread_mutex_lock(&q->lock);
-    int code = 0,
-        rc = sqlite3_wal_checkpoint_v2(q->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-    q->wal_pages = 0; /* so that a failure is repeated after the next commit that makes it grow */
-    if (rc != SQLITE_OK) {
-        store_db_error(q->db, 0, q->path, "move the log into it", err);
-        code = may_pass(rc) ? 1 : err->code;
-        q->dead = q->dead || code < 0;
-        if ((rc & 0xff) == SQLITE_FULL)
-            store_space_release(q->space);
-    }
+    bool scarce = store_space_is_scarce(q->space);
+    int code = 0, rc = log_home(q, scarce);
+    if (rc != SQLITE_OK)
+        code = rest_failed(q, rc, err);
+    else
+        q->rest_told = false;
+    store_space_measure(q->space, q->db, q->path);
+    if (rc == SQLITE_OK && scarce)
+        store_space_check(q->space);
+    space_report(s, q);
     pthread_mutex_unlock(&q->lock);
     return code;
 }

@@ -9,6 +9,9 @@
 #include "base/mem.h"
 #include "store/store_sqlite.h"
 
+/* Below it the log is kept small, bytes. */
+#define STORE_SCARCE (32ull << 20)
+
 static uint64_t space_free(const struct store_space *sp)
 {
     struct statvfs fs;
@@ -38,7 +41,8 @@ static void space_look(struct store_space *sp)
 {
     if (!sp->have_reserve)
         sp->have_reserve = reserve_make(sp);
-    sp->low = !sp->have_reserve || space_free(sp) < STORE_RESERVE;
+    sp->free = space_free(sp);
+    sp->low = !sp->have_reserve || sp->free < STORE_RESERVE + sp->owed;
     sp->checked_at_ms = loop_mono_ms();
 }
 
@@ -77,14 +81,41 @@ bool store_space_release(struct store_space *sp)
     return had;
 }
 
-bool store_space_low(struct store_space *sp)
+bool store_space_is_scarce(const struct store_space *sp)
 {
-    if (!sp->low)
+    return sp->low || sp->free < STORE_SCARCE + sp->owed;
+}
+
+void store_space_measure(struct store_space *sp, sqlite3 *db, const char *path)
+{
+    struct stat st;
+    int pages = 0, unused = 0;
+    if (stat(path, &st) || store_db_number(db, "PRAGMA page_count", &pages) != SQLITE_OK ||
+        store_db_number(db, "PRAGMA freelist_count", &unused) != SQLITE_OK)
+        return;
+    uint64_t whole = (uint64_t)pages * STORE_PAGE, now = (uint64_t)st.st_size;
+    sp->owed = whole > now ? whole - now : 0;
+    sp->spare = (uint64_t)unused * STORE_PAGE;
+}
+
+/* Once in the log, and once in the database as far as nothing unused is there. */
+static bool has_room(const struct store_space *sp, uint64_t more)
+{
+    if (more == 0)
+        return true;
+    more += more / 64 + STORE_SCARCE_PAGES * STORE_PAGE / 4;
+    uint64_t grows = more > sp->spare ? more - sp->spare : 0;
+    return sp->free >= STORE_RESERVE + sp->owed + more + grows;
+}
+
+bool store_space_low(struct store_space *sp, uint64_t more)
+{
+    if (!sp->low && has_room(sp, more))
         return false;
     /* Nobody commits while submissions are refused, so the way back is looked for here. */
     pthread_mutex_lock(&sp->lock);
     if (loop_mono_ms() - sp->checked_at_ms >= STORE_RETRY_MS)
         space_look(sp);
     pthread_mutex_unlock(&sp->lock);
-    return sp->low;
+    return sp->low || !has_room(sp, more);
 }
