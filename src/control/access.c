@@ -4,11 +4,7 @@
 
 #include "base/hostlist.h"
 #include "control/internal.h"
-
-static int no(struct err *err, int code, const char *detail)
-{
-    return err_set(err, -code, detail ? "%s: %s" : "%s", err_text(code), detail);
-}
+#include "control/no.h"
 
 #define GROUP_MAX 256
 

@@ -39,7 +39,9 @@ void control_alloc(struct control *c, uint64_t call, const struct caller *who,
         Pb__JobSpec spec = *r->spec;
         spec.has_batch = true;
         spec.batch = false;
-        int rc = submit_make_job(c, who, &spec, NULL, &j, &err);
+        int rc = r->step ? step_ports_check(c, r->step, &err) : 0;
+        if (rc == 0)
+            rc = submit_make_job(c, who, &spec, NULL, &j, &err);
         if (rc < 0)
             control_refuse(c, call, &err);
         if (rc != 0)

@@ -130,6 +130,7 @@ void aside_lift(struct control *c, struct node *n, uint32_t job_id)
 static void give_up(struct control *c, uint32_t job_id)
 {
     add(c, job_id, true);
+    trigger_job_gone(c, job_id);
     c->env->put(c->env->ctx, RECORD_GIVEN_UP, job_id, NULL, "", 0);
     vec_foreach (&c->cluster->nodes, n)
         vec_foreach (&(*n)->ghosts, g)

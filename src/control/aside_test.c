@@ -63,29 +63,7 @@ static void register_with(struct fixture *f, const char *node, uint32_t job)
 
 static int cancel(struct fixture *f, const struct caller *who, uint32_t job, int signal)
 {
-    Pb__JobSignal m = PB__JOB_SIGNAL__INIT;
-    Pb__StepId id = PB__STEP_ID__INIT, *all = &id;
-    _cleanup_arena_ struct arena arena;
-    arena_init(&arena, 0);
-    id.job_id = job;
-    m.target = &all;
-    m.n_target = 1;
-    m.has_signal = signal != 0;
-    m.signal = signal;
-    control_job_signal(f->control, ++f->last_call, who, &m);
-    fixture_turn(f);
-    vec_foreach (&f->replies, r) {
-        if (r->call != f->last_call)
-            continue;
-        const Pb__JobSignalReply *reply =
-            arena_unpack(&arena, &pb__job_signal_reply__descriptor, r->data.data, r->data.len);
-        for (size_t i = 0; i < reply->n_results; i++)
-            if (reply->results[i]->code)
-                return reply->results[i]->code;
-        return 0;
-    }
-    fail_msg("no reply");
-    return -1;
+    return fixture_cancel(f, who, job, NULL, signal);
 }
 
 static const char *reason_of(struct fixture *f, struct arena *arena, const char *node, bool *drain)

@@ -3,17 +3,39 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/hostlist.h"
+#include "base/step_id.h"
 #include "control/filter.h"
 #include "control/internal.h"
 
+#define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
+
+#define UNREACHED_BYTES 1024          /* of one job's nodes, */
+#define UNREACHED_BYTES_ALL (1 << 20) /* and of all in an answer; more are counted */
 
 struct results {
     VEC(Pb__JobSignalReply__Result) list;
+    struct arena arena;
+    size_t unreached_bytes;
     uint32_t matched;
 };
 
-static void note(struct results *r, uint32_t job_id, const Pb__StepId *step, int code)
+/* Whoever signals very many jobs gets an answer all the same. */
+static char *put_missed(struct results *r, struct hostlist *missed)
+{
+    _cleanup_str_ struct str nodes = STR_INIT;
+    hostlist_uniq(missed); /* of several elements of an array */
+    hostlist_format(missed, &nodes);
+    if (nodes.len > UNREACHED_BYTES || r->unreached_bytes + nodes.len > UNREACHED_BYTES_ALL)
+        return arena_printf(&r->arena, "%zu nodes", hostlist_count(missed));
+    r->unreached_bytes += nodes.len;
+    return arena_printf(&r->arena, "%s", str_cstr(&nodes));
+}
+
+/* missed: the nodes that a signal did not reach; NULL: none. */
+static void note(struct results *r, uint32_t job_id, const Pb__StepId *step, int code,
+                 struct hostlist *missed)
 {
     Pb__JobSignalReply__Result m = PB__JOB_SIGNAL_REPLY__RESULT__INIT;
     m.job_id = job_id;
@@ -22,12 +44,17 @@ static void note(struct results *r, uint32_t job_id, const Pb__StepId *step, int
     m.array_tasks = step ? step->array_tasks : NULL;
     m.code = code;
     m.text = code ? (char *)err_text(code) : NULL;
+    if (missed && hostlist_count(missed))
+        m.unreached = put_missed(r, missed);
     vec_push(&r->list, m);
 }
 
-static void send_signal(struct control *c, struct job *j, const struct alloc_node *a,
-                        const Pb__JobSignal *r, const Pb__StepId *step, uint64_t nonce)
+/* False: the node is away. Nobody keeps a signal for it: whoever sent it is told, by 'missed'. */
+static bool send_signal(struct control *c, struct job *j, const struct alloc_node *a,
+                        const Pb__JobSignal *r, const Pb__StepId *step, uint64_t nonce,
+                        struct hostlist *missed)
 {
+    const struct node *n = c->cluster->nodes.data[a->node];
     Pb__SignalJob s = PB__SIGNAL_JOB__INIT;
     Pb__NodeOrder order = PB__NODE_ORDER__INIT;
     s.job_id = j->id;
@@ -37,10 +64,14 @@ static void send_signal(struct control *c, struct job *j, const struct alloc_nod
     s.signal = r->signal;
     s.has_batch_only = s.has_full = true;
     s.batch_only = r->has_batch_only && r->batch_only;
-    s.full = r->has_full && r->full;
+    s.full = r->has_full && r->full && (!j->batch || a == job_host(j));
     s.nonce = nonce ? nonce : c->epoch << 40 | ++c->nonce;
     order.signal = &s;
-    node_send_orders(c, c->cluster->nodes.data[a->node], &order);
+    if (n->connected)
+        node_send_orders(c, n, &order);
+    else if (missed)
+        hostlist_push(missed, n->name);
+    return n->connected;
 }
 
 static void end_step(struct control *c, struct job *j, const struct alloc_node *a, uint32_t step_id)
@@ -85,7 +116,7 @@ void cancel_step(struct control *c, struct job *j, struct step *s)
 
 /* A step that the request names, or the batch script. */
 static int touch_step(struct control *c, struct job *j, const Pb__JobSignal *r,
-                      const Pb__StepId *id)
+                      const Pb__StepId *id, struct hostlist *missed)
 {
     if (j->state == PB__JOB_STATE__PENDING || j->configuring)
         return ERR_JOB_PENDING;
@@ -94,27 +125,46 @@ static int touch_step(struct control *c, struct job *j, const Pb__JobSignal *r,
     bool ends = !r->has_signal || r->signal == SIGKILL;
     if (j->state == PB__JOB_STATE__SUSPENDED && !ends)
         return ERR_TRANSITION;
-    if (id->step_id == CLUSTER_BATCH_STEP) {
+    if (id->step_id == STEP_ID_BATCH) {
         if (!j->batch)
             return ERR_NO_STEP;
-        if (ends)
-            end_step(c, j, &j->alloc.data[0], id->step_id);
-        else
-            send_signal(c, j, &j->alloc.data[0], r, id, 0);
+        if (!ends)
+            return send_signal(c, j, job_host(j), r, id, 0, missed) ? 0 : ERR_NODES_DOWN;
+        end_step(c, j, job_host(j), id->step_id);
         return 0;
     }
     struct step *s = step_find(j, id->step_id);
     if (!s)
         return ERR_NO_STEP;
-    if (ends)
+    if (ends) {
         cancel_step(c, j, s);
-    for (size_t i = 0; i < s->nodes.len && !ends; i++)
-        send_signal(c, j, &j->alloc.data[s->nodes.data[i].at], r, id, 0);
-    return 0;
+        return 0;
+    }
+    bool sent = false;
+    vec_foreach (&s->nodes, n)
+        if (!n->ended) /* the others have nothing of it */
+            sent = send_signal(c, j, &j->alloc.data[n->at], r, id, 0, missed) || sent;
+    return sent ? 0 : ERR_NODES_DOWN;
+}
+
+/* To the nodes where something of it may run; for the script, to its node alone: the others would
+ * keep it until theirs begins. */
+static int signal_job(struct control *c, struct job *j, const Pb__JobSignal *r,
+                      struct hostlist *missed)
+{
+    bool script_only = j->batch && OR(r, batch_only, false) && !OR(r, full, false);
+    bool meant = false, sent = false;
+    vec_foreach (&j->alloc, a) {
+        if (a->released || (!a->touched && j->batch) || (script_only && a != job_host(j)))
+            continue;
+        meant = true;
+        sent = send_signal(c, j, a, r, NULL, 0, missed) || sent;
+    }
+    return meant && !sent ? ERR_NODES_DOWN : 0;
 }
 
 static int touch_job(struct control *c, const struct caller *who, struct job *j,
-                     const Pb__JobSignal *r)
+                     const Pb__JobSignal *r, struct hostlist *missed)
 {
     bool script_only = (r->has_batch_only && r->batch_only) || (r->has_full && r->full);
     if (job_is_final(j)) {
@@ -138,19 +188,14 @@ static int touch_job(struct control *c, const struct caller *who, struct job *j,
         return ERR_JOB_PENDING;
     if (j->state == PB__JOB_STATE__SUSPENDED) /* SIGCONT would end what was ordered */
         return ERR_TRANSITION;
-    vec_foreach (&j->alloc, a)
-        if (!a->released && (a->touched || !j->batch))
-            send_signal(c, j, a, r, NULL, 0);
-    return 0;
+    return signal_job(c, j, r, missed);
 }
 
 void cancel_notify(struct control *c, struct job *j, int signo)
 {
     Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
     SET(&r, signal, signo);
-    vec_foreach (&j->alloc, a)
-        if (!a->released && (a->touched || !j->batch))
-            send_signal(c, j, a, &r, NULL, 0);
+    (void)signal_job(c, j, &r, NULL);
 }
 
 /* A node that does not answer now may be told later: the number of the signal stays the same, so
@@ -167,8 +212,8 @@ void cancel_warn(struct control *c, struct job *j)
             continue;
         if (!c->cluster->nodes.data[a->node]->connected)
             all = false;
-        else if (!j->warn_batch || a == j->alloc.data)
-            send_signal(c, j, a, &r, NULL, nonce);
+        else if (!j->warn_batch || a == job_host(j))
+            send_signal(c, j, a, &r, NULL, nonce, NULL);
     }
     j->warned = all;
     job_make_run(j)->warn_mono_ms = all ? 0 : control_mono(c) + CONTROL_REPEAT_MS;
@@ -201,8 +246,9 @@ static void touch_matching(struct control *c, const struct caller *who, const Pb
             !state_matches(j, r->filter) || !filter_matches(&filter, j))
             continue;
         out->matched++;
-        int code = touch_job(c, who, j, r);
-        note(out, j->id, NULL, code);
+        _cleanup_hostlist_ struct hostlist *missed = hostlist_new();
+        int code = touch_job(c, who, j, r, missed);
+        note(out, j->id, NULL, code, missed);
         for (size_t k = 0; k < parts.len && code == 0; k++)
             if (parts.data[k].job_id == j->id)
                 split_settle(c, &parts.data[k], true), parts.data[k].from = 0;
@@ -222,13 +268,15 @@ static int refuse(struct control *c, const struct caller *who, const struct job 
 
 /* What a target means: a job, or elements of an array. It is done when any of them could be. */
 static int touch_parts(struct control *c, const struct caller *who, const Pb__JobSignal *r,
-                       const Pb__StepId *id, const struct split_list *parts)
+                       const Pb__StepId *id, const struct split_list *parts,
+                       struct hostlist *missed)
 {
     int first = 0;
     bool any = false;
     vec_foreach (parts, part) {
         struct job *j = cluster_find_job(c->cluster, part->job_id);
-        int code = id->has_step_id ? touch_step(c, j, r, id) : touch_job(c, who, j, r);
+        int code =
+            id->has_step_id ? touch_step(c, j, r, id, missed) : touch_job(c, who, j, r, missed);
         split_settle(c, part, code == 0);
         any = any || code == 0;
         first = first ? first : code;
@@ -240,6 +288,7 @@ static void touch_target(struct control *c, const struct caller *who, const Pb__
                          const Pb__StepId *id, struct results *out)
 {
     struct split_list parts = {0};
+    _cleanup_hostlist_ struct hostlist *missed = hostlist_new();
     bool whole = !id->has_step_id && (!r->has_signal || r->signal == SIGKILL);
     const struct array *a = array_find(c->cluster, id->job_id);
     const struct job *j = a ? array_first(a) : cluster_find_job(c->cluster, id->job_id);
@@ -249,18 +298,19 @@ static void touch_target(struct control *c, const struct caller *who, const Pb__
     if (found && !own)
         code = refuse(c, who, j);
     else if (found)
-        code = touch_parts(c, who, r, id, &parts);
+        code = touch_parts(c, who, r, id, &parts, missed);
     else if (whole && !id->array_tasks)
         code = aside_cancel(c, who, id->job_id);
     vec_done(&parts);
     out->matched += found || code == 0;
-    note(out, id->job_id, id, code);
+    note(out, id->job_id, id, code, missed);
 }
 
 void control_job_signal(struct control *c, uint64_t call, const struct caller *who,
                         const Pb__JobSignal *r)
 {
     struct results out = {0};
+    arena_init(&out.arena, 0);
     for (size_t i = 0; i < r->n_target; i++)
         touch_target(c, who, r, r->target[i], &out);
     if (r->filter)
@@ -276,4 +326,5 @@ void control_job_signal(struct control *c, uint64_t call, const struct caller *w
     c->env->reply(c->env->ctx, call, &reply.base);
     free(list);
     vec_done(&out.list);
+    arena_done(&out.arena);
 }

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Files to the nodes of a job: who may, and where to. The data never comes here. */
 #include "control/internal.h"
+#include "control/no.h"
+
+#include "base/step_id.h"
 
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
-
-static int refuse(struct err *err, int code, const char *detail)
-{
-    return err_set(err, -code, detail ? "%s: %s" : "%s", err_text(code), detail);
-}
 
 /* Whether the step has the i-th node of the job; NULL: all of them are meant. */
 static bool step_has(const struct step *s, uint32_t i)
@@ -24,14 +22,14 @@ static bool step_has(const struct step *s, uint32_t i)
 static size_t take_nodes(struct control *c, struct job *j, const Pb__StepId *id,
                          const struct step *s, Pb__StepNode **out, struct arena *arena)
 {
-    bool batch = id->has_step_id && id->step_id == CLUSTER_BATCH_STEP;
+    bool batch = id->has_step_id && id->step_id == STEP_ID_BATCH;
     size_t count = 0;
 
-    for (uint32_t i = 0; i < (batch ? 1 : j->alloc.len); i++) {
+    for (uint32_t i = 0; i < j->alloc.len; i++) {
         struct alloc_node *a = &j->alloc.data[i];
         const struct node *n = c->cluster->nodes.data[a->node];
 
-        if (a->released || !step_has(s, i))
+        if (a->released || !step_has(s, i) || (batch && a != job_host(j)))
             continue;
         Pb__StepNode *m = arena_alloc(arena, sizeof(*m));
         pb__step_node__init(m);
@@ -47,6 +45,11 @@ static size_t take_nodes(struct control *c, struct job *j, const Pb__StepId *id,
     return count;
 }
 
+static const char *bcast_addr(const struct control *c, const char *name)
+{
+    return cluster_find_node(c->cluster, name)->conf->bcast_addr;
+}
+
 static void grant(struct control *c, uint64_t call, struct job *j, const Pb__CastAsk *r,
                   const struct step *s)
 {
@@ -57,7 +60,7 @@ static void grant(struct control *c, uint64_t call, struct job *j, const Pb__Cas
     uint8_t sig[64];
 
     arena_init(&arena, 0);
-    record.step_id = CLUSTER_ALLOC_STEP;
+    record.step_id = STEP_ID_EXTERN;
     record.layout = arena_alloc(&arena, sizeof(*record.layout) * (j->alloc.len + 1));
     record.n_layout = take_nodes(c, j, r->id, s, record.layout, &arena);
     start_make_cred(c, j, &record, &cred, sig);
@@ -65,6 +68,7 @@ static void grant(struct control *c, uint64_t call, struct job *j, const Pb__Cas
     m.restarts = j->restarts;
     m.cred = (ProtobufCBinaryData){cred.len, (uint8_t *)cred.data};
     m.signature = (ProtobufCBinaryData){sizeof sig, sig};
+    m.bcast_addr = arena_alloc(&arena, sizeof(*m.bcast_addr) * (record.n_layout + 1));
     m.nodes = arena_alloc(&arena, sizeof(*m.nodes) * (record.n_layout + 1));
     for (size_t i = 0; i < record.n_layout; i++) {
         Pb__NodeAddr *n = arena_alloc(&arena, sizeof(*n));
@@ -72,6 +76,7 @@ static void grant(struct control *c, uint64_t call, struct job *j, const Pb__Cas
         n->node = record.layout[i]->node;
         n->addr = record.layout[i]->addr;
         n->port = record.layout[i]->port;
+        m.bcast_addr[m.n_bcast_addr++] = (char *)bcast_addr(c, n->node);
         m.nodes[m.n_nodes++] = n;
     }
     c->env->reply(c->env->ctx, call, &m.base);
@@ -86,11 +91,11 @@ static int find_job(struct control *c, const Pb__StepId *id, struct job **out, s
 
     if (id->array_tasks) {
         if (str_parse_i64(id->array_tasks, 0, ARRAY_SIZE_MAX - 1, &task))
-            return refuse(err, ERR_NO_JOB, "name one element of the array");
+            return no(err, ERR_NO_JOB, "name one element of the array");
         j = a ? array_element(c->cluster, a, (uint32_t)task) : NULL;
     }
     if (!j)
-        return refuse(err, ERR_NO_JOB, NULL);
+        return no(err, ERR_NO_JOB, NULL);
     *out = j;
     return 0;
 }
@@ -98,27 +103,27 @@ static int find_job(struct control *c, const Pb__StepId *id, struct job **out, s
 static int find(struct control *c, const struct caller *who, const Pb__StepId *id, struct job **out,
                 struct step **step, struct err *err)
 {
-    bool numbered = id->has_step_id && id->step_id < CLUSTER_BATCH_STEP;
+    bool numbered = id->has_step_id && id->step_id < STEP_ID_BATCH;
     struct job *j = NULL;
     int rc = find_job(c, id, &j, err);
 
     if (rc)
         return rc;
     if (who->uid != j->uid && !who->is_admin) /* it writes as the owner */
-        return refuse(err, ERR_ACCESS, NULL);
+        return no(err, ERR_ACCESS, NULL);
     if (j->state == PB__JOB_STATE__PENDING)
-        return refuse(err, ERR_JOB_PENDING, NULL);
+        return no(err, ERR_JOB_PENDING, NULL);
     if (job_is_final(j))
-        return refuse(err, ERR_JOB_DONE, NULL);
+        return no(err, ERR_JOB_DONE, NULL);
     if (j->configuring)
-        return refuse(err, ERR_NODES_BUSY, "the job's nodes are being configured");
+        return no(err, ERR_NODES_BUSY, "the job's nodes are being configured");
     if (j->state == PB__JOB_STATE__SUSPENDED)
-        return refuse(err, ERR_NODES_BUSY, "the job is suspended");
+        return no(err, ERR_NODES_BUSY, "the job is suspended");
     *step = numbered ? step_find(j, id->step_id) : NULL;
     if (numbered && !*step)
-        return refuse(err, ERR_NO_STEP, NULL);
-    if (id->has_step_id && id->step_id == CLUSTER_BATCH_STEP && !j->batch)
-        return refuse(err, ERR_NO_STEP, "the job has no batch script");
+        return no(err, ERR_NO_STEP, NULL);
+    if (id->has_step_id && id->step_id == STEP_ID_BATCH && !j->batch)
+        return no(err, ERR_NO_STEP, "the job has no batch script");
     *out = j;
     return 0;
 }

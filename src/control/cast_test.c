@@ -2,6 +2,7 @@
 /* Credentials for files: who gets one, for which nodes, and what the controller does at the end. */
 #include <string.h>
 
+#include "base/step_id.h"
 #include "cluster/job.h"
 #include "control/fixture.h"
 #include "proto/cast.pb-c.h"
@@ -12,12 +13,7 @@
 
 static struct fixture *make(void)
 {
-    struct fixture *f = fixture_new(CONF);
-
-    fixture_register(f, "n1", "i1");
-    fixture_register(f, "n2", "i1");
-    fixture_register(f, "n3", "i1");
-    return f;
+    return fixture_new_up(CONF, 3);
 }
 
 /* A batch job of all nodes. */
@@ -104,7 +100,7 @@ static void what_is_granted(void **state)
     }
     assert_true(cred->expires_at_ms > cred->issued_at_ms);
     /* Only where the script is. */
-    assert_int_equal(ask(f, &FIXTURE_USER, id, CLUSTER_BATCH_STEP, NULL), 0);
+    assert_int_equal(ask(f, &FIXTURE_USER, id, STEP_ID_BATCH, NULL), 0);
     g = granted(f, &arena);
     assert_int_equal(g->n_nodes, 1);
     assert_string_equal(g->nodes[0]->node, "n1");

@@ -11,11 +11,7 @@
 
 static struct fixture *make(void)
 {
-    struct fixture *f = fixture_new(NODES);
-
-    fixture_register(f, "n1", "i1");
-    fixture_register(f, "n2", "i1");
-    return f;
+    return fixture_new_up(NODES, 2);
 }
 
 static void refuse(struct fixture *f, uint32_t id, int code, int64_t age_ms)

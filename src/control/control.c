@@ -28,12 +28,14 @@ void control_free(struct control *c)
     priority_done(c);
     str_done(&c->said);
     why_done(c);
+    trigger_done(&c->triggers);
     cluster_free(c->cluster);
     conf_free(c->conf);
     idmap_done(&c->calls);
     made_free(c);
     str_done(&c->newer);
     vec_done(&c->asides);
+    vec_done(&c->ports_awaited);
     depend_forget_told(c);
     vec_done(&c->fresh);
     arena_done(&c->restored);
@@ -122,6 +124,7 @@ void control_save_meta(struct control *c)
     m.format = RECORD_FORMAT;
     m.cluster = (char *)c->conf->cluster_name;
     m.program = (char *)SLUICE_VERSION;
+    trigger_lead_fill(c, &m);
     pb_pack(&m.base, &packed);
     str_append(&packed, c->newer.data, c->newer.len);
     c->env->put(c->env->ctx, RECORD_META, 0, NULL, packed.data, packed.len);
@@ -136,6 +139,7 @@ void control_save_node(struct control *c, const struct node *n)
     str_done(&packed);
     pool_update(c->cluster, n);
     c->cluster->stamp++;
+    trigger_node(c, n);
 }
 
 uint64_t control_epoch(const struct control *c)
@@ -147,8 +151,7 @@ void control_stop(struct control *c, bool all)
 {
     if (all)
         shutdown_over(c);
-    if (c->reserved_id == c->next_id)
-        return;
+    c->triggers.lead.stopped = true;
     c->reserved_id = c->next_id;
     control_save_meta(c);
 }
@@ -171,6 +174,8 @@ static void set_wake(struct control *c)
         at = resv_due_ms(c);
     if (depend_due_ms(c) < at)
         at = depend_due_ms(c);
+    if (trigger_due_ms(c) < at)
+        at = trigger_due_ms(c);
     if (c->planning || c->plan_wanted || c->ranking.moving || why_is_due(c))
         at = control_mono(c);
     if (at == INT64_MAX || at == c->wake_at_ms)
@@ -207,9 +212,11 @@ void control_turn(struct control *c)
     begun_sort(c->cluster);
     depend_turn(c);
     priority_turn(c);
+    step_ports_turn(c);
     start_plan(c);
     start_answer_fresh(c);
     why_turn(c);
+    trigger_turn(c);
     if (c->forgetful) /* they stay stale, and are made when they are shown */
         vec_clear(&c->cluster->dirty);
     if (c->cluster->dirty.len)
@@ -234,10 +241,14 @@ static void waiter_gone(struct control *c, struct job *j, uint64_t call)
             vec_remove(&j->end_calls, i);
     struct job_run *run = j->run;
     notice_drop_wait(run ? run->board : NULL, call);
+    if (j->state == PB__JOB_STATE__RUNNING)
+        inactive_look(c, j);
     for (size_t i = run ? run->waiting_steps.len : 0; i-- > 0;)
         if (run->waiting_steps.data[i].call == call) {
             str_done(&run->waiting_steps.data[i].spec);
             vec_remove(&run->waiting_steps, i);
+            if (step_is_awaited(j))
+                j->gone_mono_ms = control_mono(c);
         }
     control_schedule(c, j);
 }
@@ -290,6 +301,7 @@ int control_check(const struct control *c, struct err *err)
 {
     size_t pending = 0, holding = 0;
     int rc = resv_check(c, err);
+    rc = rc ? rc : trigger_check_all(c, err);
     if (rc != 0)
         return rc;
     vec_foreach (&c->cluster->jobs, at) {

@@ -31,6 +31,7 @@
 #include "proto/resv.pb-c.h"
 #include "proto/script.pb-c.h"
 #include "proto/step.pb-c.h"
+#include "proto/trigger.pb-c.h"
 #include "proto/why.pb-c.h"
 
 struct control;
@@ -67,6 +68,7 @@ void control_lost_records(struct control *c);
 /* There are records, or were, and RECORD_META is not among them: which ids were given is not known.
  */
 bool control_lacks_meta(const struct control *c);
+void control_set_rank(struct control *c, uint32_t rank); /* among SlurmctldHost; before: */
 void control_start(struct control *c); /* after the last record: new epoch, deadlines, nodes unknown
                                           until they register */
 
@@ -103,6 +105,9 @@ void control_cast_ask(struct control *c, uint64_t call, const struct caller *who
                       const Pb__CastAsk *r);
 void control_step_create(struct control *c, uint64_t call, const struct caller *who,
                          const Pb__StepSpec *r);
+/* A step without a job, which leaves nothing here; for administrators. */
+void control_step_unallocated(struct control *c, uint64_t call, const struct caller *who,
+                              const Pb__Unallocated *r);
 void control_step_complete(struct control *c, uint64_t call, const struct caller *who,
                            const Pb__StepComplete *r);
 void control_job_complete(struct control *c, uint64_t call, const struct caller *who,
@@ -136,6 +141,11 @@ void control_resv_update(struct control *c, uint64_t call, const struct caller *
 /* Who has his name in who->user_name may delete one with USER_DELETE that he may use. */
 void control_resv_delete(struct control *c, uint64_t call, const struct caller *who,
                          const Pb__ResvDelete *m);
+/* strigger. */
+void control_trigger_set(struct control *c, uint64_t call, const struct caller *who,
+                         const Pb__TriggerRecord *m);
+void control_trigger_clear(struct control *c, uint64_t call, const struct caller *who,
+                           const Pb__TriggerFilter *f);
 void control_call_gone(struct control *c,
                        uint64_t call); /* the caller of an open call has closed */
 
@@ -148,6 +158,9 @@ int control_may_read_script(struct control *c, const struct caller *who, uint32_
 void control_node_register(struct control *c, const char *node, const Pb__NodeRegister *r);
 void control_node_report(struct control *c, const char *node, const Pb__NodeReport *r);
 void control_node_lost(struct control *c, const char *node);
+
+/* A controller in standby, of this name, is there. */
+void control_backup_heard(struct control *c, const char *name);
 
 /* A program that env.run() was asked for has ended. */
 void control_script_ended(struct control *c, const Pb__ScriptEnded *m);
@@ -203,6 +216,8 @@ bool control_list_prio(struct control *c, const struct caller *who, const Pb__Pr
 /* Those that the caller may see; with PrivateData=reservations, by his name in who->user_name. */
 bool control_list_resvs(struct control *c, const struct caller *who, const Pb__ResvFilter *f,
                         uint64_t *cursor, size_t budget, struct str *out);
+bool control_list_triggers(struct control *c, const struct caller *who, const Pb__TriggerFilter *f,
+                           uint64_t *cursor, size_t budget, struct str *out);
 /* Whether PrivateData keeps this from the caller: "nodes" and "partitions", whose listings are then
  * to be refused; of jobs and reservations they have what he may see. */
 bool control_hides(const struct control *c, const struct caller *who, const char *what);

@@ -4,6 +4,7 @@
  * has the time that is left. It goes by the clock, never by an estimate: a job is given up when
  * even a start at this moment would be too late, whatever the plan foresees.
  */
+#include "base/timefmt.h"
 #include "control/internal.h"
 
 #define LOOK_SEC 3600 /* the wall clock may be set: it is looked at again */
@@ -38,8 +39,13 @@ void deadline_limit(const struct control *c, struct job *j)
 
 int deadline_check(const struct control *c, const struct job *j, struct err *err)
 {
+    char when[TIME_TEXT_MAX];
+
     if (!deadline_missed(c, j))
         return 0;
+    if (j->deadline_at <= control_wall(c))
+        return err_set(err, -ERR_DEADLINE, "%s: %s is in the past", err_text(ERR_DEADLINE),
+                       time_format_date(j->deadline_at, "", when));
     return err_set(err, -ERR_DEADLINE, "%s: the job needs %lld seconds, and has %lld",
                    err_text(ERR_DEADLINE), (long long)deadline_needed_sec(j),
                    (long long)(j->deadline_at - control_wall(c)));

@@ -8,9 +8,7 @@
 
 static struct fixture *make(void)
 {
-    struct fixture *f = fixture_new(CONF);
-    fixture_register(f, "n1", "i1");
-    return f;
+    return fixture_new_up(CONF, 1);
 }
 
 static int64_t submit(struct fixture *f, int64_t deadline_sec, int64_t limit_sec, int64_t min_sec)

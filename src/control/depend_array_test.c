@@ -52,19 +52,6 @@ static int hold(struct fixture *f, int64_t id, const char *tasks, bool on)
     return fixture_update_job(f, &FIXTURE_USER, &r);
 }
 
-static void end(struct fixture *f, uint32_t id, int status)
-{
-    for (int i = 1; i <= 2; i++) {
-        char node[4];
-        snprintf(node, sizeof node, "n%d", i);
-        if (!fixture_launches(f, node, id))
-            continue;
-        fixture_launched(f, node, id, 0);
-        fixture_batch_ended(f, node, id, 0, status);
-        fixture_gone(f, node, id, 0);
-    }
-}
-
 static void assert_waits(struct fixture *f, int64_t id, const char *reason, const char *shown)
 {
     _cleanup_arena_ struct arena arena;
@@ -84,14 +71,14 @@ static void one_element_is_waited_for(void **state)
              far = (uint32_t)submit(f, NULL, "after:1_3"),
              never = (uint32_t)submit(f, NULL, "afterok:1_0");
     assert_waits(f, far, "Dependency", "after:1_3(unfulfilled)");
-    end(f, 3, 0);
+    fixture_end(f, 3, 0);
     assert_int_equal(fixture_state(f, ok), PB__JOB_STATE__RUNNING);
     assert_waits(f, bad, "Dependency", "afternotok:1_0(unfulfilled)");
     assert_waits(f, far, "Dependency", "after:1_3(unfulfilled)");
     fixture_restart(f);
     register_all(f);
     assert_waits(f, bad, "Dependency", "afternotok:1_0(unfulfilled)");
-    end(f, 2, 1 << 8);
+    fixture_end(f, 2, 1 << 8);
     assert_int_equal(fixture_state(f, bad), PB__JOB_STATE__RUNNING);
     assert_int_equal(fixture_state(f, far), PB__JOB_STATE__RUNNING);
     assert_waits(f, never, "DependencyNeverSatisfied", "afterok:1_0(failed)");
@@ -110,14 +97,7 @@ static void elements_of_a_group_are_told_of(void **state)
     part = submit(f, "0-3", "afterany:1");
     assert_int_equal(hold(f, part, "1-2", true), 0); /* what is split off is shown as it was */
     assert_waits(f, part + 1, "JobHeldUser", "afterany:1_*(unfulfilled)");
-    Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
-    Pb__StepId target = PB__STEP_ID__INIT, *targets = &target;
-    target.job_id = 1;
-    target.array_tasks = (char *)"3-5";
-    r.target = &targets;
-    r.n_target = 1;
-    control_job_signal(f->control, ++f->last_call, &FIXTURE_USER, &r);
-    fixture_turn(f);
+    assert_int_equal(fixture_cancel(f, &FIXTURE_USER, 1, "3-5", 0), 0);
     assert_waits(f, in, "DependencyNeverSatisfied", "afterok:1_4(failed)");
     assert_waits(f, out, "Dependency", "afterok:1_6(unfulfilled)");
     fixture_free(f);
@@ -203,14 +183,7 @@ static uint32_t element(struct fixture *f, uint32_t array, uint32_t task)
 
 static void cancel(struct fixture *f, uint32_t id, const char *tasks)
 {
-    Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
-    Pb__StepId target = PB__STEP_ID__INIT, *targets = &target;
-    target.job_id = id;
-    target.array_tasks = (char *)tasks;
-    r.target = &targets;
-    r.n_target = 1;
-    control_job_signal(f->control, ++f->last_call, &FIXTURE_USER, &r);
-    fixture_turn(f);
+    assert_int_equal(fixture_cancel(f, &FIXTURE_USER, id, tasks, 0), 0);
 }
 
 /* Each begins when the one of its number has ended well, in whatever order, over restarts. */
@@ -222,27 +195,27 @@ static void each_waits_for_its_number(void **state)
     assert_waits(f, b, "Dependency", "aftercorr:1_*(unfulfilled)");
     fixture_pass(f, 100); /* 8 and 9 have nobody to wait for */
     assert_string_equal(records(f, b), "[0-7] P Dependency [8-9] P DependencyNeverSatisfied");
-    end(f, element(f, 1, 5), 0);
+    fixture_end(f, element(f, 1, 5), 0);
     assert_string_equal(records(f, b),
                         "[0-4,6-7] P Dependency [8-9] P DependencyNeverSatisfied 5 R");
     fixture_restart(f);
     register_all(f);
     assert_string_equal(records(f, b),
                         "[0-4,6-7] P Dependency [8-9] P DependencyNeverSatisfied 5 R");
-    end(f, element(f, 1, 2), 1 << 8);
+    fixture_end(f, element(f, 1, 2), 1 << 8);
     fixture_pass(f, 100);
     assert_int_equal(fixture_state(f, element(f, b, 5)), PB__JOB_STATE__RUNNING);
     assert_waits(f, element(f, b, 2), "DependencyNeverSatisfied", "aftercorr:1_*(failed)");
     fixture_reconfigure(f, CONF "DefMemPerCPU=10\n");
     register_all(f);
-    end(f, element(f, 1, 0), 0);
-    end(f, element(f, 1, 7), 0);
+    fixture_end(f, element(f, 1, 0), 0);
+    fixture_end(f, element(f, 1, 7), 0);
     assert_int_equal(fixture_state(f, element(f, b, 0)), PB__JOB_STATE__RUNNING);
     assert_int_equal(fixture_state(f, element(f, b, 7)), PB__JOB_STATE__RUNNING);
     assert_non_null(strstr(records(f, b), "[1,3-4,6] P Dependency"));
     for (uint32_t i = 1; i < 7; i++)
         if (i != 2 && i != 5)
-            end(f, element(f, 1, i), 0);
+            fixture_end(f, element(f, 1, i), 0);
     fixture_pass(f, 100);
     for (uint32_t i = 0; i < 8; i++)
         if (i != 2)
@@ -259,7 +232,7 @@ static void what_may_start_waits_for_room(void **state)
     int64_t others = submit(f, "0-6", NULL); /* they come before */
     uint32_t b = (uint32_t)submit(f, "0-7", "aftercorr:1");
     for (uint32_t i = 0; i < 5; i++)
-        end(f, element(f, 1, i), 0);
+        fixture_end(f, element(f, 1, i), 0);
     fixture_pass(f, 5000); /* and their records are gone */
     assert_string_equal(records(f, b), "[0-7] P Priority");
     assert_int_equal(hold(f, b, "3,5", true), 0);
@@ -275,7 +248,7 @@ static void what_may_start_waits_for_room(void **state)
     assert_waits(f, element(f, b, 6), "Dependency", "aftercorr:1_*(unfulfilled)");
     cancel(f, (uint32_t)others, NULL);
     for (uint32_t i = 0; i < 7; i++)
-        end(f, element(f, (uint32_t)others, i), 0);
+        fixture_end(f, element(f, (uint32_t)others, i), 0);
     fixture_pass(f, 100);
     for (uint32_t i = 0; i < 5; i++)
         assert_int_equal(fixture_state(f, element(f, b, i)), PB__JOB_STATE__RUNNING);
@@ -305,7 +278,7 @@ static void what_can_never_start(void **state)
     fixture_restart(f);
     register_all(f);
     assert_int_equal(fixture_update_node(f, "n[1-2]", "RESUME", NULL), 0);
-    end(f, element(f, 1, 6), 0);
+    fixture_end(f, element(f, 1, 6), 0);
     fixture_pass(f, 100);
     assert_int_equal(fixture_state(f, element(f, b, 6)), PB__JOB_STATE__RUNNING);
     assert_int_equal(fixture_state(f, element(f, c, 6)), PB__JOB_STATE__RUNNING);
@@ -313,7 +286,7 @@ static void what_can_never_start(void **state)
     assert_non_null(strstr(records(f, b), "[0-1,7-8] P Dependency")); /* they are being ended */
     for (uint32_t i = 0; i < 9; i++)
         if (i < 2 || i > 6)
-            end(f, element(f, 1, i), SIGTERM);
+            fixture_end(f, element(f, 1, i), SIGTERM);
     fixture_pass(f, 100);
     assert_null(strstr(records(f, b), " P"));
     fixture_free(f);
@@ -328,12 +301,12 @@ static void aftercorr_of_others_is_afterok(void **state)
              all = (uint32_t)submit(f, "0-1", "aftercorr:1,aftercorr:3");
     assert_int_equal(plain, 3);
     assert_waits(f, all, "Dependency", "aftercorr:1_*(unfulfilled),aftercorr:3(unfulfilled)");
-    end(f, element(f, 1, 0), 0);
+    fixture_end(f, element(f, 1, 0), 0);
     assert_waits(f, plain, "Dependency", "aftercorr:1_*(unfulfilled)");
-    end(f, element(f, 1, 1), 0);
+    fixture_end(f, element(f, 1, 1), 0);
     assert_int_equal(fixture_state(f, plain), PB__JOB_STATE__RUNNING);
     assert_waits(f, all, "Dependency", "aftercorr:3(unfulfilled)");
-    end(f, plain, 0);
+    fixture_end(f, plain, 0);
     assert_string_equal(records(f, all), "1 R 0 R");
     fixture_free(f);
 }

@@ -50,14 +50,7 @@ static const char *all_of(struct str *out, const char *kind, char separator, uin
 
 static void cancel(struct fixture *f, uint32_t id, const char *tasks)
 {
-    Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
-    Pb__StepId target = PB__STEP_ID__INIT, *targets = &target;
-    target.job_id = id;
-    target.array_tasks = (char *)tasks;
-    r.target = &targets;
-    r.n_target = 1;
-    control_job_signal(f->control, ++f->last_call, &FIXTURE_USER, &r);
-    fixture_turn(f);
+    assert_int_equal(fixture_cancel(f, &FIXTURE_USER, id, tasks, 0), 0);
 }
 
 static const struct depend_index *index_of(const struct fixture *f)

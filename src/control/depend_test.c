@@ -11,11 +11,7 @@
 
 static struct fixture *make(const char *lines)
 {
-    struct fixture *f = fixture_new(lines);
-    static const char *const names[] = {"n1", "n2", "n3", "n4"};
-    for (size_t i = 0; i < 4; i++)
-        fixture_register(f, names[i], "i1");
-    return f;
+    return fixture_new_up(lines, 4);
 }
 
 static int64_t submit(struct fixture *f, const char *dependency)

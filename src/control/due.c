@@ -62,6 +62,7 @@ void control_schedule(struct control *c, struct job *j)
 {
     const struct job_run *run = job_run(j);
     int64_t due = INT64_MAX;
+    c->triggers.stale = true; /* one may wait for its limit */
     if (j->state == PB__JOB_STATE__PENDING) {
         int64_t wait = j->begin_at - control_wall(c);
         if (wait > 0) /* a time of the wall clock, which may be set meanwhile */
@@ -81,13 +82,14 @@ void control_schedule(struct control *c, struct job *j)
         if (j->gone_mono_ms)
             earlier(&due, j->gone_mono_ms + CONTROL_WAITER_MS);
     } else {
-        if (j->configuring && j->gone_mono_ms)
+        if ((j->configuring || step_is_awaited(j)) && j->gone_mono_ms)
             earlier(&due, j->gone_mono_ms + CONTROL_WAITER_MS);
         if (!job_is_final(j) && !j->configuring) {
             earlier(&due, run->limit_mono_ms);
             earlier(&due, run->warn_mono_ms);
             earlier(&due, run->mail_mono_ms);
             earlier(&due, run->unlaunched_mono_ms);
+            earlier(&due, inactive_due_ms(c, j));
         }
         earlier(&due, run->repeat_mono_ms);
         earlier(&due, run->purge_mono_ms);
@@ -106,6 +108,8 @@ static void repeat_orders(struct control *c, struct job *j)
         finish_send_remaining(c, j, NULL, (uint32_t)c->conf->kill_wait_sec);
     else if (j->state == PB__JOB_STATE__RUNNING && j->batch && !j->launched && !j->configuring)
         start_send_batch(c, j);
+    else if (j->readying && !job_is_final(j))
+        ready_ask_again(c, j);
     else
         run->repeat_mono_ms = 0;
     if (suspend_repeat(c, j))
@@ -133,7 +137,7 @@ static void job_due(struct control *c, struct job *j)
     }
     bool gone = j->gone_mono_ms && now >= j->gone_mono_ms + CONTROL_WAITER_MS;
     bool runs = !job_is_final(j) && j->state != PB__JOB_STATE__PENDING && !j->configuring;
-    if ((j->state == PB__JOB_STATE__PENDING || j->configuring) && gone)
+    if ((j->state == PB__JOB_STATE__PENDING || j->configuring || step_is_awaited(j)) && gone)
         finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, NULL, NULL);
     else if (j->state == PB__JOB_STATE__PENDING && depend_is_doomed(c, j))
         finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, "DependencyNeverSatisfied", NULL);
@@ -147,6 +151,8 @@ static void job_due(struct control *c, struct job *j)
         finish_job(c, j, PB__JOB_STATE__PREEMPTED, SIGTERM, NULL, "PREEMPTION");
     else if (runs && now >= run->limit_mono_ms)
         finish_job(c, j, PB__JOB_STATE__TIMEOUT, 0, "TimeLimit", "TIME LIMIT");
+    else if (runs && now >= inactive_due_ms(c, j))
+        finish_job(c, j, PB__JOB_STATE__TIMEOUT, 0, "InactiveLimit", "INACTIVE LIMIT");
     runs = runs && j->state == PB__JOB_STATE__RUNNING;
     if (runs && job_run(j)->warn_mono_ms && now >= job_run(j)->warn_mono_ms)
         cancel_warn(c, j);
@@ -171,6 +177,7 @@ void control_tick(struct control *c)
     }
     while ((l = order_first(&c->cluster->silent)) && l->key <= now)
         node_fail_silent(c, order_item(l, struct node, silence));
+    trigger_lead_tick(c);
     shutdown_tick(c);
     priority_tick(c);
     resv_tick(c);

@@ -31,7 +31,7 @@
  * field that an older version must not overlook, or one within Presence or NodeAlloc, another
  * meaning, a new kind of record or state of a job.
  */
-#define RECORD_FORMAT 3
+#define RECORD_FORMAT 4
 
 enum record_kind {                      /* stored; numbers are for ever */
                    RECORD_META = 1,     /* number 0: StoreMeta */
@@ -45,6 +45,7 @@ enum record_kind {                      /* stored; numbers are for ever */
                    RECORD_SHUTDOWN = 8, /* number 0: Announced, while a shutdown is */
                    RECORD_ARRAY = 10,   /* number array's id: ArrayRecord */
                    RECORD_RESV = 9,     /* name: ResvRecord */
+                   RECORD_TRIGGER = 11, /* number trigger's id: TriggerRecord */
 };
 
 struct env_part { /* a partition that the user of a job may use */

@@ -140,13 +140,5 @@ bool filter_matches(const struct filter *filter, const struct job *j)
 
 size_t filter_first_job(const struct cluster *c, uint64_t cursor)
 {
-    size_t low = 0, high = c->jobs.len;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (c->jobs.data[middle]->id < cursor)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return vec_lower(&c->jobs, j, (*j)->id < cursor);
 }

@@ -73,6 +73,7 @@ void finish_answer_waiters(struct control *c, struct job *j)
         vec_clear(&j->run->board->waits);
     if (j->array)
         split_answer_waiters(c, j->array);
+    trigger_job_over(c, j);
     if (j->alloc_call) {
         control_refuse_code(c, j->alloc_call, ERR_JOB_DONE, NULL);
         j->alloc_call = 0;
@@ -85,6 +86,8 @@ void finish_clean(struct control *c, struct job *j)
         return;
     j->completing = false;
     resv_leave(j);
+    step_ports_job_clean(c, j);
+    free(take_ptr(job_make_run(j)->held_up));
     job_make_run(j)->repeat_mono_ms = 0;
     job_make_run(j)->purge_mono_ms = control_mono(c) + c->conf->min_job_age_sec * 1000;
     order_remove(&c->cluster->ends, &job_make_run(j)->ends);
@@ -163,11 +166,13 @@ void finish_node_failed(struct control *c, struct job *j, uint32_t node)
     struct alloc_node *a = alloc_find(j, node);
     if (!a || a->released)
         return;
-    bool first = a == &j->alloc.data[0];
+    bool host = a == job_host(j);
     finish_node(c, j, a);
     if (job_is_final(j) || j->state == PB__JOB_STATE__PENDING)
         return;
-    if (j->no_kill && !first) {
+    if (j->no_kill && !host) {
+        if (j->readying)
+            ready_look(c, j);
         for (size_t i = j->steps.len; i-- > 0;)
             step_ended_on(c, j, j->steps.data[i].id, node, 1 << 8);
         return;
@@ -179,9 +184,9 @@ void finish_node_failed(struct control *c, struct job *j, uint32_t node)
     c->failed_node = NULL;
 }
 
-void finish_without(struct control *c, struct job *j, bool first)
+void finish_without(struct control *c, struct job *j, bool host)
 {
-    if (j->no_kill && !first && job_nodes_left(j) > 0) {
+    if (j->no_kill && !host && job_nodes_left(j) > 0) {
         job_touch(c->cluster, j);
         step_end_lost(c, j);
         return;
@@ -233,7 +238,8 @@ void finish_requeue(struct control *c, struct job *j)
     j->restarts++;
     j->exit_status = j->derived_status = 0;
     j->next_step = 0;
-    j->launched = j->backfilled = j->warned = j->configuring = j->epilog_due = false;
+    j->had_shell = j->launched = j->backfilled = j->warned = j->configuring = j->epilog_due = false;
+    j->readying = false;
     j->start_at = j->end_at = 0;
     job_forget_run(c->cluster, j);
     j->eligible_at = control_wall(c); /* a begin time that is still to come holds */

@@ -145,6 +145,7 @@ static void on_run(void *ctx, const Pb__ScriptRun *m)
     struct fixture *f = ctx;
     struct fixture_script s = {.kind = m->kind, .job_id = m->job_id, .restarts = m->restarts};
     s.limit_sec = m->has_limit_sec ? m->limit_sec : -1;
+    s.uid = m->has_uid ? (int64_t)m->uid : -1;
     s.path = mem_strdup(m->path);
     for (size_t i = 0; i < m->n_argv; i++)
         str_printf(&s.argv, "%s\n", m->argv[i]);
@@ -273,6 +274,7 @@ void fixture_restart(struct fixture *f)
         if (control_restore(f->control, r->kind, r->number, r->name, r->data.data, r->data.len,
                             &err) != 0)
             fail_msg("%s", err.text);
+    control_set_rank(f->control, f->rank);
     control_start(f->control);
     fixture_turn(f);
 }
@@ -329,12 +331,30 @@ void fixture_pass(struct fixture *f, int64_t ms)
 /* --- nodes -------------------------------------------------------------------------------------
  */
 
+struct fixture *fixture_new_up(const char *lines, unsigned nodes)
+{
+    struct fixture *f = fixture_new(lines);
+    for (unsigned i = 1; i <= nodes; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "n%u", i);
+        fixture_register(f, name, "i1");
+    }
+    return f;
+}
+
 void fixture_register(struct fixture *f, const char *node, const char *incarnation)
+{
+    fixture_register_as(f, node, incarnation, true);
+}
+
+void fixture_register_as(struct fixture *f, const char *node, const char *incarnation,
+                         bool tells_prepared)
 {
     Pb__NodeRegister r = PB__NODE_REGISTER__INIT;
     r.name = (char *)node;
     r.version = (char *)"test";
     r.incarnation = (char *)incarnation;
+    r.has_tells_prepared = r.tells_prepared = tells_prepared;
     control_node_register(f->control, node, &r);
     fixture_turn(f);
 }
@@ -555,4 +575,43 @@ void fixture_script_ended(struct fixture *f, int kind, uint32_t job, int wait_st
     str_done(&s.env);
     control_script_ended(f->control, &m);
     fixture_turn(f);
+}
+
+int fixture_cancel(struct fixture *f, const struct caller *who, int64_t id, const char *tasks,
+                   int signal)
+{
+    Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
+    Pb__StepId target = PB__STEP_ID__INIT, *targets = &target;
+    _cleanup_arena_ struct arena arena;
+    uint64_t call = ++f->last_call;
+    arena_init(&arena, 0);
+    target.job_id = (uint32_t)id;
+    target.array_tasks = (char *)tasks;
+    r.target = &targets;
+    r.n_target = 1;
+    r.has_signal = signal != 0;
+    r.signal = signal;
+    control_job_signal(f->control, call, who, &r);
+    fixture_turn(f);
+    vec_foreach (&f->replies, reply) {
+        if (reply->call != call)
+            continue;
+        const Pb__JobSignalReply *m = arena_unpack(&arena, &pb__job_signal_reply__descriptor,
+                                                   reply->data.data, reply->data.len);
+        return m->results[0]->code;
+    }
+    return -1;
+}
+
+void fixture_end(struct fixture *f, uint32_t id, int wait_status)
+{
+    for (unsigned i = 1; i < 10; i++) {
+        char node[4];
+        snprintf(node, sizeof node, "n%u", i);
+        if (!fixture_launches(f, node, id))
+            continue;
+        fixture_launched(f, node, id, 0);
+        fixture_batch_ended(f, node, id, 0, wait_status);
+        fixture_gone(f, node, id, 0);
+    }
 }

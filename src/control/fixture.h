@@ -44,7 +44,7 @@ struct fixture_order {
 struct fixture_script { /* that control asked for */
     int kind;
     uint32_t job_id, restarts;
-    int64_t limit_sec; /* -1: none */
+    int64_t limit_sec, uid; /* -1: none */
     bool stopped;
     char *path;
     struct str argv, env; /* a line each */
@@ -56,6 +56,7 @@ struct fixture {
     int64_t wall_ms, mono_ms, wake_ms;
     uint64_t last_call, last_seq, boot;
     char path[64]; /* of its slurm.conf */
+    uint32_t rank; /* of the controller, for the next restart */
     VEC(struct fixture_record) records;
     size_t puts, put_bytes; /* of records, since the start */
     VEC(struct fixture_reply) replies;
@@ -67,6 +68,8 @@ struct fixture {
 
 /* A cluster of these lines of slurm.conf; its nodes are not registered yet. */
 struct fixture *fixture_new(const char *lines);
+/* The same with so many of its nodes, n1 and on, registered. */
+struct fixture *fixture_new_up(const char *lines, unsigned nodes);
 void fixture_free(struct fixture *f);
 void fixture_restart(struct fixture *f); /* as after a crash */
 /* Reads other lines; what the reply says, good until the next clear. 'preview': changes nothing. */
@@ -76,6 +79,9 @@ void fixture_pass(struct fixture *f, int64_t ms);               /* time, with it
 void fixture_turn(struct fixture *f);                           /* and checks every invariant */
 
 void fixture_register(struct fixture *f, const char *node, const char *incarnation);
+/* tells_prepared false: one whose daemon is older than that message. */
+void fixture_register_as(struct fixture *f, const char *node, const char *incarnation,
+                         bool tells_prepared);
 void fixture_event(struct fixture *f, const char *node, Pb__NodeEvent *event);
 void fixture_launched(struct fixture *f, const char *node, uint32_t job, uint32_t restarts);
 void fixture_batch_ended(struct fixture *f, const char *node, uint32_t job, uint32_t restarts,
@@ -102,6 +108,14 @@ enum _Pb__JobState fixture_state(struct fixture *f, uint32_t id);
 
 /* The script that control asked for last ends so, and is forgotten; it must be of this kind. */
 void fixture_script_ended(struct fixture *f, int kind, uint32_t job, int wait_status);
+
+/* Ends a job, or signals it (signal not 0), or these elements of an array (tasks NULL: all): the
+ * code of the result; -1: there was none. */
+int fixture_cancel(struct fixture *f, const struct caller *who, int64_t id, const char *tasks,
+                   int signal);
+/* A batch job that was launched ends with this status on each of n1 to n9 that it was launched on.
+ */
+void fixture_end(struct fixture *f, uint32_t id, int wait_status);
 
 /* How many orders of a kind the node was given about the job since the last call of clear. */
 size_t fixture_launches(const struct fixture *f, const char *node, uint32_t job);

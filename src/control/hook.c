@@ -59,7 +59,7 @@ static void stop(struct control *c, struct job *j)
 
 void hook_end(struct control *c, struct job *j)
 {
-    j->configuring = false;
+    j->configuring = j->readying = false;
     j->epilog_due = path_of(c, PB__SCRIPT_KIND__SCRIPT_EPILOG) != NULL;
     if (j->script)
         stop(c, j); /* the prolog: the epilog follows when it is over */
@@ -74,6 +74,10 @@ void hook_resume(struct control *c, struct job *j)
         j->configuring ? PB__SCRIPT_KIND__SCRIPT_PROLOG : PB__SCRIPT_KIND__SCRIPT_EPILOG;
     if (j->script) /* the epilog: it was ended just now, for it had lost its nodes */
         return;
+    if (j->readying && !job_is_final(j)) {
+        ready_ask_again(c, j);
+        return;
+    }
     if (!wants || (job_is_final(j) && kind == PB__SCRIPT_KIND__SCRIPT_PROLOG))
         return;
     if (path_of(c, kind)) {
@@ -132,6 +136,10 @@ void control_script_ended(struct control *c, const Pb__ScriptEnded *m)
     if (m->kind == PB__SCRIPT_KIND__SCRIPT_RESV_PROLOG ||
         m->kind == PB__SCRIPT_KIND__SCRIPT_RESV_EPILOG) {
         resv_hook_ended(c, m);
+        return;
+    }
+    if (m->kind == PB__SCRIPT_KIND__SCRIPT_TRIGGER) {
+        trigger_ended(c, m);
         return;
     }
     struct job *j = cluster_find_job(c->cluster, m->job_id);

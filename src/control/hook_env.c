@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/pattern.h"
+#include "base/step_id.h"
 #include "control/internal.h"
 
 #define PATH "/usr/sbin:/usr/bin:/sbin:/bin"
@@ -30,57 +32,27 @@ static void put_number(struct list *l, const char *name, long long value)
 /* --- the paths of its streams
  * --------------------------------------------------------------------- */
 
-/* False: what stands there only a task knows. */
-static bool put_letter(const struct control *c, const struct job *j, const Pb__JobSpec *spec,
-                       char letter, int width, struct str *out)
-{
-    switch (letter) {
-    case '%':
-        str_putc(out, '%');
-        return true;
-    case 'j':
-    case 'J':
-        str_printf(out, "%0*u", width, j->id);
-        return true;
-    case 'A':
-        str_printf(out, "%0*u", width, j->array ? j->array->id : j->id);
-        return true;
-    case 'a':
-        str_printf(out, "%0*u", width, j->array ? j->task : ARRAY_NO_TASK);
-        return true;
-    case 'u':
-        str_puts(out, spec->user_name);
-        return true;
-    case 'x':
-        str_puts(out, spec->name);
-        return true;
-    case 'N':
-        if (j->alloc.len)
-            str_puts(out, c->cluster->nodes.data[j->alloc.data[0].node]->name);
-        return j->alloc.len > 0;
-    default:
-        return false;
-    }
-}
-
+/* As the script's shepherd has it. */
 static void put_path(struct list *l, const char *name, const struct control *c, const struct job *j,
                      const Pb__JobSpec *spec, const char *pattern)
 {
-    struct str out = STR_INIT;
-    if (*pattern != '/' && spec->work_dir)
-        str_printf(&out, "%s/", spec->work_dir);
-    for (const char *s = pattern; *s; s++) {
-        size_t digits = *s == '%' ? strspn(s + 1, "0123456789") : 0;
-        int width = 0;
-        if (digits)
-            sscanf(s + 1, "%2d", &width);
-        if (*s == '%' && put_letter(c, j, spec, s[1 + digits], width > 10 ? 10 : width, &out))
-            s += 1 + digits;
-        else
-            str_putc(&out, *s);
-    }
-    put(l, name, str_cstr(&out));
-    str_done(&out);
+    const struct pattern_values v = {
+        .job_id = j->id,
+        .step_id = STEP_ID_BATCH,
+        .array_id = j->array ? j->array->id : j->id,
+        .array_task = j->array ? j->task : PATTERN_NO_ARRAY,
+        .node = j->alloc.len ? c->cluster->nodes.data[job_host(j)->node]->name : NULL,
+        .user = spec->user_name,
+        .job_name = spec->name,
+    };
+    _cleanup_str_ struct str out = STR_INIT, path = STR_INIT;
+
+    if (pattern_expand(pattern, &v, &out, NULL))
+        return; /* its script will not begin */
+    if (*str_cstr(&out) != '/' && spec->work_dir)
+        str_printf(&path, "%s/", spec->work_dir);
+    str_puts(&path, str_cstr(&out));
+    put(l, name, str_cstr(&path));
 }
 
 static void put_streams(struct list *l, const struct control *c, const struct job *j,

@@ -16,10 +16,7 @@
 
 static struct fixture *make(const char *lines)
 {
-    struct fixture *f = fixture_new(lines);
-    fixture_register(f, "n1", "i1");
-    fixture_register(f, "n2", "i1");
-    return f;
+    return fixture_new_up(lines, 2);
 }
 
 static uint32_t submit(struct fixture *f)
@@ -92,14 +89,7 @@ static uint32_t grant(struct fixture *f, bool with_step)
 
 static void cancel(struct fixture *f, uint32_t id)
 {
-    struct caller user = FIXTURE_USER;
-    Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
-    Pb__StepId target = PB__STEP_ID__INIT, *targets = &target;
-    target.job_id = id;
-    r.target = &targets;
-    r.n_target = 1;
-    control_job_signal(f->control, ++f->last_call, &user, &r);
-    fixture_turn(f);
+    assert_int_equal(fixture_cancel(f, &FIXTURE_USER, id, NULL, 0), 0);
 }
 
 /* --- tests
@@ -166,7 +156,7 @@ static void the_environment_names_the_job(void **state)
         "SLURM_JOB_WORK_DIR=/w\n",
         "SLURM_JOB_COMMENT=c\n",
         "SLURM_WCKEY=k\n",
-        "SLURM_JOB_STDOUT=/w/0001-ann-na me-n1-%t.%\n",
+        "SLURM_JOB_STDOUT=/w/0001-ann-na me-n1-0.%\n",
         "SLURM_JOB_STDERR=/e\n",
         "SLURM_JOB_STDIN=/dev/null\n",
     };

@@ -12,10 +12,7 @@
 
 static struct fixture *make(void)
 {
-    struct fixture *f = fixture_new(CONF);
-    fixture_register(f, "n1", "i1");
-    fixture_register(f, "n2", "i1");
-    return f;
+    return fixture_new_up(CONF, 2);
 }
 
 static int64_t held_job(struct fixture *f, bool held)

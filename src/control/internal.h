@@ -9,10 +9,13 @@
 #include "control/control.h"
 #include "control/depend.h"
 #include "control/hook.h"
+#include "control/node.h"
 #include "control/priority.h"
+#include "control/ready.h"
 #include "control/resv.h"
 #include "control/split.h"
 #include "control/step.h"
+#include "control/trigger.h"
 #include "control/why.h"
 #include "sched/plan.h"
 
@@ -46,6 +49,7 @@ struct control {
     const struct env *env;
     struct cluster *cluster;
     uint32_t next_id, reserved_id; /* ids below reserved_id may be given */
+    uint32_t last_unallocated;     /* see unallocated.c */
     uint64_t epoch, turns;
     bool store_low, plan_wanted, started;
     bool preview;              /* of a configuration: nothing is written */
@@ -70,7 +74,10 @@ struct control {
     uint32_t resv_number;     /* of the last reservation */
     VEC(struct made_node) made;
     VEC(struct aside) asides;
+    VEC(uint32_t) ports_awaited; /* ids of jobs with steps that wait for ports */
+    bool ports_freed;            /* in this turn */
     struct news news;
+    struct triggers triggers;
     bool meta_read;        /* RECORD_META was restored */
     bool lost;             /* records were, nobody knows which */
     size_t records;        /* others that were restored */
@@ -192,9 +199,9 @@ void finish_node(struct control *c, struct job *j,
                  struct alloc_node *a); /* nothing of it is left there */
 void finish_node_failed(struct control *c, struct job *j,
                         uint32_t node); /* the node lost its part */
-/* Nodes of it are not configured any more; 'first': that of its script. It ends, or goes on without
+/* Nodes of it are not configured any more; 'host': its job_host() too. It ends, or goes on without
  * them. */
-void finish_without(struct control *c, struct job *j, bool first);
+void finish_without(struct control *c, struct job *j, bool host);
 void finish_send_terminate(struct control *c, struct job *j, const struct alloc_node *a,
                            const char *why, uint32_t grace_sec);
 void finish_send_terminate_to(struct control *c, struct job *j, const struct node *n,
@@ -217,12 +224,17 @@ void shutdown_tick(struct control *c);
 /* cancel.c */
 /* One who waits for the job's end hears messages until then, when it asks for them. */
 void notify_await(struct control *c, struct job *j, uint64_t call, const Pb__JobIdRequest *r);
+void notify_held_up(struct control *c, struct job *j); /* what holds it up, while one waits */
 void cancel_notify(struct control *c, struct job *j, int signo); /* all its steps */
 void cancel_warn(struct control *c, struct job *j);              /* --signal: its time has come */
 /* What is left of it ends everywhere. */
 void cancel_step(struct control *c, struct job *j, struct step *s);
 void cancel_repeat_steps(struct control *c,
                          struct job *j); /* ending steps are ordered to end again */
+
+/* inactive.c */
+void inactive_look(struct control *c, struct job *j); /* who listens to it may be another */
+int64_t inactive_due_ms(const struct control *c, const struct job *j); /* INT64_MAX: never */
 
 /* suspend.c */
 /* 0, or why not, for a person. */
@@ -248,18 +260,6 @@ void preempt_displace(struct control *c, struct job *j, const struct job *by);
 void preempt_resume(struct control *c, struct job *j);
 void preempt_restored(struct control *c, struct job *j); /* after a restart: its time of grace */
 
-/* node.c */
-void node_send_orders(struct control *c, const struct node *n, Pb__NodeOrder *order);
-void node_heard(struct control *c, struct node *n);       /* its silence is counted from now */
-void node_fail_silent(struct control *c, struct node *n); /* its time is over */
-void node_lose_jobs(struct control *c, struct node *n);   /* those that hold something of it */
-
-void node_drain(struct control *c, struct node *n, const char *reason); /* unless it is */
-/* The job goes on without it: it ends what it has of it, and until it has it takes no work. */
-void node_give_back(struct control *c, struct node *n, struct job *j, const char *why);
-/* It is to end what it has of this attempt, and to begin nothing of it. */
-void node_send_banish(struct control *c, const struct node *n, uint32_t job_id, uint32_t restarts);
-
 /* reconfig.c */
 /* The packed NodeRecord of a node that is not configured now: it has it again when it is. */
 void reconfig_keep_gone(struct cluster *c, const void *data, size_t len);
@@ -274,10 +274,10 @@ int made_restore(struct control *c, const void *data, size_t len, struct err *er
 void made_settle(struct control *c, struct str *report);
 
 /* reconfig_report.c */
-/* Whether the job (of the old cluster) holds a node that the next one does not have; 'first': that
- * of its script. */
+/* Whether the job (of the old cluster) holds a node that the next one does not have; 'host': its
+ * job_host(), too. */
 bool reconfig_lost_node(const struct cluster *old, const struct cluster *next, uint32_t job_id,
-                        bool *first);
+                        bool *host);
 /* A line for each job that the new configuration touches. c->cluster and c->conf are new. */
 void reconfig_report_jobs(struct control *c, struct cluster *old, struct str *out);
 

@@ -12,11 +12,7 @@
 
 static struct fixture *make(void)
 {
-    static const char *const names[] = {"n1", "n2", "n3", "n4"};
-    struct fixture *f = fixture_new(CONF);
-    for (size_t i = 0; i < 4; i++)
-        fixture_register(f, names[i], "i1");
-    return f;
+    return fixture_new_up(CONF, 4);
 }
 
 static Pb__JobSpec wanting(const char *licenses, int64_t limit_sec)

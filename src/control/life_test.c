@@ -10,11 +10,7 @@
 
 static struct fixture *make(const char *lines)
 {
-    struct fixture *f = fixture_new(lines);
-    const char *names[] = {"n1", "n2", "n3", "n4"};
-    for (int i = 0; i < 4; i++)
-        fixture_register(f, names[i], "i1");
-    return f;
+    return fixture_new_up(lines, 4);
 }
 
 static const Pb__JobLive *live(struct fixture *f, struct arena *arena, int64_t id)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/pb.h"
+#include "base/step_id.h"
 #include "cluster/node_list.h"
 #include "control/filter.h"
 #include "control/private.h"
@@ -138,37 +139,56 @@ static void put_element(const struct job *j, uint32_t step_id, struct str *out)
     pb_pack(&r.base, out);
 }
 
-static void add_batch_step(struct control *c, const struct job *j, struct str *out)
+/* Of one that the controller makes no record of: the batch script's, or the extern step. */
+static void add_implied_step(struct control *c, const struct job *j, uint32_t step_id,
+                             struct str *out)
 {
-    const struct node *n = c->cluster->nodes.data[j->alloc.data[0].node];
-    struct str packed = STR_INIT;
+    bool batch = step_id == STEP_ID_BATCH;
+    size_t count = batch ? 1 : j->alloc.len;
+    _cleanup_str_ struct str packed = STR_INIT, names = STR_INIT;
+    _cleanup_arena_ struct arena arena;
     Pb__StepRecord r = PB__STEP_RECORD__INIT;
-    Pb__StepNode where = PB__STEP_NODE__INIT, *layout = &where;
-    uint32_t rank = 0;
-    where.node = (char *)n->name;
-    where.addr = (char *)n->conf->addr;
-    where.port = n->conf->port;
-    where.cpus = j->alloc.data[0].cpus;
-    where.task_ids = &rank;
-    where.n_task_ids = 1;
-    r.layout = &layout;
-    r.n_layout = 1;
+    arena_init(&arena, 0);
+    r.layout = arena_alloc(&arena, sizeof(*r.layout) * (count + 1));
+    SET(&r, num_cpus, 0);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct alloc_node *a = batch ? job_host(j) : &j->alloc.data[i];
+        const struct node *n = c->cluster->nodes.data[a->node];
+        Pb__StepNode *where = arena_alloc(&arena, sizeof(*where));
+        pb__step_node__init(where);
+        where->node = (char *)n->name;
+        where->addr = (char *)n->conf->addr;
+        where->port = n->conf->port;
+        where->cpus = a->cpus;
+        where->task_ids = arena_alloc(&arena, sizeof(uint32_t));
+        where->task_ids[where->n_task_ids++] = i;
+        r.layout[r.n_layout++] = where;
+        r.num_cpus += where->cpus;
+    }
+    if (batch)
+        str_puts(&names, r.layout[0]->node);
+    else
+        job_format_nodes(c->cluster, j, &names);
     r.job_id = j->id;
-    r.step_id = CLUSTER_BATCH_STEP;
-    r.name = (char *)"batch";
+    r.step_id = step_id;
+    r.name = (char *)(batch ? "batch" : "extern");
     SET(&r, state, PB__STEP_STATE__STEP_RUNNING);
     SET(&r, start_at, j->start_at);
-    r.nodes = (char *)n->name;
-    SET(&r, num_tasks, 1);
-    SET(&r, num_nodes, 1);
-    SET(&r, num_cpus, j->alloc.data[0].cpus);
+    r.nodes = (char *)str_cstr(&names);
+    SET(&r, num_tasks, (uint32_t)count);
+    SET(&r, num_nodes, (uint32_t)count);
     SET(&r, uid, j->uid);
     SET(&r, time_limit_sec, j->limit_sec);
     r.partition = j->part ? (char *)j->part->conf.name : NULL;
     pb_pack(&r.base, &packed);
-    put_element(j, CLUSTER_BATCH_STEP, &packed);
+    put_element(j, step_id, &packed);
     pb_pack_field(1, packed.data, packed.len, out);
-    str_done(&packed);
+}
+
+/* With PrologFlags=Contain it is on every node of the job from its begin to its end. */
+static bool has_extern(const struct control *c, const struct job *j)
+{
+    return c->conf->prolog_contain && !j->configuring && j->alloc.len;
 }
 
 static void add_step(const struct job *j, const struct step *s, struct str *out)
@@ -193,8 +213,10 @@ bool control_list_steps(struct control *c, const struct caller *who, const Pb__S
             !filter_uses(j, nodes) ||
             !filter_has_word(f->partition, f->n_partition, j->part ? j->part->conf.name : NULL))
             continue;
-        if (j->batch && step_matches(j, CLUSTER_BATCH_STEP, f))
-            add_batch_step(c, j, out);
+        if (j->batch && step_matches(j, STEP_ID_BATCH, f))
+            add_implied_step(c, j, STEP_ID_BATCH, out);
+        if (has_extern(c, j) && step_matches(j, STEP_ID_EXTERN, f))
+            add_implied_step(c, j, STEP_ID_EXTERN, out);
         vec_foreach (&j->steps, s)
             if (step_matches(j, s->id, f))
                 add_step(j, s, out);

@@ -2,6 +2,7 @@
 /* Jobs and steps that were ended for their memory. */
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/status.h"
 #include "control/fixture.h"
 
@@ -9,12 +10,17 @@
     "NodeName=n[1-2] CPUs=4 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES\n"              \
     "SlurmdTimeout=0\nRequeueExit=125\n"
 
-static struct fixture *make(void)
+static struct fixture *make_with(const char *lines)
 {
-    struct fixture *f = fixture_new(CONF);
+    struct fixture *f = fixture_new(lines);
     fixture_register(f, "n1", "i1");
     fixture_register(f, "n2", "i2");
     return f;
+}
+
+static struct fixture *make(void)
+{
+    return make_with(CONF);
 }
 
 static void batch_ended(struct fixture *f, int64_t id, int status, bool late, bool memory)
@@ -40,13 +46,15 @@ static void step_ended(struct fixture *f, const char *node, int64_t id, int stat
     fixture_event(f, node, &e);
 }
 
-static void make_step(struct fixture *f, int64_t id, uint32_t nodes)
+static void make_step(struct fixture *f, int64_t id, uint32_t nodes, int oom_kill_step)
 {
     Pb__StepSpec s = PB__STEP_SPEC__INIT;
     struct caller user = FIXTURE_USER;
     s.has_job_id = s.has_min_nodes = true;
     s.job_id = (uint32_t)id;
     s.min_nodes = nodes;
+    s.has_oom_kill_step = oom_kill_step >= 0;
+    s.oom_kill_step = oom_kill_step > 0;
     control_step_create(f->control, ++f->last_call, &user, &s);
     fixture_turn(f);
     assert_int_equal(fixture_code(f, f->last_call), 0);
@@ -94,7 +102,7 @@ static void script_outlives_its_step(void **state)
     int64_t id = fixture_submit(f, &FIXTURE_USER, NULL);
     (void)state;
     fixture_launched(f, "n1", (uint32_t)id, 0);
-    make_step(f, id, 1);
+    make_step(f, id, 1, -1);
     step_ended(f, "n1", id, 9, true);
     assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
     batch_ended(f, id, 0, false, false);
@@ -102,23 +110,37 @@ static void script_outlives_its_step(void **state)
     fixture_free(f);
 }
 
-/* What one node has ended ends on the others. */
+/* What one node has ended goes on on the others, unless all of it is to end: as it was asked for,
+ * or as node daemons have it that end steps for memory. */
 static void step_of_two_nodes(void **state)
 {
-    struct fixture *f = make();
-    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    static const struct {
+        const char *more;
+        int asked; /* -1: nothing */
+        unsigned ends;
+    } v[] = {{"", -1, 0},
+             {"", 0, 0},
+             {"", 1, 1},
+             {"JobAcctGatherParams=OverMemoryKill\n", -1, 1},
+             {"JobAcctGatherParams=OverMemoryKill\n", 0, 0}};
     (void)state;
-    spec.has_min_nodes = true;
-    spec.min_nodes = 2;
-    int64_t id = fixture_submit(f, &FIXTURE_USER, &spec);
-    fixture_launched(f, "n1", (uint32_t)id, 0);
-    make_step(f, id, 2);
-    fixture_clear(f);
-    step_ended(f, "n2", id, 125, true);
-    assert_int_equal(fixture_terminates(f, "n1", (uint32_t)id), 1);
-    assert_int_equal(fixture_terminates(f, "n2", (uint32_t)id), 0);
-    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
-    fixture_free(f);
+    for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
+        _cleanup_free_ char *lines = mem_printf(
+            CONF "SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU_Memory\n%s", v[i].more);
+        struct fixture *f = make_with(lines);
+        Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+        spec.has_min_nodes = true;
+        spec.min_nodes = 2;
+        int64_t id = fixture_submit(f, &FIXTURE_USER, &spec);
+        fixture_launched(f, "n1", (uint32_t)id, 0);
+        make_step(f, id, 2, v[i].asked);
+        fixture_clear(f);
+        step_ended(f, "n2", id, 125, true);
+        assert_int_equal(fixture_terminates(f, "n1", (uint32_t)id), v[i].ends);
+        assert_int_equal(fixture_terminates(f, "n2", (uint32_t)id), 0);
+        assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
+        fixture_free(f);
+    }
 }
 
 int main(void)

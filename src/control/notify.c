@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/step_id.h"
 #include "control/internal.h"
 #include "control/split.h"
 
@@ -26,9 +27,18 @@ static size_t utf8_length(const unsigned char *s)
     return len;
 }
 
+/* Lines and paragraphs of Unicode, and what turns the direction of the text behind it. */
+static bool turns(const unsigned char *s)
+{
+    if (s[0] != 0xe2)
+        return false;
+    return (s[1] == 0x80 && (s[2] == 0x8e || s[2] == 0x8f || (s[2] >= 0xa8 && s[2] <= 0xae))) ||
+           (s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9);
+}
+
 static bool is_control(const unsigned char *s)
 {
-    return *s < 0x20 || *s == 0x7f || (*s == 0xc2 && s[1] < 0xa0);
+    return *s < 0x20 || *s == 0x7f || (*s == 0xc2 && s[1] < 0xa0) || turns(s);
 }
 
 /* It goes to terminals: one line, and nothing in it that a terminal obeys. */
@@ -52,7 +62,7 @@ static uint64_t next_number(struct control *c)
 
 static int tell_script(struct control *c, struct job *j, const char *text)
 {
-    const struct alloc_node *a = &j->alloc.data[0];
+    const struct alloc_node *a = job_host(j);
     struct node *n = c->cluster->nodes.data[a->node];
     _cleanup_free_ char *line = mem_printf("slurmstepd: error: %s\n", text);
     Pb__SignalJob s = PB__SIGNAL_JOB__INIT;
@@ -63,7 +73,7 @@ static int tell_script(struct control *c, struct job *j, const char *text)
         return ERR_NODES_DOWN;
     s.job_id = j->id;
     s.restarts = j->restarts;
-    SET(&s, step_id, CLUSTER_BATCH_STEP);
+    SET(&s, step_id, STEP_ID_BATCH);
     s.nonce = next_number(c);
     s.say = line;
     order.signal = &s;
@@ -117,6 +127,16 @@ void notify_await(struct control *c, struct job *j, uint64_t call, const Pb__Job
         return;
     vec_push(&board_of(j)->waits, w);
     deliver(c, j);
+    inactive_look(c, j);
+    control_schedule(c, j);
+}
+
+static void put_up(struct control *c, struct job *j, uint32_t step_id, const char *text)
+{
+    notice_add(board_of(j), next_number(c), step_id, text);
+    deliver(c, j);
+    inactive_look(c, j);
+    control_schedule(c, j);
 }
 
 static int notify(struct control *c, struct job *j, const Pb__StepId *id, const char *text)
@@ -125,14 +145,22 @@ static int notify(struct control *c, struct job *j, const Pb__StepId *id, const 
         return ERR_JOB_PENDING;
     if (job_is_final(j))
         return ERR_JOB_DONE;
-    bool script = id->has_step_id ? id->step_id == CLUSTER_BATCH_STEP : j->batch;
+    bool script = id->has_step_id ? id->step_id == STEP_ID_BATCH : j->batch;
     if (script)
         return j->batch ? tell_script(c, j, text) : ERR_NO_STEP;
     if (id->has_step_id && !step_find(j, id->step_id))
         return ERR_NO_STEP;
-    notice_add(board_of(j), next_number(c), id->has_step_id ? id->step_id : NOTICE_OF_JOB, text);
-    deliver(c, j);
+    put_up(c, j, id->has_step_id ? id->step_id : NOTICE_OF_JOB, text);
     return 0;
+}
+
+void notify_held_up(struct control *c, struct job *j)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    if (j->batch || j->configuring || job_is_final(j))
+        return;
+    put_harmless(j->run->held_up, &text);
+    put_up(c, j, NOTICE_OF_JOB, str_cstr(&text));
 }
 
 static int notify_parts(struct control *c, const Pb__StepId *id, const char *text)

@@ -4,20 +4,17 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/step_id.h"
 #include "control/fixture.h"
 
 #define CONF                                                                                       \
     "NodeName=n[1-2] CPUs=4 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES\n"              \
     "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\nSlurmdTimeout=0\n"
-#define BATCH_STEP 0xfffffffbu
 #define NO_STEP 0xffffffffu
 
 static struct fixture *make(void)
 {
-    struct fixture *f = fixture_new(CONF);
-    fixture_register(f, "n1", "i1");
-    fixture_register(f, "n2", "i1");
-    return f;
+    return fixture_new_up(CONF, 2);
 }
 
 static int notify(struct fixture *f, struct caller who, int64_t id, uint32_t step, const char *text)
@@ -77,7 +74,7 @@ static const char *said(const struct fixture *f, int64_t id, uint64_t *nonce)
             if (!m || m->job_id != id || !m->say)
                 continue;
             assert_string_equal((*at)->node, "n1");
-            assert_int_equal(m->step_id, BATCH_STEP);
+            assert_int_equal(m->step_id, STEP_ID_BATCH);
             assert_int_equal(m->signal, 0);
             assert_true(m->nonce != *nonce);
             *nonce = m->nonce;
@@ -95,6 +92,8 @@ static void a_script_is_told_one_harmless_line(void **state)
         {"a\nb\tc\x1b[2J\x7f", "a b c [2J "},
         {"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"},
         {"\xc2\x9bX\x9bY\xc3", "?X?Y?"}, /* C1 controls, and what is no character */
+        {"g\xe2\x80\xaeh\xe2\x80\xa8 i\xe2\x81\xa6k", "g?h? i?k"}, /* turned round; a line */
+        {"\xe2\x80\xa7\xe2\x80\xaf\xe2", "\xe2\x80\xa7\xe2\x80\xaf?"},
     };
     struct fixture *f = make();
     uint64_t nonce = 0;
@@ -104,8 +103,8 @@ static void a_script_is_told_one_harmless_line(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         _cleanup_free_ char *line = mem_printf("slurmstepd: error: %s\n", cases[i].line);
         fixture_clear(f);
-        assert_int_equal(notify(f, FIXTURE_ROOT, id, i % 2 ? BATCH_STEP : NO_STEP, cases[i].text),
-                         0);
+        assert_int_equal(
+            notify(f, FIXTURE_ROOT, id, i % 2 ? STEP_ID_BATCH : NO_STEP, cases[i].text), 0);
         assert_string_equal(said(f, id, &nonce), line);
     }
     fixture_free(f);

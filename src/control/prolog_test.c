@@ -10,11 +10,7 @@
 
 static struct fixture *make(const char *lines)
 {
-    struct fixture *f = fixture_new(lines);
-    const char *names[] = {"n1", "n2", "n3", "n4"};
-    for (int i = 0; i < 4; i++)
-        fixture_register(f, names[i], "i1");
-    return f;
+    return fixture_new_up(lines, 4);
 }
 
 static void fail_launch_by(struct fixture *f, uint32_t id, int code, const char *text, bool drain)
@@ -44,6 +40,49 @@ static void fail_prolog(struct fixture *f, const char *node, uint32_t id, uint32
     m.text = (char *)"Prolog /p exited with status 1";
     e.prolog_failed = &m;
     fixture_event(f, node, &e);
+}
+
+static void hold_up(struct fixture *f, const char *node, uint32_t id, const char *text)
+{
+    Pb__NodeEvent e = PB__NODE_EVENT__INIT;
+    Pb__HeldUp m = PB__HELD_UP__INIT;
+    m.job_id = id;
+    m.text = (char *)text;
+    e.held_up = &m;
+    fixture_event(f, node, &e);
+}
+
+static const char *held_up(struct fixture *f, struct arena *arena, uint32_t id)
+{
+    return fixture_job(f, arena, id)->live->held_up;
+}
+
+/* Known over a restart, and forgotten when the same node says so, or with the job's last node. */
+static void a_prolog_that_hangs_is_told(void **state)
+{
+    struct fixture *f = make(NODES);
+    struct caller user = FIXTURE_USER;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    uint32_t id = (uint32_t)fixture_submit(f, &user, NULL);
+    hold_up(f, "n2", id, "Prolog /p waits"); /* of no node of its */
+    hold_up(f, "n1", id + 1, "Prolog /p waits");
+    assert_null(held_up(f, &arena, id));
+    hold_up(f, "n1", id, NULL);
+    hold_up(f, "n1", id, "Prolog /p runs");
+    assert_string_equal(held_up(f, &arena, id), "n1: Prolog /p runs");
+    fixture_restart(f);
+    fixture_register(f, "n1", "i1");
+    hold_up(f, "n2", id, NULL);
+    assert_string_equal(held_up(f, &arena, id), "n1: Prolog /p runs");
+    hold_up(f, "n1", id, NULL);
+    assert_null(held_up(f, &arena, id));
+    hold_up(f, "n1", id, "Epilog /e runs");
+    assert_int_equal(fixture_cancel(f, &user, id, NULL, 0), 0);
+    assert_string_equal(held_up(f, &arena, id), "n1: Epilog /e runs");
+    fixture_gone(f, "n1", id, 0);
+    assert_null(held_up(f, &arena, id));
+    fixture_free(f);
 }
 
 static void a_failing_prolog_drains_and_requeues_held(void **state)
@@ -89,6 +128,21 @@ static void a_node_at_fault_is_drained_and_the_job_runs_elsewhere(void **state)
                         "Launch failure: cannot write /s: No space left on device, job 1");
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
     assert_int_equal(fixture_launches(f, "n2", id), 1);
+    fixture_free(f);
+}
+
+/* By what jobs have put there: any user could have the node drained otherwise. */
+static void a_spool_that_jobs_have_filled_is_waited_for(void **state)
+{
+    struct fixture *f = make(NODES);
+    struct caller user = FIXTURE_USER;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    uint32_t id = (uint32_t)fixture_submit(f, &user, NULL);
+    fail_launch_by(f, id, ERR_SPOOL_FULL, "cannot write /s: No space left on device", false);
+    assert_false(fixture_node(f, &arena, "n1")->drain);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__PENDING);
+    assert_string_equal(fixture_job(f, &arena, id)->live->reason, "BeginTime");
     fixture_free(f);
 }
 
@@ -143,6 +197,19 @@ static void one_that_may_not_be_requeued_fails(void **state)
     uint32_t id = (uint32_t)fixture_submit(f, &user, &s);
     fail_launch(f, id);
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__FAILED);
+    fixture_free(f);
+}
+
+/* PrologFlags=ForceRequeueOnFail: it has not run. */
+static void one_that_may_not_is_requeued_when_configured_so(void **state)
+{
+    struct fixture *f = make(NODES "PrologFlags=ForceRequeueOnFail\n");
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.has_requeue = true;
+    uint32_t id = (uint32_t)fixture_submit(f, &user, &s);
+    fail_launch(f, id);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__PENDING);
     fixture_free(f);
 }
 
@@ -230,6 +297,29 @@ static void nodes_are_prepared_at_allocation(void **state)
     fixture_free(f);
 }
 
+/* every node is told of the job, with what it has there, whether or not there is a prolog. */
+static void extern_steps_begin_with_the_job(void **state)
+{
+    struct fixture *f = make(NODES "PrologFlags=Contain\n");
+    uint32_t id = (uint32_t)submit_on_three(f);
+    bool told = false;
+    assert_int_equal(prepares(f, "n2", id) + prepares(f, "n3", id), 2);
+    vec_foreach (&f->orders, o) {
+        const Pb__NodeOrder *order = (*o)->orders->orders[0];
+        if (order->launch)
+            told = order->launch->has_contain && order->launch->contain;
+        if (!order->prepare)
+            continue;
+        assert_true(order->prepare->has_contain && order->prepare->contain);
+        assert_string_equal(order->prepare->share->node, (*o)->node);
+        assert_int_equal(order->prepare->share->cpus, 1);
+    }
+    assert_true(told);
+    fixture_batch_ended(f, "n1", id, 0, 0);
+    assert_true(fixture_terminates(f, "n3", id) > 0);
+    fixture_free(f);
+}
+
 static void one_that_fails_at_allocation_requeues(void **state)
 {
     struct fixture *f = make(NODES "Prolog=/p\nPrologFlags=Alloc\n");
@@ -250,19 +340,79 @@ static void one_that_fails_at_allocation_requeues(void **state)
     fixture_free(f);
 }
 
+/* --wait-all-nodes */
+
+static void prepared(struct fixture *f, const char *node, uint32_t id)
+{
+    Pb__NodeEvent e = PB__NODE_EVENT__INIT;
+    Pb__Prepared m = PB__PREPARED__INIT;
+    m.job_id = id;
+    e.prepared = &m;
+    fixture_event(f, node, &e);
+}
+
+static bool is_configuring(struct fixture *f, uint32_t id)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobRecord *j = fixture_job(f, &arena, id);
+    return j->live->configuring;
+}
+
+/* Nodes of an older version never say that they are ready, and are not waited for: at the start of
+ * the job, and when a node that was away comes back as such. */
+static void nodes_that_cannot_tell_are_not_waited_for(void **state)
+{
+    for (unsigned older = 0; older < 4; older++) {
+        struct fixture *f = make(NODES);
+        struct caller user = FIXTURE_USER;
+        Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+        spec.has_min_nodes = spec.has_wait_all_nodes = spec.wait_all_nodes = true;
+        spec.min_nodes = 2;
+        for (unsigned i = 0; i < 2; i++)
+            fixture_register_as(f, i ? "n2" : "n1", "i1", !(older & 1u << i));
+        uint32_t id = (uint32_t)fixture_submit(f, &user, &spec);
+        fixture_pass(f, 10);
+        assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
+        assert_int_equal(is_configuring(f, id), older != 3);
+        if (older == 2) { /* what is not known is waited for */
+            fixture_restart(f);
+            assert_true(is_configuring(f, id));
+            fixture_register_as(f, "n2", "i1", false);
+            fixture_register_as(f, "n1", "i1", true);
+            fixture_pass(f, 5000);
+        }
+        if (!(older & 1))
+            prepared(f, "n1", id);
+        assert_int_equal(is_configuring(f, id), !(older & 2));
+        if (older == 0) /* it comes back without what it could */
+            fixture_register_as(f, "n2", "i1", false);
+        else if (!(older & 2))
+            prepared(f, "n2", id);
+        fixture_pass(f, 5000); /* it is asked again */
+        assert_false(is_configuring(f, id));
+        fixture_free(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_prolog_that_hangs_is_told),
         cmocka_unit_test(a_failing_prolog_drains_and_requeues_held),
         cmocka_unit_test(a_node_at_fault_is_drained_and_the_job_runs_elsewhere),
+        cmocka_unit_test(a_spool_that_jobs_have_filled_is_waited_for),
         cmocka_unit_test(why_it_is_held_is_told),
         cmocka_unit_test(without_its_users_environment_it_is_held),
         cmocka_unit_test(not_held_when_configured_so),
         cmocka_unit_test(one_that_may_not_be_requeued_fails),
+        cmocka_unit_test(one_that_may_not_is_requeued_when_configured_so),
         cmocka_unit_test(a_failing_epilog_drains),
         cmocka_unit_test(without_the_flag_nothing_is_prepared),
         cmocka_unit_test(nodes_are_prepared_at_allocation),
+        cmocka_unit_test(extern_steps_begin_with_the_job),
         cmocka_unit_test(one_that_fails_at_allocation_requeues),
+        cmocka_unit_test(nodes_that_cannot_tell_are_not_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

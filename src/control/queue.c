@@ -3,15 +3,11 @@
 #include <string.h>
 
 #include "base/pb.h"
+#include "control/no.h"
 #include "control/submit.h"
 #include "sched/place.h"
 
 #define TOP_MOST 10000 /* jobs that change their places at a time: each is written */
-
-static int no(struct err *err, int code, const char *detail)
-{
-    return err_set(err, -code, detail ? "%s: %s" : "%s", err_text(code), detail);
-}
 
 /* --- scontrol top --------------------------------------------------------------------------------
  */

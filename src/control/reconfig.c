@@ -68,6 +68,7 @@ static void carry_run(struct job_run *to, struct job_run *from)
     to->mail_mono_ms = from->mail_mono_ms;
     to->repeat_mono_ms = from->repeat_mono_ms;
     to->purge_mono_ms = from->purge_mono_ms;
+    to->left_mono_ms = from->left_mono_ms;
 }
 
 /* What only memory knows of a job moves to its new record: who waits for it, and its clocks. */
@@ -87,7 +88,7 @@ static void carry_job(const struct cluster *old, const struct cluster *next, str
         struct node *n = cluster_find_node(next, old->nodes.data[a->node]->name);
         struct alloc_node *b = n ? alloc_find(to, n->index) : NULL;
         if (b)
-            b->touched = a->touched, b->halt_told = a->halt_told;
+            b->touched = a->touched, b->ready = a->ready, b->halt_told = a->halt_told;
     }
 }
 
@@ -122,6 +123,7 @@ static void build(struct control *c, struct cluster *old, struct conf *conf, str
     carry_node_records(next, old);
     c->cluster = next;
     c->conf = conf;
+    c->ports_freed = true; /* there may be others */
     update_carry_parts(c, old, report);
     array_carry(next, old);
     resv_carry(c, old);
@@ -145,11 +147,11 @@ static void end_on_removed(struct control *c, const struct cluster *old, struct 
 /* A running job whose node left the configuration has lost it. */
 static void settle_running(struct control *c, const struct cluster *old, struct job *j)
 {
-    bool first;
-    if (!reconfig_lost_node(old, c->cluster, j->id, &first))
+    bool host;
+    if (!reconfig_lost_node(old, c->cluster, j->id, &host))
         return;
     end_on_removed(c, old, j);
-    finish_without(c, j, first);
+    finish_without(c, j, host);
 }
 
 static void settle(struct control *c, const struct cluster *old, struct job *j)
@@ -183,6 +185,7 @@ static void carry_over(struct control *c, struct cluster *old)
         if (from)
             carry_node(c->cluster, *n, from);
     }
+    trigger_carry(c, old);
     vec_foreach (&old->jobs, from) {
         struct job *to = cluster_find_job(c->cluster, (*from)->id);
         carry_job(old, c->cluster, to, *from);
@@ -232,6 +235,7 @@ void control_reconfigure(struct control *c, uint64_t call, struct conf *conf, co
     build(c, old, conf, &changes);
     made_settle(c, &changes);
     carry_over(c, old);
+    trigger_reconfigured(c);
     tell_nodes(c);
     cluster_free(old);
     conf_free(old_conf);

@@ -4,21 +4,30 @@
 
 #define LINES_MAX 100
 
+static bool is_lost(const struct cluster *old, const struct cluster *next,
+                    const struct alloc_node *a)
+{
+    return !a->released && !cluster_find_node(next, old->nodes.data[a->node]->name);
+}
+
+/* Its host before any other one. */
 static const struct alloc_node *lost_node(const struct cluster *old, const struct cluster *next,
                                           const struct job *j)
 {
+    if (j->alloc.len && is_lost(old, next, job_host(j)))
+        return job_host(j);
     vec_foreach (&j->alloc, a)
-        if (!a->released && !cluster_find_node(next, old->nodes.data[a->node]->name))
+        if (is_lost(old, next, a))
             return a;
     return NULL;
 }
 
 bool reconfig_lost_node(const struct cluster *old, const struct cluster *next, uint32_t job_id,
-                        bool *first)
+                        bool *host)
 {
     const struct job *j = cluster_find_job(old, job_id);
     const struct alloc_node *a = j ? lost_node(old, next, j) : NULL;
-    *first = a && a == j->alloc.data;
+    *host = a && a == job_host(j);
     return a != NULL;
 }
 
@@ -28,9 +37,9 @@ static bool say_running(const struct control *c, const struct cluster *old, cons
     const struct alloc_node *a = lost_node(old, c->cluster, j);
     if (!a)
         return false;
-    const char *then = j->no_kill && a != j->alloc.data ? "goes on without it"
-                       : j->may_requeue                 ? "is queued again"
-                                                        : "ends";
+    const char *then = j->no_kill && a != job_host(j) ? "goes on without it"
+                       : j->may_requeue               ? "is queued again"
+                                                      : "ends";
     str_printf(out, "JobId=%u: runs on node %s, which is removed: it %s\n", j->id,
                old->nodes.data[a->node]->name, then);
     return true;

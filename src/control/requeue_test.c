@@ -10,9 +10,7 @@
 
 static struct fixture *make(void)
 {
-    struct fixture *f = fixture_new(CONF);
-    fixture_register(f, "n1", "i1");
-    return f;
+    return fixture_new_up(CONF, 1);
 }
 
 static const Pb__JobLive *live(struct fixture *f, struct arena *arena, int64_t id)

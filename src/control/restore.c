@@ -57,6 +57,7 @@ static int restore_meta(struct control *c, const void *data, size_t len, struct 
         return err_set(err, -ERR_STORE_DAMAGED, "the store's own record does not decode");
     c->next_id = c->reserved_id = m->next_job_id;
     c->epoch = m->epoch;
+    trigger_lead_restore(c, m);
     str_clear(&c->newer);
     pb_pick_unknown(&m->base, &c->newer);
     return 0;
@@ -109,6 +110,8 @@ static int restore(struct control *c, enum record_kind kind, uint64_t number, co
         return array_restore(c->cluster, number, data, len, err);
     case RECORD_RESV:
         return resv_take_record(c, data, len, err);
+    case RECORD_TRIGGER:
+        return trigger_restore(c, number, data, len, err);
     case RECORD_PAYLOAD:
         return 0;
     }
@@ -170,12 +173,13 @@ static void resume_job(struct control *c, struct job *j)
                      j->id);
         job_make_run(j)->repeat_mono_ms =
             j->batch && !j->launched && !j->configuring ? now + CONTROL_REPEAT_MS : 0;
-        j->gone_mono_ms = j->configuring && !j->batch ? now : 0;
+        j->gone_mono_ms = (j->configuring && !j->batch) || step_is_awaited(j) ? now : 0;
+        inactive_look(c, j);
         suspend_restored(c, j);
         if (j->lost_node) { /* the configuration is another than before */
             control_log(c, LOG_LVL_INFO, "job %u lost nodes that are not configured any more",
                         j->id);
-            finish_without(c, j, j->lost_first);
+            finish_without(c, j, j->lost_host);
         }
         hook_resume(c, j);
     } else if (j->completing) {
@@ -197,8 +201,9 @@ void control_start(struct control *c)
     c->epoch++;
     c->started = true;
     arena_done(&c->restored);
-    control_save_meta(c);
     split_start(c);
+    trigger_start(c);
+    control_save_meta(c);
     shutdown_resume(c);
     priority_start(c);
     for (size_t i = 0; i < c->cluster->jobs.len; i++)

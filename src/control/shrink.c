@@ -57,10 +57,15 @@ int shrink_find(const struct control *c, struct job *j, const char *nodes, uint3
         rc = find_kept(c, j, nodes, dropped, err);
     } else {
         bitset_set_range(dropped, count, j->alloc.len - count);
+        if (j->batch &&
+            bitset_test(dropped, job_run(j)->host_at)) { /* in the place of the last one */
+            bitset_unset(dropped, job_run(j)->host_at);
+            bitset_set(dropped, count - 1);
+        }
     }
     if (rc == 0 && bitset_count(dropped) == j->alloc.len)
         rc = refuse(err, ERR_NODE_COUNT, "a running job keeps at least one node");
-    if (rc == 0 && j->batch && bitset_test(dropped, 0))
+    if (rc == 0 && j->batch && bitset_test(dropped, job_run(j)->host_at))
         rc = refuse(err, ERR_CANNOT_UPDATE, "the node that runs the job's script is kept");
     if (rc == 0)
         *out = dropped;

@@ -10,10 +10,7 @@
 
 static struct fixture *make(const char *lines)
 {
-    struct fixture *f = fixture_new(lines);
-    fixture_register(f, "n1", "i1");
-    fixture_register(f, "n2", "i1");
-    return f;
+    return fixture_new_up(lines, 2);
 }
 
 static int64_t submit(struct fixture *f, const char *indexes)
@@ -75,45 +72,12 @@ static int hold(struct fixture *f, int64_t id, const char *tasks, bool on)
 
 static int cancel_as(struct fixture *f, struct caller who, int64_t id, const char *tasks, int sig)
 {
-    Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
-    Pb__StepId target = PB__STEP_ID__INIT, *targets = &target;
-    uint64_t call = ++f->last_call;
-    target.job_id = (uint32_t)id;
-    target.array_tasks = (char *)tasks;
-    r.target = &targets;
-    r.n_target = 1;
-    r.has_signal = sig != 0;
-    r.signal = sig;
-    control_job_signal(f->control, call, &who, &r);
-    fixture_turn(f);
-    vec_foreach (&f->replies, reply) {
-        if (reply->call != call)
-            continue;
-        Pb__JobSignalReply *m =
-            pb__job_signal_reply__unpack(NULL, reply->data.len, (uint8_t *)reply->data.data);
-        int code = m->results[0]->code;
-        pb__job_signal_reply__free_unpacked(m, NULL);
-        return code;
-    }
-    return -1;
+    return fixture_cancel(f, &who, id, tasks, sig);
 }
 
 static int cancel(struct fixture *f, int64_t id, const char *tasks)
 {
     return cancel_as(f, FIXTURE_USER, id, tasks, 0);
-}
-
-static void end(struct fixture *f, uint32_t id, int status)
-{
-    for (int i = 1; i <= 2; i++) {
-        char node[4];
-        snprintf(node, sizeof node, "n%d", i);
-        if (!fixture_launches(f, node, id))
-            continue;
-        fixture_launched(f, node, id, 0);
-        fixture_batch_ended(f, node, id, 0, status);
-        fixture_gone(f, node, id, 0);
-    }
 }
 
 static void what_no_array_can_be(void **state)
@@ -162,7 +126,7 @@ static void elements_start_one_by_one(void **state)
     int64_t a = submit(f, "0-15:4,20,21-30");
     assert_int_equal(a, 1);
     assert_string_equal(all(f), "1:[24-30] P 2:0 R 3:4 R 4:8 R 5:12 R 6:20 R 7:21 R 8:22 R 9:23 R");
-    end(f, 3, 0);
+    fixture_end(f, 3, 0);
     assert_string_equal(all(f),
                         "1:[25-30] P 2:0 R 3:4 C 4:8 R 5:12 R 6:20 R 7:21 R 8:22 R 9:23 R 10:24 R");
     fixture_restart(f);
@@ -179,8 +143,8 @@ static void the_last_one_keeps_the_id(void **state)
     struct fixture *f = make(CONF);
     int64_t a = submit(f, "5,9");
     assert_string_equal(all(f), "1:9 R 2:5 R");
-    end(f, 1, 0);
-    end(f, 2, 3 << 8);
+    fixture_end(f, 1, 0);
+    fixture_end(f, 2, 3 << 8);
     fixture_pass(f, 400000);
     assert_string_equal(all(f), "");
     vec_foreach (&f->records, r) /* the script and all else went with the last one */
@@ -200,7 +164,7 @@ static void so_many_at_a_time(void **state)
     int64_t other = submit(f, "7"); /* it keeps nobody else from starting */
     assert_string_equal(all(f), "1:[2-9] P 2:0 R 3:1 R 4:7 R");
     assert_int_equal(other, 4);
-    end(f, 2, 0);
+    fixture_end(f, 2, 0);
     assert_string_equal(all(f), "1:[3-9] P 2:0 C 3:1 R 4:7 R 5:2 R");
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     r.has_array_throttle = true;
@@ -294,15 +258,15 @@ static void elements_are_queued_again(void **state)
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     int64_t a = submit(f, "0-2");
     r.has_requeue = r.requeue = true;
-    end(f, 2, 1 << 8);
-    end(f, 3, 0);
+    fixture_end(f, 2, 1 << 8);
+    fixture_end(f, 3, 0);
     assert_string_equal(all(f), "1:2 R 2:0 F 3:1 C");
     assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "test"), 0);
     assert_int_equal(update(f, a, "0", r), 0);
     assert_string_equal(all(f), "1:2 R 2:0 P 3:1 C");
     assert_int_equal(update(f, a, "0", r), ERR_JOB_PENDING);
     assert_int_equal(update(f, a, NULL, r), 0); /* all that can be */
-    end(f, 1, 0);
+    fixture_end(f, 1, 0);
     assert_string_equal(all(f), "1:2 P 2:0 P 3:1 P");
     fixture_free(f);
 }
@@ -328,9 +292,9 @@ static void the_end_of_all_is_awaited(void **state)
     uint64_t call = ++f->last_call;
     control_job_wait_end(f->control, call, &user, &r);
     fixture_turn(f);
-    end(f, 2, 7 << 8);
+    fixture_end(f, 2, 7 << 8);
     fixture_pass(f, 5000); /* its record is gone */
-    end(f, 3, 2 << 8);
+    fixture_end(f, 3, 2 << 8);
     assert_null(wait_end(f, call, &arena));
     assert_string_equal(all(f), "1:2 R 3:1 F");
     fixture_restart(f);
@@ -394,12 +358,12 @@ static void others_wait_for_all(void **state)
         uint32_t waits = (uint32_t)depending(f, text), begins;
         snprintf(text, sizeof text, "after:%d", (int)a);
         begins = (uint32_t)depending(f, text);
-        end(f, 2, rows[i].bad);
-        fixture_pass(f, 5000); /* its record is gone */
-        end(f, begins + 1, 0); /* the second element */
+        fixture_end(f, 2, rows[i].bad);
+        fixture_pass(f, 5000);         /* its record is gone */
+        fixture_end(f, begins + 1, 0); /* the second element */
         assert_int_equal(fixture_state(f, waits), PB__JOB_STATE__PENDING);
         assert_int_equal(fixture_state(f, begins), PB__JOB_STATE__RUNNING); /* all have begun */
-        end(f, 1, 0);
+        fixture_end(f, 1, 0);
         fixture_turn(f);
         assert_int_equal(fixture_state(f, waits),
                          rows[i].starts ? PB__JOB_STATE__RUNNING : PB__JOB_STATE__PENDING);

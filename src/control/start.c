@@ -3,6 +3,7 @@
  * or the waiting command. */
 #include <string.h>
 
+#include "base/step_id.h"
 #include "cluster/step_cpus.h"
 #include "control/submit.h"
 
@@ -13,6 +14,20 @@ static ProtobufCBinaryData pack_cpus(const struct control *c, const struct alloc
 {
     _cleanup_bitset_ struct bitset *cpus = step_cpus_of_job(c->cluster->nodes.data[a->node], a);
     return step_cpus_pack(cpus, arena);
+}
+
+static Pb__NodeShare *pack_share(const struct control *c, const struct alloc_node *a,
+                                 struct arena *arena)
+{
+    Pb__NodeShare *s = arena_alloc(arena, sizeof(*s));
+    pb__node_share__init(s);
+    s->node = (char *)c->cluster->nodes.data[a->node]->name;
+    s->cpus = a->cpus;
+    SET(s, mem_mib, a->mem_mib);
+    SET(s, cpu_set, pack_cpus(c, a, arena));
+    s->n_gres = a->gres.len;
+    s->gres = gres_held_pack(c->cluster, a->gres.data, a->gres.len, arena);
+    return s;
 }
 
 void start_make_cred(struct control *c, struct job *j, const Pb__StepRecord *step, struct str *cred,
@@ -29,9 +44,13 @@ void start_make_cred(struct control *c, struct job *j, const Pb__StepRecord *ste
     m.gid = j->gid;
     m.nodes = step->layout;
     m.n_nodes = step->n_layout;
+    if (j->id >= JOB_ID_UNALLOCATED)
+        SET(&m, unallocated, true);
+    m.resv_ports = step->resv_ports;
+    m.n_resv_ports = step->n_resv_ports;
     m.has_exact = step->has_exact;
     m.exact = step->exact;
-    m.has_cast = m.cast = step->step_id == CLUSTER_ALLOC_STEP;
+    m.has_cast = m.cast = step->step_id == STEP_ID_EXTERN;
     m.issued_at_ms = c->env->wall_ms(c->env->ctx);
     m.expires_at_ms = m.issued_at_ms + CONTROL_CRED_MS;
     m.cluster = (char *)c->conf->cluster_name;
@@ -39,17 +58,8 @@ void start_make_cred(struct control *c, struct job *j, const Pb__StepRecord *ste
     m.user_name = spec ? spec->user_name : NULL;
     m.facts = facts_make(c, j, &arena);
     m.job_nodes = arena_alloc(&arena, sizeof(*m.job_nodes) * (j->alloc.len + 1));
-    vec_foreach (&j->alloc, a) {
-        Pb__NodeShare *s = arena_alloc(&arena, sizeof(*s));
-        pb__node_share__init(s);
-        s->node = (char *)c->cluster->nodes.data[a->node]->name;
-        s->cpus = a->cpus;
-        SET(s, mem_mib, a->mem_mib);
-        SET(s, cpu_set, pack_cpus(c, a, &arena));
-        s->n_gres = a->gres.len;
-        s->gres = gres_held_pack(c->cluster, a->gres.data, a->gres.len, &arena);
-        m.job_nodes[m.n_job_nodes++] = s;
-    }
+    vec_foreach (&j->alloc, a)
+        m.job_nodes[m.n_job_nodes++] = pack_share(c, a, &arena);
     pb_pack(&m.base, cred);
     c->env->sign(c->env->ctx, cred->data, cred->len, sig);
 }
@@ -57,7 +67,7 @@ void start_make_cred(struct control *c, struct job *j, const Pb__StepRecord *ste
 static void batch_node(const struct control *c, const struct job *j, Pb__StepNode *node,
                        uint32_t *task, struct arena *arena)
 {
-    const struct alloc_node *a = &j->alloc.data[0];
+    const struct alloc_node *a = job_host(j);
     const struct node *n = c->cluster->nodes.data[a->node];
     pb__step_node__init(node);
     node->node = (char *)n->name;
@@ -85,7 +95,7 @@ void start_send_batch(struct control *c, struct job *j)
     struct str cred = STR_INIT, names = STR_INIT;
     uint8_t sig[64];
     batch_node(c, j, &node, &task, &arena);
-    batch.step_id = CLUSTER_BATCH_STEP;
+    batch.step_id = STEP_ID_BATCH;
     batch.layout = nodes;
     batch.n_layout = 1;
     start_make_cred(c, j, &batch, &cred, sig);
@@ -98,21 +108,31 @@ void start_send_batch(struct control *c, struct job *j)
     launch.cred = (ProtobufCBinaryData){cred.len, (uint8_t *)cred.data};
     launch.signature = (ProtobufCBinaryData){sizeof sig, sig};
     launch.spec = job_unpack_spec(j, &arena);
+    if (!launch.spec->has_oom_kill_step && conf_list_has(c->conf->task_plugin_param, "OOMKillStep"))
+        SET(launch.spec, oom_kill_step, true);
     if (j->array)
         SET(&launch, payload_job_id, j->array->id);
     launch.nodes = (char *)str_cstr(&names);
     launch.partition = j->part ? (char *)j->part->conf.name : NULL;
     SET(&launch, num_tasks, j->want.tasks);
     SET(&launch, time_limit_sec, j->limit_sec);
+    if (c->conf->prolog_contain)
+        SET(&launch, contain, true);
     order.launch = &launch;
-    node_send_orders(c, c->cluster->nodes.data[j->alloc.data[0].node], &order);
+    node_send_orders(c, c->cluster->nodes.data[job_host(j)->node], &order);
     str_done(&cred);
     str_done(&names);
 }
 
+/* Nodes are told of the job before anything of it is launched there. */
+static bool is_prepared(const struct control *c)
+{
+    return c->conf->prolog_contain || (c->conf->prolog_at_alloc && c->conf->prolog);
+}
+
 void start_send_prepare(struct control *c, struct job *j, const struct alloc_node *a)
 {
-    if (!c->conf->prolog || !c->conf->prolog_at_alloc || job_is_final(j))
+    if ((!is_prepared(c) && !j->readying) || job_is_final(j))
         return;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -124,18 +144,23 @@ void start_send_prepare(struct control *c, struct job *j, const struct alloc_nod
     m.gid = j->gid;
     m.facts = facts_make(c, j, &arena);
     SET(&m, cpus, a->cpus);
+    m.share = pack_share(c, a, &arena);
+    if (c->conf->prolog_contain)
+        SET(&m, contain, true);
+    if (j->readying)
+        SET(&m, report, true);
     order.prepare = &m;
     node_send_orders(c, c->cluster->nodes.data[a->node], &order);
 }
 
-/* PrologFlags=Alloc: the launch of the script does the same on its node. */
+/* The launch of the script does the same on its node. */
 static void prepare_nodes(struct control *c, struct job *j)
 {
-    if (!c->conf->prolog || !c->conf->prolog_at_alloc)
+    if (!is_prepared(c))
         return;
     vec_foreach (&j->alloc, a) {
         a->touched = true;
-        if (!j->batch || a != &j->alloc.data[0])
+        if (!j->batch || a != job_host(j))
             start_send_prepare(c, j, a);
     }
 }
@@ -153,6 +178,7 @@ static int take_nodes(struct control *c, struct job *j, const struct selection *
         alloc_clear(c->cluster, j);
         return -ERR_NODES_BUSY;
     }
+    job_choose_host(c->cluster, j);
     return 0;
 }
 
@@ -170,6 +196,17 @@ static void start_clocks(struct control *c, struct job *j)
     order_move(&c->cluster->ends, &run->ends, job_ends_at(j, j->start_at), j->id);
 }
 
+/* It has its nodes, and its one step waits for ports: its srun asks for it again, or is gone. */
+static bool step_waits(struct control *c, struct job *j, const Pb__StepSpec *spec, int rc)
+{
+    if (rc != -ERR_NODES_BUSY || !spec->has_resv_ports || (spec->has_immediate && spec->immediate))
+        return false;
+    j->interactive_step = true;
+    j->gone_mono_ms = control_mono(c);
+    control_schedule(c, j);
+    return true;
+}
+
 bool start_step(struct control *c, struct job *j)
 {
     if (!j->alloc_step || j->interactive_step || j->next_step)
@@ -180,10 +217,11 @@ bool start_step(struct control *c, struct job *j)
     const Pb__StepSpec *spec =
         arena_unpack(&arena, &pb__step_spec__descriptor, j->alloc_step->data, j->alloc_step->len);
     struct step *s;
-    if (spec && step_make(c, j, spec, &s, &err) == 0) {
+    int rc = spec ? step_make(c, j, spec, &s, &err) : -ERR_PARSE;
+    if (rc == 0)
         j->interactive_step = true;
+    if (rc == 0 || step_waits(c, j, spec, rc))
         return true;
-    }
     if (j->alloc_call)
         control_refuse(c, j->alloc_call, &err);
     j->alloc_call = 0;
@@ -205,12 +243,13 @@ void start_ready(struct control *c, struct job *j)
     prepare_nodes(c, j);
     if (j->batch) {
         j->launched = false;
-        j->alloc.data[0].touched = true;
+        job_host(j)->touched = true;
         job_make_run(j)->repeat_mono_ms = control_mono(c) + c->conf->batch_start_timeout_sec * 1000;
         start_send_batch(c, j);
     } else if (!start_step(c, j)) {
         return;
     }
+    inactive_look(c, j);
     answer_alloc(c, j);
 }
 
@@ -224,6 +263,14 @@ static void start_configuring(struct control *c, struct job *j)
 }
 
 void start_configured(struct control *c, struct job *j)
+{
+    if (ready_begin(c, j))
+        control_schedule(c, j);
+    else
+        start_all_ready(c, j);
+}
+
+void start_all_ready(struct control *c, struct job *j)
 {
     j->configuring = false;
     if (j->deadline_at && control_wall(c) >= j->deadline_at) { /* the script took so long */
@@ -276,7 +323,7 @@ static bool start_job(struct control *c, struct job *group, const struct decisio
     j->backfilled = d->backfilled;
     j->sched_at = control_wall(c);
     j->expected_at = 0;
-    if (hook_start(c, j))
+    if (hook_start(c, j) || ready_begin(c, j))
         start_configuring(c, j);
     else
         start_ready(c, j);

@@ -4,9 +4,11 @@
 
 #include "base/hostlist.h"
 #include "base/status.h"
-#include "cluster/step_cpus.h"
+#include "base/step_id.h"
 #include "control/internal.h"
+#include "control/no.h"
 #include "control/step_layout.h"
+#include "control/submit.h"
 
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
@@ -26,11 +28,6 @@ struct step *step_find(struct job *j, uint32_t id)
 bool step_is_stale(const struct job *j, bool says, uint32_t restarts)
 {
     return says && restarts != j->restarts;
-}
-
-static int no(struct err *err, int code, const char *detail)
-{
-    return err_set(err, -code, detail ? "%s: %s" : "%s", err_text(code), detail);
 }
 
 /* Those it asks for, or all that the job has there. */
@@ -59,15 +56,15 @@ static size_t build_nodes(struct control *c, struct step_layout *l, struct step 
         m->addr = (char *)n->conf->addr;
         m->port = n->conf->port;
         m->task_ids = arena_alloc(arena, sizeof(uint32_t) * l->tasks[i]);
-        uint64_t cpus = (uint64_t)l->tasks[i] * l->cpus_per_task;
-        m->cpus = cpus < a->cpus ? (uint32_t)cpus : a->cpus;
+        m->cpus = step_layout_cpus(l, n, a, l->tasks[i]);
         uint64_t own = step_layout_memory(l, a, l->tasks[i]);
         SET(m, mem_mib, own ? own : a->mem_mib);
         if (a->incarnation)
             SET(m, incarnation, str_hash(a->incarnation));
         vec_push(&s->nodes, ((struct step_node){
                                 .at = i, .cpus = m->cpus, .tasks = l->tasks[i], .mem_mib = own}));
-        step_cpus_take(n, a, &vec_last(&s->nodes), l->overlap || l->overcommit);
+        step_cpus_take(n, a, &vec_last(&s->nodes), l->overlap || l->overcommit,
+                       step_layout_way(l, n));
         SET(m, cpu_set, step_cpus_pack(vec_last(&s->nodes).own, arena));
         build_gres(c, l, a, &vec_last(&s->nodes), m, arena);
         a->step_mem_mib += l->overlap ? 0 : own;
@@ -106,8 +103,18 @@ static void build_record(struct control *c, struct step_layout *l, struct step *
         SET(&r, own_gres, true);
     if (OR(l->spec, exact, 0))
         SET(&r, exact, true);
+    r.network = l->spec->network;
+    r.cpu_freq = l->spec->cpu_freq;
+    /* Where node daemons end steps for memory, they mean all of them. */
+    SET(&r, oom_kill_step, OR(l->spec, oom_kill_step, c->conf->over_memory_kill));
+    s->spares_others = !r.oom_kill_step;
+    r.resv_ports = l->ports;
+    r.n_resv_ports = l->port_count;
+    step_ports_take(l, s);
     SET(&r, own_memory, l->spec->has_mem_per_node_mib || l->spec->has_mem_per_cpu_mib);
     SET(&r, time_limit_sec, OR(l->spec, time_limit_sec, INT64_MAX));
+    r.has_spawned_by = l->spec->has_spawned_by;
+    r.spawned_by = l->spec->spawned_by;
     r.has_request_id = l->spec->request_id.len == sizeof s->request_id;
     r.request_id = l->spec->request_id;
     r.layout = arena_alloc(&arena, sizeof(*r.layout) * (l->j->alloc.len + 1));
@@ -134,17 +141,32 @@ static bool has_too_many(const struct job *j)
     return sum >= STEPS_BYTES + j->alloc.len * STEPS_BYTES_NODE;
 }
 
+/* The shell of salloc has a number of its own, so that the steps made in it count from 0; what ends
+ * with its step 0 has no such shell. Never twice: nodes know a step by its number. */
+static uint32_t next_number(struct job *j, const Pb__StepSpec *spec)
+{
+    if (!OR(spec, interactive, false) || j->had_shell || j->alloc_step)
+        return j->next_step++;
+    j->had_shell = true;
+    return STEP_ID_INTERACTIVE;
+}
+
 int step_make(struct control *c, struct job *j, const Pb__StepSpec *spec, struct step **out,
               struct err *err)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     struct step_layout l;
-    int rc = step_layout_find(c, j, spec, &arena, &l, err);
+    int rc = submit_check_freq(c, spec->cpu_freq, err);
+    if (rc != 0)
+        return rc;
+    rc = step_layout_find(c, j, spec, &arena, &l, err);
+    if (rc == 0)
+        rc = step_ports_find(c, &l, &arena, err);
     if (rc == 0 && has_too_many(j))
         rc = no(err, ERR_NODES_BUSY, "the job has too many steps at a time");
     if (rc == 0) {
-        struct step s = {.id = j->next_step++, .overlap = l.overlap || l.overcommit};
+        struct step s = {.id = next_number(j, spec), .overlap = l.overlap || l.overcommit};
         if (spec->request_id.len == sizeof s.request_id)
             memcpy(s.request_id, spec->request_id.data, sizeof s.request_id);
         build_record(c, &l, &s);
@@ -155,6 +177,20 @@ int step_make(struct control *c, struct job *j, const Pb__StepSpec *spec, struct
     }
     step_layout_done(&l);
     return rc;
+}
+
+/* What tasks are bound to unless they say it: CpuBind of the job's nodes, where all have the same,
+ * else of its partition. */
+static const char *cpu_bind_of(const struct control *c, const struct job *j)
+{
+    const char *common = NULL;
+    vec_foreach (&j->alloc, a) {
+        const char *word = node_cpu_bind(c->cluster->nodes.data[a->node]);
+        if (a != j->alloc.data && !str_case_eq(word, common))
+            return j->part ? j->part->conf.cpu_bind : NULL;
+        common = word;
+    }
+    return common || !j->part ? common : j->part->conf.cpu_bind;
 }
 
 Pb__StepReply *step_reply(struct control *c, struct job *j, const struct step *s,
@@ -178,6 +214,7 @@ Pb__StepReply *step_reply(struct control *c, struct job *j, const struct step *s
     SET(r, num_tasks, record->num_tasks);
     SET(r, cpus_per_task, record->cpus_per_task);
     SET(r, restarts, j->restarts);
+    r->cpu_bind = (char *)cpu_bind_of(c, j);
     job_format_nodes(c->cluster, j, &names);
     r->job_nodes = arena_strdup(arena, str_cstr(&names));
     str_done(&cred);
@@ -203,11 +240,17 @@ static const struct step *find_repeated(const struct job *j, const Pb__StepSpec 
     return NULL;
 }
 
+bool step_is_awaited(const struct job *j)
+{
+    return j->state == PB__JOB_STATE__RUNNING && j->interactive_step && j->next_step == 0;
+}
+
 static void create(struct control *c, struct job *j, uint64_t call, const Pb__StepSpec *spec)
 {
     struct err err = {0};
     struct step *s = NULL;
     const struct step *known = find_repeated(j, spec);
+    j->gone_mono_ms = 0;
     if (known) {
         answer(c, j, known, call);
         return;
@@ -225,6 +268,8 @@ static void create(struct control *c, struct job *j, uint64_t call, const Pb__St
         pb_pack(&spec->base, &w.spec);
         vec_push(&job_make_run(j)->waiting_steps, w);
         control_hold(c, call, j);
+        if (spec->has_resv_ports)
+            step_ports_await(c, j);
     } else {
         control_refuse(c, call, &err);
     }
@@ -277,17 +322,40 @@ void step_remove(struct control *c, struct job *j, struct step *s)
     }
     if (s->exit_status > j->derived_status)
         j->derived_status = s->exit_status;
+    step_ports_over(c, j, s);
     job_step_done(s);
     vec_remove(&j->steps, (size_t)(s - j->steps.data));
     job_touch(c->cluster, j);
 }
 
+/* What the first step's tasks have spawned outlives it. */
+static bool holds_job(const struct step *s)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__StepRecord *r =
+        arena_unpack(&arena, &pb__step_record__descriptor, s->record.data, s->record.len);
+    return s->id == 0 || r->has_spawned_by;
+}
+
+static bool is_last(const struct job *j, const struct step *ended)
+{
+    if (!j->interactive_step || !holds_job(ended))
+        return false;
+    vec_foreach (&j->steps, s)
+        if (s != ended && holds_job(s))
+            return false;
+    return true;
+}
+
 /* A whole step is over: srun's own job with it. */
 static void step_over(struct control *c, struct job *j, struct step *s)
 {
+    bool last = is_last(j, s), first = s->id == 0;
     int status = s->exit_status;
-    bool last = j->interactive_step && s->id == 0;
     step_remove(c, j, s);
+    if (!first)
+        status = j->derived_status; /* the highest of all */
     if (last && !job_is_final(j))
         finish_ran(c, j, status);
     else
@@ -319,7 +387,7 @@ void step_ended_on(struct control *c, struct job *j, uint32_t step_id, uint32_t 
     }
     if (left == 0)
         step_over(c, j, s);
-    else if (memory)
+    else if (memory && !s->spares_others)
         cancel_step(c, j, s);
 }
 

@@ -32,6 +32,25 @@ void step_ask_again(struct control *c, struct job *j, const struct alloc_node *a
 /* step.c */
 void step_remove(struct control *c, struct job *j, struct step *s);
 
+/* step_ports.c */
+struct step_layout;
+/* Whether there could ever be so many: -ERR_STEP_CONFIG. */
+int step_ports_check(const struct control *c, const Pb__StepSpec *spec, struct err *err);
+/* Fills in the ports of a layout; -ERR_NODES_BUSY: too few are free now. They are the arena's. */
+int step_ports_find(const struct control *c, struct step_layout *l, struct arena *arena,
+                    struct err *err);
+void step_ports_take(const struct step_layout *l, struct step *s);
+/* The step is about to be removed: its ports are free, or when its job has ended with it, its
+ * job's until the nodes are clean. */
+void step_ports_over(struct control *c, struct job *j, const struct step *s);
+void step_ports_job_clean(struct control *c, struct job *j);
+/* A step of this job waits for ports: asked again at the end of a turn in which some came free. */
+void step_ports_await(struct control *c, const struct job *j);
+void step_ports_turn(struct control *c);
+
+/* It has its nodes and waits for its one step: it ends when its srun does not ask any more. */
+bool step_is_awaited(const struct job *j);
+
 /* step_gres.c */
 struct step_gres { /* what a step asks for */
     struct gres_wants wants;

@@ -3,6 +3,7 @@
  * would help. */
 #include "control/step_layout.h"
 
+#include "base/step_id.h"
 #include "control/internal.h"
 
 #define HOLDERS_MOST 3 /* that are named */
@@ -21,6 +22,8 @@ static enum lack find_lack(const struct step_layout *l, size_t at)
     uint64_t one = step_layout_memory(l, a, 1), left = a->mem_mib - a->step_mem_mib;
 
     room = room > l->num_tasks ? l->num_tasks : room;
+    if (!l->overlap && step_layout_is_whole(l) && a->step_cpus)
+        return LACK_CPUS;
     if (!l->overlap && !l->overcommit && idle_cpus(a) / l->cpus_per_task < room)
         return LACK_CPUS;
     return one > left ? LACK_MEMORY : LACK_GRES;
@@ -42,7 +45,7 @@ static void put_holders(const struct job *j, size_t at, enum lack lack, struct s
         if (s->overlap || !holds(s, at, lack))
             continue;
         if (count++ < HOLDERS_MOST)
-            str_printf(out, "%sStepId=%u.%u", count > 1 ? ", " : "", j->id, s->id);
+            str_printf(out, "%sStepId=%s", count > 1 ? ", " : "", STEP_ID_TEXT(j->id, s->id));
     }
     if (count > HOLDERS_MOST)
         str_printf(out, " and %zu more", count - HOLDERS_MOST);

@@ -6,13 +6,9 @@
 
 #include "base/hostlist.h"
 #include "control/internal.h"
+#include "control/no.h"
 
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
-
-static int no(struct err *err, int code, const char *detail)
-{
-    return err_set(err, -code, detail ? "%s: %s" : "%s", err_text(code), detail);
-}
 
 static int use_named(struct control *c, struct step_layout *l, const char *expr, bool use,
                      struct err *err)
@@ -98,6 +94,19 @@ uint64_t step_layout_memory(const struct step_layout *l, const struct alloc_node
     return wraps ? UINT64_MAX : s->mem_per_cpu_mib * cpus;
 }
 
+bool step_layout_is_whole(const struct step_layout *l)
+{
+    return OR(l->spec, whole, false);
+}
+
+/* CPUs of the job's that a step could have now. */
+static uint32_t idle_cpus(const struct step_layout *l, const struct alloc_node *a)
+{
+    if (l->overlap || a->step_cpus == 0)
+        return a->cpus;
+    return step_layout_is_whole(l) || a->cpus < a->step_cpus ? 0 : a->cpus - a->step_cpus;
+}
+
 /* How many of 'cap' tasks the free memory holds. */
 static uint32_t memory_fits(const struct step_layout *l, const struct alloc_node *a,
                             uint64_t free_mib, uint32_t cap)
@@ -117,15 +126,50 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
+/* Threads of a core that tasks use, where a step has whole cores for that; 0: all. */
+static uint32_t used_threads(const struct step_layout *l, const struct node *n)
+{
+    uint32_t use = OR(l->spec, threads_per_core, l->j->want.use_threads);
+    return use < n->threads && n->cpus_per_unit >= n->threads ? use : 0;
+}
+
+uint32_t step_layout_cpus(const struct step_layout *l, const struct node *n,
+                          const struct alloc_node *a, uint32_t tasks)
+{
+    uint32_t use = used_threads(l, n);
+    uint64_t cpus = (uint64_t)tasks * l->cpus_per_task;
+    if (step_layout_is_whole(l))
+        return a->cpus;
+    if (use)
+        cpus = (cpus + use - 1) / use * n->threads;
+    return cpus < a->cpus ? (uint32_t)cpus : a->cpus;
+}
+
+struct step_cpus_way step_layout_way(const struct step_layout *l, const struct node *n)
+{
+    bool spreads = OR(l->spec, spread, false) && !OR(l->spec, exact, false) && !used_threads(l, n);
+    return (struct step_cpus_way){.cyclic = l->dist.sockets ? l->dist.sockets != DIST_BLOCK
+                                                            : l->j->want.cyclic,
+                                  .spread = spreads ? least(l->cpus_per_task, n->threads) : 0};
+}
+
+/* Tasks that so many CPUs of a node hold. */
+static uint32_t tasks_of(const struct step_layout *l, const struct node *n, uint32_t cpus)
+{
+    uint32_t use = used_threads(l, n);
+    return (use ? cpus / n->threads * use : cpus) / l->cpus_per_task;
+}
+
 static void find_capacity(const struct control *c, struct step_layout *l, uint32_t most_tasks)
 {
     uint32_t per_node = OR(l->spec, ntasks_per_node, UINT32_MAX);
     per_node = per_node && per_node < most_tasks ? per_node : most_tasks;
     for (size_t i = 0; i < l->j->alloc.len; i++) {
         const struct alloc_node *a = &l->j->alloc.data[i];
-        uint32_t idle = l->overlap ? a->cpus : a->cpus > a->step_cpus ? a->cpus - a->step_cpus : 0;
-        uint32_t cap = l->overcommit ? l->num_tasks : idle / l->cpus_per_task;
-        uint32_t most = l->overcommit ? l->num_tasks : a->cpus / l->cpus_per_task;
+        uint32_t idle = idle_cpus(l, a);
+        const struct node *n = c->cluster->nodes.data[a->node];
+        uint32_t cap = l->overcommit ? l->num_tasks : tasks_of(l, n, idle);
+        uint32_t most = l->overcommit ? l->num_tasks : tasks_of(l, n, a->cpus);
         uint64_t left = l->overlap ? a->mem_mib : a->mem_mib - a->step_mem_mib;
         l->cap[i] = !l->usable[i] ? 0 : cap < per_node ? cap : per_node;
         l->by_cpus[i] = !l->usable[i] ? 0 : most < per_node ? most : per_node;
@@ -149,19 +193,10 @@ static bool pick(const struct step_layout *l, const uint32_t *cap, bool *picked)
     return nodes >= l->wanted_nodes && sum >= l->num_tasks;
 }
 
-/* -m pack, or as the job has it. */
-static bool is_packed(const struct step_layout *l)
-{
-    const char *word = l->spec->distribution ? strrchr(l->spec->distribution, ',') : NULL;
-    return word ? str_case_eq(word, ",pack") : l->j->want.pack;
-}
-
 /* Tasks that a node gets in a round: of a plane as many as it has, else one. */
 static uint32_t plane_of(const struct step_layout *l)
 {
-    const char *word = l->spec->distribution;
-    long size = word && strncmp(word, "plane=", 6) == 0 ? strtol(word + 6, NULL, 10) : 1;
-    return size < 1 ? 1 : size > UINT16_MAX ? UINT16_MAX : (uint32_t)size;
+    return l->dist.nodes == DIST_PLANE && l->dist.plane ? l->dist.plane : 1;
 }
 
 /* So many a node and round, so that uneven nodes come out even. Packed: one for each node first,
@@ -169,9 +204,10 @@ static uint32_t plane_of(const struct step_layout *l)
 static void deal(struct step_layout *l, const bool *picked)
 {
     uint32_t left = l->num_tasks;
-    for (size_t i = 0; is_packed(l) && i < l->j->alloc.len; i++)
+    bool packed = dist_is_packed(&l->dist, l->j->want.pack);
+    for (size_t i = 0; packed && i < l->j->alloc.len; i++)
         left -= l->tasks[i] = picked[i] && left;
-    for (size_t i = 0; is_packed(l) && i < l->j->alloc.len; i++) {
+    for (size_t i = 0; packed && i < l->j->alloc.len; i++) {
         uint32_t more = picked[i] ? least(l->cap[i] - l->tasks[i], left) : 0;
         l->tasks[i] += more;
         left -= more;
@@ -243,20 +279,15 @@ static int place_listed(const struct control *c, struct step_layout *l, struct a
     return 0;
 }
 
-static bool is_arbitrary(const Pb__StepSpec *spec)
-{
-    return spec->distribution && str_eq(spec->distribution, "arbitrary");
-}
-
 int step_layout_find(struct control *c, struct job *j, const Pb__StepSpec *spec,
                      struct arena *arena, struct step_layout *l, struct err *err)
 {
     size_t bytes = sizeof(uint32_t) * (j->alloc.len + 1);
-    *l = (struct step_layout){.j = j,
-                              .spec = spec,
-                              .overlap = OR(spec, overlap, 0),
-                              .overcommit = OR(spec, overcommit, 0) || j->want.overcommit ||
-                                            is_arbitrary(spec)};
+    *l = (struct step_layout){.j = j, .spec = spec, .overlap = OR(spec, overlap, 0)};
+    if (dist_parse(spec->distribution, &l->dist) < 0)
+        return no(err, ERR_STEP_CONFIG, spec->distribution);
+    bool listed = l->dist.nodes == DIST_ARBITRARY;
+    l->overcommit = OR(spec, overcommit, 0) || j->want.overcommit || listed;
     l->usable = arena_alloc(arena, j->alloc.len + 1);
     l->cap = arena_alloc(arena, bytes);
     l->most = arena_alloc(arena, bytes);
@@ -271,7 +302,7 @@ int step_layout_find(struct control *c, struct job *j, const Pb__StepSpec *spec,
     if (rc != 0)
         return rc;
     find_capacity(c, l, c->conf->max_tasks_per_node);
-    return is_arbitrary(spec) ? place_listed(c, l, arena, err) : place(c, l, err);
+    return listed ? place_listed(c, l, arena, err) : place(c, l, err);
 }
 
 void step_layout_done(struct step_layout *l)
@@ -282,8 +313,7 @@ void step_layout_done(struct step_layout *l)
 void step_layout_number(const struct step_layout *l, Pb__StepNode **nodes, const uint32_t *at,
                         size_t count)
 {
-    const char *word = l->spec->distribution;
-    bool rounds = word && (strncmp(word, "cyclic", 6) == 0 || strncmp(word, "plane=", 6) == 0);
+    bool rounds = l->dist.nodes == DIST_NODES_CYCLIC || l->dist.nodes == DIST_PLANE;
     uint32_t task = 0, most = rounds ? plane_of(l) : UINT32_MAX;
     for (size_t i = 0; l->order && i < count; i++)
         l->by_cpus[at[i]] = (uint32_t)i; /* done with; from the place in the job to that here */

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include "cluster/dist.h"
+#include "cluster/step_cpus.h"
 #include "control/step.h"
 
 struct step_layout { /* of one step under construction, arrays by place in the allocation */
@@ -15,6 +17,9 @@ struct step_layout { /* of one step under construction, arrays by place in the a
         *tasks; /* tasks that fit now, that could ever, that are placed */
     uint32_t wanted_nodes, count, cpus_per_task, num_tasks;
     struct step_gres gres;
+    struct dist dist;
+    uint32_t *ports; /* its own; NULL */
+    size_t port_count;
     uint32_t *order; /* arbitrary distribution: the place of each task; NULL */
     bool nodes_given;
 };
@@ -25,6 +30,15 @@ int step_layout_find(struct control *c, struct job *j, const Pb__StepSpec *spec,
                      struct arena *arena, struct step_layout *l, struct err *err);
 void step_layout_done(struct step_layout *l);
 
+/* CPUs of the job's on a node that so many tasks keep: all of a core of which they use some
+ * threads.
+ */
+uint32_t step_layout_cpus(const struct step_layout *l, const struct node *n,
+                          const struct alloc_node *a, uint32_t tasks);
+/* --whole: all that its job has on its nodes. */
+bool step_layout_is_whole(const struct step_layout *l);
+/* Which ones it gets. */
+struct step_cpus_way step_layout_way(const struct step_layout *l, const struct node *n);
 /* MiB of a node for so many tasks; 0: none of its own. What comes with the environment of the job
  * is no request of the step's: as much as the job has there is shared by its steps. */
 uint64_t step_layout_memory(const struct step_layout *l, const struct alloc_node *a,

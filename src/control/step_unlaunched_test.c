@@ -11,10 +11,7 @@
 
 static struct fixture *make(void)
 {
-    struct fixture *f = fixture_new(CONF);
-    fixture_register(f, "n1", "i1");
-    fixture_register(f, "n2", "i1");
-    return f;
+    return fixture_new_up(CONF, 2);
 }
 
 /* An srun of its own on both nodes has been given job 1 and step 1.0. */

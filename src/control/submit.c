@@ -2,18 +2,16 @@
 /* A request becomes a job: who may, what could ever run, and its place in the queue. */
 #include <string.h>
 
+#include "cluster/dist.h"
+#include "conf/conf_freq.h"
 #include "control/ask.h"
+#include "control/no.h"
 #include "control/submit.h"
 #include "control/test_only.h"
 #include "sched/bounds.h"
 #include "sched/relax.h"
 
 #define SCRIPT_ENV_MAX (128u << 10) /* bytes of variables that plugins make for scripts */
-
-static int no(struct err *err, int code, const char *detail)
-{
-    return err_set(err, -code, detail ? "%s: %s" : "%s", err_text(code), detail);
-}
 
 uint32_t submit_next_id(struct control *c)
 {
@@ -196,6 +194,24 @@ void submit_fill_given(struct job *j, const Pb__JobSpec *spec)
     j->priority = j->rank.given ? spec->priority : 0;
 }
 
+static int check_distribution(const Pb__JobSpec *spec, struct err *err)
+{
+    struct dist d;
+    if (dist_parse(spec->distribution, &d) == 0)
+        return 0;
+    return err_set(err, -ERR_PARSE, "Invalid --distribution specification: %.64s",
+                   spec->distribution);
+}
+
+int submit_check_freq(const struct control *c, const char *text, struct err *err)
+{
+    struct conf_freq f;
+    int rc = text ? conf_freq_parse(text, &f, err) : 0;
+    if (rc)
+        return err_prefix(err, "Invalid --cpu-freq specification");
+    return text ? conf_freq_allowed(&f, c->conf->cpu_freq_governors, err) : 0;
+}
+
 static int apply_spec(struct control *c, const struct caller *who, const struct caller *as,
                       struct job *j, const Pb__JobSpec *given, struct err *err)
 {
@@ -203,7 +219,11 @@ static int apply_spec(struct control *c, const struct caller *who, const struct 
     submit_fill_given(j, &spec);
     int rc = job_read_spec(c->cluster, j, &spec, err);
     if (rc == 0)
+        rc = check_distribution(&spec, err);
+    if (rc == 0)
         rc = mail_check(&spec, err);
+    if (rc == 0)
+        rc = submit_check_freq(c, spec.cpu_freq, err);
     if (rc == 0)
         rc = submit_check_time_min(j, &spec, j->limit_sec, err);
     rc = rc == 0 ? deadline_check(c, j, err) : rc;

@@ -17,6 +17,8 @@ int submit_check_limits(struct control *c, struct job *j, bool refuse, struct er
 int submit_check_count(const struct control *c, size_t more, struct err *err);
 int submit_check_time_min(struct job *j, const Pb__JobSpec *spec, int64_t limit_sec,
                           struct err *err);
+/* --cpu-freq as given, or NULL. -ERR_PARSE; -ERR_ACCESS: CpuFreqGovernors has not got it. */
+int submit_check_freq(const struct control *c, const char *text, struct err *err);
 int submit_check_possible(struct control *c, struct job *j, struct err *err);
 /* How long it waits for few switches: no longer than max_switch_wait lets. */
 void submit_fill_switches(const struct control *c, Pb__JobSpec *spec);

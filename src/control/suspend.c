@@ -6,13 +6,9 @@
  * that was away is told the last one when it is back, and an old one does nothing.
  */
 #include "control/internal.h"
+#include "control/no.h"
 
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
-
-static int no(struct err *err, int code, const char *detail)
-{
-    return err_set(err, -code, detail ? "%s: %s" : "%s", err_text(code), detail);
-}
 
 static void send_halt(struct control *c, struct job *j, struct alloc_node *a)
 {

@@ -39,6 +39,15 @@ static int check_state(const struct node *n, const Pb__NodeUpdate *r, struct err
     return check_reason(n, r, err);
 }
 
+static int check_cpu_bind(const Pb__NodeUpdate *r, struct err *err)
+{
+    if (!r->cpu_bind || !*r->cpu_bind || str_case_eq(r->cpu_bind, "off") ||
+        conf_cpu_bind_known(r->cpu_bind))
+        return 0;
+    return err_set(err, -ERR_PARSE, "CpuBind=%.64s: it is none, socket, ldom, core, thread or off",
+                   r->cpu_bind);
+}
+
 static void set_text(char **to, const char *text)
 {
     if (!text)
@@ -91,6 +100,7 @@ static void set_state(struct control *c, struct node *n, const char *state)
         n->future = true;
     } else {
         n->down = n->admin_down = true;
+        trigger_node(c, n); /* before its jobs are no more */
         node_lose_jobs(c, n);
     }
 }
@@ -109,6 +119,7 @@ static void update_node(struct control *c, const struct caller *who, struct node
     set_features(n, r);
     set_text(&n->comment, r->comment);
     set_text(&n->extra, r->extra);
+    set_text(&n->cpu_bind, r->cpu_bind);
     control_save_node(c, n);
     control_log(c, LOG_LVL_INFO, "node %s changed by uid %u%s%s", n->name, who->uid,
                 r->state ? ": " : "", r->state ? r->state : "");
@@ -134,7 +145,8 @@ void control_node_update(struct control *c, uint64_t call, const struct caller *
 {
     struct err err = {0};
     struct bitset *set = NULL;
-    int rc = find_nodes(c, r, &set, &err);
+    int rc = check_cpu_bind(r, &err);
+    rc = rc == 0 ? find_nodes(c, r, &set, &err) : rc;
     for (long i = set ? bitset_next(set, 0) : -1; i >= 0 && rc == 0;
          i = bitset_next(set, (size_t)i + 1)) {
         rc = check_state(c->cluster->nodes.data[i], r, &err);

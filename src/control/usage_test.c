@@ -2,6 +2,7 @@
 /* What a job used is counted once: whatever comes twice, in whatever order, across restarts. */
 #include <string.h>
 
+#include "base/step_id.h"
 #include "cluster/cluster.h"
 #include "control/fixture.h"
 
@@ -145,7 +146,7 @@ static void the_batch_step_says_where_it_runs(void **state)
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     uint32_t id = start_job(f);
-    const Pb__StepRecord *batch = step_record(f, &arena, id, CLUSTER_BATCH_STEP);
+    const Pb__StepRecord *batch = step_record(f, &arena, id, STEP_ID_BATCH);
     assert_int_equal(batch->n_layout, 1);
     assert_string_equal(batch->layout[0]->node, "n1");
     assert_true(batch->layout[0]->port > 0 && batch->layout[0]->addr[0]);

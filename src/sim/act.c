@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/step_id.h"
+
 #include "sim/parts.h"
 
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
@@ -157,7 +159,7 @@ static void send_signal(struct sim *s, unsigned index, const struct sim_item *a)
         return;
     }
     if (a->what == SIM_DO_CANCEL_STEP)
-        SET(&id, step_id, a->value < 0 ? SIM_BATCH_STEP : (uint32_t)a->value);
+        SET(&id, step_id, a->value < 0 ? STEP_ID_BATCH : (uint32_t)a->value);
     if (a->what == SIM_DO_SIGNAL)
         SET(&r, signal, SIGUSR1);
     r.target = ids;

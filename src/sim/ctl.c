@@ -374,7 +374,7 @@ static int restore(struct sim *s, struct err *err)
      */
     static const enum record_kind order[] = {RECORD_META, RECORD_NODE,     RECORD_PART,
                                              RECORD_MADE, RECORD_SHUTDOWN, RECORD_RESV,
-                                             RECORD_JOB,  RECORD_ARRAY};
+                                             RECORD_JOB,  RECORD_ARRAY,    RECORD_TRIGGER};
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
         for (struct sim_stored *at = s->store; at; at = at->hh.next) {
             struct sim_record *r = &at->record;

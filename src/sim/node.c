@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/step_id.h"
 #include "sim/parts.h"
 
 #define BEATS_PER_TIMEOUT 3
@@ -113,7 +114,7 @@ static Pb__Presence *presence(struct arena *arena, const struct sim_node_job *j)
             p->step_ids[p->n_step_ids++] = step->id;
     if (j->batch_running) {
         p->step_ids = arena_alloc(arena, sizeof(uint32_t));
-        p->step_ids[0] = SIM_BATCH_STEP;
+        p->step_ids[0] = STEP_ID_BATCH;
         p->n_step_ids = 1;
     }
     p->has_ended = true;
@@ -135,6 +136,7 @@ void sim_node_register(struct sim *s, unsigned index)
     Pb__NodeRegister r = PB__NODE_REGISTER__INIT;
     r.name = n->name;
     r.version = (char *)"sim";
+    r.has_tells_prepared = r.tells_prepared = true;
     char incarnation[SIM_NAME];
     sim_node_incarnation(n, incarnation);
     r.incarnation = incarnation;

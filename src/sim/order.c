@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/step_id.h"
 #include "sim/parts.h"
 
 enum {
@@ -56,62 +57,6 @@ void sim_order_forget(struct sim *s, unsigned index, struct sim_key key)
     vec_remove(&n->jobs, (size_t)(j - n->jobs.data));
 }
 
-/* --- what is said -------------------------------------------------------------------------------
- */
-
-static void tell_launched(struct sim *s, unsigned index, struct sim_key key, int code, bool drain)
-{
-    Pb__NodeEvent event = PB__NODE_EVENT__INIT;
-    Pb__Launched m = PB__LAUNCHED__INIT;
-    m.job_id = key.job_id;
-    m.restarts = key.restarts;
-    m.code = code;
-    m.text = code ? (char *)err_text(code) : NULL;
-    m.has_drain = m.drain = drain;
-    event.launched = &m;
-    sim_node_tell(s, index, &event);
-}
-
-static void tell_gone(struct sim *s, unsigned index, struct sim_key key)
-{
-    Pb__NodeEvent event = PB__NODE_EVENT__INIT;
-    Pb__JobGone m = PB__JOB_GONE__INIT;
-    const struct sim_watch *w = sim_watch_find(s, key.job_id);
-    m.has_epilog_status =
-        !s->quiet && w && w->client != UINT32_MAX && s->clients.data[w->client].item->epilog_fails;
-    m.epilog_status = 1 << 8;
-    m.job_id = key.job_id;
-    m.restarts = key.restarts;
-    event.job_gone = &m;
-    sim_node_tell(s, index, &event);
-}
-
-static void tell_batch_ended(struct sim *s, unsigned index, const struct sim_node_job *j, bool gone)
-{
-    Pb__NodeEvent event = PB__NODE_EVENT__INIT;
-    Pb__BatchEnded m = PB__BATCH_ENDED__INIT;
-    m.job_id = j->key.job_id;
-    m.restarts = j->key.restarts;
-    m.exit_status = j->status;
-    m.has_gone = true;
-    m.gone = gone;
-    event.batch_ended = &m;
-    sim_node_tell(s, index, &event);
-}
-
-static void tell_step_ended(struct sim *s, unsigned index, struct sim_key key, uint32_t step_id,
-                            int status)
-{
-    Pb__NodeEvent event = PB__NODE_EVENT__INIT;
-    Pb__StepEnded m = PB__STEP_ENDED__INIT;
-    m.job_id = key.job_id;
-    m.restarts = key.restarts;
-    m.step_id = step_id;
-    m.exit_status = status;
-    event.step_ended = &m;
-    sim_node_tell(s, index, &event);
-}
-
 /* --- the end ------------------------------------------------------------------------------------
  */
 
@@ -128,9 +73,9 @@ static void set_gone(struct sim *s, unsigned index, struct sim_node_job *j, bool
     j->gone = true;
     sim_say(s, "%s: %u.%u is gone", s->nodes.data[index].name, j->key.job_id, j->key.restarts);
     if (with_batch)
-        tell_batch_ended(s, index, j, true);
+        sim_tell_batch_ended(s, index, j, true);
     else
-        tell_gone(s, index, j->key);
+        sim_tell_gone(s, index, j->key);
 }
 
 static void end_step(struct sim *s, unsigned index, struct sim_node_job *j,
@@ -140,7 +85,7 @@ static void end_step(struct sim *s, unsigned index, struct sim_node_job *j,
     unsigned srun = step->srun;
     uint32_t id = step->id;
     step->running = false;
-    tell_step_ended(s, index, key, id, status);
+    sim_tell_step_ended(s, index, key, id, status);
     sim_srun_part_over(s, srun);
 }
 
@@ -211,7 +156,7 @@ static void script_ends(struct sim *s, unsigned index, struct sim_node_job *j)
     if (j->single)
         end_single(s, index, j);
     else
-        tell_batch_ended(s, index, j, false);
+        sim_tell_batch_ended(s, index, j, false);
 }
 
 static void patience_ends(struct sim *s, unsigned index, struct sim_node_job *j)
@@ -224,7 +169,7 @@ static void patience_ends(struct sim *s, unsigned index, struct sim_node_job *j)
     j->prolog_running = false;
     if (j->batch_running) {
         end_script(s, index, j, KILLED_STATUS);
-        tell_batch_ended(s, index, j, false);
+        sim_tell_batch_ended(s, index, j, false);
     }
     set_gone(s, index, j, false);
 }
@@ -248,6 +193,8 @@ static void prolog_ends(struct sim *s, unsigned index, struct sim_node_job *j)
     Pb__NodeEvent event = PB__NODE_EVENT__INIT;
     Pb__PrologFailed m = PB__PROLOG_FAILED__INIT;
     j->prolog_running = false;
+    if (!j->terminating && !fails(s, j))
+        sim_tell_prepared(s, index, j);
     if (j->terminating || !fails(s, j))
         return;
     expect_hold(s, j);
@@ -273,17 +220,6 @@ static void step_ends(struct sim *s, unsigned index, struct sim_node_job *j, uin
 /* --- orders to stop and to go on ----------------------------------------------------------------
  */
 
-static void tell_halted(struct sim *s, unsigned index, const struct sim_node_job *j)
-{
-    Pb__NodeEvent event = PB__NODE_EVENT__INIT;
-    Pb__Halted m = PB__HALTED__INIT;
-    m.job_id = j->key.job_id;
-    m.restarts = j->key.restarts;
-    m.number = j->halt_number;
-    event.halted = &m;
-    sim_node_tell(s, index, &event);
-}
-
 /* What has begun stands still, and what begins waits. */
 static void halt_ends(struct sim *s, unsigned index, struct sim_node_job *j, uint32_t number)
 {
@@ -292,7 +228,7 @@ static void halt_ends(struct sim *s, unsigned index, struct sim_node_job *j, uin
     j->halting = false;
     j->halted = true;
     j->halted_from_ms = s->now_ms;
-    tell_halted(s, index, j);
+    sim_tell_halted(s, index, j);
 }
 
 static void go_on(struct sim *s, unsigned index, struct sim_node_job *j)
@@ -305,7 +241,7 @@ static void go_on(struct sim *s, unsigned index, struct sim_node_job *j)
         j->script_owed_ms += s->now_ms - j->halted_from_ms;
     j->script_due = false;
     sim_check_node(s, index);
-    tell_halted(s, index, j);
+    sim_tell_halted(s, index, j);
 }
 
 void sim_order_work(struct sim *s, struct sim_event *e)
@@ -392,7 +328,7 @@ static void start_script(struct sim *s, unsigned index, struct sim_node_job *j)
     sim_check_start(s, index, j->key, true);
     struct sim_key key = j->key;
     push_work(s, index, key, WORK_SCRIPT_ENDS, 0, item ? item->run_ms : 1000);
-    tell_launched(s, index, key, 0, false);
+    sim_tell_launched(s, index, key, 0, false);
     start_steps(s, index, j);
 }
 
@@ -402,7 +338,7 @@ static void launch(struct sim *s, unsigned index, const Pb__LaunchBatch *order)
     struct sim_key key = {order->job_id, order->restarts};
     struct sim_node_job *j = sim_order_find(n, key);
     if (j && j->batch_started) {
-        tell_launched(s, index, key, 0, false);
+        sim_tell_launched(s, index, key, 0, false);
         return;
     }
     if (j && (j->halting || j->halted) && !j->terminating)
@@ -417,7 +353,7 @@ static void launch(struct sim *s, unsigned index, const Pb__LaunchBatch *order)
     if (code) {
         sim_say(s, "%s: launch of %u.%u refused: %s", n->name, key.job_id, key.restarts,
                 err_text(code));
-        tell_launched(s, index, key, code, false);
+        sim_tell_launched(s, index, key, code, false);
         return;
     }
     j = j ? j : add_job(s, index, key);
@@ -425,10 +361,10 @@ static void launch(struct sim *s, unsigned index, const Pb__LaunchBatch *order)
     const struct sim_item *item = item_of(s, j);
     if (item && item->launch_fails && key.restarts == 0) {
         j->batch_started = j->batch_ended = true;
-        tell_launched(s, index, key, ERR_CHDIR, false);
+        sim_tell_launched(s, index, key, ERR_CHDIR, false);
     } else if (fails(s, j)) {
         j->batch_started = j->batch_ended = true;
-        tell_launched(s, index, key, ERR_LAUNCH, true);
+        sim_tell_launched(s, index, key, ERR_LAUNCH, true);
         expect_hold(s, j);
     } else {
         start_script(s, index, j);
@@ -440,9 +376,15 @@ static void prepare(struct sim *s, unsigned index, const Pb__Prepare *order)
     struct sim_node *n = &s->nodes.data[index];
     struct sim_key key = {order->job_id, order->restarts};
     struct sim_node_job *j = sim_order_find(n, key);
-    if ((!j && is_revoked(n, key)) || (j && (j->terminating || j->gone || j->prepared)))
+    bool again = j && j->prepared && !j->prolog_running;
+    if ((!j && is_revoked(n, key)) || (j && (j->terminating || j->gone)))
         return;
     j = j ? j : add_job(s, index, key);
+    j->tells_prepared = order->has_report && order->report;
+    if (again && !fails(s, j))
+        sim_tell_prepared(s, index, j);
+    if (j->prepared)
+        return;
     j->prepared = j->prolog_running = true;
     sim_say(s, "%s: the prolog of %u.%u", n->name, key.job_id, key.restarts);
     sim_check_start(s, index, key, false);
@@ -461,7 +403,7 @@ static void cancel_absent(struct sim *s, unsigned index, struct sim_key key, uin
         if (same(*k, step))
             return;
     vec_push(&n->cancelled, step);
-    tell_step_ended(s, index, key, step_id, KILLED_STATUS);
+    sim_tell_step_ended(s, index, key, step_id, KILLED_STATUS);
 }
 
 static void terminate_step(struct sim *s, unsigned index, const Pb__Terminate *order)
@@ -469,7 +411,7 @@ static void terminate_step(struct sim *s, unsigned index, const Pb__Terminate *o
     struct sim_node *n = &s->nodes.data[index];
     struct sim_key key = {order->job_id, order->restarts};
     struct sim_node_job *j = sim_order_find(n, key);
-    if (order->step_id == SIM_BATCH_STEP) {
+    if (order->step_id == STEP_ID_BATCH) {
         if (j && j->batch_running && !j->terminating) {
             j->script_ending = true;
             push_work(s, index, key, WORK_SCRIPT_ENDS, 0, rng_between(&n->rng, 0, 50));
@@ -507,7 +449,7 @@ static void terminate(struct sim *s, unsigned index, const Pb__Terminate *order)
         return;
     }
     if (!j && is_revoked(n, key)) {
-        tell_gone(s, index, key);
+        sim_tell_gone(s, index, key);
         return;
     }
     j = j ? j : add_job(s, index, key);
@@ -530,14 +472,14 @@ static void halt(struct sim *s, unsigned index, const Pb__Halt *order)
     bool again = order->number == j->halt_number;
     j->halt_number = order->number;
     if (again && !j->halting)
-        tell_halted(s, index, j);
+        sim_tell_halted(s, index, j);
     else if (!again && !order->stop)
         go_on(s, index, j);
     else if (!again && !j->halted) {
         j->halting = true;
         push_work(s, index, key, WORK_HALT_ENDS, order->number, rng_between(&n->rng, 0, 2500));
     } else if (!again) {
-        tell_halted(s, index, j);
+        sim_tell_halted(s, index, j);
     }
 }
 

@@ -98,7 +98,16 @@ void sim_order_step(struct sim *s, struct sim_event *e);
 void sim_order_forget(struct sim *s, unsigned index, struct sim_key key);
 struct sim_node_job *sim_order_find(struct sim_node *n, struct sim_key key);
 
-/* client.c */
+/* tell.c */
+void sim_tell_launched(struct sim *s, unsigned index, struct sim_key key, int code, bool drain);
+void sim_tell_prepared(struct sim *s, unsigned index, struct sim_node_job *j);
+void sim_tell_halted(struct sim *s, unsigned index, const struct sim_node_job *j);
+void sim_tell_step_ended(struct sim *s, unsigned index, struct sim_key key, uint32_t step_id,
+                         int status);
+void sim_tell_batch_ended(struct sim *s, unsigned index, const struct sim_node_job *j, bool gone);
+void sim_tell_gone(struct sim *s, unsigned index, struct sim_key key);
+
+/* call.c */
 uint64_t sim_call(struct sim *s, enum sim_owner owner, enum sim_request request, unsigned index,
                   struct rng *rng, const ProtobufCMessage *body);
 void sim_call_arrives(struct sim *s, struct sim_event *e);
@@ -107,6 +116,8 @@ void sim_call_close(struct sim *s, uint64_t call); /* its owner hangs up */
 void sim_calls_lost(struct sim *s, uint64_t life); /* the controller is gone, with its calls */
 void sim_call_give_up(struct sim *s, uint64_t number);
 void sim_call_gone(struct sim *s, uint64_t number);
+
+/* client.c */
 void sim_client_act(struct sim *s, unsigned index);
 void sim_client_reply(struct sim *s, const struct sim_call *call, const struct sim_event *e);
 void sim_client_lost(struct sim *s, const struct sim_call *call);

@@ -8,7 +8,7 @@
 
 #include "sim/sim.h"
 
-#define FUZZ_SEEDS 1000
+#define DRAWN_SEEDS 1000 /* drawn and not run */
 
 static const struct sim_options options;
 
@@ -62,7 +62,7 @@ static void everything_is_drawn(void **state)
 {
     unsigned dos[SIM_DO_LAST + 1] = {0}, faults[SIM_FAULT_LAST + 1] = {0};
     unsigned points[SIM_POINT_SENDING + 1] = {0}, twice = 0;
-    for (uint64_t seed = 1; seed <= FUZZ_SEEDS; seed++) {
+    for (uint64_t seed = 1; seed <= DRAWN_SEEDS; seed++) {
         struct sim_plan plan = {0};
         sim_plan_draw(&plan, seed);
         vec_foreach (&plan.items, item) {

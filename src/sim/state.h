@@ -20,7 +20,6 @@
 #define SIM_START_MS 1000000 /* the monotonic clock at the beginning */
 #define SIM_CODE_LOST (-1)   /* of a reply: the connection is gone instead */
 #define SIM_SHARE_MOST 4     /* jobs to a core */
-#define SIM_BATCH_STEP 0xfffffffbu
 
 enum sim_event_kind {
     SIM_TICK,       /* control asked to be woken */
@@ -101,6 +100,7 @@ struct sim_node_job { /* what a node knows of an attempt */
     uint32_t cpus;
     uint64_t mem_mib;              /* its share, by the credential */
     bool prepared, prolog_running; /* with PrologFlags=Alloc */
+    bool tells_prepared;           /* the controller waits for the end of that */
     bool single, batch_started, batch_running, batch_ended, terminating, gone, told;
     int status;
     uint32_t halt_number; /* of the last order to stop or to go on */

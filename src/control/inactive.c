@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * InactiveLimit: an allocation ends whose srun or salloc is gone. While one runs it holds the call
+ * by which it hears messages (notify.c); a connection that ends, and one of a host that is silent,
+ * ends that. Sruns of steps count as well. After a restart each has the whole time to come back.
+ */
+#include "control/internal.h"
+
+#define SLACK_MS 5000 /* for a command that asks again, or only begins to */
+
+static bool is_meant(const struct control *c, const struct job *j)
+{
+    return c->conf->inactive_limit_sec > 0 && !j->batch && !j->want.unattended &&
+           !(j->part && j->part->conf.root_only); /* who started it there looks after it */
+}
+
+void inactive_look(struct control *c, struct job *j)
+{
+    struct job_run *run = job_make_run(j);
+    bool attended = run->board && run->board->waits.len;
+    if (attended)
+        run->left_mono_ms = 0;
+    else if (!run->left_mono_ms)
+        run->left_mono_ms = control_mono(c);
+}
+
+int64_t inactive_due_ms(const struct control *c, const struct job *j)
+{
+    int64_t left = job_run(j)->left_mono_ms;
+    if (!left || j->state != PB__JOB_STATE__RUNNING || j->configuring || !is_meant(c, j))
+        return INT64_MAX;
+    return left + c->conf->inactive_limit_sec * 1000 + SLACK_MS;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * --wait-all-nodes=1, sbatch_wait_nodes and salloc_wait_nodes: a job is 'configuring' until each of
+ * its nodes has said that it is there and that its prolog has succeeded; its time begins then. Who
+ * has said so is not stored: nodes are asked again after a restart, and answer again.
+ */
+#include "control/internal.h"
+
+static bool is_wanted(const struct control *c, const struct job *j)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+    if (spec && spec->has_wait_all_nodes)
+        return spec->wait_all_nodes;
+    return j->batch ? c->conf->sched.sbatch_wait_nodes
+                    : !j->alloc_step && c->conf->sched.salloc_wait_nodes;
+}
+
+/* A node daemon of an older version never says so. Its prolog runs all the same, and whatever is
+ * launched there waits for it. */
+static bool is_silent(const struct node *n)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    if (!n->connected || !n->registered)
+        return false; /* not known: it is asked when it is back */
+    const Pb__NodeRegister *seen =
+        arena_unpack(&arena, &pb__node_register__descriptor, n->seen.data, n->seen.len);
+    return seen && !seen->tells_prepared;
+}
+
+static bool ask_node(struct control *c, struct job *j, struct alloc_node *a)
+{
+    const struct node *n = c->cluster->nodes.data[a->node];
+    start_send_prepare(c, j, a);
+    if (!is_silent(n))
+        return false;
+    a->ready = true;
+    control_log(c, LOG_LVL_INFO,
+                "job %u: node %s counts as ready: its slurmd is older than --wait-all-nodes and "
+                "does not tell of its prolog",
+                j->id, n->name);
+    return true;
+}
+
+/* What is known at once is looked at in the next turn, behind whatever has called this. */
+static void ask(struct control *c, struct job *j)
+{
+    bool known = false;
+    vec_foreach (&j->alloc, a)
+        if (!a->released && !a->ready)
+            known = ask_node(c, j, a) || known;
+    job_make_run(j)->repeat_mono_ms = control_mono(c) + (known ? 1 : CONTROL_REPEAT_MS);
+}
+
+bool ready_begin(struct control *c, struct job *j)
+{
+    if (!is_wanted(c, j))
+        return false;
+    j->configuring = j->readying = true;
+    vec_foreach (&j->alloc, a)
+        a->touched = true;
+    job_touch(c->cluster, j);
+    ask(c, j);
+    return true;
+}
+
+void ready_look(struct control *c, struct job *j)
+{
+    vec_foreach (&j->alloc, a)
+        if (!a->released && !a->ready)
+            return;
+    j->readying = false;
+    start_all_ready(c, j);
+}
+
+void ready_ask_again(struct control *c, struct job *j)
+{
+    ask(c, j);
+    ready_look(c, j);
+}
+
+void ready_node(struct control *c, const struct node *n, const Pb__Prepared *m)
+{
+    struct job *j = cluster_find_job(c->cluster, m->job_id);
+    struct alloc_node *a = j && j->restarts == m->restarts ? alloc_find(j, n->index) : NULL;
+    if (!a || !j->readying || job_is_final(j))
+        return;
+    a->ready = true;
+    ready_look(c, j);
+}

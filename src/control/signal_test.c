@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Signals of which some nodes are away: who sent one is told which. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "control/fixture.h"
+
+#define CONF                                                                                       \
+    "SelectTypeParameters=CR_Core\nSlurmdTimeout=0\nNodeName=n[1-3] CPUs=2\n"                      \
+    "PartitionName=a Nodes=ALL Default=YES\n"
+
+/* An srun of its own has been given job 1 and step 1.0 on so many nodes, and they run. */
+static struct fixture *make(const char *lines, unsigned nodes)
+{
+    struct fixture *f = fixture_new_up(lines, nodes);
+    Pb__AllocRequest r = PB__ALLOC_REQUEST__INIT;
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    Pb__StepSpec step = PB__STEP_SPEC__INIT;
+    spec.has_min_nodes = spec.has_num_tasks = step.has_num_tasks = true;
+    spec.min_nodes = spec.num_tasks = step.num_tasks = nodes;
+    r.spec = &spec;
+    r.step = &step;
+    control_alloc(f->control, ++f->last_call, &FIXTURE_USER, &r);
+    fixture_turn(f);
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING);
+    return f;
+}
+
+static void away(struct fixture *f, const char *node)
+{
+    control_node_lost(f->control, node);
+    fixture_turn(f);
+}
+
+/* Who was not reached, as the answer has it; "" nobody. */
+static const char *missed(struct fixture *f, bool step, int signal, int *code)
+{
+    static char text[2048];
+    Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
+    Pb__StepId target = PB__STEP_ID__INIT, *targets = &target;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    target.job_id = 1;
+    target.has_step_id = step;
+    r.target = &targets;
+    r.n_target = 1;
+    r.has_signal = true;
+    r.signal = signal;
+    control_job_signal(f->control, ++f->last_call, &FIXTURE_USER, &r);
+    fixture_turn(f);
+    vec_foreach (&f->replies, reply) {
+        if (reply->call != f->last_call)
+            continue;
+        const Pb__JobSignalReply *m = arena_unpack(&arena, &pb__job_signal_reply__descriptor,
+                                                   reply->data.data, reply->data.len);
+        *code = m->results[0]->code;
+        snprintf(text, sizeof text, "%s", m->results[0]->unreached ? m->results[0]->unreached : "");
+        return text;
+    }
+    fail_msg("no reply");
+    return NULL;
+}
+
+static void the_nodes_that_are_away_are_named(void **state)
+{
+    for (unsigned step = 0; step < 2; step++) {
+        struct fixture *f = make(CONF, 3);
+        int code = -1;
+        assert_string_equal(missed(f, step, SIGUSR1, &code), "");
+        assert_int_equal(code, 0);
+        away(f, "n2");
+        assert_string_equal(missed(f, step, SIGUSR1, &code), "n2");
+        assert_int_equal(code, 0); /* the others have it */
+        away(f, "n3");
+        assert_string_equal(missed(f, step, SIGUSR1, &code), "n[2-3]");
+        assert_int_equal(code, 0);
+        away(f, "n1");
+        assert_string_equal(missed(f, step, SIGUSR1, &code), "n[1-3]");
+        assert_int_equal(code, ERR_NODES_DOWN);
+        fixture_register(f, "n1", "i1");
+        assert_string_equal(missed(f, step, SIGUSR1, &code), "n[2-3]");
+        assert_string_equal(missed(f, step, SIGKILL, &code), ""); /* an end is kept, and repeated */
+        assert_int_equal(code, 0);
+        fixture_free(f);
+    }
+}
+
+static void where_a_step_has_ended_nothing_is_missed(void **state)
+{
+    struct fixture *f = make(CONF, 3);
+    Pb__NodeEvent e = PB__NODE_EVENT__INIT;
+    Pb__StepEnded m = PB__STEP_ENDED__INIT;
+    int code = -1;
+    m.job_id = 1;
+    e.step_ended = &m;
+    fixture_event(f, "n2", &e);
+    away(f, "n2");
+    assert_string_equal(missed(f, true, SIGUSR1, &code), "");
+    assert_int_equal(code, 0);
+    away(f, "n1");
+    assert_string_equal(missed(f, true, SIGUSR1, &code), "n1");
+    fixture_free(f);
+}
+
+/* Many nodes whose names have nothing in common are counted. */
+static void a_long_list_is_cut(void **state)
+{
+    _cleanup_str_ struct str lines = STR_INIT;
+    str_puts(&lines, "SelectTypeParameters=CR_Core\nSlurmdTimeout=0\nPartitionName=a Nodes=ALL "
+                     "Default=YES\n");
+    for (unsigned i = 1; i <= 3; i++)
+        str_printf(&lines, "NodeName=n%u CPUs=2\n", i);
+    for (unsigned i = 0; i < 200; i++)
+        str_printf(&lines, "NodeName=%c%clonger%c CPUs=2\n", 'a' + i % 26, 'a' + i / 26,
+                   'a' + i % 7);
+    struct fixture *f = fixture_new(str_cstr(&lines));
+    struct hostlist *all = hostlist_new();
+    int code = -1;
+    for (unsigned i = 0; i < 200; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%c%clonger%c", 'a' + i % 26, 'a' + i / 26, 'a' + i % 7);
+        fixture_register(f, name, "i1");
+        hostlist_push(all, name);
+    }
+    Pb__AllocRequest r = PB__ALLOC_REQUEST__INIT;
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    spec.has_min_nodes = true;
+    spec.min_nodes = 200;
+    r.spec = &spec;
+    control_alloc(f->control, ++f->last_call, &FIXTURE_USER, &r);
+    fixture_turn(f);
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING);
+    for (unsigned i = 0; i < 200; i++) {
+        char name[HOSTLIST_NAME_MAX + 1];
+        control_node_lost(f->control, hostlist_nth(all, i, name));
+    }
+    fixture_turn(f);
+    assert_string_equal(missed(f, false, SIGUSR1, &code), "200 nodes");
+    assert_int_equal(code, ERR_NODES_DOWN);
+    hostlist_free(all);
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_nodes_that_are_away_are_named),
+        cmocka_unit_test(where_a_step_has_ended_nothing_is_missed),
+        cmocka_unit_test(a_long_list_is_cut),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

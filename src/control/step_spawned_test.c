@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A job of srun's own, and what the tasks of its first step have spawned (docs/adr/0028). */
+#include "control/fixture.h"
+#include "control/internal.h"
+
+#define CONF                                                                                       \
+    "SelectTypeParameters=CR_Core\nSlurmdTimeout=0\n"                                              \
+    "NodeName=n1 CPUs=8\nPartitionName=a Nodes=ALL Default=YES\n"
+
+static struct fixture *make(void)
+{
+    struct fixture *f = fixture_new(CONF);
+    struct caller user = FIXTURE_USER;
+    Pb__AllocRequest r = PB__ALLOC_REQUEST__INIT;
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    Pb__StepSpec step = PB__STEP_SPEC__INIT;
+    fixture_register(f, "n1", "i1");
+    spec.has_num_tasks = step.has_num_tasks = true;
+    spec.num_tasks = 4;
+    step.num_tasks = 1;
+    r.spec = &spec;
+    r.step = &step;
+    control_alloc(f->control, ++f->last_call, &user, &r);
+    fixture_turn(f);
+    return f;
+}
+
+static void another(struct fixture *f, bool spawned)
+{
+    struct caller user = FIXTURE_USER;
+    Pb__StepSpec step = PB__STEP_SPEC__INIT;
+    step.has_job_id = step.has_num_tasks = step.has_overlap = step.overlap = true;
+    step.job_id = 1;
+    step.num_tasks = 1;
+    step.has_spawned_by = spawned;
+    control_step_create(f->control, ++f->last_call, &user, &step);
+    fixture_turn(f);
+}
+
+static void end(struct fixture *f, uint32_t step, int status)
+{
+    struct caller user = FIXTURE_USER;
+    Pb__StepComplete r = PB__STEP_COMPLETE__INIT;
+    r.job_id = 1;
+    r.step_id = step;
+    r.exit_status = status;
+    control_step_complete(f->control, ++f->last_call, &user, &r);
+    fixture_turn(f);
+}
+
+static void without_them_it_ends_with_its_first(void **state)
+{
+    struct fixture *f = make();
+    another(f, false);
+    end(f, 0, 0);
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__COMPLETED);
+    fixture_free(f);
+}
+
+static void it_goes_on_for_them(void **state)
+{
+    struct fixture *f = make();
+    another(f, true);
+    another(f, true);
+    end(f, 0, 0);
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING);
+    end(f, 2, 3 << 8);
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING);
+    end(f, 1, 0);
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__FAILED); /* the highest of all */
+    fixture_free(f);
+}
+
+static void they_may_end_before_it(void **state)
+{
+    struct fixture *f = make();
+    another(f, true);
+    end(f, 1, 0);
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING);
+    end(f, 0, 0);
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__COMPLETED);
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_them_it_ends_with_its_first),
+        cmocka_unit_test(it_goes_on_for_them),
+        cmocka_unit_test(they_may_end_before_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,735 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Event triggers: who may set what, when each is told, and that no crash loses one. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cluster/trigger.h"
+#include "control/fixture.h"
+
+#define NODES                                                                                      \
+    "NodeName=n[1-4] CPUs=4 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES\n"              \
+    "SlurmdTimeout=0\nMinJobAge=10\n"
+#define USERS NODES "SlurmctldParameters=allow_user_triggers\n"
+#define KIND PB__SCRIPT_KIND__SCRIPT_TRIGGER
+#define SEC INT64_C(1000)
+#define EVERY (15 * SEC)
+
+struct ask {
+    uint32_t types, job_id, flags;
+    int64_t offset_sec;
+    const char *nodes, *program, *request_id;
+};
+
+static uint64_t ask_for(struct fixture *f, const struct caller *who, const struct ask *a)
+{
+    Pb__TriggerRecord m = PB__TRIGGER_RECORD__INIT;
+    m.types = a->types;
+    m.flags = a->flags;
+    m.offset_sec = a->offset_sec;
+    m.has_job_id = a->job_id != 0;
+    m.job_id = a->job_id;
+    m.nodes = (char *)a->nodes;
+    m.program = (char *)(a->program ? a->program : "/p");
+    if (a->request_id) {
+        m.has_request_id = true;
+        m.request_id = (ProtobufCBinaryData){16, (uint8_t *)a->request_id};
+    }
+    control_trigger_set(f->control, ++f->last_call, who, &m);
+    fixture_turn(f);
+    return f->last_call;
+}
+
+static const Pb__TriggerReply *reply_of(struct fixture *f, struct arena *arena, uint64_t call)
+{
+    vec_foreach (&f->replies, r)
+        if (r->call == call && !r->code)
+            return arena_unpack(arena, &pb__trigger_reply__descriptor, r->data.data, r->data.len);
+    return NULL;
+}
+
+/* As root, or 'who': its id. */
+static uint32_t set_as(struct fixture *f, const struct caller *who, struct ask a)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    uint64_t call = ask_for(f, who, &a);
+    const Pb__TriggerReply *reply = reply_of(f, &arena, call);
+    if (!reply)
+        fail_msg("%s", fixture_text(f, call));
+    return reply->id;
+}
+
+static uint32_t set(struct fixture *f, struct ask a)
+{
+    return set_as(f, &FIXTURE_ROOT, a);
+}
+
+static int refused(struct fixture *f, const struct caller *who, struct ask a)
+{
+    return fixture_code(f, ask_for(f, who, &a));
+}
+
+/* What the next of those to be run is told; "" when none is. It ends. */
+static const char *told(struct fixture *f)
+{
+    static char text[256];
+    *text = 0;
+    if (!f->scripts.len)
+        return text;
+    const struct fixture_script *s = &f->scripts.data[f->scripts.len - 1];
+    snprintf(text, sizeof text, "%s %s", s->path, str_cstr(&s->argv));
+    for (char *c = text; *c; c++)
+        *c = *c == '\n' ? (c[1] ? ' ' : 0) : *c;
+    assert_int_equal(s->limit_sec, 300);
+    fixture_script_ended(f, KIND, s->job_id, 0);
+    return text;
+}
+
+static size_t count(struct fixture *f)
+{
+    _cleanup_arena_ struct arena arena;
+    struct str out = STR_INIT;
+    uint64_t cursor = 0;
+    Pb__TriggerFilter filter = PB__TRIGGER_FILTER__INIT;
+    arena_init(&arena, 0);
+    while (control_list_triggers(f->control, &FIXTURE_ROOT, &filter, &cursor, 100, &out))
+        ;
+    const Pb__TriggerList *list =
+        arena_unpack(&arena, &pb__trigger_list__descriptor, out.data, out.len);
+    str_done(&out);
+    return list->n_triggers;
+}
+
+static size_t records(struct fixture *f)
+{
+    size_t number = 0;
+    vec_foreach (&f->records, r)
+        number += r->kind == RECORD_TRIGGER;
+    return number;
+}
+
+static struct fixture *world(const char *lines)
+{
+    struct fixture *f = fixture_new(lines);
+    for (int i = 1; i <= 4; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "n%d", i);
+        fixture_register(f, name, "i");
+    }
+    return f;
+}
+
+static uint32_t run_job(struct fixture *f, const struct caller *who, uint32_t limit_sec)
+{
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.has_time_limit_sec = limit_sec > 0;
+    s.time_limit_sec = limit_sec;
+    s.req_nodes = (char *)"n1";
+    int64_t id = fixture_submit(f, who, &s);
+    assert_true(id > 0);
+    fixture_launched(f, "n1", (uint32_t)id, 0);
+    return (uint32_t)id;
+}
+
+static void end_job(struct fixture *f, uint32_t id)
+{
+    fixture_batch_ended(f, "n1", id, 0, 0);
+    fixture_gone(f, "n1", id, 0);
+}
+
+/* --- what is taken ------------------------------------------------------------------------------
+ */
+
+static void bad_requests_are_refused(void **state)
+{
+    char control[] = "/p\nq", lengthy[TRIGGER_PROGRAM_MAX + 8];
+    memset(lengthy, '/', sizeof lengthy);
+    lengthy[sizeof lengthy - 1] = 0;
+    const struct {
+        struct ask ask;
+        int code;
+    } cases[] = {
+        {{.types = 0}, ERR_PARSE},
+        {{.types = 1u << 31}, ERR_PARSE},
+        {{.types = TRIGGER_DOWN, .flags = 4}, ERR_PARSE},
+        {{.types = TRIGGER_DOWN, .program = "p"}, ERR_PARSE},
+        {{.types = TRIGGER_DOWN, .program = ""}, ERR_PARSE},
+        {{.types = TRIGGER_DOWN, .program = control}, ERR_PARSE},
+        {{.types = TRIGGER_DOWN, .program = lengthy}, ERR_RANGE},
+        {{.types = TRIGGER_DOWN, .offset_sec = INT64_MAX}, ERR_RANGE},
+        {{.types = TRIGGER_DOWN, .offset_sec = INT64_MIN}, ERR_RANGE},
+        {{.types = TRIGGER_FINI}, ERR_PARSE},
+        {{.types = TRIGGER_TIME}, ERR_PARSE},
+        {{.types = TRIGGER_IDLE, .job_id = 1}, ERR_PARSE},
+        {{.types = TRIGGER_RECONFIG, .job_id = 1}, ERR_PARSE},
+        {{.types = TRIGGER_DOWN, .job_id = 1, .nodes = "n1"}, ERR_PARSE},
+        {{.types = TRIGGER_PRI_CTLD_FAIL, .nodes = "n1"}, ERR_PARSE},
+        {{.types = TRIGGER_PRI_CTLD_FAIL | TRIGGER_DOWN}, ERR_PARSE},
+        {{.types = TRIGGER_IDLE, .flags = TRIGGER_FRONT_END}, ERR_PARSE},
+        {{.types = TRIGGER_DOWN, .nodes = "n9"}, ERR_NO_NODE},
+        {{.types = TRIGGER_FINI, .job_id = 77}, ERR_NO_JOB},
+    };
+    (void)state;
+    struct fixture *f = world(NODES);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        if (refused(f, &FIXTURE_ROOT, cases[i].ask) != cases[i].code)
+            fail_msg("case %zu: %d: %s", i, fixture_code(f, f->last_call),
+                     fixture_text(f, f->last_call));
+    assert_int_equal(records(f), 0);
+    fixture_free(f);
+}
+
+static void who_may_set(void **state)
+{
+    struct ask down = {.types = TRIGGER_DOWN};
+    (void)state;
+    struct fixture *f = world(NODES);
+    assert_int_equal(refused(f, &FIXTURE_USER, down), ERR_ACCESS);
+    fixture_free(f);
+
+    f = world(USERS);
+    uint32_t job = run_job(f, &FIXTURE_USER, 0);
+    struct ask fini = {.types = TRIGGER_FINI, .job_id = job};
+    assert_int_equal(refused(f, &FIXTURE_OTHER, fini), ERR_ACCESS);
+    set_as(f, &FIXTURE_USER, fini);
+    set_as(f, &FIXTURE_OTHER, down);
+    end_job(f, job);
+    assert_int_equal(vec_last(&f->scripts).uid, 1000);
+    assert_string_equal(told(f), "/p 1");
+    assert_int_equal(refused(f, &FIXTURE_USER, fini), ERR_JOB_DONE);
+    fixture_free(f);
+
+    f = world(USERS "SlurmUser=nobody\n"); /* it can become nobody else */
+    struct caller root = FIXTURE_ROOT, slurm = FIXTURE_ROOT;
+    slurm.uid = control_conf(f->control)->slurm_uid;
+    assert_int_equal(refused(f, &root, down), ERR_ACCESS);
+    assert_int_equal(refused(f, &FIXTURE_USER, down), ERR_ACCESS);
+    set_as(f, &slurm, down);
+    fixture_free(f);
+}
+
+static void there_are_bounds(void **state)
+{
+    char program[32];
+    (void)state;
+    struct fixture *f = world(USERS);
+    for (int i = 0; i < 1000; i++) {
+        const struct caller *who = i < 100 ? &FIXTURE_USER : &FIXTURE_ROOT;
+        snprintf(program, sizeof program, "/p %d", i);
+        set_as(f, who, (struct ask){.types = TRIGGER_DOWN, .program = program});
+        if (i == 99)
+            assert_int_equal(refused(f, who, (struct ask){.types = TRIGGER_DOWN}), ERR_LIMIT);
+        fixture_clear(f);
+    }
+    assert_int_equal(refused(f, &FIXTURE_ROOT, (struct ask){.types = TRIGGER_DOWN}), ERR_LIMIT);
+    assert_int_equal(fixture_update_node(f, "n1", "DOWN", "x"), 0);
+    size_t own = 0;
+    vec_foreach (&f->scripts, s)
+        own += s->uid == 1000;
+    assert_int_equal(own, 4); /* a user's do not take the room of others */
+    assert_int_equal(f->scripts.len, 32);
+    size_t all = 0;
+    for (; f->scripts.len; all++)
+        told(f);
+    assert_int_equal(all, 1000);
+    fixture_free(f);
+}
+
+static void a_repeat_sets_no_second_one(void **state)
+{
+    struct ask a = {.types = TRIGGER_DOWN, .request_id = "0123456789abcdef"};
+    (void)state;
+    struct fixture *f = world(NODES);
+    uint32_t id = set(f, a);
+    assert_int_equal(set(f, a), id);
+    a.request_id = "another one 1234";
+    assert_int_equal(refused(f, &FIXTURE_ROOT, a), ERR_TRIGGER_EXISTS);
+    assert_int_equal(count(f), 1);
+    fixture_free(f);
+}
+
+/* --- nodes --------------------------------------------------------------------------------------
+ */
+
+static void nodes_go_down_and_come_back(void **state)
+{
+    (void)state;
+    struct fixture *f = world(NODES);
+    set(f, (struct ask){.types = TRIGGER_DOWN, .program = "/d -x 1"});
+    set(f, (struct ask){.types = TRIGGER_UP, .nodes = "n[2-3]", .program = "/u"});
+    assert_int_equal(fixture_update_node(f, "n[1-3]", "DOWN", "x"), 0);
+    assert_string_equal(told(f), "/d -x 1 n[1-3]");
+    assert_int_equal(fixture_update_node(f, "n1", "RESUME", NULL), 0);
+    assert_string_equal(told(f), "");
+    assert_int_equal(fixture_update_node(f, "n3", "RESUME", NULL), 0);
+    assert_string_equal(told(f), "/u n3");
+    assert_int_equal(count(f), 0);
+    fixture_pass(f, EVERY);
+    assert_int_equal(records(f), 0); /* nothing of them is left */
+    fixture_free(f);
+}
+
+/* What happens while a program runs, or shortly after, is for the one that is set in its place. */
+static void a_successor_misses_nothing(void **state)
+{
+    struct ask a = {.types = TRIGGER_DOWN};
+    (void)state;
+    struct fixture *f = world(NODES);
+    set(f, a);
+    assert_int_equal(fixture_update_node(f, "n1", "DOWN", "x"), 0);
+    assert_int_equal(fixture_update_node(f, "n2", "DOWN", "x"), 0);
+    fixture_restart(f);
+    assert_string_equal(told(f), "/p n1"); /* again: it was not seen to end */
+    assert_int_equal(count(f), 0);
+    set(f, a);
+    assert_string_equal(told(f), ""); /* it fires no more often than a permanent one */
+    fixture_pass(f, EVERY);
+    assert_string_equal(told(f), "/p n2");
+    assert_int_equal(fixture_update_node(f, "n3", "DOWN", "x"), 0);
+    fixture_pass(f, EVERY);
+    set(f, a); /* too late */
+    assert_string_equal(told(f), "");
+    assert_int_equal(fixture_update_node(f, "n4", "DOWN", "x"), 0);
+    assert_string_equal(told(f), "/p n4");
+    fixture_free(f);
+}
+
+/* A program that sets its trigger again each time, on a node that goes up and down all the time:
+ * it is run as often as a permanent one would be, and over restarts. */
+static void a_chain_is_no_faster(void **state)
+{
+    struct ask a = {.types = TRIGGER_DOWN};
+    size_t runs = 0;
+    (void)state;
+    struct fixture *f = world(NODES);
+    set(f, a);
+    for (unsigned sec = 0; sec < 60; sec++) {
+        assert_int_equal(fixture_update_node(f, "n1", "DOWN", "x"), 0);
+        assert_int_equal(fixture_update_node(f, "n1", "RESUME", NULL), 0);
+        if (sec == 20)
+            fixture_restart(f);
+        if (f->scripts.len) {
+            assert_string_equal(told(f), "/p n1");
+            set(f, a);
+            runs++;
+        }
+        fixture_pass(f, SEC);
+    }
+    assert_int_equal(runs, 4);
+    fixture_free(f);
+}
+
+static void a_permanent_one_stays(void **state)
+{
+    (void)state;
+    struct fixture *f = world(NODES);
+    set(f, (struct ask){.types = TRIGGER_DOWN, .flags = TRIGGER_PERM});
+    assert_int_equal(fixture_update_node(f, "n1", "DOWN", "x"), 0);
+    assert_string_equal(told(f), "/p n1");
+    assert_int_equal(fixture_update_node(f, "n2", "DOWN", "x"), 0);
+    assert_int_equal(fixture_update_node(f, "n3", "DOWN", "x"), 0);
+    assert_string_equal(told(f), ""); /* a storm is told in one go */
+    fixture_restart(f);
+    fixture_pass(f, EVERY);
+    assert_string_equal(told(f), "/p n[2-3]");
+    assert_int_equal(count(f), 1);
+    fixture_free(f);
+}
+
+static void drained_when_no_job_is_left(void **state)
+{
+    (void)state;
+    struct fixture *f = world(NODES);
+    uint32_t job = run_job(f, &FIXTURE_USER, 0);
+    set(f, (struct ask){.types = TRIGGER_DRAINED});
+    set(f, (struct ask){.types = TRIGGER_DRAINED, .job_id = job, .program = "/j"});
+    assert_int_equal(fixture_update_node(f, "n1", "DRAIN", "x"), 0);
+    assert_string_equal(told(f), "/j 1"); /* as far as that goes with a job on it */
+    assert_string_equal(told(f), "");
+    fixture_batch_ended(f, "n1", job, 0, 0);
+    assert_string_equal(told(f), "");
+    fixture_gone(f, "n1", job, 0);
+    assert_string_equal(told(f), "/p n1");
+    set(f, (struct ask){.types = TRIGGER_DRAINED});
+    set(f, (struct ask){.types = TRIGGER_FAIL, .program = "/f"});
+    fixture_pass(f, EVERY);
+    assert_int_equal(fixture_update_node(f, "n2", "DRAIN", "x"), 0);
+    assert_string_equal(told(f), "/p n2");
+    assert_int_equal(fixture_update_node(f, "n3", "FAIL", "x"), 0);
+    assert_string_equal(told(f), "/f n3");
+    fixture_free(f);
+}
+
+static void idle_for_so_long(void **state)
+{
+    struct ask a = {.types = TRIGGER_IDLE, .offset_sec = 600, .nodes = "n[1-2]"};
+    (void)state;
+    struct fixture *f = world(NODES);
+    uint32_t job = run_job(f, &FIXTURE_USER, 0);
+    set(f, a);
+    fixture_pass(f, 599 * SEC);
+    assert_string_equal(told(f), "");
+    fixture_pass(f, 2 * SEC);
+    assert_string_equal(told(f), "/p n2");
+    set(f, a); /* not of the same time of rest again */
+    assert_string_equal(told(f), "");
+    end_job(f, job);
+    fixture_pass(f, 599 * SEC);
+    assert_string_equal(told(f), "");
+    fixture_pass(f, 2 * SEC);
+    assert_string_equal(told(f), "/p n1");
+    fixture_free(f);
+}
+
+static void idle_is_told_once_over_restarts(void **state)
+{
+    (void)state;
+    struct fixture *f = world(NODES);
+    set(f, (struct ask){.types = TRIGGER_IDLE, .nodes = "n[1-2]", .flags = TRIGGER_PERM});
+    assert_string_equal(told(f), "/p n[1-2]");
+    fixture_restart(f);
+    fixture_register(f, "n1", "i");
+    fixture_register(f, "n2", "i");
+    fixture_pass(f, EVERY);
+    assert_string_equal(told(f), "");
+    end_job(f, run_job(f, &FIXTURE_USER, 0));
+    fixture_restart(f);
+    fixture_register(f, "n1", "i");
+    fixture_register(f, "n2", "i");
+    fixture_pass(f, EVERY);
+    assert_string_equal(told(f), "/p n1"); /* it was in use meanwhile */
+    fixture_free(f);
+}
+
+static void a_new_configuration(void **state)
+{
+    (void)state;
+    struct fixture *f = world(NODES);
+    set(f, (struct ask){.types = TRIGGER_RECONFIG});
+    set(f,
+        (struct ask){.types = TRIGGER_DOWN, .nodes = "n[3-4]", .offset_sec = 30, .program = "/d"});
+    assert_int_equal(fixture_update_node(f, "n4", "DOWN", "x"), 0);
+    assert_string_equal(told(f), "/p reconfig"); /* "or when a node state changes" */
+    set(f, (struct ask){.types = TRIGGER_RECONFIG});
+    fixture_reconfigure(f, "NodeName=n[1-3] CPUs=4\nPartitionName=a Nodes=ALL\nSlurmdTimeout=0\n");
+    fixture_pass(f, EVERY);
+    assert_string_equal(told(f), "/p reconfig");
+    fixture_pass(f, 16 * SEC);
+    assert_string_equal(told(f), "/d n4"); /* it has left meanwhile: still it went down */
+    fixture_pass(f, EVERY);
+    set(f, (struct ask){.types = TRIGGER_RECONFIG});
+    fixture_restart(f);
+    assert_string_equal(told(f), "/p reconfig");
+    fixture_free(f);
+}
+
+/* --- jobs ---------------------------------------------------------------------------------------
+ */
+
+static void a_job_ends(void **state)
+{
+    (void)state;
+    struct fixture *f = world(NODES);
+    uint32_t job = run_job(f, &FIXTURE_USER, 0);
+    set(f, (struct ask){.types = TRIGGER_FINI, .job_id = job});
+    set(f, (struct ask){.types = TRIGGER_UP, .job_id = job}); /* goes with it */
+    set(f, (struct ask){.types = TRIGGER_FINI, .job_id = job, .offset_sec = 60, .program = "/l"});
+    assert_int_equal(fixture_update_node(f, "n1", "DOWN", "x"), 0); /* back to the queue */
+    fixture_gone(f, "n1", job, 0);
+    assert_string_equal(told(f), "");
+    assert_int_equal(fixture_state(f, job), PB__JOB_STATE__PENDING);
+    Pb__JobSignal s = PB__JOB_SIGNAL__INIT;
+    Pb__StepId id = PB__STEP_ID__INIT, *ids = &id;
+    id.job_id = job;
+    s.target = &ids;
+    s.n_target = 1;
+    control_job_signal(f->control, ++f->last_call, &FIXTURE_ROOT, &s);
+    fixture_turn(f);
+    assert_string_equal(told(f), "/p 1");
+    assert_int_equal(count(f), 1);
+    fixture_pass(f, 30 * SEC); /* the job's record has gone */
+    fixture_restart(f);
+    assert_string_equal(told(f), "");
+    fixture_pass(f, 31 * SEC);
+    assert_string_equal(told(f), "/l 1");
+    fixture_turn(f);
+    assert_int_equal(records(f), 0);
+    fixture_free(f);
+}
+
+static void a_job_reaches_its_limit(void **state)
+{
+    (void)state;
+    struct fixture *f = world(NODES);
+    uint32_t job = run_job(f, &FIXTURE_USER, 600);
+    set(f, (struct ask){.types = TRIGGER_TIME, .job_id = job, .offset_sec = -120});
+    set(f, (struct ask){.types = TRIGGER_TIME, .job_id = job, .program = "/t"});
+    set(f, (struct ask){.types = TRIGGER_TIME, .job_id = job, .offset_sec = 60, .program = "/l"});
+    set(f, (struct ask){
+               .types = TRIGGER_TIME, .job_id = job, .program = "/perm", .flags = TRIGGER_PERM});
+    fixture_pass(f, 479 * SEC);
+    assert_string_equal(told(f), "");
+    fixture_restart(f);
+    fixture_pass(f, 2 * SEC);
+    assert_string_equal(told(f), "/p 1");
+    fixture_pass(f, 118 * SEC);
+    assert_string_equal(told(f), "");
+    fixture_pass(f, 2 * SEC);
+    assert_string_equal(told(f), "/perm 1");
+    assert_string_equal(told(f), "/t 1");
+    fixture_pass(f, 58 * SEC);
+    assert_string_equal(told(f), "");
+    fixture_pass(f, 3 * SEC);
+    assert_string_equal(told(f), "/l 1");
+    fixture_turn(f);
+    assert_int_equal(count(f), 0);
+    fixture_free(f);
+}
+
+static void a_node_of_a_job_goes_down(void **state)
+{
+    (void)state;
+    struct fixture *f = world(NODES);
+    uint32_t job = run_job(f, &FIXTURE_USER, 0);
+    set(f, (struct ask){.types = TRIGGER_DOWN, .job_id = job});
+    assert_int_equal(fixture_update_node(f, "n2", "DOWN", "x"), 0);
+    assert_string_equal(told(f), "");
+    assert_int_equal(fixture_update_node(f, "n1", "DOWN", "x"), 0);
+    assert_string_equal(told(f), "/p 1");
+    fixture_free(f);
+}
+
+static void an_array_ends_with_its_last_element(void **state)
+{
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    (void)state;
+    struct fixture *f = world(NODES);
+    s.req_nodes = (char *)"n1";
+    s.array_inx = (char *)"1-2";
+    uint32_t id = (uint32_t)fixture_submit(f, &FIXTURE_USER, &s);
+    set(f, (struct ask){.types = TRIGGER_FINI, .job_id = id});
+    for (uint32_t i = id; i <= id + 1; i++) {
+        assert_string_equal(told(f), "");
+        fixture_launched(f, "n1", i, 0);
+        fixture_batch_ended(f, "n1", i, 0, 0);
+        fixture_gone(f, "n1", i, 0);
+    }
+    assert_string_equal(told(f), "/p 1");
+    fixture_free(f);
+}
+
+/* --- crashes ------------------------------------------------------------------------------------
+ */
+
+static void a_crash_loses_none(void **state)
+{
+    (void)state;
+    struct fixture *f = world(NODES);
+    uint32_t first = set(f, (struct ask){.types = TRIGGER_DOWN, .offset_sec = 60});
+    fixture_restart(f);
+    assert_int_equal(fixture_update_node(f, "n1", "DOWN", "x"), 0);
+    fixture_restart(f); /* between the event and its program */
+    fixture_pass(f, 59 * SEC);
+    assert_string_equal(told(f), "");
+    fixture_pass(f, 2 * SEC);
+    assert_int_equal(f->scripts.len, 1);
+    fixture_restart(f); /* while it runs */
+    fixture_turn(f);
+    assert_string_equal(told(f), "/p n1");
+    fixture_restart(f); /* after it */
+    fixture_turn(f);
+    assert_string_equal(told(f), "");
+    fixture_pass(f, EVERY);
+    assert_int_equal(records(f), 0);
+    fixture_restart(f);
+    assert_true(set(f, (struct ask){.types = TRIGGER_DOWN}) > first); /* no id is given twice */
+    fixture_free(f);
+}
+
+static void a_damaged_record_is_refused(void **state)
+{
+    struct err err = {0};
+    (void)state;
+    struct fixture *f = world(NODES);
+    uint32_t id = set(f, (struct ask){.types = TRIGGER_DOWN});
+    vec_foreach (&f->records, r) {
+        if (r->kind != RECORD_TRIGGER)
+            continue;
+        assert_int_equal(
+            control_restore(f->control, r->kind, id, NULL, r->data.data, r->data.len, &err),
+            -ERR_STORE_DAMAGED); /* twice */
+        assert_int_equal(
+            control_restore(f->control, r->kind, id + 1, NULL, r->data.data, r->data.len, &err),
+            -ERR_STORE_DAMAGED); /* another's */
+    }
+    assert_int_equal(control_restore(f->control, RECORD_TRIGGER, 9, NULL, "\xff", 1, &err),
+                     -ERR_STORE_DAMAGED);
+    fixture_free(f);
+}
+
+/* --- controllers --------------------------------------------------------------------------------
+ */
+
+static void set_of_controllers(struct fixture *f)
+{
+    static const struct {
+        uint32_t type;
+        const char *program;
+    } all[] = {{TRIGGER_PRI_CTLD_FAIL, "/pf"},        {TRIGGER_PRI_CTLD_RES_OP, "/po"},
+               {TRIGGER_PRI_CTLD_RES_CTRL, "/pc"},    {TRIGGER_BU_CTLD_FAIL, "/bf"},
+               {TRIGGER_BU_CTLD_RES_OP, "/bo"},       {TRIGGER_BU_CTLD_AS_CTRL, "/bc"},
+               {TRIGGER_PRI_CTLD_ACCT_FULL, "/never"}};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        set(f,
+            (struct ask){.types = all[i].type, .program = all[i].program, .flags = TRIGGER_PERM});
+}
+
+static void starts(struct fixture *f, uint32_t rank, const char *expected)
+{
+    struct str all = STR_INIT;
+    f->rank = rank;
+    fixture_restart(f);
+    while (f->scripts.len) {
+        const char *text = told(f);
+        str_printf(&all, "%.*s ", (int)strcspn(text, " "), text);
+    }
+    assert_string_equal(str_cstr(&all), expected);
+    str_done(&all);
+    fixture_pass(f, EVERY);
+}
+
+static void who_leads(void **state)
+{
+    (void)state;
+    struct fixture *f = world(NODES "SlurmctldHost=b\nSlurmctldTimeout=120\n");
+    set_of_controllers(f);
+    control_stop(f->control, false);
+    starts(f, 0, "");         /* in order */
+    starts(f, 0, "/po /pf "); /* killed, and back */
+    starts(f, 1, "/bc /pf "); /* the backup takes over */
+    starts(f, 1, "/bo /bf "); /* is killed, too, and back */
+    control_stop(f->control, false);
+    starts(f, 0, "/pc /po ");   /* gives the lead back */
+    fixture_pass(f, 200 * SEC); /* and is not heard any more */
+    assert_string_equal(told(f), "/bf backup_slurmctld_failure");
+    fixture_restart(f);
+    while (f->scripts.len)
+        told(f);
+    fixture_pass(f, 200 * SEC);
+    assert_string_equal(told(f), ""); /* that is known */
+    control_backup_heard(f->control, "b");
+    fixture_turn(f);
+    assert_string_equal(told(f), "/bo backup_slurmctld_resumed_operation");
+    for (int i = 0; i < 10; i++) {
+        fixture_pass(f, 60 * SEC);
+        control_backup_heard(f->control, "b");
+        control_backup_heard(f->control, "stranger");
+        fixture_turn(f);
+        assert_string_equal(told(f), "");
+    }
+    fixture_free(f);
+}
+
+/* --- shown and cleared --------------------------------------------------------------------------
+ */
+
+static int clear_as(struct fixture *f, const struct caller *who, uint32_t id, uint32_t job,
+                    int64_t uid)
+{
+    Pb__TriggerFilter m = PB__TRIGGER_FILTER__INIT;
+    uint32_t user = (uint32_t)uid;
+    m.id = &id;
+    m.n_id = id != 0;
+    m.job_id = &job;
+    m.n_job_id = job != 0;
+    m.uid = &user;
+    m.n_uid = uid >= 0;
+    control_trigger_clear(f->control, ++f->last_call, who, &m);
+    fixture_turn(f);
+    return fixture_code(f, f->last_call);
+}
+
+static void cleared_by_whom(void **state)
+{
+    (void)state;
+    struct fixture *f = world(USERS);
+    uint32_t job = run_job(f, &FIXTURE_USER, 0);
+    uint32_t mine = set_as(f, &FIXTURE_USER, (struct ask){.types = TRIGGER_DOWN});
+    uint32_t roots = set(f, (struct ask){.types = TRIGGER_FINI, .job_id = job});
+    set_as(f, &FIXTURE_USER, (struct ask){.types = TRIGGER_FINI, .job_id = job});
+    assert_int_equal(clear_as(f, &FIXTURE_ROOT, 0, 0, -1), ERR_PARSE);
+    assert_int_equal(clear_as(f, &FIXTURE_OTHER, mine, 0, -1), ERR_ACCESS);
+    assert_int_equal(clear_as(f, &FIXTURE_OTHER, 0, 0, 1000), ERR_ACCESS);
+    assert_int_equal(clear_as(f, &FIXTURE_USER, roots, 0, -1), ERR_ACCESS);
+    assert_int_equal(clear_as(f, &FIXTURE_USER, 0, job, -1), 0); /* his own of them */
+    assert_int_equal(count(f), 2);
+    assert_int_equal(clear_as(f, &FIXTURE_USER, 77, 0, -1), ERR_NO_TRIGGER);
+    assert_int_equal(clear_as(f, &FIXTURE_USER, mine, 0, 0), ERR_NO_TRIGGER);
+    assert_int_equal(clear_as(f, &FIXTURE_USER, mine, 0, -1), 0);
+    assert_int_equal(clear_as(f, &FIXTURE_ROOT, 0, job, 0), 0);
+    assert_int_equal(records(f), 0);
+    fixture_restart(f);
+    assert_int_equal(count(f), 0);
+    end_job(f, job);
+    assert_string_equal(told(f), "");
+    fixture_free(f);
+}
+
+/* To clear a trigger gives nobody another place while its program runs. */
+static void a_cleared_one_keeps_its_place(void **state)
+{
+    (void)state;
+    struct fixture *f = world(USERS);
+    for (int i = 0; i < 20; i++) {
+        char program[16];
+        snprintf(program, sizeof program, "/p %d", i);
+        uint32_t id =
+            set_as(f, &FIXTURE_USER,
+                   (struct ask){.types = TRIGGER_IDLE, .flags = TRIGGER_PERM, .program = program});
+        assert_int_equal(clear_as(f, &FIXTURE_USER, id, 0, -1), 0);
+        assert_int_equal(clear_as(f, &FIXTURE_USER, id, 0, -1), ERR_NO_TRIGGER);
+    }
+    assert_int_equal(f->scripts.len, 4);
+    assert_int_equal(records(f), 0);
+    assert_int_equal(count(f), 0);
+    set(f, (struct ask){.types = TRIGGER_DOWN, .program = "/root"});
+    assert_int_equal(fixture_update_node(f, "n1", "DOWN", "x"), 0);
+    assert_string_equal(told(f), "/root n1");
+    while (f->scripts.len)
+        told(f);
+    set_as(f, &FIXTURE_USER, (struct ask){.types = TRIGGER_IDLE});
+    assert_string_equal(told(f), "/p n[2-4]");
+    fixture_pass(f, EVERY);
+    assert_int_equal(records(f), 0);
+    fixture_restart(f);
+    assert_int_equal(f->scripts.len, 0); /* of what was cleared nothing comes again */
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest list[] = {
+        cmocka_unit_test(bad_requests_are_refused),
+        cmocka_unit_test(who_may_set),
+        cmocka_unit_test(there_are_bounds),
+        cmocka_unit_test(a_repeat_sets_no_second_one),
+        cmocka_unit_test(nodes_go_down_and_come_back),
+        cmocka_unit_test(a_successor_misses_nothing),
+        cmocka_unit_test(a_chain_is_no_faster),
+        cmocka_unit_test(a_permanent_one_stays),
+        cmocka_unit_test(drained_when_no_job_is_left),
+        cmocka_unit_test(idle_for_so_long),
+        cmocka_unit_test(idle_is_told_once_over_restarts),
+        cmocka_unit_test(a_new_configuration),
+        cmocka_unit_test(a_job_ends),
+        cmocka_unit_test(a_job_reaches_its_limit),
+        cmocka_unit_test(a_node_of_a_job_goes_down),
+        cmocka_unit_test(an_array_ends_with_its_last_element),
+        cmocka_unit_test(a_crash_loses_none),
+        cmocka_unit_test(a_damaged_record_is_refused),
+        cmocka_unit_test(who_leads),
+        cmocka_unit_test(cleared_by_whom),
+        cmocka_unit_test(a_cleared_one_keeps_its_place),
+    };
+    return cmocka_run_group_tests(list, NULL, NULL);
+}
