@@ -16,6 +16,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "slurmctld/lowport.h"
 #include "slurmctld/start.h"
 
 #define WORD "SLUICE_SLURMCTLD_AGAIN"
@@ -73,6 +74,7 @@ void again_exec(const struct ctld_options *o, const char *conf_path, enum again 
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
+    lowport_hand_on();
     execv(program, (char **)argv.data);
     log_error("%s: cannot begin anew: %s", program, strerror(errno));
     unsetenv(WORD);

@@ -24,7 +24,8 @@
 struct other {
     struct backup *b;
     size_t rank;
-    struct rpc_keyed *ping, *yield;
+    struct rpc_keyed *ping, *yield, *beat;
+    int64_t beat_ms; /* when it was told last that this one is there */
 };
 
 struct backup {
@@ -68,7 +69,7 @@ void backup_open(struct ctld *c)
     b->count = o.count;
     b->others = mem_new_array(struct other, o.count);
     for (size_t i = 0; i < o.count; i++)
-        b->others[i] = (struct other){.b = b, .rank = i};
+        b->others[i] = (struct other){.b = b, .rank = i, .beat_ms = INT64_MIN};
     b->leader = -1;
     b->told_ms = INT64_MIN;
     b->timer = loop_timer_new(c->loop, on_timer, b);
@@ -86,6 +87,7 @@ void backup_close(struct ctld *c)
     for (size_t i = 0; i < b->count; i++) {
         rpc_keyed_drop(b->others[i].ping);
         rpc_keyed_drop(b->others[i].yield);
+        rpc_keyed_drop(b->others[i].beat);
     }
     loop_timer_free(b->timer);
     standby_free(b->logic);
@@ -140,6 +142,26 @@ static bool is_other(const struct other *o, const Pb__PingReply *reply)
     return false;
 }
 
+/* The leader's triggers may wait for the end of this one. */
+static void on_beat(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
+{
+    struct other *o = ctx;
+    o->beat = NULL;
+    if (code)
+        log_debug("CTLD_BEAT: %s", err->text);
+}
+
+static void beat(struct other *o)
+{
+    int64_t now_ms = loop_mono_ms(), every_ms = o->b->c->conf->slurmctld_timeout_sec * 1000 / 4;
+    Pb__CtldBeat m = PB__CTLD_BEAT__INIT;
+    if (o->beat || (o->beat_ms != INT64_MIN && now_ms - o->beat_ms < every_ms))
+        return;
+    o->beat_ms = now_ms;
+    m.name = o->b->c->name;
+    o->beat = call(o, RPC_CTLD_BEAT, &m.base, YIELD_PATIENCE_MS, on_beat);
+}
+
 static void on_ping(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
 {
     struct other *o = ctx;
@@ -148,8 +170,10 @@ static void on_ping(void *ctx, int code, const ProtobufCMessage *reply, const st
     o->ping = NULL;
     if (code == 0 && is_other(o, r)) {
         standby_heard(b->logic, o->rank, r->primary, loop_mono_ms());
-        if (r->primary)
+        if (r->primary) {
             shared_look(b->shared, host_of(b, o->rank)->name);
+            beat(o);
+        }
     } else {
         standby_silent(b->logic, o->rank, code == -ERR_CONNECT || code == -ERR_CLOSED,
                        loop_mono_ms());

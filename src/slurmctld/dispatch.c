@@ -24,6 +24,7 @@ TO_CONTROL(alloc_wait, Pb__AllocWait)
 TO_CONTROL(alloc_info, Pb__JobIdRequest)
 TO_CONTROL(cast_ask, Pb__CastAsk)
 TO_CONTROL(step_create, Pb__StepSpec)
+TO_CONTROL(step_unallocated, Pb__Unallocated)
 TO_CONTROL(step_complete, Pb__StepComplete)
 TO_CONTROL(job_complete, Pb__JobComplete)
 TO_CONTROL(job_signal, Pb__JobSignal)
@@ -38,6 +39,8 @@ TO_CONTROL(job_place, Pb__JobPlace)
 TO_CONTROL(job_why, Pb__WhyRequest)
 TO_CONTROL(resv_update, Pb__ResvUpdate)
 TO_CONTROL(resv_delete, Pb__ResvDelete)
+TO_CONTROL(trigger_set, Pb__TriggerRecord)
+TO_CONTROL(trigger_clear, Pb__TriggerFilter)
 
 static void on_node_update(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
@@ -48,9 +51,10 @@ static void on_node_update(struct ctld *c, const struct rpc_request *r, const st
         control_node_update(c->control, r->call, who, m);
 }
 
-static void tell_low(struct ctld *c)
+/* For a request of so many bytes; what waits for the next commit needs room, too. */
+static void tell_low(struct ctld *c, size_t payload)
 {
-    bool low = store_low(c->store);
+    bool low = store_low(c->store, store_batch_bytes(c->batch) + payload);
     if (low != c->low)
         control_set_store_low(c->control, low);
     c->low = low;
@@ -58,13 +62,14 @@ static void tell_low(struct ctld *c)
 
 static void on_submit(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
-    tell_low(c);
-    control_submit(c->control, r->call, who, (const Pb__SubmitRequest *)r->body);
+    const Pb__SubmitRequest *m = (const Pb__SubmitRequest *)r->body;
+    tell_low(c, m->payload ? pb__job_payload__get_packed_size(m->payload) : 0);
+    control_submit(c->control, r->call, who, m);
 }
 
 static void on_alloc(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
-    tell_low(c);
+    tell_low(c, 0);
     control_alloc(c->control, r->call, who, (const Pb__AllocRequest *)r->body);
 }
 
@@ -88,6 +93,7 @@ TO_LISTING(nodes, Pb__NodeFilter)
 TO_LISTING(parts, Pb__PartFilter)
 TO_LISTING(prio, Pb__PrioFilter)
 TO_LISTING(resvs, Pb__ResvFilter)
+TO_LISTING(triggers, Pb__TriggerFilter)
 
 /* Answered in a few bytes. */
 static bool is_unchanged(struct ctld *c, const struct rpc_request *r, bool asks, int64_t since)
@@ -141,6 +147,13 @@ static void on_ping(struct ctld *c, const struct rpc_request *r, const struct ca
 static void on_yield(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
     yield_request(c, r);
+}
+
+static void on_beat(struct ctld *c, const struct rpc_request *r, const struct caller *who)
+{
+    Pb__Empty reply = PB__EMPTY__INIT;
+    control_backup_heard(c->control, ((const Pb__CtldBeat *)r->body)->name);
+    rpc_reply(c->server, r->call, &reply.base); /* it is for nobody to act on */
 }
 
 static void on_takeover(struct ctld *c, const struct rpc_request *r, const struct caller *who)
@@ -360,6 +373,9 @@ static handler_fn *const handlers[] = {
     [RPC_RESV_LIST] = on_list_resvs,
     [RPC_RESV_UPDATE] = on_resv_update,
     [RPC_RESV_DELETE] = on_resv_delete,
+    [RPC_TRIGGER_SET] = on_trigger_set,
+    [RPC_TRIGGER_LIST] = on_list_triggers,
+    [RPC_TRIGGER_CLEAR] = on_trigger_clear,
     [RPC_RECONFIGURE] = on_reconfigure,
     [RPC_SHUTDOWN] = on_shutdown,
     [RPC_JOB_WAIT_END] = on_job_wait_end,
@@ -369,9 +385,11 @@ static handler_fn *const handlers[] = {
     [RPC_STATS] = on_stats,
     [RPC_ALLOC_INFO] = on_alloc_info,
     [RPC_CAST_ASK] = on_cast_ask,
+    [RPC_STEP_UNALLOCATED] = on_step_unallocated,
     [RPC_SET_DEBUG] = on_set_debug,
     [RPC_CTLD_YIELD] = on_yield,
     [RPC_CTLD_TAKEOVER] = on_takeover,
+    [RPC_CTLD_BEAT] = on_beat,
     [RPC_MINT] = on_mint,
 };
 
@@ -386,6 +404,7 @@ static bool needs_store(unsigned number)
     case RPC_SET_DEBUG:
     case RPC_SHUTDOWN:
     case RPC_CTLD_YIELD:
+    case RPC_CTLD_BEAT:
         return false;
     default:
         return true;
@@ -395,7 +414,7 @@ static bool needs_store(unsigned number)
 static void refuse_stuck(struct ctld *c, const struct rpc_request *r)
 {
     struct err err = {0};
-    bool full = store_low(c->store);
+    bool full = store_low(c->store, 0);
     err_set(&err, full ? -ERR_STORE_FULL : -ERR_STORE,
             "%s: the controller cannot save its state to %s now and answers when it can; nothing "
             "was changed by this request",

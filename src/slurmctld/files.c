@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "slurmctld/lowport.h"
 #include "slurmctld/start.h"
 
 static char *dir_of(const char *path)
@@ -33,18 +34,29 @@ static int user_entry(const struct conf *conf, struct passwd *entry, char *buffe
     return 0;
 }
 
-/* A directory that SlurmUser is to write to: one that is there keeps its owner. */
+/* A directory that SlurmUser is to write to: one that is there keeps its owner. It appears with its
+ * owner: another controller that starts meanwhile would find one that it may not write to. */
 static int directory_prepare(const char *path, mode_t mode, uid_t uid, gid_t gid, struct err *err)
 {
+    size_t len = strlen(path);
     struct stat st;
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    _cleanup_free_ char *made = mem_printf("%.*s.%d", (int)len, path, (int)getpid());
     if (!stat(path, &st))
         return 0;
-    int rc = path_mkdirs(path, mode, err);
+    int rc = path_mkdirs(made, mode, err);
     if (rc)
         return rc;
-    if (chown(path, uid, gid))
-        return err_set(err, -errno, "%s: cannot give it to SlurmUser: %s", path, strerror(errno));
-    return 0;
+    _cleanup_close_ int fd = open(made, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) || st.st_uid != geteuid())
+        rc = err_set(err, -EPERM, "%s: cannot make it: %s is another user's", path, made);
+    else if (fchown(fd, uid, gid))
+        rc = err_set(err, -errno, "%s: cannot give it to SlurmUser: %s", path, strerror(errno));
+    else if (rename(made, path) && errno != EEXIST && errno != ENOTEMPTY)
+        rc = err_set(err, -errno, "%s: cannot make it: %s", path, strerror(errno));
+    rmdir(made); /* it is there when something went wrong, or somebody was faster */
+    return rc;
 }
 
 /* An empty file of SlurmUser's, unless it is there. */
@@ -85,11 +97,13 @@ int files_prepare(const struct conf *conf, const char *log_file, struct err *err
 
 int files_become_user(const struct conf *conf, struct err *err)
 {
+    lowport_begun();
     if (geteuid() != 0 || conf->slurm_uid == 0)
         return 0;
     struct passwd user;
     char buffer[4096];
     int rc = user_entry(conf, &user, buffer, sizeof(buffer), err);
+    rc = rc ? rc : lowport_keep(conf, err);
     if (rc)
         return rc;
     uid_t uids[3] = {0};
@@ -102,7 +116,7 @@ int files_become_user(const struct conf *conf, struct err *err)
     for (int i = 0; i < 3; i++)
         if (uids[i] != user.pw_uid || gids[i] != user.pw_gid)
             return err_set(err, -EPERM, "cannot become SlurmUser %s", user.pw_name);
-    return 0;
+    return lowport_hold(conf, err);
 }
 
 /* The cluster key is made when there is none and this process may write beside the configuration,

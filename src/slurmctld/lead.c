@@ -208,6 +208,8 @@ static int state_restore(struct ctld *c, struct err *err)
         return rc;
     auth_signer_public(c->signer, c->cred_public_key);
     submit_env_begin(c);
+    if (ctld_me(c))
+        control_set_rank(c->control, ctld_me(c)->rank);
     control_start(c->control);
     lead_watch(c);
     return 0;

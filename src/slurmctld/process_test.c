@@ -144,6 +144,7 @@ REFUSE(alloc_wait, Pb__AllocWait)
 REFUSE(alloc_info, Pb__JobIdRequest)
 REFUSE(cast_ask, Pb__CastAsk)
 REFUSE(step_create, Pb__StepSpec)
+REFUSE(step_unallocated, Pb__Unallocated)
 REFUSE(step_complete, Pb__StepComplete)
 REFUSE(job_complete, Pb__JobComplete)
 REFUSE(job_signal, Pb__JobSignal)
@@ -359,6 +360,30 @@ bool control_list_resvs(struct control *c, const struct caller *who, const Pb__R
                         uint64_t *cursor, size_t budget, struct str *out)
 {
     return false;
+}
+
+bool control_list_triggers(struct control *c, const struct caller *who, const Pb__TriggerFilter *f,
+                           uint64_t *cursor, size_t budget, struct str *out)
+{
+    return false;
+}
+
+void control_trigger_set(struct control *c, uint64_t call, const struct caller *who,
+                         const Pb__TriggerRecord *m)
+{
+}
+
+void control_trigger_clear(struct control *c, uint64_t call, const struct caller *who,
+                           const Pb__TriggerFilter *f)
+{
+}
+
+void control_backup_heard(struct control *c, const char *name)
+{
+}
+
+void control_set_rank(struct control *c, uint32_t rank)
+{
 }
 
 bool control_hides(const struct control *c, const struct caller *who, const char *what)

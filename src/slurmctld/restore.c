@@ -34,7 +34,8 @@ static void format_key(uint32_t kind, uint64_t number, const char *name, struct 
                                         [RECORD_GIVEN_UP] = "the end of job",
                                         [RECORD_SHUTDOWN] = "the announced shutdown",
                                         [RECORD_ARRAY] = "job array",
-                                        [RECORD_RESV] = "reservation"};
+                                        [RECORD_RESV] = "reservation",
+                                        [RECORD_TRIGGER] = "trigger"};
     if (kind < sizeof(kinds) / sizeof(kinds[0]) && kinds[kind])
         str_puts(out, kinds[kind]);
     else

@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "base/trust.h"
 #include "loop/loop.h"
+#include "slurmctld/asuser.h"
 #include "slurmctld/scriptwire.h"
 
 #define KILL_AFTER_MS 5000 /* of SIGTERM */
@@ -49,6 +50,7 @@ struct run {
     pid_t pid;
     struct loop_timer *timer;
     bool timed_out, stopped;
+    int report; /* what kept it from being begun as its user comes here; -1: it is nobody's */
 };
 
 /* --- answers
@@ -83,6 +85,10 @@ static void tell(struct scriptd *d, const struct run *r, int wait_status, const 
 static char *describe(const struct run *r, int status)
 {
     const char *what = scriptwire_name(r->kind);
+    char why[ERR_TEXT_MAX];
+    ssize_t n = r->report >= 0 ? read(r->report, why, sizeof why - 1) : 0;
+    if (n > 0)
+        return mem_printf("%s %s cannot be run: %.*s", what, r->path, (int)n, why);
     if (r->timed_out)
         return mem_printf("%s %s did not end within %lld s", what, r->path,
                           (long long)r->limit_sec);
@@ -101,6 +107,8 @@ static void run_free(struct run *r)
     DL_DELETE(r->d->runs, r);
     r->d->count--;
     loop_timer_free(r->timer);
+    if (r->report >= 0)
+        close(r->report);
     free(r->path);
     free(r);
 }
@@ -133,8 +141,8 @@ static void on_timer(void *ctx)
 }
 
 /* In the child: nothing of ours is left to it, and it ends when we do. */
-static void __attribute__((noreturn)) become(const struct scriptd *d, const Pb__ScriptRun *m,
-                                             char **argv, char **env, pid_t parent, int report)
+static void __attribute__((noreturn)) run_child(const struct scriptd *d, const Pb__ScriptRun *m,
+                                                char **argv, char **env, pid_t parent, int report)
 {
     sigset_t none;
     sigemptyset(&none);
@@ -149,6 +157,8 @@ static void __attribute__((noreturn)) become(const struct scriptd *d, const Pb__
         dup2(d->null_fd, fd);
     dup3(report, 3, O_CLOEXEC);
     closefrom(4);
+    if (m->has_uid)
+        asuser_exec(m, argv, env, parent, 3);
     if (chdir("/") == 0)
         execve(m->path, argv, env);
     int error = errno;
@@ -174,9 +184,16 @@ static int spawn(struct run *r, const Pb__ScriptRun *m)
     } else {
         r->pid = fork();
         if (r->pid == 0)
-            become(r->d, m, argv, env, parent, ends[1]);
+            run_child(r->d, m, argv, env, parent, ends[1]);
         error = r->pid < 0 ? errno : 0;
         close(ends[1]);
+        if (!error && m->has_uid) { /* the name service may hang: it is not waited for */
+            r->report = ends[0];
+            fcntl(r->report, F_SETFL, O_NONBLOCK);
+            free(argv);
+            free(env);
+            return 0;
+        }
         while (!error && read(ends[0], &error, sizeof error) < 0 && errno == EINTR)
             ;
         close(ends[0]);
@@ -207,6 +224,7 @@ static void start(struct scriptd *d, const Pb__ScriptRun *m)
     r->restarts = m->restarts;
     r->path = mem_strdup(m->path);
     r->limit_sec = m->limit_sec;
+    r->report = -1;
     DL_APPEND(d->runs, r);
     d->count++;
     if (d->count > SCRIPTD_MOST) {
@@ -215,7 +233,8 @@ static void start(struct scriptd *d, const Pb__ScriptRun *m)
     }
     /* Its owner and mode may have changed since the configuration was read; that it is not there is
      * told by execve(). */
-    if (geteuid() == 0 && trust_check(m->path, m->owner, m->n_owner, &err) == -ERR_ACCESS) {
+    if (geteuid() == 0 && (!m->has_uid || m->uid == 0) &&
+        trust_check(m->path, m->owner, m->n_owner, &err) == -ERR_ACCESS) {
         refuse(d, r, err.text);
         return;
     }

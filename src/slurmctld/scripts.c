@@ -45,7 +45,7 @@ struct scripts {
     struct str in, out;
     struct script *all; /* in order of being asked for */
     uint64_t last;
-    unsigned running, mails, mails_waiting;
+    unsigned running, mails, triggers, mails_waiting;
 };
 
 static void helper_start(struct scripts *s);
@@ -94,6 +94,8 @@ static void count(struct scripts *s, const struct script *one, int by)
 {
     if (one->kind == PB__SCRIPT_KIND__SCRIPT_MAIL)
         s->mails += (unsigned)by;
+    else if (one->kind == PB__SCRIPT_KIND__SCRIPT_TRIGGER)
+        s->triggers += (unsigned)by;
     else
         s->running += (unsigned)by;
 }
@@ -151,10 +153,17 @@ static void send_one(struct scripts *s, struct script *one)
     scriptwire_put(&s->out, &m);
 }
 
+/* What the site runs for jobs, mail, and what users have run do not keep each other waiting. */
 static bool has_room(const struct scripts *s, const struct script *one)
 {
-    return one->kind == PB__SCRIPT_KIND__SCRIPT_MAIL ? s->mails < SCRIPTS_MAILS
-                                                     : s->running < SCRIPTS_AT_ONCE;
+    switch (one->kind) {
+    case PB__SCRIPT_KIND__SCRIPT_MAIL:
+        return s->mails < SCRIPTS_MAILS;
+    case PB__SCRIPT_KIND__SCRIPT_TRIGGER:
+        return s->triggers < SCRIPTS_TRIGGERS;
+    default:
+        return s->running < SCRIPTS_AT_ONCE;
+    }
 }
 
 static void send_more(struct scripts *s)
@@ -164,7 +173,8 @@ static void send_more(struct scripts *s)
         return;
     DL_FOREACH(s->all, one)
     {
-        if (s->running >= SCRIPTS_AT_ONCE && s->mails >= SCRIPTS_MAILS)
+        if (s->running >= SCRIPTS_AT_ONCE && s->mails >= SCRIPTS_MAILS &&
+            s->triggers >= SCRIPTS_TRIGGERS)
             break;
         if (!one->sent && !one->stopped && has_room(s, one))
             send_one(s, one);
@@ -187,7 +197,7 @@ static void take_back(struct scripts *s)
         if (one->kind == PB__SCRIPT_KIND__SCRIPT_MAIL)
             script_free(s, one);
     }
-    s->running = s->mails = 0;
+    s->running = s->mails = s->triggers = 0;
 }
 
 static void start_later(struct scripts *s)

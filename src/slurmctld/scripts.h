@@ -11,6 +11,7 @@
 
 #define SCRIPTS_AT_ONCE 64 /* of prologs and epilogs; further ones wait for their turn */
 #define SCRIPTS_MAILS 8
+#define SCRIPTS_TRIGGERS 32         /* control/ asks for no more */
 #define SCRIPTS_MAILS_WAITING 10000 /* further ones are dropped, with a word in the log */
 #define SCRIPTS_AGAIN_MS 1000       /* before a helper that did not live long is replaced */
 

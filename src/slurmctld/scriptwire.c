@@ -76,6 +76,7 @@ const char *scriptwire_name(Pb__ScriptKind kind)
         [PB__SCRIPT_KIND__SCRIPT_MAIL] = "MailProg",
         [PB__SCRIPT_KIND__SCRIPT_RESV_PROLOG] = "ResvProlog",
         [PB__SCRIPT_KIND__SCRIPT_RESV_EPILOG] = "ResvEpilog",
+        [PB__SCRIPT_KIND__SCRIPT_TRIGGER] = "the trigger's program",
     };
     unsigned k = (unsigned)kind;
     return k < sizeof names / sizeof names[0] && names[k] ? names[k] : "script";

@@ -16,6 +16,8 @@
 
 #include "base/child.h"
 #include "base/err.h"
+#include "base/hash.h"
+#include "base/kin.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "slurmctld/scriptwire.h"
@@ -35,6 +37,15 @@ struct waiting {
     struct str packed; /* SubmitMessage */
 };
 
+/* When a caller was last asked about; behind all others if that one hung. */
+struct turn {
+    UT_hash_handle hh;
+    uint32_t uid;
+    uint64_t number;
+};
+
+#define TURN_HUNG (UINT64_C(1) << 63)
+
 struct helper { /* outlives the line until its end has been seen */
     pid_t pid;
     struct submit_line *line; /* NULL: nobody is interested */
@@ -51,6 +62,8 @@ struct submit_line {
     int64_t started_ms;
     struct str in, out, setup;
     struct waiting *all; /* the first is with the helper when 'asked' */
+    struct turn *turns;  /* of callers, until nobody waits */
+    uint64_t last_turn;
     size_t count, bytes;
     bool ready, asked, timed_out;
     char *inside; /* whose code the helper runs */
@@ -83,11 +96,25 @@ static void line_close(struct submit_line *l)
     loop_timer_set(l->limit, -1);
 }
 
+/* And what its plugins have started: modules of PAM run programs, in sessions of their own. It is
+ * stopped first, and starts no more. */
+static void kill_whole(pid_t helper)
+{
+    struct kin_list below = {0};
+
+    kill(helper, SIGSTOP);
+    kin_below(&below, helper);
+    vec_foreach (&below.list, one)
+        kin_signal(one, helper, SIGKILL);
+    vec_done(&below.list);
+    kill(helper, SIGKILL);
+}
+
 static void helper_kill(struct submit_line *l)
 {
     line_close(l);
     if (l->helper)
-        kill(l->helper->pid, SIGKILL);
+        kill_whole(l->helper->pid);
 }
 
 static void flush(struct submit_line *l)
@@ -111,13 +138,63 @@ static void refuse_first(struct submit_line *l, const char *text)
     l->on_answer(l->ctx, &a);
 }
 
+static struct turn *turn_of(struct submit_line *l, uint32_t uid)
+{
+    struct turn *t;
+
+    HASH_FIND(hh, l->turns, &uid, sizeof(uid), t);
+    return t;
+}
+
+static void turns_forget(struct submit_line *l)
+{
+    struct turn *t, *next;
+
+    HASH_ITER (hh, l->turns, t, next) {
+        HASH_DEL(l->turns, t);
+        free(t);
+    }
+}
+
+/* One of the caller whose turn was longest ago comes to the front: none waits for all of another's,
+ * each of which may hang. */
+static void choose_next(struct submit_line *l)
+{
+    struct waiting *w, *best = NULL;
+    uint64_t least = UINT64_MAX;
+    struct turn *t;
+
+    DL_FOREACH(l->all, w)
+    {
+        t = turn_of(l, w->uid);
+        if ((t ? t->number : 0) < least) {
+            least = t ? t->number : 0;
+            best = w;
+        }
+    }
+    if (best != l->all) {
+        DL_DELETE(l->all, best);
+        DL_PREPEND(l->all, best);
+    }
+    t = turn_of(l, best->uid);
+    if (!t) {
+        t = mem_new(struct turn);
+        t->uid = best->uid;
+        HASH_ADD(hh, l->turns, uid, sizeof(t->uid), t);
+    }
+    t->number = ++l->last_turn;
+}
+
 /* The next question, when it can be asked. */
 static void go_on(struct submit_line *l)
 {
     while (l->fault && l->all)
         refuse_first(l, l->fault);
+    if (!l->all)
+        turns_forget(l);
     if (!l->ready || l->asked || !l->all)
         return;
+    choose_next(l);
     l->asked = true;
     str_append(&l->out, l->all->packed.data, l->all->packed.len);
     loop_timer_set(l->limit, SUBMIT_LINE_LIMIT_MS);
@@ -194,6 +271,8 @@ static void on_limit(void *ctx)
 {
     struct submit_line *l = ctx;
     l->timed_out = true;
+    if (l->asked)
+        turn_of(l, l->all->uid)->number |= TURN_HUNG;
     helper_kill(l);
 }
 
@@ -312,7 +391,7 @@ static void wait_for_end(pid_t pid)
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     struct pollfd p = {.fd = fd, .events = POLLIN};
     if (fd < 0 || poll(&p, 1, END_WAIT_MS) <= 0)
-        kill(pid, SIGKILL);
+        kill_whole(pid);
     if (fd >= 0)
         close(fd);
     waitpid(pid, NULL, 0);
@@ -333,6 +412,7 @@ void submit_line_free(struct submit_line *l, bool wait)
     }
     while (l->all)
         waiting_free(l, l->all);
+    turns_forget(l);
     loop_timer_free(l->limit);
     loop_timer_free(l->again);
     str_done(&l->in);

@@ -2,7 +2,8 @@
 /*
  * The controller's side of the helper in which job_submit plugins run (submitd.h). Questions wait
  * in a line; one is with the helper at a time, so that it is known which one a plugin crashed or
- * hung with: that one is refused, the helper is begun anew, and the others go on.
+ * hung with: that one is refused, the helper is begun anew, and the others go on. Callers take
+ * turns; who has hung comes behind all others.
  */
 #pragma once
 

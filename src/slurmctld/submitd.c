@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -172,6 +173,8 @@ static void serve(void)
             if (!take(&more))
                 return;
         } while (more > 0);
+        while (waitpid(-1, NULL, WNOHANG) > 0) /* what plugins have started and left behind */
+            ;
     }
 }
 
@@ -206,6 +209,12 @@ bool submitd_is_wanted(const char *argv0)
     return argv0 && str_eq(argv0, SUBMITD_NAME);
 }
 
+/* Not SIG_IGN, which the programs that plugins start would inherit. */
+static void on_nothing(int signo)
+{
+    (void)signo;
+}
+
 int submitd_main(void)
 {
     int type = 0;
@@ -215,10 +224,11 @@ int submitd_main(void)
         return 1;
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGHUP, SIG_IGN); /* and what a terminal sends to its whole group: */
-    signal(SIGINT, SIG_IGN);
-    signal(SIGTERM, SIG_IGN); /* the controller decides */
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* what its plugins start is found below it */
+    signal(SIGPIPE, on_nothing);
+    signal(SIGHUP, on_nothing); /* and what a terminal sends to its whole group: */
+    signal(SIGINT, on_nothing);
+    signal(SIGTERM, on_nothing); /* the controller decides */
     prctl(PR_SET_NAME, SUBMITD_NAME);
     fcntl(SUBMITD_LINE_FD, F_SETFD, FD_CLOEXEC);
     if (chdir("/"))
