@@ -3,11 +3,14 @@
 
 #include "base/mem.h"
 #include "rpc/client.h"
+#include "slurmd/back.h"
+#include "slurmd/extern.h"
 #include "slurmd/job.h"
 #include "slurmd/launch.h"
 
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
+#include "base/step_id.h"
 
 static struct log_limit refusals = {.burst = 60};
 
@@ -39,23 +42,29 @@ static int find_step(struct slurmd *d, const struct rpc_request *r, const Pb__St
 
     if (rc)
         return rc;
-    if (m->step_id == SLURMD_STEP_BATCH)
+    if (m->step_id == STEP_ID_BATCH)
         return err_set(err, -ERR_NOT_SUPPORTED,
-                       "the batch script of job %u writes to files, and is not attached to",
+                       "the batch script of job %u writes to files, and is not attached to: "
+                       "'scontrol show job %u' has them as StdOut and StdErr",
+                       m->job_id, m->job_id);
+    if (m->step_id == STEP_ID_EXTERN)
+        return err_set(err, -ERR_NOT_SUPPORTED, "the extern step of job %u writes nothing",
                        m->job_id);
     if (m->io_port < 1 || m->io_port > 65535 || m->io_key.len != AUTH_TOKEN_SIZE)
         return err_set(err, -ERR_PROTOCOL, "the request does not say where the output is to go");
     *out = step_find(j, m->step_id);
     if (!*out && note_find_step(&j->note, m->step_id))
-        return err_set(err, -ERR_JOB_DONE, "step %u.%u has ended", m->job_id, m->step_id);
+        return err_set(err, -ERR_JOB_DONE, "step %s has ended",
+                       STEP_ID_TEXT(m->job_id, m->step_id));
     if (!*out)
-        return err_set(err, -ERR_NO_STEP, "step %u.%u is not on node %s", m->job_id, m->step_id,
-                       d->name);
+        return err_set(err, -ERR_NO_STEP, "step %s is not on node %s",
+                       STEP_ID_TEXT(m->job_id, m->step_id), d->name);
     if ((*out)->ended)
-        return err_set(err, -ERR_JOB_DONE, "step %u.%u has ended", m->job_id, m->step_id);
+        return err_set(err, -ERR_JOB_DONE, "step %s has ended",
+                       STEP_ID_TEXT(m->job_id, m->step_id));
     if (!(*out)->started)
-        return err_set(err, -ERR_TRANSITION, "step %u.%u is not running yet", m->job_id,
-                       m->step_id);
+        return err_set(err, -ERR_TRANSITION, "step %s is not running yet",
+                       STEP_ID_TEXT(m->job_id, m->step_id));
     return step_is_swamped(*out) ? err_set(err, -ERR_BUSY, "%s", err_text(ERR_BUSY)) : 0;
 }
 
@@ -73,15 +82,15 @@ void attach_step(struct slurmd *d, const struct rpc_request *r)
                             &secret, &err);
     if (rc) {
         if (rc == -ERR_ACCESS && log_allow(&refusals))
-            log_error("refused to show step %u.%u to user %u at %s: %s", m->job_id, m->step_id,
-                      (unsigned)r->who.uid, r->peer, err.text);
+            log_error("refused to show step %s to user %u at %s: %s",
+                      STEP_ID_TEXT(m->job_id, m->step_id), (unsigned)r->who.uid, r->peer, err.text);
         rpc_reply_error(d->server, r->call, -rc, err.text);
         return;
     }
-    log_verbose("step %u.%u: user %u at %s watches", m->job_id, m->step_id, (unsigned)r->who.uid,
-                r->peer);
+    log_verbose("step %s: user %u at %s watches", STEP_ID_TEXT(m->job_id, m->step_id),
+                (unsigned)r->who.uid, r->peer);
     vec_push(&s->attaching, r->call);
-    told.addr = launch_return_address(r->peer);
+    told.addr = back_address(r->peer, NULL, 0);
     told.port = m->io_port;
     told.key = (ProtobufCBinaryData){sizeof(secret.mac_key), secret.mac_key};
     rpc_link_send(s->link, RPC_STEPD_ATTACH, false, r->call, &told.base);
@@ -108,7 +117,8 @@ void attach_done(struct step *s, uint64_t number, const Pb__StepdAttached *m)
 
 void attach_fail(struct step *s)
 {
-    _cleanup_free_ char *text = mem_printf("step %u.%u has ended", s->job->key.id, s->id);
+    _cleanup_free_ char *text =
+        mem_printf("step %s has ended", STEP_ID_TEXT(s->job->key.id, s->id));
 
     vec_foreach (&s->attaching, call)
         rpc_reply_error(s->job->d->server, *call, ERR_JOB_DONE, text);

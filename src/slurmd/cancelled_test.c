@@ -5,12 +5,14 @@
 
 #include <cmocka.h>
 
+#include "base/step_id.h"
+
 #include "slurmd/cancelled.h"
 
 static void test_only_the_very_step(void **state)
 {
     static const struct cancelled_step others[] = {
-        {5, 0, 2}, {5, 1, 1}, {6, 0, 1}, {0, 0, 0}, {5, 0, 0xfffffffbu}};
+        {5, 0, 2}, {5, 1, 1}, {6, 0, 1}, {0, 0, 0}, {5, 0, STEP_ID_BATCH}};
     struct cancelled_step s = {5, 0, 1};
     struct cancelled c = {0};
 

@@ -170,6 +170,25 @@ static int make_directory(const struct conf *conf, const char *path, struct err 
     return rc ? rc : conf_trust_path(conf, "SlurmdSpoolDir", path, err);
 }
 
+/* Those that were sent, and no others. */
+static int store_extra(const struct conf *conf, const char *directory, struct err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < CONF_EXTRA_FILES && rc == 0; i++) {
+        const char *text;
+        size_t len;
+        const char *name = conf_extra_file(conf, i, &text, &len);
+        _cleanup_free_ char *path = mem_printf("%s/%s", directory, name);
+
+        if (text)
+            rc = path_write_file(path, text, len, 0644, err);
+        else if (unlink(path) && errno != ENOENT)
+            rc = err_set(err, -errno, "cannot remove %s: %s", path, strerror(errno));
+    }
+    return rc;
+}
+
 /* The configuration, which 'conf' was read of, into the spool directory. */
 static int store(const struct configless *c, const struct conf *conf, const char *spool,
                  const Pb__NodeConfig *m, const char *from, struct err *err)
@@ -186,7 +205,9 @@ static int store(const struct configless *c, const struct conf *conf, const char
     str_printf(&text, HEADER "%016llx from %s; slurmd writes this file anew\n",
                (unsigned long long)conf->hash, from);
     str_append(&text, m->text.data, m->text.len);
-    rc = path_write_file(path, text.data, text.len, 0644, err);
+    rc = store_extra(conf, directory, err);
+    if (!rc)
+        rc = path_write_file(path, text.data, text.len, 0644, err);
     if (rc)
         return rc;
     rc = point(c->link, directory);

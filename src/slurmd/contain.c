@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "slurmd/contain.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -10,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/proc.h"
+#include "slurmd/contain_priv.h"
 #include "slurmd/cpus.h"
 #include "slurmd/devices.h"
 #include "slurmd/step.h"
@@ -17,40 +16,31 @@
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
 
-#define REMOVE_MS 200    /* between tries */
-#define REMOVE_TRIES 300 /* a minute */
-
-/* What is to go as soon as the kernel lets it. */
-struct removal {
-    uid_t uid;
-    struct job_key job;
-    bool one_step;
-    uint32_t step_id;
-    unsigned tries;
-};
-
-struct contain {
-    struct slurmd *d;
-    struct cgroup base;
-    unsigned use; /* of its parts: those of steps that start now */
-    char *mount;
-    int lock_fd;
-    VEC(struct removal) removals;
-    struct loop_timer *timer;
-};
-
 /* --- what is asked for, and what there is -------------------------------------------------------
  */
+
+static bool limits_memory(const struct conf_cgroup *c)
+{
+    return c->limit && (c->constrain_ram_space || c->constrain_swap_space);
+}
+
+static bool gathers(const struct conf_cgroup *c)
+{
+    return c->gather;
+}
 
 static const struct {
     enum cgroup_part part;
     const char *what, *then; /* who wants it, and what comes of it when it is not there */
+    bool (*wanted)(const struct conf_cgroup *c); /* of a part that several want */
 } wants[] = {
-    {CGROUP_PROCS, "proctrack/cgroup", "processes are found as with proctrack/linuxproc"},
-    {CGROUP_CPUACCT, "jobacct_gather/cgroup", "time is what /proc says"},
-    {CGROUP_CPUSET, "task/cgroup", "ConstrainCores has no effect"},
-    {CGROUP_MEMORY, "task/cgroup", "ConstrainRAMSpace and ConstrainSwapSpace have no effect"},
-    {CGROUP_DEVICES, "task/cgroup", "ConstrainDevices has no effect"},
+    {CGROUP_PROCS, "proctrack/cgroup", "processes are found as with proctrack/linuxproc", NULL},
+    {CGROUP_CPUACCT, "jobacct_gather/cgroup", "time is what /proc says", NULL},
+    {CGROUP_CPUSET, "task/cgroup", "ConstrainCores has no effect", NULL},
+    {CGROUP_MEMORY, "task/cgroup", "ConstrainRAMSpace and ConstrainSwapSpace have no effect",
+     limits_memory},
+    {CGROUP_MEMORY, "jobacct_gather/cgroup", "memory is what /proc says", gathers},
+    {CGROUP_DEVICES, "task/cgroup", "ConstrainDevices has no effect", NULL},
 };
 #define WANTS (sizeof(wants) / sizeof(wants[0]))
 
@@ -61,11 +51,10 @@ static unsigned wanted(const struct conf_cgroup *c)
     if (c->disabled)
         return 0;
     parts |= c->track ? CGROUP_BIT(CGROUP_PROCS) : 0;
-    parts |= c->gather ? CGROUP_BIT(CGROUP_CPUACCT) : 0;
+    parts |= c->gather ? CGROUP_BIT(CGROUP_CPUACCT) | CGROUP_BIT(CGROUP_MEMORY) : 0;
     parts |= c->limit && c->constrain_cores ? CGROUP_BIT(CGROUP_CPUSET) : 0;
     parts |= c->limit && c->constrain_devices ? CGROUP_BIT(CGROUP_DEVICES) : 0;
-    if (c->limit && (c->constrain_ram_space || c->constrain_swap_space))
-        parts |= CGROUP_BIT(CGROUP_MEMORY);
+    parts |= limits_memory(c) ? CGROUP_BIT(CGROUP_MEMORY) : 0;
     return parts;
 }
 
@@ -80,11 +69,11 @@ static void say_lacks(const struct slurmd *d, const struct contain *k, const str
 
     arena_init(&arena, 0);
     for (size_t i = 0; i < WANTS; i++)
-        if (why[wants[i].part].code)
+        if (why[wants[i].part].code && (!wants[i].wanted || wants[i].wanted(c)))
             log_error("%s: %s: %s; %s", wants[i].what, why[wants[i].part].text, wants[i].then,
                       !two ? "mount it, or see cgroup_enable= in the kernel's documentation"
                            : "see EnableControllers in man cgroup.conf");
-    if (c->constrain_swap_space && cgroup_has(&k->base, CGROUP_MEMORY) &&
+    if (c->limit && c->constrain_swap_space && cgroup_has(&k->base, CGROUP_MEMORY) &&
         !cgroup_has_swap(&k->base))
         log_error("task/cgroup: the kernel counts no swap of %s: ConstrainSwapSpace has no effect; "
                   "put swapaccount=1 on its command line",
@@ -117,8 +106,7 @@ static void contain_free(struct contain *k)
         close(k->lock_fd);
     cgroup_close(&k->base);
     free(k->mount);
-    vec_done(&k->removals);
-    loop_timer_free(k->timer);
+    contain_over_free(k->over);
     free(k);
 }
 
@@ -213,9 +201,8 @@ void contain_close(struct slurmd *d)
 /* --- directories of jobs ------------------------------------------------------------------------
  */
 
-/* Version 1 has one of the user in between. */
-static int open_above(const struct contain *k, uid_t uid, bool make, struct cgroup *out,
-                      struct err *err)
+int contain_above(const struct contain *k, uid_t uid, bool make, struct cgroup *out,
+                  struct err *err)
 {
     char name[CGROUP_NAME_MAX];
 
@@ -223,8 +210,8 @@ static int open_above(const struct contain *k, uid_t uid, bool make, struct cgro
     return make ? cgroup_make(&k->base, name, out, err) : cgroup_find(&k->base, name, out);
 }
 
-static int open_job(const struct contain *k, uid_t uid, struct job_key key, bool make,
-                    struct cgroup *out, struct err *err)
+int contain_job(const struct contain *k, uid_t uid, struct job_key key, bool make,
+                struct cgroup *out, struct err *err)
 {
     _cleanup_(cgroup_close) struct cgroup above = {0};
     const struct cgroup *in = &k->base;
@@ -232,7 +219,7 @@ static int open_job(const struct contain *k, uid_t uid, struct job_key key, bool
     int rc = 0;
 
     if (k->base.version == CGROUP_V1) {
-        rc = open_above(k, uid, make, &above, err);
+        rc = contain_above(k, uid, make, &above, err);
         in = &above;
     }
     if (rc)
@@ -258,7 +245,7 @@ static int fill_memory(const struct slurmd *d, const struct cgroup *job, const P
     bool swap = cgroup_has_swap(job);
     int rc;
 
-    if (!(d->contain->use & CGROUP_BIT(CGROUP_MEMORY)))
+    if (!(d->contain->use & CGROUP_BIT(CGROUP_MEMORY)) || !limits_memory(c))
         return 0;
     contain_limit(c, d->hw.real_memory_mib, share ? share->mem_mib : 0, &of_job);
     contain_limit(c, d->hw.real_memory_mib, here->mem_mib, &of_step);
@@ -336,7 +323,7 @@ int contain_fill(struct job *j, const Pb__Cred *cred, uint32_t node_index, Pb__S
         return 0;
     m = arena_alloc(arena, sizeof(*m));
     pb__step_cgroup__init(m);
-    rc = open_job(k, (uid_t)cred->uid, j->key, true, &job, err);
+    rc = contain_job(k, (uid_t)cred->uid, j->key, true, &job, err);
     if (!rc)
         rc = fill_memory(d, &job, share, here, m, err);
     if (!rc)
@@ -349,7 +336,7 @@ int contain_fill(struct job *j, const Pb__Cred *cred, uint32_t node_index, Pb__S
     m->top = k->base.path;
     m->parts = k->use;
     m->has_track = m->has_signal_all = m->has_gather = true;
-    m->track = k->use & CGROUP_BIT(CGROUP_PROCS) && d->conf->cgroup.track;
+    m->track = contain_tracks(d);
     m->signal_all = d->conf->cgroup.signal_children_processes;
     m->gather = d->conf->cgroup.gather;
     start->cgroup = m;
@@ -369,7 +356,7 @@ int contain_add(struct job *j, const Pb__Cred *cred, uint32_t node_index, pid_t 
     rc = contain_fill(j, cred, node_index, &m, &arena, err);
     if (rc || !m.cgroup)
         return rc;
-    rc = open_job(j->d->contain, (uid_t)cred->uid, j->key, false, &job, err);
+    rc = contain_job(j->d->contain, (uid_t)cred->uid, j->key, false, &job, err);
     if (!rc)
         rc = cgroup_make(&job, "files", &files, err);
     if (!rc)
@@ -384,9 +371,22 @@ static int open_step(const struct job *j, uint32_t step_id, struct cgroup *out)
     const struct contain *k = j->d->contain;
     _cleanup_(cgroup_close) struct cgroup job = {0};
     char name[CGROUP_NAME_MAX];
-    int rc = k ? open_job(k, (uid_t)j->note.about->uid, j->key, false, &job, NULL) : -ENOENT;
+    int rc = k ? contain_job(k, (uid_t)j->note.about->uid, j->key, false, &job, NULL) : -ENOENT;
 
     return rc ? rc : cgroup_find(&job, cgroup_name_step(step_id, name), out);
+}
+
+bool contain_tracks(const struct slurmd *d)
+{
+    return d->contain && d->contain->use & CGROUP_BIT(CGROUP_PROCS) && d->conf->cgroup.track;
+}
+
+void contain_pids(struct job *j, uint32_t step_id, struct cgroup_pids *out)
+{
+    _cleanup_(cgroup_close) struct cgroup step = {0};
+
+    if (contain_tracks(j->d) && !open_step(j, step_id, &step))
+        cgroup_pids(&step, out);
 }
 
 bool contain_time(struct job *j, uint32_t step_id, Pb__Usage *out)
@@ -396,6 +396,18 @@ bool contain_time(struct job *j, uint32_t step_id, Pb__Usage *out)
     if (open_step(j, step_id, &step) || cgroup_read_cpu(&step, &out->user_usec, &out->sys_usec))
         return false;
     out->has_user_usec = out->has_sys_usec = true;
+    return true;
+}
+
+bool contain_memory(struct job *j, uint32_t step_id, uint64_t *kib)
+{
+    _cleanup_(cgroup_close) struct cgroup step = {0};
+    struct cgroup_memory m = {0};
+
+    if (!j->d->contain || !j->d->conf->cgroup.gather || open_step(j, step_id, &step) ||
+        cgroup_read_memory(&step, &m))
+        return false;
+    *kib = m.used / 1024;
     return true;
 }
 
@@ -415,167 +427,4 @@ unsigned contain_kill(struct job *j, uint32_t step_id, struct str *text)
         proc_describe(left.list.data[0], text);
     vec_done(&left.list);
     return count;
-}
-
-/* --- what is over -------------------------------------------------------------------------------
- */
-
-static int remove_one(const struct contain *k, const struct removal *r)
-{
-    _cleanup_(cgroup_close) struct cgroup above = {0}, job = {0};
-    const struct cgroup *in = &k->base;
-    char name[CGROUP_NAME_MAX];
-    int rc;
-
-    if (r->one_step) {
-        if (open_job(k, r->uid, r->job, false, &job, NULL))
-            return 0;
-        return cgroup_remove(&job, cgroup_name_step(r->step_id, name));
-    }
-    if (k->base.version == CGROUP_V1) {
-        if (open_above(k, r->uid, false, &above, NULL))
-            return 0;
-        in = &above;
-    }
-    rc = cgroup_remove(in, cgroup_name_job(r->job.id, r->job.restarts, name));
-    if (!rc && in == &above)
-        cgroup_remove_empty(&k->base, cgroup_name_uid(r->uid, name)); /* others may be in it */
-    return rc;
-}
-
-/* A step that runs again by the same name is not what was to go. */
-static bool is_there_again(const struct contain *k, const struct removal *r)
-{
-    const struct job *j = job_find(k->d, r->job.id, r->job.restarts);
-
-    return j && !j->note.gone && (!r->one_step || step_find(j, r->step_id));
-}
-
-static void give_up(const struct contain *k, const struct removal *r)
-{
-    char job[CGROUP_NAME_MAX], step[CGROUP_NAME_MAX];
-
-    log_error("cgroup %s/%s%s%s cannot be removed: something is still in it; it goes when slurmd "
-              "starts next",
-              k->base.path, cgroup_name_job(r->job.id, r->job.restarts, job),
-              r->one_step ? "/" : "", r->one_step ? cgroup_name_step(r->step_id, step) : "");
-}
-
-static void on_timer(void *ctx)
-{
-    struct contain *k = ctx;
-
-    for (size_t i = 0; i < k->removals.len;) {
-        struct removal *r = &k->removals.data[i];
-        bool over = is_there_again(k, r) || !remove_one(k, r);
-
-        if (!over && ++r->tries >= REMOVE_TRIES) {
-            give_up(k, r);
-            over = true;
-        }
-        if (over)
-            vec_remove(&k->removals, i);
-        else
-            i++;
-    }
-    if (k->removals.len)
-        loop_timer_set(k->timer, REMOVE_MS);
-}
-
-static void remove_soon(struct contain *k, struct removal r)
-{
-    if (!remove_one(k, &r))
-        return;
-    if (!k->timer)
-        k->timer = loop_timer_new(k->d->loop, on_timer, k);
-    vec_push(&k->removals, r);
-    if (k->removals.len == 1)
-        loop_timer_set(k->timer, REMOVE_MS);
-}
-
-void contain_step_over(struct job *j, uint32_t step_id)
-{
-    if (j->d->contain)
-        remove_soon(j->d->contain,
-                    (struct removal){(uid_t)j->note.about->uid, j->key, true, step_id});
-}
-
-void contain_job_over(struct job *j)
-{
-    if (j->d->contain)
-        remove_soon(j->d->contain, (struct removal){(uid_t)j->note.about->uid, j->key, false, 0});
-}
-
-/* --- what earlier daemons have left -------------------------------------------------------------
- */
-
-struct sweep {
-    const struct contain *k;
-    const struct cgroup *in;
-    struct job *job;
-};
-
-static void sweep_step(void *ctx, const char *name)
-{
-    struct sweep *s = ctx;
-
-    for (size_t i = 0; i < s->job->steps.len; i++) {
-        char own[CGROUP_NAME_MAX];
-
-        if (!strcmp(name, cgroup_name_step(s->job->steps.data[i]->id, own)))
-            return;
-    }
-    cgroup_remove(s->in, name); /* one that is not empty stays: its end is being looked after */
-}
-
-static void sweep_unknown(const struct sweep *s, const char *name)
-{
-    _cleanup_(cgroup_close) struct cgroup job = {0};
-    struct cgroup_pids left = {0};
-
-    if (!cgroup_remove(s->in, name) || cgroup_find(s->in, name, &job))
-        return;
-    cgroup_pids(&job, &left);
-    log_error("cgroup %s holds %zu processes of a job that this node does not know; they are left "
-              "alone",
-              job.path, left.list.len);
-    vec_done(&left.list);
-}
-
-static void sweep_job(void *ctx, const char *name)
-{
-    struct sweep *s = ctx;
-    _cleanup_(cgroup_close) struct cgroup dir = {0};
-    uint32_t id, restarts;
-
-    if (cgroup_parse_job(name, &id, &restarts))
-        return;
-    s->job = job_find(s->k->d, id, restarts);
-    if (!s->job || s->job->note.gone) {
-        sweep_unknown(s, name);
-    } else if (!cgroup_find(s->in, name, &dir)) {
-        struct sweep below = {.k = s->k, .in = &dir, .job = s->job};
-
-        cgroup_each(&dir, sweep_step, &below);
-    }
-}
-
-static void sweep_user(void *ctx, const char *name)
-{
-    struct sweep *s = ctx;
-    _cleanup_(cgroup_close) struct cgroup dir = {0};
-    struct sweep below = {.k = s->k, .in = &dir};
-
-    if (!str_starts(name, "uid_") || cgroup_find(&s->k->base, name, &dir))
-        return;
-    cgroup_each(&dir, sweep_job, &below);
-    cgroup_remove_empty(&s->k->base, name);
-}
-
-void contain_sweep(struct slurmd *d)
-{
-    struct sweep s = {.k = d->contain, .in = d->contain ? &d->contain->base : NULL};
-
-    if (s.k)
-        cgroup_each(s.in, s.in->version == CGROUP_V1 ? sweep_user : sweep_job, &s);
 }

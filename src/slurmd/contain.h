@@ -33,11 +33,17 @@ int contain_fill(struct job *j, const Pb__Cred *cred, uint32_t node_index, Pb__S
 int contain_add(struct job *j, const Pb__Cred *cred, uint32_t node_index, pid_t pid,
                 struct err *err);
 
+bool contain_tracks(const struct slurmd *d); /* steps that start now, by control groups */
+/* Those in the step's, where it is tracked by one. The caller ends the list. */
+void contain_pids(struct job *j, uint32_t step_id, struct cgroup_pids *out);
+
 /* Of a step whose shepherd was killed: ends what is in its cgroup. How many are left, and which
  * one of them, as proc_describe() puts it. */
 unsigned contain_kill(struct job *j, uint32_t step_id, struct str *left);
 /* The time that its processes have used, where cgroups count it; false: nobody knows. */
 bool contain_time(struct job *j, uint32_t step_id, Pb__Usage *out);
+/* What its processes have of memory now, where that is to be gathered; the same. */
+bool contain_memory(struct job *j, uint32_t step_id, uint64_t *kib);
 /* No process of it lives: its directory goes, now or as soon as the kernel lets go of it. */
 void contain_step_over(struct job *j, uint32_t step_id);
 void contain_job_over(struct job *j);

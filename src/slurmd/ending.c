@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmd/ending.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,13 +10,18 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/proc.h"
 #include "slurmd/contain.h"
+#include "slurmd/extern.h"
+#include "slurmd/freq.h"
+#include "slurmd/litter.h"
 #include "slurmd/report.h"
 #include "slurmd/step.h"
 #include "slurmd/stray.h"
 
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
+#include "base/step_id.h"
 
 #define SCRIPT_LOOK_MS 200
 #define STRAY_LOOK_MS 500 /* all processes of the machine are looked at */
@@ -39,26 +45,57 @@ void ending_lost_free(struct lost *l)
             break;
         }
     loop_timer_free(l->timer);
+    if (l->said)
+        pb__stepd_ended__free_unpacked(l->said, NULL);
+    if (l->handle >= 0)
+        close(l->handle);
     free(l);
+}
+
+static void say_killed(const struct lost *l, Pb__Usage *usage, Pb__StepdEnded *m)
+{
+    struct job *j = l->job;
+
+    m->job_id = j->key.id;
+    m->restarts = j->key.restarts;
+    m->step_id = l->step_id;
+    m->exit_status = SIGKILL;
+    m->text = l->was_silent ? "slurmstepd did not answer, and was killed" : "slurmstepd was killed";
+    m->has_timed_out = m->timed_out = str_eq(j->note.why, "TIME LIMIT");
+    m->usage = contain_time(j, l->step_id, usage) ? usage : NULL;
 }
 
 static void lost_is_over(struct lost *l, char *stuck)
 {
-    Pb__StepdEnded m = PB__STEPD_ENDED__INIT;
+    Pb__StepdEnded m = PB__STEPD_ENDED__INIT, *said = take_ptr(l->said);
     Pb__Usage usage = PB__USAGE__INIT;
     struct job *j = l->job;
 
-    m.job_id = j->key.id;
-    m.restarts = j->key.restarts;
-    m.step_id = l->step_id;
-    m.exit_status = SIGKILL;
-    m.text = "slurmstepd was killed";
-    m.has_unkillable = m.unkillable = stuck != NULL;
-    m.stuck = stuck;
-    m.usage = contain_time(j, l->step_id, &usage) ? &usage : NULL;
+    if (said)
+        m = *said;
+    else
+        say_killed(l, &usage, &m);
+    if (stuck) {
+        m.has_unkillable = m.unkillable = true;
+        m.stuck = stuck;
+    }
     contain_step_over(j, l->step_id);
+    litter_of_step(j->d, j->key.id, j->key.restarts, l->step_id);
+    freq_step_over(j, l->step_id);
     ending_lost_free(l);
     job_step_ended(j, &m, NULL);
+    if (said)
+        pb__stepd_ended__free_unpacked(said, NULL);
+}
+
+static bool shepherd_lives(const struct lost *l, struct str *left)
+{
+    struct pollfd p = {.fd = l->handle, .events = POLLIN};
+
+    if (l->handle < 0 || poll(&p, 1, 0) != 0)
+        return false;
+    proc_describe(l->silent, left);
+    return true;
 }
 
 static void look_for_strays(void *ctx)
@@ -69,7 +106,10 @@ static void look_for_strays(void *ctx)
     struct job *j = l->job;
     unsigned count = contain_kill(j, l->step_id, &left);
 
+    if (l->step_id == STEP_ID_EXTERN)
+        count += extern_kill(j, &stray);
     count += stray_kill(j->d, j->key.id, l->step_id, (uid_t)j->note.about->uid, &stray);
+    count += shepherd_lives(l, &stray);
     if (!left.len)
         str_puts(&left, str_cstr(&stray));
     if (!count)
@@ -80,18 +120,53 @@ static void look_for_strays(void *ctx)
         loop_timer_set(l->timer, STRAY_LOOK_MS);
 }
 
-void ending_lost(struct job *j, uint32_t step_id)
+static struct lost *lost_new(struct job *j, uint32_t step_id)
 {
     struct lost *l = mem_new(struct lost);
 
-    log_error("step %u.%u: its slurmstepd has gone without a report; ending what is left of it",
-              j->key.id, step_id);
     l->job = j;
     l->step_id = step_id;
+    l->handle = -1;
+    vec_push(&j->lost, l);
+    return l;
+}
+
+static void end_what_is_left(struct lost *l)
+{
+    struct job *j = l->job;
+
     l->give_up_ms = loop_mono_ms() + j->d->conf->unkillable_step_timeout_sec * 1000;
     l->timer = loop_timer_new(j->d->loop, look_for_strays, l);
-    vec_push(&j->lost, l);
     look_for_strays(l);
+}
+
+void ending_lost(struct job *j, uint32_t step_id)
+{
+    log_error("step %s: its slurmstepd has gone without a report; ending what is left of it",
+              STEP_ID_TEXT(j->key.id, step_id));
+    end_what_is_left(lost_new(j, step_id));
+}
+
+void ending_silent(struct job *j, uint32_t step_id, pid_t shepherd, int handle)
+{
+    struct lost *l = lost_new(j, step_id);
+
+    l->was_silent = true;
+    l->silent = shepherd;
+    l->handle = handle;
+    end_what_is_left(l);
+}
+
+bool ending_extern(struct job *j, const Pb__StepdEnded *said)
+{
+    struct lost *l;
+
+    if (!j->note.ever_adopted || contain_tracks(j->d) || (said->has_unkillable && said->unkillable))
+        return false;
+    l = lost_new(j, STEP_ID_EXTERN);
+    l->said = ending_copy(said);
+    end_what_is_left(l);
+    return true;
 }
 
 /* Claimed, but whoever claimed it does not answer. */
@@ -116,12 +191,12 @@ void ending_find_steps(struct job *j)
     struct slurmd *d = j->d;
     bool batch = j->note.batch_started && !j->note.batch_over;
 
-    if (batch && report_pending_step(d, j->key.id, j->key.restarts, SLURMD_STEP_BATCH))
+    if (batch && report_pending_step(d, j->key.id, j->key.restarts, STEP_ID_BATCH))
         j->batch_ended = true;
-    else if (batch && !claimed(j, SLURMD_STEP_BATCH))
+    else if (batch && !claimed(j, STEP_ID_BATCH))
         j->note.batch_started = false; /* its shepherd never came so far: it may be started */
-    else if (batch && !step_adopt(j, SLURMD_STEP_BATCH))
-        take_end(j, SLURMD_STEP_BATCH);
+    else if (batch && !step_adopt(j, STEP_ID_BATCH))
+        take_end(j, STEP_ID_BATCH);
     if (j->note.batch_over)
         j->batch_ended = true;
     for (size_t i = 0; i < j->note.steps.len;) {
@@ -146,20 +221,64 @@ struct watch {
     script_fn *done;
 };
 
-/* Whether the number still belongs to the site's script. */
-static bool script_lives(const struct job *j, bool is_epilog)
+static bool runs(pid_t pid, const char *script)
 {
-    const char *script = is_epilog ? j->d->conf->epilog : j->d->conf->prolog;
-    pid_t pid = is_epilog ? j->note.epilog_pid : j->note.prolog_pid;
     _cleanup_str_ struct str line = STR_INIT;
     char path[64];
 
-    if (pid <= 0 || !script)
-        return false;
     snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
     if (path_read_file(path, COMMAND_LINE_MAX, &line, NULL))
         return false;
     return line.len && memmem(line.data, line.len, script, strlen(script));
+}
+
+struct wanted {
+    const char *script;
+    const char *vars[3];
+    pid_t found;
+};
+
+static int look_at(void *ctx, pid_t pid)
+{
+    _cleanup_str_ struct str environment = STR_INIT;
+    struct wanted *w = ctx;
+
+    if (!runs(pid, w->script) || proc_environ(pid, &environment))
+        return 0;
+    for (size_t i = 0; i < sizeof(w->vars) / sizeof(w->vars[0]); i++)
+        if (!proc_environ_has(&environment, w->vars[i], true))
+            return 0;
+    w->found = pid;
+    return 1;
+}
+
+/* A daemon that is killed when it has just begun a script has not noted its number: by what the
+ * script was begun with. 0: none. */
+static pid_t find_script(const struct job *j, const char *script, bool is_epilog)
+{
+    _cleanup_free_ char *id = mem_printf("SLURM_JOB_ID=%u", j->key.id);
+    _cleanup_free_ char *node = mem_printf("SLURMD_NODENAME=%s", j->d->name);
+    struct wanted w = {
+        script,
+        {id, node,
+         is_epilog ? "SLURM_SCRIPT_CONTEXT=epilog_slurmd" : "SLURM_SCRIPT_CONTEXT=prolog_slurmd"},
+        0};
+
+    proc_each(look_at, &w);
+    return w.found;
+}
+
+/* Whether the site's script that an earlier daemon has begun still runs. */
+static bool script_lives(struct job *j, bool is_epilog)
+{
+    const char *script = is_epilog ? j->d->conf->epilog : j->d->conf->prolog;
+    pid_t *pid = is_epilog ? &j->note.epilog_pid : &j->note.prolog_pid;
+
+    if (!script)
+        return false;
+    if (*pid <= 0)
+        *pid = find_script(j, script, is_epilog);
+    return *pid > 0 && runs(*pid, script);
 }
 
 static void on_look(void *ctx)
@@ -176,6 +295,7 @@ static void on_look(void *ctx)
     log_info("job %u: the %s that was running when this daemon started has ended", w->key.id,
              w->is_epilog ? "epilog" : "prolog");
     w->done(w->d, w->key.id, w->key.restarts, 0, NULL);
+    script_old_ended(w->d);
     free(w);
 }
 
@@ -184,6 +304,7 @@ void ending_watch_script(struct job *j, bool is_epilog, script_fn *done)
     struct watch *w = mem_new(struct watch);
 
     *w = (struct watch){j->d, j->key, is_epilog, done};
+    j->d->old_scripts++;
     j->script_watch = loop_timer_new(j->d->loop, on_look, w);
     loop_timer_set(j->script_watch, 0);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "slurmd/prolog.h"
 #include "slurmd/report.h"
 #include "slurmd/revoked.h"
 #include "slurmd/step.h"
@@ -125,7 +126,7 @@ void halt_take(struct slurmd *d, const Pb__Halt *m)
     j->note.halted = m->stop;
     begin(j);
     if (!j->note.halted && j->waiting.len)
-        job_prepare(j);
+        prolog_run(j);
 }
 
 void halt_adopt(struct job *j)

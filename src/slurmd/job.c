@@ -6,12 +6,13 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
-#include "slurmd/contain.h"
+#include "slurmd/adopt.h"
 #include "slurmd/ending.h"
+#include "slurmd/epilog.h"
+#include "slurmd/extern.h"
 #include "slurmd/halt.h"
-#include "slurmd/jobtmp.h"
 #include "slurmd/launch.h"
-#include "slurmd/plugins.h"
+#include "slurmd/prolog.h"
 #include "slurmd/receive.h"
 #include "slurmd/report.h"
 #include "slurmd/revoked.h"
@@ -24,6 +25,7 @@
 
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
+#include "base/step_id.h"
 
 struct job *job_find(struct slurmd *d, uint32_t id, uint32_t restarts)
 {
@@ -57,11 +59,15 @@ struct job *job_new_unnoted(struct slurmd *d, const Pb__Terminate *about)
 int job_new(struct slurmd *d, const Pb__Terminate *about, const char *line, struct job **out,
             struct err *err)
 {
-    int rc = note_create(d->spool, about, line, err);
+    Pb__Terminate own = *about;
+    int rc;
 
+    own.has_known_at_ms = true;
+    own.known_at_ms = loop_wall_ms();
+    rc = note_create(d->spool, &own, line, err);
     if (rc)
         return rc;
-    *out = job_new_unnoted(d, about);
+    *out = job_new_unnoted(d, &own);
     (*out)->note.single_node = !strcmp(line, NOTE_SINGLE);
     return 0;
 }
@@ -101,131 +107,6 @@ bool job_is_ending(const struct job *j)
     return j->note.terminating || j->note.gone || j->batch_end;
 }
 
-static void start_waiting(struct job *j)
-{
-    uint64_t *numbers = mem_new_array(uint64_t, j->waiting.len + 1);
-    size_t count = 0;
-
-    /* Starting takes a launch off the list. */
-    vec_foreach (&j->waiting, l)
-        numbers[count++] = (*l)->number;
-    for (size_t i = 0; i < count; i++)
-        for (size_t n = 0; n < j->waiting.len; n++)
-            if (j->waiting.data[n]->number == numbers[i]) {
-                launch_go(j->d, j->waiting.data[n]);
-                break;
-            }
-    free(numbers);
-}
-
-static void fail_waiting(struct job *j, int code, const char *text, bool drain)
-{
-    while (j->waiting.len) {
-        struct launch *l = vec_pop(&j->waiting);
-
-        launch_fail(j->d, l, code, text, drain);
-    }
-}
-
-/* A launch that waits carries the news; where none does, the controller is told by itself. */
-static void prolog_failed(struct job *j, const char *text)
-{
-    j->prolog_error = mem_strdup(text);
-    if (j->note.prepared && !j->waiting.len)
-        report_prolog_failed(j->d, j->key.id, j->key.restarts, text);
-}
-
-static void on_prolog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
-                      const char *text)
-{
-    struct job *j = job_find(ctx, job_id, restarts);
-
-    if (!j)
-        return;
-    j->prolog_running = false;
-    if (text) {
-        log_error("job %u: %s", job_id, text);
-        prolog_failed(j, text);
-    } else {
-        j->note.prolog_done = true;
-        job_note(j, NOTE_PROLOG_DONE);
-    }
-    if (!job_is_ending(j))
-        job_prepare(j);
-    job_check(j);
-}
-
-/* How it went is not known: it is run again. */
-static void on_old_prolog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
-                          const char *text)
-{
-    struct job *j = job_find(ctx, job_id, restarts);
-
-    if (!j)
-        return;
-    j->prolog_running = false;
-    if (!job_is_ending(j))
-        job_prepare(j);
-    job_check(j);
-}
-
-static void run_prolog(struct job *j, const char *host)
-{
-    struct slurmd *d = j->d;
-    struct script script = {.what = "Prolog",
-                            .path = d->conf->prolog,
-                            .host = host,
-                            .verb = "prolog",
-                            .limit_sec = script_limit_sec(d->conf, false),
-                            .job_id = j->key.id,
-                            .restarts = j->key.restarts};
-    pid_t pid;
-
-    j->prolog_running = true;
-    pid = script_run(d, &script, scriptenv_prolog(d, j->note.about), on_prolog, d);
-    job_note(j, NOTE_PROLOG, (int)pid);
-}
-
-/* The prolog is due, by itself or behind plugins; or why it cannot be. */
-static bool needs_prolog(struct job *j, const char **host)
-{
-    struct err err = {0};
-
-    if (j->note.prolog_done || j->prolog_error)
-        return false;
-    if (plugins_beside_script(j->d, host, &err) < 0) {
-        log_error("job %u: %s", j->key.id, err.text);
-        prolog_failed(j, err.text);
-        return false;
-    }
-    return *host || j->d->conf->prolog;
-}
-
-void job_prepare(struct job *j)
-{
-    const char *host = NULL;
-    bool due = !j->prolog_running && needs_prolog(j, &host);
-
-    if (j->prolog_running)
-        return;
-    if (j->prolog_error) {
-        fail_waiting(j, ERR_LAUNCH, j->prolog_error, true);
-    } else if (due) {
-        run_prolog(j, host);
-    } else if (!j->note.halted) {
-        start_waiting(j);
-    }
-}
-
-void job_prepare_alone(struct job *j)
-{
-    if (j->note.prepared)
-        return;
-    j->note.prepared = true;
-    job_note(j, NOTE_PREPARED);
-    job_prepare(j);
-}
-
 static bool same_text(const char *a, const char *b)
 {
     return str_eq(a ? a : "", b ? b : "");
@@ -259,11 +140,10 @@ static void on_unkillable_program(void *ctx, uint32_t job_id, uint32_t restarts,
 static void on_unkillable(struct job *j, const Pb__StepdEnded *m)
 {
     struct slurmd *d = j->d;
-    bool batch = m->step_id == SLURMD_STEP_BATCH;
-    _cleanup_free_ char *step =
-        batch ? mem_printf("%u.batch", j->key.id) : mem_printf("%u.%u", j->key.id, m->step_id);
+    char step[STEP_ID_TEXT_MAX];
     _cleanup_free_ char *reason =
-        mem_printf("Kill task failed: step %s: %s", step, m->stuck ? m->stuck : "not known which");
+        mem_printf("Kill task failed: step %s: %s", step_id_text(j->key.id, m->step_id, step),
+                   m->stuck ? m->stuck : "not known which");
     struct script script = {.what = "UnkillableStepProgram",
                             .path = d->conf->unkillable_step_program,
                             .limit_sec = UNKILLABLE_PROGRAM_SEC,
@@ -291,7 +171,7 @@ void job_step_ended(struct job *j, const Pb__StepdEnded *said, struct step *s)
     if (s && !s->answered)
         launch_answer(s, failed ? m->launch_code : ERR_LAUNCH,
                       m->text ? m->text : "the step ended before it was started");
-    if (m->step_id != SLURMD_STEP_BATCH) {
+    if (m->step_id != STEP_ID_BATCH) {
         report_step_ended(j->d, m);
     } else {
         j->batch_ended = true;
@@ -306,113 +186,36 @@ void job_step_ended(struct job *j, const Pb__StepdEnded *said, struct step *s)
         on_unkillable(j, m);
     if (m->memory)
         memory_tell(j, m);
-    log_verbose("step %u.%u has ended, status 0x%x", j->key.id, m->step_id,
+    log_verbose("step %s has ended, status 0x%x", STEP_ID_TEXT(j->key.id, m->step_id),
                 (unsigned)m->exit_status);
     job_check(j);
 }
 
-/* Nothing lives here any more and the epilog is behind us. */
-static void set_gone(struct job *j, int epilog_status, const char *text)
+/* Of no job, and nothing of it is left: no controller will say that it is over. */
+static bool is_left(const struct job *j)
 {
-    struct slurmd *d = j->d;
-
-    contain_job_over(j);
-    j->note.gone = true;
-    j->note.epilog_status = epilog_status;
-    if (j->batch_end)
-        report_batch_ended(d, j->batch_end, epilog_status == 0);
-    if (!j->batch_end || epilog_status != 0)
-        report_job_gone(d, j->key.id, j->key.restarts, epilog_status, text);
-    log_verbose("job %u is over on this node", j->key.id);
+    return j->note.about->unallocated && !j->note.terminating && !j->note.gone && !j->steps.len &&
+           !j->lost.len && !j->waiting.len && !j->receivers.len && !j->prolog_running;
 }
 
-/* Behind the epilog: an earlier failure counts, and its text. */
-static void on_removed(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
-                       const char *text)
+void job_check_left(struct job *j)
 {
-    struct job *j = job_find(ctx, job_id, restarts);
-    _cleanup_free_ char *before = NULL;
-
-    if (!j)
-        return;
-    j->epilog_running = false;
-    if (text)
-        log_error("job %u: %s", job_id, text);
-    before = take_ptr(j->epilog_error);
-    if (j->note.epilog_status)
-        wait_status = j->note.epilog_status;
-    job_note(j, NOTE_GONE, wait_status);
-    set_gone(j, wait_status, before ? before : text);
-}
-
-/* The job's own directories go before it does; that is done again when a restart comes between. */
-static void leave(struct job *j, int epilog_status, const char *text)
-{
-    if (jobtmp_remove(j, on_removed)) {
-        j->epilog_running = true;
-        j->note.epilog_status = epilog_status;
-        j->epilog_error = mem_strdup(text);
-        return;
-    }
-    if (j->note.epilog_begun)
-        job_note(j, NOTE_GONE, epilog_status);
-    set_gone(j, epilog_status, text);
-}
-
-static void on_epilog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
-                      const char *text)
-{
-    struct job *j = job_find(ctx, job_id, restarts);
-
-    if (!j)
-        return;
-    j->epilog_running = false;
-    if (text)
-        log_error("job %u: %s", job_id, text);
-    leave(j, wait_status, text);
-}
-
-static void run_epilog(struct job *j, const char *host)
-{
-    struct slurmd *d = j->d;
-    struct script script = {.what = "Epilog",
-                            .path = d->conf->epilog,
-                            .host = host,
-                            .verb = "epilog",
-                            .limit_sec = script_limit_sec(d->conf, true),
-                            .job_id = j->key.id,
-                            .restarts = j->key.restarts};
-
-    if (j->batch_end) {
-        j->note.about->has_exit_status = true;
-        j->note.about->exit_status = j->batch_end->exit_status;
-    }
-    j->epilog_running = true;
-    j->note.epilog_begun = true;
-    job_note(j, NOTE_EPILOG, 0);
-    j->note.epilog_pid = script_run(d, &script, scriptenv_epilog(d, j->note.about), on_epilog, d);
-    job_note(j, NOTE_EPILOG, (int)j->note.epilog_pid);
-}
-
-/* Plugins that cannot be read now are no reason to leave out the epilog. */
-static const char *plugins_beside_epilog(struct job *j)
-{
-    const char *host = NULL;
-    struct err err = {0};
-
-    if (plugins_beside_script(j->d, &host, &err) < 0)
-        log_error("job %u: its epilog runs without plugins: %s", j->key.id, err.text);
-    return host;
+    if (is_left(j))
+        job_terminate(j, 0, NULL);
 }
 
 void job_check(struct job *j)
 {
-    const char *host;
+    if (is_left(j)) { /* comes back here */
+        job_terminate(j, 0, NULL);
+        return;
+    }
 
     halt_check(j);
     if (j->note.gone || j->epilog_running || (!j->note.terminating && !j->batch_end))
         return;
-    fail_waiting(j, ERR_CREDENTIAL_REVOKED, err_text(ERR_CREDENTIAL_REVOKED), false);
+    prolog_fail_waiting(j, ERR_CREDENTIAL_REVOKED, err_text(ERR_CREDENTIAL_REVOKED), false);
+    adopt_fail(j, "the job is ending");
     if (!j->ending_sent) {
         uint32_t grace =
             j->note.terminating ? j->note.grace_sec : (uint32_t)j->d->conf->kill_wait_sec;
@@ -424,16 +227,7 @@ void job_check(struct job *j)
     }
     if (j->steps.len || j->lost.len || j->receivers.len || j->prolog_running)
         return;
-    if (j->note.epilog_begun) {
-        j->epilog_running = true;
-        ending_watch_script(j, true, on_epilog);
-        return;
-    }
-    host = plugins_beside_epilog(j);
-    if (host || j->d->conf->epilog)
-        run_epilog(j, host);
-    else
-        leave(j, 0, NULL);
+    epilog_run(j);
 }
 
 static void job_free(struct job *j)
@@ -446,8 +240,10 @@ static void job_free(struct job *j)
         ending_lost_free(j->lost.data[0]);
     vec_done(&j->lost);
     receive_forget(j);
-    fail_waiting(j, ERR_SHUTDOWN, err_text(ERR_SHUTDOWN), false);
+    prolog_fail_waiting(j, ERR_SHUTDOWN, err_text(ERR_SHUTDOWN), false);
     vec_done(&j->waiting);
+    vec_done(&j->adoptions);
+    loop_timer_free(j->adoptions_late);
     if (j->batch_end)
         pb__stepd_ended__free_unpacked(j->batch_end, NULL);
     loop_timer_free(j->script_watch);
@@ -504,15 +300,11 @@ void job_adopt(struct slurmd *d, struct note *n)
     *n = (struct note){0};
     ending_find_steps(j);
     halt_adopt(j);
-    if (j->note.prolog_begun && !j->note.prolog_done) {
-        j->prolog_running = true;
-        ending_watch_script(j, false, on_old_prolog);
-    } else if (j->note.prepared && !j->note.prolog_done && !job_is_ending(j)) {
-        job_prepare(j);
-    }
+    prolog_adopt(j);
+    extern_adopt(j);
     if (report_pending_gone(d, j->key.id, j->key.restarts))
         j->note.gone = true;
     else if (j->note.gone)
-        set_gone(j, j->note.epilog_status, NULL);
+        epilog_adopt(j);
     job_check(j);
 }

@@ -3,9 +3,9 @@
  * The jobs this node knows: running, ending, or over and not yet acknowledged. A job's way here:
  *
  *   made by its first launch, or by an order to end it (then nothing of it will start)
- *   -> prolog, once, while launches wait -> launches start their shepherds (step.h)
+ *   -> prolog (prolog.h), once, while launches wait -> launches start their shepherds (step.h)
  *   -> ending: ordered by the controller, or the batch script of a single-node job has ended
- *   -> no shepherd is left -> epilog, once -> gone: JobGone or BatchEnded{gone}
+ *   -> no shepherd is left -> epilog (epilog.h), once -> gone: JobGone or BatchEnded{gone}
  *   -> acknowledged: forgotten but for its entry in revoked.h
  *
  * job_check() takes every step of this way that is due.
@@ -24,6 +24,7 @@
 
 #define JOB_NONCES 32 /* signals remembered, so that a repeat is not delivered again */
 
+struct adoption;
 struct launch;
 struct lost;
 struct receiver;
@@ -38,15 +39,18 @@ struct job {
     struct job_key key;
     struct note note; /* as on disk */
     bool prolog_running, epilog_running;
+    bool tells_prepared;      /* the controller waits for the end of the prolog */
     char *epilog_error;       /* how it went, while directories are removed */
     char *prolog_error;       /* it failed: nothing starts here */
     VEC(struct step *) steps; /* shepherds that live, or have ended and not gone yet */
     VEC(struct lost *) lost;  /* steps without a shepherd, whose processes are being ended */
-    VEC(struct receiver *) receivers; /* of files, see receive.h */
-    VEC(struct launch *) waiting;     /* for the prolog */
-    Pb__StepdEnded *batch_end;        /* held back until the node is clean; single-node jobs */
-    bool batch_ended, ending_sent;    /* ending_sent: the shepherds were told */
-    bool halt_settling, halt_told;    /* the last order of halt.h: the last signal; its answer */
+    VEC(struct receiver *) receivers;  /* of files, see receive.h */
+    VEC(struct launch *) waiting;      /* for the prolog */
+    VEC(struct adoption) adoptions;    /* processes on their way into it, see adopt.h */
+    struct loop_timer *adoptions_late; /* for the first of them */
+    Pb__StepdEnded *batch_end;         /* held back until the node is clean; single-node jobs */
+    bool batch_ended, ending_sent;     /* ending_sent: the shepherds were told */
+    bool halt_settling, halt_told;     /* the last order of halt.h: the last signal; its answer */
     struct loop_timer *halt_timer;
     uint64_t nonces[JOB_NONCES];
     size_t nonce_next;
@@ -69,11 +73,10 @@ int job_note_first(struct job *j, struct err *err, const char *fmt, ...)
 void job_note(struct job *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool job_is_ending(const struct job *j);
 
-void job_prepare(struct job *j); /* runs the prolog unless that was done; then the launches */
-/* The controller asks for the prolog before anything is launched (PrologFlags=Alloc). */
-void job_prepare_alone(struct job *j);
 void job_terminate(struct job *j, uint32_t grace_sec, const char *why);
 void job_check(struct job *j);
+/* That of no allocation (--no-allocate) ends with the last that was left of it. */
+void job_check_left(struct job *j);
 /* A shepherd's report; 's' when it lives. */
 void job_step_ended(struct job *j, const Pb__StepdEnded *said, struct step *s);
 /* No shepherd lives for this step. 'm': what it wrote down; NULL: it was killed, and what it left

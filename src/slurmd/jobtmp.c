@@ -159,6 +159,11 @@ Pb__StepTmp *jobtmp_order(const struct slurmd *d, uint32_t job_id, const struct 
     return out;
 }
 
+char *jobtmp_namespace(const struct slurmd *d, uint32_t job_id)
+{
+    return d->jobtmp ? mem_printf("%s/%u/.ns", d->jobtmp->base, job_id) : NULL;
+}
+
 /* --- the end -----------------------------------------------------------------------------------
  */
 

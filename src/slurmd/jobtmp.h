@@ -23,6 +23,9 @@ void jobtmp_close(struct slurmd *d);
 Pb__StepTmp *jobtmp_order(const struct slurmd *d, uint32_t job_id, const struct user *user,
                           struct arena *arena);
 
+/* The file that holds the job's namespace; NULL: it has none. The caller frees. */
+char *jobtmp_namespace(const struct slurmd *d, uint32_t job_id);
+
 /* Removes those of a job whose epilog is behind us, in a process of its own; done is called later,
  * as for a script. False: there is nothing to be removed on this node. */
 bool jobtmp_remove(struct job *j, script_fn *done);

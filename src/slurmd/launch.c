@@ -3,25 +3,24 @@
 
 #include <signal.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/mem.h"
 #include "rpc/client.h"
-#include "slurmd/contain.h"
-#include "slurmd/cpus.h"
+#include "slurmd/adopt.h"
+#include "slurmd/back.h"
 #include "slurmd/cred.h"
-#include "slurmd/devices.h"
-#include "slurmd/jobtmp.h"
-#include "slurmd/plugins.h"
+#include "slurmd/early.h"
+#include "slurmd/extern.h"
+#include "slurmd/fill.h"
 #include "slurmd/prepare.h"
-#include "slurmd/receive.h"
+#include "slurmd/prolog.h"
 #include "slurmd/report.h"
 #include "slurmd/revoked.h"
-#include "slurmd/users.h"
 
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
+#include "base/step_id.h"
 
 #define CRED_ARENA (64u << 20)
 
@@ -50,22 +49,35 @@ static void drain_for(struct slurmd *d, uint32_t job_id, const char *what, const
 /* A step that this node's own fault keeps from starting; of batch scripts the controller knows. */
 static void check_fault(struct slurmd *d, uint32_t job_id, int code, const char *text)
 {
-    if (code == ERR_NODE_FAULT)
+    if (code == ERR_NODE_FAULT && !fill_is_of_jobs(d))
         drain_for(d, job_id, "Launch failure", text);
+}
+
+/* The extern step of a job that ends in its prolog: nobody has asked for it. */
+static bool is_no_failure(const struct launch *l, int code)
+{
+    return l->is_extern && code == ERR_CREDENTIAL_REVOKED;
 }
 
 void launch_fail(struct slurmd *d, struct launch *l, int code, const char *text, bool drain)
 {
+    struct job *j = job_find(d, l->job.id, l->job.restarts);
+
     if (l->is_receive)
         log_error("a receiver of files for job %u was not started: %s", l->job.id, text);
     else
-        log_error("launch of %u.%u: %s", l->job.id, l->step_id, text);
+        log_write(is_no_failure(l, code) ? LOG_LVL_VERBOSE : LOG_LVL_ERROR, LOG_ROOM,
+                  "launch of %s: %s", STEP_ID_TEXT(l->job.id, l->step_id), text);
+    if (l->is_extern && j) /* NULL: the job goes, and with it whoever waited */
+        adopt_fail(j, text);
+    if (j && !l->is_receive)
+        early_forget(j, l->step_id);
     if (l->is_batch) {
         report_launched(d, l->job.id, l->job.restarts, code, text, drain);
     } else {
         launch_refuse(d, l->call, code, text);
         check_fault(d, l->job.id, code, text);
-        if (drain)
+        if (drain && !l->is_extern) /* of the prolog of its job the controller is told */
             drain_for(d, l->job.id, "Prolog error", text);
     }
     launch_free(l);
@@ -80,10 +92,11 @@ void launch_answer(struct step *s, int code, const char *text)
         return;
     s->answered = true;
     if (code)
-        log_error("step %u.%u was not started: %s", j->key.id, s->id, text ? text : err_text(code));
+        log_error("step %s was not started: %s", STEP_ID_TEXT(j->key.id, s->id),
+                  text ? text : err_text(code));
     else
-        log_verbose("started step %u.%u, pid %d", j->key.id, s->id, (int)s->pid);
-    if (s->id == SLURMD_STEP_BATCH) {
+        log_verbose("started step %s, pid %d", STEP_ID_TEXT(j->key.id, s->id), (int)s->pid);
+    if (s->id == STEP_ID_BATCH) {
         report_launched(j->d, j->key.id, j->key.restarts, code, text, false);
     } else if (code) {
         launch_refuse(j->d, s->call, code, text && *text ? text : err_text(code));
@@ -111,9 +124,9 @@ int launch_check_cred(struct slurmd *d, ProtobufCBinaryData data, ProtobufCBinar
 static void say_cancelled(const struct slurmd *d, uint32_t job_id, uint32_t step_id,
                           struct err *err)
 {
-    _cleanup_free_ char *name = step_id == SLURMD_STEP_BATCH
+    _cleanup_free_ char *name = step_id == STEP_ID_BATCH
                                     ? mem_printf("the batch script of job %u", job_id)
-                                    : mem_printf("step %u.%u", job_id, step_id);
+                                    : mem_printf("step %s", STEP_ID_TEXT(job_id, step_id));
 
     err_set(err, -ERR_CREDENTIAL_REVOKED, "%s: %s was cancelled before it ran on node %s",
             err_text(ERR_CREDENTIAL_REVOKED), name, d->name);
@@ -134,19 +147,30 @@ int launch_check_not_over(struct slurmd *d, const Pb__Cred *cred, struct err *er
     return 0;
 }
 
-/* What scripts are told of the job. */
-static void about_job(const struct slurmd *d, const Pb__Cred *cred, Pb__Terminate *about)
+static const Pb__NodeShare *share_of(const struct slurmd *d, const Pb__Cred *cred)
 {
     for (size_t i = 0; i < cred->n_job_nodes; i++)
-        if (!strcmp(cred->job_nodes[i]->node, d->name)) {
-            about->has_cpus = true;
-            about->cpus = cred->job_nodes[i]->cpus;
-        }
+        if (!strcmp(cred->job_nodes[i]->node, d->name))
+            return cred->job_nodes[i];
+    return NULL;
+}
+
+/* What scripts are told of the job, and what it has here. */
+static void about_job(const struct slurmd *d, const Pb__Cred *cred, Pb__Terminate *about)
+{
+    const Pb__NodeShare *share = share_of(d, cred);
+
+    if (share) {
+        about->has_cpus = true;
+        about->cpus = share->cpus;
+    }
+    about->share = (Pb__NodeShare *)share;
     about->job_id = cred->job_id;
     about->restarts = cred->restarts;
     about->uid = cred->uid;
     about->gid = cred->gid;
     about->facts = cred->facts;
+    about->has_unallocated = about->unallocated = cred->has_unallocated && cred->unallocated;
 }
 
 static struct launch *launch_new(struct slurmd *d, const Pb__Cred *cred, ProtobufCBinaryData packed,
@@ -185,7 +209,7 @@ static int check_batch(struct slurmd *d, const Pb__LaunchBatch *m, struct arena 
     if (rc)
         return rc;
     if ((*cred)->job_id != m->job_id || (*cred)->restarts != m->restarts ||
-        (*cred)->step_id != SLURMD_STEP_BATCH || (m->spec->has_uid && m->spec->uid != (*cred)->uid))
+        (*cred)->step_id != STEP_ID_BATCH || (m->spec->has_uid && m->spec->uid != (*cred)->uid))
         return err_set(err, -ERR_CREDENTIAL, "%s: it is not the one of this batch script",
                        err_text(ERR_CREDENTIAL));
     return launch_check_not_over(d, *cred, err);
@@ -194,7 +218,7 @@ static int check_batch(struct slurmd *d, const Pb__LaunchBatch *m, struct arena 
 /* The same order again. */
 static void answer_repeat(struct job *j)
 {
-    struct step *s = step_find(j, SLURMD_STEP_BATCH);
+    struct step *s = step_find(j, STEP_ID_BATCH);
 
     log_verbose("job %u: its launch was ordered again", j->key.id);
     if (j->batch_ended || (s && s->started))
@@ -235,7 +259,7 @@ void launch_batch(struct slurmd *d, const Pb__LaunchBatch *m)
     int rc;
 
     arena_init(&arena, CRED_ARENA);
-    if (j && (j->note.batch_started || is_waiting(j, SLURMD_STEP_BATCH, &l))) {
+    if (j && (j->note.batch_started || is_waiting(j, STEP_ID_BATCH, &l))) {
         answer_repeat(j);
         return;
     }
@@ -246,10 +270,14 @@ void launch_batch(struct slurmd *d, const Pb__LaunchBatch *m)
         refuse_batch(d, m, &arena, &err);
         return;
     }
+    extern_learn(j, share_of(d, cred));
     l = launch_new(d, cred, m->cred, &m->base, 0);
     l->is_batch = true;
     vec_push(&j->waiting, l);
-    job_prepare(j);
+    if (m->has_contain && m->contain)
+        extern_want(j);
+    extern_adopt(j);
+    prolog_run(j);
 }
 
 /* Steps. */
@@ -264,10 +292,13 @@ static int check_tasks(struct slurmd *d, const struct rpc_request *r, const Pb__
     if (r->who.uid != (*cred)->uid && r->who.uid != 0)
         return err_set(err, -ERR_CREDENTIAL, "%s: it is of user %u, the caller is user %u",
                        err_text(ERR_CREDENTIAL), (*cred)->uid, (unsigned)r->who.uid);
-    if ((*cred)->step_id == SLURMD_STEP_BATCH || (*cred)->cast ||
-        !(*cred)->nodes[*index]->n_task_ids)
+    if ((*cred)->step_id == STEP_ID_BATCH || (*cred)->cast || !(*cred)->nodes[*index]->n_task_ids)
         return err_set(err, -ERR_CREDENTIAL, "%s: it grants no tasks on node %s",
                        err_text(ERR_CREDENTIAL), d->name);
+    if (((*cred)->job_id >= JOB_ID_UNALLOCATED) !=
+        ((*cred)->has_unallocated && (*cred)->unallocated))
+        return err_set(err, -ERR_CREDENTIAL, "%s: %u is %s", err_text(ERR_CREDENTIAL),
+                       (*cred)->job_id, (*cred)->unallocated ? "a job's id" : "no job's id");
     if (!m->n_argv || !m->n_io_addr || m->io_port < 1 || m->io_port > 65535 ||
         m->io_key.len != AUTH_TOKEN_SIZE)
         return err_set(err, -ERR_LAUNCH, "%s: the request lacks a program or where its output goes",
@@ -328,25 +359,18 @@ static int job_for_tasks(struct slurmd *d, const Pb__Cred *cred, struct job **ou
     Pb__Terminate about = PB__TERMINATE__INIT;
 
     *out = job_find(d, cred->job_id, cred->restarts);
-    if (*out)
+    if (*out) {
+        extern_learn(*out, share_of(d, cred));
         return 0;
+    }
     about_job(d, cred, &about);
     return job_new(d, &about, "", out, err);
-}
-
-/* "10.0.0.1:4711", "[::1]:4711", or a local caller. */
-char *launch_return_address(const char *peer)
-{
-    const char *from = peer[0] == '[' ? peer + 1 : peer;
-    const char *end = peer[0] == '[' ? strchr(peer, ']') : strrchr(peer, ':');
-
-    return end ? mem_strndup(from, (size_t)(end - from)) : mem_strdup("127.0.0.1");
 }
 
 void launch_tasks(struct slurmd *d, const struct rpc_request *r)
 {
     const Pb__LaunchTasks *m = (const Pb__LaunchTasks *)r->body;
-    _cleanup_free_ char *back = launch_return_address(r->peer);
+    _cleanup_free_ char *back = back_address(r->peer, m->io_addr, m->n_io_addr);
     Pb__LaunchTasks kept = *m;
     struct auth_key secret;
     _cleanup_arena_ struct arena arena;
@@ -382,7 +406,7 @@ void launch_tasks(struct slurmd *d, const struct rpc_request *r)
     l->call = r->call;
     l->held = r->prepare;
     vec_push(&j->waiting, l);
-    job_prepare(j);
+    prolog_run(j);
 }
 
 /* All. */
@@ -402,8 +426,18 @@ int launch_queue(struct slurmd *d, const Pb__Cred *cred, ProtobufCBinaryData pac
     l->key = key;
     l->call = call;
     vec_push(&j->waiting, l);
-    job_prepare(j);
+    prolog_run(j);
     return 0;
+}
+
+void launch_extern(struct job *j, const Pb__Cred *cred, ProtobufCBinaryData packed)
+{
+    Pb__Empty nothing = PB__EMPTY__INIT;
+    struct launch *l = launch_new(j->d, cred, packed, &nothing.base, 0);
+
+    l->is_extern = true;
+    vec_push(&j->waiting, l);
+    prolog_run(j);
 }
 
 /* Takes the one that waits for this step off the list. */
@@ -430,8 +464,8 @@ bool launch_waits(const struct job *j, uint32_t step_id)
 
 static bool was_launched(const struct job *j, uint32_t step_id)
 {
-    return step_id == SLURMD_STEP_BATCH ? j->note.batch_started
-                                        : note_find_step(&j->note, step_id) != NULL;
+    return step_id == STEP_ID_BATCH ? j->note.batch_started
+                                    : note_find_step(&j->note, step_id) != NULL;
 }
 
 void launch_cancel(struct slurmd *d, struct job *j, const struct cancelled_step *s)
@@ -446,144 +480,17 @@ void launch_cancel(struct slurmd *d, struct job *j, const struct cancelled_step 
         return;
     say_cancelled(d, s->job_id, s->step_id, &err);
     l = j ? take_waiting(j, s->step_id) : NULL;
-    if (l)
+    if (l) {
         launch_fail(d, l, -err.code, err.text, false);
-    else
+        job_check_left(j);
+    } else {
         log_verbose("%s; its launch will be refused", err.text);
-    if (s->step_id == SLURMD_STEP_BATCH)
+    }
+    if (s->step_id == STEP_ID_BATCH)
         return;
     end.job_id = s->job_id; /* whoever wanted to launch it may be gone */
     end.restarts = s->restarts;
     end.step_id = s->step_id;
     end.exit_status = SIGTERM;
     report_step_ended(d, &end);
-}
-
-static struct launch *find(struct slurmd *d, uint64_t number, struct job **job, size_t *place)
-{
-    for (struct job *j = d->jobs; j; j = j->hh.next)
-        for (size_t i = 0; i < j->waiting.len; i++)
-            if (j->waiting.data[i]->number == number) {
-                *job = j;
-                *place = i;
-                return j->waiting.data[i];
-            }
-    return NULL;
-}
-
-static void fill_start(struct slurmd *d, const struct launch *l, const struct user *user,
-                       Pb__StepdStart *m, uint32_t *gids)
-{
-    ProtobufCBinaryData bytes = {l->message.len, (uint8_t *)l->message.data};
-
-    m->node = d->name;
-    m->spool_dir = d->spool;
-    m->kill_wait_sec = (uint32_t)d->conf->kill_wait_sec;
-    m->has_unkillable_sec = m->has_slurmd_uid = true;
-    m->unkillable_sec = (uint32_t)d->conf->unkillable_step_timeout_sec;
-    m->slurmd_uid = geteuid();
-    m->has_batch = l->is_batch;
-    m->has_launch = !l->is_batch;
-    m->batch = m->launch = bytes;
-    m->cred = (ProtobufCBinaryData){l->cred.len, (uint8_t *)l->cred.data};
-    m->node_index = l->node_index;
-    for (size_t i = 0; i < user->group_count; i++)
-        gids[i] = user->groups[i];
-    m->gids = gids;
-    m->n_gids = user->group_count;
-    m->user_name = user->name;
-    m->home = user->home;
-    m->shell = user->shell;
-    m->conf_path = (char *)d->conf->path;
-    m->cluster = (char *)d->conf->cluster_name;
-    m->node_addr = (char *)d->node->addr;
-    m->node_host = (char *)d->node->hostname;
-    m->topology_addr = d->topology_addr;
-    m->topology_pattern = d->topology_pattern;
-    m->log_file = d->log_file;
-    m->has_file_append = true;
-    m->file_append = d->conf->job_file_append != 0;
-    m->has_user_env_sec = true;
-    m->user_env_sec = (uint32_t)d->conf->get_env_timeout_sec;
-    m->task_prolog = (char *)d->conf->task_prolog;
-    m->task_epilog = (char *)d->conf->task_epilog;
-}
-
-/* On record first: whatever happens now, this is never started a second time. */
-static void start_step(struct job *j, struct launch *l, const struct user *user)
-{
-    struct slurmd *d = j->d;
-    Pb__StepdStart m = PB__STEPD_START__INIT;
-    _cleanup_(plugstack_done) struct plugstack plugins = {0};
-    _cleanup_free_ uint32_t *gids = mem_new_array(uint32_t, user->group_count + 1);
-    _cleanup_arena_ struct arena arena;
-    struct err err = {0};
-    struct step *s;
-    int rc;
-
-    arena_init(&arena, 0);
-    const Pb__Cred *cred = arena_unpack(&arena, &pb__cred__descriptor, l->cred.data, l->cred.len);
-    fill_start(d, l, user, &m, gids);
-    if (cred)
-        devices_fill(d->conf, d->name, cred, l->node_index, &m, &arena);
-    rc = plugins_fill(d, &m, &plugins, &err);
-    if (!rc)
-        rc = contain_fill(j, cred, l->node_index, &m, &arena, &err);
-    if (rc) {
-        launch_fail(d, l, -rc, err.text, false);
-        return;
-    }
-    m.has_pam = m.pam = d->conf->use_pam != 0;
-    m.tmp = jobtmp_order(d, j->key.id, user, &arena);
-    cpus_fill(d, &m, &arena);
-    if (l->is_batch)
-        rc = job_note_first(j, &err, NOTE_BATCH);
-    else
-        rc = job_note_first(j, &err, NOTE_STEP, l->step_id, (unsigned long long)l->key);
-    if (!rc && l->is_batch)
-        j->note.batch_started = true;
-    else if (!rc)
-        vec_push(&j->note.steps, ((struct note_step){.id = l->step_id, .key = l->key}));
-    if (!rc)
-        rc = step_start(j, l->step_id, &m, &s, &err);
-    if (rc) {
-        launch_fail(d, l, -rc, err.text, false);
-        return;
-    }
-    memory_read_grant(s, cred);
-    s->call = l->call;
-    launch_free(l);
-}
-
-static void on_user(void *ctx, uint64_t number, const struct user *user, const struct err *why)
-{
-    struct slurmd *d = ctx;
-    struct launch *l;
-    struct job *j;
-    size_t place;
-
-    l = find(d, number, &j, &place);
-    if (!l)
-        return;
-    if (user && l->held) {
-        l->ready = true;
-        log_verbose("step %u.%u is prepared", l->job.id, l->step_id);
-        rpc_prepared(d->server, l->call);
-        return;
-    }
-    vec_remove(&j->waiting, place);
-    if (user && l->is_receive)
-        receive_start(j, l, user);
-    else if (user)
-        start_step(j, l, user);
-    else
-        launch_fail(d, l, -why->code, why->text, false);
-}
-
-void launch_go(struct slurmd *d, struct launch *l)
-{
-    if (l->asked)
-        return;
-    l->asked = true;
-    users_ask(d->users, l->uid, l->gid, on_user, d, l->number);
 }

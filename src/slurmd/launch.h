@@ -21,6 +21,7 @@ struct launch {
     gid_t gid;
     bool is_batch, asked;     /* asked: who the user is */
     bool is_receive;          /* a receiver of files, see receive.h: no step */
+    bool is_extern;           /* the extern step, see extern.h: nobody's call */
     bool held, ready;         /* until prepare_commit(); ready: nothing else is missing */
     struct str message, cred; /* packed */
     uint64_t call;
@@ -42,6 +43,9 @@ int launch_queue(struct slurmd *d, const Pb__Cred *cred, ProtobufCBinaryData pac
                  const ProtobufCMessage *message, uint32_t node_index, uint64_t key, uint64_t call,
                  struct err *err);
 
+/* For extern.c, with a credential of its own making. */
+void launch_extern(struct job *j, const Pb__Cred *cred, ProtobufCBinaryData packed);
+
 /* Another call for what a call is open for already, or was (0): it gets the same answer. */
 void launch_join(struct slurmd *d, uint64_t *first, uint64_t call);
 
@@ -61,7 +65,3 @@ bool launch_waits(const struct job *j, uint32_t step_id); /* for its prolog, or 
 void launch_answer(struct step *s, int code, const char *text);
 void launch_refuse(struct slurmd *d, uint64_t call, int code,
                    const char *text); /* call 0: nobody */
-
-/* Where a shepherd, which is root, connects to: back to the host that a request came from, whatever
- * address it names (docs/adr/0004). Caller frees. */
-char *launch_return_address(const char *peer);

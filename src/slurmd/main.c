@@ -25,13 +25,16 @@
 #include "slurmd/contain.h"
 #include "slurmd/detach.h"
 #include "slurmd/dynamic.h"
+#include "slurmd/freq.h"
 #include "slurmd/health.h"
 #include "slurmd/job.h"
 #include "slurmd/jobtmp.h"
+#include "slurmd/litter.h"
 #include "slurmd/logfile.h"
 #include "slurmd/plugins.h"
 #include "slurmd/script.h"
 #include "slurmd/serve.h"
+#include "slurmd/shepherd.h"
 #include "slurmd/slurmd.h"
 #include "slurmd/spool.h"
 #include "slurmd/trust.h"
@@ -303,7 +306,7 @@ static void on_rotated(void *ctx, int signo)
 
 static void on_stray(void *ctx, pid_t pid, int wait_status)
 {
-    log_debug("process %d, an orphan, has ended", (int)pid);
+    log_debug("process %d, a shepherd or an orphan, has ended", (int)pid);
 }
 
 static void on_turn(void *ctx)
@@ -357,7 +360,9 @@ static int set_up(struct slurmd *d, const struct options *o, struct err *err)
     usage_open(d);
     spool_adopt(d, o->clean);
     contain_sweep(d);
+    freq_sweep(d);
     jobtmp_sweep(d);
+    litter_sweep(d);
     usage_begin(d);
     return 0;
 }
@@ -394,6 +399,7 @@ static void tear_down(struct slurmd *d, const char *pid_file)
     usage_close(d);
     serve_close(d);
     users_free(d->users);
+    shepherd_close(d);
     spool_close(d);
     cancelled_done(&d->cancelled);
     configless_free(take_ptr(d->configless)); /* has a timer of the loop */

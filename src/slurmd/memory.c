@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/proc.h"
+#include "base/step_id.h"
 #include "base/str.h"
 #include "slurmd/snapshot.h"
 #include "slurmd/step.h"
@@ -110,35 +111,26 @@ static void put_most(const struct snapshot *seen, const struct job *j, const str
         put_process(most[i], out);
 }
 
-static const char *step_name(uint32_t id, char buf[16])
-{
-    if (id == SLURMD_STEP_BATCH)
-        snprintf(buf, 16, "batch");
-    else
-        snprintf(buf, 16, "%u", id);
-    return buf;
-}
-
 void memory_tell(const struct job *j, const Pb__StepdEnded *m)
 {
     const Pb__OverMemory *o = m->memory;
     _cleanup_free_ char *limit =
         mem_printf("%s was given %llu KiB of memory", o->of_job ? "its job" : "it",
                    (unsigned long long)o->limit_kib);
-    char id[16];
+    char id[STEP_ID_NAME_MAX];
 
     log_info("step %u.%s: the kernel has ended processes of it: %s, peak %llu%s%s", j->key.id,
-             step_name(m->step_id, id), o->limit_kib ? limit : "the node had no memory left",
+             step_id_name(m->step_id, id), o->limit_kib ? limit : "the node had no memory left",
              (unsigned long long)o->peak_kib, o->most && *o->most ? ": " : "",
              o->most ? o->most : "");
 }
 
 static void end_step(struct step *s, Pb__OverMemory *why)
 {
-    char id[16];
+    char id[STEP_ID_NAME_MAX];
 
     log_info("step %u.%s is ended: %s uses %llu KiB of memory, and was given %llu: %s",
-             s->job->key.id, step_name(s->id, id), why->of_job ? "its job" : "it",
+             s->job->key.id, step_id_name(s->id, id), why->of_job ? "its job" : "it",
              (unsigned long long)why->used_kib, (unsigned long long)why->limit_kib, why->most);
     step_end_for_memory(s, why);
 }

@@ -13,6 +13,7 @@
 #include "base/crc32c.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/step_id.h"
 #include "base/str.h"
 
 struct head { /* little-endian; then the packed 'about', then lines */
@@ -30,6 +31,8 @@ void note_done(struct note *n)
         pb__terminate__free_unpacked(n->about, NULL);
     n->about = NULL;
     vec_done(&n->steps);
+    vec_done(&n->adopted);
+    vec_done(&n->early);
     free(take_ptr(n->why));
 }
 
@@ -91,6 +94,30 @@ void note_remove(const char *dir, uint32_t job_id, uint32_t restarts)
     unlink(path);
 }
 
+void note_put_hex(const struct str *bytes, struct str *out)
+{
+    for (size_t i = 0; i < bytes->len; i++)
+        str_printf(out, "%02x", (unsigned char)bytes->data[i]);
+}
+
+static int digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The node was told what the job has here after it had heard of it. What is no such text is left
+ * out. */
+static void take_share(struct note *n, const char *hex)
+{
+    _cleanup_str_ struct str bytes = STR_INIT;
+
+    for (; digit(hex[0]) >= 0 && digit(hex[1]) >= 0; hex += 2)
+        str_putc(&bytes, (char)(digit(hex[0]) << 4 | digit(hex[1])));
+    if (!*hex && bytes.len && !n->about->share)
+        n->about->share =
+            pb__node_share__unpack(NULL, bytes.len, (const uint8_t *)str_cstr(&bytes));
+}
+
 static void take_line(struct note *n, const char *line)
 {
     unsigned long long key;
@@ -101,15 +128,26 @@ static void take_line(struct note *n, const char *line)
         n->single_node = true;
     else if (!strcmp(line, "A"))
         n->prepared = true;
+    else if (!strcmp(line, "C"))
+        n->contain = true;
+    else if (str_starts(line, "N "))
+        take_share(n, line + 2);
     else if (!strcmp(line, "P"))
         n->prolog_done = true;
     else if (!strcmp(line, "B"))
         n->batch_started = true;
     else if (!strcmp(line, "b"))
         n->batch_over = true;
+    else if (!strcmp(line, "K"))
+        vec_clear(&n->early);
     else if (sscanf(line, "S %u %llx", &number, &key) == 2)
         vec_push(&n->steps, ((struct note_step){.id = number, .key = key}));
-    else if (sscanf(line, "s %u", &number) == 1 && note_find_step(n, number))
+    else if (sscanf(line, "a %d %llu", &value, &key) == 2) {
+        vec_push(&n->adopted, ((struct note_adopted){.pid = value, .started_ticks = key}));
+        n->ever_adopted = true;
+    } else if (sscanf(line, "k %d %u %llu", &value, &number, &key) == 3) {
+        vec_push(&n->early, ((struct note_signal){STEP_ID_BATCH, value, number != 0, key}));
+    } else if (sscanf(line, "s %u", &number) == 1 && note_find_step(n, number))
         note_find_step(n, number)->over = true;
     else if (sscanf(line, "H %u %d", &number, &value) == 2) {
         n->halt_number = number;

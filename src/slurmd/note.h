@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/str.h"
 #include "base/vec.h"
 #include "proto/node.pb-c.h"
 
@@ -21,17 +22,34 @@ struct note_step {
     uint64_t key; /* tells a repeat of its launch from another one */
 };
 
+struct note_adopted { /* a process, by its number and the time of its start */
+    pid_t pid;
+    uint64_t started_ticks;
+    bool looked; /* a look at all processes has begun since */
+};
+
+struct note_signal { /* for a step that does not run yet, see early.h */
+    uint32_t step_id;
+    int signo;
+    bool leader_only;
+    uint64_t nonce;
+};
+
 struct note {
     Pb__Terminate *about; /* ids, user, nodes, partition, name, directory: what scripts are told */
     bool single_node;
     bool prepared; /* the controller asked for the prolog alone */
+    bool contain;  /* and for an extern step */
     bool prolog_begun;
-    pid_t prolog_pid;            /* 0: not known */
-    bool prolog_done;            /* after it */
-    bool batch_started;          /* before the shepherd is told to */
-    bool batch_over;             /* its end was acknowledged */
-    VEC(struct note_step) steps; /* before each one's shepherd is told to */
-    uint32_t halt_number;        /* of the last order to stop or to go on; 0: none has come */
+    pid_t prolog_pid;                 /* 0: not known */
+    bool prolog_done;                 /* after it */
+    bool batch_started;               /* before the shepherd is told to */
+    bool batch_over;                  /* its end was acknowledged */
+    VEC(struct note_step) steps;      /* before each one's shepherd is told to */
+    VEC(struct note_adopted) adopted; /* into the extern step; they may have ended */
+    bool ever_adopted;
+    VEC(struct note_signal) early; /* on disk: the batch script's */
+    uint32_t halt_number;          /* of the last order to stop or to go on; 0: none has come */
     bool halted;
     bool terminating; /* the order has come */
     uint32_t grace_sec;
@@ -51,6 +69,9 @@ int note_append(const char *dir, uint32_t job_id, uint32_t restarts, const char 
                 struct err *err);
 void note_remove(const char *dir, uint32_t job_id, uint32_t restarts);
 
+/* Two digits a byte. */
+void note_put_hex(const struct str *bytes, struct str *out);
+
 int note_load(const char *path, struct note *n, struct err *err);
 
 /* Every note: its path, in no order. */
@@ -59,12 +80,17 @@ void note_each(const char *dir, note_fn *fn, void *ctx);
 
 #define NOTE_SINGLE "1\n"
 #define NOTE_PREPARED "A\n"
-#define NOTE_PROLOG "p %d\n" /* its pid */
+#define NOTE_CONTAIN "C\n"
+#define NOTE_SHARE "N %s\n"        /* what it has here, packed, by note_put_hex() */
+#define NOTE_ADOPTED "a %d %llu\n" /* pid, start */
+#define NOTE_PROLOG "p %d\n"       /* its pid */
 #define NOTE_PROLOG_DONE "P\n"
 #define NOTE_BATCH "B\n"
 #define NOTE_BATCH_OVER "b\n"
 #define NOTE_STEP "S %u %llx\n"       /* step, key */
 #define NOTE_STEP_OVER "s %u\n"       /* step */
+#define NOTE_SIGNAL "k %d %d %llu\n"  /* for the script: signal, it alone, number */
+#define NOTE_SIGNALLED "K\n"          /* the script has got all of these */
 #define NOTE_HALT "H %u %d\n"         /* number, whether it stands still */
 #define NOTE_TERMINATE "T %u %.60s\n" /* grace, why */
 #define NOTE_EPILOG "E %d\n"          /* 0 before it starts, then its pid */

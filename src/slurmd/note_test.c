@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/arena.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
@@ -111,6 +112,54 @@ static void test_cut_at_every_byte(void **state)
     note_remove(dir, 42, 3);
 }
 
+/* A script's signals that were kept: CORE-184. */
+static void test_early_signals(void **state)
+{
+    struct note n = {0};
+
+    make("k 10 1 18446744073709551615\nk 64 0 7\nk 12\nk x 0 1\n");
+    assert_int_equal(note_load(path, &n, NULL), 0);
+    assert_int_equal(n.early.len, 2);
+    assert_int_equal(n.early.data[0].signo, 10);
+    assert_true(n.early.data[0].leader_only);
+    assert_true(n.early.data[0].nonce == UINT64_MAX);
+    assert_false(n.early.data[1].leader_only);
+    note_done(&n);
+    note_remove(dir, 42, 3);
+    make("k 10 1 5\nk 12 1 6\nK\nk 64 0 7\n"); /* and those that it has got are not */
+    assert_int_equal(note_load(path, &n, NULL), 0);
+    assert_int_equal(n.early.len, 1);
+    assert_int_equal(n.early.data[0].signo, 64);
+    note_done(&n);
+    note_remove(dir, 42, 3);
+}
+
+/* What it has on this node, heard of later than of the job; as written, and what is none. */
+static void test_share(void **state)
+{
+    static const char *const bad[] = {"N \n", "N 0\n", "N zz\n", "N 0a02\n", "N 0A\n"};
+    Pb__NodeShare share = PB__NODE_SHARE__INIT;
+    _cleanup_str_ struct str bytes = STR_INIT, hex = STR_INIT;
+    char line[200];
+
+    share.node = "n1";
+    share.cpus = 7;
+    pb_pack(&share.base, &bytes);
+    note_put_hex(&bytes, &hex);
+    snprintf(line, sizeof(line), NOTE_SHARE, str_cstr(&hex));
+    for (size_t i = 0; i <= sizeof(bad) / sizeof(bad[0]); i++) {
+        bool good = i == sizeof(bad) / sizeof(bad[0]);
+        struct note n = {0};
+
+        make(good ? line : bad[i]);
+        assert_int_equal(note_load(path, &n, NULL), 0);
+        assert_true(good == (n.about->share != NULL));
+        assert_true(!good || (n.about->share->cpus == 7 && !strcmp(n.about->share->node, "n1")));
+        note_done(&n);
+        note_remove(dir, 42, 3);
+    }
+}
+
 static void test_flipped_bits(void **state)
 {
     _cleanup_str_ struct str whole = STR_INIT;
@@ -131,11 +180,25 @@ static void test_flipped_bits(void **state)
 
 static void test_what_was_done(void **state)
 {
-    static const char *const lines[] = {
-        "nonsense\n", NOTE_PROLOG_DONE, "S 0 ff\n",          "S 17 123456789abcdef0\n",
-        "s 17\n",     "s 99\n",         "T 30 TIME LIMIT\n", "T 5 \n",
-        "E 0\n",      "E 4711\n",       NOTE_PREPARED,       "p 0\n",
-        "p 815\n",    "H 1 1\n",        "H 4 0\n",           "H 5 1\n"};
+    static const char *const lines[] = {"nonsense\n",
+                                        NOTE_PROLOG_DONE,
+                                        "S 0 ff\n",
+                                        "S 17 123456789abcdef0\n",
+                                        "s 17\n",
+                                        "s 99\n",
+                                        "T 30 TIME LIMIT\n",
+                                        "T 5 \n",
+                                        "E 0\n",
+                                        "E 4711\n",
+                                        NOTE_PREPARED,
+                                        "p 0\n",
+                                        "p 815\n",
+                                        "H 1 1\n",
+                                        "H 4 0\n",
+                                        "H 5 1\n",
+                                        NOTE_CONTAIN,
+                                        "a 17 99999999999\n",
+                                        "a 18\n"};
     struct note n = {0};
 
     make(NOTE_SINGLE);
@@ -153,6 +216,8 @@ static void test_what_was_done(void **state)
     assert_int_equal(n.epilog_pid, 4711);
     assert_true(n.halt_number == 5 && n.halted);
     assert_true(n.prepared && n.prolog_begun && n.prolog_pid == 815);
+    assert_true(n.contain && n.ever_adopted && n.adopted.len == 1);
+    assert_true(n.adopted.data[0].pid == 17 && n.adopted.data[0].started_ticks == 99999999999);
     note_done(&n);
     assert_int_equal(note_append(dir, 42, 3, "G 256\n", NULL), 0);
     assert_int_equal(note_load(path, &n, NULL), 0);
@@ -177,8 +242,9 @@ static void test_only_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_full_disk),    cmocka_unit_test(test_cut_at_every_byte),
-        cmocka_unit_test(test_flipped_bits), cmocka_unit_test(test_what_was_done),
+        cmocka_unit_test(test_full_disk),     cmocka_unit_test(test_cut_at_every_byte),
+        cmocka_unit_test(test_early_signals), cmocka_unit_test(test_share),
+        cmocka_unit_test(test_flipped_bits),  cmocka_unit_test(test_what_was_done),
         cmocka_unit_test(test_only_once),
     };
 

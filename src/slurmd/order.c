@@ -2,10 +2,13 @@
 #include "slurmd/order.h"
 
 #include "base/arena.h"
+#include "slurmd/early.h"
 #include "slurmd/events.h"
+#include "slurmd/extern.h"
 #include "slurmd/halt.h"
 #include "slurmd/job.h"
 #include "slurmd/launch.h"
+#include "slurmd/prolog.h"
 #include "slurmd/report.h"
 #include "slurmd/revoked.h"
 #include "slurmd/step.h"
@@ -13,6 +16,7 @@
 
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
+#include "base/step_id.h"
 
 static void end_step(struct slurmd *d, const Pb__Terminate *m)
 {
@@ -75,12 +79,18 @@ static void on_prepare(struct slurmd *d, const Pb__Prepare *m)
     about.facts = m->facts;
     about.has_cpus = m->has_cpus;
     about.cpus = m->cpus;
+    about.share = m->share;
     if (!j && revoked_has(d->revoked, m->job_id, m->restarts))
         return;
-    if (!j && job_new(d, &about, "", &j, &err))
+    if (!j && job_new(d, &about, "", &j, &err)) {
         report_prolog_failed(d, m->job_id, m->restarts, err.text);
-    else if (!job_is_ending(j))
-        job_prepare_alone(j);
+    } else if (!job_is_ending(j)) {
+        extern_learn(j, m->share);
+        if (m->has_contain && m->contain)
+            extern_want(j); /* on record before the prolog runs */
+        prolog_run_alone(j, m->has_report && m->report);
+        extern_adopt(j);
+    }
 }
 
 static void on_terminate(struct slurmd *d, const Pb__Terminate *m)
@@ -116,41 +126,37 @@ static bool seen(struct job *j, uint64_t nonce)
     return false;
 }
 
-/* Which of a job's steps a signal is for: one; the script alone; all; or, as Slurm does, all but
- * the script. */
-static bool is_meant(const Pb__SignalJob *m, const struct step *s)
+/* To its steps that are there. ERR_NO_STEP: there is none. */
+static int signal_steps(struct job *j, const Pb__SignalJob *m)
 {
-    bool batch = s->id == SLURMD_STEP_BATCH;
+    bool leader_only = m->has_batch_only && m->batch_only && !(m->has_full && m->full);
+    int code = ERR_NO_STEP;
 
-    if (m->has_step_id)
-        return s->id == m->step_id;
-    if (m->has_batch_only && m->batch_only)
-        return batch;
-    return !batch || (m->has_full && m->full);
+    vec_foreach (&j->steps, s) {
+        if (!early_is_meant(m, (*s)->id) || (*s)->ended)
+            continue;
+        if (step_is_swamped(*s)) {
+            code = ERR_BUSY;
+            continue;
+        }
+        if (m->say)
+            step_say(*s, m->say, m->nonce);
+        else
+            step_signal(*s, m->signal, leader_only, m->nonce);
+        code = 0;
+    }
+    return code;
 }
 
 static void on_signal(struct slurmd *d, const Pb__SignalJob *m)
 {
     struct job *j = job_find(d, m->job_id, m->restarts);
-    bool leader_only = m->has_batch_only && m->batch_only && !(m->has_full && m->full);
-    int code = j ? ERR_NO_STEP : ERR_NO_JOB;
+    int code = j ? 0 : ERR_NO_JOB, kept = 0;
 
     if (j && !seen(j, m->nonce)) {
-        vec_foreach (&j->steps, s) {
-            if (!is_meant(m, *s) || (*s)->ended)
-                continue;
-            if (step_is_swamped(*s)) {
-                code = ERR_BUSY;
-                continue;
-            }
-            if (m->say)
-                step_say(*s, m->say, m->nonce);
-            else
-                step_signal(*s, m->signal, leader_only, m->nonce);
-            code = 0;
-        }
-    } else if (j) {
-        code = 0;
+        code = signal_steps(j, m);
+        if (early_keep(j, m, &kept))
+            code = kept;
     }
     if (j && !m->has_step_id)
         code = 0; /* a job without steps has been signalled, all the same */
@@ -229,7 +235,7 @@ static void forget_batch(struct slurmd *d, uint32_t job_id, uint32_t restarts)
         j->note.batch_over = true;
         job_note(j, NOTE_BATCH_OVER);
     }
-    step_forget_files(d, job_id, restarts, SLURMD_STEP_BATCH);
+    step_forget_files(d, job_id, restarts, STEP_ID_BATCH);
 }
 
 static void forget_step(struct slurmd *d, const Pb__StepEnded *m)
@@ -265,7 +271,7 @@ static void on_acknowledged(void *ctx, const Pb__NodeEvent *e)
     if (e->launched && e->launched->code)
         forget_batch(d, e->launched->job_id, e->launched->restarts);
     if (b && b->has_gone && b->gone) {
-        step_forget_files(d, b->job_id, b->restarts, SLURMD_STEP_BATCH);
+        step_forget_files(d, b->job_id, b->restarts, STEP_ID_BATCH);
         forget_job(d, b->job_id, b->restarts);
     } else if (b) {
         forget_batch(d, b->job_id, b->restarts);

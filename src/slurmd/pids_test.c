@@ -5,9 +5,9 @@
 
 #include <cmocka.h>
 
-#include "slurmd/pids.h"
+#include "base/step_id.h"
 
-#define BATCH 0xfffffffbu
+#include "slurmd/pids.h"
 
 /* Parents: 7 is below 6 below shepherd 5; 20 and 21 are each other's parent; 9 has gone. */
 static pid_t parent_of(pid_t pid)
@@ -29,7 +29,7 @@ static struct tally *make(void)
     static const pid_t there[][2] = {{5, 4}, {6, 5}, {7, 6}, {8, 5}, {31, 1}, {40, 1}};
     static const pid_t roots[] = {5, 31};
 
-    tally_set_step(t, 3, 0, BATCH, 31, NULL, NULL, 0);
+    tally_set_step(t, 3, 0, STEP_ID_BATCH, 31, NULL, NULL, 0);
     tally_set_step(t, 3, 0, 1, 5, pids, ranks, 3);
     for (size_t i = 0; i < sizeof(there) / sizeof(there[0]); i++)
         vec_push(&s.procs, ((struct snapshot_proc){
@@ -51,7 +51,7 @@ static void below_a_shepherd(void **state)
             fail_msg("%d belongs to a step", (int)none[i]);
     assert_int_equal(pids_find(t, 7, parent_of)->step_id, 1);
     assert_int_equal(pids_find(t, 6, parent_of)->step_id, 1);
-    assert_int_equal(pids_find(t, 30, parent_of)->step_id, BATCH);
+    assert_int_equal(pids_find(t, 30, parent_of)->step_id, STEP_ID_BATCH);
     tally_free(t);
 }
 
@@ -72,7 +72,7 @@ static void lists(void **state)
     pids_view(t, &ask, &arena, &m);
     assert_int_equal(m.n_steps, 2);
     assert_int_equal(m.steps[0]->step_id, 1);
-    assert_int_equal(m.steps[1]->step_id, BATCH);
+    assert_int_equal(m.steps[1]->step_id, STEP_ID_BATCH);
     assert_int_equal(m.steps[1]->n_processes, 0);
     assert_int_equal(m.steps[0]->n_processes, 3); /* task 5 is over, 7 is a child of task 4's */
     Pb__StepProcess **p = m.steps[0]->processes;

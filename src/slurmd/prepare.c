@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmd/prepare.h"
 
+#include "slurmd/early.h"
 #include "slurmd/launch.h"
 
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
+#include "base/step_id.h"
 
 static struct launch *find_held(struct slurmd *d, uint64_t call, struct job **job, size_t *place)
 {
@@ -47,7 +49,10 @@ void prepare_gone(struct slurmd *d, uint64_t call)
     l->call = rpc_call_heir(d->server, call);
     if (l->call)
         return;
-    log_verbose("step %u.%u was prepared, and is not wanted any more", l->job.id, l->step_id);
+    log_verbose("step %s was prepared, and is not wanted any more",
+                STEP_ID_TEXT(l->job.id, l->step_id));
     vec_remove(&j->waiting, place);
+    early_forget(j, l->step_id);
     launch_free(l);
+    job_check_left(j);
 }

@@ -181,7 +181,7 @@ static void send_start(struct receiver *r, const Pb__CastReceive *m, const struc
     start.gid = l->gid;
     start.gids = gids;
     start.n_gids = user->group_count;
-    start.addr = str_starts(d->node->addr, "127.") ? (char *)d->node->addr : NULL;
+    start.addr = str_starts(d->node->bcast_addr, "127.") ? (char *)d->node->bcast_addr : NULL;
     start.timeout_ms = m->timeout_ms;
     start.wait_ms = m->wait_ms;
     arena_init(&arena, 0);

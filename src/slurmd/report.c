@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmd/report.h"
 
+#include "base/step_id.h"
 #include "slurmd/events.h"
+#include "slurmd/fill.h"
 
 void report_launched(struct slurmd *d, uint32_t job_id, uint32_t restarts, int code,
                      const char *text, bool drain)
@@ -11,7 +13,7 @@ void report_launched(struct slurmd *d, uint32_t job_id, uint32_t restarts, int c
 
     m.job_id = job_id;
     m.restarts = restarts;
-    m.code = code;
+    m.code = code == ERR_NODE_FAULT && fill_is_of_jobs(d) ? ERR_SPOOL_FULL : code;
     m.text = (char *)text;
     m.has_drain = drain;
     m.drain = drain;
@@ -83,6 +85,29 @@ void report_prolog_failed(struct slurmd *d, uint32_t job_id, uint32_t restarts, 
     events_push(d->events, &event);
 }
 
+void report_held_up(struct slurmd *d, uint32_t job_id, uint32_t restarts, const char *text)
+{
+    Pb__NodeEvent event = PB__NODE_EVENT__INIT;
+    Pb__HeldUp m = PB__HELD_UP__INIT;
+
+    m.job_id = job_id;
+    m.restarts = restarts;
+    m.text = (char *)text;
+    event.held_up = &m;
+    events_push(d->events, &event);
+}
+
+void report_prepared(struct slurmd *d, uint32_t job_id, uint32_t restarts)
+{
+    Pb__NodeEvent event = PB__NODE_EVENT__INIT;
+    Pb__Prepared m = PB__PREPARED__INIT;
+
+    m.job_id = job_id;
+    m.restarts = restarts;
+    event.prepared = &m;
+    events_push(d->events, &event);
+}
+
 void report_job_gone(struct slurmd *d, uint32_t job_id, uint32_t restarts, int epilog_status,
                      const char *text)
 {
@@ -150,7 +175,7 @@ static void look(void *ctx, const Pb__NodeEvent *e)
 
     if (t && t->job_id == s->job_id && t->restarts == s->restarts && t->step_id == s->step_id)
         s->step = true;
-    if (s->step_id == SLURMD_STEP_BATCH &&
+    if (s->step_id == STEP_ID_BATCH &&
         ((l && l->code && l->job_id == s->job_id && l->restarts == s->restarts) ||
          (b && b->job_id == s->job_id && b->restarts == s->restarts)))
         s->step = true;

@@ -20,6 +20,9 @@ void report_step_ended(struct slurmd *d, const Pb__StepdEnded *m);
 void report_job_gone(struct slurmd *d, uint32_t job_id, uint32_t restarts, int epilog_status,
                      const char *text);
 void report_prolog_failed(struct slurmd *d, uint32_t job_id, uint32_t restarts, const char *text);
+/* By a script of the site's; text NULL: not any more. */
+void report_held_up(struct slurmd *d, uint32_t job_id, uint32_t restarts, const char *text);
+void report_prepared(struct slurmd *d, uint32_t job_id, uint32_t restarts);
 /* The order to stop, or to go on, has been carried out. */
 void report_halted(struct slurmd *d, uint32_t job_id, uint32_t restarts, uint32_t number);
 void report_trouble(struct slurmd *d, const char *reason);

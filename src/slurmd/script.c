@@ -6,19 +6,22 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <utlist.h>
 
 #include "base/child.h"
 #include "base/mem.h"
+#include "base/str.h"
+#include "base/timefmt.h"
 #include "slurmd/scriptenv.h"
 
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
 
 #define KILL_AFTER_MS 5000
-#define REMIND_SEC 300  /* of one that has no limit and still runs */
+#define REMIND_SEC 300  /* of one that waits, or has no limit and still runs */
 #define UNLIMITED 65534 /* as slurm.conf writes it */
 
 struct run {
@@ -26,9 +29,10 @@ struct run {
     struct run *next, *prev; /* in d->scripts */
     struct script script;    /* what, path: ours */
     pid_t pid;
+    char **env; /* it waits for others */
     struct loop_timer *timer;
-    int64_t began_ms;
-    bool timed_out;
+    int64_t since; /* wall seconds: it runs, or waits */
+    bool timed_out, held;
     int spawn_error;
     char *refused; /* why it was not even tried */
     script_fn *done;
@@ -64,6 +68,8 @@ static void run_free(struct run *r)
     free((char *)r->script.host);
     free((char *)r->script.verb);
     free(r->refused);
+    if (r->env)
+        scriptenv_free(r->env);
     free(r);
 }
 
@@ -73,12 +79,43 @@ void script_forget_all(struct slurmd *d)
         run_free(d->scripts);
 }
 
+static void begin(struct run *r);
+
+/* Those that wait are behind it on the list, in the order in which they have come. */
+static void begin_next(struct slurmd *d)
+{
+    struct run *r;
+
+    DL_FOREACH(d->scripts, r)
+    {
+        if (!r->script.serial)
+            continue;
+        if (r->env)
+            begin(r);
+        return;
+    }
+}
+
+static void tell_held(struct run *r, const char *text)
+{
+    bool held = text != NULL;
+
+    if (r->script.held && r->held != held)
+        r->script.held(r->ctx, r->script.job_id, r->script.restarts, text);
+    r->held = held;
+}
+
 static void finished(struct run *r, int status)
 {
     _cleanup_free_ char *text = describe(r, status);
+    struct slurmd *d = r->d;
+    bool serial = r->script.serial;
 
+    tell_held(r, NULL);
     r->done(r->ctx, r->script.job_id, r->script.restarts, text && !status ? 1 << 8 : status, text);
     run_free(r);
+    if (serial && !d->old_scripts)
+        begin_next(d);
 }
 
 static void on_exit_of(void *ctx, pid_t pid, int wait_status)
@@ -86,12 +123,51 @@ static void on_exit_of(void *ctx, pid_t pid, int wait_status)
     finished(ctx, wait_status);
 }
 
+static const struct run *running_serial(const struct slurmd *d)
+{
+    const struct run *r;
+
+    DL_FOREACH(d->scripts, r)
+    {
+        if (r->script.serial && !r->env)
+            return r;
+    }
+    return NULL;
+}
+
+/* "Prolog /p (pid 12) runs since 2026-11-21T04:30:00, and has no time limit". */
+static void format_held(const struct run *r, struct str *out)
+{
+    const struct run *other = r->env ? running_serial(r->d) : NULL;
+    char since[TIME_TEXT_MAX];
+
+    time_format_date(r->since, "", since);
+    str_printf(out, "%s %s ", r->script.what, r->script.path ? r->script.path : "of plugins");
+    if (other)
+        str_printf(out, "waits since %s for %s of job %u (pid %ld)", since, other->script.what,
+                   other->script.job_id, (long)other->pid);
+    else if (r->env)
+        str_printf(out, "waits since %s for one that an earlier slurmd has started", since);
+    else
+        str_printf(out, "(pid %ld) runs since %s, and has no time limit", (long)r->pid, since);
+}
+
 static void remind(struct run *r)
 {
-    log_info("%s %s has been running for %lld s, and has no time limit", r->script.what,
-             r->script.path ? r->script.path : "of plugins",
-             (long long)(loop_mono_ms() - r->began_ms) / 1000);
+    _cleanup_str_ struct str text = STR_INIT;
+
+    format_held(r, &text);
+    if (r->script.job_id)
+        log_info("job %u: %s", r->script.job_id, str_cstr(&text));
+    else
+        log_info("%s", str_cstr(&text));
+    tell_held(r, str_cstr(&text));
     loop_timer_set(r->timer, REMIND_SEC * 1000);
+}
+
+static int64_t patience_ms(const struct run *r)
+{
+    return (r->script.patience_sec ? r->script.patience_sec : REMIND_SEC) * 1000;
 }
 
 static void on_timer(void *ctx)
@@ -102,7 +178,7 @@ static void on_timer(void *ctx)
         finished(r, 127 << 8);
         return;
     }
-    if (!r->script.limit_sec) {
+    if (r->env || !r->script.limit_sec) {
         remind(r);
         return;
     }
@@ -143,11 +219,55 @@ static int spawn(const struct slurmd *d, struct run *r, char **env)
                        env);
 }
 
-pid_t script_run(struct slurmd *d, const struct script *script, char **env, script_fn *done,
-                 void *ctx)
+static void say_begins(struct run *r)
+{
+    if (r->script.begins)
+        r->script.begins(r->ctx, r->script.job_id, r->script.restarts, r->pid);
+}
+
+static void begin(struct run *r)
+{
+    int64_t wait_ms = r->script.limit_sec ? r->script.limit_sec * 1000 : patience_ms(r);
+    char **env = take_ptr(r->env);
+
+    tell_held(r, NULL);
+    say_begins(r);
+    r->since = time(NULL);
+    r->spawn_error = check(r->d, r);
+    if (!r->spawn_error)
+        r->spawn_error = spawn(r->d, r, env);
+    scriptenv_free(env);
+    loop_timer_set(r->timer, r->spawn_error ? 0 : wait_ms);
+    if (r->spawn_error)
+        return;
+    loop_child(r->d->loop, r->pid, on_exit_of, r);
+    say_begins(r);
+}
+
+static bool has_to_wait(const struct run *r)
+{
+    const struct run *other;
+
+    if (!r->script.serial)
+        return false;
+    DL_FOREACH(r->d->scripts, other)
+    {
+        if (other != r && other->script.serial)
+            return true;
+    }
+    return r->d->old_scripts > 0;
+}
+
+void script_old_ended(struct slurmd *d)
+{
+    if (--d->old_scripts == 0)
+        begin_next(d);
+}
+
+void script_run(struct slurmd *d, const struct script *script, char **env, script_fn *done,
+                void *ctx)
 {
     struct run *r = mem_new(struct run);
-    int64_t wait_sec = script->limit_sec ? script->limit_sec : REMIND_SEC;
 
     r->d = d;
     DL_APPEND(d->scripts, r);
@@ -158,17 +278,13 @@ pid_t script_run(struct slurmd *d, const struct script *script, char **env, scri
     r->script.verb = mem_strdup(script->verb);
     r->done = done;
     r->ctx = ctx;
-    r->began_ms = loop_mono_ms();
     r->timer = loop_timer_new(d->loop, on_timer, r);
-    r->spawn_error = check(d, r);
-    if (!r->spawn_error)
-        r->spawn_error = spawn(d, r, env);
-    scriptenv_free(env);
-    loop_timer_set(r->timer, r->spawn_error ? 0 : wait_sec * 1000);
-    if (r->spawn_error)
-        return 0;
-    loop_child(d->loop, r->pid, on_exit_of, r);
-    return r->pid;
+    r->env = env;
+    r->since = time(NULL);
+    if (has_to_wait(r))
+        loop_timer_set(r->timer, patience_ms(r));
+    else
+        begin(r);
 }
 
 int64_t script_limit_sec(const struct conf *c, bool is_epilog)

@@ -15,18 +15,33 @@
 typedef void script_fn(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
                        const char *text);
 
+/* It begins: called before it is started with 0, and after that with its number. */
+typedef void script_begin_fn(void *ctx, uint32_t job_id, uint32_t restarts, pid_t pid);
+
+/* It keeps its job waiting: it runs on without a limit, or waits for another; text names it, and is
+ * NULL when that is over. Told once each, the end before 'done'. */
+typedef void script_held_fn(void *ctx, uint32_t job_id, uint32_t restarts, const char *text);
+
 struct script {
     const char *what, *path; /* what: "Prolog", for messages; path NULL: the plugins alone */
     const char *host;        /* runs the plugins and then it, see plugins.h; NULL: none */
     const char *verb;        /* what the host is to do with it */
     int64_t limit_sec;       /* then SIGTERM, and SIGKILL to the session 5 s later; 0: none */
     uint32_t job_id, restarts;
+    bool serial;             /* not before all such ones that are due already have ended */
+    script_begin_fn *begins; /* NULL: nobody cares */
+    script_held_fn *held;    /* so, too */
+    int64_t patience_sec;    /* until that; 0: 300 s */
 };
 
-/* Starts it; returns its pid, or 0 when it could not be started (done is called later all the
- * same). The environment is taken over. */
-pid_t script_run(struct slurmd *d, const struct script *script, char **env, script_fn *done,
-                 void *ctx);
+/* Starts it, or has it wait; when it could not be started, done is called later all the same. The
+ * environment is taken over. */
+void script_run(struct slurmd *d, const struct script *script, char **env, script_fn *done,
+                void *ctx);
+
+/* One that an earlier daemon started has ended, or all such ones are known now: d->old_scripts has
+ * become less. */
+void script_old_ended(struct slurmd *d);
 
 /* At the end of the daemon: scripts run on, and nobody is told how they ended. */
 void script_forget_all(struct slurmd *d);

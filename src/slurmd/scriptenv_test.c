@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "base/step_id.h"
+
 #include "slurmd/scriptenv.h"
 
 static struct conf conf = {.path = "/etc/slurm/slurm.conf", .cluster_name = "c1"};
@@ -155,7 +157,7 @@ static void test_unkillable(void **state)
     char **env;
 
     about.job_id = 42;
-    env = scriptenv_unkillable(&d, &about, 0xfffffffbu);
+    env = scriptenv_unkillable(&d, &about, STEP_ID_BATCH);
     assert_clean(env);
     assert_true(has(env, "SLURM_JOB_ID=42") && has(env, "SLURM_STEP_ID=4294967291"));
     scriptenv_free(env);

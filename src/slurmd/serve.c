@@ -2,8 +2,10 @@
 #include "slurmd/serve.h"
 
 #include "base/mem.h"
+#include "slurmd/adopt.h"
 #include "slurmd/attach.h"
 #include "slurmd/launch.h"
+#include "slurmd/origin.h"
 #include "slurmd/prepare.h"
 #include "slurmd/receive.h"
 #include "slurmd/tree.h"
@@ -51,6 +53,12 @@ static void on_request(void *ctx, const struct rpc_request *r)
     case RPC_TREE:
         tree_take(d, r);
         break;
+    case RPC_ADOPT:
+        adopt_request(d, r);
+        break;
+    case RPC_ORIGIN:
+        origin_answer(d, r);
+        break;
     case RPC_STEP_ATTACH:
         attach_step(d, r);
         break;
@@ -91,6 +99,7 @@ static void on_gone(void *ctx, uint64_t call)
 {
     tree_gone(ctx, call);
     prepare_gone(ctx, call);
+    adopt_gone(ctx, call);
 }
 
 static void on_refused(void *ctx, const char *peer, const char *why)

@@ -30,14 +30,13 @@
 #include "slurmd/cancelled.h"
 #include "slurmd/hw.h"
 
-#define SLURMD_STEP_BATCH 0xfffffffbu
-
 struct configless;
 struct contain;
 struct events;
 struct health;
 struct job;
 struct jobtmp;
+struct nursery;
 struct revoked;
 struct tree;
 struct stack;
@@ -50,6 +49,7 @@ struct slurmd {
     const struct conf_node *node; /* our row, in conf */
     char *name, *host;
     char *spool, *stepd_path, *stepd_spank_path; /* the latter loads plugins */
+    struct nursery *nursery;                     /* of shepherds, see shepherd.h; NULL: not yet */
     char *log_file;                              /* in use; NULL: none */
     char incarnation[96];
     int64_t started_at; /* wall seconds */
@@ -67,6 +67,7 @@ struct slurmd {
 
     struct hw hw;
     bool cpus_told; /* why no task is bound to CPUs */
+    bool freq_told; /* why CpuFreqDef has no effect */
     struct auth_key key;
     struct rpc_server *server;
 
@@ -74,6 +75,7 @@ struct slurmd {
     struct loop_timer *beat;
     struct loop_timer *ear; /* whether the controller's host has the last beat */
     struct run *scripts;    /* those that run, see script.c */
+    unsigned old_scripts;   /* of an earlier daemon: serial ones wait for them */
     bool have_public_key, welcome;
     uint8_t public_key[AUTH_CRED_KEY_SIZE];
     uint64_t epoch;

@@ -100,6 +100,16 @@ static void place_one(struct snapshot *s, struct snapshot_proc *p, const pid_t *
     }
 }
 
+static void place_adopted(struct snapshot *s, const struct snapshot_adopted *a)
+{
+    struct snapshot_proc *p = snapshot_find(s, a->pid);
+
+    if (!p || p->root != UNPLACED || (a->started_ticks && p->started_ticks != a->started_ticks))
+        return;
+    p->root = a->shepherd;
+    p->top = p->pid;
+}
+
 void snapshot_place(struct snapshot *s, const pid_t *roots, size_t count)
 {
     vec_foreach (&s->procs, p) {
@@ -108,6 +118,8 @@ void snapshot_place(struct snapshot *s, const pid_t *roots, size_t count)
         p->root = placed ? p->pid : UNPLACED;
         p->top = 0;
     }
+    vec_foreach (&s->adopted, a)
+        place_adopted(s, a);
     for (size_t i = 0; i < s->procs.len; i++)
         if (s->procs.data[i].root == UNPLACED)
             place_one(s, &s->procs.data[i], roots, count);
@@ -187,4 +199,5 @@ void snapshot_read(struct snapshot *s, const pid_t *roots, size_t count)
 void snapshot_done(struct snapshot *s)
 {
     vec_done(&s->procs);
+    vec_done(&s->adopted);
 }

@@ -41,9 +41,17 @@ struct snapshot_proc {
     uint64_t rss_kib, vsize_kib;
 };
 
+/* One that others have started and that belongs to a step all the same. */
+struct snapshot_adopted {
+    pid_t pid;
+    uint64_t started_ticks; /* 0: not known */
+    pid_t shepherd;         /* as though it were its child */
+};
+
 struct snapshot {
-    int64_t at_ms;                   /* loop_mono_ms() */
-    VEC(struct snapshot_proc) procs; /* by rising pid */
+    VEC(struct snapshot_adopted) adopted; /* set before the look, by whoever has it taken */
+    int64_t at_ms;                        /* loop_mono_ms() */
+    VEC(struct snapshot_proc) procs;      /* by rising pid */
     uint64_t cpu_ticks[SNAPSHOT_CPU_STATES];
     uint32_t cpus;
     bool cut; /* there are more */

@@ -17,6 +17,7 @@
 #include "slurmd/job.h"
 #include "slurmd/note.h"
 #include "slurmd/revoked.h"
+#include "slurmd/script.h"
 
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
@@ -199,7 +200,9 @@ void spool_adopt(struct slurmd *d, bool clean)
 {
     struct job *j, *next;
 
+    d->old_scripts++; /* not all of them are known yet */
     note_each(d->spool, adopt, d);
+    script_old_ended(d);
     if (d->jobs)
         log_info("found %u jobs of an earlier daemon%s", HASH_COUNT(d->jobs),
                  clean ? ", ending them" : "");

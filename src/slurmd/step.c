@@ -7,20 +7,26 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/child.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/step_id.h"
 #include "base/str.h"
+#include "slurmd/adopt.h"
 #include "slurmd/attach.h"
 #include "slurmd/contain.h"
+#include "slurmd/early.h"
+#include "slurmd/ending.h"
+#include "slurmd/events.h"
+#include "slurmd/extern.h"
+#include "slurmd/freq.h"
 #include "slurmd/halt.h"
 #include "slurmd/launch.h"
+#include "slurmd/shepherd.h"
+#include "slurmd/silent.h"
 #include "slurmd/usage.h"
 
-#define STEPD_FD 3
 #define HALT_ID (UINT64_C(1) << 32) /* and the number of the order: of a request to a shepherd */
 #define EXIT_FILE_MAX 65536
 #define STEP_BACKLOG_MAX (256u << 10)
@@ -68,6 +74,7 @@ void step_free(struct step *s)
     struct job *j = s->job;
 
     attach_fail(s);
+    silent_free(s);
     for (size_t i = 0; i < j->steps.len; i++)
         if (j->steps.data[i] == s) {
             vec_remove(&j->steps, i);
@@ -82,7 +89,19 @@ static void on_ended(struct step *s, const Pb__StepdEnded *m)
     if (s->ended)
         return;
     s->ended = true;
+    if (s->id == STEP_ID_EXTERN && ending_extern(s->job, m))
+        return;
     job_step_ended(s->job, m, s);
+}
+
+/* It needs no exit file when what is queued is on disk, where it outlives us. */
+static void on_told(struct step *s, uint64_t id, const Pb__StepdEnded *m)
+{
+    Pb__Empty done = PB__EMPTY__INIT;
+
+    on_ended(s, m);
+    if (s->id != STEP_ID_BATCH && s->id != STEP_ID_EXTERN && !events_flush(s->job->d->events, NULL))
+        rpc_link_send(s->link, RPC_STEPD_ENDED, true, id, &done.base);
 }
 
 /* A shepherd that was killed: its tasks died with it, but not all of what those started. */
@@ -92,6 +111,24 @@ static void on_killed(struct step *s)
     if (!s->answered)
         launch_answer(s, ERR_LAUNCH, "slurmstepd has gone before the step was started");
     job_step_lost(s->job, s->id, NULL);
+}
+
+void step_abandon(struct step *s, pid_t shepherd, int handle)
+{
+    struct job *j = s->job;
+    uint32_t id = s->id;
+    bool ended = s->ended;
+
+    if (!s->answered)
+        launch_answer(s, ERR_LAUNCH, "slurmstepd did not answer");
+    step_free(s);
+    if (id == STEP_ID_EXTERN)
+        adopt_fail(j, "its extern step has ended");
+    if (!ended)
+        ending_silent(j, id, shepherd, handle);
+    else if (handle >= 0)
+        close(handle);
+    job_check(j);
 }
 
 static void on_close(void *ctx, struct rpc_link *l, const struct err *why)
@@ -113,8 +150,12 @@ static void on_close(void *ctx, struct rpc_link *l, const struct err *why)
         }
     }
     step_free(s);
-    if (!killed) /* else there are processes in it */
+    if (id == STEP_ID_EXTERN)
+        adopt_fail(j, "its extern step has ended");
+    if (!killed) { /* else there are processes in it */
         contain_step_over(j, id);
+        freq_step_over(j, id);
+    }
     job_check(j);
 }
 
@@ -133,10 +174,14 @@ static void pass_on(struct step *s)
         s->call = call;
         s->answered = false;
         launch_answer(s, 0, NULL);
+        if (id == STEP_ID_EXTERN)
+            adopt_begin(s);
         return;
     }
     m = step_read_end(j->d, j->key.id, j->key.restarts, id);
     launch_refuse(j->d, call, ERR_LAUNCH, "the step was launched before");
+    if (id == STEP_ID_EXTERN)
+        adopt_fail(j, "its extern step has ended");
     job_step_lost(j, id, m);
     if (m)
         pb__stepd_ended__free_unpacked(m, NULL);
@@ -159,8 +204,15 @@ static void on_started(struct step *s, const Pb__StepdStarted *m)
         on_ended(s, &end);
     } else {
         s->started = true;
+        if (m->has_shepherd)
+            s->pid = (pid_t)m->shepherd;
         usage_step_runs(s->job, s->id, s->pid, m->pid, m->n_pid, m->task_id, m->n_task_id);
+        if (m->has_acctg_sec)
+            usage_step_every(s->job, s->id, m->acctg_sec);
         launch_answer(s, 0, NULL);
+        early_deliver(s);
+        if (s->id == STEP_ID_EXTERN)
+            adopt_begin(s);
     }
 }
 
@@ -174,9 +226,18 @@ static void on_state(struct step *s, const Pb__StepdState *m)
     if (m->has_cred)
         memory_read_grant(s,
                           arena_unpack(&arena, &pb__cred__descriptor, m->cred.data, m->cred.len));
-    if (!s->ended)
-        usage_step_runs(s->job, s->id, s->pid, m->task_pid, m->n_task_pid, m->task_id,
-                        m->n_task_id);
+    if (s->ended)
+        return;
+    usage_step_runs(s->job, s->id, s->pid, m->task_pid, m->n_task_pid, m->task_id, m->n_task_id);
+    if (m->has_acctg_sec)
+        usage_step_every(s->job, s->id, m->acctg_sec);
+}
+
+static void on_signalled(struct step *s, uint64_t id)
+{
+    silent_heard(s);
+    if (id > HALT_ID)
+        halt_step_did(s, (uint32_t)(id - HALT_ID));
 }
 
 static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h,
@@ -187,13 +248,15 @@ static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h
     if (h->rpc == RPC_STEPD_START && h->flags & RPC_FLAG_REPLY)
         on_started(s, (const Pb__StepdStarted *)body);
     else if (h->rpc == RPC_STEPD_ENDED && !(h->flags & RPC_FLAG_REPLY))
-        on_ended(s, (const Pb__StepdEnded *)body);
-    else if (h->rpc == RPC_STEPD_SIGNAL && h->flags & RPC_FLAG_REPLY && h->id > HALT_ID)
-        halt_step_did(s, (uint32_t)(h->id - HALT_ID));
+        on_told(s, h->id, (const Pb__StepdEnded *)body);
+    else if (h->rpc == RPC_STEPD_SIGNAL && h->flags & RPC_FLAG_REPLY)
+        on_signalled(s, h->id);
     else if (h->rpc == RPC_STEPD_QUERY && h->flags & RPC_FLAG_REPLY)
         on_state(s, (const Pb__StepdState *)body);
     else if (h->rpc == RPC_STEPD_ATTACH && h->flags & RPC_FLAG_REPLY)
         attach_done(s, h->id, (const Pb__StepdAttached *)body);
+    else if (h->rpc == RPC_STEPD_ADOPT && h->flags & RPC_FLAG_REPLY)
+        adopt_done(s, h->id, (const Pb__StepdAdopted *)body);
 }
 
 static struct step *step_new(struct job *j, uint32_t id, int fd)
@@ -208,49 +271,25 @@ static struct step *step_new(struct job *j, uint32_t id, int fd)
     return s;
 }
 
-static int spawn(const struct slurmd *d, const char *path, const char *title, int fd, pid_t *pid)
-{
-    _cleanup_free_ char *tz = getenv("TZ") ? mem_printf("TZ=%s", getenv("TZ")) : NULL;
-    char *const argv[] = {(char *)title, NULL};
-    _cleanup_free_ char *descriptors = mem_printf("DESCRIPTORS=%u", d->descriptors);
-    char *const env[] = {"PATH=/usr/bin:/bin", descriptors, tz, NULL};
-    posix_spawn_file_actions_t actions;
-
-    posix_spawn_file_actions_init(&actions);
-    for (int i = 0; i < 3; i++)
-        posix_spawn_file_actions_adddup2(&actions, d->null_fd, i);
-    posix_spawn_file_actions_adddup2(&actions, fd, STEPD_FD);
-    posix_spawn_file_actions_addclosefrom_np(&actions, STEPD_FD + 1);
-    return -child_start(pid, path, &actions, true, argv, env);
-}
-
-static void on_exit_of(void *ctx, pid_t pid, int wait_status)
-{
-    /* The connection tells what matters; here it is only reaped. */
-}
-
 int step_start(struct job *j, uint32_t id, const Pb__StepdStart *start, struct step **out,
                struct err *err)
 {
     struct slurmd *d = j->d;
-    _cleanup_free_ char *title = id == SLURMD_STEP_BATCH
-                                     ? mem_printf("slurmstepd: [%u.batch]", j->key.id)
-                                     : mem_printf("slurmstepd: [%u.%u]", j->key.id, id);
+    char step[STEP_ID_TEXT_MAX];
+    _cleanup_free_ char *title = mem_printf("slurmstepd: [%s]", step_id_text(j->key.id, id, step));
     bool loads = start->n_spank_plugins || (start->has_pam && start->pam);
-    const char *path = loads ? d->stepd_spank_path : d->stepd_path;
     struct step *s;
     int pair[2], rc;
     pid_t pid;
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
         return err_set(err, -ERR_NODE_FAULT, "cannot make a socket pair: %s", strerror(errno));
-    rc = spawn(d, path, title, pair[1], &pid);
+    rc = shepherd_start(d, loads, title, pair[1], &pid, err);
     close(pair[1]);
     if (rc) {
         close(pair[0]);
-        return err_set(err, -ERR_NODE_FAULT, "cannot run %s: %s", path, strerror(-rc));
+        return rc;
     }
-    loop_child(d->loop, pid, on_exit_of, NULL);
     s = step_new(j, id, pair[0]);
     s->pid = pid;
     rpc_link_send(s->link, RPC_STEPD_START, false, 1, &start->base);
@@ -264,6 +303,8 @@ bool step_adopt(struct job *j, uint32_t id)
     _cleanup_free_ char *path = step_file(j->d, j->key.id, j->key.restarts, id, "sock");
     _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    struct ucred peer = {0};
+    socklen_t len = sizeof(peer);
     Pb__StepdQuery query = PB__STEPD_QUERY__INIT;
     struct step *s;
 
@@ -272,9 +313,13 @@ bool step_adopt(struct job *j, uint32_t id)
     snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
     if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
         return false;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len))
+        peer.pid = 0;
     s = step_new(j, id, take_fd(&fd));
+    s->pid = peer.pid; /* it may never say so */
     s->started = s->answered = true;
     rpc_link_send(s->link, RPC_STEPD_QUERY, false, 2, &query.base);
+    early_deliver(s);
     return true;
 }
 
@@ -292,6 +337,15 @@ void step_signal(struct step *s, int signo, bool leader_only, uint64_t nonce)
     m.batch_only = leader_only;
     m.has_nonce = true;
     m.nonce = nonce;
+    rpc_link_send(s->link, RPC_STEPD_SIGNAL, false, 3, &m.base);
+    if (signo == SIGKILL && !leader_only)
+        silent_watch(s, 0);
+}
+
+void step_ask(struct step *s)
+{
+    Pb__StepdSignal m = PB__STEPD_SIGNAL__INIT;
+
     rpc_link_send(s->link, RPC_STEPD_SIGNAL, false, 3, &m.base);
 }
 
@@ -325,6 +379,7 @@ void step_terminate(struct step *s, uint32_t grace_sec, const char *why)
     m.grace_sec = grace_sec;
     m.why = (char *)why;
     rpc_link_send(s->link, RPC_STEPD_SIGNAL, false, 4, &m.base);
+    silent_watch(s, grace_sec);
 }
 
 void step_end_for_memory(struct step *s, const Pb__OverMemory *why)
@@ -334,4 +389,5 @@ void step_end_for_memory(struct step *s, const Pb__OverMemory *why)
     m.signal = SIGKILL;
     m.over_memory = (Pb__OverMemory *)why;
     rpc_link_send(s->link, RPC_STEPD_SIGNAL, false, 4, &m.base);
+    silent_watch(s, 0);
 }

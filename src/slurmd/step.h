@@ -26,6 +26,7 @@ struct step {
     uint64_t call;        /* srun's, to be answered when started; 0: none */
     uint32_t halt_number; /* of the last order of halt.h that it has carried out */
     struct memory_grant memory;
+    struct silence *silence; /* see silent.h; NULL: it has nothing to kill */
     VEC(uint64_t) attaching; /* calls that its shepherd is to answer, see attach.h */
 };
 
@@ -47,6 +48,12 @@ void step_say(struct step *s, const char *line, uint64_t nonce); /* on its stand
 void step_halt(struct step *s, bool stop, int signo, uint32_t number);
 void step_terminate(struct step *s, uint32_t grace_sec, const char *why);
 void step_end_for_memory(struct step *s, const Pb__OverMemory *why);
+
+/* It answers, if by nothing else. */
+void step_ask(struct step *s);
+/* Ends the step without its shepherd, which was killed: a handle of that process, which is taken;
+ * -1: it is not known. Frees the step. */
+void step_abandon(struct step *s, pid_t shepherd, int handle);
 
 /* What is on disk of it. */
 char *step_file(const struct slurmd *d, uint32_t job_id, uint32_t restarts, uint32_t step_id,

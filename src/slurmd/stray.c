@@ -15,28 +15,19 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/proc.h"
+#include "base/step_id.h"
 #include "base/str.h"
+#include "slurmd/extern.h"
 
 #define PASSES 100 /* each kills all it finds; a fork bomb needs several */
 #define ENVIRONMENT_MAX (4u << 20)
 
 struct wanted {
     uid_t uid;
-    char *vars[4]; /* the last one: NULL when no such variable may be there */
-    pid_t found;   /* the last that was killed */
+    char *vars[4];
+    bool of_step; /* a numbered one; else no number of a step may be there */
+    pid_t found;  /* the last that was killed */
 };
-
-/* Whole, with its NUL; or only its name with the '='. */
-static bool has_variable(const struct str *environment, const char *var, bool whole)
-{
-    size_t len = strlen(var) + (whole ? 1 : 0);
-
-    for (const char *at = environment->data; at && at < environment->data + environment->len;
-         at += strlen(at) + 1)
-        if (!strncmp(at, var, len))
-            return true;
-    return false;
-}
 
 static bool belongs(int pid, const struct wanted *w)
 {
@@ -47,13 +38,12 @@ static bool belongs(int pid, const struct wanted *w)
     snprintf(path, sizeof(path), "/proc/%d", pid);
     if (stat(path, &st) || st.st_uid != w->uid)
         return false;
-    snprintf(path, sizeof(path), "/proc/%d/environ", pid);
-    if (path_read_file(path, ENVIRONMENT_MAX, &environment, NULL))
+    if (proc_environ(pid, &environment))
         return false;
     for (int i = 0; i < 4; i++)
-        if (w->vars[i] && !has_variable(&environment, w->vars[i], true))
+        if (w->vars[i] && !proc_environ_has(&environment, w->vars[i], true))
             return false;
-    return w->vars[3] || !has_variable(&environment, "SLURM_STEP_ID=", false);
+    return w->of_step || !proc_environ_has(&environment, "SLURM_STEP_ID=", false);
 }
 
 /* The number may pass to another process between the look and the blow: a handle first. */
@@ -127,7 +117,10 @@ unsigned stray_kill(const struct slurmd *d, uint32_t job_id, uint32_t step_id, u
     w.vars[0] = mem_printf("SLURM_JOB_ID=%u", job_id);
     w.vars[1] = mem_printf("SLURMD_NODENAME=%s", d->name);
     w.vars[2] = mem_printf("SLURM_CONF=%s", d->conf->path);
-    if (step_id != SLURMD_STEP_BATCH)
+    w.of_step = step_id != STEP_ID_EXTERN && step_id != STEP_ID_BATCH;
+    if (step_id == STEP_ID_EXTERN)
+        w.vars[3] = mem_strdup("SLUICE_STEP=extern"); /* of pam_sluice_adopt */
+    else if (w.of_step)
         w.vars[3] = mem_printf("SLURM_STEP_ID=%u", step_id);
     for (int i = 0; i < PASSES && count; i++)
         count = kill_marked(&w) + kill_orphans(uid, &w);

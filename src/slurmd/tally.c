@@ -297,6 +297,16 @@ static struct tally_pool *pool_of(struct tally *t, const struct tally_proc *p, b
     return p->step && !(as_child && p->is_shepherd) ? &p->step->pool : &t->outside;
 }
 
+/* Of a process that has ended: where its use will show as growth. One that was adopted into a step
+ * is waited for outside of it. */
+static struct tally_pool *pool_for(struct tally *t, const struct tally_proc *p,
+                                   const struct tally_proc *heir)
+{
+    bool outside = p->step && !p->is_shepherd && heir && !heir->step;
+
+    return outside ? &t->outside : pool_of(t, p, true);
+}
+
 static void credit_ended(struct look *l)
 {
     struct tally *t = l->t;
@@ -310,7 +320,7 @@ static void credit_ended(struct look *l)
         heir = heir_of(l, p);
         COUNTERS(k)
         {
-            pool_of(t, p, true)->credit[k] += p->own[k] + p->waited[k];
+            pool_for(t, p, heir)->credit[k] += p->own[k] + p->waited[k];
             if (heir)
                 l->direct[heir - l->procs.data][k] += p->own[k] + p->waited[k];
         }
@@ -425,6 +435,18 @@ static void close_use(struct tally_use *u, bool keep_last)
     u->now_processes = 0;
 }
 
+/* What the kernel says of all together is more exact than the sum of what processes share. Of
+ * several tasks it does not say which has what. */
+static void take_counted(struct tally_step *s)
+{
+    if (!s->counted)
+        return;
+    s->use.now_rss = s->counted_kib;
+    if (s->tasks.len == 1)
+        s->tasks.data[0].use.now_rss = s->counted_kib;
+    s->counted = false;
+}
+
 static void close_all(struct tally *t)
 {
     vec_foreach (&t->users, r)
@@ -432,6 +454,7 @@ static void close_all(struct tally *t)
     vec_foreach (&t->jobs, r)
         close_use(&r->use, false);
     vec_foreach (&t->steps, s) {
+        take_counted(*s);
         close_use(&(*s)->use, true);
         vec_foreach (&(*s)->tasks, task)
             close_use(&task->use, true);

@@ -61,6 +61,11 @@ struct tally_pool {
 struct tally_step {
     uint32_t job_id, restarts, step_id;
     pid_t shepherd;
+    bool
+        counted; /* the kernel has counted its memory as a whole, for the look that is taken next */
+    uint64_t counted_kib;
+    bool has_every; /* seconds between looks were asked for; not kept on disk */
+    uint32_t every_sec;
     struct tally_use use;
     struct tally_pool pool;
     VEC(struct tally_task) tasks;

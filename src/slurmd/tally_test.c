@@ -290,6 +290,71 @@ static void test_an_end_during_a_look(void **state)
     end(&w);
 }
 
+/* Of a single task what the kernel counted is its; of several the processes tell. */
+static void test_counted_memory(void **state)
+{
+    struct tally_step *s;
+    struct world w;
+    uint32_t more = 61, rank = 4;
+
+    begin(&w);
+    s = run_step(&w);
+    s->counted = true;
+    s->counted_kib = 20 << 10;
+    put(&w, SHEPHERD, 1, 0, 0, 0, 1);
+    put(&w, TASK, SHEPHERD, ALICE, 0, 0, 16);
+    put(&w, 62, TASK, ALICE, 0, 0, 16);
+    look(&w, 100);
+    assert_int_equal(s->tasks.data[0].use.rss_kib, 20 << 10);
+    assert_int_equal(s->use.max_rss_kib, 20 << 10);
+    assert_false(s->counted);
+    tally_set_step(w.t, 42, 0, 0, SHEPHERD, &more, &rank, 1);
+    s->counted = true;
+    s->counted_kib = 30 << 10;
+    put(&w, SHEPHERD, 1, 0, 0, 0, 1);
+    put(&w, TASK, SHEPHERD, ALICE, 0, 0, 16);
+    put(&w, more, SHEPHERD, ALICE, 0, 0, 24);
+    look(&w, 110);
+    assert_int_equal(s->tasks.data[0].use.rss_kib, 16 << 10);
+    assert_int_equal(s->tasks.data[1].use.rss_kib, 24 << 10);
+    assert_int_equal(s->use.rss_kib, 30 << 10);
+    end(&w);
+}
+
+/* it and those below it count for the step, and when they end not for whoever waits, too. */
+static void test_adopted(void **state)
+{
+    struct tally_step *s;
+    struct world w;
+
+    begin(&w);
+    s = run_step(&w);
+    vec_push(&w.s.adopted, ((struct snapshot_adopted){80, 80, SHEPHERD}));
+    vec_push(&w.s.adopted, ((struct snapshot_adopted){90, 4711, SHEPHERD})); /* another by now */
+    put(&w, 1, 0, 0, 0, 0, 1);
+    put(&w, SHEPHERD, 1, 0, 0, 0, 1);
+    put(&w, 70, 1, 0, 0, 0, 1); /* the login daemon */
+    look(&w, 100);
+    put(&w, 1, 0, 0, 0, 0, 1);
+    put(&w, SHEPHERD, 1, 0, 0, 0, 1);
+    put(&w, 70, 1, 0, 0, 0, 1);
+    put(&w, 80, 70, 0, 5, 0, 1);
+    put(&w, 81, 80, ALICE, 1000, 0, 16);
+    put(&w, 90, 70, 0, 300, 0, 1);
+    look(&w, 110);
+    assert_int_equal(s->use.sum[SNAPSHOT_USER] / MSEC, 1005);
+    assert_int_equal(s->use.processes, 2);
+    assert_int_equal(cpu(&w, ALICE, 42), 1000);
+    put(&w, 1, 0, 0, 0, 0, 1);
+    put(&w, SHEPHERD, 1, 0, 0, 0, 1);
+    put(&w, 70, 1, 0, 0, 1005, 1);
+    put(&w, 90, 70, 0, 300, 0, 1);
+    look(&w, 120);
+    assert_int_equal(s->use.sum[SNAPSHOT_USER] / MSEC, 1005);
+    assert_int_equal(cpu(&w, 0, 0), 305);
+    end(&w);
+}
+
 static void test_integrals_and_marks(void **state)
 {
     struct world w;
@@ -556,6 +621,8 @@ int main(void)
         cmocka_unit_test(test_a_step),
         cmocka_unit_test(test_a_step_never_seen),
         cmocka_unit_test(test_an_end_during_a_look),
+        cmocka_unit_test(test_counted_memory),
+        cmocka_unit_test(test_adopted),
         cmocka_unit_test(test_integrals_and_marks),
         cmocka_unit_test(test_more_users_than_there_is_room_for),
         cmocka_unit_test(test_processor_time),

@@ -30,8 +30,6 @@
 
 static struct log_limit refusals = {.burst = 60}, losses = {.burst = 60};
 
-enum answer_state { OPEN, ACCEPTED, ANSWERED };
-
 struct tree {
     struct slurmd *d;
     uint64_t call;
@@ -47,11 +45,9 @@ struct tree {
     uint32_t *index; /* of the relay's targets, in answers */
     uint8_t seal[AUTH_MAC_SIZE];
     struct str answers; /* that wait */
-    uint8_t *state;     /* of each answer, enum answer_state */
     size_t count, left; /* answers; those that are still to come */
-    size_t accepted;
-    uint64_t own; /* call of the own part; 0: none is open */
-    bool has_part, wants_commit, decides, committed;
+    uint64_t own;       /* call of the own part; 0: none is open */
+    bool has_part, wants_commit, committed, own_answered;
     struct loop_timer *flush, *beat;
     UT_hash_handle hh;
 };
@@ -65,7 +61,6 @@ static void tree_free(struct tree *t)
     str_done(&t->frame);
     str_done(&t->answers);
     free(t->index);
-    free(t->state);
     free(t->peer);
     free(t->origin);
     free(t);
@@ -138,10 +133,8 @@ static void add_answer(struct tree *t, const Pb__TreeAnswer *m)
 
     pb_pack(&m->base, &packed);
     pb_pack_field(1, packed.data, packed.len, &t->answers);
-    if (!m->prepared) {
-        t->state[m->index] = ANSWERED;
+    if (!m->prepared)
         t->left--;
-    }
     loop_timer_set(t->flush, 0);
 }
 
@@ -167,70 +160,18 @@ static void commit(struct tree *t)
         prepare_commit(t->d, t->own);
 }
 
-/* One that we decide for will do it, or has done it in an earlier try. */
-static void accept(struct tree *t, uint32_t index)
-{
-    if (!t->decides || t->committed || t->state[index] != OPEN)
-        return;
-    t->state[index] = ACCEPTED;
-    if (++t->accepted == t->count)
-        commit(t);
-}
-
-/* One can not: none does. */
-static void abandon(struct tree *t, const char *node, const char *why)
-{
-    _cleanup_free_ char *text = mem_printf("%s: node %s: %s", err_text(ERR_NOT_BEGUN), node, why);
-
-    t->decides = false;
-    rpc_relay_free(take_ptr(t->relay));
-    if (t->own)
-        rpc_drop_inner(t->d->server, t->own);
-    t->own = 0;
-    for (size_t i = 0; i < t->count; i++)
-        if (t->state[i] != ANSWERED)
-            add_error(t, (uint32_t)i, ERR_NOT_BEGUN, text);
-}
-
-static void fail(struct tree *t, uint32_t index, int code, const char *node, const char *text)
-{
-    if (t->state[index] == ANSWERED)
-        return;
-    add_error(t, index, code, text);
-    if (t->decides && !t->committed)
-        abandon(t, node, text);
-}
-
 static void prepared(struct tree *t, uint32_t index)
 {
     Pb__TreeAnswer m = PB__TREE_ANSWER__INIT;
 
-    if (t->decides) {
-        accept(t, index);
-        return;
-    }
     m.index = index;
     m.has_prepared = m.prepared = true;
     add_answer(t, &m);
 }
 
-struct refusal { /* the first of a list */
-    struct tree *tree;
-    bool any;
-    uint32_t index;
-    struct err err;
-};
-
 static void refuse_one(void *ctx, uint32_t index, const struct err *err)
 {
-    struct refusal *r = ctx;
-
-    if (!r->any) {
-        r->index = index;
-        r->err = *err;
-    }
-    r->any = true;
-    add_error(r->tree, index, err->code, err->text);
+    add_error(ctx, index, err->code, err->text);
 }
 
 static void add_reply(struct tree *t, uint32_t index, const void *reply, size_t len)
@@ -257,12 +198,11 @@ static void on_own_answer(void *ctx, int code, const void *answer, size_t len)
     _cleanup_free_ char *text = code ? mem_strndup(answer, len) : NULL;
 
     t->own = 0;
-    if (code) {
-        fail(t, 0, code, t->d->name, text);
-    } else {
-        accept(t, 0);
+    t->own_answered = true;
+    if (code)
+        add_error(t, 0, code, text);
+    else
         add_reply(t, 0, answer, len);
-    }
 }
 
 static void on_answer(void *ctx, const struct rpc_relay_answer *a)
@@ -270,14 +210,12 @@ static void on_answer(void *ctx, const struct rpc_relay_answer *a)
     struct tree *t = ctx;
     uint32_t index = t->index[a->index];
 
-    if (a->prepared) {
+    if (a->prepared)
         prepared(t, index);
-    } else if (a->code) {
-        fail(t, index, a->code, rpc_relay_node(t->relay, a->index), a->text);
-    } else {
-        accept(t, index);
+    else if (a->code)
+        add_error(t, index, a->code, a->text);
+    else
         add_reply(t, index, a->reply, a->len);
-    }
 }
 
 /* The way down. */
@@ -389,7 +327,6 @@ static int check_cred(struct tree *t, const Pb__TreeRequest *m, struct arena *ar
 
 static void pass_on(struct tree *t, const Pb__TreeRequest *m, const Pb__TreePart *list)
 {
-    struct refusal refused = {.tree = t};
     struct tree_part part = {0};
     _cleanup_arena_ struct arena arena;
     struct err err = {0};
@@ -397,16 +334,14 @@ static void pass_on(struct tree *t, const Pb__TreeRequest *m, const Pb__TreePart
 
     arena_init(&arena, CRED_ARENA);
     if (check_cred(t, m, &arena, &cred, &err) == 0) {
-        tree_part_read(list, cred, t->d->name, refuse_one, &refused, &part);
+        tree_part_read(list, cred, t->d->name, refuse_one, t, &part);
         if (part.count)
             start_relay(t, &part);
         tree_part_done(&part);
     } else {
         for (size_t i = 0; i < list->n_targets; i++) /* those below would say the same */
-            refuse_one(&refused, (uint32_t)i + 1, &err);
+            refuse_one(t, (uint32_t)i + 1, &err);
     }
-    if (refused.any && t->decides)
-        abandon(t, list->targets[refused.index - 1]->node, refused.err.text);
 }
 
 static void do_own_part(struct tree *t, const Pb__TreeRequest *m)
@@ -426,10 +361,8 @@ static void do_own_part(struct tree *t, const Pb__TreeRequest *m)
     };
     uint64_t call;
 
-    if (t->state[0] == ANSWERED) /* it is decided already */
-        return;
     call = rpc_call_inner(t->d->server, &inner);
-    if (t->state[0] != ANSWERED)
+    if (!t->own_answered)
         t->own = call;
     if (t->committed && t->own)
         prepare_commit(t->d, t->own);
@@ -486,10 +419,9 @@ static void take_part(struct tree *t, const Pb__TreePart *list)
         refuse(t, &err);
         return;
     }
-    arena_init(&arena, 0);
-    m = arena_unpack(&arena, &pb__tree_request__descriptor, t->frame.data, t->header.body_len);
-    if (!m)
-        rc = err_set(&err, -ERR_PROTOCOL, "malformed body of TREE");
+    m = (const Pb__TreeRequest *)rpc_unpack(rpc_find(RPC_TREE), t->frame.data, t->header.body_len,
+                                            RPC_ARENA_FACTOR, &arena, &err);
+    rc = m ? 0 : err.code;
     if (!rc)
         rc = count_bytes(t, list->n_targets * sizeof(struct rpc_relay_target), &err);
     if (!rc)
@@ -500,10 +432,7 @@ static void take_part(struct tree *t, const Pb__TreePart *list)
     }
     t->has_part = true;
     t->left = t->count = list->n_targets + 1;
-    t->state = mem_new_array(uint8_t, t->count);
     t->wants_commit = m->has_commit && m->commit != PB__TREE_COMMIT__TREE_COMMIT_NO;
-    t->decides =
-        m->has_commit && m->commit == PB__TREE_COMMIT__TREE_COMMIT_DELEGATE && !list->origin;
     loop_timer_set(t->beat, list->n_targets ? t->silence_ms / BEATS : -1);
     if (list->n_targets)
         pass_on(t, m, list);
@@ -520,7 +449,7 @@ void tree_more(struct slurmd *d, const struct rpc_more *more)
 
     if (t && more->rpc->number == RPC_TREE_PART)
         take_part(t, (const Pb__TreePart *)more->body);
-    else if (t && more->rpc->number == RPC_TREE_COMMIT && !t->decides)
+    else if (t && more->rpc->number == RPC_TREE_COMMIT)
         commit(t);
 }
 
@@ -545,7 +474,7 @@ static int check_request(const Pb__TreeRequest *m, struct err *err)
     if (!rpc || rpc->number == RPC_TREE || rpc->number == RPC_TREE_PART ||
         rpc->number == RPC_TREE_COMMIT)
         return err_set(err, -ERR_PROTOCOL, "request %u does not go down a tree", m->rpc);
-    if (m->has_commit && (unsigned)m->commit > PB__TREE_COMMIT__TREE_COMMIT_DELEGATE)
+    if (m->has_commit && (unsigned)m->commit > PB__TREE_COMMIT__TREE_COMMIT_YES)
         return err_set(err, -ERR_RANGE, "commit %u of a tree is not known", (unsigned)m->commit);
     if (m->has_commit && m->commit != PB__TREE_COMMIT__TREE_COMMIT_NO && !can_prepare(rpc))
         return err_set(err, -ERR_NOT_SUPPORTED, "%s can not be prepared without being done",

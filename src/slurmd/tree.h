@@ -9,9 +9,9 @@
  * where the request was first taken from is a node daemon's word, under a seal of the cluster key.
  * What users may hold here is bounded.
  *
- * With a commit wanted (CORE-227) nodes prepare, say so, and do it when RPC_TREE_COMMIT comes. The
- * node that decides in place of the origin (CORE-228) takes the word of all below it, sends that
- * when all have prepared, and has none begin when one can not.
+ * With a commit wanted (CORE-227) nodes prepare, say so, and do it when RPC_TREE_COMMIT comes. Who
+ * has others below it takes their answers and cares for those behind one that is lost (CORE-228);
+ * the decision is the origin's (docs/adr/0030).
  *
  * When whoever passed it on is gone, answers are nobody's business any more: what was not passed on
  * yet is dropped. What was begun here goes on.

@@ -176,12 +176,12 @@ void uplink_register(struct slurmd *d)
     _cleanup_arena_ struct arena arena;
     struct utsname sys = {0};
 
+    arena_init(&arena, 0);
     if (!d->controller)
         return; /* not yet: the first registration will say it */
     _cleanup_str_ struct str devices = STR_INIT;
     devices_count(d->conf, &devices);
     m.gres = (char *)str_cstr(&devices);
-    arena_init(&arena, 0);
     uname(&sys);
     m.name = d->name;
     m.version = SLURM_VERSION;
@@ -195,6 +195,7 @@ void uplink_register(struct slurmd *d)
     m.port = d->node->port;
     m.conf_refused = d->conf_refused;
     m.dynamic = d->dynamic;
+    m.has_tells_prepared = m.tells_prepared = true;
     fill_hardware(d, &m);
     m.n_present = uplink_presence(d, &arena, &m.present);
     rpc_session_send(d->controller, RPC_NODE_REGISTER, &m.base);

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "slurmd/usage.h"
-
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,46 +6,17 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "slurmd/counted.h"
+#include "slurmd/extern.h"
 #include "slurmd/hw.h"
 #include "slurmd/memory.h"
-#include "slurmd/pids.h"
 #include "slurmd/step.h"
-#include "slurmd/tally.h"
+#include "slurmd/usage_priv.h"
 
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
 
 #define FILE_MAX (64u << 20)
-#define FRESH_MS 1000     /* who asks gets figures that are no older, */
-#define PIDS_FRESH_MS 100 /* and processes */
-#define ANSWERS_MAX 256
-
-struct answer {
-    uint64_t call;
-    uid_t uid;
-    bool all, all_jobs;       /* of every user; lines of jobs too */
-    uint32_t job_id, step_id; /* job_id 0: of the node */
-    bool one_step;
-    bool collect;
-    bool pids; /* not what is used: by which processes */
-    bool one_job;
-};
-
-struct usage {
-    struct slurmd *d;
-    struct tally *tally;
-    struct loop_timer *timer;
-    struct snapshot snapshot; /* the worker's while 'looking' */
-    VEC(pid_t) roots;         /* too */
-    bool armed, looking, closing, changed, told_cut;
-    bool again; /* this look is for a step that began during the last one */
-    bool stale; /* a step runs that no look has seen */
-    bool sure;  /* this look is to make sure of what the last one has found over its memory */
-    VEC(struct answer) answers;
-};
-
-static void look(struct usage *u);
-static void answer_all(struct usage *u);
 
 /* --- the file -------------------------------------------------------------------------------- */
 
@@ -63,7 +31,7 @@ static char *boot_of(const struct slurmd *d)
     return mem_strndup(d->incarnation, strcspn(d->incarnation, ":"));
 }
 
-static int save(struct usage *u)
+int usage_save(struct usage *u)
 {
     static struct log_limit limit = {.burst = 5};
     _cleanup_free_ char *path = file_of(u->d), *boot = boot_of(u->d);
@@ -121,19 +89,21 @@ static void on_looked(void *ctx)
         log_error("there are more than %d processes: what the others use is not counted",
                   SNAPSHOT_PROCESSES_MAX);
     }
+    counted_memory(u->d, u->tally);
     tally_take(u->tally, &u->snapshot);
-    save(u);
+    extern_forget_ended(u->d, &u->snapshot);
+    usage_save(u);
     u->sure = memory_check(u->d, u->tally, &u->snapshot) && !u->sure;
     u->again = u->stale && u->answers.len && !u->again; /* once: others may start all the time */
     if (u->again)
-        look(u);
+        usage_look(u);
     else
-        answer_all(u);
+        usage_answer_all(u);
     if (u->sure)
-        look(u);
+        usage_look(u);
 }
 
-static void look(struct usage *u)
+void usage_look(struct usage *u)
 {
     if (u->looking)
         return;
@@ -143,17 +113,34 @@ static void look(struct usage *u)
     vec_foreach (&u->tally->steps, s)
         if ((*s)->shepherd)
             vec_push(&u->roots, (*s)->shepherd);
+    extern_collect(u->d, &u->snapshot);
     loop_work_post(u->d->loop, 0, on_look, on_looked, u);
+}
+
+/* The least that is asked for by what runs; 0: nothing does, or no looks by the clock are wanted.
+ */
+static int64_t interval_sec(const struct usage *u)
+{
+    int64_t least = 0;
+
+    vec_foreach (&u->tally->steps, at) {
+        const struct tally_step *s = *at;
+        int64_t sec = s->has_every ? s->every_sec : u->d->conf->job_acct_gather_sec;
+        if (sec && (!least || sec < least))
+            least = sec;
+    }
+    return least;
 }
 
 /* Only while steps run: an idle node sleeps. */
 static void arm(struct usage *u)
 {
-    int64_t sec = u->d->conf->job_acct_gather_sec;
+    int64_t sec = interval_sec(u);
 
-    if (!u->timer || u->armed || !sec || !u->tally->steps.len)
+    if (!u->timer || !sec || (u->armed && u->armed_sec <= sec))
         return;
     u->armed = true;
+    u->armed_sec = sec;
     loop_timer_set(u->timer, sec * 1000);
 }
 
@@ -163,7 +150,7 @@ static void on_timer(void *ctx)
 
     u->armed = false;
     if (u->tally->steps.len)
-        look(u);
+        usage_look(u);
     arm(u);
 }
 
@@ -178,15 +165,15 @@ void usage_rearm(struct slurmd *d)
     arm(u);
 }
 
-static bool is_fresh(const struct usage *u, int64_t ms)
+bool usage_is_fresh(const struct usage *u, int64_t ms)
 {
     return u->tally->began && !u->stale && loop_mono_ms() - u->tally->at_ms < ms;
 }
 
 void usage_beat(struct slurmd *d)
 {
-    if (!is_fresh(d->usage, FRESH_MS))
-        look(d->usage);
+    if (!usage_is_fresh(d->usage, USAGE_FRESH_MS))
+        usage_look(d->usage);
 }
 
 /* Steps of the file that ended before this daemon began, and were reported. */
@@ -211,7 +198,7 @@ void usage_begin(struct slurmd *d)
 
     u->timer = loop_timer_new(d->loop, on_timer, u);
     forget_ended(u);
-    look(u);
+    usage_look(u);
     arm(u);
 }
 
@@ -224,7 +211,7 @@ void usage_close(struct slurmd *d)
     u->closing = true;
     loop_timer_free(take_ptr(u->timer));
     if (u->changed)
-        save(u);
+        usage_save(u);
 }
 
 void usage_done(struct slurmd *d)
@@ -247,12 +234,29 @@ void usage_step_runs(const struct job *j, uint32_t step_id, pid_t shepherd, cons
 {
     struct usage *u = j->d->usage;
     _cleanup_free_ uint32_t *numbers = mem_new_array(uint32_t, pid_count + 1);
+    static const uint32_t nobody[1];
 
+    if (step_id == STEP_ID_EXTERN) { /* all that is in it is one task's, as in Slurm */
+        pids = nobody;
+        pid_count = 1;
+    }
     for (size_t i = 0; i < pid_count; i++)
         numbers[i] = rank_count == pid_count ? ranks[i] : (uint32_t)i;
     tally_set_step(u->tally, j->key.id, j->key.restarts, step_id, shepherd, pids, numbers,
                    pid_count);
     u->stale = true;
+    arm(u);
+}
+
+void usage_step_every(const struct job *j, uint32_t step_id, uint32_t sec)
+{
+    struct usage *u = j->d->usage;
+    struct tally_step *s = tally_find_step(u->tally, j->key.id, j->key.restarts, step_id);
+
+    if (!s)
+        return;
+    s->has_every = true;
+    s->every_sec = sec;
     arm(u);
 }
 
@@ -262,7 +266,8 @@ Pb__Usage *usage_step_ended(const struct job *j, const Pb__StepdEnded *m, struct
     Pb__Usage *all = arena_alloc(arena, sizeof(*all));
     const Pb__Usage *said = m->usage;
     struct tally_step *s = tally_find_step(u->tally, m->job_id, m->restarts, m->step_id);
-    bool left = m->has_unkillable && m->unkillable;
+    /* Whoever waits for those of an extern step, it is not its shepherd. */
+    bool left = (m->has_unkillable && m->unkillable) || m->step_id == STEP_ID_EXTERN;
 
     pb__usage__init(all);
     if (said) { /* scalars alone: shepherds know nothing else */
@@ -299,224 +304,7 @@ void usage_job_forgotten(struct slurmd *d, uint32_t job_id)
     d->usage->changed = true;
 }
 
-/* --- who asks -------------------------------------------------------------------------------- */
-
-static void reply_step(struct usage *u, const struct answer *a)
+void usage_is_stale(struct slurmd *d)
 {
-    Pb__StepUsageReply m = PB__STEP_USAGE_REPLY__INIT;
-    _cleanup_arena_ struct arena arena;
-
-    arena_init(&arena, 0);
-    m.steps = arena_alloc(&arena, (u->tally->steps.len + 1) * sizeof(*m.steps));
-    vec_foreach (&u->tally->steps, at) {
-        const struct tally_step *s = *at;
-        Pb__StepUsage *one;
-
-        if (s->job_id != a->job_id || (a->one_step && s->step_id != a->step_id))
-            continue;
-        one = arena_alloc(&arena, sizeof(*one));
-        pb__step_usage__init(one);
-        one->step_id = s->step_id;
-        one->usage = arena_alloc(&arena, sizeof(*one->usage));
-        pb__usage__init(one->usage);
-        tally_view_step(s, &arena, one->usage);
-        one->pid = arena_alloc(&arena, (u->tally->procs.len + 1) * sizeof(*one->pid));
-        vec_foreach (&u->tally->procs, p)
-            if (p->step == s && !p->is_shepherd)
-                one->pid[one->n_pid++] = (uint32_t)p->pid;
-        m.steps[m.n_steps++] = one;
-    }
-    rpc_reply(u->d->server, a->call, &m.base);
-}
-
-static void view_node(const struct usage *u, struct arena *arena, Pb__NodeUsage *m)
-{
-    m->name = u->d->name;
-    m->has_now = m->has_free_mem_mib = m->has_cpu_load_centi = true;
-    m->now = loop_wall_ms() / 1000;
-    hw_load(&m->free_mem_mib, &m->cpu_load_centi);
-    tally_view_node(u->tally, arena, m);
-}
-
-/* Kept until somebody has it: an answer that is lost loses nothing, and the same period comes
- * again.
- */
-static int collect(struct usage *u, struct arena *arena)
-{
-    struct tally *t = u->tally;
-    Pb__NodeUsage m = PB__NODE_USAGE__INIT;
-    int rc;
-
-    if (t->collected.len)
-        return 0;
-    view_node(u, arena, &m);
-    pb_pack(&m.base, &t->collected);
-    t->collected_period = t->period;
-    tally_begin_period(t, m.now);
-    rc = save(u);
-    if (rc)
-        u->changed = true;
-    return rc;
-}
-
-static void reply_collected(struct usage *u, const struct answer *a)
-{
-    struct tally *t = u->tally;
-    _cleanup_arena_ struct arena arena;
-    int rc;
-
-    arena_init(&arena, 0);
-    rc = collect(u, &arena);
-    if (rc)
-        rpc_reply_error(u->d->server, a->call, -rc, "what was counted cannot be written down");
-    else
-        rpc_reply_bytes(u->d->server, a->call, t->collected.data, t->collected.len, false);
-}
-
-static void reply_node(struct usage *u, const struct answer *a)
-{
-    Pb__NodeUsage m = PB__NODE_USAGE__INIT;
-    _cleanup_arena_ struct arena arena;
-    size_t kept = 0;
-
-    arena_init(&arena, 0);
-    view_node(u, &arena, &m);
-    for (size_t i = 0; i < m.n_rows; i++)
-        if (m.rows[i]->uid == a->uid || (a->all && (a->all_jobs || !m.rows[i]->job_id)))
-            m.rows[kept++] = m.rows[i];
-    m.n_rows = kept;
-    rpc_reply(u->d->server, a->call, &m.base);
-}
-
-static void reply_pids(struct usage *u, const struct answer *a)
-{
-    Pb__NodePidsRequest ask = PB__NODE_PIDS_REQUEST__INIT;
-    Pb__NodePids m = PB__NODE_PIDS__INIT;
-    _cleanup_arena_ struct arena arena;
-
-    arena_init(&arena, 0);
-    ask.has_job_id = a->one_job;
-    ask.job_id = a->job_id;
-    ask.has_step_id = a->one_step;
-    ask.step_id = a->step_id;
-    pids_view(u->tally, &ask, &arena, &m);
-    if (!a->all)
-        pids_hide(u->d, a->uid, &m);
-    rpc_reply(u->d->server, a->call, &m.base);
-}
-
-static void answer_all(struct usage *u)
-{
-    if (u->changed)
-        save(u);
-    vec_foreach (&u->answers, a) {
-        if (a->pids)
-            reply_pids(u, a);
-        else if (a->job_id)
-            reply_step(u, a);
-        else if (a->collect)
-            reply_collected(u, a);
-        else
-            reply_node(u, a);
-    }
-    vec_clear(&u->answers);
-}
-
-static void answer_later(struct usage *u, const struct answer *a)
-{
-    if (u->answers.len >= ANSWERS_MAX) {
-        rpc_reply_error(u->d->server, a->call, ERR_BUSY, "too many ask what is used here");
-        return;
-    }
-    vec_push(&u->answers, *a);
-    if (is_fresh(u, a->pids ? PIDS_FRESH_MS : FRESH_MS) && !u->looking)
-        answer_all(u);
-    else
-        look(u);
-}
-
-static bool may_see_all(const struct rpc_request *r)
-{
-    return r->roles & (RPC_WHO_ADMIN | RPC_WHO_OPERATOR);
-}
-
-void usage_answer_step(struct slurmd *d, const struct rpc_request *r)
-{
-    const Pb__StepUsageRequest *m = (const Pb__StepUsageRequest *)r->body;
-    struct answer a = {
-        .call = r->call, .job_id = m->job_id, .step_id = m->step_id, .one_step = m->has_step_id};
-    const struct job *j = d->jobs;
-
-    while (j && j->key.id != m->job_id)
-        j = j->hh.next;
-    if (!j)
-        rpc_reply_error(d->server, r->call, ERR_NO_JOB, NULL);
-    else if (r->who.uid != (uid_t)j->note.about->uid && !may_see_all(r))
-        rpc_reply_error(d->server, r->call, ERR_ACCESS, NULL);
-    else
-        answer_later(d->usage, &a);
-}
-
-/* The step of one process is known without a look at all of them. */
-static void answer_pid(struct slurmd *d, const struct rpc_request *r, pid_t pid)
-{
-    const struct tally_step *s = pids_find(d->usage->tally, pid, pids_parent);
-    Pb__StepPids one = PB__STEP_PIDS__INIT, *steps = &one;
-    Pb__NodePids m = PB__NODE_PIDS__INIT;
-
-    if (s) {
-        one.job_id = s->job_id;
-        one.step_id = s->step_id;
-        m.steps = &steps;
-        m.n_steps = 1;
-    }
-    if (!may_see_all(r))
-        pids_hide(d, r->who.uid, &m);
-    rpc_reply(d->server, r->call, &m.base);
-}
-
-void usage_answer_pids(struct slurmd *d, const struct rpc_request *r)
-{
-    const Pb__NodePidsRequest *m = (const Pb__NodePidsRequest *)r->body;
-    struct answer a = {.call = r->call,
-                       .uid = r->who.uid,
-                       .all = may_see_all(r),
-                       .pids = true,
-                       .one_job = m->has_job_id,
-                       .job_id = m->job_id,
-                       .one_step = m->has_step_id,
-                       .step_id = m->step_id};
-
-    if (m->has_pid)
-        answer_pid(d, r, (pid_t)(m->pid & INT32_MAX));
-    else
-        answer_later(d->usage, &a);
-}
-
-/* Somebody has what was collected. */
-static int forget_collected(struct usage *u, uint64_t period)
-{
-    struct tally *t = u->tally;
-
-    if (!t->collected.len || period != t->collected_period)
-        return 0;
-    str_clear(&t->collected);
-    return save(u);
-}
-
-void usage_answer_node(struct slurmd *d, const struct rpc_request *r)
-{
-    const Pb__NodeUsageRequest *m = (const Pb__NodeUsageRequest *)r->body;
-    struct answer a = {.call = r->call,
-                       .uid = r->who.uid,
-                       .collect = m->has_collect && m->collect,
-                       .all = may_see_all(r) || !conf_is_private(d->conf, "usage"),
-                       .all_jobs = may_see_all(r) || !conf_is_private(d->conf, "jobs")};
-
-    if ((a.collect || m->has_have) && !(r->roles & RPC_WHO_ADMIN))
-        rpc_reply_error(d->server, r->call, ERR_ACCESS, NULL);
-    else if (m->has_have && forget_collected(d->usage, m->have))
-        rpc_reply_error(d->server, r->call, EIO, "what was counted cannot be written down");
-    else
-        answer_later(d->usage, &a);
+    d->usage->stale = true;
 }

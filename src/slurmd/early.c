@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmd/early.h"
+
+#include "base/step_id.h"
+#include "slurmd/launch.h"
+#include "slurmd/step.h"
+
+#define LOG_ROOM "slurmd"
+#include "base/log.h"
+
+#define EARLY_MAX 64 /* of a job */
+
+bool early_is_meant(const Pb__SignalJob *m, uint32_t step_id)
+{
+    bool batch = step_id == STEP_ID_BATCH;
+
+    if (m->has_step_id)
+        return step_id == m->step_id;
+    if (step_id == STEP_ID_EXTERN)
+        return false;
+    if (m->has_batch_only && m->batch_only)
+        return batch;
+    return !batch || (m->has_full && m->full);
+}
+
+static bool keep(struct job *j, const Pb__SignalJob *m, uint32_t step_id, int *code)
+{
+    struct note_signal s = {.step_id = step_id, .signo = m->signal, .nonce = m->nonce};
+
+    if (!early_is_meant(m, step_id))
+        return false;
+    s.leader_only = m->has_batch_only && m->batch_only && !(m->has_full && m->full);
+    if (j->note.early.len >= EARLY_MAX) {
+        *code = ERR_BUSY;
+        return true;
+    }
+    vec_push(&j->note.early, s);
+    if (step_id == STEP_ID_BATCH)
+        job_note(j, NOTE_SIGNAL, s.signo, s.leader_only, (unsigned long long)s.nonce);
+    log_verbose("step %s: signal %d is kept until it runs", STEP_ID_TEXT(j->key.id, step_id),
+                m->signal);
+    return true;
+}
+
+/* Its order is here, or is to come after the prolog. */
+static bool script_is_to_come(const struct job *j)
+{
+    return !j->note.batch_started && !j->batch_ended &&
+           (j->note.prepared || launch_waits(j, STEP_ID_BATCH));
+}
+
+bool early_keep(struct job *j, const Pb__SignalJob *m, int *code)
+{
+    bool kept = false;
+
+    if (job_is_ending(j) || m->say)
+        return false;
+    if (script_is_to_come(j))
+        kept = keep(j, m, STEP_ID_BATCH, code);
+    vec_foreach (&j->waiting, l)
+        if (!(*l)->is_batch && !(*l)->is_receive)
+            kept = keep(j, m, (*l)->step_id, code) || kept;
+    return kept;
+}
+
+void early_forget(struct job *j, uint32_t step_id)
+{
+    for (size_t i = j->note.early.len; i-- > 0;)
+        if (j->note.early.data[i].step_id == step_id && step_id != STEP_ID_BATCH)
+            vec_remove(&j->note.early, i);
+}
+
+/* The shepherd remembers the last ones alone: a daemon that starts anew is not to repeat them. */
+void early_deliver(struct step *s)
+{
+    struct job *j = s->job;
+    size_t before = j->note.early.len;
+
+    for (size_t i = 0; i < j->note.early.len;) {
+        const struct note_signal *kept = &j->note.early.data[i];
+
+        if (kept->step_id != s->id) {
+            i++;
+            continue;
+        }
+        step_signal(s, kept->signo, kept->leader_only, kept->nonce);
+        vec_remove(&j->note.early, i);
+    }
+    if (s->id == STEP_ID_BATCH && j->note.early.len < before)
+        job_note(j, NOTE_SIGNALLED);
+}

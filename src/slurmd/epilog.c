@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmd/epilog.h"
+
+#include "base/mem.h"
+#include "slurmd/contain.h"
+#include "slurmd/ending.h"
+#include "slurmd/jobtmp.h"
+#include "slurmd/plugins.h"
+#include "slurmd/report.h"
+#include "slurmd/script.h"
+#include "slurmd/scriptenv.h"
+
+#define LOG_ROOM "slurmd"
+#include "base/log.h"
+
+/* Nothing lives here any more and the epilog is behind us. */
+static void set_gone(struct job *j, int epilog_status, const char *text)
+{
+    struct slurmd *d = j->d;
+
+    contain_job_over(j);
+    j->note.gone = true;
+    j->note.epilog_status = epilog_status;
+    if (j->batch_end)
+        report_batch_ended(d, j->batch_end, epilog_status == 0);
+    if (!j->batch_end || epilog_status != 0)
+        report_job_gone(d, j->key.id, j->key.restarts, epilog_status, text);
+    log_verbose("job %u is over on this node", j->key.id);
+}
+
+/* Behind the epilog: an earlier failure counts, and its text. */
+static void on_removed(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
+                       const char *text)
+{
+    struct job *j = job_find(ctx, job_id, restarts);
+    _cleanup_free_ char *before = NULL;
+
+    if (!j)
+        return;
+    j->epilog_running = false;
+    if (text)
+        log_error("job %u: %s", job_id, text);
+    before = take_ptr(j->epilog_error);
+    if (j->note.epilog_status)
+        wait_status = j->note.epilog_status;
+    job_note(j, NOTE_GONE, wait_status);
+    set_gone(j, wait_status, before ? before : text);
+}
+
+/* The job's own directories go before it does; that is done again when a restart comes between. */
+static void leave(struct job *j, int epilog_status, const char *text)
+{
+    if (jobtmp_remove(j, on_removed)) {
+        j->epilog_running = true;
+        j->note.epilog_status = epilog_status;
+        j->epilog_error = mem_strdup(text);
+        return;
+    }
+    if (j->note.epilog_begun)
+        job_note(j, NOTE_GONE, epilog_status);
+    set_gone(j, epilog_status, text);
+}
+
+static void on_epilog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
+                      const char *text)
+{
+    struct job *j = job_find(ctx, job_id, restarts);
+
+    if (!j)
+        return;
+    j->epilog_running = false;
+    if (text)
+        log_error("job %u: %s", job_id, text);
+    leave(j, wait_status, text);
+}
+
+/* That it has begun is on disk before it does: it is not run twice. */
+static void on_epilog_begins(void *ctx, uint32_t job_id, uint32_t restarts, pid_t pid)
+{
+    struct job *j = job_find(ctx, job_id, restarts);
+
+    if (!j)
+        return;
+    j->note.epilog_begun = true;
+    j->note.epilog_pid = pid;
+    job_note(j, NOTE_EPILOG, (int)pid);
+}
+
+static void on_epilog_held(void *ctx, uint32_t job_id, uint32_t restarts, const char *text)
+{
+    report_held_up(ctx, job_id, restarts, text);
+}
+
+static void start(struct job *j, const char *host)
+{
+    struct slurmd *d = j->d;
+    struct script script = {.what = "Epilog",
+                            .path = d->conf->epilog,
+                            .host = host,
+                            .verb = "epilog",
+                            .limit_sec = script_limit_sec(d->conf, true),
+                            .job_id = j->key.id,
+                            .restarts = j->key.restarts,
+                            .serial = d->conf->prolog_serial,
+                            .begins = on_epilog_begins,
+                            .held = on_epilog_held,
+                            .patience_sec = d->conf->unkillable_step_timeout_sec};
+
+    if (j->batch_end) {
+        j->note.about->has_exit_status = true;
+        j->note.about->exit_status = j->batch_end->exit_status;
+    }
+    j->epilog_running = true;
+    script_run(d, &script, scriptenv_epilog(d, j->note.about), on_epilog, d);
+}
+
+/* Plugins that cannot be read now are no reason to leave out the epilog. */
+static const char *plugins_beside(struct job *j)
+{
+    const char *host = NULL;
+    struct err err = {0};
+
+    if (plugins_beside_script(j->d, &host, &err) < 0)
+        log_error("job %u: its epilog runs without plugins: %s", j->key.id, err.text);
+    return host;
+}
+
+void epilog_run(struct job *j)
+{
+    const char *host;
+
+    if (j->note.epilog_begun) {
+        j->epilog_running = true;
+        ending_watch_script(j, true, on_epilog);
+        return;
+    }
+    host = plugins_beside(j);
+    if (host || j->d->conf->epilog)
+        start(j, host);
+    else
+        leave(j, 0, NULL);
+}
+
+void epilog_adopt(struct job *j)
+{
+    set_gone(j, j->note.epilog_status, NULL);
+}

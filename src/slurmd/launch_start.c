@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A launch whose job is ready: handed to a shepherd of its own. */
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "base/step_id.h"
+#include "slurmd/contain.h"
+#include "slurmd/cpus.h"
+#include "slurmd/devices.h"
+#include "slurmd/freq.h"
+#include "slurmd/jobtmp.h"
+#include "slurmd/launch.h"
+#include "slurmd/memory.h"
+#include "slurmd/plugins.h"
+#include "slurmd/prepare.h"
+#include "slurmd/receive.h"
+#include "slurmd/users.h"
+
+#define LOG_ROOM "slurmd"
+#include "base/log.h"
+
+static struct launch *find(struct slurmd *d, uint64_t number, struct job **job, size_t *place)
+{
+    for (struct job *j = d->jobs; j; j = j->hh.next)
+        for (size_t i = 0; i < j->waiting.len; i++)
+            if (j->waiting.data[i]->number == number) {
+                *job = j;
+                *place = i;
+                return j->waiting.data[i];
+            }
+    return NULL;
+}
+
+static void fill_start(struct slurmd *d, const struct launch *l, const struct user *user,
+                       Pb__StepdStart *m, uint32_t *gids)
+{
+    ProtobufCBinaryData bytes = {l->message.len, (uint8_t *)l->message.data};
+
+    m->node = d->name;
+    m->spool_dir = d->spool;
+    m->kill_wait_sec = (uint32_t)d->conf->kill_wait_sec;
+    m->has_unkillable_sec = m->has_slurmd_uid = true;
+    m->unkillable_sec = (uint32_t)d->conf->unkillable_step_timeout_sec;
+    m->slurmd_uid = geteuid();
+    m->has_batch = l->is_batch;
+    m->has_launch = !l->is_batch && !l->is_extern;
+    m->has_is_extern = m->is_extern = l->is_extern;
+    m->batch = m->launch = bytes;
+    m->cred = (ProtobufCBinaryData){l->cred.len, (uint8_t *)l->cred.data};
+    m->node_index = l->node_index;
+    for (size_t i = 0; i < user->group_count; i++)
+        gids[i] = user->groups[i];
+    m->gids = gids;
+    m->n_gids = user->group_count;
+    m->user_name = user->name;
+    m->home = user->home;
+    m->shell = user->shell;
+    m->conf_path = (char *)d->conf->path;
+    m->cluster = (char *)d->conf->cluster_name;
+    m->node_addr = (char *)d->node->addr;
+    m->node_host = (char *)d->node->hostname;
+    m->topology_addr = d->topology_addr;
+    m->topology_pattern = d->topology_pattern;
+    m->log_file = d->log_file;
+    m->has_file_append = true;
+    m->file_append = d->conf->job_file_append != 0;
+    m->has_user_env_sec = true;
+    m->user_env_sec = (uint32_t)d->conf->get_env_timeout_sec;
+    m->has_memlock = true;
+    m->memlock = conf_list_has(d->conf->launch_parameters, "slurmstepd_memlock_all") ? 2
+                 : conf_list_has(d->conf->launch_parameters, "slurmstepd_memlock")   ? 1
+                                                                                     : 0;
+    m->task_prolog = (char *)d->conf->task_prolog;
+    m->task_epilog = (char *)d->conf->task_epilog;
+}
+
+/* What only tasks need. */
+static int fill_tasks(struct slurmd *d, const struct launch *l, const Pb__Cred *cred,
+                      Pb__StepdStart *m, struct plugstack *plugins, struct arena *arena,
+                      struct err *err)
+{
+    if (cred)
+        devices_fill(d->conf, d->name, cred, l->node_index, m, arena);
+    m->has_pam = m->pam = d->conf->use_pam != 0;
+    cpus_fill(d, m, arena);
+    freq_fill(d, m, arena);
+    return plugins_fill(d, m, plugins, err);
+}
+
+/* Of the extern step alone there may be another: it would be taken for one that is ending. */
+static void note_not_begun(struct job *j, const struct launch *l)
+{
+    struct note_step *known = note_find_step(&j->note, l->step_id);
+
+    if (!l->is_extern || !known)
+        return;
+    known->over = true;
+    job_note(j, NOTE_STEP_OVER, l->step_id);
+}
+
+/* Before it starts: whatever happens then, this is never started a second time. */
+static int put_on_record(struct job *j, const struct launch *l, struct err *err)
+{
+    int rc = l->is_batch
+                 ? job_note_first(j, err, NOTE_BATCH)
+                 : job_note_first(j, err, NOTE_STEP, l->step_id, (unsigned long long)l->key);
+
+    if (rc == 0 && l->is_batch)
+        j->note.batch_started = true;
+    else if (rc == 0)
+        vec_push(&j->note.steps, ((struct note_step){.id = l->step_id, .key = l->key}));
+    return rc;
+}
+
+static void start_step(struct job *j, struct launch *l, const struct user *user)
+{
+    struct slurmd *d = j->d;
+    Pb__StepdStart m = PB__STEPD_START__INIT;
+    _cleanup_(plugstack_done) struct plugstack plugins = {0};
+    _cleanup_free_ uint32_t *gids = mem_new_array(uint32_t, user->group_count + 1);
+    _cleanup_arena_ struct arena arena;
+    struct err err = {0};
+    struct step *s;
+    int rc;
+
+    arena_init(&arena, 0);
+    const Pb__Cred *cred = arena_unpack(&arena, &pb__cred__descriptor, l->cred.data, l->cred.len);
+    fill_start(d, l, user, &m, gids);
+    rc = l->is_extern ? 0 : fill_tasks(d, l, cred, &m, &plugins, &arena, &err);
+    if (!rc)
+        rc = contain_fill(j, cred, l->node_index, &m, &arena, &err);
+    if (rc) {
+        launch_fail(d, l, -rc, err.text, false);
+        return;
+    }
+    m.tmp = jobtmp_order(d, j->key.id, user, &arena);
+    m.has_confirms_end = true;
+    m.confirms_end = !l->is_batch && !l->is_extern; /* a script's end may wait for the epilog */
+    rc = put_on_record(j, l, &err);
+    if (!rc)
+        rc = step_start(j, l->step_id, &m, &s, &err);
+    if (rc) {
+        note_not_begun(j, l);
+        launch_fail(d, l, -rc, err.text, false);
+        return;
+    }
+    memory_read_grant(s, cred);
+    s->call = l->call;
+    launch_free(l);
+}
+
+static void on_user(void *ctx, uint64_t number, const struct user *user, const struct err *why)
+{
+    struct slurmd *d = ctx;
+    struct launch *l;
+    struct job *j;
+    size_t place;
+
+    l = find(d, number, &j, &place);
+    if (!l)
+        return;
+    if (user && l->held) {
+        l->ready = true;
+        log_verbose("step %s is prepared", STEP_ID_TEXT(l->job.id, l->step_id));
+        rpc_prepared(d->server, l->call);
+        return;
+    }
+    vec_remove(&j->waiting, place);
+    if (user && l->is_receive)
+        receive_start(j, l, user);
+    else if (user)
+        start_step(j, l, user);
+    else
+        launch_fail(d, l, -why->code, why->text, false);
+    job_check_left(j);
+}
+
+void launch_go(struct slurmd *d, struct launch *l)
+{
+    if (l->asked)
+        return;
+    l->asked = true;
+    users_ask(d->users, l->uid, l->gid, on_user, d, l->number);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmd/prolog.h"
+
+#include "base/mem.h"
+#include "slurmd/ending.h"
+#include "slurmd/launch.h"
+#include "slurmd/plugins.h"
+#include "slurmd/report.h"
+#include "slurmd/script.h"
+#include "slurmd/scriptenv.h"
+
+#define LOG_ROOM "slurmd"
+#include "base/log.h"
+
+static void start_waiting(struct job *j)
+{
+    uint64_t *numbers = mem_new_array(uint64_t, j->waiting.len + 1);
+    size_t count = 0;
+
+    /* Starting takes a launch off the list. */
+    vec_foreach (&j->waiting, l)
+        numbers[count++] = (*l)->number;
+    for (size_t i = 0; i < count; i++)
+        for (size_t n = 0; n < j->waiting.len; n++)
+            if (j->waiting.data[n]->number == numbers[i]) {
+                launch_go(j->d, j->waiting.data[n]);
+                break;
+            }
+    free(numbers);
+}
+
+void prolog_fail_waiting(struct job *j, int code, const char *text, bool drain)
+{
+    while (j->waiting.len) {
+        struct launch *l = vec_pop(&j->waiting);
+
+        launch_fail(j->d, l, code, text, drain);
+    }
+}
+
+static bool somebody_waits(const struct job *j)
+{
+    vec_foreach (&j->waiting, l)
+        if (!(*l)->is_extern) /* that one is ours */
+            return true;
+    return false;
+}
+
+/* A launch that waits carries the news; where none does, the controller is told by itself. */
+static void prolog_failed(struct job *j, const char *text)
+{
+    j->prolog_error = mem_strdup(text);
+    if (j->note.prepared && !somebody_waits(j))
+        report_prolog_failed(j->d, j->key.id, j->key.restarts, text);
+}
+
+static void on_prolog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
+                      const char *text)
+{
+    struct job *j = job_find(ctx, job_id, restarts);
+
+    if (!j)
+        return;
+    j->prolog_running = false;
+    if (text) {
+        log_error("job %u: %s", job_id, text);
+        prolog_failed(j, text);
+    } else {
+        j->note.prolog_done = true;
+        job_note(j, NOTE_PROLOG_DONE);
+    }
+    if (!job_is_ending(j))
+        prolog_run(j);
+    job_check(j);
+}
+
+/* How it went is not known: it is run again. */
+static void on_old_prolog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
+                          const char *text)
+{
+    struct job *j = job_find(ctx, job_id, restarts);
+
+    if (!j)
+        return;
+    report_held_up(j->d, job_id, restarts, NULL); /* by the daemon before, perhaps */
+    j->prolog_running = false;
+    if (!job_is_ending(j))
+        prolog_run(j);
+    job_check(j);
+}
+
+static void on_prolog_begins(void *ctx, uint32_t job_id, uint32_t restarts, pid_t pid)
+{
+    struct job *j = job_find(ctx, job_id, restarts);
+
+    if (j && pid)
+        job_note(j, NOTE_PROLOG, (int)pid);
+}
+
+static void on_prolog_held(void *ctx, uint32_t job_id, uint32_t restarts, const char *text)
+{
+    report_held_up(ctx, job_id, restarts, text);
+}
+
+static void start(struct job *j, const char *host)
+{
+    struct slurmd *d = j->d;
+    struct script script = {.what = "Prolog",
+                            .path = d->conf->prolog,
+                            .host = host,
+                            .verb = "prolog",
+                            .limit_sec = script_limit_sec(d->conf, false),
+                            .job_id = j->key.id,
+                            .restarts = j->key.restarts,
+                            .serial = d->conf->prolog_serial,
+                            .begins = on_prolog_begins,
+                            .held = on_prolog_held,
+                            .patience_sec = d->conf->unkillable_step_timeout_sec};
+
+    j->prolog_running = true;
+    script_run(d, &script, scriptenv_prolog(d, j->note.about), on_prolog, d);
+}
+
+/* The prolog is due, by itself or behind plugins; or why it cannot be. */
+static bool is_due(struct job *j, const char **host)
+{
+    struct err err = {0};
+
+    if (j->note.prolog_done || j->prolog_error)
+        return false;
+    if (plugins_beside_script(j->d, host, &err) < 0) {
+        log_error("job %u: %s", j->key.id, err.text);
+        prolog_failed(j, err.text);
+        return false;
+    }
+    return *host || j->d->conf->prolog;
+}
+
+static void tell_prepared(struct job *j)
+{
+    if (j->tells_prepared)
+        report_prepared(j->d, j->key.id, j->key.restarts);
+    j->tells_prepared = false;
+}
+
+void prolog_run(struct job *j)
+{
+    const char *host = NULL;
+    bool due = !j->prolog_running && is_due(j, &host);
+
+    if (j->prolog_running)
+        return;
+    if (j->prolog_error) {
+        prolog_fail_waiting(j, ERR_LAUNCH, j->prolog_error, true);
+        job_check_left(j);
+    } else if (due) {
+        start(j, host);
+    } else {
+        tell_prepared(j);
+        if (!j->note.halted)
+            start_waiting(j);
+    }
+}
+
+void prolog_run_alone(struct job *j, bool tell)
+{
+    if (j->note.prepared && !tell)
+        return;
+    j->tells_prepared = j->tells_prepared || tell;
+    if (!j->note.prepared)
+        job_note(j, NOTE_PREPARED);
+    j->note.prepared = true;
+    prolog_run(j);
+}
+
+void prolog_adopt(struct job *j)
+{
+    if (j->note.prolog_begun && !j->note.prolog_done) {
+        j->prolog_running = true;
+        ending_watch_script(j, false, on_old_prolog);
+    } else if (j->note.prepared && !j->note.prolog_done && !job_is_ending(j)) {
+        prolog_run(j);
+    }
+}
