@@ -27,21 +27,25 @@ static const Pb__NodeShare *share_here(const struct step *step)
     return NULL;
 }
 
+static ProtobufCBinaryData of_job(const struct step *step)
+{
+    const Pb__NodeShare *share = share_here(step);
+
+    return share && share->has_cpu_set ? share->cpu_set : (ProtobufCBinaryData){0};
+}
+
 /* Those of the step alone when it wants no others, or each task some of its own; else all of its
  * job's here. */
 static ProtobufCBinaryData usable(const struct step *step)
 {
     const Pb__StepNode *here = step->granted->nodes[step->batch ? 0 : step->node_index];
-    const Pb__NodeShare *share = share_here(step);
     const Pb__Bind *b = step->launch ? step->launch->cpu_bind : NULL;
     bool each =
         b && (b->kind == PB__BIND_KIND__BIND_CORES || b->kind == PB__BIND_KIND__BIND_THREADS);
 
     if (here->has_cpu_set && step->launch && (step->granted->exact || each))
         return here->cpu_set;
-    if (share && share->has_cpu_set)
-        return share->cpu_set;
-    return (ProtobufCBinaryData){0};
+    return of_job(step);
 }
 
 /* What a task that asks is told, and a srun of its own must not take for its user's wish. */
@@ -62,6 +66,34 @@ static void put_variables(struct step *step, const struct affinity *a)
     envlist_set(&step->env, "SLURM_CPU_BIND_LIST", str_cstr(&list));
 }
 
+/* The same of memory, where it was asked for. */
+static void put_memory_variables(struct step *step)
+{
+    static const char *const types[] = {[PB__BIND_KIND__BIND_RANK] = "rank",
+                                        [PB__BIND_KIND__BIND_MAP] = "map_mem:",
+                                        [PB__BIND_KIND__BIND_MASK] = "mask_mem:",
+                                        [PB__BIND_KIND__BIND_LOCAL] = "local"};
+    const Pb__Bind *b = step->launch->mem_bind;
+    _cleanup_str_ struct str list = STR_INIT;
+
+    if (!b)
+        return;
+    bool known = b->kind < sizeof(types) / sizeof(types[0]) && types[b->kind];
+    for (size_t i = 0; i < b->n_list; i++)
+        str_printf(&list, "%s%s", i ? "," : "", b->list[i]);
+    envlist_set(&step->env, "SLURM_MEM_BIND_TYPE", known ? types[b->kind] : "none");
+    envlist_set(&step->env, "SLURM_MEM_BIND_LIST", str_cstr(&list));
+    envlist_set(&step->env, "SLURM_MEM_BIND_VERBOSE", b->verbose ? "verbose" : "quiet");
+    envlist_set(&step->env, "SLURM_MEM_BIND_PREFER", b->prefer ? "prefer" : "");
+    envlist_set(&step->env, "SLURM_MEM_BIND_SORT", b->sort ? "sort" : "");
+}
+
+/* As LaunchTasks has it: cyclic, block, fcyclic. */
+static enum dist_order order_of(bool said, uint32_t order)
+{
+    return said ? (enum dist_order)(order % 3 + DIST_CYCLIC) : DIST_ANY;
+}
+
 int affinity_prepare(struct step *step, struct err *err)
 {
     const Pb__StepdStart *start = step->start;
@@ -79,16 +111,21 @@ int affinity_prepare(struct step *step, struct err *err)
     const struct bind_want want = {
         .map = start->cpus,
         .cpus = usable(step),
+        .around = step->granted->exact ? (ProtobufCBinaryData){0} : of_job(step),
         .cpu_bind = a->cpu_bind,
-        .sockets = step->launch ? (enum bind_order)(step->launch->socket_order % 3) : 0,
+        .sockets = step->launch ? order_of(true, step->launch->socket_order) : DIST_ANY,
+        .cores = step->launch ? order_of(step->launch->has_core_order, step->launch->core_order)
+                              : DIST_ANY,
         .tasks = (uint32_t)step->task_count,
         .cpus_per_task = step->launch ? step->launch->cpus_per_task : 1};
     int rc = bind_find(&want, &a->cpus, err);
     if (rc)
         return rc;
     step->affinity = a;
-    if (step->launch)
+    if (step->launch) {
         put_variables(step, a);
+        put_memory_variables(step);
+    }
     return 0;
 }
 

@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/step_id.h"
 #include "base/str.h"
 
 #define DEADLINE_MS 30000
@@ -392,7 +393,7 @@ void bench_launch(struct bench *b, const struct bench_cred *c, const char *scrip
     struct bench_cred batch = *c;
     char *env[] = {"GREETING=hello"};
 
-    batch.step_id = 0xfffffffbu;
+    batch.step_id = STEP_ID_BATCH;
     bench_sign(b, &batch, &m.cred, &m.signature);
     m.job_id = c->job_id;
     m.restarts = c->restarts;

@@ -151,13 +151,43 @@ static void bind_by_rank(const struct bind_want *w, const struct bitset *mine, s
     }
 }
 
+/* Threads of a core that may be used. */
+static uint32_t most_threads(const struct bind_want *w)
+{
+    const Pb__Bind *b = w->cpu_bind;
+
+    if (b && b->has_threads_per_core && b->threads_per_core)
+        return b->threads_per_core;
+    return b && b->one_thread ? 1 : UINT32_MAX;
+}
+
+static struct bitset *read_cpus(const struct bind_want *w, ProtobufCBinaryData cpus)
+{
+    struct bitset *set = bitset_new(count_all(w->map));
+    uint32_t threads = w->map->threads ? w->map->threads : 1, taken = 0, most = most_threads(w);
+
+    for (size_t i = 0; i < set->size && i / 8 < cpus.len; i++) {
+        taken = i % threads ? taken : 0; /* of this core */
+        if (!(cpus.data[i / 8] >> (i % 8) & 1) || taken >= most)
+            continue;
+        bitset_set(set, i);
+        taken++;
+    }
+    return set;
+}
+
 static void bind_to(const struct bind_want *w, const struct bitset *mine, Pb__BindKind kind,
                     struct bind_set *out)
 {
+    _cleanup_bitset_ struct bitset *around = read_cpus(w, w->around);
+    bitset_or(around, mine);
     const struct deal d = {.map = w->map,
                            .mine = mine,
+                           .around = around,
                            .kind = kind,
                            .sockets = w->sockets,
+                           .cores = w->cores,
+                           .otherwise = w->cpu_bind ? w->cpu_bind->otherwise : 0,
                            .tasks = w->tasks,
                            .cpus_per_task = w->cpus_per_task ? w->cpus_per_task : 1};
     struct bitset **dealt = mem_new_array(struct bitset *, w->tasks);
@@ -170,22 +200,6 @@ static void bind_to(const struct bind_want *w, const struct bitset *mine, Pb__Bi
     free(dealt);
 }
 
-static struct bitset *read_cpus(const struct bind_want *w)
-{
-    struct bitset *set = bitset_new(count_all(w->map));
-    bool one_thread = w->cpu_bind && w->cpu_bind->one_thread;
-    uint32_t threads = w->map->threads ? w->map->threads : 1;
-    size_t taken = SIZE_MAX; /* the last core of which one is taken */
-
-    for (size_t i = 0; i < set->size && i / 8 < w->cpus.len; i++) {
-        if (!(w->cpus.data[i / 8] >> (i % 8) & 1) || (one_thread && taken == i / threads))
-            continue;
-        bitset_set(set, i);
-        taken = i / threads;
-    }
-    return set;
-}
-
 int bind_find(const struct bind_want *w, struct bind_set *out, struct err *err)
 {
     Pb__BindKind kind = w->cpu_bind ? w->cpu_bind->kind : PB__BIND_KIND__BIND_AUTO;
@@ -193,7 +207,7 @@ int bind_find(const struct bind_want *w, struct bind_set *out, struct err *err)
     *out = (struct bind_set){.tasks = w->tasks, .bound = kind != PB__BIND_KIND__BIND_NONE};
     if (!out->bound)
         return 0;
-    _cleanup_bitset_ struct bitset *mine = read_cpus(w);
+    _cleanup_bitset_ struct bitset *mine = read_cpus(w, w->cpus);
     if (bitset_empty(mine)) {
         out->bound = false;
         return 0;

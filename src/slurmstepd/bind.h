@@ -9,18 +9,18 @@
 #include "base/bitset.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "cluster/dist.h"
 #include "proto/io.pb-c.h"
 #include "proto/step.pb-c.h"
 
 #define BIND_KERNEL_MAX 8192 /* the kernel's numbers of CPUs and NUMA nodes are below */
 
-enum bind_order { BIND_ORDER_CYCLIC, BIND_ORDER_BLOCK, BIND_ORDER_FCYCLIC };
-
 struct bind_want {
     const Pb__CpuMap *map;
-    ProtobufCBinaryData cpus; /* that may be used, as in StepNode.cpu_set */
-    const Pb__Bind *cpu_bind; /* NULL: as nobody said */
-    enum bind_order sockets;  /* how tasks are dealt to sockets */
+    ProtobufCBinaryData cpus;       /* that are dealt, as in StepNode.cpu_set */
+    ProtobufCBinaryData around;     /* that cores and sockets may have besides; none: no others */
+    const Pb__Bind *cpu_bind;       /* NULL: as nobody said */
+    enum dist_order sockets, cores; /* how they are dealt to tasks */
     uint32_t tasks, cpus_per_task;
 };
 

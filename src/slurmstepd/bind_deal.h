@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * CPUs dealt to tasks: each gets as many as it needs, of cores of its own while there are enough,
- * of one socket where that goes; then all there is of the core, socket or NUMA node that it
- * touches.
+ * CPUs dealt to tasks: each gets as many as it needs, as the orders over sockets and cores have it;
+ * then all there is of the core, socket or NUMA node that it touches. While there are enough, those
+ * that are bound to no less than cores have cores of their own, unless cores are to be used up.
  */
 #pragma once
 
@@ -10,9 +10,11 @@
 
 struct deal {
     const Pb__CpuMap *map;
-    const struct bitset *mine; /* not empty */
-    Pb__BindKind kind;         /* AUTO, THREADS, CORES, SOCKETS, LDOMS */
-    enum bind_order sockets;
+    const struct bitset *mine;      /* not empty */
+    const struct bitset *around;    /* all that a core, socket or NUMA node may have */
+    Pb__BindKind kind;              /* AUTO, THREADS, CORES, SOCKETS, LDOMS */
+    enum dist_order sockets, cores; /* ANY: cyclic; as that of sockets */
+    Pb__BindKind otherwise;         /* of AUTO where nothing matches; AUTO: all */
     uint32_t tasks, cpus_per_task;
 };
 

@@ -34,8 +34,8 @@ static const Pb__CpuMap threads = MAP(1, 2, 8), cores = MAP(2, 1, 4);
 #define MASK PB__BIND_KIND__BIND_MASK
 #define MAP_LDOM PB__BIND_KIND__BIND_MAP_LDOM
 #define MASK_LDOM PB__BIND_KIND__BIND_MASK_LDOM
-#define BLOCK BIND_ORDER_BLOCK
-#define FCYCLIC BIND_ORDER_FCYCLIC
+#define BLOCK DIST_BLOCK
+#define FCYCLIC DIST_FCYCLIC
 
 static const struct {
     const char *what;
@@ -43,7 +43,7 @@ static const struct {
     uint32_t mine; /* CPUs of the configuration */
     uint32_t tasks, cpus;
     Pb__BindKind kind;
-    enum bind_order sockets;
+    enum dist_order sockets;
     bool one_thread;
     const char *list[4];
     const char *expect; /* sets of the kernel's numbers */
@@ -52,7 +52,7 @@ static const struct {
     {"nothing is the step's", &threads, 0, 2, 1, CORES, 0, false, {0}, "free"},
     {"all of them", &threads, 0xffff, 3, 1, AUTO, 0, false, {0}, "0xffff 0xffff 0xffff"},
     {"of some", &threads, 0x0f, 3, 1, AUTO, 0, false, {0}, "0x303 0x303 0x303"},
-    {"a thread each, by itself", &threads, 0x0f, 4, 1, AUTO, 0, false, {0}, "0x1 0x100 0x2 0x200"},
+    {"a thread each, by itself", &threads, 0x0f, 4, 1, AUTO, 0, false, {0}, "0x1 0x2 0x100 0x200"},
     {"a core each, by itself",
      &threads,
      0xff,
@@ -107,7 +107,7 @@ static const struct {
      0,
      false,
      {0},
-     "0x101 0x101 0x202 0x202"},
+     "0x101 0x202 0x101 0x202"},
     {"more tasks than CPUs begin again",
      &threads,
      0x03,
@@ -171,6 +171,53 @@ static const struct {
     {"a mask of nothing", &threads, 0xf, 1, 1, MASK, 0, false, {"0"}, "0x303 complaint"},
 };
 
+/* One thread a core, four cores a socket: the nodes of the guide of CPU management, whose tables
+ * are these. */
+static uint32_t plain_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7};
+static const Pb__CpuMap plain = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__cpu_map__descriptor),
+                                 .each = 1,
+                                 .threads = 1,
+                                 .per_socket = 4,
+                                 .n_number = 8,
+                                 .number = plain_numbers,
+                                 .n_numa = 8,
+                                 .numa = numa};
+
+static const struct {
+    const char *dist;
+    const Pb__CpuMap *map;
+    uint32_t mine, tasks, cpus;
+    Pb__BindKind kind;
+    const char *expect;
+} orders[] = {
+    {"*", &plain, 0x77, 6, 1, CORES, "0x1 0x10 0x2 0x20 0x4 0x40"},   /* example 10, */
+    {"*", &plain, 0x77, 6, 1, SOCKETS, "0x7 0x70 0x7 0x70 0x7 0x70"}, /* 11, */
+    {"block:block", &plain, 0x3f, 2, 3, SOCKETS, "0xf 0x3f"},         /* 12, */
+    {"block:fcyclic", &plain, 0x3f, 2, 3, SOCKETS, "0x3f 0x3f"},      /* 13: of before fcyclic, */
+    {"block:cyclic", &plain, 0x3f, 2, 3, SOCKETS, "0xf 0x3f"},        /* as srun's page has it, */
+    {"cyclic:block", &plain, 0x3f, 6, 1, CORES, "0x1 0x2 0x4 0x8 0x10 0x20"}, /* 14, */
+    {"*", &plain, 0x07, 1, 3, CORES, "0x7"},                                  /* 15 */
+    {"block:block", &plain, 0xff, 2, 3, CORES, "0x7 0x38"},
+    {"block:cyclic", &plain, 0xff, 2, 3, CORES, "0x7 0x70"},
+    {"block:fcyclic", &plain, 0xff, 2, 3, CORES, "0x13 0x64"},
+    /* threads of two sockets with four cores of two threads */
+    {"*", &threads, 0xffff, 6, 1, THREADS, "0x1 0x10 0x2 0x20 0x4 0x40"},
+    {"block:cyclic:cyclic", &threads, 0xffff, 6, 1, THREADS, "0x1 0x10 0x2 0x20 0x4 0x40"},
+    {"block:cyclic:block", &threads, 0xffff, 6, 1, THREADS, "0x1 0x10 0x100 0x1000 0x2 0x20"},
+    {"block:cyclic:fcyclic", &threads, 0xffff, 3, 2, THREADS, "0x3 0x30 0xc"},
+    {"block:cyclic:cyclic", &threads, 0xffff, 3, 2, THREADS, "0x101 0x1010 0x202"},
+    {"block:block:cyclic", &threads, 0xffff, 6, 1, THREADS, "0x1 0x2 0x4 0x8 0x100 0x200"},
+    {"block:block:block", &threads, 0xffff, 6, 1, THREADS, "0x1 0x100 0x2 0x200 0x4 0x400"},
+    {"block:block", &threads, 0xffff, 3, 1, THREADS, "0x1 0x100 0x2"},
+    {"block:block:fcyclic", &threads, 0xffff, 2, 3, THREADS, "0x7 0x308"},
+    {"block:fcyclic:block", &threads, 0xffff, 2, 3, THREADS, "0x111 0x1022"},
+    /* without a third one bound tasks begin cores of their own; to use cores up has to be said */
+    {"block:block", &threads, 0xffff, 3, 1, CORES, "0x101 0x202 0x404"},
+    {"block:block:block", &threads, 0xffff, 3, 1, CORES, "0x101 0x101 0x202"},
+    {"block:cyclic:fcyclic", &threads, 0xffff, 2, 2, CORES, "0x303 0x3030"},
+    {"block:cyclic:cyclic", &threads, 0x0f, 3, 1, CORES, "0x101 0x202 0x101"},
+};
+
 static void show(const struct bind_set *set, struct str *out)
 {
     if (!set->bound)
@@ -213,6 +260,67 @@ static void test_rows(void **state)
     }
 }
 
+static void test_orders(void **state)
+{
+    for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+        uint8_t bytes[2] = {(uint8_t)orders[i].mine, (uint8_t)(orders[i].mine >> 8)};
+        Pb__Bind bind = PB__BIND__INIT;
+        struct bind_set set;
+        struct dist d;
+        _cleanup_str_ struct str got = STR_INIT;
+        bind.kind = orders[i].kind;
+        assert_int_equal(dist_parse(orders[i].dist, &d), 0);
+        const struct bind_want want = {.map = orders[i].map,
+                                       .cpus = {sizeof(bytes), bytes},
+                                       .cpu_bind = &bind,
+                                       .sockets = d.sockets,
+                                       .cores = d.cores,
+                                       .tasks = orders[i].tasks,
+                                       .cpus_per_task = orders[i].cpus};
+        assert_int_equal(bind_find(&want, &set, NULL), 0);
+        show(&set, &got);
+        bind_set_done(&set);
+        if (strcmp(str_cstr(&got), orders[i].expect) != 0)
+            fail_msg("row %zu, %s: %s", i, orders[i].dist, str_cstr(&got));
+    }
+}
+
+/* What is left of cores by --threads-per-core, and of tasks that match nothing by Autobind. */
+static void test_limits(void **state)
+{
+    static const struct {
+        uint32_t threads_per_core, tasks;
+        Pb__BindKind kind, otherwise;
+        const char *expect;
+    } limits[] = {
+        {1, 4, THREADS, 0, "0x1 0x10 0x2 0x20"},    {1, 2, CORES, 0, "0x1 0x10"},
+        {2, 2, CORES, 0, "0x101 0x1010"},           {9, 2, CORES, 0, "0x101 0x1010"},
+        {0, 3, AUTO, AUTO, "0xffff 0xffff 0xffff"}, {0, 3, AUTO, CORES, "0x101 0x1010 0x202"},
+        {0, 3, AUTO, THREADS, "0x1 0x10 0x2"},      {0, 3, AUTO, SOCKETS, "0xf0f 0xf0f0 0xf0f"},
+        {0, 2, AUTO, THREADS, "0xf0f 0xf0f0"}, /* it matches */
+    };
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+        uint8_t bytes[2] = {0xff, 0xff};
+        Pb__Bind bind = PB__BIND__INIT;
+        struct bind_set set;
+        _cleanup_str_ struct str got = STR_INIT;
+        bind.kind = limits[i].kind;
+        bind.otherwise = limits[i].otherwise;
+        bind.has_threads_per_core = 1;
+        bind.threads_per_core = limits[i].threads_per_core;
+        const struct bind_want want = {.map = &threads,
+                                       .cpus = {sizeof(bytes), bytes},
+                                       .cpu_bind = &bind,
+                                       .tasks = limits[i].tasks,
+                                       .cpus_per_task = 1};
+        assert_int_equal(bind_find(&want, &set, NULL), 0);
+        show(&set, &got);
+        bind_set_done(&set);
+        if (strcmp(str_cstr(&got), limits[i].expect) != 0)
+            fail_msg("row %zu: %s", i, str_cstr(&got));
+    }
+}
+
 /* Whatever is asked for: each task has some CPUs, all of them the step's; and none two tasks' while
  * there are enough for all, but where cores, sockets and memory nodes are shared. */
 static void test_any(void **state)
@@ -232,7 +340,8 @@ static void test_any(void **state)
         const struct bind_want want = {.map = &threads,
                                        .cpus = {2, bytes},
                                        .cpu_bind = &bind,
-                                       .sockets = (enum bind_order)(r[2] % 3),
+                                       .sockets = (enum dist_order)(r[2] % 4),
+                                       .cores = (enum dist_order)(r[2] / 4 % 4),
                                        .tasks = r[3] % 20,
                                        .cpus_per_task = r[4] % 6};
         for (uint32_t i = 0; i < 16; i++)
@@ -259,6 +368,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_orders),
+        cmocka_unit_test(test_limits),
         cmocka_unit_test(test_any),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,7 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/step_id.h"
 #include "slurmstepd/fake.h"
 
 static const char *programs;
@@ -76,7 +77,7 @@ static void test_cancelled_in_the_prolog(void **state)
     other.step_id = 2;
     fake_launch(&f2, &other, &m2, "echo >ran2");
     bench_launch(&b, &batch, "#!/bin/sh\necho >ran\n");
-    bench_end_step(&b, 6, 0, 0xfffffffbu);
+    bench_end_step(&b, 6, 0, STEP_ID_BATCH);
     bench_end_step(&b, 5, 0, 1);
     assert_true(bench_until(&b, fake_is_answered, &f));
     assert_int_equal(f.code, ERR_CREDENTIAL_REVOKED);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/close_range.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -16,11 +17,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/become.h"
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "slurmstepd/affinity.h"
-#include "slurmstepd/become.h"
 #include "slurmstepd/contain.h"
 #include "slurmstepd/debug.h"
 #include "slurmstepd/gpus.h"
@@ -248,7 +249,45 @@ static void finish_environment(struct task *t, const struct child_plan *plan)
         envlist_setf(&step->env, "PMI_FD", "%d", MPI_TASK_FD);
         envlist_setf(&step->env, "PMI_RANK", "%u", t->id);
         envlist_setf(&step->env, "PMI_SIZE", "%zu", size);
+        envlist_unset(&step->env, "PMI_SPAWNED"); /* of an outer step */
+        if (step->is_spawned)
+            envlist_set(&step->env, "PMI_SPAWNED", "1");
     }
+}
+
+/* Where execvpe() is to begin: its try to run what is not there costs several times a look. */
+static const char *skip_without(const char *path, const char *program)
+{
+    char full[PATH_MAX];
+
+    if (strchr(program, '/'))
+        return path;
+    for (;;) {
+        size_t len = strcspn(path, ":");
+        int n =
+            snprintf(full, sizeof(full), "%.*s/%s", len ? (int)len : 1, len ? path : ".", program);
+
+        if (!path[len] || n < 0 || (size_t)n >= sizeof(full) || !access(full, F_OK) ||
+            (errno != ENOENT && errno != ENOTDIR))
+            return path;
+        path += len + 1;
+    }
+}
+
+/* Of a file that is there: what it asks for is not. */
+static void say_missing(const char *path)
+{
+    char head[PATH_MAX] = "", *name;
+    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof(head) - 1);
+
+    if (n < 2 || strncmp(head, "#!", 2) != 0) {
+        say("execve(): %s: the loader or interpreter that it asks for is not on this node", path);
+        return;
+    }
+    name = head + 2 + strspn(head + 2, " \t");
+    name[strcspn(name, " \t\r\n")] = '\0';
+    say("execve(): %s: its interpreter %s is not on this node", path, name);
 }
 
 static _Noreturn void run_program(struct task *t, const struct child_plan *plan)
@@ -259,13 +298,17 @@ static _Noreturn void run_program(struct task *t, const struct child_plan *plan)
     if (plan->by_path) {
         const char *path = envlist_get(&t->step->env, "PATH");
 
-        setenv("PATH", path ? path : "/usr/bin:/bin", 1); /* where execvpe() looks */
+        path = skip_without(path ? path : "/usr/bin:/bin", plan->argv[0]);
+        setenv("PATH", path, 1); /* where execvpe() looks */
         execvpe(plan->argv[0], plan->argv, env);
     } else {
         execve(plan->argv[0], plan->argv, env);
     }
     code = errno;
-    say("execve(): %s: %s", plan->argv[0], strerror(code));
+    if (code == ENOENT && !plan->by_path && !access(plan->argv[0], F_OK))
+        say_missing(plan->argv[0]);
+    else
+        say("execve(): %s: %s", plan->argv[0], strerror(code));
     _exit(code);
 }
 

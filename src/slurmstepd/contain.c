@@ -13,6 +13,8 @@
 #include "base/status.h"
 #include "cgroup/cgroup.h"
 #include "cgroup/oom.h"
+#include "slurmstepd/adopt.h"
+#include "slurmstepd/finish.h"
 #include "slurmstepd/reap.h"
 #include "slurmstepd/task.h"
 
@@ -20,7 +22,8 @@
 #define MIB (1u << 20)
 #define KIB 1024
 #define SHELL_SIGNAL 128 /* and the signal: as which exit code a shell tells it */
-#define FREEZE_MS 100    /* those that wait for a device stand still when they have it */
+#define OOM_LOOK_MS 200
+#define FREEZE_MS 100 /* those that wait for a device stand still when they have it */
 
 struct contain {
     struct cgroup job, step,
@@ -30,7 +33,8 @@ struct contain {
     uint64_t oom_kills;        /* that are known of */
     uint64_t oom_taken;        /* of those, by tasks */
     bool oom_told;
-    Pb__OverMemory over; /* the first time */
+    struct loop_timer *oom_timer; /* a look for processes that are not its tasks */
+    Pb__OverMemory over;          /* the first time */
     char *most;
     int kernel_log; /* -1: not to be read */
     char name[CGROUP_NAME_MAX];
@@ -110,6 +114,14 @@ int contain_open(struct step *step, struct err *err)
     return rc ? -ERR_NODE_FAULT : 0;
 }
 
+void contain_describe_place(const struct step *step, struct str *out)
+{
+    if (step->contain)
+        str_printf(out, "control group %s", step->contain->step.path);
+    else
+        str_puts(out, "no control group");
+}
+
 void contain_done(struct step *step)
 {
     struct contain *k = step->contain;
@@ -122,6 +134,8 @@ void contain_done(struct step *step)
     cgroup_close(&k->job);
     if (k->kernel_log >= 0)
         close(k->kernel_log);
+    if (k->oom_timer)
+        loop_timer_free(k->oom_timer);
     free(k->most);
     free(take_ptr(step->contain));
 }
@@ -135,12 +149,26 @@ int contain_enter(const struct step *step, struct err *err)
     return cgroup_enter(k->leaf.version == CGROUP_NONE ? &k->step : &k->leaf, err);
 }
 
+int contain_take(const struct step *step, pid_t pid, struct err *err)
+{
+    const struct contain *k = step->contain;
+
+    if (!k)
+        return 0;
+    return cgroup_add(k->leaf.version == CGROUP_NONE ? &k->step : &k->leaf, pid, err);
+}
+
 /* --- its processes ------------------------------------------------------------------------------
  */
 
 static const struct cgroup *tracked(const struct step *step)
 {
     return step->contain && step->contain->track ? &step->contain->step : NULL;
+}
+
+bool contain_tracks(const struct step *step)
+{
+    return tracked(step) != NULL;
 }
 
 /* Children that have not come so far are not in it; they are alone then. */
@@ -150,6 +178,7 @@ void contain_signal_all(struct step *step, int signo)
 
     if (!c || cgroup_is_empty(c)) {
         reap_signal_all(signo);
+        adopt_signal_all(step, signo);
         return;
     }
     if (signo == SIGKILL)
@@ -166,6 +195,7 @@ void contain_stop_all(struct step *step)
 
     if (!c || cgroup_freeze(c, true)) {
         reap_stop_all();
+        adopt_stop_all(step);
         return;
     }
     for (int i = 0; i < FREEZE_MS && !cgroup_is_frozen(c); i++)
@@ -184,7 +214,7 @@ bool contain_has_left(struct step *step)
 {
     const struct cgroup *c = tracked(step);
 
-    return reap_have_children() || (c && !cgroup_is_empty(c));
+    return reap_have_children() || (c ? !cgroup_is_empty(c) : adopt_has_left(step));
 }
 
 bool contain_signals_all(const struct step *step)
@@ -209,34 +239,52 @@ void contain_describe(const struct step *step, struct str *out)
     vec_done(&pids.list);
     if (out->len == before)
         reap_describe(out);
+    if (out->len == before)
+        adopt_describe(step, out);
 }
 
 /* --- memory -------------------------------------------------------------------------------------
  */
 
-/* What it ran into: its own limit, its job's, or (0) the end of the node's memory. */
-static uint64_t limit_hit(const struct contain *k, const struct cgroup_memory *own)
+struct hit {
+    uint64_t limit;    /* that it ran into; 0: the end of the node's memory */
+    uint64_t job_peak; /* 0: the limit is not that of the job, all of whose steps share it */
+};
+
+static struct hit limit_hit(const struct contain *k, const struct cgroup_memory *own)
 {
     struct cgroup_memory job = {0};
 
     if (!own->peak || own->peak + MIB >= k->limit)
-        return k->limit;
+        return (struct hit){.limit = k->limit};
     cgroup_read_memory(&k->job, &job);
-    return job.peak + MIB >= k->job_limit ? k->job_limit : 0;
+    if (!k->job_limit || job.peak + MIB < k->job_limit)
+        return (struct hit){0};
+    return (struct hit){.limit = k->job_limit, .job_peak = job.peak};
 }
 
-static void format_hit(const struct step *step, const struct cgroup_memory *own, struct str *out)
+static unsigned long long mib_up(uint64_t bytes)
+{
+    return (unsigned long long)((bytes + MIB - 1) / MIB);
+}
+
+static void format_hit(const struct step *step, const struct cgroup_memory *own,
+                       const struct hit *hit, struct str *out)
 {
     const struct contain *k = step->contain;
 
     str_printf(out, "slurmstepd: error: %s: ", step->node);
-    if (k->over.limit_kib)
+    if (hit->job_peak)
+        str_printf(out, "limit of the job %lluM, peak of all its steps here %lluM, of this step",
+                   (unsigned long long)(hit->limit / MIB), mib_up(hit->job_peak));
+    else if (k->over.limit_kib)
         str_printf(out, "limit %lluM", (unsigned long long)(k->over.limit_kib / KIB));
     else
-        str_printf(out, "the node had no memory left, limit %lluM",
-                   (unsigned long long)(k->limit / MIB));
+        str_puts(out, "the node had no memory left");
+    if (!k->over.limit_kib && k->limit)
+        str_printf(out, ", limit %lluM", (unsigned long long)(k->limit / MIB));
     if (own->peak)
-        str_printf(out, ", peak %lluM", (unsigned long long)((own->peak + MIB - 1) / MIB));
+        str_printf(out, hit->job_peak ? " %lluM" : ", peak %lluM", mib_up(own->peak));
     if (*k->over.most)
         str_printf(out, ", most of it: %s", k->over.most);
     str_putc(out, '\n');
@@ -247,22 +295,22 @@ static void tell(struct step *step, const struct cgroup_memory *own)
     struct contain *k = step->contain;
     struct cgroup_oom oom = {.path = k->step.path};
     _cleanup_str_ struct str line = STR_INIT, most = STR_INIT;
-    uint64_t hit = limit_hit(k, own);
+    const struct hit hit = limit_hit(k, own);
 
     if (k->kernel_log >= 0)
         cgroup_oom_read(k->kernel_log, &oom);
     cgroup_oom_format(&oom, &most);
     pb__over_memory__init(&k->over);
-    k->over.limit_kib = hit / KIB;
+    k->over.limit_kib = hit.limit / KIB;
     k->over.used_kib = k->over.peak_kib = own->peak / KIB;
     k->over.has_peak_kib = k->over.has_of_job = true;
-    k->over.of_job = hit && hit != k->limit;
+    k->over.of_job = hit.job_peak > 0;
     k->over.most = k->most = str_take(&most);
     str_printf(&line,
                "slurmstepd: error: Detected %llu oom_kill event%s in StepId=%s. Some of the step "
                "tasks have been OOM Killed.\n",
                (unsigned long long)own->oom_kills, own->oom_kills == 1 ? "" : "s", step->name);
-    format_hit(step, own, &line);
+    format_hit(step, own, &hit, &line);
     task_say(step, str_cstr(&line));
 }
 
@@ -281,6 +329,38 @@ static void look(struct step *step)
     k->oom_told = true;
 }
 
+/* --oom-kill-step: what the kernel has left alive ends as well, here and, when that is known, on
+ * other nodes. */
+static void end_the_rest(struct step *step)
+{
+    const struct contain *k = step->contain;
+
+    if (!step->oom_ends || !k->oom_kills || step->phase != STEP_RUNNING || step->out_of_memory)
+        return;
+    if (!step->terminating)
+        step->out_of_memory = true;
+    finish_terminate(step, 0, NULL);
+}
+
+static void on_oom_timer(void *ctx)
+{
+    struct step *step = ctx;
+
+    look(step);
+    end_the_rest(step);
+    loop_timer_set(step->contain->oom_timer, OOM_LOOK_MS);
+}
+
+void contain_watch(struct step *step)
+{
+    struct contain *k = step->contain;
+
+    if (!k || !step->oom_ends || !cgroup_has(&k->step, CGROUP_MEMORY))
+        return;
+    k->oom_timer = loop_timer_new(step->loop, on_oom_timer, step);
+    loop_timer_set(k->oom_timer, OOM_LOOK_MS);
+}
+
 /* So ends who was killed, or a shell that waited for who was. */
 static bool was_killed(int wait_status)
 {
@@ -297,6 +377,7 @@ int contain_status(struct step *step, int wait_status)
     if (!k || k->oom_taken >= k->oom_kills || (!was_killed(wait_status) && !last))
         return wait_status;
     k->oom_taken++;
+    end_the_rest(step);
     return STATUS_OUT_OF_MEMORY;
 }
 

@@ -21,6 +21,10 @@ void contain_done(struct step *step);
 /* In a child that is to become the user, as root. */
 int contain_enter(const struct step *step, struct err *err);
 
+/* A process from elsewhere. */
+int contain_take(const struct step *step, pid_t pid, struct err *err);
+bool contain_tracks(const struct step *step); /* by the control group */
+
 /* As reap_signal_all() and its like, of all processes of the step. */
 void contain_signal_all(struct step *step, int signo);
 void contain_stop_all(struct step *step);
@@ -28,8 +32,12 @@ void contain_go_on(struct step *step); /* what contain_stop_all() froze; sends n
 bool contain_has_left(struct step *step);
 /* Signals that users send go to all, not to the groups of the tasks. */
 bool contain_signals_all(const struct step *step);
+/* "control group slurm/...", or "no control group". */
+void contain_describe_place(const struct step *step, struct str *out);
 void contain_describe(const struct step *step, struct str *out); /* as reap_describe() */
 
+/* The tasks run: with --oom-kill-step the step ends when the kernel has ended a process of it. */
+void contain_watch(struct step *step);
 /* The status of a task that has ended, or that of one that ran out of memory. */
 int contain_status(struct step *step, int wait_status);
 /* Nothing lives any more: what was used, whether memory was short; the directory goes. */

@@ -12,8 +12,12 @@
 
 #include "auth/auth.h"
 #include "base/mem.h"
+#include "base/signame.h"
+#include "slurmstepd/adopt.h"
 #include "slurmstepd/contain.h"
+#include "slurmstepd/end.h"
 #include "slurmstepd/finish.h"
+#include "slurmstepd/journal.h"
 #include "slurmstepd/start.h"
 #include "slurmstepd/task.h"
 #include "slurmstepd/watch.h"
@@ -26,10 +30,31 @@ char *control_file(const char *dir, uint32_t job_id, uint32_t restarts, uint32_t
     return mem_printf("%s/steps/%u.%u.%u.%s", dir, job_id, restarts, step_id, suffix);
 }
 
+/* While tasks are set up it would end us in them, and be taken for a failure of the launch. */
+static bool is_early(struct step *step, int signo, bool leader_only)
+{
+    if (step->phase != STEP_STARTING || signo == SIGKILL)
+        return false;
+    step->early[leader_only] |= UINT64_C(1) << (signo - 1);
+    return true;
+}
+
+void control_signal_early(struct step *step)
+{
+    for (int leader_only = 0; leader_only < 2; leader_only++)
+        for (int signo = 1; signo <= 64; signo++)
+            if (step->early[leader_only] >> (signo - 1) & 1)
+                control_signal(step, signo, leader_only);
+}
+
 void control_signal(struct step *step, int signo, bool leader_only)
 {
+    if (is_early(step, signo, leader_only))
+        return;
     if (signo == SIGCONT && step->halted) /* it is suspended: the controller alone resumes it */
         return;
+    journal_tell(step, LOG_LVL_INFO, "signal SIG%s for %s", signame_format(signo),
+                 leader_only ? "the first processes of its tasks" : "its tasks");
     if (signo == SIGKILL && !leader_only) {
         contain_signal_all(step, SIGKILL);
         return;
@@ -101,6 +126,8 @@ static void on_query(struct step *step, struct rpc_link *l, uint64_t id)
     m.uid = step->uid;
     m.has_pid = true;
     m.pid = (uint32_t)step->pid;
+    m.has_acctg_sec = step->has_acctg_sec;
+    m.acctg_sec = step->acctg_sec;
     for (size_t i = 0; i < step->task_count; i++)
         if (step->tasks[i].pid) {
             pids[m.n_task_pid++] = (uint32_t)step->tasks[i].pid;
@@ -126,12 +153,28 @@ static void on_attach(struct step *step, struct rpc_link *l, uint64_t id, const 
     rpc_link_send(l, RPC_STEPD_ATTACH, true, id, &done.base);
 }
 
+static void on_adopt(struct step *step, struct rpc_link *l, uint64_t id, const Pb__StepdAdopt *m)
+{
+    Pb__StepdAdopted done = PB__STEPD_ADOPTED__INIT;
+    struct err err = {0};
+
+    done.code = step->is_extern ? -adopt_take(step, m, &err) : ERR_NO_STEP;
+    done.text = done.code ? err.text : NULL;
+    rpc_link_send(l, RPC_STEPD_ADOPT, true, id, &done.base);
+}
+
 /* The daemon ends the job here, and knows our part of it: the node need not wait until srun has
  * taken the last output. */
 static void let_go(struct step *step)
 {
-    if (control_idle(step))
-        control_done(step);
+    bool open = end_is_open(step);
+
+    if (!control_idle(step))
+        return;
+    end_keep(step);
+    control_done(step);
+    if (open)
+        finish_check(step);
 }
 
 static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h,
@@ -140,8 +183,11 @@ static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h
     struct step *step = ctx;
     Pb__Empty done = PB__EMPTY__INIT;
 
-    if (h->flags & RPC_FLAG_REPLY)
+    if (h->flags & RPC_FLAG_REPLY) {
+        if (h->rpc == RPC_STEPD_ENDED && l == step->daemon)
+            end_confirmed(step);
         return;
+    }
     switch (h->rpc) {
     case RPC_STEPD_START:
         if (l == step->daemon && !step->node)
@@ -162,6 +208,10 @@ static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h
         if (step->node)
             on_attach(step, l, h->id, (const Pb__StepdAttach *)body);
         break;
+    case RPC_STEPD_ADOPT:
+        if (step->node)
+            on_adopt(step, l, h->id, (const Pb__StepdAdopt *)body);
+        break;
     default:
         break;
     }
@@ -179,8 +229,12 @@ static void on_close(void *ctx, struct rpc_link *l, const struct err *why)
             vec_remove(&step->adopters, i);
             break;
         }
-    if (!step->node) /* told nothing, so there is nothing to do */
+    if (!step->node) { /* told nothing, so there is nothing to do */
         loop_stop(step->loop);
+    } else if (!step->daemon && end_is_open(step)) {
+        end_keep(step);
+        finish_check(step);
+    }
 }
 
 static struct rpc_link *link_to(struct step *step, int fd)

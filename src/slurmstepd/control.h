@@ -15,6 +15,8 @@ void control_open(struct step *step, int fd); /* the inherited connection */
 /* Makes our socket, which claims the step; -EEXIST when somebody has claimed it before. */
 int control_claim(struct step *step, struct err *err);
 void control_signal(struct step *step, int signo, bool leader_only);
+/* Those that came while the tasks were set up: they run now. */
+void control_signal_early(struct step *step);
 /* Everything below gets the signal; while it is stopped, SIGCONT of others does nothing. */
 void control_halt(struct step *step, bool stop, int signo);
 void control_tell_ended(struct step *step, const Pb__StepdEnded *m);

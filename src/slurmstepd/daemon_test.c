@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "base/step_id.h"
 #include "slurmstepd/bench.h"
 
 static const char *programs;
@@ -121,7 +122,7 @@ static void test_refused_credentials(void **state)
 
 static void test_altered_credential(void **state)
 {
-    struct bench_cred c = {.job_id = 7, .step_id = 0xfffffffbu};
+    struct bench_cred c = {.job_id = 7, .step_id = STEP_ID_BATCH};
     struct bench b;
 
     begin(&b, "");
@@ -237,7 +238,7 @@ static void test_repeated_order_starts_once(void **state)
     bench_kill(&b, SIGKILL);
     bench_start(&b);
     assert_int_equal(b.registered->n_present, 1);
-    assert_int_equal(b.registered->present[0]->step_ids[0], 0xfffffffbu);
+    assert_int_equal(b.registered->present[0]->step_ids[0], STEP_ID_BATCH);
     bench_launch(&b, &c, script);
     go = mem_printf("%s/go", b.dir);
     close(creat(go, 0600));

@@ -12,14 +12,14 @@ void envlist_done(struct envlist *e)
     vec_foreach (&e->vars, p)
         free(*p);
     vec_done(&e->vars);
+    vec_done(&e->lens);
 }
 
 static char **find(const struct envlist *e, const char *name, size_t len)
 {
-    vec_foreach (&e->vars, p) {
-        if (!strncmp(*p, name, len) && (*p)[len] == '=')
-            return p;
-    }
+    for (size_t i = 0; i < e->vars.len; i++)
+        if (e->lens.data[i] == len && !memcmp(e->vars.data[i], name, len))
+            return &e->vars.data[i];
     return NULL;
 }
 
@@ -32,6 +32,7 @@ static void put(struct envlist *e, char *owned, size_t name_len)
         *old = owned;
     } else {
         vec_push(&e->vars, owned);
+        vec_push(&e->lens, (uint32_t)name_len);
     }
 }
 
@@ -81,8 +82,11 @@ void envlist_unset(struct envlist *e, const char *name)
     char **at = find(e, name, strlen(name));
 
     if (at) {
+        size_t i = (size_t)(at - e->vars.data);
+
         free(*at);
-        vec_remove(&e->vars, (size_t)(at - e->vars.data));
+        vec_remove(&e->vars, i);
+        vec_remove(&e->lens, i);
     }
 }
 

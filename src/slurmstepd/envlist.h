@@ -5,11 +5,13 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/vec.h"
 
 struct envlist {
-    VEC(char *) vars; /* owned */
+    VEC(char *) vars;   /* owned */
+    VEC(uint32_t) lens; /* of their names: most are told apart by that alone */
 };
 
 void envlist_done(struct envlist *e);

@@ -35,6 +35,12 @@ static void on_hello(struct fake *f, struct rpc_session *s, const Pb__IoHello *m
         return;
     }
     rpc_session_send(s, RPC_IO_HELLO, &m->base);
+    if (f->early) {
+        Pb__IoSignal early = PB__IO_SIGNAL__INIT;
+
+        early.signal = f->early;
+        rpc_session_send(s, RPC_IO_SIGNAL, &early.base);
+    }
 }
 
 static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,

@@ -31,6 +31,7 @@ struct fake {
     int status[FAKE_TASKS_MAX];
     unsigned started, exited, failed, fences, hellos;
     unsigned deaf; /* the connections of so many hellos end without an answer */
+    int early;     /* a signal that is sent with the greeting; 0: none */
     int fail_code;
     struct str puts;
 };

@@ -15,9 +15,12 @@
 #include "slurmstepd/contain.h"
 #include "slurmstepd/control.h"
 #include "slurmstepd/drain.h"
+#include "slurmstepd/end.h"
+#include "slurmstepd/freq.h"
 #include "slurmstepd/held.h"
 #include "slurmstepd/journal.h"
 #include "slurmstepd/plugin.h"
+#include "slurmstepd/pmix.h"
 #include "slurmstepd/reap.h"
 #include "slurmstepd/session.h"
 #include "slurmstepd/srun.h"
@@ -45,18 +48,6 @@ static void take_usage(Pb__Usage *usage)
     usage->pages = (uint64_t)r.ru_majflt;
     usage->read_bytes = (uint64_t)r.ru_inblock * BLOCK_BYTES;
     usage->write_bytes = (uint64_t)r.ru_oublock * BLOCK_BYTES;
-}
-
-/* On disk first: the daemon may be away, and may go away at any moment. */
-static void record_end(struct step *step, const Pb__StepdEnded *m)
-{
-    _cleanup_free_ char *path =
-        control_file(step->dir, step->job_id, step->restarts, step->step_id, "exit");
-    _cleanup_str_ struct str bytes = STR_INIT;
-
-    pb_pack(&m->base, &bytes);
-    path_write_file(path, bytes.data, bytes.len, 0600, NULL); /* the daemon is told as well */
-    control_tell_ended(step, m);
 }
 
 static void remove_script(struct step *step)
@@ -94,7 +85,8 @@ void finish_never_started(struct step *step, int code, const char *text)
     m.text = (char *)text;
     remove_script(step);
     x11_end(step);
-    record_end(step, &m);
+    freq_end(step);
+    end_record(step, &m, true);
 }
 
 static void gone(struct step *step)
@@ -107,6 +99,7 @@ static void gone(struct step *step)
     take_usage(&usage);
     init_ended(step, &m);
     contain_end(step, &usage, &m);
+    freq_end(step);
     for (size_t i = 0; i < step->task_count; i++) {
         stream_cut(&step->tasks[i].out);
         stream_cut(&step->tasks[i].err);
@@ -117,7 +110,7 @@ static void gone(struct step *step)
     m.has_out_of_memory = m.out_of_memory = status_is_out_of_memory(step->exit_status);
     remove_script(step);
     x11_end(step);
-    record_end(step, &m);
+    end_record(step, &m, false);
     step->phase = STEP_DRAINING;
     drain_begin(step);
 }
@@ -232,6 +225,18 @@ static bool output_is_sent(const struct step *step)
     return true;
 }
 
+/* Nothing more can come: the extern step waits for its end, and then for those that are in it. */
+static bool has_run_out(struct step *step)
+{
+    if (step->left || step->epilogs)
+        return false;
+    if (step->waits_for_all && !step->killed && contain_has_left(step)) {
+        look_again(step); /* nobody tells us of their ends */
+        return false;
+    }
+    return !step->is_extern || step->killed || (step->terminating && !contain_has_left(step));
+}
+
 void finish_check(struct step *step)
 {
     Pb__Usage usage = PB__USAGE__INIT;
@@ -240,8 +245,10 @@ void finish_check(struct step *step)
         start_check(step);
         return;
     }
-    if (step->phase == STEP_RUNNING && !step->left && !step->epilogs)
+    if (step->phase == STEP_RUNNING && has_run_out(step) && !pmix_asks(step))
         step->phase = STEP_KILLING;
+    if (step->phase == STEP_RUNNING && step->is_extern && step->terminating)
+        look_again(step); /* nobody tells us of their ends */
     if (step->phase == STEP_RUNNING && step->killed && !step->unkillable)
         finish_kill_all(step); /* what has been forked since */
     if (step->phase == STEP_KILLING) {
@@ -260,7 +267,7 @@ void finish_check(struct step *step)
         take_usage(&usage);
         srun_finish(step, &usage);
     }
-    if (step->srun || !watch_is_over(step))
+    if (step->srun || !watch_is_over(step) || end_is_open(step))
         return; /* the end of the last brings us here again */
     if (control_idle(step))
         loop_stop(step->loop);
@@ -282,6 +289,8 @@ static void say_why(struct step *step, const char *why)
     _cleanup_str_ struct str line = STR_INIT;
     char when[TIME_TEXT_MAX], what[64];
 
+    if (step->cancel_unsaid)
+        return;
     if (step->is_batch)
         snprintf(what, sizeof(what), "JOB %u", step->job_id);
     else
@@ -300,8 +309,10 @@ void finish_terminate(struct step *step, uint32_t grace_sec, const char *why)
     }
     if (step->phase == STEP_DRAINING) /* nothing is left to end; srun still gets what was written */
         return;
-    if (!step->terminating && why)
+    if (!step->terminating && why && !step->is_extern)
         say_why(step, why);
+    if (!step->terminating)
+        journal_tell(step, LOG_LVL_INFO, "it is ended, with SIGKILL after %u s", grace_sec);
     if (why && !strcmp(why, "TIME LIMIT"))
         step->timed_out = true;
     step->halted = false;
@@ -317,6 +328,8 @@ void finish_terminate(struct step *step, uint32_t grace_sec, const char *why)
         set_patience(step, (int64_t)grace_sec * 1000);
     }
     step->terminating = true;
+    if (step->is_extern)
+        finish_check(step);
 }
 
 void finish_format_memory(const struct step *step, const Pb__OverMemory *m, struct str *out)

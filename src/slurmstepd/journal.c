@@ -3,6 +3,8 @@
 
 #include <stdarg.h>
 
+#include "slurmstepd/task.h"
+
 #define LOG_ROOM "slurmstepd"
 #include "base/log.h"
 
@@ -22,4 +24,35 @@ void journal_error(const struct step *step, const char *fmt, ...)
     va_end(ap);
     log_error("%s", str_cstr(&line));
     log_close();
+}
+
+bool journal_tells(const struct step *step, enum log_level level)
+{
+    return level <= step->debug_level;
+}
+
+void journal_tell(struct step *step, enum log_level level, const char *fmt, ...)
+{
+    const char *kind = level <= LOG_LVL_ERROR ? "error: " : level >= LOG_LVL_DEBUG ? "debug: " : "";
+    _cleanup_str_ struct str line = STR_INIT;
+    va_list ap;
+
+    if (!journal_tells(step, level))
+        return;
+    str_printf(&line, "slurmstepd: %s%s: ", kind, step->node);
+    va_start(ap, fmt);
+    str_vprintf(&line, fmt, ap);
+    va_end(ap);
+    str_putc(&line, '\n');
+    if (step->phase == STEP_STARTING)
+        str_puts(&step->told, str_cstr(&line));
+    else
+        task_say(step, str_cstr(&line));
+}
+
+void journal_begin(struct step *step)
+{
+    if (step->told.len)
+        task_say(step, str_cstr(&step->told));
+    str_done(&step->told);
 }

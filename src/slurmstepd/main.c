@@ -14,17 +14,21 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "slurmstepd/adopt.h"
 #include "slurmstepd/contain.h"
 #include "slurmstepd/control.h"
+#include "slurmstepd/end.h"
 #include "slurmstepd/finish.h"
 #include "slurmstepd/hook.h"
 #include "slurmstepd/jobtmp.h"
 #include "slurmstepd/mpi.h"
+#include "slurmstepd/nursery.h"
 #include "slurmstepd/plugin.h"
 #include "slurmstepd/pmix.h"
 #include "slurmstepd/reap.h"
 #include "slurmstepd/task.h"
 #include "slurmstepd/watch.h"
+#include "slurmstepd/wipe.h"
 
 #define DAEMON_FD 3
 #define DESCRIPTORS_MAX 65536
@@ -57,6 +61,7 @@ static void step_done(struct step *step)
     mpi_done(step);
     pmix_done(step);
     control_done(step);
+    adopt_done(step);
     contain_done(step);
     if (step->tmp_fd >= 0)
         close(step->tmp_fd);
@@ -81,6 +86,8 @@ static void step_done(struct step *step)
     free(step->fail_text);
     free(step->stuck);
     str_done(&step->cred);
+    str_done(&step->told);
+    free(step->freq_root);
     loop_free(step->loop);
 }
 
@@ -97,11 +104,17 @@ int main(int argc, char **argv)
         return plugin_script(argc, argv);
     if (argc == 3 && !strcmp(argv[1], "remove"))
         return jobtmp_remove_main(argv[2]);
+    if (argc == 3 && !strcmp(argv[1], "wipe")) {
+        wipe_tree_whole(argv[2]);
+        return 0;
+    }
     if (fd_begin(DAEMON_FD + 1) || fstat(DAEMON_FD, &st) || !S_ISSOCK(st.st_mode)) {
         fputs("slurmstepd: error: this program is started by slurmd, one process per step\n",
               stderr);
         return 1;
     }
+    if (argc == 2 && !strcmp(argv[1], "nursery"))
+        nursery_serve(argv, DAEMON_FD);
     signal(SIGPIPE, SIG_IGN);
     reap_become_subreaper();
     step_init(&step);
@@ -109,6 +122,7 @@ int main(int argc, char **argv)
     loop_child_other(step.loop, on_stray, &step);
     control_open(&step, DAEMON_FD);
     loop_run(step.loop);
+    end_keep(&step);
     step_done(&step);
     return 0;
 }

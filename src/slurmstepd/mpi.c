@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -91,6 +92,34 @@ void mpi_name_done(struct step *step, const Pb__NameReply *m)
         pmi_name_done(step->pmi, m->id, m->done, m->has_value ? value : NULL);
 }
 
+static void on_spawn(void *ctx, uint32_t local, const Pb__Spawn *m)
+{
+    struct step *step = ctx;
+    Pb__Spawn sent = *m;
+
+    sent.task = step->tasks[local].id;
+    srun_spawn(step, &sent);
+}
+
+static void on_begun(void *ctx)
+{
+    srun_begun(ctx);
+}
+
+/* What a step's processes call themselves all together. */
+static char *name_of(uint32_t job_id, uint32_t step_id)
+{
+    return mem_printf("kvs_%u_%u", job_id, step_id);
+}
+
+void mpi_spawned(struct step *step, const Pb__Spawned *m)
+{
+    _cleanup_free_ char *name = m->code ? NULL : name_of(m->job_id, m->step_id);
+
+    if (step->pmi)
+        pmi_spawned(step->pmi, m->id, name, m->text ? m->text : "");
+}
+
 bool mpi_wanted(const struct step *step)
 {
     const char *kind = step->launch ? step->launch->mpi : NULL;
@@ -98,9 +127,29 @@ bool mpi_wanted(const struct step *step)
     return str_eq(kind, "pmi2") || str_eq(kind, "pmi1"); /* either serves both */
 }
 
+/* With what the processes are told of who has asked for them. */
+static void make(struct step *step, struct pmi_options *options, const struct pmi_events *events)
+{
+    const Pb__SpawnOrigin *from = step->launch->spawned;
+    _cleanup_free_ char *spawner = from ? name_of(from->job_id, from->step_id) : NULL;
+    _cleanup_free_ struct pmi_pair *preput = NULL;
+
+    if (from) {
+        preput = mem_new_array(struct pmi_pair, from->n_preput + 1);
+        for (size_t i = 0; i < from->n_preput; i++)
+            preput[i] = (struct pmi_pair){from->preput[i]->key, from->preput[i]->value};
+        options->spawner = spawner;
+        options->preput = preput;
+        options->preput_count = from->n_preput;
+        options->app_tasks = from->tasks;
+        options->app_count = from->n_tasks;
+    }
+    step->pmi = pmi_new(options, events);
+}
+
 void mpi_open(struct step *step)
 {
-    struct pmi_events events = {on_send, on_fence, on_abort, on_name, step};
+    struct pmi_events events = {on_send, on_fence, on_abort, on_name, on_spawn, on_begun, step};
     const Pb__Cred *cred = step->granted;
     _cleanup_str_ struct str mapping = STR_INIT;
     _cleanup_free_ char *name = NULL;
@@ -119,11 +168,11 @@ void mpi_open(struct step *step)
                 node_of[cred->nodes[n]->task_ids[i]] = (uint32_t)n;
     layout_mapping_format(node_of, options.size, &mapping);
     free(node_of);
-    name = mem_printf("kvs_%u_%u", step->job_id, step->step_id);
+    name = name_of(step->job_id, step->step_id);
     options.kvs_name = name;
     options.universe_size = options.size;
     options.mapping = mapping.len < PMI_VALUE_MAX ? str_cstr(&mapping) : NULL;
-    step->pmi = pmi_new(&options, &events);
+    make(step, &options, &events);
     free(ranks);
 }
 
@@ -145,8 +194,13 @@ static void on_readable(void *ctx, int fd, unsigned ready)
     struct task *t = ctx;
     struct err err = {0};
     char chunk[4096];
-    ssize_t n = read(fd, chunk, sizeof(chunk));
+    ssize_t n;
 
+    if (!srun_has_room(t->step)) { /* what it asks for goes to srun, and is more than it says */
+        loop_fd_free(take_ptr(t->pmi_watch));
+        return;
+    }
+    n = read(fd, chunk, sizeof(chunk));
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n > 0 && !pmi_feed(t->step->pmi, t->local, chunk, (size_t)n, &err))
@@ -158,19 +212,43 @@ static void on_readable(void *ctx, int fd, unsigned ready)
     break_off(t->step, err.text);
 }
 
-/* What it said last has not been read yet, maybe. */
+void mpi_drained(struct step *step)
+{
+    for (size_t i = 0; step->pmi && i < step->task_count; i++) {
+        struct task *t = &step->tasks[i];
+
+        if (t->pmi_fd >= 0 && !t->pmi_watch)
+            t->pmi_watch = loop_fd_new(step->loop, t->pmi_fd, LOOP_READ, on_readable, t);
+    }
+}
+
+/* What it said last has not been read yet, maybe: what is there now, and not what a child of it,
+ * which has the descriptor, too, goes on to write. */
+static void take_rest(struct task *t)
+{
+    char chunk[4096];
+    int left = 0;
+
+    if (t->pmi_fd < 0 || ioctl(t->pmi_fd, FIONREAD, &left))
+        return;
+    while (left > 0) {
+        size_t most = (size_t)left < sizeof(chunk) ? (size_t)left : sizeof(chunk);
+        ssize_t n = read(t->pmi_fd, chunk, most);
+
+        if (n <= 0 || pmi_feed(t->step->pmi, t->local, chunk, (size_t)n, NULL))
+            return;
+        left -= (int)n;
+    }
+}
+
 void mpi_task_ended(struct task *t)
 {
     struct step *step = t->step;
     struct err err = {0};
-    char chunk[4096];
-    ssize_t n;
 
     if (!step->pmi)
         return;
-    while (t->pmi_fd >= 0 && (n = read(t->pmi_fd, chunk, sizeof(chunk))) > 0)
-        if (pmi_feed(step->pmi, t->local, chunk, (size_t)n, NULL))
-            break;
+    take_rest(t);
     if (!step->terminating && !step->killed &&
         pmi_ended(step->pmi, t->local, t->wait_status != 0, &err)) {
         err_prefix(&err, "task %u", t->id);

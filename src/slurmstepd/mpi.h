@@ -20,5 +20,8 @@ int mpi_task_open(struct task *t, struct err *err);
 void mpi_task_done(struct task *t);
 void mpi_task_ended(struct task *t); /* while the step runs */
 
+void mpi_drained(struct step *step); /* srun has room again, or is gone */
+
 void mpi_fence_done(struct step *step, const Pb__KvsFence *m);
 void mpi_name_done(struct step *step, const Pb__NameReply *m);
+void mpi_spawned(struct step *step, const Pb__Spawned *m);

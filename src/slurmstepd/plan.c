@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "slurmstepd/pattern.h"
+#include "base/pattern.h"
 
 #define DEFAULT_UMASK 022
 
@@ -21,12 +21,13 @@ static int expand(const struct step *step, const struct task *t, const char *pat
                                .step_id = step->step_id,
                                .node_index = step->node_index,
                                .task_id = t->id,
+                               .array_id = step->job_id,
+                               .array_task = PATTERN_NO_ARRAY,
                                .node = step->node,
                                .user = step->start->user_name,
                                .job_name = job_name};
     struct str out = STR_INIT;
-    v.in_array = in_array(step);
-    if (v.in_array) {
+    if (in_array(step)) {
         v.array_id = step->granted->facts->array_job_id;
         v.array_task = step->granted->facts->array_task_id;
     }

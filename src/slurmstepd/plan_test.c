@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "base/step_id.h"
 #include "slurmstepd/plan.h"
 
 static void same(const char *got, const char *want)
@@ -69,7 +70,7 @@ static void test_batch_files(void **state)
         Pb__LaunchBatch batch = PB__LAUNCH_BATCH__INIT;
         Pb__JobSpec spec = PB__JOB_SPEC__INIT;
         struct step step = {
-            .job_id = 42, .step_id = STEP_BATCH, .node = "n1", .start = &start, .batch = &batch};
+            .job_id = 42, .step_id = STEP_ID_BATCH, .node = "n1", .start = &start, .batch = &batch};
         struct task task = {.step = &step};
         struct child_plan plan;
 

@@ -135,6 +135,7 @@ static int call(struct step *step, enum stack_callback which, size_t task, struc
     struct err why = {0};
     int rc;
 
+    free(take_ptr(p->last)); /* of an earlier call */
     for (size_t i = 0; i < step->task_count; i++) {
         const struct task *t = &step->tasks[i];
 

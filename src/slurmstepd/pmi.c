@@ -22,6 +22,14 @@ struct pmi *pmi_new(const struct pmi_options *options, const struct pmi_events *
     p->local_count = options->local_count;
     p->rank = mem_new_array(uint32_t, p->local_count);
     memcpy(p->rank, options->rank, p->local_count * sizeof(*p->rank));
+    p->spawner = mem_strdup(options->spawner);
+    p->app_count = options->app_count;
+    p->app_tasks = mem_new_array(uint32_t, p->app_count + 1);
+    for (size_t i = 0; i < p->app_count; i++)
+        p->app_tasks[i] = options->app_tasks[i];
+    for (size_t i = 0; i < options->preput_count; i++)
+        if (pmi_is_pair(options->preput[i].key, options->preput[i].value))
+            pmi_space_put(&p->space, options->preput[i].key, options->preput[i].value, false, NULL);
     p->peers = mem_new_array(struct pmi_peer, p->local_count);
     for (uint32_t i = 0; i < p->local_count; i++)
         p->peers[i].in = STR_INIT_CAP(PMI_LINE_MAX); /* until it speaks PMI-2 */
@@ -38,11 +46,14 @@ void pmi_free(struct pmi *p)
         while (p->peers[i].waits)
             pmi_wait_done(p, i, p->peers[i].waits);
         str_done(&p->peers[i].in);
+        pmi_spawn_free(p->peers[i].spawn);
     }
     free(p->rank);
     free(p->peers);
     free(p->kvs_name);
     free(p->mapping);
+    free(p->spawner);
+    free(p->app_tasks);
     free(p);
 }
 
@@ -135,6 +146,63 @@ void pmi_name_done(struct pmi *p, uint32_t id, bool done, const char *value)
         }
 }
 
+int pmi_ask_spawn(struct pmi *p, uint32_t local, const char *thread, struct pmi_spawn *s,
+                  struct err *err)
+{
+    Pb__Spawn *m;
+    int rc = pmi_spawn_finish(s, &m, err);
+    struct pmi_wait *w = rc ? NULL : pmi_wait_new(p, local, PMI_WAIT_SPAWN);
+
+    if (rc)
+        return rc;
+    if (!w)
+        return err_set(err, -ERR_BUSY, "too many questions are not answered yet");
+    w->id = m->id = ++p->next_id;
+    strncpy(w->thread, thread, sizeof(w->thread) - 1);
+    p->events.spawn(p->events.ctx, local, m);
+    return 0;
+}
+
+void pmi_spawned(struct pmi *p, uint32_t id, const char *job, const char *why)
+{
+    for (uint32_t i = 0; i < p->local_count; i++)
+        for (struct pmi_wait *w = p->peers[i].waits; w; w = w->next) {
+            if (w->kind != PMI_WAIT_SPAWN || w->id != id)
+                continue;
+            p->has_spawned |= job != NULL;
+            if (p->peers[i].version == 2)
+                pmi2_spawned(p, i, w, job, why);
+            else
+                pmi1_spawned(p, i, w, job != NULL);
+            pmi_wait_done(p, i, w);
+            return;
+        }
+}
+
+void pmi_begun(struct pmi *p, uint32_t local)
+{
+    struct pmi_peer *peer = &p->peers[local];
+
+    peer->initialised = true;
+    if (peer->begun)
+        return;
+    peer->begun = true;
+    if (++p->begun_count == p->local_count)
+        p->events.begun(p->events.ctx);
+}
+
+uint32_t pmi_appnum(const struct pmi *p, uint32_t local)
+{
+    uint64_t end = 0;
+
+    for (size_t i = 0; i < p->app_count; i++) {
+        end += p->app_tasks[i];
+        if (p->rank[local] < end)
+            return (uint32_t)i;
+    }
+    return 0;
+}
+
 int pmi_fence(struct pmi *p, uint32_t local, struct err *err)
 {
     struct pmi_pair *pairs;
@@ -160,10 +228,14 @@ int pmi_ended(struct pmi *p, uint32_t local, bool failed, struct err *err)
 {
     struct pmi_peer *peer = &p->peers[local];
 
-    if (!peer->initialised || peer->aborted || p->size == 1)
+    bool is_related = p->spawner || p->has_spawned;
+
+    if (p->spawner && !peer->begun && !peer->aborted)
+        return err_set(err, -ERR_PROTOCOL, "it has ended before MPI_Init");
+    if (!peer->initialised || peer->aborted || (p->size == 1 && !is_related))
         return 0;
     peer->gone = true;
-    if (!failed && !p->waiting)
+    if (!failed && !p->waiting && !is_related)
         return 0;
     return err_set(err, -ERR_PROTOCOL,
                    "it has ended without MPI_Finalize, and the others would wait for it");

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "proto/spawn.pb-c.h"
 #include "slurmstepd/pmi_space.h"
 
 #define PMI_KVSNAME_MAX 256 /* sizes with their NUL, as told to the tasks */
@@ -37,6 +38,10 @@ struct pmi_events {
     /* A name of the step's name service; answered by pmi_name_done() with the same id. */
     void (*name)(void *ctx, uint32_t local, uint32_t id, enum pmi_name_op op, const char *name,
                  const char *value);
+    /* A request for processes, without its task; answered by pmi_spawned() with the same id. */
+    void (*spawn)(void *ctx, uint32_t local, const Pb__Spawn *m);
+    /* Every local task has begun to speak PMI. */
+    void (*begun)(void *ctx);
     void *ctx;
 };
 
@@ -47,6 +52,13 @@ struct pmi_options {
     const uint32_t *rank; /* of each of these */
     const char *mapping;  /* PMI_process_mapping, or NULL */
     uint32_t universe_size;
+    /* Of processes that another one has asked for: its kvs_name, what they find in their space, and
+     * how many run each command. NULL: a person has started them. */
+    const char *spawner;
+    const struct pmi_pair *preput;
+    size_t preput_count;
+    const uint32_t *app_tasks;
+    size_t app_count;
 };
 
 struct pmi *pmi_new(const struct pmi_options *options, const struct pmi_events *events);
@@ -59,7 +71,9 @@ int pmi_feed(struct pmi *p, uint32_t local, const void *data, size_t len, struct
 
 /* The task has ended, all it said has been fed. -ERR_PROTOCOL: it was still one of the program's
  * processes, and has failed, or others wait for it already: end the step. If it has not failed, the
- * next one that would wait for it gets that error. */
+ * next one that would wait for it gets that error; who waits elsewhere, as parents and children do,
+ * is not seen, so that theirs is an error at once, and so is that of a child that has never come.
+ */
 int pmi_ended(struct pmi *p, uint32_t local, bool failed, struct err *err);
 
 /* The pairs of every node after barrier number 'round'; frees the waiting tasks. A round nobody
@@ -69,3 +83,7 @@ int pmi_fence_done(struct pmi *p, uint32_t round, const struct pmi_pair *put, si
 
 /* What became of a name: done, or found with its value. An id nobody waits for is ignored. */
 void pmi_name_done(struct pmi *p, uint32_t id, bool done, const char *value);
+
+/* What became of a request for processes: the kvs_name of the new ones, or NULL and why not. An id
+ * nobody waits for is ignored. */
+void pmi_spawned(struct pmi *p, uint32_t id, const char *job, const char *why);

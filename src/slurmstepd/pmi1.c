@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "slurmstepd/pmi_peer.h"
 
 #define WORDS_MAX 16 /* of a line */
@@ -71,8 +72,8 @@ static int on_init(struct pmi *p, uint32_t local, const struct line *l, struct e
         return 0;
     }
     p->peers[local].version = 1;
-    p->peers[local].initialised = true;
     say(p, local, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0");
+    pmi_begun(p, local);
     return 0;
 }
 
@@ -85,7 +86,7 @@ static int on_maxes(struct pmi *p, uint32_t local, const struct line *l, struct 
 
 static int on_appnum(struct pmi *p, uint32_t local, const struct line *l, struct err *err)
 {
-    say(p, local, "cmd=appnum rc=0 appnum=0");
+    say(p, local, "cmd=appnum rc=0 appnum=%u", pmi_appnum(p, local));
     return 0;
 }
 
@@ -225,21 +226,44 @@ static const struct {
     {"lookup_name", on_lookup},
 };
 
-/* Spawning comes as "mcmd=spawn", more lines, "endcmd": refused as a whole. */
-static bool in_spawn(struct pmi *p, uint32_t local, const char *text)
+/* All processes have begun, or none: no error of a single one. */
+void pmi1_spawned(struct pmi *p, uint32_t local, const struct pmi_wait *w, bool done)
+{
+    if (done)
+        say(p, local, "cmd=spawn_result rc=0");
+    else
+        say(p, local, "cmd=spawn_result rc=-1 status=spawn_failed");
+}
+
+static void spawn(struct pmi *p, uint32_t local)
 {
     struct pmi_peer *peer = &p->peers[local];
 
-    if (str_starts(text, "mcmd=")) {
-        peer->in_mcmd = true;
+    if (pmi_ask_spawn(p, local, "", peer->spawn, NULL))
+        say(p, local, "cmd=spawn_result rc=-1 status=spawn_refused");
+    pmi_spawn_free(take_ptr(peer->spawn));
+}
+
+/* Spawning comes as "mcmd=spawn", a word in each line, "endcmd"; all this for each command. */
+static bool in_spawn(struct pmi *p, uint32_t local, char *text)
+{
+    struct pmi_peer *peer = &p->peers[local];
+    char *eq = strchr(text, '=');
+
+    if (!peer->in_mcmd && (!peer->initialised || strcmp(text, "mcmd=spawn") != 0))
+        return false;
+    if (!peer->spawn)
+        peer->spawn = pmi_spawn_new();
+    peer->in_mcmd = strcmp(text, "endcmd") != 0;
+    if (!peer->in_mcmd) {
+        if (pmi_spawn_is_whole(peer->spawn))
+            spawn(p, local);
         return true;
     }
-    if (peer->in_mcmd && !strcmp(text, "endcmd")) {
-        peer->in_mcmd = false;
-        say(p, local, "cmd=spawn_result rc=-1 status=spawn_not_supported");
-        return true;
-    }
-    return peer->in_mcmd;
+    if (eq)
+        *eq++ = '\0';
+    pmi_spawn_word(peer->spawn, text, eq);
+    return true;
 }
 
 int pmi1_handle(struct pmi *p, uint32_t local, char *text, struct err *err)

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "slurmstepd/pmi_peer.h"
 
-#define WORDS_MAX 32 /* of a command; those of a longer one, a spawn, are not needed */
+#define WORDS_MAX 32 /* of a command; those behind are of a request for processes only */
 
 /* As MPICH's pmi2.h numbers them. */
 enum { PMI2_ERR_INVALID_ARG = 3, PMI2_ERR_OTHER = 14 };
@@ -19,6 +19,7 @@ struct command {
     struct word words[WORDS_MAX];
     size_t count;
     const char *name, *thread;
+    struct pmi_spawn *spawn; /* gets all words; NULL: it is another command */
 };
 
 /* Splits "a=b;c=d;;e;" in place; two semicolons are one of the value. */
@@ -43,6 +44,8 @@ static void split(char *text, struct command *c)
         *to = '\0';
         if (value && c->count < WORDS_MAX)
             c->words[c->count++] = (struct word){name, value};
+        if (value && c->spawn)
+            pmi_spawn_word(c->spawn, name, value);
     }
 }
 
@@ -107,13 +110,15 @@ void pmi2_welcome(struct pmi *p, uint32_t local)
 
 static int on_fullinit(struct pmi *p, uint32_t local, const struct command *c, struct err *err)
 {
-    char rank[12], size[12];
+    char rank[12], size[12], app[12];
 
+    snprintf(app, sizeof(app), "%u", pmi_appnum(p, local));
     snprintf(rank, sizeof(rank), "%u", p->rank[local]);
     snprintf(size, sizeof(size), "%u", p->size);
-    p->peers[local].initialised = true;
     answer(p, local, c->name, c->thread, 0, "pmi-version", "2", "pmi-subversion", "0", "rank", rank,
-           "size", size, "appnum", "0", "debugged", "FALSE", "pmiverbose", "FALSE", NULL);
+           "size", size, "appnum", app, "spawner-jobid", p->spawner, "debugged", "FALSE",
+           "pmiverbose", "FALSE", NULL);
+    pmi_begun(p, local);
     return 0;
 }
 
@@ -302,9 +307,19 @@ void pmi2_named(struct pmi *p, uint32_t local, const struct pmi_wait *w, bool do
 
 static int on_spawn(struct pmi *p, uint32_t local, const struct command *c, struct err *err)
 {
-    refuse(p, local, c, PMI2_ERR_OTHER,
-           "a step cannot grow: start all processes with srun, more of them with another srun");
+    struct err why = {0};
+
+    if (pmi_ask_spawn(p, local, c->thread, c->spawn, &why))
+        refuse(p, local, c, PMI2_ERR_OTHER, why.text);
     return 0;
+}
+
+/* All processes have begun, or none: no error of a single one. */
+void pmi2_spawned(struct pmi *p, uint32_t local, const struct pmi_wait *w, const char *job,
+                  const char *why)
+{
+    answer(p, local, "spawn", w->thread, job ? 0 : PMI2_ERR_OTHER, "jobid", job, "nerrs",
+           job ? "0" : NULL, "errmsg", job ? NULL : why, NULL);
 }
 
 static int on_join(struct pmi *p, uint32_t local, const struct command *c, struct err *err)
@@ -336,30 +351,42 @@ static const struct {
     {"spawn", on_spawn},
 };
 
-int pmi2_handle(struct pmi *p, uint32_t local, char *text, struct err *err)
+static int run(struct pmi *p, uint32_t local, struct command *c, struct err *err)
 {
-    struct command c = {.thread = ""};
-    const char *thread;
+    const char *thread = value_of(c, "thrid");
 
-    split(text, &c);
-    if (!c.count || strcmp(c.words[0].name, "cmd") != 0)
-        return err_set(err, -ERR_PROTOCOL, "PMI-2: a command that does not begin with cmd=");
-    c.name = c.words[0].value;
-    thread = value_of(&c, "thrid");
     if (thread && strlen(thread) >= PMI_THREAD_MAX)
         return err_set(err, -ERR_LIMIT, "PMI-2: the name of a thread has more than %d bytes",
                        PMI_THREAD_MAX - 1);
     if (thread)
-        c.thread = thread;
+        c->thread = thread;
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        if (strcmp(c.name, commands[i].name) != 0)
+        if (strcmp(c->name, commands[i].name) != 0)
             continue;
         if (!commands[i].before_init && !p->peers[local].initialised)
             return err_set(err, -ERR_PROTOCOL, "PMI-2: %s before fullinit", commands[i].name);
-        return commands[i].run(p, local, &c, err);
+        return commands[i].run(p, local, c, err);
     }
-    if (!*c.name || strlen(c.name) >= PMI_KEY_MAX)
-        return err_set(err, -ERR_PROTOCOL, "PMI-2: unknown command \"%.40s\"", c.name);
-    refuse(p, local, &c, PMI2_ERR_OTHER, "this command is not known here");
+    if (!*c->name || strlen(c->name) >= PMI_KEY_MAX)
+        return err_set(err, -ERR_PROTOCOL, "PMI-2: unknown command \"%.40s\"", c->name);
+    refuse(p, local, c, PMI2_ERR_OTHER, "this command is not known here");
     return 0;
+}
+
+int pmi2_handle(struct pmi *p, uint32_t local, char *text, struct err *err)
+{
+    struct command c = {.thread = ""};
+    int rc;
+
+    if (str_starts(text, "cmd=spawn"))
+        c.spawn = pmi_spawn_new();
+    split(text, &c);
+    if (!c.count || strcmp(c.words[0].name, "cmd") != 0) {
+        rc = err_set(err, -ERR_PROTOCOL, "PMI-2: a command that does not begin with cmd=");
+    } else {
+        c.name = c.words[0].value;
+        rc = run(p, local, &c, err);
+    }
+    pmi_spawn_free(c.spawn);
+    return rc;
 }

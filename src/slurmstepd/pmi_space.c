@@ -41,7 +41,8 @@ int pmi_space_put(struct pmi_space *s, const char *key, const char *value, bool 
 
     if (fresh)
         s->fresh_bytes += key_len + value_len;
-    if (s->bytes + key_len + value_len > PMI_SPACE_MAX || (fresh && s->fresh >= PMI_ROUND_PUTS_MAX))
+    if (s->bytes + key_len + value_len + PMI_PAIR_COST > PMI_SPACE_MAX ||
+        (fresh && s->fresh >= PMI_ROUND_PUTS_MAX))
         return err_set(err, -ERR_LIMIT, "the step's MPI key-value space is full (%u bytes)",
                        PMI_SPACE_MAX);
     if (e) {
@@ -51,7 +52,7 @@ int pmi_space_put(struct pmi_space *s, const char *key, const char *value, bool 
         e = mem_new(struct pmi_space_entry);
         e->key = mem_strdup(key);
         HASH_ADD_KEYPTR(hh, s->entries, e->key, key_len, e);
-        s->bytes += key_len;
+        s->bytes += key_len + PMI_PAIR_COST;
     }
     e->value = mem_strdup(value);
     s->bytes += value_len;

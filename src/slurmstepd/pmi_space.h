@@ -11,7 +11,8 @@
 
 #include "base/err.h"
 
-#define PMI_SPACE_MAX (64u << 20)      /* bytes of all keys and values */
+#define PMI_SPACE_MAX (128u << 20)     /* bytes of all keys and values, and for each pair: */
+#define PMI_PAIR_COST 160              /* what it takes besides */
 #define PMI_ROUND_PUTS_MAX (1u << 20)  /* pairs put by this node between two barriers, */
 #define PMI_ROUND_BYTES_MAX (8u << 20) /* and their bytes: they travel in one message */
 

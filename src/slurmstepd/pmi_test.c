@@ -16,7 +16,8 @@ struct bench {
     struct str said[2];
     struct str fences; /* "round:key=value," */
     struct str names;  /* "id:op:name=value," */
-    unsigned fence_count;
+    struct str spawns; /* "id:3*a,b[host=n1];2*c;(key=value)" */
+    unsigned fence_count, begun;
     int abort_code;
     char abort_start[17];
 };
@@ -54,6 +55,30 @@ static void on_name(void *ctx, uint32_t local, uint32_t id, enum pmi_name_op op,
     str_printf(&b->names, "%u:%u:%s=%s,", id, op, name, value ? value : "");
 }
 
+static void on_spawn(void *ctx, uint32_t local, const Pb__Spawn *m)
+{
+    struct bench *b = ctx;
+
+    str_printf(&b->spawns, "%u:", m->id);
+    for (size_t i = 0; i < m->n_command; i++) {
+        const Pb__SpawnCommand *c = m->command[i];
+
+        str_printf(&b->spawns, "%u*", c->tasks);
+        for (size_t k = 0; k < c->n_argv; k++)
+            str_printf(&b->spawns, "%s%s", k ? "," : "", c->argv[k]);
+        for (size_t k = 0; k < c->n_info; k++)
+            str_printf(&b->spawns, "[%s=%s]", c->info[k]->key, c->info[k]->value);
+        str_putc(&b->spawns, ';');
+    }
+    for (size_t i = 0; i < m->n_preput; i++)
+        str_printf(&b->spawns, "(%s=%s)", m->preput[i]->key, m->preput[i]->value);
+}
+
+static void on_begun(void *ctx)
+{
+    ((struct bench *)ctx)->begun++;
+}
+
 static void bench_init(struct bench *b)
 {
     static const uint32_t ranks[] = {2, 3};
@@ -63,7 +88,7 @@ static void bench_init(struct bench *b)
                                   .rank = ranks,
                                   .mapping = "(vector,(0,2,2))",
                                   .universe_size = 4};
-    struct pmi_events events = {on_send, on_fence, on_abort, on_name, b};
+    struct pmi_events events = {on_send, on_fence, on_abort, on_name, on_spawn, on_begun, b};
 
     memset(b, 0, sizeof(*b));
     b->pmi = pmi_new(&options, &events);
@@ -76,6 +101,7 @@ static void bench_done(struct bench *b)
     str_done(&b->said[1]);
     str_done(&b->fences);
     str_done(&b->names);
+    str_done(&b->spawns);
 }
 
 static int feed(struct bench *b, uint32_t local, const char *text)
@@ -183,7 +209,7 @@ static void test_answers(void **state)
         {"cmd=lookup_name\n", "cmd=lookup_result rc=-1 info=invalid_service_or_port\n"},
         {"cmd=publish_name service=x\n", "cmd=publish_result rc=-1 info=invalid_service_or_port\n"},
         {"mcmd=spawn\nnprocs=1\ncmd=put\nendcmd\n",
-         "cmd=spawn_result rc=-1 status=spawn_not_supported\n"},
+         "cmd=spawn_result rc=-1 status=spawn_refused\n"},
         {"cmd=finalize\n", "cmd=finalize_ack rc=0\n"},
     };
     struct bench b;
@@ -390,9 +416,7 @@ static void test_two_answers(void **state)
          "cmd=info-getnodeattr-response;rc=0;found=TRUE;value=1;"},
         {"cmd=name-publish;name=;port=x;",
          "cmd=name-publish-response;rc=3;errmsg=invalid name or port;"},
-        {"cmd=spawn;thrid=7;ncmds=1;", "cmd=spawn-response;thrid=7;rc=14;errmsg=a step cannot "
-                                       "grow: start all processes with srun, "
-                                       "more of them with another srun;"},
+        {"cmd=spawn;thrid=7;ncmds=1;", "cmd=spawn-response;thrid=7;rc=14;errmsg=no command;"},
         {"cmd=job-connect;jobid=x;",
          "cmd=job-connect-response;rc=14;errmsg=jobs of other steps cannot be joined;"},
         {"cmd=ring;", "cmd=ring-response;rc=14;errmsg=this command is not known here;"},
@@ -510,6 +534,157 @@ static void test_ended(void **state)
     bench_done(&b);
 }
 
+/* One block of PMI-1 for each command. */
+static void test_spawn(void **state)
+{
+    struct bench b;
+
+    bench_init(&b);
+    init_both(&b);
+    assert_int_equal(b.begun, 1);
+    assert_int_equal(feed(&b, 0,
+                          "mcmd=spawn\nnprocs=3\nexecname=a prog\ntotspawns=2\nspawnssofar=1\n"
+                          "arg1=x=y z\narg2=\nargcnt=2\npreput_num=1\npreput_key_0=PORT\n"
+                          "preput_val_0=tag#0$\ninfo_num=1\ninfo_key_0=host\ninfo_val_0=n1,n2\n"
+                          "endcmd\n"),
+                     0);
+    assert_string_equal(str_cstr(&b.spawns), "");
+    assert_int_equal(feed(&b, 0,
+                          "mcmd=spawn\nnprocs=2\nexecname=b\ntotspawns=2\nspawnssofar=2\nargcnt=0\n"
+                          "preput_num=0\ninfo_num=0\nendcmd\n"),
+                     0);
+    assert_string_equal(str_cstr(&b.spawns), "1:3*a prog,x=y z,[host=n1,n2];2*b;(PORT=tag#0$)");
+    pmi_spawned(b.pmi, 2, "kvs_1_9", NULL); /* nobody waits for this one */
+    assert_string_equal(str_cstr(&b.said[0]), "");
+    pmi_spawned(b.pmi, 1, "kvs_1_9", NULL);
+    assert_string_equal(str_cstr(&b.said[0]), "cmd=spawn_result rc=0\n");
+    pmi_spawned(b.pmi, 1, "kvs_1_9", NULL);
+    assert_string_equal(str_cstr(&b.said[0]), "cmd=spawn_result rc=0\n");
+    assert_int_equal(pmi_ended(b.pmi, 0, false, NULL), -ERR_PROTOCOL); /* the new ones may wait */
+    bench_done(&b);
+}
+
+#define BLOCK "mcmd=spawn\nnprocs=1\nexecname=a\n"
+
+static void test_spawn_refused(void **state)
+{
+    static const char *const refused[] = {
+        "mcmd=spawn\nendcmd\n",
+        "mcmd=spawn\nnprocs=1\nendcmd\n",
+        "mcmd=spawn\nexecname=a\nendcmd\n",
+        "mcmd=spawn\nnprocs=0\nexecname=a\nendcmd\n",
+        "mcmd=spawn\nnprocs=-1\nexecname=a\nendcmd\n",
+        "mcmd=spawn\nnprocs=2147483648\nexecname=a\nendcmd\n",
+        "mcmd=spawn\nnprocs=2147483647\nexecname=a\nendcmd\n",
+        "mcmd=spawn\nnprocs=1\nexecname=\nendcmd\n",
+        "mcmd=spawn\nnprocs=1\narg1=x\nexecname=a\nendcmd\n",
+        BLOCK "execname=b\nendcmd\n",
+        BLOCK "arg1=two\nlines\nendcmd\n", /* of an argument with a newline in it */
+        BLOCK "preput_val_0=x\nendcmd\n",
+        BLOCK "info_key_0=a\ninfo_val_0=b\ninfo_val_0=c\nendcmd\n",
+        BLOCK "totspawns=x\nendcmd\n",
+    };
+
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        struct bench b;
+
+        bench_init(&b);
+        init_both(&b);
+        assert_int_equal(feed(&b, 0, refused[i]), 0);
+        assert_string_equal(str_cstr(&b.said[0]), "cmd=spawn_result rc=-1 status=spawn_refused\n");
+        assert_string_equal(str_cstr(&b.spawns), "");
+        bench_done(&b);
+    }
+}
+
+/* Arguments and commands without end: they are swallowed, and there is one answer. */
+static void test_spawn_limits(void **state)
+{
+    struct bench b;
+
+    bench_init(&b);
+    init_both(&b);
+    assert_int_equal(feed(&b, 0, BLOCK), 0);
+    for (unsigned i = 0; i < 100000; i++)
+        assert_int_equal(feed(&b, 0, "arg1=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n"), 0);
+    assert_int_equal(feed(&b, 0, "endcmd\n"), 0);
+    assert_string_equal(str_cstr(&b.said[0]), "cmd=spawn_result rc=-1 status=spawn_refused\n");
+    str_clear(&b.said[0]);
+    for (unsigned i = 0; i < 3000; i++)
+        assert_int_equal(feed(&b, 0, BLOCK "totspawns=3000\nspawnssofar=1\nendcmd\n"), 0);
+    assert_string_equal(str_cstr(&b.said[0]), "");
+    assert_int_equal(feed(&b, 0, BLOCK "totspawns=3000\nspawnssofar=3000\nendcmd\n"), 0);
+    assert_string_equal(str_cstr(&b.said[0]), "cmd=spawn_result rc=-1 status=spawn_refused\n");
+    bench_done(&b);
+}
+
+static void test_two_spawn(void **state)
+{
+    struct bench b;
+
+    bench_init(&b);
+    init_two(&b, 0);
+    assert_int_equal(b.begun, 0); /* the other one has not come */
+    ask(&b, 0,
+        "cmd=spawn;thrid=7;ncmds=2;preputcount=1;ppkey0=K;ppval0=a;;b;subcmd=x;maxprocs=2;argc=1;"
+        "argv0=-v;infokeycount=0;subcmd=y;maxprocs=1;argc=0;infokeycount=1;infokey0=wdir;"
+        "infoval0=/tmp;",
+        "");
+    assert_string_equal(str_cstr(&b.spawns), "1:2*x,-v;1*y[wdir=/tmp];(K=a;b)");
+    pmi_spawned(b.pmi, 1, NULL, "no CPUs; none");
+    assert_string_equal(str_cstr(&b.said[0]),
+                        "    55cmd=spawn-response;thrid=7;rc=14;errmsg=no CPUs;; none;");
+    str_clear(&b.said[0]);
+    ask(&b, 0, "cmd=spawn;subcmd=x;maxprocs=1;", "");
+    pmi_spawned(b.pmi, 2, "kvs_1_2", NULL);
+    assert_string_equal(str_cstr(&b.said[0]),
+                        "    46cmd=spawn-response;rc=0;jobid=kvs_1_2;nerrs=0;");
+    str_clear(&b.said[0]);
+    ask(&b, 0, "cmd=spawn;subcmd=x;maxprocs=4000000;",
+        "cmd=spawn-response;rc=14;errmsg=4000000 processes, and 1048576 are the most;");
+    bench_done(&b);
+}
+
+/* What those are told that another step has asked for. */
+static void test_spawned(void **state)
+{
+    static const uint32_t ranks[] = {2}, commands[] = {1, 1, 2};
+    static const struct pmi_pair preput[] = {{"PORT", "tag#1$"}, {"bad\nkey", "x"}};
+    struct bench b = {0};
+    struct pmi_options options = {.kvs_name = "kvs_1_1",
+                                  .size = 4,
+                                  .local_count = 1,
+                                  .rank = ranks,
+                                  .universe_size = 4,
+                                  .spawner = "kvs_1_0",
+                                  .preput = preput,
+                                  .preput_count = 2,
+                                  .app_tasks = commands,
+                                  .app_count = 3};
+    struct pmi_events events = {on_send, on_fence, on_abort, on_name, on_spawn, on_begun, &b};
+
+    b.pmi = pmi_new(&options, &events);
+    assert_int_equal(feed(&b, 0, "cmd=init pmi_version=1 pmi_subversion=1\n"), 0);
+    assert_int_equal(b.begun, 1);
+    str_clear(&b.said[0]);
+    assert_int_equal(feed(&b, 0, "cmd=get_appnum\ncmd=get kvsname=kvs_1_1 key=PORT\n"), 0);
+    assert_string_equal(str_cstr(&b.said[0]), "cmd=appnum rc=0 appnum=2\n"
+                                              "cmd=get_result rc=0 msg=success value=tag#1$\n");
+    assert_int_equal(pmi_ended(b.pmi, 0, false, NULL), -ERR_PROTOCOL);
+    bench_done(&b);
+
+    memset(&b, 0, sizeof(b));
+    events.ctx = &b;
+    b.pmi = pmi_new(&options, &events);
+    assert_int_equal(pmi_ended(b.pmi, 0, false, NULL), -ERR_PROTOCOL); /* it has never come */
+    assert_int_equal(feed(&b, 0, "cmd=init pmi_version=2 pmi_subversion=0\n"), 0);
+    str_clear(&b.said[0]);
+    ask(&b, 0, "cmd=fullinit;pmirank=2;threaded=FALSE;",
+        "cmd=fullinit-response;rc=0;pmi-version=2;pmi-subversion=0;rank=2;size=4;appnum=2;"
+        "spawner-jobid=kvs_1_0;debugged=FALSE;pmiverbose=FALSE;");
+    bench_done(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -520,6 +695,9 @@ int main(void)
         cmocka_unit_test(test_two_hostile),    cmocka_unit_test(test_two_answers),
         cmocka_unit_test(test_two_waits),      cmocka_unit_test(test_both_kinds),
         cmocka_unit_test(test_two_aborts),     cmocka_unit_test(test_ended),
+        cmocka_unit_test(test_spawn),          cmocka_unit_test(test_spawn_refused),
+        cmocka_unit_test(test_spawn_limits),   cmocka_unit_test(test_two_spawn),
+        cmocka_unit_test(test_spawned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "slurmstepd/pmix.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -20,8 +21,10 @@
 #include "slurmstepd/task.h"
 #include "slurmstepd/wipe.h"
 
+#define LEFT_MS 5000   /* for its last word: a stopped one holds no step */
 #define READY_MS 60000 /* libpmix starts in a tenth of a second, on a node that is not swamped */
-#define QUESTIONS_MAX 65536 /* names asked for and not answered yet */
+#define UNREAD_MAX (64u << 20) /* bytes for it in here: libpmix reads at once what is there */
+#define QUESTIONS_MAX 65536    /* names asked for and not answered yet */
 
 /* A name that the server asks srun for, whose numbers have fewer bits than a link's. */
 struct question {
@@ -34,9 +37,11 @@ struct question {
 struct pmix {
     struct rpc_link *link; /* NULL: it has gone */
     pid_t pid;
-    char *dir;
+    char *top; /* directory of ours, in which the user may only pass to */
+    char *dir; /* the user's */
     struct loop_timer *patience;
-    bool ready;
+    bool ready, asked, answered; /* see pmix_asks() */
+    bool was_deaf;
     struct arena arena;
     Pb__PmixStarted *answer; /* with the environments of the tasks */
     struct question *questions;
@@ -77,13 +82,71 @@ static void on_ended(void *ctx, pid_t pid, int wait_status)
                                    : mem_printf("has ended with code %d", WEXITSTATUS(wait_status));
 
     step->pmix->pid = 0;
-    lost(step, why);
+    lost(step, step->pmix->was_deaf ? "does not read what it is told" : why);
+    finish_check(step);
+}
+
+/* To the server, which is the user's, and may have been stopped. */
+static void tell(struct step *step, enum rpc_number rpc, bool reply, uint64_t id,
+                 const ProtobufCMessage *m)
+{
+    struct pmix *p = step->pmix;
+
+    if (!p || !p->link)
+        return;
+    if (rpc_link_backlog(p->link) <= UNREAD_MAX) {
+        rpc_link_send(p->link, rpc, reply, id, m);
+        return;
+    }
+    rpc_link_free(take_ptr(p->link));
+    p->was_deaf = true;
+    if (p->pid > 0)
+        kill(p->pid, SIGKILL); /* its end is told */
+}
+
+static void on_left(struct step *step)
+{
+    step->pmix->answered = true;
+    loop_timer_set(step->pmix->patience, -1);
     finish_check(step);
 }
 
 static void on_patience(void *ctx)
 {
-    lost(ctx, "is not ready after a minute");
+    struct step *step = ctx;
+
+    if (step->pmix->asked)
+        on_left(step);
+    else
+        lost(step, "is not ready after a minute");
+}
+
+bool pmix_asks(struct step *step)
+{
+    struct pmix *p = step->pmix;
+    Pb__Empty m = PB__EMPTY__INIT;
+
+    if (!p || !p->ready || !p->link || p->answered || step->terminating || step->killed)
+        return false;
+    if (!p->asked) {
+        p->asked = true;
+        loop_timer_set(p->patience, LEFT_MS);
+        rpc_link_send(p->link, RPC_PMIXD_LEFT, false, 0, &m.base);
+    }
+    return true;
+}
+
+/* A server of the user's, or what has come to run in it, may send without end. */
+static void mind_room(struct step *step)
+{
+    if (step->pmix->link && !srun_has_room(step))
+        rpc_link_pause(step->pmix->link, true);
+}
+
+void pmix_drained(struct step *step)
+{
+    if (step->pmix && step->pmix->link)
+        rpc_link_pause(step->pmix->link, false);
 }
 
 static void on_started(struct step *step, const Pb__PmixStarted *m)
@@ -118,7 +181,7 @@ static void on_name(struct step *step, uint64_t link_id, const Pb__NameRequest *
         Pb__NameReply refused = PB__NAME_REPLY__INIT;
 
         refused.id = m->id;
-        rpc_link_send(p->link, RPC_PMIXD_NAME, true, link_id, &refused.base);
+        tell(step, RPC_PMIXD_NAME, true, link_id, &refused.base);
         return;
     }
     q = mem_new(struct question);
@@ -140,8 +203,7 @@ void pmix_name_done(struct step *step, const Pb__NameReply *m)
     if (!q)
         return;
     sent.id = q->said;
-    if (p->link)
-        rpc_link_send(p->link, RPC_PMIXD_NAME, true, q->link_id, &sent.base);
+    tell(step, RPC_PMIXD_NAME, true, q->link_id, &sent.base);
     HASH_DEL(p->questions, q);
     free(q);
 }
@@ -160,18 +222,27 @@ static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h
 
     if (h->rpc == RPC_PMIXD_START && reply)
         on_started(step, (const Pb__PmixStarted *)body);
+    else if (h->rpc == RPC_PMIXD_LEFT && reply && step->pmix->asked && !step->pmix->answered)
+        on_left(step);
+    else if (h->rpc == RPC_PMIXD_SPAWN && reply)
+        srun_begun(step);
     else if (reply || !step->pmix->ready)
         return;
+    else if (h->rpc == RPC_PMIXD_SPAWN)
+        srun_spawn(step, (const Pb__Spawn *)body);
     else if (h->rpc == RPC_PMIXD_FENCE)
         srun_pmix(step, RPC_PMIX_FENCE, body);
     else if (h->rpc == RPC_PMIXD_GET)
         srun_pmix(step, RPC_PMIX_GET, body);
     else if (h->rpc == RPC_PMIXD_GOT)
         srun_pmix(step, RPC_PMIX_GOT, body);
+    else if (h->rpc == RPC_PMIXD_EVENT)
+        srun_pmix(step, RPC_PMIX_EVENT, body);
     else if (h->rpc == RPC_PMIXD_NAME)
         on_name(step, h->id, (const Pb__NameRequest *)body);
     else if (h->rpc == RPC_PMIXD_ABORT)
         on_abort(step, (const Pb__KvsAbort *)body);
+    mind_room(step);
 }
 
 /* Its end says more, and comes, too. */
@@ -181,27 +252,52 @@ static void on_close(void *ctx, struct rpc_link *l, const struct err *why)
 
     step->pmix->link = NULL;
     rpc_link_free(l);
-}
-
-static void send_down(struct step *step, enum rpc_number rpc, const ProtobufCMessage *m)
-{
-    if (step->pmix && step->pmix->link)
-        rpc_link_send(step->pmix->link, rpc, false, 0, m);
+    finish_check(step);
 }
 
 void pmix_fence_done(struct step *step, const Pb__PmixFence *m)
 {
-    send_down(step, RPC_PMIXD_FENCE, &m->base);
+    tell(step, RPC_PMIXD_FENCE, false, 0, &m->base);
+}
+
+void pmix_event(struct step *step, const Pb__PmixEvent *m)
+{
+    tell(step, RPC_PMIXD_EVENT, false, 0, &m->base);
 }
 
 void pmix_get(struct step *step, const Pb__PmixGet *m)
 {
-    send_down(step, RPC_PMIXD_GET, &m->base);
+    tell(step, RPC_PMIXD_GET, false, 0, &m->base);
 }
 
 void pmix_got(struct step *step, const Pb__PmixGot *m)
 {
-    send_down(step, RPC_PMIXD_GOT, &m->base);
+    tell(step, RPC_PMIXD_GOT, false, 0, &m->base);
+}
+
+/* Of several node daemons on one host, as 'sluice up' starts them, all but one have another name
+ * than the host. */
+static bool shares_host(const struct step *step)
+{
+    const char *name = step->start->node_host ? step->start->node_host : step->node;
+    size_t len = strcspn(name, ".");
+    char host[HOST_NAME_MAX + 1] = "";
+
+    gethostname(host, sizeof(host) - 1);
+    return strcspn(host, ".") != len || strncmp(host, name, len) != 0;
+}
+
+/* Open MPI names the shared memory of tasks by their host and their number on the node: tasks of
+ * two nodes would have the same. Where each node has a directory of its own they do not. */
+static void keep_apart(const struct step *step, struct envlist *env)
+{
+    envlist_default(env, "OMPI_MCA_btl_vader_backing_directory", step->pmix->dir);
+    envlist_default(env, "OMPI_MCA_btl_sm_backing_directory", step->pmix->dir); /* from 5 on */
+}
+
+void pmix_spawned(struct step *step, const Pb__Spawned *m)
+{
+    tell(step, RPC_PMIXD_SPAWN, true, 0, &m->base);
 }
 
 void pmix_put_env(const struct task *t, struct envlist *env)
@@ -216,11 +312,14 @@ void pmix_put_env(const struct task *t, struct envlist *env)
         if (name && *name)
             envlist_set(env, name, eq + 1);
     }
+    if (shares_host(t->step))
+        keep_apart(t->step, env);
 }
 
 static void order(struct step *step)
 {
     const Pb__Cred *cred = step->granted;
+    const Pb__SpawnOrigin *from = step->launch->spawned;
     Pb__PmixStart m = PB__PMIX_START__INIT;
     _cleanup_free_ char *nspace = mem_printf("slurm.pmix.%u.%u", step->job_id, step->step_id);
     _cleanup_free_ char *job = mem_printf("%u", step->job_id);
@@ -237,6 +336,14 @@ static void order(struct step *step)
     }
     m.nspace = nspace;
     m.job = job;
+    m.step = step->step_id;
+    if (from) {
+        m.has_parent_step = m.has_parent_task = true;
+        m.parent_step = from->step_id;
+        m.parent_task = from->task;
+        m.app_tasks = from->tasks;
+        m.n_app_tasks = from->n_tasks;
+    }
     m.dir = step->pmix->dir;
     m.node = step->node_index;
     m.nodes = list;
@@ -247,13 +354,14 @@ static void order(struct step *step)
     rpc_link_send(step->pmix->link, RPC_PMIXD_START, false, 1, &m.base);
 }
 
-/* The user's, below a directory of ours that the user may only pass. */
-static int make_dir(struct step *step, struct err *err)
+/* Of the user's files nothing stays, however deep they are: the directory above them is ours. */
+static int make_dirs(struct step *step, struct err *err)
 {
-    const char *dir = step->pmix->dir;
+    const char *top = step->pmix->top, *dir = step->pmix->dir;
 
-    wipe_tree(dir); /* of a shepherd that was killed */
-    if (mkdir(dir, 0700) || (geteuid() == 0 && lchown(dir, step->uid, step->gid)))
+    wipe_tree_whole(top); /* of a shepherd that was killed */
+    if (mkdir(top, 0711) || chmod(top, 0711) || mkdir(dir, 0700) ||
+        (geteuid() == 0 && lchown(dir, step->uid, step->gid)))
         return err_set(err, -ERR_NODE_FAULT, "cannot make %s: %s", dir, strerror(errno));
     return 0;
 }
@@ -295,8 +403,9 @@ void pmix_start(struct step *step)
     step->pmix = p;
     arena_init(&p->arena, RPC_BODY_MAX);
     p->patience = loop_timer_new(step->loop, on_patience, step);
-    p->dir = mem_printf("%s/pmix.%u.%u", step->dir, step->job_id, step->step_id);
-    rc = make_dir(step, &err);
+    p->top = mem_printf("%s/pmix.%u.%u", step->dir, step->job_id, step->step_id);
+    p->dir = mem_printf("%s/d", p->top);
+    rc = make_dirs(step, &err);
     if (!rc)
         rc = start_server(step, &err);
     if (rc) {
@@ -323,9 +432,10 @@ void pmix_done(struct step *step)
         HASH_DEL(p->questions, q);
         free(q);
     }
-    wipe_tree(p->dir);
+    wipe_tree_whole(p->top);
     loop_timer_free(p->patience);
     arena_done(&p->arena);
+    free(p->top);
     free(p->dir);
     free(p);
 }

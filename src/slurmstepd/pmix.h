@@ -18,8 +18,17 @@ void pmix_done(struct step *step); /* the server has gone by now; its files go *
 /* Adds what a task needs to its environment: in the child. */
 void pmix_put_env(const struct task *t, struct envlist *env);
 
+/* The tasks have all ended: the server is asked, once, whether one of them has left tasks of other
+ * nodes to wait for it; if so, the step ends. True until it has answered; finish_check() is called
+ * then. */
+bool pmix_asks(struct step *step);
+
+void pmix_drained(struct step *step); /* srun has room again, or is gone */
+
 /* From srun. */
 void pmix_fence_done(struct step *step, const Pb__PmixFence *m);
 void pmix_get(struct step *step, const Pb__PmixGet *m);
 void pmix_got(struct step *step, const Pb__PmixGot *m);
+void pmix_event(struct step *step, const Pb__PmixEvent *m);
 void pmix_name_done(struct step *step, const Pb__NameReply *m);
+void pmix_spawned(struct step *step, const Pb__Spawned *m);

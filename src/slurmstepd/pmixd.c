@@ -37,6 +37,7 @@ struct pmixd {
     const struct pmixd_lib *lib;
     struct pmixd_job job;
     bool started;
+    bool is_related; /* processes of other steps may wait for ours */
     int wake_fd;
     struct meetings *meetings;
     struct pmixd_call *calls; /* without an answer */
@@ -46,6 +47,43 @@ struct pmixd {
 static void on_released(void *data)
 {
     free(data);
+}
+
+struct results {
+    pmix_info_t info[2];
+    size_t count;
+};
+
+static void on_results_read(void *ctx)
+{
+    struct results *r = ctx;
+
+    for (size_t i = 0; i < r->count; i++) /* the library may have taken the bytes */
+        if (r->info[i].value.type == PMIX_BYTE_OBJECT)
+            free(r->info[i].value.data.bo.bytes);
+    free(r);
+}
+
+/* What the members of a new group have brought, and its number. */
+static void give_group(const struct pmixd_call *c, uint64_t context, const void *data, size_t len)
+{
+    struct results *r = mem_new(struct results);
+    pmix_info_t *i = r->info;
+
+    if (c->wants_context) {
+        strncpy(i->key, PMIX_GROUP_CONTEXT_ID, sizeof(i->key) - 1);
+        i->value.type = PMIX_SIZE;
+        i->value.data.size = context;
+        i++;
+    }
+    if (len) {
+        strncpy(i->key, PMIX_GROUP_ENDPT_DATA, sizeof(i->key) - 1);
+        i->value.type = PMIX_BYTE_OBJECT;
+        i->value.data.bo = (pmix_byte_object_t){mem_dup(data, len), len};
+        i++;
+    }
+    r->count = (size_t)(i - r->info);
+    c->grouped(PMIX_SUCCESS, r->info, r->count, c->ctx, on_results_read, r);
 }
 
 /* Data for the library, which gives it back when it has read it. */
@@ -122,8 +160,13 @@ static void take_fence(struct pmixd *p, struct pmixd_call *c)
     Pb__PmixFence m = PB__PMIX_FENCE__INIT;
     char *name;
 
-    if (c->node_count == 1 || !fits(p, c)) {
-        give(c, PMIX_SUCCESS, c->data, c->len);
+    bool alone = c->node_count == 1 && !c->step_count && !c->wants_context;
+
+    if (alone || !fits(p, c)) {
+        if (c->grouped)
+            give_group(c, 0, c->data, c->len);
+        else
+            give(c, PMIX_SUCCESS, c->data, c->len);
         pmixd_call_free(c);
         return;
     }
@@ -133,6 +176,8 @@ static void take_fence(struct pmixd *p, struct pmixd_call *c)
     m.group = c->group;
     m.node = c->nodes;
     m.n_node = c->node_count;
+    m.step = c->steps;
+    m.n_step = c->step_count;
     m.has_data = true;
     m.data.data = (uint8_t *)c->data;
     m.data.len = c->len;
@@ -147,6 +192,8 @@ static void take_get(struct pmixd *p, struct pmixd_call *c)
     c->id = ++p->next_id;
     m.id = c->id;
     m.task = c->task;
+    m.has_step = c->has_step;
+    m.step = c->step;
     rpc_link_send(p->link, RPC_PMIXD_GET, false, 0, &m.base);
     remember(p, c);
 }
@@ -157,6 +204,8 @@ static void take_got(struct pmixd *p, struct pmixd_call *c)
 
     m.id = c->id;
     m.node = c->node;
+    m.has_step = c->has_step;
+    m.step = c->step;
     m.status = c->len > BLOB_MAX ? PMIX_ERROR : c->status;
     m.has_data = c->len <= BLOB_MAX;
     m.data.data = (uint8_t *)c->data;
@@ -172,6 +221,18 @@ static void take_abort(struct pmixd *p, struct pmixd_call *c)
     end_step(p, c->status, text, c->broken);
     give(c, PMIX_SUCCESS, NULL, 0);
     pmixd_call_free(c);
+}
+
+/* Who is left to wait is on other nodes. */
+static void take_left(struct pmixd *p, struct pmixd_call *c)
+{
+    Pb__Empty m = PB__EMPTY__INIT;
+
+    if (c->broken && (p->job.nodes > 1 || p->is_related))
+        take_abort(p, c);
+    else
+        pmixd_call_free(c);
+    rpc_link_send(p->link, RPC_PMIXD_LEFT, true, 0, &m.base);
 }
 
 static void names_done(struct pmixd *p, struct pmixd_call *c);
@@ -199,9 +260,31 @@ static void take_names(struct pmixd *p, struct pmixd_call *c)
     }
 }
 
+static void take_event(struct pmixd *p, struct pmixd_call *c)
+{
+    Pb__PmixEvent m = PB__PMIX_EVENT__INIT;
+
+    m.has_signal = c->signal != 0;
+    m.signal = c->signal;
+    m.has_data = c->data != NULL;
+    m.data.data = (uint8_t *)c->data;
+    m.data.len = c->len;
+    if (c->len <= BLOB_MAX)
+        rpc_link_send(p->link, RPC_PMIXD_EVENT, false, 0, &m.base);
+    pmixd_call_free(c);
+}
+
+static void take_spawn(struct pmixd *p, struct pmixd_call *c)
+{
+    c->id = c->spawn->id = ++p->next_id;
+    rpc_link_send(p->link, RPC_PMIXD_SPAWN, false, 0, &c->spawn->base);
+    remember(p, c);
+}
+
 static void on_wake(void *ctx, int fd, unsigned ready)
 {
     struct pmixd *p = ctx;
+    Pb__Spawned begun = PB__SPAWNED__INIT;
     struct pmixd_call *c;
 
     if (read(fd, &c, sizeof(c)) != sizeof(c))
@@ -219,6 +302,19 @@ static void on_wake(void *ctx, int fd, unsigned ready)
     case PMIXD_ABORT:
         take_abort(p, c);
         break;
+    case PMIXD_LEFT:
+        take_left(p, c);
+        break;
+    case PMIXD_SPAWN:
+        take_spawn(p, c);
+        break;
+    case PMIXD_EVENT:
+        take_event(p, c);
+        break;
+    case PMIXD_BEGUN:
+        rpc_link_send(p->link, RPC_PMIXD_SPAWN, true, 0, &begun.base);
+        pmixd_call_free(c);
+        break;
     case PMIXD_PUBLISH:
     case PMIXD_UNPUBLISH:
     case PMIXD_LOOKUP:
@@ -234,7 +330,7 @@ static bool unpack(const struct pmixd *p, const struct pmixd_name *n, pmix_pdata
     int32_t count = 1;
 
     memset(&buffer, 0, sizeof(buffer));
-    memcpy(out->proc.nspace, p->job.nspace, sizeof(p->job.nspace));
+    pmixd_job_nspace(&p->job, n->step, out->proc.nspace);
     out->proc.rank = n->task;
     strncpy(out->key, n->key, sizeof(out->key) - 1);
     return p->lib->PMIx_Data_load(&buffer, &bytes) == PMIX_SUCCESS &&
@@ -270,7 +366,12 @@ static void on_fenced(struct pmixd *p, const Pb__PmixFence *m)
 {
     for (struct pmixd_call *c = p->calls; c; c = c->next)
         if (c->kind == PMIXD_FENCE && !strcmp(c->group, m->group)) {
-            give(c, PMIX_SUCCESS, m->data.data, m->data.len);
+            for (size_t i = 0; i < m->n_job; i++)
+                pmixd_job_add_other(&p->job, p->lib, m->job[i]);
+            if (c->grouped)
+                give_group(c, m->context, m->data.data, m->data.len);
+            else
+                give(c, PMIX_SUCCESS, m->data.data, m->data.len);
             forget(p, c);
             return;
         }
@@ -299,6 +400,8 @@ static void on_get(struct pmixd *p, const Pb__PmixGet *m)
     c->kind = PMIXD_GOT;
     c->id = m->id;
     c->node = m->node;
+    c->has_step = m->has_from && m->from != p->job.step;
+    c->step = m->from;
     rc = p->lib->PMIx_server_dmodex_request(&proc, pmixd_calls_found, c);
     if (rc == PMIX_SUCCESS)
         return;
@@ -324,9 +427,29 @@ static void on_name(struct pmixd *p, uint64_t id, const Pb__NameReply *m)
         memcpy(n->data, m->value.data, m->value.len);
         n->len = m->value.len;
         n->task = m->task;
+        n->step = m->has_step ? m->step : p->job.step;
     }
     if (!--c->left)
         names_done(p, c);
+}
+
+static void on_spawned(struct pmixd *p, const Pb__Spawned *m)
+{
+    char nspace[PMIX_MAX_NSLEN + 1] = "";
+
+    for (struct pmixd_call *c = p->calls; c; c = c->next) {
+        if (c->kind != PMIXD_SPAWN || c->id != m->id)
+            continue;
+        if (m->code == 0) {
+            pmixd_job_nspace(&p->job, m->step_id, nspace);
+            p->is_related = true;
+        }
+        if (m->job)
+            pmixd_job_add_other(&p->job, p->lib, m->job);
+        c->spawned(m->code ? PMIX_ERR_JOB_FAILED_TO_LAUNCH : PMIX_SUCCESS, nspace, c->ctx);
+        forget(p, c);
+        return;
+    }
 }
 
 static int start(struct pmixd *p, const Pb__PmixStart *m, Pb__PmixStarted *answer, struct err *err)
@@ -335,6 +458,7 @@ static int start(struct pmixd *p, const Pb__PmixStart *m, Pb__PmixStarted *answe
     int fds[2], rc = pmixd_job_init(&p->job, m, err);
     long long major;
 
+    p->is_related = p->job.is_spawned;
     if (!rc)
         rc = pmixd_lib_get(&p->lib, err);
     if (rc)
@@ -374,6 +498,13 @@ static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h
         on_start(p, h->id, (const Pb__PmixStart *)body);
     else if (!p->started)
         return;
+    else if (h->rpc == RPC_PMIXD_LEFT && !reply)
+        pmixd_calls_left();
+    else if (h->rpc == RPC_PMIXD_SPAWN && reply)
+        on_spawned(p, (const Pb__Spawned *)body);
+    else if (h->rpc == RPC_PMIXD_EVENT && !reply)
+        pmixd_more_event(((const Pb__PmixEvent *)body)->data.data,
+                         ((const Pb__PmixEvent *)body)->data.len);
     else if (h->rpc == RPC_PMIXD_NAME && reply)
         on_name(p, h->id, (const Pb__NameReply *)body);
     else if (h->rpc == RPC_PMIXD_FENCE && !reply)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -62,18 +63,18 @@ static void add_facts(struct facts *f, const char *key, const struct facts *inne
     add(f, key, PMIX_DATA_ARRAY)->data.darray = array;
 }
 
-static int check(const Pb__PmixStart *m, uint32_t *size, struct err *err)
+static int check(Pb__PmixNode *const *nodes, size_t n_nodes, uint32_t *size, struct err *err)
 {
     size_t count = 0;
 
-    for (size_t n = 0; n < m->n_nodes; n++)
-        count += m->nodes[n]->n_task;
-    if (m->node >= m->n_nodes || !count || count > TASKS_MAX || strlen(m->nspace) > PMIX_MAX_NSLEN)
+    for (size_t n = 0; n < n_nodes; n++)
+        count += nodes[n]->n_task;
+    if (!count || count > TASKS_MAX)
         return err_set(err, -ERR_PROTOCOL, "PMIx: malformed order");
-    for (size_t n = 0; n < m->n_nodes; n++)
-        for (size_t i = 0; i < m->nodes[n]->n_task; i++)
-            if (m->nodes[n]->task[i] >= count)
-                return err_set(err, -ERR_PROTOCOL, "PMIx: task %u of %zu", m->nodes[n]->task[i],
+    for (size_t n = 0; n < n_nodes; n++)
+        for (size_t i = 0; i < nodes[n]->n_task; i++)
+            if (nodes[n]->task[i] >= count)
+                return err_set(err, -ERR_PROTOCOL, "PMIx: task %u of %zu", nodes[n]->task[i],
                                count);
     *size = (uint32_t)count;
     return 0;
@@ -86,36 +87,91 @@ static int rising(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-int pmixd_job_init(struct pmixd_job *job, const Pb__PmixStart *m, struct err *err)
+static int set_layout(struct pmixd_job *job, Pb__PmixNode *const *nodes, size_t count,
+                      struct err *err)
 {
-    int rc = check(m, &job->size, err);
+    int rc = check(nodes, count, &job->size, err);
 
     if (rc)
         return rc;
-    strncpy(job->nspace, m->nspace, sizeof(job->nspace) - 1);
-    job->dir = mem_strdup(m->dir);
-    job->id = mem_strdup(m->job);
-    job->node = m->node;
-    job->nodes = (uint32_t)m->n_nodes;
+    job->nodes = (uint32_t)count;
     job->node_of = mem_new_array(uint32_t, job->size);
     job->local_of = mem_new_array(uint16_t, job->size);
     job->name = mem_new_array(char *, job->nodes);
     job->count = mem_new_array(uint32_t, job->nodes);
     job->tasks = mem_new_array(uint32_t *, job->nodes);
     for (uint32_t n = 0; n < job->nodes; n++) {
-        size_t count = m->nodes[n]->n_task;
+        size_t tasks = nodes[n]->n_task;
 
-        job->name[n] = mem_strdup(m->nodes[n]->name);
-        job->count[n] = (uint32_t)count;
-        job->tasks[n] = mem_new_array(uint32_t, count + 1);
-        memcpy(job->tasks[n], m->nodes[n]->task, count * sizeof(uint32_t));
-        qsort(job->tasks[n], count, sizeof(uint32_t), rising);
-        for (size_t i = 0; i < count; i++) {
+        job->name[n] = mem_strdup(nodes[n]->name);
+        job->count[n] = (uint32_t)tasks;
+        job->tasks[n] = mem_new_array(uint32_t, tasks + 1);
+        if (tasks)
+            memcpy(job->tasks[n], nodes[n]->task, tasks * sizeof(uint32_t));
+        qsort(job->tasks[n], tasks, sizeof(uint32_t), rising);
+        for (size_t i = 0; i < tasks; i++) {
             job->node_of[job->tasks[n][i]] = n;
             job->local_of[job->tasks[n][i]] = (uint16_t)i;
         }
     }
     return 0;
+}
+
+void pmixd_job_nspace(const struct pmixd_job *job, uint32_t step, char out[PMIX_MAX_NSLEN + 1])
+{
+    snprintf(out, PMIX_MAX_NSLEN + 1, "%.200s%u", job->prefix, step);
+}
+
+bool pmixd_job_step_of(const struct pmixd_job *job, const char *nspace, uint32_t *step)
+{
+    char text[PMIX_MAX_NSLEN + 1] = "";
+    size_t len = strlen(job->prefix);
+    long long number;
+
+    strncpy(text, nspace, PMIX_MAX_NSLEN);
+    if (strncmp(text, job->prefix, len) != 0 || str_parse_i64(text + len, 0, UINT32_MAX, &number))
+        return false;
+    *step = (uint32_t)number;
+    return true;
+}
+
+int pmixd_job_init(struct pmixd_job *job, const Pb__PmixStart *m, struct err *err)
+{
+    const char *dot = strrchr(m->nspace, '.');
+    int rc;
+
+    if (m->node >= m->n_nodes || !dot || strlen(m->nspace) > PMIX_MAX_NSLEN)
+        return err_set(err, -ERR_PROTOCOL, "PMIx: malformed order");
+    rc = set_layout(job, m->nodes, m->n_nodes, err);
+    if (rc)
+        return rc;
+    strncpy(job->nspace, m->nspace, sizeof(job->nspace) - 1);
+    memcpy(job->prefix, m->nspace, (size_t)(dot + 1 - m->nspace));
+    job->dir = mem_strdup(m->dir);
+    job->id = mem_strdup(m->job);
+    job->node = m->node;
+    job->step = m->step;
+    job->is_spawned = m->has_parent_step;
+    job->parent_step = m->parent_step;
+    job->parent_task = m->parent_task;
+    job->apps = m->n_app_tasks;
+    job->app_tasks = mem_new_array(uint32_t, job->apps + 1);
+    for (size_t i = 0; i < job->apps; i++)
+        job->app_tasks[i] = m->app_tasks[i];
+    return 0;
+}
+
+static void layout_done(struct pmixd_job *job)
+{
+    for (uint32_t n = 0; n < job->nodes; n++) {
+        free(job->name[n]);
+        free(job->tasks[n]);
+    }
+    free(job->name);
+    free(job->count);
+    free(job->tasks);
+    free(job->node_of);
+    free(job->local_of);
 }
 
 static void put_tasks(const struct pmixd_job *job, uint32_t node, struct str *out)
@@ -148,15 +204,28 @@ static int add_maps(struct facts *f, const struct pmixd_job *job, const struct p
     return PMIX_SUCCESS;
 }
 
+/* Which command it runs, and the first task that does. */
+static uint32_t app_of(const struct pmixd_job *job, uint32_t rank, uint32_t *first)
+{
+    *first = 0;
+    for (size_t i = 0; i < job->apps; i++) {
+        if (rank - *first < job->app_tasks[i])
+            return (uint32_t)i;
+        *first += job->app_tasks[i];
+    }
+    *first = 0;
+    return 0;
+}
+
 static void add_task(struct facts *f, const struct pmixd_job *job, uint32_t rank)
 {
-    uint32_t node = job->node_of[rank];
+    uint32_t node = job->node_of[rank], first;
     struct facts t = {0};
 
     add_rank(&t, PMIX_RANK, rank);
-    add_u32(&t, PMIX_APPNUM, 0);
+    add_u32(&t, PMIX_APPNUM, app_of(job, rank, &first));
     add_rank(&t, PMIX_GLOBAL_RANK, rank);
-    add_rank(&t, PMIX_APP_RANK, rank);
+    add_rank(&t, PMIX_APP_RANK, rank - first);
     add_u16(&t, PMIX_LOCAL_RANK, job->local_of[rank]);
     add_u16(&t, PMIX_NODE_RANK, job->local_of[rank]);
     add_u32(&t, PMIX_NODEID, node);
@@ -171,27 +240,39 @@ static void add_task(struct facts *f, const struct pmixd_job *job, uint32_t rank
 
 static void add_job(struct facts *f, const struct pmixd_job *job)
 {
-    _cleanup_str_ struct str peers = STR_INIT;
-
-    put_tasks(job, job->node, &peers);
     add_text(f, PMIX_JOBID, job->id);
-    add_text(f, PMIX_TMPDIR, job->dir);
-    add_text(f, PMIX_NSDIR, job->dir);
-    add_flag(f, PMIX_TDIR_RMCLEAN, true);
-    add_flag(f, PMIX_SPAWNED, false);
+    add_flag(f, PMIX_SPAWNED, job->is_spawned);
     add_u32(f, PMIX_UNIV_SIZE, job->size);
     add_u32(f, PMIX_JOB_SIZE, job->size);
     add_u32(f, PMIX_APP_SIZE, job->size);
     add_u32(f, PMIX_MAX_PROCS, job->size);
-    add_u32(f, PMIX_JOB_NUM_APPS, 1);
+    add_u32(f, PMIX_JOB_NUM_APPS, job->apps ? (uint32_t)job->apps : 1);
     add_u32(f, PMIX_NUM_NODES, job->nodes);
+    add_u32(f, PMIX_APPNUM, 0);
+    add_rank(f, PMIX_APPLDR, 0);
+}
+
+/* What is of this node. */
+static void add_local(struct facts *f, const struct pmixd_job *job)
+{
+    _cleanup_str_ struct str peers = STR_INIT;
+
+    put_tasks(job, job->node, &peers);
+    add_text(f, PMIX_TMPDIR, job->dir);
+    add_text(f, PMIX_NSDIR, job->dir);
+    add_flag(f, PMIX_TDIR_RMCLEAN, true);
     add_u32(f, PMIX_LOCAL_SIZE, job->count[job->node]);
     add_u32(f, PMIX_NODE_SIZE, job->count[job->node]);
     add_u32(f, PMIX_NODEID, job->node);
-    add_u32(f, PMIX_APPNUM, 0);
-    add_rank(f, PMIX_APPLDR, 0);
     add_rank(f, PMIX_LOCALLDR, job->tasks[job->node][0]);
     add_text(f, PMIX_LOCAL_PEERS, str_cstr(&peers));
+    if (job->is_spawned) {
+        pmix_value_t *v = add(f, PMIX_PARENT_ID, PMIX_PROC);
+
+        v->data.proc = mem_new(pmix_proc_t);
+        pmixd_job_nspace(job, job->parent_step, v->data.proc->nspace);
+        v->data.proc->rank = job->parent_task;
+    }
 }
 
 static int start_server(const struct pmixd_job *job, const struct pmixd_lib *lib,
@@ -209,17 +290,20 @@ static int start_server(const struct pmixd_job *job, const struct pmixd_lib *lib
 
 static int register_job(const struct pmixd_job *job, const struct pmixd_lib *lib)
 {
+    bool is_here = job->node < job->nodes;
     struct facts f = {0};
     int rc;
 
     add_job(&f, job);
+    if (is_here)
+        add_local(&f, job);
     rc = add_maps(&f, job, lib);
     if (rc != PMIX_SUCCESS)
         return rc;
     for (uint32_t rank = 0; rank < job->size; rank++)
         add_task(&f, job, rank);
-    return lib->PMIx_server_register_nspace(job->nspace, (int)job->count[job->node], f.list.data,
-                                            f.list.len, NULL, NULL);
+    return lib->PMIx_server_register_nspace(job->nspace, is_here ? (int)job->count[job->node] : 0,
+                                            f.list.data, f.list.len, NULL, NULL);
 }
 
 static int register_task(const struct pmixd_job *job, const struct pmixd_lib *lib, uint32_t rank,
@@ -272,4 +356,21 @@ int pmixd_job_register(const struct pmixd_job *job, const struct pmixd_lib *lib,
         answer->env[answer->n_env++] = env;
     }
     return 0;
+}
+
+void pmixd_job_add_other(const struct pmixd_job *job, const struct pmixd_lib *lib,
+                         const Pb__PmixJob *other)
+{
+    static VEC(uint32_t) known;
+    struct pmixd_job o = {.id = job->id, .step = other->step, .node = UINT32_MAX};
+
+    for (size_t i = 0; i < known.len; i++)
+        if (known.data[i] == other->step)
+            return;
+    if (other->step == job->step || set_layout(&o, other->nodes, other->n_nodes, NULL))
+        return;
+    vec_push(&known, other->step);
+    pmixd_job_nspace(job, other->step, o.nspace);
+    register_job(&o, lib); /* without it a process of ours finds nothing of that one */
+    layout_done(&o);
 }

@@ -24,6 +24,7 @@ void reap_stop_all(void);
  */
 typedef int reap_fn(void *ctx, pid_t pid, pid_t parent);
 int reap_each(reap_fn *fn, void *ctx);
+int reap_each_child(pid_t parent, reap_fn *fn, void *ctx); /* of another process, and no further */
 
 /* Appends what /proc says of the first of them, and how many more there are: processes that
  * SIGKILL does not end. */

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "base/base_test_util.h"
 #include "base/proc.h"
 #include "slurmstepd/reap.h"
 
@@ -178,37 +174,24 @@ static int descriptions(void)
     return reap_until_none(SIGKILL) > 0 ? rc : 5;
 }
 
-/* In a process of its own: a subreaper's children are not the test runner's. */
-static void run_apart(int (*fn)(void))
-{
-    int status;
-    pid_t pid = fork();
-
-    if (pid == 0)
-        _exit(fn());
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-}
-
 static void test_family(void **state)
 {
-    run_apart(family);
+    test_run_apart(family);
 }
 
 static void test_moving_target(void **state)
 {
-    run_apart(moving_target);
+    test_run_apart(moving_target);
 }
 
 static void test_stopped_target(void **state)
 {
-    run_apart(stopped_target);
+    test_run_apart(stopped_target);
 }
 
 static void test_descriptions(void **state)
 {
-    run_apart(descriptions);
+    test_run_apart(descriptions);
 }
 
 int main(void)

@@ -76,8 +76,9 @@ static int on_talk(int count, const struct pam_message **messages, struct pam_re
 
 static int fail(const struct step *step, const char *what, int code, struct err *err)
 {
-    return err_set(err, -ERR_LAUNCH, "PAM: %s of user %s, service %s: %s", what,
-                   step->start->user_name, SESSION_SERVICE, lib.strerror(step->session->pam, code));
+    return err_set(err, -ERR_LAUNCH, "PAM: %s of user %s, service %s (/etc/pam.d/%s): %s", what,
+                   step->start->user_name, SESSION_SERVICE, SESSION_SERVICE,
+                   lib.strerror(step->session->pam, code));
 }
 
 static int begin(struct step *step, struct err *err)

@@ -70,8 +70,17 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
     case RPC_PMIX_GET:
         pmix_get(step, (const Pb__PmixGet *)body);
         break;
+    case RPC_PMIX_EVENT:
+        pmix_event(step, (const Pb__PmixEvent *)body);
+        break;
     case RPC_PMIX_GOT:
         pmix_got(step, (const Pb__PmixGot *)body);
+        break;
+    case RPC_SPAWNED:
+        if (step->pmix)
+            pmix_spawned(step, (const Pb__Spawned *)body);
+        else
+            mpi_spawned(step, (const Pb__Spawned *)body);
         break;
     case RPC_TUNNEL_DATA:
         x11_message(step, (const Pb__TunnelData *)body);
@@ -96,8 +105,12 @@ static void on_open(void *ctx, struct rpc_session *s)
     rpc_session_send(s, RPC_IO_HELLO, &hello.base);
 }
 
+/* srun has room again, or is gone: then the bytes go nowhere. */
 static void pump_all(struct step *step)
 {
+    x11_drained(step);
+    mpi_drained(step);
+    pmix_drained(step);
     for (size_t i = 0; i < step->task_count; i++) {
         stream_pump(&step->tasks[i].out);
         stream_pump(&step->tasks[i].err);
@@ -149,7 +162,7 @@ static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
         never_up(step, &kept);
         return;
     }
-    pump_all(step); /* nobody reads: let the bytes go */
+    pump_all(step);
     if (step->phase == STEP_STARTING) {
         err_prefix(&kept, "srun was lost before its tasks ran");
         start_failed(step, ERR_LAUNCH, kept.text);
@@ -272,6 +285,19 @@ void srun_fence(struct step *step, uint32_t round, const Pb__KvsEntry *pairs, si
 void srun_name(struct step *step, const Pb__NameRequest *m)
 {
     send_message(step, RPC_NAME_REQUEST, &m->base);
+}
+
+void srun_spawn(struct step *step, const Pb__Spawn *m)
+{
+    send_message(step, RPC_SPAWN, &m->base);
+}
+
+void srun_begun(struct step *step)
+{
+    Pb__Spawned m = PB__SPAWNED__INIT;
+
+    if (step->is_spawned)
+        send_message(step, RPC_SPAWNED, &m.base);
 }
 
 void srun_tunnel(struct step *step, const Pb__TunnelData *m)

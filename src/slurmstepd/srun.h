@@ -26,4 +26,7 @@ void srun_fence(struct step *step, uint32_t round, const Pb__KvsEntry *pairs, si
 void srun_pmix(struct step *step, enum rpc_number rpc, const ProtobufCMessage *m);
 void srun_tunnel(struct step *step, const Pb__TunnelData *m);
 void srun_name(struct step *step, const Pb__NameRequest *m); /* answered by mpi_name_done() */
+void srun_spawn(struct step *step, const Pb__Spawn *m);      /* answered by mpi_spawned() */
+void srun_begun(struct step *step); /* all tasks have begun MPI, which those want to know who have
+                                     * asked for them */
 void srun_finish(struct step *step, const Pb__Usage *usage); /* StepDone, then close */

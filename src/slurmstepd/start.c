@@ -5,19 +5,23 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/step_id.h"
 #include "slurmstepd/affinity.h"
 #include "slurmstepd/contain.h"
 #include "slurmstepd/control.h"
 #include "slurmstepd/debug.h"
 #include "slurmstepd/drain.h"
 #include "slurmstepd/finish.h"
+#include "slurmstepd/freq.h"
 #include "slurmstepd/hook.h"
 #include "slurmstepd/jobtmp.h"
+#include "slurmstepd/journal.h"
 #include "slurmstepd/plugin.h"
 #include "slurmstepd/session.h"
 #include "slurmstepd/srun.h"
@@ -42,6 +46,10 @@ static void answer(struct step *step, int code, const char *text)
     m.task_id = ranks;
     m.code = code;
     m.text = (char *)text;
+    m.has_shepherd = true;
+    m.shepherd = (uint32_t)step->pid;
+    m.has_acctg_sec = step->has_acctg_sec;
+    m.acctg_sec = step->acctg_sec;
     if (step->daemon)
         rpc_link_send(step->daemon, RPC_STEPD_START, true, step->start_id, &m.base);
     free(pids);
@@ -101,6 +109,20 @@ void start_failed(struct step *step, int code, const char *text)
     give_up(step);
 }
 
+static void tell_started(struct step *step)
+{
+    _cleanup_str_ struct str ranks = STR_INIT, pids = STR_INIT;
+
+    if (!journal_tells(step, LOG_LVL_INFO))
+        return;
+    for (size_t i = 0; i < step->task_count; i++) {
+        str_printf(&ranks, "%s%u", i ? "," : "", step->tasks[i].id);
+        str_printf(&pids, "%s%d", i ? "," : "", (int)step->tasks[i].pid);
+    }
+    journal_tell(step, LOG_LVL_INFO, "tasks %s of step %s are processes %s", str_cstr(&ranks),
+                 step->name, str_cstr(&pids));
+}
+
 static void let_go(struct step *step)
 {
     if (step->go_fd < 0)
@@ -122,6 +144,8 @@ void start_check(struct step *step)
         if (!step->tasks[i].ready)
             return;
     step->phase = STEP_RUNNING;
+    tell_started(step);
+    journal_begin(step);
     plugin_started(step);
     answer(step, 0, NULL);
     if (debug_wanted(step))
@@ -131,7 +155,9 @@ void start_check(struct step *step)
     if (step->halted)
         contain_stop_all(step); /* before their first instruction */
     let_go(step);
+    control_signal_early(step);
     hook_keep(step);
+    contain_watch(step);
     for (size_t i = 0; i < step->task_count; i++)
         if (step->tasks[i].ended) { /* a single task does not wait for our leave */
             srun_task_exited(step, &step->tasks[i]);
@@ -151,7 +177,21 @@ static int check_message(const Pb__StepdStart *m, struct step *step, struct err 
     else if (m->has_launch)
         step->launch = arena_unpack(&step->arena, &pb__launch_tasks__descriptor, m->launch.data,
                                     m->launch.len);
-    if (!step->granted || (!step->batch && !step->launch))
+    step->has_acctg_sec = step->launch  ? step->launch->has_acctg_sec
+                          : step->batch ? step->batch->spec->has_acctg_sec
+                                        : false;
+    if (step->has_acctg_sec)
+        step->acctg_sec = step->launch ? step->launch->acctg_sec : step->batch->spec->acctg_sec;
+    step->oom_ends = step->launch ? step->launch->has_oom_kill_step && step->launch->oom_kill_step
+                     : step->batch
+                         ? step->batch->spec->has_oom_kill_step && step->batch->spec->oom_kill_step
+                         : false;
+    step->debug_level =
+        step->launch && step->launch->has_slurmd_debug ? step->launch->slurmd_debug : LOG_LVL_ERROR;
+    step->waits_for_all =
+        step->launch && step->launch->has_wait_for_children && step->launch->wait_for_children;
+    step->is_extern = m->has_is_extern && m->is_extern;
+    if (!step->granted || (!step->batch && !step->launch && !step->is_extern))
         return err_set(err, -ERR_PROTOCOL, "malformed start message");
     if (step->launch && (m->node_index >= step->granted->n_nodes ||
                          strcmp(step->granted->nodes[m->node_index]->node, m->node) != 0 ||
@@ -180,8 +220,9 @@ static void take_identity(struct step *step, const Pb__StepdStart *m)
     step->drain_sec = m->has_drain_sec ? m->drain_sec : STEP_DRAIN_SEC;
     step->log_file = m->log_file ? mem_strdup(m->log_file) : NULL;
     step->slurmd_uid = m->has_slurmd_uid ? m->slurmd_uid : 0;
-    step->name = step->step_id == STEP_BATCH ? mem_printf("%u.batch", step->job_id)
-                                             : mem_printf("%u.%u", step->job_id, step->step_id);
+    step->confirms_end = m->has_confirms_end && m->confirms_end;
+    char name[STEP_ID_TEXT_MAX];
+    step->name = mem_strdup(step_id_text(step->job_id, step->step_id, name));
     str_append(&step->cred, m->cred.data, m->cred.len);
     step->group_count = m->n_gids;
     step->groups = mem_new_array(gid_t, m->n_gids + 1);
@@ -191,10 +232,10 @@ static void take_identity(struct step *step, const Pb__StepdStart *m)
 
 static void make_tasks(struct step *step)
 {
-    const Pb__StepNode *here = step->batch ? NULL : step->granted->nodes[step->node_index];
-    size_t count = here ? here->n_task_ids : 1;
+    const Pb__StepNode *here = step->launch ? step->granted->nodes[step->node_index] : NULL;
+    size_t count = here ? here->n_task_ids : step->is_extern ? 0 : 1;
 
-    step->tasks = mem_new_array(struct task, count);
+    step->tasks = mem_new_array(struct task, count + 1);
     step->task_count = count;
     for (size_t i = 0; i < count; i++) {
         struct task *t = &step->tasks[i];
@@ -206,6 +247,18 @@ static void make_tasks(struct step *step)
         t->in.fd = t->out.fd = t->err.fd = -1;
         t->out.ended = t->err.ended = true;
     }
+}
+
+/* Larger ones are not expected to find room everywhere. */
+#define SCRIPT_SMALL (64u << 10) /* bytes */
+
+static int script_failed(const struct step *step, size_t size, int error, struct err *err)
+{
+    bool is_large = (error == ENOSPC || error == EDQUOT) && size > SCRIPT_SMALL;
+
+    unlink(step->script);
+    return err_set(err, is_large ? -ERR_SPOOL_FULL : -ERR_NODE_FAULT,
+                   "cannot write %s (%zu bytes): %s", step->script, size, strerror(error));
 }
 
 /* The script, in a directory of ours that the user may pass but not change. */
@@ -229,8 +282,7 @@ static int write_script(struct step *step, struct err *err)
     if (!rc && geteuid() == 0 && fchown(fd, step->uid, step->gid))
         rc = -errno;
     step->script = mem_printf("%s/slurm_script", dir);
-    return rc ? err_set(err, -ERR_NODE_FAULT, "cannot write %s: %s", step->script, strerror(-rc))
-              : 0;
+    return rc ? script_failed(step, payload->script.len, -rc, err) : 0;
 }
 
 /* The program and its arguments: a job's script, srun for a legacy parallel command, or srun's. */
@@ -275,6 +327,15 @@ static void find_libs(struct step *step)
                  more ? before : "");
 }
 
+/* A line of each node may be more than one wants: this variable has the number of the one. */
+static bool another_says_it(const struct step *step)
+{
+    const char *wanted = envlist_get(&step->env, "SLURM_STEP_KILLED_MSG_NODE_ID");
+    long long node;
+
+    return wanted && str_parse_i64(wanted, 0, UINT32_MAX, &node) == 0 && node != step->node_index;
+}
+
 static void make_environment(struct step *step)
 {
     if (step->batch) {
@@ -286,6 +347,7 @@ static void make_environment(struct step *step)
     } else {
         envlist_load(&step->env, step->launch->env, step->launch->n_env);
         vars_step(&step->env, step->start, step->launch, step->granted);
+        step->cancel_unsaid = another_says_it(step);
         if (step->launch->has_program_libs && step->launch->program_libs)
             find_libs(step);
     }
@@ -298,6 +360,43 @@ static Pb__StepdStart *keep(struct step *step, const Pb__StepdStart *m)
 
     pb_pack(&m->base, &bytes);
     return arena_unpack(&step->arena, &pb__stepd_start__descriptor, bytes.data, bytes.len);
+}
+
+/* What it is in is made, so that whoever comes finds it as tasks would. */
+static void start_extern(struct step *step)
+{
+    struct err err = {0};
+    int rc = contain_open(step, &err);
+
+    if (rc == 0)
+        rc = jobtmp_open(step->start->tmp, &step->tmp_fd, &err);
+    if (rc) {
+        start_failed(step, -rc, err.text);
+        return;
+    }
+    step->phase = STEP_RUNNING;
+    answer(step, 0, NULL);
+    forget_message(step);
+}
+
+/* Tasks have none of it: locks end with a fork. */
+static void lock_memory(const struct step *step, uint32_t how)
+{
+    if (how && mlockall(how > 1 ? MCL_CURRENT | MCL_FUTURE : MCL_CURRENT))
+        journal_error(step, "step %s: LaunchParameters: slurmstepd's memory cannot be locked: %s",
+                      step->name, strerror(errno));
+}
+
+static void tell_prepared(struct step *step)
+{
+    _cleanup_str_ struct str group = STR_INIT;
+
+    contain_describe_place(step, &group);
+    journal_tell(step, LOG_LVL_VERBOSE, "slurmstepd %d begins %zu tasks in %s", (int)step->pid,
+                 step->task_count, str_cstr(&group));
+    journal_tell(step, LOG_LVL_DEBUG, "of user %u, group %u and %zu further ones, in %s",
+                 (unsigned)step->uid, (unsigned)step->gid, step->group_count,
+                 step->launch ? step->launch->work_dir : "");
 }
 
 void start_step(struct step *step, uint64_t id, const Pb__StepdStart *m)
@@ -321,7 +420,13 @@ void start_step(struct step *step, uint64_t id, const Pb__StepdStart *m)
         loop_stop(step->loop);
         return;
     }
+    lock_memory(step, m->memlock);
     make_tasks(step);
+    if (step->is_extern) {
+        start_extern(step);
+        return;
+    }
+    step->is_spawned = step->launch && step->launch->spawned;
     if (step->launch)
         watch_prepare(step);
     rc = make_argv(step, &err);
@@ -345,6 +450,8 @@ void start_step(struct step *step, uint64_t id, const Pb__StepdStart *m)
         start_failed(step, -rc, err.text);
         return;
     }
+    tell_prepared(step);
+    freq_begin(step);
     if (step->launch)
         srun_connect(step);
     else

@@ -2,6 +2,9 @@
 /*
  * The shepherd's only state: one step's part on this node. Everything runs on the loop's thread.
  *
+ * The extern step of a job has no tasks: what is in it comes from elsewhere (adopt.h), and it lasts
+ * until it is ended.
+ *
  * A step goes STARTING (message, claim, srun's connection, tasks set up) -> RUNNING -> KILLING (the
  * last task has ended; what is left of its descendants ends now) -> DRAINING (no process is left,
  * the exit file is written; output still on its way to srun) -> end of this process.
@@ -24,9 +27,9 @@
 #include "slurmstepd/envlist.h"
 #include "slurmstepd/tail.h"
 
-#define STEP_BATCH 0xfffffffbu
 #define STEP_NONCES 32 /* deliveries remembered, so that a repeat is not delivered again */
 
+struct adopt;
 struct affinity;
 
 enum step_phase { STEP_STARTING, STEP_RUNNING, STEP_KILLING, STEP_DRAINING };
@@ -135,6 +138,7 @@ struct step {
     size_t epilogs;          /* that run */
     int tmp_fd;              /* the job's mount namespace; -1: none, see jobtmp.h */
     struct contain *contain; /* its control group; NULL: none */
+    struct adopt *adopt;     /* processes from elsewhere; NULL: none has come */
     struct hook hook;
     struct session *session;     /* of PAM; NULL: none */
     struct plugin_state *plugin; /* see plugin.h; NULL: none is loaded */
@@ -149,21 +153,38 @@ struct step {
     struct rpc_session *srun; /* NULL: batch, or gone */
     unsigned srun_tries;      /* connections that broke before srun had answered */
     struct loop_timer *srun_timer;
-    bool is_batch, srun_was_up, input_paused;
+    bool is_batch, is_extern, srun_was_up, input_paused;
     struct loop_timer *input_timer;
+    bool is_spawned; /* a task of another step has asked for it */
     struct pmi *pmi;
     struct pmix *pmix;
     struct watch *watch; /* NULL: there is nothing to be watched */
     struct x11 *x11;     /* NULL: none */
 
+    bool confirms_end; /* the daemon that started us */
+    struct str end;    /* see end.h; empty: none is open */
+    struct loop_timer *end_timer;
+
     struct drain drain;
     struct loop_timer *kill_timer;  /* grace, then the patience with SIGKILL */
     struct loop_timer *retry_timer; /* another look for descendants */
     int64_t kill_at_ms, killed_at_ms, next_round_ms;
-    bool halted; /* suspended: what there is stands still */
+    bool halted;       /* suspended: what there is stands still */
+    uint64_t early[2]; /* signals for tasks that do not run yet: to all, and to leaders only */
     bool terminating, killed, timed_out, unkillable, srun_told;
     bool out_of_memory; /* ended for it: tasks that SIGKILL ends ran out of memory */
+    bool cancel_unsaid; /* another node tells the user that the step was cancelled */
+    bool has_acctg_sec; /* seconds between looks at its processes were asked for: */
+    uint32_t acctg_sec;
+    bool oom_ends;      /* all of it, when the kernel has ended a process for memory */
+    bool waits_for_all; /* it is over with its last process, and not with its tasks */
     bool held;          /* nothing lives; what is left is for tracers to wait for */
     char *stuck;        /* unkillable: which processes */
     int exit_status;    /* worst wait status */
+
+    bool freq_set;   /* see freq.h */
+    char *freq_root; /* the kernel's directory of CPUs */
+
+    uint32_t debug_level; /* of journal_tell(): enum log_level */
+    struct str told;      /* by it, before the tasks run */
 };

@@ -21,7 +21,6 @@
 #include "slurmstepd/finish.h"
 #include "slurmstepd/hook.h"
 #include "slurmstepd/mpi.h"
-#include "slurmstepd/pattern.h"
 #include "slurmstepd/plan.h"
 #include "slurmstepd/plugin.h"
 #include "slurmstepd/srun.h"

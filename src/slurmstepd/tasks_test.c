@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "base/step_id.h"
 #include "base/str.h"
 #include "slurmstepd/fake.h"
 
@@ -54,6 +55,7 @@ static void test_two_tasks(void **state)
     fake_end(&b, &f, 5);
 }
 
+/* CORE-075, 076: what is in a credential, and no launch without one. */
 static void test_refusals(void **state)
 {
     static const struct {
@@ -64,7 +66,7 @@ static void test_refusals(void **state)
         {{.job_id = 5, .step_id = 0, .tasks = 1, .node = "n9"}, ERR_CREDENTIAL},
         {{.job_id = 5, .step_id = 0, .tasks = 1, .cluster = "x"}, ERR_CREDENTIAL},
         {{.job_id = 5, .step_id = 0, .tasks = 0}, ERR_CREDENTIAL},
-        {{.job_id = 5, .step_id = 0xfffffffbu, .tasks = 1}, ERR_CREDENTIAL},
+        {{.job_id = 5, .step_id = STEP_ID_BATCH, .tasks = 1}, ERR_CREDENTIAL},
     };
     struct bench b;
     struct fake f;
@@ -387,6 +389,23 @@ static void test_signals_from_srun(void **state)
     fake_end(&b, &f, 5);
 }
 
+/* While tasks are set up: the signal meets them, and is no failure of the launch. */
+static void test_a_signal_before_the_tasks(void **state)
+{
+    struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 2};
+    Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
+    struct bench b;
+    struct fake f;
+
+    fake_begin(&b, &f, programs);
+    f.early = SIGUSR1;
+    fake_launch(&f, &c, &m, "exec sleep 1000");
+    assert_true(bench_until(&b, fake_is_done, &f));
+    assert_int_equal(f.status[0], SIGUSR1);
+    assert_int_equal(f.status[1], SIGUSR1);
+    fake_end(&b, &f, 5);
+}
+
 static void test_cancel_is_said(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
@@ -630,6 +649,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_much_output),
         cmocka_unit_test(test_lost_srun),
         cmocka_unit_test(test_signals_from_srun),
+        cmocka_unit_test(test_a_signal_before_the_tasks),
         cmocka_unit_test(test_cancel_is_said),
         cmocka_unit_test(test_few_descriptors),
         cmocka_unit_test(test_other_address),

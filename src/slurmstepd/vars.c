@@ -8,10 +8,9 @@
 #include "base/mem.h"
 #include "base/timefmt.h"
 #include "cluster/job_env.h"
+#include "cluster/step_ports.h"
 #include "slurmstepd/gpus.h"
 #include "slurmstepd/layout.h"
-
-#define STEP_BATCH 0xfffffffbu
 
 static void put_number(struct envlist *env, const char *name, uint64_t value)
 {
@@ -104,14 +103,34 @@ static void put_job(struct envlist *env, const Pb__StepdStart *start, const Pb__
     envlist_setf(env, "SLUICE_ATTEMPT", "%u.%u", cred->job_id, cred->restarts);
 }
 
-static void put_variable(void *ctx, const char *name, const char *value)
+/* Of the binding of memory sbatch's own names, too. */
+static void put_batch_variable(void *ctx, const char *name, const char *value)
 {
+    const char *bind = str_starts(name, "SLURM_MEM_BIND") ? name + strlen("SLURM") : NULL;
+
     envlist_set(ctx, name, value);
+    if (!bind || str_eq(bind, "_MEM_BIND_SORT"))
+        return;
+    _cleanup_free_ char *own = mem_printf("SBATCH%s", bind);
+    envlist_set(ctx, own, value);
+}
+
+/* GPUs in parts, of which there are only so many. */
+static void put_shards(struct envlist *env, Pb__GresAlloc *const *gres, size_t count)
+{
+    uint64_t shards = 0;
+
+    for (size_t i = 0; i < count; i++)
+        shards += str_eq(gres[i]->name, "shard") ? gres[i]->count : 0;
+    if (shards)
+        put_number(env, "SLURM_SHARDS_ON_NODE", shards);
+    else
+        envlist_unset(env, "SLURM_SHARDS_ON_NODE");
 }
 
 static void put_spec(struct envlist *env, const Pb__JobSpec *spec)
 {
-    job_env_each(spec, put_variable, env);
+    job_env_each(spec, put_batch_variable, env);
     envlist_default(env, "SLURM_SUBMIT_DIR", spec->work_dir);
     envlist_default(env, "SLURM_SUBMIT_HOST", spec->alloc_host);
 }
@@ -150,6 +169,8 @@ void vars_batch(struct envlist *env, const Pb__StepdStart *start, const Pb__Laun
     put_times(env, batch, cred);
     put_job_tasks(env, batch, cred);
     gpus_put(env, start, false);
+    if (cred->n_job_nodes)
+        put_shards(env, cred->job_nodes[0]->gres, cred->job_nodes[0]->n_gres);
     envlist_set(env, "SLURM_JOB_PARTITION", batch->partition);
     envlist_set(env, "SLURM_NODELIST", envlist_get(env, "SLURM_JOB_NODELIST"));
     put_number(env, "SLURM_NNODES", cred->n_job_nodes);
@@ -160,6 +181,7 @@ void vars_batch(struct envlist *env, const Pb__StepdStart *start, const Pb__Laun
     envlist_set(env, "HOSTNAME", start->node_host ? start->node_host : start->node);
     envlist_unset(env, "SLURM_STEP_ID"); /* of a step this job was submitted from */
     envlist_unset(env, "SLURM_STEPID");
+    envlist_unset(env, "SLUICE_STEP");
 }
 
 /* The step's nodes, tasks and this node's share of them. */
@@ -189,6 +211,17 @@ static void put_layout(struct envlist *env, const Pb__StepdStart *start, const P
         put_number(env, "SLURM_CPUS_ON_NODE", cred->nodes[start->node_index]->cpus);
 }
 
+/* Those of the step that this one was started in are gone. */
+static void put_ports(struct envlist *env, const Pb__Cred *cred)
+{
+    _cleanup_str_ struct str ports = STR_INIT;
+
+    envlist_unset(env, "SLURM_STEP_RESV_PORTS");
+    step_ports_format(cred->resv_ports, cred->n_resv_ports, &ports);
+    if (cred->n_resv_ports)
+        envlist_set(env, "SLURM_STEP_RESV_PORTS", str_cstr(&ports));
+}
+
 /* What srun --preserve-env hands on as it found it. */
 static const char *const preserved[] = {"SLURM_JOB_NUM_NODES",  "SLURM_NNODES", "SLURM_NTASKS",
                                         "SLURM_TASKS_PER_NODE", "SLURM_NPROCS", "SLURM_NODELIST"};
@@ -205,7 +238,11 @@ void vars_step(struct envlist *env, const Pb__StepdStart *start, const Pb__Launc
     put_user(env, start);
     put_job(env, start, cred);
     put_layout(env, start, cred);
+    put_ports(env, cred);
+    envlist_unset(env, "SLUICE_STEP"); /* of the login that srun was started in */
     gpus_put(env, start, true);
+    const Pb__StepNode *here = cred->nodes[start->node_index];
+    put_shards(env, here->gres, here->n_gres);
     envlist_default(env, "SLURM_JOB_NAME", launch->job_name);
     envlist_default(env, "SLURM_JOB_PARTITION", launch->partition);
     envlist_default(env, "SLURM_JOB_ACCOUNT", launch->account);

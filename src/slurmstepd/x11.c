@@ -133,12 +133,38 @@ static void send_data(void *ctx, const Pb__TunnelData *m)
     srun_tunnel(ctx, m);
 }
 
+static bool has_room(void *ctx)
+{
+    return srun_has_room(ctx);
+}
+
+static void listen_for(struct x11 *x, unsigned events)
+{
+    for (int i = 0; i < 2; i++)
+        if (x->watch[i] != NULL)
+            loop_fd_events(x->watch[i], events);
+}
+
+void x11_drained(struct step *step)
+{
+    if (step->x11 == NULL || step->x11->tunnel == NULL)
+        return;
+    listen_for(step->x11, LOOP_READ);
+    tunnel_drained(step->x11->tunnel);
+}
+
+/* Connections are anybody's: those that srun has no room for wait in the kernel. */
 static void on_connection(void *ctx, int fd, unsigned ready)
 {
     struct x11 *x = ctx;
-    int got = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    int got;
 
     (void)ready;
+    if (!srun_has_room(x->step)) {
+        listen_for(x, 0);
+        return;
+    }
+    got = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (got >= 0)
         tunnel_take(x->tunnel, got);
 }
@@ -146,7 +172,7 @@ static void on_connection(void *ctx, int fd, unsigned ready)
 static void serve(struct x11 *x)
 {
     struct step *step = x->step;
-    const struct tunnel_events events = {.send = send_data, .ctx = step};
+    const struct tunnel_events events = {.send = send_data, .has_room = has_room, .ctx = step};
 
     x->tunnel = tunnel_new(step->loop, &events);
     for (int i = 0; i < 2; i++)

@@ -11,4 +11,5 @@
 /* DISPLAY and XAUTHORITY for the tasks, when srun has asked for it on this node. */
 int x11_start(struct step *step, struct err *err);
 void x11_message(struct step *step, const Pb__TunnelData *m);
-void x11_end(struct step *step); /* also when there is none */
+void x11_drained(struct step *step); /* srun has room again, or is gone */
+void x11_end(struct step *step);     /* also when there is none */

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * libpmix listens on TCP and believes what a caller says of its user. Whoever is on the host could
+ * so be the step's user, and have programs spawned. It accepts connections by this function of the
+ * program in place of the C library's: those that the kernel knows to be of another user's socket
+ * are closed before a byte of them is read.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/owner.h"
+
+static bool is_ours(uid_t uid)
+{
+    return uid == geteuid() || uid == 0;
+}
+
+/* Seen from the caller's side; one that has gone already is nobody's. */
+static bool is_of_our_user(int fd)
+{
+    struct sockaddr_storage theirs, ours;
+    socklen_t theirs_len = sizeof(theirs), ours_len = sizeof(ours), cred_len;
+    struct owner_end local, remote;
+    struct ucred cred;
+
+    if (getpeername(fd, (struct sockaddr *)&theirs, &theirs_len) ||
+        getsockname(fd, (struct sockaddr *)&ours, &ours_len))
+        return false;
+    if (ours.ss_family == AF_UNIX) {
+        cred_len = sizeof(cred);
+        return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) == 0 && is_ours(cred.uid);
+    }
+    if (owner_end_of(&theirs, &local) || owner_end_of(&ours, &remote))
+        return false;
+    return owner_has(&local, &remote, geteuid()) || owner_has(&local, &remote, 0);
+}
+
+/* -1 and EAGAIN when only strangers have called. */
+__attribute__((visibility("default"))) int accept(int fd, __SOCKADDR_ARG addr,
+                                                  socklen_t *restrict len)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    socklen_t room = len ? *len : 0;
+
+    do {
+        int caller;
+
+        if (len)
+            *len = room;
+        caller = accept4(fd, addr, len, 0);
+        if (caller < 0 || is_of_our_user(caller))
+            return caller;
+        close(caller);
+    } while (poll(&p, 1, 0) > 0);
+    errno = EAGAIN;
+    return -1;
+}
