@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <glob.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -204,12 +205,16 @@ static int read_file(struct reader *outer, const char *path, bool named, struct 
     struct reader r = {.conf = outer->conf, .out = outer->out, .file = path};
     _cleanup_str_ struct str text = STR_INIT;
     _cleanup_free_ char *copy = NULL;
+    struct stat st;
     int rc;
 
     r.depth = outer->depth + 1;
     if (!named && access(path, F_OK) && errno == ENOENT)
         return 0;
     rc = trust(outer, path, err);
+    if (rc == 0 && (stat(path, &st) || !S_ISREG(st.st_mode)))
+        rc = outer->line ? fail(outer, err, "%s is no regular file", path)
+                         : err_set(err, -ERR_CONFIG, "%s is no regular file", path);
     if (rc == 0)
         rc = path_read_text(path, PLUGSTACK_FILE_MAX, &text, err);
     if (rc < 0)

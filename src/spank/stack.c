@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -170,11 +171,14 @@ int stack_call(struct stack *s, enum stack_callback which, const struct stack_ta
                struct err *err)
 {
     int rc = 0, before = s->running;
+    struct sigaction children;
 
+    sigaction(SIGCHLD, NULL, &children);
     s->running = (int)which;
     s->task = task;
     for (size_t i = 0; i < s->plugins.len && rc == 0; i++)
         rc = call_one(s->plugins.data[i], which, err);
+    sigaction(SIGCHLD, &children, NULL); /* a plugin that ignored it would have us miss the ends */
     s->task = NULL;
     s->running = before;
     return rc;

@@ -22,7 +22,8 @@
 #include "spank/plugstack.h"
 #include <slurm/spank.h>
 
-#define STACK_VALUE_MAX (64u << 10)   /* bytes of an option's argument */
+#define STACK_VALUE_MAX                                                                            \
+    (31u << 10) /* bytes of an option's argument: with its name, what a job may say */
 #define STACK_OPTIONS_MAX 1024        /* of all plugins */
 #define STACK_JOB_ENV_MAX (64u << 10) /* bytes of all variables for the site's scripts */
 
