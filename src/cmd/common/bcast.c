@@ -13,6 +13,7 @@
 #include "cast/block.h"
 #include "cast/tree.h"
 #include "cmd/common/cmd.h"
+#include "cmd/common/gather.h"
 #include "cmd/common/libs.h"
 
 #define HOST_MAX 256
@@ -164,6 +165,7 @@ struct bcast {
     struct arena arena;
     Pb__CastGrant *grant; /* for the present one */
     struct cast_send *send;
+    struct gather failures; /* of the present one */
     mode_t umask;
 };
 
@@ -225,11 +227,26 @@ bool bcast_has_libs(const struct bcast *b)
 /* --- one after the other ------------------------------------------------------------------------
  */
 
+/* The node goes with it anyway, and its address would make a line of its own for each. */
+static const char *without_address(const char *text)
+{
+    const char *behind = str_starts(text, "session with ") ? strstr(text, "): ") : NULL;
+
+    return behind ? behind + 3 : text;
+}
+
 static void on_node(void *ctx, const char *node, int code, const char *text)
 {
-    (void)ctx;
+    struct bcast *b = ctx;
+
     (void)code;
-    cmd_error("REQUEST_FILE_BCAST(%s): %s", node, text);
+    gather_add(&b->failures, node, without_address(text));
+}
+
+static void tell_failure(void *ctx, const char *nodes, const char *text)
+{
+    (void)ctx;
+    cmd_error("REQUEST_FILE_BCAST(%s): %s", nodes, text);
 }
 
 static void ask_next(struct bcast *b);
@@ -239,19 +256,36 @@ static void finish(struct bcast *b, int status)
     b->r.done(b->r.ctx, status); /* b may be gone */
 }
 
+/* A copy that is not on all nodes: whoever goes on without the others has to know where it is. */
+static void tell_where(const struct item *item, bool committed, const struct hostlist *nodes)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+
+    hostlist_format(nodes, &text);
+    if (!committed)
+        cmd_error("`%s` was not copied: no node has it", item->source);
+    else if (text.len)
+        cmd_error("`%s` is on %s only, as %s", item->source, str_cstr(&text), item->path);
+    else
+        cmd_error("`%s` was copied, and no node could say so: look for %s", item->source,
+                  item->path);
+}
+
 static void on_done(void *ctx, size_t failed, bool committed, const struct err *err)
 {
     struct bcast *b = ctx;
     const struct item *item = &b->items.data[b->next];
     const struct err why = *err; /* it goes with what is sent */
+    _cleanup_hostlist_ struct hostlist *placed = hostlist_new();
 
+    cast_send_placed(b->send, placed);
     cast_send_free(take_ptr(b->send));
     cast_source_close(&b->source);
+    gather_tell(&b->failures, tell_failure, NULL);
     if (why.code)
         cmd_error("%s", why.text);
     if (why.code || failed) {
-        if (!committed)
-            cmd_error("`%s` was not copied: no node has it", item->source);
+        tell_where(item, committed, placed);
         finish(b, 1);
         return;
     }
@@ -385,5 +419,6 @@ void bcast_free(struct bcast *b)
         free(i->behind);
     }
     vec_done(&b->items);
+    gather_done(&b->failures);
     free(b);
 }

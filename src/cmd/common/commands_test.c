@@ -283,7 +283,17 @@ static void test_scontrol_refuses(void **state)
         {"scontrol", "token 1 hello", 1, NULL,
          "scontrol: error: token is not available in this version\n"},
         {"scontrol", "setdebugflags +backfill", 1, NULL,
-         "scontrol: error: setdebugflags is not available in this version\n"},
+         "scontrol: error: setdebugflags is not available in this version; see 'scontrol setdebug "
+         "debug' for all rooms\n"},
+        {"scontrol", "update StepId=1.0 TimeLimit=5", 1, NULL,
+         "scontrol: error: update StepId= is not available in this version; that of the whole job "
+         "is 'scontrol update JobId=JOB TimeLimit=TIME'\n"},
+        {"scontrol", "show slurmd", 1, NULL,
+         "scontrol: error: show slurmd is not available in this version; see 'scontrol show node', "
+         "and 'slurmd -C' on its host\n"},
+        {"scontrol", "show daemons", 1, NULL,
+         "scontrol: error: show daemons is not available in this version; see 'scontrol ping', and "
+         "'sinfo -N' for the nodes\n"},
         {"scontrol", "setdebug", 1, NULL, "too few arguments for keyword:setdebug\n"},
         {"scontrol", "setdebug loud", 1, NULL, "invalid debug level: loud\n"},
         {"scontrol", "setdebug 10", 1, NULL, "invalid debug level: 10\n"},
@@ -437,6 +447,7 @@ static void test_sbatch(void **state)
          "sbatch: error: Script arguments not permitted with --wrap option\n"},
         {"sbatch", "--delay-boot=5 --delay-boot=5 --wrap=true", 0, "Submitted batch job 42\n",
          "sbatch: warning: option --delay-boot is accepted and has no effect\n"},
+        {"sbatch", "--hint=help", 0, "~Application hint options:", NULL},
         {"sbatch", "--hint=x --wrap=true", 255, NULL,
          "sbatch: error: Invalid --hint specification: x\n"},
         {"sbatch", "--export-file=/nonexistent --wrap=true", 1, NULL,

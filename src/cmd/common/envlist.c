@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,9 +18,14 @@ void envlist_init(struct envlist *e, char *const *from)
         count++;
     e->room = count + 64;
     e->vars = mem_new_array(char *, e->room);
+    e->lens = mem_new_array(size_t, e->room);
     e->count = count;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        const char *eq = strchr(from[i], '=');
+
         e->vars[i] = mem_strdup(from[i]);
+        e->lens[i] = eq != NULL ? (size_t)(eq - from[i]) : SIZE_MAX;
+    }
 }
 
 void envlist_done(struct envlist *e)
@@ -27,13 +33,14 @@ void envlist_done(struct envlist *e)
     for (size_t i = 0; i < e->count; i++)
         free(e->vars[i]);
     free(e->vars);
+    free(e->lens);
     *e = (struct envlist){0};
 }
 
 static char **find(const struct envlist *e, const char *name, size_t len)
 {
     for (size_t i = 0; i < e->count; i++)
-        if (strncmp(e->vars[i], name, len) == 0 && e->vars[i][len] == '=')
+        if (e->lens[i] == len && memcmp(e->vars[i], name, len) == 0)
             return &e->vars[i];
     return NULL;
 }
@@ -50,7 +57,9 @@ static void give(struct envlist *e, size_t name_len, char *text)
     if (e->count + 2 > e->room) {
         e->room = e->room * 2 + 16;
         e->vars = mem_realloc(e->vars, e->room * sizeof(e->vars[0]));
+        e->lens = mem_realloc(e->lens, e->room * sizeof(e->lens[0]));
     }
+    e->lens[e->count] = name_len;
     e->vars[e->count++] = text;
     e->vars[e->count] = NULL;
 }
@@ -69,6 +78,8 @@ void envlist_set(struct envlist *e, const char *name, const char *value)
     free(*at);
     memmove(at, at + 1, (size_t)(e->vars + e->count - at) * sizeof(*at));
     e->count--;
+    memmove(e->lens + (at - e->vars), e->lens + (at - e->vars) + 1,
+            (e->count - (size_t)(at - e->vars)) * sizeof(*e->lens));
 }
 
 void envlist_setf(struct envlist *e, const char *name, const char *fmt, ...)

@@ -7,7 +7,8 @@
 #include <stddef.h>
 
 struct envlist {
-    char **vars; /* count strings and a NULL */
+    char **vars;  /* count strings and a NULL */
+    size_t *lens; /* of their names, by which most are told apart; SIZE_MAX: no '=' */
     size_t count, room;
 };
 

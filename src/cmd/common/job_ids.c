@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/idset.h"
+#include "base/step_id.h"
 #include "cmd/common/job_state.h"
 
 #define TASKS_BELOW 4000001u /* MaxArraySize at most */
@@ -86,13 +87,13 @@ void job_ids_put(const Pb__JobLive *live, struct str *out)
 
 void job_ids_put_asked(const Pb__StepId *id, struct str *out)
 {
-    char buf[JOB_STATE_ID_TEXT_MAX];
+    char buf[STEP_ID_TEXT_MAX];
     const char *tasks = id->array_tasks;
     str_printf(out, "%u", id->job_id);
     if (tasks)
         str_printf(out, strpbrk(tasks, ",-") ? "_[%s]" : "_%s", tasks);
     if (id->has_step_id)
-        str_puts(out, strchr(job_state_step_id(id->job_id, id->step_id, buf), '.'));
+        str_puts(out, strchr(step_id_text(id->job_id, id->step_id, buf), '.'));
 }
 
 void job_ids_of(const Pb__JobLive *live, Pb__StepId *id, struct arena *arena)

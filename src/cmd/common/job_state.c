@@ -10,15 +10,13 @@
 #include "base/hostlist.h"
 #include "base/idset.h"
 #include "base/mem.h"
+#include "base/pattern.h"
 #include "base/size.h"
+#include "base/step_id.h"
 #include "base/timefmt.h"
 #include "cmd/common/names.h"
 
 #define TASKS_BELOW 4000001u /* MaxArraySize at most */
-#define STEP_BATCH 0xfffffffbu
-#define NO_TASK 4294967294u /* what Slurm prints outside a job array */
-#define STEP_EXTERN 0xfffffffcu
-#define STEP_INTERACTIVE 0xfffffffau
 
 static const struct {
     const char *word, *abbreviated;
@@ -201,7 +199,7 @@ int64_t job_state_eligible_at(const Pb__JobLive *live)
 
 int64_t job_state_step_limit_sec(const Pb__StepRecord *step)
 {
-    bool own = step->has_time_limit_sec && step->step_id < STEP_INTERACTIVE;
+    bool own = step->has_time_limit_sec && step->step_id < STEP_ID_INTERACTIVE;
     return own ? step->time_limit_sec : TIME_UNLIMITED;
 }
 
@@ -209,19 +207,6 @@ void job_state_put_exit(int32_t status, struct str *out)
 {
     str_printf(out, "%d:%d", WIFEXITED(status) ? WEXITSTATUS(status) : 0,
                WIFSIGNALED(status) ? WTERMSIG(status) : 0);
-}
-
-const char *job_state_step_id(uint32_t job_id, uint32_t step_id, char buf[JOB_STATE_ID_TEXT_MAX])
-{
-    if (step_id == STEP_BATCH)
-        snprintf(buf, JOB_STATE_ID_TEXT_MAX, "%u.batch", job_id);
-    else if (step_id == STEP_EXTERN)
-        snprintf(buf, JOB_STATE_ID_TEXT_MAX, "%u.extern", job_id);
-    else if (step_id == STEP_INTERACTIVE)
-        snprintf(buf, JOB_STATE_ID_TEXT_MAX, "%u.interactive", job_id);
-    else
-        snprintf(buf, JOB_STATE_ID_TEXT_MAX, "%u.%u", job_id, step_id);
-    return buf;
 }
 
 /* "4" or "[1-5,7]", without brackets; NULL: it is neither. */
@@ -249,96 +234,50 @@ int job_state_parse_id(const char *text, Pb__StepId *id, struct err *err)
     char *tasks = strchr(job, '_');
     if (tasks)
         *tasks++ = 0;
-    long long job_id, step_id = 0;
+    long long job_id;
+    uint32_t step_id = 0;
     bool ok = isdigit((unsigned char)*job) && str_parse_i64(job, 1, INT32_MAX, &job_id) == 0 &&
               (!tasks || (tasks = check_tasks(tasks)));
-    if (ok && step) {
-        if (str_case_eq(step, "batch"))
-            step_id = STEP_BATCH;
-        else if (str_case_eq(step, "extern"))
-            step_id = STEP_EXTERN;
-        else if (str_case_eq(step, "interactive"))
-            step_id = STEP_INTERACTIVE;
-        else
-            ok = isdigit((unsigned char)*step) && str_parse_i64(step, 0, INT32_MAX, &step_id) == 0;
-    }
+    ok = ok && (!step || step_id_parse(step, &step_id));
     if (!ok)
         return err_set(err, -ERR_PARSE, "Invalid job id %s", text);
     id->job_id = (uint32_t)job_id;
     id->array_tasks = tasks;
     id->has_step_id = step != NULL;
-    id->step_id = (uint32_t)step_id;
+    id->step_id = step_id;
     return 0;
 }
 
-static void put_first_node(const Pb__JobLive *live, struct str *out)
+/* Of the one where a script runs, or NULL; 'name' has room for it. */
+static const char *first_node(const Pb__JobLive *live, char *name)
 {
     _cleanup_hostlist_ struct hostlist *nodes = NULL;
-    char name[HOSTLIST_NAME_MAX + 1];
+
     if (live->batch_host)
-        str_puts(out, live->batch_host);
-    else if (live->nodes && hostlist_parse(live->nodes, &nodes, NULL) == 0 && hostlist_count(nodes))
-        str_puts(out, hostlist_nth(nodes, 0, name));
-    else
-        str_puts(out, "%N");
+        return live->batch_host;
+    if (live->nodes && hostlist_parse(live->nodes, &nodes, NULL) == 0 && hostlist_count(nodes))
+        return hostlist_nth(nodes, 0, name);
+    return NULL;
 }
 
-static uint32_t array_id(const Pb__JobLive *live)
-{
-    return live->has_array_job_id ? live->array_job_id : live->job_id;
-}
-
-/* Of several elements each has its own: it stays as it is. */
-static void put_task(const Pb__JobLive *live, int width, struct str *out)
-{
-    if (live->array_tasks)
-        str_puts(out, "%a");
-    else
-        str_printf(out, "%0*u", width, live->has_array_job_id ? live->array_task_id : NO_TASK);
-}
-
-/* %j and its kin; what only the task or node knows stays as it is. */
+/* As its script's shepherd has it. Of several elements each has its own: their letters stay. */
 static void put_pattern(const Pb__JobRecord *job, const char *pattern, struct str *out)
 {
-    for (const char *s = pattern; *s; s++) {
-        const char *letter = s + 1 + strspn(s + 1, "0123456789");
-        unsigned width = 0;
-        if (*s != '%') {
-            str_putc(out, *s);
-            continue;
-        }
-        for (const char *d = s + 1; d < letter && width < 10; d++)
-            width = width * 10 + (unsigned)(*d - '0');
-        switch (*letter) {
-        case '%':
-            str_putc(out, '%');
-            break;
-        case 'j':
-        case 'J':
-            str_printf(out, "%0*u", (int)(width > 10 ? 10 : width), job->live->job_id);
-            break;
-        case 'A':
-            str_printf(out, "%0*u", (int)(width > 10 ? 10 : width), array_id(job->live));
-            break;
-        case 'a':
-            put_task(job->live, (int)(width > 10 ? 10 : width), out);
-            break;
-        case 'u':
-            str_puts(out, job->spec->user_name ? job->spec->user_name : names_user(job->spec->uid));
-            break;
-        case 'x':
-            str_puts(out, job->spec->name);
-            break;
-        case 'N':
-            put_first_node(job->live, out);
-            break;
-        default:
-            str_append(out, s, (size_t)(letter - s));
-            s = letter - 1;
-            continue;
-        }
-        s = letter;
-    }
+    const Pb__JobLive *live = job->live;
+    char name[HOSTLIST_NAME_MAX + 1];
+    struct pattern_values v = {
+        .job_id = live->job_id,
+        .step_id = STEP_ID_BATCH,
+        .array_id = live->has_array_job_id ? live->array_job_id : live->job_id,
+        .array_task = live->has_array_job_id ? live->array_task_id : PATTERN_NO_ARRAY,
+        .is_open = live->array_tasks != NULL,
+        .node = first_node(live, name),
+        .user = job->spec->user_name ? job->spec->user_name : names_user(job->spec->uid),
+        .job_name = job->spec->name,
+    };
+    _cleanup_str_ struct str path = STR_INIT;
+
+    str_puts(out, pattern_expand(pattern, &v, &path, NULL) ? pattern : str_cstr(&path));
 }
 
 void job_state_put_path(const Pb__JobRecord *job, int stream, struct str *out)

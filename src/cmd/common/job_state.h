@@ -10,8 +10,6 @@
 #include "proto/job.pb-c.h"
 #include "proto/step.pb-c.h"
 
-#define JOB_STATE_ID_TEXT_MAX 32
-
 /* "RUNNING", "PD". */
 const char *job_state_word(const Pb__JobLive *live);
 const char *job_state_short(const Pb__JobLive *live);
@@ -47,10 +45,9 @@ int64_t job_state_step_limit_sec(const Pb__StepRecord *step);
 /* "code:signal" of a wait status. */
 void job_state_put_exit(int32_t status, struct str *out);
 
-/* A step's number as text: "7.0", "7.batch", "7.interactive". */
-const char *job_state_step_id(uint32_t job_id, uint32_t step_id, char buf[JOB_STATE_ID_TEXT_MAX]);
-/* The reverse: "7", "7.2", "7.batch", and of a job array "7_4", "7_[1-5,8]", "7_4.0". has_step_id
- * and array_tasks, whose text lives as long as the process, tell which. */
+/* A job, step or tasks as commands name them: "7", "7.2", "7.batch", and of a job array "7_4",
+ * "7_[1-5,8]", "7_4.0". has_step_id and array_tasks, whose text lives as long as the process, tell
+ * which. */
 int job_state_parse_id(const char *text, Pb__StepId *id, struct err *err);
 
 /* The path a standard stream of the job goes to or comes from, patterns replaced where they are

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "base/step_id.h"
 #include "base/timefmt.h"
 #include "cmd/common/job_state.h"
 
@@ -26,12 +27,12 @@ static void test_ids(void **state)
     } good[] = {{"7", false}, {"7.0", true}, {"7.12", true}, {"7.batch", true}};
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         Pb__StepId id = PB__STEP_ID__INIT;
-        char buf[JOB_STATE_ID_TEXT_MAX];
+        char buf[STEP_ID_TEXT_MAX];
         assert_int_equal(job_state_parse_id(good[i].text, &id, NULL), 0);
         assert_int_equal(id.job_id, 7);
         assert_int_equal(id.has_step_id, good[i].step);
         if (good[i].step)
-            assert_string_equal(job_state_step_id(id.job_id, id.step_id, buf), good[i].text);
+            assert_string_equal(step_id_text(id.job_id, id.step_id, buf), good[i].text);
     }
 }
 
@@ -159,7 +160,7 @@ static void test_paths(void **state)
         {NULL, NULL, 2, "/w/slurm-42.out"},
         {"o-%j", NULL, 2, "/w/o-42"},
         {"o", "/e.%x", 2, "/e.nm"},
-        {"%5j.%%.%u.%t", NULL, 1, "/w/00042.%.u.%t"},
+        {"%5j.%%.%u.%t", NULL, 1, "/w/00042.%.u.0"},
         {"%", NULL, 1, "/w/%"},
         {"%99999999999j", NULL, 1, "/w/0000000042"},
     };

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "cmd/common/opt_priv.h"
 
 #define NO OPT_ARG_NO
@@ -97,7 +98,9 @@ void opt_done(struct opt *o)
         &o->x11,           &o->gres,          &o->gpus,      &o->gpus_per_node, &o->gpus_per_socket,
         &o->gpus_per_task, &o->tres_per_task, &o->node_gres, &o->task_gres,     &o->clusters,
         &o->distribution,  &o->exclude,       &o->mail_type, &o->nodelist,      &o->propagate,
-        &o->signal,        &o->gres_flags,    &o->bcast,     &o->compress,      &o->send_libs};
+        &o->acctg_freq,    &o->network,       &o->signal,    &o->gres_flags,    &o->bcast,
+        &o->compress,      &o->send_libs,     &o->cpu_freq,  &o->tres_bind,     &o->tres_bind_gpu,
+        &o->gpu_freq};
     for (size_t i = 0; i < sizeof(called) / sizeof(called[0]); i++) {
         free(*called[i]);
         *called[i] = NULL;
@@ -339,11 +342,36 @@ static unsigned env_command(const char *name)
     return OPT_SRUN;
 }
 
-static const char *env_value(char *const envp[], const char *name, size_t len)
+/* With the length of each name: hundreds are asked for. */
+struct env {
+    VEC(const char *) vars;
+    VEC(size_t) lens;
+};
+
+static void env_open(struct env *e, char *const envp[])
 {
-    for (; envp && *envp; envp++)
-        if (!strncmp(*envp, name, len) && (*envp)[len] == '=')
-            return *envp + len + 1;
+    *e = (struct env){0};
+    for (; envp && *envp; envp++) {
+        const char *eq = strchr(*envp, '=');
+
+        if (!eq)
+            continue;
+        vec_push(&e->vars, *envp);
+        vec_push(&e->lens, (size_t)(eq - *envp));
+    }
+}
+
+static void env_close(struct env *e)
+{
+    vec_done(&e->vars);
+    vec_done(&e->lens);
+}
+
+static const char *env_value(const struct env *e, const char *name, size_t len)
+{
+    for (size_t i = 0; i < e->vars.len; i++)
+        if (e->lens.data[i] == len && !memcmp(e->vars.data[i], name, len))
+            return e->vars.data[i] + len + 1;
     return NULL;
 }
 
@@ -360,38 +388,53 @@ static int apply_variable(struct opt *o, const struct opt_row *row, const char *
     return opt_set(o, row, value, err);
 }
 
-int opt_apply_env(struct opt *o, char *const envp[], struct err *err)
+static int apply_row(struct opt *o, const struct opt_row *row, const struct env *env,
+                     struct err *err)
 {
-    o->source = OPT_FROM_ENV;
-    o->in_job = env_value(envp, "SLURM_JOB_ID", strlen("SLURM_JOB_ID"));
-    for (size_t i = 0; i < opt_row_count; i++) {
-        const struct opt_row *row = &opt_rows[i];
-        if (!(row->commands & o->command))
-            continue;
-        for (const char *name = row->env; *name;) {
-            size_t len = strcspn(name, " ");
-            const char *value = NULL;
-            if (env_command(name) & o->command)
-                value = env_value(envp, name, len);
-            if (value) {
-                o->variable = name;
-                int r = apply_variable(o, row, value, err);
-                if (r < 0 && err) {
-                    size_t end = strlen(err->text);
-                    snprintf(err->text + end, sizeof(err->text) - end, " (from %.*s)", (int)len,
-                             name);
-                }
-                if (r < 0)
-                    return r;
+    for (const char *name = row->env; *name;) {
+        size_t len = strcspn(name, " ");
+        const char *value = NULL;
+        if (env_command(name) & o->command)
+            value = env_value(env, name, len);
+        if (value) {
+            o->variable = name;
+            int r = apply_variable(o, row, value, err);
+            if (r < 0 && err) {
+                size_t end = strlen(err->text);
+                snprintf(err->text + end, sizeof(err->text) - end, " (from %.*s)", (int)len, name);
             }
-            name += len + strspn(name + len, " ");
+            if (r < 0)
+                return r;
         }
+        name += len + strspn(name + len, " ");
+    }
+    return 0;
+}
+
+static int apply_env(struct opt *o, char *const envp[], const struct env *env, struct err *err)
+{
+    o->in_job = env_value(env, "SLURM_JOB_ID", strlen("SLURM_JOB_ID"));
+    for (size_t i = 0; i < opt_row_count; i++) {
+        int r = opt_rows[i].commands & o->command ? apply_row(o, &opt_rows[i], env, err) : 0;
+        if (r < 0)
+            return r;
     }
     o->variable = NULL;
     if (o->extras && o->extras->set && o->extras->environment(o->extras->ctx, envp, err) < 0)
         return opt_fail(o, OPT_FAIL_ERROR, 1, err, "%s", err->text);
-    const char *file = env_value(envp, "SLURM_HOSTFILE", strlen("SLURM_HOSTFILE"));
+    const char *file = env_value(env, "SLURM_HOSTFILE", strlen("SLURM_HOSTFILE"));
     if (file && *file)
         return opt_apply_hostfile(o, file, err);
     return 0;
+}
+
+int opt_apply_env(struct opt *o, char *const envp[], struct err *err)
+{
+    struct env env;
+    int r;
+    o->source = OPT_FROM_ENV;
+    env_open(&env, envp);
+    r = apply_env(o, envp, &env, err);
+    env_close(&env);
+    return r;
 }

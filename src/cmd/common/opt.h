@@ -46,6 +46,10 @@ enum opt_source { OPT_FROM_NONE, OPT_FROM_SCRIPT, OPT_FROM_ENV, OPT_FROM_ARGV };
 
 /* How a failure is printed: "sbatch: TEXT" and a pointer to --help, "sbatch: error: TEXT", or
  * "sbatch: fatal: TEXT". */
+/* The status after an option that there is not, and after a value that means nothing. Of one that
+ * is no number it is 1, as of Slurm's commands; so it is of all that is not of one value alone. */
+#define OPT_STATUS_BAD_VALUE 255
+
 enum opt_failure { OPT_FAIL_NONE, OPT_FAIL_SYNTAX, OPT_FAIL_ERROR, OPT_FAIL_FATAL };
 
 /* Options that are not in the table: those that plugins of the site have. */
@@ -82,14 +86,14 @@ struct opt {
     int64_t now_sec; /* wall, for --begin=now+1hour; set by opt_init */
 
     /* The job. NULL, 0 and false are "not given" unless from[] says otherwise. */
-    char *account, *array, *comment, *constraint, *dependency, *licenses, *distribution, *exclude,
-        *extra, *job_name, *mail_type;
+    char *account, *array, *batch_host, *comment, *constraint, *dependency, *licenses,
+        *distribution, *exclude, *extra, *job_name, *mail_type;
     char *mail_user, *nodelist, *partition, *partition_key, *qos, *signal, *wckey, *clusters;
     char *prefer, *reservation, *chdir, *std_in, *std_out, *std_err, *export_env, *export_file,
         *propagate;
     char *gres, *gpus, *gpus_per_node, *gpus_per_socket, *gpus_per_task, *tres_per_task;
-    char *gpu_bind, *gpu_freq, *gres_flags, *cpu_bind, *mem_bind;
-    unsigned socket_order;       /* how tasks go to sockets: 0 cyclic, 1 block, 2 fcyclic */
+    char *tres_bind, *tres_bind_gpu; /* the latter: its part for GPUs, as --gpu-bind has it */
+    char *accel_bind, *gpu_bind, *gpu_freq, *gres_flags, *cpu_bind, *mem_bind;
     char *node_gres, *task_gres; /* these together; made by opt_finish() */
     uint32_t cpus_per_gpu, ntasks_per_gpu;
     uint64_t mem_per_gpu_mib;
@@ -113,18 +117,27 @@ struct opt {
     uint32_t immediate_sec; /* 0: at once */
 
     /* The command itself. */
+    char *network, *acctg_freq, *cpu_freq;
+    int64_t acctg_sec; /* of acctg_freq, for tasks; negative: it says nothing of them */
     char *bcast, *compress, *send_libs; /* "": without a value; NULL: not given */
     char *bcast_exclude;
     char *x11; /* "all", "first", "last" */
     char *attach, *wrap, *mpi, *epilog, *prolog, *task_epilog, *task_prolog;
-    uint32_t job_id, relative, threads, wait_sec, wait_all_nodes;
-    uint32_t tree_width; /* 0: as configured */
-    int kill_signal;     /* salloc --kill-command; 0: none asked for */
-    bool allocate, batch, bell, no_bell, no_shell, disable_status, exact, whole, overlap, label;
+    uint32_t job_id, relative, threads, wait_sec;
+    uint32_t msg_timeout_sec; /* 0: as configured */
+    uint32_t slurmd_debug;    /* enum log_level, when given */
+    uint32_t tree_width;      /* the same */
+    uint32_t resv_ports;      /* STEP_PORTS_EACH: one for each task of a node; 0: none */
+    int kill_signal;          /* salloc --kill-command; 0: none asked for */
+    bool allocate, batch, bell, no_bell, no_shell, disable_status, exact, whole, overlap,
+        interactive, label;
     bool multi_prog, parsable, preserve_env, pty, quit_on_interrupt, test_only, unbuffered;
+    bool no_allocate;
+    bool oom_kill_step, wait_all_nodes, wait_for_children;
     bool wait_end, kill_on_bad_exit, ignore_pbs;
     bool user_env_not_login;
     uint32_t user_env_sec; /* of --get-user-env; 0: as configured */
+    bool hint_help;        /* --hint=help */
     bool help, usage, version, quiet;
     unsigned verbose;
 };
@@ -136,11 +149,17 @@ void opt_done(struct opt *o);
 
 /* Further options, before any is read; borrowed. */
 void opt_offer(struct opt *o, const struct opt_extras *extras);
+/* Whether tasks go to nodes as these are listed. */
+bool opt_is_arbitrary(const struct opt *o);
 /* Whether the table has an option of this name for the command. */
 bool opt_knows(enum opt_command command, const char *name);
 
 /* "srun", "sbatch", "salloc". */
 const char *opt_program(const struct opt *o);
+
+/* What tasks are to be told of GPUs, by --gpu-bind or --tres-bind, in the form of the first; of two
+ * the one that is nearer to the user. NULL: nothing is said. */
+const char *opt_gpu_bind(const struct opt *o);
 
 static inline bool opt_given(const struct opt *o, enum opt_id id)
 {

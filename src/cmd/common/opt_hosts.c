@@ -15,8 +15,8 @@ static int set_hosts(struct opt *o, const char *name, const char *arg, char **me
     _cleanup_hostlist_ struct hostlist *hosts = NULL;
     struct err why = {0};
     if (hostlist_parse(arg, &hosts, &why) < 0)
-        return opt_fail(o, OPT_FAIL_ERROR, 1, err, "Invalid --%s specification: %s", name,
-                        why.text);
+        return opt_fail(o, OPT_FAIL_ERROR, OPT_STATUS_BAD_VALUE, err,
+                        "Invalid --%s specification: %s", name, why.text);
     opt_set_string(member, *arg ? arg : NULL);
     return 0;
 }
@@ -61,7 +61,8 @@ static int set_hosts_file(struct opt *o, const char *what, const char *path, cha
     _cleanup_str_ struct str list = STR_INIT;
     struct err why = {0};
     if (read_hosts(path, hosts, &why) < 0)
-        return opt_fail(o, OPT_FAIL_ERROR, 255, err, "Invalid %s: %s", what, why.text);
+        return opt_fail(o, OPT_FAIL_ERROR, OPT_STATUS_BAD_VALUE, err, "Invalid %s: %s", what,
+                        why.text);
     hostlist_uniq(hosts);
     hostlist_format(hosts, &list);
     opt_set_string(member, str_cstr(&list));
@@ -74,7 +75,8 @@ int opt_apply_hostfile(struct opt *o, const char *path, struct err *err)
     _cleanup_str_ struct str list = STR_INIT;
     struct err why = {0};
     if (read_hosts(path, hosts, &why) < 0)
-        return opt_fail(o, OPT_FAIL_ERROR, 255, err, "Invalid SLURM_HOSTFILE: %s", why.text);
+        return opt_fail(o, OPT_FAIL_ERROR, OPT_STATUS_BAD_VALUE, err, "Invalid SLURM_HOSTFILE: %s",
+                        why.text);
     hostlist_format(hosts, &list);
     opt_set_string(&o->nodelist, str_cstr(&list));
     opt_set_string(&o->distribution, "arbitrary");

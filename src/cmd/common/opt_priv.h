@@ -69,8 +69,18 @@ int opt_set(struct opt *o, const struct opt_row *row, const char *arg, struct er
 int opt_fail(struct opt *o, enum opt_failure how, int status, struct err *err, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
 
+/* A warning for the user, of an option's that has none yet. */
+void opt_note(struct opt *o, enum opt_id id, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* "Invalid --NAME specification: ARGUMENT". */
 int opt_bad_spec(struct opt *o, const char *name, const char *arg, struct err *err);
+/* The same, and what would be good. */
+int opt_bad_value(struct opt *o, const char *name, const char *arg, const char *good,
+                  struct err *err);
+/* "0" or "1"; a size, in MiB. */
+int opt_read_switch(struct opt *o, const char *name, const char *arg, bool *out, struct err *err);
+int opt_read_size(struct opt *o, const char *name, const char *arg, uint64_t *mib, struct err *err);
 
 /* A script, and what is done with the words of one of its lines. */
 struct opt_text {
@@ -100,6 +110,8 @@ void opt_set_string(char **member, const char *value);
 
 /* Cuts --nodelist to what the counts of nodes and tasks leave room for, and tells. */
 int opt_fit_nodelist(struct opt *o, struct err *err);
+/* What --hint, -B and their like say together (opt_cores.c). */
+int opt_fit_cores(struct opt *o, struct err *err);
 /* -m arbitrary: tasks in the order of a list of nodes, or of the file that SLURM_HOSTFILE names. */
 int opt_fit_arbitrary(struct opt *o, struct err *err);
 int opt_apply_hostfile(struct opt *o, const char *path, struct err *err);

@@ -47,6 +47,29 @@ static int choose_spec(struct opt *o, struct err *err)
     return 0;
 }
 
+/* -Z: on named nodes; of the job that it is started in it knows nothing. */
+static int check_unallocated(struct opt *o, struct err *err)
+{
+    if (o->from[OPT_ID_jobid] == OPT_FROM_ARGV || o->batch || o->allocate)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                        "--no-allocate: a step is of an allocation, or of none");
+    if (!o->nodelist)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                        "must specify a node list with -Z, --no-allocate.");
+    static const enum opt_id inherited[] = {OPT_ID_jobid,  OPT_ID_nodes,
+                                            OPT_ID_ntasks, OPT_ID_ntasks_per_node,
+                                            OPT_ID_mem,    OPT_ID_mem_per_cpu};
+    for (size_t i = 0; o->in_job && i < sizeof(inherited) / sizeof(inherited[0]); i++)
+        if (o->from[inherited[i]] == OPT_FROM_ENV)
+            o->from[inherited[i]] = OPT_FROM_NONE;
+    if (!opt_given(o, OPT_ID_ntasks))
+        o->ntasks = 0;
+    if (!opt_given(o, OPT_ID_nodes))
+        o->min_nodes = o->max_nodes = 0;
+    o->in_job = false;
+    return 0;
+}
+
 int opt_finish(struct opt *o, struct err *err)
 {
     if (o->from[OPT_ID_verbose] == OPT_FROM_ARGV && o->from[OPT_ID_quiet] == OPT_FROM_ARGV)
@@ -59,10 +82,11 @@ int opt_finish(struct opt *o, struct err *err)
         o->job_name = NULL;
         o->from[OPT_ID_job_name] = OPT_FROM_NONE;
     }
-    if (choose_spec(o, err) < 0)
+    if (o->no_allocate && check_unallocated(o, err) < 0)
         return -ERR_PARSE;
-    bool arbitrary = o->distribution && str_eq(o->distribution, "arbitrary");
-    int r = arbitrary ? opt_fit_arbitrary(o, err) : opt_fit_nodelist(o, err);
+    if (choose_spec(o, err) < 0 || opt_fit_cores(o, err) < 0)
+        return -ERR_PARSE;
+    int r = opt_is_arbitrary(o) ? opt_fit_arbitrary(o, err) : opt_fit_nodelist(o, err);
     if (r < 0)
         return r;
     opt_prefer_gres(o);
@@ -117,16 +141,20 @@ static void put_strings(const struct opt *o, Pb__JobSpec *spec)
     spec->reservation = o->reservation && *o->reservation ? o->reservation : NULL;
     spec->features = o->constraint;
     spec->prefer = o->prefer;
+    spec->batch_features = o->batch_host && *o->batch_host ? o->batch_host : NULL;
     spec->req_nodes = o->nodelist;
     spec->exc_nodes = o->exclude;
     spec->comment = o->comment;
     spec->dependency = o->dependency;
+    spec->network = o->network && *o->network ? o->network : NULL;
+    spec->cpu_freq = o->cpu_freq;
     spec->licenses = o->licenses;
     spec->mail_type = o->mail_type;
     spec->mail_user = o->mail_user;
     spec->wckey = o->wckey;
     spec->signal = o->signal;
     spec->distribution = o->distribution;
+    spec->mem_bind = o->command == OPT_SRUN ? NULL : o->mem_bind;
     spec->extra = o->extra;
     spec->partition_key = o->partition_key;
     spec->std_in = o->std_in;
@@ -137,6 +165,7 @@ static void put_strings(const struct opt *o, Pb__JobSpec *spec)
 static void put_gres(const struct opt *o, Pb__JobSpec *spec)
 {
     spec->gpu_bind = o->gpu_bind;
+    spec->tres_bind = o->tres_bind;
     spec->gres_flags = o->gres_flags;
     spec->gpu_freq = o->gpu_freq;
     spec->gres = o->node_gres;
@@ -153,6 +182,11 @@ void opt_to_job_spec(const struct opt *o, Pb__JobSpec *spec)
 {
     put_strings(o, spec);
     put_gres(o, spec);
+    PUT(oom_kill_step, oom_kill_step, o->oom_kill_step);
+    spec->acctg_freq = o->acctg_freq && *o->acctg_freq ? o->acctg_freq : NULL;
+    if (spec->acctg_freq && o->acctg_sec >= 0)
+        PUT(acctg_sec, acctg_freq, (uint32_t)o->acctg_sec);
+    PUT(wait_all_nodes, wait_all_nodes, o->wait_all_nodes);
     PUT(open_append, open_mode, o->open_append);
     PUT(kill_invalid_dep, kill_invalid_dep, o->kill_invalid_dep);
     PUT(min_nodes, nodes, o->min_nodes);
@@ -248,21 +282,26 @@ int opt_to_step_spec(const struct opt *o, struct arena *arena, Pb__StepSpec *spe
     PUT(ntasks_per_node, ntasks_per_node, o->ntasks_per_node);
     PUT(mem_per_node_mib, mem, o->mem_per_node_mib);
     PUT(mem_per_cpu_mib, mem_per_cpu, o->mem_per_cpu_mib);
-    PUT(threads_per_core, threads_per_core, o->threads_per_core);
+    PUT_NUMBER(threads_per_core, o->threads_per_core);
     PUT(time_limit_sec, time, o->time_limit_sec);
     PUT_TRUE(overlap);
     PUT_TRUE(overcommit);
     PUT_TRUE(immediate);
     PUT_TRUE(whole);
+    PUT_TRUE(interactive);
     if (o->exact || o->exclusive || opt_given(o, OPT_ID_cpus_per_task))
         spec->has_exact = spec->exact = 1;
     spec->exc_nodes = o->exclude;
     spec->distribution = o->distribution;
+    spec->network = o->network && *o->network ? o->network : NULL;
+    spec->cpu_freq = o->cpu_freq;
     spec->gres = o->node_gres;
     spec->tres_per_step = o->gpus;
     spec->tres_per_task = o->task_gres;
     PUT_NUMBER(cpus_per_gpu, o->cpus_per_gpu);
     PUT_NUMBER(ntasks_per_gpu, o->ntasks_per_gpu);
+    PUT(oom_kill_step, oom_kill_step, o->oom_kill_step);
+    PUT_NUMBER(resv_ports, o->resv_ports);
     if (o->nodelist && *o->nodelist == '[')
         return put_relative_list(o, arena, spec, err);
     spec->nodes = o->nodelist;

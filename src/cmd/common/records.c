@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include "base/signame.h"
+#include "base/step_id.h"
 #include "base/timefmt.h"
 #include "cmd/common/job_ids.h"
 #include "cmd/common/job_state.h"
@@ -97,6 +98,7 @@ static void put_job_request(json_t *o, const Pb__JobRecord *job)
     put_text(o, "account", spec->account);
     put_bool(o, "batch_flag", spec->batch);
     put_text(o, "allocating_node", spec->alloc_host);
+    put_text(o, "batch_features", spec->batch_features);
     put_text(o, "cluster_features", spec->cluster_features);
     put_text(o, "command", spec->command);
     put_text(o, "comment", spec->comment);
@@ -203,9 +205,9 @@ json_t *records_job(const Pb__JobRecord *job, const char *cluster)
 
 json_t *records_step(const Pb__StepRecord *step)
 {
-    char id[JOB_STATE_ID_TEXT_MAX];
+    char id[STEP_ID_TEXT_MAX];
     json_t *o = json_object();
-    put_text(o, "id", job_state_step_id(step->job_id, step->step_id, id));
+    put_text(o, "id", step_id_text(step->job_id, step->step_id, id));
     put_int(o, "job_id", step->job_id);
     put_text(o, "name", step->name);
     put(o, "state",

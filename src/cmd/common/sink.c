@@ -72,8 +72,8 @@ struct sink *sink_of_fd(struct loop *l, int fd, const char *name, const struct s
 int sink_of_file(struct loop *l, const char *path, bool append, const struct sink_events *events,
                  struct sink **out, struct err *err)
 {
-    int fd =
-        open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | (append ? O_APPEND : O_TRUNC), 0666);
+    int fd = open(
+        path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_APPEND | (append ? 0 : O_TRUNC), 0666);
     struct sink *s;
 
     if (fd < 0)

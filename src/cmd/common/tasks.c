@@ -21,6 +21,8 @@ struct tasks {
     char **node_names;
     uint8_t *state; /* enum tasks_state */
     int worst_status;
+    bool once, told; /* once: not again what was told last */
+    int told_status;
     VEC(struct end) untold;
 };
 
@@ -194,6 +196,26 @@ static int by_task(const void *a, const void *b)
     return (x->task > y->task) - (x->task < y->task);
 }
 
+void tasks_tell_once(struct tasks *t)
+{
+    t->once = true;
+}
+
+/* Of this one and those that ended like it on the same node, unless the last line said the same. */
+static void tell_end(struct tasks *t, const struct end *head, const char *numbers, uint32_t count,
+                     tasks_say_fn *say, void *ctx)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+
+    if (t->once && t->told && t->told_status == head->status)
+        return;
+    str_printf(&text, "%s: task%s %s: ", t->node_names[head->node], count > 1 ? "s" : "", numbers);
+    tasks_describe(head->status, &text);
+    say(ctx, head->status != 0, text.data);
+    t->told = true;
+    t->told_status = head->status;
+}
+
 void tasks_tell_ends(struct tasks *t, tasks_say_fn *say, void *ctx)
 {
     if (t->untold.len > 1)
@@ -201,7 +223,6 @@ void tasks_tell_ends(struct tasks *t, tasks_say_fn *say, void *ctx)
     for (size_t i = 0; i < t->untold.len; i++) {
         const struct end *head = &t->untold.data[i];
         struct ranges tasks = {0};
-        struct str text = STR_INIT;
 
         if (head->told)
             continue;
@@ -214,11 +235,7 @@ void tasks_tell_ends(struct tasks *t, tasks_say_fn *say, void *ctx)
             }
         }
         ranges_close(&tasks);
-        str_printf(&text, "%s: task%s %s: ", t->node_names[head->node], tasks.count > 1 ? "s" : "",
-                   str_cstr(&tasks.text));
-        tasks_describe(head->status, &text);
-        say(ctx, head->status != 0, text.data);
-        str_done(&text);
+        tell_end(t, head, str_cstr(&tasks.text), tasks.count, say, ctx);
         str_done(&tasks.text);
     }
     vec_clear(&t->untold);

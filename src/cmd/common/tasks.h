@@ -48,6 +48,7 @@ int tasks_exit_code(const struct tasks *t);    /* the highest; 128 + number for 
 /* Says what has ended since the last call, per node and status: say(ctx, failed, text). */
 typedef void tasks_say_fn(void *ctx, bool failed, const char *text);
 void tasks_tell_ends(struct tasks *t, tasks_say_fn *say, void *ctx);
+void tasks_tell_once(struct tasks *t); /* successive ends with the same status: one line */
 
 /* "StepId=5.0 tasks 0-2,4: running", a line per state that any task is in. */
 void tasks_tell_states(const struct tasks *t, const char *step, tasks_say_fn *say, void *ctx);

@@ -91,6 +91,24 @@ static void test_ends(void **state)
     }
 }
 
+static void test_told_once(void **state)
+{
+    static const int status[] = {3 << 8, 3 << 8, 3 << 8, SIGKILL, SIGKILL, 3 << 8};
+    _cleanup_str_ struct str got = STR_INIT;
+    struct tasks *t = two_nodes();
+
+    (void)state;
+    tasks_tell_once(t);
+    for (uint32_t task = 0; task < 6; task++) {
+        tasks_exited(t, task, status[task]);
+        tasks_tell_ends(t, collect, &got);
+    }
+    assert_string_equal(str_cstr(&got), "! n1: task 0: Exited with exit code 3\n"
+                                        "! n1: task 3: Killed\n"
+                                        "! n2: task 5: Exited with exit code 3\n");
+    tasks_free(t);
+}
+
 static void test_states(void **state)
 {
     _cleanup_str_ struct str got = STR_INIT;
@@ -118,6 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_not_news),
         cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_told_once),
         cmocka_unit_test(test_states),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "base/path.h"
+#include "base/step_id.h"
 #include "conf/conf.h"
 #include "proto/ctl.pb-c.h"
 #include "proto/job.pb-c.h"
@@ -27,7 +28,6 @@
 #define JOBS 3
 #define NODES 4
 #define PARTS 2
-#define STEP_BATCH 0xfffffffbu
 
 char test_controller_dir[] = "/tmp/sluice-cmd-test.XXXXXX";
 static pid_t controller_pid;
@@ -91,7 +91,7 @@ static void make_state(void)
         pb__step_record__init(&c.step[i]);
         c.step[i].job_id = 1;
         c.step[i].has_state = c.step[i].has_start_at = c.step[i].has_num_tasks = 1;
-        c.step[i].step_id = i ? STEP_BATCH : 0;
+        c.step[i].step_id = i ? STEP_ID_BATCH : 0;
         c.step[i].name = i ? "batch" : "sleep";
         c.step[i].state = PB__STEP_STATE__STEP_RUNNING;
         c.step[i].start_at = 1000000000;

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "cmd/common/bind_help.h"
 #include "cmd/common/opt.h"
 #include "cmd/common/origin.h"
 #include "cmd/common/plugins.h"
@@ -32,6 +33,8 @@ static int read_options(struct opt *o, const struct conf *conf, struct plugins *
     if (opt_apply_env(o, environ, &err) < 0 || opt_apply_argv(o, argc, argv, &err) < 0 ||
         opt_finish(o, &err) < 0)
         exit(opt_print_failure(o, &err));
+    if (bind_help_print(o))
+        exit(0);
     opt_print_notes(o);
     opt_print_defined(o);
     return operands;
@@ -108,6 +111,7 @@ int main(int argc, char **argv)
     run.kill_signal = o.kill_signal;
     run.bell = o.no_bell ? RUN_BELL_NEVER : o.bell ? RUN_BELL_ALWAYS : RUN_BELL_LATE;
     run.no_shell = o.no_shell;
+    job.has_unattended = job.unattended = o.no_shell;
     run.verbose = o.quiet ? -1 : (int)o.verbose;
     if (job.name == NULL)
         job.name = operands < argc ? argv[operands] : "interactive";

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/step_id.h"
 #include "cmd/common/cmd.h"
 #include "cmd/common/escape.h"
 #include "cmd/common/feed.h"
@@ -247,7 +248,8 @@ static void on_here(void *ctx, uint32_t node, const Pb__IoHello *hello)
     tell_file(a, 1, hello->std_out_file);
     tell_file(a, 2, hello->std_err_file);
     if (a->here++ == 0) {
-        _cleanup_free_ char *step = mem_printf("%u.%u", a->step->job_id, a->step->step_id);
+        _cleanup_free_ char *step =
+            mem_printf("%s", STEP_ID_TEXT(a->step->job_id, a->step->step_id));
 
         a->pty = hello->has_pty && hello->pty;
         proctable_open(a->step->num_tasks, hello->program ? hello->program : "", step);

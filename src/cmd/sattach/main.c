@@ -3,13 +3,12 @@
  * sattach: watches a step that runs. The controller knows where it runs; its nodes let us see.
  */
 #include "base/mem.h"
+#include "base/step_id.h"
 #include "cmd/common/cmd.h"
 #include "cmd/common/job_state.h"
 #include "cmd/sattach/attach.h"
 #include "cmd/sattach/layout.h"
 #include "cmd/sattach/options.h"
-
-#define STEP_SPECIAL 0xfffffffau /* scripts and shells of jobs, from here on */
 
 struct found {
     struct arena arena;
@@ -25,7 +24,7 @@ static int on_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
     for (size_t i = 0; i < part->n_steps; i++) {
         _cleanup_str_ struct str bytes = STR_INIT;
 
-        if (f->any && part->steps[i]->step_id >= STEP_SPECIAL)
+        if (f->any && part->steps[i]->step_id >= STEP_ID_FIRST_SPECIAL)
             continue;
         pb_pack(&part->steps[i]->base, &bytes);
         vec_push(&f->steps,
@@ -47,10 +46,10 @@ static int ask(struct found *f, Pb__StepId *id, struct err *err)
 static void refuse_several(const struct options *o, const struct found *f)
 {
     _cleanup_str_ struct str list = STR_INIT;
-    char text[JOB_STATE_ID_TEXT_MAX];
+    char text[STEP_ID_TEXT_MAX];
 
     vec_foreach (&f->steps, s)
-        str_printf(&list, " %s", job_state_step_id((*s)->job_id, (*s)->step_id, text));
+        str_printf(&list, " %s", step_id_text((*s)->job_id, (*s)->step_id, text));
     cmd_error("Job %s runs several steps; name one of:%s", o->id_text, str_cstr(&list));
 }
 

@@ -265,7 +265,7 @@ int nodes_open(struct loop *loop, const Pb__StepRecord *step, const struct nodes
                                          .refuse_plain = true,
                                          .sessions = (unsigned)step->n_layout};
     struct auth_key secret;
-    int port = rpc_secret_new(cmd_conf(), all->token, &secret, err);
+    int port = rpc_secret_new(cmd_conf(), NULL, all->token, &secret, NULL, err);
 
     if (port < 0) {
         free(all);

@@ -13,6 +13,7 @@
 static const char *const of_a_job[] = {
     "PMI_*",
     "PMIX_*",
+    "SLUICE_STEP",
     "SLURMD_NODENAME",
     "SLURM_ARRAY_*",
     "SLURM_CLUSTER_NAME",
@@ -61,10 +62,12 @@ static void drop_outer_job(struct envlist *e)
     if (!envlist_get(e, "SLURM_JOB_ID") && !envlist_get(e, "SLURM_JOBID"))
         return;
     for (size_t i = 0; i < e->count; i++) {
-        if (is_of_a_job(e->vars[i]))
+        if (is_of_a_job(e->vars[i])) {
             free(e->vars[i]);
-        else
-            e->vars[kept++] = e->vars[i];
+            continue;
+        }
+        e->lens[kept] = e->lens[i];
+        e->vars[kept++] = e->vars[i];
     }
     e->count = kept;
     e->vars[kept] = NULL;

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "base/timefmt.h"
+#include "cmd/common/bind_help.h"
 #include "cmd/common/cmd.h"
 #include "cmd/common/jobenv.h"
 #include "cmd/common/opt.h"
@@ -102,6 +103,8 @@ static void read_options(struct setup *s, int argc, char **argv)
     }
     if (opt_apply_env(&first, environ, &err) < 0 || opt_apply_argv(&first, argc, argv, &err) < 0)
         exit(opt_print_failure(&first, &err));
+    if (bind_help_print(&first))
+        exit(0);
     o->wrap = take_ptr(first.wrap);
     bool ignore_pbs = first.ignore_pbs;
     opt_done(&first);

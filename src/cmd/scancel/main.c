@@ -14,6 +14,7 @@
 #include "cmd/scancel/options.h"
 
 #define LINE_MAX_BYTES 4096
+#define TARGETS_AT_ONCE 4096 /* what a request may name */
 
 struct filter {
     Pb__JobFilter message;
@@ -154,6 +155,19 @@ static bool is_done(const struct options *o, const Pb__JobSignalReply__Result *r
     return ends && !r->has_step_id && abs(r->code) == ERR_JOB_DONE;
 }
 
+/* Some nodes of it, or all, are away. */
+static int tell_unreached(const struct options *o, const Pb__JobSignalReply__Result *r)
+{
+    _cleanup_str_ struct str name = STR_INIT;
+    if (!r->unreached)
+        return 0;
+    cmd_error("Signal %d of %s %s did not reach %s: away from the controller, and it is not kept "
+              "for them%s",
+              o->signal, r->has_step_id ? "step" : "job", put_name(r, &name), r->unreached,
+              r->code ? "" : "; the other nodes have it");
+    return 1;
+}
+
 /* Prints what came of it; the status to exit with. */
 static int report(const struct options *o, const Pb__JobSignalReply *reply)
 {
@@ -162,6 +176,7 @@ static int report(const struct options *o, const Pb__JobSignalReply *reply)
         const Pb__JobSignalReply__Result *r = reply->results[i];
         int code = r->code < 0 ? -r->code : r->code;
         tell(o, r);
+        status |= tell_unreached(o, r);
         if (code == 0)
             continue;
         if (o->quiet && (code == ERR_JOB_DONE || code == ERR_NO_JOB || code == ERR_NO_STEP))
@@ -178,50 +193,69 @@ static int report(const struct options *o, const Pb__JobSignalReply *reply)
 }
 
 /* Errors of a call that reached nobody are told of every job, as Slurm does. */
-static int report_failure(const struct options *o, const struct err *err)
+static int report_failure(const Pb__StepId *ids, size_t count, const struct err *err)
 {
-    vec_foreach (&o->ids, id) {
+    for (size_t i = 0; i < count; i++) {
         _cleanup_str_ struct str name = STR_INIT;
-        job_ids_put_asked(id, &name);
-        cmd_error("Kill job error on job %s %s: %s", id->has_step_id ? "step id" : "id",
+        job_ids_put_asked(&ids[i], &name);
+        cmd_error("Kill job error on job %s %s: %s", ids[i].has_step_id ? "step id" : "id",
                   str_cstr(&name), err->text);
     }
-    if (!o->ids.len)
+    if (!count)
         cmd_error("%s", err->text);
     return 1;
+}
+
+static int send(const struct options *o, Pb__JobSignal *request, const Pb__StepId *ids,
+                size_t count)
+{
+    Pb__JobSignalReply *reply = NULL;
+    struct err err = {0};
+    if (cmd_call(RPC_JOB_SIGNAL, &request->base, &reply, &err) < 0)
+        return report_failure(ids, count, &err);
+    return report(o, reply);
+}
+
+/* Any number of jobs, as many at a time as a request may name. */
+static int send_targets(const struct options *o, Pb__JobSignal *request)
+{
+    size_t count = o->ids.len;
+    int status = 0;
+    _cleanup_free_ Pb__StepId **targets = mem_new_array(Pb__StepId *, count);
+    for (size_t i = 0; i < count; i++)
+        targets[i] = &o->ids.data[i];
+    for (size_t i = 0; i < count; i += TARGETS_AT_ONCE) {
+        request->target = targets + i;
+        request->n_target = count - i < TARGETS_AT_ONCE ? count - i : TARGETS_AT_ONCE;
+        if (send(o, request, &o->ids.data[i], request->n_target))
+            status = 1;
+    }
+    return status;
 }
 
 static int cancel(struct options *o)
 {
     _cleanup_(filter_done) struct filter f;
     Pb__JobSignal request = PB__JOB_SIGNAL__INIT;
-    Pb__JobSignalReply *reply = NULL;
     struct err err = {0};
     bool by_filter = options_has_filter(o);
     make_filter(o, &f);
     if (options_needs_list(o)) {
         if (choose(o, &f, &err) < 0)
-            return report_failure(o, &err);
+            return report_failure(o->ids.data, o->ids.len, &err);
         if (!o->ids.len)
             return 0;
         by_filter = false;
-    }
-    _cleanup_free_ Pb__StepId **targets = mem_new_array(Pb__StepId *, o->ids.len + 1);
-    for (size_t i = 0; i < o->ids.len; i++)
-        targets[i] = &o->ids.data[i];
-    if (by_filter) {
-        request.filter = &f.message;
-    } else {
-        request.target = targets;
-        request.n_target = o->ids.len;
     }
     request.has_signal = o->has_signal;
     request.signal = o->signal;
     request.has_batch_only = request.batch_only = o->batch && !o->full;
     request.has_full = request.full = o->full;
     request.has_hurry = request.hurry = o->hurry;
-    int r = cmd_call(RPC_JOB_SIGNAL, &request.base, &reply, &err);
-    return r < 0 ? report_failure(o, &err) : report(o, reply);
+    if (!by_filter)
+        return send_targets(o, &request);
+    request.filter = &f.message;
+    return send(o, &request, o->ids.data, o->ids.len);
 }
 
 /* Nothing was selected: a person is asked, a script is told. */

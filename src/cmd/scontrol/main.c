@@ -26,11 +26,11 @@ static const struct command {
     const char *word;
     scontrol_run *run; /* NULL: not available */
     int least, most;
-    const char *arguments, *help;
+    const char *arguments, *help; /* arguments of one that is not: what there is instead */
 } commands[] = {
 #define COMMAND(id, word, least, most, arguments, help)                                            \
     {word, run_##id, least, most, arguments, help},
-#define NOT_YET(word) {word, NULL, 0, ARGS_MANY, "", ""},
+#define NOT_YET(word, instead) {word, NULL, 0, ARGS_MANY, instead, ""},
 #include "cmd/scontrol/commands.def"
 #undef COMMAND
 #undef NOT_YET
@@ -109,7 +109,8 @@ static int run_command(int argc, char **argv)
         return 1;
     }
     if (!c->run) {
-        cmd_error("%s is not available in this version", c->word);
+        cmd_error("%s is not available in this version%s%s", c->word, *c->arguments ? "; see " : "",
+                  c->arguments);
         return 1;
     }
     if (count < c->least || count > c->most) {

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "base/step_id.h"
 #include "cmd/common/cmd.h"
 #include "cmd/common/job_state.h"
 #include "cmd/scontrol/scontrol.h"
@@ -49,8 +50,8 @@ static void put_number(struct str *out, int width, bool has, uint32_t number)
 
 static void put_step(const Pb__StepPids *s)
 {
-    char id[JOB_STATE_ID_TEXT_MAX];
-    const char *step = strchr(job_state_step_id(s->job_id, s->step_id, id), '.') + 1;
+    char id[STEP_ID_TEXT_MAX];
+    const char *step = strchr(step_id_text(s->job_id, s->step_id, id), '.') + 1;
     struct str *out = cmd_out();
 
     for (size_t i = 0; i < s->n_processes; i++) {
@@ -90,8 +91,8 @@ static void say_none(const Pb__NodePidsRequest *r, const struct rpc_names *nodes
     else
         str_puts(&where, "on this host");
     if (r->has_step_id) {
-        char id[JOB_STATE_ID_TEXT_MAX];
-        cmd_line("StepId=%s does not exist %s.", job_state_step_id(r->job_id, r->step_id, id),
+        char id[STEP_ID_TEXT_MAX];
+        cmd_line("StepId=%s does not exist %s.", step_id_text(r->job_id, r->step_id, id),
                  str_cstr(&where));
     } else if (r->has_job_id) {
         cmd_line("There are no steps for job %u %s.", r->job_id, str_cstr(&where));

@@ -454,6 +454,33 @@ static const struct {
 };
 #define ENTITY_COUNT (sizeof(entities) / sizeof(entities[0]))
 
+/* Of Slurm's. */
+static const struct {
+    const char *word, *instead;
+} missing[] = {
+    {"aliases", "; see NodeAddr in 'scontrol show node'"},
+    {"assoc_mgr", ""},
+    {"bbstat", ""},
+    {"burstbuffer", ""},
+    {"daemons", "; see 'scontrol ping', and 'sinfo -N' for the nodes"},
+    {"dwstat", ""},
+    {"federation", ""},
+    {"slurmd", "; see 'scontrol show node', and 'slurmd -C' on its host"},
+    {"topoconf", "; see 'scontrol show topology'"},
+};
+
+static int refuse(const char *word, size_t len)
+{
+    for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]) && len >= ENTITY_LEAST; i++)
+        if (!strncasecmp(missing[i].word, word, len)) {
+            cmd_error("show %s is not available in this version%s", missing[i].word,
+                      missing[i].instead);
+            return 1;
+        }
+    cmd_line("invalid entity:%s for keyword:show", word);
+    return 1;
+}
+
 int run_show(int argc, char **argv)
 {
     /* "show job=5" is "show job 5". */
@@ -462,6 +489,5 @@ int run_show(int argc, char **argv)
     for (size_t i = 0; i < ENTITY_COUNT && len >= ENTITY_LEAST; i++)
         if (!strncasecmp(entities[i].word, argv[0], len))
             return entities[i].run(id);
-    cmd_line("invalid entity:%s for keyword:show", argv[0]);
-    return 1;
+    return refuse(argv[0], len);
 }

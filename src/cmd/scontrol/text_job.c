@@ -30,7 +30,8 @@ static void put_date(struct str *out, const char *key, int64_t at)
 static void put_reason(const struct job_view *v)
 {
     size_t start = v->out->len + strlen(" Reason=");
-    text_pair(v->out, " Reason", job_state_sentence(v->live));
+    bool held_up = v->live->held_up && *v->live->held_up;
+    text_pair(v->out, " Reason", held_up ? v->live->held_up : job_state_sentence(v->live));
     for (size_t i = start; i < v->out->len; i++)
         if (v->out->data[i] == ' ')
             v->out->data[i] = '_';
@@ -130,6 +131,10 @@ static void put_places(const struct job_view *v)
     text_pair(v->out, "NodeList", v->live->nodes ? v->live->nodes : "");
     if (v->live->sched_nodes)
         text_pair(v->out, " SchedNodeList", v->live->sched_nodes);
+    if (v->spec->batch_features) {
+        text_break(v->style, v->out);
+        text_pair(v->out, "BatchFeatures", v->spec->batch_features);
+    }
     if (v->live->batch_host) {
         text_break(v->style, v->out);
         text_pair(v->out, "BatchHost", v->live->batch_host);
@@ -329,7 +334,8 @@ static void put_request(const struct job_view *v)
                                    : "OK",
                s->contiguous);
     text_pair(v->out, " Licenses", s->licenses);
-    str_puts(v->out, " Network=(null)");
+    text_pair(v->out, " Network", s->network);
+    put_optional(v, "CPUFreqReq", s->cpu_freq);
 }
 
 static void put_counted(const struct job_view *v, const char *key, uint64_t count)

@@ -3,7 +3,9 @@
 #include "cmd/scontrol/text_record.h"
 
 #include "base/size.h"
+#include "base/step_id.h"
 #include "base/timefmt.h"
+#include "cluster/step_ports.h"
 #include "cmd/common/job_state.h"
 #include "cmd/common/names.h"
 #include "cmd/common/node_state.h"
@@ -59,8 +61,8 @@ static void put_distribution(const Pb__StepRecord *step, struct str *out)
 
 void text_step(const Pb__StepRecord *step, struct text_style style, struct str *out)
 {
-    char id[JOB_STATE_ID_TEXT_MAX], limit[TIME_TEXT_MAX];
-    str_printf(out, "StepId=%s UserId=%u ", job_state_step_id(step->job_id, step->step_id, id),
+    char id[STEP_ID_TEXT_MAX], limit[TIME_TEXT_MAX];
+    str_printf(out, "StepId=%s UserId=%u ", step_id_text(step->job_id, step->step_id, id),
                step->uid);
     put_date(out, "StartTime", step->start_at, "Unknown");
     str_printf(out, " TimeLimit=%s", time_format_limit(job_state_step_limit_sec(step), limit));
@@ -74,13 +76,16 @@ void text_step(const Pb__StepRecord *step, struct text_style style, struct str *
     text_break(style, out);
     str_printf(out, "Nodes=%u CPUs=%u Tasks=%u ", step->num_nodes, step->num_cpus, step->num_tasks);
     text_pair(out, "Name", step->name);
-    str_puts(out, " Network=(null)");
+    text_pair(out, " Network", step->network);
     text_break(style, out);
     put_step_tres(step, out);
     text_break(style, out);
-    str_puts(out, "ResvPorts=(null)");
+    str_puts(out, "ResvPorts=");
+    step_ports_format(step->resv_ports, step->n_resv_ports, out);
+    if (step->n_resv_ports == 0)
+        str_puts(out, "(null)");
     text_break(style, out);
-    str_puts(out, "CPUFreqReq=Default");
+    text_pair(out, "CPUFreqReq", step->cpu_freq ? step->cpu_freq : "Default");
     put_distribution(step, out);
     text_break(style, out);
     text_pair(out, "SrunHost:Pid", step->host);
@@ -156,6 +161,10 @@ void text_node(const Pb__NodeRecord *n, struct text_style style, struct str *out
     str_printf(out, " Port=%u", n->port);
     if (n->version)
         text_pair(out, " Version", n->version);
+    if (n->bcast_addr) {
+        text_break(style, out);
+        text_pair(out, "BcastAddr", n->bcast_addr);
+    }
     if (n->os) {
         text_break(style, out);
         text_pair(out, "OS", n->os);
@@ -173,6 +182,10 @@ void text_node(const Pb__NodeRecord *n, struct text_style style, struct str *out
     if (n->reservation) {
         text_break(style, out);
         text_pair(out, "ReservationName", n->reservation);
+    }
+    if (n->cpu_bind) {
+        text_break(style, out);
+        text_pair(out, "CpuBind", n->cpu_bind);
     }
     if (n->comment) {
         text_break(style, out);
@@ -255,6 +268,10 @@ void text_part(const Pb__PartRecord *p, struct text_style style, struct str *out
         text_pair(out, " Alternate", p->alternate);
     str_printf(out, " Default=%s", yes_no(p->is_default));
     text_pair(out, " QoS", p->qos ? p->qos : "N/A");
+    if (p->cpu_bind) {
+        text_break(style, out);
+        text_pair(out, "CpuBind", p->cpu_bind);
+    }
     text_break(style, out);
     put_part_limits(p, style, out);
     text_break(style, out);

@@ -207,6 +207,10 @@ static void test_node(void **state)
                         "   Reason=my test reason [root@2001-09-09T01:46:40]\n"
                         "\n");
     text_node(&n, one, &flat);
+    n.bcast_addr = "ib4";
+    str_clear(&out);
+    text_node(&n, lines, &out);
+    assert_non_null(strstr(str_cstr(&out), " Version=26.05.0\n   BcastAddr=ib4\n   RealMemory="));
     assert_ptr_equal(strchr(str_cstr(&flat), '\n'), str_cstr(&flat) + flat.len - 1);
 }
 

@@ -419,6 +419,11 @@ int run_update(int argc, char **argv)
             status = set_debug(value);
     if (status >= 0)
         return status;
+    if (value_of(argv[0], "StepId", 4)) {
+        cmd_error("update StepId= is not available in this version; that of the whole job is "
+                  "'scontrol update JobId=JOB TimeLimit=TIME'");
+        return 1;
+    }
     cmd_line("No valid entity in update command\nInput line must include \"NodeName\", "
              "\"PartitionName\", \"Reservation\", \"JobId\" or \"SlurmctldDebug\"");
     return 1;

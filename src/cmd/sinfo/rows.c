@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/pb.h"
 #include "base/timefmt.h"
+#include "cmd/common/listing_value.h"
 #include "cmd/common/names.h"
 #include "cmd/common/node_state.h"
 
@@ -206,14 +207,6 @@ static const char *address_of(const Pb__NodeRecord *n)
     return n && n->addr ? n->addr : n ? n->name : NULL;
 }
 
-#define VALUE(kind_, text_, number_)                                                               \
-    (struct listing_value)                                                                         \
-    {                                                                                              \
-        .kind = (kind_), .text = (text_), .number = (int64_t)(number_)                             \
-    }
-#define TEXT(value) VALUE(LISTING_TEXT, value, 0)
-#define RANKED(value, rank) VALUE(LISTING_RANKED, value, rank)
-#define NUMBER(value) VALUE(LISTING_NUMBER, NULL, value)
 #define RANGED(which) ranged(row, which, out)
 
 #define FIELD(id, name, letter, title, class, needs, value, help)                                  \

@@ -12,6 +12,7 @@
 #include "proto/node.pb-c.h"
 #include "proto/part.pb-c.h"
 #include "proto/resv.pb-c.h"
+#include "proto/trigger.pb-c.h"
 
 static const struct {
     enum record_kind kind;
@@ -28,6 +29,7 @@ static const struct {
     {RECORD_SHUTDOWN, "shutdown", &pb__announced__descriptor},
     {RECORD_ARRAY, "array", &pb__array_record__descriptor},
     {RECORD_RESV, "reservation", &pb__resv_record__descriptor},
+    {RECORD_TRIGGER, "trigger", &pb__trigger_record__descriptor},
 };
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 

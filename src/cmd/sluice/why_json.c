@@ -114,7 +114,7 @@ void why_put_json(const Pb__JobRecord *job, const Pb__WhyReply *why, int64_t now
     put(o, "partition", text(live->partition));
     put(o, "state", json_out_text(job_state_word(live)));
     put(o, "reason", text(why ? why->reason : NULL));
-    put(o, "detail", text(live->reason_detail));
+    put(o, "detail", text(live->held_up ? live->held_up : live->reason_detail));
     put(o, "now", json_integer(why ? why->now : now));
     put_why(why ? why : &none, o);
     if (!why)

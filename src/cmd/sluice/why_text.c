@@ -230,4 +230,6 @@ void why_put_text(const Pb__JobRecord *job, const Pb__WhyReply *why, int64_t now
         put_ended(job, out);
     else
         put_running(job, now, out);
+    if (!why && job->live->held_up && *job->live->held_up)
+        str_printf(out, "  It is held up, %s\n", job->live->held_up);
 }

@@ -1,28 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cmd/sprio/fields.h"
 
+#include "cmd/common/listing_value.h"
 #include "cmd/common/names.h"
 
-#define TEXT(value)                                                                                \
-    (struct listing_value)                                                                         \
-    {                                                                                              \
-        .kind = LISTING_TEXT, .text = (value)                                                      \
-    }
-#define BLANK(value)                                                                               \
-    (struct listing_value)                                                                         \
-    {                                                                                              \
-        .kind = LISTING_BLANK, .text = (value)                                                     \
-    }
-#define RANKED(value, rank)                                                                        \
-    (struct listing_value)                                                                         \
-    {                                                                                              \
-        .kind = LISTING_RANKED, .text = (value), .number = (int64_t)(rank)                         \
-    }
-#define NUMBER(value)                                                                              \
-    (struct listing_value)                                                                         \
-    {                                                                                              \
-        .kind = LISTING_NUMBER, .number = (int64_t)(value)                                         \
-    }
 #define WEIGHT(value) NUMBER(value)
 #define FACTOR(value) factor((value), out)
 #define WEIGHTED(value, weight) weighted((value) * (weight), out)

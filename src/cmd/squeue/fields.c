@@ -4,31 +4,13 @@
 #include <string.h>
 
 #include "base/size.h"
+#include "base/step_id.h"
 #include "base/timefmt.h"
 #include "cmd/common/job_ids.h"
 #include "cmd/common/job_state.h"
+#include "cmd/common/listing_value.h"
 #include "cmd/common/names.h"
 
-#define TEXT(value)                                                                                \
-    (struct listing_value)                                                                         \
-    {                                                                                              \
-        .kind = LISTING_TEXT, .text = (value)                                                      \
-    }
-#define BLANK(value)                                                                               \
-    (struct listing_value)                                                                         \
-    {                                                                                              \
-        .kind = LISTING_BLANK, .text = (value)                                                     \
-    }
-#define RANKED(value, rank)                                                                        \
-    (struct listing_value)                                                                         \
-    {                                                                                              \
-        .kind = LISTING_RANKED, .text = (value), .number = (rank)                                  \
-    }
-#define NUMBER(value)                                                                              \
-    (struct listing_value)                                                                         \
-    {                                                                                              \
-        .kind = LISTING_NUMBER, .number = (int64_t)(value)                                         \
-    }
 #define DATE(value)                                                                                \
     (struct listing_value)                                                                         \
     {                                                                                              \
@@ -232,10 +214,10 @@ static const char *task_id(const Pb__JobLive *live, struct str *out)
     return str_cstr(out);
 }
 
-static const char *step_id_text(const Pb__StepRecord *step, struct str *out)
+static const char *id_of_step(const Pb__StepRecord *step, struct str *out)
 {
-    char buf[JOB_STATE_ID_TEXT_MAX];
-    const char *text = job_state_step_id(step->job_id, step->step_id, buf);
+    char buf[STEP_ID_TEXT_MAX];
+    const char *text = step_id_text(step->job_id, step->step_id, buf);
     const char *rest = strchr(text, '.');
     if (step->has_array_job_id && rest)
         str_printf(out, "%u_%u%s", step->array_job_id, step->array_task_id, rest);

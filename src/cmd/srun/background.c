@@ -10,10 +10,12 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/step_id.h"
 #include "cmd/srun/input.h"
 #include "cmd/srun/output.h"
 #include "cmd/srun/run.h"
 #include "cmd/srun/say.h"
+#include "cmd/srun/spawns.h"
 #include "cmd/srun/terminal.h"
 
 #define COMM_MAX 64
@@ -40,6 +42,11 @@ void background_ask(struct run *run)
     if (is_command_of_salloc()) {
         say_error("this srun is the command of salloc, whose allocation ends with it; staying "
                   "here");
+        return;
+    }
+    if (spawns_left(run->spawns)) {
+        say_error("tasks of this step have spawned others, whose sruns are children of this one; "
+                  "staying here");
         return;
     }
     run->to_background = true;
@@ -86,7 +93,8 @@ static int files_open(const struct run *run, struct files *f, struct err *err)
     for (int i = 0; i < 2; i++) {
         if (!is_left(i + 1))
             continue;
-        f->name[i] = mem_printf("slurm-%u.%u.%s", run->job_id, run->step_id, suffixes[i]);
+        f->name[i] =
+            mem_printf("slurm-%s.%s", STEP_ID_TEXT(run->job_id, run->step_id), suffixes[i]);
         f->fd[i] = open_own(f->name[i], err);
         if (f->fd[i] < 0)
             return f->fd[i];
@@ -133,14 +141,14 @@ static _Noreturn void leave(struct run *run, const struct files *f, pid_t pid, i
 
     terminal_free(run->terminal);
     if (!done)
-        say_error("the srun that was to go on with step %u.%u, process %d, has ended", run->job_id,
-                  run->step_id, (int)pid);
+        say_error("the srun that was to go on with step %s, process %d, has ended",
+                  STEP_ID_TEXT(run->job_id, run->step_id), (int)pid);
     else if (out == NULL)
-        say_info("step %u.%u goes on in the background, by process %d", run->job_id, run->step_id,
-                 (int)pid);
+        say_info("step %s goes on in the background, by process %d",
+                 STEP_ID_TEXT(run->job_id, run->step_id), (int)pid);
     else
-        say_info("step %u.%u goes on in the background, by process %d; its output goes to %s%s%s",
-                 run->job_id, run->step_id, (int)pid, out,
+        say_info("step %s goes on in the background, by process %d; its output goes to %s%s%s",
+                 STEP_ID_TEXT(run->job_id, run->step_id), (int)pid, out,
                  f->name[0] != NULL && f->name[1] != NULL ? " and " : "",
                  f->name[0] != NULL && f->name[1] != NULL ? f->name[1] : "");
     _exit(!done); /* nothing is flushed or closed here: it is the other one's */

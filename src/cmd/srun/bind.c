@@ -12,7 +12,7 @@
 struct word {
     const char *name;
     size_t least; /* letters that are enough */
-    enum { IS_KIND, IS_VERBOSE, IS_QUIET, IS_PREFER, IS_NOTHING, IS_HELP } is;
+    enum { IS_KIND, IS_VERBOSE, IS_QUIET, IS_PREFER, IS_SORT, IS_NOTHING, IS_HELP } is;
     Pb__BindKind kind;
     bool list;
 };
@@ -39,7 +39,7 @@ static const struct word memory_words[] = {
     {"verbose", 1, IS_VERBOSE, 0, false},
     {"help", 4, IS_HELP, 0, false},
     {"prefer", 1, IS_PREFER, 0, false},
-    {"sort", 4, IS_NOTHING, 0, false},
+    {"sort", 4, IS_SORT, 0, false},
     {"nosort", 6, IS_NOTHING, 0, false},
     {"none", 2, IS_KIND, PB__BIND_KIND__BIND_NONE, false},
     {"local", 5, IS_KIND, PB__BIND_KIND__BIND_LOCAL, false},
@@ -105,6 +105,9 @@ static int apply(const struct word *w, const char *option, const char *text, con
     case IS_PREFER:
         b->has_prefer = b->prefer = true;
         return 0;
+    case IS_SORT:
+        b->has_sort = b->sort = true;
+        return 0;
     case IS_NOTHING:
         return 0;
     case IS_KIND:
@@ -150,42 +153,4 @@ int bind_read_cpu(const char *text, struct arena *arena, Pb__Bind **out, struct 
 int bind_read_memory(const char *text, struct arena *arena, Pb__Bind **out, struct err *err)
 {
     return bind_read("mem-bind", memory_words, text, arena, out, err);
-}
-
-const char *bind_help_cpu(void)
-{
-    return "CPU bind options:\n"
-           "    --cpu-bind=         Bind tasks to CPUs\n"
-           "        q[uiet]         quietly bind before task runs (default)\n"
-           "        v[erbose]       verbosely report binding before task runs\n"
-           "        no[ne]          don't bind tasks to CPUs\n"
-           "        rank            bind by task rank\n"
-           "        map_cpu:<list>  specify a CPU ID binding for each task\n"
-           "        mask_cpu:<list> specify a CPU ID binding mask for each task\n"
-           "                        where <list> is <id1>,<id2>,... or <id1>*<times>,...\n"
-           "        rank_ldom       bind task by rank to CPUs in a NUMA locality domain\n"
-           "        map_ldom:<list> specify a NUMA locality domain ID for each task\n"
-           "        mask_ldom:<list> specify a NUMA locality domain ID mask for each task\n"
-           "        sockets         auto-generated masks bind to sockets\n"
-           "        cores           auto-generated masks bind to cores\n"
-           "        threads         auto-generated masks bind to threads\n"
-           "        ldoms           auto-generated masks bind to NUMA locality domains\n"
-           "        help            show this help message\n";
-}
-
-const char *bind_help_memory(void)
-{
-    return "Memory bind options:\n"
-           "    --mem-bind=         Bind memory to locality domains (ldom)\n"
-           "        nosort, sort    accepted: they say nothing here\n"
-           "        q[uiet]         quietly bind before task runs (default)\n"
-           "        v[erbose]       verbosely report binding before task runs\n"
-           "        p[refer]        prefer that memory, and take other when there is no more\n"
-           "        no[ne]          don't bind tasks to memory (default)\n"
-           "        rank            bind by task rank\n"
-           "        local           bind to memory local to processor\n"
-           "        map_mem:<list>  specify a memory binding for each task\n"
-           "        mask_mem:<list> specify a memory binding mask for each tasks\n"
-           "                        where <list> is <numa_id1>,<numa_id2>,...\n"
-           "        help            show this help message\n";
 }

@@ -16,6 +16,3 @@ int bind_read_memory(const char *text, struct arena *arena, Pb__Bind **out, stru
 /* "0x0f*4,3": each entry as often as it says. False: a repetition that is no number, or too many.
  */
 bool bind_read_list(const char *text, struct arena *arena, char ***list, size_t *count);
-
-const char *bind_help_cpu(void);
-const char *bind_help_memory(void);

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/step_id.h"
 #include "cmd/common/bcast.h"
 #include "cmd/srun/program.h"
 #include "cmd/srun/run.h"
@@ -27,7 +28,7 @@ static char *find_dest(struct run *run)
 
     run->program_per_node = len == 0 || o->bcast_dest[len - 1] == '/';
     return run->program_per_node
-               ? mem_printf("%s/slurm_bcast_%u.%u", dest, run->job_id, run->step_id)
+               ? mem_printf("%s/slurm_bcast_%s", dest, STEP_ID_TEXT(run->job_id, run->step_id))
                : take_ptr(dest);
 }
 

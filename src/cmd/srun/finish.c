@@ -103,7 +103,12 @@ static void on_report_reply(void *ctx, int code, const ProtobufCMessage *reply,
 
 static void on_retry(void *ctx)
 {
-    send_report(ctx);
+    struct finish *f = ctx;
+
+    if (f->run->options->no_allocate)
+        run_on_reported(f->run);
+    else
+        send_report(f);
 }
 
 static void send_report(struct finish *f)
@@ -137,7 +142,8 @@ struct finish *finish_watch(struct run *run)
     f->run = run;
     f->watch_timer = loop_timer_new(run->loop, on_watch_timer, f);
     f->retry_timer = loop_timer_new(run->loop, on_retry, f);
-    loop_timer_set(f->watch_timer, WATCH_AFTER_MS);
+    if (!run->options->no_allocate)
+        loop_timer_set(f->watch_timer, WATCH_AFTER_MS);
     return f;
 }
 
@@ -149,7 +155,10 @@ void finish_report(struct finish *f, int wait_status)
     f->wait_status = wait_status;
     f->give_up_at_ms = loop_mono_ms() + FINISH_TRY_MS;
     loop_timer_set(f->watch_timer, -1);
-    send_report(f);
+    if (f->run->options->no_allocate) /* nobody waits for it */
+        loop_timer_set(f->retry_timer, 0);
+    else
+        send_report(f);
 }
 
 void finish_free(struct finish *f)

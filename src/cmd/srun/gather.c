@@ -22,6 +22,7 @@ struct gather {
     struct group *groups, *over; /* over: what the caller was given */
     struct Pb__PmixFence all;
     size_t bytes;
+    uint64_t meetings; /* that are over */
 };
 
 struct gather *gather_new(uint32_t nodes)
@@ -105,6 +106,8 @@ static void complete(struct gather *g, struct group *m)
     g->bytes -= m->data.len;
     pb__pmix_fence__init(&g->all);
     g->all.group = m->name;
+    g->all.has_context = 1;
+    g->all.context = ++g->meetings;
     g->all.node = m->nodes;
     g->all.n_node = m->node_count;
     g->all.has_data = 1;

@@ -48,11 +48,11 @@ static int open_file(struct input *in, struct err *err)
         .job_name = run->options->job_name,
     };
     struct str name = STR_INIT;
-    int code = 0;
+    int code = names_expand(in->spec, &values, &name, err);
 
-    names_expand(in->spec, &values, &name);
-    in->fd = open(str_cstr(&name), O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (in->fd < 0)
+    if (!code)
+        in->fd = open(str_cstr(&name), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (!code && in->fd < 0)
         code = err_set(err, -ERR_OPEN_IO, "Could not open stdin file %s: %s", str_cstr(&name),
                        strerror(errno));
     str_done(&name);

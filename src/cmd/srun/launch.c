@@ -17,11 +17,13 @@
 #include "cmd/common/jobenv.h"
 #include "cmd/common/proctable.h"
 #include "cmd/common/rlimits.h"
+#include "cmd/srun/bind_default.h"
 #include "cmd/srun/input.h"
 #include "cmd/srun/output.h"
 #include "cmd/srun/peers.h"
 #include "cmd/srun/run.h"
 #include "cmd/srun/say.h"
+#include "cmd/srun/spawned.h"
 #include "cmd/srun/tell.h"
 #include "cmd/srun/x11.h"
 #include "rpc/tree.h"
@@ -49,11 +51,25 @@ struct launch {
     struct attempt *attempts;
     struct loop_timer *retry_timer;
     int64_t give_up_at_ms;
+    bool here;           /* the step's nodes are this host; until one could not be reached */
     VEC(uint32_t) again; /* nodes of the next attempt */
 };
 
+/* The kernel takes an address of this host for what goes there, and that address itself when it is
+ * one of them. */
+static bool same_address(const struct sockaddr *to, const struct sockaddr_storage *own)
+{
+    const void *a = own, *b = to;
+
+    if (own->ss_family == AF_INET)
+        return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+               ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+    return memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
+                  &((const struct sockaddr_in6 *)b)->sin6_addr, sizeof(struct in6_addr)) == 0;
+}
+
 /* The address this host would use to reach another: a UDP socket knows it without sending. */
-static bool local_towards(const struct sockaddr *to, socklen_t to_len, char out[46])
+static bool local_towards(const struct sockaddr *to, socklen_t to_len, char out[46], bool *here)
 {
     struct sockaddr_storage own;
     socklen_t len = sizeof(own);
@@ -68,12 +84,13 @@ static bool local_towards(const struct sockaddr *to, socklen_t to_len, char out[
                                : (const void *)&((struct sockaddr_in *)&own)->sin_addr;
 
         found = inet_ntop(own.ss_family, addr, out, 46) != NULL;
+        *here = own.ss_family == to->sa_family && same_address(to, &own);
     }
     close(fd);
     return found;
 }
 
-static bool local_towards_name(const char *addr, char out[46])
+static bool local_towards_name(const char *addr, char out[46], bool *here)
 {
     struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(9)};
     struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons(9)};
@@ -81,29 +98,35 @@ static bool local_towards_name(const char *addr, char out[46])
     bool found;
 
     if (inet_pton(AF_INET, addr, &in.sin_addr) == 1)
-        return local_towards((struct sockaddr *)&in, sizeof(in), out);
+        return local_towards((struct sockaddr *)&in, sizeof(in), out, here);
     if (inet_pton(AF_INET6, addr, &in6.sin6_addr) == 1)
-        return local_towards((struct sockaddr *)&in6, sizeof(in6), out);
+        return local_towards((struct sockaddr *)&in6, sizeof(in6), out, here);
     if (getaddrinfo(addr, "9", &hints, &list) != 0)
         return false;
-    found = local_towards(list->ai_addr, list->ai_addrlen, out);
+    found = local_towards(list->ai_addr, list->ai_addrlen, out, here);
     freeaddrinfo(list);
     return found;
 }
 
-unsigned launch_local_addresses(const struct run *run, char (*out)[46], unsigned max)
+/* By which nodes reach this host. *all_here: they are this host. */
+static unsigned local_addresses(const struct run *run, char (*out)[46], unsigned max,
+                                bool *all_here)
 {
     const char *last = NULL;
     unsigned count = 0;
 
+    *all_here = true;
     for (size_t i = 0; i < run->step->n_layout && count < max; i++) {
         const char *addr = run->step->layout[i]->addr;
         unsigned k = 0;
+        bool here = false, found;
 
         if (last != NULL && strcmp(last, addr) == 0)
             continue;
         last = addr;
-        if (!local_towards_name(addr, out[count]))
+        found = local_towards_name(addr, out[count], &here);
+        *all_here &= here;
+        if (!found)
             continue;
         while (k < count && strcmp(out[k], out[count]) != 0)
             k++;
@@ -172,7 +195,8 @@ static void attempt_start(struct launch *l, const uint32_t *nodes, size_t count)
         const struct Pb__StepNode *n = run->step->layout[nodes[i]];
 
         a->nodes[i] = nodes[i];
-        a->targets[i] = (struct rpc_node_target){n->node, n->addr, (uint16_t)n->port};
+        a->targets[i] = (struct rpc_node_target){n->node, n->addr, (uint16_t)n->port, l->here,
+                                                 count == 1 ? peers_connection(run->peers) : NULL};
     }
     a->tree = rpc_tree_start(run->loop, run->conf, a->targets, count, &request, on_node, a);
 }
@@ -181,6 +205,7 @@ static void on_retry(void *ctx)
 {
     struct launch *l = ctx;
 
+    l->here = false;
     attempt_start(l, l->again.data, l->again.len);
     vec_clear(&l->again);
 }
@@ -211,6 +236,10 @@ static void put_requested(const struct run_options *o, struct envlist *env)
         if (size != NULL)
             envlist_set(env, "SLURM_DIST_PLANESIZE", size + 1);
     }
+    if (spec->network != NULL)
+        envlist_set(env, "SLURM_NETWORK", spec->network);
+    if (spec->cpu_freq != NULL)
+        envlist_set(env, "SLURM_CPU_FREQ_REQ", spec->cpu_freq);
     if (spec->has_ntasks_per_node)
         envlist_setf(env, "SLURM_NTASKS_PER_NODE", "%u", spec->ntasks_per_node);
     if (spec->has_overcommit && spec->overcommit)
@@ -285,17 +314,36 @@ static void fill(struct run *run, struct Pb__LaunchTasks *m)
     m->has_debug = m->debug = proctable_is_debugged();
     m->has_preserve_env = 1;
     m->preserve_env = o->preserve_env;
+    m->has_acctg_sec = o->job->has_acctg_sec;
+    m->acctg_sec = o->job->acctg_sec;
+    m->has_oom_kill_step = o->step->has_oom_kill_step;
+    m->oom_kill_step = o->step->oom_kill_step;
+    m->cpu_freq = o->step->cpu_freq;
+    m->has_wait_for_children = 1;
+    m->wait_for_children = o->wait_for_children;
+    m->has_slurmd_debug = o->slurmd_debug >= 0;
+    m->slurmd_debug = m->has_slurmd_debug ? (uint32_t)o->slurmd_debug : 0;
     m->has_program_per_node = m->has_program_libs = 1;
     m->program_per_node = run->program_per_node;
     m->program_libs = run->program_libs;
     m->spank_options = o->spank_options;
     m->n_spank_options = o->spank_option_count;
     m->cpu_bind = o->cpu_bind;
+    bind_settle(step->cpu_bind, run->conf->task_plugin_param, &run->arena, &m->cpu_bind);
     m->mem_bind = o->mem_bind;
     m->gpu_bind = o->gpu_bind;
-    m->has_socket_order = m->has_cpus_per_task = 1;
-    m->socket_order = o->socket_order;
+    m->spawned = spawned_origin(o->order, &run->arena);
+    m->has_cpus_per_task = 1;
     m->cpus_per_task = step->has_cpus_per_task ? step->cpus_per_task : 1;
+}
+
+/* ANY is how tasks go to sockets, and cores follow these. */
+static void fill_orders(const struct dist *d, struct Pb__LaunchTasks *m)
+{
+    m->has_socket_order = 1;
+    m->socket_order = d->sockets ? d->sockets - DIST_CYCLIC : 0;
+    m->has_core_order = d->cores != DIST_ANY;
+    m->core_order = m->has_core_order ? d->cores - DIST_CYCLIC : 0;
 }
 
 /* A descriptor per node, and as many for strangers who call meanwhile: what we may have, after the
@@ -311,7 +359,7 @@ static void raise_descriptor_limit(size_t nodes)
 }
 
 /* The request, kept in the run's arena for repeats. */
-static struct Pb__LaunchTasks *make_request(struct run *run)
+static struct Pb__LaunchTasks *make_request(struct run *run, bool *here)
 {
     struct Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT, *kept;
     char addresses[ADDRESSES_MAX][46], *address[ADDRESSES_MAX];
@@ -319,12 +367,13 @@ static struct Pb__LaunchTasks *make_request(struct run *run)
     struct envlist env;
     struct str nodes = STR_INIT, bytes = STR_INIT;
     mode_t mask = umask(0);
-    unsigned count = launch_local_addresses(run, addresses, ADDRESSES_MAX);
+    unsigned count = local_addresses(run, addresses, ADDRESSES_MAX, here);
 
     umask(mask);
     for (unsigned i = 0; i < count; i++)
         address[i] = addresses[i];
     fill(run, &m);
+    fill_orders(&run->options->dist, &m);
     m.io_addr = address;
     m.n_io_addr = count;
     rlimits_init(&limits, run->options->propagate);
@@ -348,6 +397,7 @@ static struct Pb__LaunchTasks *make_request(struct run *run)
 struct launch *launch_start(struct run *run)
 {
     struct launch *l = mem_new(struct launch);
+    int *connection = peers_connection(run->peers);
     size_t count = run->step->n_layout;
     _cleanup_free_ uint32_t *all = mem_new_array(uint32_t, count);
 
@@ -356,10 +406,12 @@ struct launch *launch_start(struct run *run)
     l->run = run;
     l->give_up_at_ms = loop_mono_ms() + run->conf->message_timeout_sec * 1000;
     l->retry_timer = loop_timer_new(run->loop, on_retry, l);
-    l->request = make_request(run);
+    l->request = make_request(run, &l->here);
     raise_descriptor_limit(count);
     tell_launch(run);
     attempt_start(l, all, count);
+    if (*connection >= 0) /* nobody has taken it */
+        close(take_fd(connection));
     return l;
 }
 

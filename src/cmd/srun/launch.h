@@ -13,6 +13,3 @@ struct launch;
  * run_on_launch_failed(), never from within this call. */
 struct launch *launch_start(struct run *run);
 void launch_free(struct launch *l);
-
-/* For io_addr: this host's addresses as the step's nodes see it, into at most max texts. */
-unsigned launch_local_addresses(const struct run *run, char (*out)[46], unsigned max);

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "cmd/common/bcast.h"
+#include "cmd/common/bind_help.h"
 #include "cmd/common/cmd.h"
 #include "cmd/common/jobenv.h"
 #include "cmd/common/opt.h"
@@ -21,6 +22,7 @@
 #include "cmd/srun/batch.h"
 #include "cmd/srun/become.h"
 #include "cmd/srun/bind.h"
+#include "cmd/srun/bind_default.h"
 #include "cmd/srun/doctor.h"
 #include "cmd/srun/estimate.h"
 #include "cmd/srun/gpu_bind.h"
@@ -29,6 +31,7 @@
 #include "cmd/srun/program.h"
 #include "cmd/srun/run.h"
 #include "cmd/srun/say.h"
+#include "cmd/srun/spawned.h"
 
 extern char **environ;
 
@@ -43,7 +46,9 @@ struct setup {
     struct run_options run;
     struct bcast_settings bcast;
     struct str multi_prog;
-    int argc; /* the command */
+    const Pb__SpawnOrder *order; /* NULL: a person has started us */
+    char **self_argv;            /* as it was started */
+    int argc;                    /* the command */
     char **argv;
 };
 
@@ -83,20 +88,13 @@ static void read_options(struct setup *s, int argc, char **argv)
         mpi_list();
         exit(0);
     }
-    if (o->cpu_bind != NULL && strcmp(o->cpu_bind, "help") == 0) {
-        fputs(bind_help_cpu(), stdout);
+    if (bind_help_print(o))
         exit(0);
-    }
-    if (o->mem_bind != NULL && strcmp(o->mem_bind, "help") == 0) {
-        fputs(bind_help_memory(), stdout);
-        exit(0);
-    }
 }
 
-static _Noreturn void fail(const char *text)
+static _Noreturn void end_with(long long status, const char *text)
 {
     const char *wanted = getenv("SLURM_EXIT_ERROR");
-    long long status = 1;
 
     say_error("%s", text);
     if (wanted != NULL)
@@ -104,9 +102,15 @@ static _Noreturn void fail(const char *text)
     exit((int)status);
 }
 
-static bool is_arbitrary(const struct setup *s)
+static _Noreturn void fail(const char *text)
 {
-    return s->opt.distribution != NULL && str_eq(s->opt.distribution, "arbitrary");
+    end_with(1, text);
+}
+
+/* The value of an option is not valid. */
+static _Noreturn void fail_value(const char *text)
+{
+    end_with(OPT_STATUS_BAD_VALUE, text);
 }
 
 /* In an allocation a list of nodes says how many, unless the command line does. */
@@ -116,7 +120,7 @@ static void count_named_nodes(struct setup *s)
     _cleanup_hostlist_ struct hostlist *nodes = NULL;
     size_t count = step->n_relative_nodes;
 
-    if (s->opt.from[OPT_ID_nodes] == OPT_FROM_ARGV || is_arbitrary(s))
+    if (s->opt.from[OPT_ID_nodes] == OPT_FROM_ARGV || opt_is_arbitrary(&s->opt))
         return;
     if (step->nodes != NULL && hostlist_parse(step->nodes, &nodes, NULL) == 0)
         count = hostlist_count(nodes);
@@ -140,10 +144,8 @@ static const char *mpi_of(const struct setup *s)
     struct err err = {0};
     const char *kind = NULL;
 
-    if (mpi_choose(s->opt.mpi, s->conf->mpi_default, &kind, &err) < 0) {
-        say_error("%s", err.text);
-        exit(1);
-    }
+    if (mpi_choose(s->opt.mpi, s->conf->mpi_default, &kind, &err) < 0)
+        fail(err.text);
     return kind;
 }
 
@@ -165,6 +167,8 @@ static void make_specs(struct setup *s, int argc, char **argv)
     if (s->step.name == NULL)
         s->step.name = s->job.name;
     s->job.command = s->argv[0];
+    if (!s->step.has_oom_kill_step && conf_list_has(s->conf->task_plugin_param, "OOMKillStep"))
+        s->step.has_oom_kill_step = s->step.oom_kill_step = 1;
     s->step.host = s->job.alloc_host;
     s->step.has_srun_pid = 1;
     s->step.srun_pid = (uint32_t)getpid();
@@ -174,12 +178,14 @@ static void make_specs(struct setup *s, int argc, char **argv)
     if (s->step.has_job_id) {
         s->step.has_restarts = jobenv_attempt(s->step.job_id, &s->step.restarts);
         count_named_nodes(s);
-    } else {
-        if (!is_arbitrary(s))
+    } else if (s->order == NULL) {
+        if (!opt_is_arbitrary(&s->opt) && !s->opt.no_allocate)
             s->step.nodes = NULL; /* the job may get more than these, the step has them all */
         s->step.exact = s->opt.exact || opt_given(&s->opt, OPT_ID_cpus_per_task); /* its --exclusive
                                                                                    * is the job's */
     }
+    if (s->order != NULL && spawned_fill_step(s->order, &s->arena, &s->step, &err) < 0)
+        fail(err.text);
 }
 
 /* A variable that srun has made for the tasks of a step is no wish of theirs for further steps. */
@@ -190,14 +196,20 @@ static bool is_inherited(const char *variable, const char *made)
     return now && then && str_eq(now, then);
 }
 
-/* Of each core, by --threads-per-core or --hint. */
-static void use_one_thread(struct setup *s)
+/* "gv", an older way to say it. */
+static void read_accelerators(struct setup *s)
 {
-    if (s->run.cpu_bind == NULL) {
-        s->run.cpu_bind = arena_alloc(&s->arena, sizeof(*s->run.cpu_bind));
-        pb__bind__init(s->run.cpu_bind);
-    }
-    s->run.cpu_bind->has_one_thread = s->run.cpu_bind->one_thread = 1;
+    const char *word = s->opt.accel_bind;
+    bool verbose = strchr(word, 'v') != NULL;
+    struct err err = {0};
+
+    if (!*word || word[strspn(word, "gnv")])
+        fail_value("Invalid --accel-bind specification: it is made of the letters g, n and v");
+    if (strchr(word, 'n') != NULL)
+        say_info("warning: of --accel-bind=%s n is accepted and has no effect", word);
+    if (strchr(word, 'g') != NULL && gpu_bind_read(verbose ? "verbose,closest" : "closest",
+                                                   &s->arena, &s->run.gpu_bind, &err) < 0)
+        fail_value(err.text);
 }
 
 static void read_gpu_binding(struct setup *s)
@@ -205,10 +217,14 @@ static void read_gpu_binding(struct setup *s)
     const struct opt *o = &s->opt;
     struct err err = {0};
 
-    if (o->gpu_bind == NULL)
+    const char *bind = opt_gpu_bind(o);
+
+    if (bind == NULL && o->accel_bind != NULL)
+        read_accelerators(s);
+    else if (bind == NULL)
         s->run.gpu_bind = gpu_bind_implied(s->step.tres_per_task, o->ntasks_per_gpu, &s->arena);
-    else if (gpu_bind_read(o->gpu_bind, &s->arena, &s->run.gpu_bind, &err) < 0)
-        fail(err.text);
+    else if (gpu_bind_read(bind, &s->arena, &s->run.gpu_bind, &err) < 0)
+        fail_value(err.text);
 }
 
 /* Help that was asked for ends srun. */
@@ -225,14 +241,14 @@ static void read_binding(struct setup *s)
                      : 0;
 
     if (cpu < 0 || memory < 0)
-        fail(err.text);
-    if (cpu == 0 && o->threads_per_core == 1)
-        use_one_thread(s);
-    if (s->run.cpu_bind && s->run.cpu_bind->kind > PB__BIND_KIND__BIND_NONE &&
-        !strstr(s->conf->task_plugin, "affinity"))
+        fail_value(err.text);
+    bool asked = s->run.cpu_bind && s->run.cpu_bind->kind > PB__BIND_KIND__BIND_NONE;
+    bind_imply(o, &s->arena, &s->run.cpu_bind);
+    if (asked && !strstr(s->conf->task_plugin, "affinity"))
         say_info("warning: --cpu-bind has no effect: TaskPlugin=%s does not bind tasks, "
                  "task/affinity does",
                  s->conf->task_plugin);
+    s->step.has_spread = s->step.spread = bind_spreads(&s->run.dist, s->run.cpu_bind);
     read_gpu_binding(s);
     if (cpu == 0 && memory == 0)
         return;
@@ -292,12 +308,14 @@ static void make_run(struct setup *s)
 {
     const struct opt *o = &s->opt;
     struct run_options *r = &s->run;
+    struct err err = {0};
 
     *r = (struct run_options){
         .job = &s->job,
         .step = &s->step,
         .argv = s->argv,
         .argc = s->argc,
+        .self_argv = s->self_argv,
         .export_spec = o->export_env,
         .input = o->std_in,
         .output = o->std_out,
@@ -320,14 +338,17 @@ static void make_run(struct setup *s)
         .quit_on_interrupt = o->quit_on_interrupt,
         .disable_status = o->disable_status,
         .preserve_env = o->preserve_env,
+        .wait_for_children = o->wait_for_children,
+        .slurmd_debug = opt_given(o, OPT_ID_slurmd_debug) ? (int)o->slurmd_debug : -1,
         .kill_on_bad_exit = opt_given(o, OPT_ID_kill_bad_exit) ? o->kill_on_bad_exit
                                                                : s->conf->kill_on_bad_exit != 0,
         .wait_sec = opt_given(o, OPT_ID_wait_sec) ? o->wait_sec : s->conf->wait_time_sec,
         .immediate_ms = -1,
         .verbose = o->quiet ? -1 : (int)o->verbose,
-        .socket_order = o->socket_order,
         .tree_width = o->tree_width,
+        .no_allocate = o->no_allocate,
     };
+    dist_parse(o->distribution, &r->dist);
     read_binding(s);
     read_bcast(s);
     r->spank_options = plugins_options(s->plugins, &r->spank_option_count);
@@ -338,20 +359,26 @@ static void make_run(struct setup *s)
         s->job.immediate = s->job.has_immediate = r->immediate_ms == 0;
         s->step.immediate = s->step.has_immediate = r->immediate_ms == 0;
     }
-    if (o->multi_prog)
+    if (s->order != NULL && spawned_fill_run(s->order, &s->arena, r, &err) < 0)
+        fail(err.text);
+    else if (s->order == NULL && o->multi_prog)
         read_multi_prog(s);
 }
 
 /* LaunchParameters=test_exec: better here than once for each task. */
 static void check_program(const struct setup *s)
 {
-    _cleanup_free_ char *path = program_find(s->argv[0], s->run.work_dir);
+    _cleanup_free_ char *path = NULL;
+    bool wanted =
+        conf_list_has(s->conf->launch_parameters, "test_exec") || getenv("SLURM_TEST_EXEC");
 
-    if (s->opt.multi_prog || program_is_there(path) ||
-        !conf_list_has(s->conf->launch_parameters, "test_exec"))
+    if (s->opt.multi_prog || !wanted)
+        return;
+    path = program_find(s->argv[0], s->run.work_dir);
+    if (program_is_there(path))
         return;
     say_error("%s: no such program here, or it may not be executed; nothing was launched "
-              "(LaunchParameters=test_exec)",
+              "(LaunchParameters=test_exec, or SLURM_TEST_EXEC)",
               s->argv[0]);
     exit(1);
 }
@@ -376,13 +403,14 @@ static int run(struct setup *s, int argc, char **argv)
         return doctor_run(s->argv[0]);
     opt_print_notes(&s->opt);
     opt_print_defined(&s->opt);
-    arena_init(&s->arena, 0);
     if (s->conf == NULL)
         fail(s->unread.text);
     if (opt_check_clusters(s->opt.clusters, s->conf->cluster_name, &err) < 0)
         fail(err.text);
+    if (s->opt.msg_timeout_sec)
+        s->conf->message_timeout_sec = s->opt.msg_timeout_sec;
     make_specs(s, argc, argv);
-    if (s->opt.test_only)
+    if (s->opt.test_only && s->order == NULL)
         return estimate_tell(s->conf, &s->job);
     plugins_ready(s->plugins, &s->job);
     if (s->opt.batch)
@@ -392,12 +420,25 @@ static int run(struct setup *s, int argc, char **argv)
     return run_to_end(s->conf, &s->run);
 }
 
+static void read_order(struct setup *s, int argc, char **argv)
+{
+    struct err err = {0};
+
+    s->self_argv = arena_alloc(&s->arena, ((size_t)argc + 1) * sizeof(char *));
+    memcpy(s->self_argv, argv, (size_t)argc * sizeof(char *)); /* options are put in order */
+    s->order = spawned_read(&s->arena, &err);
+    if (err.code < 0)
+        fail(err.text);
+}
+
 int main(int argc, char **argv)
 {
     struct setup s = {0};
     int status;
 
     keep_standard_descriptors();
+    arena_init(&s.arena, 0);
+    read_order(&s, argc, argv);
     read_options(&s, argc, argv);
     if (s.opt.allocate)
         become_salloc(&s.opt, argc, argv);

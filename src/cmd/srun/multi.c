@@ -15,6 +15,37 @@ struct row {
     size_t ranks_len;
 };
 
+/* A program that is not there fails as one that slurmstepd starts itself: in its words, and with
+ * the error number as exit code; a shell would say it is called "srun", and exit with 127. Neither
+ * a variable is set, which the program might inherit, nor a process made. */
+static const char prelude[] =
+    "seek() {\n"
+    "case $1 in\n"
+    "'') return 2;;\n"
+    "*/*) [ -e \"$1\" ] || return 2\n"
+    "[ -x \"$1\" ] && [ ! -d \"$1\" ] || return 13\n"
+    "return 0;;\n"
+    "esac\n"
+    "set -- \"$1\" \"${PATH-/usr/bin:/bin}:\" 2\n" /* what is left of it, and what it comes to */
+    "while [ -n \"$2\" ]; do\n"
+    "set -- \"$1\" \"${2#*:}\" \"$3\" \"${2%%:*}\"\n"
+    "[ -e \"${4:-.}/$1\" ] || continue\n"
+    "[ -x \"${4:-.}/$1\" ] && [ ! -d \"${4:-.}/$1\" ] && return 0\n"
+    "set -- \"$1\" \"$2\" 13\n"
+    "done\n"
+    "return $3\n"
+    "}\n"
+    "start() {\n"
+    "seek \"$1\"\n"
+    "case $? in\n"
+    "0) exec \"$@\";;\n"
+    "2) set -- 2 \"$1: No such file or directory\";;\n"
+    "*) set -- 13 \"$1: Permission denied\";;\n"
+    "esac\n"
+    "printf 'slurmstepd: error: execve(): %s\\n' \"$2\" >&2\n"
+    "exit \"$1\"\n"
+    "}\n";
+
 /* Appends one word of the command, quoted for the shell, with %t and %o replaced. Returns what
  * follows it. */
 static const char *put_word(const char *p, uint32_t task, uint32_t offset, struct str *out)
@@ -44,7 +75,7 @@ static void put_arm(const struct row *row, uint32_t task, uint32_t offset, struc
 {
     const char *p = row->command;
 
-    str_printf(out, "%u) exec", task);
+    str_printf(out, "%u) start", task);
     while (*(p += strspn(p, " \t")) != '\0') {
         str_putc(out, ' ');
         p = put_word(p, task, offset, out);
@@ -138,6 +169,7 @@ int multi_format(const char *text, uint32_t tasks, struct str *out, struct err *
     int code = 0, next = 1;
     long without;
 
+    str_puts(out, prelude);
     str_puts(out, "case $SLURM_PROCID in\n");
     while (code == 0 && next_line(&text, &line, &row.line, &next)) {
         row.ranks = str_cstr(&line);

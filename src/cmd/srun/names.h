@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/err.h"
 #include "base/str.h"
 
 enum names_kind {
@@ -25,6 +26,6 @@ struct names_values {
     const char *user, *job_name;
 };
 
-/* Appends the name of a NAMES_FILE: %j %J %A %s %u %x %a %%, numbers with a width ("%4j"). A
- * backslash in it switches replacement off and is dropped. */
-void names_expand(const char *pattern, const struct names_values *v, struct str *out);
+/* Appends the name of a NAMES_FILE (base/pattern.h). */
+int names_expand(const char *pattern, const struct names_values *v, struct str *out,
+                 struct err *err);

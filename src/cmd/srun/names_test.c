@@ -52,7 +52,7 @@ static void test_expand(void **state)
     for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
         _cleanup_str_ struct str got = STR_INIT;
 
-        names_expand(vectors[i].pattern, &values, &got);
+        assert_int_equal(names_expand(vectors[i].pattern, &values, &got, NULL), 0);
         assert_string_equal(str_cstr(&got), vectors[i].expect);
     }
 }

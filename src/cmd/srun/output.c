@@ -65,8 +65,10 @@ static int open_file(struct output *o, struct stream *s, const struct sink_event
     struct str name = STR_INIT;
     int code;
 
-    names_expand(s->spec, &values, &name);
-    code = sink_of_file(run->loop, str_cstr(&name), run->options->append, events, &s->sink, err);
+    code = names_expand(s->spec, &values, &name, err);
+    if (!code)
+        code =
+            sink_of_file(run->loop, str_cstr(&name), run->options->append, events, &s->sink, err);
     str_done(&name);
     return code;
 }

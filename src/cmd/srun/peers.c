@@ -2,12 +2,15 @@
 #include "cmd/srun/peers.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "auth/auth.h"
 #include "base/mem.h"
 #include "cmd/common/ioport.h"
+#include "cmd/srun/exchange.h"
 #include "cmd/srun/input.h"
 #include "cmd/srun/output.h"
 #include "cmd/srun/run.h"
@@ -45,6 +48,7 @@ struct peers {
     struct rpc_server *server;
     struct auth_key auth_key;
     uint8_t token[AUTH_TOKEN_SIZE];
+    int node_fd; /* see peers_connection() */
     uint16_t port;
     uint32_t count, awaited;
     struct peer *list; /* by node index */
@@ -90,17 +94,6 @@ static void send_size(struct rpc_session *s, uint32_t rows, uint32_t columns)
     m.rows = rows;
     m.columns = columns;
     rpc_session_send(s, RPC_WINDOW_SIZE, &m.base);
-}
-
-/* A message for or about a task that does not run on this node is not believed. */
-static bool owns(const struct peer *p, uint32_t task)
-{
-    const struct Pb__StepNode *node = p->peers->run->step->layout[index_of(p)];
-
-    for (size_t i = 0; i < node->n_task_ids; i++)
-        if (node->task_ids[i] == task)
-            return true;
-    return false;
 }
 
 static void check_input(struct peers *p)
@@ -150,34 +143,12 @@ static void on_done(struct peer *p)
 
 static void on_io_data(struct peer *p, const struct Pb__IoData *m)
 {
-    if (owns(p, m->task))
-        output_data(p->peers->run->output, m->task, m->stream, m->data.data, m->data.len);
-    if (!p->peers->paused && output_is_full(p->peers->run->output))
+    struct run *run = p->peers->run;
+
+    if (run_owns(run, index_of(p), m->task))
+        output_data(run->output, m->task, m->stream, m->data.data, m->data.len);
+    if (!p->peers->paused && output_is_full(run->output))
         peers_pause(p->peers, true);
-}
-
-static void send_to(struct peers *p, uint32_t node, enum rpc_number rpc, const ProtobufCMessage *m)
-{
-    if (node < p->count && is_here(&p->list[node]))
-        rpc_session_send(p->list[node].session, rpc, m);
-}
-
-/* From the node that asks to the one of the task, and back. */
-static void pass_get(struct peer *from, const struct Pb__PmixGet *m)
-{
-    struct Pb__PmixGet sent = *m;
-    struct peers *p = from->peers;
-
-    sent.has_node = 1;
-    sent.node = index_of(from);
-    for (uint32_t i = 0; i < p->count; i++)
-        if (owns(&p->list[i], m->task))
-            send_to(p, i, RPC_PMIX_GET, &sent.base);
-}
-
-static void pass_got(struct peer *from, const struct Pb__PmixGot *m)
-{
-    send_to(from->peers, m->node, RPC_PMIX_GOT, &m->base);
 }
 
 static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
@@ -188,6 +159,8 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
 
     (void)s;
     on_heard(p);
+    if (exchange_message(run->exchange, index_of(p), rpc->number, body))
+        return;
     switch (rpc->number) {
     case RPC_IO_DATA:
         on_io_data(p, (const struct Pb__IoData *)body);
@@ -196,31 +169,12 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
         run_on_started(run, index_of(p), (const struct Pb__TasksStarted *)body);
         break;
     case RPC_TASK_FAILED:
-        if (owns(p, ((const struct Pb__TaskFailed *)body)->task))
+        if (run_owns(run, index_of(p), ((const struct Pb__TaskFailed *)body)->task))
             run_on_failed(run, (const struct Pb__TaskFailed *)body);
         break;
     case RPC_TASK_EXITED:
-        if (owns(p, ((const struct Pb__TaskExited *)body)->task))
+        if (run_owns(run, index_of(p), ((const struct Pb__TaskExited *)body)->task))
             run_on_exited(run, index_of(p), (const struct Pb__TaskExited *)body);
-        break;
-    case RPC_KVS_FENCE:
-        run_on_fence(run, index_of(p), (const struct Pb__KvsFence *)body);
-        break;
-    case RPC_KVS_ABORT:
-        run_on_mpi_abort(run, index_of(p), (const struct Pb__KvsAbort *)body);
-        break;
-    case RPC_NAME_REQUEST:
-        if (owns(p, ((const struct Pb__NameRequest *)body)->task))
-            run_on_name(run, index_of(p), (const struct Pb__NameRequest *)body);
-        break;
-    case RPC_PMIX_FENCE:
-        run_on_pmix_fence(run, index_of(p), (const struct Pb__PmixFence *)body);
-        break;
-    case RPC_PMIX_GET:
-        pass_get(p, (const struct Pb__PmixGet *)body);
-        break;
-    case RPC_PMIX_GOT:
-        pass_got(p, (const struct Pb__PmixGot *)body);
         break;
     case RPC_TUNNEL_DATA:
         x11_message(run->x11, index_of(p), (const struct Pb__TunnelData *)body);
@@ -396,8 +350,9 @@ int peers_open(struct run *run, struct peers **out, struct err *err)
         .refuse_plain = true,
         .sessions = (unsigned)run->step->n_layout,
     };
+    const char *node = run->step->n_layout == 1 ? run->step->layout[0]->node : NULL;
     struct auth_key secret;
-    int port = rpc_secret_new(run->conf, p->token, &secret, err);
+    int port = rpc_secret_new(run->conf, node, p->token, &secret, &p->node_fd, err);
 
     if (port < 0) {
         free(p);
@@ -433,6 +388,8 @@ void peers_free(struct peers *p)
     auth_key_done(&p->auth_key);
     for (uint32_t i = 0; i < p->count; i++)
         free(p->list[i].closed_by);
+    if (p->node_fd >= 0)
+        close(p->node_fd);
     free(p->list);
     free(p->kill_why);
     free(p);
@@ -447,6 +404,11 @@ void peers_expect(struct peers *p, uint32_t node)
         set_patience(p);
     else
         on_heard(&p->list[node]);
+}
+
+int *peers_connection(struct peers *p)
+{
+    return &p->node_fd;
 }
 
 uint16_t peers_port(const struct peers *p)
@@ -477,7 +439,7 @@ void peers_send_input(struct peers *p, uint32_t task, const void *data, size_t l
     m.data.data = (uint8_t *)data;
     m.data.len = len;
     for (uint32_t i = 0; i < p->count; i++)
-        if (is_here(&p->list[i]) && (task == INPUT_ALL_TASKS || owns(&p->list[i], task)))
+        if (is_here(&p->list[i]) && (task == INPUT_ALL_TASKS || run_owns(p->run, i, task)))
             rpc_session_send(p->list[i].session, RPC_IO_DATA, &m.base);
     check_input(p);
 }
@@ -487,9 +449,7 @@ void peers_signal(struct peers *p, int signo)
     struct Pb__IoSignal m = PB__IO_SIGNAL__INIT;
 
     m.signal = signo;
-    for (uint32_t i = 0; i < p->count; i++)
-        if (is_here(&p->list[i]))
-            rpc_session_send(p->list[i].session, RPC_IO_SIGNAL, &m.base);
+    peers_send_all(p, RPC_IO_SIGNAL, &m.base);
 }
 
 void peers_kill(struct peers *p, const char *why)
@@ -502,27 +462,16 @@ void peers_kill(struct peers *p, const char *why)
             send_kill(p, p->list[i].session);
 }
 
-void peers_fence(struct peers *p, const struct Pb__KvsFence *all)
+void peers_send(struct peers *p, uint32_t node, enum rpc_number rpc, const ProtobufCMessage *m)
+{
+    if (node < p->count && is_here(&p->list[node]))
+        rpc_session_send(p->list[node].session, rpc, m);
+}
+
+void peers_send_all(struct peers *p, enum rpc_number rpc, const ProtobufCMessage *m)
 {
     for (uint32_t i = 0; i < p->count; i++)
-        if (is_here(&p->list[i]))
-            rpc_session_send(p->list[i].session, RPC_KVS_FENCE, &all->base);
-}
-
-void peers_pmix_fence(struct peers *p, const struct Pb__PmixFence *all)
-{
-    for (size_t i = 0; i < all->n_node; i++)
-        send_to(p, all->node[i], RPC_PMIX_FENCE, &all->base);
-}
-
-void peers_name_reply(struct peers *p, uint32_t node, const struct Pb__NameReply *reply)
-{
-    send_to(p, node, RPC_NAME_REPLY, &reply->base);
-}
-
-void peers_tunnel(struct peers *p, uint32_t node, const struct Pb__TunnelData *m)
-{
-    send_to(p, node, RPC_TUNNEL_DATA, &m->base);
+        peers_send(p, i, rpc, m);
 }
 
 void peers_window_size(struct peers *p, uint32_t rows, uint32_t columns)

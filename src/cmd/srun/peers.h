@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "proto/io.pb-c.h"
+#include "rpc/rpc.h"
 
 struct run;
 struct peers;
@@ -21,6 +21,10 @@ void peers_free(struct peers *p);
 
 /* A node has confirmed the launch: its shepherd should be here soon. */
 void peers_expect(struct peers *p, uint32_t node);
+
+/* The connection to the local socket of the step's only node, -1: there is none. Who takes it
+ * writes -1 there. */
+int *peers_connection(struct peers *p);
 
 uint16_t peers_port(const struct peers *p);
 /* AUTH_TOKEN_SIZE bytes, of which node daemons make the key. */
@@ -35,11 +39,11 @@ void peers_send_input(struct peers *p, uint32_t task, const void *data, size_t l
 /* To every node that is here; a node that comes later gets the order to end at once. */
 void peers_signal(struct peers *p, int signo);
 void peers_kill(struct peers *p, const char *why);
-void peers_fence(struct peers *p, const struct Pb__KvsFence *all);
-void peers_pmix_fence(struct peers *p, const struct Pb__PmixFence *all); /* to its nodes */
-void peers_name_reply(struct peers *p, uint32_t node, const struct Pb__NameReply *reply);
-void peers_tunnel(struct peers *p, uint32_t node, const struct Pb__TunnelData *m);
 void peers_window_size(struct peers *p, uint32_t rows, uint32_t columns);
+
+/* To a node, if it is here; to every node that is. */
+void peers_send(struct peers *p, uint32_t node, enum rpc_number rpc, const ProtobufCMessage *m);
+void peers_send_all(struct peers *p, enum rpc_number rpc, const ProtobufCMessage *m);
 
 /* A node that can not be launched or is lost: its session, if any, is closed and not missed. */
 void peers_drop(struct peers *p, uint32_t node);

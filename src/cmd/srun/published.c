@@ -11,7 +11,8 @@ struct item {
     char *name;
     uint8_t *value;
     size_t len;
-    uint32_t task;
+    bool has_step; /* of a spawned step, or who has spawned this one */
+    uint32_t step, task;
 };
 
 struct waiter {
@@ -81,6 +82,8 @@ static void answer(struct published *p, uint32_t node, uint32_t id, bool done, c
         m.value.data = i->value;
         m.value.len = i->len;
         m.task = i->task;
+        m.has_step = i->has_step;
+        m.step = i->step;
     }
     p->answer(p->ctx, node, &m);
 }
@@ -109,6 +112,8 @@ static bool add(struct published *p, const struct Pb__NameRequest *m)
     i->len = m->value.len;
     i->value = mem_dup(m->value.data, i->len);
     i->task = m->task;
+    i->has_step = m->has_step;
+    i->step = m->step;
     p->bytes += bytes;
     HASH_ADD_KEYPTR(hh, p->items, i->name, strlen(i->name), i);
     tell_waiters(p, i);
@@ -142,7 +147,7 @@ void published_request(struct published *p, uint32_t node, const struct Pb__Name
         done = i == NULL && add(p, m);
         break;
     case PUBLISHED_REMOVE:
-        done = i != NULL && i->task == m->task;
+        done = i != NULL && i->task == m->task && i->step == m->step;
         if (done)
             item_free(p, i);
         break;

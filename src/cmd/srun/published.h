@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The name service of an MPI step: names that its tasks publish, each with a value, for the others
- * to look up. A name belongs to the task that has published it, and nobody else takes it back. All
- * of it is bounded. Pure.
+ * The name service of an MPI step, and of those that its tasks have spawned: names that tasks
+ * publish, each with a value, for the others to look up. A name belongs to the task that has
+ * published it, and nobody else takes it back. All of it is bounded. Pure.
  */
 #pragma once
 

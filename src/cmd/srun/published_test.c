@@ -73,6 +73,28 @@ static void test_found(void **state)
     str_done(&said);
 }
 
+/* Task 0 of a spawned step is not task 0 of who has spawned it. */
+static void test_steps(void **state)
+{
+    struct str said = STR_INIT;
+    struct published *p = published_new(on_answer, &said);
+    struct Pb__NameRequest m = PB__NAME_REQUEST__INIT;
+
+    (void)state;
+    m.name = (char *)"port";
+    m.has_step = 1;
+    m.op = PUBLISHED_ADD;
+    published_request(p, 0, &m);
+    m.step = 1;
+    m.op = PUBLISHED_REMOVE;
+    published_request(p, 0, &m);
+    m.step = 0;
+    published_request(p, 0, &m);
+    assert_string_equal(str_cstr(&said), "0/0:yes 0/0:no 0/0:yes ");
+    published_free(p);
+    str_done(&said);
+}
+
 static void test_limit(void **state)
 {
     struct str said = STR_INIT, value = STR_INIT;
@@ -98,6 +120,7 @@ int main(void)
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_found),
         cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

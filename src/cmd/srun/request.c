@@ -77,6 +77,18 @@ static void on_configuring(void *ctx, const struct Pb__AllocReply *reply)
     say_info("Waiting for resource configuration");
 }
 
+static void ask_for_step(struct request *r);
+
+/* The job has its nodes, but not all that its step needs besides: it waits, as in any job. */
+static void await_step(struct request *r)
+{
+    struct Pb__StepSpec *step = r->run->options->step;
+
+    step->has_job_id = true;
+    step->job_id = r->run->job_id;
+    ask_for_step(r);
+}
+
 static void on_granted(void *ctx, const struct Pb__AllocReply *reply)
 {
     struct request *r = ctx;
@@ -91,6 +103,10 @@ static void on_granted(void *ctx, const struct Pb__AllocReply *reply)
     run->job_id = reply->job_id;
     run->alloc = keep(run, &reply->base);
     run->step = run->alloc != NULL ? run->alloc->step : NULL;
+    if (run->step == NULL && run->options->step->has_resv_ports) {
+        await_step(r);
+        return;
+    }
     if (run->step == NULL) {
         say_error("Unable to create step for job %u: the controller granted none", reply->job_id);
         run_on_refused(run, 1);
@@ -261,25 +277,68 @@ static void on_limit(void *ctx)
     step_refused(r, &why);
 }
 
+static void on_nodes(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
+{
+    struct request *r = ctx;
+    struct run *run = r->run;
+
+    r->step = NULL;
+    if (code < 0) {
+        say_error("Unable to run without an allocation: %s", err->text);
+        refused(r, err);
+        return;
+    }
+    run->step = keep(run, reply);
+    run->job_id = run->step->job_id;
+    run_on_step(run);
+}
+
+/* A step of no job: it is granted at once, or never. */
+static void ask_for_nodes(struct request *r)
+{
+    const struct run_options *o = r->run->options;
+    struct Pb__Unallocated m = PB__UNALLOCATED__INIT;
+
+    m.step = o->step;
+    m.has_uid = o->job->has_uid;
+    m.uid = o->job->uid;
+    m.has_gid = o->job->has_gid;
+    m.gid = o->job->gid;
+    m.work_dir = (char *)o->work_dir;
+    r->step = rpc_async_controller(r->run->loop, r->run->conf, RPC_STEP_UNALLOCATED, &m.base, 0,
+                                   on_nodes, r);
+}
+
+static void ask_for_step(struct request *r)
+{
+    const struct run *run = r->run;
+
+    r->give_up_at_ms = loop_mono_ms() + run->conf->slurmctld_timeout_sec * 1000;
+    loop_timer_set(r->tell, TELL_AFTER_MS);
+    if (run->options->immediate_ms > 0)
+        loop_timer_set(r->limit, run->options->immediate_ms);
+    send_step(r);
+}
+
 struct request *request_start(struct run *run)
 {
     struct request *r = mem_new(struct request);
     struct loop *l = run->loop;
 
     r->run = run;
-    if (!run->options->step->has_job_id) {
-        ask_for_job(r);
-        return r;
-    }
-    run->job_id = run->options->step->job_id;
     r->tell = loop_timer_new(l, on_tell, r);
     r->retry = loop_timer_new(l, on_retry, r);
     r->limit = loop_timer_new(l, on_limit, r);
-    r->give_up_at_ms = loop_mono_ms() + run->conf->slurmctld_timeout_sec * 1000;
-    loop_timer_set(r->tell, TELL_AFTER_MS);
-    if (run->options->immediate_ms > 0)
-        loop_timer_set(r->limit, run->options->immediate_ms);
-    send_step(r);
+    if (!run->options->step->has_job_id && !run->options->no_allocate) {
+        ask_for_job(r);
+        return r;
+    }
+    if (run->options->no_allocate) {
+        ask_for_nodes(r);
+        return r;
+    }
+    run->job_id = run->options->step->job_id;
+    ask_for_step(r);
     return r;
 }
 
@@ -288,7 +347,7 @@ void request_interrupt(struct request *r)
     struct err why = {0};
 
     r->interrupted = true;
-    if (r->alloc != NULL) {
+    if (r->alloc != NULL && r->run->alloc == NULL) {
         alloc_give_up(r->alloc);
         return;
     }

@@ -7,58 +7,36 @@
 #include <sys/wait.h>
 
 #include "base/mem.h"
+#include "base/step_id.h"
 #include "base/timefmt.h"
 #include "cmd/common/jobenv.h"
 #include "cmd/common/proctable.h"
 #include "cmd/common/tasks.h"
+#include "cmd/srun/across.h"
 #include "cmd/srun/background.h"
 #include "cmd/srun/copy.h"
+#include "cmd/srun/ends.h"
+#include "cmd/srun/exchange.h"
 #include "cmd/srun/finish.h"
-#include "cmd/srun/gather.h"
 #include "cmd/srun/hook.h"
 #include "cmd/srun/input.h"
-#include "cmd/srun/kvs.h"
 #include "cmd/srun/launch.h"
 #include "cmd/srun/mpir.h"
 #include "cmd/srun/multi.h"
 #include "cmd/srun/output.h"
 #include "cmd/srun/peers.h"
-#include "cmd/srun/published.h"
 #include "cmd/srun/request.h"
 #include "cmd/srun/say.h"
 #include "cmd/srun/signals.h"
+#include "cmd/srun/spawned.h"
+#include "cmd/srun/spawns.h"
 #include "cmd/srun/tell.h"
 #include "cmd/srun/terminal.h"
 #include "cmd/srun/x11.h"
 
-#define TELL_MS 250         /* ends of tasks within this time make one message */
-#define WAIT_WARNING_SEC 60 /* --wait=0 */
 #define PATIENCE_MORE_SEC 2 /* beyond KillWait */
 
-static void say_task(void *ctx, bool failed, const char *text)
-{
-    const struct run *run = ctx;
-
-    if (failed && !run->output_broken)
-        say_error("%s", text);
-    else
-        say_verbose(failed ? "%s" : "launch/slurm: _task_finish: %s", text);
-}
-
-static void say_state(void *ctx, bool failed, const char *text)
-{
-    (void)ctx;
-    (void)failed;
-    say_info("%s", text);
-}
-
-void run_tell_states(struct run *run)
-{
-    if (run->tasks != NULL)
-        tasks_tell_states(run->tasks, run->step_name, say_state, NULL);
-}
-
-static void at_least(struct run *run, int exit_code)
+void run_at_least(struct run *run, int exit_code)
 {
     if (run->exit_code < exit_code)
         run->exit_code = exit_code;
@@ -79,14 +57,19 @@ static int wait_status_of(const struct run *run)
     return status != 0 ? status : (run->exit_code & 0xff) << 8;
 }
 
+/* A job of our own ends with the report, and what was spawned goes on in it. */
+static void report(struct run *run)
+{
+    if (!run->own_job || !spawns_left(run->spawns))
+        finish_report(run->finish, wait_status_of(run));
+}
+
 /* Nothing is left on the nodes. The report and the last output go on side by side. */
 static void begin_end(struct run *run)
 {
     run->phase = RUN_ENDING;
     loop_timer_set(run->limit_timer, -1);
-    loop_timer_set(run->wait_timer, -1);
     loop_timer_set(run->abort_timer, -1);
-    loop_timer_set(run->tell_timer, -1);
     if (run->input != NULL)
         input_stop(run->input);
     if (run->output != NULL)
@@ -94,15 +77,15 @@ static void begin_end(struct run *run)
             output_task_end(run->output, i);
     terminal_free(run->terminal);
     run->terminal = NULL;
-    tasks_tell_ends(run->tasks, say_task, run);
+    ends_all(run->ends);
     if (run->launch != NULL)
         hook_run(run, run->options->epilog);
-    finish_report(run->finish, wait_status_of(run));
+    report(run);
 }
 
 static void check_over(struct run *run)
 {
-    if (run->phase == RUN_ENDING && run->reported &&
+    if (run->phase == RUN_ENDING && run->reported && !spawns_left(run->spawns) &&
         (run->output == NULL || output_is_empty(run->output)))
         stop(run);
 }
@@ -132,7 +115,15 @@ void run_on_output_broken(struct run *run)
 void run_on_output_lost(struct run *run, const struct err *why)
 {
     say_error("%s; what the tasks write there from now on is lost", why->text);
-    at_least(run, 1);
+    run_at_least(run, 1);
+}
+
+void run_on_spawns_over(struct run *run)
+{
+    if (run->phase != RUN_ENDING)
+        return;
+    report(run);
+    check_over(run);
 }
 
 void run_force(struct run *run)
@@ -142,7 +133,7 @@ void run_force(struct run *run)
         return;
     }
     say_info("forcing job termination");
-    at_least(run, 1);
+    run_at_least(run, 1);
     if (run->output != NULL)
         output_drop(run->output);
     begin_end(run);
@@ -153,7 +144,7 @@ static void on_abort_timer(void *ctx)
     struct run *run = ctx;
 
     say_error("Timed out waiting for job step to complete");
-    at_least(run, 1);
+    run_at_least(run, 1);
     begin_end(run);
 }
 
@@ -164,9 +155,11 @@ void run_abort(struct run *run)
     if (run->aborting || run->phase != RUN_RUNNING)
         return;
     run->aborting = true;
+    spawned_broken(run->spawned, run->exit_code);
+    spawns_signal(run->spawns, SIGTERM);
     if (run->copy != NULL) { /* nothing runs yet */
         copy_free(take_ptr(run->copy));
-        at_least(run, 1);
+        run_at_least(run, 1);
         begin_end(run);
         return;
     }
@@ -176,6 +169,12 @@ void run_abort(struct run *run)
     loop_timer_set(run->abort_timer, patience * 1000);
 }
 
+void run_abort_with(struct run *run, int exit_code)
+{
+    run_at_least(run, exit_code > 0 && exit_code < 256 ? exit_code : 1);
+    run_abort(run);
+}
+
 static void on_limit_timer(void *ctx)
 {
     struct run *run = ctx;
@@ -183,11 +182,11 @@ static void on_limit_timer(void *ctx)
     struct str nodes = STR_INIT;
 
     jobenv_step_nodes(run->step, &nodes);
-    say_error("*** STEP %u.%u ON %s CANCELLED AT %s DUE TO TIME LIMIT ***", run->job_id,
-              run->step_id, str_cstr(&nodes),
+    say_error("*** STEP %s ON %s CANCELLED AT %s DUE TO TIME LIMIT ***",
+              STEP_ID_TEXT(run->job_id, run->step_id), str_cstr(&nodes),
               time_format_date(loop_wall_ms() / 1000, "Unknown", date));
     str_done(&nodes);
-    at_least(run, 1);
+    run_at_least(run, 1);
     run_abort(run);
 }
 
@@ -200,6 +199,16 @@ static void start_limit(struct run *run)
 }
 
 /* --- nodes ------------------------------------------------------------------------------------ */
+
+bool run_owns(const struct run *run, uint32_t node, uint32_t task)
+{
+    const struct Pb__StepNode *n = run->step->layout[node];
+
+    for (size_t i = 0; i < n->n_task_ids; i++)
+        if (n->task_ids[i] == task)
+            return true;
+    return false;
+}
 
 static void node_over(struct run *run, uint32_t node, int wait_status)
 {
@@ -251,7 +260,7 @@ void run_on_launch_failed(struct run *run, uint32_t node, const struct err *why)
     if (!run->launch_failed)
         say_error("Application launch failed: %s", err_text(why->code));
     run->launch_failed = true;
-    at_least(run, 1);
+    run_at_least(run, 1);
     peers_drop(run->peers, node);
     if (run->nodes_left > 1)
         run_abort(run);
@@ -273,7 +282,8 @@ void run_on_node_lost(struct run *run, uint32_t node, const struct err *why)
         unfinished |= !tasks_is_over(run->tasks, n->task_ids[i]);
     if (unfinished) {
         say_error("Node failure on %s: %s", n->node, why->text);
-        at_least(run, 1);
+        run_at_least(run, 1);
+        spawned_broken(run->spawned, run->exit_code);
     }
     peers_drop(run->peers, node);
     if (unfinished && run->nodes_left > 1 && !run->options->no_kill)
@@ -287,7 +297,7 @@ void run_on_node_failed(struct run *run, const char *name)
     if (run->phase != RUN_RUNNING)
         return;
     say_error("Node failure on %s", name);
-    at_least(run, 1);
+    run_at_least(run, 1);
     run_abort(run);
     for (uint32_t i = 0; i < run->step->n_layout; i++) {
         if (!str_eq(run->step->layout[i]->node, name) || run->node_over[i])
@@ -298,51 +308,6 @@ void run_on_node_failed(struct run *run, const char *name)
 }
 
 /* --- tasks ------------------------------------------------------------------------------------ */
-
-static void on_tell_timer(void *ctx)
-{
-    struct run *run = ctx;
-
-    run->telling = false;
-    tasks_tell_ends(run->tasks, say_task, run);
-}
-
-static void on_wait_timer(void *ctx)
-{
-    struct run *run = ctx;
-
-    say_info("First task exited %llds ago",
-             (long long)((loop_mono_ms() - run->first_exit_ms + 500) / 1000));
-    run_tell_states(run);
-    if (run->options->wait_sec == 0)
-        return;
-    say_info("Terminating %s", run->step_name);
-    run_abort(run);
-}
-
-/* A task has ended, in whatever way. */
-static void after_end(struct run *run, bool bad)
-{
-    const struct run_options *o = run->options;
-
-    if (run->first_exit_ms == 0) {
-        run->first_exit_ms = loop_mono_ms();
-        if (!tasks_all_ended(run->tasks) && !o->no_kill)
-            loop_timer_set(run->wait_timer,
-                           (o->wait_sec > 0 ? o->wait_sec : WAIT_WARNING_SEC) * 1000);
-    }
-    if (tasks_all_ended(run->tasks))
-        loop_timer_set(run->wait_timer, -1);
-    else if (bad && o->kill_on_bad_exit && !o->no_kill && !run->aborting) {
-        tasks_tell_ends(run->tasks, say_task, run);
-        say_info("Terminating %s", run->step_name);
-        run_abort(run);
-    }
-    if (!run->telling) {
-        run->telling = true;
-        loop_timer_set(run->tell_timer, TELL_MS);
-    }
-}
 
 void run_on_started(struct run *run, uint32_t node, const struct Pb__TasksStarted *started)
 {
@@ -359,7 +324,7 @@ void run_on_failed(struct run *run, const struct Pb__TaskFailed *failed)
     if (run->phase != RUN_RUNNING || !tasks_failed(run->tasks, failed->task, failed->code))
         return;
     say_stepd_error("%s", failed->text);
-    after_end(run, true);
+    ends_task(run->ends, true);
 }
 
 void run_on_exited(struct run *run, uint32_t node, const struct Pb__TaskExited *exited)
@@ -368,68 +333,8 @@ void run_on_exited(struct run *run, uint32_t node, const struct Pb__TaskExited *
         return;
     say_debug("%s: task %u has ended with status 0x%x", run->step->layout[node]->node, exited->task,
               (unsigned)exited->exit_status);
-    after_end(run, exited->exit_status != 0);
-}
-
-/* --- MPI -------------------------------------------------------------------------------------- */
-
-static void refuse_fence(struct run *run, uint32_t node, const struct err *why)
-{
-    say_error("%s: mpi: %s", run->step->layout[node]->node, why->text);
-    at_least(run, 1);
-    run_abort(run);
-}
-
-void run_on_fence(struct run *run, uint32_t node, const struct Pb__KvsFence *fence)
-{
-    const struct Pb__KvsFence *all;
-    struct err err = {0};
-    int code = kvs_fence(run->kvs, node, fence, &all, &err);
-
-    if (code > 0)
-        peers_fence(run->peers, all);
-    if (code < 0)
-        refuse_fence(run, node, &err);
-}
-
-void run_on_pmix_fence(struct run *run, uint32_t node, const struct Pb__PmixFence *fence)
-{
-    const struct Pb__PmixFence *all;
-    struct err err = {0};
-    int code = gather_part(run->gather, node, fence, &all, &err);
-
-    if (code > 0)
-        peers_pmix_fence(run->peers, all);
-    if (code < 0)
-        refuse_fence(run, node, &err);
-}
-
-static void on_name_answer(void *ctx, uint32_t node, const struct Pb__NameReply *reply)
-{
-    struct run *run = ctx;
-
-    peers_name_reply(run->peers, node, reply);
-}
-
-void run_on_name(struct run *run, uint32_t node, const struct Pb__NameRequest *request)
-{
-    published_request(run->published, node, request);
-}
-
-void run_on_mpi_abort(struct run *run, uint32_t node, const struct Pb__KvsAbort *abort)
-{
-    if (run->phase != RUN_RUNNING || run->aborting)
-        return;
-    proctable_aborted(abort->text);
-    if (abort->has_broken && abort->broken)
-        say_error("%s: mpi: %s", run->step->layout[node]->node,
-                  abort->text != NULL ? abort->text : "broken");
-    else
-        say_error("%s: MPI_Abort with code %d%s%s", run->step->layout[node]->node, abort->exit_code,
-                  abort->text != NULL && *abort->text != '\0' ? ": " : "",
-                  abort->text != NULL ? abort->text : "");
-    at_least(run, abort->exit_code > 0 && abort->exit_code < 256 ? abort->exit_code : 1);
-    run_abort(run);
+    ends_task(run->ends, exited->exit_status != 0);
+    exchange_task_ended(run->exchange, node, exited->task);
 }
 
 /* --- the beginning ---------------------------------------------------------------------------- */
@@ -439,9 +344,8 @@ static void begin_tasks(struct run *run)
     const struct Pb__StepReply *step = run->step;
 
     run->tasks = tasks_of_layout(step->layout, step->n_layout, step->num_tasks);
-    run->kvs = kvs_new((uint32_t)step->n_layout);
-    run->published = published_new(on_name_answer, run);
-    run->gather = gather_new((uint32_t)step->n_layout);
+    run->ends = ends_new(run);
+    run->exchange = exchange_new(run);
     run->node_over = mem_new_array(bool, step->n_layout);
     run->nodes_left = (uint32_t)step->n_layout;
 }
@@ -482,7 +386,8 @@ void run_on_step(struct run *run)
     struct err err = {0};
 
     run->step_id = run->step->step_id;
-    snprintf(run->step_name, sizeof(run->step_name), "StepId=%u.%u", run->job_id, run->step_id);
+    snprintf(run->step_name, sizeof(run->step_name), "StepId=%s",
+             STEP_ID_TEXT(run->job_id, run->step_id));
     run->phase = RUN_RUNNING;
     run->finish = finish_watch(run);
     begin_tasks(run);
@@ -490,14 +395,14 @@ void run_on_step(struct run *run)
     if (make_argv(run, &err) < 0 || output_open(run, &run->output, &err) < 0 ||
         input_open(run, &run->input, &err) < 0 || peers_open(run, &run->peers, &err) < 0) {
         say_error("%s", err.text);
-        at_least(run, 1);
+        run_at_least(run, 1);
         begin_end(run);
         return;
     }
     if (run->options->before_launch != NULL &&
         run->options->before_launch(run->options->ctx, run->step, run->argc, run->argv, &err) < 0) {
         say_error("%s", err.text);
-        at_least(run, 1);
+        run_at_least(run, 1);
         begin_end(run);
         return;
     }
@@ -517,13 +422,13 @@ void run_on_copied(struct run *run, bool all)
         launch(run);
         return;
     }
-    at_least(run, 1);
+    run_at_least(run, 1);
     begin_end(run);
 }
 
 void run_on_refused(struct run *run, int exit_code)
 {
-    at_least(run, exit_code);
+    run_at_least(run, exit_code);
     if (run->own_job && run->job_id != 0 && run->alloc != NULL) { /* a job without a step */
         run->finish = finish_watch(run);
         run->phase = RUN_ENDING;
@@ -545,16 +450,16 @@ static void free_parts(struct run *run)
     output_free(run->output);
     request_free(run->request);
     signals_free(run->signals);
-    kvs_free(run->kvs);
-    published_free(run->published);
-    gather_free(run->gather);
+    exchange_free(run->exchange);
+    spawns_free(run->spawns);
+    spawned_free(run->spawned);
+    across_free(run->across);
+    ends_free(run->ends);
     tasks_free(run->tasks);
     free(run->node_over);
     str_done(&run->multi_script);
     loop_timer_free(run->limit_timer);
-    loop_timer_free(run->wait_timer);
     loop_timer_free(run->abort_timer);
-    loop_timer_free(run->tell_timer);
     arena_done(&run->arena);
     loop_free(run->loop);
 }
@@ -567,19 +472,21 @@ int run_to_end(const struct conf *conf, const struct run_options *options)
 
     arena_init(&run.arena, 0);
     run.limit_timer = loop_timer_new(run.loop, on_limit_timer, &run);
-    run.wait_timer = loop_timer_new(run.loop, on_wait_timer, &run);
     run.abort_timer = loop_timer_new(run.loop, on_abort_timer, &run);
-    run.tell_timer = loop_timer_new(run.loop, on_tell_timer, &run);
     if (options->x11 != NULL && x11_open(&run, options->x11, &run.x11, &err) < 0) {
         say_error("%s", err.text);
         run.exit_code = 1;
     } else {
         run.signals = signals_start(&run);
+        run.across = across_new(&run);
+        run.spawns = spawns_new(&run);
+        run.spawned = spawned_open(&run);
         run.request = request_start(&run);
         do
             loop_run(run.loop);
         while (background_pass(&run));
     }
+    spawned_finish(run.spawned);
     code = run.tasks != NULL ? tasks_exit_code(run.tasks) : 0;
     if (code < run.exit_code)
         code = run.exit_code;

@@ -8,10 +8,13 @@
  *   launch.c    the request to the nodes
  *   tell.c      what --verbose says of the request's answer
  *   peers.c     the sessions with the step's shepherds
+ *   ends.c      what the end of a task brings about
+ *   exchange.c  what the processes of an MPI program tell each other
  *   output.c    what the tasks write, input.c what they read
  *   signals.c   Ctrl-C and its kin, terminal.c --pty
  *   background.c  another srun in place of this one
  *   hook.c      --prolog, --epilog
+ *   spawn.c     steps that tasks ask for; spawned.c: this is one of them
  *   finish.c    the report at the end
  *   run.c       what happens when: it owns struct run and gets the on_ calls of the others
  */
@@ -22,10 +25,12 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "cluster/dist.h"
 #include "conf/conf.h"
 #include "loop/loop.h"
 #include "proto/io.pb-c.h"
 #include "proto/job.pb-c.h"
+#include "proto/spawn.pb-c.h"
 #include "proto/step.pb-c.h"
 
 struct bcast_settings;
@@ -36,6 +41,8 @@ struct run_options {
     struct Pb__StepSpec *step; /* job_id given: a step in that job */
     char **argv;
     int argc;
+    char **self_argv;                       /* of this srun, its options among them */
+    const Pb__SpawnOrder *order;            /* a task of another step has asked for it; or NULL */
     const char *export_spec;                /* --export, NULL: all */
     struct Pb__SpankOption **spank_options; /* of plugins, for the nodes */
     size_t spank_option_count;
@@ -49,17 +56,19 @@ struct run_options {
     const char *work_dir; /* absolute */
     const char *job_name;
     const char *mpi;
-    const char *x11; /* "all", "first", "last"; NULL: none */
+    const char *x11;  /* "all", "first", "last"; NULL: none */
+    int slurmd_debug; /* enum log_level; negative: not said */
     const char *propagate;
     const char *prolog, *epilog; /* run by srun, here */
     const char *task_prolog, *task_epilog;
     const char *multi_prog; /* text of the file that names each task's program, or NULL */
     bool append, label, unbuffered, pty, no_kill;
-    bool quit_on_interrupt, disable_status, kill_on_bad_exit, preserve_env;
+    bool no_allocate; /* a step of no job */
+    bool quit_on_interrupt, disable_status, kill_on_bad_exit, preserve_env, wait_for_children;
     struct Pb__Bind *cpu_bind, *mem_bind; /* NULL: nothing was asked for */
     struct Pb__GpuBind *gpu_bind;         /* NULL: every task is told of all */
-    unsigned socket_order;                /* as LaunchTasks has it */
-    unsigned tree_width;                  /* 0: TreeWidth */
+    struct dist dist;
+    unsigned tree_width;  /* 0: TreeWidth */
     int64_t wait_sec;     /* after the first task ended; 0: for ever, with a warning */
     int64_t immediate_ms; /* -1: wait; 0: at once or not at all */
     int verbose;          /* -1 with --quiet */
@@ -85,6 +94,7 @@ struct run {
     struct Pb__StepReply *step;
 
     struct tasks *tasks;
+    struct ends *ends;
     struct request *request;
     struct copy *copy; /* while it is under way */
     struct launch *launch;
@@ -93,9 +103,10 @@ struct run {
     struct input *input;
     struct signals *signals;
     struct finish *finish;
-    struct kvs *kvs;
-    struct published *published;
-    struct gather *gather;
+    struct exchange *exchange;
+    struct spawns *spawns;
+    struct across *across;
+    struct spawned *spawned;   /* NULL: a person has started it */
     struct terminal *terminal; /* --pty on a terminal */
     struct x11 *x11;           /* --x11 */
 
@@ -103,22 +114,21 @@ struct run {
     int argc;
     bool program_per_node, program_libs; /* as LaunchTasks has them */
     struct str multi_script;
-    uint32_t nodes_left;   /* of the step, where something may still run */
-    bool *node_over;       /* by node: it is not one of them any more */
-    bool to_background;    /* it was asked for, see background.h */
-    bool aborting;         /* the step was told to end */
-    bool launch_failed;    /* on some node; told */
-    bool reported;         /* the controller knows of the end, or does not answer */
-    bool telling;          /* tell_timer is armed */
-    bool output_broken;    /* nobody reads what the tasks write: that they end for it is no news */
-    int exit_code;         /* at least this; the tasks' may be higher */
-    int64_t first_exit_ms; /* 0: none yet */
+    uint32_t nodes_left; /* of the step, where something may still run */
+    bool *node_over;     /* by node: it is not one of them any more */
+    bool to_background;  /* it was asked for, see background.h */
+    bool aborting;       /* the step was told to end */
+    bool launch_failed;  /* on some node; told */
+    bool reported;       /* the controller knows of the end, or does not answer */
+    bool output_broken;  /* nobody reads what the tasks write: that they end for it is no news */
+    int exit_code;       /* at least this; the tasks' may be higher */
     struct loop_timer
         *limit_timer; /* --time of a step in a job, whose own limit is the controller's */
-    struct loop_timer *wait_timer;  /* --wait */
     struct loop_timer *abort_timer; /* the end of patience */
-    struct loop_timer *tell_timer;  /* gathers exit messages */
 };
+
+/* Whether a task runs on a node: what that node says about others is not believed. */
+bool run_owns(const struct run *run, uint32_t node, uint32_t task);
 
 /* Runs to the end; returns srun's exit status. */
 int run_to_end(const struct conf *conf, const struct run_options *options);
@@ -138,10 +148,9 @@ void run_on_node_done(struct run *run, uint32_t node);
 void run_on_started(struct run *run, uint32_t node, const struct Pb__TasksStarted *started);
 void run_on_failed(struct run *run, const struct Pb__TaskFailed *failed);
 void run_on_exited(struct run *run, uint32_t node, const struct Pb__TaskExited *exited);
-void run_on_fence(struct run *run, uint32_t node, const struct Pb__KvsFence *fence);
-void run_on_pmix_fence(struct run *run, uint32_t node, const struct Pb__PmixFence *fence);
-void run_on_name(struct run *run, uint32_t node, const struct Pb__NameRequest *request);
-void run_on_mpi_abort(struct run *run, uint32_t node, const struct Pb__KvsAbort *abort);
+
+/* From spawns.c: the last step that was spawned has ended. */
+void run_on_spawns_over(struct run *run);
 
 /* From output.c: what waited has been written. */
 void run_on_output_drained(struct run *run);
@@ -153,5 +162,7 @@ void run_on_reported(struct run *run);
 
 /* From signals.c, or anyone who finds that the step has to end. */
 void run_abort(struct run *run); /* SIGTERM, a while, SIGKILL; says so once */
-void run_force(struct run *run); /* do not wait any longer */
-void run_tell_states(struct run *run);
+/* The same with this exit status, or 1 where a process can have no such status. */
+void run_abort_with(struct run *run, int exit_code);
+void run_at_least(struct run *run, int exit_code); /* srun's own, at the end */
+void run_force(struct run *run);                   /* do not wait any longer */

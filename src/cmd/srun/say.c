@@ -2,6 +2,7 @@
 #include "cmd/srun/say.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 
 static int level;
 static bool raw_lines;
+static char last_error[512];
 
 static void tell_backoff(const char *why)
 {
@@ -59,8 +61,24 @@ static void say(const char *prefix, const char *fmt, va_list ap)
         va_end(ap);                                                                                \
     }
 
-SAY(say_error, -1, "srun: error: ")
 SAY(say_info, 0, "srun: ")
 SAY(say_verbose, 1, "srun: ")
 SAY(say_debug, 2, "srun: debug: ")
 SAY(say_stepd_error, -1, "slurmstepd: error: ")
+
+void say_error(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(last_error, sizeof(last_error), fmt, ap);
+    va_end(ap);
+    va_start(ap, fmt);
+    say("srun: error: ", fmt, ap);
+    va_end(ap);
+}
+
+const char *say_last_error(void)
+{
+    return last_error;
+}

@@ -9,6 +9,8 @@
 void say_level(int verbose); /* -1 quiet, 0, 1 -v, 2 -vv... */
 void say_raw(bool raw);      /* the terminal is raw: lines end with a carriage return too */
 
+const char *say_last_error(void); /* as it was said, without "srun: error: "; static */
+
 void say_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void say_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));    /* not with --quiet */
 void say_verbose(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* with -v */

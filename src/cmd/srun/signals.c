@@ -4,10 +4,12 @@
 #include <signal.h>
 
 #include "base/mem.h"
+#include "cmd/srun/ends.h"
 #include "cmd/srun/peers.h"
 #include "cmd/srun/request.h"
 #include "cmd/srun/run.h"
 #include "cmd/srun/say.h"
+#include "cmd/srun/spawns.h"
 
 #define TWICE_MS 1000
 
@@ -15,7 +17,14 @@ struct signals {
     struct run *run;
     int64_t last_interrupt_ms; /* 0: none */
     bool sent;                 /* the step was told to end by Ctrl-C */
+    bool told_spawned;         /* after our own end */
 };
+
+static void pass_on(struct run *run, int signo)
+{
+    peers_signal(run->peers, signo);
+    spawns_signal(run->spawns, signo);
+}
 
 static void end_step(struct signals *s, int signo)
 {
@@ -45,7 +54,7 @@ static void on_interrupt(struct signals *s)
         if (s->sent)
             end_step(s, SIGINT);
         else
-            peers_signal(s->run->peers, SIGINT);
+            pass_on(s->run, SIGINT);
         s->sent = true;
         return;
     }
@@ -55,7 +64,18 @@ static void on_interrupt(struct signals *s)
     }
     s->last_interrupt_ms = now;
     say_info("interrupt (one more within 1 sec to abort)");
-    run_tell_states(s->run);
+    ends_tell_states(s->run->ends);
+}
+
+/* Our own tasks have ended: what they have spawned is asked to, once. */
+static void end_rest(struct signals *s)
+{
+    if (s->told_spawned || !spawns_left(s->run->spawns)) {
+        run_force(s->run);
+        return;
+    }
+    s->told_spawned = true;
+    spawns_signal(s->run->spawns, SIGTERM);
 }
 
 static void on_signal(void *ctx, int signo)
@@ -70,7 +90,7 @@ static void on_signal(void *ctx, int signo)
     }
     if (run->phase == RUN_ENDING) {
         if (signo == SIGINT || signo == SIGTERM)
-            run_force(run);
+            end_rest(s);
         return;
     }
     if (run->phase == RUN_OVER)
@@ -85,7 +105,7 @@ static void on_signal(void *ctx, int signo)
         end_step(s, signo);
         break;
     default:
-        peers_signal(run->peers, signo);
+        pass_on(run, signo);
     }
 }
 

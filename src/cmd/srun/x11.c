@@ -46,8 +46,8 @@ static void read_cookie(struct x11 *x)
 
     gethostname(host, sizeof(host) - 1);
     if (path_read_file(path, AUTHORITY_MOST, &text, &err) < 0)
-        say_debug("X11: %s", err.text);
-    if (!xauth_find(text.data, text.len, &x->display, host, &x->real))
+        say_info("warning: X11: %s: display %u may refuse windows", err.text, x->display.number);
+    else if (!xauth_find(text.data, text.len, &x->display, host, &x->real))
         say_info("warning: X11: %s has no cookie for display %u: it may refuse windows", path,
                  x->display.number);
 }
@@ -112,7 +112,7 @@ static void send_data(void *ctx, const Pb__TunnelData *m)
 {
     struct node *n = ctx;
 
-    peers_tunnel(n->x11->run->peers, (uint32_t)(n - n->x11->nodes), m);
+    peers_send(n->x11->run->peers, (uint32_t)(n - n->x11->nodes), RPC_TUNNEL_DATA, &m->base);
 }
 
 /* Whoever listens is shown the display's cookie: on this host only the system, or the user. */

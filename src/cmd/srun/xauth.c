@@ -79,6 +79,10 @@ int xauth_parse_display(const char *name, struct xauth_display *out, struct err 
     _cleanup_free_ char *path = NULL;
 
     *out = (struct xauth_display){0};
+    if (host != NULL && str_starts(host, "unix:/")) { /* the long form of a path */
+        memmove(host, host + strlen("unix:"), strlen(host) - strlen("unix:") + 1);
+        name += strlen("unix:");
+    }
     if (colon == NULL || !parse_numbers(colon + 1, out))
         return err_set(err, -ERR_PARSE, "DISPLAY=%s is not of the form HOST:NUMBER.SCREEN", name);
     if (*host == '/') {

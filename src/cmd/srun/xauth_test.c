@@ -21,6 +21,7 @@ static void test_displays(void **state)
         {":0", 0, 0, 2, AF_UNIX, true},
         {"unix:3.2", 3, 2, 2, AF_UNIX, true},
         {"/tmp/launch/org.xquartz:0", 0, 0, 2, AF_UNIX, true},
+        {"unix:/tmp/launch/x:1", 1, 0, 2, AF_UNIX, true},
         {"127.0.0.1:10.0", 10, 0, 1, AF_INET, true},
         {"::1:12.1", 12, 1, 1, AF_INET6, true},
         {"192.0.2.7:1", 1, 0, 1, AF_INET, false},

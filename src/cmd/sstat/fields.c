@@ -7,12 +7,12 @@
 #include <strings.h>
 
 #include "base/mem.h"
+#include "base/step_id.h"
 #include "base/timefmt.h"
+#include "conf/conf_freq.h"
 
 #define NAMES_A_LINE 4
 #define NAME_WIDTH 19
-#define STEP_BATCH 0xfffffffbu
-#define STEP_EXTERN 0xfffffffcu
 
 enum { MOST, LEAST };
 #define CPU PB__USAGE_KIND__USAGE_CPU_USEC
@@ -75,18 +75,22 @@ static void put_kib(const struct fields_view *v, uint64_t kib, struct str *out)
 
 static void put_id(const struct fields_view *v, struct str *out)
 {
-    str_printf(out, "%u.", v->step->job_id);
-    if (v->step->step_id == STEP_BATCH)
-        str_puts(out, "batch");
-    else if (v->step->step_id == STEP_EXTERN)
-        str_puts(out, "extern");
-    else
-        str_printf(out, "%u", v->step->step_id);
+    char name[STEP_ID_TEXT_MAX];
+    str_puts(out, step_id_text(v->step->job_id, v->step->step_id, name));
 }
 
-static void put_freq(const struct fields_view *v, struct str *out)
+enum freq_part { FREQ_MIN, FREQ_MAX, FREQ_GOVERNOR };
+
+static void put_freq(const struct fields_view *v, enum freq_part part, struct str *out)
 {
-    str_puts(out, v->step->step_id == STEP_BATCH ? "0" : "Unknown");
+    struct conf_freq f = {0};
+
+    if (!v->step->cpu_freq || conf_freq_parse(v->step->cpu_freq, &f, NULL))
+        str_puts(out, v->step->step_id == STEP_ID_BATCH ? "0" : "Unknown");
+    else if (part == FREQ_GOVERNOR)
+        str_puts(out, conf_governor_name(f.governor));
+    else
+        conf_freq_put(part == FREQ_MIN ? f.min : f.max, out);
 }
 
 static const Pb__UsageMark *mark_of(const struct fields_view *v, enum _Pb__UsageKind kind,

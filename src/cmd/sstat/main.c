@@ -8,18 +8,16 @@
 
 #include "base/hostlist.h"
 #include "base/mem.h"
+#include "base/step_id.h"
 #include "cluster/usage.h"
 #include "cmd/common/cmd.h"
 #include "cmd/sstat/fields.h"
 #include "cmd/sstat/options.h"
 #include "loop/loop.h"
 
-#define STEP_BATCH 0xfffffffbu
-#define STEP_EXTERN 0xfffffffcu
-
 /* One step, and what its nodes say. */
 struct asked {
-    const struct options *options;
+    const struct options *options; /* NULL: nothing is printed */
     const Pb__StepRecord *step;
     struct arena arena;
     struct loop *loop;
@@ -38,13 +36,8 @@ struct found {
 
 static void put_step_name(uint32_t job_id, uint32_t step_id, struct str *out)
 {
-    str_printf(out, "StepId=%u.", job_id);
-    if (step_id == STEP_BATCH)
-        str_puts(out, "batch");
-    else if (step_id == STEP_EXTERN)
-        str_puts(out, "extern");
-    else
-        str_printf(out, "%u", step_id);
+    char name[STEP_ID_TEXT_MAX];
+    str_printf(out, "StepId=%s", step_id_text(job_id, step_id, name));
 }
 
 /* --- lines ----------------------------------------------------------------------------------- */
@@ -101,6 +94,8 @@ static void take_replies(struct asked *a)
             if (one->step_id != a->step->step_id || !one->usage)
                 continue;
             a->answered++;
+            if (!a->options)
+                continue;
             put_pids(one, a->options->pids ? &pids : &a->pids);
             if (a->options->pids)
                 print(a, one->usage, node, str_cstr(&pids));
@@ -130,26 +125,37 @@ static void ask_nodes(struct asked *a)
     free(targets);
 }
 
-static void show_step(const struct options *o, struct loop *loop, const Pb__StepRecord *step)
+/* What is over is no failure of anybody's; to be refused, or not answered, is. */
+static int say_none(const struct asked *a, const char *name)
 {
+    if (!a->last.code || a->last.code == -ERR_NO_JOB) { /* it ended meanwhile */
+        cmd_error("%s not found running.", name);
+        return 0;
+    }
+    cmd_error("problem getting step_layout for %s: %s", name, a->last.text);
+    return 1;
+}
+
+/* 1: a node did not tell; it is said why. Without options that is all that is said. */
+static int show_step(const struct options *o, struct loop *loop, const Pb__StepRecord *step)
+{
+    int status;
     struct asked a = {
         .options = o, .step = step, .loop = loop, .usage = PB__USAGE__INIT, .pids = STR_INIT};
     _cleanup_str_ struct str name = STR_INIT;
 
     if (!step->n_layout)
-        return;
+        return 0;
     arena_init(&a.arena, 0);
     ask_nodes(&a);
     take_replies(&a);
     put_step_name(step->job_id, step->step_id, &name);
-    if (!a.answered && a.last.code)
-        cmd_error("problem getting step_layout for %s: %s", str_cstr(&name), a.last.text);
-    else if (!a.answered) /* it ended meanwhile */
-        cmd_error("%s not found running.", str_cstr(&name));
-    else if (!o->pids)
+    status = a.answered ? a.last.code != 0 : say_none(&a, str_cstr(&name));
+    if (a.answered && o && !o->pids)
         print(&a, &a.usage, step->nodes ? step->nodes : step->layout[0]->node, str_cstr(&a.pids));
     str_done(&a.pids);
     arena_done(&a.arena);
+    return status;
 }
 
 /* --- steps ----------------------------------------------------------------------------------- */
@@ -169,24 +175,38 @@ static int on_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
     return 0;
 }
 
+/* A step that was not asked for is not shown, but who may not see it is to hear of that. */
+static int say_no_step(struct loop *loop, const Pb__StepRecord *other)
+{
+    _cleanup_str_ struct str name = STR_INIT;
+    int status = show_step(NULL, loop, other);
+
+    if (status)
+        return status;
+    put_step_name(other->job_id, other->step_id, &name);
+    cmd_error("job %u runs no step but %s; --allsteps shows it", other->job_id, str_cstr(&name));
+    return 0;
+}
+
 /* Of several the one with the lowest number; the batch script only when asked for, or with all. */
-static void show_steps(const struct options *o, struct loop *loop, const struct found *f,
-                       const Pb__StepId *id)
+static int show_steps(const struct options *o, struct loop *loop, const struct found *f,
+                      const Pb__StepId *id)
 {
     const Pb__StepRecord *lowest = NULL;
+    int status = 0;
 
     if (id->has_step_id || o->all_steps) {
         vec_foreach (&f->steps, s)
-            show_step(o, loop, *s);
-        return;
+            status |= show_step(o, loop, *s);
+        return status;
     }
     vec_foreach (&f->steps, s)
-        if ((*s)->step_id < STEP_BATCH && (!lowest || (*s)->step_id < lowest->step_id))
+        if ((*s)->step_id < STEP_ID_BATCH && (!lowest || (*s)->step_id < lowest->step_id))
             lowest = *s;
-    if (lowest)
-        show_step(o, loop, lowest);
+    return lowest ? show_step(o, loop, lowest) : say_no_step(loop, f->steps.data[0]);
 }
 
+/* 1: something could not be shown; below 0: no controller tells anything. */
 static int show(const struct options *o, struct loop *loop, Pb__StepId *id)
 {
     _cleanup_arena_ struct arena arena;
@@ -194,7 +214,7 @@ static int show(const struct options *o, struct loop *loop, Pb__StepId *id)
     struct found found = {.arena = &arena};
     Pb__StepFilter filter = PB__STEP_FILTER__INIT;
     struct err err = {0};
-    int rc;
+    int rc, status = 0;
 
     arena_init(&arena, 0);
     filter.ids = &id;
@@ -204,13 +224,13 @@ static int show(const struct options *o, struct loop *loop, Pb__StepId *id)
     if (rc < 0)
         cmd_line("slurm_load_job_steps error: %s", err.text);
     else if (found.steps.len)
-        show_steps(o, loop, &found, id);
+        status = show_steps(o, loop, &found, id);
     else if (id->has_step_id)
         cmd_error("%s not found running.", str_cstr(&name));
     else
         cmd_error("couldn't get steps for job %u", id->job_id);
     vec_done(&found.steps);
-    return rc < 0 ? 1 : 0;
+    return rc < 0 ? rc : status;
 }
 
 int main(int argc, char **argv)
@@ -231,9 +251,11 @@ int main(int argc, char **argv)
     loop = loop_new(0);
     if (!o.no_header)
         fields_print_header(&o.fields, cmd_out());
-    for (size_t i = 0; i < o.ids.len && status == 0; i++)
-        status = show(&o, loop, &o.ids.data[i]);
+    for (size_t i = 0; i < o.ids.len && status >= 0; i++) {
+        int one = show(&o, loop, &o.ids.data[i]);
+        status = one < 0 ? one : status | one;
+    }
     loop_free(loop);
     options_done(&o);
-    return cmd_flush() ? 1 : status;
+    return cmd_flush() || status;
 }

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * strigger: programs that the controller runs when something happens.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/mem.h"
+#include "base/vec.h"
+#include "cluster/trigger.h"
+#include "cmd/common/cmd.h"
+#include "cmd/common/names.h"
+#include "cmd/strigger/options.h"
+
+#define REQUEST_ID_SIZE 16
+#define COLUMNS 6 /* in front of the program, which has no width */
+
+/* --- set ---------------------------------------------------------------------------------------
+ */
+
+/* Whether --quiet has nothing to say of it. */
+static bool is_no_matter(const struct options *o, int code)
+{
+    if (o->clear)
+        return code == ERR_NO_TRIGGER;
+    return code == ERR_TRIGGER_EXISTS || code == ERR_JOB_DONE;
+}
+
+static int fail(const struct options *o, const char *what, const struct err *err)
+{
+    if (o->quiet && is_no_matter(o, -err->code))
+        return 0;
+    cmd_error("%s: %s", what, err->text);
+    return 1;
+}
+
+static int set(struct options *o)
+{
+    uint8_t id[REQUEST_ID_SIZE];
+    Pb__TriggerReply *reply = NULL;
+    struct err err = {0};
+    if (getrandom(id, sizeof id, 0) != sizeof id) {
+        cmd_error("getrandom: %s", strerror(errno));
+        return 1;
+    }
+    o->ask.has_request_id = true;
+    o->ask.request_id = (ProtobufCBinaryData){sizeof id, id};
+    if (cmd_call(RPC_TRIGGER_SET, &o->ask.base, &reply, &err) < 0)
+        return fail(o, "cannot set the trigger", &err);
+    if (reply->note)
+        cmd_say("%s", reply->note);
+    cmd_detail(1, "trigger %u set", reply->id);
+    return 0;
+}
+
+/* --- which -------------------------------------------------------------------------------------
+ */
+
+static void make_filter(struct options *o, Pb__TriggerFilter *f)
+{
+    pb__trigger_filter__init(f);
+    f->id = &o->id;
+    f->n_id = o->has_id;
+    f->uid = &o->user;
+    f->n_uid = o->has_user;
+    f->job_id = &o->ask.job_id;
+    f->n_job_id = o->ask.has_job_id;
+    f->has_types = o->ask.types != 0;
+    f->types = o->ask.types;
+    f->nodes = o->ask.nodes;
+}
+
+static int clear(struct options *o)
+{
+    Pb__TriggerFilter filter;
+    Pb__TriggerReply *reply = NULL;
+    struct err err = {0};
+    make_filter(o, &filter);
+    if (cmd_call(RPC_TRIGGER_CLEAR, &filter.base, &reply, &err) < 0)
+        return fail(o, "cannot clear a trigger", &err);
+    cmd_detail(1, "%u triggers cleared", reply->cleared);
+    return 0;
+}
+
+/* --- get ---------------------------------------------------------------------------------------
+ */
+
+struct line {
+    char *cell[COLUMNS + 1];
+};
+
+struct table {
+    size_t width[COLUMNS];
+    VEC(struct line) lines;
+};
+
+static const char *const titles[COLUMNS + 1] = {"TRIG_ID", "RES_TYPE", "RES_ID", "TYPE",
+                                                "OFFSET",  "USER",     "PROGRAM"};
+
+static void add_line(struct table *t, const Pb__TriggerRecord *m)
+{
+    struct str types = STR_INIT;
+    trigger_format_types(m->types, &types);
+    struct line l = {{
+        mem_printf("%u", m->id),
+        mem_strdup(trigger_resource(m->types, m->flags, m->has_job_id)),
+        m->has_job_id ? mem_printf("%u", m->job_id) : mem_strdup(m->nodes ? m->nodes : "*"),
+        str_take(&types),
+        mem_printf("%lld", (long long)m->offset_sec),
+        mem_strdup(names_user(m->uid)),
+        mem_strdup(m->program),
+    }};
+    for (size_t i = 0; i < COLUMNS; i++)
+        if (strlen(l.cell[i]) > t->width[i])
+            t->width[i] = strlen(l.cell[i]);
+    vec_push(&t->lines, l);
+}
+
+static int on_part(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    const Pb__TriggerList *part = (const Pb__TriggerList *)message;
+    for (size_t i = 0; i < part->n_triggers; i++) {
+        const Pb__TriggerRecord *m = part->triggers[i];
+        add_line(ctx, m);
+        if (m->flags & TRIGGER_PERM)
+            cmd_detail(1, "trigger %u: flags=PERM", m->id);
+    }
+    return 0;
+}
+
+static void print_line(const struct table *t, const char *const cell[])
+{
+    for (size_t i = 0; i < COLUMNS; i++)
+        str_printf(cmd_out(), "%*s ", (int)t->width[i], cell[i]);
+    str_printf(cmd_out(), "%s\n", cell[COLUMNS]);
+}
+
+static int get(struct options *o)
+{
+    Pb__TriggerFilter filter;
+    struct table t = {0};
+    struct err err = {0};
+    for (size_t i = 0; i < COLUMNS; i++)
+        t.width[i] = strlen(titles[i]);
+    make_filter(o, &filter);
+    int rc = rpc_call_stream(cmd_client(), RPC_TRIGGER_LIST, &filter.base, on_part, &t, &err);
+    if (rc == 0 && !o->noheader) {
+        args_print_cluster(&o->common, cmd_out());
+        print_line(&t, titles);
+    }
+    vec_foreach (&t.lines, l) {
+        if (rc == 0)
+            print_line(&t, (const char *const *)l->cell);
+        for (size_t i = 0; i <= COLUMNS; i++)
+            free(l->cell[i]);
+    }
+    vec_done(&t.lines);
+    return rc == 0 ? 0 : fail(o, "cannot get the triggers", &err);
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+    cmd_start("strigger");
+    int status = options_parse(&o, argc, argv);
+    if (args_leave(&options_table, &o.common, &status))
+        return status;
+    cmd_set_level(o.quiet, o.common.verbose);
+    status = o.set ? set(&o) : o.clear ? clear(&o) : get(&o);
+    int written = cmd_flush();
+    return status ? status : written;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/strigger/options.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "cluster/trigger.h"
+#include "cmd/common/cmd.h"
+#include "cmd/common/names.h"
+
+#define ARGS_DEF "cmd/strigger/strigger.def"
+#include "cmd/common/args_rows.h"
+
+#define BAD 2 /* 1, to exit with, plus 1 */
+
+const struct args_table options_table = ARGS_TABLE("strigger", "");
+
+static int set_number(const char *name, const char *text, uint32_t *number)
+{
+    long long value;
+    if (str_parse_i64(text, 1, UINT32_MAX, &value)) {
+        cmd_error("Invalid %s: %s", name, text);
+        return BAD;
+    }
+    *number = (uint32_t)value;
+    return 0;
+}
+
+static int set_flags(struct options *o, const char *list)
+{
+    o->ask.has_flags = true;
+    for (const char *s = list; *s;) {
+        size_t len = strcspn(s, ",");
+        if (len && (len != 4 || strncasecmp(s, "PERM", len) != 0)) {
+            cmd_error("Invalid --flags specification: %.*s (PERM is all there is)", (int)len, s);
+            return BAD;
+        }
+        o->ask.flags |= len ? TRIGGER_PERM : 0;
+        s += len + (s[len] == ',');
+    }
+    return 0;
+}
+
+static int set_offset(struct options *o, const char *text)
+{
+    long long value;
+    if (str_parse_i64(text, -TRIGGER_OFFSET_MAX, TRIGGER_OFFSET_MAX, &value)) {
+        cmd_error("Invalid offset: %s", text);
+        return BAD;
+    }
+    o->ask.has_offset_sec = true;
+    o->ask.offset_sec = value;
+    return 0;
+}
+
+static int set_user(struct options *o, const char *name)
+{
+    o->has_user = true;
+    if (names_find_user(name, &o->user) == 0)
+        return 0;
+    cmd_error("Invalid user: %s", name);
+    return BAD;
+}
+
+static int set_option(void *ctx, int id, const char *value)
+{
+    struct options *o = ctx;
+    o->ask.types |= trigger_find_type(rows[id].name);
+    switch (id) {
+    case ID_set:
+        o->set = true;
+        break;
+    case ID_get:
+        o->get = true;
+        break;
+    case ID_clear:
+        o->clear = true;
+        break;
+    case ID_noheader:
+        o->noheader = true;
+        break;
+    case ID_quiet:
+        o->quiet = true;
+        break;
+    case ID_front_end:
+        o->ask.has_flags = true;
+        o->ask.flags |= TRIGGER_FRONT_END;
+        break;
+    case ID_flags:
+        return set_flags(o, value);
+    case ID_offset:
+        return set_offset(o, value);
+    case ID_user:
+        return set_user(o, value);
+    case ID_id:
+        o->has_id = true;
+        return set_number("id", value, &o->id);
+    case ID_jobid:
+        o->ask.has_job_id = true;
+        return set_number("jobid", value, &o->ask.job_id);
+    case ID_node:
+        o->ask.nodes = value && *value ? (char *)value : NULL;
+        break;
+    case ID_program:
+        o->ask.program = (char *)value;
+        break;
+    default:
+        break;
+    }
+    return 0;
+}
+
+static int complain(const char *text)
+{
+    cmd_error("%s", text);
+    return BAD;
+}
+
+static int check_set(const struct options *o)
+{
+    struct err err = {0};
+    if (o->has_id || o->has_user)
+        return complain("--id and --user go with --get and --clear");
+    if (!o->ask.program)
+        return complain("a program is needed: --program=PATH");
+    return trigger_check(&o->ask, &err) == 0 ? 0 : complain(err.text);
+}
+
+static int check(const struct options *o)
+{
+    if (o->set + o->get + o->clear != 1)
+        return complain("one of --set, --get and --clear is needed");
+    if (o->set)
+        return check_set(o);
+    if (o->ask.program || o->ask.has_offset_sec || o->ask.flags & TRIGGER_PERM)
+        return complain("--program, --offset and --flags go with --set");
+    if (o->clear && !o->has_id && !o->has_user && !o->ask.has_job_id)
+        return complain("--id, --jobid or --user is needed with --clear");
+    if (o->clear && (o->ask.types || o->ask.nodes || o->ask.flags))
+        return complain("--clear goes by --id, --jobid and --user alone");
+    return 0;
+}
+
+int options_parse(struct options *o, int argc, char **argv)
+{
+    int first;
+    *o = (struct options){0};
+    pb__trigger_record__init(&o->ask);
+    int status = args_parse(&options_table, argc, argv, set_option, o, &o->common, &first);
+    if (status || args_is_info(&o->common))
+        return status;
+    if (first < argc) {
+        cmd_error("Unrecognized argument: %s", argv[first]);
+        return BAD;
+    }
+    return check(o);
+}
