@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "slurmstepd/pattern.h"
+#include "base/pattern.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

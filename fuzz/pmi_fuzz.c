@@ -9,11 +9,12 @@
 #include <string.h>
 
 #include "slurmstepd/pmi.h"
+#include "slurmstepd/pmi_spawn.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct pmi *pmi;
-static uint32_t wanted_round, asked;
+static uint32_t wanted_round, asked, asked_spawn;
 static int in_fence;
 
 static void on_send(void *ctx, uint32_t local, const char *line, size_t len)
@@ -48,6 +49,25 @@ static void on_name(void *ctx, uint32_t local, uint32_t id, enum pmi_name_op op,
     asked = id;
 }
 
+static void on_spawn(void *ctx, uint32_t local, const Pb__Spawn *m)
+{
+    uint64_t tasks = 0;
+
+    for (size_t i = 0; i < m->n_command; i++) {
+        if (!m->command[i]->n_argv || !*m->command[i]->argv[0] || !m->command[i]->tasks)
+            abort();
+        tasks += m->command[i]->tasks;
+    }
+    if (!m->n_command || m->n_command > PMI_SPAWN_COMMANDS_MAX || tasks > PMI_SPAWN_TASKS_MAX ||
+        protobuf_c_message_get_packed_size(&m->base) > 2 * PMI_SPAWN_BYTES_MAX)
+        abort();
+    asked_spawn = m->id;
+}
+
+static void on_begun(void *ctx)
+{
+}
+
 static void on_abort(void *ctx, uint32_t local, int exit_code, const char *text)
 {
 }
@@ -61,13 +81,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                   .rank = ranks,
                                   .mapping = "(vector,(0,1,2))",
                                   .universe_size = 2};
-    struct pmi_events events = {on_send, on_fence, on_abort, on_name, NULL};
+    struct pmi_events events = {on_send, on_fence, on_abort, on_name, on_spawn, on_begun, NULL};
     int closed[2] = {0};
 
     pmi = pmi_new(&options, &events);
     wanted_round = 0;
     in_fence = 0;
-    asked = 0;
+    asked = asked_spawn = 0;
     while (size) {
         uint32_t local = data[0] & 1;
         size_t len = data[0] >> 1;
@@ -82,7 +102,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         size -= len;
         if (asked)
             pmi_name_done(pmi, asked, asked & 1, "port");
-        asked = 0;
+        if (asked_spawn)
+            pmi_spawned(pmi, asked_spawn, asked_spawn & 1 ? "kvs_1_1" : NULL, "no room");
+        asked = asked_spawn = 0;
         if (in_fence && pmi_fence_done(pmi, wanted_round, NULL, 0, NULL) == 0) {
             wanted_round++;
             in_fence = 0;

@@ -5,8 +5,21 @@ from harness import ROOT, Cluster, many
 from postgres import Server
 
 
+# What these are about is decided in the controller, which unit tests and the simulator run with sanitizers: all of them are slow.
+DECISIONS = {f"test_{name}.py" for name in (
+    "crowd", "depend", "dynamic", "external", "gres", "leadprog", "parts", "preempt", "priority", "private", "reservation", "services",
+    "split", "suspend", "takeover", "usage")}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.name in DECISIONS:
+            item.add_marker(pytest.mark.slow)
+
+
 def pytest_configure(config):
-    config.addinivalue_line("markers", "slow: left out where every process is ten times slower (sanitizers)")
+    config.addinivalue_line("markers", "slow: left out where every process is ten times slower (sanitizers): long, or about processes and not memory")
     config.addinivalue_line("markers", "allocator: replaces malloc, which sanitizers do themselves: left out there")
 
 

@@ -22,17 +22,24 @@ PREFIX = pathlib.Path(os.environ.get("SLUICE_PREFIX", pathlib.Path(__file__).par
 DEADLINE = 60.0  # seconds until something that must happen counts as not happening
 ROOT = os.geteuid() == 0
 SOAK = os.environ.get("SLUICE_SOAK") == "1"  # the amounts of a release instead of a sample
+PORTS, WORKERS_MAX = (10000, 32000), 8  # as many as tools/test has at most
 SEED = int(os.environ.get("SLUICE_SEED", "7"))
 
 
-def free_ports(count):
-    """Below those that outgoing connections take, which may come between the look and the use."""
+def free_ports(count, first=None, last=None):
+    """Below those that outgoing connections take, and of a worker's own: others may come between the look and the use."""
+    if first is None:
+        share = (PORTS[1] - PORTS[0]) // WORKERS_MAX
+        first = PORTS[0] + share * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % WORKERS_MAX)
+        last = first + share
     ports = []
     while len(ports) < count:
-        port = random.randrange(10000, 32000)
+        port = random.randrange(first, last)
         with socket.socket() as s:
             try:
                 s.bind(("", port))
+            except PermissionError:
+                raise
             except OSError:
                 continue
         if port not in ports:
@@ -49,6 +56,22 @@ def eventually(check, what, deadline=DEADLINE):
             return answer
         if time.monotonic() > end:
             raise AssertionError(f"did not happen within {deadline} s: {what() if callable(what) else what}")
+
+
+class Command(subprocess.Popen):
+    """One that goes on while the test does. It is waited for as long as for all else, and no longer than the test needs it:
+    a test that fails while its command would go on for ever must end, too."""
+
+    def wait(self, timeout=DEADLINE):
+        return super().wait(timeout)
+
+    def communicate(self, input=None, timeout=DEADLINE):
+        return super().communicate(input, timeout)
+
+    def __exit__(self, kind, *rest):
+        if kind is not None and self.poll() is None:
+            self.kill()
+        super().__exit__(kind, *rest)
 
 
 def alive(pid):
@@ -113,7 +136,7 @@ class Result(subprocess.CompletedProcess):
 
 class Cluster:
     living = weakref.WeakSet()  # those not destroyed
-    def __init__(self, nodes=4, cpus=4, memory=4000, conf="", node_conf="", partitions=None, name="test", start=True):
+    def __init__(self, nodes=4, cpus=4, memory=4000, conf="", node_conf="", partitions=None, name="test", start=True, ports=None):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="sluice-test."))
         self.dir.chmod(0o755)
         self.work = self.dir / "work"  # where jobs run
@@ -121,7 +144,7 @@ class Cluster:
         self.work.mkdir()
         self.work.chmod(0o1777)
         self.count, self.cpus, self.memory = nodes, cpus, memory
-        ports = free_ports(nodes + 1)
+        ports = ports or free_ports(nodes + 1)
         self.port = ports[0]
         self.conf_file = self.dir / "slurm.conf"
         user = pwd.getpwuid(os.geteuid()).pw_name
@@ -175,7 +198,7 @@ class Cluster:
     # --- commands ---------------------------------------------------------------------------------------------------
     def environment(self, **more):
         env = {k: v for k, v in os.environ.items()
-               if not k.startswith(("SLURM", "SBATCH", "SALLOC", "SQUEUE", "SINFO", "SCANCEL"))}
+               if not k.startswith(("SLURM", "SBATCH", "SALLOC", "SQUEUE", "SINFO", "SCANCEL", "PYTHON"))}
         env["SLURM_CONF"] = str(self.conf_file)
         env["PATH"] = f"{PREFIX}/bin:{PREFIX}/sbin:" + env.get("PATH", "/usr/bin:/bin")
         env["TZ"] = "UTC"
@@ -199,8 +222,7 @@ class Cluster:
         more.setdefault("stdin", subprocess.DEVNULL)
         more.setdefault("stdout", subprocess.PIPE)
         more.setdefault("stderr", subprocess.PIPE)
-        return subprocess.Popen(self.argv(line, user), text=True, cwd=cwd or self.work,
-                                env=self.environment(**(env or {})), **more)
+        return Command(self.argv(line, user), text=True, cwd=cwd or self.work, env=self.environment(**(env or {})), **more)
 
     def sbatch(self, *options, wrap=None, script=None, user=None, env=None):
         """Submits; returns the job id."""

@@ -21,12 +21,19 @@ def missing():
     """What this machine lacks for such a cluster; None: nothing."""
     if not ROOT:
         return "needs root for network namespaces"
-    for tool in ("ip", "unshare", "nsenter"):
+    for tool in ("ip", "unshare", "nsenter", "nft"):
         if not shutil.which(tool):
             return f"needs {tool}"
     if subprocess.run(["unshare", "--net", "ip", "link", "add", "b0", "type", "bridge"], capture_output=True).returncode:
         return "needs network namespaces with bridges"
     return None
+
+
+HOOK = "{ type filter hook input priority 0; }"
+
+
+def chance(percent):
+    return f"numgen random mod 100 < {percent} counter drop"
 
 
 class Hosts(Cluster):
@@ -108,6 +115,20 @@ class Hosts(Cluster):
         for end in (host, CONTROLLER):
             self.ip(end, "link set eth0 gso_max_segs 1")
         self.ip("switch", f"link set {host} mtu {largest}")
+
+    def nft(self, host, line):
+        return subprocess.run([*self.inside(host), "nft", line], check=True, capture_output=True, text=True).stdout
+
+    def drop(self, percent):
+        """Of each hundred packets that come to a host as many are lost, by chance."""
+        for host in self.numbers:
+            self.ip(host, "link set eth0 gso_max_segs 1")  # a packet is what goes over a wire
+            self.nft(host, "add table ip loss")
+            self.nft(host, f"add chain ip loss input {HOOK}")
+            self.nft(host, f'add rule ip loss input iifname "eth0" {chance(percent)}')
+
+    def dropped(self):
+        return sum(int(n) for host in self.numbers for n in re.findall(r"counter packets (\d+)", self.nft(host, "list ruleset")))
 
     def enter(self, host):
         """Takes the calling thread, and the threads it starts, into the host's network."""

@@ -23,33 +23,36 @@ class Frame:
         seen[self.kind] = self.index + 1
 
 
-def number_in(frame, field):
-    """The first value of this number in a message's body, of those that are whole numbers; None: there is none."""
-    at, data = HEADER + struct.unpack("<H", frame.data[10:12])[0], frame.data
+def fields(message):
+    """{number: [values]} of a packed message."""
+    found, at = {}, 0
 
     def varint():
         nonlocal at
         value = shift = 0
         while True:
-            byte = data[at]
+            byte = message[at]
             at += 1
             value |= (byte & 127) << shift
             shift += 7
             if byte < 128:
                 return value
-
-    while at < len(data):
+    while at < len(message):
         key = varint()
-        if key & 7 == 0:
-            value = varint()
-            if key >> 3 == field:
-                return value
-        elif key & 7 == 2:
+        value = varint() if key & 7 == 0 else None
+        if key & 7 == 2:
             length = varint()
-            at += length
-        else:
+            value, at = message[at:at + length], at + length
+        elif value is None:
             at += 8 if key & 7 == 1 else 4
-    return None
+        found.setdefault(key >> 3, []).append(value)
+    return found
+
+
+def number_in(frame, field):
+    """The first value of this number in a message's body, of those that are whole numbers; None: there is none."""
+    body = frame.data[HEADER + struct.unpack("<H", frame.data[10:12])[0]:]
+    return next((value for value in fields(body).get(field, ()) if isinstance(value, int)), None)
 
 
 class Cut:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A process that speaks PMI-2 as MPICH's library does, written from the protocol. Without an
- * operand it goes through all of it and prints one line; with one it does that: spawn, abort,
- * nonsense.
+ * operand it goes through all of it and prints one line; with one it does that: spawn, crowd,
+ * parent (and child, which that one spawns), abort, nonsense.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -110,25 +110,34 @@ static int exchange(int rank, int size)
     return found;
 }
 
-int main(int argc, char **argv)
+/* Three children of two commands, and what they find of who has asked for them. */
+static void parent(const char *self)
 {
-    static const char abortion[] = "40    cmd=abort;isworld=TRUE;msg=that was all;";
-    char job[64], universe[16], mapping[1100];
-    int rank, size, pairs, leads = !strcmp(getenv("SLURM_LOCALID"), "0");
+    ask("cmd=spawn;thrid=1;ncmds=2;preputcount=1;ppkey0=PORT;ppval0=x;;y;"
+        "subcmd=%s;maxprocs=2;argc=2;argv0=child;argv1=a;infokeycount=0;"
+        "subcmd=%s;maxprocs=1;argc=2;argv0=child;argv1=b;infokeycount=1;infokey0=soft;infoval0=1;",
+        self, self);
+    printf("parent: %s %s\n", word("rc"), word("jobid"));
+}
 
-    begin();
-    rank = atoi(word("rank"));
-    size = atoi(word("size"));
-    if (argc > 1 && !strcmp(argv[1], "spawn")) {
-        ask("cmd=spawn;thrid=1;ncmds=1;preputcount=0;subcmd=a;maxprocs=1;argc=0;");
-        printf("%s %s\n", word("rc"), word("errmsg"));
-        ask("cmd=finalize;");
-        return 0;
-    }
-    if (argc > 1 && rank == 1)
-        say(argv[1][0] == 'a' ? abortion : "999999", argv[1][0] == 'a' ? sizeof(abortion) - 1 : 6);
-    if (argc > 1)
-        pause();
+static void child(const char *argument)
+{
+    char rank[16], size[16], app[16], of[64];
+
+    strcpy(rank, word("rank"));
+    strcpy(size, word("size"));
+    strcpy(app, word("appnum"));
+    strcpy(of, word("spawner-jobid"));
+    ask("cmd=kvs-get;jobid=any;srcid=0;key=PORT;");
+    printf("child %s of %s, command %s, of %s: <%s> <%s>\n", rank, size, app, of, word("value"),
+           argument);
+}
+
+static void tell_all(int rank, int size)
+{
+    char job[64], universe[16], mapping[1100];
+    int pairs, leads = !strcmp(getenv("SLURM_LOCALID"), "0");
+
     ask("cmd=job-getid;");
     strcpy(job, word("jobid"));
     ask("cmd=info-getjobattr;key=universeSize;");
@@ -150,6 +159,32 @@ int main(int argc, char **argv)
     ask("cmd=name-lookup;name=server;infokeycount=0;");
     printf("%d of %d: job=%s universe=%s mapping=%s pairs=%d node=ok name=%s\n", rank, size, job,
            universe, mapping, pairs, word("value"));
+}
+
+int main(int argc, char **argv)
+{
+    static const char abortion[] = "40    cmd=abort;isworld=TRUE;msg=that was all;";
+    int rank, size;
+
+    begin();
+    rank = atoi(word("rank"));
+    size = atoi(word("size"));
+    if (argc > 1 && (!strcmp(argv[1], "spawn") || !strcmp(argv[1], "crowd"))) {
+        ask("cmd=spawn;thrid=1;ncmds=1;preputcount=0;subcmd=a;%sargc=0;",
+            argv[1][0] == 'c' ? "maxprocs=1000;" : "");
+        printf("%s %s\n", word("rc"), word("errmsg"));
+    } else if (argc > 1 && !strcmp(argv[1], "parent")) {
+        parent(argv[0]);
+    } else if (argc > 2) {
+        child(argv[2]);
+    } else if (argc == 1) {
+        tell_all(rank, size);
+    } else {
+        if (rank == 1)
+            say(argv[1][0] == 'a' ? abortion : "999999",
+                argv[1][0] == 'a' ? sizeof(abortion) - 1 : 6);
+        pause();
+    }
     ask("cmd=finalize;");
     return 0;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The C API as it is installed: CORE-125, 126, CORE-162."""
+"""The C API as it is installed: CORE-125, 126, 162, 235."""
 import os
 import pathlib
 import re

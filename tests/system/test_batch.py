@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Batch jobs from submission to purge: CORE-081 to 102, 082, 087, 097, 111, 220."""
+"""Batch jobs from submission to purge: X-01, CORE-081 to 102, 082, 087, 097, 111, 220."""
 import os
 import pwd
 import re
@@ -147,6 +147,10 @@ def test_export_none_and_list(cluster):
     job = cluster.sbatch("--export=NONE", env={"SECRET": "x"}, wrap='echo "[$SECRET]"')
     cluster.wait(job)
     assert cluster.output(job) == "[]\n"
+    job = cluster.sbatch("--export=NONE", env={"HOME": "/h", "LOGNAME": "l", "SHELL": "/s", "USER": "u", "OTHER": "o"},
+                         wrap='echo "$HOME $LOGNAME $SHELL $USER [$OTHER]"')
+    cluster.wait(job)
+    assert cluster.output(job) == "/h l /s u []\n"
     job = cluster.sbatch("--export=A=5,KEEP", env={"KEEP": "k", "DROP": "d"}, wrap='echo "$A $KEEP [$DROP]"')
     cluster.wait(job)
     assert cluster.output(job) == "5 k []\n"
@@ -183,6 +187,20 @@ def test_output_patterns(cluster):
     user = cluster.run("id -un").ok()
     assert (cluster.work / f"pat.{job}.n1.0.0.{user}.out").read_text() == "o\n"
     assert (cluster.work / f"{job}-%.err").read_text() == "e\n"
+
+
+def test_the_path_is_told_as_it_is(cluster):
+    """Before, during and after: whatever letters are in it, the file is where scontrol and the hooks say."""
+    pattern = "%x-%t-%n-%3s-%J-%b-%4A-%N-%q.txt"
+    job = cluster.sbatch("-J", "told", "-w", "n2", "-o", pattern, "--hold", wrap="scontrol show job $SLURM_JOB_ID")
+    name = f"{cluster.work}/told-0-0-batch-{job}.batch-4-{job:04}-%N-%q.txt"
+    assert cluster.job(job)["StdOut"] == name
+    cluster.run(f"scontrol release {job}").ok()
+    cluster.wait(job)
+    name = name.replace("%N", "n2")
+    assert cluster.job(job)["StdOut"] == name
+    assert f"StdOut={name}\n" in (cluster.work / name).read_text()
+    assert cluster.run(f"squeue -h --states=all -j {job} -O stdout:400").ok().strip() == name
 
 
 def test_output_can_be_read_while_it_runs(cluster):
@@ -286,7 +304,7 @@ def test_runs_as_the_submitting_user(cluster):
 
 
 def test_warning_before_the_limit(make_cluster):
-    """CORE-184, 185. --signal: to the steps, or with B: to the script alone, so many seconds before the limit."""
+    """CORE-184, 185, 209. --signal: to the steps, or with B: to the script alone, so many seconds before the limit."""
     c = make_cluster(nodes=2)
     script = "#!/bin/sh\n#SBATCH -t 0:04 --signal=B:USR1@2\ntrap 'echo warned; exit 3' USR1\nwhile :; do sleep 0.05; done\n"
     job = c.sbatch(script=script)
@@ -304,9 +322,28 @@ def test_deadline(cluster):
     cluster.run(["sbatch", "--deadline=now+1minute", "-t5", "--wrap", "true"]).fails("Requested deadline can not be met")
     cluster.run(["sbatch", "--deadline=soon", "--wrap", "true"]).fails("Invalid --deadline specification: soon")
     cluster.run(["sbatch", "--deadline=1970-01-01", "--wrap", "true"]).fails("Invalid --deadline specification: 1970-01-01")
+    cluster.run("srun --deadline=2020-01-02 true").fails("Requested deadline can not be met: 2020-01-02T00:00:00 is in the past")
     job = cluster.sbatch("-H", "--deadline=2030-01-02T03:04:05", wrap="true")
     assert cluster.job(job)["Deadline"] == "2030-01-02T03:04:05"
     assert cluster.run(f"squeue -h -O Deadline:30 -j {job}").ok().strip() == "2030-01-02T03:04:05"
     late = cluster.sbatch("-H", "--deadline=now+2seconds", wrap="true")
     assert cluster.wait(late)["JobState"] == "DEADLINE" and cluster.job(late)["Reason"] == "DeadLine"
     cluster.run(f"scancel {job}").ok()
+
+
+def test_an_interpreter_that_is_not_there_is_named(cluster):
+    """The script is there; what its first line asks for is not."""
+    job = cluster.sbatch(script="#! /no/such/shell -x\ntrue\n")
+    assert cluster.wait(job)["ExitCode"] == "2:0"
+    assert "its interpreter /no/such/shell is not on this node" in cluster.output(job)
+
+
+@pytest.mark.allocator  # sanitizers keep their programs from locking memory
+@pytest.mark.parametrize("word", ["slurmstepd_memlock", "slurmstepd_memlock_all"])
+def test_shepherds_that_are_not_swapped_out(make_cluster, word):
+    """LaunchParameters; tasks have no lock."""
+    c = make_cluster(nodes=1, conf=f"LaunchParameters={word}")
+    job = c.sbatch("-o", "out", wrap="grep VmLck /proc/$PPID/status /proc/self/status")
+    assert c.wait(job)["JobState"] == "COMPLETED"
+    shepherd, own = [int(line.split()[1]) for line in (c.work / "out").read_text().splitlines()]
+    assert shepherd > 0 and own == 0

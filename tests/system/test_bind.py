@@ -111,6 +111,10 @@ def test_memory(bound):
     assert int(bound.run(["srun", "-N1", "--mem-bind=local", "sh", "-c", "grep -c 'bind:' /proc/self/numa_maps"]).ok()) > 0
     ranks = bound.run(["srun", "-N1", "-n2", "-O", "--mem-bind=rank", "sh", "-c", "grep -c 'bind:' /proc/self/numa_maps"]).ok()
     assert len(ranks.split()) == 2 and "0" not in ranks.split()
+    told = ["sh", "-c", "echo $SLURM_MEM_BIND_TYPE $SLURM_MEM_BIND_LIST $SLURM_MEM_BIND_VERBOSE $SLURM_MEM_BIND_PREFER $SLURM_MEM_BIND_SORT"]
+    assert bound.run(["srun", "-N1", "--mem-bind=q,prefer,sort,map_mem:0*2", *told]).ok() == "map_mem: 0,0 quiet prefer sort"
+    for job in (["salloc", "-Q", "--mem-bind=local"], ["env", "SALLOC_MEM_BIND=local", "salloc", "-Q"]):
+        assert bound.run([*job, "-N1", "srun", *told]).ok() == "local quiet"
     done = bound.run("srun -N1 --mem-bind=map_mem:900 true")
     assert done.returncode == 0 and "mem-bind: cannot bind to 0x" in done.stderr
 
@@ -141,3 +145,11 @@ def test_a_node_with_more_than_the_machine_has(make_cluster):
     done = c.run("srun -n2 --cpu-bind=cores true")
     assert done.returncode == 0 and "tasks are not bound: this node has fewer CPUs than are configured" in done.stderr
     assert "and 4000 are configured: no task is bound to any" in (c.dir / "slurmd-n1.log").read_text()
+
+
+@pytest.mark.parametrize("command", ["srun", "sbatch", "salloc"])
+@pytest.mark.parametrize("option, word", [("--mem-bind", "map_mem:<list>"), ("--gpu-bind", "per_task:<n>"), ("--hint", "memory_bound")])
+def test_help_of_each_command(cluster, command, option, word):
+    text = cluster.run([command, f"{option}=help"]).ok()
+    assert f"    {option}=" in text and f"        {word}" in text
+    assert text.endswith("        help            show this help message")

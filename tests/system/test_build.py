@@ -17,6 +17,7 @@ def run(where, *line, **env):
     return subprocess.run(line, cwd=where, env=env, text=True, capture_output=True, timeout=300)
 
 
+@pytest.mark.slow
 def test_configure_and_make(tmp_path):
     before = sorted(p.name for p in TOP.iterdir())
     done = run(tmp_path, TOP / "configure", "--prefix=/opt/sluice", "--sysconfdir=/etc/sluice", "CFLAGS=-O1")

@@ -50,6 +50,52 @@ def test_by_user_name_state_partition(cluster):
         assert cluster.wait(job)["JobState"] == "CANCELLED"
 
 
+def test_a_signal_for_a_node_that_is_away(make_cluster):
+    """Nobody keeps it, so that nobody says that it was sent; the end of the job is kept."""
+    c = make_cluster(nodes=2)
+    job = c.sbatch("-w", "n2", script="#!/bin/sh\nsrun sleep 300000\n")
+    eventually(lambda: f"{job}.0" in c.run(f"squeue -h -s -j {job} -o %i").stdout, "the step runs")
+    c.kill("n2")
+    for target in (job, f"{job}.0", f"{job}.batch", f"-f {job}"):
+        eventually(lambda: c.run(f"scancel -s CONT {target}").returncode, "the controller sees it go")
+        c.run(f"scancel -s CONT {target}").fails("Required node not available (down, drained or reserved)")
+    c.start_node("n2")
+    eventually(lambda: c.run(f"scancel -s CONT {job}").returncode == 0, "it is back")
+    c.kill("n2")
+    c.run(f"scancel {job}").ok()
+    c.start_node("n2")
+    assert c.wait(job)["JobState"] == "CANCELLED"
+
+
+def test_a_signal_that_reaches_some_nodes(make_cluster):
+    """The others are named; when they are back, the next one reaches all."""
+    c = make_cluster(nodes=3)
+    say = "trap 'echo $SLURMD_NODENAME has it' USR1; echo up; while :; do sleep 0.05; done"
+    job = c.sbatch("-N3", "-o", c.work / "out", script=f'#!/bin/sh\ntrap : USR1\nsrun sh -c "{say.replace("$", chr(92) + "$")}" &\n'
+                                                       "while :; do wait; sleep 0.05; done\n")
+    out = c.work / "out"
+    eventually(lambda: out.exists() and out.read_text().count("up\n") == 3, "all tasks are ready")
+    c.kill("n2")
+    c.kill("n3")
+
+    def away():
+        sent = c.run(f"scancel -s CONT {job}.0")
+        return "did not reach n[2-3]" in sent.stderr and sent
+    sent = eventually(away, "the controller sees them go")
+    assert sent.returncode == 1 and "it is not kept for them; the other nodes have it" in sent.stderr
+    sent = c.run(f"scancel -s USR1 {job}.0").fails(f"Signal 10 of step {job}.0 did not reach n[2-3]")
+    eventually(lambda: "n1 has it" in out.read_text(), "the node that is there")
+    c.run(f"scancel -s CONT {job}").fails(f"Signal 18 of job {job} did not reach n[2-3]")
+    c.run(f"scancel -s CONT -u {c.run('id -un').ok()}").fails(f"Signal 18 of job {job} did not reach n[2-3]")
+    c.start_node("n2")
+    c.start_node("n3")
+    eventually(lambda: c.run(f"scancel -s CONT {job}.0").returncode == 0, "they are back")
+    c.run(f"scancel -s USR1 {job}.0").ok()
+    eventually(lambda: all(f"n{i} has it" in out.read_text() for i in (2, 3)), "the others")
+    c.run(f"scancel {job}").ok()
+    c.wait(job)
+
+
 def test_one_step_only(cluster):
     job = cluster.sbatch("-n2", script="#!/bin/sh\nsrun -n1 sleep 100\necho step ended $?\n")
     eventually(lambda: f"{job}.0" in cluster.run(f"squeue -h -s -j {job} -o %i").stdout, "the step runs")

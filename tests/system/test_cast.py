@@ -6,6 +6,7 @@ import os
 import pathlib
 import pwd
 import random
+import re
 import signal
 import stat
 import subprocess
@@ -153,11 +154,71 @@ def test_mode_and_times(mine):
         assert stat.S_IMODE(kept.st_mode) == 0o775 and kept.st_mtime_ns == 10**18 + 7
 
 
+@pytest.mark.parametrize("path", ["/proc/version", "/sys/devices/system/cpu/possible", "empty"])
+def test_a_file_that_does_not_say_its_size(mine, path):
+    source = pathlib.Path(path)
+    if path == "empty":
+        source = mine.dir / "empty"
+        source.touch()
+    sbcast(mine, "-f", source, f"{mine.dir}/local/text").ok()
+    for node in mine.names:
+        assert mine.at(node, "text").read_bytes() == source.read_bytes()
+
+
+def test_one_that_never_ends_its_text(mine):
+    """It cannot be read to its end: it is refused, and nothing is sent."""
+    sbcast(mine, "/proc/kmsg", f"{mine.dir}/local/text2").fails("`/proc/kmsg`")
+    pipe = mine.dir / "pipe"
+    os.mkfifo(pipe)
+    sbcast(mine, pipe, f"{mine.dir}/local/text2").fails(f"`{pipe}` is not a regular file")
+    assert not mine.at("n1", "text2").exists()
+
+
+def test_a_network_for_files():
+    """BcastAddr: node daemons are asked as before, the file goes elsewhere."""
+    with running(Private, nodes=2, start=False) as c:
+        text = c.conf_file.read_text()
+        c.conf_file.write_text(re.sub(r"^(NodeName=n(\d) .*)$", r"\1 BcastAddr=127.0.9.\2", text, flags=re.M))
+        c.start()
+        assert [c.node(node).get("BcastAddr") for node in c.names] == ["127.0.9.1", "127.0.9.2"]
+        number = c.sbatch("-N2", "-o", "/dev/null", wrap="exec sleep 200000")
+        eventually(lambda: c.state(number) == "RUNNING", "it runs")
+        source = c.dir / "source"
+        source.write_bytes(bytes(60 * MIB))
+        process = c.popen(["sbcast", "-j", str(number), "-F1", source, f"{c.dir}/local/x"])
+        seen = set()
+
+        def look():
+            for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
+                address = line.split()[2].split(":")[0]
+                if address in ("0109007F", "0209007F"):
+                    seen.add(address)
+            return len(seen) == 2 or process.poll() is not None
+        eventually(look, "both receivers are connected to")
+        assert process.wait(60) == 0 and len(seen) == 2
+        assert c.sums("x") == [digest(source)] * 2
+
+
+def test_a_network_for_files_that_one_node_has_not():
+    """CORE-229: the others have the file, and are named."""
+    with running(Private, nodes=3, start=False) as c:
+        text = c.conf_file.read_text()
+        c.conf_file.write_text(re.sub(r"^(NodeName=n2 .*)$", rf"\1 BcastAddr=no-such-host.invalid", text, flags=re.M))
+        c.start()
+        number = c.sbatch("-N3", "-o", "/dev/null", wrap="exec sleep 200000")
+        eventually(lambda: c.state(number) == "RUNNING", "it runs")
+        source = c.dir / "source"
+        source.write_bytes(b"data")
+        said = c.run(["sbcast", "-j", str(number), source, f"{c.dir}/local/x"]).fails("REQUEST_FILE_BCAST(n2): ")
+        assert said.endswith(f"sbcast: error: `{source}` is on n[1,3] only, as {c.dir}/local/x\n"), said
+        assert c.sums("x") == [digest(source), None, digest(source)]
+
+
 def test_what_is_there_stays_without_force(mine):
     mine.put("there", b"old")
     said = sbcast(mine, mine.source, f"{mine.dir}/local/there").fails()
+    assert "sbcast: error: REQUEST_FILE_BCAST(n[1-7]): File exists" in said and said.count("REQUEST") == 1, said
     for node in mine.names:
-        assert f"sbcast: error: REQUEST_FILE_BCAST({node}): File exists" in said
         assert mine.at(node, "there").read_bytes() == b"old"
     sbcast(mine, "-f", mine.source, f"{mine.dir}/local/there").ok()
     assert mine.sums("there") == [digest(mine.source)] * 7
@@ -178,8 +239,7 @@ def test_a_full_disk(mine):
     big = mine.dir / "big"
     with open(big, "wb") as f:
         f.truncate(65 * MIB)
-    sbcast(mine, big, f"{mine.dir}/local/big").fails("REQUEST_FILE_BCAST(n1): No space left on device",
-                                                      "REQUEST_FILE_BCAST(n7): No space left on device")
+    sbcast(mine, big, f"{mine.dir}/local/big").fails("REQUEST_FILE_BCAST(n[1-7]): No space left on device")
     assert mine.left() == []
 
 
@@ -206,9 +266,9 @@ def test_links_are_not_followed(mine):
 
 def test_places_that_cannot_be(mine):
     where = f"{mine.dir}/local"
-    sbcast(mine, mine.source, f"{where}/no/such").fails("(n3): No such file or directory")
-    sbcast(mine, "-f", mine.source, where).fails("(n3): Is a directory")
-    sbcast(mine, mine.source, f"{where}/" + "x" * 300).fails("(n3): File name too long")
+    sbcast(mine, mine.source, f"{where}/no/such").fails("(n[1-7]): No such file or directory")
+    sbcast(mine, "-f", mine.source, where).fails("(n[1-7]): Is a directory")
+    sbcast(mine, mine.source, f"{where}/" + "x" * 300).fails("(n[1-7]): File name too long")
     sbcast(mine, mine.source, f"{where}/a\nb").ok()
     assert mine.left() == ["a\nb"]
 
@@ -252,14 +312,14 @@ def test_it_is_the_users_own_file(nodes):
         for node in c.names:
             assert c.at(node, "mine").stat().st_uid == user.pw_uid
             assert c.at(node, "mine").stat().st_gid == user.pw_gid
-        sbcast(c, c.source, f"{c.dir}/local/roots/x", user="nobody").fails("(n1): Permission denied")
-        sbcast(c, c.source, f"{c.dir}/local/shut/x", user="nobody").fails("(n1): Permission denied")
-        sbcast(c, "-f", c.source, f"{c.dir}/local/rootfile", user="nobody").fails("(n1): Operation not permitted")
+        sbcast(c, c.source, f"{c.dir}/local/roots/x", user="nobody").fails("(n[1-7]): Permission denied")
+        sbcast(c, c.source, f"{c.dir}/local/shut/x", user="nobody").fails("(n[1-7]): Permission denied")
+        sbcast(c, "-f", c.source, f"{c.dir}/local/rootfile", user="nobody").fails("(n[1-7]): Operation not permitted")
         for node in c.names:
             assert c.at(node, "rootfile").read_text() == "root's"
         # root may, and writes as the job's user.
         sbcast(c, "-f", c.source, f"{c.dir}/local/mine").ok()
-        sbcast(c, c.source, f"{c.dir}/local/roots/x").fails("(n1): Permission denied")
+        sbcast(c, c.source, f"{c.dir}/local/roots/x").fails("(n[1-7]): Permission denied")
         assert c.at("n1", "mine").stat().st_uid == user.pw_uid
         sbcast(c, c.source, f"{c.dir}/local/other", user="daemon").fails("Access/permission denied")
     assert all("other" not in os.listdir(c.at(n)) for n in c.names)
@@ -393,7 +453,8 @@ def test_several_nodes_that_die_midway(large):
     for node in ("n2", "n3", "n6"):
         m.kill(node)
     status, said = m.finish()
-    assert status == 1 and said.count("REQUEST") == 3, said
+    told = re.findall(r"^sbcast: error: REQUEST_FILE_BCAST\((.*?)\): ", said, re.M)
+    assert status == 1 and told and sorted(re.findall(r"\d+", ",".join(told).replace("2-3", "2,3"))) == ["2", "3", "6"], said
     assert large.sums("half") == [None if n in ("n2", "n3", "n6") else digest(large.large) for n in large.names]
     m.gone()
 
@@ -478,8 +539,9 @@ def test_nodes_that_are_gone_before(mine):
     os.kill(mine.daemons["n2"].pid, signal.SIGSTOP)
     try:
         done = sbcast(mine, "-t", "2", mine.source, f"{mine.dir}/local/g")
-        said = done.fails("REQUEST_FILE_BCAST(n2)", "REQUEST_FILE_BCAST(n6)")
+        said = done.fails("REQUEST_FILE_BCAST(n2): ", "REQUEST_FILE_BCAST(n6): ")
         assert said.count("REQUEST") == 2
+        assert f"`{mine.source}` is on n[1,3-5,7] only, as {mine.dir}/local/g" in said, said
         living = [n for n in mine.names if n != "n6"]
         assert [n for n in living if mine.at(n, "g").exists()] == [n for n in living if n != "n2"]
     finally:
@@ -561,7 +623,7 @@ def test_srun_whose_copy_fails(nodes):
     """Nothing is launched, and the job is over."""
     c, where = nodes, nodes.dir / "local"
     built = compile_program(c)
-    c.run(["srun", "-N2", f"--bcast={where}/no/such", built / "prog", "d"]).fails("REQUEST_FILE_BCAST(n1): No such file")
+    c.run(["srun", "-N2", f"--bcast={where}/no/such", built / "prog", "d"]).fails("REQUEST_FILE_BCAST(n[1-2]): No such file")
     c.run(["srun", "-N2", f"--bcast={where}/x", "/no/such"]).fails("Can't open `/no/such`")
     c.run(["srun", "-N2", "--multi-prog", f"--bcast={where}/x", "/dev/null"]).fails("--bcast copies one program")
     eventually(lambda: c.run("squeue -h").ok() == "", "no job is left")

@@ -318,6 +318,37 @@ def test_memory_of_one_task_of_several(cluster_of, version):
     assert "srun: error: n1: task 1: Out Of Memory\n" in said and "srun: error: n1: task 0: Exited with exit code 3\n" in said, said
 
 
+FEW = f"[ $SLURM_PROCID = 1 ] && exec {HOG}; while [ ! -e over ]; do sleep 0.05; done; echo on"
+
+
+@both
+@pytest.mark.parametrize("how", [["--oom-kill-step"], []], ids=["option", "configuration"])
+def test_memory_ends_the_step(cluster_of, version, how):
+    """--oom-kill-step: the task that could go on ends as well, on another node, too."""
+    c = memory(cluster_of, version, nodes=2) if how else cluster_of(
+        version, LIMITS, conf=ALL + "TaskPluginParam=OOMKillStep\n", needs=("freezer", "memory"), memory=2000, nodes=2)
+    got = c.run(["srun", "-n3", "-N2", "--overcommit", "--mem=100", *how, "sh", "-c", FEW])
+    assert got.returncode == 253 and "on" not in got.stdout.split(), got.stdout
+    assert SAID.search(got.stderr), got.stderr
+    job = c.sbatch("--mem=100", *how, wrap=f"sh -c \"{HOG}\" & sleep 1000; wait; sleep 1000")  # a process that is no task
+    assert ended(c, job) == OOM
+
+
+@both
+@pytest.mark.parametrize("how", [["--oom-kill-step=0"], []], ids=["option", "default"])
+def test_memory_ends_the_task_alone(cluster_of, version, how):
+    """--oom-kill-step=0, and when nothing is said: those on other nodes go on, too."""
+    c = memory(cluster_of, version, nodes=2)
+    srun = c.popen(["srun", "-n2", "-N2", "--mem=100", *how, "sh", "-c", FEW])
+    for line in srun.stderr:
+        if "Out Of Memory" in line:
+            break
+    job = c.run("squeue -h -o %A").ok()
+    eventually(lambda: "n2" not in c.run(f"scontrol listpids {job}").stdout and c.run("squeue -h -s -o %i").ok() == f"{job}.0", "n1 goes on")
+    (c.work / "over").touch()
+    assert srun.communicate(timeout=60)[0] == "on\n" and srun.returncode == 253
+
+
 @both
 def test_memory_of_a_step_of_its_own(cluster_of, version):
     """Its script goes on; the job has not run out of memory by a step that did."""
@@ -337,7 +368,8 @@ def test_memory_of_the_job_together(cluster_of, version):
     script = f"#!/bin/sh\nsrun -n1 --overlap {hold} &\nwhile [ ! -e up ]; do sleep 0.05; done\npython3 -c 'bytearray(180 << 20)'\ntouch over\nwait\n"
     job = c.sbatch("--mem=300", script=script)
     c.wait(job)
-    assert "limit 300M" in c.output(job), c.output(job)
+    said = re.search(r": limit of the job 300M, peak of all its steps here (\d+)M, of this step (\d+)M", c.output(job))
+    assert said and 298 <= int(said[1]) <= 300 and int(said[2]) < 250, c.output(job)
 
 
 def test_limits_without_tracking(cluster_of):
@@ -428,6 +460,9 @@ def test_version_2_with_every_controller(make_cluster):
         assert int((place / "memory.swap.max").read_text()) == 50 << 20
         assert (place / "memory.high").read_text() == ""
     (step / "cpu.stat").write_text("usage_usec 9000000\nuser_usec 7000000\nsystem_usec 2000000\n")
+    (step / "memory.stat").write_text(f"anon {77 << 20}\nfile {900 << 20}\n")
+    live = eventually(lambda: c.run(f"sstat -n -P -o AveCPU,MaxRSS,AveRSS -j {job}.batch").ok(), "the step is known to run")
+    assert live == "00:00:09|77M|77M", live
     (step / "memory.events").write_text("oom 2\noom_kill 2\n")
     (c.work / "go").touch()
     assert ended(c, job) == OOM
@@ -477,6 +512,20 @@ def test_time_of_a_step_whose_shepherd_was_killed(cluster_of, version):
     assert time_of_all(c) >= 1  # whole seconds
 
 
+@both
+def test_time_of_those_whom_nobody_waited_for(cluster_of, version):
+    """Live: they have ended between two looks, and their parent does not want to know."""
+    c = cluster_of(version, conf=GATHER, needs=("freezer", "cpuacct"))
+    burn = ("import os, signal\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\npid = os.fork()\nif pid == 0:\n"
+            "  while sum(os.times()[:2]) < 1.3: pass\n  os._exit(0)\ntry: os.waitpid(pid, 0)\nexcept ChildProcessError: pass\n"
+            "open('up', 'w').close()\nsignal.pause()")
+    job = c.sbatch(wrap=f'exec python3 -c "{burn}"')
+    eventually(lambda: (c.work / "up").exists(), "it has worked")
+    assert seconds(c.run(f"sstat -n -P -o AveCPU -j {job}.batch").ok()) >= 1  # whole seconds
+    c.run(f"scancel {job}").ok()
+    c.wait(job)
+
+
 def test_nothing_there(make_cluster):
     """slurmd does not start without what is asked for, and says what is missing."""
     c = make_cluster(nodes=1, start=False, conf=ALL)
@@ -492,6 +541,20 @@ def test_nothing_there(make_cluster):
     c.wait_ready()
     assert "CgroupPlugin=disabled in cgroup.conf: steps are not confined" in c.tail("n1")
     assert c.run("srun -n1 echo yes").ok() == "yes"
+
+
+def test_memory_that_nobody_counts(cluster_of):
+    """It is said once, and figures are /proc's."""
+    c = cluster_of(1, conf=GATHER, needs=("freezer", "cpuacct", "memory"), start=False)
+    (c.groups.mount / "memory").unlink()
+    c.start()
+    said = [line for line in c.tail("n1", 100).splitlines() if line.startswith("[") and "jobacct_gather/cgroup: " in line]
+    assert len(said) == 1 and "memory is what /proc says" in said[0], c.tail("n1", 100)
+    assert "ConstrainRAMSpace" not in c.tail("n1", 100)
+    job = c.sbatch(wrap="exec sleep 100000")
+    eventually(lambda: c.run(f"sstat -n -P -o MaxRSS -j {job}.batch").stdout.strip() not in ("", "0"), "it has some")
+    c.run(f"scancel {job}").ok()
+    c.wait(job)
 
 
 def test_some_are_missing(cluster_of):

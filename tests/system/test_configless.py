@@ -12,6 +12,7 @@ import threading
 import pytest
 
 from harness import PREFIX, ROOT, eventually, free_ports
+from test_spank import EXAMPLES, build
 
 ON = "SlurmctldParameters=enable_configless\n"
 
@@ -74,6 +75,43 @@ def test_a_node_without_a_file(make_cluster):
     c.run("srun -w n1 true").ok()
     assert (c.dir / "prolog.out").read_text() == f"{host.cache}\n"
     eventually(idle(c, "n1"), "it is free again")
+
+
+def test_files_beside_the_file(make_cluster):
+    """plugstack.conf, with what it includes beside it, and job_container.conf come with slurm.conf, and go with it."""
+    c = make_cluster(nodes=1, conf=ON, start=False)
+    host = Host(c, "n1")
+    plugin = build(c.dir, EXAMPLES / "spank_renice.c", "renice.so")
+    (c.dir / "plugstack.conf").write_text("# site: 100% \\\n\ninclude plugstack.d/*\ninclude /nowhere/*\n")
+    (c.dir / "plugstack.d").mkdir()
+    (c.dir / "plugstack.d/1").write_text(f"\trequired {plugin} 'default=3' # ours\n")
+    (c.dir / "job_container.conf").write_text("AutoBasePath=true\n")
+    c.start_controller()
+    host.start()
+    c.wait_ready()
+    kept = host.cache.parent / "plugstack.conf"
+    assert kept.read_text() == (f"# site: 100% \\\n\n\trequired {plugin} 'default=3' # ours\ninclude /nowhere/*\n")
+    assert (host.cache.parent / "job_container.conf").read_text() == "AutoBasePath=true\n"
+    for run in (["srun", "nice"], ["srun", "--overlap", "sh", "-c", "srun --overlap nice"]):
+        assert c.run(run).ok() == "3"  # commands on the node find the plugin, too
+    assert "--renice=" in c.run(["srun", "srun", "--help"]).ok()
+
+    (c.dir / "plugstack.d/1").write_text(f"required {plugin} default=4\n")
+    (c.dir / "job_container.conf").unlink()
+    c.run("scontrol reconfigure").ok()
+    eventually(lambda: "default=4" in kept.read_text(), "the node has the new file")
+    eventually(lambda: not (host.cache.parent / "job_container.conf").exists(), "the node has it no more")
+    assert c.run(["srun", "nice"]).ok() == "4"
+    c.kill("slurmctld")
+    c.kill("n1")
+    host.start()  # with what it has kept
+    c.start_controller()
+    c.wait_ready()
+    assert c.run(["srun", "nice"]).ok() == "4"
+    (c.dir / "plugstack.d/1").unlink()
+    (c.dir / "plugstack.conf").unlink()
+    c.run("scontrol reconfigure").ok()
+    eventually(lambda: not kept.exists(), "the node has no plugins")
 
 
 def test_the_controller_is_away(make_cluster):
@@ -155,6 +193,7 @@ def stranger(answer):
         server.shutdown(socket.SHUT_RDWR)
 
 
+@pytest.mark.slow
 def test_wrong_servers(make_cluster):
     c = make_cluster(nodes=1, conf=ON, start=False)
     for bad in ("", "a b", "host:0", "host:99999", ",", "[::1"):
@@ -233,6 +272,7 @@ def test_commands_find_the_file(make_cluster):
         eventually(lambda: not (c.dir / "slurmd-n1.pid").exists(), "slurmd has ended")
 
 
+@pytest.mark.slow
 def test_a_stale_file_keeps_no_old_beat(make_cluster):
     """A node whose own slurm.conf is of another time beats as often as the controller's SlurmdTimeout wants."""
     c = make_cluster(nodes=1, conf="SlurmdTimeout=300", start=False)

@@ -68,7 +68,7 @@ def test_running_jobs_outlive_the_controller(make_cluster):
     c.kill("slurmctld")
     gate.touch()
     spool = c.dir / "spool"
-    eventually(lambda: not any("slurmstepd" in line for line in _processes(c)), "the job has ended")
+    eventually(lambda: not any("slurmstepd: [" in line for line in _processes(c)), "the job has ended")
     c.start_controller()
     fields = c.wait(job)
     assert (fields["JobState"], fields["ExitCode"]) == ("FAILED", "5:0"), spool
@@ -149,10 +149,40 @@ def test_running_jobs_outlive_the_node_daemon(make_cluster):
     assert c.wait(cancel)["JobState"] == "CANCELLED"
     c.kill("n1")
     gate.touch()
-    eventually(lambda: not any("slurmstepd" in line for line in _processes(c)), "the job has ended")
+    eventually(lambda: not any("slurmstepd: [" in line for line in _processes(c)), "the job has ended")
     c.start_node("n1")
     fields = c.wait(keep)
     assert (fields["JobState"], fields["ExitCode"]) == ("FAILED", "6:0")
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_a_step_ends_while_the_node_daemon_says_nothing(make_cluster, killed):
+    """CORE-016: its shepherd ends when the daemon has confirmed the end, or when it has written it down itself."""
+    c = make_cluster(nodes=1)
+    job = c.sbatch("-o", "/dev/null", wrap="sleep 1000")
+    eventually(lambda: c.state(job) == "RUNNING", "running")
+    steps = c.dir / "spool/n1/steps"
+    gate = c.work / "gate"
+    p = c.popen(["srun", f"--jobid={job}", "--overlap", "sh", "-c", f"echo up; while [ ! -e {gate} ]; do sleep 0.02; done; exit 3"])
+    assert p.stdout.readline() == "up\n"
+    eventually(lambda: list(steps.glob(f"{job}.0.0.sock")), "its socket")
+    c.daemons["n1"].send_signal(signal.SIGSTOP)
+    gate.touch()
+    eventually(lambda: p.poll() is not None, "srun has ended")
+    assert p.returncode == 3
+    if killed:
+        c.kill("n1")
+        eventually(lambda: list(steps.glob(f"{job}.0.0.exit")), "the shepherd has written it down")
+        eventually(lambda: not any(f"slurmstepd: [{job}.0]" in line for line in _processes(c)), "and has ended")
+        c.start_node("n1")
+    else:
+        c.daemons["n1"].send_signal(signal.SIGCONT)
+    eventually(lambda: not list(steps.glob(f"{job}.0.0.*")), "its end was reported, and that is on disk")
+    eventually(lambda: f"{job}.0" not in c.run("squeue -h -s -o %i").ok().split(), "the controller knows")
+    assert c.state(job) == "RUNNING"
+    c.run(f"scancel {job}").ok()
+    c.wait(job)
+    p.communicate()
 
 
 def test_interactive_step_outlives_the_controller(make_cluster):

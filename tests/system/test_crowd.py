@@ -26,6 +26,7 @@ def flood(c, command, count, user=FLOODER):
     return c.popen(["sh", "-c", loop], user=user)
 
 
+@pytest.mark.slow
 @needs_users
 def test_a_flood_of_one_user_leaves_the_others_alone(make_cluster):
     c = make_cluster(nodes=1, conf=LIMIT)

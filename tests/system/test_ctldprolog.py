@@ -267,6 +267,7 @@ def test_a_killed_helper_is_replaced(new):
     assert pathlib.Path(f"/proc/{helper(c)}/status").read_text().count("Threads:\t1\n") == 1
 
 
+@pytest.mark.slow
 def test_many_jobs_at_once(new):
     """More prologs than run at a time."""
     c = new(nodes=2, cpus=100)

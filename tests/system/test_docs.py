@@ -42,6 +42,7 @@ def test_pages_name_every_variable(cluster, name, line):
     assert not certain - found - {"SLURM_MEM_PER_NODE"}, name
 
 
+@pytest.mark.slow
 def test_the_guide_to_running_jobs_is_as_it_is(make_cluster):
     """Each command when what the one before left behind is gone, on a cluster where nothing has run."""
     settled = "while sinfo -h -o %t | grep -qv '^idle$'; do sleep 0.02; done"

@@ -18,7 +18,7 @@ STUBBORN = "trap '' TERM INT; setsid sh -c 'trap \"\" TERM; echo deep >>{work}/u
 
 def shepherds(c):
     """Process numbers, by job and step as the title says them."""
-    return {args.partition("[")[2].partition("]")[0]: pid for pid, args in processes_of(c.dir).items() if args.startswith("slurmstepd")}
+    return {args.partition("[")[2].partition("]")[0]: pid for pid, args in processes_of(c.dir).items() if args.startswith("slurmstepd: [")}
 
 
 def nothing_left(c):
@@ -134,6 +134,50 @@ def test_a_full_output_file(make_cluster):
     assert c.wait(job)["ExitCode"] == "7:0"
     assert "No space left on device" in (c.work / "said").read_text()
     assert (c.work / "status").read_text() != "status 0\n"
+
+
+def test_a_spool_directory_that_users_fill(make_cluster, small, nobody):
+    """RELIABILITY D5: by scripts, large and small: jobs wait, and no node is drained for it, as any user could have that."""
+    c = make_cluster(nodes=1, cpus=64, memory=64000, start=False)
+    small(c.dir / "spool/n1", "6m")
+    c.start()
+    large, medium = (c.work / name for name in ("large", "medium"))
+    for script, size in ((large, 3 << 20), (medium, 60 << 10)):
+        script.write_text("#!/bin/sh\nexec sleep 1000\n#" + "x" * size)
+    first, second = (int(c.run([*nobody, "sbatch", "--parsable", "-o", "/dev/null", large]).ok()) for _ in range(2))
+    eventually(lambda: c.state(first) == "RUNNING", "the first one runs")
+    assert eventually(lambda: c.job(second)["Reason"] == "BeginTime", "one of them has no room")
+    others = [int(c.run([*nobody, "sbatch", "--parsable", "-o", "/dev/null", medium]).ok()) for _ in range(50)]
+    eventually(lambda: all(c.state(job) == "RUNNING" or c.job(job)["Reason"] == "BeginTime" for job in others), "the directory is full")
+    assert any(c.state(job) == "PENDING" for job in others)
+    assert "DRAIN" not in c.node("n1")["State"]
+    c.run([*nobody, "scancel", "-u", "nobody"]).ok()
+    assert c.wait(c.sbatch("-o", "/dev/null", wrap="true"))["JobState"] == "COMPLETED"
+
+
+def test_a_state_directory_that_a_user_fills(make_cluster, small, nobody):
+    """RELIABILITY D1: by large scripts: what was accepted is ended and purged in the room there is, and others go on."""
+    c = make_cluster(nodes=1, start=False)
+    text = c.conf_file.read_text()
+    state = small(pathlib.Path(re.search(r"StateSaveLocation=(\S+)", text)[1]), "64m")
+    if "MinJobAge" in text:
+        c.conf_file.write_text(re.sub(r"MinJobAge=.*", "MinJobAge=2", text))
+    else:
+        c.conf_file.write_text(text + "MinJobAge=2\n")
+    c.start()
+    script = c.work / "large"
+    script.write_text("#!/bin/sh\nsleep 20\n" + "#" * ((4 << 20) - 100))
+    jobs = []
+    while (said := c.run([*nobody, "sbatch", "--parsable", "--hold", "-o", "/dev/null", script])).returncode == 0:
+        jobs.append(int(said.stdout))
+        assert len(jobs) < 30
+    assert len(jobs) > 4
+    c.run([*nobody, "scancel", "-u", "nobody"]).ok()
+    eventually(lambda: not c.run("squeue -h -t all -o %i").ok().split(), "the jobs are purged")
+    assert c.wait(c.sbatch("-o", "/dev/null", wrap="true"))["JobState"] == "COMPLETED"
+    log = state / "state.db-wal"
+    assert log.stat().st_size < 4 << 20
+    c.run([*nobody, "sbatch", "--hold", "-o", "/dev/null", script]).ok()
 
 
 @pytest.mark.parametrize("cause", [

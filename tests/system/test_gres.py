@@ -237,7 +237,7 @@ def test_enforced_binding(sockets):
         return c.sbatch("-o", "/dev/null", *options, wrap="sleep 1000")
 
     bound = ["--gres-flags=enforce-binding", "-N1"]
-    blocker = submit("-n2")
+    blocker = submit("-n2", "-m*:block")
     assert placed(c, blocker) == ("0-1", None)
     plain = submit("-n1", "--gres=gpu:2")
     assert placed(c, plain) == ("2", "0-1")
@@ -315,6 +315,24 @@ def test_gpu_bind(gpus):
     c.run(["srun", "--gpu-bind=nearest", "true"]).fails("srun: error: Invalid --gpu-bind argument: nearest: not a type")
 
 
+def test_tres_bind(gpus):
+    """The general form, also for the steps of a job; of two forms the one nearer to the user counts."""
+    c = gpus
+    all_of = ["-n3", "--gres=gpu:3"]
+    for how, got in (("per_task:1", ["0", "1", "7"]), ("map:7,0", ["7", "0", "7"]), ("mask:0x81,2*2", ["0,7", "1", "1"]),
+                     ("none+gres/nic:closest", ["0,1,7"] * 3)):
+        assert told(c, *all_of, f"--tres-bind=gres/gpu:{how}") == [f"{mine} of 0,1,7" for mine in got], how
+    assert told(c, *all_of, "--tres-bind=gres/gpu:none", env={"SLURM_GPU_BIND": "single:1"}) == ["0,1,7 of 0,1,7"] * 3
+    assert told(c, *all_of, "--gpu-bind=none", env={"SLURM_TRES_BIND": "gres/gpu:single:1"}) == ["0,1,7 of 0,1,7"] * 3
+    job = c.sbatch("-N1", *all_of, "--tres-bind=gres/gpu:single:1", wrap="echo $SLURM_TRES_BIND; srun -l sh -c 'echo $CUDA_VISIBLE_DEVICES' | sort")
+    assert c.wait(job)["JobState"] == "COMPLETED" and c.output(job) == "gres/gpu:single:1\n0: 0\n1: 1\n2: 7\n"
+    done = c.run("srun --tres-bind=gres/nic:closest true")
+    assert "option --tres-bind=gres/nic:closest has no effect: tasks can have GPUs of their own, and nothing else" in done.stderr
+    for command in ("srun", "sbatch --wrap=x", "salloc"):
+        c.run([*command.split(), "--tres-bind=gpu:closest", "true"]).fails("Invalid --tres-bind specification: gpu:closest: it is gres/NAME:")
+        c.run([*command.split(), "--gpu-freq=fast", "true"]).fails("Invalid --gpu-freq specification: fast: it is VALUE[,memory=VALUE][,verbose]")
+
+
 def test_gpus_near_to_a_tasks_cpus(make_cluster):
     """closest and single go by the Cores of gres.conf and the CPUs that the task is bound to."""
     if len(os.sched_getaffinity(0)) < 2:
@@ -325,5 +343,7 @@ def test_gpus_near_to_a_tasks_cpus(make_cluster):
     (c.dir / "gres.conf").write_text(f"Name=gpu File={c.dir}/card[0-1] Cores=0\nName=gpu File={c.dir}/card[2-3] Cores=1\n")
     c.start()
     assert told(c, "-n2", "--gres=gpu:4", "--cpu-bind=cores", "--gpu-bind=closest") == ["0,1 of 0,1,2,3", "2,3 of 0,1,2,3"]
+    assert told(c, "-n2", "--gres=gpu:4", "--cpu-bind=cores", "--accel-bind=g") == ["0,1 of 0,1,2,3", "2,3 of 0,1,2,3"]
+    c.run("srun --accel-bind=x true").fails("Invalid --accel-bind specification: it is made of the letters g, n and v")
     assert told(c, "-n2", "--gres=gpu:4", "--cpu-bind=cores", "--gpu-bind=single:1") == ["0 of 0,1,2,3", "3 of 0,1,2,3"]
     assert told(c, "-n2", "--gres=gpu:4", "--cpu-bind=none", "--gpu-bind=closest") == ["0,1,2,3 of 0,1,2,3"] * 2

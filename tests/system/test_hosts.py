@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Hosts that lose each other, and clocks that differ: RELIABILITY C1, C2, E2. Each host is a network namespace."""
 import random
+import re
 
 import pytest
 
 from harness import SOAK, eventually, many, processes_of
-from hosts import ADDRESS, PROXY, PROXY_NUMBER, Hosts, wrong_clock
+from hosts import ADDRESS, CONTROLLER, HOOK, PROXY, PROXY_NUMBER, Hosts, wrong_clock
 from netproxy import DOWN, UP, Cut, Once, Proxy, number_in
 
 
@@ -119,6 +120,26 @@ def test_large_packets_lost(make_hosts):
     assert c.run("srun -w n1 head -c 200000 /dev/zero").returncode == 0
 
 
+@pytest.mark.parametrize("percent", (1, 10) if SOAK else (1,))
+def test_packets_lost_by_chance(make_hosts, percent):
+    """CORE-069, RELIABILITY C2: all of it arrives, once and in order; no node is given up."""
+    c = make_hosts(nodes=3)
+    c.drop(percent)
+    c.start()
+    jobs = [c.sbatch("-n1", "-o", "/dev/null", wrap=f"echo $SLURM_JOB_ID end >>{c.work}/ledger") for _ in range(20)]
+    numbers = "".join(f"{n}\n" for n in range(1, 100001))
+    assert c.run("srun -N3 -n3 -l seq 20000", timeout=180).ok().count("\n") == 60000 - 1
+    assert c.run("srun -w n2 seq 100000", timeout=180).stdout == numbers
+    (c.work / "numbers").write_text(numbers)
+    cast = f"sbcast {c.work}/numbers {c.work}/numbers.$SLURM_JOB_ID && srun -N3 -n3 true"
+    assert c.wait(c.sbatch("-N3", "-o", "/dev/null", wrap=cast), 180)["JobState"] == "COMPLETED"
+    assert [f.read_text() == numbers for f in c.work.glob("numbers.*")] == [True]
+    for job in jobs:
+        assert c.wait(job, 180)["JobState"] == "COMPLETED"
+    assert ledger(c, "end") == sorted(map(str, jobs))
+    assert c.dropped() > 0 and not c.run("sinfo -h -R").ok()
+
+
 @pytest.mark.slow
 def test_half_of_the_nodes_cut_off(make_hosts):
     """The controller serves the other half; a job across the cut ends as one that lost a node, and its part there with it."""
@@ -162,7 +183,7 @@ def test_srun_cut_off_from_its_task(make_hosts):
     assert "aborted" in p.stderr.read()
     c.plug("n2")
     c.wait_ready(("idle",))
-    eventually(lambda: not any("slurmstepd" in args for args in processes_of(c.dir).values()), "nothing left")
+    eventually(lambda: not any("slurmstepd: [" in args for args in processes_of(c.dir).values()), "nothing left")
 
 
 def test_a_clock_ten_minutes_off(make_hosts, tmp_path):
@@ -262,6 +283,22 @@ def test_the_way_of_input_and_output(make_hosts):
         assert len(starts) == len(set(starts)), "one task, started twice"
         eventually(lambda: not c.run("squeue -h").ok(), "an empty queue")
         c.wait_ready(("idle",))
-        eventually(lambda: not any("slurmstepd" in args for args in processes_of(c.dir).values()), "nothing left")
+        eventually(lambda: not any("slurmstepd: [" in args for args in processes_of(c.dir).values()), "nothing left")
     finally:
         between.close()
+
+
+@pytest.mark.parametrize("verdict, why", (("reject with tcp reset", "Connection refused"), ("drop", "timed out")))
+def test_a_firewall_before_srun(make_hosts, verdict, why):
+    """CORE-215: the node connects back before the program runs; where it may not, srun says from where to which host and port."""
+    c = make_hosts(nodes=1, conf="MessageTimeout=5")
+    c.start()
+    c.nft(CONTROLLER, "add table ip wall")
+    c.nft(CONTROLLER, f"add chain ip wall input {HOOK}")
+    c.nft(CONTROLLER, f'add rule ip wall input iifname "eth0" tcp dport != {c.port} tcp flags & (syn | ack) == syn {verdict}')
+    said = c.run(f"srun -w n1 touch {c.work}/ran").fails()
+    print(said)
+    assert re.search(rf"n1\b.*{re.escape(ADDRESS)}1:\d+.*{why}", said), said
+    assert not (c.work / "ran").exists()
+    c.nft(CONTROLLER, "delete table ip wall")
+    assert c.run(f"srun -w n1 touch {c.work}/ran").ok() == ""

@@ -24,8 +24,10 @@ def test_salloc_shell_is_a_step_on_the_first_node(cluster):
     t = Terminal(cluster, "salloc -N2 -n2 --exclusive", env={"SHELL": "/bin/sh", "PS1": "> "})
     t.until("> ")
     t.type("echo on $SLURMD_NODENAME of $SLURM_JOB_NUM_NODES, step $SLURM_STEP_ID; tty\n")
-    t.until("on n1 of 2, step 0")
+    t.until("on n1 of 2, step 4294967290")
     t.until("/dev/pts/")
+    job = cluster.run("squeue -h -o %i").ok().strip()
+    assert cluster.run("squeue -h -s -o %i").ok() == f"{job}.interactive"
     t.type("srun -n2 --mem=100 sh -c 'echo $SLURM_PROCID of $SLURM_NNODES at work'\n")
     t.until("of 2 at work")
     t.until("of 2 at work")
@@ -74,3 +76,20 @@ def test_a_program_that_is_not_there_is_not_launched(cluster):
         cluster.run(["srun", name]).fails(f"srun: error: {name}: no such program here, or it may not be executed")
     assert cluster.run("squeue -h -t all").ok() == before  # nothing was asked for
     assert cluster.run("srun true").ok() == ""
+
+
+def test_a_job_has_one_shell_and_its_steps_count_from_0(cluster):
+    """Slurm's number of the interactive step; whatever asks to be one as well is an ordinary step."""
+    job = re.search(r"job allocation (\d+)", cluster.run("salloc --no-shell -N2").stderr)[1]
+    show = [f"--jobid={job}", "printenv", "SLURM_STEP_ID"]
+    assert cluster.run(["srun", "--interactive", *show]).ok() == "4294967290"
+    assert set(cluster.run(["srun", *show]).ok().split()) == {"0"}
+    assert cluster.run(["srun", "--interactive", *show]).ok() == "1"  # its nodes have seen the other
+    cluster.run(["scancel", job]).ok()
+    assert cluster.run("srun --interactive printenv SLURM_STEP_ID").ok() == "0"  # it ends with its job
+    shell = cluster.popen(["salloc", "-N1"], env={"SHELL": "/bin/cat"}, stdin=-1)
+    eventually(lambda: ".interactive" in cluster.run("squeue -h -s").ok(), "the shell runs")
+    step = cluster.run("squeue -h -s -o %i").ok().strip()
+    assert f"StepId={step} " in cluster.run(["scontrol", "show", "step", step]).ok()
+    cluster.run(["scancel", step]).ok()
+    assert shell.wait(30) != 0

@@ -73,6 +73,27 @@ def test_gpus_on_the_node(wishes):
     assert (c.work / "on").read_text() == "0,1 2\n0,1 2\n"
 
 
+def test_binding_of_memory(wishes):
+    """What --mem-bind says, in parts; of a batch script by names of its own, too."""
+    c = wishes
+    parts = "=verbose,map_mem:0,1 _LIST=0,1 _PREFER= _SORT= _TYPE=map_mem: _VERBOSE=verbose".split()
+    ours = sorted(f"SLURM_MEM_BIND{part}" for part in parts)
+    job = c.sbatch("--mem-bind=verbose,map_mem:0,1", "-o", c.work / "memory", wrap="env | grep MEM_BIND")
+    assert c.wait(job)["JobState"] == "COMPLETED"
+    own = sorted(f"SBATCH_MEM_BIND{part}" for part in parts if "SORT" not in part)
+    assert sorted((c.work / "memory").read_text().split()) == own + ours
+    got = c.run(["salloc", "-Q", "--mem-bind=verbose,map_mem:0,1", "env"]).ok().split()
+    assert sorted(line for line in got if "MEM_BIND" in line) == ours
+
+
+def test_shards_on_the_node(make_cluster):
+    c = make_cluster(nodes=1, conf="GresTypes=gpu,shard", node_conf="Gres=shard:4")
+    show = "sh -c 'echo $SLURM_SHARDS_ON_NODE'"
+    job = c.sbatch("--gres=shard:3", "-o", c.work / "shards", wrap=f"echo $SLURM_SHARDS_ON_NODE; srun --gres=shard:2 {show}; srun --gres=none {show}")
+    assert c.wait(job)["JobState"] == "COMPLETED"
+    assert (c.work / "shards").read_text() == "3\n2\n\n"
+
+
 def test_wishes_are_shown(wishes):
     """As the 22.05 command does: lines of their own, and only where there is something to say."""
     c = wishes

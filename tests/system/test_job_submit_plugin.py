@@ -303,6 +303,7 @@ def test_elements_of_an_array(make):
     assert sorted(line.split()[0] for line in c.run(["squeue", "-h", "-o", "%K %k"]).ok().splitlines()) == ["0-2,6-999", "3-5"]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_used(make, tmp_path):
     c = make("probe", nodes=1)
     line = next(i for i, text in enumerate(c.conf_file.read_text().splitlines(), 1) if text.startswith("JobSubmitPlugins"))

@@ -4,6 +4,8 @@ import os
 import re
 import signal
 
+import pytest
+
 from harness import eventually
 from test_takeover import Pair
 
@@ -55,6 +57,7 @@ def test_programs_follow_the_lead(make_cluster, tmp_path):
     more()  # nothing: no other one leads
 
 
+@pytest.mark.slow
 def test_who_lost_the_lead_runs_the_other_one(server, make_cluster, tmp_path):
     p = Pair(make_cluster, nodes=1, conf=programs(tmp_path) + f"StateSaveStore={server.url}\n")
     c = p.c

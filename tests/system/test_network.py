@@ -245,6 +245,7 @@ def test_srun(net):
         if (DOWN, 60) in kinds:
             break
     assert {(UP, 3), (DOWN, 3), (UP, 7), (DOWN, 7), (UP, 60), (DOWN, 60)} <= set(kinds), kinds
+    assert (UP, 5) not in kinds, "CORE-104: one request obtains the allocation and its step"
     todo = [(kind, at) for kind in sorted(kinds) for at in offsets(kinds[kind], 12, pick)]
     pick.shuffle(todo)
     ran = []

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from harness import eventually
+from harness import DEADLINE, eventually
 
 UNSAFE = {
     "--resources": ("flat:2", None, None),
@@ -185,3 +185,18 @@ def test_held_jobs_say_so(cluster):
         out, err = waiting.communicate(timeout=60)
         assert waiting.returncode == 0 and err.startswith(first), err
         cluster.wait(int(job))
+
+
+def test_ends_are_told_as_often_as_wanted(cluster):
+    """Variables of srun: one line for ends that are alike, and one node's word for all that a step was cancelled."""
+    three = ["srun", "-N4", "-n4", "sh", "-c", "exit 3"]
+    many = cluster.run(three).stderr
+    assert sorted(re.findall(r"n\d: task \d: Exited with exit code 3", many)) == [f"n{i + 1}: task {i}: Exited with exit code 3" for i in range(4)], many
+    once = cluster.run(three, env={"SLURM_SRUN_REDUCE_TASK_EXIT_MSG": "1"}).stderr
+    assert len(re.findall("Exited with exit code 3", once)) == 1
+    for env, nodes in (({}, {"n1", "n2", "n3", "n4"}), ({"SLURM_STEP_KILLED_MSG_NODE_ID": "2"}, {"n3"})):
+        step = cluster.popen(["srun", "-N4", "-n4", "sh", "-c", "echo up; exec sleep 1000"], env=env, stdout=-1, stderr=-1)
+        assert [step.stdout.readline() for _ in range(4)] == ["up\n"] * 4
+        cluster.run(["scancel", *cluster.run("squeue -h -t R -o %i").ok().split()]).ok()
+        said = step.communicate(timeout=DEADLINE)[1]
+        assert set(re.findall(r"\*\*\* STEP \d+\.0 ON (n\d) CANCELLED AT", said)) == nodes, said

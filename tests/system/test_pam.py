@@ -67,7 +67,7 @@ def test_a_refusal_keeps_the_step_from_starting(site, line, what):
     c = site.c
     site.service(line, "account required pam_permit.so", "auth required pam_permit.so", "session required pam_permit.so")
     c.start()
-    c.run(["srun", "touch", f"{c.work}/ran"], user=USER).fails(f"PAM: {what} of user {USER}, service slurm: ")
+    c.run(["srun", "touch", f"{c.work}/ran"], user=USER).fails(f"PAM: {what} of user {USER}, service slurm (/etc/pam.d/slurm): ")
     assert not (c.work / "ran").exists()
     assert "DRAIN" not in c.node("n1")["State"]
 

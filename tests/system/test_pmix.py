@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -17,8 +18,7 @@ SERVER = PREFIX / "sbin/slurmstepd-pmix"
 pytestmark = pytest.mark.skipif(not SERVER.exists() or not shutil.which("mpicc.openmpi"),
                                 reason="needs Open MPI, and a build with libpmix-dev")
 
-# The nodes share a host, and the shared memory of Open MPI is the host's; few CPUs wait for many tasks.
-ONE_HOST = {"OMPI_MCA_btl": "tcp,self", "OMPI_MCA_mpi_yield_when_idle": "1"}
+ONE_HOST = {"OMPI_MCA_mpi_yield_when_idle": "1"}  # few CPUs wait for many tasks
 PMIX = ["srun", "--mpi=pmix"]
 
 
@@ -39,7 +39,7 @@ def mpi(cluster):
 
 
 def no_files_left(cluster):
-    return not list((cluster.dir / "spool").glob("*/pmix.*"))
+    return not [name for kind in ("pmix", "litter") for name in (cluster.dir / "spool").glob(f"*/{kind}.*")]
 
 
 def test_list(cluster):
@@ -91,7 +91,8 @@ def test_wrong_ends(cluster, mpi):
     """Whoever goes without MPI_Finalize takes the step along: nobody waits for ever."""
     for how, text in (("kill", "task 1: it has ended without MPI_Finalize"), ("exit", "task 1: it has ended without MPI_Finalize"),
                       ("abort", "MPI_Abort with code 9")):
-        cluster.run([*PMIX, "-N2", "-n3", mpi, how], env=ONE_HOST).fails(text)
+        for size in ("-n3", "-n2"):  # the one that goes is the only one of its node
+            cluster.run([*PMIX, "-N2", size, mpi, how], env=ONE_HOST).fails(text)
         eventually(lambda: no_files_left(cluster), "the server's files are removed")
 
 
@@ -168,3 +169,45 @@ def test_hosts_of_their_own():
         program = build(c, HERE / "mpi.c")
         out = c.run([*PMIX, "-N4", "-n8", program, "where"], env={"OMPI_MCA_mpi_yield_when_idle": "1"}).ok().splitlines()
         assert sorted(out) == [f"{rank} on n{1 + rank // 2}: sum 28" for rank in range(8)]
+
+
+def test_nothing_of_a_user_stays(cluster, nobody):
+    """In the spool, whatever is made in the directory of the step's server."""
+    deep = "cd $PMIX_SERVER_TMPDIR; for i in $(seq 100); do mkdir d; cd d; done; echo x >big"
+    cluster.run([*nobody, *PMIX, "-n1", "sh", "-c", deep]).ok()
+    eventually(lambda: no_files_left(cluster), "the server's files are removed")
+
+
+def test_nothing_stays_of_a_killed_shepherd(make_cluster):
+    """Its node daemon removes what was the user's; the next daemon, what that one did not come to."""
+    c = make_cluster(nodes=1)
+    for daemon_too in (False, True):
+        with c.popen([*PMIX, "-n1", "sh", "-c", "echo $PPID; cd $PMIX_SERVER_TMPDIR; mkdir -p a/b; exec sleep 1000"]) as p:
+            shepherd = int(p.stdout.readline())
+            assert not no_files_left(c)
+            if daemon_too:
+                c.kill("n1")
+            os.kill(shepherd, signal.SIGKILL)
+            if daemon_too:
+                c.start_node("n1")
+            p.communicate()
+        eventually(lambda: no_files_left(c), "the server's files are removed")
+
+
+def test_strangers_are_not_heard(cluster, mpi):
+    """libpmix believes what a caller says of its user: who calls is asked of the kernel, and tasks that come later find a server that serves."""
+    gate = cluster.work / "gate"
+    os.mkfifo(gate)
+    gate.chmod(0o666)
+    line = f"echo $PMIX_SERVER_URI41; read go <{gate}; exec {mpi} sum"
+    step = cluster.popen(["srun", "--mpi=pmix", "-n1", "sh", "-c", line], env=ONE_HOST, user="nobody", stdout=-1, stderr=-1)
+    host, port = re.search(r"tcp4://([\d.]+):(\d+)", step.stdout.readline()).groups()
+    call = f"import socket; s = socket.create_connection(('{host}', {port})); s.settimeout(20); print(s.recv(1))"
+    for _ in range(3):
+        done = subprocess.run(["setpriv", "--reuid=1", "--regid=1", "--clear-groups", "/usr/bin/python3", "-c", call],
+                              capture_output=True, text=True, timeout=60)
+        assert done.stdout == "b''\n" or "ConnectionResetError" in done.stderr, done
+    with gate.open("w") as f:
+        f.write("go\n")
+    out, err = step.communicate(timeout=60)
+    assert (step.returncode, out) == (0, "0 of 1: sum 0 ring 0\n"), out + err

@@ -73,6 +73,7 @@ def test_nodes_and_partitions(make_cluster):
     job = submit(c, "-w", "n2", user="nobody")
     runs(c, job)
     assert c.run("srun -D / hostname", user="nobody").ok()
+    c.settle()
     assert lines(c, "squeue -h -o %N") == ["n2"]
     assert lines(c, "squeue -h -w n2 -o %i") == [str(job)]
     assert lines(c, "squeue -h -P -o %i") == [str(job)]

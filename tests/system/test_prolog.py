@@ -3,6 +3,7 @@
 import json
 import os
 import pwd
+import re
 import signal
 
 import pytest
@@ -148,9 +149,52 @@ def test_slow_scripts_meet_their_limit(make_cluster):
     eventually(lambda: c.state(job) == "PENDING", "requeued")
 
 
-def test_prolog_at_allocation(make_cluster):
+def test_a_prolog_that_hangs_is_named(make_cluster):
+    """CORE-223: without a limit it goes on; who waits for it is told, serial ones that wait for another's, too."""
+    c = make_cluster(nodes=1, conf="PrologFlags=Serial\nUnkillableStepTimeout=1", start=False)
+    go = c.dir / "go"
+    prolog = program(c, "prolog", f"#!/bin/sh\nwhile [ ! -e {go} ]; do sleep 0.1; done\n")
+    with c.conf_file.open("a") as f:
+        f.write(f"Prolog={prolog}\n")
+    c.start()
+    first = c.popen("srun -n1 true")
+    eventually(lambda: c.run("squeue -h -t R -o %i").ok().split() == ["1"], "the first one has its node")
+    second = c.popen("srun -n1 true")
+
+    def held(job, text):
+        return eventually(lambda: c.job(job)["Reason"].startswith(text.replace(" ", "_")) and c.job(job)["Reason"], lambda: c.job(job))
+    try:
+        runs = f"n1: Prolog {prolog} (pid "
+        waits = f"n1: Prolog {prolog} waits since "
+        pid = re.search(r"[(]pid_(\d+)[)]_runs_since_\S+,_and_has_no_time_limit", held(1, runs))[1]
+        assert str(prolog) in open(f"/proc/{pid}/cmdline").read()
+        assert f"_for_Prolog_of_job_1_(pid_{pid})" in held(2, waits)
+        assert f"job 1: Prolog {prolog} (pid {pid}) runs since" in c.tail("n1", 200)
+        assert f"job 1 is held up, {runs}{pid})" in c.tail("slurmctld", 200)
+        c.run("scancel 1").ok()
+        eventually(lambda: c.state(1) == "COMPLETING", "it ends when its prolog has")
+        held(1, runs)
+        assert f"  It is held up, {runs}{pid}) runs since" in c.run("sluice why 1").ok()
+        c.kill("slurmctld")
+        c.start_controller()
+        held(1, runs)
+    finally:
+        go.touch()
+    c.wait(1)
+    assert "Prolog" not in c.job(1)["Reason"]
+    assert f"srun: {runs}{pid})" in first.communicate(timeout=30)[1]
+    said = second.communicate(timeout=30)[1]
+    assert second.returncode == 0 and f"srun: {waits}" in said, said
+    assert c.wait(2)["Reason"] == "None"
+
+
+AT_ALLOCATION = pytest.mark.parametrize("flag", ("Alloc", "Contain"))
+
+
+@AT_ALLOCATION
+def test_prolog_at_allocation(make_cluster, flag):
     """PrologFlags=Alloc: on every node of an allocation in which nothing is started."""
-    c = make_cluster(nodes=3, conf="PrologFlags=Alloc", start=False)
+    c = make_cluster(nodes=3, conf=f"PrologFlags={flag}", start=False)
     path = program(c, "script.py", SCRIPT)
     with c.conf_file.open("a") as f:
         f.write(f"Prolog={path}\n")
@@ -165,8 +209,9 @@ def test_prolog_at_allocation(make_cluster):
     assert not list((c.dir / "spool/n2/jobs").iterdir())
 
 
-def test_failing_prolog_at_allocation_ends_or_requeues(make_cluster):
-    c = make_cluster(nodes=3, conf="PrologFlags=Alloc", start=False)
+@AT_ALLOCATION
+def test_failing_prolog_at_allocation_ends_or_requeues(make_cluster, flag):
+    c = make_cluster(nodes=3, conf=f"PrologFlags={flag}", start=False)
     path = program(c, "p", "#!/bin/sh\n[ $SLURMD_NODENAME != n2 ]\n")
     with c.conf_file.open("a") as f:
         f.write(f"Prolog={path}\n")
@@ -196,3 +241,64 @@ def test_restart_of_the_daemon_waits_for_its_prolog(make_cluster):
     (c.dir / "go").touch()
     assert c.wait(job)["JobState"] == "COMPLETED"
     assert (c.dir / "runs").read_text() == "\n\n" and not (c.dir / "twice").exists()
+
+
+def test_one_whose_number_was_not_noted(make_cluster):
+    """The daemon was killed when the script had just begun: it is found by what it began with, and waited for."""
+    c = make_cluster(nodes=1, start=False)
+    path = program(c, "script", f"#!/bin/sh\ntouch {c.dir}/runs\nuntil [ -e {c.dir}/go ]; do sleep 0.05; done\n")
+    with c.conf_file.open("a") as f:
+        f.write(f"Epilog={path}\n")
+    c.start()
+    c.sbatch("-o", "/dev/null", wrap="true")
+    eventually((c.dir / "runs").exists, "the epilog runs")
+    c.kill("n1")
+    note, = [f for f in (c.dir / "spool").rglob("*") if f.is_file() and re.search(rb"^E \d+$", f.read_bytes(), re.M)]
+    note.write_bytes(re.sub(rb"(?m)^E \d+$", b"E 0", note.read_bytes()))
+    c.start_node("n1")
+    eventually(lambda: "registered with the controller" in c.tail("n1").partition("1 jobs of an earlier daemon")[2], "adopted")
+    ended = "the epilog that was running when this daemon started has ended"
+    c.run("srun true").ok()  # the node has gone through what it had to do
+    assert "COMPLETING" in c.node("n1")["State"] and ended not in c.tail("n1", 1000)
+    (c.dir / "go").touch()
+    eventually(lambda: ended in c.tail("n1", 1000), "its end is seen")
+    c.settle()
+
+
+def test_one_after_the_other(make_cluster):
+    """PrologFlags=Serial: prologs and epilogs of a node; over a restart of its daemon, too."""
+    c = make_cluster(nodes=1, start=False, conf="PrologFlags=Serial")
+    path = program(c, "script", f"""#!/bin/sh
+mkdir {c.dir}/alone || echo $SLURM_JOB_ID $SLURM_SCRIPT_CONTEXT >>{c.dir}/met
+sleep 0.2
+rmdir {c.dir}/alone
+echo $SLURM_JOB_ID $SLURM_SCRIPT_CONTEXT >>{c.dir}/ended
+""")
+    with c.conf_file.open("a") as f:
+        f.write(f"Prolog={path}\nEpilog={path}\n")
+    c.start()
+    jobs = [c.sbatch("-n1", "-o", "/dev/null", wrap="true") for _ in range(4)]
+    for job in jobs:
+        assert c.wait(job)["JobState"] == "COMPLETED"
+    jobs += [c.sbatch("-n1", "-o", "/dev/null", wrap="true") for _ in range(4)]
+    eventually(lambda: (c.dir / "ended").read_text().count("prolog") > 4, "a prolog of them has ended")
+    c.kill("n1")
+    c.start_node("n1")
+    for job in jobs:
+        assert c.wait(job)["JobState"] == "COMPLETED"
+    assert not (c.dir / "met").exists(), (c.dir / "met").read_text()
+    told = (c.dir / "ended").read_text().splitlines()
+    assert sorted(line for line in told if "epilog" in line) == sorted(f"{job} epilog_slurmd" for job in jobs)
+
+
+def test_what_has_not_run_runs_again(make_cluster):
+    """PrologFlags=ForceRequeueOnFail: --no-requeue is for jobs that have begun."""
+    c = make_cluster(nodes=2, start=False, conf="PrologFlags=ForceRequeueOnFail\nSchedulerParameters=nohold_on_prolog_fail")
+    path = program(c, "script", "#!/bin/sh\n[ $SLURMD_NODENAME = n2 ]\n")
+    with c.conf_file.open("a") as f:
+        f.write(f"Prolog={path}\n")
+    c.start()
+    job = c.sbatch("--no-requeue", "-o", "/dev/null", wrap="true")
+    fields = c.wait(job)
+    assert (fields["JobState"], fields["NodeList"]) == ("COMPLETED", "n2"), fields
+    c.run("scontrol update nodename=n1 state=resume").ok()

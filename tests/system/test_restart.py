@@ -13,6 +13,7 @@ def store(request):
     return "" if request.param == "sqlite" else f"StateSaveStore={request.getfixturevalue('server').url}\n"
 
 
+@pytest.mark.slow
 def test_restart_with_many_pending(store, make_cluster):
     """None is lost, each is as it was, and the controller answers; they run in their order when a node comes."""
     c = make_cluster(nodes=1, start=False, conf=f"{store}MaxJobCount=1000000\nSlurmctldDebug=info")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which nodes a job gets of many: their order, runs of neighbours, all conditions together: CORE-128, 134 to 142, 150, HET-18."""
+"""Which nodes a job gets of many: their order, runs of neighbours, all conditions together: CORE-128, 134 to 142, 150, 211, HET-18."""
 import concurrent.futures
 import datetime
 import re

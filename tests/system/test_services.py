@@ -177,6 +177,7 @@ def test_address_of_a_node_changes():
 
 # --- the disk -------------------------------------------------------------------------------------------------------
 
+@pytest.mark.slow
 def test_a_sync_that_takes_long(make_cluster):
     """D3: while a sync is under way questions are answered, and nothing is acknowledged; none is lost, whatever happens then."""
     c = make_cluster(nodes=2, start=False)
@@ -231,6 +232,7 @@ def submit(c, over, acknowledged, failures):
         (acknowledged if done.returncode == 0 else failures).append(done.stdout.strip() or done.stderr)
 
 
+@pytest.mark.slow
 def test_syncs_are_slow(make_cluster):
     """D3: each sync takes 0.2 to 0.5 s (in the soak ten minutes of 1 to 5 s): submissions wait and none is lost, and questions
     are answered within the syncs; in the soak p99 of them within 100 ms, or what the machine takes to run one at all."""

@@ -305,8 +305,20 @@ def test_failures_after_the_tasks_are_said(site):
     done = site.c.run(["srun", "true"], user=USER)
     done.ok()
     assert "task_exit() failed with rc=42" in done.stderr
+    said = site.c.run(["srun", "-n2", "true"], user=USER).stderr.splitlines()
+    assert [line.count("task_exit() failed") for line in said if "task_exit()" in line] == [1, 1]
     site.probe("fail=exit")
     assert "exit() failed with rc=42" in site.c.run(["srun", "true"], user=USER).stderr
+
+
+def test_a_plugin_that_ignores_the_ends_of_children(site):
+    """Old ones do so in a callback: the shepherd hears of its tasks' ends nevertheless."""
+    source = site.c.dir / "deaf.c"
+    source.write_text("#include <slurm/spank.h>\n#include <signal.h>\nSPANK_PLUGIN(deaf, 1)\n"
+                      "int slurm_spank_user_init(spank_t sp, int ac, char **av) { (void)sp; (void)ac; (void)av; "
+                      "signal(SIGCHLD, SIG_IGN); return 0; }\n")
+    site.write(f"required {build(site.c.dir, source, 'deaf.so')}")
+    assert site.c.run(["srun", "-n2", "sh", "-c", "exit 3"], user=USER).returncode == 3
 
 
 @pytest.mark.parametrize("callback", ("job_prolog", "job_epilog"))
@@ -346,10 +358,13 @@ def test_prepended_words(site):
     (["optional x.so 'open"], ":2: a quote is not closed"),
     (["include"], ":2: include takes one pattern"),
     (["include plugstack.conf"], "includes are nested more than 8 deep"),
+    (["include pipe"], "/pipe is no regular file"),
 ))
 def test_bad_configuration(site, lines, text):
     """Said with the file and the line, by commands and by the node."""
     c = site.c
+    if not (c.dir / "pipe").exists():
+        os.mkfifo(c.dir / "pipe", 0o644)
     site.write(*lines)
     c.run(["srun", "true"]).fails(f"{site.conf}", text)
     c.run(["sbatch", "--wrap=true"]).fails(text)

@@ -75,6 +75,7 @@ def split():
             server.destroy()
 
 
+@pytest.mark.slow
 def test_controllers_that_lose_each_other(split):
     """The one that reaches the store leads; the other one answers nothing, and once they are joined follows. Nothing is twice."""
     c, pick = split, random.Random(SEED)

@@ -27,6 +27,19 @@ def test_tasks_and_nodes(cluster):
     assert lines(out) == ["0 n1 0 0 4 2", "1 n1 1 0 4 2", "2 n2 0 1 4 2", "3 n2 1 1 4 2"]
 
 
+def test_a_program_is_looked_for_first(cluster):
+    """SLURM_TEST_EXEC."""
+    said = cluster.run("srun no-such-program", env={"SLURM_TEST_EXEC": "1"}).fails("no such program here, or it may not be executed")
+    assert "nothing was launched" in said
+    assert "nothing was launched" not in cluster.run("srun no-such-program").fails("no-such-program")
+
+
+def test_the_time_for_messages(cluster):
+    """--msg-timeout in the place of MessageTimeout: a controller that says nothing is given up after that."""
+    assert cluster.run("srun --msg-timeout=30 echo x").ok() == "x"
+    cluster.run("srun --msg-timeout=0 true").fails('Invalid numeric value "0" for --msg-timeout.')
+
+
 def test_cyclic_distribution(cluster):
     """CORE-161."""
     out = cluster.run(["srun", "-N2", "-n4", "-m", "cyclic", "sh", "-c", "echo $SLURM_PROCID $SLURMD_NODENAME"]).ok()
@@ -67,6 +80,34 @@ def test_packed_distribution(cluster, make_cluster):
     assert lines(other.run([*run, "-m", "block,nopack", *where]).ok()) == even
     # the job's own cores, too
     assert set(other.run(["srun", "-N2", "-n4", "printenv", "SLURM_JOB_CPUS_PER_NODE"]).ok().split()) == {"3,1"}
+
+
+def test_the_words_of_2002(cluster):
+    """CORE-206, 207, 211: the long options of the report's table, in one request and where they refuse."""
+    show = 'echo $SLURMD_NODENAME $SLURM_JOB_NUM_NODES $SLURM_CPUS_PER_TASK $PWD $(squeue -h -j $SLURM_JOB_ID -o "%P %l %m")'
+    words = ["--nprocs=2", "--cpus-per-task=2", "--nodes=2", "--partition=main", "--timelimit=5", "--cddir=/tmp", "--immediate", "--label",
+             "--mincpus=4", "--mem=50", "--tmp=0", "--nodelist=n2,n3"]
+    out = cluster.run(["srun", *words, "sh", "-c", show]).ok()
+    assert lines(out) == ["0: n2 2 2 /tmp main 5:00 50M", "1: n3 2 2 /tmp main 5:00 50M"]
+    cluster.run("srun --nodes=1 --nodelist=n1 --nprocs=9 true").fails("Requested node configuration is not available")
+    assert cluster.run("srun --nodes=1 --nodelist=n1 --nprocs=9 --overcommit echo x").ok().split() == ["x"] * 9
+    for word, text in (("--partition=no", "Invalid partition name specified"), ("--constraint=no", "Invalid feature specification"),
+                       ("--mincpus=5", "Requested node configuration is not available"),
+                       ("--mem=999999", "Requested node configuration is not available"), ("--cddir=/no/such", "/no/such")):
+        assert text in cluster.run(["srun", "--nodes=1", word, "true"]).stderr
+
+
+def test_a_manager_for_each_request(cluster):
+    """CORE-216: on each node one process looks after the tasks of one request, and is the parent of each."""
+    show = 'echo $SLURMD_NODENAME $SLURM_STEP_ID $PPID $(tr "\\0" " " </proc/$PPID/cmdline)'
+    line = f"srun -n4 -N2 sh -c '{show}'; srun -n4 -N2 sh -c '{show}'; echo $SLURM_JOB_ID"
+    rows = cluster.run(["salloc", "-Q", "-N2", "-n4", "sh", "-c", line]).ok().splitlines()
+    job = rows.pop()
+    assert len(rows) == 8
+    seen = {tuple(row.split(" ", 3)) for row in rows}
+    assert len({(node, step, pid) for node, step, pid, _ in seen}) == len({(node, step) for node, step, *_ in seen}) == 4
+    assert len({pid for _, _, pid, _ in seen}) == 4
+    assert {(step, title.strip()) for _, step, _, title in seen} == {(step, f"slurmstepd: [{job}.{step}]") for step in "01"}
 
 
 def test_label(cluster):
@@ -283,7 +324,7 @@ wait; wait
 
 
 def test_kill_on_bad_exit(cluster):
-    """CORE-217."""
+    """CORE-209, 217."""
     done = cluster.run(["srun", "-K", "-n2", "sh", "-c", "[ $SLURM_PROCID = 0 ] && exit 5; exec sleep 100"])
     assert done.returncode != 0 and "Job step aborted" in done.stderr
 
@@ -373,3 +414,39 @@ def test_a_node_that_the_controller_gives_up_is_named(make_cluster):
         for pid in stopped:
             os.kill(pid, signal.SIGCONT)
     eventually(lambda: c.node("n2")["State"] == "IDLE", "n2 is back")
+
+
+def test_an_allocation_is_described(cluster):
+    """CORE-214: its nodes, the CPUs on each, and its limit; the credential with it is what its steps run by."""
+    said = cluster.run("salloc -v -N2 -n3 -t 5 --distribution=block srun -n3 true")
+    assert said.returncode == 0
+    assert "salloc: Node list n[1-2], CPUs per node 2,1, time limit 00:05:00, partition main\n" in said.stderr, said.stderr
+
+
+def test_each_set_of_tasks_has_its_srun(cluster):
+    """CORE-064."""
+    commands = {cluster.popen(["srun", "-n2", "-J", name, "sh", "-c", "echo up; exec sleep 1000"], stdout=-1): name for name in "abc"}
+    for command in commands:
+        assert [command.stdout.readline() for _ in range(2)] == ["up\n"] * 2
+    jobs = dict(line.split()[::-1] for line in cluster.run(["squeue", "-h", "-o", "%i %j"]).ok().splitlines())
+    for command, name in commands.items():
+        assert pathlib.Path(f"/proc/{command.pid}/comm").read_text() == "srun\n"
+        cluster.run(f"scancel {jobs[name]}").ok()
+        command.communicate(timeout=60)  # this one ends, and with it no other
+    eventually(lambda: not cluster.run("squeue -h").ok(), "the queue is empty")
+
+
+@pytest.mark.parametrize("name, text, status", [
+    ("nosuchprog", "No such file or directory", 2), ("/no/such", "No such file or directory", 2), ("./plain", "Permission denied", 13),
+    ("plain", "Permission denied", 13), ("/etc", "Permission denied", 13), ("export", "No such file or directory", 2),
+    ("''", "No such file or directory", 2)])
+def test_a_program_of_several_that_is_not_there(cluster, name, text, status):
+    """--multi-prog: the words and the exit code of a plain program that slurmstepd cannot start."""
+    (cluster.work / "plain").write_text("#!/bin/sh\n")
+    (cluster.work / "kinds").write_text(f"0 {name} a\n1 sh -c 'echo $1 $PATH' sh %t\n")
+    path = f"/usr/bin:/bin:{cluster.work}"
+    done = cluster.run(["env", f"PATH={cluster.environment()['PATH']}", "srun", "-n2", "-l", f"--export=ALL,PATH={path}", "--multi-prog", "kinds"])
+    assert done.stdout == f"1: 1 {path}\n"
+    shown = "" if name == "''" else name
+    assert f"0: slurmstepd: error: execve(): {shown}: {text}\n" in done.stderr, done.stderr
+    assert done.returncode == status and "exec" not in done.stderr.replace("execve", ""), done.stderr

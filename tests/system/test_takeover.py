@@ -301,6 +301,7 @@ def test_an_announced_shutdown_stays_announced(make_pair):
     assert (fields["JobState"], fields["Restarts"]) == ("COMPLETED", "1")
 
 
+@pytest.mark.slow
 def test_switches_under_load(store, make_pair):
     """CORE-167, K4: the lead changes again and again, by death, return and order; no submission fails."""
     p = make_pair(nodes=3, timeout=1, conf=f"MaxJobCount=100000\n{store}")
@@ -333,6 +334,7 @@ def test_switches_under_load(store, make_pair):
     assert load.slowest < 5 + LOADED
 
 
+@pytest.mark.slow
 def test_both_down(make_pair):
     """CORE-168."""
     p = make_pair(nodes=1, conf="MessageTimeout=4", timeout=60)  # nobody takes over by himself
@@ -355,6 +357,7 @@ def test_both_down(make_pair):
     p.leads("localhost")
 
 
+@pytest.mark.slow
 def test_primary_hangs_with_the_lock(make_pair):
     """CORE-169 with a store that only its holder can let go: no takeover, and it is said why."""
     p = make_pair(nodes=1, conf="MessageTimeout=2")
@@ -379,6 +382,7 @@ def test_primary_hangs_with_the_lock(make_pair):
     assert c.sbatch("-o", "/dev/null", wrap="true") == job + 1
 
 
+@pytest.mark.slow
 def test_primary_hangs_and_comes_back(server, make_pair):
     """CORE-169, K2: it has lost the lead, and neither writes nor answers before it has noticed."""
     p = make_pair(nodes=2, conf=f"StateSaveStore={server.url}")
@@ -427,6 +431,7 @@ def test_primary_hangs_and_comes_back(server, make_pair):
     p.leads("localhost")
 
 
+@pytest.mark.slow
 def test_primary_hangs_and_is_to_stop(server, make_pair):
     """It was told to stop before it could notice that it has lost the lead: it ends, and does not begin anew in standby."""
     p = make_pair(nodes=1, conf=f"StateSaveStore={server.url}", timeout=1)
@@ -442,6 +447,7 @@ def test_primary_hangs_and_is_to_stop(server, make_pair):
     p.leads("backup")
 
 
+@pytest.mark.slow
 def test_primary_hangs_and_nobody_asks(server, make_pair):
     """It notices all the same; and an order does not wait for one that hangs."""
     p = make_pair(nodes=1, conf=f"StateSaveStore={server.url}", timeout=300)
@@ -456,6 +462,7 @@ def test_primary_hangs_and_nobody_asks(server, make_pair):
     p.leads("backup")
 
 
+@pytest.mark.slow
 def test_primary_hangs_and_is_asked(server, make_pair):
     """A question alone, without a change that would have to be saved."""
     p = make_pair(nodes=1, conf=f"StateSaveStore={server.url}", timeout=300)
@@ -476,6 +483,7 @@ def test_primary_hangs_and_is_asked(server, make_pair):
     p.leads("backup")
 
 
+@pytest.mark.slow
 def test_server_is_away(server, make_pair):
     """Nobody can know who leads: no answer is better than an old one, and nobody takes over."""
     p = make_pair(nodes=1, conf=f"StateSaveStore={server.url}\nMessageTimeout=3")
@@ -492,6 +500,7 @@ def test_server_is_away(server, make_pair):
     assert "leads, after" not in p.log("backup")
 
 
+@pytest.mark.slow
 def test_state_that_is_not_shared(make_pair):
     """A backup with a directory of its own would begin with nothing: it does not."""
     p = make_pair(nodes=1)

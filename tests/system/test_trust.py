@@ -3,6 +3,7 @@
 import os
 import pathlib
 import pwd
+import re
 import shutil
 import subprocess
 import tempfile
@@ -27,6 +28,23 @@ def daemon_says(c, *argv):
 def say_all(c):
     return [daemon_says(c, PREFIX / "sbin/slurmctld", "-D"), daemon_says(c, PREFIX / "sbin/slurmd", "-D", "-N", "n1"),
             daemon_says(c, PREFIX / "sbin/slurmctld", "--check")]
+
+
+def test_a_directory_that_another_user_has_put_there(make_cluster):
+    """The state's directory is made beside its place, given to SlurmUser and renamed: one that was there by that name is no such one."""
+    c = make_cluster(nodes=1, start=False)
+    shared = c.dir / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    text = c.conf_file.read_text().replace(f"StateSaveLocation={c.dir}/state", f"StateSaveLocation={shared}/state")
+    c.conf_file.write_text(re.sub("^SlurmUser=.*$", "SlurmUser=daemon", text, flags=re.M))
+    os.chown(c.dir / "slurm.key", pwd.getpwnam("daemon").pw_uid, 0)
+    plant = f'd={shared}/state.$$; mkdir -m 777 $d && touch $d/theirs && chown {NOBODY} $d && exec {PREFIX}/sbin/slurmctld -D'
+    said = daemon_says(c, "sh", "-c", plant)
+    assert re.search(rf"{shared}/state: cannot make it: {shared}/state\.\d+ is another user's", said), said
+    assert not (shared / "state").exists()
+    planted, = shared.iterdir()
+    assert planted.stat().st_uid == NOBODY
 
 
 @pytest.mark.parametrize("which", ("slurm.conf", "more.conf", "."))

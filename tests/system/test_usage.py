@@ -134,7 +134,16 @@ def test_steps_are_shown_to_their_owner_only(busy):
     eventually(lambda: sstat(busy, f"{job}.batch", "JobID", user="nobody"), "its owner sees it")
     assert sstat(busy, f"{job}.batch", "JobID")
     other = busy.run(f"sstat -n -j {job}.batch -o JobID", user="daemon")
-    assert other.stdout == "" and "Access/permission denied" in other.stderr
+    assert (other.returncode, other.stdout) == (1, "") and "Access/permission denied" in other.stderr
+    # a job without a step is no way around it, and its owner hears why there is nothing
+    other = busy.run(f"sstat -n -j {job} -o JobID", user="daemon")
+    assert (other.returncode, other.stdout) == (1, "") and "Access/permission denied" in other.stderr
+    for who in ("nobody", None):
+        own = busy.run(f"sstat -n -j {job} -o JobID", user=who)
+        assert (own.returncode, own.stdout) == (0, "") and f"job {job} runs no step but StepId={job}.batch" in own.stderr
+        assert busy.run(f"sstat -n -a -j {job} -o JobID", user=who).ok().strip() == f"{job}.batch"
+    both = busy.run(f"sstat -n -j {job},77 -o JobID", user="daemon")
+    assert both.returncode == 1 and "couldn't get steps for job 77" in both.stderr
     node = busy.job(job)["NodeList"]
 
     def processes(whose):  # the shell, and what it has started a moment later
@@ -157,6 +166,7 @@ def test_a_node_shows_every_process(busy):
     assert busy.run("sinfo -h -n n1 -o %O|%e").ok() == f"{node['CPULoad']}|{node['FreeMem']}"
 
 
+@pytest.mark.slow
 def test_nothing_falls_when_the_daemon_restarts(busy):
     """CORE-175, 176: with short children, over an orderly stop, a kill and a damaged neighbour file."""
     job = busy.sbatch("-w", "n1", "--mem=300", wrap=f"{HOLD.replace('exec ', '')} & {BURN}")
@@ -206,6 +216,7 @@ def test_private_usage(make_cluster):
     assert own <= {"nobody"}
 
 
+@pytest.mark.slow
 def test_collected_once(make_cluster):
     """CORE-179: what was uploaded is not counted again, and what nobody got is not lost."""
     c = make_cluster(nodes=1)
@@ -234,3 +245,36 @@ def test_collected_once(make_cluster):
     assert first + second <= used + 1
     c.run(f"scancel {job}").ok()
     c.wait(job)
+
+
+PEAK = ("import os, time\nb = b'x' * (200 << 20)\nopen('up', 'w').close()\nwhile not os.path.exists('go'): time.sleep(0.05)\n"
+        "del b\nopen('freed', 'w').close()\nwhile not os.path.exists('over'): time.sleep(0.05)\n")
+
+
+def test_an_interval_of_its_own(make_cluster):
+    """--acctg-freq: what a task has had and given back is in the figures, though nobody asked for them meanwhile and no look is
+    configured; a daemon that begins anew keeps to it."""
+    c = make_cluster(nodes=1, conf="JobAcctGatherType=jobacct_gather/linux\nJobAcctGatherFrequency=0\nSlurmdTimeout=3000")
+    kept = c.dir / "spool/n1/usage"
+
+    def looked():
+        before = kept.stat().st_mtime_ns
+        for _ in range(2):
+            eventually(lambda: kept.exists() and kept.stat().st_mtime_ns != before, "a look", 30)
+            before = kept.stat().st_mtime_ns
+
+    script = f"srun -n1 python3 -c \"{PEAK}\""
+    job = c.sbatch("--mem=300", "--acctg-freq=energy=30,task=1", wrap=script)
+    eventually((c.work / "up").exists, lambda: "it has its memory: " + c.output(job))
+    looked()
+    (c.work / "go").touch()
+    eventually((c.work / "freed").exists, "it has given it back")
+    most = c.run(f"sstat -n -P -o MaxRSS -j {job}.0").ok()
+    assert re.fullmatch(r"\d+K", most) and int(most[:-1]) >= 200 << 10, most
+    c.kill("n1")
+    c.start_node("n1")
+    c.wait_ready(("mix", "alloc"))
+    looked()
+    (c.work / "over").touch()
+    assert c.wait(job)["JobState"] == "COMPLETED"
+    c.run("srun --acctg-freq=task=often true").fails("Invalid --acctg-freq specification: 'task=often' is not a number of seconds")

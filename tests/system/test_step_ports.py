@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Communication ports of steps: srun --resv-ports out of MpiParams=ports=LOW-HIGH."""
+import re
+import signal
+
+import pytest
+
+from harness import eventually, fields_of
+
+SAY = ["sh", "-c", "echo $SLURM_STEP_RESV_PORTS"]
+HOLD = "echo $SLURM_STEP_RESV_PORTS >{0}.new; mv {0}.new {0}; while [ ! -e {0}.go ]; do sleep 0.05; done"
+
+
+def hold(c, name, *options):
+    """A step that keeps its ports until told; returns the srun and what it was given."""
+    file = c.work / name
+    process = c.popen(["srun", *options, "sh", "-c", HOLD.format(file)])
+    eventually(file.exists, lambda: f"{name} runs: {process.poll()}")
+    return process, file.read_text().strip()
+
+
+def let_go(c, name, process):
+    (c.work / f"{name}.go").touch()
+    assert process.wait(60) == 0
+
+
+def step_of(c, job):
+    return fields_of(c.run(f"scontrol show step -o {job}.0").ok())
+
+
+def test_how_many_ports_a_step_gets(make_cluster):
+    """One for each task of the node with most, or as many as it says."""
+    c = make_cluster(nodes=2, conf="MpiParams=ports=12000-12003")
+    assert c.run(["srun", "-N2", "-n3", "--resv-ports", *SAY]).ok().split() == ["12000-12001"] * 3
+    c.settle()
+    assert c.run(["srun", "-n1", "--resv-ports=3", *SAY]).ok() == "12000-12002"
+    c.settle()
+    assert c.run(["srun", "-n1", *SAY], env={"SLURM_RESV_PORTS": "1"}).ok() == "12000"
+    inside = "srun --overlap -n1 sh -c 'echo =$SLURM_STEP_RESV_PORTS'"
+    assert c.run(["srun", "-n1", "--resv-ports=2", "sh", "-c", inside]).ok() == "="  # another step's are not its own
+    for none in ([], ["--resv-ports=0"]):
+        assert c.run(["srun", "-n1", *none, *SAY]).ok() == ""
+
+
+def test_what_cannot_be_had(make_cluster):
+    c = make_cluster(nodes=1, conf="MpiParams=ports=12000-12003")
+    c.run("srun -n1 --resv-ports=5 true").fails("--resv-ports=5 asks for more ports than MpiParams=ports=12000-12003 has, which is 4")
+    c.run("srun -n1 --resv-ports=many true").fails("Invalid --resv-ports specification: many")
+    c.run("salloc -Q -n2 srun -O -n5 --resv-ports true").fails("more ports than MpiParams")
+    c.run("srun -Z -w n1 --resv-ports true").fails("--resv-ports needs an allocation")
+    bare = make_cluster(nodes=1)
+    bare.run("srun -n1 --resv-ports true").fails("--resv-ports needs MpiParams=ports=LOW-HIGH in slurm.conf")
+
+
+@pytest.mark.parametrize("value", ["ports=", "ports=12000", "ports=12003-12000", "ports=0-10", "ports=1-65536", "ports=a-b"])
+def test_a_range_that_is_none(make_cluster, value):
+    c = make_cluster(nodes=1, start=False)
+    c.conf_file.write_text(f"MpiParams={value}\n" + c.conf_file.read_text())
+    c.run("scontrol check").fails(f"MpiParams={value}: expected ports=LOW-HIGH")
+
+
+def test_ports_are_one_steps_on_its_nodes(make_cluster):
+    """Of all jobs; on other nodes the same numbers are given again. A step for which there are too few waits, and is told;
+    a controller that was killed meanwhile still knows whose they are."""
+    c = make_cluster(nodes=2, conf="MpiParams=ports=12000-12003\nInactiveLimit=0")
+    first, ports = hold(c, "first", "-n1", "-w", "n1", "--resv-ports=3")
+    assert ports == "12000-12002"
+    job = c.run("squeue -h -o %A").ok()
+    assert step_of(c, job)["ResvPorts"] == "12000-12002"
+    second, ports = hold(c, "second", "-n1", "-w", "n1", "--resv-ports=1")
+    assert ports == "12003"
+    other, ports = hold(c, "other", "-n1", "-w", "n2", "--resv-ports=4")
+    assert ports == "12000-12003"
+    c.run("srun -I -n1 -w n1 --resv-ports=1 true").fails("Requested nodes are busy: 1 port is asked for, and 0 of "
+                                                       "MpiParams=ports=12000-12003 are free on its nodes")
+    c.kill("slurmctld")
+    c.start_controller()
+    c.wait_ready(("mix", "alloc"))
+    assert step_of(c, job)["ResvPorts"] == "12000-12002"
+    waits = c.popen(["srun", "-n1", "-w", "n1", "--resv-ports=2", *SAY])
+    told = waits.stderr.readline()
+    assert re.fullmatch(r"srun: Job \d+ step creation temporarily disabled, retrying \(Requested nodes are busy: 2 ports are asked "
+                        r"for, and 0 of .*\)\n", told), told
+    let_go(c, "second", second)  # one is not enough
+    let_go(c, "first", first)
+    assert waits.communicate(timeout=60)[0] == "12000-12001\n" and waits.returncode == 0
+    let_go(c, "other", other)
+    c.settle()
+    assert c.run(["srun", "-n1", "-w", "n1", "--resv-ports=4", *SAY]).ok() == "12000-12003"
+
+
+def test_steps_of_a_job_wait_for_ports(make_cluster):
+    c = make_cluster(nodes=1, conf="MpiParams=ports=12000-12003")
+    line = ("srun --overlap -n1 --resv-ports=3 sh -c 'mkdir {0}/only || echo both; echo $SLURM_STEP_RESV_PORTS; sleep 0.3; "
+            "rmdir {0}/only'").format(c.work)
+    job = c.sbatch("-n2", wrap=f"{line} & {line} & wait; echo done")
+    assert c.wait(job)["JobState"] == "COMPLETED"
+    assert [l for l in c.output(job).splitlines() if "srun:" not in l] == ["12000-12002", "12000-12002", "done"]
+
+
+def test_a_wait_that_is_given_up(make_cluster):
+    """With its srun goes the job that was made for the step."""
+    c = make_cluster(nodes=1, conf="MpiParams=ports=12000-12000")
+    first, _ = hold(c, "first", "-n1", "--resv-ports=1")
+    waits = c.popen("srun -J waits -n1 --resv-ports=1 true")
+    assert "temporarily disabled" in waits.stderr.readline()
+    waits.send_signal(signal.SIGINT)
+    assert "Cancelled pending job step" in waits.communicate(timeout=60)[1] and waits.returncode != 0
+    eventually(lambda: c.run("squeue -h -n waits -t running -o %A").ok() == "", "the end of its job")
+    let_go(c, "first", first)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""srun --no-allocate: tasks on named nodes without a job (P27)."""
+import pathlib
+import signal
+
+import pytest
+
+from harness import ROOT, eventually
+
+TELL = "echo $SLURM_PROCID $SLURMD_NODENAME"
+
+
+def nothing_left(c):
+    """No shepherd, no note of a job on any node, and every node's epilog has run."""
+    notes = [p for node in c.names for p in (c.dir / "spool" / node).rglob("*") if p.is_file() and "6710" in p.name]
+    return not notes and not any("slurmstepd: [" in row for row in c.run("ps -eo args").stdout.splitlines() if str(c.dir) in row)
+
+
+def test_tasks_run_beside_jobs(cluster):
+    """On nodes that a job has wholly, and on drained ones; nothing is queued, and no job id is taken."""
+    blocker = cluster.sbatch("-N1", "-wn1", "--exclusive", wrap="sleep 1000")
+    eventually(lambda: cluster.state(blocker) == "RUNNING", "a start")
+    cluster.run("scontrol update nodename=n2 state=drain reason=test").ok()
+    out = cluster.run(["srun", "-Z", "-w", "n[1-2]", "-n4", "sh", "-c", TELL]).ok()
+    assert sorted(out.splitlines()) == ["0 n1", "1 n1", "2 n2", "3 n2"]
+    assert sorted(cluster.run(["srun", "-Z", "-wn1,n2", "sh", "-c", TELL]).ok().splitlines()) == ["0 n1", "1 n2"]
+    cyclic = cluster.run(["srun", "--no-allocate", "-wn[1-2]", "-n3", "-mcyclic", "sh", "-c", TELL]).ok()
+    assert sorted(cyclic.splitlines()) == ["0 n1", "1 n2", "2 n1"]
+    assert cluster.run("srun -Z -wn1 -n9 true").returncode == 0  # more than it has CPUs
+    assert cluster.run("squeue -h -o %i").ok() == str(blocker)
+    cluster.run("scontrol update nodename=n2 state=resume").ok()
+    assert cluster.sbatch("--hold", wrap="true") == blocker + 1
+
+
+def test_status_signals_and_streams(cluster):
+    done = cluster.run(["srun", "-Z", "-wn1", "sh", "-c", "cat; echo err >&2; exit 7"], stdin="typed\n")
+    assert (done.returncode, done.stdout) == (7, "typed\n") and "err\n" in done.stderr
+    step = cluster.popen(["srun", "-Z", "-wn1", "sh", "-c", "trap 'echo told; exit 3' TERM; echo ready; sleep 300000 & wait"])
+    assert step.stdout.readline() == "ready\n"
+    step.send_signal(signal.SIGTERM)
+    assert "told" in step.communicate(timeout=60)[0]
+
+
+def test_in_a_job_it_is_not_of_that(cluster):
+    out = cluster.run(["salloc", "-Q", "-N1", "-wn3", "-n3", "srun", "-Z", "-wn1", "sh", "-c", TELL]).ok()
+    assert out == "0 n1"
+
+
+@pytest.mark.parametrize("line, text", [
+    ("srun -Z true", "must specify a node list with -Z, --no-allocate."),
+    ("srun -Z -wn1 --jobid=1 true", "--no-allocate: a step is of an allocation, or of none"),
+    ("srun -Z -wnx true", "Invalid node name"),
+    ("srun -Z -wn1 --gres=gpu:1 true", "generic resources need an allocation")])
+def test_what_is_refused(cluster, line, text):
+    cluster.run(line).fails(text)
+
+
+@pytest.mark.skipif(not ROOT, reason="needs another user")
+def test_users_may_not(cluster):
+    """Default is deny, at the controller; there is no credential that a node would take."""
+    cluster.run("srun -Z -wn1 true", user="nobody").fails("Access/permission denied")
+
+
+def test_it_goes_with_its_srun_and_outlives_daemons(make_cluster, tmp_path):
+    """Node daemon and controller may come anew under it; prolog and epilog run; killed, srun takes it along."""
+    log = tmp_path / "scripts"
+    for name in ("prolog", "epilog"):
+        script = tmp_path / name
+        script.write_text(f"#!/bin/sh\necho {name} $SLURM_JOB_ID >>{log}\n")
+        script.chmod(0o755)
+    c = make_cluster(nodes=1, conf=f"Prolog={tmp_path}/prolog\nEpilog={tmp_path}/epilog")
+    pid = c.work / "pid"
+    step = c.popen(["srun", "-Z", "-wn1", "sh", "-c", f"echo $$ >{pid}; echo up; exec sleep 1000"])
+    assert step.stdout.readline() == "up\n"
+    c.kill("n1")
+    c.kill("slurmctld")
+    c.start_controller()
+    c.start_node("n1")
+    c.wait_ready()
+    assert pathlib.Path(f"/proc/{pid.read_text().strip()}").exists()
+    assert [row.split()[0] for row in log.read_text().splitlines()] == ["prolog"]
+    step.kill()
+    step.wait()
+    eventually(lambda: not pathlib.Path(f"/proc/{pid.read_text().strip()}").exists(), "its end")
+    eventually(lambda: [row.split()[0] for row in log.read_text().splitlines()] == ["prolog", "epilog"], "the epilog")
+    assert len({row.split()[1] for row in log.read_text().splitlines()}) == 1
+    eventually(lambda: not list((c.dir / "spool/n1").glob("jobs/*")), lambda: str(list((c.dir / "spool/n1").rglob("*"))))
+
+
+def test_one_whose_prolog_fails_leaves_once(make_cluster, tmp_path):
+    """Of several launches that waited for it, each is told; the epilog runs once, and nothing is left."""
+    log, go = tmp_path / "scripts", tmp_path / "go"
+    prolog, epilog = tmp_path / "prolog", tmp_path / "epilog"
+    prolog.write_text(f"#!/bin/sh\necho prolog >>{log}\nwhile [ ! -e {go} ]; do sleep 0.05; done\nexit 1\n")
+    epilog.write_text(f"#!/bin/sh\necho epilog >>{log}\n")
+    for script in (prolog, epilog):
+        script.chmod(0o755)
+    c = make_cluster(nodes=2, conf=f"Prolog={prolog}\nEpilog={epilog}")
+    step = c.popen(["srun", "-Z", "-wn[1-2]", "true"])
+    eventually(lambda: log.exists() and log.read_text().split() == ["prolog", "prolog"], "both prologs")
+    go.touch()
+    assert "Prolog" in step.communicate(timeout=60)[1] and step.returncode == 1
+    for node in c.names:
+        eventually(lambda: not list((c.dir / "spool" / node).glob("jobs/*")), "nothing is left")
+    assert sorted(log.read_text().split()) == ["epilog", "epilog", "prolog", "prolog"]
