@@ -54,7 +54,7 @@ def shepherds():
     found = {}
     for entry in pathlib.Path("/proc").iterdir():
         try:
-            if entry.name.isdigit() and b"slurmstepd" in (entry / "cmdline").read_bytes().split(b"\0", 1)[0]:
+            if entry.name.isdigit() and b"slurmstepd: [" in (entry / "cmdline").read_bytes().split(b"\0", 1)[0]:
                 found[int(entry.name)] = rss_kib(entry.name)
         except OSError:
             continue
