@@ -83,7 +83,7 @@ void note_each(const char *dir, note_fn *fn, void *ctx);
 #define NOTE_CONTAIN "C\n"
 #define NOTE_SHARE "N %s\n"        /* what it has here, packed, by note_put_hex() */
 #define NOTE_ADOPTED "a %d %llu\n" /* pid, start */
-#define NOTE_PROLOG "p %d\n"       /* its pid */
+#define NOTE_PROLOG "p %d\n"       /* 0 before it starts, then its pid */
 #define NOTE_PROLOG_DONE "P\n"
 #define NOTE_BATCH "B\n"
 #define NOTE_BATCH_OVER "b\n"

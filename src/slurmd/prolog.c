@@ -89,11 +89,12 @@ static void on_old_prolog(void *ctx, uint32_t job_id, uint32_t restarts, int wai
     job_check(j);
 }
 
+/* That it begins is on disk before it does: the next daemon does not run it beside this one. */
 static void on_prolog_begins(void *ctx, uint32_t job_id, uint32_t restarts, pid_t pid)
 {
     struct job *j = job_find(ctx, job_id, restarts);
 
-    if (j && pid)
+    if (j)
         job_note(j, NOTE_PROLOG, (int)pid);
 }
 

@@ -225,7 +225,14 @@ def test_failing_prolog_at_allocation_ends_or_requeues(make_cluster, flag):
     assert c.node("n2")["State"].startswith("IDLE+DRAIN")
 
 
-def test_restart_of_the_daemon_waits_for_its_prolog(make_cluster):
+def forget_number(c, letter):
+    """As if the daemon had been killed when the script had just begun: that it begins is on disk, its number is not."""
+    note, = [f for f in (c.dir / "spool").rglob("*") if f.is_file() and re.search(rb"(?m)^%b 0$" % letter, f.read_bytes())]
+    note.write_bytes(re.sub(rb"(?m)^%b [1-9]\d*\n" % letter, b"", note.read_bytes()))
+
+
+@pytest.mark.parametrize("noted", [True, False])
+def test_restart_of_the_daemon_waits_for_its_prolog(make_cluster, noted):
     """It runs again, but never beside itself."""
     c = make_cluster(nodes=1, start=False)
     path = program(c, "p", "#!/bin/sh\ncd $(dirname $0)\nmkdir lock || touch twice\necho >>runs\n"
@@ -236,8 +243,11 @@ def test_restart_of_the_daemon_waits_for_its_prolog(make_cluster):
     job = c.sbatch("-o", "/dev/null", wrap="true")
     eventually(lambda: (c.dir / "runs").exists(), "the prolog runs")
     c.kill("n1", signal.SIGKILL)
+    if not noted:
+        forget_number(c, b"p")
     c.start_node("n1")
     eventually(lambda: "1 jobs of an earlier daemon" in c.tail("n1"), "adopted")
+    eventually(lambda: "registered with the controller" in c.tail("n1").partition("1 jobs of an earlier daemon")[2], "registered")
     (c.dir / "go").touch()
     assert c.wait(job)["JobState"] == "COMPLETED"
     assert (c.dir / "runs").read_text() == "\n\n" and not (c.dir / "twice").exists()
@@ -253,8 +263,7 @@ def test_one_whose_number_was_not_noted(make_cluster):
     c.sbatch("-o", "/dev/null", wrap="true")
     eventually((c.dir / "runs").exists, "the epilog runs")
     c.kill("n1")
-    note, = [f for f in (c.dir / "spool").rglob("*") if f.is_file() and re.search(rb"^E \d+$", f.read_bytes(), re.M)]
-    note.write_bytes(re.sub(rb"(?m)^E \d+$", b"E 0", note.read_bytes()))
+    forget_number(c, b"E")
     c.start_node("n1")
     eventually(lambda: "registered with the controller" in c.tail("n1").partition("1 jobs of an earlier daemon")[2], "adopted")
     ended = "the epilog that was running when this daemon started has ended"
