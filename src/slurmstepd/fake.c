@@ -34,6 +34,8 @@ static void on_hello(struct fake *f, struct rpc_session *s, const Pb__IoHello *m
         rpc_session_finish(s);
         return;
     }
+    if (f->holds)
+        return;
     rpc_session_send(s, RPC_IO_HELLO, &m->base);
     if (f->early) {
         Pb__IoSignal early = PB__IO_SIGNAL__INIT;
@@ -173,6 +175,29 @@ void fake_launch(struct fake *f, const struct bench_cred *c, Pb__LaunchTasks *m,
     free(m->signature.data);
 }
 
+void fake_attach(struct fake *f, uint32_t step_id)
+{
+    struct rpc_node_target target = {BENCH_NODE, "127.0.0.1", f->b->node_port};
+    Pb__StepAttach m = PB__STEP_ATTACH__INIT;
+
+    m.job_id = 5;
+    m.step_id = step_id;
+    m.io_port = f->port;
+    m.io_key = (ProtobufCBinaryData){sizeof(f->token), f->token};
+    f->answered = false;
+    rpc_fanout_free(f->call);
+    f->call = rpc_fanout_start(f->b->loop, f->conf, &target, 1, RPC_STEP_ATTACH, &m.base, 0,
+                               on_answer, f);
+}
+
+void fake_greet(struct fake *f)
+{
+    Pb__IoHello m = PB__IO_HELLO__INIT;
+
+    m.node = BENCH_NODE;
+    rpc_session_send(f->session, RPC_IO_HELLO, &m.base);
+}
+
 bool fake_is_answered(struct bench *b, void *ctx)
 {
     return ((struct fake *)ctx)->answered;
@@ -205,6 +230,13 @@ bool fake_has_output(struct bench *b, void *ctx)
 bool fake_has_errors(struct bench *b, void *ctx)
 {
     return ((struct fake *)ctx)->err[0].len > 0;
+}
+
+bool fake_is_greeted(struct bench *b, void *ctx)
+{
+    const struct fake *f = ctx;
+
+    return f->answered && (f->code || f->hellos > 0);
 }
 
 bool fake_is_closed(struct bench *b, void *ctx)

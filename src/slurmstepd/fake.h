@@ -31,6 +31,7 @@ struct fake {
     int status[FAKE_TASKS_MAX];
     unsigned started, exited, failed, fences, hellos;
     unsigned deaf; /* the connections of so many hellos end without an answer */
+    bool holds;    /* greetings are answered by fake_greet() alone */
     int early;     /* a signal that is sent with the greeting; 0: none */
     int fail_code;
     struct str puts;
@@ -52,11 +53,16 @@ void fake_fill(struct fake *f, const struct bench_cred *c, const char *script, P
 void fake_launch(struct fake *f, const struct bench_cred *c, Pb__LaunchTasks *m,
                  const char *script);
 
+/* Asks to watch a step of job 5. */
+void fake_attach(struct fake *f, uint32_t step_id);
+void fake_greet(struct fake *f);
+
 /* For bench_until(), whose ctx is the fake. */
 bool fake_is_answered(struct bench *b, void *ctx);
 bool fake_is_done(struct bench *b, void *ctx);   /* refused, or all is over */
 bool fake_is_failed(struct bench *b, void *ctx); /* answered and closed */
 bool fake_is_up(struct bench *b, void *ctx);     /* refused, or tasks run and hear us */
+bool fake_is_greeted(struct bench *b, void *ctx);
 bool fake_is_closed(struct bench *b, void *ctx);
 bool fake_has_output(struct bench *b, void *ctx); /* of task 0 */
 bool fake_has_errors(struct bench *b, void *ctx);

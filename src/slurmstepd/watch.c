@@ -175,6 +175,16 @@ static void give_tail(struct watcher *one, const struct stream *s)
         give(one, s, NULL, 0);
 }
 
+/* The last that it is sent. */
+static void tell_done(struct watcher *one)
+{
+    Pb__StepDone m = PB__STEP_DONE__INIT;
+
+    catch_up(one);
+    rpc_session_send(one->session, RPC_STEP_DONE, &m.base);
+    rpc_session_finish(one->session);
+}
+
 /* How things stand; from now on it gets what happens. */
 static void begin(struct watcher *one, const Pb__IoHello *m)
 {
@@ -183,6 +193,7 @@ static void begin(struct watcher *one, const Pb__IoHello *m)
     if (one->heard)
         return;
     one->heard = true;
+    rpc_session_pause(one->session, step->input_paused);
     if (m->bulk == 2)
         rpc_session_send_bulk(one->session);
     srun_tell_started(step, one->session);
@@ -192,6 +203,8 @@ static void begin(struct watcher *one, const Pb__IoHello *m)
         if (step->tasks[i].ended)
             tell_exit(one, &step->tasks[i]);
     }
+    if (step->watch->over)
+        tell_done(one);
 }
 
 /* --- what it says ----------------------------------------------------------------------------- */
@@ -249,7 +262,6 @@ static void on_open(void *ctx, struct rpc_session *s)
     hello.std_out_file = w->file[0];
     hello.std_err_file = w->file[1];
     rpc_session_send(s, RPC_IO_HELLO, &hello.base);
-    rpc_session_pause(s, one->step->input_paused);
 }
 
 static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
@@ -337,22 +349,22 @@ void watch_pause_input(struct step *step, bool paused)
     if (!step->watch)
         return;
     vec_foreach (&step->watch->list, one)
-        rpc_session_pause((*one)->session, paused);
+        if ((*one)->heard)
+            rpc_session_pause((*one)->session, paused);
 }
 
+/* One that was accepted just now has not been heard of: it is told when it is. */
 void watch_finish(struct step *step)
 {
     struct watch *w = step->watch;
-    Pb__StepDone m = PB__STEP_DONE__INIT;
 
     if (!w || w->over)
         return;
     w->over = true;
     vec_foreach (&w->list, one) {
         (*one)->end.moved_at_ms = loop_mono_ms();
-        catch_up(*one);
-        rpc_session_send((*one)->session, RPC_STEP_DONE, &m.base);
-        rpc_session_finish((*one)->session);
+        if ((*one)->heard)
+            tell_done(*one);
     }
     if (w->list.len > 0)
         look_again(w);
