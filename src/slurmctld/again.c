@@ -2,12 +2,12 @@
 /*
  * The same program in the same process from its beginning: nothing of a lead that is over can stay
  * behind. Descriptors are all close-on-exec. It runs as the user it has become, keeps its process
- * id, and knows by a word in its environment that it is not to claim the lead.
+ * id and the signals that nobody has read yet, and knows by a word in its environment that it is
+ * not to claim the lead.
  */
 #define LOG_ROOM "slurmctld"
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -71,9 +71,6 @@ void again_exec(const struct ctld_options *o, const char *conf_path, enum again 
         vec_push(&argv, "-v");
     vec_push(&argv, NULL);
     setenv(WORD, how == AGAIN_YIELDED ? YIELDED : how == AGAIN_WAITS ? WAITS : CLAIMS, 1);
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
     lowport_hand_on();
     execv(program, (char **)argv.data);
     log_error("%s: cannot begin anew: %s", program, strerror(errno));

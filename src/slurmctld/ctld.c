@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -129,6 +130,31 @@ static void on_signal(void *ctx, int signo)
     }
 }
 
+static void on_signals(void *ctx, int fd, unsigned events)
+{
+    struct signalfd_siginfo came;
+    while (read(fd, &came, sizeof(came)) == sizeof(came))
+        on_signal(ctx, (int)came.ssi_signo);
+}
+
+/* They stay blocked, and pending until they are read: where this process begins anew, none that
+ * comes meanwhile ends it or is forgotten. */
+static int take_signals(struct ctld *c, struct err *err)
+{
+    sigset_t ours;
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGTERM);
+    sigaddset(&ours, SIGINT);
+    sigaddset(&ours, SIGHUP);
+    sigaddset(&ours, SIGUSR2);
+    c->signal_fd = signalfd(-1, &ours, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (c->signal_fd < 0)
+        return err_set(err, -errno, "signalfd: %s", strerror(errno));
+    sigprocmask(SIG_BLOCK, &ours, NULL);
+    c->signals = loop_fd_new(c->loop, c->signal_fd, LOOP_READ, on_signals, c);
+    return 0;
+}
+
 const struct conf *ctld_conf(const struct ctld *c)
 {
     return c->control ? control_conf(c->control) : c->conf;
@@ -144,7 +170,7 @@ bool ctld_is_alone(const struct ctld *c)
     return ctld_conf(c)->controllers.len == 1;
 }
 
-void ctld_open(struct ctld *c, struct conf *conf, size_t me)
+int ctld_open(struct ctld *c, struct conf *conf, size_t me, struct err *err)
 {
     char host[256] = "localhost";
     if (gethostname(host, sizeof(host) - 1) == 0)
@@ -162,10 +188,7 @@ void ctld_open(struct ctld *c, struct conf *conf, size_t me)
     c->wake = loop_timer_new(c->loop, on_wake, c);
     env_init(&c->env, c);
     loop_on_turn(c->loop, on_turn, c);
-    loop_signal(c->loop, SIGTERM, on_signal, c);
-    loop_signal(c->loop, SIGINT, on_signal, c);
-    loop_signal(c->loop, SIGHUP, on_signal, c);
-    loop_signal(c->loop, SIGUSR2, on_signal, c);
+    return take_signals(c, err);
 }
 
 static bool is_in_digits(const char *addr)
@@ -262,6 +285,10 @@ void ctld_close(struct ctld *c)
     loop_timer_free(c->watch);
     auth_signer_free(c->signer);
     auth_key_done(&c->key);
+    if (c->signals) {
+        loop_fd_free(c->signals);
+        close(c->signal_fd);
+    }
     loop_free(c->loop);
     free(c->conf_path);
     free(c->host);

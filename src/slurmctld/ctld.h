@@ -89,6 +89,8 @@ struct ctld {
     size_t comer_count;
     const struct rpc_request *serving;            /* the request being handled; NULL between */
     struct loop_timer *wake, *stop_timer, *watch; /* of the lead */
+    struct loop_fd *signals;
+    int signal_fd;
     int64_t boot_at_sec;
     uint64_t turns, commits;
     bool debug_given; /* by setdebug, until the configuration is read again: */
@@ -110,7 +112,7 @@ struct ctld {
  * that is alone opens, takes the lead, then listens: it touches nothing that another process may
  * use. One of several listens from the start, and takes the lead when backup.c finds it due.
  */
-void ctld_open(struct ctld *c, struct conf *conf, size_t me);
+int ctld_open(struct ctld *c, struct conf *conf, size_t me, struct err *err);
 int ctld_listen(struct ctld *c, struct err *err);
 void ctld_limit_rate(struct ctld *c); /* as the configuration in force says */
 void ctld_run(struct ctld *c);        /* until it is told to stop */

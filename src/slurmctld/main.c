@@ -76,9 +76,10 @@ static int lead_at_once(struct ctld *c, struct err *err)
 /* One that is alone leads from its start. */
 static int begin(struct ctld *c, struct conf *conf, size_t me, struct err *err)
 {
-    ctld_open(c, conf, me);
+    int rc = ctld_open(c, conf, me, err);
     c->on_settled = on_settled;
-    int rc = ctld_is_alone(c) ? lead_at_once(c, err) : 0;
+    if (rc == 0 && ctld_is_alone(c))
+        rc = lead_at_once(c, err);
     if (rc == 0)
         rc = ctld_listen(c, err);
     if (rc)

@@ -460,10 +460,10 @@ static void __attribute__((noreturn)) controller(struct world *w, int ready)
         rc = files_load_keys(&c, conf, &err);
     }
     bool taken;
-    if (rc == 0) {
-        ctld_open(&c, conf, 0);
+    if (rc == 0)
+        rc = ctld_open(&c, conf, 0, &err);
+    if (rc == 0)
         rc = lead_take(&c, &taken, &err);
-    }
     if (rc == 0)
         rc = ctld_listen(&c, &err);
     if (rc) {

@@ -205,6 +205,30 @@ def test_which_one(make_cluster):
     c.run([slurmctld, "-D", "-c", "--as", "backup"]).fails("-c: a backup", "start localhost")
 
 
+def test_signals_while_it_begins_anew(make_pair):
+    """None ends a controller that yields, and none is forgotten."""
+    p = make_pair(nodes=1)
+    c, primary, over = p.c, p.c.daemons["slurmctld"], threading.Event()
+
+    def storm():
+        while not over.wait(0.0005):
+            primary.send_signal(signal.SIGUSR2)
+    thread = threading.Thread(target=storm)
+    thread.start()
+    try:
+        c.run("scontrol takeover 1").ok()
+        p.leads("backup")
+    finally:
+        over.set()
+        thread.join()
+    c.run("scontrol takeover 0").ok()
+    p.leads("localhost")
+    c.run("scontrol takeover 1").ok()
+    primary.send_signal(signal.SIGTERM)
+    assert primary.wait() == 0
+    del c.daemons["slurmctld"]
+
+
 @pytest.mark.skipif(not ROOT, reason="needs root")
 def test_slurm_user(make_pair):
     """A controller that yields begins anew as SlurmUser, who cannot do all that root did at its start."""
