@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A private cluster for tests: real daemons on loopback in a directory of its own, driven through the commands.
 
-Nothing here sleeps: waiting is asking again until a deadline, and the deadline is only for a test that has failed.
+Nothing here waits for a time: waiting is asking again until a deadline, which is only for a test that has failed.
 """
 import contextlib
 import json
@@ -20,6 +20,7 @@ import weakref
 
 PREFIX = pathlib.Path(os.environ.get("SLUICE_PREFIX", pathlib.Path(__file__).parents[2] / "build/prefix")).resolve()
 DEADLINE = 60.0  # seconds until something that must happen counts as not happening
+ASK_SHARE, ASK_MAX = 10, 0.05  # eventually() asks again after a tenth of what it has waited, in seconds
 ROOT = os.geteuid() == 0
 SOAK = os.environ.get("SLUICE_SOAK") == "1"  # the amounts of a release instead of a sample
 PORTS, WORKERS_MAX = (10000, 32000), 8  # as many as tools/test has at most
@@ -48,14 +49,16 @@ def free_ports(count, first=None, last=None):
 
 
 def eventually(check, what, deadline=DEADLINE):
-    """Asks until the answer is true; returns it. The last answer is in the failure."""
-    end = time.monotonic() + deadline
+    """Asks until the answer is true; returns it. Less often the longer it takes: who only asks takes the CPUs from who is waited for."""
+    begin = time.monotonic()
     while True:
         answer = check()
         if answer:
             return answer
-        if time.monotonic() > end:
+        waited = time.monotonic() - begin
+        if waited > deadline:
             raise AssertionError(f"did not happen within {deadline} s: {what() if callable(what) else what}")
+        time.sleep(min(waited / ASK_SHARE, ASK_MAX))
 
 
 class Command(subprocess.Popen):
