@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/bitset.h"
+#include "base/test_drawn.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define LIMIT 200
@@ -148,7 +149,7 @@ static void draw_set(uint32_t *seed, struct idset *s, struct bitset *bits)
 static void as_a_bitset(void **state)
 {
     uint32_t seed = 1;
-    for (int round = 0; round < 3000; round++) {
+    for (int round = 0; round < TEST_DRAWN(3000); round++) {
         struct idset a = {0}, b = {0}, both = {0};
         struct bitset *x = bitset_new(LIMIT), *y = bitset_new(LIMIT), *common;
         draw_set(&seed, &a, x);

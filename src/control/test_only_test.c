@@ -7,12 +7,13 @@
 #include <string.h>
 
 #include "base/hostlist.h"
+#include "base/test_drawn.h"
 #include "base/timefmt.h"
 #include "cluster/cluster_test_util.h"
 #include "control/fixture.h"
 #include "control/internal.h"
 
-enum { SEEDS = 300, QUEUE = 14, TURNS = 4000 };
+enum { SEEDS = TEST_DRAWN(300), QUEUE = 14, TURNS = 4000 };
 
 #define SMALL                                                                                      \
     "NodeName=n[1-2] CPUs=2 RealMemory=1000\nPartitionName=p Nodes=ALL Default=YES\n"              \

@@ -3,9 +3,10 @@
  * Constraints that all nodes of a job have to do with: by a table, and against an oracle that tries
  * every set of nodes on small clusters.
  */
+#include "base/test_drawn.h"
 #include "sched/sched_test_util.h"
 
-enum { NODES = 6, CASES = 6000 };
+enum { NODES = 6, CASES = TEST_DRAWN(6000) };
 
 static const char conf[] = CONS "NodeName=n1 CPUs=4 Feature=1200MHz,fs1\n"
                                 "NodeName=n2 CPUs=4 Feature=fs2,16GB_Swap\n"

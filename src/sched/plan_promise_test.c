@@ -4,6 +4,7 @@
  * told to be its start never gets later because of jobs behind it, nothing is over-allocated, and
  * every job gets its turn.
  */
+#include "base/test_drawn.h"
 #include "sched/sched_test_util.h"
 
 enum { JOBS = 40, DONE = JOBS * 50 };
@@ -277,18 +278,18 @@ static void one_partition(void **state)
     size_t backfilled = 0;
 
     (void)state;
-    for (uint64_t seed = 1; seed <= 150; seed++) {
+    for (uint64_t seed = 1; seed <= TEST_DRAWN(150); seed++) {
         struct life l = {.seed = seed, .parts = 1, .backfill = true, .rests = seed % 2};
         live(&l);
         backfilled += l.backfilled;
     }
-    assert_true(backfilled > 150 * JOBS / 20); /* holes were filled */
+    assert_true(backfilled > TEST_DRAWN(150) * JOBS / 20); /* holes were filled */
 }
 
 static void three_partitions(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 150; seed++) {
+    for (uint64_t seed = 1; seed <= TEST_DRAWN(150); seed++) {
         struct life l = {.seed = seed, .parts = 3, .backfill = true, .rests = seed % 2};
         live(&l);
     }
@@ -299,13 +300,13 @@ static void of_several_partitions(void **state)
     size_t backfilled = 0;
 
     (void)state;
-    for (uint64_t seed = 1; seed <= 300; seed++) {
+    for (uint64_t seed = 1; seed <= TEST_DRAWN(300); seed++) {
         struct life l = {
             .seed = seed, .parts = 3, .backfill = true, .rests = seed % 2, .several = true};
         live(&l);
         backfilled += l.backfilled;
     }
-    assert_true(backfilled > 300 * JOBS / 20);
+    assert_true(backfilled > TEST_DRAWN(300) * JOBS / 20);
 }
 
 /* What lets a job be shorter is no harm to those before it. */
@@ -314,7 +315,7 @@ static void shorter(void **state)
     size_t shortened = 0;
 
     (void)state;
-    for (uint64_t seed = 1; seed <= 200; seed++) {
+    for (uint64_t seed = 1; seed <= TEST_DRAWN(200); seed++) {
         struct life l = {.seed = seed,
                          .parts = seed % 4 ? 1 : 3,
                          .backfill = true,
@@ -324,14 +325,14 @@ static void shorter(void **state)
         live(&l);
         shortened += l.shortened;
     }
-    assert_true(shortened > 200);
+    assert_true(shortened > TEST_DRAWN(200));
 }
 
 /* Who waits for licences is not put off either, by those who need none of them. */
 static void with_licenses(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 300; seed++) {
+    for (uint64_t seed = 1; seed <= TEST_DRAWN(300); seed++) {
         struct life l = {.seed = seed,
                          .parts = seed % 3 ? 1 : 3,
                          .backfill = true,
@@ -345,7 +346,7 @@ static void with_licenses(void **state)
 static void in_order(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 100; seed++) {
+    for (uint64_t seed = 1; seed <= TEST_DRAWN(100); seed++) {
         struct life l = {.seed = seed, .parts = 1 + seed % 3};
         live(&l);
         assert_int_equal(l.backfilled, 0);

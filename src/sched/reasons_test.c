@@ -5,6 +5,7 @@
  * start that was promised before it; and what is promised is the earliest. The model knows sizes of
  * nodes and jobs, and nothing of how the planner finds them out.
  */
+#include "base/test_drawn.h"
 #include "sched/sched_test_util.h"
 
 enum {
@@ -13,7 +14,7 @@ enum {
     MEM = 400,
     PARTS = 3,
     LICENCES = 2,
-    STATES = 10000,
+    STATES = TEST_DRAWN(10000),
     NOW = 1000,
     HEADS = PARTS * 3
 };

@@ -3,9 +3,10 @@
  * The planner against the ledger: what is chosen for random requests about tasks, sockets, CPUs and
  * GPUs can be had, and on idle nodes something is chosen for whatever is not refused at once.
  */
+#include "base/test_drawn.h"
 #include "sched/sched_test_util.h"
 
-enum { CASES = 20000 };
+enum { CASES = TEST_DRAWN(20000) };
 
 #define NODES                                                                                      \
     "GresTypes=gpu\nDefMemPerCPU=100\n"                                                            \

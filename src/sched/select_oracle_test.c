@@ -3,9 +3,10 @@
  * Choices against an oracle that tries every set of nodes: on small clusters in random states, a
  * request gets nodes exactly when a set of them can hold it, and what it gets is such a set.
  */
+#include "base/test_drawn.h"
 #include "sched/sched_test_util.h"
 
-enum { NODES = 6, CASES = 20000, NOW = 1000 };
+enum { NODES = 6, CASES = TEST_DRAWN(20000), NOW = 1000 };
 
 static const char conf[] =
     CONS "NodeName=a[1-2] CPUs=4 RealMemory=400 TmpDisk=10 Feature=a,x\n"

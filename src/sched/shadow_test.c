@@ -2,13 +2,14 @@
 /* What the shadow says is what the timeline says, in thousands of random states. */
 #include "sched/shadow.h"
 
+#include "base/test_drawn.h"
 #include "sched/later.h"
 #include "sched/resv.h"
 #include "sched/resv_pick.h"
 #include "sched/sched_test_util.h"
 #include "sched/timeline.h"
 
-enum { NOW = 1000, STATES = 10000, JOBS = 10, ASKED = 12 };
+enum { NOW = 1000, STATES = TEST_DRAWN(10000), JOBS = 10, ASKED = 12 };
 
 static const char conf[] =
     CONS "GresTypes=gpu\nNodeName=n[1-4] CPUs=4 RealMemory=400\n"

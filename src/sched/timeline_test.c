@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sched/timeline.h"
 
+#include "base/test_drawn.h"
 #include "sched/sched_test_util.h"
 
 enum { NOW = 1000, NEVER = 0 };
@@ -300,7 +301,7 @@ static void one_future(uint64_t seed)
 static void comes_true(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 4000; seed++)
+    for (uint64_t seed = 1; seed <= TEST_DRAWN(4000); seed++)
         one_future(seed);
 }
 
@@ -438,7 +439,7 @@ static void one_row_of_reservations(uint64_t seed)
 static void reservations(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 1500; seed++)
+    for (uint64_t seed = 1; seed <= TEST_DRAWN(1500); seed++)
         one_row_of_reservations(seed);
 }
 

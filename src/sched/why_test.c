@@ -6,6 +6,7 @@
  */
 #include "sched/why.h"
 
+#include "base/test_drawn.h"
 #include "base/timefmt.h"
 #include "sched/prio.h"
 #include "sched/sched_test_util.h"
@@ -309,16 +310,16 @@ static void promises(void **state, bool backfill, bool ranked)
 {
     size_t asked = 0, begun = 0, moved = 0;
     (void)state;
-    for (uint64_t seed = 1; seed <= 300; seed++) {
+    for (uint64_t seed = 1; seed <= TEST_DRAWN(300); seed++) {
         struct life l = {.seed = seed, .backfill = backfill, .ranked = ranked};
         live(&l);
         asked += l.asked;
         begun += l.begun;
         moved += l.moved;
     }
-    assert_true(asked > 300 * 3);
-    assert_true(begun > 300);
-    assert_true(moved > 100);
+    assert_true(asked > TEST_DRAWN(300) * 3);
+    assert_true(begun > TEST_DRAWN(300));
+    assert_true(moved > TEST_DRAWN(100));
 }
 
 static void with_backfill(void **state)

@@ -6,8 +6,10 @@
 
 #include <cmocka.h>
 
+#include "base/test_drawn.h"
 #include "sim/sim.h"
 
+#define FUZZ_SEEDS TEST_DRAWN(1000)
 #define DRAWN_SEEDS 1000 /* drawn and not run */
 
 static const struct sim_options options;
@@ -89,7 +91,7 @@ static void everything_is_drawn(void **state)
 
 static void simple_worlds_under_many_faults(void **state)
 {
-    for (uint64_t seed = 1; seed <= 60; seed++) {
+    for (uint64_t seed = 1; seed <= TEST_DRAWN(60); seed++) {
         struct sim_size size = {1 + seed % 6, 1 + seed % 4, 40, 50 + seed % 10 * 20};
         struct sim_plan plan = {0};
         struct sim_result r;
@@ -122,7 +124,7 @@ static void without_faults_all_is_quick(void **state)
 /* CORE-010 */
 static void a_plan_is_its_text_and_runs_the_same_again(void **state)
 {
-    for (uint64_t seed = 1; seed <= 40; seed++) {
+    for (uint64_t seed = 1; seed <= TEST_DRAWN(40); seed++) {
         struct sim_plan plan = {0}, again = {0};
         struct str text = STR_INIT, text_again = STR_INIT;
         struct sim_result a, b, c;

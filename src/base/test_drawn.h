@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* For tests that draw cases by number: how many. With a sanitizer, where each takes five times as
+ * long, a fifth; the same ones and the rest run without. */
+#pragma once
+
+#ifdef __has_feature
+#define TEST_SANITIZED __has_feature(address_sanitizer)
+#elif defined(__SANITIZE_ADDRESS__)
+#define TEST_SANITIZED 1
+#else
+#define TEST_SANITIZED 0
+#endif
+
+#define TEST_DRAWN(n) (TEST_SANITIZED ? (n) / 5 : (n))
