@@ -19,6 +19,7 @@ import time
 import weakref
 
 PREFIX = pathlib.Path(os.environ.get("SLUICE_PREFIX", pathlib.Path(__file__).parents[2] / "build/prefix")).resolve()
+LOOK_PREFIX = pathlib.Path(os.environ.get("SLUICE_LOOK_PREFIX", PREFIX)).resolve()  # of commands that only ask how far things are
 DEADLINE = 60.0  # seconds until something that must happen counts as not happening
 ASK_SHARE, ASK_MAX = 10, 0.05  # eventually() asks again after a tenth of what it has waited, in seconds
 ROOT = os.geteuid() == 0
@@ -221,6 +222,10 @@ class Cluster:
                               env=self.environment(**(env or {})), timeout=timeout, errors="replace")
         return Result(argv, done.returncode, done.stdout, done.stderr)
 
+    def look(self, line):
+        """As run(), by the commands of another build where the tested ones take long to start."""
+        return self.run(line, env={"PATH": f"{LOOK_PREFIX}/bin:{os.environ['PATH']}"})
+
     def popen(self, line, user=None, env=None, cwd=None, **more):
         more.setdefault("stdin", subprocess.DEVNULL)
         more.setdefault("stdout", subprocess.PIPE)
@@ -245,16 +250,16 @@ class Cluster:
 
     def settle(self):
         """Until the nodes of all that has ended are free: they are so some time after the command has."""
-        eventually(lambda: self.run("squeue -h -t completing -o %i").ok() == "", "every end is confirmed")
+        eventually(lambda: self.look("squeue -h -t completing -o %i").ok() == "", "every end is confirmed")
 
     def job(self, job):
-        return fields_of(self.run(f"scontrol show job -o {job}").ok())
+        return fields_of(self.look(f"scontrol show job -o {job}").ok())
 
     def state(self, job):
         return self.job(job)["JobState"]
 
     def node(self, name):
-        return fields_of(self.run(f"scontrol show node -o {name}").ok())
+        return fields_of(self.look(f"scontrol show node -o {name}").ok())
 
     def json(self, line):
         return json.loads(self.run(line + " --json").ok())
@@ -292,7 +297,7 @@ class Cluster:
         def ready():
             for name in self.daemons:
                 self.running(name)
-            out = self.run("sinfo -h -N -o %t").stdout.split()
+            out = self.look("sinfo -h -N -o %t").stdout.split()
             return len(out) >= self.count and all(s in states for s in out)
         eventually(ready, "all nodes registered\n" + self.tail("slurmctld"))
 
@@ -317,9 +322,9 @@ class Cluster:
         if "slurmctld" in self.daemons and self.daemons["slurmctld"].poll() is None:
             everyone = [] if ROOT else ["--me"]
             self.run(["scancel", "-Q", *(everyone or ["-t", "PENDING,RUNNING,SUSPENDED"])])
-            eventually(lambda: not self.run("squeue -h -t all -o %T").stdout.split() or all(
+            eventually(lambda: not self.look("squeue -h -t all -o %T").stdout.split() or all(
                 t not in ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING") for t in
-                self.run("squeue -h -t all -o %T").stdout.split()), "an empty queue")
+                self.look("squeue -h -t all -o %T").stdout.split()), "an empty queue")
         if self.groups and all(name in self.daemons for name in self.names):
             eventually(lambda: not self.groups.jobs(), lambda: f"no control group left: {self.groups.jobs()}", 20)
         for name in list(self.daemons):
