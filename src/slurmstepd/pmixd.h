@@ -9,7 +9,9 @@
  *   pmixd_calls.c  what the library asks, on its threads
  *   pmixd_spawn.c  of that: more processes
  *   pmixd_more.c   of that: groups, events, questions, control
- *   pmixd.c        the loop, where everything else happens
+ *   pmixd_ask.c    the loop: what the library asks goes to the shepherd
+ *   pmixd_answer.c the loop: what the shepherd says goes to the library
+ *   pmixd.c        the process
  */
 #pragma once
 
