@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Credentials that a node refuses for their time: its clock is wrong, or they came late. And limits
- * while the controller's clock is set. */
+/* Credentials that a node refuses for their time: its clock is wrong, or they came late. Limits
+ * while the controller's clock is set, and silence that nobody was there to hear. */
 #include <string.h>
 
 #include "control/fixture.h"
@@ -115,6 +115,46 @@ static void a_limit_goes_by_this_boots_clock(void **state)
     fixture_free(f);
 }
 
+/* Stopped (SIGSTOP, a suspended machine): the time passes and nothing is called. */
+static void sleep_for(struct fixture *f, int64_t ms)
+{
+    f->mono_ms += ms;
+    f->wall_ms += ms;
+}
+
+static void expect_nodes(struct fixture *f, int n1, int n2)
+{
+    _cleanup_arena_ struct arena arena;
+
+    arena_init(&arena, 0);
+    assert_int_equal(fixture_node(f, &arena, "n1")->state, n1);
+    assert_int_equal(fixture_node(f, &arena, "n2")->state, n2);
+}
+
+/* Whatever comes first when it wakes, its own time or a node. */
+static void silence_while_the_controller_slept_is_none(void **state)
+{
+    for (int node_first = 0; node_first < 2; node_first++) {
+        struct caller user = FIXTURE_USER;
+        struct fixture *f = fixture_new_up("SlurmdTimeout=30\n" NODES, 2);
+        uint32_t id = (uint32_t)fixture_submit(f, &user, NULL);
+
+        fixture_launched(f, "n1", id, 0);
+        sleep_for(f, 100000);
+        if (node_first)
+            fixture_register(f, "n2", "i1");
+        fixture_pass(f, 1000);
+        assert_int_equal(f->closed.len, 0);
+        expect_nodes(f, PB__NODE_BASE__NODE_MIXED, PB__NODE_BASE__NODE_IDLE);
+        assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
+        fixture_pass(f, 20000);
+        fixture_register(f, "n2", "i1");
+        fixture_pass(f, 10000); /* one that says nothing now is lost */
+        expect_nodes(f, PB__NODE_BASE__NODE_DOWN, PB__NODE_BASE__NODE_MIXED);
+        fixture_free(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -122,6 +162,7 @@ int main(void)
         cmocka_unit_test(one_that_came_late_is_sent_again),
         cmocka_unit_test(one_that_may_not_be_requeued_fails),
         cmocka_unit_test(a_limit_goes_by_this_boots_clock),
+        cmocka_unit_test(silence_while_the_controller_slept_is_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,6 +161,7 @@ void control_stop(struct control *c, bool all)
 
 static void set_wake(struct control *c)
 {
+    control_note_awake(c); /* what woke it may be a message */
     const struct order_link *job = order_first(&c->cluster->due),
                             *node = order_first(&c->cluster->silent);
     int64_t at = job ? job->key : INT64_MAX;

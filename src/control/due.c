@@ -6,6 +6,7 @@
 
 #define BEGIN_LOOK_SEC 60
 #define PURGE_LATER_MS 1000
+#define OVERSLEPT_MS 2000 /* woken later than this: not for load, nothing ran here */
 
 /* Seconds that jobs of its partition may exceed their limits by. */
 static int64_t over_limit_sec(const struct control *c, const struct job *j)
@@ -165,8 +166,24 @@ static void job_due(struct control *c, struct job *j)
     control_schedule(c, j);
 }
 
+void control_note_awake(struct control *c)
+{
+    int64_t late_ms = control_mono(c) - c->wake_at_ms;
+    if (c->wake_at_ms == INT64_MAX || late_ms < OVERSLEPT_MS)
+        return;
+    c->wake_at_ms = INT64_MAX;
+    control_log(c, LOG_LVL_INFO,
+                "this controller stood still for %lld s or more: nodes have SlurmdTimeout anew",
+                (long long)late_ms / 1000);
+    vec_foreach (&c->cluster->nodes, n)
+        if ((*n)->silence.in)
+            node_heard(c, *n);
+    trigger_lead_await(c);
+}
+
 void control_tick(struct control *c)
 {
+    control_note_awake(c);
     int64_t now = control_mono(c);
     struct order_link *l;
     c->wake_at_ms = INT64_MAX;

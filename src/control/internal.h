@@ -117,6 +117,9 @@ void control_schedule(struct control *c, struct job *j); /* its next deadline, f
 void control_hold(struct control *c, uint64_t call,
                   const struct job *j);                 /* it will be answered later */
 void control_release(struct control *c, uint64_t call); /* about to be answered */
+/* Whether it was called as late as it is when its process, or the machine, was stopped: silence
+ * that nobody was there to hear does not count. Before wake_at_ms is set anew. */
+void control_note_awake(struct control *c);
 /* Seen, but not worth a write. detail: the sentence behind the word; may be NULL. */
 void control_reason(struct control *c, struct job *j, const char *reason, const char *detail);
 /* Its end by the clock: its limit, and OverTimeLimit after that. */

@@ -121,3 +121,4 @@ void trigger_lead_restore(struct control *c, const Pb__StoreMeta *m);
 void trigger_lead_fill(const struct control *c, Pb__StoreMeta *m);
 int64_t trigger_lead_due_ms(const struct control *c);
 void trigger_lead_tick(struct control *c);
+void trigger_lead_await(struct control *c); /* the silence of backups is counted from now */

@@ -63,6 +63,12 @@ static bool answers_again(struct trigger_lead *l, uint32_t rank)
     return was_silent;
 }
 
+void trigger_lead_await(struct control *c)
+{
+    for (uint32_t i = 0; i < RANKS; i++)
+        c->triggers.lead.heard_ms[i] = control_mono(c);
+}
+
 void trigger_lead_start(struct control *c)
 {
     struct trigger_lead *l = &c->triggers.lead;
@@ -77,8 +83,7 @@ void trigger_lead_start(struct control *c)
         tell(c, TRIGGER_BU_CTLD_RES_OP);
     if (l->rank != 0 && (!l->known || l->last != l->rank))
         tell(c, TRIGGER_BU_CTLD_AS_CTRL);
-    for (uint32_t i = 0; i < RANKS; i++)
-        l->heard_ms[i] = control_mono(c); /* each has its time to be heard */
+    trigger_lead_await(c);
     l->last = l->rank;
     l->known = true;
     l->ended = false;

@@ -627,6 +627,9 @@ static void who_leads(void **state)
         fixture_turn(f);
         assert_string_equal(told(f), "");
     }
+    f->mono_ms += 3600 * SEC; /* the controller was stopped: it could hear nobody */
+    fixture_pass(f, SEC);
+    assert_string_equal(told(f), "");
     fixture_free(f);
 }
 
