@@ -97,9 +97,23 @@ def test_a_signal_that_reaches_some_nodes(make_cluster):
 
 
 def test_one_step_only(cluster):
-    job = cluster.sbatch("-n2", script="#!/bin/sh\nsrun -n1 sleep 100\necho step ended $?\n")
-    eventually(lambda: f"{job}.0" in cluster.run(f"squeue -h -s -j {job} -o %i").stdout, "the step runs")
-    cluster.run(f"scancel {job}.0").ok()
+    """Also beside a filter, and when it asks: never the job that the step is of."""
+    job = cluster.sbatch("-n2", "-J", "steps", script="#!/bin/sh\nfor i in 0 1 2 3; do srun -n1 sleep 100; done\necho step ended $?\n")
+    user = cluster.run("id -un").ok()
+
+    def running_step(step):
+        eventually(lambda: f"{job}.{step}" in cluster.run(f"squeue -h -s -j {job} -o %i").stdout, f"step {step} runs")
+    running_step(0)
+    cluster.run(f"scancel -n other {job}.0").ok()
+    assert cluster.run(f"scancel -i {job}.0", stdin="n\n").ok().startswith(f"Cancel step_id={job}.0 name=steps")
+    assert f"{job}.0" in cluster.run(f"squeue -h -s -j {job} -o %i").stdout
+    cluster.run(f"scancel -n steps -u {user} --state=RUNNING {job}.0").ok()
+    running_step(1)
+    cluster.run(f"scancel -i {job}.1", stdin="y\n").ok()
+    running_step(2)
+    cluster.run(f"scancel {job}.2", env={"SCANCEL_USER": user}).ok()
+    running_step(3)
+    cluster.run(f"scancel {job}.3").ok()
     assert cluster.wait(job)["JobState"] == "COMPLETED"
     assert "step ended" in cluster.output(job)
 

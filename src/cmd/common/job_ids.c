@@ -6,6 +6,7 @@
 
 #include "base/idset.h"
 #include "base/step_id.h"
+#include "base/vec.h"
 #include "cmd/common/job_state.h"
 
 #define TASKS_BELOW 4000001u /* MaxArraySize at most */
@@ -164,4 +165,63 @@ void job_ids_trim(const Pb__StepId *ids, size_t count, Pb__JobLive *live, struct
     idset_done(&wanted);
     idset_done(&both);
     str_done(&text);
+}
+
+static bool is_named(const Pb__StepId *id, const Pb__JobLive *live)
+{
+    struct idset mine = {0}, wanted = {0}, both = {0};
+    if (id->job_id == live->job_id && !id->array_tasks)
+        return true;
+    if (!live->has_array_job_id || id->job_id != live->array_job_id)
+        return false;
+    if (!id->array_tasks || idset_parse(id->array_tasks, TASKS_BELOW, &wanted, NULL) != 0)
+        return !id->array_tasks;
+    bool named = idset_has(&wanted, live->array_task_id);
+    if (live->array_tasks && idset_parse(live->array_tasks, TASKS_BELOW, &mine, NULL) == 0) {
+        idset_split(&mine, &wanted, &both);
+        named = both.count > 0;
+    }
+    idset_done(&mine);
+    idset_done(&wanted);
+    idset_done(&both);
+    return named;
+}
+
+static Pb__StepId step_target(const Pb__StepId *asked, const Pb__JobLive *live, struct arena *arena)
+{
+    Pb__JobLive part = *live;
+    Pb__StepId step;
+    job_ids_trim(asked, 1, &part, arena);
+    job_ids_of(&part, &step, arena);
+    step.has_step_id = true;
+    step.step_id = asked->step_id;
+    return step;
+}
+
+size_t job_ids_targets(const Pb__StepId *ids, size_t count, Pb__JobLive *live, struct arena *arena,
+                       Pb__StepId **out)
+{
+    VEC(Pb__StepId) whole = {0}, found = {0};
+    for (size_t i = 0; i < count; i++) {
+        if (!is_named(&ids[i], live))
+            continue;
+        if (ids[i].has_step_id)
+            vec_push(&found, step_target(&ids[i], live, arena));
+        else
+            vec_push(&whole, ids[i]);
+    }
+    if (count == 0 || whole.len) { /* the steps are of it */
+        Pb__StepId id;
+        job_ids_trim(whole.data, whole.len, live, arena);
+        job_ids_of(live, &id, arena);
+        vec_clear(&found);
+        vec_push(&found, id);
+    }
+    size_t n = found.len;
+    *out = arena_alloc(arena, (n + 1) * sizeof(**out));
+    if (n)
+        memcpy(*out, found.data, n * sizeof(**out));
+    vec_done(&whole);
+    vec_done(&found);
+    return n;
 }

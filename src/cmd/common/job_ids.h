@@ -29,3 +29,8 @@ int64_t job_ids_rank(const Pb__JobLive *live);
 void job_ids_filter(const Pb__StepId *ids, size_t count, Pb__JobFilter *f, struct arena *arena);
 /* Of a record of several elements those that were asked for; the texts live in the arena. */
 void job_ids_trim(const Pb__StepId *ids, size_t count, Pb__JobLive *live, struct arena *arena);
+/* What of a record was asked for, one id for each, in the arena: the record, trimmed, when there
+ * are no ids or any of them means all of it or elements, else the steps of it that are named. Their
+ * number; 0: the ids name other jobs. */
+size_t job_ids_targets(const Pb__StepId *ids, size_t count, Pb__JobLive *live, struct arena *arena,
+                       Pb__StepId **out);

@@ -141,11 +141,65 @@ static void trimmed(void **state)
     }
 }
 
+/* A step is never taken for its job; elements that have a whole of their own asked for have no
+ * steps beside it. */
+static void targets(void **state)
+{
+    static const struct {
+        const char *asked, *tasks, *targets;
+    } rows[] = {
+        {"", NULL, "5 "},
+        {"", "1-3", "7_[1-3] "},
+        {"5", NULL, "5 "},
+        {"6", NULL, ""},
+        {"5.0", NULL, "5.0 "},
+        {"6.0", NULL, ""},
+        {"5.0 5.batch 6.1", NULL, "5.0 5.batch "},
+        {"5 5.0", NULL, "5 "},
+        {"5_1.0", NULL, ""},
+        {"7.0", "4", "7_4.0 "},
+        {"7_4.0", "4", "7_4.0 "},
+        {"7_5.0", "4", ""},
+        {"5.0", "4", "7_4.0 "},
+        {"7_[1-9].2", "1-3", "7_[1-3].2 "},
+        {"7_2 7_[1-9].2", "1-3", "7_2 "},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        Pb__JobLive live = PB__JOB_LIVE__INIT;
+        Pb__StepId ids[4], *found;
+        struct arena arena;
+        struct str out = STR_INIT;
+        size_t count = 0;
+        arena_init(&arena, 0);
+        live.job_id = 5;
+        if ((live.has_array_job_id = rows[i].tasks != NULL)) {
+            live.array_job_id = 7;
+            live.has_array_task_id = rows[i].tasks[1] == 0;
+            live.array_task_id = live.has_array_task_id ? (uint32_t)(rows[i].tasks[0] - '0') : 0;
+            live.array_tasks = live.has_array_task_id ? NULL : (char *)rows[i].tasks;
+        }
+        char *text = arena_strdup(&arena, rows[i].asked);
+        for (char *save = NULL, *w = strtok_r(text, " ", &save); w;
+             w = strtok_r(NULL, " ", &save)) {
+            pb__step_id__init(&ids[count]);
+            assert_int_equal(job_state_parse_id(w, &ids[count++], NULL), 0);
+        }
+        size_t n = job_ids_targets(ids, count, &live, &arena, &found);
+        for (size_t k = 0; k < n; k++) {
+            job_ids_put_asked(&found[k], &out);
+            str_putc(&out, ' ');
+        }
+        assert_string_equal(str_cstr(&out), rows[i].targets);
+        str_done(&out);
+        arena_done(&arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_ids), cmocka_unit_test(good_ids), cmocka_unit_test(words),
-        cmocka_unit_test(shown),   cmocka_unit_test(trimmed),
+        cmocka_unit_test(shown),   cmocka_unit_test(trimmed),  cmocka_unit_test(targets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,13 +66,18 @@ static char *read_line(char line[LINE_MAX_BYTES])
     return line;
 }
 
-static bool ask(const Pb__JobRecord *job, bool *stop)
+static bool ask(const Pb__JobRecord *job, const Pb__StepId *id, bool *stop)
 {
     char line[LINE_MAX_BYTES];
     for (;;) {
         _cleanup_str_ struct str question = STR_INIT;
-        str_puts(&question, "Cancel job_id=");
-        job_ids_put(job->live, &question);
+        if (id->has_step_id) {
+            str_puts(&question, "Cancel step_id=");
+            job_ids_put_asked(id, &question);
+        } else {
+            str_puts(&question, "Cancel job_id=");
+            job_ids_put(job->live, &question);
+        }
         str_printf(&question, " name=%s partition=%s [y/n]? ",
                    job->spec->name ? job->spec->name : "",
                    job->live->partition ? job->live->partition : "");
@@ -96,19 +101,19 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
     const Pb__JobList *part = (const Pb__JobList *)message;
     for (size_t i = 0; i < part->n_jobs && !c->stop; i++) {
         const Pb__JobRecord *job = part->jobs[i];
-        Pb__StepId id;
+        Pb__StepId *targets;
         if (!job->spec || !job->live || !options_match(c->options, job))
             continue;
-        job_ids_trim(c->options->ids.data, c->options->ids.len, job->live, c->arena);
-        if (c->options->interactive && !ask(job, &c->stop))
-            continue;
-        job_ids_of(job->live, &id, c->arena);
-        vec_push(&c->ids, id);
+        size_t count = job_ids_targets(c->options->ids.data, c->options->ids.len, job->live,
+                                       c->arena, &targets);
+        for (size_t k = 0; k < count && !c->stop; k++)
+            if (!c->options->interactive || ask(job, &targets[k], &c->stop))
+                vec_push(&c->ids, targets[k]);
     }
     return 0;
 }
 
-/* Replaces the filters by the ids of the jobs that pass them. */
+/* Replaces the filters by the ids of the jobs that pass them, or of their steps that were named. */
 static int choose(struct options *o, struct filter *f, struct err *err)
 {
     struct chosen c = {.options = o, .arena = &f->arena};

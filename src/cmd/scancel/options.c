@@ -153,6 +153,10 @@ void options_done(struct options *o)
 
 bool options_needs_list(const struct options *o)
 {
+    bool by_filter = options_has_filter(o); /* the controller's means whole jobs */
+    vec_foreach (&o->ids, id)
+        if (id->has_step_id && by_filter)
+            return true;
     return o->interactive || o->account || o->qos || o->reservation || o->wckey;
 }
 
