@@ -375,6 +375,12 @@ int uplink_called(struct slurmd *d, const Pb__NodeCall *m, struct err *err)
     for (size_t i = 0; i < c->controllers.len; i++) {
         if (!str_case_eq(c->controllers.data[i].name, m->controller))
             continue;
+        if (!d->controller) {
+            log_info("controller %s calls; this node has not registered with any yet, and is to "
+                     "end its HealthCheckProgram first",
+                     m->controller);
+            return 0;
+        }
         size_t target = rpc_session_target(d->controller);
         if (target != SIZE_MAX && target / port_count(c) == i)
             return 0; /* its welcome is on the way */

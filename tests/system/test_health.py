@@ -49,11 +49,13 @@ def test_it_runs_at_start_and_drains_its_node(make_cluster):
 
 
 def test_before_registration(make_cluster):
-    """A node that the program drains takes no job first."""
-    c = cluster_with(make_cluster, "while [ ! -e $d/go ]; do sleep 0.01; done\n", conf="", nodes=1)
-    c.start_controller()
+    """A node that the program drains takes no job first; that a controller takes over and calls meanwhile does not matter."""
+    c = cluster_with(make_cluster, "while [ ! -e $d/go ]; do sleep 0.01; done\n",
+                     conf="SlurmctldHost=backup(127.0.0.2)\nSlurmctldTimeout=2", nodes=1)
     c.start_node("n1")
     eventually(lambda: "version" in c.tail("n1"), "the daemon is up")
+    c.start_controller(wait=False)
+    eventually(lambda: c.running("n1") and "this node has not registered with any yet" in c.tail("n1"), "it is called")
     assert c.run("scontrol show node n1").ok().find("SlurmdStartTime=None") > 0
     c.daemons["n1"].send_signal(signal.SIGHUP)  # a configuration read meanwhile does not matter
     (c.dir / "go").touch()
