@@ -61,6 +61,7 @@ static int64_t submit_for(struct fixture *f, bool root, const char *part, int64_
     s.uid = (uint32_t)uid;
     s.has_gid = gid >= 0;
     s.gid = (uint32_t)gid;
+    s.has_request_id = true;
     s.request_id = (ProtobufCBinaryData){16, (uint8_t *)"0123456789abcdef"};
     return fixture_submit(f, root ? &admin : &user, &s);
 }
@@ -81,6 +82,8 @@ static void root_submits_for_others(void **state)
     int64_t id = submit_for(f, true, "g", 1000, 100);
     assert_true(id > 0);
     assert_int_equal(submit_for(f, true, "g", 1000, 100), id); /* the same request again */
+    fixture_restart(f);
+    assert_int_equal(submit_for(f, true, "g", 1000, 100), id); /* its answer was lost with that */
     assert_true(submit_for(f, true, "d", 1001, 100) > id);
     const Pb__JobSpec *spec = fixture_job(f, &arena, (uint32_t)id)->spec;
     assert_int_equal(spec->uid, 1000);

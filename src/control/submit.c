@@ -262,19 +262,19 @@ uint64_t submit_request_key(const uint8_t id[16], uint32_t uid)
     return key ^ (uint64_t)(uid + 1) * UINT64_C(0x9e3779b97f4a7c15); /* one's own, not another's */
 }
 
-/* A submission seen before: the same job. NULL: it is new. */
+/* A submission seen before: the same job. NULL: it is new. By the user whose job it is to be: who
+ * asked for it is not stored with it. */
 struct job *submit_find_repeated(struct control *c, const struct caller *who, bool batch,
                                  const Pb__JobSpec *spec, uint64_t *key)
 {
-    uint32_t id;
+    uint32_t id, uid = spec->has_uid && who->is_admin ? spec->uid : who->uid;
     *key = 0;
     if (spec->request_id.len == 16)
-        *key = submit_request_key(spec->request_id.data, who->uid);
+        *key = submit_request_key(spec->request_id.data, uid);
     if (!*key || !idmap_get(&c->cluster->requests, *key, &id))
         return NULL;
     struct job *j = cluster_find_job(c->cluster, id);
-    bool own = spec->has_uid && who->is_admin ? j && j->uid == spec->uid : j && j->uid == who->uid;
-    if (own && j->batch == batch)
+    if (j && j->uid == uid && j->batch == batch)
         return j;
     *key = 0; /* another kind of request under the same number is no repetition */
     return NULL;

@@ -32,7 +32,7 @@ int submit_make_job(struct control *c, const struct caller *who, const Pb__JobSp
 void submit_remember(struct control *c, struct job *j, uint64_t key);
 /* Of a job that nobody has been told of: its number is the next one's. */
 void submit_forget(struct control *c, struct job *j);
-/* Under which a repeated request is found: of the caller's own. 0 stands for none. */
+/* Under which a repeated request is found: of the user whose job it is to be. 0 stands for none. */
 uint64_t submit_request_key(const uint8_t id[16], uint32_t uid);
 
 uint32_t submit_next_id(struct control *c); /* of a new job */
