@@ -200,12 +200,14 @@ static bool is_left(const struct job *j)
 
 void job_check_left(struct job *j)
 {
-    if (is_left(j))
+    if (!j->adopting && is_left(j))
         job_terminate(j, 0, NULL);
 }
 
 void job_check(struct job *j)
 {
+    if (j->adopting) /* more of it may be found */
+        return;
     if (is_left(j)) { /* comes back here */
         job_terminate(j, 0, NULL);
         return;
@@ -298,10 +300,12 @@ void job_adopt(struct slurmd *d, struct note *n)
 
     j->note = *n;
     *n = (struct note){0};
+    j->adopting = true;
     ending_find_steps(j);
     halt_adopt(j);
     prolog_adopt(j);
     extern_adopt(j);
+    j->adopting = false;
     if (report_pending_gone(d, j->key.id, j->key.restarts))
         j->note.gone = true;
     else if (j->note.gone)

@@ -38,6 +38,7 @@ struct job {
     struct slurmd *d;
     struct job_key key;
     struct note note; /* as on disk */
+    bool adopting;    /* what an earlier daemon has left of it is being found: not all is known */
     bool prolog_running, epilog_running;
     bool tells_prepared;      /* the controller waits for the end of the prolog */
     char *epilog_error;       /* how it went, while directories are removed */

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmd/job.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/step_id.h"
+#include "slurmd/events.h"
+#include "slurmd/revoked.h"
+#include "slurmd/step.h"
+#include "slurmd/usage.h"
+
+#define JOB 42
+
+static struct conf conf;
+static struct slurmd d;
+
+static char *below(const char *name)
+{
+    return mem_printf("%s/%s", d.spool, name);
+}
+
+static int set_up(void **state)
+{
+    char dir[] = "/tmp/job-test.XXXXXX";
+
+    d = (struct slurmd){.conf = &conf, .name = "n1"};
+    if (!mkdtemp(dir))
+        return 1;
+    d.spool = mem_strdup(dir);
+    _cleanup_free_ char *jobs = below("jobs"), *steps = below("steps"), *events = below("events"),
+                        *revoked = below("revoked");
+    conf.path = d.spool; /* no plugstack.conf beside it */
+    d.loop = loop_new(0);
+    usage_open(&d);
+    return mkdir(jobs, 0700) || mkdir(steps, 0700) || events_open(events, 1, &d.events, NULL) ||
+           revoked_open(revoked, &d.revoked, NULL);
+}
+
+static int tear_down(void **state)
+{
+    _cleanup_free_ char *remove = mem_printf("rm -r %s", d.spool);
+
+    job_free_all(&d);
+    usage_close(&d);
+    events_close(d.events);
+    revoked_close(d.revoked);
+    loop_free(d.loop);
+    usage_done(&d);
+    free(d.spool);
+    return system(remove);
+}
+
+static Pb__StepdEnded end_of(uint32_t step_id)
+{
+    Pb__StepdEnded m = PB__STEPD_ENDED__INIT;
+
+    m.job_id = JOB;
+    m.step_id = step_id;
+    return m;
+}
+
+static void has_written_down(const Pb__StepdEnded *m)
+{
+    _cleanup_free_ char *path = step_file(&d, JOB, 0, m->step_id, "exit");
+    _cleanup_free_ char *claim = step_file(&d, JOB, 0, m->step_id, "sock");
+    _cleanup_str_ struct str bytes = STR_INIT;
+
+    pb_pack(&m->base, &bytes);
+    assert_int_equal(path_write_file(path, bytes.data, bytes.len, 0600, NULL), 0);
+    assert_int_equal(path_write_file(claim, "", 0, 0600, NULL), 0);
+}
+
+static int listen_as_shepherd(uint32_t step_id)
+{
+    _cleanup_free_ char *path = step_file(&d, JOB, 0, step_id, "sock");
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
+    assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+    assert_int_equal(listen(fd, 1), 0);
+    return fd;
+}
+
+static struct job *adopt(const char *lines)
+{
+    _cleanup_free_ char *path = mem_printf("%s/jobs/%d.0", d.spool, JOB);
+    Pb__Terminate about = PB__TERMINATE__INIT;
+    struct note note = {0};
+
+    about.job_id = JOB;
+    assert_int_equal(note_create(d.spool, &about, lines, NULL), 0);
+    assert_int_equal(note_load(path, &note, NULL), 0);
+    job_adopt(&d, &note);
+    return job_find(&d, JOB, 0);
+}
+
+/* One after the other is found: what has ended is no reason to end the job while others live. */
+static void no_epilog_while_steps_live(void **state)
+{
+    static const char *const notes[] = {
+        NOTE_SINGLE NOTE_BATCH "S 3 1\n",       /* the script of a single-node job has ended */
+        NOTE_BATCH "S 2 1\nS 3 1\nT 30 late\n", /* or the job was to end */
+    };
+    const Pb__StepdEnded script = end_of(STEP_ID_BATCH), other = end_of(2);
+
+    for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++) {
+        set_up(NULL);
+        int fd = listen_as_shepherd(3);
+        has_written_down(&script);
+        has_written_down(&other);
+        const struct job *j = adopt(notes[i]);
+        assert_false(j->note.gone);
+        assert_int_equal(j->steps.len, 1);
+        assert_int_equal(j->steps.data[0]->id, 3);
+        assert_true(j->ending_sent);
+        close(fd);
+        tear_down(NULL);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_epilog_while_steps_live),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
