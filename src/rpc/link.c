@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -54,6 +55,13 @@ void rpc_link_free(struct rpc_link *l)
 size_t rpc_link_backlog(const struct rpc_link *l)
 {
     return l->out.len;
+}
+
+bool rpc_link_is_hung_up(const struct rpc_link *l)
+{
+    struct pollfd p = {.fd = l->fd};
+
+    return l->closed || (poll(&p, 1, 0) == 1 && p.revents & (POLLHUP | POLLERR));
 }
 
 static void shut(struct rpc_link *l, const struct err *why)

@@ -41,4 +41,6 @@ void rpc_link_send(struct rpc_link *l, enum rpc_number rpc, bool reply, uint64_t
                    const ProtobufCMessage *body);
 /* Whether what the other end sends is taken; what has arrived already is still handed on. */
 void rpc_link_pause(struct rpc_link *l, bool pause);
+/* Whether the other end has closed it; what it sent before may be unread. */
+bool rpc_link_is_hung_up(const struct rpc_link *l);
 size_t rpc_link_backlog(const struct rpc_link *l); /* bytes not yet written */

@@ -186,6 +186,20 @@ static bool claimed(const struct job *j, uint32_t step_id)
     return !access(path, F_OK);
 }
 
+/* False: its shepherd never came so far, or takes the claim back while we look. It may be started.
+ */
+static bool find_step(struct job *j, uint32_t step_id)
+{
+    if (!claimed(j, step_id))
+        return false;
+    if (step_adopt(j, step_id))
+        return true;
+    if (!claimed(j, step_id))
+        return false;
+    take_end(j, step_id);
+    return true;
+}
+
 void ending_find_steps(struct job *j)
 {
     struct slurmd *d = j->d;
@@ -193,10 +207,8 @@ void ending_find_steps(struct job *j)
 
     if (batch && report_pending_step(d, j->key.id, j->key.restarts, STEP_ID_BATCH))
         j->batch_ended = true;
-    else if (batch && !claimed(j, STEP_ID_BATCH))
-        j->note.batch_started = false; /* its shepherd never came so far: it may be started */
-    else if (batch && !step_adopt(j, STEP_ID_BATCH))
-        take_end(j, STEP_ID_BATCH);
+    else if (batch && !find_step(j, STEP_ID_BATCH))
+        j->note.batch_started = false;
     if (j->note.batch_over)
         j->batch_ended = true;
     for (size_t i = 0; i < j->note.steps.len;) {
@@ -204,13 +216,10 @@ void ending_find_steps(struct job *j)
         bool over =
             j->note.steps.data[i].over || report_pending_step(d, j->key.id, j->key.restarts, id);
 
-        if (!over && !claimed(j, id)) {
-            vec_remove(&j->note.steps, i); /* as with a batch script */
-            continue;
-        }
-        if (!over && !step_adopt(j, id))
-            take_end(j, id);
-        i++;
+        if (over || find_step(j, id))
+            i++;
+        else
+            vec_remove(&j->note.steps, i);
     }
 }
 

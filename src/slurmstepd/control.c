@@ -2,6 +2,7 @@
 #include "slurmstepd/control.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -280,15 +281,31 @@ static int bind_and_listen(int fd, const char *path, struct err *err)
     return 0;
 }
 
+static char *claim_file(const struct step *step)
+{
+    return control_file(step->dir, step->job_id, step->restarts, step->step_id, "sock");
+}
+
+static char *unclaimed_file(const struct step *step)
+{
+    return mem_printf("%s/steps/%d", step->dir, (int)step->pid);
+}
+
+static int daemon_gone(const struct step *step, struct err *err)
+{
+    return err_set(err, -ERR_CLOSED, "step %s: the slurmd that was to start it has gone",
+                   step->name);
+}
+
 int control_claim(struct step *step, struct err *err)
 {
-    _cleanup_free_ char *path =
-        control_file(step->dir, step->job_id, step->restarts, step->step_id, "sock");
-    _cleanup_free_ char *ours = mem_printf("%s/steps/%d", step->dir, (int)step->pid);
+    _cleanup_free_ char *path = claim_file(step), *ours = unclaimed_file(step);
     _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     mode_t mask;
     int rc;
 
+    if (rpc_link_is_hung_up(step->daemon))
+        return daemon_gone(step, err);
     if (fd < 0)
         return err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
     unlink(ours); /* of an earlier process with our number */
@@ -305,6 +322,20 @@ int control_claim(struct step *step, struct err *err)
     step->listen_fd = take_fd(&fd);
     step->listen_watch = loop_fd_new(step->loop, step->listen_fd, LOOP_READ, on_connection, step);
     return 0;
+}
+
+int control_claim_stands(struct step *step, struct err *err)
+{
+    _cleanup_free_ char *path = claim_file(step), *ours = unclaimed_file(step);
+    struct pollfd came = {.fd = step->listen_fd, .events = POLLIN};
+    bool found;
+
+    if (!rpc_link_is_hung_up(step->daemon) || rename(path, ours))
+        return 0;
+    /* Nobody finds it now. Another shepherd may have claimed it meanwhile: no rename() back. */
+    found = poll(&came, 1, 0) == 1 && link(ours, path) == 0;
+    unlink(ours);
+    return found ? 0 : daemon_gone(step, err);
 }
 
 void control_tell_ended(struct step *step, const Pb__StepdEnded *m)

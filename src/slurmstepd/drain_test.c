@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "rpc/link.h"
+#include "slurmstepd/control.h"
 #include "slurmstepd/drain.h"
 #include "slurmstepd/fake.h"
 
@@ -53,7 +55,7 @@ static void test_what_is_stuck(void **state)
 struct shepherd {
     struct rpc_link *link;
     pid_t pid;
-    bool started, ended, gone;
+    bool started, ended, closed, gone;
     int wait_status;
 };
 
@@ -70,7 +72,7 @@ static void on_close(void *ctx, struct rpc_link *l, const struct err *why)
 {
     struct shepherd *s = ctx;
 
-    s->gone = waitpid(s->pid, &s->wait_status, 0) == s->pid;
+    s->closed = true;
 }
 
 static bool has_ended(struct bench *b, void *ctx)
@@ -80,10 +82,13 @@ static bool has_ended(struct bench *b, void *ctx)
 
 static bool is_gone(struct bench *b, void *ctx)
 {
-    return ((struct shepherd *)ctx)->gone;
+    struct shepherd *s = ctx;
+
+    s->gone = s->gone || waitpid(s->pid, &s->wait_status, WNOHANG) == s->pid;
+    return s->gone;
 }
 
-static void start(struct bench *b, struct shepherd *s, const Pb__StepdStart *m)
+static void start(struct bench *b, struct shepherd *s, const Pb__StepdStart *m, bool alone)
 {
     _cleanup_free_ char *program = mem_printf("%s/slurmstepd", b->dir);
     struct rpc_link_events events = {on_message, on_close, s};
@@ -93,17 +98,20 @@ static void start(struct bench *b, struct shepherd *s, const Pb__StepdStart *m)
 
     memset(s, 0, sizeof(*s));
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    s->link = rpc_link_new(b->loop, pair[0], &events);
+    rpc_link_send(s->link, RPC_STEPD_START, false, 1, &m->base);
+    if (alone)
+        rpc_link_free(take_ptr(s->link));
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, pair[1], 3);
     assert_int_equal(posix_spawn(&s->pid, program, &actions, NULL, argv, env), 0);
     posix_spawn_file_actions_destroy(&actions);
     close(pair[1]);
-    s->link = rpc_link_new(b->loop, pair[0], &events);
-    rpc_link_send(s->link, RPC_STEPD_START, false, 1, &m->base);
 }
 
-static void launch(struct bench *b, struct fake *f, struct shepherd *s, uint32_t drain_sec,
-                   const char *std_out, const char *script)
+/* alone: its daemon has gone before it reads what it is to do. */
+static void launch_by(struct bench *b, struct fake *f, struct shepherd *s, uint32_t drain_sec,
+                      const char *std_out, const char *script, bool alone)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
     Pb__LaunchTasks launch = PB__LAUNCH_TASKS__INIT;
@@ -122,9 +130,15 @@ static void launch(struct bench *b, struct fake *f, struct shepherd *s, uint32_t
     m.launch = (ProtobufCBinaryData){bytes.len, (uint8_t *)bytes.data};
     m.drain_sec = drain_sec;
     m.log_file = log;
-    start(b, s, &m);
+    start(b, s, &m, alone);
     free(launch.cred.data);
     free(launch.signature.data);
+}
+
+static void launch(struct bench *b, struct fake *f, struct shepherd *s, uint32_t drain_sec,
+                   const char *std_out, const char *script)
+{
+    launch_by(b, f, s, drain_sec, std_out, script, false);
 }
 
 /* Of a step whose srun, once it has seen its first output, reads no more. */
@@ -254,12 +268,80 @@ static void test_ended_while_it_starts(void **state)
     end(&b, &f, &s);
 }
 
+/* The next daemon has found no claim, and the step is cancelled there: who comes late runs nothing.
+ */
+static void test_daemon_gone_before_the_claim(void **state)
+{
+    struct shepherd s;
+    struct bench b;
+    struct fake f;
+
+    begin(&b, &f);
+    launch_by(&b, &f, &s, 0, NULL, "echo ran >ran", true);
+    assert_true(bench_until(&b, is_gone, &s));
+    assert_false(bench_has_file(&b, "ran"));
+    assert_int_equal(bench_count_files(&b, "steps"), 0);
+    end(&b, &f, &s);
+}
+
+static void claim(struct bench *b, struct step *step, int *daemon_fd)
+{
+    int pair[2];
+
+    memset(step, 0, sizeof(*step));
+    step->loop = b->loop;
+    step->dir = b->dir;
+    step->name = "5.0";
+    step->job_id = 5;
+    step->pid = getpid();
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    control_open(step, pair[0]);
+    assert_int_equal(control_claim(step, NULL), 0);
+    assert_int_equal(control_claim_stands(step, NULL), 0);
+    *daemon_fd = pair[1];
+}
+
+/* The daemon goes between the look for it and the claim: that is withdrawn, unless the next one has
+ * found it. */
+static void test_daemon_gone_at_the_claim(void **state)
+{
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    struct step step;
+    struct bench b;
+    struct fake f;
+    int fd;
+
+    begin(&b, &f);
+    claim(&b, &step, &fd);
+    close(fd);
+    assert_int_equal(control_claim_stands(&step, NULL), -ERR_CLOSED);
+    assert_int_equal(bench_count_files(&b, "steps"), 0);
+    control_done(&step);
+
+    claim(&b, &step, &fd);
+    close(fd);
+    snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/steps/5.0.0.sock", b.dir);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+    assert_int_equal(control_claim_stands(&step, NULL), 0);
+    assert_int_equal(bench_count_files(&b, "steps"), 1);
+    assert_int_equal(access(addr.sun_path, F_OK), 0);
+    control_done(&step);
+    close(fd);
+    fake_done(&f);
+    bench_done(&b);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_stuck),         cmocka_unit_test(test_nobody_reads),
-        cmocka_unit_test(test_late_reader),           cmocka_unit_test(test_file),
+        cmocka_unit_test(test_what_is_stuck),
+        cmocka_unit_test(test_nobody_reads),
+        cmocka_unit_test(test_late_reader),
+        cmocka_unit_test(test_file),
         cmocka_unit_test(test_ended_while_it_starts),
+        cmocka_unit_test(test_daemon_gone_before_the_claim),
+        cmocka_unit_test(test_daemon_gone_at_the_claim),
     };
 
     if (argc < 2) {

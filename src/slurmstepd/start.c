@@ -415,7 +415,9 @@ void start_step(struct step *step, uint64_t id, const Pb__StepdStart *m)
     }
     take_identity(step, m);
     rc = control_claim(step, &err);
-    if (rc) { /* not ours: another shepherd has it, or nobody could */
+    if (rc == 0)
+        rc = control_claim_stands(step, &err);
+    if (rc) { /* not ours: another shepherd has it, or nobody could, or nobody waits for it */
         answer(step, rc == -EEXIST ? EEXIST : ERR_NODE_FAULT, err.text);
         loop_stop(step->loop);
         return;
