@@ -69,15 +69,15 @@ struct sink *sink_of_fd(struct loop *l, int fd, const char *name, const struct s
     return s;
 }
 
-int sink_of_file(struct loop *l, const char *path, bool append, const struct sink_events *events,
-                 struct sink **out, struct err *err)
+int sink_of_file(struct loop *l, const char *path, const char *stream, bool append,
+                 const struct sink_events *events, struct sink **out, struct err *err)
 {
     int fd = open(
         path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_APPEND | (append ? 0 : O_TRUNC), 0666);
     struct sink *s;
 
     if (fd < 0)
-        return err_set(err, -ERR_OPEN_IO, "Could not open stdout file %s: %s", path,
+        return err_set(err, -ERR_OPEN_IO, "Could not open %s file %s: %s", stream, path,
                        strerror(errno));
     s = mem_new(struct sink);
     s->loop = l;

@@ -26,9 +26,10 @@ struct sink;
 /* Around a descriptor that stays the caller's. name is for messages and copied. */
 struct sink *sink_of_fd(struct loop *l, int fd, const char *name, const struct sink_events *events);
 
-/* A file, made or truncated (append: made or continued). -ERR_OPEN_IO. */
-int sink_of_file(struct loop *l, const char *path, bool append, const struct sink_events *events,
-                 struct sink **out, struct err *err);
+/* A file, made or truncated (append: made or continued). stream: what it is for, "stdout", for the
+ * message. -ERR_OPEN_IO. */
+int sink_of_file(struct loop *l, const char *path, const char *stream, bool append,
+                 const struct sink_events *events, struct sink **out, struct err *err);
 
 /* Goes on with a file, which it takes and which gets what waits first. name is copied. */
 void sink_move(struct sink *s, int fd, const char *name);

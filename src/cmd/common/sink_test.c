@@ -155,15 +155,16 @@ static void test_files(void **state)
     (void)state;
     begin(&w);
     events = events_of(&w);
-    assert_int_equal(sink_of_file(w.loop, "/no/such/place/x", false, &events, &w.sink, &err),
-                     -ERR_OPEN_IO);
-    assert_non_null(strstr(err.text, "/no/such/place/x"));
+    assert_int_equal(
+        sink_of_file(w.loop, "/no/such/place/x", "stderr", false, &events, &w.sink, &err),
+        -ERR_OPEN_IO);
+    assert_non_null(strstr(err.text, "stderr file /no/such/place/x"));
     assert_null(w.sink);
 
     for (int append = 0; append < 2; append++) { /* truncated, then continued */
         if (append == 0)
             assert_int_equal(write(fd, "old", 3), 3);
-        assert_int_equal(sink_of_file(w.loop, path, append, &events, &w.sink, &err), 0);
+        assert_int_equal(sink_of_file(w.loop, path, "stderr", append, &events, &w.sink, &err), 0);
         sink_write(w.sink, "new", 3);
         sink_free(w.sink);
         w.sink = NULL;
@@ -174,7 +175,7 @@ static void test_files(void **state)
     assert_true(w.ended);
     assert_string_equal(str_cstr(&w.got), "newnew");
 
-    assert_int_equal(sink_of_file(w.loop, "/dev/full", false, &events, &w.sink, &err), 0);
+    assert_int_equal(sink_of_file(w.loop, "/dev/full", "stderr", false, &events, &w.sink, &err), 0);
     sink_write(w.sink, "x", 1);
     assert_int_equal(w.broken_code, -ENOSPC);
     end(&w);

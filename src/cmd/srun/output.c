@@ -52,10 +52,16 @@ static void on_lines(void *ctx, const void *data, size_t len)
     sink_write(s->sink, data, len);
 }
 
-static int open_file(struct output *o, struct stream *s, const struct sink_events *events,
+static const char *stream_name(int number)
+{
+    return number == 1 ? "stdout" : "stderr";
+}
+
+static int open_file(struct output *o, int number, const struct sink_events *events,
                      struct err *err)
 {
     const struct run *run = o->run;
+    struct stream *s = &o->streams[number - 1];
     const struct names_values values = {
         .job_id = run->job_id,
         .step_id = run->step_id,
@@ -67,8 +73,8 @@ static int open_file(struct output *o, struct stream *s, const struct sink_event
 
     code = names_expand(s->spec, &values, &name, err);
     if (!code)
-        code =
-            sink_of_file(run->loop, str_cstr(&name), run->options->append, events, &s->sink, err);
+        code = sink_of_file(run->loop, str_cstr(&name), stream_name(number), run->options->append,
+                            events, &s->sink, err);
     str_done(&name);
     return code;
 }
@@ -77,6 +83,7 @@ static int open_stream(struct output *o, int number, const char *spec, struct er
 {
     struct stream *s = &o->streams[number - 1];
     const struct sink_events events = {.on_drained = on_drained, .on_broken = on_broken, .ctx = o};
+    uint32_t tasks = o->run->step->num_tasks;
 
     s->output = o;
     s->spec = spec;
@@ -85,21 +92,25 @@ static int open_stream(struct output *o, int number, const char *spec, struct er
         s->kind = NAMES_TASK; /* task 0, who has the terminal */
     if (s->kind == NAMES_NONE || s->kind == NAMES_ON_NODE)
         return 0;
+    /* Nobody would ever write there; that a spawned step has fewer tasks is no mistake. */
+    if (s->kind == NAMES_TASK && s->only_task >= tasks && !o->run->options->order)
+        return err_set(err, -ERR_RANGE, "Invalid value for --%s: there is no task %u of %u",
+                       number == 1 ? "output" : "error", s->only_task, tasks);
     if (number == 2 && s->kind == NAMES_FILE && str_eq(spec, o->streams[0].spec)) {
         s->sink = o->streams[0].sink;
         s->borrowed = true;
     } else if (s->kind == NAMES_FILE) {
-        int code = open_file(o, s, &events, err);
+        int code = open_file(o, number, &events, err);
 
         if (code < 0)
             return code;
     } else {
-        s->sink = sink_of_fd(o->run->loop, number, number == 1 ? "stdout" : "stderr", &events);
+        s->sink = sink_of_fd(o->run->loop, number, stream_name(number), &events);
     }
     s->lines = lines_new(&(struct lines_options){
-        .tasks = o->run->step->num_tasks,
+        .tasks = tasks,
         .label = o->run->options->label,
-        .direct = o->run->options->unbuffered || o->run->step->num_tasks == 1,
+        .direct = o->run->options->unbuffered || tasks == 1,
         .out = on_lines,
         .ctx = s,
     });

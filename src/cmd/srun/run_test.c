@@ -50,6 +50,12 @@ static const struct vector {
      ""},
     {"-o /nonexistent/x exit:0:0 done", "", 1, "",
      "srun: error: Could not open stdout file /nonexistent/x: No such file or directory\n"},
+    {"-e /nonexistent/x exit:0:0 done", "", 1, "",
+     "srun: error: Could not open stderr file /nonexistent/x: No such file or directory\n"},
+    {"-n2 --output=2 out:0:lost exit:0:0 exit:1:0 done", "", 1, "",
+     "srun: error: Invalid value for --output: there is no task 2 of 2\n"},
+    {"--error=1 err:0:lost exit:0:0 done", "", 1, "",
+     "srun: error: Invalid value for --error: there is no task 1 of 1\n"},
     {"--input=9 exit:0:0 done", "", 1, "",
      "srun: error: Invalid value for --input: there is no task 9 of 1\n"},
 
