@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmd/job.h"
 
+#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -48,9 +49,14 @@ static int set_up(void **state)
            revoked_open(revoked, &d.revoked, NULL);
 }
 
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    return remove(path);
+}
+
 static int tear_down(void **state)
 {
-    _cleanup_free_ char *remove = mem_printf("rm -r %s", d.spool);
+    int rc = nftw(d.spool, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 
     job_free_all(&d);
     usage_close(&d);
@@ -59,7 +65,7 @@ static int tear_down(void **state)
     loop_free(d.loop);
     usage_done(&d);
     free(d.spool);
-    return system(remove);
+    return rc;
 }
 
 static Pb__StepdEnded end_of(uint32_t step_id)
