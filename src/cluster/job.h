@@ -46,6 +46,7 @@ struct alloc_node {
 struct step_node {
     uint32_t at; /* index into the job's allocation */
     uint32_t cpus, tasks;
+    uint32_t place;             /* in the layout of its record */
     struct bitset *own;         /* which ones */
     uint64_t mem_mib;           /* that it asked for; 0: it shares the job's */
     VEC(struct gres_held) gres; /* the same; none: it sees all of the job's */
@@ -62,7 +63,8 @@ struct step {
     int exit_status;
     uint8_t request_id[16];
     VEC32(uint16_t) ports; /* of its own, rising (step_ports.h) */
-    struct str record;     /* packed StepRecord, without: */
+    struct str record;     /* packed StepRecord, without what changes: exit_status, ending, where it
+                              has ended, and */
     struct str usage;      /* packed Usage, of the nodes where it has ended */
 };
 

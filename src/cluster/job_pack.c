@@ -278,9 +278,29 @@ void job_pack_live(const struct cluster *c, struct job *j)
     add_as_packed(j);
 }
 
+static void pack_so_far(const struct step *s, struct str *out)
+{
+    Pb__StepSoFar m = PB__STEP_SO_FAR__INIT;
+    _cleanup_free_ uint8_t *ended = NULL;
+    if (s->exit_status)
+        SET(&m, exit_status, s->exit_status);
+    if (s->ending)
+        SET(&m, ending, true);
+    vec_foreach (&s->nodes, n) {
+        size_t bytes = vec_last(&s->nodes).place / 8 + 1; /* they are in order of their places */
+        if (!n->ended)
+            continue;
+        ended = ended ? ended : mem_new_array(uint8_t, bytes);
+        ended[n->place / 8] |= (uint8_t)(1u << (n->place % 8));
+        SET(&m, ended_on, ((ProtobufCBinaryData){bytes, ended}));
+    }
+    pb_pack(&m.base, out);
+}
+
 void job_pack_step(const struct step *s, struct str *out)
 {
     str_append(out, s->record.data, s->record.len);
+    pack_so_far(s, out);
     if (s->usage.len)
         pb_pack_field(STEP_USAGE, s->usage.data, s->usage.len, out);
 }

@@ -241,7 +241,10 @@ static void running_there(void **state)
     step.n_layout = 2;
     step.has_request_id = true;
     step.request_id = (ProtobufCBinaryData){16, (uint8_t *)"0123456789abcdef"};
-    vec_push(&j->steps, ((struct step){.id = 4}));
+    vec_push(&j->steps, ((struct step){.id = 4, .ending = true, .exit_status = 9}));
+    vec_push(&j->steps.data[0].nodes, ((struct step_node){.tasks = 2}));
+    vec_push(&j->steps.data[0].nodes,
+             ((struct step_node){.at = 1, .place = 1, .tasks = 3, .ended = true}));
     pb_pack(&step.base, &j->steps.data[0].record);
     const struct job *k = restore(to, record_of(from, j, &arena));
     assert_int_equal(k->alloc.len, 1);
@@ -254,6 +257,10 @@ static void running_there(void **state)
     assert_int_equal(s->nodes.len, 1);
     assert_int_equal(s->nodes.data[0].at, 0);
     assert_int_equal(s->nodes.data[0].tasks, 3);
+    assert_int_equal(s->nodes.data[0].place, 1);
+    assert_true(s->nodes.data[0].ended);
+    assert_true(s->ending);
+    assert_int_equal(s->exit_status, 9);
     assert_memory_equal(s->request_id, "0123456789abcdef", 16);
     assert_int_equal(s->record.len, j->steps.data[0].record.len);
     test_sound(to);

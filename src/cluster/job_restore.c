@@ -24,10 +24,17 @@ static void restore_step_gres(const struct cluster *c, const struct node *n, str
     }
 }
 
+static bool has_ended_on(const Pb__StepRecord *r, size_t place)
+{
+    return place / 8 < r->ended_on.len && (r->ended_on.data[place / 8] >> (place % 8) & 1);
+}
+
 static void restore_step(struct cluster *c, struct job *j, const Pb__StepRecord *r)
 {
-    struct step s = {
-        .id = r->step_id, .overlap = OR(r, overlap, 0), .exit_status = OR(r, exit_status, 0)};
+    struct step s = {.id = r->step_id,
+                     .overlap = OR(r, overlap, 0),
+                     .ending = OR(r, ending, 0),
+                     .exit_status = OR(r, exit_status, 0)};
     if (r->request_id.len == sizeof s.request_id)
         memcpy(s.request_id, r->request_id.data, sizeof s.request_id);
     for (size_t i = 0; i < r->n_layout; i++) {
@@ -37,7 +44,9 @@ static void restore_step(struct cluster *c, struct job *j, const Pb__StepRecord 
             continue;
         struct step_node sn = {.at = (uint32_t)(a - j->alloc.data),
                                .cpus = r->layout[i]->cpus,
-                               .tasks = (uint32_t)r->layout[i]->n_task_ids};
+                               .tasks = (uint32_t)r->layout[i]->n_task_ids,
+                               .place = (uint32_t)i,
+                               .ended = has_ended_on(r, i)};
         bool own = OR(r, own_memory, 0) && OR(r->layout[i], mem_mib, 0) < a->mem_mib;
         sn.mem_mib = own ? r->layout[i]->mem_mib : 0;
         if (OR(r, own_gres, 0))
@@ -54,6 +63,7 @@ static void restore_step(struct cluster *c, struct job *j, const Pb__StepRecord 
     if (r->usage)
         pb_pack(&r->usage->base, &s.usage);
     record.usage = NULL;
+    record.has_exit_status = record.has_ending = record.has_ended_on = false;
     pb_pack(&record.base, &s.record);
     vec_push(&j->steps, s);
 }

@@ -102,16 +102,32 @@ void cancel_repeat_steps(struct control *c, struct job *j)
     }
 }
 
-void cancel_step(struct control *c, struct job *j, struct step *s)
+static void repeat_soon(struct control *c, struct job *j)
 {
     int64_t again = control_mono(c) + CONTROL_REPEAT_STEP_MS;
-    vec_foreach (&s->nodes, n)
-        if (!n->ended)
-            end_step(c, j, &j->alloc.data[n->at], s->id);
-    s->ending = true;
     if (!job_run(j)->repeat_mono_ms || again < job_run(j)->repeat_mono_ms)
         job_make_run(j)->repeat_mono_ms = again;
     control_schedule(c, j);
+}
+
+void cancel_restored(struct control *c, struct job *j)
+{
+    bool ending = false;
+    vec_foreach (&j->steps, s)
+        ending = ending || s->ending;
+    if (ending)
+        repeat_soon(c, j);
+}
+
+void cancel_step(struct control *c, struct job *j, struct step *s)
+{
+    vec_foreach (&s->nodes, n)
+        if (!n->ended)
+            end_step(c, j, &j->alloc.data[n->at], s->id);
+    if (!s->ending)
+        job_touch(c->cluster, j);
+    s->ending = true;
+    repeat_soon(c, j);
 }
 
 /* A step that the request names, or the batch script. */

@@ -233,7 +233,8 @@ void cancel_warn(struct control *c, struct job *j);              /* --signal: it
 /* What is left of it ends everywhere. */
 void cancel_step(struct control *c, struct job *j, struct step *s);
 void cancel_repeat_steps(struct control *c,
-                         struct job *j); /* ending steps are ordered to end again */
+                         struct job *j);                /* ending steps are ordered to end again */
+void cancel_restored(struct control *c, struct job *j); /* the same, after a restart */
 
 /* inactive.c */
 void inactive_look(struct control *c, struct job *j); /* who listens to it may be another */

@@ -67,8 +67,18 @@ static void carry_run(struct job_run *to, struct job_run *from)
     to->warn_mono_ms = from->warn_mono_ms;
     to->mail_mono_ms = from->mail_mono_ms;
     to->repeat_mono_ms = from->repeat_mono_ms;
+    to->unlaunched_mono_ms = from->unlaunched_mono_ms;
     to->purge_mono_ms = from->purge_mono_ms;
     to->left_mono_ms = from->left_mono_ms;
+}
+
+/* Its record has them in the same order. */
+static void carry_steps(struct job *to, const struct job *from)
+{
+    for (size_t i = 0; i < from->steps.len && i < to->steps.len; i++) {
+        to->steps.data[i].asked = from->steps.data[i].asked;
+        to->steps.data[i].made_mono_ms = from->steps.data[i].made_mono_ms;
+    }
 }
 
 /* What only memory knows of a job moves to its new record: who waits for it, and its clocks. */
@@ -83,6 +93,7 @@ static void carry_job(const struct cluster *old, const struct cluster *next, str
     to->alloc_step = take_ptr(from->alloc_step);
     if (from->run)
         carry_run(job_make_run(to), from->run);
+    carry_steps(to, from);
     to->gone_mono_ms = from->gone_mono_ms;
     vec_foreach (&from->alloc, a) {
         struct node *n = cluster_find_node(next, old->nodes.data[a->node]->name);

@@ -173,6 +173,7 @@ static void resume_job(struct control *c, struct job *j)
                      j->id);
         job_make_run(j)->repeat_mono_ms =
             j->batch && !j->launched && !j->configuring ? now + CONTROL_REPEAT_MS : 0;
+        cancel_restored(c, j);
         j->gone_mono_ms = (j->configuring && !j->batch) || step_is_awaited(j) ? now : 0;
         inactive_look(c, j);
         suspend_restored(c, j);

@@ -61,8 +61,11 @@ static size_t build_nodes(struct control *c, struct step_layout *l, struct step 
         SET(m, mem_mib, own ? own : a->mem_mib);
         if (a->incarnation)
             SET(m, incarnation, str_hash(a->incarnation));
-        vec_push(&s->nodes, ((struct step_node){
-                                .at = i, .cpus = m->cpus, .tasks = l->tasks[i], .mem_mib = own}));
+        vec_push(&s->nodes, ((struct step_node){.at = i,
+                                                .place = (uint32_t)count,
+                                                .cpus = m->cpus,
+                                                .tasks = l->tasks[i],
+                                                .mem_mib = own}));
         step_cpus_take(n, a, &vec_last(&s->nodes), l->overlap || l->overcommit,
                        step_layout_way(l, n));
         SET(m, cpu_set, step_cpus_pack(vec_last(&s->nodes).own, arena));
@@ -362,11 +365,27 @@ static void step_over(struct control *c, struct job *j, struct step *s)
         step_retry_waiting(c, j);
 }
 
+/* The worst one counts, and being ended for memory before all others. */
+static void take_status(struct step *s, int status)
+{
+    bool memory = status_is_out_of_memory(status);
+    if (memory || (status > s->exit_status && !status_is_out_of_memory(s->exit_status)))
+        s->exit_status = status;
+}
+
+static size_t nodes_left(const struct step *s)
+{
+    size_t left = 0;
+    vec_foreach (&s->nodes, n)
+        left += !n->ended;
+    return left;
+}
+
 void step_end_lost(struct control *c, struct job *j)
 {
     for (size_t i = j->steps.len; i-- > 0 && !job_is_final(j);)
-        if (i < j->steps.len && j->steps.data[i].nodes.len == 0) {
-            j->steps.data[i].exit_status = 1 << 8;
+        if (i < j->steps.len && nodes_left(&j->steps.data[i]) == 0) {
+            take_status(&j->steps.data[i], 1 << 8);
             step_over(c, j, &j->steps.data[i]);
         }
 }
@@ -375,19 +394,17 @@ void step_ended_on(struct control *c, struct job *j, uint32_t step_id, uint32_t 
                    int exit_status)
 {
     struct step *s = step_find(j, step_id);
-    size_t left = 0;
     if (!s)
         return;
-    bool memory = status_is_out_of_memory(exit_status);
-    if (memory || (exit_status > s->exit_status && !status_is_out_of_memory(s->exit_status)))
-        s->exit_status = exit_status;
-    vec_foreach (&s->nodes, n) {
-        n->ended = n->ended || j->alloc.data[n->at].node == node;
-        left += !n->ended;
-    }
-    if (left == 0)
+    take_status(s, exit_status);
+    vec_foreach (&s->nodes, n)
+        if (!n->ended && j->alloc.data[n->at].node == node) {
+            n->ended = true;
+            job_touch(c->cluster, j);
+        }
+    if (nodes_left(s) == 0)
         step_over(c, j, s);
-    else if (memory && !s->spares_others)
+    else if (status_is_out_of_memory(exit_status) && !s->spares_others)
         cancel_step(c, j, s);
 }
 

@@ -11,7 +11,7 @@ bool step_is_stale(const struct job *j, bool says, uint32_t restarts);
 struct step *step_find(struct job *j, uint32_t id);
 void step_ended_on(struct control *c, struct job *j, uint32_t step_id, uint32_t node,
                    int exit_status);
-/* Steps that have no node any more. */
+/* Steps that have no node any more where something of them may be. */
 void step_end_lost(struct control *c, struct job *j);
 int step_make(struct control *c, struct job *j, const Pb__StepSpec *spec, struct step **out,
               struct err *err);

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What is known of a running step outlives the controller, and a new configuration: that it is to
+ * end, how it went so far, and where it has ended. */
+#include <signal.h>
+#include <string.h>
+
+#include "control/fixture.h"
+
+#define CONF_OF(nodes)                                                                             \
+    "SelectTypeParameters=CR_Core\nSlurmdTimeout=0\nNodeName=" nodes " CPUs=2\n"                   \
+    "PartitionName=a Nodes=ALL Default=YES\n"
+#define CONF CONF_OF("n[1-3]")
+#define WITHOUT_N2 CONF_OF("n[1,3]")
+#define OLD_MS 131000 /* no credential of that age starts anything */
+
+enum break_kind { RESTART, RECONFIGURE, BREAKS };
+
+static void break_off(struct fixture *f, unsigned how)
+{
+    if (how == RESTART)
+        fixture_restart(f);
+    else
+        fixture_reconfigure(f, CONF "MinJobAge=100\n");
+    for (const char *n = "123"; *n; n++) {
+        Pb__NodeRegister r = PB__NODE_REGISTER__INIT;
+        Pb__Presence p = PB__PRESENCE__INIT, *list = &p;
+        uint32_t id = 0;
+        r.name = (char[]){'n', *n, 0};
+        r.version = (char *)"test";
+        r.incarnation = (char *)"i1";
+        r.present = &list;
+        r.n_present = 1;
+        p.job_id = 1;
+        p.step_ids = &id;
+        p.n_step_ids = 1;
+        control_node_register(f->control, r.name, &r);
+    }
+    fixture_turn(f);
+}
+
+/* An srun of its own has been given job 1 on so many nodes, with step 1.0 on so many of them. */
+static struct fixture *make(unsigned nodes, unsigned step_nodes, bool no_kill)
+{
+    struct fixture *f = fixture_new_up(CONF, 3);
+    Pb__AllocRequest r = PB__ALLOC_REQUEST__INIT;
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    Pb__StepSpec step = PB__STEP_SPEC__INIT;
+    spec.has_min_nodes = spec.has_max_nodes = spec.has_num_tasks = spec.has_no_kill = true;
+    spec.min_nodes = spec.max_nodes = spec.num_tasks = nodes;
+    spec.no_kill = no_kill;
+    step.has_num_tasks = step.has_min_nodes = true;
+    step.num_tasks = step.min_nodes = step_nodes;
+    r.spec = &spec;
+    r.step = &step;
+    control_alloc(f->control, ++f->last_call, &FIXTURE_USER, &r);
+    fixture_turn(f);
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING);
+    fixture_clear(f);
+    return f;
+}
+
+static void ended(struct fixture *f, const char *node, int exit_status)
+{
+    Pb__NodeEvent e = PB__NODE_EVENT__INIT;
+    Pb__StepEnded m = PB__STEP_ENDED__INIT;
+    m.job_id = 1;
+    m.exit_status = exit_status;
+    e.step_ended = &m;
+    fixture_event(f, node, &e);
+}
+
+static int cancel_step(struct fixture *f, uint32_t step_id)
+{
+    Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
+    Pb__StepId target = PB__STEP_ID__INIT, *targets = &target;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    target.job_id = 1;
+    target.has_step_id = true;
+    target.step_id = step_id;
+    r.target = &targets;
+    r.n_target = 1;
+    control_job_signal(f->control, ++f->last_call, &FIXTURE_USER, &r);
+    fixture_turn(f);
+    assert_int_equal(fixture_code(f, f->last_call), 0);
+    const struct fixture_reply *reply = &vec_last(&f->replies);
+    const Pb__JobSignalReply *m =
+        arena_unpack(&arena, &pb__job_signal_reply__descriptor, reply->data.data, reply->data.len);
+    return m->results[0]->code;
+}
+
+/* Since the last look: how often the node was told to end the step. */
+static size_t ends(struct fixture *f, const char *node, uint32_t step_id)
+{
+    size_t count = 0;
+    vec_foreach (&f->orders, o)
+        for (size_t i = 0; i < (*o)->orders->n_orders; i++) {
+            const Pb__Terminate *m = (*o)->orders->orders[i]->terminate;
+            count += strcmp((*o)->node, node) == 0 && m && m->job_id == 1 && m->has_step_id &&
+                     m->step_id == step_id;
+        }
+    return count;
+}
+
+static void what_was_to_end_is_told_again(void **state)
+{
+    for (unsigned how = 0; how < BREAKS; how++) {
+        struct fixture *f = make(2, 2, false);
+        ended(f, "n2", 0);
+        assert_int_equal(cancel_step(f, 0), 0);
+        assert_int_equal(ends(f, "n1", 0), 1);
+        break_off(f, how);
+        fixture_clear(f);
+        fixture_pass(f, 1000);
+        assert_int_equal(ends(f, "n1", 0), 1);
+        assert_int_equal(ends(f, "n2", 0), 0); /* it has said that nothing is left there */
+        ended(f, "n1", SIGTERM);
+        fixture_clear(f);
+        fixture_pass(f, 5000);
+        assert_int_equal(ends(f, "n1", 0), 0);
+        fixture_free(f);
+    }
+}
+
+static void a_node_that_has_reported_is_not_waited_for(void **state)
+{
+    for (unsigned how = 0; how < BREAKS; how++) {
+        struct fixture *f = make(2, 2, false);
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        ended(f, "n1", 3 << 8);
+        break_off(f, how);
+        assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING);
+        ended(f, "n2", 0);
+        assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__FAILED);
+        assert_int_equal(fixture_job(f, &arena, 1)->live->exit_status, 3 << 8);
+        fixture_free(f);
+    }
+}
+
+/* What is known is written once, and not again for each time that it is said. */
+static void nothing_new_is_not_written(void **state)
+{
+    struct fixture *f = make(2, 2, false);
+    ended(f, "n1", 0);
+    assert_int_equal(cancel_step(f, 0), 0);
+    size_t puts = f->puts;
+    ended(f, "n1", 0);
+    assert_int_equal(cancel_step(f, 0), 0);
+    fixture_pass(f, 5000);
+    assert_int_equal(f->puts, puts);
+    fixture_free(f);
+}
+
+/* The one that was left is gone: nobody else will say anything. */
+static void it_ends_with_the_last_node_that_it_waits_for(void **state)
+{
+    struct fixture *f = make(3, 3, true);
+    ended(f, "n1", 0);
+    ended(f, "n3", 0);
+    fixture_reconfigure(f, WITHOUT_N2);
+    fixture_turn(f);
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__FAILED);
+    fixture_free(f);
+}
+
+static void one_that_nobody_launches_is_asked_for(void **state)
+{
+    struct fixture *f = make(2, 2, false);
+    fixture_pass(f, OLD_MS - 5000);
+    fixture_reconfigure(f, CONF "MinJobAge=100\n");
+    fixture_clear(f);
+    fixture_pass(f, 5000);
+    size_t looks = 0;
+    vec_foreach (&f->orders, o)
+        looks += (*o)->orders->orders[0]->look != NULL;
+    assert_int_equal(looks, 2);
+    fixture_reconfigure(f, CONF);
+    fixture_clear(f);
+    fixture_pass(f, 2 * OLD_MS);
+    assert_int_equal(f->orders.len, 0); /* they were asked */
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_to_end_is_told_again),
+        cmocka_unit_test(a_node_that_has_reported_is_not_waited_for),
+        cmocka_unit_test(nothing_new_is_not_written),
+        cmocka_unit_test(it_ends_with_the_last_node_that_it_waits_for),
+        cmocka_unit_test(one_that_nobody_launches_is_asked_for),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
