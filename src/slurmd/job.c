@@ -160,6 +160,7 @@ static void on_unkillable(struct job *j, const Pb__StepdEnded *m)
 void job_step_ended(struct job *j, const Pb__StepdEnded *said, struct step *s)
 {
     bool failed = said->has_launch_code && said->launch_code;
+    bool tells = s && !s->answered; /* one that was found again has nobody to answer */
     _cleanup_arena_ struct arena arena;
     Pb__StepdEnded whole = *said;
     const Pb__StepdEnded *m = &whole;
@@ -168,14 +169,14 @@ void job_step_ended(struct job *j, const Pb__StepdEnded *said, struct step *s)
     if (!failed)
         whole.usage = usage_step_ended(j, said, &arena);
 
-    if (s && !s->answered)
+    if (tells)
         launch_answer(s, failed ? m->launch_code : ERR_LAUNCH,
                       m->text ? m->text : "the step ended before it was started");
     if (m->step_id != STEP_ID_BATCH) {
         report_step_ended(j->d, m);
     } else {
         j->batch_ended = true;
-        if (failed && !s)
+        if (failed && !tells)
             report_launched(j->d, j->key.id, j->key.restarts, m->launch_code, m->text, false);
         else if (!failed && j->note.single_node && !j->note.terminating)
             j->batch_end = ending_copy(m);

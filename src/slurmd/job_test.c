@@ -56,7 +56,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 static int tear_down(void **state)
 {
-    int rc = nftw(d.spool, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    int rc;
 
     job_free_all(&d);
     usage_close(&d);
@@ -64,6 +64,7 @@ static int tear_down(void **state)
     revoked_close(d.revoked);
     loop_free(d.loop);
     usage_done(&d);
+    rc = nftw(d.spool, remove_one, 8, FTW_DEPTH | FTW_PHYS);
     free(d.spool);
     return rc;
 }
@@ -137,10 +138,41 @@ static void no_epilog_while_steps_live(void **state)
     }
 }
 
+static void count_failures(void *ctx, const Pb__NodeEvent *e)
+{
+    if (e->launched && e->launched->code == ERR_USER_ENV)
+        ++*(int *)ctx;
+}
+
+/* Once, whether it is this daemon that has started its shepherd, an earlier one, or nobody knows.
+ */
+static void a_failed_start_is_reported(void **state)
+{
+    enum { OURS, FOUND, GONE };
+    Pb__StepdEnded m = end_of(STEP_ID_BATCH);
+
+    m.has_launch_code = true;
+    m.launch_code = ERR_USER_ENV;
+    for (int how = OURS; how <= GONE; how++) {
+        set_up(NULL);
+        int count = 0, fd = listen_as_shepherd(STEP_ID_BATCH);
+        struct job *j = adopt(NOTE_BATCH);
+        struct step *s = step_find(j, STEP_ID_BATCH);
+        assert_non_null(s);
+        s->started = s->answered = how == FOUND;
+        job_step_ended(j, &m, how == GONE ? NULL : s);
+        events_each(d.events, count_failures, &count);
+        assert_int_equal(count, 1);
+        close(fd);
+        tear_down(NULL);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_epilog_while_steps_live),
+        cmocka_unit_test(a_failed_start_is_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
