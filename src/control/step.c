@@ -390,18 +390,24 @@ void step_end_lost(struct control *c, struct job *j)
         }
 }
 
+static struct step_node *node_of(const struct job *j, struct step *s, uint32_t node)
+{
+    vec_foreach (&s->nodes, n)
+        if (j->alloc.data[n->at].node == node)
+            return n;
+    return NULL;
+}
+
 void step_ended_on(struct control *c, struct job *j, uint32_t step_id, uint32_t node,
                    int exit_status)
 {
     struct step *s = step_find(j, step_id);
-    if (!s)
+    struct step_node *n = s ? node_of(j, s, node) : NULL;
+    if (!n || n->ended)
         return;
     take_status(s, exit_status);
-    vec_foreach (&s->nodes, n)
-        if (!n->ended && j->alloc.data[n->at].node == node) {
-            n->ended = true;
-            job_touch(c->cluster, j);
-        }
+    n->ended = true;
+    job_touch(c->cluster, j);
     if (nodes_left(s) == 0)
         step_over(c, j, s);
     else if (status_is_out_of_memory(exit_status) && !s->spares_others)

@@ -164,6 +164,28 @@ static void it_ends_with_the_last_node_that_it_waits_for(void **state)
     fixture_free(f);
 }
 
+static void it_is_no_worse_for_a_node_that_is_not_its_own(void **state)
+{
+    struct fixture *f = make(3, 1, true);
+    assert_int_equal(fixture_update_node(f, "n3", "down", "gone"), 0);
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING);
+    ended(f, "n1", 0);
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__COMPLETED);
+    fixture_free(f);
+}
+
+/* It said so before it failed. */
+static void it_is_no_worse_for_a_node_where_it_has_ended(void **state)
+{
+    struct fixture *f = make(3, 3, true);
+    ended(f, "n3", 0);
+    assert_int_equal(fixture_update_node(f, "n3", "down", "gone"), 0);
+    ended(f, "n1", 0);
+    ended(f, "n2", 0);
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__COMPLETED);
+    fixture_free(f);
+}
+
 static void one_that_nobody_launches_is_asked_for(void **state)
 {
     struct fixture *f = make(2, 2, false);
@@ -189,6 +211,8 @@ int main(void)
         cmocka_unit_test(a_node_that_has_reported_is_not_waited_for),
         cmocka_unit_test(nothing_new_is_not_written),
         cmocka_unit_test(it_ends_with_the_last_node_that_it_waits_for),
+        cmocka_unit_test(it_is_no_worse_for_a_node_that_is_not_its_own),
+        cmocka_unit_test(it_is_no_worse_for_a_node_where_it_has_ended),
         cmocka_unit_test(one_that_nobody_launches_is_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
