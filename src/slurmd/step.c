@@ -176,6 +176,8 @@ static void pass_on(struct step *s)
         launch_answer(s, 0, NULL);
         if (id == STEP_ID_EXTERN)
             adopt_begin(s);
+        j->ending_sent = false; /* that was to the other shepherd */
+        job_check(j);
         return;
     }
     m = step_read_end(j->d, j->key.id, j->key.restarts, id);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -18,6 +19,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/step_id.h"
+#include "rpc/link.h"
 #include "slurmstepd/fake.h"
 
 static const char *programs;
@@ -169,6 +171,96 @@ static void test_looked_for(void **state)
     fake_end(&b, &f, 5);
 }
 
+/* A shepherd of an earlier daemon. */
+struct claimer {
+    struct bench *b;
+    struct rpc_link *link;
+    bool ordered;
+};
+
+static void on_order(void *ctx, struct rpc_link *l, const struct rpc_header *h,
+                     const ProtobufCMessage *body)
+{
+    struct claimer *c = ctx;
+
+    c->ordered |= h->rpc == RPC_STEPD_SIGNAL && ((const Pb__StepdSignal *)body)->terminate;
+}
+
+static void on_gone(void *ctx, struct rpc_link *l, const struct err *why)
+{
+}
+
+static void on_daemon(void *ctx, int fd, unsigned ready)
+{
+    struct rpc_link_events events = {on_order, on_gone, ctx};
+    struct claimer *c = ctx;
+
+    c->link = rpc_link_new(c->b->loop, accept(fd, NULL, NULL), &events);
+}
+
+static bool is_ordered(struct bench *b, void *ctx)
+{
+    return ((struct claimer *)ctx)->ordered;
+}
+
+static int claim(struct bench *b, uint32_t job_id)
+{
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/spool/steps/%u.0.%u.sock", b->dir, job_id,
+             STEP_ID_BATCH);
+    assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+    assert_int_equal(listen(fd, 1), 0);
+    return fd;
+}
+
+/* Shepherds that are not begun before there is a file "go"; one that waits says "up". */
+static void delay_shepherds(struct bench *b)
+{
+    static const char text[] = "#!/bin/sh\ncd $(dirname $0)\n[ \"$1\" = nursery ] && exit 1\n"
+                               "echo up >up\nwhile [ ! -e go ]; do sleep 0.01; done\n"
+                               "exec ./slurmstepd.real\n";
+    _cleanup_free_ char *path = mem_printf("%s/slurmstepd", b->dir);
+    _cleanup_free_ char *real = mem_printf("%s.real", path);
+
+    assert_int_equal(rename(path, real), 0);
+    assert_int_equal(path_write_file(path, text, strlen(text), 0755, NULL), 0);
+}
+
+/* The order comes before a new shepherd finds that an old one has the step: that one is told. */
+static void test_order_reaches_who_has_claimed(void **state)
+{
+    struct bench_cred c = {.job_id = 6};
+    struct claimer old = {0};
+    struct loop_fd *watch;
+    struct bench b;
+    char *go;
+    int fd;
+
+    bench_init(&b, programs, "");
+    delay_shepherds(&b);
+    bench_start(&b);
+    old.b = &b;
+    fd = claim(&b, 6);
+    watch = loop_fd_new(b.loop, fd, LOOP_READ, on_daemon, &old);
+    bench_launch(&b, &c, "#!/bin/sh\necho >ran\n");
+    assert_true(bench_wait_text(&b, "up", "up"));
+    bench_terminate(&b, 6, 0, 0, "CANCELLED");
+    bench_terminate(&b, 7, 0, 0, NULL);
+    assert_non_null(bench_job_gone(&b, 7)); /* so it has the other order, too */
+    go = mem_printf("%s/go", b.dir);
+    assert_int_equal(path_write_file(go, "", 0, 0644, NULL), 0);
+    assert_true(bench_until(&b, is_ordered, &old));
+    rpc_link_free(old.link);
+    assert_non_null(bench_job_gone(&b, 6));
+    assert_false(bench_has_file(&b, "ran"));
+    loop_fd_free(watch);
+    close(fd);
+    free(go);
+    bench_done(&b);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +268,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_cancelled_in_the_prolog),
         cmocka_unit_test(test_cancelled_while_it_connects),
         cmocka_unit_test(test_looked_for),
+        cmocka_unit_test(test_order_reaches_who_has_claimed),
     };
 
     if (argc < 2) {

@@ -16,6 +16,7 @@
 #include "base/signame.h"
 #include "slurmstepd/adopt.h"
 #include "slurmstepd/contain.h"
+#include "slurmstepd/drain.h"
 #include "slurmstepd/end.h"
 #include "slurmstepd/finish.h"
 #include "slurmstepd/journal.h"
@@ -164,20 +165,6 @@ static void on_adopt(struct step *step, struct rpc_link *l, uint64_t id, const P
     rpc_link_send(l, RPC_STEPD_ADOPT, true, id, &done.base);
 }
 
-/* The daemon ends the job here, and knows our part of it: the node need not wait until srun has
- * taken the last output. */
-static void let_go(struct step *step)
-{
-    bool open = end_is_open(step);
-
-    if (!control_idle(step))
-        return;
-    end_keep(step);
-    control_done(step);
-    if (open)
-        finish_check(step);
-}
-
 static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h,
                        const ProtobufCMessage *body)
 {
@@ -198,8 +185,8 @@ static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h
         if (step->node)
             on_signal(step, (const Pb__StepdSignal *)body);
         rpc_link_send(l, RPC_STEPD_SIGNAL, true, h->id, &done.base);
-        if (step->phase == STEP_DRAINING && ((const Pb__StepdSignal *)body)->terminate)
-            let_go(step);
+        if (((const Pb__StepdSignal *)body)->terminate)
+            drain_let_go(step);
         break;
     case RPC_STEPD_QUERY:
         if (step->node)

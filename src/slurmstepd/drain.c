@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmstepd/drain.h"
 
+#include "slurmstepd/control.h"
+#include "slurmstepd/end.h"
 #include "slurmstepd/journal.h"
 #include "slurmstepd/stream.h"
 
 #define LOOKS 10 /* within the patience */
+#define LET_GO_RETRY_MS 100
 
 bool drain_is_stuck(struct drain *d, size_t left, int64_t now_ms, int64_t patience_ms)
 {
@@ -42,10 +45,39 @@ static void look(void *ctx)
     loop_stop(step->loop);
 }
 
+/* On the loop, as whoever calls may be in a callback of the connections that go. */
+static void let_go(void *ctx)
+{
+    struct step *step = ctx;
+
+    if (end_is_open(step) || !control_idle(step))
+        loop_timer_set(step->drain.let_go_timer, LET_GO_RETRY_MS);
+    else
+        control_done(step);
+}
+
+void drain_let_go(struct step *step)
+{
+    step->drain.let_go = true;
+    if (step->phase != STEP_DRAINING)
+        return;
+    if (!step->drain.let_go_timer)
+        step->drain.let_go_timer = loop_timer_new(step->loop, let_go, step);
+    loop_timer_set(step->drain.let_go_timer, 0);
+}
+
+void drain_done(struct step *step)
+{
+    loop_timer_free(step->drain.timer);
+    loop_timer_free(step->drain.let_go_timer);
+}
+
 void drain_begin(struct step *step)
 {
     step->drain.left = on_their_way(step);
     step->drain.moved_at_ms = loop_mono_ms();
     step->drain.timer = loop_timer_new(step->loop, look, step);
     loop_timer_set(step->drain.timer, (int64_t)step->drain_sec * 1000 / LOOKS);
+    if (step->drain.let_go)
+        drain_let_go(step);
 }

@@ -142,18 +142,35 @@ static void launch(struct bench *b, struct fake *f, struct shepherd *s, uint32_t
 }
 
 /* Of a step whose srun, once it has seen its first output, reads no more. */
-static void run(struct bench *b, struct fake *f, struct shepherd *s, uint32_t drain_sec,
-                const char *std_out)
+static void run_and(struct bench *b, struct fake *f, struct shepherd *s, uint32_t drain_sec,
+                    const char *std_out, const char *then)
 {
+    _cleanup_free_ char *script =
+        mem_printf("echo up >&2; read x; head -c " MUCH " /dev/zero; %s", then);
     Pb__IoData data = PB__IO_DATA__INIT;
 
-    launch(b, f, s, drain_sec, std_out, "echo up >&2; read x; head -c " MUCH " /dev/zero");
+    launch(b, f, s, drain_sec, std_out, script);
     assert_true(bench_until(b, fake_has_errors, f));
     rpc_session_pause(f->session, true);
     data.task = 0;
     data.has_data = true;
     data.data = (ProtobufCBinaryData){3, (uint8_t *)"go\n"};
     rpc_session_send(f->session, RPC_IO_DATA, &data.base);
+}
+
+static void run(struct bench *b, struct fake *f, struct shepherd *s, uint32_t drain_sec,
+                const char *std_out)
+{
+    run_and(b, f, s, drain_sec, std_out, "exit 0");
+}
+
+static void order_end(struct shepherd *s)
+{
+    Pb__StepdSignal m = PB__STEPD_SIGNAL__INIT;
+
+    m.has_terminate = m.terminate = true;
+    m.has_grace_sec = true;
+    rpc_link_send(s->link, RPC_STEPD_SIGNAL, false, 2, &m.base);
 }
 
 static void begin(struct bench *b, struct fake *f)
@@ -209,6 +226,33 @@ static void test_late_reader(void **state)
     end(&b, &f, &s);
 }
 
+static bool is_let_go(struct bench *b, void *ctx)
+{
+    return ((struct shepherd *)ctx)->closed;
+}
+
+/* The job ends by order while its srun is stopped: the node has not to wait for that one, who gets
+ * what was written when it goes on. */
+static void test_ended_by_order(void **state)
+{
+    struct shepherd s;
+    struct bench b;
+    struct fake f;
+
+    begin(&b, &f);
+    run_and(&b, &f, &s, 600, NULL, "echo up >up; sleep 1000");
+    assert_true(bench_wait_text(&b, "up", "up"));
+    order_end(&s);
+    assert_true(bench_until(&b, has_ended, &s));
+    assert_true(bench_until(&b, is_let_go, &s));
+    assert_false(is_gone(&b, &s));
+    assert_true(bench_has_file(&b, "steps/5.0.0.exit"));
+    rpc_session_pause(f.session, false);
+    assert_true(bench_until(&b, fake_is_closed, &f));
+    assert_int_equal(f.out[0].len, atoi(MUCH));
+    end(&b, &f, &s);
+}
+
 /* A file has everything, whatever srun does. */
 static void test_file(void **state)
 {
@@ -241,7 +285,6 @@ static bool has_child(struct bench *b, void *ctx)
  * processes of its own. They hold a pipe: its end is theirs. */
 static void test_ended_while_it_starts(void **state)
 {
-    Pb__StepdSignal end_it = PB__STEPD_SIGNAL__INIT;
     struct shepherd s;
     struct bench b;
     struct fake f;
@@ -254,8 +297,7 @@ static void test_ended_while_it_starts(void **state)
     launch(&b, &f, &s, 0, "pipe", "sleep 1000 & echo up >up; wait");
     assert_true(bench_until(&b, has_child, &s)); /* it waits for a reader of the pipe */
     assert_int_equal(kill(s.pid, SIGSTOP), 0);
-    end_it.has_terminate = end_it.terminate = true;
-    rpc_link_send(s.link, RPC_STEPD_SIGNAL, false, 2, &end_it.base);
+    order_end(&s);
     fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     assert_true(fd >= 0);
     assert_true(bench_wait_text(&b, "up", "up"));
@@ -338,6 +380,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_what_is_stuck),
         cmocka_unit_test(test_nobody_reads),
         cmocka_unit_test(test_late_reader),
+        cmocka_unit_test(test_ended_by_order),
         cmocka_unit_test(test_file),
         cmocka_unit_test(test_ended_while_it_starts),
         cmocka_unit_test(test_daemon_gone_before_the_claim),

@@ -17,6 +17,7 @@
 #include "slurmstepd/adopt.h"
 #include "slurmstepd/contain.h"
 #include "slurmstepd/control.h"
+#include "slurmstepd/drain.h"
 #include "slurmstepd/end.h"
 #include "slurmstepd/finish.h"
 #include "slurmstepd/hook.h"
@@ -66,7 +67,7 @@ static void step_done(struct step *step)
     if (step->tmp_fd >= 0)
         close(step->tmp_fd);
     plugin_done(step);
-    loop_timer_free(step->drain.timer);
+    drain_done(step);
     loop_timer_free(step->srun_timer);
     loop_timer_free(step->kill_timer);
     loop_timer_free(step->retry_timer);

@@ -61,6 +61,8 @@ struct drain {
     struct loop_timer *timer;
     size_t left; /* bytes on their way at the last look */
     int64_t moved_at_ms;
+    bool let_go; /* the daemon does not wait for it */
+    struct loop_timer *let_go_timer;
 };
 
 #define HOOK_EPILOGS 2
