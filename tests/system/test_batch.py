@@ -303,6 +303,32 @@ def test_runs_as_the_submitting_user(cluster):
     assert lines[0] == "nobody" and lines[3:] == limits
 
 
+def test_the_mask_that_the_environment_asks_for(cluster):
+    """SLURM_UMASK, of sbatch and srun: for the files of the output and for the tasks. What srun tells a task is no wish."""
+    def mode(name):
+        return oct((cluster.work / name).stat().st_mode & 0o777)
+    script = "#!/bin/sh\numask\necho $SLURM_UMASK $SLUICE_UMASK\numask 022\nsrun sh -c umask\n"
+    wish = {"SLURM_UMASK": "027"}
+    job = cluster.sbatch("-o", "mask-%j", script=script, env=wish)
+    cluster.wait(job)
+    assert (cluster.output(job, "mask-{}").split(), mode(f"mask-{job}")) == (["0027", "027", "0027"], "0o640")
+    assert cluster.run("srun sh -c umask", env=wish).ok() == "0027"
+    for name in ("here", "there-%t"):
+        cluster.run(f"srun -o {name} true", env=wish).ok()
+        assert mode(name.replace("%t", "0")) == "0o640"
+    job = cluster.run("srun --batch -o mask-batch sh -c umask", env=wish).stderr.split()[2]
+    cluster.wait(job)
+    assert mode("mask-batch") == "0o640"
+    own = "umask 077; srun --overlap sh -c umask; sbatch --parsable -o mask-own --wrap 'umask; echo $SLURM_UMASK'"
+    *mask, job = cluster.run(["srun", "sh", "-c", own]).ok().split()
+    cluster.wait(job)
+    assert (mask, mode("mask-own"), (cluster.work / "mask-own").read_text()) == (["0077"], "0o600", "0077\n\n")
+    assert cluster.run(["srun", "sh", "-c", "SLURM_UMASK=027 srun --overlap sh -c umask"]).ok() == "0027"
+    for bad in ("8", "x", "1000", "0x1", "-1", "00022"):
+        for line in ("srun true", "sbatch --wrap true"):
+            cluster.run(line, env={"SLURM_UMASK": bad}).fails(f'Invalid value for SLURM_UMASK: "{bad}" is no octal number')
+
+
 def test_warning_before_the_limit(make_cluster):
     """CORE-184, 185, 209. --signal: to the steps, or with B: to the script alone, so many seconds before the limit."""
     c = make_cluster(nodes=2)

@@ -17,7 +17,7 @@ def page(name):
 
 
 def variables(text):
-    return {line.split("=")[0] for line in text.splitlines() if re.match(r"(SLURM\w*|SRUN\w*|PMI\w*|SLUICE_ATTEMPT)=", line)}
+    return {line.split("=")[0] for line in text.splitlines() if re.match(r"(SLURM\w*|SRUN\w*|PMI\w*|SLUICE_ATTEMPT|SLUICE_UMASK)=", line)}
 
 
 @pytest.mark.parametrize("name, line", [

@@ -14,6 +14,7 @@
 #include "cmd/common/bind_help.h"
 #include "cmd/common/cmd.h"
 #include "cmd/common/jobenv.h"
+#include "cmd/common/mask.h"
 #include "cmd/common/opt.h"
 #include "cmd/common/origin.h"
 #include "cmd/common/plugins.h"
@@ -115,7 +116,7 @@ static void read_options(struct setup *s, int argc, char **argv)
     cmd_set_level(o->quiet, o->verbose);
     opt_print_notes(o);
     opt_print_defined(o);
-    if (cmd_check_clusters(o->clusters, &err) < 0) {
+    if (cmd_check_clusters(o->clusters, &err) < 0 || mask_take(&err) < 0) {
         cmd_error("%s", err.text);
         exit(cmd_exit_error());
     }

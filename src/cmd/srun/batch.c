@@ -9,6 +9,7 @@
 #include "base/path.h"
 #include "base/vec.h"
 #include "cmd/common/envlist.h"
+#include "cmd/common/mask.h"
 #include "cmd/common/rlimits.h"
 #include "cmd/srun/say.h"
 #include "rpc/client.h"
@@ -90,6 +91,7 @@ static void fill(struct batch *b, const struct opt *o, struct Pb__JobSpec *spec,
     p->n_argv = b->argv.len;
     envlist_init(&b->env, NULL);
     envlist_export(&b->env, o->export_env, environ);
+    mask_forget(&b->env);
     p->env = b->env.vars;
     p->n_env = b->env.count;
     p->spank_options = command->spank_options;

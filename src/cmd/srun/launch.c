@@ -15,6 +15,7 @@
 #include "cmd/common/alloc.h"
 #include "cmd/common/envlist.h"
 #include "cmd/common/jobenv.h"
+#include "cmd/common/mask.h"
 #include "cmd/common/proctable.h"
 #include "cmd/common/rlimits.h"
 #include "cmd/srun/bind_default.h"
@@ -267,6 +268,7 @@ static void build_env(const struct run *run, const char *address, struct envlist
     if (run->step->has_cpus_per_task && o->step->has_cpus_per_task)
         envlist_setf(env, "SLURM_CPUS_PER_TASK", "%u", run->step->cpus_per_task);
     envlist_setf(env, "SLURM_UMASK", "%04o", (unsigned)mask);
+    envlist_setf(env, MASK_TOLD, "%04o", (unsigned)mask);
     envlist_setf(env, "SLURM_PRIO_PROCESS", "%d", getpriority(PRIO_PROCESS, 0));
     envlist_setf(env, "SRUN_DEBUG", "%d", 3 + o->verbose);
     envlist_setf(env, "SLURM_SRUN_COMM_PORT", "%u", peers_port(run->peers));

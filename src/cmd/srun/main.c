@@ -16,6 +16,7 @@
 #include "cmd/common/bind_help.h"
 #include "cmd/common/cmd.h"
 #include "cmd/common/jobenv.h"
+#include "cmd/common/mask.h"
 #include "cmd/common/opt.h"
 #include "cmd/common/origin.h"
 #include "cmd/common/plugins.h"
@@ -405,6 +406,8 @@ static int run(struct setup *s, int argc, char **argv)
     opt_print_defined(&s->opt);
     if (s->conf == NULL)
         fail(s->unread.text);
+    if (mask_take(&err) < 0)
+        fail(err.text);
     if (opt_check_clusters(s->opt.clusters, s->conf->cluster_name, &err) < 0)
         fail(err.text);
     if (s->opt.msg_timeout_sec)
