@@ -110,12 +110,17 @@ static void repeat_soon(struct control *c, struct job *j)
     control_schedule(c, j);
 }
 
+bool cancel_is_pending(const struct job *j)
+{
+    vec_foreach (&j->steps, s)
+        if (s->ending)
+            return true;
+    return false;
+}
+
 void cancel_restored(struct control *c, struct job *j)
 {
-    bool ending = false;
-    vec_foreach (&j->steps, s)
-        ending = ending || s->ending;
-    if (ending)
+    if (cancel_is_pending(j))
         repeat_soon(c, j);
 }
 

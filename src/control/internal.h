@@ -234,6 +234,7 @@ void cancel_warn(struct control *c, struct job *j);              /* --signal: it
 void cancel_step(struct control *c, struct job *j, struct step *s);
 void cancel_repeat_steps(struct control *c,
                          struct job *j);                /* ending steps are ordered to end again */
+bool cancel_is_pending(const struct job *j);            /* there are such */
 void cancel_restored(struct control *c, struct job *j); /* the same, after a restart */
 
 /* inactive.c */
@@ -245,6 +246,7 @@ int64_t inactive_due_ms(const struct control *c, const struct job *j); /* INT64_
 int suspend_job(struct control *c, struct job *j, struct err *err);
 int suspend_resume(struct control *c, struct job *j, struct err *err);
 bool suspend_repeat(struct control *c, struct job *j); /* orders that are not confirmed */
+bool suspend_is_pending(const struct job *j);          /* there are such */
 void suspend_remind(struct control *c, struct job *j,
                     struct alloc_node *a); /* of the last order: the node has registered */
 void suspend_halted(struct control *c, const struct node *n, const Pb__Halted *e);

@@ -93,7 +93,8 @@ static void on_launched(struct control *c, struct node *n, const Pb__Launched *e
         if (!j->launched)
             job_touch(c->cluster, j);
         j->launched = true;
-        job_make_run(j)->repeat_mono_ms = 0;
+        if (!cancel_is_pending(j) && !suspend_is_pending(j))
+            job_make_run(j)->repeat_mono_ms = 0;
         control_schedule(c, j);
         return;
     }

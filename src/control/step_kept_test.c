@@ -204,6 +204,55 @@ static void one_that_nobody_launches_is_asked_for(void **state)
     fixture_free(f);
 }
 
+/* A batch job on two nodes whose script's launch is not confirmed. */
+static struct fixture *make_batch(void)
+{
+    struct fixture *f = fixture_new_up(CONF, 3);
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    spec.has_min_nodes = spec.has_max_nodes = true;
+    spec.min_nodes = spec.max_nodes = 2;
+    assert_int_equal(fixture_submit(f, &FIXTURE_USER, &spec), 1);
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING);
+    return f;
+}
+
+static void a_launch_confirmed_ends_no_other_order(void **state)
+{
+    struct fixture *f = make_batch();
+    Pb__StepSpec step = PB__STEP_SPEC__INIT;
+    step.has_job_id = true;
+    step.job_id = 1;
+    control_step_create(f->control, ++f->last_call, &FIXTURE_USER, &step);
+    fixture_turn(f);
+    assert_int_equal(fixture_code(f, f->last_call), 0);
+    assert_int_equal(cancel_step(f, 0), 0);
+    fixture_launched(f, "n1", 1, 0);
+    fixture_clear(f);
+    fixture_pass(f, 1000);
+    assert_int_equal(ends(f, "n1", 0), 1);
+    assert_int_equal(ends(f, "n2", 0), 1);
+    assert_int_equal(fixture_launches(f, "n1", 1), 0);
+    fixture_free(f);
+}
+
+static void a_launch_confirmed_ends_no_order_to_stand_still(void **state)
+{
+    struct fixture *f = make_batch();
+    Pb__JobSuspend r = PB__JOB_SUSPEND__INIT;
+    r.job_id = 1;
+    control_job_suspend(f->control, ++f->last_call, &FIXTURE_ROOT, &r);
+    fixture_turn(f);
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__SUSPENDED);
+    fixture_launched(f, "n1", 1, 0);
+    fixture_clear(f);
+    fixture_pass(f, 5000);
+    size_t halts = 0;
+    vec_foreach (&f->orders, o)
+        halts += (*o)->orders->orders[0]->halt != NULL;
+    assert_int_equal(halts, 1); /* nothing of it can be on n2 */
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +263,8 @@ int main(void)
         cmocka_unit_test(it_is_no_worse_for_a_node_that_is_not_its_own),
         cmocka_unit_test(it_is_no_worse_for_a_node_where_it_has_ended),
         cmocka_unit_test(one_that_nobody_launches_is_asked_for),
+        cmocka_unit_test(a_launch_confirmed_ends_no_other_order),
+        cmocka_unit_test(a_launch_confirmed_ends_no_order_to_stand_still),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,6 +43,16 @@ static void tell(struct control *c, struct job *j)
     job_make_run(j)->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
 }
 
+bool suspend_is_pending(const struct job *j)
+{
+    if (!job_run(j)->halts)
+        return false;
+    vec_foreach (&j->alloc, a)
+        if (!a->released && !a->halt_told)
+            return true;
+    return false;
+}
+
 bool suspend_repeat(struct control *c, struct job *j)
 {
     bool more = false;
