@@ -97,6 +97,7 @@ struct job_run {
     int64_t left_mono_ms;       /* since when no srun or salloc listens; 0: one does */
     char *resv_name;            /* it runs, or ran, in */
     int64_t resv_end_at;        /* of that; 0: it may run on */
+    bool shrinking;             /* its nodes are becoming fewer just now: no step begins */
     uint32_t halts;             /* how often it was suspended and resumed */
     uint32_t host_at;           /* the place in alloc of its job_host() */
     VEC32(struct waiting_step) waiting_steps;

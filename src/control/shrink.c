@@ -85,6 +85,7 @@ static void end_steps_on(struct control *c, struct job *j, uint32_t node)
 void shrink_job(struct control *c, struct job *j, const struct bitset *dropped)
 {
     struct str names = STR_INIT;
+    job_make_run(j)->shrinking = true;
     for (size_t at = dropped->size; at-- > 0 && !job_is_final(j);) {
         if (!bitset_test(dropped, at))
             continue;
@@ -103,4 +104,6 @@ void shrink_job(struct control *c, struct job *j, const struct bitset *dropped)
     str_done(&names);
     job_touch(c->cluster, j);
     c->plan_wanted = true;
+    job_make_run(j)->shrinking = false;
+    step_retry_waiting(c, j);
 }

@@ -86,11 +86,61 @@ static void test_checked_before_anything_is_changed(void **state)
     fixture_free(f);
 }
 
+static uint64_t ask_step(struct fixture *f, int64_t id, const char *nodes, uint32_t min_nodes)
+{
+    Pb__StepSpec s = PB__STEP_SPEC__INIT;
+    s.has_job_id = s.has_num_tasks = s.has_cpus_per_task = s.has_min_nodes = true;
+    s.job_id = (uint32_t)id;
+    s.num_tasks = s.min_nodes = min_nodes;
+    s.cpus_per_task = 4;
+    s.nodes = (char *)nodes;
+    control_step_create(f->control, ++f->last_call, &FIXTURE_USER, &s);
+    fixture_turn(f);
+    return f->last_call;
+}
+
+static const char *node_of_step(struct fixture *f, struct arena *arena, uint64_t call)
+{
+    assert_int_equal(fixture_code(f, call), 0);
+    vec_foreach (&f->replies, r)
+        if (r->call == call) {
+            const Pb__StepReply *m =
+                arena_unpack(arena, &pb__step_reply__descriptor, r->data.data, r->data.len);
+            return m->layout[0]->node;
+        }
+    return NULL;
+}
+
+static void test_no_step_begins_on_a_node_that_goes(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 3);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    int64_t id = start(f);
+    for (const char *n = "123"; *n; n++)
+        assert_int_equal(fixture_code(f, ask_step(f, id, (char[]){'n', *n, 0}, 1)), 0);
+    uint64_t anywhere = ask_step(f, id, NULL, 1), there = ask_step(f, id, "n3", 1),
+             everywhere = ask_step(f, id, NULL, 3);
+    assert_int_equal(keep(f, id, "n[1-2]"), 0);
+    assert_int_equal(fixture_code(f, anywhere), -1); /* it waits on */
+    assert_int_equal(fixture_code(f, there), ERR_STEP_CONFIG);
+    assert_int_equal(fixture_code(f, everywhere), ERR_NODE_COUNT);
+    Pb__NodeEvent e = PB__NODE_EVENT__INIT;
+    Pb__StepEnded m = PB__STEP_ENDED__INIT;
+    m.job_id = (uint32_t)id;
+    m.step_id = 1;
+    e.step_ended = &m;
+    fixture_event(f, "n2", &e);
+    assert_string_equal(node_of_step(f, &arena, anywhere), "n2");
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nobody_has_a_node_before_it_has_ended_its_part),
         cmocka_unit_test(test_checked_before_anything_is_changed),
+        cmocka_unit_test(test_no_step_begins_on_a_node_that_goes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -298,6 +298,8 @@ void control_step_create(struct control *c, uint64_t call, const struct caller *
 
 void step_retry_waiting(struct control *c, struct job *j)
 {
+    if (job_run(j)->shrinking)
+        return;
     for (size_t waiting = job_run(j)->waiting_steps.len; waiting-- > 0 && !job_is_final(j);) {
         _cleanup_arena_ struct arena arena;
         arena_init(&arena, 0);
