@@ -150,14 +150,14 @@ static int temp_open(int dir, char name[64])
     static atomic_uint serial;
     for (int i = 0; i < TEMP_TRIES; i++) {
         snprintf(name, 64, ".tmp-%d-%u", (int)getpid(), atomic_fetch_add(&serial, 1));
-        int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        int fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd >= 0 || errno != EEXIST)
             return fd;
     }
     return -1;
 }
 
-int path_write_file(const char *path, const void *data, size_t len, mode_t mode, struct err *err)
+int path_write_open(const char *path, const void *data, size_t len, mode_t mode, struct err *err)
 {
     const char *slash = strrchr(path, '/');
     _cleanup_free_ char *folder =
@@ -177,6 +177,16 @@ int path_write_file(const char *path, const void *data, size_t len, mode_t mode,
         errno = -rc;
         return fail(err, "cannot write", path);
     }
+    return take_fd(&fd);
+}
+
+int path_write_file(const char *path, const void *data, size_t len, mode_t mode, struct err *err)
+{
+    int fd = path_write_open(path, data, len, mode, err);
+
+    if (fd < 0)
+        return fd;
+    close(fd);
     return 0;
 }
 

@@ -26,6 +26,8 @@ int path_read_text(const char *path, size_t max, struct str *out, struct err *er
 /* Writes through a temporary name and rename(), so a reader sees the old file or the new one. No
  * fsync. */
 int path_write_file(const char *path, const void *data, size_t len, mode_t mode, struct err *err);
+/* The same; a descriptor of the new file, to be read and written, is returned. */
+int path_write_open(const char *path, const void *data, size_t len, mode_t mode, struct err *err);
 
 /* Refuses a secret that others could read or change: not a regular file, a link, an owner other
  * than 'owner' or root, any mode bit of group or others. */

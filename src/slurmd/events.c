@@ -205,13 +205,16 @@ void events_resend(struct events *e)
     e->sent = 0;
 }
 
-/* The file again, with what is left. A failure leaves the old one, which is only longer. */
+/* The file again, with what is left. A failure leaves the old one, which is only longer; and so
+ * does half a record at its end, whose other half belongs there. */
 static void compact(struct events *e)
 {
     _cleanup_str_ struct str text = STR_INIT;
     struct header h;
     int fd;
 
+    if (e->unwritten.len)
+        return;
     header_make(e->queue.len ? e->queue.data[0]->seq : e->next_seq, &h);
     if (!e->queue.len) {
         if (pwrite(e->fd, &h, sizeof(h), 0) == sizeof(h) && !ftruncate(e->fd, sizeof(h)))
@@ -221,9 +224,7 @@ static void compact(struct events *e)
     str_append(&text, &h, sizeof(h));
     for (size_t i = 0; i < e->flushed; i++)
         append_record(e->queue.data[i], &text);
-    if (path_write_file(e->path, text.data, text.len, 0600, NULL))
-        return;
-    fd = open(e->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    fd = path_write_open(e->path, text.data, text.len, 0600, NULL);
     if (fd < 0)
         return;
     close(e->fd);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -170,6 +173,45 @@ static void test_kept_until_acknowledged(void **state)
     unlink(path);
 }
 
+/* Files of this process end there. */
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit limit = {bytes, RLIM_INFINITY};
+
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* The disk is full in the middle of an event, and what came before is acknowledged then. */
+static void test_compacted_behind_half_an_event(void **state)
+{
+    struct events *e = open_events();
+    const uint32_t many = 300000;
+    struct stat st;
+    char text[32];
+
+    for (uint32_t i = 1; i <= many; i++)
+        push(e, i);
+    assert_int_equal(events_flush(e, NULL), 0);
+    assert_int_equal(stat(path, &st), 0);
+    assert_true(st.st_size > 4 << 20);
+    limit_files((rlim_t)st.st_size + 5);
+    push(e, many + 1);
+    assert_int_equal(events_flush(e, NULL), -EFBIG);
+    limit_files(RLIM_INFINITY);
+    events_ack(e, many - 1, ignore, NULL);
+    assert_int_equal(events_flush(e, NULL), 0);
+    events_ack(e, many, ignore, NULL);
+    events_close(e);
+    assert_int_equal(stat(path, &st), 0);
+    assert_true(st.st_size < 1 << 20);
+    e = open_events();
+    snprintf(text, sizeof(text), "%u:%u ", many + 1, many + 1);
+    expect(e, text);
+    events_close(e);
+    unlink(path);
+}
+
 static void test_acknowledging_the_future(void **state)
 {
     struct events *e = open_events();
@@ -218,6 +260,7 @@ int main(void)
         cmocka_unit_test(test_cut_at_every_byte),
         cmocka_unit_test(test_flipped_bits),
         cmocka_unit_test(test_kept_until_acknowledged),
+        cmocka_unit_test(test_compacted_behind_half_an_event),
         cmocka_unit_test(test_acknowledging_the_future),
         cmocka_unit_test(test_many),
     };

@@ -88,11 +88,10 @@ static void shorten(struct revoked *r)
 
     memmove(r->list.data, r->list.data + drop, REVOKED_MAX * sizeof(r->list.data[0]));
     r->list.len = REVOKED_MAX;
-    if (path_write_file(r->path, r->list.data, r->list.len * sizeof(r->list.data[0]), 0600, NULL))
-        return;
-    fd = open(r->path, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+    fd = path_write_open(r->path, r->list.data, r->list.len * sizeof(r->list.data[0]), 0600, NULL);
     if (fd < 0)
         return;
+    fcntl(fd, F_SETFL, O_APPEND);
     close(r->fd);
     r->fd = fd;
     r->written = r->list.len;
@@ -106,6 +105,15 @@ bool revoked_has(const struct revoked *r, uint32_t job_id, uint32_t restarts)
     return false;
 }
 
+/* Lost with a full disk: it only guards a late repeat. A part of it would shift all that follow. */
+static bool append(struct revoked *r, const struct entry *e)
+{
+    if (path_write_all(r->fd, e, sizeof(*e)) == 0)
+        return true;
+    (void)!ftruncate(r->fd, (off_t)(r->written * sizeof(*e)));
+    return false;
+}
+
 void revoked_add(struct revoked *r, uint32_t job_id, uint32_t restarts)
 {
     struct entry e = {job_id, restarts};
@@ -113,8 +121,8 @@ void revoked_add(struct revoked *r, uint32_t job_id, uint32_t restarts)
     if (revoked_has(r, job_id, restarts))
         return;
     vec_push(&r->list, e);
-    path_write_all(r->fd, &e, sizeof(e)); /* lost with a full disk: it only guards a late repeat */
-    r->written++;
+    if (append(r, &e))
+        r->written++;
     if (r->list.len >= 2 * REVOKED_MAX || r->written >= 3 * REVOKED_MAX)
         shorten(r);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -86,11 +88,39 @@ static void test_bounded(void **state)
     revoked_close(r);
 }
 
+/* Files of this process end there. */
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit limit = {bytes, RLIM_INFINITY};
+
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* The disk is full in the middle of an entry, and has room again for the next. */
+static void test_half_an_entry(void **state)
+{
+    struct revoked *r;
+
+    assert_int_equal(truncate(path, 0), 0);
+    r = open_list();
+    revoked_add(r, 1, 0);
+    limit_files(8 + 3);
+    revoked_add(r, 2, 0);
+    limit_files(RLIM_INFINITY);
+    revoked_add(r, 3, 0);
+    revoked_close(r);
+    r = open_list();
+    assert_true(revoked_has(r, 1, 0) && revoked_has(r, 3, 0));
+    revoked_close(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_remembered),
         cmocka_unit_test(test_bounded),
+        cmocka_unit_test(test_half_an_entry),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
