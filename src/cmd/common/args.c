@@ -44,6 +44,18 @@ static void init(struct args *a, const struct args_table *t, int argc, char **ar
     optind = 0;                   /* starts afresh */
 }
 
+/* Of a flag's variable. What it is set to otherwise does not matter, as with Slurm's commands. */
+static bool says_no(const char *value)
+{
+    static const char *const words[] = {"no", "n", "false", "f", "off"};
+    long long number;
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (str_case_eq(value, words[i]))
+            return true;
+    return str_parse_i64(value, 0, 0, &number) == 0;
+}
+
 /* A variable that is set and not empty; flags may be empty. */
 static bool next_env(struct args *a)
 {
@@ -52,7 +64,7 @@ static bool next_env(struct args *a)
         const char *value = *row->env ? getenv(row->env) : NULL;
         if (!value || (row->argument == ARGS_REQ && !*value))
             continue;
-        if (row->argument == ARGS_NO && (str_eq(value, "0") || str_case_eq(value, "no")))
+        if (row->argument == ARGS_NO && says_no(value))
             continue;
         a->value = row->argument == ARGS_NO ? NULL : value;
         a->row = row;

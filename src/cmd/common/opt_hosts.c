@@ -4,10 +4,8 @@
 
 #include "base/hostlist.h"
 #include "base/mem.h"
-#include "base/path.h"
+#include "cmd/common/hosts.h"
 #include "cmd/common/opt_priv.h"
-
-#define NODEFILE_MAX (1u << 20)
 
 static int set_hosts(struct opt *o, const char *name, const char *arg, char **member,
                      struct err *err)
@@ -21,38 +19,6 @@ static int set_hosts(struct opt *o, const char *name, const char *arg, char **me
     return 0;
 }
 
-/* Names separated by blanks, commas or line ends; "#" begins a comment. */
-static int read_hosts(const char *path, struct hostlist *hosts, struct err *err)
-{
-    _cleanup_str_ struct str text = STR_INIT;
-    int r = path_read_file(path, NODEFILE_MAX, &text, err);
-    if (r < 0)
-        return r;
-    if (memchr(str_cstr(&text), 0, text.len))
-        return err_set(err, -ERR_PARSE, "%s: not a text file", path);
-    int line = 1;
-    for (const char *s = str_cstr(&text); *s;) {
-        size_t len = strcspn(s, " \t\r\n#");
-        size_t commas = strspn(s, ",");
-        if (len > commas) {
-            _cleanup_free_ char *word = mem_strndup(s + commas, len - commas);
-            for (size_t end = len - commas; word[end - 1] == ','; end--)
-                word[end - 1] = 0;
-            r = hostlist_push_expr(hosts, word, err);
-            if (r < 0)
-                return err_prefix(err, "%s, line %d", path, line);
-        }
-        s += len;
-        if (*s == '#')
-            s += strcspn(s, "\n");
-        line += *s == '\n';
-        s += *s != 0;
-    }
-    if (!hostlist_count(hosts))
-        return err_set(err, -ERR_PARSE, "%s names no node", path);
-    return 0;
-}
-
 /* As Slurm has it: the order of names in a file does not matter, nor how often they are there. */
 static int set_hosts_file(struct opt *o, const char *what, const char *path, char **member,
                           struct err *err)
@@ -60,7 +26,7 @@ static int set_hosts_file(struct opt *o, const char *what, const char *path, cha
     _cleanup_hostlist_ struct hostlist *hosts = hostlist_new();
     _cleanup_str_ struct str list = STR_INIT;
     struct err why = {0};
-    if (read_hosts(path, hosts, &why) < 0)
+    if (hosts_read_file(path, hosts, &why) < 0)
         return opt_fail(o, OPT_FAIL_ERROR, OPT_STATUS_BAD_VALUE, err, "Invalid %s: %s", what,
                         why.text);
     hostlist_uniq(hosts);
@@ -74,7 +40,7 @@ int opt_apply_hostfile(struct opt *o, const char *path, struct err *err)
     _cleanup_hostlist_ struct hostlist *hosts = hostlist_new();
     _cleanup_str_ struct str list = STR_INIT;
     struct err why = {0};
-    if (read_hosts(path, hosts, &why) < 0)
+    if (hosts_read_file(path, hosts, &why) < 0)
         return opt_fail(o, OPT_FAIL_ERROR, OPT_STATUS_BAD_VALUE, err, "Invalid SLURM_HOSTFILE: %s",
                         why.text);
     hostlist_format(hosts, &list);

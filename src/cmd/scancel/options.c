@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cmd/scancel/options.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/signame.h"
 #include "cmd/common/cmd.h"
+#include "cmd/common/hosts.h"
 #include "cmd/common/job_ids.h"
 #include "cmd/common/names.h"
 
@@ -60,6 +62,26 @@ static int set_user(struct options *o, const char *name)
     return 2;
 }
 
+/* A list, or the name of a file, which has a slash. */
+static int set_nodes(struct options *o, const char *value)
+{
+    _cleanup_hostlist_ struct hostlist *hosts = hostlist_new();
+    struct str list = STR_INIT;
+    struct err err = {0};
+    o->nodes = value;
+    if (!strchr(value, '/'))
+        return 0;
+    if (hosts_read_file(value, hosts, &err) < 0) {
+        cmd_error("Invalid --nodelist specification: %s", err.text);
+        return 2;
+    }
+    hostlist_uniq(hosts);
+    hostlist_format(hosts, &list);
+    free(o->file_nodes);
+    o->nodes = o->file_nodes = list.data;
+    return 0;
+}
+
 static int set_value(struct options *o, int id, const char *value)
 {
     switch (id) {
@@ -71,8 +93,7 @@ static int set_value(struct options *o, int id, const char *value)
         o->name = value;
         return 0;
     case ID_nodelist:
-        o->nodes = value;
-        return 0;
+        return set_nodes(o, value);
     case ID_partition:
         o->partition = value;
         return 0;
@@ -149,6 +170,7 @@ int options_parse(struct options *o, int argc, char **argv)
 void options_done(struct options *o)
 {
     vec_done(&o->ids);
+    free(take_ptr(o->file_nodes));
 }
 
 bool options_needs_list(const struct options *o)

@@ -19,6 +19,7 @@ struct options {
     bool has_uid;
     uint32_t uid;
     const char *name, *partition, *nodes; /* NULL: any; borrowed */
+    char *file_nodes;                     /* those of a file, which 'nodes' is then; or NULL */
     const char *account, *qos, *reservation, *wckey;
     VEC(Pb__StepId) ids;
 };

@@ -7,7 +7,9 @@
 #include <cmocka.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/common/cmd.h"
 #include "cmd/scancel/options.h"
@@ -58,11 +60,53 @@ static void test_accepted(void **state)
     options_done(&o);
 }
 
+static void test_flags_of_the_environment(void **state)
+{
+    static const struct {
+        const char *value;
+        bool set;
+    } rows[] = {
+        {"0", false},     {"00", false},    {"no", false}, {"No", false},  {"n", false},
+        {"false", false}, {"FALSE", false}, {"f", false},  {"off", false}, {"", true},
+        {"1", true},      {"2", true},      {"yes", true}, {"true", true}, {"on", true},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct options o;
+        setenv("SCANCEL_BATCH", rows[i].value, 1);
+        assert_int_equal(parse(&o, "7"), 0);
+        assert_int_equal(o.batch, rows[i].set);
+        options_done(&o);
+    }
+    unsetenv("SCANCEL_BATCH");
+}
+
+static void test_a_file_of_nodes(void **state)
+{
+    char path[] = "/tmp/sluice-scancel.XXXXXX", line[64];
+    struct options o;
+    int fd = mkstemp(path);
+    assert_true(dprintf(fd, "n2 # two\nn[3-4],n1\nn2\n") > 0);
+    close(fd);
+    snprintf(line, sizeof(line), "-w %s", path);
+    assert_int_equal(parse(&o, line), 0);
+    assert_string_equal(o.nodes, "n[1-4]");
+    assert_true(options_has_filter(&o));
+    options_done(&o);
+    unlink(path);
+    assert_int_equal(parse(&o, line), 2); /* and not: any node, or one of that name */
+    options_done(&o);
+    assert_int_equal(parse(&o, "-w n[1-2]"), 0);
+    assert_string_equal(o.nodes, "n[1-2]");
+    options_done(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_accepted),
+        cmocka_unit_test(test_flags_of_the_environment),
+        cmocka_unit_test(test_a_file_of_nodes),
     };
     cmd_start("scancel");
     return cmocka_run_group_tests(tests, NULL, NULL);
