@@ -23,9 +23,7 @@
 #include "base/log.h"
 #include "base/step_id.h"
 
-#define SCRIPT_LOOK_MS 200
 #define STRAY_LOOK_MS 500 /* all processes of the machine are looked at */
-#define COMMAND_LINE_MAX 65536
 
 Pb__StepdEnded *ending_copy(const Pb__StepdEnded *m)
 {
@@ -221,101 +219,6 @@ void ending_find_steps(struct job *j)
         else
             vec_remove(&j->note.steps, i);
     }
-}
-
-struct watch {
-    struct slurmd *d;
-    struct job_key key;
-    bool is_epilog;
-    script_fn *done;
-};
-
-static bool runs(pid_t pid, const char *script)
-{
-    _cleanup_str_ struct str line = STR_INIT;
-    char path[64];
-
-    snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
-    if (path_read_file(path, COMMAND_LINE_MAX, &line, NULL))
-        return false;
-    return line.len && memmem(line.data, line.len, script, strlen(script));
-}
-
-struct wanted {
-    const char *script;
-    const char *vars[3];
-    pid_t found;
-};
-
-static int look_at(void *ctx, pid_t pid)
-{
-    _cleanup_str_ struct str environment = STR_INIT;
-    struct wanted *w = ctx;
-
-    if (!runs(pid, w->script) || proc_environ(pid, &environment))
-        return 0;
-    for (size_t i = 0; i < sizeof(w->vars) / sizeof(w->vars[0]); i++)
-        if (!proc_environ_has(&environment, w->vars[i], true))
-            return 0;
-    w->found = pid;
-    return 1;
-}
-
-/* A daemon that is killed when it has just begun a script has not noted its number: by what the
- * script was begun with. 0: none. */
-static pid_t find_script(const struct job *j, const char *script, bool is_epilog)
-{
-    _cleanup_free_ char *id = mem_printf("SLURM_JOB_ID=%u", j->key.id);
-    _cleanup_free_ char *node = mem_printf("SLURMD_NODENAME=%s", j->d->name);
-    struct wanted w = {
-        script,
-        {id, node,
-         is_epilog ? "SLURM_SCRIPT_CONTEXT=epilog_slurmd" : "SLURM_SCRIPT_CONTEXT=prolog_slurmd"},
-        0};
-
-    proc_each(look_at, &w);
-    return w.found;
-}
-
-/* Whether the site's script that an earlier daemon has begun still runs. */
-static bool script_lives(struct job *j, bool is_epilog)
-{
-    const char *script = is_epilog ? j->d->conf->epilog : j->d->conf->prolog;
-    pid_t *pid = is_epilog ? &j->note.epilog_pid : &j->note.prolog_pid;
-
-    if (!script)
-        return false;
-    if (*pid <= 0)
-        *pid = find_script(j, script, is_epilog);
-    return *pid > 0 && runs(*pid, script);
-}
-
-static void on_look(void *ctx)
-{
-    struct watch *w = ctx;
-    struct job *j = job_find(w->d, w->key.id, w->key.restarts);
-
-    if (j && script_lives(j, w->is_epilog)) {
-        loop_timer_set(j->script_watch, SCRIPT_LOOK_MS);
-        return;
-    }
-    if (j)
-        loop_timer_free(take_ptr(j->script_watch));
-    log_info("job %u: the %s that was running when this daemon started has ended", w->key.id,
-             w->is_epilog ? "epilog" : "prolog");
-    w->done(w->d, w->key.id, w->key.restarts, 0, NULL);
-    script_old_ended(w->d);
-    free(w);
-}
-
-void ending_watch_script(struct job *j, bool is_epilog, script_fn *done)
-{
-    struct watch *w = mem_new(struct watch);
-
-    *w = (struct watch){j->d, j->key, is_epilog, done};
-    j->d->old_scripts++;
-    j->script_watch = loop_timer_new(j->d->loop, on_look, w);
-    loop_timer_set(j->script_watch, 0);
 }
 
 void ending_remove_script(const struct slurmd *d, uint32_t job_id)

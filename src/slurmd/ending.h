@@ -6,7 +6,6 @@
 #pragma once
 
 #include "slurmd/job.h"
-#include "slurmd/script.h"
 
 Pb__StepdEnded *ending_copy(const Pb__StepdEnded *m);
 
@@ -34,10 +33,6 @@ bool ending_extern(struct job *j, const Pb__StepdEnded *said);
 
 /* Of a job found on disk: connects to its living shepherds, takes in the ends of the others. */
 void ending_find_steps(struct job *j);
-
-/* Waits for a prolog or epilog that an earlier daemon started; its status stays unknown: 0 is told.
- */
-void ending_watch_script(struct job *j, bool is_epilog, script_fn *done);
 
 /* A script that its shepherd could not remove. */
 void ending_remove_script(const struct slurmd *d, uint32_t job_id);

@@ -3,8 +3,8 @@
 
 #include "base/mem.h"
 #include "slurmd/contain.h"
-#include "slurmd/ending.h"
 #include "slurmd/jobtmp.h"
+#include "slurmd/oldscript.h"
 #include "slurmd/plugins.h"
 #include "slurmd/report.h"
 #include "slurmd/script.h"
@@ -91,20 +91,27 @@ static void on_epilog_held(void *ctx, uint32_t job_id, uint32_t restarts, const 
     report_held_up(ctx, job_id, restarts, text);
 }
 
+static struct script script_of(const struct job *j, const char *host)
+{
+    const struct slurmd *d = j->d;
+
+    return (struct script){.what = "Epilog",
+                           .path = d->conf->epilog,
+                           .host = host,
+                           .verb = "epilog",
+                           .limit_sec = script_limit_sec(d->conf, true),
+                           .job_id = j->key.id,
+                           .restarts = j->key.restarts,
+                           .serial = d->conf->prolog_serial,
+                           .begins = on_epilog_begins,
+                           .held = on_epilog_held,
+                           .patience_sec = d->conf->unkillable_step_timeout_sec};
+}
+
 static void start(struct job *j, const char *host)
 {
     struct slurmd *d = j->d;
-    struct script script = {.what = "Epilog",
-                            .path = d->conf->epilog,
-                            .host = host,
-                            .verb = "epilog",
-                            .limit_sec = script_limit_sec(d->conf, true),
-                            .job_id = j->key.id,
-                            .restarts = j->key.restarts,
-                            .serial = d->conf->prolog_serial,
-                            .begins = on_epilog_begins,
-                            .held = on_epilog_held,
-                            .patience_sec = d->conf->unkillable_step_timeout_sec};
+    const struct script script = script_of(j, host);
 
     if (j->batch_end) {
         j->note.about->has_exit_status = true;
@@ -130,8 +137,10 @@ void epilog_run(struct job *j)
     const char *host;
 
     if (j->note.epilog_begun) {
+        const struct script script = script_of(j, NULL);
+
         j->epilog_running = true;
-        ending_watch_script(j, true, on_epilog);
+        oldscript_watch(j, &script, true, on_epilog);
         return;
     }
     host = plugins_beside(j);

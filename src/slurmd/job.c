@@ -12,6 +12,7 @@
 #include "slurmd/extern.h"
 #include "slurmd/halt.h"
 #include "slurmd/launch.h"
+#include "slurmd/oldscript.h"
 #include "slurmd/prolog.h"
 #include "slurmd/receive.h"
 #include "slurmd/report.h"
@@ -249,7 +250,7 @@ static void job_free(struct job *j)
     loop_timer_free(j->adoptions_late);
     if (j->batch_end)
         pb__stepd_ended__free_unpacked(j->batch_end, NULL);
-    loop_timer_free(j->script_watch);
+    oldscript_free(j->old_script);
     loop_timer_free(j->halt_timer);
     free(j->prolog_error);
     free(j->epilog_error);

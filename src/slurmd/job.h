@@ -27,6 +27,7 @@
 struct adoption;
 struct launch;
 struct lost;
+struct oldscript;
 struct receiver;
 struct step;
 
@@ -55,7 +56,7 @@ struct job {
     struct loop_timer *halt_timer;
     uint64_t nonces[JOB_NONCES];
     size_t nonce_next;
-    struct loop_timer *script_watch; /* for a script that an earlier daemon started */
+    struct oldscript *old_script; /* that an earlier daemon has begun; NULL: none */
     UT_hash_handle hh;
 };
 

@@ -2,8 +2,8 @@
 #include "slurmd/prolog.h"
 
 #include "base/mem.h"
-#include "slurmd/ending.h"
 #include "slurmd/launch.h"
+#include "slurmd/oldscript.h"
 #include "slurmd/plugins.h"
 #include "slurmd/report.h"
 #include "slurmd/script.h"
@@ -74,7 +74,7 @@ static void on_prolog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_st
     job_check(j);
 }
 
-/* How it went is not known: it is run again. */
+/* How it went is not known, unless it was ended for its limit: it is run again. */
 static void on_old_prolog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
                           const char *text)
 {
@@ -82,8 +82,11 @@ static void on_old_prolog(void *ctx, uint32_t job_id, uint32_t restarts, int wai
 
     if (!j)
         return;
-    report_held_up(j->d, job_id, restarts, NULL); /* by the daemon before, perhaps */
     j->prolog_running = false;
+    if (text) {
+        log_error("job %u: %s", job_id, text);
+        prolog_failed(j, text);
+    }
     if (!job_is_ending(j))
         prolog_run(j);
     job_check(j);
@@ -103,20 +106,27 @@ static void on_prolog_held(void *ctx, uint32_t job_id, uint32_t restarts, const 
     report_held_up(ctx, job_id, restarts, text);
 }
 
+static struct script script_of(const struct job *j, const char *host)
+{
+    const struct slurmd *d = j->d;
+
+    return (struct script){.what = "Prolog",
+                           .path = d->conf->prolog,
+                           .host = host,
+                           .verb = "prolog",
+                           .limit_sec = script_limit_sec(d->conf, false),
+                           .job_id = j->key.id,
+                           .restarts = j->key.restarts,
+                           .serial = d->conf->prolog_serial,
+                           .begins = on_prolog_begins,
+                           .held = on_prolog_held,
+                           .patience_sec = d->conf->unkillable_step_timeout_sec};
+}
+
 static void start(struct job *j, const char *host)
 {
     struct slurmd *d = j->d;
-    struct script script = {.what = "Prolog",
-                            .path = d->conf->prolog,
-                            .host = host,
-                            .verb = "prolog",
-                            .limit_sec = script_limit_sec(d->conf, false),
-                            .job_id = j->key.id,
-                            .restarts = j->key.restarts,
-                            .serial = d->conf->prolog_serial,
-                            .begins = on_prolog_begins,
-                            .held = on_prolog_held,
-                            .patience_sec = d->conf->unkillable_step_timeout_sec};
+    const struct script script = script_of(j, host);
 
     j->prolog_running = true;
     script_run(d, &script, scriptenv_prolog(d, j->note.about), on_prolog, d);
@@ -177,8 +187,10 @@ void prolog_run_alone(struct job *j, bool tell)
 void prolog_adopt(struct job *j)
 {
     if (j->note.prolog_begun && !j->note.prolog_done) {
+        const struct script script = script_of(j, NULL);
+
         j->prolog_running = true;
-        ending_watch_script(j, false, on_old_prolog);
+        oldscript_watch(j, &script, false, on_old_prolog);
     } else if (j->note.prepared && !j->note.prolog_done && !job_is_ending(j)) {
         prolog_run(j);
     }

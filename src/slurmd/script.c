@@ -20,8 +20,6 @@
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
 
-#define KILL_AFTER_MS 5000
-#define REMIND_SEC 300  /* of one that waits, or has no limit and still runs */
 #define UNLIMITED 65534 /* as slurm.conf writes it */
 
 struct run {
@@ -39,10 +37,30 @@ struct run {
     void *ctx;
 };
 
+static const char *path_of(const struct script *s)
+{
+    return s->path ? s->path : "of plugins";
+}
+
+char *script_say_late(const struct script *s)
+{
+    return mem_printf("%s %s did not end within %lld s", s->what, path_of(s),
+                      (long long)s->limit_sec);
+}
+
+char *script_say_runs(const struct script *s, pid_t pid, int64_t since)
+{
+    char text[TIME_TEXT_MAX];
+
+    time_format_date(since, "", text);
+    return mem_printf("%s %s (pid %ld) runs since %s, and has no time limit", s->what, path_of(s),
+                      (long)pid, text);
+}
+
 static char *describe(const struct run *r, int status)
 {
     const struct script *s = &r->script;
-    const char *path = s->path ? s->path : "of plugins";
+    const char *path = path_of(s);
 
     if (r->refused)
         return mem_strdup(r->refused);
@@ -50,8 +68,7 @@ static char *describe(const struct run *r, int status)
         return mem_printf("%s %s cannot be run: %s", s->what, s->host ? s->host : path,
                           strerror(r->spawn_error));
     if (r->timed_out)
-        return mem_printf("%s %s did not end within %lld s", s->what, path,
-                          (long long)s->limit_sec);
+        return script_say_late(s);
     if (WIFSIGNALED(status))
         return mem_printf("%s %s was ended by signal %d", s->what, path, WTERMSIG(status));
     if (WEXITSTATUS(status))
@@ -135,39 +152,37 @@ static const struct run *running_serial(const struct slurmd *d)
     return NULL;
 }
 
-/* "Prolog /p (pid 12) runs since 2026-11-21T04:30:00, and has no time limit". */
-static void format_held(const struct run *r, struct str *out)
+/* "Prolog /p waits since 2026-11-21T04:30:00 for Epilog of job 11 (pid 12)" */
+static char *say_waits(const struct run *r)
 {
-    const struct run *other = r->env ? running_serial(r->d) : NULL;
+    const struct run *other = running_serial(r->d);
     char since[TIME_TEXT_MAX];
 
     time_format_date(r->since, "", since);
-    str_printf(out, "%s %s ", r->script.what, r->script.path ? r->script.path : "of plugins");
-    if (other)
-        str_printf(out, "waits since %s for %s of job %u (pid %ld)", since, other->script.what,
-                   other->script.job_id, (long)other->pid);
-    else if (r->env)
-        str_printf(out, "waits since %s for one that an earlier slurmd has started", since);
-    else
-        str_printf(out, "(pid %ld) runs since %s, and has no time limit", (long)r->pid, since);
+    if (!other)
+        return mem_printf("%s %s waits since %s for one that an earlier slurmd has started",
+                          r->script.what, path_of(&r->script), since);
+    return mem_printf("%s %s waits since %s for %s of job %u (pid %ld)", r->script.what,
+                      path_of(&r->script), since, other->script.what, other->script.job_id,
+                      (long)other->pid);
 }
 
 static void remind(struct run *r)
 {
-    _cleanup_str_ struct str text = STR_INIT;
+    _cleanup_free_ char *text =
+        r->env ? say_waits(r) : script_say_runs(&r->script, r->pid, r->since);
 
-    format_held(r, &text);
     if (r->script.job_id)
-        log_info("job %u: %s", r->script.job_id, str_cstr(&text));
+        log_info("job %u: %s", r->script.job_id, text);
     else
-        log_info("%s", str_cstr(&text));
-    tell_held(r, str_cstr(&text));
-    loop_timer_set(r->timer, REMIND_SEC * 1000);
+        log_info("%s", text);
+    tell_held(r, text);
+    loop_timer_set(r->timer, SCRIPT_REMIND_MS);
 }
 
-static int64_t patience_ms(const struct run *r)
+int64_t script_patience_ms(const struct script *s)
 {
-    return (r->script.patience_sec ? r->script.patience_sec : REMIND_SEC) * 1000;
+    return s->patience_sec ? s->patience_sec * 1000 : SCRIPT_REMIND_MS;
 }
 
 static void on_timer(void *ctx)
@@ -184,7 +199,7 @@ static void on_timer(void *ctx)
     }
     kill(-r->pid, r->timed_out ? SIGKILL : SIGTERM);
     r->timed_out = true;
-    loop_timer_set(r->timer, KILL_AFTER_MS);
+    loop_timer_set(r->timer, SCRIPT_KILL_AFTER_MS);
 }
 
 /* Its owner and mode may have changed since the configuration was read. */
@@ -227,7 +242,8 @@ static void say_begins(struct run *r)
 
 static void begin(struct run *r)
 {
-    int64_t wait_ms = r->script.limit_sec ? r->script.limit_sec * 1000 : patience_ms(r);
+    int64_t wait_ms =
+        r->script.limit_sec ? r->script.limit_sec * 1000 : script_patience_ms(&r->script);
     char **env = take_ptr(r->env);
 
     tell_held(r, NULL);
@@ -282,7 +298,7 @@ void script_run(struct slurmd *d, const struct script *script, char **env, scrip
     r->env = env;
     r->since = time(NULL);
     if (has_to_wait(r))
-        loop_timer_set(r->timer, patience_ms(r));
+        loop_timer_set(r->timer, script_patience_ms(&r->script));
     else
         begin(r);
 }

@@ -11,6 +11,9 @@
 #include "loop/loop.h"
 #include "slurmd/slurmd.h"
 
+#define SCRIPT_KILL_AFTER_MS 5000
+#define SCRIPT_REMIND_MS 300000 /* of one that waits, or has no limit and still runs */
+
 /* Called once with the wait status; text says in words what went wrong, NULL when it went well. */
 typedef void script_fn(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
                        const char *text);
@@ -26,7 +29,7 @@ struct script {
     const char *what, *path; /* what: "Prolog", for messages; path NULL: the plugins alone */
     const char *host;        /* runs the plugins and then it, see plugins.h; NULL: none */
     const char *verb;        /* what the host is to do with it */
-    int64_t limit_sec;       /* then SIGTERM, and SIGKILL to the session 5 s later; 0: none */
+    int64_t limit_sec;       /* then SIGTERM, and SIGKILL to the session later; 0: none */
     uint32_t job_id, restarts;
     bool serial;             /* not before all such ones that are due already have ended */
     script_begin_fn *begins; /* NULL: nobody cares */
@@ -48,3 +51,9 @@ void script_forget_all(struct slurmd *d);
 
 /* Of slurm.conf: the limit of prologs and of epilogs, 0 for none. */
 int64_t script_limit_sec(const struct conf *c, bool is_epilog);
+
+/* For oldscript.c: when one that has no limit is spoken of first; what is said of it, since: wall
+ * seconds; and of one that has met its limit. The caller frees. */
+int64_t script_patience_ms(const struct script *s);
+char *script_say_runs(const struct script *s, pid_t pid, int64_t since);
+char *script_say_late(const struct script *s);

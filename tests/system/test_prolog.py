@@ -149,6 +149,33 @@ def test_slow_scripts_meet_their_limit(make_cluster):
     eventually(lambda: c.state(job) == "PENDING", "requeued")
 
 
+def begun_anew(c, node):
+    """Its daemon is killed and started again, and has registered."""
+    log = c.dir / f"slurmd-{node}.log"
+    before = len(log.read_text())
+    c.kill(node)
+    c.start_node(node)
+    eventually(lambda: "registered with the controller" in log.read_text()[before:], "registered")
+
+
+def test_limits_outlive_the_daemon(make_cluster):
+    """PrologEpilogTimeout: whoever has begun the script, it is ended, and its node says so."""
+    c = make_cluster(nodes=2, conf="PrologEpilogTimeout=3", start=False)
+    slow = program(c, "slow", f"#!/bin/sh\n[ $SLURMD_NODENAME$SLURM_SCRIPT_CONTEXT != n1prolog_slurmd ] || exit 0\n"
+                              f"touch {c.dir}/runs.$SLURMD_NODENAME\nexec sleep 1000\n")
+    with c.conf_file.open("a") as f:
+        f.write(f"Epilog={slow}\nProlog={slow}\n")
+    c.start()
+    jobs = {n: c.sbatch("-w", n, "-o", "/dev/null", wrap="true") for n in c.names}
+    for node in c.names:
+        eventually((c.dir / f"runs.{node}").exists, "its script runs")
+        begun_anew(c, node)
+    for node, what in ("n1", "Epilog"), ("n2", "Prolog"):
+        eventually(lambda: f"{what} {slow} did not end within 3 s" in c.node(node).get("Reason", ""), lambda: c.tail(node))
+    assert c.wait(jobs["n1"])["JobState"] == "COMPLETED"
+    eventually(lambda: c.state(jobs["n2"]) == "PENDING", "requeued")
+
+
 def test_a_prolog_that_hangs_is_named(make_cluster):
     """CORE-223: without a limit it goes on; who waits for it is told, serial ones that wait for another's, too."""
     c = make_cluster(nodes=1, conf="PrologFlags=Serial\nUnkillableStepTimeout=1", start=False)
@@ -233,8 +260,8 @@ def forget_number(c, letter):
 
 @pytest.mark.parametrize("noted", [True, False])
 def test_restart_of_the_daemon_waits_for_its_prolog(make_cluster, noted):
-    """It runs again, but never beside itself."""
-    c = make_cluster(nodes=1, start=False)
+    """It runs again, but never beside itself; one that takes long is named, whoever has begun it."""
+    c = make_cluster(nodes=1, start=False, conf="UnkillableStepTimeout=1")
     path = program(c, "p", "#!/bin/sh\ncd $(dirname $0)\nmkdir lock || touch twice\necho >>runs\n"
                            "while [ ! -e go ]; do sleep 0.01; done\nrmdir lock\n")
     with c.conf_file.open("a") as f:
@@ -248,8 +275,10 @@ def test_restart_of_the_daemon_waits_for_its_prolog(make_cluster, noted):
     c.start_node("n1")
     eventually(lambda: "1 jobs of an earlier daemon" in c.tail("n1"), "adopted")
     eventually(lambda: "registered with the controller" in c.tail("n1").partition("1 jobs of an earlier daemon")[2], "registered")
+    eventually(lambda: re.match(rf"n1:_Prolog_{path}_[(]pid_\d+[)]_runs_since_", c.job(job)["Reason"]), lambda: c.job(job))
     (c.dir / "go").touch()
-    assert c.wait(job)["JobState"] == "COMPLETED"
+    fields = c.wait(job)
+    assert (fields["JobState"], fields["Reason"]) == ("COMPLETED", "None")
     assert (c.dir / "runs").read_text() == "\n\n" and not (c.dir / "twice").exists()
 
 
