@@ -29,15 +29,15 @@ struct oldscript {
     struct loop_timer *timer;
 };
 
-/* By its command line. */
+/* By its command line: with no script of the site it is what runs the plugins. */
 static bool runs(const struct oldscript *o, pid_t pid)
 {
-    const char *script = o->script.path;
+    const char *script = o->script.path ? o->script.path : o->job->d->stepd_spank_path;
     _cleanup_str_ struct str line = STR_INIT;
     char path[64];
 
     snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
-    if (!script || path_read_file(path, COMMAND_LINE_MAX, &line, NULL))
+    if (path_read_file(path, COMMAND_LINE_MAX, &line, NULL))
         return false;
     return line.len && memmem(line.data, line.len, script, strlen(script));
 }
@@ -86,7 +86,7 @@ static bool lives(const struct oldscript *o, pid_t *pid)
 {
     if (*pid <= 0)
         *pid = find(o);
-    return *pid > 0 && (has_vars(o, *pid) || runs(o, *pid));
+    return *pid > 0 && (has_vars(o, *pid) || (o->script.path && runs(o, *pid)));
 }
 
 /* When it was begun, of loop_mono_ms(). */

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from harness import PREFIX, ROOT, eventually
+from test_prolog import forget_number
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
 USER = "nobody" if ROOT else pwd.getpwuid(os.geteuid()).pw_name
@@ -63,6 +64,9 @@ static int note(spank_t sp, const char *name, int ac, char **av)
     fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0666);
     if (fd >= 0 && write(fd, line, len) == len)
         close(fd);
+    snprintf(path, sizeof path, "%s/hold.%s", av[0], name);
+    while (access(path, F_OK) == 0)
+        usleep(10000);
     if (strncmp(mode, "fail=", 5) == 0 && strcmp(mode + 5, name) == 0)
         return 42;
     return 0;
@@ -338,6 +342,32 @@ def test_a_script_callback_that_fails_drains_the_node(make_cluster, callback):
     assert ("Prolog error" if callback == "job_prolog" else "Epilog error") in c.node("n1")["Reason"]
     assert f"{callback}() failed with rc=42" in c.tail("n1", 200)
     eventually((c.dir / "cleaned").exists, "the epilog runs all the same")
+
+
+def test_script_callbacks_are_waited_for_by_the_next_daemon(make_cluster):
+    """With no script of the site beside them; that of the epilog was killed when it had not noted the number yet."""
+    c = make_cluster(nodes=1, start=False)
+    s = Site(c)
+    s.probe()
+    c.start()
+    for what in "prolog", "epilog":
+        (s.notes / f"hold.job_{what}").touch()
+    job = c.sbatch("-o", "/dev/null", wrap="true")
+    log = c.dir / "slurmd-n1.log"
+    for what in "prolog", "epilog":
+        eventually(lambda: s.said("job_script", f"job_{what}"), f"{what} runs")
+        before = len(log.read_text())
+        c.kill("n1")
+        if what == "epilog":
+            forget_number(c, b"E")
+        c.start_node("n1")
+        eventually(lambda: "registered with the controller" in log.read_text()[before:], "registered")
+        ended = f"the {what} that was running when this daemon started has ended"
+        assert ended not in log.read_text()
+        (s.notes / f"hold.job_{what}").unlink()
+        eventually(lambda: ended in log.read_text(), "its end is seen")
+    assert c.wait(job)["JobState"] == "COMPLETED"
+    assert len(s.said("job_script", "job_prolog")) == 2 and len(s.said("job_script", "job_epilog")) == 1  # how a prolog went is not known
 
 
 def test_prepended_words(site):
