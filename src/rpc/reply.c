@@ -77,16 +77,27 @@ static void free_call(struct rpc_call *call)
     free(call);
 }
 
+static void drop_call(struct rpc_server *s, struct rpc_call *call)
+{
+    uint64_t number = call->number;
+
+    free_call(call);
+    if (s->events.on_gone && !s->freeing)
+        s->events.on_gone(s->events.ctx, number);
+}
+
 void rpc_calls_drop(struct rpc_caller *c)
 {
-    struct rpc_server *s = c->server;
+    while (c->calls)
+        drop_call(c->server, c->calls);
+}
 
-    while (c->calls) {
-        uint64_t number = c->calls->number;
-        free_call(c->calls);
-        if (s->events.on_gone && !s->freeing)
-            s->events.on_gone(s->events.ctx, number);
-    }
+void rpc_call_inner_drop(struct rpc_server *s, uint64_t number)
+{
+    struct rpc_call *call = rpc_call_find(s, number);
+
+    if (call && call->inner)
+        drop_call(s, call);
 }
 
 void rpc_calls_drained(struct rpc_caller *c)

@@ -116,6 +116,9 @@ struct rpc_inner {
 };
 /* Its call; 0: it is answered. */
 uint64_t rpc_call_inner(struct rpc_server *s, const struct rpc_inner *inner);
+/* Nobody waits for its answer any more: on_gone() is called, answered() is not. While the outer
+ * call is open, or goes itself; of a call that is over it has no effect. */
+void rpc_call_inner_drop(struct rpc_server *s, uint64_t call);
 void rpc_prepared(struct rpc_server *s, uint64_t call);
 
 /* The other call asks for the same as the first, which need not be open any more: it gets what the

@@ -55,6 +55,8 @@ struct tree {
 static void tree_free(struct tree *t)
 {
     HASH_DEL(t->d->trees, t);
+    if (t->own)
+        rpc_call_inner_drop(t->d->server, t->own);
     rpc_relay_free(t->relay);
     loop_timer_free(t->flush);
     loop_timer_free(t->beat);
@@ -84,17 +86,22 @@ void tree_gone(struct slurmd *d, uint64_t call)
 
 void tree_free_all(struct slurmd *d)
 {
-    while (d->trees)
+    while (d->trees) {
+        d->trees->own = 0; /* goes with the server, and nobody is to act on that */
         tree_free(d->trees);
+    }
 }
 
 static void refuse(struct tree *t, const struct err *err)
 {
+    struct rpc_server *server = t->d->server;
+    uint64_t call = t->call;
+
     if (log_allow(&refusals))
         log_error("a request of user %u from %s is not passed on: %s", (unsigned)t->who.uid,
                   t->peer, err->text);
-    rpc_reply_error(t->d->server, t->call, -err->code, err->text);
-    tree_free(t);
+    tree_free(t); /* its own part goes before the call that it came in */
+    rpc_reply_error(server, call, -err->code, err->text);
 }
 
 /* The way up. */

@@ -620,7 +620,8 @@ static bool has_said(void *ctx)
     return said.over > 0;
 }
 
-static void say(const Pb__TreeRequest *m, const Pb__TreePart *part, unsigned parts, bool waits)
+static struct rpc_talk *say_begin(struct rpc_io *io, const Pb__TreeRequest *m,
+                                  const Pb__TreePart *part, unsigned parts)
 {
     struct rpc_talk_events events = {.on_answer = said_answer, .on_failed = said_failed};
     struct auth_identity who = {.uid = geteuid(), .host = "test"};
@@ -628,7 +629,6 @@ static void say(const Pb__TreeRequest *m, const Pb__TreePart *part, unsigned par
     struct rpc_header header = {
         .version = RPC_VERSION, .rpc = RPC_TREE, .token_len = AUTH_TOKEN_SIZE, .id = 1};
     uint8_t hash[AUTH_HASH_SIZE], token[AUTH_TOKEN_SIZE];
-    struct rpc_io *io = rpc_io_new(loop);
     struct auth_key answers;
     struct rpc_talk *talk;
     struct rpc_addr addr;
@@ -646,13 +646,26 @@ static void say(const Pb__TreeRequest *m, const Pb__TreePart *part, unsigned par
                           &events);
     for (unsigned i = 0; i < parts; i++)
         rpc_talk_send(talk, RPC_TREE_PART, &part->base);
-    if (waits)
-        run_until(has_said, NULL);
+    return talk;
+}
+
+static void say_end(struct rpc_io *io, struct rpc_talk *talk)
+{
     settle();
     if (!said.over)
         rpc_talk_drop(talk);
     rpc_io_free(io);
     run_until(is_clean, NULL);
+}
+
+static void say(const Pb__TreeRequest *m, const Pb__TreePart *part, unsigned parts, bool waits)
+{
+    struct rpc_io *io = rpc_io_new(loop);
+    struct rpc_talk *talk = say_begin(io, m, part, parts);
+
+    if (waits)
+        run_until(has_said, NULL);
+    say_end(io, talk);
 }
 
 static void hostile(void **state)
@@ -701,6 +714,40 @@ static void hostile(void **state)
         assert_non_null(strstr(said.text, v[i].text));
         assert_int_equal(nodes[0].effects, 0);
     }
+}
+
+static bool was_asked(void *ctx)
+{
+    return nodes[0].asked > 0;
+}
+
+/* Who is refused while the part of the node itself is open: nobody waits for that any more, though
+ * the connection stays. */
+static void said_twice_while_open(void **state)
+{
+    Pb__LaunchTasks launch = PB__LAUNCH_TASKS__INIT;
+    Pb__TreeRequest m = PB__TREE_REQUEST__INIT;
+    Pb__TreePart part = PB__TREE_PART__INIT;
+    _cleanup_str_ struct str body = STR_INIT;
+    struct rpc_io *io = rpc_io_new(loop);
+    struct rpc_talk *talk;
+
+    nodes[0].mood = SLOW;
+    launch.work_dir = "/";
+    pb_pack(&launch.base, &body);
+    m.width = 2;
+    m.silence_ms = 1000;
+    m.rpc = RPC_LAUNCH_TASKS;
+    m.has_commit = true;
+    m.commit = PB__TREE_COMMIT__TREE_COMMIT_YES;
+    m.body = (ProtobufCBinaryData){body.len, (uint8_t *)body.data};
+    talk = say_begin(io, &m, &part, 2);
+    run_until(was_asked, NULL);
+    run_until(is_clean, NULL);
+    assert_int_equal(nodes[0].held, 0);
+    say_end(io, talk);
+    assert_non_null(strstr(said.text, "said twice"));
+    assert_int_equal(nodes[0].effects, 0);
 }
 
 /* RELIABILITY F1: good requests and lists with a few bytes changed, under a good token; whatever
@@ -763,10 +810,13 @@ static void mangled(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(everybody), TEST(errors),       TEST(first_of_each), TEST(at_random),
-        TEST(silence),   TEST(freed_early),  TEST(not_signed),    TEST(lists),
-        TEST(together),  TEST(none_of_them), TEST(not_decided),   TEST(hostile),
-        TEST(mangled),
+        TEST(everybody),     TEST(errors),
+        TEST(first_of_each), TEST(at_random),
+        TEST(silence),       TEST(freed_early),
+        TEST(not_signed),    TEST(lists),
+        TEST(together),      TEST(none_of_them),
+        TEST(not_decided),   TEST(hostile),
+        TEST(mangled),       TEST(said_twice_while_open),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
