@@ -118,6 +118,43 @@ def test_input_goes_to_the_tasks(cluster):
         assert "got of srun\n" in w.communicate(timeout=DEADLINE)[0] and w.returncode == 0
 
 
+TAKES = """exec python3 -c '
+import os, signal
+signal.signal(signal.SIGUSR1, lambda *_: os.write(1, b"heard\\n"))
+os.write(1, b"takes\\n")
+left = %d
+while left:
+    left -= len(os.read(0, min(left, 65536)))
+print("all of it")'"""
+
+
+def test_a_node_that_has_gone_holds_no_input_up(cluster):
+    """The shepherd of one stands still, and the task of the other gets no more either; until the first is killed."""
+    size = 64 << 20
+    step = Step(cluster, f"[ $SLURM_PROCID = 1 ] || {TAKES % size}; trap '' USR1; echo takes; {WAIT}", "-N2", "--no-kill",
+                tasks=2, stdin=subprocess.PIPE)
+    step.go()
+    w = watch(step, stdin=subprocess.PIPE)
+    seen = ""
+    while seen.count("takes\n") < 2:
+        seen += read_until(w.stdout, "\n")
+    shepherd = shepherd_of(cluster, step.id, ("n2",))
+    os.kill(shepherd, signal.SIGSTOP)
+    os.set_blocking(w.stdin.fileno(), False)
+    while select.select([], [w.stdin], [], 0)[1]:  # it takes none between a signal and its answer
+        try:
+            while size:
+                size -= os.write(w.stdin.fileno(), bytes(min(size, 65536)))
+        except BlockingIOError:
+            pass
+        w.send_signal(signal.SIGUSR1)
+        read_until(w.stdout, "heard\n")
+    os.kill(shepherd, signal.SIGKILL)
+    out, err = w.communicate("\0" * size, timeout=DEADLINE)
+    assert out == "all of it\n" and "Node n2: " in err
+    step.end()
+
+
 @pytest.mark.parametrize("how", (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL))
 def test_leaving_ends_nothing(cluster, how):
     """CORE-205."""
@@ -181,9 +218,9 @@ def test_what_watchers_cost_the_shepherd(cluster):
         w.communicate(timeout=DEADLINE)
 
 
-def shepherd_of(cluster, step):
+def shepherd_of(cluster, step, nodes=None):
     """By its title; it is a child of the node's daemon."""
-    return next(pid for name in cluster.names for pid in
+    return next(pid for name in nodes or cluster.names for pid in
                 map(int, pathlib.Path(f"/proc/{cluster.daemons[name].pid}/task/{cluster.daemons[name].pid}/children").read_text().split())
                 if pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"slurmstepd: [" + step.encode() + b"]"))
 

@@ -64,6 +64,7 @@ static struct {
     uint64_t waiting_call; /* ALLOC_WAIT */
     struct loop_timer *grant;
     struct Pb__JobSpec asked; /* num_tasks, min_nodes only */
+    struct shepherd *stalled;
     bool with_step;
     Pb__JobState end; /* RUNNING: it does not end by itself */
 } c;
@@ -90,11 +91,16 @@ static void send_exit(struct shepherd *s, uint32_t task, int status)
     rpc_session_send(s->session, RPC_TASK_EXITED, &m.base);
 }
 
-static void send_done(struct shepherd *s)
+static void send_over(struct shepherd *s)
 {
     struct Pb__StepDone m = PB__STEP_DONE__INIT;
 
     rpc_session_send(s->session, RPC_STEP_DONE, &m.base);
+}
+
+static void send_done(struct shepherd *s)
+{
+    send_over(s);
     rpc_session_finish(s->session);
 }
 
@@ -147,8 +153,14 @@ static bool act(struct shepherd *s, char *word)
     } else if (strcmp(word, "vanish") == 0) {
         rpc_session_finish(s->session);
         return false;
+    } else if (strcmp(word, "over") == 0) {
+        send_over(s);
     } else {
-        s->waiting = *word; /* wait, input */
+        s->waiting = *word; /* wait, input, stall */
+    }
+    if (s->waiting == 's') {
+        rpc_session_pause(s->session, true);
+        c.stalled = s;
     }
     return s->waiting == 0;
 }
@@ -223,6 +235,8 @@ static void on_message(void *ctx, struct rpc_session *session, const struct rpc_
         int len = snprintf(text, sizeof(text), "signal %d\n", sig->signal);
 
         send_data(s, s->node, 1, text, (size_t)len);
+        if (sig->signal == SIGUSR2 && c.stalled != NULL)
+            go_on(take_ptr(c.stalled));
     }
 }
 

@@ -10,6 +10,8 @@
  *   fence                          waits for the answer and writes how many pairs it has
  *   wait                           until srun ends the step; the node's own number is its task
  *   input                          until the end of input, which is written back
+ *   stall                          stops reading until the other node hears SIGUSR2, then goes on
+ *   over                           as done, but the session stays open
  *   refuse                         as the first word: node 0 refuses the launch
  *   shy                            as the first word: the first connections end after the hello;
  *                                  the launches are answered when the second ones are

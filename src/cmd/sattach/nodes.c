@@ -91,6 +91,7 @@ static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
     struct node *n = ctx;
 
     n->session = NULL;
+    n->all->events.on_drained(n->all->events.ctx); /* what it had not taken waits no more */
     over(n, why);
 }
 

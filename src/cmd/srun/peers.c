@@ -96,6 +96,7 @@ static void send_size(struct rpc_session *s, uint32_t rows, uint32_t columns)
     rpc_session_send(s, RPC_WINDOW_SIZE, &m.base);
 }
 
+/* After whatever makes a session full, or one that is not full, or not counted any more. */
 static void check_input(struct peers *p)
 {
     bool full = false;
@@ -138,6 +139,7 @@ static void on_done(struct peer *p)
     if (p->state == PEER_DONE)
         return;
     p->state = PEER_DONE;
+    check_input(p->peers);
     run_on_node_done(p->peers->run, index_of(p));
 }
 
@@ -208,6 +210,7 @@ static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
 
     (void)s;
     p->session = NULL;
+    check_input(p->peers);
     if (p->state == PEER_DONE)
         return;
     if (p->launched) {
@@ -489,6 +492,7 @@ void peers_drop(struct peers *p, uint32_t node)
     if (peer->state < PEER_HERE)
         await_less(p);
     peer->state = PEER_DONE;
+    check_input(p);
     if (peer->session != NULL)
         rpc_session_finish(peer->session);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The whole srun, as a program, against a cluster that plays a script. */
+#include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -254,6 +256,62 @@ static void test_no_reader(void **state)
     test_play_done(&p);
 }
 
+/* What srun writes is thrown away until this many lines have come. */
+static void skip_lines(struct test_play *p, int lines)
+{
+    char data[4096];
+
+    while (lines > 0) {
+        ssize_t n = read(p->out, data, sizeof(data));
+
+        assert_true(n > 0);
+        for (ssize_t i = 0; i < n; i++)
+            lines -= data[i] == '\n';
+    }
+}
+
+/* Input, until srun has passed a signal on, which was answered, and taken none of it meanwhile. */
+static void fill_input(struct test_play *p)
+{
+    static const char block[4096];
+    struct pollfd room = {.fd = p->in, .events = POLLOUT};
+
+    assert_int_equal(fcntl(p->in, F_SETFL, O_NONBLOCK), 0);
+    do {
+        while (write(p->in, block, sizeof(block)) > 0)
+            ;
+        kill(p->pid, SIGUSR1);
+        skip_lines(p, 1);
+    } while (poll(&room, 1, 0) == 1);
+}
+
+/* A node that takes no more input holds that of the others up; not when it has gone. */
+static void test_input_goes_on(void **state)
+{
+    static const struct {
+        const char *line;
+        int status;
+    } rows[] = {
+        {"-N2 0.input 0.exit:0:0 0.done 1.stall 1.exit:1:0 1.over", 0},
+        {"-N2 -k 0.input 0.exit:0:0 0.done 1.stall 1.vanish", 137},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct test_play p;
+
+        print_message("srun %s\n", rows[i].line);
+        test_play_start(&p, program, rows[i].line);
+        assert_int_equal(write(p.in, "\n", 1), 1);
+        skip_lines(&p, 1);
+        fill_input(&p);
+        kill(p.pid, SIGUSR2);
+        test_play_finish(&p);
+        assert_int_equal(p.status, rows[i].status);
+        test_play_done(&p);
+    }
+}
+
 static void test_file(void **state)
 {
     char line[256], path[128];
@@ -289,6 +347,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_interrupt_in_the_queue),
         cmocka_unit_test(test_immediate_seconds),
         cmocka_unit_test(test_no_reader),
+        cmocka_unit_test(test_input_goes_on),
         cmocka_unit_test(test_file),
     };
 
