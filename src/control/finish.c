@@ -195,6 +195,21 @@ void finish_without(struct control *c, struct job *j, bool host)
     finish_job(c, j, PB__JOB_STATE__NODE_FAIL, 0, "NodeDown", "NODE FAILURE");
 }
 
+/* Its request has the time, too: that is read again when it is queued, changed or restored. */
+void finish_requeue_later(struct control *c, struct job *j, int64_t sec)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    int64_t at = control_wall(c) + sec;
+    j->requeue_after = j->may_requeue;
+    if (!j->requeue_after || j->begin_at >= at)
+        return;
+    Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+    SET(spec, begin_at_sec, at);
+    job_repack(&j->spec, &spec->base);
+    j->begin_at = at;
+}
+
 /* Its limit before it was shortened. */
 static int64_t limit_asked(const struct job *j, const Pb__JobSpec *spec)
 {

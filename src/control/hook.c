@@ -96,9 +96,7 @@ static void prolog_failed(struct control *c, struct job *j, const char *text)
     control_log(c, LOG_LVL_ERROR, "job %u: %s", j->id, text);
     free(j->reason_detail);
     j->reason_detail = mem_strdup(text);
-    j->requeue_after = j->may_requeue;
-    if (j->requeue_after && j->begin_at < control_wall(c) + RETRY_SEC)
-        j->begin_at = control_wall(c) + RETRY_SEC;
+    finish_requeue_later(c, j, RETRY_SEC);
     uint64_t call = j->alloc_call;
     j->alloc_call = 0;
     if (call)

@@ -220,6 +220,38 @@ static void a_failing_prolog_sends_a_batch_job_back(void **state)
     fixture_free(f);
 }
 
+/* Its request is read anew when it goes back, with any change, and out of its record. */
+static void it_stays_there_for_two_minutes_whatever_comes(void **state)
+{
+    const char *conf = BOTH "PartitionName=b Nodes=ALL DefMemPerCPU=500\n";
+    struct fixture *f = make(conf);
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec s = PB__JOB_SPEC__INIT, set = PB__JOB_SPEC__INIT;
+    Pb__JobUpdate rename = PB__JOB_UPDATE__INIT;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    s.partition = (char *)"a,b";
+    uint32_t id = (uint32_t)fixture_submit(f, &user, &s);
+    fixture_script_ended(f, PROLOG, id, FAILS);
+    fixture_script_ended(f, EPILOG, id, 0);
+    assert_string_equal(fixture_job(f, &arena, id)->live->reason, "BeginTime");
+    rename.job_id = id;
+    rename.set = &set;
+    set.name = (char *)"y";
+    assert_int_equal(fixture_update_job(f, &user, &rename), 0);
+    assert_string_equal(fixture_job(f, &arena, id)->live->reason, "BeginTime");
+    fixture_reconfigure(f, conf);
+    assert_string_equal(fixture_job(f, &arena, id)->live->reason, "BeginTime");
+    fixture_restart(f);
+    fixture_register(f, "n1", "i1");
+    assert_string_equal(fixture_job(f, &arena, id)->live->reason, "BeginTime");
+    set.has_begin_at_sec = true; /* its owner need not wait */
+    set.begin_at_sec = f->wall_ms / 1000;
+    assert_int_equal(fixture_update_job(f, &user, &rename), 0);
+    assert_true(configures(f, id));
+    fixture_free(f);
+}
+
 static void a_failing_prolog_ends_what_may_not_go_back(void **state)
 {
     struct fixture *f = make(NODES "PrologSlurmctld=/p\n");
@@ -434,6 +466,7 @@ int main(void)
         cmocka_unit_test(the_environment_names_the_job),
         cmocka_unit_test(it_completes_until_the_epilog_is_over),
         cmocka_unit_test(a_failing_prolog_sends_a_batch_job_back),
+        cmocka_unit_test(it_stays_there_for_two_minutes_whatever_comes),
         cmocka_unit_test(a_failing_prolog_ends_what_may_not_go_back),
         cmocka_unit_test(a_crash_has_both_run_again),
         cmocka_unit_test(what_is_not_configured_any_more_is_not_waited_for),

@@ -213,6 +213,8 @@ void finish_send_remaining(struct control *c, struct job *j, const char *why, ui
 /* Those who wait for its end. */
 void finish_answer_waiters(struct control *c, struct job *j);
 void finish_requeue(struct control *c, struct job *j);
+/* When it ends, where it may be queued again, and not to begin before so much time has gone by. */
+void finish_requeue_later(struct control *c, struct job *j, int64_t sec);
 /* Ended; over when no node holds anything of it and no script of the site's is left to run. */
 void finish_clean(struct control *c, struct job *j);
 void finish_release_untouched(struct control *c, struct job *j);

@@ -50,9 +50,7 @@ static void user_env_failed(struct control *c, struct job *j)
 /* Room comes back with the end of other jobs. The node is not drained: any user could have that. */
 static void spool_was_full(struct control *c, struct job *j)
 {
-    j->requeue_after = j->may_requeue;
-    if (j->requeue_after && j->begin_at < control_wall(c) + SPOOL_RETRY_SEC)
-        j->begin_at = control_wall(c) + SPOOL_RETRY_SEC;
+    finish_requeue_later(c, j, SPOOL_RETRY_SEC);
     not_launched(c, j);
 }
 

@@ -324,7 +324,9 @@ void sim_check_claims(struct sim *s, const struct sim_client *c, const struct si
     else if (claims[SIM_CLAIM_MEMORY].made &&
              v->mem_node_mib != (uint64_t)claims[SIM_CLAIM_MEMORY].value)
         wrong = "a size of memory";
-    else if (claims[SIM_CLAIM_BEGIN].made && v->begin_at != claims[SIM_CLAIM_BEGIN].value)
+    else if (claims[SIM_CLAIM_BEGIN].made && v->begin_at != claims[SIM_CLAIM_BEGIN].value &&
+             !(v->begin_at > claims[SIM_CLAIM_BEGIN].value &&
+               (v->restarts || v->completing))) /* it may have to wait when it is sent back */
         wrong = "a begin time";
     else if (claims[SIM_CLAIM_FEATURES].made &&
              strcmp(v->features, (const char *)(intptr_t)claims[SIM_CLAIM_FEATURES].value) != 0)
