@@ -123,6 +123,7 @@ struct job {
     int script;       /* of the site's, that runs for it now: enum _Pb__ScriptKind; 0: none */
     bool warn_batch, warned;   /* to the script alone; it was sent */
     bool had_shell;            /* a step STEP_ID_INTERACTIVE was made in this attempt */
+    bool script_ending;        /* its script alone is ordered to end, until its node says it did */
     bool switches_waived;      /* it has waited for them long enough */
     bool dirty;                /* in cluster.dirty */
     bool lost_node, lost_host; /* of its record: nodes that are not configured now; its host */

@@ -263,6 +263,8 @@ void job_pack_live(const struct cluster *c, struct job *j)
         SET(&m, had_shell, true);
     if (j->warned)
         SET(&m, warned, true);
+    if (j->script_ending)
+        SET(&m, script_ending, true);
     if (j->configuring)
         SET(&m, configuring, true);
     if (j->readying)

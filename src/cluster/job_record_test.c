@@ -279,7 +279,8 @@ static void random_facts(struct job *j, uint64_t *seed)
 {
     static const char *const reasons[] = {NULL, "TimeLimit", "NonZeroExitCode", "JobHeldUser"};
     bool *const flags[] = {&j->held,          &j->admin_hold, &j->launched,         &j->backfilled,
-                           &j->requeue_after, &j->warned,     &j->interactive_step, &j->had_shell};
+                           &j->requeue_after, &j->warned,     &j->interactive_step, &j->had_shell,
+                           &j->script_ending};
 
     for (size_t i = 0; i < COUNT(flags); i++)
         *flags[i] = test_between(seed, 0, 3) == 0;
@@ -327,7 +328,7 @@ static void same_job(const struct job *a, const struct job *b)
     assert_true(a->launched == b->launched && a->backfilled == b->backfilled);
     assert_true(a->completing == b->completing && a->requeue_after == b->requeue_after);
     assert_true(a->interactive_step == b->interactive_step && a->warned == b->warned &&
-                a->had_shell == b->had_shell);
+                a->script_ending == b->script_ending && a->had_shell == b->had_shell);
     assert_int_equal(a->cancelled_by, b->cancelled_by);
     assert_int_equal(a->priority, b->priority);
     assert_int_equal(a->restarts, b->restarts);

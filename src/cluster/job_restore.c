@@ -124,6 +124,7 @@ static void restore_live(struct job *j, const Pb__JobLive *m)
     j->special_exit = OR(m, special_exit, 0);
     j->had_shell = OR(m, had_shell, 0);
     j->warned = OR(m, warned, 0);
+    j->script_ending = OR(m, script_ending, 0);
     j->configuring = OR(m, configuring, 0);
     j->readying = j->configuring && OR(m, readying, 0);
     j->epilog_due = OR(m, epilog_due, 0);

@@ -100,6 +100,10 @@ void cancel_repeat_steps(struct control *c, struct job *j)
         if (s->ending)
             job_make_run(j)->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_STEP_MS;
     }
+    if (j->script_ending) {
+        end_step(c, j, job_host(j), STEP_ID_BATCH);
+        job_make_run(j)->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_STEP_MS;
+    }
 }
 
 static void repeat_soon(struct control *c, struct job *j)
@@ -112,6 +116,8 @@ static void repeat_soon(struct control *c, struct job *j)
 
 bool cancel_is_pending(const struct job *j)
 {
+    if (j->script_ending)
+        return true;
     vec_foreach (&j->steps, s)
         if (s->ending)
             return true;
@@ -135,6 +141,16 @@ void cancel_step(struct control *c, struct job *j, struct step *s)
     repeat_soon(c, j);
 }
 
+/* Its node may be away, or be launching it: said until it has ended, as with steps. */
+static void cancel_script(struct control *c, struct job *j)
+{
+    end_step(c, j, job_host(j), STEP_ID_BATCH);
+    if (!j->script_ending)
+        job_touch(c->cluster, j);
+    j->script_ending = true;
+    repeat_soon(c, j);
+}
+
 /* A step that the request names, or the batch script. */
 static int touch_step(struct control *c, struct job *j, const Pb__JobSignal *r,
                       const Pb__StepId *id, struct hostlist *missed)
@@ -151,7 +167,7 @@ static int touch_step(struct control *c, struct job *j, const Pb__JobSignal *r,
             return ERR_NO_STEP;
         if (!ends)
             return send_signal(c, j, job_host(j), r, id, 0, missed) ? 0 : ERR_NODES_DOWN;
-        end_step(c, j, job_host(j), id->step_id);
+        cancel_script(c, j);
         return 0;
     }
     struct step *s = step_find(j, id->step_id);

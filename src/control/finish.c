@@ -254,7 +254,7 @@ void finish_requeue(struct control *c, struct job *j)
     j->exit_status = j->derived_status = 0;
     j->next_step = 0;
     j->had_shell = j->launched = j->backfilled = j->warned = j->configuring = j->epilog_due = false;
-    j->readying = false;
+    j->readying = j->script_ending = false;
     j->start_at = j->end_at = 0;
     job_forget_run(c->cluster, j);
     j->eligible_at = control_wall(c); /* a begin time that is still to come holds */

@@ -235,7 +235,7 @@ void cancel_warn(struct control *c, struct job *j);              /* --signal: it
 /* What is left of it ends everywhere. */
 void cancel_step(struct control *c, struct job *j, struct step *s);
 void cancel_repeat_steps(struct control *c,
-                         struct job *j);                /* ending steps are ordered to end again */
+                         struct job *j); /* ending steps, and scripts, are ordered to end again */
 bool cancel_is_pending(const struct job *j);            /* there are such */
 void cancel_restored(struct control *c, struct job *j); /* the same, after a restart */
 

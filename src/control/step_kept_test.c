@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/step_id.h"
 #include "control/fixture.h"
 
 #define CONF_OF(nodes)                                                                             \
@@ -253,6 +254,47 @@ static void a_launch_confirmed_ends_no_order_to_stand_still(void **state)
     fixture_free(f);
 }
 
+static void the_end_of_a_script_waits_for_its_node(void **state)
+{
+    for (unsigned how = 0; how < BREAKS; how++) {
+        struct fixture *f = make_batch();
+        fixture_launched(f, "n1", 1, 0);
+        control_node_lost(f->control, "n1");
+        assert_int_equal(cancel_step(f, STEP_ID_BATCH), 0);
+        break_off(f, how);
+        fixture_clear(f);
+        fixture_pass(f, 1000);
+        assert_int_equal(ends(f, "n1", STEP_ID_BATCH), 1);
+        assert_int_equal(ends(f, "n2", STEP_ID_BATCH), 0);
+        size_t puts = f->puts;
+        assert_int_equal(cancel_step(f, STEP_ID_BATCH), 0);
+        assert_int_equal(f->puts, puts);
+        fixture_batch_ended(f, "n1", 1, 0, SIGTERM);
+        assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__FAILED);
+        fixture_clear(f);
+        fixture_pass(f, 5000);
+        assert_int_equal(ends(f, "n1", STEP_ID_BATCH), 0);
+        fixture_free(f);
+    }
+}
+
+/* It was to end, its next attempt is not. */
+static void the_end_of_a_script_is_that_of_one_attempt(void **state)
+{
+    struct fixture *f = make_batch();
+    fixture_launched(f, "n1", 1, 0);
+    assert_int_equal(cancel_step(f, STEP_ID_BATCH), 0);
+    assert_int_equal(fixture_update_node(f, "n2", "down", "gone"), 0); /* queued again */
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__NODE_FAIL);
+    fixture_gone(f, "n1", 1, 0);
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING);
+    fixture_launched(f, "n1", 1, 1);
+    fixture_clear(f);
+    fixture_pass(f, 5000);
+    assert_int_equal(ends(f, "n1", STEP_ID_BATCH), 0);
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,6 +307,8 @@ int main(void)
         cmocka_unit_test(one_that_nobody_launches_is_asked_for),
         cmocka_unit_test(a_launch_confirmed_ends_no_other_order),
         cmocka_unit_test(a_launch_confirmed_ends_no_order_to_stand_still),
+        cmocka_unit_test(the_end_of_a_script_waits_for_its_node),
+        cmocka_unit_test(the_end_of_a_script_is_that_of_one_attempt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,8 +51,9 @@ def test_by_user_name_state_partition(cluster):
 
 
 def test_a_signal_for_a_node_that_is_away(make_cluster):
-    """Nobody keeps it, so that nobody says that it was sent; the end of the job is kept."""
+    """Nobody keeps it, so that nobody says that it was sent; the end of the job is kept, and that of a script."""
     c = make_cluster(nodes=2)
+    script = c.sbatch("-w", "n2", wrap="sleep 300000")
     job = c.sbatch("-w", "n2", script="#!/bin/sh\nsrun sleep 300000\n")
     eventually(lambda: f"{job}.0" in c.run(f"squeue -h -s -j {job} -o %i").stdout, "the step runs")
     c.kill("n2")
@@ -62,9 +63,11 @@ def test_a_signal_for_a_node_that_is_away(make_cluster):
     c.start_node("n2")
     eventually(lambda: c.run(f"scancel -s CONT {job}").returncode == 0, "it is back")
     c.kill("n2")
-    c.run(f"scancel {job}").ok()
+    c.run(f"scancel {job} {script}.batch").ok()
     c.start_node("n2")
     assert c.wait(job)["JobState"] == "CANCELLED"
+    ended = c.wait(script)
+    assert (ended["JobState"], ended["ExitCode"]) == ("FAILED", "0:15")
 
 
 def test_a_signal_that_reaches_some_nodes(make_cluster):
