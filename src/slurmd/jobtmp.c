@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,6 +19,9 @@
 
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
+
+#define ASIDE ".left." /* and a number, behind the job's */
+#define ASIDE_TRIES 100
 
 struct jobtmp {
     struct conf_container conf;
@@ -214,22 +218,53 @@ static bool has_job(const struct slurmd *d, uint32_t id)
     return false;
 }
 
+/* A job of that number may come before it is removed: out of its way, unless somebody is at it. */
+static char *set_aside(char *path)
+{
+    _cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    for (unsigned i = 1; fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB) && i <= ASIDE_TRIES; i++) {
+        char *aside = mem_printf("%s" ASIDE "%u", path, i);
+
+        if (!rename(path, aside)) { /* it replaces nothing but what is empty */
+            free(path);
+            return aside;
+        }
+        free(aside);
+    }
+    return path;
+}
+
+static void sweep_one(struct slurmd *d, const char *name)
+{
+    Pb__Terminate about = PB__TERMINATE__INIT;
+    const char *mark = strstr(name, ASIDE);
+    _cleanup_free_ char *number = mem_strndup(name, mark ? (size_t)(mark - name) : strlen(name));
+    _cleanup_free_ char *path = NULL;
+    long long id;
+
+    if (str_parse_i64(number, 1, UINT32_MAX, &id) < 0 || (!mark && has_job(d, (uint32_t)id)))
+        return;
+    path = mem_printf("%s/%s", d->jobtmp->base, name);
+    if (!mark)
+        path = set_aside(path);
+    about.job_id = (uint32_t)id;
+    remove_dir(d, path, &about, on_swept);
+}
+
 void jobtmp_sweep(struct slurmd *d)
 {
     DIR *dir = d->jobtmp ? opendir(d->jobtmp->base) : NULL;
+    VEC(char *) names = {0};
     struct dirent *entry;
 
-    while (dir && (entry = readdir(dir))) {
-        Pb__Terminate about = PB__TERMINATE__INIT;
-        _cleanup_free_ char *path = NULL;
-        long long id;
-
-        if (str_parse_i64(entry->d_name, 1, UINT32_MAX, &id) < 0 || has_job(d, (uint32_t)id))
-            continue;
-        path = mem_printf("%s/%s", d->jobtmp->base, entry->d_name);
-        about.job_id = (uint32_t)id;
-        remove_dir(d, path, &about, on_swept);
-    }
+    while (dir && (entry = readdir(dir)))
+        vec_push(&names, mem_strdup(entry->d_name));
     if (dir)
         closedir(dir);
+    vec_foreach (&names, name) {
+        sweep_one(d, *name);
+        free(*name);
+    }
+    vec_done(&names);
 }

@@ -34,6 +34,14 @@ bool jobtmp_is_namespace(int fd)
     return ioctl(fd, NS_GET_NSTYPE) == CLONE_NEWNS;
 }
 
+bool jobtmp_is_at(int dir_fd, const char *dir)
+{
+    struct stat held, there;
+
+    return !fstat(dir_fd, &held) && !lstat(dir, &there) && held.st_ino == there.st_ino &&
+           held.st_dev == there.st_dev;
+}
+
 /* Nobody else makes or removes it meanwhile, until the descriptor is closed. */
 int jobtmp_lock(const char *dir, struct err *err)
 {
@@ -47,7 +55,10 @@ int jobtmp_lock(const char *dir, struct err *err)
             close(fd);
             return err->code;
         }
-    return fd;
+    if (jobtmp_is_at(fd, dir))
+        return fd;
+    close(fd);
+    return err_set(err, -ENOENT, "%s has been removed", dir);
 }
 
 int jobtmp_find(int dir_fd)
@@ -227,9 +238,11 @@ static int open_dir(const Pb__StepTmp *m, const char *dir, int *fd, struct err *
     _cleanup_close_ int dir_fd = -1;
     int rc = 0;
 
-    if (mkdir(dir, 0700) && errno != EEXIST)
-        return err_set(err, -errno, "%s: %s", dir, strerror(errno));
-    dir_fd = jobtmp_lock(dir, err);
+    do { /* an old one of that job may be on its way out */
+        if (mkdir(dir, 0700) && errno != EEXIST)
+            return err_set(err, -errno, "%s: %s", dir, strerror(errno));
+        dir_fd = jobtmp_lock(dir, err);
+    } while (dir_fd == -ENOENT);
     if (dir_fd < 0)
         return dir_fd;
     *fd = jobtmp_find(dir_fd);

@@ -7,8 +7,10 @@
 #include "slurmstepd/jobtmp.h"
 
 bool jobtmp_is_namespace(int fd);
-/* The job's directory, held and locked; negative. */
+/* The job's directory, held and locked; negative, -ENOENT also when it went while we waited. */
 int jobtmp_lock(const char *dir, struct err *err);
+/* Whether it still is what has that name. */
+bool jobtmp_is_at(int dir_fd, const char *dir);
 /* Its namespace; -1: there is none. */
 int jobtmp_find(int dir_fd);
 

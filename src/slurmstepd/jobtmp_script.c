@@ -133,7 +133,7 @@ int jobtmp_remove_main(const char *dir)
     _cleanup_free_ char *held = mem_printf("%s/.ns", dir);
     struct err err = {0};
     int dir_fd = jobtmp_lock(dir, &err), ns;
-    struct stat st;
+    bool whole;
 
     if (dir_fd == -ENOENT)
         return 0;
@@ -149,8 +149,9 @@ int jobtmp_remove_main(const char *dir)
     while (umount2(held, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
         ;
     wipe_tree_whole(dir);
+    whole = !jobtmp_is_at(dir_fd, dir); /* there may be another by now */
     close(dir_fd);
-    if (lstat(dir, &st) && errno == ENOENT)
+    if (whole)
         return 0;
     fprintf(stderr, "slurmstepd: error: %s cannot be removed whole\n", dir);
     return 1;

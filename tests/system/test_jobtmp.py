@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Directories of a job's own: JobContainerType=job_container/tmpfs and job_container.conf."""
+import fcntl
 import os
 import pathlib
 import pwd
+import shutil
 import subprocess
 import tempfile
 
@@ -137,14 +139,45 @@ def test_a_killed_daemon_finds_the_namespace_again(make):
 
 
 def test_what_is_left_of_unknown_jobs_goes(make):
-    """A daemon that starts removes it: after a power failure, say."""
-    c = make(start=False)
+    """A daemon that starts removes it: after a power failure, say. A job of that number that begins meanwhile sees none of it."""
+    c = make(conf="FirstJobId=4711", start=False)
     (base(c) / "4711" / "0").mkdir(parents=True)
     (base(c) / "4711" / "0" / "file").write_text("x")
+    (base(c) / "4712.left.1" / "0").mkdir(parents=True)
     (base(c) / "keep").mkdir()
     c.start()
+    assert c.run(["srun", "ls", "-A", "/tmp"], user=USERS[0]).ok() == ""
     eventually(empty(c), "removed")
     assert (base(c) / "keep").exists()
+
+
+def waiters(inode):
+    """How many wait for a lock."""
+    return sum("->" in line and f":{inode} " in line for line in pathlib.Path("/proc/locks").read_text().splitlines())
+
+
+def test_a_job_whose_old_directories_are_being_removed(make):
+    """It has been queued again after a power failure, and takes none that goes away; who came to remove them leaves the new ones alone."""
+    c = make(conf="FirstJobId=4711", start=False)
+    old = base(c) / "4711"
+    (old / "0").mkdir(parents=True)
+    (old / "0" / "file").write_text("x")
+    held = os.open(old, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    inode = os.fstat(held).st_ino
+    c.start()
+    eventually(lambda: waiters(inode) == 1, "somebody is to remove it")
+    go = c.work / "go"
+    job = c.sbatch("-o", "out", wrap=f"ls -A /tmp; echo new >/tmp/f; touch ready; while [ ! -e {go} ]; do sleep 0.05; done; cat /tmp/f", user=USERS[0])
+    assert job == 4711
+    eventually(lambda: waiters(inode) == 3, lambda: c.job(job))  # the script, and its extern step
+    shutil.rmtree(old)
+    os.close(held)
+    eventually((c.work / "ready").exists, lambda: c.job(job))
+    eventually(lambda: subprocess.run(["pgrep", "-f", f"remove {old}$"], stdout=subprocess.DEVNULL).returncode, "the remover has ended")
+    go.touch()
+    assert c.wait(job)["JobState"] == "COMPLETED"
+    assert (c.work / "out").read_text() == "new\n"
 
 
 def test_first_steps_at_once(make):
