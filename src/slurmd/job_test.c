@@ -114,6 +114,15 @@ static struct job *adopt(const char *lines)
     return job_find(&d, JOB, 0);
 }
 
+static struct job *job_of(uint32_t restarts)
+{
+    Pb__Terminate about = PB__TERMINATE__INIT;
+
+    about.job_id = JOB;
+    about.restarts = restarts;
+    return job_new_unnoted(&d, &about);
+}
+
 /* One after the other is found: what has ended is no reason to end the job while others live. */
 static void no_epilog_while_steps_live(void **state)
 {
@@ -168,11 +177,30 @@ static void a_failed_start_is_reported(void **state)
     }
 }
 
+/* A job that was requeued to the node on which an attempt of it has been given up. */
+static void the_next_attempt_keeps_its_script(void **state)
+{
+    struct job *first, *second;
+
+    set_up(NULL);
+    _cleanup_free_ char *dir = below("job00042"), *script = below("job00042/slurm_script");
+    first = job_of(0);
+    second = job_of(1);
+    assert_int_equal(mkdir(dir, 0711), 0);
+    assert_int_equal(path_write_file(script, "#!", 2, 0700, NULL), 0);
+    job_forget(first);
+    assert_int_equal(access(script, F_OK), 0);
+    job_forget(second);
+    assert_int_equal(access(dir, F_OK), -1);
+    tear_down(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_epilog_while_steps_live),
         cmocka_unit_test(a_failed_start_is_reported),
+        cmocka_unit_test(the_next_attempt_keeps_its_script),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
