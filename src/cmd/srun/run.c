@@ -354,8 +354,7 @@ static void begin_tasks(struct run *run)
 static int make_argv(struct run *run, struct err *err)
 {
     const struct run_options *o = run->options;
-    static const char *const head[] = {"/bin/sh", "-c", NULL, "srun"};
-    const int extra = (int)(sizeof(head) / sizeof(head[0]));
+    char *head[MULTI_ARGV_MAX];
 
     run->argc = o->argc;
     run->argv = o->argv;
@@ -363,12 +362,12 @@ static int make_argv(struct run *run, struct err *err)
         return 0;
     if (multi_format(o->multi_prog, run->step->num_tasks, &run->multi_script, err) < 0)
         return err_prefix(err, "%s", o->argv[0]);
-    run->argc = o->argc - 1 + extra;
+    size_t extra = multi_argv(&run->multi_script, &run->arena, head);
+    run->argc = o->argc - 1 + (int)extra;
     run->argv = arena_alloc(&run->arena, ((size_t)run->argc + 1) * sizeof(char *));
-    for (int i = 0; i < extra; i++)
-        run->argv[i] = head[i] != NULL ? (char *)head[i] : run->multi_script.data;
+    memcpy(run->argv, head, extra * sizeof(char *));
     for (int i = 1; i < o->argc; i++)
-        run->argv[extra + i - 1] = o->argv[i];
+        run->argv[extra + (size_t)i - 1] = o->argv[i];
     return 0;
 }
 
