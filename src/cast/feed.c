@@ -380,10 +380,10 @@ static void on_step(void *ctx)
     struct cast_feed *f = ctx;
     bool fed = !f->events.is_fed || f->events.is_fed(f->events.ctx);
 
-    while (f->adopt.len) {
+    while (f->adopt.len && (fed || f->ending)) {
         struct cast_range r = vec_pop(&f->adopt);
 
-        if (fed && !f->ending)
+        if (!f->ending)
             feed_range(f, r);
     }
     if (f->failed.code && !f->ending && !f->fail_told) {
@@ -510,6 +510,11 @@ void cast_feed_end(struct cast_feed *f, const char *why)
             send_order(c, PB__CAST_VERDICT__CAST_OVER, why);
             rpc_session_finish(c->session);
         }
+    soon(f);
+}
+
+void cast_feed_resume(struct cast_feed *f)
+{
     soon(f);
 }
 

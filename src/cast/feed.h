@@ -35,8 +35,9 @@ struct cast_feed_events {
     cast_read_fn *read; /* bytes below cast_feed_has() */
     /* What has become of one of the list, or of one below it. */
     void (*on_state)(void *ctx, const Pb__CastState *state);
-    /* Whether we are still fed ourselves: who is not has been given up by those above, who feed
-     * those below in its place. NULL: always. */
+    /* Whether we are still fed ourselves: who is not may have been given up by those above, who
+     * feed those below in its place, and takes nobody more before cast_feed_resume(). NULL: always.
+     */
     bool (*is_fed)(void *ctx);
     /* A piece of the file cannot be read, or another one feeds those below. */
     void (*on_fail)(void *ctx, const struct err *why);
@@ -58,6 +59,8 @@ void cast_feed_sum(struct cast_feed *f, uint32_t crc); /* once known */
 void cast_feed_commit(struct cast_feed *f);
 void cast_feed_end(struct cast_feed *f, const char *why); /* whoever has not committed drops it */
 
+/* We are fed again: whom those that have gone meanwhile leave behind is fed from here. */
+void cast_feed_resume(struct cast_feed *f);
 /* Compressed as it came, see cast_blocks_keep(). */
 void cast_feed_keep(struct cast_feed *f, uint64_t at, size_t raw_len, const void *data, size_t len);
 /* All that is known of the list, one call each, but for those that nothing is known of. */

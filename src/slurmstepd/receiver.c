@@ -338,6 +338,8 @@ static void on_hello(struct receiver *r, struct rpc_session *s, const Pb__CastHe
     rpc_session_set_events(s, &events);
     if (!r->greeted)
         begin_feed(r, m);
+    else
+        cast_feed_resume(r->feed);
     r->greeted = true;
     tell_all(r);
 }
