@@ -370,6 +370,8 @@ int backup_reload(struct ctld *c, struct err *err)
     struct conf *fresh = NULL;
     struct conf_report report = {0};
     size_t me;
+    if (c->stopping && !c->begin_anew)
+        return err_set(err, -ERR_SHUTDOWN, "%s", err_text(ERR_SHUTDOWN));
     int rc = conf_load(c->conf_path, CONF_FULL, NULL, &fresh, &report, err);
     conf_report_done(&report);
     if (rc == 0)
@@ -380,9 +382,7 @@ int backup_reload(struct ctld *c, struct err *err)
         return rc;
     }
     log_info("beginning anew with the configuration of now");
-    c->begin_anew = true;
-    c->waits = !c->backup || !standby_claims(c->backup->logic);
-    stop_begin(c);
+    stop_to_begin_anew(c, !c->backup || !standby_claims(c->backup->logic));
     return 0;
 }
 

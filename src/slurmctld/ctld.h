@@ -246,6 +246,8 @@ void made_done(struct ctld *c);
 void reload_start(struct ctld *c, uint64_t call, bool preview);
 
 /* stop.c */
-void stop_begin(struct ctld *c); /* once what is queued has left */
-void stop_now(struct ctld *c);   /* everything before it has left */
+/* Once what is queued has left; for good, also when it was to begin anew. */
+void stop_begin(struct ctld *c);
+void stop_to_begin_anew(struct ctld *c, bool waits); /* unless it is stopping already */
+void stop_now(struct ctld *c);                       /* everything before it has left */
 void stop_session_closed(struct ctld *c);

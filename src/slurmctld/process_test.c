@@ -446,22 +446,28 @@ static void write_conf(struct world *w, const char *more)
     assert_int_equal(path_write_file(w->conf_file, s.data, s.len, 0644, NULL), 0);
 }
 
-static void __attribute__((noreturn)) controller(struct world *w, int ready)
+static int controller_open(const struct world *w, struct ctld *c, struct err *err)
 {
-    static struct ctld_options options;
-    struct ctld c = {.options = &options, .conf_path = mem_strdup(w->conf_file)};
-    struct err err = {0};
+    static struct ctld_options options = {.as = "localhost"};
     struct conf *conf = NULL;
     struct conf_report report = {0};
-    int rc = conf_load(w->conf_file, CONF_FULL, NULL, &conf, &report, &err);
+    c->options = &options;
+    c->conf_path = mem_strdup(w->conf_file);
+    int rc = conf_load(w->conf_file, CONF_FULL, NULL, &conf, &report, err);
     conf_report_done(&report);
     if (rc == 0) {
-        logging_open(&c, conf, false);
-        rc = files_load_keys(&c, conf, &err);
+        logging_open(c, conf, false);
+        rc = files_load_keys(c, conf, err);
     }
+    return rc ? rc : ctld_open(c, conf, 0, err);
+}
+
+static void __attribute__((noreturn)) controller(struct world *w, int ready)
+{
+    struct ctld c = {0};
+    struct err err = {0};
     bool taken;
-    if (rc == 0)
-        rc = ctld_open(&c, conf, 0, &err);
+    int rc = controller_open(w, &c, &err);
     if (rc == 0)
         rc = lead_take(&c, &taken, &err);
     if (rc == 0)
@@ -868,6 +874,38 @@ static void signals_end_it_in_order(void **state)
     assert_int_equal(submit(w, "#!/bin/sh\n"), 2);
 }
 
+/* One that does not lead, in a child: whether it is right. */
+static bool stops_for_good(const struct world *w, bool told_first)
+{
+    struct ctld c = {0};
+    struct err err = {0};
+    if (controller_open(w, &c, &err))
+        return false;
+    if (told_first)
+        stop_begin(&c);
+    bool taken = backup_reload(&c, &err) == 0;
+    if (!told_first)
+        raise(SIGTERM);
+    ctld_run(&c);
+    bool anew = c.begin_anew;
+    ctld_close(&c);
+    return !anew && taken == !told_first;
+}
+
+/* With a new configuration it begins anew, in a moment. */
+static void who_is_to_stop_does_not_begin_anew(void **state)
+{
+    for (int told_first = 0; told_first < 2; told_first++) {
+        int status = 0;
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0)
+            exit(stops_for_good(*state, told_first) ? 0 : 1);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+}
+
 int main(void)
 {
     signal(SIGPIPE, SIG_IGN);
@@ -881,6 +919,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(broken_configuration_changes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(shutdown_answers_tells_the_nodes_and_ends, setup, teardown),
         cmocka_unit_test_setup_teardown(signals_end_it_in_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_is_to_stop_does_not_begin_anew, setup, teardown),
     };
     return cmocka_run_group_tests_name("slurmctld process", tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static void stop_within(struct ctld *c, int64_t ms)
     loop_timer_set(c->stop_timer, ms);
 }
 
-void stop_begin(struct ctld *c)
+static void begin(struct ctld *c)
 {
     if (c->stopping)
         return;
@@ -37,6 +37,21 @@ void stop_begin(struct ctld *c)
     outbox_add(c->outbox, outbox_item_new(OUTBOX_STOP, NULL, 0));
     /* A full disk must not keep it: what is not durable was not promised. */
     stop_within(c, CTLD_STOP_COMMIT_MS);
+}
+
+void stop_begin(struct ctld *c)
+{
+    c->begin_anew = false;
+    begin(c);
+}
+
+void stop_to_begin_anew(struct ctld *c, bool waits)
+{
+    if (c->stopping)
+        return;
+    c->begin_anew = true;
+    c->waits = waits;
+    begin(c);
 }
 
 /* The nodes have their orders: what was announced has come. A controller that is killed before that

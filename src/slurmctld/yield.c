@@ -58,7 +58,6 @@ void yield_request(struct ctld *c, const struct rpc_request *r)
     log_info("%s takes the lead (%s, uid %u): going back to standby", ask->successor, r->peer,
              r->who.uid);
     c->successor = mem_strdup(ask->successor);
-    c->begin_anew = c->waits = true;
     rpc_server_refuse_sessions(c->server, -ERR_STANDBY, err_text(ERR_STANDBY));
-    stop_begin(c);
+    stop_to_begin_anew(c, true);
 }
