@@ -21,6 +21,8 @@
 #include "proto/spawn.pb-c.h"
 #include "slurmstepd/pmixd_lib.h"
 
+#define PMIXD_BLOB_MAX (15u << 20) /* bytes: what fits into a message, with its head */
+
 /* The step, constant after the start: read by all threads. */
 struct pmixd_job {
     char nspace[PMIX_MAX_NSLEN + 1];

@@ -8,8 +8,6 @@
 #include "base/mem.h"
 #include "slurmstepd/pmixd_loop.h"
 
-#define BLOB_MAX (15u << 20) /* what fits into a message, with its head */
-
 /* How often a group has met. */
 struct pmixd_meetings {
     UT_hash_handle hh;
@@ -39,10 +37,10 @@ static bool fits(struct pmixd *p, const struct pmixd_call *c)
 {
     _cleanup_free_ char *text = NULL;
 
-    if (c->len <= BLOB_MAX)
+    if (c->len <= PMIXD_BLOB_MAX)
         return true;
     text = mem_printf("PMIx: a node puts %zu bytes into a fence, and %u are the limit", c->len,
-                      BLOB_MAX);
+                      PMIXD_BLOB_MAX);
     end_step(p, 1, text, true);
     return false;
 }
@@ -111,8 +109,8 @@ void pmixd_ask_got(struct pmixd *p, struct pmixd_call *c)
     m.node = c->node;
     m.has_step = c->has_step;
     m.step = c->step;
-    m.status = c->len > BLOB_MAX ? PMIX_ERROR : c->status;
-    m.has_data = c->len <= BLOB_MAX;
+    m.status = c->len > PMIXD_BLOB_MAX ? PMIX_ERROR : c->status;
+    m.has_data = c->len <= PMIXD_BLOB_MAX;
     m.data.data = (uint8_t *)c->data;
     m.data.len = c->len;
     rpc_link_send(p->link, RPC_PMIXD_GOT, false, 0, &m.base);
@@ -146,8 +144,10 @@ static void take_names(struct pmixd *p, struct pmixd_call *c)
     c->id = ++p->next_id;
     remember(p, c);
     c->left = c->name_count;
-    if (!c->left)
+    if (!c->left) { /* directives alone */
         pmixd_answer_names(p, c);
+        return;
+    }
     for (size_t i = 0, count = c->left; i < count; i++) {
         Pb__NameRequest m = PB__NAME_REQUEST__INIT;
 
@@ -172,7 +172,7 @@ static void take_event(struct pmixd *p, struct pmixd_call *c)
     m.has_data = c->data != NULL;
     m.data.data = (uint8_t *)c->data;
     m.data.len = c->len;
-    if (c->len <= BLOB_MAX)
+    if (c->len <= PMIXD_BLOB_MAX)
         rpc_link_send(p->link, RPC_PMIXD_EVENT, false, 0, &m.base);
     pmixd_call_free(c);
 }

@@ -357,6 +357,10 @@ static pmix_status_t on_publish(const pmix_proc_t *proc, const pmix_info_t info[
             pmixd_call_free(c);
             return PMIX_ERR_NOT_SUPPORTED;
         }
+        if (n->len > PMIXD_BLOB_MAX) { /* it would never arrive */
+            pmixd_call_free(c);
+            return PMIX_ERR_OUT_OF_RESOURCE;
+        }
     }
     pmixd_call_post(c);
     return PMIX_SUCCESS;

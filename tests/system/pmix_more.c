@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A process that asks its PMIx server for what MPI libraries of today do beside MPI_Init, one thing
- * for each operand: group, event, query, control, signal, names, none.
+ * for each operand: group, event, flood, publish, query, control, signal, none.
  */
 #include <pmix.h>
 #include <signal.h>
@@ -154,6 +154,17 @@ static void none(void)
            PMIx_Error_string(PMIx_Allocation_request(PMIX_ALLOC_NEW, &info, 1, &results, &count)));
 }
 
+/* A value of 16 MiB, and a bit: more than goes to srun. */
+static void publish(void)
+{
+    size_t len = (size_t)17 << 20;
+    pmix_byte_object_t bytes = {calloc(1, len), len};
+    pmix_info_t info;
+
+    PMIX_INFO_LOAD(&info, "big", &bytes, PMIX_BYTE_OBJECT);
+    printf("%u: %s\n", me.rank, PMIx_Error_string(PMIx_Publish(&info, 1)));
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "none";
@@ -173,6 +184,8 @@ int main(int argc, char **argv)
         event();
     else if (!strcmp(what, "flood"))
         flood();
+    else if (!strcmp(what, "publish"))
+        publish();
     else if (!strcmp(what, "query"))
         query();
     else if (!strcmp(what, "none"))

@@ -43,6 +43,11 @@ def test_an_event_reaches_all_nodes(ask):
     assert {f"{rank}: event -3999 of 0: hello" for rank in range(1, 6)} <= set(out)
 
 
+def test_a_value_that_is_too_large_to_publish(ask):
+    """It is refused at once."""
+    assert ask("publish", "-N1", "-n1").ok() == "0: OUT-OF-RESOURCE"
+
+
 def server_of(shepherd):
     for process in pathlib.Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
