@@ -146,6 +146,10 @@ static void on_done(void *arg)
     struct ctld *c = run->c;
     struct made_change *change;
     c->made_running = false;
+    if (c->closed) { /* made_done() was before */
+        run_free(run);
+        return;
+    }
     if (c->stopping || run->seen != c->conf_changes) {
         again(run);
     } else {

@@ -861,15 +861,26 @@ static void shutdown_answers_tells_the_nodes_and_ends(void **state)
     node_done(&n);
 }
 
+static void expect_end(pid_t pid)
+{
+    int status = 0;
+    assert_true(pid > 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void stop(struct world *w)
+{
+    kill(w->controller, SIGTERM);
+    expect_end(w->controller);
+    w->controller = 0;
+}
+
 static void signals_end_it_in_order(void **state)
 {
     struct world *w = *state;
     submit(w, "#!/bin/sh\n");
-    kill(w->controller, SIGTERM);
-    int status = 0;
-    assert_int_equal(waitpid(w->controller, &status, 0), w->controller);
-    w->controller = 0;
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    stop(w);
     start(w);
     assert_int_equal(submit(w, "#!/bin/sh\n"), 2);
 }
@@ -896,14 +907,29 @@ static bool stops_for_good(const struct world *w, bool told_first)
 static void who_is_to_stop_does_not_begin_anew(void **state)
 {
     for (int told_first = 0; told_first < 2; told_first++) {
-        int status = 0;
         pid_t pid = fork();
-        assert_true(pid >= 0);
         if (pid == 0)
             exit(stops_for_good(*state, told_first) ? 0 : 1);
-        assert_int_equal(waitpid(pid, &status, 0), pid);
-        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        expect_end(pid);
     }
+}
+
+static void it_ends_while_the_configuration_is_read(void **state)
+{
+    struct world *w = *state;
+    stop(w);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct ctld c = {0};
+        struct err err = {0};
+        bool taken;
+        if (controller_open(w, &c, &err) || lead_take(&c, &taken, &err))
+            exit(1);
+        reload_start(&c, 0, false);
+        ctld_close(&c);
+        exit(0);
+    }
+    expect_end(pid);
 }
 
 int main(void)
@@ -920,6 +946,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(shutdown_answers_tells_the_nodes_and_ends, setup, teardown),
         cmocka_unit_test_setup_teardown(signals_end_it_in_order, setup, teardown),
         cmocka_unit_test_setup_teardown(who_is_to_stop_does_not_begin_anew, setup, teardown),
+        cmocka_unit_test_setup_teardown(it_ends_while_the_configuration_is_read, setup, teardown),
     };
     return cmocka_run_group_tests_name("slurmctld process", tests, NULL, NULL);
 }

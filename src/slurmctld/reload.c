@@ -79,11 +79,11 @@ static void apply(struct reload *r)
         log_error("%s", str_cstr(&note));
     conf_report_format(&r->report, &note);
     if (r->preview) {
-        control_reconfigure_preview(c->control, r->call, r->conf, str_cstr(&note));
+        control_reconfigure_preview(c->control, r->call, take_ptr(r->conf), str_cstr(&note));
         return;
     }
     c->conf_changes++;
-    control_reconfigure(c->control, r->call, r->conf, str_cstr(&note));
+    control_reconfigure(c->control, r->call, take_ptr(r->conf), str_cstr(&note));
     outbox_add(c->outbox, outbox_item_new(OUTBOX_UNKNOWN, NULL, 0));
     names_forget(c->names);
     submit_env_begin(c);
@@ -98,6 +98,15 @@ static void apply(struct reload *r)
 }
 
 static void on_done(void *arg);
+
+static void reload_free(struct reload *r)
+{
+    conf_free(r->conf);
+    conf_report_done(&r->report);
+    str_done(&r->made);
+    free(r->path);
+    free(r);
+}
 
 static void begin(struct reload *r)
 {
@@ -115,6 +124,10 @@ static void on_done(void *arg)
 {
     struct reload *r = arg;
     struct ctld *c = r->c;
+    if (c->closed) { /* with all that it would be held against */
+        reload_free(r);
+        return;
+    }
     if (r->seen != c->conf_changes) { /* nodes were made meanwhile: once more, with them */
         begin(r);
         return;
@@ -132,10 +145,7 @@ static void on_done(void *arg)
         if (r->call)
             ctld_reply_error(c, r->call, r->err.code, r->err.text);
     }
-    conf_report_done(&r->report);
-    str_done(&r->made);
-    free(r->path);
-    free(r);
+    reload_free(r);
 }
 
 void reload_start(struct ctld *c, uint64_t call, bool preview)
