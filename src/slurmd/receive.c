@@ -83,6 +83,15 @@ void receive_end(struct job *j)
     }
 }
 
+bool receive_is_ours(const struct slurmd *d, pid_t pid)
+{
+    for (const struct job *j = d->jobs; j; j = j->hh.next)
+        vec_foreach (&j->receivers, r)
+            if ((*r)->pid == pid)
+                return true;
+    return false;
+}
+
 void receive_forget(struct job *j)
 {
     vec_foreach (&j->receivers, r) {

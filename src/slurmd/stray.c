@@ -17,7 +17,7 @@
 #include "base/proc.h"
 #include "base/step_id.h"
 #include "base/str.h"
-#include "slurmd/extern.h"
+#include "slurmd/receive.h"
 
 #define PASSES 100 /* each kills all it finds; a fork bomb needs several */
 #define ENVIRONMENT_MAX (4u << 20)
@@ -78,14 +78,23 @@ static unsigned kill_marked(struct wanted *w)
     return count;
 }
 
-/* Shepherds and scripts are our own user's: a child of another user is an orphan. Until we wait for
- * it, its number is its own. */
-static unsigned kill_orphans(uid_t uid, struct wanted *w)
+static bool is_orphan(const struct slurmd *d, pid_t pid, uid_t uid)
+{
+    struct stat st;
+    struct proc p;
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+    return !stat(path, &st) && st.st_uid == uid && !proc_read(pid, &p) && p.state != 'Z' &&
+           !receive_is_ours(d, pid);
+}
+
+/* Shepherds and scripts are our own user's: a child of another user is an orphan, unless it is a
+ * receiver of files. Until we wait for it, its number is its own. */
+static unsigned kill_orphans(const struct slurmd *d, uid_t uid, struct wanted *w)
 {
     _cleanup_str_ struct str text = STR_INIT;
     unsigned count = 0;
-    struct stat st;
-    struct proc p;
     char path[64], *at, *end;
 
     if (uid == geteuid())
@@ -98,9 +107,7 @@ static unsigned kill_orphans(uid_t uid, struct wanted *w)
 
         if (end == at || pid <= 1)
             break;
-        snprintf(path, sizeof(path), "/proc/%ld", pid);
-        if (!stat(path, &st) && st.st_uid == uid && !proc_read((pid_t)pid, &p) && p.state != 'Z' &&
-            !kill((pid_t)pid, SIGKILL)) {
+        if (is_orphan(d, (pid_t)pid, uid) && !kill((pid_t)pid, SIGKILL)) {
             w->found = (pid_t)pid;
             count++;
         }
@@ -123,7 +130,7 @@ unsigned stray_kill(const struct slurmd *d, uint32_t job_id, uint32_t step_id, u
     else if (w.of_step)
         w.vars[3] = mem_printf("SLURM_STEP_ID=%u", step_id);
     for (int i = 0; i < PASSES && count; i++)
-        count = kill_marked(&w) + kill_orphans(uid, &w);
+        count = kill_marked(&w) + kill_orphans(d, uid, &w);
     if (count)
         proc_describe(w.found, left);
     for (int i = 0; i < 4; i++)

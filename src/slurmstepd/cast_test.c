@@ -10,7 +10,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -22,6 +24,7 @@
 #include "rpc/session.h"
 #include "slurmstepd/fake.h"
 
+#define NOBODY 65534
 #define TIMEOUT_MS 5000
 #define TEXT "what is sent"
 #define SIZE (sizeof(TEXT) - 1)
@@ -332,6 +335,45 @@ static void test_a_file(void **state)
     end(&s, 5);
 }
 
+static void place(struct sender *s)
+{
+    feed(s, 0, TEXT, SIZE);
+    sum(s, SIZE, crc32c(0, TEXT, SIZE));
+    assert_true(bench_until(&s->b, is_whole, s));
+    order(s, PB__CAST_VERDICT__CAST_COMMIT);
+    assert_true(bench_until(&s->b, is_final, s));
+    assert_int_equal(s->phase, PB__CAST_PHASE__CAST_PLACED);
+    order(s, PB__CAST_VERDICT__CAST_OVER);
+    assert_true(bench_until(&s->b, is_over, s));
+}
+
+/* Another job of the user's: what its shepherd has left is ended, and nothing else of his. */
+static void test_a_shepherd_is_killed_meanwhile(void **state)
+{
+    struct bench_cred files = for_files, c = {.job_id = 6, .uid = NOBODY};
+    Pb__CastHello m = PB__CAST_HELLO__INIT;
+    struct sender s;
+
+    if (geteuid() != 0) /* all is one user's: nothing is told by that */
+        skip();
+    begin(&s);
+    assert_int_equal(chmod(s.b.dir, 0777), 0);
+    files.uid = NOBODY;
+    assert_int_equal(ask(&s, &files), 0);
+    connect_to(&s);
+    greet(&s, &m);
+    bench_launch(&s.b, &c, "#!/bin/sh\ncut -d' ' -f4 /proc/$$/stat >stepd\nexec sleep 1000\n");
+    assert_true(bench_wait_text(&s.b, "stepd", "\n"));
+    _cleanup_free_ char *text = bench_read(&s.b, "stepd");
+    assert_int_equal(kill((pid_t)atoi(text), SIGKILL), 0);
+    assert_string_equal(bench_batch_ended(&s.b, 6)->text, "slurmstepd was killed");
+    assert_non_null(s.session);
+    place(&s);
+    bench_terminate(&s.b, 6, 0, 0, NULL);
+    assert_non_null(bench_job_gone(&s.b, 6));
+    end(&s, 5);
+}
+
 static void refused(struct sender *s, int code)
 {
     assert_true(bench_until(&s->b, is_final, s));
@@ -480,6 +522,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_job_that_is_over),
         cmocka_unit_test(test_asked_twice),
         cmocka_unit_test(test_a_file),
+        cmocka_unit_test(test_a_shepherd_is_killed_meanwhile),
         cmocka_unit_test(test_what_does_not_belong),
         cmocka_unit_test(test_greetings_that_are_refused),
         cmocka_unit_test(test_another_sender),
