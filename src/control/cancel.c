@@ -200,12 +200,18 @@ static int signal_job(struct control *c, struct job *j, const Pb__JobSignal *r,
     return meant && !sent ? ERR_NODES_DOWN : 0;
 }
 
+/* Whether it ends the job, and is no mere signal to what runs of it. */
+static bool ends_job(const Pb__JobSignal *r)
+{
+    bool script_only = OR(r, batch_only, false) || OR(r, full, false);
+    return !r->has_signal || (r->signal == SIGKILL && !script_only);
+}
+
 static int touch_job(struct control *c, const struct caller *who, struct job *j,
                      const Pb__JobSignal *r, struct hostlist *missed)
 {
-    bool script_only = (r->has_batch_only && r->batch_only) || (r->has_full && r->full);
     if (job_is_final(j)) {
-        if (j->requeue_after) { /* on its way back to the queue: it stays away */
+        if (j->requeue_after && ends_job(r)) { /* on its way back to the queue: it stays away */
             j->requeue_after = false;
             j->cancelled_by = who->uid;
             job_touch(c->cluster, j);
@@ -214,7 +220,7 @@ static int touch_job(struct control *c, const struct caller *who, struct job *j,
         }
         return ERR_JOB_DONE;
     }
-    if (!r->has_signal || (r->signal == SIGKILL && !script_only)) {
+    if (ends_job(r)) {
         j->cancelled_by = who->uid;
         j->requeue_after = false;
         bool ran = j->state != PB__JOB_STATE__PENDING;
@@ -279,8 +285,9 @@ static void touch_matching(struct control *c, const struct caller *who, const Pb
     }
     for (size_t i = 0; i < c->cluster->jobs.len; i++) {
         struct job *j = c->cluster->jobs.data[i];
-        if ((job_is_final(j) && !j->requeue_after) || !control_owns(who, j) ||
-            !state_matches(j, r->filter) || !filter_matches(&filter, j))
+        bool over = job_is_final(j) && !(j->requeue_after && ends_job(r));
+        if (over || !control_owns(who, j) || !state_matches(j, r->filter) ||
+            !filter_matches(&filter, j))
             continue;
         out->matched++;
         _cleanup_hostlist_ struct hostlist *missed = hostlist_new();

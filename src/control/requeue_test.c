@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* RequeueExit, RequeueExitHold, scontrol requeue and requeuehold, holds of jobs that run. */
+#include <signal.h>
 #include <string.h>
 
 #include "control/fixture.h"
@@ -78,7 +79,7 @@ static void who_must_not_be_requeued_is_not(void **state)
     fixture_free(f);
 }
 
-static void cancel(struct fixture *f, int64_t id, bool by_filter)
+static void cancel(struct fixture *f, int64_t id, bool by_filter, int signal)
 {
     Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
     Pb__JobFilter all = PB__JOB_FILTER__INIT;
@@ -87,6 +88,8 @@ static void cancel(struct fixture *f, int64_t id, bool by_filter)
     r.filter = by_filter ? &all : NULL;
     r.target = &targets;
     r.n_target = !by_filter;
+    r.has_signal = signal != 0;
+    r.signal = signal;
     control_job_signal(f->control, ++f->last_call, &FIXTURE_USER, &r);
     fixture_turn(f);
 }
@@ -99,9 +102,25 @@ static void on_its_way_back_it_can_be_cancelled(void **state)
         int64_t id = fixture_submit(f, &FIXTURE_USER, NULL);
         fixture_launched(f, "n1", (uint32_t)id, 0);
         fixture_batch_ended(f, "n1", (uint32_t)id, 0, 3 << 8);
-        cancel(f, id, by_filter);
+        cancel(f, id, by_filter, 0);
         fixture_gone(f, "n1", (uint32_t)id, 0);
         assert_int_not_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__PENDING);
+        fixture_free(f);
+    }
+}
+
+/* That takes nothing away: nobody is there to hear it. */
+static void on_its_way_back_it_can_not_be_signalled(void **state)
+{
+    for (int by_filter = 0; by_filter < 2; by_filter++) {
+        struct fixture *f = make();
+        int64_t id = fixture_submit(f, &FIXTURE_USER, NULL);
+        fixture_launched(f, "n1", (uint32_t)id, 0);
+        fixture_batch_ended(f, "n1", (uint32_t)id, 0, 3 << 8);
+        assert_int_equal(fixture_cancel(f, &FIXTURE_USER, id, NULL, SIGUSR1), ERR_JOB_DONE);
+        cancel(f, id, by_filter, SIGUSR1);
+        fixture_gone(f, "n1", (uint32_t)id, 0);
+        assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
         fixture_free(f);
     }
 }
@@ -158,6 +177,7 @@ int main(void)
         cmocka_unit_test(exit_codes_decide),
         cmocka_unit_test(who_must_not_be_requeued_is_not),
         cmocka_unit_test(on_its_way_back_it_can_be_cancelled),
+        cmocka_unit_test(on_its_way_back_it_can_not_be_signalled),
         cmocka_unit_test(a_special_exit_lasts_until_the_release),
         cmocka_unit_test(a_job_that_runs_can_be_held),
     };
