@@ -4,6 +4,7 @@
 
 #include "rpc/client.h"
 #include "rpc/rpc_test_minter.h"
+#include "rpc/rpc_test_names.h"
 
 static struct conf conf;
 static struct conf_host hosts[2];
@@ -109,6 +110,25 @@ static void local_and_tcp(void **state)
     assert_int_equal(r.code, 0);
     assert_false(v.roles & RPC_WHO_LOCAL);
     assert_int_equal(v.who.uid, geteuid());
+    rpc_server_free(v.server);
+}
+
+/* An address that does not answer leaves the others, and the call, their time. */
+static void dead_address(void **state)
+{
+    struct served v = {0};
+    struct result r;
+
+    minter_start("n0");
+    serve(&v, NULL);
+    unlink(socket_path);
+    struct vanishing dead = vanish_begin(v.port);
+    hosts[0].addr = NAME_WITH_TWO;
+    conf.slurmctld_port = (uint16_t)v.port;
+    ping(&r);
+    assert_int_equal(r.code, 0);
+    assert_string_equal(r.host, "here");
+    vanish_end(&dead);
     rpc_server_free(v.server);
 }
 
@@ -531,6 +551,7 @@ int main(void)
         TEST(controller_down),
         TEST(nobody_vouches),
         TEST(local_and_tcp),
+        TEST(dead_address),
         TEST(standby),
         TEST(time_ends_in_a_round),
         TEST(refusals_come_through),

@@ -2,6 +2,8 @@
 /* The blocking client, on a thread of its own against a server on the loop. */
 #include "rpc/rpc_test_server.h"
 
+#include "rpc/rpc_test_names.h"
+
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -155,6 +157,28 @@ static void unknown_host(void **state)
     assert_int_equal(j.rc, -ERR_CONNECT);
     assert_non_null(strstr(j.err.text, "no such host:6817: "));
     rpc_client_free(j.client);
+}
+
+/* An address that does not answer leaves the others, and the call, their time. */
+static void dead_address(void **state)
+{
+    struct served v = {0};
+    struct job j = new_job();
+    char other[160];
+
+    serve(&v, NULL);
+    snprintf(other, sizeof(other), "%s/slurmd-n1", dir);
+    assert_int_equal(rpc_server_listen_unix(v.server, other, 0666, NULL), 0);
+    unlink(socket_path);
+    struct vanishing dead = vanish_begin(v.port);
+    hosts[0].addr = NAME_WITH_TWO;
+    conf.slurmctld_port = (uint16_t)v.port;
+    call(&j, RPC_PING);
+    assert_int_equal(j.rc, 0);
+    assert_string_equal(j.host, "here");
+    vanish_end(&dead);
+    rpc_client_free(j.client);
+    rpc_server_free(v.server);
 }
 
 static void nobody_vouches(void **state)
@@ -884,6 +908,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(controller_down),
         TEST(unknown_host),
+        TEST(dead_address),
         TEST(nobody_vouches),
         TEST(untrusted_socket),
         TEST(stale_socket),

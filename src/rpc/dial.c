@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "rpc/tries.h"
 
 #define LANE 16 /* of the loop's workers: a name service that hangs holds one of them */
 #define REASONS_MAX (ERR_TEXT_MAX - 64)
@@ -29,7 +30,9 @@ struct rpc_dial {
     struct rpc_target *targets;
     size_t count, at;
     struct rpc_addr addrs[RPC_NET_ADDRESSES_MAX];
-    int addr_count, addr_at;
+    int addr_at;
+    struct rpc_tries tries; /* of the addresses */
+    int last;               /* -errno: what came of the one before; 0: none was tried */
     int fd;
     struct loop_fd *watch;
     struct loop_timer *timer; /* the start, then the limit of each attempt */
@@ -126,21 +129,20 @@ static void on_connecting(void *ctx, int fd, unsigned ready)
         return;
     }
     stop_attempt(d);
-    if (d->addr_at + 1 == d->addr_count)
-        add_reason(d, strerror(-rc));
-    d->addr_at++;
+    d->last = rc;
     next_address(d);
 }
 
 /* The addresses of one target; only the last one's failure is reported. */
 static void next_address(struct rpc_dial *d)
 {
-    for (; d->addr_at < d->addr_count; d->addr_at++) {
+    int64_t patience_ms;
+
+    while ((d->addr_at = rpc_tries_next(&d->tries, loop_mono_ms(), &patience_ms)) >= 0) {
         bool pending;
         int fd = rpc_net_connect(&d->addrs[d->addr_at], &pending);
         if (fd < 0) {
-            if (d->addr_at + 1 == d->addr_count)
-                add_reason(d, strerror(-fd));
+            d->last = fd;
             continue;
         }
         if (!pending) {
@@ -149,16 +151,18 @@ static void next_address(struct rpc_dial *d)
         }
         d->fd = fd;
         d->watch = loop_fd_new(d->loop, fd, LOOP_WRITE, on_connecting, d);
-        loop_timer_set(d->timer, d->each_ms);
+        loop_timer_set(d->timer, patience_ms);
         return;
     }
+    if (d->last)
+        add_reason(d, strerror(-d->last));
     next_target(d);
 }
 
 static void got_addresses(struct rpc_dial *d, int count, const struct err *err)
 {
-    d->addr_count = count < 0 ? 0 : count;
-    d->addr_at = 0;
+    rpc_tries_init(&d->tries, count < 0 ? 0 : count, loop_mono_ms() + d->each_ms);
+    d->last = 0;
     if (count < 0)
         add_reason(d, err->text);
     next_address(d);
@@ -228,8 +232,7 @@ static void on_timer(void *ctx)
     }
     stop_attempt(d);
     d->timed_out = true;
-    if (d->addr_at + 1 == d->addr_count)
-        add_reason(d, strerror(ETIMEDOUT));
-    d->addr_at++;
+    d->last = -ETIMEDOUT;
+    rpc_tries_silent(&d->tries);
     next_address(d);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Connecting on the loop, inside this room: names to addresses, each tried in turn, the reasons of
- * the failures collected.
+ * the failures collected. Each target has so much time from when its addresses are known, of which
+ * each of several addresses has its share (rpc/tries.h).
  */
 #pragma once
 

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "rpc/mint.h"
 #include "rpc/rpc.h"
+#include "rpc/tries.h"
 
 #define READ_CHUNK (64u << 10)
 #define BUSY_PAUSE_MS 5 /* when a local socket's queue is full */
@@ -112,18 +113,21 @@ int rpc_wire_open_tcp(struct rpc_wire *w, const char *host, uint16_t port, int64
                       struct err *err)
 {
     struct rpc_addr addrs[RPC_NET_ADDRESSES_MAX];
-    int rc = -ENOENT, n = rpc_net_resolve(host, port, false, addrs, err);
+    struct rpc_tries tries;
+    int64_t patience_ms;
+    int i, rc = -ENOENT, n = rpc_net_resolve(host, port, false, addrs, err);
 
     if (n < 0)
         return n;
-    for (int i = 0; i < n; i++) {
+    rpc_tries_init(&tries, n, deadline_ms);
+    while (rc != -ECANCELED && (i = rpc_tries_next(&tries, rpc_wire_now_ms(), &patience_ms)) >= 0) {
         bool pending;
         int fd = rpc_net_connect(&addrs[i], &pending);
         if (fd < 0) {
             rc = fd;
             continue;
         }
-        rc = pending ? wait_for(fd, POLLOUT, w->first, deadline_ms) : 0;
+        rc = pending ? wait_for(fd, POLLOUT, w->first, rpc_wire_now_ms() + patience_ms) : 0;
         if (rc == 0 && pending)
             rc = rpc_net_connected(fd);
         if (rc == 0) {
@@ -132,6 +136,8 @@ int rpc_wire_open_tcp(struct rpc_wire *w, const char *host, uint16_t port, int64
             return 0;
         }
         close(fd);
+        if (rc == -ERR_TIMEOUT)
+            rpc_tries_silent(&tries);
     }
     return err_set(err, rc, "%s", rc == -ERR_TIMEOUT ? strerror(ETIMEDOUT) : err_text(rc));
 }

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "rpc/tries.h"
+
+void rpc_tries_init(struct rpc_tries *t, int count, int64_t until_ms)
+{
+    *t = (struct rpc_tries){.count = count, .at = -1, .until_ms = until_ms};
+}
+
+static int64_t quick(const struct rpc_tries *t, int64_t left_ms)
+{
+    int64_t share = left_ms / (2 * (int64_t)(t->count - t->at));
+
+    if (t->count == 1)
+        return left_ms;
+    return share < RPC_TRIES_QUICK_MS ? share : RPC_TRIES_QUICK_MS;
+}
+
+int rpc_tries_next(struct rpc_tries *t, int64_t now_ms, int64_t *patience_ms)
+{
+    int64_t left_ms = t->until_ms > now_ms ? t->until_ms - now_ms : 0;
+
+    t->at++;
+    if (!t->again && t->at < t->count) {
+        *patience_ms = quick(t, left_ms);
+        return t->at;
+    }
+    if (!t->again)
+        t->at = 0;
+    t->again = true;
+    if (t->count == 1 || left_ms == 0)
+        return -1;
+    while (t->at < t->count && !(t->silent >> t->at & 1))
+        t->at++;
+    if (t->at >= t->count)
+        return -1;
+    *patience_ms = left_ms / __builtin_popcount(t->silent >> t->at);
+    return t->at;
+}
+
+void rpc_tries_silent(struct rpc_tries *t)
+{
+    t->silent |= 1u << t->at;
+}

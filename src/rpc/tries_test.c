@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "rpc/tries.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* What is tried, and how long, when each address is silent ('s'), or fails at once ('f'): the last
+ * one is left enough, and no more time is taken than there is. */
+static void shares(void **state)
+{
+    static const struct {
+        const char *addresses;
+        int64_t ms;
+        const char *tried;
+    } rows[] = {
+        {"", 1000, ""},
+        {"s", 1000, "0:1000 "},
+        {"f", 1000, "0:1000 "},
+        {"ff", 1000, "0:250 1:250 "},
+        {"ss", 10000, "0:250 1:250 0:4750 1:4750 "},
+        {"fs", 10000, "0:250 1:250 1:9750 "},
+        {"sfs", 1000, "0:166 1:208 2:250 0:292 2:292 "},
+        {"ss", 100, "0:25 1:37 0:19 1:19 "},
+        {"ss", 0, "0:0 1:0 "},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char tried[200] = "";
+        struct rpc_tries t;
+        int64_t now = 77, ms;
+        int at;
+
+        rpc_tries_init(&t, (int)strlen(rows[i].addresses), now + rows[i].ms);
+        while ((at = rpc_tries_next(&t, now, &ms)) >= 0) {
+            snprintf(tried + strlen(tried), sizeof(tried) - strlen(tried), "%d:%d ", at, (int)ms);
+            if (rows[i].addresses[at] != 's')
+                continue;
+            rpc_tries_silent(&t);
+            now += ms;
+        }
+        assert_string_equal(tried, rows[i].tried);
+        assert_true(now <= 77 + rows[i].ms);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(shares)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
