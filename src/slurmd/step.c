@@ -303,7 +303,8 @@ int step_start(struct job *j, uint32_t id, const Pb__StepdStart *start, struct s
 bool step_adopt(struct job *j, uint32_t id)
 {
     _cleanup_free_ char *path = step_file(j->d, j->key.id, j->key.restarts, id, "sock");
-    _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    /* Not waiting: one that is stopped may have a queue that is full. */
+    _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
     struct ucred peer = {0};
     socklen_t len = sizeof(peer);

@@ -253,6 +253,7 @@ static void on_connection(void *ctx, int fd, unsigned ready)
     vec_push(&step->adopters, link_to(step, got));
 }
 
+/* While we are stopped, each daemon that starts leaves a connection behind. */
 static int bind_and_listen(int fd, const char *path, struct err *err)
 {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
@@ -263,7 +264,7 @@ static int bind_and_listen(int fd, const char *path, struct err *err)
                        "SlurmdSpoolDir",
                        path);
     snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
-    if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(fd, ADOPTERS_MAX))
+    if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(fd, SOMAXCONN))
         return err_set(err, -errno, "cannot listen on %s: %s", path, strerror(errno));
     return 0;
 }

@@ -3,15 +3,19 @@
  * slurmd and slurmstepd as a whole, against a controller played by this process. Started with the
  * directory of the built programs.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +24,8 @@
 #include "base/mem.h"
 #include "base/step_id.h"
 #include "slurmstepd/bench.h"
+
+#define QUEUE_MAX 20 /* connections */
 
 static const char *programs;
 
@@ -268,6 +274,85 @@ static void test_end_while_the_daemon_is_away(void **state)
     bench_start(&b);
     assert_int_equal(bench_batch_ended(&b, 42)->exit_status, 6 << 8);
     free(go);
+    end(&b);
+}
+
+/* Connections to the shepherd of job 42, which it does not take; true: for more there is no room.
+ */
+static bool queue_up(struct bench *b, unsigned count)
+{
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    bool full = false;
+    int fds[QUEUE_MAX];
+
+    snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/spool/steps/42.0.%u.sock", b->dir,
+             STEP_ID_BATCH);
+    assert_true(count <= QUEUE_MAX);
+    for (unsigned i = 0; i < count; i++) {
+        fds[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        full |= connect(fds[i], (struct sockaddr *)&addr, sizeof(addr)) && errno == EAGAIN;
+    }
+    for (unsigned i = 0; i < count; i++)
+        close(fds[i]);
+    return full;
+}
+
+static pid_t hold_shepherd(struct bench *b)
+{
+    struct bench_cred c = {.job_id = 42};
+    char *text;
+    pid_t pid;
+
+    begin(b, "");
+    bench_launch(b, &c,
+                 "#!/bin/sh\ncut -d' ' -f4 /proc/$$/stat >stepd\n"
+                 "while [ ! -e go ]; do sleep 0.01; done\nexit 6\n");
+    assert_int_equal(bench_launched(b, 42)->code, 0);
+    assert_true(bench_wait_text(b, "stepd", "\n"));
+    text = bench_read(b, "stepd");
+    pid = atoi(text);
+    free(text);
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    return pid;
+}
+
+/* A daemon that starts finds it, however many came before and got no answer. */
+static void test_daemons_come_to_a_stopped_shepherd(void **state)
+{
+    struct bench b;
+    pid_t shepherd = hold_shepherd(&b);
+    char *go = mem_printf("%s/go", b.dir);
+
+    queue_up(&b, QUEUE_MAX);
+    bench_kill(&b, SIGKILL);
+    bench_start(&b);
+    assert_int_equal(b.registered->n_present, 1);
+    assert_int_equal(kill(shepherd, SIGCONT), 0);
+    close(creat(go, 0600));
+    assert_int_equal(bench_batch_ended(&b, 42)->exit_status, 6 << 8);
+    free(go);
+    end(&b);
+}
+
+/* One to whom there is no way does not hold a daemon up: it is taken for lost. */
+static void test_no_way_to_a_shepherd(void **state)
+{
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    struct bench b;
+    pid_t shepherd = hold_shepherd(&b);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/spool/steps/42.0.%u.sock", b.dir,
+             STEP_ID_BATCH);
+    assert_int_equal(unlink(addr.sun_path), 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+    assert_int_equal(listen(fd, 0), 0);
+    assert_true(queue_up(&b, 2));
+    bench_kill(&b, SIGKILL);
+    bench_start(&b);
+    assert_int_equal(bench_batch_ended(&b, 42)->exit_status, SIGKILL);
+    assert_int_equal(kill(shepherd, SIGKILL), 0);
+    close(fd);
     end(&b);
 }
 
@@ -628,6 +713,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_only_three_descriptors),
         cmocka_unit_test(test_repeated_order_starts_once),
         cmocka_unit_test(test_end_while_the_daemon_is_away),
+        cmocka_unit_test(test_daemons_come_to_a_stopped_shepherd),
+        cmocka_unit_test(test_no_way_to_a_shepherd),
         cmocka_unit_test(test_clean_start_ends_jobs),
         cmocka_unit_test(test_events_are_kept_until_acknowledged),
         cmocka_unit_test(test_time_limit),
