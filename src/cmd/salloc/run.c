@@ -328,6 +328,8 @@ static void on_signal(void *ctx, int signo)
 {
     struct run *run = ctx;
 
+    if (signo == SIGPIPE) /* nobody reads what we say: that ends neither command nor allocation */
+        return;
     if (!run->granted) {
         run->interrupted = true;
         alloc_give_up(run->alloc);
@@ -354,7 +356,7 @@ static void tell_backoff(const char *why)
 
 int run_to_end(const struct conf *conf, const struct run_options *options)
 {
-    static const int watched[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+    static const int watched[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE};
     struct run run = {.conf = conf, .options = options, .loop = loop_new(0)};
     struct alloc_events events = {.on_queued = on_queued,
                                   .on_configuring = on_configuring,

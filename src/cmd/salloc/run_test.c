@@ -120,6 +120,32 @@ static void test_signals(void **state)
     }
 }
 
+/* Nobody reads what salloc says: the command runs on, and the allocation is released. A command
+ * without a reader ends as in a shell. */
+static void test_no_reader(void **state)
+{
+    struct test_play p;
+
+    (void)state;
+    test_play_start(&p, program, "cat");
+    test_play_follow(&p, "ready for job\n");
+    close(p.err);
+    p.err = -1;
+    assert_int_equal(write(p.in, "on", 2), 2);
+    test_play_finish(&p);
+    assert_string_equal(str_cstr(&p.out_text), "on");
+    assert_int_equal(p.status, 0);
+    test_play_done(&p);
+    test_play_start(&p, program, "yes");
+    test_play_follow(&p, "y\n");
+    close(p.out);
+    p.out = -1;
+    test_play_finish(&p);
+    assert_string_equal(str_cstr(&p.err_text), GRANTED RELEASED);
+    assert_int_equal(p.status, 1);
+    test_play_done(&p);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -127,6 +153,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_shell),
         cmocka_unit_test(test_interrupt_in_the_queue),
         cmocka_unit_test(test_signals),
+        cmocka_unit_test(test_no_reader),
     };
 
     if (argc != 2)
