@@ -65,7 +65,7 @@ static struct {
     struct loop_timer *grant;
     struct Pb__JobSpec asked; /* num_tasks, min_nodes only */
     struct shepherd *stalled;
-    bool with_step;
+    bool with_step, deaf;
     Pb__JobState end; /* RUNNING: it does not end by itself */
 } c;
 
@@ -449,6 +449,7 @@ static void on_alloc(const struct rpc_request *request)
     struct Pb__AllocReply reply = PB__ALLOC_REPLY__INIT;
 
     c.with_step = m->step != NULL;
+    c.deaf = strstr(m->spec->name, "deaf") != NULL;
     c.asked.has_num_tasks = m->spec->has_num_tasks;
     c.asked.num_tasks = m->spec->num_tasks;
     c.asked.has_min_nodes = m->spec->has_min_nodes;
@@ -463,7 +464,7 @@ static void on_alloc(const struct rpc_request *request)
         rpc_reply(c.controller, request->call, &reply.base);
     else
         reply_granted(request->call);
-    c.waiting_call = strcmp(m->spec->name, "queue-for-ever") == 0 ? 0 : 1;
+    c.waiting_call = c.deaf || strcmp(m->spec->name, "queue-for-ever") == 0 ? 0 : 1;
 }
 
 static void on_controller(void *ctx, const struct rpc_request *request)
@@ -473,6 +474,11 @@ static void on_controller(void *ctx, const struct rpc_request *request)
     struct Pb__JobSignalReply signalled = PB__JOB_SIGNAL_REPLY__INIT;
 
     (void)ctx;
+    if (c.deaf &&
+        (request->rpc->number == RPC_JOB_SIGNAL || request->rpc->number == RPC_JOB_COMPLETE)) {
+        rpc_reply_error(c.controller, request->call, ERR_BUSY, err_text(ERR_BUSY));
+        return;
+    }
     switch (request->rpc->number) {
     case RPC_ALLOC:
         on_alloc(request);
@@ -558,7 +564,8 @@ int test_cluster_start(void **state)
     chmod(test_cluster_dir, 0755);
     str_printf(&text,
                "ClusterName=t\nSlurmctldHost=localhost(127.0.0.1)\nAuthInfo=socketdir=%s/run\n"
-               "NodeName=n[1-2]\nPartitionName=p Nodes=ALL\nKillWait=1\nMessageTimeout=5\n",
+               "NodeName=n[1-2]\nPartitionName=p Nodes=ALL\nKillWait=1\nMessageTimeout=5\n"
+               "SlurmctldTimeout=700\n",
                test_cluster_dir);
     snprintf(path, sizeof(path), "%s/slurm.conf", test_cluster_dir);
     assert_int_equal(path_write_file(path, text.data, text.len, 0644, NULL), 0);

@@ -41,6 +41,7 @@ struct run {
     uint32_t job_id;
     int exit_code, wait_status;
     bool queued, configuring, granted, revoked, interrupted, ending;
+    bool told_away; /* that the release waits for the controller */
 };
 
 static void say(const struct run *run, int level, const char *fmt, ...)
@@ -82,11 +83,18 @@ static void on_reported(void *ctx, int code, const ProtobufCMessage *reply, cons
     (void)reply;
     run->report = NULL;
     if (code < 0 && alloc_is_transient(code) && loop_mono_ms() < run->give_up_at_ms) {
+        if (!run->told_away)
+            say(run, 0,
+                "The controller is away, the release waits for it up to %lld seconds, or until a "
+                "signal (%s)",
+                (long long)run->conf->slurmctld_timeout_sec, err->text);
+        run->told_away = true;
         loop_timer_set(run->report_timer, RETRY_MS);
         return;
     }
     if (code < 0 && code != -ERR_JOB_DONE && code != -ERR_NO_JOB)
-        say(run, -1, "The allocation %u could not be released: %s", run->job_id, err->text);
+        say(run, -1, "The allocation %u was not released: %s; \"scancel %u\" does it", run->job_id,
+            err->text, run->job_id);
     loop_stop(run->loop);
 }
 
@@ -120,7 +128,7 @@ static void release(struct run *run)
         return;
     }
     say(run, 0, "Relinquishing job allocation %u", run->job_id);
-    run->give_up_at_ms = loop_mono_ms() + REPORT_MS;
+    run->give_up_at_ms = loop_mono_ms() + run->conf->slurmctld_timeout_sec * 1000;
     send_report(run);
 }
 
@@ -324,6 +332,17 @@ static void on_lost(void *ctx, const struct err *why)
     say(ctx, 0, "The controller is away, the request is repeated until it answers (%s)", why->text);
 }
 
+/* Not before it is told what is waited for: the signal that ended the command can be ours as well.
+ */
+static void on_signal_at_end(struct run *run, int signo)
+{
+    if (!run->told_away || signo == SIGUSR1 || signo == SIGUSR2)
+        return;
+    say(run, -1, "The allocation %u was not released: interrupted; \"scancel %u\" does it",
+        run->job_id, run->job_id);
+    loop_stop(run->loop);
+}
+
 static void on_signal(void *ctx, int signo)
 {
     struct run *run = ctx;
@@ -335,7 +354,11 @@ static void on_signal(void *ctx, int signo)
         alloc_give_up(run->alloc);
         return;
     }
-    if (run->ending || run->session == NULL)
+    if (run->ending) {
+        on_signal_at_end(run, signo);
+        return;
+    }
+    if (run->session == NULL)
         return;
     if (signo == SIGTERM)
         session_signal(run->session, signo);

@@ -120,6 +120,23 @@ static void test_signals(void **state)
     }
 }
 
+/* The controller is away when the command ends: the release waits for it, and a signal for nobody.
+ */
+static void test_release_waits(void **state)
+{
+    struct test_play p;
+
+    (void)state;
+    test_play_start(&p, program, "-J deaf true");
+    test_play_follow(&p, "waits for it up to 700 seconds");
+    kill(p.pid, SIGINT);
+    test_play_finish(&p);
+    assert_true(test_play_has(&p.err_text, "salloc: error: The allocation 7 was not released: "
+                                           "interrupted; \"scancel 7\" does it\n"));
+    assert_int_equal(p.status, 0);
+    test_play_done(&p);
+}
+
 /* Nobody reads what salloc says: the command runs on, and the allocation is released. A command
  * without a reader ends as in a shell. */
 static void test_no_reader(void **state)
@@ -153,6 +170,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_shell),
         cmocka_unit_test(test_interrupt_in_the_queue),
         cmocka_unit_test(test_signals),
+        cmocka_unit_test(test_release_waits),
         cmocka_unit_test(test_no_reader),
     };
 
