@@ -22,7 +22,9 @@ struct alloc {
     uint32_t job_id; /* 0: not known yet */
     bool may_exist;  /* the controller may know the job although job_id is 0 */
     bool allocated;  /* it has its nodes, which are being configured */
-    bool told_lost, giving_up, over, timed_out;
+    bool told_lost, over;
+    bool giving_up; /* for one of these: */
+    bool timed_out, interrupted;
 };
 
 static void send_request(struct alloc *a);
@@ -167,12 +169,25 @@ static void on_retry(void *ctx)
         send_request(a);
 }
 
+static void give_up(struct alloc *a)
+{
+    if (a->giving_up)
+        return;
+    a->giving_up = true;
+    if (a->job_id == 0)
+        return; /* the answer that is on its way has the number to cancel */
+    rpc_async_drop(a->call);
+    a->call = NULL;
+    loop_timer_set(a->retry, -1);
+    send_cancel(a);
+}
+
 static void on_limit(void *ctx)
 {
     struct alloc *a = ctx;
 
-    a->timed_out = true;
-    alloc_give_up(a);
+    a->timed_out = !a->giving_up;
+    give_up(a);
 }
 
 struct alloc *alloc_start(struct loop *l, const struct conf *conf,
@@ -198,19 +213,13 @@ void alloc_give_up(struct alloc *a)
 {
     if (a->over)
         return;
-    if (a->giving_up && !a->timed_out) {
+    /* A controller that is being asked already, because of the limit, is about to answer. */
+    if (a->interrupted || (a->giving_up && a->told_lost)) {
         gave_up(a);
         return;
     }
-    if (a->giving_up)
-        return;
-    a->giving_up = true;
-    if (a->job_id == 0)
-        return; /* the answer that is on its way has the number to cancel */
-    rpc_async_drop(a->call);
-    a->call = NULL;
-    loop_timer_set(a->retry, -1);
-    send_cancel(a);
+    a->interrupted = true;
+    give_up(a);
 }
 
 void alloc_free(struct alloc *a)

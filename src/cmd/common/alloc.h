@@ -36,8 +36,8 @@ struct alloc *alloc_start(struct loop *l, const struct conf *conf,
                           const struct Pb__AllocRequest *request, int64_t wait_ms,
                           const struct alloc_events *events);
 
-/* Cancels the job, then on_failed says -ECANCELED; a second call does not wait for the controller.
- */
+/* Cancels the job, then on_failed says -ECANCELED, or why it was being cancelled; a second call
+ * does not wait for the controller, nor does the first after wait_ms while that is away. */
 void alloc_give_up(struct alloc *a);
 void alloc_free(struct alloc *a); /* leaves the job alone */
 

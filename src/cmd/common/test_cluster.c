@@ -476,7 +476,7 @@ static void on_controller(void *ctx, const struct rpc_request *request)
     (void)ctx;
     if (c.deaf &&
         (request->rpc->number == RPC_JOB_SIGNAL || request->rpc->number == RPC_JOB_COMPLETE)) {
-        rpc_reply_error(c.controller, request->call, ERR_BUSY, err_text(ERR_BUSY));
+        rpc_reply_error(c.controller, request->call, ERR_SHUTDOWN, err_text(ERR_SHUTDOWN));
         return;
     }
     switch (request->rpc->number) {

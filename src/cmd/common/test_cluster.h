@@ -19,8 +19,8 @@
  *                                  once its session is closed; the end of the step closes it
  *
  * Jobs named "busy", "queue" and "queue-for-ever" are answered accordingly; "timeout" and "cancel"
- * end so as soon as somebody waits for their end. With "deaf" in its name, the controller is too
- * busy to cancel or to release a job.
+ * end so as soon as somebody waits for their end. With "deaf" in its name, nobody cancels or
+ * releases a job: the controller is about to end.
  */
 #pragma once
 

@@ -241,6 +241,20 @@ static void test_immediate_seconds(void **state)
     test_play_done(&p);
 }
 
+/* The controller does not cancel what was not granted in time: a signal does not wait for it. */
+static void test_interrupt_after_immediate(void **state)
+{
+    struct test_play p;
+
+    (void)state;
+    test_play_start(&p, program, "-I2 -J queue-deaf true");
+    test_play_follow(&p, "The controller is away");
+    kill(p.pid, SIGINT);
+    test_play_finish(&p);
+    assert_int_equal(p.status, 1);
+    test_play_done(&p);
+}
+
 /* Nobody reads any more: the tasks are told as in a pipe. */
 static void test_no_reader(void **state)
 {
@@ -346,6 +360,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_other_signals_go_to_the_tasks),
         cmocka_unit_test(test_interrupt_in_the_queue),
         cmocka_unit_test(test_immediate_seconds),
+        cmocka_unit_test(test_interrupt_after_immediate),
         cmocka_unit_test(test_no_reader),
         cmocka_unit_test(test_input_goes_on),
         cmocka_unit_test(test_file),
