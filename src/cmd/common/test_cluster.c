@@ -145,6 +145,11 @@ static bool act(struct shepherd *s, char *word)
 
         m.exit_code = (int)task;
         rpc_session_send(s->session, RPC_KVS_ABORT, &m.base);
+    } else if (strncmp(word, "flood:", 6) == 0) {
+        static const char kib[1024];
+
+        for (long left = strtol(rest, NULL, 10); left > 0; left--)
+            send_data(s, s->node, task, kib, sizeof(kib));
     } else if (strcmp(word, "fence") == 0) {
         send_fence(s);
         s->waiting = 'f';

@@ -5,6 +5,7 @@
  * both:
  *
  *   out:TASK:TEXT, err:TASK:TEXT   bytes, "\n" for a newline
+ *   flood:STREAM:COUNT             that many KiB of the node's own task
  *   exit:TASK:STATUS               wait status
  *   failed:TASK, abort:CODE, done, vanish (the session closes)
  *   fence                          waits for the answer and writes how many pairs it has

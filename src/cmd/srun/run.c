@@ -69,7 +69,8 @@ static void begin_end(struct run *run)
 {
     run->phase = RUN_ENDING;
     loop_timer_set(run->limit_timer, -1);
-    loop_timer_set(run->abort_timer, -1);
+    if (!run->hurried)
+        loop_timer_set(run->abort_timer, -1);
     if (run->input != NULL)
         input_stop(run->input);
     if (run->output != NULL)
@@ -143,9 +144,17 @@ static void on_abort_timer(void *ctx)
 {
     struct run *run = ctx;
 
-    say_error("Timed out waiting for job step to complete");
-    run_at_least(run, 1);
-    begin_end(run);
+    if (run->phase == RUN_RUNNING) {
+        say_error("Timed out waiting for job step to complete");
+        run_at_least(run, 1);
+        begin_end(run);
+    }
+    if (run->hurried && run->output != NULL && !output_is_empty(run->output)) {
+        output_drop(run->output);
+        say_error("Timed out waiting for a reader; what nobody has read of the output is lost");
+        run_at_least(run, 1);
+    }
+    check_over(run);
 }
 
 void run_abort(struct run *run)
@@ -392,14 +401,10 @@ void run_on_step(struct run *run)
     begin_tasks(run);
     tell_allocation(run);
     if (make_argv(run, &err) < 0 || output_open(run, &run->output, &err) < 0 ||
-        input_open(run, &run->input, &err) < 0 || peers_open(run, &run->peers, &err) < 0) {
-        say_error("%s", err.text);
-        run_at_least(run, 1);
-        begin_end(run);
-        return;
-    }
-    if (run->options->before_launch != NULL &&
-        run->options->before_launch(run->options->ctx, run->step, run->argc, run->argv, &err) < 0) {
+        input_open(run, &run->input, &err) < 0 || peers_open(run, &run->peers, &err) < 0 ||
+        (run->options->before_launch != NULL &&
+         run->options->before_launch(run->options->ctx, run->step, run->argc, run->argv, &err) <
+             0)) {
         say_error("%s", err.text);
         run_at_least(run, 1);
         begin_end(run);

@@ -118,6 +118,7 @@ struct run {
     bool *node_over;     /* by node: it is not one of them any more */
     bool to_background;  /* it was asked for, see background.h */
     bool aborting;       /* the step was told to end */
+    bool hurried;        /* by a signal to us: output that nobody reads does not hold us up */
     bool launch_failed;  /* on some node; told */
     bool reported;       /* the controller knows of the end, or does not answer */
     bool output_broken;  /* nobody reads what the tasks write: that they end for it is no news */

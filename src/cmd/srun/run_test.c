@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -326,6 +327,32 @@ static void test_input_goes_on(void **state)
     }
 }
 
+/* Whoever has srun's output reads none of it, and a signal has to end srun: when the shepherd can
+ * not tell of the end for it, and when only the last output waits, srun's own words with it. */
+static void test_stuck_reader(void **state)
+{
+    static const char *const lines[] = {"err:0:here\\n flood:1:4096 wait",
+                                        "err:0:here\\n flood:2:256 flood:1:256 wait"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        struct test_play p;
+        siginfo_t end;
+        char here[5];
+
+        print_message("srun %s\n", lines[i]);
+        test_play_start(&p, program, lines[i]);
+        assert_int_equal(read(p.err, here, sizeof(here)), sizeof(here));
+        kill(p.pid, SIGTERM);
+        assert_int_equal(waitid(P_PID, (id_t)p.pid, &end, WEXITED | WNOWAIT), 0);
+        test_play_finish(&p);
+        assert_int_equal(test_play_has(&p.err_text, "what nobody has read of the output is lost"),
+                         i == 0);
+        assert_int_not_equal(p.status, 0);
+        test_play_done(&p);
+    }
+}
+
 static void test_file(void **state)
 {
     char line[256], path[128];
@@ -363,6 +390,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_interrupt_after_immediate),
         cmocka_unit_test(test_no_reader),
         cmocka_unit_test(test_input_goes_on),
+        cmocka_unit_test(test_stuck_reader),
         cmocka_unit_test(test_file),
     };
 

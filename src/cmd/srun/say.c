@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cmd/srun/say.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "rpc/client.h"
 
 static int level;
-static bool raw_lines;
+static bool raw_lines, hurry;
 static char last_error[512];
 
 static void tell_backoff(const char *why)
@@ -31,6 +32,18 @@ void say_raw(bool raw)
     raw_lines = raw;
 }
 
+void say_hurry(void)
+{
+    hurry = true;
+}
+
+static bool takes_line(void)
+{
+    struct pollfd to = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+    return poll(&to, 1, 0) != 0;
+}
+
 static void say(const char *prefix, const char *fmt, va_list ap)
 {
     _cleanup_str_ struct str text = STR_INIT, line = STR_INIT;
@@ -46,7 +59,8 @@ static void say(const char *prefix, const char *fmt, va_list ap)
             break;
         s += len + 1;
     }
-    path_write_all(STDERR_FILENO, line.data, line.len);
+    if (!hurry || takes_line())
+        path_write_all(STDERR_FILENO, line.data, line.len);
 }
 
 #define SAY(name, at, prefix)                                                                      \

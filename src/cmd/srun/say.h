@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 void say_level(int verbose); /* -1 quiet, 0, 1 -v, 2 -vv... */
+void say_hurry(void);        /* a line that stderr does not take at once is lost from now on */
 void say_raw(bool raw);      /* the terminal is raw: lines end with a carriage return too */
 
 const char *say_last_error(void); /* as it was said, without "srun: error: "; static */

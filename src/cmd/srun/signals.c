@@ -29,9 +29,12 @@ static void pass_on(struct run *run, int signo)
 static void end_step(struct signals *s, int signo)
 {
     if (s->run->aborting) {
+        say_hurry();
         run_force(s->run);
         return;
     }
+    s->run->hurried = true;
+    say_hurry();
     if (signo == SIGINT)
         say_info("sending Ctrl-C to %s", s->run->step_name);
     else
