@@ -2,7 +2,13 @@
 #include "cmd/common/feed.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -14,6 +20,8 @@ struct feed {
     feed_data_fn *fn;
     void *ctx;
     int fd;
+    bool own_fd;    /* opened here: close it */
+    bool is_socket; /* MSG_DONTWAIT does what O_NONBLOCK does elsewhere */
     bool ended, paused;
     struct loop_fd *watch;    /* what can be waited for */
     struct loop_timer *timer; /* files, and a terminal that is not ours now */
@@ -34,6 +42,31 @@ static bool can_poll(int fd)
     return yes;
 }
 
+/*
+ * Who else reads this may have taken what was there, and the read would wait. O_NONBLOCK belongs to
+ * the open file, which the others share and may change: the same pipe or terminal opened again is
+ * an open file of our own. Not a regular file, which has its place. (5, 2) is the device that makes
+ * terminals: opened again it makes another one.
+ */
+static void make_nonblocking(struct feed *f)
+{
+    char path[64];
+    struct stat st;
+    int fd;
+
+    if (fstat(f->fd, &st) < 0)
+        return;
+    f->is_socket = S_ISSOCK(st.st_mode);
+    if (!S_ISFIFO(st.st_mode) && (!isatty(f->fd) || st.st_rdev == makedev(5, 2)))
+        return;
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd);
+    fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0) /* another user's, say */
+        return;
+    f->fd = fd;
+    f->own_fd = true;
+}
+
 static void arm(struct feed *f)
 {
     bool want = !f->ended && !f->paused;
@@ -44,6 +77,28 @@ static void arm(struct feed *f)
         loop_timer_set(f->timer, want ? 0 : -1);
 }
 
+static ssize_t take(struct feed *f, char *data, size_t len)
+{
+    struct pollfd from = {.fd = f->fd, .events = POLLIN};
+
+    if (f->is_socket)
+        return recv(f->fd, data, len, MSG_DONTWAIT);
+    if (f->pollable && !f->own_fd && poll(&from, 1, 0) == 0) { /* the best that can be had */
+        errno = EAGAIN;
+        return -1;
+    }
+    return read(f->fd, data, len);
+}
+
+static void let_go(struct feed *f)
+{
+    loop_fd_free(f->watch);
+    f->watch = NULL;
+    if (f->own_fd)
+        close(f->fd);
+    f->own_fd = false;
+}
+
 static void read_some(struct feed *f)
 {
     char data[FEED_PIECE];
@@ -51,7 +106,7 @@ static void read_some(struct feed *f)
 
     if (f->ended || f->paused)
         return;
-    n = read(f->fd, data, sizeof(data));
+    n = take(f, data, sizeof(data));
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
         arm(f);
         return;
@@ -64,6 +119,7 @@ static void read_some(struct feed *f)
     }
     if (n <= 0) {
         f->ended = true;
+        let_go(f);
         n = 0;
     }
     arm(f);
@@ -97,9 +153,10 @@ struct feed *feed_new(struct loop *l, int fd, feed_data_fn *fn, void *ctx)
     f->fd = fd;
     f->paused = true;
     f->timer = loop_timer_new(l, on_timer, f);
-    f->pollable = can_poll(fd);
+    make_nonblocking(f);
+    f->pollable = can_poll(f->fd);
     if (f->pollable)
-        f->watch = loop_fd_new(l, fd, 0, on_ready, f);
+        f->watch = loop_fd_new(l, f->fd, 0, on_ready, f);
     return f;
 }
 
@@ -115,7 +172,7 @@ void feed_free(struct feed *f)
 {
     if (f == NULL)
         return;
-    loop_fd_free(f->watch);
+    let_go(f);
     loop_timer_free(f->timer);
     free(f);
 }

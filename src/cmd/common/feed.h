@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Standard input, or a file instead of it, in pieces as they come. Never blocks the loop, and
- * leaves the flags of the descriptor alone, which other programs share.
+ * Standard input, or a file instead of it, in pieces as they come. Never blocks the loop, also
+ * where other programs read the same, and leaves the flags of the descriptor alone, which they
+ * share.
  */
 #pragma once
 
