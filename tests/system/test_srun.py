@@ -201,6 +201,26 @@ def test_output_is_buffered_while_srun_is_stopped(cluster):
     assert (cluster.work / "big.out").stat().st_size == 1000000
 
 
+def test_a_stopped_srun_does_not_hold_nodes(cluster):
+    """Its allocation is given back: the nodes are free, and the output is there when srun goes on."""
+    begun, written, go, out = (cluster.work / f"{name}.stopped" for name in ("begun", "written", "go", "out"))
+    step = f"head -c 1000000 /dev/zero; echo >{written}; exec sleep 100000"
+    p = cluster.popen(["salloc", "-N1", "sh", "-c", f"srun sh -c '{step}' >{out} 2>/dev/null &\necho $SLURM_JOB_ID $! >{begun}.new; mv {begun}.new {begun}\n"
+                       f"while [ ! -e {go} ]; do sleep 0.05; done"])
+    eventually(begun.exists, "the allocation is there")
+    job, srun = map(int, begun.read_text().split())
+    eventually(lambda: out.exists() and out.stat().st_size, "the task runs")
+    os.kill(srun, signal.SIGSTOP)
+    try:
+        eventually(written.exists, "the task has written everything")
+        go.touch()
+        p.communicate(timeout=60)
+        eventually(lambda: cluster.job(job)["JobState"] == "COMPLETED", lambda: cluster.job(job))
+    finally:
+        os.kill(srun, signal.SIGCONT)
+    eventually(lambda: out.stat().st_size == 1000000, "all output")
+
+
 def test_the_shepherd_stays_small(cluster):
     """What srun does not take waits in the pipes: 4 MB are enough for a shepherd, whatever its tasks write."""
     script = "seq 150000; seq 150000 >&2; echo >written.$SLURM_PROCID; read x; seq 150000"
