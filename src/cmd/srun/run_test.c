@@ -333,23 +333,26 @@ static void test_stuck_reader(void **state)
 {
     static const char *const lines[] = {"err:0:here\\n flood:1:4096 wait",
                                         "err:0:here\\n flood:2:256 flood:1:256 wait"};
+    struct test_play p[2];
 
     (void)state;
-    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-        struct test_play p;
-        siginfo_t end;
+    for (size_t i = 0; i < 2; i++) { /* both wait at the same time */
         char here[5];
 
+        test_play_start(&p[i], program, lines[i]);
+        assert_int_equal(read(p[i].err, here, sizeof(here)), sizeof(here));
+        kill(p[i].pid, SIGTERM);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        siginfo_t end;
+
         print_message("srun %s\n", lines[i]);
-        test_play_start(&p, program, lines[i]);
-        assert_int_equal(read(p.err, here, sizeof(here)), sizeof(here));
-        kill(p.pid, SIGTERM);
-        assert_int_equal(waitid(P_PID, (id_t)p.pid, &end, WEXITED | WNOWAIT), 0);
-        test_play_finish(&p);
-        assert_int_equal(test_play_has(&p.err_text, "what nobody has read of the output is lost"),
+        assert_int_equal(waitid(P_PID, (id_t)p[i].pid, &end, WEXITED | WNOWAIT), 0);
+        test_play_finish(&p[i]);
+        assert_int_equal(test_play_has(&p[i].err_text, "nobody has read of the output is lost"),
                          i == 0);
-        assert_int_not_equal(p.status, 0);
-        test_play_done(&p);
+        assert_int_not_equal(p[i].status, 0);
+        test_play_done(&p[i]);
     }
 }
 
