@@ -119,8 +119,12 @@ def test_input_goes_to_the_tasks(cluster):
 
 
 TAKES = """exec python3 -c '
-import os, signal
-signal.signal(signal.SIGUSR1, lambda *_: os.write(1, b"heard\\n"))
+import os, signal, threading
+def hear():
+    while signal.sigwait([signal.SIGUSR1]):
+        os.write(1, b"heard\\n")
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+threading.Thread(target=hear, daemon=True).start()
 os.write(1, b"takes\\n")
 left = %d
 while left:
