@@ -11,6 +11,8 @@
 #include "base/str.h"
 #include "base/vec.h"
 
+#define FILE_MAX (4 * (size_t)REVOKED_MAX) /* entries */
+
 struct entry {
     uint32_t job_id, restarts;
 };
@@ -27,7 +29,7 @@ static int load(struct revoked *r, struct err *err)
 {
     _cleanup_str_ struct str text = STR_INIT;
     size_t count, skip;
-    int rc = path_read_file(r->path, 4 * REVOKED_MAX * sizeof(struct entry), &text, err);
+    int rc = path_read_file(r->path, FILE_MAX * sizeof(struct entry), &text, err);
 
     if (rc)
         return rc;
@@ -83,11 +85,11 @@ void revoked_clear(struct revoked *r)
 /* Drops the older half of the list and writes the file anew. */
 static void shorten(struct revoked *r)
 {
-    size_t drop = r->list.len - REVOKED_MAX;
+    size_t keep = r->list.len < REVOKED_MAX ? r->list.len : REVOKED_MAX;
     int fd;
 
-    memmove(r->list.data, r->list.data + drop, REVOKED_MAX * sizeof(r->list.data[0]));
-    r->list.len = REVOKED_MAX;
+    memmove(r->list.data, r->list.data + r->list.len - keep, keep * sizeof(r->list.data[0]));
+    r->list.len = keep;
     fd = path_write_open(r->path, r->list.data, r->list.len * sizeof(r->list.data[0]), 0600, NULL);
     if (fd < 0)
         return;
@@ -105,9 +107,12 @@ bool revoked_has(const struct revoked *r, uint32_t job_id, uint32_t restarts)
     return false;
 }
 
-/* Lost with a full disk: it only guards a late repeat. A part of it would shift all that follow. */
+/* Lost with a full disk, and when the file can not be written anew for long: it only guards a late
+ * repeat. A part of it would shift all that follow. */
 static bool append(struct revoked *r, const struct entry *e)
 {
+    if (r->written >= FILE_MAX)
+        return false;
     if (path_write_all(r->fd, e, sizeof(*e)) == 0)
         return true;
     (void)!ftruncate(r->fd, (off_t)(r->written * sizeof(*e)));

@@ -115,12 +115,38 @@ static void test_half_an_entry(void **state)
     revoked_close(r);
 }
 
+/* It could not be written anew for long: it is as long as it may be, and can be read. */
+static void test_not_shortened(void **state)
+{
+    struct rlimit before, none;
+    struct revoked *r;
+
+    fill(path, 4 * REVOKED_MAX - 2);
+    r = open_list();
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = (struct rlimit){0, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    for (uint32_t i = 0; i < 5; i++)
+        revoked_add(r, 9999990 + i, 0);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_true(revoked_has(r, 9999994, 0));
+    revoked_close(r);
+    r = open_list();
+    assert_true(revoked_has(r, 9999990, 0));
+    revoked_add(r, 9999995, 0); /* now it can */
+    revoked_close(r);
+    r = open_list();
+    assert_true(revoked_has(r, 9999995, 0));
+    revoked_close(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_remembered),
         cmocka_unit_test(test_bounded),
         cmocka_unit_test(test_half_an_entry),
+        cmocka_unit_test(test_not_shortened),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
