@@ -62,6 +62,7 @@ struct sim_watch { /* of a job's records */
     struct sim_key ran;                       /* the attempt that is timed, and when it began */
     int64_t ran_from_ms, put_at_ms, first_ms; /* first_ms: it was there first */
     int64_t stood_from_ms;                    /* it is suspended since; 0: it is not */
+    int64_t stood_ms;                         /* of its attempt: before that, in all */
     unsigned ran_boot;                        /* of the machine by whose clock that is, */
     int64_t ran_offset_ms;                    /* and its wall clock when it began */
     bool untimed;                      /* which was set, and there was nothing else across a boot */
@@ -85,6 +86,6 @@ struct sim_element {    /* of an array: as which job it was started */
 };
 
 struct sim_facts { /* of the plan as a whole */
-    bool known, features_change, clock_set, suspends;
+    bool known, features_change, clock_set;
     unsigned leaf_nodes; /* of each leaf switch; 0: there is no network */
 };

@@ -355,6 +355,7 @@ static void time_attempt(struct sim *s, struct sim_watch *w)
     bool begins = w->ran_configuring && !w->view.configuring; /* its time does, only now */
     if (known && w->stood_from_ms && w->view.state != PB__JOB_STATE__SUSPENDED) {
         w->ran_from_ms += s->now_ms - w->stood_from_ms; /* that does not count */
+        w->stood_ms += s->now_ms - w->stood_from_ms;
         w->stood_from_ms = 0;
     }
     if (known && !w->stood_from_ms && w->view.state == PB__JOB_STATE__SUSPENDED)
@@ -364,7 +365,7 @@ static void time_attempt(struct sim *s, struct sim_watch *w)
     w->ran_configuring = w->view.configuring;
     w->ran = key;
     w->ran_from_ms = s->now_ms;
-    w->stood_from_ms = 0;
+    w->stood_from_ms = w->stood_ms = 0;
     w->untimed = false;
     w->ran_boot = s->c->boot;
     w->ran_offset_ms = s->wall_offset_ms;

@@ -23,7 +23,6 @@ static const struct sim_facts *facts_of(struct sim *s)
         bool act = item->kind == SIM_ITEM_DO;
         unsigned leaf = 0, first, last;
         f->features_change = f->features_change || (act && item->what == SIM_DO_NODE_FEATURES);
-        f->suspends = f->suspends || (act && item->what == SIM_DO_SUSPEND);
         f->clock_set = f->clock_set || (item->kind == SIM_ITEM_FAULT &&
                                         (item->what == SIM_FAULT_CLOCK || item->boot));
         if (item->kind == SIM_ITEM_CONF &&
@@ -313,8 +312,8 @@ void sim_wish_check_late(struct sim *s, const struct sim_watch *w)
     const struct sim_view *v = &w->view;
     const struct sim_client *c = w->client == UINT32_MAX ? NULL : &s->clients.data[w->client];
     if (!v->there || v->state != PB__JOB_STATE__RUNNING || !v->deadline_at || f->clock_set ||
-        f->suspends || v->configuring || !c || c->asked[SIM_CLAIM_LIMIT])
+        w->untimed || v->configuring || !c || c->asked[SIM_CLAIM_LIMIT])
         return;
-    if (sim_wall_ms(s) > (v->deadline_at + LATE_SEC) * 1000 + s->over_ms)
+    if (sim_wall_ms(s) > (v->deadline_at + LATE_SEC) * 1000 + s->over_ms + w->stood_ms)
         sim_break(s, "a deadline is not kept", "job %u", w->job_id);
 }
