@@ -100,7 +100,8 @@ struct plan {
     struct license_claims claims; /* on licences */
     int64_t head_at;              /* the first start that is planned for one of the heads */
     /* preempt.c: */
-    int64_t prey_tier;        /* the lowest whose jobs make room; INT64_MAX: none do */
+    int64_t prey_tier;        /* the lowest whose jobs may make room; INT64_MAX: none may */
+    int64_t room_tier;        /* the same, with those that are making room and leave */
     uint64_t exempt_priority; /* jobs of this or a higher priority do not */
     struct bitset *kept;      /* nodes that jobs wait for; NULL: none */
     uint32_t room_for;        /* the record of several for whose elements room was last made, */

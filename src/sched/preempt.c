@@ -70,18 +70,35 @@ static void sort_yielded(struct plan *p)
     vec_done(&jobs);
 }
 
+/* Also when all that make room are on their way out: whom they do it for has their nodes kept. */
+static void find_room_tier(struct plan *p)
+{
+    struct order_link *l = order_first(&p->cluster->ends);
+    p->room_tier = p->prey_tier;
+    for (; l && l->key <= p->now_sec; l = order_next(l)) {
+        const struct job *j = job_of_end(l);
+        if (j->completing && job_run(j)->preempted_at && preempt_tier(j) < p->room_tier)
+            p->room_tier = preempt_tier(j);
+        p->work++;
+    }
+}
+
 void preempt_begin(struct plan *p)
 {
     const struct conf *conf = p->cluster->conf;
-    p->head_at = p->prey_tier = INT64_MAX;
+    bool any = false;
+    p->head_at = p->prey_tier = p->room_tier = INT64_MAX;
     p->exempt_priority = exempt_priority(conf);
     vec_foreach (&p->cluster->parts, at) {
         struct part *part = *at;
         part->prey_mode = (int)preempt_mode_of(conf, &part->conf);
+        any = any || part->prey_mode != PREEMPT_OFF;
         if (part->prey_mode != PREEMPT_OFF && part->running &&
             part->conf.priority_tier < p->prey_tier)
             p->prey_tier = part->conf.priority_tier;
     }
+    if (any)
+        find_room_tier(p);
     sort_yielded(p);
 }
 
@@ -123,7 +140,7 @@ static bool has_none(const struct plan *p, const struct job *j)
  * does not wait for that. */
 static bool may_look(const struct plan *p, const struct job *j)
 {
-    return preempt_tier(j) > p->prey_tier && j->prey_stamp != p->cluster->pool.freed &&
+    return preempt_tier(j) > p->room_tier && j->prey_stamp != p->cluster->pool.freed &&
            p->no_prey.len < HUNTS_MOST && !j->want.tasks_per_socket && !j->trial &&
            is_over_before(p, j) && !has_none(p, j);
 }

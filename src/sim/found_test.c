@@ -115,6 +115,17 @@ static const struct {
      "do at=3 what=part-state part=p1 to=INACTIVE nodes=n[5-7]\n"
      "do at=16 what=release job=3\n"
      "do at=1 what=resv part=r1 to=,IGNORE_JOBS nodes=n[6-7] uid=1002 for=88750\n"},
+    {"jobs that make room for ever, because each that has left comes back before the last has",
+     "run seed=24443 share=501\n"
+     "conf set=SchedulerType=sched/builtin\n"
+     "conf set=PreemptType=preempt/partition_prio\n"
+     "conf set=PreemptMode=REQUEUE\n"
+     "node id=1 sockets=2 cores=3\n"
+     "part part=p1 options=Default=YES nodes=ALL\n"
+     "part part=p2 options=Default=NO;PriorityTier=3 nodes=ALL\n"
+     "job at=6488 kind=batch id=22 tasks=3 run=44239\n"
+     "job at=7962 kind=batch id=27 part=p1 tasks=3 limit=120 run=18395\n"
+     "job at=12386 kind=batch id=42 part=p2 tasks=4 limit=30 run=7\n"},
 };
 
 static void what_was_found_stays_mended(void **state)
