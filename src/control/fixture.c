@@ -379,6 +379,18 @@ void fixture_launched(struct fixture *f, const char *node, uint32_t job, uint32_
     fixture_event(f, node, &e);
 }
 
+void fixture_step_ended(struct fixture *f, const char *node, uint32_t job, uint32_t step,
+                        int exit_status)
+{
+    Pb__NodeEvent e = PB__NODE_EVENT__INIT;
+    Pb__StepEnded m = PB__STEP_ENDED__INIT;
+    m.job_id = job;
+    m.step_id = step;
+    m.exit_status = exit_status;
+    e.step_ended = &m;
+    fixture_event(f, node, &e);
+}
+
 void fixture_batch_ended(struct fixture *f, const char *node, uint32_t job, uint32_t restarts,
                          int exit_status)
 {

@@ -84,6 +84,8 @@ void fixture_register_as(struct fixture *f, const char *node, const char *incarn
                          bool tells_prepared);
 void fixture_event(struct fixture *f, const char *node, Pb__NodeEvent *event);
 void fixture_launched(struct fixture *f, const char *node, uint32_t job, uint32_t restarts);
+void fixture_step_ended(struct fixture *f, const char *node, uint32_t job, uint32_t step,
+                        int exit_status);
 void fixture_batch_ended(struct fixture *f, const char *node, uint32_t job, uint32_t restarts,
                          int exit_status);
 void fixture_gone(struct fixture *f, const char *node, uint32_t job, uint32_t restarts);

@@ -125,12 +125,7 @@ static void test_no_step_begins_on_a_node_that_goes(void **state)
     assert_int_equal(fixture_code(f, anywhere), -1); /* it waits on */
     assert_int_equal(fixture_code(f, there), ERR_STEP_CONFIG);
     assert_int_equal(fixture_code(f, everywhere), ERR_NODE_COUNT);
-    Pb__NodeEvent e = PB__NODE_EVENT__INIT;
-    Pb__StepEnded m = PB__STEP_ENDED__INIT;
-    m.job_id = (uint32_t)id;
-    m.step_id = 1;
-    e.step_ended = &m;
-    fixture_event(f, "n2", &e);
+    fixture_step_ended(f, "n2", (uint32_t)id, 1, 0);
     assert_string_equal(node_of_step(f, &arena, anywhere), "n2");
     fixture_free(f);
 }

@@ -90,12 +90,8 @@ static void the_nodes_that_are_away_are_named(void **state)
 static void where_a_step_has_ended_nothing_is_missed(void **state)
 {
     struct fixture *f = make(CONF, 3);
-    Pb__NodeEvent e = PB__NODE_EVENT__INIT;
-    Pb__StepEnded m = PB__STEP_ENDED__INIT;
     int code = -1;
-    m.job_id = 1;
-    e.step_ended = &m;
-    fixture_event(f, "n2", &e);
+    fixture_step_ended(f, "n2", 1, 0, 0);
     away(f, "n2");
     assert_string_equal(missed(f, true, SIGUSR1, &code), "");
     assert_int_equal(code, 0);

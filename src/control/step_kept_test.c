@@ -60,16 +60,6 @@ static struct fixture *make(unsigned nodes, unsigned step_nodes, bool no_kill)
     return f;
 }
 
-static void ended(struct fixture *f, const char *node, int exit_status)
-{
-    Pb__NodeEvent e = PB__NODE_EVENT__INIT;
-    Pb__StepEnded m = PB__STEP_ENDED__INIT;
-    m.job_id = 1;
-    m.exit_status = exit_status;
-    e.step_ended = &m;
-    fixture_event(f, node, &e);
-}
-
 static int cancel_step(struct fixture *f, uint32_t step_id)
 {
     Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
@@ -107,7 +97,7 @@ static void what_was_to_end_is_told_again(void **state)
 {
     for (unsigned how = 0; how < BREAKS; how++) {
         struct fixture *f = make(2, 2, false);
-        ended(f, "n2", 0);
+        fixture_step_ended(f, "n2", 1, 0, 0);
         assert_int_equal(cancel_step(f, 0), 0);
         assert_int_equal(ends(f, "n1", 0), 1);
         break_off(f, how);
@@ -115,7 +105,7 @@ static void what_was_to_end_is_told_again(void **state)
         fixture_pass(f, 1000);
         assert_int_equal(ends(f, "n1", 0), 1);
         assert_int_equal(ends(f, "n2", 0), 0); /* it has said that nothing is left there */
-        ended(f, "n1", SIGTERM);
+        fixture_step_ended(f, "n1", 1, 0, SIGTERM);
         fixture_clear(f);
         fixture_pass(f, 5000);
         assert_int_equal(ends(f, "n1", 0), 0);
@@ -129,10 +119,10 @@ static void a_node_that_has_reported_is_not_waited_for(void **state)
         struct fixture *f = make(2, 2, false);
         _cleanup_arena_ struct arena arena;
         arena_init(&arena, 0);
-        ended(f, "n1", 3 << 8);
+        fixture_step_ended(f, "n1", 1, 0, 3 << 8);
         break_off(f, how);
         assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING);
-        ended(f, "n2", 0);
+        fixture_step_ended(f, "n2", 1, 0, 0);
         assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__FAILED);
         assert_int_equal(fixture_job(f, &arena, 1)->live->exit_status, 3 << 8);
         fixture_free(f);
@@ -143,10 +133,10 @@ static void a_node_that_has_reported_is_not_waited_for(void **state)
 static void nothing_new_is_not_written(void **state)
 {
     struct fixture *f = make(2, 2, false);
-    ended(f, "n1", 0);
+    fixture_step_ended(f, "n1", 1, 0, 0);
     assert_int_equal(cancel_step(f, 0), 0);
     size_t puts = f->puts;
-    ended(f, "n1", 0);
+    fixture_step_ended(f, "n1", 1, 0, 0);
     assert_int_equal(cancel_step(f, 0), 0);
     fixture_pass(f, 5000);
     assert_int_equal(f->puts, puts);
@@ -157,8 +147,8 @@ static void nothing_new_is_not_written(void **state)
 static void it_ends_with_the_last_node_that_it_waits_for(void **state)
 {
     struct fixture *f = make(3, 3, true);
-    ended(f, "n1", 0);
-    ended(f, "n3", 0);
+    fixture_step_ended(f, "n1", 1, 0, 0);
+    fixture_step_ended(f, "n3", 1, 0, 0);
     fixture_reconfigure(f, WITHOUT_N2);
     fixture_turn(f);
     assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__FAILED);
@@ -170,7 +160,7 @@ static void it_is_no_worse_for_a_node_that_is_not_its_own(void **state)
     struct fixture *f = make(3, 1, true);
     assert_int_equal(fixture_update_node(f, "n3", "down", "gone"), 0);
     assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING);
-    ended(f, "n1", 0);
+    fixture_step_ended(f, "n1", 1, 0, 0);
     assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__COMPLETED);
     fixture_free(f);
 }
@@ -179,10 +169,10 @@ static void it_is_no_worse_for_a_node_that_is_not_its_own(void **state)
 static void it_is_no_worse_for_a_node_where_it_has_ended(void **state)
 {
     struct fixture *f = make(3, 3, true);
-    ended(f, "n3", 0);
+    fixture_step_ended(f, "n3", 1, 0, 0);
     assert_int_equal(fixture_update_node(f, "n3", "down", "gone"), 0);
-    ended(f, "n1", 0);
-    ended(f, "n2", 0);
+    fixture_step_ended(f, "n1", 1, 0, 0);
+    fixture_step_ended(f, "n2", 1, 0, 0);
     assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__COMPLETED);
     fixture_free(f);
 }

@@ -45,16 +45,6 @@ static size_t looks(const struct fixture *f, const char *node)
     return count;
 }
 
-static void ended(struct fixture *f, const char *node, int exit_status)
-{
-    Pb__NodeEvent e = PB__NODE_EVENT__INIT;
-    Pb__StepEnded m = PB__STEP_ENDED__INIT;
-    m.job_id = 1;
-    m.exit_status = exit_status;
-    e.step_ended = &m;
-    fixture_event(f, node, &e);
-}
-
 static void registers(struct fixture *f, const char *node, bool has_step)
 {
     Pb__NodeRegister r = PB__NODE_REGISTER__INIT;
@@ -83,9 +73,9 @@ static void its_nodes_are_asked_once(void **state)
     assert_int_equal(looks(f, "n2"), 1);
     fixture_pass(f, 10 * OLD_MS);
     assert_int_equal(looks(f, "n1"), 1);
-    ended(f, "n1", 15);
+    fixture_step_ended(f, "n1", 1, 0, 15);
     assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING); /* as long as n2 says nothing */
-    ended(f, "n2", 15);
+    fixture_step_ended(f, "n2", 1, 0, 15);
     assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__FAILED);
     fixture_free(f);
 }
@@ -94,7 +84,7 @@ static void one_that_has_ended_is_not_asked_for(void **state)
 {
     struct fixture *f = make();
     grant(f);
-    ended(f, "n1", 0);
+    fixture_step_ended(f, "n1", 1, 0, 0);
     fixture_pass(f, OLD_MS);
     assert_int_equal(looks(f, "n1"), 0);
     assert_int_equal(looks(f, "n2"), 1);
