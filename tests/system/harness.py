@@ -375,6 +375,12 @@ def check_ledger(cluster, acknowledged):
         assert set(acknowledged) <= set(ids), f"never {word}ed: {sorted(set(acknowledged) - set(ids))}"
 
 
+def forget_number(c, letter):
+    """As if slurmd had been killed when a script around a job had just begun: that it begins is on disk, its number is not."""
+    note, = [f for f in (c.dir / "spool").rglob("*") if f.is_file() and re.search(rb"(?m)^%b 0$" % letter, f.read_bytes())]
+    note.write_bytes(re.sub(rb"(?m)^%b [1-9]\d*\n" % letter, b"", note.read_bytes()))
+
+
 @contextlib.contextmanager
 def many(new):
     """A function that makes clusters by new(); all are stopped and checked for left-overs, and all go, whatever happens."""

@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from harness import ROOT, eventually
+from harness import ROOT, eventually, forget_number
 
 USER = "nobody" if ROOT else pwd.getpwuid(os.geteuid()).pw_name
 
@@ -250,12 +250,6 @@ def test_failing_prolog_at_allocation_ends_or_requeues(make_cluster, flag):
     c.popen("salloc -N2 sleep 1000").communicate()
     assert c.wait(job + 1)["JobState"] == "FAILED"
     assert c.node("n2")["State"].startswith("IDLE+DRAIN")
-
-
-def forget_number(c, letter):
-    """As if the daemon had been killed when the script had just begun: that it begins is on disk, its number is not."""
-    note, = [f for f in (c.dir / "spool").rglob("*") if f.is_file() and re.search(rb"(?m)^%b 0$" % letter, f.read_bytes())]
-    note.write_bytes(re.sub(rb"(?m)^%b [1-9]\d*\n" % letter, b"", note.read_bytes()))
 
 
 @pytest.mark.parametrize("noted", [True, False])

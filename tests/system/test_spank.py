@@ -8,8 +8,7 @@ import subprocess
 
 import pytest
 
-from harness import PREFIX, ROOT, eventually
-from test_prolog import forget_number
+from harness import PREFIX, ROOT, eventually, forget_number
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
 USER = "nobody" if ROOT else pwd.getpwuid(os.geteuid()).pw_name
