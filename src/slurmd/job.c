@@ -258,7 +258,7 @@ static void job_free(struct job *j)
     free(j);
 }
 
-static bool has_attempt(const struct slurmd *d, uint32_t id)
+bool job_has_attempt(const struct slurmd *d, uint32_t id)
 {
     for (const struct job *j = d->jobs; j; j = j->hh.next)
         if (j->key.id == id)
@@ -275,7 +275,7 @@ void job_forget(struct job *j)
     revoked_add(d->revoked, id, j->key.restarts);
     note_remove(d->spool, id, j->key.restarts);
     job_free(j);
-    if (!has_attempt(d, id)) /* requeued to this node it has the place of its script by now */
+    if (!job_has_attempt(d, id)) /* requeued to this node it has the place of its script by now */
         ending_remove_script(d, id);
     usage_job_forgotten(d, id);
 }

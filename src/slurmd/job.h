@@ -61,6 +61,7 @@ struct job {
 };
 
 struct job *job_find(struct slurmd *d, uint32_t id, uint32_t restarts);
+bool job_has_attempt(const struct slurmd *d, uint32_t id); /* any of the job */
 
 /* A new job with its note on disk. 'about' is copied. */
 int job_new(struct slurmd *d, const Pb__Terminate *about, const char *line, struct job **out,

@@ -211,14 +211,6 @@ static void on_swept(void *ctx, uint32_t job_id, uint32_t restarts, int wait_sta
         log_error("what is left of job %u: %s", job_id, text);
 }
 
-static bool has_job(const struct slurmd *d, uint32_t id)
-{
-    for (const struct job *j = d->jobs; j; j = j->hh.next)
-        if (j->key.id == id)
-            return true;
-    return false;
-}
-
 /* A job of that number may come before it is removed: out of its way, unless somebody is at it. */
 static char *set_aside(char *path)
 {
@@ -244,7 +236,8 @@ static void sweep_one(struct slurmd *d, const char *name)
     _cleanup_free_ char *path = NULL;
     long long id;
 
-    if (str_parse_i64(number, 1, UINT32_MAX, &id) < 0 || (!mark && has_job(d, (uint32_t)id)))
+    if (str_parse_i64(number, 1, UINT32_MAX, &id) < 0 ||
+        (!mark && job_has_attempt(d, (uint32_t)id)))
         return;
     path = mem_printf("%s/%s", d->jobtmp->base, name);
     if (!mark)
