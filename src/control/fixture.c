@@ -369,6 +369,22 @@ void fixture_event(struct fixture *f, const char *node, Pb__NodeEvent *event)
     fixture_turn(f);
 }
 
+void fixture_register_job(struct fixture *f, const char *node, uint32_t job, bool has_step)
+{
+    Pb__NodeRegister r = PB__NODE_REGISTER__INIT;
+    Pb__Presence p = PB__PRESENCE__INIT, *list = &p;
+    uint32_t id = 0;
+    r.name = (char *)node;
+    r.version = (char *)"test";
+    r.incarnation = (char *)"i1";
+    r.present = &list;
+    r.n_present = 1;
+    p.job_id = job;
+    p.step_ids = &id;
+    p.n_step_ids = has_step;
+    control_node_register(f->control, node, &r);
+}
+
 void fixture_launched(struct fixture *f, const char *node, uint32_t job, uint32_t restarts)
 {
     Pb__NodeEvent e = PB__NODE_EVENT__INIT;

@@ -79,6 +79,8 @@ void fixture_pass(struct fixture *f, int64_t ms);               /* time, with it
 void fixture_turn(struct fixture *f);                           /* and checks every invariant */
 
 void fixture_register(struct fixture *f, const char *node, const char *incarnation);
+/* It has the job, and the job's step 0 or no step. The turn is the caller's. */
+void fixture_register_job(struct fixture *f, const char *node, uint32_t job, bool has_step);
 /* tells_prepared false: one whose daemon is older than that message. */
 void fixture_register_as(struct fixture *f, const char *node, const char *incarnation,
                          bool tells_prepared);

@@ -22,20 +22,8 @@ static void break_off(struct fixture *f, unsigned how)
         fixture_restart(f);
     else
         fixture_reconfigure(f, CONF "MinJobAge=100\n");
-    for (const char *n = "123"; *n; n++) {
-        Pb__NodeRegister r = PB__NODE_REGISTER__INIT;
-        Pb__Presence p = PB__PRESENCE__INIT, *list = &p;
-        uint32_t id = 0;
-        r.name = (char[]){'n', *n, 0};
-        r.version = (char *)"test";
-        r.incarnation = (char *)"i1";
-        r.present = &list;
-        r.n_present = 1;
-        p.job_id = 1;
-        p.step_ids = &id;
-        p.n_step_ids = 1;
-        control_node_register(f->control, r.name, &r);
-    }
+    for (const char *n = "123"; *n; n++)
+        fixture_register_job(f, (char[]){'n', *n, 0}, 1, true);
     fixture_turn(f);
 }
 

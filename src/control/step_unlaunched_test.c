@@ -47,18 +47,7 @@ static size_t looks(const struct fixture *f, const char *node)
 
 static void registers(struct fixture *f, const char *node, bool has_step)
 {
-    Pb__NodeRegister r = PB__NODE_REGISTER__INIT;
-    Pb__Presence p = PB__PRESENCE__INIT, *list = &p;
-    uint32_t id = 0;
-    r.name = (char *)node;
-    r.version = (char *)"test";
-    r.incarnation = (char *)"i1";
-    r.present = &list;
-    r.n_present = 1;
-    p.job_id = 1;
-    p.step_ids = &id;
-    p.n_step_ids = has_step;
-    control_node_register(f->control, node, &r);
+    fixture_register_job(f, node, 1, has_step);
     fixture_turn(f);
 }
 
