@@ -14,6 +14,7 @@
 #include "base/mem.h"
 
 #define TEMP_TRIES 100
+#define PARENT_MODE 0755 /* of the directories above a new one */
 
 static int fail(struct err *err, const char *what, const char *path)
 {
@@ -86,7 +87,8 @@ int path_mkdirs(const char *path, mode_t mode, struct err *err)
     for (char *name; (name = strsep(&rest, "/"));) {
         if (!*name)
             continue;
-        int next = enter(at, name, mode);
+        bool last = !rest || !rest[strspn(rest, "/")];
+        int next = enter(at, name, last ? mode : mode | PARENT_MODE);
         if (next < 0)
             return fail(err, "cannot make directory", path);
         close(at);

@@ -15,7 +15,8 @@
  */
 char *path_absolute(const char *p, const char *cwd);
 
-/* mkdir -p with this mode for what is new. */
+/* mkdir -p: a new directory gets this mode, a new one above it at least 0755, so that the user whom
+ * the last one is given to can reach it. */
 int path_mkdirs(const char *path, mode_t mode, struct err *err);
 
 /* The whole file, at most max bytes (-ERR_TOO_BIG). */

@@ -100,10 +100,11 @@ static void mkdirs_makes_what_is_missing(void **state)
     mode_t before = umask(077);
     assert_int_equal(path_mkdirs(in("a//b/./c/"), 0751, NULL), 0);
     umask(before);
-    assert_int_equal(mode_of(in("a")), 0751);
+    assert_int_equal(mode_of(in("a")), 0755); /* above the last one: passable */
+    assert_int_equal(mode_of(in("a/b")), 0755);
     assert_int_equal(mode_of(in("a/b/c")), 0751);
-    assert_int_equal(path_mkdirs(in("a/b"), 0700, NULL), 0); /* was there: as it is */
-    assert_int_equal(mode_of(in("a/b")), 0751);
+    assert_int_equal(path_mkdirs(in("a/b/c"), 0700, NULL), 0); /* was there: as it is */
+    assert_int_equal(mode_of(in("a/b/c")), 0751);
     assert_int_equal(symlink("a", in("ours")), 0);
     assert_int_equal(path_mkdirs(in("ours/d"), 0700, NULL), 0);
     assert_int_equal(access(in("a/d"), F_OK), 0);

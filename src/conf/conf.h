@@ -25,6 +25,7 @@
 #include "conf/conf_topo.h"
 
 #define CONF_NODES_MAX 200000
+#define CONF_SOCKET_DIRS 5
 
 enum conf_select {
     CONF_SELECT_LINEAR,
@@ -101,14 +102,15 @@ struct conf {
     controllers; /* SlurmctldHost, or ControlMachine and BackupController; at least one */
     uid_t slurm_uid, slurmd_uid; /* of SlurmUser and SlurmdUser */
     enum conf_select select;
-    unsigned cr;                  /* CONF_CR_* bits */
-    uint16_t slurmctld_port_last; /* SlurmctldPort=6817-6818 */
-    const char *socket_dir;       /* where the daemons' local sockets lie, see conf_socket_path() */
-    bool config_overrides;        /* SlurmdParameters=config_overrides */
-    bool schedule_actual;         /* FastSchedule=0: by what nodes report */
-    bool enable_configless;       /* SlurmctldParameters=enable_configless */
-    bool allow_user_triggers;     /* SlurmctldParameters=allow_user_triggers */
-    int64_t job_acct_gather_sec;  /* of tasks, in JobAcctGatherFrequency; 0: none */
+    unsigned cr;                               /* CONF_CR_* bits */
+    uint16_t slurmctld_port_last;              /* SlurmctldPort=6817-6818 */
+    const char *socket_dirs[CONF_SOCKET_DIRS]; /* see conf_socket_path() */
+    size_t socket_dir_count;
+    bool config_overrides;                /* SlurmdParameters=config_overrides */
+    bool schedule_actual;                 /* FastSchedule=0: by what nodes report */
+    bool enable_configless;               /* SlurmctldParameters=enable_configless */
+    bool allow_user_triggers;             /* SlurmctldParameters=allow_user_triggers */
+    int64_t job_acct_gather_sec;          /* of tasks, in JobAcctGatherFrequency; 0: none */
     uint32_t mpi_port_low, mpi_port_high; /* MpiParams=ports=LOW-HIGH; 0: none */
     bool over_memory_kill;                /* JobAcctGatherParams; there is memory to be over, too */
     struct conf_rate rate;                /* SlurmctldParameters=rl_... */
@@ -216,11 +218,19 @@ char *conf_list_value(const char *list, const char *word);
 /* PrivateData: whether ordinary users are not to see this of others: "jobs", "usage"... */
 bool conf_is_private(const struct conf *c, const char *what);
 
-/* Path of a daemon's local socket: SOCKET_DIR/slurmctld or SOCKET_DIR/slurmd-NODE. SOCKET_DIR is
- * AuthInfo's "socketdir=..." or /run/sluice/CLUSTER-PORT. The caller frees. */
-char *conf_socket_path(const struct conf *c, const char *daemon, const char *node);
-/* Of a controller: SOCKET_DIR/slurmctld, of the backups SOCKET_DIR/slurmctld-RANK. */
-char *conf_controller_socket(const struct conf *c, const struct conf_host *host);
+/*
+ * A daemon's local socket lies in the first of socket_dirs that the daemon can write to, and its
+ * clients try all of them. With AuthInfo=socketdir=DIR there is DIR only. Otherwise the first is
+ * /run/sluice/CLUSTER-PORT, which needs root; the others are sluice-CLUSTER-PORT beside
+ * SlurmctldPidFile, SlurmdPidFile and StateSaveLocation, and "sockets" in StateSaveLocation.
+ * Who listens in any of them proves nothing: a client asks the kernel for the uid behind a socket.
+ */
+/* The name of a daemon's socket there: "slurmd-NODE". The caller frees. */
+char *conf_socket_node(const char *node);
+/* Of a controller: "slurmctld", of the backups "slurmctld-RANK". */
+char *conf_socket_controller(const struct conf_host *host);
+/* The path of such a name in one of the directories. The caller frees. */
+char *conf_socket_path(const struct conf *c, size_t dir, const char *name);
 
 /* "Key                     = value" lines of every key, sorted as Slurm does; only the named one
  * when key != NULL

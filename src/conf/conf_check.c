@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <assert.h>
 #include <ctype.h>
 #include <pwd.h>
 #include <string.h>
@@ -198,23 +199,55 @@ static int select_check(struct conf_loader *l, struct err *err)
     return 0;
 }
 
+/* One that is too long for a socket's address is left out, and so is one that depends on the node:
+ * a client on its host cannot know it. */
+static void socket_dir_add(struct conf_loader *l, const char *dir)
+{
+    struct conf *c = l->conf;
+
+    if (dir[0] != '/' || strchr(dir, '%') || strlen(dir) > SOCKET_DIR_MAX)
+        return;
+    for (size_t i = 0; i < c->socket_dir_count; i++)
+        if (!strcmp(c->socket_dirs[i], dir))
+            return;
+    assert(c->socket_dir_count < CONF_SOCKET_DIRS);
+    c->socket_dirs[c->socket_dir_count++] = dir;
+}
+
+static void socket_dir_add_beside(struct conf_loader *l, const char *path)
+{
+    const char *end = path + strlen(path);
+
+    while (end > path && end[-1] == '/')
+        end--;
+    while (end > path && end[-1] != '/')
+        end--;
+    socket_dir_add(l, arena_printf(&l->priv->arena, "%.*ssluice-%s-%u", (int)(end - path), path,
+                                   l->conf->cluster_name, l->conf->slurmctld_port));
+}
+
 static int socket_dir_check(struct conf_loader *l, struct err *err)
 {
     struct conf *c = l->conf;
+    struct arena *arena = &l->priv->arena;
     _cleanup_free_ char *dir = c->auth_info ? conf_list_value(c->auth_info, "socketdir") : NULL;
     struct conf_place at = written(l, CONF_KEY_auth_info)->at;
 
-    if (!dir) {
-        c->socket_dir =
-            arena_printf(&l->priv->arena, "/run/sluice/%s-%u", c->cluster_name, c->slurmctld_port);
-        return 0;
-    }
-    if (dir[0] != '/')
+    if (dir && dir[0] != '/')
         return conf_fail(at, err, "AuthInfo: socketdir=%s is not an absolute path", dir);
-    if (strlen(dir) > SOCKET_DIR_MAX)
+    if (dir && strlen(dir) > SOCKET_DIR_MAX)
         return conf_fail(at, err, "AuthInfo: socketdir=%s is longer than %d bytes", dir,
                          SOCKET_DIR_MAX);
-    c->socket_dir = arena_strdup(&l->priv->arena, dir);
+    c->socket_dirs[0] =
+        dir ? arena_strdup(arena, dir)
+            : arena_printf(arena, "/run/sluice/%s-%u", c->cluster_name, c->slurmctld_port);
+    c->socket_dir_count = 1;
+    if (dir)
+        return 0;
+    socket_dir_add_beside(l, c->slurmctld_pid_file);
+    socket_dir_add_beside(l, c->slurmd_pid_file);
+    socket_dir_add_beside(l, c->state_save_location);
+    socket_dir_add(l, arena_printf(arena, "%s/sockets", c->state_save_location));
     return 0;
 }
 

@@ -87,13 +87,17 @@ const struct conf_host *conf_find_controller(const struct conf *c, const char *n
     return NULL;
 }
 
-char *conf_socket_path(const struct conf *c, const char *daemon, const char *node)
+char *conf_socket_node(const char *node)
 {
-    return mem_printf("%s/%s%s%s", c->socket_dir, daemon, node ? "-" : "", node ? node : "");
+    return mem_printf("slurmd-%s", node);
 }
 
-char *conf_controller_socket(const struct conf *c, const struct conf_host *host)
+char *conf_socket_controller(const struct conf_host *host)
 {
-    return host->rank ? mem_printf("%s/slurmctld-%u", c->socket_dir, host->rank)
-                      : mem_printf("%s/slurmctld", c->socket_dir);
+    return host->rank ? mem_printf("slurmctld-%u", host->rank) : mem_strdup("slurmctld");
+}
+
+char *conf_socket_path(const struct conf *c, size_t dir, const char *name)
+{
+    return mem_printf("%s/%s", c->socket_dirs[dir], name);
 }

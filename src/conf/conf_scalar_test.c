@@ -262,7 +262,7 @@ static void defaults(void **state)
     assert_true(c->suspend_time_sec == CONF_UNLIMITED);
     assert_int_equal(c->preempt_exempt_time_sec, -1);
     assert_int_equal(c->priority_calc_period_sec, 300);
-    assert_string_equal(c->socket_dir, "/run/sluice/cluster-6817");
+    assert_string_equal(c->socket_dirs[0], "/run/sluice/cluster-6817");
     assert_false(c->config_overrides);
     assert_int_equal(c->controllers.len, 1);
     assert_int_equal(c->nodes.len, 0);
@@ -324,21 +324,50 @@ static void values(void **state)
     assert_true(c->over_time_limit_sec == CONF_UNLIMITED);
     assert_int_equal(c->priority_max_age_sec, 86400);
     assert_int_equal(c->job_requeue, 0);
-    assert_string_equal(c->socket_dir, "/tmp/s");
+    assert_int_equal(c->socket_dir_count, 1);
+    assert_string_equal(c->socket_dirs[0], "/tmp/s");
     assert_string_equal(c->epilog, "/a b/c");
     assert_true(c->config_overrides);
     assert_null(c->mail_prog);
     assert_string_equal(c->enforce_part_limits, "ALL");
     assert_string_equal(c->proctrack_type, "proctrack/cgroup");
-    _cleanup_free_ char *ctld = conf_socket_path(c, "slurmctld", NULL);
-    _cleanup_free_ char *node = conf_socket_path(c, "slurmd", "n1");
-    assert_string_equal(ctld, "/tmp/s/slurmctld");
-    assert_string_equal(node, "/tmp/s/slurmd-n1");
-    _cleanup_free_ char *first = conf_controller_socket(c, &c->controllers.data[0]);
-    _cleanup_free_ char *second = conf_controller_socket(c, &c->controllers.data[1]);
-    assert_string_equal(first, ctld);
-    assert_string_equal(second, "/tmp/s/slurmctld-1");
+    _cleanup_free_ char *first = conf_socket_controller(&c->controllers.data[0]);
+    _cleanup_free_ char *second = conf_socket_controller(&c->controllers.data[1]);
+    _cleanup_free_ char *node = conf_socket_node("n1");
+    _cleanup_free_ char *path = conf_socket_path(c, 0, node);
+    assert_string_equal(first, "slurmctld");
+    assert_string_equal(second, "slurmctld-1");
+    assert_string_equal(path, "/tmp/s/slurmd-n1");
     conf_free(c);
+}
+
+/* In order: all daemons and commands of the cluster try the same ones. */
+static void socket_directories(void **state)
+{
+    static const struct {
+        const char *lines;
+        const char *dirs[CONF_SOCKET_DIRS + 1];
+    } cases[] = {
+        {"",
+         {"/run/sluice/cluster-6817", "/var/run/sluice-cluster-6817",
+          "/var/spool/sluice-cluster-6817", "/var/spool/slurmctld/sockets"}},
+        {"ClusterName=c\nSlurmctldPort=7000\nSlurmctldPidFile=/a/b/c.pid\nStateSaveLocation=/s//\n"
+         "SlurmdPidFile=/d/%n/x.pid\n",
+         {"/run/sluice/c-7000", "/a/b/sluice-c-7000", "/sluice-c-7000", "/s///sockets"}},
+        {"SlurmdPidFile=/d/x.pid\nSlurmctldPidFile=/d/y.pid\nStateSaveLocation=/d/s\n",
+         {"/run/sluice/cluster-6817", "/d/sluice-cluster-6817", "/d/s/sockets"}},
+        {"AuthInfo=socketdir=/x\nSlurmctldPidFile=/a/b/c.pid\n", {"/x"}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        _cleanup_free_ char *text = mem_printf("%s%s", HEAD, cases[i].lines);
+        struct conf *c = test_load(text, NULL);
+        size_t n = 0;
+        for (; cases[i].dirs[n]; n++)
+            assert_string_equal(c->socket_dirs[n], cases[i].dirs[n]);
+        assert_int_equal(c->socket_dir_count, n);
+        conf_free(c);
+    }
 }
 
 static void last_one_holds(void **state)
@@ -410,13 +439,14 @@ static void lists(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_values),  cmocka_unit_test(bad_hosts),
-        cmocka_unit_test(warnings),    cmocka_unit_test(silent),
-        cmocka_unit_test(over_memory), cmocka_unit_test(gather_interval),
-        cmocka_unit_test(defaults),    cmocka_unit_test(by_which_resources),
-        cmocka_unit_test(values),      cmocka_unit_test(last_one_holds),
-        cmocka_unit_test(old_hosts),   cmocka_unit_test(filters_stay),
-        cmocka_unit_test(table),       cmocka_unit_test(lists),
+        cmocka_unit_test(bad_values),     cmocka_unit_test(bad_hosts),
+        cmocka_unit_test(warnings),       cmocka_unit_test(silent),
+        cmocka_unit_test(over_memory),    cmocka_unit_test(gather_interval),
+        cmocka_unit_test(defaults),       cmocka_unit_test(by_which_resources),
+        cmocka_unit_test(values),         cmocka_unit_test(socket_directories),
+        cmocka_unit_test(last_one_holds), cmocka_unit_test(old_hosts),
+        cmocka_unit_test(filters_stay),   cmocka_unit_test(table),
+        cmocka_unit_test(lists),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

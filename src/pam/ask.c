@@ -31,7 +31,7 @@ int ask_find_node(struct ask *a, const char *wanted, struct err *err)
             a->node = arena_strdup(&a->arena, *name);
     if (!here.names.len)
         rc = err_set(err, -ERR_CONNECT, "no slurmd has a socket in %s: is it running?",
-                     a->conf->socket_dir);
+                     a->conf->socket_dirs[0]);
     else if (!a->node)
         rc = err_set(err, -ERR_CONNECT, "several node daemons are on this host: give nodename=");
     rpc_here_done(&here);

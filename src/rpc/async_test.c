@@ -14,7 +14,7 @@ static int setup(void **state)
 {
     if (world_setup(state) < 0)
         return -1;
-    conf = (struct conf){.message_timeout_sec = 10, .socket_dir = dir};
+    conf = (struct conf){.message_timeout_sec = 10, .socket_dirs = {dir}, .socket_dir_count = 1};
     hosts[0] = (struct conf_host){.name = "here", .addr = "127.0.0.1"};
     hosts[1] = (struct conf_host){.name = "there", .addr = "127.0.0.2", .rank = 1};
     conf.controllers.data = hosts;

@@ -82,11 +82,8 @@ static int connect_to(struct rpc_client *c, size_t place, int64_t deadline_ms, s
 
     disconnect(c);
     if (p->local) {
-        uid_t trusted[RPC_TRUSTED_COUNT];
-        _cleanup_free_ char *path = conf_controller_socket(conf, p->host);
-
-        rpc_trusted_uids(conf, trusted);
-        rc = rpc_wire_open_local(&c->wire, path, trusted, RPC_TRUSTED_COUNT, deadline_ms, err);
+        _cleanup_free_ char *name = conf_socket_controller(p->host);
+        rc = rpc_open_here(conf, name, &c->wire, deadline_ms, err);
     } else {
         rc = rpc_wire_open_tcp(&c->wire, p->host->addr, conf->slurmctld_port, deadline_ms, err);
     }

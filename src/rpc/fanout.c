@@ -169,16 +169,14 @@ static void enter(struct rpc_fanout *f, struct target *t)
 /* The one that is open, as long as it is, or a new one; -1: none. */
 static int connection_here(struct rpc_fanout *f, struct target *t)
 {
-    _cleanup_free_ char *path = conf_socket_path(f->conf, "slurmd", t->node);
+    _cleanup_free_ char *name = conf_socket_node(t->node);
     struct rpc_wire w = {.fd = t->fd};
-    uid_t trusted[RPC_TRUSTED_COUNT];
     struct err err;
 
     if (rpc_wire_is_fresh(&w))
         return take_fd(&t->fd);
     w.fd = -1;
-    rpc_trusted_uids(f->conf, trusted);
-    rpc_wire_open_local(&w, path, trusted, RPC_TRUSTED_COUNT, 0, &err);
+    rpc_open_here(f->conf, name, &w, 0, &err);
     return w.fd;
 }
 

@@ -11,7 +11,7 @@
 #include "rpc/mint.h"
 #include "rpc/wire.h"
 
-#define SOCKET_PREFIX "slurmd-" /* as conf_socket_path() makes it */
+#define SOCKET_PREFIX "slurmd-" /* as conf_socket_node() has it */
 
 static int by_name(const void *a, const void *b)
 {
@@ -26,17 +26,34 @@ static bool is_socket(DIR *d, const char *name)
     return fstatat(dirfd(d), name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(st.st_mode);
 }
 
-void rpc_here_list(const struct conf *conf, struct rpc_names *out)
+static bool is_listed(const struct rpc_names *names, const char *name)
 {
-    DIR *d = opendir(conf->socket_dir);
+    vec_foreach (&names->names, n)
+        if (str_eq(*n, name))
+            return true;
+    return false;
+}
+
+static void list_directory(const char *path, struct rpc_names *out)
+{
+    DIR *d = opendir(path);
     struct dirent *e;
 
-    *out = (struct rpc_names){0};
-    while (d && (e = readdir(d)))
-        if (str_starts(e->d_name, SOCKET_PREFIX) && is_socket(d, e->d_name))
-            vec_push(&out->names, mem_strdup(e->d_name + strlen(SOCKET_PREFIX)));
+    while (d && (e = readdir(d))) {
+        const char *name = e->d_name + strlen(SOCKET_PREFIX);
+        if (str_starts(e->d_name, SOCKET_PREFIX) && is_socket(d, e->d_name) &&
+            !is_listed(out, name))
+            vec_push(&out->names, mem_strdup(name));
+    }
     if (d)
         closedir(d);
+}
+
+void rpc_here_list(const struct conf *conf, struct rpc_names *out)
+{
+    *out = (struct rpc_names){0};
+    for (size_t i = 0; i < conf->socket_dir_count; i++)
+        list_directory(conf->socket_dirs[i], out);
     if (out->names.len)
         qsort(out->names.data, out->names.len, sizeof(*out->names.data), by_name);
 }
@@ -74,14 +91,11 @@ int rpc_here_call(const struct conf *conf, const char *node, enum rpc_number rpc
                   const ProtobufCMessage *request, struct arena *arena, void *reply,
                   struct err *err)
 {
-    _cleanup_free_ char *path = conf_socket_path(conf, "slurmd", node);
+    _cleanup_free_ char *name = conf_socket_node(node);
     int64_t deadline_ms = rpc_wire_now_ms() + conf->message_timeout_sec * 1000;
     struct rpc_wire w = {.fd = -1};
-    uid_t trusted[RPC_TRUSTED_COUNT];
-    int rc;
+    int rc = rpc_open_here(conf, name, &w, deadline_ms, err);
 
-    rpc_trusted_uids(conf, trusted);
-    rc = rpc_wire_open_local(&w, path, trusted, RPC_TRUSTED_COUNT, deadline_ms, err);
     if (rc == 0)
         rc = ask(&w, rpc_find(rpc), request, deadline_ms, arena, reply, err);
     rpc_wire_close(&w);

@@ -204,6 +204,26 @@ static int check_parent(const struct rpc_server *s, const char *path, struct err
     return 0;
 }
 
+int rpc_server_listen_here(struct rpc_server *s, const struct conf *conf, const char *name,
+                           struct err *err)
+{
+    struct err first = {0};
+
+    for (size_t i = 0; i < conf->socket_dir_count; i++) {
+        _cleanup_free_ char *path = conf_socket_path(conf, i, name);
+        struct err why = {0};
+        int rc = rpc_server_listen_unix(s, path, 0666, &why);
+        if (rc >= 0)
+            return (int)i;
+        first = i ? first : why;
+    }
+    return err_set(err, first.code,
+                   "cannot create a socket in the socket directory '%s' (%s): start the daemon as "
+                   "root, create the directory for the daemon's user, or set "
+                   "AuthInfo=socketdir=DIR",
+                   conf->socket_dirs[0], first.text);
+}
+
 int rpc_server_listen_unix(struct rpc_server *s, const char *path, mode_t mode, struct err *err)
 {
     struct sockaddr_un sun = {.sun_family = AF_UNIX};

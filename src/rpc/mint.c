@@ -20,6 +20,25 @@ void rpc_trusted_uids(const struct conf *conf, uid_t uids[RPC_TRUSTED_COUNT])
     uids[1] = conf->slurmd_uid;
 }
 
+int rpc_open_here(const struct conf *conf, const char *name, struct rpc_wire *w,
+                  int64_t deadline_ms, struct err *err)
+{
+    uid_t trusted[RPC_TRUSTED_COUNT];
+    struct err first = {0};
+
+    rpc_trusted_uids(conf, trusted);
+    for (size_t i = 0; i < conf->socket_dir_count; i++) {
+        _cleanup_free_ char *path = conf_socket_path(conf, i, name);
+        struct err why = {0};
+        int rc = rpc_wire_open_local(w, path, trusted, RPC_TRUSTED_COUNT, deadline_ms, &why);
+        if (rc == 0)
+            return 0;
+        if (i == 0 || first.code == -ENOENT)
+            first = why;
+    }
+    return err_set(err, first.code, "%s", first.text);
+}
+
 static int mint_batch(struct rpc_wire *w, const uint8_t hash[AUTH_HASH_SIZE],
                       const char *const *audiences, size_t count, int64_t deadline_ms,
                       struct rpc_minted *made, struct err *err)
@@ -59,9 +78,22 @@ static int mint_batch(struct rpc_wire *w, const uint8_t hash[AUTH_HASH_SIZE],
     return rc;
 }
 
+static int mint_all(struct rpc_wire *w, const uint8_t hash[AUTH_HASH_SIZE],
+                    const char *const *audiences, size_t count, int64_t deadline_ms,
+                    struct rpc_minted *made, struct err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < count; i += MINT_BATCH) {
+        size_t n = count - i < MINT_BATCH ? count - i : MINT_BATCH;
+        rc = mint_batch(w, hash, audiences + i, n, deadline_ms, made + i, err);
+    }
+    return rc;
+}
+
 static int mint_at(const struct conf *conf, const char *path, const uint8_t hash[AUTH_HASH_SIZE],
                    const char *const *audiences, size_t count, int64_t deadline_ms,
-                   struct rpc_minted *made, int *kept, struct err *err)
+                   struct rpc_minted *made, struct err *err)
 {
     struct rpc_wire w = {.fd = -1};
     uid_t trusted[RPC_TRUSTED_COUNT];
@@ -69,32 +101,27 @@ static int mint_at(const struct conf *conf, const char *path, const uint8_t hash
 
     rpc_trusted_uids(conf, trusted);
     rc = rpc_wire_open_local(&w, path, trusted, RPC_TRUSTED_COUNT, deadline_ms, err);
-    for (size_t i = 0; rc == 0 && i < count; i += MINT_BATCH) {
-        size_t n = count - i < MINT_BATCH ? count - i : MINT_BATCH;
-        rc = mint_batch(&w, hash, audiences + i, n, deadline_ms, made + i, err);
-    }
-    if (rc == 0 && kept)
-        *kept = take_fd(&w.fd);
+    if (rc == 0)
+        rc = mint_all(&w, hash, audiences, count, deadline_ms, made, err);
     rpc_wire_close(&w);
     return rc;
 }
 
-/* Every DIR/slurmd-NODE, then DIR/slurmctld and those of backups: whoever asks for a token may do
- * so because the controller here hangs. -errno of the directory. */
-static int find_sockets(const char *dir, struct str *paths, size_t *count)
+/* Adds every DIR/slurmd-NODE to 'nodes', and DIR/slurmctld and those of backups to 'controllers'.
+ * -errno of the directory. */
+static int find_sockets(const char *dir, struct str *nodes, struct str *controllers, size_t *count)
 {
-    _cleanup_str_ struct str controllers = STR_INIT;
     struct dirent *e;
     DIR *d = opendir(dir);
 
     if (!d)
         return -errno;
-    str_printf(&controllers, "%s/slurmctld", dir);
-    str_putc(&controllers, '\0');
-    *count = 1;
+    str_printf(controllers, "%s/slurmctld", dir);
+    str_putc(controllers, '\0');
+    ++*count;
     while ((e = readdir(d))) {
-        struct str *to = str_starts(e->d_name, "slurmd-")      ? paths
-                         : str_starts(e->d_name, "slurmctld-") ? &controllers
+        struct str *to = str_starts(e->d_name, "slurmd-")      ? nodes
+                         : str_starts(e->d_name, "slurmctld-") ? controllers
                                                                : NULL;
         if (!to)
             continue;
@@ -103,8 +130,22 @@ static int find_sockets(const char *dir, struct str *paths, size_t *count)
         ++*count;
     }
     closedir(d);
-    str_append(paths, controllers.data, controllers.len);
     return 0;
+}
+
+/* Those of node daemons first: a caller may ask for a token because the controller here hangs.
+ * -errno of the first directory: there is none. */
+static int find_all_sockets(const struct conf *conf, struct str *paths, size_t *count)
+{
+    _cleanup_str_ struct str controllers = STR_INIT;
+    int first = 0;
+
+    for (size_t i = 0; i < conf->socket_dir_count; i++) {
+        int rc = find_sockets(conf->socket_dirs[i], paths, &controllers, count);
+        first = i ? first : rc;
+    }
+    str_append(paths, controllers.data, controllers.len);
+    return paths->len ? 0 : first;
 }
 
 /* One that hangs must leave time for the others. */
@@ -122,14 +163,14 @@ int rpc_mint(const struct conf *conf, const uint8_t hash[AUTH_HASH_SIZE],
     _cleanup_str_ struct str paths = STR_INIT, tried = STR_INIT;
     struct rpc_minted *made = mem_alloc_array(count, sizeof(*made));
     size_t left = 0;
-    int rc = find_sockets(conf->socket_dir, &paths, &left);
+    int rc = find_all_sockets(conf, &paths, &left);
 
     if (rc < 0)
-        str_printf(&tried, "%s: %s", conf->socket_dir, strerror(-rc));
+        str_printf(&tried, "%s: %s", conf->socket_dirs[0], strerror(-rc));
     for (size_t at = 0; at < paths.len; at += strlen(paths.data + at) + 1) {
         const char *path = paths.data + at;
         struct err why = {0};
-        if (mint_at(conf, path, hash, audiences, count, share_of(deadline_ms, left--), made, NULL,
+        if (mint_at(conf, path, hash, audiences, count, share_of(deadline_ms, left--), made,
                     &why) == 0) {
             *out = made;
             return 0;
@@ -147,14 +188,22 @@ static struct rpc_minted *secret_of(const struct conf *conf, const char *node,
                                     const uint8_t hash[AUTH_HASH_SIZE], int64_t deadline_ms,
                                     int *fd)
 {
-    _cleanup_free_ char *path = conf_socket_path(conf, "slurmd", node);
+    _cleanup_free_ char *name = conf_socket_node(node);
     struct rpc_minted *made = mem_new(struct rpc_minted);
     const char *audience = RPC_SECRET_AUDIENCE;
+    struct rpc_wire w = {.fd = -1};
+    int64_t until_ms = share_of(deadline_ms, 2);
+    struct err err = {0};
+    int rc = rpc_open_here(conf, name, &w, until_ms, &err);
 
-    if (mint_at(conf, path, hash, &audience, 1, share_of(deadline_ms, 2), made, fd, NULL) == 0)
-        return made;
-    free(made);
-    return NULL;
+    if (rc == 0)
+        rc = mint_all(&w, hash, &audience, 1, until_ms, made, &err);
+    if (rc)
+        free(take_ptr(made));
+    else if (fd)
+        *fd = take_fd(&w.fd);
+    rpc_wire_close(&w);
+    return made;
 }
 
 int rpc_secret_new(const struct conf *conf, const char *node, uint8_t token[AUTH_TOKEN_SIZE],

@@ -9,13 +9,19 @@
 #define RPC_TRUSTED_COUNT 2
 void rpc_trusted_uids(const struct conf *conf, uid_t uids[RPC_TRUSTED_COUNT]);
 
+/* Connects to the daemon's local socket of this name (conf_socket_node(), conf_socket_controller())
+ * in the first of conf's directories where one of these uids listens. err is about the first
+ * directory that has the socket. */
+int rpc_open_here(const struct conf *conf, const char *name, struct rpc_wire *w,
+                  int64_t deadline_ms, struct err *err);
+
 /* What one request over TCP needs: its token, and the key of the answers to it. */
 struct rpc_minted {
     uint8_t token[AUTH_TOKEN_SIZE];
     struct auth_key answers;
 };
 
-/* One for each audience, in order, from the first daemon in socket_dir that answers; in few calls,
+/* One for each audience, in order, from the first daemon of this host that answers; in few calls,
  * however many they are. The caller frees *made. */
 int rpc_mint(const struct conf *conf, const uint8_t hash[AUTH_HASH_SIZE],
              const char *const *audiences, size_t count, int64_t deadline_ms,

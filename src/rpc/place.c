@@ -40,7 +40,8 @@ void rpc_place_text(const struct conf *conf, const struct rpc_place *p,
                     char text[RPC_PLACE_TEXT_MAX])
 {
     if (p->local) {
-        _cleanup_free_ char *path = conf_controller_socket(conf, p->host);
+        _cleanup_free_ char *name = conf_socket_controller(p->host);
+        _cleanup_free_ char *path = conf_socket_path(conf, 0, name);
         snprintf(text, RPC_PLACE_TEXT_MAX, "%s", path);
     } else {
         snprintf(text, RPC_PLACE_TEXT_MAX, "%s:%u", p->host->addr, conf->slurmctld_port);

@@ -41,7 +41,7 @@ static void order(void **state)
                                       NULL};
     static const char *const moving[] = {"/run/s/slurmctld", "/run/s/slurmctld-1",
                                          "/run/s/slurmctld-2", "vip:6817", NULL};
-    struct conf conf = {.slurmctld_port = 6817, .socket_dir = "/run/s"};
+    struct conf conf = {.slurmctld_port = 6817, .socket_dirs = {"/run/s"}, .socket_dir_count = 1};
 
     conf.controllers.data = hosts;
     conf.controllers.len = 3;

@@ -16,6 +16,7 @@
 
 #include "auth/auth.h"
 #include "base/arena.h"
+#include "conf/conf.h"
 #include "loop/loop.h"
 #include "rpc/rate.h"
 #include "rpc/rpc.h"
@@ -80,6 +81,10 @@ int rpc_server_listen_tcp(struct rpc_server *s, const char *addr, uint16_t port,
  * and refuses one that others own or may write to. The socket is removed by rpc_server_unlisten().
  */
 int rpc_server_listen_unix(struct rpc_server *s, const char *path, mode_t mode, struct err *err);
+/* The daemon's local socket of this name (conf_socket_node(), conf_socket_controller()), in the
+ * first directory of conf that this process may write to; returns its number. */
+int rpc_server_listen_here(struct rpc_server *s, const struct conf *conf, const char *name,
+                           struct err *err);
 void rpc_server_unlisten(struct rpc_server *s); /* close the listeners, keep the calls */
 
 /* Requests of a user beyond this rate are answered with -ERR_BACKOFF and not handled; those of

@@ -247,8 +247,11 @@ int ctld_listen(struct ctld *c, struct err *err)
         if (rc < 0)
             return rc;
     }
-    _cleanup_free_ char *path = conf_controller_socket(conf, me);
-    int rc = rpc_server_listen_unix(c->server, path, 0666, err);
+    _cleanup_free_ char *name = conf_socket_controller(me);
+    int rc = rpc_server_listen_here(c->server, conf, name, err);
+    if (rc > 0)
+        log_info("the local socket is in %s: SlurmUser %s cannot write to %s",
+                 conf->socket_dirs[rc], conf->slurm_user, conf->socket_dirs[0]);
     return rc < 0 ? rc : 0;
 }
 

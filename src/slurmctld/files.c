@@ -87,7 +87,7 @@ int files_prepare(const struct conf *conf, const char *log_file, struct err *err
     if (rc == 0)
         rc = directory_prepare(conf->state_save_location, 0700, user.pw_uid, user.pw_gid, err);
     if (rc == 0)
-        rc = directory_prepare(conf->socket_dir, 0755, user.pw_uid, user.pw_gid, err);
+        rc = directory_prepare(conf->socket_dirs[0], 0755, user.pw_uid, user.pw_gid, err);
     if (!log_file)
         log_file = conf->slurmctld_log_file;
     if (rc == 0 && log_file)

@@ -45,7 +45,7 @@ static void note_unchangeable(const struct ctld *c, const struct conf *next, str
         {"SlurmctldPidFile", !str_eq(now->slurmctld_pid_file, next->slurmctld_pid_file)},
         {"StateSaveLocation", !str_eq(now->state_save_location, next->state_save_location)},
         {"StateSaveStore", !str_eq(now->state_save_store, next->state_save_store)},
-        {"AuthInfo (socketdir)", !str_eq(now->socket_dir, next->socket_dir)},
+        {"AuthInfo (socketdir)", !str_eq(now->socket_dirs[0], next->socket_dirs[0])},
     };
     if (!conf_find_controller(next, c->name))
         str_printf(

@@ -124,14 +124,18 @@ int serve_open(struct slurmd *d, struct err *err)
         .on_refused = on_refused,
         .ctx = d,
     };
-    _cleanup_free_ char *path = conf_socket_path(d->conf, "slurmd", d->name);
+    _cleanup_free_ char *name = conf_socket_node(d->name);
     int rc;
 
     d->server = rpc_server_new(&options, &events);
     rc = rpc_server_listen_tcp(d->server, NULL, d->node->port, err);
     if (rc < 0)
         return rc;
-    return rpc_server_listen_unix(d->server, path, 0666, err);
+    rc = rpc_server_listen_here(d->server, d->conf, name, err);
+    if (rc > 0)
+        log_info("the local socket is in %s: this user cannot write to %s",
+                 d->conf->socket_dirs[rc], d->conf->socket_dirs[0]);
+    return rc < 0 ? rc : 0;
 }
 
 void serve_close(struct slurmd *d)

@@ -176,7 +176,10 @@ static int setup(void **state)
     snprintf(key_path, sizeof(key_path), "%s/sign", dir);
     if (auth_signer_load(key_path, geteuid(), &signer, NULL))
         return -1;
-    conf = (struct conf){.message_timeout_sec = 1, .socket_dir = dir, .cluster_name = "here"};
+    conf = (struct conf){.message_timeout_sec = 1,
+                         .socket_dirs = {dir},
+                         .socket_dir_count = 1,
+                         .cluster_name = "here"};
     conf.slurm_uid = conf.slurmd_uid = geteuid();
     minter_start("local");
     for (size_t i = 0; i < NODES; i++)
