@@ -91,19 +91,25 @@ int auth_secret_of(const struct auth_key *key, const void *token, size_t len, co
 void auth_origin_seal(const struct auth_key *key, const uint8_t token[AUTH_TOKEN_SIZE],
                       const char *origin, uint8_t seal[AUTH_MAC_SIZE]);
 
-/* Remembers accepted nonces until their tokens expire; bounded: when full of live entries it
- * refuses. */
+/* Remembers accepted nonces until their tokens expire. Bounded: a user holds at most as many
+ * entries as are free for all others, and a part is reserved for root and admin_uid. */
 struct auth_replay;
-struct auth_replay *auth_replay_new(size_t max);
+struct auth_replay *auth_replay_new(size_t max, uid_t admin_uid);
 void auth_replay_free(struct auth_replay *r);
 
 /* -ERR_AUTH, -ERR_SKEW, -ERR_REPLAY. who is filled on success only. Tokens minted before
  * 'not_before_ms' (start of the checking daemon, less the skew; 0: any) are refused as replays, so
- * a restart forgets nothing. */
+ * a restart forgets nothing. Remembers nothing: auth_token_use() must follow before the request is
+ * handled, when it was not refused for another reason, its rate above all. */
 int auth_token_check(const struct auth_key *key, const void *token, size_t len,
                      const char *audience, const uint8_t body_hash[AUTH_HASH_SIZE], int64_t now_ms,
-                     int64_t not_before_ms, struct auth_replay *replay, struct auth_identity *who,
-                     struct err *err);
+                     int64_t not_before_ms, const struct auth_replay *replay,
+                     struct auth_identity *who, struct err *err);
+
+/* Uses up a token that auth_token_check() found good. -ERR_REPLAY, or -ERR_BUSY: too many live
+ * tokens of its user, or of all. */
+int auth_token_use(const uint8_t token[AUTH_TOKEN_SIZE], int64_t now_ms, struct auth_replay *replay,
+                   struct err *err);
 
 /* All of the above but the message: whether it is worth reading one for this token. Remembers
  * nothing, and gives no identity: *payer is who asked for the token, to count the message as theirs

@@ -1,21 +1,36 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Nonces of accepted tokens in an open-addressed table. Nonces are random and under the MAC, so
- * their own bytes are a good hash. Expired ones are dropped when the table is full, not before.
+ * their own bytes are a good hash. Expired nonces are dropped when the table or the share of a user
+ * is full, not before.
+ *
+ * The table is shared by all users, so each user has a share: a user holds at most as many entries
+ * as are free for everybody else. Whatever one user does, the next one finds free entries. Root
+ * and one more user (SlurmUser) have a part of the table that others cannot take.
  */
 #include "auth/replay.h"
 
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 #define SLOTS_MIN 64
-#define SWEEP_PAUSE_MS 1000 /* a full table is searched for expired ones this often at most */
+#define SWEEP_PAUSE_MS 1000 /* expired entries are searched for this often at most */
+#define RESERVED_PART 16    /* one entry of so many is kept for root and the administrator */
 
 struct slot {
     uint8_t nonce[AUTH_NONCE_SIZE];
     int64_t expires_at_ms; /* 0: free */
+    uid_t uid;
+};
+
+/* How many entries a user holds, the expired ones included. */
+struct share {
+    uid_t uid;
+    size_t count;
+    UT_hash_handle hh;
 };
 
 struct auth_replay {
@@ -23,25 +38,52 @@ struct auth_replay {
     size_t room;  /* a power of two, at least twice 'count' */
     size_t count; /* used slots, the expired ones included */
     size_t max;
+    uid_t admin_uid;
+    struct share *shares;
     int64_t last_now_ms;
     int64_t next_sweep_ms;
     int64_t floor_ms; /* tokens minted before are refused: they may have been forgotten */
 };
 
-struct auth_replay *auth_replay_new(size_t max)
+struct auth_replay *auth_replay_new(size_t max, uid_t admin_uid)
 {
     struct auth_replay *r = mem_new(struct auth_replay);
 
     r->max = max;
+    r->admin_uid = admin_uid;
     r->room = SLOTS_MIN;
     r->slots = mem_new_array(struct slot, r->room);
     return r;
+}
+
+static void free_shares(struct auth_replay *r)
+{
+    struct share *s, *next;
+
+    HASH_ITER (hh, r->shares, s, next) {
+        HASH_DEL(r->shares, s);
+        free(s);
+    }
+}
+
+static size_t *share_of(struct auth_replay *r, uid_t uid)
+{
+    struct share *s;
+
+    HASH_FIND(hh, r->shares, &uid, sizeof(uid), s);
+    if (!s) {
+        s = mem_new(struct share);
+        s->uid = uid;
+        HASH_ADD(hh, r->shares, uid, sizeof(s->uid), s);
+    }
+    return &s->count;
 }
 
 void auth_replay_free(struct auth_replay *r)
 {
     if (!r)
         return;
+    free_shares(r);
     free(r->slots);
     free(r);
 }
@@ -58,7 +100,7 @@ static struct slot *find(struct slot *slots, size_t room, const uint8_t *nonce)
     }
 }
 
-/* Drops the expired; doubles the table when the live ones fill more than a quarter of it. */
+/* Drops the expired entries; the live ones fill at most a quarter of the new table. */
 static void rebuild(struct auth_replay *r, int64_t now_ms)
 {
     size_t live = 0, room = SLOTS_MIN;
@@ -69,9 +111,13 @@ static void rebuild(struct auth_replay *r, int64_t now_ms)
     while (room < live * 4)
         room *= 2;
     slots = mem_new_array(struct slot, room);
-    for (size_t i = 0; i < r->room; i++)
-        if (r->slots[i].expires_at_ms > now_ms)
-            *find(slots, room, r->slots[i].nonce) = r->slots[i];
+    free_shares(r);
+    for (size_t i = 0; i < r->room; i++) {
+        if (r->slots[i].expires_at_ms <= now_ms)
+            continue;
+        *find(slots, room, r->slots[i].nonce) = r->slots[i];
+        (*share_of(r, r->slots[i].uid))++;
+    }
     free(r->slots);
     r->slots = slots;
     r->room = room;
@@ -79,20 +125,40 @@ static void rebuild(struct auth_replay *r, int64_t now_ms)
     r->next_sweep_ms = now_ms + SWEEP_PAUSE_MS;
 }
 
-static bool make_room(struct auth_replay *r, int64_t now_ms)
+/* NULL: this user may add one more entry. */
+static const char *why_full(struct auth_replay *r, uid_t uid)
 {
-    bool at_max = r->count >= r->max;
+    bool is_admin = uid == 0 || uid == r->admin_uid;
+    size_t max = is_admin ? r->max : r->max - r->max / RESERVED_PART;
 
-    if (!at_max && r->count < r->room / 2)
-        return true;
-    if (!at_max || now_ms >= r->next_sweep_ms)
-        rebuild(r, now_ms);
-    return r->count < r->max;
+    if (r->count >= max)
+        return "too many requests of all users";
+    if (!is_admin && *share_of(r, uid) >= max - r->count)
+        return "too many requests of this user";
+    return NULL;
 }
 
-int auth_replay_add(struct auth_replay *r, const uint8_t nonce[AUTH_NONCE_SIZE],
+/* As why_full(), after what can be done about it. */
+static const char *reserve_entry(struct auth_replay *r, uid_t uid, int64_t now_ms)
+{
+    const char *why = why_full(r, uid);
+
+    if ((why && now_ms >= r->next_sweep_ms) || r->count >= r->room / 2) {
+        rebuild(r, now_ms);
+        why = why_full(r, uid);
+    }
+    return why;
+}
+
+bool auth_replay_has(const struct auth_replay *r, const uint8_t nonce[AUTH_NONCE_SIZE])
+{
+    return find(r->slots, r->room, nonce)->expires_at_ms != 0;
+}
+
+int auth_replay_add(struct auth_replay *r, const uint8_t nonce[AUTH_NONCE_SIZE], uid_t uid,
                     int64_t minted_at_ms, int64_t ttl_ms, int64_t now_ms, struct err *err)
 {
+    const char *why;
     struct slot *s;
 
     /* The wall clock was set back: what had expired by the old time may be valid again, and may
@@ -105,19 +171,23 @@ int auth_replay_add(struct auth_replay *r, const uint8_t nonce[AUTH_NONCE_SIZE],
         r->last_now_ms = now_ms;
     }
 
-    s = find(r->slots, r->room, nonce);
-    if (s->expires_at_ms)
+    if (auth_replay_has(r, nonce))
         return err_set(err, -ERR_REPLAY, "replayed: this token was used before");
     if (minted_at_ms < r->floor_ms)
         return err_set(err, -ERR_REPLAY,
                        "the token was made before the clock here was set back; try again");
-    if (!make_room(r, now_ms))
-        return err_set(err, -ERR_BUSY, "too many requests with tokens; try again later");
+    why = reserve_entry(r, uid, now_ms);
+    if (why)
+        return err_set(err, -ERR_BUSY,
+                       "%s (uid %u) over the network in the last minute: try again in a minute",
+                       why, (unsigned)uid);
     s = find(r->slots, r->room, nonce);
     memcpy(s->nonce, nonce, AUTH_NONCE_SIZE);
+    s->uid = uid;
     /* A sweep may run by a clock that is a little ahead of a later 'now': keep it that much longer.
      */
     s->expires_at_ms = minted_at_ms + ttl_ms + AUTH_SKEW_MS;
     r->count++;
+    (*share_of(r, uid))++;
     return 0;
 }

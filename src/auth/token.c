@@ -233,8 +233,8 @@ int auth_token_precheck(const struct auth_key *key, const void *token, size_t le
 
 int auth_token_check(const struct auth_key *key, const void *token, size_t len,
                      const char *audience, const uint8_t body_hash[AUTH_HASH_SIZE], int64_t now_ms,
-                     int64_t not_before_ms, struct auth_replay *replay, struct auth_identity *who,
-                     struct err *err)
+                     int64_t not_before_ms, const struct auth_replay *replay,
+                     struct auth_identity *who, struct err *err)
 {
     const uint8_t *t = token;
     int rc = check_sealed(key, t, len, audience, now_ms, not_before_ms, err);
@@ -243,15 +243,19 @@ int auth_token_check(const struct auth_key *key, const void *token, size_t len,
         return rc;
     if (!auth_equal(t + AT_HASH, body_hash, AUTH_HASH_SIZE))
         return err_set(err, -ERR_AUTH, "the token was made for another message");
-    if (replay) {
-        rc = auth_replay_add(replay, t + AT_NONCE, (int64_t)get64(t + AT_TIME),
-                             (int64_t)get64(t + AT_TTL), now_ms, err);
-        if (rc < 0)
-            return rc;
-    }
+    if (replay && auth_replay_has(replay, t + AT_NONCE))
+        return err_set(err, -ERR_REPLAY, "replayed: this token was used before");
     memset(who, 0, sizeof(*who));
     who->uid = get32(t + AT_UID);
     who->gid = get32(t + AT_GID);
     memcpy(who->host, t + AT_HOST, sizeof(who->host));
     return 0;
+}
+
+int auth_token_use(const uint8_t token[AUTH_TOKEN_SIZE], int64_t now_ms, struct auth_replay *replay,
+                   struct err *err)
+{
+    return auth_replay_add(replay, token + AT_NONCE, get32(token + AT_UID),
+                           (int64_t)get64(token + AT_TIME), (int64_t)get64(token + AT_TTL), now_ms,
+                           err);
 }

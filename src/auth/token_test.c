@@ -12,6 +12,7 @@
 #define NOW 1795000000000LL /* 2026-11-18 */
 #define TTL 60000
 #define AUDIENCE "slurmctld"
+#define ADMIN 1000 /* alice: her share is the whole table */
 
 static const struct auth_identity alice = {.uid = 1000, .gid = 100, .host = "login1"};
 static struct auth_key key;
@@ -43,7 +44,7 @@ static int check_at(const void *token, size_t len, int64_t now_ms, struct auth_r
         assert_memory_equal(&who, &before, sizeof(who));
     else
         assert_memory_equal(&who, &alice, sizeof(who));
-    return rc;
+    return rc < 0 || !replay ? rc : auth_token_use(token, now_ms, replay, err);
 }
 
 static int check(const void *token, struct err *err)
@@ -306,7 +307,7 @@ static void lives(void **state)
 
 static void replay(void **state)
 {
-    struct auth_replay *r = auth_replay_new(1000);
+    struct auth_replay *r = auth_replay_new(1000, ADMIN);
     uint8_t token[AUTH_TOKEN_SIZE], next[AUTH_TOKEN_SIZE];
     struct err err = {0};
 
@@ -324,7 +325,7 @@ static void replay(void **state)
 /* A refused one is not remembered: its real owner may still use it. */
 static void refusal_is_not_use(void **state)
 {
-    struct auth_replay *r = auth_replay_new(1000);
+    struct auth_replay *r = auth_replay_new(1000, ADMIN);
     struct auth_identity who;
     uint8_t token[AUTH_TOKEN_SIZE], other[AUTH_HASH_SIZE] = {1};
 
@@ -353,7 +354,7 @@ static void replay_after_restart(void **state)
 static void memory_is_bounded(void **state)
 {
     enum { MAX = 1000 };
-    struct auth_replay *r = auth_replay_new(MAX);
+    struct auth_replay *r = auth_replay_new(MAX, ADMIN);
     static uint8_t tokens[MAX + 1][AUTH_TOKEN_SIZE];
 
     for (int i = 0; i < MAX + 1; i++)
@@ -372,11 +373,68 @@ static void memory_is_bounded(void **state)
     auth_replay_free(r);
 }
 
+/* How many tokens of this user are accepted in a row, up to 'want'. */
+static unsigned use_tokens(struct auth_replay *r, uid_t uid, unsigned want, int64_t now_ms)
+{
+    const struct auth_identity user = {.uid = uid, .gid = 100, .host = "login1"};
+    struct auth_identity who;
+    uint8_t token[AUTH_TOKEN_SIZE];
+    struct err err = {0};
+
+    for (unsigned i = 0; i < want; i++) {
+        auth_token_mint(&key, &user, AUDIENCE, hash, now_ms, TTL, token);
+        assert_int_equal(
+            auth_token_check(&key, token, sizeof(token), AUDIENCE, hash, now_ms, 0, r, &who, NULL),
+            0);
+        if (auth_token_use(token, now_ms, r, &err) == 0)
+            continue;
+        assert_int_equal(err.code, -ERR_BUSY);
+        assert_non_null(strstr(err.text, "try again"));
+        return i;
+    }
+    return want;
+}
+
+static void a_user_who_floods_the_memory_locks_out_nobody_else(void **state)
+{
+    enum { MAX = 1600, OTHERS = MAX - MAX / 16, FLOODING = 6 };
+    struct auth_replay *r = auth_replay_new(MAX, ADMIN);
+    unsigned used = 0;
+
+    for (unsigned i = 0; i < FLOODING; i++) {
+        unsigned got = use_tokens(r, 5000 + i, MAX, NOW);
+        assert_true(got >= (OTHERS - used) / 2 && got <= (OTHERS - used) / 2 + 1);
+        used += got;
+    }
+    assert_int_equal(use_tokens(r, 6000, 5, NOW), 5); /* one who comes late */
+    assert_int_equal(use_tokens(r, 0, 40, NOW), 40);
+    assert_int_equal(use_tokens(r, ADMIN, MAX, NOW), MAX - used - 45);
+    assert_int_equal(use_tokens(r, 0, 1, NOW), 0);
+    /* A share is free again when the tokens have expired, and others need not wait for a sweep. */
+    assert_int_equal(use_tokens(r, 5000, 100, NOW + TTL + AUTH_SKEW_MS), 100);
+    auth_replay_free(r);
+}
+
+static void a_checked_token_takes_no_entry_before_it_is_used(void **state)
+{
+    struct auth_replay *r = auth_replay_new(100, ADMIN);
+    struct auth_identity who;
+    uint8_t token[AUTH_TOKEN_SIZE];
+
+    mint(token);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(
+            auth_token_check(&key, token, sizeof(token), AUDIENCE, hash, NOW, 0, r, &who, NULL), 0);
+    assert_int_equal(use_tokens(r, ADMIN, 101, NOW), 100);
+    assert_int_equal(auth_token_use(token, NOW, r, NULL), -ERR_BUSY);
+    auth_replay_free(r);
+}
+
 /* The wall clock goes forward, everything is forgotten, and it comes back. */
 static void clock_set_back(void **state)
 {
     enum { MANY = 200 };
-    struct auth_replay *r = auth_replay_new(MANY);
+    struct auth_replay *r = auth_replay_new(MANY, ADMIN);
     uint8_t token[AUTH_TOKEN_SIZE], filler[AUTH_TOKEN_SIZE];
     int64_t future = NOW + 86400000;
 
@@ -389,7 +447,7 @@ static void clock_set_back(void **state)
     assert_int_equal(check_at(token, sizeof(token), NOW + 1000, r, NULL), -ERR_REPLAY);
     /* A new one is good, as soon as there is room for it. */
     auth_replay_free(r);
-    r = auth_replay_new(2 * MANY);
+    r = auth_replay_new(2 * MANY, ADMIN);
     auth_token_mint(&key, &alice, AUDIENCE, hash, future, TTL, filler);
     assert_int_equal(check_at(filler, sizeof(filler), future, r, NULL), 0);
     auth_token_mint(&key, &alice, AUDIENCE, hash, NOW + 1000, TTL, token);
@@ -416,6 +474,8 @@ int main(void)
         cmocka_unit_test(refusal_is_not_use),
         cmocka_unit_test(replay_after_restart),
         cmocka_unit_test(memory_is_bounded),
+        cmocka_unit_test(a_user_who_floods_the_memory_locks_out_nobody_else),
+        cmocka_unit_test(a_checked_token_takes_no_entry_before_it_is_used),
         cmocka_unit_test(clock_set_back),
     };
 

@@ -324,6 +324,10 @@ static int on_frame(void *owner, const struct rpc_frame *f, struct err *err)
         deny(c, f, -ERR_BUSY, "too many open requests on one connection");
         return 0;
     }
+    /* Only now: what was refused above takes no entry of the replay memory. */
+    rc = c->local ? 0 : auth_token_use(f->token, loop_wall_ms(), c->server->replay, err);
+    if (rc < 0)
+        return rc;
     body = rpc_unpack(rpc, f->body, h->body_len, RPC_ARENA_FACTOR, &arena, err);
     if (body)
         handle(c, f, roles, body, &arena);

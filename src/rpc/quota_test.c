@@ -265,6 +265,30 @@ static void too_often(void **state)
     rpc_server_free(v.server);
 }
 
+/* A request that is refused for its rate takes no entry of the replay memory. */
+static void replays_are_remembered_behind_the_rate_limit(void **state)
+{
+    struct served v = {0};
+    const struct rpc_rate_options o = {.bucket = 2, .refill = 1, .period_ms = 3600000, .users = 8};
+    struct raw user, other;
+
+    v.idle = true;
+    serve(&v, NULL);
+    auth_replay_free(v.server->replay);
+    v.server->replay = auth_replay_new(16, v.server->opt.admin_uid);
+    rpc_server_limit_rate(v.server, &o);
+    one_more(&v, 1000, NULL, &user);
+    ping(&user, 1000);
+    for (int i = 0; i < 40; i++)
+        refused_for_now(&user, 1000);
+    one_more(&v, 1001, NULL, &other);
+    ping(&other, 1001);
+    raw_close(&user);
+    raw_close(&other);
+    settle();
+    rpc_server_free(v.server);
+}
+
 /* A server where descriptors are few takes fewer of each kind. */
 static void few_descriptors(void **state)
 {
@@ -543,12 +567,19 @@ static void half_frames(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(shares),          TEST(too_often),
-        TEST(per_user),        TEST(the_idle_give_way),
-        TEST(who_waits_stays), TEST(who_waits_for_two_stays),
-        TEST(few_descriptors), TEST(strangers),
-        TEST(addresses),       TEST(stranger_deadline),
-        TEST(last_descriptor), TEST(half_frames),
+        TEST(shares),
+        TEST(too_often),
+        TEST(replays_are_remembered_behind_the_rate_limit),
+        TEST(per_user),
+        TEST(the_idle_give_way),
+        TEST(who_waits_stays),
+        TEST(who_waits_for_two_stays),
+        TEST(few_descriptors),
+        TEST(strangers),
+        TEST(addresses),
+        TEST(stranger_deadline),
+        TEST(last_descriptor),
+        TEST(half_frames),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

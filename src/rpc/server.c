@@ -10,7 +10,7 @@
 #include "proto/node.pb-c.h"
 #include "rpc/server_priv.h"
 
-#define REPLAY_MAX (1u << 19) /* tokens that live at a time */
+#define REPLAY_MAX (1u << 19) /* live tokens of all users */
 
 struct rpc_server *rpc_server_new(const struct rpc_server_options *options,
                                   const struct rpc_server_events *events)
@@ -23,7 +23,7 @@ struct rpc_server *rpc_server_new(const struct rpc_server_options *options,
     s->opt.audience = s->audience;
     s->io = rpc_io_new(options->loop);
     rpc_quota_init(s);
-    s->replay = auth_replay_new(REPLAY_MAX);
+    s->replay = auth_replay_new(REPLAY_MAX, s->opt.admin_uid);
     s->started_at_ms = loop_wall_ms();
     return s;
 }
