@@ -6,13 +6,14 @@ build = build-make
 
 .PHONY: all check install uninstall clean distclean
 all: $(build)/build.ninja
-	ninja -C $(build)
+	ninja -C $(build) $$('$(srcdir)/tools/installed' $(build))
 
 $(build)/build.ninja:
 	'$(srcdir)/configure'
 
 # The system tests run the programs where they would be installed, under another root.
 check: all
+	ninja -C $(build)
 	DESTDIR='$(CURDIR)/$(build)/stage' meson install -C $(build) --no-rebuild --quiet
 	ln -sfn 'stage$(prefix)' $(build)/prefix
 	'$(srcdir)/tools/test' quick '$(CURDIR)/$(build)'
