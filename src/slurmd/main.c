@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/dump.h"
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -455,6 +456,7 @@ int main(int argc, char **argv)
     if (rc >= 0)
         return rc;
     d.descriptors = fd_raise_limit(DESCRIPTORS_MAX);
+    d.core_limit = dump_forbid();
     d.host = host_name();
     if (o.print_hardware) {
         rc = print_hardware(d.host);

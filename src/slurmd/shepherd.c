@@ -29,7 +29,8 @@ static int spawn(const struct slurmd *d, const char *path, char *const *argv, in
 {
     _cleanup_free_ char *tz = getenv("TZ") ? mem_printf("TZ=%s", getenv("TZ")) : NULL;
     _cleanup_free_ char *descriptors = mem_printf("DESCRIPTORS=%u", d->descriptors);
-    char *const env[] = {"PATH=/usr/bin:/bin", descriptors, tz, NULL};
+    _cleanup_free_ char *core = mem_printf("CORE_LIMIT=%llu", (unsigned long long)d->core_limit);
+    char *const env[] = {"PATH=/usr/bin:/bin", descriptors, core, tz, NULL};
     posix_spawn_file_actions_t actions;
 
     posix_spawn_file_actions_init(&actions);

@@ -19,6 +19,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "auth/auth.h"
@@ -55,6 +56,7 @@ struct slurmd {
     int64_t started_at; /* wall seconds */
     int null_fd, lock_fd;
     unsigned descriptors; /* how many we were given; tasks have as many */
+    rlim_t core_limit;    /* of core files, bytes, as it was given to us; that of tasks */
     unsigned verbose;
     bool named;                /* by -N: several may share this host */
     bool foreground, terminal; /* terminal: the caller's is still ours */

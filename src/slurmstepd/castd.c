@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "base/become.h"
+#include "base/dump.h"
 #include "base/fd.h"
 #include "base/mem.h"
 #include "rpc/link.h"
@@ -154,6 +155,7 @@ int main(int argc, char **argv)
         fputs("slurmstepd-cast: error: this program is started by slurmd, for sbcast\n", stderr);
         return 1;
     }
+    dump_forbid();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* the write tells */
     umask(077);

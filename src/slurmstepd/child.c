@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/become.h"
+#include "base/dump.h"
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -105,6 +106,7 @@ static void default_signals(void)
 static void set_limits(const struct step *step, const struct child_plan *plan)
 {
     fd_set_limit(step->descriptors);
+    dump_set_limit(step->core_limit);
     for (size_t i = 0; i < plan->rlimit_count; i++) {
         const Pb__Rlimit *want = plan->rlimits[i];
         struct rlimit limit;
@@ -427,6 +429,7 @@ _Noreturn void child_run_epilog(struct task *t, const char *name, const char *pa
     if (chdir(step->hook.work_dir) && chdir("/tmp"))
         _exit(126);
     fd_set_limit(step->descriptors);
+    dump_set_limit(step->core_limit);
     add_task(t, t->last_pid, &step->hook.env);
     envlist_set(&step->hook.env, "SLURM_SCRIPT_CONTEXT", "epilog_task");
     execve(path, argv, envlist_argv(&step->hook.env));

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/dump.h"
 #include "base/fd.h"
 #include "slurmstepd/adopt.h"
 #include "slurmstepd/contain.h"
@@ -39,7 +40,7 @@ static void on_stray(void *ctx, pid_t pid, int wait_status)
     finish_check(ctx);
 }
 
-static void step_init(struct step *step)
+static void step_init(struct step *step, rlim_t core_limit)
 {
     long long given;
 
@@ -48,6 +49,7 @@ static void step_init(struct step *step)
     step->pid = getpid();
     step->listen_fd = step->go_fd = step->tmp_fd = -1;
     step->descriptors = fd_raise_limit(DESCRIPTORS_MAX);
+    step->core_limit = getenv("CORE_LIMIT") ? strtoull(getenv("CORE_LIMIT"), NULL, 10) : core_limit;
     if (getenv("DESCRIPTORS") && !str_parse_i64(getenv("DESCRIPTORS"), 1, UINT_MAX, &given))
         step->descriptors = (unsigned)given; /* the daemon has raised its own */
 }
@@ -95,6 +97,7 @@ static void step_done(struct step *step)
 int main(int argc, char **argv)
 {
     struct step step = {0};
+    rlim_t core_limit;
     struct stat st;
 
     if (argc > 1 && (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version"))) {
@@ -114,11 +117,12 @@ int main(int argc, char **argv)
               stderr);
         return 1;
     }
+    core_limit = dump_forbid();
     if (argc == 2 && !strcmp(argv[1], "nursery"))
         nursery_serve(argv, DAEMON_FD);
     signal(SIGPIPE, SIG_IGN);
     reap_become_subreaper();
-    step_init(&step);
+    step_init(&step, core_limit);
     step.loop = loop_new(0);
     loop_child_other(step.loop, on_stray, &step);
     control_open(&step, DAEMON_FD);

@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "base/arena.h"
@@ -106,6 +107,7 @@ struct step {
     struct loop *loop;
     pid_t pid;            /* ours */
     unsigned descriptors; /* of a task, unless it is told otherwise */
+    rlim_t core_limit;    /* of a task, bytes, likewise */
     enum step_phase phase;
     uint32_t job_id, restarts, step_id;
     uid_t uid;

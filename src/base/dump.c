@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/dump.h"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+rlim_t dump_forbid(void)
+{
+    struct rlimit limit;
+    rlim_t before = RLIM_INFINITY;
+
+    if (!getrlimit(RLIMIT_CORE, &limit)) {
+        before = limit.rlim_cur;
+        limit.rlim_cur = 0;
+        setrlimit(RLIMIT_CORE, &limit);
+    }
+    if (geteuid() == 0)
+        prctl(PR_SET_DUMPABLE, 0);
+    return before;
+}
+
+void dump_set_limit(rlim_t soft)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_CORE, &limit))
+        return;
+    limit.rlim_cur = soft < limit.rlim_max ? soft : limit.rlim_max;
+    setrlimit(RLIMIT_CORE, &limit);
+}

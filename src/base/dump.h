@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Daemons hold keys and credentials: their memory reaches neither a core file nor another user's
+ * debugger. */
+#pragma once
+
+#include <sys/resource.h>
+
+/* Sets the soft limit of core files to 0 and, as root, makes the process undumpable: no core file,
+ * no ptrace(2), and /proc/PID belongs to root. exec() makes a program dumpable again, so that
+ * children are not affected except by the limit. Returns the soft limit as it was, for
+ * dump_set_limit() in what is run for users. A process that is not root stays dumpable: its user
+ * can read its keys anyway, and finds it by /proc/PID/exe. */
+rlim_t dump_forbid(void);
+void dump_set_limit(rlim_t soft); /* at most the hard limit */

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/dump.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static rlim_t soft_limit(void)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_CORE, &limit) ? RLIM_INFINITY : limit.rlim_cur;
+}
+
+/* In a process of its own: 0, or the number of the first thing that is wrong. */
+static int check_forbidden(void)
+{
+    rlim_t before = soft_limit();
+
+    if (dump_forbid() != before)
+        return 1;
+    if (soft_limit() != 0)
+        return 2;
+    if (prctl(PR_GET_DUMPABLE) != (geteuid() != 0))
+        return 3;
+    dump_set_limit(before);
+    return soft_limit() == before ? 0 : 4;
+}
+
+static void forbidden_dumps_leave_the_limit_restorable(void **state)
+{
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(check_forbidden());
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(forbidden_dumps_leave_the_limit_restorable),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
