@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "base/status.h"
 #include "base/timefmt.h"
+#include "slurmstepd/batch_script.h"
 #include "slurmstepd/contain.h"
 #include "slurmstepd/control.h"
 #include "slurmstepd/drain.h"
@@ -50,19 +51,6 @@ static void take_usage(Pb__Usage *usage)
     usage->write_bytes = (uint64_t)r.ru_oublock * BLOCK_BYTES;
 }
 
-static void remove_script(struct step *step)
-{
-    char *slash;
-
-    if (!step->script)
-        return;
-    unlink(step->script);
-    slash = strrchr(step->script, '/');
-    *slash = '\0';
-    rmdir(step->script);
-    free(take_ptr(step->script));
-}
-
 static void init_ended(const struct step *step, Pb__StepdEnded *m)
 {
     pb__stepd_ended__init(m);
@@ -83,7 +71,7 @@ void finish_never_started(struct step *step, int code, const char *text)
     m.has_launch_code = true;
     m.launch_code = code;
     m.text = (char *)text;
-    remove_script(step);
+    batch_script_remove(step);
     x11_end(step);
     freq_end(step);
     end_record(step, &m, true);
@@ -108,7 +96,7 @@ static void gone(struct step *step)
     m.usage = &usage;
     m.has_timed_out = m.timed_out = step->timed_out;
     m.has_out_of_memory = m.out_of_memory = status_is_out_of_memory(step->exit_status);
-    remove_script(step);
+    batch_script_remove(step);
     x11_end(step);
     end_record(step, &m, false);
     step->phase = STEP_DRAINING;

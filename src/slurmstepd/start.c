@@ -13,6 +13,7 @@
 #include "base/path.h"
 #include "base/step_id.h"
 #include "slurmstepd/affinity.h"
+#include "slurmstepd/batch_script.h"
 #include "slurmstepd/contain.h"
 #include "slurmstepd/control.h"
 #include "slurmstepd/debug.h"
@@ -249,42 +250,6 @@ static void make_tasks(struct step *step)
     }
 }
 
-/* Larger ones are not expected to find room everywhere. */
-#define SCRIPT_SMALL (64u << 10) /* bytes */
-
-static int script_failed(const struct step *step, size_t size, int error, struct err *err)
-{
-    bool is_large = (error == ENOSPC || error == EDQUOT) && size > SCRIPT_SMALL;
-
-    unlink(step->script);
-    return err_set(err, is_large ? -ERR_SPOOL_FULL : -ERR_NODE_FAULT,
-                   "cannot write %s (%zu bytes): %s", step->script, size, strerror(error));
-}
-
-/* The script, in a directory of ours that the user may pass but not change. */
-static int write_script(struct step *step, struct err *err)
-{
-    const Pb__JobPayload *payload = step->batch->payload;
-    _cleanup_free_ char *dir = mem_printf("%s/job%05u", step->dir, step->job_id);
-    _cleanup_close_ int dir_fd = -1, fd = -1;
-    int rc;
-
-    if (mkdir(dir, 0711) && errno != EEXIST)
-        return err_set(err, -ERR_NODE_FAULT, "cannot make %s: %s", dir, strerror(errno));
-    dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (dir_fd < 0 || (unlinkat(dir_fd, "slurm_script", 0) && errno != ENOENT))
-        return err_set(err, -ERR_NODE_FAULT, "cannot use %s: %s", dir, strerror(errno));
-    fd = openat(dir_fd, "slurm_script", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0700);
-    if (fd < 0)
-        return err_set(err, -ERR_NODE_FAULT, "cannot write %s/slurm_script: %s", dir,
-                       strerror(errno));
-    rc = path_write_all(fd, payload->script.data, payload->script.len);
-    if (!rc && geteuid() == 0 && fchown(fd, step->uid, step->gid))
-        rc = -errno;
-    step->script = mem_printf("%s/slurm_script", dir);
-    return rc ? script_failed(step, payload->script.len, -rc, err) : 0;
-}
-
 /* The program and its arguments: a job's script, srun for a legacy parallel command, or srun's. */
 static int make_argv(struct step *step, struct err *err)
 {
@@ -304,7 +269,7 @@ static int make_argv(struct step *step, struct err *err)
 
         if (!payload || !payload->has_script)
             return err_set(err, -ERR_SCRIPT, "%s", err_text(ERR_SCRIPT));
-        rc = write_script(step, err);
+        rc = batch_script_write(step, err);
         if (rc)
             return rc;
         step->argv[at++] = step->script;

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What users may not do with the processes of root and the files of a node."""
+import os
+import pathlib
+import pwd
+import re
+import resource
+import subprocess
+
+import pytest
+
+from harness import ROOT, eventually
+
+pytestmark = pytest.mark.skipif(not ROOT, reason="needs root to become another user")
+NOBODY = pwd.getpwnam("nobody").pw_uid
+
+
+def core_limit(pid):
+    soft = re.search(r"^Max core file size +(\S+)", pathlib.Path(f"/proc/{pid}/limits").read_text(), re.M)[1]
+    return resource.RLIM_INFINITY if soft == "unlimited" else int(soft)
+
+
+@pytest.fixture
+def own_limit():
+    """Of core files; that of everything that a test starts."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    given = 1 << 20 if hard == resource.RLIM_INFINITY else hard
+    resource.setrlimit(resource.RLIMIT_CORE, (given, hard))
+    yield given
+    resource.setrlimit(resource.RLIMIT_CORE, (soft, hard))
+
+
+def test_daemons_leave_no_core_and_tasks_may(own_limit, make_cluster):
+    """slurmd and slurmstepd hold keys; the limit of tasks is the one that srun or slurmd was given."""
+    c = make_cluster(nodes=1)
+    with c.popen(["srun", "--propagate=NONE", "-n1", "sh", "-c", "echo $PPID; echo $$; exec sleep 1000"], user="nobody",
+                 stdout=subprocess.PIPE) as p:
+        shepherd, task = int(p.stdout.readline()), int(p.stdout.readline())
+        assert [core_limit(pid) for pid in (c.daemons["n1"].pid, shepherd, task)] == [0, 0, own_limit]
+        p.terminate()
+        p.communicate()
+
+
+def test_a_job_cannot_change_its_script(cluster):
+    """The file and its directory are root's; only the job's user may read the script."""
+    line = ("f=$0; cat $f | head -1; id -u; stat -c '%U' $f $(dirname $f); "
+            "for x in 'chmod 700' 'rm -f' 'cp /dev/null' 'touch'; do $x $f 2>/dev/null && echo did $x; done; "
+            "mv $f $f.1 2>/dev/null && echo moved; echo x 2>/dev/null >>$f && echo wrote; read gate <gate; echo end")
+    gate = cluster.work / "gate"
+    os.mkfifo(gate, 0o666)
+    gate.chmod(0o666)
+    job = cluster.sbatch("-o", "out-%j", script=f"#!/bin/sh\n{line}\n", user="nobody")
+    out = eventually(lambda: "root" in (f := cluster.work / f"out-{job}").read_text() and f.read_text() if
+                     (cluster.work / f"out-{job}").exists() else None, "the script's output")
+    script, = cluster.dir.glob(f"**/job{int(job):05}/slurm_script")
+    reads = ["setpriv", "--reuid=1", "--regid=65534", "--clear-groups", "cat", str(script)]
+    assert subprocess.run(reads, capture_output=True).returncode != 0  # another user, of the same group
+    gate.write_text("go\n")
+    cluster.wait(job)
+    assert cluster.output(job, "out-{}").split("\n") == ["#!/bin/sh", str(NOBODY), "root", "root", "end", ""], out
+
+
+def established(pid):
+    """The owners that the kernel names for the connections of a process, by its table."""
+    inodes = set()
+    for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        if m := re.match(r"socket:\[(\d+)\]", os.readlink(fd)):
+            inodes.add(m[1])
+    lines = [line.split() for name in ("tcp", "tcp6") for line in pathlib.Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]]
+    return [int(f[7]) for f in lines if f[9] in inodes and f[3] == "01"]
+
+
+def test_connections_for_a_user_are_not_of_root(cluster):
+    """The user chooses the port that a shepherd connects to: who asks the kernel is told that it is this user."""
+    with cluster.popen(["srun", "-n1", "sh", "-c", "echo $PPID; exec sleep 1000"], user="nobody", stdout=subprocess.PIPE) as p:
+        shepherd = int(p.stdout.readline())
+        assert established(shepherd) == [NOBODY]
+        p.terminate()
+        p.communicate()
+
+
+def test_failed_launches_do_not_fill_the_log(make_cluster):
+    """A user who launches what cannot start, again and again: so many lines a minute, and how many more."""
+    c = make_cluster(nodes=1)
+    line = "i=0; while [ $i -lt 200 ]; do srun --overlap -o /no/such/file-%t true; i=$((i+1)); done 2>&1 | grep -c 'Could not open'"
+    assert int(c.run(["srun", "-n1", "sh", "-c", line], user="nobody", timeout=300).ok()) >= 200
+    said = (c.dir / "slurmd-n1.log").read_text().count("Could not open")
+    assert 0 < said <= 120, said  # it may touch two minutes
