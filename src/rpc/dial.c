@@ -61,6 +61,7 @@ struct rpc_dial *rpc_dial_start(struct loop *l, const struct rpc_target *targets
     for (size_t i = 0; i < count; i++) {
         d->targets[i].addr = mem_strdup(targets[i].addr);
         d->targets[i].port = targets[i].port;
+        d->targets[i].owner = targets[i].owner;
     }
     d->reasons = STR_INIT_CAP(REASONS_MAX);
     d->at = SIZE_MAX; /* not begun */
@@ -140,7 +141,7 @@ static void next_address(struct rpc_dial *d)
 
     while ((d->addr_at = rpc_tries_next(&d->tries, loop_mono_ms(), &patience_ms)) >= 0) {
         bool pending;
-        int fd = rpc_net_connect(&d->addrs[d->addr_at], &pending);
+        int fd = rpc_net_connect(&d->addrs[d->addr_at], d->targets[d->at].owner, &pending);
         if (fd < 0) {
             d->last = fd;
             continue;

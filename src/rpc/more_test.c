@@ -381,8 +381,8 @@ static void talks(void **state)
         if (kind == 2)
             answer_key.mac_key[0] ^= 1;
         assert_int_equal(rpc_net_resolve("127.0.0.1", (uint16_t)t.v.port, true, &addr, NULL), 1);
-        talk = rpc_talk_start(io, rpc_net_connect(&addr, &pending), &m.header, m.token, &answer_key,
-                              m.body.data, &events);
+        talk = rpc_talk_start(io, rpc_net_connect(&addr, 0, &pending), &m.header, m.token,
+                              &answer_key, m.body.data, &events);
         rpc_talk_send(talk, RPC_TREE_PART, &part.base);
         rpc_talk_send(talk, RPC_TREE_COMMIT, &nothing.base);
         if (kind < 2) {

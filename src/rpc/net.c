@@ -8,6 +8,7 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -71,10 +72,19 @@ static bool is_self(int fd)
     return strcmp(here_text, there_text) == 0;
 }
 
-int rpc_net_connect(const struct rpc_addr *to, bool *pending)
+int rpc_net_connect(const struct rpc_addr *to, uid_t owner, bool *pending)
 {
-    int fd = socket(to->ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd;
 
+    if (owner)
+        setfsuid(owner); /* what the kernel names as the owner of a socket that is made now */
+    fd = socket(to->ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (owner) {
+        int e = errno;
+
+        setfsuid(geteuid());
+        errno = e;
+    }
     if (fd < 0)
         return -errno;
     rpc_net_tune(fd);

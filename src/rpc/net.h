@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 
@@ -25,8 +26,9 @@ void rpc_addr_format(const struct rpc_addr *a, char out[RPC_ADDR_TEXT_MAX]);
 int rpc_net_resolve(const char *host, uint16_t port, bool numeric, struct rpc_addr *out,
                     struct err *err);
 
-/* A non-blocking stream socket that is connecting or connected; *pending tells which. -errno. */
-int rpc_net_connect(const struct rpc_addr *to, bool *pending);
+/* A non-blocking stream socket that is connecting or connected; *pending tells which. owner: see
+ * struct rpc_target. -errno. */
+int rpc_net_connect(const struct rpc_addr *to, uid_t owner, bool *pending);
 int rpc_net_connect_unix(const char *path); /* connected, or -errno */
 
 /* What became of a pending connect: 0 or -errno. */

@@ -430,7 +430,7 @@ static void addresses(void **state)
         assert_int_equal(rpc_net_resolve("::1", (uint16_t)port, true, &six, NULL), 1);
         v.server->stranger_count = 8; /* as if others had the rest */
         HASH_ADD(hh, v.server->addresses, key, sizeof(lonely.key), (&lonely));
-        raw_take(&other, rpc_net_connect(&six, &pending));
+        raw_take(&other, rpc_net_connect(&six, 0, &pending));
         run_until(raw_ended, &busy[0]);
         settle();
         assert_false(busy[1].eof);

@@ -138,7 +138,7 @@ static void raw_tcp(struct raw *r, int port)
     int fd;
 
     assert_int_equal(rpc_net_resolve("127.0.0.1", (uint16_t)port, true, &a, NULL), 1);
-    fd = rpc_net_connect(&a, &pending);
+    fd = rpc_net_connect(&a, 0, &pending);
     raw_take(r, fd);
 }
 

@@ -816,7 +816,7 @@ static void listens_on_both_families(void **state)
         bool pending;
         int fd;
         assert_int_equal(rpc_net_resolve(hosts[i], (uint16_t)port, true, &a, NULL), 1);
-        fd = rpc_net_connect(&a, &pending);
+        fd = rpc_net_connect(&a, 0, &pending);
         if (fd == -EADDRNOTAVAIL || fd == -EAFNOSUPPORT || fd == -ENETUNREACH)
             continue; /* this host has no such family */
         assert_true(fd >= 0);

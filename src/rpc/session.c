@@ -342,6 +342,7 @@ void rpc_session_set_targets(struct rpc_session *s, const struct rpc_target *tar
     for (size_t i = 0; i < count; i++) {
         s->targets[i].addr = mem_strdup(targets[i].addr);
         s->targets[i].port = targets[i].port;
+        s->targets[i].owner = targets[i].owner;
     }
 }
 

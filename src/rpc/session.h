@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "auth/auth.h"
 #include "base/arena.h"
@@ -42,6 +43,8 @@ struct rpc_session_events {
 struct rpc_target {
     const char *addr; /* copied */
     uint16_t port;
+    uid_t owner; /* whose socket the kernel takes it for, when root connects on behalf of a user; 0:
+                    the process's own */
 };
 
 /* Connects to the first target that accepts; with 'retry' for ever. my_name tells the other side

@@ -122,7 +122,7 @@ int rpc_wire_open_tcp(struct rpc_wire *w, const char *host, uint16_t port, int64
     rpc_tries_init(&tries, n, deadline_ms);
     while (rc != -ECANCELED && (i = rpc_tries_next(&tries, rpc_wire_now_ms(), &patience_ms)) >= 0) {
         bool pending;
-        int fd = rpc_net_connect(&addrs[i], &pending);
+        int fd = rpc_net_connect(&addrs[i], 0, &pending);
         if (fd < 0) {
             rc = fd;
             continue;

@@ -645,8 +645,8 @@ static struct rpc_talk *say_begin(struct rpc_io *io, const Pb__TreeRequest *m,
     said.over = 0;
     said.code = 0;
     assert_int_equal(rpc_net_resolve("127.0.0.1", (uint16_t)nodes[0].port, true, &addr, NULL), 1);
-    talk = rpc_talk_start(io, rpc_net_connect(&addr, &pending), &header, token, &answers, body.data,
-                          &events);
+    talk = rpc_talk_start(io, rpc_net_connect(&addr, 0, &pending), &header, token, &answers,
+                          body.data, &events);
     for (unsigned i = 0; i < parts; i++)
         rpc_talk_send(talk, RPC_TREE_PART, &part->base);
     return talk;

@@ -2,8 +2,9 @@
 /*
  * libpmix listens on TCP and believes what a caller says of its user. Whoever is on the host could
  * so be the step's user, and have programs spawned. It accepts connections by this function of the
- * program in place of the C library's: those that the kernel knows to be of another user's socket
- * are closed before a byte of them is read.
+ * program in place of the C library's: connections from sockets of another user, as the kernel
+ * knows them, are closed before a byte of them is read. Root is another user, too: users can make
+ * daemons of root connect to ports.
  */
 #include <errno.h>
 #include <poll.h>
@@ -13,11 +14,6 @@
 #include <unistd.h>
 
 #include "base/owner.h"
-
-static bool is_ours(uid_t uid)
-{
-    return uid == geteuid() || uid == 0;
-}
 
 /* Seen from the caller's side; one that has gone already is nobody's. */
 static bool is_of_our_user(int fd)
@@ -32,11 +28,12 @@ static bool is_of_our_user(int fd)
         return false;
     if (ours.ss_family == AF_UNIX) {
         cred_len = sizeof(cred);
-        return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) == 0 && is_ours(cred.uid);
+        return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) == 0 &&
+               cred.uid == geteuid();
     }
     if (owner_end_of(&theirs, &local) || owner_end_of(&ours, &remote))
         return false;
-    return owner_has(&local, &remote, geteuid()) || owner_has(&local, &remote, 0);
+    return owner_has(&local, &remote, geteuid());
 }
 
 /* -1 and EAGAIN when only strangers have called. */

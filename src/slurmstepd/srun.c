@@ -186,7 +186,8 @@ void srun_connect(struct step *step)
     size_t count = 0;
 
     for (size_t i = 0; i < launch->n_io_addr && count < 8; i++)
-        targets[count++] = (struct rpc_target){launch->io_addr[i], (uint16_t)launch->io_port};
+        targets[count++] =
+            (struct rpc_target){launch->io_addr[i], (uint16_t)launch->io_port, step->uid};
     auth_key_from_bytes(launch->io_key.data, launch->io_key.len, &key);
     step->srun = rpc_session_connect(step->loop, &key, step->node, targets, count, false, &events);
     auth_key_done(&key);

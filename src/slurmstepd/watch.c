@@ -319,7 +319,7 @@ int watch_add(struct step *step, const Pb__StepdAttach *m, struct err *err)
 {
     struct rpc_session_events events = {
         .accepts = RPC_WHO_KEY, .on_open = on_open, .on_message = on_message, .on_close = on_close};
-    struct rpc_target target = {m->addr, (uint16_t)m->port};
+    struct rpc_target target = {m->addr, (uint16_t)m->port, step->uid};
     struct watch *w = step->watch;
     struct watcher *one;
     struct auth_key key;
