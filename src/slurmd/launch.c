@@ -24,7 +24,8 @@
 
 #define CRED_ARENA (64u << 20)
 
-static struct log_limit refusals = {.burst = 60};
+/* What users can cause again and again. */
+static struct log_limit refusals = {.burst = 60}, failures = {.burst = 60};
 
 void launch_free(struct launch *l)
 {
@@ -63,11 +64,11 @@ void launch_fail(struct slurmd *d, struct launch *l, int code, const char *text,
 {
     struct job *j = job_find(d, l->job.id, l->job.restarts);
 
-    if (l->is_receive)
-        log_error("a receiver of files for job %u was not started: %s", l->job.id, text);
-    else
-        log_write(is_no_failure(l, code) ? LOG_LVL_VERBOSE : LOG_LVL_ERROR, LOG_ROOM,
-                  "launch of %s: %s", STEP_ID_TEXT(l->job.id, l->step_id), text);
+    if (is_no_failure(l, code))
+        log_verbose("launch of %s: %s", STEP_ID_TEXT(l->job.id, l->step_id), text);
+    else if (log_allow(&failures))
+        log_error("launch of %s%s: %s", l->is_receive ? "a receiver of files for " : "",
+                  STEP_ID_TEXT(l->job.id, l->step_id), text);
     if (l->is_extern && j) /* NULL: the job goes, and with it whoever waited */
         adopt_fail(j, text);
     if (j && !l->is_receive)
@@ -91,10 +92,10 @@ void launch_answer(struct step *s, int code, const char *text)
     if (s->answered)
         return;
     s->answered = true;
-    if (code)
+    if (code && log_allow(&failures))
         log_error("step %s was not started: %s", STEP_ID_TEXT(j->key.id, s->id),
                   text ? text : err_text(code));
-    else
+    else if (!code)
         log_verbose("started step %s, pid %d", STEP_ID_TEXT(j->key.id, s->id), (int)s->pid);
     if (s->id == STEP_ID_BATCH) {
         report_launched(j->d, j->key.id, j->key.restarts, code, text, false);
