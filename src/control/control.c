@@ -17,6 +17,7 @@ struct control *control_new(struct conf *conf, const struct env *env)
     c->wake_at_ms = INT64_MAX;
     c->plan_work = PLAN_WORK;
     arena_init(&c->restored, 0);
+    counters_begin(c);
     return c;
 }
 
@@ -210,6 +211,7 @@ static void write_dirty(struct control *c)
 void control_turn(struct control *c)
 {
     c->turns++;
+    counters_turn(c);
     begun_sort(c->cluster);
     depend_turn(c);
     priority_turn(c);

@@ -232,6 +232,8 @@ void control_list_licenses(struct control *c, uint64_t call);
 
 uint32_t control_next_job_id(const struct control *c); /* of the next submission */
 void control_stats(const struct control *c, Pb__CtlStats *stats);
+void control_diag(const struct control *c, Pb__DiagCounters *out);
+void control_diag_reset(struct control *c);
 
 /* For the simulator and the tests: checks every invariant of DESIGN section 7 on the present state
  * (nothing over-allocated, no node held by an ended job, indexes agree with records). 0 or

@@ -73,6 +73,9 @@ struct env {
     int64_t (*wall_ms)(void *ctx); /* for people and for records */
     int64_t (*mono_ms)(
         void *ctx); /* for durations and deadlines; runs on while the process is restarted */
+    /* Microseconds of a clock that runs while work is done: for statistics alone, nothing may
+     * depend on the value. NULL: run times count 0. */
+    int64_t (*work_usec)(void *ctx);
     void (*wake_at)(void *ctx,
                     int64_t mono_ms); /* call control_tick() then; a later call moves it */
 

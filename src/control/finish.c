@@ -131,6 +131,7 @@ void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int 
     if (!ran)
         j->start_at = j->end_at;
     j->reason = reason ? reason : j->requeue_after ? "Cleaning" : NULL;
+    counters_ended(c, j);
     c->plan_wanted = true; /* its licences are free now, its nodes when they are clean */
     end_steps(c, j);
     c->plan_wanted = c->plan_wanted || j->array; /* another element may run */

@@ -7,6 +7,7 @@
 #include "cluster/cluster.h"
 #include "control/aside.h"
 #include "control/control.h"
+#include "control/counters.h"
 #include "control/depend.h"
 #include "control/hook.h"
 #include "control/node.h"
@@ -77,6 +78,7 @@ struct control {
     VEC(uint32_t) ports_awaited; /* ids of jobs with steps that wait for ports */
     bool ports_freed;            /* in this turn */
     struct news news;
+    struct counters counters;
     struct triggers triggers;
     bool meta_read;        /* RECORD_META was restored */
     bool lost;             /* records were, nobody knows which */

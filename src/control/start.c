@@ -321,6 +321,7 @@ static bool start_job(struct control *c, struct job *group, const struct decisio
     depend_changed(c, j);
     j->rank.accrue_at = j->rank.accrued_sec = 0;
     j->backfilled = d->backfilled;
+    counters_started(c, j);
     j->sched_at = control_wall(c);
     j->expected_at = 0;
     if (hook_start(c, j) || ready_begin(c, j))
@@ -372,6 +373,7 @@ void start_drop_plan(struct control *c)
 static void begin_or_resume(struct control *c)
 {
     if (c->planning && c->cluster->pool.freed != c->plan_freed && !c->plan_again) {
+        counters_pass(c, false);
         end_pass(c);
         c->plan_again = true;
     }
@@ -410,6 +412,18 @@ static void follow(struct control *c, struct decision *d)
     free(d->detail);
 }
 
+static bool next_decision(struct control *c, struct decision *d)
+{
+    int64_t begun_usec = counters_clock(c);
+    uint64_t work = c->plan.work;
+    size_t part = c->plan.part;
+    bool blocked = c->plan.blocked;
+    if (!plan_next(&c->plan, d))
+        return false;
+    counters_look(c, begun_usec, blocked && part == c->plan.part, c->plan.work > work);
+    return true;
+}
+
 void start_plan(struct control *c)
 {
     struct decision d;
@@ -422,7 +436,8 @@ void start_plan(struct control *c)
         return;
     begin_or_resume(c);
     while (c->plan.work < c->plan_work) {
-        if (!plan_next(&c->plan, &d)) {
+        if (!next_decision(c, &d)) {
+            counters_pass(c, true);
             end_pass(c);
             c->plan_again = false;
             c->passes_done = c->passes;

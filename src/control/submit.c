@@ -401,6 +401,7 @@ void submit_remember(struct control *c, struct job *j, uint64_t key)
     job_touch(c->cluster, j);
     depend_place_name(c->cluster, j);
     submit_enqueue(c, j);
+    counters_submitted(c, j);
 }
 
 void control_submit(struct control *c, uint64_t call, const struct caller *who,

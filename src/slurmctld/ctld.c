@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #define LOG_ROOM "slurmctld"
 #include "slurmctld/ctld.h"
+#include "slurmctld/diag.h"
 #include "slurmctld/start.h"
 
 #include <arpa/inet.h>
@@ -185,6 +186,7 @@ int ctld_open(struct ctld *c, struct conf *conf, size_t me, struct err *err)
     c->outbox = outbox_new(&(struct outbox_ops){
         .send = send_item, .changed = is_changed, .commit = on_commit, .ctx = c});
     c->answers = answers_new(c);
+    c->diag = diag_new();
     c->wake = loop_timer_new(c->loop, on_wake, c);
     env_init(&c->env, c);
     loop_on_turn(c->loop, on_turn, c);
@@ -279,6 +281,7 @@ void ctld_close(struct ctld *c)
     control_free(c->control);
     conf_free(c->conf);
     answers_free(c->answers);
+    diag_free(c->diag);
     outbox_free(c->outbox);
     store_batch_free(c->batch);
     payload_cache_free(c->payloads);

@@ -79,6 +79,7 @@ struct ctld {
     int64_t conf_sent_at; /* a moment, and how much configless nodes were sent in its second */
     size_t conf_sent;
     struct listing *listings;
+    struct diag *diag;
     struct submit_env *submit;       /* the site's job_submit plugins; NULL: there are none */
     struct submit_line *submit_line; /* to their helper; NULL: they need none */
     struct submit_waits *submit_waits;

@@ -5,13 +5,13 @@
 #define ANNOUNCE_SEC_MAX (INT64_C(365) * 86400)
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/pb.h"
 #include "base/str.h"
 #include "slurmctld/ctld.h"
+#include "slurmctld/diag.h"
 
 typedef void handler_fn(struct ctld *c, const struct rpc_request *r, const struct caller *who);
 
@@ -191,37 +191,25 @@ static void on_config_show(struct ctld *c, const struct rpc_request *r, const st
     answers_give_message(c->answers, r->call, &reply.base);
 }
 
-static uint64_t resident_kib(void)
-{
-    unsigned long long all, resident = 0;
-    FILE *f = fopen("/proc/self/statm", "re");
-    if (!f)
-        return 0;
-    if (fscanf(f, "%llu %llu", &all, &resident) != 2)
-        resident = 0;
-    fclose(f);
-    return resident * (unsigned long long)sysconf(_SC_PAGESIZE) / 1024;
-}
-
-static uint64_t usec(struct timeval t)
-{
-    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_usec;
-}
-
 static void on_stats(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
     Pb__CtlStats stats = PB__CTL_STATS__INIT;
-    struct rusage used;
-    getrusage(RUSAGE_SELF, &used);
-    control_stats(c->control, &stats);
-    stats.has_turns = stats.has_commits = stats.has_rss_kib = stats.has_cpu_usec = true;
-    stats.turns = c->turns;
-    stats.commits = c->commits;
-    stats.has_rate_refused = true;
-    stats.rate_refused = rpc_server_rate_refused(c->server);
-    stats.rss_kib = resident_kib();
-    stats.cpu_usec = usec(used.ru_utime) + usec(used.ru_stime);
+    diag_fill_stats(c, &stats);
     answers_give_message(c->answers, r->call, &stats.base);
+}
+
+static void on_diag(struct ctld *c, const struct rpc_request *r, const struct caller *who)
+{
+    diag_answer(c, r);
+}
+
+static void on_diag_reset(struct ctld *c, const struct rpc_request *r, const struct caller *who)
+{
+    Pb__Empty reply = PB__EMPTY__INIT;
+    log_info("the counters of sdiag are reset by uid %u (%s)", who->uid, r->peer);
+    control_diag_reset(c->control);
+    diag_reset(c->diag);
+    ctld_reply(c, r->call, &reply.base);
 }
 
 static void on_job_script(struct ctld *c, const struct rpc_request *r, const struct caller *who)
@@ -383,6 +371,8 @@ static handler_fn *const handlers[] = {
     [RPC_PART_KEY] = on_part_key,
     [RPC_LICENSE_LIST] = on_license_list,
     [RPC_STATS] = on_stats,
+    [RPC_DIAG] = on_diag,
+    [RPC_DIAG_RESET] = on_diag_reset,
     [RPC_ALLOC_INFO] = on_alloc_info,
     [RPC_CAST_ASK] = on_cast_ask,
     [RPC_STEP_UNALLOCATED] = on_step_unallocated,
@@ -484,8 +474,10 @@ void dispatch_request(void *ctx, const struct rpc_request *r)
         .group_name = named ? names_group(c->names, r->who.gid) : NULL,
         .host = r->who.host,
     };
+    int64_t begun_usec = diag_clock(c);
     c->serving = r;
     handler(c, r, &who);
     c->serving = NULL;
+    diag_count(c->diag, r->rpc, who.uid, begun_usec);
     submit_wait_keep(c, r);
 }

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "slurmctld/ctld.h"
+#include "slurmctld/diag.h"
 
 static int64_t on_wall_ms(void *ctx)
 {
@@ -186,6 +187,7 @@ void env_init(struct env *env, struct ctld *c)
         .ctx = c,
         .wall_ms = on_wall_ms,
         .mono_ms = on_mono_ms,
+        .work_usec = diag_clock,
         .wake_at = on_wake_at,
         .put = on_put,
         .del = on_del,

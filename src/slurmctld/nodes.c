@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "slurmctld/ctld.h"
+#include "slurmctld/diag.h"
 
 struct node_session {
     struct ctld *c;
@@ -38,6 +39,7 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
     struct ctld *c = n->c;
     if (c->stopping)
         return;
+    int64_t begun_usec = diag_clock(c);
     if (rpc->number == RPC_NODE_REGISTER)
         control_node_register(c->control, n->name, (const Pb__NodeRegister *)body);
     else if (rpc->number == RPC_NODE_REPORT)
@@ -46,6 +48,7 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
         configless_answer(c, s);
     else
         log_error("%s sent %s, which is not for a controller", rpc_session_peer(s), rpc->name);
+    diag_count(c->diag, rpc, control_conf(c->control)->slurmd_uid, begun_usec);
 }
 
 static void on_close(void *ctx, struct rpc_session *s, const struct err *why)

@@ -396,6 +396,14 @@ bool control_unchanged_since(const struct control *c, int64_t stamp)
     return stamp == 4711;
 }
 
+void control_diag(const struct control *c, Pb__DiagCounters *out)
+{
+}
+
+void control_diag_reset(struct control *c)
+{
+}
+
 void control_stats(const struct control *c, Pb__CtlStats *stats)
 {
     stats->has_jobs = true;

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "control/fixture.h"
+
+#define DAY_MS INT64_C(86400000)
+
+static Pb__DiagCounters counted(struct fixture *f)
+{
+    Pb__DiagCounters n = PB__DIAG_COUNTERS__INIT;
+    control_diag(f->control, &n);
+    return n;
+}
+
+static int64_t tick_usec(void *ctx)
+{
+    static int64_t now;
+    return now += 7;
+}
+
+static struct fixture *make(void)
+{
+    struct fixture *f = fixture_new("NodeName=n1 CPUs=2 RealMemory=1000\n"
+                                    "PartitionName=a Nodes=ALL Default=YES\n");
+    f->env.work_usec = tick_usec;
+    fixture_register(f, "n1", "i1");
+    return f;
+}
+
+static int64_t submit(struct fixture *f, uint32_t cpus, int64_t limit_sec)
+{
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.has_cpus_per_task = s.has_time_limit_sec = true;
+    s.cpus_per_task = cpus;
+    s.time_limit_sec = limit_sec;
+    return fixture_submit(f, &user, &s);
+}
+
+static void jobs_and_passes_are_counted(void **state)
+{
+    struct fixture *f = make();
+    uint32_t running = (uint32_t)submit(f, 1, 600);
+    submit(f, 2, 600); /* waits for both CPUs */
+    submit(f, 1, 60);  /* ends before: backfilled */
+    Pb__DiagCounters n = counted(f);
+    assert_int_equal(n.jobs_submitted, 3);
+    assert_int_equal(n.jobs_started, 2);
+    assert_int_equal(n.bf_backfilled_jobs, 1);
+    assert_int_equal(n.bf_last_backfilled_jobs, 1);
+    assert_true(n.bf_cycle_counter >= 1 && n.bf_depth_sum >= 1 && n.bf_depth_try_sum >= 1);
+    assert_true(n.bf_table_size >= 1);
+    assert_true(n.schedule_cycle_total > n.bf_cycle_counter);
+    assert_true(n.schedule_cycle_sum >= n.schedule_cycle_max && n.schedule_cycle_max >= 7);
+    assert_true(n.schedule_cycle_sum >= n.bf_cycle_sum && n.bf_cycle_sum >= 7);
+    fixture_launched(f, "n1", running, 0);
+    fixture_batch_ended(f, "n1", running, 0, 3 << 8);
+    n = counted(f);
+    assert_int_equal(n.jobs_completed, 1);
+    assert_int_equal(n.jobs_canceled + n.jobs_failed, 0);
+    fixture_free(f);
+}
+
+static void midnight_resets_what_is_counted_since_a_reset(void **state)
+{
+    struct fixture *f = make();
+    submit(f, 1, 600);
+    submit(f, 2, 600);
+    submit(f, 1, 60);
+    Pb__DiagCounters before = counted(f);
+    fixture_pass(f, DAY_MS - f->wall_ms % DAY_MS);
+    fixture_turn(f);
+    Pb__DiagCounters after = counted(f);
+    assert_int_equal(after.jobs_submitted, 0);
+    assert_int_equal(after.bf_last_backfilled_jobs, 0);
+    assert_int_equal(after.bf_backfilled_jobs, before.bf_backfilled_jobs);
+    assert_true(after.since_sec > before.since_sec);
+    submit(f, 1, 60);
+    assert_int_equal(counted(f).jobs_submitted, 1);
+    control_diag_reset(f->control);
+    assert_int_equal(counted(f).jobs_submitted, 0);
+    fixture_free(f);
+}
+
+static void without_a_clock_run_times_are_0(void **state)
+{
+    struct fixture *f = make();
+    f->env.work_usec = NULL;
+    control_diag_reset(f->control);
+    submit(f, 1, 600);
+    Pb__DiagCounters n = counted(f);
+    assert_true(n.schedule_cycle_total >= 1);
+    assert_int_equal(n.schedule_cycle_sum, 0);
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(jobs_and_passes_are_counted),
+        cmocka_unit_test(midnight_resets_what_is_counted_since_a_reset),
+        cmocka_unit_test(without_a_clock_run_times_are_0),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
