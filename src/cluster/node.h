@@ -68,6 +68,7 @@ struct node {
     uint64_t free_mem_mib;
     uint32_t load_centi;
     struct order_link silence; /* in cluster.silent: DOWN when its time has come */
+    bool overdue;              /* that time was over once, and the node is looked at again */
     struct str newer;          /* of its record, what only a newer version knows */
     bool dirty;                /* what must survive has changed */
 };

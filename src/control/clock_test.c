@@ -155,6 +155,34 @@ static void silence_while_the_controller_slept_is_none(void **state)
     }
 }
 
+/* Too short a sleep to be noticed by its length: the nodes' messages are in their sockets. */
+static void a_sleep_that_ends_behind_a_nodes_time_loses_no_node(void **state)
+{
+    static const int64_t late_ms[] = {0, 1, 400, 500, 1000, 1999};
+    for (size_t i = 0; i < sizeof late_ms / sizeof late_ms[0]; i++) {
+        struct caller user = FIXTURE_USER;
+        struct fixture *f = fixture_new_up("SlurmdTimeout=30\n" NODES, 2);
+        uint32_t id = (uint32_t)fixture_submit(f, &user, NULL);
+
+        fixture_launched(f, "n1", id, 0);
+        sleep_for(f, 30000 + late_ms[i]);
+        control_tick(f->control);
+        fixture_turn(f);
+        if (i % 2) { /* and once more before it has read them */
+            sleep_for(f, 1000 + late_ms[i] % 500);
+            control_tick(f->control);
+            fixture_turn(f);
+        }
+        fixture_register_job(f, "n1", id, true);
+        fixture_pass(f, 2000);
+        assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
+        expect_nodes(f, PB__NODE_BASE__NODE_MIXED, PB__NODE_BASE__NODE_DOWN);
+        fixture_pass(f, 30000);
+        expect_nodes(f, PB__NODE_BASE__NODE_DOWN, PB__NODE_BASE__NODE_DOWN);
+        fixture_free(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,6 +191,7 @@ int main(void)
         cmocka_unit_test(one_that_may_not_be_requeued_fails),
         cmocka_unit_test(a_limit_goes_by_this_boots_clock),
         cmocka_unit_test(silence_while_the_controller_slept_is_none),
+        cmocka_unit_test(a_sleep_that_ends_behind_a_nodes_time_loses_no_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

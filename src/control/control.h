@@ -154,7 +154,9 @@ void control_call_gone(struct control *c,
 int control_may_read_script(struct control *c, const struct caller *who, uint32_t job_id,
                             uint32_t *payload);
 
-/* Nodes. A session that ends is no failure yet: SlurmdTimeout decides. */
+/* Nodes. A session that ends is no failure yet: SlurmdTimeout decides. A node that is not in the
+ * configuration may register too: it is told to end what it has, and its session is to be closed
+ * behind that. */
 void control_node_register(struct control *c, const char *node, const Pb__NodeRegister *r);
 void control_node_report(struct control *c, const char *node, const Pb__NodeReport *r);
 void control_node_lost(struct control *c, const char *node);

@@ -6,6 +6,7 @@
 
 #define BEGIN_LOOK_SEC 60
 #define PURGE_LATER_MS 1000
+#define SILENT_LOOK_MS 500
 #define OVERSLEPT_MS 2000 /* woken later than this: not for load, nothing ran here */
 
 /* Seconds that jobs of its partition may exceed their limits by. */
@@ -181,6 +182,23 @@ void control_note_awake(struct control *c)
     trigger_lead_await(c);
 }
 
+/* A node's time may be over because this process stood still, with the node's messages unread in
+ * its socket. So a node is failed only if nothing of it has come some time later, and if this
+ * process was not late for that second look either. */
+static void fail_silent_nodes(struct control *c, int64_t now)
+{
+    struct order_link *l;
+    while ((l = order_first(&c->cluster->silent)) && l->key <= now) {
+        struct node *n = order_item(l, struct node, silence);
+        if (n->overdue && now - l->key < SILENT_LOOK_MS) {
+            node_fail_silent(c, n);
+        } else {
+            n->overdue = true;
+            order_move(&c->cluster->silent, &n->silence, now + SILENT_LOOK_MS, n->index);
+        }
+    }
+}
+
 void control_tick(struct control *c)
 {
     control_note_awake(c);
@@ -192,8 +210,7 @@ void control_tick(struct control *c)
         order_remove(&c->cluster->due, l);
         job_due(c, j);
     }
-    while ((l = order_first(&c->cluster->silent)) && l->key <= now)
-        node_fail_silent(c, order_item(l, struct node, silence));
+    fail_silent_nodes(c, now);
     trigger_lead_tick(c);
     shutdown_tick(c);
     priority_tick(c);

@@ -5,18 +5,24 @@
 #include "base/step_id.h"
 #include "control/internal.h"
 
-void node_send_orders(struct control *c, const struct node *n, Pb__NodeOrder *order)
+static void send_order(struct control *c, const char *node, Pb__NodeOrder *order)
 {
     Pb__NodeOrders orders = PB__NODE_ORDERS__INIT;
     order->has_epoch = true;
     order->epoch = c->epoch;
     orders.orders = &order;
     orders.n_orders = 1;
-    c->env->send(c->env->ctx, n->name, &orders);
+    c->env->send(c->env->ctx, node, &orders);
+}
+
+void node_send_orders(struct control *c, const struct node *n, Pb__NodeOrder *order)
+{
+    send_order(c, n->name, order);
 }
 
 void node_heard(struct control *c, struct node *n)
 {
+    n->overdue = false;
     bool asleep = n->row->state == CONF_NODE_CLOUD && !n->registered; /* it is not started yet */
     if (c->conf->slurmd_timeout_sec > 0 && !n->future && !asleep)
         order_move(&c->cluster->silent, &n->silence,
@@ -58,7 +64,7 @@ static bool has_ghost(const struct node *n, uint32_t job_id, uint32_t restarts)
     return false;
 }
 
-void node_send_banish(struct control *c, const struct node *n, uint32_t job_id, uint32_t restarts)
+static void send_banish(struct control *c, const char *node, uint32_t job_id, uint32_t restarts)
 {
     const struct job *j = cluster_find_job(c->cluster, job_id);
     Pb__Terminate t = PB__TERMINATE__INIT;
@@ -70,7 +76,12 @@ void node_send_banish(struct control *c, const struct node *n, uint32_t job_id, 
     t.has_grace_sec = true;
     t.grace_sec = 0;
     order.terminate = &t;
-    node_send_orders(c, n, &order);
+    send_order(c, node, &order);
+}
+
+void node_send_banish(struct control *c, const struct node *n, uint32_t job_id, uint32_t restarts)
+{
+    send_banish(c, n->name, job_id, restarts);
 }
 
 /* It is to end what it has of this attempt, and to begin nothing of it; until it has said that
@@ -276,6 +287,25 @@ static void banish_present(struct control *c, struct node *n, const Pb__Presence
     banish(c, n, p->job_id, p->restarts);
 }
 
+/* A node that left the configuration while no controller ran has not been told that its jobs lost
+ * it: it ends what it still has of them. Jobs whose records could not be read go on there. */
+static void dismiss(struct control *c, const char *name, const Pb__NodeRegister *r)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < r->n_present; i++) {
+        const Pb__Presence *p = r->present[i];
+        if (p->job_id >= JOB_ID_UNALLOCATED || (p->has_ended && p->ended) ||
+            aside_holds(c, p->job_id))
+            continue;
+        if (count++ == 0) /* it takes orders after this only */
+            c->env->welcome(c->env->ctx, name, c->epoch);
+        send_banish(c, name, p->job_id, p->restarts);
+    }
+    if (count)
+        control_log(c, LOG_LVL_INFO,
+                    "node %s is not in the configuration: it is told to end %zu jobs", name, count);
+}
+
 static void into_service(struct control *c, struct node *n)
 {
     bool was_silent = n->reason && strncmp(n->reason, "Not responding", 14) == 0;
@@ -307,8 +337,10 @@ static void keep_seen(struct node *n, const Pb__NodeRegister *r)
 void control_node_register(struct control *c, const char *name, const Pb__NodeRegister *r)
 {
     struct node *n = cluster_find_node(c->cluster, name);
-    if (!n)
+    if (!n) {
+        dismiss(c, name, r);
         return;
+    }
     struct str low = STR_INIT;
     shortfall(c, n, r, &low);
     if (node_take_actual(c->cluster, n, r))

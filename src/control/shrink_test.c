@@ -130,12 +130,47 @@ static void test_no_step_begins_on_a_node_that_goes(void **state)
     fixture_free(f);
 }
 
+/* The request comes again after the node was given back: the answer names its node, and the
+ * credential does not let it start there. */
+static void test_repeated_request_starts_nothing_on_a_node_given_back(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 3);
+    _cleanup_arena_ struct arena arena;
+    Pb__StepSpec s = PB__STEP_SPEC__INIT;
+    uint8_t key[16] = {1, 2, 3};
+    (void)state;
+    arena_init(&arena, 0);
+    int64_t id = start(f);
+    s.job_id = (uint32_t)id;
+    s.has_job_id = s.has_request_id = s.has_min_nodes = s.has_num_tasks = true;
+    s.request_id = (ProtobufCBinaryData){sizeof key, key};
+    s.min_nodes = s.num_tasks = 3;
+    control_step_create(f->control, ++f->last_call, &FIXTURE_USER, &s);
+    fixture_turn(f);
+    assert_int_equal(keep(f, id, "n[1-2]"), 0);
+    control_step_create(f->control, ++f->last_call, &FIXTURE_USER, &s);
+    fixture_turn(f);
+    assert_int_equal(fixture_code(f, f->last_call), 0);
+    vec_foreach (&f->replies, r) {
+        if (r->call != f->last_call)
+            continue;
+        const Pb__StepReply *m =
+            arena_unpack(&arena, &pb__step_reply__descriptor, r->data.data, r->data.len);
+        const Pb__Cred *cred =
+            arena_unpack(&arena, &pb__cred__descriptor, m->cred.data, m->cred.len);
+        assert_int_equal(cred->n_nodes, 2);
+        assert_string_equal(cred->nodes[1]->node, "n2");
+    }
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nobody_has_a_node_before_it_has_ended_its_part),
         cmocka_unit_test(test_checked_before_anything_is_changed),
         cmocka_unit_test(test_no_step_begins_on_a_node_that_goes),
+        cmocka_unit_test(test_repeated_request_starts_nothing_on_a_node_given_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

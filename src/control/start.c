@@ -30,6 +30,19 @@ static Pb__NodeShare *pack_share(const struct control *c, const struct alloc_nod
     return s;
 }
 
+/* The step's nodes that its job still has: one that it gave back starts nothing of it, though the
+ * answer to a repeated request names it. */
+static void add_nodes(struct control *c, struct job *j, const Pb__StepRecord *step, Pb__Cred *m,
+                      struct arena *arena)
+{
+    m->nodes = arena_alloc(arena, sizeof(*m->nodes) * (step->n_layout + 1));
+    for (size_t i = 0; i < step->n_layout; i++) {
+        const struct node *n = cluster_find_node(c->cluster, step->layout[i]->node);
+        if (n && alloc_find(j, n->index))
+            m->nodes[m->n_nodes++] = step->layout[i];
+    }
+}
+
 void start_make_cred(struct control *c, struct job *j, const Pb__StepRecord *step, struct str *cred,
                      uint8_t sig[64])
 {
@@ -42,8 +55,7 @@ void start_make_cred(struct control *c, struct job *j, const Pb__StepRecord *ste
     m.restarts = j->restarts;
     m.uid = j->uid;
     m.gid = j->gid;
-    m.nodes = step->layout;
-    m.n_nodes = step->n_layout;
+    add_nodes(c, j, step, &m, &arena);
     if (j->id >= JOB_ID_UNALLOCATED)
         SET(&m, unallocated, true);
     m.resv_ports = step->resv_ports;

@@ -415,13 +415,15 @@ static void on_updated(struct sim *s, struct sim_client *c, const struct sim_ite
         sim_check_claims(s, c, &v, "on disk");
 }
 
-/* It has no more nodes than that, as it is on disk; what it gave back is not its own in any attempt
- * that was asked for nothing else. */
-static void on_shrunk(struct sim *s, const struct sim_client *c, const struct sim_item *a)
+/* It has no more nodes than that, as it is on disk, unless it lost one and began anew before the
+ * answer came: a new attempt asks for all of them again. */
+static void on_shrunk(struct sim *s, const struct sim_call *call, const struct sim_client *c,
+                      const struct sim_item *a)
 {
     const struct sim_watch *w = sim_watch_find(s, c->job_id);
     struct sim_view v;
     bool runs = w && sim_watch_stored(s, c->job_id, &v) && v.state == PB__JOB_STATE__RUNNING;
+    runs = runs && v.restarts == w->view.restarts && w->ran_from_ms <= call->arrived_ms;
     if (runs && !c->requeues_asked && w->shares.len > (size_t)a->value)
         sim_break(s, "a job gave nodes back and has them", "job %u: %zu of %lld", c->job_id,
                   w->shares.len, (long long)a->value);
@@ -492,7 +494,7 @@ void sim_act_reply(struct sim *s, const struct sim_call *call, const struct sim_
     if (a->what == SIM_DO_CANCEL || a->what == SIM_DO_CANCEL_USER)
         on_cancelled(s, a, call->index, e);
     else if (a->what == SIM_DO_SHRINK && index >= 0)
-        on_shrunk(s, &s->clients.data[index], a);
+        on_shrunk(s, call, &s->clients.data[index], a);
     else if (call->request == SIM_JOB_UPDATE && index >= 0)
         on_updated(s, &s->clients.data[index], a);
     else if (call->request == SIM_NODE_UPDATE && !made_node(s, a))

@@ -364,9 +364,7 @@ bool sim_node_runs(const struct sim_node_job *j)
 static bool nodes_are_over(const struct sim *s)
 {
     vec_foreach (&s->nodes, n) {
-        if (!n->configured)
-            continue;
-        if (n->unacked.len || !n->session || sim_is_stopped(s, n))
+        if (n->configured && (n->unacked.len || !n->session || sim_is_stopped(s, n)))
             return false;
         vec_foreach (&n->jobs, j)
             if (sim_node_runs(j))
@@ -428,7 +426,7 @@ void sim_check_end(struct sim *s)
             check_job(s, c);
     vec_foreach (&s->nodes, n)
         vec_foreach (&n->jobs, j) {
-            if (sim_node_runs(j) && (n->configured || j->told))
+            if (sim_node_runs(j))
                 sim_break(s, "a node still runs what has ended", "%s: job %u restart %u", n->name,
                           j->key.job_id, j->key.restarts);
         }

@@ -256,8 +256,7 @@ static void accept_session(struct sim *s, struct sim_node *n, uint64_t session)
     unsigned index = (unsigned)(n - s->nodes.data);
     int64_t soon_ms = rng_between(&n->rng, 0, 3);
     if (!n->configured) {
-        sim_push(s, soon_ms,
-                 (struct sim_event){.kind = SIM_HANGUP, .index = index, .generation = session});
+        n->at[s->c->index].comer = session;
         return;
     }
     end_session(s, n);
@@ -267,6 +266,31 @@ static void accept_session(struct sim *s, struct sim_node *n, uint64_t session)
     else
         sim_push(s, soon_ms,
                  (struct sim_event){.kind = SIM_LOST, .index = index, .generation = session});
+}
+
+/* The session is closed behind what the node is told. */
+static void close_session(struct sim *s, unsigned index)
+{
+    uint64_t *session = &s->nodes.data[index].at[s->c->index].session;
+    sim_store_say(
+        s, (struct sim_event){
+               .kind = SIM_TO_NODE, .message = SIM_CLOSE, .index = index, .generation = *session});
+    *session = 0;
+}
+
+/* A node that is not configured registers. */
+static void dismiss(struct sim *s, unsigned index, const Pb__NodeRegister *r)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    if (r->dynamic) {
+        sim_load_comer(s, index, r);
+        return;
+    }
+    end_session(s, n);
+    n->at[s->c->index].session = n->at[s->c->index].comer;
+    n->at[s->c->index].comer = 0;
+    control_node_register(s->c->control, n->name, r);
+    close_session(s, index);
 }
 
 void sim_ctl_receive(struct sim *s, struct sim_event *e)
@@ -289,7 +313,7 @@ void sim_ctl_receive(struct sim *s, struct sim_event *e)
         &arena, registers ? &pb__node_register__descriptor : &pb__node_report__descriptor,
         e->body.data, e->body.len);
     if (!known)
-        sim_load_comer(s, e->index, body);
+        dismiss(s, e->index, body);
     else if (registers)
         control_node_register(s->c->control, n->name, body);
     else
@@ -344,15 +368,8 @@ static void learn_nodes(struct sim *s)
 static void close_unknown(struct sim *s)
 {
     for (unsigned i = 0; i < s->nodes.len; i++) {
-        struct sim_node *n = &s->nodes.data[i];
-        if (n->configured || !n->at[s->c->index].session)
-            continue;
-        struct sim_event event = {.kind = SIM_TO_NODE,
-                                  .message = SIM_CLOSE,
-                                  .index = i,
-                                  .generation = n->at[s->c->index].session};
-        sim_store_say(s, event);
-        n->at[s->c->index].session = 0;
+        if (!s->nodes.data[i].configured && s->nodes.data[i].at[s->c->index].session)
+            close_session(s, i);
     }
 }
 

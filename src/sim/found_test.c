@@ -126,6 +126,32 @@ static const struct {
      "job at=6488 kind=batch id=22 tasks=3 run=44239\n"
      "job at=7962 kind=batch id=27 part=p1 tasks=3 limit=120 run=18395\n"
      "job at=12386 kind=batch id=42 part=p2 tasks=4 limit=30 run=7\n"},
+    {"a suspended allocation whose node was removed while no controller ran",
+     "run seed=18246\n"
+     "node id=10 features=red,blue files=8\n"
+     "part part=p1 options=Default=YES;MaxNodes=6;MaxCPUsPerNode=2;PriorityTier=2 nodes=ALL\n"
+     "job at=1 kind=batch id=1 exclude=n8\n"
+     "job at=20432 kind=alloc id=21 steps=1 step-run=6609\n"
+     "do at=30630 what=suspend job=21 root=1\n"
+     "do at=1 what=reconfigure value=3\n"
+     "do at=15737 what=reconfigure\n"
+     "fault at=15100 what=net value=394 for=11783 keep=28\n"
+     "ctl count=2\n"
+     "fault at=31294 what=down\n"},
+    {"a repeated request for a step, answered after a node of it was given back",
+     "run seed=201896\n"
+     "conf set=SlurmdTimeout=3\n"
+     "node id=1 count=7\n"
+     "part part=p2 options=Default=NO;PriorityTier=1;GraceTime=1;DefMemPerNode=400 nodes=n[3-8]\n"
+     "job at=1 kind=batch id=1 part=p1,p2\n"
+     "job at=1 kind=alloc id=3 part=p2,p2 constraint=blue\n"
+     "job at=3857 kind=batch id=4 part=p2 min-nodes=2 run=9502 steps=1 again=1\n"
+     "fault at=9400 what=crash point=turn\n"
+     "fault at=11492 what=crash for=1428 point=input\n"
+     "fault at=1 what=disk for=4878\n"
+     "fault at=1954 what=stop node=5 for=4143\n"
+     "fault at=3736 what=net value=4789 for=6231\n"
+     "do at=13456 what=shrink job=4 value=1\n"},
 };
 
 static void what_was_found_stays_mended(void **state)

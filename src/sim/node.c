@@ -175,21 +175,29 @@ static void connect_later(struct sim *s, unsigned index)
              (struct sim_event){.kind = SIM_CONNECT, .index = index});
 }
 
+static bool has_work(const struct sim_node *n)
+{
+    vec_foreach (&n->jobs, j)
+        if (sim_node_runs(j))
+            return true;
+    return false;
+}
+
 void sim_node_connect(struct sim *s, unsigned index)
 {
     struct sim_node *n = &s->nodes.data[index];
     if (!n->up || n->session)
         return;
-    bool known = n->configured || n->dynamic;
+    bool wanted = n->configured || n->dynamic || has_work(n);
     if (s->count > 1 && !sim_lead_serves_node(s, &s->ctls[n->ctl])) {
         n->ctl = (n->ctl + 1) % s->count;
         sim_push(s, rng_between(&n->rng, 50, 1500),
                  (struct sim_event){.kind = SIM_CONNECT, .index = index});
         return;
     }
-    if (!s->ctls[n->ctl].control || !known || sim_is_stopped(s, n)) {
-        if (s->ctls[n->ctl].control && !known && s->quiet)
-            return; /* it is not wanted any more */
+    if (s->ctls[n->ctl].control && !wanted && s->quiet)
+        return;
+    if (!s->ctls[n->ctl].control || sim_is_stopped(s, n)) {
         sim_push(s, rng_between(&n->rng, 500, 4000),
                  (struct sim_event){.kind = SIM_CONNECT, .index = index});
         return;

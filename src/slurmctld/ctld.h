@@ -223,6 +223,10 @@ void listing_drop_all(struct ctld *c);
 
 /* nodes.c: the kept sessions of node daemons. */
 void nodes_accept(void *ctx, struct rpc_session *s, const char *name);
+/* A node that is not in the configuration: it is told to end its jobs, then its session is closed.
+ */
+void nodes_dismiss(struct ctld *c, struct rpc_session *s, const char *name,
+                   const Pb__NodeRegister *r);
 uint64_t nodes_session(struct ctld *c, const char *node);          /* 0: none */
 struct rpc_session *nodes_find(struct ctld *c, uint64_t session);  /* NULL: it has ended */
 const char *nodes_name(struct ctld *c, uint64_t session);          /* of its node, or NULL */

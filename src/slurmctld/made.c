@@ -35,7 +35,7 @@ struct made_run {
     struct err err;
 };
 
-/* A session of a name that is not known: what it registers with decides. */
+/* A session of a node that is not configured: what it registers with decides. */
 struct comer {
     struct ctld *c;
     struct rpc_session *s;
@@ -250,6 +250,27 @@ static void add_address(const struct comer *comer, const Pb__NodeRegister *r, st
         str_printf(keys, " NodeAddr=%.*s", (int)(end - peer - 1), peer + 1);
 }
 
+/* It is told why, and to end what it still has of jobs. */
+static void turn_away(struct comer *comer, const Pb__NodeRegister *r)
+{
+    static struct log_limit limit = {.burst = 60};
+    struct ctld *c = comer->c;
+    struct rpc_session *s = comer->s;
+    Pb__NodeConfig m = PB__NODE_CONFIG__INIT;
+    struct err err = {0};
+    char name[AUTH_NAME_MAX + 1];
+    memcpy(name, comer->name, sizeof(name));
+    comer_free(comer);
+    err_set(&err, -ERR_NO_NODE, "no node of this name is in %s", c->conf_path);
+    if (log_allow(&limit))
+        log_error("refused: %s: %s", rpc_session_peer(s), err.text);
+    m.has_code = true;
+    m.code = err.code;
+    m.error = err.text;
+    rpc_session_send(s, RPC_NODE_CONFIG, &m.base);
+    nodes_dismiss(c, s, name, r);
+}
+
 static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
                        const ProtobufCMessage *body)
 {
@@ -264,9 +285,7 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
         return;
     comer->asked = true;
     if (!r->dynamic || find_comer(c, comer->name) != comer) {
-        struct err err = {0};
-        err_set(&err, -ERR_NO_NODE, "no node of this name is in %s", c->conf_path);
-        answer_comer(c, comer->name, &err);
+        turn_away(comer, r);
         return;
     }
     str_puts(&keys, r->dynamic);
@@ -283,8 +302,7 @@ static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
 
 bool made_accept(struct ctld *c, struct rpc_session *s, const char *name)
 {
-    const struct conf *conf = control_conf(c->control);
-    if (conf->max_node_count <= conf->nodes.len || c->comer_count >= COMERS_MAX)
+    if (c->comer_count >= COMERS_MAX)
         return false;
     struct comer *comer = mem_new(struct comer);
     comer->c = c;

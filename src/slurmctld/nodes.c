@@ -13,6 +13,7 @@ struct node_session {
     struct ctld *c;
     struct rpc_session *s;
     uint64_t id;
+    bool dismissed; /* to be closed, also when the node is configured meanwhile */
     UT_hash_handle hh, hh_id;
     char name[];
 };
@@ -65,24 +66,8 @@ static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
     forget(n);
 }
 
-void nodes_accept(void *ctx, struct rpc_session *s, const char *name)
+static struct node_session *adopt_session(struct ctld *c, struct rpc_session *s, const char *name)
 {
-    static struct log_limit limit = {.burst = 60};
-    struct ctld *c = ctx;
-    if (!c->stopping && name[0] == '@') {
-        configless_accept(c, s);
-        return;
-    }
-    bool known = !c->stopping && conf_find_node(control_conf(c->control), name) >= 0;
-    if (!c->stopping && !known && made_accept(c, s, name))
-        return;
-    if (!known) {
-        if (!c->stopping && log_allow(&limit))
-            log_error("refused: %s: no node of this name is in %s", rpc_session_peer(s),
-                      c->conf_path);
-        rpc_session_free(s);
-        return;
-    }
     struct node_session *old = by_name(c, name);
     if (old) {
         /* It was restarted, or its connection broke without our noticing. */
@@ -100,6 +85,36 @@ void nodes_accept(void *ctx, struct rpc_session *s, const char *name)
     rpc_session_set_events(
         s, &(struct rpc_session_events){.on_message = on_message, .on_close = on_close, .ctx = n});
     log_debug("session of %s", rpc_session_peer(s));
+    return n;
+}
+
+void nodes_dismiss(struct ctld *c, struct rpc_session *s, const char *name,
+                   const Pb__NodeRegister *r)
+{
+    adopt_session(c, s, name)->dismissed = true;
+    control_node_register(c->control, name, r);
+    outbox_add(c->outbox, outbox_item_new(OUTBOX_UNKNOWN, NULL, 0));
+}
+
+void nodes_accept(void *ctx, struct rpc_session *s, const char *name)
+{
+    static struct log_limit limit = {.burst = 60};
+    struct ctld *c = ctx;
+    if (!c->stopping && name[0] == '@') {
+        configless_accept(c, s);
+        return;
+    }
+    bool known = !c->stopping && conf_find_node(control_conf(c->control), name) >= 0;
+    if (!c->stopping && !known && made_accept(c, s, name))
+        return;
+    if (!known) {
+        if (!c->stopping && log_allow(&limit))
+            log_error("refused: %s: too many nodes that are not in %s", rpc_session_peer(s),
+                      c->conf_path);
+        rpc_session_free(s);
+        return;
+    }
+    adopt_session(c, s, name);
 }
 
 uint64_t nodes_session(struct ctld *c, const char *node)
@@ -136,7 +151,7 @@ void nodes_close_unknown(struct ctld *c, const struct conf *conf)
 {
     struct node_session *n, *next;
     HASH_ITER (hh, c->sessions_by_name, n, next) {
-        if (conf_find_node(conf, n->name) >= 0)
+        if (!n->dismissed && conf_find_node(conf, n->name) >= 0)
             continue;
         rpc_session_finish(n->s);
     }

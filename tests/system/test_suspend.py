@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from harness import eventually
+from harness import eventually, processes_of
 
 COUNT = "i=0; while :; do i=$((i+1)); echo $i > {}; sleep 0.05; done"
 
@@ -229,3 +229,17 @@ def test_what_is_forked_all_the_time_stands(cluster):
     cluster.run("squeue").ok()
     assert c.value() == value
     cluster.run(f"scancel {c.job}").ok()
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+def test_node_removed_while_no_controller_runs_ends_its_jobs(make_cluster, stopped):
+    """P4, GANG-59: the node is told when it registers, whether its job was suspended or not."""
+    c = make_cluster(nodes=2)
+    job = (suspended if stopped else Counter)(c, "-w", "n2", "--no-requeue").job
+    c.kill("slurmctld")
+    c.conf_file.write_text(re.sub("^NodeName=n2 .*\n", "", c.conf_file.read_text(), flags=re.M))
+    c.start_controller()
+    c.wait(job)
+    assert c.state(job) == "NODE_FAIL"
+    eventually(lambda: not processes_of(c.work), "its processes are gone")
+    assert "no node of this name is in" in c.tail("n2")
