@@ -136,7 +136,7 @@ enum conf_scope {
 };
 
 struct conf_warning {
-    char *file;
+    char *file; /* NULL: 'text' says where */
     int line;
     char *text;
     bool no_effect; /* of a key that is known, and not used */
@@ -144,8 +144,13 @@ struct conf_warning {
 };
 struct conf_report { /* what to tell the administrator besides the first error */
     VEC(struct conf_warning) warnings;
+    /* Set by the caller: reading goes on after an error, which is noted here as a fault. The caller
+     * gets the configuration as far as it could be read, and the first error. */
+    bool every_error;
 };
 void conf_report_done(struct conf_report *report);
+/* Notes a fault that a check has found besides; at NULL: 'text' says where. */
+void conf_report_add(struct conf_report *report, bool fault, const char *text);
 bool conf_report_fails(const struct conf_report *report); /* any of them is a fault */
 /* A line each, "warning: FILE:LINE: text"; keys without effect are one line together. */
 void conf_report_format(const struct conf_report *report, struct str *out);

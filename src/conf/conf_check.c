@@ -501,7 +501,7 @@ int conf_check(struct conf_loader *l, struct err *err)
     };
 
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
-        int rc = checks[i](l, err);
+        int rc = conf_go_on(l, checks[i](l, err), err);
         if (rc < 0)
             return rc;
     }

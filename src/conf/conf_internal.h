@@ -166,6 +166,7 @@ struct conf_loader {
     enum conf_scope scope;
     const char *made; /* the name of the file that made lines come from; NULL: none */
     bool no_include;  /* Include lines are errors (a buffer from elsewhere) */
+    struct err first; /* of the errors in the report, with report->every_error */
     struct conf_report *report;
     struct conf_rows nodes, parts, downs, sets, gres, topo, cgroup;
     const char *prefix; /* of each line of the file being read: what tells its kind; or NULL */
@@ -179,7 +180,7 @@ struct conf_loader {
     int depth;
 };
 
-/* Fails with "FILE:LINE: text" and -ERR_CONFIG. */
+/* "FILE:LINE: text" and -ERR_CONFIG. */
 int conf_fail(struct conf_place at, struct err *err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void conf_warn(struct conf_loader *l, struct conf_place at, const char *fmt, ...)
@@ -187,10 +188,12 @@ void conf_warn(struct conf_loader *l, struct conf_place at, const char *fmt, ...
 /* The same, and a check of the file fails for it. */
 void conf_fault(struct conf_loader *l, struct conf_place at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* With report->every_error: notes the error, and returns 1, so that the next item is read. */
+int conf_go_on(struct conf_loader *l, int rc, struct err *err);
 /* SchedulerParameters; -ERR_CONFIG: a value. */
 int conf_sched_read(struct conf_loader *l, const char *list, struct conf_place at,
                     struct conf_sched *out, struct err *err);
-/* A key that has no effect; of: the key that begins its line, or NULL. */
+/* of: the key that begins its line, or NULL. */
 void conf_warn_no_effect(struct conf_loader *l, struct conf_place at, const char *key,
                          const char *of);
 
@@ -284,12 +287,10 @@ int conf_job_defaults_parse(const char *list, struct conf_place at, uint32_t *cp
 /* The CONF_CR_* bits of a list, or -ERR_CONFIG; warn: what has no effect. */
 void conf_cr_warn(struct conf_loader *l, const char *list, struct conf_place at);
 int conf_cr_parse(const char *list, struct conf_place at, struct err *err);
-
 /* How many "0-3,8" names; -1: it is no such list. */
 long conf_count_numbers(const char *list);
 /* Hosts, users, ports, select, sockets: all that follows from scalars. */
 int conf_check(struct conf_loader *l, struct err *err);
-
 /* Names to numbers. They are the first members of an array's elements: base, and their size. */
 void conf_index_done(struct conf_index *index);
 void conf_index_reserve(struct conf_index *index, size_t count); /* empties it, too */

@@ -161,7 +161,7 @@ int conf_lines_text(struct conf_loader *l, char *text, size_t len, const char *f
         } while (more && from < stop);
         /* What was written is never longer than what was read: *to is the line's newline at most,
          * or the byte after the text. */
-        int rc = line_done(l, line, to, at, err);
+        int rc = conf_go_on(l, line_done(l, line, to, at, err), err);
         if (rc < 0)
             return rc;
     }

@@ -51,6 +51,23 @@ void conf_fault(struct conf_loader *l, struct conf_place at, const char *fmt, ..
     va_end(ap);
 }
 
+void conf_report_add(struct conf_report *report, bool fault, const char *text)
+{
+    vec_push(&report->warnings, ((struct conf_warning){.text = mem_strdup(text), .fault = fault}));
+}
+
+int conf_go_on(struct conf_loader *l, int rc, struct err *err)
+{
+    if (rc >= 0 || !l->report || !l->report->every_error)
+        return rc;
+    if (l->first.code && str_eq(vec_last(&l->report->warnings).text, err->text))
+        return 1; /* a step fails since one of its items did */
+    conf_report_add(l->report, true, err->text);
+    if (!l->first.code)
+        l->first = *err;
+    return 1;
+}
+
 bool conf_report_fails(const struct conf_report *report)
 {
     bool fails = false;
@@ -177,16 +194,16 @@ static void loader_done(struct conf_loader *l)
     vec_done(&l->hosts);
 }
 
-/* After all lines are read. */
-static int finish(struct conf_loader *l, const char *node_name, struct err *err)
+/* What needs several lines. */
+static int build(struct conf_loader *l, const char *node_name, struct err *err)
 {
     int rc = conf_scalar_finish(l, err);
 
     if (rc == 0)
         rc = conf_check(l, err);
     if (rc == 0)
-        rc = conf_cgroup_build(l, err);
-    if (rc == 0 && l->scope == CONF_NODE)
+        rc = conf_go_on(l, conf_cgroup_build(l, err), err);
+    if (rc >= 0 && l->scope == CONF_NODE)
         rc = conf_node_pick(l, node_name, err);
     if (rc == 0 && l->scope == CONF_NODE)
         rc = conf_gres_build(l, err);
@@ -203,6 +220,17 @@ static int finish(struct conf_loader *l, const char *node_name, struct err *err)
     if (rc == 0)
         rc = conf_part_build(l, err);
     return rc;
+}
+
+/* After all lines are read. */
+static int finish(struct conf_loader *l, const char *node_name, struct err *err)
+{
+    int rc = conf_go_on(l, build(l, node_name, err), err);
+
+    if (!l->first.code)
+        return rc;
+    *err = l->first;
+    return err->code;
 }
 
 /* Lines that are in no file, after all that are. */
@@ -227,20 +255,17 @@ int conf_load_with(const char *path, const char *made, enum conf_scope scope, co
 
     loader_init(&l, scope, report);
     l.conf->path = arena_strdup(&l.priv->arena, absolute);
+    int (*const others[])(struct conf_loader *, const char *, struct err *) = {
+        conf_gres_read, conf_cgroup_read, conf_topo_read, conf_extra_read};
     int rc = conf_lines_read(&l, absolute, err);
-    if (rc == 0)
-        rc = conf_gres_read(&l, absolute, err);
-    if (rc == 0)
-        rc = conf_cgroup_read(&l, absolute, err);
-    if (rc == 0)
-        rc = conf_topo_read(&l, absolute, err);
-    if (rc == 0)
-        rc = conf_extra_read(&l, absolute, err);
-    if (rc == 0)
+    for (size_t i = 0; rc >= 0 && i < sizeof(others) / sizeof(others[0]); i++)
+        rc = conf_go_on(&l, others[i](&l, absolute, err), err);
+    if (rc >= 0)
         rc = take_made(&l, made, err);
-    if (rc == 0)
-        rc = finish(&l, node_name, err);
-    if (rc == 0)
+    if (rc < 0)
+        return rc;
+    rc = finish(&l, node_name, err);
+    if (rc == 0 || l.first.code)
         *out = take_ptr(l.conf);
     return rc;
 }
@@ -275,7 +300,7 @@ int conf_load_text(const char *text, size_t len, const char *file, enum conf_sco
 
     loader_init(&l, scope, report);
     int rc = load_text(&l, text, len, file, NULL, node_name, err);
-    if (rc == 0)
+    if (rc == 0 || l.first.code)
         *out = take_ptr(l.conf);
     return rc;
 }

@@ -294,16 +294,19 @@ static void addresses_check(struct conf_loader *l)
 /* Files or made lines. Of made ones each names one node. */
 static int expand_rows(struct conf_loader *l, bool made, struct err *err)
 {
+    bool complete = true;
+
     vec_foreach (&l->nodes.row, row) {
         if ((l->made && row->at.file == l->made) != made)
             continue;
         if (made && conf_find_node(l->conf, row->value[CONF_NODE_NAME].text) >= 0)
             continue;
-        int rc = row_expand(l, row, err);
+        int rc = conf_go_on(l, row_expand(l, row, err), err);
         if (rc < 0)
             return rc;
+        complete = complete && rc == 0;
     }
-    return index_build(l, err);
+    return complete ? index_build(l, err) : l->first.code;
 }
 
 int conf_node_build(struct conf_loader *l, struct err *err)

@@ -332,11 +332,16 @@ int conf_part_build(struct conf_loader *l, struct err *err)
     _cleanup_(sets_done) struct sets sets = {0};
     int rc = sets_build(l, &sets, err);
 
+    bool complete = true;
+
     vec_foreach (&l->parts.row, row) {
         if (rc < 0)
             return rc;
-        rc = part_add(l, &sets, row, err);
+        rc = conf_go_on(l, part_add(l, &sets, row, err), err);
+        complete = complete && rc == 0;
     }
+    if (rc >= 0 && !complete)
+        return l->first.code;
     if (rc == 0)
         rc = index_build(l, err);
     if (rc == 0)

@@ -126,7 +126,7 @@ int conf_scalar_finish(struct conf_loader *l, struct err *err)
         const struct conf_value *v = &l->priv->written[i];
         if (!v->text)
             continue;
-        int rc = conf_value_parse(&conf_keys[i], v, l->conf, err);
+        int rc = conf_go_on(l, conf_value_parse(&conf_keys[i], v, l->conf, err), err);
         if (rc < 0)
             return rc;
         warn_effect(l, i, &defaults);

@@ -35,6 +35,22 @@ struct test_refusal {
     const char *says;
 };
 
+/* Reading on after the error finds that one, too. */
+static inline void test_every_error(const char *text, size_t len, const struct err *first)
+{
+    struct conf_report report = {.every_error = true};
+    struct conf *c = NULL;
+    struct err err = {0};
+    bool found = false;
+    int rc = conf_load_text(text, len, "t.conf", CONF_FULL, NULL, &c, &report, &err);
+    vec_foreach (&report.warnings, w)
+        found = found || (w->fault && str_eq(w->text, first->text));
+    if (rc != -ERR_CONFIG || !c || !found || !conf_report_fails(&report))
+        fail_msg("'%s' is not found by a reading of all errors:\n%s", first->text, text);
+    conf_report_done(&report);
+    conf_free(c);
+}
+
 static inline void test_refused(const struct test_refusal *cases, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -44,6 +60,7 @@ static inline void test_refused(const struct test_refusal *cases, size_t count)
         int rc = conf_load_text(text, strlen(text), "t.conf", CONF_FULL, NULL, &c, NULL, &err);
         if (rc != -ERR_CONFIG || err.code != rc || c)
             fail_msg("case %zu: accepted (%d):\n%s", i, rc, text);
+        test_every_error(text, strlen(text), &err);
         if (!str_starts(err.text, cases[i].place) || !strstr(err.text, cases[i].says))
             fail_msg("case %zu: expected '%s...%s', got '%s'", i, cases[i].place, cases[i].says,
                      err.text);

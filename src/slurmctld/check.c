@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <errno.h>
+#include <glob.h>
 #include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "conf/conf_submit.h"
+#include "slurmctld/lua_site.h"
 #include "slurmctld/start.h"
 
 static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
@@ -40,6 +44,22 @@ static bool address_is_ours(const char *name)
         freeifaddrs(ours);
     if (found)
         freeaddrinfo(found);
+    return match;
+}
+
+static bool address_is_shared(const struct conf_host *a, const struct conf_host *b)
+{
+    struct addrinfo *of_a = NULL, *of_b = NULL, hints = {.ai_socktype = SOCK_STREAM};
+    bool match = false;
+    if (getaddrinfo(a->own_addr, NULL, &hints, &of_a) == 0 &&
+        getaddrinfo(b->own_addr, NULL, &hints, &of_b) == 0)
+        for (const struct addrinfo *x = of_a; x && !match; x = x->ai_next)
+            for (const struct addrinfo *y = of_b; y && !match; y = y->ai_next)
+                match = same_address(x->ai_addr, y->ai_addr);
+    if (of_a)
+        freeaddrinfo(of_a);
+    if (of_b)
+        freeaddrinfo(of_b);
     return match;
 }
 
@@ -90,21 +110,112 @@ int check_host(const struct conf *conf, const char *as, size_t *me, struct err *
                    conf->path, conf->controllers.data[0].name, host, host);
 }
 
-/* What would stop a start besides the file itself. */
-static int check_surroundings(const struct conf *conf, struct err *err)
+/* --check. Every check adds what it finds to the report, and none stops those after it. */
+
+static void add(struct conf_report *report, bool fault, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void add(struct conf_report *report, bool fault, const char *fmt, ...)
 {
-    int rc = conf_trust_files(conf, err);
-    if (rc == 0)
-        rc = conf_submit_check(conf, err);
-    if (rc)
-        return rc;
-    _cleanup_free_ char *dir =
-        mem_strndup(conf->path, (size_t)(strrchr(conf->path, '/') - conf->path));
+    _cleanup_str_ struct str text = STR_INIT;
+    va_list ap;
+    va_start(ap, fmt);
+    str_vprintf(&text, fmt, ap);
+    va_end(ap);
+    conf_report_add(report, fault, str_cstr(&text));
+}
+
+static void check_key(const struct conf *conf, struct conf_report *report)
+{
+    size_t len = (size_t)(strrchr(conf->path, '/') - conf->path);
+    _cleanup_free_ char *dir = mem_strndup(conf->path, len);
     _cleanup_free_ char *key = mem_printf("%s/slurm.key", dir);
-    if (access(key, F_OK) && access(dir, W_OK))
-        return err_set(err, -ERR_CONFIG, "%s: there is no cluster key, and %s is not writable", key,
-                       dir);
-    return access(key, F_OK) ? 0 : path_check_secret(key, conf->slurm_uid, err);
+    struct err err = {0};
+    if (access(key, F_OK)) {
+        bool can = !access(dir, W_OK);
+        add(report, !can,
+            can ? "cluster key '%s' is missing: slurmctld creates one when it starts; copy the "
+                  "key to every host of the cluster"
+                : "cluster key '%s' is missing and slurmctld cannot create one there: run 'dd "
+                  "if=/dev/urandom of=%s bs=64 count=1', set mode 0600, and copy the key to every "
+                  "host of the cluster",
+            key, key);
+    } else if (path_check_secret(key, conf->slurm_uid, &err))
+        add(report, true, "%s", err.text);
+}
+
+/* A key's value: a program, or a pattern that stands for several ones. */
+static void check_program(const char *key, const char *path, bool here, struct conf_report *report)
+{
+    glob_t found = {0};
+    int rc = glob(path, GLOB_NOSORT, NULL, &found);
+    if (rc)
+        add(report, here, "%s=%s: %s%s", key, path,
+            rc == GLOB_NOMATCH ? "no such file" : "cannot be read",
+            here ? "" : " on this host; each node needs it");
+    for (size_t i = 0; rc == 0 && i < found.gl_pathc; i++) {
+        const char *file = found.gl_pathv[i];
+        struct stat st;
+        if (stat(file, &st))
+            add(report, here, "%s=%s: %s", key, file, strerror(errno));
+        else if (!S_ISREG(st.st_mode) || access(file, X_OK))
+            add(report, here, "%s=%s: not an executable file: run 'chmod +x %s'", key, file, file);
+    }
+    globfree(&found);
+}
+
+/* Programs that the controller runs must be here; those of nodes and of commands may be elsewhere.
+ */
+static void check_programs(const struct conf *conf, struct conf_report *report)
+{
+    const struct {
+        const char *key, *path;
+        bool here;
+    } programs[] = {
+        {"PrologSlurmctld", conf->prolog_slurmctld, true},
+        {"EpilogSlurmctld", conf->epilog_slurmctld, true},
+        {"ResvProlog", conf->resv_prolog, true},
+        {"ResvEpilog", conf->resv_epilog, true},
+        {"SlurmctldPrimaryOnProg", conf->slurmctld_primary_on_prog, true},
+        {"SlurmctldPrimaryOffProg", conf->slurmctld_primary_off_prog, true},
+        {"Prolog", conf->prolog, false},
+        {"Epilog", conf->epilog, false},
+        {"TaskProlog", conf->task_prolog, false},
+        {"TaskEpilog", conf->task_epilog, false},
+        {"HealthCheckProgram", conf->health_check_program, false},
+        {"UnkillableStepProgram", conf->unkillable_step_program, false},
+    };
+    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
+        if (programs[i].path && *programs[i].path)
+            check_program(programs[i].key, programs[i].path, programs[i].here, report);
+}
+
+/* What would stop a start, or a job's, besides the file itself. */
+static void check_surroundings(const struct conf *conf, struct conf_report *report)
+{
+    struct err err = {0};
+    if (conf_trust_files(conf, &err))
+        add(report, true, "%s", err.text);
+    if (submit_env_check(conf, &err))
+        add(report, true, "%s", err.text);
+    check_key(conf, report);
+    check_programs(conf, report);
+}
+
+/* Two names of one address: both controllers would have one port of it, and each would take the
+ * other for itself. */
+static void check_aliases(const struct conf *conf, struct conf_report *report)
+{
+    for (size_t i = 1; i < conf->controllers.len; i++)
+        for (size_t k = 0; k < i; k++) {
+            const struct conf_host *a = &conf->controllers.data[k];
+            const struct conf_host *b = &conf->controllers.data[i];
+            if (str_case_eq(a->own_addr, b->own_addr) || address_is_shared(a, b))
+                add(report, true,
+                    "SlurmctldHost=%s is another name of SlurmctldHost=%s: both have the address "
+                    "%s; remove one of the lines, or give each controller an address of its own",
+                    b->name, a->name, b->own_addr);
+        }
 }
 
 /* A file may be checked anywhere; what it says of this host's files matters on the controller's
@@ -116,29 +227,44 @@ static bool check_elsewhere(const struct conf *conf)
     return check_host(conf, NULL, &me, &err) != 0;
 }
 
+static void print_report(const struct conf_report *report)
+{
+    vec_foreach (&report->warnings, w) {
+        if (w->file)
+            fprintf(stderr, "%s:%d: %s: %s\n", w->file, w->line, w->fault ? "error" : "warning",
+                    w->text);
+        else
+            fprintf(stderr, "%s: %s\n", w->fault ? "error" : "warning", w->text);
+    }
+}
+
 int check_run(const struct ctld_options *o)
 {
     _cleanup_free_ char *path =
         o->conf_path ? mem_strdup(o->conf_path) : conf_path_daemon("slurmctld");
     struct conf *conf = NULL;
-    struct conf_report report = {0};
+    struct conf_report report = {.every_error = true};
     struct err err = {0};
+    size_t me, errors = 0;
     int rc = conf_load(path, CONF_FULL, NULL, &conf, &report, &err);
-    size_t me;
-    if (rc == 0 && o->as)
-        rc = check_host(conf, o->as, &me, &err);
-    if (rc == 0)
-        rc = check_elsewhere(conf) ? 0 : check_surroundings(conf, &err);
+    if (rc && !conf) /* the file itself cannot be read */
+        conf_report_add(&report, true, err.text);
+    if (conf && o->as && check_host(conf, o->as, &me, &err))
+        conf_report_add(&report, true, err.text);
+    if (conf) {
+        check_aliases(conf, &report);
+        if (conf->controllers.len && !check_elsewhere(conf))
+            check_surroundings(conf, &report);
+    }
+    print_report(&report);
     vec_foreach (&report.warnings, w)
-        fprintf(stderr, "%s:%d: %s: %s\n", w->file, w->line, w->fault ? "error" : "warning",
-                w->text);
-    if (rc)
-        fprintf(stderr, "error: %s\n", err.text);
-    else
+        errors += w->fault;
+    if (conf && !errors)
         fprintf(stderr, "%s: %zu nodes, %zu partitions, %zu warnings\n", path, conf->nodes.len,
                 conf->parts.len, report.warnings.len);
-    bool fails = rc || conf_report_fails(&report);
+    else if (errors > 1)
+        fprintf(stderr, "%s: %zu errors\n", path, errors);
     conf_report_done(&report);
     conf_free(conf);
-    return fails;
+    return errors > 0;
 }

@@ -203,6 +203,9 @@ void unnamed_drop_all(struct ctld *c);
 void submit_env_init(struct env *env);
 void submit_env_begin(struct ctld *c); /* as the configuration in force says; loads them anew */
 void submit_env_done(struct ctld *c);
+/* Whether the plugins of a configuration can be used: they are there, and the script loads. Any
+ * thread. */
+int submit_env_check(const struct conf *conf, struct err *err);
 
 /* submit_wait.c: requests that wait for them. */
 int submit_wait_ask(struct ctld *c, struct env_submit *ask, struct err *err); /* ENV_SUBMIT_LATER */

@@ -248,10 +248,29 @@ static void on_license_list(struct ctld *c, const struct rpc_request *r, const s
     control_list_licenses(c->control, r->call);
 }
 
+/* An order that a leader passes on is for controllers in standby. Here it has come to a leader:
+ * SlurmctldHost has two names of one controller. Doing it again would pass it on again. */
+static void ignore_passed_on(struct ctld *c, const struct rpc_request *r,
+                             const ProtobufCMessage *reply)
+{
+    static struct log_limit limit = {.burst = 1};
+    if (log_allow(&limit))
+        log_error("%s: the controller at %s passed an order on to this controller, which leads: "
+                  "two SlurmctldHost lines name one controller; run 'slurmctld --check'",
+                  r->rpc->name, r->peer);
+    rpc_reply(c->server, r->call, reply);
+}
+
 static void on_reconfigure(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
     const Pb__ReconfigureRequest *ask = (const Pb__ReconfigureRequest *)r->body;
     bool preview = ask->has_dry_run && ask->dry_run;
+    Pb__ReconfigureReply nothing = PB__RECONFIGURE_REPLY__INIT;
+    nothing.changes = (char *)"";
+    if (ask->passed_on) {
+        ignore_passed_on(c, r, &nothing.base);
+        return;
+    }
     if (!preview)
         log_info("reconfigure asked for by uid %u (%s)", who->uid, r->peer);
     reload_start(c, r->call, preview);
@@ -310,6 +329,10 @@ static void on_shutdown(struct ctld *c, const struct rpc_request *r, const struc
     const Pb__ShutdownRequest *ask = (const Pb__ShutdownRequest *)r->body;
     Pb__Empty reply = PB__EMPTY__INIT;
     bool announce = ask->has_announce_sec || ask->retract;
+    if (ask->passed_on) {
+        ignore_passed_on(c, r, &reply.base);
+        return;
+    }
     log_info("shutdown%s%s asked for by uid %u (%s)",
              ask->controller_only ? " of the controller" : "",
              !announce      ? ""

@@ -29,6 +29,15 @@ static struct lua_submit *open_script(const struct lua_site *l, struct err *err)
     return rc == 0 ? lua_submit_open(l->path, err) : NULL;
 }
 
+int lua_site_check(const char *path, uid_t owner, struct err *err)
+{
+    const struct lua_site site = {.path = (char *)path, .owner = owner};
+    struct err why = {0};
+    struct lua_submit *script = open_script(&site, &why);
+    lua_submit_close(script);
+    return script ? 0 : err_set(err, why.code, "%s", why.text);
+}
+
 static int refresh(struct lua_site *l, struct err *err)
 {
     struct err why = {0};

@@ -16,4 +16,6 @@ struct lua_site {
 
 void lua_site_init(struct lua_site *l, const char *path, uid_t owner); /* reads nothing yet */
 void lua_site_done(struct lua_site *l);
+/* Whether the script could be used now: it is there, compiles and begins. */
+int lua_site_check(const char *path, uid_t owner, struct err *err);
 int lua_site_ask(struct lua_site *l, struct env_submit *ask, struct err *err);

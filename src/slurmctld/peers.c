@@ -61,13 +61,14 @@ void peers_tell(struct ctld *c, enum rpc_number rpc, const ProtobufCMessage *req
                 void (*done)(struct ctld *c))
 {
     const struct conf *conf = ctld_conf(c);
+    const struct conf_host *me = ctld_me(c);
     struct peers *p = mem_alloc(sizeof(*p) + conf->controllers.len * sizeof(p->told[0]));
     p->c = c;
     p->rpc = rpc_find(rpc);
     p->done = done;
     DL_APPEND(c->peers, p);
     vec_foreach (&conf->controllers, h) {
-        if (str_case_eq(h->name, c->name))
+        if (str_case_eq(h->name, c->name) || (me && str_case_eq(h->own_addr, me->own_addr)))
             continue;
         struct rpc_keyed_request ask = {
             .key = &c->key,

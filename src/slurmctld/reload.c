@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "conf/conf_submit.h"
 #include "slurmctld/ctld.h"
 
 #define LANE 2
@@ -27,7 +26,7 @@ static void on_run(void *arg)
     struct reload *r = arg;
     if (conf_load_with(r->path, str_cstr(&r->made), CONF_FULL, NULL, &r->conf, &r->report,
                        &r->err) == 0 &&
-        (conf_trust_files(r->conf, &r->err) || conf_submit_check(r->conf, &r->err)))
+        (conf_trust_files(r->conf, &r->err) || submit_env_check(r->conf, &r->err)))
         conf_free(take_ptr(r->conf));
 }
 

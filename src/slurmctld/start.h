@@ -11,8 +11,8 @@
 /* options.c. Returns true to go on; false: over, with *status (--help, -V, a wrong option). */
 bool options_parse(int argc, char **argv, struct ctld_options *o, int *status);
 
-/* check.c: --check. Reads everything, starts nothing; its texts go to stderr. Returns the status.
- */
+/* check.c: --check. Reads everything, starts nothing; every error and warning that it finds goes to
+ * stderr. Returns the status. */
 int check_run(const struct ctld_options *o);
 /* Which of the controllers this process is: the one named 'as', or with NULL the first whose
  * SlurmctldHost is this host. */

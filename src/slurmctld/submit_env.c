@@ -70,6 +70,20 @@ static void env_free(struct ctld *c, bool wait)
     free(take_ptr(c->submit));
 }
 
+int submit_env_check(const struct conf *conf, struct err *err)
+{
+    struct conf_submits all = {0};
+    int rc = conf_submit_list(conf, &all, err);
+    vec_foreach (&all, one)
+        if (rc == 0 && str_eq(one->plugin, "job_submit/lua")) {
+            rc = lua_site_check(one->path, conf->slurm_uid, err);
+            if (rc)
+                err_prefix(err, "%s", one->place);
+        }
+    conf_submits_done(&all);
+    return rc;
+}
+
 void submit_env_begin(struct ctld *c)
 {
     const struct conf *conf = control_conf(c->control);

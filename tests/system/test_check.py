@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""slurmctld --check finds everything that is wrong at once; a reconfiguration takes over nothing that would not work."""
+import re
+import subprocess
+
+import pytest
+
+from harness import DEADLINE, PREFIX, ROOT, eventually
+
+LUA = "function slurm_job_submit(j, p, u) return slurm.SUCCESS end function slurm_job_modify(j, r, p, u) return slurm.SUCCESS end"
+
+
+def check(c):
+    return subprocess.run([PREFIX / "sbin/slurmctld", "--check", "-f", c.conf_file], capture_output=True, text=True, timeout=DEADLINE,
+                          env=c.environment())
+
+
+def add(c, text):
+    c.conf_file.write_text(c.conf_file.read_text() + text + "\n")
+
+
+def test_every_error_is_reported(make_cluster):
+    """Wrong lines, values, nodes, partitions, programs, scripts and the key: one run names all of them, each with its place."""
+    c = make_cluster(nodes=1, start=False)
+    (c.dir / "plain").write_text("")
+    (c.dir / "job_submit.lua").write_text("function slurm_job_submit(\n")
+    (c.dir / "slurm.key").chmod(0o644)
+    add(c, "KillWait=abc\nSelectTypeParameters=CR_Magic\nNodeName=x[ CPUs=1\nNodeName=y CPUs=many\nPartitionName=q Nodes=n1 MaxTime=never\n"
+           f"PartitionName=r Nodes=n1 PreemptMode=perhaps\nPrologSlurmctld={c.dir}/none\nEpilogSlurmctld={c.dir}/plain\n"
+           f"Prolog={c.dir}/elsewhere\nJobSubmitPlugins=lua\nMessageTimeout=soon")
+    done = check(c)
+    assert done.returncode == 1
+    for text in ("KillWait=abc", "CR_Magic", "x[", "CPUs=many", "MessageTimeout=soon", f"PrologSlurmctld={c.dir}/none: no such file",
+                 f"EpilogSlurmctld={c.dir}/plain: not an executable file: run 'chmod +x", "JobSubmitPlugins=lua", "job_submit.lua:",
+                 "slurm.key"):
+        assert len(re.findall(f"^.*error: .*{re.escape(text)}|^error: .*{re.escape(text)}", done.stderr, re.M)) >= 1, (text, done.stderr)
+    assert re.search(f"^warning: Prolog={c.dir}/elsewhere: no such file on this host; each node needs it$", done.stderr, re.M)
+    assert len(set(done.stderr.splitlines())) == len(done.stderr.splitlines()), "each once"
+    # The partitions are checked when the nodes are right.
+    c.conf_file.write_text(re.sub("NodeName=[xy].*\n", "", c.conf_file.read_text()))
+    done = check(c)
+    assert "MaxTime=never" in done.stderr and "PreemptMode=perhaps" in done.stderr, done.stderr
+
+
+def test_missing_key_is_a_warning_where_it_can_be_created(make_cluster):
+    c = make_cluster(nodes=1, start=False)
+    (c.dir / "slurm.key").unlink()
+    done = check(c)
+    assert done.returncode == 0
+    assert f"warning: cluster key '{c.dir}/slurm.key' is missing: slurmctld creates one when it starts; copy the key" in done.stderr
+
+
+@pytest.mark.parametrize("alias", ["127.0.0.1", "localhost"])
+def test_controller_with_two_names_obeys_an_order_once(make_cluster, alias):
+    """The leader passes on orders to the other controllers, of which one is the leader itself."""
+    c = make_cluster(nodes=1, start=False, conf=f"SlurmctldHost=alias({alias})")
+    done = check(c)
+    assert done.returncode == 1
+    assert f"error: SlurmctldHost=alias is another name of SlurmctldHost=localhost: both have the address {alias}; remove one" in done.stderr
+    c.start()
+    c.run("scontrol reconfigure").ok()
+    c.run("scontrol reconfigure").ok()
+    c.run("scontrol ping").ok()
+    log = (c.dir / "slurmctld.log").read_text()
+    assert log.count("reconfigure asked for by") == log.count("the configuration was read again") == 2
+    if alias != "127.0.0.1":
+        eventually(lambda: "two SlurmctldHost lines name one controller" in (c.dir / "slurmctld.log").read_text(), "the log says so")
+    c.run("scontrol shutdown").ok()
+    for name in ("slurmctld", "n1"):
+        assert c.daemons.pop(name).wait(DEADLINE) == 0
+
+
+@pytest.mark.parametrize("script, says", [(None, "job_submit.lua is not there"), ("function slurm_job_submit(", "job_submit.lua:1:"),
+                                          ("x = 1", "slurm_job_submit")])
+def test_reconfigure_refuses_a_script_that_does_not_load(make_cluster, script, says):
+    c = make_cluster(nodes=1)
+    if script:
+        (c.dir / "job_submit.lua").write_text(script)
+    add(c, "JobSubmitPlugins=lua\nKillWait=7")
+    c.run("scontrol reconfigure").fails(says)
+    c.run("scontrol reconfigure --dry-run").fails(says)
+    assert "KillWait                = 1 sec" in c.run("scontrol show config").stdout
+    c.sbatch(wrap="true")
+    (c.dir / "job_submit.lua").write_text(LUA)
+    c.run("scontrol reconfigure").ok()
+    assert "KillWait                = 7 sec" in c.run("scontrol show config").stdout
