@@ -84,8 +84,9 @@ static const struct {
 } option_keys[] = {
     {CONF_KEY_auth_info, "socketdir ttl"},
     {CONF_KEY_dependency_parameters, "kill_invalid_depend max_depend_depth"},
-    {CONF_KEY_launch_parameters, "batch_step_set_cpu_freq mpir_use_nodeaddr slurmstepd_memlock "
-                                 "slurmstepd_memlock_all test_exec use_interactive_step"},
+    {CONF_KEY_launch_parameters,
+     "batch_step_set_cpu_freq mpir_use_nodeaddr slurmstepd_memlock srun_exclusive_allocation "
+     "slurmstepd_memlock_all test_exec use_interactive_step"},
     {CONF_KEY_preempt_parameters,
      "min_exempt_priority send_user_signal strict_order suspend_grace_time youngest_first"},
     {CONF_KEY_topology_param, "TopoOptional"},

@@ -62,13 +62,21 @@ static void put_amount(const struct alloc_node *a, enum lack lack, struct str *o
         str_puts(out, "generic resources are held by ");
 }
 
+/* Which option would let the step start. */
+static const char *find_help(const struct step_layout *l, const struct alloc_node *a,
+                             enum lack lack)
+{
+    if (lack == LACK_MEMORY)
+        return "--mem leaves each step a part";
+    if (lack == LACK_CPUS && step_layout_is_whole(l) && idle_cpus(a))
+        return "--exact is enough with the idle ones, --overlap shares all";
+    if (lack == LACK_CPUS)
+        return "--overlap shares them; steps with --exact hold only the CPUs that they ask for";
+    return "--overlap shares them";
+}
+
 int step_layout_busy(const struct control *c, const struct step_layout *l, struct err *err)
 {
-    static const char *const help[] = {
-        [LACK_CPUS] = "--overlap shares them",
-        [LACK_MEMORY] = "--mem leaves each step a part",
-        [LACK_GRES] = "--overlap shares them",
-    };
     _cleanup_str_ struct str text = STR_INIT;
 
     for (size_t i = 0; i < l->j->alloc.len; i++) {
@@ -80,7 +88,7 @@ int step_layout_busy(const struct control *c, const struct step_layout *l, struc
         put_amount(a, lack, &text);
         put_holders(l->j, i, lack, &text);
         return err_set(err, -ERR_NODES_BUSY, "%s: %s; %s", err_text(ERR_NODES_BUSY),
-                       str_cstr(&text), help[lack]);
+                       str_cstr(&text), find_help(l, a, lack));
     }
     return err_set(err, -ERR_NODES_BUSY, "%s", err_text(ERR_NODES_BUSY));
 }

@@ -57,7 +57,42 @@ static uint32_t bounded(uint64_t n)
     return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
-static int find_counts(struct step_layout *l, struct err *err)
+/* Threads of a core that tasks use, where a step has whole cores for that; 0: all. */
+static uint32_t used_threads(const struct step_layout *l, const struct node *n)
+{
+    uint32_t use = OR(l->spec, threads_per_core, l->j->want.use_threads);
+    return use < n->threads && n->cpus_per_unit >= n->threads ? use : 0;
+}
+
+/* Tasks that so many CPUs of a node hold. */
+static uint32_t count_tasks_on(const struct step_layout *l, const struct node *n, uint32_t cpus)
+{
+    uint32_t use = used_threads(l, n);
+    return (use ? cpus / n->threads * use : cpus) / l->cpus_per_task;
+}
+
+/* -c without -n: as many tasks as the CPUs of the first nodes hold. */
+static uint32_t count_filling_tasks(const struct control *c, const struct step_layout *l)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0, nodes = 0; i < l->j->alloc.len && nodes < l->wanted_nodes; i++) {
+        const struct alloc_node *a = &l->j->alloc.data[i];
+        uint32_t tasks =
+            l->usable[i] ? count_tasks_on(l, c->cluster->nodes.data[a->node], a->cpus) : 0;
+        nodes += tasks > 0;
+        sum += tasks;
+    }
+    return bounded(sum);
+}
+
+static bool wants_filled_nodes(const struct step_layout *l, uint32_t per_node)
+{
+    const Pb__StepSpec *s = l->spec;
+    return OR(s, exact, false) && OR(s, cpus_per_task, 0) && !per_node && !l->overcommit &&
+           !s->has_spawned_by;
+}
+
+static int find_counts(const struct control *c, struct step_layout *l, struct err *err)
 {
     const Pb__StepSpec *s = l->spec;
     uint32_t per_node = OR(s, ntasks_per_node, l->gres.tasks_per_node);
@@ -67,8 +102,11 @@ static int find_counts(struct step_layout *l, struct err *err)
         return no(err, ERR_NODE_COUNT, "more nodes than the job has");
     l->cpus_per_task = OR(s, cpus_per_task, l->j->want.cpus_per_task);
     l->cpus_per_task = l->cpus_per_task ? l->cpus_per_task : 1;
+    uint32_t filling = wants_filled_nodes(l, per_node) ? count_filling_tasks(c, l) : 0;
     if (s->has_num_tasks && s->num_tasks)
         l->num_tasks = s->num_tasks;
+    else if (filling)
+        l->num_tasks = filling;
     else if (nodes_asked || l->nodes_given || per_node)
         l->num_tasks = bounded((uint64_t)l->wanted_nodes * (per_node ? per_node : 1));
     else
@@ -96,7 +134,7 @@ uint64_t step_layout_memory(const struct step_layout *l, const struct alloc_node
 
 bool step_layout_is_whole(const struct step_layout *l)
 {
-    return OR(l->spec, whole, false);
+    return OR(l->spec, whole, false) || !OR(l->spec, exact, false);
 }
 
 /* CPUs of the job's that a step could have now. */
@@ -126,13 +164,6 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Threads of a core that tasks use, where a step has whole cores for that; 0: all. */
-static uint32_t used_threads(const struct step_layout *l, const struct node *n)
-{
-    uint32_t use = OR(l->spec, threads_per_core, l->j->want.use_threads);
-    return use < n->threads && n->cpus_per_unit >= n->threads ? use : 0;
-}
-
 uint32_t step_layout_cpus(const struct step_layout *l, const struct node *n,
                           const struct alloc_node *a, uint32_t tasks)
 {
@@ -153,13 +184,6 @@ struct step_cpus_way step_layout_way(const struct step_layout *l, const struct n
                                   .spread = spreads ? least(l->cpus_per_task, n->threads) : 0};
 }
 
-/* Tasks that so many CPUs of a node hold. */
-static uint32_t tasks_of(const struct step_layout *l, const struct node *n, uint32_t cpus)
-{
-    uint32_t use = used_threads(l, n);
-    return (use ? cpus / n->threads * use : cpus) / l->cpus_per_task;
-}
-
 static void find_capacity(const struct control *c, struct step_layout *l, uint32_t most_tasks)
 {
     uint32_t per_node = OR(l->spec, ntasks_per_node, UINT32_MAX);
@@ -168,8 +192,8 @@ static void find_capacity(const struct control *c, struct step_layout *l, uint32
         const struct alloc_node *a = &l->j->alloc.data[i];
         uint32_t idle = idle_cpus(l, a);
         const struct node *n = c->cluster->nodes.data[a->node];
-        uint32_t cap = l->overcommit ? l->num_tasks : tasks_of(l, n, idle);
-        uint32_t most = l->overcommit ? l->num_tasks : tasks_of(l, n, a->cpus);
+        uint32_t cap = l->overcommit ? l->num_tasks : count_tasks_on(l, n, idle);
+        uint32_t most = l->overcommit ? l->num_tasks : count_tasks_on(l, n, a->cpus);
         uint64_t left = l->overlap ? a->mem_mib : a->mem_mib - a->step_mem_mib;
         l->cap[i] = !l->usable[i] ? 0 : cap < per_node ? cap : per_node;
         l->by_cpus[i] = !l->usable[i] ? 0 : most < per_node ? most : per_node;
@@ -298,7 +322,7 @@ int step_layout_find(struct control *c, struct job *j, const Pb__StepSpec *spec,
     if (rc == 0)
         rc = step_gres_read(c, spec, &l->gres, err);
     if (rc == 0)
-        rc = find_counts(l, err);
+        rc = find_counts(c, l, err);
     if (rc != 0)
         return rc;
     find_capacity(c, l, c->conf->max_tasks_per_node);

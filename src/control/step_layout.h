@@ -35,7 +35,7 @@ void step_layout_done(struct step_layout *l);
  */
 uint32_t step_layout_cpus(const struct step_layout *l, const struct node *n,
                           const struct alloc_node *a, uint32_t tasks);
-/* --whole: all that its job has on its nodes. */
+/* The step gets all CPUs that its job has on its nodes: unless --exact, and with --whole. */
 bool step_layout_is_whole(const struct step_layout *l);
 /* Which ones it gets. */
 struct step_cpus_way step_layout_way(const struct step_layout *l, const struct node *n);

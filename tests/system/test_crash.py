@@ -104,7 +104,7 @@ def test_step_waits_for_the_controller(make_cluster):
     eventually(lambda: c.run("squeue -h -s -o %j").stdout.split().count("sleep") == 1, "the first step")
     second, said = wait_for("busy", "echo three")
     assert re.fullmatch(rf"srun: Job {job} step creation temporarily disabled, retrying \(Requested nodes are busy: n1: \d of \d CPUs "
-                        rf"are held by StepId={job}.\d+; --overlap shares them\)\n", said), said
+                        rf"are held by StepId={job}.\d+; --overlap shares them; [^)]*\)\n", said), said
     first.send_signal(signal.SIGTERM)
     assert second.wait(60) == 0 and second.stdout.read() == "three\n"
     first.wait(60)

@@ -71,9 +71,9 @@ def ones(*numbers):
 
 @pytest.mark.parametrize("options, expected", [
     # CPUs 0 to 7 are of the first socket, 0 and 1 of its first core
-    ("-n4 --cpu-bind=threads --exclusive", ones(0, 8, 2, 10)),
+    ("-n4 --cpu-bind=threads --exclusive=allocation", ones(0, 8, 2, 10)),
     ("-n4 --cpu-bind=threads -m block:cyclic:cyclic", ones(0, 8, 1, 9)),  # of two cores
-    ("-n4 --cpu-bind=threads -m block:cyclic:cyclic --exclusive", ones(0, 8, 2, 10)),
+    ("-n4 --cpu-bind=threads -m block:cyclic:cyclic --exclusive=allocation", ones(0, 8, 2, 10)),
     ("-n4 --cpu-bind=threads -m *:cyclic:block", ones(0, 8, 1, 9)),
     ("-n4 --cpu-bind=threads -m block:block:block", ones(0, 1, 2, 3)),
     ("-n4 --cpu-bind=threads -m block:block:cyclic", ones(0, 2, 1, 3)),
@@ -81,16 +81,16 @@ def ones(*numbers):
     ("-n4 -c2 --cpu-bind=threads -m block:cyclic:fcyclic", [[0, 2], [8, 10], [1, 3], [9, 11]]),
     ("-n16", ones(0, 8, 2, 10, 4, 12, 6, 14, 1, 9, 3, 11, 5, 13, 7, 15)),
     ("-n16 -m block:block", ones(*range(16))),
-    ("-n8 -m block:block:cyclic --exclusive", [[n, n + 1] for n in range(0, 16, 2)]),
-    ("-n8 --exclusive", [[0, 1], [8, 9], [2, 3], [10, 11], [4, 5], [12, 13], [6, 7], [14, 15]]),
-    ("-n2 --exclusive", [list(range(8)), list(range(8, 16))]),
-    ("-n2 --exclusive --cpu-bind=ldoms", [list(range(8)), list(range(8, 16))]),
-    ("-n2 --exclusive --cpu-bind=rank", ones(0, 1)),
-    ("-n2 --exclusive --cpu-bind=rank_ldom", [list(range(8)), list(range(8, 16))]),
-    ("-n2 --exclusive --cpu-bind=map_ldom:1,0", [list(range(8, 16)), list(range(8))]),
-    ("-n2 --exclusive --cpu-bind=mask_ldom:0x3", [list(range(16))] * 2),
-    ("-n3 --exclusive --cpu-bind=map_cpu:0x0f,2", ones(15, 2, 15)),
-    ("-n3 --exclusive --cpu-bind=mask_cpu:f0,1*2", [[4, 5, 6, 7], [0], [0]]),
+    ("-n8 -m block:block:cyclic --exclusive=allocation", [[n, n + 1] for n in range(0, 16, 2)]),
+    ("-n8 --exclusive=allocation", [[0, 1], [8, 9], [2, 3], [10, 11], [4, 5], [12, 13], [6, 7], [14, 15]]),
+    ("-n2 --exclusive=allocation", [list(range(8)), list(range(8, 16))]),
+    ("-n2 --exclusive=allocation --cpu-bind=ldoms", [list(range(8)), list(range(8, 16))]),
+    ("-n2 --exclusive=allocation --cpu-bind=rank", ones(0, 1)),
+    ("-n2 --exclusive=allocation --cpu-bind=rank_ldom", [list(range(8)), list(range(8, 16))]),
+    ("-n2 --exclusive=allocation --cpu-bind=map_ldom:1,0", [list(range(8, 16)), list(range(8))]),
+    ("-n2 --exclusive=allocation --cpu-bind=mask_ldom:0x3", [list(range(16))] * 2),
+    ("-n3 --exclusive=allocation --cpu-bind=map_cpu:0x0f,2", ones(15, 2, 15)),
+    ("-n3 --exclusive=allocation --cpu-bind=mask_cpu:f0,1*2", [[4, 5, 6, 7], [0], [0]]),
 ])
 def test_of_one_node(threaded, options, expected):
     assert bound(threaded, *options.split()) == expected
@@ -139,11 +139,11 @@ def test_the_clusters_own_way(layout_cluster):
     ("-n4 --hint=compute_bound", ones(0, 8, 2, 10)), ("-n4 --hint=nomultithread", ones(0, 8, 2, 10)),
     ("-n2 --hint=memory_bound", ones(0, 8)), ("-n4 --threads-per-core=1", ones(0, 8, 2, 10)),
     ("-n4 --hint=multithread", ones(0, 8, 1, 9)), ("-n4 --threads-per-core=2 -mblock:block", ones(0, 1, 2, 3)),
-    ("-n2 -B 2:2:1", ones(0, 8)), ("-n2 -B 2:4 --exclusive", [[0, 1], [8, 9]]),
-    ("-n3 -B 2 --exclusive", [list(range(8)), list(range(8, 16)), list(range(8))]),
-    ("-n2 --ntasks-per-core=1 --exclusive", [[0, 1], [8, 9]]),
-    ("-n2 --ntasks-per-socket=1 --exclusive", [list(range(8)), list(range(8, 16))]),
-    ("-n2 --ntasks-per-socket=1 --exclusive --cpu-bind=threads", ones(0, 8)),
+    ("-n2 -B 2:2:1", ones(0, 8)), ("-n2 -B 2:4 --exclusive=allocation", [[0, 1], [8, 9]]),
+    ("-n3 -B 2 --exclusive=allocation", [list(range(8)), list(range(8, 16)), list(range(8))]),
+    ("-n2 --ntasks-per-core=1 --exclusive=allocation", [[0, 1], [8, 9]]),
+    ("-n2 --ntasks-per-socket=1 --exclusive=allocation", [list(range(8)), list(range(8, 16))]),
+    ("-n2 --ntasks-per-socket=1 --exclusive=allocation --cpu-bind=threads", ones(0, 8)),
 ])
 def test_what_other_options_imply(threaded, options, expected):
     if "multithread" in options and "no" not in options:  # two cores are the job's, with all their threads
@@ -163,7 +163,7 @@ def test_one_thread_of_a_core_in_a_job(threaded):
 
 def settled(c, *line):
     """What two tasks of a node that is theirs alone are bound to, without saying it."""
-    out = c.run(["srun", "-N1", "-n2", "--exclusive", *line, "sh", "-c", "echo $SLURM_CPU_BIND_TYPE $SLURM_CPU_BIND_LIST"]).ok()
+    out = c.run(["srun", "-N1", "-n2", "--exclusive=allocation", *line, "sh", "-c", "echo $SLURM_CPU_BIND_TYPE $SLURM_CPU_BIND_LIST"]).ok()
     return set(out.splitlines()).pop()
 
 

@@ -2,7 +2,9 @@
 """What srun says of a step: --wait-for-children, --whole, --network (CORE-034)."""
 import re
 
-from harness import eventually, fields_of
+import pytest
+
+from harness import Cluster, eventually, fields_of
 
 ORPHAN = "(setsid sh -c 'while [ ! -e {0}/go ]; do sleep 0.05; done; touch {0}/orphan; echo late' &) ; echo task"
 
@@ -103,3 +105,63 @@ def test_signals_are_told(make_cluster):
     step = c.run("squeue -h -s -o %i").ok()
     c.run(f"scancel -s USR1 {step}").ok()
     assert "slurmstepd: n1: signal SIGUSR1 for its tasks\n" in srun.communicate(timeout=60)[1]
+
+
+@pytest.fixture(scope="module")
+def threaded():
+    """One node of four cores with two threads each, where jobs get whole cores."""
+    c = Cluster(nodes=1, cpus=8, node_conf="Sockets=1 CoresPerSocket=4 ThreadsPerCore=2",
+                conf="SelectType=select/cons_tres\nSelectTypeParameters=CR_Core")
+    try:
+        yield c
+        c.stop()
+    finally:
+        c.destroy()
+
+
+@pytest.mark.parametrize("job, step, tasks, cpus", [  # the numbers of Slurm 22.05
+    ("", "srun -n1", 1, 2),
+    ("", "srun -n3", 3, 4),
+    ("", "srun -c1", 2, 2),
+    ("", "srun -c2", 1, 2),
+    ("", "srun -N1 --exclusive -c2", 4, 8),
+    ("", "srun -n2 --exclusive", 2, 2),
+    ("", "srun -n2 --exclusive=allocation", 2, 8),
+    ("", "srun -n2 --ntasks-per-core=1", 2, 4),
+    ("", "srun -n2 --hint=nomultithread", 2, 4),
+    ("-N1 --exclusive", "srun", 1, 8),
+    ("-N1 --exclusive", "srun -n2", 2, 8),
+    ("-N1 --exclusive", "srun -n2 --exact", 2, 2),
+    ("-N1 --exclusive", "srun -c2", 4, 8),
+    ("-N1 --exclusive", "srun -c2 --overlap", 4, 8),
+    ("-N1 --exclusive", "srun -c2 --ntasks-per-node=2", 2, 4),
+    ("-N1 --exclusive -n3", "srun -c2", 3, 6),
+    ("-N1 -c8", "srun -c2", 4, 8),
+    ("-N1 -n1 -c8", "srun -c2", 1, 2),
+    ("-n4", "srun -n2", 2, 4),
+    ("-n4", "srun -n2 --exact", 2, 2),
+    ("-n4", "srun -O -n6", 6, 4),
+    ("-n4 --threads-per-core=1", "srun -n2", 2, 8),
+])
+def test_cpus_of_a_step(threaded, job, step, tasks, cpus):
+    """All of its job's on its nodes unless it is exact; -c without -n fills them. Variables and records tell the same."""
+    line = [*step.split(), "sh", "-c", "echo $SLURM_CPUS_ON_NODE; test $SLURM_PROCID != 0 || "
+            "scontrol show step $SLURM_JOB_ID.$SLURM_STEP_ID | grep -o 'CPUs=[0-9]* Tasks=[0-9]*\\|TRES=cpu=[0-9]*'"]
+    out = threaded.run([*(["salloc", "-Q", *job.split()] if job else []), *line]).ok().splitlines()
+    assert sorted(out) == sorted([str(cpus)] * tasks + [f"CPUs={cpus} Tasks={tasks}", f"TRES=cpu={cpus}"])
+
+
+@pytest.mark.parametrize("first, second, starts", [
+    ("-n1", "-n1", False), ("-n1", "-n1 --exact", False), ("-n1 --exact", "-n1", False), ("-n1 --exact", "-n1 --exact", True),
+    ("-n1", "-n1 --overlap", True), ("-n1 --overlap", "-n1", True), ("-n1", "-n6 -O", True)])
+def test_steps_beside_each_other(threaded, first, second, starts):
+    line = f"srun {first} sh -c 'echo on; exec sleep 1000' | (read on; srun -I {second} echo second; scancel $SLURM_JOB_ID.0)"
+    done = threaded.run(["salloc", "-Q", "-n4", "sh", "-c", line])
+    assert ("second" in done.stdout) == starts, done
+    assert ("Requested nodes are busy" in done.stderr) != starts, done
+
+
+def test_srun_exclusive_allocation(make_cluster):
+    """LaunchParameters: what --exclusive of a srun that makes a job means."""
+    c = make_cluster(nodes=1, conf="LaunchParameters=srun_exclusive_allocation")
+    assert c.run(["srun", "-n1", "--exclusive", "printenv", "SLURM_CPUS_ON_NODE"]).ok() == "4"

@@ -29,12 +29,12 @@ def test_tasks_that_share_cpus_share_their_memory(make_cluster):
 def test_steps_that_state_their_memory_wait_for_it(make_cluster):
     """Two steps of 60 in a job of 100 run one after the other; steps that state none share what there is."""
     c = make_cluster(nodes=1)
-    line = "srun -n1 --mem=60 sh -c 'mkdir {0}/only || echo both; sleep 0.3; rmdir {0}/only'".format(c.work)
+    line = "srun -n1 --exact --mem=60 sh -c 'mkdir {0}/only || echo both; sleep 0.3; rmdir {0}/only'".format(c.work)
     job = c.sbatch("-n4", "--mem=100", wrap=f"{line} & {line} & wait; echo done")
     c.wait(job)
     assert [l for l in c.output(job).splitlines() if "srun:" not in l] == ["done"]
     gate = c.work / "gate"
-    meet = f"srun -n1 sh -c 'touch {gate}.$0; while [ ! -e {gate}.a -o ! -e {gate}.b ]; do sleep 0.02; done' "
+    meet = f"srun -n1 --exact sh -c 'touch {gate}.$0; while [ ! -e {gate}.a -o ! -e {gate}.b ]; do sleep 0.02; done' "
     job = c.sbatch("-n4", "--mem=100", wrap=f"{meet} a & {meet} b & wait; echo met")
     assert c.wait(job)["JobState"] == "COMPLETED"
     assert "met" in c.output(job)
@@ -93,9 +93,11 @@ def test_what_a_node_serves(make_cluster):
 
 
 @pytest.mark.parametrize("holds, wants, why", [
-    ("-n4 --mem=0", "-n1", "n1: 4 of 4 CPUs are held by StepId={job}.0; --overlap shares them"),
-    ("-n1 --mem=300", "-n2 --mem=200", "n1: 300 of 400 MiB of memory are held by StepId={job}.0; --mem leaves each step a part"),
-    ("-n1 --mem=0 --gres=tape:2", "-n1 --mem=0 --gres=tape:1",
+    ("-n1 --mem=0", "-n1",
+     "n1: 4 of 4 CPUs are held by StepId={job}.0; --overlap shares them; steps with --exact hold only the CPUs that they ask for"),
+    ("-n1 --mem=0 --exact", "-n1", "n1: 1 of 4 CPUs are held by StepId={job}.0; --exact is enough with the idle ones, --overlap shares all"),
+    ("-n1 --exact --mem=300", "-n2 --exact --mem=200", "n1: 300 of 400 MiB of memory are held by StepId={job}.0; --mem leaves each step a part"),
+    ("-n1 --exact --mem=0 --gres=tape:2", "-n1 --exact --mem=0 --gres=tape:1",
      "n1: generic resources are held by StepId={job}.0; --overlap shares them"),
 ])
 def test_why_a_step_waits(make_cluster, holds, wants, why):

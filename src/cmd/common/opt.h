@@ -102,6 +102,7 @@ struct opt {
     uint32_t threads_per_core, min_cpus_per_node;
     uint32_t sockets_per_node, cores_per_socket, core_spec, thread_spec;
     bool exclusive_user;
+    bool exclusive_is_exact; /* --exclusive without a word: --exact for the step, too */
     uint64_t mem_per_node_mib, mem_per_cpu_mib,
         tmp_per_node_mib;                 /* mem_per_node 0: all, if given */
     int64_t time_limit_sec, time_min_sec; /* TIME_UNLIMITED */

@@ -83,14 +83,17 @@ bool opt_is_arbitrary(const struct opt *o)
 int opt_set_exclusive(struct opt *o, const char *arg, struct err *err)
 {
     bool user = arg && str_case_eq(arg, "user");
-    if (arg && !user && !str_case_eq(arg, "mcs") && !str_case_eq(arg, "topo") &&
-        !(o->source == OPT_FROM_ENV && (str_case_eq(arg, "yes") || str_eq(arg, "1"))))
+    bool allocation = arg && o->command == OPT_SRUN && str_case_eq(arg, "allocation");
+    bool plain =
+        !arg || (o->source == OPT_FROM_ENV && (str_case_eq(arg, "yes") || str_eq(arg, "1")));
+    if (!plain && !user && !allocation && !str_case_eq(arg, "mcs") && !str_case_eq(arg, "topo"))
         return opt_bad_spec(o, "exclusive", arg, err);
-    if (arg && !user && o->source != OPT_FROM_ENV)
+    if (!plain && !user && !allocation && o->source != OPT_FROM_ENV)
         opt_note(o, OPT_ID_exclusive,
                  "option --exclusive=%s keeps all other jobs away, as --exclusive does", arg);
     o->exclusive_user = user;
     o->exclusive = !user;
+    o->exclusive_is_exact = plain;
     o->oversubscribe = false;
     return 0;
 }

@@ -182,8 +182,10 @@ static void make_specs(struct setup *s, int argc, char **argv)
     } else if (s->order == NULL) {
         if (!opt_is_arbitrary(&s->opt) && !s->opt.no_allocate)
             s->step.nodes = NULL; /* the job may get more than these, the step has them all */
-        s->step.exact = s->opt.exact || opt_given(&s->opt, OPT_ID_cpus_per_task); /* its --exclusive
-                                                                                   * is the job's */
+        s->step.has_exact = 1;
+        s->step.exact = s->opt.exact || opt_given(&s->opt, OPT_ID_cpus_per_task) ||
+                        (s->opt.exclusive && s->opt.exclusive_is_exact &&
+                         !conf_list_has(s->conf->launch_parameters, "srun_exclusive_allocation"));
     }
     if (s->order != NULL && spawned_fill_step(s->order, &s->arena, &s->step, &err) < 0)
         fail(err.text);
