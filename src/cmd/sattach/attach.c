@@ -7,12 +7,12 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/lines.h"
 #include "base/mem.h"
 #include "base/step_id.h"
 #include "cmd/common/cmd.h"
 #include "cmd/common/escape.h"
 #include "cmd/common/feed.h"
-#include "cmd/common/lines.h"
 #include "cmd/common/proctable.h"
 #include "cmd/common/rawtty.h"
 #include "cmd/common/sink.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Puts what several tasks write into one stream without mixing their lines, and labels each line
- * with its task when asked to. One per output of srun.
+ * with its task when asked to. One per output of srun, or per file of a task.
  *
  * A line that is not finished yet waits for its end, unless 'direct': one task alone, or
  * --unbuffered, where every piece goes on at once. A line longer than LINES_PENDING_MAX goes on in
@@ -18,9 +18,11 @@
 typedef void lines_out_fn(void *ctx, const void *data, size_t len); /* one call per lines_add() */
 
 struct lines_options {
-    uint32_t tasks;
-    bool label;  /* "3: text", the number as wide as the largest */
-    bool direct; /* pass unfinished lines on */
+    uint32_t tasks; /* of the step: their numbers are below this */
+    bool label;     /* "3: text", the number as wide as the largest */
+    bool direct;    /* pass unfinished lines on */
+    bool single;    /* all bytes are of one task, which is this one: */
+    uint32_t task;
     lines_out_fn *out;
     void *ctx;
 };

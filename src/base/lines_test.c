@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cmd/common/lines.h"
+#include "base/lines.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -101,6 +101,22 @@ static void test_long_line(void **state)
     lines_free(m);
 }
 
+static void test_single_task_of_many(void **state)
+{
+    _cleanup_str_ struct str got = STR_INIT;
+    struct lines *m = lines_new(&(struct lines_options){
+        .tasks = 101, .label = true, .single = true, .task = 7, .out = collect, .ctx = &got});
+
+    (void)state;
+    lines_add(m, 6, "other\n", 6);
+    lines_add(m, 8, "other\n", 6);
+    lines_add(m, 7, "a\nb", 3);
+    lines_end(m, 0);
+    lines_end(m, 7);
+    assert_string_equal(str_cstr(&got), "  7: a\n  7: b\n");
+    lines_free(m);
+}
+
 /* Binary data comes through unlabelled output unchanged, in any cut. */
 static void test_binary(void **state)
 {
@@ -128,6 +144,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_vectors),
         cmocka_unit_test(test_long_line),
+        cmocka_unit_test(test_single_task_of_many),
         cmocka_unit_test(test_binary),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cmd/common/lines.h"
+#include "base/lines.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,12 +9,13 @@
 
 struct lines {
     struct lines_options options;
-    int width;           /* digits of the largest task number */
-    struct str *pending; /* per task: its unfinished line */
-    struct str out;      /* what goes out of one call */
-    uint32_t open_task;  /* direct: whose unfinished line the output ends with */
-    bool open;           /* direct: the output does not end with a newline */
-    bool *continued;     /* per task: a piece of its line, beyond the limit, has been sent */
+    uint32_t first, count; /* the tasks that there is a line of */
+    int width;             /* digits of the largest task number */
+    struct str *pending;   /* per task: its unfinished line */
+    struct str out;        /* what goes out of one call */
+    uint32_t open_task;    /* direct: whose unfinished line the output ends with */
+    bool open;             /* direct: the output does not end with a newline */
+    bool *continued;       /* per task: a piece of its line, beyond the limit, has been sent */
 };
 
 #define LABEL_SIZE 16    /* "4294967295: " */
@@ -28,8 +29,10 @@ struct lines *lines_new(const struct lines_options *options)
     m->width = 1;
     for (uint32_t n = options->tasks > 0 ? options->tasks - 1 : 0; n >= 10; n /= 10)
         m->width++;
-    m->pending = mem_new_array(struct str, options->tasks);
-    m->continued = mem_new_array(bool, options->tasks);
+    m->first = options->single ? options->task : 0;
+    m->count = options->single ? 1 : options->tasks;
+    m->pending = mem_new_array(struct str, m->count);
+    m->continued = mem_new_array(bool, m->count);
     return m;
 }
 
@@ -37,7 +40,7 @@ void lines_free(struct lines *m)
 {
     if (m == NULL)
         return;
-    for (uint32_t i = 0; i < m->options.tasks; i++)
+    for (uint32_t i = 0; i < m->count; i++)
         str_done(&m->pending[i]);
     free(m->pending);
     free(m->continued);
@@ -101,7 +104,7 @@ static void add_direct(struct lines *m, uint32_t task, const char *data, size_t 
 static void put_lines(struct lines *m, uint32_t task, const char *data, size_t len)
 {
     if (m->options.label)
-        put_labelled(m, task, data, len, &m->continued[task]);
+        put_labelled(m, task, data, len, &m->continued[task - m->first]);
     else
         str_append(&m->out, data, len);
 }
@@ -113,13 +116,13 @@ void lines_add(struct lines *m, uint32_t task, const void *bytes, size_t len)
     struct str *pending;
     size_t whole;
 
-    if (task >= m->options.tasks || len == 0)
+    if (task - m->first >= m->count || len == 0)
         return;
     if (m->options.direct) {
         add_direct(m, task, data, len);
         return;
     }
-    pending = &m->pending[task];
+    pending = &m->pending[task - m->first];
     last = memrchr(data, '\n', len);
     whole = last != NULL ? (size_t)(last - data) + 1 : 0;
     if (whole > 0) {
@@ -146,19 +149,21 @@ void lines_add(struct lines *m, uint32_t task, const void *bytes, size_t len)
 
 void lines_end(struct lines *m, uint32_t task)
 {
-    if (task >= m->options.tasks)
+    uint32_t i = task - m->first;
+
+    if (i >= m->count)
         return;
     if (m->options.direct) {
         if (m->options.label && m->open && m->open_task == task) {
             str_putc(&m->out, '\n');
             m->open = false;
         }
-    } else if (m->pending[task].len > 0 || m->continued[task]) {
-        put_lines(m, task, m->pending[task].data, m->pending[task].len);
+    } else if (m->pending[i].len > 0 || m->continued[i]) {
+        put_lines(m, task, m->pending[i].data, m->pending[i].len);
         if (m->options.label)
             str_putc(&m->out, '\n');
-        m->continued[task] = false;
-        str_done(&m->pending[task]);
+        m->continued[i] = false;
+        str_done(&m->pending[i]);
     }
     send_out(m);
 }
