@@ -39,6 +39,27 @@
 
 static const char *const stream_names[] = {"input", "output", "error"};
 
+/* The descriptors that go with a report. */
+static size_t pass(const struct child_plan *plan, int *fds, uint32_t *passed)
+{
+    const struct {
+        enum child_passed what;
+        int fd;
+    } all[CHILD_FDS] = {{CHILD_ERROR, STDERR_FILENO},
+                        {CHILD_OUTPUT, plan->pass_output ? STDOUT_FILENO : -1},
+                        {CHILD_OUTPUT_FILE, plan->file[1]},
+                        {CHILD_ERROR_FILE, plan->file[2]}};
+    size_t count = 0;
+
+    for (size_t i = 0; i < CHILD_FDS; i++) {
+        if (all[i].fd < 0)
+            continue;
+        *passed |= all[i].what;
+        fds[count++] = all[i].fd;
+    }
+    return count;
+}
+
 static void report(const struct child_plan *plan, int code, const char *text)
 {
     struct child_report r = {.code = code};
@@ -51,10 +72,10 @@ static void report(const struct child_plan *plan, int code, const char *text)
 
     snprintf(r.text, sizeof(r.text), "%s", text);
     if (!code) {
-        static const int fds[CHILD_FDS] = {STDERR_FILENO, STDOUT_FILENO};
-        size_t len = sizeof(int) * (plan->pass_output ? CHILD_FDS : 1);
+        int fds[CHILD_FDS];
+        size_t len = sizeof(int) * pass(plan, fds, &r.passed);
 
-        part.iov_len = sizeof(r.code);
+        part.iov_len = offsetof(struct child_report, text);
         m.msg_control = control.room;
         m.msg_controllen = CMSG_SPACE(len);
         control.head.cmsg_len = CMSG_LEN(len);
@@ -135,7 +156,7 @@ static int open_file(const struct child_plan *plan, int number, struct err *err)
     return fd;
 }
 
-static int open_streams(const struct child_plan *plan, struct err *err)
+static int open_streams(struct child_plan *plan, struct err *err)
 {
     int fds[3];
 
@@ -143,6 +164,10 @@ static int open_streams(const struct child_plan *plan, struct err *err)
         fds[i] = plan->path[i] ? open_file(plan, i, err) : plan->fd[i];
         if (fds[i] < 0)
             return fds[i];
+        if (plan->is_labelled[i]) {
+            plan->file[i] = fds[i];
+            fds[i] = plan->fd[i];
+        }
     }
     for (int i = 0; i < 3; i++)
         if (dup2(fds[i], i) < 0)
@@ -203,6 +228,8 @@ static int close_the_rest(struct child_plan *plan, struct err *err)
         plan->report_fd = move_up(plan->report_fd);
         plan->go_fd = move_up(plan->go_fd);
         plan->pmi_fd = move_up(plan->pmi_fd);
+        for (int i = 0; i < 3; i++)
+            plan->file[i] = move_up(plan->file[i]);
     }
     if (syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC))
         return err_set(err, -errno, "cannot mark descriptors for closing: %s", strerror(errno));
@@ -292,6 +319,19 @@ static void say_missing(const char *path)
     say("execve(): %s: its interpreter %s is not on this node", path, name);
 }
 
+/* A program of the working directory that is not in PATH; the error stays that of the lookup. */
+static void run_of_directory(const struct child_plan *plan, char **env)
+{
+    int error = errno;
+    char here[PATH_MAX];
+    int n = snprintf(here, sizeof(here), "./%s", plan->argv[0]);
+
+    if (n > 0 && (size_t)n < sizeof(here) && !strchr(plan->argv[0], '/') &&
+        (error == ENOENT || error == EACCES))
+        execve(here, plan->argv, env);
+    errno = error;
+}
+
 static _Noreturn void run_program(struct task *t, const struct child_plan *plan)
 {
     char **env = envlist_argv(&t->step->env);
@@ -303,6 +343,7 @@ static _Noreturn void run_program(struct task *t, const struct child_plan *plan)
         path = skip_without(path ? path : "/usr/bin:/bin", plan->argv[0]);
         setenv("PATH", path, 1); /* where execvpe() looks */
         execvpe(plan->argv[0], plan->argv, env);
+        run_of_directory(plan, env);
     } else {
         execve(plan->argv[0], plan->argv, env);
     }

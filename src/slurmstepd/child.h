@@ -8,19 +8,31 @@
 
 #include "slurmstepd/step.h"
 
-/* What the child says over its report socket: once, when all is set up (code 0, with its standard
- * error, and its standard output if epilogs want it, as SCM_RIGHTS) or when that failed. */
-#define CHILD_FDS 2
+/* What the child says over its report socket: once, when all is set up (code 0, with descriptors as
+ * SCM_RIGHTS) or when that failed. */
+#define CHILD_FDS 4
+
+/* The descriptors, in this order. */
+enum child_passed {
+    CHILD_ERROR = 1,       /* its standard error: always */
+    CHILD_OUTPUT = 2,      /* its standard output: if epilogs want it */
+    CHILD_OUTPUT_FILE = 4, /* the files that labelled lines go to */
+    CHILD_ERROR_FILE = 8,
+};
 
 struct child_report {
-    int32_t code; /* positive errno or ERR_* */
+    int32_t code;    /* positive errno or ERR_* */
+    uint32_t passed; /* enum child_passed, ORed */
     char text[ERR_TEXT_MAX];
 };
 
-/* Standard streams of one task: a path (opened as the user), or a descriptor. */
+/* Standard streams of one task: a path (opened as the user), or a descriptor; both when lines are
+ * labelled on their way from the task to the file. */
 struct child_plan {
     char *path[3]; /* NULL: fd */
     int fd[3];
+    bool is_labelled[3];
+    int file[3];      /* of labelled streams, once they are open; -1 */
     bool truncate[3]; /* else what the file holds stays */
     int pmi_fd;       /* -1: none */
     bool is_pty;      /* fd[0] is the terminal, for all three */

@@ -147,6 +147,7 @@ static int plan_step(struct step *step, struct task *t, struct child_plan *plan,
         if (rc)
             return rc;
         plan->truncate[i] = i && empties(step, t, patterns[i]);
+        plan->is_labelled[i] = i && l->label && strcmp(plan->path[i], "/dev/null") != 0;
     }
     if (plan->path[1] && plan->path[2] && !strcmp(plan->path[1], plan->path[2]))
         plan->truncate[2] = false;
@@ -163,7 +164,8 @@ static int plan_step(struct step *step, struct task *t, struct child_plan *plan,
 
 int plan_task(struct step *step, struct task *t, struct child_plan *plan, struct err *err)
 {
-    *plan = (struct child_plan){.fd = {-1, -1, -1}, .pmi_fd = -1, .report_fd = -1, .go_fd = -1};
+    *plan = (struct child_plan){
+        .fd = {-1, -1, -1}, .file = {-1, -1, -1}, .pmi_fd = -1, .report_fd = -1, .go_fd = -1};
     return step->batch ? plan_batch(step, t, plan, err) : plan_step(step, t, plan, err);
 }
 

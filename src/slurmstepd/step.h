@@ -35,7 +35,9 @@ struct affinity;
 
 enum step_phase { STEP_STARTING, STEP_RUNNING, STEP_KILLING, STEP_DRAINING };
 
-/* A task's output on its way to srun. */
+struct stream_file;
+
+/* A task's output on its way to srun, or to a file of this node. */
 struct stream {
     struct step *step;
     uint32_t task, local, number; /* rank; index of the task here; 1 or 2 */
@@ -47,6 +49,7 @@ struct stream {
     size_t left;                  /* or so many more bytes were taken */
     bool ended;                   /* end of file was sent, or there never was a stream */
     struct tail tail;             /* what was read last, for watchers that come later */
+    struct stream_file *file;     /* NULL: it goes to srun */
 };
 
 /* srun's bytes on their way to a task's standard input. */

@@ -10,6 +10,7 @@
 
 #include "slurmstepd/finish.h"
 #include "slurmstepd/srun.h"
+#include "slurmstepd/stream_file.h"
 #include "slurmstepd/watch.h"
 
 #define EVERY_TASK 0xffffffffu
@@ -35,6 +36,28 @@ void stream_open(struct stream *s, struct task *t, uint32_t number, int fd)
     s->watch = loop_fd_new(s->step->loop, fd, LOOP_READ, on_readable, s);
 }
 
+static bool has_room(const struct stream *s)
+{
+    return s->file ? stream_file_has_room(s->file) : srun_has_room(s->step);
+}
+
+static void send_data(struct stream *s, const void *data, size_t len)
+{
+    if (s->file)
+        stream_file_write(s->file, data, len);
+    else
+        srun_send_data(s->step, s->task, s->number, data, len);
+}
+
+/* The end of file; false while the file has not taken all that comes before it. */
+static bool send_end(struct stream *s)
+{
+    if (s->file)
+        return stream_file_end(s->file);
+    srun_send_data(s->step, s->task, s->number, NULL, 0);
+    return true;
+}
+
 static void close_fd(struct stream *s)
 {
     if (s->watch)
@@ -48,21 +71,20 @@ static void forward(struct stream *s)
 {
     size_t done = 0;
 
-    while (done < s->held.len && srun_has_room(s->step)) {
+    while (done < s->held.len && has_room(s)) {
         size_t part = s->held.len - done;
 
         if (part > STREAM_CHUNK)
             part = STREAM_CHUNK;
-        srun_send_data(s->step, s->task, s->number, s->held.data + done, part);
+        send_data(s, s->held.data + done, part);
         done += part;
     }
     if (done == s->held.len)
         str_done(&s->held);
     else
         str_consume(&s->held, done);
-    if (s->fd < 0 && !s->held.len && !s->ended) {
+    if (s->fd < 0 && !s->held.len && !s->ended && send_end(s)) {
         s->ended = true;
-        srun_send_data(s->step, s->task, s->number, NULL, 0);
         watch_data(s, NULL, 0);
     }
 }
@@ -79,7 +101,7 @@ static bool is_deep(struct stream *s)
 
 static bool is_full(struct stream *s)
 {
-    return s->held.len >= STREAM_HELD_MAX || (!srun_has_room(s->step) && is_deep(s));
+    return s->held.len >= STREAM_HELD_MAX || (!has_room(s) && is_deep(s));
 }
 
 /* Reads once. False at the end of file, or when nothing is there. */
@@ -99,8 +121,8 @@ static bool take_some(struct stream *s)
     }
     s->left -= s->cut ? (size_t)n : 0;
     watch_data(s, chunk, (size_t)n);
-    if (!s->held.len && srun_has_room(s->step))
-        srun_send_data(s->step, s->task, s->number, chunk, (size_t)n);
+    if (!s->held.len && has_room(s))
+        send_data(s, chunk, (size_t)n);
     else
         str_append(&s->held, chunk, (size_t)n);
     if (s->cut && !s->left)
@@ -164,17 +186,20 @@ void stream_say(struct stream *s, const char *line)
     for (size_t left = waiting(s); left && s->fd >= 0 && take_some(s);)
         left -= left < STREAM_CHUNK ? left : STREAM_CHUNK;
     watch_data(s, line, strlen(line));
-    if (s->held.len) {
+    if (s->held.len || (s->file && !has_room(s))) {
         str_puts(&s->held, line);
         forward(s);
     } else {
-        srun_send_data(s->step, s->task, s->number, line, strlen(line));
+        send_data(s, line, strlen(line));
     }
 }
 
 size_t stream_left(const struct stream *s)
 {
-    return s->held.len + (s->fd < 0 ? 0 : s->cut ? s->left : waiting(s));
+    return s->held.len + (s->file ? stream_file_left(s->file) : 0) +
+           (s->fd < 0 ? 0
+            : s->cut  ? s->left
+                      : waiting(s));
 }
 
 bool stream_drained(const struct stream *s)
@@ -187,6 +212,7 @@ void stream_done(struct stream *s)
     close_fd(s);
     str_done(&s->held);
     tail_done(&s->tail);
+    stream_file_free(take_ptr(s->file));
     s->ended = true;
 }
 

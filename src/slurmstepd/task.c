@@ -26,9 +26,11 @@
 #include "slurmstepd/srun.h"
 #include "slurmstepd/start.h"
 #include "slurmstepd/stream.h"
+#include "slurmstepd/stream_file.h"
 #include "slurmstepd/watch.h"
 
-#define DESCRIPTORS_PER_TASK 6 /* three streams, a report, PMI, an output kept for epilogs */
+#define DESCRIPTORS_PER_TASK                                                                       \
+    8 /* three streams, a report, PMI, an output kept for epilogs, two files */
 #define DESCRIPTORS_OF_OURS 64
 
 int task_worse(int a, int b)
@@ -74,18 +76,34 @@ void task_report_exit(struct task *t, int wait_status)
 }
 
 /* Takes the descriptors that came with a report. */
-static void take_passed(struct task *t, struct msghdr *m)
+static void take_passed(struct task *t, struct msghdr *m, uint32_t passed)
 {
     struct cmsghdr *c = CMSG_FIRSTHDR(m);
     int fds[CHILD_FDS];
+    size_t count = (size_t)__builtin_popcount(passed), i = 0;
 
-    if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
-        (c->cmsg_len != CMSG_LEN(sizeof(int)) && c->cmsg_len != CMSG_LEN(sizeof(fds))))
+    if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS || count > CHILD_FDS ||
+        c->cmsg_len != CMSG_LEN(count * sizeof(int)))
         return;
-    memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
-    t->error_fd = fds[0];
-    if (c->cmsg_len == CMSG_LEN(sizeof(fds)))
-        t->out_fd = fds[1];
+    memcpy(fds, CMSG_DATA(c), count * sizeof(int));
+    if (passed & CHILD_ERROR)
+        t->error_fd = fds[i++];
+    if (passed & CHILD_OUTPUT)
+        t->out_fd = fds[i++];
+    if (passed & CHILD_OUTPUT_FILE)
+        stream_file_set(t->out.file, fds[i++]);
+    if (passed & CHILD_ERROR_FILE)
+        stream_file_set(t->err.file, fds[i++]);
+}
+
+/* A child that has failed passes no file: what it has written goes nowhere. */
+static void give_up_files(struct task *t)
+{
+    struct stream *streams[] = {&t->out, &t->err};
+
+    for (size_t i = 0; i < 2; i++)
+        if (streams[i]->file && !stream_file_is_set(streams[i]->file))
+            stream_file_set(streams[i]->file, -1);
 }
 
 static void on_report(void *ctx, int fd, unsigned ready)
@@ -105,7 +123,7 @@ static void on_report(void *ctx, int fd, unsigned ready)
         return;
     loop_fd_free(take_ptr(t->report_watch));
     close(take_fd(&t->report_fd));
-    if (n < (ssize_t)sizeof(r.code))
+    if (n < (ssize_t)offsetof(struct child_report, text))
         return; /* its end tells the rest */
     r.text[sizeof(r.text) - 1] = '\0';
     if (r.code) {
@@ -117,7 +135,7 @@ static void on_report(void *ctx, int fd, unsigned ready)
         return;
     }
     t->ready = true;
-    take_passed(t, &m);
+    take_passed(t, &m, r.passed);
     start_check(step);
 }
 
@@ -130,6 +148,7 @@ static void on_exit_of(void *ctx, pid_t pid, int wait_status)
         return;
     if (t->report_watch) /* what it said last may not have been read yet */
         on_report(t, t->report_fd, LOOP_READ);
+    give_up_files(t);
     if (!t->ready && !step->fail_code) { /* it died without a word */
         step->fail_code = ERR_LAUNCH;
         step->fail_text = mem_printf("task %u ended while it was being set up", t->id);
@@ -167,6 +186,15 @@ static int open_terminal(struct task *t, struct child_plan *plan, struct err *er
     return 0;
 }
 
+static void label_stream(struct stream *s)
+{
+    uint32_t tasks = 0;
+
+    for (size_t i = 0; i < s->step->granted->n_nodes; i++)
+        tasks += (uint32_t)s->step->granted->nodes[i]->n_task_ids;
+    s->file = stream_file_new(s, tasks);
+}
+
 /* A pipe whose child end is the user's, so that /dev/stdout and its kin can be opened there. */
 static int open_pipe(struct task *t, int number, struct child_plan *plan, struct err *err)
 {
@@ -185,6 +213,8 @@ static int open_pipe(struct task *t, int number, struct child_plan *plan, struct
         stream_input_open(t, ends[ours]);
     else
         stream_open(number == 1 ? &t->out : &t->err, t, (uint32_t)number, ends[ours]);
+    if (plan->is_labelled[number])
+        label_stream(number == 1 ? &t->out : &t->err);
     return 0;
 }
 
@@ -195,7 +225,7 @@ static int open_streams(struct task *t, struct child_plan *plan, struct err *err
     if (t->step->launch && t->step->launch->pty && t->id == 0)
         return open_terminal(t, plan, err);
     for (int i = 0; i < 3 && !rc; i++)
-        if (!plan->path[i])
+        if (!plan->path[i] || plan->is_labelled[i])
             rc = open_pipe(t, i, plan, err);
     return rc;
 }
