@@ -378,6 +378,8 @@ static const char *env_value(const struct env *e, const char *name, size_t len)
 static int apply_variable(struct opt *o, const struct opt_row *row, const char *value,
                           struct err *err)
 {
+    if (row->id == OPT_ID_verbose)
+        return *value ? opt_set(o, row, value, err) : 0;
     if (row->argument == OPT_ARG_NO)
         return env_enables(value) ? opt_set(o, row, NULL, err) : 0;
     if (row->argument == OPT_ARG_MAY && !*value)

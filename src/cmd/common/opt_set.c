@@ -10,6 +10,8 @@
 #include "base/timefmt.h"
 #include "cmd/common/opt_priv.h"
 
+#define VERBOSE_MAX 100
+
 int opt_bad_spec(struct opt *o, const char *name, const char *arg, struct err *err)
 {
     return opt_fail(o, OPT_FAIL_ERROR, OPT_STATUS_BAD_VALUE, err, "Invalid --%s specification: %s",
@@ -157,8 +159,18 @@ int opt_set(struct opt *o, const struct opt_row *row, const char *arg, struct er
     return 0;
 }
 
+/* A variable holds the level that each -v adds to. */
 int opt_set_verbose(struct opt *o, const char *arg, struct err *err)
 {
-    o->verbose++;
+    long long level;
+
+    if (o->source != OPT_FROM_ENV) {
+        o->verbose++;
+        return 0;
+    }
+    if (str_parse_i64(arg, 0, VERBOSE_MAX, &level) < 0)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err, "Invalid numeric value \"%s\" for --verbose.",
+                        arg);
+    o->verbose = (unsigned)level;
     return 0;
 }

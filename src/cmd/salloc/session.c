@@ -51,6 +51,18 @@ static void take_terminal(struct session *s)
     sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
+/* A program of the working directory needs no "./" before it, but those in PATH come first. */
+static void run_command(const struct session_options *o)
+{
+    _cleanup_free_ char *here = mem_printf("./%s", o->argv[0]);
+
+    execvpe(o->argv[0], o->argv, o->env);
+    int error = errno;
+    if (strchr(o->argv[0], '/') == NULL && (error == ENOENT || error == EACCES))
+        execve(here, o->argv, o->env);
+    errno = error;
+}
+
 static _Noreturn void become_command(const struct session_options *o, const sigset_t *mask)
 {
     static const int reset[] = {SIGINT,  SIGQUIT, SIGTERM, SIGHUP,  SIGTSTP, SIGTTIN,
@@ -71,7 +83,7 @@ static _Noreturn void become_command(const struct session_options *o, const sigs
     if (o->work_dir != NULL && chdir(o->work_dir) != 0)
         what = o->work_dir;
     else
-        execvpe(o->argv[0], o->argv, o->env);
+        run_command(o);
     fprintf(stderr, "salloc: error: Unable to run the command: %s: %s\n", what, strerror(errno));
     _exit(1);
 }

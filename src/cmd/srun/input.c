@@ -44,7 +44,7 @@ static int open_file(struct input *in, struct err *err)
     const struct names_values values = {
         .job_id = run->job_id,
         .step_id = run->step_id,
-        .user = run->options->job->user_name,
+        .uid = run->options->job->has_uid ? run->options->job->uid : getuid(),
         .job_name = run->options->job_name,
     };
     struct str name = STR_INIT;

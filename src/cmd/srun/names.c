@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/pattern.h"
+#include "cmd/common/names.h"
 
 enum names_kind names_kind(const char *spec, uint32_t *task)
 {
@@ -32,6 +33,12 @@ static uint32_t of_array(const struct names_values *v, const char *name, uint32_
     return given ? (uint32_t)number : none;
 }
 
+/* Looked up when a pattern may ask for it: that can take as long as all else together. */
+static const char *user_of(const struct names_values *v, const char *pattern)
+{
+    return v->user != NULL || strchr(pattern, 'u') == NULL ? v->user : names_user(v->uid);
+}
+
 int names_expand(const char *pattern, const struct names_values *v, struct str *out,
                  struct err *err)
 {
@@ -40,7 +47,7 @@ int names_expand(const char *pattern, const struct names_values *v, struct str *
         .step_id = v->step_id,
         .array_id = of_array(v, "SLURM_ARRAY_JOB_ID", v->job_id),
         .array_task = of_array(v, "SLURM_ARRAY_TASK_ID", 0),
-        .user = v->user,
+        .user = user_of(v, pattern),
         .job_name = v->job_name,
     };
 

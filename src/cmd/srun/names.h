@@ -23,7 +23,8 @@ enum names_kind names_kind(const char *spec, uint32_t *task); /* *task only for 
 
 struct names_values {
     uint32_t job_id, step_id;
-    const char *user, *job_name;
+    const char *user, *job_name; /* user NULL: the name of uid */
+    uint32_t uid;
 };
 
 /* Appends the name of a NAMES_FILE (base/pattern.h). */

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/lines.h"
 #include "base/mem.h"
-#include "cmd/common/lines.h"
 #include "cmd/common/sink.h"
 #include "cmd/srun/names.h"
 #include "cmd/srun/run.h"
@@ -65,7 +65,7 @@ static int open_file(struct output *o, int number, const struct sink_events *eve
     const struct names_values values = {
         .job_id = run->job_id,
         .step_id = run->step_id,
-        .user = run->options->job->user_name,
+        .uid = run->options->job->has_uid ? run->options->job->uid : getuid(),
         .job_name = run->options->job_name,
     };
     struct str name = STR_INIT;

@@ -31,5 +31,9 @@ char *program_find(const char *name, const char *work_dir)
         free(full);
         path += len + (path[len] == ':');
     }
+    char *here = work_dir != NULL ? path_absolute(name, work_dir) : mem_strdup(name);
+    if (program_is_there(here))
+        return here;
+    free(here);
     return mem_strdup(name);
 }

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* Where a shell would find it; a name with a '/' counts from work_dir (NULL: is left as it is). The
- * name itself when it is nowhere. The caller frees. */
+/* A program found in PATH, else one in work_dir. A name with a '/' counts from work_dir (NULL: is
+ * left as it is). The name itself when there is no such program. The caller frees. */
 char *program_find(const char *name, const char *work_dir);
 
 /* It is a file that we may execute. */

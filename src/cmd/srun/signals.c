@@ -37,11 +37,12 @@ static void end_step(struct signals *s, int signo)
     say_hurry();
     if (signo == SIGINT)
         say_info("sending Ctrl-C to %s", s->run->step_name);
-    else
-        say_info("forcing job termination");
+    say_info("forcing job termination");
     if (signo != SIGTERM)
         peers_signal(s->run->peers, signo);
     run_abort(s->run);
+    if (signo == SIGINT && s->run->options->quit_on_interrupt)
+        peers_signal(s->run->peers, SIGKILL); /* nobody is to wait for what they do about it */
 }
 
 static void on_interrupt(struct signals *s)

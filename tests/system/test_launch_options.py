@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Options of srun, sbatch and salloc as their users see them: one row per observation."""
+import os
+import pwd
+import re
+import signal
+
+import pytest
+
+USER = pwd.getpwuid(os.geteuid()).pw_name
+
+
+def script(path, text):
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(0o755)
+
+
+LABELLED = [  # options, program, {file: text}
+    ("-n2 -l -o lab.%t", "echo out; echo err >&2; printf half", {"lab.0": "0: out\n0: err\n0: half\n", "lab.1": "1: out\n1: err\n1: half\n"}),
+    ("-n2 -l -o lab.o%t -e lab.e%t", "echo out; echo err >&2", {"lab.o0": "0: out\n", "lab.e0": "0: err\n", "lab.o1": "1: out\n", "lab.e1": "1: err\n"}),
+    ("-n2 -o lab.%t", "echo out; printf half", {"lab.0": "out\nhalf", "lab.1": "out\nhalf"}),
+    ("-n2 -l -o /dev/null -e lab.%t", "echo out; echo err >&2", {"lab.0": "0: err\n", "lab.1": "1: err\n"}),
+]
+
+
+@pytest.mark.parametrize("options, program, files", LABELLED)
+def test_labels_stand_in_files_of_single_tasks(cluster, options, program, files):
+    assert cluster.run(["srun", *options.split(), "sh", "-c", program]).ok() == ""
+    assert {path.name: path.read_text() for path in cluster.work.glob("lab.*")} == files
+    for path in cluster.work.glob("lab.*"):
+        path.unlink()
+
+
+def test_tasks_that_share_a_file_of_their_node_do_not_mix_lines(cluster):
+    program = "for i in 1 2 3 4 5 6 7 8 9; do printf a; printf 'b\\n'; done"
+    cluster.run(["srun", "-N2", "-n12", "-O", "-l", "-o", "node.%N", "sh", "-c", program]).ok()
+    lines = [line for name in ("n1", "n2") for line in (cluster.work / f"node.{name}").read_text().splitlines()]
+    assert sorted(lines) == sorted(f"{task:2}: ab" for task in range(12) for _ in range(9))
+
+
+def test_a_labelled_file_may_be_a_pipe_that_is_read_late(cluster):
+    os.mkfifo(cluster.work / "fifo.0")
+    srun = cluster.popen("srun -l -o fifo.%t seq 100000")
+    reader = cluster.popen("cat fifo.0")
+    assert reader.communicate()[0] == "".join(f"0: {i}\n" for i in range(1, 100001))
+    assert srun.wait() == 0
+
+
+def test_the_user_is_in_the_name_of_a_file(cluster):
+    cluster.run(["srun", "-o", "out.%u", "-e", "err.%u", "sh", "-c", "echo a; echo b >&2"]).ok()
+    assert (cluster.work / f"out.{USER}").read_text() == "a\n" and (cluster.work / f"err.{USER}").read_text() == "b\n"
+    assert cluster.run(["srun", "-i", "out.%u", "cat"]).ok() == "a"
+
+
+def test_streams_are_named_by_variables(cluster):
+    (cluster.work / "v.in").write_text("typed\n")
+    names = {"SRUN_INPUT": "v.in", "SRUN_OUTPUT": "v.out", "SRUN_ERROR": "v.err", "SLURM_STDOUTMODE": "v.never"}
+    assert cluster.run(["srun", "sh", "-c", "cat; echo late >&2"], env=names).ok() == ""
+    assert [(cluster.work / f"v.{name}").read_text() for name in ("out", "err")] == ["typed\n", "late\n"]
+    assert not (cluster.work / "v.never").exists()
+    assert cluster.run(["srun", "-i", "none", "-o", "all", "echo", "here"], env=names).ok() == "here"
+
+
+LEVELS = [  # command, environment, level that is told of; None: nothing is told
+    ("srun true", {"SLURM_DEBUG": "2"}, 2), ("srun -v true", {"SLURM_DEBUG": "2"}, 3), ("srun true", {"SLURM_DEBUG": "0"}, None),
+    ("srun true", {"SLURM_DEBUG": ""}, None), ("sbatch --wrap true", {"SBATCH_DEBUG": "4"}, 4), ("salloc true", {"SALLOC_DEBUG": "3"}, 3),
+    ("sbatch -vv --wrap true", {"SLURM_DEBUG": "3"}, 2),
+]
+
+
+@pytest.mark.parametrize("line, env, level", LEVELS)
+def test_variables_hold_levels_of_verbosity(cluster, line, env, level):
+    done = cluster.run(line, env=env)
+    done.ok()
+    found = re.search(r"verbose +: (\d+)", done.stderr)
+    assert (int(found[1]) if found else None) == level
+
+
+def test_a_level_is_a_number(cluster):
+    done = cluster.run("srun true", env={"SLURM_DEBUG": "yes"})
+    done.fails('srun: error: Invalid numeric value "yes" for --verbose.')
+    assert done.returncode == 1
+
+
+def test_a_program_of_the_working_directory_is_found(cluster):
+    """Without ./, but those in PATH come first."""
+    for name in ("here", "uname"):
+        script(cluster.work / name, "echo of the directory $1\n")
+    (cluster.work / "sub").mkdir()
+    script(cluster.work / "sub/below", "echo below\n")
+    (cluster.work / "multi").write_text("0 here %t\n1 uname -s\n")
+    for line, want in (("srun here 1", "of the directory 1"), ("salloc -Q here 2", "of the directory 2"), ("srun -D sub below", "below"),
+                       ("srun uname -s", "Linux"), ("salloc -Q uname -s", "Linux"), ("srun --bcast=/tmp/sluice-here-%j here 3", "of the directory 3")):
+        assert cluster.run(line.replace("%j", str(cluster.port))).ok() == want, line
+    os.unlink(f"/tmp/sluice-here-{cluster.port}")
+    assert cluster.run("srun -n2 -l --multi-prog multi").ok().split("\n") in (["0: of the directory 0", "1: Linux"], ["1: Linux", "0: of the directory 0"])
+    done = cluster.run("srun -D / here")
+    done.fails("execve(): here: No such file or directory")
+    assert done.returncode == 2
+    cluster.run("srun sub").fails("execve(): sub: ")
+
+
+def test_quit_on_interrupt_kills_at_once(make_cluster):
+    """Tasks that mind neither the interrupt nor SIGTERM do not keep the user waiting for KillWait."""
+    c = make_cluster(nodes=1, conf="KillWait=300")
+    srun = c.popen(["srun", "-n2", "--quit-on-interrupt", "sh", "-c", "trap '' INT TERM; echo up; while :; do sleep 0.1; done"])
+    assert srun.stdout.readline() + srun.stdout.readline() == "up\nup\n"
+    srun.send_signal(signal.SIGINT)
+    _, told = srun.communicate()
+    assert srun.returncode == 128 + signal.SIGKILL
+    assert re.findall("srun: (sending|forcing|Job step aborted)", told) == ["sending", "forcing", "Job step aborted"]
