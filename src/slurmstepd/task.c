@@ -29,8 +29,8 @@
 #include "slurmstepd/stream_file.h"
 #include "slurmstepd/watch.h"
 
-#define DESCRIPTORS_PER_TASK                                                                       \
-    8 /* three streams, a report, PMI, an output kept for epilogs, two files */
+#define DESCRIPTORS_PER_TASK 6 /* three streams, a report, PMI, an output kept for epilogs */
+#define DESCRIPTORS_OF_FILES 2 /* of a task whose lines are labelled on their way to files */
 #define DESCRIPTORS_OF_OURS 64
 
 int task_worse(int a, int b)
@@ -276,7 +276,9 @@ static int start_one(struct task *t, struct child_plan *plan, int go_end, struct
 /* Better said now than when the last of them is gone. */
 static int check_descriptors(const struct step *step, struct err *err)
 {
-    size_t wanted = step->task_count * DESCRIPTORS_PER_TASK + DESCRIPTORS_OF_OURS;
+    size_t each =
+        DESCRIPTORS_PER_TASK + (step->launch && step->launch->label ? DESCRIPTORS_OF_FILES : 0);
+    size_t wanted = step->task_count * each + DESCRIPTORS_OF_OURS;
     struct rlimit l;
 
     if (getrlimit(RLIMIT_NOFILE, &l) || wanted <= l.rlim_cur)

@@ -161,7 +161,8 @@ static void test_interrupt_twice(void **state)
     test_play_follow(&p, "one more within 1 sec to abort");
     kill(p.pid, SIGINT);
     test_play_finish(&p);
-    assert_true(test_play_has(&p.err_text, "srun: sending Ctrl-C to StepId=7.0\n" ABORTED));
+    assert_true(test_play_has(&p.err_text, "srun: sending Ctrl-C to StepId=7.0\n"
+                                           "srun: forcing job termination\n" ABORTED));
     assert_true(test_play_has(&p.err_text, "srun: error: n1: task 0: Terminated\n"));
     assert_string_equal(str_cstr(&p.out_text), "signal 2\n");
     assert_int_equal(p.status, 143);
