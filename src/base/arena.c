@@ -30,7 +30,7 @@ struct arena_apart {
 static bool is_apart(const struct arena *a, size_t size)
 {
     return size >= APART_MIN && !(size & (size - 1)) && a->apart_count < APART_COUNT &&
-           size <= ARENA_APART_MAX - a->apart_used;
+           size + a->apart_used <= a->apart_max;
 }
 
 static void *pb_alloc(void *arena, size_t size)
@@ -74,6 +74,7 @@ void arena_init(struct arena *a, size_t budget)
 {
     *a = (struct arena){
         .budget = budget,
+        .apart_max = ARENA_APART_MAX,
         .allocator = {.alloc = pb_alloc, .free = pb_free, .allocator_data = a},
     };
 }

@@ -24,6 +24,7 @@ struct arena {
     size_t budget; /* 0: none */
     struct arena_apart *apart;
     size_t apart_count, apart_used;
+    size_t apart_max;             /* ARENA_APART_MAX; the user may set it to less */
     bool exceeded;                /* something was refused for the budget */
     ProtobufCAllocator allocator; /* for protobuf-c */
 };

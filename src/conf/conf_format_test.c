@@ -115,7 +115,7 @@ static void diff(void **state)
     (void)state;
     differs(HEAD, "# other words\n" HEAD "KillWait=30\n", "");
     differs(HEAD, HEAD "MaxJobCount=20\nEpilog=/e\n",
-            "Epilog: (null) -> /e\nMaxJobCount: 1000000 -> 20\n");
+            "Epilog: (null) -> /e\nMaxJobCount: 10000 -> 20\n");
     differs(HEAD "StateSaveStore=postgresql://u:old@h/d\n",
             HEAD "StateSaveStore=postgresql://u:new@h/d\n",
             "StateSaveStore: postgresql://u:****@h/d -> postgresql://u:****@h/d\n");

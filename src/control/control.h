@@ -84,6 +84,7 @@ void control_tick(struct control *c); /* when env.wake_at's time has come */
 
 /* Requests of users. 'low' of control_set_store_low(): submissions are refused with ERR_STORE_FULL.
  */
+#define CONTROL_ENV_MAX (2u << 20) /* bytes of the environment and arguments of a batch job */
 void control_set_store_low(struct control *c, bool low);
 void control_submit(struct control *c, uint64_t call, const struct caller *who,
                     const Pb__SubmitRequest *r);

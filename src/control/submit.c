@@ -312,6 +312,24 @@ static int check_script_env(const Pb__JobSpec *spec, struct err *err)
                    bytes, SCRIPT_ENV_MAX);
 }
 
+/* What the batch script is started with. */
+static int check_environment(const Pb__JobPayload *p, struct err *err)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; p && i < p->n_env; i++)
+        bytes += strlen(p->env[i]) + 1;
+    for (size_t i = 0; p && i < p->n_argv; i++)
+        bytes += strlen(p->argv[i]) + 1;
+    if (p && p->user_env)
+        bytes += protobuf_c_message_get_packed_size(&p->user_env->base);
+    if (bytes <= CONTROL_ENV_MAX)
+        return 0;
+    return err_set(err, -ERR_TOO_BIG,
+                   "%s: the environment and the arguments have %zu bytes, at most %u are accepted: "
+                   "name the variables that the job needs with --export",
+                   err_text(ERR_TOO_BIG), bytes, CONTROL_ENV_MAX);
+}
+
 int submit_check_count(const struct control *c, size_t more, struct err *err)
 {
     size_t most = c->conf->max_job_count, has = c->cluster->jobs.len + c->cluster->folded;
@@ -351,6 +369,8 @@ int submit_make_job(struct control *c, const struct caller *who, const Pb__JobSp
     int rc = check_given(who, given, err);
     if (rc == 0)
         rc = check_script_env(given, err);
+    if (rc == 0)
+        rc = check_environment(payload, err);
     if (rc == 0)
         rc = ask_submit(c, who, payload, &asked, &arena, err);
     if (rc == 0)

@@ -323,9 +323,7 @@ static void on_step(void *ctx)
     struct rpc_async *a = ctx;
     struct err err;
 
-    if (a->body.len > RPC_BODY_MAX) {
-        err_set(&err, -ERR_TOO_BIG, "the request has %zu bytes, at most %u can be sent",
-                a->body.len, RPC_BODY_MAX);
+    if (rpc_check_size(a->rpc, a->body.len, &err) < 0) {
         finish(a, err.code, NULL, &err);
         return;
     }

@@ -194,6 +194,8 @@ static int on_head(void *owner, const struct rpc_frame *f, struct err *err)
 
     if (h->flags & RPC_FLAG_SESSION)
         return rpc_session_check_hello(h, err);
+    if (h->rpc == s->limited.number && rpc_check_size(&s->limited, h->body_len, err) < 0)
+        return -ERR_TOO_BIG;
     if (s->opt.refuse_plain)
         return err_set(err, -ERR_ACCESS, "only the step's own daemons are served here");
     if (h->flags)

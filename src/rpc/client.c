@@ -340,10 +340,7 @@ static int begin(struct rpc_client *c, struct call *q, enum rpc_number number,
     if (q->find_ms > q->deadline_ms)
         q->find_ms = q->deadline_ms;
     pb_pack(request, &q->body);
-    if (q->body.len > RPC_BODY_MAX)
-        return err_set(err, -ERR_TOO_BIG, "the request has %zu bytes, at most %u can be sent",
-                       q->body.len, RPC_BODY_MAX);
-    return 0;
+    return rpc_check_size(rpc_find(number), q->body.len, err);
 }
 
 int rpc_call(struct rpc_client *c, enum rpc_number number, const ProtobufCMessage *request,

@@ -186,7 +186,8 @@ static bool begin_here(struct rpc_fanout *f, struct target *t)
     struct rpc_header header = f->header;
     int fd;
 
-    if (!t->here || f->body.len > RPC_BODY_MAX || !rpc_local_socket_wanted())
+    if (!t->here || rpc_check_size(rpc_find(header.rpc), f->body.len, NULL) < 0 ||
+        !rpc_local_socket_wanted())
         return false;
     fd = connection_here(f, t);
     if (fd < 0)
@@ -210,9 +211,8 @@ static int mint_all(struct rpc_fanout *f, struct err *err)
     _cleanup_free_ const char **audiences = mem_new_array(const char *, f->count);
     uint8_t hash[AUTH_HASH_SIZE];
 
-    if (f->body.len > RPC_BODY_MAX)
-        return err_set(err, -ERR_TOO_BIG, "the request has %zu bytes, at most %u can be sent",
-                       f->body.len, RPC_BODY_MAX);
+    if (rpc_check_size(rpc_find(f->header.rpc), f->body.len, err) < 0)
+        return err->code;
     for (size_t i = 0; i < f->count; i++)
         audiences[i] = f->targets[i].node;
     rpc_frame_hash(&f->header, f->body.data, hash);

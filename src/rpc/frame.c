@@ -68,6 +68,9 @@ int rpc_header_unpack(const uint8_t in[RPC_HEADER_SIZE], uint32_t body_max, stru
     if (got.body_len > body_max)
         return err_set(err, -ERR_TOO_BIG, "message of %u bytes, at most %u are taken here",
                        got.body_len, body_max);
+    if (got.rpc && !(got.flags & RPC_FLAG_REPLY) &&
+        rpc_check_size(rpc_find(got.rpc), got.body_len, err) < 0)
+        return -ERR_TOO_BIG;
     *h = got;
     return 0;
 }

@@ -46,9 +46,9 @@ struct rpc_frame {
 void rpc_header_pack(const struct rpc_header *h, uint8_t out[RPC_HEADER_SIZE]);
 
 /* Checks magic, version, known flags, known rpc and both lengths against the limits, before any
- * body byte is read. body_max: what this peer may send in its state. rpc 0 is for the handshake of
- * a session and for errors about frames whose rpc is not known. -ERR_PROTOCOL, -ERR_VERSION,
- * -ERR_TOO_BIG. */
+ * body byte is read. body_max: what this peer may send in its state; a request may have what its
+ * row of rpc.def allows, too. rpc 0 is for the handshake of a session and for errors about frames
+ * whose rpc is not known. -ERR_PROTOCOL, -ERR_VERSION, -ERR_TOO_BIG. */
 int rpc_header_unpack(const uint8_t in[RPC_HEADER_SIZE], uint32_t body_max, struct rpc_header *h,
                       struct err *err);
 

@@ -498,9 +498,7 @@ static void last_descriptor(void **state)
 /* A large message up to its last byte. */
 static void send_half(struct raw *r, struct served *v, uid_t uid, struct made *m)
 {
-    Pb__JobIdRequest job = PB__JOB_ID_REQUEST__INIT;
-
-    make_request(m, RPC_JOB_SCRIPT, &job.base, uid, true);
+    make_request(m, RPC_TREE_PART, &nothing.base, uid, true);
     /* A field that nobody knows. */
     str_append(&m->body, "\xfa\x3f\x80\x80\x40", 5);
     for (int i = 0; i < 1 << 20; i++)

@@ -33,13 +33,14 @@
 
 /* By number: a lookup is one index. */
 static const struct rpc_info table[] = {
-#define RPC(number_, name_, request_, reply_, who_, lane_, help_)                                  \
+#define RPC(number_, name_, request_, reply_, who_, lane_, kib_, help_)                            \
     [number_] = {.number = number_,                                                                \
                  .name = #name_,                                                                   \
                  .request = &request_##__descriptor,                                               \
                  .reply = &reply_##__descriptor,                                                   \
                  .who = who_,                                                                      \
-                 .lane = RPC_LANE_##lane_},
+                 .lane = RPC_LANE_##lane_,                                                         \
+                 .body_max = (kib_)*1024u},
 #include "rpc/rpc.def"
 #undef RPC
 };
@@ -49,6 +50,14 @@ const struct rpc_info *rpc_find(unsigned number)
     if (number >= sizeof(table) / sizeof(table[0]) || !table[number].name)
         return NULL;
     return &table[number];
+}
+
+int rpc_check_size(const struct rpc_info *rpc, size_t len, struct err *err)
+{
+    if (len <= rpc->body_max)
+        return 0;
+    return err_set(err, -ERR_TOO_BIG, "a request %s of %zu bytes: at most %u are accepted",
+                   rpc->name, len, rpc->body_max);
 }
 
 static ProtobufCMessage *check_unpacked(const struct rpc_info *rpc, ProtobufCMessage *message,
@@ -61,10 +70,21 @@ static ProtobufCMessage *check_unpacked(const struct rpc_info *rpc, ProtobufCMes
     return message;
 }
 
+/* A small message may consist of parts that take many times their bytes. A large one is large for
+ * its text: many small parts would take long to unpack, in the thread that serves everybody. */
+static void begin_arena(struct arena *arena, size_t len, size_t factor)
+{
+    size_t most = 2 * len + RPC_ARENA_LARGE, budget = len * factor;
+
+    arena_init(arena, (budget < most ? budget : most) + RPC_ARENA_EXTRA);
+    if (budget > most)
+        arena->apart_max = RPC_ARENA_LARGE + len / 2;
+}
+
 ProtobufCMessage *rpc_unpack(const struct rpc_info *rpc, const void *bytes, size_t len,
                              size_t factor, struct arena *arena, struct err *err)
 {
-    arena_init(arena, len * factor + RPC_ARENA_EXTRA);
+    begin_arena(arena, len, factor);
     return check_unpacked(rpc, arena_unpack(arena, rpc->request, bytes, len), len, arena, err);
 }
 

@@ -13,7 +13,7 @@
 #include "base/err.h"
 
 enum rpc_number {
-#define RPC(number, name, request, reply, who, lane, help) RPC_##name = number,
+#define RPC(number, name, request, reply, who, lane, kib, help) RPC_##name = number,
 #include "rpc/rpc.def"
 #undef RPC
 };
@@ -36,9 +36,14 @@ struct rpc_info {
     const ProtobufCMessageDescriptor *request, *reply;
     unsigned who;
     enum rpc_lane lane;
+    uint32_t body_max; /* bytes of a request */
 };
 
 const struct rpc_info *rpc_find(unsigned number); /* NULL: unknown */
+
+/* Whether the body of a request may have so many bytes. -ERR_TOO_BIG, with the name of the RPC, the
+ * size and the limit. */
+int rpc_check_size(const struct rpc_info *rpc, size_t len, struct err *err);
 
 /* The request out of its bytes, in the arena, which is begun here and for the caller to end, also
  * after a failure. factor: how many times its bytes it may take. NULL: -ERR_PROTOCOL or
@@ -58,13 +63,14 @@ bool rpc_allowed(const struct rpc_info *rpc, unsigned roles);
 
 /* Limits, all of them (tests at limit-1, limit, limit+1). */
 #define RPC_BODY_MAX_ANON 1024u   /* before anything was proved: the handshake of a session */
-#define RPC_BODY_MAX (16u << 20)  /* of the local socket, or when the token was found good */
+#define RPC_BODY_MAX (16u << 20)  /* of any message between hosts; of a request, see rpc.def */
 #define RPC_HELD_MAX (256u << 20) /* bytes of frames that are not complete yet, of all callers; */
 #define RPC_HELD_PER_PEER                                                                          \
     (64u << 20)                     /* of one of them, and never more than are left for others     \
                                      */
 #define RPC_ARENA_FACTOR 16         /* an unpacked message may take this many times its bytes: an */
 #define RPC_ARENA_EXTRA (64u << 10) /* empty string takes 12 times its two; and these */
+#define RPC_ARENA_LARGE (4u << 20)  /* a large one takes twice its bytes and these at most */
 #define RPC_NODE_FACTOR 64  /* of a daemon that knows the cluster's key: all it has to tell */
 #define RPC_REPLY_FACTOR 24 /* of a reply: an allocation of many nodes packs tightly, */
 #define RPC_REPLY_EXTRA (8u << 20) /* and so does a slice of a listing that asks for few fields */

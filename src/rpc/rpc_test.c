@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -203,9 +204,67 @@ static void rows_are_whole(void **state)
     }
 }
 
+/* What a table without the column would have is 0. */
+static void every_request_has_a_size_limit(void **state)
+{
+    struct err err;
+    unsigned rows = 0;
+
+    for (unsigned number = 0; number < 65536; number++) {
+        const struct rpc_info *rpc = rpc_find(number);
+        char size[32], limit[32];
+        if (!rpc)
+            continue;
+        rows++;
+        assert_in_range(rpc->body_max, 4096, RPC_BODY_MAX + (4u << 20));
+        assert_true(rpc->who == RPC_WHO_LOCAL || rpc->body_max <= RPC_BODY_MAX);
+        assert_int_equal(rpc_check_size(rpc, rpc->body_max, &err), 0);
+        assert_int_equal(rpc_check_size(rpc, rpc->body_max + 1, &err), -ERR_TOO_BIG);
+        snprintf(size, sizeof(size), " %u bytes", rpc->body_max + 1);
+        snprintf(limit, sizeof(limit), "at most %u ", rpc->body_max);
+        assert_true(strstr(err.text, rpc->name) && strstr(err.text, size) &&
+                    strstr(err.text, limit));
+    }
+    assert_true(rows > 100);
+}
+
+/* Of a large request many small parts are refused before much memory is used for them; text and
+ * variables of a usual length are not. */
+static void a_large_request_of_small_parts_is_refused(void **state)
+{
+    enum { LARGE = 7 << 20, PART = 40 };
+    const struct rpc_info *rpc = rpc_find(RPC_SUBMIT);
+    uint8_t *bytes = calloc(1, LARGE);
+    struct arena arena;
+    struct err err = {0};
+
+    assert_non_null(bytes);
+    for (size_t parts = 0; parts < 2; parts++) {
+        uint8_t head[] = {0x0a, 0, 0x12, 0x80, 0x80, 0x80, 0x03}; /* a payload of 6 MiB */
+        size_t len = sizeof(head), end = len + (6 << 20), step = parts ? PART : 2;
+        memcpy(bytes, head, len);
+        for (; len < end; len += step) { /* variables */
+            step = end - len < step ? end - len : step;
+            bytes[len] = 0x1a;
+            bytes[len + 1] = (uint8_t)(step - 2);
+            memset(bytes + len + 2, 'v', step - 2);
+        }
+        bool done = rpc_unpack(rpc, bytes, end, RPC_ARENA_FACTOR, &arena, &err) != NULL;
+        assert_int_equal(done, parts == 1);
+        if (!done)
+            assert_int_equal(err.code, -ERR_TOO_BIG);
+        assert_true(arena.used <= 2 * end + RPC_ARENA_LARGE + RPC_ARENA_EXTRA);
+        assert_true(arena.apart_max <= RPC_ARENA_LARGE + end / 2);
+        arena_done(&arena);
+    }
+    free(bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_request_has_a_size_limit),
+        cmocka_unit_test(a_large_request_of_small_parts_is_refused),
         cmocka_unit_test(rights),
         cmocka_unit_test(nothing_given_is_nothing_allowed),
         cmocka_unit_test(rows_are_whole),

@@ -56,6 +56,13 @@ uint64_t rpc_server_rate_refused(const struct rpc_server *s)
     return s->rate_refused;
 }
 
+void rpc_server_limit_size(struct rpc_server *s, enum rpc_number rpc, uint32_t bytes)
+{
+    s->limited = *rpc_find(rpc);
+    if (bytes < s->limited.body_max)
+        s->limited.body_max = bytes;
+}
+
 void rpc_server_refuse_sessions(struct rpc_server *s, int code, const char *why)
 {
     s->no_sessions = (struct err){0};

@@ -92,6 +92,9 @@ void rpc_server_unlisten(struct rpc_server *s); /* close the listeners, keep the
 void rpc_server_limit_rate(struct rpc_server *s, const struct rpc_rate_options *options);
 uint64_t rpc_server_rate_refused(const struct rpc_server *s); /* so far */
 
+/* Requests of this kind may have fewer bytes than rpc.def says. One kind at a time. */
+void rpc_server_limit_size(struct rpc_server *s, enum rpc_number rpc, uint32_t bytes);
+
 /* Sessions that begin are refused with this error until it is called with code 0. */
 void rpc_server_refuse_sessions(struct rpc_server *s, int code, const char *why);
 /* Tokens made before now are not taken any more: another server may have seen them. */

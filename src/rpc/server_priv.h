@@ -87,7 +87,8 @@ struct rpc_server {
     struct rpc_same *same; /* calls that others have joined */
     struct rpc_rate *rate; /* NULL: none */
     uint64_t rate_refused;
-    struct err no_sessions; /* why none may begin; code 0: they may */
+    struct rpc_info limited; /* a row of rpc.def with fewer bytes; number 0: none */
+    struct err no_sessions;  /* why none may begin; code 0: they may */
     bool freeing;
 };
 

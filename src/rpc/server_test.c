@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "proto/tree.pb-c.h"
+
 static const Pb__Empty nothing = PB__EMPTY__INIT;
 
 static bool was_asked(void *ctx)
@@ -225,12 +227,23 @@ static void fill_body(struct str *body, size_t len)
     body->len += inner;
 }
 
+#define PING_MAX 4096
+
 static void body_limit(void **state)
 {
     static const struct {
+        unsigned rpc;
         size_t len;
         int code;
-    } rows[] = {{RPC_BODY_MAX - 1, 0}, {RPC_BODY_MAX, 0}, {RPC_BODY_MAX + 1, -ERR_TOO_BIG}};
+    } rows[] = {
+        {RPC_TREE_PART, RPC_BODY_MAX - 1, 0},
+        {RPC_TREE_PART, RPC_BODY_MAX, 0},
+        {RPC_TREE_PART, RPC_BODY_MAX + 1, -ERR_TOO_BIG},
+        {RPC_PING, PING_MAX - 1, 0},
+        {RPC_PING, PING_MAX, 0},
+        {RPC_PING, PING_MAX + 1, -ERR_TOO_BIG},
+        {RPC_PING, RPC_BODY_MAX, -ERR_TOO_BIG},
+    };
     struct served v = {0};
 
     serve(&v, NULL);
@@ -240,7 +253,7 @@ static void body_limit(void **state)
         struct made m;
         struct raw r;
         struct rpc_header h;
-        make_request(&m, RPC_PING, &nothing.base, 0, !local);
+        make_request(&m, rows[row].rpc, &nothing.base, 0, !local);
         fill_body(&m.body, rows[row].len);
         seal_request(&m, 0);
         if (rows[row].code) {
@@ -317,7 +330,7 @@ static void pieces(void **state)
     rpc_server_free(v.server);
 }
 
-#define LONG_KEY 300000u
+#define LONG_KEY 300000u /* of a TREE_PART: few requests may be so long */
 
 static char *long_key(void)
 {
@@ -332,8 +345,8 @@ static void compare_key(struct served *v, const struct rpc_request *r)
 {
     _cleanup_free_ char *text = long_key();
 
-    if (r->rpc->number == RPC_CONFIG_SHOW)
-        assert_string_equal(((const Pb__ConfigRequest *)r->body)->key, text);
+    if (r->rpc->number == RPC_TREE_PART)
+        assert_string_equal(((const Pb__TreePart *)r->body)->origin, text);
     rpc_reply_bytes(v->server, r->call, NULL, 0, false);
 }
 
@@ -342,12 +355,12 @@ static void compare_key(struct served *v, const struct rpc_request *r)
 static void long_frames(void **state)
 {
     static const size_t steps[] = {1, 1000, 65535, 65536, 65537, 100000, 262144, 262145, 700000};
-    Pb__ConfigRequest ask = PB__CONFIG_REQUEST__INIT;
+    Pb__TreePart ask = PB__TREE_PART__INIT;
     struct served v = {.answer = compare_key};
     _cleanup_free_ char *text = long_key();
 
     serve(&v, NULL);
-    ask.key = text;
+    ask.origin = text;
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
         _cleanup_str_ struct str all = STR_INIT;
         struct rpc_header h;
@@ -355,8 +368,8 @@ static void long_frames(void **state)
 
         for (int k = 0; k < 3; k++) { /* a long one, a short one, a long one */
             struct made m;
-            make_request(&m, k == 1 ? RPC_PING : RPC_CONFIG_SHOW,
-                         k == 1 ? &nothing.base : &ask.base, 1000, true);
+            make_request(&m, k == 1 ? RPC_PING : RPC_TREE_PART, k == 1 ? &nothing.base : &ask.base,
+                         1000, true);
             str_append(&all, m.bytes.data, m.bytes.len);
             made_done(&m);
         }

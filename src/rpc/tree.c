@@ -279,9 +279,8 @@ static int mint(struct round *r, const struct rpc_header *header, size_t count, 
     _cleanup_free_ const char **audiences = mem_new_array(const char *, count);
     uint8_t hash[AUTH_HASH_SIZE];
 
-    if (r->body.len > RPC_BODY_MAX)
-        return err_set(err, -ERR_TOO_BIG, "the request has %zu bytes, at most %u can be sent",
-                       r->body.len, RPC_BODY_MAX);
+    if (rpc_check_size(rpc_find(header->rpc), r->body.len, err) < 0)
+        return err->code;
     for (size_t i = 0; i < count; i++)
         audiences[i] = t->targets[r->targets[i]].node;
     rpc_frame_hash(header, r->body.data, hash);

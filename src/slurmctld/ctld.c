@@ -212,8 +212,19 @@ static int listen_port(struct ctld *c, const struct conf_host *me, uint16_t port
     return rc < 0 ? err_prefix(err, "SlurmctldPort") : 0;
 }
 
-void ctld_limit_rate(struct ctld *c)
+/* A submission has a script, what CONTROL_ENV_MAX and CTLD_REQUEST_MAX bound, and options of
+ * plugins. What is a little larger is refused by the sentence that says what is too large in it. */
+static void limit_submission(struct ctld *c)
 {
+    uint64_t script = (uint64_t)ctld_conf(c)->sched.max_script_size;
+    uint64_t bytes = script + CONTROL_ENV_MAX + (1u << 20);
+    bool none = script == 0 || bytes > RPC_BODY_MAX;
+    rpc_server_limit_size(c->server, RPC_SUBMIT, none ? RPC_BODY_MAX : (uint32_t)bytes);
+}
+
+void ctld_limit_requests(struct ctld *c)
+{
+    limit_submission(c);
     const struct conf_rate *r = &ctld_conf(c)->rate;
     struct rpc_rate_options o = {.bucket = r->bucket,
                                  .refill = r->refill,
@@ -242,7 +253,7 @@ int ctld_listen(struct ctld *c, struct err *err)
         .ctx = c,
     };
     c->server = rpc_server_new(&options, &events);
-    ctld_limit_rate(c);
+    ctld_limit_requests(c);
     for (unsigned port = conf->slurmctld_port;
          port <= conf->slurmctld_port || port <= conf->slurmctld_port_last; port++) {
         int rc = listen_port(c, me, (uint16_t)port, err);

@@ -115,8 +115,8 @@ struct ctld {
  */
 int ctld_open(struct ctld *c, struct conf *conf, size_t me, struct err *err);
 int ctld_listen(struct ctld *c, struct err *err);
-void ctld_limit_rate(struct ctld *c); /* as the configuration in force says */
-void ctld_run(struct ctld *c);        /* until it is told to stop */
+void ctld_limit_requests(struct ctld *c); /* as the configuration in force says */
+void ctld_run(struct ctld *c);            /* until it is told to stop */
 void ctld_close(struct ctld *c);
 const struct conf *ctld_conf(const struct ctld *c);
 const struct conf_host *

@@ -86,7 +86,7 @@ static void apply(struct reload *r)
     outbox_add(c->outbox, outbox_item_new(OUTBOX_UNKNOWN, NULL, 0));
     names_forget(c->names);
     submit_env_begin(c);
-    ctld_limit_rate(c);
+    ctld_limit_requests(c);
     c->debug_given = false;
     logging_open(c, control_conf(c->control), false);
     log_info("the configuration was read again");
