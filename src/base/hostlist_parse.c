@@ -26,6 +26,8 @@ struct piece {
     const char *text;
     size_t text_len;
     size_t first_range, range_count;
+    uint64_t number; /* of the name that is being made */
+    unsigned width;
 };
 
 struct parser {
@@ -188,38 +190,79 @@ static void push_numbers(struct parser *p, char *name, size_t len, const struct 
     }
 }
 
-/* Appends piece i and what follows it to name[0..len), and pushes every name that results. */
-static void expand(struct parser *p, size_t i, char *name, size_t len)
+static size_t put_text(char *name, size_t len, const struct piece *piece)
 {
-    const struct piece *piece = &p->pieces.data[i];
     memcpy(name + len, piece->text, piece->text_len);
-    len += piece->text_len;
-    name[len] = '\0';
-    if (!piece->range_count) {
-        if (len)
-            hostlist_push(p->out, name);
-        return;
+    return len + piece->text_len;
+}
+
+static size_t put_number(char *name, size_t len, uint64_t number, unsigned width)
+{
+    return len + (size_t)snprintf(name + len, HOSTLIST_NAME_MAX + 1 - len, "%0*" PRIu64, (int)width,
+                                  number);
+}
+
+/* The names that differ in the last brackets alone. count: pieces with brackets. */
+static void push_names(struct parser *p, size_t count, char *name)
+{
+    const struct piece *piece = &p->pieces.data[count - 1], *tail = piece + 1;
+    size_t len = 0;
+    for (size_t i = 0; i + 1 < count; i++) {
+        const struct piece *before = &p->pieces.data[i];
+        len = put_number(name, put_text(name, len, before), before->number, before->width);
     }
-    bool last = i + 2 == p->pieces.len && p->pieces.data[i + 1].text_len == 0;
+    len = put_text(name, len, piece);
     for (size_t k = 0; k < piece->range_count; k++) {
         const struct number_range *r = &p->ranges.data[piece->first_range + k];
-        if (last) {
+        if (tail->text_len == 0) {
             push_numbers(p, name, len, r);
             continue;
         }
         for (uint64_t n = r->lo; n <= r->hi; n++) {
-            int width =
-                snprintf(name + len, HOSTLIST_NAME_MAX + 1 - len, "%0*" PRIu64, (int)r->width, n);
-            expand(p, i + 1, name, len + (size_t)width);
+            size_t end = put_text(name, put_number(name, len, n, r->width), tail);
+            name[end] = '\0';
+            hostlist_push(p->out, name);
         }
     }
+}
+
+/* Every combination, in Slurm's order: the last brackets change fastest, then the first ones, the
+ * second ones... left: how many of the others have no number yet. */
+static void expand(struct parser *p, size_t count, size_t left, char *name)
+{
+    if (left == 0) {
+        push_names(p, count, name);
+        return;
+    }
+    struct piece *piece = &p->pieces.data[left - 1];
+    for (size_t k = 0; k < piece->range_count; k++) {
+        const struct number_range *r = &p->ranges.data[piece->first_range + k];
+        piece->width = r->width;
+        for (uint64_t n = r->lo; n <= r->hi; n++) {
+            piece->number = n;
+            expand(p, count, left - 1, name);
+        }
+    }
+}
+
+/* The names of the item that was read. */
+static void push_item(struct parser *p)
+{
+    char name[HOSTLIST_NAME_MAX + 1];
+    size_t count = p->pieces.len - 1; /* only the last piece has no brackets */
+    if (count) {
+        expand(p, count, count - 1, name);
+        return;
+    }
+    name[put_text(name, 0, &p->pieces.data[0])] = '\0';
+    if (*name)
+        hostlist_push(p->out, name);
 }
 
 int hostlist_parse(const char *expr, struct hostlist **out, struct err *err)
 {
     _cleanup_hostlist_ struct hostlist *h = hostlist_new();
     struct parser p = {.expr = expr, .at = expr, .err = err, .out = h};
-    char name[HOSTLIST_NAME_MAX + 1];
     int rc = 0;
     for (;;) {
         while (is_separator(*p.at))
@@ -232,7 +275,7 @@ int hostlist_parse(const char *expr, struct hostlist **out, struct err *err)
             rc = check_item(&p, start);
         if (rc < 0)
             break;
-        expand(&p, 0, name, 0);
+        push_item(&p);
     }
     vec_done(&p.pieces);
     vec_done(&p.ranges);
